@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: MIT
+#
+#   sudo make demo     install what is missing, build, record a workload, show the result
+#   sudo make check    install what is missing, build, run every test
+#   make               build only; needs no root (make deps, as root, installs what it needs)
+#
+# Others: unit golden live fuzz lint bench install uninstall clean deps.
+# Knobs: V=1 shows commands; DEBUG=1, SAN=1 (address and undefined behaviour
+# sanitizers), B=DIR for the build folder; DESTDIR= prefix=; CC CLANG BPFTOOL PKG_CONFIG.
+#
+# Sources are found by folder: a new file needs no line here.
+
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+
+prefix  ?= /usr/local
+bindir  ?= $(prefix)/bin
+mandir  ?= $(prefix)/share/man
+datadir ?= $(prefix)/share/ovni-bpf
+docdir  ?= $(prefix)/share/doc/ovni-bpf
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CLANG      ?= clang
+LLVM_STRIP ?= llvm-strip
+BPFTOOL    ?= $(shell command -v bpftool 2>/dev/null || echo /usr/sbin/bpftool)
+PKG_CONFIG ?= pkg-config
+INSTALL    ?= install
+
+VERSION := $(shell cat VERSION)
+COMMIT  := $(shell git -C . describe --always --dirty 2>/dev/null || echo release)
+
+ifeq ($(SAN),1)
+B ?= build-san
+SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+else
+B ?= build
+endif
+OPT := $(if $(DEBUG),-Og,-O2)
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+	-Wwrite-strings -Wundef -Wvla -Werror=implicit-function-declaration -Werror=return-type
+CPPFLAGS += -D_GNU_SOURCE -I. -I$(B) -DVERSION='"$(VERSION)"' -DCOMMIT='"$(COMMIT)"' \
+	-DDATADIR='"$(datadir)"'
+CFLAGS += -std=gnu11 -g $(OPT) -fstack-protector-strong -fPIE $(WARN) $(SANFLAGS)
+LDFLAGS += -pie -Wl,-z,relro,-z,now $(SANFLAGS)
+
+# One aligned line a step; V=1 shows the command itself.
+ifeq ($(V),1)
+Q :=
+msg = @:
+else
+Q := @
+msg = @printf '  %-8s %s\n' '$(1)' '$(2)'
+endif
+
+# ---- what is where -----------------------------------------------------------------------------
+
+objs = $(patsubst %.c,$(B)/%.o,$(1))
+
+TRACE_OBJS := $(call objs,$(wildcard trace/*.c trace/catalog/*.c trace/pallas/*.c))
+EMU_OBJS   := $(call objs,$(filter-out emu/main.c,$(wildcard emu/*.c emu/models/*.c)))
+USER_OBJS  := $(call objs,$(filter-out user/main.c,$(wildcard user/*.c)))
+TOOL_SRCS  := $(filter-out tools/sync.c,$(wildcard tools/*.c))
+TOOLS      := $(patsubst tools/%.c,$(B)/bin/ovni-%,$(TOOL_SRCS))
+TOOL_OBJS  := $(call objs,$(wildcard tools/common/*.c))
+BPF_OBJS   := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(wildcard bpf/*.bpf.c))
+SKELETON   := $(if $(BPF_OBJS),$(B)/bpf/ovni.skel.h)
+
+PROGRAMS := $(if $(wildcard user/main.c),$(B)/bin/ovni-bpf) \
+	$(if $(wildcard emu/main.c),$(B)/bin/ovni-emu) $(TOOLS)
+UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c))
+WORKLOADS  := $(patsubst %.c,$(B)/%,$(wildcard tests/workloads/*.c))
+BENCHES    := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
+TEST_AIDS  := $(patsubst %.c,$(B)/%,$(wildcard tests/live/*.c tests/golden/*.c))
+
+LIBTRACE := $(B)/libtrace.a
+LIBEMU   := $(B)/libemu.a
+LIBUSER  := $(B)/libuser.a
+
+TRACE_LIBS := -lcjson -lm
+EMU_LIBS   := -lz -lpthread
+USER_LIBS  := -lbpf -lelf -lz -lcap-ng -lpthread
+
+.PHONY: all unit-tests workloads
+all: $(PROGRAMS)
+unit-tests: $(UNIT_TESTS)
+workloads: $(WORKLOADS)
+test-programs: all $(UNIT_TESTS) $(WORKLOADS) $(TEST_AIDS)
+.PHONY: test-programs
+
+# ---- rules -------------------------------------------------------------------------------------
+
+# What is missing is said once, with the remedy, and not as a compiler's "No such file".
+ifeq ($(filter clean deps help demo check,$(MAKECMDGOALS)),)
+missing := $(shell tests/deps.sh --missing)
+ifneq ($(missing),)
+$(error missing Debian packages: $(missing); run 'sudo make deps' to install them)
+endif
+endif
+
+$(B)/%.o: %.c
+	$(call msg,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# The recorder's session includes the skeleton; dependencies of the first build.
+$(USER_OBJS) $(B)/user/main.o: | $(SKELETON)
+
+# The version is in every build of these, so a new commit rebuilds them.
+$(B)/version.stamp: FORCE
+	@mkdir -p $(@D)
+	@echo '$(VERSION) $(COMMIT)' | cmp -s - $@ || echo '$(VERSION) $(COMMIT)' >$@
+FORCE:
+.PHONY: FORCE
+$(B)/trace/version.o: $(B)/version.stamp
+
+$(LIBTRACE): $(TRACE_OBJS)
+$(LIBEMU): $(EMU_OBJS)
+$(LIBUSER): $(USER_OBJS)
+$(LIBTRACE) $(LIBEMU) $(LIBUSER):
+	$(call msg,AR,$@)
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(B)/bin/ovni-bpf: $(B)/user/main.o $(LIBUSER) $(LIBTRACE)
+	$(call msg,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(USER_LIBS) $(TRACE_LIBS)
+
+$(B)/bin/ovni-emu: $(B)/emu/main.o $(LIBEMU) $(LIBTRACE)
+	$(call msg,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS)
+
+$(TOOLS): $(B)/bin/ovni-%: $(B)/tools/%.o $(TOOL_OBJS) $(LIBEMU) $(LIBTRACE)
+	$(call msg,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS)
+
+# BPF: one object a topic, linked into one, and its skeleton.
+BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(shell uname -m | \
+	sed 's/x86_64/x86/;s/aarch64/arm64/') -I. -Ivmlinux \
+	-idirafter /usr/include/$(shell $(CC) -print-multiarch 2>/dev/null) -Wall -Werror
+$(B)/bpf/%.bpf.o: bpf/%.bpf.c
+	$(call msg,BPF,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(LLVM_STRIP) -g $@
+
+$(B)/bpf/ovni.o: $(BPF_OBJS)
+	$(call msg,BPFLINK,$@)
+	$(Q)$(BPFTOOL) gen object $@ $^
+
+$(B)/bpf/ovni.skel.h: $(B)/bpf/ovni.o
+	$(call msg,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name ovni >$@
+
+$(UNIT_TESTS): $(B)/tests/unit/%: $(B)/tests/unit/%.o $(LIBUSER) $(LIBEMU) $(LIBTRACE)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(USER_LIBS) $(EMU_LIBS) $(TRACE_LIBS)
+
+$(WORKLOADS): $(B)/tests/workloads/%: tests/workloads/%.c
+	$(call msg,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -g -O2 $(WARN) -o $@ $< -lpthread
+
+$(BENCHES) $(TEST_AIDS): $(B)/tests/%: $(B)/tests/%.o $(LIBTRACE)
+	$(call msg,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TRACE_LIBS) -lpthread -lm
+
+.PRECIOUS: $(B)/%.o $(B)/bpf/%.bpf.o
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+# ---- tests -------------------------------------------------------------------------------------
+
+.PHONY: deps check unit golden live fuzz lint bench demo
+deps:
+	tests/deps.sh --install
+
+# Everything: on a fresh machine this is the only command.
+check: deps
+	+$(MAKE) test-programs
+	+$(MAKE) SAN=1 test-programs
+	tests/run --build $(B) --san build-san unit golden live fuzz
+
+unit golden live: test-programs
+	tests/run --build $(B) $@
+
+# Longer than the bounded time of `make check`: FUZZ_SECONDS for each fuzzer.
+FUZZ_SECONDS ?= 600
+fuzz:
+	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run --build $(B) fuzz
+
+bench: test-programs $(BENCHES)
+	tests/bench/run $(B)
+
+demo: deps
+	+$(MAKE) all workloads
+	tests/demo.sh $(B)
+
+lint:
+	tests/lint.sh $(B)
+
+# ---- installation ------------------------------------------------------------------------------
+
+.PHONY: install uninstall clean
+install: all
+	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(datadir)/cfg $(DESTDIR)$(mandir)/man1 \
+		$(DESTDIR)$(mandir)/man8 $(DESTDIR)$(docdir)
+	$(INSTALL) -m 755 $(PROGRAMS) $(DESTDIR)$(bindir)
+	cp -R emu/cfg/. $(DESTDIR)$(datadir)/cfg
+	$(INSTALL) -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(mandir)/man1
+	$(INSTALL) -m 644 $(wildcard docs/man/*.8) $(DESTDIR)$(mandir)/man8
+	$(INSTALL) -m 644 README.md CHANGELOG.md LICENSE $(wildcard docs/*.md) $(DESTDIR)$(docdir)
+
+uninstall:
+	rm -f $(patsubst $(B)/bin/%,$(DESTDIR)$(bindir)/%,$(PROGRAMS))
+	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man1/%,$(wildcard docs/man/*.1))
+	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man8/%,$(wildcard docs/man/*.8))
+	rm -rf $(DESTDIR)$(datadir) $(DESTDIR)$(docdir)
+
+clean:
+	rm -rf build build-san $(B)

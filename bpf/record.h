@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * record: what the kernel side sends, the one contract between bpf/ and user/.
+ *
+ * Records travel in one ring per CPU, in the order in which their room was reserved;
+ * the clock (CLOCK_MONOTONIC, ns) is read after the reserve. The CPU is the
+ * ring's and is not in the record. Sizes and offsets are fixed and asserted on both
+ * sides; kinds and values are on the wire: append only, never renumber. A change that
+ * an older reader would misread raises RECORD_VERSION, which both sides compare
+ * at load.
+ *
+ * An `id` names a task for its whole life, whatever its tid becomes (exec): dense
+ * from 1, kept in the task's storage. 0 is a task that is not wanted, the idle task, or
+ * one not known. tid and pid are those of the initial PID namespace (pid is what the
+ * kernel calls tgid); the idle task has tid 0.
+ *
+ * Needs only __u8 ... __s64, so both clang's BPF target and user code can read it.
+ */
+#ifndef BPF_RECORD_H
+#define BPF_RECORD_H
+
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
+#define RECORD_VERSION 1
+#define RECORD_COMM_SIZE 16 /* of the kernel, its NUL included */
+
+enum record_kind {
+	RECORD_SWITCH = 1,   /* struct record_switch */
+	RECORD_TASK = 2,     /* struct record_task: who an id is; at birth, rename, exec */
+	RECORD_EXIT = 3,     /* struct record_exit: the task has begun to exit */
+	RECORD_SNAPSHOT = 4, /* struct record_snapshot: who is on this CPU now */
+	RECORD_LOST = 5,     /* struct record_lost: what had no room just before this point */
+	RECORD_KINDS	     /* first unused number */
+};
+
+/* Why a task leaves the CPU; the same numbers as in the payload of OHp. */
+enum record_why {
+	WHY_UNKNOWN = 0,
+	WHY_SLEEPING = 1,	 /* interruptible */
+	WHY_UNINTERRUPTIBLE = 2,
+	WHY_IO = 3,		 /* uninterruptible, waiting for I/O */
+	WHY_STOPPED = 4,
+	WHY_TRACED = 5,
+	WHY_PREEMPTED = 6,
+	WHY_YIELDED = 7,
+	WHY_PARKED = 8,
+	WHY_IDLE_SLEEP = 9,	 /* 0x402 of a kernel thread */
+	WHY_DEAD = 10,
+	WHY_LOST = 11,		 /* a repair; never on the wire */
+};
+
+/* Wakers that are not a tid (waker_tid of a record, payload of OHw). */
+#define WAKER_UNKNOWN	0
+#define WAKER_NONE	(-1) /* it stayed runnable; never on the wire */
+#define WAKER_INTERRUPT (-2)
+
+struct record_head {
+	__u64 clock;
+	__u8 kind;
+	__u8 flags; /* of the kind */
+	__u16 why;  /* RECORD_SWITCH: enum record_why; else 0 */
+	__u32 id;   /* of the task in whose context the record was made (switch: prev) */
+};
+_Static_assert(sizeof(struct record_head) == 16, "wire size");
+
+/*
+ * RECORD_SWITCH: prev leaves this CPU, next enters it. If next was woken since its last
+ * switch-out, wake_clock tells when (sched_wakeup) and waker_tid by whom
+ * (the last sched_waking); both are 0 if it was not, or was not seen to be.
+ */
+struct record_switch {
+	struct record_head head;
+	__u32 prev_tid, prev_pid;
+	__u32 next_id, next_tid, next_pid;
+	__s32 waker_tid;
+	__u64 wake_clock;
+};
+_Static_assert(sizeof(struct record_switch) == 48, "wire size");
+
+enum task_cause {		/* head.flags of RECORD_TASK */
+	TASK_SEEN = 1,		/* its storage was made at first sight */
+	TASK_ITERATED = 2,	/* read by the iterator; clock 0, never through a ring */
+	TASK_BORN = 3,		/* fork or clone; head.id is the creator's */
+	TASK_RENAMED = 4,
+	TASK_EXECED = 5,	/* tid may differ from what it was: old_tid */
+};
+
+#define TASK_FLAG_KTHREAD 1u
+#define TASK_FLAG_WANTED  2u /* has an id and so a stream */
+
+struct record_task {
+	struct record_head head;
+	__u32 id, tid, pid;
+	__u32 parent_pid;  /* of the real parent's process; 0 not known */
+	__s32 creator_tid; /* TASK_BORN: who called clone; else -1 */
+	__u32 old_tid;	   /* TASK_EXECED: the tid before; else equal to tid */
+	__u32 flags;	   /* TASK_FLAG_* */
+	__u32 state;	   /* TASK_ITERATED: raw kernel state; else 0 */
+	__u64 wake_clock;  /* TASK_ITERATED: woken then and not yet run; else 0 */
+	__s32 waker_tid;   /* with wake_clock */
+	__u32 on_cpu;	   /* TASK_ITERATED: a hint only, it races with switches */
+	char comm[RECORD_COMM_SIZE];
+};
+_Static_assert(sizeof(struct record_task) == 80, "wire size");
+
+struct record_exit {
+	struct record_head head;
+	__u32 tid, pid;
+	__u32 exit_code; /* as in task_struct: status << 8 | signal */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct record_exit) == 32, "wire size");
+
+enum snapshot_phase { SNAPSHOT_START = 1, SNAPSHOT_STOP = 2 }; /* head.flags */
+
+struct record_snapshot {
+	struct record_head head; /* head.id: of the task on this CPU */
+	__u32 tid, pid;
+};
+_Static_assert(sizeof(struct record_snapshot) == 24, "wire size");
+
+/*
+ * RECORD_LOST precedes the first record that found room after a loss: so many of
+ * each kind, the first of them at first_clock.
+ */
+struct record_lost {
+	struct record_head head;
+	__u64 first_clock;
+	__u64 count;		   /* of all kinds */
+};
+_Static_assert(sizeof(struct record_lost) == 32, "wire size");
+
+#endif

@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The Debian packages that the project needs, and what of them is missing.
+#
+#   tests/deps.sh --missing [build|test]   prints the missing ones on one line
+#   tests/deps.sh --install                installs all that are missing (root)
+#
+# A package is looked for by a file of it, so that other distributions, which name
+# packages differently, can build as well.
+set -eu
+
+# package                 what proves it is there: a command, or a path
+build='
+gcc                       gcc
+libc6-dev                 /usr/include/stdlib.h
+clang                     clang
+llvm                      llvm-strip
+bpftool                   bpftool
+pkg-config                pkg-config
+libbpf-dev                /usr/include/bpf/libbpf.h
+libelf-dev                /usr/include/libelf.h
+zlib1g-dev                /usr/include/zlib.h
+libcjson-dev              /usr/include/cjson/cJSON.h
+libcap-ng-dev             /usr/include/cap-ng.h
+'
+test='
+libcmocka-dev             /usr/include/cmocka.h
+python3                   python3
+procps                    ps
+'
+
+present() {
+	case $1 in
+	/*) [ -e "$1" ] ;;
+	*) PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null 2>&1 ;;
+	esac
+}
+
+missing() {
+	printf '%s\n' "$1" | while read -r package proof; do
+		[ -z "$package" ] || present "$proof" || printf '%s ' "$package"
+	done
+}
+
+case ${1:-} in
+--missing)
+	if [ "${2:-build}" = test ]; then
+		missing "$build$test"
+	else
+		missing "$build"
+	fi
+	;;
+--install)
+	list=$(missing "$build$test")
+	[ -n "$list" ] || exit 0
+	if [ "$(id -u)" != 0 ]; then
+		echo "deps: missing packages: $list- run 'sudo make deps' to install them" >&2
+		exit 1
+	fi
+	if ! command -v apt-get >/dev/null; then
+		echo "deps: no apt-get here; install what provides: $list" >&2
+		exit 1
+	fi
+	echo "deps: installing $list"
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get update -qq
+	# shellcheck disable=SC2086 # a list of words on purpose
+	apt-get install -y -qq --no-install-recommends $list >/dev/null
+	;;
+*)
+	echo "usage: $0 --missing [build|test] | --install" >&2
+	exit 2
+	;;
+esac

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log: what a program of ours says on standard error, one sentence a line:
+ *
+ *   ovni-emu: error: loom.n1/proc.5/thread.7: stream ends inside an event at byte 1204
+ *
+ * The line that discovers a problem says it; callers pass the code on in silence.
+ * Messages are for people: what is wrong, where, and what to do about it.
+ * Bytes that are not printable (they come from traces) are shown as \xNN.
+ */
+#ifndef TRACE_LOG_H
+#define TRACE_LOG_H
+
+#include <stdarg.h>
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+/* Sets the name that starts each line, and the least important level that is
+ * still shown (LOG_INFO at the start). `program` must outlive its use. */
+void log_setup(const char *program, enum log_level level);
+enum log_level log_level(void);
+
+void log_at(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...) log_at(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...)  log_at(LOG_WARN, __VA_ARGS__)
+#define log_info(...)  log_at(LOG_INFO, __VA_ARGS__)
+#define log_debug(...) log_at(LOG_DEBUG, __VA_ARGS__)
+
+#endif
