@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Reads the whole tree with what finds mistakes without running anything:
+#
+#   tests/lint.sh [BUILD] [TOOL...]     TOOL: rooms shellcheck cppcheck clang-tidy tidiness
+#
+# A tool that is not installed is said to be missing and is left out. Status 1
+# if any found something. clang-tidy needs the generated skeleton (make first).
+set -u
+cd "$(dirname "$0")/.." || exit 1
+B=${1:-build}
+[ $# -gt 0 ] && shift
+chosen=("$@")
+[ $# -gt 0 ] || chosen=(rooms tidiness shellcheck cppcheck clang-tidy)
+status=0
+
+have() {
+	command -v "$1" >/dev/null && return
+	echo "lint: $1 is not installed (apt-get install $2): left out"
+	return 1
+}
+
+sources() { find trace user emu tools tests -name '*.c' -not -path '*/build*' 2>/dev/null | sort; }
+
+lint_rooms() {
+	local t
+	t=$(mktemp -d) || return 1
+	S=$PWD T=$t tests/golden/rooms.sh
+	local result=$?
+	rm -rf "$t"
+	return $result
+}
+
+# What no tool of others looks at: work left for later, blanks at line ends, and names of
+# machines. The words are put together so that this file does not find itself.
+lint_tidiness() {
+	local later="TO""DO|FIX""ME|XX""X" places='/(wor''k|roo''t|hom''e)/' found
+	found=$(git grep -nIE "\b($later)\b" -- '*.[ch]' '*.sh' '*.py' '*.md' Makefile tests/run &&
+		true
+	git grep -nIE "$places" -- . ':!docs/man'
+	git grep -nIE '[ 	]+$' -- '*.[ch]' '*.sh' '*.py' Makefile)
+	[ -z "$found" ] || { echo "$found"; return 1; }
+}
+
+lint_shellcheck() {
+	have shellcheck shellcheck || return 0
+	git ls-files -z | xargs -0 grep -lIE '^#!.*\b(ba|da)?sh\b' | xargs shellcheck -x
+}
+
+lint_cppcheck() {
+	have cppcheck cppcheck || return 0
+	sources | cppcheck --file-list=- --quiet --inline-suppr --error-exitcode=1 \
+		--enable=warning,portability,performance --std=c11 -D_GNU_SOURCE \
+		-DVERSION='""' -DCOMMIT='""' -DDATADIR='""' -I. \
+		--suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches \
+		--suppress=unknownMacro -j2
+}
+
+lint_clang_tidy() {
+	have clang-tidy clang-tidy || return 0
+	if [ -e user/main.c ] && [ ! -e "$B/bpf/ovni.skel.h" ]; then
+		echo "lint: clang-tidy needs the skeleton: run 'make' first"
+		return 1
+	fi
+	# shellcheck disable=SC2016 # the files are the inner shell's
+	sources | xargs -P2 -n 8 sh -c 'clang-tidy --quiet "$@" -- -std=gnu11 -D_GNU_SOURCE \
+		-I. -I"$0" -DVERSION=\"\" -DCOMMIT=\"\" -DDATADIR=\"\" 2>&1 |
+		{ ! grep -vE "warnings? (generated|treated)|^Suppressed"; }' "$B"
+}
+
+for tool in "${chosen[@]}"; do
+	start=$(date +%s)
+	if "lint_${tool//-/_}"; then word=ok; else word=FOUND status=1; fi
+	printf '%-12s %4d s  %s\n' "$tool" $(($(date +%s) - start)) "$word"
+done
+exit $status
