@@ -163,7 +163,7 @@ $(UNIT_TESTS): $(B)/tests/unit/%: $(B)/tests/unit/%.o $(LIBUSER) $(LIBEMU) $(LIB
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(USER_LIBS) $(EMU_LIBS) $(TRACE_LIBS)
 
-$(WORKLOADS): $(B)/tests/workloads/%: tests/workloads/%.c
+$(WORKLOADS): $(B)/tests/workloads/%: tests/workloads/%.c tests/workloads/workload.h
 	$(call msg,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -g -O2 $(WARN) -o $@ $< -lpthread

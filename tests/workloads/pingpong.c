@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pingpong: two threads pass one byte through two pipes.
+ *
+ * Each round makes each thread block once, so on one CPU the two alternate strictly:
+ * two switches a round. With different CPUs each wake-up goes across. The time
+ * of a pass is measured after the warm-up.
+ */
+#include "workload.h"
+
+struct side {
+	int in, out;
+	bool serves;
+	long cpu;
+	char letter;
+};
+
+static long rounds = 10000, warmup, cpu_a = -2, cpu_b = -2;
+static int64_t started_ns, ended_ns;
+
+static const struct knob knobs[] = {
+	{'n', &rounds, "rounds"},
+	{'w', &warmup, "rounds before the clock starts"},
+	{'a', &cpu_a, "CPU of the first thread, -1: any, -2: the first one allowed"},
+	{'b', &cpu_b, "CPU of the second thread, -1: any, -2: as the first"},
+	{0, NULL, NULL},
+};
+
+static void pass_on(const struct side *side)
+{
+	char byte = 0;
+
+	must(write(side->out, &byte, 1) == 1, "write to the pipe");
+}
+
+static void await(const struct side *side)
+{
+	char byte;
+
+	must(read(side->in, &byte, 1) == 1, "read from the pipe");
+}
+
+static void *play(void *arg)
+{
+	const struct side *side = arg;
+	long i;
+
+	pin(side->cpu);
+	name_thread("%s", side->serves ? "ping" : "pong");
+	say("tid_%c=%d", side->letter, gettid());
+	for (i = 0; i < warmup + rounds; i++) {
+		if (side->serves && i == warmup)
+			started_ns = now_ns();
+		if (side->serves)
+			pass_on(side);
+		await(side);
+		if (!side->serves)
+			pass_on(side);
+	}
+	if (side->serves)
+		ended_ns = now_ns();
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct side a = {.serves = true, .letter = 'a'}, b = {.letter = 'b'};
+	int there[2], back[2];
+	pthread_t threads[2];
+
+	workload_begin(argc, argv, knobs);
+	if (rounds < 1 || warmup < 0)
+		fail("-n takes 1 or more, -w takes 0 or more");
+	must(!pipe(there) && !pipe(back), "pipe");
+	a.in = back[0], a.out = there[1];
+	b.in = there[0], b.out = back[1];
+	a.cpu = cpu_a == -2 ? allowed_cpu(0) : cpu_a;
+	b.cpu = cpu_b == -2 ? a.cpu : cpu_b;
+	threads[0] = start_thread(play, &a);
+	threads[1] = start_thread(play, &b);
+	join_thread(threads[0]);
+	join_thread(threads[1]);
+	say("rounds=%ld cpu_a=%ld cpu_b=%ld ns_per_pass=%.1f", warmup + rounds, a.cpu, b.cpu,
+	    (double)(ended_ns - started_ns) / (2.0 * (double)rounds));
+	return 0;
+}

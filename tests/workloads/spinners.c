@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spinners: threads that never block fight for one CPU.
+ *
+ * They leave the CPU only because they are preempted, until the time is over.
+ */
+#include "workload.h"
+
+static long nspinners = 2, msec = 1000, cpu = -2;
+static int64_t end_ns;
+
+static const struct knob knobs[] = {
+	{'n', &nspinners, "spinners"},
+	{'t', &msec, "time, ms"},
+	{'c', &cpu, "CPU, -1: any, -2: the first one allowed"},
+	{0, NULL, NULL},
+};
+
+static void *spin(void *arg)
+{
+	unsigned long turns = 0;
+
+	name_thread("spinner-%ld", (long)(intptr_t)arg);
+	pin(cpu);
+	while (now_ns() < end_ns)
+		turns++;
+	if (!turns)
+		fail("spinner %ld never ran", (long)(intptr_t)arg);
+	say("tid=%d turns=%lu", gettid(), turns);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t *threads;
+	long i;
+
+	workload_begin(argc, argv, knobs);
+	if (nspinners < 1)
+		fail("-n takes 1 or more");
+	threads = calloc((size_t)nspinners, sizeof(*threads));
+	must(threads != NULL, "calloc");
+	if (cpu == -2)
+		cpu = allowed_cpu(0);
+	end_ns = now_ns() + msec * MSEC;
+	for (i = 0; i < nspinners; i++)
+		threads[i] = start_thread(spin, (void *)(intptr_t)i);
+	for (i = 0; i < nspinners; i++)
+		join_thread(threads[i]);
+	free(threads);
+	say("spinners=%ld cpu=%ld msec=%ld", nspinners, cpu, msec);
+	return 0;
+}

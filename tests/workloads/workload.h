@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * workload: what the small programs with a known schedule share.
+ *
+ * A workload takes single-letter options with numbers (knobs), waits at a gate if the
+ * test wants to attach first, does its work, checks itself, and says what it did
+ * as lines of key=value words. Status 0: it did exactly that; 1: it could not.
+ *
+ *   WORKLOAD_GATE    a FIFO: nothing happens until somebody has opened it for writing
+ *                    and closed it again
+ *   WORKLOAD_REPORT  a file that the lines are appended to; else standard output
+ */
+#ifndef WORKLOAD_H
+#define WORKLOAD_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MSEC 1000000L /* ns */
+
+static int report_fd = STDOUT_FILENO;
+
+__attribute__((format(printf, 1, 2), noreturn)) static inline void fail(const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "%s: ", program_invocation_short_name);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	_exit(1);
+}
+
+/* Ends the program with the name of what failed, unless `ok`; errno must tell why. */
+static inline void must(bool ok, const char *what)
+{
+	if (!ok)
+		fail("%s: %s", what, strerror(errno));
+}
+
+/* Says one line, in one write, so that lines of many processes stay whole. */
+__attribute__((format(printf, 1, 2))) static inline void say(const char *format, ...)
+{
+	char line[512];
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(line, sizeof(line) - 1, format, args);
+	va_end(args);
+	if (n < 0 || n >= (int)sizeof(line) - 1)
+		fail("line too long: %s", format);
+	line[n++] = '\n';
+	must(write(report_fd, line, (size_t)n) == n, "write of the report");
+}
+
+struct knob {
+	char letter;
+	long *value; /* holds the default */
+	const char *help;
+};
+
+static inline __attribute__((noreturn)) void knobs_usage(const struct knob *knobs, int status)
+{
+	FILE *to = status ? stderr : stdout;
+
+	fprintf(to, "usage: %s [-LETTER NUMBER]...\n", program_invocation_short_name);
+	for (; knobs->letter; knobs++)
+		fprintf(to, "  -%c  %s (%ld)\n", knobs->letter, knobs->help, *knobs->value);
+	exit(status);
+}
+
+static inline void knob_set(const struct knob *knobs, char letter, const char *text)
+{
+	const struct knob *knob = knobs;
+	char *end;
+
+	while (knob->letter && knob->letter != letter)
+		knob++;
+	if (!knob->letter)
+		knobs_usage(knobs, 2);
+	errno = 0;
+	*knob->value = strtol(text, &end, 0);
+	if (errno || *end || end == text)
+		fail("-%c: '%s' is not a number", letter, text);
+}
+
+/*
+ * Reads the options of `knobs` (ended by letter 0), opens the report, and waits at
+ * the gate. Call it once, first.
+ */
+static inline void workload_begin(int argc, char **argv, const struct knob *knobs)
+{
+	const char *gate = getenv("WORKLOAD_GATE");
+	const char *report = getenv("WORKLOAD_REPORT");
+	char byte;
+	int i, fd;
+
+	for (i = 1; i < argc; i += 2) {
+		if (argv[i][0] == '-' && argv[i][1] == 'h')
+			knobs_usage(knobs, 0);
+		if (argv[i][0] != '-' || !argv[i][1] || argv[i][2] || i + 1 >= argc)
+			knobs_usage(knobs, 2);
+		knob_set(knobs, argv[i][1], argv[i + 1]);
+	}
+	if (report) {
+		report_fd = open(report, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+		must(report_fd >= 0, report);
+	}
+	if (gate) {
+		fd = open(gate, O_RDONLY | O_CLOEXEC);
+		must(fd >= 0, gate);
+		while (read(fd, &byte, 1) > 0)
+			;
+		close(fd);
+		unsetenv("WORKLOAD_GATE");
+	}
+}
+
+static inline int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* Stays on the CPU, without a system call, until `ns` have passed. */
+static inline void spin_for(int64_t ns)
+{
+	int64_t end = now_ns() + ns;
+
+	while (now_ns() < end)
+		;
+}
+
+static inline void sleep_for(int64_t ns)
+{
+	struct timespec ts = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &ts) == EINTR)
+		;
+}
+
+/* The n-th CPU that this thread may use, counting round. */
+static inline int allowed_cpu(int n)
+{
+	cpu_set_t set;
+	int cpu;
+
+	must(!sched_getaffinity(0, sizeof(set), &set), "sched_getaffinity");
+	n %= CPU_COUNT(&set);
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &set) && n-- == 0)
+			return cpu;
+	}
+	fail("no CPU allowed");
+}
+
+/* Keeps the calling thread on `cpu`; with -1 it stays free. */
+static inline void pin(long cpu)
+{
+	cpu_set_t set;
+
+	if (cpu < 0)
+		return;
+	CPU_ZERO(&set);
+	CPU_SET((size_t)cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		fail("cannot run on CPU %ld: %s", cpu, strerror(errno));
+}
+
+__attribute__((format(printf, 1, 2))) static inline void name_thread(const char *format, ...)
+{
+	char name[64]; /* the kernel takes the first 15 */
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(name, sizeof(name), format, args);
+	va_end(args);
+	must(!prctl(PR_SET_NAME, name), "prctl(PR_SET_NAME)");
+}
+
+static inline pthread_t start_thread(void *(*run)(void *), void *arg)
+{
+	pthread_t thread;
+
+	errno = pthread_create(&thread, NULL, run, arg);
+	must(!errno, "pthread_create");
+	return thread;
+}
+
+static inline void join_thread(pthread_t thread)
+{
+	errno = pthread_join(thread, NULL);
+	must(!errno, "pthread_join");
+}
+
+/* Reaps `pid` and checks that it exited with `status`. */
+static inline void reap(pid_t pid, int status)
+{
+	int got;
+
+	must(waitpid(pid, &got, 0) == pid, "waitpid");
+	if (!WIFEXITED(got) || WEXITSTATUS(got) != status)
+		fail("child %d ended with 0x%x instead of status %d", pid, (unsigned)got, status);
+}
+
+#endif
