@@ -79,16 +79,33 @@ struct record_switch {
 };
 _Static_assert(sizeof(struct record_switch) == 48, "wire size");
 
+/*
+ * RECORD_SWITCH, head.flags. With a CPU list (-C) only switches on the listed CPUs are sent; a
+ * task that ran on another one says so at its next switch-in on a listed one.
+ */
+#define SWITCH_NEXT_ELSEWHERE 1u /* next ran on a CPU without records since it last left one */
+
+/*
+ * RECORD_TASK and RECORD_EXIT are sent from all CPUs, a CPU list or not; from those that are
+ * not listed head.id is 0, since nothing is told of who runs there.
+ *
+ * A RECORD_TASK with an id and without TASK_FLAG_WANTED ends the following of that task (it was
+ * renamed and no longer matches --comm, or left the cgroup): its later records have id 0. It
+ * may be wanted again later, under the same id and announced by a RECORD_TASK with the flag; a
+ * task may also become wanted while it runs, and its first switch record is then a switch-out.
+ * TASK_ITERATED with id 0 is a task that is not wanted, told for its name alone.
+ */
 enum task_cause {		/* head.flags of RECORD_TASK */
-	TASK_SEEN = 1,		/* its storage was made at first sight */
+	TASK_SEEN = 1,		/* wanted from now on: moved into the cgroup, or first sight */
 	TASK_ITERATED = 2,	/* read by the iterator; clock 0, never through a ring */
 	TASK_BORN = 3,		/* fork or clone; head.id is the creator's */
 	TASK_RENAMED = 4,
 	TASK_EXECED = 5,	/* tid may differ from what it was: old_tid */
 };
 
-#define TASK_FLAG_KTHREAD 1u
-#define TASK_FLAG_WANTED  2u /* has an id and so a stream */
+#define TASK_FLAG_KTHREAD   1u
+#define TASK_FLAG_WANTED    2u /* is followed; see above */
+#define TASK_FLAG_ELSEWHERE 4u /* TASK_ITERATED: as SWITCH_NEXT_ELSEWHERE, at this moment */
 
 struct record_task {
 	struct record_head head;
@@ -122,8 +139,9 @@ struct record_snapshot {
 _Static_assert(sizeof(struct record_snapshot) == 24, "wire size");
 
 /*
- * RECORD_LOST precedes the first record that found room after a loss: so many of
- * each kind, the first of them at first_clock.
+ * RECORD_LOST precedes the first record that found room after a loss: so many events (of
+ * all kinds), the first of them at first_clock. A loss with nothing after it in its ring has no
+ * record; the counters alone tell it.
  */
 struct record_lost {
 	struct record_head head;
