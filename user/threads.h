@@ -17,10 +17,15 @@
 #include "bpf/record.h"
 #include "trace/lifeline.h"
 
-struct writer;
+struct facts;
 struct threads;
+struct topology;
+struct writer;
 
-struct threads *threads_new(struct writer *writer);
+/* All three stay the caller's and must outlive the threads. NULL after one message. */
+struct threads *threads_new(struct writer *writer, const struct facts *facts,
+			    const struct topology *topology);
+/* After writer_finish(): until then the writer reads what the threads know. */
 void threads_free(struct threads *threads);
 
 /* How many live tasks and how many streams with events there are (live line). */

@@ -13,6 +13,7 @@
 #define USER_TIMELINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "bpf/record.h"
@@ -29,15 +30,28 @@ struct timeline_options {
 };
 
 struct timeline_counts {
-	uint64_t records;  /* taken in, all kinds */
+	uint64_t records; /* taken in, all kinds */
 	uint64_t by_kind[RECORD_KINDS];
-	uint64_t events;   /* written to streams */
-	uint64_t repairs;  /* moves that no record told */
-	uint64_t ties;	   /* records with the clock of the one before in another ring */
-	uint64_t late;	   /* records older than what had been taken in: clamped */
-	uint64_t outside;  /* before t0 or after t1: no event, not a loss */
-	uint64_t lost;	   /* told by RECORD_LOST */
+	uint64_t events;  /* written to streams */
+	uint64_t repairs; /* moves that no record told */
+	uint64_t ties;	  /* records with the clock of the one before in another ring */
+	uint64_t late;	  /* records older than what had been taken in: clamped */
+	uint64_t outside; /* before t0 or after t1: no event, not a loss */
+	uint64_t lost;	  /* told by RECORD_LOST */
 	uint64_t migrations, wakeups, preemptions, switches;
+};
+
+/*
+ * What a CPU did in the window. The four times add up to the window for each CPU
+ * (a CPU that appeared later is unknown until its first record).
+ */
+enum timeline_use { CPU_UNKNOWN, CPU_IDLE, CPU_OTHER, CPU_THREAD, CPU_USES };
+
+struct timeline_cpu {
+	unsigned cpu;	       /* the kernel's number */
+	int32_t index;	       /* in the loom */
+	uint64_t ns[CPU_USES]; /* idle; a thread without a stream; one that has a stream */
+	uint64_t records, repairs, lost;
 };
 
 /* Both stay the caller's and must outlive the timeline. `topology` gives the index
@@ -47,7 +61,8 @@ struct timeline *timeline_new(const struct timeline_options *options, struct thr
 void timeline_free(struct timeline *timeline);
 
 /* What the task iterator says before t0 (names, parents, states of threads off the CPU) and
- * after t1 (who was woken and never ran). Never decides who runs. */
+ * after t1 (who was woken and never ran), then once the last record has been taken in.
+ * Never decides who runs. */
 int timeline_iterated(struct timeline *timeline, const struct record_task *task);
 
 /*
@@ -66,5 +81,9 @@ void timeline_stop(struct timeline *timeline, uint64_t t1);
 int timeline_close(struct timeline *timeline) __attribute__((warn_unused_result));
 
 const struct timeline_counts *timeline_counts(const struct timeline *timeline);
+
+/* CPU number i, in the order of their first records; false if there is none. Times
+ * are complete after timeline_stop(). */
+bool timeline_cpu(const struct timeline *timeline, size_t i, struct timeline_cpu *out);
 
 #endif

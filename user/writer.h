@@ -13,6 +13,7 @@
 #ifndef USER_WRITER_H
 #define USER_WRITER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,30 +21,59 @@
 struct json;
 struct writer;
 
+/* What touches the disk, as in trace/stream.h; a table so that tests can let it fail. */
+struct writer_files {
+	int (*create)(int trace_fd, const char *path, const struct json *meta);
+	int (*append)(int trace_fd, const char *path, const void *events, size_t size);
+	int (*describe)(int trace_fd, const char *path, const struct json *meta);
+};
+
 struct writer_options {
-	int trace_fd;	    /* output directory; the caller's */
-	size_t queue_bytes; /* bound of the queue; 0: the default, 256 MiB */
-	uint64_t max_bytes; /* --max-size; 0: none */
+	int trace_fd;			  /* output directory; the caller's */
+	size_t queue_bytes;		  /* bound of the queue; 0: the default, 256 MiB */
+	uint64_t max_bytes;		  /* --max-size; 0: none */
+	const struct writer_files *files; /* NULL: the real ones */
 };
 
 /* Starts the thread. NULL after one message. */
 struct writer *writer_start(const struct writer_options *options);
 
-/* Queues the creation of a stream; takes both over (freed when done). 0 or the writer's error. */
-int writer_create(struct writer *writer, char *path, struct json *meta);
-/* Queues `size` bytes of whole events for `path`, which must stay valid until
- * writer_finish(); takes `events` over. 0, or the writer's error. */
-int writer_append(struct writer *writer, const char *path, void *events, size_t size);
-/* Queues the last stream.json of a stream; takes `meta` over. */
-int writer_describe(struct writer *writer, const char *path, struct json *meta);
+/*
+ * What is to be done with one stream. Whole events, then its stream.json; a stream
+ * that is new is created first. `meta` is called in the writer's thread, at most once, and gives
+ * the stream.json (freed by the writer) or NULL without memory; `drop` frees `arg`, always.
+ */
+struct writer_part {
+	const char *path; /* relative to the output directory; copied */
+	bool create;	  /* the stream is new: meta must be given */
+	void *events;	  /* taken over (free()); NULL: none */
+	size_t size;	  /* bytes at events */
+	struct json *(*meta)(void *arg);
+	void (*drop)(void *arg);
+	void *arg;
+};
+
+/* Queues `part`, and takes over what it holds, also on failure. May wait for room. Returns 0,
+ * or the writer's first error. */
+int writer_put(struct writer *writer, const struct writer_part *part);
+
+/* Has `fn(arg)` called in the writer's thread ahead of all that waits, in the order given;
+ * also after an error (a chance to free). Never waits. 0, or -ENOMEM and nothing is called. */
+int writer_run(struct writer *writer, void (*fn)(void *arg), void *arg);
+
+/* Waits until all that was queued is done. Returns the first error or 0. */
+int writer_sync(struct writer *writer);
 
 /* Waits until the queue is empty, ends the thread, frees all. Returns the first error (-errno;
  * it has been reported), or 0. */
 int writer_finish(struct writer *writer);
 
 /* Any time, any thread: */
-int writer_error(const struct writer *writer);	      /* first error or 0 */
-uint64_t writer_bytes(const struct writer *writer);   /* written to stream.obs files */
-size_t writer_queued(const struct writer *writer);    /* bytes waiting */
+int writer_error(const struct writer *writer);	    /* first error or 0 */
+uint64_t writer_bytes(const struct writer *writer); /* written to stream.obs files */
+size_t writer_queued(const struct writer *writer);  /* bytes waiting */
+/* --max-size has been reached, by what is written and what waits: time to stop the session. Not
+ * an error: the closing events are still written, above the limit. */
+bool writer_full(const struct writer *writer);
 
 #endif
