@@ -28,6 +28,7 @@ test='
 libcmocka-dev             /usr/include/cmocka.h
 python3                   python3
 procps                    ps
+groff-base                groff
 '
 
 present() {
