@@ -211,16 +211,20 @@ lint:
 .PHONY: install uninstall clean
 install: all
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(datadir)/cfg $(DESTDIR)$(mandir)/man1 \
-		$(DESTDIR)$(mandir)/man8 $(DESTDIR)$(docdir)
+		$(DESTDIR)$(mandir)/man5 $(DESTDIR)$(mandir)/man8 $(DESTDIR)$(docdir)/docs
 	$(INSTALL) -m 755 $(PROGRAMS) $(DESTDIR)$(bindir)
-	cp -R emu/cfg/. $(DESTDIR)$(datadir)/cfg
+	cd emu/cfg && find . -name '*.cfg' -exec \
+		$(INSTALL) -D -m 644 {} $(abspath $(DESTDIR)$(datadir)/cfg)/{} \;
 	$(INSTALL) -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(mandir)/man1
+	$(INSTALL) -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(mandir)/man5
 	$(INSTALL) -m 644 $(wildcard docs/man/*.8) $(DESTDIR)$(mandir)/man8
-	$(INSTALL) -m 644 README.md CHANGELOG.md LICENSE $(wildcard docs/*.md) $(DESTDIR)$(docdir)
+	$(INSTALL) -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(docdir)
+	$(INSTALL) -m 644 $(wildcard docs/*.md docs/*.svg) $(DESTDIR)$(docdir)/docs
 
 uninstall:
 	rm -f $(patsubst $(B)/bin/%,$(DESTDIR)$(bindir)/%,$(PROGRAMS))
 	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man1/%,$(wildcard docs/man/*.1))
+	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man5/%,$(wildcard docs/man/*.5))
 	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man8/%,$(wildcard docs/man/*.8))
 	rm -rf $(DESTDIR)$(datadir) $(DESTDIR)$(docdir)
 

@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# What `make install` puts where, that every user can read it, that an installed program finds
+# its data relative to itself, and that `make uninstall` leaves nothing behind.
+set -eu
+root=$T/root
+make_() { MAKEFLAGS='' make -s -C "$S" B="$B" DESTDIR="$root" prefix=/usr "$@"; }
+
+if ! ls "$B"/bin/ovni-* >/dev/null 2>&1; then
+	echo "no programs are built"
+	exit 77
+fi
+(umask 077 && make_ install)
+cd "$root/usr"
+for program in "$B"/bin/*; do
+	[ -x "bin/${program##*/}" ] || { echo "not installed: ${program##*/}"; exit 1; }
+done
+diff -r "$S/emu/cfg" share/ovni-bpf/cfg
+for page in "$S"/docs/man/*.[1-8]; do
+	cmp "$page" "share/man/man${page##*.}/${page##*/}"
+done
+for text in README.md CHANGELOG.md LICENSE; do
+	cmp "$S/$text" "share/doc/ovni-bpf/$text"
+done
+for text in "$S"/docs/*.md; do
+	cmp "$text" "share/doc/ovni-bpf/docs/${text##*/}"
+done
+if [ -n "$(find . -type f ! -perm -444)" ]; then
+	echo "not readable by all:"
+	find . -type f ! -perm -444
+	exit 1
+fi
+
+# The configurations that the installed emulator places are those beside it.
+if [ -x bin/ovni-emu ]; then
+	echo "installed here" >>share/ovni-bpf/cfg/thread/state.cfg
+	python3 "$S/tests/golden/cfgtrace.py" "$T/trace"
+	bin/ovni-emu "$T/trace"
+	diff -r share/ovni-bpf/cfg "$T/trace/cfg"
+else
+	echo "no ovni-emu: where it finds its data is not tried"
+fi
+
+cd "$T"
+make_ uninstall
+left=$(find "$root" ! -type d)
+if [ -n "$left" ] || [ -e "$root/usr/share/ovni-bpf" ] || [ -e "$root/usr/share/doc/ovni-bpf" ]
+then
+	echo "left behind:" && find "$root" | sort
+	exit 1
+fi
