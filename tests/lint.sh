@@ -7,6 +7,7 @@
 #
 # A tool that is not installed is said to be missing and is left out. Status 1
 # if any found something. clang-tidy needs the generated skeleton (make first).
+# shellcheck disable=SC2317 # the functions are called by name
 set -u
 cd "$(dirname "$0")/.." || exit 1
 B=${1:-build}
@@ -29,7 +30,7 @@ lint_rooms() {
 	S=$PWD T=$t tests/golden/rooms.sh
 	local result=$?
 	rm -rf "$t"
-	return $result
+	return "$result"
 }
 
 # What no tool of others looks at: work left for later, blanks at line ends, and names of

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * compare: what the recorder wrote against what the kernel's own tracer saw.
+ *
+ *   compare [-w TID]... [-l] T0 T1 FTRACE TRACE
+ *
+ * In: the record of ftrace.c, a trace, and the window of its session (ns). Both are
+ * turned into the time that each thread spent on a CPU: where, from when to when, and
+ * why it left. Every such stay that ftrace saw must be in the trace and no other, on
+ * the same CPU, its ends to within 20 us, blocked or preempted alike; every wake-up
+ * must have its time and its waker. Stays are cut at the window.
+ *
+ *   -w TID  only this thread and what it creates are to be in the trace (else: all)
+ *   -l      the trace has lost events: say what differs, but do not fail
+ *
+ * The last line is key=value; status 0 only if nothing differs.
+ *
+ * Ends beyond 20 us: on a virtual machine the host may stop a CPU between the two
+ * readings of one switch. Few such ends (of 1,000 or more one, and 1 in 5,000) are
+ * accepted, if ours lies before the next event of that CPU.
+ *
+ * Holes: some switches no instrument sees (those made by PID 1 on some machines): then
+ * the thread that leaves is not the one that was believed to run. What must follow from
+ * that is a rule, applied to both: the believed one has left, lost, and the other has come.
+ */
+#include <inttypes.h>
+
+#include "seen.h"
+#include "stays.h"
+#include "told.h"
+
+#define TOLERANCE 20000u /* ns */
+
+static struct {
+	uint64_t stays, ends, beyond, worst, mismatches, missing, extra, wakeups, wakeups_wrong,
+		overlaps;
+} count;
+
+static int by_place(const void *a, const void *b)
+{
+	const struct stay *x = a, *y = b;
+
+	if (x->in != y->in)
+		return x->in < y->in ? -1 : 1;
+	return (x->out > y->out) - (x->out < y->out);
+}
+
+static void show(const char *who, const struct stay *stay)
+{
+	printf("    %s: CPU %d from T0 + %.1f us to T0 + %.1f us, %s (%u), woken %s%.1f us by %d\n",
+	       who, stay->cpu, (double)(int64_t)(stay->in - t0) / 1000,
+	       (double)(int64_t)(stay->out - t0) / 1000, leave_names[stay->leave], stay->state,
+	       stay->woken ? "T0 + " : "never ",
+	       stay->woken ? (double)(int64_t)(stay->woken - t0) / 1000 : 0, stay->waker);
+}
+
+/* Is `told` the end that was seen in [seen - slack, seen]? */
+static bool same_end(uint64_t seen, uint64_t slack, uint64_t next, uint64_t told)
+{
+	uint64_t away;
+
+	if (told >= seen - slack && told <= seen)
+		return true;
+	away = told > seen ? told - seen : seen - slack - told;
+	count.ends++;
+	if (away <= TOLERANCE) {
+		count.worst = away > count.worst ? away : count.worst;
+		return true;
+	}
+	if (told > seen && told <= next && next != UINT64_MAX) {
+		count.beyond++;
+		return true;
+	}
+	return false;
+}
+
+/* Why a blocked thread left, as far as ftrace can tell. */
+static bool same_why(const struct stay *seen, const struct stay *told)
+{
+	static const struct {
+		uint8_t state;
+		uint16_t whys; /* bits */
+	} table[] = {
+		{0x01, 1 << 1}, {0x02, 1 << 2 | 1 << 3}, {0x04, 1 << 4},
+		{0x08, 1 << 5}, {0x40, 1 << 8},		 {0x80, 1 << 9},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (seen->state == table[i].state)
+			return table[i].whys & 1 << told->state;
+	}
+	return true;
+}
+
+static bool same_stay(const struct stay *seen, const struct stay *told, const struct stay *next)
+{
+	uint64_t in = in_window(seen->in), out = in_window(seen->out);
+	uint64_t in_slack = seen->in_slack, out_slack = seen->out_slack;
+
+	if (seen->cpu != told->cpu)
+		return false;
+	if (in_slack > in - t0)
+		in_slack = in - t0;
+	if (!same_end(in, in_slack, seen->in_next, told->in))
+		return false;
+	/* A filtered recording learns of a hole when the thread is seen again. */
+	if (seen->leave == LOST && only_wanted && told->out + TOLERANCE >= out &&
+	    (!next || told->out <= next->in))
+		return true;
+	if (!same_end(out, out_slack, seen->out_next, told->out))
+		return false;
+	if (out + TOLERANCE >= t1)
+		return true;
+	return seen->leave == told->leave && (seen->leave != BLOCKED || same_why(seen, told));
+}
+
+/* The wake-up that led to a stay: when, and by whom. */
+static void compare_wakeup(int tid, const struct stay *seen, const struct stay *told)
+{
+	uint64_t away;
+
+	if (!seen->woken || seen->woken < t0 + TOLERANCE || seen->in <= t0)
+		return;
+	count.wakeups++;
+	away = told->woken > seen->woken ? told->woken - seen->woken : seen->woken - told->woken;
+	if (told->woken &&
+	    (away <= TOLERANCE ||
+	     (told->woken >= seen->woken && told->woken <= seen->in + TOLERANCE)) &&
+	    told->waker == seen->waker)
+		return;
+	if (count.wakeups_wrong++ < 10) {
+		printf("  thread %d: another wake-up\n", tid);
+		show("ftrace", seen);
+		show("trace ", told);
+	}
+}
+
+/* True if a stay lies so near the edge of the window that only one may have it. */
+static bool at_edge(const struct stay *stay)
+{
+	return stay->out <= t0 + 2 * TOLERANCE || stay->in + 2 * TOLERANCE >= t1;
+}
+
+static void compare_thread(int tid, struct thread *thread)
+{
+	const struct stay *seen = thread->seen.list, *told = thread->told.list;
+	const struct stay *seen_end = seen + thread->seen.n, *told_end = told + thread->told.n;
+	bool first = true;
+
+	while (seen < seen_end || told < told_end) {
+		if (seen < seen_end && (seen->out <= t0 || seen->in >= t1)) {
+			seen++;
+			continue;
+		}
+		if (seen < seen_end && told < told_end &&
+		    same_stay(seen, told, seen + 1 < seen_end ? seen + 1 : NULL)) {
+			if (!first)
+				compare_wakeup(tid, seen, told);
+			first = false;
+			count.stays++;
+			seen++, told++;
+			continue;
+		}
+		if (seen < seen_end && at_edge(seen)) {
+			seen++;
+			continue;
+		}
+		if (told < told_end && at_edge(told)) {
+			told++;
+			continue;
+		}
+		if (count.mismatches++ < 10) {
+			printf("  thread %d: stay %td of %zu differs from stay %td of %zu\n", tid,
+			       seen - thread->seen.list, thread->seen.n, told - thread->told.list,
+			       thread->told.n);
+			if (seen < seen_end)
+				show("ftrace", seen);
+			if (told < told_end)
+				show("trace ", told);
+		}
+		return;
+	}
+}
+
+static bool ran_in_window(const struct stays *stays)
+{
+	size_t i;
+
+	for (i = 0; i < stays->n; i++) {
+		if (stays->list[i].out > t0 && stays->list[i].in < t1 && !at_edge(&stays->list[i]))
+			return true;
+	}
+	return false;
+}
+
+static void compare_all(void)
+{
+	int tid;
+
+	for (tid = 1; tid < TID_MAX; tid++) {
+		struct thread *thread = threads[tid];
+
+		if (!thread)
+			continue;
+		qsort(thread->told.list, thread->told.n, sizeof(struct stay), by_place);
+		if (thread->wanted && !thread->told.n && ran_in_window(&thread->seen)) {
+			printf("  thread %d ran but is not in the trace\n", tid);
+			count.missing++;
+		} else if (!thread->wanted && thread->told.n) {
+			printf("  thread %d is in the trace but was not wanted\n", tid);
+			count.extra++;
+		} else if (thread->wanted) {
+			compare_thread(tid, thread);
+		}
+	}
+}
+
+/* No CPU has two threads at a time, and what is on it and the idle time add up. */
+static void compare_cpus(void)
+{
+	struct stays all = {0};
+	uint64_t *busy = calloc((size_t)ncpus + 1, sizeof(*busy));
+	uint64_t *until = calloc((size_t)ncpus + 1, sizeof(*until));
+	int64_t rest, limit = (int64_t)((t1 - t0) / 200);
+	size_t i;
+	int tid, cpu;
+
+	if (!busy || !until)
+		fail("no memory");
+	for (tid = 1; tid < TID_MAX; tid++) {
+		for (i = 0; threads[tid] && i < threads[tid]->told.n; i++)
+			*stays_add(&all) = threads[tid]->told.list[i];
+	}
+	qsort(all.list, all.n, sizeof(struct stay), by_place);
+	for (i = 0; i < all.n; i++) {
+		cpu = all.list[i].cpu;
+		if (cpu >= ncpus)
+			fail("CPU %d is not one that ftrace knows", cpu);
+		if (all.list[i].in < until[cpu] && count.overlaps++ < 10)
+			printf("  two threads on CPU %d at %" PRIu64 "\n", cpu, all.list[i].in);
+		busy[cpu] += all.list[i].out - all.list[i].in;
+		until[cpu] = all.list[i].out;
+	}
+	for (cpu = 0; cpu < ncpus; cpu++) {
+		rest = (int64_t)(t1 - t0) - (int64_t)busy[cpu] - (int64_t)cpus[cpu].idle;
+		printf("  CPU %d: window %.3f ms = threads %.3f + idle %.3f + rest %.3f\n", cpu,
+		       (double)(t1 - t0) / 1e6, (double)busy[cpu] / 1e6,
+		       (double)cpus[cpu].idle / 1e6, (double)rest / 1e6);
+		if (rest < -limit || (!only_wanted && rest > limit)) {
+			printf("  CPU %d: its time does not add up to the window\n", cpu);
+			count.mismatches++;
+		}
+	}
+	free(busy);
+	free(until);
+	free(all.list);
+}
+
+int main(int argc, char **argv)
+{
+	bool lossy = false, same;
+	int opt;
+
+	while ((opt = getopt(argc, argv, "w:l")) != -1) {
+		if (opt == 'w') {
+			only_wanted = true;
+			thread_of(atoi(optarg))->wanted = true;
+		} else if (opt == 'l') {
+			lossy = true;
+		} else {
+			return 2;
+		}
+	}
+	if (argc - optind != 4) {
+		fputs("usage: compare [-w TID]... [-l] T0 T1 FTRACE TRACE\n", stderr);
+		return 2;
+	}
+	t0 = strtoull(argv[optind], NULL, 10);
+	t1 = strtoull(argv[optind + 1], NULL, 10);
+	if (!t0 || t1 <= t0)
+		fail("the window from %s to %s is none", argv[optind], argv[optind + 1]);
+	read_topology();
+	read_ftrace(argv[optind + 2]);
+	if (nftw(argv[optind + 3], visit, 32, FTW_PHYS))
+		fail("cannot walk %s: %s", argv[optind + 3], strerror(errno));
+	compare_all();
+	compare_cpus();
+	same = !count.mismatches && !count.missing && !count.extra && !count.overlaps &&
+	       !count.wakeups_wrong &&
+	       count.beyond <= (count.ends < 1000 ? 0 : 1 + count.ends / 5000) &&
+	       holes_seen == holes_told && count.stays > 0;
+	printf("stays=%" PRIu64 " ends=%" PRIu64 " beyond_20us=%" PRIu64 " worst_ns=%" PRIu64
+	       " wakeups=%" PRIu64 " wakeups_wrong=%" PRIu64 " holes=%" PRIu64
+	       " holes_told=%" PRIu64 " missing=%" PRIu64 " extra=%" PRIu64 " mismatches=%" PRIu64
+	       " overlaps=%" PRIu64 "\n",
+	       count.stays, count.ends, count.beyond, count.worst, count.wakeups,
+	       count.wakeups_wrong, holes_seen, holes_told, count.missing, count.extra,
+	       count.mismatches, count.overlaps);
+	return same || lossy ? 0 : 1;
+}
