@@ -67,7 +67,9 @@ USER_OBJS  := $(call objs,$(filter-out user/main.c,$(wildcard user/*.c)))
 TOOL_SRCS  := $(filter-out tools/sync.c,$(wildcard tools/*.c))
 TOOLS      := $(patsubst tools/%.c,$(B)/bin/ovni-%,$(TOOL_SRCS))
 TOOL_OBJS  := $(call objs,$(wildcard tools/common/*.c))
-BPF_OBJS   := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(wildcard bpf/*.bpf.c))
+# What defines the maps is linked first: bpftool 7.1 forgets the place of a map seen as extern before.
+BPF_OBJS   := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(filter bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c)) \
+	$(filter-out bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c)))
 SKELETON   := $(if $(BPF_OBJS),$(B)/bpf/ovni.skel.h)
 
 PROGRAMS := $(if $(wildcard user/main.c),$(B)/bin/ovni-bpf) \

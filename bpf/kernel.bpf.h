@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * kernel: facts and differences of kernels, one small function each.
+ */
+#ifndef BPF_KERNEL_H
+#define BPF_KERNEL_H
+
+#include "maps.bpf.h"
+
+#define PF_KTHREAD 0x00200000
+
+/* Bits of task_struct.__state and of sched_switch's prev_state. */
+#define STATE_INTERRUPTIBLE   0x0001u
+#define STATE_UNINTERRUPTIBLE 0x0002u
+#define STATE_STOPPED	      0x0004u
+#define STATE_TRACED	      0x0008u
+#define STATE_PARKED	      0x0040u
+#define STATE_DEAD	      0x0080u
+#define STATE_NOLOAD	      0x0400u
+
+/* 2f064a59a11f (5.14) renamed task_struct.state to __state. */
+static __always_inline __u32 kernel_task_state(struct task_struct *task)
+{
+	struct task_struct___before_5_14 *old = (void *)task;
+
+	if (bpf_core_field_exists(task->__state))
+		return BPF_CORE_READ(task, __state);
+	return (__u32)BPF_CORE_READ(old, state);
+}
+
+static __always_inline bool kernel_is_kthread(struct task_struct *task)
+{
+	return task->flags & PF_KTHREAD;
+}
+
+/*
+ * May a task's storage be made while the scheduler holds its locks? Only where its memory comes
+ * from an allocator of BPF's own (08a7ce384e33, 6.4) or one without locks (6.19).
+ */
+static __always_inline bool kernel_can_make_storage_anywhere(void)
+{
+	return bpf_core_field_exists(((struct bpf_local_storage_map___6_4 *)0)->selem_ma) ||
+	       bpf_core_field_exists(
+		       ((struct bpf_local_storage_map___nolock *)0)->use_kmalloc_nolock);
+}
+
+/*
+ * Why prev leaves the CPU. `preempt` alone says little: a tick in user code preempts with it
+ * unset and state 0; but if it is set, prev stays runnable whatever its state.
+ */
+static __always_inline __u16 kernel_why(bool preempt, __u32 state, bool resched,
+					struct task_struct *prev)
+{
+	if (preempt)
+		return WHY_PREEMPTED;
+	if (state == 0)
+		return resched ? WHY_PREEMPTED : WHY_YIELDED;
+	if (state & STATE_INTERRUPTIBLE)
+		return WHY_SLEEPING;
+	if (state & STATE_DEAD)
+		return WHY_DEAD;
+	if (state & STATE_UNINTERRUPTIBLE) {
+		if (state & STATE_NOLOAD)
+			return WHY_IDLE_SLEEP;
+		return BPF_CORE_READ_BITFIELD(prev, in_iowait) ? WHY_IO : WHY_UNINTERRUPTIBLE;
+	}
+	if (state & STATE_STOPPED)
+		return WHY_STOPPED;
+	if (state & STATE_TRACED)
+		return WHY_TRACED;
+	if (state & STATE_PARKED)
+		return WHY_PARKED;
+	return WHY_UNINTERRUPTIBLE; /* frozen, or waiting for a lock (real-time kernels) */
+}
+
+#endif

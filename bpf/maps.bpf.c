@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/* maps: the definitions. Sizes that follow the machine are set by user code before load. */
+#include "maps.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+struct rings_map rings SEC(".maps");
+struct cpus_map cpus SEC(".maps");
+struct tasks_map tasks SEC(".maps");
+struct targets_map targets SEC(".maps");
+
+const volatile struct knobs knobs = {};
+const volatile struct comm_glob comm_glob = {};
+const volatile __u32 record_version = RECORD_VERSION;
+
+__u32 next_id = 1;
+__u32 members = 0;
+__u32 iterator_tags = 0;

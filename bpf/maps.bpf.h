@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * maps: all that the programs share: rings, states of CPUs and tasks, targets and knobs.
+ *
+ * Every program includes this; maps.bpf.c defines what is only declared here.
+ */
+#ifndef BPF_MAPS_H
+#define BPF_MAPS_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#include "state.h"
+
+/* One ring per CPU, put in by user code; a CPU without one counts its records as lost. */
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+
+struct rings_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1); /* possible CPUs; set before load */
+	__uint(key_size, sizeof(__u32));
+	__array(values, struct ring);
+};
+extern struct rings_map rings SEC(".maps");
+
+struct cpus_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* possible CPUs; set before load */
+	__type(key, __u32);
+	__type(value, struct cpu_state);
+};
+extern struct cpus_map cpus SEC(".maps");
+
+struct tasks_map {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_state);
+};
+extern struct tasks_map tasks SEC(".maps");
+
+/* Processes (or with -t threads) named by the user; read by the iterator alone. */
+struct targets_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, __u32);
+};
+extern struct targets_map targets SEC(".maps");
+
+extern const volatile struct knobs knobs;
+extern const volatile struct comm_glob comm_glob;
+extern const volatile __u32 record_version;
+
+extern __u32 next_id;	   /* of the task that becomes wanted next */
+extern __u32 members;	   /* alive now; not kept with knobs.all */
+extern __u32 iterator_tags; /* the iterator makes members; else it only reports */
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+static __always_inline struct cpu_state *cpu_state(__u32 cpu)
+{
+	return bpf_map_lookup_elem(&cpus, &cpu);
+}
+
+#endif

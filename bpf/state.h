@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * state: what kernel side and user side share in maps, beside the records.
+ *
+ * One struct cpu_state per CPU the machine may have, in an array that the user side maps:
+ * the account (what was seen, what found no room) and what a CPU remembers from one
+ * event to the next. Written by that CPU alone, but `resched`; user code
+ * reads any time, and writes `recorded` before the programs are attached.
+ * struct task_state is a task's storage; it travels with the task and is freed with it.
+ */
+#ifndef BPF_STATE_H
+#define BPF_STATE_H
+
+#include "record.h"
+
+struct cpu_state {
+	__u32 recorded;	 /* switches of this CPU are sent (-C) */
+	__u32 interrupt; /* depth of interrupt handlers that run now */
+	__u32 resched;	 /* a reschedule was asked for since the last switch */
+	__u32 pad;
+	__u64 seen[RECORD_KINDS]; /* by kind: seen = sent + lost, always */
+
+	__u64 lost[RECORD_KINDS]; /* by kind: no room in the ring, or no ring */
+	__u64 gap_count;	  /* lost since the last record that found room ... */
+	__u64 gap_clock;	  /* ... the first of them then, ns */
+
+	__u64 snapshot_clock; /* of the last snapshot of this CPU, ns */
+	__u64 reserved[7];    /* to a multiple of the cache line */
+};
+_Static_assert(sizeof(struct cpu_state) == 192, "shared size");
+
+struct task_state {
+	__u32 id;	   /* dense, from 1, while the task is wanted; else 0 */
+	__u32 own_id;	   /* the same, kept while it is not wanted; 0 before it ever was */
+	__u32 member;	   /* of the process trees or threads that are followed */
+	__s32 waker_tid;   /* of the last sched_waking */
+	__u64 wake_clock;  /* of a sched_wakeup since it last left a CPU, ns; else 0 */
+	__u64 css_set;	   /* where its cgroup was looked up (--cgroup) */
+	__u32 elsewhere;   /* has run on a CPU that is not recorded since it left one that is */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct task_state) == 40, "shared size");
+
+/* What user code tells the programs once, before they are loaded. */
+struct knobs {
+	__u32 all;	   /* every task is a member (-a) */
+	__u32 follow;	   /* a child process of a member is one */
+	__u32 threads;	   /* a new thread of a member's process is one (not with -t) */
+	__u32 kthreads;	   /* kernel threads are wanted */
+	__u32 narrow;	   /* --comm or --cgroup: not every member is wanted */
+	__u32 use_comm;	   /* --comm */
+	__u32 cpu_list;	   /* -C: look at cpu_state.recorded */
+	__u32 interrupts;  /* the programs that keep cpu_state.interrupt are attached */
+	__u32 reschedules; /* the one that keeps cpu_state.resched is attached */
+	__u32 hidden_pid;  /* this process is never wanted (--no-self); 0: none */
+	__u64 cgroup;	   /* id of the cgroup below which tasks are wanted; 0: any */
+};
+
+/*
+ * A glob for thread names, compiled (user/glob.h) into the steps of a machine whose states are
+ * the bits of a word: bit i is set when the first i signs of the pattern have been matched.
+ */
+struct comm_glob {
+	__u64 accept[256]; /* by byte: signs (by bit) that it matches */
+	__u64 stay;	   /* bits that a '*' keeps */
+	__u64 start;	   /* bits at the beginning */
+	__u64 final;	   /* the bit that says: matched */
+};
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * vmlinux: the few kernel types that our programs look at, kept by hand.
+ *
+ * In the structures stand only the fields that are read; their places are found by name when
+ * the programs are loaded (preserve_access_index), so the build needs no BTF of any kernel.
+ * vmlinux/refresh.sh compares what stands here with the BTF of a kernel.
+ * The name of the include guard is the one that libbpf's headers look for.
+ */
+#ifndef __VMLINUX_H__
+#define __VMLINUX_H__
+
+typedef unsigned char __u8;
+typedef short int __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+
+/* For the prototypes of libbpf's helpers. */
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+
+typedef _Bool bool;
+#define true  1
+#define false 0
+#define NULL  ((void *)0)
+
+/* Values of the user API of bpf(2) that the programs need. */
+#define BPF_MAP_TYPE_HASH	   1
+#define BPF_MAP_TYPE_ARRAY	   2
+#define BPF_MAP_TYPE_ARRAY_OF_MAPS 12
+#define BPF_MAP_TYPE_RINGBUF	   27
+#define BPF_MAP_TYPE_TASK_STORAGE  29
+
+#define BPF_F_NO_PREALLOC (1u << 0)
+#define BPF_F_MMAPABLE	  (1u << 10)
+
+#define BPF_LOCAL_STORAGE_GET_F_CREATE (1u << 0)
+#define BPF_RB_NO_WAKEUP	       (1u << 0)
+
+/* The context of a raw tracepoint program, of the user API too: no relocation. */
+struct bpf_raw_tracepoint_args {
+	__u64 args[0];
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* refresh.sh reads from here ... */
+
+struct bpf_local_storage;
+struct linux_binprm;
+struct irqaction;
+struct seq_file;
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct task_struct {
+	unsigned int __state;
+	unsigned int flags;
+	int on_cpu;
+	int exit_state;
+	int exit_code;
+	unsigned int in_iowait : 1;
+	int pid;
+	int tgid;
+	struct task_struct *real_parent;
+	char comm[16];
+	struct css_set *cgroups;
+	struct bpf_local_storage *bpf_storage;
+};
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+/* ... to here. */
+
+/* As older or newer kernels have it (the part from ___ on is ignored when names are matched). */
+struct task_struct___before_5_14 {
+	long state;
+};
+
+struct bpf_local_storage_map___6_4 {
+	int selem_ma;
+};
+
+struct bpf_local_storage_map___nolock {
+	int use_kmalloc_nolock;
+};
+
+#pragma clang attribute pop
+
+#endif
