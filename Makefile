@@ -82,8 +82,10 @@ TEST_AIDS  := $(patsubst %.c,$(B)/%,$(wildcard tests/live/*.c tests/golden/*.c))
 LIBTRACE := $(B)/libtrace.a
 LIBEMU   := $(B)/libemu.a
 LIBUSER  := $(B)/libuser.a
+LIBTOOLS := $(B)/libtools.a
 
-TRACE_LIBS := -lcjson -lm
+# Only what reads Pallas archives is linked with zstd.
+TRACE_LIBS := -lcjson -lm -Wl,--push-state,--as-needed -lzstd -Wl,--pop-state
 EMU_LIBS   := -lz -lpthread
 USER_LIBS  := -lbpf -lelf -lz -lcap-ng -lpthread
 
@@ -123,7 +125,8 @@ $(B)/trace/version.o: $(B)/version.stamp
 $(LIBTRACE): $(TRACE_OBJS)
 $(LIBEMU): $(EMU_OBJS)
 $(LIBUSER): $(USER_OBJS)
-$(LIBTRACE) $(LIBEMU) $(LIBUSER):
+$(LIBTOOLS): $(TOOL_OBJS)
+$(LIBTRACE) $(LIBEMU) $(LIBUSER) $(LIBTOOLS):
 	$(call msg,AR,$@)
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -138,7 +141,7 @@ $(B)/bin/ovni-emu: $(B)/emu/main.o $(LIBEMU) $(LIBTRACE)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS)
 
-$(TOOLS): $(B)/bin/ovni-%: $(B)/tools/%.o $(TOOL_OBJS) $(LIBEMU) $(LIBTRACE)
+$(TOOLS): $(B)/bin/ovni-%: $(B)/tools/%.o $(LIBTOOLS) $(LIBEMU) $(LIBTRACE)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS)

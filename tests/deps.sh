@@ -22,6 +22,7 @@ libbpf-dev                /usr/include/bpf/libbpf.h
 libelf-dev                /usr/include/libelf.h
 zlib1g-dev                /usr/include/zlib.h
 libcjson-dev              /usr/include/cjson/cJSON.h
+libzstd-dev               /usr/include/zstd.h
 libcap-ng-dev             /usr/include/cap-ng.h
 '
 test='
