@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cursor: a walk over the bytes of one file that cannot leave them.
+ *
+ * In: bytes and the name of their file; out: integers and slices of them. The first
+ * read that does not fit gives one message and makes the cursor bad; a bad cursor
+ * yields zeros, so that a caller looks once per record and not once per field.
+ * Invariant: at <= end, and nothing at or past `end` is read.
+ */
+#ifndef TRACE_PALLAS_CURSOR_H
+#define TRACE_PALLAS_CURSOR_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "trace/event.h"
+#include "trace/log.h"
+
+struct cursor {
+	uint8_t *start, *at, *end;
+	const char *path; /* for messages; the caller's */
+	bool bad;
+};
+
+static inline void cursor_init(struct cursor *c, uint8_t *bytes, size_t size, const char *path)
+{
+	*c = (struct cursor){.start = bytes, .at = bytes, .end = bytes + size, .path = path};
+}
+
+static inline size_t cursor_left(const struct cursor *c)
+{
+	return (size_t)(c->end - c->at);
+}
+
+/* Says what is wrong at the present byte, once; returns -EBADMSG. */
+#define cursor_fail(c, fmt, ...)                                                                   \
+	({                                                                                         \
+		if (!(c)->bad)                                                                     \
+			log_error("%s: byte %zu: " fmt, (c)->path,                                 \
+				  (size_t)((c)->at - (c)->start), ##__VA_ARGS__);                  \
+		(c)->bad = true;                                                                   \
+		-EBADMSG;                                                                          \
+	})
+
+/* The next `size` bytes (what they are is for the message), or NULL. */
+static inline uint8_t *cursor_bytes(struct cursor *c, size_t size, const char *what)
+{
+	uint8_t *at = c->at;
+
+	if (c->bad)
+		return NULL;
+	if (size > cursor_left(c)) {
+		cursor_fail(c, "the file ends inside %s: %zu bytes wanted, %zu left", what, size,
+			    cursor_left(c));
+		return NULL;
+	}
+	c->at += size;
+	return at;
+}
+
+static inline uint8_t cursor_u8(struct cursor *c, const char *what)
+{
+	const uint8_t *at = cursor_bytes(c, 1, what);
+
+	return at ? *at : 0;
+}
+
+static inline uint32_t cursor_u32(struct cursor *c, const char *what)
+{
+	const uint8_t *at = cursor_bytes(c, 4, what);
+
+	return at ? get_u32(at) : 0;
+}
+
+static inline uint64_t cursor_u64(struct cursor *c, const char *what)
+{
+	const uint8_t *at = cursor_bytes(c, 8, what);
+
+	return at ? get_u64(at) : 0;
+}
+
+/* A count of records of at least `least` bytes each: more than fit are refused. */
+static inline size_t cursor_check(struct cursor *c, uint64_t n, size_t least, const char *what)
+{
+	if (!c->bad && n > cursor_left(c) / least)
+		cursor_fail(c, "%llu %s do not fit into the %zu bytes that are left",
+			    (unsigned long long)n, what, cursor_left(c));
+	return c->bad ? 0 : (size_t)n;
+}
+
+static inline size_t cursor_count(struct cursor *c, size_t least, const char *what)
+{
+	uint64_t n = cursor_u64(c, what);
+
+	return cursor_check(c, n, least, what);
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * definitions: the five tables of names of a main file or an archive.
+ *
+ * In: the bytes of a definition block; out: tables sorted by reference, whose strings
+ * point into those bytes. A reference is looked up in the archive first, then in the
+ * main file; each step of a chain (region, then its name) by itself.
+ * Specification: Pallas specification 5.
+ */
+#ifndef TRACE_PALLAS_DEFINITIONS_H
+#define TRACE_PALLAS_DEFINITIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/pallas/cursor.h"
+
+struct pallas_string {
+	uint32_t ref;
+	const char *text; /* ended by NUL */
+};
+
+struct pallas_region {
+	uint32_t ref, name;
+};
+
+struct pallas_attribute {
+	uint32_t ref, name, description;
+	uint8_t type; /* Pallas specification 11 */
+};
+
+struct pallas_group {
+	uint32_t ref, name, type, paradigm, nmembers;
+	const uint8_t *members; /* nmembers x u32, not aligned */
+};
+
+struct pallas_comm {
+	uint32_t ref, name, group, parent;
+};
+
+struct pallas_definitions {
+	struct pallas_string *strings;
+	size_t nstrings;
+	struct pallas_region *regions;
+	size_t nregions;
+	struct pallas_attribute *attributes;
+	size_t nattributes;
+	struct pallas_group *groups;
+	size_t ngroups;
+	struct pallas_comm *comms;
+	size_t ncomms;
+};
+
+/* Reads a block; the tables point into the cursor's bytes, which must outlive them.
+ * Returns 0, -EBADMSG after one message, or -ENOMEM. */
+int pallas_definitions_read(struct pallas_definitions *defs, struct cursor *c)
+	__attribute__((warn_unused_result));
+void pallas_definitions_free(struct pallas_definitions *defs); /* also of a zeroed struct */
+
+/* One table; NULL if the reference is not in it. */
+const char *pallas_definitions_string(const struct pallas_definitions *defs, uint32_t ref);
+const struct pallas_region *pallas_definitions_region(const struct pallas_definitions *defs, uint32_t ref);
+const struct pallas_attribute *pallas_definitions_attribute(const struct pallas_definitions *defs,
+						     uint32_t ref);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * format: the numbers of the Pallas trace format, ABI version 20.
+ *
+ *   TRACE/main.pallas                           struct pallas_trace
+ *   TRACE/archive_P/archive.pallas              struct pallas_archive
+ *   TRACE/archive_P/thread_T/thread.pallas      struct pallas_thread: the grammar
+ *                            event_durations.dat      times of the events
+ *                            sequence_durations.dat   three vectors per sequence
+ *
+ * A token is 32 bits: two of type, thirty of id. All integers are little endian.
+ * Specification: Pallas specification 2 to 10.
+ */
+#ifndef TRACE_PALLAS_FORMAT_H
+#define TRACE_PALLAS_FORMAT_H
+
+#include <stdint.h>
+
+#define PALLAS_ABI     20
+#define PALLAS_NONE    UINT32_MAX /* a reference or map entry that names nothing */
+#define PALLAS_INVALID UINT64_MAX /* a timestamp */
+
+#define PALLAS_MAIN	  "main.pallas"
+#define PALLAS_ARCHIVE	  "archive.pallas"
+#define PALLAS_THREAD	  "thread.pallas"
+#define PALLAS_EVENT_DATA "event_durations.dat"
+#define PALLAS_SEQ_DATA	  "sequence_durations.dat"
+
+#define PALLAS_PAYLOAD_MAX    250   /* bytes of one event */
+#define PALLAS_DEPTH_MAX      100   /* levels that the reference readers stand (rule R12) */
+#define PALLAS_ID_MAX	      0x3ffffffeu
+#define PALLAS_ITERATIONS_MAX 0x7fffffffu
+
+enum pallas_compression {
+	PALLAS_COMPRESSION_NONE = 0,
+	PALLAS_COMPRESSION_ZSTD = 1,
+	PALLAS_COMPRESSION_HISTOGRAM = 2,
+	PALLAS_COMPRESSION_SZ = 3,
+	PALLAS_COMPRESSION_ZFP = 4,
+	PALLAS_COMPRESSION_ZSTD_HISTOGRAM = 5,
+	PALLAS_COMPRESSION_COUNT
+};
+
+enum pallas_encoding {
+	PALLAS_ENCODING_NONE = 0,
+	PALLAS_ENCODING_MASKING = 1,
+	PALLAS_ENCODING_LEADING_ZEROES = 2,
+	PALLAS_ENCODING_COUNT
+};
+
+enum pallas_token_type { TOKEN_INVALID = 0, TOKEN_EVENT = 1, TOKEN_SEQUENCE = 2, TOKEN_LOOP = 3 };
+
+enum pallas_sequence_type { SEQUENCE_BLOCK = 0, SEQUENCE_LOOP = 1 };
+
+static inline uint32_t pallas_token(enum pallas_token_type type, uint32_t id)
+{
+	return id << 2 | (uint32_t)type;
+}
+
+static inline enum pallas_token_type token_type(uint32_t token)
+{
+	return (enum pallas_token_type)(token & 3);
+}
+
+static inline uint32_t token_id(uint32_t token)
+{
+	return token >> 2;
+}
+
+#endif
