@@ -4,8 +4,9 @@
  *
  * In: text; out: a tree that the rest of the project reads and builds through
  * these functions alone (cJSON stays behind them). Comments are accepted;
- * a key repeated in one object, a byte order mark and a trailing comma are not;
- * text after the closing brace is ignored (emulator specification, 3.2).
+ * a key repeated in one object, a byte order mark, a trailing comma, a number beyond
+ * the range of a double, control characters and more than 1000 levels are not; text
+ * after the closing brace is ignored (emulator specification, 3.2).
  * Invariant: no 64-bit number of ours ever passes through a double: they are
  * written and read as decimal strings.
  *
@@ -53,6 +54,7 @@ bool json_bool(const struct json *node);	       /* false if it is not a boolean 
 /* Reads a 64-bit number of ours (a decimal string, or a number that a double
  * holds exactly). Returns false, and leaves *out alone, if it is neither. */
 bool json_u64(const struct json *node, uint64_t *out);
+bool json_i64(const struct json *node, int64_t *out);
 
 /* Children of an object or array, in order: for (c = json_first(n); c; c = json_next(c)). */
 const struct json *json_first(const struct json *node);
@@ -63,12 +65,12 @@ size_t json_count(const struct json *node);
 /*
  * Building. A dotted path creates the objects on the way and replaces what is at
  * its end; a path of NULL appends to an array. All return the new node (owned by
- * `node`), or NULL without memory.
+ * `node`), or NULL: without memory, if `node` is NULL, if the path leads through
+ * something that is no object, or if NULL meets something that is no array.
  */
 struct json *json_new_object(void);
 struct json *json_put_object(struct json *node, const char *dotted);
 struct json *json_put_array(struct json *node, const char *dotted);
-/* Bytes that are not UTF-8 are written as the four characters \xNN. */
 struct json *json_put_string(struct json *node, const char *dotted, const char *value);
 struct json *json_put_int(struct json *node, const char *dotted, int64_t value); /* |value| < 2^53 */
 struct json *json_put_u64(struct json *node, const char *dotted, uint64_t value); /* a string */
@@ -76,7 +78,11 @@ struct json *json_put_i64(struct json *node, const char *dotted, int64_t value);
 struct json *json_put_real(struct json *node, const char *dotted, double value);
 struct json *json_put_bool(struct json *node, const char *dotted, bool value);
 
-/* The text, indented by 4 blanks, ended by a newline; the caller frees it. */
+/*
+ * The text, indented by 4 blanks, ended by a newline; the caller frees it. NULL without
+ * memory. Bytes of strings that are not UTF-8 are written as the four characters \xNN,
+ * numbers that are not finite as null.
+ */
 char *json_text(const struct json *node);
 
 #endif

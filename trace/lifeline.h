@@ -43,12 +43,21 @@ static inline bool lifeline_is_active(enum lifeline state)
 int lifeline_next(enum lifeline state, char value);
 
 /*
- * The shortest legal way to bring a thread from `state` to dead, or to enter one
- * that is in `state` at the start of a window: calls of `put` in order, with the
- * events that recorder, cut and repair write ("OHw", "OAs", "OHr", "OHe"; for entering
- * "OHx", "OHp", "OHw", "OHr"). The thread that was not running moves to the virtual CPU
- * (OAs with -1, only if it is not there: `on_virtual`). `put` is told the MCV and, for
- * OHx and OAs, the CPU index; a non-zero return of it ends the walk and is returned.
+ * The shortest legal way to bring a thread from `state` to dead, or to enter a new one
+ * that is in `state` at the start of a window: calls of `put` in order, each with the MCV
+ * and the CPU index that OHx and OAs need (for the others it means nothing).
+ *
+ * close   running, cooling   OHe
+ *         paused             OHw, OAs -1, OHr, OHe; OHr, OHe if it is `on_virtual`
+ *         warming            OAs -1, OHr, OHe;      OHr, OHe if it is `on_virtual`
+ *         unknown, dead      nothing
+ * enter   running            OHx cpu
+ *         cooling            OHx cpu, OHc
+ *         paused, warming    OHx -1, OHp (, OHw): `cpu` may be another thread's
+ *         unknown, dead      nothing
+ *
+ * What must stand next to OHe or OHx (pops, pushes) is added by `put` when it is told of
+ * that event. A non-zero return of `put` ends the walk and is returned, else 0.
  * (event-mapping.md, "The thread state machine".)
  */
 typedef int (*lifeline_put_fn)(void *arg, uint32_t mcv, int32_t cpu);

@@ -28,22 +28,23 @@ struct player {
 	size_t nstreams;
 	struct player_slot *heap; /* heap[1] is the root */
 	size_t n;
-	int64_t *last;	    /* last corrected clock of each stream */
-	bool unordered;	    /* accept clocks that go back (dump, top, sort) */
+	bool unordered;	    /* accept clocks that go back (dump, top, sort): a warning each */
 	uint64_t backwards; /* how many did, when accepted */
 
 	/* the present event, after player_step() returned 1 */
-	uint32_t who;	/* the stream it came from: streams[who].ev is the event */
-	int64_t clock;	/* corrected, ns */
+	uint32_t who;  /* the stream it came from: streams[who].ev is the event */
+	int64_t clock; /* corrected, ns */
+	bool playing;  /* there is a present event */
 
-	/* after player_step() failed */
-	uint32_t bad;	/* the stream at fault */
+	/* after player_open() or player_step() failed */
+	uint32_t bad; /* the stream at fault */
 };
 
 /*
  * Loads the first event of each stream (they must be open and rewound) and builds the heap.
- * Returns 0, or a negative errno after one message: an incomplete first event,
- * a clock below 0, no memory.
+ * Returns 0, or a negative errno after one message: an incomplete first event (as
+ * stream_step()), a clock below 0 (-EINVAL; accepted if `unordered`), no memory. On
+ * failure nothing is left to close.
  */
 int player_open(struct player *player, struct stream *streams, size_t nstreams,
 		const int64_t *offsets, bool unordered) __attribute__((warn_unused_result));
@@ -57,10 +58,15 @@ int player_gate(const struct player *player) __attribute__((warn_unused_result))
 
 /*
  * Goes to the next event. Returns 1; 0 when there are no more; a negative errno
- * after one message when the stream of the present event cannot go on (incomplete
- * event, clock going backwards). It first advances the stream of the event that it
- * returned last, as the specification says.
+ * after one message when the stream of the present event cannot go on (as stream_step();
+ * -EINVAL: clock going backwards). It first advances the stream of the event that it
+ * returned last, as the specification says. After a failure it must not be called again,
+ * unless with player_drop().
  */
 int player_step(struct player *player) __attribute__((warn_unused_result));
+
+/* After player_step() failed: leaves the rest of that stream out, so that the others can
+ * be played on (--tolerant). */
+void player_drop(struct player *player);
 
 #endif

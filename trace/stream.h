@@ -3,8 +3,10 @@
  * stream: the two files of one thread, stream.json and stream.obs.
  *
  * Reading: stream.obs is mapped read-only and walked forward, event by event; no
- * descriptor stays open, so the limit on open files does not limit a trace. A file
- * that shrinks while it is read ends in a clear error (-EIO), not in a signal.
+ * descriptor stays open, so the limit on open files does not limit a trace, and what
+ * lies behind the reader is given back to the kernel. Where the file cannot be mapped
+ * (too many streams, some network file systems) a small window of it is read instead.
+ * A file that shrinks while it is read ends in a clear error (-EIO), not in a signal.
  * Writing: whole events are appended by path, without a descriptor kept open, so a
  * recording may have any number of streams. stream.json is first written without
  * `ovni.finished` and replaced by rename when the stream is complete: a reader
@@ -28,35 +30,52 @@
 
 /* ---- reading ---- */
 
+struct guard;
+
 struct stream {
-	char *path;	     /* of the directory, relative to the trace; "" is the trace itself */
-	const uint8_t *base; /* the mapped file */
-	const uint8_t *at;   /* what comes after ev */
-	const uint8_t *end;
-	struct event ev;     /* valid after stream_step() returned 1 */
-	size_t released;     /* bytes already given back to the kernel */
-	int error;	     /* why stream_step() failed, 0 if it did not */
+	/* the hot part: one cache line */
+	const uint8_t *at;  /* what comes after ev */
+	const uint8_t *end; /* as far as events may be decoded without stream_more() */
+	struct event ev;    /* valid after stream_step() returned 1, until the next step */
+
+	const uint8_t *base;	/* the mapped file, or the window */
+	uint64_t base_offset;	/* place of base in the file: 0 if mapped */
+	uint64_t size;		/* of the file when it was opened */
+	size_t capacity;	/* of the window; 0 if mapped */
+	const uint8_t *kept;	/* mapped: what lies before it has been given back */
+	struct guard *guard;	/* mapped */
+	uint64_t sound;		/* mapped: zeros before it are known to be in the file */
+	int trace_fd;		/* the caller's, which keeps it open */
+	uint64_t device, inode; /* so that another file is not read for this one */
+	char *path;	/* of the directory, relative to the trace; "" is the trace itself */
+	int error;	/* why stream_step() failed, 0 if it did not */
 };
 
 /*
- * Opens the stream in the directory `path` below `trace_fd` and checks the header
- * of its stream.obs. Takes no ownership of `path` (copied). Returns 0, or -errno after one
- * message: no file, short header, wrong magic or version.
+ * Opens the stream in the directory `path` (copied) below `trace_fd` (kept open by the
+ * caller until stream_close()) and checks the header of its stream.obs. Returns 0, or
+ * -errno after one message: no file, short header, wrong magic or version.
  */
 int stream_open(struct stream *stream, int trace_fd, const char *path)
 	__attribute__((warn_unused_result));
 void stream_close(struct stream *stream); /* also of a zeroed struct */
 
-/* Steps to the next event. Returns 1 with it in stream->ev, 0 at the end, or a
- * negative errno without a message (-EBADMSG cut short, -EFBIG jumbo too large). */
+/* The cold part of stream_step(): `n` is what event_decode() said. */
+int stream_more(struct stream *stream, ssize_t n);
+
+/*
+ * Steps to the next event. Returns 1 with it in stream->ev; 0 at the end; or a negative
+ * errno without a message: -EBADMSG cut short, -EFBIG jumbo too large, -EIO the file has
+ * shrunk or cannot be read, -ESTALE it was replaced, -ENOMEM. After 0 or an error it
+ * returns the same again.
+ */
 static inline int stream_step(struct stream *stream)
 {
 	ssize_t n = event_decode(&stream->ev, stream->at, stream->end);
 
-	if (__builtin_expect(n <= 0, 0)) {
-		stream->error = (int)n;
-		return (int)n;
-	}
+	/* no event has the model 0; a page that the file has lost reads as zeros */
+	if (__builtin_expect(n <= 0 || !stream->ev.model, 0))
+		return stream_more(stream, n);
 	stream->at += n;
 	return 1;
 }
@@ -64,31 +83,37 @@ static inline int stream_step(struct stream *stream)
 /* The place of the current event in its file, in bytes, for messages. */
 static inline uint64_t stream_offset(const struct stream *stream)
 {
-	return (uint64_t)(stream->at - stream->base) - stream->ev.size;
+	return stream->base_offset + (uint64_t)(stream->at - stream->base) - stream->ev.size;
 }
 
 /* Says what stream_step() has found wrong: one message with path and byte. */
 void stream_report(const struct stream *stream);
 
-/* Starts again at the first event. */
+/* Starts again at the first event. stream->ev.size is 0 until the first step. */
 void stream_rewind(struct stream *stream);
 
 /* ---- writing ---- */
 
 /*
- * Creates the directory `path` below `trace_fd` (all its parents too), writes `meta`
- * as its stream.json and starts an empty stream.obs with its header. A stream
- * that exists already is an error (-EEXIST). Returns 0 or -errno, with no message.
+ * Creates the directory `path` below `trace_fd` (all its parents too), starts a
+ * stream.obs with nothing but its header and writes `meta` as stream.json. A stream that
+ * exists already is an error (-EEXIST). On failure neither file is left behind. Returns 0
+ * or -errno, with no message.
  */
 int stream_create(int trace_fd, const char *path, const struct json *meta)
 	__attribute__((warn_unused_result));
 
-/* Appends `size` bytes, which are whole events, in one go. On failure (-ENOSPC,
- * -EIO, ...) the file is cut back to what it held before. No message. */
+/*
+ * Appends `size` bytes, which are whole events, in one go. Returns 0 or -errno (-ENOSPC,
+ * -EFBIG if the caller ignores SIGXFSZ, ...) with no message; then the file has been cut
+ * back to what it held before, but for -ENOTRECOVERABLE: it may end inside an event and
+ * nothing must be appended to it any more.
+ */
 int stream_append(int trace_fd, const char *path, const void *events, size_t size)
 	__attribute__((warn_unused_result));
 
-/* Replaces stream.json by `meta` in one step (temporary file beside it, rename). */
+/* Replaces stream.json by `meta` in one step (temporary file beside it, rename). Returns 0
+ * or -errno with no message; then the old stream.json is still there. */
 int stream_describe(int trace_fd, const char *path, const struct json *meta)
 	__attribute__((warn_unused_result));
 

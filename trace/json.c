@@ -1,0 +1,641 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/json.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/log.h"
+#include "trace/text.h"
+
+#define FILE_MAX (64u << 20)
+#define EXACT	 9007199254740992.0 /* 2^53: integers up to it are exact in a double */
+
+/* A struct json is cJSON's node under another name. */
+static cJSON *tree(const struct json *node)
+{
+	return (cJSON *)node;
+}
+
+static struct json *own(const cJSON *node)
+{
+	return (struct json *)node;
+}
+
+/* ---- parsing: first the letters, then the tree (cJSON), then the keys ---- */
+
+struct scan {
+	const char *path;
+	const char *text; /* all of it, */
+	size_t size;	  /* `size` bytes */
+	char *clean;	  /* the same bytes, with blanks where comments were */
+	size_t end;	  /* where the root ends in both */
+};
+
+static int refuse(const struct scan *s, size_t at, const char *why)
+{
+	size_t line = 1, column = 1;
+
+	for (size_t i = 0; i < at && i < s->size; i++) {
+		column++;
+		if (s->text[i] == '\n') {
+			line++;
+			column = 1;
+		}
+	}
+	log_error("%s: line %zu, column %zu: %s", s->path, line, column, why);
+	return -EINVAL;
+}
+
+/* The string that starts at `at`: returns the place after it, or 0 after a message. */
+static size_t scan_string(const struct scan *s, size_t at)
+{
+	for (size_t i = at + 1; i < s->size; i++) {
+		const char *c = &s->text[i];
+
+		if (*c == '"')
+			return i + 1;
+		if ((unsigned char)*c < 0x20) {
+			refuse(s, i, "a control character inside a string must be escaped");
+			return 0;
+		}
+		if (*c != '\\')
+			continue;
+		/* a NUL would end the string early and hide what follows */
+		if (s->size - i >= 6 && !memcmp(c, "\\u0000", 6)) {
+			refuse(s, i, "the character \\u0000 is not supported");
+			return 0;
+		}
+		i++;
+	}
+	refuse(s, at, "this string has no end");
+	return 0;
+}
+
+/* The number that starts at `at`: returns the place after it, or 0 after a message. */
+static size_t scan_number(const struct scan *s, size_t at)
+{
+	size_t end = at + strspn(s->clean + at, "+-.0123456789eE");
+	size_t digits = at + (s->clean[at] == '-');
+	char *stop;
+
+	if (s->clean[digits] == '0' && s->clean[digits + 1] >= '0' && s->clean[digits + 1] <= '9') {
+		refuse(s, at, "a number must not start with a zero");
+		return 0;
+	}
+	if (isinf(strtod(s->clean + at, &stop))) {
+		refuse(s, at, "this number is out of range");
+		return 0;
+	}
+	return end;
+}
+
+/* The comment at `at`, blanked: returns the place after it, or 0 after a message. */
+static size_t scan_comment(struct scan *s, size_t at)
+{
+	const char *start = s->text + at, *stop, *end = s->text + s->size;
+
+	if (start[1] == '/') {
+		stop = memchr(start, '\n', (size_t)(end - start));
+		stop = stop ? stop : end;
+	} else {
+		stop = memmem(start + 2, (size_t)(end - start) - 2, "*/", 2);
+		if (!stop) {
+			refuse(s, at, "this comment has no end");
+			return 0;
+		}
+		stop += 2;
+	}
+	memset(s->clean + at, ' ', (size_t)(stop - start));
+	return (size_t)(stop - s->text);
+}
+
+/*
+ * What cJSON accepts and must not, and where the root ends: comments, control
+ * characters, trailing commas, the forms and range of numbers, depth. The
+ * grammar itself is left to cJSON.
+ */
+static int scan(struct scan *s)
+{
+	unsigned depth = 0;
+	char before = 0; /* the last character that was neither blank nor comment */
+	size_t at = 0;
+
+	if (s->size >= 3 && !memcmp(s->text, "\xef\xbb\xbf", 3))
+		return refuse(s, 0, "a byte order mark is not allowed");
+	while (at < s->size) {
+		char c = s->text[at];
+		size_t next = at + 1;
+
+		if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+			at = next;
+			continue;
+		}
+		if (c == '/' && next < s->size && (s->text[next] == '/' || s->text[next] == '*')) {
+			at = scan_comment(s, at);
+			if (at == 0)
+				return -EINVAL;
+			continue;
+		}
+		if ((unsigned char)c < 0x20)
+			return refuse(s, at, "a control character is not allowed here");
+		if (c == '"')
+			next = scan_string(s, at);
+		else if (c == '-' || (c >= '0' && c <= '9'))
+			next = scan_number(s, at);
+		if (next == 0)
+			return -EINVAL;
+		if (c == '{' || c == '[') {
+			if (++depth > CJSON_NESTING_LIMIT)
+				return refuse(s, at, "nested too deep");
+		} else if (c == '}' || c == ']') {
+			if (before == ',')
+				return refuse(s, at, "a comma before this bracket is not allowed");
+			if (depth <= 1) {
+				s->end = next;
+				return 0;
+			}
+			depth--;
+		}
+		before = c;
+		at = next;
+	}
+	s->end = s->size;
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const cJSON *const *x = a, *const *y = b;
+
+	return strcmp((*x)->string, (*y)->string);
+}
+
+/* Refuses a key that is twice in one object, anywhere below `node`. */
+static int check_keys(const cJSON *node, const char *path)
+{
+	size_t n = 0, i = 0;
+	const cJSON *child, **sorted;
+	int err = 0;
+
+	for (child = node->child; child && !err; child = child->next) {
+		err = check_keys(child, path);
+		n++;
+	}
+	if (err || !cJSON_IsObject(node) || n < 2)
+		return err;
+	sorted = malloc(n * sizeof(*sorted));
+	if (!sorted) {
+		log_error("%s: no memory to read it", path);
+		return -ENOMEM;
+	}
+	for (child = node->child; child; child = child->next)
+		sorted[i++] = child;
+	qsort(sorted, n, sizeof(*sorted), by_name);
+	for (i = 1; i < n && !err; i++) {
+		if (strcmp(sorted[i - 1]->string, sorted[i]->string))
+			continue;
+		if (node->string)
+			log_error("%s: the key \"%s\" is repeated inside \"%s\"", path,
+				  sorted[i]->string, node->string);
+		else
+			log_error("%s: the key \"%s\" is repeated", path, sorted[i]->string);
+		err = -EINVAL;
+	}
+	free(sorted);
+	return err;
+}
+
+struct json *json_parse(const char *text, size_t size, const char *path)
+{
+	struct scan s = {.path = path, .text = text, .size = size};
+	const char *stop = NULL;
+	cJSON *root = NULL;
+
+	s.clean = malloc(size + 1);
+	if (!s.clean) {
+		log_error("%s: no memory to read it", path);
+		return NULL;
+	}
+	if (size)
+		memcpy(s.clean, text, size);
+	s.clean[size] = '\0';
+	if (scan(&s) < 0)
+		goto out;
+	root = cJSON_ParseWithLengthOpts(s.clean, s.end, &stop, 0);
+	if (!root) {
+		refuse(&s, stop ? (size_t)(stop - s.clean) : 0, "this is not JSON");
+		goto out;
+	}
+	if (check_keys(root, path) < 0) {
+		cJSON_Delete(root);
+		root = NULL;
+	}
+out:
+	free(s.clean);
+	return own(root);
+}
+
+struct json *json_load(int dirfd, const char *path)
+{
+	struct json *root = NULL;
+	char *text = NULL;
+	struct stat st;
+	size_t got = 0;
+	int fd;
+
+	/* without blocking, should it be a pipe */
+	fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		log_error("%s: cannot open: %s", path, strerror(errno));
+		goto out;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		log_error("%s: not a regular file", path);
+		goto out;
+	}
+	if (st.st_size > FILE_MAX) {
+		log_error("%s: larger than %u MiB", path, FILE_MAX >> 20);
+		goto out;
+	}
+	text = malloc((size_t)st.st_size + 1);
+	if (!text) {
+		log_error("%s: no memory to read it", path);
+		goto out;
+	}
+	while (got < (size_t)st.st_size) {
+		ssize_t n = read(fd, text + got, (size_t)st.st_size - got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			log_error("%s: cannot read: %s", path, strerror(errno));
+			goto out;
+		}
+		if (n == 0)
+			break;
+		got += (size_t)n;
+	}
+	root = json_parse(text, got, path);
+out:
+	free(text);
+	if (fd >= 0)
+		close(fd);
+	return root;
+}
+
+void json_free(struct json *root)
+{
+	cJSON_Delete(tree(root));
+}
+
+/* ---- reading ---- */
+
+const struct json *json_key(const struct json *node, const char *key)
+{
+	return own(cJSON_GetObjectItemCaseSensitive(tree(node), key));
+}
+
+/* The child at the first key of a dotted path; *dotted moves to what is left, NULL at the end. */
+static cJSON *descend(const cJSON *node, const char **dotted)
+{
+	const char *key = *dotted, *dot = strchrnul(key, '.');
+	size_t len = (size_t)(dot - key);
+	cJSON *child = cJSON_IsObject(node) ? node->child : NULL;
+
+	*dotted = *dot ? dot + 1 : NULL;
+	while (child && (strncmp(child->string, key, len) || child->string[len]))
+		child = child->next;
+	return child;
+}
+
+const struct json *json_get(const struct json *node, const char *dotted)
+{
+	const cJSON *at = tree(node);
+
+	while (at && dotted)
+		at = descend(at, &dotted);
+	return own(at);
+}
+
+bool json_is_object(const struct json *node)
+{
+	return cJSON_IsObject(tree(node));
+}
+
+bool json_is_array(const struct json *node)
+{
+	return cJSON_IsArray(tree(node));
+}
+
+bool json_is_number(const struct json *node)
+{
+	return cJSON_IsNumber(tree(node));
+}
+
+bool json_is_string(const struct json *node)
+{
+	return cJSON_IsString(tree(node));
+}
+
+bool json_is_bool(const struct json *node)
+{
+	return cJSON_IsBool(tree(node));
+}
+
+const char *json_string(const struct json *node)
+{
+	return json_is_string(node) ? tree(node)->valuestring : NULL;
+}
+
+double json_number(const struct json *node)
+{
+	return json_is_number(node) ? tree(node)->valuedouble : 0;
+}
+
+int64_t json_int(const struct json *node)
+{
+	double number = json_number(node);
+
+	if (number >= 9223372036854775808.0)
+		return INT64_MAX;
+	if (number < -9223372036854775808.0)
+		return INT64_MIN;
+	return (int64_t)number;
+}
+
+bool json_bool(const struct json *node)
+{
+	return cJSON_IsTrue(tree(node));
+}
+
+bool json_u64(const struct json *node, uint64_t *out)
+{
+	const char *text = json_string(node);
+	double number = json_number(node);
+	char *end;
+
+	if (text) {
+		unsigned long long value;
+
+		if (*text < '0' || *text > '9') /* strtoull() takes blanks and signs */
+			return false;
+		errno = 0;
+		value = strtoull(text, &end, 10);
+		if (errno || *end)
+			return false;
+		*out = value;
+		return true;
+	}
+	if (!json_is_number(node) || number < 0 || number > EXACT || number != floor(number))
+		return false;
+	*out = (uint64_t)number;
+	return true;
+}
+
+bool json_i64(const struct json *node, int64_t *out)
+{
+	const char *text = json_string(node);
+	double number = json_number(node);
+	char *end;
+
+	if (text) {
+		const char *digits = text + (*text == '-');
+		long long value;
+
+		if (*digits < '0' || *digits > '9')
+			return false;
+		errno = 0;
+		value = strtoll(text, &end, 10);
+		if (errno || *end)
+			return false;
+		*out = value;
+		return true;
+	}
+	if (!json_is_number(node) || fabs(number) > EXACT || number != floor(number))
+		return false;
+	*out = (int64_t)number;
+	return true;
+}
+
+const struct json *json_first(const struct json *node)
+{
+	return json_is_object(node) || json_is_array(node) ? own(tree(node)->child) : NULL;
+}
+
+const struct json *json_next(const struct json *node)
+{
+	return node ? own(tree(node)->next) : NULL;
+}
+
+const char *json_name(const struct json *node)
+{
+	return node ? tree(node)->string : NULL;
+}
+
+size_t json_count(const struct json *node)
+{
+	size_t n = 0;
+
+	for (node = json_first(node); node; node = json_next(node))
+		n++;
+	return n;
+}
+
+/* ---- building ---- */
+
+struct json *json_new_object(void)
+{
+	return own(cJSON_CreateObject());
+}
+
+/* Puts `item`, which it takes over, at `dotted` below `node`. */
+static struct json *put(struct json *node, const char *dotted, cJSON *item)
+{
+	cJSON *at = tree(node), *child;
+	const char *key;
+
+	if (!item || !at)
+		goto fail;
+	if (!dotted) {
+		if (!cJSON_IsArray(at) || !cJSON_AddItemToArray(at, item))
+			goto fail;
+		return own(item);
+	}
+	for (;;) {
+		if (!cJSON_IsObject(at))
+			goto fail;
+		key = dotted;
+		child = descend(at, &dotted);
+		if (!dotted)
+			break;
+		if (!child) {
+			char *name = strndup(key, (size_t)(dotted - key) - 1);
+
+			child = name ? cJSON_AddObjectToObject(at, name) : NULL;
+			free(name);
+			if (!child)
+				goto fail;
+		}
+		at = child;
+	}
+	if (child)
+		cJSON_Delete(cJSON_DetachItemViaPointer(at, child));
+	if (!cJSON_AddItemToObject(at, key, item))
+		goto fail;
+	return own(item);
+fail:
+	cJSON_Delete(item);
+	return NULL;
+}
+
+struct json *json_put_object(struct json *node, const char *dotted)
+{
+	return put(node, dotted, cJSON_CreateObject());
+}
+
+struct json *json_put_array(struct json *node, const char *dotted)
+{
+	return put(node, dotted, cJSON_CreateArray());
+}
+
+struct json *json_put_string(struct json *node, const char *dotted, const char *value)
+{
+	return put(node, dotted, cJSON_CreateString(value));
+}
+
+struct json *json_put_int(struct json *node, const char *dotted, int64_t value)
+{
+	return put(node, dotted, cJSON_CreateNumber((double)value));
+}
+
+struct json *json_put_u64(struct json *node, const char *dotted, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	return json_put_string(node, dotted, text);
+}
+
+struct json *json_put_i64(struct json *node, const char *dotted, int64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lld", (long long)value);
+	return json_put_string(node, dotted, text);
+}
+
+struct json *json_put_real(struct json *node, const char *dotted, double value)
+{
+	return put(node, dotted, cJSON_CreateNumber(value));
+}
+
+struct json *json_put_bool(struct json *node, const char *dotted, bool value)
+{
+	return put(node, dotted, cJSON_CreateBool(value));
+}
+
+/* ---- writing ---- */
+
+static void write_string(FILE *out, const char *text)
+{
+	const char *end = text + strlen(text);
+
+	fputc('"', out);
+	while (text < end) {
+		size_t n = text_char(text, end);
+
+		if (n == 0) { /* not UTF-8: a JSON document cannot hold it */
+			fprintf(out, "\\\\x%02x", (unsigned char)*text);
+			n = 1;
+		} else if (n > 1) {
+			fwrite(text, 1, n, out);
+		} else if (*text == '"' || *text == '\\') {
+			fprintf(out, "\\%c", *text);
+		} else if (*text == '\n') {
+			fputs("\\n", out);
+		} else if (*text == '\t') {
+			fputs("\\t", out);
+		} else if ((unsigned char)*text < 0x20) {
+			fprintf(out, "\\u%04x", (unsigned char)*text);
+		} else {
+			fputc(*text, out);
+		}
+		text += n;
+	}
+	fputc('"', out);
+}
+
+static void write_number(FILE *out, double number)
+{
+	char text[32];
+
+	if (!isfinite(number)) {
+		fputs("null", out); /* JSON has no other way to say so */
+		return;
+	}
+	if (number == floor(number) && fabs(number) <= EXACT) {
+		fprintf(out, "%.0f", number);
+		return;
+	}
+	snprintf(text, sizeof(text), "%.15g", number);
+	if (strtod(text, NULL) != number)
+		snprintf(text, sizeof(text), "%.17g", number);
+	fputs(text, out);
+}
+
+static void write_node(FILE *out, const cJSON *node, int depth)
+{
+	bool object = cJSON_IsObject(node);
+
+	if (cJSON_IsString(node)) {
+		write_string(out, node->valuestring);
+	} else if (cJSON_IsNumber(node)) {
+		write_number(out, node->valuedouble);
+	} else if (cJSON_IsBool(node)) {
+		fputs(cJSON_IsTrue(node) ? "true" : "false", out);
+	} else if ((object || cJSON_IsArray(node)) && node->child) {
+		const cJSON *child;
+
+		fputc(object ? '{' : '[', out);
+		for (child = node->child; child; child = child->next) {
+			fprintf(out, "\n%*s", 4 * (depth + 1), "");
+			if (object) {
+				write_string(out, child->string);
+				fputs(": ", out);
+			}
+			write_node(out, child, depth + 1);
+			if (child->next)
+				fputc(',', out);
+		}
+		fprintf(out, "\n%*s%c", 4 * depth, "", object ? '}' : ']');
+	} else if (object || cJSON_IsArray(node)) {
+		fputs(object ? "{}" : "[]", out);
+	} else {
+		fputs("null", out);
+	}
+}
+
+char *json_text(const struct json *node)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	bool failed;
+
+	if (!out)
+		return NULL;
+	write_node(out, tree(node), 0);
+	fputc('\n', out);
+	failed = ferror(out);
+	if (fclose(out) != 0 || failed) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
