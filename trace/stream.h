@@ -103,6 +103,11 @@ void stream_rewind(struct stream *stream);
 int stream_create(int trace_fd, const char *path, const struct json *meta)
 	__attribute__((warn_unused_result));
 
+/* The same for a stream that is complete already: its stream.obs has `size` bytes of whole
+ * events, too, before stream.json says so. */
+int stream_store(int trace_fd, const char *path, const struct json *meta, const void *events,
+		 size_t size) __attribute__((warn_unused_result));
+
 /*
  * Appends `size` bytes, which are whole events, in one go. Returns 0 or -errno (-ENOSPC,
  * -EFBIG if the caller ignores SIGXFSZ, ...) with no message; then the file has been cut

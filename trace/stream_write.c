@@ -32,9 +32,10 @@ static int write_all(int fd, const void *data, size_t size)
 	return 0;
 }
 
-/* Makes the file `name` in `dir`, which must not exist, with `size` bytes. 0 or -errno; on
- * failure it is not there. */
-static int make_file(int dir, const char *name, const void *data, size_t size)
+/* Makes the file `name` in `dir`, which must not exist, with `size` bytes and `more` after
+ * them. 0 or -errno; on failure it is not there. */
+static int make_file(int dir, const char *name, const void *data, size_t size, const void *more,
+		     size_t more_size)
 {
 	int fd, err;
 
@@ -42,6 +43,8 @@ static int make_file(int dir, const char *name, const void *data, size_t size)
 	if (fd < 0)
 		return -errno;
 	err = write_all(fd, data, size);
+	if (err == 0)
+		err = write_all(fd, more, more_size);
 	if (close(fd) < 0 && err == 0)
 		err = -errno;
 	if (err < 0)
@@ -61,7 +64,7 @@ static int describe(int dir, const struct json *meta)
 		err = -errno;
 		goto out;
 	}
-	err = make_file(dir, META_NEW, text, strlen(text));
+	err = make_file(dir, META_NEW, text, strlen(text), NULL, 0);
 	if (err == 0 && renameat(dir, META_NEW, dir, STREAM_META) < 0) {
 		err = -errno;
 		unlinkat(dir, META_NEW, 0);
@@ -72,6 +75,12 @@ out:
 }
 
 int stream_create(int trace_fd, const char *path, const struct json *meta)
+{
+	return stream_store(trace_fd, path, meta, NULL, 0);
+}
+
+int stream_store(int trace_fd, const char *path, const struct json *meta, const void *events,
+		 size_t size)
 {
 	uint8_t header[STREAM_HEADER_SIZE] = STREAM_MAGIC;
 	const uint32_t version = STREAM_VERSION;
@@ -86,7 +95,7 @@ int stream_create(int trace_fd, const char *path, const struct json *meta)
 		goto out;
 	}
 	/* the description last: a directory without one is no stream to any reader */
-	err = make_file(dir, STREAM_DATA, header, sizeof(header));
+	err = make_file(dir, STREAM_DATA, header, sizeof(header), events, size);
 	if (err < 0)
 		goto out;
 	err = describe(dir, meta);
