@@ -110,7 +110,7 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 	record->tid = task->pid;
 	record->pid = task->tgid;
 	record->exit_code = task->exit_code;
-	record->pad = 0;
+	record->id = task_state->id;
 	emit_end(record);
 	return 0;
 }

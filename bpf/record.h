@@ -126,7 +126,7 @@ struct record_exit {
 	struct record_head head;
 	__u32 tid, pid;
 	__u32 exit_code; /* as in task_struct: status << 8 | signal */
-	__u32 pad;
+	__u32 id;	 /* of the task; head.id is 0 on a CPU that is not listed */
 };
 _Static_assert(sizeof(struct record_exit) == 32, "wire size");
 
