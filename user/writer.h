@@ -26,6 +26,8 @@ struct writer_files {
 	int (*create)(int trace_fd, const char *path, const struct json *meta);
 	int (*append)(int trace_fd, const char *path, const void *events, size_t size);
 	int (*describe)(int trace_fd, const char *path, const struct json *meta);
+	int (*store)(int trace_fd, const char *path, const struct json *meta, const void *events,
+		     size_t size);
 };
 
 struct writer_options {
@@ -39,9 +41,10 @@ struct writer_options {
 struct writer *writer_start(const struct writer_options *options);
 
 /*
- * What is to be done with one stream. Whole events, then its stream.json; a stream
- * that is new is created first. `meta` is called in the writer's thread, at most once, and gives
- * the stream.json (freed by the writer) or NULL without memory; `drop` frees `arg`, always.
+ * What is to be done with one stream: whole events, then its stream.json. A stream that is new
+ * is created first, without `ovni.finished`; or in one go, if `meta` says that it is finished.
+ * `meta` is called in the writer's thread, at most once, and gives the stream.json (freed by the
+ * writer) or NULL without memory; `drop` frees `arg`, always. Either may be NULL.
  */
 struct writer_part {
 	const char *path; /* relative to the output directory; copied */

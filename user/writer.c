@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* writer: see writer.h. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/json.h"
+#include "trace/log.h"
+#include "trace/stream.h"
+#include "writer.h"
+
+#define QUEUE_BYTES   (256u << 20)
+#define META_ESTIMATE 1024 /* bytes that a description holds while it waits */
+
+struct job {
+	struct job *next;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+struct item {
+	struct item *next;
+	struct writer_part part;
+	size_t cost; /* bytes it counts for in the queue */
+	char path[]; /* part.path */
+};
+
+struct writer {
+	/* The same for the whole life. */
+	int trace_fd;
+	size_t queue_bytes;
+	uint64_t max_bytes;
+	struct writer_files files;
+	pthread_t thread;
+
+	/* Under the lock. */
+	pthread_mutex_t lock;
+	pthread_cond_t work; /* the thread waits for: something queued, or stop */
+	pthread_cond_t done; /* givers wait for: room, or nothing left */
+	struct job *jobs, **last_job;
+	struct item *items, **last_item;
+	unsigned waiting; /* givers */
+	bool busy;	  /* the thread has taken something off a list */
+	bool stop;
+
+	/* Written under the lock or by the thread alone; read by anybody. */
+	_Atomic size_t queued;
+	_Atomic uint64_t given, written;
+	_Atomic int error;
+};
+
+static const struct writer_files real_files = {
+	.create = stream_create,
+	.append = stream_append,
+	.describe = stream_describe,
+	.store = stream_store,
+};
+
+static const char *remedy(int err)
+{
+	switch (err) {
+	case -ENOSPC:
+	case -EDQUOT:
+		return "free some room, or record to another place with -o";
+	case -EFBIG:
+		return "the limit on the size of a file (ulimit -f) is in the way";
+	case -EIO:
+		return "the disk or the network share has failed";
+	case -ENOENT:
+	case -ESTALE:
+		return "somebody has removed the output directory";
+	case -EEXIST:
+		return "another recorder writes here";
+	case -EACCES:
+	case -EPERM:
+	case -EROFS:
+		return "record to a place that can be written, with -o";
+	default:
+		return "record to another place with -o";
+	}
+}
+
+/* Keeps the first error, and says it. */
+static void fail(struct writer *writer, const char *path, int err)
+{
+	int none = 0;
+
+	if (!atomic_compare_exchange_strong(&writer->error, &none, err))
+		return;
+	log_error("%s: cannot write: %s; nothing more is written, what is on disk stays as it "
+		  "is (%s)",
+		  path, strerror(-err), remedy(err));
+}
+
+static void release(struct item *item)
+{
+	if (item->part.drop)
+		item->part.drop(item->part.arg);
+	free(item->part.events);
+	free(item);
+}
+
+static int put(struct writer *writer, const struct writer_part *part, const struct json *meta)
+{
+	int err = 0;
+
+	if (part->create && json_get(meta, "ovni.finished"))
+		return writer->files.store(writer->trace_fd, part->path, meta, part->events,
+					   part->size);
+	if (part->create)
+		err = writer->files.create(writer->trace_fd, part->path, meta);
+	if (!err && part->size)
+		err = writer->files.append(writer->trace_fd, part->path, part->events, part->size);
+	if (!err && meta && !part->create)
+		err = writer->files.describe(writer->trace_fd, part->path, meta);
+	return err;
+}
+
+static void write_item(struct writer *writer, struct item *item)
+{
+	struct json *meta = NULL;
+	int err = 0;
+
+	if (writer->error)
+		return;
+	if (item->part.meta) {
+		meta = item->part.meta(item->part.arg);
+		if (!meta)
+			err = -ENOMEM;
+	}
+	if (!err)
+		err = put(writer, &item->part, meta);
+	if (err)
+		fail(writer, item->path, err);
+	else
+		writer->written += item->part.size;
+	json_free(meta);
+}
+
+/* The thread. Jobs first: what they look for (/proc) may be gone soon. */
+static void *work(void *arg)
+{
+	struct writer *writer = arg;
+
+	pthread_mutex_lock(&writer->lock);
+	for (;;) {
+		struct job *job = writer->jobs;
+		struct item *item = writer->items;
+		size_t cost;
+
+		if (!job && !item) {
+			writer->busy = false;
+			pthread_cond_broadcast(&writer->done);
+			if (writer->stop)
+				break;
+			pthread_cond_wait(&writer->work, &writer->lock);
+			continue;
+		}
+		writer->busy = true;
+		if (job) {
+			writer->jobs = job->next;
+			if (!job->next)
+				writer->last_job = &writer->jobs;
+			pthread_mutex_unlock(&writer->lock);
+			job->fn(job->arg);
+			free(job);
+			pthread_mutex_lock(&writer->lock);
+			continue;
+		}
+		writer->items = item->next;
+		if (!item->next)
+			writer->last_item = &writer->items;
+		pthread_mutex_unlock(&writer->lock);
+		cost = item->cost;
+		write_item(writer, item);
+		release(item);
+		pthread_mutex_lock(&writer->lock);
+		writer->queued -= cost;
+		if (writer->waiting)
+			pthread_cond_broadcast(&writer->done);
+	}
+	pthread_mutex_unlock(&writer->lock);
+	return NULL;
+}
+
+/* Starts the thread with all signals blocked: they are the main thread's. */
+static int start_thread(struct writer *writer)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&writer->thread, NULL, work, writer);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!err)
+		pthread_setname_np(writer->thread, "ovni-writer");
+	return -err;
+}
+
+struct writer *writer_start(const struct writer_options *options)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+	int err = writer ? 0 : -ENOMEM;
+
+	if (!err) {
+		writer->trace_fd = options->trace_fd;
+		writer->queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES;
+		writer->max_bytes = options->max_bytes;
+		writer->files = options->files ? *options->files : real_files;
+		writer->last_job = &writer->jobs;
+		writer->last_item = &writer->items;
+		pthread_mutex_init(&writer->lock, NULL);
+		pthread_cond_init(&writer->work, NULL);
+		pthread_cond_init(&writer->done, NULL);
+		err = start_thread(writer);
+	}
+	if (err) {
+		log_error("cannot start the thread that writes: %s", strerror(-err));
+		free(writer);
+		return NULL;
+	}
+	return writer;
+}
+
+static struct item *item_new(const struct writer_part *part)
+{
+	size_t path = strlen(part->path) + 1;
+	struct item *item = malloc(sizeof(*item) + path);
+
+	if (!item)
+		return NULL;
+	item->next = NULL;
+	item->part = *part;
+	memcpy(item->path, part->path, path);
+	item->part.path = item->path;
+	item->cost = sizeof(*item) + path + part->size + (part->arg ? META_ESTIMATE : 0);
+	return item;
+}
+
+int writer_put(struct writer *writer, const struct writer_part *part)
+{
+	struct item *item = item_new(part);
+	int err;
+
+	if (!item) {
+		if (part->drop)
+			part->drop(part->arg);
+		free(part->events);
+		fail(writer, part->path, -ENOMEM);
+		return writer->error;
+	}
+	pthread_mutex_lock(&writer->lock);
+	writer->waiting++;
+	while (!writer->error && writer->queued &&
+	       writer->queued + item->cost > writer->queue_bytes)
+		pthread_cond_wait(&writer->done, &writer->lock);
+	writer->waiting--;
+	err = writer->error;
+	if (!err) {
+		writer->queued += item->cost;
+		writer->given += part->size;
+		*writer->last_item = item;
+		writer->last_item = &item->next;
+		pthread_cond_signal(&writer->work);
+	}
+	pthread_mutex_unlock(&writer->lock);
+	if (err)
+		release(item);
+	return err;
+}
+
+int writer_run(struct writer *writer, void (*fn)(void *arg), void *arg)
+{
+	struct job *job = malloc(sizeof(*job));
+
+	if (!job)
+		return -ENOMEM;
+	*job = (struct job){.fn = fn, .arg = arg};
+	pthread_mutex_lock(&writer->lock);
+	*writer->last_job = job;
+	writer->last_job = &job->next;
+	pthread_cond_signal(&writer->work);
+	pthread_mutex_unlock(&writer->lock);
+	return 0;
+}
+
+int writer_sync(struct writer *writer)
+{
+	pthread_mutex_lock(&writer->lock);
+	writer->waiting++;
+	while (writer->busy || writer->items || writer->jobs)
+		pthread_cond_wait(&writer->done, &writer->lock);
+	writer->waiting--;
+	pthread_mutex_unlock(&writer->lock);
+	return writer->error;
+}
+
+int writer_finish(struct writer *writer)
+{
+	int err;
+
+	if (!writer)
+		return 0;
+	pthread_mutex_lock(&writer->lock);
+	writer->stop = true;
+	pthread_cond_signal(&writer->work);
+	pthread_mutex_unlock(&writer->lock);
+	pthread_join(writer->thread, NULL);
+	err = writer->error;
+	pthread_cond_destroy(&writer->work);
+	pthread_cond_destroy(&writer->done);
+	pthread_mutex_destroy(&writer->lock);
+	free(writer);
+	return err;
+}
+
+int writer_error(const struct writer *writer)
+{
+	return writer->error;
+}
+
+uint64_t writer_bytes(const struct writer *writer)
+{
+	return writer->written;
+}
+
+size_t writer_queued(const struct writer *writer)
+{
+	return writer->queued;
+}
+
+bool writer_full(const struct writer *writer)
+{
+	return writer->max_bytes && writer->given >= writer->max_bytes;
+}
