@@ -4,10 +4,11 @@
  * (catalog/ovni.c, catalog/nosv.c, ...).
  *
  * An entry is a signature and an English sentence in which %{name} stands for an
- * argument. The decoder, dump, the checker, the emulator's models and the
- * generated page of events all derive from these tables: a new event is one line.
- * For an event that enters something, `leaves` names the one that leaves it, so that
- * recorder and checker balance stacks without an emulator.
+ * argument, and [...] for a part that is left out if an argument in it is missing. The
+ * decoder, dump, the checker, the emulator's models and the generated page of events all
+ * derive from these tables: a new event is one line. For an event that enters something,
+ * `leaves` names the one that leaves it, so that recorder and checker balance stacks
+ * without an emulator.
  * Specification: models.md (every model), event-mapping.md (payloads of `bpf`).
  */
 #ifndef TRACE_CATALOG_H
@@ -27,12 +28,30 @@ enum catalog_when {
 	WHEN_RUNNING,
 };
 
+/* What an event does to a channel of its thread (models.md: single and stack channels). */
+enum catalog_action {
+	ACTION_NONE,  /* nothing that these tables could tell */
+	ACTION_PUSH,  /* puts `value` on the stack */
+	ACTION_POP,   /* takes `value` off the stack */
+	ACTION_SET,   /* sets a single channel to `value` */
+	ACTION_CLEAR, /* sets it to empty */
+};
+
 struct catalog_event {
 	const char *signature; /* "OAs(i32 cpu)" */
 	const char *english;   /* "switches its affinity to the CPU %{cpu}" */
 	char leaves[4];	       /* of an event that enters: MCV of the one that leaves; else "" */
-	int value;	       /* of a paired event: its value in the stack; else 0 */
-	const char *label;     /* of a paired event: its label in the .pcf; else NULL */
+	int value;	       /* what the action puts or takes; 0: it is in the arguments */
+	const char *label;     /* of that value in the .pcf; else NULL */
+	enum catalog_action action;
+	const char *channel;   /* "subsystem": the one acted upon; NULL without an action */
+};
+
+/* A value of a channel that no event names, with its label in the .pcf. */
+struct catalog_label {
+	const char *channel;
+	int value;
+	const char *label;
 };
 
 struct catalog_model {
@@ -41,13 +60,19 @@ struct catalog_model {
 	const char *version; /* "1.1.0" */
 	enum catalog_when when;
 	bool out_of_cpu;     /* accepted while the kernel model says out of the CPU */
-	bool repeats;	     /* a push may repeat the top of the stack */
+	bool repeats;	     /* a push may repeat the top of a stack */
 	const struct catalog_event *events;
 	size_t nevents;
+	const struct catalog_label *labels; /* further values of its channels */
+	size_t nlabels;
 };
 
 /* All models in the order of their character; the last one has a NULL name. */
 extern const struct catalog_model *const catalog_models[];
+
+/* Names of the values of the argument `why` of OHp and KCO (event-mapping.md). */
+#define CATALOG_WHYS 12
+extern const char *const catalog_why[CATALOG_WHYS];
 
 /* The model of a character or a name, or NULL. */
 const struct catalog_model *catalog_model(char character);
@@ -62,8 +87,9 @@ const struct catalog_event *catalog_find(uint32_t mcv, const struct signature **
 
 /*
  * Writes the English of `ev` with its arguments into `out` (always ended by NUL, cut if
- * too small): at most `size` bytes. Unknown events give "UNKNOWN". Returns the length it
- * would have, as snprintf() does.
+ * too small): at most `size` bytes. What is not printable in a string is escaped, a
+ * required argument that is missing shows as "?". Unknown events give "UNKNOWN". Returns
+ * the length it would have, as snprintf() does.
  */
 size_t catalog_explain(const struct event *ev, char *out, size_t size);
 
