@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* prv: rows, types, times and headers as text (see prv.h). */
+#include "emu/prv.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#define HEADER_MAX 96
+
+void prv_row_init(struct prv_row *row, uint32_t number)
+{
+	memset(row, 0, sizeof(*row));
+	row->len = (uint8_t)snprintf(row->text, sizeof(row->text), "2:0:1:1:%" PRIu32, number);
+}
+
+void prv_type_init(struct prv_type *type, uint32_t number)
+{
+	memset(type, 0, sizeof(*type));
+	type->len = (uint8_t)snprintf(type->text, sizeof(type->text), ":%" PRIu32 ":", number);
+	type->number = number;
+}
+
+void prv_time_init(struct prv_time *time)
+{
+	memset(time, 0, sizeof(*time));
+	time->text[0] = ':';
+	time->shown = -1;
+}
+
+void prv_time_slow(struct prv_time *time, int64_t high)
+{
+	time->high = high;
+	if (high == 0) { /* fewer than nine digits: no leading zeros to keep */
+		time->len = (uint8_t)(digits_put(time->text + 1, time->now) - time->text);
+		return;
+	}
+	time->high_len = (uint8_t)(digits_put(time->text + 1, high) - time->text);
+	digits_put8(time->text + time->high_len, (uint32_t)(time->now - high * 100000000));
+	time->len = (uint8_t)(time->high_len + 8);
+}
+
+/* #Paraver (19/01/38 at 03:14):DURATION_ns:0:1:1(ROWS:1); a length that depends on ROWS alone */
+static int put_header(struct prv *prv, int64_t duration)
+{
+	char line[HEADER_MAX];
+	int n = snprintf(line, sizeof(line),
+			 "#Paraver (19/01/38 at 03:14):%020" PRId64 "_ns:0:1:1(%" PRIu32 ":1)\n",
+			 duration, prv->nrows);
+
+	return out_header(prv->out, line, (size_t)n);
+}
+
+int prv_open(struct prv *prv, struct out *out, uint32_t nrows)
+{
+	memset(prv, 0, sizeof(*prv));
+	prv->out = out;
+	prv->nrows = nrows;
+	return put_header(prv, 0);
+}
+
+static void use_buffer(struct prv *prv, char *buffer)
+{
+	prv->buffer = prv->at = prv->begin = buffer;
+	prv->limit = buffer + OUT_BUFFER_BYTES;
+}
+
+int prv_start(struct prv *prv, size_t event_bytes)
+{
+	char *buffer = out_buffer(prv->out, OUT_BUFFER_BYTES + event_bytes);
+
+	if (!buffer)
+		return -ENOMEM;
+	use_buffer(prv, buffer);
+	return 0;
+}
+
+int prv_flush(struct prv *prv)
+{
+	char *buffer = prv->buffer;
+	int err = out_put(prv->out, (size_t)(prv->at - buffer), &buffer);
+
+	use_buffer(prv, buffer);
+	return err;
+}
+
+int prv_close(struct prv *prv, int64_t duration)
+{
+	int err, closed;
+
+	if (!prv->out)
+		return 0;
+	err = prv->buffer ? prv_flush(prv) : 0;
+	if (!err && duration)
+		err = put_header(prv, duration);
+	closed = out_close(prv->out);
+	prv->out = NULL;
+	return err ? err : closed;
+}
+
+void prv_arrow(struct prv *prv, const struct prv_row *from, int64_t sent, const struct prv_row *to,
+	       int64_t received, int64_t size, int tag)
+{
+	char *at = prv->at;
+
+	/* "2:0:1:1:17" gives the object as ":0:1:1:17" after its first character */
+	*at++ = '3';
+	memcpy(at, from->text + 1, 22);
+	at += from->len - 1;
+	for (int i = 0; i < 2; i++) { /* logical and physical time are the same */
+		*at++ = ':';
+		at = digits_put(at, sent);
+	}
+	memcpy(at, to->text + 1, 22);
+	at += to->len - 1;
+	for (int i = 0; i < 2; i++) {
+		*at++ = ':';
+		at = digits_put(at, received);
+	}
+	*at++ = ':';
+	at = digits_put(at, size);
+	*at++ = ':';
+	at = digits_put(at, tag);
+	*at++ = '\n';
+	prv->at = at;
+}

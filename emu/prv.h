@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * prv: the lines of one .prv file.
+ *
+ *   2:0:1:1:ROW:TIME:TYPE:VALUE
+ *   └── row ──┘└time─┘└type┘          each part is text prepared beforehand
+ *
+ * In: rows, types and values, in the order in which they were touched; out: bytes in a
+ * buffer that goes to the file in large pieces. The lines of an event stay in the buffer until
+ * it ends: prv_begin() makes room for all that one event can write, and prv_undo() takes them
+ * back, since an event that is refused writes nothing.
+ * Specification: prv.md 1.
+ */
+#ifndef EMU_PRV_H
+#define EMU_PRV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "emu/digits.h"
+#include "emu/out.h"
+
+#define PRV_LINE_MAX  80 /* bytes of a line, with the slack of copies of fixed length */
+#define PRV_ARROW_MAX 192
+
+struct prv_row { /* "2:0:1:1:17" */
+	char text[23];
+	uint8_t len;
+};
+
+struct prv_type { /* ":200:" */
+	char text[15];
+	uint8_t len;
+	uint32_t number;
+};
+
+struct prv_time { /* ":12345", valid for the time `now` */
+	char text[31];
+	uint8_t len;
+	int64_t now;   /* ns since the first event */
+	int64_t shown; /* the time that text holds; -1: none */
+	int64_t high;  /* its digits above the last eight, kept from line to line */
+	uint8_t high_len;
+};
+
+struct prv {
+	char *at;    /* where the next line goes */
+	char *begin; /* of the lines of the present event */
+	char *buffer;
+	char *limit; /* past this there is no room for one more event */
+	struct out *out;
+	uint32_t nrows;
+};
+
+void prv_row_init(struct prv_row *row, uint32_t number);
+void prv_type_init(struct prv_type *type, uint32_t number);
+void prv_time_init(struct prv_time *time);
+
+/*
+ * Takes `out` (already open) and writes the header, with duration 0. Returns 0, or -errno after a
+ * message; prv_close() is due in both cases.
+ */
+int prv_open(struct prv *prv, struct out *out, uint32_t nrows) __attribute__((warn_unused_result));
+
+/* Makes the buffer, with room for the `event_bytes` that one event can write. Before any line. */
+int prv_start(struct prv *prv, size_t event_bytes) __attribute__((warn_unused_result));
+
+/* Writes what is left, and the header again, with its duration in ns; closes the file. 0, or
+ * -errno after a message. */
+int prv_close(struct prv *prv, int64_t duration) __attribute__((warn_unused_result));
+
+/* Passes the full buffer on. 0, or -errno after a message. */
+int prv_flush(struct prv *prv) __attribute__((warn_unused_result));
+
+static inline int prv_begin(struct prv *prv)
+{
+	if (__builtin_expect(prv->at > prv->limit, 0)) {
+		int err = prv_flush(prv);
+
+		if (err)
+			return err;
+	}
+	prv->begin = prv->at;
+	return 0;
+}
+
+static inline void prv_undo(struct prv *prv)
+{
+	prv->at = prv->begin;
+}
+
+/* Brings time->text up to date with time->now. */
+void prv_time_slow(struct prv_time *time, int64_t high);
+static inline void prv_time_show(struct prv_time *time)
+{
+	int64_t high = time->now / 100000000;
+
+	if (time->shown == time->now)
+		return;
+	if (__builtin_expect(high == time->high && high != 0, 1))
+		digits_put8(time->text + time->high_len, (uint32_t)(time->now - high * 100000000));
+	else
+		prv_time_slow(time, high);
+	time->shown = time->now;
+}
+
+static inline void prv_line(struct prv *prv, const struct prv_row *row, struct prv_time *time,
+			    const struct prv_type *type, int64_t value)
+{
+	char *at = prv->at;
+
+	prv_time_show(time);
+	memcpy(at, row->text, 24);
+	at += row->len;
+	memcpy(at, time->text, 24);
+	at += time->len;
+	memcpy(at, type->text, 16);
+	at += type->len;
+	at = digits_put(at, value);
+	*at++ = '\n';
+	prv->at = at;
+}
+
+/*
+ * A communication record: from `from` at the time `sent` to `to` at the present time
+ * (ns since the first event).
+ */
+void prv_arrow(struct prv *prv, const struct prv_row *from, int64_t sent, const struct prv_row *to,
+	       int64_t received, int64_t size, int tag);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * track: which rows a change touches, and what they then show. The hot path.
+ *
+ *   a channel was written           its thread's row, and the row of the CPU where that
+ *                                   thread is the running one
+ *   a thread changed its state      the thread's row, all channels that depend on it
+ *   the running thread of a CPU     the CPU's row, all channels
+ *     changed
+ *
+ * Lines leave in the order of the touches. Of the channels of a row only those are looked at
+ * that can write something (see `has` and `shown` in channel.h).
+ * Specification: prv.md 3, 4.1, 4.2.
+ */
+#ifndef EMU_TRACK_H
+#define EMU_TRACK_H
+
+#include "emu/breakdown.h"
+#include "emu/emulator.h"
+
+static inline void bit_put(uint64_t *bits, uint32_t i, bool on)
+{
+	uint64_t bit = 1ULL << (i & 63);
+
+	if (on)
+		bits[i >> 6] |= bit;
+	else
+		bits[i >> 6] &= ~bit;
+}
+
+/* Is a value written that equals the last one? */
+static inline bool track_repeats(const struct channel *ch, uint8_t has)
+{
+	return ch->policy != POLICY_SKIP && (ch->policy == POLICY_ALL || has);
+}
+
+/* Touches the row of a thread in one channel. */
+static inline void track_thread(struct emulator *emu, struct thread *th, uint32_t c)
+{
+	const struct channel *ch = &emu->channels[c];
+	struct slot *slot = &th->slots[c];
+	uint8_t has = slot->has & (ch->visible >> th->state & 1);
+	int64_t value = has ? slot->value : 0;
+
+	if (has == slot->last_kind && value == slot->last && !track_repeats(ch, has))
+		return;
+	slot->last = value;
+	slot->last_kind = has;
+	bit_put(th->shown, c, has);
+	prv_line(&emu->thread_prv, &th->row, &emu->time, &ch->type, value);
+}
+
+/* Touches the row of a CPU in one channel. */
+static inline void track_cpu(struct emulator *emu, struct cpu *cpu, uint32_t c)
+{
+	const struct channel *ch = &emu->channels[c];
+	struct cpu_slot *slot = &cpu->slots[c];
+	uint8_t has;
+	int64_t value;
+
+	if (cpu->running) {
+		const struct slot *source = &cpu->running->slots[c];
+
+		has = source->has;
+		value = source->value;
+	} else {
+		value = ch->cpu_default;
+		has = value != 0;
+	}
+	if (__builtin_expect(ch->breakdown != NULL, 0))
+		breakdown_touch(ch->breakdown, ch->breakdown_input, cpu, has ? value : 0);
+	if (has == slot->last_kind && value == slot->last && !track_repeats(ch, has))
+		return;
+	slot->last = value;
+	slot->last_kind = has;
+	bit_put(cpu->shown, c, has);
+	prv_line(&emu->cpu_prv, &cpu->row, &emu->time, &ch->type, value);
+}
+
+/* A thread changed its state: its rows in all channels that depend on it. */
+static inline void track_thread_all(struct emulator *emu, struct thread *th)
+{
+	for (uint32_t w = 0; w < emu->nwords; w++) {
+		uint64_t bits =
+			(th->has[w] | th->shown[w] | emu->thread_always[w]) & emu->thread_mask[w];
+
+		for (; bits; bits &= bits - 1)
+			track_thread(emu, th, w * 64 + (uint32_t)__builtin_ctzll(bits));
+	}
+}
+
+/* The running thread of a CPU changed: its rows in all channels. */
+static inline void track_cpu_all(struct emulator *emu, struct cpu *cpu)
+{
+	const uint64_t *has = cpu->running ? cpu->running->has : NULL;
+
+	for (uint32_t w = 0; w < emu->nwords; w++) {
+		uint64_t bits = (cpu->shown[w] | emu->cpu_always[w] | (has ? has[w] : 0)) &
+				emu->cpu_mask[w];
+
+		for (; bits; bits &= bits - 1)
+			track_cpu(emu, cpu, w * 64 + (uint32_t)__builtin_ctzll(bits));
+	}
+}
+
+/* A channel of a thread was written. */
+static inline void track_channel(struct emulator *emu, struct thread *th, uint32_t c)
+{
+	const struct channel *ch = &emu->channels[c];
+
+	if (ch->visible >> th->state & 1)
+		track_thread(emu, th, c);
+	if (th->cpu && th->cpu->running == th && !ch->thread_only)
+		track_cpu(emu, th->cpu, c);
+}
+
+static inline enum channel_result channel_push(struct emulator *emu, struct thread *th, uint32_t c,
+					       int64_t value)
+{
+	struct slot *slot = &th->slots[c];
+
+	if (slot->has && slot->value == value && !emu->channels[c].repeats)
+		return CHANNEL_REPEAT;
+	if (slot->depth == slot->room) {
+		enum channel_result grown = channel_stack_grow(slot);
+
+		if (grown != CHANNEL_OK)
+			return grown;
+	}
+	slot->stack[slot->depth++] = value;
+	slot->value = value;
+	slot->has = 1;
+	bit_put(th->has, c, true);
+	track_channel(emu, th, c);
+	return CHANNEL_OK;
+}
+
+static inline enum channel_result channel_pop(struct emulator *emu, struct thread *th, uint32_t c,
+					      int64_t value)
+{
+	struct slot *slot = &th->slots[c];
+
+	if (!slot->depth)
+		return CHANNEL_EMPTY;
+	if (slot->value != value)
+		return CHANNEL_MISMATCH;
+	slot->depth--;
+	slot->has = slot->depth != 0;
+	slot->value = slot->depth ? slot->stack[slot->depth - 1] : 0;
+	bit_put(th->has, c, slot->has);
+	track_channel(emu, th, c);
+	return CHANNEL_OK;
+}
+
+/* Sets a single channel; `has` false empties it. */
+static inline enum channel_result channel_put(struct emulator *emu, struct thread *th, uint32_t c,
+					      uint8_t has, int64_t value)
+{
+	struct slot *slot = &th->slots[c];
+
+	if (slot->has == has && slot->value == value && !emu->channels[c].repeats)
+		return CHANNEL_REPEAT;
+	slot->value = value;
+	slot->has = has;
+	bit_put(th->has, c, has);
+	track_channel(emu, th, c);
+	return CHANNEL_OK;
+}
+
+static inline enum channel_result channel_set(struct emulator *emu, struct thread *th, uint32_t c,
+					      int64_t value)
+{
+	return channel_put(emu, th, c, 1, value);
+}
+
+static inline enum channel_result channel_clear(struct emulator *emu, struct thread *th, uint32_t c)
+{
+	return channel_put(emu, th, c, 0, 0);
+}
+
+#endif
