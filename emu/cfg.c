@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* cfg: Paraver configurations beside the output (see cfg.h). */
+#include "emu/cfg.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "emu/emulator.h"
+#include "trace/log.h"
+
+#define CFG_DEPTH_MAX 8 /* of folders in the set */
+
+/* ---- where the set is ---- */
+
+/*
+ * Opens the set: beside the installed program, in the source tree that it was built in, or where
+ * `make install` puts it. Never from the environment: the program may run as root.
+ */
+static int open_set(char *path, size_t size)
+{
+	static const char *const beside[] = {"/../share/ovni-bpf/cfg", "/../../emu/cfg"};
+	char exe[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+	int fd;
+
+	if (n > 0) {
+		exe[n] = '\0';
+		slash = strrchr(exe, '/');
+		if (slash)
+			*slash = '\0';
+		for (size_t i = 0; i < 2; i++) {
+			if (snprintf(path, size, "%s%s", exe, beside[i]) >= (int)size)
+				continue;
+			fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			if (fd >= 0)
+				return fd;
+		}
+	}
+	snprintf(path, size, "%s/cfg", DATADIR);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd >= 0 ? fd : -errno;
+}
+
+/* ---- copying it ---- */
+
+static int copy_bytes(int from, int to)
+{
+	char buffer[16384];
+	ssize_t n;
+
+	while ((n = read(from, buffer, sizeof(buffer))) > 0) {
+		for (ssize_t done = 0, m; done < n; done += m) {
+			m = write(to, buffer + done, (size_t)(n - done));
+			if (m < 0)
+				return -errno;
+		}
+	}
+	return n < 0 ? -errno : 0;
+}
+
+static int copy_file(int from_dir, int to_dir, const char *name)
+{
+	int from = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), to, err;
+
+	if (from < 0)
+		return -errno;
+	to = out_create(to_dir, name);
+	if (to < 0) {
+		close(from);
+		return to;
+	}
+	err = copy_bytes(from, to);
+	if (close(to) && !err)
+		err = -errno;
+	close(from);
+	return err;
+}
+
+/* Makes the directory `name` below `dir_fd`, unless it is there, and opens it. */
+static int make_dir(int dir_fd, const char *name)
+{
+	int fd;
+
+	if (mkdirat(dir_fd, name, 0777) && errno != EEXIST)
+		return -errno;
+	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Copies what is in the directory `from`, which it closes, into `to`. */
+static int copy_dir(int from, int to, unsigned depth)
+{
+	DIR *dir = fdopendir(from);
+	const struct dirent *entry;
+	int err = 0;
+
+	if (!dir) {
+		err = -errno;
+		close(from);
+		return err;
+	}
+	while (!err && (errno = 0, entry = readdir(dir))) {
+		struct stat st;
+		int below, there;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		if (fstatat(from, entry->d_name, &st, AT_SYMLINK_NOFOLLOW)) {
+			err = -errno;
+		} else if (S_ISREG(st.st_mode)) {
+			err = copy_file(from, to, entry->d_name);
+		} else if (S_ISDIR(st.st_mode) && depth < CFG_DEPTH_MAX) {
+			below = openat(from, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			there = below < 0 ? -errno : make_dir(to, entry->d_name);
+			if (below < 0) {
+				err = -errno;
+			} else if (there < 0) {
+				err = there;
+				close(below);
+			} else {
+				err = copy_dir(below, there, depth + 1);
+				close(there);
+			}
+		}
+	}
+	if (!err && errno)
+		err = -errno;
+	closedir(dir);
+	return err;
+}
+
+int cfg_install(struct emulator *emu)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int set, to, err;
+
+	if (fstatat(emu->out_fd, "cfg", &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		log_debug("%s/cfg exists: the Paraver configurations in it are left as they are",
+			  emu->out_dir);
+		return 0;
+	}
+	set = open_set(path, sizeof(path));
+	if (set < 0) {
+		log_warn("the Paraver configurations are not installed beside this program nor "
+			 "in " DATADIR ": no cfg/ is made");
+		return 0;
+	}
+	to = make_dir(emu->out_fd, "cfg");
+	if (to < 0) {
+		err = to;
+		close(set);
+	} else {
+		err = copy_dir(set, to, 0);
+		close(to);
+	}
+	if (err)
+		log_error("%s/cfg: cannot copy the Paraver configurations from %s: %s",
+			  emu->out_dir, path, strerror(-err));
+	return err;
+}
+
+/* ---- hardware counters ---- */
+
+static const char counter_text[] =
+	"#ParaverCFG\n"
+	"ConfigFile.Version: 3.4\n"
+	"ConfigFile.NumWindows: 1\n"
+	"ConfigFile.BeginDescription\n"
+	"Hardware counter %1$s: its value at the end of each interval.\n"
+	"To be opened on %2$s.prv.\n"
+	"ConfigFile.EndDescription\n"
+	"\n"
+	"window_name nOS-V counter %1$s\n"
+	"window_type single\n"
+	"window_id 1\n"
+	"window_width 1000\n"
+	"window_height 300\n"
+	"window_comm_lines_enabled false\n"
+	"window_flags_enabled false\n"
+	"window_noncolor_mode true\n"
+	"window_color_mode window_in_null_gradient_mode\n"
+	"window_units Microseconds\n"
+	"window_minimum_y 0.0\n"
+	"window_maximum_y 1.0\n"
+	"window_compute_y_max true\n"
+	"window_level thread\n"
+	"window_begin_time_relative 0.0\n"
+	"window_end_time_relative 1.0\n"
+	"window_open true\n"
+	"window_drawmode draw_maximum\n"
+	"window_drawmode_rows draw_maximum\n"
+	"window_pixel_size 1\n"
+	"window_labels_to_draw 1\n"
+	"window_selected_functions { 2, { {thread, Next Evt Val}, {evt_type, =} } }\n"
+	"window_compose_functions { 1, { {compose_thread, As Is} } }\n"
+	"window_filter_module evt_type 1 %3$u\n"
+	"window_filter_module evt_type_label 1 \"%1$s\"\n";
+
+static int write_counter(int cfg, const char *view, unsigned type, const char *safe)
+{
+	char name[NAME_MAX];
+	int dir = make_dir(cfg, view), below, fd, err = 0;
+
+	if (dir < 0)
+		return dir;
+	below = make_dir(dir, "nosv");
+	close(dir);
+	if (below < 0)
+		return below;
+	snprintf(name, sizeof(name), "hwc-%s.cfg", safe);
+	fd = out_create(below, name);
+	close(below);
+	if (fd < 0)
+		return fd;
+	if (dprintf(fd, counter_text, safe, view, type) < 0)
+		err = errno ? -errno : -EIO;
+	if (close(fd) && !err)
+		err = -errno;
+	return err;
+}
+
+int cfg_write_counter(struct emulator *emu, unsigned type, const char *name)
+{
+	char safe[128];
+	size_t n = 0;
+	int cfg, err;
+
+	for (; name[n] && n + 1 < sizeof(safe); n++) {
+		unsigned char c = (unsigned char)name[n];
+
+		safe[n] = c <= ' ' || c == '/' || c == '"' || c == 0x7f ? '_' : name[n];
+	}
+	safe[n] = '\0';
+	cfg = make_dir(emu->out_fd, "cfg");
+	err = cfg;
+	if (cfg >= 0) {
+		err = write_counter(cfg, "thread", type, safe);
+		if (!err)
+			err = write_counter(cfg, "cpu", type, safe);
+		close(cfg);
+	}
+	if (err)
+		log_error("%s/cfg: cannot write the configuration of the counter %s: %s",
+			  emu->out_dir, safe, strerror(-err));
+	return err;
+}

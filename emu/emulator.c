@@ -1,0 +1,742 @@
+/* SPDX-License-Identifier: MIT */
+/* emulator: the stages of one emulation, in their order (see emulator.h). */
+#include "emu/emulator.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "emu/breakdown.h"
+#include "emu/cfg.h"
+#include "emu/occupancy.h"
+#include "emu/offsets.h"
+#include "emu/progress.h"
+#include "emu/track.h"
+#include "emu/views.h"
+#include "trace/log.h"
+
+volatile sig_atomic_t emulator_interrupted;
+
+/* ---- refusing an event ---- */
+
+/* Appends a character of an event, which need not be printable. */
+static void put_char(char *text, uint8_t c)
+{
+	sprintf(text + strlen(text), c > ' ' && c < 0x7f ? "%c" : "\\x%02x", c);
+}
+
+int emu_refuse(struct emulator *emu, const char *fmt, ...)
+{
+	const struct stream *stream = &emu->streams[emu->player.who];
+	const struct event *ev = &stream->ev;
+	char *reason, mcv[16] = "";
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&reason, fmt, ap) < 0)
+		reason = NULL;
+	va_end(ap);
+	put_char(mcv, ev->model);
+	put_char(mcv, ev->category);
+	put_char(mcv, ev->value);
+	log_error("%s: event %s at byte %" PRIu64 ", clock %" PRIi64 " (%" PRIi64
+		  " ns after the first one): %s",
+		  stream->path[0] ? stream->path : ".", mcv, stream_offset(stream),
+		  emu->player.clock, emu->time.now, reason ? reason : "no memory to say why");
+	free(reason);
+	return -EINVAL;
+}
+
+int emu_refuse_channel(struct emulator *emu, enum channel_result result, const struct thread *th,
+		       uint32_t channel, int64_t value)
+{
+	const char *label = emu->channels[channel].page->label;
+	const struct slot *slot = &th->slots[channel];
+
+	switch (result) {
+	case CHANNEL_OK:
+		return 0;
+	case CHANNEL_REPEAT:
+		return emu_refuse(emu,
+				  "'%s' of thread %" PRIi32 " has the value %" PRIi64
+				  " already, which may not be repeated",
+				  label, th->tid, value);
+	case CHANNEL_FULL:
+		return emu_refuse(emu,
+				  "'%s' of thread %" PRIi32 " has %d stacked values, "
+				  "no more are possible",
+				  label, th->tid, CHANNEL_STACK_MAX);
+	case CHANNEL_EMPTY:
+		return emu_refuse(emu,
+				  "leaves the value %" PRIi64 " in '%s' of thread %" PRIi32
+				  ", which has nothing on its stack",
+				  value, label, th->tid);
+	case CHANNEL_MISMATCH:
+		return emu_refuse(emu,
+				  "leaves the value %" PRIi64 " in '%s' of thread %" PRIi32
+				  ", but %" PRIi64 " is on top of its stack",
+				  value, label, th->tid, slot->value);
+	case CHANNEL_NOMEM:
+		break;
+	}
+	emu_refuse(emu, "no memory for the stack of '%s'", label);
+	return -ENOMEM;
+}
+
+/* ---- stages 1 and 2: streams, system, offsets ---- */
+
+static void open_models(struct emulator *emu)
+{
+	for (size_t i = 0; models[i] && i < MODELS_MAX; i++) {
+		struct model_state *state = &emu->models[i];
+
+		state->model = models[i];
+		state->catalog = catalog_model_by_name(models[i]->name);
+		if (state->catalog && state->catalog->nevents)
+			emu->by_character[(uint8_t)state->catalog->character] = state;
+		emu->nmodels = i + 1;
+	}
+}
+
+/* What models want to know of a stream: versions, and their own metadata. */
+static void ask_models(struct emulator *emu, const struct json *meta, size_t stream,
+		       const char *path)
+{
+	const struct json *require = json_get(meta, "ovni.require");
+
+	if (!json_is_object(require) && !emu->no_require)
+		emu->no_require = path;
+	for (size_t i = 0; i < emu->nmodels; i++) {
+		struct model_state *state = &emu->models[i];
+		bool wanted = false;
+
+		if (state->model->ours && emu->opt->compat)
+			continue;
+		(void)model_check_require(state, require, path, &wanted); /* complains */
+		state->enabled |= wanted;
+		if (state->model->metadata)
+			(void)state->model->metadata(emu, state, meta, stream);
+	}
+}
+
+static int load_stream(struct emulator *emu, size_t i)
+{
+	const char *path = emu->trace.streams[i][0] ? emu->trace.streams[i] : ".";
+	struct json *meta = trace_metadata(&emu->trace, i);
+	const char *part;
+	int err;
+
+	if (!meta)
+		return -EINVAL;
+	err = stream_open(&emu->streams[i], emu->trace.fd, emu->trace.streams[i]);
+	if (!err)
+		err = system_add(&emu->sys, i, meta, path);
+	part = json_string(json_get(meta, "ovni.part"));
+	if (!err && part && strcmp(part, "thread") == 0)
+		ask_models(emu, meta, i, path);
+	json_free(meta);
+	return err;
+}
+
+static int load_trace(struct emulator *emu)
+{
+	int err = trace_open(&emu->trace, emu->opt->trace);
+
+	if (err)
+		return err;
+	emu->nstreams = emu->trace.nstreams;
+	emu->streams = calloc(emu->nstreams + 1, sizeof(*emu->streams));
+	emu->offsets = calloc(emu->nstreams + 1, sizeof(*emu->offsets));
+	if (!emu->streams || !emu->offsets) {
+		log_error("no memory for %zu streams", emu->nstreams);
+		return -ENOMEM;
+	}
+	err = system_init(&emu->sys, emu->nstreams);
+	for (size_t i = 0; i < emu->nstreams && !err; i++)
+		err = load_stream(emu, i);
+	return err;
+}
+
+static int build_system(struct emulator *emu)
+{
+	const char *path = emu->opt->offsets;
+	int err = system_finish(&emu->sys);
+
+	if (!err && path)
+		err = offsets_load(&emu->sys, AT_FDCWD, path, false);
+	else if (!err)
+		err = offsets_load(&emu->sys, emu->trace.fd, OFFSETS_FILE, true);
+	for (size_t i = 0; i < emu->nstreams && !err; i++)
+		if (emu->sys.thread_of_stream[i])
+			emu->offsets[i] = emu->sys.thread_of_stream[i]->process->loom->offset;
+	return err;
+}
+
+/* ---- stages 3 and 4: outputs ---- */
+
+static int open_out_dir(struct emulator *emu)
+{
+	const char *dir = emu->opt->out;
+	int err;
+
+	if (!dir) {
+		emu->out_dir = emu->trace.path;
+		emu->out_fd = fcntl(emu->trace.fd, F_DUPFD_CLOEXEC, 0);
+	} else {
+		emu->out_dir = dir;
+		if (mkdir(dir, 0777) && errno != EEXIST)
+			goto fail;
+		emu->out_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (emu->out_fd >= 0)
+		return 0;
+fail:
+	err = -errno;
+	log_error("%s: cannot use it as the directory of the output: %s", emu->out_dir,
+		  strerror(-err));
+	return err;
+}
+
+static int open_view(struct emulator *emu, struct prv *prv, const char *name, uint32_t nrows)
+{
+	struct out *out = view_create(emu, name);
+
+	return out ? prv_open(prv, out, nrows) : -EIO;
+}
+
+static int open_outputs(struct emulator *emu)
+{
+	int err = open_view(emu, &emu->cpu_prv, "cpu", emu->sys.ncpus);
+
+	return err ? err : open_view(emu, &emu->thread_prv, "thread", emu->sys.nthreads);
+}
+
+/* ---- stages 5 to 7: first events, models, channels ---- */
+
+static int open_player(struct emulator *emu)
+{
+	int err = player_open(&emu->player, emu->streams, emu->nstreams, emu->offsets, false);
+
+	return err ? err : player_gate(&emu->player);
+}
+
+static int choose_models(struct emulator *emu)
+{
+	if (emu->no_require) {
+		log_error(
+			"%s: ovni.require is missing: it lists the models of the events and their "
+			"versions",
+			emu->no_require);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < emu->nmodels; i++) {
+		struct model_state *state = &emu->models[i];
+
+		if (emu->opt->all_models && !state->model->ours)
+			state->enabled = true;
+		if (state->catalog && state->catalog->character == 'O')
+			state->enabled = true;
+		if (state->complaint && state->enabled) {
+			log_error("%s", state->complaint);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+int emulator_add_channel(struct emulator *emu, const struct channel_page *page)
+{
+	static const uint8_t visible[] = {
+		[TRACK_ANY] = 0xff,
+		[TRACK_RUNNING] = 1 << LIFELINE_RUNNING,
+		[TRACK_ACTIVE] =
+			1 << LIFELINE_RUNNING | 1 << LIFELINE_COOLING | 1 << LIFELINE_WARMING,
+	};
+	uint32_t n = emu->nchannels;
+	struct channel *ch;
+
+	if ((n & (n - 1)) == 0) { /* full: room is the next power of two */
+		struct channel *channels = NULL;
+
+		if (n <= UINT16_MAX / 2)
+			channels = realloc(emu->channels, (n ? 2ul * n : 1) * sizeof(*channels));
+		if (!channels) {
+			log_error("no memory for %" PRIu32 " channels", n);
+			return -ENOMEM;
+		}
+		emu->channels = channels;
+	}
+	ch = &emu->channels[n];
+	memset(ch, 0, sizeof(*ch));
+	prv_type_init(&ch->type, page->type);
+	ch->visible = visible[page->track];
+	ch->kind = (uint8_t)page->kind;
+	ch->policy = (uint8_t)page->policy;
+	ch->repeats = page->repeats;
+	ch->thread_only = page->thread_only;
+	ch->cpu_default = page->cpu_default;
+	ch->page = page;
+	ch->number = n;
+	emu->nchannels = n + 1;
+	return (int)n;
+}
+
+static int prepare_model(struct emulator *emu, struct model_state *state)
+{
+	const struct model *model = state->model;
+	int err = 0, n;
+
+	state->first_channel = emu->nchannels;
+	for (size_t i = 0; i < model->nchannels; i++) {
+		n = emulator_add_channel(emu, &model->channels[i]);
+		if (n < 0)
+			return n;
+	}
+	if (model->prepare)
+		err = model->prepare(emu, state);
+	if (!err)
+		err = model_prepare_events(emu, state);
+	if (model->watch)
+		emu->watchers[emu->nwatchers++] = state;
+	return err;
+}
+
+/* Creates the view of -b of a model and ties its inputs to the channels. */
+static int open_breakdown(struct emulator *emu, struct model_state *state)
+{
+	const struct breakdown_page *page = state->model->breakdown;
+	struct breakdown *b;
+	struct out *out;
+	const struct {
+		uint16_t channel;
+		enum breakdown_input input;
+	} inputs[] = {
+		{page->subsystem, BREAKDOWN_SUBSYSTEM},
+		{page->tasks, BREAKDOWN_TASK},
+		{page->idle, BREAKDOWN_IDLE},
+	};
+
+	if (emu->nbreakdowns == sizeof(emu->breakdowns) / sizeof(emu->breakdowns[0]))
+		return -E2BIG;
+	out = view_create(emu, page->file);
+	if (!out)
+		return -EIO;
+	b = breakdown_new(page, out, emu->sys.nphysical);
+	if (!b)
+		return -EIO;
+	emu->breakdowns[emu->nbreakdowns++] = b;
+	for (int i = 0; i < (page->two_inputs ? 2 : 3); i++) {
+		struct channel *ch = &emu->channels[state->first_channel + inputs[i].channel];
+
+		ch->breakdown = b;
+		ch->breakdown_input = (uint8_t)inputs[i].input;
+	}
+	return 0;
+}
+
+static void fill_masks(struct emulator *emu)
+{
+	for (uint32_t c = 0; c < emu->nchannels; c++) {
+		const struct channel *ch = &emu->channels[c];
+		bool all = ch->policy == POLICY_ALL;
+
+		bit_put(emu->thread_mask, c, ch->page->track != TRACK_ANY);
+		bit_put(emu->thread_always, c, all);
+		bit_put(emu->cpu_mask, c, !ch->thread_only);
+		bit_put(emu->cpu_always, c, all || ch->cpu_default || ch->breakdown);
+	}
+}
+
+/* Gives each thread and CPU its slots and bits. */
+static int lay_out_channels(struct emulator *emu)
+{
+	struct system *sys = &emu->sys;
+	size_t n = emu->nchannels, w = (n + 63) / 64;
+	uint64_t *bits;
+
+	emu->nwords = (uint32_t)w;
+	emu->slots = calloc(sys->nthreads * n + 1, sizeof(*emu->slots));
+	emu->cpu_slots = calloc(sys->ncpus * n + 1, sizeof(*emu->cpu_slots));
+	emu->bits = bits = calloc((2ul * sys->nthreads + sys->ncpus + 4) * w + 1, sizeof(*bits));
+	if (!emu->slots || !emu->cpu_slots || !bits) {
+		log_error("no memory for %zu channels of %" PRIu32 " threads and %" PRIu32 " CPUs",
+			  n, sys->nthreads, sys->ncpus);
+		return -ENOMEM;
+	}
+	emu->thread_mask = bits;
+	emu->thread_always = bits + w;
+	emu->cpu_mask = bits + 2 * w;
+	emu->cpu_always = bits + 3 * w;
+	bits += 4 * w;
+	fill_masks(emu);
+	for (uint32_t i = 0; i < sys->nthreads; i++, bits += 2 * w) {
+		struct thread *th = &sys->threads[i];
+
+		th->slots = &emu->slots[i * n];
+		th->has = bits;
+		th->shown = bits + w;
+		memset(th->shown, 0xff, w * sizeof(*bits));
+		for (uint32_t c = 0; c < n; c++) {
+			int64_t initial = emu->channels[c].page->initial;
+
+			th->slots[c].last_kind = LAST_NEVER;
+			th->slots[c].value = initial;
+			th->slots[c].has = initial != 0;
+			bit_put(th->has, c, initial != 0);
+		}
+	}
+	for (uint32_t i = 0; i < sys->ncpus; i++, bits += w) {
+		struct cpu *cpu = &sys->cpus[i];
+
+		cpu->slots = &emu->cpu_slots[i * n];
+		cpu->shown = bits;
+		memset(cpu->shown, 0xff, w * sizeof(*bits));
+		for (uint32_t c = 0; c < n; c++)
+			cpu->slots[c].last_kind = LAST_NEVER;
+	}
+	/* no bit beyond the last channel may be touched */
+	if (n % 64) {
+		emu->thread_mask[w - 1] &= (1ULL << n % 64) - 1;
+		emu->cpu_mask[w - 1] &= (1ULL << n % 64) - 1;
+	}
+	return 0;
+}
+
+static int prepare_models(struct emulator *emu)
+{
+	const struct action unknown = {.op = DO_REFUSE};
+	size_t lines;
+	int err = 0;
+
+	emu->actions = malloc(sizeof(*emu->actions));
+	if (!emu->actions) {
+		log_error("no memory for the tables of events");
+		return -ENOMEM;
+	}
+	emu->actions[emu->nactions++] = unknown;
+	for (size_t i = 0; i < emu->nmodels && !err; i++)
+		if (emu->models[i].enabled)
+			err = prepare_model(emu, &emu->models[i]);
+	for (size_t i = 0; i < emu->nmodels && !err; i++)
+		if (emu->models[i].enabled && emu->models[i].model->breakdown &&
+		    emu->opt->breakdown && !emu->models[i].no_breakdown)
+			err = open_breakdown(emu, &emu->models[i]);
+	if (!err)
+		err = lay_out_channels(emu);
+	for (size_t i = 0; i < emu->nmodels && !err; i++)
+		if (emu->models[i].enabled && emu->models[i].model->start)
+			err = emu->models[i].model->start(emu, &emu->models[i]);
+	if (err)
+		return err;
+	/* an event touches each channel of a thread, or of two CPUs, at most once */
+	lines = 2ul * (emu->nchannels + 4);
+	err = prv_start(&emu->thread_prv, lines * PRV_LINE_MAX + PRV_ARROW_MAX);
+	return err ? err : prv_start(&emu->cpu_prv, lines * PRV_LINE_MAX + 2 * PRV_ARROW_MAX);
+}
+
+/* ---- stage 8: the loop ---- */
+
+static int refuse_model(struct emulator *emu, const struct event *ev)
+{
+	const struct model_state *state = emu->by_character[ev->model];
+
+	if (!state)
+		return emu_refuse(emu, "no model has this first character");
+	return emu_refuse(emu,
+			  "the model %s is not enabled: no stream has ovni.require.%s (-a enables "
+			  "all models)",
+			  state->model->name, state->model->name);
+}
+
+static int refuse_situation(struct emulator *emu, const struct model_state *state,
+			    const struct thread *th)
+{
+	static const char *const needs[] = {
+		[WHEN_ANY] = "any",
+		[WHEN_ACTIVE] = "running, cooling or warming",
+		[WHEN_RUNNING] = "running",
+	};
+
+	if (th->situation & THREAD_OUT_OF_CPU && !state->catalog->out_of_cpu)
+		return emu_refuse(emu,
+				  "thread %" PRIi32 " is out of the CPU (KCO): the model %s has no "
+				  "events then",
+				  th->tid, state->model->name);
+	return emu_refuse(emu,
+			  "thread %" PRIi32 " is in the state %s: events of the model %s need a "
+			  "thread that is %s",
+			  th->tid, lifeline_names[th->state], state->model->name,
+			  needs[state->catalog->when]);
+}
+
+/* A jumbo event where a normal one is meant: its arguments begin with the length. */
+static int call_plain(struct emulator *emu, struct thread *th, const struct event *ev,
+		      const struct action *action)
+{
+	struct event plain = *ev;
+
+	plain.jumbo = false;
+	plain.payload -= sizeof(uint32_t);
+	plain.payload_size += (uint32_t)sizeof(uint32_t);
+	return action->fn(emu, th, &plain, action);
+}
+
+static inline int handle(struct emulator *emu, struct thread *th, const struct event *ev)
+{
+	const struct model_state *state = emu->by_character[ev->model];
+	const struct action *action;
+	enum channel_result result;
+
+	if (__builtin_expect(!state || !state->index, 0))
+		return refuse_model(emu, ev);
+	if (__builtin_expect(!(state->accept >> th->situation & 1), 0))
+		return refuse_situation(emu, state, th);
+	action = &emu->actions[state->index[ev->category << 8 | ev->value]];
+	switch (action->op) {
+	case DO_IGNORE:
+		return 0;
+	case DO_PUSH:
+		result = channel_push(emu, th, action->channel, action->value);
+		break;
+	case DO_POP:
+		result = channel_pop(emu, th, action->channel, action->value);
+		break;
+	case DO_SET:
+		result = channel_set(emu, th, action->channel, action->value);
+		break;
+	case DO_CLEAR:
+		result = channel_clear(emu, th, action->channel);
+		break;
+	case DO_CALL:
+		if (__builtin_expect(ev->jumbo, 0))
+			return call_plain(emu, th, ev, action);
+		return action->fn(emu, th, ev, action);
+	case DO_JUMBO:
+		if (!ev->jumbo)
+			return emu_refuse(emu, "must be a jumbo event");
+		return action->fn(emu, th, ev, action);
+	default:
+		return emu_refuse(emu, "the model %s has no such event", state->model->name);
+	}
+	if (__builtin_expect(result != CHANNEL_OK, 0))
+		return emu_refuse_channel(emu, result, th, action->channel, action->value);
+	return 0;
+}
+
+/* Room for the lines of one event in each output. */
+static inline int begin_event(struct emulator *emu)
+{
+	int err = prv_begin(&emu->thread_prv);
+
+	if (!err)
+		err = prv_begin(&emu->cpu_prv);
+	for (size_t i = 0; i < emu->nbreakdowns && !err; i++)
+		err = prv_begin(&emu->breakdowns[i]->prv);
+	return err;
+}
+
+static void undo_event(struct emulator *emu)
+{
+	prv_undo(&emu->thread_prv);
+	prv_undo(&emu->cpu_prv);
+	for (size_t i = 0; i < emu->nbreakdowns; i++)
+		prv_undo(&emu->breakdowns[i]->prv);
+}
+
+static int run_event(struct emulator *emu)
+{
+	const struct stream *stream = &emu->streams[emu->player.who];
+	struct thread *th = emu->sys.thread_of_stream[emu->player.who];
+	int err;
+
+	if (__builtin_expect(!emu->started, 0)) {
+		emu->started = true;
+		emu->first_clock = emu->player.clock;
+	}
+	emu->time.now = emu->player.clock - emu->first_clock;
+	if (__builtin_expect(!th, 0))
+		return emu_refuse(emu,
+				  "the stream is not one of a thread, so it may have no events");
+	emu->duration = emu->time.now;
+	err = begin_event(emu);
+	if (__builtin_expect(err, 0))
+		return err;
+	err = handle(emu, th, &stream->ev);
+	if (__builtin_expect(err, 0)) {
+		undo_event(emu);
+		return err;
+	}
+	for (size_t i = 0; i < emu->nbreakdowns; i++)
+		breakdown_end(emu->breakdowns[i], &emu->time);
+	return 0;
+}
+
+static int run(struct emulator *emu)
+{
+	struct progress progress;
+	int err;
+
+	progress_start(&progress, emu);
+	while ((err = player_step(&emu->player)) > 0) {
+		err = run_event(emu);
+		if (__builtin_expect(err, 0))
+			break;
+		if (__builtin_expect((++emu->nevents & 0xfff) == 0, 0))
+			progress_show(&progress, emu);
+		if (__builtin_expect(emulator_interrupted, 0)) {
+			log_warn("interrupted after %" PRIu64 " events: the output ends there",
+				 emu->nevents);
+			break;
+		}
+	}
+	progress_end(&progress, emu, err);
+	return err;
+}
+
+/* ---- stage 9: the end ---- */
+
+/* The stacks that must be empty at the end (-l). */
+static int lint_model(const struct emulator *emu, const struct model_state *state)
+{
+	const struct model *model = state->model;
+	uint32_t c = state->first_channel + model->lint_channel;
+	uint32_t left = 0;
+	const struct thread *first = NULL;
+
+	if (!model->lint)
+		return 0;
+	for (uint32_t i = 0; i < emu->sys.nthreads; i++) {
+		const struct thread *th = &emu->sys.threads[i];
+
+		if (th->slots[c].depth && !left++)
+			first = th;
+	}
+	if (!left)
+		return 0;
+	log_error("%s: thread %" PRIi32
+		  " ended with %u stacked %s, the last one is '%s'%s (each must be "
+		  "left before the end)",
+		  emu->trace.streams[first->stream], first->tid, first->slots[c].depth, model->lint,
+		  channel_label(&emu->channels[c], first->slots[c].value) ?: "?",
+		  left > 1 ? ", and other threads too" : "");
+	return -EINVAL;
+}
+
+static int finish_models(struct emulator *emu, bool complete)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < emu->nmodels; i++) {
+		struct model_state *state = &emu->models[i];
+		const struct model *model = state->model;
+
+		if (!state->enabled)
+			continue;
+		if (complete && model->finish && model->finish(emu, state))
+			err = -EINVAL;
+		if (model->describe && model->describe(emu, state))
+			err = -EINVAL;
+		if (complete && emu->opt->lint && lint_model(emu, state))
+			err = -EINVAL;
+	}
+	return err;
+}
+
+static int complete_outputs(struct emulator *emu)
+{
+	int err = view_write_thread(emu), other = view_write_cpu(emu);
+
+	err = err ? err : other;
+	for (size_t i = 0; i < emu->nbreakdowns; i++) {
+		other = view_write_breakdown(emu, emu->breakdowns[i]);
+		err = err ? err : other;
+	}
+	return err;
+}
+
+/* Closes all files of lines, those too that a failure left at their header. */
+static int close_outputs(struct emulator *emu)
+{
+	int err = prv_close(&emu->thread_prv, emu->duration);
+	int other = prv_close(&emu->cpu_prv, emu->duration);
+
+	err = err ? err : other;
+	for (size_t i = 0; i < emu->nbreakdowns; i++) {
+		other = breakdown_close(emu->breakdowns[i], emu->duration);
+		err = err ? err : other;
+	}
+	return err;
+}
+
+static void fini(struct emulator *emu)
+{
+	for (size_t i = 0; i < emu->nmodels; i++) {
+		struct model_state *state = &emu->models[i];
+
+		if (state->model->close)
+			state->model->close(state);
+		free(state->index);
+		free(state->complaint);
+	}
+	for (size_t i = 0; emu->slots && i < (size_t)emu->sys.nthreads * emu->nchannels; i++)
+		free(emu->slots[i].stack);
+	for (size_t i = 0; i < emu->nchannels; i++)
+		free(emu->channels[i].labels);
+	free(emu->channels);
+	free(emu->slots);
+	free(emu->cpu_slots);
+	free(emu->bits);
+	free(emu->actions);
+	player_close(&emu->player);
+	for (size_t i = 0; emu->streams && i < emu->nstreams; i++)
+		stream_close(&emu->streams[i]);
+	free(emu->streams);
+	free(emu->offsets);
+	system_fini(&emu->sys);
+	out_pool_free(emu->pool);
+	if (emu->out_fd >= 0)
+		close(emu->out_fd);
+	trace_close(&emu->trace);
+}
+
+static int prepare(struct emulator *emu)
+{
+	int err;
+
+	(void)((err = load_trace(emu)) || (err = build_system(emu)) || (err = open_out_dir(emu)) ||
+	       (err = cfg_install(emu)) || (err = open_outputs(emu)) || (err = open_player(emu)) ||
+	       (err = choose_models(emu)) || (err = prepare_models(emu)));
+	return err;
+}
+
+int emulator_run(const struct emu_options *opt)
+{
+	struct emulator emu = {.opt = opt, .out_fd = -1, .trace.fd = -1};
+	bool failed;
+	int err;
+
+	open_models(&emu);
+	occupancy_init();
+	prv_time_init(&emu.time);
+	emu.pool = out_pool_new(opt->jobs - 1);
+	err = emu.pool ? prepare(&emu) : -ENOMEM;
+	failed = err != 0;
+	if (!err) {
+		err = run(&emu);
+		failed = err != 0;
+		if (finish_models(&emu, !err && !emulator_interrupted))
+			failed = true;
+		if (complete_outputs(&emu))
+			failed = true;
+	}
+	if (close_outputs(&emu))
+		failed = true;
+	fini(&emu);
+	return failed;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* occupancy: thread states and CPUs (see occupancy.h). */
+#include "emu/occupancy.h"
+
+#include <inttypes.h>
+
+#include "emu/track.h"
+
+static struct prv_type type_pid, type_tid, type_count, type_state, type_cpu;
+
+void occupancy_init(void)
+{
+	prv_type_init(&type_pid, 1);
+	prv_type_init(&type_tid, 2);
+	prv_type_init(&type_count, 3);
+	prv_type_init(&type_state, 4);
+	prv_type_init(&type_cpu, 6);
+}
+
+static inline void thread_line(struct emulator *emu, const struct thread *th,
+			       const struct prv_type *type, int64_t *last, int64_t value)
+{
+	if (*last == value)
+		return;
+	*last = value;
+	prv_line(&emu->thread_prv, &th->row, &emu->time, type, value);
+}
+
+static inline void show_cpu(struct emulator *emu, struct thread *th)
+{
+	thread_line(emu, th, &type_cpu, &th->last_cpu, th->cpu ? th->cpu->index + 1 : 0);
+}
+
+static inline void show_state(struct emulator *emu, struct thread *th)
+{
+	thread_line(emu, th, &type_state, &th->last_state, th->state);
+}
+
+static inline void show_tid(struct emulator *emu, struct thread *th)
+{
+	thread_line(emu, th, &type_tid, &th->last_tid, lifeline_is_active(th->state) ? th->tid : 0);
+}
+
+static inline void set_state(struct thread *th, enum lifeline state)
+{
+	th->state = (uint8_t)state;
+	th->situation = (uint8_t)((th->situation & THREAD_OUT_OF_CPU) | state);
+}
+
+/* The thread begins or ceases to be one of the running threads of the CPU. */
+static inline void count_in(struct cpu *cpu, const struct thread *th)
+{
+	cpu->nrunning++;
+	cpu->mixed ^= th->index;
+}
+
+static inline void count_out(struct cpu *cpu, const struct thread *th)
+{
+	cpu->nrunning--;
+	cpu->mixed ^= th->index;
+}
+
+static int refuse_crowd(struct emulator *emu, const struct cpu *cpu, const struct thread *th)
+{
+	return emu_refuse(emu,
+			  "thread %" PRIi32 " would be the second running thread on CPU %" PRIi32
+			  " of loom %s (a physical CPU runs one thread at a time)",
+			  th->tid, cpu->phyid, cpu->loom->name);
+}
+
+/*
+ * Update of a CPU: its direct touches. *changed tells if its running thread
+ * did, and so whether track_cpu_all() is due.
+ */
+static int update(struct emulator *emu, struct cpu *cpu, const struct thread *mover, bool *changed)
+{
+	struct thread *now;
+
+	*changed = false;
+	if (__builtin_expect(cpu->nrunning > 1 && cpu->phyid >= 0, 0))
+		return refuse_crowd(emu, cpu, mover);
+	now = cpu->nrunning == 1 ? &emu->sys.threads[cpu->mixed] : NULL;
+	if (now != cpu->running) {
+		int64_t tid = now ? now->tid : 0, pid = now ? now->process->pid : 0;
+
+		*changed = true;
+		cpu->running = now;
+		if (tid != cpu->last_tid)
+			prv_line(&emu->cpu_prv, &cpu->row, &emu->time, &type_tid, tid);
+		if (pid != cpu->last_pid)
+			prv_line(&emu->cpu_prv, &cpu->row, &emu->time, &type_pid, pid);
+		cpu->last_tid = tid;
+		cpu->last_pid = pid;
+	}
+	if (cpu->last_count != (int64_t)cpu->nrunning) {
+		cpu->last_count = cpu->nrunning;
+		prv_line(&emu->cpu_prv, &cpu->row, &emu->time, &type_count, cpu->nrunning);
+	}
+	return 0;
+}
+
+/* What follows from a new state of `th`, whose CPU is `cpu`. */
+static int settle(struct emulator *emu, struct thread *th, struct cpu *cpu)
+{
+	bool changed;
+	int err = update(emu, cpu, th, &changed);
+
+	if (err)
+		return err;
+	track_thread_all(emu, th);
+	if (changed)
+		track_cpu_all(emu, cpu);
+	return 0;
+}
+
+int occupancy_execute(struct emulator *emu, struct thread *th, struct cpu *cpu)
+{
+	th->cpu = cpu;
+	set_state(th, LIFELINE_RUNNING);
+	count_in(cpu, th);
+	show_cpu(emu, th);
+	show_state(emu, th);
+	show_tid(emu, th);
+	return settle(emu, th, cpu);
+}
+
+int occupancy_change(struct emulator *emu, struct thread *th, enum lifeline state)
+{
+	bool ran = th->state == LIFELINE_RUNNING, runs = state == LIFELINE_RUNNING;
+
+	set_state(th, state);
+	if (ran && !runs)
+		count_out(th->cpu, th);
+	else if (runs && !ran)
+		count_in(th->cpu, th);
+	show_state(emu, th);
+	show_tid(emu, th);
+	return settle(emu, th, th->cpu);
+}
+
+int occupancy_end(struct emulator *emu, struct thread *th)
+{
+	struct cpu *cpu = th->cpu;
+
+	if (th->state == LIFELINE_RUNNING)
+		count_out(cpu, th);
+	set_state(th, LIFELINE_DEAD);
+	th->cpu = NULL;
+	show_state(emu, th);
+	show_tid(emu, th);
+	show_cpu(emu, th);
+	return settle(emu, th, cpu);
+}
+
+int occupancy_move(struct emulator *emu, struct thread *th, struct cpu *cpu)
+{
+	struct cpu *old = th->cpu;
+	bool old_changed, new_changed;
+	int err;
+
+	if (th->state == LIFELINE_RUNNING) {
+		count_out(old, th);
+		count_in(cpu, th);
+	}
+	th->cpu = cpu;
+	show_cpu(emu, th);
+	err = update(emu, old, th, &old_changed);
+	if (!err)
+		err = update(emu, cpu, th, &new_changed);
+	if (err)
+		return err;
+	if (old_changed)
+		track_cpu_all(emu, old);
+	if (new_changed)
+		track_cpu_all(emu, cpu);
+	return 0;
+}
