@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nanos6: subsystems of the runtime, types of its threads, idle workers, tasks.
+ * Specification: models.md 6.
+ */
+#include <errno.h>
+
+#include "emu/models/models.h"
+#include "emu/task.h"
+#include "emu/track.h"
+
+enum { TASK, TYPE, SUBSYSTEM, RANK, THREAD_TYPE, IDLE };
+
+#define IN_BODY 1
+
+enum { PROGRESSING = 100, RESTING = 101 };
+
+static const struct channel_page channels[] = {
+	[TASK] = {.type = 35,
+		  .kind = CHANNEL_SINGLE,
+		  .track = TRACK_RUNNING,
+		  .policy = POLICY_SKIP,
+		  .label = "Nanos6 task ID"},
+	[TYPE] = {.type = 36,
+		  .kind = CHANNEL_SINGLE,
+		  .repeats = true,
+		  .track = TRACK_RUNNING,
+		  .policy = POLICY_ALL,
+		  .label = "Nanos6 task type"},
+	[SUBSYSTEM] = {.type = 37,
+		       .name = "subsystem",
+		       .kind = CHANNEL_STACK,
+		       .track = TRACK_ACTIVE,
+		       .policy = POLICY_SKIP,
+		       .label = "Nanos6 subsystem"},
+	[RANK] = {.type = 38,
+		  .kind = CHANNEL_SINGLE,
+		  .repeats = true,
+		  .track = TRACK_RUNNING,
+		  .policy = POLICY_ALL,
+		  .label = "Nanos6 task MPI rank"},
+	[THREAD_TYPE] = {.type = 39,
+			 .name = "thread type",
+			 .kind = CHANNEL_STACK,
+			 .track = TRACK_ANY,
+			 .policy = POLICY_SKIP,
+			 .label = "Nanos6 thread type"},
+	[IDLE] = {.type = 40,
+		  .name = "idle",
+		  .kind = CHANNEL_SINGLE,
+		  .track = TRACK_RUNNING,
+		  .policy = POLICY_SKIP,
+		  .label = "Nanos6 idle state",
+		  .initial = PROGRESSING,
+		  .cpu_default = RESTING},
+};
+
+static const struct breakdown_page breakdown = {
+	.file = "nanos6-breakdown",
+	.type = 41,
+	.label = "CPU: Nanos6 Runtime/Idle/Task breakdown",
+	.subsystem = SUBSYSTEM,
+	.tasks = TYPE,
+	.idle = IDLE,
+	.body = IN_BODY,
+};
+
+static const struct model_state *state_of(const struct emulator *emu)
+{
+	return emu->by_character['6'];
+}
+
+static int create_type(struct emulator *emu, struct thread *th, const struct event *ev,
+		       const struct action *action)
+{
+	(void)action;
+	return task_create_type(emu, state_of(emu)->data, th, ev);
+}
+
+static int create_task(struct emulator *emu, struct thread *th, const struct event *ev,
+		       const struct action *action)
+{
+	(void)action;
+	if (ev->payload_size != 8)
+		return emu_refuse(emu, "has 8 bytes of payload (u32 task, u32 type), not %u",
+				  ev->payload_size);
+	return task_create(emu, state_of(emu)->data, th, get_u32(ev->payload),
+			   get_u32(ev->payload + 4), TASK_PAUSES | TASK_RELAXED);
+}
+
+/* Shows a body (NULL: none) in the channels of the task. */
+static int show(struct emulator *emu, struct thread *th, const struct body *body)
+{
+	uint32_t first = state_of(emu)->first_channel;
+	int32_t rank = th->process->rank;
+	uint8_t has = body != NULL;
+	enum channel_result result;
+
+	if (body && !body->task)
+		return emu_refuse(emu, "a task with the id 0 cannot be shown");
+	result = channel_put(emu, th, first + TASK, has, body ? body->task : 0);
+	if (result != CHANNEL_OK)
+		return emu_refuse_channel(emu, result, th, first + TASK, body ? body->task : 0);
+	(void)channel_put(emu, th, first + TYPE, has, body ? body->type : 0);
+	if (rank >= 0)
+		(void)channel_put(emu, th, first + RANK, has, body ? rank + 1ll : 0);
+	return 0;
+}
+
+/* 6Tx 6Tp 6Tr 6Te */
+static int task(struct emulator *emu, struct thread *th, const struct event *ev,
+		const struct action *action)
+{
+	struct tasks *tasks = state_of(emu)->data;
+	uint32_t subsystem = state_of(emu)->first_channel + SUBSYSTEM, id;
+	const struct body *top;
+	int err;
+
+	(void)action;
+	if (ev->payload_size < 4)
+		return emu_refuse(emu, "needs 4 bytes of payload for the id of a task, and has %u",
+				  ev->payload_size);
+	id = get_u32(ev->payload);
+	switch (ev->value) {
+	case 'x':
+		err = task_execute(emu, tasks, th, id, 0);
+		if (!err)
+			err = emu_refuse_channel(emu, channel_push(emu, th, subsystem, IN_BODY), th,
+						 subsystem, IN_BODY);
+		break;
+	case 'p':
+		err = task_pause(emu, tasks, th, id, 0);
+		break;
+	case 'r':
+		err = task_resume(emu, tasks, th, id, 0);
+		break;
+	default:
+		err = task_end(emu, tasks, th, id, 0);
+		if (!err)
+			err = emu_refuse_channel(emu, channel_pop(emu, th, subsystem, IN_BODY), th,
+						 subsystem, IN_BODY);
+	}
+	if (err)
+		return err;
+	top = task_top(tasks, th);
+	return show(emu, th, top && top->running ? top : NULL);
+}
+
+static const struct model_event events[] = {
+	{"6Yc", true, create_type}, {"6Tc", false, create_task}, {"6Tx", false, task},
+	{"6Tp", false, task},	    {"6Tr", false, task},	 {"6Te", false, task},
+};
+
+static int start(struct emulator *emu, struct model_state *state)
+{
+	state->data = tasks_new(emu);
+	return state->data ? 0 : -ENOMEM;
+}
+
+static int describe(struct emulator *emu, struct model_state *state)
+{
+	return tasks_describe(emu, state->data, state->first_channel + TYPE);
+}
+
+static void close_nanos6(struct model_state *state)
+{
+	tasks_free(state->data);
+}
+
+const struct model model_nanos6 = {
+	.name = "nanos6",
+	.channels = channels,
+	.nchannels = sizeof(channels) / sizeof(channels[0]),
+	.events = events,
+	.nevents = sizeof(events) / sizeof(events[0]),
+	.lint_channel = SUBSYSTEM,
+	.lint = "subsystems",
+	.breakdown = &breakdown,
+	.start = start,
+	.describe = describe,
+	.close = close_nanos6,
+};

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * openmp: subsystems of the runtime, tasks and worksharings with labels.
+ * Specification: models.md 7.
+ */
+#include <errno.h>
+
+#include "emu/models/models.h"
+#include "emu/task.h"
+#include "emu/track.h"
+
+enum { SUBSYSTEM, LABEL, TASK };
+
+static const struct channel_page channels[] = {
+	[SUBSYSTEM] = {.type = 50,
+		       .name = "subsystem",
+		       .kind = CHANNEL_STACK,
+		       .repeats = true,
+		       .track = TRACK_ACTIVE,
+		       .policy = POLICY_SKIP_EMPTY,
+		       .label = "OpenMP subsystem"},
+	[LABEL] = {.type = 51,
+		   .name = "label",
+		   .kind = CHANNEL_STACK,
+		   .repeats = true,
+		   .track = TRACK_ACTIVE,
+		   .policy = POLICY_SKIP_EMPTY,
+		   .label = "OpenMP label"},
+	[TASK] = {.type = 52,
+		  .name = "task",
+		  .kind = CHANNEL_STACK,
+		  .repeats = true,
+		  .track = TRACK_ACTIVE,
+		  .policy = POLICY_SKIP_EMPTY,
+		  .label = "OpenMP task ID"},
+};
+
+static const struct breakdown_page breakdown = {
+	.file = "openmp-breakdown",
+	.type = 53,
+	.label = "CPU: OpenMP Runtime/Label breakdown",
+	.two_inputs = true,
+	.subsystem = SUBSYSTEM,
+	.tasks = LABEL,
+};
+
+static const struct model_state *state_of(const struct emulator *emu)
+{
+	return emu->by_character['P'];
+}
+
+static int create_type(struct emulator *emu, struct thread *th, const struct event *ev,
+		       const struct action *action)
+{
+	(void)action;
+	return task_create_type(emu, state_of(emu)->data, th, ev);
+}
+
+static int create_task(struct emulator *emu, struct thread *th, const struct event *ev,
+		       const struct action *action)
+{
+	(void)action;
+	if (ev->payload_size != 8)
+		return emu_refuse(emu, "has 8 bytes of payload (u32 task, u32 type), not %u",
+				  ev->payload_size);
+	if (!get_u32(ev->payload))
+		return emu_refuse(emu, "the id of a task may not be 0");
+	return task_create(emu, state_of(emu)->data, th, get_u32(ev->payload),
+			   get_u32(ev->payload + 4), TASK_AGAIN | TASK_RELAXED);
+}
+
+/* Pushes or pops one value in a channel of the model. */
+static int move(struct emulator *emu, struct thread *th, uint32_t local, bool push, int64_t value)
+{
+	uint32_t channel = state_of(emu)->first_channel + local;
+	enum channel_result result =
+		push ? channel_push(emu, th, channel, value) : channel_pop(emu, th, channel, value);
+
+	return emu_refuse_channel(emu, result, th, channel, value);
+}
+
+static int check_id(struct emulator *emu, const struct event *ev, uint32_t *id)
+{
+	if (ev->payload_size < 4)
+		return emu_refuse(emu, "needs 4 bytes of payload for an id, and has %u",
+				  ev->payload_size);
+	*id = get_u32(ev->payload);
+	return *id ? 0 : emu_refuse(emu, "the id may not be 0");
+}
+
+/* PPx, PPe */
+static int task(struct emulator *emu, struct thread *th, const struct event *ev,
+		const struct action *action)
+{
+	struct tasks *tasks = state_of(emu)->data;
+	bool begins = ev->value == 'x';
+	uint32_t id, type;
+	int err = check_id(emu, ev, &id);
+
+	(void)action;
+	if (err)
+		return err;
+	if (begins) {
+		err = task_execute(emu, tasks, th, id, 0);
+		if (err)
+			return err;
+		type = task_top(tasks, th)->type;
+	} else {
+		const struct body *top = task_top(tasks, th);
+
+		type = top ? top->type : 0;
+		err = task_end(emu, tasks, th, id, 0);
+		if (err)
+			return err;
+	}
+	err = move(emu, th, TASK, begins, id);
+	return err ? err : move(emu, th, LABEL, begins, type);
+}
+
+/* PQx, PQe */
+static int worksharing(struct emulator *emu, struct thread *th, const struct event *ev,
+		       const struct action *action)
+{
+	uint32_t id, value;
+	int err = check_id(emu, ev, &id);
+
+	(void)action;
+	if (err)
+		return err;
+	value = task_type_value(emu, state_of(emu)->data, th, id);
+	return value ? move(emu, th, LABEL, ev->value == 'x', value) : -EINVAL;
+}
+
+static const struct model_event events[] = {
+	{"POc", true, create_type}, {"PPc", false, create_task}, {"PPx", false, task},
+	{"PPe", false, task},	    {"PQx", false, worksharing}, {"PQe", false, worksharing},
+};
+
+static int start(struct emulator *emu, struct model_state *state)
+{
+	state->data = tasks_new(emu);
+	return state->data ? 0 : -ENOMEM;
+}
+
+static int describe(struct emulator *emu, struct model_state *state)
+{
+	return tasks_describe(emu, state->data, state->first_channel + LABEL);
+}
+
+static void close_openmp(struct model_state *state)
+{
+	tasks_free(state->data);
+}
+
+const struct model model_openmp = {
+	.name = "openmp",
+	.channels = channels,
+	.nchannels = sizeof(channels) / sizeof(channels[0]),
+	.events = events,
+	.nevents = sizeof(events) / sizeof(events[0]),
+	.lint_channel = SUBSYSTEM,
+	.lint = "subsystems",
+	.breakdown = &breakdown,
+	.start = start,
+	.describe = describe,
+	.close = close_openmp,
+};
