@@ -156,6 +156,11 @@ static void put_cpu_rows(FILE *out, const struct emulator *emu)
 static void put_cpu_labels(FILE *out, const struct emulator *emu)
 {
 	pcf_head(out);
+	if (emu->names) { /* beyond the reference, as the rest of our traces */
+		pcf_type(out, 1, "CPU: PID of the RUNNING thread", "");
+		pcf_type(out, 2, "CPU: TID of the RUNNING thread", "");
+		pcf_type(out, 3, "CPU: number of RUNNING threads", "");
+	}
 	put_channels(out, emu, true);
 }
 

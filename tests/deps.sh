@@ -3,8 +3,10 @@
 #
 # The Debian packages that the project needs, and what of them is missing.
 #
-#   tests/deps.sh --missing [build|test]   prints the missing ones on one line
-#   tests/deps.sh --install                installs all that are missing (root)
+#   tests/deps.sh --missing [build|test|bench]   prints the missing ones on one line
+#   tests/deps.sh --install [bench]              installs all that are missing (root)
+#
+# bench: the tracers and loads that only the benchmarks compare with.
 #
 # A package is looked for by a file of it, so that other distributions, which name
 # packages differently, can build as well.
@@ -30,6 +32,12 @@ libcmocka-dev             /usr/include/cmocka.h
 python3                   python3
 procps                    ps
 groff-base                groff
+stress-ng                 stress-ng
+'
+bench='
+linux-perf                perf
+bpftrace                  bpftrace
+sysbench                  sysbench
 '
 
 present() {
@@ -45,16 +53,19 @@ missing() {
 	done
 }
 
+# The list of a purpose: what tests need includes what the build needs.
+list_for() {
+	case ${1:-build} in
+	build) echo "$build" ;;
+	test) echo "$build$test" ;;
+	bench) echo "$bench" ;;
+	esac
+}
+
 case ${1:-} in
---missing)
-	if [ "${2:-build}" = test ]; then
-		missing "$build$test"
-	else
-		missing "$build"
-	fi
-	;;
+--missing) missing "$(list_for "${2:-build}")" ;;
 --install)
-	list=$(missing "$build$test")
+	list=$(missing "$(list_for "${2:-test}")")
 	[ -n "$list" ] || exit 0
 	if [ "$(id -u)" != 0 ]; then
 		echo "deps: missing packages: $list- run 'sudo make deps' to install them" >&2
@@ -71,7 +82,7 @@ case ${1:-} in
 	apt-get install -y -qq --no-install-recommends $list >/dev/null
 	;;
 *)
-	echo "usage: $0 --missing [build|test] | --install" >&2
+	echo "usage: $0 --missing [build|test|bench] | --install [bench]" >&2
 	exit 2
 	;;
 esac

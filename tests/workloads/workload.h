@@ -129,6 +129,10 @@ static inline void workload_begin(int argc, char **argv, const struct knob *knob
 		close(fd);
 		unsetenv("WORKLOAD_GATE");
 	}
+	if (!getenv("WORKLOAD_MAIN")) { /* not of a process that this one executes */
+		setenv("WORKLOAD_MAIN", "told", 1);
+		say("workload=%s main=%d", program_invocation_short_name, getpid());
+	}
 }
 
 static inline int64_t now_ns(void)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# lib: what the live tests share. Sourced by each; not a test.
+#
+#   record NAME MODE [OPTION... --] WORKLOAD [ARG...]
+#       records a workload into the trace NAME. MODE: command (ovni-bpf -- WORKLOAD), pid
+#       (attached to while it waits at its gate), all (system-wide). Leaves NAME.log
+#       (what the recorder said), NAME.report (what the workload said), and $status.
+#   judge NAME          strict emulation must accept the trace
+#   facts NAME <<E      Python lines with `trace`, `said`, `lines`, and check()
+#   expect TEXT COMMAND...   counts a failure, and goes on, if the command fails
+#   finish              ends the test: status 1 if anything was wrong
+#
+# Everything happens in the scratch folder $T, which is the current one.
+
+RECORDER=$B/bin/ovni-bpf
+EMULATOR=$B/bin/ovni-emu
+WORKLOADS=$B/tests/workloads
+export PYTHONPATH=$S/tests/live PYTHONDONTWRITEBYTECODE=1
+wrong=0
+status=0
+
+skip() { echo "$1"; exit 77; }
+
+[ "$(id -u)" = 0 ] || skip "needs root"
+[ -r /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF"
+PATH=$PATH:/usr/sbin:/sbin bpftool prog list >/dev/null 2>&1 || skip "bpf() is refused here"
+[ -e "$S/user/main.c" ] && [ -e "$S/emu/main.c" ] || skip "there is no recorder yet"
+[ -x "$RECORDER" ] && [ -x "$EMULATOR" ] || { echo "ovni-bpf or ovni-emu is not built"; exit 1; }
+
+complain() {
+	echo "wrong: $*"
+	wrong=$((wrong + 1))
+}
+
+expect() { # TEXT COMMAND...
+	local text=$1
+	shift
+	"$@" || complain "$text: $*"
+}
+
+finish() { exit $((wrong > 0)); }
+
+# Waits until COMMAND succeeds; gives up after 20 s.
+wait_until() { # COMMAND...
+	local i
+	for ((i = 0; i < 2000; i++)); do
+		"$@" && return
+		sleep 0.01
+	done
+	return 1
+}
+
+ended() { ! kill -0 "$1" 2>/dev/null; }
+
+# The recorder says "recording" once every program is attached and the window is open.
+recording() { # NAME PID
+	grep -q '^ovni-bpf: recording' "$1.log" 2>/dev/null || ended "$2"
+}
+
+wait_recording() { # NAME PID
+	wait_until recording "$1" "$2" || complain "$1: the recorder never said that it records"
+	ended "$2" && complain "$1: the recorder ended early: $(cat "$1.log")"
+}
+
+record() { # NAME MODE [OPTION... --] WORKLOAD [ARG...]
+	local name=$1 mode=$2 options=() workload recorder target
+	shift 2
+	while [ "${1#-}" != "$1" ]; do
+		[ "$1" = -- ] && { shift; break; }
+		options+=("$1")
+		shift
+	done
+	workload=$WORKLOADS/$1
+	shift
+	rm -rf "$name" "$name.log" "$name.report" "$name.gate"
+	export WORKLOAD_REPORT=$T/$name.report
+	status=0
+	case $mode in
+	command)
+		"$RECORDER" -o "$name" "${options[@]}" -- "$workload" "$@" \
+			>"$name.log" 2>&1 || status=$?
+		;;
+	pid)
+		mkfifo "$name.gate"
+		WORKLOAD_GATE=$T/$name.gate "$workload" "$@" &
+		target=$!
+		"$RECORDER" -o "$name" "${options[@]}" -p $target >"$name.log" 2>&1 &
+		recorder=$!
+		wait_recording "$name" $recorder
+		: >"$name.gate"
+		wait $target || complain "$name: the workload failed"
+		wait $recorder || status=$?
+		;;
+	all)
+		"$RECORDER" -o "$name" "${options[@]}" -a >"$name.log" 2>&1 &
+		recorder=$!
+		wait_recording "$name" $recorder
+		"$workload" "$@" || complain "$name: the workload failed"
+		kill -INT $recorder
+		wait $recorder || status=$?
+		;;
+	*) complain "no mode $mode" ;;
+	esac
+	unset WORKLOAD_REPORT
+	[ "$status" = 0 ] || complain "$name: ovni-bpf ended with $status: $(tail -n 5 "$name.log")"
+}
+
+judge() { # NAME
+	"$EMULATOR" -l "$1" >"$1.emu" 2>&1 ||
+		complain "$1: strict emulation refuses it: $(grep -v INFO "$1.emu" | tail -n 5)"
+}
+
+facts() { # NAME, Python on standard input
+	{
+		cat <<-'E'
+			import sys
+			from facts import *
+			name = sys.argv[1]
+			trace = Trace(name)
+			lines = report(name + ".report")
+			said = {k: v for line in lines for k, v in line.items()}
+		E
+		cat
+		echo 'verdict()'
+	} >"$1.py"
+	python3 "$1.py" "$1" || complain "$1: facts"
+}
