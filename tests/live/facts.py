@@ -103,13 +103,21 @@ class Stream:
                 stay = woken = None
 
     @property
-    def names(self):
-        """Its names in the order in which it had them."""
-        return [n["name"] for n in self.bpf.get("names", [])]
+    def renames(self):
+        """What it was called: (clock, name), in order; the clock is 0 if it had one name."""
+        if "renames" in self.bpf:
+            return [(int(r["clock"]), r["name"]) for r in self.bpf["renames"]]
+        return [(0, self.bpf["name"])] if "name" in self.bpf else []
 
     @property
-    def name_clocks(self):
-        return [int(n["clock"]) for n in self.bpf.get("names", [])]
+    def names(self):
+        return [name for _, name in self.renames]
+
+    @property
+    def exit(self):
+        """The status that it returned, and None; or None, and the signal that ended it."""
+        exit = self.bpf.get("exit", {})
+        return exit.get("status"), exit.get("signal")
 
     def of(self, mcv):
         return [e for e in self.events if e.mcv == mcv]
@@ -153,6 +161,28 @@ class Trace:
     @property
     def session(self):
         return self.meta("session")
+
+
+def session_of(path):
+    """The metadata of the session, without reading any events."""
+    for folder, _, files in os.walk(path):
+        if "stream.json" in files:
+            with open(os.path.join(folder, "stream.json"), encoding="utf-8") as f:
+                session = json.load(f).get("bpf", {}).get("session")
+            if session:
+                return session
+    sys.exit(f"{path} has no session")
+
+
+def check_account(session):
+    """Every event that a program was called for is written, filtered, sampled away or lost."""
+    check(session["account"], "there is no account")
+    for cpu in session["account"]:
+        for kind, n in cpu.items():
+            if isinstance(n, dict):
+                rest = int(n["seen"]) - sum(int(n[k]) for k in ("written", "filtered", "sampled",
+                                                                "lost"))
+                check(rest == 0, "CPU", cpu["cpu"], kind, "does not add up by", rest, n)
 
 
 def report(path):

@@ -17,7 +17,7 @@ check({s.tid for s in threads} == set(tids) and len(tids) == said["threads"],
 for thread in threads:
     check(thread.events[-1].mcv == "OHe" and len(thread.of("OHe")) == 1, thread, "did not end")
 leader = trace.thread(said["pid"])
-check(leader.signal == 9, leader, "ended by signal", leader.signal)
+check(leader.exit == (None, 9), leader, "ended with", leader.exit)
 E
 done
 finish

@@ -22,7 +22,7 @@ for pid, number in children.items():
           child, "was begun by", begin and begin[0].ints("iiQ"))
     check(len(child.of("OHe")) == 1 and child.events[-1].mcv == "OHe", child, "did not end")
     check(f"child-{number}" in child.names, child, "has the names", child.names)
-    check(child.exit == number % 128, child, "exited with", child.exit)
+    check(child.exit == (number % 128, None), child, "exited with", child.exit)
 E
 }
 

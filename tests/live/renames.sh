@@ -18,7 +18,7 @@ for number, tid in enumerate(tids):
     wanted = [f"t{number}-{i}" for i in range(said["changes"] - 1)] + [f"t{number}-outside"]
     names = [n for n in thread.names if n != "renames"]
     check(names == wanted, thread, "has the names", names)
-    clocks = thread.name_clocks
+    clocks = [clock for clock, _ in thread.renames]
     check(clocks == sorted(clocks), thread, "was renamed at", clocks)
 E
 done

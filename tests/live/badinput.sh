@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Bad input gets one clear sentence and the right exit status. A row: status, words that the
+# message must have (one pattern), the arguments. Nothing may be left in the folder.
+set -u
+cd "$T" || exit 1
+. "$S/tests/live/lib.sh"
+
+mkdir exists && echo keep >exists/file
+ln -s "$T" link
+: >file
+
+try() { # STATUS PATTERN COMMAND...
+	local want=$1 pattern=$2 got=0
+	shift 2
+	timeout 20 "$@" >said.log 2>&1 </dev/null || got=$?
+	[ $got = "$want" ] || complain "${*##*/}: status $got instead of $want: $(head -n 3 said.log)"
+	grep -qiE -- "$pattern" said.log || complain "${*##*/}: does not say '$pattern': $(cat said.log)"
+	[ "$(grep -c . said.log)" -le 3 ] || complain "${*##*/}: says too much: $(cat said.log)"
+	rm -f said.log
+}
+
+while read -r status pattern arguments; do
+	[ -n "$status" ] || continue
+	# shellcheck disable=SC2086 # words
+	try "$status" "${pattern//_/ }" "$RECORDER" $arguments
+done <<'E'
+2 -p.*-a|what_to_record
+2 unrecognized|unknown               --nonsense
+2 unrecognized|invalid               -X
+2 requires_an_argument|argument      -p
+2 together|either|exclude|both|with  -a -p 1
+2 together|either|exclude|both|with  -a -- true
+2 together|either|exclude|both|with  -p 1 -- true
+2 abc                                -p abc
+2 -5                                 -p -5
+2 12x                                -p 12x
+2 process|number|0                   -p 0
+1 no_(such_)?process|not_exist       -p 4194304
+1 no_(such_)?process|not_exist       -p 1,4194304
+1 no_(such_)?thread|not_exist        -t 4194304
+2 duration|time|10x                  -a -d 10x
+2 duration|time|-1                   -a -d -1s
+2 duration|time                      -a -d 0
+2 size|buffer|abc                    -a -b abc
+2 size|buffer                        -a -b 0
+2 CPU_?list|list|x                   -a -C x
+2 CPU_5000|5000                      -a -C 5000
+2 list|3-1                           -a -C 3-1
+1 exists|--force                     -a -d 1 -o exists
+1 not_a_trace|no_trace|holds         -a -d 1 --force -o exists
+1 not_a_directory|file               -a -d 1 -o file/out
+1 link                               -a -d 1 -o link
+1 no_such_file|cannot_create|create  -a -d 1 -o no/such/place
+1 no_such_file|not_found|cannot      -o cmd -- /no/such/command
+1 permission|denied|cannot           -o cmd -- /etc/passwd
+1 cgroup                             --cgroup /no/such/group -d 1
+E
+
+[ "$(cat exists/file)" = keep ] || complain "a folder that is not a trace was changed"
+[ ! -e cmd ] || [ -z "$(find cmd -name stream.json)" ] || complain "a command that never ran has a stream"
+
+# What depends on the machine is made so in a mount namespace of its own.
+in_namespace() { unshare --mount --propagation private bash -c "$1" - "${@:2}"; }
+
+no_btf='mount -t tmpfs none /sys/kernel/btf && exec "$@"'
+try 1 BTF in_namespace "$no_btf" "$RECORDER" -a -d 1 -o nobtf
+
+mkdir small
+full='mount -t tmpfs -o size=256k none small && cd small && exec "$@"'
+try 1 'no space' in_namespace "$full" "$RECORDER" -q -a -d 3 -o out
+
+readonly='mount -t tmpfs -o ro none small && cd small && exec "$@"'
+try 1 'read-only' in_namespace "$readonly" "$RECORDER" -a -d 1 -o out
+
+install -m 755 "$RECORDER" "$T/recorder"
+nobody() {
+	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --ambient-caps=-all "$@"
+}
+P=$(mktemp -d /tmp/ovni-public.XXXXXX) && chmod 1777 "$P" && mv "$T/recorder" "$P"
+trap 'rm -rf "$P"' EXIT
+try 1 'CAP_BPF.*CAP_PERFMON' nobody "$P/recorder" -a -d 1 -o "$P/out"
+[ ! -e "$P/out" ] || complain "a recording that was not permitted left a folder"
+finish

@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# What is chosen is in the trace, and nothing else: threads, processes and their children,
+# CPUs, names, the recorder itself.
+set -u
+cd "$T" || exit 1
+. "$S/tests/live/lib.sh"
+
+# -t: one thread of several.
+"$WORKLOADS/sleepers" -s 300 >/dev/null &
+target=$!
+wait_until [ -d /proc/$target/task ]
+sleep 0.05
+tid=$(ls /proc/$target/task | tail -n 1)
+"$RECORDER" -t "$tid" -o thread >thread.log 2>&1 || complain "-t: $(cat thread.log)"
+wait $target
+judge thread
+: >thread.report
+facts thread <<E
+check([s.tid for s in trace.streams] == [$tid], "streams:", trace.streams)
+E
+
+# --no-follow: the process alone. Without it (processes.sh) the children are there.
+record alone command --no-follow -- processes -n 20
+judge alone
+facts alone <<'E'
+check([s.pid for s in trace.streams] == [said["parent"]], "streams:", trace.streams)
+check(len(trace.thread(said["parent"]).of("OHC")) == 20, "births are told")
+E
+
+# -C: what happens on one CPU; a thread that leaves it ends there.
+if [ "$(nproc)" -gt 1 ]; then
+	record cpu command -C 1 -- hopper -n 200
+	judge cpu
+	facts cpu <<'E'
+thread = trace.thread(said["tid"])
+check(all(s.cpu in (trace.cpu(1), -1) for s in thread.stays), "was seen on another CPU")
+begins = len(thread.of("OHx"))
+check(near(begins, said["hops"] / 2, 0.1, 5), "began", begins, "times in", said["hops"], "hops")
+E
+fi
+
+# --comm: threads by name, also one that takes the name later.
+record names all --comm 'sleeper-[12]' -- sleepers -s 50
+judge names
+facts names <<'E'
+names = sorted({s.names[-1] for s in trace.streams})
+check(names == ["sleeper-1", "sleeper-2"], "names:", names)
+E
+
+# Ourselves: in system-wide traces, unless told not to be.
+record self all sleepers -s 20
+judge self
+facts self <<'E'
+ours = [s for s in trace.streams if s.process_name == "ovni-bpf"]
+check(ours, "the recorder is not in its own trace")
+check(any(s.bpf.get("kernel_thread") for s in trace.streams), "there are no kernel threads")
+check(not [s for s in trace.streams if s.tid == 0], "the idle task has a stream")
+E
+record hidden all --no-self -- sleepers -s 20
+judge hidden
+facts hidden <<'E'
+ours = [s for s in trace.streams if s.process_name == "ovni-bpf"]
+check(not ours, "the recorder is in the trace:", ours)
+other = sum(int(cpu["ns"]["other"]) for cpu in trace.session["cpus"])
+check(other > 0, "the time of the recorder is accounted as idle")
+E
+
+# --all-threads: everything that exists, also what never ran.
+before=$(ps -eLo tid= | wc -l)
+"$RECORDER" -a --all-threads -d 100ms -o every >every.log 2>&1 || complain "--all-threads"
+judge every
+streams=$(find every -name stream.json | wc -l)
+expect "--all-threads has $before threads, wrote $streams" [ "$streams" -ge $((before * 9 / 10)) ]
+finish

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# A loss that is forced: it is counted exactly, shown, in the trace, and in the exit status, and
+# the trace is accepted all the same. First by a tiny buffer, then by a recorder
+# that is stopped for a while.
+set -u
+cd "$T" || exit 1
+. "$S/tests/live/lib.sh"
+
+look() { # NAME STATUS
+	[ "$2" = 3 ] || complain "$1: status $2 instead of 3: $(tail -n 5 "$1.log")"
+	judge "$1"
+	facts "$1" <<'E'
+lost = int(trace.session["lost"])
+check(lost > 0, "nothing was lost")
+check_account(trace.session)
+account = sum(int(kind["lost"]) for cpu in trace.session["account"]
+              for kind in cpu.values() if isinstance(kind, dict))
+missed = sum(int(cpu["missed"]) for cpu in trace.session["account"])
+check(account + missed == lost, "lost", lost, "of which the account knows", account, "+", missed)
+pushed, popped = [], []
+for stream in trace.streams:
+    for event in stream.events:
+        if event.mcv in ("OM[", "OM]"):
+            value, kind = event.ints("qi")
+            if kind == 92:
+                (pushed if event.mcv == "OM[" else popped).append(value)
+check(pushed and sorted(pushed) == sorted(popped), len(pushed), "gaps begin,", len(popped), "end")
+known = sum(int(cpu["lost"]) for cpu in trace.session["cpus"])
+check(sum(pushed) == known, "marks tell", sum(pushed), "of", known)
+tail = lost - missed - known  # nothing came after it in its ring
+check(0 <= tail <= lost // 2, "no mark tells of", tail, "of", lost)
+text = open(name + ".log", encoding="utf-8").read()
+check(str(lost) in text, "the summary does not say", lost)
+print(f"lost {lost} in {len(pushed)} gaps, repairs {trace.session['counts']['repairs']}")
+E
+}
+
+for mode in command all; do
+	wrong_before=$wrong
+	record tiny-$mode $mode -b 16K -- storm -n 8 -l 20000
+	wrong=$wrong_before # a status of 3 is what is wanted here
+	look tiny-$mode $status
+done
+
+WORKLOAD_REPORT=$T/stopped.report "$RECORDER" -b 256K -o stopped -- \
+	"$WORKLOADS/storm" -l 20000 >stopped.log 2>&1 &
+recorder=$!
+wait_recording stopped $recorder
+kill -STOP $recorder
+sleep 1
+kill -CONT $recorder
+wait $recorder
+look stopped $?
+finish

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Where the trace goes: `ovni`, with the one before kept as `ovni.old`; an explicit folder
+# that exists only with --force and only if it holds a trace; never through a symbolic link.
+set -u
+cd "$T" || exit 1
+. "$S/tests/live/lib.sh"
+
+streams() { find "$1" -name stream.json | wc -l; }
+
+mkdir day && cd day || exit 1
+for turn in 1 2 3; do
+	"$RECORDER" -- "$WORKLOADS/sleepers" -n $turn -s 3 >log 2>&1 || complain "turn $turn: $(cat log)"
+done
+[ "$(streams ovni)" = 4 ] || complain "ovni has $(streams ovni) streams instead of 4"
+[ "$(streams ovni.old)" = 3 ] || complain "ovni.old has $(streams ovni.old) streams instead of 3"
+cd .. || exit 1
+
+"$RECORDER" -o out -- "$WORKLOADS/sleepers" -n 1 -s 3 >log 2>&1 || complain "-o: $(cat log)"
+"$RECORDER" -o out -- "$WORKLOADS/sleepers" -n 2 -s 3 >log 2>&1 && complain "-o replaced a trace"
+[ "$(streams out)" = 2 ] || complain "a refused recording changed the trace"
+"$RECORDER" --force -o out -- "$WORKLOADS/sleepers" -n 2 -s 3 >log 2>&1 ||
+	complain "--force: $(cat log)"
+[ "$(streams out)" = 3 ] || complain "--force left $(streams out) streams instead of 3"
+judge out
+
+# Links: as the folder itself, and planted inside the trace that --force replaces.
+mkdir elsewhere && echo keep >elsewhere/file
+ln -s elsewhere link
+"$RECORDER" -o link -- true >log 2>&1 && complain "the output went through a link"
+"$RECORDER" --force -o link -- true >log 2>&1 && complain "--force went through a link"
+mkdir evening && cd evening || exit 1
+ln -s ../elsewhere ovni
+"$RECORDER" -- true >log 2>&1
+[ ! -L ovni ] || [ "$(ls ../elsewhere)" = file ] || complain "the default folder went through a link"
+cd .. || exit 1
+rm -rf "out/loom.$(uname -n)" && ln -s ../elsewhere "out/loom.$(uname -n)"
+"$RECORDER" --force -o out -- true >log 2>&1
+[ "$(ls elsewhere)" = file ] && [ "$(cat elsewhere/file)" = keep ] ||
+	complain "what a link points to was changed"
+
+# --dry-run says what it would do and does nothing.
+"$RECORDER" --dry-run -o dry -- true >log 2>&1 || complain "--dry-run: $(cat log)"
+expect "--dry-run says where" grep -q dry log
+expect "--dry-run leaves nothing" [ ! -e dry ]
+
+# --emulate leaves what Paraver opens; -q says nothing.
+"$RECORDER" --emulate -o seen -- "$WORKLOADS/sleepers" -n 1 -s 3 >log 2>&1 ||
+	complain "--emulate: $(cat log)"
+for file in thread.prv thread.pcf thread.row cpu.prv cpu.pcf cpu.row cfg; do
+	expect "--emulate" [ -e seen/$file ]
+done
+"$RECORDER" -q -o quiet -- true >log 2>&1 || complain "-q: $(cat log)"
+expect "-q says nothing" [ ! -s log ]
+finish

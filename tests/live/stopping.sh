@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# A recording ends at Ctrl-C, SIGTERM, SIGHUP, after its duration, at its size, or with its
+# target, and is whole each time; the trace says why it ended. A second Ctrl-C ends it at once.
+set -u
+cd "$T" || exit 1
+. "$S/tests/live/lib.sh"
+
+look() { # NAME WHY
+	judge "$1"
+	: >>"$1.report"
+	facts "$1" <<E
+check(trace.session["stopped_by"] == "$2", "stopped by", trace.session["stopped_by"])
+check(int(trace.session["t1"]) > int(trace.session["t0"]), "the window is empty")
+E
+}
+
+for signal in INT TERM HUP; do
+	"$RECORDER" -a -o by-$signal >by-$signal.log 2>&1 &
+	recorder=$!
+	wait_recording by-$signal $recorder
+	sleep 0.2
+	kill -$signal $recorder
+	wait $recorder || complain "SIG$signal: status $?: $(tail -n 3 by-$signal.log)"
+	look by-$signal signal
+done
+
+start=$(date +%s%N)
+"$RECORDER" -a -d 500ms -o duration >duration.log 2>&1 || complain "-d: $(cat duration.log)"
+look duration duration
+facts duration <<'E'
+length = int(trace.session["t1"]) - int(trace.session["t0"])
+check(500_000_000 <= length < 700_000_000, "-d 500ms took", length, "ns")
+E
+expect "-d ends in time" [ $(($(date +%s%N) - start)) -lt 5000000000 ]
+
+"$RECORDER" --max-size 256K -o size -- "$WORKLOADS/storm" -l 200000 >size.log 2>&1
+status=$?
+[ $status = 0 ] || complain "--max-size: status $status: $(cat size.log)"
+look size size
+bytes=$(find size -name stream.obs -printf '%s\n' | awk '{ n += $1 } END { print n }')
+expect "--max-size 256K holds" [ "$bytes" -gt 200000 ]
+expect "--max-size 256K holds" [ "$bytes" -lt 2000000 ]
+wait_until ended_all storm || complain "the command outlives --max-size"
+
+"$WORKLOADS/sleepers" -s 300 >/dev/null &
+target=$!
+"$RECORDER" -p $target -o target >target.log 2>&1 || complain "-p: $(cat target.log)"
+look target target
+wait $target
+
+# The exit status of the command is printed and stored, ours stays 0; so with a signal.
+"$RECORDER" -o seven -- sh -c 'exit 7' >seven.log 2>&1 || complain "exit 7: status $?"
+expect "the command's status is printed" grep -qw 7 seven.log
+: >seven.report
+facts seven <<'E'
+check(trace.session["command"] == {"status": 7}, "command:", trace.session["command"])
+E
+"$RECORDER" -o ninth -- sh -c 'kill -KILL $$' >ninth.log 2>&1 || complain "SIGKILL: status $?"
+: >ninth.report
+facts ninth <<'E'
+check(trace.session["command"]["signal"] == 9, "command:", trace.session["command"])
+E
+
+# Both signals wait until it goes on, so the second one comes before it could have stopped.
+"$RECORDER" -a -o twice >twice.log 2>&1 &
+recorder=$!
+wait_recording twice $recorder
+kill -STOP $recorder
+kill -INT $recorder
+kill -TERM $recorder
+kill -CONT $recorder
+start=$(date +%s%N)
+wait $recorder
+status=$?
+expect "a second signal ends it with a status of its own" [ $status -gt 3 ]
+expect "a second signal ends it at once" [ $(($(date +%s%N) - start)) -lt 2000000000 ]
+finish

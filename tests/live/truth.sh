@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# True to the kernel: each workload is recorded by us and, at the same time, by the kernel's own
+# tracer; thread by thread both must tell the same stays on CPUs, the same reasons, wake-ups
+# and wakers. System-wide, everything else that ran meanwhile is compared, too.
+set -u
+cd "$T" || exit 1
+. "$S/tests/live/lib.sh"
+
+# The window of the session; and its account of each CPU adds up to it, to the ns.
+window() { # NAME
+	facts "$1" <<'E'
+t0, t1 = int(trace.session["t0"]), int(trace.session["t1"])
+for cpu in trace.session["cpus"]:
+    used = sum(int(ns) for ns in cpu["ns"].values())
+    check(used == t1 - t0, "CPU", cpu["cpu"], "accounts for", used, "ns of", t1 - t0)
+print(t0, t1)
+E
+}
+
+truth() { # NAME MODE WORKLOAD [ARG...]
+	local name=$1-$2 mode=$2 tracer wanted=() times t0 t1
+	shift
+	"$B/tests/live/ftrace" "$name.seen" >"$name.ftrace" 2>&1 &
+	tracer=$!
+	wait_until grep -q ready "$name.ftrace" || skip "no ftrace: $(cat "$name.ftrace")"
+	record "$name" "$@"
+	kill -INT $tracer
+	wait $tracer || complain "$name: $(cat "$name.ftrace")"
+	judge "$name"
+	times=$(window "$name") || complain "$name: $times"
+	read -r t0 t1 <<<"$times"
+	[ "$mode" = all ] || wanted=(-w "$(sed -n 's/.* main=//p' "$name.report")")
+	if "$B/tests/live/compare" "${wanted[@]}" "$t0" "$t1" "$name.seen" "$name" >"$name.same" 2>&1
+	then
+		echo "$name: $(tail -n 1 "$name.same")"
+	else
+		complain "$name: differs from what ftrace saw"
+		cat "$name.same"
+	fi
+	rm -f "$name.seen"
+}
+
+for mode in command pid all; do
+	truth pinned $mode pingpong -n 5000
+	[ "$(nproc)" = 1 ] || truth across $mode pingpong -n 3000 -a 0 -b 1
+	truth spinners $mode spinners -t 300
+	truth processes $mode processes -n 200
+	truth threads $mode threads -n 100
+	truth execs $mode execs -m 1
+	truth orphans $mode execs -m 2
+	truth hopper $mode hopper -n 300
+	truth stopper $mode stopper -n 3
+	truth killed $mode killed
+	truth yielder $mode yielder -y 3000
+	truth sleepers $mode sleepers
+	truth disk $mode disk
+	truth storm $mode storm -l 500
+	truth phases $mode phases -t 500
+done
+finish
