@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+picture: an emulated trace in, a drawing of it out, without Paraver.
+
+    docs/picture.py [--from MS] [--to MS] [--rows N] TRACEDIR >picture.svg
+    docs/picture.py --text [--columns N] ... TRACEDIR
+
+Draws the CPUs (who runs: event type 2 of cpu.prv) above the threads (their state: type 4 of
+thread.prv), the N busiest, with the wake-ups as lines if the trace has them. A column stands
+for a piece of time and shows what took most of it, so nothing shorter than a column can be
+trusted; a tenth of running is still drawn as running in the text.
+"""
+import argparse
+import os
+import sys
+from collections import defaultdict
+from xml.sax.saxutils import escape
+
+RUNNING, PAUSED, DEAD, COOLING, WARMING = 1, 2, 3, 4, 5
+STATES = {RUNNING: ("Running", "#3cb44b"), WARMING: ("Warming: runnable, waits for a CPU", "#f58230"),
+          PAUSED: ("Paused: asleep", "#d9d9d9"), COOLING: ("Cooling", "#aaffc3")}
+PALETTE = ["#4363d8", "#f58230", "#911eb4", "#42d4f4", "#f032e6", "#9a6324", "#469990", "#808000",
+           "#e6194b", "#3cb44b", "#000075", "#ffe119", "#800000", "#aaffc3", "#dcbeff", "#fabed4"]
+TAG_WAKE = 1
+
+
+class Trace:
+    """One .prv with its .row: intervals of one event type by row, and its communications."""
+
+    def __init__(self, folder, view, kind):
+        base = os.path.join(folder, view)
+        with open(base + ".row", encoding="utf-8") as file:
+            lines = file.read().split("\n")
+        at = next(i for i, line in enumerate(lines) if line.startswith("LEVEL THREAD SIZE"))
+        self.names = lines[at + 1:at + 1 + int(lines[at].split()[-1])]
+        self.intervals = defaultdict(list)      # row -> [(begin, end, value)], value never 0
+        self.arrows = []                        # (row, time, row, time) of wake-ups
+        last = {}
+        with open(base + ".prv", encoding="utf-8") as file:
+            header = next(file)
+            self.end = int(header.split("):")[1].split("_")[0])
+            for line in file:
+                field = line.rstrip("\n").split(":")
+                if field[0] == "2":
+                    row, time = int(field[4]) - 1, int(field[5])
+                    for i in range(6, len(field), 2):
+                        if int(field[i]) == kind:
+                            self._change(last, row, time, int(field[i + 1]))
+                elif field[0] == "3" and int(field[14]) == TAG_WAKE:
+                    self.arrows.append((int(field[4]) - 1, int(field[5]),
+                                        int(field[10]) - 1, int(field[11])))
+        for row in list(last):
+            self._change(last, row, self.end, 0)
+
+    def _change(self, last, row, time, value):
+        begin, old = last.get(row, (time, 0))
+        if old and time > begin:
+            self.intervals[row].append((begin, time, old))
+        last[row] = (time, value)
+
+    def columns(self, row, begin, end, n):
+        """For each of n columns of [begin, end): {value: share of the time}."""
+        width = (end - begin) / n
+        out = [defaultdict(float) for _ in range(n)]
+        for first, last, value in self.intervals[row]:
+            first, last = max(first, begin), min(last, end)
+            if first >= last:
+                continue
+            i, j = int((first - begin) / width), min(int((last - begin) / width), n - 1)
+            for column in range(i, j + 1):
+                low = max(first, begin + column * width)
+                high = min(last, begin + (column + 1) * width)
+                out[column][value] += max(0.0, high - low) / width
+        return out
+
+
+def runs(values):
+    """[a, a, b] -> (0, 2, a), (2, 3, b)"""
+    begin = 0
+    for i in range(1, len(values) + 1):
+        if i == len(values) or values[i] != values[begin]:
+            yield begin, i, values[begin]
+            begin = i
+
+
+def tid_of(name):
+    """The thread id in the name of a row: `comm (tid)`, or `TH 1.tid`."""
+    return int(name[name.rindex("(") + 1:-1] if name.endswith(")") else name.rpartition(".")[2])
+
+
+def dominant(shares):
+    return max(shares, key=shares.get) if sum(shares.values()) >= 0.05 else 0
+
+
+class Picture:
+    def __init__(self, options):
+        self.threads = Trace(options.trace, "thread", 4)
+        self.cpus = Trace(options.trace, "cpu", 2)
+        self.begin = options.begin * 1e6
+        self.end = min(options.end * 1e6 if options.end else self.threads.end, self.threads.end)
+        if self.begin >= self.end:
+            sys.exit("nothing lies between --from and --to")
+        work = {}
+        for row in range(len(self.threads.names)):
+            work[row] = sum(min(e, self.end) - max(b, self.begin)
+                            for b, e, value in self.threads.intervals[row]
+                            if value in (RUNNING, WARMING) and e > self.begin and b < self.end)
+        busiest = sorted(work, key=work.get, reverse=True)[:options.rows]
+        self.rows = sorted(row for row in busiest if work[row] > 0)
+        self.cpu_rows = [row for row in range(len(self.cpus.names)) if self.cpus.intervals[row]]
+        self.name_of = {tid_of(name): name for name in self.threads.names}
+        spent = defaultdict(float)
+        for row in self.cpu_rows:
+            for first, last, value in self.cpus.intervals[row]:
+                spent[value] += max(0, min(last, self.end) - max(first, self.begin))
+        self.order = sorted((tid for tid in spent if spent[tid] > 0), key=lambda t: -spent[t])
+
+    def label(self, row):
+        return self.threads.names[row]
+
+    def span(self):
+        return "%g ms to %g ms" % (self.begin / 1e6, round(self.end / 1e6, 3))
+
+    def text(self, columns):
+        letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+        letter = {tid: letters[i] if i < len(letters) else "*" for i, tid in enumerate(self.order)}
+        names = [self.cpus.names[row].strip() for row in self.cpu_rows]
+        wide = max(map(len, names + [self.label(row) for row in self.rows]))
+        out = ["%s  %s, a column is %.3g ms" % (" " * wide, self.span(),
+                                                 (self.end - self.begin) / columns / 1e6)]
+        for row, name in zip(self.cpu_rows, names):
+            values = map(dominant, self.cpus.columns(row, self.begin, self.end, columns))
+            out.append("%-*s  %s" % (wide, name, "".join(letter.get(v, ".") for v in values)))
+        out.append("")
+        sign = {RUNNING: "#", WARMING: "-", PAUSED: ".", COOLING: "+", DEAD: " ", 0: " "}
+        for row in self.rows:
+            values = [RUNNING if shares[RUNNING] >= 0.1 else dominant(shares)
+                      for shares in self.threads.columns(row, self.begin, self.end, columns)]
+            out.append("%-*s  %s" % (wide, self.label(row), "".join(sign[v] for v in values)))
+        out.append("")
+        out.append("%s  # running  - runnable, waits for a CPU  . asleep" % (" " * wide))
+        shown = [tid for tid in self.order if letter[tid] != "*"]
+        line = " " * wide + " "
+        for tid in shown[:12]:
+            line += " %s %s " % (letter[tid], self.name_of.get(tid, str(tid)))
+        return "\n".join(out + [line.rstrip()]) + "\n"
+
+    def svg(self, width=960, left=150, high=16, gap=4):
+        plot = width - left - 10
+        out, y = [], 26
+
+        def text(x, y_, words, anchor="start", size=11):
+            out.append('<text x="%d" y="%d" text-anchor="%s" font-size="%d">%s</text>' %
+                       (x, y_, anchor, size, escape(words)))
+
+        def bar(x0, x1, y_, colour, title):
+            out.append('<rect x="%d" y="%d" width="%d" height="%d" fill="%s"><title>%s</title>'
+                       '</rect>' % (left + x0, y_, x1 - x0, high, colour, escape(title)))
+
+        def x_of(time):
+            return left + (time - self.begin) / (self.end - self.begin) * plot
+
+        colour = {tid: PALETTE[i % len(PALETTE)] for i, tid in enumerate(self.order)}
+        text(left, 14, "who runs on each CPU, and the state of each thread, from " + self.span())
+        for row in self.cpu_rows:
+            text(left - 6, y + 12, self.cpus.names[row].strip(), "end")
+            values = list(map(dominant, self.cpus.columns(row, self.begin, self.end, plot)))
+            for first, last, tid in runs(values):
+                if tid:
+                    bar(first, last, y, colour[tid], self.name_of.get(tid, str(tid)))
+            y += high + gap
+        y += 10
+        place = {}
+        for row in self.rows:
+            place[row] = y
+            tid = tid_of(self.label(row))
+            text(left - 6, y + 12, self.label(row), "end")
+            if tid in colour:
+                out.append('<rect x="2" y="%d" width="8" height="%d" fill="%s"/>' %
+                           (y, high, colour[tid]))
+            values = list(map(dominant, self.threads.columns(row, self.begin, self.end, plot)))
+            for first, last, state in runs(values):
+                if state in STATES:
+                    bar(first, last, y, STATES[state][1], STATES[state][0])
+            y += high + gap
+        shown = [arrow for arrow in self.threads.arrows if arrow[0] in place and arrow[2] in place
+                 and self.begin <= arrow[1] and arrow[3] < self.end]
+        if len(shown) <= 400:
+            for source, sent, target, received in shown:
+                out.append('<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#333" '
+                           'stroke-width="0.6"/>' % (x_of(sent), place[source] + high // 2,
+                                                     x_of(received), place[target] + high // 2))
+        y += 8
+        x = left
+        for state in (RUNNING, WARMING, PAUSED):
+            name, fill = STATES[state]
+            out.append('<rect x="%d" y="%d" width="12" height="12" fill="%s"/>' % (x, y, fill))
+            text(x + 16, y + 10, name)
+            x += 40 + 7 * len(name)
+        if shown and len(shown) <= 400:
+            text(x, y + 10, "lines: wake-ups")
+        y += 24
+        return ('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" '
+                'font-family="sans-serif">\n<rect width="100%%" height="100%%" fill="white"/>\n%s\n'
+                "</svg>\n" % (width, y, width, y, "\n".join(out)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description="draws an emulated trace")
+    parser.add_argument("--from", dest="begin", type=float, default=0.0, metavar="MS")
+    parser.add_argument("--to", dest="end", type=float, default=None, metavar="MS")
+    parser.add_argument("--rows", type=int, default=12, help="threads shown, the busiest")
+    parser.add_argument("--text", action="store_true")
+    parser.add_argument("--columns", type=int, default=72)
+    parser.add_argument("trace")
+    options = parser.parse_args()
+    picture = Picture(options)
+    sys.stdout.write(picture.text(options.columns) if options.text else picture.svg())
+
+
+if __name__ == "__main__":
+    main()
