@@ -4,12 +4,11 @@
 picture: an emulated trace in, a drawing of it out, without Paraver.
 
     docs/picture.py [--from MS] [--to MS] [--rows N] TRACEDIR >picture.svg
-    docs/picture.py --text [--columns N] ... TRACEDIR
 
 Draws the CPUs (who runs: event type 2 of cpu.prv) above the threads (their state: type 4 of
 thread.prv), the N busiest, with the wake-ups as lines if the trace has them. A column stands
 for a piece of time and shows what took most of it, so nothing shorter than a column can be
-trusted; a tenth of running is still drawn as running in the text.
+trusted. (tests/timeline.py does the same as text.)
 """
 import argparse
 import os
@@ -17,7 +16,7 @@ import sys
 from collections import defaultdict
 from xml.sax.saxutils import escape
 
-RUNNING, PAUSED, DEAD, COOLING, WARMING = 1, 2, 3, 4, 5
+RUNNING, PAUSED, COOLING, WARMING = 1, 2, 4, 5
 STATES = {RUNNING: ("Running", "#3cb44b"), WARMING: ("Warming: runnable, waits for a CPU", "#f58230"),
           PAUSED: ("Paused: asleep", "#d9d9d9"), COOLING: ("Cooling", "#aaffc3")}
 PALETTE = ["#4363d8", "#f58230", "#911eb4", "#42d4f4", "#f032e6", "#9a6324", "#469990", "#808000",
@@ -122,30 +121,6 @@ class Picture:
     def span(self):
         return "%g ms to %g ms" % (self.begin / 1e6, round(self.end / 1e6, 3))
 
-    def text(self, columns):
-        letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-        letter = {tid: letters[i] if i < len(letters) else "*" for i, tid in enumerate(self.order)}
-        names = [self.cpus.names[row].strip() for row in self.cpu_rows]
-        wide = max(map(len, names + [self.label(row) for row in self.rows]))
-        out = ["%s  %s, a column is %.3g ms" % (" " * wide, self.span(),
-                                                 (self.end - self.begin) / columns / 1e6)]
-        for row, name in zip(self.cpu_rows, names):
-            values = map(dominant, self.cpus.columns(row, self.begin, self.end, columns))
-            out.append("%-*s  %s" % (wide, name, "".join(letter.get(v, ".") for v in values)))
-        out.append("")
-        sign = {RUNNING: "#", WARMING: "-", PAUSED: ".", COOLING: "+", DEAD: " ", 0: " "}
-        for row in self.rows:
-            values = [RUNNING if shares[RUNNING] >= 0.1 else dominant(shares)
-                      for shares in self.threads.columns(row, self.begin, self.end, columns)]
-            out.append("%-*s  %s" % (wide, self.label(row), "".join(sign[v] for v in values)))
-        out.append("")
-        out.append("%s  # running  - runnable, waits for a CPU  . asleep" % (" " * wide))
-        shown = [tid for tid in self.order if letter[tid] != "*"]
-        line = " " * wide + " "
-        for tid in shown[:12]:
-            line += " %s %s " % (letter[tid], self.name_of.get(tid, str(tid)))
-        return "\n".join(out + [line.rstrip()]) + "\n"
-
     def svg(self, width=960, left=150, high=16, gap=4):
         plot = width - left - 10
         out, y = [], 26
@@ -211,12 +186,9 @@ def main():
     parser.add_argument("--from", dest="begin", type=float, default=0.0, metavar="MS")
     parser.add_argument("--to", dest="end", type=float, default=None, metavar="MS")
     parser.add_argument("--rows", type=int, default=12, help="threads shown, the busiest")
-    parser.add_argument("--text", action="store_true")
-    parser.add_argument("--columns", type=int, default=72)
     parser.add_argument("trace")
     options = parser.parse_args()
-    picture = Picture(options)
-    sys.stdout.write(picture.text(options.columns) if options.text else picture.svg())
+    sys.stdout.write(Picture(options).svg())
 
 
 if __name__ == "__main__":

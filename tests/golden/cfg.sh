@@ -28,6 +28,8 @@ fi
 echo "numbers and labels are those of the emulator"
 python3 "$S/tests/golden/cfgtrace.py" "$T/trace"
 "$emu" -a -b "$T/trace"
+cd "$T/trace/cfg" # a copy, and what the emulator adds for the counter
+[ -e thread/nosv/hwc-INSTRUCTIONS.cfg ] && [ -e cpu/nosv/hwc-INSTRUCTIONS.cfg ]
 for view in thread cpu; do
 	mapfile -t files < <(find $view -name '*.cfg')
 	unlisted=()

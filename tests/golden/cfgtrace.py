@@ -6,8 +6,8 @@ cfgtrace: writes the smallest trace that makes the emulator describe everything 
     cfgtrace.py DIR
 
 One thread that runs for a while, as ovni-bpf would have recorded it (`require.bpf`): it has
-a probe (mark type 0), a gap (mark type 92) and permission for every breakdown. All models
-come with the emulator's option -a.
+a probe (mark type 0), a gap (mark type 92), a hardware counter and permission for every
+breakdown. All models come with the emulator's option -a.
 """
 import json
 import os
@@ -25,7 +25,7 @@ META = {
             "92": {"title": "Events lost", "chan_type": "stack"},
         },
     },
-    "nosv": {"can_breakdown": True},
+    "nosv": {"can_breakdown": True, "hwc": {"0": {"name": "INSTRUCTIONS"}}},
 }
 
 EVENTS = [
