@@ -8,7 +8,6 @@
 #include "facts.h"
 #include "names.h"
 #include "process.h"
-#include "timeline.h"
 #include "trace/json.h"
 #include "trace/version.h"
 
@@ -259,7 +258,7 @@ static void put_session(struct json *bpf, const struct session *s, bool *ok)
 		put_exit(session, "command", (uint32_t)facts->command_status, ok);
 	if (facts->lost != FACTS_UNKNOWN)
 		put_u64(session, "lost", facts->lost, ok);
-	put_counts(session, s->counts, ok);
+	put_counts(session, &s->counts, ok);
 	put_account(session, facts, ok);
 	put_cpus(session, s, ok);
 	*ok = *ok && !names_put(s->names, put_object(bpf, "names", ok));

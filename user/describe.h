@@ -16,13 +16,12 @@
 #include <stdint.h>
 
 #include "bpf/record.h"
+#include "timeline.h"
 
 struct facts;
 struct json;
 struct names;
 struct process_facts;
-struct timeline_counts;
-struct timeline_cpu;
 
 #define DESCRIBE_RENAMES_MAX 64 /* changes of a name that are kept; the rest is counted */
 
@@ -39,8 +38,8 @@ struct session {
 	uint64_t t0;
 	bool closed;
 	uint64_t t1;
-	const struct timeline_counts *counts;
-	const struct timeline_cpu *cpus; /* ncpus of them */
+	struct timeline_counts counts;
+	struct timeline_cpu *cpus; /* ncpus of them */
 	size_t ncpus;
 	struct names *names;
 };

@@ -95,6 +95,7 @@ void threads_free(struct threads *threads)
 	free(threads->own);
 	if (threads->names.table)
 		names_fini(&threads->names);
+	free(threads->session.cpus);
 	free(threads->loom);
 	free(threads);
 }
@@ -273,7 +274,8 @@ static int hand_over(struct threads *threads, struct thread *thread, void *event
 	struct meta *meta = NULL;
 	int err = 0;
 
-	if (finished || thread->finished || !thread->created) {
+	if (finished || thread->finished || !thread->created ||
+	    thread->marks != thread->marks_told) {
 		meta = meta_new(threads, thread, finished);
 		if (!meta) {
 			free(events);
@@ -288,6 +290,7 @@ static int hand_over(struct threads *threads, struct thread *thread, void *event
 		meta = NULL;
 	}
 	thread->finished = finished;
+	thread->marks_told = thread->marks;
 	if (err)
 		free(events);
 	return err ? err : put(threads, thread, events, size, meta);
@@ -550,9 +553,9 @@ int threads_finish(struct threads *threads, const struct session *session)
 	int err = writer_sync(threads->writer);
 	bool ranked = !err && all_ranked(threads);
 
-	if (err || !threads->first)
-		return err;
 	threads->session = *session;
+	if (err)
+		return err;
 	threads->session.names = &threads->names;
 	for (struct thread *thread = threads->first; thread && !err; thread = thread->next) {
 		struct process *process = thread->process;

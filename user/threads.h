@@ -108,9 +108,11 @@ struct thread {
 	struct rename *names; /* nnames of them */
 	uint32_t nnames, nnames_more;
 	uint32_t exit_code;
-	bool created;  /* on disk, or queued */
-	bool finished; /* and described as finished */
-	bool marks, exited;
+	bool created;	 /* on disk, or queued */
+	bool finished;	 /* and described as finished */
+	bool marks;	 /* it has marks, */
+	bool marks_told; /* and its stream.json says so */
+	bool exited;
 	struct thread *next; /* all streams, in the order of their birth */
 };
 
@@ -193,8 +195,8 @@ int threads_name(struct threads *threads, struct task *task, uint64_t clock, con
 /* /proc has something new about the task's process (first sight, exec). Its stream must exist. */
 void threads_look(struct threads *threads, struct process *process);
 
-/* All streams are closed: the ranks and the account of the session, which must stay as they
- * are till the writer has finished. 0 or the writer's error. */
+/* All streams are closed: the ranks, and the account of the session. Takes session->cpus over,
+ * also on failure. 0 or the writer's error. */
 int threads_finish(struct threads *threads, const struct session *session);
 
 #endif

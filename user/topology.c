@@ -11,8 +11,9 @@
 #include "topology.h"
 #include "trace/log.h"
 
-#define NUMBERS_MAX 65536 /* a kernel has at most 8192 CPUs; what is above is not a list of CPUs   \
-			   */
+#define NUMBERS_MAX                                                                                \
+	65536 /* a kernel has at most 8192 CPUs; what is above is not a list of CPUs               \
+	       */
 #define LIST_MAX (256 * 1024)
 
 /* Makes room for the number `cpu` in index_of. */
