@@ -26,7 +26,7 @@ while read -r status pattern arguments; do
 	# shellcheck disable=SC2086 # words
 	try "$status" "${pattern//_/ }" "$RECORDER" $arguments
 done <<'E'
-2 -p.*-a|what_to_record
+2 what_is_to_be_recorded&&
 2 unrecognized|unknown               --nonsense
 2 unrecognized|invalid               -X
 2 requires_an_argument|argument      -p
@@ -62,24 +62,22 @@ E
 [ ! -e cmd ] || [ -z "$(find cmd -name stream.json)" ] || complain "a command that never ran has a stream"
 
 # What depends on the machine is made so in a mount namespace of its own.
-in_namespace() { unshare --mount --propagation private bash -c "$1" - "${@:2}"; }
+namespace=(unshare --mount --propagation private bash -c)
 
 no_btf='mount -t tmpfs none /sys/kernel/btf && exec "$@"'
-try 1 BTF in_namespace "$no_btf" "$RECORDER" -a -d 1 -o nobtf
+try 1 BTF "${namespace[@]}" "$no_btf" - "$RECORDER" -a -d 1 -o nobtf
 
 mkdir small
 full='mount -t tmpfs -o size=256k none small && cd small && exec "$@"'
-try 1 'no space' in_namespace "$full" "$RECORDER" -q -a -d 3 -o out
+try 1 'no space' "${namespace[@]}" "$full" - "$RECORDER" -q -a -d 3 -o out
 
 readonly='mount -t tmpfs -o ro none small && cd small && exec "$@"'
-try 1 'read-only' in_namespace "$readonly" "$RECORDER" -a -d 1 -o out
+try 1 'read-only' "${namespace[@]}" "$readonly" - "$RECORDER" -a -d 1 -o out
 
 install -m 755 "$RECORDER" "$T/recorder"
-nobody() {
-	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --ambient-caps=-all "$@"
-}
+nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --ambient-caps=-all)
 P=$(mktemp -d /tmp/ovni-public.XXXXXX) && chmod 1777 "$P" && mv "$T/recorder" "$P"
 trap 'rm -rf "$P"' EXIT
-try 1 'CAP_BPF.*CAP_PERFMON' nobody "$P/recorder" -a -d 1 -o "$P/out"
+try 1 'CAP_BPF.*CAP_PERFMON' "${nobody[@]}" "$P/recorder" -a -d 1 -o "$P/out"
 [ ! -e "$P/out" ] || complain "a recording that was not permitted left a folder"
 finish

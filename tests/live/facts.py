@@ -134,6 +134,9 @@ class Trace:
         found = [d for d, _, files in os.walk(path) if "stream.json" in files]
         self.streams = [Stream(d) for d in sorted(found)]
         check(self.streams, path, "has no streams")
+        programs = {s.pid: s.bpf["executable"] for s in self.streams if "executable" in s.bpf}
+        for s in self.streams:
+            s.program = os.path.basename(programs.get(s.pid, ""))
 
     def threads(self, pid):
         return [s for s in self.streams if s.pid == pid]

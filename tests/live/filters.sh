@@ -12,7 +12,7 @@ cd "$T" || exit 1
 target=$!
 wait_until [ -d /proc/$target/task ]
 sleep 0.05
-tid=$(ls /proc/$target/task | tail -n 1)
+tid=$(find /proc/$target/task -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -n | tail -n 1)
 "$RECORDER" -t "$tid" -o thread >thread.log 2>&1 || complain "-t: $(cat thread.log)"
 wait $target
 judge thread
@@ -53,7 +53,7 @@ E
 record self all sleepers -s 20
 judge self
 facts self <<'E'
-ours = [s for s in trace.streams if s.process_name == "ovni-bpf"]
+ours = [s for s in trace.streams if s.program == "ovni-bpf"]
 check(ours, "the recorder is not in its own trace")
 check(any(s.bpf.get("kernel_thread") for s in trace.streams), "there are no kernel threads")
 check(not [s for s in trace.streams if s.tid == 0], "the idle task has a stream")
@@ -61,7 +61,7 @@ E
 record hidden all --no-self -- sleepers -s 20
 judge hidden
 facts hidden <<'E'
-ours = [s for s in trace.streams if s.process_name == "ovni-bpf"]
+ours = [s for s in trace.streams if s.program == "ovni-bpf"]
 check(not ours, "the recorder is in the trace:", ours)
 other = sum(int(cpu["ns"]["other"]) for cpu in trace.session["cpus"])
 check(other > 0, "the time of the recorder is accounted as idle")

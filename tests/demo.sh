@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The first thing that people see: `sudo make demo`. Records a small parallel program of ours
+# for a few seconds with eBPF, emulates the trace, and shows what came of it.
+#
+#   tests/demo.sh [BUILD]      the trace is left in BUILD/demo
+set -u
+B=${1:-build}
+S=$(cd "$(dirname "$0")/.." && pwd)
+cd "$B" || exit 1
+B=$PWD
+trace=demo
+
+if [ -t 1 ] && [ "${TERM:-dumb}" != dumb ]; then
+	bold=$'\033[1m' plain=$'\033[0m'
+else
+	bold='' plain=''
+fi
+title() { printf '\n%s%s%s\n\n' "$bold" "$1" "$plain"; }
+shown() { printf '  $ %s\n' "$*"; }
+
+rm -rf "$trace"
+title "1. Record: a program with a pool of four workers, on $(nproc) CPUs, as it is"
+shown "ovni-bpf -o $trace -- tests/workloads/phases"
+WORKLOAD_MAIN=told "$B/bin/ovni-bpf" -o "$trace" -- "$B/tests/workloads/phases" -t 3000 || {
+	status=$?
+	echo "demo: the recording failed with status $status" >&2
+	[ $status = 3 ] || exit $status
+}
+
+title "2. Emulate: from thread events to Paraver"
+shown "ovni-emu -l $trace"
+"$B/bin/ovni-emu" -l "$trace" 2>"$B/demo.log" || {
+	cat "$B/demo.log" >&2
+	echo "demo: the emulation failed" >&2
+	exit 1
+}
+
+title "3. What came of it"
+PYTHONDONTWRITEBYTECODE=1 python3 "$S/tests/demo.py" "$trace" "$B" || exit 1
+
+title "4. Look: the whole recording, then a tenth of a second of it"
+"$S/tests/timeline.py" "$trace"
+echo
+"$S/tests/timeline.py" -s 1000 -l 100 "$trace"
