@@ -19,7 +19,7 @@ mapfile -t files < <(find . -type f)
 [ ${#files[@]} -ge 50 ]
 python3 "$check" "${files[@]}"
 
-# The labels that the emulator writes. Types 1 to 3 of the cpu view have none.
+# The labels that the emulator writes.
 emu=$B/bin/ovni-emu
 if [ ! -x "$emu" ]; then
 	echo "no $emu: labels are not compared with a real .pcf"
@@ -32,9 +32,7 @@ cd "$T/trace/cfg" # a copy, and what the emulator adds for the counter
 [ -e thread/nosv/hwc-INSTRUCTIONS.cfg ] && [ -e cpu/nosv/hwc-INSTRUCTIONS.cfg ]
 for view in thread cpu; do
 	mapfile -t files < <(find $view -name '*.cfg')
-	unlisted=()
-	[ $view = thread ] || unlisted=(--unlisted 1 --unlisted 2 --unlisted 3)
-	python3 "$check" --complete "${unlisted[@]}" --pcf "$T/trace/$view.pcf" "${files[@]}"
+	python3 "$check" --complete --pcf "$T/trace/$view.pcf" "${files[@]}"
 done
 for file in breakdown/*.cfg; do
 	view=$(basename "$file" .cfg)-breakdown

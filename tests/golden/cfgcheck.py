@@ -3,15 +3,14 @@
 """
 cfgcheck: Paraver configurations (.cfg) in, a line for each violation out.
 
-    cfgcheck.py [--pcf FILE]... [--complete] [--unlisted TYPE]... FILE.cfg...
+    cfgcheck.py [--pcf FILE]... [--complete] FILE.cfg...
 
 Reads a .cfg the way the Paraver client does and reports as `FILE:LINE: message` what the
 client would refuse, skip in silence, or show wrongly, and what our own set forbids
 (one colour mode, hidden helper windows, arrows only where they are meant). With --pcf
 the number and the label of every event type must belong together as in that file, and
 values that a window asks for must be known to it; with --complete every type must
-be in one of the .pcf files, but for those named as --unlisted (the emulator writes them
-without a label). Status 0 if nothing was found, 1 if something was, 2 usage.
+be in one of the .pcf files. Status 0 if nothing was found, 1 if something was, 2 usage.
 
 Only what the specification of configurations names is known here: a function that the client has
 but no view of ours needs is reported, which is a line to add to a table below.
@@ -243,9 +242,8 @@ class Window:
 class Check:
     """One file: parse() goes through the lines, then the windows as wholes are looked at."""
 
-    def __init__(self, path, pcfs, complete, unlisted=()):
+    def __init__(self, path, pcfs, complete):
         self.path, self.pcfs, self.complete = path, pcfs, complete
-        self.unlisted = set(unlisted)
         self.found = []
         self.windows = []
         self.histograms = []    # {tag: (line, value)}, "at" -> line
@@ -507,7 +505,7 @@ class Check:
         if plain and labels[0] != "Unknown" and window.name != labels[0]:
             self.say(window.at, "the window is called '%s' but its type '%s'" %
                      (window.name, labels[0]))
-        known = set(self.unlisted)
+        known = set()
         for pcf in self.pcfs:
             for number_, label in zip(found, labels):
                 if label in pcf.number_of and pcf.number_of[label] != number_:
@@ -636,7 +634,6 @@ def main(argv):
     parser = argparse.ArgumentParser(description="checks Paraver configurations")
     parser.add_argument("--pcf", action="append", default=[])
     parser.add_argument("--complete", action="store_true")
-    parser.add_argument("--unlisted", action="append", type=int, default=[])
     parser.add_argument("cfg", nargs="+")
     options = parser.parse_args(argv[1:])
     pcfs = [Pcf(path) for path in options.pcf]
@@ -646,7 +643,7 @@ def main(argv):
             print("%s:%d: %s" % (pcf.path, at, message))
             found += 1
     for path in options.cfg:
-        for at, message in Check(path, pcfs, options.complete, options.unlisted).run():
+        for at, message in Check(path, pcfs, options.complete).run():
             print("%s:%d: %s" % (path, at, message))
             found += 1
     return 1 if found else 0

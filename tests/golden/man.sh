@@ -39,11 +39,12 @@ fi
 
 # Options: --help on one side, `.It Fl` of the page on the other.
 options_of_page() {
-	sed -n 's/^\.It Fl/Fl/p' "$1" | grep -o 'Fl [^ ]*' | sed 's/^Fl /-/; s/,$//' | grep -vx -- -- |
+	sed -n 's/^\.It Fl/Fl/p' "$1" | sed 's/\\&//g' | grep -o 'Fl [^ ]*' | sed 's/^Fl /-/; s/,$//' |
 		sort -u
 }
 options_of_help() {
-	grep -oE '(^|[[:space:],])--?[A-Za-z0-9][A-Za-z0-9-]*' | tr -d '[:blank:],' | sort -u
+	sed -n 's/^ \{0,8\}-/-/p' | sed 's/  .*//' |
+		grep -oE '(^|[[:space:],])(-[?]|--?[A-Za-z0-9][A-Za-z0-9-]*)' | tr -d '[:blank:],' | sort -u
 }
 for page in ovni-bpf.8 ovni-emu.1; do
 	program=$B/bin/${page%.*}
