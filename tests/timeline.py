@@ -65,6 +65,11 @@ def thread_names(trace):
     return names
 
 
+def tid_of(name):
+    """The tid in the name of a thread's row: "TH 1.TID", or "name (TID)"."""
+    return int(re.search(r"(\d+)\)?$", name)[1])
+
+
 def columns(view, row, kind, start, end, width):
     """For each column: value -> time that the row had it."""
     result = [{} for _ in range(width)]
@@ -134,8 +139,7 @@ def main():
     print()
     rows = {}
     for row in range(1, len(thread.names) + 1):
-        tid = int(thread.names[row - 1].rsplit(".", 1)[-1])
-        rows.setdefault(tid, row)
+        rows.setdefault(tid_of(thread.names[row - 1]), row)
     for tid in order[:args.threads]:
         text = ""
         for column in columns(thread, rows[tid], 4, start, end, args.width):
