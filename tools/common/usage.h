@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * usage: what all the tools' command lines have in common.
+ *
+ * --help and -h print the usage on standard output and end with 0, --version likewise; a
+ * mistake ends with 2 after one message. Options may stand before and after the directory.
+ */
+#ifndef TOOLS_COMMON_USAGE_H
+#define TOOLS_COMMON_USAGE_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { EXIT_COMPLETE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOST = 3 };
+
+/* Names the program in messages ("ovni-dump") and parses; does not return after a mistake. */
+void usage_parse(const struct argp *argp, const char *program, int argc, char **argv, void *input);
+
+/* Reads an integer in [least, most]; a mistake in it ends the program as usage_parse() does.
+ * `what` names the option in the message. */
+int64_t usage_int(struct argp_state *state, const char *what, const char *text, int64_t least,
+		  int64_t most);
+
+/* A number of bytes with an optional K, M, G (powers of 1024). */
+uint64_t usage_bytes(struct argp_state *state, const char *what, const char *text);
+
+/* A point in time as the user gives it: ns as the dump prints them, or with `+` what has
+ * passed since the first event; s, ms, us and ns may follow a number. */
+struct moment {
+	bool given, relative;
+	int64_t ns;
+};
+struct moment usage_moment(struct argp_state *state, const char *what, const char *text);
+
+/* The clock that it means in a trace whose first event has the clock `start`; clamped. */
+int64_t moment_clock(const struct moment *moment, int64_t start);
+
+#endif

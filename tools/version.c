@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ovni-version: what a bug report needs to know about this installation.
+ *
+ *   ovni-bpf    0.1.0 (3f2a1b0)
+ *   trace       version 3, streams version 1
+ *   model 6     nanos6 1.1.0
+ *   library     /usr/lib/x86_64-linux-gnu/libcjson.so.1.7.15
+ *
+ * In: nothing; out: our own version, those of the formats and of the models that the
+ * emulator knows, and the files of the libraries that are loaded, whose names end in their
+ * versions.
+ */
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "tools/common/out.h"
+#include "tools/common/usage.h"
+#include "trace/catalog.h"
+#include "trace/event.h"
+#include "trace/json.h"
+#include "trace/log.h"
+#include "trace/version.h"
+
+#define TRACE_VERSION 3
+
+static const struct argp_option argp_options[] = {
+	{"json", 'j', NULL, 0, "One JSON object", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	bool *json = state->input;
+
+	switch (key) {
+	case 'j':
+		*json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "it takes no argument such as '%s'", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int take_library(struct dl_phdr_info *info, size_t size, void *libraries)
+{
+	char *path = *info->dlpi_name == '/' ? realpath(info->dlpi_name, NULL) : NULL;
+	bool put;
+
+	(void)size;
+	if (!path) /* the program itself, the vDSO */
+		return 0;
+	put = json_put_string(libraries, NULL, path);
+	free(path);
+	return put ? 0 : -ENOMEM;
+}
+
+/* All the answer, as JSON; NULL without memory. */
+static struct json *versions(const struct utsname *system)
+{
+	struct json *doc = json_new_object(), *node;
+	bool ok = doc && json_put_string(doc, "version", version_string) &&
+		  json_put_string(doc, "commit", version_commit) &&
+		  json_put_int(doc, "trace", TRACE_VERSION) &&
+		  json_put_int(doc, "stream", STREAM_VERSION);
+
+	node = ok ? json_put_object(doc, "models") : NULL;
+	for (const struct catalog_model *const *m = catalog_models; node && (*m)->name; m++)
+		ok = ok && json_put_string(node, (*m)->name, (*m)->version);
+	node = ok && node ? json_put_array(doc, "libraries") : NULL;
+	if (node && !dl_iterate_phdr(take_library, node) &&
+	    json_put_string(doc, "kernel", system->release) &&
+	    json_put_string(doc, "machine", system->machine))
+		return doc;
+	json_free(doc);
+	return NULL;
+}
+
+static void print_text(struct out *out, const struct json *doc)
+{
+	const struct json *node;
+
+	out_format(out, "ovni-bpf    %s (%s)\n", version_string, version_commit);
+	out_format(out, "trace       version %d, streams version %d\n", TRACE_VERSION,
+		   STREAM_VERSION);
+	for (node = json_first(json_get(doc, "models")); node; node = json_next(node))
+		out_format(out, "model %c     %s %s\n",
+			   catalog_model_by_name(json_name(node))->character, json_name(node),
+			   json_string(node));
+	for (node = json_first(json_get(doc, "libraries")); node; node = json_next(node))
+		out_format(out, "library     %s\n", json_string(node));
+	out_format(out, "kernel      %s %s\n", json_string(json_get(doc, "kernel")),
+		   json_string(json_get(doc, "machine")));
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		argp_options,
+		parse,
+		NULL,
+		"Print the versions of ovni-bpf, of the formats and models, and of the libraries.\v"
+		"  ovni-version           # for a bug report\n"
+		"  ovni-version --json    # for a script",
+		NULL,
+		NULL,
+		NULL};
+	struct utsname system;
+	struct json *doc;
+	bool json = false;
+	struct out out;
+	char *text;
+
+	usage_parse(&argp, "ovni-version", argc, argv, &json);
+	if (uname(&system) < 0) {
+		log_error("cannot ask for the kernel: %s", strerror(errno));
+		return EXIT_FAILED;
+	}
+	doc = versions(&system);
+	text = doc && json ? json_text(doc) : NULL;
+	if (!doc || (json && !text) || out_open(&out, STDOUT_FILENO) < 0) {
+		log_error("no memory");
+		return EXIT_FAILED;
+	}
+	if (json)
+		out_text(&out, text);
+	else
+		print_text(&out, doc);
+	free(text);
+	json_free(doc);
+	return out_close(&out) < 0 ? EXIT_FAILED : EXIT_COMPLETE;
+}
