@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ovni-top: how often each event is in a trace.
+ *
+ *   OHp       2001
+ *   OHr       2001
+ *
+ * In: a trace; out: one line for each MCV (thread, CPU), most frequent first. Streams are
+ * counted one after the other, since a sum needs no order; only when one of them ends inside
+ * an event is the trace walked again by clock, because what counts then is what
+ * came before the damage.
+ * Specification: tools specification 2.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tools/common/mcvmap.h"
+#include "tools/common/out.h"
+#include "tools/common/source.h"
+#include "tools/common/usage.h"
+#include "tools/common/whereabouts.h"
+#include "trace/log.h"
+#include "trace/player.h"
+
+enum by { BY_MCV, BY_THREAD, BY_CPU };
+
+struct options {
+	const char *path;
+	enum by by;
+	bool json;
+};
+
+struct row { /* one line of the answer */
+	uint64_t count;
+	uint32_t mcv;
+	const struct owner *owner; /* of the thread, or of some thread of the loom */
+	const char *stream;
+	int64_t cpu;
+};
+
+struct cpu_count { /* of one loom and CPU; an array sorted by nothing: there are few */
+	const struct owner *owner;
+	int64_t cpu;
+	uint64_t count;
+};
+
+struct top {
+	struct options options;
+	struct source source;
+	struct mcvmap *events;
+	uint64_t *threads; /* events of each stream */
+	struct cpu_count *cpus;
+	size_t ncpus;
+	struct row *rows;
+	size_t nrows;
+};
+
+static const struct argp_option argp_options[] = {
+	{"by", 'b', "KEY", 0, "Count by mcv (the default), thread or cpu", 0},
+	{"json", 'j', NULL, 0, "One JSON array; counts are numbers", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case 'b':
+		if (!strcmp(arg, "mcv"))
+			options->by = BY_MCV;
+		else if (!strcmp(arg, "thread"))
+			options->by = BY_THREAD;
+		else if (!strcmp(arg, "cpu"))
+			options->by = BY_CPU;
+		else
+			argp_error(state, "--by takes mcv, thread or cpu, not '%s'", arg);
+		return 0;
+	case 'j':
+		options->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (options->path)
+			argp_error(state, "one trace at a time: '%s' is too much", arg);
+		options->path = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!options->path)
+			argp_error(state, "which trace? Give its directory");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* The hot loop: one look-up and one addition for each event. */
+static int count_stream(struct mcvmap *map, struct stream *stream, uint64_t *total)
+{
+	uint64_t n = 0;
+	int err;
+
+	stream_rewind(stream);
+	while ((err = stream_step(stream)) > 0) {
+		uint64_t *count = mcvmap_word(map, event_mcv(&stream->ev));
+
+		if (__builtin_expect(!count, 0))
+			return -ENOMEM;
+		++*count;
+		n++;
+	}
+	*total = n;
+	return err;
+}
+
+static int count_cpu(struct top *t, const struct owner *owner, int64_t cpu)
+{
+	struct cpu_count *grown;
+	const char *loom = owner->loom ? owner->loom : "";
+
+	for (size_t i = 0; i < t->ncpus; i++) {
+		const char *other = t->cpus[i].owner->loom;
+
+		if (t->cpus[i].cpu == cpu && !strcmp(other ? other : "", loom)) {
+			t->cpus[i].count++;
+			if (i) { /* the ones in use come to the front */
+				struct cpu_count swap = t->cpus[i];
+
+				t->cpus[i] = t->cpus[i - 1];
+				t->cpus[i - 1] = swap;
+			}
+			return 0;
+		}
+	}
+	grown = realloc(t->cpus, (t->ncpus + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	t->cpus = grown;
+	t->cpus[t->ncpus++] = (struct cpu_count){owner, cpu, 1};
+	return 0;
+}
+
+/*
+ * An event belongs to the CPU that its thread has after it or, if it leaves it then, before it.
+ */
+static int count_by_clock(struct top *t)
+{
+	struct source *source = &t->source;
+	struct whereabouts where;
+	struct player player;
+	int err, failed = 0;
+
+	err = whereabouts_init(&where, source);
+	if (err < 0)
+		return err;
+	err = player_open(&player, source->streams, source->trace.nstreams, NULL, true);
+	if (err < 0)
+		goto out;
+	while (!failed && (err = player_step(&player)) > 0) {
+		const struct event *ev = &source->streams[player.who].ev;
+		uint64_t *count = mcvmap_word(t->events, event_mcv(ev));
+		int64_t cpu = where.threads[player.who].cpu;
+
+		whereabouts_step(&where, player.who, ev);
+		if (where.threads[player.who].cpu != CPU_NONE)
+			cpu = where.threads[player.who].cpu;
+		if (!count || (t->options.by == BY_CPU &&
+			       count_cpu(t, &source->owners[player.who], cpu) < 0)) {
+			log_error("%s: no memory", t->options.path);
+			failed = -ENOMEM;
+			break;
+		}
+		++*count;
+		t->threads[player.who]++;
+	}
+	player_close(&player);
+out:
+	whereabouts_fini(&where);
+	return failed ? failed : err < 0 ? err : 0;
+}
+
+static int count(struct top *t)
+{
+	size_t n = t->source.trace.nstreams;
+	int err = 0;
+
+	t->threads = calloc(n + 1, sizeof(*t->threads));
+	t->events = calloc(1, sizeof(*t->events));
+	if (!t->threads || !t->events)
+		goto nomem;
+	if (t->options.by != BY_CPU) {
+		for (size_t i = 0; i < n && err >= 0; i++)
+			err = count_stream(t->events, &t->source.streams[i], &t->threads[i]);
+		if (err == -ENOMEM)
+			goto nomem;
+		if (err >= 0)
+			return 0;
+		mcvmap_free(t->events);
+		memset(t->threads, 0, n * sizeof(*t->threads));
+		t->events = calloc(1, sizeof(*t->events));
+		if (!t->events)
+			goto nomem;
+	}
+	for (size_t i = 0; i < n; i++)
+		stream_rewind(&t->source.streams[i]);
+	return count_by_clock(t);
+nomem:
+	log_error("%s: no memory", t->options.path);
+	return -ENOMEM;
+}
+
+static int compare_rows(const void *pa, const void *pb)
+{
+	const struct row *a = pa, *b = pb;
+	int order = 0;
+
+	if (a->count != b->count)
+		return a->count < b->count ? 1 : -1;
+	if (a->mcv != b->mcv)
+		return a->mcv < b->mcv ? -1 : 1;
+	if (a->stream && b->stream)
+		order = strcmp(a->stream, b->stream);
+	if (!order && a->owner && b->owner && a->owner->loom && b->owner->loom)
+		order = strcmp(a->owner->loom, b->owner->loom);
+	return order ? order : a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
+}
+
+static int make_rows(struct top *t)
+{
+	size_t room = 16;
+
+	if (t->options.by == BY_MCV) {
+		for (unsigned i = 0; i < 1 << 16; i++)
+			room += t->events->leaf[i] ? 256 : 0;
+	} else {
+		room += t->options.by == BY_THREAD ? t->source.trace.nstreams : t->ncpus;
+	}
+	t->rows = calloc(room, sizeof(*t->rows));
+	if (!t->rows) {
+		log_error("%s: no memory", t->options.path);
+		return -ENOMEM;
+	}
+	switch (t->options.by) {
+	case BY_MCV:
+		for (uint32_t i = 0; i < 1 << 16; i++)
+			for (uint32_t j = 0; t->events->leaf[i] && j < 256; j++)
+				if (t->events->leaf[i][j])
+					t->rows[t->nrows++] = (struct row){
+						.count = t->events->leaf[i][j], .mcv = i << 8 | j};
+		break;
+	case BY_THREAD:
+		for (size_t i = 0; i < t->source.trace.nstreams; i++)
+			t->rows[t->nrows++] = (struct row){.count = t->threads[i],
+							   .owner = &t->source.owners[i],
+							   .stream = t->source.trace.streams[i]};
+		break;
+	case BY_CPU:
+		for (size_t i = 0; i < t->ncpus; i++)
+			t->rows[t->nrows++] = (struct row){.count = t->cpus[i].count,
+							   .owner = t->cpus[i].owner,
+							   .cpu = t->cpus[i].cpu};
+		break;
+	}
+	qsort(t->rows, t->nrows, sizeof(*t->rows), compare_rows);
+	return 0;
+}
+
+static void print_cpu(struct out *out, int64_t cpu)
+{
+	if (cpu >= 0)
+		out_format(out, "%lld", (long long)cpu);
+	else
+		out_text(out, cpu == CPU_VIRTUAL ? "virtual" : "none");
+}
+
+static void print_row(const struct top *t, struct out *out, const struct row *row)
+{
+	const char mcv[3] = {(char)(row->mcv >> 16), (char)(row->mcv >> 8), (char)row->mcv};
+
+	switch (t->options.by) {
+	case BY_MCV:
+		out_bytes(out, mcv, sizeof(mcv));
+		out_format(out, " %10llu\n", (unsigned long long)row->count);
+		break;
+	case BY_THREAD:
+		out_format(out, "%10llu  ", (unsigned long long)row->count);
+		out_escaped(out, row->stream, strlen(row->stream));
+		if (row->owner->name) {
+			out_text(out, "  ");
+			out_escaped(out, row->owner->name, strlen(row->owner->name));
+		}
+		out_text(out, "\n");
+		break;
+	case BY_CPU:
+		out_format(out, "%10llu  ", (unsigned long long)row->count);
+		if (row->owner->loom)
+			out_escaped(out, row->owner->loom, strlen(row->owner->loom));
+		out_text(out, "  ");
+		print_cpu(out, row->cpu);
+		out_text(out, "\n");
+		break;
+	}
+}
+
+static void print_json_row(const struct top *t, struct out *out, const struct row *row)
+{
+	const char mcv[3] = {(char)(row->mcv >> 16), (char)(row->mcv >> 8), (char)row->mcv};
+
+	out_text(out, "{");
+	if (t->options.by == BY_MCV) {
+		out_text(out, "\"mcv\":");
+		out_json_string(out, mcv, sizeof(mcv));
+	} else {
+		const struct owner *owner = row->owner;
+
+		out_text(out, "\"loom\":");
+		out_json_string(out, owner->loom ? owner->loom : "",
+				owner->loom ? strlen(owner->loom) : 0);
+		if (t->options.by == BY_CPU) {
+			out_text(out, ",\"cpu\":");
+			out_text(out, row->cpu >= 0 ? "" : "\"");
+			print_cpu(out, row->cpu);
+			out_text(out, row->cpu >= 0 ? "" : "\"");
+		} else {
+			out_format(out,
+				   ",\"pid\":%lld,\"tid\":%lld,\"stream\":", (long long)owner->pid,
+				   (long long)owner->tid);
+			out_json_string(out, row->stream, strlen(row->stream));
+		}
+	}
+	out_format(out, ",\"count\":%llu}", (unsigned long long)row->count);
+}
+
+static int print(struct top *t)
+{
+	uint64_t total = 0;
+	struct out out;
+
+	if (out_open(&out, STDOUT_FILENO) < 0) {
+		log_error("no memory");
+		return -ENOMEM;
+	}
+	if (t->options.json)
+		out_text(&out, "[");
+	for (size_t i = 0; i < t->nrows; i++) {
+		total += t->rows[i].count;
+		if (t->options.json) {
+			out_text(&out, i ? ",\n " : "\n ");
+			print_json_row(t, &out, &t->rows[i]);
+		} else {
+			print_row(t, &out, &t->rows[i]);
+		}
+	}
+	if (t->options.json)
+		out_text(&out, "\n]\n");
+	log_info("%llu events in %zu streams", (unsigned long long)total, t->source.trace.nstreams);
+	return out_close(&out);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		argp_options,
+		parse,
+		"TRACE",
+		"Count the events of an ovni trace, or of one stream.\v"
+		"  ovni-top trace               # which events, most frequent first\n"
+		"  ovni-top --by thread trace   # whose\n"
+		"  ovni-top --by cpu trace      # and on which CPU",
+		NULL,
+		NULL,
+		NULL};
+	struct top top = {0};
+	int err, printed;
+
+	usage_parse(&argp, "ovni-top", argc, argv, &top.options);
+	err = source_open(&top.source, top.options.path);
+	if (!err) {
+		err = count(&top);
+		if (top.events) { /* what came before the damage is shown, too */
+			printed = make_rows(&top);
+			if (!printed)
+				printed = print(&top);
+			err = err ? err : printed;
+		}
+	}
+	mcvmap_free(top.events);
+	free(top.threads);
+	free(top.cpus);
+	free(top.rows);
+	source_close(&top.source);
+	return err ? EXIT_FAILED : EXIT_COMPLETE;
+}
