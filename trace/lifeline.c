@@ -14,8 +14,8 @@ const char *const lifeline_names[LIFELINE_COUNT] = {
 #define FROM(state) (1u << (state))
 
 static const struct move {
-	char value;    /* of OH? */
-	uint8_t from;  /* set of states in which it is legal */
+	char value;   /* of OH? */
+	uint8_t from; /* set of states in which it is legal */
 	uint8_t to;
 } moves[] = {
 	{'x', FROM(LIFELINE_UNKNOWN) | FROM(LIFELINE_DEAD), LIFELINE_RUNNING},

@@ -9,38 +9,122 @@
 
 #define GATE_NS (3600ull * 1000 * 1000 * 1000)
 
-/* Puts `slot` at the end and moves it up while it is strictly lower than its parent. */
-static inline void heap_insert(struct player_slot *heap, size_t n, struct player_slot slot)
-{
-	size_t k = n;
+/*
+ * The heap. A step inserts the stream that it has advanced and removes the root, so the
+ * two are done as one: the node that insertion leaves at the end is the one that removal
+ * takes from there, and never needs to be stored in between.
+ */
 
-	while (k > 1 && slot.clock < heap[k / 2].clock) {
-		heap[k] = heap[k / 2];
+static void set_size(struct player *player, size_t n)
+{
+	player->n = n;
+	player->levels = n ? 63 - (unsigned)__builtin_clzl(n) : 0;
+}
+
+/* Puts a node at `k` and moves it up while it is strictly lower than its parent. */
+static inline void move_up(struct player *player, size_t k, int64_t clock, uint32_t who)
+{
+	int64_t *clocks = player->clocks;
+	uint32_t *whos = player->whos;
+
+	while (k > 1 && clock < clocks[k / 2]) {
+		clocks[k] = clocks[k / 2];
+		whos[k] = whos[k / 2];
 		k /= 2;
 	}
-	heap[k] = slot;
+	clocks[k] = clock;
+	whos[k] = who;
 }
 
 /*
- * Moves `slot`, which takes the place of the root, down to where it belongs among the
- * nodes 1 to n. The child to compare with is the right one only if it is strictly lower
- * than the left one. heap[n + 1] is the highest clock there is, so a node with a
- * left child alone needs no case of its own.
+ * Puts a node at the root and moves it down while a child is strictly lower. The right
+ * child is the one if it is strictly lower than the left; one that is missing never is.
+ * Unrolled: each level has branches of its own to predict.
  */
-static inline void heap_sink(struct player_slot *heap, size_t n, struct player_slot slot)
+static inline void move_down(struct player *player, int64_t clock, uint32_t who)
 {
-	size_t k = 1, child = 2;
+	int64_t *clocks = player->clocks;
+	uint32_t *whos = player->whos;
+	size_t k = 1;
 
-	heap[n + 1].clock = INT64_MAX;
-	while (child <= n) {
-		child += heap[child + 1].clock < heap[child].clock;
-		if (heap[child].clock >= slot.clock)
+#pragma GCC unroll 8
+	for (unsigned level = player->levels; level; level--) {
+		size_t child = 2 * k + (clocks[2 * k + 1] < clocks[2 * k]);
+
+		if (clocks[child] >= clock)
 			break;
-		heap[k] = heap[child];
+		clocks[k] = clocks[child];
+		whos[k] = whos[child];
 		k = child;
-		child *= 2;
 	}
-	heap[k] = slot;
+	clocks[k] = clock;
+	whos[k] = who;
+}
+
+static void insert(struct player *player, int64_t clock, uint32_t who)
+{
+	set_size(player, player->n + 1);
+	move_up(player, player->n, clock, who);
+}
+
+/* Removes the root, which becomes the present event. */
+static void remove_root(struct player *player)
+{
+	size_t last = player->n;
+	int64_t clock = player->clocks[last];
+	uint32_t who = player->whos[last];
+
+	player->clock = player->clocks[1];
+	player->who = player->whos[1];
+	set_size(player, last - 1);
+	player->clocks[last] = INT64_MAX;
+	if (last > 1)
+		move_down(player, clock, who);
+}
+
+/*
+ * True if a node that is strictly lower than the root would leave the heap as it is when it
+ * is inserted and removed. Insertion moves the nodes on the way from the root to the new
+ * place down by one, the last of them to the end. Removal brings that one to the root,
+ * from where it comes back to its old place and moves the others up again: unless a tie on
+ * the way leads it elsewhere.
+ */
+static inline bool passes_through(const struct player *player)
+{
+	const int64_t *clocks = player->clocks;
+	size_t k = (player->n + 1) / 2;
+
+	if (k > 1 && clocks[k / 2] == clocks[k])
+		return false;
+	for (; k > 1; k /= 2)
+		if (k % 2 && clocks[k / 2] == clocks[k - 1])
+			return false;
+	return true;
+}
+
+/* Inserts a node and removes the root, which becomes the present event. */
+static inline void insert_and_remove(struct player *player, int64_t clock, uint32_t who)
+{
+	int64_t *clocks = player->clocks;
+	uint32_t *whos = player->whos;
+	size_t parent = (player->n + 1) / 2;
+
+	if (player->n == 0 || (clock < clocks[1] && passes_through(player))) {
+		player->clock = clock;
+		player->who = who;
+		return;
+	}
+	if (clock < clocks[parent]) {
+		int64_t last_clock = clocks[parent];
+		uint32_t last_who = whos[parent];
+
+		move_up(player, parent, clock, who);
+		clock = last_clock;
+		who = last_who;
+	}
+	player->clock = clocks[1];
+	player->who = whos[1];
+	move_down(player, clock, who);
 }
 
 static const char *called(const struct stream *stream)
@@ -90,32 +174,34 @@ static int backwards(struct player *player, uint32_t who, int64_t before, int64_
 }
 
 /*
- * Advances stream `who`, whose corrected clock was `before`, and inserts it if it has
- * another event. Returns 1 if it has, 0 if not, or a negative errno after a message.
+ * Advances stream `who`, whose corrected clock was `before`. Returns 1 with the new one in
+ * *clock, 0 if it has no more events, or a negative errno after a message.
  */
-static inline int advance(struct player *player, uint32_t who, int64_t before)
+static inline __attribute__((always_inline)) int advance(struct player *player, uint32_t who,
+							 int64_t before, int64_t *clock)
 {
 	struct stream *stream = &player->streams[who];
+	int64_t offset = player->offsets ? player->offsets[who] : 0;
 	int more = stream_step(stream);
-	int64_t offset = player->offsets ? player->offsets[who] : 0, clock;
 
 	if (__builtin_expect(more <= 0, 0))
 		return more < 0 ? fail(player, who, more) : 0;
-	if (__builtin_add_overflow(stream->ev.clock, offset, &clock))
+	if (__builtin_add_overflow(stream->ev.clock, offset, clock))
 		return overflows(player, who);
-	if (__builtin_expect(clock < before, 0)) {
-		int err = backwards(player, who, before, clock);
+	if (__builtin_expect(*clock < before, 0)) {
+		int err = backwards(player, who, before, *clock);
 
 		if (err < 0)
 			return err;
 	}
-	heap_insert(player->heap, ++player->n, (struct player_slot){clock, who});
 	return 1;
 }
 
 int player_open(struct player *player, struct stream *streams, size_t nstreams,
 		const int64_t *offsets, bool unordered)
 {
+	size_t nodes = 2;
+	int64_t clock;
 	int err = 0;
 
 	memset(player, 0, sizeof(*player));
@@ -123,15 +209,25 @@ int player_open(struct player *player, struct stream *streams, size_t nstreams,
 	player->offsets = offsets;
 	player->nstreams = nstreams;
 	player->unordered = unordered;
-	/* heap[0] is not used, and there is one more beyond the last for heap_sink() */
-	if (nstreams <= UINT32_MAX)
-		player->heap = calloc(nstreams + 2, sizeof(*player->heap));
-	if (!player->heap) {
-		log_error("no memory to play %zu streams", nstreams);
-		return -ENOMEM;
+	/* node 0 is not used; both children of every node must be there to be compared */
+	while (nodes < 2 * nstreams + 2)
+		nodes *= 2;
+	if (nstreams <= UINT32_MAX) {
+		player->clocks = malloc(nodes * sizeof(*player->clocks));
+		player->whos = calloc(nodes, sizeof(*player->whos));
 	}
-	for (size_t i = 0; i < nstreams && err >= 0; i++)
-		err = advance(player, (uint32_t)i, unordered ? INT64_MIN : 0);
+	if (!player->clocks || !player->whos) {
+		log_error("no memory to play %zu streams", nstreams);
+		err = -ENOMEM;
+	} else {
+		for (size_t i = 0; i < nodes; i++)
+			player->clocks[i] = INT64_MAX;
+	}
+	for (size_t i = 0; i < nstreams && err >= 0; i++) {
+		err = advance(player, (uint32_t)i, unordered ? INT64_MIN : 0, &clock);
+		if (err > 0)
+			insert(player, clock, (uint32_t)i);
+	}
 	if (err < 0) {
 		player_close(player);
 		return err;
@@ -141,8 +237,10 @@ int player_open(struct player *player, struct stream *streams, size_t nstreams,
 
 void player_close(struct player *player)
 {
-	free(player->heap);
-	player->heap = NULL;
+	free(player->clocks);
+	free(player->whos);
+	player->clocks = NULL;
+	player->whos = NULL;
 	player->n = 0;
 	player->playing = false;
 }
@@ -176,25 +274,21 @@ int player_gate(const struct player *player)
 
 int player_step(struct player *player)
 {
-	struct player_slot *heap = player->heap, root;
-
 	if (__builtin_expect(player->playing, 1)) {
-		int more = advance(player, player->who, player->clock);
+		int64_t clock;
+		int more = advance(player, player->who, player->clock, &clock);
 
-		if (__builtin_expect(more < 0, 0))
+		if (__builtin_expect(more > 0, 1)) {
+			insert_and_remove(player, clock, player->who);
+			return 1;
+		}
+		if (more < 0)
 			return more;
 	}
-	if (__builtin_expect(player->n == 0, 0)) {
-		player->playing = false;
-		return 0;
-	}
-	root = heap[1];
-	player->n--;
-	heap_sink(heap, player->n, heap[player->n + 1]);
-	player->who = root.who;
-	player->clock = root.clock;
-	player->playing = true;
-	return 1;
+	player->playing = player->n > 0;
+	if (player->playing)
+		remove_root(player);
+	return player->playing;
 }
 
 void player_drop(struct player *player)

@@ -5,7 +5,7 @@
  * In: opened streams and an offset for each; out: one event at a time. Ties leave in
  * the order that the heap of the specification gives, which is observable and so
  * reproduced exactly: insert moves up while strictly lower, remove moves the last
- * node down to the strictly lowest child. Memory: one heap slot per stream.
+ * node down to the strictly lowest child. Memory: one node of the heap per stream.
  * Specification: emulator specification 6.
  */
 #ifndef TRACE_PLAYER_H
@@ -17,17 +17,15 @@
 
 #include "stream.h"
 
-struct player_slot {
-	int64_t clock; /* corrected: clock of the event + offset of the stream */
-	uint32_t who;  /* index of the stream */
-};
-
 struct player {
 	struct stream *streams;	 /* the caller's array, in sorted order */
 	const int64_t *offsets;	 /* ns per stream, or NULL for none; the caller's */
 	size_t nstreams;
-	struct player_slot *heap; /* heap[1] is the root */
+	/* the heap: node 1 is the root; nodes beyond n have the highest clock there is */
+	int64_t *clocks; /* corrected: clock of the event + offset of the stream */
+	uint32_t *whos;	 /* index of the stream */
 	size_t n;
+	unsigned levels; /* below the root */
 	bool unordered;	    /* accept clocks that go back (dump, top, sort): a warning each */
 	uint64_t backwards; /* how many did, when accepted */
 

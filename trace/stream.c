@@ -17,11 +17,11 @@
 #include "trace/guard.h"
 #include "trace/log.h"
 
-#define MAPS_MAX    32000	  /* half of what Linux allows a process by default */
-#define KEPT_TOTAL  (64u << 20)	  /* bytes of mapped files that may be in use, all in all, */
-#define KEPT_MOST   (1u << 20)	  /* and bounds of the share of a stream */
-#define KEPT_LEAST  (64u << 10)
-#define WINDOW	    (4u << 10)	  /* where a file cannot be mapped */
+#define MAPS_MAX   32000       /* half of what Linux allows a process by default */
+#define KEPT_TOTAL (64u << 20) /* bytes of mapped files that may be in use, all in all, */
+#define KEPT_MOST  (1u << 20)  /* and bounds of the share of a stream */
+#define KEPT_LEAST (64u << 10)
+#define WINDOW	   (4u << 10) /* where a file cannot be mapped */
 
 /* Descriptor of the file `name` of the stream, or -errno. */
 static int open_part(int trace_fd, const char *path, const char *name)
@@ -69,7 +69,8 @@ static int check_header(int fd, const char *path, uint64_t size)
 	int err;
 
 	if (size < sizeof(header)) {
-		log_error("%s/" STREAM_DATA ": shorter than the header of a stream (%llu bytes of %zu)",
+		log_error("%s/" STREAM_DATA
+			  ": shorter than the header of a stream (%llu bytes of %zu)",
 			  called(path), (unsigned long long)size, sizeof(header));
 		return -EBADMSG;
 	}
@@ -79,13 +80,13 @@ static int check_header(int fd, const char *path, uint64_t size)
 		return err;
 	}
 	if (memcmp(header, STREAM_MAGIC, strlen(STREAM_MAGIC))) {
-		log_error("%s/" STREAM_DATA ": not a stream: it does not start with '%s'", called(path),
-			  STREAM_MAGIC);
+		log_error("%s/" STREAM_DATA ": not a stream: it does not start with '%s'",
+			  called(path), STREAM_MAGIC);
 		return -EBADMSG;
 	}
 	if (get_u32(header + 4) != STREAM_VERSION) {
-		log_error("%s/" STREAM_DATA ": version %u of the stream format, only %u is known", called(path),
-			  get_u32(header + 4), STREAM_VERSION);
+		log_error("%s/" STREAM_DATA ": version %u of the stream format, only %u is known",
+			  called(path), get_u32(header + 4), STREAM_VERSION);
 		return -EPROTONOSUPPORT;
 	}
 	return 0;
@@ -124,7 +125,8 @@ int stream_open(struct stream *stream, int trace_fd, const char *path)
 	}
 	if (fstat(fd, &st) < 0) {
 		err = -errno;
-		log_error("%s/" STREAM_DATA ": cannot look at it: %s", called(path), strerror(-err));
+		log_error("%s/" STREAM_DATA ": cannot look at it: %s", called(path),
+			  strerror(-err));
 		goto out;
 	}
 	if (!S_ISREG(st.st_mode)) {
@@ -334,8 +336,8 @@ void stream_report(const struct stream *stream)
 		log_error("%s: stream ends inside an event at byte %llu", path, offset);
 		break;
 	case -EFBIG:
-		log_error("%s: jumbo event of more than %d bytes at byte %llu", path, EVENT_JUMBO_MAX,
-			  offset);
+		log_error("%s: jumbo event of more than %d bytes at byte %llu", path,
+			  EVENT_JUMBO_MAX, offset);
 		break;
 	case -EIO:
 		log_error("%s: stream has shrunk or cannot be read at byte %llu", path, offset);

@@ -28,6 +28,8 @@
 #define STREAM_META "stream.json"
 #define STREAM_DATA "stream.obs"
 
+#define STREAM_AHEAD 128 /* bytes: two cache lines */
+
 /* ---- reading ---- */
 
 struct guard;
@@ -77,6 +79,8 @@ static inline int stream_step(struct stream *stream)
 	if (__builtin_expect(n <= 0 || !stream->ev.model, 0))
 		return stream_more(stream, n);
 	stream->at += n;
+	/* with many streams in turns the processor does not see that each one goes forward */
+	__builtin_prefetch(stream->at + STREAM_AHEAD);
 	return 1;
 }
 
