@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes synthetic threads as Pallas archives and says how fast, how small, in how much memory:
+ *
+ *   pallas WORKLOAD EVENTS DIR [SEED]
+ *
+ *   nested      main { 10 x outer { 100 x inner { 10 x leaf } } } again and again
+ *   flat        main { leaf leaf leaf ... }
+ *   irregular   main { one of 50 functions, drawn at random, again and again }
+ *   tree        random call tree: 100 functions, depth up to 20, each step calls or returns
+ *
+ * Gaps between events are drawn evenly from 1 to 1000 ns (xorshift64*, the seed is printed). The
+ * generator runs inside the measured time; its own cost is measured apart and shown.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "trace/log.h"
+#include "trace/pallas/record.h"
+#include "trace/pallas/writer.h"
+
+static uint64_t state;
+
+static uint64_t draw(void)
+{
+	state ^= state >> 12;
+	state ^= state << 25;
+	state ^= state >> 27;
+	return state * 0x2545f4914f6cdd1du;
+}
+
+static uint32_t below(uint32_t n)
+{
+	return (uint32_t)((draw() >> 32) * n >> 32);
+}
+
+struct sink {
+	struct thread_writer *w; /* NULL: only generate */
+	uint64_t events, most, now, sum;
+	uint32_t regions[128];
+};
+
+static void event(struct sink *s, uint32_t record, uint32_t region)
+{
+	s->now += 1 + below(1000);
+	s->events++;
+	if (s->w) {
+		uint32_t entry = pallas_thread_writer_entry(s->w, record, &s->regions[region],
+							    record == PALLAS_THREAD_BEGIN ||
+									    record == PALLAS_THREAD_END ?
+								    0 :
+								    4);
+
+		if (pallas_thread_writer_event(s->w, entry, s->now))
+			exit(1);
+	} else {
+		s->sum += s->now ^ region;
+	}
+}
+
+#define enter(s, r) event(s, PALLAS_ENTER, r)
+#define leave(s, r) event(s, PALLAS_LEAVE, r)
+
+static void nested(struct sink *s)
+{
+	while (s->events < s->most) {
+		enter(s, 1);
+		for (int i = 0; i < 10; i++) {
+			enter(s, 2);
+			for (int k = 0; k < 100; k++) {
+				enter(s, 3);
+				for (int l = 0; l < 10; l++) {
+					enter(s, 4);
+					leave(s, 4);
+				}
+				leave(s, 3);
+			}
+			leave(s, 2);
+		}
+		leave(s, 1);
+	}
+}
+
+static void flat(struct sink *s)
+{
+	while (s->events < s->most) {
+		enter(s, 1);
+		leave(s, 1);
+	}
+}
+
+static void irregular(struct sink *s)
+{
+	while (s->events < s->most) {
+		uint32_t f = 1 + below(50);
+
+		enter(s, f);
+		leave(s, f);
+	}
+}
+
+static void tree(struct sink *s)
+{
+	uint32_t stack[20];
+	unsigned depth = 0;
+
+	while (s->events < s->most || depth) {
+		if (depth < 20 && s->events < s->most && (depth == 0 || below(2))) {
+			stack[depth] = 1 + below(100);
+			enter(s, stack[depth++]);
+		} else {
+			depth--;
+			leave(s, stack[depth]);
+		}
+	}
+}
+
+static const struct workload {
+	const char *name;
+	void (*run)(struct sink *s);
+} workloads[] = {{"nested", nested}, {"flat", flat}, {"irregular", irregular}, {"tree", tree}};
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void run(const struct workload *load, struct sink *s, uint64_t seed)
+{
+	state = seed;
+	event(s, PALLAS_THREAD_BEGIN, 0);
+	event(s, PALLAS_ENTER, 0);
+	load->run(s);
+	event(s, PALLAS_LEAVE, 0);
+	event(s, PALLAS_THREAD_END, 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct thread_writer_options options = {PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_NONE, 1};
+	uint64_t seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 1;
+	const struct workload *load = NULL;
+	struct sink s = {0}, dry = {0};
+	struct pallas_writer *w;
+	struct rusage usage;
+	double start, own, took;
+	char name[32];
+	uint32_t id;
+
+	for (size_t i = 0; argc >= 4 && i < sizeof(workloads) / sizeof(workloads[0]); i++) {
+		if (strcmp(argv[1], workloads[i].name) == 0)
+			load = &workloads[i];
+	}
+	if (!load || seed == 0) {
+		fprintf(stderr, "usage: %s nested|flat|irregular|tree EVENTS DIR [SEED]\n", argv[0]);
+		return 2;
+	}
+	log_setup("pallas-bench", LOG_INFO);
+	s.most = dry.most = strtoull(argv[2], NULL, 10);
+
+	start = seconds();
+	run(load, &dry, seed);
+	own = seconds() - start;
+
+	start = seconds();
+	w = pallas_writer_new(argv[3], &options);
+	if (!w || pallas_writer_archive(w, "bench") == PALLAS_NONE)
+		return 1;
+	for (uint32_t i = 0; i < 128; i++) {
+		snprintf(name, sizeof(name), "function_%u", i);
+		s.regions[i] = pallas_writer_region(w, name);
+	}
+	s.w = pallas_writer_thread(w, load->name, &id);
+	if (!s.w)
+		return 1;
+	run(load, &s, seed);
+	if (pallas_thread_writer_finish(s.w))
+		return 1;
+	pallas_thread_writer_free(s.w);
+	if (pallas_writer_finish(w))
+		return 1;
+	pallas_writer_free(w);
+	took = seconds() - start;
+	getrusage(RUSAGE_SELF, &usage);
+	printf("%s seed %llu: %llu events in %.3f s: %.2f M events/s (generator %.3f s of it, checksum "
+	       "%llx), peak %.1f MB\n",
+	       load->name, (unsigned long long)seed, (unsigned long long)s.events, took,
+	       1e-6 * (double)s.events / took, own, (unsigned long long)dry.sum,
+	       (double)usage.ru_maxrss / 1024);
+	return 0;
+}

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * builder: tokens arrive in the frame of the innermost open block, and fold as they repeat.
+ *
+ * All frames share one stack of items; a block that stays inline only loses its frame. The oldest
+ * tokens of a frame that grows without folding go to a scratch file: nothing that could
+ * still change is among them.
+ * Specification: Pallas specification 15.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace/event.h"
+#include "trace/log.h"
+#include "trace/pallas/builder.h"
+#include "trace/pallas/record.h"
+
+#define FRAME_ITEMS  4096 /* of the innermost frame, before half of them are spilled */
+#define HEIGHT_MAX   (PALLAS_DEPTH_MAX - 5) /* of a sequence: root, wrapper and loops come on top */
+#define WORTH_TOKENS 64 /* a block of so many tokens is worth a sequence in any case */
+#define WORTH_FREE   256 /* sequences that may occur only once, plus one per WORTH_EVENTS events */
+#define WORTH_EVENTS 48
+#define TAIL_TOKENS  4	   /* a known pattern outside a loop folds from this length on */
+#define SEEN_SLOTS   65536 /* a power of 2 */
+
+int pallas_builder_init(struct thread_writer *w)
+{
+	w->seen = calloc(SEEN_SLOTS, sizeof(*w->seen));
+	w->frames = malloc(16 * sizeof(*w->frames));
+	w->frame_room = 16;
+	if (!w->seen || !w->frames)
+		return -ENOMEM;
+	w->frames[w->nframes++] = (struct frame){.opened_by = PALLAS_NONE};
+	return pallas_sequences_init(w);
+}
+
+void pallas_builder_fini(struct thread_writer *w)
+{
+	pallas_sequences_fini(w);
+	free(w->seen);
+	free(w->keys);
+	free(w->items);
+	for (size_t i = 0; i < w->nframes; i++)
+		bytes_free(&w->frames[i].spills);
+	free(w->frames);
+}
+
+static struct frame *top(struct thread_writer *w)
+{
+	return &w->frames[w->nframes - 1];
+}
+
+static int items_grow(struct thread_writer *w)
+{
+	size_t room = w->item_room ? 2 * w->item_room : 1024;
+	uint64_t *keys = realloc(w->keys, room * sizeof(*keys));
+	struct item *items;
+
+	if (!keys)
+		return -ENOMEM;
+	w->keys = keys;
+	items = realloc(w->items, room * sizeof(*items));
+	if (!items)
+		return -ENOMEM;
+	w->items = items;
+	w->item_room = room;
+	return 0;
+}
+
+/* ---- folding ---- */
+
+/* The sum of the time in blocks of n items. */
+static uint64_t block_sum(const struct item *items, size_t n)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += items[i].block;
+	return sum;
+}
+
+/* The last n items become one item with `key`. */
+static void replace(struct thread_writer *w, size_t n, uint64_t key)
+{
+	size_t at = w->nitems - n;
+	struct item whole = {
+		.first = w->items[at].first,
+		.last = w->items[w->nitems - 1].last,
+		.block = block_sum(&w->items[at], n),
+	};
+
+	w->keys[at] = key;
+	w->items[at] = whole;
+	w->nitems = at + 1;
+}
+
+/* If the last item is one more iteration of the loop before it, joins them. */
+static bool join(struct thread_writer *w, size_t count)
+{
+	uint64_t *end = w->keys + w->nitems;
+
+	if (count < 2 || !key_is_loop(end[-2]) || (end[-1] & 3) != TOKEN_SEQUENCE ||
+	    key_id(end[-2]) != key_id(end[-1]) || end[-2] >> 32 >= PALLAS_ITERATIONS_MAX)
+		return false;
+	replace(w, 2, end[-2] + (1ull << 32));
+	return true;
+}
+
+/*
+ * A body that has been seen before: as one more iteration of the loop before it, or if it is
+ * long enough to be worth an occurrence. Returns 1 if the tail changed.
+ */
+static int fold_known(struct thread_writer *w, size_t count)
+{
+	uint64_t *end = w->keys + w->nitems;
+	size_t most = count < THREAD_PATTERN ? count : THREAD_PATTERN;
+	uint32_t id = pallas_sequence_tail(w, end, most, 2);
+	const struct sequence *s;
+	struct item *tail;
+	uint32_t n;
+	int err;
+
+	if (id == PALLAS_NONE)
+		return 0;
+	s = &w->sequences[id];
+	n = s->ntokens;
+	if (n < TAIL_TOKENS &&
+	    (count == n || !key_is_loop(end[-1 - (ptrdiff_t)n]) || key_id(end[-1 - (ptrdiff_t)n]) != id))
+		return 0;
+	tail = &w->items[w->nitems - n];
+	err = pallas_sequence_occurs(w, id, tail[0].first, tail[n - 1].last, block_sum(tail, n));
+	if (err)
+		return err;
+	replace(w, n, pallas_token(TOKEN_SEQUENCE, id));
+	return 1;
+}
+
+/* The pattern that a new loop repeats, as a sequence with its first two occurrences. */
+static int pattern(struct thread_writer *w, size_t n, uint32_t *out)
+{
+	uint64_t *keys = w->keys + w->nitems - n, hash;
+	struct item *half = w->items + w->nitems - 2 * n;
+	uint32_t id;
+	int err = 0;
+
+	*out = PALLAS_NONE;
+	if (n == 1 && (keys[0] & 3) == TOKEN_SEQUENCE) {
+		*out = key_id(keys[0]);
+		return 0;
+	}
+	hash = pallas_keys_hash(keys, n);
+	id = pallas_sequence_find(w, keys, n, hash, SEQUENCE_LOOP);
+	if (id == PALLAS_NONE)
+		id = pallas_sequence_add(w, keys, n, hash, SEQUENCE_LOOP);
+	if (id == PALLAS_NONE)
+		return -ENOMEM;
+	for (unsigned i = 0; !err && i < 2; i++, half += n)
+		err = pallas_sequence_occurs(w, id, half[0].first, half[n - 1].last,
+					     block_sum(half, n));
+	*out = id;
+	return err;
+}
+
+/* Whether a loop may repeat these keys: not if they begin like a block, or are too high. */
+static bool may_repeat(const struct thread_writer *w, const uint64_t *keys, size_t n)
+{
+	if ((keys[0] & 3) == TOKEN_EVENT && w->events[key_id(keys[0])].record == PALLAS_ENTER)
+		return false;
+	return !(n == 1 && key_is_loop(keys[0])) && pallas_keys_height(w, keys, n) < HEIGHT_MAX;
+}
+
+/* A tail that equals what is before it becomes a loop of two iterations. 1 if it did. */
+static int fold_repeated(struct thread_writer *w, size_t count)
+{
+	const uint64_t *end = w->keys + w->nitems;
+	size_t most = count / 2 < THREAD_PATTERN - 1 ? count / 2 : THREAD_PATTERN - 1;
+	uint64_t last = end[-1];
+
+	for (size_t n = 1; n <= most; n++) {
+		uint32_t id;
+		int err;
+
+		if (end[-1 - (ptrdiff_t)n] != last ||
+		    memcmp(end - n, end - 2 * n, n * sizeof(*end)) != 0 ||
+		    !may_repeat(w, end - n, n))
+			continue;
+		err = pattern(w, n, &id);
+		if (err)
+			return err;
+		replace(w, 2 * n, key_loop(id, 2));
+		return 1;
+	}
+	return 0;
+}
+
+/* Folds the tail of the innermost frame as far as it goes. */
+static int reduce(struct thread_writer *w)
+{
+	for (;;) {
+		size_t count = w->nitems - top(w)->start;
+		int got;
+
+		if (join(w, count))
+			return 0;
+		got = fold_known(w, count);
+		if (got < 0)
+			return got;
+		if (got)
+			continue;
+		got = fold_repeated(w, count);
+		return got < 0 ? got : 0;
+	}
+}
+
+/* ---- spilling ---- */
+
+static int scratch_open(struct thread_writer *w)
+{
+	static const char name[] = ".tokens";
+
+	w->scratch = openat(w->dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (w->scratch < 0 || unlinkat(w->dirfd, name, 0) < 0) {
+		int err = -errno;
+
+		log_error("%s: cannot create a scratch file: %s", w->shown, strerror(-err));
+		return err;
+	}
+	return 0;
+}
+
+/* Sends the first n items of the innermost frame to the scratch file. */
+static int spill(struct thread_writer *w, size_t n)
+{
+	struct frame *f = top(w);
+	uint32_t tokens[FRAME_ITEMS];
+	size_t rest = w->nitems - f->start - n, size = n * sizeof(*tokens);
+	const char *at = (const char *)tokens;
+	uint8_t height = pallas_keys_height(w, w->keys + f->start, n);
+
+	if (w->scratch < 0) {
+		int err = scratch_open(w);
+
+		if (err)
+			return err;
+	}
+	for (size_t i = 0; i < n; i++) {
+		tokens[i] = pallas_key_token(w, w->keys[f->start + i]);
+		if (tokens[i] == PALLAS_NONE)
+			return -ENOMEM;
+	}
+	if (!f->spilled)
+		f->first = w->items[f->start].first;
+	bytes_put(&f->spills, &(struct spill){w->scratch_tokens, n}, sizeof(struct spill));
+	if (f->spills.failed)
+		return -ENOMEM;
+	while (size) {
+		ssize_t done = pwrite(w->scratch, at, size,
+				      (off_t)(4 * (w->scratch_tokens + n) - size));
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0) {
+			int err = -errno;
+
+			log_error("%s: cannot write the scratch file: %s", w->shown, strerror(-err));
+			return err;
+		}
+		at += done;
+		size -= (size_t)done;
+	}
+	w->scratch_tokens += n;
+	f->spilled += n;
+	f->block += block_sum(&w->items[f->start], n);
+	f->height = height > f->height ? height : f->height;
+	memmove(w->keys + f->start, w->keys + f->start + n, rest * sizeof(*w->keys));
+	memmove(w->items + f->start, w->items + f->start + n, rest * sizeof(*w->items));
+	w->nitems -= n;
+	return 0;
+}
+
+/* ---- tokens and blocks ---- */
+
+static int append(struct thread_writer *w, uint64_t key, uint64_t first, uint64_t last,
+		  uint64_t block)
+{
+	size_t count = w->nitems - top(w)->start;
+	int err = 0;
+
+	if (count && key_is_loop(w->keys[w->nitems - 1])) {
+		uint64_t *loop = &w->keys[w->nitems - 1];
+
+		if ((key & 3) == TOKEN_SEQUENCE && key_id(*loop) == key_id(key) &&
+		    *loop >> 32 < PALLAS_ITERATIONS_MAX) {
+			*loop += 1ull << 32;
+			w->items[w->nitems - 1].last = last;
+			w->items[w->nitems - 1].block += block;
+			return 0;
+		}
+		/* The loop is complete, unless this begins one more iteration of several tokens. */
+		if (!pallas_sequence_starts(w, key_id(*loop), key))
+			err = reduce(w);
+	}
+	if (!err && w->nitems == w->item_room)
+		err = items_grow(w);
+	if (err)
+		return err;
+	w->keys[w->nitems] = key;
+	w->items[w->nitems++] = (struct item){first, last, block};
+	err = reduce(w);
+	if (!err && w->nitems - top(w)->start > FRAME_ITEMS)
+		err = spill(w, FRAME_ITEMS / 2);
+	return err;
+}
+
+static int frame_push(struct thread_writer *w, uint32_t entry, uint64_t time)
+{
+	if (w->nframes == w->frame_room) {
+		struct frame *frames = realloc(w->frames, 2 * w->frame_room * sizeof(*frames));
+
+		if (!frames)
+			return -ENOMEM;
+		w->frames = frames;
+		w->frame_room *= 2;
+	}
+	w->frames[w->nframes++] =
+		(struct frame){.start = w->nitems, .opened_by = entry, .opened_at = time};
+	return 0;
+}
+
+/* Whether an END event closes the innermost block. */
+static bool closes(const struct thread_writer *w, const struct event_entry *end)
+{
+	const struct frame *f = &w->frames[w->nframes - 1];
+	const struct event_entry *start;
+
+	if (f->opened_by == PALLAS_NONE)
+		return false;
+	start = &w->events[f->opened_by];
+	if (start->record != end->closes)
+		return false;
+	return end->record != PALLAS_LEAVE || (start->size >= 4 && end->size >= 4 &&
+					       get_u32(start->payload) == get_u32(end->payload));
+}
+
+/* Whether a block that is not known yet becomes a sequence; one that does not is remembered. */
+static bool worth(struct thread_writer *w, size_t ntokens, uint64_t hash)
+{
+	uint32_t *seen = &w->seen[hash & (SEEN_SLOTS - 1)], tag = (uint32_t)(hash >> 32) | 1;
+	bool known = *seen == tag;
+
+	*seen = tag;
+	return known || ntokens >= WORTH_TOKENS ||
+	       w->once < WORTH_FREE + w->total_events / WORTH_EVENTS;
+}
+
+static void summarize(struct thread_writer *w, const struct frame *f, uint64_t time, bool inlined)
+{
+	uint32_t place = w->events[f->opened_by].region;
+	uint64_t duration = time - f->opened_at, exclusive = duration - f->called;
+	struct region_summary *r;
+
+	w->inlined += inlined;
+	if (place == PALLAS_NONE)
+		return;
+	r = &w->regions[place];
+	if (r->calls == 0 || duration < r->min)
+		r->min = duration;
+	if (r->calls == 0 || exclusive < r->excl_min)
+		r->excl_min = exclusive;
+	r->max = duration > r->max ? duration : r->max;
+	r->excl_max = exclusive > r->excl_max ? exclusive : r->excl_max;
+	r->sum += duration;
+	r->excl_sum += exclusive;
+	r->calls++;
+	r->inlined += inlined;
+}
+
+/* The sequence of a block whose tokens are those of frame f; PALLAS_NONE: it stays inline. */
+static int block_sequence(struct thread_writer *w, const struct frame *f,
+			  enum pallas_sequence_type type, bool always, uint32_t *out)
+{
+	const uint64_t *keys = w->keys + f->start;
+	size_t n = w->nitems - f->start;
+	uint64_t hash = pallas_keys_hash(keys, n);
+	uint8_t height = 0;
+
+	*out = PALLAS_NONE;
+	if (!f->spilled)
+		*out = pallas_sequence_find(w, keys, n, hash, type);
+	if (*out != PALLAS_NONE)
+		return 0;
+	height = pallas_keys_height(w, keys, n);
+	height = f->height > height ? f->height : height;
+	if (!always && height > HEIGHT_MAX)
+		return 0;
+	if (!always && !f->spilled && !worth(w, n, hash))
+		return 0;
+	*out = pallas_sequence_add(w, keys, n, hash, type);
+	if (*out == PALLAS_NONE)
+		return -ENOMEM;
+	w->sequences[*out].spilled = f->spilled;
+	w->sequences[*out].spills = f->spills; /* the frame ends here */
+	w->sequences[*out].height = height;
+	return 0;
+}
+
+/* Closes the innermost frame: its tokens become a sequence, or stay where they are. */
+static int block_close(struct thread_writer *w, uint64_t time)
+{
+	struct frame f = *top(w);
+	enum pallas_sequence_type type =
+		w->events[f.opened_by].record == PALLAS_ENTER ? SEQUENCE_BLOCK : SEQUENCE_LOOP;
+	uint64_t first = f.spilled ? f.first : w->items[f.start].first, block;
+	uint32_t id;
+	int err = block_sequence(w, &f, type, w->nframes == 2, &id);
+
+	if (err)
+		return err;
+	summarize(w, &f, time, id == PALLAS_NONE);
+	w->nframes--;
+	if (f.opened_by != PALLAS_NONE && type == SEQUENCE_BLOCK)
+		top(w)->called += time - f.opened_at;
+	else
+		top(w)->called += f.called;
+	if (id == PALLAS_NONE) {
+		if (w->nitems - top(w)->start > FRAME_ITEMS)
+			return spill(w, FRAME_ITEMS / 2);
+		return 0;
+	}
+	block = f.block + block_sum(&w->items[f.start], w->nitems - f.start);
+	w->nitems = f.start;
+	err = pallas_sequence_occurs(w, id, first, time,
+				     type == SEQUENCE_BLOCK ? time - first - block : block);
+	if (err)
+		return err;
+	return append(w, pallas_token(TOKEN_SEQUENCE, id), first, time,
+		      type == SEQUENCE_BLOCK ? time - first : block);
+}
+
+int pallas_builder_event(struct thread_writer *w, uint32_t entry, uint64_t time)
+{
+	const struct event_entry *e = &w->events[entry];
+	bool end;
+	int err = 0;
+
+	if (e->kind == PALLAS_START)
+		err = frame_push(w, entry, time);
+	end = e->kind == PALLAS_END && closes(w, e);
+	if (!err)
+		err = append(w, pallas_token(TOKEN_EVENT, entry), time, time, 0);
+	if (!err && end)
+		err = block_close(w, time);
+	return err;
+}
+
+/* Blocks that were never closed stay inline; all is wrapped into one token of the root. */
+int pallas_builder_finish(struct thread_writer *w)
+{
+	struct frame *f;
+	struct sequence *root;
+	uint64_t block, first;
+	uint32_t id, token;
+	int err = 0;
+
+	while (w->nframes > 1) {
+		struct frame open = *top(w);
+
+		if (open.spilled) {
+			/* What has been spilled cannot move: the rest follows it as a sequence. */
+			err = block_close(w, w->last_time);
+			if (err)
+				return err;
+			continue;
+		}
+		w->nframes--;
+		top(w)->called += open.called;
+		w->inlined++;
+	}
+	f = top(w);
+	if (!err && w->nitems == f->start + 1 && !f->spilled &&
+	    (w->keys[f->start] & 3) != TOKEN_EVENT) {
+		token = pallas_key_token(w, w->keys[f->start]);
+	} else {
+		first = f->spilled ? f->first : w->items[f->start].first;
+		block = f->block + block_sum(&w->items[f->start], w->nitems - f->start);
+		err = block_sequence(w, f, SEQUENCE_LOOP, true, &id);
+		if (!err)
+			err = pallas_sequence_occurs(w, id, first, w->last_time, block);
+		token = err ? PALLAS_NONE : pallas_token(TOKEN_SEQUENCE, id);
+	}
+	if (err || token == PALLAS_NONE)
+		return err ? err : -ENOMEM;
+	root = &w->sequences[0];
+	free(root->tokens);
+	root->tokens = malloc(sizeof(*root->tokens));
+	if (!root->tokens)
+		return -ENOMEM;
+	root->tokens[0] = token;
+	root->ntokens = 1;
+	return pallas_sequence_occurs(w, 0, w->first_time, w->last_time, 0);
+}
