@@ -33,6 +33,7 @@ static const struct command commands[] = {
 	{"print", 1, pallas_print, "TMta"},
 	{"info", 1, pallas_info, "Mgd"},
 	{"stats", 1, pallas_stats, "Mt"},
+	{"check", 1, pallas_validate, "M"},
 };
 
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -42,6 +43,7 @@ static const char doc[] =
 	"  print ARCHIVE     its events as text, in the order of time\n"
 	"  info ARCHIVE      its configuration, processes and threads\n"
 	"  stats ARCHIVE     durations of all sequences, without reading the data files\n"
+	"  check ARCHIVE     whether it obeys the rules that other readers rely on\n"
 	"\n"
 	"ARCHIVE is the main file of a trace or the directory that it is in.\n"
 	"\n"

@@ -26,6 +26,7 @@ struct pallas_options {
 int pallas_print(const struct pallas_options *o);
 int pallas_info(const struct pallas_options *o);
 int pallas_stats(const struct pallas_options *o);
+int pallas_validate(const struct pallas_options *o);
 
 /* Writes ns as seconds with 9 decimals, right-aligned in at least `width` columns, no NUL, into `out`
  * of at least 40 bytes. Returns the length. */

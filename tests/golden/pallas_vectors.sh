@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Every archive of the conformance vectors yields its events, statistics, grammar, attributes and
+# text, byte for byte; statistics and grammar without the data files; and the check
+# finds in them what the specification says of them.
+set -u
+[ -d "$CONFORMANCE/pallas" ] || { echo "no conformance vectors for Pallas"; exit 77; }
+pallas=$B/bin/ovni-pallas
+status=0 compared=0
+
+same() { # ARCHIVE EXPECTED COMMAND...
+	local archive=$1 expected=$2
+	shift 2
+	[ -f "$expected" ] || return
+	compared=$((compared + 1))
+	if ! "$pallas" "$@" "$archive" >out 2>err; then
+		echo "$archive: $*: failed"; cat err; status=1
+	elif ! cmp out "$expected"; then
+		echo "$archive: $*: differs from ${expected##*/}"; status=1
+	fi
+}
+
+for vector in "$CONFORMANCE"/pallas/*/; do
+	archive=${vector}archive expected=${vector}expected name=$(basename "$vector")
+	same "$archive" "$expected/print.txt" print
+	same "$archive/main.pallas" "$expected/events.tsv" print --tsv
+	same "$archive" "$expected/attributes.tsv" print --attributes
+	same "$archive" "$expected/print.txt" print --memory 256K
+	cp -R "$archive" "bare_$name"
+	chmod -R u+w "bare_$name"
+	find "bare_$name" -name '*.dat' -delete
+	same "bare_$name" "$expected/stats.tsv" stats --tsv
+	same "bare_$name" "$expected/grammar.txt" info --grammar
+	"$pallas" info --definitions "bare_$name" >/dev/null || status=1
+	"$pallas" check "$archive" >"check_$name" 2>err
+	[ -s err ] && { cat err; status=1; }
+done
+[ $compared -ge 40 ] || { echo "only $compared comparisons"; status=1; }
+
+# What the reference writer is known to leave behind, and nothing else.
+for name in tiny loop1000 irregular records attributes; do
+	grep -q 'no violation found' "check_$name" || { cat "check_$name"; status=1; }
+done
+grep -q '^R1: .*root is sequence 6' check_synced || status=1
+for name in procs2x2 nested_loops; do
+	grep -q '^R10: .*never used' "check_$name" || status=1
+	! grep -v '^R10: .*loop\|more violations' "check_$name" || status=1
+done
+exit $status

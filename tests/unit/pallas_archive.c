@@ -1,0 +1,720 @@
+/* SPDX-License-Identifier: MIT */
+/* pallas: what is written is read back, obeys the rules, and no damage gets past the reader. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "trace/log.h"
+#include "trace/pallas/archive.h"
+#include "trace/pallas/attributes.h"
+#include "trace/pallas/check.h"
+#include "trace/pallas/expand.h"
+#include "trace/pallas/file.h"
+#include "trace/pallas/record.h"
+#include "trace/pallas/writer.h"
+
+struct sample {
+	uint32_t record, region;
+	uint64_t time;
+};
+
+static char *scratch;
+static unsigned made;
+
+static uint64_t state = 1;
+
+static uint32_t below(uint32_t n)
+{
+	state ^= state >> 12;
+	state ^= state << 25;
+	state ^= state >> 27;
+	return (uint32_t)((state * 0x2545f4914f6cdd1du >> 32) * n >> 32);
+}
+
+/* ---- streams of events ---- */
+
+struct stream_of {
+	struct sample *e;
+	size_t n, room;
+	uint64_t now;
+};
+
+static void add(struct stream_of *s, uint32_t record, uint32_t region, uint32_t gap)
+{
+	if (s->n == s->room) {
+		s->room = s->room ? 2 * s->room : 1024;
+		s->e = realloc(s->e, s->room * sizeof(*s->e));
+		assert_non_null(s->e);
+	}
+	s->now += gap;
+	s->e[s->n++] = (struct sample){record, region, s->now};
+}
+
+static void call(struct stream_of *s, uint32_t region)
+{
+	add(s, PALLAS_ENTER, region, 1 + below(1000));
+	add(s, PALLAS_LEAVE, region, 1 + below(1000));
+}
+
+static void one_event(struct stream_of *s)
+{
+	add(s, PALLAS_GENERIC, 3, 5);
+}
+
+static void equal_events(struct stream_of *s)
+{
+	for (int i = 0; i < 500; i++)
+		add(s, PALLAS_GENERIC, 3, 0);
+}
+
+static void flat_loop(struct stream_of *s)
+{
+	for (int i = 0; i < 200000; i++)
+		call(s, 1);
+}
+
+static void nested_loops(struct stream_of *s)
+{
+	for (uint32_t i = 0; i < 300; i++) {
+		add(s, PALLAS_ENTER, 2, 7);
+		for (uint32_t k = 0; k < 3 + i % 3; k++) {
+			call(s, 1);
+			add(s, PALLAS_GENERIC, 0, 3);
+			call(s, 4);
+		}
+		add(s, PALLAS_LEAVE, 2, 7);
+	}
+}
+
+static void irregular(struct stream_of *s)
+{
+	for (int i = 0; i < 60000; i++)
+		call(s, below(50));
+}
+
+/* Blocks that are entered and never left, left and never entered, or left in the wrong order. */
+static void unbalanced(struct stream_of *s)
+{
+	for (int i = 0; i < 20000; i++)
+		add(s, below(3) ? (below(2) ? PALLAS_ENTER : PALLAS_LEAVE) : PALLAS_GENERIC,
+		    below(4), below(3));
+}
+
+static void tree(struct stream_of *s, unsigned most, unsigned functions, int events)
+{
+	uint32_t stack[4096];
+	unsigned depth = 0;
+
+	while (events-- > 0 || depth) {
+		if (depth < most && events > 0 && (depth == 0 || below(2))) {
+			stack[depth] = below(functions);
+			add(s, PALLAS_ENTER, stack[depth++], below(100));
+		} else {
+			add(s, PALLAS_LEAVE, stack[--depth], below(100));
+		}
+	}
+}
+
+static void call_tree(struct stream_of *s)
+{
+	tree(s, 20, 100, 60000);
+}
+
+/* Deeper than the reference readers stand (rule R12). */
+static void deep_recursion(struct stream_of *s)
+{
+	for (int i = 0; i < 3; i++) {
+		for (int k = 0; k < 3000; k++)
+			add(s, PALLAS_ENTER, (uint32_t)k % 7, 1);
+		for (int k = 2999; k >= 0; k--)
+			add(s, PALLAS_LEAVE, (uint32_t)k % 7, 1);
+	}
+	tree(s, 400, 3, 20000);
+}
+
+/* Frames that spill while frames inside them spill, too. */
+static void long_blocks(struct stream_of *s)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		add(s, PALLAS_ENTER, 90 + i, 1);
+		for (int k = 0; k < 9000; k++)
+			call(s, below(40));
+	}
+	for (uint32_t i = 3; i-- > 0;) {
+		for (int k = 0; k < 9000; k++)
+			call(s, below(40));
+		add(s, PALLAS_LEAVE, 90 + i, 1);
+	}
+}
+
+static void many_events(struct stream_of *s)
+{
+	for (uint32_t i = 0; i < 30000; i++)
+		add(s, PALLAS_GENERIC, i, 1);
+}
+
+static const struct shape {
+	const char *name;
+	void (*make)(struct stream_of *s);
+} shapes[] = {
+	{"one_event", one_event},
+	{"equal_events", equal_events},
+	{"flat_loop", flat_loop},
+	{"nested_loops", nested_loops},
+	{"irregular", irregular},
+	{"unbalanced", unbalanced},
+	{"call_tree", call_tree},
+	{"deep_recursion", deep_recursion},
+	{"long_blocks", long_blocks},
+	{"many_events", many_events},
+};
+
+#define NSHAPES (sizeof(shapes) / sizeof(shapes[0]))
+
+static const struct thread_writer_options all_options[] = {
+	{PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_NONE, 1},
+	{PALLAS_COMPRESSION_NONE, PALLAS_ENCODING_NONE, 0},
+	{PALLAS_COMPRESSION_NONE, PALLAS_ENCODING_MASKING, 0},
+	{PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_MASKING, 3},
+	{PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_NONE, 9},
+};
+
+/* ---- writing and reading ---- */
+
+static char *new_path(void)
+{
+	char *path;
+
+	assert_true(asprintf(&path, "%s/archive%u", scratch, made++) > 0);
+	return path;
+}
+
+static void put_events(struct thread_writer *t, const struct stream_of *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		uint32_t entry = pallas_thread_writer_entry(t, s->e[i].record, &s->e[i].region, 4);
+
+		assert_int_not_equal(entry, PALLAS_NONE);
+		assert_int_equal(pallas_thread_writer_event(t, entry, s->e[i].time), 0);
+	}
+}
+
+/* Writes the streams as the threads of one archive; `wrap` adds THREAD_BEGIN and THREAD_END. */
+static void write_archive(const char *path, struct stream_of *streams, size_t n, bool wrap,
+			  const struct thread_writer_options *options)
+{
+	struct pallas_writer *w = pallas_writer_new(path, options);
+	uint32_t id;
+	char name[32];
+
+	assert_non_null(w);
+	assert_int_equal(pallas_writer_archive(w, "process"), 0);
+	for (uint32_t i = 0; i < 30000; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		if (i < 100)
+			assert_int_equal(pallas_writer_region(w, name), i);
+		else
+			pallas_writer_string(w, name);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct thread_writer *t = pallas_writer_thread(w, "thread", &id);
+		uint32_t begin, end;
+
+		assert_non_null(t);
+		begin = pallas_thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
+		if (wrap)
+			assert_int_equal(pallas_thread_writer_event(t, begin, streams[i].e[0].time), 0);
+		put_events(t, &streams[i]);
+		end = pallas_thread_writer_entry(t, PALLAS_THREAD_END, NULL, 0);
+		if (wrap)
+			assert_int_equal(pallas_thread_writer_event(t, end, streams[i].now), 0);
+		assert_int_equal(pallas_thread_writer_finish(t), 0);
+		pallas_thread_writer_free(t);
+	}
+	assert_int_equal(pallas_writer_finish(w), 0);
+	pallas_writer_free(w);
+}
+
+static void compare_thread(struct pallas_trace *trace, size_t i, const struct stream_of *s,
+			   bool wrap)
+{
+	struct pallas_loader *loader = pallas_loader_new(trace);
+	struct pallas_thread *t = &trace->threads[i];
+	struct pallas_expand x;
+	size_t at = 0;
+	int got;
+
+	assert_int_equal(pallas_thread_load(trace, t), 0);
+	assert_int_equal(pallas_expand_init(&x, loader, t), 0);
+	while ((got = pallas_expand_next(&x)) == 1) {
+		const struct pallas_event *e = &t->grammar.events[x.event];
+
+		if (e->record == PALLAS_THREAD_BEGIN || e->record == PALLAS_THREAD_END) {
+			assert_true(wrap);
+			continue;
+		}
+		assert_true(at < s->n);
+		assert_int_equal(e->record, s->e[at].record);
+		assert_int_equal(get_u32(e->payload), s->e[at].region);
+		assert_int_equal(x.time, s->e[at].time);
+		at++;
+	}
+	assert_int_equal(got, 0);
+	assert_int_equal(at, s->n);
+	pallas_expand_fini(&x);
+	pallas_loader_free(loader);
+	pallas_thread_unload(trace, t);
+}
+
+static void what_is_written_is_read_back(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < NSHAPES; i++) {
+		struct stream_of s = {0};
+
+		state = 7 + i;
+		shapes[i].make(&s);
+		for (unsigned wrap = 0; wrap < 2; wrap++) {
+			const struct thread_writer_options *o = &all_options[(i + wrap) % 5];
+			struct pallas_trace trace;
+			char *path = new_path();
+
+			print_message("  %s, %s\n", shapes[i].name, wrap ? "wrapped" : "bare");
+			write_archive(path, &s, 1, wrap, o);
+			assert_int_equal(pallas_open(&trace, path, 0), 0);
+			compare_thread(&trace, 0, &s, wrap);
+			assert_int_equal(pallas_check(&trace, stdout), 0);
+			pallas_close(&trace);
+			free(path);
+		}
+		free(s.e);
+	}
+}
+
+static void every_compression_holds_the_same(void **unused)
+{
+	struct stream_of s = {0};
+
+	(void)unused;
+	state = 3;
+	nested_loops(&s);
+	call_tree(&s);
+	for (size_t i = 0; i < 5; i++) {
+		struct pallas_trace trace;
+		char *path = new_path();
+
+		write_archive(path, &s, 1, true, &all_options[i]);
+		assert_int_equal(pallas_open(&trace, path, 0), 0);
+		compare_thread(&trace, 0, &s, true);
+		assert_int_equal(pallas_check(&trace, stdout), 0);
+		pallas_close(&trace);
+		free(path);
+	}
+	free(s.e);
+}
+
+static void a_loop_is_found_with_its_count(void **unused)
+{
+	const struct pallas_grammar *g;
+	struct stream_of s = {0};
+	struct pallas_trace trace;
+	char *path = new_path();
+
+	(void)unused;
+	for (int i = 0; i < 1000; i++) {
+		call(&s, 1);
+		call(&s, 2);
+	}
+	write_archive(path, &s, 1, true, &all_options[0]);
+	assert_int_equal(pallas_open(&trace, path, 0), 0);
+	assert_int_equal(pallas_thread_load(&trace, &trace.threads[0]), 0);
+	g = &trace.threads[0].grammar;
+	/* root, [E L] twice, [S1 S2], the thread; one loop, no dead slot */
+	assert_int_equal(g->nsequences, 5);
+	assert_int_equal(g->nloops, 1);
+	assert_int_equal(g->loops[0].iterations, 1000);
+	assert_int_equal(g->loops[0].occurrences, 1);
+	assert_int_equal(g->sequences[g->loops[0].sequence].ntokens, 2);
+	pallas_close(&trace);
+	free(path);
+	free(s.e);
+}
+
+static void inner_loops_of_changing_length_stay_loops(void **unused)
+{
+	const struct pallas_grammar *g;
+	struct stream_of s = {0};
+	struct pallas_trace trace;
+	char *path = new_path();
+
+	(void)unused;
+	for (uint32_t i = 0; i < 400; i++) {
+		add(&s, PALLAS_ENTER, 2, 7);
+		for (uint32_t k = 0; k < 3 + i % 2; k++)
+			call(&s, 1);
+		add(&s, PALLAS_LEAVE, 2, 7);
+	}
+	write_archive(path, &s, 1, true, &all_options[0]);
+	assert_int_equal(pallas_open(&trace, path, 0), 0);
+	assert_int_equal(pallas_thread_load(&trace, &trace.threads[0]), 0);
+	g = &trace.threads[0].grammar;
+	assert_int_equal(g->nsequences, 6);
+	assert_int_equal(g->nloops, 3);
+	assert_int_equal(g->loops[2].iterations, 200);
+	pallas_close(&trace);
+	free(path);
+	free(s.e);
+}
+
+static void regions_left_inline_are_summarized(void **unused)
+{
+	char *path = new_path();
+	struct pallas_writer *w = pallas_writer_new(path, &all_options[0]);
+	struct { uint64_t calls, sum; } want[100] = {0};
+	uint64_t entered[64];
+	const struct region_summary *r;
+	struct stream_of s = {0};
+	struct thread_writer *t;
+	unsigned depth = 0;
+	size_t n;
+	uint32_t id;
+
+	(void)unused;
+	state = 5;
+	call_tree(&s);
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.e[i].record == PALLAS_ENTER) {
+			entered[depth++] = s.e[i].time;
+		} else {
+			want[s.e[i].region].calls++;
+			want[s.e[i].region].sum += s.e[i].time - entered[--depth];
+		}
+	}
+	pallas_writer_archive(w, "p");
+	t = pallas_writer_thread(w, "t", &id);
+	put_events(t, &s);
+	assert_int_equal(pallas_thread_writer_finish(t), 0);
+	r = pallas_thread_writer_regions(t, &n);
+	assert_int_equal(n, 100);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(r[i].calls, want[r[i].region].calls);
+		assert_int_equal(r[i].sum, want[r[i].region].sum);
+		assert_true(r[i].excl_sum <= r[i].sum && r[i].min <= r[i].max);
+	}
+	free(path);
+	pallas_thread_writer_free(t);
+	pallas_writer_free(w);
+	free(s.e);
+}
+
+static void threads_merge_by_time_then_place(void **unused)
+{
+	struct stream_of s[3] = {{0}, {0}, {0}};
+	struct pallas_trace trace;
+	struct pallas_merge m;
+	char *path = new_path();
+	uint64_t last = 0, seen = 0;
+	uint32_t who, before = 0;
+	int got;
+
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		for (int k = 0; k < 3000; k++)
+			add(&s[i], PALLAS_GENERIC, below(5), below(3));
+	}
+	write_archive(path, s, 3, false, &all_options[0]);
+	assert_int_equal(pallas_open(&trace, path, 0), 0);
+	assert_int_equal(pallas_merge_open(&m, &trace), 0);
+	while ((got = pallas_merge_next(&m, &who)) == 1) {
+		uint64_t now = m.threads[who].time;
+
+		assert_true(now > last || (now == last && (who >= before || !seen)));
+		last = now;
+		before = who;
+		seen++;
+	}
+	assert_int_equal(got, 0);
+	assert_int_equal(seen, 9000);
+	pallas_merge_close(&m);
+	pallas_close(&trace);
+	for (int i = 0; i < 3; i++)
+		free(s[i].e);
+	free(path);
+}
+
+static void a_small_budget_unloads_the_oldest(void **unused)
+{
+	struct stream_of s = {0};
+	struct pallas_load_stats stats;
+	struct pallas_loader *loader;
+	struct pallas_trace trace;
+	struct pallas_expand x;
+	char *path = new_path();
+	const size_t budget = 3u << 20;
+	size_t at = 0;
+
+	(void)unused;
+	for (int i = 0; i < 40000; i++) {
+		for (uint32_t k = 0; k < 5; k++)
+			call(&s, k);
+	}
+	write_archive(path, &s, 1, false, &all_options[0]);
+	assert_int_equal(pallas_open(&trace, path, budget), 0);
+	assert_int_equal(pallas_thread_load(&trace, &trace.threads[0]), 0);
+	loader = pallas_loader_new(&trace);
+	assert_int_equal(pallas_expand_init(&x, loader, &trace.threads[0]), 0);
+	/* Ten chunks of 320 kB do not fit: the walk must go on all the same. */
+	for (at = 0; at < 2000; at++) {
+		assert_int_equal(pallas_expand_next(&x), 1);
+		assert_int_equal(x.time, s.e[at].time);
+	}
+	stats = pallas_loader_stats(loader);
+	assert_true(stats.unloaded > 0);
+	assert_true(stats.peak_bytes <= budget);
+	pallas_expand_fini(&x);
+	pallas_loader_free(loader);
+	pallas_close(&trace);
+	free(path);
+	free(s.e);
+}
+
+static void attribute_lists_come_back(void **unused)
+{
+	struct pallas_writer *w;
+	struct thread_writer *t;
+	struct pallas_trace trace;
+	struct pallas_value v;
+	struct pallas_list list;
+	const struct pallas_event *e;
+	const uint8_t *at;
+	char *path = new_path();
+	uint32_t id, entry, ref;
+	uint8_t value[14] = {14, 0};
+
+	(void)unused;
+	w = pallas_writer_new(path, &all_options[0]);
+	pallas_writer_archive(w, "p");
+	ref = pallas_writer_attribute(w, "size", PALLAS_TYPE_U64);
+	memcpy(value + 2, &ref, 4);
+	t = pallas_writer_thread(w, "t", &id);
+	ref = pallas_writer_string(w, "text");
+	entry = pallas_thread_writer_entry(t, PALLAS_GENERIC, &ref, 4);
+	for (uint64_t i = 0; i < 100; i++) {
+		assert_int_equal(pallas_thread_writer_event(t, entry, i), 0);
+		memcpy(value + 6, &i, 8);
+		if (i % 3 == 0)
+			assert_int_equal(
+				pallas_thread_writer_values(t, entry, 1, value, sizeof(value)), 0);
+	}
+	assert_int_equal(pallas_thread_writer_finish(t), 0);
+	pallas_thread_writer_free(t);
+	assert_int_equal(pallas_writer_finish(w), 0);
+	pallas_writer_free(w);
+
+	assert_int_equal(pallas_open(&trace, path, 0), 0);
+	assert_int_equal(pallas_check(&trace, stdout), 0);
+	assert_int_equal(pallas_thread_load(&trace, &trace.threads[0]), 0);
+	e = &trace.threads[0].grammar.events[0];
+	at = e->attributes;
+	for (int i = 0; i < 100; i += 3) {
+		assert_int_equal(pallas_list_next(e, &at, &list), 1);
+		assert_int_equal(list.occurrence, i);
+		assert_int_equal(pallas_value_next(&list, &v), 1);
+		assert_int_equal(get_u64(v.bytes), i);
+		assert_int_equal(pallas_value_next(&list, &v), 0);
+	}
+	assert_int_equal(pallas_list_next(e, &at, &list), 0);
+	pallas_close(&trace);
+	free(path);
+}
+
+static void wrong_use_is_refused(void **unused)
+{
+	char *path = new_path();
+	struct pallas_writer *w = pallas_writer_new(path, &all_options[0]);
+	struct thread_writer *t;
+	uint32_t id, entry;
+
+	(void)unused;
+	pallas_writer_archive(w, "p");
+	t = pallas_writer_thread(w, "empty", &id);
+	assert_int_equal(pallas_thread_writer_finish(t), -EINVAL);
+	pallas_thread_writer_free(t);
+	t = pallas_writer_thread(w, "backwards", &id);
+	entry = pallas_thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
+	assert_int_equal(pallas_thread_writer_event(t, entry, 10), 0);
+	assert_int_equal(pallas_thread_writer_event(t, entry, 9), -EINVAL);
+	pallas_thread_writer_free(t);
+	pallas_writer_free(w);
+	assert_null(pallas_writer_new(scratch, &all_options[0]));
+	free(path);
+}
+
+/* ---- damage ---- */
+
+static uint8_t *load(const char *dir, const char *file, size_t *size)
+{
+	uint8_t *bytes;
+	char *path;
+
+	assert_true(asprintf(&path, "%s/%s", dir, file) > 0);
+	assert_int_equal(pallas_file_read(AT_FDCWD, path, path, SIZE_MAX, &bytes, size), 0);
+	free(path);
+	return bytes;
+}
+
+static void store(const char *dir, const char *file, const uint8_t *bytes, size_t size)
+{
+	char *path;
+	FILE *f;
+
+	assert_true(asprintf(&path, "%s/%s", dir, file) > 0);
+	f = fopen(path, "wb");
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, size, f), size);
+	assert_int_equal(fclose(f), 0);
+	free(path);
+}
+
+/* Reads all that can be read; whatever happens, it ends and stays in its memory. */
+static bool survives(const char *path)
+{
+	struct pallas_trace trace;
+	FILE *nowhere = fopen("/dev/null", "w");
+	bool whole = false;
+
+	assert_non_null(nowhere);
+	if (pallas_open(&trace, path, 8u << 20) == 0) {
+		whole = pallas_check(&trace, nowhere) == 0;
+		pallas_close(&trace);
+	}
+	fclose(nowhere);
+	return whole;
+}
+
+static void damage_is_an_error_and_no_crash(void **unused)
+{
+	static const char *const files[] = {"main.pallas", "archive_0/archive.pallas",
+					    "archive_0/thread_0/thread.pallas",
+					    "archive_0/thread_0/event_durations.dat",
+					    "archive_0/thread_0/sequence_durations.dat"};
+	static const uint8_t values[] = {0x00, 0xff, 0x80, 0x01};
+	struct stream_of s = {0};
+	char *path = new_path();
+	enum log_level level = log_level();
+
+	(void)unused;
+	for (int i = 0; i < 6; i++) {
+		add(&s, PALLAS_ENTER, 2, 7);
+		for (int k = 0; k < 3; k++)
+			call(&s, 1);
+		add(&s, PALLAS_LEAVE, 2, 7);
+		add(&s, PALLAS_GENERIC, 4, 7);
+	}
+	{
+		struct pallas_writer *w = pallas_writer_new(path, &all_options[0]);
+		struct thread_writer *t;
+		uint32_t id;
+
+		pallas_writer_archive(w, "p");
+		for (int i = 0; i < 5; i++) {
+			char name[8];
+
+			snprintf(name, sizeof(name), "f%d", i);
+			pallas_writer_region(w, name);
+		}
+		assert_int_equal(pallas_writer_metadata(w, "key", "value"), 0);
+		t = pallas_writer_thread(w, "t", &id);
+		put_events(t, &s);
+		assert_int_equal(pallas_thread_writer_finish(t), 0);
+		pallas_thread_writer_free(t);
+		assert_int_equal(pallas_writer_finish(w), 0);
+		pallas_writer_free(w);
+	}
+	assert_true(survives(path));
+	log_setup("pallas_archive", (enum log_level)-1); /* thousands of expected messages */
+	for (size_t f = 0; f < sizeof(files) / sizeof(files[0]); f++) {
+		size_t size, step, harmless = 0, tried = 0;
+		uint8_t *bytes = load(path, files[f], &size);
+
+		step = size / 700 + 1;
+		for (size_t at = 0; at < size; at += step) {
+			uint8_t was = bytes[at];
+
+			for (size_t v = 0; v < sizeof(values); v++) {
+				if (values[v] == was)
+					continue;
+				bytes[at] = values[v];
+				store(path, files[f], bytes, size);
+				harmless += survives(path);
+				tried++;
+			}
+			bytes[at] = was;
+			store(path, files[f], bytes, at); /* cut short */
+			assert_false(survives(path));
+		}
+		store(path, files[f], bytes, size);
+		assert_true(survives(path));
+		free(bytes);
+		print_message("  %s: %zu of %zu damages found\n", files[f], tried - harmless, tried);
+		/* Configuration, names and unused flags may be anything; grammar and data may not. */
+		if (f >= 2)
+			assert_true(harmless * 8 < tried);
+	}
+	log_setup("pallas_archive", level);
+	free(path);
+	free(s.e);
+}
+
+static int make_scratch(void **unused)
+{
+	const char *tmp = getenv("T");
+
+	(void)unused;
+	log_setup("pallas_archive", LOG_INFO);
+	if (asprintf(&scratch, "%s/pallas.XXXXXX", tmp ? tmp : "/tmp") < 0)
+		return -1;
+	return mkdtemp(scratch) ? 0 : -1;
+}
+
+static int forget(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+	(void)st;
+	(void)kind;
+	(void)ftw;
+	return remove(path);
+}
+
+static int remove_scratch(void **unused)
+{
+	int err = nftw(scratch, forget, 16, FTW_DEPTH | FTW_PHYS);
+
+	(void)unused;
+	free(scratch);
+	return err;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_written_is_read_back),
+		cmocka_unit_test(every_compression_holds_the_same),
+		cmocka_unit_test(a_loop_is_found_with_its_count),
+		cmocka_unit_test(inner_loops_of_changing_length_stay_loops),
+		cmocka_unit_test(regions_left_inline_are_summarized),
+		cmocka_unit_test(threads_merge_by_time_then_place),
+		cmocka_unit_test(a_small_budget_unloads_the_oldest),
+		cmocka_unit_test(attribute_lists_come_back),
+		cmocka_unit_test(wrong_use_is_refused),
+		cmocka_unit_test(damage_is_an_error_and_no_crash),
+	};
+	return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
