@@ -229,13 +229,15 @@ static void write_archive(const char *path, struct stream_of *streams, size_t n,
 		uint32_t begin, end;
 
 		assert_non_null(t);
-		begin = pallas_thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
-		if (wrap)
+		if (wrap) {
+			begin = pallas_thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
 			assert_int_equal(pallas_thread_writer_event(t, begin, streams[i].e[0].time), 0);
+		}
 		put_events(t, &streams[i]);
-		end = pallas_thread_writer_entry(t, PALLAS_THREAD_END, NULL, 0);
-		if (wrap)
+		if (wrap) {
+			end = pallas_thread_writer_entry(t, PALLAS_THREAD_END, NULL, 0);
 			assert_int_equal(pallas_thread_writer_event(t, end, streams[i].now), 0);
+		}
 		assert_int_equal(pallas_thread_writer_finish(t), 0);
 		pallas_thread_writer_free(t);
 	}
@@ -546,6 +548,12 @@ static void wrong_use_is_refused(void **unused)
 	(void)unused;
 	pallas_writer_archive(w, "p");
 	t = pallas_writer_thread(w, "empty", &id);
+	assert_int_equal(pallas_thread_writer_finish(t), -EINVAL);
+	pallas_thread_writer_free(t);
+	t = pallas_writer_thread(w, "unused entry", &id);
+	entry = pallas_thread_writer_entry(t, PALLAS_THREAD_END, NULL, 0);
+	entry = pallas_thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
+	assert_int_equal(pallas_thread_writer_event(t, entry, 10), 0);
 	assert_int_equal(pallas_thread_writer_finish(t), -EINVAL);
 	pallas_thread_writer_free(t);
 	t = pallas_writer_thread(w, "backwards", &id);

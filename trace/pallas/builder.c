@@ -487,6 +487,7 @@ int pallas_builder_finish(struct thread_writer *w)
 		first = f->spilled ? f->first : w->items[f->start].first;
 		block = f->block + block_sum(&w->items[f->start], w->nitems - f->start);
 		err = block_sequence(w, f, SEQUENCE_LOOP, true, &id);
+		f->spills = (struct bytes){0}; /* the sequence has them */
 		if (!err)
 			err = pallas_sequence_occurs(w, id, first, w->last_time, block);
 		token = err ? PALLAS_NONE : pallas_token(TOKEN_SEQUENCE, id);

@@ -105,7 +105,8 @@ static uint64_t event_hash(uint32_t record, const void *payload, size_t size)
 		h = hash_step(h, part);
 	}
 	part = 0;
-	memcpy(&part, at, size);
+	if (size)
+		memcpy(&part, at, size);
 	return hash_step(h, part);
 }
 
@@ -440,6 +441,12 @@ int pallas_thread_writer_finish(struct thread_writer *w)
 		return -EINVAL;
 	}
 	err = pallas_builder_finish(w);
+	for (size_t i = 0; !err && i < w->nevents; i++) {
+		if (w->events[i].times.total + w->events[i].times.n == 0) {
+			log_error("%s: event entry %zu was made and never used", w->shown, i);
+			err = -EINVAL;
+		}
+	}
 	for (size_t i = 0; !err && i < w->nevents; i++)
 		err = times_flush(w, &w->events[i]);
 	for (uint32_t i = 0; !err && i < w->nsequences; i++)

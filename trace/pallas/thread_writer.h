@@ -51,7 +51,7 @@ struct thread_writer *pallas_thread_writer_new(int dirfd, const char *path, cons
 					const struct thread_writer_options *options);
 
 /* The entry of an event, made when it is new: its place, or PALLAS_NONE without memory.
- * `size` is at most PALLAS_PAYLOAD_MAX. */
+ * `size` is at most PALLAS_PAYLOAD_MAX. An entry has to occur before the end (rule R10). */
 uint32_t pallas_thread_writer_entry(struct thread_writer *w, uint32_t record, const void *payload,
 			     size_t size);
 
