@@ -143,6 +143,8 @@ int cfg_install(struct emulator *emu)
 	struct stat st;
 	int set, to, err;
 
+	if (emu->opt->no_output)
+		return 0;
 	if (fstatat(emu->out_fd, "cfg", &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		log_debug("%s/cfg exists: the Paraver configurations in it are left as they are",
 			  emu->out_dir);
@@ -234,6 +236,8 @@ int cfg_write_counter(struct emulator *emu, unsigned type, const char *name)
 	size_t n = 0;
 	int cfg, err;
 
+	if (emu->opt->no_output)
+		return 0;
 	for (; name[n] && n + 1 < sizeof(safe); n++) {
 		unsigned char c = (unsigned char)name[n];
 

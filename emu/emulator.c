@@ -185,6 +185,11 @@ static int open_out_dir(struct emulator *emu)
 	const char *dir = emu->opt->out;
 	int err;
 
+	if (emu->opt->no_output) {
+		emu->out_dir = "nowhere";
+		emu->out_fd = OUT_NOWHERE;
+		return 0;
+	}
 	if (!dir) {
 		emu->out_dir = emu->trace.path;
 		emu->out_fd = fcntl(emu->trace.fd, F_DUPFD_CLOEXEC, 0);

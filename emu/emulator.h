@@ -28,6 +28,7 @@ struct emu_options {
 	const char *trace;   /* the directory */
 	const char *offsets; /* -c, NULL if not given */
 	const char *out;     /* -o, NULL: the trace itself */
+	bool no_output;	     /* only the verdict: nothing is written anywhere */
 	bool all_models;     /* -a */
 	bool breakdown;	     /* -b */
 	bool lint;	     /* -l */

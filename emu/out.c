@@ -50,6 +50,10 @@ int out_create(int dir_fd, const char *name)
 	struct stat st;
 	int err, fd;
 
+	if (dir_fd == OUT_NOWHERE) {
+		fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		return fd < 0 ? -errno : fd;
+	}
 	/* O_NONBLOCK: opening a FIFO without a reader must not hang; it is refused below. */
 	fd = openat(dir_fd, name,
 		    O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);

@@ -55,6 +55,8 @@ int out_header(struct out *out, const char *line, size_t size) __attribute__((wa
 /* Waits for the body, closes the file and frees. Returns 0 or -errno. NULL is fine. */
 int out_close(struct out *out) __attribute__((warn_unused_result));
 
+#define OUT_NOWHERE (-1) /* in place of a directory: what is written is thrown away */
+
 /*
  * Opens a file for writing below dir_fd: created or truncated, regular, never
  * through a symbolic link. Returns the descriptor or -errno, without a message.
