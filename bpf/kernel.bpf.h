@@ -45,18 +45,47 @@ static __always_inline bool kernel_can_make_storage_anywhere(void)
 }
 
 /*
+ * Does a task that leaves the CPU runnable do so of its own accord? Then it is inside
+ * sched_yield(2), which its saved registers tell at no cost to those who do not ask. Who is
+ * preempted on the way to user space came from another system call or an interrupt (-1); kernel
+ * threads are not asked. (sched_set_need_resched_tp would tell as well, but only newer
+ * kernels have it, and a program there runs for every wake-up of an idle CPU.)
+ */
+static __always_inline bool kernel_yields(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	struct pt_regs *regs;
+	long nr;
+
+	if (kernel_is_kthread(task))
+		return false;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	nr = (long)regs->orig_ax;
+	return nr == 24 || (nr == 158 && (task->thread_info.status & 2)); /* TS_COMPAT */
+#elif defined(__TARGET_ARCH_arm64)
+	struct pt_regs *regs;
+
+	if (kernel_is_kthread(task))
+		return false;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	return ((struct pt_regs___arm64 *)regs)->syscallno == 124;
+#else
+	return false;
+#endif
+}
+
+/*
  * Why prev leaves the CPU. `preempt` alone says little: a tick in user code preempts with it
  * unset and state 0; but if it is set, prev stays runnable whatever its state.
  */
-static __always_inline __u16 kernel_why(bool preempt, __u32 state, bool resched,
-					struct task_struct *prev)
+static __always_inline __u16 kernel_why(bool preempt, __u32 state, struct task_struct *prev)
 {
 	if (preempt)
 		return WHY_PREEMPTED;
-	if (state == 0)
-		return resched ? WHY_PREEMPTED : WHY_YIELDED;
-	if (state & STATE_INTERRUPTIBLE)
+	if (likely(state & STATE_INTERRUPTIBLE))
 		return WHY_SLEEPING;
+	if (state == 0)
+		return knobs.yields && kernel_yields(prev) ? WHY_YIELDED : WHY_PREEMPTED;
 	if (state & STATE_DEAD)
 		return WHY_DEAD;
 	if (state & STATE_UNINTERRUPTIBLE) {

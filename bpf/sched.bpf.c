@@ -14,36 +14,55 @@
 
 /*
  * A task of a system-wide session without storage was born where no program ran. The
- * storage is made here, if the kernel can do that under the scheduler's locks.
+ * storage is made here, if the kernel can do that under the scheduler's locks. Returns its id.
  */
-static __always_inline struct task_state *first_sight(struct cpu_state *state, __u32 cpu,
-						      struct task_struct *task)
+static __noinline __u32 first_sight(struct cpu_state *state, __u32 cpu, struct task_struct *task)
 {
 	struct task_state *task_state;
 	char comm[RECORD_COMM_SIZE] = {};
 
 	if (!kernel_can_make_storage_anywhere())
-		return NULL;
+		return 0;
 	task_state = target_add(task);
 	if (!task_state)
-		return NULL;
+		return 0;
 	bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
 	if (target_update(task, task_state, comm))
 		task_emit(state, cpu, TASK_SEEN, task, task_state, comm);
-	return task_state;
+	return task_state->id;
 }
 
 /* The cgroup of a task may have changed while it was off the CPU. */
-static __always_inline void look_again(struct cpu_state *state, __u32 cpu, struct task_struct *task,
-				       struct task_state *task_state)
+static __noinline int look_again(struct cpu_state *state, __u32 cpu, struct task_struct *task,
+				 struct task_state *task_state)
 {
 	char comm[RECORD_COMM_SIZE] = {};
 
 	if (task_state->css_set == target_css_set(task))
-		return;
+		return 0;
 	bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
 	if (target_update(task, task_state, comm))
 		task_emit(state, cpu, TASK_SEEN, task, task_state, comm);
+	return 0;
+}
+
+/* The id of the task that leaves, if it is not simply the one that entered this CPU last. */
+static __noinline __u32 leaving_id(struct cpu_state *state, __u32 cpu, struct task_struct *task)
+{
+	struct task_state *task_state = task_state_of(task);
+
+	if (task_state)
+		return task_state->id;
+	return knobs.all ? first_sight(state, cpu, task) : 0;
+}
+
+static __noinline int last_switch(struct task_struct *task)
+{
+	struct task_state *task_state = task_state_of(task);
+
+	if (task_state)
+		target_gone(task_state);
+	return 0;
 }
 
 static __always_inline int on_switch(bool preempt, struct task_struct *prev,
@@ -51,57 +70,56 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct cpu_state *state = cpu_state(cpu);
-	struct task_state *leaving, *entering;
-	struct record_switch *record;
 	__u32 next_id = 0, prev_id = 0, next_tid, prev_tid;
+	struct task_state *entering;
+	struct record_switch *record;
+	bool elsewhere = false;
 	__s32 waker_tid = 0;
 	__u64 wake_clock = 0;
-	bool resched, elsewhere = false;
 	__u16 why;
 
-	if (!state)
+	if (unlikely(!state))
 		return 0;
-	next_tid = next->pid;
-	prev_tid = prev->pid;
-	leaving = task_state_of(prev);
-	entering = task_state_of(next);
-	if (knobs.all) {
-		if (unlikely(!leaving) && prev_tid)
-			leaving = first_sight(state, cpu, prev);
-		if (unlikely(!entering) && next_tid)
-			entering = first_sight(state, cpu, next);
-	}
-	resched = state->resched;
-	state->resched = 0;
-	state->interrupt = 0;
-	why = kernel_why(preempt, prev_state, resched || !knobs.reschedules, prev);
 
-	if (leaving) {
-		prev_id = leaving->id;
-		if (leaving->wake_clock) /* it was woken before it slept */
-			leaving->wake_clock = 0;
-		if (unlikely(why == WHY_DEAD))
-			target_gone(leaving);
+	prev_tid = prev->pid;
+	if (likely(prev_tid)) {
+		prev_id = state->current_id;
+		if (unlikely(!prev_id || state->current_tid != prev_tid || knobs.narrow))
+			prev_id = leaving_id(state, cpu, prev);
+		if (unlikely(prev_state & STATE_DEAD) && !knobs.all)
+			last_switch(prev);
 	}
-	if (entering) {
-		if (knobs.cgroup)
-			look_again(state, cpu, next, entering);
-		next_id = entering->id;
-		wake_clock = entering->wake_clock;
-		if (wake_clock) {
-			waker_tid = entering->waker_tid;
-			entering->wake_clock = 0;
-		}
-		if (knobs.cpu_list) {
-			elsewhere = entering->elsewhere;
-			entering->elsewhere = !state->recorded;
+
+	next_tid = next->pid;
+	if (likely(next_tid)) {
+		entering = task_state_of(next);
+		if (likely(entering)) {
+			if (knobs.cgroup)
+				look_again(state, cpu, next, entering);
+			next_id = entering->id;
+			wake_clock = entering->wake_clock;
+			if (wake_clock) {
+				waker_tid = entering->waker_tid;
+				entering->wake_clock = 0;
+			}
+			if (knobs.cpu_list) {
+				elsewhere = entering->elsewhere;
+				entering->elsewhere = !state->recorded;
+			}
+		} else if (knobs.all) {
+			next_id = first_sight(state, cpu, next);
 		}
 	}
+	state->current_tid = next_tid;
+	state->current_id = next_id;
+	state->interrupt = 0;
+
 	if ((!knobs.all || knobs.narrow) && !prev_id && !next_id)
 		return 0;
 	if (knobs.cpu_list && !state->recorded)
 		return 0;
 
+	why = kernel_why(preempt, prev_state, prev);
 	record = emit_begin(state, cpu, RECORD_SWITCH, sizeof(*record));
 	if (unlikely(!record))
 		return 0;
@@ -157,12 +175,14 @@ int BPF_PROG(sched_waking, struct task_struct *task)
 	return 0;
 }
 
+/* A wake-up of a task on a CPU has kept it from sleeping, and means nothing: the lock that is held
+ * here is the one of a switch, so on_cpu says exactly whether it is between its switches. */
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(sched_wakeup, struct task_struct *task)
 {
 	struct task_state *wakee = task_state_of(task);
 
-	if (wakee)
+	if (wakee && !task->on_cpu)
 		wakee->wake_clock = bpf_ktime_get_ns();
 	return 0;
 }
@@ -177,16 +197,5 @@ int BPF_PROG(sched_wakeup_new, struct task_struct *task)
 		wakee->waker_tid = waker_here();
 		wakee->wake_clock = bpf_ktime_get_ns();
 	}
-	return 0;
-}
-
-/* Asked for: what leaves this CPU next, still runnable, was preempted and did not yield. */
-SEC("tp_btf/sched_set_need_resched_tp")
-int BPF_PROG(sched_set_need_resched, struct task_struct *task, int cpu)
-{
-	struct cpu_state *state = cpu_state(cpu);
-
-	if (state)
-		state->resched = 1;
 	return 0;
 }

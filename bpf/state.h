@@ -4,8 +4,8 @@
  *
  * One struct cpu_state per CPU the machine may have, in an array that the user side maps:
  * the account (what was seen, what found no room) and what a CPU remembers from one
- * event to the next. Written by that CPU alone, but `resched`; user code
- * reads any time, and writes `recorded` before the programs are attached.
+ * event to the next. Written by that CPU alone; user code reads any time, and writes
+ * `recorded` before the programs are attached.
  * struct task_state is a task's storage; it travels with the task and is freed with it.
  */
 #ifndef BPF_STATE_H
@@ -16,9 +16,8 @@
 struct cpu_state {
 	__u32 recorded;	 /* switches of this CPU are sent (-C) */
 	__u32 interrupt; /* depth of interrupt handlers that run now */
-	__u32 resched;	 /* a reschedule was asked for since the last switch */
-	__u32 pad;
-	__u64 seen[RECORD_KINDS]; /* by kind: seen = sent + lost, always */
+	__u32 current_tid, current_id; /* who entered last, if it was wanted; else 0, 0 */
+	__u64 seen[RECORD_KINDS];      /* by kind: seen = sent + lost, always */
 
 	__u64 lost[RECORD_KINDS]; /* by kind: no room in the ring, or no ring */
 	__u64 gap_count;	  /* lost since the last record that found room ... */
@@ -51,7 +50,7 @@ struct knobs {
 	__u32 use_comm;	   /* --comm */
 	__u32 cpu_list;	   /* -C: look at cpu_state.recorded */
 	__u32 interrupts;  /* the programs that keep cpu_state.interrupt are attached */
-	__u32 reschedules; /* the one that keeps cpu_state.resched is attached */
+	__u32 yields;	   /* sched_yield(2) can be told from a preemption */
 	__u32 hidden_pid;  /* this process is never wanted (--no-self); 0: none */
 	__u64 cgroup;	   /* id of the cgroup below which tasks are wanted; 0: any */
 };

@@ -72,7 +72,17 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+/* x86 */
+struct pt_regs {
+	unsigned long orig_ax;
+};
+
+struct thread_info {
+	unsigned int status;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
 	int on_cpu;
@@ -103,12 +113,19 @@ struct task_struct___before_5_14 {
 	long state;
 };
 
+struct pt_regs___arm64 {
+	int syscallno;
+};
+
+struct bpf_mem_alloc {
+};
+
 struct bpf_local_storage_map___6_4 {
-	int selem_ma;
+	struct bpf_mem_alloc selem_ma;
 };
 
 struct bpf_local_storage_map___nolock {
-	int use_kmalloc_nolock;
+	bool use_kmalloc_nolock;
 };
 
 #pragma clang attribute pop
