@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/* order: rings of records, filled by hand, come out as one sequence. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "user/order.h"
+
+#define CPUS  4
+#define BYTES 4096u
+
+/* A ring as the kernel keeps it. What user code sees twice in a row is written twice. */
+struct producer {
+	uint64_t consumer, position;
+	_Alignas(8) uint8_t data[2 * BYTES];
+};
+
+struct bench {
+	struct producer producers[CPUS];
+	struct rings *rings;
+	struct order *order;
+	struct {
+		unsigned cpu;
+		uint64_t clock;
+		uint32_t id;
+	} taken[4096];
+	unsigned ntaken, stop_at;
+};
+
+static int setup(void **state)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+
+	b->rings = rings_new();
+	for (unsigned i = 0; i < CPUS; i++)
+		assert_int_equal(rings_add(b->rings, 2 * i, &b->producers[i].consumer,
+					   &b->producers[i].position, b->producers[i].data, BYTES),
+				 0);
+	b->order = order_new(b->rings);
+	b->stop_at = UINT32_MAX;
+	*state = b;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+
+	order_free(b->order);
+	rings_close(b->rings);
+	free(b);
+	return 0;
+}
+
+static void store(struct producer *p, uint64_t position, const void *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		size_t at = (position + i) & (BYTES - 1);
+
+		p->data[at] = p->data[at + BYTES] = ((const uint8_t *)bytes)[i];
+	}
+}
+
+static size_t room_of(size_t size)
+{
+	return (size + RING_HEADER + 7) & ~(size_t)7;
+}
+
+/* Reserves, fills and submits a record, `length` being the word in front of it. Returns its place. */
+static uint64_t push_as(struct bench *b, unsigned ring, uint64_t clock, uint32_t id, uint8_t kind,
+			uint32_t length)
+{
+	struct producer *p = &b->producers[ring];
+	size_t size = length & ~(RING_BUSY | RING_DISCARDED);
+	uint8_t record[256] = {0};
+	struct record_head head = {.clock = clock, .kind = kind, .id = id};
+	uint64_t position = p->position;
+
+	assert_true(position + room_of(size) - p->consumer <= BYTES);
+	memcpy(record, &head, sizeof(head));
+	store(p, position, &length, sizeof(length));
+	store(p, position + RING_HEADER, record, size);
+	p->position += room_of(size);
+	return position;
+}
+
+static uint64_t push(struct bench *b, unsigned ring, uint64_t clock, uint32_t id)
+{
+	return push_as(b, ring, clock, id, RECORD_SWITCH, sizeof(struct record_switch));
+}
+
+static int take(void *arg, unsigned cpu, const struct record_head *record)
+{
+	struct bench *b = arg;
+
+	assert_true(b->ntaken < 4096);
+	b->taken[b->ntaken].cpu = cpu;
+	b->taken[b->ntaken].clock = record->clock;
+	b->taken[b->ntaken].id = record->id;
+	return ++b->ntaken == b->stop_at ? -EIO : 0;
+}
+
+static int release(struct bench *b, uint64_t before)
+{
+	rings_look(b->rings);
+	return order_release(b->order, before, take, b);
+}
+
+static void expect_ids(struct bench *b, const char *ids)
+{
+	char got[4097];
+
+	for (unsigned i = 0; i < b->ntaken; i++)
+		got[i] = (char)b->taken[i].id;
+	got[b->ntaken] = '\0';
+	assert_string_equal(got, ids);
+}
+
+static void rings_are_merged_by_clock(void **state)
+{
+	struct bench *b = *state;
+
+	push(b, 0, 10, 'a');
+	push(b, 0, 40, 'd');
+	push(b, 1, 20, 'b');
+	push(b, 1, 50, 'e');
+	push(b, 3, 30, 'c');
+	assert_int_equal(release(b, UINT64_MAX), 0);
+	expect_ids(b, "abcde");
+	assert_int_equal(b->taken[1].cpu, 2);
+	assert_int_equal(b->taken[2].cpu, 6);
+}
+
+static void equal_clocks_leave_by_cpu_then_by_place(void **state)
+{
+	struct bench *b = *state;
+
+	push(b, 3, 10, 'e');
+	push(b, 1, 10, 'c');
+	push(b, 1, 10, 'd');
+	push(b, 0, 10, 'a');
+	push(b, 0, 10, 'b');
+	assert_int_equal(release(b, UINT64_MAX), 0);
+	expect_ids(b, "abcde");
+}
+
+static void the_watermark_holds_back_what_is_not_below_it(void **state)
+{
+	struct bench *b = *state;
+
+	push(b, 0, 10, 'a');
+	push(b, 0, 30, 'd');
+	push(b, 1, 20, 'c');
+	assert_int_equal(release(b, 20), 0);
+	expect_ids(b, "a");
+	push(b, 2, 15, 'b'); /* reserved later, yet it belongs before */
+	assert_int_equal(release(b, 30), 0);
+	expect_ids(b, "abc");
+	assert_int_equal(release(b, 31), 0);
+	expect_ids(b, "abcd");
+}
+
+static void an_empty_ring_holds_no_one_up(void **state)
+{
+	struct bench *b = *state;
+
+	push(b, 2, 10, 'a');
+	assert_int_equal(release(b, 11), 0);
+	expect_ids(b, "a");
+}
+
+static void a_record_that_is_written_holds_back_what_may_be_later(void **state)
+{
+	struct bench *b = *state;
+	uint32_t length = sizeof(struct record_switch);
+	uint64_t busy;
+
+	push(b, 0, 10, 'a');
+	busy = push_as(b, 0, 0, 'c', RECORD_SWITCH, length | RING_BUSY);
+	push(b, 0, 60, 'f'); /* an inner one, complete before the outer one */
+	push(b, 1, 5, 'z');
+	push(b, 1, 20, 'b');
+	push(b, 1, 40, 'e');
+	assert_int_equal(release(b, 100), 0);
+	expect_ids(b, "za");
+	/* nor does it come out when it is all that is left */
+	assert_int_equal(release(b, UINT64_MAX), 0);
+	expect_ids(b, "za");
+	b->producers[0].data[busy + RING_HEADER] = b->producers[0].data[busy + RING_HEADER + BYTES] = 30;
+	store(&b->producers[0], busy, &length, sizeof(length));
+	assert_int_equal(release(b, 100), 0);
+	expect_ids(b, "zabcef");
+}
+
+static void a_record_behind_the_one_before_it_counts_as_of_that_one(void **state)
+{
+	struct bench *b = *state;
+
+	push(b, 0, 30, 'b');
+	push(b, 0, 10, 'c'); /* interrupted between its reserve and its clock */
+	push(b, 1, 29, 'a');
+	push(b, 1, 31, 'd');
+	assert_int_equal(release(b, UINT64_MAX), 0);
+	expect_ids(b, "abcd");
+	assert_int_equal(b->taken[2].clock, 10); /* as it was sent */
+}
+
+static void discarded_records_are_passed_over(void **state)
+{
+	struct bench *b = *state;
+
+	push(b, 0, 10, 'a');
+	push_as(b, 0, 20, 'x', RECORD_SWITCH, sizeof(struct record_switch) | RING_DISCARDED);
+	push(b, 0, 30, 'b');
+	assert_int_equal(release(b, UINT64_MAX), 0);
+	expect_ids(b, "ab");
+	assert_int_equal(b->producers[0].consumer, b->producers[0].position);
+}
+
+static void room_is_given_back_only_for_what_was_taken(void **state)
+{
+	struct bench *b = *state;
+	uint64_t second;
+
+	push(b, 0, 10, 'a');
+	second = push(b, 0, 20, 'b');
+	assert_int_equal(release(b, 15), 0);
+	assert_int_equal(b->producers[0].consumer, second);
+	assert_int_equal(b->rings->ring[0].taken[RECORD_SWITCH], 1);
+}
+
+static void records_keep_their_order_when_the_ring_wraps(void **state)
+{
+	struct bench *b = *state;
+	uint32_t seed = 1, id = 0;
+	uint64_t clock = 0;
+
+	/* more than forty times round, by rings that are filled unevenly */
+	while (id < 4000) {
+		unsigned pushed = 0;
+
+		while (pushed++ < 60 && id < 4000) {
+			unsigned ring = (seed = seed * 1103515245 + 12345) >> 16 & 3;
+
+			if (b->producers[ring].position + 56 - b->producers[ring].consumer > BYTES)
+				break;
+			push(b, ring, clock += seed >> 16 & 1, id++);
+		}
+		assert_int_equal(release(b, clock), 0);
+	}
+	assert_int_equal(release(b, UINT64_MAX), 0);
+	assert_int_equal(b->ntaken, 4000);
+	assert_true(b->producers[0].position > 10 * BYTES);
+	for (unsigned i = 1; i < b->ntaken; i++) {
+		assert_true(b->taken[i - 1].clock <= b->taken[i].clock);
+		if (b->taken[i - 1].clock == b->taken[i].clock)
+			assert_true(b->taken[i - 1].cpu < b->taken[i].cpu ||
+				    (b->taken[i - 1].cpu == b->taken[i].cpu &&
+				     b->taken[i - 1].id < b->taken[i].id));
+	}
+}
+
+static void what_is_no_record_is_refused(void **state)
+{
+	static const struct {
+		uint8_t kind;
+		uint32_t length;
+	} bad[] = {
+		{RECORD_SWITCH, sizeof(struct record_task)},
+		{RECORD_KINDS, sizeof(struct record_switch)},
+		{0, sizeof(struct record_switch)},
+		{200, 24},
+	};
+
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct bench *b;
+
+		teardown(state);
+		setup(state);
+		b = *state;
+		push(b, 0, 10, 'a');
+		push_as(b, 1, 20, 'x', bad[i].kind, bad[i].length);
+		assert_int_equal(release(b, UINT64_MAX), -EBADMSG);
+	}
+}
+
+static void who_takes_can_stop_and_go_on(void **state)
+{
+	struct bench *b = *state;
+
+	push(b, 0, 10, 'a');
+	push(b, 1, 20, 'b');
+	push(b, 0, 30, 'c');
+	b->stop_at = 2;
+	assert_int_equal(release(b, UINT64_MAX), -EIO);
+	expect_ids(b, "ab");
+	assert_int_equal(release(b, UINT64_MAX), 0);
+	expect_ids(b, "abc");
+}
+
+static void discarding_forgets_all_that_was_seen(void **state)
+{
+	struct bench *b = *state;
+
+	push(b, 0, 10, 'a');
+	push(b, 1, 20, 'b');
+	rings_look(b->rings);
+	push(b, 0, 30, 'c');
+	rings_discard(b->rings);
+	assert_int_equal(release(b, UINT64_MAX), 0);
+	expect_ids(b, "c");
+	assert_int_equal(b->rings->ring[1].taken[RECORD_SWITCH], 1);
+}
+
+static void the_fullest_ring_is_told_as_a_part_of_its_size(void **state)
+{
+	struct bench *b = *state;
+
+	for (unsigned i = 0; i < 36; i++)
+		push(b, 2, i, 'a');
+	push(b, 0, 1, 'b');
+	rings_look(b->rings);
+	assert_int_equal((int)(1000 * rings_fullest(b->rings)), 1000 * 36 * 56 / BYTES);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(rings_are_merged_by_clock),
+		TEST(equal_clocks_leave_by_cpu_then_by_place),
+		TEST(the_watermark_holds_back_what_is_not_below_it),
+		TEST(an_empty_ring_holds_no_one_up),
+		TEST(a_record_that_is_written_holds_back_what_may_be_later),
+		TEST(a_record_behind_the_one_before_it_counts_as_of_that_one),
+		TEST(discarded_records_are_passed_over),
+		TEST(room_is_given_back_only_for_what_was_taken),
+		TEST(records_keep_their_order_when_the_ring_wraps),
+		TEST(what_is_no_record_is_refused),
+		TEST(who_takes_can_stop_and_go_on),
+		TEST(discarding_forgets_all_that_was_seen),
+		TEST(the_fullest_ring_is_told_as_a_part_of_its_size),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
