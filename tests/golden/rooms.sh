@@ -11,7 +11,7 @@ rules='
 trace/pallas     ^trace/                        ^(cjson/cJSON|zstd)\.h$
 trace            ^trace/                        ^cjson/cJSON\.h$
 bpf              ^(bpf|vmlinux)/                ^bpf/
-user             ^(user|trace)/|^bpf/(record\.h|ovni\.skel\.h)$  ^(bpf/|libelf|gelf|elfutils/|dwarf|cap-ng|libiberty/|zlib)
+user             ^(user|trace)/|^bpf/(record\.h|state\.h|ovni\.skel\.h)$  ^(bpf/|libelf|gelf|elfutils/|dwarf|cap-ng|libiberty/|zlib)
 emu              ^(emu|trace)/                  ^zlib\.h$
 tools/sync       ^(tools|trace|emu)/            ^mpi\.h$
 tools            ^(tools|trace|emu)/            ^$

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/* links: see links.h. */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "links.h"
+#include "options.h"
+#include "rings.h"
+#include "topology.h"
+#include "bpf/ovni.skel.h"
+#include "trace/log.h"
+
+#define SMALL_RING (64u << 10) /* of a CPU that is not listed: births and deaths alone */
+
+/* What goes to which tracepoint, in the order of attaching: what tags new tasks first, then the
+ * exits of interrupts before their entries, and what records most at the end. */
+enum group { GROUP_LIFE, GROUP_INTERRUPT, GROUP_SCHED, GROUP_NONE };
+
+static const struct place {
+	const char *program;
+	const char *tracepoint; /* NULL: none, it is run in another way */
+	enum group group;
+	bool required;
+} places[] = {
+	{"task_newtask", "task_newtask", GROUP_LIFE, true},
+	{"task_rename", "task_rename", GROUP_LIFE, false},
+	{"sched_process_exec", "sched_process_exec", GROUP_LIFE, true},
+	{"sched_process_exit", "sched_process_exit", GROUP_LIFE, true},
+	{"irq_handler_exit", "irq_handler_exit", GROUP_INTERRUPT, false},
+	{"softirq_exit", "softirq_exit", GROUP_INTERRUPT, false},
+	{"local_timer_exit", "local_timer_exit", GROUP_INTERRUPT, false},
+	{"irq_work_exit", "irq_work_exit", GROUP_INTERRUPT, false},
+	{"call_function_exit", "call_function_exit", GROUP_INTERRUPT, false},
+	{"call_function_single_exit", "call_function_single_exit", GROUP_INTERRUPT, false},
+	{"irq_handler_entry", "irq_handler_entry", GROUP_INTERRUPT, false},
+	{"softirq_entry", "softirq_entry", GROUP_INTERRUPT, false},
+	{"local_timer_entry", "local_timer_entry", GROUP_INTERRUPT, false},
+	{"irq_work_entry", "irq_work_entry", GROUP_INTERRUPT, false},
+	{"call_function_entry", "call_function_entry", GROUP_INTERRUPT, false},
+	{"call_function_single_entry", "call_function_single_entry", GROUP_INTERRUPT, false},
+	{"sched_wakeup_new", "sched_wakeup_new", GROUP_SCHED, true},
+	{"sched_waking", "sched_waking", GROUP_SCHED, true},
+	{"sched_wakeup", "sched_wakeup", GROUP_SCHED, true},
+	{"sched_switch", "sched_switch", GROUP_SCHED, true},
+	{"sched_switch_5_17", "sched_switch", GROUP_SCHED, true},
+	{"take_snapshot", NULL, GROUP_NONE, true},
+	{"iterate_tasks", NULL, GROUP_NONE, true},
+};
+#define NPLACES (sizeof(places) / sizeof(places[0]))
+_Static_assert(NPLACES <= LINKS_MAX, "room for all links");
+
+/* Both pairs must be there, or a waker may be taken for the thread that was interrupted. The
+ * vectors of local timers exist on some architectures alone, where no other interrupt does it. */
+static const char *const interrupt_pairs[] = {"irq_handler", "softirq"};
+
+/* libbpf speaks in -v alone: what went wrong is said in one sentence of ours. */
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char text[1024];
+	size_t len;
+
+	if (log_level() < LOG_DEBUG || level == LIBBPF_DEBUG)
+		return 0;
+	vsnprintf(text, sizeof(text), format, args);
+	len = strlen(text);
+	while (len && text[len - 1] == '\n')
+		text[--len] = '\0';
+	log_debug("%s", text);
+	return 0;
+}
+
+/* How many arguments the tracepoint has in this kernel (beside its context); -1: it is not there. */
+static int tracepoint_arguments(const struct btf *btf, const char *tracepoint)
+{
+	const struct btf_type *type;
+	char name[64];
+	int id;
+
+	snprintf(name, sizeof(name), "btf_trace_%s", tracepoint);
+	id = btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF);
+	if (id < 0)
+		return -1;
+	type = btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type);
+	if (!btf_is_ptr(type))
+		return -1;
+	type = btf__type_by_id(btf, type->type);
+	return btf_is_func_proto(type) ? (int)btf_vlen(type) - 1 : -1;
+}
+
+static bool autoload(struct links *links, const char *program, bool on)
+{
+	struct bpf_program *p = bpf_object__find_program_by_name(links->skeleton->obj, program);
+
+	return p && !bpf_program__set_autoload(p, on);
+}
+
+/* Chooses what is loaded by what this kernel has. */
+static int choose_programs(struct links *links)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool newer;
+	int err = 0;
+
+	if (!btf) {
+		err = -errno;
+		log_error("this kernel does not describe itself (no /sys/kernel/btf/vmlinux): a "
+			  "kernel built with CONFIG_DEBUG_INFO_BTF is needed");
+		return err ? err : -ENOENT;
+	}
+	/* prev_state came as the last of four; a backport to 5.18 had it elsewhere for a while */
+	newer = tracepoint_arguments(btf, "sched_switch") >= 4;
+	for (size_t i = 0; i < sizeof(interrupt_pairs) / sizeof(interrupt_pairs[0]); i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%s_entry", interrupt_pairs[i]);
+		if (tracepoint_arguments(btf, name) < 0)
+			links->interrupts_unknown = true;
+	}
+	for (size_t i = 0; i < NPLACES; i++) {
+		const struct place *place = &places[i];
+		bool there = !place->tracepoint ||
+			     tracepoint_arguments(btf, place->tracepoint) >= 0;
+
+		if (!there && place->required) {
+			log_error("this kernel has no tracepoint %s, which is needed",
+				  place->tracepoint);
+			err = -ENOENT;
+			break;
+		}
+		if (!there)
+			log_debug("this kernel has no tracepoint %s", place->tracepoint);
+		if (place->group == GROUP_INTERRUPT && links->interrupts_unknown)
+			there = false;
+		if (!strcmp(place->program, newer ? "sched_switch_5_17" : "sched_switch"))
+			there = false;
+		if (!autoload(links, place->program, there)) {
+			err = -ENOENT;
+			log_error("the program %s is missing in this build", place->program);
+			break;
+		}
+	}
+	btf__free(btf);
+	return err;
+}
+
+/* The id by which the kernel knows a cgroup: the inode number of its folder. */
+static int cgroup_id(const char *path, __u64 *id)
+{
+	static const char *const tops[] = {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/"};
+	char full[4096], controllers[4200];
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(tops) / sizeof(tops[0]); i++) {
+		if (snprintf(full, sizeof(full), "%s%s", tops[i], path) >= (int)sizeof(full))
+			continue;
+		snprintf(controllers, sizeof(controllers), "%s/cgroup.controllers", full);
+		if (stat(full, &st) || access(controllers, F_OK))
+			continue;
+		*id = st.st_ino;
+		return 0;
+	}
+	log_error("--cgroup %s: there is no such cgroup (version 2)", path);
+	return -ENOENT;
+}
+
+static int set_knobs(struct links *links, const struct options *options)
+{
+	struct ovni__rodata *rodata = links->skeleton->rodata;
+	__u64 id = 0;
+	int err;
+
+	if (options->cgroup) {
+		err = cgroup_id(options->cgroup, &id);
+		if (err)
+			return err;
+	}
+	rodata->knobs = (struct knobs){
+		.all = options->all,
+		.follow = options->follow,
+		.threads = !options->threads,
+		.kthreads = options->kthreads,
+		.narrow = options->comm || options->cgroup,
+		.use_comm = options->comm != NULL,
+		.cpu_list = options->cpu_list,
+		.interrupts = !links->interrupts_unknown,
+		.yields = !links->yields_unknown,
+		.hidden_pid = options->self ? 0 : (__u32)getpid(),
+		.cgroup = id,
+	};
+	if (options->comm)
+		memcpy((void *)&rodata->comm_glob, &options->glob, sizeof(options->glob));
+	return 0;
+}
+
+/* Where a loaded program can be refused, what would permit it is said. */
+static int explain_load(int err)
+{
+	if (err == -EPERM || err == -EACCES)
+		log_error("not permitted to load eBPF programs: run ovni-bpf as root (sudo), or give "
+			  "it the capabilities cap_bpf and cap_perfmon (setcap "
+			  "cap_bpf,cap_perfmon+ep ovni-bpf)");
+	else if (err == -ENOSYS)
+		log_error("this kernel has no eBPF");
+	else
+		log_error("the kernel refuses our eBPF programs: %s (-v shows why)",
+			  strerror(-err));
+	return err;
+}
+
+static int add_ring(struct links *links, struct rings *rings, unsigned index, unsigned cpu,
+		    size_t bytes)
+{
+	struct cpu_state state = {.recorded = 1};
+	__u32 key = cpu;
+	int fd, err;
+
+	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ovni_ring", 0, 0, (__u32)bytes, NULL);
+	if (fd < 0) {
+		err = -errno;
+		log_error("cannot make a buffer of %zu bytes for CPU %u: %s (a smaller one: -b)",
+			  bytes, cpu, strerror(-err));
+		return err;
+	}
+	links->ring_fds[index] = fd;
+	links->nrings++;
+	if (bpf_map_update_elem(bpf_map__fd(links->skeleton->maps.rings), &key, &fd, BPF_ANY) ||
+	    bpf_map_update_elem(bpf_map__fd(links->skeleton->maps.cpus), &key, &state, BPF_ANY)) {
+		err = -errno;
+		log_error("cannot set up CPU %u: %s", cpu, strerror(-err));
+		return err;
+	}
+	return rings_map(rings, cpu, fd, bytes);
+}
+
+static bool listed(const struct options *options, unsigned cpu)
+{
+	return !options->cpu_list ||
+	       (cpu < options->cpus.size && options->cpus.index_of[cpu] >= 0);
+}
+
+static int add_rings(struct links *links, const struct options *options,
+		     const struct topology *topology, struct rings *rings)
+{
+	const struct cpu_state unlisted = {.recorded = 0};
+	int err = 0;
+
+	links->ring_fds = calloc(topology->ncpus, sizeof(*links->ring_fds));
+	if (!links->ring_fds)
+		return -ENOMEM;
+	for (unsigned i = 0; i < topology->ncpus && !err; i++) {
+		__u32 cpu = topology->phyid[i];
+		size_t bytes = options->buffer_bytes;
+
+		if (!listed(options, cpu) && bytes > SMALL_RING)
+			bytes = SMALL_RING;
+		err = add_ring(links, rings, i, cpu, bytes);
+		if (!err && !listed(options, cpu))
+			bpf_map_update_elem(bpf_map__fd(links->skeleton->maps.cpus), &cpu, &unlisted,
+					    BPF_ANY);
+	}
+	return err;
+}
+
+int links_open(struct links *links, const struct options *options, const struct topology *topology,
+	       struct rings *rings, const uint32_t *targets, size_t ntargets)
+{
+	size_t bytes;
+	int err, possible = libbpf_num_possible_cpus();
+	struct ovni *skeleton;
+
+	*links = (struct links){.statistics_fd = -1};
+	libbpf_set_print(print_libbpf);
+	if (possible <= 0) {
+		log_error("cannot find out how many CPUs are possible: %s", strerror(-possible));
+		return possible ? possible : -EINVAL;
+	}
+	skeleton = links->skeleton = ovni__open();
+	if (!skeleton) {
+		err = -errno;
+		log_error("cannot open our eBPF programs: %s", strerror(-err));
+		return err;
+	}
+	if (skeleton->rodata->record_version != RECORD_VERSION) {
+		log_error("the eBPF programs write records of version %u, and %u is known here: "
+			  "build ovni-bpf anew", skeleton->rodata->record_version, RECORD_VERSION);
+		return -EPROTO;
+	}
+	err = choose_programs(links);
+	if (!err)
+		err = set_knobs(links, options);
+	if (err)
+		return err;
+	links->npossible = (unsigned)possible;
+	bpf_map__set_max_entries(skeleton->maps.rings, links->npossible);
+	bpf_map__set_max_entries(skeleton->maps.cpus, links->npossible);
+	bpf_map__set_max_entries(skeleton->maps.targets, (__u32)ntargets + 1);
+	err = ovni__load(skeleton);
+	if (err)
+		return explain_load(err);
+
+	for (size_t i = 0; i < ntargets && !err; i++)
+		err = links_target(links, targets[i]);
+	if (!err)
+		err = add_rings(links, options, topology, rings);
+	if (err)
+		return err;
+	bytes = links->npossible * sizeof(*links->cpus);
+	links->cpus = mmap(NULL, bytes, PROT_READ, MAP_SHARED, bpf_map__fd(skeleton->maps.cpus), 0);
+	if (links->cpus == MAP_FAILED) {
+		err = -errno;
+		links->cpus = NULL;
+		log_error("cannot map the counters of the CPUs: %s", strerror(-err));
+		return err;
+	}
+	if (options->verbose) {
+		links->statistics_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+		if (links->statistics_fd < 0)
+			log_debug("the kernel keeps no count of what programs cost: %s",
+				  strerror(errno));
+	}
+	return 0;
+}
+
+int links_target(struct links *links, uint32_t pid)
+{
+	__u32 one = 1;
+
+	if (!bpf_map_update_elem(bpf_map__fd(links->skeleton->maps.targets), &pid, &one, BPF_ANY))
+		return 0;
+	log_error("cannot name process %u to the kernel: %s", pid, strerror(errno));
+	return -errno;
+}
+
+int links_attach(struct links *links)
+{
+	struct bpf_link *link;
+	int err;
+
+	for (size_t i = 0; i < NPLACES; i++) {
+		struct bpf_program *program;
+
+		program = bpf_object__find_program_by_name(links->skeleton->obj, places[i].program);
+		if (!places[i].tracepoint || !bpf_program__autoload(program))
+			continue;
+		link = bpf_program__attach(program);
+		if (!link) {
+			err = -errno;
+			log_error("cannot attach to the tracepoint %s: %s", places[i].tracepoint,
+				  strerror(-err));
+			return err;
+		}
+		links->link[links->nlinks++] = link;
+	}
+	links->iterator = bpf_program__attach_iter(links->skeleton->progs.iterate_tasks, NULL);
+	if (!links->iterator) {
+		err = -errno;
+		log_error("cannot read the tasks of the machine: %s", strerror(-err));
+		return err;
+	}
+	return 0;
+}
+
+/* A program runs with preemption off: none runs any more after a grace period. */
+void links_detach(struct links *links)
+{
+	if (!links->nlinks)
+		return;
+	while (links->nlinks > 0)
+		bpf_link__destroy(links->link[--links->nlinks]);
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		usleep(20000);
+}
+
+uint32_t links_members(const struct links *links)
+{
+	return __atomic_load_n(&links->skeleton->bss->members, __ATOMIC_ACQUIRE);
+}
+
+static int program_info(const struct bpf_program *program, struct bpf_prog_info *info)
+{
+	__u32 size = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	if (bpf_program__fd(program) < 0)
+		return -ENOENT;
+	return bpf_obj_get_info_by_fd(bpf_program__fd(program), info, &size);
+}
+
+uint64_t links_missed(const struct links *links)
+{
+	struct bpf_program *program;
+	struct bpf_prog_info info;
+	uint64_t missed = 0;
+
+	bpf_object__for_each_program(program, links->skeleton->obj)
+		if (!program_info(program, &info))
+			missed += info.recursion_misses;
+	return missed;
+}
+
+void links_report(const struct links *links)
+{
+	struct bpf_program *program;
+	struct bpf_prog_info info;
+
+	if (links->statistics_fd < 0)
+		return;
+	bpf_object__for_each_program(program, links->skeleton->obj) {
+		if (program_info(program, &info) || !info.run_cnt)
+			continue;
+		log_info("program %-27s %10llu runs, %5.0f ns each", bpf_program__name(program),
+			 (unsigned long long)info.run_cnt,
+			 (double)info.run_time_ns / (double)info.run_cnt);
+	}
+}
+
+void links_close(struct links *links)
+{
+	if (!links->skeleton)
+		return;
+	links_detach(links);
+	bpf_link__destroy(links->iterator);
+	if (links->statistics_fd >= 0)
+		close(links->statistics_fd);
+	for (unsigned i = 0; i < links->nrings; i++)
+		close(links->ring_fds[i]);
+	free(links->ring_fds);
+	if (links->cpus)
+		munmap(links->cpus, links->npossible * sizeof(*links->cpus));
+	ovni__destroy(links->skeleton);
+	memset(links, 0, sizeof(*links));
+}

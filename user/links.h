@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * links: the programs in the kernel: which are needed, loaded, attached, and what they cost.
+ *
+ * The life of the kernel side: open (with all knobs set, so that the verifier can remove what
+ * is not used), load, attach, detach, close. A tracepoint that this kernel lacks costs what it
+ * would have told (facts), not the session. Programs are attached in the order of the table in
+ * links.c, and detached in the opposite one.
+ */
+#ifndef USER_LINKS_H
+#define USER_LINKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/state.h"
+
+struct options;
+struct rings;
+struct topology;
+
+#define LINKS_MAX 32
+
+struct bpf_link;
+struct ovni;
+
+struct links {
+	struct ovni *skeleton;
+	struct bpf_link *link[LINKS_MAX]; /* nlinks of them, in the order of attaching */
+	unsigned nlinks;
+	struct bpf_link *iterator;
+	int *ring_fds; /* of the CPUs of the topology, by index */
+	unsigned nrings;
+	struct cpu_state *cpus; /* by kernel number, mapped; npossible of them */
+	unsigned npossible;
+	int statistics_fd;	 /* -1: the kernel keeps none */
+	bool yields_unknown;	 /* yielded and preempted look the same */
+	bool interrupts_unknown; /* a waker that is an interrupt is not told */
+};
+
+/*
+ * Opens and loads the programs for what the options ask for: `targets` are the processes or
+ * threads to begin with, `ntargets` of them. Adds a ring for each CPU of the topology to
+ * `rings`; those that are not in options->cpus, if there is such a list, get a small one.
+ * 0, or -errno after one message. links_close() is due in any case.
+ */
+int links_open(struct links *links, const struct options *options, const struct topology *topology,
+	       struct rings *rings, const uint32_t *targets, size_t ntargets)
+	__attribute__((warn_unused_result));
+
+/* Names one more process before links_attach(). 0 or -errno after one message. */
+int links_target(struct links *links, uint32_t pid) __attribute__((warn_unused_result));
+
+/* 0, or -errno after one message; what has been attached then stays so until links_detach(). */
+int links_attach(struct links *links) __attribute__((warn_unused_result));
+
+/* Returns once no program runs any more. */
+void links_detach(struct links *links);
+
+/* Members that are alive (not counted with -a). */
+uint32_t links_members(const struct links *links);
+
+/* How often the kernel has skipped a program that interrupted itself. */
+uint64_t links_missed(const struct links *links);
+
+/* Tells what each program has cost (log_info), if the kernel has kept count. */
+void links_report(const struct links *links);
+
+void links_close(struct links *links);
+
+#endif

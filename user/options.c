@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* options: see options.h. */
+#include <argp.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "glob.h"
+#include "options.h"
+#include "parse.h"
+#include "trace/log.h"
+#include "trace/version.h"
+
+enum key {
+	KEY_CGROUP = 256,
+	KEY_COMM,
+	KEY_NO_FOLLOW,
+	KEY_NO_KTHREADS,
+	KEY_NO_SELF,
+	KEY_ALL_THREADS,
+	KEY_KERNEL_MODEL,
+	KEY_USER,
+	KEY_MAX_SIZE,
+	KEY_FORCE,
+	KEY_EMULATE,
+	KEY_DRY_RUN,
+};
+
+static const struct argp_option table[] = {
+	{0, 0, 0, 0, "What is recorded:", 1},
+	{"all", 'a', 0, 0, "all threads of the machine", 0},
+	{"pid", 'p', "PID[,PID]", 0, "all threads of these processes, and of their children", 0},
+	{"tid", 't', "TID[,TID]", 0, "these threads alone", 0},
+	{"cgroup", KEY_CGROUP, "PATH", 0, "only threads in this cgroup (v2) or below it", 0},
+	{"comm", KEY_COMM, "GLOB", 0, "only threads with such a name, as in 'rank*'", 0},
+	{"cpus", 'C', "LIST", 0, "only what happens on these CPUs, as in 0-3,8", 0},
+	{"no-follow", KEY_NO_FOLLOW, 0, 0, "leave out processes that the target creates", 0},
+	{"no-kthreads", KEY_NO_KTHREADS, 0, 0, "leave out threads of the kernel", 0},
+	{"no-self", KEY_NO_SELF, 0, 0, "leave out the threads of ovni-bpf itself", 0},
+	{"all-threads", KEY_ALL_THREADS, 0, 0, "also threads that sleep all the time", 0},
+	{"kernel-model", KEY_KERNEL_MODEL, 0, 0,
+	 "write only when threads are off the CPU, to go with a trace made by libovni", 0},
+	{"user", KEY_USER, "NAME", 0, "run COMMAND as this user (through sudo: as its caller)", 0},
+	{0, 0, 0, 0, "How much, and where to:", 2},
+	{"duration", 'd', "TIME", 0, "stop after this time, as in 10s or 250ms", 0},
+	{"max-size", KEY_MAX_SIZE, "SIZE", 0, "stop when the trace is this large, as in 2G", 0},
+	{"output", 'o', "DIR", 0,
+	 "the trace (default: ovni, an earlier one being kept as ovni.old)", 0},
+	{"force", KEY_FORCE, 0, 0, "replace the trace in DIR", 0},
+	{"buffer", 'b', "SIZE", 0, "buffer of each CPU (default: 4M)", 0},
+	{"emulate", KEY_EMULATE, 0, 0, "run ovni-emu on the trace at the end", 0},
+	{"dry-run", KEY_DRY_RUN, 0, 0, "check everything, tell what would be done, and end", 0},
+	{0, 0, 0, 0, "Others:", 3},
+	{"verbose", 'v', 0, 0, "tell more, and what our programs in the kernel cost", 0},
+	{"quiet", 'q', 0, 0, "tell only what went wrong", 0},
+	{0},
+};
+
+/* No line above 80 columns; tests hold it to that. */
+static const char doc[] =
+	"Records when and where threads run, why they do not, and who wakes them, seen by "
+	"the kernel (eBPF), as an ovni trace for ovni-emu and Paraver."
+	"\v"
+	"Stops at the end of the target, after TIME, at SIZE, or on Ctrl-C; the trace is then "
+	"complete. Exit status: 0 complete, 1 failed, 2 wrong usage, 3 complete, but events were "
+	"lost and the trace says which.\n"
+	"\n"
+	"Examples:\n"
+	"  # run a program from its first instruction to its end, and make Paraver files\n"
+	"  sudo ovni-bpf --emulate -- ./solver input.dat\n"
+	"\n"
+	"  # a program that runs already, and its children, for ten seconds\n"
+	"  sudo ovni-bpf -p 4711 -d 10s -o solver-trace\n"
+	"\n"
+	"  # the whole machine until Ctrl-C, but not the threads of the kernel\n"
+	"  sudo ovni-bpf -a --no-kthreads\n"
+	"\n"
+	"  # every thread called rank0, rank1, ... on the first four CPUs\n"
+	"  sudo ovni-bpf --comm 'rank*' -C 0-3 -d 1m";
+
+/* Says what is wrong with an option, and ends the reading. */
+static error_t wrong(const char *option, const char *text, const char *what)
+{
+	log_error("%s %s: %s", option, text, what);
+	return EINVAL;
+}
+
+static error_t read_pids(struct options *o, const char *option, const char *text, bool threads)
+{
+	const char *what;
+
+	if (o->npids)
+		return wrong(option, text, "only one of -p and -t can be given, and once");
+	what = parse_pids(text, &o->pids, &o->npids);
+	if (what)
+		return wrong(option, text, what);
+	o->threads = threads;
+	return 0;
+}
+
+static error_t read_buffer(struct options *o, const char *text)
+{
+	const char *what = parse_size(text, &o->buffer_bytes);
+	uint64_t power = OPTIONS_BUFFER_MIN;
+
+	if (what)
+		return wrong("-b", text, what);
+	if (o->buffer_bytes > OPTIONS_BUFFER_MAX)
+		return wrong("-b", text, "at most 1G per CPU is possible");
+	while (power < o->buffer_bytes)
+		power *= 2;
+	if (power != o->buffer_bytes)
+		log_warn("-b %s: buffers are powers of two of at least 4K: taking %lluK", text,
+			 (unsigned long long)power >> 10);
+	o->buffer_bytes = power;
+	return 0;
+}
+
+static error_t read_option(int key, char *text, struct argp_state *state)
+{
+	struct options *o = state->input;
+	const char *what;
+
+	switch ((unsigned)key) {
+	case 'a':
+		o->all = true;
+		return 0;
+	case 'p':
+		return read_pids(o, "-p", text, false);
+	case 't':
+		return read_pids(o, "-t", text, true);
+	case 'C':
+		if (o->cpu_list)
+			return wrong("-C", text, "only one list can be given");
+		o->cpu_list = true;
+		if (topology_parse(&o->cpus, text) || !o->cpus.ncpus)
+			return wrong("-C", text, "a list of CPUs is wanted, as in 0-3,8");
+		return 0;
+	case 'd':
+		what = parse_duration(text, &o->duration_ns);
+		return what ? wrong("-d", text, what) : 0;
+	case 'o':
+		if (!*text)
+			return wrong("-o", "''", "a name is wanted");
+		o->output = text;
+		o->output_chosen = true;
+		return 0;
+	case 'b':
+		return read_buffer(o, text);
+	case 'v':
+		o->verbose = true;
+		return 0;
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case KEY_CGROUP:
+		o->cgroup = text;
+		return 0;
+	case KEY_COMM:
+		o->comm = text;
+		what = glob_compile(&o->glob, text);
+		return what ? wrong("--comm", text, what) : 0;
+	case KEY_NO_FOLLOW:
+		o->follow = false;
+		return 0;
+	case KEY_NO_KTHREADS:
+		o->kthreads = false;
+		return 0;
+	case KEY_NO_SELF:
+		o->self = false;
+		return 0;
+	case KEY_ALL_THREADS:
+		o->all_threads = true;
+		return 0;
+	case KEY_KERNEL_MODEL:
+		o->kernel_model = true;
+		return 0;
+	case KEY_USER:
+		o->user = text;
+		return 0;
+	case KEY_MAX_SIZE:
+		what = parse_size(text, &o->max_bytes);
+		return what ? wrong("--max-size", text, what) : 0;
+	case KEY_FORCE:
+		o->force = true;
+		return 0;
+	case KEY_EMULATE:
+		o->emulate = true;
+		return 0;
+	case KEY_DRY_RUN:
+		o->dry_run = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		/* The command is the rest, whatever it looks like. */
+		o->command = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* What can be wrong with options that are fine by themselves: if `holds`, say why not. */
+static bool check(const struct options *o)
+{
+	const struct {
+		bool holds;
+		const char *why;
+	} rules[] = {
+		{o->all + !!o->npids + !!o->command > 1,
+		 "only one of -a, -p, -t and a command can be given"},
+		{!o->all && !o->npids && !o->command && !o->comm && !o->cgroup,
+		 "what is to be recorded? Give -a, -p PID, -t TID or -- COMMAND (see --help)"},
+		{o->command && !*o->command[0], "the name of the command is empty"},
+		{!o->follow && !o->command && (!o->npids || o->threads),
+		 "--no-follow goes with -p or a command: nothing else is followed"},
+		{o->user && !o->command, "--user goes with a command"},
+		{o->force && !o->output_chosen, "--force goes with -o"},
+		{o->verbose && o->quiet, "only one of -v and -q can be given"},
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		if (rules[i].holds) {
+			log_error("%s", rules[i].why);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void print_version(FILE *out, struct argp_state *state)
+{
+	struct utsname name;
+
+	(void)state;
+	fprintf(out, "ovni-bpf %s (%s), libbpf %u.%u, records %u", version_string, version_commit,
+		libbpf_major_version(), libbpf_minor_version(), RECORD_VERSION);
+	if (!uname(&name))
+		fprintf(out, ", %s %s %s", name.sysname, name.release, name.machine);
+	fputc('\n', out);
+}
+
+bool options_parse(struct options *o, int argc, char **argv, enum status *status)
+{
+	static const struct argp argp = {
+		.options = table,
+		.parser = read_option,
+		.args_doc = "-a | -p PID | -t TID | -- COMMAND [ARGS]",
+		.doc = doc,
+	};
+
+	*o = (struct options){
+		.argv = argv,
+		.follow = true,
+		.self = true,
+		.kthreads = true,
+		.output = OPTIONS_OUTPUT,
+		.buffer_bytes = OPTIONS_BUFFER,
+	};
+	argp_program_version_hook = print_version;
+	argp_err_exit_status = STATUS_USAGE;
+	*status = STATUS_USAGE;
+	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o) || !check(o)) {
+		options_free(o);
+		return false;
+	}
+	if (!o->npids && !o->command)
+		o->all = true;
+	return true;
+}
+
+void options_free(struct options *o)
+{
+	free(o->pids);
+	topology_free(&o->cpus);
+	o->pids = NULL;
+	o->npids = 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * options: the command line of ovni-bpf.
+ *
+ * In: argv; out: struct options, in which nothing contradicts anything else. Pure: the
+ * machine is not looked at (that a process or a CPU exists is found out later).
+ */
+#ifndef USER_OPTIONS_H
+#define USER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/state.h"
+#include "topology.h"
+
+#define OPTIONS_OUTPUT	    "ovni"
+#define OPTIONS_BUFFER	    (4u << 20)
+#define OPTIONS_BUFFER_MIN  4096u
+#define OPTIONS_BUFFER_MAX  (1u << 30)
+
+/* Exit status of the program, and what functions that end it return. */
+enum status { STATUS_COMPLETE, STATUS_FAILED, STATUS_USAGE, STATUS_LOST };
+
+struct options {
+	char **argv; /* all of it, for the metadata */
+
+	/* What is recorded. */
+	bool all;	 /* -a, also if only --comm or --cgroup is given */
+	uint32_t *pids;	 /* -p or -t: npids of them */
+	size_t npids;
+	bool threads;	 /* pids are thread ids (-t) */
+	char **command;	 /* -- COMMAND ARGS, ended by NULL; else NULL */
+	const char *cgroup;
+	const char *comm;
+	struct comm_glob glob;
+	bool cpu_list;	 /* -C */
+	struct topology cpus;
+	bool follow, self, kthreads; /* not: --no-... */
+	bool all_threads, kernel_model;
+	const char *user; /* --user */
+
+	/* How much. */
+	uint64_t duration_ns;  /* 0: no limit */
+	uint64_t max_bytes;    /* 0: no limit */
+	uint64_t buffer_bytes; /* of one CPU: a power of two */
+
+	/* Where to. */
+	const char *output;
+	bool output_chosen; /* by -o: not to be replaced without --force */
+	bool force, emulate, dry_run;
+	bool verbose, quiet;
+};
+
+/*
+ * Reads the command line. Returns true with `options` filled in; or false, with the exit
+ * status in *status, when the program is to end: after one message, or after --help or --version.
+ * The strings of argv must outlive the options.
+ */
+bool options_parse(struct options *options, int argc, char **argv, enum status *status);
+void options_free(struct options *options);
+
+#endif

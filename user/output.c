@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* output: see output.h. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "output.h"
+#include "trace/log.h"
+
+#define DEPTH_MAX 32 /* a trace has four levels */
+
+static int open_directory(int dirfd, const char *name)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static bool is_dots(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+/* Nothing, or what a recorder has made: a folder loom.NAME. */
+static bool is_trace(int fd)
+{
+	bool empty = true, loom = false;
+	struct dirent *entry;
+	DIR *dir;
+
+	fd = dup(fd);
+	dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	rewinddir(dir);
+	while ((entry = readdir(dir))) {
+		if (is_dots(entry->d_name))
+			continue;
+		empty = false;
+		if (!strncmp(entry->d_name, "loom.", 5))
+			loom = true;
+	}
+	closedir(dir);
+	return empty || loom;
+}
+
+/* Removes all that is in the directory `fd`, which is closed. */
+static int remove_content(int fd, int depth)
+{
+	struct dirent *entry;
+	DIR *dir = fdopendir(fd);
+	int err = 0, below;
+
+	if (!dir) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	while (!err && (entry = readdir(dir))) {
+		if (is_dots(entry->d_name))
+			continue;
+		if (!unlinkat(fd, entry->d_name, 0))
+			continue;
+		if (errno != EISDIR && errno != EPERM) {
+			err = -errno;
+			break;
+		}
+		below = depth < DEPTH_MAX ? open_directory(fd, entry->d_name) : -ELOOP;
+		err = below < 0 ? below : remove_content(below, depth + 1);
+		if (!err && unlinkat(fd, entry->d_name, AT_REMOVEDIR))
+			err = -errno;
+	}
+	closedir(dir);
+	return err;
+}
+
+/* Removes a trace. -EEXIST after one message if it does not look like one. */
+static int remove_trace(const char *path)
+{
+	int fd = open_directory(AT_FDCWD, path), err;
+
+	if (fd < 0) {
+		err = fd;
+		goto failed;
+	}
+	if (!is_trace(fd)) {
+		close(fd);
+		log_error("%s is no trace: it is left alone, move it away or choose another name "
+			  "with -o", path);
+		return -EEXIST;
+	}
+	err = remove_content(fd, 0);
+	if (!err && rmdir(path))
+		err = -errno;
+	if (!err)
+		return 0;
+failed:
+	log_error("cannot remove the old trace %s: %s", path, strerror(-err));
+	return err;
+}
+
+/* Gives the earlier trace another name, in place of one that has it already. */
+static int keep_earlier(struct output *output)
+{
+	struct stat st;
+	int err;
+
+	if (asprintf(&output->kept, "%s.old", output->path) < 0) {
+		output->kept = NULL;
+		return -ENOMEM;
+	}
+	if (!lstat(output->kept, &st)) {
+		err = remove_trace(output->kept);
+		if (err)
+			goto failed;
+	}
+	if (rename(output->path, output->kept)) {
+		err = -errno;
+		log_error("cannot rename %s to %s: %s", output->path, output->kept, strerror(-err));
+		goto failed;
+	}
+	return 0;
+failed:
+	free(output->kept);
+	output->kept = NULL;
+	return err;
+}
+
+/* Makes way for a new trace where something of that name exists. */
+static int make_way(struct output *output, bool chosen, bool force)
+{
+	int fd, err = 0;
+
+	if (chosen && !force) {
+		log_error("%s exists already: choose another name, or --force to replace it",
+			  output->path);
+		return -EEXIST;
+	}
+	if (chosen)
+		return remove_trace(output->path);
+	fd = open_directory(AT_FDCWD, output->path);
+	if (fd < 0 || !is_trace(fd)) {
+		log_error("%s exists and is no trace: choose another name with -o", output->path);
+		err = -EEXIST;
+	}
+	if (fd >= 0)
+		close(fd);
+	return err ? err : keep_earlier(output);
+}
+
+int output_create(struct output *output, const char *path, bool chosen, bool force)
+{
+	size_t len = strlen(path);
+	struct stat st;
+	int err;
+
+	*output = (struct output){.fd = -1};
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	output->path = output->trimmed = strndup(path, len);
+	if (!output->trimmed)
+		return -ENOMEM;
+	if (!lstat(output->path, &st)) {
+		err = make_way(output, chosen, force);
+		if (err)
+			return err;
+	}
+	if (mkdir(output->path, 0777)) {
+		err = -errno;
+		goto failed;
+	}
+	output->fd = open_directory(AT_FDCWD, output->path);
+	if (output->fd >= 0)
+		return 0;
+	err = output->fd;
+	rmdir(output->path);
+failed:
+	log_error("cannot create the directory %s: %s", output->path, strerror(-err));
+	if (output->kept && rename(output->kept, output->path))
+		log_warn("the earlier trace is now called %s", output->kept);
+	return err;
+}
+
+void output_abandon(struct output *output)
+{
+	if (output->fd < 0)
+		return;
+	if (!rmdir(output->path) && output->kept && rename(output->kept, output->path))
+		log_warn("the earlier trace is now called %s", output->kept);
+}
+
+void output_close(struct output *output)
+{
+	if (!output->trimmed)
+		return;
+	if (output->fd >= 0)
+		close(output->fd);
+	free(output->trimmed);
+	free(output->kept);
+	memset(output, 0, sizeof(*output));
+	output->fd = -1;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * output: the directory that the trace goes to.
+ *
+ * Made by the user who called, never by a privileged process for him. The default one replaces
+ * an earlier trace, which is kept as NAME.old; a chosen one must be new, or be a trace and the
+ * replacement be asked for. What does not look like a trace is never removed.
+ * Invariant: the directory itself is no symbolic link, and neither is anything that is
+ * removed.
+ */
+#ifndef USER_OUTPUT_H
+#define USER_OUTPUT_H
+
+#include <stdbool.h>
+
+struct output {
+	const char *path; /* as the user wrote it, but without slashes at the end */
+	char *kept;	  /* where the earlier trace is now; NULL: there was none */
+	int fd;		  /* of the directory; -1: none */
+	char *trimmed;
+};
+
+/*
+ * Makes the directory. With `chosen` an existing one is refused, unless `force`. Returns 0, or
+ * -errno after one message.
+ */
+int output_create(struct output *output, const char *path, bool chosen, bool force)
+	__attribute__((warn_unused_result));
+
+/* Removes the directory again if nothing has been written to it, and puts an earlier trace
+ * back. */
+void output_abandon(struct output *output);
+
+void output_close(struct output *output); /* also of a zeroed struct */
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* parse: see parse.h. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "parse.h"
+
+#define PID_MAX (1u << 22) /* of the kernel */
+
+/* A number without sign, exponent or blanks; a fraction is allowed. NULL if there is none. */
+static const char *parse_number(const char *text, double *value)
+{
+	size_t digits = strspn(text, "0123456789"), more = 0;
+	char number[64];
+
+	if (text[digits] == '.')
+		more = 1 + strspn(text + digits + 1, "0123456789");
+	if (!digits || digits + more >= sizeof(number))
+		return NULL;
+	memcpy(number, text, digits + more);
+	number[digits + more] = '\0';
+	*value = strtod(number, NULL);
+	return text + digits + more;
+}
+
+const char *parse_size(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "KMGT";
+	const char *end, *unit;
+	double value;
+
+	end = parse_number(text, &value);
+	if (!end)
+		return "a size is a number and K, M, G or T, as in 64M";
+	if (*end) {
+		unit = strchr(units, toupper((unsigned char)*end));
+		if (unit) {
+			value = ldexp(value, 10 * (int)(unit - units + 1));
+			end++;
+			if (*end == 'i' && end[1] == 'B')
+				end++;
+		}
+		if (*end == 'B')
+			end++;
+	}
+	if (*end)
+		return "a size is a number and K, M, G or T, as in 64M";
+	if (value < 1)
+		return "a size must be at least one byte";
+	if (value >= ldexp(1, 62))
+		return "the size is too large";
+	*bytes = (uint64_t)value;
+	return NULL;
+}
+
+const char *parse_duration(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"", 1e9},	  {"s", 1e9},	 {"ms", 1e6}, {"us", 1e3},
+		     {"ns", 1},	  {"m", 60e9},	 {"min", 60e9}, {"h", 3600e9},
+		     {"d", 86400e9}};
+	const char *end;
+	double value;
+
+	end = parse_number(text, &value);
+	for (size_t i = 0; end && i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].name))
+			continue;
+		value *= units[i].ns;
+		if (value < 1)
+			return "a duration must be above 0";
+		if (value >= ldexp(1, 62))
+			return "the duration is too long";
+		*ns = (uint64_t)value;
+		return NULL;
+	}
+	return "a duration is a number and a unit, as in 10s, 250ms or 2m";
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+const char *parse_pids(const char *text, uint32_t **list, size_t *count)
+{
+	const char *wrong = "numbers with commas in between are wanted, as in 12,13";
+	uint32_t *pids = NULL, *grown;
+	unsigned long pid;
+	size_t n = 0;
+	char *end;
+
+	do {
+		if (!isdigit((unsigned char)*text))
+			goto out;
+		errno = 0;
+		pid = strtoul(text, &end, 10);
+		if (*end && *end != ',')
+			goto out;
+		if (errno || pid < 1 || pid > PID_MAX) {
+			wrong = "no such number is possible";
+			goto out;
+		}
+		grown = realloc(pids, (n + 1) * sizeof(*pids));
+		if (!grown) {
+			wrong = "not enough memory";
+			goto out;
+		}
+		pids = grown;
+		pids[n++] = (uint32_t)pid;
+		text = *end ? end + 1 : end;
+	} while (*end);
+	qsort(pids, n, sizeof(*pids), compare);
+	for (size_t i = 1; i < n; i++) {
+		if (pids[i] == pids[i - 1]) {
+			wrong = "a number is given twice";
+			goto out;
+		}
+	}
+	*list = pids;
+	*count = n;
+	return NULL;
+out:
+	free(pids);
+	return wrong;
+}

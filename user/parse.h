@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * parse: sizes, durations and lists of numbers as users write them.
+ *
+ * Each function reads the whole text; returns NULL, or one clause that says what is wrong, to
+ * be put behind the name of the option.
+ */
+#ifndef USER_PARSE_H
+#define USER_PARSE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* "64M": bytes, with K, M, G or T (powers of 1024), an optional "B" or "iB" after it. Above 0. */
+const char *parse_size(const char *text, uint64_t *bytes);
+
+/* "10s", "250ms", "1.5m", "2h", "100us"; a number alone is seconds. ns, above 0. */
+const char *parse_duration(const char *text, uint64_t *ns);
+
+/* "12,13": process or thread numbers, each from 1 to 2^22, none twice. The caller frees *list. */
+const char *parse_pids(const char *text, uint32_t **list, size_t *count);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * privilege: who called us, and how much power is kept.
+ *
+ * The recorder may be started by root, through sudo, or by a user with file capabilities. The
+ * programs are loaded with all there is; everything that is written, and the command that is
+ * run, belong to the user who called. Of the capabilities only those that are still of use
+ * are kept: for attaching, then for reading /proc of other users' processes.
+ * Specification: ebpf.md 4.
+ */
+#ifndef USER_PRIVILEGE_H
+#define USER_PRIVILEGE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct identity {
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups; /* ngroups of them; NULL: those of this process */
+	int ngroups;
+	char *name, *home, *shell; /* NULL: not known */
+	bool changed;		   /* not the one that this process has */
+};
+
+/*
+ * Who called: with the user id 0 and SUDO_UID in the environment that user, else whoever this
+ * process is. 0 or -errno after one message.
+ */
+int identity_of_caller(struct identity *identity) __attribute__((warn_unused_result));
+/* The user called `name`. 0, or -errno after one message (no such user, not permitted). */
+int identity_of_user(struct identity *identity, const char *name)
+	__attribute__((warn_unused_result));
+void identity_free(struct identity *identity);
+
+/* Becomes it for good, with nothing kept; for a process that is about to execute another
+ * program. Sets HOME, USER and the like. 0 or -errno, no message. */
+int identity_become(const struct identity *identity) __attribute__((warn_unused_result));
+
+enum privilege_need {
+	PRIVILEGE_ATTACH, /* attach programs, and what PRIVILEGE_RECORD allows */
+	PRIVILEGE_RECORD, /* take snapshots, read /proc of others */
+};
+
+/* Becomes `identity`, keeping of what there is only what `need` asks for. All threads that are
+ * started later have no more. 0 or -errno after one message. */
+int privilege_drop(const struct identity *identity, enum privilege_need need)
+	__attribute__((warn_unused_result));
+
+#endif
