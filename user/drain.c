@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* drain: see drain.h. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "drain.h"
+#include "links.h"
+#include "order.h"
+#include "snapshot.h"
+#include "threads.h"
+#include "timeline.h"
+#include "trace/log.h"
+
+#define INTERVAL_MIN_US 1000
+#define INTERVAL_MAX_US 50000
+#define FULL	        (1.0 / 8)  /* a ring this full: come twice as often */
+#define EMPTY	        (1.0 / 32) /* all rings emptier: half as often */
+#define QUARTER_SECOND  250000000
+#define SNAPSHOT_TRIES  200
+
+uint64_t drain_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int take(void *arg, unsigned cpu, const struct record_head *record)
+{
+	struct drain *drain = arg;
+
+	if (__builtin_expect(atomic_load_explicit(&drain->hurry, memory_order_relaxed), 0))
+		return -ECANCELED;
+	return timeline_record(drain->timeline, cpu, record);
+}
+
+static void tell(struct drain *drain, double fullest)
+{
+	const struct timeline_counts *counts = timeline_counts(drain->timeline);
+	unsigned permille = (unsigned)(1000 * fullest);
+	uint64_t now = drain_clock();
+
+	atomic_store(&drain->records, counts->records);
+	atomic_store(&drain->events, counts->events);
+	atomic_store(&drain->known, threads_known(drain->threads));
+	atomic_store(&drain->streams, threads_streams(drain->threads));
+	if (permille >= atomic_load(&drain->fullest) || now > drain->fullest_until) {
+		atomic_store(&drain->fullest, permille);
+		drain->fullest_until = now + QUARTER_SECOND;
+	}
+}
+
+/* Takes what is below the watermark; `before` lowers it further. */
+static int release(struct drain *drain, uint64_t before)
+{
+	uint64_t watermark = drain_clock() - ORDER_SLACK_NS;
+	double fullest;
+	int err;
+
+	rings_look(drain->rings);
+	fullest = rings_fullest(drain->rings);
+	err = order_release(drain->order, watermark < before ? watermark : before, take, drain);
+	if (fullest > FULL && drain->interval_us > INTERVAL_MIN_US)
+		drain->interval_us /= 2;
+	else if (fullest < EMPTY && drain->interval_us < INTERVAL_MAX_US)
+		drain->interval_us += drain->interval_us / 2 + 1;
+	tell(drain, fullest);
+	return err;
+}
+
+static void pause_us(struct drain *drain, unsigned us)
+{
+	struct pollfd wake = {.fd = drain->wake_fd, .events = POLLIN};
+	struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000L};
+
+	ppoll(&wake, 1, &time, NULL);
+}
+
+/*
+ * Closes the window: the first snapshot that finds room gives T1. A ring without room is
+ * emptied first, up to T1 or, as long as there is none, up to the watermark.
+ */
+static int close_window(struct drain *drain)
+{
+	uint64_t clock;
+	int err = 0;
+
+	for (unsigned i = 0; i < drain->ncpus && !err; i++) {
+		for (unsigned tries = 0; tries < SNAPSHOT_TRIES; tries++) {
+			err = snapshot_take(drain->links, drain->cpus[i], SNAPSHOT_STOP, &clock);
+			if (err != -ENOBUFS)
+				break;
+			err = release(drain, UINT64_MAX);
+			if (err)
+				return err;
+		}
+		if (err == -ENXIO) { /* it has gone offline */
+			err = 0;
+			continue;
+		}
+		if (err) {
+			log_warn("cannot see who runs on CPU %u at the end: %s", drain->cpus[i],
+				 strerror(-err));
+			err = 0;
+			continue;
+		}
+		if (!drain->t1) {
+			drain->t1 = clock;
+			timeline_stop(drain->timeline, clock);
+		}
+	}
+	if (!drain->t1) {
+		drain->t1 = drain_clock();
+		timeline_stop(drain->timeline, drain->t1);
+	}
+	return 0;
+}
+
+/* Nothing is written to the rings any more: what is there is all. */
+static int take_the_rest(struct drain *drain)
+{
+	int err;
+
+	rings_look(drain->rings);
+	err = order_release(drain->order, UINT64_MAX, take, drain);
+	tell(drain, 0);
+	return err;
+}
+
+static void *run(void *arg)
+{
+	struct drain *drain = arg;
+	int err = 0;
+
+	while (!err && !atomic_load(&drain->stop)) {
+		err = release(drain, UINT64_MAX);
+		if (!err)
+			pause_us(drain, drain->interval_us);
+	}
+	if (!err)
+		err = close_window(drain);
+	links_detach(drain->links);
+	if (!drain->t1) {
+		drain->t1 = drain_clock();
+		timeline_stop(drain->timeline, drain->t1);
+	}
+	if (!err)
+		err = take_the_rest(drain);
+	drain->cut = err != 0;
+	drain->err = err == -ECANCELED ? 0 : err;
+	eventfd_write(drain->done_fd, 1);
+	return NULL;
+}
+
+int drain_start(struct drain *drain)
+{
+	int err;
+
+	drain->interval_us = INTERVAL_MIN_US;
+	drain->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	drain->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = drain->wake_fd < 0 || drain->done_fd < 0 ? -errno :
+							 -pthread_create(&drain->thread, NULL, run,
+									 drain);
+	if (err) {
+		log_error("cannot start a thread: %s", strerror(-err));
+		return err;
+	}
+	pthread_setname_np(drain->thread, "ovni-drain");
+	drain->started = true;
+	return 0;
+}
+
+void drain_stop(struct drain *drain)
+{
+	atomic_store(&drain->stop, true);
+	eventfd_write(drain->wake_fd, 1);
+}
+
+int drain_join(struct drain *drain)
+{
+	if (!drain->started)
+		return 0;
+	pthread_join(drain->thread, NULL);
+	drain->started = false;
+	close(drain->wake_fd);
+	close(drain->done_fd);
+	return drain->err;
+}

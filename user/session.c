@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: MIT */
+/* session: see session.h. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "account.h"
+#include "command.h"
+#include "drain.h"
+#include "emulate.h"
+#include "facts.h"
+#include "links.h"
+#include "order.h"
+#include "output.h"
+#include "privilege.h"
+#include "rings.h"
+#include "session.h"
+#include "snapshot.h"
+#include "summary.h"
+#include "target.h"
+#include "threads.h"
+#include "timeline.h"
+#include "topology.h"
+#include "trace/log.h"
+#include "writer.h"
+
+#define ARM_TRIES	   100
+#define COMMAND_PATIENCE_MS 1000 /* for a command that was sent a signal */
+#define LOOK_MS		   20	/* how often the end of the target, and --max-size, are looked for */
+
+struct recorder {
+	const struct options *options;
+	struct utsname host;
+	char kernel[sizeof(((struct utsname *)0)->release) +
+		    sizeof(((struct utsname *)0)->version) + 2];
+	struct identity caller, runner;
+	struct topology topology;
+	struct target target;
+	struct command command;
+
+	struct links links;
+	struct rings *rings;
+	struct order *order;
+	struct output output;
+	struct writer *writer;
+	struct facts facts;
+	struct threads *threads;
+	struct timeline *timeline;
+	struct account account;
+	struct drain drain;
+	struct snapshot_tasks tasks; /* as the iterator has told them last */
+	struct summary_live live;
+
+	int signal_fd;
+	uint64_t t0;
+	const char *reason; /* why it stops; NULL: it does not */
+	int killed_by;	    /* the second signal; 0: none */
+	bool failed;	    /* something went wrong, and has been said */
+};
+
+/* ---- prepared ---- */
+
+/* The CPUs that are listed must be online, and those of the snapshots are chosen. */
+static enum status check_cpus(struct recorder *r)
+{
+	const struct options *o = r->options;
+
+	r->drain.cpus = r->topology.phyid;
+	r->drain.ncpus = r->topology.ncpus;
+	if (!o->cpu_list)
+		return STATUS_COMPLETE;
+	for (unsigned i = 0; i < o->cpus.ncpus; i++) {
+		unsigned cpu = o->cpus.phyid[i];
+
+		if (cpu >= r->topology.size || r->topology.index_of[cpu] < 0) {
+			log_error("-C: CPU %u is not online (/sys/devices/system/cpu/online has "
+				  "those that are)", cpu);
+			return STATUS_USAGE;
+		}
+	}
+	r->drain.cpus = o->cpus.phyid;
+	r->drain.ncpus = o->cpus.ncpus;
+	return STATUS_COMPLETE;
+}
+
+static int find_identities(struct recorder *r)
+{
+	const struct options *o = r->options;
+	int err = identity_of_caller(&r->caller);
+
+	if (!err)
+		err = o->user ? identity_of_user(&r->runner, o->user) :
+				identity_of_caller(&r->runner);
+	return err;
+}
+
+static enum status prepare(struct recorder *r)
+{
+	const struct options *o = r->options;
+	enum status status;
+
+	uname(&r->host);
+	snprintf(r->kernel, sizeof(r->kernel), "%s %s", r->host.release, r->host.version);
+	if (topology_read(&r->topology, "/sys"))
+		return STATUS_FAILED;
+	status = check_cpus(r);
+	if (status)
+		return status;
+	if (find_identities(r) || target_find(&r->target, o->pids, o->npids, o->threads) ||
+	    (o->command && command_find(o->command[0])) || (o->emulate && emulate_find()))
+		return STATUS_FAILED;
+	r->rings = rings_new();
+	if (!r->rings ||
+	    links_open(&r->links, o, &r->topology, r->rings, o->pids, o->npids))
+		return STATUS_FAILED;
+	r->order = order_new(r->rings);
+	return r->order ? STATUS_COMPLETE : STATUS_FAILED;
+}
+
+static void tell_plan(const struct recorder *r)
+{
+	const struct options *o = r->options;
+
+	printf("what: %s\n", o->command	  ? o->command[0] :
+			     o->all	  ? "all threads" :
+			     o->threads	  ? "threads" :
+			     o->follow	  ? "processes and their children" :
+					    "processes");
+	if (o->comm)
+		printf("only threads called: %s\n", o->comm);
+	if (o->cgroup)
+		printf("only threads in the cgroup: %s\n", o->cgroup);
+	printf("CPUs: %u of %u\n", r->drain.ncpus, r->topology.ncpus);
+	printf("buffer of each CPU: %llu KiB\n", (unsigned long long)o->buffer_bytes >> 10);
+	printf("written to: %s\n", o->output);
+	if (r->caller.changed)
+		printf("files belong to: %s (%u)\n", r->caller.name ? r->caller.name : "user",
+		       r->caller.uid);
+	printf("yielded and preempted are told apart: %s\n",
+	       r->links.yields_unknown ? "no" : "yes");
+	printf("interrupts are told as wakers: %s\n", r->links.interrupts_unknown ? "no" : "yes");
+	printf("the programs are loaded; nothing is recorded (--dry-run)\n");
+}
+
+/* ---- armed ---- */
+
+static int block_signals(struct recorder *r)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	signal(SIGPIPE, SIG_IGN);
+	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return r->signal_fd < 0 ? -errno : 0;
+}
+
+/* All CPUs in turn. T0 is the clock of the last one. */
+static int take_snapshots(struct recorder *r)
+{
+	uint64_t clock;
+	int err;
+
+	r->t0 = 0;
+	for (unsigned i = 0; i < r->drain.ncpus; i++) {
+		err = snapshot_take(&r->links, r->drain.cpus[i], SNAPSHOT_START, &clock);
+		if (err == -ENXIO) /* it has just gone offline */
+			continue;
+		if (err)
+			return err;
+		if (clock > r->t0)
+			r->t0 = clock;
+	}
+	return r->t0 ? 0 : -ENXIO;
+}
+
+/*
+ * Tags who is wanted and opens the window. If a ring is full before its snapshot finds room
+ * (a tiny one, a busy machine), what it holds lies before the window: it is forgotten, and
+ * the tasks are read again, since births may have been forgotten with it.
+ */
+static int open_window(struct recorder *r)
+{
+	int err = -ENOBUFS;
+
+	for (unsigned tries = 0; tries < ARM_TRIES && err == -ENOBUFS; tries++) {
+		free(r->tasks.tasks);
+		if (tries) {
+			rings_look(r->rings);
+			rings_discard(r->rings);
+		}
+		err = snapshot_tasks(&r->links, true, &r->tasks);
+		if (err)
+			return err;
+		err = take_snapshots(r);
+	}
+	if (err == -ENOBUFS)
+		log_error("the buffers are full before the recording begins: larger ones are "
+			  "needed (-b)");
+	else if (err)
+		log_error("cannot see who runs on the CPUs: %s", strerror(-err));
+	if (!err && !r->options->all && !links_members(&r->links)) {
+		log_error("the target has ended before the recording began");
+		err = -ESRCH;
+	}
+	return err;
+}
+
+static int make_timeline(struct recorder *r)
+{
+	const struct options *o = r->options;
+	const struct timeline_options options = {
+		.t0 = r->t0,
+		.kernel_model = o->kernel_model,
+		.all_threads = o->all_threads,
+		.cpu_filter = o->cpu_list,
+	};
+	int err = 0;
+
+	r->timeline = timeline_new(&options, r->threads, &r->topology);
+	if (!r->timeline)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->tasks.ntasks && !err; i++)
+		err = timeline_iterated(r->timeline, &r->tasks.tasks[i]);
+	return err;
+}
+
+static int start_writer(struct recorder *r)
+{
+	const struct options *o = r->options;
+	const struct writer_options options = {.trace_fd = r->output.fd, .max_bytes = o->max_bytes};
+
+	r->facts = (struct facts){
+		.loom = r->host.nodename,
+		.kernel = r->kernel,
+		.machine = r->host.machine,
+		.mode = "full",
+		.argv = (const char *const *)o->argv,
+		.buffer_bytes = o->buffer_bytes,
+		.yields_unknown = r->links.yields_unknown,
+		.interrupts_unknown = r->links.interrupts_unknown,
+		.proc = "/proc",
+		.command_status = -1,
+		.lost = FACTS_UNKNOWN,
+	};
+	r->writer = writer_start(&options);
+	if (!r->writer)
+		return -EAGAIN;
+	r->threads = threads_new(r->writer, &r->facts, &r->topology);
+	return r->threads ? 0 : -ENOMEM;
+}
+
+static int arm(struct recorder *r)
+{
+	const struct options *o = r->options;
+	int err;
+
+	err = block_signals(r);
+	if (!err && o->command) {
+		err = command_start(&r->command, o->command, &r->runner);
+		if (!err)
+			err = links_target(&r->links, (uint32_t)r->command.pid);
+	}
+	if (!err)
+		err = privilege_drop(&r->caller, PRIVILEGE_ATTACH);
+	if (!err)
+		err = output_create(&r->output, o->output, o->output_chosen, o->force);
+	if (!err)
+		err = links_attach(&r->links);
+	if (!err)
+		err = open_window(r);
+	if (!err)
+		err = account_open(&r->account, &r->links, r->rings);
+	if (!err)
+		err = privilege_drop(&r->caller, PRIVILEGE_RECORD);
+	if (!err)
+		err = start_writer(r);
+	if (!err)
+		err = make_timeline(r);
+	if (err)
+		return err;
+	r->drain.links = &r->links;
+	r->drain.rings = r->rings;
+	r->drain.order = r->order;
+	r->drain.timeline = r->timeline;
+	r->drain.threads = r->threads;
+	return drain_start(&r->drain);
+}
+
+/* ---- recording ---- */
+
+/* A signal from the terminal has reached the command as well; another one is passed on. */
+static void read_signals(struct recorder *r)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_code <= 0)
+			command_signal(&r->command, (int)info.ssi_signo);
+		if (!r->reason) {
+			r->reason = "signal";
+		} else if (!r->killed_by) {
+			r->killed_by = (int)info.ssi_signo;
+			atomic_store(&r->drain.hurry, true);
+		}
+	}
+}
+
+static void show_live(struct recorder *r, uint64_t now)
+{
+	const struct summary_now figures = {
+		.now_ns = now,
+		.events = atomic_load(&r->drain.events),
+		.bytes = writer_bytes(r->writer),
+		.threads = atomic_load(&r->drain.streams),
+		.lost = account_lost(&r->account),
+		.fullest = atomic_load(&r->drain.fullest) / 1000.0,
+	};
+
+	summary_live_show(&r->live, &figures);
+}
+
+static void look_for_end(struct recorder *r, uint64_t now)
+{
+	const struct options *o = r->options;
+
+	if (o->duration_ns && now - r->t0 >= o->duration_ns)
+		r->reason = "duration";
+	else if (!o->all && !links_members(&r->links))
+		r->reason = "target";
+	else if (o->max_bytes && writer_full(r->writer))
+		r->reason = "size";
+}
+
+/* How long nothing needs to be looked at, ns. */
+static uint64_t time_to_next(const struct recorder *r, uint64_t now)
+{
+	const struct options *o = r->options;
+	uint64_t next = 1000000000;
+
+	if (!o->all || o->max_bytes)
+		next = LOOK_MS * 1000000ull;
+	if (r->live.on && r->live.next_ns - now < next)
+		next = r->live.next_ns > now ? r->live.next_ns - now : 0;
+	if (o->duration_ns && r->t0 + o->duration_ns - now < next)
+		next = r->t0 + o->duration_ns - now;
+	return next;
+}
+
+static void record(struct recorder *r)
+{
+	struct pollfd fds[] = {{.fd = r->signal_fd, .events = POLLIN},
+			       {.fd = r->drain.done_fd, .events = POLLIN}};
+
+	if (!r->options->quiet)
+		summary_begin(r->output.path);
+	summary_live_begin(&r->live, drain_clock(), !r->options->quiet);
+	if (r->options->command && command_release(&r->command)) {
+		r->failed = true;
+		r->reason = "error";
+	}
+	while (!r->reason) {
+		uint64_t now = drain_clock(), next = time_to_next(r, now);
+		struct timespec wait = {.tv_sec = (time_t)(next / 1000000000),
+					.tv_nsec = (long)(next % 1000000000)};
+
+		ppoll(fds, 2, &wait, NULL);
+		now = drain_clock();
+		read_signals(r);
+		if (!r->reason && (fds[1].revents & POLLIN))
+			r->reason = "error";
+		if (!r->reason)
+			look_for_end(r, now);
+		if (summary_live_due(&r->live, now))
+			show_live(r, now);
+		command_ended(&r->command, 0); /* so that it is no zombie for long */
+	}
+}
+
+/* ---- draining, done ---- */
+
+static void drain(struct recorder *r)
+{
+	struct pollfd fds[] = {{.fd = r->signal_fd, .events = POLLIN},
+			       {.fd = r->drain.done_fd, .events = POLLIN}};
+
+	drain_stop(&r->drain);
+	while (!(fds[1].revents & POLLIN)) {
+		poll(fds, 2, -1);
+		read_signals(r);
+	}
+	if (drain_join(&r->drain)) {
+		r->failed = true;
+		r->reason = "error";
+	}
+	summary_live_clear(&r->live);
+}
+
+/* Who was woken and did not run; names of those that had no stream. */
+static void iterate_again(struct recorder *r)
+{
+	int err;
+
+	free(r->tasks.tasks);
+	err = snapshot_tasks(&r->links, false, &r->tasks);
+	for (size_t i = 0; i < r->tasks.ntasks && !err; i++)
+		err = timeline_iterated(r->timeline, &r->tasks.tasks[i]);
+	if (err)
+		r->failed = true;
+}
+
+static void finish(struct recorder *r)
+{
+	int err;
+
+	if (!r->drain.err && !r->drain.cut)
+		iterate_again(r);
+	if (r->options->command)
+		command_ended(&r->command, !strcmp(r->reason, "target") ||
+					   !strcmp(r->reason, "signal") ? COMMAND_PATIENCE_MS : 0);
+	if (account_close(&r->account, r->drain.cut))
+		r->failed = true;
+	r->facts.stopped_by = r->reason;
+	r->facts.command_status = r->command.status;
+	if (!r->options->command)
+		r->facts.command_status = -1;
+	r->facts.cpus = r->account.cpus;
+	r->facts.ncpus = r->account.ncpus;
+	r->facts.lost = r->account.lost;
+	err = timeline_close(r->timeline);
+	if (err)
+		r->failed = true;
+}
+
+static enum status status_of(const struct recorder *r)
+{
+	if (r->failed)
+		return STATUS_FAILED;
+	return r->account.lost ? STATUS_LOST : STATUS_COMPLETE;
+}
+
+static void report(struct recorder *r)
+{
+	const struct timeline_counts *counts = timeline_counts(r->timeline);
+	const struct summary_end end = {
+		.dir = r->output.path,
+		.kept = r->output.kept,
+		.stopped_by = r->reason,
+		.window_ns = r->drain.t1 > r->t0 ? r->drain.t1 - r->t0 : 0,
+		.events = counts->events,
+		.records = counts->records,
+		.bytes = writer_bytes(r->writer),
+		.threads = threads_streams(r->threads),
+		.repairs = counts->repairs,
+		.late = counts->late,
+		.lost = r->account.lost,
+		.missed = r->account.missed,
+		.ncpus = r->drain.ncpus,
+		.account = r->account.cpus,
+		.naccount = r->account.ncpus,
+		.command = r->options->command != NULL,
+		.command_status = r->command.status,
+		.status = status_of(r),
+	};
+
+	links_report(&r->links);
+	if (!r->options->quiet)
+		summary_report(&end);
+	else if (end.lost)
+		log_warn("%llu events were lost: %s says which", (unsigned long long)end.lost,
+			 r->output.path);
+}
+
+/* A signal now ends us at once: all that is left is the disk's work. */
+static void unblock_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void close_all(struct recorder *r)
+{
+	drain_join(&r->drain);
+	timeline_free(r->timeline);
+	if (r->writer)
+		writer_finish(r->writer);
+	threads_free(r->threads);
+	account_free(&r->account);
+	free(r->tasks.tasks);
+	order_free(r->order);
+	rings_close(r->rings);
+	links_close(&r->links);
+	if (r->signal_fd >= 0)
+		close(r->signal_fd);
+	target_close(&r->target);
+	topology_free(&r->topology);
+	identity_free(&r->caller);
+	identity_free(&r->runner);
+}
+
+enum status session_run(const struct options *options)
+{
+	struct recorder recorder = {.options = options, .signal_fd = -1, .output.fd = -1};
+	struct recorder *r = &recorder;
+	enum status status;
+
+	status = prepare(r);
+	if (status || options->dry_run) {
+		if (!status)
+			tell_plan(r);
+		close_all(r);
+		return status;
+	}
+	if (arm(r)) {
+		command_close(&r->command);
+		close_all(r);
+		output_abandon(&r->output);
+		output_close(&r->output);
+		return STATUS_FAILED;
+	}
+	record(r);
+	drain(r);
+	finish(r);
+	if (!r->killed_by)
+		unblock_signals();
+	if (writer_sync(r->writer))
+		r->failed = true;
+	status = status_of(r);
+	report(r);
+	close_all(r);
+	if (r->killed_by) {
+		unblock_signals();
+		raise(r->killed_by);
+	}
+	if (options->emulate && emulate_run(r->output.path, &r->caller))
+		status = STATUS_FAILED;
+	if (options->command && !command_ended(&r->command, 0) && strcmp(r->reason, "signal")) {
+		log_info("the command goes on; waiting for its end");
+		while (!command_ended(&r->command, 1000))
+			;
+	}
+	command_close(&r->command);
+	output_close(&r->output);
+	return status;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* summary: see summary.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "facts.h"
+#include "summary.h"
+
+#define FIFTH_OF_SECOND 200000000
+
+void summary_bytes(char *out, size_t size, uint64_t bytes)
+{
+	static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+	double value = (double)bytes;
+	size_t unit = 0;
+
+	while (value >= 999.5 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+		value /= 1000;
+		unit++;
+	}
+	snprintf(out, size, "%.*f %s", unit == 0 || value >= 99.95 ? 0 : 1, value, units[unit]);
+}
+
+/* One write, so that lines of the command do not come in between. */
+static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	if (len >= (int)sizeof(line)) {
+		len = sizeof(line);
+		line[len - 1] = '\n';
+	}
+	while (len > 0 && write(STDERR_FILENO, line, (size_t)len) < 0 && errno == EINTR)
+		;
+}
+
+void summary_begin(const char *dir)
+{
+	say("ovni-bpf: recording to %s (Ctrl-C ends it)\n", dir);
+}
+
+void summary_live_begin(struct summary_live *live, uint64_t now_ns, bool wanted)
+{
+	*live = (struct summary_live){
+		.start_ns = now_ns,
+		.last_ns = now_ns,
+		.next_ns = now_ns + FIFTH_OF_SECOND,
+		.on = wanted && isatty(STDERR_FILENO),
+	};
+}
+
+bool summary_live_due(const struct summary_live *live, uint64_t now_ns)
+{
+	return live->on && now_ns >= live->next_ns;
+}
+
+void summary_live_show(struct summary_live *live, const struct summary_now *now)
+{
+	uint64_t span = now->now_ns - live->last_ns;
+	char bytes[32];
+
+	summary_bytes(bytes, sizeof(bytes), now->bytes);
+	say("\r\033[Kovni-bpf: %.1f s  %.0f events/s  %s  %" PRIu64 " threads  %" PRIu64
+	    " lost  fullest ring %.0f %%",
+	    (double)(now->now_ns - live->start_ns) / 1e9,
+	    span ? (double)(now->events - live->last_events) * 1e9 / (double)span : 0, bytes,
+	    now->threads, now->lost, 100 * now->fullest);
+	live->shown = true;
+	live->last_ns = now->now_ns;
+	live->last_events = now->events;
+	live->next_ns = now->now_ns + FIFTH_OF_SECOND;
+}
+
+void summary_live_clear(struct summary_live *live)
+{
+	if (live->shown)
+		say("\r\033[K");
+	live->shown = false;
+}
+
+/* "exited with status 3"; for scripts "3", "signal-9", "running". */
+static void describe_command(int status, char *text, size_t text_size, char *word,
+			     size_t word_size)
+{
+	if (status == -1) {
+		snprintf(text, text_size, "still runs");
+		snprintf(word, word_size, "running");
+	} else if (WIFSIGNALED(status)) {
+		snprintf(text, text_size, "was ended by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+		snprintf(word, word_size, "signal-%d", WTERMSIG(status));
+	} else {
+		snprintf(text, text_size, "exited with status %d", WEXITSTATUS(status));
+		snprintf(word, word_size, "%d", WEXITSTATUS(status));
+	}
+}
+
+static void report_losses(const struct summary_end *end)
+{
+	static const char *const kinds[RECORD_KINDS] = {
+		[RECORD_SWITCH] = "switches",
+		[RECORD_TASK] = "births and names",
+		[RECORD_EXIT] = "exits",
+		[RECORD_SNAPSHOT] = "snapshots",
+	};
+
+	if (!end->lost)
+		return;
+	say("ovni-bpf: %" PRIu64 " events were LOST (larger buffers: -b)\n", end->lost);
+	for (size_t i = 0; i < end->naccount; i++) {
+		const struct facts_cpu *cpu = &end->account[i];
+
+		for (unsigned kind = 0; kind < RECORD_KINDS; kind++)
+			if (cpu->kinds[kind].lost && kinds[kind])
+				say("ovni-bpf:   CPU %u: %" PRIu64 " of %" PRIu64 " %s\n", cpu->cpu,
+				    cpu->kinds[kind].lost, cpu->kinds[kind].seen, kinds[kind]);
+	}
+	if (end->missed)
+		say("ovni-bpf:   %" PRIu64 " runs that the kernel skipped\n", end->missed);
+}
+
+void summary_report(const struct summary_end *end)
+{
+	double seconds = (double)end->window_ns / 1e9;
+	char bytes[32], text[80] = "", word[32] = "none";
+
+	if (end->command) {
+		describe_command(end->command_status, text, sizeof(text), word, sizeof(word));
+		say("ovni-bpf: the command %s\n", text);
+	}
+	report_losses(end);
+	if (end->repairs)
+		say("ovni-bpf: %" PRIu64 " repairs: moves of threads that the kernel did not tell\n",
+		    end->repairs);
+	if (end->late)
+		say("ovni-bpf: %" PRIu64 " records came late: please report it\n", end->late);
+	if (end->kept)
+		say("ovni-bpf: the earlier trace is in %s\n", end->kept);
+	summary_bytes(bytes, sizeof(bytes), end->bytes);
+	say("ovni-bpf: %s: %.3f s on %u CPUs, %" PRIu64 " threads, %" PRIu64 " events (%.0f/s), %s\n",
+	    end->dir, seconds, end->ncpus, end->threads, end->events,
+	    seconds > 0 ? (double)end->events / seconds : 0, bytes);
+	say("ovni-bpf: recorded dir=%s seconds=%.3f cpus=%u threads=%" PRIu64 " events=%" PRIu64
+	    " records=%" PRIu64 " bytes=%" PRIu64 " lost=%" PRIu64 " missed=%" PRIu64
+	    " repairs=%" PRIu64 " late=%" PRIu64 " stop=%s command=%s status=%d\n",
+	    end->dir, seconds, end->ncpus, end->threads, end->events, end->records, end->bytes,
+	    end->lost, end->missed, end->repairs, end->late, end->stopped_by, word, end->status);
+}
