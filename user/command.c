@@ -64,8 +64,8 @@ out:
 }
 
 /* The child: waits, and becomes the command. */
-static void __attribute__((noreturn)) child(struct command *command, const struct identity *runner,
-					    int go_fd, int trouble_fd)
+static void __attribute__((noreturn))
+child(struct command *command, const struct identity *runner, int go_fd, int trouble_fd)
 {
 	static const int ignored[] = {SIGPIPE};
 	sigset_t none;

@@ -17,10 +17,10 @@
 
 #define INTERVAL_MIN_US 1000
 #define INTERVAL_MAX_US 50000
-#define FULL	        (1.0 / 8)  /* a ring this full: come twice as often */
-#define EMPTY	        (1.0 / 32) /* all rings emptier: half as often */
-#define QUARTER_SECOND  250000000
-#define SNAPSHOT_TRIES  200
+#define FULL		(1.0 / 8)  /* a ring this full: come twice as often */
+#define EMPTY		(1.0 / 32) /* all rings emptier: half as often */
+#define QUARTER_SECOND	250000000
+#define SNAPSHOT_TRIES	200
 
 uint64_t drain_clock(void)
 {
@@ -164,9 +164,9 @@ int drain_start(struct drain *drain)
 	drain->interval_us = INTERVAL_MIN_US;
 	drain->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	drain->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = drain->wake_fd < 0 || drain->done_fd < 0 ? -errno :
-							 -pthread_create(&drain->thread, NULL, run,
-									 drain);
+	err = drain->wake_fd < 0 || drain->done_fd < 0
+		      ? -errno
+		      : -pthread_create(&drain->thread, NULL, run, drain);
 	if (err) {
 		log_error("cannot start a thread: %s", strerror(-err));
 		return err;

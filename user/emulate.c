@@ -37,7 +37,8 @@ int emulate_find(void)
 	if (!err && access(path, X_OK))
 		err = -errno;
 	if (err)
-		log_error("--emulate: there is no %s beside ovni-bpf: %s", EMULATOR, strerror(-err));
+		log_error("--emulate: there is no %s beside ovni-bpf: %s", EMULATOR,
+			  strerror(-err));
 	return err;
 }
 

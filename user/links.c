@@ -79,7 +79,8 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 	return 0;
 }
 
-/* How many arguments the tracepoint has in this kernel (beside its context); -1: it is not there. */
+/* How many arguments the tracepoint has in this kernel (beside its context); -1: it is not there.
+ */
 static int tracepoint_arguments(const struct btf *btf, const char *tracepoint)
 {
 	const struct btf_type *type;
@@ -128,8 +129,8 @@ static int choose_programs(struct links *links)
 	}
 	for (size_t i = 0; i < NPLACES; i++) {
 		const struct place *place = &places[i];
-		bool there = !place->tracepoint ||
-			     tracepoint_arguments(btf, place->tracepoint) >= 0;
+		bool there =
+			!place->tracepoint || tracepoint_arguments(btf, place->tracepoint) >= 0;
 
 		if (!there && place->required) {
 			log_error("this kernel has no tracepoint %s, which is needed",
@@ -206,9 +207,10 @@ static int set_knobs(struct links *links, const struct options *options)
 static int explain_load(int err)
 {
 	if (err == -EPERM || err == -EACCES)
-		log_error("not permitted to load eBPF programs: run ovni-bpf as root (sudo), or give "
-			  "it the capabilities cap_bpf and cap_perfmon (setcap "
-			  "cap_bpf,cap_perfmon+ep ovni-bpf)");
+		log_error(
+			"not permitted to load eBPF programs: run ovni-bpf as root (sudo), or give "
+			"it the capabilities cap_bpf and cap_perfmon (setcap "
+			"cap_bpf,cap_perfmon+ep ovni-bpf)");
 	else if (err == -ENOSYS)
 		log_error("this kernel has no eBPF");
 	else
@@ -244,8 +246,7 @@ static int add_ring(struct links *links, struct rings *rings, unsigned index, un
 
 static bool listed(const struct options *options, unsigned cpu)
 {
-	return !options->cpu_list ||
-	       (cpu < options->cpus.size && options->cpus.index_of[cpu] >= 0);
+	return !options->cpu_list || (cpu < options->cpus.size && options->cpus.index_of[cpu] >= 0);
 }
 
 static int add_rings(struct links *links, const struct options *options,
@@ -265,8 +266,8 @@ static int add_rings(struct links *links, const struct options *options,
 			bytes = SMALL_RING;
 		err = add_ring(links, rings, i, cpu, bytes);
 		if (!err && !listed(options, cpu))
-			bpf_map_update_elem(bpf_map__fd(links->skeleton->maps.cpus), &cpu, &unlisted,
-					    BPF_ANY);
+			bpf_map_update_elem(bpf_map__fd(links->skeleton->maps.cpus), &cpu,
+					    &unlisted, BPF_ANY);
 	}
 	return err;
 }
@@ -292,7 +293,8 @@ int links_open(struct links *links, const struct options *options, const struct 
 	}
 	if (skeleton->rodata->record_version != RECORD_VERSION) {
 		log_error("the eBPF programs write records of version %u, and %u is known here: "
-			  "build ovni-bpf anew", skeleton->rodata->record_version, RECORD_VERSION);
+			  "build ovni-bpf anew",
+			  skeleton->rodata->record_version, RECORD_VERSION);
 		return -EPROTO;
 	}
 	err = choose_programs(links);
@@ -402,9 +404,9 @@ uint64_t links_missed(const struct links *links)
 	struct bpf_prog_info info;
 	uint64_t missed = 0;
 
-	bpf_object__for_each_program(program, links->skeleton->obj)
-		if (!program_info(program, &info))
-			missed += info.recursion_misses;
+	bpf_object__for_each_program(program,
+				     links->skeleton->obj) if (!program_info(program, &info))
+		missed += info.recursion_misses;
 	return missed;
 }
 
@@ -415,7 +417,8 @@ void links_report(const struct links *links)
 
 	if (links->statistics_fd < 0)
 		return;
-	bpf_object__for_each_program(program, links->skeleton->obj) {
+	bpf_object__for_each_program(program, links->skeleton->obj)
+	{
 		if (program_info(program, &info) || !info.run_cnt)
 			continue;
 		log_info("program %-27s %10llu runs, %5.0f ns each", bpf_program__name(program),

@@ -15,10 +15,10 @@
 #include "bpf/state.h"
 #include "topology.h"
 
-#define OPTIONS_OUTPUT	    "ovni"
-#define OPTIONS_BUFFER	    (4u << 20)
-#define OPTIONS_BUFFER_MIN  4096u
-#define OPTIONS_BUFFER_MAX  (1u << 30)
+#define OPTIONS_OUTPUT	   "ovni"
+#define OPTIONS_BUFFER	   (4u << 20)
+#define OPTIONS_BUFFER_MIN 4096u
+#define OPTIONS_BUFFER_MAX (1u << 30)
 
 /* Exit status of the program, and what functions that end it return. */
 enum status { STATUS_COMPLETE, STATUS_FAILED, STATUS_USAGE, STATUS_LOST };
@@ -27,15 +27,15 @@ struct options {
 	char **argv; /* all of it, for the metadata */
 
 	/* What is recorded. */
-	bool all;	 /* -a, also if only --comm or --cgroup is given */
-	uint32_t *pids;	 /* -p or -t: npids of them */
+	bool all;	/* -a, also if only --comm or --cgroup is given */
+	uint32_t *pids; /* -p or -t: npids of them */
 	size_t npids;
-	bool threads;	 /* pids are thread ids (-t) */
-	char **command;	 /* -- COMMAND ARGS, ended by NULL; else NULL */
+	bool threads;	/* pids are thread ids (-t) */
+	char **command; /* -- COMMAND ARGS, ended by NULL; else NULL */
 	const char *cgroup;
 	const char *comm;
 	struct comm_glob glob;
-	bool cpu_list;	 /* -C */
+	bool cpu_list; /* -C */
 	struct topology cpus;
 	bool follow, self, kthreads; /* not: --no-... */
 	bool all_threads, kernel_model;

@@ -94,7 +94,8 @@ static int remove_trace(const char *path)
 	if (!is_trace(fd)) {
 		close(fd);
 		log_error("%s is no trace: it is left alone, move it away or choose another name "
-			  "with -o", path);
+			  "with -o",
+			  path);
 		return -EEXIST;
 	}
 	err = remove_content(fd, 0);

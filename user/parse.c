@@ -62,9 +62,8 @@ const char *parse_duration(const char *text, uint64_t *ns)
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = {{"", 1e9},	  {"s", 1e9},	 {"ms", 1e6}, {"us", 1e3},
-		     {"ns", 1},	  {"m", 60e9},	 {"min", 60e9}, {"h", 3600e9},
-		     {"d", 86400e9}};
+	} units[] = {{"", 1e9},	  {"s", 1e9},	 {"ms", 1e6},	{"us", 1e3},   {"ns", 1},
+		     {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}, {"d", 86400e9}};
 	const char *end;
 	double value;
 

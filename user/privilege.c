@@ -133,11 +133,9 @@ static void set_environment(const struct identity *identity)
 	const struct {
 		const char *name, *value;
 	} variables[] = {
-		{"HOME", identity->home},    {"USER", identity->name},
-		{"LOGNAME", identity->name}, {"SHELL", identity->shell},
-		{"SUDO_UID", NULL},	     {"SUDO_GID", NULL},
-		{"SUDO_USER", NULL},	     {"SUDO_COMMAND", NULL},
-		{"MAIL", NULL},
+		{"HOME", identity->home},   {"USER", identity->name}, {"LOGNAME", identity->name},
+		{"SHELL", identity->shell}, {"SUDO_UID", NULL},	      {"SUDO_GID", NULL},
+		{"SUDO_USER", NULL},	    {"SUDO_COMMAND", NULL},   {"MAIL", NULL},
 	};
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
@@ -169,10 +167,10 @@ int privilege_drop(const struct identity *identity, enum privilege_need need)
 	} kept[] = {
 		{CAP_BPF, false, false}, /* the snapshots at the stop */
 		{CAP_PERFMON, true, false},
-		{CAP_SYS_PTRACE, false, false},	    /* /proc/PID/exe, environ, ns of others */
+		{CAP_SYS_PTRACE, false, false}, /* /proc/PID/exe, environ, ns of others */
 		{CAP_DAC_READ_SEARCH, false, false},
-		{CAP_DAC_OVERRIDE, false, true},    /* write where the user wants the trace */
-		{CAP_KILL, false, true},	    /* pass signals on to the command */
+		{CAP_DAC_OVERRIDE, false, true}, /* write where the user wants the trace */
+		{CAP_KILL, false, true},	 /* pass signals on to the command */
 	};
 	bool keep[sizeof(kept) / sizeof(kept[0])], change;
 	int err;

@@ -31,9 +31,9 @@
 #include "trace/log.h"
 #include "writer.h"
 
-#define ARM_TRIES	   100
+#define ARM_TRIES	    100
 #define COMMAND_PATIENCE_MS 1000 /* for a command that was sent a signal */
-#define LOOK_MS		   20	/* how often the end of the target, and --max-size, are looked for */
+#define LOOK_MS		    20 /* how often the end of the target, and --max-size, are looked for */
 
 struct recorder {
 	const struct options *options;
@@ -81,7 +81,8 @@ static enum status check_cpus(struct recorder *r)
 
 		if (cpu >= r->topology.size || r->topology.index_of[cpu] < 0) {
 			log_error("-C: CPU %u is not online (/sys/devices/system/cpu/online has "
-				  "those that are)", cpu);
+				  "those that are)",
+				  cpu);
 			return STATUS_USAGE;
 		}
 	}
@@ -96,8 +97,8 @@ static int find_identities(struct recorder *r)
 	int err = identity_of_caller(&r->caller);
 
 	if (!err)
-		err = o->user ? identity_of_user(&r->runner, o->user) :
-				identity_of_caller(&r->runner);
+		err = o->user ? identity_of_user(&r->runner, o->user)
+			      : identity_of_caller(&r->runner);
 	return err;
 }
 
@@ -117,8 +118,7 @@ static enum status prepare(struct recorder *r)
 	    (o->command && command_find(o->command[0])) || (o->emulate && emulate_find()))
 		return STATUS_FAILED;
 	r->rings = rings_new();
-	if (!r->rings ||
-	    links_open(&r->links, o, &r->topology, r->rings, o->pids, o->npids))
+	if (!r->rings || links_open(&r->links, o, &r->topology, r->rings, o->pids, o->npids))
 		return STATUS_FAILED;
 	r->order = order_new(r->rings);
 	return r->order ? STATUS_COMPLETE : STATUS_FAILED;
@@ -128,11 +128,11 @@ static void tell_plan(const struct recorder *r)
 {
 	const struct options *o = r->options;
 
-	printf("what: %s\n", o->command	  ? o->command[0] :
-			     o->all	  ? "all threads" :
-			     o->threads	  ? "threads" :
-			     o->follow	  ? "processes and their children" :
-					    "processes");
+	printf("what: %s\n", o->command	  ? o->command[0]
+			     : o->all	  ? "all threads"
+			     : o->threads ? "threads"
+			     : o->follow  ? "processes and their children"
+					  : "processes");
 	if (o->comm)
 		printf("only threads called: %s\n", o->comm);
 	if (o->cgroup)
@@ -427,8 +427,10 @@ static void finish(struct recorder *r)
 	if (!r->drain.err && !r->drain.cut)
 		iterate_again(r);
 	if (r->options->command)
-		command_ended(&r->command, !strcmp(r->reason, "target") ||
-					   !strcmp(r->reason, "signal") ? COMMAND_PATIENCE_MS : 0);
+		command_ended(&r->command,
+			      !strcmp(r->reason, "target") || !strcmp(r->reason, "signal")
+				      ? COMMAND_PATIENCE_MS
+				      : 0);
 	if (account_close(&r->account, r->drain.cut))
 		r->failed = true;
 	r->facts.stopped_by = r->reason;

@@ -90,8 +90,7 @@ void summary_live_clear(struct summary_live *live)
 }
 
 /* "exited with status 3"; for scripts "3", "signal-9", "running". */
-static void describe_command(int status, char *text, size_t text_size, char *word,
-			     size_t word_size)
+static void describe_command(int status, char *text, size_t text_size, char *word, size_t word_size)
 {
 	if (status == -1) {
 		snprintf(text, text_size, "still runs");
@@ -141,14 +140,16 @@ void summary_report(const struct summary_end *end)
 	}
 	report_losses(end);
 	if (end->repairs)
-		say("ovni-bpf: %" PRIu64 " repairs: moves of threads that the kernel did not tell\n",
+		say("ovni-bpf: %" PRIu64
+		    " repairs: moves of threads that the kernel did not tell\n",
 		    end->repairs);
 	if (end->late)
 		say("ovni-bpf: %" PRIu64 " records came late: please report it\n", end->late);
 	if (end->kept)
 		say("ovni-bpf: the earlier trace is in %s\n", end->kept);
 	summary_bytes(bytes, sizeof(bytes), end->bytes);
-	say("ovni-bpf: %s: %.3f s on %u CPUs, %" PRIu64 " threads, %" PRIu64 " events (%.0f/s), %s\n",
+	say("ovni-bpf: %s: %.3f s on %u CPUs, %" PRIu64 " threads, %" PRIu64
+	    " events (%.0f/s), %s\n",
 	    end->dir, seconds, end->ncpus, end->threads, end->events,
 	    seconds > 0 ? (double)end->events / seconds : 0, bytes);
 	say("ovni-bpf: recorded dir=%s seconds=%.3f cpus=%u threads=%" PRIu64 " events=%" PRIu64

@@ -17,9 +17,9 @@
 #include "topology.h"
 #include "trace/log.h"
 
-/* Clocks beyond this are taken as this: from here on, 2^40 events of one CPU in the same
- * nanosecond would have room before a clock overflows. */
-#define CLOCK_MAX ((uint64_t)INT64_MAX - (1ull << 40))
+/* The window ends here at the latest. Clocks of a stream are signed; from here on there is still
+ * room for 2^36 events of one CPU in the same nanosecond, each a nanosecond after the other. */
+#define CLOCK_MAX ((uint64_t)INT64_MAX - (1ull << 36))
 
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -259,11 +259,11 @@ static int give_up(struct timeline *tl, struct task *task, uint64_t clock)
 
 	if (task->state == LIFELINE_RUNNING) {
 		cpu = tl->by_index[task->cpu];
+		charge(cpu, clock < tl->now ? clock : tl->now);
 		clock = later(clock, cpu->last);
 	}
 	err = move_close(&tl->moves, task, clock);
 	if (cpu) {
-		charge(cpu, clock);
 		cpu->last = later(cpu->last, task->last);
 		occupy(cpu, NULL, task->tid);
 	}
@@ -279,8 +279,13 @@ static int bind(struct timeline *tl, struct task *task, uint64_t clock, bool bef
 	int err;
 
 	if (owner) {
-		count_repair(tl, NULL, owner);
-		err = give_up(tl, owner, clock);
+		/* With a list of CPUs it may have died where nothing is recorded. */
+		if (tl->options.cpu_filter && owner->state != LIFELINE_RUNNING) {
+			err = give_up(tl, owner, owner->last);
+		} else {
+			count_repair(tl, NULL, owner);
+			err = give_up(tl, owner, clock);
+		}
 		owner->flags |= TASK_GONE;
 		if (err)
 			return err;
@@ -518,6 +523,8 @@ static int unusual(struct timeline *tl, struct cpu *cpu, const struct record_swi
 	if (!err)
 		err = ready(tl, *next, r->next_id, r->next_pid, r->next_tid,
 			    later(clock, cpu->last), false, next);
+	if (*prev && (*prev)->flags & TASK_GONE)
+		*prev = NULL; /* its tid is already that of *next */
 	if (err || !*next)
 		return err;
 	(*next)->flags &= (uint8_t)~TASK_JOINED;
@@ -882,10 +889,10 @@ static int iterated_after(struct timeline *tl, const struct record_task *r)
 		return 0;
 	if (r->flags & TASK_FLAG_ELSEWHERE) {
 		task->flags &= (uint8_t)~TASK_BEFORE;
-		if (!task->thread)
+		/* One that ran on a listed CPU when the window closed has left it since. */
+		if (!task->thread || task->state == LIFELINE_RUNNING)
 			return 0;
-		err = task->state == LIFELINE_RUNNING ? expel(tl, task, task->last) : 0;
-		return err ? err : move_close(&tl->moves, task, task->last);
+		return move_close(&tl->moves, task, task->last);
 	}
 	if (!r->wake_clock || r->wake_clock <= tl->options.t0 || r->wake_clock > tl->t1 ||
 	    r->wake_clock < task->out || tl->options.kernel_model)
@@ -932,7 +939,9 @@ static int close_task(struct timeline *tl, struct task *task)
 {
 	int err = 0;
 
-	if (!task->thread && task->flags & TASK_BEFORE && tl->options.all_threads)
+	/* Whose stream another one has used since is long gone. */
+	if (!task->thread && task->flags & TASK_BEFORE && tl->options.all_threads &&
+	    !threads_find(tl->threads, task->pid, task->tid))
 		err = bind(tl, task, tl->options.t0, true);
 	if (!err && task->thread)
 		err = give_up(tl, task, tl->t1);
