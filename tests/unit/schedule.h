@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * schedule: a machine that does not exist, scheduling threads at random.
+ *
+ * In: a seed and what may happen; out: the records that the kernel side would send, in the
+ * order of its rings, and the truth: who ran where, from when to when. A record may be
+ * lost on its way, and is then told as the kernel side tells it. The machine knows
+ * nothing of streams or states of ovni.
+ */
+#ifndef TESTS_UNIT_SCHEDULE_H
+#define TESTS_UNIT_SCHEDULE_H
+
+#include "timeline_kit.h"
+
+struct schedule_options {
+	unsigned cpus, threads, steps; /* threads: alive at most; steps: of the whole machine */
+	unsigned pace;		       /* ns between two steps: 2 to this; 0: none or 1, and ties */
+	unsigned losses;	       /* of 1000 records, how many start a burst of losses */
+	bool unwanted;		       /* some processes are not wanted */
+	bool reuse;		       /* tids are used again, as soon as they are free */
+	bool early;		       /* ... even before the last switch of who had them */
+	bool execs;		       /* threads that are not the leader execute programs */
+	bool blind;		       /* one process leaves CPUs unseen (PID 1 of some machines) */
+	bool some_cpus;		       /* -C: only the CPUs with an even number are recorded */
+	bool joins;		       /* threads stop and start being wanted */
+	uint64_t start;		       /* clock of the first step */
+};
+
+struct truth {
+	uint32_t pid, tid;
+	unsigned cpu;
+	uint64_t from, to; /* to 0: goes on */
+	bool hidden;	   /* not wanted, or on a CPU that is not recorded */
+};
+
+enum machine_state { M_FREE, M_RUNS, M_READY, M_SLEEPS };
+
+struct machine_task {
+	struct who who;
+	enum machine_state state;
+	unsigned cpu;
+	uint64_t wake_clock, out;
+	int32_t waker;
+	bool exiting, wanted, elsewhere, seen;
+	size_t interval; /* in truth, while it runs */
+};
+
+struct machine_record {
+	unsigned cpu;
+	union {
+		struct record_head head;
+		struct record_switch sw;
+		struct record_task task;
+		struct record_exit exit;
+		struct record_snapshot snapshot;
+		struct record_lost lost;
+	};
+};
+
+struct machine {
+	struct schedule_options options;
+	uint64_t seed, clock, t0, t1;
+	struct machine_task *tasks;
+	int *on; /* by CPU: index in tasks, -1: idle */
+	uint32_t next_id, next_tid, *free_tids;
+	unsigned nfree;
+	struct {
+		uint64_t count, first;
+		unsigned left;
+	} * gaps; /* by CPU */
+	struct machine_record *records;
+	size_t n, room;
+	struct record_task *before, *after; /* of the iterators */
+	size_t nbefore, nafter;
+	struct truth *truth;
+	size_t ntruth, truth_room;
+	uint64_t dropped; /* records that found no room */
+	uint64_t unshown; /* lost in the window, and no thread ran there since to show it */
+};
+
+static uint32_t draw(struct machine *m, uint32_t below)
+{
+	m->seed = m->seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((m->seed >> 33) * (uint64_t)below >> 31);
+}
+
+static bool chance(struct machine *m, uint32_t of_1000)
+{
+	return draw(m, 1000) < of_1000;
+}
+
+static bool listed(const struct machine *m, unsigned cpu)
+{
+	return !m->options.some_cpus || cpu % 2 == 0;
+}
+
+static void send_record(struct machine *m, unsigned cpu, const void *record, size_t size)
+{
+	struct machine_record *r;
+	const struct record_head *head = record;
+
+	if (m->n + 2 > m->room) {
+		m->room = m->room ? m->room * 2 : 4096;
+		m->records = realloc(m->records, m->room * sizeof(*m->records));
+	}
+	if (m->options.losses && !m->gaps[cpu].left && chance(m, m->options.losses))
+		m->gaps[cpu].left = 1 + draw(m, chance(m, 100) ? 200 : 10);
+	if (m->gaps[cpu].left && head->kind != RECORD_SNAPSHOT) {
+		m->gaps[cpu].left--;
+		m->gaps[cpu].first = m->gaps[cpu].count++ ? m->gaps[cpu].first : head->clock;
+		m->dropped++;
+		return;
+	}
+	if (m->gaps[cpu].count) {
+		r = &m->records[m->n++];
+		r->cpu = cpu;
+		r->lost = rec_lost(head->clock, m->gaps[cpu].first, m->gaps[cpu].count);
+		m->gaps[cpu].count = m->gaps[cpu].left = 0;
+	}
+	r = &m->records[m->n++];
+	r->cpu = cpu;
+	memcpy(&r->head, record, size);
+}
+
+#define SEND(m, cpu, record) send_record(m, cpu, &(record), sizeof(record))
+
+static uint32_t context_id(const struct machine *m, unsigned cpu)
+{
+	const struct machine_task *t = m->on[cpu] < 0 ? NULL : &m->tasks[m->on[cpu]];
+
+	return t && t->wanted && listed(m, cpu) ? t->who.id : 0;
+}
+
+static struct who as_sent(const struct machine_task *t)
+{
+	struct who who = t->who;
+
+	if (!t->wanted)
+		who.id = 0;
+	return who;
+}
+
+static bool blind(const struct machine *m, int task)
+{
+	return m->options.blind && task >= 0 && m->tasks[task].who.pid == 1;
+}
+
+/* CPU `cpu` changes from what it runs to `next`. */
+static void switch_to(struct machine *m, unsigned cpu, unsigned why, int next)
+{
+	int prev = m->on[cpu];
+	struct machine_task *p = prev < 0 ? NULL : &m->tasks[prev];
+	struct machine_task *n = next < 0 ? NULL : &m->tasks[next];
+	struct record_switch r =
+		rec_switch(m->clock, p ? as_sent(p) : idle, p ? why : 0, n ? as_sent(n) : idle);
+	bool elsewhere = n && n->elsewhere;
+
+	if (n) {
+		n->elsewhere = !listed(m, cpu);
+		r.wake_clock = n->wake_clock;
+		r.waker_tid = n->wake_clock ? n->waker : 0;
+		n->wake_clock = 0;
+		n->state = M_RUNS;
+		n->cpu = cpu;
+		if (m->ntruth == m->truth_room) {
+			m->truth_room = m->truth_room ? m->truth_room * 2 : 4096;
+			m->truth = realloc(m->truth, m->truth_room * sizeof(*m->truth));
+		}
+		n->interval = m->ntruth++;
+		m->truth[n->interval] = (struct truth){
+			n->who.pid, n->who.tid, cpu, m->clock, 0, !n->wanted || !listed(m, cpu)};
+	}
+	if (elsewhere)
+		r.head.flags = SWITCH_NEXT_ELSEWHERE;
+	if (p) {
+		m->truth[p->interval].to = m->clock;
+		p->out = m->clock;
+		p->wake_clock = 0;
+	}
+	m->on[cpu] = next;
+	if (!listed(m, cpu) || blind(m, prev) || (m->options.unwanted && !r.head.id && !r.next_id))
+		return;
+	SEND(m, cpu, r);
+}
+
+/* A thread that waits for a CPU, or -1. */
+static int some_ready(struct machine *m)
+{
+	unsigned first = draw(m, m->options.threads);
+
+	for (unsigned i = 0; i < m->options.threads; i++) {
+		unsigned k = (first + i) % m->options.threads;
+
+		if (m->tasks[k].state == M_READY)
+			return (int)k;
+	}
+	return -1;
+}
+
+static uint32_t some_tid(struct machine *m)
+{
+	if (m->options.reuse && m->nfree && chance(m, 700)) {
+		uint32_t i = draw(m, m->nfree), tid = m->free_tids[i];
+
+		m->free_tids[i] = m->free_tids[--m->nfree];
+		return tid;
+	}
+	return m->next_tid++;
+}
+
+static void free_tid(struct machine *m, uint32_t tid)
+{
+	m->free_tids = realloc(m->free_tids, (m->nfree + 1) * sizeof(*m->free_tids));
+	m->free_tids[m->nfree++] = tid;
+}
+
+static bool has_others(const struct machine *m, const struct machine_task *t)
+{
+	for (unsigned i = 0; i < m->options.threads; i++)
+		if (&m->tasks[i] != t && m->tasks[i].state != M_FREE &&
+		    m->tasks[i].who.pid == t->who.pid)
+			return true;
+	return false;
+}
+
+/* `creator` may be NULL: the thread was there before anything was recorded. */
+static void give_birth(struct machine *m, struct machine_task *creator, unsigned cpu)
+{
+	struct machine_task *t = NULL;
+	bool process = !creator || chance(m, 400);
+	struct record_task r;
+
+	for (unsigned i = 0; i < m->options.threads && !t; i++)
+		if (m->tasks[i].state == M_FREE)
+			t = &m->tasks[i];
+	if (!t || (creator && creator->exiting))
+		return;
+	memset(t, 0, sizeof(*t));
+	t->who.id = m->next_id++;
+	t->who.tid = some_tid(m);
+	t->who.pid = process ? t->who.tid : creator->who.pid;
+	t->wanted = creator ? creator->wanted : !m->options.unwanted || chance(m, 500);
+	t->state = creator ? M_READY : M_SLEEPS;
+	if (!creator)
+		return;
+	r = rec_birth(m->clock, as_sent(creator), as_sent(t));
+	r.creator_tid = (int32_t)creator->who.tid;
+	r.head.id = context_id(m, cpu);
+	if (t->wanted && !blind(m, m->on[cpu]))
+		SEND(m, cpu, r);
+	t->wake_clock = m->clock;
+	t->waker = (int32_t)creator->who.tid;
+}
+
+static void wake_some(struct machine *m, int32_t waker, unsigned cpu)
+{
+	unsigned first = draw(m, m->options.threads);
+
+	for (unsigned i = 0; i < m->options.threads; i++) {
+		struct machine_task *t = &m->tasks[(first + i) % m->options.threads];
+
+		if (t->state != M_SLEEPS)
+			continue;
+		t->state = M_READY;
+		t->wake_clock = blind(m, m->on[cpu]) ? 0 : m->clock;
+		t->waker = waker;
+		return;
+	}
+}
+
+static void begin_exit(struct machine *m, struct machine_task *t, unsigned cpu)
+{
+	struct record_exit r = rec_exit(m->clock, as_sent(t), 256 * draw(m, 3));
+
+	if (t->exiting || (t->who.pid == t->who.tid && has_others(m, t)))
+		return;
+	t->exiting = true;
+	r.head.id = context_id(m, cpu);
+	if (t->wanted && !blind(m, m->on[cpu]))
+		SEND(m, cpu, r);
+	if (m->options.early && m->options.reuse && chance(m, 500) && t->who.pid != t->who.tid) {
+		free_tid(m, t->who.tid);
+		t->seen = true; /* given away already */
+	}
+}
+
+static void die_on(struct machine *m, struct machine_task *t, unsigned cpu)
+{
+	int next = some_ready(m);
+
+	switch_to(m, cpu, WHY_DEAD, next);
+	if (!t->seen)
+		free_tid(m, t->who.tid);
+	t->state = M_FREE;
+}
+
+/* A thread takes the place of its leader, which has died, or is about to. */
+static void execute(struct machine *m, struct machine_task *t, unsigned cpu)
+{
+	struct machine_task *leader = NULL;
+	uint32_t old = t->who.tid;
+	struct record_task r;
+
+	for (unsigned i = 0; i < m->options.threads; i++) {
+		struct machine_task *o = &m->tasks[i];
+
+		if (o == t || o->state == M_FREE || o->who.pid != t->who.pid)
+			continue;
+		if (o->who.tid != o->who.pid || o->exiting)
+			return; /* others must be gone first */
+		leader = o;
+	}
+	if (t->exiting)
+		return;
+	if (leader) {
+		if (leader->state != M_RUNS || leader->cpu == cpu)
+			return;
+		m->clock++;
+		struct record_exit e = rec_exit(m->clock, as_sent(leader), 0);
+
+		leader->exiting = true;
+		e.head.id = context_id(m, leader->cpu);
+		if (leader->wanted && !blind(m, m->on[leader->cpu]))
+			SEND(m, leader->cpu, e);
+		m->clock++;
+		if (chance(m, 500)) {
+			m->truth[leader->interval].to = m->clock;
+			switch_to(m, leader->cpu, WHY_DEAD, some_ready(m));
+			leader->state = M_FREE;
+		} else {
+			/* It shows the tid of the other one from now on. */
+			leader->who.tid = old;
+			leader->seen = false;
+		}
+		m->clock += 2;
+		m->truth[t->interval].to = m->clock;
+		t->who.tid = t->who.pid;
+		t->interval = m->ntruth++;
+		if (m->ntruth > m->truth_room) {
+			m->truth_room *= 2;
+			m->truth = realloc(m->truth, m->truth_room * sizeof(*m->truth));
+		}
+		m->truth[t->interval] =
+			(struct truth){t->who.pid, t->who.tid, cpu, m->clock, 0, false};
+	}
+	r = rec_task(m->clock, TASK_EXECED, context_id(m, cpu), as_sent(t), "execed");
+	r.old_tid = old;
+	if (t->wanted && !blind(m, m->on[cpu]))
+		SEND(m, cpu, r);
+}
+
+static void rename_it(struct machine *m, struct machine_task *t, unsigned cpu)
+{
+	struct record_task r;
+	char name[16];
+
+	snprintf(name, sizeof(name), "name %u", draw(m, 10));
+	if (m->options.joins && t->who.id % 3 == 0) {
+		t->wanted = !t->wanted;
+		r = rec_task(m->clock, TASK_RENAMED, context_id(m, cpu), t->who, name);
+		r.flags = t->wanted ? TASK_FLAG_WANTED : 0;
+	} else if (!t->wanted) {
+		return;
+	} else {
+		r = rec_task(m->clock, TASK_RENAMED, context_id(m, cpu), as_sent(t), name);
+	}
+	if (!blind(m, m->on[cpu]))
+		SEND(m, cpu, r);
+}
+
+static void step(struct machine *m)
+{
+	unsigned cpu = draw(m, m->options.cpus);
+	int on = m->on[cpu];
+	struct machine_task *t = on < 0 ? NULL : &m->tasks[on];
+	uint32_t what = draw(m, 1000);
+
+	m->clock += m->options.pace ? 4 + draw(m, m->options.pace) : draw(m, 100) < 5;
+	if (!t) {
+		if (what < 300)
+			wake_some(m, WAKER_INTERRUPT, cpu);
+		else if ((on = some_ready(m)) >= 0)
+			switch_to(m, cpu, 0, on);
+		return;
+	}
+	if (what < 250)
+		wake_some(m, (int32_t)t->who.tid, cpu);
+	else if (what < 290)
+		give_birth(m, t, cpu);
+	else if (what < 320 && m->options.execs && t->who.pid != t->who.tid)
+		execute(m, t, cpu);
+	else if (what < 350)
+		rename_it(m, t, cpu);
+	else if (what < 380)
+		begin_exit(m, t, cpu);
+	else if (what < 500 && t->exiting)
+		die_on(m, t, cpu);
+	else if (what < 750) {
+		t->state = M_SLEEPS;
+		switch_to(m, cpu, draw(m, 2) ? WHY_SLEEPING : WHY_IO, some_ready(m));
+	} else if ((on = some_ready(m)) >= 0) {
+		t->state = M_READY;
+		switch_to(m, cpu, draw(m, 2) ? WHY_PREEMPTED : WHY_YIELDED, on);
+	}
+}
+
+static void iterate(struct machine *m, struct record_task **list, size_t *n)
+{
+	*list = calloc(m->options.threads, sizeof(**list));
+	for (unsigned i = 0; i < m->options.threads; i++) {
+		struct machine_task *t = &m->tasks[i];
+		struct record_task *r = &(*list)[*n];
+
+		if (t->state == M_FREE)
+			continue;
+		*r = rec_task(0, TASK_ITERATED, 0, as_sent(t), "iterated");
+		r->state = t->state == M_SLEEPS ? 1 : 0;
+		if (t->state == M_READY) {
+			r->wake_clock = t->wake_clock;
+			r->waker_tid = t->waker;
+		}
+		if (t->elsewhere)
+			r->flags |= TASK_FLAG_ELSEWHERE;
+		(*n)++;
+	}
+}
+
+static void snapshots(struct machine *m, enum snapshot_phase phase, uint64_t *first, uint64_t *last)
+{
+	for (unsigned cpu = 0; cpu < m->options.cpus; cpu++) {
+		struct record_snapshot r;
+
+		m->clock += 2;
+		r = rec_snapshot(m->clock, phase,
+				 m->on[cpu] < 0 ? idle : as_sent(&m->tasks[m->on[cpu]]));
+		*first = cpu ? *first : m->clock;
+		*last = m->clock;
+		if (listed(m, cpu))
+			SEND(m, cpu, r);
+		if (chance(m, 700))
+			step(m);
+	}
+}
+
+static int by_clock(const void *a, const void *b)
+{
+	const struct machine_record *x = *(struct machine_record *const *)a,
+				    *y = *(struct machine_record *const *)b;
+
+	if (x->head.clock != y->head.clock)
+		return x->head.clock < y->head.clock ? -1 : 1;
+	if (x->cpu != y->cpu)
+		return x->cpu < y->cpu ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* Runs the machine. Free with schedule_free(). */
+static struct machine *schedule_run(const struct schedule_options *options, uint64_t seed)
+{
+	struct machine *m = calloc(1, sizeof(*m));
+	uint64_t ignored;
+
+	m->options = *options;
+	m->seed = seed * 0x9e3779b97f4a7c15ull + 1;
+	m->clock = options->start;
+	m->next_id = 1;
+	m->next_tid = 1;
+	m->tasks = calloc(options->threads, sizeof(*m->tasks));
+	m->on = malloc(options->cpus * sizeof(*m->on));
+	m->gaps = calloc(options->cpus, sizeof(*m->gaps));
+	for (unsigned cpu = 0; cpu < options->cpus; cpu++)
+		m->on[cpu] = -1;
+	for (unsigned i = 0; i < options->threads / 3 + 1; i++)
+		give_birth(m, NULL, 0);
+	for (unsigned i = draw(m, 200); i; i--)
+		step(m);
+	m->n = 0; /* nothing was attached */
+	memset(m->gaps, 0, options->cpus * sizeof(*m->gaps));
+	for (unsigned i = draw(m, 20); i; i--)
+		step(m);
+	iterate(m, &m->before, &m->nbefore);
+	for (unsigned i = draw(m, 20); i; i--)
+		step(m);
+	snapshots(m, SNAPSHOT_START, &ignored, &m->t0);
+	for (unsigned i = 0; i < options->steps; i++)
+		step(m);
+	snapshots(m, SNAPSHOT_STOP, &m->t1, &ignored);
+	for (unsigned i = 0; i < 5; i++)
+		step(m);
+	iterate(m, &m->after, &m->nafter);
+	return m;
+}
+
+static void schedule_free(struct machine *m)
+{
+	free(m->tasks);
+	free(m->on);
+	free(m->gaps);
+	free(m->records);
+	free(m->before);
+	free(m->after);
+	free(m->truth);
+	free(m->free_tids);
+	free(m);
+}
+
+/* Does this record belong to a thread with a stream, which then shows the gap before it? */
+static bool shows(const struct machine_record *r)
+{
+	return r->head.kind != RECORD_LOST &&
+	       (r->head.id || (r->head.kind == RECORD_SWITCH && r->sw.next_id));
+}
+
+static void count_unshown(struct machine *m, struct machine_record *const *order)
+{
+	uint64_t *gaps = calloc(m->options.cpus, sizeof(*gaps));
+
+	for (size_t i = 0; i < m->n; i++) {
+		const struct machine_record *r = order[i];
+
+		if (r->head.kind == RECORD_LOST && r->head.clock > m->t0 &&
+		    r->lost.first_clock <= m->t1)
+			gaps[r->cpu] += r->lost.count;
+		else if (shows(r) && r->head.clock <= m->t1)
+			gaps[r->cpu] = 0;
+	}
+	for (unsigned cpu = 0; cpu < m->options.cpus; cpu++)
+		m->unshown += gaps[cpu];
+	free(gaps);
+}
+
+/* Gives all to a recorder, as the live part does, in the order of the merge. */
+static void schedule_play(struct machine *m, struct kit *kit)
+{
+	struct machine_record **order = malloc((m->n + 1) * sizeof(*order));
+
+	for (size_t i = 0; i < m->n; i++)
+		order[i] = &m->records[i];
+	qsort(order, m->n, sizeof(*order), by_clock);
+	count_unshown(m, order);
+	for (size_t i = 0; i < m->nbefore; i++)
+		assert_int_equal(timeline_iterated(kit->timeline, &m->before[i]), 0);
+	for (size_t i = 0; i < m->n; i++) {
+		if (order[i]->head.clock > m->t1)
+			timeline_stop(kit->timeline, m->t1);
+		assert_int_equal(kit_give(kit, order[i]->cpu, &order[i]->head), 0);
+	}
+	timeline_stop(kit->timeline, m->t1);
+	for (size_t i = 0; i < m->nafter; i++)
+		assert_int_equal(timeline_iterated(kit->timeline, &m->after[i]), 0);
+	free(order);
+	kit_close(kit, m->t1);
+	assert_int_equal(kit->err, 0);
+}
+
+#endif

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/* timeline: random schedules, with and without losses, against the checker and the truth. */
+#include "schedule.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* OVNI_SCHEDULES multiplies how many are tried. */
+static unsigned many(unsigned n)
+{
+	const char *times = getenv("OVNI_SCHEDULES");
+
+	return n * (times && atoi(times) > 0 ? (unsigned)atoi(times) : 1);
+}
+
+/* The intervals in which the streams say that threads run, in the order of the streams. */
+static int truth_order(const void *a, const void *b)
+{
+	const struct truth *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static bool same_interval(const struct truth *x, const struct truth *y)
+{
+	return x->pid == y->pid && x->tid == y->tid && x->cpu == y->cpu && x->from == y->from &&
+	       x->to == y->to;
+}
+
+static struct truth *told(size_t *n)
+{
+	struct truth *list = NULL;
+
+	*n = 0;
+	for (size_t i = 0; i < kit_disk.n; i++) {
+		struct kit_stream *s = &kit_disk.all[i];
+		const uint8_t *at = s->events, *end = at + s->size;
+		struct truth now = {0};
+		int32_t cpu = -1;
+		struct event ev;
+		ssize_t size;
+
+		assert_int_equal(sscanf(s->path, "loom.node/proc.%u/thread.%u", &now.pid, &now.tid),
+				 2);
+		for (; (size = event_decode(&ev, at, end)) > 0; at += size) {
+			switch (event_mcv(&ev)) {
+			case MCV('O', 'H', 'x'):
+				cpu = get_i32(ev.payload);
+				now.from = (uint64_t)ev.clock;
+				break;
+			case MCV('O', 'A', 's'):
+				cpu = get_i32(ev.payload);
+				break;
+			case MCV('O', 'H', 'r'):
+				now.from = (uint64_t)ev.clock;
+				break;
+			case MCV('O', 'H', 'p'):
+			case MCV('O', 'H', 'e'):
+				if (cpu < 0)
+					break;
+				now.cpu = (unsigned)cpu;
+				now.to = (uint64_t)ev.clock;
+				list = realloc(list, (*n + 1) * sizeof(*list));
+				list[(*n)++] = now;
+				break;
+			}
+		}
+	}
+	if (*n)
+		qsort(list, *n, sizeof(*list), truth_order);
+	return list;
+}
+
+/* What the machine did, as it should be told: in the window, entering 1 ns later. */
+static struct truth *expected(const struct machine *m, size_t *n)
+{
+	struct truth *list = malloc((m->ntruth + 1) * sizeof(*list));
+
+	*n = 0;
+	for (size_t i = 0; i < m->ntruth; i++) {
+		struct truth t = m->truth[i];
+
+		if (t.hidden || t.from > m->t1 || (t.to && t.to <= m->t0))
+			continue;
+		if (!t.to || t.to > m->t1)
+			t.to = m->t1;
+		t.from = t.from <= m->t0 ? m->t0 : t.from + 1;
+		if (t.to < t.from)
+			t.to = t.from;
+		list[(*n)++] = t;
+	}
+	if (*n)
+		qsort(list, *n, sizeof(*list), truth_order);
+	return list;
+}
+
+static void compare_with_truth(const struct machine *m, uint64_t seed)
+{
+	size_t ngot, nwant;
+	struct truth *got = told(&ngot), *want = expected(m, &nwant);
+
+	for (size_t i = 0; i < ngot || i < nwant; i++) {
+		if (i < ngot && i < nwant && same_interval(&got[i], &want[i]))
+			continue;
+		if (i < ngot)
+			print_error("got  thread %u of %u on %u: %" PRIu64 " to %" PRIu64 "\n",
+				    got[i].tid, got[i].pid, got[i].cpu, got[i].from, got[i].to);
+		if (i < nwant)
+			print_error("want thread %u of %u on %u: %" PRIu64 " to %" PRIu64 "\n",
+				    want[i].tid, want[i].pid, want[i].cpu, want[i].from,
+				    want[i].to);
+		fail_msg("seed %" PRIu64 ": interval %zu of %zu (%zu told)", seed, i, nwant, ngot);
+	}
+	free(got);
+	free(want);
+}
+
+/* Where every window ends, of itself. */
+#define CLOCK_END ((uint64_t)INT64_MAX - (1ull << 36))
+
+static uint64_t at_most(uint64_t clock, uint64_t limit)
+{
+	return clock < limit ? clock : limit;
+}
+
+/* With OVNI_KEEP=DIR, the traces of the first seeds are kept there for the emulator. */
+static void keep(uint64_t seed)
+{
+	static unsigned n;
+	const char *keep = getenv("OVNI_KEEP");
+	char path[512];
+	int fd;
+
+	if (!keep || seed > 10 || !kit_disk.n)
+		return;
+	snprintf(path, sizeof(path), "%s/%03u", keep, n++);
+	assert_int_equal(mkdir(path, 0755), 0);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	kit_save(fd);
+	close(fd);
+}
+
+static void try(const struct schedule_options *options, uint64_t seed, bool kernel_model,
+		bool exact)
+{
+	struct timeline_options timeline = {.kernel_model = kernel_model,
+					    .all_threads = seed & 1,
+					    .cpu_filter = options->some_cpus};
+	struct machine *m = schedule_run(options, seed);
+	char cpus[16];
+	struct kit kit;
+	struct kit_check check;
+
+	print_message("\r  seed %" PRIu64 " ", seed);
+	timeline.t0 = m->t0;
+	snprintf(cpus, sizeof(cpus), "0-%u", options->cpus - 1);
+	kit_open(&kit, options->cpus > 1 ? cpus : "0", timeline);
+	schedule_play(m, &kit);
+	check = kit_check((int)options->cpus);
+	assert_int_equal(check.events, kit.counts.events);
+	/* A task that lost its stream to another one shows nothing any more. */
+	if (options->early || options->execs || options->joins)
+		assert_true((uint64_t)check.lost <= kit.counts.lost);
+	else
+		assert_int_equal((uint64_t)check.lost + m->unshown, kit.counts.lost);
+	if (!options->losses)
+		assert_int_equal(kit.counts.lost, 0);
+	assert_true(kit.counts.lost <= m->dropped);
+	for (size_t i = 0; i < kit.ncpus; i++) {
+		uint64_t sum = 0;
+
+		for (int use = 0; use < CPU_USES; use++)
+			sum += kit.cpus[i].ns[use];
+		assert_int_equal(sum, at_most(m->t1, CLOCK_END) - at_most(m->t0, CLOCK_END));
+	}
+	if (exact) {
+		assert_int_equal(kit.counts.repairs, 0);
+		assert_int_equal(kit.counts.late, 0);
+		compare_with_truth(m, seed);
+	}
+	keep(seed);
+	kit_forget();
+	schedule_free(m);
+}
+
+static void try_many(const struct schedule_options *options, unsigned n, bool kernel_model,
+		     bool exact)
+{
+	for (uint64_t seed = 1; seed <= n; seed++)
+		try(options, seed, kernel_model, exact);
+	print_message("\n");
+}
+
+static void schedules_without_losses_are_told_exactly(void **state)
+{
+	struct schedule_options o = {.cpus = 3, .threads = 20, .steps = 600, .pace = 1000};
+
+	(void)state;
+	try_many(&o, many(500), false, true);
+}
+
+static void tids_used_again_go_on_in_their_streams(void **state)
+{
+	struct schedule_options o = {
+		.cpus = 3, .threads = 12, .steps = 600, .pace = 1000, .reuse = true};
+
+	(void)state;
+	try_many(&o, many(500), false, true);
+}
+
+static void tids_given_away_before_the_last_switch_are_mended(void **state)
+{
+	struct schedule_options o = {
+		.cpus = 4, .threads = 12, .steps = 600, .pace = 1000, .reuse = true, .early = true};
+
+	(void)state;
+	try_many(&o, many(500), false, false);
+}
+
+static void threads_that_take_the_place_of_their_leader(void **state)
+{
+	struct schedule_options o = {.cpus = 4,
+				     .threads = 12,
+				     .steps = 600,
+				     .pace = 1000,
+				     .execs = true,
+				     .reuse = true,
+				     .early = true};
+
+	(void)state;
+	try_many(&o, many(500), false, false);
+}
+
+static void some_processes_are_not_wanted(void **state)
+{
+	struct schedule_options o = {
+		.cpus = 3, .threads = 20, .steps = 600, .pace = 1000, .unwanted = true};
+
+	(void)state;
+	try_many(&o, many(500), false, true);
+}
+
+static void threads_join_and_leave(void **state)
+{
+	struct schedule_options o = {.cpus = 3,
+				     .threads = 20,
+				     .steps = 600,
+				     .pace = 1000,
+				     .unwanted = true,
+				     .joins = true,
+				     .reuse = true};
+
+	(void)state;
+	try_many(&o, many(500), false, false);
+}
+
+static void only_some_cpus_are_recorded(void **state)
+{
+	struct schedule_options o = {.cpus = 4,
+				     .threads = 20,
+				     .steps = 600,
+				     .pace = 1000,
+				     .some_cpus = true,
+				     .reuse = true};
+
+	(void)state;
+	try_many(&o, many(500), false, true);
+}
+
+static void one_process_is_never_seen_to_leave(void **state)
+{
+	struct schedule_options o = {
+		.cpus = 2, .threads = 12, .steps = 600, .pace = 1000, .blind = true};
+
+	(void)state;
+	try_many(&o, many(500), false, false);
+}
+
+static void records_are_lost_everywhere(void **state)
+{
+	struct schedule_options o = {.cpus = 4,
+				     .threads = 16,
+				     .steps = 800,
+				     .pace = 1000,
+				     .losses = 20,
+				     .reuse = true,
+				     .early = true,
+				     .execs = true,
+				     .blind = true};
+
+	(void)state;
+	try_many(&o, many(1000), false, false);
+	o.early = o.execs = false;
+	try_many(&o, many(1000), false, false);
+	o.unwanted = true;
+	try_many(&o, many(1000), false, false);
+	o.joins = o.early = o.execs = true;
+	try_many(&o, many(1000), false, false);
+	o.some_cpus = true;
+	try_many(&o, many(1000), false, false);
+}
+
+static void everything_happens_in_the_same_nanoseconds(void **state)
+{
+	struct schedule_options o = {.cpus = 4,
+				     .threads = 16,
+				     .steps = 800,
+				     .pace = 0,
+				     .losses = 0,
+				     .reuse = true,
+				     .early = true,
+				     .execs = true};
+
+	(void)state;
+	try_many(&o, many(500), false, false);
+	o.losses = 20;
+	try_many(&o, many(500), false, false);
+}
+
+static void the_kernel_model_is_balanced(void **state)
+{
+	struct schedule_options o = {
+		.cpus = 3, .threads = 20, .steps = 600, .pace = 1000, .reuse = true};
+
+	(void)state;
+	try_many(&o, many(300), true, false);
+	o.losses = 20;
+	o.early = o.execs = o.blind = o.unwanted = o.joins = true;
+	try_many(&o, many(1000), true, false);
+}
+
+static void clocks_near_their_end_do_not_overflow(void **state)
+{
+	struct schedule_options o = {.cpus = 3,
+				     .threads = 20,
+				     .steps = 600,
+				     .pace = 1000,
+				     .start = (uint64_t)INT64_MAX - (1ull << 41)};
+
+	(void)state;
+	try_many(&o, many(100), false, true);
+	o.start = (uint64_t)INT64_MAX - (1ull << 36) - 300000;
+	try_many(&o, many(100), false, false);
+	o.start = UINT64_MAX - (1ull << 40);
+	try_many(&o, many(100), false, false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(schedules_without_losses_are_told_exactly),
+		cmocka_unit_test(tids_used_again_go_on_in_their_streams),
+		cmocka_unit_test(tids_given_away_before_the_last_switch_are_mended),
+		cmocka_unit_test(threads_that_take_the_place_of_their_leader),
+		cmocka_unit_test(some_processes_are_not_wanted),
+		cmocka_unit_test(threads_join_and_leave),
+		cmocka_unit_test(only_some_cpus_are_recorded),
+		cmocka_unit_test(one_process_is_never_seen_to_leave),
+		cmocka_unit_test(records_are_lost_everywhere),
+		cmocka_unit_test(everything_happens_in_the_same_nanoseconds),
+		cmocka_unit_test(the_kernel_model_is_balanced),
+		cmocka_unit_test(clocks_near_their_end_do_not_overflow),
+	};
+	if (getenv("ONLY"))
+		cmocka_set_test_filter(getenv("ONLY"));
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
