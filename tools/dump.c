@@ -17,7 +17,7 @@
 #include "tools/common/digits.h"
 #include "tools/common/explain.h"
 #include "tools/common/filter.h"
-#include "tools/common/out.h"
+#include "tools/common/printer.h"
 #include "tools/common/source.h"
 #include "tools/common/usage.h"
 #include "trace/log.h"
@@ -32,7 +32,7 @@ struct options {
 struct dump {
 	struct options options;
 	struct source source;
-	struct out out;
+	struct printer out;
 	struct explainer *explainer;
 	struct digits_clock clock;
 	bool filtered, printable;
@@ -112,7 +112,7 @@ static inline char shown(const struct dump *d, uint8_t c)
 static inline void print_line(struct dump *d, uint32_t who, const struct event *ev)
 {
 	const struct column *column = &d->columns[who];
-	char *at = out_room(&d->out, DIGITS_CLOCK_MAX + 8 + column->size);
+	char *at = printer_room(&d->out, DIGITS_CLOCK_MAX + 8 + column->size);
 
 	if (!at)
 		return;
@@ -124,29 +124,29 @@ static inline void print_line(struct dump *d, uint32_t who, const struct event *
 	at[4] = shown(d, ev->value);
 	at += 5;
 	memcpy(at, column->text, column->size);
-	out_upto(&d->out, at + column->size);
+	printer_upto(&d->out, at + column->size);
 	if (d->options.raw)
 		explain_raw(&d->out, ev);
 	else
 		explain(d->explainer, &d->out, ev);
-	out_bytes(&d->out, "\n", 1);
+	printer_bytes(&d->out, "\n", 1);
 }
 
 static void print_json(struct dump *d, uint32_t who, const struct event *ev)
 {
 	const char mcv[3] = {(char)ev->model, (char)ev->category, (char)ev->value};
 	const char *path = d->source.trace.streams[who];
-	struct out *out = &d->out;
+	struct printer *out = &d->out;
 
-	out_format(out, "{\"clock\":\"%lld\",\"mcv\":", (long long)ev->clock);
-	out_json_string(out, mcv, sizeof(mcv));
-	out_text(out, ",\"stream\":");
-	out_json_string(out, path, strlen(path));
-	out_format(out, ",\"jumbo\":%s,\"payload\":\"", ev->jumbo ? "true" : "false");
+	printer_format(out, "{\"clock\":\"%lld\",\"mcv\":", (long long)ev->clock);
+	printer_json_string(out, mcv, sizeof(mcv));
+	printer_text(out, ",\"stream\":");
+	printer_json_string(out, path, strlen(path));
+	printer_format(out, ",\"jumbo\":%s,\"payload\":\"", ev->jumbo ? "true" : "false");
 	for (uint32_t i = 0; i < ev->payload_size; i++)
-		out_format(out, "%02x", ev->payload[i]);
-	out_text(out, "\",\"args\":");
-	out_text(out, explain_json(out, ev) ? ",\"known\":true}\n" : ",\"known\":false}\n");
+		printer_format(out, "%02x", ev->payload[i]);
+	printer_text(out, "\",\"args\":");
+	printer_text(out, explain_json(out, ev) ? ",\"known\":true}\n" : ",\"known\":false}\n");
 }
 
 static inline void print(struct dump *d, uint32_t who, const struct event *ev)
@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 	usage_parse(&argp, "ovni-dump", argc, argv, &d->options);
 	d->printable = isatty(STDOUT_FILENO);
 	d->explainer = explainer_new();
-	if (!d->explainer || out_open(&d->out, STDOUT_FILENO) < 0) {
+	if (!d->explainer || printer_open(&d->out, STDOUT_FILENO) < 0) {
 		log_error("no memory");
 		return EXIT_FAILED;
 	}
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
 		err = filter_start(&d->options.filter, &d->source, &d->filtered);
 	if (!err)
 		err = d->options.by_stream ? dump_by_stream(d) : dump_by_clock(d);
-	if (out_close(&d->out) < 0)
+	if (printer_close(&d->out) < 0)
 		err = -EIO;
 	for (size_t i = 0; d->columns && i < d->source.trace.nstreams; i++)
 		free(d->columns[i].text);

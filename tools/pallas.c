@@ -172,8 +172,8 @@ static void show_version(FILE *out, struct argp_state *state)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "COMMAND ARCHIVE\nCOMMAND FROM TO", doc,
-					 NULL, NULL, NULL};
+	static const struct argp argp = {
+		options, parse, "COMMAND ARCHIVE\nCOMMAND FROM TO", doc, NULL, NULL, NULL};
 	struct arguments a = {0};
 
 	argp_program_version_hook = show_version;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "tools/common/mcvmap.h"
-#include "tools/common/out.h"
+#include "tools/common/printer.h"
 #include "tools/common/source.h"
 #include "tools/common/usage.h"
 #include "tools/common/whereabouts.h"
@@ -266,96 +266,95 @@ static int make_rows(struct top *t)
 	return 0;
 }
 
-static void print_cpu(struct out *out, int64_t cpu)
+static void print_cpu(struct printer *out, int64_t cpu)
 {
 	if (cpu >= 0)
-		out_format(out, "%lld", (long long)cpu);
+		printer_format(out, "%lld", (long long)cpu);
 	else
-		out_text(out, cpu == CPU_VIRTUAL ? "virtual" : "none");
+		printer_text(out, cpu == CPU_VIRTUAL ? "virtual" : "none");
 }
 
-static void print_row(const struct top *t, struct out *out, const struct row *row)
+static void print_row(const struct top *t, struct printer *out, const struct row *row)
 {
 	const char mcv[3] = {(char)(row->mcv >> 16), (char)(row->mcv >> 8), (char)row->mcv};
 
 	switch (t->options.by) {
 	case BY_MCV:
-		out_bytes(out, mcv, sizeof(mcv));
-		out_format(out, " %10llu\n", (unsigned long long)row->count);
+		printer_bytes(out, mcv, sizeof(mcv));
+		printer_format(out, " %10llu\n", (unsigned long long)row->count);
 		break;
 	case BY_THREAD:
-		out_format(out, "%10llu  ", (unsigned long long)row->count);
-		out_escaped(out, row->stream, strlen(row->stream));
+		printer_format(out, "%10llu  ", (unsigned long long)row->count);
+		printer_escaped(out, row->stream, strlen(row->stream));
 		if (row->owner->name) {
-			out_text(out, "  ");
-			out_escaped(out, row->owner->name, strlen(row->owner->name));
+			printer_text(out, "  ");
+			printer_escaped(out, row->owner->name, strlen(row->owner->name));
 		}
-		out_text(out, "\n");
+		printer_text(out, "\n");
 		break;
 	case BY_CPU:
-		out_format(out, "%10llu  ", (unsigned long long)row->count);
+		printer_format(out, "%10llu  ", (unsigned long long)row->count);
 		if (row->owner->loom)
-			out_escaped(out, row->owner->loom, strlen(row->owner->loom));
-		out_text(out, "  ");
+			printer_escaped(out, row->owner->loom, strlen(row->owner->loom));
+		printer_text(out, "  ");
 		print_cpu(out, row->cpu);
-		out_text(out, "\n");
+		printer_text(out, "\n");
 		break;
 	}
 }
 
-static void print_json_row(const struct top *t, struct out *out, const struct row *row)
+static void print_json_row(const struct top *t, struct printer *out, const struct row *row)
 {
 	const char mcv[3] = {(char)(row->mcv >> 16), (char)(row->mcv >> 8), (char)row->mcv};
 
-	out_text(out, "{");
+	printer_text(out, "{");
 	if (t->options.by == BY_MCV) {
-		out_text(out, "\"mcv\":");
-		out_json_string(out, mcv, sizeof(mcv));
+		printer_text(out, "\"mcv\":");
+		printer_json_string(out, mcv, sizeof(mcv));
 	} else {
 		const struct owner *owner = row->owner;
 
-		out_text(out, "\"loom\":");
-		out_json_string(out, owner->loom ? owner->loom : "",
-				owner->loom ? strlen(owner->loom) : 0);
+		printer_text(out, "\"loom\":");
+		printer_json_string(out, owner->loom ? owner->loom : "",
+				    owner->loom ? strlen(owner->loom) : 0);
 		if (t->options.by == BY_CPU) {
-			out_text(out, ",\"cpu\":");
-			out_text(out, row->cpu >= 0 ? "" : "\"");
+			printer_text(out, ",\"cpu\":");
+			printer_text(out, row->cpu >= 0 ? "" : "\"");
 			print_cpu(out, row->cpu);
-			out_text(out, row->cpu >= 0 ? "" : "\"");
+			printer_text(out, row->cpu >= 0 ? "" : "\"");
 		} else {
-			out_format(out,
-				   ",\"pid\":%lld,\"tid\":%lld,\"stream\":", (long long)owner->pid,
-				   (long long)owner->tid);
-			out_json_string(out, row->stream, strlen(row->stream));
+			printer_format(out, ",\"pid\":%lld,\"tid\":%lld,\"stream\":",
+				       (long long)owner->pid, (long long)owner->tid);
+			printer_json_string(out, row->stream, strlen(row->stream));
 		}
 	}
-	out_format(out, ",\"count\":%llu}", (unsigned long long)row->count);
+	printer_format(out, ",\"count\":%llu}", (unsigned long long)row->count);
 }
 
 static int print(struct top *t)
 {
 	uint64_t total = 0;
-	struct out out;
+	struct printer out;
 
-	if (out_open(&out, STDOUT_FILENO) < 0) {
+	if (printer_open(&out, STDOUT_FILENO) < 0) {
 		log_error("no memory");
 		return -ENOMEM;
 	}
 	if (t->options.json)
-		out_text(&out, "[");
+		printer_text(&out, "[");
 	for (size_t i = 0; i < t->nrows; i++) {
 		total += t->rows[i].count;
 		if (t->options.json) {
-			out_text(&out, i ? ",\n " : "\n ");
+			printer_text(&out, i ? ",\n " : "\n ");
 			print_json_row(t, &out, &t->rows[i]);
 		} else {
 			print_row(t, &out, &t->rows[i]);
 		}
 	}
 	if (t->options.json)
-		out_text(&out, "\n]\n");
+		printer_text(&out, "\n]\n");
 	log_info("%llu events in %zu streams", (unsigned long long)total, t->source.trace.nstreams);
-	return out_close(&out);
+	return printer_close(&out);
 }
 
 int main(int argc, char **argv)

@@ -18,7 +18,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "tools/common/out.h"
+#include "tools/common/printer.h"
 #include "tools/common/usage.h"
 #include "trace/catalog.h"
 #include "trace/event.h"
@@ -83,21 +83,21 @@ static struct json *versions(const struct utsname *system)
 	return NULL;
 }
 
-static void print_text(struct out *out, const struct json *doc)
+static void print_text(struct printer *out, const struct json *doc)
 {
 	const struct json *node;
 
-	out_format(out, "ovni-bpf    %s (%s)\n", version_string, version_commit);
-	out_format(out, "trace       version %d, streams version %d\n", TRACE_VERSION,
-		   STREAM_VERSION);
+	printer_format(out, "ovni-bpf    %s (%s)\n", version_string, version_commit);
+	printer_format(out, "trace       version %d, streams version %d\n", TRACE_VERSION,
+		       STREAM_VERSION);
 	for (node = json_first(json_get(doc, "models")); node; node = json_next(node))
-		out_format(out, "model %c     %s %s\n",
-			   catalog_model_by_name(json_name(node))->character, json_name(node),
-			   json_string(node));
+		printer_format(out, "model %c     %s %s\n",
+			       catalog_model_by_name(json_name(node))->character, json_name(node),
+			       json_string(node));
 	for (node = json_first(json_get(doc, "libraries")); node; node = json_next(node))
-		out_format(out, "library     %s\n", json_string(node));
-	out_format(out, "kernel      %s %s\n", json_string(json_get(doc, "kernel")),
-		   json_string(json_get(doc, "machine")));
+		printer_format(out, "library     %s\n", json_string(node));
+	printer_format(out, "kernel      %s %s\n", json_string(json_get(doc, "kernel")),
+		       json_string(json_get(doc, "machine")));
 }
 
 int main(int argc, char **argv)
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
 	struct utsname system;
 	struct json *doc;
 	bool json = false;
-	struct out out;
+	struct printer out;
 	char *text;
 
 	usage_parse(&argp, "ovni-version", argc, argv, &json);
@@ -125,15 +125,15 @@ int main(int argc, char **argv)
 	}
 	doc = versions(&system);
 	text = doc && json ? json_text(doc) : NULL;
-	if (!doc || (json && !text) || out_open(&out, STDOUT_FILENO) < 0) {
+	if (!doc || (json && !text) || printer_open(&out, STDOUT_FILENO) < 0) {
 		log_error("no memory");
 		return EXIT_FAILED;
 	}
 	if (json)
-		out_text(&out, text);
+		printer_text(&out, text);
 	else
 		print_text(&out, doc);
 	free(text);
 	json_free(doc);
-	return out_close(&out) < 0 ? EXIT_FAILED : EXIT_COMPLETE;
+	return printer_close(&out) < 0 ? EXIT_FAILED : EXIT_COMPLETE;
 }

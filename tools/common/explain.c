@@ -30,9 +30,9 @@ struct explainer {
 
 static const char hex[] = "0123456789abcdef";
 
-static void put_bytes(struct out *out, const uint8_t *bytes, size_t size)
+static void put_bytes(struct printer *out, const uint8_t *bytes, size_t size)
 {
-	char *at = out_room(out, 3 * size);
+	char *at = printer_room(out, 3 * size);
 
 	if (!at)
 		return;
@@ -41,10 +41,10 @@ static void put_bytes(struct out *out, const uint8_t *bytes, size_t size)
 		*at++ = hex[bytes[i] >> 4];
 		*at++ = hex[bytes[i] & 15];
 	}
-	out_upto(out, at);
+	printer_upto(out, at);
 }
 
-void explain_raw(struct out *out, const struct event *ev)
+void explain_raw(struct printer *out, const struct event *ev)
 {
 	if (ev->jumbo)
 		put_bytes(out, (const uint8_t *)&ev->payload_size, sizeof(ev->payload_size));
@@ -76,17 +76,17 @@ struct explainer *explainer_new(void)
 	return calloc(1, sizeof(struct explainer));
 }
 
-static void explain_anew(struct out *out, const struct event *ev)
+static void explain_anew(struct printer *out, const struct event *ev)
 {
 	const struct signature *sig = NULL;
-	char *at = out_room(out, SENTENCE);
+	char *at = printer_room(out, SENTENCE);
 	size_t n;
 
 	if (!at)
 		return;
 	n = catalog_explain(ev, at, SENTENCE);
 	if (n >= SENTENCE) {
-		at = out_room(out, n + 1);
+		at = printer_room(out, n + 1);
 		if (!at)
 			return;
 		n = catalog_explain(ev, at, n + 1);
@@ -97,12 +97,12 @@ static void explain_anew(struct out *out, const struct event *ev)
 	(void)catalog_find(event_mcv(ev), &sig);
 	n = covered(sig, ev);
 	if (n < ev->payload_size) {
-		out_bytes(out, " +", 2);
+		printer_bytes(out, " +", 2);
 		put_bytes(out, ev->payload + n, ev->payload_size - n);
 	}
 }
 
-void explain(struct explainer *explainer, struct out *out, const struct event *ev)
+void explain(struct explainer *explainer, struct printer *out, const struct event *ev)
 {
 	uint64_t payload[2] = {0, 0}, hash;
 	uint32_t mcv = event_mcv(ev);
@@ -120,7 +120,7 @@ void explain(struct explainer *explainer, struct out *out, const struct event *e
 	place = &explainer->memory[hash >> (64 - MEMORY_BITS)];
 	if (place->length && place->mcv == mcv && place->size == ev->payload_size &&
 	    place->payload[0] == payload[0] && place->payload[1] == payload[1]) {
-		at = out_room(out, sizeof(place->text));
+		at = printer_room(out, sizeof(place->text));
 		if (!at)
 			return;
 		memcpy(at, place->text, sizeof(place->text)); /* a fixed size: a few wide moves */
@@ -128,7 +128,7 @@ void explain(struct explainer *explainer, struct out *out, const struct event *e
 		return;
 	}
 	/* room for the longest first, so that the text stays where it was written */
-	if (!out_room(out, 2 * SENTENCE))
+	if (!printer_room(out, 2 * SENTENCE))
 		return;
 	before = out->len;
 	explain_anew(out, ev);
@@ -142,37 +142,37 @@ void explain(struct explainer *explainer, struct out *out, const struct event *e
 	memcpy(place->text, out->buf + before, n);
 }
 
-static void put_integer(struct out *out, const struct arg *arg, int64_t value)
+static void put_integer(struct printer *out, const struct arg *arg, int64_t value)
 {
 	if (arg->type == ARG_U64)
-		out_format(out, "\"%llu\"", (unsigned long long)value);
+		printer_format(out, "\"%llu\"", (unsigned long long)value);
 	else if (arg->type == ARG_I64)
-		out_format(out, "\"%lld\"", (long long)value);
+		printer_format(out, "\"%lld\"", (long long)value);
 	else
-		out_format(out, "%lld", (long long)value);
+		printer_format(out, "%lld", (long long)value);
 }
 
-static void put_values(struct out *out, const struct signature *sig, const struct event *ev,
+static void put_values(struct printer *out, const struct signature *sig, const struct event *ev,
 		       unsigned i)
 {
 	size_t n = signature_count(sig, ev, i);
 	int64_t value;
 
-	out_text(out, sig->args[i].many ? "[" : "");
+	printer_text(out, sig->args[i].many ? "[" : "");
 	for (size_t k = 0; k < n && signature_nth(sig, ev, i, k, &value); k++) {
-		out_text(out, k ? "," : "");
+		printer_text(out, k ? "," : "");
 		put_integer(out, &sig->args[i], value);
 	}
-	out_text(out, sig->args[i].many ? "]" : "");
+	printer_text(out, sig->args[i].many ? "]" : "");
 }
 
-bool explain_json(struct out *out, const struct event *ev)
+bool explain_json(struct printer *out, const struct event *ev)
 {
 	const struct signature *sig = NULL;
 	const struct catalog_event *entry = catalog_find(event_mcv(ev), &sig);
 	const char *comma = "";
 
-	out_bytes(out, "{", 1);
+	printer_bytes(out, "{", 1);
 	for (unsigned i = 0; entry && sig && i < sig->nargs; i++) {
 		const struct arg *arg = &sig->args[i];
 		size_t size = 0;
@@ -180,15 +180,15 @@ bool explain_json(struct out *out, const struct event *ev)
 
 		if (arg->type == ARG_STR ? !text : !arg->many && !signature_count(sig, ev, i))
 			continue; /* the payload is too short for it */
-		out_text(out, comma);
+		printer_text(out, comma);
 		comma = ",";
-		out_json_string(out, arg->name, strlen(arg->name));
-		out_bytes(out, ":", 1);
+		printer_json_string(out, arg->name, strlen(arg->name));
+		printer_bytes(out, ":", 1);
 		if (text)
-			out_json_string(out, text, size);
+			printer_json_string(out, text, size);
 		else
 			put_values(out, sig, ev, i);
 	}
-	out_bytes(out, "}", 1);
+	printer_bytes(out, "}", 1);
 	return entry != NULL;
 }

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "tools/common/out.h"
+#include "tools/common/printer.h"
 #include "trace/event.h"
 
 struct explainer; /* remembers what it has explained */
@@ -18,14 +18,14 @@ struct explainer; /* remembers what it has explained */
 struct explainer *explainer_new(void); /* NULL without memory; free() it */
 
 /* Appends the explanation; an event that no model knows is UNKNOWN and its bytes. */
-void explain(struct explainer *explainer, struct out *out, const struct event *ev);
+void explain(struct explainer *explainer, struct printer *out, const struct event *ev);
 
 /* Appends the arguments as a JSON object: {"cpu":3,"tag":"18446744073709551615"}; 64-bit
  * values are strings, what may be many is an array. False if no model knows the event ({}). */
-bool explain_json(struct out *out, const struct event *ev);
+bool explain_json(struct printer *out, const struct event *ev);
 
 /* The payload as -x shows it: a colon and two hexadecimal digits for each byte, the length
  * word of a jumbo event included. */
-void explain_raw(struct out *out, const struct event *ev);
+void explain_raw(struct printer *out, const struct event *ev);
 
 #endif

@@ -133,9 +133,9 @@ static void show_sequence(const struct pallas_grammar *g, const struct pallas_se
 		uint32_t token = pallas_sequence_token(s, i), place = token_id(token);
 
 		printf("%s%c%u", i ? " " : "", " ESL"[token_type(token)],
-		       token_type(token) == TOKEN_EVENT	   ? g->events[place].id :
-		       token_type(token) == TOKEN_SEQUENCE ? g->sequences[place].id :
-							     g->loops[place].id);
+		       token_type(token) == TOKEN_EVENT	     ? g->events[place].id
+		       : token_type(token) == TOKEN_SEQUENCE ? g->sequences[place].id
+							     : g->loops[place].id);
 	}
 	printf("]\n");
 }
@@ -164,8 +164,8 @@ static void show_grammar(const struct pallas_thread *t)
 			continue;
 		}
 		l = &g->loops[g->loop_map.places[i]];
-		printf("L%u S%u x %u occurrences %" PRIu64 "\n", l->id, g->sequences[l->sequence].id,
-		       l->iterations, l->occurrences);
+		printf("L%u S%u x %u occurrences %" PRIu64 "\n", l->id,
+		       g->sequences[l->sequence].id, l->iterations, l->occurrences);
 	}
 	if (dead)
 		printf("(%zu dead loop slots)\n", dead);

@@ -146,8 +146,8 @@ static const struct tail *tail_of(struct printer *p, size_t thread, uint32_t eve
 	}
 	tail = &p->tails[thread][event];
 	if (!tail->text) {
-		tail->text = p->o->tsv ? tail_tsv(&t->grammar.events[event]) :
-					 tail_text(p, t, event);
+		tail->text =
+			p->o->tsv ? tail_tsv(&t->grammar.events[event]) : tail_text(p, t, event);
 		if (!tail->text)
 			return NULL;
 		tail->size = strlen(tail->text);
@@ -337,7 +337,8 @@ static void put_value(struct printer *p, const struct pallas_archive *a,
 }
 
 /* The lists of one event entry: a line for each occurrence that has one. */
-static int print_lists(struct printer *p, const struct pallas_thread *t, const struct pallas_event *e)
+static int print_lists(struct printer *p, const struct pallas_thread *t,
+		       const struct pallas_event *e)
 {
 	const uint8_t *at = e->attributes;
 	struct pallas_list list;

@@ -56,8 +56,8 @@ static void show_thread(const struct pallas_trace *trace, const struct pallas_th
 		s = &g->sequences[place];
 		pallas_vector_total(&s->durations, &low, &high);
 		pallas_vector_total(&s->exclusive, &low_excl, &high_excl);
-		printf("%10u %-5s %12" PRIu64 " %14" PRIu64 " %14" PRIu64 " %14" PRIu64 " %18" PRIu64
-		       " %18" PRIu64 "  %s",
+		printf("%10u %-5s %12" PRIu64 " %14" PRIu64 " %14" PRIu64 " %14" PRIu64
+		       " %18" PRIu64 " %18" PRIu64 "  %s",
 		       s->id, s->type == SEQUENCE_BLOCK ? "block" : "loop", s->durations.n,
 		       s->durations.min, s->durations.mean, s->durations.max, low, low_excl,
 		       pallas_sequence_name(trace, t, place, name, sizeof(name)));

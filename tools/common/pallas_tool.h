@@ -14,12 +14,12 @@
 #include <stdio.h>
 
 struct pallas_options {
-	const char *from, *to;	    /* the first and second operand */
-	size_t memory;		    /* budget in bytes */
-	bool threads;		    /* one thread after the other */
-	bool tsv;		    /* for programs: tab-separated, nanoseconds */
+	const char *from, *to; /* the first and second operand */
+	size_t memory;	       /* budget in bytes */
+	bool threads;	       /* one thread after the other */
+	bool tsv;	       /* for programs: tab-separated, nanoseconds */
 	bool attributes, grammar, loops, definitions, regions;
-	int level;		    /* of zstd; -1: no compression */
+	int level; /* of zstd; -1: no compression */
 	bool masking;
 };
 
@@ -28,8 +28,8 @@ int pallas_info(const struct pallas_options *o);
 int pallas_stats(const struct pallas_options *o);
 int pallas_validate(const struct pallas_options *o);
 
-/* Writes ns as seconds with 9 decimals, right-aligned in at least `width` columns, no NUL, into `out`
- * of at least 40 bytes. Returns the length. */
+/* Writes ns as seconds with 9 decimals, right-aligned in at least `width` columns, no NUL, into
+ * `out` of at least 40 bytes. Returns the length. */
 size_t pallas_put_seconds(char *out, uint64_t ns, size_t width);
 /* Writes a decimal number, no NUL; returns its length (at most 20). */
 size_t pallas_put_decimal(char *out, uint64_t v);

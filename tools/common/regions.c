@@ -67,7 +67,7 @@ static void write_image(struct regions *r, size_t from, size_t to)
 	while (from < to) {
 		size_t n = to - from < WRITE_BYTES ? to - from : WRITE_BYTES;
 
-		out_bytes(&r->out, r->image.base + from, n);
+		printer_bytes(&r->out, r->image.base + from, n);
 		from += n;
 	}
 }
@@ -76,7 +76,7 @@ static void write_pending(struct regions *r)
 {
 	write_image(r, r->done, r->pending_from);
 	if (r->pending_size)
-		out_bytes(&r->out, r->pending, r->pending_size);
+		printer_bytes(&r->out, r->pending, r->pending_size);
 	r->done = r->pending_from + r->pending_size;
 	r->pending_from = r->done;
 	r->pending_size = 0;
@@ -89,7 +89,7 @@ static int take_back(struct regions *r, size_t from)
 	size_t size, got = 0;
 
 	write_pending(r);
-	out_flush(&r->out);
+	printer_flush(&r->out);
 	if (r->out.error)
 		return r->out.error;
 	size = r->done - from;
@@ -127,7 +127,7 @@ static int start_writing(struct regions *r)
 		return 0;
 	err = replace_start(&r->replacement, r->trace_fd, r->path, STREAM_DATA);
 	if (!err)
-		err = out_open(&r->out, r->replacement.fd);
+		err = printer_open(&r->out, r->replacement.fd);
 	r->changed = !err;
 	return err;
 }
@@ -301,7 +301,7 @@ int regions_finish(struct regions *r, int result, bool durable)
 			write_pending(r);
 			write_image(r, r->done, r->image.size);
 		}
-		out_flush(&r->out);
+		printer_flush(&r->out);
 		if (!result && !image_sound(&r->image))
 			result = -EIO;
 		if (!result)

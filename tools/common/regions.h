@@ -15,7 +15,7 @@
 
 #include "tools/common/image.h"
 #include "tools/common/order.h"
-#include "tools/common/out.h"
+#include "tools/common/printer.h"
 #include "tools/common/replace.h"
 
 struct regions {
@@ -31,7 +31,7 @@ struct regions {
 	/* inside */
 	struct image image;
 	bool changed;
-	struct out out; /* to the replacement */
+	struct printer out; /* to the replacement */
 	size_t done, pending_from, pending_size, pending_room, scratch_size;
 	uint8_t *pending, *scratch;
 	struct place *ring, *range, *merge;

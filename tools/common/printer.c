@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/common/out.h"
+#include "tools/common/printer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #define OUT_BYTES  (256 << 10) /* stays in the second level cache of today's cores */
 #define PIPE_BYTES (1 << 20)   /* what a user may ask for without privilege */
 
-int out_open(struct out *out, int fd)
+int printer_open(struct printer *out, int fd)
 {
 	struct stat st;
 
@@ -30,7 +30,7 @@ int out_open(struct out *out, int fd)
 	return 0;
 }
 
-void out_flush(struct out *out)
+void printer_flush(struct printer *out)
 {
 	size_t done = 0;
 
@@ -45,7 +45,7 @@ void out_flush(struct out *out)
 	out->len = 0;
 }
 
-int out_grow(struct out *out, size_t size)
+int printer_grow(struct printer *out, size_t size)
 {
 	char *buf = realloc(out->buf, out->len + size);
 
@@ -59,9 +59,9 @@ int out_grow(struct out *out, size_t size)
 	return 0;
 }
 
-int out_close(struct out *out)
+int printer_close(struct printer *out)
 {
-	out_flush(out);
+	printer_flush(out);
 	free(out->buf);
 	out->buf = NULL;
 	out->cap = 0;
@@ -70,9 +70,9 @@ int out_close(struct out *out)
 	return out->error;
 }
 
-void out_bytes(struct out *out, const void *bytes, size_t size)
+void printer_bytes(struct printer *out, const void *bytes, size_t size)
 {
-	char *at = out_room(out, size);
+	char *at = printer_room(out, size);
 
 	if (!at)
 		return;
@@ -80,12 +80,12 @@ void out_bytes(struct out *out, const void *bytes, size_t size)
 	out->len += size;
 }
 
-void out_text(struct out *out, const char *text)
+void printer_text(struct printer *out, const char *text)
 {
-	out_bytes(out, text, strlen(text));
+	printer_bytes(out, text, strlen(text));
 }
 
-void out_format(struct out *out, const char *fmt, ...)
+void printer_format(struct printer *out, const char *fmt, ...)
 {
 	char small[512], *at;
 	va_list args;
@@ -97,10 +97,10 @@ void out_format(struct out *out, const char *fmt, ...)
 	if (n < 0)
 		return;
 	if ((size_t)n < sizeof(small)) {
-		out_bytes(out, small, (size_t)n);
+		printer_bytes(out, small, (size_t)n);
 		return;
 	}
-	at = out_room(out, (size_t)n + 1);
+	at = printer_room(out, (size_t)n + 1);
 	if (!at)
 		return;
 	va_start(args, fmt);
@@ -120,9 +120,9 @@ static char *put_hex(char *at, const char *lead, uint8_t byte)
 	return at;
 }
 
-void out_escaped(struct out *out, const char *text, size_t size)
+void printer_escaped(struct printer *out, const char *text, size_t size)
 {
-	char *at = out_room(out, size * 4);
+	char *at = printer_room(out, size * 4);
 
 	if (!at)
 		return;
@@ -139,12 +139,12 @@ void out_escaped(struct out *out, const char *text, size_t size)
 			i += n;
 		}
 	}
-	out_upto(out, at);
+	printer_upto(out, at);
 }
 
-void out_json_string(struct out *out, const char *text, size_t size)
+void printer_json_string(struct printer *out, const char *text, size_t size)
 {
-	char *at = out_room(out, size * 6 + 2);
+	char *at = printer_room(out, size * 6 + 2);
 
 	if (!at)
 		return;
@@ -170,5 +170,5 @@ void out_json_string(struct out *out, const char *text, size_t size)
 		}
 	}
 	*at++ = '"';
-	out_upto(out, at);
+	printer_upto(out, at);
 }

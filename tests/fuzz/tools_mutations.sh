@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# No damage to a trace crashes a tool or makes it run for ever: conformance vectors (or a small
+# trace, if they are not there) with random bytes changed, cut out and put in. Runs the sanitized
+# build if there is one, for FUZZ_SECONDS; a failure names its seed. MUTATIONS=N does N of them.
+set -eu
+bin=$B/bin
+[ -n "${BSAN:-}" ] && [ -x "$BSAN/bin/ovni-dump" ] && bin=$BSAN/bin
+"$S/tests/golden/tools_make.py" "$T/small" <<'END'
+thread n 1 1 ovni.mark={"0":{"title":"F","chan_type":"stack"}} ovni.require={"ovni":"1.1.0","nosv":"2.7.0"} nosv.can_breakdown=true bpf.name="x" bpf.events="9"
+10 OHx i32:0 i32:-1 u64:0
+20 OM[ i64:1 i32:0
+30 OM] i64:1 i32:0
+35 VYc+ u32:1 str:label
+40 OHp u16:6 i32:2
+50 OHw i32:2
+60 OAs i32:1
+70 OHr
+80 OHe
+END
+cat >"$T/mutate.py" <<'END'
+import glob, os, random, shutil, subprocess, sys, tempfile, time
+bin, top, small, vectors, seconds, most = sys.argv[1:]
+seconds, most = int(seconds), int(most)
+sources = [small] + sorted(d for d in glob.glob(vectors + "/emu/*/trace") if os.path.isdir(d)
+                           and sum(map(os.path.getsize, glob.glob(d + "/**/stream.obs", recursive=True))) < 20000)
+tools = [["dump", "-j", "-"], ["dump", "-x", "-"], ["dump", "-s", "-"], ["top", "-"], ["top", "--by", "cpu", "-"],
+         ["sort", "--dry-run", "-"], ["sort", "-"], ["sort", "--all", "-"], ["check", "-"], ["check", "--json", "-"],
+         ["check", "--repair", "-o", "OUT", "-"], ["info", "-"], ["info", "--json", "-"], ["report", "latency", "-"],
+         ["report", "timehist", "--json", "-"], ["report", "preempt", "-"], ["report", "wake", "-"],
+         ["report", "cpu", "-"], ["report", "func", "-"], ["cut", "--from", "+10ns", "--to", "+50us", "-o", "OUT", "-"],
+         ["cut", "--cpu", "0", "-o", "OUT", "-"], ["convert", "-o", "OUT", "-"], ["merge", "-o", "OUT", "-", "-"]]
+tools = [t for t in tools if os.access(bin + "/ovni-" + t[0], os.X_OK)]
+values = [b"\0", b"\xff", b"\x10", b"\x1f", b"\xff\xff\xff\x7f", b"\0\0\0\x80", b'"', b"{", b"-1", b"1e999"]
+
+def change(path):
+    data = bytearray(open(path, "rb").read())
+    for _ in range(random.choice((1, 1, 1, 2, 5, 20))):
+        at = random.randrange(len(data) + 1)
+        how = random.randrange(5)
+        if how == 0 and data:
+            data[at % len(data)] ^= 1 << random.randrange(8)
+        elif how == 1:
+            value = random.choice(values)
+            data[at:at + len(value)] = value
+        elif how == 2:
+            del data[at:at + random.choice((1, 4, 12, 100))]
+        elif how == 3:
+            data[at:at] = os.urandom(random.choice((1, 4, 12)))
+        elif at:
+            del data[random.choice((at, len(data) - at % 40)):]
+    open(path, "wb").write(data)
+
+start, n = time.time(), 0
+base = int(os.environ.get("SEED", "0")) or int(start)
+while (n < most) if most else (time.time() - start < seconds):
+    random.seed(base + n)
+    trace, out = top + "/t", top + "/out"
+    shutil.rmtree(trace, ignore_errors=True)
+    shutil.copytree(random.choice(sources), trace)
+    files = [f for f in glob.glob(trace + "/**/*", recursive=True) if os.path.isfile(f)]
+    for path in random.sample(files, min(len(files), random.choice((1, 1, 2)))):
+        change(path)
+    for tool in random.sample(tools, min(len(tools), 6)) if not most else tools:
+        shutil.rmtree(out, ignore_errors=True)
+        command = [bin + "/ovni-" + tool[0]] + [trace if w == "-" else out if w == "OUT" else w for w in tool[1:]]
+        run = subprocess.run(command, capture_output=True, timeout=60)
+        if run.returncode not in (0, 1, 3) or b"Sanitizer" in run.stderr or b"runtime error" in run.stderr:
+            sys.exit("seed %d: %s ended with %d\n%s" % (base + n, " ".join(command), run.returncode,
+                                                        run.stderr.decode("utf-8", "replace")[-3000:]))
+    n += 1
+print("%d mutations, %d commands for each" % (n, min(len(tools), 6) if not most else len(tools)))
+END
+python3 "$T/mutate.py" "$bin" "$T" "$T/small" "$CONFORMANCE" "${FUZZ_SECONDS:-10}" "${MUTATIONS:-0}"
