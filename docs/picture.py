@@ -19,8 +19,8 @@ from xml.sax.saxutils import escape
 RUNNING, PAUSED, COOLING, WARMING = 1, 2, 4, 5
 STATES = {RUNNING: ("Running", "#3cb44b"), WARMING: ("Warming: runnable, waits for a CPU", "#f58230"),
           PAUSED: ("Paused: asleep", "#d9d9d9"), COOLING: ("Cooling", "#aaffc3")}
-PALETTE = ["#4363d8", "#f58230", "#911eb4", "#42d4f4", "#f032e6", "#9a6324", "#469990", "#808000",
-           "#e6194b", "#3cb44b", "#000075", "#ffe119", "#800000", "#aaffc3", "#dcbeff", "#fabed4"]
+PALETTE = ["#4363d8", "#911eb4", "#42d4f4", "#f032e6", "#9a6324", "#469990", "#e6194b", "#808000",
+           "#000075", "#ffe119", "#800000", "#dcbeff", "#fabed4"]    # none that a state has
 TAG_WAKE = 1
 
 
@@ -139,7 +139,7 @@ class Picture:
         colour = {tid: PALETTE[i % len(PALETTE)] for i, tid in enumerate(self.order)}
         text(left, 14, "who runs on each CPU, and the state of each thread, from " + self.span())
         for row in self.cpu_rows:
-            text(left - 6, y + 12, self.cpus.names[row].strip(), "end")
+            text(left - 16, y + 12, self.cpus.names[row].strip(), "end")
             values = list(map(dominant, self.cpus.columns(row, self.begin, self.end, plot)))
             for first, last, tid in runs(values):
                 if tid:
@@ -150,10 +150,10 @@ class Picture:
         for row in self.rows:
             place[row] = y
             tid = tid_of(self.label(row))
-            text(left - 6, y + 12, self.label(row), "end")
+            text(left - 16, y + 12, self.label(row), "end")
             if tid in colour:
-                out.append('<rect x="2" y="%d" width="8" height="%d" fill="%s"/>' %
-                           (y, high, colour[tid]))
+                out.append('<rect x="%d" y="%d" width="8" height="%d" fill="%s"/>' %
+                           (left - 12, y, high, colour[tid]))
             values = list(map(dominant, self.threads.columns(row, self.begin, self.end, plot)))
             for first, last, state in runs(values):
                 if state in STATES:
@@ -172,7 +172,7 @@ class Picture:
             name, fill = STATES[state]
             out.append('<rect x="%d" y="%d" width="12" height="12" fill="%s"/>' % (x, y, fill))
             text(x + 16, y + 10, name)
-            x += 40 + 7 * len(name)
+            x += 36 + 6 * len(name)
         if shown and len(shown) <= 400:
             text(x, y + 10, "lines: wake-ups")
         y += 24

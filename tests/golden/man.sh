@@ -61,3 +61,42 @@ for page in ovni-bpf.8 ovni-emu.1; do
 		exit 1
 	fi
 done
+
+# Examples do what they say: the recorder's as far as --dry-run goes, the emulator's on a
+# small trace. Names of programs, processes and traces are made to exist.
+examples() { # PAGE PROGRAM: the arguments of each example
+	sed -n '/^\.Sh EXAMPLES/,/^\.Sh EXIT/p' "$1" | sed -n "s/^\.Dl [#\$] $2 //p"
+}
+cd "$T"
+printf '#!/bin/sh\n' >solver
+chmod +x solver
+python3 "$S/tests/golden/cfgtrace.py" "$T/ovni"
+
+n=0
+if [ -x "$B/bin/ovni-emu" ]; then
+	while read -r line; do
+		line=${line//\/archive\/solver/ovni}
+		# shellcheck disable=SC2086 # words of a command
+		"$B/bin/ovni-emu" ${line//\/tmp\//} || { echo "fails: ovni-emu $line"; exit 1; }
+		n=$((n + 1))
+	done < <(examples "$S/docs/man/ovni-emu.1" ovni-emu)
+	[ $n -ge 2 ] || { echo "ovni-emu.1: only $n examples"; exit 1; }
+fi
+rm -rf ovni
+
+if [ ! -x "$B/bin/ovni-bpf" ] || ! "$B/bin/ovni-bpf" --dry-run -a >why 2>&1; then
+	echo "ovni-bpf cannot record here, its examples are not tried: $(tail -n 1 why 2>/dev/null)"
+	exit 0
+fi
+n=0
+while read -r line; do
+	line=${line//1234/$$} line=${line//-C 2,3/-C 0}
+	# shellcheck disable=SC2086 # words of a command
+	"$B/bin/ovni-bpf" --dry-run $line >out 2>&1 || {
+		cat out
+		echo "fails: ovni-bpf $line"
+		exit 1
+	}
+	n=$((n + 1))
+done < <(examples "$S/docs/man/ovni-bpf.8" ovni-bpf)
+[ $n -ge 4 ] || { echo "ovni-bpf.8: only $n examples"; exit 1; }
