@@ -5,15 +5,10 @@
  * Here are the command line and the table of commands; each command is a file
  * of tools/common/ (pallas_print.c, pallas_info.c, ...).
  */
-#include <argp.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/pallas_tool.h"
-#include "trace/log.h"
-#include "trace/pallas/archive.h"
-#include "trace/version.h"
+#include "tools/common/usage.h"
 
 struct command {
 	const char *name;
@@ -27,13 +22,18 @@ enum {
 	KEY_ATTRIBUTES,
 	KEY_GRAMMAR,
 	KEY_DEFINITIONS,
+	KEY_MASKING,
+	KEY_LOOPS,
+	KEY_SEQUENCES,
 };
 
 static const struct command commands[] = {
 	{"print", 1, pallas_print, "TMta"},
 	{"info", 1, pallas_info, "Mgd"},
-	{"stats", 1, pallas_stats, "Mt"},
+	{"stats", 1, pallas_stats, "MtLs"},
 	{"check", 1, pallas_validate, "M"},
+	{"export", 2, pallas_export, "lm"},
+	{"import", 2, pallas_import, "M"},
 };
 
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -42,7 +42,9 @@ static const char doc[] =
 	"Look into a Pallas archive, or convert it from and to an ovni trace.\v"
 	"  print ARCHIVE     its events as text, in the order of time\n"
 	"  info ARCHIVE      its configuration, processes and threads\n"
-	"  stats ARCHIVE     durations of all sequences, without reading the data files\n"
+	"  stats ARCHIVE     durations of all regions, without reading the data files\n"
+	"  export TRACE DIR  makes an archive of an ovni trace\n"
+	"  import ARCHIVE DIR  makes an ovni trace of an archive\n"
 	"  check ARCHIVE     whether it obeys the rules that other readers rely on\n"
 	"\n"
 	"ARCHIVE is the main file of a trace or the directory that it is in.\n"
@@ -51,7 +53,8 @@ static const char doc[] =
 	"  ovni-pallas print trace/main.pallas | less\n"
 	"  ovni-pallas print --threads --memory 16M trace\n"
 	"  ovni-pallas info --grammar trace\n"
-	"  ovni-pallas stats --tsv trace >stats.tsv\n";
+	"  ovni-pallas stats --loops trace\n"
+	"  ovni-pallas export ovni archive && ovni-pallas check archive\n";
 
 static const struct argp_option options[] = {
 	{"threads", 'T', NULL, 0, "print: one thread after the other", 0},
@@ -59,6 +62,10 @@ static const struct argp_option options[] = {
 	{"attributes", KEY_ATTRIBUTES, NULL, 0, "print: the attribute lists of the events", 0},
 	{"grammar", KEY_GRAMMAR, NULL, 0, "info: events, sequences and loops of every thread", 0},
 	{"definitions", KEY_DEFINITIONS, NULL, 0, "info: all names and the metadata", 0},
+	{"loops", KEY_LOOPS, NULL, 0, "stats: what repeats, how often, how regularly", 0},
+	{"sequences", KEY_SEQUENCES, NULL, 0, "stats: every sequence of the grammar", 0},
+	{"level", 'l', "LEVEL", 0, "export: of zstd, 1 (default) to 19, or none", 0},
+	{"masking", KEY_MASKING, NULL, 0, "export: cut numbers to the bytes that they need", 0},
 	{"memory", 'M', "SIZE", 0, "hold at most SIZE bytes in memory (64M)", 0},
 	{0},
 };
@@ -69,29 +76,6 @@ struct arguments {
 	char given[32]; /* keys of the options that were given, one letter each */
 	unsigned noperands;
 };
-
-/* "64M" -> bytes; 0 if it is no size. */
-static size_t parse_size(const char *text)
-{
-	static const char units[] = "KMGT";
-	char *end;
-	unsigned long long n;
-	const char *unit;
-	unsigned shift = 0;
-
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (errno || end == text || *text == '-')
-		return 0;
-	unit = *end ? strchr(units, *end) : NULL;
-	if (unit) {
-		shift = 10 * (unsigned)(unit - units + 1);
-		end++;
-	}
-	if (*end || n > SIZE_MAX >> shift)
-		return 0;
-	return (size_t)n << shift;
-}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -119,10 +103,26 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->o.definitions = true;
 		letter = 'd';
 		break;
+	case KEY_LOOPS:
+		a->o.loops = true;
+		letter = 'L';
+		break;
+	case KEY_SEQUENCES:
+		a->o.sequences = true;
+		letter = 's';
+		break;
+	case 'l':
+		a->o.level = strcmp(arg, "none") == 0 ? -1 : (int)usage_int(state, "--level", arg, 1, 19);
+		letter = 'l';
+		break;
+	case KEY_MASKING:
+		a->o.masking = true;
+		letter = 'm';
+		break;
 	case 'M':
-		a->o.memory = parse_size(arg);
+		a->o.memory = (size_t)usage_bytes(state, "--memory", arg);
 		if (!a->o.memory)
-			argp_error(state, "'%s' is not a size such as 64M", arg);
+			argp_error(state, "--memory must leave room for something");
 		letter = 'M';
 		break;
 	case ARGP_KEY_ARG:
@@ -163,23 +163,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static void show_version(FILE *out, struct argp_state *state)
-{
-	(void)state;
-	fprintf(out, "ovni-pallas %s (%s), Pallas ABI version %d\n", version_string, version_commit,
-		PALLAS_ABI);
-}
-
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		options, parse, "COMMAND ARCHIVE\nCOMMAND FROM TO", doc, NULL, NULL, NULL};
-	struct arguments a = {0};
+	static const struct argp argp = {options, parse, "COMMAND ARCHIVE\nCOMMAND FROM TO", doc,
+					 NULL, NULL, NULL};
+	struct arguments a = {.o = {.level = 1}};
 
-	argp_program_version_hook = show_version;
-	argp_err_exit_status = 2;
-	log_setup("ovni-pallas", LOG_INFO);
-	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
-		return 2;
+	usage_parse(&argp, "ovni-pallas", argc, argv, &a);
 	return a.command->run(&a.o);
 }

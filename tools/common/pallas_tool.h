@@ -18,7 +18,7 @@ struct pallas_options {
 	size_t memory;	       /* budget in bytes */
 	bool threads;	       /* one thread after the other */
 	bool tsv;	       /* for programs: tab-separated, nanoseconds */
-	bool attributes, grammar, loops, definitions, regions;
+	bool attributes, grammar, loops, definitions, sequences;
 	int level; /* of zstd; -1: no compression */
 	bool masking;
 };
@@ -26,6 +26,8 @@ struct pallas_options {
 int pallas_print(const struct pallas_options *o);
 int pallas_info(const struct pallas_options *o);
 int pallas_stats(const struct pallas_options *o);
+int pallas_export(const struct pallas_options *o);
+int pallas_import(const struct pallas_options *o);
 int pallas_validate(const struct pallas_options *o);
 
 /* Writes ns as seconds with 9 decimals, right-aligned in at least `width` columns, no NUL, into

@@ -182,6 +182,13 @@ uint32_t pallas_writer_region(struct pallas_writer *w, const char *name)
 	return string == PALLAS_NONE ? string : intern(&w->regions, NULL, string, 0);
 }
 
+uint32_t pallas_writer_new_region(struct pallas_writer *w, const char *name)
+{
+	uint32_t string = pallas_writer_string(w, name);
+
+	return string == PALLAS_NONE ? string : intern(&w->regions, NULL, string, w->regions.n + 1);
+}
+
 uint32_t pallas_writer_attribute(struct pallas_writer *w, const char *name, uint8_t type)
 {
 	uint32_t string = pallas_writer_string(w, name);

@@ -25,6 +25,7 @@ struct pallas_writer *pallas_writer_new(const char *path,
  * once per text and type. */
 uint32_t pallas_writer_string(struct pallas_writer *w, const char *text);
 uint32_t pallas_writer_region(struct pallas_writer *w, const char *name);
+uint32_t pallas_writer_new_region(struct pallas_writer *w, const char *name); /* never one that is there */
 uint32_t pallas_writer_attribute(struct pallas_writer *w, const char *name, uint8_t type);
 
 /* Begins the archive of the next process; returns its id, or PALLAS_NONE after one message. The one

@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni -> Pallas -> ovni keeps every event, payload, clock and metadata: stream.obs comes back byte
+# for byte. The archive obeys the rules, its import emulates as the trace did; exporting the
+# import again gives identical files. The traces are those of the emulator's golden tests and,
+# where they are at hand, of the conformance vectors.
+set -u
+pallas=$B/bin/ovni-pallas
+status=0 trips=0
+fail() { echo "$name: $*"; status=1; }
+
+trip() { # NAME TRACE
+	local name=$1 trace=$2
+	rm -rf archive back again
+	if ! "$pallas" export "$trace" archive 2>err; then
+		# What no emulator takes either may be refused, but with a reason.
+		grep -q 'error: .' err || fail "export fails without a reason"
+		return
+	fi
+	trips=$((trips + 1))
+	"$pallas" check archive >out 2>&1 || { fail "the archive breaks rules"; head out; }
+	if ! "$pallas" import archive back 2>err; then
+		fail "import fails: $(cat err)"
+		return
+	fi
+	(cd "$trace" && find . -name stream.obs | sort) >want
+	(cd back && find . -name stream.obs | sort) >have
+	cmp -s want have || fail "other streams"
+	while read -r path; do
+		cmp "$trace/$path" "back/$path" || fail "$path differs"
+		python3 - "$trace/${path%obs}json" "back/${path%obs}json" <<'PY' || fail "metadata differ"
+import json, sys
+sys.exit(json.load(open(sys.argv[1])) != json.load(open(sys.argv[2])))
+PY
+	done <want
+	"$pallas" export back again 2>/dev/null && diff -r archive again >/dev/null ||
+		fail "the second export differs"
+}
+
+for text in "$S"/tests/golden/emu/*.txt; do
+	name=$(basename "$text" .txt)
+	rm -rf trace
+	"$S/tests/golden/emu_make.py" "$text" trace || exit 1
+	trip "$name" trace
+	if "$B/bin/ovni-emu" -l trace 2>/dev/null; then
+		"$B/bin/ovni-emu" -l back 2>err || { cat err; fail "the import does not emulate"; }
+		cmp trace/thread.prv back/thread.prv || fail "another picture"
+	fi
+done
+[ $trips -ge 4 ] || fail "only $trips traces made the trip"
+
+if [ -d "$CONFORMANCE/emu" ]; then
+	while read -r top; do
+		trip "$(basename "$(dirname "$top")")" "$top"
+	done < <(find "$CONFORMANCE/emu" -name stream.json -printf '%h\n' |
+		sed 's,/loom\..*,,' | sort -u | head -n 60)
+fi
+echo "$trips traces made the trip"
+exit $status

@@ -1,0 +1,711 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pallas_export: an ovni trace becomes a Pallas archive.
+ *
+ *   process              location group and archive; loom and pid in its metadata
+ *   stream               location, thread; its stream.json in the metadata of the archive
+ *   a pair of the catalog   ENTER and LEAVE of a region with the label of the pair
+ *   OM[ OM] of a value   ENTER and LEAVE of a region with the label of the mark
+ *   OHp ... OHr          ENTER and LEAVE of the region "Off the CPU: sleeping", and so on
+ *   any other event      GENERIC, a string with its MCV and what it means
+ *   arguments            attribute list of the occurrence, one value each
+ *
+ * One ovni event is one Pallas event, THREAD_BEGIN and THREAD_END are added around each thread; so
+ * the import gets back every event (pallas_mapping.h). Streams are read one after the other.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/mcvmap.h"
+#include "tools/common/pallas_labels.h"
+#include "tools/common/pallas_mapping.h"
+#include "tools/common/pallas_summary.h"
+#include "tools/common/pallas_tool.h"
+#include "tools/common/source.h"
+#include "tools/common/usage.h"
+#include "trace/catalog.h"
+#include "trace/log.h"
+#include "trace/pallas/attributes.h"
+#include "trace/pallas/bytes.h"
+#include "trace/pallas/record.h"
+#include "trace/pallas/writer.h"
+#include "trace/version.h"
+
+enum role { ROLE_POINT, ROLE_ENTER, ROLE_LEAVE, ROLE_MARK_ENTER, ROLE_MARK_LEAVE, ROLE_OFF, ROLE_ON };
+
+/* What is known of one MCV. */
+struct kind {
+	uint32_t mcv;
+	enum role role;
+	const struct signature *sig;
+	uint32_t partner;   /* of ROLE_ENTER and ROLE_LEAVE: the other MCV */
+	uint32_t region, string; /* PALLAS_NONE until they are needed */
+	uint32_t attributes[SIGNATURE_ARGS_MAX];
+};
+
+/* A region of a mark or of a reason to leave the CPU. */
+struct variant {
+	uint32_t mcv;
+	int32_t type;
+	int64_t value;
+	uint32_t region;
+};
+
+struct export {
+	const struct pallas_options *o;
+	struct source source;
+	struct pallas_writer *w;
+	struct mark_labels labels;
+	struct mcvmap *map; /* MCV -> index in kinds + 1 */
+	struct kind *kinds;
+	size_t nkinds, kind_room;
+	struct variant *variants;
+	size_t nvariants;
+	uint32_t *slots; /* of the variants, a power of 2 */
+	size_t nslots;
+	struct bytes lines; /* of the mapping */
+	uint32_t known_strings; /* above those of all jumbo events so far */
+	uint32_t bytes8, bytes1; /* attributes of payload without a declaration */
+	int64_t start;
+	uint64_t events;
+	/* of the present thread */
+	struct thread_writer *t;
+	uint32_t thread;
+	uint32_t off_region; /* it left the CPU and has not come back */
+};
+
+static int no_memory(struct export *x)
+{
+	log_error("%s: no memory to convert it", x->o->from);
+	return -ENOMEM;
+}
+
+/* ---- names ---- */
+
+static void line(struct export *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void line(struct export *x, const char *fmt, ...)
+{
+	va_list args;
+	char text[128];
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	bytes_put(&x->lines, text, (size_t)n);
+}
+
+static void line_hex(struct export *x, const uint8_t *at, size_t size)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	if (!size)
+		bytes_put(&x->lines, "-", 1);
+	for (size_t i = 0; i < size; i++) {
+		bytes_u8(&x->lines, (uint8_t)digits[at[i] >> 4]);
+		bytes_u8(&x->lines, (uint8_t)digits[at[i] & 15]);
+	}
+}
+
+static void region_line(struct export *x, uint32_t ref, uint32_t enter, uint32_t leave,
+			const uint8_t *payload, size_t enter_size, size_t leave_size)
+{
+	line(x, "R %u %06x ", ref, enter);
+	line_hex(x, payload, enter_size);
+	line(x, " %06x ", leave);
+	line_hex(x, payload, leave_size);
+	line(x, "\n");
+}
+
+/* The English of an event up to its first argument. */
+static void plain_english(const struct catalog_event *entry, char *out, size_t size)
+{
+	size_t n = entry ? strcspn(entry->english, "[%") : 0;
+
+	while (n && entry->english[n - 1] == ' ')
+		n--;
+	snprintf(out, size, "%.*s", (int)n, entry ? entry->english : "");
+}
+
+/* "OHw warms up: is about to run"; MCVs that are no text are "#4f4801". */
+static uint32_t point_string(struct export *x, uint32_t mcv)
+{
+	char text[256], english[200];
+	uint32_t ref;
+	bool printable = true;
+
+	for (int shift = 16; shift >= 0; shift -= 8)
+		printable = printable && (mcv >> shift & 0xff) > ' ' && (mcv >> shift & 0xff) < 0x7f;
+	plain_english(catalog_find(mcv, NULL), english, sizeof(english));
+	if (printable)
+		snprintf(text, sizeof(text), "%c%c%c%s%s", (char)(mcv >> 16), (char)(mcv >> 8),
+			 (char)mcv, *english ? " " : "", english);
+	else
+		snprintf(text, sizeof(text), "#%06x", mcv);
+	ref = pallas_writer_string(x->w, text);
+	line(x, "S %u %06x - .\n", ref, mcv);
+	return ref;
+}
+
+/* The region of a pair of the catalog. */
+static uint32_t pair_region(struct export *x, uint32_t enter, uint32_t leave)
+{
+	const struct catalog_event *entry = catalog_find(enter, NULL);
+	char name[200];
+	uint32_t ref;
+
+	if (entry && entry->label)
+		snprintf(name, sizeof(name), "%s", entry->label);
+	else
+		plain_english(entry, name, sizeof(name));
+	ref = pallas_writer_new_region(x->w, name);
+	if (ref != PALLAS_NONE)
+		region_line(x, ref, enter, leave, NULL, 0, 0);
+	return ref;
+}
+
+static uint32_t new_variant(struct export *x, const struct variant *v)
+{
+	char name[600];
+	uint8_t payload[12];
+	uint32_t ref;
+
+	if (v->mcv == MCV('O', 'H', 'p')) {
+		uint16_t why = (uint16_t)v->value;
+
+		snprintf(name, sizeof(name), "Off the CPU%s%s", v->value < 0 ? "" : ": ",
+			 v->value < 0		   ? "" :
+			 v->value < CATALOG_WHYS ? catalog_why[v->value] :
+						   "other");
+		ref = pallas_writer_new_region(x->w, name);
+		memcpy(payload, &why, 2);
+		if (ref != PALLAS_NONE)
+			region_line(x, ref, v->mcv, MCV('O', 'H', 'r'), payload,
+				    v->value < 0 ? 0 : 2, 0);
+		return ref;
+	}
+	if (mark_label(&x->labels, v->type, v->value))
+		snprintf(name, sizeof(name), "%s", mark_label(&x->labels, v->type, v->value));
+	else
+		snprintf(name, sizeof(name), "%s %" PRId64,
+			 mark_label(&x->labels, v->type, 0) ? mark_label(&x->labels, v->type, 0) :
+							      "Mark",
+			 v->value);
+	ref = pallas_writer_new_region(x->w, name);
+	memcpy(payload, &v->value, 8);
+	memcpy(payload + 8, &v->type, 4);
+	if (ref != PALLAS_NONE)
+		region_line(x, ref, MCV('O', 'M', '['), MCV('O', 'M', ']'), payload, 12, 12);
+	return ref;
+}
+
+static size_t variant_slot(const struct export *x, const struct variant *v)
+{
+	uint64_t h = ((uint64_t)v->value * 0x9e3779b97f4a7c15u) ^ (uint64_t)(uint32_t)v->type << 32 ^
+		     v->mcv;
+	size_t slot;
+
+	h *= 0x9e3779b97f4a7c15u;
+	for (slot = (h >> 32) & (x->nslots - 1); x->slots[slot] != PALLAS_NONE;
+	     slot = (slot + 1) & (x->nslots - 1)) {
+		const struct variant *at = &x->variants[x->slots[slot]];
+
+		if (at->mcv == v->mcv && at->type == v->type && at->value == v->value)
+			break;
+	}
+	return slot;
+}
+
+static int variants_grow(struct export *x)
+{
+	size_t n = x->nslots ? 2 * x->nslots : 256;
+	struct variant *variants = realloc(x->variants, n / 2 * sizeof(*variants));
+	uint32_t *slots;
+
+	if (!variants)
+		return -ENOMEM;
+	x->variants = variants;
+	slots = malloc(n * sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	memset(slots, 0xff, n * sizeof(*slots));
+	free(x->slots);
+	x->slots = slots;
+	x->nslots = n;
+	for (uint32_t i = 0; i < x->nvariants; i++)
+		x->slots[variant_slot(x, &x->variants[i])] = i;
+	return 0;
+}
+
+static uint32_t variant_region(struct export *x, uint32_t mcv, int64_t value, int32_t type)
+{
+	struct variant v = {.mcv = mcv, .type = type, .value = value};
+	size_t slot;
+
+	if (2 * x->nvariants >= x->nslots && variants_grow(x))
+		return PALLAS_NONE;
+	slot = variant_slot(x, &v);
+	if (x->slots[slot] != PALLAS_NONE)
+		return x->variants[x->slots[slot]].region;
+	v.region = new_variant(x, &v);
+	if (v.region == PALLAS_NONE)
+		return PALLAS_NONE;
+	x->slots[slot] = (uint32_t)x->nvariants;
+	x->variants[x->nvariants++] = v;
+	return v.region;
+}
+
+/* ---- kinds ---- */
+
+static uint32_t mcv_of(const char *text)
+{
+	return MCV(text[0], text[1], text[2]);
+}
+
+/* The event that an MCV is left by, or that it leaves. */
+static enum role pair_role(uint32_t mcv, uint32_t *partner)
+{
+	const struct catalog_event *entry = catalog_find(mcv, NULL);
+
+	if (mcv == MCV('O', 'M', '['))
+		return ROLE_MARK_ENTER;
+	if (mcv == MCV('O', 'M', ']'))
+		return ROLE_MARK_LEAVE;
+	if (mcv == MCV('O', 'H', 'p'))
+		return ROLE_OFF;
+	if (mcv == MCV('O', 'H', 'r'))
+		return ROLE_ON;
+	if (!entry)
+		return ROLE_POINT;
+	if (entry->leaves[0]) {
+		*partner = mcv_of(entry->leaves);
+		return ROLE_ENTER;
+	}
+	for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++) {
+		for (size_t i = 0; i < (*m)->nevents; i++) {
+			const struct catalog_event *e = &(*m)->events[i];
+
+			if (e->leaves[0] && mcv_of(e->leaves) == mcv) {
+				*partner = mcv_of(e->signature);
+				return ROLE_LEAVE;
+			}
+		}
+	}
+	return ROLE_POINT;
+}
+
+static struct kind *kind_of(struct export *x, uint32_t mcv)
+{
+	uint64_t *word = mcvmap_word(x->map, mcv);
+	struct kind *k;
+
+	if (!word)
+		return NULL;
+	if (*word)
+		return &x->kinds[*word - 1];
+	if (x->nkinds == x->kind_room) {
+		size_t room = x->kind_room ? 2 * x->kind_room : 64;
+
+		k = realloc(x->kinds, room * sizeof(*k));
+		if (!k)
+			return NULL;
+		x->kinds = k;
+		x->kind_room = room;
+	}
+	k = &x->kinds[x->nkinds++];
+	*k = (struct kind){.mcv = mcv, .region = PALLAS_NONE, .string = PALLAS_NONE};
+	memset(k->attributes, 0xff, sizeof(k->attributes));
+	catalog_find(mcv, &k->sig);
+	k->role = pair_role(mcv, &k->partner);
+	*word = x->nkinds;
+	return k;
+}
+
+/* The string of a punctual event; PALLAS_NONE without memory. */
+static uint32_t kind_string(struct export *x, struct kind *k)
+{
+	if (k->string == PALLAS_NONE)
+		k->string = point_string(x, k->mcv);
+	return k->string;
+}
+
+/* The region that both halves of a pair share; PALLAS_NONE without memory. The table may move. */
+static uint32_t kind_region(struct export *x, const struct kind *k)
+{
+	uint32_t mcv = k->mcv, partner = k->partner, ref = k->region;
+	struct kind *half;
+
+	if (ref != PALLAS_NONE)
+		return ref;
+	ref = k->role == ROLE_ENTER ? pair_region(x, mcv, partner) : pair_region(x, partner, mcv);
+	for (int i = 0; i < 2; i++) {
+		half = kind_of(x, i ? partner : mcv);
+		if (!half)
+			return PALLAS_NONE;
+		half->region = ref;
+	}
+	return ref;
+}
+
+/* ---- values ---- */
+
+static const uint8_t value_types[] = {
+	[ARG_U8] = PALLAS_TYPE_U8,   [ARG_I8] = PALLAS_TYPE_I8,	  [ARG_U16] = PALLAS_TYPE_U16,
+	[ARG_I16] = PALLAS_TYPE_I16, [ARG_U32] = PALLAS_TYPE_U32, [ARG_I32] = PALLAS_TYPE_I32,
+	[ARG_U64] = PALLAS_TYPE_U64, [ARG_I64] = PALLAS_TYPE_I64,
+};
+
+struct values {
+	uint8_t bytes[EVENT_PAYLOAD_MAX * (PALLAS_VALUE_HEADER + 1)];
+	size_t size;
+	uint8_t n;
+};
+
+static void value_put(struct values *v, uint32_t attribute, const uint8_t *at, size_t size)
+{
+	uint16_t whole = (uint16_t)(PALLAS_VALUE_HEADER + size);
+
+	memcpy(v->bytes + v->size, &whole, 2);
+	memcpy(v->bytes + v->size + 2, &attribute, 4);
+	memcpy(v->bytes + v->size + PALLAS_VALUE_HEADER, at, size);
+	v->size += whole;
+	v->n++;
+}
+
+/* The payload from byte `at` on, as values: declared arguments, then what is left. */
+static int put_values(struct export *x, struct kind *k, uint32_t entry, const struct event *ev,
+		      size_t at)
+{
+	struct values v = {.size = 0};
+
+	for (unsigned i = 0; k->sig && i < k->sig->nargs; i++) {
+		const struct arg *arg = &k->sig->args[i];
+
+		if (arg->offset < at)
+			continue;
+		if (arg->offset != at || arg->type == ARG_STR || at + arg->size > ev->payload_size)
+			break;
+		if (k->attributes[i] == PALLAS_NONE)
+			k->attributes[i] = pallas_writer_attribute(x->w, arg->name,
+								   value_types[arg->type]);
+		if (k->attributes[i] == PALLAS_NONE)
+			return no_memory(x);
+		value_put(&v, k->attributes[i], ev->payload + at, arg->size);
+		at += arg->size;
+	}
+	for (; at + 8 <= ev->payload_size; at += 8)
+		value_put(&v, x->bytes8, ev->payload + at, 8);
+	for (; at < ev->payload_size; at++)
+		value_put(&v, x->bytes1, ev->payload + at, 1);
+	return v.n ? pallas_thread_writer_values(x->t, entry, v.n, v.bytes, v.size) : 0;
+}
+
+/* ---- events ---- */
+
+/* A jumbo event is a string of its own for each content: there are few of them. */
+static uint32_t jumbo_string(struct export *x, const struct event *ev)
+{
+	struct bytes text = {0};
+	size_t from = x->lines.size;
+	uint32_t ref;
+
+	line(x, "%06x ", event_mcv(ev));
+	line_hex(x, ev->payload, ev->payload_size);
+	bytes_put(&text, "jumbo ", 6);
+	bytes_put(&text, x->lines.data + from, x->lines.size - from);
+	bytes_u8(&text, 0);
+	x->lines.size = from;
+	if (text.failed || x->lines.failed) {
+		bytes_free(&text);
+		return PALLAS_NONE;
+	}
+	ref = pallas_writer_string(x->w, (char *)text.data);
+	if (ref != PALLAS_NONE && ref >= x->known_strings) {
+		/* New strings have the highest reference: this one has not been seen before. */
+		x->known_strings = ref + 1;
+		line(x, "S %u ", ref);
+		bytes_put(&x->lines, text.data + 6, text.size - 7);
+		line(x, " +\n");
+	}
+	bytes_free(&text);
+	return ref;
+}
+
+static uint64_t time_of(const struct export *x, int64_t clock)
+{
+	return (uint64_t)clock - (uint64_t)x->start;
+}
+
+static int put_event(struct export *x, const struct event *ev)
+{
+	struct kind *k = kind_of(x, event_mcv(ev));
+	uint32_t record = PALLAS_GENERIC, ref = PALLAS_NONE, entry;
+	size_t covered = 0; /* bytes of the payload that the region tells */
+	enum role role;
+	int err;
+
+	if (!k)
+		return no_memory(x);
+	role = ev->jumbo ? ROLE_POINT : k->role;
+	if ((role == ROLE_MARK_ENTER || role == ROLE_MARK_LEAVE) && ev->payload_size != 12)
+		role = ROLE_POINT;
+	if ((role == ROLE_OFF && x->off_region != PALLAS_NONE) ||
+	    (role == ROLE_ON && x->off_region == PALLAS_NONE))
+		role = ROLE_POINT;
+	switch (role) {
+	case ROLE_MARK_ENTER:
+	case ROLE_MARK_LEAVE:
+		record = role == ROLE_MARK_ENTER ? PALLAS_ENTER : PALLAS_LEAVE;
+		ref = variant_region(x, MCV('O', 'M', '['), get_i64(ev->payload),
+				     get_i32(ev->payload + 8));
+		covered = 12;
+		break;
+	case ROLE_OFF:
+		covered = ev->payload_size >= 2 ? 2 : 0;
+		ref = variant_region(x, k->mcv, covered ? get_u16(ev->payload) : -1, 0);
+		x->off_region = ref;
+		record = PALLAS_ENTER;
+		break;
+	case ROLE_ON:
+		ref = x->off_region;
+		x->off_region = PALLAS_NONE;
+		record = PALLAS_LEAVE;
+		break;
+	case ROLE_ENTER:
+	case ROLE_LEAVE:
+		ref = kind_region(x, k);
+		k = kind_of(x, event_mcv(ev));
+		record = role == ROLE_ENTER ? PALLAS_ENTER : PALLAS_LEAVE;
+		break;
+	case ROLE_POINT:
+		ref = ev->jumbo ? jumbo_string(x, ev) : kind_string(x, k);
+		covered = ev->jumbo ? ev->payload_size : 0;
+		break;
+	}
+	if (ref == PALLAS_NONE)
+		return no_memory(x);
+	entry = pallas_thread_writer_entry(x->t, record, &ref, sizeof(ref));
+	if (entry == PALLAS_NONE)
+		return no_memory(x);
+	err = pallas_thread_writer_event(x->t, entry, time_of(x, ev->clock));
+	if (!err && covered < ev->payload_size)
+		err = put_values(x, k, entry, ev, covered);
+	return err;
+}
+
+static int put_frame(struct export *x, uint32_t record, int64_t clock)
+{
+	uint32_t entry = pallas_thread_writer_entry(x->t, record, NULL, 0);
+
+	if (entry == PALLAS_NONE)
+		return no_memory(x);
+	return pallas_thread_writer_event(x->t, entry, time_of(x, clock));
+}
+
+/* All events of a stream, in a THREAD_BEGIN and THREAD_END; empty streams have these alone. */
+static int put_events(struct export *x, struct stream *stream)
+{
+	int64_t last = x->start;
+	int got, err;
+
+	stream_rewind(stream);
+	got = stream_step(stream);
+	if (got == 1)
+		last = stream->ev.clock;
+	err = put_frame(x, PALLAS_THREAD_BEGIN, last);
+	while (!err && got == 1) {
+		if (stream->ev.clock < last) {
+			log_error("%s: byte %" PRIu64 ": the clock goes back by %" PRId64
+				  " ns; put the events in order with ovni-sort first",
+				  stream->path, stream_offset(stream), last - stream->ev.clock);
+			return -EINVAL;
+		}
+		last = stream->ev.clock;
+		err = put_event(x, &stream->ev);
+		x->events++;
+		got = stream_step(stream);
+	}
+	if (!err && got < 0) {
+		stream_report(stream);
+		return got;
+	}
+	return err ? err : put_frame(x, PALLAS_THREAD_END, last);
+}
+
+static int put_metadata(struct export *x, const char *key_format, uint32_t id, const char *value)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), key_format, id); // NOLINT: one of the formats of the mapping
+	return pallas_writer_metadata(x->w, key, value);
+}
+
+static int put_stream(struct export *x, size_t i)
+{
+	const struct owner *owner = &x->source.owners[i];
+	struct json *meta = trace_metadata(&x->source.trace, i);
+	const struct region_summary *regions;
+	char name[64], *text = meta ? json_text(meta) : NULL;
+	size_t n;
+	int err = text ? 0 : -ENOMEM;
+
+	json_free(meta);
+	if (err)
+		return err;
+	snprintf(name, sizeof(name), "thread %" PRId64, owner->tid);
+	x->off_region = PALLAS_NONE;
+	x->t = pallas_writer_thread(x->w, owner->name ? owner->name : name, &x->thread);
+	if (!x->t) {
+		free(text);
+		return -EIO;
+	}
+	err = put_events(x, &x->source.streams[i]);
+	if (!err)
+		err = pallas_thread_writer_finish(x->t);
+	if (!err)
+		err = put_metadata(x, PALLAS_KEY_PATH, x->thread, x->source.trace.streams[i]);
+	if (!err)
+		err = put_metadata(x, PALLAS_KEY_STREAM, x->thread, text);
+	free(text);
+	regions = err ? NULL : pallas_thread_writer_regions(x->t, &n);
+	if (regions && n) {
+		text = pallas_summary_text(regions, n);
+		err = text ? put_metadata(x, PALLAS_KEY_SUMMARY, x->thread, text) : no_memory(x);
+		free(text);
+	}
+	pallas_thread_writer_free(x->t);
+	x->t = NULL;
+	return err;
+}
+
+/* ---- processes ---- */
+
+static bool same_process(const struct owner *a, const struct owner *b)
+{
+	const char *x = a->loom ? a->loom : "", *y = b->loom ? b->loom : "";
+
+	return a->pid == b->pid && strcmp(x, y) == 0;
+}
+
+static int put_process(struct export *x, const struct owner *owner)
+{
+	const char *loom = owner->loom ? owner->loom : "";
+	char *name, pid[24];
+	int err;
+
+	if (asprintf(&name, "%s%spid %" PRId64, loom, *loom ? " " : "", owner->pid) < 0)
+		return no_memory(x);
+	err = pallas_writer_archive(x->w, name) == PALLAS_NONE ? -EIO : 0;
+	free(name);
+	snprintf(pid, sizeof(pid), "%" PRId64, owner->pid);
+	if (!err)
+		err = pallas_writer_metadata(x->w, PALLAS_KEY_LOOM, loom);
+	if (!err)
+		err = pallas_writer_metadata(x->w, PALLAS_KEY_PID, pid);
+	return err;
+}
+
+static int put_processes(struct export *x)
+{
+	size_t n = x->source.trace.nstreams;
+	bool *done = calloc(n + 1, sizeof(*done));
+	int err = done ? 0 : no_memory(x);
+
+	for (size_t i = 0; !err && i < n; i++) {
+		if (done[i])
+			continue;
+		err = put_process(x, &x->source.owners[i]);
+		for (size_t k = i; !err && k < n; k++) {
+			if (done[k] || !same_process(&x->source.owners[i], &x->source.owners[k]))
+				continue;
+			done[k] = true;
+			err = put_stream(x, k);
+		}
+	}
+	free(done);
+	return err;
+}
+
+static int put_main(struct export *x)
+{
+	char clock[24], tool[128];
+	int err;
+
+	snprintf(tool, sizeof(tool), "ovni-pallas %s (%s)", version_string, version_commit);
+	bytes_u8(&x->lines, 0);
+	if (x->lines.failed)
+		return no_memory(x);
+	snprintf(clock, sizeof(clock), "%" PRId64, x->start);
+	err = pallas_writer_main_metadata(x->w, PALLAS_KEY_MAP, (char *)x->lines.data);
+	if (!err)
+		err = pallas_writer_main_metadata(x->w, PALLAS_KEY_CLOCK, clock);
+	if (!err)
+		err = pallas_writer_main_metadata(x->w, PALLAS_KEY_TOOL,
+						  tool);
+	return err ? err : pallas_writer_finish(x->w);
+}
+
+static int prepare(struct export *x)
+{
+	int err = source_open(&x->source, x->o->from);
+
+	if (err)
+		return err;
+	if (x->source.trace.nstreams == 0) {
+		log_error("%s: there are no streams in it", x->o->from);
+		return -ENOENT;
+	}
+	for (size_t i = 0; !err && i < x->source.trace.nstreams; i++) {
+		struct json *meta = trace_metadata(&x->source.trace, i);
+
+		err = meta ? mark_labels_add(&x->labels, meta) : -EINVAL;
+		json_free(meta);
+	}
+	mark_labels_sort(&x->labels);
+	x->map = calloc(1, sizeof(*x->map));
+	if (err || !x->map)
+		return err ? err : no_memory(x);
+	if (!source_start(&x->source, &x->start))
+		x->start = 0;
+	return 0;
+}
+
+int pallas_export(const struct pallas_options *o)
+{
+	struct thread_writer_options options = {
+		.compression = o->level < 0 ? PALLAS_COMPRESSION_NONE : PALLAS_COMPRESSION_ZSTD,
+		.encoding = o->masking ? PALLAS_ENCODING_MASKING : PALLAS_ENCODING_NONE,
+		.level = o->level < 0 ? 0 : o->level,
+	};
+	struct export x = {.o = o};
+	int err = prepare(&x);
+
+	if (!err) {
+		x.w = pallas_writer_new(o->to, &options);
+		err = x.w ? 0 : -EIO;
+	}
+	if (!err) {
+		x.bytes8 = pallas_writer_attribute(x.w, "bytes", PALLAS_TYPE_U64);
+		x.bytes1 = pallas_writer_attribute(x.w, "byte", PALLAS_TYPE_U8);
+		err = put_processes(&x);
+	}
+	if (!err)
+		err = put_main(&x);
+	if (!err)
+		log_info("%s: %" PRIu64 " events of %zu threads", o->to, x.events,
+			 x.source.trace.nstreams);
+	pallas_thread_writer_free(x.t);
+	pallas_writer_free(x.w);
+	source_close(&x.source);
+	mark_labels_free(&x.labels);
+	mcvmap_free(x.map);
+	free(x.kinds);
+	free(x.variants);
+	free(x.slots);
+	bytes_free(&x.lines);
+	return err ? EXIT_FAILED : EXIT_COMPLETE;
+}
