@@ -28,12 +28,9 @@ enum {
 };
 
 static const struct command commands[] = {
-	{"print", 1, pallas_print, "TMta"},
-	{"info", 1, pallas_info, "Mgd"},
-	{"stats", 1, pallas_stats, "MtLs"},
-	{"check", 1, pallas_validate, "M"},
-	{"export", 2, pallas_export, "lm"},
-	{"import", 2, pallas_import, "M"},
+	{"print", 1, pallas_print, "TMta"}, {"info", 1, pallas_info, "Mgd"},
+	{"stats", 1, pallas_stats, "MtLs"}, {"check", 1, pallas_validate, "M"},
+	{"export", 2, pallas_export, "lm"}, {"import", 2, pallas_import, "M"},
 };
 
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -112,7 +109,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		letter = 's';
 		break;
 	case 'l':
-		a->o.level = strcmp(arg, "none") == 0 ? -1 : (int)usage_int(state, "--level", arg, 1, 19);
+		a->o.level = strcmp(arg, "none") == 0
+				     ? -1
+				     : (int)usage_int(state, "--level", arg, 1, 19);
 		letter = 'l';
 		break;
 	case KEY_MASKING:
@@ -165,8 +164,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "COMMAND ARCHIVE\nCOMMAND FROM TO", doc,
-					 NULL, NULL, NULL};
+	static const struct argp argp = {
+		options, parse, "COMMAND ARCHIVE\nCOMMAND FROM TO", doc, NULL, NULL, NULL};
 	struct arguments a = {.o = {.level = 1}};
 
 	usage_parse(&argp, "ovni-pallas", argc, argv, &a);

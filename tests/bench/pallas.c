@@ -48,11 +48,9 @@ static void event(struct sink *s, uint32_t record, uint32_t region)
 	s->now += 1 + below(1000);
 	s->events++;
 	if (s->w) {
-		uint32_t entry = pallas_thread_writer_entry(s->w, record, &s->regions[region],
-							    record == PALLAS_THREAD_BEGIN ||
-									    record == PALLAS_THREAD_END ?
-								    0 :
-								    4);
+		uint32_t entry = pallas_thread_writer_entry(
+			s->w, record, &s->regions[region],
+			record == PALLAS_THREAD_BEGIN || record == PALLAS_THREAD_END ? 0 : 4);
 
 		if (pallas_thread_writer_event(s->w, entry, s->now))
 			exit(1);
@@ -143,7 +141,8 @@ static void run(const struct workload *load, struct sink *s, uint64_t seed)
 
 int main(int argc, char **argv)
 {
-	const struct thread_writer_options options = {PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_NONE, 1};
+	const struct thread_writer_options options = {PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_NONE,
+						      1};
 	uint64_t seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 1;
 	const struct workload *load = NULL;
 	struct sink s = {0}, dry = {0};
@@ -158,7 +157,8 @@ int main(int argc, char **argv)
 			load = &workloads[i];
 	}
 	if (!load || seed == 0) {
-		fprintf(stderr, "usage: %s nested|flat|irregular|tree EVENTS DIR [SEED]\n", argv[0]);
+		fprintf(stderr, "usage: %s nested|flat|irregular|tree EVENTS DIR [SEED]\n",
+			argv[0]);
 		return 2;
 	}
 	log_setup("pallas-bench", LOG_INFO);
@@ -188,7 +188,8 @@ int main(int argc, char **argv)
 	pallas_writer_free(w);
 	took = seconds() - start;
 	getrusage(RUSAGE_SELF, &usage);
-	printf("%s seed %llu: %llu events in %.3f s: %.2f M events/s (generator %.3f s of it, checksum "
+	printf("%s seed %llu: %llu events in %.3f s: %.2f M events/s (generator %.3f s of it, "
+	       "checksum "
 	       "%llx), peak %.1f MB\n",
 	       load->name, (unsigned long long)seed, (unsigned long long)s.events, took,
 	       1e-6 * (double)s.events / took, own, (unsigned long long)dry.sum,

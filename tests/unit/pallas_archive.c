@@ -165,16 +165,11 @@ static const struct shape {
 	const char *name;
 	void (*make)(struct stream_of *s);
 } shapes[] = {
-	{"one_event", one_event},
-	{"equal_events", equal_events},
-	{"flat_loop", flat_loop},
-	{"nested_loops", nested_loops},
-	{"irregular", irregular},
-	{"unbalanced", unbalanced},
-	{"call_tree", call_tree},
-	{"deep_recursion", deep_recursion},
-	{"long_blocks", long_blocks},
-	{"many_events", many_events},
+	{"one_event", one_event},     {"equal_events", equal_events},
+	{"flat_loop", flat_loop},     {"nested_loops", nested_loops},
+	{"irregular", irregular},     {"unbalanced", unbalanced},
+	{"call_tree", call_tree},     {"deep_recursion", deep_recursion},
+	{"long_blocks", long_blocks}, {"many_events", many_events},
 };
 
 #define NSHAPES (sizeof(shapes) / sizeof(shapes[0]))
@@ -231,7 +226,8 @@ static void write_archive(const char *path, struct stream_of *streams, size_t n,
 		assert_non_null(t);
 		if (wrap) {
 			begin = pallas_thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
-			assert_int_equal(pallas_thread_writer_event(t, begin, streams[i].e[0].time), 0);
+			assert_int_equal(pallas_thread_writer_event(t, begin, streams[i].e[0].time),
+					 0);
 		}
 		put_events(t, &streams[i]);
 		if (wrap) {
@@ -380,7 +376,9 @@ static void regions_left_inline_are_summarized(void **unused)
 {
 	char *path = new_path();
 	struct pallas_writer *w = pallas_writer_new(path, &all_options[0]);
-	struct { uint64_t calls, sum; } want[100] = {0};
+	struct {
+		uint64_t calls, sum;
+	} want[100] = {0};
 	uint64_t entered[64];
 	const struct region_summary *r;
 	struct stream_of s = {0};
@@ -648,7 +646,7 @@ static void damage_is_an_error_and_no_crash(void **unused)
 		pallas_writer_free(w);
 	}
 	assert_true(survives(path));
-	log_setup("pallas_archive", (enum log_level)-1); /* thousands of expected messages */
+	log_setup("pallas_archive", (enum log_level) - 1); /* thousands of expected messages */
 	for (size_t f = 0; f < sizeof(files) / sizeof(files[0]); f++) {
 		size_t size, step, harmless = 0, tried = 0;
 		uint8_t *bytes = load(path, files[f], &size);
@@ -672,8 +670,10 @@ static void damage_is_an_error_and_no_crash(void **unused)
 		store(path, files[f], bytes, size);
 		assert_true(survives(path));
 		free(bytes);
-		print_message("  %s: %zu of %zu damages found\n", files[f], tried - harmless, tried);
-		/* Configuration, names and unused flags may be anything; grammar and data may not. */
+		print_message("  %s: %zu of %zu damages found\n", files[f], tried - harmless,
+			      tried);
+		/* Configuration, names and unused flags may be anything; grammar and data may not.
+		 */
 		if (f >= 2)
 			assert_true(harmless * 8 < tried);
 	}

@@ -35,14 +35,22 @@
 #include "trace/pallas/writer.h"
 #include "trace/version.h"
 
-enum role { ROLE_POINT, ROLE_ENTER, ROLE_LEAVE, ROLE_MARK_ENTER, ROLE_MARK_LEAVE, ROLE_OFF, ROLE_ON };
+enum role {
+	ROLE_POINT,
+	ROLE_ENTER,
+	ROLE_LEAVE,
+	ROLE_MARK_ENTER,
+	ROLE_MARK_LEAVE,
+	ROLE_OFF,
+	ROLE_ON
+};
 
 /* What is known of one MCV. */
 struct kind {
 	uint32_t mcv;
 	enum role role;
 	const struct signature *sig;
-	uint32_t partner;   /* of ROLE_ENTER and ROLE_LEAVE: the other MCV */
+	uint32_t partner;	 /* of ROLE_ENTER and ROLE_LEAVE: the other MCV */
 	uint32_t region, string; /* PALLAS_NONE until they are needed */
 	uint32_t attributes[SIGNATURE_ARGS_MAX];
 };
@@ -55,7 +63,8 @@ struct variant {
 	uint32_t region;
 };
 
-struct export {
+struct export
+{
 	const struct pallas_options *o;
 	struct source source;
 	struct pallas_writer *w;
@@ -67,8 +76,8 @@ struct export {
 	size_t nvariants;
 	uint32_t *slots; /* of the variants, a power of 2 */
 	size_t nslots;
-	struct bytes lines; /* of the mapping */
-	uint32_t known_strings; /* above those of all jumbo events so far */
+	struct bytes lines;	 /* of the mapping */
+	uint32_t known_strings;	 /* above those of all jumbo events so far */
 	uint32_t bytes8, bytes1; /* attributes of payload without a declaration */
 	int64_t start;
 	uint64_t events;
@@ -139,7 +148,8 @@ static uint32_t point_string(struct export *x, uint32_t mcv)
 	bool printable = true;
 
 	for (int shift = 16; shift >= 0; shift -= 8)
-		printable = printable && (mcv >> shift & 0xff) > ' ' && (mcv >> shift & 0xff) < 0x7f;
+		printable =
+			printable && (mcv >> shift & 0xff) > ' ' && (mcv >> shift & 0xff) < 0x7f;
 	plain_english(catalog_find(mcv, NULL), english, sizeof(english));
 	if (printable)
 		snprintf(text, sizeof(text), "%c%c%c%s%s", (char)(mcv >> 16), (char)(mcv >> 8),
@@ -178,9 +188,9 @@ static uint32_t new_variant(struct export *x, const struct variant *v)
 		uint16_t why = (uint16_t)v->value;
 
 		snprintf(name, sizeof(name), "Off the CPU%s%s", v->value < 0 ? "" : ": ",
-			 v->value < 0		   ? "" :
-			 v->value < CATALOG_WHYS ? catalog_why[v->value] :
-						   "other");
+			 v->value < 0		   ? ""
+			 : v->value < CATALOG_WHYS ? catalog_why[v->value]
+						   : "other");
 		ref = pallas_writer_new_region(x->w, name);
 		memcpy(payload, &why, 2);
 		if (ref != PALLAS_NONE)
@@ -192,8 +202,8 @@ static uint32_t new_variant(struct export *x, const struct variant *v)
 		snprintf(name, sizeof(name), "%s", mark_label(&x->labels, v->type, v->value));
 	else
 		snprintf(name, sizeof(name), "%s %" PRId64,
-			 mark_label(&x->labels, v->type, 0) ? mark_label(&x->labels, v->type, 0) :
-							      "Mark",
+			 mark_label(&x->labels, v->type, 0) ? mark_label(&x->labels, v->type, 0)
+							    : "Mark",
 			 v->value);
 	ref = pallas_writer_new_region(x->w, name);
 	memcpy(payload, &v->value, 8);
@@ -205,8 +215,8 @@ static uint32_t new_variant(struct export *x, const struct variant *v)
 
 static size_t variant_slot(const struct export *x, const struct variant *v)
 {
-	uint64_t h = ((uint64_t)v->value * 0x9e3779b97f4a7c15u) ^ (uint64_t)(uint32_t)v->type << 32 ^
-		     v->mcv;
+	uint64_t h = ((uint64_t)v->value * 0x9e3779b97f4a7c15u) ^
+		     (uint64_t)(uint32_t)v->type << 32 ^ v->mcv;
 	size_t slot;
 
 	h *= 0x9e3779b97f4a7c15u;
@@ -390,8 +400,8 @@ static int put_values(struct export *x, struct kind *k, uint32_t entry, const st
 		if (arg->offset != at || arg->type == ARG_STR || at + arg->size > ev->payload_size)
 			break;
 		if (k->attributes[i] == PALLAS_NONE)
-			k->attributes[i] = pallas_writer_attribute(x->w, arg->name,
-								   value_types[arg->type]);
+			k->attributes[i] =
+				pallas_writer_attribute(x->w, arg->name, value_types[arg->type]);
 		if (k->attributes[i] == PALLAS_NONE)
 			return no_memory(x);
 		value_put(&v, k->attributes[i], ev->payload + at, arg->size);
@@ -644,8 +654,7 @@ static int put_main(struct export *x)
 	if (!err)
 		err = pallas_writer_main_metadata(x->w, PALLAS_KEY_CLOCK, clock);
 	if (!err)
-		err = pallas_writer_main_metadata(x->w, PALLAS_KEY_TOOL,
-						  tool);
+		err = pallas_writer_main_metadata(x->w, PALLAS_KEY_TOOL, tool);
 	return err ? err : pallas_writer_finish(x->w);
 }
 

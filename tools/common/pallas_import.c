@@ -40,8 +40,8 @@
 struct plan {
 	const struct mapped_event *as; /* ours; NULL: not written */
 	bool jumbo, begins, ends;      /* foreign: begins or ends a call */
-	int64_t value, alone; /* foreign: value of the stack mark, of the single mark */
-	const uint8_t *at;    /* next attribute list */
+	int64_t value, alone;	       /* foreign: value of the stack mark, of the single mark */
+	const uint8_t *at;	       /* next attribute list */
 	struct pallas_list list;
 	bool has_list;
 };
@@ -182,8 +182,8 @@ static int put_ours(struct import *m, const struct pallas_expand *x, struct plan
 		}
 		err = got < 0 ? got : next_list(e, p);
 		if (err) {
-			log_error("%s/%s: event %u: its attribute lists are damaged",
-				  m->trace.path, m->thread->path, e->id);
+			log_error("%s/%s: event %u: its attribute lists are damaged", m->trace.path,
+				  m->thread->path, e->id);
 			return err;
 		}
 	}
@@ -203,7 +203,8 @@ static int64_t label_of(struct import *m, unsigned type, const char *text)
 	const struct json *row;
 
 	snprintf(cut, sizeof(cut), "%s", *text ? text : "(no name)");
-	/* Texts are few (one for each region or event entry) and each is asked for once a thread. */
+	/* Texts are few (one for each region or event entry) and each is asked for once a thread.
+	 */
 	for (row = json_first(m->labels[type]); row; row = json_next(row)) {
 		if (strcmp(json_string(row), cut) == 0)
 			return strtoll(json_name(row), NULL, 10);
@@ -289,7 +290,8 @@ static struct json *foreign_metadata(struct import *m)
 /* The labels are complete when the last thread is: they go to the first stream. */
 static int put_labels(struct import *m)
 {
-	static const char *const titles[] = {"Function", "Event"}, *const kinds[] = {"stack", "single"};
+	static const char *const titles[] = {"Function", "Event"}, *const kinds[] = {"stack",
+										     "single"};
 	bool ok = true;
 	int err;
 
@@ -335,7 +337,8 @@ static bool safe_path(const char *path)
 	for (;;) {
 		size_t n = strcspn(path, "/");
 
-		if (n == 0 || (n == 1 && path[0] == '.') || (n == 2 && path[0] == '.' && path[1] == '.'))
+		if (n == 0 || (n == 1 && path[0] == '.') ||
+		    (n == 2 && path[0] == '.' && path[1] == '.'))
 			return false;
 		if (!path[n])
 			return true;
@@ -353,8 +356,8 @@ static struct json *stream_begin(struct import *m)
 		path = thread_metadata(m, PALLAS_KEY_PATH);
 		text = thread_metadata(m, PALLAS_KEY_STREAM);
 		if (!path || !text || !(*path == '\0' || safe_path(path))) {
-			log_error("%s/%s: the archive does not say what stream it was", m->trace.path,
-				  m->thread->path);
+			log_error("%s/%s: the archive does not say what stream it was",
+				  m->trace.path, m->thread->path);
 			return NULL;
 		}
 		snprintf(m->path, sizeof(m->path), "%s", path);
@@ -390,7 +393,8 @@ static int stream_end(struct import *m, struct json *meta)
 	}
 	err = stream_describe(m->fd, m->path, meta);
 	if (err)
-		log_error("%s/%s: cannot write its metadata: %s", m->o->to, m->path, strerror(-err));
+		log_error("%s/%s: cannot write its metadata: %s", m->o->to, m->path,
+			  strerror(-err));
 	json_free(meta);
 	return err;
 }
@@ -409,8 +413,8 @@ static int put_all(struct import *m, struct pallas_expand *x)
 	while (!err && (got = pallas_expand_next(x)) != 0) {
 		if (got < 0)
 			return got;
-		err = m->ours ? put_ours(m, x, &m->plans[x->event]) :
-				put_foreign(m, x, &m->plans[x->event]);
+		err = m->ours ? put_ours(m, x, &m->plans[x->event])
+			      : put_foreign(m, x, &m->plans[x->event]);
 		last = (int64_t)x->time;
 	}
 	while (!err && !m->ours && m->depth)
@@ -430,11 +434,11 @@ static int plans_make(struct import *m)
 		return -ENOMEM;
 	for (uint32_t i = 0; !err && i < g->nevents; i++) {
 		m->plans[i].at = g->events[i].attributes;
-		err = m->ours ? plan_ours(m, &g->events[i], &m->plans[i]) :
-				plan_foreign(m, i, &m->plans[i]);
+		err = m->ours ? plan_ours(m, &g->events[i], &m->plans[i])
+			      : plan_foreign(m, i, &m->plans[i]);
 		if (!err && next_list(&g->events[i], &m->plans[i])) {
-			log_error("%s/%s: event %u: its attribute lists are damaged",
-				  m->trace.path, m->thread->path, g->events[i].id);
+			log_error("%s/%s: event %u: its attribute lists are damaged", m->trace.path,
+				  m->thread->path, g->events[i].id);
 			err = -EBADMSG;
 		}
 	}
@@ -524,7 +528,8 @@ int pallas_import(const struct pallas_options *o)
 	if (err == -ENOMEM)
 		log_error("%s: no memory to convert it", o->from);
 	if (!err)
-		log_info("%s: %" PRIu64 " events of %zu threads", o->to, m.events, m.trace.nthreads);
+		log_info("%s: %" PRIu64 " events of %zu threads", o->to, m.events,
+			 m.trace.nthreads);
 	json_free(m.labels[0]);
 	json_free(m.labels[1]);
 	json_free(m.first);

@@ -8,9 +8,9 @@
  *   S 7 4f4877 - .                                  string 7: a punctual event;  the payload
  *   S 9 565963 01000000 +                           the same, a jumbo event
  *
- * MCV and payload are hexadecimal, "-" is nothing. The values of the attribute list of an occurrence
- * follow the payload that stands here; together they are the payload of the event. The import needs
- * nothing else. Times in the archive are clocks minus PALLAS_KEY_CLOCK.
+ * MCV and payload are hexadecimal, "-" is nothing. The values of the attribute list of an
+ * occurrence follow the payload that stands here; together they are the payload of the event. The
+ * import needs nothing else. Times in the archive are clocks minus PALLAS_KEY_CLOCK.
  */
 #ifndef TOOLS_COMMON_PALLAS_MAPPING_H
 #define TOOLS_COMMON_PALLAS_MAPPING_H
@@ -19,14 +19,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PALLAS_KEY_MAP	   "ovni.map"	    /* main file */
-#define PALLAS_KEY_CLOCK   "ovni.clock"	    /* main file: ns, decimal */
-#define PALLAS_KEY_TOOL	   "ovni.tool"	    /* main file: who made it */
-#define PALLAS_KEY_LOOM	   "ovni.loom"	    /* archive: name of the loom */
-#define PALLAS_KEY_PID	   "ovni.pid"	    /* archive */
-#define PALLAS_KEY_PATH	   "ovni.path.%u"   /* archive: of the stream of a location */
-#define PALLAS_KEY_STREAM  "ovni.stream.%u" /* archive: its stream.json */
-#define PALLAS_KEY_SUMMARY "ovni.summary.%u" /* archive: regions of a location, see pallas_summary.h */
+#define PALLAS_KEY_MAP	  "ovni.map"	   /* main file */
+#define PALLAS_KEY_CLOCK  "ovni.clock"	   /* main file: ns, decimal */
+#define PALLAS_KEY_TOOL	  "ovni.tool"	   /* main file: who made it */
+#define PALLAS_KEY_LOOM	  "ovni.loom"	   /* archive: name of the loom */
+#define PALLAS_KEY_PID	  "ovni.pid"	   /* archive */
+#define PALLAS_KEY_PATH	  "ovni.path.%u"   /* archive: of the stream of a location */
+#define PALLAS_KEY_STREAM "ovni.stream.%u" /* archive: its stream.json */
+#define PALLAS_KEY_SUMMARY                                                                         \
+	"ovni.summary.%u" /* archive: regions of a location, see pallas_summary.h */
 
 /* One event: its three characters and the start of its payload. */
 struct mapped_event {

@@ -245,9 +245,10 @@ static int show_regions(const struct pallas_trace *trace, const struct pallas_th
 			snprintf(from, sizeof(from), "stored");
 		else
 			snprintf(from, sizeof(from), "part: %" PRIu64 " calls", row->calls);
-		printf("%11" PRIu64 " %13" PRIu64 " %13" PRIu64 " %13" PRIu64 " %17" PRIu64 " %9" PRIu64
-		       " %17" PRIu64 " %9" PRIu64 "  %-22s  %s\n",
-		       row->entered, row->calls ? row->min : 0, row->calls ? row->low / row->calls : 0,
+		printf("%11" PRIu64 " %13" PRIu64 " %13" PRIu64 " %13" PRIu64 " %17" PRIu64
+		       " %9" PRIu64 " %17" PRIu64 " %9" PRIu64 "  %-22s  %s\n",
+		       row->entered, row->calls ? row->min : 0,
+		       row->calls ? (row->low + (row->high - row->low) / 2) / row->calls : 0,
 		       row->max, row->low, row->high - row->low, row->excl_low,
 		       row->excl_high - row->excl_low, from, name ? name : "?");
 	}
@@ -260,7 +261,7 @@ static int show_regions(const struct pallas_trace *trace, const struct pallas_th
 /* All loops over one sequence, whatever their numbers of iterations. */
 struct repeated {
 	uint32_t sequence;
-	uint64_t runs, iterations; /* sums over all executions */
+	uint64_t runs, iterations;     /* sums over all executions */
 	uint32_t fewest, most, counts; /* counts: how many different numbers of iterations */
 	uint32_t usual;		       /* the number of iterations that most executions have */
 	uint64_t usual_runs;
@@ -342,16 +343,18 @@ static int show_loops(const struct pallas_trace *trace, const struct pallas_thre
 		if (r->fewest == r->most)
 			snprintf(counts, sizeof(counts), "%u", r->fewest);
 		else
-			snprintf(counts, sizeof(counts), "%u (%u to %u)", r->usual, r->fewest, r->most);
+			snprintf(counts, sizeof(counts), "%u (%u to %u)", r->usual, r->fewest,
+				 r->most);
 		pallas_sequence_name(trace, t, r->sequence, name, sizeof(name));
 		if (s->type == SEQUENCE_BLOCK)
 			snprintf(text, sizeof(text), "%.150s", name);
 		else
 			body_text(trace, t, s, text, sizeof(text));
-		printf("%11" PRIu64 " %12" PRIu64 " %21s %6.1f%% %13" PRIu64 " %13" PRIu64 " %13" PRIu64
-		       "  %s\n",
-		       r->runs, r->iterations, counts, 100.0 * (double)r->usual_runs / (double)r->runs,
-		       s->durations.min, s->durations.mean, s->durations.max, text);
+		printf("%11" PRIu64 " %12" PRIu64 " %21s %6.1f%% %13" PRIu64 " %13" PRIu64
+		       " %13" PRIu64 "  %s\n",
+		       r->runs, r->iterations, counts,
+		       100.0 * (double)r->usual_runs / (double)r->runs, s->durations.min,
+		       s->durations.mean, s->durations.max, text);
 	}
 	free(rows);
 	return 0;

@@ -154,9 +154,9 @@ static int main_read(struct pallas_trace *trace, const char *shown)
 	}
 	if (trace->encoding > PALLAS_ENCODING_MASKING) {
 		log_error("%s: encoding %u (%s) is not known", shown, trace->encoding,
-			  trace->encoding < PALLAS_ENCODING_COUNT ?
-				  pallas_encoding_names[trace->encoding] :
-				  "?");
+			  trace->encoding < PALLAS_ENCODING_COUNT
+				  ? pallas_encoding_names[trace->encoding]
+				  : "?");
 		return -EPROTONOSUPPORT;
 	}
 	return part_read(&trace->part, &c);
@@ -239,9 +239,9 @@ static int find_main(struct pallas_trace *trace, const char *path)
 	}
 	if (!S_ISDIR(st.st_mode)) {
 		slash = strrchr(path, '/');
-		trace->path = slash == path ? strdup("/") :
-			      slash	    ? strndup(path, (size_t)(slash - path)) :
-					      strdup(".");
+		trace->path = slash == path ? strdup("/")
+			      : slash	    ? strndup(path, (size_t)(slash - path))
+					    : strdup(".");
 		trace->main = strdup(slash ? slash + 1 : path);
 		return trace->path && trace->main ? 0 : -ENOMEM;
 	}
@@ -275,8 +275,8 @@ static int find_main(struct pallas_trace *trace, const char *path)
 	closedir(dir);
 	if (found == 1)
 		return trace->main ? 0 : -ENOMEM;
-	log_error(found ? "%s: more than one .pallas file: name the one to open" :
-			  "%s: no main file (*.pallas) in it",
+	log_error(found ? "%s: more than one .pallas file: name the one to open"
+			: "%s: no main file (*.pallas) in it",
 		  path);
 	return -ENOENT;
 }
@@ -427,8 +427,8 @@ static const char *find_name(const void *arg, char kind, uint32_t ref)
 {
 	const struct names *n = arg;
 
-	return kind == 'r' ? pallas_region(n->trace, n->archive, ref) :
-			     pallas_string(n->trace, n->archive, ref);
+	return kind == 'r' ? pallas_region(n->trace, n->archive, ref)
+			   : pallas_string(n->trace, n->archive, ref);
 }
 
 size_t pallas_event_text(const struct pallas_trace *trace, const struct pallas_thread *thread,

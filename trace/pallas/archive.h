@@ -77,7 +77,8 @@ int pallas_open(struct pallas_trace *trace, const char *path, size_t budget)
 	__attribute__((warn_unused_result));
 void pallas_close(struct pallas_trace *trace); /* also of a zeroed struct */
 
-/* Loads the grammar of a thread, if it is not there yet. 0 or a negative errno after one message. */
+/* Loads the grammar of a thread, if it is not there yet. 0 or a negative errno after one message.
+ */
 int pallas_thread_load(struct pallas_trace *trace, struct pallas_thread *thread)
 	__attribute__((warn_unused_result));
 void pallas_thread_unload(struct pallas_trace *trace, struct pallas_thread *thread);
@@ -92,7 +93,8 @@ const char *pallas_region(const struct pallas_trace *trace, const struct pallas_
 /* The name of a location group; "" if it has none. */
 const char *pallas_group_name(const struct pallas_trace *trace, uint32_t id);
 /* The name of a thread; "" if it has none. */
-const char *pallas_thread_name(const struct pallas_trace *trace, const struct pallas_thread *thread);
+const char *pallas_thread_name(const struct pallas_trace *trace,
+			       const struct pallas_thread *thread);
 
 /* The value of a metadata key of a part, or NULL. */
 const char *pallas_metadata(const struct pallas_part *part, const char *key);

@@ -46,8 +46,8 @@ struct pallas_value {
 	uint16_t size;
 };
 
-/* The list at *at (start at e->attributes); moves *at behind it. Returns 1, 0 at the end, or -EBADMSG
- * without a message. */
+/* The list at *at (start at e->attributes); moves *at behind it. Returns 1, 0 at the end, or
+ * -EBADMSG without a message. */
 int pallas_list_next(const struct pallas_event *e, const uint8_t **at, struct pallas_list *list);
 
 /* The value at list->values, which moves behind it. Returns 1, 0 at the end, or -EBADMSG. */

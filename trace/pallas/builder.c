@@ -20,7 +20,7 @@
 
 #define FRAME_ITEMS  4096 /* of the innermost frame, before half of them are spilled */
 #define HEIGHT_MAX   (PALLAS_DEPTH_MAX - 5) /* of a sequence: root, wrapper and loops come on top */
-#define WORTH_TOKENS 64 /* a block of so many tokens is worth a sequence in any case */
+#define WORTH_TOKENS 64	 /* a block of so many tokens is worth a sequence in any case */
 #define WORTH_FREE   256 /* sequences that may occur only once, plus one per WORTH_EVENTS events */
 #define WORTH_EVENTS 48
 #define TAIL_TOKENS  4	   /* a known pattern outside a loop folds from this length on */
@@ -127,8 +127,8 @@ static int fold_known(struct thread_writer *w, size_t count)
 		return 0;
 	s = &w->sequences[id];
 	n = s->ntokens;
-	if (n < TAIL_TOKENS &&
-	    (count == n || !key_is_loop(end[-1 - (ptrdiff_t)n]) || key_id(end[-1 - (ptrdiff_t)n]) != id))
+	if (n < TAIL_TOKENS && (count == n || !key_is_loop(end[-1 - (ptrdiff_t)n]) ||
+				key_id(end[-1 - (ptrdiff_t)n]) != id))
 		return 0;
 	tail = &w->items[w->nitems - n];
 	err = pallas_sequence_occurs(w, id, tail[0].first, tail[n - 1].last, block_sum(tail, n));
@@ -221,7 +221,8 @@ static int scratch_open(struct thread_writer *w)
 {
 	static const char name[] = ".tokens";
 
-	w->scratch = openat(w->dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	w->scratch =
+		openat(w->dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (w->scratch < 0 || unlinkat(w->dirfd, name, 0) < 0) {
 		int err = -errno;
 
@@ -257,15 +258,16 @@ static int spill(struct thread_writer *w, size_t n)
 	if (f->spills.failed)
 		return -ENOMEM;
 	while (size) {
-		ssize_t done = pwrite(w->scratch, at, size,
-				      (off_t)(4 * (w->scratch_tokens + n) - size));
+		ssize_t done =
+			pwrite(w->scratch, at, size, (off_t)(4 * (w->scratch_tokens + n) - size));
 
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done < 0) {
 			int err = -errno;
 
-			log_error("%s: cannot write the scratch file: %s", w->shown, strerror(-err));
+			log_error("%s: cannot write the scratch file: %s", w->shown,
+				  strerror(-err));
 			return err;
 		}
 		at += done;

@@ -34,10 +34,10 @@ struct sequence {
 	uint64_t hash;
 	uint32_t *tokens;
 	uint32_t ntokens;
-	uint32_t next_last; /* next loop body that ends with the same token */
+	uint32_t next_last;  /* next loop body that ends with the same token */
 	struct bytes spills; /* struct spill: the tokens before those, in the scratch file */
 	uint64_t spilled;    /* their number */
-	uint64_t count; /* occurrences */
+	uint64_t count;	     /* occurrences */
 	uint8_t type, height;
 	bool same; /* exclusive durations equal the durations (so far) and are not kept */
 	struct series durations, exclusive, starts;
@@ -82,7 +82,7 @@ struct thread_writer {
 	struct sequence *sequences; /* 0 is the root */
 	uint32_t nsequences, sequence_room;
 	uint32_t *sequence_table;
-	uint32_t once; /* sequences with one occurrence */
+	uint32_t once;	      /* sequences with one occurrence */
 	uint32_t *last_table; /* loop bodies by their last token */
 	struct loop_entry *loops;
 	uint32_t nloops, loop_room;
@@ -136,7 +136,8 @@ uint32_t pallas_sequence_find(const struct thread_writer *w, const uint64_t *key
 			      uint64_t hash, enum pallas_sequence_type type);
 uint32_t pallas_sequence_add(struct thread_writer *w, const uint64_t *keys, size_t n, uint64_t hash,
 			     enum pallas_sequence_type type);
-/* The loop body, at most `most` tokens long, that the last keys are; PALLAS_NONE if there is none. */
+/* The loop body, at most `most` tokens long, that the last keys are; PALLAS_NONE if there is none.
+ */
 uint32_t pallas_sequence_tail(const struct thread_writer *w, const uint64_t *end, size_t most,
 			      size_t least);
 bool pallas_sequence_starts(const struct thread_writer *w, uint32_t id, uint64_t key);

@@ -139,7 +139,8 @@ static void check_event(struct check *c, const struct pallas_event *e)
 		say(c, "R18", "event %u has a payload of %u bytes", e->id, e->payload_size);
 	while ((got = pallas_list_next(e, &at, &list)) == 1) {
 		if (list.occurrence < 0 || (uint64_t)list.occurrence >= e->times.n)
-			say(c, "attributes", "event %u has no occurrence %d", e->id, list.occurrence);
+			say(c, "attributes", "event %u has no occurrence %d", e->id,
+			    list.occurrence);
 		while ((got = pallas_value_next(&list, &value)) == 1)
 			;
 		if (got < 0)
@@ -198,7 +199,8 @@ static void check_tables(struct check *c, const struct pallas_grammar *g)
 	if (g->depth > PALLAS_DEPTH_MAX)
 		say(c, "R12", "the grammar has %u levels", g->depth);
 	if (g->thread != c->thread->id || g->archive != c->thread->archive->id)
-		say(c, "header", "the file is that of thread %u of archive %u", g->thread, g->archive);
+		say(c, "header", "the file is that of thread %u of archive %u", g->thread,
+		    g->archive);
 	for (size_t i = 0; i < g->nevents; i++)
 		check_event(c, &g->events[i]);
 	for (size_t i = 0; i < g->nsequences; i++)
@@ -278,8 +280,9 @@ static int expect(struct replay *r, struct tally *t, const char *what, uint32_t 
 	sub = pallas_vector_sub(v, t->walk.sub);
 	if (t->n == sub.n) {
 		if (sub.min != t->min || sub.max != t->max || sub.mean != t->sum / t->n)
-			say(r->c, "summary", "sub-array %llu of the %ss of sequence %u is summarized "
-					     "wrongly",
+			say(r->c, "summary",
+			    "sub-array %llu of the %ss of sequence %u is summarized "
+			    "wrongly",
 			    (unsigned long long)t->walk.sub, what, id);
 		t->n = t->sum = t->max = 0;
 		t->min = UINT64_MAX;
@@ -306,9 +309,7 @@ static int level_done(struct replay *r)
 	struct tally *t = r->tallies + 3 * (s - r->g->sequences);
 	uint64_t duration = l->last - l->first;
 	bool root = s == &r->g->sequences[r->g->root];
-	uint64_t exclusive = root			 ? 0 :
-			     s->type == SEQUENCE_BLOCK ? duration - l->block :
-							 l->block;
+	uint64_t exclusive = root ? 0 : s->type == SEQUENCE_BLOCK ? duration - l->block : l->block;
 	int err = expect(r, &t[0], "duration", s->id, duration);
 
 	if (!err)
@@ -392,10 +393,12 @@ static int check_vectors(struct check *c, struct pallas_loader *loader)
 		for (size_t i = 0; i < g->nevents; i++)
 			pallas_walk_init(&r.times[i], loader, c->thread, &g->events[i].times);
 		for (size_t i = 0; i < g->nsequences; i++) {
-			tally_init(&r.tallies[3 * i], loader, c->thread, &g->sequences[i].durations);
+			tally_init(&r.tallies[3 * i], loader, c->thread,
+				   &g->sequences[i].durations);
 			tally_init(&r.tallies[3 * i + 1], loader, c->thread,
 				   &g->sequences[i].exclusive);
-			tally_init(&r.tallies[3 * i + 2], loader, c->thread, &g->sequences[i].starts);
+			tally_init(&r.tallies[3 * i + 2], loader, c->thread,
+				   &g->sequences[i].starts);
 		}
 		err = replay(&r);
 	}

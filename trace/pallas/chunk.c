@@ -99,7 +99,8 @@ int pallas_chunk_read(struct chunk_reader *r, int fd, uint64_t file_size, uint64
 		*why = err ? strerror(-err) : NULL;
 	} else {
 		if (size > r->room) {
-			/* Incompressible data grows by little: more than that is no frame of ours. */
+			/* Incompressible data grows by little: more than that is no frame of ours.
+			 */
 			*why = "the zstd frame is larger than what it holds";
 			if (size > ZSTD_compressBound(8 * n) + 4096)
 				return -EBADMSG;

@@ -170,7 +170,8 @@ static double bits(const uint32_t *count, unsigned n)
 
 /*
  * Fewer literals per element, or an equal number in each? Lengths that vary cost twice (literal
- * and match length), superfluous literals cost their bytes: both are estimated on the first elements.
+ * and match length), superfluous literals cost their bytes: both are estimated on the first
+ * elements.
  */
 #define SAMPLE 1024
 

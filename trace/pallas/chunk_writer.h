@@ -18,8 +18,8 @@
 
 #include "trace/pallas/format.h"
 
-#define CHUNK_LEVEL_PARSED  5	  /* levels up to here use the parse that is known */
-#define CHUNK_ELEMENTS_MAX  65536 /* of one chunk */
+#define CHUNK_LEVEL_PARSED 5	 /* levels up to here use the parse that is known */
+#define CHUNK_ELEMENTS_MAX 65536 /* of one chunk */
 
 struct chunk_writer;
 
@@ -28,8 +28,8 @@ struct chunk_writer;
 struct chunk_writer *pallas_chunk_writer_new(int dirfd, const char *path, const char *shown,
 					     uint32_t compression, uint32_t encoding, int level);
 
-/* Appends v[0..n), n from 1 to CHUNK_ELEMENTS_MAX; *offset is its place. 0, or a negative errno after
- * one message. */
+/* Appends v[0..n), n from 1 to CHUNK_ELEMENTS_MAX; *offset is its place. 0, or a negative errno
+ * after one message. */
 int pallas_chunk_put(struct chunk_writer *w, const uint64_t *v, size_t n, uint64_t *offset)
 	__attribute__((warn_unused_result));
 

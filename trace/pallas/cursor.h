@@ -39,8 +39,8 @@ static inline size_t cursor_left(const struct cursor *c)
 #define cursor_fail(c, fmt, ...)                                                                   \
 	({                                                                                         \
 		if (!(c)->bad)                                                                     \
-			log_error("%s: byte %zu: " fmt, (c)->path,                                 \
-				  (size_t)((c)->at - (c)->start), ##__VA_ARGS__);                  \
+			log_error("%s: byte %zu: " fmt, (c)->path, (size_t)((c)->at - (c)->start), \
+				  ##__VA_ARGS__);                                                  \
 		(c)->bad = true;                                                                   \
 		-EBADMSG;                                                                          \
 	})

@@ -34,7 +34,8 @@ static int read_strings(struct pallas_definitions *defs, struct cursor *c)
 		s->ref = cursor_u32(c, "a string");
 		len = cursor_u32(c, "a string");
 		if (!c->bad && (len < 1 || len > INT32_MAX))
-			return cursor_fail(c, "string %u has the length %d, which must be 1 or more",
+			return cursor_fail(c,
+					   "string %u has the length %d, which must be 1 or more",
 					   s->ref, (int)len);
 		s->text = (const char *)cursor_bytes(c, len, "a string");
 		if (!s->text)
@@ -149,19 +150,21 @@ void pallas_definitions_free(struct pallas_definitions *defs)
 
 const char *pallas_definitions_string(const struct pallas_definitions *defs, uint32_t ref)
 {
-	const struct pallas_string *s = bsearch(&ref, defs->strings, defs->nstrings,
-						sizeof(*defs->strings), by_ref);
+	const struct pallas_string *s =
+		bsearch(&ref, defs->strings, defs->nstrings, sizeof(*defs->strings), by_ref);
 
 	return s ? s->text : NULL;
 }
 
-const struct pallas_region *pallas_definitions_region(const struct pallas_definitions *defs, uint32_t ref)
+const struct pallas_region *pallas_definitions_region(const struct pallas_definitions *defs,
+						      uint32_t ref)
 {
 	return bsearch(&ref, defs->regions, defs->nregions, sizeof(*defs->regions), by_ref);
 }
 
 const struct pallas_attribute *pallas_definitions_attribute(const struct pallas_definitions *defs,
-						     uint32_t ref)
+							    uint32_t ref)
 {
-	return bsearch(&ref, defs->attributes, defs->nattributes, sizeof(*defs->attributes), by_ref);
+	return bsearch(&ref, defs->attributes, defs->nattributes, sizeof(*defs->attributes),
+		       by_ref);
 }

@@ -59,8 +59,9 @@ void pallas_definitions_free(struct pallas_definitions *defs); /* also of a zero
 
 /* One table; NULL if the reference is not in it. */
 const char *pallas_definitions_string(const struct pallas_definitions *defs, uint32_t ref);
-const struct pallas_region *pallas_definitions_region(const struct pallas_definitions *defs, uint32_t ref);
+const struct pallas_region *pallas_definitions_region(const struct pallas_definitions *defs,
+						      uint32_t ref);
 const struct pallas_attribute *pallas_definitions_attribute(const struct pallas_definitions *defs,
-						     uint32_t ref);
+							    uint32_t ref);
 
 #endif

@@ -34,7 +34,8 @@ struct pallas_expand {
 	uint64_t time;	/* ns */
 };
 
-/* Starts before the first event of a loaded thread. Returns 0 or a negative errno after one message. */
+/* Starts before the first event of a loaded thread. Returns 0 or a negative errno after one
+ * message. */
 int pallas_expand_init(struct pallas_expand *x, struct pallas_loader *loader,
 		       const struct pallas_thread *thread) __attribute__((warn_unused_result));
 void pallas_expand_fini(struct pallas_expand *x); /* also of a zeroed struct */
@@ -46,7 +47,7 @@ struct pallas_merge {
 	struct pallas_trace *trace;
 	struct pallas_loader *loader;
 	struct pallas_expand *threads; /* one per thread of the trace */
-	uint32_t *heap;		       /* threads that have an event; heap[0] is the first in time */
+	uint32_t *heap; /* threads that have an event; heap[0] is the first in time */
 	size_t n;
 	bool started;
 };

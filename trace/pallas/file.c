@@ -50,9 +50,10 @@ int pallas_file_read(int dirfd, const char *path, const char *shown, size_t most
 		goto out;
 	}
 	if ((uint64_t)st.st_size > most) {
-		log_error("%s: its %llu bytes do not fit into the %zu that the memory budget leaves; "
-			  "give more with --memory",
-			  shown, (unsigned long long)st.st_size, most);
+		log_error(
+			"%s: its %llu bytes do not fit into the %zu that the memory budget leaves; "
+			"give more with --memory",
+			shown, (unsigned long long)st.st_size, most);
 		err = -EFBIG;
 		goto out;
 	}

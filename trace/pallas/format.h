@@ -26,8 +26,8 @@
 #define PALLAS_EVENT_DATA "event_durations.dat"
 #define PALLAS_SEQ_DATA	  "sequence_durations.dat"
 
-#define PALLAS_PAYLOAD_MAX    250   /* bytes of one event */
-#define PALLAS_DEPTH_MAX      100   /* levels that the reference readers stand (rule R12) */
+#define PALLAS_PAYLOAD_MAX    250 /* bytes of one event */
+#define PALLAS_DEPTH_MAX      100 /* levels that the reference readers stand (rule R12) */
 #define PALLAS_ID_MAX	      0x3ffffffeu
 #define PALLAS_ITERATIONS_MAX 0x7fffffffu
 

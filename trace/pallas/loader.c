@@ -164,10 +164,11 @@ static int make_room(struct pallas_loader *l, struct pallas_walk *w, uint64_t by
 	size_t most = l->trace->budget > fixed ? l->trace->budget - fixed : 0;
 
 	if (bytes > most) {
-		log_error("%s/%s/%s: a chunk of %llu bytes does not fit into the %zu that the memory "
-			  "budget leaves; give more with --memory",
-			  l->trace->path, w->thread->path, data_name(w), (unsigned long long)bytes,
-			  most);
+		log_error(
+			"%s/%s/%s: a chunk of %llu bytes does not fit into the %zu that the memory "
+			"budget leaves; give more with --memory",
+			l->trace->path, w->thread->path, data_name(w), (unsigned long long)bytes,
+			most);
 		return -ENOMEM;
 	}
 	while (l->bytes > most - bytes) {

@@ -5,10 +5,22 @@
 #include "trace/event.h"
 #include "trace/pallas/record.h"
 
-#define RAW(n)		     {n, PALLAS_SINGLE, 0, NULL}
-#define SINGLE(n, text)	     {n, PALLAS_SINGLE, 0, text}
-#define START(n, text)	     {n, PALLAS_START, 0, text}
-#define END(n, closes, text) {n, PALLAS_END, closes, text}
+#define RAW(n)                                                                                     \
+	{                                                                                          \
+		n, PALLAS_SINGLE, 0, NULL                                                          \
+	}
+#define SINGLE(n, text)                                                                            \
+	{                                                                                          \
+		n, PALLAS_SINGLE, 0, text                                                          \
+	}
+#define START(n, text)                                                                             \
+	{                                                                                          \
+		n, PALLAS_START, 0, text                                                           \
+	}
+#define END(n, closes, text)                                                                       \
+	{                                                                                          \
+		n, PALLAS_END, closes, text                                                        \
+	}
 
 static const struct pallas_record_spec specs[PALLAS_RECORD_COUNT] = {
 	[0] = RAW("INVALID"),
@@ -97,7 +109,7 @@ static size_t text_bytes(const char *text)
 				 __VA_ARGS__))
 
 size_t pallas_record_text(char *out, size_t size, uint32_t record, const uint8_t *payload,
-		   size_t payload_size, pallas_record_name_fn name, const void *arg)
+			  size_t payload_size, pallas_record_name_fn name, const void *arg)
 {
 	const struct pallas_record_spec *spec = pallas_record_spec(record);
 	const uint8_t *at = payload;

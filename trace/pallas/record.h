@@ -52,6 +52,6 @@ typedef const char *(*pallas_record_name_fn)(const void *arg, char kind, uint32_
  * is shown raw ("{.record=4, .size=9}").
  */
 size_t pallas_record_text(char *out, size_t size, uint32_t record, const uint8_t *payload,
-		   size_t payload_size, pallas_record_name_fn name, const void *arg);
+			  size_t payload_size, pallas_record_name_fn name, const void *arg);
 
 #endif

@@ -17,9 +17,10 @@ static int vector_check(const struct pallas_vector *v, struct cursor *c)
 		struct pallas_sub sub = pallas_vector_sub(v, i);
 
 		if (sub.n == 0 || sub.n > left)
-			return cursor_fail(c, "sub-array %llu has %llu elements where 1 to %llu can be",
-					   (unsigned long long)i, (unsigned long long)sub.n,
-					   (unsigned long long)left);
+			return cursor_fail(
+				c, "sub-array %llu has %llu elements where 1 to %llu can be",
+				(unsigned long long)i, (unsigned long long)sub.n,
+				(unsigned long long)left);
 		left -= sub.n;
 		if (sub.min > sub.max)
 			return cursor_fail(c, "sub-array %llu: %llu is above %llu",
@@ -27,8 +28,9 @@ static int vector_check(const struct pallas_vector *v, struct cursor *c)
 					   (unsigned long long)sub.max);
 		if (v->kind == VECTOR_TIMES) {
 			if (sub.min < before)
-				return cursor_fail(c, "sub-array %llu starts before its predecessor ends",
-						   (unsigned long long)i);
+				return cursor_fail(
+					c, "sub-array %llu starts before its predecessor ends",
+					(unsigned long long)i);
 			before = sub.max;
 		} else if (sub.mean < sub.min || sub.mean > sub.max) {
 			return cursor_fail(c, "sub-array %llu: the mean is not between the bounds",
@@ -146,7 +148,8 @@ static int map_read(struct pallas_map *map, size_t n, void *ids, size_t stride, 
 		if (place == PALLAS_NONE)
 			continue;
 		if (place >= n)
-			return cursor_fail(c, "%s %zu is entry %u of a table of %zu", what, i, place, n);
+			return cursor_fail(c, "%s %zu is entry %u of a table of %zu", what, i,
+					   place, n);
 		id = (uint32_t *)((char *)ids + place * stride);
 		if (*id != PALLAS_NONE)
 			return cursor_fail(c, "%s %zu and %u are the same entry", what, i, *id);
@@ -189,8 +192,9 @@ static int tokens_resolve(struct pallas_grammar *g, struct cursor *c)
 			if (token_type(token) != TOKEN_INVALID)
 				place = map_place(maps[token_type(token)], token_id(token));
 			if (place == PALLAS_NONE)
-				return cursor_fail(c, "token %llu of sequence %zu (%u) refers to nothing",
-						   (unsigned long long)k, i, token);
+				return cursor_fail(
+					c, "token %llu of sequence %zu (%u) refers to nothing",
+					(unsigned long long)k, i, token);
 			token = pallas_token(token_type(token), place);
 			memcpy(s->tokens + 4 * k, &token, 4);
 		}
@@ -231,8 +235,8 @@ static int grammar_read(struct pallas_grammar *g, struct cursor *c)
 	for (size_t i = 0; !err && i < g->nsequences; i++)
 		err = sequence_read(&g->sequences[i], c);
 	if (!err)
-		err = map_read(&g->sequence_map, g->nsequences, g->sequences,
-			       sizeof(*g->sequences), c, "sequence");
+		err = map_read(&g->sequence_map, g->nsequences, g->sequences, sizeof(*g->sequences),
+			       c, "sequence");
 	if (!err)
 		err = TABLE(g, loops, c, 16, "loops");
 	for (size_t i = 0; !err && i < g->nloops; i++)

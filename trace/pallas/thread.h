@@ -22,10 +22,10 @@ enum pallas_vector_kind { VECTOR_TIMES, VECTOR_DURATIONS };
 
 /* One vector: its summary, and where its chunks are. */
 struct pallas_vector {
-	uint64_t n;		/* elements */
-	uint64_t nsubs;		/* sub-arrays */
+	uint64_t n;		 /* elements */
+	uint64_t nsubs;		 /* sub-arrays */
 	uint64_t min, max, mean; /* of durations, ns; of times: first, last, 0 */
-	const uint8_t *subs;	/* in the file: 32 or 40 bytes each */
+	const uint8_t *subs;	 /* in the file: 32 or 40 bytes each */
 	enum pallas_vector_kind kind;
 };
 

@@ -44,15 +44,15 @@ struct thread_writer *pallas_thread_writer_new(int dirfd, const char *path, cons
 	}
 	if (asprintf(&name, "%s/%s", shown, PALLAS_EVENT_DATA) < 0)
 		goto fail;
-	w->event_data = pallas_chunk_writer_new(w->dirfd, PALLAS_EVENT_DATA, name,
-						options->compression, options->encoding,
-						options->level);
+	w->event_data =
+		pallas_chunk_writer_new(w->dirfd, PALLAS_EVENT_DATA, name, options->compression,
+					options->encoding, options->level);
 	free(name);
 	if (asprintf(&name, "%s/%s", shown, PALLAS_SEQ_DATA) < 0)
 		goto fail;
-	w->sequence_data = pallas_chunk_writer_new(w->dirfd, PALLAS_SEQ_DATA, name,
-						   options->compression, options->encoding,
-						   options->level);
+	w->sequence_data =
+		pallas_chunk_writer_new(w->dirfd, PALLAS_SEQ_DATA, name, options->compression,
+					options->encoding, options->level);
 	free(name);
 	if (!w->event_data || !w->sequence_data)
 		goto fail;
@@ -290,7 +290,8 @@ static int drain(struct thread_writer *w, int fd, struct bytes *b, size_t least)
 		if (n < 0) {
 			int err = -errno;
 
-			log_error("%s/%s: cannot write: %s", w->shown, PALLAS_THREAD, strerror(-err));
+			log_error("%s/%s: cannot write: %s", w->shown, PALLAS_THREAD,
+				  strerror(-err));
 			return err;
 		}
 		at += (size_t)n;

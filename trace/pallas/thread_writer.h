@@ -24,7 +24,7 @@
 
 #include "trace/pallas/format.h"
 
-#define THREAD_PATTERN 100	 /* tokens of the longest pattern that is looked for */
+#define THREAD_PATTERN 100	   /* tokens of the longest pattern that is looked for */
 #define THREAD_HELD    (40u << 20) /* bytes of elements that wait for their sub-array to fill */
 
 struct thread_writer;
@@ -47,25 +47,26 @@ struct thread_writer_options {
  * messages. NULL after one message.
  */
 struct thread_writer *pallas_thread_writer_new(int dirfd, const char *path, const char *shown,
-					uint32_t archive, uint32_t thread,
-					const struct thread_writer_options *options);
+					       uint32_t archive, uint32_t thread,
+					       const struct thread_writer_options *options);
 
 /* The entry of an event, made when it is new: its place, or PALLAS_NONE without memory.
  * `size` is at most PALLAS_PAYLOAD_MAX. An entry has to occur before the end (rule R10). */
 uint32_t pallas_thread_writer_entry(struct thread_writer *w, uint32_t record, const void *payload,
-			     size_t size);
+				    size_t size);
 
 /*
- * One occurrence of an entry. `time` (ns) must not be below that of the event before. Returns 0, or a
- * negative errno after one message; then nothing but freeing makes sense.
+ * One occurrence of an entry. `time` (ns) must not be below that of the event before. Returns 0, or
+ * a negative errno after one message; then nothing but freeing makes sense.
  */
 int pallas_thread_writer_event(struct thread_writer *w, uint32_t entry, uint64_t time)
 	__attribute__((warn_unused_result));
 
-/* Attaches a list of values (Pallas specification 11, without its header) to the latest occurrence of
- * `entry`. 0 or -ENOMEM, without a message. */
+/* Attaches a list of values (Pallas specification 11, without its header) to the latest occurrence
+ * of `entry`. 0 or -ENOMEM, without a message. */
 int pallas_thread_writer_values(struct thread_writer *w, uint32_t entry, uint8_t nvalues,
-			 const void *values, size_t size) __attribute__((warn_unused_result));
+				const void *values, size_t size)
+	__attribute__((warn_unused_result));
 
 /* Closes the grammar and writes thread.pallas. A thread without events is an error (rule R3). */
 int pallas_thread_writer_finish(struct thread_writer *w) __attribute__((warn_unused_result));

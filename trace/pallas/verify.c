@@ -77,8 +77,7 @@ static int too_many(const char *shown)
 }
 
 /* Carries the occurrences from the root down. */
-static int count(struct pallas_grammar *g, uint64_t *events, uint64_t *sequences,
-		 const char *shown)
+static int count(struct pallas_grammar *g, uint64_t *events, uint64_t *sequences, const char *shown)
 {
 	sequences[g->root] = 1;
 	for (uint32_t i = g->norder; i-- > 0;) {

@@ -237,7 +237,8 @@ static int put_file(struct pallas_writer *w, const char *path, struct bytes *b)
 	size_t at = 0;
 
 	if (!err) {
-		fd = openat(w->fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+		fd = openat(w->fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			    0644);
 		err = fd < 0 ? -errno : 0;
 	}
 	while (!err && at < b->size) {

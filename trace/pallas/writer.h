@@ -2,10 +2,10 @@
 /*
  * writer: a whole archive: names, processes, threads.
  *
- * In: definitions and, thread by thread, events (thread_writer.h); out: the directory of an archive.
- * Names are interned: the same text is one reference. main.pallas is written last (rule R19): a
- * trace that was not finished cannot be opened.
- * Specification: Pallas specification 2 to 6, 16.
+ * In: definitions and, thread by thread, events (thread_writer.h); out: the directory of an
+ * archive. Names are interned: the same text is one reference. main.pallas is written last (rule
+ * R19): a trace that was not finished cannot be opened. Specification: Pallas specification 2 to
+ * 6, 16.
  */
 #ifndef TRACE_PALLAS_WRITER_H
 #define TRACE_PALLAS_WRITER_H
@@ -25,7 +25,8 @@ struct pallas_writer *pallas_writer_new(const char *path,
  * once per text and type. */
 uint32_t pallas_writer_string(struct pallas_writer *w, const char *text);
 uint32_t pallas_writer_region(struct pallas_writer *w, const char *name);
-uint32_t pallas_writer_new_region(struct pallas_writer *w, const char *name); /* never one that is there */
+uint32_t pallas_writer_new_region(struct pallas_writer *w,
+				  const char *name); /* never one that is there */
 uint32_t pallas_writer_attribute(struct pallas_writer *w, const char *name, uint8_t type);
 
 /* Begins the archive of the next process; returns its id, or PALLAS_NONE after one message. The one
