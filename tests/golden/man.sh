@@ -27,7 +27,7 @@ done
 
 if command -v groff >/dev/null; then
 	for page in *.[1-8]; do
-		groff -mandoc -Tutf8 -ww -z "$page" >"$T/warnings" 2>&1
+		groff -mandoc -Tutf8 -ww -z "$page" >"$T/warnings" 2>&1 || echo "$page: groff fails" >>"$T/warnings"
 		if [ -s "$T/warnings" ]; then
 			cat "$T/warnings"
 			exit 1
@@ -54,7 +54,7 @@ for page in ovni-bpf.8 ovni-emu.1; do
 		echo "no $program: its options are not compared"
 		continue
 	fi
-	"$program" --help 2>&1 </dev/null >"$T/help.txt"
+	"$program" --help </dev/null >"$T/help.txt" || { echo "${page%.*} --help: status $?"; exit 1; }
 	options_of_help <"$T/help.txt" >"$T/help"
 	if ! diff --label "$page" --label "${page%.*} --help" "$T/page" "$T/help"; then
 		echo "the options of $page and of --help differ"
@@ -100,3 +100,31 @@ while read -r line; do
 	n=$((n + 1))
 done < <(examples "$S/docs/man/ovni-bpf.8" ovni-bpf)
 [ $n -ge 4 ] || { echo "ovni-bpf.8: only $n examples"; exit 1; }
+
+# Each key of the metadata of a real recording is in ovni-trace(5).
+status=0
+"$B/bin/ovni-bpf" -q -a -d 100ms -o recorded 2>out || status=$?
+[ $status = 0 ] || [ $status = 3 ] || { echo "the recording ends with $status:"; cat out; exit 1; }
+python3 - "$S/docs/man/ovni-trace.5" <<'PYTHON'
+import glob, json, re, sys
+
+words = set(re.findall(r"[a-z0-9_]+", open(sys.argv[1], encoding="utf-8").read()))
+seen = set()
+
+
+def walk(node):
+    if isinstance(node, list):
+        for one in node:
+            walk(one)
+    elif isinstance(node, dict):
+        for key, value in node.items():
+            seen.add(key)
+            walk({} if key == "names" else value)
+
+
+for path in glob.glob("recorded/**/stream.json", recursive=True):
+    walk(json.load(open(path, encoding="utf-8")))
+missing = sorted(key for key in seen if key not in words and not key.isdigit())
+if len(seen) < 30 or missing:
+    sys.exit("of %d keys of the metadata, ovni-trace(5) lacks: %s" % (len(seen), missing))
+PYTHON
