@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "trace/json.h"
 #include "trace/log.h"
@@ -14,6 +15,11 @@
 
 #define QUEUE_BYTES   (256u << 20)
 #define META_ESTIMATE 1024 /* bytes that a description holds while it waits */
+
+/* The thread lets work gather, so that it wakes up some ten times a second and not a thousand
+ * times, each a switch on the machine that is traced. */
+#define GATHER_BYTES (1u << 20)
+#define GATHER_NS    (50 * 1000000l)
 
 struct job {
 	struct job *next;
@@ -42,7 +48,7 @@ struct writer {
 	pthread_cond_t done; /* givers wait for: room, or nothing left */
 	struct job *jobs, **last_job;
 	struct item *items, **last_item;
-	unsigned waiting; /* givers */
+	unsigned waiting; /* givers, for room or for the end of all work */
 	bool busy;	  /* the thread has taken something off a list */
 	bool stop;
 
@@ -140,6 +146,50 @@ static void write_item(struct writer *writer, struct item *item)
 	json_free(meta);
 }
 
+static void do_job(struct writer *writer, struct job *job)
+{
+	writer->jobs = job->next;
+	if (!job->next)
+		writer->last_job = &writer->jobs;
+	pthread_mutex_unlock(&writer->lock);
+	job->fn(job->arg);
+	free(job);
+	pthread_mutex_lock(&writer->lock);
+}
+
+static void do_item(struct writer *writer, struct item *item)
+{
+	size_t cost = item->cost;
+
+	writer->items = item->next;
+	if (!item->next)
+		writer->last_item = &writer->items;
+	pthread_mutex_unlock(&writer->lock);
+	write_item(writer, item);
+	release(item);
+	pthread_mutex_lock(&writer->lock);
+	writer->queued -= cost;
+	if (writer->waiting)
+		pthread_cond_broadcast(&writer->done);
+}
+
+/* Waits until there is enough to do, or somebody cannot wait; jobs are done at once. */
+static void gather(struct writer *writer)
+{
+	struct timespec until;
+	int err = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += GATHER_NS;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	while (!err && !writer->jobs && !writer->stop && !writer->waiting &&
+	       writer->queued < GATHER_BYTES)
+		err = pthread_cond_timedwait(&writer->work, &writer->lock, &until);
+}
+
 /* The thread. Jobs first: what they look for (/proc) may be gone soon. */
 static void *work(void *arg)
 {
@@ -147,40 +197,21 @@ static void *work(void *arg)
 
 	pthread_mutex_lock(&writer->lock);
 	for (;;) {
-		struct job *job = writer->jobs;
-		struct item *item = writer->items;
-		size_t cost;
-
-		if (!job && !item) {
+		if (writer->jobs) {
+			writer->busy = true;
+			do_job(writer, writer->jobs);
+		} else if (writer->items) {
+			writer->busy = true;
+			do_item(writer, writer->items);
+		} else {
 			writer->busy = false;
 			pthread_cond_broadcast(&writer->done);
 			if (writer->stop)
 				break;
-			pthread_cond_wait(&writer->work, &writer->lock);
-			continue;
+			while (!writer->jobs && !writer->items && !writer->stop)
+				pthread_cond_wait(&writer->work, &writer->lock);
+			gather(writer);
 		}
-		writer->busy = true;
-		if (job) {
-			writer->jobs = job->next;
-			if (!job->next)
-				writer->last_job = &writer->jobs;
-			pthread_mutex_unlock(&writer->lock);
-			job->fn(job->arg);
-			free(job);
-			pthread_mutex_lock(&writer->lock);
-			continue;
-		}
-		writer->items = item->next;
-		if (!item->next)
-			writer->last_item = &writer->items;
-		pthread_mutex_unlock(&writer->lock);
-		cost = item->cost;
-		write_item(writer, item);
-		release(item);
-		pthread_mutex_lock(&writer->lock);
-		writer->queued -= cost;
-		if (writer->waiting)
-			pthread_cond_broadcast(&writer->done);
 	}
 	pthread_mutex_unlock(&writer->lock);
 	return NULL;
@@ -213,8 +244,13 @@ struct writer *writer_start(const struct writer_options *options)
 		writer->files = options->files ? *options->files : real_files;
 		writer->last_job = &writer->jobs;
 		writer->last_item = &writer->items;
+		pthread_condattr_t monotonic;
+
+		pthread_condattr_init(&monotonic);
+		pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 		pthread_mutex_init(&writer->lock, NULL);
-		pthread_cond_init(&writer->work, NULL);
+		pthread_cond_init(&writer->work, &monotonic);
+		pthread_condattr_destroy(&monotonic);
 		pthread_cond_init(&writer->done, NULL);
 		err = start_thread(writer);
 	}
@@ -239,6 +275,15 @@ static struct item *item_new(const struct writer_part *part)
 	item->part.path = item->path;
 	item->cost = sizeof(*item) + path + part->size + (part->arg ? META_ESTIMATE : 0);
 	return item;
+}
+
+/* Waits until the thread has done something, which it now does without delay. */
+static void wait_for_writer(struct writer *writer)
+{
+	writer->waiting++;
+	pthread_cond_signal(&writer->work);
+	pthread_cond_wait(&writer->done, &writer->lock);
+	writer->waiting--;
 }
 
 int writer_put(struct writer *writer, const struct writer_part *part)
@@ -291,10 +336,8 @@ int writer_run(struct writer *writer, void (*fn)(void *arg), void *arg)
 int writer_sync(struct writer *writer)
 {
 	pthread_mutex_lock(&writer->lock);
-	writer->waiting++;
 	while (writer->busy || writer->items || writer->jobs)
-		pthread_cond_wait(&writer->done, &writer->lock);
-	writer->waiting--;
+		wait_for_writer(writer);
 	pthread_mutex_unlock(&writer->lock);
 	return writer->error;
 }
