@@ -27,6 +27,7 @@ struct timeline_options {
 	bool kernel_model; /* KCO/KCI instead of thread states (--kernel-model) */
 	bool all_threads;  /* a stream for each thread that existed at t0 */
 	bool cpu_filter;   /* -C: records of other CPUs are missing on purpose */
+	bool no_switches;  /* no records of switches: threads are on the virtual CPU */
 };
 
 struct timeline_counts {
