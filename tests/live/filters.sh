@@ -53,7 +53,7 @@ E
 record self all sleepers -s 20
 judge self
 facts self <<'E'
-ours = [s for s in trace.streams if s.program == "ovni-bpf"]
+ours = trace.threads(recorder)
 check(ours, "the recorder is not in its own trace")
 check(any(s.bpf.get("kernel_thread") for s in trace.streams), "there are no kernel threads")
 check(not [s for s in trace.streams if s.tid == 0], "the idle task has a stream")
@@ -61,7 +61,7 @@ E
 record hidden all --no-self -- sleepers -s 20
 judge hidden
 facts hidden <<'E'
-ours = [s for s in trace.streams if s.program == "ovni-bpf"]
+ours = trace.threads(recorder)
 check(not ours, "the recorder is in the trace:", ours)
 other = sum(int(cpu["ns"]["other"]) for cpu in trace.session["cpus"])
 check(other > 0, "the time of the recorder is accounted as idle")

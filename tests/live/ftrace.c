@@ -47,6 +47,7 @@ static struct event_format formats[] = {
 	{"sched/sched_wakeup", FTRACE_WAKEUP, {"pid", "target_cpu", NULL}, 0, {0}, {0}},
 	{"sched/sched_waking", FTRACE_WAKING, {"pid", "target_cpu", NULL}, 0, {0}, {0}},
 	{"sched/sched_process_fork", FTRACE_FORK, {"parent_pid", "child_pid", NULL}, 0, {0}, {0}},
+	{"sched/sched_stat_runtime", FTRACE_RUNTIME, {"pid", "pid", "runtime"}, 0, {0}, {0}},
 	{"sched/sched_process_exec", FTRACE_EXEC, {"pid", "old_pid", NULL}, 0, {0}, {0}},
 };
 #define NFORMATS (sizeof(formats) / sizeof(formats[0]))

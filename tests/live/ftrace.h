@@ -18,11 +18,12 @@ struct ftrace_header {
 };
 
 enum ftrace_kind {
-	FTRACE_SWITCH, /* a leaves in `state`, b enters */
-	FTRACE_WAKEUP, /* a is on a run queue of CPU b */
-	FTRACE_WAKING, /* a is about to be woken */
-	FTRACE_FORK,   /* a has created the thread or process b */
-	FTRACE_EXEC,   /* a has executed a program; its tid was b before */
+	FTRACE_SWITCH,	/* a leaves in `state`, b enters */
+	FTRACE_WAKEUP,	/* a is on a run queue of CPU b */
+	FTRACE_WAKING,	/* a is about to be woken */
+	FTRACE_FORK,	/* a has created the thread or process b */
+	FTRACE_EXEC,	/* a has executed a program; its tid was b before */
+	FTRACE_RUNTIME, /* a, which runs, has `state` ns more on its account */
 	FTRACE_KINDS
 };
 

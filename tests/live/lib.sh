@@ -6,9 +6,10 @@
 #   record NAME MODE [OPTION... --] WORKLOAD [ARG...]
 #       records a workload into the trace NAME. MODE: command (ovni-bpf -- WORKLOAD), pid
 #       (attached to while it waits at its gate), all (system-wide). Leaves NAME.log
-#       (what the recorder said), NAME.report (what the workload said), and $status.
+#       (what the recorder said), NAME.report (what the workload said), $status,
+#       and $recorder (its pid; not in mode command).
 #   judge NAME          strict emulation must accept the trace
-#   facts NAME <<E      Python lines with `trace`, `said`, `lines`, and check()
+#   facts NAME <<E      Python lines with `trace`, `said`, `lines`, `recorder`, and check()
 #   expect TEXT COMMAND...   counts a failure, and goes on, if the command fails
 #   finish              ends the test: status 1 if anything was wrong
 #
@@ -20,13 +21,14 @@ WORKLOADS=$B/tests/workloads
 export PYTHONPATH=$S/tests/live PYTHONDONTWRITEBYTECODE=1
 wrong=0
 status=0
+recorder=
 
 skip() { echo "$1"; exit 77; }
 
 [ "$(id -u)" = 0 ] || skip "needs root"
 [ -r /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF"
 PATH=$PATH:/usr/sbin:/sbin bpftool prog list >/dev/null 2>&1 || skip "bpf() is refused here"
-[ -e "$S/user/main.c" ] && [ -e "$S/emu/main.c" ] || skip "there is no recorder yet"
+[ -x "$RECORDER" ] || [ -e "$S/user/main.c" ] || skip "there is no recorder yet"
 [ -x "$RECORDER" ] && [ -x "$EMULATOR" ] || { echo "ovni-bpf or ovni-emu is not built"; exit 1; }
 
 complain() {
@@ -65,13 +67,16 @@ wait_recording() { # NAME PID
 }
 
 record() { # NAME MODE [OPTION... --] WORKLOAD [ARG...]
-	local name=$1 mode=$2 options=() workload recorder target
+	local name=$1 mode=$2 options=() workload target
 	shift 2
-	while [ "${1#-}" != "$1" ]; do
-		[ "$1" = -- ] && { shift; break; }
-		options+=("$1")
+	case " $* " in *" -- "*)
+		while [ "$1" != -- ]; do
+			options+=("$1")
+			shift
+		done
 		shift
-	done
+		;;
+	esac
 	workload=$WORKLOADS/$1
 	shift
 	rm -rf "$name" "$name.log" "$name.report" "$name.gate"
@@ -117,7 +122,7 @@ facts() { # NAME, Python on standard input
 		cat <<-'E'
 			import sys
 			from facts import *
-			name = sys.argv[1]
+			name, recorder = sys.argv[1], int(sys.argv[2])
 			trace = Trace(name)
 			lines = report(name + ".report")
 			said = {k: v for line in lines for k, v in line.items()}
@@ -125,5 +130,5 @@ facts() { # NAME, Python on standard input
 		cat
 		echo 'verdict()'
 	} >"$1.py"
-	python3 "$1.py" "$1" || complain "$1: facts"
+	python3 "$1.py" "$1" "${recorder:-0}" || complain "$1: facts"
 }

@@ -13,19 +13,23 @@ look() { # NAME
 a, b = trace.thread(said["tid_a"]), trace.thread(said["tid_b"])
 rounds = said["rounds"]
 for me, other, cpu in ((a, b, said["cpu_a"]), (b, a, said["cpu_b"])):
-    slept = me.leaves("sleeping")
-    check(near(len(slept), rounds), me, "slept", len(slept), "times in", rounds, "rounds")
+    # On one CPU the one that wakes may be preempted before it has gone to sleep.
+    slept, preempted = len(me.leaves("sleeping")), len(me.leaves("preempted"))
+    check(slept + preempted >= rounds, me, "left", slept, "+", preempted, "times in", rounds, "rounds")
+    check(rounds / 3 <= slept <= rounds + 20, me, "slept", slept, "times in", rounds, "rounds")
     woken = [s for s in me.stays if s.waker == other.tid]
-    check(near(len(woken), rounds), me, "was woken by", other, len(woken), "times")
+    check(near(len(woken), slept), me, "was woken by", other, len(woken), "times")
     work = me.stays[10:]
     check(all(s.cpu == trace.cpu(cpu) for s in work[:-1]), me, "was not always on CPU", cpu)
     check(all(s.woken is None or s.woken <= s.start for s in me.stays), me, "ran before its wake-up")
 if said["cpu_a"] == said["cpu_b"]:
     turns = sorted((s.start, t.tid) for t in (a, b) for s in t.stays)[20:-20]
     same = sum(1 for x, y in zip(turns, turns[1:]) if x[1] == y[1])
-    check(same <= len(turns) // 50 + 10, same, "of", len(turns), "turns did not alternate")
-    taken = [s for s in a.leaves("sleeping") if s.taker == b.tid]
-    check(near(len(taken), rounds), "b took the CPU of a", len(taken), "times")
+    check(same <= len(turns) // 10 + 10, same, "of", len(turns), "turns did not alternate")
+    slept = a.leaves("sleeping")
+    taken = [s for s in slept if s.taker == b.tid]
+    check(near(len(taken), len(slept), 0.3), "b took the CPU of a", len(taken), "of", len(slept),
+          "times")
 E
 }
 

@@ -2,9 +2,14 @@
 /*
  * seen: the stays that follow from what ftrace saw, and the idle time of the CPUs.
  *
- * In: the records of ftrace.h; out: threads[]->seen and cpus[]. A hole (the thread that
- * leaves is not the one believed to run) is mended by the rule that holds for the recorder,
- * too, and counted.
+ * In: the records of ftrace.h; out: threads[]->seen (of tid 0: the idle times) and cpus[]. A
+ * hole (the thread that leaves is not the one believed to run) is mended by the rule that
+ * holds for the recorder, too, and counted.
+ *
+ * On some machines ftrace sees no switch away from an idle CPU (but the first one), although
+ * the tracepoint fires and BPF programs see it. That a thread is on such a CPU follows from
+ * the next thing that it does there; when it came lies between its wake-up and that, and
+ * the scheduler's own account of its time (FTRACE_RUNTIME) tells it to a few us.
  */
 #ifndef TESTS_LIVE_SEEN_H
 #define TESTS_LIVE_SEEN_H
@@ -13,6 +18,7 @@
 #include "stays.h"
 
 static uint64_t holes_seen; /* in the window, of threads wanted */
+static uint64_t unseen;	    /* stays that began without a switch */
 
 static const struct ftrace_record *records;
 static uint64_t nrecords;
@@ -41,18 +47,15 @@ static uint64_t in_window(uint64_t clock)
 	return clock < t0 ? t0 : clock > t1 ? t1 : clock;
 }
 
-/* The thread `tid` enters `cpu` at record i, or did so up to `slack` before. */
-static void enters(int cpu, int tid, uint64_t i, uint64_t clock, uint64_t slack)
+/* The thread `tid` enters `cpu` at `clock`, or did so up to `slack` before; record i tells. */
+static struct stay *enters(int cpu, int tid, uint64_t i, uint64_t clock, uint64_t slack)
 {
 	struct thread *thread = thread_of(tid);
-	struct stay *stay;
+	struct stay *stay = stays_add(&thread->seen);
 
 	cpus[cpu].tid = tid;
 	cpus[cpu].since = clock;
-	if (tid == 0)
-		return;
 	thread->on_cpu = cpu;
-	stay = stays_add(&thread->seen);
 	stay->cpu = (int16_t)cpu;
 	stay->in = clock;
 	stay->in_slack = slack;
@@ -63,32 +66,33 @@ static void enters(int cpu, int tid, uint64_t i, uint64_t clock, uint64_t slack)
 	stay->waker = thread->waker;
 	thread->woken = 0;
 	thread->blocked = false;
+	return stay;
 }
 
-static void leaves(int cpu, uint64_t i, enum leave leave, uint64_t slack)
+/* The thread believed to run on `cpu` leaves it at `clock`, or did so up to `slack` before. */
+static void leaves(int cpu, uint64_t i, uint64_t clock, enum leave leave, uint64_t slack)
 {
-	uint64_t clock = records[i].clock;
+	int tid = cpus[cpu].tid;
 	struct thread *thread;
 	struct stay *stay;
 
-	if (cpus[cpu].tid == 0)
-		cpus[cpu].idle += in_window(clock) - in_window(cpus[cpu].since);
-	if (cpus[cpu].tid > 0) {
-		thread = thread_of(cpus[cpu].tid);
-		thread->on_cpu = NOBODY;
-		thread->blocked = leave == BLOCKED;
-		if (thread->seen.n) {
-			stay = &thread->seen.list[thread->seen.n - 1];
-			stay->out = clock;
-			stay->out_slack = slack;
-			stay->out_next = next_clock(i);
-			stay->leave = (uint8_t)leave;
-			stay->state = (uint8_t)records[i].state;
-		}
-		if (leave == LOST && thread->wanted && clock > t0 && clock < t1)
-			holes_seen++;
-	}
 	cpus[cpu].tid = NOBODY;
+	if (tid == NOBODY)
+		return;
+	if (tid == 0)
+		cpus[cpu].idle += in_window(clock) - in_window(cpus[cpu].since);
+	thread = thread_of(tid);
+	thread->on_cpu = NOBODY;
+	thread->blocked = leave == BLOCKED;
+	for (stay = &thread->seen.list[thread->seen.n - 1]; stay->cpu != cpu; stay--)
+		; /* the idle task is on several */
+	stay->out = clock;
+	stay->out_slack = slack;
+	stay->out_next = next_clock(i);
+	stay->leave = (uint8_t)leave;
+	stay->state = (uint8_t)records[i].state;
+	if (leave == LOST && tid && thread->wanted && clock > t0 && clock < t1)
+		holes_seen++;
 }
 
 /* True if the thread believed to run on this CPU goes by the tid of `prev` now: it
@@ -109,39 +113,83 @@ static bool changed_tid(int believed, int prev, uint64_t i)
 
 static void take_new_tid(int cpu, int tid, uint64_t i)
 {
-	uint64_t slack = records[i].clock - cpus[cpu].since;
+	uint64_t clock = records[i].clock, slack = clock - cpus[cpu].since;
 	bool wanted = thread_of(cpus[cpu].tid)->wanted;
 
-	leaves(cpu, i, ENDED, slack);
+	leaves(cpu, i, clock, ENDED, slack);
 	thread_of(tid)->wanted = wanted;
-	enters(cpu, tid, i, records[i].clock, slack);
+	enters(cpu, tid, i, clock, slack);
 }
 
+/* `tid` is lost from the CPU on which it is believed to run, if that is another one. */
 static void take_away(int tid, int but_from, uint64_t i)
 {
 	int cpu = tid > 0 ? thread_of(tid)->on_cpu : NOBODY;
 
 	if (cpu != NOBODY && cpu != but_from)
-		leaves(cpu, i, LOST, 0);
+		leaves(cpu, i, records[i].clock, LOST, records[i].clock - cpus[cpu].since);
+}
+
+/* `tid` is on `cpu`, which was believed to be idle, since `clock` at the latest. */
+static void find(int cpu, int tid, uint64_t i, uint64_t clock)
+{
+	struct thread *thread = thread_of(tid);
+	uint64_t first = cpus[cpu].since;
+
+	if (thread->woken > first)
+		first = thread->woken;
+	if (clock < first)
+		clock = first;
+	leaves(cpu, i, clock, BLOCKED, 0);
+	take_away(tid, cpu, i);
+	enters(cpu, tid, i, clock, clock - first)->unseen = true;
+	unseen++;
+}
+
+/* What the scheduler has counted for the running thread since it came, or last counted. */
+static void take_runtime(const struct ftrace_record *record)
+{
+	uint64_t came = record->clock - record->state;
+	struct thread *thread = thread_of(record->a);
+	struct stay *stay;
+
+	if (record->a <= 0 || cpus[record->cpu].tid != record->a)
+		return;
+	stay = &thread->seen.list[thread->seen.n - 1];
+	if (!stay->unseen || came >= stay->in || came < stay->in - stay->in_slack)
+		return;
+	stay->in_slack -= stay->in - came;
+	stay->in = came;
+}
+
+/* Another thread than the believed one leaves the CPU. */
+static void mend(const struct ftrace_record *record, uint64_t i)
+{
+	int cpu = record->cpu;
+	bool first = cpus[cpu].tid == NOBODY && !cpus[cpu].since;
+	uint64_t slack = record->clock - cpus[cpu].since;
+
+	if (changed_tid(cpus[cpu].tid, record->a, i)) {
+		take_new_tid(cpu, record->a, i);
+		return;
+	}
+	leaves(cpu, i, record->clock, LOST, slack);
+	take_away(record->a, cpu, i);
+	/* Who leaves first has been there since before the file begins. Else the wake-up came with
+	 * the switch that nobody saw. */
+	if (first)
+		enters(cpu, record->a, i, 0, 0);
+	else
+		enters(cpu, record->a, i, record->clock, slack)->woken = 0;
 }
 
 static void take_switch(const struct ftrace_record *record, uint64_t i)
 {
 	int cpu = record->cpu;
 
-	if (cpus[cpu].tid != record->a) {
-		if (changed_tid(cpus[cpu].tid, record->a, i)) {
-			take_new_tid(cpu, record->a, i);
-		} else {
-			bool first = cpus[cpu].tid == NOBODY && !cpus[cpu].since;
-
-			leaves(cpu, i, LOST, 0);
-			take_away(record->a, cpu, i);
-			/* Who leaves first has been there since before the file begins. */
-			enters(cpu, record->a, i, first ? 0 : record->clock, 0);
-		}
-	}
-	leaves(cpu, i, leave_of(record->state), 0);
+	if (cpus[cpu].tid != record->a)
+		mend(record, i);
+	leaves(cpu, i, record->clock, leave_of(record->state), 0);
 	take_away(record->b, cpu, i);
 	enters(cpu, record->b, i, record->clock, 0);
 }
@@ -151,6 +199,8 @@ static void take_record(uint64_t i)
 	const struct ftrace_record *record = &records[i];
 	struct thread *thread;
 
+	if (cpus[record->cpu].tid == 0 && record->current > 0)
+		find(record->cpu, record->current, i, record->clock);
 	switch (record->kind) {
 	case FTRACE_SWITCH:
 		take_switch(record, i);
@@ -170,12 +220,15 @@ static void take_record(uint64_t i)
 		break;
 	case FTRACE_FORK:
 		thread = thread_of(record->b);
-		thread->wanted = thread_of(record->a)->wanted;
+		thread->wanted = thread->root || thread_of(record->a)->wanted;
 		thread->waking_by = 0;
 		break;
 	case FTRACE_EXEC:
 		if (record->a != record->b && cpus[record->cpu].tid == record->b)
 			take_new_tid(record->cpu, record->a, i);
+		break;
+	case FTRACE_RUNTIME:
+		take_runtime(record);
 		break;
 	}
 }

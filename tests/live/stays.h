@@ -28,13 +28,14 @@ static const char *const leave_names[] = {"blocked", "preempted", "ended", "lost
 /* One stay of a thread on a CPU. */
 struct stay {
 	uint64_t in, out;
-	uint64_t in_slack, out_slack; /* the end may be so much earlier (ftrace: exec) */
+	uint64_t in_slack, out_slack; /* ftrace: the end may be so much earlier (unseen) */
 	uint64_t in_next, out_next;   /* ftrace: next event of the CPU after that end */
 	uint64_t woken;		      /* the wake-up that led to it; 0: none known */
 	int32_t waker;
 	int16_t cpu;
 	uint8_t leave; /* enum leave */
 	uint8_t state; /* ftrace: as reported; trace: why */
+	bool unseen;   /* ftrace: its beginning */
 };
 
 struct stays {
@@ -45,9 +46,9 @@ struct stays {
 struct thread {
 	struct stays seen, told; /* by ftrace, by the trace */
 	int on_cpu;		 /* ftrace: where it is believed to run, or NOBODY */
-	bool wanted;
-	bool blocked;	/* ftrace: off the CPU, asleep, and not yet woken */
-	uint64_t woken; /* ftrace */
+	bool wanted, root;	 /* root: chosen by -w */
+	bool blocked;		 /* ftrace: off the CPU, asleep, and not yet woken */
+	uint64_t woken;		 /* ftrace */
 	int32_t waking_by, waker;
 };
 
