@@ -24,23 +24,34 @@ static inline uint64_t digits_spread8(uint32_t value)
 	return tens | (twos - tens * 10) << 8;
 }
 
+#define DIGITS_ASCII 0x3030303030303030ULL
+
 /* Writes exactly eight digits, with leading zeros. */
 static inline void digits_put8(char *at, uint32_t value)
 {
-	uint64_t word = digits_spread8(value) | 0x3030303030303030ULL;
+	uint64_t word = digits_spread8(value) | DIGITS_ASCII;
 
 	memcpy(at, &word, 8);
+}
+
+/* The digits of value < 10^8 in a word, the first one in its lowest byte. Returns their count. */
+static inline unsigned digits_word(uint64_t *word, uint32_t value)
+{
+	uint64_t digits = digits_spread8(value);
+	unsigned zeros = (unsigned)__builtin_ctzll(digits | 1ULL << 56) / 8;
+
+	*word = (digits | DIGITS_ASCII) >> (8 * zeros);
+	return 8 - zeros;
 }
 
 /* Writes the digits of value < 10^8 and returns what follows them; eight bytes are touched. */
 static inline char *digits_put_small(char *at, uint32_t value)
 {
-	uint64_t word = digits_spread8(value);
-	unsigned zeros = (unsigned)__builtin_ctzll(word | 1ULL << 56) / 8;
+	uint64_t word;
+	unsigned n = digits_word(&word, value);
 
-	word = (word | 0x3030303030303030ULL) >> (8 * zeros);
 	memcpy(at, &word, 8);
-	return at + 8 - zeros;
+	return at + n;
 }
 
 /* Writes any integer and returns what follows it; at most 20 bytes, 24 are touched. */

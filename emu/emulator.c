@@ -21,6 +21,8 @@
 #include "emu/views.h"
 #include "trace/log.h"
 
+#define EXIT_INCOMPLETE 3
+
 volatile sig_atomic_t emulator_interrupted;
 
 /* ---- refusing an event ---- */
@@ -144,6 +146,17 @@ static int load_stream(struct emulator *emu, size_t i)
 	return err;
 }
 
+/* A stream that cannot be used at all; its fault has been told (--tolerant). */
+static void leave_out(struct emulator *emu, size_t i)
+{
+	const char *path = emu->trace.streams[i];
+
+	log_warn("%s: the whole stream is left out", path[0] ? path : ".");
+	stream_close(&emu->streams[i]); /* it then reads as one without events */
+	emu->damaged[i] = true;
+	emu->ndamaged++;
+}
+
 static int load_trace(struct emulator *emu)
 {
 	int err = trace_open(&emu->trace, emu->opt->trace);
@@ -153,13 +166,19 @@ static int load_trace(struct emulator *emu)
 	emu->nstreams = emu->trace.nstreams;
 	emu->streams = calloc(emu->nstreams + 1, sizeof(*emu->streams));
 	emu->offsets = calloc(emu->nstreams + 1, sizeof(*emu->offsets));
-	if (!emu->streams || !emu->offsets) {
+	emu->damaged = calloc(emu->nstreams + 1, sizeof(*emu->damaged));
+	if (!emu->streams || !emu->offsets || !emu->damaged) {
 		log_error("no memory for %zu streams", emu->nstreams);
 		return -ENOMEM;
 	}
 	err = system_init(&emu->sys, emu->nstreams);
-	for (size_t i = 0; i < emu->nstreams && !err; i++)
+	for (size_t i = 0; i < emu->nstreams && !err; i++) {
 		err = load_stream(emu, i);
+		if (err && emu->opt->tolerant) {
+			leave_out(emu, i);
+			err = 0;
+		}
+	}
 	return err;
 }
 
@@ -226,9 +245,18 @@ static int open_outputs(struct emulator *emu)
 
 static int open_player(struct emulator *emu)
 {
-	int err = player_open(&emu->player, emu->streams, emu->nstreams, emu->offsets, false);
+	struct player *player = &emu->player;
+	int err;
 
-	return err ? err : player_gate(&emu->player);
+	while ((err = player_open(player, emu->streams, emu->nstreams, emu->offsets, false))) {
+		if (err == -ENOMEM || !emu->opt->tolerant)
+			return err;
+		leave_out(emu, player->bad);
+		for (size_t i = 0; i < emu->nstreams; i++)
+			if (!emu->damaged[i])
+				stream_rewind(&emu->streams[i]);
+	}
+	return player_gate(player);
 }
 
 static int choose_models(struct emulator *emu)
@@ -543,6 +571,8 @@ static inline int begin_event(struct emulator *emu)
 		err = prv_begin(&emu->cpu_prv);
 	for (size_t i = 0; i < emu->nbreakdowns && !err; i++)
 		err = prv_begin(&emu->breakdowns[i]->prv);
+	if (__builtin_expect(err, 0))
+		emu->output_failed = true;
 	return err;
 }
 
@@ -582,21 +612,53 @@ static int run_event(struct emulator *emu)
 	return 0;
 }
 
+/*
+ * Leaves out the rest of a stream, whose fault has been told, and takes its thread off its CPU.
+ * Returns false if the emulation must end instead.
+ */
+static bool go_on_without(struct emulator *emu, uint32_t who)
+{
+	const struct stream *stream = &emu->streams[who];
+	struct thread *th = emu->sys.thread_of_stream[who];
+
+	if (!emu->opt->tolerant || emu->output_failed)
+		return false;
+	player_drop(&emu->player);
+	emu->damaged[who] = true;
+	emu->ndamaged++;
+	log_warn("%s: left out from byte %" PRIu64 " on", stream->path[0] ? stream->path : ".",
+		 stream_offset(stream));
+	if (!th || !th->cpu)
+		return true;
+	th->situation &= (uint8_t)~THREAD_OUT_OF_CPU;
+	if (begin_event(emu) || occupancy_end(emu, th))
+		return false;
+	for (size_t i = 0; i < emu->nbreakdowns; i++)
+		breakdown_end(emu->breakdowns[i], &emu->time);
+	return true;
+}
+
 static int run(struct emulator *emu)
 {
 	struct progress progress;
 	int err;
 
 	progress_start(&progress, emu);
-	while ((err = player_step(&emu->player)) > 0) {
+	while ((err = player_step(&emu->player)) != 0) {
+		if (__builtin_expect(err < 0, 0)) {
+			if (!go_on_without(emu, emu->player.bad))
+				break;
+			continue;
+		}
 		err = run_event(emu);
-		if (__builtin_expect(err, 0))
+		if (__builtin_expect(err, 0) && !go_on_without(emu, emu->player.who))
 			break;
 		if (__builtin_expect((++emu->nevents & 0xfff) == 0, 0))
 			progress_show(&progress, emu);
 		if (__builtin_expect(emulator_interrupted, 0)) {
 			log_warn("interrupted after %" PRIu64 " events: the output ends there",
 				 emu->nevents);
+			err = 0;
 			break;
 		}
 	}
@@ -619,7 +681,7 @@ static int lint_model(const struct emulator *emu, const struct model_state *stat
 	for (uint32_t i = 0; i < emu->sys.nthreads; i++) {
 		const struct thread *th = &emu->sys.threads[i];
 
-		if (th->slots[c].depth && !left++)
+		if (th->slots[c].depth && !emu->damaged[th->stream] && !left++)
 			first = th;
 	}
 	if (!left)
@@ -703,6 +765,7 @@ static void fini(struct emulator *emu)
 		stream_close(&emu->streams[i]);
 	free(emu->streams);
 	free(emu->offsets);
+	free(emu->damaged);
 	system_fini(&emu->sys);
 	out_pool_free(emu->pool);
 	if (emu->out_fd >= 0)
@@ -723,8 +786,8 @@ static int prepare(struct emulator *emu)
 int emulator_run(const struct emu_options *opt)
 {
 	struct emulator emu = {.opt = opt, .out_fd = -1, .trace.fd = -1};
+	int err, status = EXIT_SUCCESS;
 	bool failed;
-	int err;
 
 	open_models(&emu);
 	occupancy_init();
@@ -742,6 +805,11 @@ int emulator_run(const struct emu_options *opt)
 	}
 	if (close_outputs(&emu))
 		failed = true;
+	if (!failed && emu.ndamaged) {
+		log_warn("%zu of %zu streams were damaged: what is shown is not complete",
+			 emu.ndamaged, emu.nstreams);
+		status = EXIT_INCOMPLETE;
+	}
 	fini(&emu);
-	return failed;
+	return failed ? EXIT_FAILURE : status;
 }

@@ -35,7 +35,7 @@ struct emu_options {
 	bool compat;	     /* nothing beyond the reference */
 	bool arrows;	     /* wake-ups and migrations as communications */
 	bool gzip;	     /* .prv.gz */
-	bool tolerant;	     /* leave damaged streams out and go on */
+	bool tolerant;	     /* leave out what is damaged and go on */
 	bool quiet;
 	unsigned jobs; /* threads, 1 or more */
 };
@@ -50,6 +50,8 @@ struct emulator {
 	struct stream *streams;
 	size_t nstreams;
 	int64_t *offsets; /* per stream */
+	bool *damaged;	  /* per stream: left out, or from some byte on (--tolerant) */
+	size_t ndamaged;
 	struct system sys;
 	struct player player;
 	int out_fd; /* directory of the outputs */
@@ -89,9 +91,13 @@ struct emulator {
 	int64_t duration;    /* what the headers will say, ns */
 	bool started;	     /* first_clock is valid */
 	uint64_t nevents;
+	bool output_failed; /* said already */
 };
 
-/* Runs the whole emulation. Returns the exit status: 0 or 1; all messages have been said. */
+/*
+ * Runs the whole emulation. Returns the exit status: 0; 1 if it failed; 3 if it is complete but for
+ * what was left out (--tolerant). All messages have been said.
+ */
 int emulator_run(const struct emu_options *opt);
 
 /* Set by the signal handler: stop after the present event. */

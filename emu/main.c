@@ -2,7 +2,8 @@
 /*
  * ovni-emu: an ovni trace in, Paraver traces out.
  *
- * Options, signals and the exit status: 0 complete, 1 refused or failed, 2 usage.
+ * Options, signals and the exit status: 0 complete, 1 refused or failed, 2 usage, 3 complete but
+ * for what --tolerant left out.
  */
 #include <errno.h>
 #include <getopt.h>

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OUT_BUFFER_BYTES (1u << 20) /* a piece is at least this long, but for the last one */
+#define OUT_BUFFER_BYTES (1u << 18) /* a piece is at least this long, but for the last one */
 
 struct out;	 /* one file */
 struct out_pool; /* the writer threads, and the buffers on their way */
@@ -26,8 +26,6 @@ struct out_pool; /* the writer threads, and the buffers on their way */
 struct out_pool *out_pool_new(unsigned threads);
 /* Waits for what is queued and ends the threads. NULL is fine. */
 void out_pool_free(struct out_pool *pool);
-/* True once any file could not be written; its message has been printed. */
-bool out_pool_failed(const struct out_pool *pool);
 
 /*
  * Creates (or truncates) the file `name` in the directory `dir_fd`; `path` names it in messages

@@ -21,23 +21,34 @@ void prv_type_init(struct prv_type *type, uint32_t number)
 	type->number = number;
 }
 
+#define TAIL 100000000 /* ns that eight digits hold */
+
 void prv_time_init(struct prv_time *time)
 {
 	memset(time, 0, sizeof(*time));
-	time->text[0] = ':';
+	time->head[0] = ':';
+	time->head_len = 1;
 	time->shown = -1;
 }
 
-void prv_time_slow(struct prv_time *time, int64_t high)
+void prv_time_show(struct prv_time *time)
 {
-	time->high = high;
-	if (high == 0) { /* fewer than nine digits: no leading zeros to keep */
-		time->len = (uint8_t)(digits_put(time->text + 1, time->now) - time->text);
+	int64_t low = time->now - time->base;
+
+	time->shown = time->now;
+	if (__builtin_expect(low >= TAIL, 0)) {
+		int64_t high = time->now / TAIL;
+
+		time->base = high * TAIL;
+		low = time->now - time->base;
+		time->head_len = (uint8_t)(digits_put(time->head + 1, high) - time->head);
+	}
+	if (__builtin_expect(time->base == 0, 0)) { /* no digits before: no leading zeros */
+		time->tail_len = (uint8_t)digits_word(&time->tail, (uint32_t)low);
 		return;
 	}
-	time->high_len = (uint8_t)(digits_put(time->text + 1, high) - time->text);
-	digits_put8(time->text + time->high_len, (uint32_t)(time->now - high * 100000000));
-	time->len = (uint8_t)(time->high_len + 8);
+	time->tail = digits_spread8((uint32_t)low) | DIGITS_ASCII;
+	time->tail_len = 8;
 }
 
 /* #Paraver (19/01/38 at 03:14):DURATION_ns:0:1:1(ROWS:1); a length that depends on ROWS alone */

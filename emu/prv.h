@@ -36,13 +36,18 @@ struct prv_type { /* ":200:" */
 	uint32_t number;
 };
 
-struct prv_time { /* ":12345", valid for the time `now` */
-	char text[31];
-	uint8_t len;
+/*
+ * ":12345" in two parts, for the time `now`: the head has the digits that stay the same for a
+ * tenth of a second, the tail the last eight. The tail is one word, which goes to the line
+ * as it is: a text that was just written in pieces would be slow to read back.
+ */
+struct prv_time {
+	char head[16];
+	uint64_t tail;
+	uint8_t head_len, tail_len;
 	int64_t now;   /* ns since the first event */
-	int64_t shown; /* the time that text holds; -1: none */
-	int64_t high;  /* its digits above the last eight, kept from line to line */
-	uint8_t high_len;
+	int64_t shown; /* the time that head and tail hold; -1: none */
+	int64_t base;  /* the time of the head alone */
 };
 
 struct prv {
@@ -91,31 +96,22 @@ static inline void prv_undo(struct prv *prv)
 	prv->at = prv->begin;
 }
 
-/* Brings time->text up to date with time->now. */
-void prv_time_slow(struct prv_time *time, int64_t high);
-static inline void prv_time_show(struct prv_time *time)
-{
-	int64_t high = time->now / 100000000;
-
-	if (time->shown == time->now)
-		return;
-	if (__builtin_expect(high == time->high && high != 0, 1))
-		digits_put8(time->text + time->high_len, (uint32_t)(time->now - high * 100000000));
-	else
-		prv_time_slow(time, high);
-	time->shown = time->now;
-}
+/* Brings head and tail up to date with time->now. */
+void prv_time_show(struct prv_time *time);
 
 static inline void prv_line(struct prv *prv, const struct prv_row *row, struct prv_time *time,
 			    const struct prv_type *type, int64_t value)
 {
 	char *at = prv->at;
 
-	prv_time_show(time);
+	if (__builtin_expect(time->shown != time->now, 0))
+		prv_time_show(time);
 	memcpy(at, row->text, 24);
 	at += row->len;
-	memcpy(at, time->text, 24);
-	at += time->len;
+	memcpy(at, time->head, 16);
+	at += time->head_len;
+	memcpy(at, &time->tail, 8);
+	at += time->tail_len;
 	memcpy(at, type->text, 16);
 	at += type->len;
 	at = digits_put(at, value);

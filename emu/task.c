@@ -124,6 +124,7 @@ int task_create_type(struct emulator *emu, struct tasks *tasks, struct thread *t
 	struct task *type;
 	uint32_t id, value;
 	size_t length;
+	bool exists;
 
 	if (ev->payload_size < 5)
 		return emu_refuse(emu,
@@ -147,11 +148,11 @@ int task_create_type(struct emulator *emu, struct tasks *tasks, struct thread *t
 					  "(unlabeled task type %" PRIu32 ")", id);
 		label = unlabeled;
 	}
-	if (task_table_find(&space->types, id, 0))
+	value = lookup2_type_value(label, length);
+	type = task_table_add(&space->types, id, 0, &exists);
+	if (exists)
 		return emu_refuse(emu, "process %" PRIi32 " has a task type %" PRIu32 " already",
 				  th->process->pid, id);
-	value = lookup2_type_value(label, length);
-	type = task_table_add(&space->types, id, 0);
 	if (!type || keep_label(tasks, value, label))
 		return emu_refuse(emu, "no memory for task type %" PRIu32, id);
 	type->type = value;
@@ -161,11 +162,18 @@ int task_create_type(struct emulator *emu, struct tasks *tasks, struct thread *t
 uint32_t task_type_value(struct emulator *emu, struct tasks *tasks, const struct thread *th,
 			 uint32_t type)
 {
-	const struct task *found =
-		task_table_find(&tasks->spaces[th->process->index].types, type, 0);
+	struct task_space *space = &tasks->spaces[th->process->index];
+	uint32_t i = type % TYPES_CACHED;
+	const struct task *found;
 
-	if (found)
+	if (space->cached[i].id == type && space->cached[i].value)
+		return space->cached[i].value;
+	found = task_table_find(&space->types, type, 0);
+	if (found) {
+		space->cached[i].id = type;
+		space->cached[i].value = found->type;
 		return found->type;
+	}
 	(void)emu_refuse(emu, "process %" PRIi32 " has no task type %" PRIu32, th->process->pid,
 			 type);
 	return 0;
@@ -200,13 +208,14 @@ int task_create(struct emulator *emu, struct tasks *tasks, struct thread *th, ui
 	struct task_space *space = &tasks->spaces[th->process->index];
 	uint32_t value = task_type_value(emu, tasks, th, type);
 	struct task *task;
+	bool exists;
 
 	if (!value)
 		return -EINVAL;
-	if (task_table_find(&space->tasks, id, 0))
+	task = task_table_add(&space->tasks, id, 0, &exists);
+	if (exists)
 		return emu_refuse(emu, "process %" PRIi32 " has a task %" PRIu32 " already",
 				  th->process->pid, id);
-	task = task_table_add(&space->tasks, id, 0);
 	if (!task)
 		return emu_refuse(emu, "no memory for task %" PRIu32, id);
 	task->type = value;
@@ -222,6 +231,7 @@ static struct task *find_body(struct emulator *emu, struct task_space *space,
 {
 	struct task *task = task_table_find(&space->tasks, id, 0), *found;
 	uint32_t type;
+	bool exists;
 
 	if (!task) {
 		(void)emu_refuse(emu, "process %" PRIi32 " has no task %" PRIu32, th->process->pid,
@@ -245,7 +255,7 @@ static struct task *find_body(struct emulator *emu, struct task_space *space,
 	if (found)
 		return found;
 	type = task->type;
-	found = task_table_add(&space->tasks, id, body);
+	found = task_table_add(&space->tasks, id, body, &exists);
 	if (!found) {
 		(void)emu_refuse(emu, "no memory for body %" PRIu32 " of task %" PRIu32, body, id);
 		return NULL;
@@ -273,7 +283,8 @@ static struct body *push_body(struct body_stack *stack)
 int task_execute(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
 		 uint32_t body)
 {
-	struct task *entry = find_body(emu, &tasks->spaces[th->process->index], th, id, body);
+	struct task_space *space = &tasks->spaces[th->process->index];
+	struct task *entry = find_body(emu, space, th, id, body);
 	struct body_stack *stack = &tasks->stacks[th->index];
 	const struct body *top = task_top(tasks, th);
 	struct body *pushed;
@@ -299,7 +310,8 @@ int task_execute(struct emulator *emu, struct tasks *tasks, struct thread *th, u
 	if (!pushed)
 		return emu_refuse(emu, "no memory for the tasks of thread %" PRIi32, th->tid);
 	entry->state = BODY_ON_STACK;
-	*pushed = (struct body){id, body, entry->type, entry->flags, true};
+	*pushed =
+		(struct body){id, body, entry->type, entry->flags, true, space->tasks.moves, entry};
 	return 0;
 }
 
@@ -362,7 +374,8 @@ int task_resume(struct emulator *emu, struct tasks *tasks, struct thread *th, ui
 int task_end(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
 	     uint32_t body)
 {
-	struct body *top = top_body(emu, tasks, th, id, body, "end");
+	const struct task_space *space = &tasks->spaces[th->process->index];
+	const struct body *top = top_body(emu, tasks, th, id, body, "end");
 	struct task *entry;
 
 	if (!top)
@@ -370,7 +383,9 @@ int task_end(struct emulator *emu, struct tasks *tasks, struct thread *th, uint3
 	if (!top->running)
 		return refuse_state(emu, top, "is paused: it must be resumed before it ends");
 	tasks->stacks[th->index].n--;
-	entry = task_table_find(&tasks->spaces[th->process->index].tasks, id, body);
+	entry = top->entry;
+	if (top->moves != space->tasks.moves)
+		entry = task_table_find(&space->tasks, id, body);
 	if (entry)
 		entry->state = BODY_DEAD;
 	return 0;

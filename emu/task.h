@@ -31,7 +31,9 @@ struct body { /* on the stack of a thread */
 	uint32_t task, body;
 	uint32_t type; /* the value that Paraver shows */
 	uint8_t flags;
-	bool running; /* else paused */
+	bool running;	/* else paused */
+	uint32_t moves; /* of the table, when `entry` was found */
+	struct task *entry;
 };
 
 struct body_stack {
@@ -39,8 +41,13 @@ struct body_stack {
 	uint32_t n, room;
 };
 
+#define TYPES_CACHED 8
+
 struct task_space { /* of one process */
 	struct task_table tasks, types;
+	struct {
+		uint32_t id, value; /* value 0: nothing here */
+	} cached[TYPES_CACHED];	    /* types used last, by the lowest bits of their id */
 };
 
 struct task_label { /* of task types, in all processes */

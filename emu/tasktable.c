@@ -104,34 +104,47 @@ static bool split(struct task_table *table, uint64_t h)
 	for (size_t i = 0; i < 2 * span; i++)
 		table->directory[first + i] = halves[i / span];
 	free(old);
+	table->moves++;
 	return true;
 }
 
-struct task *task_table_add(struct task_table *table, uint32_t id, uint32_t body)
+static bool make_first(struct task_table *table)
+{
+	table->directory = malloc(sizeof(struct task_block *));
+	if (!table->directory)
+		return false;
+	table->directory[0] = calloc(1, sizeof(struct task_block));
+	if (table->directory[0])
+		return true;
+	free(table->directory);
+	table->directory = NULL;
+	return false;
+}
+
+struct task *task_table_add(struct task_table *table, uint32_t id, uint32_t body, bool *exists)
 {
 	uint64_t h = hash(id, body);
 	struct task_block *block;
 	struct task *task;
 
-	if (!table->directory) {
-		table->directory = malloc(sizeof(struct task_block *));
-		if (!table->directory)
-			return NULL;
-		table->directory[0] = calloc(1, sizeof(struct task_block));
-		if (!table->directory[0]) {
-			free(table->directory);
-			table->directory = NULL;
-			return NULL;
-		}
-	}
-	while ((block = table->directory[upper(h, table->depth)])->n >= FULL)
-		if (!split(table, h))
-			return NULL;
+	*exists = false;
+	if (!table->directory && !make_first(table))
+		return NULL;
+	block = table->directory[upper(h, table->depth)];
 	task = place(block, h, id, body);
-	memset(task, 0, sizeof(*task));
-	task->id = id;
-	task->body = body;
-	task->used = 1;
+	if (task->used) {
+		*exists = true;
+		return NULL;
+	}
+	if (__builtin_expect(block->n >= FULL, 0)) {
+		do {
+			if (!split(table, h))
+				return NULL;
+			block = table->directory[upper(h, table->depth)];
+		} while (block->n >= FULL);
+		task = place(block, h, id, body);
+	}
+	*task = (struct task){.id = id, .body = body, .used = 1};
 	block->n++;
 	table->n++;
 	return task;

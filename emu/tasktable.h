@@ -34,17 +34,21 @@ struct task_block {
 struct task_table {
 	struct task_block **directory; /* by the upper `depth` bits; NULL while empty */
 	uint32_t depth;
+	uint32_t moves; /* times that tasks have changed their place */
 	uint64_t n;
 };
 
 /* Chooses the seed of all tables; once, before any other call. */
 void task_table_seed(void);
 
-/* The task, or NULL. The pointer holds until the next task_table_add(). */
+/* The task, or NULL. The pointer holds as long as table->moves stays the same. */
 struct task *task_table_find(const struct task_table *table, uint32_t id, uint32_t body);
 
-/* Adds a task that is not in the table, all zero but for id and body. NULL without memory. */
-struct task *task_table_add(struct task_table *table, uint32_t id, uint32_t body);
+/*
+ * Adds a task, all zero but for id and body. NULL without memory, or if it is there already
+ * (*exists).
+ */
+struct task *task_table_add(struct task_table *table, uint32_t id, uint32_t body, bool *exists);
 
 void task_table_fini(struct task_table *table);
 

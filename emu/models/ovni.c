@@ -213,9 +213,12 @@ static int finish(struct emulator *emu, struct model_state *state)
 	const struct thread *first = NULL;
 
 	(void)state;
-	for (uint32_t i = 0; i < emu->sys.nthreads; i++)
-		if (emu->sys.threads[i].state != LIFELINE_DEAD && !alive++)
-			first = &emu->sys.threads[i];
+	for (uint32_t i = 0; i < emu->sys.nthreads; i++) {
+		const struct thread *th = &emu->sys.threads[i];
+
+		if (th->state != LIFELINE_DEAD && !emu->damaged[th->stream] && !alive++)
+			first = th;
+	}
 	if (!alive)
 		return 0;
 	log_error("%s: thread %" PRIi32 " is not dead at the end, but in the state %s (%" PRIu32
