@@ -54,9 +54,7 @@ static int start(const struct walk *w, uint32_t who, int64_t clock)
 	t->run.sleep = between(t->off_at, t->woken_at == CELL_UNKNOWN ? clock : t->woken_at);
 	t->run.delay = between(t->woken_at, clock);
 	t->woken_at = CELL_UNKNOWN;
-	if (!w->listener->start)
-		return 0;
-	return w->listener->start(w->arg, w->runs, &t->run);
+	return 0;
 }
 
 static int end(const struct walk *w, uint32_t who, int64_t clock, enum why why, int32_t next)
@@ -72,6 +70,11 @@ static int end(const struct walk *w, uint32_t who, int64_t clock, enum why why, 
 	t->run.next = next;
 	if (ns != CELL_UNKNOWN)
 		t->total += ns;
+	/* a thread that is entered or closed where it does not run takes no time there */
+	if (ns == 0 && t->run.cpu == CPU_VIRTUAL) {
+		t->off_at = CELL_UNKNOWN;
+		return err;
+	}
 	if (!err && w->listener->end)
 		err = w->listener->end(w->arg, w->runs, &t->run);
 	t->run.waker = 0;

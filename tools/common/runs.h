@@ -8,7 +8,8 @@
  *
  * In: the events of all streams by clock; out: one struct run each time that a thread leaves
  * its CPU, and the events in between. A thread is on a CPU while it is Running, or, once its
- * stream has shown a KCO, between KCI and KCO. It never refuses a trace: what is
+ * stream has shown a KCO, between KCI and KCO. Where a thread is entered or closed on the
+ * virtual CPU in no time is no run. It never refuses a trace: what is
  * not known is CELL_UNKNOWN (figures) or RUN_UNKNOWN (who).
  * Specification: event-mapping, "The thread state machine" and payloads.
  */
@@ -53,7 +54,6 @@ struct runs;
 
 /* What a report wants to hear; each may be NULL. 0, or -errno which ends the walk. */
 struct runs_listener {
-	int (*start)(void *arg, const struct runs *runs, const struct run *run);
 	int (*end)(void *arg, const struct runs *runs, const struct run *run);
 	/* A piece of a run on one CPU (a thread may be moved while it runs). */
 	int (*span)(void *arg, const struct runs *runs, uint32_t who, int32_t cpu, int64_t from,

@@ -50,21 +50,27 @@ struct order {
 	bool reverse;
 };
 
+static int compare_cells(const struct table *table, int column, size_t a, size_t b)
+{
+	const union cell *ca = &table->cells[a * table->ncolumns + column];
+	const union cell *cb = &table->cells[b * table->ncolumns + column];
+
+	if (table->columns[column].kind == CELL_TEXT)
+		return strcmp(ca->text ? ca->text : "", cb->text ? cb->text : "");
+	return ca->number < cb->number ? 1 : ca->number > cb->number ? -1 : 0;
+}
+
 static int compare(const void *pa, const void *pb, void *arg)
 {
 	const struct order *order = arg;
 	size_t a = *(const size_t *)pa, b = *(const size_t *)pb;
-	const union cell *ca = &order->table->cells[a * order->table->ncolumns + order->column];
-	const union cell *cb = &order->table->cells[b * order->table->ncolumns + order->column];
-	int result;
+	int result = compare_cells(order->table, order->column, a, b);
 
-	if (order->table->columns[order->column].kind == CELL_TEXT)
-		result = strcmp(ca->text ? ca->text : "", cb->text ? cb->text : "");
-	else
-		result = ca->number < cb->number ? 1 : ca->number > cb->number ? -1 : 0;
 	if (result)
 		return order->reverse ? -result : result;
-	return a < b ? -1 : a > b;
+	for (size_t i = 0; i < order->table->ncolumns && !result; i++)
+		result = compare_cells(order->table, (int)i, a, b);
+	return result ? result : a < b ? -1 : a > b;
 }
 
 void table_sort(struct table *table, int column, bool reverse)

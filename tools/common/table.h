@@ -60,7 +60,7 @@ int table_find(const struct table *table, const char *name);
 int table_add(struct table *table, const union cell *row) __attribute__((warn_unused_result));
 
 /* Sorts the kept rows by a column: numbers falling, texts rising; the other way round
- * if `reverse`. Equal rows keep their order. */
+ * if `reverse`. Equal ones are sorted by the other columns, so that the order is total. */
 void table_sort(struct table *table, int column, bool reverse);
 
 /* Prints head, the first `most` kept rows (0: all) and foot, and frees them. */

@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-report: the figures of each report for a short trace, worked out by hand.
+set -eu
+report() { "$B/bin/ovni-report" "$@" 2>"$T/said"; }
+fail() { echo "$1"; cat "$T/said"; exit 1; }
+same() { # REPORT [OPTIONS]: compares the CSV with standard input
+	local name=$1
+	shift
+	cat >"$T/want"
+	report "$name" --csv "$@" "$T/t" >"$T/got" || fail "$name failed"
+	diff "$T/want" "$T/got" || fail "report $name"
+}
+python3 "$S/tests/golden/tools_make.py" "$T/t" <<'END'
+thread n 1 1 bpf.name="a" bpf.names={"9":"cron"} bpf.session.t0="1000" bpf.session.t1="3000" bpf.session.cpus=[{"index":0,"ns":{"unknown":"100","idle":"500","other":"200","thread":"1200"}}] ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"f","2":"g,h"}}}
+1000 OHx i32:0 i32:-1 u64:0
+1100 OM[ i64:1 i32:0
+1150 OM[ i64:2 i32:0
+1200 OHp u16:6 i32:9
+1200 OHw i32:-1
+1500 OHr
+1550 OM] i64:2 i32:0
+1560 OM[ i64:1 i32:0
+1570 OM] i64:1 i32:0
+1600 OM] i64:1 i32:0
+1700 OHp u16:1 i32:2
+2500 OHw i32:2
+2600 OHr
+3000 OHe
+thread n 1 2 bpf.name="b"
+1000 OHx i32:-1 i32:-1 u64:0
+1000 OHp u16:1 i32:0
+1650 OHw i32:1
+1660 OAs i32:0
+1701 OHr
+2001 OAs i32:1
+2401 OHp u16:3 i32:0
+2501 OHw i32:-2
+3000 OAs i32:-1
+3000 OHr
+3000 OHe
+END
+# Thread 1 ran 200 + 200 + 400 and waited 300 and 100; thread 2 ran 300 + 400, waited 51.
+same latency <<'END'
+thread,pid,runs,run_time,waits,wait_avg,wait_p50,wait_p99,wait_max,max_at
+a (1),1,3,800,2,200,101,300,300,500
+b (2),1,1,700,1,51,51,51,51,701
+END
+same preempt <<'END'
+victim,culprit,times,lost,max,max_at
+a (1),cron (9),1,300,300,200
+END
+same wake <<'END'
+waker,woken,times,wait_avg,wait_max,max_at
+a (1),b (2),1,51,51,701
+b (2),a (1),1,100,100,1600
+END
+same timehist <<'END'
+time,cpu,thread,sleep,wait,run,why,next,waker
+200,0,a (1),,,200,preempted,cron (9),
+700,0,a (1),0,300,200,sleeping,b (2),
+1401,1,b (2),,51,700,io,idle,a (1)
+2000,0,a (1),800,100,400,exited,unknown,b (2)
+END
+same cpu <<'END'
+loom,cpu,who,time,percent,pieces
+n,0,a (1),800,40.000,3
+n,0,b (2),300,15.000,1
+n,0,idle,600,30.000,
+n,0,other threads,200,10.000,
+n,0,unknown (lost),100,5.000,
+n,1,b (2),400,20.000,1
+n,1,idle or not recorded,1600,80.000,
+n,2,idle or not recorded,2000,100.000,
+n,3,idle or not recorded,2000,100.000,
+END
+# f is 500 long, 300 of it off the CPU; its inner call is counted and takes no time.
+same func <<'END'
+function,type,calls,wall,on_cpu,off_cpu,max,max_at
+f,Function,2,500,200,300,500,100
+"g,h",Function,1,400,100,300,400,150
+END
+same latency --sort thread --reverse --top 1 <<'END'
+thread,pid,runs,run_time,waits,wait_avg,wait_p50,wait_p99,wait_max,max_at
+b (2),1,1,700,1,51,51,51,51,701
+END
+same latency --tid 2 --from +1us --to 2900 <<'END'
+thread,pid,runs,run_time,waits,wait_avg,wait_p50,wait_p99,wait_max,max_at
+b (2),1,1,700,1,51,51,51,51,701
+END
+report timehist --json "$T/t" | python3 -c '
+import json, sys
+rows = json.load(sys.stdin)
+assert len(rows) == 4 and rows[0]["sleep"] is None and rows[3]["waker"] == "b (2)", rows' || fail "JSON"
+report latency "$T/t" >"$T/got"
+grep -q '^a (1)  *1  *3  *800 ns  *2  *200 ns' "$T/got" || { cat "$T/got"; fail "the table"; }
+status=0; report nothing "$T/t" >/dev/null || status=$?
+[ $status = 2 ] || fail "an unknown report gives status $status"
+status=0; report latency --sort nothing "$T/t" >/dev/null || status=$?
+[ $status = 2 ] || fail "an unknown column gives status $status"
+
+# Merged and kernel-model streams: KCO and KCI decide.
+rm -rf "$T/t"
+python3 "$S/tests/golden/tools_make.py" "$T/t" <<'END'
+thread n 1 1 bpf.name="a"
+10 OHx i32:0 i32:-1 u64:0
+20 KCO u16:6 i32:9
+50 KCI i32:0
+60 OHp
+70 KCO u16:1 i32:0
+90 KCI i32:0
+95 OHr
+99 OHe
+END
+same timehist <<'END'
+time,cpu,thread,sleep,wait,run,why,next,waker
+10,0,a (1),,,10,preempted,9,
+60,0,a (1),30,,20,sleeping,idle,
+89,0,a (1),20,,9,exited,unknown,
+END

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report func: how often each function was called, and how long it took.
+ *
+ *   function         type       calls      wall    on CPU   off CPU   max wall      max at
+ *   solve            Function     120   1.904 s   1.700 s  203.1 ms   18.20 ms    3.107231
+ *
+ * Functions are what stack marks enter and leave. Times include what is called from within;
+ * of a function that calls itself only the outermost call takes time.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/pairs.h"
+#include "tools/common/reports.h"
+
+#define TYPE_LOST 92 /* "Events lost" is no function */
+
+struct call {
+	int64_t value, wall, on_cpu;
+	int32_t type;
+	bool inner; /* the same function is further out */
+};
+
+struct calls { /* of one thread */
+	struct call *stack;
+	size_t depth, room;
+};
+
+struct totals {
+	struct pairs wall;   /* (type, value): of outermost calls; count, sum, most */
+	struct pairs on_cpu; /* the same; sum is used */
+	struct pairs inner;  /* calls that are counted alone */
+};
+
+static const struct table_column columns[] = {
+	{"function", "function", CELL_TEXT, 16}, {"type", "type", CELL_TEXT, 8},
+	{"calls", "calls", CELL_COUNT, 6},	 {"wall", "wall", CELL_DURATION, 10},
+	{"on_cpu", "on CPU", CELL_DURATION, 10}, {"off_cpu", "off CPU", CELL_DURATION, 10},
+	{"max", "max wall", CELL_DURATION, 10},	 {"max_at", "max at", CELL_CLOCK, 10},
+};
+
+static int enter(struct calls *calls, struct call call)
+{
+	if (calls->depth == calls->room) {
+		size_t room = calls->room ? 2 * calls->room : 16;
+		struct call *stack = realloc(calls->stack, room * sizeof(*stack));
+
+		if (!stack)
+			return -ENOMEM;
+		calls->stack = stack;
+		calls->room = room;
+	}
+	for (size_t i = 0; i < calls->depth && !call.inner; i++)
+		call.inner =
+			calls->stack[i].type == call.type && calls->stack[i].value == call.value;
+	calls->stack[calls->depth++] = call;
+	return 0;
+}
+
+static int leave(struct totals *totals, struct calls *calls, const struct call *now)
+{
+	struct call *call = NULL;
+	bool kept;
+
+	for (size_t i = calls->depth; i-- > 0 && !call;)
+		if (calls->stack[i].type == now->type && calls->stack[i].value == now->value)
+			call = &calls->stack[i];
+	if (!call)
+		return 0; /* entered before the trace */
+	if (call->inner)
+		kept = pairs_add(&totals->inner, call->type, call->value, 0, 0);
+	else
+		kept = pairs_add(&totals->wall, call->type, call->value, now->wall - call->wall,
+				 call->wall) &&
+		       pairs_add(&totals->on_cpu, call->type, call->value,
+				 now->on_cpu - call->on_cpu, call->wall);
+	memmove(call, call + 1, (size_t)(calls->stack + calls->depth - call - 1) * sizeof(*call));
+	calls->depth--;
+	return kept ? 0 : -ENOMEM;
+}
+
+static int event(void *arg, const struct runs *runs, uint32_t who, const struct event *ev)
+{
+	struct report *report = arg;
+	struct calls *calls = (struct calls *)report->data + who;
+	struct call now;
+
+	if (ev->model != 'O' || ev->category != 'M' || ev->payload_size < 12 ||
+	    (ev->value != '[' && ev->value != ']') || !report_wants(report, who, ev->clock))
+		return 0;
+	now = (struct call){get_i64(ev->payload), ev->clock, runs_on_cpu(runs, who),
+			    get_i32(ev->payload + 8), false};
+	if (now.type == TYPE_LOST)
+		return 0;
+	return ev->value == '[' ? enter(calls, now) : leave(report->more, calls, &now);
+}
+
+/* The label of a value and the title of its type, from any stream that has them. */
+static int spell(const struct report *report, const struct pair *p, char **label, char **title)
+{
+	char type[24], key[64];
+
+	snprintf(type, sizeof(type), "%lld", (long long)p->a);
+	snprintf(key, sizeof(key), "%lld", (long long)p->b);
+	*label = *title = NULL;
+	for (size_t i = 0; i < report->source->trace.nstreams && (!*label || !*title); i++) {
+		struct json *meta = trace_metadata(&report->source->trace, i);
+		const struct json *mark = json_key(json_get(meta, "ovni.mark"), type);
+		const char *text = json_string(json_key(json_key(mark, "labels"), key));
+
+		if (text && !*label)
+			*label = strdup(text);
+		text = json_string(json_key(mark, "title"));
+		if (text && !*title)
+			*title = strdup(text);
+		json_free(meta);
+	}
+	*label = *label ? *label : strdup(key);
+	*title = *title ? *title : strdup(type);
+	return *label && *title ? 0 : -ENOMEM;
+}
+
+static struct pair *find(const struct pairs *pairs, int64_t a, int64_t b)
+{
+	for (size_t i = 0; i < pairs->room; i++)
+		if (pairs->places[i].count && pairs->places[i].a == a && pairs->places[i].b == b)
+			return &pairs->places[i];
+	return NULL;
+}
+
+static int rows(struct report *report)
+{
+	const struct totals *totals = report->more;
+
+	for (size_t i = 0; i < totals->wall.room; i++) {
+		const struct pair *p = &totals->wall.places[i], *on, *inner;
+		union cell row[8];
+
+		if (!p->count)
+			continue;
+		on = find(&totals->on_cpu, p->a, p->b);
+		inner = find(&totals->inner, p->a, p->b);
+		if (spell(report, p, &row[0].text, &row[1].text) < 0)
+			return -ENOMEM;
+		row[2].number = (int64_t)(p->count + (inner ? inner->count : 0));
+		row[3].number = p->sum;
+		row[4].number = on ? on->sum : 0;
+		row[5].number = p->sum - row[4].number;
+		row[6].number = p->most;
+		row[7].number = report_clock(report->runs, p->most_at);
+		if (table_add(&report->table, row) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void release(struct report *report)
+{
+	struct totals *totals = report->more;
+	struct calls *calls = report->data;
+
+	for (size_t i = 0; i < report->source->trace.nstreams; i++)
+		free(calls[i].stack);
+	pairs_free(&totals->wall);
+	pairs_free(&totals->on_cpu);
+	pairs_free(&totals->inner);
+}
+
+const struct report_kind report_func = {
+	.name = "func",
+	.help = "calls of functions: how often, wall time, on and off the CPU",
+	.columns = columns,
+	.ncolumns = sizeof(columns) / sizeof(columns[0]),
+	.order = "wall",
+	.size = sizeof(struct calls),
+	.more = sizeof(struct totals),
+	.listener = {.event = event},
+	.rows = rows,
+	.free = release,
+};
