@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-info: who made a trace, what is in it, and whether it is complete.
+set -eu
+info() { "$B/bin/ovni-info" "$@" 2>"$T/said"; }
+fail() { echo "$1"; cat "$T/got" "$T/said"; exit 1; }
+session='bpf.session={"version":"1.2.3","commit":"abc","kernel":"6.1","machine":"x86_64","options":["ovni-bpf","-a"],"t0":"5","t1":"999","lost":"0"}'
+"$S/tests/golden/tools_make.py" "$T/a" <<END
+thread node1 7 7 bpf.name="main" bpf.command=["./solver","--fast"] ovni.require={"ovni":"1.1.0","nosv":"2.7.0"} $session
+10 OHx i32:0 i32:-1 u64:0
+1500010 OHe
+thread node1 7 8 bpf.name="worker"
+20 OHx i32:1 i32:-1 u64:0
+25 OHp u16:1 i32:0
+30 OHw i32:7
+35 OHr
+40 OHe
+thread node2 9 9 ovni.app_id=2 ovni.rank=3 ovni.nranks=4
+15 OHx i32:1 i32:-1 u64:0
+45 OHe
+END
+info -t "$T/a" >"$T/got" || fail "it failed"
+sed -i '1d' "$T/got"
+cat >"$T/want" <<'END'
+made by     ovni-bpf 1.2.3 (abc): ovni-bpf -a
+kernel      6.1 x86_64
+duration    1.500 ms
+events      9 in 3 streams, 166 bytes
+lost        0
+complete?   complete, as the recorder says
+loom        node1: 4 CPUs, 2 threads
+loom        node2: 4 CPUs, 1 threads
+model       ovni 1.1.0
+model       nosv 2.7.0 (without events)
+process     7: application 1, 2 threads:
+            ./solver --fast
+process     9: application 2, 1 threads
+thread      7/7 main: 2 events
+thread      7/8 worker: 5 events
+thread      9/9 : 2 events
+END
+diff "$T/want" "$T/got" || fail "the summary"
+info --json "$T/a" | python3 -c '
+import json, sys
+a = json.load(sys.stdin)
+assert a["events"] == "9" and a["duration"] == "1500000", a
+assert a["processes"][1] == {"name": "9", "threads": 1, "loom": "node2", "app_id": 2, "rank": 3}, a
+assert a["threads"][1]["name"] == "worker" and a["threads"][1]["finished"], a
+assert a["session"]["kernel"] == "6.1" and a["session"]["lost"] == "0", a' || fail "JSON"
+printf 'OB' >>"$T/a/loom.node2/proc.9/thread.9/stream.obs"
+status=0; info "$T/a" >"$T/got" || status=$?
+[ $status = 1 ] || fail "a cut stream gives status $status"
+grep -q '^complete? *damaged' "$T/got" || fail "a cut stream is not told"

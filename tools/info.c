@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ovni-info: what a trace is: who made it, how, where, and how much is in it.
+ *
+ *   trace       ovni
+ *   made by     ovni-bpf 0.1.0 (3f2a1b0): ovni-bpf -o ovni -- ./solver
+ *   kernel      6.1.0-18-amd64 x86_64
+ *   duration    10.002 s
+ *   loom        node1: 8 CPUs, 9 threads
+ *   process     1204: application 1, 8 threads:
+ *               ./solver --fast
+ *   thread      1204/1205 worker: 12044 events
+ *
+ * In: a trace; out: facts of its metadata and counts of its events. Nothing is judged here:
+ * that is ovni-check. All facts are put into one JSON document first, which --json prints
+ * and the text is made of.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/common/printer.h"
+#include "tools/common/source.h"
+#include "tools/common/table.h"
+#include "tools/common/usage.h"
+#include "trace/catalog.h"
+#include "trace/log.h"
+
+struct options {
+	const char *path;
+	bool json, threads;
+};
+
+struct info {
+	struct source source;
+	struct json *doc, *looms, *processes, *threads, *models;
+	uint64_t events, bytes, models_seen[4];
+	uint64_t unfinished, damaged, recovered;
+	int64_t first, last;
+	bool ok; /* no memory was missing */
+};
+
+static const struct argp_option argp_options[] = {
+	{"threads", 't', NULL, 0, "Also one line per thread", 0},
+	{"json", 'j', NULL, 0, "One JSON object, with all threads", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case 't':
+		options->threads = true;
+		return 0;
+	case 'j':
+		options->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (options->path)
+			argp_error(state, "one trace at a time: '%s' is too much", arg);
+		options->path = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!options->path)
+			argp_error(state, "which trace? Give its directory");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- gathering ---- */
+
+static void put_int(struct info *info, struct json *node, const char *key, int64_t value)
+{
+	info->ok = info->ok && node && json_put_int(node, key, value);
+}
+
+static void put_u64(struct info *info, struct json *node, const char *key, uint64_t value)
+{
+	info->ok = info->ok && node && json_put_u64(node, key, value);
+}
+
+static void put_text(struct info *info, struct json *node, const char *key, const char *value)
+{
+	if (value)
+		info->ok = info->ok && node && json_put_string(node, key, value);
+}
+
+/* The object for `key` below `list`, new ones with a count of 0; keys may hold dots, so they
+ * are members of their own. */
+static struct json *entry(struct info *info, struct json *list, const char *key)
+{
+	const struct json *node;
+
+	for (node = json_first(list); node; node = json_next(node))
+		if (!strcmp(json_string(json_key(node, "name")), key))
+			return (struct json *)node;
+	node = json_put_object(list, NULL);
+	put_text(info, (struct json *)node, "name", key);
+	return (struct json *)node;
+}
+
+static void add(struct info *info, struct json *node, const char *key, int64_t more)
+{
+	put_int(info, node, key, json_int(json_key(node, key)) + more);
+}
+
+/* The command line as one text; arguments are separated by blanks. */
+static char *joined(const struct json *list)
+{
+	char *text = strdup("");
+
+	for (const struct json *node = json_first(list); node && text; node = json_next(node)) {
+		const char *word = json_string(node);
+		char *longer;
+
+		if (!word)
+			continue;
+		if (asprintf(&longer, "%s%s%s", text, *text ? " " : "", word) < 0)
+			longer = NULL;
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+static void take_process(struct info *info, const struct json *meta, const struct owner *owner)
+{
+	const struct json *command = json_get(meta, "bpf.command");
+	struct json *process;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%lld", (long long)owner->pid);
+	process = entry(info, info->processes, name);
+	add(info, process, "threads", 1);
+	put_text(info, process, "loom", owner->loom);
+	if (owner->app_id)
+		put_int(info, process, "app_id", owner->app_id);
+	if (owner->rank >= 0)
+		put_int(info, process, "rank", owner->rank);
+	put_text(info, process, "executable", json_string(json_get(meta, "bpf.executable")));
+	if (json_is_array(command)) {
+		char *text = joined(command);
+
+		info->ok = info->ok && text;
+		put_text(info, process, "command", text);
+		free(text);
+	}
+}
+
+static void take_session(struct info *info, const struct json *meta)
+{
+	static const char *const keys[] = {"version",  "commit", "kernel", "machine",	 "mode",
+					   "sampling", "t0",	 "t1",	   "stopped_by", "lost"};
+	const struct json *session = json_get(meta, "bpf.session");
+	struct json *node;
+	char *text;
+
+	if (!json_is_object(session) || json_get(info->doc, "session"))
+		return;
+	node = json_put_object(info->doc, "session");
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		put_text(info, node, keys[i], json_string(json_key(session, keys[i])));
+	text = joined(json_key(session, "options"));
+	info->ok = info->ok && text;
+	put_text(info, node, "command", text);
+	free(text);
+}
+
+static void take_events(struct info *info, struct stream *stream, struct json *thread)
+{
+	uint64_t n = 0;
+	int64_t first = 0, last = 0;
+	int err;
+
+	while ((err = stream_step(stream)) > 0) {
+		if (!n++)
+			first = stream->ev.clock;
+		last = stream->ev.clock;
+		info->models_seen[stream->ev.model >> 6] |= 1ull << (stream->ev.model & 63);
+		info->bytes += stream->ev.size;
+	}
+	put_u64(info, thread, "events", n);
+	if (n) {
+		info->ok = info->ok && json_put_i64(thread, "first", first) &&
+			   json_put_i64(thread, "last", last);
+		info->first = !info->events || first < info->first ? first : info->first;
+		info->last = !info->events || last > info->last ? last : info->last;
+	}
+	info->events += n;
+	if (err < 0) {
+		stream_report(stream);
+		info->damaged++;
+		info->ok = info->ok && json_put_bool(thread, "damaged", true);
+	}
+}
+
+static void take_require(struct info *info, const struct json *meta)
+{
+	for (const struct json *node = json_first(json_get(meta, "ovni.require")); node;
+	     node = json_next(node)) {
+		struct json *model;
+
+		if (!json_string(node) || !json_name(node))
+			continue;
+		model = entry(info, info->models, json_name(node));
+		put_text(info, model, "version", json_string(node));
+	}
+}
+
+static int take_stream(struct info *info, size_t i)
+{
+	const struct owner *owner = &info->source.owners[i];
+	struct json *meta = trace_metadata(&info->source.trace, i), *thread, *loom;
+
+	if (!meta)
+		return -EINVAL;
+	thread = json_put_object(info->threads, NULL);
+	put_text(info, thread, "stream", info->source.trace.streams[i]);
+	put_text(info, thread, "loom", owner->loom);
+	put_int(info, thread, "pid", owner->pid);
+	put_int(info, thread, "tid", owner->tid);
+	put_text(info, thread, "name", owner->name);
+	if (!owner->finished)
+		info->unfinished++;
+	info->ok = info->ok && thread && json_put_bool(thread, "finished", owner->finished);
+	info->recovered += json_is_object(json_get(meta, "bpf.recovered"));
+	loom = entry(info, info->looms, owner->loom ? owner->loom : "");
+	add(info, loom, "threads", 1);
+	if (json_count(json_get(meta, "ovni.loom_cpus")) > (size_t)json_int(json_key(loom, "cpus")))
+		put_int(info, loom, "cpus", (int64_t)json_count(json_get(meta, "ovni.loom_cpus")));
+	if (!i) {
+		put_text(info, info->doc, "library",
+			 json_string(json_get(meta, "ovni.lib.version")));
+		put_text(info, info->doc, "library_commit",
+			 json_string(json_get(meta, "ovni.lib.commit")));
+	}
+	take_process(info, meta, owner);
+	take_session(info, meta);
+	take_require(info, meta);
+	take_events(info, &info->source.streams[i], thread);
+	json_free(meta);
+	return 0;
+}
+
+static const char *completeness(const struct info *info)
+{
+	uint64_t lost = 0;
+	bool told = json_u64(json_get(info->doc, "session.lost"), &lost);
+
+	if (info->damaged)
+		return "damaged: a stream ends inside an event";
+	if (info->unfinished)
+		return "unfinished: a program or the recorder ended in the middle";
+	if (info->recovered)
+		return "incomplete: it was closed after a crash";
+	if (lost)
+		return "incomplete: the recorder lost events";
+	return told ? "complete, as the recorder says"
+		    : "finished; whether events are missing is not told";
+}
+
+static int gather(struct info *info, const char *path)
+{
+	int err = 0;
+
+	info->ok = true;
+	info->doc = json_new_object();
+	put_text(info, info->doc, "trace", path);
+	info->looms = json_put_array(info->doc, "looms");
+	info->processes = json_put_array(info->doc, "processes");
+	info->models = json_put_array(info->doc, "models");
+	info->threads = json_put_array(info->doc, "threads");
+	for (size_t i = 0; i < info->source.trace.nstreams && !err && info->ok; i++)
+		err = take_stream(info, i);
+	for (const struct json *node = json_first(info->models); node; node = json_next(node)) {
+		const struct catalog_model *model =
+			catalog_model_by_name(json_string(json_key(node, "name")));
+		uint8_t c = model ? (uint8_t)model->character : 0;
+
+		if (model) /* others have no events that one could tell */
+			info->ok = info->ok &&
+				   json_put_bool((struct json *)node, "used",
+						 info->models_seen[c >> 6] >> (c & 63) & 1);
+	}
+	put_int(info, info->doc, "streams", (int64_t)info->source.trace.nstreams);
+	put_u64(info, info->doc, "events", info->events);
+	put_u64(info, info->doc, "bytes", info->bytes);
+	put_u64(info, info->doc, "duration", (uint64_t)info->last - (uint64_t)info->first);
+	put_text(info, info->doc, "completeness", completeness(info));
+	if (!err && !info->ok) {
+		log_error("%s: no memory", path);
+		return -ENOMEM;
+	}
+	return err;
+}
+
+/* ---- printing ---- */
+
+static const char *text_of(const struct json *node, const char *key)
+{
+	const char *text = json_string(json_get(node, key));
+
+	return text ? text : "";
+}
+
+static void print_line(struct printer *out, const char *what, const char *fmt, const char *a,
+		       const char *b, const char *c)
+{
+	char *text;
+
+	printer_format(out, "%-12s", what);
+	if (asprintf(&text, fmt, a, b, c) < 0)
+		return;
+	printer_escaped(out, text, strlen(text));
+	printer_text(out, "\n");
+	free(text);
+}
+
+static void print_parts(struct info *info, struct printer *out)
+{
+	const struct json *node;
+
+	for (node = json_first(info->looms); node; node = json_next(node)) {
+		char figures[96];
+
+		snprintf(figures, sizeof(figures), "%lld CPUs, %lld threads",
+			 (long long)json_int(json_key(node, "cpus")),
+			 (long long)json_int(json_key(node, "threads")));
+		print_line(out, "loom", "%s: %s%s", text_of(node, "name"), figures, "");
+	}
+	for (node = json_first(info->models); node; node = json_next(node))
+		print_line(out, "model", "%s %s%s", text_of(node, "name"), text_of(node, "version"),
+			   !json_is_bool(json_key(node, "used")) ||
+					   json_bool(json_key(node, "used"))
+				   ? ""
+				   : " (without events)");
+	for (node = json_first(info->processes); node; node = json_next(node)) {
+		char figures[96];
+
+		snprintf(figures, sizeof(figures), "application %lld, %lld threads",
+			 (long long)json_int(json_key(node, "app_id")),
+			 (long long)json_int(json_key(node, "threads")));
+		print_line(out, "process", "%s: %s%s", text_of(node, "name"), figures,
+			   *text_of(node, "command") ? ":" : "");
+		if (*text_of(node, "command"))
+			print_line(out, "", "%s%s%s", text_of(node, "command"), "", "");
+	}
+}
+
+static void print_threads(struct info *info, struct printer *out)
+{
+	for (const struct json *node = json_first(info->threads); node; node = json_next(node)) {
+		char figures[96];
+
+		snprintf(figures, sizeof(figures), "%lld/%lld",
+			 (long long)json_int(json_key(node, "pid")),
+			 (long long)json_int(json_key(node, "tid")));
+		print_line(out, "thread", "%s %s: %s events", figures, text_of(node, "name"),
+			   text_of(node, "events"));
+	}
+}
+
+static void print_text(struct info *info, struct printer *out, bool threads)
+{
+	const struct json *session = json_get(info->doc, "session");
+	char duration[32];
+
+	print_line(out, "trace", "%s%s%s", text_of(info->doc, "trace"), "", "");
+	if (session) {
+		print_line(out, "made by", "ovni-bpf %s (%s): %s", text_of(session, "version"),
+			   text_of(session, "commit"), text_of(session, "command"));
+		print_line(out, "kernel", "%s %s%s", text_of(session, "kernel"),
+			   text_of(session, "machine"), "");
+	} else {
+		print_line(out, "made by", "libovni %s (%s)%s", text_of(info->doc, "library"),
+			   text_of(info->doc, "library_commit"), "");
+	}
+	table_duration(duration, info->events ? info->last - info->first : 0);
+	print_line(out, "duration", "%s%s%s", duration, "", "");
+	printer_format(out, "%-12s%llu in %zu streams, %llu bytes\n", "events",
+		       (unsigned long long)info->events, info->source.trace.nstreams,
+		       (unsigned long long)info->bytes);
+	if (*text_of(session, "lost"))
+		print_line(out, "lost", "%s%s%s", text_of(session, "lost"), "", "");
+	print_line(out, "complete?", "%s%s%s", completeness(info), "", "");
+	print_parts(info, out);
+	if (threads)
+		print_threads(info, out);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		argp_options,
+		parse,
+		"TRACE",
+		"Print what an ovni trace is: who made it, where, and how much is in it.\v"
+		"  ovni-info trace              # the summary\n"
+		"  ovni-info --threads trace    # and its threads\n"
+		"  ovni-info --json trace       # all of it for a program",
+		NULL,
+		NULL,
+		NULL};
+	struct options options = {0};
+	struct info info = {0};
+	struct printer out;
+	char *text = NULL;
+	int err;
+
+	usage_parse(&argp, "ovni-info", argc, argv, &options);
+	if (printer_open(&out, STDOUT_FILENO) < 0)
+		return EXIT_FAILED;
+	err = source_open(&info.source, options.path);
+	if (!err)
+		err = gather(&info, options.path);
+	if (!err && options.json) {
+		text = json_text(info.doc);
+		printer_text(&out, text ? text : "");
+		err = text ? 0 : -ENOMEM;
+	} else if (!err) {
+		print_text(&info, &out, options.threads);
+	}
+	if (printer_close(&out) < 0)
+		err = -EIO;
+	free(text);
+	json_free(info.doc);
+	source_close(&info.source);
+	return err || info.damaged ? EXIT_FAILED : EXIT_COMPLETE;
+}
