@@ -76,22 +76,25 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
+/* Under `lock`. Somebody else may have taken the signal since the last range. */
 static void install(void)
 {
-	struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
+	struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO}, now;
 
+	if (sigaction(SIGBUS, NULL, &now) == 0 && now.sa_sigaction == on_sigbus)
+		return;
 	page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	previous = now;
 	sigemptyset(&action.sa_mask);
-	sigaction(SIGBUS, &action, &previous);
+	sigaction(SIGBUS, &action, NULL);
 }
 
 struct guard *guard_add(const void *base, size_t size)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct guard *guard = NULL;
 
-	pthread_once(&once, install);
 	pthread_mutex_lock(&lock);
+	install();
 	if (!free_slots) {
 		struct block *block = calloc(1, sizeof(*block));
 
