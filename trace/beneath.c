@@ -90,26 +90,20 @@ static int open_at_once(int dirfd, const char *path, int flags, mode_t mode)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* Old kernels lack the call, and old sandboxes forbid what they do not know. */
-static bool can_open_at_once(void)
-{
-	static atomic_int known; /* 0: not tried, 1: yes, 2: no */
-	int fd;
-
-	if (!atomic_load(&known)) {
-		fd = open_at_once(AT_FDCWD, ".", DIRECTORY, 0);
-		if (fd >= 0)
-			close(fd);
-		atomic_store(&known, fd == -ENOSYS || fd == -EPERM || fd == -EINVAL ? 2 : 1);
-	}
-	return atomic_load(&known) == 1;
-}
-
 int beneath_open(int dirfd, const char *path, int flags, mode_t mode)
 {
+	static atomic_bool missing; /* the kernel lacks the call */
+	int fd;
+
 	flags |= O_CLOEXEC;
-	if (can_open_at_once())
-		return open_at_once(dirfd, *path ? path : ".", flags, mode);
+	if (!atomic_load(&missing)) {
+		fd = open_at_once(dirfd, *path ? path : ".", flags, mode);
+		/* old sandboxes forbid what they do not know with EPERM, which may be
+		 * the answer to the act itself, too: the walk will tell */
+		if (fd != -ENOSYS && fd != -EPERM)
+			return fd;
+		atomic_store(&missing, fd == -ENOSYS);
+	}
 	return walk(dirfd, path, false, flags, mode);
 }
 
