@@ -45,6 +45,23 @@ static __always_inline bool kernel_can_make_storage_anywhere(void)
 }
 
 /*
+ * Is this CPU on the kernel stack of the task that it shows? Interrupts that come in the kernel, and
+ * softirqs, run on a stack of their own. (Programs that use more than 64 bytes of stack may run
+ * on one of BPF's, and must not ask.)
+ */
+static __always_inline bool kernel_on_own_stack(struct task_struct *task)
+{
+	__u64 bottom = (__u64)task->stack, at;
+
+	asm volatile("%0 = r10" : "=r"(at));
+	if (at < bottom)
+		return false;
+	bottom += stack_bytes;
+	asm volatile("" : "+r"(at), "+r"(bottom)); /* two comparisons, no subtraction */
+	return at < bottom;
+}
+
+/*
  * Does a task that leaves the CPU runnable do so of its own accord? Then it is inside
  * sched_yield(2), which its saved registers tell at no cost to those who do not ask. Who is
  * preempted on the way to user space came from another system call or an interrupt (-1); kernel

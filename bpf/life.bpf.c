@@ -11,41 +11,42 @@
 #include "task.bpf.h"
 
 /* Is a new task a member, because the one that creates it is? */
-static __always_inline bool inherits(struct task_struct *creator, struct task_struct *task)
+static __always_inline bool inherits(struct task_struct *creator, struct task_state *parent,
+				     struct task_struct *task)
 {
-	struct task_state *task_state;
-
 	if (knobs.all)
 		return true;
-	task_state = bpf_task_storage_get(&tasks, creator, 0, 0);
-	if (!task_state || !task_state->member)
+	if (!parent || !parent->member)
 		return false;
 	return task->tgid == creator->tgid ? knobs.threads : knobs.follow;
 }
 
+/* A birth is also told of a task that is not wanted, if the one that creates it is. */
 SEC("tp_btf/task_newtask")
 int BPF_PROG(task_newtask, struct task_struct *task)
 {
 	struct task_struct *creator = bpf_get_current_task_btf();
-	__u32 cpu = bpf_get_smp_processor_id();
+	__u32 cpu = bpf_get_smp_processor_id(), creator_id = 0;
 	struct cpu_state *state = cpu_state(cpu);
+	struct task_state *task_state, *parent;
 	char comm[RECORD_COMM_SIZE] = {};
-	struct task_state *task_state;
 	struct record_task *record;
 
-	if (!state || !task->pid || !inherits(creator, task))
+	if (!state || !task->pid)
 		return 0;
-	task_state = target_add(task);
-	if (!task_state)
-		return 0;
+	parent = bpf_task_storage_get(&tasks, creator, 0, 0);
+	if (parent && !(knobs.cpu_list && !state->recorded))
+		creator_id = parent->id;
 	bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
-	target_update(task, task_state, comm);
-	if (!task_state->id)
+	task_state = inherits(creator, parent, task) ? target_add(task) : NULL;
+	if (task_state)
+		target_update(task, task_state, comm);
+	if (!creator_id && !(task_state && task_state->id))
 		return 0;
 	record = emit_begin(state, cpu, RECORD_TASK, sizeof(*record));
 	if (!record)
 		return 0;
-	task_fill(record, TASK_BORN, task_context(state), task, task_state);
+	task_fill(record, TASK_BORN, creator_id, task, task_state);
 	record->creator_tid = creator->pid;
 	__builtin_memcpy(record->comm, comm, sizeof(comm));
 	emit_end(record);

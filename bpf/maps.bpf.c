@@ -13,6 +13,7 @@ const volatile struct knobs knobs = {};
 const volatile struct comm_glob comm_glob = {};
 const volatile __u32 record_version = RECORD_VERSION;
 
+__u64 stack_bytes = 0;
 __u32 next_id = 1;
 __u32 members = 0;
 __u32 iterator_tags = 0;

@@ -93,7 +93,8 @@ _Static_assert(sizeof(struct record_switch) == 48, "wire size");
  * renamed and no longer matches --comm, or left the cgroup): its later records have id 0. It
  * may be wanted again later, under the same id and announced by a RECORD_TASK with the flag; a
  * task may also become wanted while it runs, and its first switch record is then a switch-out.
- * TASK_ITERATED with id 0 is a task that is not wanted, told for its name alone.
+ * TASK_ITERATED with id 0 is a task that is not wanted, told for its name alone; TASK_BORN with
+ * id 0 one that is not followed, told because who created it (head.id) is.
  */
 enum task_cause {		/* head.flags of RECORD_TASK */
 	TASK_SEEN = 1,		/* wanted from now on: moved into the cgroup, or first sight */

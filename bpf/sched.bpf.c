@@ -151,18 +151,20 @@ int BPF_PROG(sched_switch_5_17, bool preempt, struct task_struct *prev, struct t
 	return on_switch(preempt, prev, next, kernel_task_state(prev));
 }
 
-/* Whoever is interrupted is not the waker; nor is the idle task, which wakes no one itself. */
+/*
+ * Whoever is interrupted is not the waker; nor is the idle task, which wakes no one itself. The
+ * depth tells of handlers, the stack of what the kernel does around them (it wakes ksoftirqd).
+ */
 static __always_inline __s32 waker_here(void)
 {
 	struct cpu_state *state = cpu_state(bpf_get_smp_processor_id());
-	__s32 tid;
+	struct task_struct *task = bpf_get_current_task_btf();
 
 	if (!knobs.interrupts)
 		return WAKER_UNKNOWN;
-	if (!state || state->interrupt)
+	if (!state || state->interrupt || !task->pid || !kernel_on_own_stack(task))
 		return WAKER_INTERRUPT;
-	tid = (__s32)bpf_get_current_pid_tgid();
-	return tid ? tid : WAKER_INTERRUPT;
+	return task->pid;
 }
 
 SEC("tp_btf/sched_waking")

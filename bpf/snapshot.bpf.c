@@ -53,6 +53,7 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 
 	if (!task || task->exit_state) /* a zombie never runs again */
 		return 0;
+	stack_bytes = (__u64)bpf_task_pt_regs(task) - (__u64)task->stack;
 	bpf_probe_read_kernel_str(record.comm, sizeof(record.comm), task->comm);
 	task_state = bpf_task_storage_get(&tasks, task, 0, 0);
 	if (iterator_tags && named(task)) {

@@ -208,9 +208,8 @@ static int explain_load(int err)
 {
 	if (err == -EPERM || err == -EACCES)
 		log_error(
-			"not permitted to load eBPF programs: run ovni-bpf as root (sudo), or give "
-			"it the capabilities cap_bpf and cap_perfmon (setcap "
-			"cap_bpf,cap_perfmon+ep ovni-bpf)");
+			"not permitted to load eBPF programs: run ovni-bpf as root (sudo), or with "
+			"CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon+ep ovni-bpf)");
 	else if (err == -ENOSYS)
 		log_error("this kernel has no eBPF");
 	else

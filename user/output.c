@@ -64,6 +64,7 @@ static int remove_content(int fd, int depth)
 		close(fd);
 		return err;
 	}
+	rewinddir(dir); /* someone may have read it before */
 	while (!err && (entry = readdir(dir))) {
 		if (is_dots(entry->d_name))
 			continue;
