@@ -45,8 +45,8 @@ static __always_inline bool kernel_can_make_storage_anywhere(void)
 }
 
 /*
- * Is this CPU on the kernel stack of the task that it shows? Interrupts that come in the kernel, and
- * softirqs, run on a stack of their own. (Programs that use more than 64 bytes of stack may run
+ * Is this CPU on the kernel stack of the task that it shows? Interrupts that come in the kernel run
+ * on a stack of their own. (Programs that use more than 64 bytes of stack may run
  * on one of BPF's, and must not ask.)
  */
 static __always_inline bool kernel_on_own_stack(struct task_struct *task)
@@ -62,32 +62,38 @@ static __always_inline bool kernel_on_own_stack(struct task_struct *task)
 }
 
 /*
+ * The system call that a task is in or comes from, as its saved registers tell; -1: none, it was
+ * interrupted in user code or took a fault there. Kernel threads are not asked.
+ */
+static __always_inline long kernel_system_call(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return (long)((struct pt_regs *)bpf_task_pt_regs(task))->orig_ax;
+#elif defined(__TARGET_ARCH_arm64)
+	return ((struct pt_regs___arm64 *)bpf_task_pt_regs(task))->syscallno;
+#else
+	return -1;
+#endif
+}
+
+/*
  * Does a task that leaves the CPU runnable do so of its own accord? Then it is inside
- * sched_yield(2), which its saved registers tell at no cost to those who do not ask. Who is
- * preempted on the way to user space came from another system call or an interrupt (-1); kernel
- * threads are not asked. (sched_set_need_resched_tp would tell as well, but only newer
- * kernels have it, and a program there runs for every wake-up of an idle CPU.)
+ * sched_yield(2), which is known at no cost to those who do not ask. Who is preempted on the way to
+ * user space came from another system call or an interrupt; kernel threads are not asked.
+ * (sched_set_need_resched_tp would tell as well, but only newer kernels have it, and a program
+ * there runs for every wake-up of an idle CPU.)
  */
 static __always_inline bool kernel_yields(struct task_struct *task)
 {
+	long call;
+
+	if (kernel_is_kthread(task))
+		return false;
+	call = kernel_system_call(task);
 #if defined(__TARGET_ARCH_x86)
-	struct pt_regs *regs;
-	long nr;
-
-	if (kernel_is_kthread(task))
-		return false;
-	regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	nr = (long)regs->orig_ax;
-	return nr == 24 || (nr == 158 && (task->thread_info.status & 2)); /* TS_COMPAT */
-#elif defined(__TARGET_ARCH_arm64)
-	struct pt_regs *regs;
-
-	if (kernel_is_kthread(task))
-		return false;
-	regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	return ((struct pt_regs___arm64 *)regs)->syscallno == 124;
+	return call == 24 || (call == 158 && (task->thread_info.status & 2)); /* TS_COMPAT */
 #else
-	return false;
+	return call == 124;
 #endif
 }
 

@@ -153,9 +153,10 @@ int BPF_PROG(sched_switch_5_17, bool preempt, struct task_struct *prev, struct t
 
 /*
  * Whoever is interrupted is not the waker; nor is the idle task, which wakes no one itself. The
- * depth tells of handlers, the stack of what the kernel does around them (it wakes ksoftirqd).
+ * depth tells of handlers. What is done around them is told by the stack, or, in an interrupt of
+ * user code, which needs no other stack, by there being no system call: ksoftirqd is woken there.
  */
-static __always_inline __s32 waker_here(void)
+static __always_inline __s32 waker_here(bool wakes_ksoftirqd)
 {
 	struct cpu_state *state = cpu_state(bpf_get_smp_processor_id());
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -163,6 +164,8 @@ static __always_inline __s32 waker_here(void)
 	if (!knobs.interrupts)
 		return WAKER_UNKNOWN;
 	if (!state || state->interrupt || !task->pid || !kernel_on_own_stack(task))
+		return WAKER_INTERRUPT;
+	if (wakes_ksoftirqd && !kernel_is_kthread(task) && kernel_system_call(task) == -1)
 		return WAKER_INTERRUPT;
 	return task->pid;
 }
@@ -173,7 +176,7 @@ int BPF_PROG(sched_waking, struct task_struct *task)
 	struct task_state *wakee = task_state_of(task);
 
 	if (wakee)
-		wakee->waker_tid = waker_here();
+		wakee->waker_tid = waker_here(wakee->softirqs);
 	return 0;
 }
 
@@ -196,7 +199,7 @@ int BPF_PROG(sched_wakeup_new, struct task_struct *task)
 	struct task_state *wakee = task_state_of(task);
 
 	if (wakee) {
-		wakee->waker_tid = waker_here();
+		wakee->waker_tid = waker_here(false);
 		wakee->wake_clock = bpf_ktime_get_ns();
 	}
 	return 0;

@@ -44,6 +44,19 @@ static __always_inline bool named(struct task_struct *task)
 	return knobs.all || bpf_map_lookup_elem(&targets, &key);
 }
 
+static __always_inline bool is_ksoftirqd(struct task_struct *task, const char *comm)
+{
+	static const char name[] = "ksoftirqd/";
+	int i;
+
+	if (!kernel_is_kthread(task))
+		return false;
+	for (i = 0; i < (int)sizeof(name) - 1; i++)
+		if (comm[i] != name[i])
+			return false;
+	return true;
+}
+
 SEC("iter/task")
 int iterate_tasks(struct bpf_iter__task *ctx)
 {
@@ -58,8 +71,10 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 	task_state = bpf_task_storage_get(&tasks, task, 0, 0);
 	if (iterator_tags && named(task)) {
 		task_state = target_add(task);
-		if (task_state)
+		if (task_state) {
 			target_update(task, task_state, record.comm);
+			task_state->softirqs = is_ksoftirqd(task, record.comm);
+		}
 	}
 	task_fill(&record, TASK_ITERATED, 0, task, task_state);
 	bpf_probe_read_kernel_str(record.comm, sizeof(record.comm), task->comm);

@@ -36,7 +36,7 @@ struct task_state {
 	__u64 wake_clock;  /* of a sched_wakeup since it last left a CPU, ns; else 0 */
 	__u64 css_set;	   /* where its cgroup was looked up (--cgroup) */
 	__u32 elsewhere;   /* has run on a CPU that is not recorded since it left one that is */
-	__u32 pad;
+	__u32 softirqs;	   /* it is a ksoftirqd: woken by interrupts when they have too much to do */
 };
 _Static_assert(sizeof(struct task_state) == 40, "shared size");
 
