@@ -59,8 +59,8 @@ extern const volatile struct comm_glob comm_glob;
 extern const volatile __u32 record_version;
 
 extern __u64 stack_bytes;   /* of a task's kernel stack; 0 till the iterator has run */
-extern __u32 next_id;	   /* of the task that becomes wanted next */
-extern __u32 members;	   /* alive now; not kept with knobs.all */
+extern __u32 next_id;	    /* of the task that becomes wanted next */
+extern __u32 members;	    /* alive now; not kept with knobs.all */
 extern __u32 iterator_tags; /* the iterator makes members; else it only reports */
 
 #define likely(x)   __builtin_expect(!!(x), 1)

@@ -14,8 +14,8 @@
 #include "record.h"
 
 struct cpu_state {
-	__u32 recorded;	 /* switches of this CPU are sent (-C) */
-	__u32 interrupt; /* depth of interrupt handlers that run now */
+	__u32 recorded;		       /* switches of this CPU are sent (-C) */
+	__u32 interrupt;	       /* depth of interrupt handlers that run now */
 	__u32 current_tid, current_id; /* who entered last, if it was wanted; else 0, 0 */
 	__u64 seen[RECORD_KINDS];      /* by kind: seen = sent + lost, always */
 
@@ -29,30 +29,30 @@ struct cpu_state {
 _Static_assert(sizeof(struct cpu_state) == 192, "shared size");
 
 struct task_state {
-	__u32 id;	   /* dense, from 1, while the task is wanted; else 0 */
-	__u32 own_id;	   /* the same, kept while it is not wanted; 0 before it ever was */
-	__u32 member;	   /* of the process trees or threads that are followed */
-	__s32 waker_tid;   /* of the last sched_waking */
-	__u64 wake_clock;  /* of a sched_wakeup since it last left a CPU, ns; else 0 */
-	__u64 css_set;	   /* where its cgroup was looked up (--cgroup) */
-	__u32 elsewhere;   /* has run on a CPU that is not recorded since it left one that is */
-	__u32 softirqs;	   /* it is a ksoftirqd: woken by interrupts when they have too much to do */
+	__u32 id;	  /* dense, from 1, while the task is wanted; else 0 */
+	__u32 own_id;	  /* the same, kept while it is not wanted; 0 before it ever was */
+	__u32 member;	  /* of the process trees or threads that are followed */
+	__s32 waker_tid;  /* of the last sched_waking */
+	__u64 wake_clock; /* of a sched_wakeup since it last left a CPU, ns; else 0 */
+	__u64 css_set;	  /* where its cgroup was looked up (--cgroup) */
+	__u32 elsewhere;  /* has run on a CPU that is not recorded since it left one that is */
+	__u32 softirqs;	  /* it is a ksoftirqd: woken by interrupts when they have too much to do */
 };
 _Static_assert(sizeof(struct task_state) == 40, "shared size");
 
 /* What user code tells the programs once, before they are loaded. */
 struct knobs {
-	__u32 all;	   /* every task is a member (-a) */
-	__u32 follow;	   /* a child process of a member is one */
-	__u32 threads;	   /* a new thread of a member's process is one (not with -t) */
-	__u32 kthreads;	   /* kernel threads are wanted */
-	__u32 narrow;	   /* --comm or --cgroup: not every member is wanted */
-	__u32 use_comm;	   /* --comm */
-	__u32 cpu_list;	   /* -C: look at cpu_state.recorded */
-	__u32 interrupts;  /* the programs that keep cpu_state.interrupt are attached */
-	__u32 yields;	   /* sched_yield(2) can be told from a preemption */
-	__u32 hidden_pid;  /* this process is never wanted (--no-self); 0: none */
-	__u64 cgroup;	   /* id of the cgroup below which tasks are wanted; 0: any */
+	__u32 all;	  /* every task is a member (-a) */
+	__u32 follow;	  /* a child process of a member is one */
+	__u32 threads;	  /* a new thread of a member's process is one (not with -t) */
+	__u32 kthreads;	  /* kernel threads are wanted */
+	__u32 narrow;	  /* --comm or --cgroup: not every member is wanted */
+	__u32 use_comm;	  /* --comm */
+	__u32 cpu_list;	  /* -C: look at cpu_state.recorded */
+	__u32 interrupts; /* the programs that keep cpu_state.interrupt are attached */
+	__u32 yields;	  /* sched_yield(2) can be told from a preemption */
+	__u32 hidden_pid; /* this process is never wanted (--no-self); 0: none */
+	__u64 cgroup;	  /* id of the cgroup below which tasks are wanted; 0: any */
 };
 
 /*

@@ -71,7 +71,8 @@ static size_t room_of(size_t size)
 	return (size + RING_HEADER + 7) & ~(size_t)7;
 }
 
-/* Reserves, fills and submits a record, `length` being the word in front of it. Returns its place. */
+/* Reserves, fills and submits a record, `length` being the word in front of it. Returns its place.
+ */
 static uint64_t push_as(struct bench *b, unsigned ring, uint64_t clock, uint32_t id, uint8_t kind,
 			uint32_t length)
 {
@@ -191,7 +192,8 @@ static void a_record_that_is_written_holds_back_what_may_be_later(void **state)
 	/* nor does it come out when it is all that is left */
 	assert_int_equal(release(b, UINT64_MAX), 0);
 	expect_ids(b, "za");
-	b->producers[0].data[busy + RING_HEADER] = b->producers[0].data[busy + RING_HEADER + BYTES] = 30;
+	b->producers[0].data[busy + RING_HEADER] =
+		b->producers[0].data[busy + RING_HEADER + BYTES] = 30;
 	store(&b->producers[0], busy, &length, sizeof(length));
 	assert_int_equal(release(b, 100), 0);
 	expect_ids(b, "zabcef");
