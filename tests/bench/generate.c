@@ -112,7 +112,7 @@ static void create(struct thread *th, const char *dir, const char *loom, int32_t
 	mkdir(path, 0755);
 	snprintf(path, sizeof(path), "%s/loom.%s/proc.%d", dir, loom, pid);
 	mkdir(path, 0755);
-	snprintf(th->path, sizeof(th->path), "%s/thread.%d", path, tid);
+	snprintf(th->path, sizeof(th->path), "%.160s/thread.%d", path, tid);
 	if (mkdir(th->path, 0755))
 		die(th->path);
 	snprintf(path, sizeof(path), "%s/stream.json", th->path);
