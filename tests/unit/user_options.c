@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* options: command lines, and what they mean or why they are refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "user/glob.h"
+#include "user/options.h"
+#include "trace/log.h"
+
+#define WORDS_MAX 16
+
+/* Splits at blanks; the words live in `line`. */
+static int split(char *line, char **words)
+{
+	int n = 0;
+
+	words[n++] = (char *)"ovni-bpf";
+	for (char *word = strtok(line, " "); word; word = strtok(NULL, " "))
+		words[n++] = word;
+	words[n] = NULL;
+	return n;
+}
+
+/* Reads a command line; what is said on standard error goes to `said`. */
+static bool parse(struct options *o, const char *text, enum status *status, char *said, size_t size)
+{
+	static char line[512];
+	static char *words[WORDS_MAX + 1];
+	FILE *file = tmpfile();
+	int saved = dup(STDERR_FILENO), n;
+	bool ok;
+
+	snprintf(line, sizeof(line), "%s", text);
+	n = split(line, words);
+	dup2(fileno(file), STDERR_FILENO);
+	ok = options_parse(o, n, words, status);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	rewind(file);
+	size = fread(said, 1, size - 1, file);
+	said[size] = '\0';
+	fclose(file);
+	return ok;
+}
+
+static const struct {
+	const char *line;
+	const char *says; /* in the message */
+} bad[] = {
+	{"", "what is to be recorded"},
+	{"-a -p 1", "exclude each other"},
+	{"-a -t 1", "exclude each other"},
+	{"-a -- true", "exclude each other"},
+	{"-p 1 true", "exclude each other"},
+	{"-p 1 -t 2", "exclude each other"},
+	{"-p 1 -p 2", "can be given once"},
+	{"-v -q -a", "exclude each other"},
+	{"-p x", "-p x: numbers"},
+	{"-p 1,", "-p 1,: numbers"},
+	{"-p 1,1", "twice"},
+	{"-p -1", "-p -1: numbers"},
+	{"-t 0", "-t 0: no such number"},
+	{"-t 4194305", "no such number"},
+	{"-t 99999999999999999999", "no such number"},
+	{"-a -C x", "-C x: a list"},
+	{"-a -C 3-1", "-C 3-1: a list"},
+	{"-a -C 0 -C 1", "only one list"},
+	{"-a -d 0", "-d 0: a duration must be above 0"},
+	{"-a -d 10x", "-d 10x: a duration is"},
+	{"-a -d -1s", "-d -1s: a duration is"},
+	{"-a -b abc", "-b abc: a size is"},
+	{"-a -b 0", "-b 0: a size must be"},
+	{"-a -b 2G", "-b 2G: at most 1G"},
+	{"-a --max-size 1Q", "--max-size 1Q: a size is"},
+	{"--comm [a", "--comm [a: a '[' has no ']'"},
+	{"--comm abcdefghijklmnop", "at most 15 bytes"},
+	{"-a --no-follow", "--no-follow goes with"},
+	{"-t 1 --no-follow", "--no-follow goes with"},
+	{"-a --user nobody", "--user goes with a command"},
+	{"-a --force", "--force goes with -o"},
+};
+
+static void what_is_wrong_is_said_in_one_sentence(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct options o;
+		enum status status = STATUS_COMPLETE;
+		char said[1024];
+
+		if (parse(&o, bad[i].line, &status, said, sizeof(said)))
+			fail_msg("'%s' was accepted", bad[i].line);
+		assert_int_equal(status, STATUS_USAGE);
+		if (!strstr(said, bad[i].says))
+			fail_msg("'%s' says: %s", bad[i].line, said);
+		assert_int_equal(strcspn(said, "\n"), strlen(said) - 1);
+	}
+}
+
+static void accepted(struct options *o, const char *line)
+{
+	enum status status;
+	char said[1024];
+
+	if (!parse(o, line, &status, said, sizeof(said)))
+		fail_msg("'%s' was refused: %s", line, said);
+}
+
+static void defaults_are_those_of_the_manual(void **state)
+{
+	struct options o;
+
+	(void)state;
+	accepted(&o, "-a");
+	assert_true(o.all && o.follow && o.self && o.kthreads);
+	assert_false(o.force || o.emulate || o.dry_run || o.cpu_list || o.all_threads);
+	assert_int_equal(o.buffer_bytes, 4 << 20);
+	assert_string_equal(o.output, "ovni");
+	assert_false(o.output_chosen);
+	assert_int_equal(o.duration_ns, 0);
+	assert_null(o.command);
+	options_free(&o);
+}
+
+static void every_option_reaches_its_place(void **state)
+{
+	struct options o;
+
+	(void)state;
+	accepted(&o, "-p 7,3 -C 0-2,5 -d 1.5m -o out --force -b 64K --max-size 2G --no-follow "
+		     "--no-kthreads --no-self --all-threads");
+	assert_false(o.all || o.threads || o.follow || o.kthreads || o.self);
+	assert_int_equal(o.npids, 2);
+	assert_int_equal(o.pids[0], 3);
+	assert_int_equal(o.cpus.ncpus, 4);
+	assert_int_equal(o.cpus.phyid[3], 5);
+	assert_int_equal(o.duration_ns, 90000000000);
+	assert_string_equal(o.output, "out");
+	assert_true(o.output_chosen && o.force && o.all_threads);
+	assert_int_equal(o.buffer_bytes, 65536);
+	assert_int_equal(o.max_bytes, 2ull << 30);
+	options_free(&o);
+	accepted(&o, "-t 12 --kernel-model --emulate --dry-run -v");
+	assert_true(o.threads && o.kernel_model && o.emulate && o.dry_run && o.verbose);
+	options_free(&o);
+}
+
+static void the_command_is_the_rest_whatever_it_looks_like(void **state)
+{
+	struct options o;
+
+	(void)state;
+	accepted(&o, "-q --user nobody -- sh -c -a --help");
+	assert_string_equal(o.command[0], "sh");
+	assert_string_equal(o.command[3], "--help");
+	assert_null(o.command[4]);
+	assert_true(o.quiet);
+	assert_false(o.all);
+	options_free(&o);
+	accepted(&o, "-d 1s sleep -a");
+	assert_string_equal(o.command[1], "-a");
+	assert_false(o.all);
+	options_free(&o);
+}
+
+static void a_filter_alone_means_the_whole_machine(void **state)
+{
+	struct options o;
+
+	(void)state;
+	accepted(&o, "--comm rank*");
+	assert_true(o.all);
+	assert_true(glob_matches(&o.glob, "rank12"));
+	options_free(&o);
+	accepted(&o, "--cgroup a.slice -d 1");
+	assert_true(o.all);
+	assert_int_equal(o.duration_ns, 1000000000);
+	options_free(&o);
+	accepted(&o, "--comm x -p 1");
+	assert_false(o.all);
+	options_free(&o);
+}
+
+static void a_buffer_is_rounded_up_and_that_is_said(void **state)
+{
+	struct options o;
+	enum status status;
+	char said[1024];
+
+	(void)state;
+	assert_true(parse(&o, "-a -b 5M", &status, said, sizeof(said)));
+	assert_int_equal(o.buffer_bytes, 8 << 20);
+	assert_non_null(strstr(said, "8192K"));
+	options_free(&o);
+	assert_true(parse(&o, "-a -b 1", &status, said, sizeof(said)));
+	assert_int_equal(o.buffer_bytes, 4096);
+	options_free(&o);
+	assert_true(parse(&o, "-a -b 1G", &status, said, sizeof(said)));
+	assert_string_equal(said, "");
+	options_free(&o);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_wrong_is_said_in_one_sentence),
+		cmocka_unit_test(defaults_are_those_of_the_manual),
+		cmocka_unit_test(every_option_reaches_its_place),
+		cmocka_unit_test(the_command_is_the_rest_whatever_it_looks_like),
+		cmocka_unit_test(a_filter_alone_means_the_whole_machine),
+		cmocka_unit_test(a_buffer_is_rounded_up_and_that_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* parse, glob: texts of users, and what they mean. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "user/glob.h"
+#include "user/parse.h"
+
+static const struct {
+	const char *text;
+	uint64_t value; /* 0: refused */
+} sizes[] = {
+	{"1", 1},	 {"4096", 4096},  {"64k", 65536},    {"64K", 65536},	 {"64KiB", 65536},
+	{"64KB", 65536}, {"4M", 4 << 20}, {"1.5M", 3 << 19}, {"2G", 2ull << 30}, {"1T", 1ull << 40},
+	{"512B", 512},	 {"0", 0},	  {"", 0},	     {"K", 0},		 {"-1", 0},
+	{"+1", 0},	 {" 1", 0},	  {"1 M", 0},	     {"1e6", 0},	 {"0x10", 0},
+	{"1.2.3M", 0},	 {"1Mx", 0},	  {"99999999T", 0},  {".5M", 0},	 {"1iB", 0},
+	{"nan", 0},	 {"inf", 0},	  {"0.1", 0},
+};
+
+static const struct {
+	const char *text;
+	uint64_t ns; /* 0: refused */
+} durations[] = {
+	{"10s", 10000000000},
+	{"10", 10000000000},
+	{"250ms", 250000000},
+	{"0.25", 250000000},
+	{"100us", 100000},
+	{"7ns", 7},
+	{"2m", 120000000000},
+	{"2min", 120000000000},
+	{"1h", 3600000000000},
+	{"1d", 86400000000000},
+	{"0", 0},
+	{"0s", 0},
+	{"0.1ns", 0},
+	{"-1s", 0},
+	{"s", 0},
+	{"", 0},
+	{"10x", 0},
+	{"1h30m", 0},
+	{"1 s", 0},
+	{"1000000d", 0},
+};
+
+static void sizes_have_units(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint64_t value = 0;
+		const char *wrong = parse_size(sizes[i].text, &value);
+
+		if (!wrong != (sizes[i].value != 0) || value != sizes[i].value)
+			fail_msg("'%s' gives %llu (%s)", sizes[i].text, (unsigned long long)value,
+				 wrong ? wrong : "fine");
+	}
+}
+
+static void durations_have_units(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++) {
+		uint64_t value = 0;
+		const char *wrong = parse_duration(durations[i].text, &value);
+
+		if (!wrong != (durations[i].ns != 0) || value != durations[i].ns)
+			fail_msg("'%s' gives %llu (%s)", durations[i].text,
+				 (unsigned long long)value, wrong ? wrong : "fine");
+	}
+}
+
+static const struct {
+	const char *text;
+	const char *sorted; /* NULL: refused */
+} lists[] = {
+	{"1", "1"},
+	{"12,13", "12,13"},
+	{"13,12,7", "7,12,13"},
+	{"4194304", "4194304"},
+	{"", NULL},
+	{",", NULL},
+	{"1,", NULL},
+	{",1", NULL},
+	{"1,,2", NULL},
+	{"0", NULL},
+	{"-1", NULL},
+	{"+1", NULL},
+	{"1 2", NULL},
+	{"1-3", NULL},
+	{"4194305", NULL},
+	{"1,2,1", NULL},
+	{"0x1", NULL},
+	{"18446744073709551617", NULL},
+};
+
+static void lists_of_processes_are_sorted_and_have_no_one_twice(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		uint32_t *pids = NULL;
+		char text[256] = "";
+		size_t n = 0;
+		const char *wrong = parse_pids(lists[i].text, &pids, &n);
+
+		for (size_t k = 0; k < n; k++)
+			sprintf(text + strlen(text), "%s%u", k ? "," : "", pids[k]);
+		if (!wrong != (lists[i].sorted != NULL) ||
+		    strcmp(text, lists[i].sorted ? lists[i].sorted : ""))
+			fail_msg("'%s' gives '%s' (%s)", lists[i].text, text,
+				 wrong ? wrong : "fine");
+		free(pids);
+	}
+}
+
+/* What the kernel side steps through agrees with the C library's matching. */
+static void globs_match_as_those_of_shells(void **state)
+{
+	static const char *const patterns[] = {
+		"rank*",  "*",	    "*a",     "a*b*c",	"?",	     "a?c",  "[abc]x",
+		"[a-c]*", "[!a]*",  "[^ab]c", "a\\*b",	"[]a]x",     "a**b", "*[0-9]",
+		"x",	  "*ab*ab", "\\?",    "a[b-]c", "kworker/*", "[[]a",
+	};
+	static const char *const names[] = {
+		"",	 "a",	   "b",	  "rank",    "rank12",	    "arank",  "abc",
+		"aXbYc", "aXbYcZ", "axc", "bx",	     "cx",	    "dx",     "a*b",
+		"aXb",	 "]x",	   "ab",  "aab",     "abab",	    "ababab", "x",
+		"xx",	 "?",	   "a-c", "thread7", "kworker/0:1", "[a",     "abcab",
+	};
+	struct comm_glob glob;
+
+	(void)state;
+	for (size_t p = 0; p < sizeof(patterns) / sizeof(patterns[0]); p++) {
+		assert_null(glob_compile(&glob, patterns[p]));
+		for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+			bool want = fnmatch(patterns[p], names[n], 0) == 0;
+
+			if (glob_matches(&glob, names[n]) != want)
+				fail_msg("'%s' and '%s': %d expected", patterns[p], names[n], want);
+		}
+	}
+}
+
+/* Random patterns and names of a small alphabet reach what no table thinks of. */
+static void globs_match_as_those_of_shells_at_random(void **state)
+{
+	static const char signs[] = "ab*?ab*";
+	uint32_t seed = 7;
+
+	(void)state;
+	for (int turn = 0; turn < 20000; turn++) {
+		char pattern[16], name[16];
+		struct comm_glob glob;
+		unsigned length;
+
+		length = 1 + ((seed = seed * 1103515245 + 12345) >> 16) % 8;
+		for (unsigned i = 0; i < length; i++)
+			pattern[i] = signs[((seed = seed * 1103515245 + 12345) >> 16) % 7];
+		pattern[length] = '\0';
+		length = ((seed = seed * 1103515245 + 12345) >> 16) % 10;
+		for (unsigned i = 0; i < length; i++)
+			name[i] = "ab"[((seed = seed * 1103515245 + 12345) >> 16) % 2];
+		name[length] = '\0';
+		assert_null(glob_compile(&glob, pattern));
+		if (glob_matches(&glob, name) != (fnmatch(pattern, name, 0) == 0))
+			fail_msg("'%s' and '%s'", pattern, name);
+	}
+}
+
+static void globs_that_can_match_nothing_are_refused(void **state)
+{
+	static const char *const bad[] = {
+		"", "[a", "[", "[]", "a[!]b", "0123456789abcdef", "????????????????"};
+	struct comm_glob glob;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (!glob_compile(&glob, bad[i]))
+			fail_msg("'%s' was accepted", bad[i]);
+	assert_null(glob_compile(&glob, "012345678901234*"));
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_have_units),
+		cmocka_unit_test(durations_have_units),
+		cmocka_unit_test(lists_of_processes_are_sorted_and_have_no_one_twice),
+		cmocka_unit_test(globs_match_as_those_of_shells),
+		cmocka_unit_test(globs_match_as_those_of_shells_at_random),
+		cmocka_unit_test(globs_that_can_match_nothing_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
