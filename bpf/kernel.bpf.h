@@ -33,6 +33,24 @@ static __always_inline bool kernel_is_kthread(struct task_struct *task)
 	return task->flags & PF_KTHREAD;
 }
 
+#define PID_LEVELS 32 /* of nested PID namespaces; the kernel's limit */
+
+/* The number of a task as the recorder's PID namespace has it; 0: it is not in there. */
+static __always_inline __u32 kernel_number(struct task_struct *task)
+{
+	struct pid *pid;
+	__u32 level, i;
+
+	if (!knobs.pid_namespace)
+		return task->pid;
+	pid = BPF_CORE_READ(task, thread_pid);
+	level = BPF_CORE_READ(pid, level);
+	for (i = 0; i < PID_LEVELS && i <= level; i++)
+		if (BPF_CORE_READ(pid, numbers[i].ns, ns.inum) == knobs.pid_namespace)
+			return BPF_CORE_READ(pid, numbers[i].nr);
+	return 0;
+}
+
 /*
  * May a task's storage be made while the scheduler holds its locks? Only where its memory comes
  * from an allocator of BPF's own (08a7ce384e33, 6.4) or one without locks (6.19).
@@ -53,6 +71,8 @@ static __always_inline bool kernel_on_own_stack(struct task_struct *task)
 {
 	__u64 bottom = (__u64)task->stack, at;
 
+	if (!knobs.registers)
+		return true;
 	asm volatile("%0 = r10" : "=r"(at));
 	if (at < bottom)
 		return false;
@@ -108,7 +128,7 @@ static __always_inline __u16 kernel_why(bool preempt, __u32 state, struct task_s
 	if (likely(state & STATE_INTERRUPTIBLE))
 		return WHY_SLEEPING;
 	if (state == 0)
-		return knobs.yields && kernel_yields(prev) ? WHY_YIELDED : WHY_PREEMPTED;
+		return knobs.registers && kernel_yields(prev) ? WHY_YIELDED : WHY_PREEMPTED;
 	if (state & STATE_DEAD)
 		return WHY_DEAD;
 	if (state & STATE_UNINTERRUPTIBLE) {

@@ -165,7 +165,7 @@ static __always_inline __s32 waker_here(bool wakes_ksoftirqd)
 		return WAKER_UNKNOWN;
 	if (!state || state->interrupt || !task->pid || !kernel_on_own_stack(task))
 		return WAKER_INTERRUPT;
-	if (wakes_ksoftirqd && !kernel_is_kthread(task) && kernel_system_call(task) == -1)
+	if (wakes_ksoftirqd && knobs.registers && !kernel_is_kthread(task) && kernel_system_call(task) == -1)
 		return WAKER_INTERRUPT;
 	return task->pid;
 }

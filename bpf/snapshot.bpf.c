@@ -39,9 +39,12 @@ int take_snapshot(struct bpf_raw_tracepoint_args *ctx)
 /* Is a task named by the user, itself (-t) or as a thread of its process (-p)? */
 static __always_inline bool named(struct task_struct *task)
 {
-	__u32 key = knobs.threads ? task->tgid : task->pid;
+	__u32 key;
 
-	return knobs.all || bpf_map_lookup_elem(&targets, &key);
+	if (knobs.all)
+		return true;
+	key = kernel_number(knobs.threads ? task->group_leader : task);
+	return bpf_map_lookup_elem(&targets, &key);
 }
 
 static __always_inline bool is_ksoftirqd(struct task_struct *task, const char *comm)
@@ -66,7 +69,8 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 
 	if (!task || task->exit_state) /* a zombie never runs again */
 		return 0;
-	stack_bytes = (__u64)bpf_task_pt_regs(task) - (__u64)task->stack;
+	if (knobs.registers)
+		stack_bytes = (__u64)bpf_task_pt_regs(task) - (__u64)task->stack;
 	bpf_probe_read_kernel_str(record.comm, sizeof(record.comm), task->comm);
 	task_state = bpf_task_storage_get(&tasks, task, 0, 0);
 	if (iterator_tags && named(task)) {
@@ -74,6 +78,9 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 		if (task_state) {
 			target_update(task, task_state, record.comm);
 			task_state->softirqs = is_ksoftirqd(task, record.comm);
+			/* Its last switch may have come before it was a member. */
+			if (task->exit_state || kernel_task_state(task) & STATE_DEAD)
+				target_gone(task_state);
 		}
 	}
 	task_fill(&record, TASK_ITERATED, 0, task, task_state);

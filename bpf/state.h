@@ -42,17 +42,19 @@ _Static_assert(sizeof(struct task_state) == 40, "shared size");
 
 /* What user code tells the programs once, before they are loaded. */
 struct knobs {
-	__u32 all;	  /* every task is a member (-a) */
-	__u32 follow;	  /* a child process of a member is one */
-	__u32 threads;	  /* a new thread of a member's process is one (not with -t) */
-	__u32 kthreads;	  /* kernel threads are wanted */
-	__u32 narrow;	  /* --comm or --cgroup: not every member is wanted */
-	__u32 use_comm;	  /* --comm */
-	__u32 cpu_list;	  /* -C: look at cpu_state.recorded */
-	__u32 interrupts; /* the programs that keep cpu_state.interrupt are attached */
-	__u32 yields;	  /* sched_yield(2) can be told from a preemption */
-	__u32 hidden_pid; /* this process is never wanted (--no-self); 0: none */
-	__u64 cgroup;	  /* id of the cgroup below which tasks are wanted; 0: any */
+	__u32 all;	     /* every task is a member (-a) */
+	__u32 follow;	     /* a child process of a member is one */
+	__u32 threads;	     /* a new thread of a member's process is one (not with -t) */
+	__u32 kthreads;	     /* kernel threads are wanted */
+	__u32 narrow;	     /* --comm or --cgroup: not every member is wanted */
+	__u32 use_comm;	     /* --comm */
+	__u32 cpu_list;	     /* -C: look at cpu_state.recorded */
+	__u32 interrupts;    /* the programs that keep cpu_state.interrupt are attached */
+	__u32 registers;     /* the saved registers of a task can be looked at */
+	__u32 hidden_pid;    /* this process is never wanted (--no-self); 0: none */
+	__u32 pid_namespace; /* whose numbers the targets and hidden_pid are; 0: the initial one */
+	__u32 pad;
+	__u64 cgroup; /* id of the cgroup below which tasks are wanted; 0: any */
 };
 
 /*

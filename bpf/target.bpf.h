@@ -65,7 +65,7 @@ static __always_inline bool target_wants(struct task_struct *task, struct task_s
 {
 	if (!task_state->member)
 		return false;
-	if (knobs.hidden_pid && (__u32)task->tgid == knobs.hidden_pid)
+	if (knobs.hidden_pid && kernel_number(task->group_leader) == knobs.hidden_pid)
 		return false;
 	if (!knobs.kthreads && kernel_is_kthread(task))
 		return false;
@@ -113,10 +113,8 @@ static __always_inline struct task_state *target_add(struct task_struct *task)
 /* A member's last switch-out. */
 static __always_inline void target_gone(struct task_state *task_state)
 {
-	if (!knobs.all && task_state->member) {
-		task_state->member = 0;
+	if (!knobs.all && __sync_lock_test_and_set(&task_state->member, 0))
 		__sync_fetch_and_sub(&members, 1);
-	}
 }
 
 #endif

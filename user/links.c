@@ -105,6 +105,23 @@ static bool autoload(struct links *links, const char *program, bool on)
 	return p && !bpf_program__set_autoload(p, on);
 }
 
+/* Does the enum `name` of the kernel have `value`? */
+static bool has_enum_value(const struct btf *btf, const char *name, const char *value)
+{
+	const struct btf_type *type;
+	const struct btf_enum *values;
+	int id = btf__find_by_name_kind(btf, name, BTF_KIND_ENUM);
+
+	if (id < 0)
+		return false;
+	type = btf__type_by_id(btf, (__u32)id);
+	values = btf_enum(type);
+	for (unsigned i = 0; i < btf_vlen(type); i++)
+		if (!strcmp(btf__name_by_offset(btf, values[i].name_off), value))
+			return true;
+	return false;
+}
+
 /* Chooses what is loaded by what this kernel has. */
 static int choose_programs(struct links *links)
 {
@@ -127,6 +144,11 @@ static int choose_programs(struct links *links)
 		if (tracepoint_arguments(btf, name) < 0)
 			links->interrupts_unknown = true;
 	}
+#if defined(__x86_64__) || defined(__aarch64__)
+	links->yields_unknown = !has_enum_value(btf, "bpf_func_id", "BPF_FUNC_task_pt_regs");
+#else
+	links->yields_unknown = true;
+#endif
 	for (size_t i = 0; i < NPLACES; i++) {
 		const struct place *place = &places[i];
 		bool there =
@@ -174,6 +196,18 @@ static int cgroup_id(const char *path, __u64 *id)
 	return -ENOENT;
 }
 
+#define INITIAL_PID_NAMESPACE 0xeffffffcu /* its inode number, fixed by the kernel */
+
+/* 0 if this process counts as the kernel does. */
+static __u32 pid_namespace(void)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == INITIAL_PID_NAMESPACE)
+		return 0;
+	return (__u32)st.st_ino;
+}
+
 static int set_knobs(struct links *links, const struct options *options)
 {
 	struct ovni__rodata *rodata = links->skeleton->rodata;
@@ -194,8 +228,9 @@ static int set_knobs(struct links *links, const struct options *options)
 		.use_comm = options->comm != NULL,
 		.cpu_list = options->cpu_list,
 		.interrupts = !links->interrupts_unknown,
-		.yields = !links->yields_unknown,
+		.registers = !links->yields_unknown,
 		.hidden_pid = options->self ? 0 : (__u32)getpid(),
+		.pid_namespace = pid_namespace(),
 		.cgroup = id,
 	};
 	if (options->comm)
