@@ -74,10 +74,10 @@ int belief_expel(struct timeline *tl, struct task *task, uint64_t clock)
 	int err = move_out(&tl->moves, task, later(clock, cpu->last), WHY_LOST, -1);
 
 	task->out = clock;
+	cpu->use = CPU_UNKNOWN; /* since the last record that told: it may have left at once */
 	cpu_charge(cpu, clock);
 	cpu->last = later(cpu->last, task->last);
 	cpu->on = NULL;
-	cpu->use = CPU_UNKNOWN;
 	belief_count_repair(tl, cpu, task);
 	return err;
 }
@@ -100,15 +100,18 @@ int belief_prove(struct timeline *tl, struct cpu *cpu, struct task *task, uint64
 		err = belief_expel(tl, task, earlier_by(clock, 2));
 	if (err || !task)
 		return err;
-	if (task->flags & TASK_JOINED && cpu->use == CPU_OTHER && cpu->tid == task->tid)
-		enter = later(task->joined, cpu->since); /* seen to be there all the time */
-	else
+	if (task->flags & TASK_JOINED && cpu->use == CPU_OTHER &&
+	    (cpu->tid == task->tid || tl->options.some_threads)) {
+		enter = later(task->joined, cpu->since); /* it was there before it was wanted */
+	} else {
+		cpu->use = CPU_UNKNOWN;
 		belief_count_repair(tl, cpu, task);
+	}
 	task->flags &= (uint8_t)~TASK_JOINED;
 	cpu_charge(cpu, enter);
 	err = move_in(&tl->moves, task, cpu->account.index, later(enter, cpu->last + 1), 0, 0);
 	cpu->last = task->last;
-	cpu_occupy(cpu, task, task->tid);
+	cpu_occupy(tl, cpu, task, task->tid);
 	return err;
 }
 
@@ -126,7 +129,7 @@ int belief_give_up(struct timeline *tl, struct task *task, uint64_t clock)
 	err = move_close(&tl->moves, task, clock);
 	if (cpu) {
 		cpu->last = later(cpu->last, task->last);
-		cpu_occupy(cpu, NULL, task->tid);
+		cpu_occupy(tl, cpu, NULL, task->tid);
 	}
 	return err ? err : threads_unbind(tl->threads, task);
 }
@@ -170,7 +173,7 @@ static int change_stream(struct timeline *tl, struct task *task, uint32_t pid, u
 		return err;
 	err = move_in(&tl->moves, task, cpu->account.index, cpu->last + 1, 0, 0);
 	cpu->last = task->last;
-	cpu_occupy(cpu, task, tid);
+	cpu_occupy(tl, cpu, task, tid);
 	return err;
 }
 

@@ -72,12 +72,13 @@ static inline void cpu_charge(struct cpu *cpu, uint64_t clock)
 	}
 }
 
-/* From now on `task` runs there; NULL: the thread `tid`, which has no stream, or nobody (0). */
-static inline void cpu_occupy(struct cpu *cpu, struct task *task, uint32_t tid)
+/* From now on `task` runs there; NULL: the thread `tid`, which has no stream, or nobody (0). If
+ * only some threads are recorded, nothing tells when a CPU goes idle after one of them. */
+static inline void cpu_occupy(struct timeline *tl, struct cpu *cpu, struct task *task, uint32_t tid)
 {
 	cpu->on = task;
 	cpu->tid = tid;
-	cpu->use = task ? CPU_THREAD : tid ? CPU_OTHER : CPU_IDLE;
+	cpu->use = task ? CPU_THREAD : tid || tl->options.some_threads ? CPU_OTHER : CPU_IDLE;
 }
 
 struct cpu *belief_new_cpu(struct timeline *tl, unsigned number);

@@ -34,7 +34,7 @@ int lives_unwanted(struct timeline *tl, const struct record_task *r)
 	if (task->thread)
 		err = belief_give_up(tl, task, r->head.clock);
 	else if (task->state == LIFELINE_RUNNING) /* before the window */
-		cpu_occupy(tl->by_index[task->cpu], NULL, task->tid);
+		cpu_occupy(tl, tl->by_index[task->cpu], NULL, task->tid);
 	threads_release(tl->threads, task);
 	return err;
 }
@@ -135,7 +135,7 @@ int lives_exit(struct timeline *tl, struct cpu *cpu, const struct record_exit *r
 	if (task->thread)
 		err = belief_give_up(tl, task, task->last);
 	else if (task->state == LIFELINE_RUNNING)
-		cpu_occupy(tl->by_index[task->cpu], NULL, task->tid);
+		cpu_occupy(tl, tl->by_index[task->cpu], NULL, task->tid);
 	threads_release(tl->threads, task);
 	return err;
 }

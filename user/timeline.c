@@ -106,6 +106,8 @@ static int unusual(struct timeline *tl, struct cpu *cpu, const struct record_swi
 		log_error("no memory for another task");
 		return -ENOMEM;
 	}
+	if (!*prev && !cpu->on && cpu->tid != r->prev_tid && !tl->options.some_threads)
+		cpu->use = CPU_UNKNOWN; /* there was a switch that nothing told */
 	if (*prev)
 		err = belief_ready(tl, *prev, r->head.id, r->prev_pid, r->prev_tid, clock,
 				   r->head.why == WHY_DEAD, prev);
@@ -155,7 +157,8 @@ static int take_switch(struct timeline *tl, struct cpu *cpu, const struct record
 
 	tl->counts.switches++;
 	if (unlikely(cpu->on != prev || cpu->gap || r->head.flags || (r->head.id && !prev) ||
-		     (r->next_id && !next) || (prev && prev->key != prev_key(r)) ||
+		     (r->next_id && !next) ||
+		     (prev ? prev->key != prev_key(r) : cpu->tid != r->prev_tid) ||
 		     (next && (next->key != next_key(r) || next->state == LIFELINE_RUNNING)))) {
 		err = unusual(tl, cpu, r, &prev, &next);
 		if (err || (prev && prev == next))
@@ -181,7 +184,7 @@ static int take_switch(struct timeline *tl, struct cpu *cpu, const struct record
 		/* its stream has been taken over before (TASK_GONE) */
 		threads_release(tl->threads, threads_task(tl->threads, r->head.id));
 	}
-	cpu_occupy(cpu, next, r->next_tid);
+	cpu_occupy(tl, cpu, next, r->next_tid);
 	if (!next)
 		return 0;
 	err = move_in(&tl->moves, next, cpu->account.index, cpu->last + 1, r->wake_clock,
@@ -203,7 +206,7 @@ static int take_snapshot(struct timeline *tl, struct cpu *cpu, const struct reco
 		return lives_context(tl, cpu, &r->head, r->pid, r->tid, &task);
 	err = belief_prove(tl, cpu, NULL, r->head.clock);
 	cpu_charge(cpu, r->head.clock);
-	cpu_occupy(cpu, NULL, r->tid);
+	cpu_occupy(tl, cpu, NULL, r->tid);
 	return err;
 }
 

@@ -28,6 +28,7 @@ struct timeline_options {
 	bool all_threads;  /* a stream for each thread that existed at t0 */
 	bool cpu_filter;   /* -C: records of other CPUs are missing on purpose */
 	bool no_switches;  /* no records of switches: threads are on the virtual CPU */
+	bool some_threads; /* switches between threads that are not wanted are not recorded */
 };
 
 struct timeline_counts {
@@ -43,15 +44,22 @@ struct timeline_counts {
 };
 
 /*
- * What a CPU did in the window. The four times add up to the window for each CPU
- * (a CPU that appeared later is unknown until its first record).
+ * What a CPU did in the window. The four times add up to the window for each CPU. Unknown
+ * is the time before a repair, back to the last record that told who ran, and that of a CPU
+ * that appeared later, until its first record. With some_threads, idle is within other.
  */
-enum timeline_use { CPU_UNKNOWN, CPU_IDLE, CPU_OTHER, CPU_THREAD, CPU_USES };
+enum timeline_use {
+	CPU_UNKNOWN,
+	CPU_IDLE,
+	CPU_OTHER,  /* a thread that has no stream */
+	CPU_THREAD, /* one that has */
+	CPU_USES
+};
 
 struct timeline_cpu {
-	unsigned cpu;	       /* the kernel's number */
-	int32_t index;	       /* in the loom */
-	uint64_t ns[CPU_USES]; /* idle; a thread without a stream; one that has a stream */
+	unsigned cpu;  /* the kernel's number */
+	int32_t index; /* in the loom */
+	uint64_t ns[CPU_USES];
 	uint64_t records, repairs, lost;
 };
 
@@ -84,7 +92,7 @@ int timeline_close(struct timeline *timeline) __attribute__((warn_unused_result)
 const struct timeline_counts *timeline_counts(const struct timeline *timeline);
 
 /* CPU number i, in the order of their first records; false if there is none. Times
- * are complete after timeline_stop(). */
+ * are complete after timeline_close(). */
 bool timeline_cpu(const struct timeline *timeline, size_t i, struct timeline_cpu *out);
 
 #endif

@@ -41,7 +41,7 @@ static int believe_on(struct timeline *tl, struct cpu *cpu, uint32_t id, uint32_
 		task->state = LIFELINE_RUNNING;
 		task->cpu = cpu->account.index;
 	}
-	cpu_occupy(cpu, task, tid);
+	cpu_occupy(tl, cpu, task, tid);
 	return 0;
 }
 
