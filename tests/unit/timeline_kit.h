@@ -169,7 +169,8 @@ struct kit {
 	struct timeline_counts counts; /* after kit_close() */
 	struct timeline_cpu cpus[16];
 	size_t ncpus;
-	int err; /* of timeline_close(), then of the writer */
+	unsigned indices; /* of the loom, with the CPUs that appeared */
+	int err;	  /* of timeline_close(), then of the writer */
 };
 
 static void kit_open(struct kit *kit, const char *cpus, struct timeline_options options)
@@ -203,6 +204,7 @@ static void kit_close(struct kit *kit, uint64_t t1)
 	if (!kit->err)
 		kit->err = err;
 	threads_free(kit->threads);
+	kit->indices = kit->topology.ncpus;
 	topology_free(&kit->topology);
 }
 
