@@ -225,6 +225,7 @@ static int make_timeline(struct recorder *r)
 		.kernel_model = o->kernel_model,
 		.all_threads = o->all_threads,
 		.cpu_filter = o->cpu_list,
+		.some_threads = !o->all || o->comm || o->cgroup,
 	};
 	int err = 0;
 
