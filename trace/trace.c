@@ -117,7 +117,8 @@ static int take(struct walk *w, int fd, const char *path, const struct dirent *e
 	}
 	if (link) {
 		if (fstatat(fd, name, &st, 0) < 0) {
-			log_debug("%s/%s/%s: link to nowhere left out", w->trace->path, path, name);
+			log_debug("%s/%s%s%s: link to nowhere left out", w->trace->path, path,
+				  *path ? "/" : "", name);
 			return 0;
 		}
 		type = (unsigned char)IFTODT(st.st_mode);
@@ -162,8 +163,8 @@ static int visit(struct walk *w, const char *path)
 	}
 out:
 	if (err < 0)
-		log_error("%s/%s: cannot read the directory: %s", w->trace->path, path,
-			  strerror(-err));
+		log_error("%s%s%s: cannot read the directory: %s", w->trace->path, *path ? "/" : "",
+			  path, strerror(-err));
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)
@@ -181,8 +182,10 @@ static int walk_all(struct walk *w)
 			if (w->links.n == 0)
 				break;
 			/* one level of links at a time, in the order of names (from the end) */
+			struct list empty = w->directories;
+
 			w->directories = w->links;
-			w->links = (struct list){0};
+			w->links = empty;
 			qsort(w->directories.paths, w->directories.n, sizeof(char *), last_first);
 		}
 		path = w->directories.paths[--w->directories.n];

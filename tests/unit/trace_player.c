@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * player: the order of the specification, ties included, against the heap written down
+ * word for word, and against the order in which the reference dumps the vectors.
+ */
+#include <dirent.h>
+#include <errno.h>
+
+#include "trace/player.h"
+#include "trace/trace.h"
+#include "trace_kit.h"
+
+/* ---- the specification, word for word (emulator.md 6) ---- */
+
+struct node {
+	int64_t clock;
+	size_t stream;
+};
+
+struct heap {
+	struct node node[512]; /* from 1 */
+	size_t n;
+};
+
+static void swap(struct node *a, struct node *b)
+{
+	struct node t = *a;
+
+	*a = *b;
+	*b = t;
+}
+
+static void plain_insert(struct heap *h, int64_t clock, size_t stream)
+{
+	size_t k = ++h->n;
+
+	h->node[k] = (struct node){clock, stream};
+	while (k > 1 && h->node[k].clock < h->node[k / 2].clock) {
+		swap(&h->node[k], &h->node[k / 2]);
+		k /= 2;
+	}
+}
+
+static struct node plain_remove(struct heap *h)
+{
+	struct node root = h->node[1];
+	size_t k = 1;
+
+	h->node[1] = h->node[h->n--];
+	for (;;) {
+		size_t best = k;
+
+		if (2 * k <= h->n && h->node[2 * k].clock < h->node[best].clock)
+			best = 2 * k;
+		if (2 * k + 1 <= h->n && h->node[2 * k + 1].clock < h->node[best].clock)
+			best = 2 * k + 1;
+		if (best == k)
+			return root;
+		swap(&h->node[k], &h->node[best]);
+		k = best;
+	}
+}
+
+/* ---- random traces ---- */
+
+#define STREAMS_MAX 300
+
+static struct stream streams[STREAMS_MAX];
+static struct kit_bytes bytes[STREAMS_MAX];
+static int64_t offsets[STREAMS_MAX];
+static int64_t clocks[STREAMS_MAX][64];
+static size_t counts[STREAMS_MAX];
+
+/* Streams of up to 63 events whose clocks grow by less than `step`; with `jumps` they
+ * fall now and then. */
+static void make(size_t nstreams, int64_t step, bool jumps)
+{
+	for (size_t i = 0; i < nstreams; i++) {
+		int64_t clock = (int64_t)kit_random((uint64_t)step + 3);
+
+		counts[i] = kit_random(8) ? kit_random(64) : 0;
+		offsets[i] = (int64_t)kit_random(7) - 3;
+		bytes[i].size = 0;
+		kit_header(&bytes[i]);
+		if (clock + offsets[i] < 0)
+			clock -= offsets[i];
+		for (size_t k = 0; k < counts[i]; k++) {
+			clocks[i][k] = clock;
+			kit_event(&bytes[i], "OB.", clock, &k, kit_random(2) ? 8 : 0);
+			clock += (int64_t)kit_random((uint64_t)step);
+			if (jumps && kit_random(9) == 0)
+				clock -= (int64_t)kit_random(20);
+		}
+		kit_stream(&streams[i], &bytes[i], "s");
+	}
+}
+
+/* Plays them, and the same by the plain heap; both must agree on every event. */
+static void compare(size_t nstreams, const int64_t *offset, bool unordered)
+{
+	static struct heap heap;
+	struct player player;
+	size_t at[STREAMS_MAX] = {0}, last = SIZE_MAX, events = 0, total = 0;
+
+	heap.n = 0;
+	for (size_t i = 0; i < nstreams; i++) {
+		total += counts[i];
+		if (counts[i])
+			plain_insert(&heap, clocks[i][at[i]++] + (offset ? offset[i] : 0), i);
+	}
+	assert_int_equal(player_open(&player, streams, nstreams, offset, unordered), 0);
+	for (;; events++) {
+		struct node want;
+		int more = player_step(&player);
+
+		if (last != SIZE_MAX && at[last] < counts[last]) {
+			plain_insert(&heap, clocks[last][at[last]] + (offset ? offset[last] : 0),
+				     last);
+			at[last]++;
+		}
+		assert_int_equal(more, heap.n > 0);
+		if (!more)
+			break;
+		want = plain_remove(&heap);
+		assert_true(player.clock == want.clock);
+		assert_int_equal(player.who, want.stream);
+		assert_true(streams[player.who].ev.clock + (offset ? offset[player.who] : 0) ==
+			    want.clock);
+		last = want.stream;
+	}
+	assert_int_equal(events, total);
+	assert_int_equal(player_step(&player), 0); /* and stays at the end */
+	player_close(&player);
+}
+
+static void the_order_is_that_of_the_plain_heap(void **state)
+{
+	/* steps: 1 are all ties, 2 and 3 mostly, 1000 hardly any */
+	static const int64_t steps[] = {1, 2, 3, 10, 1000};
+
+	(void)state;
+	for (size_t round = 0; round < 400; round++) {
+		size_t nstreams = 1 + kit_random(round < 200 ? 20 : STREAMS_MAX);
+
+		make(nstreams, steps[round % COUNT(steps)], false);
+		compare(nstreams, round % 2 ? offsets : NULL, false);
+	}
+	/* every number of streams in which the shape of the heap changes */
+	for (size_t nstreams = 1; nstreams <= 70; nstreams++) {
+		make(nstreams, 2, false);
+		compare(nstreams, NULL, false);
+	}
+}
+
+static void unordered_streams_keep_to_the_same_heap(void **state)
+{
+	(void)state;
+	log_setup("test", LOG_ERROR); /* a warning for each jump */
+	for (size_t round = 0; round < 200; round++) {
+		size_t nstreams = 1 + kit_random(40);
+
+		make(nstreams, (int64_t)(1 + round % 5), true);
+		compare(nstreams, NULL, true);
+	}
+	log_setup("test", LOG_DEBUG);
+}
+
+/* ---- ends and faults ---- */
+
+/* One stream after the other from a list of clocks; INT64_MIN ends a stream. */
+static size_t make_streams(const int64_t *list, size_t n)
+{
+	size_t nstreams = 0;
+
+	for (size_t i = 0; i < n; nstreams++) {
+		bytes[nstreams].size = 0;
+		kit_header(&bytes[nstreams]);
+		for (; i < n && list[i] != INT64_MIN; i++)
+			kit_event(&bytes[nstreams], "OB.", list[i], NULL, 0);
+		i++;
+		kit_stream(&streams[nstreams], &bytes[nstreams], nstreams ? "second" : "");
+	}
+	return nstreams;
+}
+
+#define END INT64_MIN
+
+static void no_streams_and_empty_streams_play_nothing(void **state)
+{
+	static const int64_t empty[] = {END, END, END};
+	struct player player;
+
+	(void)state;
+	assert_int_equal(player_open(&player, streams, 0, NULL, false), 0);
+	assert_int_equal(player_gate(&player), 0);
+	assert_int_equal(player_step(&player), 0);
+	assert_int_equal(player_step(&player), 0);
+	player_close(&player);
+	assert_int_equal(make_streams(empty, COUNT(empty)), 3);
+	assert_int_equal(player_open(&player, streams, 3, NULL, false), 0);
+	assert_int_equal(player_gate(&player), 0);
+	assert_int_equal(player_step(&player), 0);
+	player_close(&player);
+}
+
+static void the_highest_clock_is_a_clock(void **state)
+{
+	static const int64_t list[] = {INT64_MAX, INT64_MAX, END, 5,	    INT64_MAX,
+				       END,	  INT64_MAX, END, INT64_MAX};
+	struct player player;
+	size_t n = make_streams(list, COUNT(list)), events = 0;
+
+	(void)state;
+	assert_int_equal(player_open(&player, streams, n, NULL, false), 0);
+	while (player_step(&player) > 0)
+		events++;
+	assert_int_equal(events, 6);
+	player_close(&player);
+}
+
+static void clocks_that_go_backwards_are_an_error(void **state)
+{
+	static const int64_t list[] = {10, 20, 19, 30, END, 15, 25};
+	struct player player;
+	size_t n = make_streams(list, COUNT(list));
+
+	(void)state;
+	assert_int_equal(player_open(&player, streams, n, NULL, false), 0);
+	for (int i = 0; i < 3; i++) /* 10, 15, 20 */
+		assert_int_equal(player_step(&player), 1);
+	assert_int_equal(player.clock, 20);
+	kit_listen();
+	assert_int_equal(player_step(&player), -EINVAL);
+	kit_one_line_with(kit_heard(), ".: clock goes backwards from 20 to 19 at byte 32");
+	assert_int_equal(player.bad, 0);
+	assert_int_equal(player.clock, 20); /* the last good event is still told */
+	/* the rest goes on without it */
+	player_drop(&player);
+	assert_int_equal(player_step(&player), 1);
+	assert_int_equal(player.clock, 25);
+	assert_int_equal(player_step(&player), 0);
+	player_close(&player);
+
+	/* or is accepted, with a warning */
+	make_streams(list, COUNT(list));
+	assert_int_equal(player_open(&player, streams, n, NULL, true), 0);
+	kit_listen();
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(player_step(&player), 1);
+	kit_one_line_with(kit_heard(), "warning: .: clock goes backwards from 20 to 19 at byte 32");
+	assert_int_equal(player.backwards, 1);
+	assert_int_equal(player_step(&player), 0);
+	player_close(&player);
+}
+
+static void a_first_clock_below_zero_is_an_error(void **state)
+{
+	static const int64_t list[] = {3, END, -1}, offset[] = {0, 1}, back[] = {0, -2};
+	static const int64_t low[] = {1, END, 1};
+	struct player player;
+
+	(void)state;
+	make_streams(list, COUNT(list));
+	kit_listen();
+	assert_int_equal(player_open(&player, streams, 2, NULL, false), -EINVAL);
+	kit_one_line_with(kit_heard(), "second: first event has the negative clock -1");
+	assert_int_equal(player.bad, 1);
+	/* the corrected clock counts */
+	make_streams(list, COUNT(list));
+	assert_int_equal(player_open(&player, streams, 2, offset, false), 0);
+	player_close(&player);
+	make_streams(low, COUNT(low));
+	kit_listen();
+	assert_int_equal(player_open(&player, streams, 2, back, false), -EINVAL);
+	kit_one_line_with(kit_heard(), "negative clock -1");
+	/* raw clocks may be anything */
+	make_streams(list, COUNT(list));
+	assert_int_equal(player_open(&player, streams, 2, NULL, true), 0);
+	assert_int_equal(player_step(&player), 1);
+	assert_int_equal(player.clock, -1);
+	player_close(&player);
+}
+
+static void a_clock_beyond_its_range_is_an_error(void **state)
+{
+	static const int64_t list[] = {INT64_MAX - 1, INT64_MAX}, offset[] = {1};
+	struct player player;
+
+	(void)state;
+	make_streams(list, COUNT(list));
+	assert_int_equal(player_open(&player, streams, 1, offset, false), 0);
+	assert_int_equal(player_step(&player), 1);
+	assert_true(player.clock == INT64_MAX);
+	kit_listen();
+	assert_int_equal(player_step(&player), -EOVERFLOW);
+	kit_one_line_with(kit_heard(), "out of range with the offset 1");
+	player_close(&player);
+}
+
+static void an_incomplete_event_is_an_error_when_it_is_reached(void **state)
+{
+	static const int64_t list[] = {10, 40, END, 20, 30};
+	struct player player;
+
+	(void)state;
+	make_streams(list, COUNT(list));
+	/* cut the second event of the first stream: found when the first has been played */
+	bytes[0].size -= 1;
+	kit_stream(&streams[0], &bytes[0], "");
+	assert_int_equal(player_open(&player, streams, 2, NULL, false), 0);
+	assert_int_equal(player_step(&player), 1);
+	kit_listen();
+	assert_int_equal(player_step(&player), -EBADMSG);
+	kit_one_line_with(kit_heard(), ".: stream ends inside an event at byte 20");
+	assert_int_equal(player.bad, 0);
+	player_close(&player);
+	/* the first event: found at once */
+	make_streams(list, COUNT(list));
+	bytes[1].size = STREAM_HEADER_SIZE + 5;
+	kit_stream(&streams[1], &bytes[1], "second");
+	kit_listen();
+	assert_int_equal(player_open(&player, streams, 2, NULL, false), -EBADMSG);
+	kit_one_line_with(kit_heard(), "second: stream ends inside an event at byte 8");
+	assert_int_equal(player.bad, 1);
+}
+
+static const struct {
+	int64_t first, second, offset; /* of the second */
+	int want;
+} gates[] = {
+	{0, 3600000000000, 0, 0},   {0, 3600000000001, 0, -ERANGE},
+	{3600000000000, 0, 0, 0},   {3600000000001, 0, 0, -ERANGE},
+	{0, 3600000000001, -1, 0},  {0, 3600000000000, 1, -ERANGE},
+	{0, INT64_MAX, 0, -ERANGE},
+};
+
+static void streams_that_start_an_hour_apart_do_not_pass_the_gate(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(gates); i++) {
+		/* the stream without events between them has no part in it */
+		int64_t list[] = {gates[i].first, END, END, gates[i].second};
+		int64_t offset[] = {0, INT64_MAX, gates[i].offset};
+		struct player player;
+
+		make_streams(list, COUNT(list));
+		assert_int_equal(player_open(&player, streams, 3, offset, false), 0);
+		kit_listen();
+		assert_int_equal(player_gate(&player), gates[i].want);
+		if (gates[i].want)
+			kit_one_line_with(kit_heard(),
+					  "second: starts more than an hour away from .");
+		else
+			assert_string_equal(kit_heard(), "");
+		player_close(&player);
+	}
+}
+
+/* ---- the vectors ---- */
+
+/* Compares the first three columns of a dump with what the player gives. */
+static size_t compare_dump(const char *folder, FILE *dump)
+{
+	struct trace trace;
+	struct player player;
+	struct stream *all;
+	size_t events = 0, room = 0;
+	char *line = NULL;
+
+	if (trace_open(&trace, folder) < 0)
+		return 0;
+	all = calloc(trace.nstreams + 1, sizeof(*all));
+	assert_non_null(all);
+	for (size_t i = 0; i < trace.nstreams; i++)
+		assert_int_equal(stream_open(&all[i], trace.fd, trace.streams[i]), 0);
+	assert_int_equal(player_open(&player, all, trace.nstreams, NULL, true), 0);
+	while (getline(&line, &room, dump) > 0) {
+		const struct event *ev;
+		char want[4300];
+		int more = player_step(&player);
+
+		if (more <= 0)
+			fail_msg("%s: ends before: %s", folder, line);
+		ev = &all[player.who].ev;
+		snprintf(want, sizeof(want), "%10lld  %c%c%c  %s  ", (long long)ev->clock,
+			 ev->model, ev->category, ev->value, trace.streams[player.who]);
+		if (strncmp(line, want, strlen(want)))
+			fail_msg("%s: got '%s', the reference: '%s'", folder, want, line);
+		events++;
+	}
+	assert_true(player_step(&player) <= 0);
+	free(line);
+	player_close(&player);
+	for (size_t i = 0; i < trace.nstreams; i++)
+		stream_close(&all[i]);
+	free(all);
+	trace_close(&trace);
+	return events;
+}
+
+static void the_order_is_that_of_the_reference(void **state)
+{
+	const char *conformance = getenv("CONFORMANCE");
+	size_t events = 0, cases = 0, ties = 0;
+	const struct dirent *entry;
+	char path[4096], folder[4096];
+	DIR *dir;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/emu", conformance ? conformance : "");
+	dir = conformance && *conformance ? opendir(path) : NULL;
+	if (!dir)
+		skip();
+	log_setup("test", LOG_ERROR);
+	while ((entry = readdir(dir))) {
+		size_t n;
+		FILE *dump;
+
+		snprintf(folder, sizeof(folder), "%s/emu/%s/trace", conformance, entry->d_name);
+		snprintf(path, sizeof(path), "%s/emu/%s/expected/dump.txt", conformance,
+			 entry->d_name);
+		if (access(folder, F_OK) < 0) /* there are packed ones */
+			continue;
+		dump = fopen(path, "r");
+		if (!dump)
+			continue;
+		n = compare_dump(folder, dump);
+		fclose(dump);
+		events += n;
+		cases += n > 0;
+		if (!strcmp(entry->d_name, "syn-player-ties"))
+			ties = n;
+	}
+	closedir(dir);
+	log_setup("test", LOG_DEBUG);
+	print_message("  %zu events of %zu vectors, %zu of them ties\n", events, cases, ties);
+	assert_true(cases > 50 && ties > 100);
+}
+
+static int free_bytes(void **state)
+{
+	for (size_t i = 0; i < STREAMS_MAX; i++)
+		free(bytes[i].data);
+	return kit_close(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_order_is_that_of_the_plain_heap),
+		cmocka_unit_test(unordered_streams_keep_to_the_same_heap),
+		cmocka_unit_test(no_streams_and_empty_streams_play_nothing),
+		cmocka_unit_test(the_highest_clock_is_a_clock),
+		cmocka_unit_test(clocks_that_go_backwards_are_an_error),
+		cmocka_unit_test(a_first_clock_below_zero_is_an_error),
+		cmocka_unit_test(a_clock_beyond_its_range_is_an_error),
+		cmocka_unit_test(an_incomplete_event_is_an_error_when_it_is_reached),
+		cmocka_unit_test(streams_that_start_an_hour_apart_do_not_pass_the_gate),
+		cmocka_unit_test(the_order_is_that_of_the_reference),
+	};
+	return cmocka_run_group_tests(tests, kit_open, free_bytes);
+}
