@@ -252,11 +252,12 @@ int player_gate(const struct player *player)
 
 	for (size_t i = 0; i < player->nstreams; i++) {
 		const struct stream *stream = &player->streams[i];
-		int64_t clock = stream->ev.clock + (player->offsets ? player->offsets[i] : 0);
+		int64_t clock;
 		uint64_t away;
 
 		if (stream->ev.size == 0)
 			continue; /* it has no events */
+		clock = stream->ev.clock + (player->offsets ? player->offsets[i] : 0);
 		if (!first) {
 			first = stream;
 			t0 = clock;

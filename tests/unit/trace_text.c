@@ -120,6 +120,12 @@ static void logging_leaves_errno_alone(void **state)
 	log_error("%m");
 	assert_int_equal(errno, ENOTDIR);
 	assert_string_equal(kit_heard(), "test: error: Not a directory\n");
+	/* even if nobody can hear it */
+	kit_listen();
+	close(STDERR_FILENO);
+	log_error("%m");
+	assert_int_equal(errno, ENOTDIR);
+	kit_heard();
 }
 
 int main(void)
