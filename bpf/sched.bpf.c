@@ -56,6 +56,16 @@ static __noinline __u32 leaving_id(struct cpu_state *state, __u32 cpu, struct ta
 	return knobs.all ? first_sight(state, cpu, task) : 0;
 }
 
+/* It leaves a CPU that is not recorded. Its coming may not have been seen. */
+static __noinline int was_elsewhere(struct task_struct *task)
+{
+	struct task_state *task_state = task_state_of(task);
+
+	if (task_state)
+		task_state->elsewhere = 1;
+	return 0;
+}
+
 static __noinline int last_switch(struct task_struct *task)
 {
 	struct task_state *task_state = task_state_of(task);
@@ -117,7 +127,7 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 	if ((!knobs.all || knobs.narrow) && !prev_id && !next_id)
 		return 0;
 	if (knobs.cpu_list && !state->recorded)
-		return 0;
+		return was_elsewhere(prev);
 
 	why = kernel_why(preempt, prev_state, prev);
 	record = emit_begin(state, cpu, RECORD_SWITCH, sizeof(*record));

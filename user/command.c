@@ -57,7 +57,7 @@ int command_find(const char *name)
 	}
 out:
 	if (err == -ENOENT)
-		log_error("cannot find the command '%s'", name);
+		log_error("there is no command '%s'", name);
 	else if (err)
 		log_error("cannot execute '%s': %s", name, strerror(-err));
 	return err;

@@ -93,7 +93,7 @@ static error_t read_pids(struct options *o, const char *option, const char *text
 	const char *what;
 
 	if (o->npids)
-		return wrong(option, text, "-p and -t exclude each other, and can be given once");
+		return wrong(option, text, "only one of -p and -t can be given, and once");
 	what = parse_pids(text, &o->pids, &o->npids);
 	if (what)
 		return wrong(option, text, what);
@@ -211,7 +211,7 @@ static bool check(const struct options *o)
 		const char *why;
 	} rules[] = {
 		{o->all + !!o->npids + !!o->command > 1,
-		 "-a, -p, -t and a command exclude each other"},
+		 "only one of -a, -p, -t and a command can be given"},
 		{!o->all && !o->npids && !o->command && !o->comm && !o->cgroup,
 		 "what is to be recorded? Give -a, -p PID, -t TID or -- COMMAND (see --help)"},
 		{o->command && !*o->command[0], "the name of the command is empty"},
@@ -219,7 +219,7 @@ static bool check(const struct options *o)
 		 "--no-follow goes with -p or a command: nothing else is followed"},
 		{o->user && !o->command, "--user goes with a command"},
 		{o->force && !o->output_chosen, "--force goes with -o"},
-		{o->verbose && o->quiet, "-v and -q exclude each other"},
+		{o->verbose && o->quiet, "only one of -v and -q can be given"},
 	};
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
