@@ -30,11 +30,11 @@ done <<'E'
 2 unrecognized|unknown               --nonsense
 2 unrecognized|invalid               -X
 2 requires_an_argument|argument      -p
-2 only_one_of                        -a -p 1
-2 only_one_of                        -a -- true
-2 only_one_of                        -p 1 -- true
-2 only_one_of                        -p 1 -t 1
-2 only_one_of                        -a -v -q
+2 only_one_of|exclude                  -a -p 1
+2 only_one_of|exclude                  -a -- true
+2 only_one_of|exclude                  -p 1 -- true
+2 only_one_of|exclude                  -p 1 -t 1
+2 only_one_of|exclude                  -a -v -q
 2 goes_with                          -a --force
 2 goes_with                          -a --no-follow
 2 abc                                -p abc
@@ -57,8 +57,8 @@ done <<'E'
 1 not_a_directory|file               -a -d 1 -o file/out
 1 link                               -a -d 1 -o link
 1 no_such_file|cannot_create|create  -a -d 1 -o no/such/place
-1 no_command                         -o cmd -- /no/such/command
-1 no_command                         -o cmd -- no-such-command
+1 no_command|find                    -o cmd -- /no/such/command
+1 no_command|find                    -o cmd -- no-such-command
 1 permission|denied|cannot           -o cmd -- /etc/passwd
 1 cgroup                             --cgroup /no/such/group -d 1
 E

@@ -17,8 +17,10 @@
 #include "ftrace.h"
 #include "stays.h"
 
-static uint64_t holes_seen; /* in the window, of threads wanted */
-static uint64_t unseen;	    /* stays that began without a switch */
+#define EXEC_MAX 200000000u /* ns from a new tid to the end of its exec */
+
+static uint64_t holes_seen;	  /* in the window, of threads wanted */
+static uint64_t unseen[MAX_CPUS]; /* stays that began without a switch */
 
 static const struct ftrace_record *records;
 static uint64_t nrecords;
@@ -64,6 +66,7 @@ static struct stay *enters(int cpu, int tid, uint64_t i, uint64_t clock, uint64_
 	stay->leave = STILL_THERE;
 	stay->woken = thread->woken;
 	stay->waker = thread->waker;
+	stay->hidden = thread->wake_hidden;
 	thread->woken = 0;
 	thread->blocked = false;
 	return stay;
@@ -95,20 +98,18 @@ static void leaves(int cpu, uint64_t i, uint64_t clock, enum leave leave, uint64
 		holes_seen++;
 }
 
-/* True if the thread believed to run on this CPU goes by the tid of `prev` now: it
- * has called exec without being the leader of its process. */
-static bool changed_tid(int believed, int prev, uint64_t i)
+/* The tid that the thread called `tid` now had before, if it is in the middle of an exec and was
+ * not the leader of its process; else 0. */
+static int old_tid(int tid, uint64_t i)
 {
 	uint64_t k, clock = records[i].clock;
 
-	if (believed <= 0)
-		return false;
 	for (k = 0; k < nrecords; k++) {
-		if (records[k].kind == FTRACE_EXEC && records[k].a == prev &&
-		    records[k].b == believed && records[k].clock >= clock)
-			return true;
+		if (records[k].kind == FTRACE_EXEC && records[k].a == tid && records[k].b != tid &&
+		    records[k].clock >= clock && records[k].clock - clock < EXEC_MAX)
+			return records[k].b;
 	}
-	return false;
+	return 0;
 }
 
 static void take_new_tid(int cpu, int tid, uint64_t i)
@@ -130,20 +131,25 @@ static void take_away(int tid, int but_from, uint64_t i)
 		leaves(cpu, i, records[i].clock, LOST, records[i].clock - cpus[cpu].since);
 }
 
-/* `tid` is on `cpu`, which was believed to be idle, since `clock` at the latest. */
-static void find(int cpu, int tid, uint64_t i, uint64_t clock)
+/* `tid` is on `cpu`, which was believed to be idle, since record i at the latest. */
+static void find(int cpu, int tid, uint64_t i)
 {
-	struct thread *thread = thread_of(tid);
-	uint64_t first = cpus[cpu].since;
+	const struct stays *stays = &thread_of(tid)->seen;
+	bool alive = stays->n && stays->list[stays->n - 1].leave != ENDED;
+	int before = alive ? 0 : old_tid(tid, i); /* a leader that lives is itself */
+	struct thread *thread = thread_of(before ? before : tid);
+	uint64_t first = cpus[cpu].since, clock = records[i].clock;
 
 	if (thread->woken > first)
 		first = thread->woken;
 	if (clock < first)
 		clock = first;
 	leaves(cpu, i, clock, BLOCKED, 0);
-	take_away(tid, cpu, i);
-	enters(cpu, tid, i, clock, clock - first)->unseen = true;
-	unseen++;
+	take_away(before ? before : tid, cpu, i);
+	enters(cpu, before ? before : tid, i, clock, clock - first)->unseen = true;
+	unseen[cpu]++;
+	if (before)
+		take_new_tid(cpu, tid, i);
 }
 
 /* What the scheduler has counted for the running thread since it came, or last counted. */
@@ -156,8 +162,11 @@ static void take_runtime(const struct ftrace_record *record)
 	if (record->a <= 0 || cpus[record->cpu].tid != record->a)
 		return;
 	stay = &thread->seen.list[thread->seen.n - 1];
-	if (!stay->unseen || came >= stay->in || came < stay->in - stay->in_slack)
+	if (came < stay->in - stay->in_slack)
+		came = stay->in - stay->in_slack;
+	if (!stay->unseen || came >= stay->in)
 		return;
+	cpus[record->cpu].idle -= in_window(stay->in) - in_window(came);
 	stay->in_slack -= stay->in - came;
 	stay->in = came;
 }
@@ -169,7 +178,7 @@ static void mend(const struct ftrace_record *record, uint64_t i)
 	bool first = cpus[cpu].tid == NOBODY && !cpus[cpu].since;
 	uint64_t slack = record->clock - cpus[cpu].since;
 
-	if (changed_tid(cpus[cpu].tid, record->a, i)) {
+	if (cpus[cpu].tid > 0 && old_tid(record->a, i) == cpus[cpu].tid) {
 		take_new_tid(cpu, record->a, i);
 		return;
 	}
@@ -200,7 +209,7 @@ static void take_record(uint64_t i)
 	struct thread *thread;
 
 	if (cpus[record->cpu].tid == 0 && record->current > 0)
-		find(record->cpu, record->current, i, record->clock);
+		find(record->cpu, record->current, i);
 	switch (record->kind) {
 	case FTRACE_SWITCH:
 		take_switch(record, i);
@@ -210,12 +219,14 @@ static void take_record(uint64_t i)
 		thread->waking_by = record->current;
 		if (record->flags & (FTRACE_HARDIRQ | FTRACE_SOFTIRQ | FTRACE_NMI))
 			thread->waking_by = -2;
+		thread->wake_hidden = thread_of(record->current)->hidden;
 		break;
 	case FTRACE_WAKEUP:
 		thread = thread_of(record->a);
 		if (thread->blocked && !thread->woken) {
 			thread->woken = record->clock;
 			thread->waker = thread->waking_by;
+			thread->wake_hidden |= thread_of(record->current)->hidden;
 		}
 		break;
 	case FTRACE_FORK:

@@ -36,6 +36,7 @@ struct stay {
 	uint8_t leave; /* enum leave */
 	uint8_t state; /* ftrace: as reported; trace: why */
 	bool unseen;   /* ftrace: its beginning */
+	bool hidden;   /* ftrace: the wake-up happened where no BPF program runs */
 };
 
 struct stays {
@@ -46,6 +47,8 @@ struct stays {
 struct thread {
 	struct stays seen, told; /* by ftrace, by the trace */
 	int on_cpu;		 /* ftrace: where it is believed to run, or NOBODY */
+	bool hidden;		 /* of PID 1: no BPF program runs in its context on some machines */
+	bool wake_hidden;	 /* ftrace: as in struct stay */
 	bool wanted, root;	 /* root: chosen by -w */
 	bool blocked;		 /* ftrace: off the CPU, asleep, and not yet woken */
 	uint64_t woken;		 /* ftrace */

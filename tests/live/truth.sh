@@ -15,12 +15,12 @@ t0, t1 = int(trace.session["t0"]), int(trace.session["t1"])
 for cpu in trace.session["cpus"]:
     used = sum(int(ns) for ns in cpu["ns"].values())
     check(used == t1 - t0, "CPU", cpu["cpu"], "accounts for", used, "ns of", t1 - t0)
-print(t0, t1)
+print(t0, t1, sum(int(cpu["ns"]["unknown"]) for cpu in trace.session["cpus"]))
 E
 }
 
 truth() { # NAME MODE WORKLOAD [ARG...]
-	local name=$1-$2 mode=$2 tracer wanted=() times t0 t1
+	local name=$1-$2 mode=$2 tracer wanted=() times t0 t1 unknown
 	shift
 	"$B/tests/live/ftrace" "$name.seen" >"$name.ftrace" 2>&1 &
 	tracer=$!
@@ -30,9 +30,9 @@ truth() { # NAME MODE WORKLOAD [ARG...]
 	wait $tracer || complain "$name: $(cat "$name.ftrace")"
 	judge "$name"
 	times=$(window "$name") || complain "$name: $times"
-	read -r t0 t1 <<<"$times"
+	read -r t0 t1 unknown <<<"$times"
 	[ "$mode" = all ] || wanted=(-w "$(sed -n 's/.* main=//p' "$name.report")")
-	if "$B/tests/live/compare" "${wanted[@]}" "$t0" "$t1" "$name.seen" "$name" >"$name.same" 2>&1
+	if "$B/tests/live/compare" "${wanted[@]}" -u "$unknown" "$t0" "$t1" "$name.seen" "$name" >"$name.same" 2>&1
 	then
 		echo "$name: $(tail -n 1 "$name.same")"
 	else
