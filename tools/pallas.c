@@ -23,14 +23,15 @@ enum {
 	KEY_GRAMMAR,
 	KEY_DEFINITIONS,
 	KEY_MASKING,
+	KEY_BLOCKS,
 	KEY_LOOPS,
 	KEY_SEQUENCES,
 };
 
 static const struct command commands[] = {
-	{"print", 1, pallas_print, "TMta"}, {"info", 1, pallas_info, "Mgd"},
-	{"stats", 1, pallas_stats, "MtLs"}, {"check", 1, pallas_validate, "M"},
-	{"export", 2, pallas_export, "lm"}, {"import", 2, pallas_import, "M"},
+	{"print", 1, pallas_print, "TMta"},  {"info", 1, pallas_info, "Mgd"},
+	{"stats", 1, pallas_stats, "MtLs"},  {"check", 1, pallas_validate, "M"},
+	{"export", 2, pallas_export, "lmb"}, {"import", 2, pallas_import, "M"},
 };
 
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -62,6 +63,8 @@ static const struct argp_option options[] = {
 	{"loops", KEY_LOOPS, NULL, 0, "stats: what repeats, how often, how regularly", 0},
 	{"sequences", KEY_SEQUENCES, NULL, 0, "stats: every sequence of the grammar", 0},
 	{"level", 'l', "LEVEL", 0, "export: of zstd, 1 (default) to 19, or none", 0},
+	{"blocks", KEY_BLOCKS, NULL, 0, "export: every call a sequence, however large that gets",
+	 0},
 	{"masking", KEY_MASKING, NULL, 0, "export: cut numbers to the bytes that they need", 0},
 	{"memory", 'M', "SIZE", 0, "hold at most SIZE bytes in memory (64M)", 0},
 	{0},
@@ -99,6 +102,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_DEFINITIONS:
 		a->o.definitions = true;
 		letter = 'd';
+		break;
+	case KEY_BLOCKS:
+		a->o.blocks = true;
+		letter = 'b';
 		break;
 	case KEY_LOOPS:
 		a->o.loops = true;

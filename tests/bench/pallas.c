@@ -142,7 +142,7 @@ static void run(const struct workload *load, struct sink *s, uint64_t seed)
 int main(int argc, char **argv)
 {
 	const struct thread_writer_options options = {PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_NONE,
-						      1};
+						      1, false};
 	uint64_t seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 1;
 	const struct workload *load = NULL;
 	struct sink s = {0}, dry = {0};

@@ -97,7 +97,43 @@ static void nested_loops(struct stream_of *s)
 static void irregular(struct stream_of *s)
 {
 	for (int i = 0; i < 60000; i++)
-		call(s, below(50));
+		call(s, below(12));
+}
+
+/* Calls without order, with all that can come between two of them. */
+static void disorder(struct stream_of *s)
+{
+	add(s, PALLAS_ENTER, 60, 1);
+	for (int i = 0; i < 60000; i++) {
+		call(s, below(6));
+		switch (below(8)) {
+		case 0:
+			add(s, PALLAS_GENERIC, 1, 1);
+			break;
+		case 1:
+			add(s, PALLAS_OMP_FORK, 4, 1);
+			add(s, PALLAS_OMP_JOIN, 4, 1);
+			break;
+		case 2:
+			add(s, PALLAS_ENTER, 50, 1);
+			call(s, below(6));
+			call(s, below(2));
+			add(s, PALLAS_LEAVE, 50, 1);
+			break;
+		case 3:
+			add(s, PALLAS_LEAVE, below(2) ? 3 : 61, 1);
+			break;
+		}
+		if (i % 5000 == 0)
+			add(s, PALLAS_ENTER, 3, 1);
+		if (i % 20000 == 0) {
+			for (int k = 0; k < 500; k++) {
+				call(s, 1);
+				call(s, 2);
+			}
+		}
+	}
+	call(s, 1);
 }
 
 /* Blocks that are entered and never left, left and never entered, or left in the wrong order. */
@@ -165,21 +201,22 @@ static const struct shape {
 	const char *name;
 	void (*make)(struct stream_of *s);
 } shapes[] = {
-	{"one_event", one_event},     {"equal_events", equal_events},
-	{"flat_loop", flat_loop},     {"nested_loops", nested_loops},
-	{"irregular", irregular},     {"unbalanced", unbalanced},
-	{"call_tree", call_tree},     {"deep_recursion", deep_recursion},
-	{"long_blocks", long_blocks}, {"many_events", many_events},
+	{"one_event", one_event},	    {"equal_events", equal_events},
+	{"flat_loop", flat_loop},	    {"nested_loops", nested_loops},
+	{"irregular", irregular},	    {"disorder", disorder},
+	{"unbalanced", unbalanced},	    {"call_tree", call_tree},
+	{"deep_recursion", deep_recursion}, {"long_blocks", long_blocks},
+	{"many_events", many_events},
 };
 
 #define NSHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
 static const struct thread_writer_options all_options[] = {
-	{PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_NONE, 1},
-	{PALLAS_COMPRESSION_NONE, PALLAS_ENCODING_NONE, 0},
-	{PALLAS_COMPRESSION_NONE, PALLAS_ENCODING_MASKING, 0},
-	{PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_MASKING, 3},
-	{PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_NONE, 9},
+	{PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_NONE, 1, false},
+	{PALLAS_COMPRESSION_NONE, PALLAS_ENCODING_NONE, 0, false},
+	{PALLAS_COMPRESSION_NONE, PALLAS_ENCODING_MASKING, 0, false},
+	{PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_MASKING, 3, false},
+	{PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_NONE, 9, false},
 };
 
 /* ---- writing and reading ---- */
@@ -412,6 +449,44 @@ static void regions_left_inline_are_summarized(void **unused)
 	free(path);
 	pallas_thread_writer_free(t);
 	pallas_writer_free(w);
+	free(s.e);
+}
+
+static void whole_blocks_leave_nothing_inline(void **unused)
+{
+	struct thread_writer_options o = all_options[0];
+	char *path = new_path();
+	struct stream_of s = {0};
+	struct pallas_writer *w;
+	struct thread_writer *t;
+	struct pallas_trace trace;
+	uint32_t id;
+	size_t n;
+
+	(void)unused;
+	o.whole_blocks = true;
+	w = pallas_writer_new(path, &o);
+	pallas_writer_archive(w, "p");
+	for (int i = 0; i < 100; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "f%d", i);
+		pallas_writer_region(w, name);
+	}
+	t = pallas_writer_thread(w, "t", &id);
+	call_tree(&s);
+	put_events(t, &s);
+	assert_int_equal(pallas_thread_writer_finish(t), 0);
+	pallas_thread_writer_regions(t, &n);
+	assert_int_equal(n, 0);
+	pallas_thread_writer_free(t);
+	assert_int_equal(pallas_writer_finish(w), 0);
+	pallas_writer_free(w);
+	assert_int_equal(pallas_open(&trace, path, 0), 0);
+	compare_thread(&trace, 0, &s, false);
+	assert_int_equal(pallas_check(&trace, stdout), 0);
+	pallas_close(&trace);
+	free(path);
 	free(s.e);
 }
 
@@ -718,6 +793,7 @@ int main(void)
 		cmocka_unit_test(a_loop_is_found_with_its_count),
 		cmocka_unit_test(inner_loops_of_changing_length_stay_loops),
 		cmocka_unit_test(regions_left_inline_are_summarized),
+		cmocka_unit_test(whole_blocks_leave_nothing_inline),
 		cmocka_unit_test(threads_merge_by_time_then_place),
 		cmocka_unit_test(a_small_budget_unloads_the_oldest),
 		cmocka_unit_test(attribute_lists_come_back),

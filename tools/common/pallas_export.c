@@ -689,6 +689,7 @@ int pallas_export(const struct pallas_options *o)
 		.compression = o->level < 0 ? PALLAS_COMPRESSION_NONE : PALLAS_COMPRESSION_ZSTD,
 		.encoding = o->masking ? PALLAS_ENCODING_MASKING : PALLAS_ENCODING_NONE,
 		.level = o->level < 0 ? 0 : o->level,
+		.whole_blocks = o->blocks,
 	};
 	struct export x = {.o = o};
 	int err = prepare(&x);

@@ -23,6 +23,10 @@
 #define WORTH_TOKENS 64	 /* a block of so many tokens is worth a sequence in any case */
 #define WORTH_FREE   256 /* sequences that may occur only once, plus one per WORTH_EVENTS events */
 #define WORTH_EVENTS 48
+#define DISORDER     2048  /* from this score on a frame counts as irregular */
+#define FOLD_ORDER   16	   /* what a fold takes from the score, beside its tokens */
+#define PAIR_SLOTS   65536 /* a power of 2 */
+#define PAIR_SEEN    32	   /* times that two calls follow each other before they become one token */
 #define TAIL_TOKENS  4	   /* a known pattern outside a loop folds from this length on */
 #define SEEN_SLOTS   65536 /* a power of 2 */
 
@@ -31,7 +35,8 @@ int pallas_builder_init(struct thread_writer *w)
 	w->seen = calloc(SEEN_SLOTS, sizeof(*w->seen));
 	w->frames = malloc(16 * sizeof(*w->frames));
 	w->frame_room = 16;
-	if (!w->seen || !w->frames)
+	w->pairs = calloc(PAIR_SLOTS, 1);
+	if (!w->seen || !w->frames || !w->pairs)
 		return -ENOMEM;
 	w->frames[w->nframes++] = (struct frame){.opened_by = PALLAS_NONE};
 	return pallas_sequences_init(w);
@@ -41,6 +46,7 @@ void pallas_builder_fini(struct thread_writer *w)
 {
 	pallas_sequences_fini(w);
 	free(w->seen);
+	free(w->pairs);
 	free(w->keys);
 	free(w->items);
 	for (size_t i = 0; i < w->nframes; i++)
@@ -72,6 +78,18 @@ static int items_grow(struct thread_writer *w)
 
 /* ---- folding ---- */
 
+/*
+ * How irregular the innermost frame is at present: each token that comes adds one, each fold
+ * takes away more than the tokens that it replaces, so that a program that repeats stays near 0.
+ */
+static void order(struct thread_writer *w, size_t ntokens)
+{
+	struct frame *f = top(w);
+	size_t take = 2 * ntokens + FOLD_ORDER;
+
+	f->disorder = f->disorder > take ? f->disorder - (uint32_t)take : 0;
+}
+
 /* The sum of the time in blocks of n items. */
 static uint64_t block_sum(const struct item *items, size_t n)
 {
@@ -95,6 +113,7 @@ static void replace(struct thread_writer *w, size_t n, uint64_t key)
 	w->keys[at] = key;
 	w->items[at] = whole;
 	w->nitems = at + 1;
+	order(w, n);
 }
 
 /* If the last item is one more iteration of the loop before it, joins them. */
@@ -117,7 +136,7 @@ static int fold_known(struct thread_writer *w, size_t count)
 {
 	uint64_t *end = w->keys + w->nitems;
 	size_t most = count < THREAD_PATTERN ? count : THREAD_PATTERN;
-	uint32_t id = pallas_sequence_tail(w, end, most, 2);
+	uint32_t id = pallas_sequence_tail(w, end, most);
 	const struct sequence *s;
 	struct item *tail;
 	uint32_t n;
@@ -184,6 +203,7 @@ static int fold_repeated(struct thread_writer *w, size_t count)
 		int err;
 
 		if (end[-1 - (ptrdiff_t)n] != last ||
+		    (n > 1 && end[-2] != end[-2 - (ptrdiff_t)n]) ||
 		    memcmp(end - n, end - 2 * n, n * sizeof(*end)) != 0 ||
 		    !may_repeat(w, end - n, n))
 			continue;
@@ -299,6 +319,7 @@ static int append(struct thread_writer *w, uint64_t key, uint64_t first, uint64_
 			*loop += 1ull << 32;
 			w->items[w->nitems - 1].last = last;
 			w->items[w->nitems - 1].block += block;
+			order(w, 1);
 			return 0;
 		}
 		/* The loop is complete, unless this begins one more iteration of several tokens. */
@@ -311,6 +332,8 @@ static int append(struct thread_writer *w, uint64_t key, uint64_t first, uint64_
 		return err;
 	w->keys[w->nitems] = key;
 	w->items[w->nitems++] = (struct item){first, last, block};
+	if (top(w)->disorder < 2 * DISORDER)
+		top(w)->disorder++;
 	err = reduce(w);
 	if (!err && w->nitems - top(w)->start > FRAME_ITEMS)
 		err = spill(w, FRAME_ITEMS / 2);
@@ -354,7 +377,7 @@ static bool worth(struct thread_writer *w, size_t ntokens, uint64_t hash)
 	bool known = *seen == tag;
 
 	*seen = tag;
-	return known || ntokens >= WORTH_TOKENS ||
+	return known || w->whole_blocks || ntokens >= WORTH_TOKENS ||
 	       w->once < WORTH_FREE + w->total_events / WORTH_EVENTS;
 }
 
@@ -442,20 +465,149 @@ static int block_close(struct thread_writer *w, uint64_t time)
 		      type == SEQUENCE_BLOCK ? time - first : block);
 }
 
+/* ---- calls in irregular frames ---- */
+
+/*
+ * Where calls follow each other without order, a token and a sequence occurrence per call is what
+ * the archive consists of. Two calls that often follow each other become one token then, a sequence
+ * of their four events. Their durations are in no vector of their region; the summary has them.
+ */
+
+/* The frame of the held call must be on top. */
+static int held_append(struct thread_writer *w)
+{
+	struct held_call call = w->call;
+	uint64_t keys[2] = {call.enter, call.leave};
+	uint64_t hash = pallas_keys_hash(keys, 2);
+	uint32_t id = pallas_sequence_find(w, keys, 2, hash, SEQUENCE_BLOCK);
+	int err;
+
+	w->call.active = false;
+	if (id == PALLAS_NONE)
+		id = pallas_sequence_add(w, keys, 2, hash, SEQUENCE_BLOCK);
+	if (id == PALLAS_NONE)
+		return -ENOMEM;
+	err = pallas_sequence_occurs(w, id, call.first, call.last, call.last - call.first);
+	if (err)
+		return err;
+	return append(w, pallas_token(TOKEN_SEQUENCE, id), call.first, call.last,
+		      call.last - call.first);
+}
+
+/* Gives up waiting. A block that has just been opened in the frame steps aside meanwhile. */
+static int held_flush(struct thread_writer *w)
+{
+	struct frame opened;
+	struct item item;
+	uint64_t key;
+	int err;
+
+	if (w->nframes - 1 == w->call.frame)
+		return held_append(w);
+	opened = *top(w);
+	w->nframes--;
+	w->nitems--;
+	key = w->keys[w->nitems];
+	item = w->items[w->nitems];
+	err = held_append(w);
+	if (err)
+		return err;
+	if (w->nitems == w->item_room && items_grow(w))
+		return -ENOMEM;
+	opened.start = w->nitems;
+	w->frames[w->nframes++] = opened;
+	w->keys[w->nitems] = key;
+	w->items[w->nitems++] = item;
+	return 0;
+}
+
+/* Whether the next event can still be part of a second call right after the held one. */
+static bool held_goes_on(const struct thread_writer *w, const struct event_entry *e, bool end)
+{
+	if (w->nframes - 1 == w->call.frame)
+		return e->region != PALLAS_NONE;
+	return end; /* only the block that follows is open, with its first event */
+}
+
+static bool pair_is_usual(struct thread_writer *w, const uint64_t *keys)
+{
+	uint8_t *seen = &w->pairs[pallas_keys_hash(keys, 4) >> 8 & (PAIR_SLOTS - 1)];
+
+	if (*seen < PAIR_SEEN)
+		++*seen;
+	return *seen == PAIR_SEEN;
+}
+
+static void count_inlined(struct thread_writer *w, uint64_t enter)
+{
+	w->regions[w->events[key_id(enter)].region].inlined++;
+	w->inlined++;
+}
+
+/* A call without anything in it has ended in an irregular frame, which is on top. */
+static int call_ended(struct thread_writer *w, uint64_t enter, uint64_t leave, uint64_t first,
+		      uint64_t last)
+{
+	uint64_t keys[4] = {w->call.enter, w->call.leave, enter, leave}, hash;
+	struct held_call call = w->call;
+	uint32_t id;
+	int err = 0;
+
+	if (!call.active || !pair_is_usual(w, keys)) {
+		if (call.active)
+			err = held_append(w);
+		w->call = (struct held_call){true, w->nframes - 1, enter, leave, first, last};
+		return err;
+	}
+	w->call.active = false;
+	hash = pallas_keys_hash(keys, 4);
+	id = pallas_sequence_find(w, keys, 4, hash, SEQUENCE_LOOP);
+	if (id == PALLAS_NONE)
+		id = pallas_sequence_add(w, keys, 4, hash, SEQUENCE_LOOP);
+	if (id == PALLAS_NONE)
+		return -ENOMEM;
+	count_inlined(w, call.enter);
+	count_inlined(w, enter);
+	err = pallas_sequence_occurs(w, id, call.first, last, 0);
+	return err ? err : append(w, pallas_token(TOKEN_SEQUENCE, id), call.first, last, 0);
+}
+
+/* Whether the innermost block is a call without anything in it, in an irregular frame or after a
+ * call that waits for it. */
+static bool is_plain_call(const struct thread_writer *w)
+{
+	const struct frame *f = &w->frames[w->nframes - 1];
+
+	return !w->whole_blocks && w->nframes > 2 && w->nitems - f->start == 2 && !f->spilled &&
+	       (w->call.active || f[-1].disorder >= DISORDER) &&
+	       w->events[f->opened_by].region != PALLAS_NONE;
+}
+
 int pallas_builder_event(struct thread_writer *w, uint32_t entry, uint64_t time)
 {
 	const struct event_entry *e = &w->events[entry];
-	bool end;
+	bool end = e->kind == PALLAS_END && closes(w, e);
+	struct frame f;
+	uint64_t *keys;
 	int err = 0;
 
-	if (e->kind == PALLAS_START)
+	if (w->call.active && !held_goes_on(w, e, end))
+		err = held_flush(w);
+	if (!err && e->kind == PALLAS_START)
 		err = frame_push(w, entry, time);
-	end = e->kind == PALLAS_END && closes(w, e);
 	if (!err)
 		err = append(w, pallas_token(TOKEN_EVENT, entry), time, time, 0);
-	if (!err && end)
-		err = block_close(w, time);
-	return err;
+	if (err || !end)
+		return err;
+	if (!is_plain_call(w))
+		return block_close(w, time);
+	f = *top(w);
+	keys = w->keys + f.start;
+	summarize(w, &f, time, false);
+	w->nframes--;
+	top(w)->called += time - f.opened_at;
+	w->nitems = f.start;
+	return call_ended(w, keys[0], keys[1], f.opened_at, time);
 }
 
 /* Blocks that were never closed stay inline; all is wrapped into one token of the root. */
@@ -467,7 +619,9 @@ int pallas_builder_finish(struct thread_writer *w)
 	uint32_t id, token;
 	int err = 0;
 
-	while (w->nframes > 1) {
+	if (w->call.active)
+		err = held_flush(w);
+	while (!err && w->nframes > 1) {
 		struct frame open = *top(w);
 
 		if (open.spilled) {

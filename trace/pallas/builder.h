@@ -57,11 +57,21 @@ struct frame {
 	size_t start;	    /* of its items */
 	uint32_t opened_by; /* event entry; PALLAS_NONE for the bottom frame */
 	uint64_t opened_at;
-	uint64_t called; /* time in regions called directly from it */
+	uint64_t called;   /* time in regions called directly from it */
+	uint32_t disorder; /* tokens that did not fold, less those that did: see order() in
+			      builder.c */
 	/* of tokens that left the items for the scratch file: */
 	struct bytes spills;
 	uint64_t spilled, first, block;
 	uint8_t height;
+};
+
+/* A call that has ended, whose token waits for the next call: both may become one. */
+struct held_call {
+	bool active;
+	size_t frame;	       /* that it belongs to */
+	uint64_t enter, leave; /* keys */
+	uint64_t first, last;
 };
 
 struct thread_writer {
@@ -73,7 +83,7 @@ struct thread_writer {
 	struct chunk_writer *event_data, *sequence_data;
 	size_t held; /* bytes of waiting elements */
 	uint64_t total_events, first_time, last_time;
-	bool failed;
+	bool failed, whole_blocks;
 
 	struct event_entry *events;
 	size_t nevents, event_room;
@@ -94,6 +104,9 @@ struct thread_writer {
 	size_t nitems, item_room;
 	struct frame *frames;
 	size_t nframes, frame_room;
+
+	struct held_call call;
+	uint8_t *pairs; /* how often calls followed each other */
 
 	struct region_summary *regions;
 	size_t nregions, region_room;
@@ -136,10 +149,8 @@ uint32_t pallas_sequence_find(const struct thread_writer *w, const uint64_t *key
 			      uint64_t hash, enum pallas_sequence_type type);
 uint32_t pallas_sequence_add(struct thread_writer *w, const uint64_t *keys, size_t n, uint64_t hash,
 			     enum pallas_sequence_type type);
-/* The loop body, at most `most` tokens long, that the last keys are; PALLAS_NONE if there is none.
- */
-uint32_t pallas_sequence_tail(const struct thread_writer *w, const uint64_t *end, size_t most,
-			      size_t least);
+/* The loop body of 2 to `most` tokens that the last keys are; PALLAS_NONE if there is none. */
+uint32_t pallas_sequence_tail(const struct thread_writer *w, const uint64_t *end, size_t most);
 bool pallas_sequence_starts(const struct thread_writer *w, uint32_t id, uint64_t key);
 uint8_t pallas_keys_height(const struct thread_writer *w, const uint64_t *keys, size_t n);
 int pallas_sequence_occurs(struct thread_writer *w, uint32_t id, uint64_t first, uint64_t last,

@@ -12,7 +12,7 @@
 
 #include "trace/pallas/builder.h"
 
-#define LAST_SLOTS 4096 /* chains of loop bodies by last token; a power of 2 */
+#define LAST_SLOTS 4096 /* chains of loop bodies by their last two tokens; a power of 2 */
 #define CHAIN_MAX  8	/* loop bodies looked at per token */
 
 int pallas_sequences_init(struct thread_writer *w)
@@ -191,9 +191,10 @@ static int sequences_grow(struct thread_writer *w)
 	return 0;
 }
 
-static uint32_t *last_slot(const struct thread_writer *w, uint32_t token)
+/* The chain of the loop bodies that end with these two tokens. */
+static uint32_t *last_slot(const struct thread_writer *w, uint32_t before, uint32_t last)
 {
-	return &w->last_table[hash_step(2, token) & (LAST_SLOTS - 1)];
+	return &w->last_table[hash_step(hash_step(2, before), last) & (LAST_SLOTS - 1)];
 }
 
 uint32_t pallas_sequence_add(struct thread_writer *w, const uint64_t *keys, size_t n, uint64_t hash,
@@ -221,27 +222,29 @@ uint32_t pallas_sequence_add(struct thread_writer *w, const uint64_t *keys, size
 	if (id == 0)
 		return id;
 	table_insert(w, id);
-	if (type == SEQUENCE_LOOP && n && n <= THREAD_PATTERN) {
-		slot = last_slot(w, s->tokens[n - 1]);
+	if (type == SEQUENCE_LOOP && n >= 2 && n <= THREAD_PATTERN) {
+		slot = last_slot(w, s->tokens[n - 2], s->tokens[n - 1]);
 		s->next_last = *slot;
 		*slot = id;
 	}
 	return id;
 }
 
-uint32_t pallas_sequence_tail(const struct thread_writer *w, const uint64_t *end, size_t most,
-			      size_t least)
+uint32_t pallas_sequence_tail(const struct thread_writer *w, const uint64_t *end, size_t most)
 {
-	uint32_t token = known_token(w, end[-1]), id;
+	uint32_t last, before, id;
 	unsigned looked = 0;
 
-	if (token == PALLAS_NONE)
+	if (most < 2)
 		return PALLAS_NONE;
-	for (id = *last_slot(w, token); id != PALLAS_NONE && looked < CHAIN_MAX; looked++) {
+	last = known_token(w, end[-1]);
+	before = known_token(w, end[-2]);
+	if (last == PALLAS_NONE || before == PALLAS_NONE)
+		return PALLAS_NONE;
+	for (id = *last_slot(w, before, last); id != PALLAS_NONE && looked < CHAIN_MAX; looked++) {
 		const struct sequence *s = &w->sequences[id];
 
-		if (s->ntokens <= most && s->ntokens >= least &&
-		    same_tokens(w, s, end - s->ntokens))
+		if (s->ntokens <= most && same_tokens(w, s, end - s->ntokens))
 			return id;
 		id = s->next_last;
 	}

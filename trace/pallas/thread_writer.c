@@ -28,6 +28,7 @@ struct thread_writer *pallas_thread_writer_new(int dirfd, const char *path, cons
 	w->dirfd = w->scratch = -1;
 	w->archive = archive;
 	w->thread = thread;
+	w->whole_blocks = options->whole_blocks;
 	w->shown = strdup(shown);
 	if (!w->shown || pallas_builder_init(w)) {
 		log_error("%s: no memory to write it", shown);

@@ -11,7 +11,8 @@
  *
  * Each token keeps its first and last time and the time spent in blocks, so nothing is ever read
  * back. A block that is not worth a sequence (some 280 bytes) stays as tokens of the one around
- * it; what is lost so of its statistics is kept per region (struct region_summary).
+ * it, and where calls follow each other without order, two that often do share one; what is lost
+ * so of their statistics is kept per region (struct region_summary).
  * Work per event is bounded; memory is bounded by THREAD_HELD plus the size of the grammar.
  * Invariant: what is written obeys the rules R1 to R3 and R10 to R18.
  * Specification: Pallas specification 7, 12, 15, 16.
@@ -19,6 +20,7 @@
 #ifndef TRACE_PALLAS_THREAD_WRITER_H
 #define TRACE_PALLAS_THREAD_WRITER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +42,7 @@ struct region_summary {
 struct thread_writer_options {
 	uint32_t compression, encoding;
 	int level;
+	bool whole_blocks; /* every block becomes a sequence, whatever that costs */
 };
 
 /*
