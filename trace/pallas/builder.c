@@ -18,17 +18,20 @@
 #include "trace/pallas/builder.h"
 #include "trace/pallas/record.h"
 
-#define FRAME_ITEMS  4096 /* of the innermost frame, before half of them are spilled */
-#define HEIGHT_MAX   (PALLAS_DEPTH_MAX - 5) /* of a sequence: root, wrapper and loops come on top */
-#define WORTH_TOKENS 64	 /* a block of so many tokens is worth a sequence in any case */
-#define WORTH_FREE   256 /* sequences that may occur only once, plus one per WORTH_EVENTS events */
-#define WORTH_EVENTS 48
-#define DISORDER     2048  /* from this score on a frame counts as irregular */
-#define FOLD_ORDER   16	   /* what a fold takes from the score, beside its tokens */
-#define PAIR_SLOTS   65536 /* a power of 2 */
-#define PAIR_SEEN    32	   /* times that two calls follow each other before they become one token */
-#define TAIL_TOKENS  4	   /* a known pattern outside a loop folds from this length on */
-#define SEEN_SLOTS   65536 /* a power of 2 */
+#define FRAME_ITEMS   4096 /* of the innermost frame, before half of them are spilled */
+#define HEIGHT_MAX    (PALLAS_DEPTH_MAX - 5) /* of a sequence: root, wrapper and loops come on top */
+#define WORTH_TOKENS  64  /* a block of so many tokens is worth a sequence in any case */
+#define WORTH_FREE    256 /* sequences that may occur only once, plus one per WORTH_EVENTS events */
+#define WORTH_EVENTS  48
+#define SEQUENCES_MAX 65536	 /* from here on only what must be becomes a sequence */
+#define TOKENS_HELD   (8u << 20) /* bytes of tokens in memory, before long lists go to the file */
+#define TOKENS_LONG   64
+#define DISORDER      2048  /* from this score on a frame counts as irregular */
+#define FOLD_ORDER    16    /* what a fold takes from the score, beside its tokens */
+#define PAIR_SLOTS    65536 /* a power of 2 */
+#define PAIR_SEEN     32 /* times that two calls follow each other before they become one token */
+#define TAIL_TOKENS   4	 /* a known pattern outside a loop folds from this length on */
+#define SEEN_SLOTS    65536 /* a power of 2 */
 
 int pallas_builder_init(struct thread_writer *w)
 {
@@ -157,7 +160,8 @@ static int fold_known(struct thread_writer *w, size_t count)
 	return 1;
 }
 
-/* The pattern that a new loop repeats, as a sequence with its first two occurrences. */
+/* The pattern that a new loop repeats, as a sequence with its first two occurrences; PALLAS_NONE if
+ * there are too many already. */
 static int pattern(struct thread_writer *w, size_t n, uint32_t *out)
 {
 	uint64_t *keys = w->keys + w->nitems - n, hash;
@@ -172,6 +176,8 @@ static int pattern(struct thread_writer *w, size_t n, uint32_t *out)
 	}
 	hash = pallas_keys_hash(keys, n);
 	id = pallas_sequence_find(w, keys, n, hash, SEQUENCE_LOOP);
+	if (id == PALLAS_NONE && w->nsequences >= 2 * SEQUENCES_MAX)
+		return 0;
 	if (id == PALLAS_NONE)
 		id = pallas_sequence_add(w, keys, n, hash, SEQUENCE_LOOP);
 	if (id == PALLAS_NONE)
@@ -208,7 +214,7 @@ static int fold_repeated(struct thread_writer *w, size_t count)
 		    !may_repeat(w, end - n, n))
 			continue;
 		err = pattern(w, n, &id);
-		if (err)
+		if (err || id == PALLAS_NONE)
 			return err;
 		replace(w, 2 * n, key_loop(id, 2));
 		return 1;
@@ -237,63 +243,26 @@ static int reduce(struct thread_writer *w)
 
 /* ---- spilling ---- */
 
-static int scratch_open(struct thread_writer *w)
-{
-	static const char name[] = ".tokens";
-
-	w->scratch =
-		openat(w->dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (w->scratch < 0 || unlinkat(w->dirfd, name, 0) < 0) {
-		int err = -errno;
-
-		log_error("%s: cannot create a scratch file: %s", w->shown, strerror(-err));
-		return err;
-	}
-	return 0;
-}
-
-/* Sends the first n items of the innermost frame to the scratch file. */
+/* Sends the first n items (at most FRAME_ITEMS) of the innermost frame to the scratch file. */
 static int spill(struct thread_writer *w, size_t n)
 {
 	struct frame *f = top(w);
 	uint32_t tokens[FRAME_ITEMS];
-	size_t rest = w->nitems - f->start - n, size = n * sizeof(*tokens);
-	const char *at = (const char *)tokens;
+	size_t rest = w->nitems - f->start - n;
 	uint8_t height = pallas_keys_height(w, w->keys + f->start, n);
+	int err;
 
-	if (w->scratch < 0) {
-		int err = scratch_open(w);
-
-		if (err)
-			return err;
-	}
 	for (size_t i = 0; i < n; i++) {
 		tokens[i] = pallas_key_token(w, w->keys[f->start + i]);
 		if (tokens[i] == PALLAS_NONE)
 			return -ENOMEM;
 	}
+	err = pallas_scratch_put(&w->scratch, w->dirfd, w->shown, tokens, n * sizeof(*tokens),
+				 &f->spills);
+	if (err)
+		return err;
 	if (!f->spilled)
 		f->first = w->items[f->start].first;
-	bytes_put(&f->spills, &(struct spill){w->scratch_tokens, n}, sizeof(struct spill));
-	if (f->spills.failed)
-		return -ENOMEM;
-	while (size) {
-		ssize_t done =
-			pwrite(w->scratch, at, size, (off_t)(4 * (w->scratch_tokens + n) - size));
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0) {
-			int err = -errno;
-
-			log_error("%s: cannot write the scratch file: %s", w->shown,
-				  strerror(-err));
-			return err;
-		}
-		at += done;
-		size -= (size_t)done;
-	}
-	w->scratch_tokens += n;
 	f->spilled += n;
 	f->block += block_sum(&w->items[f->start], n);
 	f->height = height > f->height ? height : f->height;
@@ -377,8 +346,11 @@ static bool worth(struct thread_writer *w, size_t ntokens, uint64_t hash)
 	bool known = *seen == tag;
 
 	*seen = tag;
-	return known || w->whole_blocks || ntokens >= WORTH_TOKENS ||
-	       w->once < WORTH_FREE + w->total_events / WORTH_EVENTS;
+	if (w->whole_blocks)
+		return true;
+	return w->nsequences < SEQUENCES_MAX &&
+	       (known || ntokens >= WORTH_TOKENS ||
+		w->once < WORTH_FREE + w->total_events / WORTH_EVENTS);
 }
 
 static void summarize(struct thread_writer *w, const struct frame *f, uint64_t time, bool inlined)
@@ -403,32 +375,43 @@ static void summarize(struct thread_writer *w, const struct frame *f, uint64_t t
 	r->inlined += inlined;
 }
 
-/* The sequence of a block whose tokens are those of frame f; PALLAS_NONE: it stays inline. */
-static int block_sequence(struct thread_writer *w, const struct frame *f,
-			  enum pallas_sequence_type type, bool always, uint32_t *out)
+/*
+ * The sequence of the block that is the innermost frame; PALLAS_NONE: it stays inline. `always`: it
+ * becomes one in any case. Its tokens may be in the scratch file afterwards.
+ */
+static int block_sequence(struct thread_writer *w, enum pallas_sequence_type type, bool always,
+			  uint32_t *out)
 {
-	const uint64_t *keys = w->keys + f->start;
+	struct frame *f = top(w);
 	size_t n = w->nitems - f->start;
-	uint64_t hash = pallas_keys_hash(keys, n);
-	uint8_t height = 0;
+	uint64_t hash = pallas_keys_hash(w->keys + f->start, n);
+	uint8_t height;
+	int err = 0;
 
 	*out = PALLAS_NONE;
 	if (!f->spilled)
-		*out = pallas_sequence_find(w, keys, n, hash, type);
+		*out = pallas_sequence_find(w, w->keys + f->start, n, hash, type);
 	if (*out != PALLAS_NONE)
 		return 0;
-	height = pallas_keys_height(w, keys, n);
+	height = pallas_keys_height(w, w->keys + f->start, n);
 	height = f->height > height ? f->height : height;
 	if (!always && height > HEIGHT_MAX)
 		return 0;
 	if (!always && !f->spilled && !worth(w, n, hash))
 		return 0;
-	*out = pallas_sequence_add(w, keys, n, hash, type);
+	if (n > TOKENS_LONG && (f->spilled || w->held_tokens > TOKENS_HELD)) {
+		for (; !err && n; n = w->nitems - f->start)
+			err = spill(w, n < FRAME_ITEMS ? n : FRAME_ITEMS);
+		if (err)
+			return err;
+	}
+	*out = pallas_sequence_add(w, w->keys + f->start, n, hash, type);
 	if (*out == PALLAS_NONE)
 		return -ENOMEM;
 	w->sequences[*out].spilled = f->spilled;
-	w->sequences[*out].spills = f->spills; /* the frame ends here */
+	w->sequences[*out].spills = f->spills;
 	w->sequences[*out].height = height;
+	f->spills = (struct bytes){0};
 	return 0;
 }
 
@@ -438,24 +421,21 @@ static int block_close(struct thread_writer *w, uint64_t time)
 	struct frame f = *top(w);
 	enum pallas_sequence_type type =
 		w->events[f.opened_by].record == PALLAS_ENTER ? SEQUENCE_BLOCK : SEQUENCE_LOOP;
-	uint64_t first = f.spilled ? f.first : w->items[f.start].first, block;
+	uint64_t first = f.spilled ? f.first : w->items[f.start].first;
+	uint64_t block = f.block + block_sum(&w->items[f.start], w->nitems - f.start);
 	uint32_t id;
-	int err = block_sequence(w, &f, type, w->nframes == 2, &id);
+	int err = block_sequence(w, type, w->nframes == 2, &id);
 
 	if (err)
 		return err;
 	summarize(w, &f, time, id == PALLAS_NONE);
 	w->nframes--;
-	if (f.opened_by != PALLAS_NONE && type == SEQUENCE_BLOCK)
-		top(w)->called += time - f.opened_at;
-	else
-		top(w)->called += f.called;
+	top(w)->called += type == SEQUENCE_BLOCK ? time - f.opened_at : f.called;
 	if (id == PALLAS_NONE) {
 		if (w->nitems - top(w)->start > FRAME_ITEMS)
 			return spill(w, FRAME_ITEMS / 2);
 		return 0;
 	}
-	block = f.block + block_sum(&w->items[f.start], w->nitems - f.start);
 	w->nitems = f.start;
 	err = pallas_sequence_occurs(w, id, first, time,
 				     type == SEQUENCE_BLOCK ? time - first - block : block);
@@ -642,8 +622,7 @@ int pallas_builder_finish(struct thread_writer *w)
 	} else {
 		first = f->spilled ? f->first : w->items[f->start].first;
 		block = f->block + block_sum(&w->items[f->start], w->nitems - f->start);
-		err = block_sequence(w, f, SEQUENCE_LOOP, true, &id);
-		f->spills = (struct bytes){0}; /* the sequence has them */
+		err = block_sequence(w, SEQUENCE_LOOP, true, &id);
 		if (!err)
 			err = pallas_sequence_occurs(w, id, first, w->last_time, block);
 		token = err ? PALLAS_NONE : pallas_token(TOKEN_SEQUENCE, id);

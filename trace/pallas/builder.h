@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "trace/pallas/scratch.h"
 #include "trace/pallas/series.h"
 #include "trace/pallas/thread_writer.h"
 
@@ -23,11 +24,8 @@ struct event_entry {
 	uint8_t size, kind;
 	struct series times;
 	struct bytes attributes;
-};
-
-/* Tokens that went to the scratch file together. */
-struct spill {
-	uint64_t at, n; /* in tokens */
+	struct bytes attribute_spills; /* those before, in the scratch file */
+	uint64_t attributes_spilled;   /* bytes */
 };
 
 struct sequence {
@@ -35,7 +33,7 @@ struct sequence {
 	uint32_t *tokens;
 	uint32_t ntokens;
 	uint32_t next_last;  /* next loop body that ends with the same token */
-	struct bytes spills; /* struct spill: the tokens before those, in the scratch file */
+	struct bytes spills; /* the tokens before those, in the scratch file */
 	uint64_t spilled;    /* their number */
 	uint64_t count;	     /* occurrences */
 	uint8_t type, height;
@@ -77,11 +75,12 @@ struct held_call {
 struct thread_writer {
 	char *shown;
 	int dirfd;
-	int scratch; /* -1 until something is spilled */
-	uint64_t scratch_tokens;
+	struct scratch scratch;
 	uint32_t archive, thread;
 	struct chunk_writer *event_data, *sequence_data;
-	size_t held; /* bytes of waiting elements */
+	size_t held;		/* bytes of waiting elements */
+	size_t held_attributes; /* bytes of attribute lists in memory */
+	size_t held_tokens;	/* bytes of tokens in memory */
 	uint64_t total_events, first_time, last_time;
 	bool failed, whole_blocks;
 

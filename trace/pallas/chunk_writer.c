@@ -168,39 +168,42 @@ static double bits(const uint32_t *count, unsigned n)
 	return all ? sum + all * log2(all) : 0;
 }
 
+/* Estimated bits of the first elements if each has at least so many literals. */
+static double estimate(const uint64_t *v, size_t n, unsigned least)
+{
+	uint32_t bytes[256] = {0}, lengths[9] = {0};
+
+	for (size_t i = 1; i < n; i++) {
+		unsigned low = differing(v[i], v[i - 1]);
+
+		low = low < least ? least : low;
+		lengths[low]++;
+		for (unsigned k = 0; k < low; k++)
+			bytes[v[i] >> 8 * k & 0xff]++;
+	}
+	return bits(bytes, 256) + 2 * bits(lengths, 9);
+}
+
 /*
- * Fewer literals per element, or an equal number in each? Lengths that vary cost twice (literal
- * and match length), superfluous literals cost their bytes: both are estimated on the first
- * elements.
+ * Fewer literals per element, or an equal number in most? Lengths that vary cost twice (literal
+ * and match length), superfluous literals cost their bytes: the usual length is tried as the least.
  */
-#define SAMPLE 1024
+#define SAMPLE 512
 
 static unsigned best_least(const uint64_t *v, size_t n)
 {
-	double best = 0;
-	unsigned chosen = 0;
+	uint32_t lengths[9] = {0};
+	unsigned usual = 0;
 
 	if (n > SAMPLE)
 		n = SAMPLE;
-	for (unsigned least = 0; least <= 8 - MATCH_MIN; least++) {
-		uint32_t bytes[256] = {0}, lengths[9] = {0};
-		double cost;
-
-		for (size_t i = 1; i < n; i++) {
-			unsigned low = differing(v[i], v[i - 1]);
-
-			low = low < least ? least : low;
-			lengths[low]++;
-			for (unsigned k = 0; k < low; k++)
-				bytes[v[i] >> 8 * k & 0xff]++;
-		}
-		cost = bits(bytes, 256) + 2 * bits(lengths, 9);
-		if (least == 0 || cost < best) {
-			best = cost;
-			chosen = least;
-		}
-	}
-	return chosen;
+	for (size_t i = 1; i < n; i++)
+		lengths[differing(v[i], v[i - 1])]++;
+	for (unsigned k = 1; k <= 8 - MATCH_MIN; k++)
+		usual = lengths[k] > lengths[usual] ? k : usual;
+	if (usual == 0 || estimate(v, n, usual) >= estimate(v, n, 0))
+		return 0;
+	return usual;
 }
 
 static size_t compress_parsed(struct chunk_writer *w, const uint64_t *v, size_t n)

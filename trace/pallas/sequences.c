@@ -212,6 +212,7 @@ uint32_t pallas_sequence_add(struct thread_writer *w, const uint64_t *keys, size
 	if (!s->tokens)
 		return PALLAS_NONE;
 	s->ntokens = (uint32_t)n;
+	w->held_tokens += 4 * n;
 	s->height = pallas_keys_height(w, keys, n);
 	w->nsequences++;
 	for (size_t i = 0; i < n; i++) {

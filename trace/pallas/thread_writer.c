@@ -25,7 +25,7 @@ struct thread_writer *pallas_thread_writer_new(int dirfd, const char *path, cons
 		log_error("%s: no memory to write it", shown);
 		return NULL;
 	}
-	w->dirfd = w->scratch = -1;
+	w->dirfd = w->scratch.fd = -1;
 	w->archive = archive;
 	w->thread = thread;
 	w->whole_blocks = options->whole_blocks;
@@ -70,6 +70,7 @@ void pallas_thread_writer_free(struct thread_writer *w)
 	for (size_t i = 0; i < w->nevents; i++) {
 		free(w->events[i].payload);
 		bytes_free(&w->events[i].attributes);
+		bytes_free(&w->events[i].attribute_spills);
 		pallas_series_free(&w->events[i].times, &w->held);
 	}
 	free(w->events);
@@ -79,8 +80,7 @@ void pallas_thread_writer_free(struct thread_writer *w)
 	(void)pallas_chunk_writer_close(w->sequence_data);
 	if (w->dirfd >= 0)
 		close(w->dirfd);
-	if (w->scratch >= 0)
-		close(w->scratch);
+	pallas_scratch_close(&w->scratch);
 	free(w->regions);
 	free(w->shown);
 	free(w);
@@ -200,6 +200,27 @@ uint32_t pallas_thread_writer_entry(struct thread_writer *w, uint32_t record, co
 	return (uint32_t)w->nevents++;
 }
 
+#define ATTRIBUTES_HELD (8u << 20) /* bytes in memory, before they go to the scratch file */
+
+static int attributes_spill(struct thread_writer *w)
+{
+	for (size_t i = 0; i < w->nevents; i++) {
+		struct event_entry *e = &w->events[i];
+		int err;
+
+		if (e->attributes.size == 0)
+			continue;
+		err = pallas_scratch_put(&w->scratch, w->dirfd, w->shown, e->attributes.data,
+					 e->attributes.size, &e->attribute_spills);
+		if (err)
+			return pallas_writer_fail(w, err);
+		e->attributes_spilled += e->attributes.size;
+		bytes_free(&e->attributes);
+	}
+	w->held_attributes = 0;
+	return 0;
+}
+
 int pallas_thread_writer_values(struct thread_writer *w, uint32_t entry, uint8_t nvalues,
 				const void *values, size_t size)
 {
@@ -214,7 +235,10 @@ int pallas_thread_writer_values(struct thread_writer *w, uint32_t entry, uint8_t
 	bytes_put(&e->attributes, &whole, 2);
 	bytes_u8(&e->attributes, nvalues);
 	bytes_put(&e->attributes, values, size);
-	return e->attributes.failed ? pallas_writer_fail(w, -ENOMEM) : 0;
+	if (e->attributes.failed)
+		return pallas_writer_fail(w, -ENOMEM);
+	w->held_attributes += whole;
+	return w->held_attributes > ATTRIBUTES_HELD ? attributes_spill(w) : 0;
 }
 
 static int times_flush(struct thread_writer *w, struct event_entry *e)
@@ -310,6 +334,35 @@ static void put_map(struct bytes *b, size_t n)
 		bytes_u32(b, (uint32_t)i);
 }
 
+/* Copies what is in the scratch file; tokens are counted (times > 0), attributes are not. */
+static int put_spills(struct thread_writer *w, int fd, struct bytes *b, const struct bytes *parts,
+		      uint64_t times)
+{
+	const struct scratch_part *part;
+	size_t n = scratch_parts(parts, &part);
+	uint32_t copy[4096];
+	int err = 0;
+
+	for (size_t i = 0; !err && i < n; i++) {
+		for (uint64_t at = 0; !err && at < part[i].n; at += sizeof(copy)) {
+			uint64_t left = part[i].n - at;
+			size_t size = left < sizeof(copy) ? (size_t)left : sizeof(copy);
+
+			err = pallas_file_at(w->scratch.fd, copy, size, part[i].at + at);
+			if (err) {
+				log_error("%s: cannot read the scratch file: %s", w->shown,
+					  strerror(-err));
+				break;
+			}
+			if (times)
+				pallas_loops_count(w, copy, size / 4, times);
+			bytes_put(b, copy, size);
+			err = drain(w, fd, b, DRAIN_BYTES);
+		}
+	}
+	return err;
+}
+
 static int put_events(struct thread_writer *w, int fd, struct bytes *b)
 {
 	int err = 0;
@@ -320,9 +373,11 @@ static int put_events(struct thread_writer *w, int fd, struct bytes *b)
 		bytes_u32(b, e->record);
 		bytes_u8(b, (uint8_t)(5 + e->size));
 		bytes_put(b, e->payload, e->size);
-		bytes_u64(b, e->attributes.size);
+		bytes_u64(b, e->attributes_spilled + e->attributes.size);
+		err = put_spills(w, fd, b, &e->attribute_spills, 0);
 		bytes_put(b, e->attributes.data, e->attributes.size);
-		err = pallas_series_describe(&e->times, VECTOR_TIMES, b);
+		if (!err)
+			err = pallas_series_describe(&e->times, VECTOR_TIMES, b);
 		if (!err)
 			err = drain(w, fd, b, DRAIN_BYTES);
 	}
@@ -330,37 +385,10 @@ static int put_events(struct thread_writer *w, int fd, struct bytes *b)
 	return err;
 }
 
-/* Tokens that are in the scratch file. */
-static int put_spill(struct thread_writer *w, int fd, struct bytes *b, struct spill spill,
-		     uint64_t times)
-{
-	uint32_t part[4096];
-	int err = 0;
-
-	while (!err && spill.n) {
-		size_t n = spill.n < 4096 ? (size_t)spill.n : 4096;
-
-		err = pallas_file_at(w->scratch, part, 4 * n, 4 * spill.at);
-		if (err) {
-			log_error("%s: cannot read the scratch file: %s", w->shown, strerror(-err));
-			break;
-		}
-		pallas_loops_count(w, part, n, times);
-		bytes_put(b, part, 4 * n);
-		spill.at += n;
-		spill.n -= n;
-		err = drain(w, fd, b, DRAIN_BYTES);
-	}
-	return err;
-}
-
 static int put_tokens(struct thread_writer *w, int fd, struct bytes *b, const struct sequence *s)
 {
-	const struct spill *spills = (const struct spill *)s->spills.data;
-	int err = 0;
+	int err = put_spills(w, fd, b, &s->spills, s->count);
 
-	for (size_t i = 0; !err && i < s->spills.size / sizeof(*spills); i++)
-		err = put_spill(w, fd, b, spills[i], s->count);
 	pallas_loops_count(w, s->tokens, s->ntokens, s->count);
 	bytes_put(b, s->tokens, 4 * (size_t)s->ntokens);
 	return err;
