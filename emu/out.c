@@ -38,6 +38,7 @@ struct out_pool {
 	pthread_cond_t done;	     /* a piece has been written */
 	struct piece *first, **last; /* the queue */
 	bool over;
+	atomic_bool reported;
 	unsigned nthreads;
 	struct gzip *gzip; /* of the emulator itself, when there are no writers */
 	pthread_t threads[];
@@ -59,13 +60,19 @@ struct out {
 
 /* ---- writing ---- */
 
-/* Remembers the first error of the file and says it. */
+void out_report(struct out_pool *pool, const char *path, int err)
+{
+	if (!atomic_exchange(&pool->reported, true))
+		log_error("%s: cannot write: %s", path, strerror(-err));
+}
+
+/* Remembers the first error of the file. */
 static int fail(struct out *out, int err)
 {
 	int none = 0;
 
 	if (atomic_compare_exchange_strong(&out->error, &none, err))
-		log_error("%s: cannot write: %s", out->path, strerror(-err));
+		out_report(out->pool, out->path, err);
 	return atomic_load(&out->error);
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,14 +40,16 @@ static FILE *open_text(const struct emulator *emu, const char *view, const char 
 
 static int close_text(const struct emulator *emu, FILE *file, const char *view, const char *suffix)
 {
-	int failed = ferror(file);
-	int err = failed ? -EIO : 0;
+	char path[PATH_MAX];
+	int err = ferror(file) ? -EIO : 0;
 
 	errno = 0;
 	if (fclose(file))
 		err = errno ? -errno : -EIO;
-	if (err)
-		log_error("%s/%s%s: cannot write: %s", emu->out_dir, view, suffix, strerror(-err));
+	if (err) {
+		snprintf(path, sizeof(path), "%s/%s%s", emu->out_dir, view, suffix);
+		out_report(emu->pool, path, err);
+	}
 	return err;
 }
 

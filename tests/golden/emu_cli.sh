@@ -1,0 +1,149 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The emulator as a program: options, exit status, where it writes, what it refuses to do, and
+# that it says one thing once.
+set -u
+emu=$B/bin/ovni-emu
+failed=0
+
+trace() { # NAME TEXT: makes a fresh trace from emu/TEXT.txt
+	rm -rf "${T:?}/$1" && "$S/tests/golden/emu_make.py" "$S/tests/golden/emu/$2.txt" "$T/$1"
+}
+
+check() { # TITLE STATUS MESSAGE COMMAND...: status, one line with MESSAGE on standard error
+	local title=$1 want=$2 message=$3 status
+	shift 3
+	"$@" >"$T/stdout" 2>"$T/stderr"
+	status=$?
+	if [ "$status" != "$want" ] || { [ -n "$message" ] && ! grep -q -- "$message" "$T/stderr"; } ||
+		[ "$(grep -c 'error:' "$T/stderr")" -gt 1 ]; then
+		echo "$title: status $status, expected $want and: $message"
+		cat "$T/stderr"
+		failed=1
+	fi
+}
+
+that() { # TITLE COMMAND...: the command must succeed
+	local title=$1
+	shift
+	"$@" || { echo "$title: not so"; failed=1; }
+}
+
+cd "$T" || exit 1
+trace t states
+
+# ---- options ----
+check "help goes to standard output" 0 '' "$emu" --help
+that "help names the models" grep -q 'nosv 2.7.0' stdout
+check "version" 0 '' "$emu" --version
+that "version is printed" grep -q "ovni-emu $(cat "$S/VERSION")" stdout
+check "no directory" 2 'no trace directory' "$emu"
+check "unknown option" 2 'unrecognized option' "$emu" --nonsense t
+check "bad number of threads" 2 'number of threads' "$emu" -j 0 t
+check "bad number of threads" 2 'number of threads' "$emu" -j 2x t
+check "options after the directory are not read" 0 '' "$emu" -q t --nonsense
+check "slashes at the end" 0 '' "$emu" -q t///
+check "no such trace" 1 'No such file' "$emu" nowhere
+check "no such table of offsets" 1 'No such file' "$emu" -c nowhere t
+that "silent with -q" test ! -s <("$emu" -q t 2>&1)
+mkdir empty
+check "a trace without streams is fine" 0 '' "$emu" empty
+that "its output has no rows" grep -q '_ns:0:1:1(0:1)$' empty/thread.prv
+
+# ---- where it writes ----
+check "-o makes its directory" 0 '' "$emu" -q -o views t
+that "same output there" cmp t/thread.prv views/thread.prv
+that "configurations are copied" test -s views/cfg/thread/state.cfg
+echo mine >views/cfg/thread/state.cfg
+check "again" 0 '' "$emu" -q -o views t
+that "configurations that are there stay" grep -q mine views/cfg/thread/state.cfg
+check "-o in a file" 1 'Not a directory' "$emu" -o t/thread.prv t
+rm -rf out && mkdir out && ln -s "$T/victim" out/thread.prv
+check "a symbolic link is not followed" 1 'symbolic link' "$emu" -o out t
+that "nothing is made through it" test ! -e victim
+rm -rf out && mkdir out && ln -s "$T/victim" out/cfg && mkdir victim
+check "nor is one in place of cfg" 0 '' "$emu" -q -o out t
+that "nothing is made through it" test -z "$(ls victim)"
+rm -rf out && mkdir -p out/cpu.row
+check "a directory in the way" 1 'Is a directory' "$emu" -o out t
+rm -rf out && mkdir out && mkfifo out/cpu.prv
+check "a FIFO in the way does not hang" 1 'cannot create' timeout 10 "$emu" -o out t
+
+# ---- a full disk: said once, status 1 ----
+trace long states
+python3 - long <<'END' # a thread that pauses and resumes 20,000 times
+import glob, struct, sys
+path = glob.glob(sys.argv[1] + "/**/thread.101/stream.obs", recursive=True)[0]
+with open(path, "r+b") as f:
+    f.seek(0, 2)
+    clock = 1000
+    for i in range(20000):
+        for mcv, data in (("OHx", struct.pack("<i", 0)), ("OHp", b""), ("OHr", b""), ("OHe", b"")):
+            clock += 10
+            f.write(bytes([len(data) - 1 if data else 0]) + mcv.encode() + struct.pack("<q", clock) + data)
+END
+for jobs in 1 2 4; do
+	check "a file that cannot grow, -j $jobs" 1 'cannot write' \
+		bash -c 'ulimit -f 300; exec "$@"' - "$emu" -q -j $jobs -o out1 long
+done
+if [ "$(id -u)" = 0 ] && mkdir full && mount -t tmpfs -o size=1m none full 2>/dev/null; then
+	for jobs in 1 3; do
+		rm -rf full/*
+		check "a full disk, -j $jobs" 1 'No space left' "$emu" -q -j $jobs -o full long
+	done
+	rm -rf full/* && head -c 1040384 /dev/zero >full/filler
+	check "a disk that is full from the start" 1 'No space left' "$emu" -q -o full t
+	umount full
+fi
+
+# ---- the same bytes ----
+"$emu" -q -o one long || failed=1
+for options in '-j2' '-j4' '--compat' '--tolerant' '--arrows'; do
+	"$emu" -q $options -o other long || failed=1
+	that "same lines with $options" cmp one/thread.prv other/thread.prv
+	that "same lines with $options" cmp one/cpu.prv other/cpu.prv
+done
+for options in '-j1' '-j3'; do
+	"$emu" -q --gz $options -o "gz$options" long || failed=1
+	that "compressed lines with $options" cmp one/thread.prv <(zcat "gz$options/thread.prv.gz")
+done
+that "compressed bytes do not depend on -j" cmp gz-j1/thread.prv.gz gz-j3/thread.prv.gz
+that "a trace may be read-only" bash -c "chmod -R a-w long && '$emu' -q -o other long; chmod -R u+w long"
+
+# ---- interruption: the outputs are complete up to there, status 0 ----
+cat >interrupt.py <<'END'
+import fcntl, os, signal, subprocess, sys, time
+emu, trace, out = sys.argv[1:]
+p = subprocess.Popen([emu, "-o", out, trace], stderr=subprocess.PIPE)
+time.sleep(0.3)
+os.kill(p.pid, signal.SIGINT)
+said = p.communicate(timeout=20)[1].decode()
+sys.exit(p.returncode if "interrupted" in said else "not interrupted: " + said)
+END
+trace endless states
+# 25 M events without effect: longer than the time until the signal
+python3 - endless <<'END'
+import glob, struct, sys
+path = glob.glob(sys.argv[1] + "/**/thread.101/stream.obs", recursive=True)[0]
+with open(path, "r+b") as f:
+    f.truncate(8)
+    f.seek(8)
+    f.write(b"\x0fOHx" + struct.pack("<q", 0) + bytes(16))
+    block = b"".join(b"\0OB." + struct.pack("<q", 1000) for i in range(1 << 20))
+    for i in range(24):
+        f.write(block)
+END
+check "an interrupt ends it in good order" 0 '' python3 interrupt.py "$emu" endless stopped
+that "rows and labels are there" test -s stopped/thread.row -a -s stopped/thread.pcf
+
+# ---- damage ----
+trace cut bpf
+truncate -s -5 cut/loom.n1/proc.10/thread.12/stream.obs
+check "a stream cut short" 1 'ends inside an event' "$emu" -q cut
+check "left out with --tolerant" 3 'left out from byte' "$emu" -q --tolerant -l cut
+that "its thread is dead there" grep -q '^2:0:1:1:2:395:4:3$' cut/thread.prv
+echo '{' >cut/loom.n1/proc.10/thread.12/stream.json
+check "damaged metadata" 1 'thread.12' "$emu" -q cut
+check "left out as a whole with --tolerant" 3 'whole stream is left out' "$emu" -q --tolerant cut
+exit $failed
