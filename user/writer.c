@@ -78,6 +78,8 @@ static const char *remedy(int err)
 	case -ENOENT:
 	case -ESTALE:
 		return "somebody has removed the output directory";
+	case -ENOMEM:
+		return "too much waits to be written: a faster disk, or fewer threads";
 	case -EEXIST:
 		return "another recorder writes here";
 	case -EACCES:
