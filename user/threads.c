@@ -282,7 +282,8 @@ static int hand_over(struct threads *threads, struct thread *thread, void *event
 			log_error("no memory to describe a stream");
 			return -ENOMEM;
 		}
-		meta->last = last;
+		/* the first stream of the session is described once more at the end */
+		meta->last = last && thread->process != threads->first->process;
 	}
 	if (thread->finished && !finished) {
 		/* It goes on: it must not look complete while it is not. */
