@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: MIT */
+/* describe: what stands in stream.json, and what /proc, made of files here, adds to it. */
+#include "timeline_kit.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/version.h"
+#include "user/process.h"
+
+/* ---- one description ---- */
+
+static const struct rename one_name[] = {{1000, "worker"}};
+
+static struct description simple(void)
+{
+	return (struct description){.pid = 10,
+				    .tid = 11,
+				    .loom = "node",
+				    .names = one_name,
+				    .nnames = 1,
+				    .rank = -1,
+				    .nranks = -1,
+				    .events = 5};
+}
+
+static void assert_text(const struct json *doc, const char *dotted, const char *want)
+{
+	const char *got = json_string(json_get(doc, dotted));
+
+	if (!got)
+		fail_msg("no string %s", dotted);
+	assert_string_equal(got, want);
+}
+
+static void every_stream_says_what_the_models_ask_for(void **state)
+{
+	struct description d = simple();
+	struct json *doc = describe_stream(&d);
+	char want[1024], *text = json_text(doc);
+
+	(void)state;
+	snprintf(want, sizeof(want),
+		 "{\n"
+		 "    \"version\": 3,\n"
+		 "    \"ovni\": {\n"
+		 "        \"lib\": {\n"
+		 "            \"version\": \"%s\",\n"
+		 "            \"commit\": \"%s\"\n"
+		 "        },\n"
+		 "        \"part\": \"thread\",\n"
+		 "        \"tid\": 11,\n"
+		 "        \"pid\": 10,\n"
+		 "        \"loom\": \"node\",\n"
+		 "        \"app_id\": 1,\n"
+		 "        \"require\": {\n"
+		 "            \"ovni\": \"1.1.0\",\n"
+		 "            \"bpf\": \"1.0.0\"\n"
+		 "        }\n"
+		 "    },\n"
+		 "    \"bpf\": {\n"
+		 "        \"name\": \"worker\",\n"
+		 "        \"events\": \"5\",\n"
+		 "        \"repairs\": \"0\"\n"
+		 "    }\n"
+		 "}\n",
+		 version_string, version_commit);
+	assert_string_equal(text, want);
+	free(text);
+	json_free(doc);
+}
+
+static void what_applies_is_added(void **state)
+{
+	struct description d = simple();
+	struct json *doc;
+
+	(void)state;
+	d.finished = d.kernel_model = d.marks = d.kthread = d.exited = true;
+	d.exit_code = 7 << 8;
+	d.repairs = 1ull << 60;
+	doc = describe_stream(&d);
+	assert_int_equal(json_int(json_get(doc, "ovni.finished")), 1);
+	assert_text(doc, "ovni.require.kernel", "1.0.0");
+	assert_text(doc, "ovni.mark.92.title", "Events lost");
+	assert_true(json_bool(json_get(doc, "bpf.kernel_thread")));
+	assert_int_equal(json_int(json_get(doc, "bpf.exit.status")), 7);
+	assert_text(doc, "bpf.repairs", "1152921504606846976");
+	json_free(doc);
+}
+
+static void only_the_first_stream_of_a_process_has_its_facts(void **state)
+{
+	static const unsigned cpus[] = {0, 4, 2};
+	static char command[] = "prog\0-x\0two words";
+	struct process_facts facts = {.executable = (char[]){"/bin/prog"},
+				      .command = command,
+				      .command_size = sizeof(command),
+				      .rank = 3,
+				      .nranks = 8,
+				      .ns = {[NS_PID] = 77, [NS_NET] = 5},
+				      .monotonic_ns = -5000};
+	struct process_facts own = {.ns = {[NS_PID] = 66, [NS_NET] = 5}};
+	struct description d = simple();
+	const struct json *cpu;
+	struct json *doc;
+
+	(void)state;
+	d.cpus = cpus;
+	d.ncpus = 3;
+	d.parent_pid = 9;
+	d.facts = &facts;
+	d.own = &own;
+	doc = describe_stream(&d);
+	assert_int_equal(json_count(json_get(doc, "ovni.loom_cpus")), 3);
+	cpu = json_next(json_first(json_get(doc, "ovni.loom_cpus")));
+	assert_int_equal(json_int(json_get(cpu, "index")), 1);
+	assert_int_equal(json_int(json_get(cpu, "phyid")), 4);
+	assert_text(doc, "bpf.executable", "/bin/prog");
+	assert_int_equal(json_count(json_get(doc, "bpf.command")), 3);
+	assert_string_equal(
+		json_string(json_next(json_next(json_first(json_get(doc, "bpf.command"))))),
+		"two words");
+	assert_int_equal(json_int(json_get(doc, "bpf.parent")), 9);
+	assert_int_equal(json_int(json_get(doc, "bpf.rank")), 3);
+	assert_int_equal(json_int(json_get(doc, "bpf.nranks")), 8);
+	assert_text(doc, "bpf.namespaces.pid", "77");
+	assert_null(json_get(doc, "bpf.namespaces.net"));
+	assert_text(doc, "bpf.monotonic_offset", "-5000");
+	assert_null(json_get(doc, "ovni.rank"));
+	json_free(doc);
+	d.rank = 3;
+	d.nranks = 8;
+	doc = describe_stream(&d);
+	assert_int_equal(json_int(json_get(doc, "ovni.rank")), 3);
+	assert_int_equal(json_int(json_get(doc, "ovni.nranks")), 8);
+	json_free(doc);
+}
+
+static void names_that_are_not_utf8_are_escaped(void **state)
+{
+	const struct rename names[] = {{1, "a\xff\x01z"}, {2, "\xc3\xa9"}};
+	struct description d = simple();
+	struct json *doc;
+	char *text;
+
+	(void)state;
+	d.names = names;
+	d.nnames = 2;
+	d.nnames_more = 1000;
+	doc = describe_stream(&d);
+	text = json_text(doc);
+	json_free(doc);
+	doc = json_parse(text, strlen(text), "again");
+	assert_non_null(doc);
+	assert_text(doc, "bpf.name", "\xc3\xa9");
+	assert_text(json_first(json_get(doc, "bpf.renames")), "name", "a\\xff\x01z");
+	assert_text(json_first(json_get(doc, "bpf.renames")), "clock", "1");
+	assert_int_equal(json_int(json_get(doc, "bpf.renames_more")), 1000);
+	json_free(doc);
+	free(text);
+}
+
+static void the_first_stream_of_the_session_has_its_account(void **state)
+{
+	const char *const argv[] = {"ovni-bpf", "-a", NULL};
+	struct facts_cpu cpu = {.cpu = 4, .missed = 1};
+	struct timeline_cpu use = {.cpu = 4, .index = 1, .ns = {1, 2, 3, 4}, .records = 9};
+	struct facts facts = {.kernel = "6.18",
+			      .mode = "full",
+			      .argv = argv,
+			      .buffer_bytes = 1ull << 54,
+			      .yields_unknown = true,
+			      .stopped_by = "signal",
+			      .command_status = 3 << 8,
+			      .cpus = &cpu,
+			      .ncpus = 1,
+			      .lost = 17};
+	struct session session = {.facts = &facts,
+				  .t0 = 1ull << 62,
+				  .t1 = (1ull << 62) + 1,
+				  .counts = {.records = 99, .repairs = 2},
+				  .cpus = &use,
+				  .ncpus = 1};
+	struct description d = simple();
+	const struct json *account, *cpus;
+	struct names names;
+	struct json *doc;
+
+	(void)state;
+	cpu.kinds[RECORD_SWITCH] = (struct facts_kind){.seen = 10, .written = 7, .lost = 3};
+	assert_int_equal(names_init(&names, NULL, NULL), 0);
+	session.names = &names;
+	d.session = &session;
+	doc = describe_stream(&d);
+	assert_text(doc, "bpf.session.t0", "4611686018427387904");
+	assert_text(doc, "bpf.session.version", version_string);
+	assert_text(doc, "bpf.session.buffer_bytes", "18014398509481984");
+	assert_int_equal(json_count(json_get(doc, "bpf.session.options")), 2);
+	assert_true(json_bool(json_get(doc, "bpf.session.yields_unknown")));
+	assert_null(json_get(doc, "bpf.session.interrupts_unknown"));
+	assert_null(json_get(doc, "bpf.session.machine"));
+	assert_null(json_get(doc, "bpf.session.t1"));
+	assert_null(json_get(doc, "bpf.session.account"));
+	json_free(doc);
+	session.closed = true;
+	doc = describe_stream(&d);
+	assert_text(doc, "bpf.session.t1", "4611686018427387905");
+	assert_text(doc, "bpf.session.stopped_by", "signal");
+	assert_int_equal(json_int(json_get(doc, "bpf.session.command.status")), 3);
+	assert_text(doc, "bpf.session.lost", "17");
+	assert_text(doc, "bpf.session.counts.records", "99");
+	assert_text(doc, "bpf.session.counts.repairs", "2");
+	account = json_first(json_get(doc, "bpf.session.account"));
+	assert_int_equal(json_int(json_get(account, "cpu")), 4);
+	assert_text(account, "switch.seen", "10");
+	assert_text(account, "switch.lost", "3");
+	assert_text(account, "missed", "1");
+	assert_null(json_get(account, "task"));
+	cpus = json_first(json_get(doc, "bpf.session.cpus"));
+	assert_int_equal(json_int(json_get(cpus, "index")), 1);
+	assert_text(cpus, "ns.unknown", "1");
+	assert_text(cpus, "ns.thread", "4");
+	assert_true(json_is_object(json_get(doc, "bpf.names")));
+	json_free(doc);
+	names_fini(&names);
+}
+
+/* ---- ranks ---- */
+
+static void ranks_are_read_where_launchers_put_them(void **state)
+{
+	static const struct {
+		const char *name, *environment; /* strings, each ended by '|' here */
+		int rank, nranks;
+	} cases[] = {
+		{"open_mpi", "A=1|OMPI_COMM_WORLD_RANK=3|OMPI_COMM_WORLD_SIZE=8|", 3, 8},
+		{"mpich", "PMI_SIZE=4|PMI_RANK=0|", 0, 4},
+		{"slurm", "SLURM_NTASKS=16|SLURM_PROCID=15|", 15, 16},
+		{"both_and_the_first_that_is_complete_holds",
+		 "PMIX_RANK=2|SLURM_PROCID=1|SLURM_NTASKS=4|", 1, 4},
+		{"pmix_alone_has_no_size", "PMIX_RANK=2|", 2, -1},
+		{"no_bar_at_the_end", "PMI_RANK=1|PMI_SIZE=2", 1, 2},
+		{"none", "PATH=/bin|HOME=/|", -1, -1},
+		{"nothing", "", -1, -1},
+		{"a_longer_name", "XPMI_RANK=1|XPMI_SIZE=2|PMI_RANKS=1|", -1, -1},
+		{"not_a_number", "PMI_RANK=one|PMI_SIZE=2|", -1, -1},
+		{"negative", "PMI_RANK=-1|PMI_SIZE=2|", -1, -1},
+		{"out_of_range", "PMI_RANK=2|PMI_SIZE=2|", -1, -1},
+		{"too_large", "PMI_RANK=4294967296|PMI_SIZE=4294967297|", -1, -1},
+		{"size_zero", "PMI_RANK=0|PMI_SIZE=0|", -1, -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t size = strlen(cases[i].environment);
+		char *environment = strdup(cases[i].environment);
+		int32_t rank, nranks;
+
+		for (size_t j = 0; j < size; j++)
+			if (environment[j] == '|')
+				environment[j] = '\0';
+		print_message("  %s\n", cases[i].name);
+		process_rank(environment, size, &rank, &nranks);
+		assert_int_equal(rank, cases[i].rank);
+		assert_int_equal(nranks, cases[i].nranks);
+		free(environment);
+	}
+}
+
+/* ---- a /proc made of files ---- */
+
+static char proc[64];
+
+static void path_in_proc(char *path, size_t size, const char *pid, const char *name)
+{
+	snprintf(path, size, "%s/%s%s%s", proc, pid, *name ? "/" : "", name);
+}
+
+static void make_dir(const char *pid, const char *name)
+{
+	char path[256];
+
+	path_in_proc(path, sizeof(path), pid, name);
+	assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static void make_link(const char *pid, const char *name, const char *to)
+{
+	char path[256];
+
+	path_in_proc(path, sizeof(path), pid, name);
+	unlink(path);
+	assert_int_equal(symlink(to, path), 0);
+}
+
+static void make_file(const char *pid, const char *name, const char *bytes, size_t size)
+{
+	char path[256];
+	FILE *f;
+
+	path_in_proc(path, sizeof(path), pid, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, size, f), size);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void make_process(const char *pid, const char *exe, const char *environment, size_t size)
+{
+	make_dir(pid, "");
+	make_dir(pid, "ns");
+	make_link(pid, "ns/pid", "pid:[4026531836]");
+	make_link(pid, "ns/net", "net:[4026531833]");
+	make_link(pid, "exe", exe);
+	make_file(pid, "cmdline", "prog\0arg", 9);
+	make_file(pid, "environ", environment, size);
+	make_file(pid, "comm", "named\n", 6);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static int make_proc(void **state)
+{
+	char own[16];
+
+	(void)state;
+	snprintf(proc, sizeof(proc), "proc.XXXXXX");
+	if (!mkdtemp(proc))
+		return -1;
+	snprintf(own, sizeof(own), "%d", getpid());
+	make_process(own, "/bin/recorder", "", 0);
+	make_link("self", "", own);
+	return 0;
+}
+
+static int remove_proc(void **state)
+{
+	(void)state;
+	kit_forget();
+	return nftw(proc, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void proc_is_read_and_what_it_lacks_is_left_out(void **state)
+{
+	struct process_facts facts;
+	char long_line[2 * PROCESS_COMMAND_MAX];
+
+	(void)state;
+	make_process("10", "/bin/a b", "PMI_RANK=1\0PMI_SIZE=2", 22);
+	make_file("10", "timens_offsets", "monotonic        5000         1\nboottime  0 0\n", 46);
+	assert_true(process_read(&facts, proc, 10));
+	assert_string_equal(facts.executable, "/bin/a b");
+	assert_int_equal(facts.command_size, 9);
+	assert_false(facts.command_cut);
+	assert_int_equal(facts.rank, 1);
+	assert_int_equal(facts.nranks, 2);
+	assert_true(facts.ns[NS_PID] == 4026531836);
+	assert_true(facts.ns[NS_USER] == 0);
+	assert_true(facts.monotonic_ns == 5000000000001);
+	process_fini(&facts);
+
+	memset(long_line, 'x', sizeof(long_line));
+	make_file("10", "cmdline", long_line, sizeof(long_line));
+	make_file("10", "timens_offsets", "monotonic 99999999999999 0\n", 27);
+	assert_true(process_read(&facts, proc, 10));
+	assert_int_equal(facts.command_size, PROCESS_COMMAND_MAX);
+	assert_true(facts.command_cut);
+	assert_true(facts.monotonic_ns == 0);
+	process_fini(&facts);
+
+	make_file("10", "cmdline", long_line, PROCESS_COMMAND_MAX);
+	assert_true(process_read(&facts, proc, 10));
+	assert_int_equal(facts.command_size, PROCESS_COMMAND_MAX);
+	assert_false(facts.command_cut);
+	process_fini(&facts);
+
+	make_dir("11", "");
+	assert_true(process_read(&facts, proc, 11));
+	assert_null(facts.executable);
+	assert_null(facts.command);
+	assert_int_equal(facts.rank, -1);
+	process_fini(&facts);
+	assert_false(process_read(&facts, proc, 12));
+	assert_true(process_numbers_are_ours(proc));
+}
+
+/* ---- sessions that read it ---- */
+
+static struct kit kit;
+
+static void open_kit(const char *from)
+{
+	kit_open(&kit, "0", (struct timeline_options){.t0 = 1000});
+	timeline_free(kit.timeline);
+	threads_free(kit.threads);
+	kit.facts.proc = from;
+	kit.threads = threads_new(kit.writer, &kit.facts, &kit.topology);
+	kit.timeline =
+		timeline_new(&(struct timeline_options){.t0 = 1000}, kit.threads, &kit.topology);
+}
+
+static void give(uint64_t clock, struct who prev, unsigned why, struct who next)
+{
+	struct record_switch r = rec_switch(clock, prev, why, next);
+
+	assert_int_equal(kit_give(&kit, 0, &r), 0);
+}
+
+static struct json *meta_of(uint32_t pid, uint32_t tid)
+{
+	struct kit_stream *s = kit_stream(pid, tid);
+
+	assert_non_null(s);
+	return json_parse(s->meta, strlen(s->meta), s->path);
+}
+
+static const struct who a = {1, 10, 10}, a2 = {2, 20, 10}, b = {3, 30, 30};
+
+static void two_processes(void)
+{
+	open_kit(proc);
+	give(2000, idle, 0, a2);
+	give(2100, a2, WHY_SLEEPING, a);
+	give(2200, a, WHY_SLEEPING, b);
+	give(2300, b, WHY_DEAD, idle);
+	kit_close(&kit, 3000);
+	assert_int_equal(kit.err, 0);
+	kit_check(1);
+}
+
+static void ranks_of_all_processes_are_the_models_too(void **state)
+{
+	struct json *meta;
+
+	(void)state;
+	make_process("10", "/bin/mpi", "PMI_RANK=1\0PMI_SIZE=2", 22);
+	make_process("30", "/bin/mpi", "PMI_RANK=0\0PMI_SIZE=2", 22);
+	two_processes();
+	meta = meta_of(10, 20);
+	assert_int_equal(json_int(json_get(meta, "ovni.rank")), 1);
+	assert_int_equal(json_int(json_get(meta, "ovni.nranks")), 2);
+	assert_int_equal(json_int(json_get(meta, "bpf.rank")), 1);
+	assert_int_equal(json_int(json_get(meta, "ovni.finished")), 1);
+	assert_text(meta, "bpf.session.t1", "3000");
+	json_free(meta);
+	meta = meta_of(10, 10);
+	assert_null(json_get(meta, "ovni.rank"));
+	assert_text(meta, "bpf.executable", "/bin/mpi");
+	json_free(meta);
+	meta = meta_of(30, 30);
+	assert_true(json_is_number(json_get(meta, "ovni.rank")));
+	assert_int_equal(json_int(json_get(meta, "ovni.rank")), 0);
+	json_free(meta);
+}
+
+static void a_rank_that_not_all_have_is_ours_alone(void **state)
+{
+	static const struct {
+		const char *environment;
+		size_t size;
+	} others[] = {{"PATH=/bin", 10}, {"PMI_RANK=0\0PMI_SIZE=3", 22}, {"PMIX_RANK=0", 12}};
+	char path[128];
+
+	(void)state;
+	make_process("10", "/bin/mpi", "PMI_RANK=1\0PMI_SIZE=2", 22);
+	make_process("30", "/bin/sh", "", 0);
+	for (size_t i = 0; i < 4; i++) {
+		struct json *meta;
+
+		if (i < 3) {
+			make_file("30", "environ", others[i].environment, others[i].size);
+		} else { /* gone before it can be read */
+			path_in_proc(path, sizeof(path), "30", "");
+			nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+		}
+		two_processes();
+		meta = meta_of(10, 20);
+		assert_null(json_get(meta, "ovni.rank"));
+		assert_int_equal(json_int(json_get(meta, "bpf.rank")), 1);
+		json_free(meta);
+	}
+}
+
+static void another_pid_namespace_is_not_looked_into(void **state)
+{
+	char own[16];
+	struct json *meta;
+
+	(void)state;
+	make_process("10", "/bin/wrong", "", 0);
+	snprintf(own, sizeof(own), "%d", getpid());
+	make_link(own, "ns/pid", "pid:[4026532000]");
+	two_processes();
+	meta = meta_of(10, 20);
+	assert_null(json_get(meta, "bpf.executable"));
+	json_free(meta);
+}
+
+static void what_an_exec_changed_is_read_again_or_forgotten(void **state)
+{
+	struct record_task exec = rec_task(2050, TASK_EXECED, a.id, a, "newprog");
+	char path[128];
+	struct json *meta;
+
+	(void)state;
+	make_process("10", "/bin/old", "", 0);
+	for (int gone = 0; gone < 2; gone++) {
+		open_kit(proc);
+		give(2000, idle, 0, a);
+		assert_int_equal(writer_sync(kit.writer), 0);
+		if (gone) {
+			path_in_proc(path, sizeof(path), "10", "");
+			nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+		} else {
+			make_link("10", "exe", "/bin/new");
+		}
+		assert_int_equal(kit_give(&kit, 0, &exec), 0);
+		kit_close(&kit, 3000);
+		meta = meta_of(10, 10);
+		if (gone)
+			assert_null(json_get(meta, "bpf.executable"));
+		else
+			assert_text(meta, "bpf.executable", "/bin/new");
+		assert_text(meta, "bpf.name", "newprog");
+		json_free(meta);
+	}
+}
+
+static void names_of_those_without_a_stream_are_looked_up(void **state)
+{
+	const struct who told = {0, 77, 77}, found = {0, 88, 88}, gone = {0, 99, 99};
+	struct record_task r = rec_task(0, TASK_ITERATED, 0, told, "told");
+	struct record_switch woken = rec_switch(2500, idle, 0, a);
+	struct json *meta;
+
+	(void)state;
+	make_process("88", "/bin/x", "", 0);
+	make_process("10", "/bin/y", "", 0);
+	open_kit(proc);
+	assert_int_equal(timeline_iterated(kit.timeline, &r), 0);
+	give(2000, idle, 0, a);
+	give(2100, a, WHY_SLEEPING, told);
+	give(2200, told, 0, a);
+	give(2300, a, WHY_SLEEPING, found);
+	give(2350, found, 0, gone);
+	give(2400, gone, 0, idle);
+	woken.wake_clock = 2450;
+	woken.waker_tid = 99;
+	assert_int_equal(kit_give(&kit, 0, &woken), 0);
+	kit_close(&kit, 3000);
+	meta = meta_of(10, 10);
+	assert_int_equal(json_count(json_get(meta, "bpf.names")), 2);
+	assert_text(meta, "bpf.names.77", "told");
+	assert_text(meta, "bpf.names.88", "named");
+	json_free(meta);
+}
+
+static void a_name_that_changes_without_end_is_counted(void **state)
+{
+	struct json *meta;
+
+	(void)state;
+	open_kit(NULL);
+	give(2000, idle, 0, a);
+	for (unsigned i = 0; i < 1000; i++) {
+		char name[16];
+		struct record_task r;
+
+		snprintf(name, sizeof(name), "name %u",
+			 i / 2); /* each one twice: a change only once */
+		r = rec_task(2000 + i, TASK_RENAMED, a.id, a, name);
+		assert_int_equal(kit_give(&kit, 0, &r), 0);
+	}
+	kit_close(&kit, 4000);
+	meta = meta_of(10, 10);
+	assert_text(meta, "bpf.name", "name 499");
+	assert_int_equal(json_count(json_get(meta, "bpf.renames")), DESCRIBE_RENAMES_MAX + 1);
+	assert_int_equal(json_int(json_get(meta, "bpf.renames_more")),
+			 500 - DESCRIBE_RENAMES_MAX - 1);
+	json_free(meta);
+	kit_forget();
+}
+
+#define WITH_PROC(name) cmocka_unit_test_setup_teardown(name, make_proc, remove_proc)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_stream_says_what_the_models_ask_for),
+		cmocka_unit_test(what_applies_is_added),
+		cmocka_unit_test(only_the_first_stream_of_a_process_has_its_facts),
+		cmocka_unit_test(names_that_are_not_utf8_are_escaped),
+		cmocka_unit_test(the_first_stream_of_the_session_has_its_account),
+		cmocka_unit_test(ranks_are_read_where_launchers_put_them),
+		WITH_PROC(proc_is_read_and_what_it_lacks_is_left_out),
+		WITH_PROC(ranks_of_all_processes_are_the_models_too),
+		WITH_PROC(a_rank_that_not_all_have_is_ours_alone),
+		WITH_PROC(another_pid_namespace_is_not_looked_into),
+		WITH_PROC(what_an_exec_changed_is_read_again_or_forgotten),
+		WITH_PROC(names_of_those_without_a_stream_are_looked_up),
+		cmocka_unit_test(a_name_that_changes_without_end_is_counted),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
