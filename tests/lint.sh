@@ -40,7 +40,7 @@ lint_tidiness() {
 	found=$(git grep -nIE "\b($later)\b" -- '*.[ch]' '*.sh' '*.py' '*.md' Makefile tests/run &&
 		true
 	git grep -nIE "$places" -- . ':!docs/man'
-	git grep -nIE '[ 	]+$' -- '*.[ch]' '*.sh' '*.py' Makefile)
+	git grep -nIE '[ 	]+$' -- '*.[ch]' '*.py' Makefile)
 	[ -z "$found" ] || { echo "$found"; return 1; }
 }
 

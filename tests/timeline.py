@@ -6,8 +6,8 @@ timeline: an emulated trace as text, to see something without Paraver.
     timeline.py [-w COLUMNS] [-s MS] [-l MS] [-n THREADS] TRACE
 
 In: cpu.prv and thread.prv of a trace (ovni-emu), and the names in its stream.json files.
-Out: a row for each CPU with the letter of the thread that had most of each column, a row
-for each of the busiest threads with its state, and what the letters mean. -s and -l choose
+Out: a row for each CPU with the letter of the thread that had most of each column (blank: none
+had a fifth of it), a row for each of the busiest threads with its state, and what the letters mean. -s and -l choose
 a part: where it starts, how long it is. Colours only on a terminal.
 """
 import argparse
@@ -131,8 +131,9 @@ def main():
             continue  # nobody was on the virtual CPU
         text = ""
         for column in columns(cpu, row, 2, start, end, args.width):
-            tid = max(column, key=column.get) if column else 0
-            text += paint(letters[tid], tid) if tid else " "
+            tid = max((t for t in column if t), key=column.get, default=0)
+            shown = tid and column[tid] >= (end - start) / args.width / 5
+            text += paint(letters[tid], tid) if shown else " "
         used = sum(stop - begin for begin, stop, tid in cpu.pieces(row, 2, start, end) if tid)
         print(f"{name:>{margin}}  |{text}| {100 * used / (end - start):3.0f} % busy")
 

@@ -17,8 +17,8 @@
  * The last line is key=value; status 0 only if nothing differs.
  *
  * Ends beyond 20 us: on a virtual machine the host may stop a CPU between the two
- * readings of one switch. Few such ends (of 1,000 or more one, and 1 in 500) are
- * accepted, if ours lies before the next event of that CPU.
+ * readings of one switch. They are accepted if ours lies before the next event of that CPU
+ * and there are few of them (of 200 or more 5, and 1 in 100).
  *
  * Holes: some switches no instrument sees (those made by PID 1 on some machines): then
  * the thread that leaves is not the one that was believed to run. What must follow from
@@ -339,7 +339,7 @@ int main(int argc, char **argv)
 	compare_cpus();
 	same = !count.mismatches && !count.missing && !count.extra && !count.overlaps &&
 	       !count.wakeups_wrong &&
-	       count.beyond <= (count.ends < 1000 ? 0 : 1 + count.ends / 500) &&
+	       count.beyond <= (count.ends < 200 ? 0 : 5 + count.ends / 100) &&
 	       (only_wanted ? holes_told <= holes_seen
 			    : holes_told == holes_seen + count.unknown) &&
 	       count.stays > 0;

@@ -39,7 +39,7 @@ E
 
 for mode in command all; do
 	wrong_before=$wrong
-	record tiny-$mode $mode -b 16K -- storm -n 8 -l 20000
+	record tiny-$mode $mode -b 16K -- storm -n 8 -l 5000
 	wrong=$wrong_before # a status of 3 is what is wanted here
 	look tiny-$mode $status
 done

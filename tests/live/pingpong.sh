@@ -15,7 +15,7 @@ rounds = said["rounds"]
 for me, other, cpu in ((a, b, said["cpu_a"]), (b, a, said["cpu_b"])):
     # On one CPU the one that wakes may be preempted before it has gone to sleep.
     slept, preempted = len(me.leaves("sleeping")), len(me.leaves("preempted"))
-    check(slept + preempted >= rounds, me, "left", slept, "+", preempted, "times in", rounds, "rounds")
+    check(slept + preempted >= 0.95 * rounds, me, "left", slept, "+", preempted, "times in", rounds, "rounds")
     check(rounds / 3 <= slept <= rounds + 20, me, "slept", slept, "times in", rounds, "rounds")
     woken = [s for s in me.stays if s.waker == other.tid]
     check(near(len(woken), slept), me, "was woken by", other, len(woken), "times")

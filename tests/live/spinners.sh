@@ -27,7 +27,7 @@ for tid in tids:
     check(len(waiting) == runnable, thread, "stayed runnable", len(waiting), "times, left so",
           runnable, "times")
 check(total <= said["msec"] * 1_010_000, "together they ran", total, "ns")
-check(total >= said["msec"] * 100_000, "together they ran only", total, "ns")
+check(total >= said["msec"] * 10_000, "together they ran only", total, "ns")
 E
 done
 finish

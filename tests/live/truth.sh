@@ -22,6 +22,7 @@ E
 truth() { # NAME MODE WORKLOAD [ARG...]
 	local name=$1-$2 mode=$2 tracer wanted=() times t0 t1 unknown
 	shift
+	: >"$name.ftrace"
 	"$B/tests/live/ftrace" "$name.seen" >"$name.ftrace" 2>&1 &
 	tracer=$!
 	wait_until grep -q ready "$name.ftrace" || skip "no ftrace: $(cat "$name.ftrace")"
@@ -32,8 +33,8 @@ truth() { # NAME MODE WORKLOAD [ARG...]
 	times=$(window "$name") || complain "$name: $times"
 	read -r t0 t1 unknown <<<"$times"
 	[ "$mode" = all ] || wanted=(-w "$(sed -n 's/.* main=//p' "$name.report")")
-	if "$B/tests/live/compare" "${wanted[@]}" -u "$unknown" "$t0" "$t1" "$name.seen" "$name" >"$name.same" 2>&1
-	then
+	if "$B/tests/live/compare" "${wanted[@]}" -u "$unknown" "$t0" "$t1" "$name.seen" "$name" \
+		>"$name.same" 2>&1; then
 		echo "$name: $(tail -n 1 "$name.same")"
 	else
 		complain "$name: differs from what ftrace saw"
@@ -53,7 +54,7 @@ for mode in command pid all; do
 	truth hopper $mode hopper -n 300
 	truth stopper $mode stopper -n 3
 	truth killed $mode killed
-	truth yielder $mode yielder -y 3000
+	truth yielder $mode yielder -y 1000
 	truth sleepers $mode sleepers
 	truth disk $mode disk
 	truth storm $mode storm -l 500

@@ -8,7 +8,7 @@ cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
 for mode in command pid all; do
-	record $mode $mode yielder -y 3000
+	record $mode $mode yielder -y 1000
 	judge $mode
 	facts $mode <<'E'
 tids = [line["tid"] for line in lines if "yields" in line]
