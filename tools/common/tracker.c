@@ -7,8 +7,6 @@
 
 #include "tools/common/whereabouts.h"
 
-#define IDLE_AT_START 100 /* nosv and nanos6: set before any event, must not be repeated */
-
 const char *const track_names[TRACK_COUNT] = {
 	[TRACK_OK] = "is fine",
 	[TRACK_UNKNOWN] = "is not known to any model",
@@ -260,16 +258,9 @@ static int put_closing(void *arg, uint32_t mcv, int32_t cpu)
 
 	if (mcv != MCV('O', 'H', 'e'))
 		return put_state(&c->walk, mcv, cpu);
-	/* cooling would do for nosv alone, and a cooling thread may not run again */
-	for (size_t i = t->nopen; i-- > 0 && !err;) {
-		const struct tracked *open = &t->open[i];
-		bool accepted = open->model->when != WHEN_RUNNING || t->state != LIFELINE_COOLING;
-
-		if (!open->single && accepted && open->entry->leaves[0])
-			err = put_leave(&c->walk, open);
-		else if (open->single && open->entry->leaves[0])
-			err = put_leave(&c->walk, open);
-	}
+	for (size_t i = t->nopen; i-- > 0 && !err;)
+		if (t->open[i].entry->leaves[0])
+			err = put_leave(&c->walk, &t->open[i]);
 	return err ? err : put_state(&c->walk, mcv, cpu);
 }
 
@@ -285,6 +276,13 @@ int tracker_close(struct tracker *t, tracker_put_fn put, void *arg)
 		take_out(t, i);
 		t->out = false;
 	}
+	/* some models are left while running alone, and who cools down only runs after a pause */
+	for (size_t i = 0; i < t->nopen && !err && t->state == LIFELINE_COOLING; i++) {
+		if (t->open[i].model->when != WHEN_RUNNING)
+			continue;
+		err = put(arg, MCV('O', 'H', 'p'), NULL, 0);
+		t->state = LIFELINE_PAUSED;
+	}
 	if (!err)
 		err = lifeline_close(t->state, t->cpu == CPU_VIRTUAL, put_closing, &closing);
 	if (err)
@@ -299,11 +297,8 @@ int tracker_close(struct tracker *t, tracker_put_fn put, void *arg)
 /* Opens one thing again. */
 static int put_enter(const struct walk *w, const struct tracked *open)
 {
-	int err;
+	int err = w->put(w->arg, open->mcv, open->payload, open->size);
 
-	if (open->single && open->entry->value == IDLE_AT_START && open->model->character != 'O')
-		return 0;
-	err = w->put(w->arg, open->mcv, open->payload, open->size);
 	if (!err && open->paused)
 		err = w->put(w->arg, (open->mcv & ~0xffu) | 'p', open->payload, open->size);
 	return err;

@@ -1,0 +1,146 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-cut: a part of a trace is a valid trace, with what is open at its edges entered and left.
+set -eu
+cut_() { rm -rf "$T/o"; "$B/bin/ovni-cut" -o "$T/o" "$@" >"$T/said" 2>&1 || fail "it failed: $*"; }
+fail() { echo "$1"; cat "$T/said"; exit 1; }
+same() { # WHAT: the events of $T/o, shortened, against standard input
+	sed 's/  */ /g; s/ *$//' >"$T/want"
+	"$B/bin/ovni-dump" -x -s "$T/o" | sed 's/  loom.n.proc.[0-9]*.thread/ /; s/^ *//; s/  */ /g; s/ *$//' >"$T/got"
+	diff "$T/want" "$T/got" || fail "$1"
+	"$B/bin/ovni-check" --strict -q "$T/o" >"$T/said" || [ $? = 3 ] || fail "$1: not valid"
+}
+"$S/tests/golden/tools_make.py" "$T/t" <<'END'
+thread n 1 1 ovni.mark={"0":{"title":"F","chan_type":"stack","labels":{"1":"f"}}} ovni.require={"ovni":"1.1.0","nosv":"2.7.0","kernel":"1.0.0"} bpf.events="9"
+10 OHx i32:0 i32:-1 u64:0
+12 VYc+ u32:5 str:t
+14 VTc u32:9 u32:5
+20 OM[ i64:1 i32:0
+30 OHp u16:1 i32:2
+60 OHw i32:2
+65 OHr
+70 OM] i64:1 i32:0
+90 OHe
+thread n 1 2 ovni.app_id= ovni.require={"ovni":"1.1.0"}
+15 OHx i32:1 i32:-1 u64:0
+25 VTx u32:9 u32:0
+35 VSh
+45 VSf
+55 VTe u32:9 u32:0
+58 KCO
+75 KCI
+85 OHe
+END
+# Thread 1 sleeps on CPU 0 when the part begins, and is in f; thread 2 runs a task.
+cut_ --from 40 --to 67 "$T/t"
+same "a window" <<'END'
+39 OHx .1  :ff:ff:ff:ff:ff:ff:ff:ff:00:00:00:00:00:00:00:00
+39 VYc .1  :06:00:00:00:05:00:00:00:74:00
+39 VTc .1  :09:00:00:00:05:00:00:00
+39 OM[ .1  :01:00:00:00:00:00:00:00:00:00:00:00
+39 OHp .1
+60 OHw .1  :02:00:00:00
+60 OAs .1  :00:00:00:00
+65 OHr .1
+67 OM] .1  :01:00:00:00:00:00:00:00:00:00:00:00
+67 OHe .1
+40 OHx .2  :01:00:00:00:ff:ff:ff:ff:00:00:00:00:00:00:00:00
+40 VTx .2  :09:00:00:00:00:00:00:00
+40 VSh .2
+45 VSf .2
+55 VTe .2  :09:00:00:00:00:00:00:00
+58 KCO .2
+67 KCI .2
+67 OHe .2
+END
+# One thread: what it needs of the other one comes along, the metadata too.
+cut_ --tid 2 "$T/t"
+same "one thread" <<'END'
+15 OHx .2  :01:00:00:00:ff:ff:ff:ff:00:00:00:00:00:00:00:00
+15 VYc .2  :06:00:00:00:05:00:00:00:74:00
+15 VTc .2  :09:00:00:00:05:00:00:00
+25 VTx .2  :09:00:00:00:00:00:00:00
+35 VSh .2
+45 VSf .2
+55 VTe .2  :09:00:00:00:00:00:00:00
+58 KCO .2
+75 KCI .2
+85 OHe .2
+END
+grep -q '"loom_cpus"' "$T/o/loom.n/proc.1/thread.2/stream.json" || fail "the CPUs of the loom are lost"
+cut_ --model kernel "$T/t"
+"$B/bin/ovni-dump" --mcv 'V*' "$T/o" | grep . && fail "events of nosv are left"
+same "one model" < <("$B/bin/ovni-dump" -x -s "$T/t" | grep -v '  V..  ' |
+	sed 's/  loom.n.proc.[0-9]*.thread/ /; s/^ *//; s/ *$//')
+
+# One CPU: a thread is there while it is on it.
+"$S/tests/golden/tools_make.py" "$T/u" <<'END'
+thread n 1 1
+10 OHx i32:0 i32:-1 u64:0
+20 OM= i64:7 i32:1
+30 OHp u16:6 i32:0
+30 OHw i32:-1
+40 OAs i32:1
+40 OHr
+50 OHp u16:6 i32:0
+50 OHw i32:-1
+60 OAs i32:0
+60 OHr
+70 OHe
+END
+sed -i 's/"require"/"mark": {"1": {"title": "M", "chan_type": "single"}}, "require"/' \
+	"$T/u/loom.n/proc.1/thread.1/stream.json"
+cut_ --cpu 0 "$T/u"
+same "one CPU" <<'END'
+10 OHx .1  :00:00:00:00:ff:ff:ff:ff:00:00:00:00:00:00:00:00
+20 OM= .1  :07:00:00:00:00:00:00:00:01:00:00:00
+30 OHp .1  :06:00:00:00:00:00
+30 OHw .1  :ff:ff:ff:ff
+40 OAs .1  :ff:ff:ff:ff
+40 OHr .1
+40 OHe .1
+60 OHx .1  :ff:ff:ff:ff:ff:ff:ff:ff:00:00:00:00:00:00:00:00
+60 OM= .1  :07:00:00:00:00:00:00:00:01:00:00:00
+60 OHp .1
+60 OHw .1
+60 OAs .1  :00:00:00:00
+60 OHr .1
+70 OHe .1
+END
+cut_ --from 1000 "$T/t"
+grep -q "nothing of the trace" "$T/said" || fail "an empty part is not told"
+"$B/bin/ovni-cut" -o "$T/o" "$T/t" 2>"$T/said" && fail "an output that exists was taken"
+
+# Parts of all vectors that are valid: the parts are valid as well.
+[ -n "$CONFORMANCE" ] || exit 0
+python3 - "$CONFORMANCE/emu" "$B/bin" "$T/v" <<'END'
+import glob, json, os, random, shutil, subprocess, sys
+vectors, bins, top = sys.argv[1:]
+random.seed(11)
+n, wrong = 0, []
+for case in sorted(glob.glob(vectors + "/*/case.json")):
+    folder, meta = os.path.dirname(case), json.load(open(case))
+    trace = folder + "/trace"
+    if meta["kind"] != "ok" or meta["flags"] or not os.path.isdir(trace) or \
+            os.path.exists(trace + "/clock-offsets.txt"):
+        continue
+    dump = subprocess.run([bins + "/ovni-dump", trace], capture_output=True, text=True, errors="replace").stdout
+    lines = [line.split() for line in dump.splitlines()]
+    clocks = [int(line[0]) for line in lines]
+    if len(clocks) < 4 or clocks != sorted(clocks):
+        continue
+    first, last = sorted(random.sample(clocks, 2))
+    tid = random.choice(lines)[2].rsplit(".", 1)[-1]
+    for options in (["--from", str(first), "--to", str(last)], ["--tid", tid], ["--cpu", "0"]):
+        if not options[1].isdigit():
+            continue
+        shutil.rmtree(top, ignore_errors=True)
+        run = subprocess.run([bins + "/ovni-cut", "-o", top] + options + [trace], capture_output=True, text=True)
+        check = subprocess.run([bins + "/ovni-check", "-q", top], capture_output=True, text=True, errors="replace")
+        n += 1
+        if run.returncode or check.returncode not in (0, 3):
+            wrong.append("%s %s\n%s%s" % (meta["name"], options, run.stderr, check.stdout))
+print("%d parts, %d not valid" % (n, len(wrong)))
+sys.exit("\n".join(wrong) or (None if n > 100 else "too few parts"))
+END
