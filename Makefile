@@ -199,7 +199,8 @@ unit golden live: test-programs
 # Longer than the bounded time of `make check`: FUZZ_SECONDS for each fuzzer.
 FUZZ_SECONDS ?= 600
 fuzz:
-	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run --build $(B) fuzz
+	FUZZ_SECONDS=$(FUZZ_SECONDS) TEST_TIMEOUT=$$(($(FUZZ_SECONDS) + 600)) \
+		tests/run --build $(B) fuzz
 
 bench: test-programs $(BENCHES)
 	tests/bench/run $(B)

@@ -31,6 +31,7 @@ test='
 libcmocka-dev             /usr/include/cmocka.h
 python3                   python3
 procps                    ps
+libclang-rt-dev           /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
 groff-base                groff
 stress-ng                 stress-ng
 '
@@ -42,7 +43,10 @@ sysbench                  sysbench
 
 present() {
 	case $1 in
-	/*) [ -e "$1" ] ;;
+	/*) # shellcheck disable=SC2086 # a pattern: versions are in the names of some folders
+		set -- $1
+		[ -e "$1" ]
+		;;
 	*) PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null 2>&1 ;;
 	esac
 }

@@ -156,10 +156,13 @@ static int64_t get_value(enum arg_type type, const uint8_t *at)
 
 size_t signature_count(const struct signature *sig, const struct event *ev, unsigned i)
 {
-	const struct arg *arg = &sig->args[i];
+	const struct arg *arg;
 	size_t left, len;
 
-	if (i >= sig->nargs || sig->jumbo != ev->jumbo || ev->payload_size < arg->offset)
+	if (i >= sig->nargs || sig->jumbo != ev->jumbo)
+		return 0;
+	arg = &sig->args[i];
+	if (ev->payload_size < arg->offset)
 		return 0;
 	if (arg->type == ARG_STR)
 		return signature_str(sig, ev, i, &len) != NULL;
@@ -170,9 +173,12 @@ size_t signature_count(const struct signature *sig, const struct event *ev, unsi
 bool signature_nth(const struct signature *sig, const struct event *ev, unsigned i, size_t nth,
 		   int64_t *out)
 {
-	const struct arg *arg = &sig->args[i];
+	const struct arg *arg;
 
-	if (nth >= signature_count(sig, ev, i) || arg->type == ARG_STR)
+	if (nth >= signature_count(sig, ev, i))
+		return false;
+	arg = &sig->args[i];
+	if (arg->type == ARG_STR)
 		return false;
 	*out = get_value(arg->type, ev->payload + arg->offset + nth * arg->size);
 	return true;
@@ -186,11 +192,13 @@ bool signature_int(const struct signature *sig, const struct event *ev, unsigned
 const char *signature_str(const struct signature *sig, const struct event *ev, unsigned i,
 			  size_t *len)
 {
-	const struct arg *arg = &sig->args[i];
+	const struct arg *arg;
 	const uint8_t *start, *nul;
 
-	if (i >= sig->nargs || arg->type != ARG_STR || sig->jumbo != ev->jumbo ||
-	    ev->payload_size <= arg->offset)
+	if (i >= sig->nargs || sig->jumbo != ev->jumbo)
+		return NULL;
+	arg = &sig->args[i];
+	if (arg->type != ARG_STR || ev->payload_size <= arg->offset)
 		return NULL;
 	start = ev->payload + arg->offset;
 	nul = memchr(start, '\0', ev->payload_size - arg->offset);

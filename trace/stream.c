@@ -322,8 +322,10 @@ int stream_more(struct stream *stream, ssize_t n)
 		stream->ev.size = 0;
 		return (int)n;
 	}
+	if (n == 0)
+		return 0;
 	stream->at += n;
-	return n > 0;
+	return 1;
 }
 
 void stream_report(const struct stream *stream)
