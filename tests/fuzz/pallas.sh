@@ -20,7 +20,7 @@ cat >"$T/mutate.py" <<'END'
 import glob, os, random, shutil, subprocess, sys, time
 program, top, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
 sources = sorted(glob.glob(top + "/sources/*"))
-commands = [["print"], ["print", "-T", "--memory", "256K"], ["print", "--tsv"], ["print", "--attributes"],
+commands = [["print"], ["print", "-T", "--memory", "1M"], ["print", "--tsv"], ["print", "--attributes"],
             ["info", "--definitions"], ["info", "--grammar"], ["stats"], ["stats", "--tsv"],
             ["stats", "--loops"], ["stats", "--sequences"], ["check"], ["import"]]
 words = [b"\0" * 8, b"\xff" * 8, b"\xff" * 4, b"\xfc\xff\xff\xff", (1 << 32).to_bytes(8, "little"),

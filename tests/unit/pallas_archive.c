@@ -533,7 +533,7 @@ static void a_small_budget_unloads_the_oldest(void **unused)
 	struct pallas_trace trace;
 	struct pallas_expand x;
 	char *path = new_path();
-	const size_t budget = 3u << 20;
+	const size_t budget = 6u << 20;
 	size_t at = 0;
 
 	(void)unused;

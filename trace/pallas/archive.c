@@ -281,12 +281,21 @@ static int find_main(struct pallas_trace *trace, const char *path)
 	return -ENOENT;
 }
 
+/* What the process takes beside what is counted: its own pages, and the gaps of the allocator. */
+static size_t reserve(size_t budget)
+{
+	size_t own = (3u << 20) + budget / 8;
+
+	return own < budget / 2 ? own : budget / 2;
+}
+
 int pallas_open(struct pallas_trace *trace, const char *path, size_t budget)
 {
 	char *shown = NULL;
 	int err;
 
-	*trace = (struct pallas_trace){.fd = -1, .budget = budget ? budget : PALLAS_BUDGET};
+	budget = budget ? budget : PALLAS_BUDGET;
+	*trace = (struct pallas_trace){.fd = -1, .budget = budget - reserve(budget)};
 	err = find_main(trace, path);
 	if (err)
 		goto out;

@@ -25,7 +25,10 @@ struct pallas_loader {
 	struct pallas_trace *trace;
 	struct chunk_reader *reader;
 	struct pallas_walk *oldest, *newest;
-	size_t bytes; /* of all loaded chunks */
+	size_t bytes;	   /* of all loaded chunks */
+	size_t walks;	   /* that may hold one */
+	uint64_t *decoded; /* a chunk before what is needed of it is kept */
+	size_t room;	   /* elements at decoded */
 	struct pallas_load_stats stats;
 	struct open_file files[LOADER_FILES];
 	unsigned next_file; /* to be replaced */
@@ -57,6 +60,7 @@ void pallas_loader_free(struct pallas_loader *loader)
 			close(loader->files[i].fd);
 	}
 	pallas_chunk_reader_free(loader->reader);
+	free(loader->decoded);
 	free(loader);
 }
 
@@ -69,6 +73,7 @@ void pallas_walk_init(struct pallas_walk *w, struct pallas_loader *loader,
 		      const struct pallas_thread *thread, const struct pallas_vector *vector)
 {
 	*w = (struct pallas_walk){.vector = vector, .thread = thread, .loader = loader};
+	loader->walks++;
 }
 
 /* Takes the chunk of a walk away; the walk keeps its place. */
@@ -97,8 +102,10 @@ static void unload(struct pallas_walk *w)
 
 void pallas_walk_fini(struct pallas_walk *w)
 {
-	if (w->loader)
+	if (w->loader) {
 		unload(w);
+		w->loader->walks--;
+	}
 	*w = (struct pallas_walk){0};
 }
 
@@ -157,24 +164,76 @@ static int file_of(struct pallas_walk *w, const struct open_file **out)
 	return 0;
 }
 
-/* Unloads the oldest chunks until `bytes` more fit into the budget. */
-static int make_room(struct pallas_loader *l, struct pallas_walk *w, uint64_t bytes)
+/* Bytes that chunks may take: the budget without names, grammars and the buffers of the loader. */
+static size_t room_for_chunks(const struct pallas_loader *l)
 {
-	size_t fixed = l->trace->used + pallas_chunk_reader_memory(l->reader);
-	size_t most = l->trace->budget > fixed ? l->trace->budget - fixed : 0;
+	size_t fixed = l->trace->used + pallas_chunk_reader_memory(l->reader) +
+		       l->room * sizeof(*l->decoded);
 
-	if (bytes > most) {
-		log_error(
-			"%s/%s/%s: a chunk of %llu bytes does not fit into the %zu that the memory "
-			"budget leaves; give more with --memory",
-			l->trace->path, w->thread->path, data_name(w), (unsigned long long)bytes,
-			most);
-		return -ENOMEM;
-	}
-	while (l->bytes > most - bytes) {
+	return l->trace->budget > fixed ? l->trace->budget - fixed : 0;
+}
+
+static int no_room(const struct pallas_walk *w, uint64_t bytes, size_t most)
+{
+	log_error("%s/%s/%s: a chunk of %llu bytes does not fit into the %zu that the memory "
+		  "budget leaves; give more with --memory",
+		  w->loader->trace->path, w->thread->path, data_name(w), (unsigned long long)bytes,
+		  most);
+	return -ENOMEM;
+}
+
+/* Makes the buffer large enough for a chunk of n elements. */
+static int decode_room(struct pallas_loader *l, const struct pallas_walk *w, uint64_t n)
+{
+	size_t most = room_for_chunks(l) + l->room * sizeof(*l->decoded);
+
+	if (n <= l->room)
+		return 0;
+	if (n > most / sizeof(*l->decoded))
+		return no_room(w, 8 * n, most);
+	while (l->oldest && l->bytes > most - 8 * n) {
 		unload(l->oldest);
 		l->stats.unloaded++;
 	}
+	free(l->decoded);
+	l->room = 0;
+	l->decoded = malloc(8 * n);
+	if (!l->decoded)
+		return walk_fail(w, -ENOMEM, "no memory");
+	l->room = n;
+	return 0;
+}
+
+/*
+ * Keeps `left` decoded elements for the walk if there is room for all of them, else as many as each
+ * walk can have at a time: a chunk is then decoded several times, but the walks do not take each
+ * other's chunks away again and again. Unloads the oldest until they fit.
+ */
+#define KEEP_LEAST 64
+
+static int keep(struct pallas_loader *l, struct pallas_walk *w, uint64_t left)
+{
+	size_t most = room_for_chunks(l), share;
+
+	if (l->bytes + 8 * left > most) {
+		share = most / 8 / (l->walks ? l->walks : 1);
+		if (share < KEEP_LEAST)
+			share = KEEP_LEAST;
+		left = left < share ? left : share;
+	}
+	if (8 * left > most)
+		return no_room(w, 8 * left, most);
+	while (l->oldest && l->bytes > most - 8 * left) {
+		unload(l->oldest);
+		l->stats.unloaded++;
+	}
+	w->chunk = malloc(8 * left);
+	if (!w->chunk)
+		return walk_fail(w, -ENOMEM, "no memory");
+	memcpy(w->chunk, l->decoded + w->behind, 8 * left);
+	w->chunk_bytes = 8 * left;
+	w->data = w->chunk;
+	w->left = left;
 	return 0;
 }
 
@@ -184,6 +243,7 @@ int pallas_walk_load(struct pallas_walk *w)
 	const struct open_file *file = NULL;
 	const char *why = NULL;
 	struct pallas_sub sub;
+	size_t held;
 	int err;
 
 	for (;; w->sub++, w->behind = 0) {
@@ -196,30 +256,23 @@ int pallas_walk_load(struct pallas_walk *w)
 	unload(w);
 	if (sub.n > SIZE_MAX / 16)
 		return walk_fail(w, -EBADMSG, "the sub-array is impossibly large");
-	err = make_room(l, w, 8 * sub.n);
+	err = decode_room(l, w, sub.n);
+	if (!err)
+		err = file_of(w, &file);
 	if (err)
 		return err;
-	err = file_of(w, &file);
-	if (err)
-		return err;
-	w->chunk = malloc(8 * sub.n);
-	if (!w->chunk)
-		return walk_fail(w, -ENOMEM, "no memory");
-	err = pallas_chunk_read(l->reader, file->fd, file->size, sub.offset, w->chunk,
+	err = pallas_chunk_read(l->reader, file->fd, file->size, sub.offset, l->decoded,
 				(size_t)sub.n, &why);
 	if (!err && w->vector->kind == VECTOR_TIMES &&
-	    (w->chunk[0] != sub.min || w->chunk[sub.n - 1] != sub.max)) {
+	    (l->decoded[0] != sub.min || l->decoded[sub.n - 1] != sub.max)) {
 		err = -EBADMSG;
 		why = "its first or last element is not the one that thread.pallas states";
 	}
-	if (err) {
-		free(w->chunk);
-		w->chunk = NULL;
+	if (err)
 		return walk_fail(w, err, why);
-	}
-	w->chunk_bytes = 8 * sub.n;
-	w->data = w->chunk + w->behind;
-	w->left = sub.n - w->behind;
+	err = keep(l, w, sub.n - w->behind);
+	if (err)
+		return err;
 	w->older = l->newest;
 	if (l->newest)
 		l->newest->newer = w;
@@ -228,8 +281,8 @@ int pallas_walk_load(struct pallas_walk *w)
 	l->newest = w;
 	l->bytes += w->chunk_bytes;
 	l->stats.loaded++;
-	if (l->stats.peak_bytes < l->trace->used + l->bytes + pallas_chunk_reader_memory(l->reader))
-		l->stats.peak_bytes =
-			l->trace->used + l->bytes + pallas_chunk_reader_memory(l->reader);
+	held = l->trace->used + l->bytes + pallas_chunk_reader_memory(l->reader) +
+	       l->room * sizeof(*l->decoded);
+	l->stats.peak_bytes = held > l->stats.peak_bytes ? held : l->stats.peak_bytes;
 	return 0;
 }
