@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/common/utf8.h"
 #include "trace/log.h"
+#include "trace/text.h"
 
 #define OUT_BYTES  (256 << 10) /* stays in the second level cache of today's cores */
 #define PIPE_BYTES (1 << 20)   /* what a user may ask for without privilege */
@@ -122,24 +122,11 @@ static char *put_hex(char *at, const char *lead, uint8_t byte)
 
 void printer_escaped(struct printer *out, const char *text, size_t size)
 {
-	char *at = printer_room(out, size * 4);
+	size_t room = size * 4 + 1;
+	char *at = printer_room(out, room);
 
-	if (!at)
-		return;
-	for (size_t i = 0; i < size;) {
-		size_t n = utf8_length((const uint8_t *)text + i, size - i);
-		uint8_t c = (uint8_t)text[i];
-
-		if (n == 0 || c < 0x20 || c == 0x7f) {
-			at = put_hex(at, "\\x", c);
-			i++;
-		} else {
-			memcpy(at, text + i, n);
-			at += n;
-			i += n;
-		}
-	}
-	printer_upto(out, at);
+	if (at)
+		printer_upto(out, at + text_escape(at, room, text, size));
 }
 
 void printer_json_string(struct printer *out, const char *text, size_t size)
@@ -150,7 +137,7 @@ void printer_json_string(struct printer *out, const char *text, size_t size)
 		return;
 	*at++ = '"';
 	for (size_t i = 0; i < size;) {
-		size_t n = utf8_length((const uint8_t *)text + i, size - i);
+		size_t n = text_char(text + i, text + size);
 		uint8_t c = (uint8_t)text[i];
 
 		if (n == 0) { /* not UTF-8: the four characters \xNN */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/common/utf8.h"
+#include "trace/text.h"
 
 void table_init(struct table *table, const struct table_column *columns, size_t ncolumns,
 		enum table_format format, struct printer *out)
@@ -137,14 +137,16 @@ static void format_cell(const struct table_column *column, const union cell *cel
 /* Characters on a terminal, escapes included, one column each. */
 static size_t shown_width(const char *text)
 {
-	size_t width = 0, size = strlen(text);
+	const char *end = text + strlen(text);
+	size_t width = 0, n;
 
-	for (size_t i = 0; i < size; width++) {
-		size_t n = utf8_length((const uint8_t *)text + i, size - i);
+	for (; text < end; text += n) {
+		bool shown;
 
-		if (n == 0 || (uint8_t)text[i] < 0x20 || text[i] == 0x7f)
-			width += 3; /* \xNN */
-		i += n ? n : 1;
+		n = text_char(text, end);
+		shown = n && text_printable(text, n);
+		n = n ? n : 1;
+		width += shown ? 1 : 4 * n; /* \xNN for each byte */
 	}
 	return width;
 }
