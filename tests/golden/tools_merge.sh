@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-merge: the kernel's switches are woven into the program's streams; boundaries move by the
+# tolerance at most, beyond that intervals are split; nothing is dropped and all is valid.
+set -eu
+merge() { rm -rf "$T/o"; status=0; "$B/bin/ovni-merge" -o "$T/o" "$@" >"$T/said" 2>&1 || status=$?; }
+fail() { echo "$1"; cat "$T/said"; exit 1; }
+says() { grep -qF -- "$1" "$T/said" || fail "it does not say: $1"; }
+same() {
+	sed 's/  */ /g; s/ *$//' >"$T/want"
+	"$B/bin/ovni-dump" -x -s "$T/o" | sed 's/  loom.\([^.]*[^ ]*\).proc.[0-9]*.thread/ \1/; s/^ *//; s/  */ /g; s/ *$//' >"$T/got"
+	diff "$T/want" "$T/got" || fail "$1"
+	"$B/bin/ovni-check" --strict -q "$T/o" >"$T/said" || fail "$1: not valid"
+}
+nosv='ovni.require={"ovni":"1.1.0","nosv":"2.7.0"}'
+# The second thread is in the program's trace alone. VS] was read 300 after the KCO, VU[ 501, VU] 300
+# before the KCI; the tolerance is 500.
+"$S/tests/golden/tools_make.py" "$T/p" <<END
+thread h.1 1 1 $nosv
+1000 OHx i32:0 i32:-1 u64:0
+1200 VS[
+2300 VS]
+4001 VU[
+5700 VU]
+9000 OHe
+thread h.1 1 2 $nosv
+1000 OHx i32:1 i32:-1 u64:0
+3000 OHe
+END
+"$S/tests/golden/tools_make.py" "$T/k" <<'END'
+thread h 1 1 bpf.name="solver" bpf.names={"77":"cron"} ovni.require={"ovni":"1.1.0","kernel":"1.0.0"}
+900 KCI i32:0
+950 OHx i32:-1 i32:-1 u64:0
+990 KCO u16:1 i32:0
+995 KCI i32:0
+2000 KCO u16:6 i32:77
+3000 KCI i32:1
+3500 KCO u16:1 i32:0
+6000 KCI i32:0
+9500 KCO u16:10 i32:0
+9600 KCI i32:0
+9600 OHe
+thread h 8 8 bpf.name="other"
+100 OHx i32:-1 i32:-1 u64:0
+200 KCO u16:1 i32:0
+9600 KCI i32:0
+9600 OHe
+END
+sed -i 's/"require": {"ovni": "1.1.0"}/"require": {"ovni": "1.1.0", "kernel": "1.0.0"}/' "$T/k/loom.h/proc.8/thread.8/stream.json"
+merge -t 500 "$T/p" "$T/k"
+[ $status = 0 ] || fail "it failed"
+says "1 threads merged, 1 only the program's, 0 only the kernel's"
+says "2 boundaries moved (300 ns at most), 1 split"
+same "merged" <<'END'
+990 KCO h.1.1  :01:00:00:00:00:00
+995 KCI h.1.1  :00:00:00:00
+1000 OHx h.1.1  :00:00:00:00:ff:ff:ff:ff:00:00:00:00:00:00:00:00
+1200 VS[ h.1.1
+2300 VS] h.1.1
+2300 KCO h.1.1  :06:00:4d:00:00:00
+3000 KCI h.1.1  :01:00:00:00
+3500 KCO h.1.1  :01:00:00:00:00:00
+4001 KCI h.1.1  :00:00:00:00
+4001 VU[ h.1.1
+4001 KCO h.1.1  :01:00:00:00:00:00
+5700 KCI h.1.1  :00:00:00:00
+5700 VU] h.1.1
+9000 OHe h.1.1
+9500 KCO h.1.1  :0a:00:00:00:00:00
+9600 KCI h.1.1  :00:00:00:00
+1000 OHx h.1.2  :01:00:00:00:ff:ff:ff:ff:00:00:00:00:00:00:00:00
+3000 OHe h.1.2
+END
+python3 - "$T/o/loom.h.1/proc.1/thread.1/stream.json" <<'END' || fail "the metadata"
+import json, sys
+meta = json.load(open(sys.argv[1]))
+assert meta["ovni"]["require"] == {"ovni": "1.1.0", "nosv": "2.7.0", "kernel": "1.0.0", "bpf": "1.0.0"}, meta
+assert meta["bpf"]["name"] == "solver" and meta["bpf"]["names"] == {"77": "cron"}, meta
+assert meta["merge"] == {"kernel_events": "10", "moved": "2", "split": "1", "tolerance": "500"}, meta
+END
+# Threads that only the kernel saw, as a second loom.
+merge --others "$T/p" "$T/k"
+[ $status = 0 ] || fail "--others failed"
+[ -f "$T/o/loom.h.bpf/proc.8/thread.8/stream.obs" ] || fail "the other thread is missing"
+"$B/bin/ovni-check" --strict -q "$T/o" >"$T/said" || fail "--others: not valid"
+
+# A clock in a time namespace.
+sed -i 's/"bpf": {/"bpf": {"monotonic_offset": "100000", /' "$T/k/loom.h/proc.1/thread.1/stream.json"
+merge "$T/p" "$T/k"
+"$B/bin/ovni-dump" --mcv KCO "$T/o" | grep -q '^ *102000  KCO' || fail "the offset of the namespace is not applied"
+
+merge "$T/o" "$T/k"
+[ $status = 1 ] || fail "a trace that has K events was merged"
+"$S/tests/golden/tools_make.py" "$T/u" <<'END'
+thread h.1 1 1
+1000 OHx i32:0 i32:-1 u64:0
+900 OHe
+END
+merge "$T/u" "$T/k"
+[ $status = 1 ] || fail "a trace that is not sorted was merged"
+says "run ovni-sort first"
