@@ -145,10 +145,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= 2;
 		if (length > size)
 			length = size;
-		copy = malloc(length + 1);
+		copy = malloc(length ? length : 1); /* exactly, so that a step too far is seen */
 		MUST(copy);
 		memcpy(copy, data, length);
-		copy = realloc(copy, length ? length : 1); /* so that a step too far is seen */
 		write_file(i, copy, length);
 		if (stream_open(&streams[n], dir, path) == 0) {
 			MUST(has_header(copy, length));

@@ -18,11 +18,11 @@ static const struct {
 	{"OHp([u16 why, i32 next])", 0, false, 2, 0, 0},
 	{"VYc+(u32 typeid, str label)", 0, true, 2, 2, 4},
 	{"VWC+(i64 values...)", 0, true, 1, 1, 0},
-	{"XXX+", 0, true, 0, 0, 0},
-	{"XXX(u8 a, i8 b, u16 c, i16 d, u32 e, i32 f, u64 g, i64 h)", 0, false, 8, 8, 30},
-	{"XXX( u8  a , u8 b )", 0, false, 2, 2, 2},
-	{"XXX(u8 a[,str b])", 0, false, 2, 1, 1},
-	{"XXX(u8 a_name_15_long)", 0, false, 1, 1, 1},
+	{"XYZ+", 0, true, 0, 0, 0},
+	{"XYZ(u8 a, i8 b, u16 c, i16 d, u32 e, i32 f, u64 g, i64 h)", 0, false, 8, 8, 30},
+	{"XYZ( u8  a , u8 b )", 0, false, 2, 2, 2},
+	{"XYZ(u8 a[,str b])", 0, false, 2, 1, 1},
+	{"XYZ(u8 a_name_15_long)", 0, false, 1, 1, 1},
 
 	{"", -EINVAL, false, 0, 0, 0},
 	{"OH", -EINVAL, false, 0, 0, 0},
@@ -84,7 +84,7 @@ static void every_type_is_read_with_its_sign(void **state)
 	int64_t value = 0;
 
 	(void)state;
-	assert_int_equal(signature_parse(&sig, "XXX(u8 a, i8 b, u16 c, i16 d, u32 e, i32 f, u64 g, "
+	assert_int_equal(signature_parse(&sig, "XYZ(u8 a, i8 b, u16 c, i16 d, u32 e, i32 f, u64 g, "
 					       "i64 h)"),
 			 0);
 	for (unsigned i = 0; i < sig.nargs; i++) {
