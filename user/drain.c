@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #define EMPTY		(1.0 / 32) /* all rings emptier: half as often */
 #define QUARTER_SECOND	250000000
 #define SNAPSHOT_TRIES	200
+#define NICE		(-20)
 
 uint64_t drain_clock(void)
 {
@@ -137,6 +139,10 @@ static void *run(void *arg)
 	struct drain *drain = arg;
 	int err = 0;
 
+	/* Behind busy neighbours it would come too late and lose what they do. Without the right
+	 * to this (CAP_SYS_NICE) it takes its turn like anyone. */
+	if (setpriority(PRIO_PROCESS, 0, NICE))
+		log_debug("the draining thread has no priority: %s", strerror(errno));
 	while (!err && !atomic_load(&drain->stop)) {
 		err = release(drain, UINT64_MAX);
 		if (!err)
