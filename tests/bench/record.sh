@@ -154,6 +154,10 @@ run_sysbench() { # events a second
 
 # ---- the rounds --------------------------------------------------------------------------------
 
+load=$(cut -d ' ' -f 1 /proc/loadavg)
+awk -v load="$load" 'BEGIN { exit load < 0.7 }' &&
+	echo "bench: the machine is busy (load $load): what sysbench shows means little"
+
 tracers=()
 for t in ${TRACERS:-none ours ftrace perf perf_sched bpftrace_count bpftrace_printf}; do
 	if "have_$t"; then tracers+=("$t"); else echo "bench: $t is missing: left out"; fi
