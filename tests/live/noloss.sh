@@ -33,6 +33,8 @@ from facts import *
 session = session_of(sys.argv[1])
 check(int(session["lost"]) == 0, session["lost"], "events were lost")
 check(int(session["counts"]["switches"]) > 500_000, "this was no storm:", session["counts"])
+check(int(session["counts"]["repairs"]) <= int(session["counts"]["switches"]) / 2000,
+      "switches are missing: there were", session["counts"]["repairs"], "repairs")
 check(int(session["counts"]["late"]) == 0, session["counts"]["late"], "records came late")
 check_account(session)
 verdict()

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# 1,000 threads of one process: each has a stream with its name and its creator.
+# 1,000 threads of one process: each has a stream with its name and its creator. 10,000 that
+# come and go as fast as they can: none is lost.
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
@@ -27,4 +28,8 @@ for tid, number in threads.items():
     check(len(thread.leaves("sleeping")) >= 3, thread, "slept too little")
 E
 done
+record fast command threads -n 10000 -j 50 -s 0
+judge fast
+streams=$(find fast -name stream.json | wc -l)
+expect "10,000 threads and the first have a stream each" [ "$streams" = 10001 ]
 finish

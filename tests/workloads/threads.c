@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * threads: many threads of one process, all alive at once.
+ * threads: many threads of one process, all alive at once, or so many at a time.
  *
- * Each names itself thr-N, sleeps a few times, waits until the last one has
- * been born, and ends.
+ * Each names itself thr-N, sleeps a few times, waits until all that are to be alive
+ * with it have been born, and ends.
  */
 #include "workload.h"
 
-static long nthreads = 1000, sleeps = 3, usec = 500;
+static long nthreads = 1000, at_once, sleeps = 3, usec = 500;
 static pthread_barrier_t all_born;
 
 static const struct knob knobs[] = {
 	{'n', &nthreads, "threads"},
+	{'j', &at_once, "alive at once, a divisor of -n; 0: all"},
 	{'s', &sleeps, "sleeps of each"},
 	{'u', &usec, "length of a sleep, us"},
 	{0, NULL, NULL},
@@ -33,22 +34,26 @@ int main(int argc, char **argv)
 {
 	pthread_t *threads;
 	pthread_attr_t attr;
-	long i;
+	long i, k;
 
 	workload_begin(argc, argv, knobs);
-	if (nthreads < 1)
-		fail("-n takes 1 or more");
-	threads = calloc((size_t)nthreads, sizeof(*threads));
+	if (!at_once)
+		at_once = nthreads;
+	if (nthreads < 1 || at_once < 1 || nthreads % at_once)
+		fail("-n takes 1 or more, -j a divisor of it");
+	threads = calloc((size_t)at_once, sizeof(*threads));
 	must(threads != NULL, "calloc");
-	pthread_barrier_init(&all_born, NULL, (unsigned)nthreads);
+	pthread_barrier_init(&all_born, NULL, (unsigned)at_once);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 64 * 1024);
-	for (i = 0; i < nthreads; i++) {
-		errno = pthread_create(&threads[i], &attr, live, (void *)(intptr_t)i);
-		must(!errno, "pthread_create");
+	for (i = 0; i < nthreads; i += at_once) {
+		for (k = 0; k < at_once; k++) {
+			errno = pthread_create(&threads[k], &attr, live, (void *)(intptr_t)(i + k));
+			must(!errno, "pthread_create");
+		}
+		for (k = 0; k < at_once; k++)
+			join_thread(threads[k]);
 	}
-	for (i = 0; i < nthreads; i++)
-		join_thread(threads[i]);
 	free(threads);
 	say("threads=%ld pid=%d", nthreads, getpid());
 	return 0;
