@@ -1,59 +1,117 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * emit: reserve, stamp, fill, submit; count what has no room.
+ * emit: reserve, stamp, fill, commit; count what has no room.
  *
  * The clock is read after the reserve: what user code does not yet see was stamped later than
- * any clock it has read before (ebpf.md 10). All who emit run with preemption off; the snapshot
- * alone may interrupt another one (life.bpf.c), and counts its records under its own kind.
- * Invariant: per CPU and kind, seen = submitted + lost.
+ * any clock it has read before (ebpf.md 10). Nobody is woken and nothing is locked: a ring has one
+ * producer, its CPU. All who emit run with preemption off, the switch with interrupts off, and
+ * interrupts do not emit, but for the snapshot: it may come in the middle of another record, has no
+ * room then, and is tried again. So would anything else that came there, and be counted.
+ * Invariant: per CPU and kind, seen = committed + lost.
  */
 #ifndef BPF_EMIT_H
 #define BPF_EMIT_H
 
 #include "maps.bpf.h"
 
+#define barrier() asm volatile("" ::: "memory")
+
+/* Raises a position that user code reads, behind all that was written before. */
+static __always_inline void emit_publish(__u64 *position, __u64 value)
+{
+#if defined(__TARGET_ARCH_x86)
+	barrier(); /* stores are seen in their order */
+	*(volatile __u64 *)position = value;
+	barrier();
+#else
+	__sync_lock_test_and_set(position, value); /* a full barrier */
+#endif
+}
+
+/* Room for `size` bytes at the end of the ring, or NULL. */
+static __always_inline struct record_head *emit_reserve(struct cpu_state *state, __u8 *ring,
+							__u32 size)
+{
+	__u64 at = state->reserved, used = at - *(volatile __u64 *)&state->consumed;
+
+	if (unlikely(used + size > knobs.ring_mask + 1))
+		return NULL;
+	emit_publish(&state->reserved, at + size);
+	return (void *)(ring + (at & knobs.ring_mask));
+}
+
+static __always_inline void emit_end(struct cpu_state *state)
+{
+	emit_publish(&state->committed, state->reserved);
+}
+
+/* Would a record of `size` bytes find room now? For who can come again, and then loses nothing. */
+static __always_inline bool emit_possible(struct cpu_state *state, __u32 cpu, __u32 size)
+{
+	__u64 used = state->reserved - *(volatile __u64 *)&state->consumed;
+
+	return bpf_map_lookup_elem(&rings, &cpu) && state->reserved == state->committed &&
+	       used + size + sizeof(struct record_lost) <= knobs.ring_mask + 1;
+}
+
+/* Tells of a gap that ends here. Without room for it the gap goes on. */
+static __noinline int emit_gap(struct cpu_state *state, __u8 *ring)
+{
+	struct record_lost *record;
+
+	record = (void *)emit_reserve(state, ring, sizeof(*record));
+	if (!record)
+		return -1;
+	record->head.clock = bpf_ktime_get_ns();
+	record->head.kind = RECORD_LOST;
+	record->head.flags = 0;
+	record->head.why = 0;
+	record->head.id = 0;
+	record->first_clock = state->gap_clock;
+	record->count = state->gap_count;
+	state->gap_count = 0;
+	emit_end(state);
+	return 0;
+}
+
+static __noinline int emit_lost(struct cpu_state *state, __u32 kind)
+{
+	if (kind < RECORD_KINDS)
+		state->lost[kind]++;
+	if (state->gap_count++ == 0)
+		state->gap_clock = bpf_ktime_get_ns();
+	return 0;
+}
+
 /*
- * Room for a record of `size` bytes with clock and kind filled in; NULL, and counted, if there is
- * none. A gap that ends here is told of first; if that finds no room, the gap goes on.
+ * Room for a record of `size` bytes with clock and kind filled in, to be ended by emit_end(); NULL,
+ * and counted, if there is none. A gap that ends here is told of first.
  */
 static __always_inline void *emit_begin(struct cpu_state *state, __u32 cpu, __u8 kind, __u32 size)
 {
 	struct record_head *head;
-	struct record_lost *gap;
-	void *ring = bpf_map_lookup_elem(&rings, &cpu);
+	__u32 zero = 0;
+	__u8 *ring;
+	void *map;
 
 	state->seen[kind]++;
-	if (unlikely(!ring))
+	map = bpf_map_lookup_elem(&rings, &cpu);
+	if (unlikely(!map))
 		goto lost;
-	if (unlikely(state->gap_count)) {
-		gap = bpf_ringbuf_reserve(ring, sizeof(*gap), 0);
-		if (!gap)
-			goto lost;
-		gap->head.clock = bpf_ktime_get_ns();
-		gap->head.kind = RECORD_LOST;
-		gap->head.flags = 0;
-		gap->head.why = 0;
-		gap->head.id = 0;
-		gap->first_clock = state->gap_clock;
-		gap->count = __sync_lock_test_and_set(&state->gap_count, 0);
-		bpf_ringbuf_submit(gap, BPF_RB_NO_WAKEUP);
-	}
-	head = bpf_ringbuf_reserve(ring, size, 0);
+	ring = bpf_map_lookup_elem(map, &zero);
+	if (unlikely(!ring || state->reserved != state->committed))
+		goto lost;
+	if (unlikely(state->gap_count) && emit_gap(state, ring))
+		goto lost;
+	head = emit_reserve(state, ring, size);
 	if (unlikely(!head))
 		goto lost;
 	head->clock = bpf_ktime_get_ns();
 	head->kind = kind;
 	return head;
 lost:
-	state->lost[kind]++;
-	if (state->gap_count++ == 0)
-		state->gap_clock = bpf_ktime_get_ns();
+	emit_lost(state, kind);
 	return NULL;
-}
-
-static __always_inline void emit_end(void *record)
-{
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
 #endif

@@ -49,7 +49,7 @@ int BPF_PROG(task_newtask, struct task_struct *task)
 	task_fill(record, TASK_BORN, creator_id, task, task_state);
 	record->creator_tid = creator->pid;
 	__builtin_memcpy(record->comm, comm, sizeof(comm));
-	emit_end(record);
+	emit_end(state);
 	return 0;
 }
 
@@ -88,7 +88,7 @@ int BPF_PROG(sched_process_exec, struct task_struct *task, int old_pid)
 	task_fill(record, TASK_EXECED, task_context(state), task, task_state);
 	record->old_tid = old_pid;
 	bpf_probe_read_kernel_str(record->comm, sizeof(record->comm), task->comm);
-	emit_end(record);
+	emit_end(state);
 	return 0;
 }
 
@@ -112,6 +112,6 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 	record->pid = task->tgid;
 	record->exit_code = task->exit_code;
 	record->id = task_state->id;
-	emit_end(record);
+	emit_end(state);
 	return 0;
 }

@@ -14,10 +14,17 @@
 
 #include "state.h"
 
-/* One ring per CPU, put in by user code; a CPU without one counts its records as lost. */
+/*
+ * One ring per CPU, put in by user code; a CPU without one counts its records as lost. It is plain
+ * memory that user code maps, of a power of two bytes (knobs.ring_mask + 1) and then RING_SPILL
+ * for the record that begins near its end. Where it stands is in the CPU's state.
+ */
 struct ring {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, 4096 + RING_SPILL); /* set before load */
 };
 
 struct rings_map {

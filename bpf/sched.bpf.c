@@ -143,7 +143,7 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 	record->next_pid = next->tgid;
 	record->waker_tid = waker_tid;
 	record->wake_clock = wake_clock;
-	emit_end(record);
+	emit_end(state);
 	return 0;
 }
 

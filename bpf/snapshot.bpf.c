@@ -12,7 +12,8 @@
 #include "target.bpf.h"
 #include "task.bpf.h"
 
-/* Returns 1 if the record found room; its clock is then in the CPU's state. */
+/* Returns 1 if the record found room; its clock is then in the CPU's state. Else it can be
+ * tried again. */
 SEC("raw_tp")
 int take_snapshot(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -21,7 +22,7 @@ int take_snapshot(struct bpf_raw_tracepoint_args *ctx)
 	struct cpu_state *state = cpu_state(cpu);
 	struct record_snapshot *record;
 
-	if (!state)
+	if (!state || !emit_possible(state, cpu, sizeof(*record)))
 		return 0;
 	record = emit_begin(state, cpu, RECORD_SNAPSHOT, sizeof(*record));
 	if (!record)
@@ -32,7 +33,7 @@ int take_snapshot(struct bpf_raw_tracepoint_args *ctx)
 	record->tid = task->pid;
 	record->pid = task->tgid;
 	state->snapshot_clock = record->head.clock;
-	emit_end(record);
+	emit_end(state);
 	return 1;
 }
 

@@ -3,9 +3,12 @@
  * state: what kernel side and user side share in maps, beside the records.
  *
  * One struct cpu_state per CPU the machine may have, in an array that the user side maps:
- * the account (what was seen, what found no room) and what a CPU remembers from one
- * event to the next. Written by that CPU alone; user code reads any time, and writes
- * `recorded` before the programs are attached.
+ * the positions of its ring, the account (what was seen, what found no room), and what a CPU
+ * remembers from one event to the next. Written by that CPU alone, but `consumed`, and
+ * `recorded`, which user code writes before the programs are attached.
+ *
+ * A record is at `data + (position & mask)` and begins on 8 bytes; its kind tells its size. The
+ * producer raises `reserved`, reads the clock, fills the record in, and raises `committed`.
  * struct task_state is a task's storage; it travels with the task and is freed with it.
  */
 #ifndef BPF_STATE_H
@@ -13,20 +16,29 @@
 
 #include "record.h"
 
+#define RING_SPILL 128 /* bytes behind a ring; the largest record fits */
+
 struct cpu_state {
+	/* The producer's: the programs on this CPU. */
 	__u32 recorded;		       /* switches of this CPU are sent (-C) */
 	__u32 interrupt;	       /* depth of interrupt handlers that run now */
 	__u32 current_tid, current_id; /* who entered last, if it was wanted; else 0, 0 */
-	__u64 seen[RECORD_KINDS];      /* by kind: seen = sent + lost, always */
+	__u64 reserved, committed;     /* positions in the ring, bytes since the beginning */
+	__u64 snapshot_clock;	       /* of the last snapshot of this CPU, ns */
+	__u64 gap_count;	       /* lost since the last record that found room ... */
+	__u64 gap_clock;	       /* ... the first of them then, ns */
+	__u64 spare1;
 
+	__u64 seen[RECORD_KINDS]; /* by kind: seen = sent + lost, always */
+	__u64 spare2[2];
 	__u64 lost[RECORD_KINDS]; /* by kind: no room in the ring, or no ring */
-	__u64 gap_count;	  /* lost since the last record that found room ... */
-	__u64 gap_clock;	  /* ... the first of them then, ns */
+	__u64 spare3[2];
 
-	__u64 snapshot_clock; /* of the last snapshot of this CPU, ns */
-	__u64 reserved[7];    /* to a multiple of the cache line */
+	/* The consumer's: user code. */
+	__u64 consumed; /* position up to which the room may be used again */
+	__u64 spare4[7];
 };
-_Static_assert(sizeof(struct cpu_state) == 192, "shared size");
+_Static_assert(sizeof(struct cpu_state) == 256, "shared size");
 
 struct task_state {
 	__u32 id;	  /* dense, from 1, while the task is wanted; else 0 */
@@ -54,7 +66,8 @@ struct knobs {
 	__u32 hidden_pid;    /* this process is never wanted (--no-self); 0: none */
 	__u32 pid_namespace; /* whose numbers the targets and hidden_pid are; 0: the initial one */
 	__u32 pad;
-	__u64 cgroup; /* id of the cgroup below which tasks are wanted; 0: any */
+	__u64 ring_mask; /* bytes of a ring - 1 */
+	__u64 cgroup;	 /* id of the cgroup below which tasks are wanted; 0: any */
 };
 
 /*

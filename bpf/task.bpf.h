@@ -55,7 +55,7 @@ static __always_inline void task_emit(struct cpu_state *state, __u32 cpu, __u8 c
 		return;
 	task_fill(record, cause, task_context(state), task, task_state);
 	__builtin_memcpy(record->comm, comm, sizeof(record->comm));
-	emit_end(record);
+	emit_end(state);
 }
 
 #endif

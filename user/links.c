@@ -20,8 +20,6 @@
 #include "bpf/ovni.skel.h"
 #include "trace/log.h"
 
-#define SMALL_RING (64u << 10) /* of a CPU that is not listed: births and deaths alone */
-
 /* What goes to which tracepoint, in the order of attaching: what tags new tasks first, then the
  * exits of interrupts before their entries, and what records most at the end. */
 enum group { GROUP_LIFE, GROUP_INTERRUPT, GROUP_SCHED, GROUP_NONE };
@@ -231,6 +229,7 @@ static int set_knobs(struct links *links, const struct options *options)
 		.registers = !links->yields_unknown,
 		.hidden_pid = options->self ? 0 : (__u32)getpid(),
 		.pid_namespace = pid_namespace(),
+		.ring_mask = options->buffer_bytes - 1,
 		.cgroup = id,
 	};
 	if (options->comm)
@@ -253,29 +252,14 @@ static int explain_load(int err)
 	return err;
 }
 
-static int add_ring(struct links *links, struct rings *rings, unsigned index, unsigned cpu,
-		    size_t bytes)
+/* A ring: plain memory that both sides map. -errno, no message. */
+static int make_ring(size_t bytes)
 {
-	struct cpu_state state = {.recorded = 1};
-	__u32 key = cpu;
-	int fd, err;
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ovni_ring", sizeof(__u32),
+				(__u32)bytes + RING_SPILL, 1, &opts);
 
-	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ovni_ring", 0, 0, (__u32)bytes, NULL);
-	if (fd < 0) {
-		err = -errno;
-		log_error("cannot make a buffer of %zu bytes for CPU %u: %s (a smaller one: -b)",
-			  bytes, cpu, strerror(-err));
-		return err;
-	}
-	links->ring_fds[index] = fd;
-	links->nrings++;
-	if (bpf_map_update_elem(bpf_map__fd(links->skeleton->maps.rings), &key, &fd, BPF_ANY) ||
-	    bpf_map_update_elem(bpf_map__fd(links->skeleton->maps.cpus), &key, &state, BPF_ANY)) {
-		err = -errno;
-		log_error("cannot set up CPU %u: %s", cpu, strerror(-err));
-		return err;
-	}
-	return rings_map(rings, cpu, fd, bytes);
+	return fd < 0 ? -errno : fd;
 }
 
 static bool listed(const struct options *options, unsigned cpu)
@@ -286,34 +270,78 @@ static bool listed(const struct options *options, unsigned cpu)
 static int add_rings(struct links *links, const struct options *options,
 		     const struct topology *topology, struct rings *rings)
 {
-	const struct cpu_state unlisted = {.recorded = 0};
-	int err = 0;
+	int err;
 
 	links->ring_fds = calloc(topology->ncpus, sizeof(*links->ring_fds));
 	if (!links->ring_fds)
 		return -ENOMEM;
-	for (unsigned i = 0; i < topology->ncpus && !err; i++) {
+	for (unsigned i = 0; i < topology->ncpus; i++) {
 		__u32 cpu = topology->phyid[i];
-		size_t bytes = options->buffer_bytes;
+		int fd = make_ring(options->buffer_bytes);
 
-		if (!listed(options, cpu) && bytes > SMALL_RING)
-			bytes = SMALL_RING;
-		err = add_ring(links, rings, i, cpu, bytes);
-		if (!err && !listed(options, cpu))
-			bpf_map_update_elem(bpf_map__fd(links->skeleton->maps.cpus), &cpu,
-					    &unlisted, BPF_ANY);
+		if (fd < 0) {
+			log_error("cannot make a buffer of %llu bytes for CPU %u: %s (a smaller "
+				  "one: -b)",
+				  (unsigned long long)options->buffer_bytes, cpu, strerror(-fd));
+			return fd;
+		}
+		links->ring_fds[links->nrings++] = fd;
+		if (bpf_map_update_elem(bpf_map__fd(links->skeleton->maps.rings), &cpu, &fd,
+					BPF_ANY)) {
+			err = -errno;
+			log_error("cannot set up CPU %u: %s", cpu, strerror(-err));
+			return err;
+		}
+		links->cpus[cpu].recorded = listed(options, cpu);
+		err = rings_map(rings, cpu, &links->cpus[cpu], fd, options->buffer_bytes);
+		if (err)
+			return err;
 	}
+	return 0;
+}
+
+/* Sizes that follow the machine and the options; the kernel wants to see one ring before. */
+static int size_maps(struct links *links, const struct options *options, size_t ntargets)
+{
+	struct ovni *skeleton = links->skeleton;
+	int fd = make_ring(options->buffer_bytes), err;
+
+	if (fd < 0)
+		return fd;
+	err = bpf_map__set_inner_map_fd(skeleton->maps.rings, fd);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	links->template_fd = fd;
+	bpf_map__set_max_entries(skeleton->maps.rings, links->npossible);
+	bpf_map__set_max_entries(skeleton->maps.cpus, links->npossible);
+	bpf_map__set_max_entries(skeleton->maps.targets, (__u32)ntargets + 1);
+	return 0;
+}
+
+static int map_cpus(struct links *links)
+{
+	size_t bytes = links->npossible * sizeof(*links->cpus);
+	int err;
+
+	links->cpus = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			   bpf_map__fd(links->skeleton->maps.cpus), 0);
+	if (links->cpus != MAP_FAILED)
+		return 0;
+	err = -errno;
+	links->cpus = NULL;
+	log_error("cannot map the states of the CPUs: %s", strerror(-err));
 	return err;
 }
 
 int links_open(struct links *links, const struct options *options, const struct topology *topology,
 	       struct rings *rings, const uint32_t *targets, size_t ntargets)
 {
-	size_t bytes;
 	int err, possible = libbpf_num_possible_cpus();
 	struct ovni *skeleton;
 
-	*links = (struct links){.statistics_fd = -1};
+	*links = (struct links){.statistics_fd = -1, .template_fd = -1};
 	libbpf_set_print(print_libbpf);
 	if (possible <= 0) {
 		log_error("cannot find out how many CPUs are possible: %s", strerror(-possible));
@@ -337,27 +365,19 @@ int links_open(struct links *links, const struct options *options, const struct 
 	if (err)
 		return err;
 	links->npossible = (unsigned)possible;
-	bpf_map__set_max_entries(skeleton->maps.rings, links->npossible);
-	bpf_map__set_max_entries(skeleton->maps.cpus, links->npossible);
-	bpf_map__set_max_entries(skeleton->maps.targets, (__u32)ntargets + 1);
-	err = ovni__load(skeleton);
+	err = size_maps(links, options, ntargets);
+	if (!err)
+		err = ovni__load(skeleton);
 	if (err)
 		return explain_load(err);
-
 	for (size_t i = 0; i < ntargets && !err; i++)
 		err = links_target(links, targets[i]);
+	if (!err)
+		err = map_cpus(links);
 	if (!err)
 		err = add_rings(links, options, topology, rings);
 	if (err)
 		return err;
-	bytes = links->npossible * sizeof(*links->cpus);
-	links->cpus = mmap(NULL, bytes, PROT_READ, MAP_SHARED, bpf_map__fd(skeleton->maps.cpus), 0);
-	if (links->cpus == MAP_FAILED) {
-		err = -errno;
-		links->cpus = NULL;
-		log_error("cannot map the counters of the CPUs: %s", strerror(-err));
-		return err;
-	}
 	if (options->verbose) {
 		links->statistics_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 		if (links->statistics_fd < 0)
@@ -469,6 +489,8 @@ void links_close(struct links *links)
 	bpf_link__destroy(links->iterator);
 	if (links->statistics_fd >= 0)
 		close(links->statistics_fd);
+	if (links->template_fd >= 0)
+		close(links->template_fd);
 	for (unsigned i = 0; i < links->nrings; i++)
 		close(links->ring_fds[i]);
 	free(links->ring_fds);

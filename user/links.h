@@ -32,7 +32,8 @@ struct links {
 	struct bpf_link *iterator;
 	int *ring_fds; /* of the CPUs of the topology, by index */
 	unsigned nrings;
-	struct cpu_state *cpus; /* by kernel number, mapped; npossible of them */
+	int template_fd;	/* a ring that shows the kernel what rings are like; -1: none */
+	struct cpu_state *cpus; /* by kernel number, shared; npossible of them */
 	unsigned npossible;
 	int statistics_fd;	 /* -1: the kernel keeps none */
 	bool yields_unknown;	 /* yielded and preempted look the same */
@@ -42,7 +43,7 @@ struct links {
 /*
  * Opens and loads the programs for what the options ask for: `targets` are the processes or
  * threads to begin with, `ntargets` of them. Adds a ring for each CPU of the topology to
- * `rings`; those that are not in options->cpus, if there is such a list, get a small one.
+ * `rings`.
  * 0, or -errno after one message. links_close() is due in any case.
  */
 int links_open(struct links *links, const struct options *options, const struct topology *topology,

@@ -56,21 +56,19 @@ static inline bool earlier(const struct head *a, const struct head *b)
 /* Reads the head of a ring. False if it has none to be released now. */
 static inline bool head_read(struct order *order, struct head *head, struct ring *ring)
 {
-	const struct record_head *record;
+	const struct record_head *record = ring_peek(ring);
 	uint64_t clock;
-	bool busy;
 
-	record = ring_peek(ring, &busy);
 	if (__builtin_expect(!record, 0)) {
-		/* Its clock will not be earlier than that of the record before it. */
-		if (busy && ring->clock < order->before)
+		/* The clock of what is written will not be earlier than that of the one before. */
+		if (ring->writing && ring->clock < order->before)
 			order->before = ring->clock;
 		return false;
 	}
-	if (__builtin_expect(rings_record_size(record->kind) != ring->length || !ring->length, 0)) {
-		log_error("the ring buffer of CPU %u holds no record at byte %llu (kind %u, "
-			  "%u bytes): this is a mistake in ovni-bpf, please report it",
-			  ring->cpu, (unsigned long long)ring->at, record->kind, ring->length);
+	if (__builtin_expect(!rings_record_size[record->kind], 0)) {
+		log_error("the ring of CPU %u holds no record at byte %llu (kind %u): this is a "
+			  "mistake in ovni-bpf, please report it",
+			  ring->cpu, (unsigned long long)ring->at, record->kind);
 		order->err = -EBADMSG;
 		return false;
 	}

@@ -25,7 +25,7 @@
 
 struct order;
 
-/* Takes the next record, that of kernel CPU `cpu`, whose size has been checked. Not 0: stop. */
+/* Takes the next record, that of kernel CPU `cpu`, whose kind is known. Not 0: stop. */
 typedef int (*order_take_fn)(void *arg, unsigned cpu, const struct record_head *record);
 
 /* `rings` stays the caller's. NULL without memory. */

@@ -7,20 +7,17 @@
 #include <unistd.h>
 
 #include "rings.h"
+#include "bpf/state.h"
 #include "trace/log.h"
 
-static const size_t record_sizes[RECORD_KINDS] = {
+const uint8_t rings_record_size[256] = {
 	[RECORD_SWITCH] = sizeof(struct record_switch),
 	[RECORD_TASK] = sizeof(struct record_task),
 	[RECORD_EXIT] = sizeof(struct record_exit),
 	[RECORD_SNAPSHOT] = sizeof(struct record_snapshot),
 	[RECORD_LOST] = sizeof(struct record_lost),
 };
-
-size_t rings_record_size(unsigned kind)
-{
-	return kind < RECORD_KINDS ? record_sizes[kind] : 0;
-}
+_Static_assert(sizeof(struct record_task) <= RING_SPILL, "the largest record fits behind a ring");
 
 struct rings *rings_new(void)
 {
@@ -31,21 +28,15 @@ void rings_close(struct rings *rings)
 {
 	if (!rings)
 		return;
-	for (unsigned i = 0; i < rings->nrings; i++) {
-		struct ring *ring = &rings->ring[i];
-		size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-		if (ring->mapped[0])
-			munmap(ring->mapped[0], page);
-		if (ring->mapped[1])
-			munmap(ring->mapped[1], page + 2 * (ring->mask + 1));
-	}
+	for (unsigned i = 0; i < rings->nrings; i++)
+		if (rings->ring[i].mapped)
+			munmap((void *)rings->ring[i].data, rings->ring[i].mapped);
 	free(rings->ring);
 	free(rings);
 }
 
-int rings_add(struct rings *rings, unsigned cpu, uint64_t *consumer, const uint64_t *producer,
-	      const void *data, size_t bytes)
+int rings_add(struct rings *rings, unsigned cpu, struct cpu_state *state, const void *data,
+	      size_t bytes)
 {
 	struct ring *grown;
 
@@ -56,46 +47,36 @@ int rings_add(struct rings *rings, unsigned cpu, uint64_t *consumer, const uint6
 	grown[rings->nrings++] = (struct ring){
 		.data = data,
 		.mask = bytes - 1,
-		.at = *consumer,
-		.end = *consumer,
-		.given_back = *consumer,
+		.at = state->consumed,
+		.end = state->consumed,
+		.given_back = state->consumed,
 		.cpu = cpu,
-		.consumer = consumer,
-		.producer = producer,
+		.state = state,
 	};
 	return 0;
 }
 
-/* A page with the consumer position, writable; a page with the producer's and the data,
- * twice, both read-only. */
-int rings_map(struct rings *rings, unsigned cpu, int fd, size_t bytes)
+int rings_map(struct rings *rings, unsigned cpu, struct cpu_state *state, int fd, size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *consumer, *producer;
+	size_t mapped = (bytes + RING_SPILL + page - 1) / page * page;
+	void *data;
 	int err;
 
-	consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (consumer == MAP_FAILED) {
+	data = mmap(NULL, mapped, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (data == MAP_FAILED) {
 		err = -errno;
 		goto failed;
 	}
-	producer = mmap(NULL, page + 2 * bytes, PROT_READ, MAP_SHARED, fd, (off_t)page);
-	if (producer == MAP_FAILED) {
-		err = -errno;
-		munmap(consumer, page);
-		goto failed;
-	}
-	err = rings_add(rings, cpu, consumer, producer, (const uint8_t *)producer + page, bytes);
+	err = rings_add(rings, cpu, state, data, bytes);
 	if (err) {
-		munmap(consumer, page);
-		munmap(producer, page + 2 * bytes);
+		munmap(data, mapped);
 		goto failed;
 	}
-	rings->ring[rings->nrings - 1].mapped[0] = consumer;
-	rings->ring[rings->nrings - 1].mapped[1] = producer;
+	rings->ring[rings->nrings - 1].mapped = mapped;
 	return 0;
 failed:
-	log_error("cannot map the ring buffer of CPU %u: %s", cpu, strerror(-err));
+	log_error("cannot map the ring of CPU %u: %s", cpu, strerror(-err));
 	return err;
 }
 
@@ -104,8 +85,11 @@ void rings_look(struct rings *rings)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (unsigned i = 0; i < rings->nrings; i++) {
 		struct ring *ring = &rings->ring[i];
+		/* in this order: what is reserved in between is later than the call */
+		uint64_t reserved = __atomic_load_n(&ring->state->reserved, __ATOMIC_ACQUIRE);
 
-		ring->end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+		ring->end = __atomic_load_n(&ring->state->committed, __ATOMIC_ACQUIRE);
+		ring->writing = reserved > ring->end;
 	}
 }
 
@@ -130,7 +114,7 @@ void rings_give_back(struct rings *rings)
 
 		if (ring->given_back == ring->at)
 			continue;
-		__atomic_store_n(ring->consumer, ring->at, __ATOMIC_RELEASE);
+		__atomic_store_n(&ring->state->consumed, ring->at, __ATOMIC_RELEASE);
 		ring->given_back = ring->at;
 	}
 }
@@ -138,12 +122,11 @@ void rings_give_back(struct rings *rings)
 void rings_discard(struct rings *rings)
 {
 	const struct record_head *record;
-	bool busy;
 
 	for (unsigned i = 0; i < rings->nrings; i++) {
 		struct ring *ring = &rings->ring[i];
 
-		while ((record = ring_peek(ring, &busy)) && rings_record_size(record->kind))
+		while ((record = ring_peek(ring)) && rings_record_size[record->kind])
 			ring_advance(ring, record);
 	}
 	rings_give_back(rings);

@@ -2,13 +2,12 @@
 /*
  * rings: the transport from the kernel side: one ring of records per CPU.
  *
- * In: what the BPF programs reserve, fill and submit; out: the records of each CPU, in the order
- * in which they were reserved. Nothing is copied: a record is looked at where it lies, and its
- * room is given back once it has been taken. Who merges the rings (order.h) needs only what is
+ * In: what the BPF programs reserve, fill in and commit; out: the records of each CPU, in the
+ * order in which they were reserved. Nothing is copied: a record is looked at where it lies, and
+ * its room is given back once it has been taken. Who merges the rings (order.h) needs only what is
  * declared here; where the records come from is told when a ring is added.
- * Invariant: the reader never goes past the producer position that rings_look() has seen,
- * nor past a record that is still being written.
- * Specification: ebpf.md 10 (layout of a ring, barriers).
+ * Invariant: the reader never goes past what rings_look() has seen committed.
+ * Specification: bpf/state.h (layout of a ring), ebpf.md 10 (barriers), 14 (memory that is mapped).
  */
 #ifndef USER_RINGS_H
 #define USER_RINGS_H
@@ -19,23 +18,20 @@
 
 #include "bpf/record.h"
 
-#define RING_BUSY      0x80000000u /* bits of the length in front of a record */
-#define RING_DISCARDED 0x40000000u
-#define RING_HEADER    8u
+struct cpu_state;
 
 struct ring {
-	const uint8_t *data; /* mapped twice in a row: a record never wraps */
-	uint64_t mask;	     /* bytes - 1 */
-	uint64_t at;	     /* position of the next record, in bytes since the beginning */
-	uint64_t end;	     /* producer position that rings_look() has seen */
-	uint64_t clock;	     /* ns, the latest of the records taken: order never falls */
-	uint32_t length;     /* of the record that ring_peek() has returned */
-	unsigned cpu;	     /* kernel number */
-	uint64_t given_back; /* consumer position that the producer knows */
+	const uint8_t *data; /* mask + 1 bytes, and RING_SPILL for a record that begins in them */
+	uint64_t mask;
+	uint64_t at;	/* position of the next record, in bytes since the beginning */
+	uint64_t end;	/* committed when rings_look() was called */
+	uint64_t clock; /* ns, the latest of the records taken: order never falls */
+	bool writing;	/* a record behind `end` was being written then */
+	unsigned cpu;	/* kernel number */
+	uint64_t given_back;
 	uint64_t taken[RECORD_KINDS];
-	uint64_t *consumer; /* shared with the producer */
-	const uint64_t *producer;
-	void *mapped[2]; /* NULL: the memory is the caller's */
+	struct cpu_state *state; /* shared with the producer */
+	size_t mapped;		 /* bytes at data to be unmapped; 0: the memory is the caller's */
 };
 
 struct rings {
@@ -47,18 +43,19 @@ struct rings {
 struct rings *rings_new(void);
 void rings_close(struct rings *rings);
 
-/* Adds the ring buffer map `fd` of `bytes` (a power of two) as that of `cpu`. CPUs must be added in
- * ascending order. 0 or -errno, after one message. */
-int rings_map(struct rings *rings, unsigned cpu, int fd, size_t bytes)
+/* Adds the ring in the map `fd`, of `bytes` (a power of two) and RING_SPILL more, as that of `cpu`;
+ * `state` must outlive the rings. CPUs must be added in ascending order. 0 or -errno, after
+ * one message. */
+int rings_map(struct rings *rings, unsigned cpu, struct cpu_state *state, int fd, size_t bytes)
 	__attribute__((warn_unused_result));
 
-/* The same with memory of the caller: `data` has 2 * bytes, the halves being equal. */
-int rings_add(struct rings *rings, unsigned cpu, uint64_t *consumer, const uint64_t *producer,
-	      const void *data, size_t bytes) __attribute__((warn_unused_result));
+/* The same with memory of the caller. */
+int rings_add(struct rings *rings, unsigned cpu, struct cpu_state *state, const void *data,
+	      size_t bytes) __attribute__((warn_unused_result));
 
 /*
- * Reads the producer positions. What is not visible then was reserved later than anything read
- * before the call: in particular later than a clock read before it.
+ * Reads how far the producers are. What is not visible then was reserved later than anything
+ * read before the call: in particular later than a clock read before it.
  */
 void rings_look(struct rings *rings);
 
@@ -71,39 +68,26 @@ void rings_give_back(struct rings *rings);
 /* Takes and forgets all that rings_look() has seen. */
 void rings_discard(struct rings *rings);
 
-/* The size that a record of `kind` has; 0 if there is no such kind. */
-size_t rings_record_size(unsigned kind);
+/* The size of a record by its kind; 0 if there is no such kind. */
+extern const uint8_t rings_record_size[256];
 
-/*
- * The next record of a ring, or NULL if there is none up to `end` or if it is still being
- * written, which is told in *busy. It stays valid until rings_give_back().
- */
-static inline const struct record_head *ring_peek(struct ring *ring, bool *busy)
+/* The next record of a ring, or NULL if there is none up to `end`. It stays valid until
+ * rings_give_back(). */
+static inline const struct record_head *ring_peek(const struct ring *ring)
 {
-	*busy = false;
-	while (ring->at < ring->end) {
-		const uint8_t *at = ring->data + (ring->at & ring->mask);
-		uint32_t length = __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
+	const uint8_t *at = ring->data + (ring->at & ring->mask);
 
-		if (__builtin_expect(length & RING_BUSY, 0)) {
-			*busy = true;
-			return NULL;
-		}
-		ring->length = length & ~RING_DISCARDED;
-		if (__builtin_expect(!(length & RING_DISCARDED), 1)) {
-			__builtin_prefetch(at + 256);
-			return (const struct record_head *)(at + RING_HEADER);
-		}
-		ring->at += (ring->length + RING_HEADER + 7) & ~7u;
-	}
-	return NULL;
+	if (ring->at >= ring->end)
+		return NULL;
+	__builtin_prefetch(at + 256);
+	return (const struct record_head *)at;
 }
 
 /* Takes the record that ring_peek() has returned. */
 static inline void ring_advance(struct ring *ring, const struct record_head *record)
 {
 	ring->taken[record->kind]++;
-	ring->at += (ring->length + RING_HEADER + 7) & ~7u;
+	ring->at += rings_record_size[record->kind];
 }
 
 #endif

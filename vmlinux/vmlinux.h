@@ -32,14 +32,12 @@ typedef _Bool bool;
 #define BPF_MAP_TYPE_HASH	   1
 #define BPF_MAP_TYPE_ARRAY	   2
 #define BPF_MAP_TYPE_ARRAY_OF_MAPS 12
-#define BPF_MAP_TYPE_RINGBUF	   27
 #define BPF_MAP_TYPE_TASK_STORAGE  29
 
 #define BPF_F_NO_PREALLOC (1u << 0)
 #define BPF_F_MMAPABLE	  (1u << 10)
 
 #define BPF_LOCAL_STORAGE_GET_F_CREATE (1u << 0)
-#define BPF_RB_NO_WAKEUP	       (1u << 0)
 
 /* The context of a raw tracepoint program, of the user API too: no relocation. */
 struct bpf_raw_tracepoint_args {

@@ -14,7 +14,7 @@
 #include "user/options.h"
 #include "trace/log.h"
 
-#define WORDS_MAX 16
+#define WORDS_MAX 32
 
 /* Splits at blanks; the words live in `line`. */
 static int split(char *line, char **words)
