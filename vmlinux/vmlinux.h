@@ -76,7 +76,7 @@ struct pt_regs {
 };
 
 struct thread_info {
-	unsigned int status;
+	__u32 status;
 };
 
 struct ns_common {
