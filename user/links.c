@@ -458,6 +458,8 @@ uint64_t links_missed(const struct links *links)
 	struct bpf_prog_info info;
 	uint64_t missed = 0;
 
+	if (!links->skeleton)
+		return 0;
 	bpf_object__for_each_program(program,
 				     links->skeleton->obj) if (!program_info(program, &info))
 		missed += info.recursion_misses;

@@ -137,9 +137,16 @@ failed:
 }
 
 /* Makes way for a new trace where something of that name exists. */
-static int make_way(struct output *output, bool chosen, bool force)
+static int make_way(struct output *output, bool link, bool chosen, bool force)
 {
 	int fd, err = 0;
+
+	if (link) {
+		log_error("%s is a symbolic link, which is not followed: choose another name with "
+			  "-o",
+			  output->path);
+		return -ELOOP;
+	}
 
 	if (chosen && !force) {
 		log_error("%s exists already: choose another name, or --force to replace it",
@@ -171,7 +178,7 @@ int output_create(struct output *output, const char *path, bool chosen, bool for
 	if (!output->trimmed)
 		return -ENOMEM;
 	if (!lstat(output->path, &st)) {
-		err = make_way(output, chosen, force);
+		err = make_way(output, S_ISLNK(st.st_mode), chosen, force);
 		if (err)
 			return err;
 	}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* output: what may be replaced, what is kept, what is left alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "user/output.h"
+#include "trace/log.h"
+
+static char folder[] = "/tmp/ovni-output.XXXXXX";
+
+static int setup(void **state)
+{
+	(void)state;
+	strcpy(folder + strlen(folder) - 6, "XXXXXX");
+	return !mkdtemp(folder) || chdir(folder);
+}
+
+static int teardown(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "chmod -R u+w %s; rm -rf %s", folder, folder);
+	return chdir("/") || system(command);
+}
+
+static bool exists(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st);
+}
+
+static void put(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0644);
+
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+/* A trace with one file, `name`, by which it is known again. */
+static void make_trace(const char *dir, const char *name)
+{
+	char path[256];
+
+	assert_int_equal(mkdir(dir, 0755), 0);
+	snprintf(path, sizeof(path), "%s/loom.n", dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof(path), "%s/loom.n/proc.1", dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof(path), "%s/loom.n/proc.1/%s", dir, name);
+	put(path);
+}
+
+static int create(const char *path, bool chosen, bool force)
+{
+	struct output output;
+	int err = output_create(&output, path, chosen, force);
+
+	if (!err)
+		assert_true(output.fd >= 0);
+	output_close(&output);
+	return err;
+}
+
+static void a_new_folder_is_made(void **state)
+{
+	(void)state;
+	assert_int_equal(create("a", true, false), 0);
+	assert_true(exists("a"));
+	assert_int_equal(create("b//", true, false), 0);
+	assert_true(exists("b"));
+	assert_int_equal(create("no/such/place", true, false), -ENOENT);
+}
+
+static void a_chosen_folder_that_exists_is_refused(void **state)
+{
+	(void)state;
+	make_trace("a", "first");
+	assert_int_equal(create("a", true, false), -EEXIST);
+	assert_true(exists("a/loom.n/proc.1/first"));
+}
+
+static void a_chosen_trace_is_replaced_when_forced(void **state)
+{
+	(void)state;
+	make_trace("a", "first");
+	assert_int_equal(create("a", true, true), 0);
+	assert_true(exists("a"));
+	assert_false(exists("a/loom.n"));
+	assert_false(exists("a.old"));
+}
+
+static void what_is_no_trace_is_never_replaced(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir("a", 0755), 0);
+	put("a/thesis");
+	assert_int_equal(create("a", true, true), -EEXIST);
+	assert_int_equal(create("a", false, false), -EEXIST);
+	assert_true(exists("a/thesis"));
+	put("file");
+	assert_true(create("file", true, true) < 0);
+	assert_true(exists("file"));
+}
+
+static void the_default_keeps_the_trace_before_it_and_no_other(void **state)
+{
+	(void)state;
+	make_trace("ovni", "first");
+	assert_int_equal(create("ovni", false, false), 0);
+	assert_true(exists("ovni.old/loom.n/proc.1/first"));
+	assert_int_equal(rmdir("ovni"), 0);
+	make_trace("ovni", "second");
+	assert_int_equal(create("ovni", false, false), 0);
+	assert_true(exists("ovni.old/loom.n/proc.1/second"));
+	assert_false(exists("ovni.old/loom.n/proc.1/first"));
+}
+
+static void an_old_folder_that_is_no_trace_is_left_alone(void **state)
+{
+	(void)state;
+	make_trace("ovni", "first");
+	assert_int_equal(mkdir("ovni.old", 0755), 0);
+	put("ovni.old/thesis");
+	assert_int_equal(create("ovni", false, false), -EEXIST);
+	assert_true(exists("ovni.old/thesis"));
+	assert_true(exists("ovni/loom.n/proc.1/first"));
+}
+
+static void no_link_is_followed(void **state)
+{
+	(void)state;
+	make_trace("real", "first");
+	assert_int_equal(symlink("real", "link"), 0);
+	assert_true(create("link", true, false) < 0);
+	assert_true(create("link", true, true) < 0);
+	assert_true(create("link", false, false) < 0);
+	assert_true(exists("real/loom.n/proc.1/first"));
+	/* nor one in what is removed */
+	make_trace("a", "first");
+	assert_int_equal(symlink("../../../real", "a/loom.n/proc.1/link"), 0);
+	assert_int_equal(create("a", true, true), 0);
+	assert_true(exists("real/loom.n/proc.1/first"));
+}
+
+static void an_abandoned_folder_gives_the_earlier_trace_its_place_back(void **state)
+{
+	struct output output;
+
+	(void)state;
+	make_trace("ovni", "first");
+	assert_int_equal(output_create(&output, "ovni", false, false), 0);
+	output_abandon(&output);
+	output_close(&output);
+	assert_true(exists("ovni/loom.n/proc.1/first"));
+	assert_false(exists("ovni.old"));
+	/* but not once something has been written */
+	assert_int_equal(output_create(&output, "ovni", false, false), 0);
+	put("ovni/something");
+	output_abandon(&output);
+	output_close(&output);
+	assert_true(exists("ovni/something"));
+	assert_true(exists("ovni.old/loom.n/proc.1/first"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_new_folder_is_made),
+		TEST(a_chosen_folder_that_exists_is_refused),
+		TEST(a_chosen_trace_is_replaced_when_forced),
+		TEST(what_is_no_trace_is_never_replaced),
+		TEST(the_default_keeps_the_trace_before_it_and_no_other),
+		TEST(an_old_folder_that_is_no_trace_is_left_alone),
+		TEST(no_link_is_followed),
+		TEST(an_abandoned_folder_gives_the_earlier_trace_its_place_back),
+	};
+
+	log_setup("test", LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
