@@ -13,7 +13,7 @@ start=$(date +%s%N)
 start_usec=$((($(date +%s%N) - start) / 1000))
 
 traced=0 refused=0
-for percent in 0 10 20 30 40 50 60 65 70 75 80 85 90 95 100 120 150 200 500; do
+for percent in 0 20 40 60 70 80 90 100 130 500; do
 	"$WORKLOADS/brief" -t $((start_usec * percent / 100)) &
 	target=$!
 	"$RECORDER" -o life-$percent -p $target >life-$percent.log 2>&1

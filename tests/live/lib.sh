@@ -21,6 +21,7 @@ WORKLOADS=$B/tests/workloads
 export PYTHONPATH=$S/tests/live PYTHONDONTWRITEBYTECODE=1
 wrong=0
 status=0
+wanted_status=0 # of the recorder
 recorder=
 
 skip() { echo "$1"; exit 77; }
@@ -109,7 +110,7 @@ record() { # NAME MODE [OPTION... --] WORKLOAD [ARG...]
 	*) complain "no mode $mode" ;;
 	esac
 	unset WORKLOAD_REPORT
-	[ "$status" = 0 ] || complain "$name: ovni-bpf ended with $status: $(tail -n 5 "$name.log")"
+	[ "$status" = "$wanted_status" ] || complain "$name: ovni-bpf ended with $status: $(tail -n 5 "$name.log")"
 }
 
 judge() { # NAME

@@ -208,7 +208,8 @@ static void take_record(uint64_t i)
 	const struct ftrace_record *record = &records[i];
 	struct thread *thread;
 
-	if (cpus[record->cpu].tid == 0 && record->current > 0)
+	if (cpus[record->cpu].tid == 0 && record->current > 0 &&
+	    !thread_of(record->current)->hidden)
 		find(record->cpu, record->current, i);
 	switch (record->kind) {
 	case FTRACE_SWITCH:
