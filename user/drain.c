@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "drain.h"
 #include "links.h"
 #include "order.h"
@@ -22,15 +23,8 @@
 #define EMPTY		(1.0 / 32) /* all rings emptier: half as often */
 #define QUARTER_SECOND	250000000
 #define SNAPSHOT_TRIES	200
+#define RATE_MAX	64 /* bytes per us */
 #define NICE		(-20)
-
-uint64_t drain_clock(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static int take(void *arg, unsigned cpu, const struct record_head *record)
 {
@@ -45,7 +39,7 @@ static void tell(struct drain *drain, double fullest)
 {
 	const struct timeline_counts *counts = timeline_counts(drain->timeline);
 	unsigned permille = (unsigned)(1000 * fullest);
-	uint64_t now = drain_clock();
+	uint64_t now = clock_now();
 
 	atomic_store(&drain->records, counts->records);
 	atomic_store(&drain->events, counts->events);
@@ -60,7 +54,7 @@ static void tell(struct drain *drain, double fullest)
 /* Takes what is below the watermark; `before` lowers it further. */
 static int release(struct drain *drain, uint64_t before)
 {
-	uint64_t watermark = drain_clock() - ORDER_SLACK_NS;
+	uint64_t watermark = clock_now() - ORDER_SLACK_NS;
 	double fullest;
 	int err;
 
@@ -69,7 +63,7 @@ static int release(struct drain *drain, uint64_t before)
 	err = order_release(drain->order, watermark < before ? watermark : before, take, drain);
 	if (fullest > FULL && drain->interval_us > INTERVAL_MIN_US)
 		drain->interval_us /= 2;
-	else if (fullest < EMPTY && drain->interval_us < INTERVAL_MAX_US)
+	else if (fullest < EMPTY && drain->interval_us < drain->interval_max_us)
 		drain->interval_us += drain->interval_us / 2 + 1;
 	tell(drain, fullest);
 	return err;
@@ -117,7 +111,7 @@ static int close_window(struct drain *drain)
 		}
 	}
 	if (!drain->t1) {
-		drain->t1 = drain_clock();
+		drain->t1 = clock_now();
 		timeline_stop(drain->timeline, drain->t1);
 	}
 	return 0;
@@ -152,7 +146,7 @@ static void *run(void *arg)
 		err = close_window(drain);
 	links_detach(drain->links);
 	if (!drain->t1) {
-		drain->t1 = drain_clock();
+		drain->t1 = clock_now();
 		timeline_stop(drain->timeline, drain->t1);
 	}
 	if (!err)
@@ -163,11 +157,24 @@ static void *run(void *arg)
 	return NULL;
 }
 
+/* A CPU that does nothing but switch fills a ring at RATE_MAX: it must not be full before its time.
+ */
+static unsigned longest_interval(const struct rings *rings)
+{
+	uint64_t us = INTERVAL_MAX_US;
+
+	for (unsigned i = 0; i < rings->nrings; i++)
+		if ((rings->ring[i].mask + 1) / RATE_MAX < us)
+			us = (rings->ring[i].mask + 1) / RATE_MAX;
+	return us < INTERVAL_MIN_US ? INTERVAL_MIN_US : (unsigned)us;
+}
+
 int drain_start(struct drain *drain)
 {
 	int err;
 
 	drain->interval_us = INTERVAL_MIN_US;
+	drain->interval_max_us = longest_interval(drain->rings);
 	drain->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	drain->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = drain->wake_fd < 0 || drain->done_fd < 0

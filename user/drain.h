@@ -44,15 +44,12 @@ struct drain {
 	/* Its own; the caller's again after drain_join(). */
 	pthread_t thread;
 	bool started;
-	unsigned interval_us;
+	unsigned interval_us, interval_max_us;
 	uint64_t fullest_until;
 	uint64_t t1; /* ns; 0: the window was not closed */
 	bool cut;    /* it hurried: records are left in the rings */
 	int err;     /* first error, reported by who found it */
 };
-
-/* CLOCK_MONOTONIC, ns. */
-uint64_t drain_clock(void);
 
 /* Starts the thread. 0, or -errno after one message. */
 int drain_start(struct drain *drain) __attribute__((warn_unused_result));

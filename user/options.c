@@ -69,7 +69,7 @@ static const char doc[] =
 	"lost and the trace says which.\n"
 	"\n"
 	"Examples:\n"
-	"  # run a program from its first instruction to its end, and make Paraver files\n"
+	"  # a program from its first instruction to its end, and files for Paraver\n"
 	"  sudo ovni-bpf --emulate -- ./solver input.dat\n"
 	"\n"
 	"  # a program that runs already, and its children, for ten seconds\n"
@@ -251,6 +251,8 @@ bool options_parse(struct options *o, int argc, char **argv, enum status *status
 		.args_doc = "-a | -p PID | -t TID | -- COMMAND [ARGS]",
 		.doc = doc,
 	};
+	char *name = argv[0];
+	bool failed;
 
 	*o = (struct options){
 		.argv = argv,
@@ -263,7 +265,10 @@ bool options_parse(struct options *o, int argc, char **argv, enum status *status
 	argp_program_version_hook = print_version;
 	argp_err_exit_status = STATUS_USAGE;
 	*status = STATUS_USAGE;
-	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o) || !check(o)) {
+	argv[0] = (char *)"ovni-bpf"; /* so messages of the C library begin as ours do */
+	failed = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o) || !check(o);
+	argv[0] = name;
+	if (failed) {
 		options_free(o);
 		return false;
 	}

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "account.h"
+#include "clock.h"
 #include "command.h"
 #include "drain.h"
 #include "emulate.h"
@@ -32,6 +33,7 @@
 #include "writer.h"
 
 #define ARM_TRIES	    100
+#define SNAPSHOT_TRIES	    3
 #define COMMAND_PATIENCE_MS 1000 /* for a command that was sent a signal */
 #define LOOK_MS		    20 /* how often the end of the target, and --max-size, are looked for */
 
@@ -62,7 +64,9 @@ struct recorder {
 	uint64_t t0;
 	const char *reason; /* why it stops; NULL: it does not */
 	int killed_by;	    /* the second signal; 0: none */
-	bool failed;	    /* something went wrong, and has been said */
+	uint64_t command_end_ns;
+	bool command_told; /* that it has ended, but not what it has created */
+	bool failed;	   /* something went wrong, and has been said */
 };
 
 /* ---- prepared ---- */
@@ -107,6 +111,7 @@ static enum status prepare(struct recorder *r)
 	const struct options *o = r->options;
 	enum status status;
 
+	clock_prepare();
 	uname(&r->host);
 	snprintf(r->kernel, sizeof(r->kernel), "%s %s", r->host.release, r->host.version);
 	if (topology_read(&r->topology, "/sys"))
@@ -166,7 +171,8 @@ static int block_signals(struct recorder *r)
 	return r->signal_fd < 0 ? -errno : 0;
 }
 
-/* All CPUs in turn. T0 is the clock of the last one. */
+/* All CPUs in turn. T0 is the clock of the last one. One that comes in the middle of another
+ * record finds no room just then. */
 static int take_snapshots(struct recorder *r)
 {
 	uint64_t clock;
@@ -174,7 +180,9 @@ static int take_snapshots(struct recorder *r)
 
 	r->t0 = 0;
 	for (unsigned i = 0; i < r->drain.ncpus; i++) {
-		err = snapshot_take(&r->links, r->drain.cpus[i], SNAPSHOT_START, &clock);
+		err = -ENOBUFS;
+		for (unsigned tries = 0; tries < SNAPSHOT_TRIES && err == -ENOBUFS; tries++)
+			err = snapshot_take(&r->links, r->drain.cpus[i], SNAPSHOT_START, &clock);
 		if (err == -ENXIO) /* it has just gone offline */
 			continue;
 		if (err)
@@ -359,6 +367,23 @@ static uint64_t time_to_next(const struct recorder *r, uint64_t now)
 	return next;
 }
 
+/* Waits for the command, so that it is no zombie for long. If what it has created goes on, that
+ * is said: the recording goes on, too. */
+static void tell_command_end(struct recorder *r, uint64_t now)
+{
+	if (!r->options->command || !command_ended(&r->command, 0) || r->command_told)
+		return;
+	if (!r->command_end_ns)
+		r->command_end_ns = now;
+	if (now - r->command_end_ns < COMMAND_PATIENCE_MS * 1000000ull)
+		return;
+	r->command_told = true;
+	summary_live_clear(&r->live);
+	log_info("the command has ended; what it has created goes on (threads: %u) and is recorded "
+		 "(Ctrl-C ends that)",
+		 links_members(&r->links));
+}
+
 static void record(struct recorder *r)
 {
 	struct pollfd fds[] = {{.fd = r->signal_fd, .events = POLLIN},
@@ -366,18 +391,18 @@ static void record(struct recorder *r)
 
 	if (!r->options->quiet)
 		summary_begin(r->output.path);
-	summary_live_begin(&r->live, drain_clock(), !r->options->quiet);
+	summary_live_begin(&r->live, clock_now(), !r->options->quiet);
 	if (r->options->command && command_release(&r->command)) {
 		r->failed = true;
 		r->reason = "error";
 	}
 	while (!r->reason) {
-		uint64_t now = drain_clock(), next = time_to_next(r, now);
+		uint64_t now = clock_now(), next = time_to_next(r, now);
 		struct timespec wait = {.tv_sec = (time_t)(next / 1000000000),
 					.tv_nsec = (long)(next % 1000000000)};
 
 		ppoll(fds, 2, &wait, NULL);
-		now = drain_clock();
+		now = clock_now();
 		read_signals(r);
 		if (!r->reason && (fds[1].revents & POLLIN))
 			r->reason = "error";
@@ -385,7 +410,7 @@ static void record(struct recorder *r)
 			look_for_end(r, now);
 		if (summary_live_due(&r->live, now))
 			show_live(r, now);
-		command_ended(&r->command, 0); /* so that it is no zombie for long */
+		tell_command_end(r, now);
 	}
 }
 
