@@ -38,7 +38,7 @@ E
 
 for mode in command all; do
 	wanted_status=3
-	record tiny-$mode $mode -b 16K -- storm -n 8 -l 5000
+	record tiny-$mode $mode -b 4K -- storm -n 8 -l 5000
 	look tiny-$mode $status
 done
 
