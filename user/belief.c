@@ -2,7 +2,6 @@
 /* belief: see belief.h. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "belief.h"
 #include "topology.h"
@@ -18,12 +17,12 @@ static int reach(struct cpu ***array, unsigned *size, unsigned i)
 		return 0;
 	while (want <= i)
 		want *= 2;
-	grown = realloc(*array, want * sizeof(*grown));
+	grown = reallocarray(*array, want, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	memset(grown + *size, 0, (want - *size) * sizeof(*grown));
+	while (*size < want)
+		grown[(*size)++] = NULL;
 	*array = grown;
-	*size = want;
 	return 0;
 }
 

@@ -40,7 +40,7 @@ int lives_unwanted(struct timeline *tl, const struct record_task *r)
 }
 
 /* The slot may still be that of a task whose end was lost. */
-int lives_admit(struct timeline *tl, const struct record_task *r)
+int lives_admit(struct timeline *tl, const struct record_task *r, struct task **out)
 {
 	struct task *task = threads_task(tl->threads, r->id);
 	int err = 0;
@@ -63,6 +63,7 @@ int lives_admit(struct timeline *tl, const struct record_task *r)
 			task->joined = r->head.clock;
 		}
 	}
+	*out = task;
 	return err;
 }
 
@@ -85,11 +86,10 @@ int lives_task(struct timeline *tl, struct cpu *cpu, const struct record_task *r
 	int err = 0;
 
 	if (wanted) {
-		err = lives_admit(tl, r);
-		task = threads_task(tl->threads, r->id);
-		new = task && !task->thread;
+		err = lives_admit(tl, r, &task);
 		/* What is told of one without a stream is needed when it gets one. */
-		if (!err && new)
+		new = !err && !task->thread;
+		if (new)
 			err = lives_learn(tl, task, r);
 	}
 	if (!err && born)

@@ -24,8 +24,8 @@ int lives_exit(struct timeline *tl, struct cpu *cpu, const struct record_exit *r
 int lives_context(struct timeline *tl, struct cpu *cpu, const struct record_head *head,
 		  uint32_t pid, uint32_t tid, struct task **out);
 
-/* Takes the slot of a wanted task into use, unless it is. */
-int lives_admit(struct timeline *tl, const struct record_task *r);
+/* Takes the slot of a wanted task into use, unless it is; *out is the task. */
+int lives_admit(struct timeline *tl, const struct record_task *r, struct task **out);
 /* What a record tells of a task in use, but for its tid. */
 int lives_learn(struct timeline *tl, struct task *task, const struct record_task *r);
 /* A task that is not wanted, or no more. */

@@ -18,15 +18,18 @@
 #define BUFFER_GROWS 4		 /* how many times larger each next one is, */
 #define BUFFER_LAST  (16 * 1024) /* and the size that is handed over when full */
 
+#define LOOM_MAX 255 /* bytes of a name in a file system */
+
 /* ---- the whole ---- */
 
 /* The host name becomes part of a path and of ovni.loom, neither of which takes a slash. */
 static char *loom_name(const char *host)
 {
-	char *loom = strdup(host && *host ? host : "localhost");
+	char *loom = strndup(host && *host ? host : "localhost", LOOM_MAX);
 
-	for (char *slash = loom; slash && (slash = strchr(slash, '/'));)
-		*slash = '-';
+	for (char *at = loom; at && *at; at++)
+		if (*at == '/')
+			*at = '-';
 	return loom;
 }
 
@@ -292,9 +295,10 @@ static int hand_over(struct threads *threads, struct thread *thread, void *event
 	}
 	thread->finished = finished;
 	thread->marks_told = thread->marks;
-	if (err)
-		free(events);
-	return err ? err : put(threads, thread, events, size, meta);
+	if (!err)
+		return put(threads, thread, events, size, meta);
+	free(events);
+	return err;
 }
 
 int threads_make_room(struct threads *threads, struct task *task)
@@ -453,19 +457,18 @@ static struct thread *thread_new(struct threads *threads, uint32_t pid, uint32_t
 /* Adds a name to those of a stream; the same as the last one is none. */
 static int rename_to(struct thread *thread, const struct rename *name)
 {
-	const struct rename *last = thread->nnames ? &thread->names[thread->nnames - 1] : NULL;
+	struct rename *last = thread->names ? &thread->names[thread->nnames - 1] : NULL, *grown;
 	uint32_t room = thread->nnames ? thread->nnames * 2 : 1;
-	struct rename *grown;
 
 	if (!name->name[0] || (last && !strcmp(last->name, name->name)))
 		return 0;
-	if (thread->nnames == DESCRIBE_RENAMES_MAX + 1) {
+	if (last && thread->nnames == DESCRIBE_RENAMES_MAX + 1) {
 		/* The last place always has the name that holds. */
-		thread->names[thread->nnames - 1] = *name;
+		*last = *name;
 		thread->nnames_more++;
 		return 0;
 	}
-	if (!(thread->nnames & (thread->nnames - 1))) {
+	if (!last || !(thread->nnames & (thread->nnames - 1))) {
 		grown = realloc(thread->names, room * sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;

@@ -71,10 +71,9 @@ static int believe_task(struct timeline *tl, struct cpu *cpu, const struct recor
 
 	if (!r->id || !(r->flags & TASK_FLAG_WANTED))
 		return lives_unwanted(tl, r);
-	err = lives_admit(tl, r);
+	err = lives_admit(tl, r, &task);
 	if (err)
 		return err;
-	task = threads_task(tl->threads, r->id);
 	task->pid = r->pid;
 	task->tid = r->tid;
 	task->flags |= TASK_BEFORE;
@@ -133,11 +132,10 @@ int window_open(struct timeline *tl)
 static int iterated_before(struct timeline *tl, const struct record_task *r)
 {
 	struct task *task;
-	int err = lives_admit(tl, r);
+	int err = lives_admit(tl, r, &task);
 
 	if (err)
 		return err;
-	task = threads_task(tl->threads, r->id);
 	if (!task->thread && !(task->flags & TASK_BEFORE) && !(r->flags & TASK_FLAG_ELSEWHERE)) {
 		task->flags |= TASK_BEFORE;
 		if (r->state == 0)

@@ -227,7 +227,7 @@ static bool has_others(const struct machine *m, const struct machine_task *t)
 static void give_birth(struct machine *m, struct machine_task *creator, unsigned cpu)
 {
 	struct machine_task *t = NULL;
-	bool process = !creator || chance(m, 400);
+	bool process = chance(m, creator ? 400 : 1000);
 	struct record_task r;
 
 	for (unsigned i = 0; i < m->options.threads && !t; i++)
@@ -238,7 +238,9 @@ static void give_birth(struct machine *m, struct machine_task *creator, unsigned
 	memset(t, 0, sizeof(*t));
 	t->who.id = m->next_id++;
 	t->who.tid = some_tid(m);
-	t->who.pid = process ? t->who.tid : creator->who.pid;
+	t->who.pid = t->who.tid;
+	if (creator && !process)
+		t->who.pid = creator->who.pid;
 	t->wanted = creator ? creator->wanted : !m->options.unwanted || chance(m, 500);
 	t->state = creator ? M_READY : M_SLEEPS;
 	if (!creator)
@@ -532,7 +534,7 @@ static void count_unshown(struct machine *m, struct machine_record *const *order
 /* Gives all to a recorder, as the live part does, in the order of the merge. */
 static void schedule_play(struct machine *m, struct kit *kit)
 {
-	struct machine_record **order = malloc((m->n + 1) * sizeof(*order));
+	struct machine_record **order = calloc(m->n + 1, sizeof(*order));
 
 	for (size_t i = 0; i < m->n; i++)
 		order[i] = &m->records[i];

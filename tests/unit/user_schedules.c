@@ -32,9 +32,18 @@ static bool same_interval(const struct truth *x, const struct truth *y)
 	       x->to == y->to;
 }
 
+static struct truth *twice_as_long(struct truth *list, size_t *room)
+{
+	struct truth *longer = reallocarray(list, *room *= 2, sizeof(*list));
+
+	assert_non_null(longer);
+	return longer;
+}
+
 static struct truth *told(size_t *n)
 {
-	struct truth *list = NULL;
+	size_t room = 1024;
+	struct truth *list = calloc(room, sizeof(*list));
 
 	*n = 0;
 	for (size_t i = 0; i < kit_disk.n; i++) {
@@ -65,7 +74,8 @@ static struct truth *told(size_t *n)
 					break;
 				now.cpu = (unsigned)cpu;
 				now.to = (uint64_t)ev.clock;
-				list = realloc(list, (*n + 1) * sizeof(*list));
+				if (*n == room)
+					list = twice_as_long(list, &room);
 				list[(*n)++] = now;
 				break;
 			}

@@ -335,7 +335,7 @@ static void a_day_in_flat_memory(void **state)
 			assert_int_equal(kit_give(&kit, 0, &end), 0);
 			give(0, clock += 1000, who, WHY_DEAD, a);
 		}
-		give(0, clock += 1000, a, WHY_SLEEPING, idle);
+		give(0, clock + 1000, a, WHY_SLEEPING, idle);
 		if (s == day / 12)
 			early = in_use();
 	}

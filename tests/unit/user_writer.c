@@ -256,7 +256,9 @@ static char job_a[] = "a", job_b[] = "b", job_c[] = "c", job_job[] = "job";
 
 static void note(void *arg)
 {
-	strcat(order, arg);
+	size_t used = strlen(order);
+
+	snprintf(order + used, sizeof(order) - used, "%s", (const char *)arg);
 }
 
 static void jobs_are_done_first_and_in_order(void **state)
