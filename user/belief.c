@@ -70,12 +70,12 @@ void belief_count_repair(struct timeline *tl, struct cpu *cpu, struct task *task
 int belief_expel(struct timeline *tl, struct task *task, uint64_t clock)
 {
 	struct cpu *cpu = tl->by_index[task->cpu];
-	int err = move_out(&tl->moves, task, later(clock, cpu->last), WHY_LOST, -1);
+	int err = move_out(&tl->moves, task, clock, WHY_LOST, -1);
 
 	task->out = clock;
 	cpu->use = CPU_UNKNOWN; /* since the last record that told: it may have left at once */
 	cpu_charge(cpu, clock);
-	cpu->last = later(cpu->last, task->last);
+	cpu->last = task->last;
 	cpu->on = NULL;
 	belief_count_repair(tl, cpu, task);
 	return err;
@@ -121,13 +121,11 @@ int belief_give_up(struct timeline *tl, struct task *task, uint64_t clock)
 	struct cpu *cpu = cpu_of(tl, task);
 	int err;
 
-	if (cpu) {
+	if (cpu)
 		cpu_charge(cpu, clock < tl->now ? clock : tl->now);
-		clock = later(clock, cpu->last);
-	}
 	err = move_close(&tl->moves, task, clock);
 	if (cpu) {
-		cpu->last = later(cpu->last, task->last);
+		cpu->last = task->last;
 		cpu_occupy(tl, cpu, NULL, task->tid);
 	}
 	return err ? err : threads_unbind(tl->threads, task);

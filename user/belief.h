@@ -7,8 +7,8 @@
  * follows is always the ordinary case. The clock of the last event on each CPU keeps
  * leaving and entering apart: who enters does so after, never at, the clock at which another
  * left, since the order of events with equal clocks is not ours.
- * Invariant, in the window: a task is in cpu->on of exactly the CPU task->cpu if it is
- * Running, and of none if it is not.
+ * Invariants, in the window: a task is in cpu->on of exactly the CPU task->cpu if it is
+ * Running, and of none if it is not; its last event is then not before cpu->last.
  * Specification: event-mapping.md "Repair", "Identity", "Losses"; ebpf.md 8.6.
  */
 #ifndef USER_BELIEF_H

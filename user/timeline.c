@@ -121,8 +121,8 @@ static int unusual(struct timeline *tl, struct cpu *cpu, const struct record_swi
 	if ((*next)->state == LIFELINE_RUNNING && (*next)->key && *next != *prev)
 		err = belief_expel(tl, *next, earlier_by(clock, 2));
 	if (!err)
-		err = belief_ready(tl, *next, r->next_id, r->next_pid, r->next_tid,
-				   later(clock, cpu->last), false, next);
+		err = belief_ready(tl, *next, r->next_id, r->next_pid, r->next_tid, clock, false,
+				   next);
 	if (*prev && (*prev)->flags & TASK_GONE)
 		*prev = NULL; /* its tid is already that of *next */
 	if (err || !*next)

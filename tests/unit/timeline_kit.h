@@ -48,6 +48,7 @@ static struct {
 	struct kit_stream *all;
 	size_t n, room;
 	bool drop_events; /* count, but do not keep (long sessions) */
+	unsigned broken;  /* events after the stream was said to be finished */
 	unsigned long calls;
 	unsigned long fail_at; /* this call fails, 0: none */
 	int fail_with;
@@ -118,6 +119,10 @@ static int kit_append(int fd, const char *path, const void *events, size_t size)
 	(void)fd;
 	if (err || !s)
 		return err ? err : -ENOENT;
+	/* What is appended to a finished stream must leave it finished. */
+	if (strstr(s->meta, "finished") &&
+	    memcmp((const char *)events + size - EVENT_HEADER_SIZE, "\0OHe", 4))
+		kit_disk.broken++;
 	return kit_put_events(s, events, size);
 }
 
@@ -540,6 +545,7 @@ static struct kit_check kit_check(int ncpus)
 {
 	struct kit_check c = {0};
 
+	assert_int_equal(kit_disk.broken, 0);
 	kit_check_gate();
 	for (size_t i = 0; i < kit_disk.n; i++)
 		kit_check_stream(&c, i, ncpus);

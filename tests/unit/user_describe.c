@@ -545,6 +545,7 @@ static void names_of_those_without_a_stream_are_looked_up(void **state)
 	(void)state;
 	make_process("88", "/bin/x", "", 0);
 	make_process("10", "/bin/y", "", 0);
+	make_process("30", "/bin/z", "", 0);
 	open_kit(proc);
 	assert_int_equal(timeline_iterated(kit.timeline, &r), 0);
 	give(2000, idle, 0, a);
@@ -554,14 +555,34 @@ static void names_of_those_without_a_stream_are_looked_up(void **state)
 	give(2350, found, 0, gone);
 	give(2400, gone, 0, idle);
 	woken.wake_clock = 2450;
-	woken.waker_tid = 99;
+	woken.waker_tid = 30;
 	assert_int_equal(kit_give(&kit, 0, &woken), 0);
+	give(2600, a, WHY_SLEEPING, b); /* 30 gets a stream, so its name is there */
 	kit_close(&kit, 3000);
 	meta = meta_of(10, 10);
 	assert_int_equal(json_count(json_get(meta, "bpf.names")), 2);
 	assert_text(meta, "bpf.names.77", "told");
 	assert_text(meta, "bpf.names.88", "named");
 	json_free(meta);
+}
+
+/* Unless they may all be ranks of one program: then their first streams are written once more. */
+static void what_is_known_of_a_process_goes_with_it(void **state)
+{
+	(void)state;
+	make_process("10", "/bin/y", "", 0);
+	make_process("30", "/bin/z", "PMI_RANK=0\0PMI_SIZE=1", 22);
+	open_kit(proc);
+	give(2000, idle, 0, a);
+	give(2100, a, WHY_SLEEPING, b);
+	assert_int_equal(writer_sync(kit.writer), 0);
+	assert_int_equal(kit.threads->nprocesses, 2);
+	assert_non_null(kit.threads->processes[1]->facts);
+	give(2200, b, WHY_DEAD, idle);
+	assert_int_equal(writer_sync(kit.writer), 0);
+	assert_null(kit.threads->processes[1]->facts);
+	kit_close(&kit, 3000);
+	assert_int_equal(kit.err, 0);
 }
 
 static void a_name_that_changes_without_end_is_counted(void **state)
@@ -607,6 +628,7 @@ int main(void)
 		WITH_PROC(another_pid_namespace_is_not_looked_into),
 		WITH_PROC(what_an_exec_changed_is_read_again_or_forgotten),
 		WITH_PROC(names_of_those_without_a_stream_are_looked_up),
+		WITH_PROC(what_is_known_of_a_process_goes_with_it),
 		cmocka_unit_test(a_name_that_changes_without_end_is_counted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,7 +215,7 @@ static void switches_before_t0_only_tell_who_runs(void **state)
 static void who_dies_or_is_born_before_t0_is_known(void **state)
 {
 	(void)state;
-	open_with((struct timeline_options){0});
+	open_with((struct timeline_options){.all_threads = true});
 	snapshot(0, 900, leader);
 	snapshot(1, 900, a);
 	birth(0, 910, leader, b);
@@ -565,6 +565,19 @@ static void a_loss_is_counted_if_it_began_in_the_window(void **state)
 	assert_int_equal(kit.counts.lost, 7);
 }
 
+static void a_gap_is_within_the_window_and_before_what_follows_it(void **state)
+{
+	(void)state;
+	open_kit(idle);
+	lost(0, 1100, 990, 3);
+	give(0, 1200, idle, 0, b);
+	lost(1, 1300, 5000, 4);
+	give(1, 1310, idle, 0, c);
+	close_kit(2000, 0);
+	assert_stream(10, 30, "1000 OM[ 3 92\n1200 OM] 3 92\n1201 OHx 0 -1 0\n2000 OHe\n");
+	assert_stream(40, 40, "1310 OM[ 4 92\n1310 OM] 4 92\n1311 OHx 1 -1 0\n2000 OHe\n");
+}
+
 /* ---- identity ---- */
 
 static void a_tid_used_again_goes_on_in_its_stream(void **state)
@@ -592,6 +605,38 @@ static void a_tid_used_again_goes_on_in_its_stream(void **state)
 	assert_null(json_get(meta, "bpf.exit"));
 	assert_string_equal(json_string(json_get(meta, "bpf.events")), "4");
 	json_free(meta);
+}
+
+static void a_tid_used_again_after_a_long_time(void **state)
+{
+	const struct who again = {9, 20, 10};
+
+	(void)state;
+	open_kit(a);
+	give(0, 1100, a, WHY_DEAD, idle);
+	give(0, HOUR, idle, 0, again);
+	give(0, HOUR + 100, again, WHY_DEAD, idle);
+	close_kit(2 * HOUR, 0);
+	assert_stream(10, 20,
+		      "1000 OHx 0 -1 0\n1100 OHe\n3600000000001 OHx 0 -1 0\n"
+		      "3600000000100 OHe\n");
+}
+
+/* CLONE_PARENT: the new process is a child of another one. */
+static void the_creator_need_not_be_the_parent(void **state)
+{
+	struct record_task r = rec_birth(1100, a, d);
+
+	(void)state;
+	open_kit(a);
+	r.parent_pid = 77;
+	assert_int_equal(kit_give(&kit, 0, &r), 0);
+	give(0, 1200, a, WHY_SLEEPING, d);
+	close_kit(2000, 0);
+	assert_stream(10, 20,
+		      "1000 OHx 0 -1 0\n1100 OHC 0 50\n1200 OHp 1 50\n"
+		      "2000 OHw 0\n2000 OAs -1\n2000 OHr\n2000 OHe\n");
+	assert_stream(50, 50, "1201 OHx 0 20 77\n2000 OHe\n");
 }
 
 /* The tid is free before the last switch; the new thread even runs before it. */
@@ -866,6 +911,8 @@ static void at_t1_or_at_the_last_clock_if_that_is_later(void **state)
 
 static void the_last_iterator_tells_who_was_woken_and_never_ran(void **state)
 {
+	const struct who other_sleeper = {6, 60, 60};
+
 	(void)state;
 	open_with((struct timeline_options){0});
 	iterated(c, 1, 0, 0);
@@ -874,20 +921,25 @@ static void the_last_iterator_tells_who_was_woken_and_never_ran(void **state)
 	snapshot(1, T0, idle);
 	birth(0, 1050, a, leader);
 	give(0, 1100, a, WHY_SLEEPING, b);
-	give(0, 1200, b, WHY_SLEEPING, idle);
+	give(0, 1200, b, WHY_SLEEPING, other_sleeper);
+	give(0, 1250, other_sleeper, WHY_SLEEPING, idle);
 	timeline_stop(kit.timeline, 2000);
 	iterated(a, 0, 1900, 77);
 	iterated(b, 0, 2100, 77);
 	iterated(c, 0, 1800, WAKER_INTERRUPT);
 	iterated(d, 0, 990, 77);
 	iterated(leader, 0, 1051, 20);
+	iterated(other_sleeper, 0, 1150, 20);
 	iterated((struct who){99, 99, 99}, 0, 1500, 20);
 	close_kit(2000, 0);
 	assert_stream(10, 20,
 		      "1000 OHx 0 -1 0\n1050 OHC 0 10\n1100 OHp 1 30\n1900 OHw 77\n"
 		      "2000 OAs -1\n2000 OHr\n2000 OHe\n");
 	assert_stream(10, 30,
-		      "1101 OHx 0 -1 0\n1200 OHp 1 0\n"
+		      "1101 OHx 0 -1 0\n1200 OHp 1 60\n"
+		      "2000 OHw 0\n2000 OAs -1\n2000 OHr\n2000 OHe\n");
+	assert_stream(60, 60,
+		      "1201 OHx 0 -1 0\n1250 OHp 1 0\n"
 		      "2000 OHw 0\n2000 OAs -1\n2000 OHr\n2000 OHe\n");
 	assert_stream(40, 40, "1000 OHx -1 -1 0\n1000 OHp 0 -1\n1800 OHw -2\n2000 OHr\n2000 OHe\n");
 	assert_no_stream(50, 50);
@@ -1121,7 +1173,10 @@ int main(void)
 		TEST(a_gap_before_an_idle_cpu_is_marked_in_the_stream_that_enters),
 		TEST(a_gap_waits_for_a_thread_that_has_a_stream),
 		TEST(a_loss_is_counted_if_it_began_in_the_window),
+		TEST(a_gap_is_within_the_window_and_before_what_follows_it),
 		TEST(a_tid_used_again_goes_on_in_its_stream),
+		TEST(a_tid_used_again_after_a_long_time),
+		TEST(the_creator_need_not_be_the_parent),
 		TEST(a_tid_given_away_early_takes_the_stream_along),
 		TEST(the_one_that_enters_has_the_tid_of_the_one_that_leaves),
 		TEST(exec_in_a_thread_moves_it_to_the_stream_of_the_leader),
