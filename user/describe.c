@@ -92,7 +92,7 @@ static void put_ovni(struct json *doc, const struct description *d, bool *ok)
 			put_int(cpu, "phyid", d->cpus[i], ok);
 		}
 	}
-	if (d->cpus && d->rank >= 0 && d->nranks > d->rank) {
+	if (d->cpus && d->rank >= 0) {
 		put_int(ovni, "rank", d->rank, ok);
 		put_int(ovni, "nranks", d->nranks, ok);
 	}

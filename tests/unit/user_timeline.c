@@ -316,10 +316,13 @@ static void a_wake_up_older_than_the_last_switch_out_is_ignored(void **state)
 	give_woken(0, 1300, idle, 0, a, 1099, 77);
 	give(0, 1400, a, WHY_SLEEPING, idle);
 	give_woken(0, 1500, idle, 0, a, 1400, 77);
+	give(0, 1600, a, WHY_SLEEPING, idle);
+	give_woken(0, 1700, idle, 0, a, 1750, 77); /* nor can it be later than the switch */
 	close_kit(2000, 0);
 	assert_stream(10, 20,
 		      "1000 OHx 0 -1 0\n1100 OHp 1 0\n1301 OHw 0\n1301 OHr\n"
-		      "1400 OHp 1 0\n1400 OHw 77\n1501 OHr\n2000 OHe\n");
+		      "1400 OHp 1 0\n1400 OHw 77\n1501 OHr\n1600 OHp 1 0\n1701 OHw 77\n"
+		      "1701 OHr\n2000 OHe\n");
 }
 
 static void woken_while_it_waits_is_nothing(void **state)
