@@ -114,6 +114,9 @@ $(B)/%.o: %.c
 # The recorder's session includes the skeleton; dependencies of the first build.
 $(USER_OBJS) $(B)/user/main.o: | $(SKELETON)
 
+# Lines by the million: what is inlined and unrolled there pays.
+$(EMU_OBJS) $(TRACE_OBJS): OPT := $(if $(DEBUG),-Og,-O3)
+
 # The version is in every build of these, so a new commit rebuilds them.
 $(B)/version.stamp: FORCE
 	@mkdir -p $(@D)

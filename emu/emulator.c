@@ -386,18 +386,39 @@ static void fill_masks(struct emulator *emu)
 	}
 }
 
+/* The slots and bits of one thread, side by side in `block`. */
+static void lay_out_thread(const struct emulator *emu, struct thread *th, char *block)
+{
+	size_t w = emu->nwords;
+
+	th->has = (uint64_t *)block;
+	th->shown = th->has + w;
+	th->slots = (struct slot *)(th->shown + w);
+	memset(th->shown, 0xff, w * sizeof(*th->shown));
+	for (uint32_t c = 0; c < emu->nchannels; c++) {
+		int64_t initial = emu->channels[c].page->initial;
+
+		th->slots[c].last_kind = LAST_NEVER;
+		th->slots[c].value = initial;
+		th->slots[c].has = initial != 0;
+		bit_put(th->has, c, initial != 0);
+	}
+}
+
 /* Gives each thread and CPU its slots and bits. */
 static int lay_out_channels(struct emulator *emu)
 {
 	struct system *sys = &emu->sys;
 	size_t n = emu->nchannels, w = (n + 63) / 64;
+	size_t block = 2 * w * sizeof(uint64_t) + n * sizeof(struct slot);
 	uint64_t *bits;
 
+	block = (block + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
 	emu->nwords = (uint32_t)w;
-	emu->slots = calloc(sys->nthreads * n + 1, sizeof(*emu->slots));
+	emu->blocks = aligned_alloc(CACHE_LINE, (sys->nthreads + 1) * block);
 	emu->cpu_slots = calloc(sys->ncpus * n + 1, sizeof(*emu->cpu_slots));
-	emu->bits = bits = calloc((2ul * sys->nthreads + sys->ncpus + 4) * w + 1, sizeof(*bits));
-	if (!emu->slots || !emu->cpu_slots || !bits) {
+	emu->bits = bits = calloc((sys->ncpus + 4ul) * w + 1, sizeof(*bits));
+	if (!emu->blocks || !emu->cpu_slots || !bits) {
 		log_error("no memory for %zu channels of %" PRIu32 " threads and %" PRIu32 " CPUs",
 			  n, sys->nthreads, sys->ncpus);
 		return -ENOMEM;
@@ -408,22 +429,9 @@ static int lay_out_channels(struct emulator *emu)
 	emu->cpu_always = bits + 3 * w;
 	bits += 4 * w;
 	fill_masks(emu);
-	for (uint32_t i = 0; i < sys->nthreads; i++, bits += 2 * w) {
-		struct thread *th = &sys->threads[i];
-
-		th->slots = &emu->slots[i * n];
-		th->has = bits;
-		th->shown = bits + w;
-		memset(th->shown, 0xff, w * sizeof(*bits));
-		for (uint32_t c = 0; c < n; c++) {
-			int64_t initial = emu->channels[c].page->initial;
-
-			th->slots[c].last_kind = LAST_NEVER;
-			th->slots[c].value = initial;
-			th->slots[c].has = initial != 0;
-			bit_put(th->has, c, initial != 0);
-		}
-	}
+	memset(emu->blocks, 0, (sys->nthreads + 1) * block);
+	for (uint32_t i = 0; i < sys->nthreads; i++)
+		lay_out_thread(emu, &sys->threads[i], emu->blocks + i * block);
 	for (uint32_t i = 0; i < sys->ncpus; i++, bits += w) {
 		struct cpu *cpu = &sys->cpus[i];
 
@@ -432,11 +440,6 @@ static int lay_out_channels(struct emulator *emu)
 		memset(cpu->shown, 0xff, w * sizeof(*bits));
 		for (uint32_t c = 0; c < n; c++)
 			cpu->slots[c].last_kind = LAST_NEVER;
-	}
-	/* no bit beyond the last channel may be touched */
-	if (n % 64) {
-		emu->thread_mask[w - 1] &= (1ULL << n % 64) - 1;
-		emu->cpu_mask[w - 1] &= (1ULL << n % 64) - 1;
 	}
 	return 0;
 }
@@ -751,12 +754,13 @@ static void fini(struct emulator *emu)
 		free(state->index);
 		free(state->complaint);
 	}
-	for (size_t i = 0; emu->slots && i < (size_t)emu->sys.nthreads * emu->nchannels; i++)
-		free(emu->slots[i].stack);
+	for (uint32_t i = 0; emu->blocks && i < emu->sys.nthreads; i++)
+		for (uint32_t c = 0; c < emu->nchannels && emu->sys.threads[i].slots; c++)
+			free(emu->sys.threads[i].slots[c].stack);
 	for (size_t i = 0; i < emu->nchannels; i++)
 		free(emu->channels[i].labels);
 	free(emu->channels);
-	free(emu->slots);
+	free(emu->blocks);
 	free(emu->cpu_slots);
 	free(emu->bits);
 	free(emu->actions);

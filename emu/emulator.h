@@ -74,9 +74,9 @@ struct emulator {
 	uint64_t *thread_always; /* of these, written whatever their value: POLICY_ALL */
 	uint64_t *cpu_mask;	 /* all but thread_only */
 	uint64_t *cpu_always;	 /* POLICY_ALL, a default that is not empty, input of a breakdown */
-	struct slot *slots;
+	char *blocks;		 /* bits and slots of each thread, side by side */
 	struct cpu_slot *cpu_slots;
-	uint64_t *bits; /* has and shown of all threads and CPUs */
+	uint64_t *bits; /* the masks, and `shown` of all CPUs */
 
 	/* outputs */
 	struct out_pool *pool;

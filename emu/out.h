@@ -26,7 +26,8 @@ struct out_pool; /* the writer threads, and the buffers on their way */
 struct out_pool *out_pool_new(unsigned threads);
 /* Waits for what is queued and ends the threads. NULL is fine. */
 void out_pool_free(struct out_pool *pool);
-/* Says that `path` could not be written; a full disk fails many files, but one message is enough. */
+/* Says that `path` could not be written; a full disk fails many files, but one message is enough.
+ */
 void out_report(struct out_pool *pool, const char *path, int err);
 
 /*

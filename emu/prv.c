@@ -51,6 +51,42 @@ void prv_time_show(struct prv_time *time)
 	time->tail_len = 8;
 }
 
+void prv_value_large(struct prv_value *text, int64_t value)
+{
+	uint64_t low, end = '\n';
+	char memory[32] = {0};
+	unsigned n;
+
+	if ((uint64_t)value >= 10000000000000000) { /* more than 16 digits, or negative */
+		char *at = digits_put(memory, value);
+
+		*at = '\n';
+		text->len = (unsigned)(at + 1 - memory);
+		memset(at + 1, 0, (size_t)(memory + sizeof(memory) - at - 1));
+		memcpy(text->words, memory, sizeof(text->words));
+		return;
+	}
+	if (value < TAIL) {
+		n = digits_word(&text->words[0], (uint32_t)value);
+		text->words[1] = end; /* there are eight digits */
+		text->len = n + 1;
+		if (n < 8)
+			text->words[0] |= end << (8 * n);
+		return;
+	}
+	n = digits_word(&text->words[0], (uint32_t)(value / TAIL));
+	low = digits_spread8((uint32_t)(value % TAIL)) | DIGITS_ASCII;
+	text->len = n + 9;
+	if (n == 8) {
+		text->words[1] = low;
+		text->words[2] = end;
+		return;
+	}
+	text->words[0] |= low << (8 * n);
+	text->words[1] = low >> (64 - 8 * n) | end << (8 * n);
+	text->words[2] = 0;
+}
+
 /* #Paraver (19/01/38 at 03:14):DURATION_ns:0:1:1(ROWS:1); a length that depends on ROWS alone */
 static int put_header(struct prv *prv, int64_t duration)
 {

@@ -99,8 +99,35 @@ static inline void prv_undo(struct prv *prv)
 /* Brings head and tail up to date with time->now. */
 void prv_time_show(struct prv_time *time);
 
-static inline void prv_line(struct prv *prv, const struct prv_row *row, struct prv_time *time,
-			    const struct prv_type *type, int64_t value)
+/*
+ * A value and the end of its line, as text in words: one value often goes to the row of a thread
+ * and to that of its CPU.
+ */
+struct prv_value {
+	uint64_t words[3];
+	unsigned len;
+};
+
+void prv_value_large(struct prv_value *text, int64_t value);
+static inline void prv_value_make(struct prv_value *text, int64_t value)
+{
+	text->words[1] = text->words[2] = 0;
+	if ((uint64_t)value < 10) {
+		text->words[0] = (uint64_t)('0' + value) | '\n' << 8;
+		text->len = 2;
+	} else if ((uint64_t)value < 10000000) {
+		unsigned n = digits_word(&text->words[0], (uint32_t)value);
+
+		text->words[0] |= (uint64_t)'\n' << (8 * n);
+		text->len = n + 1;
+	} else {
+		prv_value_large(text, value);
+	}
+}
+
+/* What the lines of one event and row have in common. Returns where the type goes. */
+static inline char *prv_start_line(struct prv *prv, const struct prv_row *row,
+				   struct prv_time *time)
 {
 	char *at = prv->at;
 
@@ -111,12 +138,32 @@ static inline void prv_line(struct prv *prv, const struct prv_row *row, struct p
 	memcpy(at, time->head, 16);
 	at += time->head_len;
 	memcpy(at, &time->tail, 8);
-	at += time->tail_len;
+	return at + time->tail_len;
+}
+
+static inline void prv_line(struct prv *prv, const struct prv_row *row, struct prv_time *time,
+			    const struct prv_type *type, int64_t value)
+{
+	char *at = prv_start_line(prv, row, time);
+
+	memcpy(at, type->text, 16);
+	at = digits_put(at + type->len, value);
+	*at = '\n';
+	prv->at = at + 1;
+}
+
+/* The same with a value that has been made before. */
+static inline void prv_put(struct prv *prv, const struct prv_row *row, struct prv_time *time,
+			   const struct prv_type *type, const struct prv_value *value)
+{
+	char *at = prv_start_line(prv, row, time);
+
 	memcpy(at, type->text, 16);
 	at += type->len;
-	at = digits_put(at, value);
-	*at++ = '\n';
-	prv->at = at;
+	memcpy(at, &value->words[0], 8);
+	if (value->len > 8)
+		memcpy(at + 8, &value->words[1], 16);
+	prv->at = at + value->len;
 }
 
 /*

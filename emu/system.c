@@ -591,9 +591,10 @@ static int build(struct system *sys, struct process_sort *list, size_t n)
 	sys->ncpus = ncpus;
 	sys->cpus = calloc(ncpus + 1ul, sizeof(*sys->cpus));
 	sys->processes = calloc(n + 1, sizeof(*sys->processes));
-	sys->threads = calloc(load->nfacts + 1, sizeof(*sys->threads));
+	sys->threads = aligned_alloc(CACHE_LINE, (load->nfacts + 1) * sizeof(*sys->threads));
 	if (!sys->cpus || !sys->processes || !sys->threads)
 		goto nomem;
+	memset(sys->threads, 0, (load->nfacts + 1) * sizeof(*sys->threads));
 	ncpus = 0;
 	for (uint32_t i = 0; i < sys->nlooms && !err; i++) {
 		struct loom *loom = &sys->looms[i];

@@ -51,7 +51,9 @@ struct process {
 	uint32_t nthreads;
 };
 
-struct thread {
+#define CACHE_LINE 64
+
+struct thread {		   /* two cache lines: what every event needs, and what its lines need */
 	struct cpu *cpu;   /* it belongs to, NULL if none */
 	uint8_t state;	   /* enum lifeline */
 	uint8_t situation; /* state, and THREAD_OUT_OF_CPU */
@@ -59,12 +61,12 @@ struct thread {
 	struct slot *slots;    /* one per channel */
 	uint64_t *has, *shown; /* bits of slots, see channel.h */
 	struct process *process;
-	struct prv_row row;
-	int64_t last_cpu, last_state, last_tid; /* written in types 6, 4, 2; -1: never */
-	uint32_t index;				/* gindex */
+	uint32_t index; /* gindex */
 	uint32_t stream;
 	char *name; /* bpf.name, NULL if none */
-};
+	struct prv_row row;
+	int64_t last_cpu, last_state, last_tid; /* written in types 6, 4, 2; -1: never */
+} __attribute__((aligned(CACHE_LINE)));
 
 struct cpu {
 	struct thread *running; /* the one running thread, NULL if none or several */

@@ -34,7 +34,23 @@ static inline bool track_repeats(const struct channel *ch, uint8_t has)
 	return ch->policy != POLICY_SKIP && (ch->policy == POLICY_ALL || has);
 }
 
-/* Touches the row of a thread in one channel. */
+/*
+ * Touches the row of a thread in one channel, whose value there is now `value`. Returns true if a
+ * line is due.
+ */
+static inline bool track_note_thread(struct thread *th, struct slot *slot, const struct channel *ch,
+				     uint32_t c, uint8_t has, int64_t value)
+{
+	if (has == slot->last_kind && value == slot->last && !track_repeats(ch, has))
+		return false;
+	if (has != slot->last_kind)
+		bit_put(th->shown, c, has);
+	slot->last = value;
+	slot->last_kind = has;
+	return true;
+}
+
+/* The row of a thread in one channel. */
 static inline void track_thread(struct emulator *emu, struct thread *th, uint32_t c)
 {
 	const struct channel *ch = &emu->channels[c];
@@ -42,39 +58,43 @@ static inline void track_thread(struct emulator *emu, struct thread *th, uint32_
 	uint8_t has = slot->has & (ch->visible >> th->state & 1);
 	int64_t value = has ? slot->value : 0;
 
-	if (has == slot->last_kind && value == slot->last && !track_repeats(ch, has))
-		return;
-	slot->last = value;
-	slot->last_kind = has;
-	bit_put(th->shown, c, has);
-	prv_line(&emu->thread_prv, &th->row, &emu->time, &ch->type, value);
+	if (track_note_thread(th, slot, ch, c, has, value))
+		prv_line(&emu->thread_prv, &th->row, &emu->time, &ch->type, value);
 }
 
-/* Touches the row of a CPU in one channel. */
-static inline void track_cpu(struct emulator *emu, struct cpu *cpu, uint32_t c)
+/*
+ * Touches the row of a CPU in one channel, whose value there is now `value`. Returns true if a
+ * line is due.
+ */
+static inline bool track_note_cpu(struct cpu *cpu, const struct channel *ch, uint32_t c,
+				  uint8_t has, int64_t value)
 {
-	const struct channel *ch = &emu->channels[c];
 	struct cpu_slot *slot = &cpu->slots[c];
-	uint8_t has;
-	int64_t value;
 
-	if (cpu->running) {
-		const struct slot *source = &cpu->running->slots[c];
-
-		has = source->has;
-		value = source->value;
-	} else {
-		value = ch->cpu_default;
-		has = value != 0;
-	}
 	if (__builtin_expect(ch->breakdown != NULL, 0))
 		breakdown_touch(ch->breakdown, ch->breakdown_input, cpu, has ? value : 0);
 	if (has == slot->last_kind && value == slot->last && !track_repeats(ch, has))
-		return;
+		return false;
+	if (has != slot->last_kind)
+		bit_put(cpu->shown, c, has);
 	slot->last = value;
 	slot->last_kind = has;
-	bit_put(cpu->shown, c, has);
-	prv_line(&emu->cpu_prv, &cpu->row, &emu->time, &ch->type, value);
+	return true;
+}
+
+/* The running thread of a CPU changed: its row in one channel. */
+static inline void track_cpu(struct emulator *emu, struct cpu *cpu, uint32_t c)
+{
+	const struct channel *ch = &emu->channels[c];
+	int64_t value = ch->cpu_default;
+	uint8_t has = value != 0;
+
+	if (cpu->running) {
+		has = cpu->running->slots[c].has;
+		value = cpu->running->slots[c].value;
+	}
+	if (track_note_cpu(cpu, ch, c, has, value))
+		prv_line(&emu->cpu_prv, &cpu->row, &emu->time, &ch->type, value);
 }
 
 /* A thread changed its state: its rows in all channels that depend on it. */
@@ -103,15 +123,26 @@ static inline void track_cpu_all(struct emulator *emu, struct cpu *cpu)
 	}
 }
 
-/* A channel of a thread was written. */
+/* A channel of a thread was written: both rows show the same value. */
 static inline void track_channel(struct emulator *emu, struct thread *th, uint32_t c)
 {
 	const struct channel *ch = &emu->channels[c];
+	struct slot *slot = &th->slots[c];
+	struct cpu *cpu = th->cpu;
+	uint8_t has = slot->has;
+	int64_t value = slot->value;
+	struct prv_value text;
 
-	if (ch->visible >> th->state & 1)
-		track_thread(emu, th, c);
-	if (th->cpu && th->cpu->running == th && !ch->thread_only)
-		track_cpu(emu, th->cpu, c);
+	if (!cpu || cpu->running != th || ch->thread_only) {
+		if (ch->visible >> th->state & 1)
+			track_thread(emu, th, c);
+		return;
+	}
+	prv_value_make(&text, value);
+	if (ch->visible >> th->state & 1 && track_note_thread(th, slot, ch, c, has, value))
+		prv_put(&emu->thread_prv, &th->row, &emu->time, &ch->type, &text);
+	if (track_note_cpu(cpu, ch, c, has, value))
+		prv_put(&emu->cpu_prv, &cpu->row, &emu->time, &ch->type, &text);
 }
 
 static inline enum channel_result channel_push(struct emulator *emu, struct thread *th, uint32_t c,
@@ -127,10 +158,11 @@ static inline enum channel_result channel_push(struct emulator *emu, struct thre
 		if (grown != CHANNEL_OK)
 			return grown;
 	}
+	if (!slot->has)
+		bit_put(th->has, c, true);
 	slot->stack[slot->depth++] = value;
 	slot->value = value;
 	slot->has = 1;
-	bit_put(th->has, c, true);
 	track_channel(emu, th, c);
 	return CHANNEL_OK;
 }
@@ -145,9 +177,13 @@ static inline enum channel_result channel_pop(struct emulator *emu, struct threa
 	if (slot->value != value)
 		return CHANNEL_MISMATCH;
 	slot->depth--;
-	slot->has = slot->depth != 0;
-	slot->value = slot->depth ? slot->stack[slot->depth - 1] : 0;
-	bit_put(th->has, c, slot->has);
+	if (slot->depth) {
+		slot->value = slot->stack[slot->depth - 1];
+	} else {
+		slot->value = 0;
+		slot->has = 0;
+		bit_put(th->has, c, false);
+	}
 	track_channel(emu, th, c);
 	return CHANNEL_OK;
 }
@@ -160,9 +196,10 @@ static inline enum channel_result channel_put(struct emulator *emu, struct threa
 
 	if (slot->has == has && slot->value == value && !emu->channels[c].repeats)
 		return CHANNEL_REPEAT;
+	if (slot->has != has)
+		bit_put(th->has, c, has);
 	slot->value = value;
 	slot->has = has;
-	bit_put(th->has, c, has);
 	track_channel(emu, th, c);
 	return CHANNEL_OK;
 }

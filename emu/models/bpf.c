@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "emu/models/models.h"
+#include "emu/models/who.h"
 #include "emu/track.h"
 #include "trace/log.h"
 
@@ -59,13 +60,6 @@ static const struct channel_page channels[] = {
 	[WAKER] = SCHEDULER_CHANNEL(302, "Thread: woken by", waker_values),
 };
 
-struct who { /* a thread that appears in a payload */
-	const struct loom *loom;
-	struct thread *thread; /* NULL if it has no stream */
-	int32_t tid;
-	uint32_t id; /* 0: the entry is free */
-};
-
 struct name { /* an entry of bpf.names */
 	const struct loom *loom;
 	uint32_t stream;
@@ -81,10 +75,9 @@ struct story {			     /* of one thread, for arrows */
 };
 
 struct bpf {
-	uint32_t first;	   /* channel */
-	bool *uses;	   /* by stream: its payloads are ours */
-	struct who *table; /* open addressing, at most half full */
-	uint32_t n, room;  /* room is a power of two */
+	uint32_t first; /* channel */
+	bool *uses;	/* by stream: its payloads are ours */
+	struct whos whos;
 	struct name *names;
 	size_t nnames, names_room;
 	struct story *stories; /* by gindex, NULL without --arrows */
@@ -143,52 +136,6 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 	return 0;
 }
 
-/* ---- who ---- */
-
-static struct who *find(const struct bpf *bpf, const struct loom *loom, int32_t tid)
-{
-	uint64_t key = (uint64_t)(uintptr_t)loom / sizeof(*loom) << 22 ^ (uint32_t)tid;
-	uint32_t i = (uint32_t)((key * 0x9e3779b97f4a7c15ULL) >> 32) & (bpf->room - 1);
-
-	while (bpf->table[i].id && (bpf->table[i].tid != tid || bpf->table[i].loom != loom))
-		i = (i + 1) & (bpf->room - 1);
-	return &bpf->table[i];
-}
-
-static int grow(struct bpf *bpf)
-{
-	struct who *old = bpf->table;
-	uint32_t old_room = bpf->room, room = old_room ? 2 * old_room : 1024;
-	struct who *table = calloc(room, sizeof(*table));
-
-	if (!table)
-		return -ENOMEM;
-	bpf->table = table;
-	bpf->room = room;
-	for (uint32_t i = 0; i < old_room; i++)
-		if (old[i].id)
-			*find(bpf, old[i].loom, old[i].tid) = old[i];
-	free(old);
-	return 0;
-}
-
-/* The entry of a thread of the loom, with a new id if it is seen for the first time. */
-static const struct who *who_is(struct bpf *bpf, const struct loom *loom, int32_t tid)
-{
-	struct who *who = find(bpf, loom, tid);
-
-	if (who->id)
-		return who;
-	if (2 * (bpf->n + 1) > bpf->room) {
-		if (grow(bpf))
-			return NULL;
-		who = find(bpf, loom, tid);
-	}
-	*who = (struct who){loom, loom_find_thread(loom, tid), tid, WHO_FIRST + bpf->n};
-	bpf->n++;
-	return who;
-}
-
 /* ---- events ---- */
 
 static void put(struct emulator *emu, struct thread *th, uint32_t channel, int64_t value)
@@ -199,62 +146,59 @@ static void put(struct emulator *emu, struct thread *th, uint32_t channel, int64
 		(void)channel_clear(emu, th, channel);
 }
 
+/* What 301 and 302 show for a thread. */
+static int64_t shown(uint32_t number)
+{
+	return number == WHO_NONE ? WHO_UNKNOWN : WHO_FIRST + (int64_t)number;
+}
+
 static int leave(struct emulator *emu, struct bpf *bpf, struct thread *th, const struct event *ev)
 {
-	const struct who *who;
-	uint32_t why;
+	uint32_t why, number;
 	int32_t taker;
-	int64_t id = WHO_UNKNOWN;
 
-	if (bpf->stories) {
-		bpf->stories[th->index].left = th->cpu;
-		bpf->stories[th->index].left_ns = emu->time.now;
-		bpf->stories[th->index].waker = NULL;
-	}
+	if (bpf->stories)
+		bpf->stories[th->index] = (struct story){.left_ns = emu->time.now, .left = th->cpu};
 	put(emu, th, bpf->first + WAKER, 0);
 	if (!bpf->uses[th->stream] || ev->payload_size < 6)
 		return 0;
 	why = get_u16(ev->payload);
 	taker = get_i32(ev->payload + 2);
-	if (taker == 0) {
-		id = WHO_IDLE;
-	} else if (taker > 0) {
-		who = who_is(bpf, th->process->loom, taker);
-		if (!who)
-			return emu_refuse(emu, "no memory for the names of threads");
-		id = who->id;
-	}
+	if (who_is(&bpf->whos, th->process->loom, taker, &number))
+		return emu_refuse(emu, "no memory for the names of threads");
 	put(emu, th, bpf->first + WHY, why && why < CATALOG_WHYS ? why : WHY_NOT_KNOWN);
-	put(emu, th, bpf->first + TAKER, id);
+	put(emu, th, bpf->first + TAKER, taker ? shown(number) : WHO_IDLE);
 	return 0;
 }
 
 static int wake(struct emulator *emu, struct bpf *bpf, struct thread *th, const struct event *ev)
 {
-	struct story *story = bpf->stories ? &bpf->stories[th->index] : NULL;
-	const struct who *who;
+	uint32_t number;
 	int32_t waker;
-	int64_t id = WHO_UNKNOWN;
+	int64_t id;
 
 	if (!bpf->uses[th->stream] || ev->payload_size < 4)
 		return 0;
 	waker = get_i32(ev->payload);
-	if (waker == WAKER_NONE) {
+	if (who_is(&bpf->whos, th->process->loom, waker, &number))
+		return emu_refuse(emu, "no memory for the names of threads");
+	switch (waker) {
+	case WAKER_NONE:
 		id = WHO_NOBODY;
-	} else if (waker == WAKER_INTERRUPT) {
+		break;
+	case WAKER_INTERRUPT:
 		id = WHO_INTERRUPT;
-	} else if (waker > 0) {
-		who = who_is(bpf, th->process->loom, waker);
-		if (!who)
-			return emu_refuse(emu, "no memory for the names of threads");
-		id = who->id;
-		if (story) {
-			story->waker = who->thread;
-			story->waker_cpu = who->thread && who->thread->state == LIFELINE_RUNNING
-						   ? who->thread->cpu
-						   : NULL;
-			story->woken_ns = emu->time.now;
-		}
+		break;
+	default:
+		id = shown(number);
+	}
+	if (bpf->stories && number != WHO_NONE) {
+		struct story *story = &bpf->stories[th->index];
+		const struct thread *by = bpf->whos.list[number].thread;
+
+		story->waker = by;
+		story->waker_cpu = by && by->state == LIFELINE_RUNNING ? by->cpu : NULL;
+		story->woken_ns = emu->time.now;
 	}
 	put(emu, th, bpf->first + WAKER, id);
 	return 0;
@@ -335,7 +279,7 @@ static int start(struct emulator *emu, struct model_state *state)
 					catalog_why[i]);
 	if (emu->opt->arrows)
 		bpf->stories = calloc(emu->sys.nthreads + 1ul, sizeof(*bpf->stories));
-	if (err || grow(bpf) || (emu->opt->arrows && !bpf->stories)) {
+	if (err || whos_init(&bpf->whos, &emu->sys) || (emu->opt->arrows && !bpf->stories)) {
 		log_error("no memory for the model bpf");
 		return -ENOMEM;
 	}
@@ -357,47 +301,33 @@ static const char *name_of(const struct bpf *bpf, const struct who *who)
 	return name ? name->text : NULL;
 }
 
-static int describe_who(struct emulator *emu, struct bpf *bpf, const struct who *who)
+static int describe_who(struct emulator *emu, struct bpf *bpf, uint32_t number)
 {
-	bool many = emu->sys.nlooms > 1;
+	const struct who *who = &bpf->whos.list[number];
 	const char *name = name_of(bpf, who);
-	char **label = &bpf->labels[bpf->nlabels];
+	char **label = &bpf->labels[number];
+	bool many = emu->sys.nlooms > 1;
 
 	if (asprintf(label, "%s (%" PRIi32 ")%s%s", name ?: "thread", who->tid, many ? " on " : "",
 		     many ? who->loom->name : "") < 0)
 		return -ENOMEM;
 	bpf->nlabels++;
-	if (channel_add_label(&emu->channels[bpf->first + TAKER], who->id, *label) ||
-	    channel_add_label(&emu->channels[bpf->first + WAKER], who->id, *label))
+	if (channel_add_label(&emu->channels[bpf->first + TAKER], shown(number), *label) ||
+	    channel_add_label(&emu->channels[bpf->first + WAKER], shown(number), *label))
 		return -ENOMEM;
 	return 0;
-}
-
-static int by_id(const void *a, const void *b)
-{
-	const struct who *x = *(const struct who *const *)a, *y = *(const struct who *const *)b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
 }
 
 static int describe(struct emulator *emu, struct model_state *state)
 {
 	struct bpf *bpf = state->data;
-	const struct who **list = calloc(bpf->n + 1ul, sizeof(struct who *));
-	size_t n = 0;
 	int err = 0;
 
-	bpf->labels = calloc(bpf->n + 1ul, sizeof(char *));
-	if (!list || !bpf->labels)
+	bpf->labels = calloc(bpf->whos.n + 1ul, sizeof(char *));
+	if (!bpf->labels)
 		err = -ENOMEM;
-	for (uint32_t i = 0; i < bpf->room && !err; i++)
-		if (bpf->table[i].id)
-			list[n++] = &bpf->table[i];
-	if (n)
-		qsort(list, n, sizeof(struct who *), by_id);
-	for (size_t i = 0; i < n && !err; i++)
-		err = describe_who(emu, bpf, list[i]);
-	free(list);
+	for (uint32_t i = 0; i < bpf->whos.n && !err; i++)
+		err = describe_who(emu, bpf, i);
 	if (err)
 		log_error("no memory for the names of threads");
 	return err;
@@ -415,7 +345,7 @@ static void close_bpf(struct model_state *state)
 		free(bpf->labels[i]);
 	free(bpf->names);
 	free(bpf->labels);
-	free(bpf->table);
+	whos_fini(&bpf->whos);
 	free(bpf->stories);
 	free(bpf->uses);
 	free(bpf);
