@@ -540,6 +540,16 @@ struct json *json_put_bool(struct json *node, const char *dotted, bool value)
 	return put(node, dotted, cJSON_CreateBool(value));
 }
 
+struct json *json_add_string(struct json *object, const char *key, const char *value)
+{
+	cJSON *item = cJSON_CreateString(value);
+
+	if (item && json_is_object(object) && cJSON_AddItemToObject(tree(object), key, item))
+		return own(item);
+	cJSON_Delete(item);
+	return NULL;
+}
+
 /* ---- writing ---- */
 
 static void write_string(FILE *out, const char *text)

@@ -78,6 +78,10 @@ struct json *json_put_i64(struct json *node, const char *dotted, int64_t value);
 struct json *json_put_real(struct json *node, const char *dotted, double value);
 struct json *json_put_bool(struct json *node, const char *dotted, bool value);
 
+/* Adds a string under a key, taken as it is, that the object is known not to have: thousands
+ * of names cost no square of their number. */
+struct json *json_add_string(struct json *object, const char *key, const char *value);
+
 /*
  * The text, indented by 4 blanks, ended by a newline; the caller frees it. NULL without
  * memory. Bytes of strings that are not UTF-8 are written as the four characters \xNN,

@@ -186,7 +186,7 @@ int names_put(struct names *names, struct json *object)
 			if (!told(names->table, tid, comm))
 				continue;
 			snprintf(key, sizeof(key), "%u", tid);
-			if (!json_put_string(object, key, comm))
+			if (!json_add_string(object, key, comm))
 				return -ENOMEM;
 		}
 	}

@@ -364,6 +364,23 @@ static void many_keys_cost_no_square_of_their_number(void **state)
 	free(text);
 }
 
+static void many_strings_are_added_without_a_search(void **state)
+{
+	struct json *root = json_new_object();
+	char key[16];
+
+	(void)state;
+	for (unsigned i = 0; i < 100000; i++) {
+		snprintf(key, sizeof(key), "%u.x", i);
+		assert_non_null(json_add_string(root, key, "name"));
+	}
+	assert_int_equal(json_count(root), 100000);
+	assert_string_equal(json_string(json_key(root, "99999.x")), "name");
+	assert_null(json_add_string(NULL, "a", "b"));
+	assert_null(json_add_string(json_put_array(root, "list"), "a", "b"));
+	json_free(root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +393,7 @@ int main(void)
 		cmocka_unit_test(what_is_built_is_written_by_four_blanks),
 		cmocka_unit_test(files_are_read_whole_and_nothing_else_is),
 		cmocka_unit_test(many_keys_cost_no_square_of_their_number),
+		cmocka_unit_test(many_strings_are_added_without_a_search),
 	};
 	return cmocka_run_group_tests(tests, kit_open, kit_close);
 }
