@@ -176,7 +176,7 @@ BASE = [
      "Which thread took the CPU that every thread left, from then until it runs again.", []),
     ("thread/woken-by", 302, "Thread: woken by", BY_VALUE,
      "Which thread woke every thread, from the wake-up until it sleeps again.", []),
-    ("thread/lost", 192, "Events lost", GRADIENT,
+    ("thread/lost", 303, "Gap: scheduler events lost", GRADIENT,
      "Number of scheduler events that were lost, from the first lost one to the next one\n"
      "recorded. Inside a gap the states are a guess: it must not be read as idleness.", []),
     ("cpu/thread", 2, "CPU: TID of the RUNNING thread", BY_VALUE,
@@ -186,9 +186,9 @@ BASE = [
     ("cpu/running", 3, "CPU: number of RUNNING threads", GRADIENT,
      "Number of running threads of every CPU: 0 or 1, and any number on a virtual CPU (vCPU).",
      []),
-    ("cpu/lost", 192, "Events lost", GRADIENT,
-     "Number of scheduler events that were lost, shown on the CPU whose running thread has the\n"
-     "mark. Inside a gap the states are a guess: it must not be read as idleness.", []),
+    ("cpu/lost", 303, "Gap: scheduler events lost", GRADIENT,
+     "Number of scheduler events that were lost, shown on the CPU of the thread of the first record\n"
+     "after them. Inside a gap the states are a guess: it must not be read as idleness.", []),
 ]
 
 # ---- the models: one line a channel, two files --------------------------------------------------

@@ -32,6 +32,12 @@ enum channel_kind { CHANNEL_SINGLE, CHANNEL_STACK };
 enum channel_track { TRACK_ANY, TRACK_RUNNING, TRACK_ACTIVE };
 enum channel_policy { POLICY_SKIP, POLICY_SKIP_EMPTY, POLICY_ALL };
 
+enum channel_cpu {		   /* which CPU's row shows it too */
+		   CPU_OF_RUNNING, /* where the thread is the running one */
+		   CPU_OF_THREAD,  /* that the thread belongs to, when it is written */
+		   CPU_NONE,
+};
+
 struct value_label {
 	int64_t value;
 	const char *label;
@@ -46,8 +52,8 @@ struct channel_page {
 	enum channel_track track;
 	enum channel_policy policy;
 	const char *label;
-	bool alone;	     /* the label is complete: no " of the RUNNING thread" */
-	bool thread_only;    /* no row of a CPU shows it */
+	bool alone; /* the label is complete: no " of the RUNNING thread" */
+	enum channel_cpu cpu;
 	int64_t initial;     /* value before any event, nothing is written for it; 0: empty */
 	int64_t cpu_default; /* value of a CPU without a running thread; 0: empty */
 	const struct value_label *values; /* labels that are not in the catalogue, ended by a NULL
@@ -60,7 +66,7 @@ struct breakdown;
 struct channel {
 	struct prv_type type;
 	uint8_t visible; /* bit s: a thread in state s shows it in its row */
-	uint8_t kind, policy, repeats, thread_only;
+	uint8_t kind, policy, repeats, cpu;
 	int64_t cpu_default;
 	const struct channel_page *page;
 	struct breakdown *breakdown; /* whose input it is in the rows of CPUs, NULL if none */

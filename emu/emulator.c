@@ -312,7 +312,7 @@ int emulator_add_channel(struct emulator *emu, const struct channel_page *page)
 	ch->kind = (uint8_t)page->kind;
 	ch->policy = (uint8_t)page->policy;
 	ch->repeats = page->repeats;
-	ch->thread_only = page->thread_only;
+	ch->cpu = (uint8_t)page->cpu;
 	ch->cpu_default = page->cpu_default;
 	ch->page = page;
 	ch->number = n;
@@ -381,7 +381,7 @@ static void fill_masks(struct emulator *emu)
 
 		bit_put(emu->thread_mask, c, ch->page->track != TRACK_ANY);
 		bit_put(emu->thread_always, c, all);
-		bit_put(emu->cpu_mask, c, !ch->thread_only);
+		bit_put(emu->cpu_mask, c, ch->cpu == CPU_OF_RUNNING);
 		bit_put(emu->cpu_always, c, all || ch->cpu_default || ch->breakdown);
 	}
 }

@@ -72,7 +72,7 @@ struct emulator {
 	uint32_t nchannels, nwords;
 	uint64_t *thread_mask;	 /* touched by a change of state: all but TRACK_ANY */
 	uint64_t *thread_always; /* of these, written whatever their value: POLICY_ALL */
-	uint64_t *cpu_mask;	 /* all but thread_only */
+	uint64_t *cpu_mask;	 /* touched by a change of the running thread: CPU_OF_RUNNING */
 	uint64_t *cpu_always;	 /* POLICY_ALL, a default that is not empty, input of a breakdown */
 	char *blocks;		 /* bits and slots of each thread, side by side */
 	struct cpu_slot *cpu_slots;

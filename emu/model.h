@@ -84,7 +84,7 @@ struct model {
 			size_t stream);
 	int (*prepare)(struct emulator *emu, struct model_state *state); /* may add channels */
 	int (*start)(struct emulator *emu, struct model_state *state);	 /* channels are there */
-	/* After each change of the state of a thread, for models that watch: */
+	/* After each change of the state of a thread, and each mark, for models that watch: */
 	int (*watch)(struct emulator *emu, struct model_state *state, struct thread *th,
 		     const struct event *ev);
 	int (*finish)(struct emulator *emu, struct model_state *state); /* the trace is complete */

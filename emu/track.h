@@ -3,7 +3,7 @@
  * track: which rows a change touches, and what they then show. The hot path.
  *
  *   a channel was written           its thread's row, and the row of the CPU where that
- *                                   thread is the running one
+ *                                   thread is the running one (or as enum channel_cpu says)
  *   a thread changed its state      the thread's row, all channels that depend on it
  *   the running thread of a CPU     the CPU's row, all channels
  *     changed
@@ -133,7 +133,7 @@ static inline void track_channel(struct emulator *emu, struct thread *th, uint32
 	int64_t value = slot->value;
 	struct prv_value text;
 
-	if (!cpu || cpu->running != th || ch->thread_only) {
+	if (!cpu || (cpu->running != th && ch->cpu != CPU_OF_THREAD) || ch->cpu == CPU_NONE) {
 		if (ch->visible >> th->state & 1)
 			track_thread(emu, th, c);
 		return;

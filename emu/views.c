@@ -98,7 +98,7 @@ static void put_channels(FILE *out, const struct emulator *emu, bool cpu_view)
 		const struct channel_page *page = ch->page;
 		enum channel_track track = cpu_view ? TRACK_RUNNING : page->track;
 
-		if (cpu_view && page->thread_only)
+		if (cpu_view && page->cpu == CPU_NONE)
 			continue;
 		pcf_type(out, page->type, page->label, page->alone ? "" : track_suffix[track]);
 		if (ch->nlabels) {

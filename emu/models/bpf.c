@@ -5,10 +5,12 @@
  *   300  why the thread is off the CPU     from OHp to the next OHr
  *   301  who took the CPU                  from OHp to the next OHr
  *   302  who woke the thread               from OHw to the next OHp
+ *   303  a gap: how many events were lost  from OM[ to OM] of mark 92, whatever the state of
+ *                                          the thread, and on the CPU that it belongs to
  *
  * Threads in 301 and 302 are dense ids whose names are in the .pcf, since a tid is not unique
  * over looms. Enabled where some stream has ovni.require.bpf; it only adds lines.
- * Specification: event-mapping.md, "richer payloads".
+ * Specification: event-mapping.md, "richer payloads"; 303 is ours.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +23,7 @@
 #include "emu/track.h"
 #include "trace/log.h"
 
-enum { WHY, TAKER, WAKER };
+enum { WHY, TAKER, WAKER, LOST };
 
 /* Values of 301 and 302 that are no thread; the ids of threads follow. */
 enum { WHO_UNKNOWN = 1, WHO_IDLE, WHO_INTERRUPT, WHO_NOBODY, WHO_FIRST };
@@ -47,17 +49,19 @@ static const struct value_label waker_values[] = {
 	{0, NULL},
 };
 
-#define SCHEDULER_CHANNEL(number, name, labels)                                                    \
+#define MARK_LOST 92
+
+#define SCHEDULER_CHANNEL(number, view, name, labels)                                              \
 	{                                                                                          \
 		.type = number, .kind = CHANNEL_SINGLE, .repeats = true, .track = TRACK_ANY,       \
-		.policy = POLICY_SKIP, .label = name, .alone = true, .thread_only = true,          \
-		.values = labels                                                                   \
+		.policy = POLICY_SKIP, .label = name, .alone = true, .cpu = view, .values = labels \
 	}
 
 static const struct channel_page channels[] = {
-	[WHY] = SCHEDULER_CHANNEL(300, "Thread: why off the CPU", NULL),
-	[TAKER] = SCHEDULER_CHANNEL(301, "Thread: who took the CPU", taker_values),
-	[WAKER] = SCHEDULER_CHANNEL(302, "Thread: woken by", waker_values),
+	[WHY] = SCHEDULER_CHANNEL(300, CPU_NONE, "Thread: why off the CPU", NULL),
+	[TAKER] = SCHEDULER_CHANNEL(301, CPU_NONE, "Thread: who took the CPU", taker_values),
+	[WAKER] = SCHEDULER_CHANNEL(302, CPU_NONE, "Thread: woken by", waker_values),
+	[LOST] = SCHEDULER_CHANNEL(303, CPU_OF_THREAD, "Gap: scheduler events lost", NULL),
 };
 
 struct name { /* an entry of bpf.names */
@@ -240,6 +244,12 @@ static int watch(struct emulator *emu, struct model_state *state, struct thread 
 {
 	struct bpf *bpf = state->data;
 
+	if (ev->category == 'M') {
+		if (get_i32(ev->payload + 8) == MARK_LOST)
+			put(emu, th, bpf->first + LOST,
+			    ev->value == ']' ? 0 : get_i64(ev->payload));
+		return 0;
+	}
 	switch (ev->value) {
 	case 'p':
 		return leave(emu, bpf, th, ev);

@@ -170,8 +170,12 @@ static const struct ovni *ovni_of(const struct emulator *emu)
 static int mark(struct emulator *emu, struct thread *th, const struct event *ev,
 		const struct action *action)
 {
+	int err = marks_event(ovni_of(emu)->marks, emu, th, ev);
+
 	(void)action;
-	return marks_event(ovni_of(emu)->marks, emu, th, ev);
+	if (!err && emu->nwatchers)
+		err = tell_watchers(emu, th, ev);
+	return err;
 }
 
 static const struct model_event events[] = {
