@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The kernel accepts every program, also those that are chosen on older kernels alone, and each
+# combination of options that changes what is left of them.
+set -u
+cd "$T" || exit 1
+. "$S/tests/live/lib.sh"
+
+load='mkdir bpf && mount -t bpf none bpf && bpftool prog loadall "$1" bpf/all && ls bpf/all'
+PATH=$PATH:/usr/sbin:/sbin unshare --mount --propagation private \
+	bash -c "$load" - "$B/bpf/ovni.o" >loaded 2>log || complain "$(tail -n 20 log)"
+for program in sched_switch sched_switch_5_17 sched_waking sched_wakeup take_snapshot; do
+	expect "$program is loaded" grep -qx $program loaded
+done
+
+for options in '' '-C 0' '--no-kthreads --no-self' "--comm a*" "--comm a* -C 0" '-b 4K'; do
+	for target in -a "-p $$" "-t $$"; do
+		# shellcheck disable=SC2086 # words
+		"$RECORDER" $target $options --dry-run >plan 2>&1 ||
+			complain "$target $options: $(cat plan)"
+	done
+done
+finish
