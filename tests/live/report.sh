@@ -4,7 +4,9 @@
 # ovni-report of a run against perf's records of the same run: per thread the number of runs
 # differs by 1 at most, and the run time by 20 us per run at most. The runs are counted from the
 # switches that perf recorded, since perf sched timehist leaves out what a thread runs after perf
-# has seen its exit.
+# has seen its exit. On some virtual machines perf, like ftrace, misses switches from the idle task,
+# which the recorder sees: a thread of which perf has fewer runs is compared if they are few, and
+# then only in that we must not have less than perf has.
 set -eu
 [ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
 command -v perf >/dev/null || { echo "perf is not installed"; exit 77; }
@@ -39,7 +41,10 @@ for row in json.load(open(sys.argv[2])):
     off = abs(row["run_time"] - time[tid])
     print("%s: %d runs, perf %d; %d ns, perf %d ns" % (row["thread"], row["runs"], runs[tid],
                                                      row["run_time"], time[tid]))
-    if abs(row["runs"] - runs[tid]) > 1 or off > 20000 * max(row["runs"], 1):
+    missed = row["runs"] - runs[tid]
+    if 1 < missed <= row["runs"] // 3:
+        wrong += row["run_time"] + 20000 * row["runs"] < time[tid]
+    elif abs(missed) > 1 or off > 20000 * max(row["runs"], 1):
         wrong += 1
 sys.exit("%d of %d threads differ" % (wrong, compared) if wrong or not compared else None)
 END

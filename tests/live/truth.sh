@@ -4,6 +4,10 @@
 # True to the kernel: each workload is recorded by us and, at the same time, by the kernel's own
 # tracer; thread by thread both must tell the same stays on CPUs, the same reasons, wake-ups
 # and wakers. System-wide, everything else that ran meanwhile is compared, too.
+#
+# ftrace has blind spots of its own here (seen.h), and what lies at their edge cannot always be told
+# from a mistake of ours. A mistake comes again: what differs is recorded anew, three times at the
+# most, and the test fails if it differs each time, or if that is needed for more than a few.
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
@@ -19,8 +23,19 @@ print(t0, t1, sum(int(cpu["ns"]["unknown"]) for cpu in trace.session["cpus"]))
 E
 }
 
+again=0 # recordings made anew
+
 truth() { # NAME MODE WORKLOAD [ARG...]
-	local name=$1-$2 mode=$2 tracer wanted=() times t0 t1 unknown
+	local try
+	for try in 1 2 3; do
+		attempt "$@" && return
+		again=$((again + 1))
+	done
+	complain "$1-$2: differs from what ftrace saw, three times"
+}
+
+attempt() { # NAME MODE WORKLOAD [ARG...]
+	local name=$1-$2 mode=$2 tracer wanted=() times t0 t1 unknown same=0
 	shift
 	: >"$name.ftrace"
 	"$B/tests/live/ftrace" "$name.seen" >"$name.ftrace" 2>&1 &
@@ -37,10 +52,12 @@ truth() { # NAME MODE WORKLOAD [ARG...]
 		>"$name.same" 2>&1; then
 		echo "$name: $(tail -n 1 "$name.same")"
 	else
-		complain "$name: differs from what ftrace saw"
+		echo "$name: differs from what ftrace saw:"
 		cat "$name.same"
+		same=1
 	fi
 	rm -f "$name.seen"
+	return $same
 }
 
 for mode in command pid all; do
@@ -60,4 +77,6 @@ for mode in command pid all; do
 	truth storm $mode storm -l 500
 	truth phases $mode phases -t 500
 done
+echo "made anew: $again"
+[ $again -le 9 ] || complain "$again recordings differed from what ftrace saw"
 finish
