@@ -17,7 +17,7 @@
 #include "ftrace.h"
 #include "stays.h"
 
-#define EXEC_MAX 200000000u /* ns from a new tid to the end of its exec */
+#define EXEC_MAX 2000000000u /* ns from a new tid to the end of its exec */
 
 static uint64_t holes_seen;	  /* in the window, of threads wanted */
 static uint64_t unseen[MAX_CPUS]; /* stays that began without a switch */
@@ -94,28 +94,34 @@ static void leaves(int cpu, uint64_t i, uint64_t clock, enum leave leave, uint64
 	stay->out_next = next_clock(i);
 	stay->leave = (uint8_t)leave;
 	stay->state = (uint8_t)records[i].state;
-	if (leave == LOST && tid && thread->wanted && clock > t0 && clock < t1)
+	if (leave == LOST && tid && thread->wanted && !thread->hidden && clock > t0 && clock < t1)
 		holes_seen++;
 }
 
 /* The tid that the thread called `tid` now had before, if it is in the middle of an exec and was
- * not the leader of its process; else 0. */
+ * not the leader of its process; else 0. (The old leader, if it has not gone yet, has
+ * that tid now.) */
 static int old_tid(int tid, uint64_t i)
 {
-	uint64_t k, clock = records[i].clock;
+	uint64_t k, clock = records[i].clock, first = clock + EXEC_MAX;
+	int found = 0;
 
 	for (k = 0; k < nrecords; k++) {
-		if (records[k].kind == FTRACE_EXEC && records[k].a == tid && records[k].b != tid &&
-		    records[k].clock >= clock && records[k].clock - clock < EXEC_MAX)
-			return records[k].b;
+		if (records[k].kind == FTRACE_EXEC && records[k].a == tid &&
+		    records[k].clock >= clock && records[k].clock < first) {
+			first = records[k].clock;
+			found = records[k].b;
+		}
 	}
-	return 0;
+	return found == tid ? 0 : found;
 }
 
 static void take_new_tid(int cpu, int tid, uint64_t i)
 {
-	uint64_t clock = records[i].clock, slack = clock - cpus[cpu].since;
-	bool wanted = thread_of(cpus[cpu].tid)->wanted;
+	const struct thread *thread = thread_of(cpus[cpu].tid);
+	const struct stay *stay = &thread->seen.list[thread->seen.n - 1];
+	uint64_t clock = records[i].clock, slack = clock - (stay->in - stay->in_slack);
+	bool wanted = thread->wanted;
 
 	leaves(cpu, i, clock, ENDED, slack);
 	thread_of(tid)->wanted = wanted;
@@ -135,21 +141,24 @@ static void take_away(int tid, int but_from, uint64_t i)
 static void find(int cpu, int tid, uint64_t i)
 {
 	const struct stays *stays = &thread_of(tid)->seen;
-	bool alive = stays->n && stays->list[stays->n - 1].leave != ENDED;
-	int before = alive ? 0 : old_tid(tid, i); /* a leader that lives is itself */
-	struct thread *thread = thread_of(before ? before : tid);
+	bool dead = stays->n && stays->list[stays->n - 1].leave == ENDED;
 	uint64_t first = cpus[cpu].since, clock = records[i].clock;
+	int before = old_tid(tid, i);
+	struct thread *thread;
+
+	/* A leader that lives is itself, unless it is the other one that was woken. */
+	if (!before || (!dead && !thread_of(before)->woken))
+		before = tid;
+	thread = thread_of(before);
 
 	if (thread->woken > first)
 		first = thread->woken;
 	if (clock < first)
 		clock = first;
 	leaves(cpu, i, clock, BLOCKED, 0);
-	take_away(before ? before : tid, cpu, i);
-	enters(cpu, before ? before : tid, i, clock, clock - first)->unseen = true;
-	unseen[cpu]++;
-	if (before)
-		take_new_tid(cpu, tid, i);
+	take_away(before, cpu, i);
+	enters(cpu, before, i, clock, clock - first)->unseen = true;
+	unseen[cpu]++; /* a new tid counts from the next switch, as for the recorder */
 }
 
 /* What the scheduler has counted for the running thread since it came, or last counted. */
@@ -194,13 +203,15 @@ static void mend(const struct ftrace_record *record, uint64_t i)
 
 static void take_switch(const struct ftrace_record *record, uint64_t i)
 {
-	int cpu = record->cpu;
+	int cpu = record->cpu, believed = cpus[cpu].tid;
+	bool exchanged = believed > 0 && believed != record->a && old_tid(believed, i) == record->a;
 
-	if (cpus[cpu].tid != record->a)
+	/* A leader that is replaced dies under the tid of the one who replaces it. */
+	if (believed != record->a && !exchanged)
 		mend(record, i);
 	leaves(cpu, i, record->clock, leave_of(record->state), 0);
 	take_away(record->b, cpu, i);
-	enters(cpu, record->b, i, record->clock, 0);
+	enters(cpu, record->b, i, record->clock, 0)->loose = thread_of(record->a)->hidden;
 }
 
 static void take_record(uint64_t i)

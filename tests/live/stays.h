@@ -36,6 +36,7 @@ struct stay {
 	uint8_t leave; /* enum leave */
 	uint8_t state; /* ftrace: as reported; trace: why */
 	bool unseen;   /* ftrace: its beginning */
+	bool loose;    /* ftrace: it began when one of PID 1 left, which ftrace alone may see */
 	bool hidden;   /* ftrace: the wake-up happened where no BPF program runs */
 };
 

@@ -111,7 +111,7 @@ static void read_stream(const char *path, int tid)
 				stay->out = clock;
 				stay->leave = (uint8_t)leave;
 				stay->state = (uint8_t)why;
-				if (leave == LOST)
+				if (leave == LOST && !thread->hidden)
 					holes_told++;
 			}
 			stay = NULL;
