@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,15 +40,12 @@ int command_find(const char *name)
 		paths = "/usr/local/bin:/usr/bin:/bin";
 	for (at = paths; err; at = end + 1) {
 		end = strchrnul(at, ':');
-		path = malloc((size_t)(end - at) + strlen(name) + 3);
-		if (!path) {
+		/* an empty part is the current folder */
+		if (asprintf(&path, "%.*s%s%s", (int)(end - at), at, end == at ? "./" : "/", name) <
+		    0) {
 			err = -ENOMEM;
 			break;
 		}
-		/* an empty part is the current folder */
-		memcpy(path, at, (size_t)(end - at));
-		strcpy(path + (end - at), end == at ? "./" : "/");
-		strcat(path, name);
 		one = check_executable(path);
 		free(path);
 		if (one != -ENOENT && one != -ENOTDIR)

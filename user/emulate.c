@@ -2,6 +2,7 @@
 /* emulate: see emulate.h. */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,20 +14,20 @@
 
 #define EMULATOR "ovni-emu"
 
-/* Where this program lies, whatever it was called by. */
+/* The emulator, beside where this program lies, whatever it was called by. */
 static int beside(char *path, size_t size)
 {
-	ssize_t len = readlink("/proc/self/exe", path, size - sizeof(EMULATOR));
-	char *slash;
+	char own[PATH_MAX], *slash;
+	ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
 
 	if (len < 0)
 		return -errno;
-	path[len] = '\0';
-	slash = strrchr(path, '/');
+	own[len] = '\0';
+	slash = strrchr(own, '/');
 	if (!slash)
 		return -ENOENT;
-	strcpy(slash + 1, EMULATOR);
-	return 0;
+	*slash = '\0';
+	return snprintf(path, size, "%s/%s", own, EMULATOR) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
 int emulate_find(void)

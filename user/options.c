@@ -236,7 +236,7 @@ static void print_version(FILE *out, struct argp_state *state)
 	struct utsname name;
 
 	(void)state;
-	fprintf(out, "ovni-bpf %s (%s), libbpf %u.%u, records %u", version_string, version_commit,
+	fprintf(out, "ovni-bpf %s (%s), libbpf %u.%u, records %d", version_string, version_commit,
 		libbpf_major_version(), libbpf_minor_version(), RECORD_VERSION);
 	if (!uname(&name))
 		fprintf(out, ", %s %s %s", name.sysname, name.release, name.machine);

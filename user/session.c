@@ -203,7 +203,6 @@ static int open_window(struct recorder *r)
 	int err = -ENOBUFS;
 
 	for (unsigned tries = 0; tries < ARM_TRIES && err == -ENOBUFS; tries++) {
-		free(r->tasks.tasks);
 		if (tries) {
 			rings_look(r->rings);
 			rings_discard(r->rings);
@@ -438,7 +437,6 @@ static void iterate_again(struct recorder *r)
 {
 	int err;
 
-	free(r->tasks.tasks);
 	err = snapshot_tasks(&r->links, false, &r->tasks);
 	for (size_t i = 0; i < r->tasks.ntasks && !err; i++)
 		err = timeline_iterated(r->timeline, &r->tasks.tasks[i]);
@@ -527,7 +525,7 @@ static void close_all(struct recorder *r)
 		writer_finish(r->writer);
 	threads_free(r->threads);
 	account_free(&r->account);
-	free(r->tasks.tasks);
+	snapshot_tasks_free(&r->tasks);
 	order_free(r->order);
 	rings_close(r->rings);
 	links_close(&r->links);

@@ -46,7 +46,7 @@ int snapshot_tasks(const struct links *links, bool tag, struct snapshot_tasks *t
 	int fd, err = 0;
 	ssize_t n;
 
-	*tasks = (struct snapshot_tasks){0};
+	snapshot_tasks_free(tasks);
 	links->skeleton->bss->iterator_tags = tag;
 	fd = bpf_iter_create(bpf_link__fd(links->iterator));
 	if (fd < 0) {
@@ -79,7 +79,12 @@ int snapshot_tasks(const struct links *links, bool tag, struct snapshot_tasks *t
 		return 0;
 failed:
 	log_error("cannot read the tasks of the machine: %s", strerror(-err));
+	snapshot_tasks_free(tasks);
+	return err;
+}
+
+void snapshot_tasks_free(struct snapshot_tasks *tasks)
+{
 	free(tasks->tasks);
 	*tasks = (struct snapshot_tasks){0};
-	return err;
 }

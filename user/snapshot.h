@@ -29,8 +29,9 @@ struct snapshot_tasks {
 };
 
 /* Reads all tasks; with `tag` the wanted ones become members first. 0, or -errno after one message.
- * The caller frees tasks->tasks. */
+ * What `tasks` held before is freed. */
 int snapshot_tasks(const struct links *links, bool tag, struct snapshot_tasks *tasks)
 	__attribute__((warn_unused_result));
+void snapshot_tasks_free(struct snapshot_tasks *tasks); /* also of a zeroed struct */
 
 #endif

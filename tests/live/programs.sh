@@ -7,6 +7,7 @@ set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
+# shellcheck disable=SC2016 # the inner shell's
 load='mkdir bpf && mount -t bpf none bpf && bpftool prog loadall "$1" bpf/all && ls bpf/all'
 PATH=$PATH:/usr/sbin:/sbin unshare --mount --propagation private \
 	bash -c "$load" - "$B/bpf/ovni.o" >loaded 2>log || complain "$(tail -n 20 log)"

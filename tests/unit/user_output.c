@@ -16,12 +16,12 @@
 #include "user/output.h"
 #include "trace/log.h"
 
-static char folder[] = "/tmp/ovni-output.XXXXXX";
+static char folder[32];
 
 static int setup(void **state)
 {
 	(void)state;
-	strcpy(folder + strlen(folder) - 6, "XXXXXX");
+	snprintf(folder, sizeof(folder), "/tmp/ovni-output.XXXXXX");
 	return !mkdtemp(folder) || chdir(folder);
 }
 
