@@ -110,6 +110,7 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 			wake_clock = entering->wake_clock;
 			if (wake_clock) {
 				waker_tid = entering->waker_tid;
+				entering->waker_tid = WAKER_UNKNOWN; /* of this wake-up alone */
 				entering->wake_clock = 0;
 			}
 			if (knobs.cpu_list) {
