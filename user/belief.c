@@ -131,6 +131,15 @@ int belief_give_up(struct timeline *tl, struct task *task, uint64_t clock)
 	return err ? err : threads_unbind(tl->threads, task);
 }
 
+void belief_forget(struct timeline *tl, struct task *task)
+{
+	struct cpu *cpu = cpu_of(tl, task);
+
+	if (cpu)
+		cpu_occupy(tl, cpu, NULL, task->tid);
+	threads_release(tl->threads, task);
+}
+
 /* If another task still has the stream, its tid has been given away: it is dying, and only its last
  * switch has not been seen. */
 int belief_bind(struct timeline *tl, struct task *task, uint64_t clock, bool before)
@@ -179,13 +188,12 @@ int belief_ready(struct timeline *tl, struct task *task, uint32_t id, uint32_t p
 {
 	bool before;
 
+	*out = NULL;
+	if (task->flags & TASK_GONE || !belief_numbers(pid, tid))
+		return 0;
 	*out = task;
 	if (!task->id)
 		threads_use(tl->threads, task, id, pid, tid);
-	if (task->flags & TASK_GONE) {
-		*out = NULL;
-		return 0;
-	}
 	if (dying || task->flags & TASK_EXITING) {
 		/* The leader of a process that another thread of it takes over has that one's
 		 * tid for its last steps: they belong to its own stream. */
@@ -198,7 +206,7 @@ int belief_ready(struct timeline *tl, struct task *task, uint32_t id, uint32_t p
 		return change_stream(tl, task, pid, tid, clock);
 	task->pid = pid;
 	task->tid = tid;
-	before = task->flags & TASK_BEFORE;
+	before = task->flags & TASK_BEFORE && !tl->options.no_switches;
 	return belief_bind(tl, task, clock, before);
 }
 

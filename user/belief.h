@@ -111,10 +111,22 @@ int belief_prove_after_gap(struct timeline *tl, struct cpu *cpu, struct task *ta
 /* The gap of `cpu` is shown in the stream of `task` as a point, at `clock` or when it began. */
 int belief_show_gap(struct timeline *tl, struct cpu *cpu, struct task *task, uint64_t clock);
 
+/* Can a stream have these numbers? Not the idle task's, nor what no kernel gives. */
+static inline bool belief_numbers(uint32_t pid, uint32_t tid)
+{
+	return pid - 1 < INT32_MAX && tid - 1 < INT32_MAX;
+}
+
+/* Does a record tell of a task that is to have a stream? */
+static inline bool belief_wanted(const struct record_task *r)
+{
+	return r->id && r->flags & TASK_FLAG_WANTED && belief_numbers(r->pid, r->tid);
+}
+
 /*
  * Makes `task`, which a record at `clock` shows with this id, pid and tid, ready for a move:
- * its slot in use, and it has the stream of that pair. *out is NULL if it has none any
- * more (TASK_GONE). `dying`: the record is its last switch.
+ * its slot in use, and it has the stream of that pair. *out is NULL if it can have none, or
+ * has none any more (TASK_GONE). `dying`: the record is its last switch.
  */
 int belief_ready(struct timeline *tl, struct task *task, uint32_t id, uint32_t pid, uint32_t tid,
 		 uint64_t clock, bool dying, struct task **out);
@@ -122,6 +134,9 @@ int belief_ready(struct timeline *tl, struct task *task, uint32_t id, uint32_t p
 /* Gives `task` the stream of its pid and tid, from whoever still has it. `before`: it existed
  * at t0, off the CPU. */
 int belief_bind(struct timeline *tl, struct task *task, uint64_t clock, bool before);
+
+/* Gives the slot of a task without a stream back. Before the window it may be believed to run. */
+void belief_forget(struct timeline *tl, struct task *task);
 
 /* A task that has a stream gives it up at `clock`: dead, wherever it was. */
 int belief_give_up(struct timeline *tl, struct task *task, uint64_t clock);

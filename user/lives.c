@@ -33,9 +33,7 @@ int lives_unwanted(struct timeline *tl, const struct record_task *r)
 		return 0;
 	if (task->thread)
 		err = belief_give_up(tl, task, r->head.clock);
-	else if (task->state == LIFELINE_RUNNING) /* before the window */
-		cpu_occupy(tl, tl->by_index[task->cpu], NULL, task->tid);
-	threads_release(tl->threads, task);
+	belief_forget(tl, task);
 	return err;
 }
 
@@ -51,7 +49,7 @@ int lives_admit(struct timeline *tl, const struct record_task *r, struct task **
 			belief_count_repair(tl, NULL, task);
 			err = belief_give_up(tl, task, task->last);
 		}
-		threads_release(tl->threads, task);
+		belief_forget(tl, task);
 		task = threads_task(tl->threads, r->id);
 	}
 	if (!task)
@@ -80,7 +78,7 @@ int lives_learn(struct timeline *tl, struct task *task, const struct record_task
 
 int lives_task(struct timeline *tl, struct cpu *cpu, const struct record_task *r)
 {
-	bool wanted = r->id && r->flags & TASK_FLAG_WANTED, born = r->head.flags == TASK_BORN;
+	bool wanted = belief_wanted(r), born = r->head.flags == TASK_BORN;
 	bool itself = r->head.id == r->id, new = false;
 	struct task *task = NULL, *maker = NULL;
 	int err = 0;
@@ -124,7 +122,7 @@ int lives_exit(struct timeline *tl, struct cpu *cpu, const struct record_exit *r
 	task->exit_code = r->exit_code;
 	if (tl->options.no_switches && task->thread) {
 		err = belief_give_up(tl, task, r->head.clock);
-		threads_release(tl->threads, task);
+		belief_forget(tl, task);
 		return err;
 	}
 	if (r->head.id)
@@ -134,8 +132,6 @@ int lives_exit(struct timeline *tl, struct cpu *cpu, const struct record_exit *r
 		belief_count_repair(tl, tl->by_index[task->cpu], task);
 	if (task->thread)
 		err = belief_give_up(tl, task, task->last);
-	else if (task->state == LIFELINE_RUNNING)
-		cpu_occupy(tl, tl->by_index[task->cpu], NULL, task->tid);
-	threads_release(tl->threads, task);
+	belief_forget(tl, task);
 	return err;
 }

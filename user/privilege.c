@@ -167,7 +167,7 @@ int privilege_drop(const struct identity *identity, enum privilege_need need)
 	} kept[] = {
 		{CAP_BPF, false, false}, /* the snapshots at the stop */
 		{CAP_PERFMON, true, false},
-		{CAP_SYS_NICE, false, false}, /* the draining thread comes first */
+		{CAP_SYS_NICE, false, false},	/* the draining thread comes first */
 		{CAP_SYS_PTRACE, false, false}, /* /proc/PID/exe, environ, ns of others */
 		{CAP_DAC_READ_SEARCH, false, false},
 		{CAP_DAC_OVERRIDE, false, true}, /* write where the user wants the trace */

@@ -148,6 +148,15 @@ static int die(struct timeline *tl, struct cpu *cpu, struct task *task, uint64_t
 	return err;
 }
 
+/* The last switch of a task whose stream has been taken over before (TASK_GONE). */
+static void release_gone(struct timeline *tl, uint32_t id)
+{
+	struct task *task = threads_task(tl->threads, id);
+
+	if (task && task->flags & TASK_GONE)
+		threads_release(tl->threads, task);
+}
+
 static int take_switch(struct timeline *tl, struct cpu *cpu, const struct record_switch *r)
 {
 	struct task *prev = threads_task(tl->threads, r->head.id);
@@ -181,8 +190,7 @@ static int take_switch(struct timeline *tl, struct cpu *cpu, const struct record
 		if (unlikely(err))
 			return err;
 	} else if (unlikely(r->head.why == WHY_DEAD && r->head.id)) {
-		/* its stream has been taken over before (TASK_GONE) */
-		threads_release(tl->threads, threads_task(tl->threads, r->head.id));
+		release_gone(tl, r->head.id);
 	}
 	cpu_occupy(tl, cpu, next, r->next_tid);
 	if (!next)
@@ -225,12 +233,16 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 {
 	switch (head->kind) {
 	case RECORD_SWITCH:
+		if (unlikely(tl->options.no_switches))
+			return 0;
 		return take_switch(tl, cpu, (const struct record_switch *)head);
 	case RECORD_TASK:
 		return lives_task(tl, cpu, (const struct record_task *)head);
 	case RECORD_EXIT:
 		return lives_exit(tl, cpu, (const struct record_exit *)head);
 	case RECORD_SNAPSHOT:
+		if (tl->options.no_switches)
+			return 0;
 		return take_snapshot(tl, cpu, (const struct record_snapshot *)head);
 	case RECORD_LOST:
 		take_lost(tl, cpu, (const struct record_lost *)head);

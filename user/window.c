@@ -22,9 +22,10 @@ static void believe_off(struct task *task, bool runnable, uint64_t clock)
 /* What runs on `cpu` is the task of that id (0: none that is wanted). */
 static int believe_on(struct timeline *tl, struct cpu *cpu, uint32_t id, uint32_t pid, uint32_t tid)
 {
-	struct task *task = threads_task(tl->threads, id);
+	bool can = id && belief_numbers(pid, tid);
+	struct task *task = can ? threads_task(tl->threads, id) : NULL;
 
-	if (id && !task)
+	if (can && !task)
 		return -ENOMEM;
 	if (cpu->on && cpu->on != task)
 		believe_off(cpu->on, false, tl->options.t0);
@@ -69,7 +70,7 @@ static int believe_task(struct timeline *tl, struct cpu *cpu, const struct recor
 	struct task *task;
 	int err;
 
-	if (!r->id || !(r->flags & TASK_FLAG_WANTED))
+	if (!belief_wanted(r))
 		return lives_unwanted(tl, r);
 	err = lives_admit(tl, r, &task);
 	if (err)
@@ -89,7 +90,7 @@ int window_before(struct timeline *tl, struct cpu *cpu, const struct record_head
 	const struct record_snapshot *snapshot = (const struct record_snapshot *)head;
 
 	tl->counts.outside++;
-	if (tl->open)
+	if (tl->open || tl->options.no_switches)
 		return 0;
 	switch (head->kind) {
 	case RECORD_SWITCH:
@@ -160,7 +161,7 @@ static int iterated_after(struct timeline *tl, const struct record_task *r)
 		return move_close(&tl->moves, task, task->last);
 	}
 	if (!r->wake_clock || r->wake_clock <= tl->options.t0 || r->wake_clock > tl->t1 ||
-	    r->wake_clock < task->out || tl->options.kernel_model)
+	    r->wake_clock < task->out || tl->options.kernel_model || tl->options.no_switches)
 		return 0;
 	if (!task->thread) {
 		err = belief_ready(tl, task, r->id, task->pid, task->tid, r->wake_clock, false,
@@ -184,7 +185,7 @@ int timeline_iterated(struct timeline *tl, const struct record_task *r)
 {
 	if (tl->error)
 		return tl->error;
-	if (!r->id || !(r->flags & TASK_FLAG_WANTED)) {
+	if (!belief_wanted(r)) {
 		names_tell(&tl->threads->names, r->tid, r->comm);
 		return 0;
 	}

@@ -361,6 +361,99 @@ static void clocks_near_their_end_do_not_overflow(void **state)
 	try_many(&o, many(100), false, false);
 }
 
+/* Records that no machine would make: any id with any tid, clocks that go anywhere. */
+static struct machine_record nonsense(struct machine *m)
+{
+	struct who x = {draw(m, 12), draw(m, 9), 1 + draw(m, 3)},
+		   y = {draw(m, 12), draw(m, 9), 1 + draw(m, 3)};
+	struct machine_record r;
+
+	memset(&r, 0, sizeof(r));
+	m->clock += draw(m, 20) ? draw(m, 10) : 0;
+	r.cpu = draw(m, 4);
+	switch (draw(m, 8)) {
+	case 0:
+		r.task =
+			rec_task(m->clock, 1 + draw(m, 5), draw(m, 2) ? x.id : y.id, x, "nonsense");
+		r.task.creator_tid = (int32_t)draw(m, 9) - 1;
+		r.task.parent_pid = draw(m, 4);
+		r.task.flags = draw(m, 4);
+		break;
+	case 1:
+		r.exit = rec_exit(m->clock, x, draw(m, 70000));
+		r.exit.head.id = draw(m, 3) ? x.id : draw(m, 2) * y.id;
+		break;
+	case 2:
+		r.snapshot = rec_snapshot(m->clock, 1 + draw(m, 2), x);
+		break;
+	case 3:
+		r.lost = rec_lost(m->clock, m->clock + draw(m, 40) - 20, draw(m, 5));
+		break;
+	default:
+		r.sw = rec_switch(m->clock, x, draw(m, 14), y);
+		r.sw.wake_clock = draw(m, 2) ? m->clock + draw(m, 40) - 20 : 0;
+		r.sw.waker_tid = (int32_t)draw(m, 12) - 3;
+		r.head.flags = draw(m, 8) == 0;
+	}
+	if (draw(m, 10) == 0)
+		r.head.clock += draw(m, 200) - 100; /* of the past or the future */
+	if (draw(m, 500) == 0)
+		r.head.kind = (__u8)draw(m, 256);
+	return r;
+}
+
+static void nonsense_makes_a_valid_trace_all_the_same(void **state)
+{
+	struct machine m = {0};
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= many(2000); seed++) {
+		struct timeline_options options = {
+			.t0 = 1000,
+			.kernel_model = seed % 7 == 0,
+			.all_threads = seed % 2,
+			.cpu_filter = seed % 3 == 0,
+			.no_switches = seed % 11 == 0,
+			.some_threads = seed % 5 == 0,
+		};
+		struct kit kit;
+
+		print_message("\r  seed %" PRIu64 " ", seed);
+		m.seed = seed * 0x9e3779b97f4a7c15ull;
+		m.clock = 900;
+		kit_open(&kit, "0-2", options);
+		for (unsigned i = draw(&m, 1000); i; i--) {
+			struct machine_record r = nonsense(&m);
+
+			if (draw(&m, 50) == 0) {
+				r.task = rec_task(0, TASK_ITERATED, 0,
+						  (struct who){1 + draw(&m, 11), draw(&m, 9),
+							       1 + draw(&m, 3)},
+						  "x");
+				assert_int_equal(timeline_iterated(kit.timeline, &r.task), 0);
+			} else {
+				assert_int_equal(kit_give(&kit, r.cpu, &r.head), 0);
+			}
+		}
+		timeline_stop(kit.timeline, m.clock);
+		for (unsigned i = draw(&m, 10); i; i--) {
+			struct record_task r = rec_task(
+				0, TASK_ITERATED, 0,
+				(struct who){1 + draw(&m, 11), draw(&m, 9), 1 + draw(&m, 3)}, "x");
+
+			r.wake_clock = m.clock - draw(&m, 500);
+			r.flags |= draw(&m, 2) ? TASK_FLAG_ELSEWHERE : 0;
+			assert_int_equal(timeline_iterated(kit.timeline, &r), 0);
+		}
+		kit_close(&kit, m.clock);
+		assert_int_equal(kit.err, 0);
+		kit_check((int)kit.indices);
+		keep(seed);
+		kit_forget();
+	}
+	print_message("\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +469,7 @@ int main(void)
 		cmocka_unit_test(everything_happens_in_the_same_nanoseconds),
 		cmocka_unit_test(the_kernel_model_is_balanced),
 		cmocka_unit_test(clocks_near_their_end_do_not_overflow),
+		cmocka_unit_test(nonsense_makes_a_valid_trace_all_the_same),
 	};
 	if (getenv("ONLY"))
 		cmocka_set_test_filter(getenv("ONLY"));
