@@ -73,8 +73,12 @@ no_btf='mount -t tmpfs none /sys/kernel/btf && exec "$@"'
 try 1 BTF "${namespace[@]}" "$no_btf" - "$RECORDER" -a -d 1 -o nobtf
 
 mkdir small
+# A disk that is full: said once, and what was lost by it may be said, too.
 full='mount -t tmpfs -o size=256k none small && cd small && exec "$@"'
-try 1 'no space' "${namespace[@]}" "$full" - "$RECORDER" -q -a -d 3 -o out
+"${namespace[@]}" "$full" - "$RECORDER" -q -o out -- "$WORKLOADS/pingpong" -n 20000 >full.log 2>&1
+status=$?
+[ $status = 1 ] || complain "full disk: status $status instead of 1"
+[ "$(grep -ci 'no space' full.log)" = 1 ] || complain "full disk: $(cat full.log)"
 
 readonly='mount -t tmpfs -o ro none small && cd small && exec "$@"'
 try 1 'read-only' "${namespace[@]}" "$readonly" - "$RECORDER" -a -d 1 -o out
