@@ -61,9 +61,9 @@ endif
 
 objs = $(patsubst %.c,$(B)/%.o,$(1))
 
-TRACE_OBJS := $(call objs,$(wildcard trace/*.c trace/catalog/*.c trace/pallas/*.c))
+TRACE_OBJS := $(call objs,$(wildcard trace/*.c trace/*/*.c))
 EMU_OBJS   := $(call objs,$(filter-out emu/main.c,$(wildcard emu/*.c emu/models/*.c)))
-USER_OBJS  := $(call objs,$(filter-out user/main.c,$(wildcard user/*.c)))
+USER_OBJS  := $(call objs,$(filter-out user/main.c,$(wildcard user/*.c user/*/*.c)))
 TOOL_SRCS  := $(filter-out tools/sync.c,$(wildcard tools/*.c))
 TOOLS      := $(patsubst tools/%.c,$(B)/bin/ovni-%,$(TOOL_SRCS))
 TOOL_OBJS  := $(call objs,$(wildcard tools/common/*.c))
@@ -87,7 +87,8 @@ LIBTOOLS := $(B)/libtools.a
 # Only what reads Pallas archives is linked with zstd.
 TRACE_LIBS := -lcjson -lm -Wl,--push-state,--as-needed -lzstd -Wl,--pop-state
 EMU_LIBS   := -lz -lpthread
-USER_LIBS  := -lbpf -lelf -lz -lcap-ng -lpthread
+USER_LIBS  := -lbpf -Wl,--push-state,--as-needed -ldw -liberty -Wl,--pop-state -lelf -lz -lcap-ng \
+	-lpthread
 
 .PHONY: all unit-tests workloads
 all: $(PROGRAMS)

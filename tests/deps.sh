@@ -26,6 +26,8 @@ zlib1g-dev                /usr/include/zlib.h
 libcjson-dev              /usr/include/cjson/cJSON.h
 libzstd-dev               /usr/include/zstd.h
 libcap-ng-dev             /usr/include/cap-ng.h
+libdw-dev                 /usr/include/elfutils/libdwfl.h
+libiberty-dev             /usr/include/libiberty/demangle.h
 '
 test='
 libcmocka-dev             /usr/include/cmocka.h
@@ -34,11 +36,16 @@ procps                    ps
 libclang-rt-dev           /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
 groff-base                groff
 stress-ng                 stress-ng
+g++                       g++
+openmpi-bin               mpirun
+libopenmpi-dev            mpicc
+valgrind                  valgrind
 '
 bench='
 linux-perf                perf
 bpftrace                  bpftrace
 sysbench                  sysbench
+uftrace                   uftrace
 '
 
 present() {
