@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * site: one place in one file where a probe stands, and what it tells.
+ *
+ * Requests (request.h: -u, --usdt, --map) are resolved into sites (resolve.h) by
+ * looking into files; sites are attached (attach.h) without looking into files
+ * again. Pure data; strings belong to the set of sites that holds them.
+ * Invariant: no two sites of a set have the same file, offset and kind.
+ * Specification: ebpf.md 11; event-mapping.md "User probes and marks", "Runtime maps".
+ */
+#ifndef USER_PROBES_SITE_H
+#define USER_PROBES_SITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SITE_CODE_BYTES 48 /* of the function's beginning, to choose the instruction */
+
+enum site_kind {
+	SITE_FUNCTION, /* entry and return: a pair */
+	SITE_POINT,    /* one event: inside a function, or a USDT probe */
+};
+
+/* Where the value of an event comes from. */
+enum site_source {
+	SITE_NOTHING,  /* the function itself is the value: its id */
+	SITE_ARGUMENT, /* integer argument `number`, from 1, read at the entry */
+	SITE_RETURN,   /* what the function returns */
+	SITE_CONSTANT, /* USDT: `constant` */
+	SITE_REGISTER, /* USDT: a register */
+	SITE_MEMORY,   /* USDT: what stands at register + constant */
+};
+
+struct site_value {
+	enum site_source source;
+	unsigned number; /* of the argument */
+	unsigned reg;	 /* offset of the register in struct pt_regs */
+	int64_t constant;
+	unsigned bytes; /* 1, 2, 4 or 8 */
+	bool is_signed;
+};
+
+struct site {
+	enum site_kind kind;
+	const char *path;   /* to attach to; may be below /proc/PID/root */
+	const char *binary; /* the file's name as users know it */
+	dev_t device;	    /* with inode: which file it is, whatever its path */
+	ino_t inode;
+	uint64_t offset;    /* in the file, bytes: the function's first, or the point's */
+	uint64_t size;	    /* of the function, bytes; 0: not known */
+	uint64_t semaphore; /* USDT: file offset of the semaphore; 0: none */
+	uint8_t code[SITE_CODE_BYTES]; /* from `offset` on */
+	size_t code_bytes;	       /* that are there */
+	const char *symbol;	       /* as the file has it; NULL: none (an address) */
+	const char *label;	       /* in the trace: demangled, made distinct between binaries */
+	struct site_value value;
+	uint32_t request; /* index of the request that it came from */
+};
+
+#endif
