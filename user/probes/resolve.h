@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * resolve: requests become sites.
+ *
+ * In: requests (request.h) and where to look; out: sites (site.h), sorted by file and offset,
+ * and what was not found. The files stay open as long as the sites are: site.path is
+ * /proc/self/fd/N, so what is attached to is the file that was read, whatever its name means by
+ * then, in whatever mount namespace it lies.
+ * Invariants: no two sites have the same file, offset and kind: of two requests for one place,
+ * the one that names it wins over a glob, then the earlier one; the functions of two files never
+ * share a label.
+ * Specification: ebpf.md 4, 11; event-mapping.md "User probes and marks", "Runtime maps".
+ */
+#ifndef USER_PROBES_RESOLVE_H
+#define USER_PROBES_RESOLVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "request.h"
+#include "site.h"
+
+#define RESOLVE_GLOB_MAX  20000 /* functions that one glob may choose */
+#define RESOLVE_LABEL_MAX 511	/* bytes of a label (event-mapping.md) */
+
+/* Where a BIN without a '/' is looked for. */
+struct resolve_scope {
+	const uint32_t *pids; /* the processes or threads that are recorded */
+	size_t npids;
+	char **command;	  /* the command that will be run, ended by NULL; or NULL */
+	bool all;	  /* the whole machine: in all its processes */
+	const char *proc; /* "/proc" */
+	const char *root; /* ""; tests: what stands before /lib, /usr/lib and /etc/ld.so.conf */
+};
+
+/* A request that found nothing, and did not have to. */
+struct resolve_missing {
+	uint32_t request; /* index */
+	char *why;	  /* "libmpi.so.40 has no function MPI_Foo" */
+};
+
+struct sites {
+	struct site *list;
+	size_t count;
+	struct resolve_missing *missing;
+	size_t nmissing;
+	size_t skipped;	       /* by globs: cannot be probed as functions (told at debug level) */
+	struct sites_own *own; /* files, strings */
+};
+
+/*
+ * Resolves all requests. 0; or -errno after one message, which says which request found nothing
+ * and why (-ENOENT: no such file, process or function; -EACCES; -ENOEXEC: not a program of this
+ * machine), and then there is nothing to free.
+ */
+int sites_resolve(struct sites *sites, const struct requests *requests,
+		  const struct resolve_scope *scope) __attribute__((warn_unused_result));
+
+void sites_free(struct sites *sites); /* also of a zeroed struct */
+
+#endif
