@@ -13,7 +13,7 @@
 
 #include <stdarg.h>
 
-enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+enum log_level { LOG_NOTHING = -1, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 /* Sets the name that starts each line, and the least important level that is
  * still shown (LOG_INFO at the start). `program` must outlive its use. */

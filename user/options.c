@@ -78,6 +78,9 @@ static const char doc[] =
 	"  # the whole machine until Ctrl-C, but not the threads of the kernel\n"
 	"  sudo ovni-bpf -a --no-kthreads\n"
 	"\n"
+	"  # can this machine record, and if not, what is to be done?\n"
+	"  ovni-bpf doctor\n"
+	"\n"
 	"  # every thread called rank0, rank1, ... on the first four CPUs\n"
 	"  sudo ovni-bpf --comm 'rank*' -C 0-3 -d 1m";
 
