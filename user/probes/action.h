@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * action: what it means that a thread enters or leaves a site.
+ *
+ * One action per site, in an array with the same indices; made by actions_of_requests() for -u and
+ * --usdt (the function as a state of the stack of marks 0, a value as a single mark), by the
+ * runtime maps for theirs. The timeline (calls.h) does what stands here and knows neither
+ * maps nor models: it keeps the stacks balanced, and never writes what a model refuses.
+ *
+ *   entry of the function   entry[0..], then `during` begins
+ *   its return              `during` ends, then at_return[0..]
+ *   it is left otherwise    `during` ends (longjmp, an exception, exec, a return that was missed)
+ *   a point                 entry[0..]
+ *
+ * Invariants: once finished, no value is 0; a mark's type is declared; constant strings live as
+ * long as the actions.
+ * Specification: event-mapping.md "User probes and marks", "Runtime maps".
+ */
+#ifndef USER_PROBES_ACTION_H
+#define USER_PROBES_ACTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "site.h"
+#include "trace/event.h"
+
+#define ACTION_STEPS_MAX 4	     /* at the entry, and at the return */
+#define ACTION_ZERO	 (-2147483648LL) /* how the value 0 of an argument is written */
+
+#define MARK_PUSH MCV('O', 'M', '[')
+#define MARK_POP  MCV('O', 'M', ']')
+#define MARK_SET  MCV('O', 'M', '=')
+
+/* A state of one of the stacks of a thread, or what a single channel is set to. */
+struct effect {
+	uint32_t enter;	   /* MCV: MARK_PUSH, MARK_SET, or an event of a model (no payload) */
+	uint32_t leave;	   /* MCV of the event that ends it; 0: enter only sets or tells */
+	int32_t type;	   /* marks: type, 0 to 89 */
+	int64_t value;	   /* marks: 0 is numbered by actions_finish(), by its label */
+	const char *label; /* marks: of the value; NULL: it has none */
+	uint16_t stack;	   /* effects with the same number share one stack; given by actions_finish() */
+	bool repeats;	   /* may be pushed on its equal; else the inner one is counted, not written */
+};
+
+enum step_kind {
+	STEP_BEGIN, /* the effect is put on its stack, until a STEP_END; functions may be left before */
+	STEP_END,   /* its equal (enter, type, value), the topmost one, is taken off; if it is there */
+	STEP_SET,   /* effect.enter is written once (leave is 0) */
+	STEP_VALUE, /* MARK_SET with the value that the record brings (argument, return, operand) */
+};
+
+enum step_when {
+	WHEN_ALWAYS,
+	WHEN_ZERO,    /* at a return: the lower 32 bits of what is returned are 0, */
+	WHEN_NONZERO, /* or are not */
+};
+
+struct step {
+	enum step_kind kind;
+	enum step_when when;
+	struct effect effect;
+};
+
+struct action {
+	struct step entry[ACTION_STEPS_MAX], at_return[ACTION_STEPS_MAX];
+	unsigned nentry, nreturn;
+	bool has_during;
+	struct effect during;
+};
+
+/* A type of marks: it is declared in the streams that use it. */
+struct mark_type {
+	int32_t type;
+	const char *title;
+	bool single; /* else a stack */
+};
+
+struct actions {
+	struct action *list; /* by index of the site: count of them */
+	size_t count;
+	struct mark_type *types; /* ntypes of them */
+	size_t ntypes;
+	unsigned nstacks; /* after actions_finish() */
+};
+
+/* Actions that do nothing, for `count` sites. 0 or -ENOMEM. */
+int actions_new(struct actions *actions, size_t count) __attribute__((warn_unused_result));
+
+/* Declares a type of marks; one that is declared with the same title and kind is fine. The title
+ * stays the caller's. 0, -ENOMEM, or -EEXIST: it is declared otherwise. */
+int actions_type(struct actions *actions, int32_t type, const char *title, bool single)
+	__attribute__((warn_unused_result));
+
+/* The lowest type from `from` on that is not declared; -1: there is none up to 89. */
+int32_t actions_free_type(const struct actions *actions, int32_t from);
+
+/* Gives `action` the meaning that -u and --usdt give to a site: a function is a state of the marks
+ * 0; a point is the value of a single mark; a value has a type of its own per request.
+ * 0, or -errno after one message (no memory, no type is left). */
+int actions_of_site(struct actions *actions, size_t index, const struct site *site)
+	__attribute__((warn_unused_result));
+
+/*
+ * Numbers what is left: values of marks that are 0 get dense ids from 1 in byte order of their
+ * labels, type by type, past values given before; stacks get their numbers. To be called once, when
+ * all actions are there. 0 or -ENOMEM.
+ */
+int actions_finish(struct actions *actions) __attribute__((warn_unused_result));
+
+/* Is there something to be done at the return of a function? Else it is probed at its entry alone. */
+static inline bool action_returns(const struct action *action)
+{
+	return action->has_during || action->nreturn;
+}
+
+void actions_free(struct actions *actions); /* also of a zeroed struct */
+
+#endif
