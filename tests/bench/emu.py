@@ -127,12 +127,13 @@ trace, count = make("sched", events)
 whole, whole_memory = measure("sched", trace, count)
 print("events: time times %.2f, own memory %.1f to %.1f MB" % (whole / half, half_memory,
                                                                whole_memory))
-trace, count = make("wide", events // 2, "5000", "128")
-half, half_memory = measure("5000", trace, count)
-trace, count = make("wide", events // 2, "10000", "128")
-whole, whole_memory = measure("10000", trace, count)
-print("threads: time times %.2f, own memory %.1f to %.1f MB" % (whole / half, half_memory,
-                                                                whole_memory))
+for kind, few, many, cpus in (("sched", "64", "128", "8"), ("wide", "5000", "10000", "128")):
+    trace, count = make(kind, events, few, cpus)
+    half, half_memory = measure(few, trace, count)
+    trace, count = make(kind, events, many, cpus)
+    whole, whole_memory = measure(many, trace, count)
+    print("threads, %s: time times %.2f, own memory %.1f to %.1f MB" % (
+        kind, whole / half, half_memory, whole_memory))
 
 trace, count = make("wide", 1)
 took = []
