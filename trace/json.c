@@ -176,6 +176,53 @@ static int by_name(const void *a, const void *b)
 	return strcmp((*x)->string, (*y)->string);
 }
 
+/* ---- places: the tree and its text are in the same order ---- */
+
+struct placing {
+	const struct scan *scan;
+	size_t at;
+	unsigned line;
+};
+
+static void move_on(struct placing *p, size_t bytes)
+{
+	for (size_t end = p->at + bytes; p->at < end; p->at++)
+		p->line += p->scan->text[p->at] == '\n';
+}
+
+/* Bytes of the string at `at`, which scan_string() has accepted. */
+static size_t string_bytes(const char *at)
+{
+	const char *end = at + 1;
+
+	while (*end != '"')
+		end += *end == '\\' ? 2 : 1;
+	return (size_t)(end + 1 - at);
+}
+
+/* Notes the line of `node` and all below it. Of a node that is no number nothing, and of a number
+ * only its printing, looks at the integer in which it is kept: there it is a hint. */
+static void place(struct placing *p, cJSON *node)
+{
+	const char *text = p->scan->clean;
+
+	move_on(p, strspn(text + p->at, " \t\r\n,]}"));
+	if (node->string) {
+		move_on(p, string_bytes(text + p->at));
+		move_on(p, strspn(text + p->at, " \t\r\n:"));
+	}
+	node->valueint = (int)p->line;
+	if (cJSON_IsObject(node) || cJSON_IsArray(node)) {
+		move_on(p, 1);
+		for (cJSON *child = node->child; child; child = child->next)
+			place(p, child);
+	} else if (cJSON_IsString(node)) {
+		move_on(p, string_bytes(text + p->at));
+	} else {
+		move_on(p, strcspn(text + p->at, " \t\r\n,]}"));
+	}
+}
+
 /* Refuses a key that is twice in one object, anywhere below `node`. */
 static int check_keys(const cJSON *node, const char *path)
 {
@@ -200,11 +247,14 @@ static int check_keys(const cJSON *node, const char *path)
 	for (i = 1; i < n && !err; i++) {
 		if (strcmp(sorted[i - 1]->string, sorted[i]->string))
 			continue;
+		if (sorted[i]->valueint < sorted[i - 1]->valueint)
+			sorted[i] = sorted[i - 1];
 		if (node->string)
-			log_error("%s: the key \"%s\" is repeated inside \"%s\"", path,
-				  sorted[i]->string, node->string);
+			log_error("%s: line %d: the key \"%s\" is repeated inside \"%s\"", path,
+				  sorted[i]->valueint, sorted[i]->string, node->string);
 		else
-			log_error("%s: the key \"%s\" is repeated", path, sorted[i]->string);
+			log_error("%s: line %d: the key \"%s\" is repeated", path,
+				  sorted[i]->valueint, sorted[i]->string);
 		err = -EINVAL;
 	}
 	free(sorted);
@@ -232,6 +282,7 @@ struct json *json_parse(const char *text, size_t size, const char *path)
 		refuse(&s, stop ? (size_t)(stop - s.clean) : 0, "this is not JSON");
 		goto out;
 	}
+	place(&(struct placing){.scan = &s, .line = 1}, root);
 	if (check_keys(root, path) < 0) {
 		cJSON_Delete(root);
 		root = NULL;
@@ -321,6 +372,11 @@ const struct json *json_get(const struct json *node, const char *dotted)
 	while (at && dotted)
 		at = descend(at, &dotted);
 	return own(at);
+}
+
+unsigned json_line(const struct json *node)
+{
+	return node ? (unsigned)tree(node)->valueint : 0;
 }
 
 bool json_is_object(const struct json *node)

@@ -40,6 +40,10 @@ const struct json *json_get(const struct json *node, const char *dotted);
 /* The node at one key, taken as it is (it may hold dots), or NULL. */
 const struct json *json_key(const struct json *node, const char *key);
 
+/* The line of a parsed node's value in the text, from 1; 0 for NULL. To tell what is wrong with a
+ * document, where. Means nothing for a node that was put into a tree. */
+unsigned json_line(const struct json *node);
+
 bool json_is_object(const struct json *node);
 bool json_is_array(const struct json *node);
 bool json_is_number(const struct json *node);

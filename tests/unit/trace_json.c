@@ -33,7 +33,7 @@ static const struct {
 
 	{"nothing", "", "line 1, column 1: this is not JSON"},
 	{"blanks", " \n ", "this is not JSON"},
-	{"a_repeated_key", "{\"a\": 1,\n\"a\": 2}", "the key \"a\" is repeated"},
+	{"a_repeated_key", "{\"a\": 1,\n\"a\": 2}", "line 2: the key \"a\" is repeated"},
 	{"a_repeated_key_inside", "{\"o\": {\"p\": {\"x\": 1, \"y\": 2, \"x\": 3}}}",
 	 "the key \"x\" is repeated inside \"p\""},
 	{"a_repeated_key_in_an_array", "[{\"x\": 1, \"x\": 1}]", "the key \"x\" is repeated"},
@@ -188,6 +188,33 @@ static void values_are_found_and_converted(void **state)
 	assert_string_equal(json_name(json_first(json_get(doc, "ovni"))), "tid");
 	assert_int_equal(json_count(json_get(doc, "ovni.empty")), 0);
 	assert_null(json_first(json_get(doc, "ovni.loom")));
+	json_free(doc);
+}
+
+static void every_value_knows_its_line(void **state)
+{
+	struct json *doc = parse("/* one\n two */ {\"a\": 1, \"b\": [\n\"x\\\"\\\\\", true,\n"
+				 "{}, // four\n {\"c\":\n-2.5e3}\n], \"}\\n\": [[]],\n\n\"d\"\n: null}");
+	const struct json *item = json_first(json_get(doc, "b"));
+	char *text;
+
+	(void)state;
+	assert_int_equal(json_line(NULL), 0);
+	assert_int_equal(json_line(doc), 2);
+	assert_int_equal(json_line(json_get(doc, "a")), 2);
+	assert_int_equal(json_line(json_get(doc, "b")), 2);
+	assert_int_equal(json_line(item), 3);
+	assert_int_equal(json_line(item = json_next(item)), 3);
+	assert_int_equal(json_line(item = json_next(item)), 4);
+	assert_int_equal(json_line(item = json_next(item)), 5);
+	assert_int_equal(json_line(json_get(item, "c")), 6);
+	assert_int_equal(json_line(json_first(json_key(doc, "}\n"))), 7);
+	assert_int_equal(json_line(json_get(doc, "d")), 10);
+	/* and what is read and written is what it was */
+	assert_int_equal(json_int(json_get(item, "c")), -2500);
+	text = json_text(item);
+	assert_non_null(strstr(text, "-2500"));
+	free(text);
 	json_free(doc);
 }
 
@@ -388,6 +415,7 @@ int main(void)
 		cmocka_unit_test(a_nul_byte_is_refused),
 		cmocka_unit_test(a_thousand_levels_are_the_limit),
 		cmocka_unit_test(values_are_found_and_converted),
+		cmocka_unit_test(every_value_knows_its_line),
 		cmocka_unit_test(nothing_has_no_type_and_no_value),
 		cmocka_unit_test(numbers_of_64_bits_are_read_exactly_or_not_at_all),
 		cmocka_unit_test(what_is_built_is_written_by_four_blanks),
