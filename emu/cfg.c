@@ -14,40 +14,9 @@
 
 #include "emu/emulator.h"
 #include "trace/log.h"
+#include "trace/shipped.h"
 
 #define CFG_DEPTH_MAX 8 /* of folders in the set */
-
-/* ---- where the set is ---- */
-
-/*
- * Opens the set: beside the installed program, in the source tree that it was built in, or where
- * `make install` puts it. Never from the environment: the program may run as root.
- */
-static int open_set(char *path, size_t size)
-{
-	static const char *const beside[] = {"/../share/ovni-bpf/cfg", "/../../emu/cfg"};
-	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
-	int fd;
-
-	if (n > 0) {
-		exe[n] = '\0';
-		slash = strrchr(exe, '/');
-		if (slash)
-			*slash = '\0';
-		for (size_t i = 0; i < 2; i++) {
-			if (snprintf(path, size, "%s%s", exe, beside[i]) >= (int)size)
-				continue;
-			fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-			if (fd >= 0)
-				return fd;
-		}
-	}
-	snprintf(path, size, "%s/cfg", DATADIR);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd >= 0 ? fd : -errno;
-}
 
 /* ---- copying it ---- */
 
@@ -150,7 +119,7 @@ int cfg_install(struct emulator *emu)
 			  emu->out_dir);
 		return 0;
 	}
-	set = open_set(path, sizeof(path));
+	set = shipped_open("cfg", "emu/cfg", path, sizeof(path));
 	if (set < 0) {
 		log_warn("the Paraver configurations are not installed beside this program nor "
 			 "in " DATADIR ": no cfg/ is made");
