@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/* map_file: what a runtime map may say, and where it is wrong; the maps that are shipped. */
+#include <errno.h>
+
+#include "trace/catalog.h"
+#include "trace_kit.h"
+#include "user/probes/map_file.h"
+
+/* A map whose one part has these functions, from line 3 on. */
+#define FUNCTIONS(text)                                                                            \
+	"{\"map\": 1, \"title\": \"t\", \"marks\": {\"7\": {\"title\": \"a\", \"chan_type\": "     \
+	"\"stack\"}, \"8\": {\"title\": \"b\", \"chan_type\": \"single\"}},\n"                     \
+	"\"parts\": [{\"libraries\": \"libx.so*\", \"functions\": [\n" text "\n]}]}"
+#define PART(text) "{\"map\": 1, \"title\": \"t\", \"parts\": [\n" text "\n]}"
+#define FUNCTION   "\"functions\": [{\"symbols\": \"f\", \"during\": \"MS[\"}]"
+#define MARKS(text)                                                                                \
+	"{\"map\": 1, \"title\": \"t\", \"marks\": {\n" text "\n},"                                \
+	"\"parts\": [{\"program\": true, " FUNCTION "}]}"
+
+static const struct {
+	const char *name, *text;
+	const char *wrong; /* a part of the message; NULL if it is accepted */
+} maps[] = {
+	{"a_pair", FUNCTIONS("{\"symbols\": \"f\", \"during\": \"MS[\"}"), NULL},
+	{"all_keys",
+	 FUNCTIONS("{\"symbols\": [\"f\", \"g*\"], \"first\": true, \"entry\": [{\"end\": \"PI[\"},"
+		   "{\"set\": {\"mark\": 8, \"label\": \"x\"}}], \"during\": {\"mark\": 7},"
+		   "\"return\": [{\"begin\": {\"mark\": 7, \"label\": \"y\"}, \"if\": \"zero\"},"
+		   "{\"begin\": \"PI[\", \"if\": \"nonzero\"}], \"note\": \"about\"} // so"),
+	 NULL},
+	{"only_at_entry", FUNCTIONS("{\"symbols\": \"f\", \"entry\": [{\"begin\": \"PI[\"}]}"),
+	 NULL},
+	{"only_at_return", FUNCTIONS("{\"symbols\": \"f\", \"return\": [{\"begin\": \"PI[\"}]}"),
+	 NULL},
+	{"a_program", PART("{\"program\": true, " FUNCTION "}"), NULL},
+	{"one_symbol_in_two_parts",
+	 PART("{\"libraries\": \"a.so\", " FUNCTION "}, {\"libraries\": \"b.so\", " FUNCTION "}"),
+	 NULL},
+
+	{"nothing", "", "line 1, column 1: this is not JSON"},
+	{"no_json", "{\"map\": 1,\n\"title\": t}", "line 2, column 10: this is not JSON"},
+	{"a_repeated_key", "{\"map\": 1,\n\"map\": 1}", "line 2: the key \"map\" is repeated"},
+	{"no_object", "\n[]", "line 2: a map must be an object"},
+	{"no_version", "{\"title\": \"t\", \"parts\": []}", "line 1: a map needs the key \"map\""},
+	{"no_title", "{\"map\": 1, \"parts\": []}", "a map needs the key \"title\""},
+	{"no_parts", "{\"map\": 1, \"title\": \"t\"}", "a map needs the key \"parts\""},
+	{"empty_parts", "{\"map\": 1, \"title\": \"t\",\n\"parts\": []}",
+	 "line 2: \"parts\" has none"},
+	{"later_version", "{\"title\": \"t\",\n\"map\": 2,\n\"parts\": []}",
+	 "line 2: this is the version 2 of the form; known is 1"},
+	{"unknown_key", "{\"map\": 1,\n\"titel\": \"t\"}",
+	 "line 2: a map has no key \"titel\", only: map, title, marks, parts"},
+	{"wrong_kind", "{\"map\": 1, \"title\":\n3, \"parts\": []}",
+	 "line 2: \"title\" must be a string"},
+
+	{"mark_zero", MARKS("\"0\": {\"title\": \"a\", \"chan_type\": \"stack\"}"),
+	 "line 2: the type of a mark is a number from 1 to 89"},
+	{"mark_too_high", MARKS("\"90\": {\"title\": \"a\", \"chan_type\": \"stack\"}"),
+	 "line 2: the type of a mark"},
+	{"mark_no_number", MARKS("\"1x\": {\"title\": \"a\", \"chan_type\": \"stack\"}"),
+	 "line 2: the type of a mark"},
+	{"mark_in_two_spellings", MARKS("\"07\": {\"title\": \"a\", \"chan_type\": \"stack\"}"),
+	 "line 2: the type of a mark"},
+	{"mark_signed", MARKS("\"+7\": {\"title\": \"a\", \"chan_type\": \"stack\"}"),
+	 "line 2: the type of a mark"},
+	{"mark_without_title", MARKS("\"7\": {\"chan_type\": \"stack\"}"),
+	 "line 2: a mark needs the key \"title\""},
+	{"mark_with_empty_title", MARKS("\"7\": {\"title\": \"\", \"chan_type\": \"stack\"}"),
+	 "line 2: a title has 1 to 511 bytes"},
+	{"mark_of_no_kind", MARKS("\"7\": {\"title\": \"a\", \"chan_type\": \"heap\"}"),
+	 "line 2: \"chan_type\" is \"stack\" or \"single\""},
+
+	{"part_without_files", PART("{" FUNCTION "}"), "line 2: a part needs \"libraries\", or"},
+	{"part_of_no_program", PART("{\"program\": false, " FUNCTION "}"), "line 2: a part needs"},
+	{"part_without_functions", PART("{\"program\": true}"),
+	 "line 2: a part needs the key \"functions\""},
+	{"part_with_no_functions", PART("{\"program\": true,\n\"functions\": []}"),
+	 "line 3: \"functions\" has none"},
+	{"library_in_a_folder", PART("{\"libraries\": [\"a\",\n\"/lib/b.so\"], " FUNCTION "}"),
+	 "line 2: \"/lib/b.so\": a library is told by its name"},
+	{"empty_library", PART("{\"libraries\": [\"a\",\n\"\"], " FUNCTION "}"),
+	 "line 3: \"libraries\" is a string, or an array of strings"},
+	{"spelling_without_a_name",
+	 PART("{\"program\": true,\n\"spellings\": \"f_\", " FUNCTION "}"),
+	 "line 3: the spelling \"f_\" has none of {name}, {lower} and {upper}"},
+	{"spelling_with_two_names",
+	 PART("{\"program\": true, \"spellings\": \"{name}{lower}\", " FUNCTION "}"),
+	 "line 2: the spelling \"{name}{lower}\" has more than one name"},
+	{"no_spellings", PART("{\"program\": true, \"spellings\": [], " FUNCTION "}"),
+	 "line 2: \"spellings\" has none"},
+
+	{"no_symbols", FUNCTIONS("{\"during\": \"MS[\"}"),
+	 "line 3: a function needs the key \"symbols\""},
+	{"an_empty_list_of_symbols", FUNCTIONS("{\"symbols\": [], \"during\": \"MS[\"}"),
+	 "line 3: \"symbols\" has none"},
+	{"a_number_as_symbol", FUNCTIONS("{\"symbols\": [\"f\", 3], \"during\": \"MS[\"}"),
+	 "line 3: \"symbols\" is a string, or an array of strings"},
+	{"a_symbol_twice",
+	 FUNCTIONS("{\"symbols\": \"f\", \"during\": \"MS[\"},\n"
+		   "{\"symbols\": [\"g\", \"f\"], \"during\": \"MR[\"}"),
+	 "line 4: f has a meaning already, in line 3"},
+	{"no_meaning", FUNCTIONS("{\"symbols\": \"f\"}"),
+	 "line 3: a function needs a meaning: during, entry or return"},
+	{"empty_steps", FUNCTIONS("{\"symbols\": \"f\", \"entry\": []}"),
+	 "a function needs a meaning"},
+	{"five_steps",
+	 FUNCTIONS("{\"symbols\": \"f\", \"entry\": [{\"end\": \"PI[\"}, {\"end\": \"PI[\"},\n"
+		   "{\"end\": \"PI[\"}, {\"end\": \"PI[\"},\n{\"end\": \"PI[\"}]}"),
+	 "line 5: \"entry\" has more than 4 steps"},
+	{"a_step_of_nothing", FUNCTIONS("{\"symbols\": \"f\", \"entry\": [{}]}"),
+	 "line 3: a step has one of begin, end and set"},
+	{"a_step_of_two",
+	 FUNCTIONS("{\"symbols\": \"f\", \"entry\": [{\"begin\": \"PI[\", \"end\": \"PI[\"}]}"),
+	 "a step has one of begin, end and set"},
+	{"a_step_that_is_a_string", FUNCTIONS("{\"symbols\": \"f\", \"entry\": [\"PI[\"]}"),
+	 "line 3: a step must be an object"},
+	{"a_condition_at_the_entry",
+	 FUNCTIONS("{\"symbols\": \"f\", \"entry\": [{\"end\": \"PI[\",\n\"if\": \"zero\"}]}"),
+	 "line 4: \"if\" is about what is returned"},
+	{"an_unknown_condition",
+	 FUNCTIONS("{\"symbols\": \"f\", \"return\": [{\"end\": \"PI[\", \"if\": \"negative\"}]}"),
+	 "line 3: \"if\" is \"zero\" or \"nonzero\""},
+
+	{"unknown_event", FUNCTIONS("{\"symbols\": \"f\", \"during\": \"MX[\"}"),
+	 "line 3: there is no event \"MX[\""},
+	{"long_event", FUNCTIONS("{\"symbols\": \"f\", \"during\": \"MS[x\"}"),
+	 "there is no event \"MS[x\""},
+	{"event_that_leaves", FUNCTIONS("{\"symbols\": \"f\", \"during\": \"MS]\"}"),
+	 "line 3: MS] leaves a state: name the event that enters it"},
+	{"event_without_a_state", FUNCTIONS("{\"symbols\": \"f\", \"during\": \"VSr\"}"),
+	 "VSr does not enter a state"},
+	{"event_with_arguments", FUNCTIONS("{\"symbols\": \"f\", \"during\": \"VTx\"}"),
+	 "VTx has arguments"},
+	{"thread_states", FUNCTIONS("{\"symbols\": \"f\", \"during\": \"OHx\"}"),
+	 "line 3: OHx tells the state of a thread"},
+	{"the_kernel", FUNCTIONS("{\"symbols\": \"f\", \"during\": \"KCO\"}"),
+	 "that is the recorder's"},
+	{"a_number_as_state", FUNCTIONS("{\"symbols\": \"f\", \"during\": 3}"),
+	 "line 3: an event (\"MS[\") or a mark"},
+	{"undeclared_mark", FUNCTIONS("{\"symbols\": \"f\", \"during\": {\"mark\": 9}}"),
+	 "line 3: the mark 9 is not declared"},
+	{"mark_between", FUNCTIONS("{\"symbols\": \"f\", \"during\": {\"mark\": 7.5}}"),
+	 "the mark 7.5 is not declared"},
+	{"mark_out_of_range", FUNCTIONS("{\"symbols\": \"f\", \"during\": {\"mark\": 1e300}}"),
+	 "is not declared"},
+	{"single_as_state", FUNCTIONS("{\"symbols\": \"f\", \"during\": {\"mark\": 8}}"),
+	 "the mark 8 is single: it can only be \"set\""},
+	{"stack_set", FUNCTIONS("{\"symbols\": \"f\", \"entry\": [{\"set\": {\"mark\": 7}}]}"),
+	 "the mark 7 is a stack: it cannot be \"set\""},
+	{"event_set", FUNCTIONS("{\"symbols\": \"f\", \"entry\": [{\"set\": \"PI[\"}]}"),
+	 "a mark must be an object"},
+	{"empty_label",
+	 FUNCTIONS("{\"symbols\": \"f\", \"during\": {\"mark\": 7,\n\"label\": \"\"}}"),
+	 "line 4: a label has 1 to 511 bytes"},
+};
+
+static void maps_are_accepted_or_refused_with_their_line(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(maps); i++) {
+		struct map map;
+		const char *heard;
+		int err;
+
+		print_message("  %s\n", maps[i].name);
+		kit_listen();
+		err = map_parse(&map, maps[i].text, strlen(maps[i].text), "my.json");
+		heard = kit_heard();
+		if (maps[i].wrong) {
+			assert_true(err < 0);
+			kit_one_line_with(heard, maps[i].wrong);
+			assert_non_null(strstr(heard, "my.json: line "));
+			assert_null(map.text);
+		} else {
+			assert_int_equal(err, 0);
+			assert_string_equal(heard, "");
+			map_free(&map);
+		}
+	}
+}
+
+static void parse(struct map *map, const char *text)
+{
+	assert_int_equal(map_parse(map, text, strlen(text), "my.json"), 0);
+}
+
+static void names_are_spelt_in_all_ways_and_once(void **state)
+{
+	static const char *const wanted[] = {"MPI_Send", "PMPI_Send", "mpi_send_", "MPI_SEND",
+					     "f",	 "Pf",	      "f_",	   "F"};
+	struct map map;
+	const struct map_function *functions;
+
+	(void)state;
+	parse(&map, PART("{\"libraries\": [\"a*\", \"b\"], \"program\": true, \"spellings\": "
+			 "[\"{name}\", \"P{name}\", \"{lower}_\", \"{upper}\", \"{name}\"],\n"
+			 "\"functions\": [{\"symbols\": \"MPI_Send\", \"during\": \"MS[\"},\n"
+			 "{\"symbols\": [\"f\"], \"during\": \"MR[\"}]}"));
+	assert_int_equal(map.parts[0].nlibraries, 2);
+	assert_true(map.parts[0].program);
+	functions = map.parts[0].functions;
+	assert_int_equal(map.parts[0].nfunctions, 2);
+	assert_int_equal(functions[0].nsymbols, 4);
+	assert_int_equal(functions[1].nsymbols, 4);
+	for (size_t i = 0; i < COUNT(wanted); i++)
+		assert_string_equal(functions[i / 4].symbols[i % 4], wanted[i]);
+	assert_int_equal(functions[1].line, 4);
+	map_free(&map);
+}
+
+static void meanings_become_actions(void **state)
+{
+	struct map map;
+	const struct action *a;
+
+	(void)state;
+	parse(&map,
+	      FUNCTIONS("{\"symbols\": \"f\", \"entry\": [{\"end\": \"PI[\"},"
+			"{\"set\": {\"mark\": 8, \"label\": \"x\"}}], \"during\": \"MS[\","
+			"\"return\": [{\"begin\": {\"mark\": 7}, \"if\": \"zero\"}, {\"begin\":"
+			"\"PI[\", \"if\": \"nonzero\"}, {\"end\": \"PI[\"}]}"));
+	a = &map.parts[0].functions[0].action;
+	assert_int_equal(a->nentry, 2);
+	assert_int_equal(a->entry[0].kind, STEP_END);
+	assert_int_equal(a->entry[0].effect.enter, MCV('P', 'I', '['));
+	assert_int_equal(a->entry[0].effect.leave, MCV('P', 'I', ']'));
+	assert_true(a->entry[0].effect.repeats);
+	assert_int_equal(a->entry[1].kind, STEP_SET);
+	assert_int_equal(a->entry[1].effect.enter, MARK_SET);
+	assert_int_equal(a->entry[1].effect.leave, 0);
+	assert_int_equal(a->entry[1].effect.type, 8);
+	assert_string_equal(a->entry[1].effect.label, "x");
+	assert_true(a->has_during && action_returns(a));
+	assert_int_equal(a->during.enter, MCV('M', 'S', '['));
+	assert_int_equal(a->during.leave, MCV('M', 'S', ']'));
+	assert_false(a->during.repeats);
+	assert_int_equal(a->nreturn, 3);
+	assert_int_equal(a->at_return[0].kind, STEP_BEGIN);
+	assert_int_equal(a->at_return[0].when, WHEN_ZERO);
+	assert_int_equal(a->at_return[0].effect.enter, MARK_PUSH);
+	assert_int_equal(a->at_return[0].effect.leave, MARK_POP);
+	assert_null(a->at_return[0].effect.label);
+	assert_int_equal(a->at_return[1].when, WHEN_NONZERO);
+	assert_int_equal(a->at_return[2].kind, STEP_END);
+	assert_int_equal(a->at_return[2].when, WHEN_ALWAYS);
+	map_free(&map);
+}
+
+static void too_many_symbols_are_refused(void **state)
+{
+	char *text = malloc(400000), *at = text;
+	struct map map;
+
+	(void)state;
+	assert_non_null(text);
+	at += sprintf(at, "{\"map\": 1, \"title\": \"t\", \"parts\": [{\"program\": true, "
+			  "\"functions\": [\n");
+	for (int i = 0; i <= MAP_SYMBOLS_MAX; i++)
+		at += sprintf(at, "{\"symbols\": \"f%d\", \"during\": \"MS[\"}%s\n", i,
+			      i < MAP_SYMBOLS_MAX ? "," : "");
+	sprintf(at, "]}]}");
+	kit_listen();
+	assert_int_equal(map_parse(&map, text, strlen(text), "x"), -EINVAL);
+	kit_one_line_with(kit_heard(), "line 4098: more than 4096 symbols");
+	free(text);
+}
+
+/* ---- the maps that are shipped ---- */
+
+static void load(struct map *map, const char *name)
+{
+	const char *top = getenv("S");
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/user/maps/%s.json", top ? top : ".", name);
+	assert_int_equal(map_load(map, path), 0);
+}
+
+static bool has_symbol(const struct map_function *function, const char *symbol)
+{
+	for (size_t i = 0; i < function->nsymbols; i++)
+		if (!strcmp(function->symbols[i], symbol))
+			return true;
+	return false;
+}
+
+static const struct map_function *function_of(const struct map *map, const char *symbol)
+{
+	for (size_t i = 0; i < map->nparts; i++)
+		for (size_t j = 0; j < map->parts[i].nfunctions; j++)
+			if (has_symbol(&map->parts[i].functions[j], symbol))
+				return &map->parts[i].functions[j];
+	return NULL;
+}
+
+static void the_map_mpi_has_every_function_of_the_model_in_c_and_fortran(void **state)
+{
+	const struct catalog_model *model = catalog_model('M');
+	struct map map;
+	size_t n = 0;
+
+	(void)state;
+	load(&map, "mpi");
+	for (size_t i = 0; i < model->nevents; i++) {
+		const struct catalog_event *event = &model->events[i];
+		const struct map_function *function;
+		char lower[64];
+
+		if (event->action != ACTION_PUSH)
+			continue;
+		n++;
+		function = function_of(&map, event->label);
+		if (!function)
+			fail_msg("%s is not in the map", event->label);
+		assert_int_equal(
+			function->action.during.enter,
+			MCV(event->signature[0], event->signature[1], event->signature[2]));
+		assert_int_equal(function->action.nentry + function->action.nreturn, 0);
+		for (size_t j = 0; j <= strlen(event->label); j++)
+			lower[j] = event->label[j] >= 'A' && event->label[j] <= 'Z'
+					   ? (char)(event->label[j] + 'a' - 'A')
+					   : event->label[j];
+		for (unsigned style = 0; style < 5; style++) {
+			static const char *const styles[] = {"P%s", "%s_", "%s__", "%s", "p%s_"};
+			char name[80];
+
+			snprintf(name, sizeof(name), styles[style], style ? lower : event->label);
+			if (!has_symbol(function, name))
+				fail_msg("%s is not spelt %s", event->label, name);
+		}
+	}
+	assert_int_equal(n, 49);
+	assert_int_equal(map.parts[0].nfunctions, n);
+	map_free(&map);
+}
+
+static void the_map_nosv_has_every_function_of_the_model(void **state)
+{
+	const struct catalog_model *model = catalog_model('V');
+	struct map map;
+	size_t n = 0;
+
+	(void)state;
+	load(&map, "nosv");
+	for (size_t i = 0; i < model->nevents; i++) {
+		const struct catalog_event *event = &model->events[i];
+		bool found = false;
+
+		if (event->action != ACTION_PUSH || strncmp(event->label, "API: ", 5) != 0)
+			continue;
+		n++;
+		for (size_t j = 0; j < map.parts[0].nfunctions; j++)
+			found |= map.parts[0].functions[j].action.during.enter ==
+				 MCV(event->signature[0], event->signature[1], event->signature[2]);
+		if (!found)
+			fail_msg("%s is not in the map", event->label);
+	}
+	assert_int_equal(n, 20);
+	map_free(&map);
+}
+
+static void the_map_openmp_knows_both_runtimes(void **state)
+{
+	static const struct {
+		const char *symbol, *during, *ends, *begins;
+	} wanted[] = {
+		{"GOMP_parallel", "PCf", NULL, NULL},
+		{"GOMP_barrier", "PBb", NULL, NULL},
+		{"GOMP_critical_start", "PIa", NULL, "PI["},
+		{"GOMP_critical_end", "PIr", "PI[", NULL},
+		{"GOMP_loop_dynamic_start", "PWy", NULL, "PWc"},
+		{"GOMP_loop_nonmonotonic_dynamic_next", NULL, "PWc", "PWc"},
+		{"__kmpc_fork_call", "PCf", NULL, NULL},
+		{"__kmpc_critical", "PIa", NULL, "PI["},
+		{"__kmpc_for_static_init_4", NULL, NULL, "PWs"},
+		{"__kmpc_for_static_fini", NULL, "PWs", NULL},
+		{"__kmpc_dispatch_next_8u", NULL, "PWc", "PWc"},
+		{"*._omp_fn.*", "PMu", NULL, NULL},
+	};
+	struct map map;
+
+	(void)state;
+	load(&map, "openmp");
+	for (size_t i = 0; i < COUNT(wanted); i++) {
+		const struct map_function *f = function_of(&map, wanted[i].symbol);
+		const char *during = wanted[i].during, *ends = wanted[i].ends,
+			   *begins = wanted[i].begins;
+
+		print_message("  %s\n", wanted[i].symbol);
+		assert_non_null(f);
+		assert_int_equal(f->action.has_during, during != NULL);
+		if (during)
+			assert_int_equal(f->action.during.enter,
+					 MCV(during[0], during[1], during[2]));
+		assert_int_equal(f->action.nentry, ends != NULL);
+		if (ends)
+			assert_int_equal(f->action.entry[0].effect.enter,
+					 MCV(ends[0], ends[1], ends[2]));
+		assert_int_equal(f->action.nreturn, begins != NULL);
+		if (begins)
+			assert_int_equal(f->action.at_return[0].effect.enter,
+					 MCV(begins[0], begins[1], begins[2]));
+	}
+	assert_true(function_of(&map, "__kmpc_critical")->first);
+	map_free(&map);
+}
+
+static void the_map_pthread_waits_and_holds(void **state)
+{
+	struct map map;
+	const struct map_function *f;
+
+	(void)state;
+	load(&map, "pthread");
+	assert_int_equal(map.nmarks, 2);
+	f = function_of(&map, "pthread_mutex_lock");
+	assert_non_null(f);
+	assert_string_equal(f->action.during.label, "mutex lock");
+	assert_int_equal(f->action.at_return[0].when, WHEN_ZERO);
+	f = function_of(&map, "pthread_cond_wait");
+	assert_non_null(f);
+	assert_int_equal(f->action.entry[0].kind, STEP_END);
+	assert_int_equal(f->action.at_return[0].kind, STEP_BEGIN);
+	for (const char *const *name =
+		     (const char *const[]){"pthread_barrier_wait", "pthread_join",
+					   "pthread_rwlock_wrlock", "sem_wait", NULL};
+	     *name; name++)
+		assert_non_null(function_of(&map, *name));
+	map_free(&map);
+}
+
+static void an_unknown_map_is_said_with_those_there_are(void **state)
+{
+	struct map map;
+
+	(void)state;
+	kit_listen();
+	assert_true(map_load(&map, "./nothing.json") < 0);
+	kit_one_line_with(kit_heard(), "./nothing.json: cannot open: No such file or directory");
+	kit_listen();
+	assert_true(map_load(&map, "") < 0);
+	kit_heard();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(maps_are_accepted_or_refused_with_their_line),
+		cmocka_unit_test(names_are_spelt_in_all_ways_and_once),
+		cmocka_unit_test(meanings_become_actions),
+		cmocka_unit_test(too_many_symbols_are_refused),
+		cmocka_unit_test(the_map_mpi_has_every_function_of_the_model_in_c_and_fortran),
+		cmocka_unit_test(the_map_nosv_has_every_function_of_the_model),
+		cmocka_unit_test(the_map_openmp_knows_both_runtimes),
+		cmocka_unit_test(the_map_pthread_waits_and_holds),
+		cmocka_unit_test(an_unknown_map_is_said_with_those_there_are),
+	};
+
+	return cmocka_run_group_tests_name("user_map", tests, kit_open, kit_close);
+}
