@@ -26,6 +26,14 @@ build_fuzzer() { # NAME SOURCE...
 		-o "$T/$name" "$S/tests/fuzz/$name.c" "$@" ${LDLIBS:-}
 }
 
+build_emu_fuzzer() { # NAME: one that calls the emulator
+	local sources=("$S"/emu/*.c "$S"/emu/models/*.c "$S"/trace/*.c "$S"/trace/catalog/*.c) kept=() file
+	for file in "${sources[@]}"; do
+		[ "$file" = "$S/emu/main.c" ] || kept+=("$file")
+	done
+	LDLIBS="-lcjson -lm -lz -lpthread" build_fuzzer "$1" "${kept[@]}"
+}
+
 # run_fuzzer NAME SECONDS [OPTION...]: a fault is kept as $T/crash-*, whose name and bytes are shown.
 run_fuzzer() {
 	local name=$1 seconds=$2 work status=0

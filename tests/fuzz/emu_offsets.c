@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fuzzer of the table of clock offsets: any text, for four looms on three hosts.
+ *
+ * What is accepted gives looms of one host one offset, changes only looms of hosts that
+ * stand in the text, and means the same when it is read again.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/offsets.h"
+#include "trace/log.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MUST(what)                                                                                 \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
+
+#define LOOMS 4
+static char *const names[LOOMS] = {"a.0", "a.1", "b.x", "c"};
+
+static int parse(const uint8_t *data, size_t size, int64_t *offsets)
+{
+	struct loom looms[LOOMS] = {0};
+	struct system sys = {.looms = looms, .nlooms = LOOMS};
+	char *text = malloc(size + 1); /* exactly, so that a step too far is seen */
+	int err;
+
+	MUST(text);
+	memcpy(text, data, size);
+	text[size] = '\0';
+	for (int i = 0; i < LOOMS; i++)
+		looms[i].name = names[i];
+	err = offsets_parse(&sys, text, size, "table");
+	free(text);
+	for (int i = 0; i < LOOMS; i++)
+		offsets[i] = looms[i].offset;
+	return err;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int64_t offsets[LOOMS], again[LOOMS];
+	int err;
+
+	log_setup("fuzz", (enum log_level)-1);
+	err = parse(data, size, offsets);
+	MUST(err <= 0 && parse(data, size, again) == err);
+	MUST(!memcmp(offsets, again, sizeof(offsets)));
+	if (err)
+		return 0;
+	MUST(offsets[0] == offsets[1]);
+	MUST(!offsets[2] || memchr(data, 'b', size));
+	MUST(!offsets[3] || memchr(data, 'c', size));
+	MUST(memchr(data, '\n', size)); /* a line of titles alone is no table */
+	return 0;
+}
