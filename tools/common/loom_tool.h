@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loom_tool: the commands of ovni-loom, one file each (loom_check.c, loom_dump.c, ...).
+ *
+ * Each takes the options of the command line and returns the exit status of the program.
+ */
+#ifndef TOOLS_COMMON_LOOM_TOOL_H
+#define TOOLS_COMMON_LOOM_TOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/loom/controls.h"
+#include "trace/loom/reader.h"
+
+struct loom_options {
+	const char *run;	     /* the operand */
+	const char *perf;	     /* its statistics; NULL: those that lie beside it, "-": none */
+	const char *nodes_file;	     /* names of nodes, or NULL */
+	enum loom_form layout;	     /* without a header; LOOM_UNKNOWN: found out */
+	struct loom_controls chosen; /* dump: what is shown */
+	uint64_t first_cycle, last_cycle;
+	bool apply_ids; /* dump: JSON traces with the ids of the document */
+};
+
+int loom_dump(struct loom_options *o);
+
+#endif

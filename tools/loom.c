@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loom: telemetry of Loom co-simulations: checks it, shows it.
+ *
+ * Here are the command line and the table of commands; each command is a file of
+ * tools/common/ (loom_check.c, loom_dump.c, ...).
+ */
+#include <string.h>
+
+#include "tools/common/loom_tool.h"
+#include "tools/common/usage.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+struct command {
+	const char *name;
+	int (*run)(struct loom_options *o);
+	const char *options; /* the letters of those that it accepts */
+};
+
+static const struct command commands[] = {
+	{"dump", loom_dump, "PLkcnsya"},
+};
+
+static const char doc[] = "Check, show and convert the telemetry of Loom co-simulations.\v"
+			  "  dump RUN    its records as text, one a line\n"
+			  "\n"
+			  "RUN is a trace or statistics file, the directory that they are in, or "
+			  "the name that they begin "
+			  "with (RUN.trace.bin, RUN.perf.json).\n"
+			  "\n"
+			  "Examples:\n"
+			  "  ovni-loom dump --kinds NODE_FIRE --nodes 0:5 run.trace.bin\n"
+			  "  ovni-loom dump --sample 1/100 run.trace.bin | less\n";
+
+enum {
+	KEY_LAYOUT = 0x100,
+	KEY_KINDS,
+	KEY_CORES,
+	KEY_NODES,
+	KEY_SAMPLE,
+	KEY_CYCLES,
+	KEY_APPLY,
+	KEY_PERF,
+};
+
+/* The letters by which the table of commands names options. */
+static const struct {
+	int key;
+	char letter;
+} letters[] = {
+	{KEY_PERF, 'P'},  {KEY_LAYOUT, 'L'}, {KEY_KINDS, 'k'},	{KEY_CORES, 'c'},
+	{KEY_NODES, 'n'}, {KEY_SAMPLE, 's'}, {KEY_CYCLES, 'y'}, {KEY_APPLY, 'a'},
+};
+
+static const struct argp_option options[] = {
+	{"perf", KEY_PERF, "FILE", 0, "the statistics of the run (- for none)", 1},
+	{"layout", KEY_LAYOUT, "LAYOUT", 0, "records without a header are packed38 or natural48",
+	 1},
+	{"kinds", KEY_KINDS, "LIST", 0, "dump: records of these kinds", 2},
+	{"cores", KEY_CORES, "LIST", 0, "dump: of these cores (0,2-5)", 2},
+	{"nodes", KEY_NODES, "LIST", 0, "dump: of these nodes (NODE or CORE:NODE)", 2},
+	{"cycles", KEY_CYCLES, "FIRST-LAST", 0, "dump: of these cycles (either may be left out)",
+	 2},
+	{"sample", KEY_SAMPLE, "K/N", 0, "dump: of each node and kind, K of every N records", 2},
+	{"apply-ids", KEY_APPLY, NULL, 0, "dump: JSON traces with the ids of their first record",
+	 2},
+	{0},
+};
+
+struct arguments {
+	struct loom_options o;
+	const struct command *command;
+	char given[32]; /* letters of the options that were given */
+};
+
+static void cycles(struct argp_state *state, struct loom_options *o, const char *text)
+{
+	const char *dash = strchr(text, '-');
+	char first[24];
+
+	if (!dash || (size_t)(dash - text) >= sizeof(first) || strlen(text) < 2)
+		argp_error(state, "--cycles is FIRST-LAST, not '%s'", text);
+	memcpy(first, text, (size_t)(dash - text));
+	first[dash - text] = '\0';
+	if (*first)
+		o->first_cycle = (uint64_t)usage_int(state, "--cycles", first, 0, INT64_MAX);
+	if (dash[1])
+		o->last_cycle = (uint64_t)usage_int(state, "--cycles", dash + 1, 0, INT64_MAX);
+	if (o->first_cycle > o->last_cycle)
+		argp_error(state, "--cycles: the first is larger than the last");
+}
+
+static void operand(struct arguments *a, struct argp_state *state, char *arg)
+{
+	if (!a->command) {
+		for (size_t i = 0; i < COUNT(commands); i++) {
+			if (!strcmp(arg, commands[i].name))
+				a->command = &commands[i];
+		}
+		if (!a->command)
+			argp_error(state, "there is no command '%s'", arg);
+	} else if (!a->o.run) {
+		a->o.run = arg;
+	} else {
+		argp_error(state, "too many arguments");
+	}
+}
+
+static void complete(const struct arguments *a, struct argp_state *state)
+{
+	if (!a->command)
+		argp_error(state, "a command is missing");
+	if (!a->o.run)
+		argp_error(state, "%s needs a run", a->command->name);
+	for (const char *g = a->given; *g; g++) {
+		if (!strchr(a->command->options, *g))
+			argp_error(state, "an option does not belong to %s", a->command->name);
+	}
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct arguments *a = state->input;
+	const char *wrong = NULL;
+
+	switch (key) {
+	case KEY_PERF:
+		a->o.perf = arg;
+		break;
+	case KEY_LAYOUT:
+		a->o.layout = loom_layout_parse(arg);
+		if (a->o.layout == LOOM_UNKNOWN)
+			wrong = "a layout is packed38 or natural48";
+		break;
+	case KEY_KINDS:
+		wrong = loom_controls_kinds(&a->o.chosen, arg);
+		break;
+	case KEY_CORES:
+		wrong = loom_controls_cores(&a->o.chosen, arg);
+		break;
+	case KEY_NODES:
+		wrong = loom_controls_nodes(&a->o.chosen, arg);
+		break;
+	case KEY_SAMPLE:
+		wrong = loom_controls_sample(&a->o.chosen, arg);
+		break;
+	case KEY_CYCLES:
+		cycles(state, &a->o, arg);
+		break;
+	case KEY_APPLY:
+		a->o.apply_ids = true;
+		break;
+	case ARGP_KEY_ARG:
+		operand(a, state, arg);
+		return 0;
+	case ARGP_KEY_END:
+		complete(a, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	if (wrong)
+		argp_error(state, "'%s': %s", arg, wrong);
+	for (size_t i = 0; i < COUNT(letters); i++) {
+		size_t n = strlen(a->given);
+
+		if (letters[i].key == key && n + 1 < sizeof(a->given) &&
+		    !strchr(a->given, letters[i].letter))
+			a->given[n] = letters[i].letter;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {options, parse, "COMMAND RUN", doc, NULL, NULL, NULL};
+	struct arguments a = {.o = {.last_cycle = UINT64_MAX}};
+	int status;
+
+	usage_parse(&argp, "ovni-loom", argc, argv, &a);
+	status = a.command->run(&a.o);
+	loom_controls_free(&a.o.chosen);
+	return status;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/loom/controls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define CORES	     65536
+#define NO_MEMORY    "no memory"
+
+struct loom_tick {
+	uint64_t count; /* 0: free */
+	uint32_t node;
+	uint16_t core;
+	uint8_t kind;
+};
+
+/* ---- lists ---- */
+
+static const struct {
+	const char *name;
+	uint8_t kind;
+} short_names[] = {
+	{"fire", LOOM_NODE_FIRE},	    {"stall_in", LOOM_NODE_STALL_IN},
+	{"stall_out", LOOM_NODE_STALL_OUT}, {"route", LOOM_ROUTE_USE},
+	{"config", LOOM_CONFIG_WRITE},	    {"start", LOOM_INVOCATION_START},
+	{"done", LOOM_INVOCATION_DONE},	    {"error", LOOM_DEVICE_ERROR},
+};
+
+void loom_controls_add_kind(struct loom_controls *c, uint8_t kind)
+{
+	c->by_kind = true;
+	c->kinds[kind / 8] |= (uint8_t)(1u << kind % 8);
+}
+
+int loom_controls_add_core(struct loom_controls *c, uint16_t core)
+{
+	if (!c->cores)
+		c->cores = calloc(CORES / 8, 1);
+	if (!c->cores)
+		return -ENOMEM;
+	c->by_core = true;
+	c->cores[core / 8] |= (uint8_t)(1u << core % 8);
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct loom_node_id *x = a, *y = b;
+
+	if (x->any_core != y->any_core)
+		return x->any_core ? 1 : -1;
+	if (!x->any_core && x->core != y->core)
+		return x->core < y->core ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+int loom_controls_add_node(struct loom_controls *c, struct loom_node_id node)
+{
+	struct loom_node_id *nodes = reallocarray(c->nodes, c->nnodes + 1, sizeof(*nodes));
+	size_t at = c->nnodes;
+
+	if (!nodes)
+		return -ENOMEM;
+	c->nodes = nodes;
+	c->by_node = true;
+	while (at > 0 && compare(&node, &nodes[at - 1]) < 0) {
+		nodes[at] = nodes[at - 1];
+		at--;
+	}
+	nodes[at] = node;
+	c->nnodes++;
+	return 0;
+}
+
+/* The decimal number at *at, which moves behind it. False if there is none or it exceeds `most`. */
+static bool number(const char **at, uint64_t most, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	for (; **at >= '0' && **at <= '9'; (*at)++) {
+		v = 10 * v + (uint64_t)(**at - '0');
+		if (v > most)
+			return false;
+	}
+	*out = v;
+	return true;
+}
+
+const char *loom_controls_kinds(struct loom_controls *c, const char *list)
+{
+	while (true) {
+		size_t len = strcspn(list, ",");
+		uint8_t kind = 0;
+		bool known = loom_kind_parse(list, len, &kind);
+
+		for (size_t i = 0; i < COUNT(short_names) && !known; i++) {
+			known = strlen(short_names[i].name) == len &&
+				!strncmp(short_names[i].name, list, len);
+			kind = short_names[i].kind;
+		}
+		if (!known)
+			return "there is no such kind of record (kinds are NODE_FIRE, "
+			       "NODE_STALL_IN, "
+			       "NODE_STALL_OUT, ROUTE_USE, CONFIG_WRITE, INVOCATION_START, "
+			       "INVOCATION_DONE, DEVICE_ERROR, EXT_8 to EXT_255)";
+		loom_controls_add_kind(c, kind);
+		if (list[len] == '\0')
+			return NULL;
+		list += len + 1;
+	}
+}
+
+const char *loom_controls_cores(struct loom_controls *c, const char *list)
+{
+	while (true) {
+		uint64_t first, last;
+
+		if (!number(&list, CORES - 1, &first))
+			return "a core is a number from 0 to 65535";
+		last = first;
+		if (*list == '-') {
+			list++;
+			if (!number(&list, CORES - 1, &last) || last < first)
+				return "a range of cores goes from a number to a larger one, at "
+				       "most 65535";
+		}
+		for (uint64_t core = first; core <= last; core++) {
+			if (loom_controls_add_core(c, (uint16_t)core) < 0)
+				return NO_MEMORY;
+		}
+		if (*list == '\0')
+			return NULL;
+		if (*list++ != ',')
+			return "cores are separated by commas";
+	}
+}
+
+const char *loom_controls_nodes(struct loom_controls *c, const char *list)
+{
+	while (true) {
+		struct loom_node_id id = {.any_core = true};
+		uint64_t n;
+
+		if (!number(&list, UINT32_MAX, &n))
+			return "a node is NODE or CORE:NODE, a number of 32 bits";
+		if (*list == ':') {
+			if (n > UINT16_MAX)
+				return "a core is a number from 0 to 65535";
+			id.core = (uint16_t)n;
+			id.any_core = false;
+			list++;
+			if (!number(&list, UINT32_MAX, &n))
+				return "a node is NODE or CORE:NODE, a number of 32 bits";
+		}
+		id.node = (uint32_t)n;
+		if (loom_controls_add_node(c, id) < 0)
+			return NO_MEMORY;
+		if (*list == '\0')
+			return NULL;
+		if (*list++ != ',')
+			return "nodes are separated by commas";
+	}
+}
+
+const char *loom_controls_sample(struct loom_controls *c, const char *ratio)
+{
+	uint64_t keep, of;
+
+	if (!number(&ratio, UINT32_MAX, &keep) || *ratio++ != '/' ||
+	    !number(&ratio, UINT32_MAX, &of) || *ratio || keep < 1 || keep > of)
+		return "sampling is K/N, K of every N records, with K from 1 to N";
+	c->keep = (uint32_t)keep;
+	c->of = (uint32_t)of;
+	return NULL;
+}
+
+/* ---- decisions ---- */
+
+static bool has_node(const struct loom_controls *c, uint16_t core, uint32_t node)
+{
+	struct loom_node_id key = {.node = node, .core = core};
+
+	if (bsearch(&key, c->nodes, c->nnodes, sizeof(key), compare))
+		return true;
+	key.any_core = true;
+	return bsearch(&key, c->nodes, c->nnodes, sizeof(key), compare) != NULL;
+}
+
+bool loom_controls_filters_pass(const struct loom_controls *c, uint8_t kind, uint16_t core,
+				uint32_t node)
+{
+	bool session = kind >= LOOM_CONFIG_WRITE && kind <= LOOM_INVOCATION_DONE;
+
+	if (c->by_kind && !(c->kinds[kind / 8] & 1u << kind % 8))
+		return false;
+	if (c->by_core && !(c->cores[core / 8] & 1u << core % 8))
+		return false;
+	return !c->by_node || (session && c->session_passes) || has_node(c, core, node);
+}
+
+static size_t slot_of(const struct loom_tick *ticks, size_t room, const struct loom_tick *key)
+{
+	uint64_t h = ((uint64_t)key->node << 24 | (uint64_t)key->core << 8 | key->kind) *
+		     0x9e3779b97f4a7c15u;
+	size_t at = (size_t)(h >> 20) & (room - 1);
+
+	while (ticks[at].count && (ticks[at].node != key->node || ticks[at].core != key->core ||
+				   ticks[at].kind != key->kind))
+		at = (at + 1) & (room - 1);
+	return at;
+}
+
+static int grow(struct loom_controls *c)
+{
+	size_t room = c->room ? 2 * c->room : 64;
+	struct loom_tick *ticks = calloc(room, sizeof(*ticks));
+
+	if (!ticks)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->room; i++) {
+		if (c->ticks[i].count)
+			ticks[slot_of(ticks, room, &c->ticks[i])] = c->ticks[i];
+	}
+	free(c->ticks);
+	c->ticks = ticks;
+	c->room = room;
+	return 0;
+}
+
+int loom_controls_decide(struct loom_controls *c, const struct loom_record *r)
+{
+	struct loom_tick key = {1, r->hw_node_id, r->core_id, r->event_kind}, *tick;
+	size_t at;
+
+	if (!loom_controls_filters_pass(c, r->event_kind, r->core_id, r->hw_node_id))
+		return LOOM_FILTERED;
+	if (!loom_controls_samples(c) ||
+	    (r->event_kind >= LOOM_INVOCATION_START && r->event_kind <= LOOM_DEVICE_ERROR))
+		return LOOM_PASSES;
+	if (2 * (c->nticks + 1) > c->room && grow(c) < 0)
+		return -ENOMEM;
+	at = slot_of(c->ticks, c->room, &key);
+	tick = &c->ticks[at];
+	if (!tick->count) {
+		*tick = key;
+		tick->count = 0;
+		c->nticks++;
+	}
+	return tick->count++ % c->of < c->keep ? LOOM_PASSES : LOOM_SAMPLED_OUT;
+}
+
+void loom_controls_free(struct loom_controls *c)
+{
+	free(c->cores);
+	free(c->nodes);
+	free(c->ticks);
+	memset(c, 0, sizeof(*c));
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * modules: what the hardware nodes are called, and what they are.
+ *
+ * In: the modules table of a JSON trace or of statistics, a mapping report, or lines of text; out:
+ * the name and kind of a node. Memory follows the nodes. Invariant: sorted by core and node once
+ * loom_modules_seal() was called; of entries for the same node the first counts. Specification:
+ * loom.md 3, 5.3.
+ */
+#ifndef TRACE_LOOM_MODULES_H
+#define TRACE_LOOM_MODULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tokens;
+
+struct loom_module {
+	uint32_t hw_node_id;
+	uint16_t core_id;
+	bool any_core; /* no core was named: it is this node of every core */
+	char *kind;    /* "fifo", or NULL; the switches are spatial_sw and temporal_sw */
+	char *name;    /* NULL if it has none */
+	char *component_name, *function_unit_name; /* NULL or not empty */
+	int64_t boundary_ordinal;		   /* -1: none */
+};
+
+struct loom_modules {
+	struct loom_module *list;
+	size_t n, room;
+	bool sealed;
+};
+
+/* Adds a copy of `m` (its texts too). Returns 0 or -ENOMEM. */
+int loom_modules_add(struct loom_modules *t, const struct loom_module *m)
+	__attribute__((warn_unused_result));
+void loom_modules_seal(struct loom_modules *t);
+/* The node of this core, or NULL. Valid until the table changes. */
+const struct loom_module *loom_modules_find(const struct loom_modules *t, uint16_t core,
+					    uint32_t node);
+void loom_modules_free(struct loom_modules *t);
+
+/* Reads the elements of a modules array whose bracket was taken. Keys that it does not know are
+ * handed to `other` (which must take the value), or passed over if it is NULL. `other` gets arg and
+ * the module that is being read, and with a key of NULL the end of it. False after a mistake in
+ * `t`. */
+typedef bool (*loom_module_fn)(void *arg, struct tokens *t, const char *key,
+			       const struct loom_module *m);
+bool loom_modules_read(struct loom_modules *table, struct tokens *t, loom_module_fn other,
+		       void *arg);
+
+/* Adds the names of a file: a JSON document with modules, a mapping report with pairs of hwNode and
+ * hwNodeName, or lines "CORE NODE NAME". Returns 0, or -errno after one message. */
+int loom_modules_load(struct loom_modules *t, int dirfd, const char *path)
+	__attribute__((warn_unused_result));
+
+#endif
