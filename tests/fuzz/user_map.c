@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			MUST(f->nsymbols && f->line);
 			for (size_t k = 0; k < f->nsymbols; k++)
-				MUST(*f->symbols[k]);
+				MUST(*f->symbols[k].text);
 			MUST(f->action.has_during || f->action.nentry || f->action.nreturn);
 			if (f->action.has_during)
 				check_effect(&map, &f->action.during, false);

@@ -119,7 +119,7 @@ static const struct {
 	 "line 4: \"if\" is about what is returned"},
 	{"an_unknown_condition",
 	 FUNCTIONS("{\"symbols\": \"f\", \"return\": [{\"end\": \"PI[\", \"if\": \"negative\"}]}"),
-	 "line 3: \"if\" is \"zero\" or \"nonzero\""},
+	 "line 3: \"if\" is \"zero\", \"nonzero\", \"true\" or \"false\""},
 
 	{"unknown_event", FUNCTIONS("{\"symbols\": \"f\", \"during\": \"MX[\"}"),
 	 "line 3: there is no event \"MX[\""},
@@ -203,7 +203,7 @@ static void names_are_spelt_in_all_ways_and_once(void **state)
 	assert_int_equal(functions[0].nsymbols, 4);
 	assert_int_equal(functions[1].nsymbols, 4);
 	for (size_t i = 0; i < COUNT(wanted); i++)
-		assert_string_equal(functions[i / 4].symbols[i % 4], wanted[i]);
+		assert_string_equal(functions[i / 4].symbols[i % 4].text, wanted[i]);
 	assert_int_equal(functions[1].line, 4);
 	map_free(&map);
 }
@@ -218,7 +218,7 @@ static void meanings_become_actions(void **state)
 	      FUNCTIONS("{\"symbols\": \"f\", \"entry\": [{\"end\": \"PI[\"},"
 			"{\"set\": {\"mark\": 8, \"label\": \"x\"}}], \"during\": \"MS[\","
 			"\"return\": [{\"begin\": {\"mark\": 7}, \"if\": \"zero\"}, {\"begin\":"
-			"\"PI[\", \"if\": \"nonzero\"}, {\"end\": \"PI[\"}]}"));
+			"\"PI[\", \"if\": \"true\"}, {\"end\": \"PI[\"}]}"));
 	a = &map.parts[0].functions[0].action;
 	assert_int_equal(a->nentry, 2);
 	assert_int_equal(a->entry[0].kind, STEP_END);
@@ -240,7 +240,7 @@ static void meanings_become_actions(void **state)
 	assert_int_equal(a->at_return[0].effect.enter, MARK_PUSH);
 	assert_int_equal(a->at_return[0].effect.leave, MARK_POP);
 	assert_null(a->at_return[0].effect.label);
-	assert_int_equal(a->at_return[1].when, WHEN_NONZERO);
+	assert_int_equal(a->at_return[1].when, WHEN_TRUE);
 	assert_int_equal(a->at_return[2].kind, STEP_END);
 	assert_int_equal(a->at_return[2].when, WHEN_ALWAYS);
 	map_free(&map);
@@ -279,7 +279,7 @@ static void load(struct map *map, const char *name)
 static bool has_symbol(const struct map_function *function, const char *symbol)
 {
 	for (size_t i = 0; i < function->nsymbols; i++)
-		if (!strcmp(function->symbols[i], symbol))
+		if (!strcmp(function->symbols[i].text, symbol))
 			return true;
 	return false;
 }

@@ -54,7 +54,9 @@ enum step_kind {
 enum step_when {
 	WHEN_ALWAYS,
 	WHEN_ZERO,    /* at a return: the lower 32 bits of what is returned are 0, */
-	WHEN_NONZERO, /* or are not */
+	WHEN_NONZERO, /* or are not; */
+	WHEN_FALSE,   /* the same of a _Bool: of the lower 8 bits, the others mean nothing */
+	WHEN_TRUE,
 };
 
 struct step {

@@ -211,17 +211,24 @@ static int read_state(const struct map *map, const struct json *node, struct eff
 static int read_when(const struct map *map, const struct json *node, bool at_return,
 		     enum step_when *when)
 {
+	static const struct {
+		const char *name;
+		enum step_when when;
+	} words[] = {{"zero", WHEN_ZERO},
+		     {"nonzero", WHEN_NONZERO},
+		     {"false", WHEN_FALSE},
+		     {"true", WHEN_TRUE}};
+
 	*when = WHEN_ALWAYS;
 	if (!node)
 		return 0;
 	if (!at_return)
 		return WRONG(map, node, "\"if\" is about what is returned: only in \"return\"");
-	if (!strcmp(json_string(node), "zero"))
-		*when = WHEN_ZERO;
-	else if (!strcmp(json_string(node), "nonzero"))
-		*when = WHEN_NONZERO;
-	else
-		return WRONG(map, node, "\"if\" is \"zero\" or \"nonzero\"");
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(json_string(node), words[i].name))
+			*when = words[i].when;
+	if (*when == WHEN_ALWAYS)
+		return WRONG(map, node, "\"if\" is \"zero\", \"nonzero\", \"true\" or \"false\"");
 	return 0;
 }
 
@@ -320,12 +327,12 @@ static int read_symbols(struct map *map, const struct json *node, const char **s
 			const char *symbol = spell(map, spellings[j], names[i]);
 			size_t k = 0;
 
-			while (symbol && k < n && strcmp(symbol, function->symbols[k]))
+			while (symbol && k < n && strcmp(symbol, function->symbols[k].text))
 				k++;
 			if (!symbol)
 				err = no_memory(map);
 			else if (k == n)
-				function->symbols[n++] = symbol;
+				function->symbols[n++] = (struct map_symbol){symbol, (unsigned)i};
 		}
 	}
 	free(names);
@@ -358,7 +365,7 @@ static int check_symbols(const struct map *map, const struct map_part *part)
 		return no_memory(map);
 	for (size_t i = 0; i < part->nfunctions; i++)
 		for (size_t j = 0; j < part->functions[i].nsymbols; j++)
-			all[n++] = (struct named){part->functions[i].symbols[j],
+			all[n++] = (struct named){part->functions[i].symbols[j].text,
 						  part->functions[i].line};
 	qsort(all, n, sizeof(*all), by_symbol);
 	for (size_t i = 1; i < n && !err; i++)

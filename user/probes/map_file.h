@@ -22,8 +22,13 @@ struct json;
 #define MAP_LABEL_MAX	511  /* bytes */
 #define MAP_SYMBOLS_MAX 4096 /* of one map, in all spellings */
 
+struct map_symbol {
+	const char *text; /* a name or a glob, spelt out */
+	unsigned name;	  /* which name of the file this is a spelling of, from 0 */
+};
+
 struct map_function {
-	const char **symbols; /* names or globs, spelt out: nsymbols of them */
+	struct map_symbol *symbols; /* nsymbols of them, spellings of one name side by side */
 	size_t nsymbols;
 	bool first;	      /* only the first of `symbols` that a file has; else all it has */
 	struct action action; /* a mark without a label: the function's own is meant */
