@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The Loom writer: what is in the file, what is not, and that the two add up; the same
+ * bytes for the same run; a run that breaks a rule cannot be written.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/resource.h>
+#include <signal.h>
+
+#include "trace/json.h"
+#include "trace/loom/counters.h"
+#include "trace/loom/writer.h"
+#include "trace_kit.h"
+
+static char path[128];
+
+static const char *run_path(const char *name)
+{
+	snprintf(path, sizeof(path), "%s/%s", kit_folder, name);
+	return path;
+}
+
+/* The bytes of a file in the folder, and a NUL; NULL if it is not there. The caller frees. */
+static char *read_file(const char *name, size_t *size)
+{
+	int fd = openat(kit_dir, name, O_RDONLY);
+	struct stat st;
+	char *text;
+
+	*size = 0;
+	if (fd < 0)
+		return NULL;
+	assert_int_equal(fstat(fd, &st), 0);
+	text = calloc(1, (size_t)st.st_size + 1);
+	assert_non_null(text);
+	assert_int_equal(read(fd, text, (size_t)st.st_size), st.st_size);
+	*size = (size_t)st.st_size;
+	close(fd);
+	return text;
+}
+
+static struct json *summary_of(const char *name)
+{
+	return json_load(kit_dir, name);
+}
+
+static uint64_t number(const struct json *doc, const char *dotted)
+{
+	assert_true(json_is_number(json_get(doc, dotted)));
+	return (uint64_t)json_int(json_get(doc, dotted));
+}
+
+static struct loom_record record(uint64_t cycle, uint16_t core, uint32_t node, uint8_t kind)
+{
+	return (struct loom_record){.cycle = cycle,
+				    .epoch_id = 1,
+				    .invocation_id = 7,
+				    .core_id = core,
+				    .hw_node_id = node,
+				    .event_kind = kind};
+}
+
+static int put(struct loom_writer *w, uint64_t cycle, uint16_t core, uint32_t node, uint8_t kind)
+{
+	struct loom_record r = record(cycle, core, node, kind);
+
+	return loom_writer_event(w, &r);
+}
+
+static void assert_closed(const struct loom_account *a)
+{
+	assert_int_equal(a->seen, a->written + a->filtered + a->sampled_out + a->dropped);
+}
+
+/* Start, `cycles` cycles in which node 1 fires and node 2 waits, end. */
+static void simple_run(struct loom_writer *w, uint64_t cycles)
+{
+	assert_int_equal(put(w, 0, 3, 0, LOOM_CONFIG_WRITE), 0);
+	assert_int_equal(put(w, 2, 3, 0, LOOM_INVOCATION_START), 0);
+	for (uint64_t c = 2; c < 2 + cycles; c++) {
+		assert_int_equal(put(w, c, 3, 1, LOOM_NODE_FIRE), 0);
+		assert_int_equal(put(w, c, 3, 2, LOOM_NODE_STALL_IN), 0);
+	}
+	assert_int_equal(put(w, 2 + cycles, 3, 0, LOOM_INVOCATION_DONE), 0);
+}
+
+static void the_bytes_are_those_of_the_specification(void **state)
+{
+	static const uint8_t want[16 + 38] = {
+		'L',  'T',  'R',  'C',	1,    0, 0, 0,	  1, 0, 0, 0,
+		0,    0,    0,	  0,	8,    7, 6, 5,	  4, 3, 2, 1, /* cycle */
+		0xfe, 0xca, 0,	  0,				      /* epoch */
+		1,    0,    0,	  0,	1,    0, 0, 0x80,	      /* invocation */
+		0xff, 0xff,					      /* core */
+		0xef, 0xbe, 0xad, 0xde,				      /* node */
+		5,    9,    0x34, 0x12,				      /* kind, lane, flags */
+		0x78, 0x56, 0x34, 0x12, 0xff, 0, 0, 0,		      /* arguments */
+	};
+	static const size_t sizes[] = {16 + 38, 38, 48};
+	struct loom_record r = {.cycle = 0x0102030405060708,
+				.epoch_id = 0xcafe,
+				.invocation_id = 0x8000000100000001,
+				.core_id = 0xffff,
+				.hw_node_id = 0xdeadbeef,
+				.event_kind = LOOM_INVOCATION_START,
+				.lane = 9,
+				.flags = 0x1234,
+				.arg0 = 0x12345678,
+				.arg1 = 0xff};
+
+	(void)state;
+	for (int as = LOOM_AS_LTRC; as <= LOOM_AS_NATURAL48; as++) {
+		struct loom_writer_options o = {.as = (enum loom_written)as};
+		struct loom_writer *w;
+		struct loom_account a;
+		size_t size;
+		char *got;
+
+		assert_int_equal(loom_writer_open(&w, run_path("bytes"), &o), 0);
+		assert_int_equal(loom_writer_event(w, &r), 0);
+		assert_int_equal(loom_writer_close(w, &a), 0);
+		assert_int_equal(a.written, 1);
+		got = read_file("bytes.trace.bin", &size);
+		assert_int_equal(size, sizes[as]);
+		if (as == LOOM_AS_LTRC)
+			assert_memory_equal(got, want, size);
+		if (as == LOOM_AS_PACKED38)
+			assert_memory_equal(got, want + 16, size);
+		if (as == LOOM_AS_NATURAL48) {
+			assert_memory_equal(got, want + 16, 12);
+			assert_memory_equal(got + 12, "\0\0\0\0", 4);
+			assert_memory_equal(got + 16, want + 16 + 12, 10);
+			assert_memory_equal(got + 44, "\0\0\0\0", 4);
+		}
+		free(got);
+	}
+}
+
+static void counters_and_metrics_are_exact(void **state)
+{
+	struct loom_writer_options o = {.period_ps = 1250, .producer = "a \"sim\"\\"};
+	struct loom_writer *w;
+	struct json *doc;
+	const struct json *row;
+	size_t size;
+	char *text;
+
+	(void)state;
+	assert_int_equal(loom_writer_open(&w, run_path("sums"), &o), 0);
+	assert_int_equal(put(w, 0, 0, 0, LOOM_CONFIG_WRITE), 0);
+	assert_int_equal(put(w, 4, 0, 0, LOOM_INVOCATION_START), 0);
+	/* in one cycle a node does one thing: firing beats waiting */
+	assert_int_equal(put(w, 4, 0, 5, LOOM_NODE_STALL_IN), 0);
+	assert_int_equal(put(w, 4, 0, 5, LOOM_NODE_FIRE), 0);
+	assert_int_equal(put(w, 4, 0, 5, LOOM_NODE_FIRE), 0);
+	assert_int_equal(put(w, 4, 0, 6, LOOM_NODE_STALL_OUT), 0);
+	loom_writer_tokens(w, 0, 5, 2, 3);
+	assert_int_equal(put(w, 5, 0, 5, LOOM_NODE_STALL_IN), 0);
+	assert_int_equal(put(w, 5, 0, 6, LOOM_NODE_STALL_OUT), 0);
+	assert_int_equal(put(w, 7, 0, 5, LOOM_NODE_STALL_IN), 0);
+	assert_int_equal(put(w, 8, 0, 5, LOOM_ROUTE_USE), 0);
+	loom_writer_tokens(w, 0, 5, UINT64_C(1) << 60, 0);
+	assert_int_equal(put(w, 14, 0, 0, LOOM_INVOCATION_DONE), 0);
+	assert_int_equal(loom_writer_close(w, NULL), 0);
+
+	doc = summary_of("sums.perf.json");
+	assert_non_null(doc);
+	assert_string_equal(json_string(json_get(doc, "producer")), "a \"sim\"\\");
+	assert_int_equal(number(doc, "clock.period_ps"), 1250);
+	assert_int_equal(number(doc, "window.total_cycles"), 14);
+	assert_int_equal(json_count(json_get(doc, "invocations")), 1);
+	row = json_first(json_get(doc, "invocations"));
+	assert_int_equal(number(row, "start_cycle"), 4);
+	assert_int_equal(number(row, "end_cycle"), 14);
+	assert_string_equal(json_string(json_get(row, "status")), "done");
+	assert_int_equal(json_count(json_get(doc, "snapshots")), 3);
+	row = json_first(json_get(doc, "snapshots")); /* the core */
+	assert_null(json_get(row, "hw_node_id"));
+	assert_int_equal(number(row, "active_cycles"), 2);
+	assert_int_equal(number(row, "stall_cycles_out"), 1);
+	assert_int_equal(number(row, "stall_cycles_in"), 1);
+	assert_int_equal(number(row, "config_writes"), 1);
+	row = json_next(row); /* node 5 */
+	assert_int_equal(number(row, "hw_node_id"), 5);
+	assert_int_equal(number(row, "total_cycles"), 10);
+	assert_int_equal(number(row, "active_cycles"), 2);
+	assert_int_equal(number(row, "stall_cycles_in"), 2);
+	assert_int_equal(number(row, "stall_cycles_out"), 0);
+	assert_int_equal(number(row, "tokens_out"), 3);
+	assert_true(json_number(json_get(row, "metrics.utilization")) == 0.2);
+	assert_true(json_number(json_get(row, "metrics.throughput")) == 1.5);
+	row = json_next(row); /* node 6: never active */
+	assert_int_equal(number(row, "stall_cycles_out"), 2);
+	assert_false(json_is_number(json_get(row, "metrics.throughput")));
+	json_free(doc);
+	/* 64 bits, whatever a double holds */
+	text = read_file("sums.perf.json", &size);
+	assert_non_null(strstr(text, "\"tokens_in\": 1152921504606846978"));
+	free(text);
+}
+
+static void styles_edge_and_span_count_whole_intervals(void **state)
+{
+	struct loom_writer_options o = {.style = LOOM_STYLE_EDGE};
+	struct loom_writer *w;
+	struct loom_record r;
+	struct json *doc;
+	const struct json *row;
+
+	(void)state;
+	assert_int_equal(loom_writer_open(&w, run_path("edge"), &o), 0);
+	assert_int_equal(put(w, 10, 0, 0, LOOM_INVOCATION_START), 0);
+	assert_int_equal(put(w, 12, 0, 1, LOOM_NODE_FIRE), 0);
+	assert_int_equal(put(w, 15, 0, 1, LOOM_NODE_STALL_OUT), 0);
+	assert_int_equal(put(w, 22, 0, 0, LOOM_INVOCATION_DONE), 0);
+	assert_int_equal(loom_writer_close(w, NULL), 0);
+	doc = summary_of("edge.perf.json");
+	row = json_first(json_get(doc, "snapshots"));
+	assert_int_equal(number(row, "active_cycles"), 3);
+	assert_int_equal(number(row, "stall_cycles_out"), 7);
+	json_free(doc);
+
+	o.style = LOOM_STYLE_SPAN;
+	assert_int_equal(loom_writer_open(&w, run_path("span"), &o), 0);
+	assert_int_equal(put(w, 10, 0, 0, LOOM_INVOCATION_START), 0);
+	r = record(10, 0, 1, LOOM_NODE_FIRE);
+	loom_record_set_span(&r, UINT64_C(5) << 32 | 3);
+	assert_int_equal(loom_writer_event(w, &r), 0);
+	assert_int_equal(put(w, UINT64_C(6) << 32, 0, 0, LOOM_INVOCATION_DONE), 0);
+	assert_int_equal(loom_writer_close(w, NULL), 0);
+	doc = summary_of("span.perf.json");
+	row = json_first(json_get(doc, "snapshots"));
+	assert_int_equal(number(row, "active_cycles"), UINT64_C(5) << 32 | 3);
+	assert_string_equal(json_string(json_get(doc, "record_style")), "span");
+	json_free(doc);
+}
+
+static void drop_new_counts_each_record_that_finds_no_room(void **state)
+{
+	struct loom_writer_options o = {.on_full = LOOM_DROP_NEW, .buffer_records = 16};
+	struct loom_writer *w;
+	struct loom_account a;
+	struct json *doc;
+	size_t size;
+	char *got;
+
+	(void)state;
+	assert_int_equal(loom_writer_open(&w, run_path("new"), &o), 0);
+	simple_run(w, 10); /* 23 records */
+	a = loom_writer_account(w);
+	assert_int_equal(a.seen, 23);
+	assert_int_equal(a.dropped, 7);
+	assert_int_equal(loom_writer_flush(w), 0);
+	assert_int_equal(put(w, 13, 4, 0, LOOM_CONFIG_WRITE), 0); /* there is room again */
+	assert_int_equal(loom_writer_close(w, &a), 0);
+	assert_int_equal(a.seen, 24);
+	assert_int_equal(a.written, 17);
+	assert_int_equal(a.dropped, 7);
+	assert_closed(&a);
+	free(read_file("new.trace.bin", &size));
+	assert_int_equal(size, 16 + 38 * 17);
+	got = read_file("new.trace.bin", &size);
+	assert_int_equal(got[8], 17);
+	free(got);
+
+	doc = summary_of("new.perf.json");
+	assert_int_equal(number(doc, "events.seen"), 24);
+	assert_int_equal(number(doc, "events.written"), 17);
+	assert_int_equal(number(doc, "events.dropped"), 7);
+	assert_int_equal(number(doc, "events.dropped_by_kind.NODE_FIRE"), 3);
+	assert_int_equal(number(doc, "events.dropped_by_kind.NODE_STALL_IN"), 3);
+	assert_int_equal(number(doc, "events.dropped_by_kind.INVOCATION_DONE"), 1);
+	assert_int_equal(number(json_get(doc, "events.dropped_by_core"), "3"), 7);
+	assert_string_equal(json_string(json_get(doc, "controls.buffer.policy")), "drop-new");
+	assert_int_equal(number(doc, "controls.buffer.records"), 16);
+	/* a drop falsifies no counter */
+	assert_int_equal(number(json_next(json_first(json_get(doc, "snapshots"))), "active_cycles"),
+			 10);
+	json_free(doc);
+}
+
+static void drop_old_keeps_the_end_of_the_run(void **state)
+{
+	struct loom_writer_options o = {.on_full = LOOM_DROP_OLD, .buffer_records = 5};
+	struct loom_writer *w;
+	struct loom_account a;
+	struct loom_record r;
+	size_t size;
+	char *got;
+
+	(void)state;
+	assert_int_equal(loom_writer_open(&w, run_path("old"), &o), 0);
+	simple_run(w, 10);
+	assert_int_equal(loom_writer_close(w, &a), 0);
+	assert_int_equal(a.seen, 23);
+	assert_int_equal(a.written, 5);
+	assert_int_equal(a.dropped, 18);
+	assert_closed(&a);
+	got = read_file("old.trace.bin", &size);
+	assert_int_equal(size, 16 + 5 * 38);
+	loom_decode(&r, (uint8_t *)got + 16, false);
+	assert_int_equal(r.cycle, 10);
+	assert_int_equal(r.event_kind, LOOM_NODE_FIRE);
+	loom_decode(&r, (uint8_t *)got + 16 + 4 * 38, false);
+	assert_int_equal(r.cycle, 12);
+	assert_int_equal(r.event_kind, LOOM_INVOCATION_DONE);
+	free(got);
+}
+
+static void block_drops_nothing_however_small_the_buffer(void **state)
+{
+	struct loom_writer_options o = {.buffer_records = 1};
+	struct loom_writer *w;
+	struct loom_account a;
+
+	(void)state;
+	assert_int_equal(loom_writer_open(&w, run_path("block"), &o), 0);
+	simple_run(w, 100);
+	assert_int_equal(loom_writer_close(w, &a), 0);
+	assert_int_equal(a.written, 203);
+	assert_int_equal(a.dropped, 0);
+	assert_closed(&a);
+}
+
+static void filters_and_sampling_are_counted_apart(void **state)
+{
+	struct loom_controls c = {.by_kind = false};
+	struct loom_writer_options o = {.controls = &c};
+	struct loom_writer *w;
+	struct loom_account a;
+	struct json *doc;
+
+	(void)state;
+	assert_null(loom_controls_kinds(&c, "NODE_FIRE,NODE_STALL_IN,INVOCATION_START,"
+					    "INVOCATION_DONE"));
+	assert_null(loom_controls_cores(&c, "3"));
+	assert_null(loom_controls_nodes(&c, "3:1,9"));
+	assert_null(loom_controls_sample(&c, "2/3"));
+	assert_int_equal(loom_writer_open(&w, run_path("filter"), &o), 0);
+	simple_run(w, 10);
+	assert_int_equal(put(w, 20, 4, 0, LOOM_INVOCATION_START), 0);
+	assert_int_equal(loom_writer_close(w, &a), 0);
+	assert_int_equal(a.seen, 24);
+	assert_int_equal(a.filtered, 1 + 10 + 1); /* configuration, node 2, core 4 */
+	assert_int_equal(a.sampled_out, 3);	  /* of 10 the 3rd, 6th, 9th */
+	assert_int_equal(a.written, 2 + 7);
+	assert_closed(&a);
+	doc = summary_of("filter.perf.json");
+	assert_int_equal(json_count(json_get(doc, "controls.kinds")), 4);
+	assert_string_equal(json_string(json_first(json_get(doc, "controls.nodes"))), "3:1");
+	assert_int_equal(json_int(json_next(json_first(json_get(doc, "controls.nodes")))), 9);
+	assert_int_equal(number(doc, "controls.sampling.keep"), 2);
+	assert_int_equal(number(doc, "controls.sampling.of"), 3);
+	json_free(doc);
+	loom_controls_free(&c);
+}
+
+/* The calls of a cycle in another order: the same files. Without sorting they differ. */
+static void the_order_of_calls_within_a_cycle_does_not_show(void **state)
+{
+	char *text[4];
+	size_t size[4];
+
+	(void)state;
+	for (int turn = 0; turn < 4; turn++) {
+		struct loom_controls c = {.keep = 1, .of = 2};
+		struct loom_writer_options o = {.sort_cycles = turn < 3, .controls = &c};
+		uint32_t seed = 12345;
+		struct loom_writer *w;
+
+		assert_int_equal(loom_writer_open(&w, run_path("sorted"), &o), 0);
+		assert_int_equal(put(w, 1, 1, 0, LOOM_INVOCATION_START), 0);
+		assert_int_equal(put(w, 1, 0, 0, LOOM_INVOCATION_START), 0);
+		for (uint64_t cycle = 1; cycle < 50; cycle++) {
+			for (uint32_t i = 0; i < 12; i++) {
+				/* turn 0 forward, 1 backward, 2 and 3 shuffled */
+				uint32_t k = turn == 0 ? i : turn == 1 ? 11 - i : (i * 7 + 5) % 12;
+				struct loom_record r = record(cycle, k & 1, k / 4, LOOM_NODE_FIRE);
+
+				r.lane = (uint8_t)(k / 2 % 2);
+				if ((seed = (uint32_t)(cycle * 12 + k) * 2654435761u) >> 30 == 0)
+					continue;
+				assert_int_equal(loom_writer_event(w, &r), 0);
+			}
+		}
+		assert_int_equal(put(w, 50, turn & 1, 0, LOOM_INVOCATION_DONE), 0);
+		assert_int_equal(put(w, 50, !(turn & 1), 0, LOOM_INVOCATION_DONE), 0);
+		assert_int_equal(loom_writer_close(w, NULL), 0);
+		text[turn] = read_file("sorted.trace.bin", &size[turn]);
+		assert_non_null(text[turn]);
+		loom_controls_free(&c);
+	}
+	assert_int_equal(size[0], size[1]);
+	assert_memory_equal(text[0], text[1], size[0]);
+	assert_int_equal(size[0], size[2]);
+	assert_memory_equal(text[0], text[2], size[0]);
+	assert_true(size[0] != size[3] || memcmp(text[0], text[3], size[0]) != 0);
+	for (int turn = 0; turn < 4; turn++)
+		free(text[turn]);
+}
+
+static void what_would_break_the_run_is_refused(void **state)
+{
+	struct loom_writer_options o = {.mode = LOOM_FULL};
+	struct loom_writer *w;
+	struct loom_account a;
+
+	(void)state;
+	assert_int_equal(loom_writer_open(&w, run_path("bad"), &o), 0);
+	assert_int_equal(put(w, 5, 0, 1, LOOM_NODE_FIRE), -EPROTO); /* before its start */
+	assert_int_equal(put(w, 5, 0, 0, LOOM_INVOCATION_DONE), -EPROTO);
+	assert_int_equal(put(w, 5, 0, 0, LOOM_INVOCATION_START), 0);
+	assert_int_equal(put(w, 5, 0, 0, LOOM_INVOCATION_START), -EPROTO);
+	assert_int_equal(put(w, 4, 0, 1, LOOM_NODE_FIRE), -ERANGE);
+	assert_int_equal(put(w, 6, 1, 1, LOOM_NODE_FIRE), 0); /* core 0 has started it */
+	assert_int_equal(put(w, 6, 0, 1, LOOM_NODE_FIRE), 0);
+	assert_int_equal(put(w, 7, 0, 0, LOOM_INVOCATION_DONE), 0);
+	assert_int_equal(put(w, 7, 0, 1, LOOM_NODE_FIRE), -EPROTO); /* after its end */
+	assert_int_equal(put(w, 7, 0, 0, LOOM_INVOCATION_DONE), -EPROTO);
+	assert_int_equal(loom_writer_close(w, &a), 0);
+	assert_int_equal(a.refused, 6);
+	assert_int_equal(a.seen, 4);
+	assert_int_equal(a.written, 4);
+}
+
+static void modes_write_what_they_say(void **state)
+{
+	struct loom_writer_options o = {.mode = LOOM_OFF};
+	struct loom_writer *w = (struct loom_writer *)&o;
+	struct loom_account a;
+	struct json *doc;
+
+	(void)state;
+	assert_int_equal(loom_writer_open(&w, run_path("off"), &o), 0);
+	assert_null(w);
+	assert_int_equal(put(w, 5, 0, 1, LOOM_NODE_FIRE), 0);
+	loom_writer_tokens(w, 0, 1, 1, 1);
+	assert_int_equal(loom_writer_flush(w), 0);
+	assert_int_equal(loom_writer_close(w, &a), 0);
+	assert_int_equal(a.seen, 0);
+	assert_int_equal(kit_size("off.trace.bin"), -1);
+	assert_int_equal(kit_size("off.perf.json"), -1);
+
+	o.mode = LOOM_SUMMARY;
+	assert_int_equal(loom_writer_open(&w, run_path("summary"), &o), 0);
+	simple_run(w, 10);
+	assert_int_equal(loom_writer_close(w, &a), 0);
+	assert_int_equal(a.seen, 23);
+	assert_int_equal(a.written, 0);
+	assert_closed(&a);
+	assert_int_equal(kit_size("summary.trace.bin"), -1);
+	doc = summary_of("summary.perf.json");
+	assert_string_equal(json_string(json_get(doc, "mode")), "summary");
+	assert_int_equal(number(json_next(json_first(json_get(doc, "snapshots"))), "active_cycles"),
+			 10);
+	json_free(doc);
+}
+
+static void options_that_contradict_are_refused(void **state)
+{
+	static const struct loom_writer_options bad[] = {
+		{.mode = (enum loom_mode)3},  {.as = (enum loom_written)3},
+		{.style = LOOM_STYLES},	      {.on_full = (enum loom_on_full)3},
+		{.buffer_records = SIZE_MAX},
+	};
+	struct loom_writer *w;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_int_equal(loom_writer_open(&w, run_path("options"), &bad[i]), -EINVAL);
+	assert_int_equal(kit_size("options.trace.bin"), -1);
+}
+
+static void no_link_is_followed(void **state)
+{
+	struct loom_writer_options o = {.mode = LOOM_FULL};
+	struct loom_writer *w;
+
+	(void)state;
+	assert_int_equal(symlinkat("victim", kit_dir, "link.trace.bin"), 0);
+	assert_int_equal(loom_writer_open(&w, run_path("link"), &o), -ELOOP);
+	assert_null(w);
+	assert_int_equal(kit_size("victim"), -1);
+}
+
+/* A full disk: whole records are in the file, the rest is counted. */
+static void a_disk_that_is_full_is_accounted_for(void **state)
+{
+	struct loom_writer_options o = {.buffer_records = 8};
+	struct rlimit old, small = {.rlim_cur = 16 + 38 * 20 + 17};
+	struct loom_writer *w;
+	struct loom_account a;
+	int err = 0;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	small.rlim_max = old.rlim_max;
+	assert_int_equal(loom_writer_open(&w, run_path("full"), &o), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_int_equal(put(w, 1, 0, 0, LOOM_INVOCATION_START), 0);
+	for (uint64_t c = 1; c < 100; c++) {
+		int got = put(w, c, 0, 1, LOOM_NODE_FIRE);
+
+		err = err ? err : got;
+	}
+	assert_int_equal(err, -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_int_equal(loom_writer_close(w, &a), -EFBIG);
+	assert_int_equal(a.seen, 100);
+	assert_int_equal(a.written, 16);
+	assert_int_equal(a.dropped, 84);
+	assert_int_equal(kit_size("full.trace.bin"), 16 + 38 * 16);
+}
+
+/* Random runs against counters that are as simple as can be. */
+static void counters_agree_with_a_plain_count(void **state)
+{
+	enum { NODES = 5, CYCLES = 400 };
+
+	(void)state;
+	for (uint32_t seed = 1; seed < 20; seed++) {
+		struct loom_counters *c = loom_counters_new(LOOM_STYLE_CYCLE);
+		uint64_t sums[NODES][3] = {{0}}, core[3] = {0};
+		const struct loom_row *rows;
+		struct loom_record r = record(0, 2, 0, LOOM_INVOCATION_START);
+		uint32_t x = seed * 2654435761u;
+		size_t n;
+
+		assert_int_equal(loom_counters_add(c, &r), 0);
+		for (uint64_t at = 0; at < CYCLES; at++) {
+			int best = -1;
+
+			for (uint32_t node = 0; node < NODES; node++) {
+				int does;
+
+				x = x * 1664525 + 1013904223;
+				does = (int)(x >> 16 & 7) - 4; /* -4..3 */
+				if (does < 0)
+					continue;
+				r = record(at, 2, node, (uint8_t)does);
+				assert_int_equal(loom_counters_add(c, &r), 0);
+				/* 2 works, 1 waits for output, 0 for input */
+				does = does == LOOM_NODE_STALL_IN    ? 0
+				       : does == LOOM_NODE_STALL_OUT ? 1
+								     : 2;
+				sums[node][does]++;
+				best = does > best ? does : best;
+			}
+			if (best >= 0)
+				core[best]++;
+		}
+		assert_int_equal(loom_counters_finish(c), 0);
+		rows = loom_counters_rows(c, &n);
+		assert_int_equal(n, NODES + 1);
+		assert_true(rows[0].whole_core);
+		assert_int_equal(rows[0].active, core[2]);
+		assert_int_equal(rows[0].stall_out, core[1]);
+		assert_int_equal(rows[0].stall_in, core[0]);
+		for (uint32_t node = 0; node < NODES; node++) {
+			assert_int_equal(rows[node + 1].node, node);
+			assert_int_equal(rows[node + 1].active, sums[node][2]);
+			assert_int_equal(rows[node + 1].stall_out, sums[node][1]);
+			assert_int_equal(rows[node + 1].stall_in, sums[node][0]);
+		}
+		loom_counters_free(c);
+	}
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_bytes_are_those_of_the_specification),
+		cmocka_unit_test(counters_and_metrics_are_exact),
+		cmocka_unit_test(styles_edge_and_span_count_whole_intervals),
+		cmocka_unit_test(drop_new_counts_each_record_that_finds_no_room),
+		cmocka_unit_test(drop_old_keeps_the_end_of_the_run),
+		cmocka_unit_test(block_drops_nothing_however_small_the_buffer),
+		cmocka_unit_test(filters_and_sampling_are_counted_apart),
+		cmocka_unit_test(the_order_of_calls_within_a_cycle_does_not_show),
+		cmocka_unit_test(what_would_break_the_run_is_refused),
+		cmocka_unit_test(modes_write_what_they_say),
+		cmocka_unit_test(options_that_contradict_are_refused),
+		cmocka_unit_test(no_link_is_followed),
+		cmocka_unit_test(a_disk_that_is_full_is_accounted_for),
+		cmocka_unit_test(counters_agree_with_a_plain_count),
+	};
+
+	return cmocka_run_group_tests(tests, kit_open, kit_close);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * counters: records of a Loom run in, the six counters of each node and core out.
+ *
+ * In: records in the order of their cycles; out: the invocations, and a row of counters for
+ * each node and each core in each of them. On the way every record is held against the
+ * ordering rules: one that would make the run invalid is refused and changes nothing.
+ * Invariant: memory follows nodes and invocations, never records.
+ * Specification: loom.md 4.1, 4.3, 5.1, 5.4 and 8 (O1, O3 to O5).
+ */
+#ifndef TRACE_LOOM_COUNTERS_H
+#define TRACE_LOOM_COUNTERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/loom/style.h"
+
+struct loom_counters;
+
+/* One invocation on one core. */
+struct loom_invocation {
+	uint32_t core, epoch; /* a core is a u16; UINT32_MAX is used inside */
+	uint64_t id;
+	uint64_t start, end; /* cycles, end exclusive */
+	bool seen, started, done, failed;
+	uint64_t config_writes;
+	uint64_t first, last; /* cycles of its records */
+	uint32_t units;	      /* used inside */
+};
+
+/* Counters of a node, or of a whole core, in one invocation. */
+struct loom_row {
+	uint32_t invocation; /* index of it */
+	bool whole_core;     /* cycles of the core, not of a node */
+	uint32_t node;
+	uint64_t active, stall_in, stall_out; /* cycles */
+	uint64_t tokens_in, tokens_out, config_writes;
+};
+
+/* NULL without memory. The caller frees. */
+struct loom_counters *loom_counters_new(enum loom_style style);
+void loom_counters_free(struct loom_counters *counters); /* NULL is fine */
+
+/*
+ * Counts a record. Returns 0; or, with nothing changed, -ERANGE: its cycle is before that of
+ * the record before it; -EPROTO: it is a second start or end of an invocation, an end without
+ * a start, or a record of a node outside of its invocation; -ENOMEM.
+ */
+int loom_counters_add(struct loom_counters *counters, const struct loom_record *record)
+	__attribute__((warn_unused_result));
+
+/* Adds tokens to a node that has had a record, in the invocation of that one. */
+void loom_counters_tokens(struct loom_counters *counters, uint16_t core, uint32_t node, uint64_t in,
+			  uint64_t out);
+
+/*
+ * Ends all invocations that are open: one without an end of its own takes the latest of the
+ * same epoch and id on another core, else the cycle after its last record. Then the tables below
+ * are complete: invocations in the order of their first records, rows by invocation, the
+ * row of the core (in style `cycle` alone) before those of its nodes. Returns 0 or -ENOMEM.
+ */
+int loom_counters_finish(struct loom_counters *counters) __attribute__((warn_unused_result));
+
+const struct loom_invocation *loom_counters_invocations(const struct loom_counters *counters,
+							size_t *n);
+const struct loom_row *loom_counters_rows(const struct loom_counters *counters, size_t *n);
+
+/* The cycles that the records span, end exclusive; both 0 when there were none. */
+void loom_counters_window(const struct loom_counters *counters, uint64_t *first, uint64_t *end);
+
+#endif

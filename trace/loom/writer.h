@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * writer: what a simulator calls to record a run.
+ *
+ * In: one record for what a node does in a cycle, cycles never falling; out: RUN.trace.bin (the
+ * records) and RUN.perf.json (counters, and the exact account of what is not in the
+ * records and why). loom_writer_event() copies the record into a buffer of fixed size and does
+ * nothing else, unless it is told to write a full buffer by itself (LOOM_BLOCK).
+ * Invariants: what is written obeys the rules that `ovni-loom check` knows; the same
+ * calls give the same bytes; seen = written + filtered + sampled_out + dropped; counters are
+ * taken before filters, sampling and drops, so none of these falsifies a metric.
+ * Needs nothing but libc: `cc sim.c -lovni-loom`. One thread at a time may call.
+ *
+ *	struct loom_writer_options options = {.mode = LOOM_FULL, .period_ps = 1250};
+ *	struct loom_writer *w;
+ *	struct loom_record r = {.epoch_id = 1, .invocation_id = 1};
+ *
+ *	if (loom_writer_open(&w, "run", &options))
+ *		return 1;
+ *	r.event_kind = LOOM_INVOCATION_START;
+ *	loom_writer_event(w, &r);
+ *	...
+ *	return loom_writer_close(w, NULL) ? 1 : 0;
+ *
+ * Specification: the Loom trace specification, "Collection Modes", "Ordering Rules", "Overhead
+ * Control"; loom.md 2, 5.4, 8, 11.
+ */
+#ifndef TRACE_LOOM_WRITER_H
+#define TRACE_LOOM_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/loom/controls.h"
+#include "trace/loom/record.h"
+#include "trace/loom/style.h"
+
+enum loom_mode {
+	LOOM_FULL,    /* records and counters */
+	LOOM_SUMMARY, /* counters alone: no trace file */
+	LOOM_OFF,     /* nothing is counted, nothing is written */
+};
+
+enum loom_written { LOOM_AS_LTRC, LOOM_AS_PACKED38, LOOM_AS_NATURAL48 };
+
+/* What happens to a record when the buffer is full. */
+enum loom_on_full {
+	LOOM_BLOCK,    /* the buffer is written first: nothing is ever dropped */
+	LOOM_DROP_NEW, /* it is dropped, until loom_writer_flush() has made room */
+	LOOM_DROP_OLD, /* it takes the place of the oldest: the end of the run is kept */
+};
+
+/* All zero is: everything, written as it fills the buffer. Arrays must stay until close. */
+struct loom_writer_options {
+	enum loom_mode mode;
+	enum loom_written as;  /* the layout of the trace file */
+	enum loom_style style; /* what a record of a node covers (loom.md 4.3) */
+	enum loom_on_full on_full;
+	size_t buffer_records; /* 0: 65536 */
+	/*
+	 * Filters and sampling; NULL: everything. Starts and ends of invocations and configuration
+	 * writes are of the core: a choice of nodes lets them through. The caller's, until close.
+	 */
+	struct loom_controls *controls;
+	/*
+	 * The records of a cycle are put in an order that does not depend on that of the calls: by
+	 * core; configuration writes, starts, nodes, errors, ends; by node and lane.
+	 */
+	bool sort_cycles;
+	uint64_t period_ps;   /* of a cycle; 0: 1000 */
+	const char *producer; /* for the summary; NULL: "ovni-loom writer" */
+};
+
+/* Records: seen = written + filtered + sampled_out + dropped. */
+struct loom_account {
+	uint64_t seen, written, filtered, sampled_out, dropped;
+	uint64_t refused; /* not seen: they broke a rule */
+};
+
+struct loom_writer; /* NULL is one in mode off: every call below takes it and does nothing */
+
+/*
+ * Starts a run: makes RUN.trace.bin (in mode full; what was there is replaced) below the working
+ * directory. Returns 0 with the writer in *w (NULL in mode off), or -errno with NULL: a file cannot
+ * be made, -EINVAL options that contradict each other, -ENOMEM.
+ */
+int loom_writer_open(struct loom_writer **w, const char *run,
+		     const struct loom_writer_options *options) __attribute__((warn_unused_result));
+
+/*
+ * Records one event. Returns 0 when it was taken (kept, or counted as filtered, sampled out or
+ * dropped). A record that would break the run is refused, counted as such, and changes nothing:
+ * -ERANGE its cycle is before the one before it; -EPROTO it stands outside of its invocation,
+ * or is a second start or end of one. -ENOMEM; with LOOM_BLOCK also what writing failed with.
+ */
+int loom_writer_event(struct loom_writer *w, const struct loom_record *record);
+
+/* Adds tokens that a node took in and gave out: counters only. The node must have had an event. */
+void loom_writer_tokens(struct loom_writer *w, uint16_t core, uint32_t node, uint64_t in,
+			uint64_t out);
+
+/* Writes what is buffered, outside of the simulator's hot path. 0 or -errno; after a failure
+ * what could not be written is counted as dropped. */
+int loom_writer_flush(struct loom_writer *w) __attribute__((warn_unused_result));
+
+/* The account so far: records that wait in the buffer are in `seen` alone. */
+struct loom_account loom_writer_account(const struct loom_writer *w);
+
+/*
+ * Ends the run: writes what is buffered, the number of records into the header, and RUN.perf.json.
+ * The writer is freed in any case. *account, if not NULL, gets the final account. Returns 0, or
+ * -errno of the first failure of the run.
+ */
+int loom_writer_close(struct loom_writer *w, struct loom_account *account)
+	__attribute__((warn_unused_result));
+
+#endif
