@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* binaries: see binaries.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "binaries.h"
+#include "dynamic.h"
+
+/*
+ * Does code of this file, or what it calls, walk the stack by return addresses? C++ and Rust need
+ * one of these libraries for it, or have it in themselves; Go moves its stacks.
+ */
+static bool unwinds(const struct binary *binary)
+{
+	static const char *const libraries[] = {"libstdc++.so*", "libc++.so*", "libc++abi.so*",
+						"libgcc_s.so*", "libstd-*.so"};
+	static const char *const personalities[] = {"__gxx_personality_v0", "rust_eh_personality"};
+	const struct functions *functions = &binary->functions;
+	struct dynamic dynamic;
+	bool found = image_section(&binary->image, ".gopclntab", SHT_NULL) != NULL;
+
+	dynamic_read(&dynamic, &binary->image);
+	for (size_t i = 0; i < dynamic.nneeded && !found; i++)
+		for (size_t k = 0; k < sizeof(libraries) / sizeof(libraries[0]); k++)
+			found = found || !fnmatch(libraries[k], dynamic.needed[i], 0);
+	dynamic_free(&dynamic);
+	for (size_t i = 0; i < functions->count && !found; i++)
+		for (size_t k = 0; k < sizeof(personalities) / sizeof(personalities[0]); k++)
+			found = found || !strcmp(functions->list[i].name, personalities[k]);
+	return found;
+}
+
+static struct binary *find(const struct binaries *binaries, const struct image *image)
+{
+	for (size_t i = 0; i < binaries->count; i++)
+		if (binaries->list[i]->image.inode == image->inode &&
+		    binaries->list[i]->image.device == image->device)
+			return binaries->list[i];
+	return NULL;
+}
+
+/* Opens the file that is expected: what has its name may be another one by now. */
+static const char *open_place(struct image *image, const struct place *place, int *err)
+{
+	const char *wrong = image_open(image, AT_FDCWD, place->path, err), *spare_wrong;
+	struct image spare;
+	int spare_err;
+
+	if (!place->expected || !place->spare ||
+	    (!wrong && image->device == place->device && image->inode == place->inode))
+		return wrong;
+	spare_wrong = image_open(&spare, AT_FDCWD, place->spare, &spare_err);
+	if (!spare_wrong) {
+		image_close(image);
+		*image = spare;
+		return NULL;
+	}
+	/* some file systems have other numbers in maps than stat() gives: the name decides */
+	if (!place->deleted)
+		return wrong;
+	image_close(image);
+	*err = -ESTALE;
+	return "has been replaced or deleted since it was loaded (to probe it all the same takes "
+	       "CAP_SYS_ADMIN)";
+}
+
+static void binary_free(struct binary *binary)
+{
+	functions_free(&binary->functions);
+	image_close(&binary->image);
+	free(binary->name);
+	free(binary);
+}
+
+/* Takes the image. */
+static int add(struct binaries *binaries, struct image *image, const struct place *place,
+	       struct binary **out)
+{
+	size_t n = binaries->count;
+	struct binary **grown = binaries->list, *binary = calloc(1, sizeof(*binary));
+	int err = -ENOMEM;
+
+	if (!binary) {
+		image_close(image);
+		return -ENOMEM;
+	}
+	binary->image = *image;
+	binary->number = (unsigned)n;
+	snprintf(binary->attach, sizeof(binary->attach), "/proc/self/fd/%d", image->fd);
+	binary->name = strdup(place->name);
+	if (!(n & (n - 1)))
+		grown = realloc(grown, (n ? 2 * n : 1) * sizeof(struct binary *));
+	if (grown)
+		binaries->list = grown;
+	if (binary->name && grown)
+		err = functions_read(&binary->functions, &binary->image, place->root, place->name);
+	if (err) {
+		binary_free(binary);
+		return err;
+	}
+	binary->unwinds = unwinds(binary);
+	grown[binaries->count++] = *out = binary;
+	return 0;
+}
+
+int binaries_open(struct binaries *binaries, const struct place *place, struct binary **binary,
+		  const char **wrong)
+{
+	struct image image;
+	int err;
+
+	*wrong = open_place(&image, place, &err);
+	if (*wrong)
+		return err;
+	*binary = find(binaries, &image);
+	if (*binary) {
+		image_close(&image);
+		return 0;
+	}
+	return add(binaries, &image, place, binary);
+}
+
+void binaries_free(struct binaries *binaries)
+{
+	for (size_t i = 0; i < binaries->count; i++)
+		binary_free(binaries->list[i]);
+	free(binaries->list);
+	*binaries = (struct binaries){0};
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * binaries: the files that are probed, each opened and read once.
+ *
+ * In: places (locate.h); out: for each file, whatever its names are, one binary: its image, its
+ * functions, and a path that leads to exactly this file as long as it is open.
+ * Invariant: no two binaries are the same file (device and inode).
+ */
+#ifndef USER_PROBES_BINARIES_H
+#define USER_PROBES_BINARIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "image.h"
+#include "locate.h"
+#include "symbols.h"
+
+struct binary {
+	unsigned number; /* in the order of opening */
+	struct image image;
+	struct functions functions;
+	char *name;	 /* as users know it */
+	char attach[32]; /* /proc/self/fd/N */
+	bool unwinds;	 /* see site.h */
+};
+
+struct binaries {
+	struct binary **list;
+	size_t count;
+};
+
+/*
+ * Opens the file of a place, or finds it among those that are open. 0; or -errno, with the end of a
+ * sentence about the file in *wrong ("is not a regular file"), NULL without memory.
+ */
+int binaries_open(struct binaries *binaries, const struct place *place, struct binary **binary,
+		  const char **wrong) __attribute__((warn_unused_result));
+void binaries_free(struct binaries *binaries);
+
+#endif

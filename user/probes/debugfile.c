@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* debugfile: see debugfile.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "debugfile.h"
+#include "notes.h"
+#include "trace/log.h"
+
+#define BUILD_ID_MAX 64
+#define CHUNK	     (1u << 20)
+
+struct build_id {
+	uint8_t bytes[BUILD_ID_MAX];
+	size_t size; /* 0: there is none */
+};
+
+static bool take_build_id(const struct note *note, void *id_)
+{
+	struct build_id *id = id_;
+
+	if (note->type != NT_GNU_BUILD_ID || strcmp(note->name, "GNU") ||
+	    note->size > BUILD_ID_MAX || note->size < 2)
+		return true;
+	memcpy(id->bytes, note->bytes, note->size);
+	id->size = note->size;
+	return false;
+}
+
+static bool checksum_is(const struct image *image, uint32_t wanted)
+{
+	uint64_t at = 0, size;
+	uLong sum = crc32(0, NULL, 0);
+
+	for (; at < image->size; at += size) {
+		void *bytes;
+
+		size = image->size - at < CHUNK ? image->size - at : CHUNK;
+		bytes = image_read(image, at, size);
+		if (!bytes)
+			return false;
+		sum = crc32(sum, bytes, (uInt)size);
+		free(bytes);
+	}
+	return sum == wanted;
+}
+
+struct search {
+	struct image *debug;
+	const struct image *image;
+	struct build_id id;
+	bool has_sum;
+	uint32_t sum;
+	char **found;
+};
+
+/* Takes the path, also if it is NULL (no memory). */
+static bool try(struct search *s, char *path)
+{
+	struct build_id id = {.size = 0};
+	int err;
+
+	if (!path || image_open(s->debug, AT_FDCWD, path, &err)) {
+		free(path);
+		return false;
+	}
+	notes_walk(s->debug, take_build_id, &id);
+	if (s->debug->inode == s->image->inode && s->debug->device == s->image->device)
+		goto no;
+	if (id.size && s->id.size) {
+		if (id.size != s->id.size || memcmp(id.bytes, s->id.bytes, id.size))
+			goto other;
+	} else if (!s->has_sum || !checksum_is(s->debug, s->sum)) {
+		goto other;
+	}
+	*s->found = path;
+	return true;
+other:
+	log_debug("%s is not of this build: not used", path);
+no:
+	image_close(s->debug);
+	free(path);
+	return false;
+}
+
+static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *text(const char *format, ...)
+{
+	char *path;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vasprintf(&path, format, args);
+	va_end(args);
+	return n < 0 ? NULL : path;
+}
+
+static bool by_build_id(struct search *s, const char *root)
+{
+	char digits[2 * BUILD_ID_MAX + 1];
+
+	if (!s->id.size)
+		return false;
+	for (size_t i = 0; i < s->id.size; i++)
+		snprintf(digits + 2 * i, 3, "%02x", s->id.bytes[i]);
+	return try(s, text("%s/usr/lib/debug/.build-id/%.2s/%s.debug", root, digits, digits + 2));
+}
+
+static bool by_link(struct search *s, const char *root, const char *path)
+{
+	const Elf64_Shdr *section = image_section(s->image, ".gnu_debuglink", SHT_PROGBITS);
+	const char *slash = strrchr(path, '/');
+	int dir = slash ? (int)(slash - path) : 0;
+	size_t length, sum;
+	bool found = false;
+	char *name;
+
+	if (!section || section->sh_size > 4096)
+		return false;
+	name = image_read(s->image, section->sh_offset, section->sh_size);
+	if (!name)
+		return false;
+	length = strlen(name);
+	sum = (length + 4) & ~(size_t)3; /* after the name and its NUL, at the next word */
+	if (length && !strchr(name, '/') && sum + sizeof(s->sum) <= section->sh_size) {
+		memcpy(&s->sum, name + sum, sizeof(s->sum));
+		s->has_sum = true;
+		found = try(s, text("%s%.*s/%s", root, dir, path, name)) ||
+			try(s, text("%s%.*s/.debug/%s", root, dir, path, name)) ||
+			try(s, text("%s/usr/lib/debug%.*s/%s", root, dir, path, name));
+		/* where / and /usr are one, either may be meant */
+		if (!found && !strncmp(path, "/usr/", 5))
+			found = try(s,
+				    text("%s/usr/lib/debug%.*s/%s", root, dir - 4, path + 4, name));
+	}
+	free(name);
+	return found;
+}
+
+bool debugfile_open(struct image *debug, const struct image *image, const char *root,
+		    const char *path, char **found)
+{
+	struct search s = {.debug = debug, .image = image, .found = found};
+
+	notes_walk(image, take_build_id, &s.id);
+	return by_build_id(&s, root) || by_link(&s, root, path);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* labels: see labels.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "demangle.h"
+#include "labels.h"
+#include "resolve.h"
+#include "trace/text.h"
+
+/* How much is told to keep labels apart; each level only for those that are alike without it. */
+enum level {
+	LEVEL_NAME,	  /* ns::f */
+	LEVEL_PARAMETERS, /* ns::f(int) */
+	LEVEL_FILE,	  /* ns::f(int) (libx.so) */
+	LEVEL_PATH,	  /* ns::f(int) (/usr/lib/libx.so) */
+	LEVEL_ADDRESS,	  /* ns::f(int) (/usr/lib/libx.so 0x1139) */
+	LEVEL_END,
+};
+
+struct entry {
+	struct label *label;
+	enum level level;
+	bool alike; /* another one of another place has the same text */
+};
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static uint64_t address_of(const struct label *label)
+{
+	uint64_t address = label->site->offset;
+
+	image_address(&label->binary->image, label->site->offset, PF_X, &address);
+	return address;
+}
+
+/* Without what keeps it apart. */
+static void write_name(const struct label *l, enum level level, char *out, size_t size)
+{
+	const struct function *f = l->function;
+	char demangled[DEMANGLE_MAX];
+	const char *name;
+	size_t n;
+
+	if (l->probe) {
+		snprintf(out, size, "%s", l->probe);
+		return;
+	}
+	if (!f) {
+		snprintf(out, size, "%s+0x%llx", file_name(l->binary->name),
+			 (unsigned long long)address_of(l));
+		return;
+	}
+	name = f->name;
+	if (demangle(demangled, name, level == LEVEL_NAME ? DEMANGLE_NAME : DEMANGLE_PARAMETERS))
+		name = demangled;
+	n = (size_t)snprintf(out, size, "%s%s%s", name, f->old_version ? "@" : "",
+			     f->old_version ? f->version : "");
+	if (l->site->kind == SITE_POINT && n < size)
+		snprintf(out + n, size - n, "+0x%llx",
+			 (unsigned long long)(l->site->offset - f->offset));
+}
+
+static void write_suffix(const struct label *l, enum level level, char *out, size_t size)
+{
+	char file[256];
+	const char *name = level == LEVEL_FILE ? file_name(l->binary->name) : l->binary->name;
+
+	out[0] = '\0';
+	if (level < LEVEL_FILE)
+		return;
+	/* of a long path the end is what tells */
+	if (strlen(name) > 63)
+		name += strlen(name) - 63;
+	text_escape(file, sizeof(file), name, strlen(name));
+	if (level == LEVEL_ADDRESS)
+		snprintf(out, size, " (%s 0x%llx)", file, (unsigned long long)address_of(l));
+	else
+		snprintf(out, size, " (%s)", file);
+}
+
+static int write_label(struct entry *e)
+{
+	char name[DEMANGLE_MAX + 64], suffix[300], text[RESOLVE_LABEL_MAX + 1];
+
+	write_name(e->label, e->level, name, sizeof(name));
+	write_suffix(e->label, e->level, suffix, sizeof(suffix));
+	text_escape(text, sizeof(text) - strlen(suffix), name, strlen(name));
+	strcat(text, suffix);
+	free(e->label->text);
+	e->label->text = strdup(text);
+	return e->label->text ? 0 : -ENOMEM;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return strcmp(x->label->text, y->label->text);
+}
+
+/* May they have the same label? */
+static bool same(const struct label *a, const struct label *b)
+{
+	return a->binary == b->binary &&
+	       ((a->probe && b->probe) ||
+		(a->site->offset == b->site->offset && a->site->kind == b->site->kind));
+}
+
+/* Finds those that are alike, in order of their texts. True if there are any. */
+static bool find_alike(struct entry *entries, size_t count)
+{
+	bool any = false;
+
+	qsort(entries, count, sizeof(*entries), compare);
+	for (size_t from = 0, to; from < count; from = to) {
+		bool alike = false;
+
+		for (to = from + 1; to < count && !compare(&entries[from], &entries[to]); to++)
+			alike = alike || !same(entries[from].label, entries[to].label);
+		for (size_t i = from; i < to; i++)
+			entries[i].alike = alike;
+		any = any || alike;
+	}
+	return any;
+}
+
+int labels_make(struct label *labels, size_t count)
+{
+	struct entry *entries = calloc(count + 1, sizeof(*entries));
+	int err = entries ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		entries[i].label = &labels[i];
+		err = write_label(&entries[i]);
+	}
+	for (int level = LEVEL_PARAMETERS; level < LEVEL_END && !err; level++) {
+		if (!find_alike(entries, count))
+			break;
+		for (size_t i = 0; i < count && !err; i++) {
+			if (!entries[i].alike)
+				continue;
+			entries[i].level = (enum level)level;
+			err = write_label(&entries[i]);
+		}
+	}
+	free(entries);
+	return err;
+}

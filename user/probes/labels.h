@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * labels: what sites are called in the trace.
+ *
+ * In: sites with the functions that they are, or lie in; out: a label for each: the function's
+ * name, demangled (ns::f; ns::f(int) where several have that name), f@VERSION for one that is not
+ * the default, f+0x10 for a point, provider:name for a USDT probe. Where two files have the same,
+ * each has its file behind it, f (libx.so.1); where one file has the same twice (static functions),
+ * the address, f (0x1139). Invariants: UTF-8, at most RESOLVE_LABEL_MAX bytes; two sites share a
+ * label only if they are points of one USDT probe in one file. Specification: event-mapping.md
+ * "User probes and marks".
+ */
+#ifndef USER_PROBES_LABELS_H
+#define USER_PROBES_LABELS_H
+
+#include <stddef.h>
+
+#include "binaries.h"
+#include "site.h"
+#include "symbols.h"
+
+struct label {
+	const struct binary *binary;
+	const struct function *function; /* NULL: none is known */
+	const struct site *site;
+	const char *probe; /* provider:name; NULL: not a USDT probe */
+	char *text;	   /* out; the caller frees it */
+};
+
+/* Makes all of them. 0 or -ENOMEM (then some texts may be NULL). */
+int labels_make(struct label *labels, size_t count) __attribute__((warn_unused_result));
+
+#endif

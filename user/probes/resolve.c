@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/* resolve: see resolve.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "binaries.h"
+#include "labels.h"
+#include "locate.h"
+#include "resolve.h"
+#include "trace/log.h"
+
+#define WHY_MAX 512
+
+struct sites_own {
+	struct binaries binaries;
+	char **strings; /* labels that were made */
+	size_t nstrings;
+};
+
+/* A site while sites are still being gathered. */
+struct draft {
+	struct site site;
+	const struct binary *binary;
+	const struct function *function; /* that it is, or lies in; NULL: none */
+	bool glob;			 /* named by a glob */
+};
+
+struct resolving {
+	struct sites *sites;
+	const struct requests *requests;
+	const struct resolve_scope *scope;
+	struct draft *drafts;
+	size_t count;
+	size_t before;	   /* of them when the current request came */
+	char why[WHY_MAX]; /* what is wrong with the current request */
+	int err;	   /* that it means */
+	bool obstacle;	   /* it is a function that was named and is left out */
+};
+
+/* Notes what is wrong with a request; the first file that it is tried on has the word. */
+static void complain(struct resolving *r, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static void complain(struct resolving *r, int err, const char *format, ...)
+{
+	va_list args;
+
+	if (r->why[0])
+		return;
+	r->err = err;
+	va_start(args, format);
+	vsnprintf(r->why, sizeof(r->why), format, args);
+	va_end(args);
+}
+
+/* ---- drafts ---- */
+
+static void read_code(struct site *site, const struct binary *binary, uint64_t left)
+{
+	uint64_t bytes = left < SITE_CODE_BYTES ? left : SITE_CODE_BYTES;
+	void *code;
+
+	if (site->size && bytes > site->size)
+		bytes = site->size;
+	code = image_read(&binary->image, site->offset, bytes);
+	if (!code)
+		return;
+	memcpy(site->code, code, bytes);
+	site->code_bytes = bytes;
+	free(code);
+}
+
+/* An argument without a type is a register, whole. */
+static void complete_value(struct site_value *value)
+{
+	if (value->source && !value->bytes) {
+		value->bytes = 8;
+		value->is_signed = true;
+	}
+}
+
+static int add_draft(struct resolving *r, const struct request *request,
+		     const struct binary *binary, const struct draft *proto)
+{
+	size_t n = r->count;
+	struct draft *grown = r->drafts;
+	struct site *site;
+	uint64_t left = 0, address, offset;
+
+	if (!(n & (n - 1)))
+		grown = realloc(grown, (n ? 2 * n : 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	r->drafts = grown;
+	grown[r->count++] = *proto;
+	site = &grown[n].site;
+	grown[n].binary = binary;
+	site->path = binary->attach;
+	site->binary = binary->name;
+	site->device = binary->image.device;
+	site->inode = binary->image.inode;
+	site->request = (uint32_t)(request - r->requests->list);
+	site->unwinds = binary->unwinds;
+	complete_value(&site->value);
+	if (image_address(&binary->image, site->offset, PF_X, &address) &&
+	    image_offset(&binary->image, address, PF_X, &offset, &left))
+		read_code(site, binary, left);
+	return 0;
+}
+
+/* ---- functions ---- */
+
+static int add_function(struct resolving *r, const struct request *request,
+			const struct binary *binary, const struct function *f, bool glob)
+{
+	struct draft draft = {.function = f, .glob = glob};
+
+	draft.site = (struct site){.kind = SITE_FUNCTION,
+				   .offset = f->offset,
+				   .size = f->size,
+				   .symbol = f->name,
+				   .value = request->value};
+	if (request->has_offset) {
+		if (f->size ? request->offset >= f->size : request->offset > 0) {
+			complain(r, -ENOENT, "%s: '%s' has %llu bytes, so there is no byte +0x%llx",
+				 binary->name, f->name, (unsigned long long)f->size,
+				 (unsigned long long)request->offset);
+			return 0;
+		}
+		draft.site.kind = SITE_POINT;
+		draft.site.offset += request->offset;
+		draft.site.size = 0;
+	} else if (function_obstacle(f->kind)) {
+		if (glob)
+			r->sites->skipped++;
+		else if (!r->why[0])
+			r->obstacle = true;
+		complain(r, -EINVAL, "%s: '%s' %s", binary->name, f->name,
+			 function_obstacle(f->kind));
+		return 0;
+	}
+	return add_draft(r, request, binary, &draft);
+}
+
+static void complain_of_name(struct resolving *r, const struct request *request,
+			     struct binary *binary, bool glob)
+{
+	const char *nearest;
+
+	if (!binary->functions.count) {
+		complain(r, -ENOENT,
+			 "%s: '%s' cannot be found, as the file is stripped and has no debug file: "
+			 "give an address (BIN:0x...), or install its debug symbols",
+			 binary->name, request->name);
+		return;
+	}
+	nearest = glob ? NULL : functions_nearest(&binary->functions, request->name);
+	complain(r, -ENOENT, "%s has no function %s'%s'%s%s%s%s", binary->name, glob ? "like " : "",
+		 request->name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+		 nearest ? "'?" : "",
+		 binary->functions.stripped
+			 ? "; it is stripped, so that only those that it exports are known"
+			 : "");
+}
+
+static int find_functions(struct resolving *r, const struct request *request, struct binary *binary)
+{
+	struct functions *functions = &binary->functions;
+	uint32_t *found;
+	size_t count;
+	bool glob;
+	int err = functions_find(functions, request->name, &found, &count, &glob);
+
+	if (err)
+		return err;
+	if (!count)
+		complain_of_name(r, request, binary, glob || strpbrk(request->name, "*?["));
+	if (count > RESOLVE_GLOB_MAX) {
+		complain(r, -E2BIG,
+			 "%s: %zu functions match, of which %d can be probed at once: "
+			 "choose fewer",
+			 binary->name, count, RESOLVE_GLOB_MAX);
+		count = 0;
+	}
+	for (size_t i = 0; i < count && !err; i++)
+		err = add_function(r, request, binary, &functions->list[found[i]], glob);
+	free(found);
+	return err;
+}
+
+static int find_address(struct resolving *r, const struct request *request, struct binary *binary)
+{
+	struct draft draft = {.site = {.kind = SITE_POINT, .value = request->value}};
+	const struct function *f;
+	uint64_t left;
+
+	if (!image_offset(&binary->image, request->offset, PF_X, &draft.site.offset, &left)) {
+		complain(r, -ENOENT, "%s has no code at the address 0x%llx", binary->name,
+			 (unsigned long long)request->offset);
+		return 0;
+	}
+	f = functions_at(&binary->functions, draft.site.offset);
+	draft.function = f;
+	if (f && f->offset == draft.site.offset && !function_obstacle(f->kind)) {
+		draft.site.kind = SITE_FUNCTION;
+		draft.site.size = f->size;
+		draft.site.symbol = f->name;
+	} else if (request->value.source) {
+		complain(r, -EINVAL,
+			 "%s: no function is known to begin at 0x%llx, so there is no argument and "
+			 "no return value",
+			 binary->name, (unsigned long long)request->offset);
+		return 0;
+	}
+	return add_draft(r, request, binary, &draft);
+}
+
+/* ---- one request ---- */
+
+static int find_in(struct resolving *r, const struct request *request, struct binary *binary)
+{
+	switch (request->kind) {
+	case REQUEST_FUNCTION:
+		return find_functions(r, request, binary);
+	case REQUEST_ADDRESS:
+		return find_address(r, request, binary);
+	case REQUEST_USDT:
+		complain(r, -ENOENT, "%s has no such probe", binary->name);
+		break;
+	}
+	return 0;
+}
+
+static int find_request(struct resolving *r, const struct request *request)
+{
+	struct places places;
+	struct binary *binary;
+	const char *wrong;
+	char *why;
+	int err = locate(&places, request, r->scope, &why);
+
+	if (why)
+		complain(r, err, "%s", why);
+	free(why);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	for (size_t i = 0; i < places.count && !err; i++) {
+		err = binaries_open(&r->sites->own->binaries, &places.list[i], &binary, &wrong);
+		if (wrong) {
+			complain(r, err, "%s %s", places.list[i].name, wrong);
+			err = 0;
+		} else if (!err) {
+			err = find_in(r, request, binary);
+		}
+	}
+	places_free(&places);
+	return err;
+}
+
+static int note_missing(struct resolving *r, size_t request)
+{
+	struct sites *sites = r->sites;
+	size_t n = sites->nmissing;
+	struct resolve_missing *grown = sites->missing;
+
+	if (!(n & (n - 1)))
+		grown = realloc(grown, (n ? 2 * n : 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	sites->missing = grown;
+	grown[n] = (struct resolve_missing){.request = (uint32_t)request, .why = strdup(r->why)};
+	if (!grown[n].why)
+		return -ENOMEM;
+	sites->nmissing++;
+	return 0;
+}
+
+static int resolve_one(struct resolving *r, size_t i)
+{
+	const struct request *request = &r->requests->list[i];
+	int err;
+
+	r->before = r->count;
+	r->why[0] = '\0';
+	r->obstacle = false;
+	err = find_request(r, request);
+	if (err)
+		return err;
+	if (r->count > r->before) {
+		if (r->obstacle && !request->optional)
+			log_warn("left out: %s", r->why);
+		return 0;
+	}
+	if (request->optional)
+		return note_missing(r, i);
+	log_error("%s %s: %s", request->kind == REQUEST_USDT ? "--usdt" : "-u", request->text,
+		  r->why);
+	return r->err;
+}
+
+/* ---- all of them ---- */
+
+static int compare_drafts(const void *a, const void *b)
+{
+	const struct draft *x = a, *y = b;
+
+	if (x->binary != y->binary)
+		return x->binary->number < y->binary->number ? -1 : 1;
+	if (x->site.offset != y->site.offset)
+		return x->site.offset < y->site.offset ? -1 : 1;
+	if (x->site.kind != y->site.kind)
+		return x->site.kind < y->site.kind ? -1 : 1;
+	if (x->glob != y->glob)
+		return x->glob ? 1 : -1;
+	return x->site.request < y->site.request ? -1 : x->site.request > y->site.request;
+}
+
+/* One site for each place. That a name is left out since another is the same function is told. */
+static void merge_drafts(struct resolving *r)
+{
+	const struct request *list = r->requests->list;
+	size_t kept = 0;
+
+	if (r->count)
+		qsort(r->drafts, r->count, sizeof(*r->drafts), compare_drafts);
+	for (size_t i = 0; i < r->count; i++) {
+		struct draft *d = &r->drafts[i], *last = kept ? &r->drafts[kept - 1] : NULL;
+
+		if (last && last->binary == d->binary && last->site.offset == d->site.offset &&
+		    last->site.kind == d->site.kind) {
+			if (!d->glob && !list[d->site.request].optional)
+				log_warn("%s and %s are one place: only the first counts",
+					 list[last->site.request].text, list[d->site.request].text);
+			continue;
+		}
+		r->drafts[kept++] = *d;
+	}
+	r->count = kept;
+}
+
+static int make_sites(struct resolving *r)
+{
+	struct sites *sites = r->sites;
+	struct label *labels = calloc(r->count + 1, sizeof(*labels));
+	int err;
+
+	sites->list = calloc(r->count + 1, sizeof(*sites->list));
+	if (!sites->list || !labels) {
+		free(labels);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < r->count; i++) {
+		const struct draft *d = &r->drafts[i];
+
+		sites->list[i] = d->site;
+		labels[i] = (struct label){
+			.binary = d->binary, .function = d->function, .site = &sites->list[i]};
+	}
+	sites->count = r->count;
+	err = labels_make(labels, sites->count);
+	sites->own->strings = calloc(r->count + 1, sizeof(char *));
+	for (size_t i = 0; i < r->count; i++) {
+		sites->list[i].label = labels[i].text;
+		if (sites->own->strings)
+			sites->own->strings[sites->own->nstrings++] = labels[i].text;
+		else
+			free(labels[i].text);
+	}
+	if (!sites->own->strings)
+		err = -ENOMEM;
+	free(labels);
+	return err;
+}
+
+int sites_resolve(struct sites *sites, const struct requests *requests,
+		  const struct resolve_scope *scope)
+{
+	struct resolving r = {.sites = sites, .requests = requests, .scope = scope};
+	int err = 0;
+
+	*sites = (struct sites){.own = calloc(1, sizeof(*sites->own))};
+	if (!sites->own)
+		err = -ENOMEM;
+	for (size_t i = 0; i < requests->count && !err; i++)
+		err = resolve_one(&r, i);
+	if (!err) {
+		merge_drafts(&r);
+		err = make_sites(&r);
+	}
+	free(r.drafts);
+	if (err == -ENOMEM)
+		log_error("not enough memory to find what is to be probed");
+	if (err)
+		sites_free(sites);
+	else if (sites->skipped)
+		log_debug("functions that match, but cannot be probed in pairs: %zu",
+			  sites->skipped);
+	return err;
+}
+
+void sites_free(struct sites *sites)
+{
+	for (size_t i = 0; i < sites->nmissing; i++)
+		free(sites->missing[i].why);
+	free(sites->missing);
+	free(sites->list);
+	if (sites->own) {
+		for (size_t i = 0; i < sites->own->nstrings; i++)
+			free(sites->own->strings[i]);
+		free(sites->own->strings);
+		binaries_free(&sites->own->binaries);
+		free(sites->own);
+	}
+	*sites = (struct sites){0};
+}
