@@ -174,6 +174,17 @@ void names_tell(struct names *names, uint32_t tid, const char comm[RECORD_COMM_S
 		tell(names->table, tid, comm);
 }
 
+void names_inherit(struct names *names, const struct names *from)
+{
+	struct names_table *table = from->table;
+
+	pthread_mutex_lock(&table->lock);
+	for (size_t i = 0; i < table->size; i++)
+		if (table->entries[i].tid)
+			tell(names->table, table->entries[i].tid, table->entries[i].comm);
+	pthread_mutex_unlock(&table->lock);
+}
+
 int names_put(struct names *names, struct json *object)
 {
 	for (size_t word = 0; word < WORDS; word++) {

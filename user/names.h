@@ -54,6 +54,9 @@ void names_has_stream(struct names *names, uint32_t tid);
 /* The thread `tid`, which has no stream, is called `comm` (ended by NUL or full). */
 void names_tell(struct names *names, uint32_t tid, const char comm[RECORD_COMM_SIZE]);
 
+/* Tells all that `from` has been told. */
+void names_inherit(struct names *names, const struct names *from);
+
 /* Puts tid -> name of all that were mentioned, have no stream and whose name is known below
  * `object`, in the order of the tids. 0 or -ENOMEM. */
 int names_put(struct names *names, struct json *object);

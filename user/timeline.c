@@ -252,14 +252,19 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 	}
 }
 
-/* A gap that began in the window was lost from it, though this is told only after its end. */
-static void after_window(struct timeline *tl, struct cpu *cpu, const struct record_head *head)
+/* A gap that began in the window was lost from it, though this is told only after its end; and
+ * who was woken in the window says so when it runs. */
+static int after_window(struct timeline *tl, struct cpu *cpu, const struct record_head *head)
 {
 	const struct record_lost *lost = (const struct record_lost *)head;
+	const struct record_switch *r = (const struct record_switch *)head;
 
 	tl->counts.outside++;
 	if (head->kind == RECORD_LOST && lost->first_clock <= tl->t1)
 		take_lost(tl, cpu, lost);
+	if (head->kind == RECORD_SWITCH && r->next_id && r->wake_clock <= tl->t1)
+		return window_woken(tl, r->next_id, r->wake_clock, r->waker_tid);
+	return 0;
 }
 
 int timeline_record(struct timeline *tl, unsigned number, const struct record_head *head)
@@ -282,10 +287,8 @@ int timeline_record(struct timeline *tl, unsigned number, const struct record_he
 		tl->now = clock;
 		tl->now_cpu = cpu;
 	}
-	if (unlikely(clock > tl->t1)) {
-		after_window(tl, cpu, head);
-		return 0;
-	}
+	if (unlikely(clock > tl->t1))
+		return tl->error = after_window(tl, cpu, head);
 	if (unlikely(clock <= tl->options.t0))
 		return tl->error = window_before(tl, cpu, head);
 	if (unlikely(!tl->open)) {

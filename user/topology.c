@@ -188,6 +188,20 @@ out:
 	return err;
 }
 
+int topology_copy(struct topology *copy, const struct topology *from)
+{
+	*copy = *from;
+	copy->phyid = malloc((from->ncpus ? from->ncpus : 1) * sizeof(*copy->phyid));
+	copy->index_of = malloc((from->size ? from->size : 1) * sizeof(*copy->index_of));
+	if (!copy->phyid || !copy->index_of) {
+		topology_free(copy);
+		return -ENOMEM;
+	}
+	memcpy(copy->phyid, from->phyid, from->ncpus * sizeof(*copy->phyid));
+	memcpy(copy->index_of, from->index_of, from->size * sizeof(*copy->index_of));
+	return 0;
+}
+
 void topology_free(struct topology *topology)
 {
 	free(topology->phyid);

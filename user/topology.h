@@ -24,6 +24,9 @@ struct topology {
 int topology_read(struct topology *topology, const char *sysfs) __attribute__((warn_unused_result));
 /* Parses a list as the kernel writes it ("0-3,8-11"). 0, or -EINVAL without a message. */
 int topology_parse(struct topology *topology, const char *list) __attribute__((warn_unused_result));
+/* A copy, for topology_free(). 0 or -ENOMEM without a message. */
+int topology_copy(struct topology *copy, const struct topology *from)
+	__attribute__((warn_unused_result));
 void topology_free(struct topology *topology);
 
 /* The index of kernel CPU `cpu`, appended if it is new; -1 without memory. */

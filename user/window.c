@@ -145,11 +145,39 @@ static int iterated_before(struct timeline *tl, const struct record_task *r)
 	return lives_learn(tl, task, r);
 }
 
+int window_woken(struct timeline *tl, uint32_t id, uint64_t wake, int32_t waker)
+{
+	struct task *task = threads_task(tl->threads, id), *ready_task;
+	int err;
+
+	if (!task || !task->id || task->flags & TASK_GONE || !wake || wake <= tl->options.t0 ||
+	    wake > tl->t1 || wake < task->out || tl->options.kernel_model ||
+	    tl->options.no_switches)
+		return 0;
+	err = tl->open ? 0 : window_open(tl);
+	if (err)
+		return err;
+	if (!task->thread) {
+		err = belief_ready(tl, task, id, task->pid, task->tid, wake, false, &ready_task);
+		if (!err && task->state == LIFELINE_UNKNOWN)
+			err = move_begin(&tl->moves, task, -1, wake);
+		if (!err && task->state == LIFELINE_RUNNING)
+			err = move_out(&tl->moves, task, wake, WHY_UNKNOWN, -1);
+		if (err)
+			return err;
+	}
+	if (task->state != LIFELINE_PAUSED)
+		return 0;
+	err = task_room(tl->threads, task);
+	if (!err)
+		move_wake(&tl->moves, task, wake, wake, waker);
+	return err;
+}
+
 /* Who was woken in the window and has not run since; who was elsewhere at its end. */
 static int iterated_after(struct timeline *tl, const struct record_task *r)
 {
-	struct task *task = threads_task(tl->threads, r->id), *ready_task;
-	int err;
+	struct task *task = threads_task(tl->threads, r->id);
 
 	if (!task || !task->id || task->flags & TASK_GONE)
 		return 0;
@@ -160,25 +188,7 @@ static int iterated_after(struct timeline *tl, const struct record_task *r)
 			return 0;
 		return move_close(&tl->moves, task, task->last);
 	}
-	if (!r->wake_clock || r->wake_clock <= tl->options.t0 || r->wake_clock > tl->t1 ||
-	    r->wake_clock < task->out || tl->options.kernel_model || tl->options.no_switches)
-		return 0;
-	if (!task->thread) {
-		err = belief_ready(tl, task, r->id, task->pid, task->tid, r->wake_clock, false,
-				   &ready_task);
-		if (!err && task->state == LIFELINE_UNKNOWN)
-			err = move_begin(&tl->moves, task, -1, r->wake_clock);
-		if (!err && task->state == LIFELINE_RUNNING)
-			err = move_out(&tl->moves, task, r->wake_clock, WHY_UNKNOWN, -1);
-		if (err)
-			return err;
-	}
-	if (task->state != LIFELINE_PAUSED)
-		return 0;
-	err = task_room(tl->threads, task);
-	if (!err)
-		move_wake(&tl->moves, task, r->wake_clock, r->wake_clock, r->waker_tid);
-	return err;
+	return window_woken(tl, r->id, r->wake_clock, r->waker_tid);
 }
 
 int timeline_iterated(struct timeline *tl, const struct record_task *r)

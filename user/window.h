@@ -20,4 +20,8 @@ int window_before(struct timeline *tl, struct cpu *cpu, const struct record_head
 /* The first record after t0, or the end: who runs enters at t0. */
 int window_open(struct timeline *tl);
 
+/* The task `id`, which has not run since, was woken at `wake` (0: it was not); if that lies in the
+ * window, it is no more asleep at its end. */
+int window_woken(struct timeline *tl, uint32_t id, uint64_t wake, int32_t waker);
+
 #endif

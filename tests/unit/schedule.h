@@ -531,14 +531,22 @@ static void count_unshown(struct machine *m, struct machine_record *const *order
 	free(gaps);
 }
 
-/* Gives all to a recorder, as the live part does, in the order of the merge. */
-static void schedule_play(struct machine *m, struct kit *kit)
+/* The records in the order of the merge, for free(). */
+static struct machine_record **schedule_order(struct machine *m)
 {
 	struct machine_record **order = calloc(m->n + 1, sizeof(*order));
 
 	for (size_t i = 0; i < m->n; i++)
 		order[i] = &m->records[i];
 	qsort(order, m->n, sizeof(*order), by_clock);
+	return order;
+}
+
+/* Gives all to a recorder, as the live part does, in the order of the merge. */
+static void schedule_play(struct machine *m, struct kit *kit)
+{
+	struct machine_record **order = schedule_order(m);
+
 	count_unshown(m, order);
 	for (size_t i = 0; i < m->nbefore; i++)
 		assert_int_equal(timeline_iterated(kit->timeline, &m->before[i]), 0);
@@ -553,6 +561,124 @@ static void schedule_play(struct machine *m, struct kit *kit)
 	free(order);
 	kit_close(kit, m->t1);
 	assert_int_equal(kit->err, 0);
+}
+
+/* ---- the truth ---- */
+
+/* The intervals in which the streams say that threads run, in the order of the streams. */
+static int truth_order(const void *a, const void *b)
+{
+	const struct truth *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static bool same_interval(const struct truth *x, const struct truth *y)
+{
+	return x->pid == y->pid && x->tid == y->tid && x->cpu == y->cpu && x->from == y->from &&
+	       x->to == y->to;
+}
+
+static struct truth *twice_as_long(struct truth *list, size_t *room)
+{
+	struct truth *longer = reallocarray(list, *room *= 2, sizeof(*list));
+
+	assert_non_null(longer);
+	return longer;
+}
+
+static struct truth *told(size_t *n)
+{
+	size_t room = 1024;
+	struct truth *list = calloc(room, sizeof(*list));
+
+	*n = 0;
+	for (size_t i = 0; i < kit_disk.n; i++) {
+		struct kit_stream *s = &kit_disk.all[i];
+		const uint8_t *at = s->events, *end = at + s->size;
+		struct truth now = {0};
+		int32_t cpu = -1;
+		struct event ev;
+		ssize_t size;
+
+		assert_int_equal(sscanf(s->path, "loom.node/proc.%u/thread.%u", &now.pid, &now.tid),
+				 2);
+		for (; (size = event_decode(&ev, at, end)) > 0; at += size) {
+			switch (event_mcv(&ev)) {
+			case MCV('O', 'H', 'x'):
+				cpu = get_i32(ev.payload);
+				now.from = (uint64_t)ev.clock;
+				break;
+			case MCV('O', 'A', 's'):
+				cpu = get_i32(ev.payload);
+				break;
+			case MCV('O', 'H', 'r'):
+				now.from = (uint64_t)ev.clock;
+				break;
+			case MCV('O', 'H', 'p'):
+			case MCV('O', 'H', 'e'):
+				if (cpu < 0)
+					break;
+				now.cpu = (unsigned)cpu;
+				now.to = (uint64_t)ev.clock;
+				if (*n == room)
+					list = twice_as_long(list, &room);
+				list[(*n)++] = now;
+				break;
+			}
+		}
+	}
+	if (*n)
+		qsort(list, *n, sizeof(*list), truth_order);
+	return list;
+}
+
+/* What the machine did, as it should be told: in the window, entering 1 ns later. */
+static struct truth *expected(const struct machine *m, size_t *n)
+{
+	struct truth *list = malloc((m->ntruth + 1) * sizeof(*list));
+
+	*n = 0;
+	for (size_t i = 0; i < m->ntruth; i++) {
+		struct truth t = m->truth[i];
+
+		if (t.hidden || t.from > m->t1 || (t.to && t.to <= m->t0))
+			continue;
+		if (!t.to || t.to > m->t1)
+			t.to = m->t1;
+		t.from = t.from <= m->t0 ? m->t0 : t.from + 1;
+		if (t.to < t.from)
+			t.to = t.from;
+		list[(*n)++] = t;
+	}
+	if (*n)
+		qsort(list, *n, sizeof(*list), truth_order);
+	return list;
+}
+
+static void compare_with_truth(const struct machine *m, uint64_t seed)
+{
+	size_t ngot, nwant;
+	struct truth *got = told(&ngot), *want = expected(m, &nwant);
+
+	for (size_t i = 0; i < ngot || i < nwant; i++) {
+		if (i < ngot && i < nwant && same_interval(&got[i], &want[i]))
+			continue;
+		if (i < ngot)
+			print_error("got  thread %u of %u on %u: %" PRIu64 " to %" PRIu64 "\n",
+				    got[i].tid, got[i].pid, got[i].cpu, got[i].from, got[i].to);
+		if (i < nwant)
+			print_error("want thread %u of %u on %u: %" PRIu64 " to %" PRIu64 "\n",
+				    want[i].tid, want[i].pid, want[i].cpu, want[i].from,
+				    want[i].to);
+		fail_msg("seed %" PRIu64 ": interval %zu of %zu (%zu told)", seed, i, nwant, ngot);
+	}
+	free(got);
+	free(want);
 }
 
 #endif
