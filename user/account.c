@@ -96,6 +96,88 @@ int account_close(struct account *account, bool cut)
 	return 0;
 }
 
+struct account_mark *account_mark(const struct account *account, enum account_moment moment)
+{
+	const struct links *links = account->links;
+	struct account_mark *mark =
+		calloc(1, sizeof(*mark) + links->npossible * sizeof(*mark->cpus));
+
+	if (!mark || moment == ACCOUNT_OPENED)
+		return mark;
+	mark->missed = links_missed(links);
+	for (unsigned i = 0; i < account->rings->nrings; i++) {
+		const struct ring *ring = &account->rings->ring[i];
+
+		memcpy(mark->cpus[ring->cpu].taken, ring->taken, sizeof(ring->taken));
+	}
+	for (unsigned cpu = 0; cpu < links->npossible; cpu++) {
+		struct account_counts *counts = &mark->cpus[cpu];
+
+		for (unsigned kind = 0; kind < RECORD_KINDS; kind++) {
+			if (!is_event(kind))
+				continue;
+			counts->lost[kind] = lost_of(account, cpu, kind);
+			if (moment == ACCOUNT_CUT)
+				counts->lost[kind] = links->cpus[cpu].seen[kind] -
+						     account->lost_before[cpu][kind] -
+						     counts->taken[kind];
+		}
+	}
+	return mark;
+}
+
+uint64_t account_mark_lost(const struct account_mark *mark, unsigned cpu)
+{
+	uint64_t lost = 0;
+
+	for (unsigned kind = 0; kind < RECORD_KINDS; kind++)
+		lost += mark->cpus[cpu].lost[kind];
+	return lost;
+}
+
+/* One line of the table. True if there is anything to tell. */
+static bool difference(struct facts_cpu *line, const struct account_counts *from,
+		       const struct account_counts *to, bool aged)
+{
+	uint64_t any = 0;
+
+	for (unsigned kind = 0; kind < RECORD_KINDS; kind++) {
+		struct facts_kind *k = &line->kinds[kind];
+
+		if (!is_event(kind))
+			continue;
+		k->written = to->taken[kind] - from->taken[kind];
+		k->lost = to->lost[kind] - from->lost[kind];
+		k->aged = aged ? from->taken[kind] + from->lost[kind] : 0;
+		k->seen = k->written + k->lost + k->aged;
+		any |= k->seen;
+	}
+	return any;
+}
+
+int account_between(const struct account *account, const struct account_mark *from,
+		    const struct account_mark *to, bool aged, struct account_table *table)
+{
+	unsigned n = account->links->npossible;
+
+	*table = (struct account_table){.cpus = calloc(n ? n : 1, sizeof(*table->cpus))};
+	if (!table->cpus)
+		return -ENOMEM;
+	for (unsigned cpu = 0; cpu < n; cpu++) {
+		struct facts_cpu *line = &table->cpus[table->ncpus];
+
+		line->cpu = cpu;
+		if (difference(line, &from->cpus[cpu], &to->cpus[cpu], aged) ||
+		    ring_of(account->rings, cpu))
+			table->ncpus++;
+		table->lost += account_mark_lost(to, cpu) - account_mark_lost(from, cpu);
+	}
+	table->lost += to->missed - from->missed;
+	if (table->ncpus) /* the kernel does not tell on which CPU */
+		table->cpus[0].missed = to->missed - from->missed;
+	return 0;
+}
+
 void account_free(struct account *account)
 {
 	free(account->lost_before);

@@ -39,6 +39,42 @@ uint64_t account_lost(const struct account *account);
  * left in them is lost, too; else it must add up, and is reported if not. 0 or -ENOMEM. */
 int account_close(struct account *account, bool cut) __attribute__((warn_unused_result));
 
+/* ---- a part of the window ---- */
+
+/* The counters at one moment: what came out of the rings until then, and what was lost. */
+struct account_mark {
+	uint64_t missed;
+	struct account_counts {
+		uint64_t taken[RECORD_KINDS], lost[RECORD_KINDS];
+	} cpus[]; /* by kernel number */
+};
+
+enum account_moment {
+	ACCOUNT_OPENED, /* when the window opened */
+	ACCOUNT_NOW,	/* to be asked where the rings are read */
+	ACCOUNT_CUT,	/* no program runs any more, and what is left in the rings is lost */
+};
+
+/* For free(). NULL without memory. */
+struct account_mark *account_mark(const struct account *account, enum account_moment moment);
+
+struct account_table {
+	struct facts_cpu *cpus; /* ncpus of them, for free() */
+	size_t ncpus;
+	uint64_t lost; /* of all, the missed runs included */
+};
+
+/*
+ * What happened from one mark to another: seen = written + lost. With `aged`, what was before
+ * `from` counts as seen, too, and as aged: no more kept. 0 or -ENOMEM.
+ */
+int account_between(const struct account *account, const struct account_mark *from,
+		    const struct account_mark *to, bool aged, struct account_table *table)
+	__attribute__((warn_unused_result));
+
+/* Lost on the CPU with the number `cpu` until then. */
+uint64_t account_mark_lost(const struct account_mark *mark, unsigned cpu);
+
 void account_free(struct account *account); /* also of a zeroed struct */
 
 #endif

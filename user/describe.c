@@ -161,12 +161,14 @@ static void put_kind(struct json *cpu, unsigned kind, const struct facts_kind *f
 	put_u64(node, "filtered", figures->filtered, ok);
 	put_u64(node, "sampled", figures->sampled, ok);
 	put_u64(node, "lost", figures->lost, ok);
+	if (figures->aged)
+		put_u64(node, "aged", figures->aged, ok);
 }
 
 static bool used(const struct facts_kind *figures)
 {
 	return figures->seen || figures->written || figures->filtered || figures->sampled ||
-	       figures->lost;
+	       figures->lost || figures->aged;
 }
 
 /* The account of the kernel side, by CPU and kind. */
@@ -247,6 +249,9 @@ static void put_session(struct json *bpf, const struct session *s, bool *ok)
 	put_text(session, "mode", facts->mode, ok);
 	put_text(session, "sampling", facts->sampling, ok);
 	put_u64(session, "buffer_bytes", facts->buffer_bytes, ok);
+	put_text(session, "on_full", facts->on_full, ok);
+	if (facts->part)
+		put_int(session, "part", facts->part, ok);
 	put_true(session, "yields_unknown", facts->yields_unknown, ok);
 	put_true(session, "interrupts_unknown", facts->interrupts_unknown, ok);
 	put_u64(session, "t0", s->t0, ok);
@@ -254,6 +259,7 @@ static void put_session(struct json *bpf, const struct session *s, bool *ok)
 		return;
 	put_u64(session, "t1", s->t1, ok);
 	put_text(session, "stopped_by", facts->stopped_by, ok);
+	put_text(session, "trigger", facts->trigger, ok);
 	if (facts->command_status >= 0)
 		put_exit(session, "command", (uint32_t)facts->command_status, ok);
 	if (facts->lost != FACTS_UNKNOWN)

@@ -13,8 +13,7 @@
 #include "links.h"
 #include "order.h"
 #include "snapshot.h"
-#include "threads.h"
-#include "timeline.h"
+#include "store.h"
 #include "trace/log.h"
 
 #define INTERVAL_MIN_US 1000
@@ -32,19 +31,19 @@ static int take(void *arg, unsigned cpu, const struct record_head *record)
 
 	if (__builtin_expect(atomic_load_explicit(&drain->hurry, memory_order_relaxed), 0))
 		return -ECANCELED;
-	return timeline_record(drain->timeline, cpu, record);
+	return store_take(drain->store, cpu, record);
 }
 
 static void tell(struct drain *drain, double fullest)
 {
-	const struct timeline_counts *counts = timeline_counts(drain->timeline);
 	unsigned permille = (unsigned)(1000 * fullest);
+	struct part_result figures;
 	uint64_t now = clock_now();
 
-	atomic_store(&drain->records, counts->records);
-	atomic_store(&drain->events, counts->events);
-	atomic_store(&drain->known, threads_known(drain->threads));
-	atomic_store(&drain->streams, threads_streams(drain->threads));
+	store_figures(drain->store, &figures);
+	atomic_store(&drain->records, figures.records);
+	atomic_store(&drain->events, figures.events);
+	atomic_store(&drain->streams, figures.threads);
 	if (permille >= atomic_load(&drain->fullest) || now > drain->fullest_until) {
 		atomic_store(&drain->fullest, permille);
 		drain->fullest_until = now + QUARTER_SECOND;
@@ -61,6 +60,8 @@ static int release(struct drain *drain, uint64_t before)
 	rings_look(drain->rings);
 	fullest = rings_fullest(drain->rings);
 	err = order_release(drain->order, watermark < before ? watermark : before, take, drain);
+	if (!err)
+		err = store_turn(drain->store, order_released(drain->order));
 	if (fullest > FULL && drain->interval_us > INTERVAL_MIN_US)
 		drain->interval_us /= 2;
 	else if (fullest < EMPTY && drain->interval_us < drain->interval_max_us)
@@ -107,12 +108,12 @@ static int close_window(struct drain *drain)
 		}
 		if (!drain->t1) {
 			drain->t1 = clock;
-			timeline_stop(drain->timeline, clock);
+			store_stop(drain->store, clock);
 		}
 	}
 	if (!drain->t1) {
 		drain->t1 = clock_now();
-		timeline_stop(drain->timeline, drain->t1);
+		store_stop(drain->store, drain->t1);
 	}
 	return 0;
 }
@@ -147,7 +148,7 @@ static void *run(void *arg)
 	links_detach(drain->links);
 	if (!drain->t1) {
 		drain->t1 = clock_now();
-		timeline_stop(drain->timeline, drain->t1);
+		store_stop(drain->store, drain->t1);
 	}
 	if (!err)
 		err = take_the_rest(drain);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drain: the thread that empties the rings into the timeline.
+ * drain: the thread that empties the rings into the store.
  *
  * It wakes on a timer, more often the fuller the rings become, so that no event ever wakes it.
- * From its start to its end the rings, the timeline and the threads are its own; others read
+ * From its start to its end the rings and the store are its own; others read
  * its figures. Asked to stop, it takes the snapshots that close the window, has the programs
  * detached, and takes what is left. It never opens a file.
  * Specification: ebpf.md 7 (timer), 9 (stop), 10 (watermark).
@@ -19,22 +19,19 @@
 struct links;
 struct order;
 struct rings;
-struct threads;
-struct timeline;
-struct topology;
+struct store;
 
 struct drain {
 	/* The caller's, before drain_start(). */
 	struct links *links;
 	struct rings *rings;
 	struct order *order;
-	struct timeline *timeline;
-	struct threads *threads;
+	struct store *store;
 	const unsigned *cpus; /* those with snapshots, ncpus of them */
 	unsigned ncpus;
 
 	/* Any thread, any time. */
-	_Atomic uint64_t records, events, known, streams;
+	_Atomic uint64_t records, events, streams;
 	_Atomic unsigned fullest; /* ring, per mille, the highest of the last quarter second */
 	_Atomic bool stop;	  /* close the window */
 	_Atomic bool hurry;	  /* do not take what is left */

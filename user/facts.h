@@ -19,9 +19,10 @@
 
 #define FACTS_UNKNOWN UINT64_MAX
 
-/* seen = written + filtered + sampled + lost: what the attached programs were called for. */
+/* seen = written + filtered + sampled + lost + aged: what the attached programs were called for.
+ * Aged is what a flight recorder kept no more when its trace was saved: no loss. */
 struct facts_kind {
-	uint64_t seen, written, filtered, sampled, lost;
+	uint64_t seen, written, filtered, sampled, lost, aged;
 };
 
 struct facts_cpu {
@@ -37,6 +38,8 @@ struct facts {
 	const char *machine;	 /* "x86_64" */
 	const char *mode;	 /* "full" */
 	const char *sampling;	 /* as given; NULL: none */
+	const char *on_full;	 /* "drop-new", "drop-old" */
+	unsigned part;		 /* its number, of several traces of a session; 0: the only one */
 	const char *const *argv; /* the command line of the recorder, ended by NULL */
 	uint64_t buffer_bytes;	 /* of the ring of one CPU */
 	bool yields_unknown;	 /* this kernel does not tell yielded (7) from preempted (6) */
@@ -44,7 +47,9 @@ struct facts {
 	const char *proc;	 /* "/proc" (another one in tests); NULL: nothing is read there */
 
 	/* Before timeline_close(). */
-	const char *stopped_by;	      /* "duration", "signal", "target", "size", "error" */
+	const char *stopped_by;	      /* "duration", "signal", "target", "size", "error";
+				       * of one of several: "rotation", "request", "trigger" */
+	const char *trigger;	      /* what was met, in words; NULL: nothing */
 	int command_status;	      /* of `-- COMMAND`, as wait() has it; -1: none */
 	const struct facts_cpu *cpus; /* the account, by CPU and kind */
 	size_t ncpus;

@@ -33,6 +33,7 @@ static inline void move_put(struct moves *m, struct task *task, uint32_t mcv, ui
 {
 	task_put(task, mcv, clock, payload, size);
 	m->counts->events++;
+	m->counts->bytes += EVENT_HEADER_SIZE + size;
 }
 
 /* The CPU is taken from a running task: blocked, or still runnable. */

@@ -27,6 +27,8 @@ enum key {
 	KEY_FORCE,
 	KEY_EMULATE,
 	KEY_DRY_RUN,
+	KEY_ROTATE,
+	KEY_KEEP,
 };
 
 static const struct argp_option table[] = {
@@ -47,6 +49,9 @@ static const struct argp_option table[] = {
 	{0, 0, 0, 0, "How much, and where to:", 2},
 	{"duration", 'd', "TIME", 0, "stop after this time, as in 10s or 250ms", 0},
 	{"max-size", KEY_MAX_SIZE, "SIZE", 0, "stop when the trace is this large, as in 2G", 0},
+	{"rotate", KEY_ROTATE, "TIME|SIZE", 0,
+	 "begin a new trace after this, as in 10min or 100M: DIR/0001, DIR/0002, ...", 0},
+	{"keep", KEY_KEEP, "N", 0, "of these, keep the last N on the disk", 0},
 	{"output", 'o', "DIR", 0,
 	 "the trace (default: ovni, an earlier one being kept as ovni.old)", 0},
 	{"force", KEY_FORCE, 0, 0, "replace the trace in DIR", 0},
@@ -187,6 +192,16 @@ static error_t read_option(int key, char *text, struct argp_state *state)
 	case KEY_MAX_SIZE:
 		what = parse_size(text, &o->max_bytes);
 		return what ? wrong("--max-size", text, what) : 0;
+	case KEY_ROTATE:
+		what = parse_bound(text, &o->rotate_ns, &o->rotate_bytes);
+		if (!what && o->rotate_ns && o->rotate_ns < OPTIONS_ROTATE_MIN_NS)
+			what = "at least 100ms is possible";
+		if (!what && o->rotate_bytes && o->rotate_bytes < OPTIONS_ROTATE_MIN)
+			what = "at least 64K is possible";
+		return what ? wrong("--rotate", text, what) : 0;
+	case KEY_KEEP:
+		what = parse_count(text, &o->keep);
+		return what ? wrong("--keep", text, what) : 0;
 	case KEY_FORCE:
 		o->force = true;
 		return 0;
@@ -206,6 +221,11 @@ static error_t read_option(int key, char *text, struct argp_state *state)
 	}
 }
 
+static bool several(const struct options *o)
+{
+	return o->rotate_ns || o->rotate_bytes;
+}
+
 /* What can be wrong with options that are fine by themselves: if `holds`, say why not. */
 static bool check(const struct options *o)
 {
@@ -222,6 +242,9 @@ static bool check(const struct options *o)
 		 "--no-follow goes with -p or a command: nothing else is followed"},
 		{o->user && !o->command, "--user goes with a command"},
 		{o->force && !o->output_chosen, "--force goes with -o"},
+		{o->keep && !several(o), "--keep goes with --rotate"},
+		{o->emulate && several(o),
+		 "--emulate goes with one trace: with --rotate, run ovni-emu on those of interest"},
 		{o->verbose && o->quiet, "only one of -v and -q can be given"},
 	};
 

@@ -15,10 +15,12 @@
 #include "bpf/state.h"
 #include "topology.h"
 
-#define OPTIONS_OUTPUT	   "ovni"
-#define OPTIONS_BUFFER	   (4u << 20)
-#define OPTIONS_BUFFER_MIN 4096u
-#define OPTIONS_BUFFER_MAX (1u << 30)
+#define OPTIONS_OUTPUT	      "ovni"
+#define OPTIONS_BUFFER	      (4u << 20)
+#define OPTIONS_BUFFER_MIN    4096u
+#define OPTIONS_BUFFER_MAX    (1u << 30)
+#define OPTIONS_ROTATE_MIN    (64u << 10)
+#define OPTIONS_ROTATE_MIN_NS 100000000ull
 
 /* Exit status of the program, and what functions that end it return. */
 enum status { STATUS_COMPLETE, STATUS_FAILED, STATUS_USAGE, STATUS_LOST };
@@ -42,9 +44,11 @@ struct options {
 	const char *user; /* --user */
 
 	/* How much. */
-	uint64_t duration_ns;  /* 0: no limit */
-	uint64_t max_bytes;    /* 0: no limit */
-	uint64_t buffer_bytes; /* of one CPU: a power of two */
+	uint64_t duration_ns;		  /* 0: no limit */
+	uint64_t max_bytes;		  /* 0: no limit */
+	uint64_t buffer_bytes;		  /* of one CPU: a power of two */
+	uint64_t rotate_ns, rotate_bytes; /* --rotate: at most one is not 0 */
+	unsigned keep;			  /* --keep; 0: all */
 
 	/* Where to. */
 	const char *output;

@@ -139,3 +139,8 @@ int order_release(struct order *order, uint64_t before, order_take_fn take, void
 	rings_give_back(order->rings);
 	return err ? err : order->err;
 }
+
+uint64_t order_released(const struct order *order)
+{
+	return order->before;
+}

@@ -41,4 +41,8 @@ void order_free(struct order *order);
 int order_release(struct order *order, uint64_t before, order_take_fn take, void *arg)
 	__attribute__((warn_unused_result));
 
+/* Up to which clock (excluded) the last order_release() has handed over all records: `before`, or
+ * less if one was being written. */
+uint64_t order_released(const struct order *order);
+
 #endif

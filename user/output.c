@@ -26,30 +26,55 @@ static bool is_dots(const char *name)
 	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/* Nothing, or what a recorder has made: a folder loom.NAME. */
-static bool is_trace(int fd)
+/* A trace of a session with several: NNNN. */
+static bool is_number(const char *name)
 {
-	bool empty = true, loom = false;
+	size_t digits = strspn(name, "0123456789");
+
+	return digits >= 4 && !name[digits];
+}
+
+/* Is there a folder loom.NAME in the directory, or with `deep` in one that is called NNNN? */
+static bool has_loom(int fd, bool deep, bool *empty)
+{
+	bool loom = false, ignored;
 	struct dirent *entry;
 	DIR *dir;
+	int below;
 
 	fd = dup(fd);
 	dir = fd >= 0 ? fdopendir(fd) : NULL;
 	if (!dir) {
 		if (fd >= 0)
 			close(fd);
+		*empty = false;
 		return false;
 	}
 	rewinddir(dir);
-	while ((entry = readdir(dir))) {
+	*empty = true;
+	while (!loom && (entry = readdir(dir))) {
 		if (is_dots(entry->d_name))
 			continue;
-		empty = false;
-		if (!strncmp(entry->d_name, "loom.", 5))
-			loom = true;
+		*empty = false;
+		loom = !strncmp(entry->d_name, "loom.", 5);
+		if (loom || !deep || !is_number(entry->d_name))
+			continue;
+		below = open_directory(fd, entry->d_name);
+		if (below >= 0) {
+			loom = has_loom(below, false, &ignored);
+			close(below);
+		}
 	}
 	closedir(dir);
-	return empty || loom;
+	return loom;
+}
+
+/* Nothing, or what a recorder has made: a folder loom.NAME, or traces with numbers. */
+static bool is_trace(int fd)
+{
+	bool empty, loom = has_loom(fd, true, &empty);
+
+	return loom || empty;
 }
 
 /* Removes all that is in the directory `fd`, which is closed. */
@@ -80,6 +105,18 @@ static int remove_content(int fd, int depth)
 			err = -errno;
 	}
 	closedir(dir);
+	return err;
+}
+
+int output_remove(int dirfd, const char *name)
+{
+	int fd = open_directory(dirfd, name), err;
+
+	if (fd < 0)
+		return fd;
+	err = remove_content(fd, 0);
+	if (!err && unlinkat(dirfd, name, AT_REMOVEDIR))
+		err = -errno;
 	return err;
 }
 

@@ -4,7 +4,8 @@
  *
  * Made by the user who called, never by a privileged process for him. The default one replaces
  * an earlier trace, which is kept as NAME.old; a chosen one must be new, or be a trace and the
- * replacement be asked for. What does not look like a trace is never removed.
+ * replacement be asked for. What does not look like a trace, or like numbered folders of a
+ * session with several (part.h), is never removed.
  * Invariant: the directory itself is no symbolic link, and neither is anything that is
  * removed.
  */
@@ -30,6 +31,10 @@ int output_create(struct output *output, const char *path, bool chosen, bool for
 /* Removes the directory again if nothing has been written to it, and puts an earlier trace
  * back. */
 void output_abandon(struct output *output);
+
+/* Removes the directory `name`, directly below `dirfd`, with all that is in it. No link is
+ * followed. 0 or -errno without a message. */
+int output_remove(int dirfd, const char *name) __attribute__((warn_unused_result));
 
 void output_close(struct output *output); /* also of a zeroed struct */
 

@@ -82,6 +82,32 @@ const char *parse_duration(const char *text, uint64_t *ns)
 	return "a duration is a number and a unit, as in 10s, 250ms or 2m";
 }
 
+const char *parse_bound(const char *text, uint64_t *ns, uint64_t *bytes)
+{
+	const char *wrong = "a time or a size is wanted, with its unit, as in 10s, 10min or 64M";
+	size_t number = strspn(text, "0123456789.");
+
+	*ns = *bytes = 0;
+	if (!number || !text[number])
+		return wrong;
+	if (!parse_duration(text, ns) || !parse_size(text, bytes))
+		return NULL;
+	return wrong;
+}
+
+const char *parse_count(const char *text, unsigned *count)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+	if (!value || *end || errno || value > UINT32_MAX)
+		return "a number above 0 is wanted";
+	*count = (unsigned)value;
+	return NULL;
+}
+
 static int compare(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;

@@ -17,6 +17,13 @@ const char *parse_size(const char *text, uint64_t *bytes);
 /* "10s", "250ms", "1.5m", "2h", "100us"; a number alone is seconds. ns, above 0. */
 const char *parse_duration(const char *text, uint64_t *ns);
 
+/* "10s" or "64M", told apart by their units, which must be there: a duration or a size, and 0 for
+ * the other. "10m" is ten minutes. */
+const char *parse_bound(const char *text, uint64_t *ns, uint64_t *bytes);
+
+/* "12": above 0. */
+const char *parse_count(const char *text, unsigned *count);
+
 /* "12,13": process or thread numbers, each from 1 to 2^22, none twice. The caller frees *list. */
 const char *parse_pids(const char *text, uint32_t **list, size_t *count);
 

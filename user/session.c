@@ -13,10 +13,10 @@
 
 #include "account.h"
 #include "clock.h"
+#include "closer.h"
 #include "command.h"
 #include "drain.h"
 #include "emulate.h"
-#include "facts.h"
 #include "links.h"
 #include "order.h"
 #include "output.h"
@@ -24,13 +24,11 @@
 #include "rings.h"
 #include "session.h"
 #include "snapshot.h"
+#include "store.h"
 #include "summary.h"
 #include "target.h"
-#include "threads.h"
-#include "timeline.h"
 #include "topology.h"
 #include "trace/log.h"
-#include "writer.h"
 
 #define ARM_TRIES	    100
 #define SNAPSHOT_TRIES	    3
@@ -51,10 +49,7 @@ struct recorder {
 	struct rings *rings;
 	struct order *order;
 	struct output output;
-	struct writer *writer;
-	struct facts facts;
-	struct threads *threads;
-	struct timeline *timeline;
+	struct store store;
 	struct account account;
 	struct drain drain;
 	struct snapshot_tasks tasks; /* as the iterator has told them last */
@@ -164,6 +159,7 @@ static int block_signals(struct recorder *r)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
 	signal(SIGPIPE, SIG_IGN);
@@ -224,36 +220,15 @@ static int open_window(struct recorder *r)
 	return err;
 }
 
-static int make_timeline(struct recorder *r)
+static int open_store(struct recorder *r)
 {
 	const struct options *o = r->options;
-	const struct timeline_options options = {
-		.t0 = r->t0,
-		.kernel_model = o->kernel_model,
-		.all_threads = o->all_threads,
-		.cpu_filter = o->cpu_list,
-		.some_threads = !o->all || o->comm || o->cgroup,
-	};
-	int err = 0;
-
-	r->timeline = timeline_new(&options, r->threads, &r->topology);
-	if (!r->timeline)
-		return -ENOMEM;
-	for (size_t i = 0; i < r->tasks.ntasks && !err; i++)
-		err = timeline_iterated(r->timeline, &r->tasks.tasks[i]);
-	return err;
-}
-
-static int start_writer(struct recorder *r)
-{
-	const struct options *o = r->options;
-	const struct writer_options options = {.trace_fd = r->output.fd, .max_bytes = o->max_bytes};
-
-	r->facts = (struct facts){
+	const struct facts facts = {
 		.loom = r->host.nodename,
 		.kernel = r->kernel,
 		.machine = r->host.machine,
 		.mode = "full",
+		.on_full = "drop-new",
 		.argv = (const char *const *)o->argv,
 		.buffer_bytes = o->buffer_bytes,
 		.yields_unknown = r->links.yields_unknown,
@@ -262,11 +237,31 @@ static int start_writer(struct recorder *r)
 		.command_status = -1,
 		.lost = FACTS_UNKNOWN,
 	};
-	r->writer = writer_start(&options);
-	if (!r->writer)
-		return -EAGAIN;
-	r->threads = threads_new(r->writer, &r->facts, &r->topology);
-	return r->threads ? 0 : -ENOMEM;
+	const struct timeline_options timeline = {
+		.kernel_model = o->kernel_model,
+		.all_threads = o->all_threads,
+		.cpu_filter = o->cpu_list,
+		.some_threads = !o->all || o->comm || o->cgroup,
+	};
+	const struct part_plan plan = {
+		.facts = facts,
+		.timeline = timeline,
+		.topology = &r->topology,
+		.max_bytes = o->max_bytes,
+		.fd = r->output.fd,
+		.path = r->output.path,
+	};
+	const struct store_options options = {
+		.plan = plan,
+		.rotate_ns = o->rotate_ns,
+		.rotate_bytes = o->rotate_bytes,
+		.keep = o->keep,
+		.links = &r->links,
+		.account = &r->account,
+	};
+	int err = store_open(&r->store, &options);
+
+	return err ? err : store_begin(&r->store, r->t0, &r->tasks);
 }
 
 static int arm(struct recorder *r)
@@ -293,16 +288,13 @@ static int arm(struct recorder *r)
 	if (!err)
 		err = privilege_drop(&r->caller, PRIVILEGE_RECORD);
 	if (!err)
-		err = start_writer(r);
-	if (!err)
-		err = make_timeline(r);
+		err = open_store(r);
 	if (err)
 		return err;
 	r->drain.links = &r->links;
 	r->drain.rings = r->rings;
 	r->drain.order = r->order;
-	r->drain.timeline = r->timeline;
-	r->drain.threads = r->threads;
+	r->drain.store = &r->store;
 	return drain_start(&r->drain);
 }
 
@@ -314,6 +306,12 @@ static void read_signals(struct recorder *r)
 	struct signalfd_siginfo info;
 
 	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGUSR1) {
+			if (!store_request(&r->store))
+				log_warn("SIGUSR1 means nothing to a recording of one trace (see "
+					 "--rotate)");
+			continue;
+		}
 		if (info.ssi_code <= 0)
 			command_signal(&r->command, (int)info.ssi_signo);
 		if (!r->reason) {
@@ -330,7 +328,7 @@ static void show_live(struct recorder *r, uint64_t now)
 	const struct summary_now figures = {
 		.now_ns = now,
 		.events = atomic_load(&r->drain.events),
-		.bytes = writer_bytes(r->writer),
+		.bytes = store_bytes(&r->store),
 		.threads = atomic_load(&r->drain.streams),
 		.lost = account_lost(&r->account),
 		.fullest = atomic_load(&r->drain.fullest) / 1000.0,
@@ -347,7 +345,7 @@ static void look_for_end(struct recorder *r, uint64_t now)
 		r->reason = "duration";
 	else if (!o->all && !links_members(&r->links))
 		r->reason = "target";
-	else if (o->max_bytes && writer_full(r->writer))
+	else if (o->max_bytes && store_full(&r->store))
 		r->reason = "size";
 }
 
@@ -383,10 +381,23 @@ static void tell_command_end(struct recorder *r, uint64_t now)
 		 links_members(&r->links));
 }
 
+/* Traces that are complete, of a session with several. */
+static void tell_parts(struct recorder *r)
+{
+	struct closer_news news;
+
+	while (store_news(&r->store, &news)) {
+		summary_live_clear(&r->live);
+		if (!r->options->quiet)
+			summary_part(r->output.path, &news);
+	}
+}
+
 static void record(struct recorder *r)
 {
 	struct pollfd fds[] = {{.fd = r->signal_fd, .events = POLLIN},
-			       {.fd = r->drain.done_fd, .events = POLLIN}};
+			       {.fd = r->drain.done_fd, .events = POLLIN},
+			       {.fd = store_fd(&r->store), .events = POLLIN}};
 
 	if (!r->options->quiet)
 		summary_begin(r->output.path);
@@ -400,9 +411,10 @@ static void record(struct recorder *r)
 		struct timespec wait = {.tv_sec = (time_t)(next / 1000000000),
 					.tv_nsec = (long)(next % 1000000000)};
 
-		ppoll(fds, 2, &wait, NULL);
+		ppoll(fds, 3, &wait, NULL);
 		now = clock_now();
 		read_signals(r);
+		tell_parts(r);
 		if (!r->reason && (fds[1].revents & POLLIN))
 			r->reason = "error";
 		if (!r->reason)
@@ -432,41 +444,38 @@ static void drain(struct recorder *r)
 	summary_live_clear(&r->live);
 }
 
-/* Who was woken and did not run; names of those that had no stream. */
-static void iterate_again(struct recorder *r)
+/* A signal now ends us at once: all that is left is the disk's work. */
+static void unblock_signals(void)
 {
-	int err;
+	sigset_t none;
 
-	err = snapshot_tasks(&r->links, false, &r->tasks);
-	for (size_t i = 0; i < r->tasks.ntasks && !err; i++)
-		err = timeline_iterated(r->timeline, &r->tasks.tasks[i]);
-	if (err)
-		r->failed = true;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 static void finish(struct recorder *r)
 {
-	int err;
+	struct part_end end = {.stopped_by = r->reason, .command_status = -1};
+	bool whole = !r->drain.err && !r->drain.cut;
 
-	if (!r->drain.err && !r->drain.cut)
-		iterate_again(r);
-	if (r->options->command)
+	/* Who was woken and did not run; names of those that had no stream. */
+	snapshot_tasks_free(&r->tasks);
+	if (whole && snapshot_tasks(&r->links, false, &r->tasks))
+		r->failed = true;
+	if (r->options->command) {
 		command_ended(&r->command,
 			      !strcmp(r->reason, "target") || !strcmp(r->reason, "signal")
 				      ? COMMAND_PATIENCE_MS
 				      : 0);
+		end.command_status = r->command.status;
+	}
 	if (account_close(&r->account, r->drain.cut))
 		r->failed = true;
-	r->facts.stopped_by = r->reason;
-	r->facts.command_status = r->command.status;
-	if (!r->options->command)
-		r->facts.command_status = -1;
-	r->facts.cpus = r->account.cpus;
-	r->facts.ncpus = r->account.ncpus;
-	r->facts.lost = r->account.lost;
-	err = timeline_close(r->timeline);
-	if (err)
+	if (!r->killed_by)
+		unblock_signals();
+	if (store_end(&r->store, &r->tasks, &end, r->drain.cut))
 		r->failed = true;
+	tell_parts(r);
 }
 
 static enum status status_of(const struct recorder *r)
@@ -478,18 +487,19 @@ static enum status status_of(const struct recorder *r)
 
 static void report(struct recorder *r)
 {
-	const struct timeline_counts *counts = timeline_counts(r->timeline);
+	const struct part_result *sum = store_result(&r->store);
 	const struct summary_end end = {
 		.dir = r->output.path,
 		.kept = r->output.kept,
 		.stopped_by = r->reason,
 		.window_ns = r->drain.t1 > r->t0 ? r->drain.t1 - r->t0 : 0,
-		.events = counts->events,
-		.records = counts->records,
-		.bytes = writer_bytes(r->writer),
-		.threads = threads_streams(r->threads),
-		.repairs = counts->repairs,
-		.late = counts->late,
+		.events = sum->events,
+		.records = sum->records,
+		.bytes = sum->bytes,
+		.threads = sum->threads,
+		.repairs = sum->repairs,
+		.late = sum->late,
+		.parts = store_parts(&r->store),
 		.lost = r->account.lost,
 		.missed = r->account.missed,
 		.ncpus = r->drain.ncpus,
@@ -508,22 +518,10 @@ static void report(struct recorder *r)
 			 r->output.path);
 }
 
-/* A signal now ends us at once: all that is left is the disk's work. */
-static void unblock_signals(void)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 static void close_all(struct recorder *r)
 {
 	drain_join(&r->drain);
-	timeline_free(r->timeline);
-	if (r->writer)
-		writer_finish(r->writer);
-	threads_free(r->threads);
+	store_close(&r->store);
 	account_free(&r->account);
 	snapshot_tasks_free(&r->tasks);
 	order_free(r->order);
@@ -560,10 +558,6 @@ enum status session_run(const struct options *options)
 	record(r);
 	drain(r);
 	finish(r);
-	if (!r->killed_by)
-		unblock_signals();
-	if (writer_sync(r->writer))
-		r->failed = true;
 	status = status_of(r);
 	report(r);
 	close_all(r);

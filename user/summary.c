@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "closer.h"
 #include "facts.h"
 #include "summary.h"
 
@@ -129,6 +130,18 @@ static void report_losses(const struct summary_end *end)
 		say("ovni-bpf:   %" PRIu64 " runs that the kernel skipped\n", end->missed);
 }
 
+void summary_part(const char *dir, const struct closer_news *news)
+{
+	const struct part_result *r = &news->result;
+	char bytes[32];
+
+	summary_bytes(bytes, sizeof(bytes), r->bytes);
+	say("ovni-bpf: %s/%04u: %.3f s, %" PRIu64 " threads, %" PRIu64 " events, %s, %" PRIu64
+	    " lost (%s%s%s)\n",
+	    dir, news->number, (double)r->window_ns / 1e9, r->threads, r->events, bytes, r->lost,
+	    news->why, news->trigger ? ": " : "", news->trigger ? news->trigger : "");
+}
+
 void summary_report(const struct summary_end *end)
 {
 	double seconds = (double)end->window_ns / 1e9;
@@ -154,7 +167,8 @@ void summary_report(const struct summary_end *end)
 	    seconds > 0 ? (double)end->events / seconds : 0, bytes);
 	say("ovni-bpf: recorded dir=%s seconds=%.3f cpus=%u threads=%" PRIu64 " events=%" PRIu64
 	    " records=%" PRIu64 " bytes=%" PRIu64 " lost=%" PRIu64 " missed=%" PRIu64
-	    " repairs=%" PRIu64 " late=%" PRIu64 " stop=%s command=%s status=%d\n",
+	    " repairs=%" PRIu64 " late=%" PRIu64 " stop=%s command=%s status=%d parts=%u\n",
 	    end->dir, seconds, end->ncpus, end->threads, end->events, end->records, end->bytes,
-	    end->lost, end->missed, end->repairs, end->late, end->stopped_by, word, end->status);
+	    end->lost, end->missed, end->repairs, end->late, end->stopped_by, word, end->status,
+	    end->parts);
 }

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct closer_news;
 struct facts_cpu;
 
 struct summary_now {
@@ -43,12 +44,15 @@ void summary_live_clear(struct summary_live *live);
 /* The window is open. */
 void summary_begin(const char *dir);
 
+/* One of several traces is complete. */
+void summary_part(const char *dir, const struct closer_news *news);
+
 struct summary_end {
 	const char *dir, *kept; /* kept: where the earlier trace is, or NULL */
 	const char *stopped_by;
 	uint64_t window_ns, events, records, bytes, threads, repairs, late;
 	uint64_t lost, missed;
-	unsigned ncpus;
+	unsigned ncpus, parts;
 	const struct facts_cpu *account; /* naccount of them */
 	size_t naccount;
 	bool command; /* there was one; its status is that of wait(), -1: it still runs */

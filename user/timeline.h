@@ -34,7 +34,8 @@ struct timeline_options {
 struct timeline_counts {
 	uint64_t records; /* taken in, all kinds */
 	uint64_t by_kind[RECORD_KINDS];
-	uint64_t events;  /* written to streams */
+	uint64_t events;  /* written to streams, */
+	uint64_t bytes;	  /* and their size */
 	uint64_t repairs; /* moves that no record told */
 	uint64_t ties;	  /* records with the clock of the one before in another ring */
 	uint64_t late;	  /* records older than what had been taken in: clamped */

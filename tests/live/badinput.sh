@@ -52,6 +52,13 @@ done <<'E'
 2 CPU_?list|list|x                   -a -C x
 2 CPU_5000|5000                      -a -C 5000
 2 list|3-1                           -a -C 3-1
+2 time_or_a_size|unit                -a --rotate 10
+2 time_or_a_size|unit                -a --rotate x
+2 64K                                -a --rotate 10K
+2 100ms                              -a --rotate 1ms
+2 goes_with                          -a --keep 2
+2 number                             -a --rotate 1s --keep 0
+2 goes_with                          -a --rotate 1s --emulate
 1 exists|--force                     -a -d 1 -o exists
 1 not_a_trace|no_trace|holds         -a -d 1 --force -o exists
 1 not_a_directory|file               -a -d 1 -o file/out
