@@ -111,6 +111,17 @@ done
 that "compressed bytes do not depend on -j" cmp gz-j1/thread.prv.gz gz-j3/thread.prv.gz
 that "a trace may be read-only" bash -c "chmod -R a-w long && '$emu' -q -o other long; chmod -R u+w long"
 
+# ---- descriptors: many threads need no more of them than one ----
+{
+	for ((i = 0; i < 200; i++)); do
+		echo "thread $((1000 + i)) of 10 in n1 cpus 0:0 require ovni=1.1.0"
+		printf '%d OHx i32:-1 i32:-1 u64:0\n%d OHe\n' "$((100 + i))" "$((1000 + i))"
+	done
+} >many.txt
+"$S/tests/golden/emu_make.py" many.txt many || failed=1
+check "200 threads with 16 descriptors" 0 '' bash -c "ulimit -n 16 && '$emu' -q -j3 many"
+that "all of them are there" grep -q 'SIZE 200$' many/thread.row
+
 # ---- interruption: the outputs are complete up to there, status 0 ----
 # The emulator shares one CPU with who interrupts it and gives way to it, and is
 # stopped while it is interrupted: its speed does not matter.
