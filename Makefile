@@ -6,7 +6,7 @@
 #
 # Others: unit golden live fuzz lint bench install uninstall clean deps.
 # Knobs: V=1 shows commands; DEBUG=1, SAN=1 (address and undefined behaviour
-# sanitizers), B=DIR for the build folder; DESTDIR= prefix=; CC CLANG BPFTOOL PKG_CONFIG.
+# sanitizers), B=DIR for the build folder; DESTDIR= prefix=; CC CLANG BPFTOOL PKG_CONFIG MPICC.
 #
 # Sources are found by folder: a new file needs no line here.
 
@@ -28,6 +28,7 @@ CLANG      ?= clang
 LLVM_STRIP ?= llvm-strip
 BPFTOOL    ?= $(shell command -v bpftool 2>/dev/null || echo /usr/sbin/bpftool)
 PKG_CONFIG ?= pkg-config
+MPICC      ?= mpicc
 INSTALL    ?= install
 
 VERSION := $(shell cat VERSION)
@@ -66,6 +67,7 @@ EMU_OBJS   := $(call objs,$(filter-out emu/main.c,$(wildcard emu/*.c emu/models/
 USER_OBJS  := $(call objs,$(filter-out user/main.c,$(wildcard user/*.c user/*/*.c)))
 TOOL_SRCS  := $(filter-out tools/sync.c,$(wildcard tools/*.c))
 TOOLS      := $(patsubst tools/%.c,$(B)/bin/ovni-%,$(TOOL_SRCS))
+SYNC       := $(if $(shell command -v $(MPICC)),$(B)/bin/ovni-sync) # where there is MPI
 TOOL_OBJS  := $(call objs,$(wildcard tools/common/*.c))
 # What defines the maps is linked first: bpftool 7.1 forgets the place of a map seen as extern before.
 BPF_OBJS   := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(filter bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c)) \
@@ -73,7 +75,7 @@ BPF_OBJS   := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(filter bpf/maps.bpf.c,$(wildcard
 SKELETON   := $(if $(BPF_OBJS),$(B)/bpf/ovni.skel.h)
 
 PROGRAMS := $(if $(wildcard user/main.c),$(B)/bin/ovni-bpf) \
-	$(if $(wildcard emu/main.c),$(B)/bin/ovni-emu) $(TOOLS)
+	$(if $(wildcard emu/main.c),$(B)/bin/ovni-emu) $(TOOLS) $(SYNC)
 UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c))
 WORKLOADS  := $(patsubst %.c,$(B)/%,$(wildcard tests/workloads/*.c))
 BENCHES    := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
@@ -150,6 +152,17 @@ $(TOOLS): $(B)/bin/ovni-%: $(B)/tools/%.o $(LIBTOOLS) $(LIBEMU) $(LIBTRACE)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS)
 
+$(B)/tools/sync.o $(B)/bin/ovni-sync: export OMPI_CC = $(CC)
+$(B)/tools/sync.o: tools/sync.c
+	$(call msg,MPICC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(MPICC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/bin/ovni-sync: $(B)/tools/sync.o $(LIBTOOLS) $(LIBTRACE)
+	$(call msg,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(MPICC) $(LDFLAGS) -o $@ $^ $(TRACE_LIBS)
+
 # BPF: one object a topic, linked into one, and its skeleton.
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(shell uname -m | \
 	sed 's/x86_64/x86/;s/aarch64/arm64/') -I. -Ivmlinux \
@@ -169,7 +182,7 @@ $(B)/bpf/ovni.skel.h: $(B)/bpf/ovni.o
 	$(Q){ echo '/* NOLINTBEGIN */'; $(BPFTOOL) gen skeleton $< name ovni && \
 		echo '/* NOLINTEND */'; } >$@
 
-$(UNIT_TESTS): $(B)/tests/unit/%: $(B)/tests/unit/%.o $(LIBUSER) $(LIBEMU) $(LIBTRACE)
+$(UNIT_TESTS): $(B)/tests/unit/%: $(B)/tests/unit/%.o $(LIBUSER) $(LIBTOOLS) $(LIBEMU) $(LIBTRACE)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(USER_LIBS) $(EMU_LIBS) $(TRACE_LIBS)
 

@@ -4,7 +4,7 @@
 # Each tool that looks at traces has a manual page with the sections that people look for, and
 # page and --help have the same options; --help ends with 0 and a mistake with 2.
 set -eu
-tools='dump sort top version info check convert cut report merge events pallas'
+tools='dump sort top version info check convert cut report merge events pallas sync'
 short_and_long() { grep -oE '(^|[[:space:],])--?[A-Za-z0-9?][A-Za-z0-9-]*' | tr -d '[:blank:],' | sort -u; }
 for tool in $tools; do
 	program=$B/bin/ovni-$tool page=$S/docs/man/ovni-$tool.1
@@ -18,7 +18,7 @@ for tool in $tools; do
 	status=0; "$program" --no-such-option </dev/null >/dev/null 2>&1 || status=$?
 	[ $status = 2 ] || { echo "ovni-$tool: a wrong option gives status $status"; exit 1; }
 	# -h is a second name of --help that --help does not list; the end of it are examples.
-	sed '/^ *ovni-/d' "$T/text" | short_and_long | grep -vxe -h >"$T/help"
+	sed -E '/^ *(mpirun .*)?ovni-/d' "$T/text" | short_and_long | grep -vxe -h >"$T/help"
 	sed -n 's/^\.It Fl/Fl/p' "$page" | grep -o 'Fl [^ ]*' | sed 's/^Fl /-/; s/\\&//' |
 		grep -vxe -h | sort -u >"$T/page"
 	[ -s "$T/page" ] || { echo "ovni-$tool.1: no options found"; exit 1; }

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* clocks: offsets from clock readings, and the table of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "tools/common/clocks.h"
+
+static void an_exchange_bounds_the_offset(void **state)
+{
+	/* the other clock is 1000 ahead; whenever it is read, the bound holds */
+	(void)state;
+	for (int64_t read = 0; read <= 7; read++) {
+		struct clocks_sample s = clocks_exchange(100, 100 + read + 1000, 107);
+
+		assert_true(llabs(s.delta - -1000) <= s.bound);
+		assert_int_equal(s.bound, 4);
+	}
+}
+
+static void the_quicker_exchange_is_the_better(void **state)
+{
+	struct clocks_sample slow = {5, 90}, quick = {7, 10}, first = {9, 10};
+
+	(void)state;
+	assert_int_equal(clocks_better(slow, quick).delta, 7);
+	assert_int_equal(clocks_better(quick, slow).delta, 7);
+	assert_int_equal(clocks_better(first, quick).delta, 9);
+}
+
+static void the_median_is_element_n_2_of_the_sorted(void **state)
+{
+	struct clocks_sample four[] = {{30, 1}, {10, 2}, {40, 3}, {20, 4}};
+	struct clocks_offset offset = clocks_sum_up(four, 4);
+
+	(void)state;
+	assert_int_equal(offset.median, 30);
+	assert_int_equal(offset.bound, 1);
+	assert_float_equal(offset.mean, 25, 1e-9);
+	assert_float_equal(offset.deviation, 12.909944487, 1e-6); /* divisor 3 */
+}
+
+static void one_sample_has_no_deviation(void **state)
+{
+	struct clocks_sample one[] = {{-7, 1}};
+	struct clocks_offset offset = clocks_sum_up(one, 1);
+
+	(void)state;
+	assert_int_equal(offset.median, -7);
+	assert_true(offset.mean == -7 && offset.deviation == 0);
+}
+
+static void large_offsets_keep_their_deviation(void **state)
+{
+	struct clocks_sample three[] = {
+		{INT64_C(1) << 60, 1}, {(INT64_C(1) << 60) + 2, 1}, {(INT64_C(1) << 60) + 4, 1}};
+	struct clocks_offset offset = clocks_sum_up(three, 3);
+
+	(void)state;
+	assert_true(offset.median == (INT64_C(1) << 60) + 2);
+	assert_float_equal(offset.deviation, 2, 1e-9);
+}
+
+static void rows_are_as_the_emulator_reads_them(void **state)
+{
+	struct clocks_offset offset = {
+		.median = 1165382584, .mean = 1165382582.9, .deviation = 135.286341};
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(out);
+	clocks_print_titles(out);
+	clocks_print_row(out, 1, "node2.cluster.org", &offset);
+	fclose(out);
+	assert_string_equal(text, "rank       hostname             offset_median        "
+				  "offset_mean          offset_std          \n"
+				  "1          node2                1165382584           "
+				  "1165382582.900000    135.286341          \n");
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_exchange_bounds_the_offset),
+		cmocka_unit_test(the_quicker_exchange_is_the_better),
+		cmocka_unit_test(the_median_is_element_n_2_of_the_sorted),
+		cmocka_unit_test(one_sample_has_no_deviation),
+		cmocka_unit_test(large_offsets_keep_their_deviation),
+		cmocka_unit_test(rows_are_as_the_emulator_reads_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
