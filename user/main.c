@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* main: of ovni-bpf. Standard error is the conversation; standard output is the command's. */
+/* main: of ovni-bpf. Standard error is the conversation; standard output is the command's, or
+ * --list's. */
 #include <string.h>
 
 #include "doctor/doctor.h"
 #include "options.h"
+#include "probes/list.h"
 #include "session.h"
 #include "trace/log.h"
+
+/* Only looks: no privileges, no session. */
+static enum status list(const struct options *o)
+{
+	const struct resolve_scope scope = {.pids = o->pids,
+					    .npids = o->npids,
+					    .command = o->command,
+					    .all = o->all,
+					    .proc = "/proc",
+					    .root = ""};
+
+	return list_run(o->list, &scope, o->json) ? STATUS_FAILED : STATUS_COMPLETE;
+}
 
 int main(int argc, char **argv)
 {
@@ -18,7 +33,7 @@ int main(int argc, char **argv)
 	if (!options_parse(&options, argc, argv, &status))
 		return status;
 	log_setup("ovni-bpf", options.quiet ? LOG_WARN : options.verbose ? LOG_DEBUG : LOG_INFO);
-	status = session_run(&options);
+	status = options.list ? list(&options) : session_run(&options);
 	options_free(&options);
 	return status;
 }

@@ -29,6 +29,9 @@ enum key {
 	KEY_DRY_RUN,
 	KEY_ROTATE,
 	KEY_KEEP,
+	KEY_USDT,
+	KEY_LIST,
+	KEY_JSON,
 };
 
 static const struct argp_option table[] = {
@@ -46,7 +49,15 @@ static const struct argp_option table[] = {
 	{"kernel-model", KEY_KERNEL_MODEL, 0, 0,
 	 "write only when threads are off the CPU, to go with a trace made by libovni", 0},
 	{"user", KEY_USER, "NAME", 0, "run COMMAND as this user (through sudo: as its caller)", 0},
-	{0, 0, 0, 0, "How much, and where to:", 2},
+	{0, 0, 0, 0, "What is probed:", 2},
+	{"probe", 'u', "BIN:FUNC[,FUNC]", 0,
+	 "functions of a program or library: ./app:compute_*, libm.so.6:sin, PID:LIB:FUNC, "
+	 "BIN:0x1234, FUNC+8, with a value: FUNC(arg2), FUNC(ret)",
+	 0},
+	{"usdt", KEY_USDT, "BIN:PROVIDER:NAME[,argN]", 0, "probes that a program has in itself", 0},
+	{"list", KEY_LIST, "BIN[:GLOB]", 0, "show what can be probed in a file, and end", 0},
+	{"json", KEY_JSON, 0, 0, "--list as JSON", 0},
+	{0, 0, 0, 0, "How much, and where to:", 3},
 	{"duration", 'd', "TIME", 0, "stop after this time, as in 10s or 250ms", 0},
 	{"max-size", KEY_MAX_SIZE, "SIZE", 0, "stop when the trace is this large, as in 2G", 0},
 	{"rotate", KEY_ROTATE, "TIME|SIZE", 0,
@@ -58,7 +69,7 @@ static const struct argp_option table[] = {
 	{"buffer", 'b', "SIZE", 0, "buffer of each CPU (default: 4M)", 0},
 	{"emulate", KEY_EMULATE, 0, 0, "run ovni-emu on the trace at the end", 0},
 	{"dry-run", KEY_DRY_RUN, 0, 0, "check everything, tell what would be done, and end", 0},
-	{0, 0, 0, 0, "Others:", 3},
+	{0, 0, 0, 0, "Others:", 4},
 	{"verbose", 'v', 0, 0, "tell more, and what our programs in the kernel cost", 0},
 	{"quiet", 'q', 0, 0, "tell only what went wrong", 0},
 	{0},
@@ -86,6 +97,9 @@ static const char doc[] =
 	"  # can this machine record, and if not, what is to be done?\n"
 	"  ovni-bpf doctor\n"
 	"\n"
+	"  # the functions of a program, too, and the 2nd argument of one of them\n"
+	"  sudo ovni-bpf -u './solver:compute_*' -u './solver:send(arg2)' -- ./solver\n"
+	"\n"
 	"  # every thread called rank0, rank1, ... on the first four CPUs\n"
 	"  sudo ovni-bpf --comm 'rank*' -C 0-3 -d 1m";
 
@@ -107,6 +121,37 @@ static error_t read_pids(struct options *o, const char *option, const char *text
 		return wrong(option, text, what);
 	o->threads = threads;
 	return 0;
+}
+
+/* The place tells which of many functions is meant. */
+static error_t read_probes(struct options *o, const char *option, const char *text)
+{
+	struct request list;
+	const char *what;
+	size_t at = 0;
+
+	if (!strcmp(option, "-u")) {
+		what = requests_add_functions(&o->probes, text, &at);
+	} else if (!strcmp(option, "--usdt")) {
+		what = requests_add_usdt(&o->probes, text, &at);
+	} else {
+		if (o->list)
+			return wrong(option, text, "only one file can be listed at a time");
+		what = request_of_list(&list, text, &at);
+		if (!what) {
+			o->list = malloc(sizeof(list));
+			if (!o->list)
+				return ENOMEM;
+			*o->list = list;
+		}
+	}
+	if (!what)
+		return 0;
+	if (at)
+		log_error("%s %s: character %zu: %s", option, text, at + 1, what);
+	else
+		wrong(option, text, what);
+	return EINVAL;
 }
 
 static error_t read_buffer(struct options *o, const char *text)
@@ -158,6 +203,15 @@ static error_t read_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case 'b':
 		return read_buffer(o, text);
+	case 'u':
+		return read_probes(o, "-u", text);
+	case KEY_USDT:
+		return read_probes(o, "--usdt", text);
+	case KEY_LIST:
+		return read_probes(o, "--list", text);
+	case KEY_JSON:
+		o->json = true;
+		return 0;
 	case 'v':
 		o->verbose = true;
 		return 0;
@@ -235,7 +289,7 @@ static bool check(const struct options *o)
 	} rules[] = {
 		{o->all + !!o->npids + !!o->command > 1,
 		 "only one of -a, -p, -t and a command can be given"},
-		{!o->all && !o->npids && !o->command && !o->comm && !o->cgroup,
+		{!o->all && !o->npids && !o->command && !o->comm && !o->cgroup && !o->list,
 		 "what is to be recorded? Give -a, -p PID, -t TID or -- COMMAND (see --help)"},
 		{o->command && !*o->command[0], "the name of the command is empty"},
 		{!o->follow && !o->command && (!o->npids || o->threads),
@@ -246,6 +300,10 @@ static bool check(const struct options *o)
 		{o->emulate && several(o),
 		 "--emulate goes with one trace: with --rotate, run ovni-emu on those of interest"},
 		{o->verbose && o->quiet, "only one of -v and -q can be given"},
+		{o->list && o->probes.count,
+		 "--list shows what -u and --usdt can be given: it goes "
+		 "without them"},
+		{o->json && !o->list, "--json goes with --list"},
 	};
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
@@ -254,6 +312,34 @@ static bool check(const struct options *o)
 			return false;
 		}
 	}
+	return true;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Without another target the processes that are probed are recorded: -u PID:LIB:FUNC alone. */
+static bool take_probed_processes(struct options *o)
+{
+	size_t n = 0;
+
+	if (o->all || o->npids || o->command || o->comm || o->cgroup)
+		return true;
+	o->pids = malloc((o->probes.count + 1) * sizeof(*o->pids));
+	if (!o->pids)
+		return false;
+	for (size_t i = 0; i < o->probes.count; i++)
+		if (o->probes.list[i].pid)
+			o->pids[n++] = o->probes.list[i].pid;
+	if (n)
+		qsort(o->pids, n, sizeof(*o->pids), compare_pids);
+	for (size_t i = 0; i < n; i++)
+		if (!o->npids || o->pids[o->npids - 1] != o->pids[i])
+			o->pids[o->npids++] = o->pids[i];
 	return true;
 }
 
@@ -292,13 +378,14 @@ bool options_parse(struct options *o, int argc, char **argv, enum status *status
 	argp_err_exit_status = STATUS_USAGE;
 	*status = STATUS_USAGE;
 	argv[0] = (char *)"ovni-bpf"; /* so messages of the C library begin as ours do */
-	failed = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o) || !check(o);
+	failed = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o) ||
+		 !take_probed_processes(o) || !check(o);
 	argv[0] = name;
 	if (failed) {
 		options_free(o);
 		return false;
 	}
-	if (!o->npids && !o->command)
+	if (!o->npids && !o->command && !o->list)
 		o->all = true;
 	return true;
 }
@@ -307,6 +394,11 @@ void options_free(struct options *o)
 {
 	free(o->pids);
 	topology_free(&o->cpus);
+	requests_free(&o->probes);
+	if (o->list)
+		request_free(o->list);
+	free(o->list);
+	o->list = NULL;
 	o->pids = NULL;
 	o->npids = 0;
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "bpf/state.h"
+#include "probes/request.h"
 #include "topology.h"
 
 #define OPTIONS_OUTPUT	      "ovni"
@@ -42,6 +43,11 @@ struct options {
 	bool follow, self, kthreads; /* not: --no-... */
 	bool all_threads, kernel_model;
 	const char *user; /* --user */
+
+	/* What is probed. */
+	struct requests probes; /* -u and --usdt, in the order of the command line */
+	struct request *list;	/* --list: only show what could be probed; NULL: not */
+	bool json;		/* ... as JSON */
 
 	/* How much. */
 	uint64_t duration_ns;		  /* 0: no limit */

@@ -21,6 +21,7 @@
 #include "order.h"
 #include "output.h"
 #include "privilege.h"
+#include "probes/resolve.h"
 #include "rings.h"
 #include "session.h"
 #include "snapshot.h"
@@ -44,6 +45,7 @@ struct recorder {
 	struct topology topology;
 	struct target target;
 	struct command command;
+	struct sites sites;
 
 	struct links links;
 	struct rings *rings;
@@ -101,6 +103,20 @@ static int find_identities(struct recorder *r)
 	return err;
 }
 
+/* Finds what is to be probed, with all the rights that there are. */
+static int find_probes(struct recorder *r)
+{
+	const struct options *o = r->options;
+	const struct resolve_scope scope = {.pids = o->pids,
+					    .npids = o->npids,
+					    .command = o->command,
+					    .all = o->all,
+					    .proc = "/proc",
+					    .root = ""};
+
+	return sites_resolve(&r->sites, &o->probes, &scope);
+}
+
 static enum status prepare(struct recorder *r)
 {
 	const struct options *o = r->options;
@@ -115,8 +131,13 @@ static enum status prepare(struct recorder *r)
 	if (status)
 		return status;
 	if (find_identities(r) || target_find(&r->target, o->pids, o->npids, o->threads) ||
-	    (o->command && command_find(o->command[0])) || (o->emulate && emulate_find()))
+	    (o->command && command_find(o->command[0])) || (o->emulate && emulate_find()) ||
+	    find_probes(r))
 		return STATUS_FAILED;
+	if (r->sites.count && !o->dry_run) {
+		log_error("-u: probes can be found, but not yet be attached (see --dry-run)");
+		return STATUS_FAILED;
+	}
 	r->rings = rings_new();
 	if (!r->rings || links_open(&r->links, o, &r->topology, r->rings, o->pids, o->npids))
 		return STATUS_FAILED;
@@ -137,6 +158,11 @@ static void tell_plan(const struct recorder *r)
 		printf("only threads called: %s\n", o->comm);
 	if (o->cgroup)
 		printf("only threads in the cgroup: %s\n", o->cgroup);
+	if (r->sites.count)
+		printf("places that are probed: %zu\n", r->sites.count);
+	for (size_t i = 0; i < r->sites.count; i++)
+		printf("    %s, %s+0x%llx\n", r->sites.list[i].label, r->sites.list[i].binary,
+		       (unsigned long long)r->sites.list[i].offset);
 	printf("CPUs: %u of %u\n", r->drain.ncpus, r->topology.ncpus);
 	printf("buffer of each CPU: %llu KiB\n", (unsigned long long)o->buffer_bytes >> 10);
 	printf("written to: %s\n", o->output);
@@ -530,6 +556,7 @@ static void close_all(struct recorder *r)
 	if (r->signal_fd >= 0)
 		close(r->signal_fd);
 	target_close(&r->target);
+	sites_free(&r->sites);
 	topology_free(&r->topology);
 	identity_free(&r->caller);
 	identity_free(&r->runner);

@@ -85,6 +85,15 @@ static const struct {
 	{"-t 1 --no-follow", "--no-follow goes with"},
 	{"-a --user nobody", "--user goes with a command"},
 	{"-a --force", "--force goes with -o"},
+	{"-a -u app", "-u app: BIN:FUNC is wanted"},
+	{"-a -u app:f(arg7)", "-u app:f(arg7): character 7: arguments are"},
+	{"-a -u app:f,", "-u app:f,: character 7: the name of a function"},
+	{"-a --usdt app:x", "--usdt app:x: BIN:PROVIDER:NAME is wanted"},
+	{"-u app:f", "what is to be recorded"},
+	{"-a --json", "--json goes with --list"},
+	{"--list app -u app:f", "--list shows"},
+	{"--list app --list app", "one file"},
+	{"--list 0", "no such number"},
 };
 
 static void what_is_wrong_is_said_in_one_sentence(void **state)
@@ -152,6 +161,44 @@ static void every_option_reaches_its_place(void **state)
 	options_free(&o);
 }
 
+static void probes_are_read_in_their_order(void **state)
+{
+	struct options o;
+
+	(void)state;
+	accepted(&o, "-a -u ./app:f,g(arg2) --usdt 7:p:n --probe libm:sin");
+	assert_int_equal(o.probes.count, 4);
+	assert_string_equal(o.probes.list[1].text, "./app:g(arg2)");
+	assert_int_equal(o.probes.list[2].kind, REQUEST_USDT);
+	assert_string_equal(o.probes.list[3].binary, "libm");
+	assert_int_equal(o.npids, 0);
+	options_free(&o);
+	/* without another target the processes that are probed are recorded */
+	accepted(&o, "-u 12:libm:sin -u 7:main -u 12:f");
+	assert_false(o.all);
+	assert_int_equal(o.npids, 2);
+	assert_int_equal(o.pids[0], 7);
+	assert_int_equal(o.pids[1], 12);
+	options_free(&o);
+	accepted(&o, "-p 9 -u 12:libm:sin");
+	assert_int_equal(o.npids, 1);
+	options_free(&o);
+	accepted(&o, "--list ./app:mem* --json");
+	assert_string_equal(o.list->binary, "./app");
+	assert_string_equal(o.list->name, "mem*");
+	assert_true(o.json && !o.all);
+	options_free(&o);
+	accepted(&o, "--list 12");
+	assert_int_equal(o.list->pid, 12);
+	assert_null(o.list->binary);
+	assert_string_equal(o.list->name, "*");
+	options_free(&o);
+	accepted(&o, "--list 12:libm.so.6");
+	assert_int_equal(o.list->pid, 12);
+	assert_string_equal(o.list->binary, "libm.so.6");
+	options_free(&o);
+}
+
 static void the_command_is_the_rest_whatever_it_looks_like(void **state)
 {
 	struct options o;
@@ -213,6 +260,7 @@ int main(void)
 		cmocka_unit_test(what_is_wrong_is_said_in_one_sentence),
 		cmocka_unit_test(defaults_are_those_of_the_manual),
 		cmocka_unit_test(every_option_reaches_its_place),
+		cmocka_unit_test(probes_are_read_in_their_order),
 		cmocka_unit_test(the_command_is_the_rest_whatever_it_looks_like),
 		cmocka_unit_test(a_filter_alone_means_the_whole_machine),
 		cmocka_unit_test(a_buffer_is_rounded_up_and_that_is_said),

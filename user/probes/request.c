@@ -18,7 +18,7 @@ struct part {
 	size_t from, to;
 };
 
-static void request_free(struct request *r)
+void request_free(struct request *r)
 {
 	free(r->text);
 	free(r->binary);
@@ -454,4 +454,41 @@ const char *requests_add_usdt(struct requests *requests, const char *text, size_
 out:
 	request_free(&r);
 	return wrong;
+}
+
+const char *request_of_list(struct request *request, const char *text, size_t *at)
+{
+	struct request r = {.kind = REQUEST_FUNCTION};
+	size_t from = 0, colon, digits = strspn(text, "0123456789");
+	const char *wrong;
+	char *whole = NULL;
+
+	/* a number alone is a process, as with a ':' after it */
+	if (digits && !text[digits]) {
+		if (asprintf(&whole, "%s:", text) < 0)
+			return no_memory;
+		wrong = read_pid(whole, &from, &r.pid, at);
+		free(whole);
+		from = digits;
+	} else {
+		wrong = read_pid(text, &from, &r.pid, at);
+	}
+	if (wrong)
+		return wrong;
+	*at = from;
+	colon = find_end(text, from, ':', false);
+	if (colon == NO_END)
+		colon = strlen(text);
+	if (colon == from && !(r.pid && !text[from]))
+		return "the name of a program or library is wanted";
+	if (colon > from)
+		r.binary = copy_part(text, (struct part){from, colon}, true);
+	r.name = strdup(text[colon] && text[colon + 1] ? text + colon + 1 : "*");
+	r.text = strdup(text);
+	if (!r.name || !r.text || (colon > from && !r.binary)) {
+		request_free(&r);
+		return no_memory;
+	}
+	*request = r;
+	return NULL;
 }

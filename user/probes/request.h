@@ -62,11 +62,16 @@ struct requests {
 const char *requests_add_functions(struct requests *requests, const char *text, size_t *at);
 const char *requests_add_usdt(struct requests *requests, const char *text, size_t *at);
 
+/* Reads the text of --list, [PID:]BIN[:GLOB], or PID for its executable: what there is to choose
+ * from, by a glob in `name` ("*": all). The same way of telling what is wrong. */
+const char *request_of_list(struct request *request, const char *text, size_t *at);
+
 /* Appends a copy of `request`, its strings copied too. `text` NULL: made from the others.
  * 0 or -ENOMEM. */
 int requests_add(struct requests *requests, const struct request *request)
 	__attribute__((warn_unused_result));
 
 void requests_free(struct requests *requests);
+void request_free(struct request *request); /* its strings */
 
 #endif

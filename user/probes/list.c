@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* list: see list.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "binaries.h"
+#include "list.h"
+#include "locate.h"
+#include "trace/json.h"
+#include "trace/log.h"
+#include "trace/text.h"
+
+/* Why no pair, in a word. */
+static const char *const kind_words[] = {
+	[FUNCTION_CALLED] = "",
+	[FUNCTION_IFUNC] = "no pair: IFUNC",
+	[FUNCTION_PART] = "no pair: is jumped to",
+	[FUNCTION_START] = "no pair: start of the program",
+	[FUNCTION_FRAME] = "no pair: uses its return address",
+};
+
+static const char *display_name(const struct function *f)
+{
+	return f->full ? f->full : f->name;
+}
+
+static void print_escaped(const char *text)
+{
+	size_t length = strlen(text), size = 4 * length + 1;
+	char *out = malloc(size);
+
+	if (!out)
+		return;
+	text_escape(out, size, text, length);
+	fputs(out, stdout);
+	free(out);
+}
+
+/* The other names of the place, after the one that is shown. */
+static const struct function *next_alias(const struct functions *functions,
+					 const struct function *of, const struct function *after)
+{
+	const struct function *end = functions->list + functions->count, *f = after;
+
+	/* the names of one place stand together */
+	if (!f) {
+		f = of;
+		while (f > functions->list && f[-1].offset == of->offset)
+			f--;
+	} else {
+		f++;
+	}
+	for (; f < end && f->offset == of->offset; f++)
+		if (f != of)
+			return f;
+	return NULL;
+}
+
+/* ---- text ---- */
+
+static void print_function(const struct functions *functions, const struct function *f)
+{
+	const struct function *alias = NULL;
+
+	printf("%12llx %10llx %8llu  ", (unsigned long long)f->address,
+	       (unsigned long long)f->offset, (unsigned long long)f->size);
+	print_escaped(display_name(f));
+	if (f->old_version)
+		printf("@%s", f->version);
+	while ((alias = next_alias(functions, f, alias))) {
+		fputs(" = ", stdout);
+		print_escaped(display_name(alias));
+	}
+	if (f->kind != FUNCTION_CALLED)
+		printf("  (%s)", kind_words[f->kind]);
+	putchar('\n');
+}
+
+static void print_file(const struct binary *binary, const uint32_t *found, size_t count)
+{
+	const struct functions *functions = &binary->functions;
+
+	fputs("# ", stdout);
+	print_escaped(binary->name);
+	if (functions->debug_file) {
+		fputs(", names from ", stdout);
+		print_escaped(functions->debug_file);
+	}
+	if (functions->stripped)
+		fputs(", stripped: only what it exports is known", stdout);
+	putchar('\n');
+	if (count)
+		printf("%12s %10s %8s  %s\n", "address", "offset", "size", "function");
+	for (size_t i = 0; i < count; i++)
+		print_function(functions, &functions->list[found[i]]);
+}
+
+/* ---- JSON ---- */
+
+static bool put_names(struct json *node, const struct function *f)
+{
+	return json_put_string(node, "name", f->name) &&
+	       (!f->full || json_put_string(node, "demangled", f->full)) &&
+	       (!f->version || json_put_string(node, "version", f->version));
+}
+
+static bool put_function(struct json *array, const struct functions *functions,
+			 const struct function *f)
+{
+	struct json *node = json_put_object(array, NULL), *aliases = NULL;
+	const struct function *alias = NULL;
+	bool ok = node && put_names(node, f) &&
+		  json_put_int(node, "address", (int64_t)f->address) &&
+		  json_put_int(node, "offset", (int64_t)f->offset) &&
+		  json_put_int(node, "size", (int64_t)f->size) &&
+		  json_put_bool(node, "pair", f->kind == FUNCTION_CALLED);
+
+	if (ok && function_obstacle(f->kind))
+		ok = json_put_string(node, "why", function_obstacle(f->kind));
+	while (ok && (alias = next_alias(functions, f, alias))) {
+		if (!aliases)
+			aliases = json_put_array(node, "aliases");
+		ok = aliases && put_names(json_put_object(aliases, NULL), alias);
+	}
+	return ok;
+}
+
+static bool put_file(struct json *files, const struct binary *binary, const uint32_t *found,
+		     size_t count)
+{
+	const struct functions *functions = &binary->functions;
+	struct json *node = json_put_object(files, NULL), *array;
+	bool ok = json_put_string(node, "file", binary->name) &&
+		  json_put_bool(node, "stripped", functions->stripped);
+
+	if (ok && functions->debug_file)
+		ok = json_put_string(node, "debug_file", functions->debug_file);
+	array = json_put_array(node, "functions");
+	for (size_t i = 0; i < count && ok; i++)
+		ok = put_function(array, functions, &functions->list[found[i]]);
+	return ok && array;
+}
+
+/* ---- all files ---- */
+
+struct listing {
+	struct json *files; /* NULL: as text */
+	size_t shown;
+};
+
+static int show(struct listing *l, struct binary *binary, const char *name)
+{
+	uint32_t *found;
+	size_t count;
+	bool glob, ok = true;
+	int err = functions_demangle(&binary->functions);
+
+	if (!err)
+		err = functions_find(&binary->functions, name, &found, &count, &glob);
+	if (err)
+		return err;
+	if (l->files)
+		ok = put_file(l->files, binary, found, count);
+	else
+		print_file(binary, found, count);
+	l->shown += count;
+	free(found);
+	return ok ? 0 : -ENOMEM;
+}
+
+static int show_all(struct listing *l, struct binaries *binaries, const struct places *places,
+		    const struct request *request)
+{
+	struct binary *binary;
+	const char *wrong;
+	size_t before;
+	int err = 0;
+
+	for (size_t i = 0; i < places->count && !err; i++) {
+		before = binaries->count;
+		err = binaries_open(binaries, &places->list[i], &binary, &wrong);
+		if (wrong)
+			log_error("--list %s: %s %s", request->text, places->list[i].name, wrong);
+		else if (!err && binaries->count > before) /* not by another name before */
+			err = show(l, binary, request->name);
+	}
+	if (!err && !l->shown && strcmp(request->name, "*")) {
+		log_error("--list %s: nothing in it is called '%s'", request->text, request->name);
+		err = -ENOENT;
+	}
+	return err;
+}
+
+static int finish(const struct json *root)
+{
+	char *text = NULL;
+	bool ok = true;
+
+	if (root) {
+		text = json_text(root);
+		if (!text)
+			return -ENOMEM;
+		ok = fputs(text, stdout) >= 0;
+		free(text);
+	}
+	if (!ok || fflush(stdout) || ferror(stdout)) {
+		log_error("--list: cannot write: %s", strerror(errno));
+		return -EIO;
+	}
+	return 0;
+}
+
+int list_run(const struct request *request, const struct resolve_scope *scope, bool json)
+{
+	struct json *root = json ? json_new_object() : NULL;
+	struct listing listing = {.files = json ? json_put_array(root, "files") : NULL};
+	struct binaries binaries = {0};
+	struct places places = {0};
+	char *why = NULL;
+	int err = json && !listing.files ? -ENOMEM : 0;
+
+	if (!err)
+		err = locate(&places, request, scope, &why);
+	if (why)
+		log_error("--list %s: %s", request->text, why);
+	free(why);
+	if (!err)
+		err = show_all(&listing, &binaries, &places, request);
+	if (!err)
+		err = finish(root);
+	if (err == -ENOMEM)
+		log_error("--list: not enough memory");
+	places_free(&places);
+	binaries_free(&binaries);
+	json_free(root);
+	return err;
+}
