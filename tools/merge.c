@@ -19,6 +19,7 @@
 
 #include "tools/common/describe.h"
 #include "tools/common/image.h"
+#include "tools/common/marks.h"
 #include "tools/common/source.h"
 #include "tools/common/usage.h"
 #include "tools/common/weave.h"
@@ -40,8 +41,9 @@ struct merge {
 	const char *path; /* of the stream that is written */
 	uint8_t *buffer;
 	size_t size;
-	bool *used; /* streams of the kernel's trace */
-	bool named; /* some stream has the names of the kernel's trace */
+	bool *used;	     /* streams of the kernel's trace */
+	struct marks *marks; /* of the others, next to those of the program */
+	bool named;	     /* some stream has the names of the kernel's trace */
 	uint64_t merged, alone, events, moved, split, others;
 	int64_t most_moved;
 };
@@ -267,13 +269,25 @@ static int describe_other(struct merge *m, size_t i, const char *loom)
 	struct json *meta = describe_kept(&m->kernel, m->used, i);
 	int err = meta && json_put_string(meta, "ovni.loom", loom) ? 0 : -ENOMEM;
 
-	/* marks would clash with the program's, and are not copied */
-	if (!err && json_get(meta, "ovni.mark") && !json_put_object(meta, "ovni.mark"))
-		err = -ENOMEM;
+	if (!err)
+		err = marks_declare(m->marks, meta);
 	if (!err)
 		err = stream_describe(m->out_fd, m->path, meta);
 	json_free(meta);
 	return err;
+}
+
+/* The present event, marks with their new numbers. */
+static int put_other(struct merge *m, const struct image *image)
+{
+	uint8_t bytes[EVENT_SIZE_MAX];
+	const struct event *ev = &image->ev;
+
+	if (ev->jumbo)
+		return put(m, image->at - ev->size, ev->size);
+	memcpy(bytes, image->at - ev->size, ev->size);
+	marks_event(m->marks, ev, bytes);
+	return put(m, bytes, ev->size);
 }
 
 static int copy_other(struct merge *m, size_t i)
@@ -293,13 +307,8 @@ static int copy_other(struct merge *m, size_t i)
 		err = image_open(&image, m->kernel.trace.fd, m->kernel.trace.streams[i]);
 	if (!err)
 		err = begin(m, path);
-	while (!err && (more = image_step(&image)) != 0) {
-		if (more < 0)
-			err = more;
-		else if (image.ev.model == 'K' ||
-			 (image.ev.model == 'O' && image.ev.category != 'M'))
-			err = put(m, image.at - image.ev.size, image.ev.size);
-	}
+	while (!err && (more = image_step(&image)) != 0)
+		err = more < 0 ? more : put_other(m, &image);
 	if (!err)
 		err = flush(m);
 	if (!err)
@@ -313,14 +322,51 @@ static int copy_other(struct merge *m, size_t i)
 	return err;
 }
 
+/* Takes in what the streams of one trace declare, those of `only` or all. */
+static int take_marks(struct merge *m, const struct source *source, enum marks_side side,
+		      const bool *only)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < source->trace.nstreams && !err; i++) {
+		struct json *meta;
+
+		if (only && !only[i])
+			continue;
+		meta = trace_metadata(&source->trace, i);
+		err = meta ? marks_take(m->marks, side, meta) : -EINVAL;
+		json_free(meta);
+	}
+	return err;
+}
+
+static int settle_marks(struct merge *m)
+{
+	int err = -ENOMEM;
+
+	m->marks = marks_new();
+	if (m->marks)
+		err = take_marks(m, &m->program, MARKS_STAY, NULL);
+	if (!err)
+		err = take_marks(m, &m->kernel, MARKS_JOIN, m->used);
+	if (!err)
+		err = marks_settle(m->marks);
+	if (err == -ENOSPC)
+		log_error("%s: no number of a mark is free for those of the kernel's trace: merge "
+			  "without --others",
+			  m->options->program);
+	return err;
+}
+
 static int copy_others(struct merge *m)
 {
 	size_t n = m->kernel.trace.nstreams;
-	int err = 0;
+	int err;
 
 	/* from here on `used` is what is kept of the kernel's trace for its metadata */
 	for (size_t i = 0; i < n; i++)
 		m->used[i] = !m->used[i];
+	err = settle_marks(m);
 	for (size_t i = 0; i < n && !err; i++)
 		if (m->used[i])
 			err = copy_other(m, i);
@@ -403,6 +449,7 @@ int main(int argc, char **argv)
 	if (merge.out_fd >= 0)
 		close(merge.out_fd);
 	free(merge.used);
+	marks_free(merge.marks);
 	free(merge.buffer);
 	free(out);
 	return err ? EXIT_FAILED : EXIT_COMPLETE;

@@ -85,6 +85,49 @@ merge --others "$T/p" "$T/k"
 [ -f "$T/o/loom.h.bpf/proc.8/thread.8/stream.obs" ] || fail "the other thread is missing"
 "$B/bin/ovni-check" --strict -q "$T/o" >"$T/said" || fail "--others: not valid"
 
+# Their marks: a type that means something else gets a free number; in one that both have, "solve"
+# takes the program's value, and "io", whose value is that of "solve" there, a new one.
+"$S/tests/golden/tools_make.py" "$T/pm" <<'END'
+thread h.1 1 1 ovni.mark={"0":{"title":"Phase","chan_type":"single","labels":{"1":"init"}},"3":{"title":"Function","chan_type":"stack","labels":{"1":"main","2":"solve"}}}
+1000 OHx i32:0 i32:-1 u64:0
+1100 OM= i64:1 i32:0
+1200 OM[ i64:2 i32:3
+1300 OM] i64:2 i32:3
+9000 OHe
+END
+"$S/tests/golden/tools_make.py" "$T/km" <<'END'
+thread h 8 8 ovni.mark={"0":{"title":"Calls","chan_type":"stack","labels":{"1":"poll"}},"3":{"title":"Function","chan_type":"stack","labels":{"1":"solve","2":"io","5":"exit"}},"92":{"title":"Events\u0020lost","chan_type":"stack"}}
+100 OHx i32:-1 i32:-1 u64:0
+110 OM[ i64:1 i32:0
+120 OM[ i64:1 i32:3
+130 OM[ i64:2 i32:3
+140 OM[ i64:5 i32:3
+150 OM[ i64:9 i32:3
+160 OM[ i64:7 i32:92
+170 OM] i64:7 i32:92
+180 OM] i64:9 i32:3
+190 OM] i64:5 i32:3
+200 OM] i64:2 i32:3
+210 OM] i64:1 i32:3
+220 OM] i64:1 i32:0
+9600 OHe
+END
+merge --others "$T/pm" "$T/km"
+[ $status = 0 ] || fail "marks: status $status"
+"$B/bin/ovni-check" --strict -q "$T/o" >"$T/said" || fail "marks: not valid"
+"$B/bin/ovni-emu" -q -l "$T/o" 2>"$T/said" || fail "marks: does not emulate"
+python3 - "$T/o/loom.h.bpf/proc.8/thread.8" <<'END' || fail "marks: as above"
+import json, struct, sys
+mark = json.load(open(sys.argv[1] + "/stream.json"))["ovni"]["mark"]
+assert mark == {"1": {"title": "Calls", "chan_type": "stack", "labels": {"1": "poll"}},
+                "3": {"title": "Function", "chan_type": "stack", "labels": {"2": "solve", "6": "io", "5": "exit"}},
+                "92": {"title": "Events lost", "chan_type": "stack"}}, mark
+data = open(sys.argv[1] + "/stream.obs", "rb").read()
+marks = [struct.unpack("<qi", data[at + 12:at + 24]) for at in range(8, len(data)) if data[at:at + 4] == b"\x0bOM["]
+assert marks == [(1, 1), (2, 3), (6, 3), (5, 3), (9, 3), (7, 92)], marks
+END
+merge "$T/p" "$T/k"
+
 # A clock in a time namespace.
 sed -i 's/"bpf": {/"bpf": {"monotonic_offset": "100000", /' "$T/k/loom.h/proc.1/thread.1/stream.json"
 merge "$T/p" "$T/k"
