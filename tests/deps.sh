@@ -40,6 +40,7 @@ g++                       g++
 openmpi-bin               mpirun
 libopenmpi-dev            mpicc
 valgrind                  valgrind
+sudo                      sudo
 '
 bench='
 linux-perf                perf

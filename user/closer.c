@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "closer.h"
+#include "privilege.h"
 #include "trace/log.h"
 
 #define NEWS_MAX 16 /* kept until somebody asks; more are forgotten, the oldest first */
@@ -135,6 +136,7 @@ static void *work(void *arg)
 	struct closing closing;
 	int err;
 
+	privilege_keep(PRIVILEGE_WRITE | PRIVILEGE_DRAIN);
 	pthread_mutex_lock(&closer->lock);
 	for (;;) {
 		if (closer->has_waiting) {

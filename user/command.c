@@ -26,9 +26,9 @@ static int check_executable(const char *path)
 	return access(path, X_OK) ? -errno : 0;
 }
 
-int command_find(const char *name)
+int command_find(const char *name, const char *paths)
 {
-	const char *paths = getenv("PATH"), *at, *end;
+	const char *at, *end;
 	int err = -ENOENT, one;
 	char *path;
 

@@ -23,8 +23,9 @@ struct command {
 	int status; /* as wait() has it, if it has ended; else -1 */
 };
 
-/* Finds out whether argv[0] can be executed. 0, or -errno after one message. */
-int command_find(const char *name) __attribute__((warn_unused_result));
+/* Finds out whether `name` can be executed, looked for as execvp() with the PATH `paths` (NULL: the
+ * usual one). 0, or -errno after one message. */
+int command_find(const char *name, const char *paths) __attribute__((warn_unused_result));
 
 /* Starts the child, as `runner`. `argv` must outlive it. 0, or -errno after one message. */
 int command_start(struct command *command, char **argv, const struct identity *runner)

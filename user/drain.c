@@ -12,6 +12,7 @@
 #include "drain.h"
 #include "links.h"
 #include "order.h"
+#include "privilege.h"
 #include "snapshot.h"
 #include "store.h"
 #include "trace/log.h"
@@ -138,6 +139,7 @@ static void *run(void *arg)
 	 * to this (CAP_SYS_NICE) it takes its turn like anyone. */
 	if (setpriority(PRIO_PROCESS, 0, NICE))
 		log_debug("the draining thread has no priority: %s", strerror(errno));
+	privilege_keep(PRIVILEGE_DRAIN);
 	while (!err && !atomic_load(&drain->stop)) {
 		err = release(drain, UINT64_MAX);
 		if (!err)

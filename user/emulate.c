@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "emulate.h"
-#include "privilege.h"
 #include "trace/log.h"
 
 #define EMULATOR "ovni-emu"
@@ -43,7 +42,7 @@ int emulate_find(void)
 	return err;
 }
 
-int emulate_run(const char *dir, const struct identity *identity)
+int emulate_run(const char *dir)
 {
 	char path[PATH_MAX], *argv[] = {(char *)EMULATOR, (char *)dir, NULL};
 	int status, err = beside(path, sizeof(path));
@@ -57,12 +56,8 @@ int emulate_run(const char *dir, const struct identity *identity)
 		goto failed;
 	}
 	if (pid == 0) {
-		err = identity_become(identity);
-		if (!err) {
-			execv(path, argv);
-			err = -errno;
-		}
-		log_error("cannot run %s: %s", path, strerror(-err));
+		execv(path, argv);
+		log_error("cannot run %s: %s", path, strerror(errno));
 		_exit(127);
 	}
 	while (waitpid(pid, &status, 0) < 0) {

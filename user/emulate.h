@@ -5,14 +5,11 @@
 #ifndef USER_EMULATE_H
 #define USER_EMULATE_H
 
-struct identity;
-
 /* Is there an ovni-emu beside this program? 0, or -errno after one message. */
 int emulate_find(void) __attribute__((warn_unused_result));
 
-/* Runs `ovni-emu DIR` as `identity`, and waits. 0 if it ended well, else -errno after a message
- * (its own, or ours). */
-int emulate_run(const char *dir, const struct identity *identity)
-	__attribute__((warn_unused_result));
+/* Runs `ovni-emu DIR` as whoever we are by now, and waits. 0 if it ended well, else -errno after a
+ * message (its own, or ours). */
+int emulate_run(const char *dir) __attribute__((warn_unused_result));
 
 #endif

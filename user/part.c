@@ -11,6 +11,7 @@
 #include "account.h"
 #include "output.h"
 #include "part.h"
+#include "privilege.h"
 #include "snapshot.h"
 #include "threads.h"
 #include "trace/log.h"
@@ -37,6 +38,13 @@ failed:
 	return err;
 }
 
+/* The writer's first job. */
+static void keep_privileges(void *arg)
+{
+	(void)arg;
+	privilege_keep(PRIVILEGE_WRITE);
+}
+
 struct part *part_open(const struct part_plan *plan, bool several)
 {
 	struct writer_options options = {.max_bytes = plan->max_bytes};
@@ -55,6 +63,8 @@ struct part *part_open(const struct part_plan *plan, bool several)
 	part->writer = writer_start(&options);
 	if (!part->writer)
 		goto fail;
+	if (writer_run(part->writer, keep_privileges, NULL))
+		goto no_memory;
 	part->threads = threads_new(part->writer, &part->facts, &part->topology);
 	if (!part->threads)
 		goto fail;

@@ -2,16 +2,21 @@
 /* privilege: see privilege.h. */
 #include <cap-ng.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "privilege.h"
 #include "trace/log.h"
+
+#define ENVIRONMENT_MAX (1 << 20) /* bytes; the kernel permits more, nobody has it */
 
 /* Newer than the headers of some build hosts. */
 #ifndef CAP_PERFMON
@@ -74,6 +79,55 @@ static int look_up(struct identity *identity)
 	}
 }
 
+/*
+ * What sudo was called with: the environment of our parent as it began, if that is sudo. Sudo gives
+ * us another one, without the library paths and OMP_NUM_THREADS that a command may depend on.
+ * Without it the identity has none of its own.
+ */
+static void read_environment(struct identity *identity)
+{
+	char path[64], comm[32] = "";
+	size_t used = 0, room = 0;
+	struct stat st;
+	char *grown;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)getppid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, comm, sizeof(comm) - 1);
+	if (fstat(fd, &st))
+		st.st_uid = (uid_t)-1;
+	close(fd);
+	if (n <= 0 || strcmp(comm, "sudo\n") || st.st_uid != 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)getppid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	for (n = 1; fd >= 0 && n > 0; used += (size_t)n) {
+		if (room - used < 4096 && room < ENVIRONMENT_MAX) {
+			room += ENVIRONMENT_MAX / 16;
+			grown = realloc(identity->environment, room);
+			if (!grown)
+				break;
+			identity->environment = grown;
+		}
+		n = read(fd, identity->environment + used, room - used - 1);
+		if (n < 0)
+			break;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (fd < 0 || n || !used) {
+		free(identity->environment);
+		identity->environment = NULL;
+		return;
+	}
+	identity->environment[used] = '\0';
+	identity->environment_size = used;
+}
+
 int identity_of_caller(struct identity *identity)
 {
 	unsigned uid, gid;
@@ -90,6 +144,8 @@ int identity_of_caller(struct identity *identity)
 	err = look_up(identity);
 	if (err)
 		log_error("cannot find the groups of user %u: %s", uid, strerror(-err));
+	else
+		read_environment(identity);
 	return err;
 }
 
@@ -124,10 +180,29 @@ void identity_free(struct identity *identity)
 	free(identity->name);
 	free(identity->home);
 	free(identity->shell);
+	free(identity->environment);
 	memset(identity, 0, sizeof(*identity));
 }
 
-/* What sudo has set for root is set as a login of the user would. */
+static const char *next_variable(const struct identity *identity, const char *at)
+{
+	const char *end = identity->environment + identity->environment_size;
+
+	at = at ? at + strlen(at) + 1 : identity->environment;
+	return at && at < end ? at : NULL;
+}
+
+const char *identity_path(const struct identity *identity)
+{
+	if (!identity->environment)
+		return getenv("PATH");
+	for (const char *at = NULL; (at = next_variable(identity, at));)
+		if (!strncmp(at, "PATH=", 5))
+			return at + 5;
+	return NULL;
+}
+
+/* What sudo has set for root is set as a login of the user would, if his own is not known. */
 static void set_environment(const struct identity *identity)
 {
 	const struct {
@@ -138,6 +213,13 @@ static void set_environment(const struct identity *identity)
 		{"SUDO_USER", NULL},	    {"SUDO_COMMAND", NULL},   {"MAIL", NULL},
 	};
 
+	if (identity->environment) {
+		clearenv();
+		for (const char *at = NULL; (at = next_variable(identity, at));)
+			if (strchr(at, '='))
+				putenv((char *)at);
+		return;
+	}
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
 		if (variables[i].value)
 			setenv(variables[i].name, variables[i].value, 1);
@@ -158,36 +240,46 @@ int identity_become(const struct identity *identity)
 	return 0;
 }
 
-int privilege_drop(const struct identity *identity, enum privilege_need need)
+/* Which capability is kept, as far as it is there, and for what. */
+static const struct {
+	unsigned capability;
+	unsigned needs; /* enum privilege_need, any of */
+	bool root;	/* only for a caller who is root, and could do that anyway */
+} kept[] = {
+	{CAP_BPF, PRIVILEGE_DRAIN | PRIVILEGE_WAIT, false},
+	{CAP_PERFMON, PRIVILEGE_LINK, false},
+	/* the draining thread comes first; it says so once, when it begins */
+	{CAP_SYS_NICE, PRIVILEGE_START, false},
+	{CAP_SYS_PTRACE, PRIVILEGE_WRITE, false}, /* /proc/PID/exe, environ, ns of others */
+	{CAP_DAC_READ_SEARCH, PRIVILEGE_WRITE, false},
+	/* write where the user wants the trace */
+	{CAP_DAC_OVERRIDE, PRIVILEGE_WRITE | PRIVILEGE_WAIT, true},
+	{CAP_KILL, PRIVILEGE_WAIT, true}, /* pass signals on to the command */
+};
+#define NKEPT (sizeof(kept) / sizeof(kept[0]))
+
+/* Chooses for capng_apply() and the like what is there and needed. */
+static void choose(enum privilege_need need, bool root)
 {
-	static const struct {
-		unsigned capability;
-		bool attach; /* only of use until all is attached */
-		bool root;   /* only for a caller who is root, and could do that anyway */
-	} kept[] = {
-		{CAP_BPF, false, false}, /* the snapshots at the stop */
-		{CAP_PERFMON, true, false},
-		{CAP_SYS_NICE, false, false},	/* the draining thread comes first */
-		{CAP_SYS_PTRACE, false, false}, /* /proc/PID/exe, environ, ns of others */
-		{CAP_DAC_READ_SEARCH, false, false},
-		{CAP_DAC_OVERRIDE, false, true}, /* write where the user wants the trace */
-		{CAP_KILL, false, true},	 /* pass signals on to the command */
-	};
-	bool keep[sizeof(kept) / sizeof(kept[0])], change;
-	int err;
+	bool keep[NKEPT];
 
 	capng_get_caps_process();
-	change = identity->changed && geteuid() == 0;
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		keep[i] = (need == PRIVILEGE_ATTACH || !kept[i].attach) &&
-			  (!kept[i].root || (identity->uid == 0 && geteuid() == 0)) &&
+	for (size_t i = 0; i < NKEPT; i++)
+		keep[i] = (kept[i].needs & need) && (!kept[i].root || root) &&
 			  capng_have_capability(CAPNG_EFFECTIVE, kept[i].capability);
 	capng_clear(CAPNG_SELECT_CAPS);
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-		if (!keep[i])
-			continue;
-		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, kept[i].capability);
-	}
+	for (size_t i = 0; i < NKEPT; i++)
+		if (keep[i])
+			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED,
+				     kept[i].capability);
+}
+
+int privilege_drop(const struct identity *identity, enum privilege_need need)
+{
+	bool change = identity->changed && geteuid() == 0;
+	int err;
+
+	choose(need, identity->uid == 0 && geteuid() == 0);
 	errno = 0;
 	if (change) {
 		err = setgroups((size_t)identity->ngroups, identity->groups);
@@ -203,4 +295,11 @@ int privilege_drop(const struct identity *identity, enum privilege_need need)
 		return err;
 	}
 	return 0;
+}
+
+void privilege_keep(enum privilege_need need)
+{
+	choose(need, geteuid() == 0);
+	if (capng_apply(CAPNG_SELECT_CAPS))
+		log_warn("cannot give up privileges: %s", strerror(errno));
 }

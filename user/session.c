@@ -131,8 +131,8 @@ static enum status prepare(struct recorder *r)
 	if (status)
 		return status;
 	if (find_identities(r) || target_find(&r->target, o->pids, o->npids, o->threads) ||
-	    (o->command && command_find(o->command[0])) || (o->emulate && emulate_find()) ||
-	    find_probes(r))
+	    (o->command && command_find(o->command[0], identity_path(&r->runner))) ||
+	    (o->emulate && emulate_find()) || find_probes(r))
 		return STATUS_FAILED;
 	if (r->sites.count && !o->dry_run) {
 		log_error("-u: probes can be found, but not yet be attached (see --dry-run)");
@@ -321,7 +321,9 @@ static int arm(struct recorder *r)
 	r->drain.rings = r->rings;
 	r->drain.order = r->order;
 	r->drain.store = &r->store;
-	return drain_start(&r->drain);
+	err = drain_start(&r->drain);
+	privilege_keep(PRIVILEGE_WAIT);
+	return err;
 }
 
 /* ---- recording ---- */
@@ -592,7 +594,7 @@ enum status session_run(const struct options *options)
 		unblock_signals();
 		raise(r->killed_by);
 	}
-	if (options->emulate && emulate_run(r->output.path, &r->caller))
+	if (options->emulate && emulate_run(r->output.path))
 		status = STATUS_FAILED;
 	if (options->command && !command_ended(&r->command, 0) && strcmp(r->reason, "signal")) {
 		log_info("the command goes on; waiting for its end");

@@ -36,12 +36,15 @@ mkdir "$P/roots" && chmod 700 "$P/roots"
 (cd "$P/roots" && as_if_sudo "$P/bin/ovni-bpf" -o out -- sh -c 'echo x >file' >log 2>&1)
 expect "the command has only the user's rights" [ ! -e "$P/roots/file" ]
 
-with_caps() { # CAPS COMMAND...
-	local caps=$1
-	shift
-	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps="-all$caps" \
-		--ambient-caps="-all$caps" --bounding-set="-all$caps" "$@"
-}
+cat >"$P/bin/with_caps" <<'E'
+#!/bin/sh
+caps=$1
+shift
+exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps="-all$caps" \
+	--ambient-caps="-all$caps" --bounding-set="-all$caps" "$@"
+E
+chmod 755 "$P/bin/with_caps"
+PATH=$P/bin:$PATH
 with_caps ,+bpf,+perfmon true || skip "setpriv cannot set capabilities here"
 for way in '-a -d 300ms' "-- $P/bin/sleepers -s 20"; do
 	rm -rf caps
@@ -58,6 +61,58 @@ with_caps ,+bpf,+perfmon "$P/bin/ovni-bpf" -o caps -p $target >log 2>&1 ||
 	complain "with CAP_BPF and CAP_PERFMON, -p: $(cat log)"
 judge caps
 wait $target
+
+# While it records, each thread has what it still needs and no more: BPF is 0x8000000000,
+# KILL and DAC_OVERRIDE, for root alone, 0x22, SYS_PTRACE and DAC_READ_SEARCH 0x80004.
+kept() { # PID WANT
+	[ "$(sed -s -n 's/^CapEff:.//p' /proc/"$1"/task/*/status 2>/dev/null | sort -u |
+		tr '\n' ' ')" = "$2" ]
+}
+while_recording() { # NAME WANT COMMAND...
+	local name=$1 want=$2
+	shift 2
+	"$@" -a -o "$name" >"$name.log" 2>&1 &
+	recorder=$!
+	wait_recording "$name" $recorder
+	wait_until kept $recorder "$want" ||
+		complain "$name: $(grep -H CapEff /proc/$recorder/task/*/status)"
+	for thread in /proc/"$recorder"/task/*/status; do
+		expect "$name: what is permitted is what is effective" \
+			[ "$(sed -n 's/^CapPrm:.//p' "$thread")" = "$(sed -n 's/^CapEff:.//p' "$thread")" ]
+	done
+	kill -INT $recorder
+	wait $recorder || complain "$name: status $?: $(cat "$name.log")"
+}
+while_recording root '0000000000080006 0000008000000000 0000008000000022 ' "$P/bin/ovni-bpf"
+while_recording two '0000000000000000 0000008000000000 ' with_caps ,+bpf,+perfmon "$P/bin/ovni-bpf"
+
+# Another user's process: its executable is told with CAP_SYS_PTRACE alone, its MPI rank with
+# CAP_DAC_READ_SEARCH as well (its environment is a file that only that user may read), its threads
+# and their names in any case.
+for caps in ,+bpf,+perfmon ,+bpf,+perfmon,+sys_ptrace ,+bpf,+perfmon,+sys_ptrace,+dac_read_search; do
+	rm -f gate && mkfifo -m 666 gate
+	OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 WORKLOAD_GATE=$PWD/gate WORKLOAD_REPORT=/dev/null \
+		setpriv --reuid 65533 --regid 65533 --clear-groups "$P/bin/sleepers" -n 2 -s 20 &
+	target=$!
+	rm -rf others
+	with_caps $caps "$P/bin/ovni-bpf" -o others -p $target >others.log 2>&1 &
+	recorder=$!
+	wait_recording others $recorder
+	: >gate
+	wait $target || complain "the workload of another user failed"
+	wait $recorder || complain "another user's process with $caps: status $?: $(cat others.log)"
+	judge others
+	python3 - others $target $caps <<-'E' || complain "another user's process with $caps"
+		import glob, json, sys
+		trace, pid, caps = sys.argv[1:]
+		docs = [json.load(open(f)) for f in glob.glob(trace + "/loom.*/proc.%s/*/stream.json" % pid)]
+		first = [d for d in docs if d["ovni"]["tid"] == int(pid)][0]
+		rank = "dac_read_search" in caps
+		assert ("rank" in first["ovni"]) == rank and ("rank" in first["bpf"]) == rank, first
+		assert ("executable" in first["bpf"]) == ("ptrace" in caps), first
+		assert len(docs) == 3 and any("sleeper-1" in json.dumps(d["bpf"]) for d in docs), docs
+	E
+done
 
 for caps in '' ,+bpf ,+perfmon; do
 	with_caps "$caps" "$P/bin/ovni-bpf" -o few -a -d 100ms >log 2>&1
