@@ -7,8 +7,10 @@
  */
 #include <string.h>
 
+#include "tools/common/loom_clock.h"
 #include "tools/common/loom_tool.h"
 #include "tools/common/usage.h"
+#include "trace/log.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -20,10 +22,12 @@ struct command {
 
 static const struct command commands[] = {
 	{"dump", loom_dump, "PLkcnsya"},
+	{"import", loom_import, "PLomtfbSKCN"},
 };
 
 static const char doc[] = "Check, show and convert the telemetry of Loom co-simulations.\v"
 			  "  dump RUN    its records as text, one a line\n"
+			  "  import RUN  makes an ovni trace of it\n"
 			  "\n"
 			  "RUN is a trace or statistics file, the directory that they are in, or "
 			  "the name that they begin "
@@ -42,6 +46,14 @@ enum {
 	KEY_CYCLES,
 	KEY_APPLY,
 	KEY_PERF,
+	KEY_PERIOD,
+	KEY_FREQUENCY,
+	KEY_BASE,
+	KEY_STYLE,
+	KEY_NO_KEEP,
+	KEY_NO_CHAIN,
+	KEY_NAMES,
+	KEY_NAME,
 };
 
 /* The letters by which the table of commands names options. */
@@ -49,8 +61,11 @@ static const struct {
 	int key;
 	char letter;
 } letters[] = {
-	{KEY_PERF, 'P'},  {KEY_LAYOUT, 'L'}, {KEY_KINDS, 'k'},	{KEY_CORES, 'c'},
-	{KEY_NODES, 'n'}, {KEY_SAMPLE, 's'}, {KEY_CYCLES, 'y'}, {KEY_APPLY, 'a'},
+	{KEY_PERF, 'P'},  {KEY_LAYOUT, 'L'},  {KEY_KINDS, 'k'},	    {KEY_CORES, 'c'},
+	{KEY_NODES, 'n'}, {KEY_SAMPLE, 's'},  {KEY_CYCLES, 'y'},    {KEY_APPLY, 'a'},
+	{'o', 'o'},	  {KEY_PERIOD, 't'},  {KEY_FREQUENCY, 'f'}, {KEY_BASE, 'b'},
+	{KEY_STYLE, 'S'}, {KEY_NO_KEEP, 'K'}, {KEY_NO_CHAIN, 'C'},  {KEY_NAMES, 'N'},
+	{KEY_NAME, 'm'},
 };
 
 static const struct argp_option options[] = {
@@ -65,6 +80,20 @@ static const struct argp_option options[] = {
 	{"sample", KEY_SAMPLE, "K/N", 0, "dump: of each node and kind, K of every N records", 2},
 	{"apply-ids", KEY_APPLY, NULL, 0, "dump: JSON traces with the ids of their first record",
 	 2},
+	{"output", 'o', "DIR", 0, "import: the trace that is made, or added to (ovni)", 3},
+	{"name", KEY_NAME, "NAME", 0, "import: of the run in the trace (that of its files)", 3},
+	{"clock-period", KEY_PERIOD, "TIME", 0,
+	 "import: of a cycle, as 800ps or 1.25ns (as the statistics say, else 1ns)", 3},
+	{"clock-freq", KEY_FREQUENCY, "FREQ", 0, "import: the same as 100MHz", 3},
+	{"base", KEY_BASE, "TIME", 0,
+	 "import: clock of cycle 0 in ns, or +TIME after the start of the trace in DIR", 3},
+	{"style", KEY_STYLE, "STYLE", 0,
+	 "import: a record holds for its cycle, until the next one (edge), or as long as it says "
+	 "(span)",
+	 3},
+	{"names", KEY_NAMES, "FILE", 0, "import: what the nodes are called", 3},
+	{"no-keep", KEY_NO_KEEP, NULL, 0, "import: do not copy the run into the trace", 3},
+	{"no-chain", KEY_NO_CHAIN, NULL, 0, "import: refuse cycles that start anew", 3},
 	{0},
 };
 
@@ -89,6 +118,18 @@ static void cycles(struct argp_state *state, struct loom_options *o, const char 
 		o->last_cycle = (uint64_t)usage_int(state, "--cycles", dash + 1, 0, INT64_MAX);
 	if (o->first_cycle > o->last_cycle)
 		argp_error(state, "--cycles: the first is larger than the last");
+}
+
+static const char *style(struct loom_options *o, const char *text)
+{
+	for (int i = 0; i < LOOM_STYLES; i++) {
+		if (!strcmp(text, loom_style_names[i])) {
+			o->style = (enum loom_style)i;
+			o->has_style = true;
+			return NULL;
+		}
+	}
+	return "a style is cycle, edge or span";
 }
 
 static void operand(struct arguments *a, struct argp_state *state, char *arg)
@@ -150,6 +191,40 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_APPLY:
 		a->o.apply_ids = true;
+		break;
+	case 'o':
+		a->o.output = arg;
+		break;
+	case KEY_NAME:
+		a->o.name = arg;
+		break;
+	case KEY_NAMES:
+		a->o.nodes_file = arg;
+		break;
+	case KEY_PERIOD:
+		a->o.period_ps = loom_clock_period(arg);
+		if (!a->o.period_ps)
+			wrong = "a period is a time like 800ps or 1.25ns, at least 1ps";
+		break;
+	case KEY_FREQUENCY:
+		a->o.period_ps = loom_clock_frequency(arg, &a->o.exact_period);
+		if (!a->o.period_ps)
+			wrong = "a frequency is a number of Hz, kHz, MHz or GHz, at most 1THz";
+		else if (!a->o.exact_period)
+			log_warn("--clock-freq %s: the period is rounded to %llu ps", arg,
+				 (unsigned long long)a->o.period_ps);
+		break;
+	case KEY_BASE:
+		a->o.base = usage_moment(state, "--base", arg);
+		break;
+	case KEY_STYLE:
+		wrong = style(&a->o, arg);
+		break;
+	case KEY_NO_KEEP:
+		a->o.no_keep = true;
+		break;
+	case KEY_NO_CHAIN:
+		a->o.no_chain = true;
 		break;
 	case ARGP_KEY_ARG:
 		operand(a, state, arg);

@@ -11,8 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/common/usage.h"
 #include "trace/loom/controls.h"
 #include "trace/loom/reader.h"
+#include "trace/loom/style.h"
 
 struct loom_options {
 	const char *run;	     /* the operand */
@@ -22,8 +24,16 @@ struct loom_options {
 	struct loom_controls chosen; /* dump: what is shown */
 	uint64_t first_cycle, last_cycle;
 	bool apply_ids; /* dump: JSON traces with the ids of the document */
+	/* import */
+	const char *output;    /* directory of the trace; NULL: "ovni" */
+	const char *name;      /* of the run in it; NULL: that of its files */
+	uint64_t period_ps;    /* of a cycle; 0: as the statistics say, else 1 ns */
+	struct moment base;    /* clock of cycle 0 */
+	enum loom_style style; /* if has_style */
+	bool has_style, exact_period, no_keep, no_chain;
 };
 
 int loom_dump(struct loom_options *o);
+int loom_import(struct loom_options *o);
 
 #endif

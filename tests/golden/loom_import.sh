@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-loom import: node states and invocations of every vector are those that stand beside it, and
+# what is made passes the strict emulation. Hidden corners by small runs of our own.
+set -u
+loom=$B/bin/ovni-loom emu=$B/bin/ovni-emu
+states=$S/tests/golden/loom_states.py
+make=$S/tests/golden/loom_make.py
+vectors=$S/../shared/conformance/loom
+export PYTHONDONTWRITEBYTECODE=1
+status=0
+
+wrong() {
+	echo "$*"
+	status=1
+}
+
+# imports, RUN EXPECTED OPTIONS...: the states are those of the file EXPECTED
+imports() {
+	local run=$1 expected=$2 out
+	out=$T/out.$RANDOM$RANDOM
+	shift 2
+	"$loom" import "$run" -o "$out" "$@" 2>"$T/said" || {
+		wrong "$run $*: not imported"
+		cat "$T/said"
+		return
+	}
+	"$emu" -l "$out" 2>"$T/emu" || {
+		wrong "$run $*: the emulator does not take it"
+		cat "$T/emu"
+	}
+	python3 "$states" "$out" >"$T/states" || wrong "$run $*: unreadable"
+	diff "$expected" "$T/states" || wrong "$run $*: other states"
+	rm -rf "$out"
+}
+
+# refuses STATUS WORDS RUN OPTIONS...: with that status and these words, and nothing is left
+refuses() {
+	local code=$1 words=$2
+	shift 2
+	rm -rf "$T/refused"
+	"$loom" import "$@" -o "$T/refused" 2>"$T/said"
+	[ $? = "$code" ] || wrong "$*: not status $code"
+	grep -q -- "$words" "$T/said" || {
+		wrong "$*: does not say '$words':"
+		cat "$T/said"
+	}
+	[ "$code" != 1 ] || [ ! -e "$T/refused" ] || wrong "$*: leaves $(ls "$T/refused")"
+}
+
+echo "runs of our own"
+python3 "$make" "$T/own" || exit 1
+for expected in "$T"/own/*.states; do
+	run=${expected%.states}
+	options=()
+	[ -e "$run.options" ] && read -ra options <"$run.options"
+	imports "$run.trace.bin" "$expected" "${options[@]}"
+done
+
+echo "what cannot be shown is refused"
+refuses 1 "record 1: cycle 9223372036854775807 lies beyond .* --clock-period 999ps" \
+	"$T/own/far.bin" --clock-period 1ns --base 0
+refuses 1 "cycle 3 comes after 5 within one invocation" "$T/own/back.bin"
+refuses 1 "leave --no-chain out" "$T/own/parts.trace.bin" --no-chain
+refuses 1 "no trace, only statistics" "$T/own/summary.perf.json"
+refuses 2 "a period is a time" "$T/own/idle.trace.bin" --clock-period 1.2345ns
+refuses 2 "a frequency is" "$T/own/idle.trace.bin" --clock-freq 0Hz
+refuses 2 "a style is" "$T/own/idle.trace.bin" --style often
+
+echo "a damaged file is shown as far as it goes, and the status tells"
+rm -rf "$T/damaged"
+"$loom" import "$T/own/cut.bin" -o "$T/damaged" 2>"$T/said"
+[ $? = 1 ] || wrong "a cut file: not status 1"
+"$emu" -l "$T/damaged" 2>"$T/emu" || { wrong "a cut file: not emulated"; cat "$T/emu"; }
+python3 "$states" "$T/damaged" | grep -q "^  0 1 1 2 fire$" || wrong "a cut file: states"
+
+echo "the same run twice is not mixed up"
+"$loom" import "$T/own/idle.trace.bin" -o "$T/twice" 2>/dev/null || wrong "not imported"
+"$loom" import "$T/own/idle.trace.bin" -o "$T/twice" 2>"$T/said" && wrong "imported over itself"
+grep -q "is there already: .* --name" "$T/said" || wrong "does not say what to do"
+"$loom" import "$T/own/idle.trace.bin" -o "$T/twice" --name again 2>/dev/null || wrong "--name"
+"$emu" -l "$T/twice" 2>/dev/null || wrong "two runs: not emulated"
+
+if [ ! -d "$vectors" ]; then
+	echo "no $vectors: the vectors are not tried"
+	exit $status
+fi
+echo "the vectors"
+n=0
+for expected in "$vectors"/*/expected-states.txt; do
+	imports "${expected%/*}" "$expected"
+	n=$((n + 1))
+done
+[ $n -ge 9 ] || wrong "only $n vectors with states"
+for case in layout-natural48 layout-packed38; do # the same run in other layouts
+	imports "$vectors/$case" "$vectors/single-core/expected-states.txt"
+done
+for case in "$vectors"/*/; do # never a crash; valid traces or none
+	rm -rf "$T/any"
+	"$loom" import "$case" -o "$T/any" >/dev/null 2>"$T/said"
+	code=$?
+	[ $code -le 1 ] || wrong "$case: status $code"
+	[ $code = 0 ] || [ -s "$T/said" ] || wrong "$case: fails in silence"
+	[ $code != 0 ] || "$emu" -l "$T/any" 2>/dev/null || wrong "$case: not emulated"
+done
+exit $status

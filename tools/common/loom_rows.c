@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/* loom_rows: the ovni streams of a Loom run (see loom_rows.h). */
+#include "tools/common/loom_rows.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/event.h"
+#include "trace/log.h"
+#include "trace/stream.h"
+#include "trace/version.h"
+
+#define BUFFERS_BYTES (64u << 20)  /* all together, */
+#define BUFFER_MOST   (256u << 10) /* and one of them */
+#define BUFFER_LEAST  512u
+#define OVNI_MODEL    "1.1.0"
+#define MARKS	      (LOOM_MARK_LAST - LOOM_MARK_FIRST + 1)
+
+struct label {
+	int64_t value;
+	char *text;
+};
+
+/* Labels of one mark of one row, sorted by value. */
+struct labels {
+	struct label *list;
+	size_t n, room;
+};
+
+struct row {
+	uint32_t tid;
+	uint32_t core; /* index */
+	uint32_t used;
+	uint8_t marks;	       /* bits: which it has used */
+	struct labels *labels; /* MARKS of them, or NULL */
+};
+
+struct loom_rows {
+	int fd;
+	const char *dir;
+	char *loom;
+	const struct loom_survey *survey;
+	const struct loom_modules *names;
+	loom_rows_fn about_run;
+	const void *arg;
+	struct row *rows;
+	size_t n;
+	uint8_t *buffers;
+	size_t buffer_bytes;
+	uint64_t events;
+};
+
+/* ---- numbers ---- */
+
+/* Thread ids that can be read: core 1, node 3 is 15 if no node is above 7; else dense ones. */
+static void number(struct loom_rows *w)
+{
+	const struct loom_survey *s = w->survey;
+	uint64_t step = 10, most = 0;
+
+	for (size_t i = 0; i < s->nnodes; i++)
+		most = s->nodes[i].node > most ? s->nodes[i].node : most;
+	while (step < most + 3)
+		step *= 10;
+	if ((s->ncores ? s->ncores - 1 : 0) * step + 2 + most <= INT32_MAX) {
+		for (size_t k = 0; k < s->ncores; k++)
+			w->rows[k].tid = (uint32_t)(k * step + 1);
+		for (size_t i = 0; i < s->nnodes; i++)
+			w->rows[s->ncores + i].tid =
+				(uint32_t)(s->nodes[i].core * step + 2 + s->nodes[i].node);
+		return;
+	}
+	for (uint32_t k = 0, i = 0, tid = 1; k < s->ncores; k++) {
+		w->rows[k].tid = tid++;
+		for (; i < s->nnodes && s->nodes[i].core == k; i++)
+			w->rows[s->ncores + i].tid = tid++;
+	}
+}
+
+static void path_of(const struct loom_rows *w, const struct row *r, char *path, size_t size)
+{
+	snprintf(path, size, "loom.%s/proc.%d/thread.%" PRIu32, w->loom,
+		 w->survey->cores[r->core].id + 1, r->tid);
+}
+
+/* ---- metadata ---- */
+
+static struct json *put_text(struct json *meta, const char *key, const char *text)
+{
+	return text ? json_put_string(meta, key, text) : meta;
+}
+
+static bool describe_node(const struct loom_rows *w, struct json *meta, size_t row)
+{
+	const struct loom_survey_node *node = &w->survey->nodes[row - w->survey->ncores];
+	uint16_t core = w->survey->cores[node->core].id;
+	const struct loom_module *m =
+		w->names ? loom_modules_find(w->names, core, node->node) : NULL;
+
+	return json_put_int(meta, "accel.hw_node_id", node->node) &&
+	       put_text(meta, "accel.name", m ? m->name : NULL) &&
+	       put_text(meta, "accel.kind", m ? m->kind : NULL) &&
+	       put_text(meta, "accel.component", m ? m->component_name : NULL) &&
+	       put_text(meta, "accel.function_unit", m ? m->function_unit_name : NULL);
+}
+
+static bool describe_marks(const struct row *r, struct json *meta)
+{
+	char key[16];
+	bool ok = true;
+
+	for (int i = 0; ok && i < MARKS; i++) {
+		struct json *mark, *list;
+
+		if (!(r->marks >> i & 1))
+			continue;
+		snprintf(key, sizeof(key), "ovni.mark.%d", LOOM_MARK_FIRST + i);
+		mark = json_put_object(meta, key);
+		ok = mark && json_put_string(mark, "title", loom_mark_titles[i]) &&
+		     json_put_string(mark, "chan_type", "single");
+		list = ok ? json_put_object(mark, "labels") : NULL;
+		ok = ok && list;
+		for (size_t k = 0; ok && r->labels && k < r->labels[i].n; k++) {
+			char value[24];
+
+			snprintf(value, sizeof(value), "%" PRId64, r->labels[i].list[k].value);
+			ok = json_add_string(list, value, r->labels[i].list[k].text) != NULL;
+		}
+	}
+	return ok;
+}
+
+static bool describe_cpus(const struct loom_rows *w, struct json *meta)
+{
+	struct json *cpus = json_put_array(meta, "ovni.loom_cpus");
+	bool ok = cpus != NULL;
+
+	for (size_t i = 0; ok && i < w->n; i++) {
+		struct json *cpu = json_put_object(cpus, NULL);
+
+		ok = cpu && json_put_int(cpu, "index", (int64_t)i) &&
+		     json_put_int(cpu, "phyid", w->rows[i].tid);
+	}
+	return ok;
+}
+
+static struct json *describe(const struct loom_rows *w, size_t row, bool finished)
+{
+	const struct row *r = &w->rows[row];
+	struct json *meta = json_new_object();
+	bool ok = meta && json_put_int(meta, "version", 3) &&
+		  json_put_string(meta, "ovni.lib.version", version_string) &&
+		  json_put_string(meta, "ovni.lib.commit", version_commit) &&
+		  json_put_string(meta, "ovni.part", "thread") &&
+		  json_put_int(meta, "ovni.tid", r->tid) &&
+		  json_put_int(meta, "ovni.pid", w->survey->cores[r->core].id + 1) &&
+		  json_put_string(meta, "ovni.loom", w->loom) &&
+		  json_put_int(meta, "ovni.app_id", w->survey->cores[r->core].id + 1) &&
+		  json_put_string(meta, "ovni.require.ovni", OVNI_MODEL) &&
+		  json_put_int(meta, "accel.core_id", w->survey->cores[r->core].id);
+
+	if (ok && row == 0)
+		ok = describe_cpus(w, meta);
+	if (ok && row == 0)
+		ok = w->about_run(w->arg, meta);
+	if (ok && row >= w->survey->ncores)
+		ok = describe_node(w, meta, row);
+	if (ok && finished)
+		ok = describe_marks(r, meta) && json_put_int(meta, "ovni.finished", 1);
+	if (!ok) {
+		log_error("%s: no memory for the metadata", w->dir);
+		json_free(meta);
+		return NULL;
+	}
+	return meta;
+}
+
+/* ---- events ---- */
+
+static int flush(struct loom_rows *w, size_t row)
+{
+	struct row *r = &w->rows[row];
+	char path[512];
+	int err;
+
+	if (!r->used)
+		return 0;
+	path_of(w, r, path, sizeof(path));
+	err = stream_append(w->fd, path, w->buffers + row * w->buffer_bytes, r->used);
+	r->used = 0;
+	if (err)
+		log_error("%s/%s: cannot write: %s", w->dir, path, strerror(-err));
+	return err;
+}
+
+static inline int put(struct loom_rows *w, size_t row, uint32_t mcv, int64_t clock,
+		      const void *payload, size_t size)
+{
+	struct row *r = &w->rows[row];
+	int err = 0;
+
+	if (__builtin_expect(r->used + EVENT_SIZE_MAX > w->buffer_bytes, 0))
+		err = flush(w, row);
+	r->used += (uint32_t)event_encode(w->buffers + row * w->buffer_bytes + r->used, mcv, clock,
+					  payload, size);
+	w->events++;
+	return err;
+}
+
+int loom_rows_mark(struct loom_rows *w, size_t row, int64_t clock, enum loom_mark mark,
+		   int64_t value)
+{
+	uint8_t payload[12];
+	int32_t type = (int32_t)mark;
+
+	memcpy(payload, &value, 8);
+	memcpy(payload + 8, &type, 4);
+	w->rows[row].marks |= (uint8_t)(1u << (mark - LOOM_MARK_FIRST));
+	return put(w, row, MCV('O', 'M', '='), clock, payload, sizeof(payload));
+}
+
+int loom_rows_label(struct loom_rows *w, size_t row, enum loom_mark mark, int64_t value,
+		    const char *text)
+{
+	struct row *r = &w->rows[row];
+	size_t low = 0, high;
+	struct labels *l;
+	char *copy;
+
+	if (!r->labels)
+		r->labels = calloc(MARKS, sizeof(*r->labels));
+	if (!r->labels)
+		goto no_memory;
+	l = &r->labels[mark - LOOM_MARK_FIRST];
+	high = l->n;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (l->list[middle].value < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < l->n && l->list[low].value == value)
+		return 0;
+	if (l->n == l->room) {
+		size_t room = l->room ? 2 * l->room : 8;
+		struct label *list = realloc(l->list, room * sizeof(*list));
+
+		if (!list)
+			goto no_memory;
+		l->list = list;
+		l->room = room;
+	}
+	copy = strdup(text);
+	if (!copy)
+		goto no_memory;
+	memmove(&l->list[low + 1], &l->list[low], (l->n - low) * sizeof(*l->list));
+	l->list[low] = (struct label){value, copy};
+	l->n++;
+	return 0;
+no_memory:
+	log_error("%s: no memory for the labels", w->dir);
+	return -ENOMEM;
+}
+
+/* ---- begin and end ---- */
+
+static int begin(struct loom_rows *w, size_t row, int64_t clock)
+{
+	struct json *meta = describe(w, row, false);
+	struct {
+		int32_t cpu, creator;
+		uint64_t tag;
+	} execute = {(int32_t)row, -1, 0};
+	char path[512];
+	int err;
+
+	if (!meta)
+		return -ENOMEM;
+	path_of(w, &w->rows[row], path, sizeof(path));
+	err = stream_create(w->fd, path, meta);
+	json_free(meta);
+	if (err == -EEXIST)
+		log_error("%s/%s is there already: choose another directory with -o, or another "
+			  "name of the run with --name",
+			  w->dir, path);
+	else if (err)
+		log_error("%s/%s: cannot create: %s", w->dir, path, strerror(-err));
+	return err ? err : put(w, row, MCV('O', 'H', 'x'), clock, &execute, sizeof(execute));
+}
+
+struct loom_rows *loom_rows_open(int fd, const char *dir, const char *name,
+				 const struct loom_survey *survey, const struct loom_modules *names,
+				 int64_t clock, loom_rows_fn about_run, const void *arg)
+{
+	struct loom_rows *w = calloc(1, sizeof(*w));
+	int err = 0;
+
+	if (!w)
+		goto no_memory;
+	*w = (struct loom_rows){.fd = fd,
+				.dir = dir,
+				.survey = survey,
+				.names = names,
+				.about_run = about_run,
+				.arg = arg};
+	w->n = survey->ncores + survey->nnodes;
+	w->buffer_bytes = w->n ? BUFFERS_BYTES / w->n : 0;
+	if (w->buffer_bytes > BUFFER_MOST)
+		w->buffer_bytes = BUFFER_MOST;
+	if (w->buffer_bytes < BUFFER_LEAST)
+		w->buffer_bytes = BUFFER_LEAST;
+	w->rows = calloc(w->n + 1, sizeof(*w->rows));
+	w->buffers = malloc((w->n + 1) * w->buffer_bytes);
+	if (asprintf(&w->loom, "loomsim.%s", name) < 0)
+		w->loom = NULL;
+	if (!w->rows || !w->buffers || !w->loom)
+		goto no_memory;
+	for (size_t i = 0; i < w->n; i++)
+		w->rows[i].core =
+			i < survey->ncores ? (uint32_t)i : survey->nodes[i - survey->ncores].core;
+	number(w);
+	for (size_t i = 0; !err && i < w->n; i++)
+		err = begin(w, i, clock);
+	if (!err)
+		return w;
+	loom_rows_close(w);
+	return NULL;
+no_memory:
+	log_error("%s: no memory", dir);
+	loom_rows_close(w);
+	return NULL;
+}
+
+int loom_rows_finish(struct loom_rows *w, int64_t clock)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < w->n; i++) {
+		struct json *meta;
+		char path[512];
+
+		err = put(w, i, MCV('O', 'H', 'e'), clock, NULL, 0);
+		if (!err)
+			err = flush(w, i);
+		if (err)
+			break;
+		meta = describe(w, i, true);
+		path_of(w, &w->rows[i], path, sizeof(path));
+		err = meta ? stream_describe(w->fd, path, meta) : -ENOMEM;
+		json_free(meta);
+		if (err && err != -ENOMEM)
+			log_error("%s/%s: cannot write its metadata: %s", w->dir, path,
+				  strerror(-err));
+	}
+	return err;
+}
+
+uint64_t loom_rows_events(const struct loom_rows *w)
+{
+	return w->events;
+}
+
+void loom_rows_close(struct loom_rows *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; w->rows && i < w->n; i++) {
+		for (int k = 0; w->rows[i].labels && k < MARKS; k++) {
+			for (size_t l = 0; l < w->rows[i].labels[k].n; l++)
+				free(w->rows[i].labels[k].list[l].text);
+			free(w->rows[i].labels[k].list);
+		}
+		free(w->rows[i].labels);
+	}
+	free(w->rows);
+	free(w->buffers);
+	free(w->loom);
+	free(w);
+}
