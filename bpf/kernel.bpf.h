@@ -145,4 +145,96 @@ static __always_inline __u16 kernel_why(bool preempt, __u32 state, struct task_s
 	return WHY_UNINTERRUPTIBLE; /* frozen, or waiting for a lock (real-time kernels) */
 }
 
+/* ---- what a probe in user code finds ---- */
+
+/* 6.10: without these a program in a task's context can be preempted while it fills in a record,
+ * and its ring has two producers then: such kernels get no probes (user/probes/attach.h). */
+extern void bpf_preempt_disable(void) __ksym __weak;
+extern void bpf_preempt_enable(void) __ksym __weak;
+
+/* On entry to a function, and at an instruction that leaves it: the stack pointer there. */
+static __always_inline __u64 kernel_entry_sp(struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return regs->sp;
+#else
+	return ((struct pt_regs___arm64 *)regs)->sp;
+#endif
+}
+
+/* After its return, where the return address has been taken off. */
+static __always_inline __u64 kernel_return_sp(struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return regs->sp - 8;
+#else
+	return ((struct pt_regs___arm64 *)regs)->sp;
+#endif
+}
+
+static __always_inline __u64 kernel_return_value(struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return regs->ax;
+#else
+	return ((struct pt_regs___arm64 *)regs)->regs[0];
+#endif
+}
+
+/* Integer argument `number`, from 1, of a function that is being entered; -1: it cannot be read. */
+static __always_inline int kernel_argument(struct pt_regs *regs, __u32 number, __u64 *value)
+{
+#if defined(__TARGET_ARCH_x86)
+	switch (number) {
+	case 1: *value = regs->di; return 0;
+	case 2: *value = regs->si; return 0;
+	case 3: *value = regs->dx; return 0;
+	case 4: *value = regs->cx; return 0;
+	case 5: *value = regs->r8; return 0;
+	case 6: *value = regs->r9; return 0;
+	default: return -1;
+	}
+#else
+	struct pt_regs___arm64 *arm = (void *)regs;
+
+	switch (number) {
+	case 1: *value = arm->regs[0]; return 0;
+	case 2: *value = arm->regs[1]; return 0;
+	case 3: *value = arm->regs[2]; return 0;
+	case 4: *value = arm->regs[3]; return 0;
+	case 5: *value = arm->regs[4]; return 0;
+	case 6: *value = arm->regs[5]; return 0;
+	default: return -1;
+	}
+#endif
+}
+
+/*
+ * Has a function that is probed for its return jumped to this one (tail call)? Then the kernel's
+ * trampoline is what this one returns to, and both return at once.
+ */
+static __always_inline bool kernel_tail_called(struct task_struct *task, struct pt_regs *regs)
+{
+	struct mm_struct *mm = task->mm;
+	struct xol_area *area = mm ? mm->uprobes_state.xol_area : NULL;
+	__u64 to = 0;
+
+	if (!area)
+		return false;
+#if defined(__TARGET_ARCH_x86)
+	bpf_probe_read_user(&to, sizeof(to), (void *)regs->sp);
+#else
+	to = ((struct pt_regs___arm64 *)regs)->regs[30];
+#endif
+	return to == area->vaddr;
+}
+
+/* Is `sp` on the stack that the thread has named for its signal handlers? */
+static __always_inline bool kernel_on_signal_stack(struct task_struct *task, __u64 sp)
+{
+	__u64 start = task->sas_ss_sp;
+
+	return sp > start && sp - start <= task->sas_ss_size;
+}
+
 #endif

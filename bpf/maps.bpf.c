@@ -8,6 +8,7 @@ struct rings_map rings SEC(".maps");
 struct cpus_map cpus SEC(".maps");
 struct tasks_map tasks SEC(".maps");
 struct targets_map targets SEC(".maps");
+struct sites_map sites SEC(".maps");
 
 const volatile struct knobs knobs = {};
 const volatile struct comm_glob comm_glob = {};
@@ -17,3 +18,4 @@ __u64 stack_bytes = 0;
 __u32 next_id = 1;
 __u32 members = 0;
 __u32 iterator_tags = 0;
+__u32 probes_on = 0;

@@ -61,6 +61,16 @@ struct targets_map {
 };
 extern struct targets_map targets SEC(".maps");
 
+/* By index of the site; read by the probes that need more than their cookie. */
+struct sites_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct probe_site);
+};
+extern struct sites_map sites SEC(".maps");
+
 extern const volatile struct knobs knobs;
 extern const volatile struct comm_glob comm_glob;
 extern const volatile __u32 record_version;
@@ -69,6 +79,7 @@ extern __u64 stack_bytes;   /* of a task's kernel stack; 0 till the iterator has
 extern __u32 next_id;	    /* of the task that becomes wanted next */
 extern __u32 members;	    /* alive now; not kept with knobs.all */
 extern __u32 iterator_tags; /* the iterator makes members; else it only reports */
+extern __u32 probes_on;	    /* the probes record; written by user code */
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

@@ -32,6 +32,7 @@ enum record_kind {
 	RECORD_EXIT = 3,     /* struct record_exit: the task has begun to exit */
 	RECORD_SNAPSHOT = 4, /* struct record_snapshot: who is on this CPU now */
 	RECORD_LOST = 5,     /* struct record_lost: what had no room just before this point */
+	RECORD_PROBE = 6,    /* struct record_probe: a task enters or leaves a function, or passes a point */
 	RECORD_KINDS	     /* first unused number */
 };
 
@@ -150,5 +151,37 @@ struct record_lost {
 	__u64 count;		   /* of all kinds */
 };
 _Static_assert(sizeof(struct record_lost) == 32, "wire size");
+
+/*
+ * RECORD_PROBE: the task is at a site, in user code. `sp` is the stack pointer that it has on entry
+ * to the function, at the return too, so that the two are equal; which stack that is, `stack` tells.
+ * An entry whose record found no room is not followed by the record of its return.
+ */
+enum probe_side {	 /* head.flags, low bits */
+	PROBE_ENTRY = 1,
+	PROBE_RETURN = 2,
+	PROBE_POINT = 3,
+};
+
+#define PROBE_SIDE	3u
+#define PROBE_VALUE	4u  /* `value` is there; without it there was none, or it could not be read */
+#define PROBE_TAIL	8u  /* entry: jumped to by a function that returns through it (tail call) */
+#define PROBE_ELSEWHERE 16u /* return: on a CPU that is not recorded (-C) */
+#define PROBE_AT_EXIT	32u /* return: found at an instruction that leaves; it has no call */
+
+/* Which stack: the end of its memory / 4096, or one of these. */
+#define PROBE_STACK_UNKNOWN   0u
+#define PROBE_STACK_ALTERNATE 0x80000000u /* bit: of signal handlers (sigaltstack) */
+
+struct record_probe {
+	struct record_head head;
+	__u32 site;  /* as its cookie says */
+	__u32 stack; /* see above */
+	__u64 sp;
+	__u64 call;  /* the same at the entry and the return of one call, by task; 0: not known */
+	__s64 value;
+	__u32 tid, pid;
+};
+_Static_assert(sizeof(struct record_probe) == 56, "wire size");
 
 #endif

@@ -29,10 +29,10 @@ struct cpu_state {
 	__u64 gap_clock;	       /* ... the first of them then, ns */
 	__u64 spare1;
 
-	__u64 seen[RECORD_KINDS]; /* by kind: seen = sent + lost, always */
-	__u64 spare2[2];
+	__u64 seen[RECORD_KINDS]; /* by kind: seen = sent + lost, always (probes: + left_out) */
+	__u64 left_out;		  /* probes: calls by --max-rate and --sample-calls */
 	__u64 lost[RECORD_KINDS]; /* by kind: no room in the ring, or no ring */
-	__u64 spare3[2];
+	__u64 spare3;
 
 	/* The consumer's: user code. */
 	__u64 consumed; /* position up to which the room may be used again */
@@ -49,8 +49,47 @@ struct task_state {
 	__u64 css_set;	  /* where its cgroup was looked up (--cgroup) */
 	__u32 elsewhere;  /* has run on a CPU that is not recorded since it left one that is */
 	__u32 softirqs;	  /* it is a ksoftirqd: woken by interrupts when they have too much to do */
+
+	/* Of its probes: */
+	__u64 stack_start, stack_end; /* the memory of the stack that it was last seen on */
+	__u64 calls;		      /* entries of functions that were recorded */
 };
-_Static_assert(sizeof(struct task_state) == 40, "shared size");
+_Static_assert(sizeof(struct task_state) == 64, "shared size");
+
+/*
+ * Where a probe finds what it has to know: a cookie, and the site's entry of an array.
+ *
+ *   63      56 55      48 47              32 31                               0
+ *   ┌─────────┬──────────┬──────────────────┬─────────────────────────────────┐
+ *   │  flags  │  source  │      number      │          index of site          │
+ *   └─────────┴──────────┴──────────────────┴─────────────────────────────────┘
+ *
+ * `source` is an enum probe_source, `number` the argument, or the offset of the register.
+ */
+enum probe_source {
+	PROBE_FROM_NOTHING,
+	PROBE_FROM_ARGUMENT, /* from 1 */
+	PROBE_FROM_RETURN,
+	PROBE_FROM_CONSTANT, /* probe_site.constant */
+	PROBE_FROM_REGISTER, /* at this offset in pt_regs */
+	PROBE_FROM_MEMORY,   /* at that register + probe_site.constant, in user memory */
+};
+
+#define PROBE_COOKIE(site, source, number, flags)                                                  \
+	((__u64)(site) | (__u64)(number) << 32 | (__u64)(source) << 48 | (__u64)(flags) << 56)
+#define PROBE_COOKIE_EXIT 1u /* stands at an instruction that leaves the function */
+
+struct probe_site {
+	__s64 constant;
+	__u32 bytes; /* of what is read from memory: 1, 2, 4, 8 */
+	__u32 pad;
+	/* Of --max-rate and --sample-calls, written by the programs: */
+	__u64 second;	/* CLOCK_MONOTONIC, s << 32 | calls in it so far */
+	__u64 turn;	/* calls so far */
+	__u64 left_out; /* calls that were left out */
+	__u64 spare[3];
+};
+_Static_assert(sizeof(struct probe_site) == 64, "shared size");
 
 /* What user code tells the programs once, before they are loaded. */
 struct knobs {
@@ -65,7 +104,9 @@ struct knobs {
 	__u32 registers;     /* the saved registers of a task can be looked at */
 	__u32 hidden_pid;    /* this process is never wanted (--no-self); 0: none */
 	__u32 pid_namespace; /* whose numbers the targets and hidden_pid are; 0: the initial one */
-	__u32 pad;
+	__u32 max_rate;	     /* calls of one probe in a second; 0: all */
+	__u32 one_of;	     /* every n-th call of a probe; 0, 1: all */
+	__u32 find_stack;    /* bpf_find_vma is there */
 	__u64 ring_mask; /* bytes of a ring - 1 */
 	__u64 cgroup;	 /* id of the cgroup below which tasks are wanted; 0: any */
 };

@@ -74,11 +74,12 @@ int account_close(struct account *account, bool cut)
 			k->lost = lost_of(account, cpu, kind);
 			k->seen = state->seen[kind] - account->lost_before[cpu][kind];
 			k->written = ring ? ring->taken[kind] : 0;
+			k->sampled = kind == RECORD_PROBE ? state->left_out : 0;
 			if (cut)
-				k->lost = k->seen - k->written;
+				k->lost = k->seen - k->written - k->sampled;
 			account->lost += k->lost;
 			any |= k->seen;
-			wrong |= k->seen != k->written + k->lost;
+			wrong |= k->seen != k->written + k->sampled + k->lost;
 		}
 		if (ring || any)
 			account->ncpus++;

@@ -16,6 +16,7 @@ const uint8_t rings_record_size[256] = {
 	[RECORD_EXIT] = sizeof(struct record_exit),
 	[RECORD_SNAPSHOT] = sizeof(struct record_snapshot),
 	[RECORD_LOST] = sizeof(struct record_lost),
+	[RECORD_PROBE] = sizeof(struct record_probe),
 };
 _Static_assert(sizeof(struct record_task) <= RING_SPILL, "the largest record fits behind a ring");
 

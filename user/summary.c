@@ -113,6 +113,7 @@ static void report_losses(const struct summary_end *end)
 		[RECORD_TASK] = "births and names",
 		[RECORD_EXIT] = "exits",
 		[RECORD_SNAPSHOT] = "snapshots",
+		[RECORD_PROBE] = "probe hits",
 	};
 
 	if (!end->lost)

@@ -36,6 +36,7 @@ def ours(line):
     line = line.replace("long unsigned int", "unsigned long")
     line = re.sub(r"\b([us](?:8|16|32|64))\b", r"__\1", line)
     line = re.sub(r"\bpid_t\b", "int", line)
+    line = re.sub(r"\bsize_t\b", "unsigned long", line)
     line = re.sub(r"\[0\];", "[1];", line)
     return re.sub(r"\s*:\s*(\d+);", r" : \1;", line)
 

@@ -72,7 +72,15 @@ struct css_set {
 
 /* x86 */
 struct pt_regs {
+	unsigned long r9;
+	unsigned long r8;
+	unsigned long ax;
+	unsigned long cx;
+	unsigned long dx;
+	unsigned long si;
+	unsigned long di;
 	unsigned long orig_ax;
+	unsigned long sp;
 };
 
 struct thread_info {
@@ -97,6 +105,23 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+};
+
+struct xol_area {
+	unsigned long vaddr;
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
+struct mm_struct {
+	struct uprobes_state uprobes_state;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -112,6 +137,9 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	char comm[16];
+	unsigned long sas_ss_sp;
+	unsigned long sas_ss_size;
+	struct mm_struct *mm;
 	struct css_set *cgroups;
 	struct bpf_local_storage *bpf_storage;
 };
@@ -133,6 +161,8 @@ struct task_struct___before_5_14 {
 };
 
 struct pt_regs___arm64 {
+	unsigned long regs[31];
+	unsigned long sp;
 	int syscallno;
 };
 
