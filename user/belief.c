@@ -123,7 +123,9 @@ int belief_give_up(struct timeline *tl, struct task *task, uint64_t clock)
 
 	if (cpu)
 		cpu_charge(cpu, clock < tl->now ? clock : tl->now);
+	calls_account(tl, task, clock);
 	err = move_close(&tl->moves, task, clock);
+	calls_forget(task);
 	if (cpu) {
 		cpu->last = task->last;
 		cpu_occupy(tl, cpu, NULL, task->tid);

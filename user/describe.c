@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* describe: see describe.h. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -7,7 +8,9 @@
 #include "describe.h"
 #include "facts.h"
 #include "names.h"
+#include "probes/action.h"
 #include "process.h"
+#include "trace/catalog.h"
 #include "trace/json.h"
 #include "trace/version.h"
 
@@ -17,7 +20,7 @@
 
 static const char *const kind_names[RECORD_KINDS] = {
 	[RECORD_SWITCH] = "switch",	[RECORD_TASK] = "task", [RECORD_EXIT] = "exit",
-	[RECORD_SNAPSHOT] = "snapshot", [RECORD_LOST] = "lost",
+	[RECORD_SNAPSHOT] = "snapshot", [RECORD_LOST] = "lost", [RECORD_PROBE] = "probe",
 };
 
 static const char *const use_names[CPU_USES] = {
@@ -66,6 +69,53 @@ static struct json *put_array(struct json *node, const char *dotted, bool *ok)
 	return array;
 }
 
+static struct json *put_mark_type(struct json *ovni, int32_t type, const char *title, bool single,
+				  bool *ok)
+{
+	char path[32];
+	struct json *mark;
+
+	snprintf(path, sizeof(path), "mark.%d", type);
+	mark = put_object(ovni, path, ok);
+	put_text(mark, "title", title, ok);
+	put_text(mark, "chan_type", single ? "single" : "stack", ok);
+	return mark;
+}
+
+/* The marks and models of the probes that the stream has. A type stands before its labels. */
+static void put_declared(struct json *ovni, const struct description *d, bool *ok)
+{
+	struct json *mark = NULL, *labels = NULL;
+	const struct declaration *type = NULL;
+	char key[32];
+
+	for (size_t i = 0; *ok && i < d->actions->ndeclarations; i++) {
+		const struct declaration *of = &d->actions->declarations[i];
+
+		if (!of->model && of->title) {
+			type = of;
+			mark = labels = NULL;
+		}
+		if (!(d->declared[i / 64] & 1ull << i % 64))
+			continue;
+		if (of->model) {
+			const struct catalog_model *model = catalog_model(of->model);
+
+			snprintf(key, sizeof(key), "require.%s", model ? model->name : "");
+			put_text(ovni, key, model ? model->version : "", ok);
+			continue;
+		}
+		if (!mark && type)
+			mark = put_mark_type(ovni, type->type, type->title, type->single, ok);
+		if (!of->label)
+			continue;
+		if (!labels)
+			labels = put_object(mark, "labels", ok);
+		snprintf(key, sizeof(key), "%" PRId64, of->value);
+		*ok = *ok && json_add_string(labels, key, of->label);
+	}
+}
+
 /* What the models ask for. */
 static void put_ovni(struct json *doc, const struct description *d, bool *ok)
 {
@@ -96,15 +146,10 @@ static void put_ovni(struct json *doc, const struct description *d, bool *ok)
 		put_int(ovni, "rank", d->rank, ok);
 		put_int(ovni, "nranks", d->nranks, ok);
 	}
-	if (d->marks) {
-		char type[16];
-		struct json *mark;
-
-		snprintf(type, sizeof(type), "%d", MARK_LOST);
-		mark = put_object(put_object(ovni, "mark", ok), type, ok);
-		put_text(mark, "title", "Events lost", ok);
-		put_text(mark, "chan_type", "stack", ok);
-	}
+	if (d->marks)
+		put_mark_type(ovni, MARK_LOST, "Events lost", false, ok);
+	if (d->declared)
+		put_declared(ovni, d, ok);
 	if (d->finished)
 		put_int(ovni, "finished", 1, ok);
 }

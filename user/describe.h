@@ -18,6 +18,7 @@
 #include "bpf/record.h"
 #include "timeline.h"
 
+struct actions;
 struct facts;
 struct json;
 struct names;
@@ -50,6 +51,8 @@ struct description {
 	bool finished;
 	bool kernel_model; /* the stream has events of the model kernel */
 	bool marks;	   /* the stream has marks of the type MARK_LOST */
+	const struct actions *actions; /* of the probes; NULL: none */
+	const uint64_t *declared;      /* bits, by struct declaration: what it has; NULL: nothing */
 	bool kthread;
 	bool exited; /* exit_code is known */
 	uint32_t exit_code;

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "belief.h"
+#include "calls.h"
 #include "inherit.h"
 #include "trace/log.h"
 
@@ -42,7 +43,7 @@ static int inherit_task(struct timeline *tl, const struct timeline *from, const 
 	task->name = old->name;
 	task->name.clock = later(old->name.clock, tl->options.t0);
 	task->flags = (old->flags & KEPT) | standing(from, old);
-	return 0;
+	return calls_inherit(task, old, tl->options.t0);
 }
 
 static int inherit_tasks(struct timeline *tl, const struct timeline *from)

@@ -103,8 +103,10 @@ int lives_task(struct timeline *tl, struct cpu *cpu, const struct record_task *r
 		err = lives_learn(tl, task, r);
 	else if (!err && !wanted)
 		err = lives_unwanted(tl, r);
-	if (!err && itself && maker && r->head.flags == TASK_EXECED)
+	if (!err && itself && maker && r->head.flags == TASK_EXECED) {
 		threads_look(tl->threads, maker->thread->process);
+		err = calls_exec(tl, maker, r->head.clock);
+	}
 	return err;
 }
 

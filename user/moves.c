@@ -18,8 +18,9 @@ int move_begin(struct moves *m, struct task *task, int32_t cpu, uint64_t clock)
 		names_mention(&m->threads->names, (uint32_t)task->creator_tid);
 	move_put(m, task, MCV('O', 'H', 'x'), clock, &payload, sizeof(payload));
 	task->cpu = cpu;
+	task->in = clock;
 	task->state = LIFELINE_RUNNING;
-	return 0;
+	return calls_show(m, task, clock);
 }
 
 int move_bind(struct moves *m, struct task *task, uint64_t clock, bool before)
@@ -65,8 +66,10 @@ int move_create(struct moves *m, struct task *task, uint64_t clock, uint32_t tid
 
 int move_end(struct moves *m, struct task *task, uint64_t clock)
 {
-	int err = task_room(m->threads, task);
+	int err = calls_hide(m, task, clock);
 
+	if (!err)
+		err = task_room(m->threads, task);
 	if (err)
 		return err;
 	move_put(m, task, MCV('O', 'H', 'e'), clock, NULL, 0);
@@ -84,6 +87,7 @@ static int put_closing(void *arg, uint32_t mcv, int32_t cpu)
 {
 	static const int32_t unknown = WAKER_UNKNOWN;
 	const struct closing *c = arg;
+	int err = 0;
 
 	switch (mcv) {
 	case MCV('O', 'H', 'w'):
@@ -92,6 +96,13 @@ static int put_closing(void *arg, uint32_t mcv, int32_t cpu)
 	case MCV('O', 'A', 's'):
 		move_put(c->moves, c->task, mcv, c->clock, &cpu, sizeof(cpu));
 		break;
+	case MCV('O', 'H', 'e'):
+		err = calls_hide(c->moves, c->task, c->clock);
+		if (!err)
+			err = task_room(c->moves->threads, c->task);
+		if (err)
+			return err;
+		/* fall through */
 	default:
 		move_put(c->moves, c->task, mcv, c->clock, NULL, 0);
 	}

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "calls.h"
 #include "names.h"
 #include "threads.h"
 #include "timeline.h"
@@ -25,6 +26,7 @@ struct moves {
 	struct timeline_counts *counts;
 	uint64_t t0; /* no event is earlier */
 	bool kernel_model;
+	struct calls *calls; /* NULL: there are no probes */
 };
 
 /* Appends an event; the caller has made room. */
@@ -48,6 +50,7 @@ static inline int move_out(struct moves *m, struct task *task, uint64_t clock, u
 		return err;
 	memcpy(payload, &why, sizeof(why));
 	memcpy(payload + sizeof(why), &taker, sizeof(taker));
+	task->ran += clock > task->in ? clock - task->in : 0;
 	task->state = LIFELINE_PAUSED;
 	if (__builtin_expect(m->kernel_model, 0)) {
 		move_put(m, task, MCV('K', 'C', 'O'), clock, payload, sizeof(payload));
@@ -105,6 +108,7 @@ static inline int move_in(struct moves *m, struct task *task, int32_t cpu, uint6
 		m->counts->migrations += task->cpu >= 0 && task->cpu != cpu;
 	}
 	task->cpu = cpu;
+	task->in = clock;
 	task->state = LIFELINE_RUNNING;
 	return 0;
 }

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "facts.h"
+#include "probes/action.h"
 #include "process.h"
+#include "stacks.h"
 #include "threads.h"
 #include "topology.h"
 #include "trace/log.h"
@@ -78,14 +80,17 @@ void threads_free(struct threads *threads)
 	if (!threads)
 		return;
 	for (size_t i = 0; i < threads->npages; i++) {
-		for (size_t j = 0; threads->pages[i] && j < TASKS_PAGE; j++)
+		for (size_t j = 0; threads->pages[i] && j < TASKS_PAGE; j++) {
 			free(threads->pages[i]->tasks[j].buffer);
+			stacks_free(threads->pages[i]->tasks[j].stacks);
+		}
 		free(threads->pages[i]);
 	}
 	free(threads->pages);
 	for (struct thread *thread = threads->first; thread; thread = next) {
 		next = thread->next;
 		free(thread->names);
+		free(thread->declared);
 		free(thread);
 	}
 	for (size_t i = 0; i < threads->nprocesses; i++)
@@ -155,6 +160,7 @@ void threads_release(struct threads *threads, struct task *task)
 	size_t page = task->id / TASKS_PAGE;
 
 	free(task->buffer);
+	stacks_free(task->stacks);
 	memset(task, 0, sizeof(*task));
 	threads->known--;
 	if (--threads->pages[page]->used)
@@ -170,6 +176,7 @@ struct meta {
 	struct threads *threads;
 	struct process *process; /* whose facts are told, or NULL */
 	bool last;		 /* the last one of the process: its facts may go */
+	uint64_t *declared;	 /* that of d */
 	struct description d;
 	struct rename names[]; /* d.names, then d.cpus */
 };
@@ -196,7 +203,34 @@ static void meta_drop(void *arg)
 		free(meta->process->facts);
 		meta->process->facts = NULL;
 	}
+	free(meta->declared);
 	free(meta);
+}
+
+static size_t declared_bytes(const struct actions *actions)
+{
+	return (actions->ndeclarations + 63) / 64 * sizeof(uint64_t);
+}
+
+static uint64_t *copy_declared(const struct thread *thread, const struct actions *actions)
+{
+	size_t bytes = declared_bytes(actions);
+	uint64_t *copy = malloc(bytes);
+
+	return copy ? memcpy(copy, thread->declared, bytes) : NULL;
+}
+
+int threads_declare_new(struct thread *thread, const struct actions *actions, uint32_t declaration)
+{
+	if (!thread->declared)
+		thread->declared = calloc(1, declared_bytes(actions));
+	if (!thread->declared) {
+		log_error("no memory for the marks of a thread");
+		return -ENOMEM;
+	}
+	thread->declared[declaration / 64] |= 1ull << declaration % 64;
+	thread->ndeclared++;
+	return 0;
 }
 
 static struct meta *meta_new(struct threads *threads, struct thread *thread, bool finished)
@@ -245,7 +279,14 @@ static struct meta *meta_new(struct threads *threads, struct thread *thread, boo
 	}
 	if (thread == threads->first)
 		meta->d.session = &threads->session;
-	return meta;
+	meta->d.actions = threads->actions;
+	if (!thread->declared)
+		return meta;
+	meta->d.declared = meta->declared = copy_declared(thread, threads->actions);
+	if (meta->declared)
+		return meta;
+	free(meta);
+	return NULL;
 }
 
 /* ---- handing over ---- */
@@ -278,7 +319,7 @@ static int hand_over(struct threads *threads, struct thread *thread, void *event
 	int err = 0;
 
 	if (finished || thread->finished || !thread->created ||
-	    thread->marks != thread->marks_told) {
+	    thread->marks != thread->marks_told || thread->ndeclared != thread->declared_told) {
 		meta = meta_new(threads, thread, finished);
 		if (!meta) {
 			free(events);
@@ -295,6 +336,7 @@ static int hand_over(struct threads *threads, struct thread *thread, void *event
 	}
 	thread->finished = finished;
 	thread->marks_told = thread->marks;
+	thread->declared_told = thread->ndeclared;
 	if (!err)
 		return put(threads, thread, events, size, meta);
 	free(events);

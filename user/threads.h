@@ -71,8 +71,11 @@ struct task {
 	uint8_t flags;	   /* enum task_flags */
 	uint64_t events;   /* written since it was bound */
 	struct thread *thread;
+	uint64_t in;	   /* clock at which it got its CPU */
+	uint64_t ran;	   /* time on CPUs before that, ns */
 
 	/* The rest. */
+	struct stacks *stacks; /* of its probes; NULL: none yet */
 	uint8_t *buffer;
 	uint32_t size; /* bytes at buffer */
 	uint32_t id;   /* 0: the slot is free */
@@ -112,6 +115,8 @@ struct thread {
 	bool finished;	 /* and described as finished */
 	bool marks;	 /* it has marks, */
 	bool marks_told; /* and its stream.json says so */
+	uint64_t *declared; /* bits, by struct declaration: what of the probes it has; or NULL, */
+	uint32_t ndeclared, declared_told; /* how many, and how many stream.json tells */
 	bool exited;
 	struct thread *next; /* all streams, in the order of their birth */
 };
@@ -131,6 +136,7 @@ struct threads {
 	struct process_facts *own; /* of the recorder, or NULL */
 	_Atomic bool rankless;	   /* some process has no MPI rank */
 	bool kernel_model;
+	const struct actions *actions; /* of the probes; NULL: there are none */
 	struct session session;
 	struct names names;
 };
@@ -191,6 +197,17 @@ static inline void task_put(struct task *task, uint32_t mcv, uint64_t clock, con
 
 /* The task is called `comm` (RECORD_COMM_SIZE bytes) from `clock` on. 0 or -ENOMEM. */
 int threads_name(struct threads *threads, struct task *task, uint64_t clock, const char *comm);
+
+/* The stream has what `declaration` of the actions stands for. 0 or -ENOMEM after one message. */
+int threads_declare_new(struct thread *thread, const struct actions *actions, uint32_t declaration);
+
+static inline int threads_declare(struct threads *threads, struct thread *thread,
+				  uint32_t declaration)
+{
+	if (thread->declared && thread->declared[declaration / 64] & 1ull << declaration % 64)
+		return 0;
+	return threads_declare_new(thread, threads->actions, declaration);
+}
 
 /* /proc has something new about the task's process (first sight, exec). Its stream must exist. */
 void threads_look(struct threads *threads, struct process *process);

@@ -33,6 +33,14 @@ struct timeline *timeline_new(const struct timeline_options *options, struct thr
 		.t0 = tl->options.t0,
 		.kernel_model = options->kernel_model,
 	};
+	if (options->calls) {
+		tl->moves.calls = calls_new(options->calls);
+		if (!tl->moves.calls) {
+			free(tl);
+			return NULL;
+		}
+		threads->actions = options->calls->actions;
+	}
 	threads->kernel_model = options->kernel_model;
 	threads->session.t0 = tl->options.t0;
 	return tl;
@@ -47,12 +55,18 @@ void timeline_free(struct timeline *tl)
 	free(tl->cpus);
 	free(tl->by_number);
 	free(tl->by_index);
+	calls_free(tl->moves.calls);
 	free(tl);
 }
 
 const struct timeline_counts *timeline_counts(const struct timeline *tl)
 {
 	return &tl->counts;
+}
+
+const struct calls *timeline_calls(const struct timeline *tl)
+{
+	return tl->moves.calls;
 }
 
 bool timeline_cpu(const struct timeline *tl, size_t i, struct timeline_cpu *out)
@@ -138,8 +152,10 @@ static int unusual(struct timeline *tl, struct cpu *cpu, const struct record_swi
 /* The last switch of a task: its stream ends, and its slot is free. */
 static int die(struct timeline *tl, struct cpu *cpu, struct task *task, uint64_t clock)
 {
-	int err = move_end(&tl->moves, task, clock);
+	int err;
 
+	calls_account(tl, task, clock);
+	err = move_end(&tl->moves, task, clock);
 	cpu->last = task->last;
 	cpu->on = NULL;
 	if (!err)
@@ -247,6 +263,8 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 	case RECORD_LOST:
 		take_lost(tl, cpu, (const struct record_lost *)head);
 		return 0;
+	case RECORD_PROBE:
+		return calls_record(tl, cpu, (const struct record_probe *)head);
 	default:
 		return 0;
 	}

@@ -18,6 +18,8 @@
 
 #include "bpf/record.h"
 
+struct calls;
+struct calls_plan;
 struct threads;
 struct topology;
 struct timeline;
@@ -29,6 +31,7 @@ struct timeline_options {
 	bool cpu_filter;   /* -C: records of other CPUs are missing on purpose */
 	bool no_switches;  /* no records of switches: threads are on the virtual CPU */
 	bool some_threads; /* switches between threads that are not wanted are not recorded */
+	const struct calls_plan *calls; /* of the probes; the caller's; NULL: there are none */
 };
 
 struct timeline_counts {
@@ -91,6 +94,9 @@ void timeline_stop(struct timeline *timeline, uint64_t t1);
 int timeline_close(struct timeline *timeline) __attribute__((warn_unused_result));
 
 const struct timeline_counts *timeline_counts(const struct timeline *timeline);
+
+/* What came of the probes; NULL without any. */
+const struct calls *timeline_calls(const struct timeline *timeline);
 
 /* CPU number i, in the order of their first records; false if there is none. Times
  * are complete after timeline_close(). */

@@ -85,11 +85,28 @@ static int believe_task(struct timeline *tl, struct cpu *cpu, const struct recor
 	return err ? err : lives_learn(tl, task, r);
 }
 
+/* A function that is entered before the window opens is still open then. */
+static int believe_probe(struct timeline *tl, struct cpu *cpu, const struct record_probe *r)
+{
+	struct task *task = threads_task(tl->threads, r->head.id);
+	int err = 0;
+
+	if (!task || !belief_numbers(r->pid, r->tid))
+		return 0;
+	if (!task->id)
+		threads_use(tl->threads, task, r->head.id, r->pid, r->tid);
+	if (!tl->options.no_switches && !(r->head.flags & PROBE_ELSEWHERE) && cpu->on != task)
+		err = believe_on(tl, cpu, r->head.id, r->pid, r->tid);
+	return err ? err : calls_before(tl, task, r);
+}
+
 int window_before(struct timeline *tl, struct cpu *cpu, const struct record_head *head)
 {
 	const struct record_snapshot *snapshot = (const struct record_snapshot *)head;
 
 	tl->counts.outside++;
+	if (!tl->open && head->kind == RECORD_PROBE)
+		return believe_probe(tl, cpu, (const struct record_probe *)head);
 	if (tl->open || tl->options.no_switches)
 		return 0;
 	switch (head->kind) {

@@ -40,7 +40,8 @@ struct effect {
 	int32_t type;	   /* marks: type, 0 to 89 */
 	int64_t value;	   /* marks: 0 is numbered by actions_finish(), by its label */
 	const char *label; /* marks: of the value; NULL: it has none */
-	uint16_t stack;	   /* effects with the same number share one stack; given by actions_finish() */
+	uint16_t stack;	   /* effects with the same number share one stack; by actions_finish(), as */
+	uint32_t declared; /* the index of what a stream that has it must declare */
 	bool repeats;	   /* may be pushed on its equal; else the inner one is counted, not written */
 };
 
@@ -79,12 +80,26 @@ struct mark_type {
 	bool single; /* else a stack */
 };
 
+/* What a stream declares in its metadata, if it uses it. In the order of the types; the one
+ * of a type is followed by that of its value 0, and by those of its labels. */
+struct declaration {
+	char model;	   /* not 0: an event of this model is used, and the rest means nothing */
+	bool single;
+	int32_t type;
+	const char *title; /* the type alone; else NULL, and */
+	const char *label; /* this is the label of */
+	int64_t value;
+};
+
 struct actions {
 	struct action *list; /* by index of the site: count of them */
 	size_t count;
 	struct mark_type *types; /* ntypes of them */
 	size_t ntypes;
-	unsigned nstacks; /* after actions_finish() */
+	struct declaration *declarations; /* after actions_finish(): ndeclarations of them */
+	size_t ndeclarations;
+	char **strings;	  /* titles made here: nstrings of them */
+	size_t nstrings;
 };
 
 /* Actions that do nothing, for `count` sites. 0 or -ENOMEM. */
@@ -98,16 +113,16 @@ int actions_type(struct actions *actions, int32_t type, const char *title, bool 
 /* The lowest type from `from` on that is not declared; -1: there is none up to 89. */
 int32_t actions_free_type(const struct actions *actions, int32_t from);
 
-/* Gives `action` the meaning that -u and --usdt give to a site: a function is a state of the marks
- * 0; a point is the value of a single mark; a value has a type of its own per request.
- * 0, or -errno after one message (no memory, no type is left). */
+/* Gives the action of a site the meaning of -u and --usdt: a function is a state of the marks 0; a
+ * point is a value of a single mark, "Point"; an argument or a returned value is what a single mark
+ * of its own is set to. 0, or -errno after one message (no memory, no type is left). */
 int actions_of_site(struct actions *actions, size_t index, const struct site *site)
 	__attribute__((warn_unused_result));
 
 /*
  * Numbers what is left: values of marks that are 0 get dense ids from 1 in byte order of their
  * labels, type by type, past values given before; stacks get their numbers. To be called once, when
- * all actions are there. 0 or -ENOMEM.
+ * all actions are there. 0 or -ENOMEM; the types of all marks must be declared.
  */
 int actions_finish(struct actions *actions) __attribute__((warn_unused_result));
 
