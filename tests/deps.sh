@@ -28,6 +28,7 @@ libzstd-dev               /usr/include/zstd.h
 libcap-ng-dev             /usr/include/cap-ng.h
 libdw-dev                 /usr/include/elfutils/libdwfl.h
 libiberty-dev             /usr/include/libiberty/demangle.h
+libcapstone-dev           /usr/include/capstone/capstone.h
 '
 test='
 libcmocka-dev             /usr/include/cmocka.h
