@@ -181,34 +181,6 @@ static __always_inline __u64 kernel_return_value(struct pt_regs *regs)
 #endif
 }
 
-/* Integer argument `number`, from 1, of a function that is being entered; -1: it cannot be read. */
-static __always_inline int kernel_argument(struct pt_regs *regs, __u32 number, __u64 *value)
-{
-#if defined(__TARGET_ARCH_x86)
-	switch (number) {
-	case 1: *value = regs->di; return 0;
-	case 2: *value = regs->si; return 0;
-	case 3: *value = regs->dx; return 0;
-	case 4: *value = regs->cx; return 0;
-	case 5: *value = regs->r8; return 0;
-	case 6: *value = regs->r9; return 0;
-	default: return -1;
-	}
-#else
-	struct pt_regs___arm64 *arm = (void *)regs;
-
-	switch (number) {
-	case 1: *value = arm->regs[0]; return 0;
-	case 2: *value = arm->regs[1]; return 0;
-	case 3: *value = arm->regs[2]; return 0;
-	case 4: *value = arm->regs[3]; return 0;
-	case 5: *value = arm->regs[4]; return 0;
-	case 6: *value = arm->regs[5]; return 0;
-	default: return -1;
-	}
-#endif
-}
-
 /*
  * Has a function that is probed for its return jumped to this one (tail call)? Then the kernel's
  * trampoline is what this one returns to, and both return at once.

@@ -63,9 +63,6 @@ static __always_inline bool value_of(struct pt_regs *regs, __u64 cookie, __u8 si
 	__u64 at = 0;
 
 	switch (COOKIE_SOURCE(cookie)) {
-	case PROBE_FROM_ARGUMENT:
-		return side != PROBE_RETURN &&
-		       !kernel_argument(regs, COOKIE_NUMBER(cookie), (__u64 *)value);
 	case PROBE_FROM_RETURN:
 		*value = (__s64)kernel_return_value(regs);
 		return side == PROBE_RETURN;
@@ -73,6 +70,10 @@ static __always_inline bool value_of(struct pt_regs *regs, __u64 cookie, __u8 si
 		site = bpf_map_lookup_elem(&sites, &index);
 		*value = site ? site->constant : 0;
 		return site;
+	case PROBE_FROM_ARGUMENT:
+		if (side == PROBE_RETURN)
+			return false;
+		/* fall through */
 	case PROBE_FROM_REGISTER:
 		return !bpf_probe_read_kernel(value, sizeof(*value),
 					      (void *)regs + COOKIE_NUMBER(cookie));

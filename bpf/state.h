@@ -64,14 +64,14 @@ _Static_assert(sizeof(struct task_state) == 64, "shared size");
  *   │  flags  │  source  │      number      │          index of site          │
  *   └─────────┴──────────┴──────────────────┴─────────────────────────────────┘
  *
- * `source` is an enum probe_source, `number` the argument, or the offset of the register.
+ * `source` is an enum probe_source, `number` the offset of a register.
  */
 enum probe_source {
 	PROBE_FROM_NOTHING,
-	PROBE_FROM_ARGUMENT, /* from 1 */
+	PROBE_FROM_ARGUMENT, /* the register at this offset in pt_regs, on entry alone */
 	PROBE_FROM_RETURN,
 	PROBE_FROM_CONSTANT, /* probe_site.constant */
-	PROBE_FROM_REGISTER, /* at this offset in pt_regs */
+	PROBE_FROM_REGISTER, /* the register at this offset in pt_regs */
 	PROBE_FROM_MEMORY,   /* at that register + probe_site.constant, in user memory */
 };
 

@@ -15,6 +15,7 @@
 
 #include "links.h"
 #include "options.h"
+#include "probes/attach.h"
 #include "rings.h"
 #include "topology.h"
 #include "bpf/ovni.skel.h"
@@ -22,7 +23,7 @@
 
 /* What goes to which tracepoint, in the order of attaching: what tags new tasks first, then the
  * exits of interrupts before their entries, and what records most at the end. */
-enum group { GROUP_LIFE, GROUP_INTERRUPT, GROUP_SCHED, GROUP_NONE };
+enum group { GROUP_LIFE, GROUP_INTERRUPT, GROUP_SCHED, GROUP_PROBE, GROUP_NONE };
 
 static const struct place {
 	const char *program;
@@ -51,6 +52,10 @@ static const struct place {
 	{"sched_wakeup", "sched_wakeup", GROUP_SCHED, true},
 	{"sched_switch", "sched_switch", GROUP_SCHED, true},
 	{"sched_switch_5_17", "sched_switch", GROUP_SCHED, true},
+	{"probe_session", NULL, GROUP_PROBE, true},
+	{"probe_entry", NULL, GROUP_PROBE, true},
+	{"probe_return", NULL, GROUP_PROBE, true},
+	{"probe_point", NULL, GROUP_PROBE, true},
 	{"take_snapshot", NULL, GROUP_NONE, true},
 	{"iterate_tasks", NULL, GROUP_NONE, true},
 };
@@ -120,6 +125,32 @@ static bool has_enum_value(const struct btf *btf, const char *name, const char *
 	return false;
 }
 
+/* The programs that the probes need, as what they are to be attached. */
+static int choose_probes(struct links *links, const struct btf *btf)
+{
+	if (!links->attach)
+		return 0;
+	if (btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) < 0) {
+		log_error("probes need Linux 6.10 or newer: this kernel does not let a program keep "
+			  "its CPU while it writes a record (bpf_preempt_disable); without -u, "
+			  "--usdt and --map it can be recorded");
+		return -EOPNOTSUPP;
+	}
+	for (int p = 0; p < ATTACH_PROGRAMS; p++) {
+		struct bpf_program *program = bpf_object__find_program_by_name(
+			links->skeleton->obj, attach_program_names[p]);
+
+		if (!attach_needs(links->attach, (enum attach_program)p))
+			continue;
+		bpf_program__set_autoload(program, true);
+		bpf_program__set_expected_attach_type(
+			program, (enum bpf_attach_type)attach_type(links->attach,
+								   (enum attach_program)p));
+	}
+	links->find_stack = has_enum_value(btf, "bpf_func_id", "BPF_FUNC_find_vma");
+	return 0;
+}
+
 /* Chooses what is loaded by what this kernel has. */
 static int choose_programs(struct links *links)
 {
@@ -162,6 +193,8 @@ static int choose_programs(struct links *links)
 			log_debug("this kernel has no tracepoint %s", place->tracepoint);
 		if (place->group == GROUP_INTERRUPT && links->interrupts_unknown)
 			there = false;
+		if (place->group == GROUP_PROBE)
+			there = false; /* choose_probes() has those that are needed */
 		if (!strcmp(place->program, newer ? "sched_switch_5_17" : "sched_switch"))
 			there = false;
 		if (!autoload(links, place->program, there)) {
@@ -170,6 +203,8 @@ static int choose_programs(struct links *links)
 			break;
 		}
 	}
+	if (!err)
+		err = choose_probes(links, btf);
 	btf__free(btf);
 	return err;
 }
@@ -229,6 +264,9 @@ static int set_knobs(struct links *links, const struct options *options)
 		.registers = !links->yields_unknown,
 		.hidden_pid = options->self ? 0 : (__u32)getpid(),
 		.pid_namespace = pid_namespace(),
+		.max_rate = options->max_rate,
+		.one_of = options->one_of,
+		.find_stack = links->find_stack,
 		.ring_mask = options->buffer_bytes - 1,
 		.cgroup = id,
 	};
@@ -317,6 +355,7 @@ static int size_maps(struct links *links, const struct options *options, size_t 
 	bpf_map__set_max_entries(skeleton->maps.rings, links->npossible);
 	bpf_map__set_max_entries(skeleton->maps.cpus, links->npossible);
 	bpf_map__set_max_entries(skeleton->maps.targets, (__u32)ntargets + 1);
+	bpf_map__set_max_entries(skeleton->maps.sites, (__u32)links->nsites + 1);
 	return 0;
 }
 
@@ -335,13 +374,36 @@ static int map_cpus(struct links *links)
 	return err;
 }
 
+/* What the programs know of each site. */
+static int map_sites(struct links *links)
+{
+	size_t bytes = links->nsites * sizeof(*links->sites);
+	int err;
+
+	if (!links->attach)
+		return 0;
+	links->sites = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			    bpf_map__fd(links->skeleton->maps.sites), 0);
+	if (links->sites == MAP_FAILED) {
+		err = -errno;
+		links->sites = NULL;
+		log_error("cannot map the states of the probes: %s", strerror(-err));
+		return err;
+	}
+	attach_fill(links->attach, links->sites);
+	return 0;
+}
+
 int links_open(struct links *links, const struct options *options, const struct topology *topology,
-	       struct rings *rings, const uint32_t *targets, size_t ntargets)
+	       struct rings *rings, const uint32_t *targets, size_t ntargets, struct attach *attach,
+	       size_t nsites)
 {
 	int err, possible = libbpf_num_possible_cpus();
 	struct ovni *skeleton;
 
 	*links = (struct links){.statistics_fd = -1, .template_fd = -1};
+	links->attach = attach;
+	links->nsites = attach ? nsites : 0;
 	libbpf_set_print(print_libbpf);
 	if (possible <= 0) {
 		log_error("cannot find out how many CPUs are possible: %s", strerror(-possible));
@@ -374,6 +436,8 @@ int links_open(struct links *links, const struct options *options, const struct 
 		err = links_target(links, targets[i]);
 	if (!err)
 		err = map_cpus(links);
+	if (!err)
+		err = map_sites(links);
 	if (!err)
 		err = add_rings(links, options, topology, rings);
 	if (err)
@@ -426,11 +490,31 @@ int links_attach(struct links *links)
 	return 0;
 }
 
-/* A program runs with preemption off: none runs any more after a grace period. */
+int links_attach_probes(struct links *links)
+{
+	struct bpf_program *programs[ATTACH_PROGRAMS];
+
+	if (!links->attach)
+		return 0;
+	for (int p = 0; p < ATTACH_PROGRAMS; p++)
+		programs[p] = bpf_object__find_program_by_name(links->skeleton->obj,
+							       attach_program_names[p]);
+	return attach_attach(links->attach, programs);
+}
+
+void links_start_probes(struct links *links)
+{
+	if (links->attach)
+		__atomic_store_n(&links->skeleton->bss->probes_on, 1, __ATOMIC_RELEASE);
+}
+
+/* A program runs with preemption off, a probe from where it asks whether it is to record: none
+ * runs any more after a grace period. */
 void links_detach(struct links *links)
 {
 	if (!links->nlinks)
 		return;
+	__atomic_store_n(&links->skeleton->bss->probes_on, 0, __ATOMIC_RELEASE);
 	while (links->nlinks > 0)
 		bpf_link__destroy(links->link[--links->nlinks]);
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
@@ -498,6 +582,8 @@ void links_close(struct links *links)
 	free(links->ring_fds);
 	if (links->cpus)
 		munmap(links->cpus, links->npossible * sizeof(*links->cpus));
+	if (links->sites)
+		munmap(links->sites, links->nsites * sizeof(*links->sites));
 	ovni__destroy(links->skeleton);
 	memset(links, 0, sizeof(*links));
 }

@@ -16,6 +16,7 @@
 
 #include "bpf/state.h"
 
+struct attach;
 struct options;
 struct rings;
 struct topology;
@@ -38,16 +39,21 @@ struct links {
 	int statistics_fd;	 /* -1: the kernel keeps none */
 	bool yields_unknown;	 /* yielded and preempted look the same */
 	bool interrupts_unknown; /* a waker that is an interrupt is not told */
+	bool find_stack;	 /* the memory that a stack is in can be looked up */
+	struct attach *attach;	 /* the probes; the caller's; NULL: there are none */
+	struct probe_site *sites; /* by site, shared; nsites of them */
+	size_t nsites;
 };
 
 /*
  * Opens and loads the programs for what the options ask for: `targets` are the processes or
  * threads to begin with, `ntargets` of them. Adds a ring for each CPU of the topology to
- * `rings`.
+ * `rings`. `attach` has the probes of `nsites` sites, NULL if there are none.
  * 0, or -errno after one message. links_close() is due in any case.
  */
 int links_open(struct links *links, const struct options *options, const struct topology *topology,
-	       struct rings *rings, const uint32_t *targets, size_t ntargets)
+	       struct rings *rings, const uint32_t *targets, size_t ntargets, struct attach *attach,
+	       size_t nsites)
 	__attribute__((warn_unused_result));
 
 /* Names one more process before links_attach(). 0 or -errno after one message. */
@@ -56,7 +62,12 @@ int links_target(struct links *links, uint32_t pid) __attribute__((warn_unused_r
 /* 0, or -errno after one message; what has been attached then stays so until links_detach(). */
 int links_attach(struct links *links) __attribute__((warn_unused_result));
 
-/* Returns once no program runs any more. */
+/* Attaches the probes, which record nothing yet; then, just before the window opens, lets them
+ * record. 0, or -errno after one message. */
+int links_attach_probes(struct links *links) __attribute__((warn_unused_result));
+void links_start_probes(struct links *links);
+
+/* Returns once no program runs any more, and no probe records. */
 void links_detach(struct links *links);
 
 /* Members that are alive (not counted with -a). */

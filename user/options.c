@@ -32,6 +32,11 @@ enum key {
 	KEY_USDT,
 	KEY_LIST,
 	KEY_JSON,
+	KEY_MAX_RATE,
+	KEY_SAMPLE_CALLS,
+	KEY_ATTACH,
+	KEY_UNSAFE_RETURNS,
+	KEY_UNSAFE_NOP5,
 };
 
 static const struct argp_option table[] = {
@@ -57,6 +62,14 @@ static const struct argp_option table[] = {
 	{"usdt", KEY_USDT, "BIN:PROVIDER:NAME[,argN]", 0, "probes that a program has in itself", 0},
 	{"list", KEY_LIST, "BIN[:GLOB]", 0, "show what can be probed in a file, and end", 0},
 	{"json", KEY_JSON, 0, 0, "--list as JSON", 0},
+	{"max-rate", KEY_MAX_RATE, "N", 0, "at most N calls of each probe in a second", 0},
+	{"sample-calls", KEY_SAMPLE_CALLS, "N", 0, "every N-th call of each probe", 0},
+	{"attach", KEY_ATTACH, "KIND", 0,
+	 "how: session, multi or perf (default: the best that the kernel has)", 0},
+	{"unsafe-returns", KEY_UNSAFE_RETURNS, 0, 0,
+	 "return probes also where an exception of C++ would then end the program", 0},
+	{"unsafe-nop5", KEY_UNSAFE_NOP5, 0, 0,
+	 "probes also on nops of five bytes inside a function", 0},
 	{0, 0, 0, 0, "How much, and where to:", 3},
 	{"duration", 'd', "TIME", 0, "stop after this time, as in 10s or 250ms", 0},
 	{"max-size", KEY_MAX_SIZE, "SIZE", 0, "stop when the trace is this large, as in 2G", 0},
@@ -172,6 +185,17 @@ static error_t read_buffer(struct options *o, const char *text)
 	return 0;
 }
 
+static error_t read_attach(struct options *o, const char *text)
+{
+	for (int kind = ATTACH_SESSION; kind <= ATTACH_PERF; kind++) {
+		if (!strcmp(text, attach_kind_names[kind])) {
+			o->attach = (enum attach_kind)kind;
+			return 0;
+		}
+	}
+	return wrong("--attach", text, "it is session, multi or perf");
+}
+
 static error_t read_option(int key, char *text, struct argp_state *state)
 {
 	struct options *o = state->input;
@@ -209,6 +233,20 @@ static error_t read_option(int key, char *text, struct argp_state *state)
 		return read_probes(o, "--usdt", text);
 	case KEY_LIST:
 		return read_probes(o, "--list", text);
+	case KEY_MAX_RATE:
+		what = parse_count(text, &o->max_rate);
+		return what ? wrong("--max-rate", text, what) : 0;
+	case KEY_SAMPLE_CALLS:
+		what = parse_count(text, &o->one_of);
+		return what ? wrong("--sample-calls", text, what) : 0;
+	case KEY_ATTACH:
+		return read_attach(o, text);
+	case KEY_UNSAFE_RETURNS:
+		o->unsafe_returns = true;
+		return 0;
+	case KEY_UNSAFE_NOP5:
+		o->unsafe_nop5 = true;
+		return 0;
 	case KEY_JSON:
 		o->json = true;
 		return 0;

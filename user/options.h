@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "bpf/state.h"
+#include "probes/attach.h"
 #include "probes/request.h"
 #include "topology.h"
 
@@ -48,6 +49,12 @@ struct options {
 	struct requests probes; /* -u and --usdt, in the order of the command line */
 	struct request *list;	/* --list: only show what could be probed; NULL: not */
 	bool json;		/* ... as JSON */
+
+	/* How it is probed. */
+	enum attach_kind attach;	   /* --attach */
+	bool unsafe_returns, unsafe_nop5;
+	uint32_t max_rate; /* calls of a probe in a second; 0: no limit */
+	uint32_t one_of;   /* every n-th call of a probe; 0: all */
 
 	/* How much. */
 	uint64_t duration_ns;		  /* 0: no limit */

@@ -21,7 +21,7 @@
 #include "order.h"
 #include "output.h"
 #include "privilege.h"
-#include "probes/resolve.h"
+#include "probes/probes.h"
 #include "rings.h"
 #include "session.h"
 #include "snapshot.h"
@@ -45,8 +45,8 @@ struct recorder {
 	struct topology topology;
 	struct target target;
 	struct command command;
-	struct sites sites;
 
+	struct probes probes;
 	struct links links;
 	struct rings *rings;
 	struct order *order;
@@ -103,20 +103,6 @@ static int find_identities(struct recorder *r)
 	return err;
 }
 
-/* Finds what is to be probed, with all the rights that there are. */
-static int find_probes(struct recorder *r)
-{
-	const struct options *o = r->options;
-	const struct resolve_scope scope = {.pids = o->pids,
-					    .npids = o->npids,
-					    .command = o->command,
-					    .all = o->all,
-					    .proc = "/proc",
-					    .root = ""};
-
-	return sites_resolve(&r->sites, &o->probes, &scope);
-}
-
 static enum status prepare(struct recorder *r)
 {
 	const struct options *o = r->options;
@@ -132,14 +118,12 @@ static enum status prepare(struct recorder *r)
 		return status;
 	if (find_identities(r) || target_find(&r->target, o->pids, o->npids, o->threads) ||
 	    (o->command && command_find(o->command[0], identity_path(&r->runner))) ||
-	    (o->emulate && emulate_find()) || find_probes(r))
+	    (o->emulate && emulate_find()) || probes_open(&r->probes, o))
 		return STATUS_FAILED;
-	if (r->sites.count && !o->dry_run) {
-		log_error("-u: probes can be found, but not yet be attached (see --dry-run)");
-		return STATUS_FAILED;
-	}
 	r->rings = rings_new();
-	if (!r->rings || links_open(&r->links, o, &r->topology, r->rings, o->pids, o->npids))
+	if (!r->rings ||
+	    links_open(&r->links, o, &r->topology, r->rings, o->pids, o->npids, r->probes.attach,
+		       r->probes.sites.count))
 		return STATUS_FAILED;
 	r->order = order_new(r->rings);
 	return r->order ? STATUS_COMPLETE : STATUS_FAILED;
@@ -158,11 +142,11 @@ static void tell_plan(const struct recorder *r)
 		printf("only threads called: %s\n", o->comm);
 	if (o->cgroup)
 		printf("only threads in the cgroup: %s\n", o->cgroup);
-	if (r->sites.count)
-		printf("places that are probed: %zu\n", r->sites.count);
-	for (size_t i = 0; i < r->sites.count; i++)
-		printf("    %s, %s+0x%llx\n", r->sites.list[i].label, r->sites.list[i].binary,
-		       (unsigned long long)r->sites.list[i].offset);
+	if (r->probes.sites.count)
+		printf("places that are probed: %zu\n", r->probes.sites.count);
+	for (size_t i = 0; i < r->probes.sites.count; i++)
+		printf("    %s, %s+0x%llx\n", r->probes.sites.list[i].label, r->probes.sites.list[i].binary,
+		       (unsigned long long)r->probes.sites.list[i].offset);
 	printf("CPUs: %u of %u\n", r->drain.ncpus, r->topology.ncpus);
 	printf("buffer of each CPU: %llu KiB\n", (unsigned long long)o->buffer_bytes >> 10);
 	printf("written to: %s\n", o->output);
@@ -232,6 +216,7 @@ static int open_window(struct recorder *r)
 		err = snapshot_tasks(&r->links, true, &r->tasks);
 		if (err)
 			return err;
+		links_start_probes(&r->links);
 		err = take_snapshots(r);
 	}
 	if (err == -ENOBUFS)
@@ -268,6 +253,7 @@ static int open_store(struct recorder *r)
 		.all_threads = o->all_threads,
 		.cpu_filter = o->cpu_list,
 		.some_threads = !o->all || o->comm || o->cgroup,
+		.calls = r->probes.attach ? &r->probes.calls : NULL,
 	};
 	const struct part_plan plan = {
 		.facts = facts,
@@ -301,6 +287,8 @@ static int arm(struct recorder *r)
 		if (!err)
 			err = links_target(&r->links, (uint32_t)r->command.pid);
 	}
+	if (!err)
+		err = links_attach_probes(&r->links); /* perf events need more than is kept */
 	if (!err)
 		err = privilege_drop(&r->caller, PRIVILEGE_ATTACH);
 	if (!err)
@@ -555,10 +543,10 @@ static void close_all(struct recorder *r)
 	order_free(r->order);
 	rings_close(r->rings);
 	links_close(&r->links);
+	probes_close(&r->probes);
 	if (r->signal_fd >= 0)
 		close(r->signal_fd);
 	target_close(&r->target);
-	sites_free(&r->sites);
 	topology_free(&r->topology);
 	identity_free(&r->caller);
 	identity_free(&r->runner);

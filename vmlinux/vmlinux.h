@@ -72,13 +72,7 @@ struct css_set {
 
 /* x86 */
 struct pt_regs {
-	unsigned long r9;
-	unsigned long r8;
 	unsigned long ax;
-	unsigned long cx;
-	unsigned long dx;
-	unsigned long si;
-	unsigned long di;
 	unsigned long orig_ax;
 	unsigned long sp;
 };

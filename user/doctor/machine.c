@@ -206,7 +206,7 @@ static void try_recording(struct machine *m)
 	m->sched_err = rings ? topology_read(&topology, "/sys") : -ENOMEM;
 	if (!m->sched_err) {
 		m->online = topology.ncpus;
-		m->sched_err = links_open(&links, &options, &topology, rings, NULL, 0);
+		m->sched_err = links_open(&links, &options, &topology, rings, NULL, 0, NULL, 0);
 	}
 	if (!m->sched_err) {
 		m->yields_unknown = links.yields_unknown;

@@ -123,6 +123,18 @@ static int find_kind(struct attach *a)
 
 /* ---- where each site is probed ---- */
 
+/* Where an integer argument, from 1, is in struct pt_regs. */
+static unsigned argument_offset(unsigned number)
+{
+#if defined(__x86_64__)
+	static const uint8_t offsets[] = {112, 104, 96, 88, 72, 64}; /* rdi rsi rdx rcx r8 r9 */
+
+	return number && number <= sizeof(offsets) ? offsets[number - 1] : 0;
+#else
+	return number ? 8 * (number - 1) : 0; /* arm64: x0 to x7 */
+#endif
+}
+
 static int add_probe(struct attach *a, size_t site, enum attach_program program, bool at_return,
 		     uint64_t offset, unsigned cookie_flags)
 {
@@ -132,7 +144,8 @@ static int add_probe(struct attach *a, size_t site, enum attach_program program,
 		[SITE_RETURN] = PROBE_FROM_RETURN,     [SITE_CONSTANT] = PROBE_FROM_CONSTANT,
 		[SITE_REGISTER] = PROBE_FROM_REGISTER, [SITE_MEMORY] = PROBE_FROM_MEMORY,
 	};
-	unsigned number = s->value.source == SITE_ARGUMENT ? s->value.number : s->value.reg;
+	unsigned number = s->value.source == SITE_ARGUMENT ? argument_offset(s->value.number)
+							   : s->value.reg;
 
 	if (a->nprobes == a->room) {
 		size_t room = a->room ? a->room * 2 : 64;

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* probes: see probes.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach.h"
+#include "probes.h"
+#include "user/options.h"
+#include "trace/log.h"
+
+/*
+ * Where probes are put: with a target whose children are not followed only into its processes, so
+ * that no other has any cost; else wherever the file is mapped, and the programs ask who it is.
+ */
+static void choose_scope(const struct options *o, struct attach_options *attach)
+{
+	if (o->follow || o->all || o->threads || o->command)
+		return;
+	attach->pids = o->pids;
+	attach->npids = o->npids;
+}
+
+static int make_actions(struct probes *probes)
+{
+	int err = actions_new(&probes->actions, probes->sites.count);
+
+	for (size_t i = 0; i < probes->sites.count && !err; i++)
+		err = actions_of_site(&probes->actions, i, &probes->sites.list[i]);
+	return err ? err : actions_finish(&probes->actions);
+}
+
+int probes_open(struct probes *probes, const struct options *o)
+{
+	const struct resolve_scope scope = {
+		.pids = o->pids,
+		.npids = o->npids,
+		.command = o->command,
+		.all = o->all,
+		.proc = "/proc",
+		.root = "",
+	};
+	struct attach_options attach = {
+		.kind = o->attach,
+		.unsafe_nop5 = o->unsafe_nop5,
+		.unsafe_returns = o->unsafe_returns,
+	};
+	int err;
+
+	if (!o->probes.count)
+		return 0;
+	err = sites_resolve(&probes->sites, &o->probes, &scope);
+	if (!err)
+		err = make_actions(probes);
+	if (err)
+		return err;
+	choose_scope(o, &attach);
+	probes->attach = attach_plan(probes->sites.list, probes->sites.count, &probes->actions, &attach);
+	if (!probes->attach)
+		return -EINVAL;
+	probes->calls = (struct calls_plan){
+		.actions = &probes->actions,
+		.sites = probes->sites.list,
+		.sampled = o->max_rate || o->one_of > 1,
+	};
+	probes->sum = calls_new(&probes->calls);
+	if (!probes->sum)
+		log_error("no memory for the probes");
+	return probes->sum ? 0 : -ENOMEM;
+}
+
+void probes_close(struct probes *probes)
+{
+	attach_free(probes->attach);
+	calls_free(probes->sum);
+	actions_free(&probes->actions);
+	sites_free(&probes->sites);
+	memset(probes, 0, sizeof(*probes));
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probes: all probes of a session, from what was asked for to what came of it.
+ *
+ * In: the options -u, --usdt and --map; out: sites with their actions, planned to be attached
+ * (attach.h, by links.h), the calls of the timeline (calls.h), and at the end the table of
+ * functions. What each step does stands in the file of its noun.
+ * Specification: ebpf.md 11; event-mapping.md "User probes and marks", "Runtime maps".
+ */
+#ifndef USER_PROBES_PROBES_H
+#define USER_PROBES_PROBES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "action.h"
+#include "resolve.h"
+#include "user/calls.h"
+
+struct attach;
+struct options;
+struct probe_site;
+
+struct probes {
+	struct sites sites;
+	struct actions actions;
+	struct attach *attach; /* NULL: nothing is probed */
+	struct calls_plan calls;
+	struct calls *sum; /* of all timelines of the session */
+};
+
+/* Finds all sites and plans their probes; nothing is attached yet. 0 (also if nothing is asked
+ * for), or -errno after one message. probes_close() is due in any case. */
+int probes_open(struct probes *probes, const struct options *options)
+	__attribute__((warn_unused_result));
+
+void probes_close(struct probes *probes); /* also of a zeroed struct */
+
+#endif
