@@ -55,6 +55,17 @@ void tasks_free(struct tasks *tasks)
 	free(tasks);
 }
 
+int tasks_start(struct emulator *emu, struct model_state *state)
+{
+	state->data = tasks_new(emu);
+	return state->data ? 0 : -ENOMEM;
+}
+
+void tasks_close(struct model_state *state)
+{
+	tasks_free(state->data);
+}
+
 /* ---- types ---- */
 
 static uint32_t *find_label(const struct tasks *tasks, uint32_t value)

@@ -71,6 +71,10 @@ struct tasks {			   /* of one model */
 struct tasks *tasks_new(const struct emulator *emu);
 void tasks_free(struct tasks *tasks); /* NULL is fine */
 
+/* Begin and end of a model whose only data are its tasks: struct model. */
+int tasks_start(struct emulator *emu, struct model_state *state);
+void tasks_close(struct model_state *state);
+
 /* All return 0, or -errno after emu_refuse(). */
 
 /* ?Yc+ and POc+: u32 type id, str label. */

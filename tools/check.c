@@ -90,18 +90,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->in_place = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (options->path)
-			argp_error(state, "one trace at a time: '%s' is too much", arg);
-		options->path = arg;
-		return 0;
+		return usage_trace(key, arg, state, &options->path);
 	case ARGP_KEY_END:
-		if (!options->path)
-			argp_error(state, "which trace? Give its directory");
 		if ((options->out || options->in_place) && !options->repair)
 			argp_error(state, "--output and --in-place belong to --repair");
 		if (options->out && options->in_place)
 			argp_error(state, "--output or --in-place, not both");
-		return 0;
+		return usage_trace(key, arg, state, &options->path);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}

@@ -68,14 +68,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (options->path)
-			argp_error(state, "one trace at a time: '%s' is too much", arg);
-		options->path = arg;
-		return 0;
 	case ARGP_KEY_END:
-		if (!options->path)
-			argp_error(state, "which trace? Give its directory");
-		return 0;
+		return usage_trace(key, arg, state, &options->path);
 	default:
 		return filter_option(&options->filter, key, arg, state);
 	}

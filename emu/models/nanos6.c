@@ -151,20 +151,9 @@ static const struct model_event events[] = {
 	{"6Tp", false, task},	    {"6Tr", false, task},	 {"6Te", false, task},
 };
 
-static int start(struct emulator *emu, struct model_state *state)
-{
-	state->data = tasks_new(emu);
-	return state->data ? 0 : -ENOMEM;
-}
-
 static int describe(struct emulator *emu, struct model_state *state)
 {
 	return tasks_describe(emu, state->data, state->first_channel + TYPE);
-}
-
-static void close_nanos6(struct model_state *state)
-{
-	tasks_free(state->data);
 }
 
 const struct model model_nanos6 = {
@@ -176,7 +165,7 @@ const struct model model_nanos6 = {
 	.lint_channel = SUBSYSTEM,
 	.lint = "subsystems",
 	.breakdown = &breakdown,
-	.start = start,
+	.start = tasks_start,
 	.describe = describe,
-	.close = close_nanos6,
+	.close = tasks_close,
 };

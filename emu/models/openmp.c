@@ -136,20 +136,9 @@ static const struct model_event events[] = {
 	{"PPe", false, task},	    {"PQx", false, worksharing}, {"PQe", false, worksharing},
 };
 
-static int start(struct emulator *emu, struct model_state *state)
-{
-	state->data = tasks_new(emu);
-	return state->data ? 0 : -ENOMEM;
-}
-
 static int describe(struct emulator *emu, struct model_state *state)
 {
 	return tasks_describe(emu, state->data, state->first_channel + LABEL);
-}
-
-static void close_openmp(struct model_state *state)
-{
-	tasks_free(state->data);
 }
 
 const struct model model_openmp = {
@@ -161,7 +150,7 @@ const struct model model_openmp = {
 	.lint_channel = SUBSYSTEM,
 	.lint = "subsystems",
 	.breakdown = &breakdown,
-	.start = start,
+	.start = tasks_start,
 	.describe = describe,
-	.close = close_openmp,
+	.close = tasks_close,
 };

@@ -45,6 +45,23 @@ void usage_parse(const struct argp *argp, const char *program, int argc, char **
 		exit(EXIT_USAGE);
 }
 
+error_t usage_trace(int key, char *arg, struct argp_state *state, const char **path)
+{
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (*path)
+			argp_error(state, "one trace at a time: '%s' is too much", arg);
+		*path = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!*path)
+			argp_error(state, "which trace? Give its directory");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
 int64_t usage_int(struct argp_state *state, const char *what, const char *text, int64_t least,
 		  int64_t most)
 {

@@ -17,6 +17,10 @@ enum { EXIT_COMPLETE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOST = 3 };
 /* Names the program in messages ("ovni-dump") and parses; does not return after a mistake. */
 void usage_parse(const struct argp *argp, const char *program, int argc, char **argv, void *input);
 
+/* The part of a parser that takes the one trace of a program: ARGP_KEY_ARG and ARGP_KEY_END; a
+ * second or a missing one is a mistake. Other keys are ARGP_ERR_UNKNOWN. */
+error_t usage_trace(int key, char *arg, struct argp_state *state, const char **path);
+
 /* Reads an integer in [least, most]; a mistake in it ends the program as usage_parse() does.
  * `what` names the option in the message. */
 int64_t usage_int(struct argp_state *state, const char *what, const char *text, int64_t least,
