@@ -15,14 +15,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/mcvmap.h"
-#include "tools/common/pallas_labels.h"
 #include "tools/common/pallas_mapping.h"
+#include "tools/common/pallas_regions.h"
 #include "tools/common/pallas_summary.h"
 #include "tools/common/pallas_tool.h"
 #include "tools/common/source.h"
@@ -55,28 +54,15 @@ struct kind {
 	uint32_t attributes[SIGNATURE_ARGS_MAX];
 };
 
-/* A region of a mark or of a reason to leave the CPU. */
-struct variant {
-	uint32_t mcv;
-	int32_t type;
-	int64_t value;
-	uint32_t region;
-};
-
 struct export
 {
 	const struct pallas_options *o;
 	struct source source;
 	struct pallas_writer *w;
-	struct mark_labels labels;
+	struct regions regions;
 	struct mcvmap *map; /* MCV -> index in kinds + 1 */
 	struct kind *kinds;
 	size_t nkinds, kind_room;
-	struct variant *variants;
-	size_t nvariants;
-	uint32_t *slots; /* of the variants, a power of 2 */
-	size_t nslots;
-	struct bytes lines;	 /* of the mapping */
 	uint32_t known_strings;	 /* above those of all jumbo events so far */
 	uint32_t bytes8, bytes1; /* attributes of payload without a declaration */
 	int64_t start;
@@ -91,182 +77,6 @@ static int no_memory(struct export *x)
 {
 	log_error("%s: no memory to convert it", x->o->from);
 	return -ENOMEM;
-}
-
-/* ---- names ---- */
-
-static void line(struct export *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void line(struct export *x, const char *fmt, ...)
-{
-	va_list args;
-	char text[128];
-	int n;
-
-	va_start(args, fmt);
-	n = vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	bytes_put(&x->lines, text, (size_t)n);
-}
-
-static void line_hex(struct export *x, const uint8_t *at, size_t size)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	if (!size)
-		bytes_put(&x->lines, "-", 1);
-	for (size_t i = 0; i < size; i++) {
-		bytes_u8(&x->lines, (uint8_t)digits[at[i] >> 4]);
-		bytes_u8(&x->lines, (uint8_t)digits[at[i] & 15]);
-	}
-}
-
-static void region_line(struct export *x, uint32_t ref, uint32_t enter, uint32_t leave,
-			const uint8_t *payload, size_t enter_size, size_t leave_size)
-{
-	line(x, "R %u %06x ", ref, enter);
-	line_hex(x, payload, enter_size);
-	line(x, " %06x ", leave);
-	line_hex(x, payload, leave_size);
-	line(x, "\n");
-}
-
-/* The English of an event up to its first argument. */
-static void plain_english(const struct catalog_event *entry, char *out, size_t size)
-{
-	size_t n = entry ? strcspn(entry->english, "[%") : 0;
-
-	while (n && entry->english[n - 1] == ' ')
-		n--;
-	snprintf(out, size, "%.*s", (int)n, entry ? entry->english : "");
-}
-
-/* "OHw warms up: is about to run"; MCVs that are no text are "#4f4801". */
-static uint32_t point_string(struct export *x, uint32_t mcv)
-{
-	char text[256], english[200];
-	uint32_t ref;
-	bool printable = true;
-
-	for (int shift = 16; shift >= 0; shift -= 8)
-		printable =
-			printable && (mcv >> shift & 0xff) > ' ' && (mcv >> shift & 0xff) < 0x7f;
-	plain_english(catalog_find(mcv, NULL), english, sizeof(english));
-	if (printable)
-		snprintf(text, sizeof(text), "%c%c%c%s%s", (char)(mcv >> 16), (char)(mcv >> 8),
-			 (char)mcv, *english ? " " : "", english);
-	else
-		snprintf(text, sizeof(text), "#%06x", mcv);
-	ref = pallas_writer_string(x->w, text);
-	line(x, "S %u %06x - .\n", ref, mcv);
-	return ref;
-}
-
-/* The region of a pair of the catalog. */
-static uint32_t pair_region(struct export *x, uint32_t enter, uint32_t leave)
-{
-	const struct catalog_event *entry = catalog_find(enter, NULL);
-	char name[200];
-	uint32_t ref;
-
-	if (entry && entry->label)
-		snprintf(name, sizeof(name), "%s", entry->label);
-	else
-		plain_english(entry, name, sizeof(name));
-	ref = pallas_writer_new_region(x->w, name);
-	if (ref != PALLAS_NONE)
-		region_line(x, ref, enter, leave, NULL, 0, 0);
-	return ref;
-}
-
-static uint32_t new_variant(struct export *x, const struct variant *v)
-{
-	char name[600];
-	uint8_t payload[12];
-	uint32_t ref;
-
-	if (v->mcv == MCV('O', 'H', 'p')) {
-		uint16_t why = (uint16_t)v->value;
-
-		snprintf(name, sizeof(name), "Off the CPU%s%s", v->value < 0 ? "" : ": ",
-			 v->value < 0		   ? ""
-			 : v->value < CATALOG_WHYS ? catalog_why[v->value]
-						   : "other");
-		ref = pallas_writer_new_region(x->w, name);
-		memcpy(payload, &why, 2);
-		if (ref != PALLAS_NONE)
-			region_line(x, ref, v->mcv, MCV('O', 'H', 'r'), payload,
-				    v->value < 0 ? 0 : 2, 0);
-		return ref;
-	}
-	if (mark_label(&x->labels, v->type, v->value))
-		snprintf(name, sizeof(name), "%s", mark_label(&x->labels, v->type, v->value));
-	else
-		snprintf(name, sizeof(name), "%s %" PRId64,
-			 mark_label(&x->labels, v->type, 0) ? mark_label(&x->labels, v->type, 0)
-							    : "Mark",
-			 v->value);
-	ref = pallas_writer_new_region(x->w, name);
-	memcpy(payload, &v->value, 8);
-	memcpy(payload + 8, &v->type, 4);
-	if (ref != PALLAS_NONE)
-		region_line(x, ref, MCV('O', 'M', '['), MCV('O', 'M', ']'), payload, 12, 12);
-	return ref;
-}
-
-static size_t variant_slot(const struct export *x, const struct variant *v)
-{
-	uint64_t h = ((uint64_t)v->value * 0x9e3779b97f4a7c15u) ^
-		     (uint64_t)(uint32_t)v->type << 32 ^ v->mcv;
-	size_t slot;
-
-	h *= 0x9e3779b97f4a7c15u;
-	for (slot = (h >> 32) & (x->nslots - 1); x->slots[slot] != PALLAS_NONE;
-	     slot = (slot + 1) & (x->nslots - 1)) {
-		const struct variant *at = &x->variants[x->slots[slot]];
-
-		if (at->mcv == v->mcv && at->type == v->type && at->value == v->value)
-			break;
-	}
-	return slot;
-}
-
-static int variants_grow(struct export *x)
-{
-	size_t n = x->nslots ? 2 * x->nslots : 256;
-	struct variant *variants = realloc(x->variants, n / 2 * sizeof(*variants));
-	uint32_t *slots;
-
-	if (!variants)
-		return -ENOMEM;
-	x->variants = variants;
-	slots = malloc(n * sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	memset(slots, 0xff, n * sizeof(*slots));
-	free(x->slots);
-	x->slots = slots;
-	x->nslots = n;
-	for (uint32_t i = 0; i < x->nvariants; i++)
-		x->slots[variant_slot(x, &x->variants[i])] = i;
-	return 0;
-}
-
-static uint32_t variant_region(struct export *x, uint32_t mcv, int64_t value, int32_t type)
-{
-	struct variant v = {.mcv = mcv, .type = type, .value = value};
-	size_t slot;
-
-	if (2 * x->nvariants >= x->nslots && variants_grow(x))
-		return PALLAS_NONE;
-	slot = variant_slot(x, &v);
-	if (x->slots[slot] != PALLAS_NONE)
-		return x->variants[x->slots[slot]].region;
-	v.region = new_variant(x, &v);
-	if (v.region == PALLAS_NONE)
-		return PALLAS_NONE;
-	x->slots[slot] = (uint32_t)x->nvariants;
-	x->variants[x->nvariants++] = v;
-	return v.region;
 }
 
 /* ---- kinds ---- */
@@ -339,7 +149,7 @@ static struct kind *kind_of(struct export *x, uint32_t mcv)
 static uint32_t kind_string(struct export *x, struct kind *k)
 {
 	if (k->string == PALLAS_NONE)
-		k->string = point_string(x, k->mcv);
+		k->string = regions_point(&x->regions, k->mcv);
 	return k->string;
 }
 
@@ -351,7 +161,8 @@ static uint32_t kind_region(struct export *x, const struct kind *k)
 
 	if (ref != PALLAS_NONE)
 		return ref;
-	ref = k->role == ROLE_ENTER ? pair_region(x, mcv, partner) : pair_region(x, partner, mcv);
+	ref = k->role == ROLE_ENTER ? regions_pair(&x->regions, mcv, partner)
+				    : regions_pair(&x->regions, partner, mcv);
 	for (int i = 0; i < 2; i++) {
 		half = kind_of(x, i ? partner : mcv);
 		if (!half)
@@ -420,16 +231,16 @@ static int put_values(struct export *x, struct kind *k, uint32_t entry, const st
 static uint32_t jumbo_string(struct export *x, const struct event *ev)
 {
 	struct bytes text = {0};
-	size_t from = x->lines.size;
+	size_t from = x->regions.lines.size;
 	uint32_t ref;
 
-	line(x, "%06x ", event_mcv(ev));
-	line_hex(x, ev->payload, ev->payload_size);
+	regions_line(&x->regions, "%06x ", event_mcv(ev));
+	regions_hex(&x->regions, ev->payload, ev->payload_size);
 	bytes_put(&text, "jumbo ", 6);
-	bytes_put(&text, x->lines.data + from, x->lines.size - from);
+	bytes_put(&text, x->regions.lines.data + from, x->regions.lines.size - from);
 	bytes_u8(&text, 0);
-	x->lines.size = from;
-	if (text.failed || x->lines.failed) {
+	x->regions.lines.size = from;
+	if (text.failed || x->regions.lines.failed) {
 		bytes_free(&text);
 		return PALLAS_NONE;
 	}
@@ -437,9 +248,9 @@ static uint32_t jumbo_string(struct export *x, const struct event *ev)
 	if (ref != PALLAS_NONE && ref >= x->known_strings) {
 		/* New strings have the highest reference: this one has not been seen before. */
 		x->known_strings = ref + 1;
-		line(x, "S %u ", ref);
-		bytes_put(&x->lines, text.data + 6, text.size - 7);
-		line(x, " +\n");
+		regions_line(&x->regions, "S %u ", ref);
+		bytes_put(&x->regions.lines, text.data + 6, text.size - 7);
+		regions_line(&x->regions, " +\n");
 	}
 	bytes_free(&text);
 	return ref;
@@ -470,13 +281,13 @@ static int put_event(struct export *x, const struct event *ev)
 	case ROLE_MARK_ENTER:
 	case ROLE_MARK_LEAVE:
 		record = role == ROLE_MARK_ENTER ? PALLAS_ENTER : PALLAS_LEAVE;
-		ref = variant_region(x, MCV('O', 'M', '['), get_i64(ev->payload),
-				     get_i32(ev->payload + 8));
+		ref = regions_variant(&x->regions, MCV('O', 'M', '['), get_i64(ev->payload),
+				      get_i32(ev->payload + 8));
 		covered = 12;
 		break;
 	case ROLE_OFF:
 		covered = ev->payload_size >= 2 ? 2 : 0;
-		ref = variant_region(x, k->mcv, covered ? get_u16(ev->payload) : -1, 0);
+		ref = regions_variant(&x->regions, k->mcv, covered ? get_u16(ev->payload) : -1, 0);
 		x->off_region = ref;
 		record = PALLAS_ENTER;
 		break;
@@ -646,11 +457,11 @@ static int put_main(struct export *x)
 	int err;
 
 	snprintf(tool, sizeof(tool), "ovni-pallas %s (%s)", version_string, version_commit);
-	bytes_u8(&x->lines, 0);
-	if (x->lines.failed)
+	bytes_u8(&x->regions.lines, 0);
+	if (x->regions.lines.failed)
 		return no_memory(x);
 	snprintf(clock, sizeof(clock), "%" PRId64, x->start);
-	err = pallas_writer_main_metadata(x->w, PALLAS_KEY_MAP, (char *)x->lines.data);
+	err = pallas_writer_main_metadata(x->w, PALLAS_KEY_MAP, (char *)x->regions.lines.data);
 	if (!err)
 		err = pallas_writer_main_metadata(x->w, PALLAS_KEY_CLOCK, clock);
 	if (!err)
@@ -671,10 +482,10 @@ static int prepare(struct export *x)
 	for (size_t i = 0; !err && i < x->source.trace.nstreams; i++) {
 		struct json *meta = trace_metadata(&x->source.trace, i);
 
-		err = meta ? mark_labels_add(&x->labels, meta) : -EINVAL;
+		err = meta ? mark_labels_add(&x->regions.labels, meta) : -EINVAL;
 		json_free(meta);
 	}
-	mark_labels_sort(&x->labels);
+	mark_labels_sort(&x->regions.labels);
 	x->map = calloc(1, sizeof(*x->map));
 	if (err || !x->map)
 		return err ? err : no_memory(x);
@@ -697,6 +508,7 @@ int pallas_export(const struct pallas_options *o)
 	if (!err) {
 		x.w = pallas_writer_new(o->to, &options);
 		err = x.w ? 0 : -EIO;
+		x.regions.w = x.w;
 	}
 	if (!err) {
 		x.bytes8 = pallas_writer_attribute(x.w, "bytes", PALLAS_TYPE_U64);
@@ -711,11 +523,8 @@ int pallas_export(const struct pallas_options *o)
 	pallas_thread_writer_free(x.t);
 	pallas_writer_free(x.w);
 	source_close(&x.source);
-	mark_labels_free(&x.labels);
+	regions_free(&x.regions);
 	mcvmap_free(x.map);
 	free(x.kinds);
-	free(x.variants);
-	free(x.slots);
-	bytes_free(&x.lines);
 	return err ? EXIT_FAILED : EXIT_COMPLETE;
 }
