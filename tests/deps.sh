@@ -42,6 +42,7 @@ openmpi-bin               mpirun
 libopenmpi-dev            mpicc
 valgrind                  valgrind
 sudo                      sudo
+systemtap-sdt-dev         /usr/include/*/sys/sdt.h
 '
 bench='
 linux-perf                perf

@@ -71,6 +71,7 @@ static const char *open_place(struct image *image, const struct place *place, in
 static void binary_free(struct binary *binary)
 {
 	functions_free(&binary->functions);
+	usdt_free(&binary->usdt);
 	image_close(&binary->image);
 	free(binary->name);
 	free(binary);
@@ -98,6 +99,8 @@ static int add(struct binaries *binaries, struct image *image, const struct plac
 		binaries->list = grown;
 	if (binary->name && grown)
 		err = functions_read(&binary->functions, &binary->image, place->root, place->name);
+	if (!err)
+		err = usdt_read(&binary->usdt, &binary->image);
 	if (err) {
 		binary_free(binary);
 		return err;

@@ -3,7 +3,7 @@
  * binaries: the files that are probed, each opened and read once.
  *
  * In: places (locate.h); out: for each file, whatever its names are, one binary: its image, its
- * functions, and a path that leads to exactly this file as long as it is open.
+ * functions and USDT probes, and a path that leads to exactly this file as long as it is open.
  * Invariant: no two binaries are the same file (device and inode).
  */
 #ifndef USER_PROBES_BINARIES_H
@@ -15,11 +15,13 @@
 #include "image.h"
 #include "locate.h"
 #include "symbols.h"
+#include "usdt.h"
 
 struct binary {
 	unsigned number; /* in the order of opening */
 	struct image image;
 	struct functions functions;
+	struct usdt_probes usdt;
 	char *name;	 /* as users know it */
 	char attach[32]; /* /proc/self/fd/N */
 	bool unwinds;	 /* see site.h */

@@ -310,3 +310,37 @@ bool image_address(const struct image *image, uint64_t offset, uint32_t flags, u
 	}
 	return false;
 }
+
+static bool find_symbol(const struct image *image, const Elf64_Shdr *table, const char *name,
+			uint64_t *address)
+{
+	const Elf64_Shdr *strings = &image->sections[table->sh_link];
+	Elf64_Sym *symbols = image_read(image, table->sh_offset, table->sh_size);
+	char *names = image_read(image, strings->sh_offset, strings->sh_size);
+	size_t count = symbols && names ? table->sh_size / sizeof(*symbols) : 0;
+	bool found = false;
+
+	for (size_t i = 0; i < count && !found; i++) {
+		const Elf64_Sym *s = &symbols[i];
+
+		found = s->st_shndx != SHN_UNDEF && s->st_name < strings->sh_size &&
+			ELF64_ST_TYPE(s->st_info) != STT_TLS && !strcmp(names + s->st_name, name);
+		if (found)
+			*address = s->st_value;
+	}
+	free(symbols);
+	free(names);
+	return found;
+}
+
+bool image_symbol(const struct image *image, const char *name, uint64_t *address)
+{
+	for (size_t i = 1; i < image->nsections; i++) {
+		const Elf64_Shdr *s = &image->sections[i];
+
+		if ((s->sh_type == SHT_SYMTAB || s->sh_type == SHT_DYNSYM) &&
+		    s->sh_link < image->nsections && find_symbol(image, s, name, address))
+			return true;
+	}
+	return false;
+}

@@ -60,6 +60,9 @@ const Elf64_Shdr *image_section(const struct image *image, const char *name, uin
 /* The name of a section, "" if it has none. */
 const char *image_section_name(const struct image *image, const Elf64_Shdr *section);
 
+/* The address of a symbol that the file defines (functions: symbols.h). */
+bool image_symbol(const struct image *image, const char *name, uint64_t *address);
+
 /*
  * Where the byte at a virtual address lies in the file, if it is in a loaded segment that has all
  * the `flags` (PF_X, PF_W). *left: bytes of the segment in the file from there on. False: nowhere.

@@ -50,7 +50,7 @@ static void write_name(const struct label *l, enum level level, char *out, size_
 	size_t n;
 
 	if (l->probe) {
-		snprintf(out, size, "%s", l->probe);
+		snprintf(out, size, "%s:%s", l->probe->provider, l->probe->name);
 		return;
 	}
 	if (!f) {

@@ -23,8 +23,8 @@ struct label {
 	const struct binary *binary;
 	const struct function *function; /* NULL: none is known */
 	const struct site *site;
-	const char *probe; /* provider:name; NULL: not a USDT probe */
-	char *text;	   /* out; the caller frees it */
+	const struct usdt_probe *probe; /* NULL: none */
+	char *text;			/* out; the caller frees it */
 };
 
 /* Makes all of them. 0 or -ENOMEM (then some texts may be NULL). */

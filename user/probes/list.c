@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* list: see list.h. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,14 @@ static const char *const kind_words[] = {
 	[FUNCTION_PART] = "no pair: is jumped to",
 	[FUNCTION_START] = "no pair: start of the program",
 	[FUNCTION_FRAME] = "no pair: uses its return address",
+};
+
+/* What of a file is shown. */
+struct shown {
+	uint32_t *functions;
+	size_t nfunctions;
+	const struct usdt_probe **probes;
+	size_t nprobes;
 };
 
 static const char *display_name(const struct function *f)
@@ -78,7 +87,19 @@ static void print_function(const struct functions *functions, const struct funct
 	putchar('\n');
 }
 
-static void print_file(const struct binary *binary, const uint32_t *found, size_t count)
+static void print_probe(const struct usdt_probe *p)
+{
+	printf("%12llx %10llx %8s  ", (unsigned long long)p->address, (unsigned long long)p->offset,
+	       p->semaphore ? "yes" : "");
+	print_escaped(p->provider);
+	putchar(':');
+	print_escaped(p->name);
+	fputs("  ", stdout);
+	print_escaped(p->arguments);
+	putchar('\n');
+}
+
+static void print_file(const struct binary *binary, const struct shown *s)
 {
 	const struct functions *functions = &binary->functions;
 
@@ -91,10 +112,14 @@ static void print_file(const struct binary *binary, const uint32_t *found, size_
 	if (functions->stripped)
 		fputs(", stripped: only what it exports is known", stdout);
 	putchar('\n');
-	if (count)
+	if (s->nfunctions)
 		printf("%12s %10s %8s  %s\n", "address", "offset", "size", "function");
-	for (size_t i = 0; i < count; i++)
-		print_function(functions, &functions->list[found[i]]);
+	for (size_t i = 0; i < s->nfunctions; i++)
+		print_function(functions, &functions->list[s->functions[i]]);
+	if (s->nprobes)
+		printf("%12s %10s %8s  %s\n", "address", "offset", "counted", "USDT probe");
+	for (size_t i = 0; i < s->nprobes; i++)
+		print_probe(s->probes[i]);
 }
 
 /* ---- JSON ---- */
@@ -127,8 +152,19 @@ static bool put_function(struct json *array, const struct functions *functions,
 	return ok;
 }
 
-static bool put_file(struct json *files, const struct binary *binary, const uint32_t *found,
-		     size_t count)
+static bool put_probe(struct json *array, const struct usdt_probe *p)
+{
+	struct json *node = json_put_object(array, NULL);
+
+	return json_put_string(node, "provider", p->provider) &&
+	       json_put_string(node, "name", p->name) &&
+	       json_put_int(node, "address", (int64_t)p->address) &&
+	       json_put_int(node, "offset", (int64_t)p->offset) &&
+	       (!p->semaphore || json_put_int(node, "semaphore", (int64_t)p->semaphore)) &&
+	       json_put_string(node, "arguments", p->arguments);
+}
+
+static bool put_file(struct json *files, const struct binary *binary, const struct shown *s)
 {
 	const struct functions *functions = &binary->functions;
 	struct json *node = json_put_object(files, NULL), *array;
@@ -138,8 +174,13 @@ static bool put_file(struct json *files, const struct binary *binary, const uint
 	if (ok && functions->debug_file)
 		ok = json_put_string(node, "debug_file", functions->debug_file);
 	array = json_put_array(node, "functions");
-	for (size_t i = 0; i < count && ok; i++)
-		ok = put_function(array, functions, &functions->list[found[i]]);
+	for (size_t i = 0; i < s->nfunctions && ok; i++)
+		ok = put_function(array, functions, &functions->list[s->functions[i]]);
+	if (!ok || !array)
+		return false;
+	array = json_put_array(node, "usdt");
+	for (size_t i = 0; i < s->nprobes && ok; i++)
+		ok = put_probe(array, s->probes[i]);
 	return ok && array;
 }
 
@@ -150,24 +191,42 @@ struct listing {
 	size_t shown;
 };
 
+/* Probes whose name, or provider:name, matches. */
+static int choose_probes(struct shown *s, const struct usdt_probes *probes, const char *glob)
+{
+	char whole[512];
+
+	s->probes = calloc(probes->count + 1, sizeof(const struct usdt_probe *));
+	if (!s->probes)
+		return -ENOMEM;
+	for (size_t i = 0; i < probes->count; i++) {
+		const struct usdt_probe *p = &probes->list[i];
+
+		snprintf(whole, sizeof(whole), "%s:%s", p->provider, p->name);
+		if (!fnmatch(glob, p->name, 0) || !fnmatch(glob, whole, 0))
+			s->probes[s->nprobes++] = p;
+	}
+	return 0;
+}
+
 static int show(struct listing *l, struct binary *binary, const char *name)
 {
-	uint32_t *found;
-	size_t count;
+	struct shown s = {0};
 	bool glob, ok = true;
 	int err = functions_demangle(&binary->functions);
 
 	if (!err)
-		err = functions_find(&binary->functions, name, &found, &count, &glob);
-	if (err)
-		return err;
-	if (l->files)
-		ok = put_file(l->files, binary, found, count);
-	else
-		print_file(binary, found, count);
-	l->shown += count;
-	free(found);
-	return ok ? 0 : -ENOMEM;
+		err = functions_find(&binary->functions, name, &s.functions, &s.nfunctions, &glob);
+	if (!err)
+		err = choose_probes(&s, &binary->usdt, name);
+	if (!err && l->files)
+		ok = put_file(l->files, binary, &s);
+	else if (!err && (s.nfunctions || s.nprobes || !strcmp(name, "*")))
+		print_file(binary, &s);
+	l->shown += s.nfunctions + s.nprobes;
+	free(s.functions);
+	free(s.probes);
+	return ok ? err : -ENOMEM;
 }
 
 static int show_all(struct listing *l, struct binaries *binaries, const struct places *places,

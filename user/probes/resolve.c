@@ -14,6 +14,7 @@
 #include "locate.h"
 #include "resolve.h"
 #include "trace/log.h"
+#include "usdt_argument.h"
 
 #define WHY_MAX 512
 
@@ -28,6 +29,7 @@ struct draft {
 	struct site site;
 	const struct binary *binary;
 	const struct function *function; /* that it is, or lies in; NULL: none */
+	const struct usdt_probe *probe;	 /* that it is a place of; NULL: none */
 	bool glob;			 /* named by a glob */
 };
 
@@ -220,6 +222,71 @@ static int find_address(struct resolving *r, const struct request *request, stru
 	return add_draft(r, request, binary, &draft);
 }
 
+/* ---- USDT probes ---- */
+
+/* Where the argument that is asked for is at this place of the probe. */
+static const char *find_argument(const struct request *request, const struct binary *binary,
+				 const struct usdt_probe *probe, struct site_value *value)
+{
+	struct usdt_symbol symbol;
+	uint64_t address;
+	const char *wrong = usdt_argument(probe->arguments, request->value.number, IMAGE_MACHINE,
+					  value, &symbol);
+
+	if (wrong || !symbol.name[0])
+		return wrong;
+	if (!image_symbol(&binary->image, symbol.name, &address))
+		return "it lies at a symbol that the file does not have (any more)";
+	value->constant = (int64_t)(address + (uint64_t)symbol.offset - probe->address);
+	return NULL;
+}
+
+static int add_probe(struct resolving *r, const struct request *request,
+		     const struct binary *binary, const struct usdt_probe *probe)
+{
+	struct draft draft = {.probe = probe,
+			      .glob = strpbrk(request->name, "*?[") ||
+				      strpbrk(request->provider, "*?[")};
+	const char *wrong = NULL;
+
+	draft.site = (struct site){
+		.kind = SITE_POINT, .offset = probe->offset, .semaphore = probe->semaphore};
+	if (request->value.source)
+		wrong = find_argument(request, binary, probe, &draft.site.value);
+	if (wrong) {
+		complain(r, -EINVAL, "%s: %s:%s has at 0x%llx the arguments '%s': of arg%u, %s",
+			 binary->name, probe->provider, probe->name,
+			 (unsigned long long)probe->address, probe->arguments,
+			 request->value.number, wrong);
+		r->obstacle = true;
+		return 0;
+	}
+	return add_draft(r, request, binary, &draft);
+}
+
+static int find_probes(struct resolving *r, const struct request *request,
+		       const struct binary *binary)
+{
+	const struct usdt_probes *probes = &binary->usdt;
+	size_t matching = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < probes->count && !err; i++) {
+		const struct usdt_probe *p = &probes->list[i];
+
+		if (fnmatch(request->provider, p->provider, 0) ||
+		    fnmatch(request->name, p->name, 0))
+			continue;
+		matching++;
+		err = add_probe(r, request, binary, p);
+	}
+	if (!matching)
+		complain(r, -ENOENT, "%s has no %sprobe %s:%s (see --list)", binary->name,
+			 probes->count ? "" : "USDT probes, so no ", request->provider,
+			 request->name);
+	return err;
+}
+
 /* ---- one request ---- */
 
 static int find_in(struct resolving *r, const struct request *request, struct binary *binary)
@@ -230,8 +297,7 @@ static int find_in(struct resolving *r, const struct request *request, struct bi
 	case REQUEST_ADDRESS:
 		return find_address(r, request, binary);
 	case REQUEST_USDT:
-		complain(r, -ENOENT, "%s has no such probe", binary->name);
-		break;
+		return find_probes(r, request, binary);
 	}
 	return 0;
 }
@@ -358,8 +424,10 @@ static int make_sites(struct resolving *r)
 		const struct draft *d = &r->drafts[i];
 
 		sites->list[i] = d->site;
-		labels[i] = (struct label){
-			.binary = d->binary, .function = d->function, .site = &sites->list[i]};
+		labels[i] = (struct label){.binary = d->binary,
+					   .function = d->function,
+					   .probe = d->probe,
+					   .site = &sites->list[i]};
 	}
 	sites->count = r->count;
 	err = labels_make(labels, sites->count);

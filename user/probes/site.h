@@ -30,7 +30,8 @@ enum site_source {
 	SITE_RETURN,   /* what the function returns */
 	SITE_CONSTANT, /* USDT: `constant` */
 	SITE_REGISTER, /* USDT: a register */
-	SITE_MEMORY,   /* USDT: what stands at register + constant */
+	SITE_MEMORY,   /* USDT: what stands at register + constant; the instruction pointer as
+			  a register is the address of the probe itself */
 };
 
 struct site_value {
