@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loom: telemetry of Loom co-simulations: checks it, shows it.
+ * loom: telemetry of Loom co-simulations: checks it, shows it, converts it.
  *
  * Here are the command line and the table of commands; each command is a file of
  * tools/common/ (loom_check.c, loom_dump.c, ...).
@@ -17,15 +17,16 @@
 struct command {
 	const char *name;
 	int (*run)(struct loom_options *o);
-	const char *options; /* the letters of those that it accepts */
 };
 
 static const struct command commands[] = {
-	{"dump", loom_dump, "PLkcnsya"},
-	{"import", loom_import, "PLomtfbSKCN"},
+	{"check", loom_check},
+	{"dump", loom_dump},
+	{"import", loom_import},
 };
 
 static const char doc[] = "Check, show and convert the telemetry of Loom co-simulations.\v"
+			  "  check RUN   which rules it breaks, and a verdict\n"
 			  "  dump RUN    its records as text, one a line\n"
 			  "  import RUN  makes an ovni trace of it\n"
 			  "\n"
@@ -34,6 +35,7 @@ static const char doc[] = "Check, show and convert the telemetry of Loom co-simu
 			  "with (RUN.trace.bin, RUN.perf.json).\n"
 			  "\n"
 			  "Examples:\n"
+			  "  ovni-loom check --chain run.trace.bin\n"
 			  "  ovni-loom dump --kinds NODE_FIRE --nodes 0:5 run.trace.bin\n"
 			  "  ovni-loom dump --sample 1/100 run.trace.bin | less\n";
 
@@ -54,24 +56,67 @@ enum {
 	KEY_NO_CHAIN,
 	KEY_NAMES,
 	KEY_NAME,
+	KEY_JSON,
+	KEY_STRICT,
+	KEY_CHAIN,
+	KEY_ALL,
+	KEY_DECLARE_KINDS,
+	KEY_DECLARE_CORES,
+	KEY_DECLARE_NODES,
+	KEY_SAME_AS,
 };
 
-/* The letters by which the table of commands names options. */
+/* Which commands accept an option. */
 static const struct {
 	int key;
-	char letter;
-} letters[] = {
-	{KEY_PERF, 'P'},  {KEY_LAYOUT, 'L'},  {KEY_KINDS, 'k'},	    {KEY_CORES, 'c'},
-	{KEY_NODES, 'n'}, {KEY_SAMPLE, 's'},  {KEY_CYCLES, 'y'},    {KEY_APPLY, 'a'},
-	{'o', 'o'},	  {KEY_PERIOD, 't'},  {KEY_FREQUENCY, 'f'}, {KEY_BASE, 'b'},
-	{KEY_STYLE, 'S'}, {KEY_NO_KEEP, 'K'}, {KEY_NO_CHAIN, 'C'},  {KEY_NAMES, 'N'},
-	{KEY_NAME, 'm'},
+	const char *commands;
+} accepted[] = {
+	{KEY_PERF, "check dump import"},
+	{KEY_LAYOUT, "check dump import"},
+	{KEY_STYLE, "check import"},
+	{KEY_JSON, "check"},
+	{KEY_CHAIN, "check"},
+	{KEY_ALL, "check"},
+	{KEY_STRICT, "check"},
+	{KEY_SAME_AS, "check"},
+	{KEY_DECLARE_KINDS, "check"},
+	{KEY_DECLARE_CORES, "check"},
+	{KEY_DECLARE_NODES, "check"},
+	{KEY_KINDS, "dump"},
+	{KEY_CORES, "dump"},
+	{KEY_NODES, "dump"},
+	{KEY_SAMPLE, "dump"},
+	{KEY_CYCLES, "dump"},
+	{KEY_APPLY, "dump"},
+	{'o', "import"},
+	{KEY_NAME, "import"},
+	{KEY_NAMES, "import"},
+	{KEY_PERIOD, "import"},
+	{KEY_FREQUENCY, "import"},
+	{KEY_BASE, "import"},
+	{KEY_NO_KEEP, "import"},
+	{KEY_NO_CHAIN, "import"},
 };
 
 static const struct argp_option options[] = {
 	{"perf", KEY_PERF, "FILE", 0, "the statistics of the run (- for none)", 1},
 	{"layout", KEY_LAYOUT, "LAYOUT", 0, "records without a header are packed38 or natural48",
 	 1},
+	{"json", KEY_JSON, NULL, 0, "check: JSON instead of text", 1},
+	{"chain", KEY_CHAIN, NULL, 0,
+	 "check: where the cycle starts anew with an epoch or invocation, go on behind what was "
+	 "before",
+	 1},
+	{"style", KEY_STYLE, "STYLE", 0,
+	 "what a record covers: its cycle (cycle), all up to the next one (edge), as long as it "
+	 "says (span)",
+	 1},
+	{"all", KEY_ALL, NULL, 0, "check: every finding, not the first 20 of a rule", 1},
+	{"strict", KEY_STRICT, NULL, 0, "check: fail for warnings too", 1},
+	{"same-as", KEY_SAME_AS, "RUN", 0, "check: the records must be those of another run", 1},
+	{"declare-kinds", KEY_DECLARE_KINDS, "LIST", 0, "check: only these kinds were recorded", 1},
+	{"declare-cores", KEY_DECLARE_CORES, "LIST", 0, "check: only these cores were recorded", 1},
+	{"declare-nodes", KEY_DECLARE_NODES, "LIST", 0, "check: only these nodes were recorded", 1},
 	{"kinds", KEY_KINDS, "LIST", 0, "dump: records of these kinds", 2},
 	{"cores", KEY_CORES, "LIST", 0, "dump: of these cores (0,2-5)", 2},
 	{"nodes", KEY_NODES, "LIST", 0, "dump: of these nodes (NODE or CORE:NODE)", 2},
@@ -87,10 +132,6 @@ static const struct argp_option options[] = {
 	{"clock-freq", KEY_FREQUENCY, "FREQ", 0, "import: the same as 100MHz", 3},
 	{"base", KEY_BASE, "TIME", 0,
 	 "import: clock of cycle 0 in ns, or +TIME after the start of the trace in DIR", 3},
-	{"style", KEY_STYLE, "STYLE", 0,
-	 "import: a record holds for its cycle, until the next one (edge), or as long as it says "
-	 "(span)",
-	 3},
 	{"names", KEY_NAMES, "FILE", 0, "import: what the nodes are called", 3},
 	{"no-keep", KEY_NO_KEEP, NULL, 0, "import: do not copy the run into the trace", 3},
 	{"no-chain", KEY_NO_CHAIN, NULL, 0, "import: refuse cycles that start anew", 3},
@@ -100,7 +141,8 @@ static const struct argp_option options[] = {
 struct arguments {
 	struct loom_options o;
 	const struct command *command;
-	char given[32]; /* letters of the options that were given */
+	int given[COUNT(accepted)]; /* keys of options */
+	size_t ngiven;
 };
 
 static void cycles(struct argp_state *state, struct loom_options *o, const char *text)
@@ -148,16 +190,39 @@ static void operand(struct arguments *a, struct argp_state *state, char *arg)
 	}
 }
 
+static const char *name_of(int key)
+{
+	for (const struct argp_option *o = options; o->name; o++) {
+		if (o->key == key)
+			return o->name;
+	}
+	return "";
+}
+
+static void check_accepted(const struct command *command, struct argp_state *state, int key)
+{
+	size_t len = strlen(command->name);
+	const char *list = "";
+
+	for (size_t i = 0; i < COUNT(accepted); i++) {
+		if (accepted[i].key == key)
+			list = accepted[i].commands;
+	}
+	for (; *list; list += strcspn(list, " "), list += strspn(list, " ")) {
+		if (!strncmp(list, command->name, len) && (list[len] == ' ' || !list[len]))
+			return;
+	}
+	argp_error(state, "--%s does not belong to %s", name_of(key), command->name);
+}
+
 static void complete(const struct arguments *a, struct argp_state *state)
 {
 	if (!a->command)
 		argp_error(state, "a command is missing");
 	if (!a->o.run)
 		argp_error(state, "%s needs a run", a->command->name);
-	for (const char *g = a->given; *g; g++) {
-		if (!strchr(a->command->options, *g))
-			argp_error(state, "an option does not belong to %s", a->command->name);
-	}
+	for (size_t i = 0; i < a->ngiven; i++)
+		check_accepted(a->command, state, a->given[i]);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -226,6 +291,30 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_NO_CHAIN:
 		a->o.no_chain = true;
 		break;
+	case KEY_JSON:
+		a->o.json = true;
+		break;
+	case KEY_STRICT:
+		a->o.strict = true;
+		break;
+	case KEY_CHAIN:
+		a->o.chain = true;
+		break;
+	case KEY_ALL:
+		a->o.all = true;
+		break;
+	case KEY_DECLARE_KINDS:
+		wrong = loom_controls_kinds(&a->o.declared, arg);
+		break;
+	case KEY_DECLARE_CORES:
+		wrong = loom_controls_cores(&a->o.declared, arg);
+		break;
+	case KEY_DECLARE_NODES:
+		wrong = loom_controls_nodes(&a->o.declared, arg);
+		break;
+	case KEY_SAME_AS:
+		a->o.same_as = arg;
+		break;
 	case ARGP_KEY_ARG:
 		operand(a, state, arg);
 		return 0;
@@ -237,13 +326,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 	if (wrong)
 		argp_error(state, "'%s': %s", arg, wrong);
-	for (size_t i = 0; i < COUNT(letters); i++) {
-		size_t n = strlen(a->given);
-
-		if (letters[i].key == key && n + 1 < sizeof(a->given) &&
-		    !strchr(a->given, letters[i].letter))
-			a->given[n] = letters[i].letter;
+	for (size_t i = 0; i < a->ngiven; i++) {
+		if (a->given[i] == key)
+			return 0;
 	}
+	a->given[a->ngiven++] = key; /* there are not more than accepted ones */
 	return 0;
 }
 
@@ -256,5 +343,6 @@ int main(int argc, char **argv)
 	usage_parse(&argp, "ovni-loom", argc, argv, &a);
 	status = a.command->run(&a.o);
 	loom_controls_free(&a.o.chosen);
+	loom_controls_free(&a.o.declared);
 	return status;
 }

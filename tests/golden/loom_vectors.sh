@@ -1,11 +1,26 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Every conformance vector for Loom is listed as it stands beside it.
+# Every conformance vector for Loom is listed as it stands beside it, and gets the findings (severity and
+# rule, each as often) and the verdict that stand there, with the exit status that follows.
 set -u
 [ -d "$CONFORMANCE/loom" ] || { echo "no conformance vectors for Loom"; exit 77; }
 loom=$B/bin/ovni-loom
-status=0 listed=0
+status=0 listed=0 judged=0
+
+findings() { # of stdin: "error O4" a line, and the verdict
+	sed -n '/^findings$/,/^verdict/p' | grep -v '^not checked' |
+		sed -E 's/^  (error|warning|notice) ([A-Z0-9]+) .*/\1 \2/' | sort
+}
+expect() { # STATUS PATTERN COMMAND...: both hold
+	local wanted=$1 pattern=$2 got=0
+	shift 2
+	"$loom" "$@" >out 2>err || got=$?
+	[ $got = "$wanted" ] && grep -qx "$pattern" out && return
+	echo "ovni-loom $*: status $got, not $wanted, or no '$pattern'"
+	cat out err
+	status=1
+}
 
 for vector in "$CONFORMANCE"/loom/*/; do
 	name=$(basename "$vector")
@@ -15,6 +30,36 @@ for vector in "$CONFORMANCE"/loom/*/; do
 		cmp out listing || { echo "$name: the listing differs"; cat err; status=1; }
 		listed=$((listed + 1))
 	fi
+	valid=1
+	grep -q '^verdict valid' "$vector/expected.txt" && valid=0
+	for form in "" --json; do
+		got=0
+		"$loom" check $form "$vector" >out 2>err || got=$?
+		[ $got = $valid ] && [ ! -s err ] || { echo "$name: check $form: status $got"; cat err; status=1; }
+		[ -z "$form" ] || python3 -c 'import json; d = json.load(open("out")); print("findings")
+for f in d["findings"] or [None]:
+    print("  " + ("none" if f is None else "%s %s -" % (f["severity"], f["rule"])))
+print("verdict " + d["verdict"])' >plain
+		[ -n "$form" ] || cp out plain
+		findings <plain >have
+		findings <"$vector/expected.txt" >want
+		diff want have || { echo "$name: other findings"; cat out; status=1; }
+	done
+	judged=$((judged + 1))
 done
+v=$CONFORMANCE/loom
+# What the vectors say of options.
+expect 0 'verdict valid' check --declare-kinds NODE_FIRE "$v/filtered-kind"
+expect 0 '  notice O8 .*' check --declare-kinds fire "$v/filtered-kind"
+expect 0 'verdict valid' check --chain "$v/multi-epoch"
+expect 0 '  notice O1 .*chained to 14' check --chain "$v/multi-epoch"
+expect 1 'verdict valid with warnings' check --strict "$v/multi-core"
+# O7: the same records in another layout are the same; another order is not.
+expect 0 'verdict valid' check --same-as "$v/layout-natural48" "$v/single-core"
+expect 1 '  error O7 .* record 12 .*' check --same-as "$v/bad-order" "$v/single-core"
+expect 1 '  error O7 .*first 24 are equal' check --same-as "$v/layout-ambiguous-size" "$v/single-core"
+# Joined statistics are not attributable, those of each core are.
+expect 0 'verdict valid with warnings' check --perf "$v/multi-core/run.perf.json" "$v/multi-core/run.trace.bin"
+[ $judged -ge 28 ] || { echo "only $judged verdicts"; status=1; }
 [ $listed -ge 26 ] || { echo "only $listed listings"; status=1; }
 exit $status

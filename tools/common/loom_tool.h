@@ -31,8 +31,14 @@ struct loom_options {
 	struct moment base;    /* clock of cycle 0 */
 	enum loom_style style; /* if has_style */
 	bool has_style, exact_period, no_keep, no_chain;
+	bool json;
+	/* check, stats: */
+	struct loom_controls declared; /* what the producer let through, as the user says */
+	const char *same_as;	       /* check: another run that has to be equal, or NULL */
+	bool chain, strict, all;
 };
 
+int loom_check(struct loom_options *o);
 int loom_dump(struct loom_options *o);
 int loom_import(struct loom_options *o);
 
