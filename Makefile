@@ -96,7 +96,8 @@ USER_LIBS  := -lbpf -Wl,--push-state,--as-needed -ldw -liberty -lcapstone -Wl,--
 all: $(PROGRAMS)
 unit-tests: $(UNIT_TESTS)
 workloads: $(WORKLOADS)
-test-programs: all $(UNIT_TESTS) $(WORKLOADS) $(TEST_AIDS)
+FAULTS     := $(patsubst %.c,$(B)/%.so,$(wildcard tests/faults/*.c))
+test-programs: all $(UNIT_TESTS) $(WORKLOADS) $(TEST_AIDS) $(FAULTS)
 .PHONY: test-programs
 
 # ---- rules -------------------------------------------------------------------------------------
@@ -195,6 +196,12 @@ $(BENCHES) $(TEST_AIDS): $(B)/tests/%: $(B)/tests/%.o $(LIBTRACE)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TRACE_LIBS) -lpthread -lm
+
+# Preloaded into our programs by tests that make calls fail: never sanitized.
+$(FAULTS): $(B)/%.so: %.c
+	$(call msg,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -g -O2 $(WARN) -fPIC -shared -o $@ $< -ldl -lpthread
 
 .PRECIOUS: $(B)/%.o $(B)/bpf/%.bpf.o
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -28,6 +28,7 @@ enum key {
 	KEY_EMULATE,
 	KEY_DRY_RUN,
 	KEY_ROTATE,
+	KEY_FLUSH,
 	KEY_KEEP,
 	KEY_USDT,
 	KEY_LIST,
@@ -80,6 +81,8 @@ static const struct argp_option table[] = {
 	 "the trace (default: ovni, an earlier one being kept as ovni.old)", 0},
 	{"force", KEY_FORCE, 0, 0, "replace the trace in DIR", 0},
 	{"buffer", 'b', "SIZE", 0, "buffer of each CPU (default: 4M)", 0},
+	{"flush-interval", KEY_FLUSH, "TIME", 0,
+	 "write what is buffered this often: a crash loses no more (default: 1s)", 0},
 	{"emulate", KEY_EMULATE, 0, 0, "run ovni-emu on the trace at the end", 0},
 	{"dry-run", KEY_DRY_RUN, 0, 0, "check everything, tell what would be done, and end", 0},
 	{0, 0, 0, 0, "Others:", 4},
@@ -291,6 +294,11 @@ static error_t read_option(int key, char *text, struct argp_state *state)
 		if (!what && o->rotate_bytes && o->rotate_bytes < OPTIONS_ROTATE_MIN)
 			what = "at least 64K is possible";
 		return what ? wrong("--rotate", text, what) : 0;
+	case KEY_FLUSH:
+		what = parse_duration(text, &o->flush_ns);
+		if (!what && o->flush_ns < OPTIONS_FLUSH_MIN_NS)
+			what = "at least 10ms is possible";
+		return what ? wrong("--flush-interval", text, what) : 0;
 	case KEY_KEEP:
 		what = parse_count(text, &o->keep);
 		return what ? wrong("--keep", text, what) : 0;
@@ -411,6 +419,7 @@ bool options_parse(struct options *o, int argc, char **argv, enum status *status
 		.kthreads = true,
 		.output = OPTIONS_OUTPUT,
 		.buffer_bytes = OPTIONS_BUFFER,
+		.flush_ns = OPTIONS_FLUSH_NS,
 	};
 	argp_program_version_hook = print_version;
 	argp_err_exit_status = STATUS_USAGE;

@@ -19,6 +19,8 @@
 
 #define OPTIONS_OUTPUT	      "ovni"
 #define OPTIONS_BUFFER	      (4u << 20)
+#define OPTIONS_FLUSH_MIN_NS  10000000u
+#define OPTIONS_FLUSH_NS      1000000000ull
 #define OPTIONS_BUFFER_MIN    4096u
 #define OPTIONS_BUFFER_MAX    (1u << 30)
 #define OPTIONS_ROTATE_MIN    (64u << 10)
@@ -57,6 +59,7 @@ struct options {
 	uint32_t one_of;   /* every n-th call of a probe; 0: all */
 
 	/* How much. */
+	uint64_t flush_ns;		  /* what is buffered is written this often */
 	uint64_t duration_ns;		  /* 0: no limit */
 	uint64_t max_bytes;		  /* 0: no limit */
 	uint64_t buffer_bytes;		  /* of one CPU: a power of two */

@@ -265,6 +265,7 @@ static int open_store(struct recorder *r)
 	};
 	const struct store_options options = {
 		.plan = plan,
+		.flush_ns = o->flush_ns,
 		.rotate_ns = o->rotate_ns,
 		.rotate_bytes = o->rotate_bytes,
 		.keep = o->keep,

@@ -166,13 +166,23 @@ static bool due(const struct store *store, uint64_t watermark)
 	       (o->rotate_bytes && timeline_counts(store->timeline)->bytes >= o->rotate_bytes);
 }
 
+/* A crash of ours loses no more than what has come since. */
+static int flush(struct store *store, uint64_t watermark)
+{
+	if (!store->options.flush_ns || watermark < store->flush_at)
+		return 0;
+	store->flush_at = watermark + store->options.flush_ns;
+	return threads_flush(store->part->threads);
+}
+
 int store_turn(struct store *store, uint64_t watermark)
 {
 	const char *why = NULL;
 	struct part *next;
+	int err = flush(store, watermark);
 
-	if (!store->several)
-		return 0;
+	if (err || !store->several)
+		return err;
 	store->bytes = store->before.bytes + timeline_counts(store->timeline)->bytes;
 	if (closer_error(store->closer))
 		return closer_error(store->closer);

@@ -34,6 +34,7 @@ struct links;
 
 struct store_options {
 	struct part_plan plan;
+	uint64_t flush_ns;		  /* --flush-interval; 0: when buffers are full */
 	uint64_t rotate_ns, rotate_bytes; /* --rotate; 0, 0: one trace */
 	unsigned keep;			  /* --keep; 0: all */
 	const struct links *links;	  /* for the tasks at a cut */
@@ -48,6 +49,7 @@ struct store {
 	/* The drain's. */
 	struct timeline *timeline; /* of the part that is recorded */
 	struct part *part, *old;   /* old: has been cut, but not all is known of it */
+	uint64_t flush_at;	   /* ns; when what is buffered goes to the writer */
 	uint64_t old_until;	   /* ns; what is taken beyond it tells nothing more of old */
 	struct snapshot_tasks old_tasks;
 	const char *old_why;
@@ -79,7 +81,8 @@ static inline int store_take(struct store *store, unsigned cpu, const struct rec
 	return store_take_several(store, cpu, record);
 }
 
-/* All records before `watermark` ns have been taken. Cuts, if it is time. 0 or -errno. */
+/* All records before `watermark` ns have been taken. Flushes and cuts, if it is time. 0 or
+ * -errno. */
 int store_turn(struct store *store, uint64_t watermark) __attribute__((warn_unused_result));
 
 /* The window closes at t1. */

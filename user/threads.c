@@ -312,12 +312,36 @@ static int put(struct threads *threads, struct thread *thread, void *events, siz
 	return writer_put(threads->writer, &part);
 }
 
+/* The first stream is there before any other: it tells the CPUs, and as long as it is not finished, a
+ * trace that a kill leaves behind does not look complete. */
+static int create_first(struct threads *threads)
+{
+	struct meta *meta;
+
+	if (threads->first->created)
+		return 0;
+	meta = meta_new(threads, threads->first, false);
+	if (meta)
+		return put(threads, threads->first, NULL, 0, meta);
+	log_error("no memory to describe a stream");
+	return -ENOMEM;
+}
+
 static int hand_over(struct threads *threads, struct thread *thread, void *events, size_t size,
 		     bool finished, bool last)
 {
 	struct meta *meta = NULL;
 	int err = 0;
 
+	/* The first stream tells what the session has lost: it is finished when that is known. */
+	if (thread == threads->first)
+		finished = false;
+	else
+		err = create_first(threads);
+	if (err) {
+		free(events);
+		return err;
+	}
 	if (finished || thread->finished || !thread->created ||
 	    thread->marks != thread->marks_told || thread->ndeclared != thread->declared_told) {
 		meta = meta_new(threads, thread, finished);

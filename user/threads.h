@@ -212,7 +212,8 @@ static inline int threads_declare(struct threads *threads, struct thread *thread
 /* /proc has something new about the task's process (first sight, exec). Its stream must exist. */
 void threads_look(struct threads *threads, struct process *process);
 
-/* All streams are closed: the ranks, and the account of the session. Takes session->cpus over,
+/* All streams are closed: the ranks, and the account of the session, with which the first stream is
+ * finished, too, so that without it no trace looks complete. Takes session->cpus over,
  * also on failure. 0 or the writer's error. */
 int threads_finish(struct threads *threads, const struct session *session);
 

@@ -42,6 +42,15 @@ static bool finished(uint32_t pid, uint32_t tid)
 	return is;
 }
 
+static bool tells(uint32_t pid, uint32_t tid, const char *key)
+{
+	struct json *meta = meta_of(pid, tid);
+	bool is = json_get(meta, key) != NULL;
+
+	json_free(meta);
+	return is;
+}
+
 static unsigned pages(void)
 {
 	unsigned n = 0;
@@ -97,12 +106,35 @@ static void a_stream_that_ends_soon_is_stored_in_one_go(void **state)
 	give(0, 2100, thread_of(1, 100), WHY_SLEEPING, thread_of(2, 100));
 	give(0, 2200, thread_of(2, 100), WHY_DEAD, thread_of(1, 100));
 	assert_int_equal(writer_sync(kit.writer), 0);
-	assert_int_equal(kit_disk.n, 1);
-	assert_int_equal(kit_disk.calls, 1);
+	/* and the first stream of the session, which every other one wants to be there */
+	assert_int_equal(kit_disk.n, 2);
+	assert_int_equal(kit_disk.calls, 2);
 	assert_true(finished(100, 102));
 	kit_close(&kit, 3000);
 	kit_check(1);
 	assert_int_equal(kit_stream(100, 102)->described, 1);
+}
+
+/* Whenever the recorder is killed: what it leaves tells the CPUs and does not look complete. */
+static void the_first_stream_is_there_first_and_finished_last(void **state)
+{
+	(void)state;
+	open_kit();
+	give(0, 2000, idle, 0, thread_of(1, 100));
+	give(0, 2100, thread_of(1, 100), WHY_SLEEPING, thread_of(2, 100));
+	give(0, 2200, thread_of(2, 100), WHY_DEAD, thread_of(1, 100));
+	assert_int_equal(writer_sync(kit.writer), 0);
+	assert_true(finished(100, 102));
+	assert_false(finished(100, 101));
+	assert_true(tells(100, 101, "ovni.loom_cpus"));
+	give(0, 2300, thread_of(1, 100), WHY_DEAD, idle);
+	assert_int_equal(writer_sync(kit.writer), 0);
+	assert_false(finished(100, 101));
+	assert_false(tells(100, 101, "bpf.session.counts"));
+	kit_close(&kit, 3000);
+	kit_check(2);
+	assert_true(finished(100, 101));
+	assert_true(tells(100, 101, "bpf.session.counts"));
 }
 
 static void buffers_are_handed_over_when_they_are_full(void **state)
@@ -354,6 +386,7 @@ int main(void)
 		cmocka_unit_test(a_page_goes_when_its_tasks_are_dead),
 		cmocka_unit_test(an_id_may_be_as_large_as_it_likes),
 		cmocka_unit_test(a_stream_that_ends_soon_is_stored_in_one_go),
+		cmocka_unit_test(the_first_stream_is_there_first_and_finished_last),
 		cmocka_unit_test(buffers_are_handed_over_when_they_are_full),
 		cmocka_unit_test(flushing_writes_what_is_there),
 		cmocka_unit_test(a_stream_that_goes_on_is_not_finished_meanwhile),

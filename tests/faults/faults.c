@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * faults: makes the N-th call of its kind fail, or the last one of the process; preloaded.
+ *
+ * In, from the environment:
+ *   FAULT_PROGRAM   the name of the process it acts in (others are left alone)
+ *   FAULT_KIND      files: write, openat, mkdirat, renameat, unlinkat, ftruncate
+ *                   writes: write alone
+ *                   memory: malloc, calloc, realloc, reallocarray, strdup and what uses them
+ *   FAULT_AT        the number of the call, from 1; 0: none, only count
+ *   FAULT_ERROR     errno that it fails with; "kill": SIGKILL instead of the call; "short": a
+ *                   write of half of the bytes, and SIGKILL
+ *   FAULT_FOREVER   with any value: all later ones fail as well
+ *   FAULT_COUNT     a file that gets the number of calls at the end
+ *   FAULT_STORM     us between signals to each thread of the process, with a handler that
+ *                   does not restart system calls
+ * Only calls that name a file below a directory descriptor, or write to a regular file, are
+ * counted as files: messages on standard error are not.
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum kind { NONE, FILES, WRITES, MEMORY };
+enum action { FAIL, KILL, SHORT };
+
+static enum kind kind;
+static enum action action;
+static int error;
+static long at;
+static bool forever;
+static const char *count_path;
+static atomic_long calls;
+static long storm_us;
+
+static long number(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text ? strtol(text, NULL, 10) : 0;
+}
+
+static void kill_us(void)
+{
+	syscall(SYS_kill, (pid_t)syscall(SYS_getpid), SIGKILL);
+	for (;;)
+		pause();
+}
+
+/* Is it this call's turn? */
+static bool turn(enum kind of)
+{
+	long n;
+
+	if (kind != of)
+		return false;
+	n = atomic_fetch_add(&calls, 1) + 1;
+	return at && (n == at || (forever && n > at));
+}
+
+static bool fails(enum kind of)
+{
+	if (!turn(of))
+		return false;
+	if (action != FAIL)
+		kill_us();
+	errno = error;
+	return true;
+}
+
+/* ---- storm ---- */
+
+static void hear(int signal)
+{
+	(void)signal;
+}
+
+static void *storm(void *arg)
+{
+	const struct timespec pause = {.tv_sec = storm_us / 1000000,
+				       .tv_nsec = storm_us % 1000000 * 1000};
+	pid_t self = (pid_t)syscall(SYS_gettid), process = getpid();
+
+	(void)arg;
+	for (;;) {
+		DIR *dir = opendir("/proc/self/task");
+		struct dirent *entry;
+
+		while (dir && (entry = readdir(dir))) {
+			pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+			if (tid > 0 && tid != self)
+				syscall(SYS_tgkill, process, tid, SIGUSR2);
+		}
+		if (dir)
+			closedir(dir);
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+/* Threads that block all signals do not block this one. */
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	static int (*real)(int, const sigset_t *, sigset_t *);
+	sigset_t ours;
+
+	if (!real)
+		real = (int (*)(int, const sigset_t *, sigset_t *))dlsym(RTLD_NEXT,
+									 "pthread_sigmask");
+	if (storm_us && set) {
+		ours = *set;
+		sigdelset(&ours, SIGUSR2);
+		set = &ours;
+	}
+	return real(how, set, old);
+}
+
+static void start_storm(void)
+{
+	struct sigaction on_signal = {.sa_handler = hear};
+	pthread_t thread;
+
+	sigaction(SIGUSR2, &on_signal, NULL);
+	if (!pthread_create(&thread, NULL, storm, NULL))
+		pthread_detach(thread);
+}
+
+/* ---- begin and end ---- */
+
+static void __attribute__((constructor)) begin(void)
+{
+	const char *program = getenv("FAULT_PROGRAM"), *what = getenv("FAULT_KIND");
+	const char *how = getenv("FAULT_ERROR");
+
+	if (!program || strcmp(program, program_invocation_short_name))
+		return;
+	at = number("FAULT_AT");
+	forever = getenv("FAULT_FOREVER") != NULL;
+	count_path = getenv("FAULT_COUNT");
+	action = !how ? FAIL : !strcmp(how, "kill") ? KILL : !strcmp(how, "short") ? SHORT : FAIL;
+	error = (int)number("FAULT_ERROR");
+	storm_us = number("FAULT_STORM");
+	kind = !what			 ? NONE
+	       : !strcmp(what, "files")	 ? FILES
+	       : !strcmp(what, "writes") ? WRITES
+	       : !strcmp(what, "memory") ? MEMORY
+					 : NONE;
+	if (storm_us)
+		start_storm();
+}
+
+static void __attribute__((destructor)) end(void)
+{
+	char text[32];
+	int fd, len;
+
+	if (!count_path)
+		return;
+	kind = NONE;
+	fd = (int)syscall(SYS_openat, AT_FDCWD, count_path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	len = snprintf(text, sizeof(text), "%ld\n", atomic_load(&calls));
+	if (fd >= 0) {
+		if (syscall(SYS_write, fd, text, len) != len)
+			_exit(99);
+		close(fd);
+	}
+}
+
+/* ---- files ---- */
+
+static bool regular(int fd)
+{
+	struct stat st;
+
+	return fd > 2 && !fstat(fd, &st) && S_ISREG(st.st_mode);
+}
+
+static ssize_t result(long value)
+{
+	if (value >= 0)
+		return value;
+	return -1; /* syscall() has set errno */
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+	if ((kind == FILES || kind == WRITES) && regular(fd) && turn(kind)) {
+		if (action == SHORT)
+			(void)!syscall(SYS_write, fd, data, size / 2);
+		if (action != FAIL)
+			kill_us();
+		errno = error;
+		return -1;
+	}
+	return result(syscall(SYS_write, fd, data, size));
+}
+
+int openat(int dir, const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list args;
+
+	va_start(args, flags);
+	if (flags & (O_CREAT | O_TMPFILE))
+		mode = va_arg(args, mode_t);
+	va_end(args);
+	if (dir != AT_FDCWD && (flags & O_ACCMODE) != O_RDONLY && fails(FILES))
+		return -1;
+	return (int)result(syscall(SYS_openat, dir, path, flags, mode));
+}
+
+int mkdirat(int dir, const char *path, mode_t mode)
+{
+	return fails(FILES) ? -1 : (int)result(syscall(SYS_mkdirat, dir, path, mode));
+}
+
+int renameat(int from, const char *old, int to, const char *new)
+{
+	return fails(FILES) ? -1 : (int)result(syscall(SYS_renameat2, from, old, to, new, 0));
+}
+
+int unlinkat(int dir, const char *path, int flags)
+{
+	return fails(FILES) ? -1 : (int)result(syscall(SYS_unlinkat, dir, path, flags));
+}
+
+int ftruncate(int fd, off_t size)
+{
+	return fails(FILES) ? -1 : (int)result(syscall(SYS_ftruncate, fd, size));
+}
+
+/* ---- memory ---- */
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+
+void *malloc(size_t size)
+{
+	return fails(MEMORY) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+	return fails(MEMORY) ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+	return fails(MEMORY) ? NULL : __libc_realloc(old, size);
+}
+
+void *reallocarray(void *old, size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return realloc(old, bytes);
+}

@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The recorder is killed (SIGKILL): before each of its acts on files in turn, in the middle of each
+# write, and at CRASH_POINTS random moments. Whatever it leaves behind is no trace at all or is
+# mended by ovni-check --repair; what is mended is accepted by strict emulation and never claims to
+# be complete; no program, no probe and no pinned object is left; the traced program
+# notices nothing. What was recorded a --flush-interval before the end is there.
+set -u
+cd "$T" || exit 1
+. "$S/tests/live/lib.sh"
+
+POINTS=${CRASH_POINTS:-40}
+SEED=${CRASH_SEED:-$RANDOM}
+faults=$B/tests/faults/faults.so
+CHECK=$B/bin/ovni-check
+RANDOM=$SEED
+mended=0 none=0 whole=0
+
+# The trace NAME after a kill. A trace that was finished before the kill may be complete.
+look() { # NAME TEXT
+	local name=$1 text=$2
+	if [ -z "$(find "$name" -name stream.json 2>/dev/null | head -n 1)" ]; then
+		none=$((none + 1))
+		return
+	fi
+	rm -rf "$name.repaired"
+	"$CHECK" "$name" >"$name.before" 2>&1
+	if [ $? = 0 ]; then
+		# Only what has the account of the session may be called complete.
+		grep -rqs '"t1"' "$name" --include=stream.json ||
+			complain "$text: taken for complete, and nothing tells what was lost"
+		whole=$((whole + 1))
+		return
+	fi
+	"$CHECK" --repair "$name" >"$name.said" 2>&1
+	status=$?
+	[ $status = 3 ] ||
+		complain "$text: --repair: status $status: $(tail -n 5 "$name.said")"
+	grep -q '^valid, but incomplete' "$name.said" ||
+		complain "$text: mended, and not called incomplete: $(tail -n 2 "$name.said")"
+	judge "$name.repaired"
+	mended=$((mended + 1))
+}
+
+# 1. Before each act, and in the middle of each write.
+workload=("$WORKLOADS/sleepers" -n 2 -s 8)
+under() { # KIND ERROR AT NAME
+	rm -rf "$4"*
+	LD_PRELOAD=$faults FAULT_PROGRAM=ovni-bpf FAULT_KIND=$1 FAULT_ERROR=$2 FAULT_AT=$3 \
+		FAULT_COUNT=$PWD/count "$RECORDER" -q --flush-interval 20ms -o "$4" -- \
+		"${workload[@]}" >"$4.log"
+}
+export WORKLOAD_REPORT=$T/report
+for fault in 'files kill' 'writes short'; do
+	rm -f count
+	# shellcheck disable=SC2086 # two words
+	under $fault 0 counted 2>&1 || complain "without a fault: $(cat counted.log)"
+	acts=$(cat count)
+	expect "the acts are counted" [ "${acts:-0}" -gt 8 ]
+	for ((at = 1; at <= acts; at++)); do
+		# shellcheck disable=SC2086 # two words
+		under $fault $at point 2>/dev/null
+		status=$?
+		[ $status != 0 ] || continue # there was less to flush than the first time
+		[ $status = 137 ] || complain "$fault at $at: status $status"
+		look point "$fault at $at"
+	done
+	echo "$fault: at each of $acts acts: $mended mended, $none without a stream, $whole complete"
+	expect "some were mended" [ $mended -gt $((acts / 3)) ]
+done
+
+# 2. At random moments. The program is not ours to stop: it ends as if nobody had looked.
+programs_of() { # PID: ids of the programs that it holds
+	cat /proc/"$1"/fdinfo/* 2>/dev/null | sed -n 's/^prog_id:[[:blank:]]*//p' | sort -un
+}
+gone() { # ID...
+	local id
+	for id; do
+		PATH=$PATH:/usr/sbin:/sbin bpftool prog show id "$id" >/dev/null 2>&1 && return 1
+	done
+	return 0
+}
+pinned() { find /sys/fs/bpf -mindepth 1 2>/dev/null | sort; }
+mended=0 none=0 whole=0
+workload=("$WORKLOADS/sleepers" -n 2 -s 150)
+pinned >pinned.before
+for ((point = 1; point <= POINTS; point++)); do
+	rm -rf random* report
+	"${workload[@]}" >/dev/null 2>target.said &
+	target=$!
+	"$RECORDER" -q --flush-interval 10ms -o random -p $target >random.log 2>&1 &
+	recorder=$!
+	usec=$((RANDOM * 9)) # up to 295 ms
+	sleep "$(printf '0.%06d' $usec)"
+	ids=$(programs_of $recorder)
+	kill -KILL $recorder 2>/dev/null
+	wait $recorder 2>/dev/null
+	# shellcheck disable=SC2086 # a list of numbers
+	wait_until gone $ids || complain "point $point: a program is left behind"
+	wait $target || complain "point $point: the program was harmed: $(cat target.said)"
+	[ "$(grep -c 'sleeps=150' report)" = 2 ] || complain "point $point: the program has not done its work"
+	look random "point $point (seed $SEED, after $usec us)"
+	[ $wrong -lt 5 ] || break
+done
+pinned | diff pinned.before - || complain "something is left in /sys/fs/bpf"
+echo "killed at $POINTS random points (seed $SEED): $mended mended, $none without a stream, $whole complete"
+expect "some were mended" [ $mended -gt $((POINTS / 8)) ]
+
+# 3. What was recorded an interval before the kill is there: a program that goes on, a large buffer,
+# and little to write, so that nothing but the interval writes.
+"$WORKLOADS/sleepers" -n 1 -s 2000 -u 10000 >/dev/null 2>&1 &
+target=$!
+"$RECORDER" -q --flush-interval 50ms -o flushed -p $target >flushed.log 2>&1 &
+recorder=$!
+written() { [ "$(find flushed -name stream.obs -size +0 2>/dev/null | xargs -r cat | wc -c)" -gt 400 ]; }
+wait_until written || complain "--flush-interval wrote nothing: $(cat flushed.log)"
+kill -KILL $recorder
+wait $recorder 2>/dev/null
+kill $target
+wait $target 2>/dev/null
+look flushed "--flush-interval"
+"$B/bin/ovni-dump" flushed.repaired >dump 2>&1
+expect "--flush-interval" [ "$(grep -c OHr dump)" -ge 5 ]
+finish
