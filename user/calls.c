@@ -42,6 +42,7 @@ void calls_add(struct calls *sum, const struct calls *calls)
 		sum->figures[i].on_cpu_ns += calls->figures[i].on_cpu_ns;
 		sum->figures[i].left += calls->figures[i].left;
 	}
+	sum->thread_ns += calls->thread_ns;
 	sum->counts.unmatched += counts->unmatched;
 	sum->counts.valueless += counts->valueless;
 	sum->counts.strays += counts->strays;
@@ -249,7 +250,9 @@ static int come_back(struct writing *w, const struct record_probe *r, const stru
 	int err;
 
 	if (i < 0) {
-		calls->counts.unmatched += !calls->plan->sampled || at->call;
+		/* an exit may be a jump to a cold part of the same function */
+		if (!(r->head.flags & PROBE_AT_EXIT))
+			calls->counts.unmatched += !calls->plan->sampled || at->call;
 		return leave_down_to(w, stacks_alive_at_point(w->task->stacks, at));
 	}
 	err = leave_down_to(w, (uint32_t)i + 1);

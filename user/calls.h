@@ -52,6 +52,7 @@ struct calls {
 	const struct calls_plan *plan;
 	struct call_figures *figures; /* by site */
 	struct calls_counts counts;
+	uint64_t thread_ns; /* time that the threads which are recorded had CPUs */
 };
 
 /* Of one timeline. NULL without memory. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "calls.h"
 #include "describe.h"
 #include "facts.h"
 #include "names.h"
@@ -276,6 +277,36 @@ static void put_counts(struct json *session, const struct timeline_counts *count
 		put_u64(node, figures[i].key, figures[i].value, ok);
 }
 
+/* What was probed, and what came of it. */
+static void put_calls(struct json *session, const struct calls *calls, bool *ok)
+{
+	struct json *list = put_array(session, "probes.sites", ok);
+
+	for (size_t i = 0; *ok && i < calls->plan->actions->count; i++) {
+		const struct call_figures *from = &calls->figures[i];
+		const struct site *of = &calls->plan->sites[i];
+		struct json *site;
+
+		if (!from->calls)
+			continue;
+		site = put_object(list, NULL, ok);
+		put_text(site, "label", of->label, ok);
+		put_text(site, "binary", of->binary, ok);
+		put_u64(site, "offset", of->offset, ok);
+		put_u64(site, "calls", from->calls, ok);
+		if (of->kind != SITE_FUNCTION)
+			continue;
+		put_u64(site, "wall_ns", from->wall_ns, ok);
+		put_u64(site, "on_cpu_ns", from->on_cpu_ns, ok);
+		put_u64(site, "left", from->left, ok);
+	}
+	put_int(session, "probes.attached", (int64_t)calls->plan->actions->count, ok);
+	put_u64(session, "probes.unmatched_returns", calls->counts.unmatched, ok);
+	put_u64(session, "probes.values_unread", calls->counts.valueless, ok);
+	put_u64(session, "probes.too_deep", calls->counts.stacks.too_deep, ok);
+	put_u64(session, "probes.equal", calls->counts.stacks.equal, ok);
+}
+
 static void put_session(struct json *bpf, const struct session *s, bool *ok)
 {
 	const struct facts *facts = s->facts;
@@ -311,6 +342,8 @@ static void put_session(struct json *bpf, const struct session *s, bool *ok)
 		put_u64(session, "lost", facts->lost, ok);
 	put_counts(session, &s->counts, ok);
 	put_account(session, facts, ok);
+	if (s->calls)
+		put_calls(session, s->calls, ok);
 	put_cpus(session, s, ok);
 	*ok = *ok && !names_put(s->names, put_object(bpf, "names", ok));
 }

@@ -19,6 +19,7 @@
 #include "timeline.h"
 
 struct actions;
+struct calls;
 struct facts;
 struct json;
 struct names;
@@ -43,6 +44,7 @@ struct session {
 	struct timeline_cpu *cpus; /* ncpus of them */
 	size_t ncpus;
 	struct names *names;
+	const struct calls *calls; /* of the probes; NULL: none */
 };
 
 struct description {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "account.h"
+#include "calls.h"
 #include "output.h"
 #include "part.h"
 #include "privilege.h"
@@ -144,6 +145,8 @@ int part_finish(struct part *part, const struct account *account,
 	failed = writer_sync(part->writer); /* the descriptions look at the table until here */
 	if (!err)
 		err = failed;
+	if (part->plan->calls)
+		calls_add(part->plan->calls, timeline_calls(part->timeline));
 	counts = timeline_counts(part->timeline);
 	part->result = (struct part_result){
 		.window_ns = part->t1 > part->t0 ? part->t1 - part->t0 : 0,

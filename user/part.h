@@ -31,6 +31,8 @@ struct part_plan {
 	struct facts facts;		  /* the first half */
 	struct timeline_options timeline; /* but for t0 */
 	const struct topology *topology;  /* is copied */
+	struct calls *calls;		  /* of all parts, which each adds to at its end, one after the
+					     other; NULL: no probes */
 	uint64_t max_bytes;		  /* of one part; 0: none */
 	int fd;				  /* the output directory */
 	const char *path;		  /* and its name, for messages */

@@ -259,6 +259,7 @@ static int open_store(struct recorder *r)
 		.facts = facts,
 		.timeline = timeline,
 		.topology = &r->topology,
+		.calls = r->probes.sum,
 		.max_bytes = o->max_bytes,
 		.fd = r->output.fd,
 		.path = r->output.path,
@@ -528,9 +529,10 @@ static void report(struct recorder *r)
 	};
 
 	links_report(&r->links);
-	if (!r->options->quiet)
+	if (!r->options->quiet) {
+		probes_report(&r->probes, r->links.sites, end.window_ns, r->options->verbose);
 		summary_report(&end);
-	else if (end.lost)
+	} else if (end.lost)
 		log_warn("%llu events were lost: %s says which", (unsigned long long)end.lost,
 			 r->output.path);
 }

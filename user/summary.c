@@ -28,8 +28,7 @@ void summary_bytes(char *out, size_t size, uint64_t bytes)
 	snprintf(out, size, "%.*f %s", unit == 0 || value >= 99.95 ? 0 : 1, value, units[unit]);
 }
 
-/* One write, so that lines of the command do not come in between. */
-static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)
+void summary_say(const char *format, ...)
 {
 	char line[1024];
 	va_list args;
@@ -48,7 +47,7 @@ static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)
 
 void summary_begin(const char *dir)
 {
-	say("ovni-bpf: recording to %s (Ctrl-C ends it)\n", dir);
+	summary_say("ovni-bpf: recording to %s (Ctrl-C ends it)\n", dir);
 }
 
 void summary_live_begin(struct summary_live *live, uint64_t now_ns, bool wanted)
@@ -72,7 +71,7 @@ void summary_live_show(struct summary_live *live, const struct summary_now *now)
 	char bytes[32];
 
 	summary_bytes(bytes, sizeof(bytes), now->bytes);
-	say("\r\033[Kovni-bpf: %.1f s  %.0f events/s  %s  %" PRIu64 " threads  %" PRIu64
+	summary_say("\r\033[Kovni-bpf: %.1f s  %.0f events/s  %s  %" PRIu64 " threads  %" PRIu64
 	    " lost  fullest ring %.0f %%",
 	    (double)(now->now_ns - live->start_ns) / 1e9,
 	    span ? (double)(now->events - live->last_events) * 1e9 / (double)span : 0, bytes,
@@ -86,7 +85,7 @@ void summary_live_show(struct summary_live *live, const struct summary_now *now)
 void summary_live_clear(struct summary_live *live)
 {
 	if (live->shown)
-		say("\r\033[K");
+		summary_say("\r\033[K");
 	live->shown = false;
 }
 
@@ -118,17 +117,17 @@ static void report_losses(const struct summary_end *end)
 
 	if (!end->lost)
 		return;
-	say("ovni-bpf: %" PRIu64 " events were LOST (larger buffers: -b)\n", end->lost);
+	summary_say("ovni-bpf: %" PRIu64 " events were LOST (larger buffers: -b)\n", end->lost);
 	for (size_t i = 0; i < end->naccount; i++) {
 		const struct facts_cpu *cpu = &end->account[i];
 
 		for (unsigned kind = 0; kind < RECORD_KINDS; kind++)
 			if (cpu->kinds[kind].lost && kinds[kind])
-				say("ovni-bpf:   CPU %u: %" PRIu64 " of %" PRIu64 " %s\n", cpu->cpu,
+				summary_say("ovni-bpf:   CPU %u: %" PRIu64 " of %" PRIu64 " %s\n", cpu->cpu,
 				    cpu->kinds[kind].lost, cpu->kinds[kind].seen, kinds[kind]);
 	}
 	if (end->missed)
-		say("ovni-bpf:   %" PRIu64 " runs that the kernel skipped\n", end->missed);
+		summary_say("ovni-bpf:   %" PRIu64 " runs that the kernel skipped\n", end->missed);
 }
 
 void summary_part(const char *dir, const struct closer_news *news)
@@ -137,7 +136,7 @@ void summary_part(const char *dir, const struct closer_news *news)
 	char bytes[32];
 
 	summary_bytes(bytes, sizeof(bytes), r->bytes);
-	say("ovni-bpf: %s/%04u: %.3f s, %" PRIu64 " threads, %" PRIu64 " events, %s, %" PRIu64
+	summary_say("ovni-bpf: %s/%04u: %.3f s, %" PRIu64 " threads, %" PRIu64 " events, %s, %" PRIu64
 	    " lost (%s%s%s)\n",
 	    dir, news->number, (double)r->window_ns / 1e9, r->threads, r->events, bytes, r->lost,
 	    news->why, news->trigger ? ": " : "", news->trigger ? news->trigger : "");
@@ -150,23 +149,23 @@ void summary_report(const struct summary_end *end)
 
 	if (end->command) {
 		describe_command(end->command_status, text, sizeof(text), word, sizeof(word));
-		say("ovni-bpf: the command %s\n", text);
+		summary_say("ovni-bpf: the command %s\n", text);
 	}
 	report_losses(end);
 	if (end->repairs)
-		say("ovni-bpf: %" PRIu64
+		summary_say("ovni-bpf: %" PRIu64
 		    " repairs: moves of threads that the kernel did not tell\n",
 		    end->repairs);
 	if (end->late)
-		say("ovni-bpf: %" PRIu64 " records came late: please report it\n", end->late);
+		summary_say("ovni-bpf: %" PRIu64 " records came late: please report it\n", end->late);
 	if (end->kept)
-		say("ovni-bpf: the earlier trace is in %s\n", end->kept);
+		summary_say("ovni-bpf: the earlier trace is in %s\n", end->kept);
 	summary_bytes(bytes, sizeof(bytes), end->bytes);
-	say("ovni-bpf: %s: %.3f s on %u CPUs, %" PRIu64 " threads, %" PRIu64
+	summary_say("ovni-bpf: %s: %.3f s on %u CPUs, %" PRIu64 " threads, %" PRIu64
 	    " events (%.0f/s), %s\n",
 	    end->dir, seconds, end->ncpus, end->threads, end->events,
 	    seconds > 0 ? (double)end->events / seconds : 0, bytes);
-	say("ovni-bpf: recorded dir=%s seconds=%.3f cpus=%u threads=%" PRIu64 " events=%" PRIu64
+	summary_say("ovni-bpf: recorded dir=%s seconds=%.3f cpus=%u threads=%" PRIu64 " events=%" PRIu64
 	    " records=%" PRIu64 " bytes=%" PRIu64 " lost=%" PRIu64 " missed=%" PRIu64
 	    " repairs=%" PRIu64 " late=%" PRIu64 " stop=%s command=%s status=%d parts=%u\n",
 	    end->dir, seconds, end->ncpus, end->threads, end->events, end->records, end->bytes,

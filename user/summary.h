@@ -62,6 +62,9 @@ struct summary_end {
 
 void summary_report(const struct summary_end *end);
 
+/* A line of the report, in one write, so that lines of the command do not come in between. */
+void summary_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* "22.1 MB" into `out`, for people: three digits and a unit. */
 void summary_bytes(char *out, size_t size, uint64_t bytes);
 

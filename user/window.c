@@ -259,14 +259,18 @@ static int account(struct timeline *tl, struct session *session)
 
 	if (!cpus)
 		return -ENOMEM;
-	for (unsigned i = 0; i < tl->ncpus; i++)
+	for (unsigned i = 0; i < tl->ncpus; i++) {
 		cpus[i] = tl->cpus[i]->account;
+		if (tl->moves.calls)
+			tl->moves.calls->thread_ns += cpus[i].ns[CPU_THREAD];
+	}
 	*session = tl->threads->session;
 	session->closed = true;
 	session->t1 = tl->t1;
 	session->counts = tl->counts;
 	session->cpus = cpus;
 	session->ncpus = tl->ncpus;
+	session->calls = tl->moves.calls;
 	return 0;
 }
 

@@ -378,6 +378,19 @@ struct attach *attach_plan(const struct site *sites, size_t nsites, const struct
 	return NULL;
 }
 
+uint64_t attach_cost_ns(const struct attach *a, size_t site)
+{
+	static const uint64_t fast = 750, slow = 10000, returns = 700;
+	const struct attach_place *place = &a->places[site];
+	uint64_t cost = place->slow ? slow : fast;
+
+	if (place->leave == LEAVE_RETURN)
+		cost += returns;
+	if (place->leave == LEAVE_EXITS)
+		cost += slow;
+	return cost;
+}
+
 enum attach_kind attach_kind_of(const struct attach *a)
 {
 	return a->kind;

@@ -71,6 +71,10 @@ struct attach;
 struct attach *attach_plan(const struct site *sites, size_t nsites, const struct actions *actions,
 			   const struct attach_options *options);
 
+/* About how long one call of the site takes longer, ns: what was measured for its kind of place
+ * (ebpf.md 6), for an estimate. */
+uint64_t attach_cost_ns(const struct attach *attach, size_t site);
+
 enum attach_kind attach_kind_of(const struct attach *attach);
 const struct attach_place *attach_place(const struct attach *attach, size_t site);
 

@@ -35,6 +35,11 @@ struct probes {
 int probes_open(struct probes *probes, const struct options *options)
 	__attribute__((warn_unused_result));
 
+/* Prints what came of it: a table of functions (`all`: not only those with the most time in them),
+ * and all that was not as it should be. `states` are those of the sites in the kernel. */
+void probes_report(const struct probes *probes, const struct probe_site *states, uint64_t window_ns,
+		   bool all);
+
 void probes_close(struct probes *probes); /* also of a zeroed struct */
 
 #endif
