@@ -371,7 +371,7 @@ static void print_text(struct info *info, struct printer *out, bool threads)
 		print_line(out, "made by", "libovni %s (%s)%s", text_of(info->doc, "library"),
 			   text_of(info->doc, "library_commit"), "");
 	}
-	table_duration(duration, info->events ? info->last - info->first : 0);
+	table_duration(duration, info->events ? clock_distance(info->first, info->last) : 0);
 	print_line(out, "duration", "%s%s%s", duration, "", "");
 	printer_format(out, "%-12s%llu in %zu streams, %llu bytes\n", "events",
 		       (unsigned long long)info->events, info->source.trace.nstreams,

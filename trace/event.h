@@ -51,6 +51,26 @@ static inline uint32_t event_mcv(const struct event *ev)
 	return MCV(ev->model, ev->category, ev->value);
 }
 
+/* ns from one clock to another, clamped: those of a hostile trace may be further apart. */
+static inline int64_t clock_distance(int64_t from, int64_t to)
+{
+	int64_t ns;
+
+	if (__builtin_sub_overflow(to, from, &ns))
+		return to < from ? INT64_MIN : INT64_MAX;
+	return ns;
+}
+
+/* Sum of two times, clamped likewise. */
+static inline int64_t clock_sum(int64_t a, int64_t b)
+{
+	int64_t ns;
+
+	if (__builtin_add_overflow(a, b, &ns))
+		return a < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
+}
+
 /* Unaligned reads; the caller has checked that the bytes are there. */
 static inline uint32_t get_u32(const uint8_t *at)
 {

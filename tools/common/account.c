@@ -9,7 +9,7 @@
 
 int account_span(struct account *a, uint32_t who, int32_t cpu, int64_t from, int64_t to)
 {
-	return pairs_add(&a->spans, who, cpu, to - from, from) ? 0 : -ENOMEM;
+	return pairs_add(&a->spans, who, cpu, clock_distance(from, to), from) ? 0 : -ENOMEM;
 }
 
 static struct account_cpu *cpu_of(struct account *a, const char *loom, int32_t cpu)
@@ -83,11 +83,11 @@ static int compare(const void *pa, const void *pb)
 /* Makes the parts add up: what the events and the session disagree on is idle or unknown. */
 static void balance(struct account_cpu *cpu, int64_t window)
 {
-	int64_t left = window - cpu->threads;
+	int64_t left = clock_distance(cpu->threads, window);
 
 	cpu->window = window;
 	if (left < 0) {
-		cpu->twice = -left;
+		cpu->twice = clock_distance(left, 0);
 		left = 0;
 	}
 	if (cpu->unknown > left)
@@ -126,7 +126,7 @@ int account_finish(struct account *a, const struct runs *runs)
 		loom = source->owners[p->a].loom;
 		cpu = cpu_of(a, loom ? loom : "", (int32_t)p->b);
 		if (cpu)
-			cpu->threads += p->sum;
+			cpu->threads = clock_sum(cpu->threads, p->sum);
 		else
 			err = -ENOMEM;
 	}
@@ -137,7 +137,7 @@ int account_finish(struct account *a, const struct runs *runs)
 	if (a->ncpus)
 		qsort(a->cpus, a->ncpus, sizeof(*a->cpus), compare);
 	for (size_t i = 0; i < a->ncpus; i++)
-		balance(&a->cpus[i], a->t1 - a->t0);
+		balance(&a->cpus[i], clock_distance(a->t0, a->t1));
 	return 0;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/common/histogram.h"
 
+#include "trace/event.h"
+
 #define BITS 5 /* 32 buckets for each power of two */
 
 static unsigned bucket_of(uint64_t v)
@@ -31,7 +33,7 @@ void histogram_add(struct histogram *h, int64_t ns)
 	if (ns < 0)
 		ns = 0;
 	h->count++;
-	h->sum += ns;
+	h->sum = clock_sum(h->sum, ns);
 	if (ns > h->most)
 		h->most = ns;
 	h->bucket[bucket_of((uint64_t)ns)]++;

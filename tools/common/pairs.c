@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/event.h"
+
 static struct pair *place_of(struct pair *places, size_t room, int64_t a, int64_t b)
 {
 	uint64_t hash = ((uint64_t)a * 0x9e3779b97f4a7c15u ^ (uint64_t)b) * 0xff51afd7ed558ccdu;
@@ -43,7 +45,7 @@ struct pair *pairs_add(struct pairs *pairs, int64_t a, int64_t b, int64_t ns, in
 		pairs->n++;
 	}
 	pair->count++;
-	pair->sum += ns;
+	pair->sum = clock_sum(pair->sum, ns);
 	if (ns > pair->most) {
 		pair->most = ns;
 		pair->most_at = at;

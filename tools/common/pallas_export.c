@@ -342,7 +342,8 @@ static int put_events(struct export *x, struct stream *stream)
 		if (stream->ev.clock < last) {
 			log_error("%s: byte %" PRIu64 ": the clock goes back by %" PRId64
 				  " ns; put the events in order with ovni-sort first",
-				  stream->path, stream_offset(stream), last - stream->ev.clock);
+				  stream->path, stream_offset(stream),
+				  clock_distance(stream->ev.clock, last));
 			return -EINVAL;
 		}
 		last = stream->ev.clock;

@@ -73,10 +73,10 @@ static int leave(struct totals *totals, struct calls *calls, const struct call *
 	if (call->inner)
 		kept = pairs_add(&totals->inner, call->type, call->value, 0, 0);
 	else
-		kept = pairs_add(&totals->wall, call->type, call->value, now->wall - call->wall,
-				 call->wall) &&
+		kept = pairs_add(&totals->wall, call->type, call->value,
+				 clock_distance(call->wall, now->wall), call->wall) &&
 		       pairs_add(&totals->on_cpu, call->type, call->value,
-				 now->on_cpu - call->on_cpu, call->wall);
+				 clock_distance(call->on_cpu, now->on_cpu), call->wall);
 	memmove(call, call + 1, (size_t)(calls->stack + calls->depth - call - 1) * sizeof(*call));
 	calls->depth--;
 	return kept ? 0 : -ENOMEM;
@@ -148,7 +148,7 @@ static int rows(struct report *report)
 		row[2].number = (int64_t)(p->count + (inner ? inner->count : 0));
 		row[3].number = p->sum;
 		row[4].number = on ? on->sum : 0;
-		row[5].number = p->sum - row[4].number;
+		row[5].number = clock_distance(row[4].number, p->sum);
 		row[6].number = p->most;
 		row[7].number = report_clock(report->runs, p->most_at);
 		if (table_add(&report->table, row) < 0)

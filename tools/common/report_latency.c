@@ -39,7 +39,7 @@ static int end(void *arg, const struct runs *runs, const struct run *run)
 	if (!report_wants(report, run->who, run->end))
 		return 0;
 	l->runs++;
-	l->time += run->end - run->start;
+	l->time = clock_sum(l->time, clock_distance(run->start, run->end));
 	if (run->delay == CELL_UNKNOWN)
 		return 0;
 	if (!l->waits)

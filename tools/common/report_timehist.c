@@ -36,7 +36,7 @@ static int end(void *arg, const struct runs *runs, const struct run *run)
 			  {.text = thread},
 			  {.number = run->sleep},
 			  {.number = run->delay},
-			  {.number = run->end - run->start},
+			  {.number = clock_distance(run->start, run->end)},
 			  {.text = (char *)(run->cut ? "running" : why_names[run->why])},
 			  {.text = next},
 			  {.text = waker},

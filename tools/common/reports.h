@@ -50,7 +50,7 @@ static inline bool report_wants(const struct report *report, uint32_t who, int64
 /* A clock as the tables show it: since the first event. */
 static inline int64_t report_clock(const struct runs *runs, int64_t clock)
 {
-	return clock == CELL_UNKNOWN ? CELL_UNKNOWN : clock - runs->first;
+	return clock == CELL_UNKNOWN ? clock : clock_distance(runs->first, clock);
 }
 
 #endif

@@ -69,7 +69,7 @@ static int end(const struct walk *w, uint32_t who, int64_t clock, enum why why, 
 	t->run.why = why;
 	t->run.next = next;
 	if (ns != CELL_UNKNOWN)
-		t->total += ns;
+		t->total = clock_sum(t->total, ns);
 	/* a thread that is entered or closed where it does not run takes no time there */
 	if (ns == 0 && t->run.cpu == CPU_VIRTUAL) {
 		t->off_at = CELL_UNKNOWN;
@@ -213,5 +213,5 @@ int64_t runs_on_cpu(const struct runs *runs, uint32_t who)
 	const struct runs_thread *t = &runs->threads[who];
 	int64_t now = t->on ? between(t->run.start, runs->last) : 0;
 
-	return t->total + (now == CELL_UNKNOWN ? 0 : now);
+	return clock_sum(t->total, now == CELL_UNKNOWN ? 0 : now);
 }

@@ -129,8 +129,10 @@ static int put_inside(struct weave *w, struct side *program, struct interval *iv
 		iv->written = true;
 		return err ? err : w->put(w->arg, program->bytes, ev->size);
 	}
-	if (!iv->written && clock - iv->seen <= w->tolerance) {
-		moved(w, clock - iv->seen); /* it was read before the switch: KCO comes after it */
+	if (!iv->written && clock_distance(iv->seen, clock) <= w->tolerance) {
+		moved(w, clock_distance(
+				 iv->seen,
+				 clock)); /* it was read before the switch: KCO comes after it */
 		err = w->put(w->arg, program->bytes, ev->size);
 		iv->from = clock;
 		return err;
@@ -142,8 +144,9 @@ static int put_inside(struct weave *w, struct side *program, struct interval *iv
 		err = put_at(w, iv->in, iv->in_size, clock);
 	if (!err)
 		err = w->put(w->arg, program->bytes, ev->size);
-	if (iv->to != INT64_MAX && iv->to - clock <= w->tolerance) {
-		moved(w, iv->to - clock); /* it came back a little earlier than was seen */
+	if (iv->to != INT64_MAX && clock_distance(clock, iv->to) <= w->tolerance) {
+		moved(w, clock_distance(clock,
+					iv->to)); /* it came back a little earlier than was seen */
 		iv->open = false;
 		return err;
 	}

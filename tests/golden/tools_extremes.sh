@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Clocks at both ends of what 64 bits can say, in one stream and between streams: every tool ends
+# with a status of its own, and no sum or difference of theirs overflows (the sanitized build tells).
+set -u
+bin=$B/bin
+[ -n "${BSAN:-}" ] && [ -x "$BSAN/bin/ovni-dump" ] && bin=$BSAN/bin
+least=-9223372036854775800 most=9223372036854775800
+"$S/tests/golden/tools_make.py" "$T/t" <<END
+thread n 1 1 ovni.mark={"0":{"title":"F","chan_type":"stack"}}
+$least OHx i32:0 i32:-1 u64:0
+$least OM[ i64:1 i32:0
+$least OHp u16:6 i32:2
+$most OHw i32:2
+$most OHr
+$most OM] i64:1 i32:0
+$most OHe
+thread n 1 2
+$least OHx i32:1 i32:-1 u64:0
+$most OHp u16:1 i32:0
+$most OHw i32:1
+$least OHr
+$most OHe
+END
+failed=0
+try() { # TOOL ARG...
+	rm -rf "$T/c" && cp -r "$T/t" "$T/c"
+	"$bin/ovni-$1" "${@:2}" "$T/c" >"$T/said" 2>&1
+	local status=$?
+	if [ $status -gt 3 ] || grep -q 'runtime error' "$T/said"; then
+		echo "ovni-$*: status $status"
+		tail -n 5 "$T/said"
+		failed=1
+	fi
+}
+for kind in latency preempt wake timehist cpu func; do
+	try report "$kind"
+done
+for by in thread cpu mcv; do
+	try top --by "$by"
+done
+try dump
+try dump -s
+try info
+try info --json
+try check
+try sort
+try sort --all
+try cut -o "$T/cut" --from +1s
+try emu -q -o "$T/out"
+try emu -q --tolerant -o "$T/out"
+try merge -o "$T/merged" "$T/t"
+try pallas export "$T/archive"
+exit $failed
