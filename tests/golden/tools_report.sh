@@ -27,6 +27,10 @@ thread n 1 1 bpf.name="a" bpf.names={"9":"cron"} bpf.session.t0="1000" bpf.sessi
 1700 OHp u16:1 i32:2
 2500 OHw i32:2
 2600 OHr
+2650 MS[
+2660 PIa
+2700 PIA
+2750 MS]
 3000 OHe
 thread n 1 2 bpf.name="b"
 1000 OHx i32:-1 i32:-1 u64:0
@@ -80,6 +84,8 @@ same func <<'END'
 function,type,calls,wall,on_cpu,off_cpu,max,max_at
 f,Function,2,500,200,300,500,100
 "g,h",Function,1,400,100,300,400,150
+MPI_Send,mpi function,1,100,100,0,100,1650
+Critical: Acquiring,openmp subsystem,1,40,40,0,40,1660
 END
 same latency --sort thread --reverse --top 1 <<'END'
 thread,pid,runs,run_time,waits,wait_avg,wait_p50,wait_p99,wait_max,max_at
