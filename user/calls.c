@@ -135,6 +135,8 @@ static bool holds(struct calls *calls, const struct step *step, const struct rec
 		calls->counts.valueless++;
 		return false;
 	}
+	if (step->when == WHEN_FALSE || step->when == WHEN_TRUE)
+		return !(uint8_t)r->value == (step->when == WHEN_FALSE);
 	return !(int32_t)r->value == (step->when == WHEN_ZERO);
 }
 

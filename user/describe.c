@@ -348,6 +348,18 @@ static void put_session(struct json *bpf, const struct session *s, bool *ok)
 	*ok = *ok && !names_put(s->names, put_object(bpf, "names", ok));
 }
 
+/* Without the life of the runtime's threads there is no breakdown of nOS-V, which every stream of a
+ * trace has to say if one of them has events of its model. */
+static void put_nosv(struct json *doc, const struct actions *actions, bool *ok)
+{
+	for (size_t i = 0; actions && i < actions->ndeclarations; i++) {
+		if (actions->declarations[i].model != 'V')
+			continue;
+		*ok = *ok && json_put_bool(doc, "nosv.can_breakdown", false);
+		return;
+	}
+}
+
 struct json *describe_stream(const struct description *d)
 {
 	struct json *doc = json_new_object(), *bpf;
@@ -355,6 +367,7 @@ struct json *describe_stream(const struct description *d)
 
 	put_int(doc, "version", 3, &ok);
 	put_ovni(doc, d, &ok);
+	put_nosv(doc, d->actions, &ok);
 	bpf = put_object(doc, "bpf", &ok);
 	put_thread(bpf, d, &ok);
 	if (d->cpus && d->parent_pid)

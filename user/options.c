@@ -38,6 +38,7 @@ enum key {
 	KEY_ATTACH,
 	KEY_UNSAFE_RETURNS,
 	KEY_UNSAFE_NOP5,
+	KEY_MAP,
 };
 
 static const struct argp_option table[] = {
@@ -61,6 +62,10 @@ static const struct argp_option table[] = {
 	 "BIN:0x1234, FUNC+8, with a value: FUNC(arg2), FUNC(ret)",
 	 0},
 	{"usdt", KEY_USDT, "BIN:PROVIDER:NAME[,argN]", 0, "probes that a program has in itself", 0},
+	{"map", KEY_MAP, "NAME", 0,
+	 "functions with a meaning: of mpi, openmp, nosv, pthread, or of a map of your own "
+	 "(./my.json)",
+	 0},
 	{"list", KEY_LIST, "BIN[:GLOB]", 0, "show what can be probed in a file, and end", 0},
 	{"json", KEY_JSON, 0, 0, "--list as JSON", 0},
 	{"max-rate", KEY_MAX_RATE, "N", 0, "at most N calls of each probe in a second", 0},
@@ -170,6 +175,22 @@ static error_t read_probes(struct options *o, const char *option, const char *te
 	return EINVAL;
 }
 
+static error_t add_map(struct options *o, const char *name)
+{
+	const char **grown = realloc(o->maps, (o->nmaps + 1) * sizeof(*grown));
+
+	if (!grown)
+		return ENOMEM;
+	o->maps = grown;
+	if (!*name)
+		return wrong("--map", "''", "a name is wanted, as in mpi, or the path of a file");
+	for (size_t i = 0; i < o->nmaps; i++)
+		if (!strcmp(o->maps[i], name))
+			return wrong("--map", name, "it is given twice");
+	o->maps[o->nmaps++] = name;
+	return 0;
+}
+
 static error_t read_buffer(struct options *o, const char *text)
 {
 	const char *what = parse_size(text, &o->buffer_bytes);
@@ -250,6 +271,8 @@ static error_t read_option(int key, char *text, struct argp_state *state)
 	case KEY_UNSAFE_NOP5:
 		o->unsafe_nop5 = true;
 		return 0;
+	case KEY_MAP:
+		return add_map(o, text);
 	case KEY_JSON:
 		o->json = true;
 		return 0;
@@ -346,7 +369,7 @@ static bool check(const struct options *o)
 		{o->emulate && several(o),
 		 "--emulate goes with one trace: with --rotate, run ovni-emu on those of interest"},
 		{o->verbose && o->quiet, "only one of -v and -q can be given"},
-		{o->list && o->probes.count,
+		{o->list && (o->probes.count || o->nmaps),
 		 "--list shows what -u and --usdt can be given: it goes "
 		 "without them"},
 		{o->json && !o->list, "--json goes with --list"},
@@ -442,6 +465,8 @@ void options_free(struct options *o)
 	free(o->pids);
 	topology_free(&o->cpus);
 	requests_free(&o->probes);
+	free(o->maps);
+	o->maps = NULL;
 	if (o->list)
 		request_free(o->list);
 	free(o->list);

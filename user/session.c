@@ -147,6 +147,7 @@ static void tell_plan(const struct recorder *r)
 	for (size_t i = 0; i < r->probes.sites.count; i++)
 		printf("    %s, %s+0x%llx\n", r->probes.sites.list[i].label, r->probes.sites.list[i].binary,
 		       (unsigned long long)r->probes.sites.list[i].offset);
+	maps_report(&r->probes.maps, &r->probes.sites);
 	printf("CPUs: %u of %u\n", r->drain.ncpus, r->topology.ncpus);
 	printf("buffer of each CPU: %llu KiB\n", (unsigned long long)o->buffer_bytes >> 10);
 	printf("written to: %s\n", o->output);
@@ -529,6 +530,7 @@ static void report(struct recorder *r)
 	};
 
 	links_report(&r->links);
+	maps_report(&r->probes.maps, &r->probes.sites);
 	if (!r->options->quiet) {
 		probes_report(&r->probes, r->links.sites, end.window_ns, r->options->verbose);
 		summary_report(&end);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "trace/version.h"
+#include "user/probes/action.h"
 #include "user/process.h"
 
 /* ---- one description ---- */
@@ -136,6 +137,27 @@ static void only_the_first_stream_of_a_process_has_its_facts(void **state)
 	doc = describe_stream(&d);
 	assert_int_equal(json_int(json_get(doc, "ovni.rank")), 3);
 	assert_int_equal(json_int(json_get(doc, "ovni.nranks")), 8);
+	json_free(doc);
+}
+
+static void every_stream_says_that_nosv_has_no_breakdown(void **state)
+{
+	struct declaration declared[] = {{.model = 'M'}, {.model = 'V'}};
+	struct actions actions = {.declarations = declared, .ndeclarations = 1};
+	struct description d = simple();
+	struct json *doc;
+
+	(void)state;
+	/* whoever has events of the model: it is about the whole trace */
+	d.actions = &actions;
+	doc = describe_stream(&d);
+	assert_null(json_get(doc, "nosv"));
+	json_free(doc);
+	actions.ndeclarations = 2;
+	doc = describe_stream(&d);
+	assert_true(json_is_bool(json_get(doc, "nosv.can_breakdown")));
+	assert_false(json_bool(json_get(doc, "nosv.can_breakdown")));
+	assert_null(json_get(doc, "ovni.require.nosv"));
 	json_free(doc);
 }
 
@@ -619,6 +641,7 @@ int main(void)
 		cmocka_unit_test(every_stream_says_what_the_models_ask_for),
 		cmocka_unit_test(what_applies_is_added),
 		cmocka_unit_test(only_the_first_stream_of_a_process_has_its_facts),
+		cmocka_unit_test(every_stream_says_that_nosv_has_no_breakdown),
 		cmocka_unit_test(names_that_are_not_utf8_are_escaped),
 		cmocka_unit_test(the_first_stream_of_the_session_has_its_account),
 		cmocka_unit_test(ranks_are_read_where_launchers_put_them),

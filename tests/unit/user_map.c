@@ -429,6 +429,36 @@ static void the_map_pthread_waits_and_holds(void **state)
 	map_free(&map);
 }
 
+/* What stands in the text `file` between the lines `from` and `to`. */
+static void parse_example(const char *file, const char *from, const char *to)
+{
+	const char *top = getenv("S");
+	char path[4096], *text = calloc(1, 1 << 20), *begin, *end;
+	struct map map;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "%s/%s", top ? top : ".", file);
+	in = fopen(path, "r");
+	assert_true(text && in);
+	assert_true(fread(text, 1, (1 << 20) - 1, in) > 0);
+	fclose(in);
+	begin = strstr(text, from);
+	assert_non_null(begin);
+	begin += strlen(from);
+	end = strstr(begin, to);
+	assert_non_null(end);
+	assert_int_equal(map_parse(&map, begin, (size_t)(end - begin), file), 0);
+	map_free(&map);
+	free(text);
+}
+
+static void the_examples_of_the_texts_are_maps(void **state)
+{
+	(void)state;
+	parse_example("docs/maps.md", "```json\n", "```\n");
+	parse_example("docs/man/ovni-maps.5", ".Bd -literal -offset indent\n", ".Ed\n");
+}
+
 static void an_unknown_map_is_said_with_those_there_are(void **state)
 {
 	struct map map;
@@ -453,6 +483,7 @@ int main(void)
 		cmocka_unit_test(the_map_nosv_has_every_function_of_the_model),
 		cmocka_unit_test(the_map_openmp_knows_both_runtimes),
 		cmocka_unit_test(the_map_pthread_waits_and_holds),
+		cmocka_unit_test(the_examples_of_the_texts_are_maps),
 		cmocka_unit_test(an_unknown_map_is_said_with_those_there_are),
 	};
 

@@ -88,6 +88,7 @@ static const struct {
 	{"-a -u app", "-u app: BIN:FUNC is wanted"},
 	{"-a -u app:f(arg7)", "-u app:f(arg7): character 7: arguments are"},
 	{"-a -u app:f,", "-u app:f,: character 7: the name of a function"},
+	{"-a --map mpi --map ./a.json --map mpi", "--map mpi: it is given twice"},
 	{"-a --usdt app:x", "--usdt app:x: BIN:PROVIDER:NAME is wanted"},
 	{"-u app:f", "what is to be recorded"},
 	{"-a --json", "--json goes with --list"},
@@ -166,6 +167,11 @@ static void probes_are_read_in_their_order(void **state)
 	struct options o;
 
 	(void)state;
+	accepted(&o, "-a --map mpi --map=./mine.json");
+	assert_int_equal(o.nmaps, 2);
+	assert_string_equal(o.maps[0], "mpi");
+	assert_string_equal(o.maps[1], "./mine.json");
+	options_free(&o);
 	accepted(&o, "-a -u ./app:f,g(arg2) --usdt 7:p:n --probe libm:sin");
 	assert_int_equal(o.probes.count, 4);
 	assert_string_equal(o.probes.list[1].text, "./app:g(arg2)");

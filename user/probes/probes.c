@@ -25,9 +25,25 @@ static int make_actions(struct probes *probes)
 {
 	int err = actions_new(&probes->actions, probes->sites.count);
 
+	/* The maps first: their marks have the types that they say, those of values any that is left. */
+	if (!err)
+		err = maps_act(&probes->maps, &probes->sites, &probes->actions);
 	for (size_t i = 0; i < probes->sites.count && !err; i++)
-		err = actions_of_site(&probes->actions, i, &probes->sites.list[i]);
+		if (!maps_mean(&probes->maps, &probes->sites.list[i]))
+			err = actions_of_site(&probes->actions, i, &probes->sites.list[i]);
 	return err ? err : actions_finish(&probes->actions);
+}
+
+static int ask(struct probes *probes, const struct options *o, const struct resolve_scope *scope)
+{
+	int err = maps_load(&probes->maps, o->maps, o->nmaps);
+
+	for (size_t i = 0; i < o->probes.count && !err; i++) {
+		err = requests_add(&probes->requests, &o->probes.list[i]);
+		if (err)
+			log_error("no memory for the probes");
+	}
+	return err ? err : maps_ask(&probes->maps, scope, &probes->requests);
 }
 
 int probes_open(struct probes *probes, const struct options *o)
@@ -45,13 +61,16 @@ int probes_open(struct probes *probes, const struct options *o)
 		.unsafe_nop5 = o->unsafe_nop5,
 		.unsafe_returns = o->unsafe_returns,
 	};
-	int err;
+	int err = ask(probes, o, &scope);
 
-	if (!o->probes.count)
+	if (!err && probes->requests.count)
+		err = sites_resolve(&probes->sites, &probes->requests, &scope);
+	if (err)
+		return err;
+	maps_choose(&probes->maps, &probes->sites);
+	if (!probes->sites.count)
 		return 0;
-	err = sites_resolve(&probes->sites, &o->probes, &scope);
-	if (!err)
-		err = make_actions(probes);
+	err = make_actions(probes);
 	if (err)
 		return err;
 	choose_scope(o, &attach);
@@ -75,5 +94,7 @@ void probes_close(struct probes *probes)
 	calls_free(probes->sum);
 	actions_free(&probes->actions);
 	sites_free(&probes->sites);
+	requests_free(&probes->requests);
+	maps_free(&probes->maps);
 	memset(probes, 0, sizeof(*probes));
 }

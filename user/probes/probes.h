@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "action.h"
+#include "map.h"
 #include "resolve.h"
 #include "user/calls.h"
 
@@ -23,6 +24,8 @@ struct options;
 struct probe_site;
 
 struct probes {
+	struct requests requests; /* -u and --usdt, then those of the maps */
+	struct maps maps;
 	struct sites sites;
 	struct actions actions;
 	struct attach *attach; /* NULL: nothing is probed */

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* map: from what maps name to requests, from sites to actions, and what was not found. */
+#include <errno.h>
+
+#include "trace_kit.h"
+#include "user/probes/map.h"
+#include "user/probes/request.h"
+#include "user/probes/resolve.h"
+
+static const char a_map[] =
+	"{\"map\": 1, \"title\": \"t\", \"marks\": {\"7\": {\"title\": \"a\", \"chan_type\": "
+	"\"stack\"}},\n"
+	"\"parts\": [{\"libraries\": [\"libx.so*\", \"liby.so*\"], \"spellings\": [\"{name}\", "
+	"\"P{name}\"],\n"
+	"\"functions\": [{\"symbols\": \"Send\", \"during\": \"MS[\"}, {\"symbols\": [\"Recv\", "
+	"\"Wait\"], \"during\": \"MR[\"},\n"
+	"{\"symbols\": [\"new\", \"old\"], \"first\": true, \"return\": [{\"begin\": \"PI[\", "
+	"\"if\": \"zero\"}]},\n"
+	"{\"symbols\": \"s*\", \"during\": {\"mark\": 7}}]},\n"
+	"{\"program\": true, \"functions\": [{\"symbols\": \"main\", \"during\": {\"mark\": 7, "
+	"\"label\": \"m\"}}]}]}";
+static const char another_map[] =
+	"{\"map\": 1, \"title\": \"t\",\n\"marks\": {\"7\": {\"title\": \"b\", \"chan_type\": "
+	"\"stack\"}},\n"
+	"\"parts\": [{\"program\": true, \"functions\": [{\"symbols\": \"f\", \"during\": "
+	"{\"mark\": 7}}]}]}";
+static const char libraries_only[] =
+	"{\"map\": 1, \"title\": \"t\", \"parts\": [{\"libraries\": \"l\", \"functions\": "
+	"[{\"symbols\": \"f\", \"during\": \"MS[\"}]}]}";
+
+static char paths[3][128];
+static const char *const names[] = {paths[0], paths[1], paths[2]};
+
+static int write_maps(void **state)
+{
+	static const char *const texts[] = {a_map, another_map, libraries_only};
+
+	if (kit_open(state))
+		return -1;
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		char file[32];
+
+		snprintf(file, sizeof(file), "map%zu.json", i);
+		kit_file(file, texts[i], strlen(texts[i]));
+		snprintf(paths[i], sizeof(paths[i]), "%s/%s", kit_folder, file);
+	}
+	return 0;
+}
+
+/* The recorder's own executable is the program. */
+static char *command[] = {(char *)"launcher",	 (char *)"-n", (char *)"4", NULL,
+			  (char *)"/etc/passwd", NULL};
+static struct resolve_scope scope = {.command = command, .proc = "/proc", .root = ""};
+
+static void ask(struct maps *maps, struct requests *requests, size_t nmaps)
+{
+	static char self[4096];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	assert_true(n > 0);
+	self[n] = '\0';
+	command[3] = self;
+	*requests = (struct requests){0};
+	assert_int_equal(maps_load(maps, names, nmaps), 0);
+	assert_int_equal(maps_ask(maps, &scope, requests), 0);
+}
+
+static uint32_t request_of(const struct requests *requests, const char *binary, const char *name)
+{
+	for (uint32_t i = 0; i < requests->count; i++)
+		if (requests->list[i].binary && !strcmp(requests->list[i].binary, binary) &&
+		    !strcmp(requests->list[i].name, name))
+			return i;
+	fail_msg("nobody asks for %s in %s", name, binary);
+	return 0;
+}
+
+static void every_symbol_is_asked_for_in_every_file(void **state)
+{
+	static const char *const symbols[] = {"Send", "PSend", "Recv", "PRecv", "Wait", "PWait",
+					      "new",  "Pnew",  "old",  "Pold",	"s*",	"Ps*"};
+	struct requests requests;
+	struct maps maps;
+
+	(void)state;
+	ask(&maps, &requests, 1);
+	for (size_t i = 0; i < COUNT(symbols); i++) {
+		request_of(&requests, "libx.so*", symbols[i]);
+		request_of(&requests, "liby.so*", symbols[i]);
+	}
+	/* the command, which is looked for in $PATH, and the program among its arguments */
+	request_of(&requests, "launcher", "main");
+	request_of(&requests, command[3], "main");
+	assert_int_equal(requests.count, 2 * COUNT(symbols) + 2);
+	for (size_t i = 0; i < requests.count; i++) {
+		const char *name = requests.list[i].name;
+
+		assert_true(requests.list[i].optional);
+		assert_int_equal(requests.list[i].kind, REQUEST_FUNCTION);
+		/* what is returned is looked at where there is a condition */
+		assert_int_equal(requests.list[i].value.source,
+				 strstr(name, "new") || strstr(name, "old") ? SITE_RETURN
+									    : SITE_NOTHING);
+	}
+	requests_free(&requests);
+	maps_free(&maps);
+}
+
+static void the_same_program_is_asked_once(void **state)
+{
+	const uint32_t pids[] = {(uint32_t)getpid(), (uint32_t)getpid(), 1u << 22};
+	const struct resolve_scope both = {
+		.pids = pids, .npids = COUNT(pids), .proc = "/proc", .root = ""};
+	struct requests requests = {0};
+	struct maps maps;
+	size_t n = 0;
+
+	(void)state;
+	assert_int_equal(maps_load(&maps, names, 1), 0);
+	assert_int_equal(maps_ask(&maps, &both, &requests), 0);
+	for (size_t i = 0; i < requests.count; i++) {
+		if (requests.list[i].binary)
+			continue;
+		n++;
+		assert_int_equal(requests.list[i].pid, pids[0]);
+		assert_string_equal(requests.list[i].name, "main");
+	}
+	assert_int_equal(n, 1);
+	requests_free(&requests);
+	maps_free(&maps);
+}
+
+static struct site site_of(uint32_t request, ino_t inode, uint64_t offset, const char *label)
+{
+	return (struct site){.request = request, .inode = inode, .offset = offset, .label = label};
+}
+
+static void sites_get_the_meaning_of_their_function(void **state)
+{
+	struct requests requests;
+	struct actions actions = {0};
+	struct site list[6];
+	struct sites sites = {.list = list};
+	struct maps maps;
+
+	(void)state;
+	ask(&maps, &requests, 1);
+	list[sites.count++] = site_of(request_of(&requests, "libx.so*", "Pold"), 1, 10, "old");
+	list[sites.count++] = site_of(request_of(&requests, "libx.so*", "new"), 1, 20, "new");
+	list[sites.count++] = site_of(request_of(&requests, "liby.so*", "old"), 2, 10, "old");
+	list[sites.count++] = site_of(request_of(&requests, "libx.so*", "s*"), 1, 30, "sum");
+	list[sites.count++] = site_of(request_of(&requests, command[3], "main"), 3, 30, "main");
+	list[sites.count++] = site_of((uint32_t)requests.count, 3, 40, "not of a map");
+
+	/* of the first file, only the better name stays */
+	maps_choose(&maps, &sites);
+	assert_int_equal(sites.count, 5);
+	assert_string_equal(sites.list[0].label, "new");
+	assert_string_equal(sites.list[1].label, "old");
+	assert_int_equal(sites.list[1].inode, 2);
+
+	assert_int_equal(actions_new(&actions, sites.count), 0);
+	assert_int_equal(maps_act(&maps, &sites, &actions), 0);
+	assert_int_equal(actions.list[0].nreturn, 1);
+	assert_int_equal(actions.list[0].at_return[0].effect.enter, MCV('P', 'I', '['));
+	assert_true(actions.list[2].has_during);
+	assert_string_equal(actions.list[2].during.label, "sum"); /* its own */
+	assert_int_equal(actions.list[2].during.type, 7);
+	assert_string_equal(actions.list[3].during.label, "m");
+	assert_false(actions.list[4].has_during || actions.list[4].nentry);
+	assert_int_equal(actions.ntypes, 1);
+	assert_string_equal(actions.types[0].title, "a");
+	actions_free(&actions);
+	requests_free(&requests);
+	maps_free(&maps);
+}
+
+static void a_mark_means_the_same_in_all_maps(void **state)
+{
+	struct maps maps;
+
+	(void)state;
+	kit_listen();
+	assert_int_equal(maps_load(&maps, names, 2), -EEXIST);
+	kit_one_line_with(kit_heard(), "map1.json: line 2: the mark 7 is declared otherwise in");
+}
+
+/* What is said if exactly the symbols of `there` are found, wherever they are asked for. */
+static const char *said(struct maps *maps, const struct requests *requests,
+			const char *const *there)
+{
+	struct resolve_missing missing[64];
+	struct sites sites = {.missing = missing};
+
+	for (uint32_t i = (uint32_t)requests->count; i-- > 0;) {
+		const char *const *name = there;
+
+		while (*name && strcmp(*name, requests->list[i].name))
+			name++;
+		if (!*name)
+			missing[sites.nmissing++] = (struct resolve_missing){.request = i};
+	}
+	kit_listen();
+	maps_report(maps, &sites);
+	return kit_heard();
+}
+
+static void what_was_not_found_is_listed_once(void **state)
+{
+	struct requests requests;
+	struct maps maps;
+
+	(void)state;
+	ask(&maps, &requests, 1);
+	/* one spelling is enough, one of the names is enough for `first`, a glob is never missing,
+	 * and of a part of which nothing is there nothing is missing */
+	assert_string_equal(said(&maps, &requests,
+				 (const char *const[]){"PSend", "Recv", "Wait", "Pold", NULL}),
+			    "");
+	kit_one_line_with(said(&maps, &requests, (const char *const[]){"Send", "new", NULL}),
+			  "2 of 4 names were not found: Recv, Wait\n");
+	kit_one_line_with(said(&maps, &requests, (const char *const[]){"Wait", "main", NULL}),
+			  "3 of 5 names were not found: Send, Recv, new\n");
+	assert_string_equal(said(&maps, &requests, (const char *const[]){"main", NULL}), "");
+	kit_one_line_with(said(&maps, &requests, (const char *const[]){NULL}),
+			  "nothing of it was found");
+	requests_free(&requests);
+	maps_free(&maps);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_symbol_is_asked_for_in_every_file),
+		cmocka_unit_test(the_same_program_is_asked_once),
+		cmocka_unit_test(sites_get_the_meaning_of_their_function),
+		cmocka_unit_test(a_mark_means_the_same_in_all_maps),
+		cmocka_unit_test(what_was_not_found_is_listed_once),
+	};
+
+	return cmocka_run_group_tests_name("user_maps", tests, write_maps, kit_close);
+}
