@@ -8,6 +8,9 @@
 #       (attached to while it waits at its gate), all (system-wide). Leaves NAME.log
 #       (what the recorder said), NAME.report (what the workload said), $status,
 #       and $recorder (its pid; not in mode command).
+#   record_output NAME OPTION... [-- COMMAND...]
+#       records any command, or what the options say, into the trace NAME; the command's
+#       output is NAME.report
 #   judge NAME          strict emulation must accept the trace
 #   facts NAME <<E      Python lines with `trace`, `said`, `lines`, `recorder`, and check()
 #   expect TEXT COMMAND...   counts a failure, and goes on, if the command fails
@@ -110,6 +113,14 @@ record() { # NAME MODE [OPTION... --] WORKLOAD [ARG...]
 	*) complain "no mode $mode" ;;
 	esac
 	unset WORKLOAD_REPORT
+	[ "$status" = "$wanted_status" ] || complain "$name: ovni-bpf ended with $status: $(tail -n 5 "$name.log")"
+}
+
+record_output() { # NAME OPTION... [-- COMMAND...]
+	local name=$1
+	shift
+	status=0
+	"$RECORDER" -o "$name" "$@" >"$name.report" 2>"$name.log" || status=$?
 	[ "$status" = "$wanted_status" ] || complain "$name: ovni-bpf ended with $status: $(tail -n 5 "$name.log")"
 }
 

@@ -1,0 +1,146 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# --map pthread, and a map of one's own: marks with titles and labels, as often as the program says; a
+# mutex is held from when it is got to when it is given back. What a library lacks is listed, and
+# what is wrong with a map is told with its line, before anything is recorded.
+set -u
+. "$S/tests/live/lib.sh"
+gcc -O2 -g -o pt "$S/tests/workloads/runtimes/pthread.c" -lpthread || { echo "gcc fails"; exit 1; }
+
+record_output calls --map pthread -- ./pt 30
+judge calls
+facts calls <<'E'
+from maps import *
+w = lines[0]
+n = counts(trace.threads(w["pid"]))
+calls = {"mutex lock": w["locks"], "mutex unlock": w["unlocks"], "mutex trylock": w["trylocks"],
+         "condition wait": w["waits"], "condition signal": w["signals"],
+         "barrier wait": w["barriers"], "thread create": w["creates"], "thread join": w["joins"]}
+check(w["tried"] == 1 and w["waits"] > 0, "the program said", w)
+check_counts(n, [(f"Pthread: {label}", f"Pthread: {label}/", times) for label, times in calls.items()])
+# got by a lock, a trylock that worked, and each time a wait is over
+held = "Pthread mutexes held: mutex held"
+check_counts(n, [(held, held + "/", w["locks"] + w["tried"] + w["waits"])])
+for s in trace.threads(w["pid"]):
+    depth = 0
+    for e in s.events:
+        if e.mcv in ("OM[", "OM]") and e.ints("qi")[1] == 81:
+            depth += 1 if e.mcv == "OM[" else -1
+            check(0 <= depth <= 1, s, "holds", depth, "mutexes")
+E
+for view in thread cpu; do
+	grep -q '180 *Pthread$' calls/$view.pcf || complain "$view.pcf has no type 180"
+	grep -q 'condition wait$' calls/$view.pcf || complain "$view.pcf does not name the wait"
+done
+"$B/bin/ovni-report" func calls >func.txt 2>&1
+grep -q 'condition wait' func.txt || complain "ovni-report func: $(head func.txt)"
+
+# A map of one's own, of a library of one's own, which the program needs.
+cat >flow.c <<'C'
+int flow_step(int n), flow_lock(void), flow_solve(int n);
+void flow_unlock(void);
+__attribute__((noinline)) int flow_step(int n) { return n + 1; }
+__attribute__((noinline)) int flow_lock(void) { static int n; return n++ % 2; }
+__attribute__((noinline)) void flow_unlock(void) { __asm__ volatile(""); }
+__attribute__((noinline)) int flow_solve(int n) { return n > 0 ? flow_solve(n - 1) + 1 : 0; }
+C
+cat >user.c <<'C'
+#include <stdio.h>
+#include <unistd.h>
+int flow_step(int n), flow_lock(void), flow_solve(int n);
+void flow_unlock(void);
+int main(void)
+{
+	for (int i = 0; i < 6; i++) {
+		flow_step(i);
+		if (!flow_lock())
+			flow_unlock();
+		flow_solve(3);
+	}
+	printf("steps=6 solves=%d locks=6 got=3 pid=%d\n", 6 * 4, getpid());
+	return 0;
+}
+C
+gcc -O1 -g -fno-optimize-sibling-calls -shared -fPIC -Wl,-soname,libflow.so.1 -o libflow.so.1 flow.c &&
+	gcc -o user user.c ./libflow.so.1 -Wl,-rpath,"$PWD" || { echo "gcc fails"; exit 1; }
+cat >mine.json <<'J'
+{   // steps, a lock, and a function that calls itself
+    "map": 1, "title": "flow",
+    "marks": {"10": {"title": "Phase", "chan_type": "single"}, "11": {"title": "Flow", "chan_type": "stack"}},
+    "parts": [{"libraries": "libflow.so*", "functions": [
+        {"symbols": "flow_step", "entry": [{"set": {"mark": 10, "label": "step"}}]},
+        {"symbols": "flow_s?lve", "during": {"mark": 11}},
+        {"symbols": "flow_lock", "during": {"mark": 11, "label": "waits"},
+         "return": [{"begin": {"mark": 11, "label": "owns"}, "if": "zero"}]},
+        {"symbols": ["flow_unlock", "flow_nothing"], "entry": [{"end": {"mark": 11, "label": "owns"}}]}]}]
+}
+J
+record_output own --map ./mine.json -- ./user
+judge own
+facts own <<'E'
+from maps import *
+w = lines[0]
+n = counts(trace.threads(w["pid"]))
+check_counts(n, [("Phase: step", None, w["steps"]), ("Flow: waits", "Flow: waits/", w["locks"]),
+                 ("Flow: owns", "Flow: owns/", w["got"]),
+                 ("Flow: flow_solve", "Flow: flow_solve/", w["solves"])])
+E
+grep -q -- '--map ./mine.json: 1 of 4 names were not found: flow_nothing$' own.log ||
+	complain "the missing name is not listed: $(cat own.log)"
+
+# The functions of nOS-V, by a library that has its names: the model is required, and the trace says
+# that it has no breakdown, so that -b is accepted.
+cat >tasks.c <<'C'
+int nosv_create(void), nosv_submit(int depth), nosv_pause(void), nosv_cond_timedwait(void);
+__attribute__((noinline)) int nosv_create(void) { __asm__ volatile(""); return 0; }
+__attribute__((noinline)) int nosv_pause(void) { __asm__ volatile(""); return 0; }
+__attribute__((noinline)) int nosv_cond_timedwait(void) { __asm__ volatile(""); return 0; }
+__attribute__((noinline)) int nosv_submit(int depth) { return depth ? nosv_submit(depth - 1) + nosv_pause() : 0; }
+C
+cat >worker.c <<'C'
+#include <stdio.h>
+#include <unistd.h>
+int nosv_create(void), nosv_submit(int depth), nosv_pause(void), nosv_cond_timedwait(void);
+int main(void)
+{
+	for (int i = 0; i < 7; i++) {
+		nosv_create();
+		nosv_submit(2);
+		nosv_cond_timedwait();
+	}
+	printf("creates=7 submits=21 pauses=14 waits=7 pid=%d\n", getpid());
+	return 0;
+}
+C
+gcc -O1 -g -fno-optimize-sibling-calls -shared -fPIC -Wl,-soname,libnosv.so.0 -o libnosv.so.0 tasks.c &&
+	gcc -o worker worker.c ./libnosv.so.0 -Wl,-rpath,"$PWD" || { echo "gcc fails"; exit 1; }
+record_output tasks --map nosv -- ./worker
+judge tasks
+facts tasks <<'E'
+from maps import *
+w = lines[0]
+check_required(trace, "nosv", "2.7.0")
+check_counts(counts(trace.threads(w["pid"])), [
+    ("VAr", "VAR", w["creates"]), ("VAs", "VAS", w["submits"]), ("VAp", "VAP", w["pauses"]),
+    ("VAo", "VAO", w["waits"])])
+check(all(s.meta.get("nosv", {}).get("can_breakdown") is False for s in trace.streams),
+      "not all streams say that there is no breakdown")
+E
+"$EMULATOR" -l -b tasks >breakdown.log 2>&1 || complain "emulation with -b: $(cat breakdown.log)"
+
+refuse() { # TEXT OPTION...: it must fail, and say it
+	local text=$1 status=0
+	shift
+	"$RECORDER" -o bad "$@" -- ./user >refused.log 2>&1 || status=$?
+	[ $status = 1 ] || complain "status $status: $*"
+	grep -q -- "$text" refused.log || complain "wanted '$text': $(cat refused.log)"
+}
+sed 's/"entry": \[{"set"/"entri": [{"set"/' mine.json >bad.json
+sed 's/"Flow"/"Stream"/' mine.json >other.json
+refuse 'bad.json: line 5: a function has no key "entri", only: symbols, first,' --map ./bad.json
+refuse '--map mpii: there is no such map in .*, only: mpi, nosv, openmp, pthread ' --map mpii
+refuse './none.json: cannot open: No such file' --map ./none.json
+refuse 'other.json: line 3: the mark 11 is declared otherwise in ./mine.json, line 3' --map ./mine.json --map ./other.json
+[ ! -e bad ] || complain "a refused recording leaves a trace"
+finish
