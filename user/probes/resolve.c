@@ -33,6 +33,13 @@ struct draft {
 	bool glob;			 /* named by a glob */
 };
 
+/* What has become of a place that was opened. */
+struct opened {
+	struct binary *binary; /* NULL: */
+	const char *wrong;     /* what is wrong with it, */
+	int err;	       /* which means this; both 0: not tried yet */
+};
+
 struct resolving {
 	struct sites *sites;
 	const struct requests *requests;
@@ -43,6 +50,13 @@ struct resolving {
 	char why[WHY_MAX]; /* what is wrong with the current request */
 	int err;	   /* that it means */
 	bool obstacle;	   /* it is a function that was named and is left out */
+
+	/* Where the file of the last request is: maps ask for many functions of one file. */
+	const struct request *located; /* NULL: none yet */
+	struct places places;
+	struct opened *opened; /* by place */
+	char *trouble;
+	int located_err;
 };
 
 /* Notes what is wrong with a request; the first file that it is tried on has the word. */
@@ -161,7 +175,8 @@ static void complain_of_name(struct resolving *r, const struct request *request,
 			 binary->name, request->name);
 		return;
 	}
-	nearest = glob ? NULL : functions_nearest(&binary->functions, request->name);
+	nearest = glob || request->optional ? NULL
+					    : functions_nearest(&binary->functions, request->name);
 	complain(r, -ENOENT, "%s has no function %s'%s'%s%s%s%s", binary->name, glob ? "like " : "",
 		 request->name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
 		 nearest ? "'?" : "",
@@ -302,29 +317,55 @@ static int find_in(struct resolving *r, const struct request *request, struct bi
 	return 0;
 }
 
+static bool same_file(const struct request *a, const struct request *b)
+{
+	return a->pid == b->pid && a->kind == b->kind &&
+	       (a->binary ? b->binary && !strcmp(a->binary, b->binary) : !b->binary);
+}
+
+static void forget_places(struct resolving *r)
+{
+	places_free(&r->places);
+	free(r->opened);
+	free(r->trouble);
+	r->opened = NULL;
+	r->trouble = NULL;
+	r->located = NULL;
+}
+
+static int find_places(struct resolving *r, const struct request *request)
+{
+	if (!r->located || !same_file(r->located, request)) {
+		forget_places(r);
+		r->located_err = locate(&r->places, request, r->scope, &r->trouble);
+		r->located = request;
+		r->opened = calloc(r->places.count + 1, sizeof(*r->opened));
+		if (!r->opened)
+			r->located_err = -ENOMEM;
+	}
+	if (r->trouble)
+		complain(r, r->located_err, "%s", r->trouble);
+	return r->located_err;
+}
+
 static int find_request(struct resolving *r, const struct request *request)
 {
-	struct places places;
-	struct binary *binary;
-	const char *wrong;
-	char *why;
-	int err = locate(&places, request, r->scope, &why);
+	int err = find_places(r, request);
 
-	if (why)
-		complain(r, err, "%s", why);
-	free(why);
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	for (size_t i = 0; i < places.count && !err; i++) {
-		err = binaries_open(&r->sites->own->binaries, &places.list[i], &binary, &wrong);
-		if (wrong) {
-			complain(r, err, "%s %s", places.list[i].name, wrong);
-			err = 0;
-		} else if (!err) {
-			err = find_in(r, request, binary);
-		}
+	for (size_t i = 0; i < r->places.count && !err; i++) {
+		const struct place *place = &r->places.list[i];
+		struct opened *o = &r->opened[i];
+
+		if (!o->binary && !o->err)
+			o->err = binaries_open(&r->sites->own->binaries, place, &o->binary,
+					       &o->wrong);
+		if (o->wrong)
+			complain(r, o->err, "%s %s", place->name, o->wrong);
+		else
+			err = o->err ? o->err : find_in(r, request, o->binary);
 	}
-	places_free(&places);
 	return err;
 }
 
@@ -456,6 +497,7 @@ int sites_resolve(struct sites *sites, const struct requests *requests,
 		err = -ENOMEM;
 	for (size_t i = 0; i < requests->count && !err; i++)
 		err = resolve_one(&r, i);
+	forget_places(&r);
 	if (!err) {
 		merge_drafts(&r);
 		err = make_sites(&r);
