@@ -23,12 +23,14 @@ static const struct command commands[] = {
 	{"check", loom_check},
 	{"dump", loom_dump},
 	{"import", loom_import},
+	{"stats", loom_stats},
 };
 
 static const char doc[] = "Check, show and convert the telemetry of Loom co-simulations.\v"
 			  "  check RUN   which rules it breaks, and a verdict\n"
 			  "  dump RUN    its records as text, one a line\n"
 			  "  import RUN  makes an ovni trace of it\n"
+			  "  stats RUN   metrics of nodes, cores and invocations\n"
 			  "\n"
 			  "RUN is a trace or statistics file, the directory that they are in, or "
 			  "the name that they begin "
@@ -64,6 +66,8 @@ enum {
 	KEY_DECLARE_CORES,
 	KEY_DECLARE_NODES,
 	KEY_SAME_AS,
+	KEY_BY,
+	KEY_WINDOW,
 };
 
 /* Which commands accept an option. */
@@ -71,10 +75,10 @@ static const struct {
 	int key;
 	const char *commands;
 } accepted[] = {
-	{KEY_PERF, "check dump import"},
-	{KEY_LAYOUT, "check dump import"},
-	{KEY_STYLE, "check import"},
-	{KEY_JSON, "check"},
+	{KEY_PERF, "check dump import stats"},
+	{KEY_LAYOUT, "check dump import stats"},
+	{KEY_STYLE, "check import stats"},
+	{KEY_JSON, "check stats"},
 	{KEY_CHAIN, "check"},
 	{KEY_ALL, "check"},
 	{KEY_STRICT, "check"},
@@ -82,6 +86,8 @@ static const struct {
 	{KEY_DECLARE_KINDS, "check"},
 	{KEY_DECLARE_CORES, "check"},
 	{KEY_DECLARE_NODES, "check"},
+	{KEY_BY, "stats"},
+	{KEY_WINDOW, "stats"},
 	{KEY_KINDS, "dump"},
 	{KEY_CORES, "dump"},
 	{KEY_NODES, "dump"},
@@ -90,19 +96,19 @@ static const struct {
 	{KEY_APPLY, "dump"},
 	{'o', "import"},
 	{KEY_NAME, "import"},
-	{KEY_NAMES, "import"},
+	{KEY_NAMES, "import stats"},
 	{KEY_PERIOD, "import"},
 	{KEY_FREQUENCY, "import"},
 	{KEY_BASE, "import"},
 	{KEY_NO_KEEP, "import"},
-	{KEY_NO_CHAIN, "import"},
+	{KEY_NO_CHAIN, "import stats"},
 };
 
 static const struct argp_option options[] = {
 	{"perf", KEY_PERF, "FILE", 0, "the statistics of the run (- for none)", 1},
 	{"layout", KEY_LAYOUT, "LAYOUT", 0, "records without a header are packed38 or natural48",
 	 1},
-	{"json", KEY_JSON, NULL, 0, "check: JSON instead of text", 1},
+	{"json", KEY_JSON, NULL, 0, "check, stats: JSON instead of text", 1},
 	{"chain", KEY_CHAIN, NULL, 0,
 	 "check: where the cycle starts anew with an epoch or invocation, go on behind what was "
 	 "before",
@@ -117,6 +123,12 @@ static const struct argp_option options[] = {
 	{"declare-kinds", KEY_DECLARE_KINDS, "LIST", 0, "check: only these kinds were recorded", 1},
 	{"declare-cores", KEY_DECLARE_CORES, "LIST", 0, "check: only these cores were recorded", 1},
 	{"declare-nodes", KEY_DECLARE_NODES, "LIST", 0, "check: only these nodes were recorded", 1},
+	{"by", KEY_BY, "WHAT", 0,
+	 "stats: a row for each node, core or invocation, or for all (each node and core in each "
+	 "invocation)",
+	 1},
+	{"window", KEY_WINDOW, "WINDOW", 0,
+	 "stats: ratios are of the cycles of the invocation, the run, or the busy ones", 1},
 	{"kinds", KEY_KINDS, "LIST", 0, "dump: records of these kinds", 2},
 	{"cores", KEY_CORES, "LIST", 0, "dump: of these cores (0,2-5)", 2},
 	{"nodes", KEY_NODES, "LIST", 0, "dump: of these nodes (NODE or CORE:NODE)", 2},
@@ -132,9 +144,10 @@ static const struct argp_option options[] = {
 	{"clock-freq", KEY_FREQUENCY, "FREQ", 0, "import: the same as 100MHz", 3},
 	{"base", KEY_BASE, "TIME", 0,
 	 "import: clock of cycle 0 in ns, or +TIME after the start of the trace in DIR", 3},
-	{"names", KEY_NAMES, "FILE", 0, "import: what the nodes are called", 3},
+	{"names", KEY_NAMES, "FILE", 0, "import, stats: what the nodes are called", 3},
 	{"no-keep", KEY_NO_KEEP, NULL, 0, "import: do not copy the run into the trace", 3},
-	{"no-chain", KEY_NO_CHAIN, NULL, 0, "import: refuse cycles that start anew", 3},
+	{"no-chain", KEY_NO_CHAIN, NULL, 0,
+	 "import, stats: do not put cycles that start anew behind the others", 3},
 	{0},
 };
 
@@ -162,16 +175,25 @@ static void cycles(struct argp_state *state, struct loom_options *o, const char 
 		argp_error(state, "--cycles: the first is larger than the last");
 }
 
+/* The index of `text` in the list, or -1. */
+static int one_of(const char *text, const char *const *list, int n)
+{
+	for (int i = 0; i < n; i++) {
+		if (!strcmp(text, list[i]))
+			return i;
+	}
+	return -1;
+}
+
 static const char *style(struct loom_options *o, const char *text)
 {
-	for (int i = 0; i < LOOM_STYLES; i++) {
-		if (!strcmp(text, loom_style_names[i])) {
-			o->style = (enum loom_style)i;
-			o->has_style = true;
-			return NULL;
-		}
-	}
-	return "a style is cycle, edge or span";
+	int which = one_of(text, loom_style_names, LOOM_STYLES);
+
+	if (which < 0)
+		return "a style is cycle, edge or span";
+	o->style = (enum loom_style)which;
+	o->has_style = true;
+	return NULL;
 }
 
 static void operand(struct arguments *a, struct argp_state *state, char *arg)
@@ -229,6 +251,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
 	const char *wrong = NULL;
+	int which;
 
 	switch (key) {
 	case KEY_PERF:
@@ -293,6 +316,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_JSON:
 		a->o.json = true;
+		break;
+	case KEY_BY:
+		which = one_of(arg, (const char *const[]){"all", "node", "core", "invocation"}, 4);
+		if (which < 0)
+			wrong = "stats are by all, node, core or invocation";
+		else
+			a->o.by = (enum loom_by)which;
+		break;
+	case KEY_WINDOW:
+		which = one_of(arg, (const char *const[]){"invocation", "run", "busy"}, 3);
+		if (which < 0)
+			wrong = "a window is invocation, run or busy";
+		else
+			a->o.window = (enum loom_window)which;
 		break;
 	case KEY_STRICT:
 		a->o.strict = true;

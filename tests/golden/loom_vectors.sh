@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 #
 # Every conformance vector for Loom is listed as it stands beside it, and gets the findings (severity and
-# rule, each as often) and the verdict that stand there, with the exit status that follows.
+# rule, each as often), the verdict and the metrics that stand there, with the exit status that follows.
 set -u
 [ -d "$CONFORMANCE/loom" ] || { echo "no conformance vectors for Loom"; exit 77; }
 loom=$B/bin/ovni-loom
-status=0 listed=0 judged=0
+status=0 listed=0 judged=0 measured=0
 
 findings() { # of stdin: "error O4" a line, and the verdict
 	sed -n '/^findings$/,/^verdict/p' | grep -v '^not checked' |
@@ -27,6 +27,7 @@ for vector in "$CONFORMANCE"/loom/*/; do
 	if ! grep -q '^no trace file' "$vector/expected.txt"; then
 		"$loom" dump "$vector" >out 2>err
 		sed '/^findings$/,$d' "$vector/expected.txt" >listing
+		sed -i '/^declared /d' out
 		cmp out listing || { echo "$name: the listing differs"; cat err; status=1; }
 		listed=$((listed + 1))
 	fi
@@ -46,6 +47,11 @@ print("verdict " + d["verdict"])' >plain
 		diff want have || { echo "$name: other findings"; cat out; status=1; }
 	done
 	judged=$((judged + 1))
+	if grep -q '^metrics' "$vector/expected.txt"; then
+		"$loom" stats --json "$vector" >out 2>err
+		"$S/tests/golden/loom_stats.py" "$vector/expected.txt" out || { echo "$name: other metrics"; status=1; }
+		measured=$((measured + 1))
+	fi
 done
 v=$CONFORMANCE/loom
 # What the vectors say of options.
@@ -60,6 +66,20 @@ expect 1 '  error O7 .* record 12 .*' check --same-as "$v/bad-order" "$v/single-
 expect 1 '  error O7 .*first 24 are equal' check --same-as "$v/layout-ambiguous-size" "$v/single-core"
 # Joined statistics are not attributable, those of each core are.
 expect 0 'verdict valid with warnings' check --perf "$v/multi-core/run.perf.json" "$v/multi-core/run.trace.bin"
+[ $measured -ge 27 ] || { echo "only $measured metrics"; status=1; }
+# What was dropped is declared, and told by the exit status.
+expect 3 'declared seen 47 written 27 filtered 5 sampled_out 13 dropped 2 (CONFIG_WRITE 1, INVOCATION_START 1)' \
+	dump "$v/spec-sampled-drops"
+expect 3 'events: seen 47 written 27 filtered 5 sampled_out 13 dropped 2' stats "$v/spec-sampled-drops"
+# Both sides agree to the last counter, and where they do not it is marked.
+expect 0 'records and statistics: 44 counters compared, 0 differ' stats "$v/spec-all-kinds"
+expect 0 'records and statistics: .* counters compared, 1 differ' stats "$v/unknown-kind"
+expect 0 'announced metrics: 21, of which 1 do not .*' stats "$v/bad-perf-ratio"
+# Filters and sampling account for every record.
+expect 0 'seen 25 written 4 filtered 21 sampled_out 0 dropped 0' dump --kinds NODE_FIRE "$v/single-core"
+expect 0 'seen 25 written 2 filtered 21 sampled_out 2 dropped 0' dump --kinds fire --sample 1/2 "$v/single-core"
+expect 0 'seen 59 written 24 filtered 35 sampled_out 0 dropped 0' dump --cores 1 --nodes 1:3,1:5,1:6 "$v/multi-core"
+expect 0 'seen 25 written 1 filtered 24 sampled_out 0 dropped 0' dump --cycles 18-18 "$v/single-core"
 [ $judged -ge 28 ] || { echo "only $judged verdicts"; status=1; }
 [ $listed -ge 26 ] || { echo "only $listed listings"; status=1; }
 exit $status

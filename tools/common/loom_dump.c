@@ -6,7 +6,7 @@
  *
  * that is: number, byte in the file, cycle and place within it, ids, kind, payload. JSON traces
  * have a phase and no byte, and the names of their document. What filters and sampling left out is
- * counted and said.
+ * counted and said, and so is what the producer left out.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +18,7 @@
 #include "tools/common/printer.h"
 #include "tools/common/usage.h"
 #include "trace/log.h"
+#include "trace/loom/perf.h"
 #include "trace/loom/run.h"
 
 #define LINE_MAX_BYTES 320
@@ -165,6 +166,30 @@ static bool leaves_out(const struct loom_options *o)
 	       o->last_cycle < UINT64_MAX;
 }
 
+/* What the producer left out, as the statistics declare it. Returns 1 if something was dropped. */
+static int print_declared(const struct loom_perf *p, struct printer *out)
+{
+	const struct perf_account *e = &p->events;
+	bool first = true;
+	char room[8];
+
+	if (!loom_perf_leaves_out(p))
+		return 0;
+	printer_format(out,
+		       "declared seen %" PRIu64 " written %" PRIu64 " filtered %" PRIu64
+		       " sampled_out %" PRIu64 " dropped %" PRIu64,
+		       e->seen.v, e->written.v, e->filtered.v, e->sampled_out.v, e->dropped.v);
+	for (int k = 0; k < 256; k++) {
+		if (e->of_kind[k] == 0)
+			continue;
+		printer_format(out, "%s%s %" PRIu64, first ? " (" : ", ",
+			       loom_kind_name((uint8_t)k, room), e->of_kind[k]);
+		first = false;
+	}
+	printer_text(out, first ? "\n" : ")\n");
+	return e->dropped.v > 0;
+}
+
 static int print_run(struct loom_options *o, const char *path, struct loom_reader *r,
 		     struct printer *out)
 {
@@ -195,6 +220,27 @@ static int print_run(struct loom_options *o, const char *path, struct loom_reade
 	return 0;
 }
 
+/* The account of the run, if it has statistics that tell one. */
+static int declared_losses(const struct loom_run *run, struct printer *out)
+{
+	struct loom_findings unsaid = {.report = loom_report_nothing};
+	struct loom_perf perf;
+	int lost;
+
+	if (!run->perf)
+		return 0;
+	if (loom_perf_load(&perf, AT_FDCWD, run->perf, &unsaid) == 0) {
+		lost = print_declared(&perf, out);
+	} else {
+		log_warn("%s: cannot be understood: what was dropped is not known (see 'ovni-loom "
+			 "check')",
+			 run->perf);
+		lost = 0;
+	}
+	loom_perf_free(&perf);
+	return lost;
+}
+
 int loom_dump(struct loom_options *o)
 {
 	struct loom_reader_options how = {.layout = o->layout, .as_stored = !o->apply_ids};
@@ -202,7 +248,7 @@ int loom_dump(struct loom_options *o)
 	struct loom_reader *r = calloc(1, sizeof(*r));
 	struct loom_run run;
 	struct printer out;
-	int err;
+	int err, lost = 0;
 
 	if (!r || printer_open(&out, STDOUT_FILENO) < 0) {
 		log_error("no memory");
@@ -220,6 +266,8 @@ int loom_dump(struct loom_options *o)
 		err = print_run(o, run.trace, r, &out);
 	else if (err == -EBADMSG && r->form != LOOM_UNKNOWN)
 		printer_format(&out, "layout %s\nrecords 0\n", loom_form_name(r->form));
+	if (!err)
+		lost = declared_losses(&run, &out);
 	if (err == -ENOMEM)
 		log_error("%s: no memory", o->run);
 	if (printer_close(&out) < 0 || r->is_damaged || err)
@@ -227,5 +275,7 @@ int loom_dump(struct loom_options *o)
 	loom_reader_close(r);
 	free(r);
 	loom_run_free(&run);
-	return err ? EXIT_FAILED : EXIT_COMPLETE;
+	if (err)
+		return EXIT_FAILED;
+	return lost ? EXIT_LOST : EXIT_COMPLETE;
 }

@@ -86,6 +86,8 @@ static int read_trace(struct loom_records *r, struct loom_reader *reader,
 	}
 	err = walk(r, reader, order, o->chain);
 	r->damaged = reader->is_damaged;
+	r->modules = reader->modules; /* taken over */
+	reader->modules = (struct loom_modules){.list = NULL};
 	if (!err && order) {
 		loom_order_finish(order, may_lack, &declared);
 		r->without_start = loom_order_without_start(order);
@@ -121,6 +123,7 @@ int loom_records_read(struct loom_records *r, const struct loom_options *o,
 void loom_records_fini(struct loom_records *r)
 {
 	loom_tally_fini(&r->tally);
+	loom_modules_free(&r->modules);
 }
 
 int loom_records_try_edge(struct loom_records *r, const struct loom_options *o,

@@ -21,6 +21,7 @@ struct loom_records {
 	bool readable; /* the trace was opened; what follows is of it */
 	bool damaged;
 	struct loom_tally tally;
+	struct loom_modules modules;		    /* those of the trace, sealed */
 	uint64_t without_start, last_config_writes; /* if they were put in order */
 };
 

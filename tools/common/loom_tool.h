@@ -16,6 +16,10 @@
 #include "trace/loom/reader.h"
 #include "trace/loom/style.h"
 
+/* stats: what a row is of, and which cycles ratios are of. */
+enum loom_by { LOOM_BY_ALL, LOOM_BY_NODE, LOOM_BY_CORE, LOOM_BY_INVOCATION };
+enum loom_window { LOOM_OF_INVOCATION, LOOM_OF_RUN, LOOM_OF_BUSY };
+
 struct loom_options {
 	const char *run;	     /* the operand */
 	const char *perf;	     /* its statistics; NULL: those that lie beside it, "-": none */
@@ -36,10 +40,13 @@ struct loom_options {
 	struct loom_controls declared; /* what the producer let through, as the user says */
 	const char *same_as;	       /* check: another run that has to be equal, or NULL */
 	bool chain, strict, all;
+	enum loom_by by;
+	enum loom_window window;
 };
 
 int loom_check(struct loom_options *o);
 int loom_dump(struct loom_options *o);
+int loom_stats(struct loom_options *o);
 int loom_import(struct loom_options *o);
 
 #endif

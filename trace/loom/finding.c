@@ -52,10 +52,11 @@ const char *loom_verdict(const struct loom_findings *f)
 	return f->counts[LOOM_WARNING] ? "valid with warnings" : "valid";
 }
 
-static void log_finding(const struct loom_finding *finding)
+void loom_report_log(void *arg, const struct loom_finding *finding)
 {
 	static const enum log_level levels[LOOM_SEVERITIES] = {LOG_INFO, LOG_WARN, LOG_ERROR};
 
+	(void)arg;
 	log_at(levels[finding->severity], "%s%s%s (rule %s)", finding->file ? finding->file : "",
 	       finding->file ? ": " : "", finding->text, loom_rules[finding->rule].id);
 }
@@ -79,7 +80,7 @@ static void found(struct loom_findings *f, enum loom_severity severity, enum loo
 	if (f->report)
 		f->report(f->arg, &finding);
 	else
-		log_finding(&finding);
+		loom_report_log(NULL, &finding);
 }
 
 void loom_found(struct loom_findings *f, enum loom_rule rule, const struct loom_place *place,

@@ -188,6 +188,21 @@ static inline bool perf_has(const struct perf_snapshot *s, enum perf_counter c)
 void perf_derive(const uint64_t counters[PERF_NCOUNTERS], uint64_t total,
 		 double out[PERF_NMETRICS]);
 
+/* The span of the window that the counters of a snapshot are judged against: of its invocation, or
+ * of the execution where the file knows no invocations. */
+struct perf_number perf_window(const struct loom_perf *p, const struct perf_snapshot *s);
+
+/*
+ * What the metrics of a snapshot have to be, in the reading of its form (the seed's; the busy
+ * cycles in upstream's legacy files; loom.md 12 for the recorder's). NaN: null.
+ */
+void perf_wanted(const struct loom_perf *p, const struct perf_snapshot *s,
+		 double out[PERF_NMETRICS]);
+/* Are these the same number, as far as the form prints it (loom.md 6, tolerance)? */
+bool perf_agrees(const struct loom_perf *p, double have, double want);
+/* Does the snapshot announce this metric, and have all counters that it follows from? */
+bool perf_announces(const struct loom_perf *p, const struct perf_snapshot *s, enum perf_metric m);
+
 /* ---- between the files of perf ---- */
 
 struct perf_loader;

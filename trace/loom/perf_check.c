@@ -29,10 +29,12 @@ static uint64_t value(const struct perf_snapshot *s, enum perf_counter c)
 /* ---- P3 ---- */
 
 /* Upstream prints six significant digits, we nine. */
-static bool is_close(const struct loom_perf *p, double have, double want)
+bool perf_agrees(const struct loom_perf *p, double have, double want)
 {
 	double off = fabs(have - want);
 
+	if (isnan(have) || isnan(want))
+		return isnan(have) && isnan(want);
 	if (p->form == PERF_LOOM || p->form == PERF_OVNI)
 		return off <= 1e-6 * fabs(want) || off <= 1e-12;
 	return off <= 5e-6 * fabs(want) || off <= 5e-7;
@@ -44,9 +46,7 @@ static void check_ratio(const struct check *c, const struct perf_snapshot *s, co
 	struct loom_place place = perf_place(c->p, s);
 	char called[96] = "summary";
 
-	if (isnan(have) && isnan(want))
-		return;
-	if (!isnan(have) && !isnan(want) && is_close(c->p, have, want))
+	if (perf_agrees(c->p, have, want))
 		return;
 	if (s)
 		perf_called(s, called, sizeof(called));
@@ -115,8 +115,7 @@ static void wanted_ovni(const struct perf_snapshot *s, double out[PERF_NMETRICS]
 
 /* The counters that a metric follows from; where one is missing there is nothing to compare (P2 has
  * said it). */
-static bool has_sources(const struct loom_perf *p, const struct perf_snapshot *s,
-			enum perf_metric m)
+bool perf_announces(const struct loom_perf *p, const struct perf_snapshot *s, enum perf_metric m)
 {
 	static const uint32_t sources[PERF_NMETRICS] = {
 		[PERF_M_UTILIZATION] = 1u << PERF_ACTIVE_CYCLES,
@@ -126,6 +125,8 @@ static bool has_sources(const struct loom_perf *p, const struct perf_snapshot *s
 		[PERF_M_CONFIG_OVERHEAD] = 1u << PERF_CONFIG_WRITES,
 	};
 
+	if (!(s->has_metric >> m & 1))
+		return false;
 	if (p->form == PERF_OVNI)
 		return s->scope == PERF_THREAD || s->scope == PERF_CPU;
 	if (p->form == PERF_LOOM && !perf_has(s, PERF_TOTAL_CYCLES))
@@ -133,16 +134,23 @@ static bool has_sources(const struct loom_perf *p, const struct perf_snapshot *s
 	return (s->has_counter & sources[m]) == sources[m];
 }
 
+void perf_wanted(const struct loom_perf *p, const struct perf_snapshot *s,
+		 double out[PERF_NMETRICS])
+{
+	memset(out, 0, PERF_NMETRICS * sizeof(*out));
+	if (p->form == PERF_OVNI)
+		wanted_ovni(s, out);
+	else
+		wanted_loom(p, s, out);
+}
+
 static void check_metrics(const struct check *c, const struct perf_snapshot *s)
 {
-	double want[PERF_NMETRICS] = {0};
+	double want[PERF_NMETRICS];
 
-	if (c->p->form == PERF_OVNI)
-		wanted_ovni(s, want);
-	else
-		wanted_loom(c->p, s, want);
+	perf_wanted(c->p, s, want);
 	for (int m = 0; m < PERF_NMETRICS; m++) {
-		if ((s->has_metric >> m & 1) && has_sources(c->p, s, (enum perf_metric)m))
+		if (perf_announces(c->p, s, (enum perf_metric)m))
 			check_ratio(c, s, perf_metric_names[m], s->metrics[m], want[m]);
 	}
 }
@@ -339,16 +347,24 @@ static struct perf_number upstream_window(const struct loom_perf *p)
 	return window.given ? window : p->total_cycles;
 }
 
+struct perf_number perf_window(const struct loom_perf *p, const struct perf_snapshot *s)
+{
+	if (p->form == PERF_LOOM)
+		return (struct perf_number){value(s, PERF_TOTAL_CYCLES),
+					    perf_has(s, PERF_TOTAL_CYCLES)};
+	if (p->form == PERF_OVNI)
+		return (struct perf_number){value(s, PERF_TOTAL_NS), perf_has(s, PERF_TOTAL_NS)};
+	return upstream_window(p);
+}
+
 static void check_fit(const struct check *c, const struct perf_snapshot *s)
 {
 	u128 accounted = (u128)value(s, PERF_ACTIVE_CYCLES) + value(s, PERF_STALL_CYCLES_IN) +
 			 value(s, PERF_STALL_CYCLES_OUT);
-	struct perf_number window = {value(s, PERF_TOTAL_CYCLES), perf_has(s, PERF_TOTAL_CYCLES)};
+	struct perf_number window = perf_window(c->p, s);
 	struct loom_place place = perf_place(c->p, s);
 	char called[96];
 
-	if (c->p->form != PERF_LOOM)
-		window = upstream_window(c->p);
 	if (window.given && accounted > window.v)
 		loom_found(c->f, LOOM_P5, &place, "%s: %llu accounted cycles in a window of %llu",
 			   perf_called(s, called, sizeof(called)), LLU(accounted), LLU(window.v));

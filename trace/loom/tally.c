@@ -116,11 +116,11 @@ const struct loom_row *loom_tally_row(const struct loom_tally *t, const struct l
 	return NULL;
 }
 
-const struct loom_row *loom_tally_last_row(const struct loom_tally *t, uint32_t node)
+/* Where the last invocation of the trace starts in the sorted ones, and how many cores it has. */
+static size_t last_ones(const struct loom_tally *t, size_t *count)
 {
-	const struct loom_row *found = NULL;
 	struct loom_tally_key first = {.id = t->last_invocation, .epoch = t->last_epoch};
-	size_t low = 0, high = t->nsorted, n;
+	size_t low = 0, high = t->nsorted;
 
 	while (low < high) {
 		size_t at = low + (high - low) / 2;
@@ -130,11 +130,30 @@ const struct loom_row *loom_tally_last_row(const struct loom_tally *t, uint32_t 
 		else
 			high = at;
 	}
-	for (; low < t->nsorted && t->sorted[low].epoch == t->last_epoch &&
-	       t->sorted[low].id == t->last_invocation;
-	     low++) {
+	*count = 0;
+	while (low + *count < t->nsorted && t->sorted[low + *count].epoch == t->last_epoch &&
+	       t->sorted[low + *count].id == t->last_invocation)
+		++*count;
+	return low;
+}
+
+const struct loom_invocation *loom_tally_last(const struct loom_tally *t)
+{
+	size_t count, first = last_ones(t, &count), n;
+
+	if (count != 1)
+		return NULL;
+	return &loom_counters_invocations(t->counters, &n)[t->sorted[first].index];
+}
+
+const struct loom_row *loom_tally_last_row(const struct loom_tally *t, uint32_t node)
+{
+	const struct loom_row *found = NULL;
+	size_t count, first = last_ones(t, &count), n;
+
+	for (size_t i = first; i < first + count; i++) {
 		const struct loom_invocation *v =
-			&loom_counters_invocations(t->counters, &n)[t->sorted[low].index];
+			&loom_counters_invocations(t->counters, &n)[t->sorted[i].index];
 		const struct loom_row *row = loom_tally_row(t, v, false, node);
 
 		if (row && found)

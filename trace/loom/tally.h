@@ -46,6 +46,8 @@ const struct loom_invocation *loom_tally_invocation(const struct loom_tally *t, 
 						    uint32_t epoch, uint64_t id);
 const struct loom_row *loom_tally_row(const struct loom_tally *t, const struct loom_invocation *v,
 				      bool whole_core, uint32_t node);
+/* The last invocation of the trace, if it is of one core only; else NULL. */
+const struct loom_invocation *loom_tally_last(const struct loom_tally *t);
 /* The node in the last invocation of the trace, whatever its core; NULL if none or several have it.
  */
 const struct loom_row *loom_tally_last_row(const struct loom_tally *t, uint32_t node);
