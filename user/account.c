@@ -19,7 +19,8 @@ int account_open(struct account *account, const struct links *links, const struc
 {
 	*account = (struct account){.links = links, .rings = rings};
 	account->lost_before = calloc(links->npossible, sizeof(*account->lost_before));
-	if (!account->lost_before)
+	account->told = calloc(links->npossible, sizeof(*account->told));
+	if (!account->lost_before || !account->told)
 		return -ENOMEM;
 	for (unsigned cpu = 0; cpu < links->npossible; cpu++)
 		memcpy(account->lost_before[cpu], links->cpus[cpu].lost,
@@ -97,34 +98,61 @@ int account_close(struct account *account, bool cut)
 	return 0;
 }
 
+void account_told(struct account *account, unsigned cpu, uint64_t count)
+{
+	if (cpu < account->links->npossible)
+		account->told[cpu] += count;
+}
+
+size_t account_mark_size(const struct account *account)
+{
+	return sizeof(struct account_mark) +
+	       account->links->npossible * sizeof(struct account_counts);
+}
+
+static void count_lost(const struct account *account, unsigned cpu, enum account_moment moment,
+		       struct account_counts *counts)
+{
+	uint64_t lost = 0;
+
+	for (unsigned kind = 0; kind < RECORD_KINDS; kind++) {
+		if (!is_event(kind))
+			continue;
+		counts->lost[kind] = lost_of(account, cpu, kind);
+		lost += counts->lost[kind];
+		if (moment == ACCOUNT_CUT)
+			counts->lost[kind] = account->links->cpus[cpu].seen[kind] -
+					     account->lost_before[cpu][kind] - counts->taken[kind];
+	}
+	/* records may tell of what was lost before the window, too */
+	counts->untold = lost > account->told[cpu] ? lost - account->told[cpu] : 0;
+}
+
 struct account_mark *account_mark(const struct account *account, enum account_moment moment)
 {
-	const struct links *links = account->links;
-	struct account_mark *mark =
-		calloc(1, sizeof(*mark) + links->npossible * sizeof(*mark->cpus));
+	struct account_mark *mark = calloc(1, account_mark_size(account));
 
 	if (!mark || moment == ACCOUNT_OPENED)
 		return mark;
-	mark->missed = links_missed(links);
+	mark->missed = links_missed(account->links);
 	for (unsigned i = 0; i < account->rings->nrings; i++) {
 		const struct ring *ring = &account->rings->ring[i];
 
 		memcpy(mark->cpus[ring->cpu].taken, ring->taken, sizeof(ring->taken));
 	}
-	for (unsigned cpu = 0; cpu < links->npossible; cpu++) {
-		struct account_counts *counts = &mark->cpus[cpu];
-
-		for (unsigned kind = 0; kind < RECORD_KINDS; kind++) {
-			if (!is_event(kind))
-				continue;
-			counts->lost[kind] = lost_of(account, cpu, kind);
-			if (moment == ACCOUNT_CUT)
-				counts->lost[kind] = links->cpus[cpu].seen[kind] -
-						     account->lost_before[cpu][kind] -
-						     counts->taken[kind];
-		}
-	}
+	for (unsigned cpu = 0; cpu < account->links->npossible; cpu++)
+		count_lost(account, cpu, moment, &mark->cpus[cpu]);
 	return mark;
+}
+
+struct account_mark *account_mark_copy(const struct account *account,
+				       const struct account_mark *mark)
+{
+	struct account_mark *copy = malloc(account_mark_size(account));
+
+	if (copy)
+		memcpy(copy, mark, account_mark_size(account));
+	return copy;
 }
 
 uint64_t account_mark_lost(const struct account_mark *mark, unsigned cpu)
@@ -182,6 +210,7 @@ int account_between(const struct account *account, const struct account_mark *fr
 void account_free(struct account *account)
 {
 	free(account->lost_before);
+	free(account->told);
 	free(account->cpus);
 	memset(account, 0, sizeof(*account));
 }

@@ -22,6 +22,7 @@ struct account {
 	const struct links *links;
 	const struct rings *rings;
 	uint64_t (*lost_before)[RECORD_KINDS]; /* by kernel number: when the window opened */
+	uint64_t *told;			       /* lost, by kernel number, as records tell */
 	struct facts_cpu *cpus;		       /* ncpus of them: the CPUs with a ring or a record */
 	size_t ncpus;
 	uint64_t lost;	 /* of all, the missed runs included */
@@ -46,7 +47,8 @@ struct account_mark {
 	uint64_t missed;
 	struct account_counts {
 		uint64_t taken[RECORD_KINDS], lost[RECORD_KINDS];
-	} cpus[]; /* by kernel number */
+		uint64_t untold; /* of what was lost, what no record has told by then */
+	} cpus[];		 /* by kernel number */
 };
 
 enum account_moment {
@@ -54,6 +56,9 @@ enum account_moment {
 	ACCOUNT_NOW,	/* to be asked where the rings are read */
 	ACCOUNT_CUT,	/* no program runs any more, and what is left in the rings is lost */
 };
+
+/* A RECORD_LOST of CPU `cpu` has told of `count`. Where the rings are read. */
+void account_told(struct account *account, unsigned cpu, uint64_t count);
 
 /* For free(). NULL without memory. */
 struct account_mark *account_mark(const struct account *account, enum account_moment moment);
@@ -71,6 +76,10 @@ struct account_table {
 int account_between(const struct account *account, const struct account_mark *from,
 		    const struct account_mark *to, bool aged, struct account_table *table)
 	__attribute__((warn_unused_result));
+
+struct account_mark *account_mark_copy(const struct account *account,
+				       const struct account_mark *mark);
+size_t account_mark_size(const struct account *account);
 
 /* Lost on the CPU with the number `cpu` until then. */
 uint64_t account_mark_lost(const struct account_mark *mark, unsigned cpu);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -60,13 +61,16 @@ static void add(struct part_result *sum, const struct part_result *r)
 
 static void tell(struct closer *closer, const struct closing *closing)
 {
-	pthread_mutex_lock(&closer->lock);
-	closer->news[closer->known++ % NEWS_MAX] = (struct closer_news){
+	struct closer_news news = {
 		.number = closing->part->number,
 		.why = closing->end.stopped_by,
-		.trigger = closing->end.trigger,
 		.result = closing->part->result,
 	};
+
+	if (closing->end.trigger)
+		snprintf(news.trigger, sizeof(news.trigger), "%s", closing->end.trigger);
+	pthread_mutex_lock(&closer->lock);
+	closer->news[closer->known++ % NEWS_MAX] = news;
 	if (closer->known - closer->told > NEWS_MAX)
 		closer->told = closer->known - NEWS_MAX;
 	pthread_mutex_unlock(&closer->lock);
@@ -147,10 +151,10 @@ static void *work(void *arg)
 			if (err)
 				fail(closer, err);
 			pthread_mutex_lock(&closer->lock);
-		} else if (closer->stop) {
-			break;
 		} else if (!closer->spare && !closer->unsettled && !closer->error) {
 			make_spare(closer);
+		} else if (closer->stop) {
+			break;
 		} else {
 			pthread_cond_wait(&closer->work, &closer->lock);
 		}

@@ -16,6 +16,7 @@
 
 #include "part.h"
 #include "snapshot.h"
+#include "trigger.h"
 
 struct account;
 struct closer;
@@ -33,7 +34,8 @@ struct closing {
 
 struct closer_news {
 	unsigned number;
-	const char *why, *trigger; /* as in struct part_end */
+	const char *why; /* as in struct part_end */
+	char trigger[TRIGGER_TEXT];
 	struct part_result result;
 };
 

@@ -11,6 +11,8 @@
 #include "glob.h"
 #include "options.h"
 #include "parse.h"
+#include "spool.h"
+#include "trigger.h"
 #include "trace/log.h"
 #include "trace/version.h"
 
@@ -39,6 +41,9 @@ enum key {
 	KEY_UNSAFE_RETURNS,
 	KEY_UNSAFE_NOP5,
 	KEY_MAP,
+	KEY_LAST,
+	KEY_ON_FULL,
+	KEY_TRIGGER,
 };
 
 static const struct argp_option table[] = {
@@ -81,7 +86,13 @@ static const struct argp_option table[] = {
 	{"max-size", KEY_MAX_SIZE, "SIZE", 0, "stop when the trace is this large, as in 2G", 0},
 	{"rotate", KEY_ROTATE, "TIME|SIZE", 0,
 	 "begin a new trace after this, as in 10min or 100M: DIR/0001, DIR/0002, ...", 0},
-	{"keep", KEY_KEEP, "N", 0, "of these, keep the last N on the disk", 0},
+	{"last", KEY_LAST, "TIME|SIZE", 0,
+	 "flight recorder: keep the last 10s or 64M in memory, and save them when asked", 0},
+	{"trigger", KEY_TRIGGER, "WHAT", 0,
+	 "with --last, save when latency>TIME: a thread has waited so long for a CPU", 0},
+	{"on-full", KEY_ON_FULL, "POLICY", 0,
+	 "drop-new (default): what finds no room is lost; drop-old: as --last 256M", 0},
+	{"keep", KEY_KEEP, "N", 0, "of several traces, keep the last N on the disk", 0},
 	{"output", 'o', "DIR", 0,
 	 "the trace (default: ovni, an earlier one being kept as ovni.old)", 0},
 	{"force", KEY_FORCE, 0, 0, "replace the trace in DIR", 0},
@@ -220,6 +231,33 @@ static error_t read_attach(struct options *o, const char *text)
 	return wrong("--attach", text, "it is session, multi or perf");
 }
 
+/* "10s", "64M", or both: "10s,64M". */
+static error_t read_last(struct options *o, const char *text)
+{
+	const char *comma = strchr(text, ','), *what;
+	char first[32];
+	uint64_t ns = 0;
+
+	if (comma && (size_t)(comma - text) >= sizeof(first))
+		return wrong("--last", text, "a time and a size are wanted, as in 10s,64M");
+	snprintf(first, sizeof(first), "%.*s", comma ? (int)(comma - text) : 31, text);
+	what = parse_bound(first, &o->last_ns, &o->last_bytes);
+	if (!what && comma) {
+		ns = o->last_ns;
+		what = parse_bound(comma + 1, &o->last_ns, &o->last_bytes);
+		if (!what && (!ns || o->last_ns))
+			what = "a time and a size are wanted, as in 10s,64M";
+		o->last_ns = ns;
+	}
+	if (!what && !o->last_bytes)
+		o->last_bytes = OPTIONS_LAST;
+	if (!what && o->last_bytes < SPOOL_BYTES_MIN)
+		what = "at least 1M is possible";
+	if (!what && o->last_ns && o->last_ns < OPTIONS_ROTATE_MIN_NS)
+		what = "at least 100ms is possible";
+	return what ? wrong("--last", text, what) : 0;
+}
+
 static error_t read_option(int key, char *text, struct argp_state *state)
 {
 	struct options *o = state->input;
@@ -322,6 +360,17 @@ static error_t read_option(int key, char *text, struct argp_state *state)
 		if (!what && o->flush_ns < OPTIONS_FLUSH_MIN_NS)
 			what = "at least 10ms is possible";
 		return what ? wrong("--flush-interval", text, what) : 0;
+	case KEY_LAST:
+		return read_last(o, text);
+	case KEY_ON_FULL:
+		o->drop_old = !strcmp(text, "drop-old");
+		o->drop_new = !strcmp(text, "drop-new");
+		return o->drop_old || o->drop_new
+			       ? 0
+			       : wrong("--on-full", text, "drop-new or drop-old is wanted");
+	case KEY_TRIGGER:
+		what = trigger_parse(text, &o->latency_ns);
+		return what ? wrong("--trigger", text, what) : 0;
 	case KEY_KEEP:
 		what = parse_count(text, &o->keep);
 		return what ? wrong("--keep", text, what) : 0;
@@ -346,7 +395,7 @@ static error_t read_option(int key, char *text, struct argp_state *state)
 
 static bool several(const struct options *o)
 {
-	return o->rotate_ns || o->rotate_bytes;
+	return o->rotate_ns || o->rotate_bytes || o->last_bytes || o->drop_old;
 }
 
 /* What can be wrong with options that are fine by themselves: if `holds`, say why not. */
@@ -365,9 +414,17 @@ static bool check(const struct options *o)
 		 "--no-follow goes with -p or a command: nothing else is followed"},
 		{o->user && !o->command, "--user goes with a command"},
 		{o->force && !o->output_chosen, "--force goes with -o"},
-		{o->keep && !several(o), "--keep goes with --rotate"},
+		{o->keep && !several(o), "--keep goes with --rotate or --last"},
 		{o->emulate && several(o),
-		 "--emulate goes with one trace: with --rotate, run ovni-emu on those of interest"},
+		 "--emulate goes with one trace: with --rotate or --last, "
+		 "run ovni-emu on those of interest"},
+		{(o->rotate_ns || o->rotate_bytes) && (o->last_bytes || o->drop_old),
+		 "only one of --rotate and --last (--on-full drop-old) can be given"},
+		{o->last_bytes && o->drop_new,
+		 "--last keeps the newest, which is --on-full drop-old"},
+		{o->latency_ns && !o->last_bytes && !o->drop_old, "--trigger goes with --last"},
+		{o->max_bytes && (o->last_bytes || o->drop_old),
+		 "--max-size does not go with --last: what is saved is limited by --keep"},
 		{o->verbose && o->quiet, "only one of -v and -q can be given"},
 		{o->list && (o->probes.count || o->nmaps),
 		 "--list shows what -u and --usdt can be given: it goes "
@@ -457,6 +514,8 @@ bool options_parse(struct options *o, int argc, char **argv, enum status *status
 	}
 	if (!o->npids && !o->command && !o->list)
 		o->all = true;
+	if (o->drop_old && !o->last_bytes)
+		o->last_bytes = OPTIONS_LAST;
 	return true;
 }
 

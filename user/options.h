@@ -23,6 +23,7 @@
 #define OPTIONS_FLUSH_NS      1000000000ull
 #define OPTIONS_BUFFER_MIN    4096u
 #define OPTIONS_BUFFER_MAX    (1u << 30)
+#define OPTIONS_LAST	      (256ull << 20) /* memory, if --last does not tell it */
 #define OPTIONS_ROTATE_MIN    (64u << 10)
 #define OPTIONS_ROTATE_MIN_NS 100000000ull
 
@@ -66,6 +67,9 @@ struct options {
 	uint64_t max_bytes;		  /* 0: no limit */
 	uint64_t buffer_bytes;		  /* of one CPU: a power of two */
 	uint64_t rotate_ns, rotate_bytes; /* --rotate: at most one is not 0 */
+	uint64_t last_ns, last_bytes;	  /* --last: bytes is not 0 if it was given */
+	bool drop_old, drop_new;	  /* --on-full, as it was given */
+	uint64_t latency_ns;		  /* --trigger latency>TIME; 0: none */
 	unsigned keep;			  /* --keep; 0: all */
 
 	/* Where to. */

@@ -25,6 +25,7 @@ struct account_mark;
 struct snapshot_tasks;
 struct threads;
 struct writer;
+struct writer_files;
 
 /* The caller's; it outlives the parts. */
 struct part_plan {
@@ -34,6 +35,7 @@ struct part_plan {
 	struct calls *calls;		  /* of all parts, which each adds to at its end, one after the
 					     other; NULL: no probes */
 	uint64_t max_bytes;		  /* of one part; 0: none */
+	const struct writer_files *files; /* NULL: the real ones */
 	int fd;				  /* the output directory */
 	const char *path;		  /* and its name, for messages */
 };

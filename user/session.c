@@ -240,7 +240,7 @@ static int open_store(struct recorder *r)
 		.kernel = r->kernel,
 		.machine = r->host.machine,
 		.mode = "full",
-		.on_full = "drop-new",
+		.on_full = o->last_bytes ? "drop-old" : "drop-new",
 		.argv = (const char *const *)o->argv,
 		.buffer_bytes = o->buffer_bytes,
 		.yields_unknown = r->links.yields_unknown,
@@ -270,6 +270,9 @@ static int open_store(struct recorder *r)
 		.flush_ns = o->flush_ns,
 		.rotate_ns = o->rotate_ns,
 		.rotate_bytes = o->rotate_bytes,
+		.last_ns = o->last_ns,
+		.last_bytes = o->last_bytes,
+		.latency_ns = o->latency_ns,
 		.keep = o->keep,
 		.links = &r->links,
 		.account = &r->account,
@@ -328,7 +331,7 @@ static void read_signals(struct recorder *r)
 		if (info.ssi_signo == SIGUSR1) {
 			if (!store_request(&r->store))
 				log_warn("SIGUSR1 means nothing to a recording of one trace (see "
-					 "--rotate)");
+					 "--rotate, --last)");
 			continue;
 		}
 		if (info.ssi_code <= 0)

@@ -7,8 +7,10 @@
 #include "account.h"
 #include "clock.h"
 #include "closer.h"
+#include "flight.h"
 #include "inherit.h"
 #include "links.h"
+#include "spool.h"
 #include "store.h"
 #include "threads.h"
 #include "trace/log.h"
@@ -20,7 +22,7 @@ int store_open(struct store *store, const struct store_options *options)
 {
 	*store = (struct store){
 		.options = *options,
-		.several = options->rotate_ns || options->rotate_bytes,
+		.several = options->rotate_ns || options->rotate_bytes || options->last_bytes,
 	};
 	if (!store->several) {
 		store->part = part_open(&store->options.plan, false);
@@ -28,24 +30,47 @@ int store_open(struct store *store, const struct store_options *options)
 	}
 	store->max_bytes = options->plan.max_bytes;
 	store->options.plan.max_bytes = 0;
-	store->told = calloc(options->links->npossible, sizeof(*store->told));
 	store->pending = calloc(options->links->npossible, sizeof(*store->pending));
-	if (!store->told || !store->pending) {
+	if (!store->pending) {
 		log_error("no memory for several traces");
 		return -ENOMEM;
 	}
 	store->closer = closer_start(&store->options.plan, options->account, options->keep);
 	if (!store->closer)
 		return -EIO;
+	if (options->last_bytes)
+		return 0;
 	store->part = closer_take(store->closer);
 	return closer_settle(store->closer, store->part);
+}
+
+static int begin_flight(struct store *store, uint64_t t0, const struct snapshot_tasks *tasks)
+{
+	const struct store_options *o = &store->options;
+	const struct flight_options options = {
+		.plan = &o->plan,
+		.account = o->account,
+		.iterate = true,
+		.ns = o->last_ns,
+		.bytes = o->last_bytes,
+		.latency_ns = o->latency_ns,
+	};
+
+	store->flight = calloc(1, sizeof(*store->flight));
+	if (store->flight)
+		return flight_init(store->flight, &options, t0, tasks);
+	log_error("no memory for the flight recorder");
+	return -ENOMEM;
 }
 
 int store_begin(struct store *store, uint64_t t0, const struct snapshot_tasks *tasks)
 {
 	struct part *part = store->part;
-	int err = part_begin(part, t0);
+	int err;
 
+	if (store->options.last_bytes)
+		return begin_flight(store, t0, tasks);
+	err = part_begin(part, t0);
 	part->from = account_mark(store->options.account, ACCOUNT_OPENED);
 	if (!err && !part->from)
 		err = -ENOMEM;
@@ -63,7 +88,6 @@ static int take_lost(struct store *store, unsigned cpu, const struct record_lost
 	struct record_lost ours = *record;
 	uint64_t before = store->pending[cpu] < ours.count ? store->pending[cpu] : ours.count;
 
-	store->told[cpu] += ours.count;
 	store->pending[cpu] = 0;
 	ours.count -= before;
 	if (before)
@@ -75,6 +99,11 @@ int store_take_several(struct store *store, unsigned cpu, const struct record_he
 {
 	int err = 0;
 
+	if (record->kind == RECORD_LOST)
+		account_told(store->options.account, cpu,
+			     ((const struct record_lost *)record)->count);
+	if (store->flight)
+		return flight_take(store->flight, cpu, record);
 	if (record->kind == RECORD_LOST && cpu < store->options.links->npossible)
 		return take_lost(store, cpu, (const struct record_lost *)record);
 	if (store->old)
@@ -84,25 +113,6 @@ int store_take_several(struct store *store, unsigned cpu, const struct record_he
 
 /* ---- cuts ---- */
 
-static void set_pending(struct store *store, const struct account_mark *mark)
-{
-	for (unsigned cpu = 0; cpu < store->options.links->npossible; cpu++) {
-		uint64_t lost = account_mark_lost(mark, cpu);
-
-		store->pending[cpu] = lost > store->told[cpu] ? lost - store->told[cpu] : 0;
-	}
-}
-
-static struct account_mark *copy_mark(const struct store *store, const struct account_mark *mark)
-{
-	size_t size = sizeof(*mark) + store->options.links->npossible * sizeof(mark->cpus[0]);
-	struct account_mark *copy = malloc(size);
-
-	if (copy)
-		memcpy(copy, mark, size);
-	return copy;
-}
-
 /* The part ends at the clock `at`, and `next` begins there. */
 static int cut(struct store *store, struct part *next, uint64_t at, const char *why)
 {
@@ -111,7 +121,7 @@ static int cut(struct store *store, struct part *next, uint64_t at, const char *
 	int err;
 
 	part->to = account_mark(store->options.account, ACCOUNT_NOW);
-	next->from = part->to ? copy_mark(store, part->to) : NULL;
+	next->from = part->to ? account_mark_copy(store->options.account, part->to) : NULL;
 	if (!next->from) {
 		log_error("no memory for another trace");
 		part_close(next);
@@ -124,7 +134,8 @@ static int cut(struct store *store, struct part *next, uint64_t at, const char *
 		part_close(next);
 		return err;
 	}
-	set_pending(store, part->to);
+	for (unsigned cpu = 0; cpu < store->options.links->npossible; cpu++)
+		store->pending[cpu] = part->to->cpus[cpu].untold;
 	store->before.records += counts->records;
 	store->before.events += counts->events;
 	store->before.bytes += counts->bytes;
@@ -175,17 +186,50 @@ static int flush(struct store *store, uint64_t watermark)
 	return threads_flush(store->part->threads);
 }
 
+static int save(struct store *store)
+{
+	struct closing closing;
+	int err = flight_save(store->flight, store->part, &closing);
+
+	if (err)
+		return err;
+	store->part = NULL;
+	closer_give(store->closer, &closing);
+	return 0;
+}
+
+static int turn_flight(struct store *store, uint64_t watermark)
+{
+	struct flight *flight = store->flight;
+	bool asked = atomic_load(&store->requested);
+	int err = flight_turn(flight, watermark);
+
+	if (err)
+		return err;
+	if (store->part)
+		return watermark > flight->until ? save(store) : 0;
+	if (store->stopped || watermark < 2 || !(asked || flight_triggered(flight, watermark - 1)))
+		return 0;
+	store->part = closer_take(store->closer);
+	if (!store->part) /* the last one is still being written */
+		return 0;
+	store->requested = false;
+	return flight_begin(flight, watermark - 1, asked ? "request" : "trigger");
+}
+
 int store_turn(struct store *store, uint64_t watermark)
 {
 	const char *why = NULL;
 	struct part *next;
-	int err = flush(store, watermark);
+	int err = store->closer ? closer_error(store->closer) : 0;
 
+	if (!err && store->flight)
+		return turn_flight(store, watermark);
+	if (!err)
+		err = flush(store, watermark);
 	if (err || !store->several)
 		return err;
 	store->bytes = store->before.bytes + timeline_counts(store->timeline)->bytes;
-	if (closer_error(store->closer))
-		return closer_error(store->closer);
 	if (store->old) {
 		if (watermark > store->old_until)
 			give_old(store);
@@ -207,7 +251,9 @@ int store_turn(struct store *store, uint64_t watermark)
 void store_stop(struct store *store, uint64_t t1)
 {
 	store->stopped = true;
-	part_stop(store->part, t1);
+	store->t1 = t1;
+	if (!store->flight)
+		part_stop(store->part, t1);
 }
 
 bool store_request(struct store *store)
@@ -232,9 +278,16 @@ bool store_news(struct store *store, struct closer_news *news)
 
 void store_figures(const struct store *store, struct part_result *figures)
 {
-	const struct timeline_counts *counts = timeline_counts(store->timeline);
+	const struct timeline_counts *counts;
 
 	*figures = store->before;
+	if (store->flight) {
+		figures->records = store->flight->records;
+		figures->events = store->flight->records;
+		figures->bytes = spool_memory(store->flight->spool);
+		return;
+	}
+	counts = timeline_counts(store->timeline);
 	figures->records += counts->records;
 	figures->events += counts->events;
 	figures->bytes += counts->bytes;
@@ -264,14 +317,43 @@ unsigned store_parts(const struct store *store)
 
 /* ---- the end ---- */
 
+/* What is kept at the end is saved, too. */
+static int end_flight(struct store *store, struct snapshot_tasks *tasks, const struct part_end *end,
+		      struct account_mark *to)
+{
+	struct closing closing;
+	int err = closer_stop(store->closer), failed;
+
+	flight_end(store->flight, store->t1, to, tasks, end);
+	if (!store->part)
+		store->part = closer_take(store->closer);
+	if (!store->part)
+		store->part = part_open(&store->options.plan, true);
+	failed = store->part ? flight_save(store->flight, store->part, &closing) : -EIO;
+	if (!failed) {
+		store->part = NULL;
+		failed = closer_do(store->closer, &closing);
+	}
+	return err ? err : failed;
+}
+
 int store_end(struct store *store, struct snapshot_tasks *tasks, const struct part_end *end,
 	      bool left)
 {
+	struct account_mark *to =
+		account_mark(store->options.account, left ? ACCOUNT_CUT : ACCOUNT_NOW);
 	struct closing closing = {.part = store->part, .tasks = *tasks, .end = *end};
 	int err = 0, failed;
 
+	if (!to) {
+		log_error("no memory for the account");
+		return -ENOMEM;
+	}
+	if (store->flight)
+		return end_flight(store, tasks, end, to);
+
 	*tasks = (struct snapshot_tasks){0};
-	store->part->to = account_mark(store->options.account, left ? ACCOUNT_CUT : ACCOUNT_NOW);
+	store->part->to = to;
 	if (!store->several) {
 		err = part_finish(store->part, store->options.account, &closing.tasks, end);
 		store->only = store->part->result;
@@ -288,11 +370,13 @@ int store_end(struct store *store, struct snapshot_tasks *tasks, const struct pa
 
 void store_close(struct store *store)
 {
+	if (store->flight)
+		flight_fini(store->flight);
+	free(store->flight);
 	part_close(store->old);
 	part_close(store->part);
 	closer_free(store->closer);
 	snapshot_tasks_free(&store->old_tasks);
-	free(store->told);
 	free(store->pending);
 	*store = (struct store){0};
 }

@@ -10,6 +10,9 @@
  * thread of the store's own, which also keeps an empty part ready, so that the drain never opens
  * a file. A cut waits until there is one: a slow disk makes parts longer, it loses nothing.
  *
+ * With --last nothing is written until it is asked for: flight.h keeps the newest records, and a
+ * part is what it saves of them.
+ *
  * Threads: store_take() to store_stop() belong to the drain; store_request() is for
  * anybody; the rest is the session's, while no drain runs.
  * Invariant: each switch is in exactly one part, and the accounts of the parts add up to that of
@@ -30,15 +33,18 @@
 struct account;
 struct closer;
 struct closer_news;
+struct flight;
 struct links;
 
 struct store_options {
 	struct part_plan plan;
 	uint64_t flush_ns;		  /* --flush-interval; 0: when buffers are full */
 	uint64_t rotate_ns, rotate_bytes; /* --rotate; 0, 0: one trace */
+	uint64_t last_ns, last_bytes;	  /* --last; 0, 0: no flight recorder */
+	uint64_t latency_ns;		  /* --trigger */
 	unsigned keep;			  /* --keep; 0: all */
 	const struct links *links;	  /* for the tasks at a cut */
-	const struct account *account;
+	struct account *account;
 };
 
 struct store {
@@ -53,9 +59,12 @@ struct store {
 	uint64_t old_until;	   /* ns; what is taken beyond it tells nothing more of old */
 	struct snapshot_tasks old_tasks;
 	const char *old_why;
-	uint64_t *told, *pending;  /* lost, by CPU: told by records; counted in the part before */
+	uint64_t *pending;	   /* by CPU: lost, told in this part, counted in the one before */
 	struct part_result before; /* of the parts that have been cut */
 	bool stopped;
+
+	struct flight *flight; /* --last; `part` is then what is being saved, or NULL */
+	uint64_t t1;
 
 	struct closer *closer;	 /* NULL: one part */
 	struct part_result only; /* of one part, after store_end() */
@@ -91,7 +100,8 @@ void store_stop(struct store *store, uint64_t t1);
 /* What the parts have seen so far; of the present one only what is cheap to tell. */
 void store_figures(const struct store *store, struct part_result *figures);
 
-/* Have a new part begin as soon as possible. False if there is but one. */
+/* Have a new part begin, or what is kept be saved, as soon as possible. False if there is but one
+ * part. */
 bool store_request(struct store *store);
 
 /* A part has been closed: its news, as long as there are any. store_fd() is readable then; it is

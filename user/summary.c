@@ -139,7 +139,7 @@ void summary_part(const char *dir, const struct closer_news *news)
 	summary_say("ovni-bpf: %s/%04u: %.3f s, %" PRIu64 " threads, %" PRIu64 " events, %s, %" PRIu64
 	    " lost (%s%s%s)\n",
 	    dir, news->number, (double)r->window_ns / 1e9, r->threads, r->events, bytes, r->lost,
-	    news->why, news->trigger ? ": " : "", news->trigger ? news->trigger : "");
+	    news->why, news->trigger[0] ? ": " : "", news->trigger);
 }
 
 void summary_report(const struct summary_end *end)

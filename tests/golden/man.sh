@@ -90,6 +90,7 @@ if [ ! -x "$B/bin/ovni-bpf" ] || ! "$B/bin/ovni-bpf" --dry-run -a >why 2>&1; the
 fi
 n=0
 while read -r line; do
+	line=${line//\'/} # what the shell needs
 	line=${line//1234/$$} line=${line//-C 2,3/-C 0}
 	dry=--dry-run
 	[[ $line != doctor* ]] || dry= # it records nothing anyway

@@ -59,6 +59,18 @@ done <<'E'
 2 goes_with                          -a --keep 2
 2 number                             -a --rotate 1s --keep 0
 2 goes_with                          -a --rotate 1s --emulate
+2 time_or_a_size|unit                -a --last 10
+2 time_and_a_size                    -a --last 10s,20s
+2 1M                                 -a --last 10K
+2 100ms                              -a --last 1ms,64M
+2 only_one_of                        -a --last 1s --rotate 1s
+2 goes_with                          -a --trigger latency>1ms
+2 wait_for_a_CPU                     -a --last 1s --trigger latency
+2 duration                           -a --last 1s --trigger latency>x
+2 drop-new_or_drop-old               -a --on-full wait
+2 drop-old                           -a --last 1s --on-full drop-new
+2 --max-size                         -a --last 1s --max-size 1G
+2 goes_with                          -a --last 1s --emulate
 1 exists|--force                     -a -d 1 -o exists
 1 not_a_trace|no_trace|holds         -a -d 1 --force -o exists
 1 not_a_directory|file               -a -d 1 -o file/out

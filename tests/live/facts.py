@@ -178,13 +178,14 @@ def session_of(path):
 
 
 def check_account(session):
-    """Every event that a program was called for is written, filtered, sampled away or lost."""
+    """Every event that a program was called for is written, filtered, sampled away, lost, or no
+    more kept by a flight recorder."""
     check(session["account"], "there is no account")
     for cpu in session["account"]:
         for kind, n in cpu.items():
             if isinstance(n, dict):
-                rest = int(n["seen"]) - sum(int(n[k]) for k in ("written", "filtered", "sampled",
-                                                                "lost"))
+                rest = int(n["seen"]) - sum(int(n.get(k, 0)) for k in (
+                    "written", "filtered", "sampled", "lost", "aged"))
                 check(rest == 0, "CPU", cpu["cpu"], kind, "does not add up by", rest, n)
 
 

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* spool: what is kept is the newest, without a hole, in bounded memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "user/spool.h"
+#include "user/trigger.h"
+
+struct watcher {
+	uint64_t forgotten, played; /* records, which are numbered in `id` from 1 */
+	uint64_t notes, dropped;
+	unsigned cpu;
+	struct spool *spool;
+};
+
+static int forgotten(void *arg, unsigned cpu, const struct record_head *record)
+{
+	struct watcher *w = arg;
+
+	assert_int_equal(record->id, ++w->forgotten);
+	assert_int_equal(cpu, record->id % 7);
+	return 0;
+}
+
+static int played(void *arg, unsigned cpu, const struct record_head *record)
+{
+	struct watcher *w = arg;
+
+	assert_int_equal(record->id, ++w->played);
+	assert_int_equal(cpu, record->id % 7);
+	return 0;
+}
+
+static struct watcher *noted;
+
+static void *note(void *arg)
+{
+	struct watcher *w = arg;
+	uint64_t *at = malloc(sizeof(*at));
+
+	noted = w;
+	w->notes++;
+	*at = w->spool ? w->forgotten + spool_records(w->spool) : 0;
+	return at;
+}
+
+static void drop_note(void *at)
+{
+	noted->dropped++;
+	free(at);
+}
+
+static struct spool *make(struct watcher *w, uint64_t bytes, uint64_t ns, uint64_t start)
+{
+	const struct spool_options options = {.bytes = bytes,
+					      .ns = ns,
+					      .forgotten = forgotten,
+					      .note = note,
+					      .drop_note = drop_note,
+					      .note_bytes = sizeof(uint64_t),
+					      .arg = w};
+
+	memset(w, 0, sizeof(*w));
+	w->spool = spool_new(&options, start);
+	assert_non_null(w->spool);
+	return w->spool;
+}
+
+static void put(struct spool *spool, uint32_t number, uint64_t clock)
+{
+	struct record_switch r = {.head = {.clock = clock, .kind = RECORD_SWITCH, .id = number}};
+	struct record_task t = {.head = {.clock = clock, .kind = RECORD_TASK, .id = number}};
+
+	assert_int_equal(spool_put(spool, number % 7, number % 5 ? &r.head : &t.head), 0);
+}
+
+/* All that was put and not forgotten comes out, in order; the note is of where it begins. */
+static void check_held(struct watcher *w, uint32_t last)
+{
+	struct spool_held held = {0};
+
+	assert_int_equal(spool_hold(w->spool, &held), 0);
+	w->played = w->forgotten;
+	assert_int_equal(*(const uint64_t *)held.note, w->forgotten);
+	assert_int_equal(held.start, spool_start(w->spool));
+	assert_int_equal(spool_play(&held, played, w), 0);
+	assert_int_equal(w->played, last);
+	spool_release(&held);
+}
+
+static void finish(struct watcher *w)
+{
+	spool_free(w->spool);
+	assert_int_equal(w->notes, w->dropped);
+}
+
+static void the_oldest_makes_room_for_the_newest(void **state)
+{
+	struct watcher w;
+	struct spool *spool = make(&w, SPOOL_BYTES_MIN, 0, 10);
+
+	(void)state;
+	for (uint32_t i = 1; i <= 200000; i++) {
+		put(spool, i, 10 + i);
+		assert_true(spool_memory(spool) <= SPOOL_BYTES_MIN);
+		if (i % 50000 == 0)
+			check_held(&w, i);
+	}
+	/* records of some 64 bytes: what is kept is most of the room, and no more */
+	assert_true(spool_records(spool) > SPOOL_BYTES_MIN / 64 * 3 / 4);
+	assert_int_equal(w.forgotten + spool_records(spool), 200000);
+	finish(&w);
+}
+
+static void what_is_too_old_is_forgotten_and_nothing_else(void **state)
+{
+	const uint64_t ns = 3200000;
+	struct watcher w;
+	struct spool *spool = make(&w, 64 << 20, ns, 1000);
+	uint64_t clock = 1000;
+
+	(void)state;
+	for (uint32_t i = 1; i <= 100000; i++) {
+		put(spool, i, clock += 1000);
+		if (i % 20)
+			continue;
+		assert_int_equal(spool_turn(spool, clock + 1), 0);
+		assert_true(clock < ns || spool_start(spool) <= clock + 1 - ns);
+		/* at most two slices more than asked for: the one begun, the one partly of use */
+		assert_true(clock < 2 * ns ||
+			    spool_start(spool) >= clock - ns - 2 * ns / SPOOL_SLICES - 1000);
+	}
+	check_held(&w, 100000);
+	finish(&w);
+}
+
+/* An idle machine: the window moves on without a record. */
+static void time_passes_without_records(void **state)
+{
+	const uint64_t ns = 1000000, second = 1000000000;
+	struct watcher w;
+	struct spool *spool = make(&w, SPOOL_BYTES_MIN, ns, 5);
+
+	(void)state;
+	put(spool, 1, 6);
+	for (uint64_t clock = 10; clock < 100 * second; clock += second / 10)
+		assert_int_equal(spool_turn(spool, clock), 0);
+	assert_int_equal(w.forgotten, 1);
+	assert_int_equal(spool_start(spool), 6);
+	assert_int_equal(spool_records(spool), 0);
+	check_held(&w, 1);
+	put(spool, 2, 101 * second);
+	check_held(&w, 2);
+	finish(&w);
+}
+
+static void nothing_at_all_can_be_held(void **state)
+{
+	struct watcher w;
+	struct spool *spool = make(&w, SPOOL_BYTES_MIN, 1000000, 5);
+
+	(void)state;
+	check_held(&w, 0);
+	assert_int_equal(spool_turn(spool, 0), 0);
+	assert_int_equal(spool_turn(spool, UINT64_MAX), 0);
+	check_held(&w, 0);
+	finish(&w);
+}
+
+static void many_records_in_one_nanosecond(void **state)
+{
+	struct watcher w;
+	struct spool *spool = make(&w, 4 << 20, 1000000, (1ull << 63) - 50);
+
+	(void)state;
+	for (uint32_t i = 1; i <= 10000; i++)
+		put(spool, i, (1ull << 63) - 10);
+	assert_int_equal(spool_turn(spool, (1ull << 63) - 9), 0);
+	assert_int_equal(w.forgotten, 0);
+	check_held(&w, 10000);
+	finish(&w);
+}
+
+/* A save goes on in another thread while more is recorded and what it holds is forgotten. */
+static void what_is_held_stays(void **state)
+{
+	struct spool_held held = {0};
+	struct watcher w;
+	struct spool *spool = make(&w, SPOOL_BYTES_MIN, 0, 0);
+
+	(void)state;
+	for (uint32_t i = 1; i <= 5000; i++)
+		put(spool, i, i);
+	assert_int_equal(spool_hold(spool, &held), 0);
+	for (uint32_t i = 5001; i <= 100000; i++)
+		put(spool, i, i);
+	assert_true(w.forgotten > 5000);
+	w.played = 0;
+	assert_int_equal(spool_play(&held, played, &w), 0);
+	assert_int_equal(w.played, 5000);
+	assert_int_equal(held.start, 0);
+	assert_int_equal(held.first, 1);
+	spool_free(spool);
+	assert_true(w.notes > w.dropped);
+	spool_release(&held);
+	assert_int_equal(w.notes, w.dropped);
+}
+
+static int refuses(void *arg, unsigned cpu, const struct record_head *record)
+{
+	(void)cpu;
+	return record->id == 100 ? *(int *)arg : 0;
+}
+
+static void errors_of_who_follows_come_out(void **state)
+{
+	int err = -5, got = 0;
+	const struct spool_options options = {
+		.bytes = SPOOL_BYTES_MIN, .forgotten = refuses, .arg = &err};
+	struct spool *spool = spool_new(&options, 0);
+	struct record_switch r = {.head = {.kind = RECORD_SWITCH}};
+
+	(void)state;
+	for (r.head.id = 1; r.head.id < 100000 && !got; r.head.id++)
+		got = spool_put(spool, 0, &r.head);
+	assert_int_equal(got, -5);
+	spool_free(spool);
+}
+
+/* ---- triggers ---- */
+
+static void give(struct trigger *t, uint64_t clock, uint32_t prev, unsigned why, uint32_t next,
+		 uint64_t wake)
+{
+	struct record_switch r = {
+		.head = {.clock = clock, .kind = RECORD_SWITCH, .why = (__u16)why, .id = prev},
+		.next_id = next,
+		.next_tid = next + 1000,
+		.next_pid = 7,
+		.wake_clock = wake};
+
+	assert_int_equal(trigger_look(t, &r.head), 0);
+}
+
+static void a_long_wait_is_met_from_the_wake_up_or_the_preemption(void **state)
+{
+	struct trigger t = {0};
+
+	(void)state;
+	assert_null(trigger_parse("latency>5ms", &t.latency_ns));
+	assert_int_equal(t.latency_ns, 5000000);
+	give(&t, 10000000, 1, WHY_SLEEPING, 2, 5000000); /* exactly 5 ms: not longer */
+	assert_false(t.met);
+	give(&t, 20000000, 2, WHY_SLEEPING, 3, 14999999);
+	assert_true(t.met);
+	assert_string_equal(t.text,
+			    "thread 1003 of process 7 waited 5.000 ms for a CPU, until 20000000");
+	t.met = false;
+	give(&t, 30000000, 3, WHY_PREEMPTED, 4, 0);
+	give(&t, 33000000, 4, WHY_YIELDED, 3, 0); /* 3 ms */
+	assert_false(t.met);
+	give(&t, 40000000, 3, WHY_SLEEPING, 4, 0); /* 7 ms */
+	assert_true(t.met);
+	t.met = false;
+	give(&t, 50000000, 4, WHY_SLEEPING, 3, 0); /* slept, nobody saw the wake-up */
+	assert_false(t.met);
+	give(&t, 60000000, 3, WHY_PREEMPTED, 0, 0);
+	give(&t, 70000000, 0, 0, 3, 69000000);
+	assert_false(t.met);
+	trigger_fini(&t);
+}
+
+static void memory_of_waits_follows_who_waits(void **state)
+{
+	struct trigger t = {.latency_ns = 1000};
+
+	(void)state;
+	for (uint32_t id = 1; id < 1000000; id++) {
+		give(&t, id * 10ull, id, WHY_PREEMPTED, 0, 0);
+		give(&t, id * 10ull + 5, 0, 0, id, 0);
+	}
+	assert_false(t.met);
+	for (size_t i = 0; i < t.npages; i++)
+		assert_null(((void **)t.pages)[i]);
+	trigger_fini(&t);
+}
+
+static void what_is_no_trigger_is_refused(void **state)
+{
+	static const char *const wrong[] = {"",		 "latency",   "latency>",   "latency>x",
+					    "latency>0", "latency<5", "Latency>5ms"};
+	uint64_t ns;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_non_null(trigger_parse(wrong[i], &ns));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_oldest_makes_room_for_the_newest),
+		cmocka_unit_test(what_is_too_old_is_forgotten_and_nothing_else),
+		cmocka_unit_test(time_passes_without_records),
+		cmocka_unit_test(nothing_at_all_can_be_held),
+		cmocka_unit_test(many_records_in_one_nanosecond),
+		cmocka_unit_test(what_is_held_stays),
+		cmocka_unit_test(errors_of_who_follows_come_out),
+		cmocka_unit_test(a_long_wait_is_met_from_the_wake_up_or_the_preemption),
+		cmocka_unit_test(memory_of_waits_follows_who_waits),
+		cmocka_unit_test(what_is_no_trigger_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
