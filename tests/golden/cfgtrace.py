@@ -6,7 +6,7 @@ cfgtrace: writes the smallest trace that makes the emulator describe everything 
     cfgtrace.py DIR
 
 One thread that runs for a while, as ovni-bpf would have recorded it (`require.bpf`): it has
-a probe (mark type 0), a gap (mark type 92), a hardware counter and permission for every
+a probe (mark type 0), the map pthread (80, 81), a gap (mark type 92), a hardware counter and permission for every
 breakdown. All models come with the emulator's option -a.
 """
 import json
@@ -22,6 +22,8 @@ META = {
         "loom_cpus": [{"index": 0, "phyid": 0}, {"index": 1, "phyid": 1}], "finished": 1,
         "mark": {
             "0": {"title": "Function", "chan_type": "stack", "labels": {"1": "main"}},
+            "80": {"title": "Pthread", "chan_type": "stack"},
+            "81": {"title": "Pthread mutexes held", "chan_type": "stack"},
             "92": {"title": "Events lost", "chan_type": "stack"},
         },
     },

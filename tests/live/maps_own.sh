@@ -32,6 +32,7 @@ E
 for view in thread cpu; do
 	grep -q '180 *Pthread$' calls/$view.pcf || complain "$view.pcf has no type 180"
 	grep -q 'condition wait$' calls/$view.pcf || complain "$view.pcf does not name the wait"
+	python3 "$S/tests/golden/cfgcheck.py" --pcf calls/$view.pcf calls/cfg/$view/pthread/*.cfg || complain "the views by $view"
 done
 "$B/bin/ovni-report" func calls >func.txt 2>&1
 grep -q 'condition wait' func.txt || complain "ovni-report func: $(head func.txt)"
