@@ -41,6 +41,7 @@ g++                       g++
 openmpi-bin               mpirun
 libopenmpi-dev            mpicc
 valgrind                  valgrind
+libomp-dev                /usr/lib/llvm-*/lib/libomp.so
 sudo                      sudo
 systemtap-sdt-dev         /usr/include/*/sys/sdt.h
 '

@@ -228,6 +228,30 @@ static void what_was_not_found_is_listed_once(void **state)
 	maps_free(&maps);
 }
 
+static void functions_of_somebody_else_are_listed(void **state)
+{
+	struct requests requests;
+	struct maps maps;
+	struct resolve_double doubles[3];
+	struct sites sites = {.doubles = doubles, .ndoubles = COUNT(doubles)};
+
+	(void)state;
+	ask(&maps, &requests, 1);
+	doubles[0] = (struct resolve_double){request_of(&requests, "libx.so*", "PSend"),
+					     request_of(&requests, "libx.so*", "Send")};
+	doubles[1] = (struct resolve_double){request_of(&requests, "libx.so*", "Recv"),
+					     (uint32_t)requests.count};
+	doubles[2] = (struct resolve_double){(uint32_t)requests.count,
+					     request_of(&requests, "libx.so*", "Wait")};
+	/* another name of the map for the same function is none of somebody else's */
+	kit_listen();
+	maps_report(&maps, &sites);
+	kit_one_line_with(kit_heard(), "1 of its functions have the meaning that -u or another map "
+				       "gives them: Recv\n");
+	requests_free(&requests);
+	maps_free(&maps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +260,7 @@ int main(void)
 		cmocka_unit_test(sites_get_the_meaning_of_their_function),
 		cmocka_unit_test(a_mark_means_the_same_in_all_maps),
 		cmocka_unit_test(what_was_not_found_is_listed_once),
+		cmocka_unit_test(functions_of_somebody_else_are_listed),
 	};
 
 	return cmocka_run_group_tests_name("user_maps", tests, write_maps, kit_close);

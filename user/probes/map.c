@@ -320,6 +320,29 @@ static void label(struct effect *effect, const struct site *site)
 		effect->label = site->label;
 }
 
+/* How many functions of which files have their meaning from which map. Sites are sorted by file. */
+static void tell_files(const struct maps *maps, const struct sites *sites)
+{
+	for (uint32_t map = 0; map < maps->count; map++) {
+		for (size_t i = 0, next; i < sites->count; i = next) {
+			const struct site *site = &sites->list[i];
+			size_t n = 0;
+
+			for (next = i; next < sites->count; next++) {
+				const struct site *other = &sites->list[next];
+				const struct map_origin *origin = origin_of(maps, other->request);
+
+				if (other->device != site->device || other->inode != site->inode)
+					break;
+				n += origin && origin->map == map;
+			}
+			if (n)
+				log_debug("--map %s: %zu functions of %s", maps->names[map], n,
+					  site->binary);
+		}
+	}
+}
+
 int maps_act(const struct maps *maps, const struct sites *sites, struct actions *actions)
 {
 	for (size_t i = 0; i < maps->count; i++) {
@@ -347,10 +370,11 @@ int maps_act(const struct maps *maps, const struct sites *sites, struct actions 
 		for (unsigned j = 0; j < action->nreturn; j++)
 			label(&action->at_return[j].effect, &sites->list[i]);
 	}
+	tell_files(maps, sites);
 	return 0;
 }
 
-/* ---- what was not found ---- */
+/* ---- what was not found, and what another has ---- */
 
 /* Names of `map` that were not found, into `names`; *found and *missing count. */
 struct listing {
@@ -427,27 +451,51 @@ static bool *found_symbols(const struct maps *maps, uint32_t map, const struct s
 	return found;
 }
 
+/* Functions of the map to which another request gives the meaning. */
+static void list_doubles(const struct maps *maps, uint32_t map, const struct sites *sites,
+			 struct listing *l)
+{
+	for (size_t i = 0; i < sites->ndoubles; i++) {
+		const struct map_origin *loser = origin_of(maps, sites->doubles[i].request);
+		const struct map_origin *winner = origin_of(maps, sites->doubles[i].winner);
+
+		if (loser && loser->map == map && (!winner || winner->map != map))
+			list(l, function_at(maps, loser)->symbols[loser->symbol].text);
+	}
+}
+
+static void report_map(const struct maps *maps, uint32_t map, const struct sites *sites)
+{
+	bool *found = found_symbols(maps, map, sites);
+	struct listing missing = {.used = 0}, doubles = {.used = 0};
+	const char *name = maps->names[map];
+	size_t n = 0;
+
+	if (!found) {
+		log_warn("--map %s: no memory to tell what was not found", name);
+		return;
+	}
+	for (size_t i = 0; i < maps->list[map].nparts; i++)
+		n += list_part(&maps->list[map].parts[i], found + n, &missing);
+	free(found);
+	list_doubles(maps, map, sites, &doubles);
+	if (!missing.found)
+		log_warn("--map %s: nothing of it was found: its libraries are not those that are "
+			 "recorded",
+			 name);
+	else if (missing.missing)
+		log_info("--map %s: %zu of %zu names were not found: %s%s", name, missing.missing,
+			 missing.found + missing.missing, missing.names,
+			 missing.unlisted ? ", and more" : "");
+	if (doubles.missing)
+		log_info("--map %s: %zu of its functions have the meaning that -u or another map "
+			 "gives them: %s%s",
+			 name, doubles.missing, doubles.names,
+			 doubles.unlisted ? ", and more" : "");
+}
+
 void maps_report(const struct maps *maps, const struct sites *sites)
 {
-	for (uint32_t map = 0; map < maps->count; map++) {
-		bool *found = found_symbols(maps, map, sites);
-		struct listing l = {.used = 0};
-		size_t n = 0;
-
-		for (size_t i = 0; found && i < maps->list[map].nparts; i++)
-			n += list_part(&maps->list[map].parts[i], found + n, &l);
-		if (!found)
-			log_warn("--map %s: no memory to tell what was not found",
-				 maps->names[map]);
-		else if (!l.found)
-			log_warn("--map %s: nothing of it was found: its libraries are not those "
-				 "that "
-				 "are recorded",
-				 maps->names[map]);
-		else if (l.missing)
-			log_info("--map %s: %zu of %zu names were not found: %s%s",
-				 maps->names[map], l.missing, l.found + l.missing, l.names,
-				 l.unlisted ? ", and more" : "");
-		free(found);
-	}
+	for (uint32_t map = 0; map < maps->count; map++)
+		report_map(maps, map, sites);
 }

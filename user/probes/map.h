@@ -60,7 +60,7 @@ int maps_act(const struct maps *maps, const struct sites *sites, struct actions 
 bool maps_mean(const struct maps *maps, const struct site *site);
 
 /* Says once what was not found: a map none of whose files is there, else the names that none of
- * them has. */
+ * them has; and the functions that are somebody else's. */
 void maps_report(const struct maps *maps, const struct sites *sites);
 
 void maps_free(struct maps *maps); /* also of a zeroed struct */

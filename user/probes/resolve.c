@@ -428,10 +428,15 @@ static int compare_drafts(const void *a, const void *b)
 }
 
 /* One site for each place. That a name is left out since another is the same function is told. */
-static void merge_drafts(struct resolving *r)
+static int merge_drafts(struct resolving *r)
 {
 	const struct request *list = r->requests->list;
+	struct resolve_double *doubles = calloc(r->count + 1, sizeof(*doubles));
 	size_t kept = 0;
+
+	r->sites->doubles = doubles;
+	if (!doubles)
+		return -ENOMEM;
 
 	if (r->count)
 		qsort(r->drafts, r->count, sizeof(*r->drafts), compare_drafts);
@@ -443,11 +448,14 @@ static void merge_drafts(struct resolving *r)
 			if (!d->glob && !list[d->site.request].optional)
 				log_warn("%s and %s are one place: only the first counts",
 					 list[last->site.request].text, list[d->site.request].text);
+			doubles[r->sites->ndoubles++] = (struct resolve_double){
+				.request = d->site.request, .winner = last->site.request};
 			continue;
 		}
 		r->drafts[kept++] = *d;
 	}
 	r->count = kept;
+	return 0;
 }
 
 static int make_sites(struct resolving *r)
@@ -498,10 +506,10 @@ int sites_resolve(struct sites *sites, const struct requests *requests,
 	for (size_t i = 0; i < requests->count && !err; i++)
 		err = resolve_one(&r, i);
 	forget_places(&r);
-	if (!err) {
-		merge_drafts(&r);
+	if (!err)
+		err = merge_drafts(&r);
+	if (!err)
 		err = make_sites(&r);
-	}
 	free(r.drafts);
 	if (err == -ENOMEM)
 		log_error("not enough memory to find what is to be probed");
@@ -518,6 +526,7 @@ void sites_free(struct sites *sites)
 	for (size_t i = 0; i < sites->nmissing; i++)
 		free(sites->missing[i].why);
 	free(sites->missing);
+	free(sites->doubles);
 	free(sites->list);
 	if (sites->own) {
 		for (size_t i = 0; i < sites->own->nstrings; i++)

@@ -40,9 +40,16 @@ struct resolve_missing {
 	char *why;	  /* "libmpi.so.40 has no function MPI_Foo" */
 };
 
+/* A request that means a place that another one has: that one holds. */
+struct resolve_double {
+	uint32_t request, winner; /* indices */
+};
+
 struct sites {
 	struct site *list;
 	size_t count;
+	struct resolve_double *doubles;
+	size_t ndoubles;
 	struct resolve_missing *missing;
 	size_t nmissing;
 	size_t skipped;	       /* by globs: cannot be probed as functions (told at debug level) */
