@@ -1,68 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* pallas: what is written is read back, obeys the rules, and no damage gets past the reader. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <fcntl.h>
-#include <ftw.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <cmocka.h>
+/* pallas: what is written is read back and obeys the rules. */
+#include "pallas_kit.h"
 
-#include "trace/log.h"
-#include "trace/pallas/archive.h"
 #include "trace/pallas/attributes.h"
 #include "trace/pallas/check.h"
 #include "trace/pallas/expand.h"
 #include "trace/pallas/file.h"
-#include "trace/pallas/record.h"
-#include "trace/pallas/writer.h"
-
-struct sample {
-	uint32_t record, region;
-	uint64_t time;
-};
-
-static char *scratch;
-static unsigned made;
-
-static uint64_t state = 1;
-
-static uint32_t below(uint32_t n)
-{
-	state ^= state >> 12;
-	state ^= state << 25;
-	state ^= state >> 27;
-	return (uint32_t)((state * 0x2545f4914f6cdd1du >> 32) * n >> 32);
-}
 
 /* ---- streams of events ---- */
-
-struct stream_of {
-	struct sample *e;
-	size_t n, room;
-	uint64_t now;
-};
-
-static void add(struct stream_of *s, uint32_t record, uint32_t region, uint32_t gap)
-{
-	if (s->n == s->room) {
-		s->room = s->room ? 2 * s->room : 1024;
-		s->e = realloc(s->e, s->room * sizeof(*s->e));
-		assert_non_null(s->e);
-	}
-	s->now += gap;
-	s->e[s->n++] = (struct sample){record, region, s->now};
-}
-
-static void call(struct stream_of *s, uint32_t region)
-{
-	add(s, PALLAS_ENTER, region, 1 + below(1000));
-	add(s, PALLAS_LEAVE, region, 1 + below(1000));
-}
 
 static void one_event(struct stream_of *s)
 {
@@ -211,33 +156,7 @@ static const struct shape {
 
 #define NSHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
-static const struct thread_writer_options all_options[] = {
-	{PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_NONE, 1, false},
-	{PALLAS_COMPRESSION_NONE, PALLAS_ENCODING_NONE, 0, false},
-	{PALLAS_COMPRESSION_NONE, PALLAS_ENCODING_MASKING, 0, false},
-	{PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_MASKING, 3, false},
-	{PALLAS_COMPRESSION_ZSTD, PALLAS_ENCODING_NONE, 9, false},
-};
-
 /* ---- writing and reading ---- */
-
-static char *new_path(void)
-{
-	char *path;
-
-	assert_true(asprintf(&path, "%s/archive%u", scratch, made++) > 0);
-	return path;
-}
-
-static void put_events(struct thread_writer *t, const struct stream_of *s)
-{
-	for (size_t i = 0; i < s->n; i++) {
-		uint32_t entry = pallas_thread_writer_entry(t, s->e[i].record, &s->e[i].region, 4);
-
-		assert_int_not_equal(entry, PALLAS_NONE);
-		assert_int_equal(pallas_thread_writer_event(t, entry, s->e[i].time), 0);
-	}
-}
 
 /* Writes the streams as the threads of one archive; `wrap` adds THREAD_BEGIN and THREAD_END. */
 static void write_archive(const char *path, struct stream_of *streams, size_t n, bool wrap,
@@ -642,152 +561,6 @@ static void wrong_use_is_refused(void **unused)
 	free(path);
 }
 
-/* ---- damage ---- */
-
-static uint8_t *load(const char *dir, const char *file, size_t *size)
-{
-	uint8_t *bytes;
-	char *path;
-
-	assert_true(asprintf(&path, "%s/%s", dir, file) > 0);
-	assert_int_equal(pallas_file_read(AT_FDCWD, path, path, SIZE_MAX, &bytes, size), 0);
-	free(path);
-	return bytes;
-}
-
-static void store(const char *dir, const char *file, const uint8_t *bytes, size_t size)
-{
-	char *path;
-	FILE *f;
-
-	assert_true(asprintf(&path, "%s/%s", dir, file) > 0);
-	f = fopen(path, "wb");
-	assert_non_null(f);
-	assert_int_equal(fwrite(bytes, 1, size, f), size);
-	assert_int_equal(fclose(f), 0);
-	free(path);
-}
-
-/* Reads all that can be read; whatever happens, it ends and stays in its memory. */
-static bool survives(const char *path)
-{
-	struct pallas_trace trace;
-	FILE *nowhere = fopen("/dev/null", "w");
-	bool whole = false;
-
-	assert_non_null(nowhere);
-	if (pallas_open(&trace, path, 8u << 20) == 0) {
-		whole = pallas_check(&trace, nowhere) == 0;
-		pallas_close(&trace);
-	}
-	fclose(nowhere);
-	return whole;
-}
-
-static void damage_is_an_error_and_no_crash(void **unused)
-{
-	static const char *const files[] = {"main.pallas", "archive_0/archive.pallas",
-					    "archive_0/thread_0/thread.pallas",
-					    "archive_0/thread_0/event_durations.dat",
-					    "archive_0/thread_0/sequence_durations.dat"};
-	static const uint8_t values[] = {0x00, 0xff, 0x80, 0x01};
-	struct stream_of s = {0};
-	char *path = new_path();
-	enum log_level level = log_level();
-
-	(void)unused;
-	for (int i = 0; i < 6; i++) {
-		add(&s, PALLAS_ENTER, 2, 7);
-		for (int k = 0; k < 3; k++)
-			call(&s, 1);
-		add(&s, PALLAS_LEAVE, 2, 7);
-		add(&s, PALLAS_GENERIC, 4, 7);
-	}
-	{
-		struct pallas_writer *w = pallas_writer_new(path, &all_options[0]);
-		struct thread_writer *t;
-		uint32_t id;
-
-		pallas_writer_archive(w, "p");
-		for (int i = 0; i < 5; i++) {
-			char name[8];
-
-			snprintf(name, sizeof(name), "f%d", i);
-			pallas_writer_region(w, name);
-		}
-		assert_int_equal(pallas_writer_metadata(w, "key", "value"), 0);
-		t = pallas_writer_thread(w, "t", &id);
-		put_events(t, &s);
-		assert_int_equal(pallas_thread_writer_finish(t), 0);
-		pallas_thread_writer_free(t);
-		assert_int_equal(pallas_writer_finish(w), 0);
-		pallas_writer_free(w);
-	}
-	assert_true(survives(path));
-	log_setup("pallas_archive", (enum log_level) - 1); /* thousands of expected messages */
-	for (size_t f = 0; f < sizeof(files) / sizeof(files[0]); f++) {
-		size_t size, step, harmless = 0, tried = 0;
-		uint8_t *bytes = load(path, files[f], &size);
-
-		step = size / 700 + 1;
-		for (size_t at = 0; at < size; at += step) {
-			uint8_t was = bytes[at];
-
-			for (size_t v = 0; v < sizeof(values); v++) {
-				if (values[v] == was)
-					continue;
-				bytes[at] = values[v];
-				store(path, files[f], bytes, size);
-				harmless += survives(path);
-				tried++;
-			}
-			bytes[at] = was;
-			store(path, files[f], bytes, at); /* cut short */
-			assert_false(survives(path));
-		}
-		store(path, files[f], bytes, size);
-		assert_true(survives(path));
-		free(bytes);
-		print_message("  %s: %zu of %zu damages found\n", files[f], tried - harmless,
-			      tried);
-		/* Configuration, names and unused flags may be anything; grammar and data may not.
-		 */
-		if (f >= 2)
-			assert_true(harmless * 8 < tried);
-	}
-	log_setup("pallas_archive", level);
-	free(path);
-	free(s.e);
-}
-
-static int make_scratch(void **unused)
-{
-	const char *tmp = getenv("T");
-
-	(void)unused;
-	log_setup("pallas_archive", LOG_INFO);
-	if (asprintf(&scratch, "%s/pallas.XXXXXX", tmp ? tmp : "/tmp") < 0)
-		return -1;
-	return mkdtemp(scratch) ? 0 : -1;
-}
-
-static int forget(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
-	(void)st;
-	(void)kind;
-	(void)ftw;
-	return remove(path);
-}
-
-static int remove_scratch(void **unused)
-{
-	int err = nftw(scratch, forget, 16, FTW_DEPTH | FTW_PHYS);
-
-	(void)unused;
-	free(scratch);
-	return err;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -801,7 +574,6 @@ int main(void)
 		cmocka_unit_test(a_small_budget_unloads_the_oldest),
 		cmocka_unit_test(attribute_lists_come_back),
 		cmocka_unit_test(wrong_use_is_refused),
-		cmocka_unit_test(damage_is_an_error_and_no_crash),
 	};
 	return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
