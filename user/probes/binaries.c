@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* binaries: see binaries.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,14 +45,15 @@ static struct binary *find(const struct binaries *binaries, const struct image *
 /* Opens the file that is expected: what has its name may be another one by now. */
 static const char *open_place(struct image *image, const struct place *place, int *err)
 {
-	const char *wrong = image_open(image, AT_FDCWD, place->path, err), *spare_wrong;
+	const char *wrong = image_open(image, place->direct ? "" : place->root, place->path, err);
+	const char *spare_wrong;
 	struct image spare;
 	int spare_err;
 
 	if (!place->expected || !place->spare ||
 	    (!wrong && image->device == place->device && image->inode == place->inode))
 		return wrong;
-	spare_wrong = image_open(&spare, AT_FDCWD, place->spare, &spare_err);
+	spare_wrong = image_open(&spare, "", place->spare, &spare_err);
 	if (!spare_wrong) {
 		image_close(image);
 		*image = spare;

@@ -25,6 +25,7 @@ struct binary {
 	char *name;	 /* as users know it */
 	char attach[32]; /* /proc/self/fd/N */
 	bool unwinds;	 /* see site.h */
+	size_t visited;	 /* the caller's; 0 at first */
 };
 
 struct binaries {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* debugfile: see debugfile.h. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +9,7 @@
 
 #include "debugfile.h"
 #include "notes.h"
+#include "phrase.h"
 #include "trace/log.h"
 
 #define BUILD_ID_MAX 64
@@ -54,6 +53,7 @@ static bool checksum_is(const struct image *image, uint32_t wanted)
 struct search {
 	struct image *debug;
 	const struct image *image;
+	const char *root;
 	struct build_id id;
 	bool has_sum;
 	uint32_t sum;
@@ -66,7 +66,7 @@ static bool try(struct search *s, char *path)
 	struct build_id id = {.size = 0};
 	int err;
 
-	if (!path || image_open(s->debug, AT_FDCWD, path, &err)) {
+	if (!path || image_open(s->debug, s->root, path, &err)) {
 		free(path);
 		return false;
 	}
@@ -89,20 +89,7 @@ no:
 	return false;
 }
 
-static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static char *text(const char *format, ...)
-{
-	char *path;
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vasprintf(&path, format, args);
-	va_end(args);
-	return n < 0 ? NULL : path;
-}
-
-static bool by_build_id(struct search *s, const char *root)
+static bool by_build_id(struct search *s)
 {
 	char digits[2 * BUILD_ID_MAX + 1];
 
@@ -110,45 +97,67 @@ static bool by_build_id(struct search *s, const char *root)
 		return false;
 	for (size_t i = 0; i < s->id.size; i++)
 		snprintf(digits + 2 * i, 3, "%02x", s->id.bytes[i]);
-	return try(s, text("%s/usr/lib/debug/.build-id/%.2s/%s.debug", root, digits, digits + 2));
+	return try(s, phrase("/usr/lib/debug/.build-id/%.2s/%s.debug", digits, digits + 2));
 }
 
-static bool by_link(struct search *s, const char *root, const char *path)
+/* The folder of the file, without a '/' at its end. In our own root links are followed first. */
+static char *folder_of(const struct search *s, const char *path)
+{
+	char own[32], real[4096];
+	const char *slash;
+	ssize_t n;
+
+	if (!*s->root) {
+		snprintf(own, sizeof(own), "/proc/self/fd/%d", s->image->fd);
+		n = readlink(own, real, sizeof(real) - 1);
+		if (n > 0) {
+			real[n] = '\0';
+			path = real;
+		}
+	}
+	slash = strrchr(path, '/');
+	return slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+}
+
+/* Looks for the file `name` in the places for what belongs to the folder. */
+static bool try_places(struct search *s, const char *folder, const char *name)
+{
+	return try(s, phrase("%s/%s", folder, name)) ||
+	       try(s, phrase("%s/.debug/%s", folder, name)) ||
+	       try(s, phrase("/usr/lib/debug%s/%s", folder, name)) ||
+	       /* where / and /usr are one, either may be meant */
+	       (!strncmp(folder, "/usr/", 5) &&
+		try(s, phrase("/usr/lib/debug%s/%s", folder + 4, name)));
+}
+
+static bool by_link(struct search *s, const char *path)
 {
 	const Elf64_Shdr *section = image_section(s->image, ".gnu_debuglink", SHT_PROGBITS);
-	const char *slash = strrchr(path, '/');
-	int dir = slash ? (int)(slash - path) : 0;
-	size_t length, sum;
+	char *name, *folder;
 	bool found = false;
-	char *name;
+	size_t length, sum;
 
 	if (!section || section->sh_size > 4096)
 		return false;
 	name = image_read(s->image, section->sh_offset, section->sh_size);
-	if (!name)
-		return false;
-	length = strlen(name);
+	folder = folder_of(s, path);
+	length = name ? strlen(name) : 0;
 	sum = (length + 4) & ~(size_t)3; /* after the name and its NUL, at the next word */
-	if (length && !strchr(name, '/') && sum + sizeof(s->sum) <= section->sh_size) {
+	if (folder && length && !strchr(name, '/') && sum + sizeof(s->sum) <= section->sh_size) {
 		memcpy(&s->sum, name + sum, sizeof(s->sum));
 		s->has_sum = true;
-		found = try(s, text("%s%.*s/%s", root, dir, path, name)) ||
-			try(s, text("%s%.*s/.debug/%s", root, dir, path, name)) ||
-			try(s, text("%s/usr/lib/debug%.*s/%s", root, dir, path, name));
-		/* where / and /usr are one, either may be meant */
-		if (!found && !strncmp(path, "/usr/", 5))
-			found = try(s,
-				    text("%s/usr/lib/debug%.*s/%s", root, dir - 4, path + 4, name));
+		found = try_places(s, folder, name);
 	}
 	free(name);
+	free(folder);
 	return found;
 }
 
 bool debugfile_open(struct image *debug, const struct image *image, const char *root,
 		    const char *path, char **found)
 {
-	struct search s = {.debug = debug, .image = image, .found = found};
+	struct search s = {.debug = debug, .image = image, .root = root, .found = found};
 
 	notes_walk(image, take_build_id, &s.id);
-	return by_build_id(&s, root) || by_link(&s, root, path);
+	return by_build_id(&s) || by_link(&s, path);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* image: see image.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "image.h"
+#include "inroot.h"
 
 #define SEGMENTS_MAX  4096    /* real files have about ten */
 #define SECTIONS_MAX  1000000 /* one for each function is possible */
@@ -208,6 +208,10 @@ static const char *cannot_open(int error)
 	case EPERM:
 		return "cannot be read: permission denied (that takes the rights of its owner, or "
 		       "CAP_DAC_READ_SEARCH)";
+	case EISDIR:
+		return "is a directory";
+	case ENOEXEC:
+		return "is not a regular file";
 	case ENOMEM:
 		return no_memory;
 	default:
@@ -215,34 +219,15 @@ static const char *cannot_open(int error)
 	}
 }
 
-/* Opening a FIFO or a device for reading would wait, or do something: it is looked at first. */
-const char *image_open(struct image *image, int dirfd, const char *path, int *err)
+const char *image_open(struct image *image, const char *root, const char *path, int *err)
 {
-	int place = openat(dirfd, path, O_PATH | O_CLOEXEC), fd;
-	char name[32];
-	struct stat st;
+	int fd = open_regular(root, path);
 
 	*image = (struct image){.fd = -1};
-	if (place < 0)
-		goto fail;
-	if (fstat(place, &st))
-		goto fail;
-	if (!S_ISREG(st.st_mode)) {
-		close(place);
-		*err = -ENOEXEC;
-		return S_ISDIR(st.st_mode) ? "is a directory" : "is not a regular file";
-	}
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", place);
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		goto fail;
-	close(place);
-	return image_take(image, fd, err);
-fail:
-	*err = -errno;
-	if (place >= 0)
-		close(place);
-	return cannot_open(-*err);
+	if (fd >= 0)
+		return image_take(image, fd, err);
+	*err = fd == -EISDIR ? -ENOEXEC : fd;
+	return cannot_open(-fd);
 }
 
 void image_close(struct image *image)

@@ -44,9 +44,9 @@ struct image {
 	size_t names_size;
 };
 
-/* Opens `path` (below `dirfd`, links are followed), O_CLOEXEC. Nothing to close on failure.
- * *err is -errno or -ENOEXEC. */
-const char *image_open(struct image *image, int dirfd, const char *path, int *err);
+/* Opens `path` below `root` (inroot.h; "": ours). Nothing to close on failure. *err is -errno or
+ * -ENOEXEC. */
+const char *image_open(struct image *image, const char *root, const char *path, int *err);
 /* The same for a file that is open; the descriptor is the image's, also on failure. */
 const char *image_take(struct image *image, int fd, int *err);
 void image_close(struct image *image); /* also of one that failed, or zeroed with fd -1 */

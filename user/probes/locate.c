@@ -11,8 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "image.h"
+#include "libraries.h"
 #include "locate.h"
 #include "mappings.h"
+#include "phrase.h"
 
 struct search {
 	struct places *places;
@@ -57,23 +60,10 @@ static int take_place(struct search *s, struct place *place)
 	return 0;
 }
 
-static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static char *text(const char *format, ...)
-{
-	char *out;
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vasprintf(&out, format, args);
-	va_end(args);
-	return n < 0 ? NULL : out;
-}
-
 /* A path as it is. */
-static int add_path(struct search *s, const char *path)
+static int add_path(struct search *s, const char *root, const char *path)
 {
-	struct place place = {.path = strdup(path), .name = strdup(path), .root = strdup("")};
+	struct place place = {.path = strdup(path), .name = strdup(path), .root = strdup(root)};
 
 	return take_place(s, &place);
 }
@@ -105,13 +95,26 @@ static bool is_meant(const char *binary, const char *name)
 /* What stands before the paths of a process: nothing, if its root is ours. */
 static char *root_of(struct search *s, uint32_t pid)
 {
-	char *root = text("%s/%u/root", s->scope->proc, pid);
+	char *root = phrase("%s/%u/root", s->scope->proc, pid);
 	struct stat ours, theirs;
 
 	if (root && !stat("/", &ours) && !stat(root, &theirs) && ours.st_dev == theirs.st_dev &&
 	    ours.st_ino == theirs.st_ino)
 		root[0] = '\0';
 	return root;
+}
+
+/* Has another process the same file mapped? */
+static bool is_known(const struct places *places, const struct mapping *m, const char *root)
+{
+	for (size_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+
+		if (p->expected && p->inode == m->inode && p->device == m->device &&
+		    !strcmp(p->name, m->path) && (!*p->root) == !*root)
+			return true;
+	}
+	return false;
 }
 
 static int find_mapped(struct search *s, uint32_t pid)
@@ -130,11 +133,12 @@ static int find_mapped(struct search *s, uint32_t pid)
 				      .device = m->device,
 				      .inode = m->inode};
 
-		if (!is_meant(s->request->binary, file_name(m->path)))
+		if (!is_meant(s->request->binary, file_name(m->path)) ||
+		    is_known(s->places, m, root))
 			continue;
-		place.path = text("%s%s", root, m->path);
-		place.spare = text("%s/%u/map_files/%llx-%llx", s->scope->proc, pid,
-				   (unsigned long long)m->start, (unsigned long long)m->end);
+		place.path = strdup(m->path);
+		place.spare = phrase("%s/%u/map_files/%llx-%llx", s->scope->proc, pid,
+				     (unsigned long long)m->start, (unsigned long long)m->end);
 		place.name = strdup(m->path);
 		place.root = strdup(root);
 		err = take_place(s, &place);
@@ -165,36 +169,187 @@ static int find_anywhere(struct search *s)
 	return err;
 }
 
-/* ---- in the places of the system ---- */
+/* What a link of /proc is said to lead to, for the caller to free. NULL: errno. */
+static char *read_link(const char *path)
+{
+	char name[4096];
+	ssize_t n = readlink(path, name, sizeof(name) - 1);
 
-static int try_path(struct search *s, const char *dir, size_t length, const char *name)
+	if (n < 0)
+		return NULL;
+	name[n] = '\0';
+	return strdup(name);
+}
+
+/* ---- in PATH ---- */
+
+static bool is_executable(const char *path)
 {
 	struct stat st;
-	char *path;
-	int err = 0;
 
-	/* an empty part of PATH is the current folder */
-	if (asprintf(&path, "%.*s%s%s", (int)length, dir, length ? "/" : "./", name) < 0)
-		return -ENOMEM;
-	if (!stat(path, &st) && S_ISREG(st.st_mode) && (st.st_mode & 0111))
-		err = add_path(s, path);
-	free(path);
-	return err;
+	return !stat(path, &st) && S_ISREG(st.st_mode) && (st.st_mode & 0111);
+}
+
+/* The program that is run as `name`, for the caller to free; NULL: there is none. */
+static char *find_program(const char *name)
+{
+	const char *at = getenv("PATH"), *end;
+	char *path;
+
+	if (strchr(name, '/'))
+		return is_executable(name) ? strdup(name) : NULL;
+	if (!at || !*at)
+		at = "/usr/local/bin:/usr/bin:/bin";
+	for (;; at = end + 1) {
+		end = strchrnul(at, ':');
+		/* an empty part is the current folder */
+		path = phrase("%.*s%s%s", (int)(end - at), at, end == at ? "./" : "/", name);
+		if (!path || is_executable(path))
+			return path;
+		free(path);
+		if (!*end)
+			return NULL;
+	}
 }
 
 static int find_in_path(struct search *s)
 {
-	const char *at = getenv("PATH"), *end;
+	char *path = find_program(s->request->binary);
+	int err = path ? add_path(s, "", path) : 0;
+
+	free(path);
+	return err;
+}
+
+/* ---- libraries ---- */
+
+struct visiting {
+	struct search *s;
+	const char *root;
+};
+
+static int visit_library(const char *name, const char *path, void *visiting_)
+{
+	struct visiting *v = visiting_;
+
+	if (!is_meant(v->s->request->binary, name) &&
+	    !is_meant(v->s->request->binary, file_name(path)))
+		return 0;
+	return add_path(v->s, v->root, path);
+}
+
+/* What dlopen() in `program` could load by the name that is looked for. */
+static int find_loadable(struct search *s, const struct libraries *libraries, const char *program)
+{
+	const char *binary = s->request->binary;
+	struct visiting v = {.s = s, .root = libraries->root};
+	bool short_name = !strncmp(binary, "lib", 3) && !strstr(binary, ".so");
+	bool no_version = strlen(binary) > 3 && !strcmp(binary + strlen(binary) - 3, ".so");
+	char *glob;
+	int err;
+
+	if (!strstr(binary, ".so") && !short_name)
+		return 0;
+	err = libraries_named(libraries, program, binary, visit_library, &v);
+	if (err || s->places->count || !(short_name || no_version))
+		return err;
+	glob = phrase("%s%s", binary, short_name ? ".so*" : ".*");
+	err = glob ? libraries_named(libraries, program, glob, visit_library, &v) : -ENOMEM;
+	free(glob);
+	return err;
+}
+
+/* One word of a command: the command, or a program that it will run. */
+static int find_by_word(struct search *s, const struct libraries *libraries, const char *word)
+{
+	struct visiting v = {.s = s, .root = ""};
+	char *path = find_program(word);
+	struct image image;
 	int err = 0;
 
-	if (!at || !*at)
-		at = "/usr/local/bin:/usr/bin:/bin";
-	for (; !err && !s->places->count; at = end + 1) {
-		end = strchrnul(at, ':');
-		err = try_path(s, at, (size_t)(end - at), s->request->binary);
-		if (!*end)
-			break;
+	if (path && !image_open(&image, "", path, &err)) {
+		image_close(&image);
+		if (is_meant(s->request->binary, file_name(path)))
+			err = add_path(s, "", path);
+		else
+			err = libraries_needed(libraries, path, visit_library, &v);
+	} else {
+		err = 0;
 	}
+	free(path);
+	return err;
+}
+
+/* What the command needs, and what programs among its arguments do (mpirun ./solver). */
+static int find_for_command(struct search *s, const struct libraries *libraries)
+{
+	char **command = s->scope->command;
+	char *program = NULL;
+	int err = 0;
+
+	for (size_t i = 0; command[i] && !err && !s->places->count; i++)
+		if (i == 0 || (command[i][0] != '-' && !strchr(command[i], '=')))
+			err = find_by_word(s, libraries, command[i]);
+	if (!err && !s->places->count) {
+		program = find_program(command[0]);
+		err = find_loadable(s, libraries, program);
+	}
+	free(program);
+	return err;
+}
+
+/* What stands in the environment of a process, for the caller to free; NULL: nothing. */
+static char *variable_of(struct search *s, uint32_t pid, const char *name)
+{
+	char *path = phrase("%s/%u/environ", s->scope->proc, pid), *line = NULL, *value = NULL;
+	FILE *file = path ? fopen(path, "re") : NULL;
+	size_t room = 0, length = strlen(name);
+
+	while (file && !value && getdelim(&line, &room, '\0', file) > 0)
+		if (!strncmp(line, name, length) && line[length] == '=')
+			value = strdup(line + length + 1);
+	free(line);
+	free(path);
+	if (file)
+		fclose(file);
+	return value;
+}
+
+/* What a process could still load. */
+static int find_for_process(struct search *s, uint32_t pid)
+{
+	char *root = root_of(s, pid), *path = variable_of(s, pid, "LD_LIBRARY_PATH");
+	char *exe = phrase("%s/%u/exe", s->scope->proc, pid);
+	char *program = exe ? read_link(exe) : NULL;
+	struct libraries libraries;
+	int err = root ? libraries_open(&libraries, root, path, NULL) : -ENOMEM;
+
+	if (!err) {
+		err = find_loadable(s, &libraries, program);
+		libraries_close(&libraries);
+	}
+	free(program);
+	free(exe);
+	free(path);
+	free(root);
+	return err;
+}
+
+static int find_elsewhere(struct search *s)
+{
+	struct libraries libraries;
+	int err = libraries_open(&libraries, s->scope->root, getenv("LD_LIBRARY_PATH"),
+				 getenv("LD_PRELOAD"));
+
+	if (err)
+		return err;
+	if (s->scope->command && !s->request->pid)
+		err = find_for_command(s, &libraries);
+	else
+		err = find_loadable(s, &libraries, NULL);
+	libraries_close(&libraries);
+	if (!err && !s->places->count)
+		err = find_in_path(s);
 	return err;
 }
 
@@ -228,37 +383,82 @@ static int trouble(int err, char **why, const char *format, ...)
 static int find_executable(struct search *s)
 {
 	uint32_t pid = s->request->pid;
-	struct place place = {.path = text("%s/%u/exe", s->scope->proc, pid),
-			      .root = root_of(s, pid)};
-	char name[4096];
-	ssize_t n = place.path ? readlink(place.path, name, sizeof(name) - 1) : 0;
-	int err = n < 0 ? -errno : 0;
+	struct place place = {.path = phrase("%s/%u/exe", s->scope->proc, pid),
+			      .root = root_of(s, pid),
+			      .direct = true};
+	int err = -ENOMEM;
 
-	/* the link leads to the file itself, whatever its name means by now */
-	if (err) {
+	errno = ENOMEM;
+	place.name = place.path ? read_link(place.path) : NULL;
+	err = -errno;
+	if (!place.name) {
 		place_free(&place);
 		return err;
 	}
-	name[n] = '\0';
-	place.name = strdup(name);
 	return take_place(s, &place);
 }
 
 static int find_path(struct search *s)
 {
+	const char *binary = s->request->binary;
 	uint32_t pid = s->request->pid;
 	struct place place = {0};
+	char *link, *folder;
+	int err;
 
 	if (!pid)
-		return add_path(s, s->request->binary);
-	if (s->request->binary[0] == '/')
-		place.root = root_of(s, pid);
-	else /* where the process is */
-		place.root = text("%s/%u/cwd/", s->scope->proc, pid);
-	if (place.root)
-		place.path = text("%s%s", place.root, s->request->binary);
-	place.name = strdup(s->request->binary);
+		return add_path(s, "", binary);
+	link = phrase("%s/%u", s->scope->proc, pid);
+	err = link && access(link, F_OK) ? -errno : 0;
+	free(link);
+	if (err)
+		return err;
+	place.root = root_of(s, pid);
+	if (binary[0] == '/') {
+		place.path = strdup(binary);
+	} else { /* from where the process is */
+		link = phrase("%s/%u/cwd", s->scope->proc, pid);
+		errno = ENOMEM;
+		folder = link ? read_link(link) : NULL;
+		free(link);
+		if (!folder) {
+			free(place.root);
+			return -errno;
+		}
+		place.path = phrase("%s/%s", folder, binary);
+		free(folder);
+	}
+	place.name = strdup(binary);
 	return take_place(s, &place);
+}
+
+static int not_found(struct search *s, char **why)
+{
+	const struct resolve_scope *scope = s->scope;
+	const struct request *r = s->request;
+	const char *path = is_executable(r->binary)
+				   ? "; a file in the current folder is written with "
+				     "its path, as in ./app"
+				   : "";
+
+	if (r->pid)
+		return trouble(
+			-ENOENT, why,
+			"process %u has no file '%s' mapped, nor is there such a library that "
+			"it could load%s",
+			r->pid, r->binary, path);
+	if (scope->npids)
+		return trouble(-ENOENT, why,
+			       "no recorded process has a file '%s' mapped, nor is there such a "
+			       "library that it could load%s",
+			       r->binary, path);
+	if (scope->command)
+		return trouble(-ENOENT, why,
+			       "'%s' is neither the command nor a library that it needs, nor is it "
+			       "in the folders of libraries or in PATH%s",
+			       r->binary, path);
+	return trouble(-ENOENT, why, "there is no '%s'%s in the folders of libraries or in PATH%s",
+		       r->binary, scope->all ? " that a process has mapped, nor" : "", path);
 }
 
 static int find_name(struct search *s, char **why)
@@ -269,20 +469,20 @@ static int find_name(struct search *s, char **why)
 	size_t npids = r->pid ? 1 : scope->npids;
 	int err = 0;
 
-	for (size_t i = 0; i < npids; i++) {
+	for (size_t i = 0; i < npids && !err; i++) {
 		err = find_mapped(s, pids[i]);
 		if (err)
 			return trouble(err, why, "process %u %s", pids[i], process_trouble(err));
 	}
-	if (!s->places->count && scope->all)
+	for (size_t i = 0; i < npids && !err && !s->places->count; i++)
+		err = find_for_process(s, pids[i]);
+	if (!npids && scope->all && !err)
 		err = find_anywhere(s);
-	if (!s->places->count && !err)
-		err = find_in_path(s);
-	if (err)
-		return err;
-	if (s->places->count)
-		return 0;
-	return trouble(-ENOENT, why, "%s", "not found");
+	if (!npids && !err)
+		err = find_elsewhere(s);
+	if (!err && !s->places->count)
+		err = not_found(s, why);
+	return err;
 }
 
 int locate(struct places *places, const struct request *request, const struct resolve_scope *scope,
@@ -293,16 +493,14 @@ int locate(struct places *places, const struct request *request, const struct re
 
 	*places = (struct places){0};
 	*why = NULL;
-	if (!request->binary) {
+	if (!request->binary)
 		err = find_executable(&s);
-		if (err)
-			err = trouble(err, why, "process %u %s", request->pid,
-				      process_trouble(err));
-	} else if (strchr(request->binary, '/')) {
+	else if (strchr(request->binary, '/'))
 		err = find_path(&s);
-	} else {
+	else
 		err = find_name(&s, why);
-	}
+	if (err && !*why && request->pid)
+		err = trouble(err, why, "process %u %s", request->pid, process_trouble(err));
 	if (err)
 		places_free(places);
 	return err;

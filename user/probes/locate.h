@@ -8,7 +8,7 @@
  *
  *   with PID, or with processes that are recorded: a file whose code they have mapped;
  *   with a command: the command itself; a library that it or a program among its arguments (of
- *       mpirun, env, ...) needs, found as the dynamic linker finds it (needed.h);
+ *       mpirun, env, ...) needs, found as the dynamic linker finds it (libraries.h);
  *   with the whole machine: a file whose code any process has mapped;
  *   else, since it may be loaded later: a library in the places of the system, or a program in
  * PATH.
@@ -28,10 +28,11 @@
 #include "resolve.h"
 
 struct place {
-	char *path;    /* to open */
-	char *spare;   /* to open if `path` is not the file that is expected; NULL: none */
-	char *name;    /* as users know it: the path below `root` */
-	char *root;    /* "" or /proc/PID/root: what its debug files lie below */
+	char *path;  /* to open, below `root` */
+	char *root;  /* inroot.h: "" or /proc/PID/root; debug files lie below it, too */
+	char *spare; /* to open, in our root, if `path` is not the file that is expected; or NULL */
+	char *name;  /* as users know it */
+	bool direct; /* `path` leads to the file whatever the root: a link of /proc */
 	bool expected; /* device and inode are known: by a mapping */
 	bool deleted;  /* by the mapping: no name leads to it any more */
 	dev_t device;

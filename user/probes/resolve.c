@@ -350,6 +350,7 @@ static int find_places(struct resolving *r, const struct request *request)
 
 static int find_request(struct resolving *r, const struct request *request)
 {
+	size_t visit = (size_t)(request - r->requests->list) + 1;
 	int err = find_places(r, request);
 
 	if (err)
@@ -361,10 +362,15 @@ static int find_request(struct resolving *r, const struct request *request)
 		if (!o->binary && !o->err)
 			o->err = binaries_open(&r->sites->own->binaries, place, &o->binary,
 					       &o->wrong);
-		if (o->wrong)
+		if (o->wrong) {
 			complain(r, o->err, "%s %s", place->name, o->wrong);
-		else
-			err = o->err ? o->err : find_in(r, request, o->binary);
+		} else if (o->err) {
+			err = o->err;
+		} else if (o->binary->visited != visit) {
+			/* not by another of its names before */
+			o->binary->visited = visit;
+			err = find_in(r, request, o->binary);
+		}
 	}
 	return err;
 }

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* libraries, locate: which file a name means. */
+#include "probes_kit.h"
+
+#include <sys/stat.h>
+#include <sys/prctl.h>
+#include <signal.h>
+#include <limits.h>
+
+#include "user/probes/libraries.h"
+
+struct seen {
+	char text[4096];
+};
+
+static int see(const char *name, const char *path, void *seen_)
+{
+	struct seen *seen = seen_;
+	size_t used = strlen(seen->text);
+
+	snprintf(seen->text + used, sizeof(seen->text) - used, "%s=%s ", name, path);
+	return 0;
+}
+
+static int make(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir("lib", 0700), 0);
+	assert_int_equal(mkdir("deep", 0700), 0);
+	assert_int_equal(mkdir("env", 0700), 0);
+	assert_int_equal(mkdir("plug", 0700), 0);
+	write_file("deep.c", "int deep(void) { return 3; }\n");
+	write_file("one.c", "int deep(void); int one(void) { return deep() + 1; }\n");
+	write_file("wait.c", "#include <unistd.h>\n"
+			     "int one(void);\n"
+			     "int main(int c, char **v) { (void)v; if (c > 1) return one();\n"
+			     "	if (write(1, \"x\", 1) != 1) return 1; for (;;) pause(); }\n");
+	run("gcc -fPIC -shared -Wl,-soname,libdeep.so.3 -o deep/libdeep.so.3 deep.c");
+	/* found by its RUNPATH alone */
+	run("gcc -fPIC -shared -Wl,-soname,libone.so.1 -Wl,--enable-new-dtags "
+	    "-Wl,-rpath,$ORIGIN/../deep -o lib/libone.so.1 one.c deep/libdeep.so.3");
+	run("gcc -Wl,--enable-new-dtags -Wl,-rpath,${ORIGIN}/lib -o runpath wait.c lib/libone.so.1 "
+	    "-Wl,-rpath-link,deep");
+	run("gcc -Wl,--disable-new-dtags -Wl,-rpath,$ORIGIN/lib:$ORIGIN/plug -o rpath wait.c "
+	    "lib/libone.so.1 -Wl,-rpath-link,deep");
+	run("gcc -o nopath wait.c lib/libone.so.1 -Wl,-rpath-link,deep");
+	run("cp lib/libone.so.1 env/libone.so.1");
+	run("gcc -fPIC -shared -Wl,-soname,libplug.so.2 -o plug/libplug.so.2 deep.c");
+	return 0;
+}
+
+/* What is needed is what the dynamic linker itself says that it loads. */
+static void libraries_are_those_that_the_dynamic_linker_loads(void **state)
+{
+	static const char *const programs[] = {"./runpath", "./rpath", "/bin/ls",
+					       "/usr/bin/python3", "/usr/bin/mpirun"};
+	struct libraries libraries;
+	size_t compared = 0;
+
+	(void)state;
+	assert_int_equal(libraries_open(&libraries, "", NULL, NULL), 0);
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		char command[256], line[1024], name[256], path[512], real[PATH_MAX],
+			want[PATH_MAX + 300];
+		struct seen seen = {""};
+		FILE *ldd;
+
+		if (access(programs[i], X_OK))
+			continue;
+		assert_int_equal(libraries_needed(&libraries, programs[i], see, &seen), 0);
+		snprintf(command, sizeof(command), "ldd %s", programs[i]);
+		ldd = popen(command, "r");
+		assert_non_null(ldd);
+		while (fgets(line, sizeof(line), ldd)) {
+			const char *at;
+
+			if (sscanf(line, " %255s => %511s", name, path) != 2)
+				continue;
+			snprintf(want, sizeof(want), "%s=", name);
+			at = strstr(seen.text, want);
+			if (!at)
+				fail_msg("%s needs %s: %s", programs[i], name, seen.text);
+			at += strlen(want);
+			snprintf(want, sizeof(want), "%.*s", (int)strcspn(at, " "), at);
+			assert_non_null(realpath(want, real));
+			assert_non_null(realpath(path, want));
+			if (strcmp(real, want))
+				fail_msg("%s: %s is %s, not %s", programs[i], name, want, real);
+			compared++;
+		}
+		pclose(ldd);
+	}
+	assert_true(compared >= 8);
+	libraries_close(&libraries);
+}
+
+static void folders_are_those_of_the_configuration_in_its_order(void **state)
+{
+	struct libraries libraries;
+	struct seen seen = {""};
+
+	(void)state;
+	run("mkdir -p root/etc/ld.so.conf.d root/opt/a root/opt/b root/usr/lib");
+	write_file("root/etc/ld.so.conf", "# a comment\ninclude ld.so.conf.d/*.conf\n"
+					  "/opt/b/ # another\ninclude /etc/ld.so.conf\n");
+	write_file("root/etc/ld.so.conf.d/a.conf", "/opt/a\n");
+	write_file("root/etc/ld.so.conf.d/ignored", "/opt/c\n");
+	/* an absolute link stays below the root */
+	assert_int_equal(symlink("/opt/b/libx.so.1", "root/opt/a/libx.so.1"), 0);
+	run("gcc -fPIC -shared -o root/opt/b/libx.so.1 deep.c");
+	write_file("root/opt/a/liby.so.1", "not a library");
+	run("cp root/opt/b/libx.so.1 root/usr/lib/liby.so.1");
+	assert_int_equal(libraries_open(&libraries, "root", NULL, NULL), 0);
+	assert_true(libraries.count >= 4);
+	assert_string_equal(libraries.folders[0], "/opt/a");
+	assert_string_equal(libraries.folders[1], "/opt/b");
+	assert_int_equal(libraries_named(&libraries, NULL, "libx.so*", see, &seen), 0);
+	assert_string_equal(seen.text, "libx.so.1=/opt/a/libx.so.1 ");
+	/* what is no library is passed over, as the linker does */
+	seen.text[0] = '\0';
+	assert_int_equal(libraries_named(&libraries, NULL, "liby.so.1", see, &seen), 0);
+	assert_string_equal(seen.text, "liby.so.1=/usr/lib/liby.so.1 ");
+	libraries_close(&libraries);
+}
+
+static void the_environment_comes_between_rpath_and_runpath(void **state)
+{
+	static const struct {
+		const char *program, *path, *want;
+	} cases[] = {
+		{"./runpath", NULL, "libone.so.1=./lib/libone.so.1 "},
+		{"./runpath", "env", "libone.so.1=env/libone.so.1 "},
+		{"./rpath", "env", "libone.so.1=./lib/libone.so.1 "},
+		{"./nopath", "none:env", "libone.so.1=env/libone.so.1 "},
+		{"./nopath", NULL, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct libraries libraries;
+		struct seen seen = {""};
+		const char *at;
+
+		assert_int_equal(libraries_open(&libraries, "", cases[i].path, NULL), 0);
+		assert_int_equal(libraries_needed(&libraries, cases[i].program, see, &seen), 0);
+		at = strstr(seen.text, "libone.so.1=");
+		if (*cases[i].want ? !at || strncmp(at, cases[i].want, strlen(cases[i].want)) != 0
+				   : at != NULL)
+			fail_msg("%s with %s: %s", cases[i].program,
+				 cases[i].path ? cases[i].path : "nothing", seen.text);
+		libraries_close(&libraries);
+	}
+}
+
+static void in_scope(const struct resolve_scope *scope, const char *text, const char *binary)
+{
+	struct sites sites;
+	struct said said;
+
+	if (resolve_in(&sites, text, false, scope, &said))
+		fail_msg("'%s' is not found: %s", text, said.text);
+	assert_int_equal(sites.count, 1);
+	assert_string_equal(sites.list[0].binary, binary);
+	sites_free(&sites);
+}
+
+static void not_in_scope(const struct resolve_scope *scope, const char *text, const char *says)
+{
+	struct sites sites;
+	struct said said;
+
+	if (!resolve_in(&sites, text, false, scope, &said))
+		fail_msg("'%s' is found", text);
+	if (!strstr(said.text, says))
+		fail_msg("'%s' says: %s", text, said.text);
+	assert_int_equal(strcspn(said.text, "\n"), strlen(said.text) - 1);
+}
+
+static void a_command_and_what_it_runs_have_their_libraries(void **state)
+{
+	char *plain[] = {(char *)"./runpath", NULL};
+	char *launched[] = {(char *)"/usr/bin/env", (char *)"A=1", (char *)"./rpath",
+			    (char *)"-n",	    (char *)"4",   NULL};
+	struct resolve_scope scope = {.proc = "/proc", .root = "", .command = plain};
+
+	(void)state;
+	in_scope(&scope, "runpath:main", "./runpath");
+	in_scope(&scope, "libone.so.1:one", "./lib/libone.so.1");
+	in_scope(&scope, "libone:one", "./lib/libone.so.1");
+	in_scope(&scope, "libone.so:one", "./lib/libone.so.1");
+	in_scope(&scope, "libdeep.so.*:deep", "./lib/../deep/libdeep.so.3");
+	not_in_scope(&scope, "libplug.so.2:deep",
+		     "neither the command nor a library that it needs");
+	not_in_scope(&scope, "libone.so.1:two", "has no function 'two'");
+	scope.command = launched;
+	in_scope(&scope, "rpath:main", "./rpath");
+	in_scope(&scope, "libone.so.1:one", "./lib/libone.so.1");
+	/* what it could load later, by the folders that it names */
+	launched[0] = launched[2];
+	launched[1] = NULL;
+	in_scope(&scope, "libplug.so.2:deep", "./plug/libplug.so.2");
+	in_scope(&scope, "libplug:deep", "./plug/libplug.so.2");
+}
+
+/* Starts a program and waits until it runs. */
+static pid_t start(const char *program)
+{
+	int out[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(out), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(out[1], 1);
+		execl(program, program, (char *)NULL);
+		_exit(127);
+	}
+	close(out[1]);
+	assert_int_equal(read(out[0], &c, 1), 1);
+	close(out[0]);
+	return pid;
+}
+
+static void stop(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void a_process_has_what_it_has_mapped(void **state)
+{
+	pid_t pid = start("./runpath");
+	uint32_t pids[] = {(uint32_t)pid};
+	struct resolve_scope scope = {.proc = "/proc", .root = "", .pids = pids, .npids = 1};
+	struct resolve_scope other = {.proc = "/proc", .root = ""};
+	char here[PATH_MAX], want[PATH_MAX + 64], text[128];
+
+	(void)state;
+	assert_non_null(getcwd(here, sizeof(here)));
+	snprintf(want, sizeof(want), "%s/lib/libone.so.1", here);
+	in_scope(&scope, "libone.so.1:one", want);
+	in_scope(&scope, "libone:one", want);
+	snprintf(want, sizeof(want), "%s/runpath", here);
+	in_scope(&scope, "runpath:main", want);
+	snprintf(text, sizeof(text), "%d:libone:one", (int)pid);
+	snprintf(want, sizeof(want), "%s/lib/libone.so.1", here);
+	in_scope(&other, text, want);
+	snprintf(text, sizeof(text), "%d:main", (int)pid);
+	snprintf(want, sizeof(want), "%s/runpath", here);
+	in_scope(&other, text, want);
+	snprintf(text, sizeof(text), "%d:lib/libone.so.1:one", (int)pid);
+	in_scope(&other, text, "lib/libone.so.1");
+	not_in_scope(&scope, "libnone.so:f", "no recorded process has a file 'libnone.so' mapped");
+	stop(pid);
+	snprintf(text, sizeof(text), "%d:main", (int)pid);
+	not_in_scope(&other, text, "does not exist");
+	not_in_scope(&scope, "libone.so.1:one", "does not exist");
+	snprintf(text, sizeof(text), "%d:/bin/ls:main", (int)pid);
+	not_in_scope(&other, text, "does not exist");
+}
+
+/* The library is replaced while the process runs: what it has mapped is another file than what now
+ * has the name. Its executable can be reached all the same. */
+static void a_file_that_was_replaced_is_not_taken_for_the_mapped_one(void **state)
+{
+	struct sites sites;
+	struct stat before, after;
+	struct said said;
+	char text[128];
+	pid_t pid;
+	int err;
+
+	(void)state;
+	run("cp runpath replaced");
+	assert_int_equal(stat("replaced", &before), 0);
+	pid = start("./replaced");
+	assert_int_equal(unlink("replaced"), 0);
+	run("cp /bin/true replaced");
+	assert_int_equal(stat("replaced", &after), 0);
+	snprintf(text, sizeof(text), "%d:main", (int)pid);
+	err = resolve_in(&sites, text, false, &no_scope, &said);
+	assert_int_equal(err, 0);
+	assert_int_equal(sites.list[0].inode, before.st_ino);
+	sites_free(&sites);
+	/* by its name in the mappings it needs a privilege */
+	snprintf(text, sizeof(text), "%d:replaced:main", (int)pid);
+	err = resolve_in(&sites, text, false, &no_scope, &said);
+	if (!err) {
+		assert_int_equal(sites.list[0].inode, before.st_ino);
+		sites_free(&sites);
+	} else {
+		assert_non_null(strstr(said.text, "has been replaced or deleted"));
+	}
+	stop(pid);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(libraries_are_those_that_the_dynamic_linker_loads),
+		cmocka_unit_test(folders_are_those_of_the_configuration_in_its_order),
+		cmocka_unit_test(the_environment_comes_between_rpath_and_runpath),
+		cmocka_unit_test(a_command_and_what_it_runs_have_their_libraries),
+		cmocka_unit_test(a_process_has_what_it_has_mapped),
+		cmocka_unit_test(a_file_that_was_replaced_is_not_taken_for_the_mapped_one),
+	};
+
+	return cmocka_run_group_tests(tests, make, NULL);
+}
