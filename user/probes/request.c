@@ -403,8 +403,8 @@ static const char *read_usdt_value(const char *text, size_t from, struct site_va
 
 const char *requests_add_usdt(struct requests *requests, const char *text, size_t *at)
 {
-	static const char wanted[] =
-		"BIN:PROVIDER:NAME is wanted, as in libstdc++.so.6:libstdcxx:throw (see --list BIN)";
+	static const char wanted[] = "BIN:PROVIDER:NAME is wanted, as in "
+				     "libstdc++.so.6:libstdcxx:throw (see --list BIN)";
 	struct request r = {.kind = REQUEST_USDT};
 	size_t from = 0, first, second, third, end;
 	const char *wrong = read_pid(text, &from, &r.pid, at);
