@@ -115,6 +115,7 @@ static void count_lost(const struct account *account, unsigned cpu, enum account
 {
 	uint64_t lost = 0;
 
+	counts->left_out = account->links->cpus[cpu].left_out;
 	for (unsigned kind = 0; kind < RECORD_KINDS; kind++) {
 		if (!is_event(kind))
 			continue;
@@ -122,7 +123,8 @@ static void count_lost(const struct account *account, unsigned cpu, enum account
 		lost += counts->lost[kind];
 		if (moment == ACCOUNT_CUT)
 			counts->lost[kind] = account->links->cpus[cpu].seen[kind] -
-					     account->lost_before[cpu][kind] - counts->taken[kind];
+					     account->lost_before[cpu][kind] - counts->taken[kind] -
+					     (kind == RECORD_PROBE ? counts->left_out : 0);
 	}
 	/* records may tell of what was lost before the window, too */
 	counts->untold = lost > account->told[cpu] ? lost - account->told[cpu] : 0;
@@ -178,7 +180,8 @@ static bool difference(struct facts_cpu *line, const struct account_counts *from
 		k->written = to->taken[kind] - from->taken[kind];
 		k->lost = to->lost[kind] - from->lost[kind];
 		k->aged = aged ? from->taken[kind] + from->lost[kind] : 0;
-		k->seen = k->written + k->lost + k->aged;
+		k->sampled = kind == RECORD_PROBE ? to->left_out - from->left_out : 0;
+		k->seen = k->written + k->lost + k->aged + k->sampled;
 		any |= k->seen;
 	}
 	return any;

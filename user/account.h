@@ -48,6 +48,7 @@ struct account_mark {
 	struct account_counts {
 		uint64_t taken[RECORD_KINDS], lost[RECORD_KINDS];
 		uint64_t untold; /* of what was lost, what no record has told by then */
+		uint64_t left_out; /* calls of probes */
 	} cpus[];		 /* by kernel number */
 };
 
