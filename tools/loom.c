@@ -20,16 +20,16 @@ struct command {
 };
 
 static const struct command commands[] = {
-	{"check", loom_check},
-	{"dump", loom_dump},
-	{"import", loom_import},
-	{"stats", loom_stats},
+	{"check", loom_check},	 {"dump", loom_dump},	{"import", loom_import},
+	{"export", loom_export}, {"stats", loom_stats},
 };
 
 static const char doc[] = "Check, show and convert the telemetry of Loom co-simulations.\v"
 			  "  check RUN   which rules it breaks, and a verdict\n"
 			  "  dump RUN    its records as text, one a line\n"
 			  "  import RUN  makes an ovni trace of it\n"
+			  "  export TRACE  makes a run of an imported one, or of a recording of "
+			  "threads\n"
 			  "  stats RUN   metrics of nodes, cores and invocations\n"
 			  "\n"
 			  "RUN is a trace or statistics file, the directory that they are in, or "
@@ -66,6 +66,7 @@ enum {
 	KEY_DECLARE_CORES,
 	KEY_DECLARE_NODES,
 	KEY_SAME_AS,
+	KEY_LOOM,
 	KEY_BY,
 	KEY_WINDOW,
 };
@@ -76,7 +77,7 @@ static const struct {
 	const char *commands;
 } accepted[] = {
 	{KEY_PERF, "check dump import stats"},
-	{KEY_LAYOUT, "check dump import stats"},
+	{KEY_LAYOUT, "check dump import stats export"},
 	{KEY_STYLE, "check import stats"},
 	{KEY_JSON, "check stats"},
 	{KEY_CHAIN, "check"},
@@ -88,26 +89,27 @@ static const struct {
 	{KEY_DECLARE_NODES, "check"},
 	{KEY_BY, "stats"},
 	{KEY_WINDOW, "stats"},
-	{KEY_KINDS, "dump"},
-	{KEY_CORES, "dump"},
-	{KEY_NODES, "dump"},
-	{KEY_SAMPLE, "dump"},
+	{KEY_KINDS, "dump export"},
+	{KEY_CORES, "dump export"},
+	{KEY_NODES, "dump export"},
+	{KEY_SAMPLE, "dump export"},
 	{KEY_CYCLES, "dump"},
 	{KEY_APPLY, "dump"},
-	{'o', "import"},
+	{'o', "import export"},
+	{KEY_LOOM, "export"},
 	{KEY_NAME, "import"},
 	{KEY_NAMES, "import stats"},
-	{KEY_PERIOD, "import"},
-	{KEY_FREQUENCY, "import"},
+	{KEY_PERIOD, "import export"},
+	{KEY_FREQUENCY, "import export"},
 	{KEY_BASE, "import"},
-	{KEY_NO_KEEP, "import"},
+	{KEY_NO_KEEP, "import export"},
 	{KEY_NO_CHAIN, "import stats"},
 };
 
 static const struct argp_option options[] = {
 	{"perf", KEY_PERF, "FILE", 0, "the statistics of the run (- for none)", 1},
-	{"layout", KEY_LAYOUT, "LAYOUT", 0, "records without a header are packed38 or natural48",
-	 1},
+	{"layout", KEY_LAYOUT, "LAYOUT", 0,
+	 "records without a header are packed38 or natural48; export: what is made, ltrc too", 1},
 	{"json", KEY_JSON, NULL, 0, "check, stats: JSON instead of text", 1},
 	{"chain", KEY_CHAIN, NULL, 0,
 	 "check: where the cycle starts anew with an epoch or invocation, go on behind what was "
@@ -129,23 +131,29 @@ static const struct argp_option options[] = {
 	 1},
 	{"window", KEY_WINDOW, "WINDOW", 0,
 	 "stats: ratios are of the cycles of the invocation, the run, or the busy ones", 1},
-	{"kinds", KEY_KINDS, "LIST", 0, "dump: records of these kinds", 2},
-	{"cores", KEY_CORES, "LIST", 0, "dump: of these cores (0,2-5)", 2},
-	{"nodes", KEY_NODES, "LIST", 0, "dump: of these nodes (NODE or CORE:NODE)", 2},
+	{"kinds", KEY_KINDS, "LIST", 0, "dump, export: records of these kinds", 2},
+	{"cores", KEY_CORES, "LIST", 0, "dump, export: of these cores (0,2-5)", 2},
+	{"nodes", KEY_NODES, "LIST", 0, "dump, export: of these nodes (NODE or CORE:NODE)", 2},
 	{"cycles", KEY_CYCLES, "FIRST-LAST", 0, "dump: of these cycles (either may be left out)",
 	 2},
-	{"sample", KEY_SAMPLE, "K/N", 0, "dump: of each node and kind, K of every N records", 2},
+	{"sample", KEY_SAMPLE, "K/N", 0,
+	 "dump, export: of each node and kind, K of every N records", 2},
 	{"apply-ids", KEY_APPLY, NULL, 0, "dump: JSON traces with the ids of their first record",
 	 2},
-	{"output", 'o', "DIR", 0, "import: the trace that is made, or added to (ovni)", 3},
+	{"output", 'o', "DIR|RUN", 0,
+	 "import: the trace that is made, or added to (ovni); export: the run that is made", 3},
+	{"loom", KEY_LOOM, "NAME", 0, "export: which loom of the trace", 3},
 	{"name", KEY_NAME, "NAME", 0, "import: of the run in the trace (that of its files)", 3},
 	{"clock-period", KEY_PERIOD, "TIME", 0,
-	 "import: of a cycle, as 800ps or 1.25ns (as the statistics say, else 1ns)", 3},
+	 "import: of a cycle, as 800ps or 1.25ns (as the statistics say, else 1ns); export: of a "
+	 "recording of threads (1us)",
+	 3},
 	{"clock-freq", KEY_FREQUENCY, "FREQ", 0, "import: the same as 100MHz", 3},
 	{"base", KEY_BASE, "TIME", 0,
 	 "import: clock of cycle 0 in ns, or +TIME after the start of the trace in DIR", 3},
 	{"names", KEY_NAMES, "FILE", 0, "import, stats: what the nodes are called", 3},
-	{"no-keep", KEY_NO_KEEP, NULL, 0, "import: do not copy the run into the trace", 3},
+	{"no-keep", KEY_NO_KEEP, NULL, 0,
+	 "import: do not copy the run into the trace; export: do not use that copy", 3},
 	{"no-chain", KEY_NO_CHAIN, NULL, 0,
 	 "import, stats: do not put cycles that start anew behind the others", 3},
 	{0},
@@ -243,6 +251,10 @@ static void complete(const struct arguments *a, struct argp_state *state)
 		argp_error(state, "a command is missing");
 	if (!a->o.run)
 		argp_error(state, "%s needs a run", a->command->name);
+	if (a->o.layout == LOOM_LTRC && a->command->run != loom_export)
+		argp_error(state, "--layout ltrc: a file with a header shows that by itself");
+	if (a->command->run == loom_export && !a->o.output)
+		argp_error(state, "export needs the name of the run that is made: -o RUN");
 	for (size_t i = 0; i < a->ngiven; i++)
 		check_accepted(a->command, state, a->given[i]);
 }
@@ -258,9 +270,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->o.perf = arg;
 		break;
 	case KEY_LAYOUT:
-		a->o.layout = loom_layout_parse(arg);
+		a->o.layout = strcmp(arg, "ltrc") ? loom_layout_parse(arg) : LOOM_LTRC;
 		if (a->o.layout == LOOM_UNKNOWN)
-			wrong = "a layout is packed38 or natural48";
+			wrong = "a layout is packed38 or natural48, or for export ltrc";
 		break;
 	case KEY_KINDS:
 		wrong = loom_controls_kinds(&a->o.chosen, arg);
@@ -282,6 +294,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'o':
 		a->o.output = arg;
+		break;
+	case KEY_LOOM:
+		a->o.loom = arg;
 		break;
 	case KEY_NAME:
 		a->o.name = arg;

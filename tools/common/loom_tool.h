@@ -28,8 +28,9 @@ struct loom_options {
 	struct loom_controls chosen; /* dump: what is shown */
 	uint64_t first_cycle, last_cycle;
 	bool apply_ids; /* dump: JSON traces with the ids of the document */
-	/* import */
-	const char *output;    /* directory of the trace; NULL: "ovni" */
+	/* import, export */
+	const char *output;    /* directory of the trace; name of the run */
+	const char *loom;      /* export: that is meant, or NULL */
 	const char *name;      /* of the run in it; NULL: that of its files */
 	uint64_t period_ps;    /* of a cycle; 0: as the statistics say, else 1 ns */
 	struct moment base;    /* clock of cycle 0 */
@@ -48,5 +49,6 @@ int loom_check(struct loom_options *o);
 int loom_dump(struct loom_options *o);
 int loom_stats(struct loom_options *o);
 int loom_import(struct loom_options *o);
+int loom_export(struct loom_options *o);
 
 #endif

@@ -39,9 +39,7 @@ static size_t stem(const char *name, const char *const *ends, size_t n)
 	return 0;
 }
 
-/* The length of the run's name in the name of one of its files; all of it if nothing known follows.
- */
-static size_t stem_of(const char *name)
+size_t loom_run_stem(const char *name)
 {
 	size_t len = stem(name, trace_ends, COUNT(trace_ends));
 
@@ -217,9 +215,9 @@ static int only(const struct folder *f, const char *like)
 
 	for (size_t i = 0; like && i < f->n; i++) {
 		const char *name = base(f->paths[i]);
-		size_t len = stem_of(name);
+		size_t len = loom_run_stem(name);
 
-		if (len == stem_of(base(like)) && !strncmp(name, base(like), len))
+		if (len == loom_run_stem(base(like)) && !strncmp(name, base(like), len))
 			which = which == -1 ? (int)i : -2;
 	}
 	if (which != -1)
@@ -298,7 +296,7 @@ static char *sibling(const char *path, size_t stem_len, const char *const *ends,
 static int find_by_file(struct loom_run *run, const char *path, const char *perf)
 {
 	bool statistics = loom_content_of(AT_FDCWD, path) == LOOM_STATISTICS;
-	size_t len = stem_of(base(path));
+	size_t len = loom_run_stem(base(path));
 	char **to = statistics ? &run->perf : &run->trace;
 
 	*to = strdup(path);
@@ -355,7 +353,7 @@ int loom_run_find(struct loom_run *run, const char *arg, const char *perf)
 		run->perf = NULL;
 	}
 	named = base(run->trace ? run->trace : run->perf);
-	run->name = strndup(named, stem_of(named));
+	run->name = strndup(named, loom_run_stem(named));
 	return run->name ? 0 : no_memory(arg);
 }
 

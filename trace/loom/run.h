@@ -12,6 +12,7 @@
 #define TRACE_LOOM_RUN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum loom_content {
 	LOOM_OTHER,	 /* nothing of ours, or not to be told */
@@ -34,6 +35,10 @@ struct loom_run {
 int loom_run_find(struct loom_run *run, const char *arg, const char *perf)
 	__attribute__((warn_unused_result));
 void loom_run_free(struct loom_run *run);
+
+/* The length of the run's name in the name of one of its files (without directories); all of it if
+ * nothing known follows. */
+size_t loom_run_stem(const char *name);
 
 /* What the file `path` is, by its first bytes. Silent: LOOM_OTHER for what cannot be read. */
 enum loom_content loom_content_of(int dirfd, const char *path);
