@@ -134,8 +134,8 @@ static int return_file(struct loom_export *x, const char *kept)
 /* The records of the kept file once more, through the writer. */
 static int rewrite(struct loom_export *x, const char *kept)
 {
-	enum loom_form form = loom_layout_parse(json_string(json_get(x->run, "accel.run.form")));
-	struct loom_reader_options how = {.layout = form};
+	const char *form = json_string(json_get(x->run, "accel.run.form"));
+	struct loom_reader_options how = {.layout = form ? loom_layout_parse(form) : LOOM_UNKNOWN};
 	struct loom_findings findings = {.report = NULL};
 	struct loom_reader *reader = calloc(1, sizeof(*reader));
 	struct loom_writer *w = NULL;

@@ -502,6 +502,10 @@ int loom_export_marks(struct loom_export *x)
 		x->as.sort_cycles = true;
 		err = loom_export_open(x, &w);
 	}
+	for (size_t i = 0; !err && i < m.n; i++) {
+		if (!m.tellers[i].control)
+			err = loom_writer_node(w, m.tellers[i].core->id, m.tellers[i].node);
+	}
 	if (!err)
 		err = feed(x, w, &m);
 	err = loom_export_close(x, w, err);

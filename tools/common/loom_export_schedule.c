@@ -34,6 +34,7 @@ struct thread {
 	uint16_t nowhere; /* the core of no CPU */
 	enum lifeline state;
 	int32_t cpu;	/* the last real one; -1: none yet */
+	bool on_virtual; /* where it is now */
 	uint64_t since; /* cycle in which the state was entered */
 	uint64_t last;	/* cycle of the last event */
 	uint64_t life;	/* its invocation, given out when its start leaves the merge */
@@ -79,11 +80,16 @@ static int begin(struct thread *t, uint64_t cycle)
 		[LIFELINE_WARMING] = LOOM_NODE_STALL_OUT,
 	};
 
+	int err;
+
 	t->since = cycle;
 	if (kinds[t->state] < 0)
 		return 0;
 	t->open = t->n;
-	return push(t, cycle, (uint8_t)kinds[t->state], t->cpu, 0, 0);
+	err = push(t, cycle, (uint8_t)kinds[t->state], t->cpu, 0, 0);
+	if (!err)
+		t->queue[t->open].lane = t->on_virtual;
+	return err;
 }
 
 static void end(struct thread *t, uint64_t cycle)
@@ -100,6 +106,7 @@ static int take(struct thread *t, const struct event *ev, uint64_t cycle)
 
 	if (ev->model == 'O' && ev->category == 'A' && ev->value == 's' && ev->payload_size >= 4) {
 		cpu = get_i32(ev->payload);
+		t->on_virtual = cpu < 0;
 		if (cpu >= 0 && t->cpu >= 0 && cpu != t->cpu)
 			err = push(t, cycle, LOOM_ROUTE_USE, cpu, (uint32_t)t->cpu, (uint32_t)cpu);
 		t->cpu = cpu >= 0 ? cpu : t->cpu;
@@ -125,6 +132,7 @@ static int take(struct thread *t, const struct event *ev, uint64_t cycle)
 	if (ev->value == 'x') {
 		cpu = ev->payload_size >= 4 ? get_i32(ev->payload) : -1;
 		t->cpu = cpu;
+		t->on_virtual = cpu < 0;
 		if (cpu >= t->nowhere) {
 			log_error("%s: byte %" PRIu64 ": there is no CPU %" PRId32, t->stream.path,
 				  stream_offset(&t->stream), cpu);
@@ -139,11 +147,14 @@ static int take(struct thread *t, const struct event *ev, uint64_t cycle)
 	return err;
 }
 
-/* What is artificial: a thread that enters or leaves a window through the virtual CPU does not run.
- */
-static bool is_real(const struct loom_record *r, uint16_t nowhere)
+/* A thread that enters or leaves a window through the virtual CPU (marked by the lane) does not
+ * run. */
+static bool is_real(struct loom_record *r)
 {
-	return r->event_kind != LOOM_NODE_FIRE || r->core_id != nowhere || r->arg0 || r->arg1;
+	bool on_virtual = r->lane;
+
+	r->lane = 0;
+	return r->event_kind != LOOM_NODE_FIRE || !on_virtual || r->arg0 || r->arg1;
 }
 
 static int next(void *source, struct loom_record *r)
@@ -156,7 +167,7 @@ static int next(void *source, struct loom_record *r)
 		/* what comes after an interval waits until its end is known */
 		if (t->first < (t->open < t->n ? t->open : t->n)) {
 			*r = t->queue[t->first++];
-			if (!is_real(r, t->nowhere))
+			if (!is_real(r))
 				continue;
 			return 1;
 		}

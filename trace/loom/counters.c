@@ -20,11 +20,15 @@ struct counts {
 /* A node, or with whole_core a core. */
 struct unit {
 	uint64_t key;
-	uint32_t core, node, invocation; /* NONE: not in one */
-	uint32_t before, after;		 /* units of the same invocation */
-	bool whole_core;
-	uint8_t does;	/* in the cycle `cycle`, or from it on (style edge) */
-	uint64_t cycle; /* not counted yet */
+	uint32_t core, node, invocation;    /* NONE: not in one */
+	uint32_t before, after;		    /* units of the same invocation */
+	bool whole_core, declared, counted; /* counted: it has a row */
+	uint8_t does;			    /* in the cycle `cycle`, or from it on (style edge) */
+	uint64_t cycle; /* not counted yet; style span: of the last route that was counted */
+	/* style span: the last interval, and whether there was a route */
+	uint64_t until;
+	uint8_t lasting;
+	bool routed;
 	struct counts counts;
 };
 
@@ -227,6 +231,9 @@ static int leave(struct loom_counters *c, struct unit *u, uint64_t end)
 		.tokens_out = n->tokens_out,
 	};
 	u->counts = (struct counts){.tokens_in = 0};
+	u->counted = true;
+	u->routed = false;
+	u->until = 0;
 	if (u->before != NONE)
 		c->units[u->before].after = u->after;
 	else
@@ -266,6 +273,33 @@ static void count(const struct loom_counters *c, struct unit *u, uint64_t cycle,
 		u->does = does;
 }
 
+/* In style span no cycle is counted twice: a route is the one thing that may happen inside an
+ * interval, and an interval ends where the next one begins. */
+static void count_span(struct unit *u, const struct loom_record *r, uint8_t does)
+{
+	uint64_t span = loom_record_span(r), *cycles = u->counts.cycles;
+
+	if (r->event_kind == LOOM_ROUTE_USE) {
+		if (u->routed && u->cycle == r->cycle)
+			return;
+		if (r->cycle < u->until && u->lasting == DOES_WORK)
+			return;
+		if (r->cycle < u->until)
+			cycles[u->lasting]--;
+		cycles[DOES_WORK]++;
+		u->routed = true;
+		u->cycle = r->cycle;
+		return;
+	}
+	if (!span)
+		return;
+	if (r->cycle < u->until)
+		cycles[u->lasting] -= u->until - r->cycle;
+	cycles[does] += span - (u->routed && u->cycle == r->cycle);
+	u->until = later(r->cycle, span);
+	u->lasting = does;
+}
+
 static int count_node(struct loom_counters *c, const struct loom_record *r, uint32_t invocation)
 {
 	static const uint8_t does[] = {
@@ -280,7 +314,7 @@ static int count_node(struct loom_counters *c, const struct loom_record *r, uint
 	if (err)
 		return err;
 	if (c->style == LOOM_STYLE_SPAN) {
-		u->counts.cycles[does[r->event_kind]] += loom_record_span(r);
+		count_span(u, r, does[r->event_kind]);
 		return 0;
 	}
 	count(c, u, r->cycle, does[r->event_kind]);
@@ -407,6 +441,16 @@ int loom_counters_add(struct loom_counters *c, const struct loom_record *r)
 	return 0;
 }
 
+int loom_counters_node(struct loom_counters *c, uint16_t core, uint32_t node)
+{
+	struct unit *u = unit_of(c, core, node, false);
+
+	if (!u)
+		return -ENOMEM;
+	u->declared = true;
+	return 0;
+}
+
 void loom_counters_tokens(struct loom_counters *c, uint16_t core, uint32_t node, uint64_t in,
 			  uint64_t out)
 {
@@ -480,6 +524,29 @@ static int drop_joint(struct loom_counters *c)
 	return 0;
 }
 
+/* Nodes that never did anything: a row of zeros in the first invocation of their core. */
+static int add_idle(struct loom_counters *c)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < c->nunits; i++) {
+		const struct unit *u = &c->units[i];
+		uint32_t v = 0;
+
+		if (!u->declared || u->counted)
+			continue;
+		while (v < c->ninvocations &&
+		       (c->invocations[v].core != u->core || !c->invocations[v].seen))
+			v++;
+		if (v == c->ninvocations)
+			continue;
+		err = grow(&c->rows, &c->row_room, c->nrows, sizeof(*c->rows));
+		if (!err)
+			c->rows[c->nrows++] = (struct loom_row){.invocation = v, .node = u->node};
+	}
+	return err;
+}
+
 int loom_counters_finish(struct loom_counters *c)
 {
 	int err = 0;
@@ -504,6 +571,8 @@ int loom_counters_finish(struct loom_counters *c)
 		if (c->units[i].invocation != NONE)
 			err = leave(c, &c->units[i], c->invocations[c->units[i].invocation].end);
 	}
+	if (!err)
+		err = add_idle(c);
 	/* a core has a row for what it was configured with, though no node of it did anything */
 	for (size_t i = 0; !err && i < c->ninvocations && c->style == LOOM_STYLE_CYCLE; i++) {
 		if (c->invocations[i].core == ANY_CORE || !c->invocations[i].seen)

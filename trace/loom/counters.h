@@ -51,6 +51,11 @@ void loom_counters_free(struct loom_counters *counters); /* NULL is fine */
 int loom_counters_add(struct loom_counters *counters, const struct loom_record *record)
 	__attribute__((warn_unused_result));
 
+/* Says that there is this node, so that it has a row even if it never does anything. 0 or -ENOMEM.
+ */
+int loom_counters_node(struct loom_counters *counters, uint16_t core, uint32_t node)
+	__attribute__((warn_unused_result));
+
 /* Adds tokens to a node that has had a record, in the invocation of that one. */
 void loom_counters_tokens(struct loom_counters *counters, uint16_t core, uint32_t node, uint64_t in,
 			  uint64_t out);

@@ -268,6 +268,8 @@ static int by_rank(const void *a, const void *b)
 
 	if (p->core_id != q->core_id)
 		return p->core_id < q->core_id ? -1 : 1;
+	if (p->epoch_id != q->epoch_id) /* one ends, and the next one begins */
+		return p->epoch_id < q->epoch_id ? -1 : 1;
 	if (rank(p->event_kind) != rank(q->event_kind))
 		return rank(p->event_kind) - rank(q->event_kind);
 	if (rank(p->event_kind) == 2 && p->hw_node_id != q->hw_node_id)
@@ -332,6 +334,11 @@ int loom_writer_event(struct loom_writer *w, const struct loom_record *r)
 	w->known_core = r->core_id;
 	w->account.seen++;
 	return fail(w, w->options.sort_cycles ? hold(w, r) : commit(w, r));
+}
+
+int loom_writer_node(struct loom_writer *w, uint16_t core, uint32_t node)
+{
+	return w ? fail(w, loom_counters_node(w->counters, core, node)) : 0;
 }
 
 void loom_writer_tokens(struct loom_writer *w, uint16_t core, uint32_t node, uint64_t in,

@@ -65,7 +65,7 @@ struct loom_writer_options {
 	struct loom_controls *controls;
 	/*
 	 * The records of a cycle are put in an order that does not depend on that of the calls: by
-	 * core; configuration writes, starts, nodes, errors, ends; by node and lane.
+	 * core and epoch; configuration writes, starts, nodes, errors, ends; by node and lane.
 	 */
 	bool sort_cycles;
 	uint64_t period_ps;   /* of a cycle; 0: 1000 */
@@ -95,6 +95,10 @@ int loom_writer_open(struct loom_writer **w, const char *run,
  * or is a second start or end of one. -ENOMEM; with LOOM_BLOCK also what writing failed with.
  */
 int loom_writer_event(struct loom_writer *w, const struct loom_record *record);
+
+/* Says that there is this node: it is in the statistics, as idle, even if it never has an event. 0
+ * or -ENOMEM. */
+int loom_writer_node(struct loom_writer *w, uint16_t core, uint32_t node);
 
 /* Adds tokens that a node took in and gave out: counters only. The node must have had an event. */
 void loom_writer_tokens(struct loom_writer *w, uint16_t core, uint32_t node, uint64_t in,

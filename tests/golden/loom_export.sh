@@ -1,0 +1,143 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-loom export: with the kept files the way back is equal byte for byte; without them the
+# states are equal; a recording of threads becomes a run whose lengths add up. All that is written is
+# valid, without a warning.
+set -u
+loom=$B/bin/ovni-loom
+states=$S/tests/golden/loom_states.py
+vectors=$S/../shared/conformance/loom
+export PYTHONDONTWRITEBYTECODE=1
+status=0
+
+wrong() {
+	echo "$*"
+	status=1
+}
+
+run() { # ARGUMENTS: must succeed
+	"$loom" "$@" 2>"$T/said" || {
+		wrong "ovni-loom $*: failed"
+		cat "$T/said"
+	}
+}
+
+valid() { # RUN: no error, no warning
+	"$loom" check --strict "$1" >"$T/verdict" 2>&1 || {
+		wrong "$1: not valid"
+		cat "$T/verdict"
+	}
+}
+
+# again FILE-OR-FOLDER EXPECTED OPTIONS...: import without keeping, export, import: equal states
+again() {
+	local from=$1 expected=$2
+	shift 2
+	rm -rf "$T/again"* && run import --no-keep "$from" -o "$T/again.trace" "$@"
+	run export "$T/again.trace" -o "$T/again"
+	valid "$T/again"
+	run import "$T/again" -o "$T/again.second"
+	python3 "$states" "$T/again.second" >"$T/states"
+	diff "$expected" "$T/states" || wrong "$from: other states after a way without the kept files"
+}
+
+# same FOLDER FILES...: import, export: each file is equal
+same() {
+	local from=$1 file
+	shift
+	rm -rf "$T/same"* && run import "$from" -o "$T/same.trace"
+	run export "$T/same.trace" -o "$T/same"
+	for file; do
+		cmp "$file" "$T/same${file##*/run}" || wrong "$file: not the same bytes"
+	done
+}
+
+python3 "$S/tests/golden/loom_make.py" "$T/own" || exit 1
+echo "kept: byte for byte"
+for expected in "$T"/own/*.states; do
+	name=${expected##*/}
+	mkdir -p "$T/kept" && rm -f "$T"/kept/*
+	cp "${expected%.states}.trace.bin" "$T/kept/run.trace.bin"
+	options=()
+	[ "${name%.states}" = edge ] && options=(--style edge)
+	files=("$T/kept/run.trace.bin")
+	if [ -e "${expected%.states}.perf.json" ]; then
+		cp "${expected%.states}.perf.json" "$T/kept/run.perf.json"
+		files+=("$T/kept/run.perf.json")
+	fi
+	same "$T/kept" "${files[@]}"
+done
+
+echo "not kept: equal states"
+for expected in "$T"/own/*.states; do
+	own=${expected%.states}
+	options=()
+	[ -e "$own.options" ] && read -ra options <"$own.options"
+	case ${own##*/} in
+	empty) continue ;; # nothing to tell
+	esac
+	again "$own.trace.bin" "$expected" "${options[@]}"
+done
+
+echo "what is left out is counted"
+run import "$T/own/ranks.trace.bin" -o "$T/some.trace"
+run export "$T/some.trace" -o "$T/some" --kinds NODE_FIRE,INVOCATION_START,INVOCATION_DONE --sample 1/2
+grep -q "seen 11 written 4 filtered 6 sampled_out 1 dropped 0" "$T/said" || {
+	wrong "another account:"
+	cat "$T/said"
+}
+"$loom" check "$T/some" >"$T/verdict" || { wrong "filtered: not valid"; cat "$T/verdict"; }
+"$loom" dump "$T/some.trace.bin" | grep -c NODE_FIRE | grep -qx 2 || wrong "not half of the fires"
+
+echo "other layouts"
+for layout in packed38 natural48 ltrc; do
+	run export "$T/some.trace" -o "$T/as.$layout" --layout $layout
+	as=()
+	[ $layout = ltrc ] || as=(--layout $layout)
+	"$loom" dump "${as[@]}" "$T/as.$layout.trace.bin" | sed '1d; s/ @[0-9]*//' >"$T/listing.$layout"
+	cmp "$T/listing.$layout" "$T/listing.packed38" || wrong "$layout: other records"
+done
+[ "$(stat -c %s "$T/as.packed38.trace.bin")" = $((11 * 38)) ] || wrong "packed38: another size"
+[ "$(stat -c %s "$T/as.natural48.trace.bin")" = $((11 * 48)) ] || wrong "natural48: another size"
+cmp "$T/as.ltrc.trace.bin" "$T/own/ranks.trace.bin" || wrong "ltrc: not the bytes that it came from"
+
+echo "a recording of threads"
+python3 "$S/tests/golden/loom_schedule.py" "$T/host" || exit 1
+run export "$T/host" -o "$T/host.run"
+valid "$T/host.run"
+"$loom" dump "$T/host.run" | sed 's/ @[0-9]*//; s/ flags=0x0000//; s/ lane=0//' |
+	diff "$T/host.expected" - || wrong "the schedule became other records"
+run export "$T/host" -o "$T/host.ns" --clock-period 1ns
+valid "$T/host.ns"
+
+echo "which loom"
+run import "$T/own/ranks.trace.bin" -o "$T/host" --name first
+run export "$T/host" -o "$T/both" # the only imported one
+cmp "$T/both.trace.bin" "$T/own/ranks.trace.bin" || wrong "not the imported run"
+run export "$T/host" -o "$T/both" --loom node
+cmp "$T/both.trace.bin" "$T/host.run.trace.bin" || wrong "not the recording"
+run import "$T/own/edge.trace.bin" -o "$T/host" --name second
+"$loom" export "$T/host" -o "$T/both" 2>"$T/said" && wrong "took one of two"
+grep -q -- "--loom: .*loomsim.first, loomsim.second" "$T/said" || { wrong "names:"; cat "$T/said"; }
+"$loom" export "$T/host" 2>/dev/null
+[ $? = 2 ] || wrong "no name of a run: not status 2"
+
+if [ ! -d "$vectors" ]; then
+	echo "no $vectors: the vectors are not tried"
+	exit $status
+fi
+echo "the vectors"
+for expected in "$vectors"/*/expected-states.txt; do
+	case=${expected%/*}
+	files=()
+	for file in "$case"/run.*; do
+		files+=("$file")
+	done
+	same "$case" "${files[@]}"
+	again "$case" "$expected"
+done
+for case in layout-natural48 layout-packed38 spec-all-kinds-natural48 unknown-kind; do
+	same "$vectors/$case" "$vectors/$case/run.trace.bin" "$vectors/$case/run.perf.json"
+done
+exit $status
