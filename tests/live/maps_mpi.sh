@@ -38,7 +38,7 @@ check(any(s.program in ("mpirun", "orterun", "prterun") for s in trace.streams),
 E
 library=$(ldd ring | awk '/libmpi\.so/ {print $3}')
 if ! nm -D "$library" | grep -q ' MPI_Isendrecv$'; then
-	grep -q '^ovni-bpf: --map mpi: 2 of 49 names were not found: MPI_Isendrecv, MPI_Isendrecv_replace$' whole.log ||
+	grep -q '^ovni-bpf: info: --map mpi: 2 of 49 names were not found: MPI_Isendrecv, MPI_Isendrecv_replace$' whole.log ||
 		complain "what $library lacks is not listed: $(cat whole.log)"
 fi
 [ "$(grep -c 'not found' whole.log)" -le 1 ] || complain "what was not found is said more than once"
