@@ -93,6 +93,63 @@ E
 grep -q -- '--map ./mine.json: 1 of 5 names were not found: flow_nothing$' own.log ||
 	complain "the missing name is not listed: $(cat own.log)"
 
+# A thread that is in functions when its process ends: all is closed. Marks of -u and of two maps go side
+# by side, also in a child that has executed a program.
+cat >stuck.c <<'C'
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int flow_solve(int n);
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER, waits = PTHREAD_COND_INITIALIZER;
+static int waiting;
+static void *wait_for_ever(void *arg)
+{
+	pthread_mutex_lock(&mutex);
+	waiting = 1;
+	pthread_cond_signal(&waits);
+	for (;;)
+		pthread_cond_wait(&never, &mutex);
+	return arg;
+}
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+	if (argc > 1)
+		return flow_solve(1) != 1;
+	if (fork() == 0) {
+		execl("/proc/self/exe", argv[0], "again", (char *)NULL);
+		_exit(1);
+	}
+	pthread_create(&thread, NULL, wait_for_ever, NULL);
+	pthread_mutex_lock(&mutex);
+	while (!waiting)
+		pthread_cond_wait(&waits, &mutex);
+	pthread_mutex_unlock(&mutex);
+	usleep(20000);
+	printf("pid=%d\n", getpid());
+	fflush(stdout);
+	_exit(0);
+}
+C
+gcc -O1 -g -o stuck stuck.c ./libflow.so.1 -Wl,-rpath,"$PWD" -lpthread || { echo "gcc fails"; exit 1; }
+record_output left --map pthread --map ./mine.json -u ./stuck:main,wait_for_ever -- ./stuck
+judge left
+facts left <<'E'
+from maps import *
+n = counts(trace.threads(lines[0]["pid"]))
+check(n["Function: main"] == 1 and n["Function: main/"] == 1, "main was left", n["Function: main/"], "times")
+check_counts(n, [("Function: wait_for_ever", "Function: wait_for_ever/", 1)])
+check(n["Pthread: condition wait"] == n["Pthread: condition wait/"] >= 1, "not every wait is closed:", n)
+check(n["Pthread mutexes held: mutex held"] == n["Pthread mutexes held: mutex held/"], "not every mutex is given back:", n)
+children = [s for s in trace.streams if s.pid != lines[0]["pid"]]
+n = counts(children)
+check_counts(n, [("Flow: flow_solve", "Flow: flow_solve/", 2), ("Function: main", "Function: main/", 1)])
+E
+
 # The functions of nOS-V, by a library that has its names: the model is required, and the trace says
 # that it has no breakdown, so that -b is accepted.
 cat >tasks.c <<'C'

@@ -482,10 +482,11 @@ static int read_part(struct map *map, const struct json *node, struct map_part *
 	if (libraries)
 		err = read_strings(map, libraries, &part->libraries, &part->nlibraries);
 	for (size_t i = 0; i < part->nlibraries && !err; i++)
-		if (strchr(part->libraries[i], '/'))
+		if (strchr(part->libraries[i], '/') &&
+		    (*part->libraries[i] != '/' || strpbrk(part->libraries[i], "*?[")))
 			err = WRONG(map, libraries,
-				    "\"%s\": a library is told by its name, without "
-				    "a folder",
+				    "\"%s\": a library is told by its name, which may be a "
+				    "pattern, or by its whole path",
 				    part->libraries[i]);
 	if (!err && !part->nlibraries && !part->program)
 		err = WRONG(map, node, "a part needs \"libraries\", or \"program\": true");
