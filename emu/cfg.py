@@ -28,6 +28,12 @@ STATE_RUNNING, STATE_WARMING = 1, 5
 STATE_COLOURS = {1: (60, 180, 75), 2: (217, 217, 217), 3: (128, 128, 128), 4: (170, 255, 195),
                  5: (245, 130, 48)}
 
+# Of an accelerator's node: green works, blue passes on, orange and red wait, greys do nothing.
+NODE = (193, "Accel: node state")
+NODE_FIRE, NODE_STALLS = 3, (5, 6)
+NODE_COLOURS = {1: (240, 240, 240), 2: (190, 190, 190), 3: (60, 180, 75), 4: (67, 130, 216),
+                5: (245, 130, 48), 6: (220, 60, 60), 7: (0, 0, 0)}
+
 TAG_WAKE, TAG_MIGRATION = 1, 2
 
 OPENED_ON = {"thread": "thread.prv", "cpu": "cpu.prv"}
@@ -191,6 +197,46 @@ BASE = [
      "after them. Inside a gap the states are a guess: it must not be read as idleness.", []),
 ]
 
+# ---- accelerators: what ovni-loom import makes ---------------------------------------------------
+
+HIDDEN_STALLS = ("Where the simulator writes no records of stalls, a node that waits is shown as\n"
+                 "idle: see \"stalls\" under accel.run in the metadata.")
+ACCELERATOR = [
+    ("thread/accel/node-state", *NODE, BY_VALUE,
+     "State of every hardware node: outside an invocation, idle, fire, route, stalled on input,\n"
+     "stalled on output, error.\n" + HIDDEN_STALLS,
+     [("thread/accel/node-state-time", "Time per node state", "Time",
+       "Time that each node spends in each state."),
+      ("thread/accel/node-state-percent", "Share of time per node state", "% Time",
+       "Share of the time that each node spends in each state, of the whole run: the column fire\n"
+       "is its utilization, stalled on input and on output are its stall ratios. For one\n"
+       "invocation choose its time range.\n" + HIDDEN_STALLS),
+      ("thread/accel/node-state-average", "Average stay in each node state", "Average Burst Time",
+       "How long a stay of each node in each state lasts on average."),
+      ("thread/accel/node-state-bursts", "Visits of each node state", "# Bursts",
+       "How often each node enters each state.")]),
+    ("thread/accel/route", 194, "Accel: route", BY_VALUE,
+     "Input that the lowest active output of every switch, fifo or tag node comes from.",
+     [("thread/accel/route-time", "Time per route", "Time",
+       "Time that each node passes on each of its inputs.")]),
+    ("thread/accel/invocation", 195, "Accel: invocation", BY_VALUE,
+     "Invocation that runs on every core, on its control thread.",
+     [("thread/accel/invocation-time", "Time per invocation", "Time",
+       "Time of each invocation on each core, its configuration not included."),
+      ("thread/accel/invocation-average", "Average duration of an invocation",
+       "Average Burst Time",
+       "How long an invocation of each id lasts on average, on each core.")]),
+    ("thread/accel/epoch", 196, "Accel: epoch", BY_VALUE,
+     "Configuration epoch of every core, on its control thread.", []),
+    ("thread/accel/configuration", 197, "Accel: configuration word", GRADIENT,
+     "Word of the configuration that is written to every core, on its control thread.", []),
+    ("thread/accel/error", 198, "Accel: device error", BY_VALUE,
+     "Error of every node, and of every core on its control thread, from its cycle to the end of\n"
+     "the invocation.", []),
+    ("thread/accel/extension", 199, "Accel: extension record", BY_VALUE,
+     "Records of kinds that the specification leaves to the simulator.", []),
+]
+
 # ---- the models: one line a channel, two files --------------------------------------------------
 
 # folder, file, type, first part of the label, tracking in thread.prv, what; histogram of time too?
@@ -244,8 +290,9 @@ BREAKDOWNS = [
 
 
 def base_views():
-    for path, number, label, draw, about, histograms in BASE:
-        colours = STATE_COLOURS if (number, label) == STATE else None
+    palettes = {STATE: STATE_COLOURS, NODE: NODE_COLOURS}
+    for path, number, label, draw, about, histograms in BASE + ACCELERATOR:
+        colours = palettes.get((number, label))
         yield path, about, [Window(label, (number, label), draw, colours=colours)], []
         for hpath, name, statistic, habout in histograms:
             window = Window(label, (number, label), draw, colours=colours, shown=False)
@@ -346,6 +393,14 @@ def other_views():
                title + " (row by column).\nNeeds a trace emulated with arrows.",
                [Window(name, thread="Recv Messages in Transit", tag=tag, shown=False)],
                [histogram(title, statistic, 1)])
+    yield ("thread/accel/stalls",
+           "When every node is stalled, on input or on output; nothing otherwise.\n" + HIDDEN_STALLS,
+           [Window("Accel: stalls", NODE, thread="Given Evt Val", values=NODE_STALLS,
+                   colours=NODE_COLOURS)], [])
+    yield ("thread/accel/firing-count",
+           "Number of nodes of each core that fire at each moment, as a line.",
+           [Window("Accel: number of firing nodes", NODE, LINES, compose="Is Equal (Sign)",
+                   values=(NODE_FIRE,), level="appl")], [])
     for view in ("thread", "cpu"):
         yield (view + "/ovni/mark",
                "Marks of type 0, whatever their title (event type 100 + type; for another type,\n"

@@ -73,6 +73,8 @@ static int load_stream(struct emulator *emu, size_t i)
 	err = stream_open(&emu->streams[i], emu->trace.fd, emu->trace.streams[i]);
 	if (!err)
 		err = system_add(&emu->sys, i, meta, path);
+	if (json_get(meta, "accel.label") && !emu->opt->compat)
+		emu->names = true;
 	part = json_string(json_get(meta, "ovni.part"));
 	if (!err && part && strcmp(part, "thread") == 0)
 		ask_models(emu, meta, i, path);

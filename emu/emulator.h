@@ -84,7 +84,7 @@ struct emulator {
 	struct prv_time time;
 	struct breakdown *breakdowns[4];
 	size_t nbreakdowns;
-	bool names; /* rows of threads have the names that the recorder gave them */
+	bool names; /* rows of threads have the names that their streams tell */
 
 	/* the present event */
 	int64_t first_clock; /* of the first event, ns */

@@ -63,7 +63,7 @@ struct thread {		   /* two cache lines: what every event needs, and what its lin
 	struct process *process;
 	uint32_t index; /* gindex */
 	uint32_t stream;
-	char *name; /* bpf.name, NULL if none */
+	char *name; /* bpf.name or accel.label, NULL if none */
 	struct prv_row row;
 	int64_t last_cpu, last_state, last_tid; /* written in types 6, 4, 2; -1: never */
 } __attribute__((aligned(CACHE_LINE)));

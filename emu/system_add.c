@@ -232,6 +232,8 @@ int system_add(struct system *sys, size_t stream, const struct json *meta, const
 		return -EINVAL;
 	}
 	title = json_string(json_get(meta, "bpf.name"));
+	if (!title)
+		title = json_string(json_get(meta, "accel.label"));
 	if (title && !(facts->name = strdup(title))) {
 		log_error("%s: no memory for its name", path);
 		return -ENOMEM;

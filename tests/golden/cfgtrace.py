@@ -6,7 +6,8 @@ cfgtrace: writes the smallest trace that makes the emulator describe everything 
     cfgtrace.py DIR
 
 One thread that runs for a while, as ovni-bpf would have recorded it (`require.bpf`): it has
-a probe (mark type 0), the map pthread (80, 81), a gap (mark type 92), a hardware counter and permission for every
+a probe (mark type 0), the map pthread (80, 81), a gap (mark type 92), the marks of an accelerator
+(93 to 99), a hardware counter and permission for every
 breakdown. All models come with the emulator's option -a.
 """
 import json
@@ -25,6 +26,15 @@ META = {
             "80": {"title": "Pthread", "chan_type": "stack"},
             "81": {"title": "Pthread mutexes held", "chan_type": "stack"},
             "92": {"title": "Events lost", "chan_type": "stack"},
+            "93": {"title": "Accel: node state", "chan_type": "single", "labels": {
+                "1": "outside invocation", "2": "idle", "3": "fire", "4": "route",
+                "5": "stalled on input", "6": "stalled on output", "7": "error"}},
+            "94": {"title": "Accel: route", "chan_type": "single"},
+            "95": {"title": "Accel: invocation", "chan_type": "single"},
+            "96": {"title": "Accel: epoch", "chan_type": "single"},
+            "97": {"title": "Accel: configuration word", "chan_type": "single"},
+            "98": {"title": "Accel: device error", "chan_type": "single"},
+            "99": {"title": "Accel: extension record", "chan_type": "single"},
         },
     },
     "nosv": {"can_breakdown": True, "hwc": {"0": {"name": "INSTRUCTIONS"}}},

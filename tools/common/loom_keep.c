@@ -114,7 +114,9 @@ int loom_keep_return(int fd, const char *dir, const char *from, const char *path
 
 	if (in < 0 || fstat(in, &st)) {
 		err = in < 0 ? in : -errno;
-		log_error("%s/%s: cannot open the kept file: %s", dir, from, strerror(-err));
+		log_error(
+			"%s/%s: cannot open the file that was kept: %s; --no-keep does without it",
+			dir, from, strerror(-err));
 		if (in >= 0)
 			close(in);
 		return err;

@@ -88,6 +88,23 @@ static void path_of(const struct loom_rows *w, const struct row *r, char *path, 
 
 /* ---- metadata ---- */
 
+/* The name of a row: "core 0 control", "core 0 fifo_3", "core 0 node 7". */
+static bool put_label(const struct loom_rows *w, struct json *meta, size_t row,
+		      const struct loom_module *m)
+{
+	unsigned core = w->survey->cores[w->rows[row].core].id;
+	char label[600];
+
+	if (row < w->survey->ncores)
+		snprintf(label, sizeof(label), "core %u control", core);
+	else if (m && m->name)
+		snprintf(label, sizeof(label), "core %u %.500s", core, m->name);
+	else
+		snprintf(label, sizeof(label), "core %u node %" PRIu32, core,
+			 w->survey->nodes[row - w->survey->ncores].node);
+	return json_put_string(meta, "accel.label", label) != NULL;
+}
+
 static struct json *put_text(struct json *meta, const char *key, const char *text)
 {
 	return text ? json_put_string(meta, key, text) : meta;
@@ -100,7 +117,7 @@ static bool describe_node(const struct loom_rows *w, struct json *meta, size_t r
 	const struct loom_module *m =
 		w->names ? loom_modules_find(w->names, core, node->node) : NULL;
 
-	return json_put_int(meta, "accel.hw_node_id", node->node) &&
+	return put_label(w, meta, row, m) && json_put_int(meta, "accel.hw_node_id", node->node) &&
 	       put_text(meta, "accel.name", m ? m->name : NULL) &&
 	       put_text(meta, "accel.kind", m ? m->kind : NULL) &&
 	       put_text(meta, "accel.component", m ? m->component_name : NULL) &&
@@ -166,8 +183,9 @@ static struct json *describe(const struct loom_rows *w, size_t row, bool finishe
 		ok = describe_cpus(w, meta);
 	if (ok && row == 0)
 		ok = w->about_run(w->arg, meta);
-	if (ok && row >= w->survey->ncores)
-		ok = describe_node(w, meta, row);
+	if (ok)
+		ok = row < w->survey->ncores ? put_label(w, meta, row, NULL)
+					     : describe_node(w, meta, row);
 	if (ok && finished)
 		ok = describe_marks(r, meta) && json_put_int(meta, "ovni.finished", 1);
 	if (!ok) {
