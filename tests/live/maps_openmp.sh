@@ -21,7 +21,7 @@ check_counts(n, [
     ("PIa", "PIA", w["criticals"]), ("PI[", "PI]", w["criticals"]), ("PIr", "PIR", w["criticals"]),
     ("PWc", "PWC", w["chunks"]), ("PWy", "PWY", regions), ("PBb", "PBB", w["barriers"]),
     ("PTt", "PTT", w["taskwaits"]), ("PTs", "PTS", w["tasks"])])
-if name == "gomp":
+if name.startswith("gomp"):
     # who runs the single construct is decided by each thread; tasks are functions like the region's
     check_counts(n, [("PWi", "PWI", regions), ("PMu", "PMU", regions + w["tasks"])])
 else:
@@ -46,6 +46,11 @@ for view in thread cpu; do
 	grep -q '^2:.*:50:8\b' gomp/$view.prv || complain "$view.prv has no critical section"
 	python3 "$S/tests/golden/cfgcheck.py" --pcf gomp/$view.pcf gomp/cfg/$view/openmp/*.cfg || complain "the views by $view"
 done
+
+# The runtime as a part of the program itself.
+gcc -static -O2 -g -fopenmp -o gomp-static.exe "$S/tests/workloads/runtimes/openmp.c" 2>static.log || complain "gcc -static: $(cat static.log)"
+record_output gomp-static --map openmp -- ./gomp-static.exe 5
+look gomp-static
 
 if clang -O2 -g -fopenmp -o llvm.exe "$S/tests/workloads/runtimes/openmp.c" 2>clang.log; then
 	record_output llvm --map openmp -- ./llvm.exe 10
