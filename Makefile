@@ -20,6 +20,8 @@ bindir  ?= $(prefix)/bin
 mandir  ?= $(prefix)/share/man
 datadir ?= $(prefix)/share/ovni-bpf
 docdir  ?= $(prefix)/share/doc/ovni-bpf
+libdir  ?= $(prefix)/lib
+incdir  ?= $(prefix)/include/ovni-bpf
 
 ifeq ($(origin CC),default)
 CC := gcc
@@ -86,6 +88,12 @@ LIBEMU   := $(B)/libemu.a
 LIBUSER  := $(B)/libuser.a
 LIBTOOLS := $(B)/libtools.a
 
+# What a simulator is linked with to record itself: the writer of Loom runs, and libc.
+LIBLOOM      := $(B)/libovni-loom.a
+LOOM_OBJS    := $(call objs,$(patsubst %,trace/loom/%.c,record controls counters summary_write \
+	writer) trace/text.c)
+LOOM_HEADERS := $(patsubst %,trace/loom/%.h,record controls style writer)
+
 # Only what reads Pallas archives is linked with zstd.
 TRACE_LIBS := -lcjson -lm -Wl,--push-state,--as-needed -lzstd -Wl,--pop-state
 EMU_LIBS   := -lz -lpthread
@@ -93,7 +101,7 @@ USER_LIBS  := -lbpf -Wl,--push-state,--as-needed -ldw -liberty -lcapstone -Wl,--
 	-lpthread
 
 .PHONY: all unit-tests workloads
-all: $(PROGRAMS)
+all: $(PROGRAMS) $(LIBLOOM)
 unit-tests: $(UNIT_TESTS)
 workloads: $(WORKLOADS)
 FAULTS     := $(patsubst %.c,$(B)/%.so,$(wildcard tests/faults/*.c))
@@ -133,7 +141,8 @@ $(LIBTRACE): $(TRACE_OBJS)
 $(LIBEMU): $(EMU_OBJS)
 $(LIBUSER): $(USER_OBJS)
 $(LIBTOOLS): $(TOOL_OBJS)
-$(LIBTRACE) $(LIBEMU) $(LIBUSER) $(LIBTOOLS):
+$(LIBLOOM): $(LOOM_OBJS)
+$(LIBTRACE) $(LIBEMU) $(LIBUSER) $(LIBTOOLS) $(LIBLOOM):
 	$(call msg,AR,$@)
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -242,23 +251,34 @@ lint:
 .PHONY: install uninstall clean
 install: all
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(datadir)/cfg $(DESTDIR)$(datadir)/maps \
-		$(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5 $(DESTDIR)$(mandir)/man8 $(DESTDIR)$(docdir)/docs
+		$(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man3 $(DESTDIR)$(mandir)/man5 \
+		$(DESTDIR)$(mandir)/man8 $(DESTDIR)$(docdir)/docs $(DESTDIR)$(libdir)/pkgconfig \
+		$(DESTDIR)$(incdir)/trace/loom
 	$(INSTALL) -m 755 $(PROGRAMS) $(DESTDIR)$(bindir)
 	cd emu/cfg && find . -name '*.cfg' -exec \
 		$(INSTALL) -D -m 644 {} $(abspath $(DESTDIR)$(datadir)/cfg)/{} \;
 	$(INSTALL) -m 644 $(wildcard user/maps/*.json) $(DESTDIR)$(datadir)/maps
 	$(INSTALL) -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(mandir)/man1
+	$(INSTALL) -m 644 $(wildcard docs/man/*.3) $(DESTDIR)$(mandir)/man3
 	$(INSTALL) -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(mandir)/man5
 	$(INSTALL) -m 644 $(wildcard docs/man/*.8) $(DESTDIR)$(mandir)/man8
 	$(INSTALL) -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(docdir)
 	$(INSTALL) -m 644 $(wildcard docs/*.md docs/*.svg) $(DESTDIR)$(docdir)/docs
+	$(INSTALL) -m 644 $(LIBLOOM) $(DESTDIR)$(libdir)
+	$(INSTALL) -m 644 $(LOOM_HEADERS) $(DESTDIR)$(incdir)/trace/loom
+	printf '%s\n' 'Name: ovni-loom' 'Description: writer of Loom co-simulation traces' \
+		'Version: $(VERSION)' 'Cflags: -I$(incdir)' 'Libs: -L$(libdir) -lovni-loom' \
+		>$(B)/ovni-loom.pc
+	$(INSTALL) -m 644 $(B)/ovni-loom.pc $(DESTDIR)$(libdir)/pkgconfig
 
 uninstall:
 	rm -f $(patsubst $(B)/bin/%,$(DESTDIR)$(bindir)/%,$(PROGRAMS))
 	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man1/%,$(wildcard docs/man/*.1))
 	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man5/%,$(wildcard docs/man/*.5))
 	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man8/%,$(wildcard docs/man/*.8))
-	rm -rf $(DESTDIR)$(datadir) $(DESTDIR)$(docdir)
+	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man3/%,$(wildcard docs/man/*.3))
+	rm -f $(DESTDIR)$(libdir)/$(notdir $(LIBLOOM)) $(DESTDIR)$(libdir)/pkgconfig/ovni-loom.pc
+	rm -rf $(DESTDIR)$(datadir) $(DESTDIR)$(docdir) $(DESTDIR)$(incdir)
 
 clean:
 	rm -rf build build-san $(B)

@@ -18,6 +18,10 @@
 
 #include "trace/loom/record.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct loom_node_id {
 	uint32_t node;
 	uint16_t core;
@@ -77,5 +81,9 @@ static inline bool loom_controls_samples(const struct loom_controls *c)
 }
 
 void loom_controls_free(struct loom_controls *c); /* all pass again */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -66,7 +66,7 @@ bool loom_padding_is_zero(const uint8_t *at)
 	return !memcmp(at + 12, zero, 4) && !memcmp(at + 26, zero, 2) && !memcmp(at + 44, zero, 4);
 }
 
-const char *loom_kind_name(uint8_t kind, char room[static 8])
+const char *loom_kind_name(uint8_t kind, char room[8])
 {
 	if (kind < LOOM_KINDS)
 		return names[kind];

@@ -16,6 +16,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum loom_kind {
 	LOOM_NODE_FIRE = 0,
 	LOOM_NODE_STALL_IN = 1,
@@ -114,7 +118,7 @@ static inline bool loom_is_of_node(uint8_t kind)
 /* ---- names ---- */
 
 /* "NODE_FIRE", or "EXT_9" written into `room`: the name in our files and listings. */
-const char *loom_kind_name(uint8_t kind, char room[static 8]);
+const char *loom_kind_name(uint8_t kind, char room[8]);
 /* "node_fire", or "unknown": the name in JSON traces. */
 const char *loom_kind_json_name(uint8_t kind);
 /* The kind of either name, or of EXT_n, whatever the case of its letters. False if it is none. */
@@ -124,5 +128,9 @@ bool loom_kind_parse(const char *name, size_t len, uint8_t *kind);
 const char *loom_error_name(uint32_t code);
 /* True for the codes that the list of the specification reserves (16 to 255). */
 bool loom_error_reserved(uint32_t code);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -36,6 +36,10 @@
 #include "trace/loom/record.h"
 #include "trace/loom/style.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum loom_mode {
 	LOOM_FULL,    /* records and counters */
 	LOOM_SUMMARY, /* counters alone: no trace file */
@@ -118,5 +122,9 @@ struct loom_account loom_writer_account(const struct loom_writer *w);
  */
 int loom_writer_close(struct loom_writer *w, struct loom_account *account)
 	__attribute__((warn_unused_result));
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
