@@ -194,7 +194,8 @@ static void sum_up(struct stats *s, bool nodes)
 		n++;
 	}
 	s->nrows = n;
-	qsort(s->rows, n, sizeof(*s->rows), by_node);
+	if (n > 1)
+		qsort(s->rows, n, sizeof(*s->rows), by_node);
 	n = 0;
 	for (size_t i = 0; i < s->nrows; i++) {
 		struct stats_row *to = n ? &s->rows[n - 1] : NULL;

@@ -118,6 +118,7 @@ bool perf_counter_value(struct perf_loader *l, enum perf_counter which, const ch
 	if (!counter(l, key, &l->snapshot->counters[which], &given))
 		return false;
 	l->snapshot->has_counter |= (uint32_t)given << which;
+	l->snapshot->bad_counter |= (uint32_t)!given << which;
 	return true;
 }
 
@@ -280,7 +281,7 @@ struct loom_place perf_place(const struct loom_perf *p, const struct perf_snapsh
 void perf_want(struct perf_loader *l, const struct perf_snapshot *s, uint32_t wanted)
 {
 	struct loom_place place = perf_place(l->perf, s);
-	uint32_t missing = wanted & ~s->has_counter;
+	uint32_t missing = wanted & ~(s->has_counter | s->bad_counter);
 	char name[64];
 
 	for (int c = 0; c < PERF_NCOUNTERS; c++) {

@@ -90,6 +90,7 @@ struct perf_snapshot {
 	uint64_t counters[PERF_NCOUNTERS];
 	double metrics[PERF_NMETRICS]; /* NaN: null */
 	uint32_t has_counter;	       /* a bit for each */
+	uint32_t bad_counter;	       /* what stands there is none */
 	uint16_t has_metric;
 	enum perf_scope scope;
 	bool has_core, has_epoch, has_invocation, has_cycle;

@@ -164,12 +164,13 @@ static void check_sums(const struct check *c)
 
 	for (int k = 0; k < PERF_NCOUNTERS; k++) {
 		u128 sum = 0;
+		bool whole = p->sums[k].given && (p->form != PERF_TEXT || p->nsnapshots > 0);
 
-		if (!p->sums[k].given || (p->form == PERF_TEXT && p->nsnapshots == 0))
-			continue;
-		for (size_t i = 0; i < p->nsnapshots; i++)
+		for (size_t i = 0; i < p->nsnapshots; i++) {
 			sum += value(&p->snapshots[i], (enum perf_counter)k);
-		if (sum != p->sums[k].v)
+			whole &= perf_has(&p->snapshots[i], (enum perf_counter)k);
+		}
+		if (whole && sum != p->sums[k].v)
 			loom_found(c->f, LOOM_P4, &place,
 				   "summary total of %s %llu but nodes sum to %s%llu",
 				   perf_counter_names[k], LLU(p->sums[k].v),

@@ -99,10 +99,12 @@ static bool node_value(struct perf_loader *l, struct perf_snapshot *s, const cha
 	for (size_t i = 0; i < COUNT(counters); i++) {
 		if (strcmp(key, counters[i].key) != 0)
 			continue;
-		if (parse(value, &s->counters[counters[i].counter]))
+		if (parse(value, &s->counters[counters[i].counter])) {
 			s->has_counter |= 1u << counters[i].counter;
-		else
+		} else {
+			s->bad_counter |= 1u << counters[i].counter;
 			not_a_counter(l, key);
+		}
 		break;
 	}
 	return true;

@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The Loom reader, all that judges its records, and the statistics beside them, whatever the bytes.
+set -eu
+. "$S/tests/fuzz/lib.sh"
+need_fuzzer
+mkdir "$T/seeds"
+"$S/tests/golden/loom_runs.py" "$T/runs"
+python3 - "$T/seeds" "$T/runs" "${CONFORMANCE:-}" <<'PYTHON'
+import glob, os, struct, sys
+seeds, runs, vectors = sys.argv[1:]
+for folder in sorted(glob.glob(runs + "/*/") + glob.glob(vectors + "/loom/*/")):
+    traces, perfs = [b""], [b""]
+    for path in sorted(glob.glob(folder + "/*")):
+        data = open(path, "rb").read()
+        name = os.path.basename(path)
+        if name.startswith("expected") or name.endswith(".md") or len(data) > 8000:
+            continue
+        (perfs if "perf" in name or "stat" in name else traces).append(data)
+    for i, perf in enumerate(perfs[:3]):
+        name = os.path.basename(folder.rstrip("/"))
+        with open(os.path.join(seeds, "%s%d" % (name, i)), "wb") as out:
+            out.write(struct.pack("<H", len(traces[-1])) + traces[-1] + perf)
+PYTHON
+LDLIBS="-lcjson -lm" build_fuzzer trace_loom "$S"/trace/*.c "$S"/trace/catalog/*.c "$S"/trace/loom/*.c
+run_fuzzer trace_loom "$FUZZ_SECONDS" -max_len=20000

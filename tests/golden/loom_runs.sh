@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The runs of tests/golden/loom, which loom_runs.py has made, get the findings and the verdict that
+# it expects of them: every rule, kept and broken, in every form.
+set -u
+loom=$B/bin/ovni-loom
+status=0
+wrong() { echo "$*"; status=1; }
+
+"$S/tests/golden/loom_runs.py" "$T/again"
+diff -r "$S/tests/golden/loom" "$T/again" || wrong "tests/golden/loom is not what loom_runs.py makes"
+
+# Each is judged in its folder; what came out is compared in one go.
+for run in "$S"/tests/golden/loom/*/; do
+	name=$(basename "$run")
+	options=. status_of=0
+	[ -e "$run/options" ] && options=$(cat "$run/options")
+	case $options in --*) options=". $options" ;; esac
+	# shellcheck disable=SC2086 # words of a command
+	(cd "$run" && "$loom" check --json --all $options) >"$T/$name.json" 2>"$T/said" || status_of=$?
+	[ ! -s "$T/said" ] || wrong "$name: $(cat "$T/said")"
+	[ $status_of = "$(grep -c '^verdict invalid' "$run/expected")" ] || wrong "$name: status $status_of"
+	# shellcheck disable=SC2086
+	(cd "$run" && "$loom" check --all $options) | sed -nE \
+		's/^  (error|warning|notice) ([A-Z0-9]+) .*/\1 \2/p; s/^verdict .*/&/p' | sort >"$T/$name.text"
+done
+python3 - "$T" "$S/tests/golden/loom" <<'PYTHON' || status=1
+import glob, json, os, sys
+scratch, runs = sys.argv[1:]
+wrong, rules = 0, set()
+for folder in sorted(glob.glob(runs + "/*/")):
+    name = os.path.basename(folder.rstrip("/"))
+    got = json.load(open("%s/%s.json" % (scratch, name)))
+    have = sorted("%s %s" % (f["severity"], f["rule"]) for f in got["findings"])
+    have.append("verdict " + got["verdict"])
+    want = open(folder + "expected").read().splitlines()
+    text = sorted(open("%s/%s.text" % (scratch, name)).read().splitlines())
+    rules |= {f["rule"] for f in got["findings"]}
+    if have != want or text != sorted(want):
+        print("%s: %s (as text %s), not %s" % (name, have, text, want))
+        print("\n".join("    " + f["text"] for f in got["findings"]))
+        wrong = 1
+# O7 needs a second run: loom_vectors.sh
+every = {"S%d" % i for i in range(1, 6)} | {"O%d" % i for i in range(1, 11)} | {"K1", "K2"} | \
+    {"P%d" % i for i in range(1, 13)}
+if every - rules != {"O7"}:
+    print("rules that no run breaks: %s" % sorted(every - rules))
+    wrong = 1
+sys.exit(wrong)
+PYTHON
+
+# 64-bit numbers come out as they went in, from every form, and the forms agree.
+cd "$S/tests/golden/loom" || exit 1
+big='epoch=4294967295 inv=18446744073709551615 core=65535 node=4294967295'
+for run in extreme json-extreme; do
+	"$loom" dump $run >"$T/out" 2>"$T/said" || wrong "$run: no dump: $(cat "$T/said")"
+	grep -q " 18446744073709551615\.0 .*$big EXT_255 lane=1 flags=0x0002 arg0=3 arg1=4\$" "$T/out" &&
+		grep -q " 9223372036854775808\.0 .*$big .*=255 flags=0xffff arg0=4294967295 arg1=4294967295\$" "$T/out" &&
+		grep -q ' 9007199254740993\.0 ' "$T/out" || { wrong "$run: numbers have changed"; cat "$T/out"; }
+done
+"$loom" check --same-as json-extreme extreme >"$T/out" || wrong "$(cat "$T/out")"
+"$loom" check --same-as json-bare plain >"$T/out" || wrong "$(cat "$T/out")"
+"$loom" stats --json ours-span-wide >"$T/out" || wrong "no stats"
+grep -q '"active_cycles": 4294967297' "$T/out" || { wrong "a long span is counted wrong"; cat "$T/out"; }
+
+# A module's name is shown and does nothing to the terminal.
+"$loom" dump json | grep -qF '  1 fifo f\x0a"1" c -1' || wrong "the name of a module"
+
+# What is left out of a dump is counted, and the same is left out each time.
+"$loom" dump --sample 1/2 --kinds fire,route,done plain >"$T/out"
+grep -qx 'seen 7 written 3 filtered 3 sampled_out 1 dropped 0' "$T/out" || { wrong "the account of a dump"; cat "$T/out"; }
+
+# Runs are found: by directory, file, statistics, common name; and several are told apart.
+for run in plain plain/run plain/run.trace.bin plain/run.perf.json; do
+	"$loom" stats "$run" >"$T/out" 2>&1 || wrong "$run: not found"
+	grep -q '^records and statistics: 4 counters compared, 0 differ' "$T/out" || { wrong "$run:"; cat "$T/out"; }
+done
+mkdir "$T/two" && cp plain/run.trace.bin "$T/two/a.trace.bin" && cp plain/run.trace.bin "$T/two/b.trace.bin"
+got=0
+"$loom" check "$T/two" >"$T/out" 2>&1 || got=$?
+{ [ $got = 1 ] && grep -q 'name one of them' "$T/out"; } || { wrong "two traces: status $got"; cat "$T/out"; }
+for nothing in "$T/none" "$T/again/none" /dev/null; do
+	got=0
+	"$loom" check "$nothing" >"$T/out" 2>&1 || got=$?
+	[ $got = 1 ] && [ "$(grep -c 'error: ' "$T/out")" = 1 ] || { wrong "$nothing: status $got"; cat "$T/out"; }
+done
+
+# A full device is an error, not a shorter listing.
+got=0
+"$loom" dump plain >/dev/full 2>"$T/said" || got=$?
+[ $got = 1 ] || wrong "a full device: status $got"
+for usage in "check" "nothing plain" "dump --strict plain" "dump --sample 3/2 plain" "stats --by x plain" \
+	"dump --kinds x plain" "dump --cycles 5 plain" "dump --cycles 5-4 plain" "check plain plain"; do
+	got=0
+	# shellcheck disable=SC2086
+	"$loom" $usage >"$T/out" 2>&1 || got=$?
+	[ $got = 2 ] || { wrong "$usage: status $got"; cat "$T/out"; }
+done
+exit $status
