@@ -53,6 +53,31 @@ check(text(trace.streams[0]) == " ".join([one] * 10), text(trace.streams[0]))
 E
 done
 
+# A library of C++ in which nothing is cleaned up has no table of exceptions; they pass all the same.
+cat >passes.cc <<'E'
+extern "C" __attribute__((noinline)) int passes(int n) { if (n % 2) throw n; return n; }
+E
+cat >user.cc <<'E'
+extern "C" int passes(int);
+int main()
+{
+	int caught = 0;
+	for (int i = 0; i < 10; i++)
+		try { passes(i); } catch (int) { caught++; }
+	return caught;
+}
+E
+g++ -O1 -fPIC -shared -o libpasses.so passes.cc && g++ -O1 -o user user.cc ./libpasses.so || exit 1
+expect "it has no such table" [ "$(readelf -SW libpasses.so | grep -c gcc_except_table)" = 0 ]
+"$RECORDER" -o passes -u libpasses.so:passes -- ./user >passes.log 2>&1
+expect "an exception passes through a library" grep -q 'command=5 status=0' passes.log
+judge passes
+: >passes.report
+facts passes <<'E'
+from calls import *
+check(text(trace.streams[0]) == " ".join(["passes"] * 10), text(trace.streams[0]))
+E
+
 # And that it would not: if this ever passes, kernels have learnt it, and exits need no probes.
 "$RECORDER" -o unsafe --unsafe-returns -u "$T/throws:middle,catcher" -- ./throws 10 >unsafe.log 2>&1
 expect "the danger is there" grep -q 'command=signal-6 ' unsafe.log

@@ -13,7 +13,6 @@
 
 #include "attach.h"
 #include "instruction.h"
-#include "throws.h"
 #include "user/clock.h"
 #include "bpf/state.h"
 #include "trace/log.h"
@@ -322,20 +321,13 @@ static bool by_after(const struct attach_place *place)
 
 static int plan(struct attach *a)
 {
-	const struct site *of = NULL;
-	bool throws = false;
 	int err = 0;
 
 	for (size_t i = 0; i < a->nsites && !err; i++) {
 		const struct site *s = &a->sites[i];
 
-		if (s->kind == SITE_FUNCTION && !a->options.unsafe_returns &&
-		    (!of || !same_file(of, s))) {
-			throws = file_throws(s->path);
-			of = s;
-		}
 		if (s->kind == SITE_FUNCTION)
-			err = plan_function(a, i, throws && !a->options.unsafe_returns);
+			err = plan_function(a, i, s->unwinds && !a->options.unsafe_returns);
 		else
 			err = plan_point(a, i);
 	}

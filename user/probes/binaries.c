@@ -1,37 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* binaries: see binaries.h. */
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "binaries.h"
-#include "dynamic.h"
-
-/*
- * Does code of this file, or what it calls, walk the stack by return addresses? C++ and Rust need
- * one of these libraries for it, or have it in themselves; Go moves its stacks.
- */
-static bool unwinds(const struct binary *binary)
-{
-	static const char *const libraries[] = {"libstdc++.so*", "libc++.so*", "libc++abi.so*",
-						"libgcc_s.so*", "libstd-*.so"};
-	static const char *const personalities[] = {"__gxx_personality_v0", "rust_eh_personality"};
-	const struct functions *functions = &binary->functions;
-	struct dynamic dynamic;
-	bool found = image_section(&binary->image, ".gopclntab", SHT_NULL) != NULL;
-
-	dynamic_read(&dynamic, &binary->image);
-	for (size_t i = 0; i < dynamic.nneeded && !found; i++)
-		for (size_t k = 0; k < sizeof(libraries) / sizeof(libraries[0]); k++)
-			found = found || !fnmatch(libraries[k], dynamic.needed[i], 0);
-	dynamic_free(&dynamic);
-	for (size_t i = 0; i < functions->count && !found; i++)
-		for (size_t k = 0; k < sizeof(personalities) / sizeof(personalities[0]); k++)
-			found = found || !strcmp(functions->list[i].name, personalities[k]);
-	return found;
-}
+#include "unwinds.h"
 
 static struct binary *find(const struct binaries *binaries, const struct image *image)
 {
@@ -105,7 +80,7 @@ static int add(struct binaries *binaries, struct image *image, const struct plac
 		binary_free(binary);
 		return err;
 	}
-	binary->unwinds = unwinds(binary);
+	binary->unwinds = image_unwinds(&binary->image);
 	grown[binaries->count++] = *out = binary;
 	return 0;
 }

@@ -57,13 +57,7 @@ struct site {
 	const char *symbol;	       /* as the file has it; NULL: none (an address) */
 	const char *label;	       /* in the trace: demangled, made distinct between binaries */
 	struct site_value value;
-	/*
-	 * Code of this file, or what it calls, finds its callers by return addresses: exceptions
-	 * of C++, panics of Rust, moving stacks of Go. A return probe replaces the return address
-	 * of a function that runs; an exception that is then thrown across it ends the program
-	 * ("terminate called"), as the unwinder does not know the place that stands there.
-	 */
-	bool unwinds;
+	bool unwinds;	  /* a return probe may end the program: see unwinds.h */
 	uint32_t request; /* index of the request that it came from */
 };
 
