@@ -22,6 +22,7 @@ datadir ?= $(prefix)/share/ovni-bpf
 docdir  ?= $(prefix)/share/doc/ovni-bpf
 libdir  ?= $(prefix)/lib
 incdir  ?= $(prefix)/include/ovni-bpf
+unitdir ?= $(prefix)/lib/systemd/system
 
 ifeq ($(origin CC),default)
 CC := gcc
@@ -255,6 +256,9 @@ install: all
 		$(DESTDIR)$(mandir)/man8 $(DESTDIR)$(docdir)/docs $(DESTDIR)$(libdir)/pkgconfig \
 		$(DESTDIR)$(incdir)/trace/loom
 	$(INSTALL) -m 755 $(PROGRAMS) $(DESTDIR)$(bindir)
+	$(INSTALL) -d $(DESTDIR)$(unitdir)
+	sed 's|@bindir@|$(bindir)|' user/systemd/ovni-bpf@.service >$(DESTDIR)$(unitdir)/ovni-bpf@.service
+	chmod 644 $(DESTDIR)$(unitdir)/ovni-bpf@.service
 	cd emu/cfg && find . -name '*.cfg' -exec \
 		$(INSTALL) -D -m 644 {} $(abspath $(DESTDIR)$(datadir)/cfg)/{} \;
 	$(INSTALL) -m 644 $(wildcard user/maps/*.json) $(DESTDIR)$(datadir)/maps
@@ -279,6 +283,8 @@ uninstall:
 	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man3/%,$(wildcard docs/man/*.3))
 	rm -f $(DESTDIR)$(libdir)/$(notdir $(LIBLOOM)) $(DESTDIR)$(libdir)/pkgconfig/ovni-loom.pc
 	rm -rf $(DESTDIR)$(datadir) $(DESTDIR)$(docdir) $(DESTDIR)$(incdir)
+	rm -f $(DESTDIR)$(unitdir)/ovni-bpf@.service
+	rm -rf $(DESTDIR)$(datadir) $(DESTDIR)$(docdir)
 
 clean:
 	rm -rf build build-san $(B)

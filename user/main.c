@@ -3,6 +3,7 @@
  * --list's. */
 #include <string.h>
 
+#include "control/client.h"
 #include "doctor/doctor.h"
 #include "options.h"
 #include "probes/list.h"
@@ -30,10 +31,12 @@ int main(int argc, char **argv)
 	log_setup("ovni-bpf", LOG_INFO);
 	if (argc > 1 && !strcmp(argv[1], "doctor"))
 		return doctor_run(argc - 1, argv + 1);
+	if (argc > 1 && !strcmp(argv[1], "session"))
+		return client_run(argc, argv);
 	if (!options_parse(&options, argc, argv, &status))
 		return status;
 	log_setup("ovni-bpf", options.quiet ? LOG_WARN : options.verbose ? LOG_DEBUG : LOG_INFO);
-	status = options.list ? list(&options) : session_run(&options);
+	status = options.list ? list(&options) : session_run(&options, NULL);
 	options_free(&options);
 	return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* session: see session.h. */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "clock.h"
 #include "closer.h"
 #include "command.h"
+#include "control/control.h"
 #include "drain.h"
 #include "emulate.h"
 #include "links.h"
@@ -38,6 +40,8 @@
 
 struct recorder {
 	const struct options *options;
+	struct control *control; /* of a session with a name, else NULL */
+	uint64_t traces;	 /* complete, of several */
 	struct utsname host;
 	char kernel[sizeof(((struct utsname *)0)->release) +
 		    sizeof(((struct utsname *)0)->version) + 2];
@@ -121,9 +125,8 @@ static enum status prepare(struct recorder *r)
 	    (o->emulate && emulate_find()) || probes_open(&r->probes, o))
 		return STATUS_FAILED;
 	r->rings = rings_new();
-	if (!r->rings ||
-	    links_open(&r->links, o, &r->topology, r->rings, o->pids, o->npids, r->probes.attach,
-		       r->probes.sites.count))
+	if (!r->rings || links_open(&r->links, o, &r->topology, r->rings, o->pids, o->npids,
+				    r->probes.attach, r->probes.sites.count))
 		return STATUS_FAILED;
 	r->order = order_new(r->rings);
 	return r->order ? STATUS_COMPLETE : STATUS_FAILED;
@@ -145,7 +148,8 @@ static void tell_plan(const struct recorder *r)
 	if (r->probes.sites.count)
 		printf("places that are probed: %zu\n", r->probes.sites.count);
 	for (size_t i = 0; i < r->probes.sites.count; i++)
-		printf("    %s, %s+0x%llx\n", r->probes.sites.list[i].label, r->probes.sites.list[i].binary,
+		printf("    %s, %s+0x%llx\n", r->probes.sites.list[i].label,
+		       r->probes.sites.list[i].binary,
 		       (unsigned long long)r->probes.sites.list[i].offset);
 	maps_report(&r->probes.maps, &r->probes.sites);
 	printf("CPUs: %u of %u\n", r->drain.ncpus, r->topology.ncpus);
@@ -300,6 +304,8 @@ static int arm(struct recorder *r)
 	if (!err)
 		err = output_create(&r->output, o->output, o->output_chosen, o->force);
 	if (!err)
+		err = control_begin(r->control, r->output.path, o->argv);
+	if (!err)
 		err = links_attach(&r->links);
 	if (!err)
 		err = open_window(r);
@@ -409,9 +415,53 @@ static void tell_parts(struct recorder *r)
 	struct closer_news news;
 
 	while (store_news(&r->store, &news)) {
+		char trace[PATH_MAX];
+
+		r->traces++;
+		snprintf(trace, sizeof(trace), "%s/%04u", r->output.path, news.number);
+		if (!strcmp(news.why, "request"))
+			control_saved(r->control, trace);
 		summary_live_clear(&r->live);
 		if (!r->options->quiet)
 			summary_part(r->output.path, &news);
+	}
+}
+
+static void tell_status(struct recorder *r, unsigned client)
+{
+	const struct options *o = r->options;
+	const struct control_figures figures = {
+		.output = r->output.path,
+		.keeps = o->last_bytes		    ? "flight recorder"
+			 : store_fd(&r->store) >= 0 ? "rotation"
+						    : "one trace",
+		.seconds = (double)(clock_now() - r->t0) / 1e9,
+		.fullest = atomic_load(&r->drain.fullest) / 1000.0,
+		.records = atomic_load(&r->drain.records),
+		.events = atomic_load(&r->drain.events),
+		.threads = atomic_load(&r->drain.streams),
+		.bytes = store_bytes(&r->store),
+		.lost = account_lost(&r->account),
+		.traces = r->traces,
+	};
+
+	control_tell(r->control, client, &figures);
+}
+
+static void answer(struct recorder *r)
+{
+	enum ask request;
+	unsigned client;
+
+	while ((request = control_next(r->control, &client))) {
+		if (request == ASK_STATUS)
+			tell_status(r, client);
+		else if (request == ASK_SAVE && !store_request(&r->store))
+			control_refuse(r->control, client,
+				       "there is nothing to save: it records one trace (see "
+				       "--last and --rotate)");
+		else if (request == ASK_STOP && !r->reason)
+			r->reason = "request";
 	}
 }
 
@@ -419,10 +469,12 @@ static void record(struct recorder *r)
 {
 	struct pollfd fds[] = {{.fd = r->signal_fd, .events = POLLIN},
 			       {.fd = r->drain.done_fd, .events = POLLIN},
-			       {.fd = store_fd(&r->store), .events = POLLIN}};
+			       {.fd = store_fd(&r->store), .events = POLLIN},
+			       {.fd = control_fd(r->control), .events = POLLIN}};
 
 	if (!r->options->quiet)
 		summary_begin(r->output.path);
+	control_ready(r->control);
 	summary_live_begin(&r->live, clock_now(), !r->options->quiet);
 	if (r->options->command && command_release(&r->command)) {
 		r->failed = true;
@@ -433,10 +485,11 @@ static void record(struct recorder *r)
 		struct timespec wait = {.tv_sec = (time_t)(next / 1000000000),
 					.tv_nsec = (long)(next % 1000000000)};
 
-		ppoll(fds, 3, &wait, NULL);
+		ppoll(fds, 4, &wait, NULL);
 		now = clock_now();
 		read_signals(r);
 		tell_parts(r);
+		answer(r);
 		if (!r->reason && (fds[1].revents & POLLIN))
 			r->reason = "error";
 		if (!r->reason)
@@ -560,9 +613,10 @@ static void close_all(struct recorder *r)
 	identity_free(&r->runner);
 }
 
-enum status session_run(const struct options *options)
+enum status session_run(const struct options *options, struct control *control)
 {
-	struct recorder recorder = {.options = options, .signal_fd = -1, .output.fd = -1};
+	struct recorder recorder = {
+		.options = options, .control = control, .signal_fd = -1, .output.fd = -1};
 	struct recorder *r = &recorder;
 	enum status status;
 

@@ -18,7 +18,10 @@
 
 #include "options.h"
 
-/* Runs it. Every problem has been said when it returns. */
-enum status session_run(const struct options *options);
+struct control;
+
+/* Runs it; with `control` one that has a name and answers. Every problem has been said when it
+ * returns. */
+enum status session_run(const struct options *options, struct control *control);
 
 #endif

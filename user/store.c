@@ -204,6 +204,7 @@ static int turn_flight(struct store *store, uint64_t watermark)
 	bool asked = atomic_load(&store->requested);
 	int err = flight_turn(flight, watermark);
 
+	store->bytes = spool_memory(flight->spool);
 	if (err)
 		return err;
 	if (store->part)

@@ -120,8 +120,9 @@ int store_end(struct store *store, struct snapshot_tasks *tasks, const struct pa
 const struct part_result *store_result(const struct store *store);
 unsigned store_parts(const struct store *store); /* how many there were */
 
-uint64_t store_bytes(const struct store *store); /* of events; any thread */
-bool store_full(const struct store *store);	 /* --max-size has been reached */
+/* Of events, or kept in memory; any thread. */
+uint64_t store_bytes(const struct store *store);
+bool store_full(const struct store *store); /* --max-size has been reached */
 
 void store_close(struct store *store);
 

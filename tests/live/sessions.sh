@@ -1,0 +1,141 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-bpf session: started from a shell that ends, found, asked, and stopped by others. What can go
+# wrong is said, and nothing is left behind.
+set -u
+cd "$T" || exit 1
+. "$S/tests/live/lib.sh"
+
+n=test-$$
+session() { "$RECORDER" session "$@"; }
+trap 'for i in a b c d e f g; do session stop $n-$i >/dev/null 2>&1; done; rm -rf "${P:-$T/none}"' EXIT
+
+try() { # STATUS PATTERN COMMAND...
+	local want=$1 pattern=$2 got=0
+	shift 2
+	"$@" >said 2>&1 </dev/null || got=$?
+	[ $got = "$want" ] || complain "$*: status $got instead of $want: $(cat said)"
+	grep -qE -- "$pattern" said || complain "$*: does not say '$pattern': $(cat said)"
+}
+
+field() { session status "$1" --json | python3 -c "import json, sys; print(json.load(sys.stdin)['$2'])"; }
+
+# A flight recorder, from a shell that has ended.
+bash -c '"$0" session start "$1" --comm "sleep*" --last 30s -o flight' "$RECORDER" $n-a >said 2>&1 ||
+	complain "start: $(cat said)"
+expect "start says where" grep -q "session $n-a: recording to $T/flight" said
+pid=$(field $n-a pid)
+expect "it has a terminal session of its own" [ "$(awk '{ print $6 }' "/proc/$pid/stat")" != \
+	"$(awk '{ print $6 }' /proc/$$/stat)" ]
+expect "it has no terminal" [ "$(awk '{ print $7 }' "/proc/$pid/stat")" = 0 ]
+expect "it keeps no directory busy" [ "$(readlink "/proc/$pid/cwd")" = / ]
+try 1 'runs already' session start $n-a -a
+try 0 'keeps +flight recorder' session status $n-a
+try 0 "$n-a +running +$pid +$T/flight" session list
+"$WORKLOADS/sleepers" -s 50 >/dev/null
+try 0 "^$T/flight/0001\$" session save $n-a
+judge flight/0001
+expect "the workload is in what was saved" [ "$(find flight/0001 -name stream.obs | wc -l)" -ge 1 ]
+expect "one trace is told" [ "$(field $n-a traces)" = 1 ]
+expect "records are told" [ "$(field $n-a records)" -gt 50 ]
+expect "none is lost" [ "$(field $n-a lost)" = 0 ]
+try 0 'recorded dir=.*parts=2' session stop $n-a
+judge flight/0002
+try 1 'no session' session status $n-a
+try 1 'no session' session stop $n-a
+
+# Rotation: save begins a new trace.
+try 0 recording session start $n-b --comm 'sleep*' --rotate 1h -o rotated
+"$WORKLOADS/sleepers" -s 20 >/dev/null
+try 0 "^$T/rotated/0001\$" session save $n-b
+expect "it goes on" [ "$(field $n-b state)" = recording ]
+try 0 'parts=2' session stop $n-b
+judge rotated/0001
+judge rotated/0002 2>/dev/null
+
+# One trace, which ends by itself: it is told once, and then forgotten. What it says lies in its log.
+try 0 recording session start $n-c -a -d 500ms -o single
+try 1 'nothing to save' session save $n-c
+gone() { session list | grep -qE "^$1 +$2"; }
+wait_until gone $n-c 'ended \(0\)' || complain "it did not end: $(session list)"
+try 1 'has ended' session status $n-c
+try 0 'recorded dir=.*stop=duration.*status=0' session stop $n-c
+judge single
+try 1 'no session' session stop $n-c
+
+# A loss is the status of stop.
+try 0 recording session start $n-d -a -b 4K -o lossy
+"$WORKLOADS/storm" -n 8 -l 5000 >/dev/null
+try 3 'events were LOST' session stop $n-d
+judge lossy
+
+# A command is recorded to its end.
+WORKLOAD_REPORT=$T/command.report session start $n-e -o command -- "$WORKLOADS/sleepers" -s 30 >said 2>&1 ||
+	complain "command: $(cat said)"
+wait_until gone $n-e 'ended \(0\)' || complain "the command did not end: $(session list)"
+try 0 'the command exited with status 0' session stop $n-e
+judge command
+
+# What cannot begin says so, with its status, and leaves nothing.
+try 1 'exists already' session start $n-f -a -o command
+try 1 'no session' session status $n-f
+try 2 'what is to be recorded' session start $n-f -o nothing
+try 2 'letters' session start 'a/b' -a
+try 2 'begins with' session start ../up -a
+try 2 'name' session start
+try 2 'wanted' session begin $n-f
+try 2 'too many' session status $n-f and more
+try 2 'dry-run' session start $n-f -a --dry-run
+
+# Killed: that is seen, what it wrote can be mended, and its name is free again.
+try 0 recording session start $n-g -a -o killed
+pid=$(field $n-g pid)
+kill -9 "$pid"
+wait_until gone $n-g dead || complain "nobody sees that it is dead: $(session list)"
+try 1 'died without a word' session status $n-g
+try 0 recording session start $n-g -a -o killed2
+try 0 'recorded dir' session stop $n-g
+judge killed2
+
+# Through sudo it is the caller's: the trace, and the right to ask. Another user has neither. (The
+# build may lie where only root can go.)
+P=$(mktemp -d /tmp/ovni-public.XXXXXX) && chmod 755 "$P" && install -m 755 "$RECORDER" "$P/recorder"
+install -d -o 12345 -g 12345 "$P/out"
+SUDO_UID=12345 SUDO_GID=12345 "$RECORDER" session start $n-a -a -o "$P/out/trace" >said 2>&1 ||
+	complain "as a user: $(cat said)"
+as() { setpriv --reuid "$1" --regid "$1" --clear-groups --inh-caps=-all -- "$P/recorder" session "${@:2}"; }
+try 0 'state +recording' as 12345 status $n-a
+try 1 'another user' as 12346 status $n-a
+try 1 'another user' as 12346 stop $n-a
+expect "the place is the user's" [ "$(stat -c '%u %a' "/run/ovni-bpf/$n-a")" = '12345 700' ]
+try 0 'recorded dir' as 12345 stop $n-a
+expect "the trace is the user's" [ -z "$(find "$P/out/trace" ! -user 12345)" ]
+try 0 recording session start $n-a -a -o roots # what is left of the user's is not in the way
+try 0 'recorded dir' session stop $n-a
+expect "nothing is left" [ ! -e "/run/ovni-bpf/$n-a" ]
+
+# A place that others could have had a hand in is not used.
+mkdir "$T/elsewhere"
+ln -s "$T/elsewhere" "/run/ovni-bpf/$n-a"
+try 1 'cannot make the place' session start $n-a -a -o never
+rm "/run/ovni-bpf/$n-a"
+mkdir -m 777 "/run/ovni-bpf/$n-a"
+: >"/run/ovni-bpf/$n-a/theirs"
+try 1 'not to be trusted' session start $n-a -a -o never
+rm -r "/run/ovni-bpf/$n-a"
+expect "nothing was recorded" [ ! -e never ]
+
+# In the foreground, with no more power than the unit for systemd leaves it.
+capabilities=-all$(sed -n 's/^CapabilityBoundingSet=//p' "$S/user/systemd/ovni-bpf@.service" |
+	tr 'A-Z' 'a-z' | sed 's/\(^\| \)cap_/,+/g')
+setpriv --bounding-set "$capabilities" --inh-caps=-all --no-new-privs -- \
+	"$RECORDER" session run $n-a --comm 'sleep*' --last 30s -o bounded >bounded.log 2>&1 &
+recorder=$!
+wait_recording bounded $recorder
+"$WORKLOADS/sleepers" -s 20 >/dev/null
+try 0 "^$T/bounded/0001\$" session save $n-a
+kill -TERM $recorder
+wait $recorder || complain "run: status $?: $(cat bounded.log)"
+judge bounded/0001
+finish
