@@ -74,16 +74,18 @@ static size_t modrm_bytes(const uint8_t *at, size_t bytes)
 }
 
 /*
- * The length of an instruction that touches registers alone, and not the stack pointer; 0: it is
- * another one. *written: the register that it writes, -1: none.
+ * The length of an instruction that writes nothing but a register other than the stack pointer;
+ * it may read memory. 0: it is another one. *written: the register, -1: none.
  */
-static size_t register_only(const uint8_t *code, size_t bytes, int *written)
+static size_t harmless(const uint8_t *code, size_t bytes, int *written)
 {
 	size_t at = 0, operand, immediate = 0;
 	uint8_t rex = 0, opcode, modrm;
 	bool to_reg = false, compares = false, address = false;
 
-	if (bytes && (code[0] & 0xf0) == 0x40)
+	if (bytes && (code[0] == 0x64 || code[0] == 0x65)) /* of the thread's own memory */
+		at++;
+	if (at < bytes && (code[at] & 0xf0) == 0x40)
 		rex = code[at++];
 	if (at >= bytes)
 		return 0;
@@ -119,14 +121,16 @@ static size_t register_only(const uint8_t *code, size_t bytes, int *written)
 	if (!operand || at + operand + immediate > bytes)
 		return 0;
 	modrm = code[at];
-	if (address == (modrm >> 6 == 3))
-		return 0; /* lea computes an address; all others must name registers */
+	if (address && modrm >> 6 == 3)
+		return 0; /* no instruction */
 	if ((opcode == 0xf6 || opcode == 0xf7) && (modrm >> 3 & 7))
 		return 0; /* not, neg, mul, div */
 	if (opcode == 0x83 || opcode == 0x81)
 		compares = (modrm >> 3 & 7) == 7;
 	if (opcode == 0xc7 && (modrm >> 3 & 7))
 		return 0;
+	if (!compares && !to_reg && modrm >> 6 != 3)
+		return 0; /* a store */
 	if (!compares)
 		*written = to_reg ? (modrm >> 3 & 7) | (rex & 4) << 1 : (modrm & 7) | (rex & 1) << 3;
 	if (*written == RSP)
@@ -233,7 +237,7 @@ struct spot instruction_entry(const uint8_t *code, size_t bytes, unsigned argume
 			spot.shift = shift;
 			return is_branched_to(code, bytes, shift) ? first : spot;
 		}
-		length = register_only(code + shift, bytes - shift, &written);
+		length = harmless(code + shift, bytes - shift, &written);
 		if (!length || (reg >= 0 && written == reg))
 			break;
 		shift += (uint32_t)length;

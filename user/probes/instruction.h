@@ -5,7 +5,7 @@
  * In: the bytes of a function; out: the cheapest safe place for its entry, and the instructions
  * that leave it. The kernel emulates a few instructions (push, nop, jump, call) and executes all
  * others in a single step, which takes ten times as long; so the probe may stand behind the first
- * ones, if these touch nothing but registers. Pure: no file is looked at.
+ * ones, if these write nothing but registers. Pure: no file is looked at.
  * Invariants: a place is passed exactly once per call, before the stack pointer changes; it is never
  * the target of a branch (a loop is not a call); what comes before it does not write the
  * register of the argument that is to be read.
