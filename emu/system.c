@@ -109,7 +109,7 @@ static int merge_process(struct system_load *load, struct process *process,
 			 const struct stream_facts *first, const struct stream_facts *last)
 {
 	process->pid = first->pid;
-	process->rank = -1;
+	process->rank = process->shown_rank = -1;
 	for (const struct stream_facts *f = first; f < last; f++) {
 		const char *path = load->paths[f->stream];
 
@@ -126,6 +126,8 @@ static int merge_process(struct system_load *load, struct process *process,
 		}
 		if (f->app_id)
 			process->app_id = f->app_id;
+		if (f->shown_rank >= 0)
+			process->shown_rank = f->shown_rank;
 		if (f->rank < 0)
 			continue;
 		if (process->rank >= 0 &&

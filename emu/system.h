@@ -46,7 +46,8 @@ struct process {
 	int32_t app_id; /* 0: not known */
 	int32_t rank;	/* -1: none */
 	int32_t nranks;
-	uint32_t index; /* gindex */
+	int32_t shown_rank; /* for the names of rows: bpf.rank counts, too; -1: none */
+	uint32_t index;	    /* gindex */
 	struct thread *threads;
 	uint32_t nthreads;
 };

@@ -176,6 +176,17 @@ static int get_rank(const struct json *meta, const char *path, struct stream_fac
 	return 0;
 }
 
+/* Where not all processes of a loom have a rank, only `bpf` tells those there are. It is for
+ * people. */
+static void get_shown_rank(const struct json *meta, struct stream_facts *facts)
+{
+	int64_t rank = json_int(json_get(meta, "bpf.rank"));
+
+	facts->shown_rank = facts->rank;
+	if (rank >= 0 && rank < INT32_MAX && json_is_number(json_get(meta, "bpf.rank")))
+		facts->shown_rank = (int32_t)rank;
+}
+
 static int get_app_id(const struct json *meta, const char *path, struct stream_facts *facts)
 {
 	const struct json *node = json_get(meta, "ovni.app_id");
@@ -231,6 +242,7 @@ int system_add(struct system *sys, size_t stream, const struct json *meta, const
 		log_error("%s: ovni.lib.version or ovni.lib.commit is missing", path);
 		return -EINVAL;
 	}
+	get_shown_rank(meta, facts);
 	title = json_string(json_get(meta, "bpf.name"));
 	if (!title)
 		title = json_string(json_get(meta, "accel.label"));

@@ -20,6 +20,7 @@ struct stream_facts {	       /* what one stream says about its thread, process a
 	uint32_t stream, loom; /* loom: order of discovery */
 	int32_t pid, tid;
 	int32_t app_id, rank, nranks; /* 0, -1, 0 if not given */
+	int32_t shown_rank;	      /* the same, or what only the recorder tells */
 	char *name;
 };
 

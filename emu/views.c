@@ -121,6 +121,8 @@ static void put_thread_rows(FILE *out, const struct emulator *emu)
 		if (emu->names && th->name) {
 			for (const char *at = th->name; *at; at++)
 				putc((unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at, out);
+			if (th->process->shown_rank >= 0)
+				fprintf(out, " rank %" PRIi32, th->process->shown_rank);
 			fprintf(out, " (%" PRIi32 ")\n", th->tid);
 		} else {
 			fprintf(out, "TH %" PRIi32 ".%" PRIi32 "\n", th->process->app_id, th->tid);

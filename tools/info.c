@@ -119,6 +119,25 @@ static char *joined(const struct json *list)
 	return text;
 }
 
+/* Where not all processes of a loom have a rank, only what the recorder says tells it. */
+static void put_rank(struct info *info, struct json *process, const struct json *meta,
+		     const struct owner *owner)
+{
+	const struct json *rank = json_get(meta, "bpf.rank"),
+			  *nranks = json_get(meta, "bpf.nranks");
+
+	if (owner->rank >= 0) {
+		put_int(info, process, "rank", owner->rank);
+		nranks = json_get(meta, "ovni.nranks");
+	} else if (json_is_number(rank) && json_int(rank) >= 0) {
+		put_int(info, process, "rank", json_int(rank));
+	} else {
+		return;
+	}
+	if (json_int(nranks) > 0)
+		put_int(info, process, "nranks", json_int(nranks));
+}
+
 static void take_process(struct info *info, const struct json *meta, const struct owner *owner)
 {
 	const struct json *command = json_get(meta, "bpf.command");
@@ -131,8 +150,7 @@ static void take_process(struct info *info, const struct json *meta, const struc
 	put_text(info, process, "loom", owner->loom);
 	if (owner->app_id)
 		put_int(info, process, "app_id", owner->app_id);
-	if (owner->rank >= 0)
-		put_int(info, process, "rank", owner->rank);
+	put_rank(info, process, meta, owner);
 	put_text(info, process, "executable", json_string(json_get(meta, "bpf.executable")));
 	if (json_is_array(command)) {
 		char *text = joined(command);
@@ -331,9 +349,16 @@ static void print_parts(struct info *info, struct printer *out)
 				   ? ""
 				   : " (without events)");
 	for (node = json_first(info->processes); node; node = json_next(node)) {
-		char figures[96];
+		char rank[64] = "", figures[160];
 
-		snprintf(figures, sizeof(figures), "application %lld, %lld threads",
+		if (json_key(node, "nranks"))
+			snprintf(rank, sizeof(rank), "rank %lld of %lld, ",
+				 (long long)json_int(json_key(node, "rank")),
+				 (long long)json_int(json_key(node, "nranks")));
+		else if (json_key(node, "rank"))
+			snprintf(rank, sizeof(rank), "rank %lld, ",
+				 (long long)json_int(json_key(node, "rank")));
+		snprintf(figures, sizeof(figures), "%sapplication %lld, %lld threads", rank,
 			 (long long)json_int(json_key(node, "app_id")),
 			 (long long)json_int(json_key(node, "threads")));
 		print_line(out, "process", "%s: %s%s", text_of(node, "name"), figures,
