@@ -4,7 +4,7 @@
 # Each tool that looks at traces has a manual page with the sections that people look for, and
 # page and --help have the same options; --help ends with 0 and a mistake with 2.
 set -eu
-tools='dump sort top version info check convert cut report merge events pallas sync'
+tools='dump sort top version info check convert cut report merge events pallas sync loom'
 short_and_long() { grep -oE '(^|[[:space:],])--?[A-Za-z0-9?][A-Za-z0-9-]*' | tr -d '[:blank:],' | sort -u; }
 for tool in $tools; do
 	program=$B/bin/ovni-$tool page=$S/docs/man/ovni-$tool.1
