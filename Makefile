@@ -284,7 +284,6 @@ uninstall:
 	rm -f $(DESTDIR)$(libdir)/$(notdir $(LIBLOOM)) $(DESTDIR)$(libdir)/pkgconfig/ovni-loom.pc
 	rm -rf $(DESTDIR)$(datadir) $(DESTDIR)$(docdir) $(DESTDIR)$(incdir)
 	rm -f $(DESTDIR)$(unitdir)/ovni-bpf@.service
-	rm -rf $(DESTDIR)$(datadir) $(DESTDIR)$(docdir)
 
 clean:
 	rm -rf build build-san $(B)

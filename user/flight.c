@@ -72,7 +72,7 @@ int flight_init(struct flight *flight, const struct flight_options *options, uin
 
 	*flight = (struct flight){
 		.options = *options,
-		.trigger.latency_ns = options->latency_ns,
+		.trigger.plan = options->trigger,
 		.saved_t1 = t0,
 	};
 	err = begin_base(flight, tasks);

@@ -29,9 +29,9 @@ struct spool;
 struct flight_options {
 	const struct part_plan *plan;
 	const struct account *account;
-	bool iterate;	     /* at a save, have the tasks read (not in tests) */
-	uint64_t ns, bytes;  /* how much is kept; bytes is never 0 */
-	uint64_t latency_ns; /* --trigger */
+	bool iterate;	    /* at a save, have the tasks read (not in tests) */
+	uint64_t ns, bytes; /* how much is kept; bytes is never 0 */
+	struct trigger_plan trigger;
 };
 
 struct flight {

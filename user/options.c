@@ -89,7 +89,9 @@ static const struct argp_option table[] = {
 	{"last", KEY_LAST, "TIME|SIZE", 0,
 	 "flight recorder: keep the last 10s or 64M in memory, and save them when asked", 0},
 	{"trigger", KEY_TRIGGER, "WHAT", 0,
-	 "with --last, save when latency>TIME: a thread has waited so long for a CPU", 0},
+	 "with --last, save when latency>TIME: a thread has waited so long for a CPU; or when "
+	 "it comes to FUNC, which is probed (-u)",
+	 0},
 	{"on-full", KEY_ON_FULL, "POLICY", 0,
 	 "drop-new (default): what finds no room is lost; drop-old: as --last 256M", 0},
 	{"keep", KEY_KEEP, "N", 0, "of several traces, keep the last N on the disk", 0},
@@ -372,7 +374,7 @@ static error_t read_option(int key, char *text, struct argp_state *state)
 			       ? 0
 			       : wrong("--on-full", text, "drop-new or drop-old is wanted");
 	case KEY_TRIGGER:
-		what = trigger_parse(text, &o->latency_ns);
+		what = trigger_parse(&o->trigger, text);
 		return what ? wrong("--trigger", text, what) : 0;
 	case KEY_KEEP:
 		what = parse_count(text, &o->keep);
@@ -425,7 +427,8 @@ static bool check(const struct options *o)
 		 "only one of --rotate and --last (--on-full drop-old) can be given"},
 		{o->last_bytes && o->drop_new,
 		 "--last keeps the newest, which is --on-full drop-old"},
-		{o->latency_ns && !o->last_bytes && !o->drop_old, "--trigger goes with --last"},
+		{(o->trigger.latency_ns || o->trigger.place) && !o->last_bytes && !o->drop_old,
+		 "--trigger goes with --last"},
 		{o->max_bytes && (o->last_bytes || o->drop_old),
 		 "--max-size does not go with --last: what is saved is limited by --keep"},
 		{o->verbose && o->quiet, "only one of -v and -q can be given"},

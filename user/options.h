@@ -16,6 +16,7 @@
 #include "probes/attach.h"
 #include "probes/request.h"
 #include "topology.h"
+#include "trigger.h"
 
 #define OPTIONS_OUTPUT	      "ovni"
 #define OPTIONS_BUFFER	      (4u << 20)
@@ -52,11 +53,11 @@ struct options {
 	struct requests probes; /* -u and --usdt, in the order of the command line */
 	const char **maps;	/* --map: nmaps of them, in the same order */
 	size_t nmaps;
-	struct request *list;	/* --list: only show what could be probed; NULL: not */
-	bool json;		/* ... as JSON */
+	struct request *list; /* --list: only show what could be probed; NULL: not */
+	bool json;	      /* ... as JSON */
 
 	/* How it is probed. */
-	enum attach_kind attach;	   /* --attach */
+	enum attach_kind attach; /* --attach */
 	bool unsafe_returns, unsafe_nop5;
 	uint32_t max_rate; /* calls of a probe in a second; 0: no limit */
 	uint32_t one_of;   /* every n-th call of a probe; 0: all */
@@ -69,8 +70,8 @@ struct options {
 	uint64_t rotate_ns, rotate_bytes; /* --rotate: at most one is not 0 */
 	uint64_t last_ns, last_bytes;	  /* --last: bytes is not 0 if it was given */
 	bool drop_old, drop_new;	  /* --on-full, as it was given */
-	uint64_t latency_ns;		  /* --trigger latency>TIME; 0: none */
-	unsigned keep;			  /* --keep; 0: all */
+	struct trigger_plan trigger;
+	unsigned keep; /* --keep; 0: all */
 
 	/* Where to. */
 	const char *output;

@@ -51,6 +51,8 @@ struct recorder {
 	struct command command;
 
 	struct probes probes;
+	struct trigger_plan trigger;
+	uint64_t *trigger_sites;
 	struct links links;
 	struct rings *rings;
 	struct order *order;
@@ -123,6 +125,10 @@ static enum status prepare(struct recorder *r)
 	if (find_identities(r) || target_find(&r->target, o->pids, o->npids, o->threads) ||
 	    (o->command && command_find(o->command[0], identity_path(&r->runner))) ||
 	    (o->emulate && emulate_find()) || probes_open(&r->probes, o))
+		return STATUS_FAILED;
+	r->trigger = o->trigger;
+	if (trigger_find(&r->trigger, r->probes.sites.list, r->probes.sites.count,
+			 &r->trigger_sites))
 		return STATUS_FAILED;
 	r->rings = rings_new();
 	if (!r->rings || links_open(&r->links, o, &r->topology, r->rings, o->pids, o->npids,
@@ -276,7 +282,7 @@ static int open_store(struct recorder *r)
 		.rotate_bytes = o->rotate_bytes,
 		.last_ns = o->last_ns,
 		.last_bytes = o->last_bytes,
-		.latency_ns = o->latency_ns,
+		.trigger = r->trigger,
 		.keep = o->keep,
 		.links = &r->links,
 		.account = &r->account,
@@ -605,6 +611,7 @@ static void close_all(struct recorder *r)
 	rings_close(r->rings);
 	links_close(&r->links);
 	probes_close(&r->probes);
+	free(r->trigger_sites);
 	if (r->signal_fd >= 0)
 		close(r->signal_fd);
 	target_close(&r->target);

@@ -53,7 +53,7 @@ static int begin_flight(struct store *store, uint64_t t0, const struct snapshot_
 		.iterate = true,
 		.ns = o->last_ns,
 		.bytes = o->last_bytes,
-		.latency_ns = o->latency_ns,
+		.trigger = o->trigger,
 	};
 
 	store->flight = calloc(1, sizeof(*store->flight));

@@ -29,6 +29,7 @@
 #include "part.h"
 #include "snapshot.h"
 #include "timeline.h"
+#include "trigger.h"
 
 struct account;
 struct closer;
@@ -41,9 +42,9 @@ struct store_options {
 	uint64_t flush_ns;		  /* --flush-interval; 0: when buffers are full */
 	uint64_t rotate_ns, rotate_bytes; /* --rotate; 0, 0: one trace */
 	uint64_t last_ns, last_bytes;	  /* --last; 0, 0: no flight recorder */
-	uint64_t latency_ns;		  /* --trigger */
-	unsigned keep;			  /* --keep; 0: all */
-	const struct links *links;	  /* for the tasks at a cut */
+	struct trigger_plan trigger;
+	unsigned keep;		   /* --keep; 0: all */
+	const struct links *links; /* for the tasks at a cut */
 	struct account *account;
 };
 

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "parse.h"
+#include "probes/site.h"
+#include "trace/log.h"
 #include "trigger.h"
 
 #define PAGE 256 /* ids */
@@ -15,13 +17,50 @@ struct trigger_page {
 	uint64_t since[PAGE]; /* ns; 0: does not wait, or it is not known since when */
 };
 
-const char *trigger_parse(const char *text, uint64_t *latency_ns)
+const char *trigger_parse(struct trigger_plan *plan, const char *text)
 {
-	static const char latency[] = "latency>";
+	static const char latency[] = "latency";
+	size_t n = sizeof(latency) - 1;
 
-	if (strncmp(text, latency, sizeof(latency) - 1))
-		return "a wait for a CPU is wanted, as in 'latency>5ms'";
-	return parse_duration(text + sizeof(latency) - 1, latency_ns);
+	if (!strncmp(text, latency, n) && (!text[n] || strchr("><=", text[n]))) {
+		if (text[n] != '>')
+			return "a wait for a CPU is written like 'latency>5ms'";
+		return plan->latency_ns ? "only one latency can be given"
+					: parse_duration(text + n + 1, &plan->latency_ns);
+	}
+	if (!*text)
+		return "'latency>TIME', or the name of a function that is probed, is wanted";
+	if (plan->place)
+		return "only one function can be given";
+	plan->place = text;
+	return NULL;
+}
+
+int trigger_find(struct trigger_plan *plan, const struct site *sites, size_t nsites,
+		 uint64_t **bits)
+{
+	bool found = false;
+
+	*bits = NULL;
+	if (!plan->place)
+		return 0;
+	*bits = calloc(nsites / 64 + 1, sizeof(**bits));
+	if (!*bits)
+		return -ENOMEM;
+	for (size_t i = 0; i < nsites; i++) {
+		if ((!sites[i].symbol || strcmp(sites[i].symbol, plan->place)) &&
+		    (!sites[i].label || strcmp(sites[i].label, plan->place)))
+			continue;
+		(*bits)[i / 64] |= 1ull << i % 64;
+		found = true;
+	}
+	plan->sites = *bits;
+	plan->nsites = nsites;
+	if (found)
+		return 0;
+	log_error("--trigger %s: nothing of that name is probed (-u BIN:FUNC probes a function)",
+		  plan->place);
+	return -ENOENT;
 }
 
 static struct trigger_page *page_of(const struct trigger *trigger, uint32_t id)
@@ -86,7 +125,7 @@ static int look_at_switch(struct trigger *trigger, const struct record_switch *r
 	since = end_wait(trigger, r->next_id);
 	if (r->wake_clock)
 		since = r->wake_clock;
-	if (trigger->met || !since || clock < since || clock - since <= trigger->latency_ns)
+	if (trigger->met || !since || clock < since || clock - since <= trigger->plan.latency_ns)
 		return 0;
 	trigger->met = true;
 	snprintf(trigger->text, sizeof(trigger->text),
@@ -95,11 +134,26 @@ static int look_at_switch(struct trigger *trigger, const struct record_switch *r
 	return 0;
 }
 
+static void look_at_probe(struct trigger *trigger, const struct record_probe *r)
+{
+	const struct trigger_plan *plan = &trigger->plan;
+
+	if (trigger->met || (r->head.flags & PROBE_SIDE) == PROBE_RETURN ||
+	    r->site >= plan->nsites || !(plan->sites[r->site / 64] >> r->site % 64 & 1))
+		return;
+	trigger->met = true;
+	snprintf(trigger->text, sizeof(trigger->text),
+		 "thread %u of process %u came to %.128s, at %llu", r->tid, r->pid, plan->place,
+		 (unsigned long long)r->head.clock);
+}
+
 int trigger_look(struct trigger *trigger, const struct record_head *record)
 {
-	if (!trigger->latency_ns || record->kind != RECORD_SWITCH)
-		return 0;
-	return look_at_switch(trigger, (const struct record_switch *)record);
+	if (record->kind == RECORD_SWITCH && trigger->plan.latency_ns)
+		return look_at_switch(trigger, (const struct record_switch *)record);
+	if (record->kind == RECORD_PROBE && trigger->plan.sites)
+		look_at_probe(trigger, (const struct record_probe *)record);
+	return 0;
 }
 
 void trigger_fini(struct trigger *trigger)

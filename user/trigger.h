@@ -4,7 +4,8 @@
  *
  * In: ordered records; out: has it happened, and in words what. `latency>TIME` is a wanted thread
  * that has waited longer than this for a CPU, since it was woken or since the CPU was taken from
- * it. Pure. Memory follows the threads: what is kept of one that waits is dropped when it runs.
+ * it. The name of a function that is probed (or of another place) is that a thread enters it. Pure.
+ * Memory follows the threads: what is kept of one that waits is dropped when it runs.
  */
 #ifndef USER_TRIGGER_H
 #define USER_TRIGGER_H
@@ -15,10 +16,20 @@
 
 #include "bpf/record.h"
 
-#define TRIGGER_TEXT 128
+#define TRIGGER_TEXT 256
+
+struct site;
+
+/* What is waited for. Strings and bits stay the caller's. */
+struct trigger_plan {
+	uint64_t latency_ns;   /* 0: no such trigger */
+	const char *place;     /* as the user calls it; NULL: no such trigger */
+	const uint64_t *sites; /* by number of the site: a bit, if it is there */
+	size_t nsites;
+};
 
 struct trigger {
-	uint64_t latency_ns; /* 0: no such trigger */
+	struct trigger_plan plan;
 	bool met;
 	char text[TRIGGER_TEXT]; /* once it is met: why */
 
@@ -26,8 +37,14 @@ struct trigger {
 	size_t npages;
 };
 
-/* Reads "latency>5ms". NULL, or one clause that says what is wrong. */
-const char *trigger_parse(const char *text, uint64_t *latency_ns);
+/* Reads "latency>5ms", or takes the text as the name of a place. NULL, or one clause that says what
+ * is wrong: each can be given once. */
+const char *trigger_parse(struct trigger_plan *plan, const char *text);
+
+/* Finds plan->place by its name among the sites: as in the trace, or as its file has it. The bits
+ * are for free(). 0; -ENOENT after one message if there is none; -ENOMEM. */
+int trigger_find(struct trigger_plan *plan, const struct site *sites, size_t nsites,
+		 uint64_t **bits) __attribute__((warn_unused_result));
 
 /* Looks at a record; trigger->met stays set until the caller clears it. 0 or -ENOMEM. */
 int trigger_look(struct trigger *trigger, const struct record_head *record);

@@ -65,7 +65,8 @@ done <<'E'
 2 100ms                              -a --last 1ms,64M
 2 only_one_of                        -a --last 1s --rotate 1s
 2 goes_with                          -a --trigger latency>1ms
-2 wait_for_a_CPU                     -a --last 1s --trigger latency
+2 latency>5ms                        -a --last 1s --trigger latency
+1 nothing_of_that_name               -a --last 1s --trigger nosuchfunction
 2 duration                           -a --last 1s --trigger latency>x
 2 drop-new_or_drop-old               -a --on-full wait
 2 drop-old                           -a --last 1s --on-full drop-new

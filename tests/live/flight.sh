@@ -102,6 +102,25 @@ for x in stays:  # of one just born the wait is not shown, of one that waits at 
           "waited", waited, "ms, the trace has", until - x.woken)
 E
 
+# A function that is probed is a trigger; the functions that threads are in at T0 are open there.
+record called command --last 100ms --trigger raise_alarm \
+	-u "$WORKLOADS/switcher:steady,step,raise_alarm" -- switcher -n 2 -u 800000
+look called/0001 <<'E'
+from calls import tree
+check(s["stopped_by"] == "trigger", s["stopped_by"])
+words = s["trigger"].replace(",", "").split()  # thread TID of process PID came to FUNC, at CLOCK
+check(words[-3] == "raise_alarm", "came to", words[-3])
+check(int(s["t0"]) < int(words[-1]) <= int(s["t1"]), "the trigger is not in the window")
+mine = [t for t in trace.streams if t.names[-1].startswith("sw-")]
+check(len(mine) == 2, len(mine), "of 2 threads are there")
+for t in mine:
+    top = tree(t)
+    check([c.label for c in top] == ["steady"] and top[0].start == int(s["t0"]), t, "is in", top)
+    check(len(top[0].calls) > 20, t, "has", len(top[0].calls), "steps")
+E
+expect "the end is saved, too" [ -d called/0002 ]
+judge called/0002
+
 # The recorder stands still for two seconds, with a small buffer: what is lost is counted.
 WORKLOAD_REPORT=$T/stopped.report "$RECORDER" -b 64K --last 30s -o stopped -- \
 	"$WORKLOADS/switcher" -n 4 -u 3000000 >stopped.log 2>&1 &

@@ -52,6 +52,24 @@ for line in lines:
     most = sum(1 for c in clocks if c < line["to"])
     check(least <= line["leaves"] <= most, "thread", line["tid"], "left its CPU", line["leaves"],
           "times, the parts have", least, "to", most)
+
+# Functions that are entered before a part are open from its beginning on.
+if any("mark" in stream.meta["ovni"] for trace in traces for stream in trace.streams):
+    from calls import tree
+    reopened = 0
+    for line in lines:
+        steps = 0
+        for trace in traces:
+            t0 = int(trace.session["t0"])
+            for stream in trace.streams:
+                if stream.tid != line["tid"]:
+                    continue
+                for call in tree(stream):
+                    check(call.label == "steady", stream, "is in", call)
+                    reopened += call.start == t0
+                    steps += sum(1 for c in call.calls if c.label == "step" and c.start > t0)
+        check(steps == line["steps"], "thread", line["tid"], "has", steps, "steps of", line["steps"])
+    check(reopened >= len(lines) * (len(names) - 2), "only", reopened, "functions go on in the next part")
 print(f"{len(names)} parts, {told} switches, leaves of threads",
       " ".join(str(line["leaves"]) for line in lines))
 verdict()

@@ -23,6 +23,9 @@ together() { # NAME AT_LEAST
 
 record time command --rotate 100ms -- switcher -n 4 -u 700000
 together time 3
+record probed command --rotate 100ms -u "$WORKLOADS/switcher:steady,step" -- switcher -n 3 -u 500000
+together probed 3
+expect "functions are there" grep -rqs --include=stream.json steady probed/0002
 record size all --rotate 64K -- switcher -n 4 -u 700000
 together size 2
 

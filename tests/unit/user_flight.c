@@ -317,7 +317,7 @@ static void memory_is_flat_for_a_day(void **state)
 {
 	const uint64_t day = 86400ull * 1000000000, step = 10000000;
 	struct flight_options options = {
-		.ns = 60ull * 1000000000, .bytes = 4 << 20, .latency_ns = 1000000000};
+		.ns = 60ull * 1000000000, .bytes = 4 << 20, .trigger.latency_ns = 1000000000};
 	struct who creator = {1, 1, 1};
 	struct part_result result;
 	struct facts_kind switches;
@@ -367,7 +367,7 @@ static void memory_is_flat_for_a_day(void **state)
 static void a_trigger_counts_once_for_what_is_kept(void **state)
 {
 	struct flight_options options = {
-		.ns = 1000000, .bytes = SPOOL_BYTES_MIN, .latency_ns = 5000};
+		.ns = 1000000, .bytes = SPOOL_BYTES_MIN, .trigger.latency_ns = 5000};
 	struct who a = {1, 11, 11}, c = {2, 12, 12};
 	struct facts_kind switches;
 	struct part_result result;

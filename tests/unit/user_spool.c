@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* spool: what is kept is the newest, without a hole, in bounded memory. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "user/probes/site.h"
 #include "user/spool.h"
 #include "user/trigger.h"
 
@@ -253,8 +255,8 @@ static void a_long_wait_is_met_from_the_wake_up_or_the_preemption(void **state)
 	struct trigger t = {0};
 
 	(void)state;
-	assert_null(trigger_parse("latency>5ms", &t.latency_ns));
-	assert_int_equal(t.latency_ns, 5000000);
+	assert_null(trigger_parse(&t.plan, "latency>5ms"));
+	assert_int_equal(t.plan.latency_ns, 5000000);
 	give(&t, 10000000, 1, WHY_SLEEPING, 2, 5000000); /* exactly 5 ms: not longer */
 	assert_false(t.met);
 	give(&t, 20000000, 2, WHY_SLEEPING, 3, 14999999);
@@ -278,7 +280,7 @@ static void a_long_wait_is_met_from_the_wake_up_or_the_preemption(void **state)
 
 static void memory_of_waits_follows_who_waits(void **state)
 {
-	struct trigger t = {.latency_ns = 1000};
+	struct trigger t = {.plan.latency_ns = 1000};
 
 	(void)state;
 	for (uint32_t id = 1; id < 1000000; id++) {
@@ -294,12 +296,59 @@ static void memory_of_waits_follows_who_waits(void **state)
 static void what_is_no_trigger_is_refused(void **state)
 {
 	static const char *const wrong[] = {"",		 "latency",   "latency>",   "latency>x",
-					    "latency>0", "latency<5", "Latency>5ms"};
-	uint64_t ns;
+					    "latency>0", "latency<5", "latency=5ms"};
+	struct trigger_plan plan;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		assert_non_null(trigger_parse(wrong[i], &ns));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		plan = (struct trigger_plan){0};
+		assert_non_null(trigger_parse(&plan, wrong[i]));
+	}
+	plan = (struct trigger_plan){0};
+	assert_null(trigger_parse(&plan, "latency>1ms"));
+	assert_null(trigger_parse(&plan, "fail"));
+	assert_non_null(trigger_parse(&plan, "latency>2ms"));
+	assert_non_null(trigger_parse(&plan, "other"));
+}
+
+static void whoever_comes_to_a_place_is_met(void **state)
+{
+	static const struct site sites[70] = {
+		[3] = {.symbol = "fail", .label = "fail [libone]"},
+		[65] = {.symbol = "_Z4failv", .label = "fail()"},
+		[66] = {.symbol = "fail", .label = "fail [libtwo]"},
+		[67] = {.label = "0x1000"},
+	};
+	struct trigger_plan plan = {.place = "fail"};
+	struct record_probe r = {.head = {.clock = 77, .kind = RECORD_PROBE, .flags = PROBE_ENTRY},
+				 .tid = 11,
+				 .pid = 10};
+	uint64_t *bits = NULL;
+	struct trigger t = {0};
+
+	(void)state;
+	assert_int_equal(trigger_find(&plan, sites, 70, &bits), 0);
+	t.plan = plan;
+	for (r.site = 0; r.site < 200; r.site++) {
+		t.met = false;
+		assert_int_equal(trigger_look(&t, &r.head), 0);
+		assert_int_equal(t.met, r.site == 3 || r.site == 66);
+	}
+	assert_string_equal(t.text, "thread 11 of process 10 came to fail, at 77");
+	t.met = false;
+	r.site = 3;
+	r.head.flags = PROBE_RETURN;
+	assert_int_equal(trigger_look(&t, &r.head), 0);
+	assert_false(t.met);
+	free(bits);
+	plan.place = "fail()";
+	assert_int_equal(trigger_find(&plan, sites, 70, &bits), 0);
+	assert_int_equal(bits[1], 2);
+	free(bits);
+	plan.place = "missing";
+	assert_int_equal(trigger_find(&plan, sites, 70, &bits), -ENOENT);
+	free(bits);
+	trigger_fini(&t);
 }
 
 int main(void)
@@ -315,6 +364,7 @@ int main(void)
 		cmocka_unit_test(a_long_wait_is_met_from_the_wake_up_or_the_preemption),
 		cmocka_unit_test(memory_of_waits_follows_who_waits),
 		cmocka_unit_test(what_is_no_trigger_is_refused),
+		cmocka_unit_test(whoever_comes_to_a_place_is_met),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

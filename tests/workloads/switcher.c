@@ -3,6 +3,7 @@
  * switcher: threads that sleep, yield and work in turn, and say how often the kernel counts that
  * each has left its CPU.
  *
+ * All of it is in the function steady, each turn in step; in the middle, each calls raise_alarm.
  * Each reads its counters last, between two clocks: what a recording shows up to the first is at
  * most, and up to the second at least, what the kernel has counted.
  */
@@ -18,22 +19,54 @@ static const struct knob knobs[] = {
 	{0, NULL, NULL},
 };
 
+/* A function as it stands here. */
+#define PROBED static __attribute__((noinline, noclone, noipa, used))
+#define KEEP   asm volatile("" ::: "memory")
+
+PROBED void step(void)
+{
+	sleep_for(50000);
+	sched_yield();
+	spin_for(20000);
+	KEEP;
+}
+
+PROBED void raise_alarm(void)
+{
+	KEEP;
+}
+
+PROBED long steady(int64_t begin)
+{
+	long steps = 0;
+	int64_t now;
+	bool alarmed = false;
+
+	while ((now = now_ns()) < begin + usec * 1000) {
+		step();
+		steps++;
+		if (!alarmed && now >= begin + usec * 500) {
+			raise_alarm();
+			alarmed = true;
+		}
+	}
+	KEEP;
+	return steps;
+}
+
 static void *live(void *arg)
 {
-	int64_t end = now_ns() + usec * 1000, from, to;
+	int64_t from, to;
 	struct rusage usage;
+	long steps;
 
 	name_thread("sw-%ld", (long)(intptr_t)arg);
-	while (now_ns() < end) {
-		sleep_for(50000);
-		sched_yield();
-		spin_for(20000);
-	}
+	steps = steady(now_ns());
 	from = now_ns();
 	must(!getrusage(RUSAGE_THREAD, &usage), "getrusage");
 	to = now_ns();
-	say("tid=%d leaves=%ld from=%lld to=%lld", gettid(), usage.ru_nvcsw + usage.ru_nivcsw,
-	    (long long)from, (long long)to);
+	say("tid=%d leaves=%ld from=%lld to=%lld steps=%ld", gettid(),
+	    usage.ru_nvcsw + usage.ru_nivcsw, (long long)from, (long long)to, steps);
 	return NULL;
 }
 
