@@ -16,6 +16,7 @@
 #include "trace/log.h"
 #include "trace/text.h"
 #include "user/probes/dynamic.h"
+#include "user/probes/frames.h"
 #include "user/probes/image.h"
 #include "user/probes/resolve.h"
 #include "user/probes/symbols.h"
@@ -65,6 +66,14 @@ static void read_functions(const struct image *image)
 		free(found);
 	}
 	functions_nearest(&functions, "mian");
+	for (size_t i = 0; i < image->nsegments; i++) {
+		uint64_t begin, bytes, offset, left;
+
+		for (uint64_t at = 0; at < 64; at += 7)
+			if (frame_at(image, image->segments[i].p_vaddr + at, &begin, &bytes))
+				MUST(image_offset(image, begin, PF_X, &offset, &left) &&
+				     bytes <= left);
+	}
 	functions_free(&functions);
 }
 
@@ -104,6 +113,8 @@ static void resolve_all(int fd)
 	size_t at;
 
 	snprintf(text, sizeof(text), "/proc/self/fd/%d:*", fd);
+	MUST(!requests_add_functions(&requests, text, &at));
+	snprintf(text, sizeof(text), "/proc/self/fd/%d:0x1040,f+1", fd);
 	MUST(!requests_add_functions(&requests, text, &at));
 	snprintf(text, sizeof(text), "/proc/self/fd/%d:*:*,arg1", fd);
 	MUST(!requests_add_usdt(&requests, text, &at));

@@ -42,8 +42,8 @@ for name in ("static", "lib", "stripped"):
         open("%s/%s.%d" % (folder, name, turn), "wb").write(copy)
 PYTHON
 cd "$T"
-sources=("$S"/user/probes/{binaries,debugfile,demangle,dynamic,image,inroot,labels,libraries,locate}.c
+sources=("$S"/user/probes/{binaries,boundary,debugfile,demangle,dynamic,frames,image,inroot,labels,libraries,locate}.c
 	"$S"/user/probes/{mappings,notes,phrase,request,resolve,symbols,symbols_find,unwinds,usdt,usdt_argument}.c
 	"$S"/trace/{log,text}.c)
-LDLIBS="-lz -Wl,--push-state,-Bstatic -liberty -Wl,--pop-state" build_fuzzer probes_elf "${sources[@]}"
+LDLIBS="-lz -lcapstone -Wl,--push-state,-Bstatic -liberty -Wl,--pop-state" build_fuzzer probes_elf "${sources[@]}"
 run_fuzzer probes_elf "$FUZZ_SECONDS" -max_len=20000

@@ -102,15 +102,58 @@ static void a_point_inside_of_a_function_is_no_pair(void **state)
 	struct sites sites;
 
 	(void)state;
-	resolved(&sites, "./pie:compute_two+1");
+	write_file("inside.c", "__asm__(\".text\\n.type fixed,@function\\nfixed: push %rbx\\n\"\n"
+			       "\"mov $5,%eax\\npop %rbx\\nret\\n.size fixed,.-fixed\\n\");\n"
+			       "int main(void) { return 0; }\n");
+	run("gcc -O1 -o inside inside.c");
+	resolved(&sites, "./inside:fixed+1");
 	assert_int_equal(sites.list[0].kind, SITE_POINT);
-	assert_string_equal(sites.list[0].label, "compute_two+0x1");
+	assert_string_equal(sites.list[0].label, "fixed+0x1");
 	sites_free(&sites);
+	/* push is 1 byte, mov 5, pop 1 */
+	found("./inside:fixed+6,fixed+7", "fixed+0x6 | fixed+0x7");
+	refused("./inside:fixed+2", -EINVAL, "no instruction begins at fixed+0x2");
+	refused("./inside:fixed+5", -EINVAL, "no instruction begins at fixed+0x5");
+	refused("./inside:fixed+8", -ENOENT, "has 8 bytes, so there is no byte +0x8");
 	resolved(&sites, "./pie:compute_two+0");
 	assert_int_equal(sites.list[0].kind, SITE_POINT);
 	assert_string_equal(sites.list[0].label, "compute_two+0x0");
 	sites_free(&sites);
 	refused("./pie:compute_two+0x1000", -ENOENT, "so there is no byte +0x1000");
+}
+
+/* Without names the table for unwinding still tells where functions begin. */
+static void functions_of_a_stripped_file_have_addresses(void **state)
+{
+	struct sites sites, named;
+	char text[64];
+	uint64_t address = nm_address("pie", "compute_two");
+
+	(void)state;
+	run("cp pie nameless");
+	run("strip nameless");
+	resolved(&named, "./pie:compute_two");
+	snprintf(text, sizeof(text), "./nameless:0x%llx(arg1:i32)", (unsigned long long)address);
+	resolved(&sites, text);
+	assert_int_equal(sites.list[0].kind, SITE_FUNCTION);
+	assert_int_equal(sites.list[0].offset, named.list[0].offset);
+	assert_int_equal(sites.list[0].size, named.list[0].size);
+	snprintf(text, sizeof(text), "nameless+0x%llx", (unsigned long long)address);
+	assert_string_equal(sites.list[0].label, text);
+	sites_free(&sites);
+	/* its last byte is an instruction (ret), in the middle of the function: a point */
+	snprintf(text, sizeof(text), "./nameless:0x%llx",
+		 (unsigned long long)(address + named.list[0].size - 1));
+	resolved(&sites, text);
+	assert_int_equal(sites.list[0].kind, SITE_POINT);
+	sites_free(&sites);
+	sites_free(&named);
+	/* the start of the program has a frame, too, but was not called */
+	snprintf(text, sizeof(text), "./nameless:0x%llx",
+		 (unsigned long long)nm_address("pie", "_start"));
+	resolved(&sites, text);
+	assert_int_equal(sites.list[0].kind, SITE_POINT);
+	sites_free(&sites);
 }
 
 static void what_is_not_there_is_said_with_the_reason(void **state)
@@ -237,6 +280,7 @@ int main(void)
 		cmocka_unit_test(names_globs_and_lists_find_functions),
 		cmocka_unit_test(aliases_are_one_function),
 		cmocka_unit_test(a_point_inside_of_a_function_is_no_pair),
+		cmocka_unit_test(functions_of_a_stripped_file_have_addresses),
 		cmocka_unit_test(what_is_not_there_is_said_with_the_reason),
 		cmocka_unit_test(things_that_are_no_files_do_not_hang),
 		cmocka_unit_test(a_request_for_one_place_counts_once),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "binaries.h"
+#include "instruction.h"
 #include "list.h"
 #include "locate.h"
 #include "trace/json.h"
@@ -67,14 +68,34 @@ static const struct function *next_alias(const struct functions *functions,
 	return NULL;
 }
 
+/* What a probe costs (instruction.h), in a word: of a function at its entry, of a point there. */
+static const char *cost_of(const struct binary *binary, uint64_t offset, uint64_t size, bool entry)
+{
+	static const char *const words[] = {[SPOT_FAST] = "fast",
+					    [SPOT_NOP5] = "fast",
+					    [SPOT_SLOW] = "slow",
+					    [SPOT_UNSAFE] = "unsafe"};
+	uint64_t bytes = size && size < SITE_CODE_BYTES ? size : SITE_CODE_BYTES;
+	uint8_t *code = image_read(&binary->image, offset, bytes);
+	struct spot spot;
+
+	if (!code)
+		return "";
+	spot = entry ? instruction_entry(code, bytes, 0) : instruction_point(code, bytes);
+	free(code);
+	return words[spot.kind];
+}
+
 /* ---- text ---- */
 
-static void print_function(const struct functions *functions, const struct function *f)
+static void print_function(const struct binary *binary, const struct function *f)
 {
+	const struct functions *functions = &binary->functions;
 	const struct function *alias = NULL;
 
-	printf("%12llx %10llx %8llu  ", (unsigned long long)f->address,
-	       (unsigned long long)f->offset, (unsigned long long)f->size);
+	printf("%12llx %10llx %8llu %-5s ", (unsigned long long)f->address,
+	       (unsigned long long)f->offset, (unsigned long long)f->size,
+	       f->kind == FUNCTION_CALLED ? cost_of(binary, f->offset, f->size, true) : "-");
 	print_escaped(display_name(f));
 	if (f->old_version)
 		printf("@%s", f->version);
@@ -87,10 +108,11 @@ static void print_function(const struct functions *functions, const struct funct
 	putchar('\n');
 }
 
-static void print_probe(const struct usdt_probe *p)
+static void print_probe(const struct binary *binary, const struct usdt_probe *p)
 {
-	printf("%12llx %10llx %8s  ", (unsigned long long)p->address, (unsigned long long)p->offset,
-	       p->semaphore ? "yes" : "");
+	printf("%12llx %10llx %8s %-5s ", (unsigned long long)p->address,
+	       (unsigned long long)p->offset, p->semaphore ? "yes" : "",
+	       cost_of(binary, p->offset, 0, false));
 	print_escaped(p->provider);
 	putchar(':');
 	print_escaped(p->name);
@@ -113,13 +135,14 @@ static void print_file(const struct binary *binary, const struct shown *s)
 		fputs(", stripped: only what it exports is known", stdout);
 	putchar('\n');
 	if (s->nfunctions)
-		printf("%12s %10s %8s  %s\n", "address", "offset", "size", "function");
+		printf("%12s %10s %8s %-5s %s\n", "address", "offset", "size", "probe", "function");
 	for (size_t i = 0; i < s->nfunctions; i++)
-		print_function(functions, &functions->list[s->functions[i]]);
+		print_function(binary, &functions->list[s->functions[i]]);
 	if (s->nprobes)
-		printf("%12s %10s %8s  %s\n", "address", "offset", "counted", "USDT probe");
+		printf("%12s %10s %8s %-5s %s\n", "address", "offset", "counted", "probe",
+		       "USDT probe");
 	for (size_t i = 0; i < s->nprobes; i++)
-		print_probe(s->probes[i]);
+		print_probe(binary, s->probes[i]);
 }
 
 /* ---- JSON ---- */
@@ -131,9 +154,9 @@ static bool put_names(struct json *node, const struct function *f)
 	       (!f->version || json_put_string(node, "version", f->version));
 }
 
-static bool put_function(struct json *array, const struct functions *functions,
-			 const struct function *f)
+static bool put_function(struct json *array, const struct binary *binary, const struct function *f)
 {
+	const struct functions *functions = &binary->functions;
 	struct json *node = json_put_object(array, NULL), *aliases = NULL;
 	const struct function *alias = NULL;
 	bool ok = node && put_names(node, f) &&
@@ -142,6 +165,8 @@ static bool put_function(struct json *array, const struct functions *functions,
 		  json_put_int(node, "size", (int64_t)f->size) &&
 		  json_put_bool(node, "pair", f->kind == FUNCTION_CALLED);
 
+	if (ok && f->kind == FUNCTION_CALLED)
+		ok = json_put_string(node, "cost", cost_of(binary, f->offset, f->size, true));
 	if (ok && function_obstacle(f->kind))
 		ok = json_put_string(node, "why", function_obstacle(f->kind));
 	while (ok && (alias = next_alias(functions, f, alias))) {
@@ -152,7 +177,7 @@ static bool put_function(struct json *array, const struct functions *functions,
 	return ok;
 }
 
-static bool put_probe(struct json *array, const struct usdt_probe *p)
+static bool put_probe(struct json *array, const struct binary *binary, const struct usdt_probe *p)
 {
 	struct json *node = json_put_object(array, NULL);
 
@@ -161,6 +186,7 @@ static bool put_probe(struct json *array, const struct usdt_probe *p)
 	       json_put_int(node, "address", (int64_t)p->address) &&
 	       json_put_int(node, "offset", (int64_t)p->offset) &&
 	       (!p->semaphore || json_put_int(node, "semaphore", (int64_t)p->semaphore)) &&
+	       json_put_string(node, "cost", cost_of(binary, p->offset, 0, false)) &&
 	       json_put_string(node, "arguments", p->arguments);
 }
 
@@ -175,12 +201,12 @@ static bool put_file(struct json *files, const struct binary *binary, const stru
 		ok = json_put_string(node, "debug_file", functions->debug_file);
 	array = json_put_array(node, "functions");
 	for (size_t i = 0; i < s->nfunctions && ok; i++)
-		ok = put_function(array, functions, &functions->list[s->functions[i]]);
+		ok = put_function(array, binary, &functions->list[s->functions[i]]);
 	if (!ok || !array)
 		return false;
 	array = json_put_array(node, "usdt");
 	for (size_t i = 0; i < s->nprobes && ok; i++)
-		ok = put_probe(array, s->probes[i]);
+		ok = put_probe(array, binary, s->probes[i]);
 	return ok && array;
 }
 

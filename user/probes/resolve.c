@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "binaries.h"
+#include "boundary.h"
+#include "frames.h"
 #include "labels.h"
 #include "locate.h"
 #include "resolve.h"
@@ -131,6 +133,31 @@ static int add_draft(struct resolving *r, const struct request *request,
 
 /* ---- functions ---- */
 
+/* A breakpoint in the middle of an instruction changes the program. `name`: of the function. */
+static bool check_boundary(struct resolving *r, const struct binary *binary, const char *name,
+			   uint64_t begin, uint64_t offset)
+{
+	enum boundary boundary = BOUNDARY_UNKNOWN;
+	uint64_t distance = offset - begin;
+	uint8_t *code;
+
+	if (!distance)
+		return true;
+	code = image_read(&binary->image, begin, distance);
+	if (code)
+		boundary = boundary_at(code, distance);
+	free(code);
+	if (boundary == BOUNDARY_NO)
+		complain(r, -EINVAL, "%s: no instruction begins at %s+0x%llx", binary->name, name,
+			 (unsigned long long)distance);
+	else if (boundary == BOUNDARY_UNKNOWN)
+		complain(r, -EINVAL,
+			 "%s: the instructions of %s cannot be followed to +0x%llx, and a probe in "
+			 "the middle of one would change the program",
+			 binary->name, name, (unsigned long long)distance);
+	return boundary == BOUNDARY_YES;
+}
+
 static int add_function(struct resolving *r, const struct request *request,
 			const struct binary *binary, const struct function *f, bool glob)
 {
@@ -151,6 +178,8 @@ static int add_function(struct resolving *r, const struct request *request,
 		draft.site.kind = SITE_POINT;
 		draft.site.offset += request->offset;
 		draft.site.size = 0;
+		if (!check_boundary(r, binary, f->name, f->offset, draft.site.offset))
+			return 0;
 	} else if (function_obstacle(f->kind)) {
 		if (glob)
 			r->sites->skipped++;
@@ -210,10 +239,35 @@ static int find_functions(struct resolving *r, const struct request *request, st
 	return err;
 }
 
+/* The function around an address: by the symbols, else by what unwinding knows. */
+struct around {
+	const struct function *function; /* NULL: it has no name */
+	uint64_t begin, size;		 /* offset in the file; bytes, 0: not known */
+	bool known, called;
+};
+
+static struct around look_around(const struct binary *binary, uint64_t address, uint64_t offset)
+{
+	struct around a = {.function = functions_at(&binary->functions, offset)};
+	uint64_t begin, left;
+
+	if (a.function) {
+		a.begin = a.function->offset;
+		a.size = a.function->size;
+		a.known = true;
+		a.called = !function_obstacle(a.function->kind);
+	} else if (frame_at(&binary->image, address, &begin, &a.size) &&
+		   image_offset(&binary->image, begin, PF_X, &a.begin, &left)) {
+		a.known = true;
+		a.called = begin != binary->image.entry;
+	}
+	return a;
+}
+
 static int find_address(struct resolving *r, const struct request *request, struct binary *binary)
 {
 	struct draft draft = {.site = {.kind = SITE_POINT, .value = request->value}};
-	const struct function *f;
+	struct around around;
 	uint64_t left;
 
 	if (!image_offset(&binary->image, request->offset, PF_X, &draft.site.offset, &left)) {
@@ -221,17 +275,25 @@ static int find_address(struct resolving *r, const struct request *request, stru
 			 (unsigned long long)request->offset);
 		return 0;
 	}
-	f = functions_at(&binary->functions, draft.site.offset);
-	draft.function = f;
-	if (f && f->offset == draft.site.offset && !function_obstacle(f->kind)) {
+	around = look_around(binary, request->offset, draft.site.offset);
+	draft.function = around.function;
+	if (around.known && around.called && around.begin == draft.site.offset) {
 		draft.site.kind = SITE_FUNCTION;
-		draft.site.size = f->size;
-		draft.site.symbol = f->name;
+		draft.site.size = around.size;
+		draft.site.symbol = around.function ? around.function->name : NULL;
 	} else if (request->value.source) {
 		complain(r, -EINVAL,
 			 "%s: no function is known to begin at 0x%llx, so there is no argument and "
 			 "no return value",
 			 binary->name, (unsigned long long)request->offset);
+		return 0;
+	} else if (!around.known) {
+		log_warn("%s: it is not known which function 0x%llx belongs to: if no instruction "
+			 "begins there, the probe changes the program",
+			 binary->name, (unsigned long long)request->offset);
+	} else if (!check_boundary(r, binary,
+				   around.function ? around.function->name : "the function",
+				   around.begin, draft.site.offset)) {
 		return 0;
 	}
 	return add_draft(r, request, binary, &draft);
