@@ -202,10 +202,11 @@ $(WORKLOADS): $(B)/tests/workloads/%: tests/workloads/%.c tests/workloads/worklo
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -g -O2 $(WARN) -o $@ $< -lpthread
 
+$(B)/tests/live/loadall: AID_LIBS := -lbpf
 $(BENCHES) $(TEST_AIDS): $(B)/tests/%: $(B)/tests/%.o $(LIBTRACE)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TRACE_LIBS) -lpthread -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(AID_LIBS) $(TRACE_LIBS) -lpthread -lm
 
 # Preloaded into our programs by tests that make calls fail: never sanitized.
 $(FAULTS): $(B)/%.so: %.c

@@ -7,11 +7,9 @@ set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
-# shellcheck disable=SC2016 # the inner shell's
-load='mkdir bpf && mount -t bpf none bpf && bpftool prog loadall "$1" bpf/all && ls bpf/all'
-PATH=$PATH:/usr/sbin:/sbin unshare --mount --propagation private \
-	bash -c "$load" - "$B/bpf/ovni.o" >loaded 2>log || complain "$(tail -n 20 log)"
-for program in sched_switch sched_switch_5_17 sched_waking sched_wakeup take_snapshot; do
+"$B/tests/live/loadall" "$B/bpf/ovni.o" >loaded 2>log || complain "$(tail -n 20 log)"
+for program in sched_switch sched_switch_5_17 sched_waking sched_wakeup take_snapshot probe_session probe_entry probe_return \
+	probe_point; do
 	expect "$program is loaded" grep -qx $program loaded
 done
 
