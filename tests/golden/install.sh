@@ -43,6 +43,15 @@ else
 	echo "no ovni-emu: where it finds its data is not tried"
 fi
 
+# So with the maps of the recorder, which says where it has looked.
+if [ -x bin/ovni-bpf ]; then
+	said=$(bin/ovni-bpf --map nothing -- /bin/true 2>&1) && { echo "a map that is not there: $said"; exit 1; }
+	case $said in
+	*"--map nothing: there is no such map in $root/usr/bin/../share/ovni-bpf/maps, only: mpi, nosv, openmp, pthread "*) ;;
+	*) echo "where are the maps? $said"; exit 1 ;;
+	esac
+fi
+
 cd "$T"
 make_ uninstall
 left=$(find "$root" ! -type d)
