@@ -24,14 +24,15 @@ enum {
 	KEY_DEFINITIONS,
 	KEY_MASKING,
 	KEY_BLOCKS,
+	KEY_CALLS,
 	KEY_LOOPS,
 	KEY_SEQUENCES,
 };
 
 static const struct command commands[] = {
-	{"print", 1, pallas_print, "TMta"},  {"info", 1, pallas_info, "Mgd"},
-	{"stats", 1, pallas_stats, "MtLs"},  {"check", 1, pallas_validate, "M"},
-	{"export", 2, pallas_export, "lmb"}, {"import", 2, pallas_import, "M"},
+	{"print", 1, pallas_print, "TMta"},   {"info", 1, pallas_info, "Mgd"},
+	{"stats", 1, pallas_stats, "MtLs"},   {"check", 1, pallas_validate, "M"},
+	{"export", 2, pallas_export, "lmbc"}, {"import", 2, pallas_import, "M"},
 };
 
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -51,7 +52,7 @@ static const char doc[] =
 	"  ovni-pallas print trace/main.pallas | less\n"
 	"  ovni-pallas print --threads --memory 16M trace\n"
 	"  ovni-pallas info --grammar trace\n"
-	"  ovni-pallas stats --loops trace\n"
+	"  ovni-pallas export --calls ovni archive && ovni-pallas stats --loops archive\n"
 	"  ovni-pallas export ovni archive && ovni-pallas check archive\n";
 
 static const struct argp_option options[] = {
@@ -65,6 +66,7 @@ static const struct argp_option options[] = {
 	{"level", 'l', "LEVEL", 0, "export: of zstd, 1 (default) to 19, or none", 0},
 	{"blocks", KEY_BLOCKS, NULL, 0, "export: every call a sequence, however large that gets",
 	 0},
+	{"calls", KEY_CALLS, NULL, 0, "export: only what the program does, not the scheduler", 0},
 	{"masking", KEY_MASKING, NULL, 0, "export: cut numbers to the bytes that they need", 0},
 	{"memory", 'M', "SIZE", 0, "hold at most SIZE bytes in memory (64M)", 0},
 	{0},
@@ -106,6 +108,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_BLOCKS:
 		a->o.blocks = true;
 		letter = 'b';
+		break;
+	case KEY_CALLS:
+		a->o.calls = true;
+		letter = 'c';
 		break;
 	case KEY_LOOPS:
 		a->o.loops = true;

@@ -327,6 +327,12 @@ static int put_frame(struct export *x, uint32_t record, int64_t clock)
 	return pallas_thread_writer_event(x->t, entry, time_of(x, clock));
 }
 
+/* With --calls what the scheduler did is left out: it does not repeat as what the program does. */
+static bool left_out(const struct export *x, const struct event *ev)
+{
+	return x->o->calls && (ev->model == 'K' || (ev->model == 'O' && ev->category != 'M'));
+}
+
 /* All events of a stream, in a THREAD_BEGIN and THREAD_END; empty streams have these alone. */
 static int put_events(struct export *x, struct stream *stream)
 {
@@ -347,8 +353,10 @@ static int put_events(struct export *x, struct stream *stream)
 			return -EINVAL;
 		}
 		last = stream->ev.clock;
-		err = put_event(x, &stream->ev);
-		x->events++;
+		if (!left_out(x, &stream->ev)) {
+			err = put_event(x, &stream->ev);
+			x->events++;
+		}
 		got = stream_step(stream);
 	}
 	if (!err && got < 0) {
@@ -462,7 +470,10 @@ static int put_main(struct export *x)
 	if (x->regions.lines.failed)
 		return no_memory(x);
 	snprintf(clock, sizeof(clock), "%" PRId64, x->start);
-	err = pallas_writer_main_metadata(x->w, PALLAS_KEY_MAP, (char *)x->regions.lines.data);
+	/* Without all events there is no way back to this trace. */
+	err = x->o->calls ? 0
+			  : pallas_writer_main_metadata(x->w, PALLAS_KEY_MAP,
+							(char *)x->regions.lines.data);
 	if (!err)
 		err = pallas_writer_main_metadata(x->w, PALLAS_KEY_CLOCK, clock);
 	if (!err)

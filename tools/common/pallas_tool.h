@@ -20,7 +20,7 @@ struct pallas_options {
 	bool tsv;	       /* for programs: tab-separated, nanoseconds */
 	bool attributes, grammar, loops, definitions, sequences;
 	int level; /* of zstd; -1: no compression */
-	bool masking, blocks;
+	bool masking, blocks, calls;
 };
 
 int pallas_print(const struct pallas_options *o);
