@@ -7,14 +7,13 @@
  * producer, its CPU. All who emit run with preemption off, the switch with interrupts off, and
  * interrupts do not emit, but for the snapshot: it may come in the middle of another record, has no
  * room then, and is tried again. So would anything else that came there, and be counted.
- * Invariant: per CPU and kind, seen = committed + lost.
+ * Invariant: per CPU and kind of event, seen = committed + filtered + sampled + full. Who emits says
+ * what was seen, and what is not emitted.
  */
 #ifndef BPF_EMIT_H
 #define BPF_EMIT_H
 
 #include "maps.bpf.h"
-
-#define barrier() asm volatile("" ::: "memory")
 
 /* Raises a position that user code reads, behind all that was written before. */
 static __always_inline void emit_publish(__u64 *position, __u64 value)
@@ -76,8 +75,8 @@ static __noinline int emit_gap(struct cpu_state *state, __u8 *ring)
 
 static __noinline int emit_lost(struct cpu_state *state, __u32 kind)
 {
-	if (kind < RECORD_KINDS)
-		state->lost[kind]++;
+	if (kind < EVENT_KINDS)
+		state->events[kind].full++;
 	if (state->gap_count++ == 0)
 		state->gap_clock = bpf_ktime_get_ns();
 	return 0;
@@ -85,16 +84,16 @@ static __noinline int emit_lost(struct cpu_state *state, __u32 kind)
 
 /*
  * Room for a record of `size` bytes with clock and kind filled in, to be ended by emit_end(); NULL,
- * and counted, if there is none. A gap that ends here is told of first.
+ * and counted as a loss of an `event`, if there is none. A gap that ends here is told of first.
  */
-static __always_inline void *emit_begin(struct cpu_state *state, __u32 cpu, __u8 kind, __u32 size)
+static __always_inline void *emit_begin(struct cpu_state *state, __u32 cpu, __u8 kind,
+					enum event_kind event, __u32 size)
 {
 	struct record_head *head;
 	__u32 zero = 0;
 	__u8 *ring;
 	void *map;
 
-	state->seen[kind]++;
 	map = bpf_map_lookup_elem(&rings, &cpu);
 	if (unlikely(!map))
 		goto lost;
@@ -110,7 +109,7 @@ static __always_inline void *emit_begin(struct cpu_state *state, __u32 cpu, __u8
 	head->kind = kind;
 	return head;
 lost:
-	emit_lost(state, kind);
+	emit_lost(state, event);
 	return NULL;
 }
 

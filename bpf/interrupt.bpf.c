@@ -8,23 +8,33 @@
  * nothing wrong outlives the next switch. The reschedule interrupt has no handler that wakes.
  * Specification: ebpf.md 8.2.
  */
-#include "maps.bpf.h"
+#include "counters.bpf.h"
 
 static __always_inline int enter(void)
 {
 	struct cpu_state *state = cpu_state(bpf_get_smp_processor_id());
 
-	if (state)
-		state->interrupt++;
+	__u64 begin;
+
+	if (!state)
+		return 0;
+	begin = cost_begin(state, PROGRAMS_INTERRUPT);
+	state->interrupt++;
+	cost_end(state, PROGRAMS_INTERRUPT, begin);
 	return 0;
 }
 
 static __always_inline int leave(void)
 {
 	struct cpu_state *state = cpu_state(bpf_get_smp_processor_id());
+	__u64 begin;
 
-	if (state && state->interrupt)
+	if (!state)
+		return 0;
+	begin = cost_begin(state, PROGRAMS_INTERRUPT);
+	if (state->interrupt)
 		state->interrupt--;
+	cost_end(state, PROGRAMS_INTERRUPT, begin);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "maps.bpf.h"
 
+#define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 
 /* Bits of task_struct.__state and of sched_switch's prev_state. */

@@ -9,6 +9,8 @@ struct cpus_map cpus SEC(".maps");
 struct tasks_map tasks SEC(".maps");
 struct targets_map targets SEC(".maps");
 struct sites_map sites SEC(".maps");
+struct dead_map dead SEC(".maps");
+struct dead_sums_map dead_sums SEC(".maps");
 
 const volatile struct knobs knobs = {};
 const volatile struct comm_glob comm_glob = {};
@@ -19,3 +21,5 @@ __u32 next_id = 1;
 __u32 members = 0;
 __u32 iterator_tags = 0;
 __u32 probes_on = 0;
+__u64 window_begin = ~0ull;
+__u64 window_end = ~0ull;

@@ -71,6 +71,22 @@ struct sites_map {
 };
 extern struct sites_map sites SEC(".maps");
 
+/* Threads that have died, till user code takes them; by CPU, the sums of those without room. */
+struct dead_map {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, DEAD_THREADS);
+	__type(value, struct thread_figures);
+};
+extern struct dead_map dead SEC(".maps");
+
+struct dead_sums_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct thread_counters);
+};
+extern struct dead_sums_map dead_sums SEC(".maps");
+
 extern const volatile struct knobs knobs;
 extern const volatile struct comm_glob comm_glob;
 extern const volatile __u32 record_version;
@@ -80,9 +96,19 @@ extern __u32 next_id;	    /* of the task that becomes wanted next */
 extern __u32 members;	    /* alive now; not kept with knobs.all */
 extern __u32 iterator_tags; /* the iterator makes members; else it only reports */
 extern __u32 probes_on;	    /* the probes record; written by user code */
+extern __u64 window_begin;  /* what is counted lies after it ... */
+extern __u64 window_end;    /* ... and not after this; ns, set before the moment comes */
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define barrier() asm volatile("" ::: "memory")
+
+/* Is this kind of event recorded (--mode, --events)? */
+static __always_inline bool kind_wanted(enum event_kind kind)
+{
+	return knobs.rings && knobs.kinds & (1u << kind);
+}
 
 static __always_inline struct cpu_state *cpu_state(__u32 cpu)
 {

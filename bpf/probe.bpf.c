@@ -3,13 +3,14 @@
  * probe: a thread enters or leaves a function of user code, or passes a point in it.
  *
  * In: hits of uprobes, each with the cookie of its site (state.h); out: one record a hit, of threads
- * that are wanted. A thread that is not wanted ends after one load, and a function that is
+ * that are wanted; and counters. A function that is
  * entered by it, or left out (--max-rate, --sample-calls), or whose record found no room, has no
  * return probe either: never half a pair. These programs run in the context of the task and can be
  * preempted; preemption is off from the reserve of a record to its commit, so the ring still has
  * one producer.
  * Specification: ebpf.md 6, 8.5, 11.
  */
+#include "counters.bpf.h"
 #include "emit.bpf.h"
 #include "target.bpf.h"
 
@@ -121,37 +122,84 @@ left:
 	return true;
 }
 
-/* Sends the record of a hit by `task`, which is wanted. Returns whether it was sent. */
+/*
+ * The time inside of probed functions: of the outermost one, so that nothing is counted twice. A
+ * frame above it (longjmp) or a return from it ends it. The stack pointer tells which is which.
+ */
+static __always_inline void count_call(struct task_state *task_state, __u8 side, __u64 sp,
+				       __u64 clock)
+{
+	struct thread_counters *c = &task_state->counters;
+
+	counters_open(&c->seq);
+	if (side != PROBE_RETURN)
+		c->calls += counters_counts(clock);
+	if (side == PROBE_ENTRY && sp > task_state->call_sp) {
+		task_state->call_sp = sp;
+		task_state->call_clock = clock;
+	} else if (side == PROBE_RETURN && task_state->call_sp && sp >= task_state->call_sp) {
+		c->calls_ns += counters_within(task_state->call_clock, clock);
+		task_state->call_sp = 0;
+	}
+	counters_shut(&c->seq);
+}
+
+/*
+ * Accounts for a hit, and sends its record, if it is to be. `task_state`: of `task`; NULL or without
+ * an id: it is not recorded. Returns whether the return of this call is to be told, too.
+ */
 static __always_inline bool tell(struct pt_regs *regs, __u64 cookie, struct task_struct *task,
 				 struct task_state *task_state, __u8 side, __u8 flags, __u64 sp,
 				 __u64 call)
 {
-	__u32 cpu, stack = stack_of(task, task_state, sp);
-	struct record_probe *record;
+	struct record_probe *record = NULL;
+	struct event_account *account;
 	struct cpu_state *state;
-	bool sent = false;
+	bool again = false;
+	__u64 begin, clock;
 	__s64 value = 0;
+	__u32 cpu, stack = 0;
 
-	if (COOKIE_SOURCE(cookie) && value_of(regs, cookie, side, &value))
-		flags |= PROBE_VALUE;
+	if (task_state && task_state->id && knobs.rings) {
+		stack = stack_of(task, task_state, sp);
+		if (COOKIE_SOURCE(cookie) && value_of(regs, cookie, side, &value))
+			flags |= PROBE_VALUE;
+	}
 	bpf_preempt_disable();
 	cpu = bpf_get_smp_processor_id();
 	state = cpu_state(cpu);
 	if (!state || !*(volatile __u32 *)&probes_on)
 		goto out;
-	if (knobs.cpu_list && !state->recorded) {
-		if (side != PROBE_RETURN)
-			goto out;
+	begin = cost_begin(state, PROGRAMS_PROBE);
+	account = &state->events[EVENT_PROBE];
+	account->seen++;
+	if (!task_state || !task_state->wanted ||
+	    (knobs.cpu_list && !state->recorded && side != PROBE_RETURN)) {
+		account->filtered++;
+		goto end;
+	}
+	if (!knobs.rings || !task_state->id) {
+		if (knobs.rings)
+			account->sampled++;
+		else
+			account->filtered++;
+		counters_event(&task_state->counters,
+			       knobs.rings ? OUTCOME_SAMPLED : OUTCOME_FILTERED);
+		again = true;
+		goto count;
+	}
+	if (knobs.cpu_list && !state->recorded)
 		flags |= PROBE_ELSEWHERE;
-	}
 	if (side != PROBE_RETURN && left_out(cookie)) {
-		state->seen[RECORD_PROBE]++;
-		state->left_out++;
-		goto out;
+		account->sampled++;
+		counters_event(&task_state->counters, OUTCOME_SAMPLED);
+		goto count;
 	}
-	record = emit_begin(state, cpu, RECORD_PROBE, sizeof(*record));
+	record = emit_begin(state, cpu, RECORD_PROBE, EVENT_PROBE, sizeof(*record));
+	counters_event(&task_state->counters, record ? OUTCOME_SENT : OUTCOME_FULL);
 	if (unlikely(!record))
-		goto out;
+		goto count;
+	clock = record->head.clock;
 	record->head.flags = side | flags;
 	record->head.why = 0;
 	record->head.id = task_state->id;
@@ -163,17 +211,20 @@ static __always_inline bool tell(struct pt_regs *regs, __u64 cookie, struct task
 	record->tid = task->pid;
 	record->pid = task->tgid;
 	emit_end(state);
-	sent = true;
+	again = true;
+	count_call(task_state, side, sp, clock);
+	goto end;
+count:
+	/* The time of a call whose return is not told is not known. */
+	if (again || side != PROBE_ENTRY)
+		count_call(task_state, side, sp, bpf_ktime_get_ns());
+	else
+		task_state->counters.calls += counters_counts(bpf_ktime_get_ns());
+end:
+	cost_end(state, PROGRAMS_PROBE, begin);
 out:
 	bpf_preempt_enable();
-	return sent;
-}
-
-static __always_inline struct task_state *wanted(struct task_struct *task)
-{
-	struct task_state *task_state = task_state_of(task);
-
-	return task_state && task_state->id ? task_state : NULL;
+	return again;
 }
 
 /* Both sides of a function, with what tells which return belongs to which entry. */
@@ -181,11 +232,11 @@ SEC("uprobe")
 int probe_session(struct pt_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *task_state = wanted(task);
+	struct task_state *task_state = task_state_of(task);
 	__u64 *call = bpf_session_cookie(), number;
 	__u8 flags;
 
-	if (!task_state || !call)
+	if (!call)
 		return 1;
 	if (bpf_session_is_return()) {
 		tell(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_RETURN, 0,
@@ -193,7 +244,7 @@ int probe_session(struct pt_regs *regs)
 		return 0;
 	}
 	flags = kernel_tail_called(task, regs) ? PROBE_TAIL : 0;
-	number = ++task_state->calls; /* its own thread alone comes here */
+	number = task_state ? ++task_state->calls : 0; /* its own thread alone comes here */
 	*call = number;
 	return !tell(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_ENTRY, flags,
 		     kernel_entry_sp(regs), number);
@@ -204,10 +255,9 @@ SEC("uprobe")
 int probe_entry(struct pt_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *task_state = wanted(task);
+	struct task_state *task_state = task_state_of(task);
 
-	if (task_state)
-		tell(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_ENTRY,
+	tell(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_ENTRY,
 		     kernel_tail_called(task, regs) ? PROBE_TAIL : 0, kernel_entry_sp(regs), 0);
 	return 0;
 }
@@ -216,12 +266,11 @@ SEC("uprobe")
 int probe_return(struct pt_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *task_state = wanted(task);
+	struct task_state *task_state = task_state_of(task);
 	__u64 cookie = bpf_get_attach_cookie(regs);
 	bool at_exit = COOKIE_FLAGS(cookie) & PROBE_COOKIE_EXIT;
 
-	if (task_state)
-		tell(regs, cookie, task, task_state, PROBE_RETURN, at_exit ? PROBE_AT_EXIT : 0,
+	tell(regs, cookie, task, task_state, PROBE_RETURN, at_exit ? PROBE_AT_EXIT : 0,
 		     at_exit ? kernel_entry_sp(regs) : kernel_return_sp(regs), 0);
 	return 0;
 }
@@ -230,10 +279,9 @@ SEC("uprobe")
 int probe_point(struct pt_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *task_state = wanted(task);
+	struct task_state *task_state = task_state_of(task);
 
-	if (task_state)
-		tell(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_POINT, 0,
+	tell(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_POINT, 0,
 		     kernel_entry_sp(regs), 0);
 	return 0;
 }

@@ -50,6 +50,7 @@ enum record_why {
 	WHY_IDLE_SLEEP = 9,	 /* 0x402 of a kernel thread */
 	WHY_DEAD = 10,
 	WHY_LOST = 11,		 /* a repair; never on the wire */
+	WHY_KINDS		 /* first unused number */
 };
 
 /* Wakers that are not a tid (waker_tid of a record, payload of OHw). */

@@ -2,21 +2,22 @@
 /*
  * sched: who leaves a CPU, who enters it, and who woke the one that enters.
  *
- * One record per switch. A wake-up has none of its own: waker (sched_waking, in the context
+ * One record per switch, and what it means for the counters. A wake-up has none of its own: waker (sched_waking, in the context
  * of the waker) and clock (sched_wakeup, when the task is on a run queue) wait in the
  * storage of the task until the switch that brings it in takes them along. All of this
  * runs for every switch of the machine, so it asks first whether anyone is wanted.
  * Specification: ebpf.md 8.1, 8.2.
  */
+#include "counters.bpf.h"
 #include "emit.bpf.h"
 #include "target.bpf.h"
 #include "task.bpf.h"
 
 /*
  * A task of a system-wide session without storage was born where no program ran. The
- * storage is made here, if the kernel can do that under the scheduler's locks. Returns its id.
+ * storage is made here, if the kernel can do that under the scheduler's locks.
  */
-static __noinline __u32 first_sight(struct cpu_state *state, __u32 cpu, struct task_struct *task)
+static __noinline int first_sight(struct cpu_state *state, __u32 cpu, struct task_struct *task)
 {
 	struct task_state *task_state;
 	char comm[RECORD_COMM_SIZE] = {};
@@ -27,9 +28,11 @@ static __noinline __u32 first_sight(struct cpu_state *state, __u32 cpu, struct t
 	if (!task_state)
 		return 0;
 	bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
-	if (target_update(task, task_state, comm))
-		task_emit(state, cpu, TASK_SEEN, task, task_state, comm);
-	return task_state->id;
+	if (target_update(task, task_state, comm)) {
+		counters_begin(&task_state->counters, task, THREAD_NONE, WHY_UNKNOWN, -1, 0);
+		task_sight(state, cpu, task, task_state, comm);
+	}
+	return 0;
 }
 
 /* The cgroup of a task may have changed while it was off the CPU. */
@@ -41,72 +44,96 @@ static __noinline int look_again(struct cpu_state *state, __u32 cpu, struct task
 	if (task_state->css_set == target_css_set(task))
 		return 0;
 	bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
-	if (target_update(task, task_state, comm))
-		task_emit(state, cpu, TASK_SEEN, task, task_state, comm);
+	if (!target_update(task, task_state, comm))
+		return 0;
+	if (task_state->wanted)
+		counters_begin(&task_state->counters, task, THREAD_NONE, WHY_UNKNOWN, -1, 0);
+	task_sight(state, cpu, task, task_state, comm);
 	return 0;
 }
 
-/* The id of the task that leaves, if it is not simply the one that entered this CPU last. */
-static __noinline __u32 leaving_id(struct cpu_state *state, __u32 cpu, struct task_struct *task)
+/* The storage of a task that takes part in a switch. The idle task has none. */
+static __always_inline struct task_state *switched(struct cpu_state *state, __u32 cpu,
+						   struct task_struct *task)
 {
 	struct task_state *task_state = task_state_of(task);
 
-	if (task_state)
-		return task_state->id;
-	return knobs.all ? first_sight(state, cpu, task) : 0;
+	if (likely(task_state) || !knobs.all)
+		return task_state;
+	first_sight(state, cpu, task);
+	return bpf_task_storage_get(&tasks, task, 0, 0);
 }
 
-/* It leaves a CPU that is not recorded. Its coming may not have been seen. */
-static __noinline int was_elsewhere(struct task_struct *task)
+/* A switch where nothing is recorded (-C): what the two do from here on is not known. */
+static __noinline int switch_elsewhere(struct task_state *leaving, struct task_state *entering)
 {
-	struct task_state *task_state = task_state_of(task);
-
-	if (task_state)
-		task_state->elsewhere = 1;
+	/* Its coming may not have been seen. */
+	if (leaving)
+		leaving->elsewhere = 1;
+	if (entering && entering->wanted && entering->counters.use > THREAD_UNKNOWN)
+		counters_lose(&entering->counters, bpf_ktime_get_ns());
 	return 0;
 }
 
-static __noinline int last_switch(struct task_struct *task)
+static __always_inline void count_leaving(struct task_struct *task, struct task_state *task_state,
+					  __u16 why, enum outcome outcome, __u64 clock)
 {
-	struct task_state *task_state = task_state_of(task);
+	struct thread_counters *c = &task_state->counters;
 
-	if (task_state)
-		target_gone(task_state);
-	return 0;
+	counters_event(c, outcome);
+	counters_leave(c, why, clock);
+	if (unlikely(why == WHY_DEAD))
+		counters_bury(task, task_state, clock);
+	else if (unlikely(c->tid != (__u32)task->pid) && !(task->flags & PF_EXITING))
+		counters_renumber(task, task_state, clock);
 }
 
-static __always_inline int on_switch(bool preempt, struct task_struct *prev,
-				     struct task_struct *next, __u32 prev_state)
+static __always_inline void count_entering(struct task_struct *task, struct task_state *task_state,
+					   __u32 cpu, __u64 wake, enum outcome outcome,
+					   __u64 clock)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct cpu_state *state = cpu_state(cpu);
-	__u32 next_id = 0, prev_id = 0, next_tid, prev_tid;
-	struct task_state *entering;
-	struct record_switch *record;
-	bool elsewhere = false;
+	struct thread_counters *c = &task_state->counters;
+
+	if (wake)
+		counters_event(c, outcome);
+	counters_enter(c, cpu, wake, clock);
+	if (unlikely(c->tid != (__u32)task->pid) && !(task->flags & PF_EXITING))
+		counters_renumber(task, task_state, clock);
+}
+
+static __always_inline int on_switch(struct cpu_state *state, __u32 cpu, bool preempt,
+				     struct task_struct *prev, struct task_struct *next,
+				     __u32 prev_state)
+{
+	struct task_state *leaving = NULL, *entering = NULL;
+	struct record_switch *record = NULL;
+	enum outcome outcome;
+	enum cpu_use use;
+	__u32 prev_id = 0, next_id = 0;
+	bool leaves = false, enters = false, elsewhere = false;
+	bool dead = prev_state & STATE_DEAD && !preempt;
 	__s32 waker_tid = 0;
-	__u64 wake_clock = 0;
+	__u64 wake_clock = 0, clock;
 	__u16 why;
 
-	if (unlikely(!state))
-		return 0;
-
-	prev_tid = prev->pid;
-	if (likely(prev_tid)) {
-		prev_id = state->current_id;
-		if (unlikely(!prev_id || state->current_tid != prev_tid || knobs.narrow))
-			prev_id = leaving_id(state, cpu, prev);
-		if (unlikely(prev_state & STATE_DEAD) && !knobs.all)
-			last_switch(prev);
+	state->events[EVENT_SWITCH].seen++;
+	state->interrupt = 0;
+	if (likely(prev->pid)) {
+		leaving = switched(state, cpu, prev);
+		if (likely(leaving)) {
+			prev_id = leaving->id;
+			leaves = leaving->wanted;
+			if (unlikely(dead))
+				target_gone(leaving);
+		}
 	}
-
-	next_tid = next->pid;
-	if (likely(next_tid)) {
-		entering = task_state_of(next);
+	if (likely(next->pid)) {
+		entering = switched(state, cpu, next);
 		if (likely(entering)) {
 			if (knobs.cgroup)
 				look_again(state, cpu, next, entering);
 			next_id = entering->id;
+			enters = entering->wanted;
 			wake_clock = entering->wake_clock;
 			if (wake_clock) {
 				waker_tid = entering->waker_tid;
@@ -117,34 +144,89 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 				elsewhere = entering->elsewhere;
 				entering->elsewhere = !state->recorded;
 			}
-		} else if (knobs.all) {
-			next_id = first_sight(state, cpu, next);
 		}
 	}
-	state->current_tid = next_tid;
-	state->current_id = next_id;
-	state->interrupt = 0;
+	if (wake_clock)
+		state->events[EVENT_WAKE].seen++;
 
-	if ((!knobs.all || knobs.narrow) && !prev_id && !next_id)
+	if (((!knobs.all || knobs.narrow) && !leaves && !enters) ||
+	    (knobs.cpu_list && !state->recorded)) {
+		state->events[EVENT_SWITCH].filtered++;
+		if (wake_clock)
+			state->events[EVENT_WAKE].filtered++;
+		if (knobs.cpu_list && !state->recorded)
+			switch_elsewhere(leaving, entering);
+		if (unlikely(dead) && leaving)
+			counters_end(prev, leaving);
 		return 0;
-	if (knobs.cpu_list && !state->recorded)
-		return was_elsewhere(prev);
+	}
 
 	why = kernel_why(preempt, prev_state, prev);
-	record = emit_begin(state, cpu, RECORD_SWITCH, sizeof(*record));
-	if (unlikely(!record))
+	outcome = OUTCOME_SENT;
+	if (!kind_wanted(EVENT_SWITCH)) {
+		outcome = OUTCOME_FILTERED;
+		state->events[EVENT_SWITCH].filtered++;
+		if (wake_clock)
+			state->events[EVENT_WAKE].filtered++;
+	} else if (knobs.sample_of > 1 && !prev_id && !next_id && (leaves || enters)) {
+		outcome = OUTCOME_SAMPLED;
+		state->events[EVENT_SWITCH].sampled++;
+		if (wake_clock)
+			state->events[EVENT_WAKE].sampled++;
+	} else {
+		record = emit_begin(state, cpu, RECORD_SWITCH, EVENT_SWITCH, sizeof(*record));
+		if (unlikely(!record)) {
+			outcome = OUTCOME_FULL;
+			if (wake_clock)
+				emit_lost(state, EVENT_WAKE);
+		}
+	}
+	if (likely(record)) {
+		clock = record->head.clock;
+		record->head.flags = elsewhere ? SWITCH_NEXT_ELSEWHERE : 0;
+		record->head.why = why;
+		record->head.id = prev_id;
+		record->prev_tid = prev->pid;
+		record->prev_pid = prev->tgid;
+		record->next_id = next_id;
+		record->next_tid = next->pid;
+		record->next_pid = next->tgid;
+		record->waker_tid = waker_tid;
+		record->wake_clock = wake_clock;
+		emit_end(state);
+	} else {
+		clock = bpf_ktime_get_ns();
+	}
+	use = leaves ? CPU_THREAD : prev->pid || !knobs.all || knobs.narrow ? CPU_OTHER : CPU_IDLE;
+	if (unlikely(state->counters.use != use || (leaving && leaves && !counters_on(&leaving->counters, cpu))))
+		state->counters.use = CPU_UNKNOWN; /* there was a switch that was not seen */
+	if (leaving && leaves)
+		count_leaving(prev, leaving, why, outcome, clock);
+	else if (unlikely(dead) && leaving)
+		counters_end(prev, leaving);
+	if (entering && enters)
+		count_entering(next, entering, cpu, wake_clock, outcome, clock);
+	counters_cpu(state,
+		     enters ? CPU_THREAD
+		     : next->pid || !knobs.all || knobs.narrow ? CPU_OTHER
+							       : CPU_IDLE,
+		     clock);
+	state->counters.switches += counters_counts(clock);
+	return 0;
+}
+
+static __always_inline int timed_switch(bool preempt, struct task_struct *prev,
+					struct task_struct *next, __u32 prev_state)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_state *state = cpu_state(cpu);
+	__u64 begin;
+
+	if (unlikely(!state))
 		return 0;
-	record->head.flags = elsewhere ? SWITCH_NEXT_ELSEWHERE : 0;
-	record->head.why = why;
-	record->head.id = prev_id;
-	record->prev_tid = prev_tid;
-	record->prev_pid = prev->tgid;
-	record->next_id = next_id;
-	record->next_tid = next_tid;
-	record->next_pid = next->tgid;
-	record->waker_tid = waker_tid;
-	record->wake_clock = wake_clock;
-	emit_end(state);
+	begin = cost_begin(state, PROGRAMS_SWITCH);
+	on_switch(state, cpu, preempt, prev, next, prev_state);
+	cost_end(state, PROGRAMS_SWITCH, begin);
 	return 0;
 }
 
@@ -152,14 +234,14 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int prev_state)
 {
-	return on_switch(preempt, prev, next, prev_state);
+	return timed_switch(preempt, prev, next, prev_state);
 }
 
 /* 9c2136be0878 (5.18) added the argument prev_state. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(sched_switch_5_17, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	return on_switch(preempt, prev, next, kernel_task_state(prev));
+	return timed_switch(preempt, prev, next, kernel_task_state(prev));
 }
 
 /*
@@ -167,14 +249,13 @@ int BPF_PROG(sched_switch_5_17, bool preempt, struct task_struct *prev, struct t
  * depth tells of handlers. What is done around them is told by the stack, or, in an interrupt of
  * user code, which needs no other stack, by there being no system call: ksoftirqd is woken there.
  */
-static __always_inline __s32 waker_here(bool wakes_ksoftirqd)
+static __always_inline __s32 waker_here(struct cpu_state *state, bool wakes_ksoftirqd)
 {
-	struct cpu_state *state = cpu_state(bpf_get_smp_processor_id());
 	struct task_struct *task = bpf_get_current_task_btf();
 
 	if (!knobs.interrupts)
 		return WAKER_UNKNOWN;
-	if (!state || state->interrupt || !task->pid || !kernel_on_own_stack(task))
+	if (state->interrupt || !task->pid || !kernel_on_own_stack(task))
 		return WAKER_INTERRUPT;
 	if (wakes_ksoftirqd && knobs.registers && !kernel_is_kthread(task) && kernel_system_call(task) == -1)
 		return WAKER_INTERRUPT;
@@ -184,34 +265,64 @@ static __always_inline __s32 waker_here(bool wakes_ksoftirqd)
 SEC("tp_btf/sched_waking")
 int BPF_PROG(sched_waking, struct task_struct *task)
 {
+	struct cpu_state *state = cpu_state(bpf_get_smp_processor_id());
 	struct task_state *wakee = task_state_of(task);
+	__u64 begin;
 
+	if (!state)
+		return 0;
+	begin = cost_begin(state, PROGRAMS_WAKE);
 	if (wakee)
-		wakee->waker_tid = waker_here(wakee->softirqs);
+		wakee->waker_tid = waker_here(state, wakee->softirqs);
+	cost_end(state, PROGRAMS_WAKE, begin);
 	return 0;
 }
 
-/* A wake-up of a task on a CPU has kept it from sleeping, and means nothing: the lock that is held
- * here is the one of a switch, so on_cpu says exactly whether it is between its switches. */
+/*
+ * A wake-up of a task on a CPU has kept it from sleeping, and means nothing: the lock that is held
+ * here is the one of a switch, so on_cpu says exactly whether it is between its switches. One that
+ * finds another before it, which has not taken effect, takes its place.
+ */
+static __always_inline void on_wakeup(struct cpu_state *state, struct task_struct *task, bool new)
+{
+	struct task_state *wakee = task_state_of(task);
+
+	if (!wakee || (!new && task->on_cpu)) {
+		state->events[EVENT_WAKE].seen++;
+		state->events[EVENT_WAKE].filtered++;
+		return;
+	}
+	if (wakee->wake_clock) {
+		state->events[EVENT_WAKE].seen++;
+		state->events[EVENT_WAKE].filtered++;
+	}
+	if (new) /* by its creator; no sched_waking comes before */
+		wakee->waker_tid = waker_here(state, false);
+	wakee->wake_clock = bpf_ktime_get_ns();
+}
+
+static __always_inline int timed_wakeup(struct task_struct *task, bool new)
+{
+	struct cpu_state *state = cpu_state(bpf_get_smp_processor_id());
+	__u64 begin;
+
+	if (!state)
+		return 0;
+	begin = cost_begin(state, PROGRAMS_WAKE);
+	on_wakeup(state, task, new);
+	cost_end(state, PROGRAMS_WAKE, begin);
+	return 0;
+}
+
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(sched_wakeup, struct task_struct *task)
 {
-	struct task_state *wakee = task_state_of(task);
-
-	if (wakee && !task->on_cpu)
-		wakee->wake_clock = bpf_ktime_get_ns();
-	return 0;
+	return timed_wakeup(task, false);
 }
 
-/* The first wake-up of a new task, by its creator; no sched_waking comes before. */
+/* The first wake-up of a new task. */
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(sched_wakeup_new, struct task_struct *task)
 {
-	struct task_state *wakee = task_state_of(task);
-
-	if (wakee) {
-		wakee->waker_tid = waker_here(false);
-		wakee->wake_clock = bpf_ktime_get_ns();
-	}
-	return 0;
+	return timed_wakeup(task, true);
 }

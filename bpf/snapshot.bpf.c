@@ -8,9 +8,31 @@
  * and the states of tasks off the CPU.
  * Specification: ebpf.md 9; event-mapping.md "Clock and window".
  */
+#include "counters.bpf.h"
 #include "emit.bpf.h"
 #include "target.bpf.h"
 #include "task.bpf.h"
+
+/*
+ * This one runs here. Between its switches nothing else changes its counters, but who has marked it
+ * as wanted could not tell what it does.
+ */
+static __always_inline void count_here(struct cpu_state *state, __u32 cpu, struct task_struct *task,
+				       __u64 clock)
+{
+	struct task_state *task_state = task->pid ? task_state_of(task) : NULL;
+	bool counted = task_state && task_state->wanted && !(knobs.cpu_list && !state->recorded);
+
+	if (!knobs.switches)
+		return;
+	if (counted && task_state->counters.use != THREAD_RUNNING)
+		counters_enter(&task_state->counters, cpu, 0, clock);
+	counters_cpu(state,
+		     counted						  ? CPU_THREAD
+		     : task->pid || !knobs.all || knobs.narrow ? CPU_OTHER
+							       : CPU_IDLE,
+		     clock);
+}
 
 /* Returns 1 if the record found room; its clock is then in the CPU's state. Else it can be
  * tried again. */
@@ -22,9 +44,17 @@ int take_snapshot(struct bpf_raw_tracepoint_args *ctx)
 	struct cpu_state *state = cpu_state(cpu);
 	struct record_snapshot *record;
 
-	if (!state || !emit_possible(state, cpu, sizeof(*record)))
+	if (!state)
 		return 0;
-	record = emit_begin(state, cpu, RECORD_SNAPSHOT, sizeof(*record));
+	if (!knobs.rings) {
+		state->snapshot_clock = bpf_ktime_get_ns();
+		count_here(state, cpu, task, state->snapshot_clock);
+		return 1;
+	}
+	if (!emit_possible(state, cpu, sizeof(*record)))
+		return 0;
+	state->events[EVENT_OTHER].seen++;
+	record = emit_begin(state, cpu, RECORD_SNAPSHOT, EVENT_OTHER, sizeof(*record));
 	if (!record)
 		return 0;
 	record->head.flags = ctx->args[0];
@@ -34,7 +64,21 @@ int take_snapshot(struct bpf_raw_tracepoint_args *ctx)
 	record->pid = task->tgid;
 	state->snapshot_clock = record->head.clock;
 	emit_end(state);
+	count_here(state, cpu, task, state->snapshot_clock);
 	return 1;
+}
+
+/*
+ * The window begins, or ends, a little later than now: by then every program knows. User code could
+ * be held up between reading the clock and storing it; a program is not.
+ */
+SEC("raw_tp")
+int choose_moment(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 *moment = ctx->args[0] == MOMENT_BEGIN ? &window_begin : &window_end;
+
+	*(volatile __u64 *)moment = bpf_ktime_get_ns() + MOMENT_AHEAD;
+	return 0;
 }
 
 /* Is a task named by the user, itself (-t) or as a thread of its process (-p)? */
@@ -61,23 +105,43 @@ static __always_inline bool is_ksoftirqd(struct task_struct *task, const char *c
 	return true;
 }
 
+/*
+ * What a task does that existed before, if nothing has been seen of it yet: its storage is there, so
+ * what it does from now on is. One that runs is told by the snapshot of its CPU.
+ */
+static __always_inline void count_found(struct task_struct *task, struct thread_counters *c,
+					__u32 state)
+{
+	c->tid = task->pid;
+	c->pid = task->tgid;
+	c->cpu = -1;
+	__sync_val_compare_and_swap(&c->use, THREAD_NONE,
+				    !knobs.switches ? THREAD_UNKNOWN
+				    : state	    ? THREAD_BLOCKED
+						    : THREAD_RUNNABLE);
+}
+
 SEC("iter/task")
 int iterate_tasks(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct record_task record = {};
 	struct task_state *task_state;
+	__u32 state;
 
 	if (!task || task->exit_state) /* a zombie never runs again */
 		return 0;
 	if (knobs.registers)
 		stack_bytes = (__u64)bpf_task_pt_regs(task) - (__u64)task->stack;
 	bpf_probe_read_kernel_str(record.comm, sizeof(record.comm), task->comm);
+	state = kernel_task_state(task);
 	task_state = bpf_task_storage_get(&tasks, task, 0, 0);
 	if (iterator_tags && named(task)) {
 		task_state = target_add(task);
+		state = kernel_task_state(task);
 		if (task_state) {
-			target_update(task, task_state, record.comm);
+			if (target_update(task, task_state, record.comm))
+				count_found(task, &task_state->counters, state);
 			task_state->softirqs = is_ksoftirqd(task, record.comm);
 			/* Its last switch may have come before it was a member. */
 			if (task->exit_state || kernel_task_state(task) & STATE_DEAD)
@@ -87,12 +151,59 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 	task_fill(&record, TASK_ITERATED, 0, task, task_state);
 	bpf_probe_read_kernel_str(record.comm, sizeof(record.comm), task->comm);
 	record.head.kind = RECORD_TASK;
-	record.state = kernel_task_state(task);
+	record.state = state;
 	record.on_cpu = task->on_cpu;
 	if (task_state && task_state->wake_clock) {
 		record.wake_clock = task_state->wake_clock;
 		record.waker_tid = task_state->waker_tid;
 	}
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
+	return 0;
+}
+
+#define READ_TRIES 16
+
+/* Copies what no program changes meanwhile; on the machine's other CPUs they may run. What is copied
+ * holds at the clock that is returned; 0: it did not stand still. */
+static __always_inline __u64 read_counters(struct thread_figures *to, struct task_state *from)
+{
+	int i;
+
+	for (i = 0; i < READ_TRIES; i++) {
+		__u32 seq = *(volatile __u32 *)&from->counters.seq;
+		__u64 clock;
+
+		barrier();
+		__builtin_memcpy(&to->counters, &from->counters, sizeof(to->counters));
+		to->wake_clock = *(volatile __u64 *)&from->wake_clock;
+		barrier();
+		clock = bpf_ktime_get_ns();
+		if (!(seq & 1) && seq == *(volatile __u32 *)&from->counters.seq)
+			return clock;
+	}
+	return 0;
+}
+
+/* The counters of all threads that are alive. Figures with the clock 0 could not be read, and are to
+ * be asked for again. */
+SEC("iter/task")
+int iterate_counters(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread_figures figures = {};
+	struct task_state *task_state;
+
+	if (!task)
+		return 0;
+	task_state = bpf_task_storage_get(&tasks, task, 0, 0);
+	if (!task_state || !task_state->own_id)
+		return 0;
+	figures.clock = read_counters(&figures, task_state);
+	if (figures.counters.use == THREAD_DEAD)
+		return 0;
+	figures.id = task_state->own_id;
+	figures.wanted = task_state->wanted;
+	bpf_probe_read_kernel_str(figures.comm, sizeof(figures.comm), task->comm);
+	bpf_seq_write(ctx->meta->seq, &figures, sizeof(figures));
 	return 0;
 }

@@ -3,8 +3,8 @@
  * state: what kernel side and user side share in maps, beside the records.
  *
  * One struct cpu_state per CPU the machine may have, in an array that the user side maps:
- * the positions of its ring, the account (what was seen, what found no room), and what a CPU
- * remembers from one event to the next. Written by that CPU alone, but `consumed`, and
+ * the positions of its ring, the account (what was seen, what became of it), the counters, and what
+ * a CPU remembers from one event to the next. Written by that CPU alone, but `consumed`, and
  * `recorded`, which user code writes before the programs are attached.
  *
  * A record is at `data + (position & mask)` and begins on 8 bytes; its kind tells its size. The
@@ -18,30 +18,136 @@
 
 #define RING_SPILL 128 /* bytes behind a ring; the largest record fits */
 
+/*
+ * What the programs are called for, as the user names it (--events). A wake-up has no record of its
+ * own: it is accounted where it takes effect, at the switch that brings its thread in.
+ */
+enum event_kind {
+	EVENT_SWITCH,
+	EVENT_WAKE,
+	EVENT_FORK,
+	EVENT_EXEC,
+	EVENT_EXIT,
+	EVENT_RENAME,
+	EVENT_PROBE,
+	EVENT_OTHER, /* snapshots, and who an id is: told for the sake of the others, never filtered */
+	EVENT_KINDS
+};
+
+/* seen = sent + filtered + sampled + full, always. */
+struct event_account {
+	__u64 seen;	/* the program was called for one */
+	__u64 filtered; /* not wanted: its kind, its thread, its CPU, or the mode */
+	__u64 sampled;	/* left out by --sample */
+	__u64 full;	/* lost: no room in the ring, or no ring */
+};
+
+/* What a CPU does. */
+enum cpu_use {
+	CPU_UNKNOWN,
+	CPU_IDLE,
+	CPU_OTHER,  /* a thread that is not wanted */
+	CPU_THREAD, /* one that is */
+	CPU_USES
+};
+
+/* Where the time of a CPU in the window went, up to `since`; from then on it is `use`. */
+struct cpu_counters {
+	__u32 seq; /* odd while a program changes this */
+	__u32 use; /* enum cpu_use */
+	__u64 since;
+	__u64 ns[CPU_USES];
+	__u64 switches;
+	__u64 spare;
+};
+
+/* What our programs cost, by what they are for. One run in about 64 is timed. */
+enum program_group {
+	PROGRAMS_SWITCH,
+	PROGRAMS_WAKE,
+	PROGRAMS_LIFE,
+	PROGRAMS_INTERRUPT,
+	PROGRAMS_PROBE,
+	PROGRAM_GROUPS
+};
+
+struct program_cost {
+	__u64 runs, timed_runs, timed_ns;
+	__u64 next; /* this run is timed */
+};
+
 struct cpu_state {
 	/* The producer's: the programs on this CPU. */
-	__u32 recorded;		       /* switches of this CPU are sent (-C) */
-	__u32 interrupt;	       /* depth of interrupt handlers that run now */
-	__u32 current_tid, current_id; /* who entered last, if it was wanted; else 0, 0 */
-	__u64 reserved, committed;     /* positions in the ring, bytes since the beginning */
-	__u64 snapshot_clock;	       /* of the last snapshot of this CPU, ns */
-	__u64 gap_count;	       /* lost since the last record that found room ... */
-	__u64 gap_clock;	       /* ... the first of them then, ns */
-	__u64 spare1;
+	__u32 recorded;		   /* switches of this CPU are sent (-C) */
+	__u32 interrupt;	   /* depth of interrupt handlers that run now */
+	__u64 reserved, committed; /* positions in the ring, bytes since the beginning */
+	__u64 snapshot_clock;	   /* of the last snapshot of this CPU, ns */
+	__u64 gap_count;	   /* lost since the last record that found room ... */
+	__u64 gap_clock;	   /* ... the first of them then, ns */
+	__u64 spare1[2];
 
-	__u64 seen[RECORD_KINDS]; /* by kind: seen = sent + lost, always (probes: + left_out) */
-	__u64 left_out;		  /* probes: calls by --max-rate and --sample-calls */
-	__u64 lost[RECORD_KINDS]; /* by kind: no room in the ring, or no ring */
-	__u64 spare3;
+	struct event_account events[EVENT_KINDS];
+	struct cpu_counters counters;
+	struct program_cost costs[PROGRAM_GROUPS];
+	__u64 spare2[4];
 
 	/* The consumer's: user code. */
 	__u64 consumed; /* position up to which the room may be used again */
-	__u64 spare4[7];
+	__u64 spare3[7];
 };
-_Static_assert(sizeof(struct cpu_state) == 256, "shared size");
+_Static_assert(sizeof(struct cpu_state) % 64 == 0, "no two CPUs write to a line");
+
+/* What a thread does, as its counters know it. */
+enum thread_use {
+	THREAD_NONE, /* it has not begun: born and never run, or not wanted */
+	THREAD_UNKNOWN,
+	THREAD_RUNNING,
+	THREAD_RUNNABLE,
+	THREAD_BLOCKED,
+	THREAD_DEAD,
+};
+
+/*
+ * Where the time of a thread in the window went, up to `since`; from then on it does `use`. The life
+ * of a thread that is born in the window begins when it runs for the first time.
+ * Times are those of the records: a full trace gives the same figures.
+ */
+struct thread_counters {
+	__u32 seq; /* odd while a program changes this */
+	__u32 use; /* enum thread_use */
+	__u32 why; /* enum record_why: with THREAD_BLOCKED */
+	__s32 cpu; /* where it ran last in the window; -1: nowhere */
+	__u32 tid, pid;
+	__u32 threads; /* in sums: of how many threads */
+	__u32 pad;
+	__u64 begin, since;
+	__u64 active_ns, runnable_ns, unknown_ns;
+	__u64 blocked_ns[WHY_KINDS]; /* by enum record_why */
+	__u64 switches_voluntary, switches_preempted; /* it left blocked; it left runnable */
+	__u64 yields; /* of the latter */
+	__u64 wakeups, migrations;
+	__u64 calls, calls_ns; /* of user probes */
+	__u64 events_seen, events_filtered, events_sampled, events_full; /* made by it */
+};
+
+/* The counters of a thread, as user code gets them: by the iterator, or when it has died. */
+struct thread_figures {
+	__u32 id;	  /* of the task */
+	__u32 wanted;	  /* it is so still */
+	__u64 clock;	  /* of the figures, ns; of its death */
+	__u64 wake_clock; /* it was woken then, and has not run since; 0: it was not */
+	struct thread_counters counters;
+	char comm[RECORD_COMM_SIZE];
+};
+
+/* What the program choose_moment is asked for: the end or the beginning of the window. */
+enum moment { MOMENT_BEGIN, MOMENT_END };
+#define MOMENT_AHEAD 100000 /* ns: chosen so long before, every program knows it when it comes */
+
+#define DEAD_THREADS 4096 /* that wait for user code; what finds no room is in dead_sums */
 
 struct task_state {
-	__u32 id;	  /* dense, from 1, while the task is wanted; else 0 */
+	__u32 id;	  /* dense, from 1, while the task is recorded; else 0 */
 	__u32 own_id;	  /* the same, kept while it is not wanted; 0 before it ever was */
 	__u32 member;	  /* of the process trees or threads that are followed */
 	__s32 waker_tid;  /* of the last sched_waking */
@@ -49,12 +155,15 @@ struct task_state {
 	__u64 css_set;	  /* where its cgroup was looked up (--cgroup) */
 	__u32 elsewhere;  /* has run on a CPU that is not recorded since it left one that is */
 	__u32 softirqs;	  /* it is a ksoftirqd: woken by interrupts when they have too much to do */
+	__u32 wanted;	  /* it is counted; and recorded, if it is not sampled out */
+	__u32 pad;
+	struct thread_counters counters;
 
 	/* Of its probes: */
 	__u64 stack_start, stack_end; /* the memory of the stack that it was last seen on */
 	__u64 calls;		      /* entries of functions that were recorded */
+	__u64 call_sp, call_clock;    /* of the outermost one that it is in; 0: it is in none */
 };
-_Static_assert(sizeof(struct task_state) == 64, "shared size");
 
 /*
  * Where a probe finds what it has to know: a cookie, and the site's entry of an array.
@@ -107,6 +216,12 @@ struct knobs {
 	__u32 max_rate;	     /* calls of one probe in a second; 0: all */
 	__u32 one_of;	     /* every n-th call of a probe; 0, 1: all */
 	__u32 find_stack;    /* bpf_find_vma is there */
+	__u32 rings;	     /* records are sent (--mode full) */
+	__u32 kinds;	     /* of events that are recorded: bits, by enum event_kind */
+	__u32 switches;	     /* the program for switches is attached */
+	__u32 sample_keep, sample_of; /* --sample; of: 0 or 1: every thread is kept */
+	__u32 pad;
+	__u64 sample_seed;
 	__u64 ring_mask; /* bytes of a ring - 1 */
 	__u64 cgroup;	 /* id of the cgroup below which tasks are wanted; 0: any */
 };

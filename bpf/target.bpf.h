@@ -4,14 +4,16 @@
  *
  * A task is a *member* if it belongs to what the user named: everything, a process with its
  * children, some threads. Members are marked in their storage, which children inherit at
- * birth. A member is *wanted*, and has an id, unless it is narrowed away (--comm, --cgroup,
+ * birth. A member is *wanted* unless it is narrowed away (--comm, --cgroup,
  * kernel threads off, --no-self). The answer is kept in the storage, so the hot paths look
- * at one word; it is worked out again when a task is born, is renamed, or changes its cgroup.
+ * at one word; it is worked out again when a task is born, is renamed, or changes its cgroup. A
+ * wanted task is counted; it is recorded, and has an id, if --sample does not leave it out.
  */
 #ifndef BPF_TARGET_H
 #define BPF_TARGET_H
 
 #include "kernel.bpf.h"
+#include "sample.h"
 
 #define CGROUP_LEVELS 64 /* more than any hierarchy has */
 
@@ -81,19 +83,28 @@ static __always_inline bool target_wants(struct task_struct *task, struct task_s
 	return true;
 }
 
+/* Is a thread recorded? Once for its life, and the same with the same seed. */
+static __always_inline bool target_sampled_in(__u32 tid)
+{
+	if (knobs.sample_of <= 1)
+		return true;
+	return sample_keeps(tid, knobs.sample_seed, knobs.sample_keep, knobs.sample_of);
+}
+
 /* Sets or clears the id after the answer may have changed. Returns whether it did change. */
 static __always_inline bool target_update(struct task_struct *task, struct task_state *task_state,
 					  const char *comm)
 {
 	bool wanted = target_wants(task, task_state, comm);
 
-	if (wanted == (task_state->id != 0))
+	if (wanted == (task_state->wanted != 0))
 		return false;
 	/* The iterator and the creator of a new thread may both come here. */
 	if (wanted && !task_state->own_id)
 		__sync_val_compare_and_swap(&task_state->own_id, 0,
 					    __sync_fetch_and_add(&next_id, 1));
-	task_state->id = wanted ? task_state->own_id : 0;
+	task_state->wanted = wanted;
+	task_state->id = wanted && target_sampled_in(task->pid) ? task_state->own_id : 0;
 	return true;
 }
 

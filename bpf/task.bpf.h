@@ -5,8 +5,15 @@
 #ifndef BPF_TASK_H
 #define BPF_TASK_H
 
+#include "counters.bpf.h"
 #include "emit.bpf.h"
 #include "target.bpf.h"
+
+/* The id by which user code knows it, or has known it; one that is sampled out never had one. */
+static __always_inline __u32 task_recorded_id(struct task_state *task_state)
+{
+	return task_state->wanted && !task_state->id ? 0 : task_state->own_id;
+}
 
 /* Fills in all but clock and kind, which the caller has. */
 static __always_inline void task_fill(struct record_task *record, __u8 cause, __u32 context_id,
@@ -15,7 +22,7 @@ static __always_inline void task_fill(struct record_task *record, __u8 cause, __
 	record->head.flags = cause;
 	record->head.why = 0;
 	record->head.id = context_id;
-	record->id = task_state ? task_state->own_id : 0;
+	record->id = task_state ? task_recorded_id(task_state) : 0;
 	record->tid = task->pid;
 	record->pid = task->tgid;
 	record->parent_pid = task->real_parent->tgid;
@@ -43,19 +50,33 @@ static __always_inline __u32 task_context(struct cpu_state *state)
 	return task_state ? task_state->id : 0;
 }
 
-/* Sends who `task` is; `comm` has 16 bytes with a NUL. */
-static __always_inline void task_emit(struct cpu_state *state, __u32 cpu, __u8 cause,
-				      struct task_struct *task, struct task_state *task_state,
-				      const char *comm)
+/* Sends who `task` is; `comm` has 16 bytes with a NUL. Returns the clock of the record, or 0. */
+static __always_inline __u64 task_emit(struct cpu_state *state, __u32 cpu, __u8 cause,
+				       enum event_kind event, struct task_struct *task,
+				       struct task_state *task_state, const char *comm)
 {
 	struct record_task *record;
+	__u64 clock;
 
-	record = emit_begin(state, cpu, RECORD_TASK, sizeof(*record));
+	record = emit_begin(state, cpu, RECORD_TASK, event, sizeof(*record));
 	if (!record)
-		return;
+		return 0;
+	clock = record->head.clock;
 	task_fill(record, cause, task_context(state), task, task_state);
 	__builtin_memcpy(record->comm, comm, sizeof(record->comm));
 	emit_end(state);
+	return clock;
+}
+
+/* The same for what is told of a task that has just been sighted, whatever kinds are recorded. */
+static __always_inline void task_sight(struct cpu_state *state, __u32 cpu,
+				       struct task_struct *task, struct task_state *task_state,
+				       const char *comm)
+{
+	if (!knobs.rings || !task_recorded_id(task_state))
+		return;
+	state->events[EVENT_OTHER].seen++;
+	task_emit(state, cpu, TASK_SEEN, EVENT_OTHER, task, task_state, comm);
 }
 
 #endif

@@ -9,28 +9,22 @@
 #include "rings.h"
 #include "trace/log.h"
 
-/* A gap is told by a record of its own, which was no event. */
-static bool is_event(unsigned kind)
-{
-	return kind != 0 && kind != RECORD_LOST;
-}
-
 int account_open(struct account *account, const struct links *links, const struct rings *rings)
 {
 	*account = (struct account){.links = links, .rings = rings};
-	account->lost_before = calloc(links->npossible, sizeof(*account->lost_before));
+	account->full_before = calloc(links->npossible, sizeof(*account->full_before));
 	account->told = calloc(links->npossible, sizeof(*account->told));
-	if (!account->lost_before || !account->told)
+	if (!account->full_before || !account->told)
 		return -ENOMEM;
 	for (unsigned cpu = 0; cpu < links->npossible; cpu++)
-		memcpy(account->lost_before[cpu], links->cpus[cpu].lost,
-		       sizeof(account->lost_before[cpu]));
+		for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
+			account->full_before[cpu][kind] = links->cpus[cpu].events[kind].full;
 	return 0;
 }
 
-static uint64_t lost_of(const struct account *account, unsigned cpu, unsigned kind)
+static uint64_t full_of(const struct account *account, unsigned cpu, unsigned kind)
 {
-	return account->links->cpus[cpu].lost[kind] - account->lost_before[cpu][kind];
+	return account->links->cpus[cpu].events[kind].full - account->full_before[cpu][kind];
 }
 
 uint64_t account_lost(const struct account *account)
@@ -38,9 +32,8 @@ uint64_t account_lost(const struct account *account)
 	uint64_t lost = 0;
 
 	for (unsigned cpu = 0; cpu < account->links->npossible; cpu++)
-		for (unsigned kind = 0; kind < RECORD_KINDS; kind++)
-			if (is_event(kind))
-				lost += lost_of(account, cpu, kind);
+		for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
+			lost += full_of(account, cpu, kind);
 	return lost;
 }
 
@@ -52,47 +45,70 @@ static const struct ring *ring_of(const struct rings *rings, unsigned cpu)
 	return NULL;
 }
 
+/* What was seen and sent, or found no room, in the window. */
+static uint64_t seen_of(const struct account *account, unsigned cpu, unsigned kind)
+{
+	return account->links->cpus[cpu].events[kind].seen - account->full_before[cpu][kind];
+}
+
+/* What has become of what was seen on a CPU. With `cut` the rest of it is in its ring, and lost. */
+static void count(const struct account *account, unsigned cpu, const struct ring *ring, bool cut,
+		  struct account_counts *counts)
+{
+	const struct cpu_state *state = &account->links->cpus[cpu];
+	uint64_t lost = 0;
+
+	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
+		struct facts_kind *k = &counts->kinds[kind];
+
+		k->written = ring ? ring->taken[kind] : 0;
+		k->filtered = state->events[kind].filtered;
+		k->sampled = state->events[kind].sampled;
+		k->full = full_of(account, cpu, kind);
+		k->seen = k->written + k->filtered + k->sampled + k->full;
+		if (cut) {
+			k->user = seen_of(account, cpu, kind) - k->seen;
+			k->seen += k->user;
+		}
+		lost += k->full;
+	}
+	/* records may tell of what was lost before the window, too */
+	counts->untold = lost > account->told[cpu] ? lost - account->told[cpu] : 0;
+}
+
 int account_close(struct account *account, bool cut)
 {
 	const struct links *links = account->links;
-	bool wrong = false;
+	bool right = true;
 
 	account->cpus = calloc(links->npossible, sizeof(*account->cpus));
 	if (!account->cpus)
 		return -ENOMEM;
 	for (unsigned cpu = 0; cpu < links->npossible; cpu++) {
 		const struct ring *ring = ring_of(account->rings, cpu);
-		const struct cpu_state *state = &links->cpus[cpu];
 		struct facts_cpu *line = &account->cpus[account->ncpus];
-		uint64_t any = 0;
+		struct account_counts counts = {0};
+		bool any = ring != NULL;
 
-		line->cpu = cpu;
-		for (unsigned kind = 0; kind < RECORD_KINDS; kind++) {
-			struct facts_kind *k = &line->kinds[kind];
-
-			if (!is_event(kind))
-				continue;
-			k->lost = lost_of(account, cpu, kind);
-			k->seen = state->seen[kind] - account->lost_before[cpu][kind];
-			k->written = ring ? ring->taken[kind] : 0;
-			k->sampled = kind == RECORD_PROBE ? state->left_out : 0;
-			if (cut)
-				k->lost = k->seen - k->written - k->sampled;
-			account->lost += k->lost;
-			any |= k->seen;
-			wrong |= k->seen != k->written + k->sampled + k->lost;
+		count(account, cpu, ring, cut, &counts);
+		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
+			right &= counts.kinds[kind].seen == seen_of(account, cpu, kind);
+			account->full += counts.kinds[kind].full;
+			account->user += counts.kinds[kind].user;
+			any |= counts.kinds[kind].seen != 0;
 		}
-		if (ring || any)
-			account->ncpus++;
-		else
-			memset(line, 0, sizeof(*line));
+		if (!any)
+			continue;
+		line->cpu = cpu;
+		memcpy(line->kinds, counts.kinds, sizeof(line->kinds));
+		account->ncpus++;
 	}
 	account->missed = links_missed(links);
-	account->lost += account->missed;
+	account->lost = account->full + account->user + account->missed;
 	/* the kernel does not tell on which CPU */
 	if (account->ncpus)
 		account->cpus[0].missed = account->missed;
-	if (wrong)
+	if (!right)
 		log_warn("what was seen is not what was written and lost: the account in the trace "
 			 "does not add up, please report it");
 	return 0;
@@ -110,26 +126,6 @@ size_t account_mark_size(const struct account *account)
 	       account->links->npossible * sizeof(struct account_counts);
 }
 
-static void count_lost(const struct account *account, unsigned cpu, enum account_moment moment,
-		       struct account_counts *counts)
-{
-	uint64_t lost = 0;
-
-	counts->left_out = account->links->cpus[cpu].left_out;
-	for (unsigned kind = 0; kind < RECORD_KINDS; kind++) {
-		if (!is_event(kind))
-			continue;
-		counts->lost[kind] = lost_of(account, cpu, kind);
-		lost += counts->lost[kind];
-		if (moment == ACCOUNT_CUT)
-			counts->lost[kind] = account->links->cpus[cpu].seen[kind] -
-					     account->lost_before[cpu][kind] - counts->taken[kind] -
-					     (kind == RECORD_PROBE ? counts->left_out : 0);
-	}
-	/* records may tell of what was lost before the window, too */
-	counts->untold = lost > account->told[cpu] ? lost - account->told[cpu] : 0;
-}
-
 struct account_mark *account_mark(const struct account *account, enum account_moment moment)
 {
 	struct account_mark *mark = calloc(1, account_mark_size(account));
@@ -137,13 +133,9 @@ struct account_mark *account_mark(const struct account *account, enum account_mo
 	if (!mark || moment == ACCOUNT_OPENED)
 		return mark;
 	mark->missed = links_missed(account->links);
-	for (unsigned i = 0; i < account->rings->nrings; i++) {
-		const struct ring *ring = &account->rings->ring[i];
-
-		memcpy(mark->cpus[ring->cpu].taken, ring->taken, sizeof(ring->taken));
-	}
 	for (unsigned cpu = 0; cpu < account->links->npossible; cpu++)
-		count_lost(account, cpu, moment, &mark->cpus[cpu]);
+		count(account, cpu, ring_of(account->rings, cpu), moment == ACCOUNT_CUT,
+		      &mark->cpus[cpu]);
 	return mark;
 }
 
@@ -157,12 +149,24 @@ struct account_mark *account_mark_copy(const struct account *account,
 	return copy;
 }
 
+void account_mark_untake(struct account_mark *mark, unsigned cpu, const struct record_head *record)
+{
+	struct facts_kind *kinds = mark->cpus[cpu].kinds;
+	uint64_t taken[EVENT_KINDS] = {0};
+
+	ring_count(taken, record);
+	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
+		kinds[kind].written -= taken[kind];
+		kinds[kind].seen -= taken[kind];
+	}
+}
+
 uint64_t account_mark_lost(const struct account_mark *mark, unsigned cpu)
 {
 	uint64_t lost = 0;
 
-	for (unsigned kind = 0; kind < RECORD_KINDS; kind++)
-		lost += mark->cpus[cpu].lost[kind];
+	for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
+		lost += mark->cpus[cpu].kinds[kind].full + mark->cpus[cpu].kinds[kind].user;
 	return lost;
 }
 
@@ -172,16 +176,17 @@ static bool difference(struct facts_cpu *line, const struct account_counts *from
 {
 	uint64_t any = 0;
 
-	for (unsigned kind = 0; kind < RECORD_KINDS; kind++) {
+	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
+		const struct facts_kind *a = &from->kinds[kind], *b = &to->kinds[kind];
 		struct facts_kind *k = &line->kinds[kind];
 
-		if (!is_event(kind))
-			continue;
-		k->written = to->taken[kind] - from->taken[kind];
-		k->lost = to->lost[kind] - from->lost[kind];
-		k->aged = aged ? from->taken[kind] + from->lost[kind] : 0;
-		k->sampled = kind == RECORD_PROBE ? to->left_out - from->left_out : 0;
-		k->seen = k->written + k->lost + k->aged + k->sampled;
+		k->written = b->written - a->written;
+		k->filtered = b->filtered - a->filtered;
+		k->sampled = b->sampled - a->sampled;
+		k->full = b->full - a->full;
+		k->user = b->user - a->user;
+		k->aged = aged ? a->written + a->full + a->user : 0;
+		k->seen = b->seen - a->seen + k->aged;
 		any |= k->seen;
 	}
 	return any;
@@ -212,7 +217,7 @@ int account_between(const struct account *account, const struct account_mark *fr
 
 void account_free(struct account *account)
 {
-	free(account->lost_before);
+	free(account->full_before);
 	free(account->told);
 	free(account->cpus);
 	memset(account, 0, sizeof(*account));

@@ -3,8 +3,8 @@
  * account: what the kernel side saw, what came out of the rings, what was lost.
  *
  * In: the counters of each CPU and of each ring; out: the table of the metadata. For each CPU and
- * kind seen = written + lost holds exactly once the programs are detached and the rings are
- * empty. What was lost before the window opened is no loss of the trace.
+ * kind of event seen = written + filtered + sampled + lost holds exactly once the programs are
+ * detached and the rings are empty. What was lost before the window opened is no loss of the trace.
  */
 #ifndef USER_ACCOUNT_H
 #define USER_ACCOUNT_H
@@ -21,11 +21,13 @@ struct rings;
 struct account {
 	const struct links *links;
 	const struct rings *rings;
-	uint64_t (*lost_before)[RECORD_KINDS]; /* by kernel number: when the window opened */
-	uint64_t *told;			       /* lost, by kernel number, as records tell */
+	uint64_t (*full_before)[EVENT_KINDS]; /* by kernel number: when the window opened */
+	uint64_t *told;			      /* lost, by kernel number, as records tell */
 	struct facts_cpu *cpus;		       /* ncpus of them: the CPUs with a ring or a record */
 	size_t ncpus;
-	uint64_t lost;	 /* of all, the missed runs included */
+	uint64_t lost;	 /* of all: full + user + missed */
+	uint64_t full;	 /* no room in a ring */
+	uint64_t user;	 /* left in the rings when draining was cut */
 	uint64_t missed; /* programs that the kernel has skipped */
 };
 
@@ -42,13 +44,12 @@ int account_close(struct account *account, bool cut) __attribute__((warn_unused_
 
 /* ---- a part of the window ---- */
 
-/* The counters at one moment: what came out of the rings until then, and what was lost. */
+/* The counters at one moment: what has become of what was seen until then. */
 struct account_mark {
 	uint64_t missed;
 	struct account_counts {
-		uint64_t taken[RECORD_KINDS], lost[RECORD_KINDS];
+		struct facts_kind kinds[EVENT_KINDS];
 		uint64_t untold; /* of what was lost, what no record has told by then */
-		uint64_t left_out; /* calls of probes */
 	} cpus[];		 /* by kernel number */
 };
 
@@ -71,8 +72,8 @@ struct account_table {
 };
 
 /*
- * What happened from one mark to another: seen = written + lost. With `aged`, what was before
- * `from` counts as seen, too, and as aged: no more kept. 0 or -ENOMEM.
+ * What happened from one mark to another. With `aged`, what was before `from` counts as seen, too,
+ * and as aged: no more kept. 0 or -ENOMEM.
  */
 int account_between(const struct account *account, const struct account_mark *from,
 		    const struct account_mark *to, bool aged, struct account_table *table)
@@ -81,6 +82,9 @@ int account_between(const struct account *account, const struct account_mark *fr
 struct account_mark *account_mark_copy(const struct account *account,
 				       const struct account_mark *mark);
 size_t account_mark_size(const struct account *account);
+
+/* A record that is out of the ring of `cpu` already counts as being in it. */
+void account_mark_untake(struct account_mark *mark, unsigned cpu, const struct record_head *record);
 
 /* Lost on the CPU with the number `cpu` until then. */
 uint64_t account_mark_lost(const struct account_mark *mark, unsigned cpu);

@@ -28,7 +28,7 @@ struct cpu {
 	uint64_t last;	 /* clock of the last event of a running thread here */
 	uint64_t since;	 /* the present use began */
 	uint32_t tid;	 /* who runs here, if use is CPU_OTHER or CPU_THREAD */
-	enum timeline_use use;
+	enum cpu_use use;
 	uint64_t gap, gap_clock; /* events lost here and not yet shown, from when on */
 	struct timeline_cpu account;
 };

@@ -8,6 +8,7 @@
 #include "calls.h"
 #include "describe.h"
 #include "facts.h"
+#include "kinds.h"
 #include "names.h"
 #include "probes/action.h"
 #include "process.h"
@@ -18,11 +19,6 @@
 #define OVNI_MODEL   "1.1.0" /* versions of the models, for ovni.require */
 #define BPF_MODEL    "1.0.0"
 #define KERNEL_MODEL "1.0.0"
-
-static const char *const kind_names[RECORD_KINDS] = {
-	[RECORD_SWITCH] = "switch",	[RECORD_TASK] = "task", [RECORD_EXIT] = "exit",
-	[RECORD_SNAPSHOT] = "snapshot", [RECORD_LOST] = "lost", [RECORD_PROBE] = "probe",
-};
 
 static const char *const use_names[CPU_USES] = {
 	[CPU_UNKNOWN] = "unknown",
@@ -206,15 +202,11 @@ static void put_kind(struct json *cpu, unsigned kind, const struct facts_kind *f
 	put_u64(node, "written", figures->written, ok);
 	put_u64(node, "filtered", figures->filtered, ok);
 	put_u64(node, "sampled", figures->sampled, ok);
-	put_u64(node, "lost", figures->lost, ok);
+	put_u64(node, "lost", figures->full + figures->user, ok);
+	if (figures->user)
+		put_u64(node, "lost_user", figures->user, ok);
 	if (figures->aged)
 		put_u64(node, "aged", figures->aged, ok);
-}
-
-static bool used(const struct facts_kind *figures)
-{
-	return figures->seen || figures->written || figures->filtered || figures->sampled ||
-	       figures->lost || figures->aged;
 }
 
 /* The account of the kernel side, by CPU and kind. */
@@ -227,8 +219,8 @@ static void put_account(struct json *session, const struct facts *facts, bool *o
 		struct json *cpu = put_object(list, NULL, ok);
 
 		put_int(cpu, "cpu", from->cpu, ok);
-		for (unsigned kind = 1; kind < RECORD_KINDS; kind++)
-			if (used(&from->kinds[kind]))
+		for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
+			if (facts->kinds & 1u << kind)
 				put_kind(cpu, kind, &from->kinds[kind], ok);
 		put_u64(cpu, "missed", from->missed, ok);
 	}
@@ -307,6 +299,16 @@ static void put_calls(struct json *session, const struct calls *calls, bool *ok)
 	put_u64(session, "probes.equal", calls->counts.stacks.equal, ok);
 }
 
+/* Kinds of events by their names. */
+static void put_kinds(struct json *session, const char *key, uint32_t kinds, bool *ok)
+{
+	struct json *list = put_array(session, key, ok);
+
+	for (unsigned kind = 0; *ok && kind < EVENT_OTHER; kind++)
+		if (kinds & 1u << kind)
+			put_text(list, NULL, kind_names[kind], ok);
+}
+
 static void put_session(struct json *bpf, const struct session *s, bool *ok)
 {
 	const struct facts *facts = s->facts;
@@ -324,6 +326,8 @@ static void put_session(struct json *bpf, const struct session *s, bool *ok)
 	}
 	put_text(session, "mode", facts->mode, ok);
 	put_text(session, "sampling", facts->sampling, ok);
+	put_kinds(session, "kinds", facts->kinds, ok);
+	put_kinds(session, "kinds_off", ~facts->kinds, ok);
 	put_u64(session, "buffer_bytes", facts->buffer_bytes, ok);
 	put_text(session, "on_full", facts->on_full, ok);
 	if (facts->part)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "counters.h"
 #include "drain.h"
 #include "links.h"
 #include "order.h"
@@ -80,14 +81,20 @@ static void pause_us(struct drain *drain, unsigned us)
 }
 
 /*
- * Closes the window: the first snapshot that finds room gives T1. A ring without room is
- * emptied first, up to T1 or, as long as there is none, up to the watermark.
+ * Closes the window, and looks at the counters that hold at its end. Then there is one more record
+ * on each CPU, which tells of a gap before it; a ring without room for it is emptied first.
  */
 static int close_window(struct drain *drain)
 {
 	uint64_t clock;
-	int err = 0;
+	int err;
 
+	err = links_close_window(drain->links, &drain->t1);
+	if (err)
+		return err;
+	store_stop(drain->store, drain->t1);
+	drain->counters->t1 = drain->t1;
+	err = counters_look(drain->counters);
 	for (unsigned i = 0; i < drain->ncpus && !err; i++) {
 		for (unsigned tries = 0; tries < SNAPSHOT_TRIES; tries++) {
 			err = snapshot_take(drain->links, drain->cpus[i], SNAPSHOT_STOP, &clock);
@@ -97,26 +104,12 @@ static int close_window(struct drain *drain)
 			if (err)
 				return err;
 		}
-		if (err == -ENXIO) { /* it has gone offline */
-			err = 0;
-			continue;
-		}
-		if (err) {
+		if (err && err != -ENXIO) /* it has gone offline */
 			log_warn("cannot see who runs on CPU %u at the end: %s", drain->cpus[i],
 				 strerror(-err));
-			err = 0;
-			continue;
-		}
-		if (!drain->t1) {
-			drain->t1 = clock;
-			store_stop(drain->store, clock);
-		}
+		err = 0;
 	}
-	if (!drain->t1) {
-		drain->t1 = clock_now();
-		store_stop(drain->store, drain->t1);
-	}
-	return 0;
+	return err;
 }
 
 /* Nothing is written to the rings any more: what is there is all. */

@@ -4,7 +4,7 @@
  *
  * It wakes on a timer, more often the fuller the rings become, so that no event ever wakes it.
  * From its start to its end the rings and the store are its own; others read
- * its figures. Asked to stop, it takes the snapshots that close the window, has the programs
+ * its figures. Asked to stop, it closes the window, looks at the counters, has the programs
  * detached, and takes what is left. It never opens a file.
  * Specification: ebpf.md 7 (timer), 9 (stop), 10 (watermark).
  */
@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct counters;
 struct links;
 struct order;
 struct rings;
@@ -24,6 +25,7 @@ struct store;
 struct drain {
 	/* The caller's, before drain_start(). */
 	struct links *links;
+	struct counters *counters;
 	struct rings *rings;
 	struct order *order;
 	struct store *store;

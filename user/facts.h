@@ -15,19 +15,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/record.h"
+#include "bpf/state.h"
 
 #define FACTS_UNKNOWN UINT64_MAX
 
-/* seen = written + filtered + sampled + lost + aged: what the attached programs were called for.
- * Aged is what a flight recorder kept no more when its trace was saved: no loss. */
+/* seen = written + filtered + sampled + full + user + aged: what the attached programs were called
+ * for. Aged is what a flight recorder kept no more when its trace was saved: no loss. */
 struct facts_kind {
-	uint64_t seen, written, filtered, sampled, lost, aged;
+	uint64_t seen, written, filtered, sampled;
+	uint64_t full; /* lost: no room in the ring, or no ring */
+	uint64_t user; /* lost after the ring: it was not emptied to the end */
+	uint64_t aged;
 };
+
+static inline void facts_add(struct facts_kind *to, const struct facts_kind *from)
+{
+	to->seen += from->seen;
+	to->written += from->written;
+	to->filtered += from->filtered;
+	to->sampled += from->sampled;
+	to->full += from->full;
+	to->user += from->user;
+	to->aged += from->aged;
+}
 
 struct facts_cpu {
 	unsigned cpu; /* the kernel's number */
-	struct facts_kind kinds[RECORD_KINDS];
+	struct facts_kind kinds[EVENT_KINDS];
 	uint64_t missed; /* runs that the kernel skipped (recursion_misses) */
 };
 
@@ -40,6 +54,7 @@ struct facts {
 	const char *sampling;	 /* as given; NULL: none */
 	const char *on_full;	 /* "drop-new", "drop-old" */
 	unsigned part;		 /* its number, of several traces of a session; 0: the only one */
+	uint32_t kinds;		 /* of events with a program: bits, by enum event_kind */
 	const char *const *argv; /* the command line of the recorder, ended by NULL */
 	uint64_t buffer_bytes;	 /* of the ring of one CPU */
 	bool yields_unknown;	 /* this kernel does not tell yielded (7) from preempted (6) */

@@ -24,7 +24,7 @@ static void *note(void *arg)
 	struct account_mark *mark = account_mark(flight->options.account, ACCOUNT_NOW);
 
 	if (mark && flight->taking)
-		mark->cpus[flight->taking_cpu].taken[flight->taking->kind]--;
+		account_mark_untake(mark, flight->taking_cpu, flight->taking);
 	return mark;
 }
 

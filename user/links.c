@@ -11,8 +11,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "links.h"
 #include "options.h"
 #include "probes/attach.h"
@@ -23,41 +25,46 @@
 
 /* What goes to which tracepoint, in the order of attaching: what tags new tasks first, then the
  * exits of interrupts before their entries, and what records most at the end. */
-enum group { GROUP_LIFE, GROUP_INTERRUPT, GROUP_SCHED, GROUP_PROBE, GROUP_NONE };
+enum group { GROUP_LIFE, GROUP_INTERRUPT, GROUP_WAKER, GROUP_SCHED, GROUP_PROBE, GROUP_NONE };
+
+#define KIND(name) (1u << EVENT_##name)
 
 static const struct place {
 	const char *program;
 	const char *tracepoint; /* NULL: none, it is run in another way */
 	enum group group;
 	bool required;
+	uint32_t kinds; /* of events that need it, by enum event_kind; 0: all do */
 } places[] = {
-	{"task_newtask", "task_newtask", GROUP_LIFE, true},
-	{"task_rename", "task_rename", GROUP_LIFE, false},
-	{"sched_process_exec", "sched_process_exec", GROUP_LIFE, true},
-	{"sched_process_exit", "sched_process_exit", GROUP_LIFE, true},
-	{"irq_handler_exit", "irq_handler_exit", GROUP_INTERRUPT, false},
-	{"softirq_exit", "softirq_exit", GROUP_INTERRUPT, false},
-	{"local_timer_exit", "local_timer_exit", GROUP_INTERRUPT, false},
-	{"irq_work_exit", "irq_work_exit", GROUP_INTERRUPT, false},
-	{"call_function_exit", "call_function_exit", GROUP_INTERRUPT, false},
-	{"call_function_single_exit", "call_function_single_exit", GROUP_INTERRUPT, false},
-	{"irq_handler_entry", "irq_handler_entry", GROUP_INTERRUPT, false},
-	{"softirq_entry", "softirq_entry", GROUP_INTERRUPT, false},
-	{"local_timer_entry", "local_timer_entry", GROUP_INTERRUPT, false},
-	{"irq_work_entry", "irq_work_entry", GROUP_INTERRUPT, false},
-	{"call_function_entry", "call_function_entry", GROUP_INTERRUPT, false},
-	{"call_function_single_entry", "call_function_single_entry", GROUP_INTERRUPT, false},
-	{"sched_wakeup_new", "sched_wakeup_new", GROUP_SCHED, true},
-	{"sched_waking", "sched_waking", GROUP_SCHED, true},
-	{"sched_wakeup", "sched_wakeup", GROUP_SCHED, true},
-	{"sched_switch", "sched_switch", GROUP_SCHED, true},
-	{"sched_switch_5_17", "sched_switch", GROUP_SCHED, true},
-	{"probe_session", NULL, GROUP_PROBE, true},
-	{"probe_entry", NULL, GROUP_PROBE, true},
-	{"probe_return", NULL, GROUP_PROBE, true},
-	{"probe_point", NULL, GROUP_PROBE, true},
-	{"take_snapshot", NULL, GROUP_NONE, true},
-	{"iterate_tasks", NULL, GROUP_NONE, true},
+	{"task_newtask", "task_newtask", GROUP_LIFE, true, KIND(FORK)},
+	{"task_rename", "task_rename", GROUP_LIFE, false, KIND(RENAME)},
+	{"sched_process_exec", "sched_process_exec", GROUP_LIFE, true, KIND(EXEC)},
+	{"sched_process_exit", "sched_process_exit", GROUP_LIFE, true, KIND(EXIT)},
+	{"irq_handler_exit", "irq_handler_exit", GROUP_INTERRUPT, false, KIND(WAKE)},
+	{"softirq_exit", "softirq_exit", GROUP_INTERRUPT, false, KIND(WAKE)},
+	{"local_timer_exit", "local_timer_exit", GROUP_INTERRUPT, false, KIND(WAKE)},
+	{"irq_work_exit", "irq_work_exit", GROUP_INTERRUPT, false, KIND(WAKE)},
+	{"call_function_exit", "call_function_exit", GROUP_INTERRUPT, false, KIND(WAKE)},
+	{"call_function_single_exit", "call_function_single_exit", GROUP_INTERRUPT, false, KIND(WAKE)},
+	{"irq_handler_entry", "irq_handler_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
+	{"softirq_entry", "softirq_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
+	{"local_timer_entry", "local_timer_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
+	{"irq_work_entry", "irq_work_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
+	{"call_function_entry", "call_function_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
+	{"call_function_single_entry", "call_function_single_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
+	{"sched_wakeup_new", "sched_wakeup_new", GROUP_SCHED, true, KIND(WAKE)},
+	{"sched_waking", "sched_waking", GROUP_WAKER, true, KIND(WAKE)},
+	{"sched_wakeup", "sched_wakeup", GROUP_SCHED, true, KIND(WAKE)},
+	{"sched_switch", "sched_switch", GROUP_SCHED, true, KIND(SWITCH)},
+	{"sched_switch_5_17", "sched_switch", GROUP_SCHED, true, KIND(SWITCH)},
+	{"probe_session", NULL, GROUP_PROBE, true, KIND(PROBE)},
+	{"probe_entry", NULL, GROUP_PROBE, true, KIND(PROBE)},
+	{"probe_return", NULL, GROUP_PROBE, true, KIND(PROBE)},
+	{"probe_point", NULL, GROUP_PROBE, true, KIND(PROBE)},
+	{"take_snapshot", NULL, GROUP_NONE, true, 0},
+	{"choose_moment", NULL, GROUP_NONE, true, 0},
+	{"iterate_tasks", NULL, GROUP_NONE, true, 0},
+	{"iterate_counters", NULL, GROUP_NONE, true, 0},
 };
 #define NPLACES (sizeof(places) / sizeof(places[0]))
 _Static_assert(NPLACES <= LINKS_MAX, "room for all links");
@@ -130,6 +137,7 @@ static int choose_probes(struct links *links, const struct btf *btf)
 {
 	if (!links->attach)
 		return 0;
+	links->kinds |= KIND(PROBE);
 	if (btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) < 0) {
 		log_error("probes need Linux 6.10 or newer: this kernel does not let a program keep "
 			  "its CPU while it writes a record (bpf_preempt_disable); without -u, "
@@ -151,8 +159,42 @@ static int choose_probes(struct links *links, const struct btf *btf)
 	return 0;
 }
 
-/* Chooses what is loaded by what this kernel has. */
-static int choose_programs(struct links *links)
+/* Can the scheduler's programs mark a task that no other one has seen (kernel.bpf.h)? */
+static bool storage_anywhere(const struct btf *btf)
+{
+	int id = btf__find_by_name_kind(btf, "bpf_local_storage_map", BTF_KIND_STRUCT);
+	const struct btf_type *type = id < 0 ? NULL : btf__type_by_id(btf, (__u32)id);
+
+	for (unsigned i = 0; type && i < btf_vlen(type); i++) {
+		const char *name = btf__name_by_offset(btf, btf_members(type)[i].name_off);
+
+		if (!strcmp(name, "selem_ma") || !strcmp(name, "use_kmalloc_nolock"))
+			return true;
+	}
+	return false;
+}
+
+/* Is a program needed, for the kinds that are recorded or for what holds the others together? */
+static bool needed(const struct place *place, const struct options *options, const struct btf *btf)
+{
+	if (place->group == GROUP_NONE)
+		return true;
+	if (options->mode == MODE_SUMMARY &&
+	    (place->group == GROUP_WAKER || place->group == GROUP_INTERRUPT))
+		return false; /* who wakes is nothing that is counted */
+	if (place->kinds & options->kinds)
+		return true;
+	if (!strcmp(place->program, "task_newtask")) /* it marks the children */
+		return !options->all || !storage_anywhere(btf);
+	if (!strcmp(place->program, "task_rename"))
+		return options->comm != NULL;
+	if (!strcmp(place->program, "sched_process_exit")) /* else the last switch tells the end */
+		return !(options->kinds & KIND(SWITCH));
+	return false;
+}
+
+/* Chooses what is loaded by what is recorded and what this kernel has. */
+static int choose_programs(struct links *links, const struct options *options)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	bool newer;
@@ -197,6 +239,9 @@ static int choose_programs(struct links *links)
 			there = false; /* choose_probes() has those that are needed */
 		if (!strcmp(place->program, newer ? "sched_switch_5_17" : "sched_switch"))
 			there = false;
+		there = there && needed(place, options, btf);
+		if (there)
+			links->kinds |= place->kinds & options->kinds;
 		if (!autoload(links, place->program, there)) {
 			err = -ENOENT;
 			log_error("the program %s is missing in this build", place->program);
@@ -260,13 +305,19 @@ static int set_knobs(struct links *links, const struct options *options)
 		.narrow = options->comm || options->cgroup,
 		.use_comm = options->comm != NULL,
 		.cpu_list = options->cpu_list,
-		.interrupts = !links->interrupts_unknown,
+		.interrupts = !links->interrupts_unknown && options->mode == MODE_FULL,
 		.registers = !links->yields_unknown,
 		.hidden_pid = options->self ? 0 : (__u32)getpid(),
 		.pid_namespace = pid_namespace(),
 		.max_rate = options->max_rate,
 		.one_of = options->one_of,
 		.find_stack = links->find_stack,
+		.rings = options->mode == MODE_FULL,
+		.kinds = options->kinds,
+		.switches = !!(options->kinds & KIND(SWITCH)),
+		.sample_keep = options->sample_keep,
+		.sample_of = options->sample_of,
+		.sample_seed = options->sample_seed,
 		.ring_mask = options->buffer_bytes - 1,
 		.cgroup = id,
 	};
@@ -310,6 +361,10 @@ static int add_rings(struct links *links, const struct options *options,
 {
 	int err;
 
+	for (unsigned i = 0; i < topology->ncpus; i++)
+		links->cpus[topology->phyid[i]].recorded = listed(options, topology->phyid[i]);
+	if (options->mode != MODE_FULL)
+		return 0;
 	links->ring_fds = calloc(topology->ncpus, sizeof(*links->ring_fds));
 	if (!links->ring_fds)
 		return -ENOMEM;
@@ -330,7 +385,6 @@ static int add_rings(struct links *links, const struct options *options,
 			log_error("cannot set up CPU %u: %s", cpu, strerror(-err));
 			return err;
 		}
-		links->cpus[cpu].recorded = listed(options, cpu);
 		err = rings_map(rings, cpu, &links->cpus[cpu], fd, options->buffer_bytes);
 		if (err)
 			return err;
@@ -342,8 +396,14 @@ static int add_rings(struct links *links, const struct options *options,
 static int size_maps(struct links *links, const struct options *options, size_t ntargets)
 {
 	struct ovni *skeleton = links->skeleton;
-	int fd = make_ring(options->buffer_bytes), err;
+	int fd, err;
 
+	bpf_map__set_max_entries(skeleton->maps.cpus, links->npossible);
+	bpf_map__set_max_entries(skeleton->maps.targets, (__u32)ntargets + 1);
+	bpf_map__set_max_entries(skeleton->maps.sites, (__u32)links->nsites + 1);
+	if (options->mode != MODE_FULL) /* what would use them is not loaded */
+		return bpf_map__set_autocreate(skeleton->maps.rings, false);
+	fd = make_ring(options->buffer_bytes);
 	if (fd < 0)
 		return fd;
 	err = bpf_map__set_inner_map_fd(skeleton->maps.rings, fd);
@@ -353,9 +413,6 @@ static int size_maps(struct links *links, const struct options *options, size_t 
 	}
 	links->template_fd = fd;
 	bpf_map__set_max_entries(skeleton->maps.rings, links->npossible);
-	bpf_map__set_max_entries(skeleton->maps.cpus, links->npossible);
-	bpf_map__set_max_entries(skeleton->maps.targets, (__u32)ntargets + 1);
-	bpf_map__set_max_entries(skeleton->maps.sites, (__u32)links->nsites + 1);
 	return 0;
 }
 
@@ -421,7 +478,7 @@ int links_open(struct links *links, const struct options *options, const struct 
 			  skeleton->rodata->record_version, RECORD_VERSION);
 		return -EPROTO;
 	}
-	err = choose_programs(links);
+	err = choose_programs(links, options);
 	if (!err)
 		err = set_knobs(links, options);
 	if (err)
@@ -482,7 +539,10 @@ int links_attach(struct links *links)
 		links->link[links->nlinks++] = link;
 	}
 	links->iterator = bpf_program__attach_iter(links->skeleton->progs.iterate_tasks, NULL);
-	if (!links->iterator) {
+	if (links->iterator)
+		links->counters =
+			bpf_program__attach_iter(links->skeleton->progs.iterate_counters, NULL);
+	if (!links->iterator || !links->counters) {
 		err = -errno;
 		log_error("cannot read the tasks of the machine: %s", strerror(-err));
 		return err;
@@ -519,6 +579,39 @@ void links_detach(struct links *links)
 		bpf_link__destroy(links->link[--links->nlinks]);
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		usleep(20000);
+}
+
+/* 0 or -errno after one message. */
+static int choose_moment(const struct links *links, enum moment which, const __u64 *chosen,
+			 uint64_t *clock)
+{
+	uint64_t args[1] = {which}, now;
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
+	int err;
+
+	if (bpf_prog_test_run_opts(bpf_program__fd(links->skeleton->progs.choose_moment), &opts)) {
+		err = -errno;
+		log_error("cannot %s the window of the recording: %s",
+			  which == MOMENT_BEGIN ? "open" : "close", strerror(-err));
+		return err;
+	}
+	*clock = __atomic_load_n(chosen, __ATOMIC_SEQ_CST);
+	while ((now = clock_now()) <= *clock) {
+		struct timespec wait = {.tv_nsec = (long)(*clock - now) + 1};
+
+		nanosleep(&wait, NULL);
+	}
+	return 0;
+}
+
+int links_open_window(struct links *links, uint64_t *clock)
+{
+	return choose_moment(links, MOMENT_BEGIN, &links->skeleton->data->window_begin, clock);
+}
+
+int links_close_window(struct links *links, uint64_t *clock)
+{
+	return choose_moment(links, MOMENT_END, &links->skeleton->data->window_end, clock);
 }
 
 uint32_t links_members(const struct links *links)
@@ -573,6 +666,7 @@ void links_close(struct links *links)
 		return;
 	links_detach(links);
 	bpf_link__destroy(links->iterator);
+	bpf_link__destroy(links->counters);
 	if (links->statistics_fd >= 0)
 		close(links->statistics_fd);
 	if (links->template_fd >= 0)

@@ -30,7 +30,7 @@ struct links {
 	struct ovni *skeleton;
 	struct bpf_link *link[LINKS_MAX]; /* nlinks of them, in the order of attaching */
 	unsigned nlinks;
-	struct bpf_link *iterator;
+	struct bpf_link *iterator, *counters; /* of tasks, of their counters */
 	int *ring_fds; /* of the CPUs of the topology, by index */
 	unsigned nrings;
 	int template_fd;	/* a ring that shows the kernel what rings are like; -1: none */
@@ -43,6 +43,7 @@ struct links {
 	struct attach *attach;	 /* the probes; the caller's; NULL: there are none */
 	struct probe_site *sites; /* by site, shared; nsites of them */
 	size_t nsites;
+	uint32_t kinds;		 /* of events with a program: bits, by enum event_kind */
 };
 
 /*
@@ -69,6 +70,13 @@ void links_start_probes(struct links *links);
 
 /* Returns once no program runs any more, and no probe records. */
 void links_detach(struct links *links);
+
+/*
+ * The window opens, or closes, at *clock (ns), a moment that is chosen a little ahead, so that all
+ * programs know it when it comes. Returns after it. 0 or -errno after one message.
+ */
+int links_open_window(struct links *links, uint64_t *clock) __attribute__((warn_unused_result));
+int links_close_window(struct links *links, uint64_t *clock) __attribute__((warn_unused_result));
 
 /* Members that are alive (not counted with -a). */
 uint32_t links_members(const struct links *links);

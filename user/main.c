@@ -5,6 +5,7 @@
 
 #include "control/client.h"
 #include "doctor/doctor.h"
+#include "off.h"
 #include "options.h"
 #include "probes/list.h"
 #include "session.h"
@@ -36,7 +37,9 @@ int main(int argc, char **argv)
 	if (!options_parse(&options, argc, argv, &status))
 		return status;
 	log_setup("ovni-bpf", options.quiet ? LOG_WARN : options.verbose ? LOG_DEBUG : LOG_INFO);
-	status = options.list ? list(&options) : session_run(&options, NULL);
+	status = options.list		     ? list(&options)
+		 : options.mode == MODE_OFF ? off_run(&options)
+					    : session_run(&options, NULL);
 	options_free(&options);
 	return status;
 }

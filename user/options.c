@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 
 #include "glob.h"
+#include "kinds.h"
 #include "options.h"
 #include "parse.h"
 #include "spool.h"
@@ -44,6 +45,12 @@ enum key {
 	KEY_LAST,
 	KEY_ON_FULL,
 	KEY_TRIGGER,
+	KEY_MODE,
+	KEY_EVENTS,
+	KEY_SAMPLE,
+	KEY_SAMPLE_SEED,
+	KEY_STRICT_DROPS,
+	KEY_INTERVAL,
 };
 
 static const struct argp_option table[] = {
@@ -60,6 +67,10 @@ static const struct argp_option table[] = {
 	{"all-threads", KEY_ALL_THREADS, 0, 0, "also threads that sleep all the time", 0},
 	{"kernel-model", KEY_KERNEL_MODEL, 0, 0,
 	 "write only when threads are off the CPU, to go with a trace made by libovni", 0},
+	{"events", KEY_EVENTS, "KIND,...", 0,
+	 "only switch, wake, fork, exec, exit, rename, probe", 0},
+	{"sample", KEY_SAMPLE, "K/N", 0, "record K of N threads", 0},
+	{"sample-seed", KEY_SAMPLE_SEED, "NUMBER", 0, "which of them", 0},
 	{"user", KEY_USER, "NAME", 0, "run COMMAND as this user (through sudo: as its caller)", 0},
 	{0, 0, 0, 0, "What is probed:", 2},
 	{"probe", 'u', "BIN:FUNC[,FUNC]", 0,
@@ -82,6 +93,10 @@ static const struct argp_option table[] = {
 	{"unsafe-nop5", KEY_UNSAFE_NOP5, 0, 0,
 	 "probes also on nops of five bytes inside a function", 0},
 	{0, 0, 0, 0, "How much, and where to:", 3},
+	{"mode", KEY_MODE, "MODE", 0,
+	 "full: streams and counters (default); summary: counters alone; off: nothing", 0},
+	{"interval", KEY_INTERVAL, "TIME", 0, "counters also every so often", 0},
+	{"strict-drops", KEY_STRICT_DROPS, 0, 0, "stop when the first event is lost", 0},
 	{"duration", 'd', "TIME", 0, "stop after this time, as in 10s or 250ms", 0},
 	{"max-size", KEY_MAX_SIZE, "SIZE", 0, "stop when the trace is this large, as in 2G", 0},
 	{"rotate", KEY_ROTATE, "TIME|SIZE", 0,
@@ -263,6 +278,20 @@ static error_t read_last(struct options *o, const char *text)
 	return what ? wrong("--last", text, what) : 0;
 }
 
+static error_t read_mode(struct options *o, const char *text)
+{
+	static const char *const names[] = {
+		[MODE_OFF] = "off", [MODE_SUMMARY] = "summary", [MODE_FULL] = "full"};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(text, names[i])) {
+			o->mode = (enum mode)i;
+			return 0;
+		}
+	}
+	return wrong("--mode", text, "modes are off, summary and full");
+}
+
 static error_t read_option(int key, char *text, struct argp_state *state)
 {
 	struct options *o = state->input;
@@ -325,6 +354,26 @@ static error_t read_option(int key, char *text, struct argp_state *state)
 	case 'q':
 		o->quiet = true;
 		return 0;
+	case KEY_MODE:
+		return read_mode(o, text);
+	case KEY_EVENTS:
+		what = kinds_parse(text, &o->kinds);
+		return what ? wrong("--events", text, what) : 0;
+	case KEY_SAMPLE:
+		o->sample = text;
+		what = parse_ratio(text, &o->sample_keep, &o->sample_of);
+		return what ? wrong("--sample", text, what) : 0;
+	case KEY_SAMPLE_SEED:
+		what = parse_whole(text, &o->sample_seed);
+		return what ? wrong("--sample-seed", text, what) : 0;
+	case KEY_STRICT_DROPS:
+		o->strict_drops = true;
+		return 0;
+	case KEY_INTERVAL:
+		what = parse_duration(text, &o->interval_ns);
+		if (!what && o->interval_ns < OPTIONS_INTERVAL_MIN_NS)
+			what = "at least 10ms is wanted";
+		return what ? wrong("--interval", text, what) : 0;
 	case KEY_CGROUP:
 		o->cgroup = text;
 		return 0;
@@ -431,6 +480,16 @@ static bool check(const struct options *o)
 		 "--trigger goes with --last"},
 		{o->max_bytes && (o->last_bytes || o->drop_old),
 		 "--max-size does not go with --last: what is saved is limited by --keep"},
+		{o->mode == MODE_OFF && !o->command, "--mode off goes with a command"},
+		{o->mode == MODE_SUMMARY && !(o->kinds & 1u << EVENT_SWITCH),
+		 "--mode summary counts at switches: --events must name them"},
+		{o->mode != MODE_FULL && o->emulate,
+		 "--emulate needs the streams that only --mode full writes"},
+		{o->mode != MODE_FULL && (o->sample || o->strict_drops || o->kernel_model),
+		 "--sample, --strict-drops and --kernel-model go with --mode full: nothing else is "
+		 "written event by event"},
+		{o->kernel_model && !(o->kinds & 1u << EVENT_SWITCH),
+		 "--kernel-model is about switches: --events must name them"},
 		{o->verbose && o->quiet, "only one of -v and -q can be given"},
 		{o->list && (o->probes.count || o->nmaps),
 		 "--list shows what -u and --usdt can be given: it goes "
@@ -503,6 +562,10 @@ bool options_parse(struct options *o, int argc, char **argv, enum status *status
 		.follow = true,
 		.self = true,
 		.kthreads = true,
+		.mode = MODE_FULL,
+		.kinds = KINDS_ALL,
+		.sample_keep = 1,
+		.sample_of = 1,
 		.output = OPTIONS_OUTPUT,
 		.buffer_bytes = OPTIONS_BUFFER,
 		.flush_ns = OPTIONS_FLUSH_NS,

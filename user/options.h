@@ -27,9 +27,12 @@
 #define OPTIONS_LAST	      (256ull << 20) /* memory, if --last does not tell it */
 #define OPTIONS_ROTATE_MIN    (64u << 10)
 #define OPTIONS_ROTATE_MIN_NS 100000000ull
+#define OPTIONS_INTERVAL_MIN_NS 10000000u
 
 /* Exit status of the program, and what functions that end it return. */
 enum status { STATUS_COMPLETE, STATUS_FAILED, STATUS_USAGE, STATUS_LOST };
+
+enum mode { MODE_OFF, MODE_SUMMARY, MODE_FULL };
 
 struct options {
 	char **argv; /* all of it, for the metadata */
@@ -72,6 +75,13 @@ struct options {
 	bool drop_old, drop_new;	  /* --on-full, as it was given */
 	struct trigger_plan trigger;
 	unsigned keep; /* --keep; 0: all */
+	enum mode mode;
+	uint32_t kinds;			 /* --events: bits, by enum event_kind */
+	uint32_t sample_keep, sample_of; /* --sample; 1 of 1: all */
+	uint64_t sample_seed;
+	const char *sample;   /* as given, or NULL */
+	bool strict_drops;    /* stop at the first loss */
+	uint64_t interval_ns; /* --interval; 0: none */
 
 	/* Where to. */
 	const char *output;

@@ -235,8 +235,108 @@ failed:
 	return err;
 }
 
+/* Does the regular file begin with these bytes? */
+static bool is_ours(int dirfd, const char *name, const char *begins)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	size_t len = strlen(begins);
+	char bytes[256];
+	struct stat st;
+	bool ours;
+
+	if (fd < 0)
+		return false;
+	ours = !fstat(fd, &st) && S_ISREG(st.st_mode) && len <= sizeof(bytes) &&
+	       read(fd, bytes, len) == (ssize_t)len && !memcmp(bytes, begins, len);
+	close(fd);
+	return ours;
+}
+
+/* Makes way for a new file where one of that name exists. */
+static int replace_file(struct output *output, const char *begins, bool chosen, bool force)
+{
+	const char *kept;
+
+	if (chosen && !force) {
+		log_error("%s exists already: choose another name, or --force to replace it",
+			  output->path);
+		return -EEXIST;
+	}
+	if (!is_ours(output->fd, output->file, begins)) {
+		log_error("%s was not written by ovni-bpf: it is left alone, move it away or choose "
+			  "another name with -o",
+			  output->path);
+		return -EEXIST;
+	}
+	if (chosen)
+		return unlinkat(output->fd, output->file, 0) ? -errno : 0;
+	if (asprintf(&output->kept, "%s.old", output->path) < 0) {
+		output->kept = NULL;
+		return -ENOMEM;
+	}
+	kept = output->kept + (output->file - output->path);
+	if (!faccessat(output->fd, kept, F_OK, AT_SYMLINK_NOFOLLOW) &&
+	    !is_ours(output->fd, kept, begins)) {
+		log_error("%s was not written by ovni-bpf: it is left alone, move it away",
+			  output->kept);
+		free(output->kept);
+		output->kept = NULL;
+		return -EEXIST;
+	}
+	return renameat(output->fd, output->file, output->fd, kept) ? -errno : 0;
+}
+
+int output_create_file(struct output *output, const char *path, const char *suffix,
+		       const char *begins, bool chosen, bool force)
+{
+	size_t len = strlen(path);
+	char *slash;
+	int err;
+
+	*output = (struct output){.fd = -1};
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	if (asprintf(&output->trimmed, "%.*s%s", (int)len, path, suffix) < 0) {
+		output->trimmed = NULL;
+		return -ENOMEM;
+	}
+	output->path = output->trimmed;
+	slash = strrchr(output->trimmed, '/');
+	output->file = slash ? slash + 1 : output->trimmed;
+	if (slash && slash != output->trimmed)
+		*slash = '\0';
+	output->fd = open_directory(AT_FDCWD, !slash			     ? "."
+					      : slash == output->trimmed ? "/"
+									 : output->trimmed);
+	if (slash && slash != output->trimmed)
+		*slash = '/';
+	err = output->fd;
+	if (output->fd >= 0 && faccessat(output->fd, ".", W_OK, AT_EACCESS)) {
+		err = -errno;
+	} else if (output->fd >= 0) {
+		err = 0;
+		if (!faccessat(output->fd, output->file, F_OK, AT_SYMLINK_NOFOLLOW)) {
+			err = replace_file(output, begins, chosen, force);
+			if (err == -EEXIST)
+				return err;
+		}
+	}
+	if (!err)
+		return 0;
+	log_error("cannot write %s: %s", output->path, strerror(-err));
+	return err;
+}
+
 void output_abandon(struct output *output)
 {
+	if (output->file) {
+		const char *kept =
+			output->kept ? output->kept + (output->file - output->path) : NULL;
+
+		if (kept && renameat(output->fd, kept, output->fd, output->file))
+			log_warn("the earlier file is now called %s", output->kept);
+		return;
+	}
 	if (output->fd < 0)
 		return;
 	if (!rmdir(output->path) && output->kept && rename(output->kept, output->path))

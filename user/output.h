@@ -18,6 +18,7 @@ struct output {
 	const char *path; /* as the user wrote it, but without slashes at the end */
 	char *kept;	  /* where the earlier trace is now; NULL: there was none */
 	int fd;		  /* of the directory; -1: none */
+	const char *file; /* the one file in that directory that is ours; NULL: all of it is */
 	char *trimmed;
 };
 
@@ -26,6 +27,15 @@ struct output {
  * -errno after one message.
  */
 int output_create(struct output *output, const char *path, bool chosen, bool force)
+	__attribute__((warn_unused_result));
+
+/*
+ * The same for one file, `path` with `suffix` behind it, which is not made yet: output->fd is the
+ * directory that it goes to, output->path its whole name. What stands there already must begin
+ * with `begins`, or it is not ours.
+ */
+int output_create_file(struct output *output, const char *path, const char *suffix,
+		       const char *begins, bool chosen, bool force)
 	__attribute__((warn_unused_result));
 
 /* Removes the directory again if nothing has been written to it, and puts an earlier trace

@@ -9,7 +9,8 @@
 
 #include "parse.h"
 
-#define PID_MAX (1u << 22) /* of the kernel */
+#define PID_MAX	  (1u << 22) /* of the kernel */
+#define RATIO_MAX (1u << 20)
 
 /* A number without sign, exponent or blanks; a fraction is allowed. NULL if there is none. */
 static const char *parse_number(const char *text, double *value)
@@ -156,4 +157,37 @@ const char *parse_pids(const char *text, uint32_t **list, size_t *count)
 out:
 	free(pids);
 	return wrong;
+}
+
+/* Digits up to `stop`; -1 if there is anything else, or too much. */
+static int read_whole(const char *text, char stop, uint64_t *value, const char **end)
+{
+	char *after;
+
+	if (!isdigit((unsigned char)*text))
+		return -1;
+	errno = 0;
+	*value = strtoull(text, &after, 10);
+	*end = after;
+	return errno || *after != stop ? -1 : 0;
+}
+
+const char *parse_ratio(const char *text, uint32_t *keep, uint32_t *of)
+{
+	uint64_t k, n;
+
+	if (read_whole(text, '/', &k, &text) || read_whole(text + 1, '\0', &n, &text))
+		return "two numbers are wanted, as in 1/8";
+	if (!k || n > RATIO_MAX || k > n)
+		return "at least one, and not more than there are, can be kept";
+	*keep = (uint32_t)k;
+	*of = (uint32_t)n;
+	return NULL;
+}
+
+const char *parse_whole(const char *text, uint64_t *value)
+{
+	if (read_whole(text, '\0', value, &text))
+		return "a whole number is wanted";
+	return NULL;
 }

@@ -27,4 +27,10 @@ const char *parse_count(const char *text, unsigned *count);
 /* "12,13": process or thread numbers, each from 1 to 2^22, none twice. The caller frees *list. */
 const char *parse_pids(const char *text, uint32_t **list, size_t *count);
 
+/* "1/8": K of N, each from 1 to 2^20, K at most N. */
+const char *parse_ratio(const char *text, uint32_t *keep, uint32_t *of);
+
+/* A whole number of 64 bits, without sign. */
+const char *parse_whole(const char *text, uint64_t *value);
+
 #endif

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "bpf/record.h"
+#include "kinds.h"
 
 struct cpu_state;
 
@@ -29,7 +30,7 @@ struct ring {
 	bool writing;	/* a record behind `end` was being written then */
 	unsigned cpu;	/* kernel number */
 	uint64_t given_back;
-	uint64_t taken[RECORD_KINDS];
+	uint64_t taken[EVENT_KINDS]; /* out of the ring, by kind of event */
 	struct cpu_state *state; /* shared with the producer */
 	size_t mapped;		 /* bytes at data to be unmapped; 0: the memory is the caller's */
 };
@@ -83,10 +84,21 @@ static inline const struct record_head *ring_peek(const struct ring *ring)
 	return (const struct record_head *)at;
 }
 
+/* Counts the events that a record tells of. */
+static inline void ring_count(uint64_t taken[EVENT_KINDS], const struct record_head *record)
+{
+	if (__builtin_expect(record->kind == RECORD_SWITCH, 1)) {
+		taken[EVENT_SWITCH]++;
+		taken[EVENT_WAKE] += ((const struct record_switch *)record)->wake_clock != 0;
+	} else if (record->kind != RECORD_LOST) {
+		taken[kinds_of_record(record)]++;
+	}
+}
+
 /* Takes the record that ring_peek() has returned. */
 static inline void ring_advance(struct ring *ring, const struct record_head *record)
 {
-	ring->taken[record->kind]++;
+	ring_count(ring->taken, record);
 	ring->at += rings_record_size[record->kind];
 }
 

@@ -17,11 +17,14 @@
 #include "closer.h"
 #include "command.h"
 #include "control/control.h"
+#include "cost.h"
+#include "counters.h"
 #include "drain.h"
 #include "emulate.h"
 #include "links.h"
 #include "order.h"
 #include "output.h"
+#include "perf.h"
 #include "privilege.h"
 #include "probes/probes.h"
 #include "rings.h"
@@ -29,13 +32,16 @@
 #include "snapshot.h"
 #include "store.h"
 #include "summary.h"
+#include "table.h"
 #include "target.h"
 #include "topology.h"
 #include "trace/log.h"
+#include "trace/perf.h"
 
 #define ARM_TRIES	    100
 #define SNAPSHOT_TRIES	    3
 #define COMMAND_PATIENCE_MS 1000 /* for a command that was sent a signal */
+#define FETCH_MS	    100 /* how often threads that have died are fetched */
 #define LOOK_MS		    20 /* how often the end of the target, and --max-size, are looked for */
 
 struct recorder {
@@ -59,6 +65,10 @@ struct recorder {
 	struct output output;
 	struct store store;
 	struct account account;
+	struct counters counters;
+	struct perf_file perf;
+	struct cost cost;
+	uint64_t next_interval_ns; /* --interval */
 	struct drain drain;
 	struct snapshot_tasks tasks; /* as the iterator has told them last */
 	struct summary_live live;
@@ -188,14 +198,14 @@ static int block_signals(struct recorder *r)
 	return r->signal_fd < 0 ? -errno : 0;
 }
 
-/* All CPUs in turn. T0 is the clock of the last one. One that comes in the middle of another
- * record finds no room just then. */
+/* All CPUs in turn, before the window opens. One that comes in the middle of another record finds no
+ * room just then. */
 static int take_snapshots(struct recorder *r)
 {
+	bool taken = false;
 	uint64_t clock;
 	int err;
 
-	r->t0 = 0;
 	for (unsigned i = 0; i < r->drain.ncpus; i++) {
 		err = -ENOBUFS;
 		for (unsigned tries = 0; tries < SNAPSHOT_TRIES && err == -ENOBUFS; tries++)
@@ -204,10 +214,9 @@ static int take_snapshots(struct recorder *r)
 			continue;
 		if (err)
 			return err;
-		if (clock > r->t0)
-			r->t0 = clock;
+		taken = true;
 	}
-	return r->t0 ? 0 : -ENXIO;
+	return taken ? 0 : -ENXIO;
 }
 
 /*
@@ -230,6 +239,8 @@ static int open_window(struct recorder *r)
 		links_start_probes(&r->links);
 		err = take_snapshots(r);
 	}
+	if (!err)
+		err = links_open_window(&r->links, &r->t0);
 	if (err == -ENOBUFS)
 		log_error("the buffers are full before the recording begins: larger ones are "
 			  "needed (-b)");
@@ -250,6 +261,8 @@ static int open_store(struct recorder *r)
 		.kernel = r->kernel,
 		.machine = r->host.machine,
 		.mode = "full",
+		.sampling = o->sample,
+		.kinds = r->links.kinds | 1u << EVENT_OTHER,
 		.on_full = o->last_bytes ? "drop-old" : "drop-new",
 		.argv = (const char *const *)o->argv,
 		.buffer_bytes = o->buffer_bytes,
@@ -263,7 +276,8 @@ static int open_store(struct recorder *r)
 		.kernel_model = o->kernel_model,
 		.all_threads = o->all_threads,
 		.cpu_filter = o->cpu_list,
-		.some_threads = !o->all || o->comm || o->cgroup,
+		.some_threads = !o->all || o->comm || o->cgroup || o->sample,
+		.no_switches = !(o->kinds & 1u << EVENT_SWITCH),
 		.calls = r->probes.attach ? &r->probes.calls : NULL,
 	};
 	const struct part_plan plan = {
@@ -307,8 +321,11 @@ static int arm(struct recorder *r)
 		err = links_attach_probes(&r->links); /* perf events need more than is kept */
 	if (!err)
 		err = privilege_drop(&r->caller, PRIVILEGE_ATTACH);
-	if (!err)
+	if (!err && o->mode == MODE_FULL)
 		err = output_create(&r->output, o->output, o->output_chosen, o->force);
+	else if (!err)
+		err = output_create_file(&r->output, o->output, "." PERF_FILE, PERF_BEGINS,
+					 o->output_chosen, o->force);
 	if (!err)
 		err = control_begin(r->control, r->output.path, o->argv);
 	if (!err)
@@ -318,11 +335,21 @@ static int arm(struct recorder *r)
 	if (!err)
 		err = account_open(&r->account, &r->links, r->rings);
 	if (!err)
-		err = privilege_drop(&r->caller, PRIVILEGE_RECORD);
+		err = counters_open(&r->counters, &r->links, r->t0, r->drain.cpus, r->drain.ncpus);
 	if (!err)
-		err = open_store(r);
+		err = privilege_drop(&r->caller, PRIVILEGE_RECORD);
 	if (err)
 		return err;
+	r->perf = (struct perf_file){.dirfd = r->output.fd,
+				     .name = r->output.file ? r->output.file : PERF_FILE};
+	r->next_interval_ns = r->t0 + o->interval_ns;
+	cost_begin(&r->cost);
+	if (o->mode != MODE_FULL)
+		return 0;
+	err = open_store(r);
+	if (err)
+		return err;
+	r->drain.counters = &r->counters;
 	r->drain.links = &r->links;
 	r->drain.rings = r->rings;
 	r->drain.order = r->order;
@@ -341,7 +368,7 @@ static void read_signals(struct recorder *r)
 
 	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGUSR1) {
-			if (!store_request(&r->store))
+			if (r->options->mode != MODE_FULL || !store_request(&r->store))
 				log_warn("SIGUSR1 means nothing to a recording of one trace (see "
 					 "--rotate, --last)");
 			continue;
@@ -362,7 +389,7 @@ static void show_live(struct recorder *r, uint64_t now)
 	const struct summary_now figures = {
 		.now_ns = now,
 		.events = atomic_load(&r->drain.events),
-		.bytes = store_bytes(&r->store),
+		.bytes = r->options->mode == MODE_FULL ? store_bytes(&r->store) : 0,
 		.threads = atomic_load(&r->drain.streams),
 		.lost = account_lost(&r->account),
 		.fullest = atomic_load(&r->drain.fullest) / 1000.0,
@@ -381,20 +408,43 @@ static void look_for_end(struct recorder *r, uint64_t now)
 		r->reason = "target";
 	else if (o->max_bytes && store_full(&r->store))
 		r->reason = "size";
+	else if (o->strict_drops && account_lost(&r->account))
+		r->reason = "drops";
+}
+
+/* Who has died is fetched before there are too many; with --interval all are looked at. */
+static void count(struct recorder *r, uint64_t now)
+{
+	int err = counters_fetch(&r->counters);
+
+	if (!err && r->options->interval_ns && now >= r->next_interval_ns) {
+		r->next_interval_ns += r->options->interval_ns;
+		if (r->next_interval_ns <= now)
+			r->next_interval_ns = now + r->options->interval_ns;
+		err = counters_read(&r->counters);
+		if (!err)
+			err = perf_snapshot(&r->perf, &r->counters);
+	}
+	if (err) {
+		r->failed = true;
+		r->reason = "error";
+	}
 }
 
 /* How long nothing needs to be looked at, ns. */
 static uint64_t time_to_next(const struct recorder *r, uint64_t now)
 {
 	const struct options *o = r->options;
-	uint64_t next = 1000000000;
+	uint64_t next = FETCH_MS * 1000000ull;
 
-	if (!o->all || o->max_bytes)
+	if (!o->all || o->max_bytes || o->strict_drops)
 		next = LOOK_MS * 1000000ull;
 	if (r->live.on && r->live.next_ns - now < next)
 		next = r->live.next_ns > now ? r->live.next_ns - now : 0;
 	if (o->duration_ns && r->t0 + o->duration_ns - now < next)
 		next = r->t0 + o->duration_ns - now;
+	if (o->interval_ns && r->next_interval_ns < now + next)
+		next = r->next_interval_ns > now ? r->next_interval_ns - now : 0;
 	return next;
 }
 
@@ -500,6 +550,8 @@ static void record(struct recorder *r)
 			r->reason = "error";
 		if (!r->reason)
 			look_for_end(r, now);
+		if (!r->reason)
+			count(r, now);
 		if (summary_live_due(&r->live, now))
 			show_live(r, now);
 		tell_command_end(r, now);
@@ -508,11 +560,32 @@ static void record(struct recorder *r)
 
 /* ---- draining, done ---- */
 
+/* Without rings there is nothing to drain. */
+static void close_window(struct recorder *r)
+{
+	int err = links_close_window(&r->links, &r->drain.t1);
+
+	if (!err) {
+		r->counters.t1 = r->drain.t1;
+		err = counters_look(&r->counters);
+	}
+	links_detach(&r->links);
+	if (err) {
+		r->failed = true;
+		r->reason = "error";
+	}
+	summary_live_clear(&r->live);
+}
+
 static void drain(struct recorder *r)
 {
 	struct pollfd fds[] = {{.fd = r->signal_fd, .events = POLLIN},
 			       {.fd = r->drain.done_fd, .events = POLLIN}};
 
+	if (r->options->mode != MODE_FULL) {
+		close_window(r);
+		return;
+	}
 	drain_stop(&r->drain);
 	while (!(fds[1].revents & POLLIN)) {
 		poll(fds, 2, -1);
@@ -534,6 +607,23 @@ static void unblock_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+static void write_counters(struct recorder *r)
+{
+	struct perf perf = {.options = r->options,
+			    .counters = &r->counters,
+			    .account = &r->account,
+			    .kinds = r->links.kinds | 1u << EVENT_OTHER,
+			    .t0 = r->t0,
+			    .t1 = r->drain.t1,
+			    .cost = &r->cost};
+
+	cost_end(&r->cost);
+	if (r->counters.t1 != r->drain.t1) /* the window was not closed, which has been said */
+		return;
+	if (counters_close(&r->counters) || perf_write(&r->perf, &perf))
+		r->failed = true;
+}
+
 static void finish(struct recorder *r)
 {
 	struct part_end end = {.stopped_by = r->reason, .command_status = -1};
@@ -541,6 +631,7 @@ static void finish(struct recorder *r)
 
 	/* Who was woken and did not run; names of those that had no stream. */
 	snapshot_tasks_free(&r->tasks);
+	whole = whole && r->options->mode == MODE_FULL;
 	if (whole && snapshot_tasks(&r->links, false, &r->tasks))
 		r->failed = true;
 	if (r->options->command) {
@@ -554,8 +645,9 @@ static void finish(struct recorder *r)
 		r->failed = true;
 	if (!r->killed_by)
 		unblock_signals();
-	if (store_end(&r->store, &r->tasks, &end, r->drain.cut))
+	if (r->options->mode == MODE_FULL && store_end(&r->store, &r->tasks, &end, r->drain.cut))
 		r->failed = true;
+	write_counters(r);
 	tell_parts(r);
 }
 
@@ -568,8 +660,11 @@ static enum status status_of(const struct recorder *r)
 
 static void report(struct recorder *r)
 {
-	const struct part_result *sum = store_result(&r->store);
-	const struct summary_end end = {
+	bool full = r->options->mode == MODE_FULL;
+	struct perf_run run;
+	const struct part_result counted = {0};
+	const struct part_result *sum = full ? store_result(&r->store) : &counted;
+	struct summary_end end = {
 		.dir = r->output.path,
 		.kept = r->output.kept,
 		.stopped_by = r->reason,
@@ -580,8 +675,15 @@ static void report(struct recorder *r)
 		.threads = sum->threads,
 		.repairs = sum->repairs,
 		.late = sum->late,
-		.parts = store_parts(&r->store),
+		.parts = full ? store_parts(&r->store) : 0,
 		.lost = r->account.lost,
+		.full = r->account.full,
+		.user = r->account.user,
+		.kinds = r->links.kinds | 1u << EVENT_OTHER,
+		.streams = full,
+		.verbose = r->options->verbose,
+		.run = &run,
+		.cost = &r->cost,
 		.missed = r->account.missed,
 		.ncpus = r->drain.ncpus,
 		.account = r->account.cpus,
@@ -591,10 +693,17 @@ static void report(struct recorder *r)
 		.status = status_of(r),
 	};
 
+	perf_sum(&r->counters, &run);
+	if (!full) {
+		end.threads = run.all.threads.threads;
+		if (!r->options->quiet)
+			table_show(&r->counters);
+	}
 	links_report(&r->links);
 	maps_report(&r->probes.maps, &r->probes.sites);
 	if (!r->options->quiet) {
-		probes_report(&r->probes, r->links.sites, end.window_ns, r->options->verbose);
+		if (full)
+			probes_report(&r->probes, r->links.sites, end.window_ns, r->options->verbose);
 		summary_report(&end);
 	} else if (end.lost)
 		log_warn("%llu events were lost: %s says which", (unsigned long long)end.lost,
@@ -606,6 +715,8 @@ static void close_all(struct recorder *r)
 	drain_join(&r->drain);
 	store_close(&r->store);
 	account_free(&r->account);
+	counters_free(&r->counters);
+	perf_close(&r->perf);
 	snapshot_tasks_free(&r->tasks);
 	order_free(r->order);
 	rings_close(r->rings);
@@ -623,7 +734,8 @@ static void close_all(struct recorder *r)
 enum status session_run(const struct options *options, struct control *control)
 {
 	struct recorder recorder = {
-		.options = options, .control = control, .signal_fd = -1, .output.fd = -1};
+		.options = options, .control = control, .signal_fd = -1, .output.fd = -1,
+		.drain.done_fd = -1};
 	struct recorder *r = &recorder;
 	enum status status;
 

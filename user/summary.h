@@ -19,7 +19,9 @@
 #include <stdint.h>
 
 struct closer_news;
+struct cost;
 struct facts_cpu;
+struct perf_run;
 
 struct summary_now {
 	uint64_t now_ns; /* CLOCK_MONOTONIC */
@@ -51,14 +53,22 @@ struct summary_end {
 	const char *dir, *kept; /* kept: where the earlier trace is, or NULL */
 	const char *stopped_by;
 	uint64_t window_ns, events, records, bytes, threads, repairs, late;
-	uint64_t lost, missed;
+	uint64_t lost, full, user, missed;
+	uint32_t kinds; /* of events with a program; the others are off */
+	bool streams;	/* were written (--mode full) */
+	bool verbose;	/* the account of each CPU, too */
 	unsigned ncpus, parts;
 	const struct facts_cpu *account; /* naccount of them */
 	size_t naccount;
+	const struct perf_run *run; /* sums of the counters; NULL: not known */
+	const struct cost *cost;    /* of the recorder */
 	bool command; /* there was one; its status is that of wait(), -1: it still runs */
 	int command_status;
 	int status; /* ours */
 };
+
+/* Of --mode off: how the command has ended. */
+void summary_off(int command_status);
 
 void summary_report(const struct summary_end *end);
 

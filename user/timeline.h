@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/record.h"
+#include "bpf/state.h"
 
 struct calls;
 struct calls_plan;
@@ -48,18 +48,11 @@ struct timeline_counts {
 };
 
 /*
- * What a CPU did in the window. The four times add up to the window for each CPU. Unknown
- * is the time before a repair, back to the last record that told who ran, and that of a CPU
- * that appeared later, until its first record. With some_threads, idle is within other.
+ * What a CPU did in the window, by enum cpu_use (bpf/state.h). The four times add up to the window
+ * for each CPU. Unknown is the time before a repair, back to the last record that told who ran, and
+ * that of a CPU that appeared later, until its first record. With some_threads, idle is within
+ * other.
  */
-enum timeline_use {
-	CPU_UNKNOWN,
-	CPU_IDLE,
-	CPU_OTHER,  /* a thread that has no stream */
-	CPU_THREAD, /* one that has */
-	CPU_USES
-};
-
 struct timeline_cpu {
 	unsigned cpu;  /* the kernel's number */
 	int32_t index; /* in the loom */

@@ -31,7 +31,9 @@ typedef _Bool bool;
 /* Values of the user API of bpf(2) that the programs need. */
 #define BPF_MAP_TYPE_HASH	   1
 #define BPF_MAP_TYPE_ARRAY	   2
+#define BPF_MAP_TYPE_PERCPU_ARRAY  6
 #define BPF_MAP_TYPE_ARRAY_OF_MAPS 12
+#define BPF_MAP_TYPE_QUEUE	   22
 #define BPF_MAP_TYPE_TASK_STORAGE  29
 
 #define BPF_F_NO_PREALLOC (1u << 0)

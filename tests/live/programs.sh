@@ -13,7 +13,8 @@ for program in sched_switch sched_switch_5_17 sched_waking sched_wakeup take_sna
 	expect "$program is loaded" grep -qx $program loaded
 done
 
-for options in '' '-C 0' '--no-kthreads --no-self' "--comm a*" "--comm a* -C 0" '-b 4K'; do
+for options in '' '-C 0' '--mode summary' '--events switch' '--events fork,exit' '--events rename' \
+	'--mode summary --events switch,wake -C 0' '--sample 1/3' '--no-kthreads --no-self' "--comm a*" "--comm a* -C 0" '-b 4K'; do
 	for target in -a "-p $$" "-t $$"; do
 		# shellcheck disable=SC2086 # words
 		"$RECORDER" $target $options --dry-run >plan 2>&1 ||

@@ -10,7 +10,7 @@ cd "$T" || exit 1
 
 judge_all() { # NAME
 	local part
-	for part in "$1"/*; do
+	for part in "$1"/0*; do
 		judge "$part"
 		rm -f "$part.emu"
 	done
@@ -42,12 +42,12 @@ done
 kill -INT $recorder
 wait $recorder || complain "asked: status $?"
 judge_all asked
-expect "three parts" [ "$(echo asked/*)" = "asked/0001 asked/0002 asked/0003" ]
+expect "three parts" [ "$(echo asked/0*)" = "asked/0001 asked/0002 asked/0003" ]
 
 record kept command --rotate 100ms --keep 2 -- switcher -n 2 -u 800000
 parts=$(sed -n 's/.* parts=\([0-9]*\).*/\1/p' kept.log)
 expect "some were removed" [ "$parts" -gt 2 ]
-expect "the last two are kept" [ "$(find kept -mindepth 1 -maxdepth 1 | wc -l)" = 2 ]
+expect "the last two are kept" [ "$(find kept -mindepth 1 -maxdepth 1 -type d | wc -l)" = 2 ]
 expect "the last one is kept" [ -d "kept/$(printf %04u "$parts")" ]
 judge_all kept
 

@@ -50,20 +50,20 @@ static void what_came_out_and_what_was_lost_is_told_by_cpu_and_kind(void **state
 	struct bench *b = *state;
 
 	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
-	b->cpus[0].seen[RECORD_SWITCH] = 100;
-	b->cpus[0].lost[RECORD_SWITCH] = 30;
-	b->rings->ring[0].taken[RECORD_SWITCH] = 70;
-	b->cpus[2].seen[RECORD_TASK] = 5;
-	b->rings->ring[1].taken[RECORD_TASK] = 5;
+	b->cpus[0].events[EVENT_SWITCH].seen = 100;
+	b->cpus[0].events[EVENT_SWITCH].full = 30;
+	b->rings->ring[0].taken[EVENT_SWITCH] = 70;
+	b->cpus[2].events[EVENT_FORK].seen = 5;
+	b->rings->ring[1].taken[EVENT_FORK] = 5;
 	assert_int_equal(account_lost(&b->account), 30);
 	assert_int_equal(account_close(&b->account, false), 0);
 	assert_int_equal(b->account.ncpus, 2);
 	assert_int_equal(b->account.cpus[0].cpu, 0);
-	assert_int_equal(b->account.cpus[0].kinds[RECORD_SWITCH].seen, 100);
-	assert_int_equal(b->account.cpus[0].kinds[RECORD_SWITCH].written, 70);
-	assert_int_equal(b->account.cpus[0].kinds[RECORD_SWITCH].lost, 30);
+	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].seen, 100);
+	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].written, 70);
+	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].full, 30);
 	assert_int_equal(b->account.cpus[1].cpu, 2);
-	assert_int_equal(b->account.cpus[1].kinds[RECORD_TASK].written, 5);
+	assert_int_equal(b->account.cpus[1].kinds[EVENT_FORK].written, 5);
 	assert_int_equal(b->account.lost, 30);
 }
 
@@ -72,11 +72,11 @@ static void a_cpu_without_a_ring_loses_all_it_sees(void **state)
 	struct bench *b = *state;
 
 	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
-	b->cpus[3].seen[RECORD_SWITCH] = b->cpus[3].lost[RECORD_SWITCH] = 7;
+	b->cpus[3].events[EVENT_SWITCH].seen = b->cpus[3].events[EVENT_SWITCH].full = 7;
 	assert_int_equal(account_close(&b->account, false), 0);
 	assert_int_equal(b->account.ncpus, 3);
 	assert_int_equal(b->account.cpus[2].cpu, 3);
-	assert_int_equal(b->account.cpus[2].kinds[RECORD_SWITCH].lost, 7);
+	assert_int_equal(b->account.cpus[2].kinds[EVENT_SWITCH].full, 7);
 	assert_int_equal(b->account.lost, 7);
 }
 
@@ -84,16 +84,16 @@ static void what_was_lost_before_the_window_is_no_loss(void **state)
 {
 	struct bench *b = *state;
 
-	b->cpus[0].seen[RECORD_SWITCH] = 50;
-	b->cpus[0].lost[RECORD_SWITCH] = 20;
+	b->cpus[0].events[EVENT_SWITCH].seen = 50;
+	b->cpus[0].events[EVENT_SWITCH].full = 20;
 	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
-	b->cpus[0].seen[RECORD_SWITCH] = 60;
-	b->cpus[0].lost[RECORD_SWITCH] = 21;
-	b->rings->ring[0].taken[RECORD_SWITCH] = 39;
+	b->cpus[0].events[EVENT_SWITCH].seen = 60;
+	b->cpus[0].events[EVENT_SWITCH].full = 21;
+	b->rings->ring[0].taken[EVENT_SWITCH] = 39;
 	assert_int_equal(account_lost(&b->account), 1);
 	assert_int_equal(account_close(&b->account, false), 0);
-	assert_int_equal(b->account.cpus[0].kinds[RECORD_SWITCH].seen, 40);
-	assert_int_equal(b->account.cpus[0].kinds[RECORD_SWITCH].lost, 1);
+	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].seen, 40);
+	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].full, 1);
 	assert_int_equal(b->account.lost, 1);
 }
 
@@ -102,25 +102,65 @@ static void what_is_left_in_the_rings_is_lost_when_draining_was_cut(void **state
 	struct bench *b = *state;
 
 	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
-	b->cpus[0].seen[RECORD_SWITCH] = 100;
-	b->cpus[0].lost[RECORD_SWITCH] = 10;
-	b->rings->ring[0].taken[RECORD_SWITCH] = 50;
+	b->cpus[0].events[EVENT_SWITCH].seen = 100;
+	b->cpus[0].events[EVENT_SWITCH].full = 10;
+	b->rings->ring[0].taken[EVENT_SWITCH] = 50;
 	assert_int_equal(account_close(&b->account, true), 0);
-	assert_int_equal(b->account.cpus[0].kinds[RECORD_SWITCH].written, 50);
-	assert_int_equal(b->account.cpus[0].kinds[RECORD_SWITCH].lost, 50);
+	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].written, 50);
+	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].full, 10);
+	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].user, 40);
+	assert_int_equal(b->account.full, 10);
+	assert_int_equal(b->account.user, 40);
 	assert_int_equal(b->account.lost, 50);
 }
 
 static void records_that_tell_of_gaps_are_no_events(void **state)
 {
 	struct bench *b = *state;
+	struct record_lost *record = (struct record_lost *)b->data;
 
 	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
-	b->cpus[0].lost[RECORD_LOST] = 3;
-	b->rings->ring[0].taken[RECORD_LOST] = 9;
-	assert_int_equal(account_lost(&b->account), 0);
+	record->head.kind = RECORD_LOST;
+	b->cpus[0].reserved = b->cpus[0].committed = sizeof(*record);
+	rings_look(b->rings);
+	rings_discard(b->rings);
 	assert_int_equal(account_close(&b->account, false), 0);
-	assert_int_equal(b->account.cpus[0].kinds[RECORD_LOST].written, 0);
+	for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
+		assert_int_equal(b->account.cpus[0].kinds[kind].written, 0);
+	assert_int_equal(b->account.lost, 0);
+}
+
+static void a_switch_that_brings_in_who_was_woken_is_two_events(void **state)
+{
+	struct bench *b = *state;
+	struct record_switch *record = (struct record_switch *)b->data;
+
+	record[0] = (struct record_switch){.head.kind = RECORD_SWITCH, .wake_clock = 5};
+	record[1] = (struct record_switch){.head.kind = RECORD_SWITCH};
+	b->cpus[0].reserved = b->cpus[0].committed = 2 * sizeof(*record);
+	b->cpus[0].events[EVENT_SWITCH].seen = 2;
+	b->cpus[0].events[EVENT_WAKE].seen = 1;
+	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
+	rings_look(b->rings);
+	rings_discard(b->rings);
+	assert_int_equal(account_close(&b->account, true), 0);
+	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].written, 2);
+	assert_int_equal(b->account.cpus[0].kinds[EVENT_WAKE].written, 1);
+	assert_int_equal(b->account.lost, 0);
+}
+
+static void what_is_left_out_is_no_loss(void **state)
+{
+	struct bench *b = *state;
+
+	b->cpus[2].events[EVENT_SWITCH] =
+		(struct event_account){.seen = 100, .filtered = 60, .sampled = 30};
+	b->rings->ring[1].taken[EVENT_SWITCH] = 10;
+	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
+	assert_int_equal(account_close(&b->account, true), 0);
+	assert_int_equal(b->account.cpus[1].kinds[EVENT_SWITCH].filtered, 60);
+	assert_int_equal(b->account.cpus[1].kinds[EVENT_SWITCH].sampled, 30);
+	assert_int_equal(b->account.cpus[1].kinds[EVENT_SWITCH].user, 0);
 	assert_int_equal(b->account.lost, 0);
 }
 
@@ -134,6 +174,8 @@ int main(void)
 		TEST(what_was_lost_before_the_window_is_no_loss),
 		TEST(what_is_left_in_the_rings_is_lost_when_draining_was_cut),
 		TEST(records_that_tell_of_gaps_are_no_events),
+		TEST(a_switch_that_brings_in_who_was_woken_is_two_events),
+		TEST(what_is_left_out_is_no_loss),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,6 +191,7 @@ static void the_first_stream_of_the_session_has_its_account(void **state)
 	struct facts_cpu cpu = {.cpu = 4, .missed = 1};
 	struct timeline_cpu use = {.cpu = 4, .index = 1, .ns = {1, 2, 3, 4}, .records = 9};
 	struct facts facts = {.kernel = "6.18",
+			      .kinds = 1u << EVENT_SWITCH | 1u << EVENT_EXIT,
 			      .mode = "full",
 			      .argv = argv,
 			      .buffer_bytes = 1ull << 54,
@@ -212,7 +213,7 @@ static void the_first_stream_of_the_session_has_its_account(void **state)
 	struct json *doc;
 
 	(void)state;
-	cpu.kinds[RECORD_SWITCH] = (struct facts_kind){.seen = 10, .written = 7, .lost = 3};
+	cpu.kinds[EVENT_SWITCH] = (struct facts_kind){.seen = 10, .written = 7, .full = 3};
 	assert_int_equal(names_init(&names, NULL, NULL), 0);
 	session.names = &names;
 	d.session = &session;
@@ -226,6 +227,8 @@ static void the_first_stream_of_the_session_has_its_account(void **state)
 	assert_null(json_get(doc, "bpf.session.machine"));
 	assert_null(json_get(doc, "bpf.session.t1"));
 	assert_null(json_get(doc, "bpf.session.account"));
+	assert_int_equal(json_count(json_get(doc, "bpf.session.kinds")), 2);
+	assert_int_equal(json_count(json_get(doc, "bpf.session.kinds_off")), 5);
 	json_free(doc);
 	session.closed = true;
 	doc = describe_stream(&d);

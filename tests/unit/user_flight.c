@@ -66,11 +66,11 @@ static void bench_close(struct bench *b)
 /* As the drain does: out of the ring, and in. */
 static void give(struct bench *b, unsigned cpu, const struct record_head *record)
 {
-	b->rings->ring[cpu].taken[record->kind]++;
+	ring_count(b->rings->ring[cpu].taken, record);
 	if (record->kind == RECORD_LOST) {
 		uint64_t count = ((const struct record_lost *)record)->count;
 
-		b->states[cpu].lost[RECORD_SWITCH] += count;
+		b->states[cpu].events[EVENT_SWITCH].full += count;
 		account_told(&b->account, cpu, count);
 	}
 	assert_int_equal(flight_take(&b->flight, cpu, record), 0);
@@ -94,10 +94,10 @@ static struct part_result bench_save(struct bench *b, uint64_t *t0, uint64_t *t1
 	memset(switches, 0, sizeof(*switches));
 	assert_int_equal(account_between(&b->account, part->from, part->to, true, &table), 0);
 	for (size_t i = 0; i < table.ncpus; i++) {
-		switches->written += table.cpus[i].kinds[RECORD_SWITCH].written;
-		switches->aged += table.cpus[i].kinds[RECORD_SWITCH].aged;
-		switches->seen += table.cpus[i].kinds[RECORD_SWITCH].seen;
-		switches->lost += table.cpus[i].kinds[RECORD_SWITCH].lost;
+		switches->written += table.cpus[i].kinds[EVENT_SWITCH].written;
+		switches->aged += table.cpus[i].kinds[EVENT_SWITCH].aged;
+		switches->seen += table.cpus[i].kinds[EVENT_SWITCH].seen;
+		switches->full += table.cpus[i].kinds[EVENT_SWITCH].full;
 	}
 	free(table.cpus);
 	assert_int_equal(part_finish(part, &b->account, &closing.tasks, &closing.end), 0);
@@ -140,7 +140,7 @@ static void try(const struct schedule_options *options, uint64_t seed, uint64_t 
 			check = kit_check((int)options->cpus);
 			assert_int_equal(check.events, r.events);
 			assert_int_equal(switches.seen,
-					 switches.written + switches.aged + switches.lost);
+					 switches.written + switches.aged + switches.full);
 			if (!options->losses)
 				assert_int_equal(switches.seen, total);
 			if (exact) {
@@ -164,7 +164,7 @@ static void try(const struct schedule_options *options, uint64_t seed, uint64_t 
 				at = head->clock - 1;
 				total = 0;
 				for (unsigned cpu = 0; cpu < CPUS; cpu++)
-					total += b.rings->ring[cpu].taken[RECORD_SWITCH];
+					total += b.rings->ring[cpu].taken[EVENT_SWITCH];
 			}
 		}
 		give(&b, order[i]->cpu, head);

@@ -221,7 +221,7 @@ static void room_is_given_back_only_for_what_was_taken(void **state)
 	push(b, 0, 20, 'b');
 	assert_int_equal(release(b, 15), 0);
 	assert_int_equal(b->producers[0].state.consumed, sizeof(struct record_switch));
-	assert_int_equal(b->rings->ring[0].taken[RECORD_SWITCH], 1);
+	assert_int_equal(b->rings->ring[0].taken[EVENT_SWITCH], 1);
 }
 
 static void records_keep_their_order_when_the_ring_wraps(void **state)
@@ -288,7 +288,10 @@ static void records_of_all_sizes_follow_each_other(void **state)
 	assert_int_equal(b->ntaken, 200);
 	for (unsigned i = 0; i < 200; i++)
 		assert_int_equal(b->taken[i].id, i);
-	assert_int_equal(b->rings->ring[2].taken[RECORD_LOST], 40);
+	assert_int_equal(b->rings->ring[2].taken[EVENT_SWITCH], 40);
+	assert_int_equal(b->rings->ring[2].taken[EVENT_EXIT], 40);
+	/* tasks without a cause and snapshots; what tells of gaps is no event */
+	assert_int_equal(b->rings->ring[2].taken[EVENT_OTHER], 80);
 }
 
 static void who_takes_can_stop_and_go_on(void **state)
@@ -316,7 +319,7 @@ static void discarding_forgets_all_that_was_seen(void **state)
 	rings_discard(b->rings);
 	assert_int_equal(release(b, UINT64_MAX), 0);
 	expect_ids(b, "c");
-	assert_int_equal(b->rings->ring[1].taken[RECORD_SWITCH], 1);
+	assert_int_equal(b->rings->ring[1].taken[EVENT_SWITCH], 1);
 }
 
 static void the_fullest_ring_is_told_as_a_part_of_its_size(void **state)

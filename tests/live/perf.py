@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""
+perf: do the counters of a full recording agree with its streams, and with another recorder's?
+
+    perf.py TRACE [SUMMARY.perf.json]
+
+In: a trace with its perf.json; out: each thread's times computed again from its events, held
+against the counters to the nanosecond. One switch has one clock: who leaves does so at t, who enters
+is written at t + 1. Then the figures of a recorder in mode summary that saw the same run: counts must
+be equal, times nearly, since each recorder reads the clock for itself.
+"""
+import json
+import os
+import sys
+from collections import Counter
+
+from facts import Trace, check, verdict
+
+NEAR_NS = 200_000  # for each switch: two programs at one tracepoint run one after the other
+BLOCKED = {0: "before", 1: "sleeping", 2: "uninterruptible", 3: "io", 4: "stopped", 5: "traced",
+           8: "parked", 9: "idle"}
+
+
+def load(path):
+    with open(path, encoding="utf-8") as f:
+        perf = json.load(f)
+    check(perf["schema"] == "ovni-bpf-perf" and perf["unit"] == "ns", path, "is something else")
+    return perf, [s for s in perf["snapshots"] if "interval" not in s]
+
+
+def from_stream(stream, t0):
+    """What a stream tells of the time of its thread."""
+    sums = Counter()
+    why = at = state = cpu = None
+    for e in stream.events:
+        clock = e.clock
+        if e.mcv == "OHx":
+            cpu = e.ints("iiQ")[0]
+            at, state = (clock if clock == t0 else clock - 1), "active_ns"
+            begin = at
+        elif e.mcv == "OHp":
+            why = e.ints("Hi")[0]
+            if cpu != -1:
+                sums[state] += clock - at
+                sums["switches_preempted" if why in (6, 7) else "switches_voluntary"] += 1
+                sums["yields"] += why == 7
+            at, state = clock, "blocked"
+        elif e.mcv == "OHw":
+            waker = e.ints("i")[0]
+            if waker != -1:
+                woken = clock
+                sums[BLOCKED[why]] += clock - at
+                sums["blocked_ns"] += clock - at
+                sums["wakeups"] += waker != 0
+                at = clock
+            state = "runnable_ns"
+        elif e.mcv == "OAs":
+            to = e.ints("i")[0]
+            sums["migrations"] += cpu >= 0 and to >= 0
+            cpu = to
+        elif e.mcv == "OHr":
+            if at == clock:  # woken, nobody knows when: that event is at the switch, too
+                sums["blocked_ns"] -= 1
+                sums[BLOCKED[why]] -= 1
+                at -= 1
+            if cpu == -1:  # the end
+                sums[state] += clock - at
+                at, state = clock, "active_ns"
+                continue
+            sums[state] += clock - 1 - at
+            at, state = clock - 1, "active_ns"
+        elif e.mcv == "OHe":
+            sums[state] += clock - at
+            sums["total_ns"] += clock - begin
+    return sums
+
+
+trace = Trace(sys.argv[1])
+perf, snapshots = load(os.path.join(sys.argv[1], "perf.json"))
+threads = [s for s in snapshots if s["scope"] == "thread"]
+t0 = int(trace.session["t0"])
+check(perf["window"]["first_cycle"] == t0, "another window")
+check(perf["window"]["end_cycle"] == int(trace.session["t1"]), "another window")
+
+by_thread = {}
+for s in threads:
+    key = (s["pid"], s["tid"])
+    sums = by_thread.setdefault(key, Counter())
+    sums.update({k: v for k, v in s.items() if isinstance(v, int) and k not in ("pid", "tid", "clock")})
+    sums.update(s["blocked"])
+exact = not int(trace.session["lost"]) and not int(trace.session["counts"]["repairs"])
+check(exact, "there were repairs or losses: this run shows nothing")
+names = ["total_ns", "active_ns", "runnable_ns", "blocked_ns", "switches_voluntary",
+         "switches_preempted", "yields", "wakeups", "migrations", *BLOCKED.values()]
+streams = {(s.pid, s.tid): from_stream(s, t0) for s in trace.streams}
+check(set(streams) == set(by_thread), "streams and counters are of different threads:",
+      set(streams) ^ set(by_thread))
+for key in set(streams) & set(by_thread):
+    for name in names:
+        check(streams[key][name] == by_thread[key][name], "thread", key, name, "streams:",
+              streams[key][name], "counters:", by_thread[key][name])
+
+cpus = {s["cpu"]: s for s in snapshots if s["scope"] == "cpu"}
+for cpu in trace.session["cpus"]:
+    mine = cpus[cpu["cpu"]]
+    for name, use in (("active_ns", "thread"), ("other_ns", "other"), ("idle_ns", "idle"),
+                      ("unknown_ns", "unknown")):
+        check(mine[name] == int(cpu["ns"][use]), "CPU", cpu["cpu"], name, mine[name], "timeline:",
+              cpu["ns"][use])
+
+if len(sys.argv) > 2:
+    other, snapshots = load(sys.argv[2])
+    check(other["mode"] == "summary", other["mode"])
+    window = perf["window"]
+    theirs = {}
+    for s in snapshots:
+        if s["scope"] == "thread":
+            theirs.setdefault((s["pid"], s["tid"]), Counter()).update(
+                {k: v for k, v in s.items() if isinstance(v, int)})
+    check(set(theirs) == set(by_thread), "the modes know different threads:",
+          set(theirs) ^ set(by_thread))
+    for key in set(theirs) & set(by_thread):
+        mine, their = by_thread[key], theirs[key]
+        for name in ("switches_voluntary", "switches_preempted", "yields", "wakeups", "migrations"):
+            check(mine[name] == their[name], "thread", key, name, "full:", mine[name], "summary:",
+                  their[name])
+        switches = mine["switches_voluntary"] + mine["switches_preempted"] + 1
+        for name in ("active_ns", "runnable_ns"):
+            check(abs(mine[name] - their[name]) <= NEAR_NS * switches, "thread", key, name,
+                  "full:", mine[name], "summary:", their[name], "in", switches, "switches")
+print(f"{len(streams)} threads agree")
+verdict()

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * counters: what the kernel side has counted, of each thread and of each CPU.
+ *
+ * In: the counters in the storage of live tasks, those of threads that have died, and the states of
+ * the CPUs; out: figures that hold at a moment, the time since the last move included. Those
+ * that have died are fetched every now and then, since only so many wait in the kernel.
+ * Invariants: as in bpf/counters.bpf.h. Memory follows the threads, up to a bound; what is beyond
+ * it, and threads that did nothing, are in the sums of the unlisted, so no time is ever missing.
+ * Specification: loom.md 12.
+ */
+#ifndef USER_COUNTERS_H
+#define USER_COUNTERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/state.h"
+
+struct links;
+
+#define COUNTERS_LISTED_MAX 65536 /* threads, some 20 MB; more are in `unlisted` */
+
+struct counters_list {
+	struct thread_figures *figures;
+	size_t n, room;
+};
+
+/* A CPU, up to the moment of the figures. */
+struct counters_cpu {
+	unsigned cpu; /* the kernel's number */
+	uint64_t clock;
+	struct cpu_counters counters;
+	struct program_cost costs[PROGRAM_GROUPS];
+};
+
+struct counters {
+	const struct links *links;
+	uint64_t t0, t1;	     /* of the window; t1: UINT64_MAX while it is open */
+	struct counters_list dead;   /* so far */
+	struct counters_list alive;  /* as read last, */
+	size_t dead_then;	     /* when that many had died */
+	struct thread_counters unlisted; /* `threads` of them, all dead */
+	struct thread_counters idle; /* of live threads that did nothing, as read last */
+	struct counters_cpu *cpus;   /* ncpus of them, as read last */
+	unsigned ncpus;
+	struct program_cost (*before)[PROGRAM_GROUPS]; /* by kernel number: when the window opened */
+};
+
+/* The window has opened at t0, on the CPUs with these numbers. 0 or -ENOMEM. */
+int counters_open(struct counters *counters, const struct links *links, uint64_t t0,
+		  const unsigned *cpus, unsigned ncpus) __attribute__((warn_unused_result));
+
+/* Takes those that have died meanwhile out of the kernel. 0, or -errno after one message. */
+int counters_fetch(struct counters *counters) __attribute__((warn_unused_result));
+
+/* Reads what is alive, and the CPUs, while the window is open: each holds at its own clock. 0, or
+ * -errno after one message. */
+int counters_read(struct counters *counters) __attribute__((warn_unused_result));
+
+/*
+ * The end, in two steps: a look once the window has closed at `t1`, which is set, and while the
+ * programs are still attached, so that nobody can end unseen; then, with the programs detached, who
+ * has died since, and the kernel's own sums. All holds at t1 then. 0 or -errno after one message.
+ */
+int counters_look(struct counters *counters) __attribute__((warn_unused_result));
+int counters_close(struct counters *counters) __attribute__((warn_unused_result));
+
+void counters_free(struct counters *counters); /* also of a zeroed struct */
+
+/* ---- one thread ---- */
+
+/* The time since the last move is added, up to the clock of the figures or the window's end. */
+void counters_settle(struct thread_figures *figures, uint64_t t0, uint64_t t1);
+
+/* Its life inside the window, ns: from the clocks of its begin and end alone. */
+uint64_t counters_life(const struct thread_figures *figures, uint64_t t0, uint64_t t1);
+
+/* All its time off the CPU asleep, ns. */
+uint64_t counters_blocked(const struct thread_counters *counters);
+
+void counters_add(struct thread_counters *to, const struct thread_counters *from);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* off: see off.h. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "off.h"
+#include "privilege.h"
+#include "summary.h"
+#include "trace/log.h"
+
+#define LOOK_MS 20
+
+/* A signal from the terminal has reached the command as well; another one is passed on. */
+static void pass_signals(int fd, const struct command *command)
+{
+	struct pollfd wait = {.fd = fd, .events = POLLIN};
+	struct signalfd_siginfo info;
+
+	poll(&wait, 1, LOOK_MS);
+	while (read(fd, &info, sizeof(info)) == sizeof(info))
+		if (info.ssi_code <= 0)
+			command_signal(command, (int)info.ssi_signo);
+}
+
+static int run(struct command *command, char **argv, const struct identity *runner)
+{
+	sigset_t set;
+	int fd, err;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	err = command_start(command, argv, runner);
+	if (!err)
+		err = command_release(command);
+	while (!err && !command_ended(command, 0))
+		pass_signals(fd, command);
+	close(fd);
+	return err;
+}
+
+enum status off_run(const struct options *o)
+{
+	struct identity runner = {0};
+	struct command command = {0};
+	int err = o->user ? identity_of_user(&runner, o->user) : identity_of_caller(&runner);
+
+	if (!err)
+		err = command_find(o->command[0], identity_path(&runner));
+	if (!err && o->dry_run) {
+		printf("what: %s, without a recording (--mode off)\n", o->command[0]);
+		identity_free(&runner);
+		return STATUS_COMPLETE;
+	}
+	if (!err)
+		err = run(&command, o->command, &runner);
+	if (!err && !o->quiet)
+		summary_off(command.status);
+	command_close(&command);
+	identity_free(&runner);
+	return err ? STATUS_FAILED : STATUS_COMPLETE;
+}
