@@ -5,6 +5,8 @@
  * Here are the command line and the table of commands; each command is a file of
  * tools/common/ (loom_check.c, loom_dump.c, ...).
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/loom_clock.h"
@@ -59,6 +61,7 @@ enum {
 	KEY_NAMES,
 	KEY_NAME,
 	KEY_JSON,
+	KEY_CSV,
 	KEY_STRICT,
 	KEY_CHAIN,
 	KEY_ALL,
@@ -80,6 +83,7 @@ static const struct {
 	{KEY_LAYOUT, "check dump import stats export"},
 	{KEY_STYLE, "check import stats"},
 	{KEY_JSON, "check stats"},
+	{KEY_CSV, "stats"},
 	{KEY_CHAIN, "check"},
 	{KEY_ALL, "check"},
 	{KEY_STRICT, "check"},
@@ -110,6 +114,7 @@ static const struct argp_option options[] = {
 	{"perf", KEY_PERF, "FILE", 0, "the statistics of the run (- for none)", 1},
 	{"layout", KEY_LAYOUT, "LAYOUT", 0,
 	 "records without a header are packed38 or natural48; export: what is made, ltrc too", 1},
+	{"csv", KEY_CSV, NULL, 0, "stats: comma-separated values", 1},
 	{"json", KEY_JSON, NULL, 0, "check, stats: JSON instead of text", 1},
 	{"chain", KEY_CHAIN, NULL, 0,
 	 "check: where the cycle starts anew with an epoch or invocation, go on behind what was "
@@ -166,21 +171,27 @@ struct arguments {
 	size_t ngiven;
 };
 
-static void cycles(struct argp_state *state, struct loom_options *o, const char *text)
+/* A number of 64 bits that ends at `end`; false if it is none. */
+static bool number(const char *text, const char *end, uint64_t *out)
 {
-	const char *dash = strchr(text, '-');
-	char first[24];
+	char *stop;
 
-	if (!dash || (size_t)(dash - text) >= sizeof(first) || strlen(text) < 2)
-		argp_error(state, "--cycles is FIRST-LAST, not '%s'", text);
-	memcpy(first, text, (size_t)(dash - text));
-	first[dash - text] = '\0';
-	if (*first)
-		o->first_cycle = (uint64_t)usage_int(state, "--cycles", first, 0, INT64_MAX);
-	if (dash[1])
-		o->last_cycle = (uint64_t)usage_int(state, "--cycles", dash + 1, 0, INT64_MAX);
-	if (o->first_cycle > o->last_cycle)
-		argp_error(state, "--cycles: the first is larger than the last");
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*out = strtoull(text, &stop, 10);
+	return errno == 0 && stop == end;
+}
+
+/* "FIRST-LAST", either may be left out. */
+static const char *cycles(struct loom_options *o, const char *text)
+{
+	const char *dash = strchr(text, '-'), *end = text + strlen(text);
+
+	if (!dash || end - text < 2 || (dash > text && !number(text, dash, &o->first_cycle)) ||
+	    (dash + 1 < end && !number(dash + 1, end, &o->last_cycle)))
+		return "cycles are FIRST-LAST, numbers of 64 bits";
+	return o->first_cycle > o->last_cycle ? "the first cycle is larger than the last" : NULL;
 }
 
 /* The index of `text` in the list, or -1. */
@@ -247,14 +258,18 @@ static void check_accepted(const struct command *command, struct argp_state *sta
 
 static void complete(const struct arguments *a, struct argp_state *state)
 {
-	if (!a->command)
+	if (!a->command) {
 		argp_error(state, "a command is missing");
+		return;
+	}
 	if (!a->o.run)
 		argp_error(state, "%s needs a run", a->command->name);
 	if (a->o.layout == LOOM_LTRC && a->command->run != loom_export)
 		argp_error(state, "--layout ltrc: a file with a header shows that by itself");
 	if (a->command->run == loom_export && !a->o.output)
 		argp_error(state, "export needs the name of the run that is made: -o RUN");
+	if (a->o.csv && a->o.json)
+		argp_error(state, "--csv and --json exclude each other");
 	for (size_t i = 0; i < a->ngiven; i++)
 		check_accepted(a->command, state, a->given[i]);
 }
@@ -287,7 +302,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		wrong = loom_controls_sample(&a->o.chosen, arg);
 		break;
 	case KEY_CYCLES:
-		cycles(state, &a->o, arg);
+		wrong = cycles(&a->o, arg);
 		break;
 	case KEY_APPLY:
 		a->o.apply_ids = true;
@@ -328,6 +343,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_NO_CHAIN:
 		a->o.no_chain = true;
+		break;
+	case KEY_CSV:
+		a->o.csv = true;
 		break;
 	case KEY_JSON:
 		a->o.json = true;

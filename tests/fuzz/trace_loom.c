@@ -94,22 +94,22 @@ static void read_trace(const uint8_t *data, size_t size, enum loom_form layout, 
 	struct loom_chain chain = {0};
 	struct loom_tally tally;
 	struct loom_record e;
-	int err, got;
+	int err;
 
 	MUST(r && order && loom_tally_init(&tally, (enum loom_style)(size % LOOM_STYLES)) == 0);
 	MUST(!loom_controls_nodes(&controls, "1,0:2"));
 	controls.session_passes = true;
 	err = loom_reader_open(r, AT_FDCWD, "trace", &how, &findings);
 	MUST(err == 0 || (err == -EBADMSG && said > 0));
-	while (!err && (got = loom_reader_next(r, &e)) > 0) {
+	while (!err && loom_reader_next(r, &e) > 0) {
 		struct loom_place place = loom_reader_place(r);
-		int begins;
+		int begins, answer;
 
 		MUST(r->index == seen++ && r->offset < size);
 		if (r->form != LOOM_JSON)
 			must_be(r, &e, data, size);
-		got = loom_controls_decide(&controls, &e);
-		MUST(got >= 0 && got <= LOOM_SAMPLED_OUT);
+		answer = loom_controls_decide(&controls, &e);
+		MUST(answer >= 0 && answer <= LOOM_SAMPLED_OUT);
 		answers++;
 		begins = loom_chain_record(&chain, &e);
 		MUST(loom_order_add(order, &place, &e, begins > 0) == 0);

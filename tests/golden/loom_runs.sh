@@ -64,6 +64,14 @@ done
 "$loom" stats --json ours-span-wide >"$T/out" || wrong "no stats"
 grep -q '"active_cycles": 4294967297' "$T/out" || { wrong "a long span is counted wrong"; cat "$T/out"; }
 
+"$loom" dump --cycles 9223372036854775808- extreme | grep -qx 'seen 4 written 2 filtered 2 .*' || wrong "large cycles are not chosen"
+
+# Tables for programs.
+"$loom" stats --csv ours >"$T/out" || wrong "no CSV"
+grep -qx '0,1,0,1,"",statistics,6,2,0,0,4,2,0,0.333333333,0,0,1,0,' "$T/out" &&
+	grep -qx '0,1,0,,"",records,6,3,,,,,2,0.5,,,,0.333333333,' "$T/out" || { wrong "CSV:"; cat "$T/out"; }
+"$loom" stats --csv json | grep -q '^0,1,0,1,"f\\x0a""1""",records,' || wrong "a name in CSV"
+
 # A module's name is shown and does nothing to the terminal.
 "$loom" dump json | grep -qF '  1 fifo f\x0a"1" c -1' || wrong "the name of a module"
 

@@ -25,10 +25,7 @@
 
 static char *put_text(char *at, const char *text)
 {
-	size_t len = strlen(text);
-
-	memcpy(at, text, len);
-	return at + len;
+	return stpcpy(at, text);
 }
 
 static char *put_number(char *at, uint64_t v)

@@ -413,6 +413,8 @@ int loom_stats(struct loom_options *o)
 		compare(&s);
 		if (o->json)
 			stats_print_json(&s, &out);
+		else if (o->csv)
+			stats_print_csv(&s, &out);
 		else if (s.has_perf && s.perf.form == PERF_OVNI)
 			stats_print_recorder(&s, &out);
 		else

@@ -258,6 +258,102 @@ void stats_print_recorder(const struct stats *s, struct printer *out)
 	print_comparison(s, out);
 }
 
+/* ---- CSV: a line for each side of each row; what is not known is empty ---- */
+
+/* In quotes; those within are doubled. */
+static void csv_name(const char *name, struct printer *out)
+{
+	printer_text(out, "\"");
+	while (name && *name) {
+		size_t len = strcspn(name, "\"");
+
+		printer_escaped(out, name, len);
+		name += len;
+		if (*name) {
+			printer_text(out, "\"\"");
+			name++;
+		}
+	}
+	printer_text(out, "\"");
+}
+
+static void csv_side(const struct stats *s, const struct stats_row *row,
+		     const struct stats_side *side, const char *from, struct printer *out)
+{
+	double m[PERF_NMETRICS];
+
+	if (!side->given)
+		return;
+	derive(s, side, m);
+	if (row->has_core)
+		printer_format(out, "%u", row->core);
+	printer_text(out, ",");
+	if (row->has_invocation)
+		printer_format(out, "%" PRIu32 ",%" PRIu64, row->epoch, row->invocation);
+	else
+		printer_text(out, ",");
+	printer_text(out, ",");
+	if (!row->whole_core)
+		printer_format(out, "%" PRIu32, row->node);
+	printer_text(out, ",");
+	csv_name(row->module ? row->module->name : NULL, out);
+	printer_format(out, ",%s,%" PRIu64, from, side->total);
+	for (int c = PERF_ACTIVE_CYCLES; c <= PERF_CONFIG_WRITES; c++) {
+		printer_text(out, ",");
+		if (side->has >> c & 1)
+			printer_format(out, "%" PRIu64, side->counters[c]);
+	}
+	for (int i = 0; i <= PERF_M_CONFIG_OVERHEAD; i++) {
+		printer_text(out, ",");
+		if (!isnan(m[i]))
+			printer_format(out, "%.9g", m[i]);
+	}
+	printer_format(out, ",%s\n", stats_differs(s, row) ? "differs" : "");
+}
+
+/* The recorder's counters have other names. */
+static void csv_recorder(const struct stats *s, struct printer *out)
+{
+	static const char *const scopes[] = {"node", "core", "thread", "process", "cpu", "run"};
+
+	printer_text(out, "scope,tid,pid,cpu");
+	for (int c = PERF_TOTAL_NS; c < PERF_NCOUNTERS; c++)
+		printer_format(out, ",%s", perf_counter_names[c]);
+	printer_text(out, "\n");
+	for (size_t i = 0; i < s->perf.nsnapshots; i++) {
+		const struct perf_snapshot *n = &s->perf.snapshots[i];
+
+		if (!n->is_last)
+			continue;
+		printer_format(out, "%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64, scopes[n->scope], n->tid,
+			       n->pid, n->cpu);
+		for (int c = PERF_TOTAL_NS; c < PERF_NCOUNTERS; c++) {
+			printer_text(out, ",");
+			if (perf_has(n, (enum perf_counter)c))
+				printer_format(out, "%" PRIu64, n->counters[c]);
+		}
+		printer_text(out, "\n");
+	}
+}
+
+void stats_print_csv(const struct stats *s, struct printer *out)
+{
+	if (s->has_perf && s->perf.form == PERF_OVNI) {
+		csv_recorder(s, out);
+		return;
+	}
+	printer_text(out, "core_id,epoch_id,invocation_id,hw_node_id,name,from,total_cycles");
+	for (int c = PERF_ACTIVE_CYCLES; c <= PERF_CONFIG_WRITES; c++)
+		printer_format(out, ",%s", perf_counter_names[c]);
+	for (int i = 0; i <= PERF_M_CONFIG_OVERHEAD; i++)
+		printer_format(out, ",%s", perf_metric_names[i]);
+	printer_text(out, ",differs\n");
+	for (size_t i = 0; i < s->nrows; i++) {
+		csv_side(s, &s->rows[i], &s->rows[i].statistics, "statistics", out);
+		csv_side(s, &s->rows[i], &s->rows[i].records, "records", out);
+	}
+}
+
 /* ---- JSON ---- */
 
 static void json_real(struct printer *out, const char *name, double v, bool first)

@@ -36,7 +36,7 @@ struct loom_options {
 	struct moment base;    /* clock of cycle 0 */
 	enum loom_style style; /* if has_style */
 	bool has_style, exact_period, no_keep, no_chain;
-	bool json;
+	bool json, csv;
 	/* check, stats: */
 	struct loom_controls declared; /* what the producer let through, as the user says */
 	const char *same_as;	       /* check: another run that has to be equal, or NULL */

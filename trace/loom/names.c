@@ -125,7 +125,7 @@ static bool read_line(struct loom_modules *table, char *line, int *err)
 
 static int load_lines(struct loom_modules *table, struct source *in)
 {
-	char line[LINE_MAX_BYTES];
+	char line[LINE_MAX_BYTES] = "";
 	size_t len = 0;
 	unsigned number = 1;
 	int c, err = 0;

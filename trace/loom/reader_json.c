@@ -191,7 +191,7 @@ static const struct {
 
 static bool read_number(struct tokens *t, struct loom_record *record, size_t which)
 {
-	uint8_t *to = (uint8_t *)record + numbers[which].offset;
+	void *to = (char *)record + numbers[which].offset;
 	struct token v;
 
 	if (!tokens_value(t, &v))
@@ -200,22 +200,22 @@ static bool read_number(struct tokens *t, struct loom_record *record, size_t whi
 	case 1:
 		if (!token_fits(&v, UINT8_MAX))
 			return tokens_refuse(t, "this must be an integer from 0 to 255");
-		*to = (uint8_t)v.integer;
+		*(uint8_t *)to = (uint8_t)v.integer;
 		return true;
 	case 2:
 		if (!token_fits(&v, UINT16_MAX))
 			return tokens_refuse(t, "this must be an integer from 0 to 65535");
-		memcpy(to, &(uint16_t){(uint16_t)v.integer}, 2);
+		*(uint16_t *)to = (uint16_t)v.integer;
 		return true;
 	case 4:
 		if (!token_fits(&v, UINT32_MAX))
 			return tokens_refuse(t, "this must be an integer of 32 bits, from 0 on");
-		memcpy(to, &(uint32_t){(uint32_t)v.integer}, 4);
+		*(uint32_t *)to = (uint32_t)v.integer;
 		return true;
 	default:
 		if (!token_fits(&v, UINT64_MAX))
 			return tokens_refuse(t, "this must be an integer of 64 bits, from 0 on");
-		memcpy(to, &v.integer, 8);
+		*(uint64_t *)to = v.integer;
 		return true;
 	}
 }

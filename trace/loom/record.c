@@ -83,9 +83,9 @@ bool loom_kind_parse(const char *name, size_t len, uint8_t *kind)
 {
 	unsigned n = 0;
 
-	for (uint8_t k = 0; k < LOOM_KINDS; k++) {
+	for (int k = 0; k < LOOM_KINDS; k++) {
 		if (strlen(names[k]) == len && !strncasecmp(names[k], name, len)) {
-			*kind = k;
+			*kind = (uint8_t)k;
 			return true;
 		}
 	}

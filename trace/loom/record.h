@@ -70,6 +70,11 @@ struct loom_record {
 	FIELD(32, arg0, 30, 36)                                                                    \
 	FIELD(32, arg1, 34, 40)
 
+static inline size_t loom_offset(bool is_natural, size_t packed, size_t natural)
+{
+	return is_natural ? natural : packed;
+}
+
 static inline uint8_t loom_swap8(uint8_t v)
 {
 	return v;
@@ -82,13 +87,13 @@ static inline uint8_t loom_swap8(uint8_t v)
 #define LOOM_GET(bits, name, packed, natural)                                                      \
 	do {                                                                                       \
 		uint##bits##_t v;                                                                  \
-		memcpy(&v, at + (is_natural ? (natural) : (packed)), sizeof(v));                   \
+		memcpy(&v, at + loom_offset(is_natural, packed, natural), sizeof(v));              \
 		r->name = loom_swap##bits(v);                                                      \
 	} while (0);
 #define LOOM_PUT(bits, name, packed, natural)                                                      \
 	do {                                                                                       \
 		uint##bits##_t v = loom_swap##bits(r->name);                                       \
-		memcpy(at + (is_natural ? (natural) : (packed)), &v, sizeof(v));                   \
+		memcpy(at + loom_offset(is_natural, packed, natural), &v, sizeof(v));              \
 	} while (0);
 
 /* Decodes LOOM_PACKED_SIZE or LOOM_NATURAL_SIZE bytes. */

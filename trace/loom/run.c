@@ -243,13 +243,13 @@ static int find_in_folder(struct loom_run *run, const char *dir, const char *per
 	if (err)
 		goto out;
 	which = only(&traces, NULL);
-	if (which == -2) {
+	if (which == -2 && traces.n > 1) {
 		log_error("%s: %zu traces, among them %s and %s: name one of them", dir, traces.n,
 			  base(traces.paths[0]), base(traces.paths[1]));
 		err = -EINVAL;
 		goto out;
 	}
-	if (which >= 0)
+	if (which >= 0 && traces.paths)
 		run->trace = take(&traces, which);
 	if (perf)
 		goto out;
@@ -260,7 +260,7 @@ static int find_in_folder(struct loom_run *run, const char *dir, const char *per
 			  "one with --perf",
 			  dir, perfs.n);
 		err = -EINVAL;
-	} else if (which >= 0) {
+	} else if (which >= 0 && perfs.paths) {
 		run->perf = take(&perfs, which);
 	}
 out:

@@ -75,7 +75,7 @@ static bool hex4(struct tokens *t, uint32_t *out)
 /* The character behind "\u", as UTF-8 in `out`: its length, 0 after a mistake. */
 static size_t escaped(struct tokens *t, char out[4])
 {
-	uint32_t c, low;
+	uint32_t c = 0, low = 0;
 	const uint8_t *at;
 
 	if (!hex4(t, &c))
