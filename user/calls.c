@@ -57,6 +57,7 @@ struct writing {
 	struct moves *moves;
 	struct task *task;
 	uint64_t clock;
+	bool before; /* the window is not open yet: nothing is counted */
 };
 
 static int write_mark(struct writing *w, uint32_t mcv, int32_t type, int64_t value)
@@ -229,7 +230,7 @@ static int enter(struct writing *w, const struct record_probe *r, const struct s
 	bool deep;
 	int err = leave_down_to(w, stacks_alive_at_entry(stacks, at));
 
-	calls->figures[r->site].calls++;
+	calls->figures[r->site].calls += !w->before;
 	if (!err)
 		err = do_steps(w, action->entry, action->nentry, r);
 	if (err || !action_returns(action))
@@ -254,7 +255,8 @@ static int come_back(struct writing *w, const struct record_probe *r, const stru
 	if (i < 0) {
 		/* an exit may be a jump to a cold part of the same function */
 		if (!(r->head.flags & PROBE_AT_EXIT))
-			calls->counts.unmatched += !calls->plan->sampled || at->call;
+			calls->counts.unmatched +=
+				!w->before && (!calls->plan->sampled || at->call);
 		return leave_down_to(w, stacks_alive_at_point(w->task->stacks, at));
 	}
 	err = leave_down_to(w, (uint32_t)i + 1);
@@ -268,7 +270,7 @@ static int pass(struct writing *w, const struct record_probe *r, const struct st
 	const struct action *action = &w->moves->calls->plan->actions->list[r->site];
 	int err = leave_down_to(w, stacks_alive_at_point(w->task->stacks, at));
 
-	w->moves->calls->figures[r->site].calls++;
+	w->moves->calls->figures[r->site].calls += !w->before;
 	return err ? err : do_steps(w, action->entry, action->nentry, r);
 }
 
@@ -323,7 +325,7 @@ static int take(struct writing *w, const struct record_probe *r)
 
 int calls_record(struct timeline *tl, struct cpu *cpu, const struct record_probe *r)
 {
-	struct writing w = {&tl->moves, NULL, r->head.clock};
+	struct writing w = {&tl->moves, NULL, r->head.clock, false};
 	int err;
 
 	if (!tl->moves.calls || r->site >= tl->moves.calls->plan->actions->count)
@@ -344,7 +346,7 @@ int calls_record(struct timeline *tl, struct cpu *cpu, const struct record_probe
 
 int calls_before(struct timeline *tl, struct task *task, const struct record_probe *r)
 {
-	struct writing w = {&tl->moves, task, tl->options.t0};
+	struct writing w = {&tl->moves, task, tl->options.t0, true};
 
 	if (!tl->moves.calls || r->site >= tl->moves.calls->plan->actions->count)
 		return 0;
@@ -356,7 +358,7 @@ int calls_before(struct timeline *tl, struct task *task, const struct record_pro
 
 int calls_show(struct moves *m, struct task *task, uint64_t clock)
 {
-	struct writing w = {m, task, clock};
+	struct writing w = {m, task, clock, false};
 	int err;
 
 	if (!task->stacks)
@@ -367,14 +369,14 @@ int calls_show(struct moves *m, struct task *task, uint64_t clock)
 
 int calls_hide(struct moves *m, struct task *task, uint64_t clock)
 {
-	struct writing w = {m, task, clock};
+	struct writing w = {m, task, clock, false};
 
 	return task->stacks ? stacks_hide(task->stacks, OUT(&w)) : 0;
 }
 
 int calls_exec(struct timeline *tl, struct task *task, uint64_t clock)
 {
-	struct writing w = {&tl->moves, task, clock};
+	struct writing w = {&tl->moves, task, clock, false};
 	int err;
 
 	if (!task->stacks)

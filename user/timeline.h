@@ -64,6 +64,7 @@ struct timeline_cpu {
  * of a CPU and takes in CPUs that appear later. NULL without memory. */
 struct timeline *timeline_new(const struct timeline_options *options, struct threads *threads,
 			      struct topology *topology);
+/* Descriptions of streams look at its figures until they are written: after writer_sync(). */
 void timeline_free(struct timeline *timeline);
 
 /* What the task iterator says before t0 (names, parents, states of threads off the CPU) and

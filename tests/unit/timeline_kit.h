@@ -204,6 +204,7 @@ static void kit_close(struct kit *kit, uint64_t t1)
 	kit->counts = *timeline_counts(kit->timeline);
 	while (kit->ncpus < 16 && timeline_cpu(kit->timeline, kit->ncpus, &kit->cpus[kit->ncpus]))
 		kit->ncpus++;
+	writer_sync(kit->writer); /* descriptions look at the timeline until here */
 	timeline_free(kit->timeline);
 	err = writer_finish(kit->writer);
 	if (!kit->err)
@@ -341,6 +342,7 @@ static char *kit_text(const struct kit_stream *s)
 			break;
 		case MCV('O', 'M', '['):
 		case MCV('O', 'M', ']'):
+		case MCV('O', 'M', '='):
 			fprintf(f, " %" PRId64 " %d", get_i64(p), get_i32(p + 8));
 			break;
 		}
@@ -399,6 +401,46 @@ static void kit_ran(struct kit_check *c, int32_t cpu, int64_t from, int64_t to, 
 	c->running[c->n++] = (struct kit_interval){cpu, from, to, stream};
 }
 
+static struct {
+	int64_t value[512];
+	int depth;
+} kit_stacks[92];
+
+/* A mark must be declared, of this kind, and a stack's value have a label. */
+static void kit_declared(struct kit_stream *s, const struct json *marks, const struct event *ev,
+			 const char *kind)
+{
+	char type[16], value[32];
+	const struct json *mark;
+
+	if (ev->payload_size != 12 || !get_i64(ev->payload))
+		KIT_FAIL(s, "bad mark at %" PRId64, ev->clock);
+	snprintf(type, sizeof(type), "%d", get_i32(ev->payload + 8));
+	snprintf(value, sizeof(value), "%" PRId64, get_i64(ev->payload));
+	mark = json_key(marks, type);
+	if (!mark || strcmp(json_string(json_key(mark, "chan_type")), kind) ||
+	    (!strcmp(kind, "stack") && !json_key(json_key(mark, "labels"), value)))
+		KIT_FAIL(s, "mark %s of type %s is not declared", value, type);
+}
+
+static void kit_push(struct kit_stream *s, const struct json *marks, const struct event *ev,
+		     bool push)
+{
+	int64_t value;
+	int32_t type;
+
+	kit_declared(s, marks, ev, "stack");
+	value = get_i64(ev->payload);
+	type = get_i32(ev->payload + 8);
+	if (type < 0 || type > 89)
+		KIT_FAIL(s, "mark of type %d", type);
+	if (push && kit_stacks[type].depth < 512)
+		kit_stacks[type].value[kit_stacks[type].depth++] = value;
+	else if (push || !kit_stacks[type].depth ||
+		 kit_stacks[type].value[--kit_stacks[type].depth] != value)
+		KIT_FAIL(s, "marks %d are unbalanced at %" PRId64, type, ev->clock);
+}
+
 static void kit_check_stream(struct kit_check *c, size_t i, int ncpus)
 {
 	struct kit_stream *s = &kit_disk.all[i];
@@ -406,6 +448,8 @@ static void kit_check_stream(struct kit_check *c, size_t i, int ncpus)
 	struct json *meta = json_parse(s->meta, strlen(s->meta), s->path);
 	bool is_kernel = json_get(meta, "ovni.require.kernel");
 	bool has_marks = json_get(meta, "ovni.mark.92");
+	bool needs_mpi = json_get(meta, "ovni.require.mpi"), sending = false;
+	const struct json *marks = json_get(meta, "ovni.mark");
 	bool out_of_cpu = false;
 	int64_t stack[8], last = 0, since = 0;
 	uint64_t told = 0;
@@ -421,7 +465,7 @@ static void kit_check_stream(struct kit_check *c, size_t i, int ncpus)
 		KIT_FAIL(s, "no requirement or version");
 	if (!json_u64(json_get(meta, "bpf.events"), &told))
 		KIT_FAIL(s, "no count of events");
-	json_free(meta);
+	memset(kit_stacks, 0, sizeof(kit_stacks));
 	for (; (n = event_decode(&ev, at, end)) > 0; at += n) {
 		uint32_t mcv = event_mcv(&ev);
 
@@ -473,13 +517,30 @@ static void kit_check_stream(struct kit_check *c, size_t i, int ncpus)
 		case MCV('O', 'B', '.'):
 			break;
 		case MCV('O', 'M', '['):
+			if (get_i32(ev.payload + 8) != 92) {
+				kit_push(s, marks, &ev, true);
+				break;
+			}
 			if (!has_marks || ev.payload_size != 12 || get_i64(ev.payload) <= 0 ||
 			    get_i32(ev.payload + 8) != 92 || depth == 8)
 				KIT_FAIL(s, "bad mark at %" PRId64, ev.clock);
 			stack[depth++] = get_i64(ev.payload);
 			c->lost += get_i64(ev.payload);
 			break;
+		case MCV('O', 'M', '='):
+			kit_declared(s, marks, &ev, "single");
+			break;
+		case MCV('M', 'S', '['):
+		case MCV('M', 'S', ']'):
+			if (!needs_mpi || state != RUN || sending != (ev.value == ']'))
+				KIT_FAIL(s, "MS%c at %" PRId64 " in %c", ev.value, ev.clock, state);
+			sending = !sending;
+			break;
 		case MCV('O', 'M', ']'):
+			if (get_i32(ev.payload + 8) != 92) {
+				kit_push(s, marks, &ev, false);
+				break;
+			}
 			if (!depth || stack[--depth] != get_i64(ev.payload))
 				KIT_FAIL(s, "unbalanced mark at %" PRId64, ev.clock);
 			break;
@@ -503,8 +564,12 @@ static void kit_check_stream(struct kit_check *c, size_t i, int ncpus)
 		KIT_FAIL(s, "ends in %c", state);
 	if (told)
 		KIT_FAIL(s, "%" PRId64 " events are told and not there", (int64_t)told);
-	if (depth || out_of_cpu)
+	if (depth || out_of_cpu || sending)
 		KIT_FAIL(s, "unbalanced at its end");
+	for (int type = 0; type < 92; type++)
+		if (kit_stacks[type].depth)
+			KIT_FAIL(s, "marks %d are unbalanced at its end", type);
+	json_free(meta);
 }
 
 static int kit_by_cpu(const void *a, const void *b)
