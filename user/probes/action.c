@@ -103,7 +103,7 @@ static int32_t type_of_value(struct actions *actions, const struct site *site)
 	const char *kept;
 	int n;
 
-	if (site->kind == SITE_POINT)
+	if (site->kind == SITE_POINT && !site->value.number)
 		n = asprintf(&title, "%s", site->label);
 	else if (site->value.source == SITE_RETURN)
 		n = asprintf(&title, "%s (returned)", site->label);

@@ -92,16 +92,26 @@ static bool is_meant(const char *binary, const char *name)
 
 /* ---- mapped by processes ---- */
 
-/* What stands before the paths of a process: nothing, if its root is ours. */
+/* Is it the same file, whoever's name it is? What cannot be looked at is taken for ours. */
+static bool is_ours(struct search *s, uint32_t pid, const char *name)
+{
+	char *own = phrase("%s/self/%s", s->scope->proc, name);
+	char *theirs = phrase("%s/%u/%s", s->scope->proc, pid, name);
+	struct stat a, b;
+	bool ours = !own || !theirs || stat(own, &a) || stat(theirs, &b) ||
+		    (a.st_dev == b.st_dev && a.st_ino == b.st_ino);
+
+	free(own);
+	free(theirs);
+	return ours;
+}
+
+/* What stands before the paths of a process: nothing, if it sees the same files as we do. */
 static char *root_of(struct search *s, uint32_t pid)
 {
-	char *root = phrase("%s/%u/root", s->scope->proc, pid);
-	struct stat ours, theirs;
-
-	if (root && !stat("/", &ours) && !stat(root, &theirs) && ours.st_dev == theirs.st_dev &&
-	    ours.st_ino == theirs.st_ino)
-		root[0] = '\0';
-	return root;
+	if (is_ours(s, pid, "ns/mnt") && is_ours(s, pid, "root"))
+		return strdup("");
+	return phrase("%s/%u/root", s->scope->proc, pid);
 }
 
 /* Has another process the same file mapped? */

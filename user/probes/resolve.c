@@ -310,6 +310,7 @@ static const char *find_argument(const struct request *request, const struct bin
 	const char *wrong = usdt_argument(probe->arguments, request->value.number, IMAGE_MACHINE,
 					  value, &symbol);
 
+	value->number = request->value.number;
 	if (wrong || !symbol.name[0])
 		return wrong;
 	if (!image_symbol(&binary->image, symbol.name, &address))

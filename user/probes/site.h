@@ -36,7 +36,7 @@ enum site_source {
 
 struct site_value {
 	enum site_source source;
-	unsigned number; /* of the argument */
+	unsigned number; /* of the argument, also of a USDT probe */
 	unsigned reg;	 /* offset of the register in struct pt_regs */
 	int64_t constant;
 	unsigned bytes; /* 1, 2, 4 or 8 */
