@@ -29,7 +29,7 @@ volatile sig_atomic_t emulator_interrupted;
 
 static void open_models(struct emulator *emu)
 {
-	for (size_t i = 0; models[i] && i < MODELS_MAX; i++) {
+	for (size_t i = 0; i < MODELS_MAX && models[i]; i++) {
 		struct model_state *state = &emu->models[i];
 
 		state->model = models[i];

@@ -123,7 +123,7 @@ static int keep_label(struct tasks *tasks, uint32_t value, const char *text)
 	tasks->labels[tasks->nlabels++] = (struct task_label){value, copy};
 	if (!*at)
 		*at = tasks->nlabels;
-	return 0;
+	return 0; /* cppcheck-suppress memleak ; the labels have it */
 }
 
 int task_create_type(struct emulator *emu, struct tasks *tasks, struct thread *th,

@@ -53,7 +53,7 @@ lint_cppcheck() {
 	have cppcheck cppcheck || return 0
 	sources | cppcheck --file-list=- --quiet --inline-suppr --error-exitcode=1 \
 		--enable=warning,portability,performance --std=c11 -D_GNU_SOURCE \
-		-DVERSION='""' -DCOMMIT='""' -DDATADIR='""' -I. \
+		-DVERSION='""' -DCOMMIT='""' -DDATADIR='""' -D__x86_64__ -I. \
 		--suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches \
 		--suppress=unknownMacro -j2
 }

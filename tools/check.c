@@ -245,8 +245,10 @@ static int print(const struct check *c, int status)
 	const struct findings *f = &c->findings;
 	struct printer out;
 
-	if (printer_open(&out, STDOUT_FILENO) < 0)
+	if (printer_open(&out, STDOUT_FILENO) < 0) {
+		log_error("no memory to print what was found");
 		return -ENOMEM;
+	}
 	if (c->options->json) {
 		printer_text(&out, "{\"trace\":");
 		printer_json_string(&out, c->options->path, strlen(c->options->path));
@@ -294,8 +296,10 @@ static int check(const struct options *options)
 	int err, status = EXIT_FAILED;
 	bool valid;
 
-	if (!c)
+	if (!c) {
+		log_error("%s: no memory to check it", options->path);
 		return EXIT_FAILED;
+	}
 	c->options = options;
 	err = judge(c);
 	valid = c->accepted && (c->clean || !options->strict);
@@ -313,7 +317,9 @@ static int check(const struct options *options)
 		}
 		trace_close(&trace);
 	}
-	if (!err && !c->findings.nomem)
+	if (!err && c->findings.nomem)
+		err = -ENOMEM;
+	if (!err)
 		status = !valid ? EXIT_FAILED : incomplete(&c->survey) ? EXIT_LOST : EXIT_COMPLETE;
 	if (err)
 		log_error("%s: cannot be checked: %s", options->path, strerror(-err));
@@ -337,8 +343,10 @@ static int repair_and_check(const struct options *options)
 
 		while (n > 1 && options->path[n - 1] == '/')
 			n--;
-		if (asprintf(&out, "%.*s.repaired", (int)n, options->path) < 0)
+		if (asprintf(&out, "%.*s.repaired", (int)n, options->path) < 0) {
+			log_error("%s: no memory to mend it", options->path);
 			return EXIT_FAILED;
+		}
 	}
 	repair.out = options->in_place ? NULL : options->out ? options->out : out;
 	if (repair_run(&repair) == 0) {

@@ -210,8 +210,10 @@ int main(int argc, char **argv)
 	struct dump *d = calloc(1, sizeof(*d));
 	int err = -ENOMEM;
 
-	if (!d)
+	if (!d) {
+		log_error("no memory");
 		return EXIT_FAILED;
+	}
 	usage_parse(&argp, "ovni-dump", argc, argv, &d->options);
 	d->printable = isatty(STDOUT_FILENO);
 	d->explainer = explainer_new();

@@ -286,7 +286,8 @@ static int gather(struct info *info, const char *path)
 	info->threads = json_put_array(info->doc, "threads");
 	for (size_t i = 0; i < info->source.trace.nstreams && !err && info->ok; i++)
 		err = take_stream(info, i);
-	for (const struct json *node = json_first(info->models); node; node = json_next(node)) {
+	for (const struct json *node = json_first(info->models); node && info->ok;
+	     node = json_next(node)) {
 		const struct catalog_model *model =
 			catalog_model_by_name(json_string(json_key(node, "name")));
 		uint8_t c = model ? (uint8_t)model->character : 0;
@@ -323,8 +324,10 @@ static void print_line(struct printer *out, const char *what, const char *fmt, c
 	char *text;
 
 	printer_format(out, "%-12s", what);
-	if (asprintf(&text, fmt, a, b, c) < 0)
+	if (asprintf(&text, fmt, a, b, c) < 0) {
+		out->error = -ENOMEM;
 		return;
+	}
 	printer_escaped(out, text, strlen(text));
 	printer_text(out, "\n");
 	free(text);
@@ -429,8 +432,10 @@ int main(int argc, char **argv)
 	int err;
 
 	usage_parse(&argp, "ovni-info", argc, argv, &options);
-	if (printer_open(&out, STDOUT_FILENO) < 0)
+	if (printer_open(&out, STDOUT_FILENO) < 0) {
+		log_error("no memory to print what is known");
 		return EXIT_FAILED;
+	}
 	err = source_open(&info.source, options.path);
 	if (!err)
 		err = gather(&info, options.path);

@@ -104,9 +104,7 @@ static int sort(struct report *report, const struct options *options)
 	const char *order = options->order ? options->order : report->kind->order;
 	int column = order ? table_find(&report->table, order) : -1;
 
-	if (column >= 0)
-		table_sort(&report->table, column, options->reverse);
-	return 0;
+	return column >= 0 ? table_sort(&report->table, column, options->reverse) : 0;
 }
 
 static int run(struct report *report, const struct options *options)
@@ -118,22 +116,22 @@ static int run(struct report *report, const struct options *options)
 
 	report->data = calloc(report->source->trace.nstreams + 1, kind->size ? kind->size : 1);
 	report->more = calloc(1, kind->more ? kind->more : 1);
-	if (!report->data || !report->more)
+	if (!report->data || !report->more) {
+		log_error("%s: no memory for the report", report->source->trace.path);
 		return -ENOMEM;
+	}
 	err = whereabouts_init(&names, report->source);
 	if (!err && kind->whose)
 		err = called_init(&report->called, &names);
 	if (!err && kind->stream)
 		table_begin(&report->table);
 	walked = err ? err : runs_walk(&runs, report->source, &kind->listener, report);
-	if (walked == -ENOMEM)
-		log_error("%s: no memory for the report", report->source->trace.path);
 	/* a damaged trace is shown as far as it goes */
-	report->runs = &runs;
+	report->runs = &runs; /* cppcheck-suppress autoVariables ; it is looked at in here alone */
 	if (!err && runs.threads && kind->rows) {
 		err = kind->rows(report);
 		if (!err)
-			sort(report, options);
+			err = sort(report, options);
 		if (!err)
 			table_print(&report->table, options->most);
 	}
@@ -145,7 +143,10 @@ static int run(struct report *report, const struct options *options)
 	whereabouts_fini(&names);
 	runs_fini(&runs);
 	table_fini(&report->table);
-	return walked ? walked : err;
+	err = walked ? walked : err;
+	if (err == -ENOMEM)
+		log_error("%s: no memory for the report", report->source->trace.path);
+	return err;
 }
 
 int main(int argc, char **argv)
@@ -183,8 +184,10 @@ int main(int argc, char **argv)
 			  options.order);
 		return EXIT_USAGE;
 	}
-	if (printer_open(&out, STDOUT_FILENO) < 0)
+	if (printer_open(&out, STDOUT_FILENO) < 0) {
+		log_error("no memory to print the report");
 		return EXIT_FAILED;
+	}
 	report.kind = options.kind;
 	report.source = &source;
 	report.filter = &options.filter;

@@ -277,7 +277,12 @@ struct json *json_parse(const char *text, size_t size, const char *path)
 	s.clean[size] = '\0';
 	if (scan(&s) < 0)
 		goto out;
+	errno = 0;
 	root = cJSON_ParseWithLengthOpts(s.clean, s.end, &stop, 0);
+	if (!root && errno == ENOMEM) {
+		log_error("%s: no memory to read it", path);
+		goto out;
+	}
 	if (!root) {
 		refuse(&s, stop ? (size_t)(stop - s.clean) : 0, "this is not JSON");
 		goto out;

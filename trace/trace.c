@@ -221,6 +221,8 @@ int trace_open(struct trace *trace, const char *path)
 	list_free(&w.directories);
 	list_free(&w.links);
 	if (err < 0) {
+		if (err == -ENOMEM)
+			log_error("%s: no memory to find its streams", trace->path);
 		list_free(&w.streams);
 		goto fail;
 	}

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -451,6 +452,19 @@ static int map_sites(struct links *links)
 	return 0;
 }
 
+/* A signal would make the kernel give up (EAGAIN), and again the next time: it waits. */
+static int load(struct ovni *skeleton)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	err = ovni__load(skeleton);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
 int links_open(struct links *links, const struct options *options, const struct topology *topology,
 	       struct rings *rings, const uint32_t *targets, size_t ntargets, struct attach *attach,
 	       size_t nsites)
@@ -486,7 +500,7 @@ int links_open(struct links *links, const struct options *options, const struct 
 	links->npossible = (unsigned)possible;
 	err = size_maps(links, options, ntargets);
 	if (!err)
-		err = ovni__load(skeleton);
+		err = load(skeleton);
 	if (err)
 		return explain_load(err);
 	for (size_t i = 0; i < ntargets && !err; i++)

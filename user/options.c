@@ -556,6 +556,7 @@ bool options_parse(struct options *o, int argc, char **argv, enum status *status
 	};
 	char *name = argv[0];
 	bool failed;
+	error_t err;
 
 	*o = (struct options){
 		.argv = argv,
@@ -574,8 +575,12 @@ bool options_parse(struct options *o, int argc, char **argv, enum status *status
 	argp_err_exit_status = STATUS_USAGE;
 	*status = STATUS_USAGE;
 	argv[0] = (char *)"ovni-bpf"; /* so messages of the C library begin as ours do */
-	failed = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o) ||
-		 !take_probed_processes(o) || !check(o);
+	err = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o);
+	if (err == ENOMEM) {
+		log_error("no memory to begin with");
+		*status = STATUS_FAILED;
+	}
+	failed = err || !take_probed_processes(o) || !check(o);
 	argv[0] = name;
 	if (failed) {
 		options_free(o);

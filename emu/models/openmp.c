@@ -94,7 +94,7 @@ static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 {
 	struct tasks *tasks = state_of(emu)->data;
 	bool begins = ev->value == 'x';
-	uint32_t id, type;
+	uint32_t id = 0, type;
 	int err = check_id(emu, ev, &id);
 
 	(void)action;
@@ -121,7 +121,7 @@ static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 static int worksharing(struct emulator *emu, struct thread *th, const struct event *ev,
 		       const struct action *action)
 {
-	uint32_t id, value;
+	uint32_t id = 0, value;
 	int err = check_id(emu, ev, &id);
 
 	(void)action;

@@ -12,6 +12,8 @@
  *                   write of half of the bytes, and SIGKILL
  *   FAULT_FOREVER   with any value: all later ones fail as well
  *   FAULT_COUNT     a file that gets the number of calls at the end
+ *   FAULT_WHERE     a file that gets the places in the program (for addr2line) from which the call
+ *                   that fails was made, the innermost first
  *   FAULT_STORM     us between signals to each thread of the process, with a handler that
  *                   does not restart system calls
  * Only calls that name a file below a directory descriptor, or write to a regular file, are
@@ -20,6 +22,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -42,7 +45,7 @@ static enum action action;
 static int error;
 static long at;
 static bool forever;
-static const char *count_path;
+static const char *count_path, *where_path;
 static atomic_long calls;
 static long storm_us;
 
@@ -71,10 +74,38 @@ static bool turn(enum kind of)
 	return at && (n == at || (forever && n > at));
 }
 
+static void tell_where(void)
+{
+	void *frames[24];
+	int n, fd = (int)syscall(SYS_openat, AT_FDCWD, where_path, O_WRONLY | O_CREAT | O_TRUNC,
+				 0644);
+	Dl_info ours, info;
+	char text[32];
+	enum kind before = kind;
+
+	kind = NONE;
+	n = backtrace(frames, 24);
+	for (int i = 0; fd >= 0 && i < n; i++) {
+		int len;
+
+		if (!dladdr(frames[i], &info) || !dladdr((void *)tell_where, &ours) ||
+		    !strcmp(info.dli_fname, ours.dli_fname) || strstr(info.dli_fname, ".so"))
+			continue;
+		len = snprintf(text, sizeof(text), "0x%lx\n",
+			       (unsigned long)((char *)frames[i] - (char *)info.dli_fbase - 1));
+		(void)!syscall(SYS_write, fd, text, len);
+	}
+	if (fd >= 0)
+		close(fd);
+	kind = before;
+}
+
 static bool fails(enum kind of)
 {
 	if (!turn(of))
 		return false;
+	if (where_path)
+		tell_where();
 	if (action != FAIL)
 		kill_us();
 	errno = error;
@@ -151,6 +182,7 @@ static void __attribute__((constructor)) begin(void)
 	at = number("FAULT_AT");
 	forever = getenv("FAULT_FOREVER") != NULL;
 	count_path = getenv("FAULT_COUNT");
+	where_path = getenv("FAULT_WHERE");
 	action = !how ? FAIL : !strcmp(how, "kill") ? KILL : !strcmp(how, "short") ? SHORT : FAIL;
 	error = (int)number("FAULT_ERROR");
 	storm_us = number("FAULT_STORM");

@@ -114,11 +114,11 @@ static bool same_stay(const struct stay *seen, const struct stay *told, const st
 		return false;
 	if (in_slack > in - t0)
 		in_slack = in - t0;
-	if ((seen->unseen || seen->loose) && told->in + TOLERANCE >= in - in_slack &&
-	    told->out - told->in <= REPAIRED)
-		count.unseen++; /* the recorder, too, found it only when it left */
-	else if (seen->unseen && told->in + 5 * TOLERANCE >= in - in_slack &&
-		 told->in <= in + 5 * TOLERANCE)
+	/* the first: the recorder, too, found it only when it left */
+	if (((seen->unseen || seen->loose) && told->in + TOLERANCE >= in - in_slack &&
+	     told->out - told->in <= REPAIRED) ||
+	    (seen->unseen && told->in + 5 * TOLERANCE >= in - in_slack &&
+	     told->in <= in + 5 * TOLERANCE))
 		count.unseen++;
 	else if (!same_end(in, in_slack, seen->in_next, told->in))
 		return false;

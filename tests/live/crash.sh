@@ -25,8 +25,7 @@ look() { # NAME TEXT
 		return
 	fi
 	rm -rf "$name.repaired"
-	"$CHECK" "$name" >"$name.before" 2>&1
-	if [ $? = 0 ]; then
+	if "$CHECK" "$name" >"$name.before" 2>&1; then
 		# Only what has the account of the session may be called complete.
 		grep -rqs '"t1"' "$name" --include=stream.json ||
 			complain "$text: taken for complete, and nothing tells what was lost"
@@ -83,7 +82,7 @@ gone() { # ID...
 }
 pinned() { find /sys/fs/bpf -mindepth 1 2>/dev/null | sort; }
 mended=0 none=0 whole=0
-workload=("$WORKLOADS/sleepers" -n 2 -s 150)
+workload=("$WORKLOADS/sleepers" -n 2 -s 300)
 pinned >pinned.before
 for ((point = 1; point <= POINTS; point++)); do
 	rm -rf random* report
@@ -91,7 +90,9 @@ for ((point = 1; point <= POINTS; point++)); do
 	target=$!
 	"$RECORDER" -q --flush-interval 10ms -o random -p $target >random.log 2>&1 &
 	recorder=$!
-	usec=$((RANDOM * 9)) # up to 295 ms
+	# one in four at any time from the start; the others once there is a directory to write to
+	usec=$((RANDOM * 5)) # up to 164 ms
+	[ $((point % 4)) = 0 ] || wait_until [ -d random ] || complain "point $point: it does not begin"
 	sleep "$(printf '0.%06d' $usec)"
 	ids=$(programs_of $recorder)
 	kill -KILL $recorder 2>/dev/null
@@ -99,7 +100,7 @@ for ((point = 1; point <= POINTS; point++)); do
 	# shellcheck disable=SC2086 # a list of numbers
 	wait_until gone $ids || complain "point $point: a program is left behind"
 	wait $target || complain "point $point: the program was harmed: $(cat target.said)"
-	[ "$(grep -c 'sleeps=150' report)" = 2 ] || complain "point $point: the program has not done its work"
+	[ "$(grep -c 'sleeps=300' report)" = 2 ] || complain "point $point: the program has not done its work"
 	look random "point $point (seed $SEED, after $usec us)"
 	[ $wrong -lt 5 ] || break
 done
@@ -113,10 +114,12 @@ expect "some were mended" [ $mended -gt $((POINTS / 8)) ]
 target=$!
 "$RECORDER" -q --flush-interval 50ms -o flushed -p $target >flushed.log 2>&1 &
 recorder=$!
-written() { [ "$(find flushed -name stream.obs -size +0 2>/dev/null | xargs -r cat | wc -c)" -gt 400 ]; }
+written() { [ "$(find flushed -name stream.obs -size +0 -exec cat {} + 2>/dev/null | wc -c)" -gt 400 ]; }
 wait_until written || complain "--flush-interval wrote nothing: $(cat flushed.log)"
-kill -KILL $recorder
-wait $recorder 2>/dev/null
+{
+	kill -KILL $recorder
+	wait $recorder
+} 2>/dev/null
 kill $target
 wait $target 2>/dev/null
 look flushed "--flush-interval"

@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 	if (gethostname(loom, 64) < 0)
 		err(1, "host name");
 	loom[strcspn(loom, ".")] = '\0';
-	strcat(loom, ".0");
+	snprintf(loom + strlen(loom), sizeof(loom) - strlen(loom), ".0");
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	if (sched_setaffinity(0, sizeof(one), &one) < 0)

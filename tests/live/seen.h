@@ -87,8 +87,10 @@ static void leaves(int cpu, uint64_t i, uint64_t clock, enum leave leave, uint64
 	thread = thread_of(tid);
 	thread->on_cpu = NOBODY;
 	thread->blocked = leave == BLOCKED;
-	for (stay = &thread->seen.list[thread->seen.n - 1]; stay->cpu != cpu; stay--)
-		; /* the idle task is on several */
+	/* who leaves has come: there is a stay */
+	stay = &thread->seen.list[thread->seen.n - 1];
+	for (; stay->cpu != cpu; stay--) /* NOLINT(clang-analyzer-core.NullDereference) */
+		;			 /* the idle task is on several */
 	stay->out = clock;
 	stay->out_slack = slack;
 	stay->out_next = next_clock(i);
@@ -120,7 +122,9 @@ static void take_new_tid(int cpu, int tid, uint64_t i)
 {
 	const struct thread *thread = thread_of(cpus[cpu].tid);
 	const struct stay *stay = &thread->seen.list[thread->seen.n - 1];
-	uint64_t clock = records[i].clock, slack = clock - (stay->in - stay->in_slack);
+	uint64_t clock = records[i].clock;
+	uint64_t slack = clock - (stay->in -
+				  stay->in_slack); /* NOLINT(clang-analyzer-core.NullDereference) */
 	bool wanted = thread->wanted;
 
 	leaves(cpu, i, clock, ENDED, slack);
@@ -171,7 +175,7 @@ static void take_runtime(const struct ftrace_record *record)
 	if (record->a <= 0 || cpus[record->cpu].tid != record->a)
 		return;
 	stay = &thread->seen.list[thread->seen.n - 1];
-	if (came < stay->in - stay->in_slack)
+	if (came < stay->in - stay->in_slack) /* NOLINT(clang-analyzer-core.NullDereference) */
 		came = stay->in - stay->in_slack;
 	if (!stay->unseen || came >= stay->in)
 		return;

@@ -18,15 +18,15 @@ id=64321
 P=$(mktemp -d /tmp/ovni-public.XXXXXX) || exit 1
 trap 'rm -rf "$P"' EXIT
 chmod 755 "$P"
-mkdir "$P/bin" "$P/home" "$P/roots" && chmod 700 "$P/roots"
+mkdir "$P/bin" "$P/user" "$P/roots" && chmod 700 "$P/roots"
 install -m 755 "$RECORDER" "$EMULATOR" "$WORKLOADS/sleepers" "$P/bin"
-install -m 755 -D "$WORKLOADS/sleepers" "$P/home/bin/mine"
-chown -R $id:$id "$P/home"
+install -m 755 -D "$WORKLOADS/sleepers" "$P/user/bin/mine"
+chown -R $id:$id "$P/user"
 
 for file in passwd group shadow; do
 	cp -p /etc/$file "$T/$file" || skip "no /etc/$file"
 done
-echo "ovnitest:x:$id:$id::$P/home:/bin/sh" >>passwd
+echo "ovnitest:x:$id:$id::$P/user:/bin/sh" >>passwd
 printf 'ovnitest:x:%d:\novniextra:x:%d:ovnitest\n' $id $((id + 1)) >>group
 echo 'ovnitest:*:19000:0:99999:7:::' >>shadow
 for file in passwd group shadow; do
@@ -37,11 +37,11 @@ echo 'ovnitest ALL=(root) NOPASSWD: ALL' >/etc/sudoers.d/ovnitest
 chmod 440 /etc/sudoers.d/ovnitest
 
 as_user() {
-	setpriv --reuid $id --regid $id --init-groups env -i PATH="$P/home/bin:/usr/bin:/bin" \
-		HOME="$P/home" USER=ovnitest LOGNAME=ovnitest OMP_NUM_THREADS=7 LD_LIBRARY_PATH="$P/lib" \
+	setpriv --reuid $id --regid $id --init-groups env -i PATH="$P/user/bin:/usr/bin:/bin" \
+		HOME="$P/user" USER=ovnitest LOGNAME=ovnitest OMP_NUM_THREADS=7 LD_LIBRARY_PATH="$P/lib" \
 		"$@"
 }
-cd "$P/home" || exit 1
+cd "$P/user" || exit 1
 [ "$(as_user sudo -n id -u 2>&1)" = 0 ] || skip "sudo does not work here: $(as_user sudo -n id -u 2>&1)"
 
 as_user sudo -n "$P/bin/ovni-bpf" -o out -- sh -c \
@@ -49,7 +49,7 @@ as_user sudo -n "$P/bin/ovni-bpf" -o out -- sh -c \
 	>log 2>said || complain "through sudo: $(cat said)"
 printf '%s\n' $id $id "$id $((id + 1)) " >want
 head -n 3 log | diff want - || complain "the command ran as somebody else"
-for variable in OMP_NUM_THREADS=7 LD_LIBRARY_PATH="$P/lib" HOME="$P/home" USER=ovnitest; do
+for variable in OMP_NUM_THREADS=7 LD_LIBRARY_PATH="$P/lib" HOME="$P/user" USER=ovnitest; do
 	expect "the command has the environment of the caller" grep -qx "$variable" log
 done
 expect "the command does not know of sudo" [ "$(grep -c SUDO_ log)" = 0 ]

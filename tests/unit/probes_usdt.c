@@ -97,7 +97,7 @@ static void arguments_are_found_where_the_compiler_left_them(void **state)
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		struct site_value value;
 		struct usdt_symbol symbol;
-		char text[512];
+		char text[512] = "";
 		const char *wrong =
 			usdt_argument(places[i].text, 1, places[i].machine, &value, &symbol);
 

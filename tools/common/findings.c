@@ -114,6 +114,7 @@ void findings_caught(struct findings *f, enum severity most)
 		line[strcspn(line, "\n")] = '\0';
 		take_line(f, line, most);
 	}
+	f->nomem = f->nomem || !feof(file);
 	free(line);
 	fclose(file);
 }

@@ -46,8 +46,10 @@ int image_open(struct image *image, int trace_fd, const char *path)
 	int fd, err;
 
 	memset(image, 0, sizeof(*image));
-	if (asprintf(&full, "%s%s" STREAM_DATA, path, *path ? "/" : "") < 0)
+	if (asprintf(&full, "%s%s" STREAM_DATA, path, *path ? "/" : "") < 0) {
+		log_error("%s: no memory to read it", path);
 		return -ENOMEM;
+	}
 	fd = openat(trace_fd, full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	err = fd < 0 ? -errno : map(image, fd);
 	if (fd >= 0)

@@ -381,7 +381,7 @@ static int put_stream(struct export *x, size_t i)
 	const struct region_summary *regions;
 	char name[64], *text = meta ? json_text(meta) : NULL;
 	size_t n;
-	int err = text ? 0 : -ENOMEM;
+	int err = text ? 0 : no_memory(x);
 
 	json_free(meta);
 	if (err)
@@ -525,7 +525,8 @@ int pallas_export(const struct pallas_options *o)
 	if (!err) {
 		x.bytes8 = pallas_writer_attribute(x.w, "bytes", PALLAS_TYPE_U64);
 		x.bytes1 = pallas_writer_attribute(x.w, "byte", PALLAS_TYPE_U8);
-		err = put_processes(&x);
+		err = x.bytes8 == PALLAS_NONE || x.bytes1 == PALLAS_NONE ? no_memory(&x)
+									 : put_processes(&x);
 	}
 	if (!err)
 		err = put_main(&x);

@@ -188,7 +188,9 @@ static int line(struct printer *p, size_t thread, uint32_t event, uint64_t time)
 	if (tail->size + 64 > OUT_BYTES) {
 		char head[64];
 
-		put(p, head, pallas_put_seconds(head, time, 21));
+		size_t size = pallas_put_seconds(head, time, 21);
+
+		put(p, head, size); /* cppcheck-suppress uninitvar ; it has just been filled */
 		put(p, tail->text, tail->size);
 		return p->err;
 	}

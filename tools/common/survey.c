@@ -44,7 +44,7 @@ static const char *called(const char *path)
 
 static void mcv_text(char text[16], uint32_t mcv)
 {
-	char *at = text;
+	char *at = text, *end = text + 16;
 
 	for (int shift = 16; shift >= 0; shift -= 8) {
 		uint8_t c = (uint8_t)(mcv >> shift);
@@ -53,7 +53,7 @@ static void mcv_text(char text[16], uint32_t mcv)
 			*at++ = (char)c;
 			*at = '\0';
 		} else {
-			at += sprintf(at, "\\x%02x", c);
+			at += snprintf(at, (size_t)(end - at), "\\x%02x", c);
 		}
 	}
 }

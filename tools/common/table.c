@@ -73,16 +73,16 @@ static int compare(const void *pa, const void *pb, void *arg)
 	return result ? result : a < b ? -1 : a > b;
 }
 
-void table_sort(struct table *table, int column, bool reverse)
+int table_sort(struct table *table, int column, bool reverse)
 {
 	struct order order = {table, column, reverse};
 	size_t *index = malloc((table->nrows + 1) * sizeof(*index));
 	union cell *cells = malloc((table->room + 1) * table->ncolumns * sizeof(*cells));
 
-	if (!index || !cells) { /* unsorted is still right */
+	if (!index || !cells) {
 		free(index);
 		free(cells);
-		return;
+		return -ENOMEM;
 	}
 	for (size_t i = 0; i < table->nrows; i++)
 		index[i] = i;
@@ -93,6 +93,7 @@ void table_sort(struct table *table, int column, bool reverse)
 	free(table->cells);
 	free(index);
 	table->cells = cells;
+	return 0;
 }
 
 void table_duration(char *text, int64_t ns)
@@ -115,7 +116,7 @@ void table_duration(char *text, int64_t ns)
 static void format_cell(const struct table_column *column, const union cell *cell, char *text)
 {
 	if (cell->number == CELL_UNKNOWN) {
-		strcpy(text, "-");
+		memcpy(text, "-", 2);
 		return;
 	}
 	switch (column->kind) {

@@ -41,8 +41,15 @@ void usage_parse(const struct argp *argp, const char *program, int argc, char **
 	argp_program_version_hook = print_version;
 	argp_err_exit_status = EXIT_USAGE;
 	all.children = children;
-	if (argp_parse(&all, argc, argv, 0, NULL, input) != 0)
+	switch (argp_parse(&all, argc, argv, 0, NULL, input)) {
+	case 0:
+		return;
+	case ENOMEM:
+		log_error("no memory to begin with");
+		exit(EXIT_FAILED);
+	default:
 		exit(EXIT_USAGE);
+	}
 }
 
 error_t usage_trace(int key, char *arg, struct argp_state *state, const char **path)
@@ -102,6 +109,7 @@ struct moment usage_moment(struct argp_state *state, const char *what, const cha
 		const char *name;
 		int64_t ns;
 	} units[] = {{"", 1}, {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+	static const long double two_to_63 = 9223372036854775808.0L;
 	struct moment moment = {.given = true, .relative = *text == '+'};
 	const char *number = text + moment.relative;
 	long double v;
@@ -115,7 +123,7 @@ struct moment usage_moment(struct argp_state *state, const char *what, const cha
 		if (strcmp(end, units[i].name))
 			continue;
 		v *= units[i].ns;
-		if (v < -0x1p63L || v >= 0x1p63L)
+		if (v < -two_to_63 || v >= two_to_63)
 			break;
 		moment.ns = (int64_t)llroundl(v);
 		return moment;

@@ -130,6 +130,7 @@ static int load_lines(struct loom_modules *table, struct source *in)
 	unsigned number = 1;
 	int c, err = 0;
 
+	line[0] = '\0';
 	do {
 		c = source_look(in);
 		if (c >= 0)

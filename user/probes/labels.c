@@ -93,7 +93,7 @@ static int write_label(struct entry *e)
 	write_name(e->label, e->level, name, sizeof(name));
 	write_suffix(e->label, e->level, suffix, sizeof(suffix));
 	text_escape(text, sizeof(text) - strlen(suffix), name, strlen(name));
-	strcat(text, suffix);
+	snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s", suffix);
 	free(e->label->text);
 	e->label->text = strdup(text);
 	return e->label->text ? 0 : -ENOMEM;

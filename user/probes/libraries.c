@@ -216,7 +216,7 @@ static char *expand(const char *part, size_t length, const char *origin)
 
 	for (size_t at = 0; at < length && out;) {
 		size_t n = 1;
-		const char *value = NULL;
+		const char *value = NULL, *said;
 		int value_length = 0;
 
 		for (size_t i = 0; part[at] == '$' && i < 3 && !value; i++) {
@@ -229,8 +229,9 @@ static char *expand(const char *part, size_t length, const char *origin)
 			    (braces && part[at + whole - 1] != '}'))
 				continue;
 			n = whole;
-			value = tokens[i].value ? tokens[i].value : slash ? origin : ".";
-			value_length = tokens[i].value ? (int)strlen(value) : folder;
+			said = tokens[i].value;
+			value = said ? said : slash ? origin : ".";
+			value_length = said ? (int)strlen(said) : folder;
 		}
 		if (value)
 			grown = phrase("%s%.*s", out, value_length, value);

@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The emulator and the tools, each with its N-th allocation and its N-th act on files failing, for
+# every N: see faults.py. And what cannot be written to standard output is a failure.
+set -eu
+trace=$T/trace
+make() { "$S/tests/golden/tools_make.py" "$1"; }
+make "$trace.in" <<'END'
+thread n 1 1 ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"f"}}}
+10 OHx i32:0 i32:-1 u64:0
+20 OM[ i64:1 i32:0
+30 OM] i64:1 i32:0
+40 OHe
+thread n 1 2
+15 OHx i32:1 i32:-1 u64:0
+25 OHp
+35 OHw
+36 OHr
+45 OHe
+END
+make "$trace.other" <<'END'
+thread m 7 7
+12 OHx i32:0 i32:-1 u64:0
+42 OHe
+END
+make "$trace.broken" <<'END'
+thread n 1 1 ovni.finished=
+10 OHx i32:0 i32:-1 u64:0
+20 OHp
+raw 0f 4f
+END
+mkdir "$T/run"
+python3 "$S/tests/golden/faults.py" "$B" "$trace" "$T/run"
+
+for command in 'dump' 'info' 'top' 'check' 'report cpu' 'events' 'version'; do
+	# shellcheck disable=SC2086 # words
+	set -- $command
+	tool=$1
+	shift
+	case $tool in events | version) operands=() ;; *) operands=("$trace.in") ;; esac
+	if "$B/bin/ovni-$tool" "$@" "${operands[@]}" >/dev/full 2>"$T/said"; then
+		echo "ovni-$command takes an answer that cannot be written for one"
+		exit 1
+	fi
+	grep -q . "$T/said" || { echo "ovni-$command fails without a word"; exit 1; }
+done
