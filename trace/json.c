@@ -33,7 +33,7 @@ struct scan {
 	const char *path;
 	const char *text; /* all of it, */
 	size_t size;	  /* `size` bytes */
-	char *clean;	  /* the same bytes, with blanks where comments were */
+	char *clean;	  /* the same bytes and lines, with blanks where comments were */
 	size_t end;	  /* where the root ends in both */
 };
 
@@ -111,7 +111,8 @@ static size_t scan_comment(struct scan *s, size_t at)
 		}
 		stop += 2;
 	}
-	memset(s->clean + at, ' ', (size_t)(stop - start));
+	for (char *c = s->clean + at; c < s->clean + (stop - s->text); c++)
+		*c = *c == '\n' ? '\n' : ' ';
 	return (size_t)(stop - s->text);
 }
 
@@ -186,18 +187,18 @@ struct placing {
 
 static void move_on(struct placing *p, size_t bytes)
 {
-	for (size_t end = p->at + bytes; p->at < end; p->at++)
-		p->line += p->scan->text[p->at] == '\n';
+	for (size_t end = p->at + bytes; p->at < end && p->at < p->scan->end; p->at++)
+		p->line += p->scan->clean[p->at] == '\n';
 }
 
-/* Bytes of the string at `at`, which scan_string() has accepted. */
-static size_t string_bytes(const char *at)
+/* Bytes of the string at the present place, which scan_string() has accepted. */
+static size_t string_bytes(const struct placing *p)
 {
-	const char *end = at + 1;
+	size_t end = p->at + 1;
 
-	while (*end != '"')
-		end += *end == '\\' ? 2 : 1;
-	return (size_t)(end + 1 - at);
+	while (end < p->scan->end && p->scan->clean[end] != '"')
+		end += p->scan->clean[end] == '\\' ? 2 : 1;
+	return end + 1 - p->at;
 }
 
 /* Notes the line of `node` and all below it. Of a node that is no number nothing, and of a number
@@ -208,7 +209,7 @@ static void place(struct placing *p, cJSON *node)
 
 	move_on(p, strspn(text + p->at, " \t\r\n,]}"));
 	if (node->string) {
-		move_on(p, string_bytes(text + p->at));
+		move_on(p, string_bytes(p));
 		move_on(p, strspn(text + p->at, " \t\r\n:"));
 	}
 	node->valueint = (int)p->line;
@@ -217,7 +218,7 @@ static void place(struct placing *p, cJSON *node)
 		for (cJSON *child = node->child; child; child = child->next)
 			place(p, child);
 	} else if (cJSON_IsString(node)) {
-		move_on(p, string_bytes(text + p->at));
+		move_on(p, string_bytes(p));
 	} else {
 		move_on(p, strcspn(text + p->at, " \t\r\n,]}"));
 	}
@@ -267,14 +268,13 @@ struct json *json_parse(const char *text, size_t size, const char *path)
 	const char *stop = NULL;
 	cJSON *root = NULL;
 
-	s.clean = malloc(size + 1);
+	s.clean = calloc(size + 1, 1);
 	if (!s.clean) {
 		log_error("%s: no memory to read it", path);
 		return NULL;
 	}
 	if (size)
 		memcpy(s.clean, text, size);
-	s.clean[size] = '\0';
 	if (scan(&s) < 0)
 		goto out;
 	errno = 0;

@@ -313,9 +313,9 @@ static void the_map_mpi_has_every_function_of_the_model_in_c_and_fortran(void **
 		if (event->action != ACTION_PUSH)
 			continue;
 		n++;
+		print_message("  %s\n", event->label);
 		function = function_of(&map, event->label);
-		if (!function)
-			fail_msg("%s is not in the map", event->label);
+		assert_non_null(function);
 		assert_int_equal(
 			function->action.during.enter,
 			MCV(event->signature[0], event->signature[1], event->signature[2]));

@@ -193,8 +193,11 @@ static int rows(struct report *report)
 			continue;
 		on = find(&totals->on_cpu, p->a, p->b);
 		inner = find(&totals->inner, p->a, p->b);
-		if (spell(report, p, &row[0].text, &row[1].text) < 0)
+		if (spell(report, p, &row[0].text, &row[1].text) < 0) {
+			free(row[0].text);
+			free(row[1].text);
 			return -ENOMEM;
+		}
 		row[2].number = (int64_t)(p->count + (inner ? inner->count : 0));
 		row[3].number = p->sum;
 		row[4].number = on ? on->sum : 0;

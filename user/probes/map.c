@@ -437,16 +437,17 @@ static bool *found_symbols(const struct maps *maps, uint32_t map, const struct s
 	bool *found = calloc(maps->list[map].nsymbols + 1, sizeof(*found));
 	bool *missing = calloc(maps->norigins + 1, sizeof(*missing));
 
-	for (size_t i = 0; missing && i < sites->nmissing; i++)
+	if (!found || !missing) {
+		free(found);
+		free(missing);
+		return NULL;
+	}
+	for (size_t i = 0; i < sites->nmissing; i++)
 		if (origin_of(maps, sites->missing[i].request))
 			missing[sites->missing[i].request - maps->first] = true;
-	for (size_t i = 0; found && missing && i < maps->norigins; i++)
+	for (size_t i = 0; maps->origins && i < maps->norigins; i++)
 		if (maps->origins[i].map == map && !missing[i])
 			found[maps->origins[i].number] = true;
-	if (!missing) {
-		free(found);
-		found = NULL;
-	}
 	free(missing);
 	return found;
 }
