@@ -11,16 +11,6 @@ mkdir exists && echo keep >exists/file
 ln -s "$T" link
 : >file
 
-try() { # STATUS PATTERN COMMAND...
-	local want=$1 pattern=$2 got=0
-	shift 2
-	timeout 20 "$@" >said.log 2>&1 </dev/null || got=$?
-	[ $got = "$want" ] || complain "${*##*/}: status $got instead of $want: $(head -n 3 said.log)"
-	grep -qiE -- "$pattern" said.log || complain "${*##*/}: does not say '$pattern': $(cat said.log)"
-	[ "$(grep -c . said.log)" -le 3 ] || complain "${*##*/}: says too much: $(cat said.log)"
-	rm -f said.log
-}
-
 while read -r status pattern arguments; do
 	[ -n "$status" ] || continue
 	# shellcheck disable=SC2086 # words

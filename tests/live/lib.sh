@@ -14,6 +14,7 @@
 #   judge NAME          strict emulation must accept the trace
 #   facts NAME <<E      Python lines with `trace`, `said`, `lines`, `recorder`, and check()
 #   expect TEXT COMMAND...   counts a failure, and goes on, if the command fails
+#   try STATUS PATTERN COMMAND...   counts a failure unless it ends with that status and says that
 #   finish              ends the test: status 1 if anything was wrong
 #
 # Everything happens in the scratch folder $T, which is the current one.
@@ -47,6 +48,17 @@ expect() { # TEXT COMMAND...
 }
 
 finish() { exit $((wrong > 0)); }
+
+# Bad input gets the right exit status and one clear sentence.
+try() { # STATUS PATTERN COMMAND...
+	local want=$1 pattern=$2 got=0
+	shift 2
+	timeout 20 "$@" >said.log 2>&1 </dev/null || got=$?
+	[ $got = "$want" ] || complain "${*##*/}: status $got instead of $want: $(head -n 3 said.log)"
+	grep -qiE -- "$pattern" said.log || complain "${*##*/}: does not say '$pattern': $(cat said.log)"
+	[ "$(grep -c . said.log)" -le 3 ] || complain "${*##*/}: says too much: $(cat said.log)"
+	rm -f said.log
+}
 
 # Waits until COMMAND succeeds; gives up after 20 s.
 wait_until() { # COMMAND...

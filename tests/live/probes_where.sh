@@ -84,12 +84,12 @@ attached pid work -u $target:libwork.so:work
 start ./user 9
 attached all work -u $target:"$T/lib/libwork.so.1":work
 
+# shellcheck disable=SC2016 # what is quoted is for the inner shell
+mounted='mount --bind "$0/other" "$0/lib" && exec ./user 9'
 # In its namespace the path is another file, which for us is somewhere else.
-start unshare --mount --propagation private bash -c \
-	'mount --bind "$0/other" "$0/lib" && exec ./user 9' "$T"
+start unshare --mount --propagation private bash -c "$mounted" "$T"
 attached container work -p $target -u libwork.so.1:work
-start unshare --mount --propagation private bash -c \
-	'mount --bind "$0/other" "$0/lib" && exec ./user 9' "$T"
+start unshare --mount --propagation private bash -c "$mounted" "$T"
 attached below work -p $target -u "$target:$T/lib/libwork.so.1:work"
 
 # A root of its own, with nothing in it but what the program needs, and a link that means its root.
