@@ -3,11 +3,14 @@
 #include "tools/common/loom_rows.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "trace/beneath.h"
 #include "trace/event.h"
 #include "trace/log.h"
 #include "trace/stream.h"
@@ -31,6 +34,7 @@ struct labels {
 };
 
 struct row {
+	bool made; /* its files are there */
 	uint32_t tid;
 	uint32_t core; /* index */
 	uint32_t used;
@@ -198,20 +202,58 @@ static struct json *describe(const struct loom_rows *w, size_t row, bool finishe
 
 /* ---- events ---- */
 
+static int complain(const struct loom_rows *w, const char *path, int err)
+{
+	if (err == -EEXIST)
+		log_error("%s/%s is there already: choose another directory with -o, or another "
+			  "name of the run with --name",
+			  w->dir, path);
+	else if (err)
+		log_error("%s/%s: cannot write: %s", w->dir, path, strerror(-err));
+	return err;
+}
+
 static int flush(struct loom_rows *w, size_t row)
 {
 	struct row *r = &w->rows[row];
+	struct json *meta = NULL;
 	char path[512];
-	int err;
+	int err = 0;
 
-	if (!r->used)
-		return 0;
 	path_of(w, r, path, sizeof(path));
-	err = stream_append(w->fd, path, w->buffers + row * w->buffer_bytes, r->used);
+	if (!r->made) {
+		meta = describe(w, row, false);
+		if (!meta)
+			return -ENOMEM;
+		err = stream_create(w->fd, path, meta);
+		r->made = !err;
+		json_free(meta);
+	}
+	if (!err && r->used)
+		err = stream_append(w->fd, path, w->buffers + row * w->buffer_bytes, r->used);
 	r->used = 0;
+	return complain(w, path, err);
+}
+
+/* The rest of a row, and its metadata: a row that fits its buffer is written in one go. */
+static int complete(struct loom_rows *w, size_t row)
+{
+	struct row *r = &w->rows[row];
+	struct json *meta = NULL;
+	char path[512];
+	int err = r->made ? flush(w, row) : 0;
+
 	if (err)
-		log_error("%s/%s: cannot write: %s", w->dir, path, strerror(-err));
-	return err;
+		return err;
+	meta = describe(w, row, true);
+	if (!meta)
+		return -ENOMEM;
+	path_of(w, r, path, sizeof(path));
+	err = r->made ? stream_describe(w->fd, path, meta)
+		      : stream_store(w->fd, path, meta, w->buffers + row * w->buffer_bytes,
+				     r->used);
+	json_free(meta);
+	return complain(w, path, err);
 }
 
 static inline int put(struct loom_rows *w, size_t row, uint32_t mcv, int64_t clock,
@@ -287,28 +329,28 @@ no_memory:
 
 /* ---- begin and end ---- */
 
+/* A run of that name must not be there: its control threads would be. */
+static int check_new(const struct loom_rows *w)
+{
+	char path[512];
+	int dir;
+
+	path_of(w, &w->rows[0], path, sizeof(path));
+	dir = beneath_open(w->fd, path, O_PATH | O_DIRECTORY, 0);
+	if (dir < 0)
+		return 0;
+	close(dir);
+	return complain(w, path, -EEXIST);
+}
+
 static int begin(struct loom_rows *w, size_t row, int64_t clock)
 {
-	struct json *meta = describe(w, row, false);
 	struct {
 		int32_t cpu, creator;
 		uint64_t tag;
 	} execute = {(int32_t)row, -1, 0};
-	char path[512];
-	int err;
 
-	if (!meta)
-		return -ENOMEM;
-	path_of(w, &w->rows[row], path, sizeof(path));
-	err = stream_create(w->fd, path, meta);
-	json_free(meta);
-	if (err == -EEXIST)
-		log_error("%s/%s is there already: choose another directory with -o, or another "
-			  "name of the run with --name",
-			  w->dir, path);
-	else if (err)
-		log_error("%s/%s: cannot create: %s", w->dir, path, strerror(-err));
-	return err ? err : put(w, row, MCV('O', 'H', 'x'), clock, &execute, sizeof(execute));
+	return put(w, row, MCV('O', 'H', 'x'), clock, &execute, sizeof(execute));
 }
 
 struct loom_rows *loom_rows_open(int fd, const char *dir, const char *name,
@@ -342,6 +384,7 @@ struct loom_rows *loom_rows_open(int fd, const char *dir, const char *name,
 		w->rows[i].core =
 			i < survey->ncores ? (uint32_t)i : survey->nodes[i - survey->ncores].core;
 	number(w);
+	err = check_new(w);
 	for (size_t i = 0; !err && i < w->n; i++)
 		err = begin(w, i, clock);
 	if (!err)
@@ -359,21 +402,9 @@ int loom_rows_finish(struct loom_rows *w, int64_t clock)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < w->n; i++) {
-		struct json *meta;
-		char path[512];
-
 		err = put(w, i, MCV('O', 'H', 'e'), clock, NULL, 0);
 		if (!err)
-			err = flush(w, i);
-		if (err)
-			break;
-		meta = describe(w, i, true);
-		path_of(w, &w->rows[i], path, sizeof(path));
-		err = meta ? stream_describe(w->fd, path, meta) : -ENOMEM;
-		json_free(meta);
-		if (err && err != -ENOMEM)
-			log_error("%s/%s: cannot write its metadata: %s", w->dir, path,
-				  strerror(-err));
+			err = complete(w, i);
 	}
 	return err;
 }
