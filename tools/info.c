@@ -163,8 +163,9 @@ static void take_process(struct info *info, const struct json *meta, const struc
 
 static void take_session(struct info *info, const struct json *meta)
 {
-	static const char *const keys[] = {"version",  "commit", "kernel", "machine",	 "mode",
-					   "sampling", "t0",	 "t1",	   "stopped_by", "lost"};
+	static const char *const keys[] = {"version", "commit",	    "kernel",  "machine",
+					   "mode",    "sampling",   "on_full", "t0",
+					   "t1",      "stopped_by", "trigger", "lost"};
 	const struct json *session = json_get(meta, "bpf.session");
 	struct json *node;
 	char *text;

@@ -48,7 +48,8 @@ static void keep_privileges(void *arg)
 
 struct part *part_open(const struct part_plan *plan, bool several)
 {
-	struct writer_options options = {.max_bytes = plan->max_bytes, .files = plan->files};
+	struct writer_options options = {
+		.max_bytes = plan->max_bytes, .files = plan->files, .told = plan->told};
 	struct part *part = calloc(1, sizeof(*part));
 
 	if (!part)

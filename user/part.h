@@ -32,10 +32,11 @@ struct part_plan {
 	struct facts facts;		  /* the first half */
 	struct timeline_options timeline; /* but for t0 */
 	const struct topology *topology;  /* is copied */
-	struct calls *calls;		  /* of all parts, which each adds to at its end, one after the
-					     other; NULL: no probes */
-	uint64_t max_bytes;		  /* of one part; 0: none */
+	struct calls *calls; /* of all parts, which each adds to at its end, one after the
+				other; NULL: no probes */
+	uint64_t max_bytes;  /* of one part; 0: none */
 	const struct writer_files *files; /* NULL: the real ones */
+	_Atomic bool *told;		  /* the disk's error has been said; NULL: see writer.h */
 	int fd;				  /* the output directory */
 	const char *path;		  /* and its name, for messages */
 };

@@ -28,6 +28,7 @@ int store_open(struct store *store, const struct store_options *options)
 		store->part = part_open(&store->options.plan, false);
 		return store->part ? 0 : -EIO;
 	}
+	store->options.plan.told = &store->disk_told;
 	store->max_bytes = options->plan.max_bytes;
 	store->options.plan.max_bytes = 0;
 	store->pending = calloc(options->links->npossible, sizeof(*store->pending));

@@ -40,6 +40,7 @@ struct writer {
 	size_t queue_bytes;
 	uint64_t max_bytes;
 	struct writer_files files;
+	_Atomic bool *told;
 	pthread_t thread;
 
 	/* Under the lock. */
@@ -98,6 +99,8 @@ static void fail(struct writer *writer, const char *path, int err)
 
 	if (!atomic_compare_exchange_strong(&writer->error, &none, err))
 		return;
+	if (writer->told && atomic_exchange(writer->told, true))
+		return; /* of another writer of the session */
 	log_error("%s: cannot write: %s; nothing more is written, what is on disk stays as it "
 		  "is (%s)",
 		  path, strerror(-err), remedy(err));
@@ -243,6 +246,7 @@ struct writer *writer_start(const struct writer_options *options)
 		writer->trace_fd = options->trace_fd;
 		writer->queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES;
 		writer->max_bytes = options->max_bytes;
+		writer->told = options->told;
 		writer->files = options->files ? *options->files : real_files;
 		writer->last_job = &writer->jobs;
 		writer->last_item = &writer->items;

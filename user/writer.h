@@ -35,6 +35,8 @@ struct writer_options {
 	size_t queue_bytes;		  /* bound of the queue; 0: the default, 256 MiB */
 	uint64_t max_bytes;		  /* --max-size; 0: none */
 	const struct writer_files *files; /* NULL: the real ones */
+	_Atomic bool
+		*told; /* an error is said if nobody has set this; the caller's; NULL: it is said */
 };
 
 /* Starts the thread. NULL after one message. */

@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# 20,000 threads, all alive at once: a flight recorder saves a stream for each, with its name.
+set -u
+cd "$T" || exit 1
+. "$S/tests/live/lib.sh"
+
+room() { # FILE: of a limit on threads, what is left
+	echo $(($(cat "$1") - $(sed 's|.*/\([0-9]*\) .*|\1|' /proc/loadavg)))
+}
+[ "$(room /proc/sys/kernel/pid_max)" -gt 24000 ] && [ "$(room /proc/sys/kernel/threads-max)" -gt 24000 ] ||
+	skip "no room for 20,000 threads here"
+
+# 80,000 files and directories: not on a disk.
+shm=$(mktemp -d /dev/shm/ovni-threads.XXXXXX) || skip "there is no /dev/shm"
+trap 'rm -rf "$shm"' EXIT
+record flight command --last 60s,512M -o "$shm/flight" -- threads -n 20000 -s 1
+judge "$shm/flight/0001"
+expect "each has a stream" [ "$(find "$shm" -name stream.json | wc -l)" = 20001 ]
+expect "each has its name" [ "$(find "$shm" -name stream.json -exec grep -ohE '"thr-[0-9]+"' {} + |
+	sort -u | wc -l)" = 20000 ]
+expect "nothing is lost" grep -q ' lost=0 ' flight.log
+finish
