@@ -204,7 +204,8 @@ static void put_events(FILE *out, const struct account *account, uint32_t kinds)
 	comma = "\n";
 	for (size_t i = 0; i < account->ncpus; i++) {
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
-			if (!(kinds & 1u << kind))
+			/* what is off may be seen all the same, and counts */
+			if (!(kinds & 1u << kind) && !account->cpus[i].kinds[kind].seen)
 				continue;
 			fprintf(out, "%s      {\"cpu\": %u, \"kind\": \"%s\", ", comma,
 				account->cpus[i].cpu, kind_names[kind]);

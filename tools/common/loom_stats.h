@@ -15,7 +15,7 @@
 
 struct stats_side {
 	bool given;
-	uint32_t has; /* a bit for each counter */
+	uint64_t has; /* a bit for each counter */
 	uint64_t counters[PERF_NCOUNTERS];
 	uint64_t total; /* cycles of the window */
 };

@@ -19,7 +19,7 @@ const char *const perf_counter_names[PERF_NCOUNTERS] = {PERF_COUNTERS(COUNTER_NA
 #define METRIC_NAME(name, key) [PERF_M_##name] = #key,
 const char *const perf_metric_names[PERF_NMETRICS] = {PERF_METRICS(METRIC_NAME)};
 
-_Static_assert(PERF_NCOUNTERS <= 32, "a bit for each counter");
+_Static_assert(PERF_NCOUNTERS <= 64, "a bit for each counter");
 _Static_assert(PERF_NMETRICS <= 16, "a bit for each metric");
 
 const char *perf_form_name(enum perf_form form)
@@ -117,8 +117,8 @@ bool perf_counter_value(struct perf_loader *l, enum perf_counter which, const ch
 
 	if (!counter(l, key, &l->snapshot->counters[which], &given))
 		return false;
-	l->snapshot->has_counter |= (uint32_t)given << which;
-	l->snapshot->bad_counter |= (uint32_t)!given << which;
+	l->snapshot->has_counter |= (uint64_t)given << which;
+	l->snapshot->bad_counter |= (uint64_t)!given << which;
 	return true;
 }
 
@@ -278,10 +278,10 @@ struct loom_place perf_place(const struct loom_perf *p, const struct perf_snapsh
 	return (struct loom_place){p->path, LOOM_NOWHERE, s ? s->offset : LOOM_NOWHERE};
 }
 
-void perf_want(struct perf_loader *l, const struct perf_snapshot *s, uint32_t wanted)
+void perf_want(struct perf_loader *l, const struct perf_snapshot *s, uint64_t wanted)
 {
 	struct loom_place place = perf_place(l->perf, s);
-	uint32_t missing = wanted & ~(s->has_counter | s->bad_counter);
+	uint64_t missing = wanted & ~(s->has_counter | s->bad_counter);
 	char name[64];
 
 	for (int c = 0; c < PERF_NCOUNTERS; c++) {
@@ -358,9 +358,6 @@ static int by_thing(const void *a, const void *b)
 	ORDER(epoch_id);
 	ORDER(invocation_id);
 	ORDER(hw_node_id);
-	ORDER(cpu);
-	ORDER(tid);
-	ORDER(pid);
 	ORDER(cycle);
 #undef ORDER
 	return x < y ? -1 : x > y;
@@ -369,19 +366,17 @@ static int by_thing(const void *a, const void *b)
 static bool same_thing(const struct perf_snapshot *x, const struct perf_snapshot *y)
 {
 	return x->scope == y->scope && x->core_id == y->core_id && x->epoch_id == y->epoch_id &&
-	       x->invocation_id == y->invocation_id && x->hw_node_id == y->hw_node_id &&
-	       x->cpu == y->cpu && x->tid == y->tid && x->pid == y->pid;
+	       x->invocation_id == y->invocation_id && x->hw_node_id == y->hw_node_id;
 }
 
-/* Upstream takes one snapshot of each node, at the end. */
+/* Upstream takes one snapshot of each node, at the end; the recorder numbers those before. */
 static int mark_last(struct loom_perf *p)
 {
 	struct perf_snapshot **sorted;
-	bool ours = p->form == PERF_LOOM || p->form == PERF_OVNI;
 
 	for (size_t i = 0; i < p->nsnapshots; i++)
-		p->snapshots[i].is_last = !ours;
-	if (!ours || p->nsnapshots == 0)
+		p->snapshots[i].is_last = p->form != PERF_LOOM && p->snapshots[i].interval == 0;
+	if (p->form != PERF_LOOM || p->nsnapshots == 0)
 		return 0;
 	sorted = calloc(p->nsnapshots, sizeof(*sorted));
 	if (!sorted)

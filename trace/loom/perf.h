@@ -60,7 +60,15 @@ const char *perf_form_name(enum perf_form form);
 	COUNTER(EVENTS_WRITTEN, events_written)                                                    \
 	COUNTER(EVENTS_FILTERED, events_filtered)                                                  \
 	COUNTER(EVENTS_SAMPLED_OUT, events_sampled_out)                                            \
-	COUNTER(EVENTS_DROPPED, events_dropped)
+	COUNTER(EVENTS_DROPPED, events_dropped)                                                    \
+	COUNTER(THREADS, threads)                                                                  \
+	COUNTER(YIELDS, yields)                                                                    \
+	COUNTER(WINDOW_NS, window_ns)                                                              \
+	COUNTER(CPUS, cpus)                                                                        \
+	COUNTER(CPU_ACTIVE_NS, cpu_active_ns)                                                      \
+	COUNTER(CPU_OTHER_NS, cpu_other_ns)                                                        \
+	COUNTER(CPU_IDLE_NS, cpu_idle_ns)                                                          \
+	COUNTER(CPU_UNKNOWN_NS, cpu_unknown_ns)
 
 #define PERF_COUNTER_ENUM(name, key) PERF_##name,
 enum perf_counter { PERF_COUNTERS(PERF_COUNTER_ENUM) PERF_NCOUNTERS };
@@ -73,7 +81,9 @@ enum perf_counter { PERF_COUNTERS(PERF_COUNTER_ENUM) PERF_NCOUNTERS };
 	METRIC(THROUGHPUT, throughput)                                                             \
 	METRIC(CONFIG_OVERHEAD, config_overhead)                                                   \
 	METRIC(TRACED_SHARE, traced_share)                                                         \
-	METRIC(QUEUE_WAIT, mean_run_queue_wait)                                                    \
+	METRIC(UNKNOWN, unknown_ratio)                                                             \
+	METRIC(CALL_THROUGHPUT, call_throughput)                                                   \
+	METRIC(MEAN_WAIT, mean_wait_ns)                                                            \
 	METRIC(OVERHEAD, overhead)                                                                 \
 	METRIC(DROP_RATIO, drop_ratio)
 
@@ -89,8 +99,8 @@ enum perf_scope { PERF_NODE, PERF_CORE, PERF_THREAD, PERF_PROCESS, PERF_CPU, PER
 struct perf_snapshot {
 	uint64_t counters[PERF_NCOUNTERS];
 	double metrics[PERF_NMETRICS]; /* NaN: null */
-	uint32_t has_counter;	       /* a bit for each */
-	uint32_t bad_counter;	       /* what stands there is none */
+	uint64_t has_counter;	       /* a bit for each */
+	uint64_t bad_counter;	       /* what stands there is none */
 	uint16_t has_metric;
 	enum perf_scope scope;
 	bool has_core, has_epoch, has_invocation, has_cycle;
@@ -99,6 +109,7 @@ struct perf_snapshot {
 	uint32_t epoch_id, hw_node_id;
 	uint64_t invocation_id;
 	uint64_t cycle;		/* or clock in ns */
+	uint64_t interval;	/* the recorder's: 0 for the counters at the end */
 	uint64_t tid, pid, cpu; /* the recorder's */
 	char comm[20];		/* likewise */
 	uint64_t offset;	/* where it starts in the file */
@@ -146,6 +157,13 @@ struct loom_perf {
 	struct perf_snapshot *snapshots; /* upstream's: the nodes, in the order of the file */
 	size_t nsnapshots;
 	struct loom_modules modules; /* gem5 */
+
+	/* The recorder's: threads without a snapshot of their own, together; accounts that do not
+	 * close, and the sums of all, of events by CPU and kind. */
+	struct perf_snapshot unlisted;
+	bool has_unlisted, has_matrix;
+	uint64_t matrix_open;
+	struct perf_account matrix;
 
 	/* Upstream's run totals. */
 	struct perf_number total_cycles, config_cycles, execution_cycles, kernel_cycles;
@@ -207,6 +225,9 @@ bool perf_announces(const struct loom_perf *p, const struct perf_snapshot *s, en
 /* ---- between the files of perf ---- */
 
 struct perf_loader;
+void perf_check_recorder(const struct loom_perf *p, struct loom_findings *findings);
+bool perf_has_states(const struct perf_snapshot *s);
+void perf_wanted_recorder(const struct perf_snapshot *s, double out[PERF_NMETRICS]);
 bool perf_load_json(struct perf_loader *l);
 bool perf_load_ours(struct perf_loader *l);
 bool perf_load_text(struct perf_loader *l);

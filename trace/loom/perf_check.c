@@ -86,38 +86,11 @@ static void wanted_loom(const struct loom_perf *p, const struct perf_snapshot *s
 			quotient(value(s, PERF_ACTIVE_CYCLES), p->kernel_cycles.v);
 }
 
-static double or_null(uint64_t part, u128 whole)
-{
-	return whole ? quotient(part, whole) : (double)NAN;
-}
-
-/* loom.md 12, the columns of its table. */
-static void wanted_ovni(const struct perf_snapshot *s, double out[PERF_NMETRICS])
-{
-	uint64_t total = value(s, PERF_TOTAL_NS), active = value(s, PERF_ACTIVE_NS);
-	u128 busy = (u128)active + value(s, PERF_OTHER_NS);
-
-	out[PERF_M_UTILIZATION] = quotient(s->scope == PERF_CPU ? busy : active, total);
-	out[PERF_M_INPUT_STALL] =
-		quotient(value(s, s->scope == PERF_CPU ? PERF_IDLE_NS : PERF_BLOCKED_NS), total);
-	out[PERF_M_OUTPUT_STALL] = quotient(value(s, PERF_RUNNABLE_NS), total);
-	out[PERF_M_THROUGHPUT] =
-		or_null(value(s, s->scope == PERF_CPU ? PERF_SWITCHES : PERF_WAKEUPS), active);
-	out[PERF_M_CONFIG_OVERHEAD] = NAN;
-	out[PERF_M_TRACED_SHARE] = quotient(active, busy);
-	out[PERF_M_QUEUE_WAIT] =
-		quotient(value(s, PERF_RUNNABLE_NS),
-			 (u128)value(s, PERF_WAKEUPS) + value(s, PERF_SWITCHES_PREEMPTED));
-	out[PERF_M_OVERHEAD] = quotient(value(s, PERF_PROG_NS), total);
-	out[PERF_M_DROP_RATIO] =
-		quotient(value(s, PERF_EVENTS_DROPPED), value(s, PERF_EVENTS_SEEN));
-}
-
 /* The counters that a metric follows from; where one is missing there is nothing to compare (P2 has
  * said it). */
 bool perf_announces(const struct loom_perf *p, const struct perf_snapshot *s, enum perf_metric m)
 {
-	static const uint32_t sources[PERF_NMETRICS] = {
+	static const uint64_t sources[PERF_NMETRICS] = {
 		[PERF_M_UTILIZATION] = 1u << PERF_ACTIVE_CYCLES,
 		[PERF_M_INPUT_STALL] = 1u << PERF_STALL_CYCLES_IN,
 		[PERF_M_OUTPUT_STALL] = 1u << PERF_STALL_CYCLES_OUT,
@@ -128,7 +101,7 @@ bool perf_announces(const struct loom_perf *p, const struct perf_snapshot *s, en
 	if (!(s->has_metric >> m & 1))
 		return false;
 	if (p->form == PERF_OVNI)
-		return s->scope == PERF_THREAD || s->scope == PERF_CPU;
+		return perf_has_states(s);
 	if (p->form == PERF_LOOM && !perf_has(s, PERF_TOTAL_CYCLES))
 		return false;
 	return (s->has_counter & sources[m]) == sources[m];
@@ -139,7 +112,7 @@ void perf_wanted(const struct loom_perf *p, const struct perf_snapshot *s,
 {
 	memset(out, 0, PERF_NMETRICS * sizeof(*out));
 	if (p->form == PERF_OVNI)
-		wanted_ovni(s, out);
+		perf_wanted_recorder(s, out);
 	else
 		wanted_loom(p, s, out);
 }
@@ -371,53 +344,6 @@ static void check_fit(const struct check *c, const struct perf_snapshot *s)
 			   perf_called(s, called, sizeof(called)), LLU(accounted), LLU(window.v));
 }
 
-/* The recorder accounts for every nanosecond. */
-static void check_whole(const struct check *c, const struct perf_snapshot *s)
-{
-	u128 accounted = (u128)value(s, PERF_ACTIVE_NS) + value(s, PERF_UNKNOWN_NS);
-	struct loom_place place = perf_place(c->p, s);
-	char called[96];
-
-	if (s->scope == PERF_THREAD)
-		accounted += (u128)value(s, PERF_RUNNABLE_NS) + value(s, PERF_BLOCKED_NS);
-	else if (s->scope == PERF_CPU)
-		accounted += (u128)value(s, PERF_OTHER_NS) + value(s, PERF_IDLE_NS);
-	else
-		return;
-	if (perf_has(s, PERF_TOTAL_NS) && accounted != value(s, PERF_TOTAL_NS))
-		loom_found(c->f, LOOM_P5, &place, "%s: the states add up to %llu ns of %llu",
-			   perf_called(s, called, sizeof(called)), LLU(accounted),
-			   LLU(value(s, PERF_TOTAL_NS)));
-}
-
-/* What threads were active is what CPUs were active for them: P4, at each clock of snapshots. */
-static void check_threads_and_cpus(const struct check *c)
-{
-	const struct loom_perf *p = c->p;
-	struct loom_place place = perf_place(p, NULL);
-	uint64_t last = 0;
-	u128 sums[2] = {0, 0};
-	size_t n[2] = {0, 0};
-
-	for (size_t i = 0; i < p->nsnapshots; i++) {
-		if (p->snapshots[i].scope == PERF_CPU && p->snapshots[i].cycle > last)
-			last = p->snapshots[i].cycle;
-	}
-	for (size_t i = 0; i < p->nsnapshots; i++) {
-		const struct perf_snapshot *s = &p->snapshots[i];
-		int which = s->scope == PERF_CPU;
-
-		if ((s->scope != PERF_CPU && s->scope != PERF_THREAD) || s->cycle != last)
-			continue;
-		sums[which] += value(s, PERF_ACTIVE_NS);
-		n[which]++;
-	}
-	if (n[0] > 0 && n[1] > 0 && sums[0] != sums[1])
-		loom_found(c->f, LOOM_P4, &place,
-			   "threads were active for %llu ns, the CPUs for them for %llu ns",
-			   LLU(sums[0]), LLU(sums[1]));
-}
-
 /* ---- P7, P10, P11, P12 ---- */
 
 static void check_execution(const struct check *c)
@@ -539,9 +465,7 @@ void loom_perf_check(const struct loom_perf *p, struct loom_findings *findings)
 		const struct perf_snapshot *s = &p->snapshots[i];
 
 		check_metrics(&c, s);
-		if (p->form == PERF_OVNI)
-			check_whole(&c, s);
-		else
+		if (p->form != PERF_OVNI)
 			check_fit(&c, s);
 		if (p->form == PERF_LOOM)
 			check_window(&c, s);
@@ -553,7 +477,7 @@ void loom_perf_check(const struct loom_perf *p, struct loom_findings *findings)
 	if (p->form == PERF_LOOM)
 		check_groups(&c);
 	if (p->form == PERF_OVNI)
-		check_threads_and_cpus(&c);
+		perf_check_recorder(p, findings);
 	check_execution(&c);
 	check_account(&c);
 	if (loom_perf_joins_cores(p, &node))

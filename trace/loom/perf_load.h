@@ -55,7 +55,7 @@ bool perf_metric_value(struct perf_loader *l, enum perf_metric which, const char
 struct perf_snapshot *perf_new_snapshot(struct perf_loader *l);
 
 /* Reports P2 for the counters of `wanted` (bits) that the snapshot lacks. */
-void perf_want(struct perf_loader *l, const struct perf_snapshot *s, uint32_t wanted);
+void perf_want(struct perf_loader *l, const struct perf_snapshot *s, uint64_t wanted);
 /* What a snapshot is called in a finding. Returns `out`. */
 const char *perf_called(const struct perf_snapshot *s, char *out, size_t size);
 struct loom_place perf_place(const struct loom_perf *p, const struct perf_snapshot *s);

@@ -276,6 +276,45 @@ static bool read_by_core(struct perf_loader *l, void *to, const char *key)
 	return read_breakdown(l, &e->of_cores, &e->by_core, put_dropped_core);
 }
 
+/* The recorder's account of each CPU and kind: what is added up is held against the whole. */
+static bool read_matrix(struct perf_loader *l, void *to, const char *key)
+{
+	static const struct perf_field fields[] = {
+		{"seen", perf_number, EVENT(seen)},
+		{"written", perf_number, EVENT(written)},
+		{"filtered", perf_number, EVENT(filtered)},
+		{"sampled_out", perf_number, EVENT(sampled_out)},
+		{"dropped", perf_number, EVENT(dropped)},
+	};
+	struct perf_account *sum = &l->perf->matrix;
+	struct token v;
+	uint64_t seen;
+	int more;
+
+	(void)to;
+	(void)key;
+	if (!tokens_value(&l->t, &v))
+		return false;
+	if (v.type != TOKEN_ARRAY)
+		return tokens_refuse(&l->t, "this must be an array");
+	l->perf->has_matrix = true;
+	while ((more = tokens_element(&l->t)) > 0) {
+		struct perf_account e = {.given = true};
+
+		if (!perf_read_object(l, fields, COUNT(fields), &e, &seen))
+			return false;
+		l->perf->matrix_open += (unsigned __int128)e.written.v + e.filtered.v +
+						e.sampled_out.v + e.dropped.v !=
+					e.seen.v;
+		sum->seen.v += e.seen.v;
+		sum->written.v += e.written.v;
+		sum->filtered.v += e.filtered.v;
+		sum->sampled_out.v += e.sampled_out.v;
+		sum->dropped.v += e.dropped.v;
+	}
+	return more == 0;
+}
+
 static bool read_events(struct perf_loader *l, void *to, const char *key)
 {
 	static const struct perf_field fields[] = {
@@ -290,6 +329,7 @@ static bool read_events(struct perf_loader *l, void *to, const char *key)
 		{"dropped_by_kind", read_by_kind, 0},
 		{"dropped_by_core", read_by_core, 0},
 		{"dropped_by_cpu", read_by_core, 0},
+		{"by_core_and_kind", read_matrix, 0},
 	};
 	static const char *const wanted[] = {"seen", "written", "filtered", "sampled_out",
 					     "dropped"};
@@ -448,6 +488,26 @@ static bool read_comm(struct perf_loader *l, void *to, const char *key)
 		       : tokens_refuse(&l->t, "this must be a string");
 }
 
+/* The account of a CPU has the names of that of the run. */
+static bool read_event_count(struct perf_loader *l, void *to, const char *key)
+{
+	static const struct {
+		const char *key;
+		enum perf_counter counter;
+	} counts[] = {
+		{"seen", PERF_EVENTS_SEEN},	    {"written", PERF_EVENTS_WRITTEN},
+		{"filtered", PERF_EVENTS_FILTERED}, {"sampled_out", PERF_EVENTS_SAMPLED_OUT},
+		{"dropped", PERF_EVENTS_DROPPED},
+	};
+
+	(void)to;
+	for (size_t i = 0; i < COUNT(counts); i++) {
+		if (!strcmp(key, counts[i].key))
+			return perf_counter_value(l, counts[i].counter, key);
+	}
+	return tokens_skip(&l->t);
+}
+
 enum { F_CYCLE, F_EPOCH, F_INVOCATION, F_CORE, F_NODE, F_CLOCK, F_SCOPE, F_TID, F_PID, F_CPU };
 
 #define COUNTER_FIELD(name, counter) {#counter, read_counter, 0},
@@ -464,10 +524,16 @@ static const struct perf_field snapshot_fields[] = {
 	[F_CPU] = {"cpu", perf_u64, SNAP(cpu)},
 	{"comm", read_comm, 0},
 	{"metrics", read_metrics, 0},
+	{"interval", perf_u64, SNAP(interval)},
+	{"seen", read_event_count, 0},
+	{"written", read_event_count, 0},
+	{"filtered", read_event_count, 0},
+	{"sampled_out", read_event_count, 0},
+	{"dropped", read_event_count, 0},
 	PERF_COUNTERS(COUNTER_FIELD)};
 _Static_assert(COUNT(snapshot_fields) <= 64, "a bit for each field");
 
-#define BIT(c) (1u << PERF_##c)
+#define BIT(c) (1ull << PERF_##c)
 
 /* Which counters a snapshot must have, and which ids. */
 static bool complete(struct perf_loader *l, struct perf_snapshot *s, uint64_t seen)
@@ -504,8 +570,13 @@ static bool complete(struct perf_loader *l, struct perf_snapshot *s, uint64_t se
 			  BIT(TOTAL_NS) | BIT(ACTIVE_NS) | BIT(RUNNABLE_NS) | BIT(BLOCKED_NS) |
 				  BIT(UNKNOWN_NS));
 		break;
+	case PERF_PROCESS:
+	case PERF_RUN:
 	case PERF_CPU:
-		perf_want(l, s, BIT(TOTAL_NS) | BIT(ACTIVE_NS) | BIT(OTHER_NS) | BIT(IDLE_NS));
+		perf_want(l, s,
+			  BIT(TOTAL_NS) | BIT(ACTIVE_NS) |
+				  (s->scope == PERF_CPU ? BIT(OTHER_NS) | BIT(IDLE_NS)
+							: BIT(RUNNABLE_NS) | BIT(BLOCKED_NS)));
 		break;
 	default:
 		break;
@@ -536,6 +607,21 @@ static bool read_snapshots(struct perf_loader *l, void *to, const char *key)
 	return more == 0;
 }
 
+/* Threads that have no snapshot of their own. */
+static bool read_unlisted(struct perf_loader *l, void *to, const char *key)
+{
+	uint64_t seen;
+	bool ok;
+
+	(void)key;
+	l->snapshot = to;
+	l->snapshot->scope = PERF_RUN;
+	l->perf->has_unlisted = true;
+	ok = perf_read_object(l, snapshot_fields, COUNT(snapshot_fields), to, &seen);
+	l->snapshot = NULL;
+	return ok;
+}
+
 static bool read_mode(struct perf_loader *l, void *to, const char *key)
 {
 	if (!perf_text(l, to, key))
@@ -559,6 +645,7 @@ bool perf_load_ours(struct perf_loader *l)
 		{"controls", read_controls, 0},
 		{"events", read_events, 0},
 		{"invocations", read_invocations, 0},
+		{"unlisted", read_unlisted, AT(unlisted)},
 	};
 	struct loom_place place = perf_place(l->perf, NULL);
 	uint64_t seen;
