@@ -23,6 +23,7 @@
 #define MULTI_RETURN	    1u /* flag of a link: the return of the function */
 
 #define FUNCTION_MAX (256u << 10) /* bytes of a function that are looked at */
+#define ENOTSUPP     524 /* of the kernel alone */
 #define SLOW_TOLD    5		  /* functions that a message names */
 
 const char *const attach_kind_names[] = {"best", "session", "multi", "perf"};
@@ -201,12 +202,27 @@ static int plan_exits(struct attach *a, size_t i, const uint8_t *code, size_t by
 	}
 	a->places[i].leave = LEAVE_EXITS;
 	a->places[i].nexits = (uint32_t)n;
-	for (int e = 0; e < n && !err; e++)
+	for (int e = 0; e < n && !err; e++) {
 		err = add_probe(a, i, ATTACH_PROGRAM_RETURN, false, s->offset + exits[e].shift,
 				PROBE_COOKIE_EXIT);
+		if (!err && exits[e].is_jump) /* nothing has been returned yet */
+			a->probes[a->nprobes - 1].cookie =
+				PROBE_COOKIE(i, PROBE_FROM_NOTHING, 0, PROBE_COOKIE_EXIT);
+	}
 	free(exits);
 	return err;
 }
+
+static int refuse_place(struct attach *a, size_t i, const char *why)
+{
+	log_warn("%s is not probed: %s", a->sites[i].label, why);
+	a->places[i].refused = true;
+	a->figures.refused++;
+	return 0;
+}
+
+static const char refused_instruction[] =
+	"its first instruction is one that the kernel does not step over (a lock prefix)";
 
 static int plan_function(struct attach *a, size_t i, bool throws)
 {
@@ -219,6 +235,8 @@ static int plan_function(struct attach *a, size_t i, bool throws)
 	size_t bytes;
 	int err = 0;
 
+	if (instruction_point(s->code, s->code_bytes).kind == SPOT_REFUSED)
+		return refuse_place(a, i, refused_instruction);
 	if (exits || !instruction_is_fast(s->code, s->code_bytes)) {
 		bytes = read_code(s, &code);
 		spot = instruction_entry(code, bytes,
@@ -249,15 +267,13 @@ static int plan_point(struct attach *a, size_t i)
 	struct spot spot = instruction_point(s->code, s->code_bytes);
 
 	a->places[i].slow = spot.kind == SPOT_SLOW;
-	if (spot.kind == SPOT_UNSAFE && !a->options.unsafe_nop5) {
-		log_warn("%s is not probed: it is a nop of five bytes, and Linux 6.18 makes a call of "
-			 "it that overwrites what the function may keep below its stack pointer "
-			 "(--unsafe-nop5 if it does not)",
-			 s->label);
-		a->places[i].refused = true;
-		a->figures.refused++;
-		return 0;
-	}
+	if (spot.kind == SPOT_REFUSED)
+		return refuse_place(a, i, refused_instruction);
+	if (spot.kind == SPOT_UNSAFE && !a->options.unsafe_nop5)
+		return refuse_place(a, i,
+				    "it is a nop of five bytes, and Linux 6.18 makes a call of it that "
+				    "overwrites what the function may keep below its stack pointer "
+				    "(--unsafe-nop5 if it does not)");
 	return add_probe(a, i, ATTACH_PROGRAM_POINT, false, s->offset, 0);
 }
 
@@ -454,7 +470,8 @@ static void refuse(struct attach *a, const struct spot_probe *probe, int err)
 	const struct site *s = &a->sites[probe->site];
 
 	log_warn("%s is not probed: the kernel refuses %s+0x%llx: %s", s->label, s->binary,
-		 (unsigned long long)probe->offset, strerror(-err));
+		 (unsigned long long)probe->offset,
+		 err == -ENOTSUPP ? "an instruction that it does not step over" : strerror(-err));
 	a->places[probe->site].refused = true;
 	a->figures.refused++;
 }

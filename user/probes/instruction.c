@@ -50,6 +50,18 @@ static bool is_emulated(const uint8_t *code, size_t bytes)
 	}
 }
 
+/* Locked (behind other prefixes, too), int3, hlt. */
+static bool is_refused(const uint8_t *code, size_t bytes)
+{
+	size_t at = 0;
+
+	while (at < bytes && (code[at] == 0x66 || code[at] == 0x67 || code[at] == 0xf2 ||
+			      code[at] == 0xf3 || code[at] == 0x2e || code[at] == 0x3e ||
+			      code[at] == 0x64 || code[at] == 0x65))
+		at++;
+	return at < bytes && (code[at] == 0xf0 || code[at] == 0xcc || code[at] == 0xf4);
+}
+
 /* Bytes of a ModRM operand behind the opcode, with its displacement; 0: not all there. */
 static size_t modrm_bytes(const uint8_t *at, size_t bytes)
 {
@@ -215,6 +227,8 @@ struct spot instruction_point(const uint8_t *code, size_t bytes)
 		spot.kind = SPOT_UNSAFE;
 	else if (is_emulated(code, bytes))
 		spot.kind = SPOT_FAST;
+	else if (is_refused(code, bytes))
+		spot.kind = SPOT_REFUSED;
 	return spot;
 }
 

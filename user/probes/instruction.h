@@ -24,6 +24,8 @@ enum spot_kind {
 	SPOT_SLOW,   /* single-stepped */
 	SPOT_UNSAFE, /* a nop of five bytes elsewhere: what Linux 6.18 makes of it overwrites what a
 			function may keep below its stack pointer */
+	SPOT_REFUSED, /* the kernel does not step over it: a lock prefix, a breakpoint. It says so
+			 only where the file is mapped already, and else has no probe there */
 };
 
 struct spot {
