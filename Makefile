@@ -98,7 +98,7 @@ LOOM_HEADERS := $(patsubst %,trace/loom/%.h,record controls style writer)
 # Only what reads Pallas archives is linked with zstd.
 TRACE_LIBS := -lcjson -lm -Wl,--push-state,--as-needed -lzstd -Wl,--pop-state
 EMU_LIBS   := -lz -lpthread
-USER_LIBS  := -lbpf -Wl,--push-state,--as-needed -ldw -liberty -lcapstone -Wl,--pop-state -lelf -lz -lcap-ng \
+USER_LIBS  := -lbpf -Wl,--push-state,--as-needed -ldw -liberty -lcapstone -llzma -Wl,--pop-state -lelf -lz -lcap-ng \
 	-lpthread
 
 .PHONY: all unit-tests workloads

@@ -43,7 +43,7 @@ for name in ("static", "lib", "stripped"):
 PYTHON
 cd "$T"
 sources=("$S"/user/probes/{binaries,boundary,debugfile,demangle,dynamic,frames,image,inroot,labels,libraries,locate}.c
-	"$S"/user/probes/{mappings,notes,phrase,request,resolve,symbols,symbols_find,unwinds,usdt,usdt_argument}.c
+	"$S"/user/probes/{mappings,minidebug,notes,phrase,request,resolve,symbols,symbols_find,types,unwinds,usdt,usdt_argument}.c
 	"$S"/trace/{log,text}.c)
-LDLIBS="-lz -lcapstone -Wl,--push-state,-Bstatic -liberty -Wl,--pop-state" build_fuzzer probes_elf "${sources[@]}"
+LDLIBS="-lz -llzma -ldw -lcapstone -Wl,--push-state,-Bstatic -liberty -Wl,--pop-state" build_fuzzer probes_elf "${sources[@]}"
 run_fuzzer probes_elf "$FUZZ_SECONDS" -max_len=20000

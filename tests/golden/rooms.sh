@@ -11,13 +11,13 @@ rules='
 trace/pallas     ^trace/                        ^(cjson/cJSON|zstd)\.h$
 trace            ^trace/                        ^cjson/cJSON\.h$
 bpf              ^(bpf|vmlinux)/                ^bpf/
-user             ^(user|trace)/|^bpf/(record\.h|state\.h|ovni\.skel\.h)$  ^(bpf/|libelf|gelf|elfutils/|dwarf|cap-ng|libiberty/|capstone/|zlib)
+user             ^(user|trace)/|^bpf/(record\.h|state\.h|ovni\.skel\.h)$  ^(bpf/|libelf|gelf|elfutils/|dwarf|cap-ng|libiberty/|lzma|capstone/|zlib)
 emu              ^(emu|trace)/                  ^zlib\.h$
 tools/sync       ^(tools|trace|emu)/            ^mpi\.h$
 tools            ^(tools|trace|emu)/            ^$
 '
 # Not libc's, whoever includes them.
-libraries='^(bpf/|cjson/|zstd|zlib|libelf|gelf|elfutils/|dwarf|cap-ng|libiberty/|capstone/|mpi|cmocka|vmlinux)'
+libraries='^(bpf/|cjson/|zstd|zlib|lzma|libelf|gelf|elfutils/|dwarf|cap-ng|libiberty/|capstone/|mpi|cmocka|vmlinux)'
 
 includes() { # FILE: its includes as <name> or as "path below the top"
 	local line name

@@ -88,4 +88,34 @@ E
 g++ -O2 -o cpp cpp.cc || exit 1
 check_calls cpp "cpp:ns::twice(ns::Work const&, long),ns::Work::add" "ns::twice(ns::Work::add ns::Work::add)"
 check_calls cpp "cpp:_ZN2ns5twiceERKNS_4WorkEl,ns::Work::*" "ns::twice(ns::Work::add ns::Work::add)"
+
+# Debug information says how large a value is: the upper part of the register may hold anything.
+cat >typed.c <<'E'
+#define PROBED __attribute__((noinline, noclone, noipa))
+PROBED int negative(int n) { __asm__ volatile(""); return -n; }
+PROBED unsigned char small(unsigned char c) { __asm__ volatile(""); return c; }
+#define CALL(function, setup, n) \
+	__asm__ volatile(setup "\n\tcall " #function \
+			 : : "r"(n) : "rax", "rdi", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory")
+int main(void)
+{
+	for (int i = 0; i < 3; i++) {
+		CALL(negative, "mov $-1, %%rdi\n\tmov %0, %%edi", -1 - i);
+		CALL(small, "movabs $0x7777777777777700, %%rdi\n\tor %0, %%rdi", 250L + i);
+	}
+	return 0;
+}
+E
+if [ "$(uname -m)" = x86_64 ]; then
+	gcc -O2 -g -mno-red-zone -o typed typed.c || exit 1
+	"$RECORDER" -o typed.trace -u 'typed:negative(arg1),small(arg1)' -- ./typed >typed.log 2>&1
+	judge typed.trace
+	: >typed.trace.report
+	facts typed.trace <<'E'
+from calls import *
+main = trace.streams[0]
+check(values(main, "negative (argument 1)") == [-1, -2, -3], values(main, "negative (argument 1)"))
+check(values(main, "small (argument 1)") == [250, 251, 252], values(main, "small (argument 1)"))
+E
+fi
 finish

@@ -244,6 +244,101 @@ static void of_a_stripped_library_what_it_exports_is_known(void **state)
 	refused("./nothing:inner", -ENOENT, "is stripped");
 }
 
+/* Compressed symbols in the file itself, as some distributions have them. */
+static void names_are_in_the_file_compressed(void **state)
+{
+	(void)state;
+	write_file("mini.c", program);
+	run("gcc -O1 -o mini mini.c");
+	run("objcopy --only-keep-debug mini mini.debug");
+	run("cp mini.debug mini.data");
+	run("xz -f mini.data");
+	run("objcopy --strip-all --add-section .gnu_debugdata=mini.data.xz mini packed");
+	run("rm mini.debug");
+	found("./packed:inner", "inner");
+	/* what does not unpack is not there */
+	write_file("bad.xz", "this is not xz at all");
+	run("objcopy --strip-all --add-section .gnu_debugdata=bad.xz mini unpacked");
+	refused("./unpacked:inner", -ENOENT, "stripped");
+}
+
+/* ---- how large values are ---- */
+
+static void values_have_the_size_that_debug_information_tells(void **state)
+{
+	static const char text[] =
+		"#include <stdbool.h>\n"
+		"#define N __attribute__((noinline))\n"
+		"typedef unsigned short small; struct large { long a[4]; }; struct pair { int a, "
+		"b; };\n"
+		"enum color { RED, GREEN }; enum sign { MINUS = -1, PLUS };\n"
+		"N int f(int a, const long b, small c, char *d, bool e, signed char g)\n"
+		"{ return a + (int)b + c + *d + e + g; }\n"
+		"N unsigned char mixed(double x, int a, float y, unsigned b)\n"
+		"{ return (unsigned char)(a + (int)x + (int)y + (int)b); }\n"
+		"N struct large shifted(int a) { struct large l = {{a}}; return l; }\n"
+		"N int behind(struct pair p, int a) { return p.a + a; }\n"
+		"N enum color colors(enum color c, enum sign s) { return (int)c + (int)s ? RED : "
+		"GREEN; }\n"
+		"N double real(int a) { return a; }\n"
+		"int main(int c, char **v) { return f(c, 2, 3, v[0], 1, 2) + mixed(1, 2, 3, 4) +\n"
+		"	(int)shifted(c).a[0] + behind((struct pair){1, 2}, 3) + colors(RED, PLUS) "
+		"+\n"
+		"	(int)real(c); }\n";
+	static const struct {
+		const char *function;
+		unsigned bytes;
+		bool is_signed;
+	} cases[] = {
+		{"f(arg1)", 4, true},
+		{"f(arg2)", 8, true},
+		{"f(arg3)", 2, false},
+		{"f(arg4)", 8, false},
+		{"f(arg5)", 1, false},
+		{"f(arg6)", 1, true},
+		{"f(ret)", 4, true},
+		{"f(arg1:u64)", 8, false},
+		{"mixed(arg1)", 4, true},
+		{"mixed(arg2)", 4, false},
+		{"mixed(ret)", 1, false},
+		{"colors(arg1)", 4, false},
+		{"colors(arg2)", 4, true},
+		{"colors(ret)", 4, false},
+		{"real(arg1)", 4, true},
+		/* not certain: the whole register */
+		{"shifted(arg1)", 8, true},
+		{"behind(arg3)", 8, true},
+		{"real(ret)", 8, true},
+		{"f(arg2:i16)", 2, true},
+	};
+	static const char *const files[] = {"typed", "typed4", "separate", "untyped"};
+
+	(void)state;
+	write_file("typed.c", text);
+	run("gcc -O1 -g -o typed typed.c");
+	run("gcc -O1 -gdwarf-4 -gno-strict-dwarf -fno-pie -no-pie -o typed4 typed.c");
+	run("gcc -O1 -o untyped typed.c");
+	run("objcopy --only-keep-debug typed separate.debug");
+	run("objcopy --strip-all --add-gnu-debuglink=separate.debug typed separate");
+	for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++) {
+		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+			bool said = strchr(cases[i].function, ':');
+			unsigned bytes = k == 3 && !said ? 8 : cases[i].bytes;
+			bool is_signed = k == 3 && !said ? true : cases[i].is_signed;
+			struct sites sites;
+			char request[128];
+
+			snprintf(request, sizeof(request), "./%s:%s", files[k], cases[i].function);
+			resolved(&sites, request);
+			if (sites.list[0].value.bytes != bytes ||
+			    sites.list[0].value.is_signed != is_signed)
+				fail_msg("%s: %u bytes, %s", request, sites.list[0].value.bytes,
+					 sites.list[0].value.is_signed ? "signed" : "unsigned");
+			sites_free(&sites);
+		}
+	}
+}
+
 /* ---- many ---- */
 
 static void thousands_of_functions_are_found(void **state)
@@ -400,6 +495,8 @@ int main(void)
 		cmocka_unit_test(names_of_stripped_files_are_in_their_debug_files),
 		cmocka_unit_test(a_debug_file_of_another_build_is_not_used),
 		cmocka_unit_test(of_a_stripped_library_what_it_exports_is_known),
+		cmocka_unit_test(names_are_in_the_file_compressed),
+		cmocka_unit_test(values_have_the_size_that_debug_information_tells),
 		cmocka_unit_test(thousands_of_functions_are_found),
 		cmocka_unit_test(labels_are_text_of_bounded_length),
 		cmocka_unit_test(a_file_that_is_cut_is_refused_or_read),

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "debugfile.h"
+#include "minidebug.h"
 #include "notes.h"
 #include "phrase.h"
 #include "trace/log.h"
@@ -159,5 +160,6 @@ bool debugfile_open(struct image *debug, const struct image *image, const char *
 	struct search s = {.debug = debug, .image = image, .root = root, .found = found};
 
 	notes_walk(image, take_build_id, &s.id);
-	return by_build_id(&s) || by_link(&s, path);
+	*found = NULL;
+	return by_build_id(&s) || by_link(&s, path) || minidebug_open(debug, image);
 }

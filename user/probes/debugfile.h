@@ -15,8 +15,9 @@
 
 #include "image.h"
 
-/* Opens it; false if there is none. *found: its path, for the caller to free. `root` stands
- * before all paths ("" or /proc/PID/root); `path` is the file's below it. */
+/* Opens it; false if there is none. *found: its path, for the caller to free; NULL if it was in the
+ * file itself. `root` stands before all paths ("" or /proc/PID/root); `path` is the file's below
+ * it. */
 bool debugfile_open(struct image *debug, const struct image *image, const char *root,
 		    const char *path, char **found);
 

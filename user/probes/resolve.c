@@ -16,6 +16,7 @@
 #include "locate.h"
 #include "resolve.h"
 #include "trace/log.h"
+#include "types.h"
 #include "usdt_argument.h"
 
 #define WHY_MAX 512
@@ -93,15 +94,6 @@ static void read_code(struct site *site, const struct binary *binary, uint64_t l
 	free(code);
 }
 
-/* An argument without a type is a register, whole. */
-static void complete_value(struct site_value *value)
-{
-	if (value->source && !value->bytes) {
-		value->bytes = 8;
-		value->is_signed = true;
-	}
-}
-
 static int add_draft(struct resolving *r, const struct request *request,
 		     const struct binary *binary, const struct draft *proto)
 {
@@ -124,7 +116,6 @@ static int add_draft(struct resolving *r, const struct request *request,
 	site->inode = binary->image.inode;
 	site->request = (uint32_t)(request - r->requests->list);
 	site->unwinds = binary->unwinds;
-	complete_value(&site->value);
 	if (image_address(&binary->image, site->offset, PF_X, &address) &&
 	    image_offset(&binary->image, address, PF_X, &offset, &left))
 		read_code(site, binary, left);
@@ -527,6 +518,44 @@ static int merge_drafts(struct resolving *r)
 	return 0;
 }
 
+static bool needs_type(const struct draft *d)
+{
+	return (d->site.value.source == SITE_ARGUMENT || d->site.value.source == SITE_RETURN) &&
+	       !d->site.value.bytes && d->function;
+}
+
+/* How large values are for which that was not said: by debug information, else a whole register.
+ * Drafts are sorted by file. */
+static int find_types(struct resolving *r)
+{
+	struct type_question *questions = calloc(r->count + 1, sizeof(*questions));
+
+	if (!questions)
+		return -ENOMEM;
+	for (size_t from = 0, to; from < r->count; from = to) {
+		const struct binary *binary = r->drafts[from].binary;
+		int debug_fd = binary->functions.debug_fd;
+		size_t n = 0;
+
+		for (to = from; to < r->count && r->drafts[to].binary == binary; to++)
+			if (needs_type(&r->drafts[to]))
+				questions[n++] = (struct type_question){
+					.address = r->drafts[to].function->address,
+					.value = &r->drafts[to].site.value};
+		types_find(debug_fd >= 0 ? debug_fd : binary->image.fd, questions, n);
+	}
+	free(questions);
+	for (size_t i = 0; i < r->count; i++) {
+		struct site_value *value = &r->drafts[i].site.value;
+
+		if (value->source && !value->bytes) {
+			value->bytes = 8;
+			value->is_signed = true;
+		}
+	}
+	return 0;
+}
+
 static int make_sites(struct resolving *r)
 {
 	struct sites *sites = r->sites;
@@ -577,6 +606,8 @@ int sites_resolve(struct sites *sites, const struct requests *requests,
 	forget_places(&r);
 	if (!err)
 		err = merge_drafts(&r);
+	if (!err)
+		err = find_types(&r);
 	if (!err)
 		err = make_sites(&r);
 	free(r.drafts);

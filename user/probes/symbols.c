@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "debugfile.h"
 #include "demangle.h"
@@ -390,10 +391,12 @@ int functions_read(struct functions *functions, const struct image *image, const
 	bool found;
 	int err;
 
-	*functions = (struct functions){0};
+	*functions = (struct functions){.debug_fd = -1};
 	err = read_table(&r, image, SHT_SYMTAB, &found);
 	if (!err && !found && debugfile_open(&debug, image, root, path, &functions->debug_file)) {
 		err = read_table(&r, &debug, SHT_SYMTAB, &found);
+		functions->debug_fd = debug.fd;
+		debug.fd = -1;
 		image_close(&debug);
 	}
 	functions->stripped = !found;
@@ -417,7 +420,9 @@ void functions_free(struct functions *functions)
 	free(functions->list);
 	free(functions->by_name);
 	free(functions->debug_file);
-	*functions = (struct functions){0};
+	if (functions->debug_fd > 0)
+		close(functions->debug_fd);
+	*functions = (struct functions){.debug_fd = -1};
 }
 
 /* ---- demangled ---- */

@@ -45,6 +45,7 @@ struct functions {
 	size_t count;
 	bool stripped;	   /* only what is exported is known */
 	char *debug_file;  /* where most names come from; NULL: the file itself */
+	int debug_fd;	   /* the same, open; -1: none */
 	uint32_t *by_name; /* indices, in byte order of the names */
 	char **blocks;	   /* what the strings lie in */
 	size_t nblocks;
