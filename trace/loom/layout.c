@@ -44,8 +44,8 @@ static enum fit judge(const uint8_t *bytes, size_t n, bool is_natural)
 
 enum loom_form loom_layout_find(struct loom_reader *r)
 {
-	size_t most = source_fill(&r->source, JUDGED * LOOM_NATURAL_SIZE);
-	const uint8_t *bytes = r->source.buf + r->source.at;
+	size_t most = inflow_fill(&r->inflow, JUDGED * LOOM_NATURAL_SIZE);
+	const uint8_t *bytes = r->inflow.buf + r->inflow.at;
 	struct loom_place place = {r->path, LOOM_NOWHERE, LOOM_NOWHERE};
 	enum fit fits[2] = {FITS_NOT, FITS_NOT};
 

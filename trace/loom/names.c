@@ -88,7 +88,7 @@ static bool walk(struct loom_modules *table, struct tokens *t, const struct toke
 	return more == 0;
 }
 
-static int load_json(struct loom_modules *table, struct source *in)
+static int load_json(struct loom_modules *table, struct inflow *in)
 {
 	struct tokens t;
 	struct token v;
@@ -123,7 +123,7 @@ static bool read_line(struct loom_modules *table, char *line, int *err)
 	return true;
 }
 
-static int load_lines(struct loom_modules *table, struct source *in)
+static int load_lines(struct loom_modules *table, struct inflow *in)
 {
 	char line[LINE_MAX_BYTES] = "";
 	size_t len = 0;
@@ -132,9 +132,9 @@ static int load_lines(struct loom_modules *table, struct source *in)
 
 	line[0] = '\0';
 	do {
-		c = source_look(in);
+		c = inflow_look(in);
 		if (c >= 0)
-			source_skip(in, 1);
+			inflow_skip(in, 1);
 		if (c >= 0 && c != '\n') {
 			if (c == 0 || len + 1 >= sizeof(line)) {
 				log_error("%s: line %u: %s", in->path, number,
@@ -159,18 +159,18 @@ static int load_lines(struct loom_modules *table, struct source *in)
 
 int loom_modules_load(struct loom_modules *t, int dirfd, const char *path)
 {
-	struct source in;
-	int c, err = source_open(&in, dirfd, path);
+	struct inflow in;
+	int c, err = inflow_open(&in, dirfd, path);
 
 	if (!err) {
 		do {
-			c = source_look(&in);
+			c = inflow_look(&in);
 			if (c == ' ' || c == '\n' || c == '\r' || c == '\t')
-				source_skip(&in, 1);
+				inflow_skip(&in, 1);
 		} while (c == ' ' || c == '\n' || c == '\r' || c == '\t');
 		err = c == '{' || c == '[' ? load_json(t, &in) : load_lines(t, &in);
 	}
-	source_close(&in);
+	inflow_close(&in);
 	loom_modules_seal(t);
 	if (err == -ENOMEM)
 		log_error("%s: no memory for its names", path);

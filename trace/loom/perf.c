@@ -76,7 +76,7 @@ bool perf_read_object(struct perf_loader *l, const struct perf_field *fields, si
 /* P2: the value under `key` is no counter. */
 static void no_counter(struct perf_loader *l, const char *key)
 {
-	struct loom_place place = {l->perf->path, LOOM_NOWHERE, source_tell(&l->in)};
+	struct loom_place place = {l->perf->path, LOOM_NOWHERE, inflow_tell(&l->in)};
 	char name[64] = "";
 
 	if (l->snapshot)
@@ -236,7 +236,7 @@ struct perf_snapshot *perf_new_snapshot(struct perf_loader *l)
 	}
 	l->snapshot = &p->snapshots[p->nsnapshots++];
 	memset(l->snapshot, 0, sizeof(*l->snapshot));
-	l->snapshot->offset = source_tell(&l->in);
+	l->snapshot->offset = inflow_tell(&l->in);
 	return l->snapshot;
 }
 
@@ -337,7 +337,7 @@ static bool find_json_form(struct perf_loader *l)
 		return false;
 	if (l->perf->form == PERF_UNKNOWN)
 		return tokens_refuse(&l->t, "no form of statistics that is known");
-	source_seek(&l->in, 0);
+	inflow_seek(&l->in, 0);
 	tokens_init(&l->t, &l->in);
 	return true;
 }
@@ -395,8 +395,8 @@ static bool load(struct perf_loader *l)
 {
 	int c;
 
-	while ((c = source_look(&l->in)) == ' ' || c == '\t' || c == '\n' || c == '\r')
-		source_skip(&l->in, 1);
+	while ((c = inflow_look(&l->in)) == ' ' || c == '\t' || c == '\n' || c == '\r')
+		inflow_skip(&l->in, 1);
 	if (c != '{' && c != '[') {
 		tokens_init(&l->t, &l->in);
 		return perf_load_text(l);
@@ -418,7 +418,7 @@ int loom_perf_load(struct loom_perf *p, int dirfd, const char *path, struct loom
 		log_error("%s: no memory to read it", path);
 		return -ENOMEM;
 	}
-	err = source_open(&l.in, dirfd, path);
+	err = inflow_open(&l.in, dirfd, path);
 	if (!err && !load(&l)) {
 		err = l.in.error ? l.in.error : -EBADMSG;
 		if (err == -EBADMSG) {
@@ -428,7 +428,7 @@ int loom_perf_load(struct loom_perf *p, int dirfd, const char *path, struct loom
 				   l.t.why ? l.t.why : "damaged");
 		}
 	}
-	source_close(&l.in);
+	inflow_close(&l.in);
 	loom_modules_seal(&p->modules);
 	if (!err && mark_last(p) < 0) {
 		log_error("%s: no memory to read it", path);

@@ -14,7 +14,7 @@
 struct perf_loader {
 	struct loom_perf *perf;
 	struct loom_findings *findings;
-	struct source in;
+	struct inflow in;
 	struct tokens t;
 	struct perf_snapshot *snapshot; /* the one that is being read */
 	size_t snapshot_room, invocation_room;

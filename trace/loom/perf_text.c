@@ -27,7 +27,7 @@ static bool parse(const char *text, uint64_t *out)
 
 static void not_a_counter(struct perf_loader *l, const char *key)
 {
-	struct loom_place place = {l->perf->path, LOOM_NOWHERE, source_tell(&l->in)};
+	struct loom_place place = {l->perf->path, LOOM_NOWHERE, inflow_tell(&l->in)};
 
 	loom_found(l->findings, LOOM_P2, &place, "%s is not an integer from 0 to 2^64 - 1", key);
 }
@@ -168,7 +168,7 @@ static bool text_line(struct perf_loader *l, char *line, bool *in_nodes)
 static int next_line(struct perf_loader *l, char line[LINE_MAX_BYTES])
 {
 	size_t len = 0;
-	int c = source_look(&l->in);
+	int c = inflow_look(&l->in);
 
 	if (c < 0)
 		return 0;
@@ -179,11 +179,11 @@ static int next_line(struct perf_loader *l, char line[LINE_MAX_BYTES])
 			return -1;
 		}
 		line[len++] = (char)c;
-		source_skip(&l->in, 1);
-		c = source_look(&l->in);
+		inflow_skip(&l->in, 1);
+		c = inflow_look(&l->in);
 	}
 	if (c == '\n')
-		source_skip(&l->in, 1);
+		inflow_skip(&l->in, 1);
 	while (len > 0 && (line[len - 1] == '\r' || line[len - 1] == ' '))
 		len--;
 	line[len] = '\0';

@@ -38,7 +38,7 @@ static size_t record_size(const struct loom_reader *r)
 static int open_ltrc(struct loom_reader *r)
 {
 	struct loom_place place = at_offset(r, 4);
-	const uint8_t *header = source_peek(&r->source, LOOM_HEADER_SIZE);
+	const uint8_t *header = inflow_peek(&r->inflow, LOOM_HEADER_SIZE);
 	uint32_t version;
 
 	if (!header) {
@@ -61,17 +61,17 @@ static int open_ltrc(struct loom_reader *r)
 		loom_found(r->findings, LOOM_S2, &place, "unsupported version %u", r->version);
 		return -EBADMSG;
 	}
-	source_skip(&r->source, LOOM_HEADER_SIZE);
+	inflow_skip(&r->inflow, LOOM_HEADER_SIZE);
 	return 0;
 }
 
 /* JSON, or not? Its first byte that is no blank; a blank is no cycle that anybody would trace. */
 static bool looks_like_json(struct loom_reader *r)
 {
-	size_t size = source_fill(&r->source, 4096);
+	size_t size = inflow_fill(&r->inflow, 4096);
 
 	for (size_t i = 0; i < size; i++) {
-		uint8_t c = r->source.buf[r->source.at + i];
+		uint8_t c = r->inflow.buf[r->inflow.at + i];
 
 		if (c == '{' || c == '[')
 			return true;
@@ -83,7 +83,7 @@ static bool looks_like_json(struct loom_reader *r)
 
 static int open_form(struct loom_reader *r)
 {
-	const uint8_t *magic = source_peek(&r->source, 4);
+	const uint8_t *magic = inflow_peek(&r->inflow, 4);
 
 	if (magic && !memcmp(magic, LOOM_MAGIC, 4)) {
 		r->form = LOOM_LTRC;
@@ -107,13 +107,13 @@ int loom_reader_open(struct loom_reader *r, int dirfd, const char *path,
 	r->findings = findings;
 	if (options)
 		r->options = *options;
-	err = source_open(&r->source, dirfd, path);
+	err = inflow_open(&r->inflow, dirfd, path);
 	if (err)
 		return err;
-	r->size = r->source.size;
+	r->size = r->inflow.size;
 	err = open_form(r);
-	if (r->source.error)
-		err = r->source.error;
+	if (r->inflow.error)
+		err = r->inflow.error;
 	if (err) {
 		r->is_damaged = true;
 		r->ended = true;
@@ -124,19 +124,19 @@ int loom_reader_open(struct loom_reader *r, int dirfd, const char *path,
 void loom_reader_close(struct loom_reader *r)
 {
 	loom_modules_free(&r->modules);
-	source_close(&r->source);
+	inflow_close(&r->inflow);
 }
 
 /* What is known only at the end of a binary file. */
 static int end(struct loom_reader *r)
 {
-	uint64_t offset = source_tell(&r->source);
-	size_t rest = r->source.len - r->source.at;
+	uint64_t offset = inflow_tell(&r->inflow);
+	size_t rest = r->inflow.len - r->inflow.at;
 	struct loom_place place = at_offset(r, offset);
 
 	r->ended = true;
-	if (r->source.error)
-		return r->source.error;
+	if (r->inflow.error)
+		return r->inflow.error;
 	if (rest > 0) {
 		loom_found(r->findings, LOOM_S4, &place, "%zu trailing bytes do not make a record",
 			   rest);
@@ -162,7 +162,7 @@ static int end(struct loom_reader *r)
 int loom_reader_next(struct loom_reader *r, struct loom_record *record)
 {
 	if (r->ended)
-		return r->source.error;
+		return r->inflow.error;
 	if (r->form == LOOM_JSON) {
 		int got = loom_json_next(r, record);
 
@@ -172,17 +172,17 @@ int loom_reader_next(struct loom_reader *r, struct loom_record *record)
 		}
 	} else {
 		size_t size = record_size(r);
-		const uint8_t *at = source_peek(&r->source, size);
+		const uint8_t *at = inflow_peek(&r->inflow, size);
 
 		if (!at)
 			return end(r);
-		r->offset = source_tell(&r->source);
+		r->offset = inflow_tell(&r->inflow);
 		loom_decode(record, at, r->form == LOOM_NATURAL48);
 		if (r->form == LOOM_NATURAL48 && !loom_padding_is_zero(at)) {
 			if (r->padded++ == 0)
 				r->first_padded = r->count;
 		}
-		source_skip(&r->source, size);
+		inflow_skip(&r->inflow, size);
 	}
 	r->index = r->count++;
 	r->sequence = r->index > 0 && record->cycle == r->last_cycle ? r->sequence + 1 : 0;

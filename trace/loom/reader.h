@@ -18,7 +18,7 @@
 #include "trace/loom/finding.h"
 #include "trace/loom/modules.h"
 #include "trace/loom/record.h"
-#include "trace/loom/source.h"
+#include "trace/loom/inflow.h"
 #include "trace/loom/tokens.h"
 
 enum loom_form { LOOM_UNKNOWN, LOOM_LTRC, LOOM_PACKED38, LOOM_NATURAL48, LOOM_JSON };
@@ -54,7 +54,7 @@ struct loom_reader {
 	const char *path;
 	struct loom_findings *findings;
 	struct loom_reader_options options;
-	struct source source;
+	struct inflow inflow;
 	struct tokens tokens;
 	uint64_t last_cycle;
 	uint64_t padded, first_padded; /* records with padding that is not zero */

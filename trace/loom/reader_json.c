@@ -96,7 +96,7 @@ static bool head_key(struct loom_reader *r, struct head *h, const char *key)
 		if (v.type != TOKEN_ARRAY)
 			return tokens_refuse(t, "the events must be an array");
 		h->events = true;
-		h->events_at = source_tell(&r->source);
+		h->events_at = inflow_tell(&r->inflow);
 		return true;
 	}
 	return tokens_skip(t);
@@ -137,7 +137,7 @@ int loom_json_open(struct loom_reader *r)
 	struct head h = {0};
 	struct token v;
 
-	tokens_init(t, &r->source);
+	tokens_init(t, &r->inflow);
 	if (!tokens_value(t, &v)) {
 		report_mistake(r);
 		return -EBADMSG;
@@ -167,8 +167,8 @@ int loom_json_open(struct loom_reader *r)
 	    strcmp(r->trace_kind, "fcc_cycle_trace") != 0)
 		return refuse(r, LOOM_S1, "unknown trace_kind", r->trace_kind);
 	r->version = LOOM_VERSION;
-	source_seek(&r->source, h.events_at);
-	tokens_resume(t, &r->source, 2, true);
+	inflow_seek(&r->inflow, h.events_at);
+	tokens_resume(t, &r->inflow, 2, true);
 	return 0;
 }
 
@@ -329,9 +329,9 @@ int loom_json_next(struct loom_reader *r, struct loom_record *record)
 	int more = tokens_element(t);
 
 	if (more > 0) {
-		while (source_look(&r->source) == ' ' || source_look(&r->source) == '\n')
-			source_skip(&r->source, 1);
-		r->offset = source_tell(&r->source);
+		while (inflow_look(&r->inflow) == ' ' || inflow_look(&r->inflow) == '\n')
+			inflow_skip(&r->inflow, 1);
+		r->offset = inflow_tell(&r->inflow);
 		if (read_event(t, record)) {
 			if (!r->options.as_stored)
 				apply_ids(r, record);
@@ -340,8 +340,8 @@ int loom_json_next(struct loom_reader *r, struct loom_record *record)
 	} else if (more == 0 && read_tail(r)) {
 		return 0;
 	}
-	if (r->source.error)
-		return r->source.error;
+	if (r->inflow.error)
+		return r->inflow.error;
 	report_mistake(r);
 	return 0;
 }

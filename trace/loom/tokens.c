@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void tokens_resume(struct tokens *t, struct source *in, unsigned depth, bool first)
+void tokens_resume(struct tokens *t, struct inflow *in, unsigned depth, bool first)
 {
 	t->in = in;
 	t->why = NULL;
@@ -17,7 +17,7 @@ void tokens_resume(struct tokens *t, struct source *in, unsigned depth, bool fir
 		t->in_object = (1ull << (depth - 1)) - 1; /* all but the innermost */
 }
 
-void tokens_init(struct tokens *t, struct source *in)
+void tokens_init(struct tokens *t, struct inflow *in)
 {
 	tokens_resume(t, in, 0, true);
 }
@@ -26,7 +26,7 @@ bool tokens_refuse(struct tokens *t, const char *why)
 {
 	if (!t->why) {
 		t->why = why;
-		t->where = source_tell(t->in);
+		t->where = inflow_tell(t->in);
 	}
 	return false;
 }
@@ -42,18 +42,18 @@ static bool cut(struct tokens *t)
 /* The next byte that is no blank, which stays next; -1 at the end. */
 static int solid(struct tokens *t)
 {
-	int c = source_look(t->in);
+	int c = inflow_look(t->in);
 
 	while (c == ' ' || c == '\n' || c == '\r' || c == '\t') {
-		source_skip(t->in, 1);
-		c = source_look(t->in);
+		inflow_skip(t->in, 1);
+		c = inflow_look(t->in);
 	}
 	return c;
 }
 
 static bool hex4(struct tokens *t, uint32_t *out)
 {
-	const uint8_t *at = source_peek(t->in, 4);
+	const uint8_t *at = inflow_peek(t->in, 4);
 
 	if (!at)
 		return cut(t);
@@ -68,7 +68,7 @@ static bool hex4(struct tokens *t, uint32_t *out)
 		else
 			return tokens_refuse(t, "\\u needs four hexadecimal digits");
 	}
-	source_skip(t->in, 4);
+	inflow_skip(t->in, 4);
 	return true;
 }
 
@@ -81,12 +81,12 @@ static size_t escaped(struct tokens *t, char out[4])
 	if (!hex4(t, &c))
 		return 0;
 	if (c >= 0xd800 && c < 0xdc00) {
-		at = source_peek(t->in, 2);
+		at = inflow_peek(t->in, 2);
 		if (!at || at[0] != '\\' || at[1] != 'u') {
 			tokens_refuse(t, "half a character (\\ud8xx without \\udcxx)");
 			return 0;
 		}
-		source_skip(t->in, 2);
+		inflow_skip(t->in, 2);
 		if (!hex4(t, &low))
 			return 0;
 		if (low < 0xdc00 || low > 0xdfff) {
@@ -126,9 +126,9 @@ static bool string(struct tokens *t, size_t *len, bool keep)
 {
 	size_t n = 0;
 
-	source_skip(t->in, 1);
+	inflow_skip(t->in, 1);
 	for (;;) {
-		int c = source_look(t->in);
+		int c = inflow_look(t->in);
 		char out[4];
 		size_t size = 1;
 
@@ -136,7 +136,7 @@ static bool string(struct tokens *t, size_t *len, bool keep)
 			return cut(t);
 		if (c < 0x20)
 			return tokens_refuse(t, "a control character inside a string");
-		source_skip(t->in, 1);
+		inflow_skip(t->in, 1);
 		if (c == '"')
 			break;
 		out[0] = (char)c;
@@ -144,17 +144,17 @@ static bool string(struct tokens *t, size_t *len, bool keep)
 			static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
 			const char *which;
 
-			c = source_look(t->in);
+			c = inflow_look(t->in);
 			if (c < 0)
 				return cut(t);
 			which = strchr(from, c);
 			if (c == 'u') {
-				source_skip(t->in, 1);
+				inflow_skip(t->in, 1);
 				size = escaped(t, out);
 				if (size == 0)
 					return false;
 			} else if (c != 0 && which) {
-				source_skip(t->in, 1);
+				inflow_skip(t->in, 1);
 				out[0] = to[which - from];
 			} else {
 				return tokens_refuse(t, "no such escape in a string");
@@ -175,7 +175,7 @@ static bool string(struct tokens *t, size_t *len, bool keep)
 static bool digits(struct tokens *t, size_t *n, struct token *v)
 {
 	size_t before = *n;
-	int c = source_look(t->in);
+	int c = inflow_look(t->in);
 
 	while (c >= '0' && c <= '9') {
 		uint64_t digit = (uint64_t)(c - '0');
@@ -188,8 +188,8 @@ static bool digits(struct tokens *t, size_t *n, struct token *v)
 				v->is_huge = true;
 			v->integer = 10 * v->integer + digit;
 		}
-		source_skip(t->in, 1);
-		c = source_look(t->in);
+		inflow_skip(t->in, 1);
+		c = inflow_look(t->in);
 	}
 	if (*n == before)
 		return c < 0 ? cut(t) : tokens_refuse(t, "a digit is missing here");
@@ -199,7 +199,7 @@ static bool digits(struct tokens *t, size_t *n, struct token *v)
 static bool number(struct tokens *t, struct token *v)
 {
 	size_t n = 0, start;
-	int c = source_look(t->in);
+	int c = inflow_look(t->in);
 
 	v->type = TOKEN_NUMBER;
 	v->is_integer = true;
@@ -208,7 +208,7 @@ static bool number(struct tokens *t, struct token *v)
 	if (c == '-') {
 		t->text[n++] = '-';
 		v->is_negative = true;
-		source_skip(t->in, 1);
+		inflow_skip(t->in, 1);
 	}
 	start = n;
 	if (!digits(t, &n, v))
@@ -217,25 +217,25 @@ static bool number(struct tokens *t, struct token *v)
 		return tokens_refuse(t, "a number must not start with a zero");
 	if (v->integer == 0 && !v->is_huge)
 		v->is_negative = false;
-	c = source_look(t->in);
+	c = inflow_look(t->in);
 	if (c == '.') {
 		v->is_integer = false;
 		t->text[n++] = '.';
-		source_skip(t->in, 1);
+		inflow_skip(t->in, 1);
 		if (!digits(t, &n, v))
 			return false;
-		c = source_look(t->in);
+		c = inflow_look(t->in);
 	}
 	if (c == 'e' || c == 'E') {
 		v->is_integer = false;
 		if (n + 2 >= sizeof(t->text))
 			return tokens_refuse(t, "a number of more than 4095 digits");
 		t->text[n++] = 'e';
-		source_skip(t->in, 1);
-		c = source_look(t->in);
+		inflow_skip(t->in, 1);
+		c = inflow_look(t->in);
 		if (c == '+' || c == '-') {
 			t->text[n++] = (char)c;
-			source_skip(t->in, 1);
+			inflow_skip(t->in, 1);
 		}
 		if (!digits(t, &n, v))
 			return false;
@@ -249,10 +249,10 @@ static bool number(struct tokens *t, struct token *v)
 static bool word(struct tokens *t, const char *letters)
 {
 	size_t len = strlen(letters);
-	const uint8_t *at = source_peek(t->in, len);
+	const uint8_t *at = inflow_peek(t->in, len);
 
 	if (!at) {
-		size_t rest = source_fill(t->in, len);
+		size_t rest = inflow_fill(t->in, len);
 
 		return memcmp(t->in->buf + t->in->at, letters, rest) == 0
 			       ? cut(t)
@@ -260,7 +260,7 @@ static bool word(struct tokens *t, const char *letters)
 	}
 	if (memcmp(at, letters, len) != 0)
 		return tokens_refuse(t, "no value starts like this");
-	source_skip(t->in, len);
+	inflow_skip(t->in, len);
 	return true;
 }
 
@@ -272,7 +272,7 @@ static bool open_bracket(struct tokens *t, bool object)
 	t->in_object |= (uint64_t)object << t->depth;
 	t->depth++;
 	t->first = true;
-	source_skip(t->in, 1);
+	inflow_skip(t->in, 1);
 	return true;
 }
 
@@ -330,7 +330,7 @@ static int member(struct tokens *t, int closing)
 		return -1;
 	}
 	if (c == closing) {
-		source_skip(t->in, 1);
+		inflow_skip(t->in, 1);
 		t->depth--;
 		t->first = false;
 		return 0;
@@ -340,7 +340,7 @@ static int member(struct tokens *t, int closing)
 			tokens_refuse(t, "a comma or the closing bracket is missing");
 			return -1;
 		}
-		source_skip(t->in, 1);
+		inflow_skip(t->in, 1);
 	}
 	t->first = false;
 	return 1;
@@ -371,7 +371,7 @@ static int next_key(struct tokens *t, bool keep)
 		tokens_refuse(t, "a colon is missing after a key");
 		return -1;
 	}
-	source_skip(t->in, 1);
+	inflow_skip(t->in, 1);
 	return 1;
 }
 

@@ -2,7 +2,7 @@
 /*
  * tokens: a JSON document, one token after the other, however large it is.
  *
- * In: the bytes of a source; out: keys and values in the order of the file. No tree is built, so
+ * In: the bytes of an inflow; out: keys and values in the order of the file. No tree is built, so
  * that a trace of gigabytes needs no memory; trace/json.h is for documents that are kept. A
  * caller goes in the order of the document:
  *
@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/loom/source.h"
+#include "trace/loom/inflow.h"
 
 #define TOKENS_DEPTH 64 /* more levels are refused */
 #define TOKENS_TEXT                                                                                \
@@ -48,7 +48,7 @@ struct token {
 };
 
 struct tokens {
-	struct source *in;
+	struct inflow *in;
 	const char *why; /* the mistake, NULL as long as there is none */
 	uint64_t where;	 /* its offset */
 	bool is_cut;	 /* the mistake is that the file ends */
@@ -58,11 +58,11 @@ struct tokens {
 	char text[TOKENS_TEXT];
 };
 
-/* Starts where the source is. */
-void tokens_init(struct tokens *t, struct source *in);
+/* Starts where the inflow is. */
+void tokens_init(struct tokens *t, struct inflow *in);
 /* Starts anew, inside of an array (`depth` levels below the root) whose next element, with a comma
- * before it unless `first`, starts where the source is. */
-void tokens_resume(struct tokens *t, struct source *in, unsigned depth, bool first);
+ * before it unless `first`, starts where the inflow is. */
+void tokens_resume(struct tokens *t, struct inflow *in, unsigned depth, bool first);
 
 /* The next value. Of an array or object only the bracket is taken. False after a mistake. */
 bool tokens_value(struct tokens *t, struct token *v) __attribute__((warn_unused_result));

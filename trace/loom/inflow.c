@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "trace/loom/source.h"
+#include "trace/loom/inflow.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #define BUFFER_SIZE (256u << 10)
 
-int source_open(struct source *s, int dirfd, const char *path)
+int inflow_open(struct inflow *s, int dirfd, const char *path)
 {
 	struct stat st;
 	int err;
@@ -39,7 +39,7 @@ int source_open(struct source *s, int dirfd, const char *path)
 	return 0;
 }
 
-void source_close(struct source *s)
+void inflow_close(struct inflow *s)
 {
 	if (s->fd > 0)
 		close(s->fd);
@@ -48,7 +48,7 @@ void source_close(struct source *s)
 	memset(s, 0, sizeof(*s));
 }
 
-void source_seek(struct source *s, uint64_t offset)
+void inflow_seek(struct inflow *s, uint64_t offset)
 {
 	if (offset >= s->offset && offset - s->offset <= s->len) {
 		s->at = (size_t)(offset - s->offset);
@@ -58,7 +58,7 @@ void source_seek(struct source *s, uint64_t offset)
 	s->at = s->len = 0;
 }
 
-size_t source_fill(struct source *s, size_t size)
+size_t inflow_fill(struct inflow *s, size_t size)
 {
 	if (s->at > 0) {
 		memmove(s->buf, s->buf + s->at, s->len - s->at);
