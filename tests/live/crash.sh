@@ -80,19 +80,22 @@ gone() { # ID...
 	done
 	return 0
 }
+begun() { [ -d random ] || ended "$recorder"; }
 pinned() { find /sys/fs/bpf -mindepth 1 2>/dev/null | sort; }
 mended=0 none=0 whole=0
-workload=("$WORKLOADS/sleepers" -n 2 -s 300)
+workload=("$WORKLOADS/sleepers" -n 2 -s 200)
 pinned >pinned.before
 for ((point = 1; point <= POINTS; point++)); do
 	rm -rf random* report
-	"${workload[@]}" >/dev/null 2>target.said &
+	mkfifo random.gate
+	WORKLOAD_GATE=$PWD/random.gate "${workload[@]}" >/dev/null 2>target.said &
 	target=$!
 	"$RECORDER" -q --flush-interval 10ms -o random -p $target >random.log 2>&1 &
 	recorder=$!
 	# one in four at any time from the start; the others once there is a directory to write to
 	usec=$((RANDOM * 5)) # up to 164 ms
-	[ $((point % 4)) = 0 ] || wait_until [ -d random ] || complain "point $point: it does not begin"
+	[ $((point % 4)) = 0 ] || wait_until begun || complain "point $point: it does not begin"
+	: >random.gate
 	sleep "$(printf '0.%06d' $usec)"
 	ids=$(programs_of $recorder)
 	kill -KILL $recorder 2>/dev/null
@@ -100,7 +103,7 @@ for ((point = 1; point <= POINTS; point++)); do
 	# shellcheck disable=SC2086 # a list of numbers
 	wait_until gone $ids || complain "point $point: a program is left behind"
 	wait $target || complain "point $point: the program was harmed: $(cat target.said)"
-	[ "$(grep -c 'sleeps=300' report)" = 2 ] || complain "point $point: the program has not done its work"
+	[ "$(grep -c 'sleeps=200' report)" = 2 ] || complain "point $point: the program has not done its work"
 	look random "point $point (seed $SEED, after $usec us)"
 	[ $wrong -lt 5 ] || break
 done

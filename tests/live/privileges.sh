@@ -54,6 +54,15 @@ for way in '-a -d 300ms' "-- $P/bin/sleepers -s 20"; do
 	expect "$way with two capabilities" [ -n "$(find caps -name stream.json)" ]
 	judge caps
 done
+# Probes as well.
+rm -rf caps
+with_caps ,+bpf,+perfmon "$P/bin/ovni-bpf" -o caps -u "$P/bin/sleepers:doze" -- \
+	"$P/bin/sleepers" -n 3 -s 5 >log 2>&1 ||
+	complain "probes with CAP_BPF and CAP_PERFMON: $(cat log)"
+judge caps
+[ "$("$B/bin/ovni-dump" caps | grep -c 'OM\[')" = 3 ] ||
+	complain "probes with CAP_BPF and CAP_PERFMON: $("$B/bin/ovni-dump" caps | grep -c 'OM\[') calls, not 3"
+
 with_caps '' "$P/bin/sleepers" -s 200 &
 target=$!
 rm -rf caps

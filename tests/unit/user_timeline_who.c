@@ -302,6 +302,44 @@ static void without_switches_threads_are_on_the_virtual_cpu(void **state)
 
 /* ---- CPUs ---- */
 
+/* CPU 1 is taken away while `a` runs there: its threads are moved, it falls silent, and starts
+ * again with another thread. */
+static void a_cpu_that_goes_away_and_comes_back(void **state)
+{
+	(void)state;
+	kit_open(&kit, "0-1\n", (struct timeline_options){.t0 = T0});
+	snapshot(0, T0 - 1, idle);
+	snapshot(1, T0, a);
+	give(1, 1100, a, WHY_PREEMPTED, idle);
+	give(0, 1200, idle, 0, a);
+	give(1, 1500, idle, 0, b);
+	give(1, 1600, b, WHY_SLEEPING, idle);
+	close_kit(2000, 0);
+	assert_stream(10, 20,
+		      "1000 OHx 1 -1 0\n1100 OHp 6 0\n1100 OHw -1\n1201 OAs 0\n1201 OHr\n"
+		      "2000 OHe\n");
+	assert_int_equal(kit.counts.repairs, 0);
+	assert_int_equal(kit.cpus[1].index, 1);
+	assert_int_equal(kit.cpus[1].ns[CPU_THREAD], 200);
+}
+
+/* The same without a word from the CPU that goes: what is seen later mends it. */
+static void a_cpu_that_vanishes_in_silence(void **state)
+{
+	(void)state;
+	kit_open(&kit, "0-1\n", (struct timeline_options){.t0 = T0});
+	snapshot(0, T0 - 1, idle);
+	snapshot(1, T0, a);
+	give(0, 1200, idle, 0, a);
+	give(0, 1300, a, WHY_SLEEPING, idle);
+	give(1, 1500, idle, 0, b);
+	close_kit(2000, 1);
+	assert_stream(10, 20,
+		      "1000 OHx 1 -1 0\n1198 OHp 11 -1\n1201 OHw 0\n1201 OAs 0\n1201 OHr\n"
+		      "1300 OHp 1 0\n2000 OHw 0\n2000 OAs -1\n2000 OHr\n2000 OHe\n");
+	assert_stream(10, 30, "1501 OHx 1 -1 0\n2000 OHe\n");
+}
+
 static void a_cpu_that_appears_has_the_next_index_in_all_that_follows(void **state)
 {
 	struct json *meta;
@@ -369,6 +407,8 @@ int main(void)
 		TEST(a_thread_that_becomes_wanted_while_it_runs_begins_there),
 		TEST(with_a_list_of_cpus_a_thread_is_followed_while_it_is_on_them),
 		TEST(without_switches_threads_are_on_the_virtual_cpu),
+		TEST(a_cpu_that_goes_away_and_comes_back),
+		TEST(a_cpu_that_vanishes_in_silence),
 		TEST(a_cpu_that_appears_has_the_next_index_in_all_that_follows),
 		TEST(the_time_of_each_cpu_adds_up),
 	};

@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# While the recorder writes, as root, somebody exchanges folders and files of the trace, at every
+# level and the trace itself, for symbolic links to a place of root's. Nothing there changes, with
+# the emulator and the repair run over what comes out as well.
+set -u
+cd "$T" || exit 1
+. "$S/tests/live/lib.sh"
+
+mkdir victim
+host=$(uname -n)
+# Everything that a path inside the trace could mean is there to be damaged.
+for below in "" "loom.$host" "loom.$host/proc.1" "proc.1" "thread.1"; do
+	mkdir -p "victim/$below"
+	for file in stream.obs stream.json stream.json.new perf.json thread.prv keep; do
+		echo keep >"victim/$below/$file"
+	done
+done
+state() { (cd victim && find . -printf '%p %y %s %T@\n' | sort && find . -type f -exec cat {} +); }
+state >before
+
+cat >racer.py <<'E2'
+import os, random, sys, time
+
+top, victim, until = sys.argv[1], os.path.abspath(sys.argv[2]), time.monotonic() + float(sys.argv[3])
+random.seed(int(sys.argv[4]))
+done = 0
+while time.monotonic() < until:
+    places = [top]
+    for folder, folders, files in os.walk(top):
+        places += [os.path.join(folder, name) for name in folders + files
+                   if not os.path.islink(os.path.join(folder, name))]
+        if len(places) > 200:
+            break
+    place = random.choice(places)
+    aside = place + ".aside"
+    target = victim if os.path.isdir(place) else os.path.join(victim, "stream.obs")
+    try:
+        os.rename(place, aside)
+        os.symlink(target, place)
+        done += 1
+        time.sleep(random.random() * 0.004)
+        if not os.path.islink(place):
+            continue
+        os.unlink(place)
+        os.rename(aside, place)
+    except OSError:
+        pass
+print(done)
+E2
+done=0
+for round in 1 2 3 4 5; do
+	rm -rf out out.* ovni ovni.*
+	options=(-o out)
+	[ $round != 4 ] || options=(--rotate 100ms -o out)
+	[ $round != 5 ] || options=(--force -o out)
+	[ $round != 5 ] || "$RECORDER" -q -o out -- true
+	"$RECORDER" -q --flush-interval 10ms "${options[@]}" -a -d 400ms >round.log 2>&1 &
+	recorder=$!
+	wait_until [ -d out ] || complain "no output: $(cat round.log)"
+	done=$((done + $(python3 racer.py out victim 0.5 $round)))
+	wait $recorder
+	status=$?
+	[ $status -le 3 ] && [ $status != 2 ] || complain "round $round: status $status: $(cat round.log)"
+	state >after
+	diff before after >differences || complain "round $round: what a link points to was changed: $(head -n 5 differences)"
+	# Also who works on the trace afterwards does not leave it.
+	ln -s "$T/victim" "out/loom.$host/proc.9" 2>/dev/null
+	"$EMULATOR" out >/dev/null 2>&1
+	"$B/bin/ovni-check" --repair --in-place out >/dev/null 2>&1
+	"$B/bin/ovni-sort" out >/dev/null 2>&1
+	state >after
+	diff before after >differences || complain "round $round: a tool followed a link: $(head -n 5 differences)"
+done
+echo "$done exchanges"
+expect "there were exchanges" [ $done -gt 100 ]
+
+# Outputs of the emulator that are links already.
+"$RECORDER" -q -o plain -- true
+for file in thread.prv thread.pcf thread.row cpu.prv cfg; do
+	rm -rf plain/cfg plain/thread.* plain/cpu.*
+	ln -s "$T/victim/keep" plain/$file
+	"$EMULATOR" plain >/dev/null 2>&1
+done
+state >after
+diff before after >differences || complain "the emulator followed a link: $(cat differences)"
+finish
