@@ -103,15 +103,18 @@ static int write_effect(void *arg, const struct effect *effect, bool begin)
 static int64_t value_of(const struct site *site, int64_t raw)
 {
 	switch (site->value.bytes) {
-	case 1: return site->value.is_signed ? (int8_t)raw : (int64_t)(uint8_t)raw;
-	case 2: return site->value.is_signed ? (int16_t)raw : (int64_t)(uint16_t)raw;
-	case 4: return site->value.is_signed ? (int32_t)raw : (int64_t)(uint32_t)raw;
-	default: return raw;
+	case 1:
+		return site->value.is_signed ? (int8_t)raw : (int64_t)(uint8_t)raw;
+	case 2:
+		return site->value.is_signed ? (int16_t)raw : (int64_t)(uint16_t)raw;
+	case 4:
+		return site->value.is_signed ? (int32_t)raw : (int64_t)(uint32_t)raw;
+	default:
+		return raw;
 	}
 }
 
-static int write_value(struct writing *w, const struct effect *effect,
-		       const struct record_probe *r)
+static int write_value(struct writing *w, const struct effect *effect, const struct record_probe *r)
 {
 	struct calls *calls = w->moves->calls;
 	int64_t value = value_of(&calls->plan->sites[r->site], r->value);
@@ -206,8 +209,7 @@ static int leave(struct writing *w, bool returned)
 	struct stacks *stacks = w->task->stacks;
 	int err = stacks_end_frame(stacks, OUT(w));
 
-	account(w->moves->calls, w->task, &stacks->frames[stacks->nframes - 1], w->clock,
-		returned);
+	account(w->moves->calls, w->task, &stacks->frames[stacks->nframes - 1], w->clock, returned);
 	stacks_pop(stacks);
 	return err;
 }
@@ -314,10 +316,14 @@ static int take(struct writing *w, const struct record_probe *r)
 	if (err)
 		return err;
 	switch (r->head.flags & PROBE_SIDE) {
-	case PROBE_ENTRY: return enter(w, r, &at);
-	case PROBE_RETURN: return come_back(w, r, &at);
-	case PROBE_POINT: return pass(w, r, &at);
-	default: return 0;
+	case PROBE_ENTRY:
+		return enter(w, r, &at);
+	case PROBE_RETURN:
+		return come_back(w, r, &at);
+	case PROBE_POINT:
+		return pass(w, r, &at);
+	default:
+		return 0;
 	}
 }
 

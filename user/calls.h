@@ -2,8 +2,8 @@
 /*
  * calls: what threads do at probes, as the events that their streams get for it.
  *
- * In: records of probes, in the order of the timeline, and the moves of threads; out: marks and events
- * of models (what is told by the actions), and for each site how often it was called and how
+ * In: records of probes, in the order of the timeline, and the moves of threads; out: marks and
+ * events of models (what is told by the actions), and for each site how often it was called and how
  * long that took. Each thread has its stacks (stacks.h), made at its first probe.
  * Invariants: what is begun in a stream is ended before its OHe, and begun again behind its next
  * OHx if it goes on; nothing is written while a thread is out of its CPU, since a record of its own
@@ -75,7 +75,8 @@ int calls_hide(struct moves *m, struct task *task, uint64_t clock);
 /* The task has left all its functions: exec. */
 int calls_exec(struct timeline *tl, struct task *task, uint64_t clock);
 
-/* A new timeline begins at t0 where `old` of another one is: in the same functions. 0 or -ENOMEM. */
+/* A new timeline begins at t0 where `old` of another one is: in the same functions. 0 or -ENOMEM.
+ */
 int calls_inherit(struct task *task, const struct task *old, uint64_t t0);
 
 /* The task ends: what it is in is counted, before its stream ends, and forgotten, after. */

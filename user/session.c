@@ -317,6 +317,8 @@ static int arm(struct recorder *r)
 		if (!err)
 			err = links_target(&r->links, (uint32_t)r->command.pid);
 	}
+	if (!err && o->command && !o->follow && r->probes.attach)
+		attach_only(r->probes.attach, (uint32_t)r->command.pid);
 	if (!err)
 		err = links_attach_probes(&r->links); /* perf events need more than is kept */
 	if (!err)

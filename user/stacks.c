@@ -94,7 +94,8 @@ static bool equal(const struct effect *a, const struct effect *b)
 	return a->enter == b->enter && a->type == b->type && a->value == b->value;
 }
 
-/* Writes the state at index `i`, all others of its stack that are written being below, if it may. */
+/* Writes the state at index `i`, all others of its stack that are written being below, if it may.
+ */
 static int write_state(struct stacks *stacks, uint32_t i, const struct stacks_out *out)
 {
 	struct state *state = &stacks->states[i];

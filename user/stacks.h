@@ -2,8 +2,8 @@
 /*
  * stacks: which functions a thread is in, and which states of its stacks are open.
  *
- * In: where the thread is (stack pointer, which stack, which call); out: what has been left since, and
- * the events that open and close states. Pure: no record, stream or clock is known here.
+ * In: where the thread is (stack pointer, which stack, which call); out: what has been left since,
+ * and the events that open and close states. Pure: no record, stream or clock is known here.
  *
  * A *frame* is a call that has begun. It is left by its return, or when the thread is seen higher
  * on the same stack: what was below is gone (longjmp, an exception, a return that was missed).
@@ -25,9 +25,9 @@
 
 #include "probes/action.h"
 
-#define STACKS_DEPTH  512     /* states of one stack that are written */
-#define STACKS_FRAMES 65536   /* frames that are kept; deeper calls are counted alone */
-#define STACKS_FREE   4096    /* free states that are kept */
+#define STACKS_DEPTH  512   /* states of one stack that are written */
+#define STACKS_FRAMES 65536 /* frames that are kept; deeper calls are counted alone */
+#define STACKS_FREE   4096  /* free states that are kept */
 
 struct frame {
 	uint32_t site, stack;

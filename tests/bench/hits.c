@@ -4,8 +4,8 @@
  *
  *   hits SITE CALLS [THREADS]     SITE: push, endbr64, sub or libgomp
  *
- * Prints "SITE NS_PER_CALL CALLS_PER_SECOND": CPU time, the median of ten equal batches, of the first
- * thread. With several threads each stays on a CPU of its own.
+ * Prints "SITE NS_PER_CALL CALLS_PER_SECOND": CPU time, the median of ten equal batches, of the
+ * first thread. With several threads each stays on a CPU of its own.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -95,7 +95,8 @@ static void *run(void *arg)
 
 static void *from_libgomp(const char *name)
 {
-	void *library = dlopen("libgomp.so.1", RTLD_NOW), *at = library ? dlsym(library, name) : NULL;
+	void *library = dlopen("libgomp.so.1", RTLD_NOW),
+	     *at = library ? dlsym(library, name) : NULL;
 
 	if (!at) {
 		fprintf(stderr, "hits: there is no libgomp.so.1\n");

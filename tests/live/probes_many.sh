@@ -16,7 +16,7 @@ command -v gcc >/dev/null || skip "there is no gcc"
 	done
 	echo '#if defined(__x86_64__)'
 	echo '__attribute__((naked)) void many_locked(void)'
-	echo '{ __asm__("lock incl word(%rip)\n\tret"); }'
+	echo '{ __asm__("lock incl word(%rip); ret"); }'
 	echo '#else'
 	echo 'void many_locked(void) { word++; }'
 	echo '#endif'

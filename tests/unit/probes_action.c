@@ -106,7 +106,8 @@ static void maps_can_give_values_and_share_them(void **state)
 	a.list[2].during.label = "holds";
 	a.list[2].during.value = 7;
 	a.list[3].has_during = true;
-	a.list[3].during = (struct effect){.enter = MCV('M', 'S', '['), .leave = MCV('M', 'S', ']')};
+	a.list[3].during =
+		(struct effect){.enter = MCV('M', 'S', '['), .leave = MCV('M', 'S', ']')};
 	assert_int_equal(actions_finish(&a), 0);
 	assert_int_equal(a.list[0].during.value, 8);
 	assert_int_equal(a.list[1].during.value, 8);

@@ -65,12 +65,14 @@ static const struct {
 	{"another argument is written", CODE(0x31, 0xff, 0x53), 2, 2, SPOT_FAST},
 	{"r8 is written", CODE(0x45, 0x31, 0xc0, 0x53), 5, 0, SPOT_SLOW},
 	/* endbr64; L: push rbx; pop rbx; dec edi; jne L: a loop is not a call */
-	{"a loop to the place", CODE(ENDBR, 0x53, 0x5b, 0xff, 0xcf, 0x75, 0xfa, 0xc3), 0, 0, SPOT_SLOW},
+	{"a loop to the place", CODE(ENDBR, 0x53, 0x5b, 0xff, 0xcf, 0x75, 0xfa, 0xc3), 0, 0,
+	 SPOT_SLOW},
 	/* the same loop by a long jump */
-	{"a long loop to the place", CODE(ENDBR, 0x53, 0x5b, 0x0f, 0x85, 0xf8, 0xff, 0xff, 0xff, 0xc3),
-	 0, 0, SPOT_SLOW},
+	{"a long loop to the place",
+	 CODE(ENDBR, 0x53, 0x5b, 0x0f, 0x85, 0xf8, 0xff, 0xff, 0xff, 0xc3), 0, 0, SPOT_SLOW},
 	/* a loop behind the place: endbr64; push; L: dec edi; jne L; pop; ret */
-	{"a loop behind it", CODE(ENDBR, 0x53, 0xff, 0xcf, 0x75, 0xfc, 0x5b, 0xc3), 0, 4, SPOT_FAST},
+	{"a loop behind it", CODE(ENDBR, 0x53, 0xff, 0xcf, 0x75, 0xfc, 0x5b, 0xc3), 0, 4,
+	 SPOT_FAST},
 	/* endbr64; push; ...; jmp to the beginning is a call of itself */
 	{"a jump to the beginning", CODE(ENDBR, 0x53, 0x5b, 0xeb, 0xf8), 0, 4, SPOT_FAST},
 };
@@ -116,8 +118,8 @@ static void points_on_long_nops_are_unsafe(void **state)
 static void exits_are_all_found(void **state)
 {
 	/* test edi, edi; je +1; ret; jmp out; ret 8; jmp back */
-	const uint8_t code[] = {0x85, 0xff, 0x74, 0x01, 0xc3, 0xe9, 0x00, 0x10, 0x00,
-				0x00, 0xc2, 0x08, 0x00, 0xeb, 0xf1};
+	const uint8_t code[] = {0x85, 0xff, 0x74, 0x01, 0xc3, 0xe9, 0x00, 0x10,
+				0x00, 0x00, 0xc2, 0x08, 0x00, 0xeb, 0xf1};
 	struct exit_spot *exits;
 
 	(void)state;
@@ -141,7 +143,8 @@ static void exits_are_all_found(void **state)
 #endif
 }
 
-/* Any bytes at all: no byte beyond the end is looked at (sanitized builds), and places are inside. */
+/* Any bytes at all: no byte beyond the end is looked at (sanitized builds), and places are inside.
+ */
 static void anything_is_survived(void **state)
 {
 	uint64_t random = 88172645463325252ull;

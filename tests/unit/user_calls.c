@@ -39,8 +39,7 @@ static int setup(void **state)
 		if (i != SEND)
 			assert_int_equal(actions_of_site(&actions, i, &sites[i]), 0);
 	send->has_during = true;
-	send->during =
-		(struct effect){.enter = MCV('M', 'S', '['), .leave = MCV('M', 'S', ']')};
+	send->during = (struct effect){.enter = MCV('M', 'S', '['), .leave = MCV('M', 'S', ']')};
 	assert_int_equal(actions_finish(&actions), 0);
 	plan.sites = sites;
 	return 0;
@@ -97,10 +96,7 @@ static void probe(unsigned cpu, uint64_t clock, struct who who, unsigned flags, 
 		  uint64_t call, uint64_t sp, int64_t value)
 {
 	struct record_probe r = {
-		.head = {.clock = clock,
-			 .kind = RECORD_PROBE,
-			 .flags = (__u8)flags,
-			 .id = who.id},
+		.head = {.clock = clock, .kind = RECORD_PROBE, .flags = (__u8)flags, .id = who.id},
 		.site = site,
 		.stack = STACK,
 		.sp = sp,
@@ -137,12 +133,13 @@ static void calls_are_states_of_the_thread(void **state)
 	leave(1300, a, G, 2);
 	leave(1400, a, F, 1);
 	close_kit(2000);
-	assert_stream(10, 11, "1000 OHx 0 -1 0\n"
-			      "1100 OM[ 1 0\n"
-			      "1200 OM[ 2 0\n"
-			      "1300 OM] 2 0\n"
-			      "1400 OM] 1 0\n"
-			      "2000 OHe\n");
+	assert_stream(10, 11,
+		      "1000 OHx 0 -1 0\n"
+		      "1100 OM[ 1 0\n"
+		      "1200 OM[ 2 0\n"
+		      "1300 OM] 2 0\n"
+		      "1400 OM] 1 0\n"
+		      "2000 OHe\n");
 }
 
 static void a_call_goes_on_while_its_thread_sleeps(void **state)
@@ -161,13 +158,14 @@ static void a_call_goes_on_while_its_thread_sleeps(void **state)
 	assert_int_equal(f.on_cpu_ns, 100 + 99); /* it enters a nanosecond after the other left */
 	assert_int_equal(f.left, 0);
 	close_kit(2000);
-	assert_stream(10, 11, "1000 OHx 0 -1 0\n"
-			      "1100 OM[ 1 0\n"
-			      "1200 OHp 1 0\n"
-			      "1501 OHw 0\n"
-			      "1501 OHr\n"
-			      "1600 OM] 1 0\n"
-			      "2000 OHe\n");
+	assert_stream(10, 11,
+		      "1000 OHx 0 -1 0\n"
+		      "1100 OM[ 1 0\n"
+		      "1200 OHp 1 0\n"
+		      "1501 OHw 0\n"
+		      "1501 OHr\n"
+		      "1600 OM] 1 0\n"
+		      "2000 OHe\n");
 }
 
 static void what_is_open_at_the_end_is_closed(void **state)
@@ -186,16 +184,17 @@ static void what_is_open_at_the_end_is_closed(void **state)
 	assert_int_equal(f.on_cpu_ns, 200);
 	assert_int_equal(f.left, 1);
 	close_kit(2000);
-	assert_stream(10, 11, "1000 OHx 0 -1 0\n"
-			      "1100 OM[ 1 0\n"
-			      "1200 MS[\n"
-			      "1300 OHp 1 0\n"
-			      "2000 OHw 0\n"
-			      "2000 OAs -1\n"
-			      "2000 OHr\n"
-			      "2000 MS]\n"
-			      "2000 OM] 1 0\n"
-			      "2000 OHe\n");
+	assert_stream(10, 11,
+		      "1000 OHx 0 -1 0\n"
+		      "1100 OM[ 1 0\n"
+		      "1200 MS[\n"
+		      "1300 OHp 1 0\n"
+		      "2000 OHw 0\n"
+		      "2000 OAs -1\n"
+		      "2000 OHr\n"
+		      "2000 MS]\n"
+		      "2000 OM] 1 0\n"
+		      "2000 OHe\n");
 }
 
 static void who_dies_in_a_function_leaves_it(void **state)
@@ -208,10 +207,11 @@ static void who_dies_in_a_function_leaves_it(void **state)
 	give(0, &r);
 	switches(0, 1300, a, WHY_DEAD, idle);
 	close_kit(2000);
-	assert_stream(10, 11, "1000 OHx 0 -1 0\n"
-			      "1100 OM[ 1 0\n"
-			      "1300 OM] 1 0\n"
-			      "1300 OHe\n");
+	assert_stream(10, 11,
+		      "1000 OHx 0 -1 0\n"
+		      "1100 OM[ 1 0\n"
+		      "1300 OM] 1 0\n"
+		      "1300 OHe\n");
 }
 
 static void what_was_entered_before_the_window_is_open_in_it(void **state)
@@ -226,10 +226,11 @@ static void what_was_entered_before_the_window_is_open_in_it(void **state)
 	assert_int_equal(figures(F).calls, 0);
 	assert_int_equal(figures(F).wall_ns, 100);
 	close_kit(2000);
-	assert_stream(10, 11, "1000 OHx 0 -1 0\n"
-			      "1000 OM[ 1 0\n"
-			      "1100 OM] 1 0\n"
-			      "2000 OHe\n");
+	assert_stream(10, 11,
+		      "1000 OHx 0 -1 0\n"
+		      "1000 OM[ 1 0\n"
+		      "1100 OM] 1 0\n"
+		      "2000 OHe\n");
 }
 
 static void who_sleeps_at_t0_is_in_its_function(void **state)
@@ -241,14 +242,15 @@ static void who_sleeps_at_t0_is_in_its_function(void **state)
 	snapshot(0, T0, idle);
 	switches(0, 1200, idle, 0, a);
 	close_kit(2000);
-	assert_stream(10, 11, "1000 OHx -1 -1 0\n"
-			      "1000 OM[ 1 0\n"
-			      "1000 OHp 0 -1\n"
-			      "1201 OHw 0\n"
-			      "1201 OAs 0\n"
-			      "1201 OHr\n"
-			      "2000 OM] 1 0\n"
-			      "2000 OHe\n");
+	assert_stream(10, 11,
+		      "1000 OHx -1 -1 0\n"
+		      "1000 OM[ 1 0\n"
+		      "1000 OHp 0 -1\n"
+		      "1201 OHw 0\n"
+		      "1201 OAs 0\n"
+		      "1201 OHr\n"
+		      "2000 OM] 1 0\n"
+		      "2000 OHe\n");
 }
 
 static void exec_leaves_all_functions(void **state)
@@ -262,12 +264,13 @@ static void exec_leaves_all_functions(void **state)
 	enter(1300, a, G, 2);
 	leave(1400, a, G, 2);
 	close_kit(2000);
-	assert_stream(10, 11, "1000 OHx 0 -1 0\n"
-			      "1100 OM[ 1 0\n"
-			      "1200 OM] 1 0\n"
-			      "1300 OM[ 2 0\n"
-			      "1400 OM] 2 0\n"
-			      "2000 OHe\n");
+	assert_stream(10, 11,
+		      "1000 OHx 0 -1 0\n"
+		      "1100 OM[ 1 0\n"
+		      "1200 OM] 1 0\n"
+		      "1300 OM[ 2 0\n"
+		      "1400 OM] 2 0\n"
+		      "2000 OHe\n");
 }
 
 static void who_takes_the_leaders_tid_leaves_all_functions(void **state)
@@ -281,12 +284,14 @@ static void who_takes_the_leaders_tid_leaves_all_functions(void **state)
 	enter(1100, a, F, 1);
 	give(0, &r);
 	close_kit(2000);
-	assert_stream(10, 11, "1000 OHx 0 -1 0\n"
-			      "1100 OM[ 1 0\n"
-			      "1200 OM] 1 0\n"
-			      "1200 OHe\n");
-	assert_stream(10, 10, "1201 OHx 0 -1 0\n"
-			      "2000 OHe\n");
+	assert_stream(10, 11,
+		      "1000 OHx 0 -1 0\n"
+		      "1100 OM[ 1 0\n"
+		      "1200 OM] 1 0\n"
+		      "1200 OHe\n");
+	assert_stream(10, 10,
+		      "1201 OHx 0 -1 0\n"
+		      "2000 OHe\n");
 }
 
 static void a_thread_on_other_cpus_takes_its_calls_along(void **state)
@@ -303,20 +308,21 @@ static void a_thread_on_other_cpus_takes_its_calls_along(void **state)
 	give(0, &back);
 	leave(1600, a, F, 1);
 	close_kit(2000);
-	assert_stream(10, 11, "1000 OHx 0 -1 0\n"
-			      "1100 OM[ 1 0\n"
-			      "1150 OM[ 2 0\n"
-			      "1200 OHp 6 0\n"
-			      "1200 OHw -1\n"
-			      "1200 OAs -1\n"
-			      "1200 OHr\n"
-			      "1200 OM] 2 0\n"
-			      "1200 OM] 1 0\n"
-			      "1200 OHe\n"
-			      "1501 OHx 0 -1 0\n"
-			      "1501 OM[ 1 0\n"
-			      "1600 OM] 1 0\n"
-			      "2000 OHe\n");
+	assert_stream(10, 11,
+		      "1000 OHx 0 -1 0\n"
+		      "1100 OM[ 1 0\n"
+		      "1150 OM[ 2 0\n"
+		      "1200 OHp 6 0\n"
+		      "1200 OHw -1\n"
+		      "1200 OAs -1\n"
+		      "1200 OHr\n"
+		      "1200 OM] 2 0\n"
+		      "1200 OM] 1 0\n"
+		      "1200 OHe\n"
+		      "1501 OHx 0 -1 0\n"
+		      "1501 OM[ 1 0\n"
+		      "1600 OM] 1 0\n"
+		      "2000 OHe\n");
 }
 
 static void marks_stand_where_the_kernel_model_lets_them(void **state)
@@ -328,16 +334,17 @@ static void marks_stand_where_the_kernel_model_lets_them(void **state)
 	probe(1, 1300, a, PROBE_ENTRY, G, 2, 100, 0); /* its switch-in has been lost */
 	switches(1, 1400, a, WHY_SLEEPING, idle);
 	close_kit(2000);
-	assert_stream(10, 11, "1000 OHx -1 -1 0\n"
-			      "1100 OM[ 1 0\n"
-			      "1200 KCO 1 0\n"
-			      "1299 KCI 1\n"
-			      "1300 OM[ 2 0\n"
-			      "1400 KCO 1 0\n"
-			      "2000 KCI -1\n"
-			      "2000 OM] 2 0\n"
-			      "2000 OM] 1 0\n"
-			      "2000 OHe\n");
+	assert_stream(10, 11,
+		      "1000 OHx -1 -1 0\n"
+		      "1100 OM[ 1 0\n"
+		      "1200 KCO 1 0\n"
+		      "1299 KCI 1\n"
+		      "1300 OM[ 2 0\n"
+		      "1400 KCO 1 0\n"
+		      "2000 KCI -1\n"
+		      "2000 OM] 2 0\n"
+		      "2000 OM] 1 0\n"
+		      "2000 OHe\n");
 }
 
 static void probes_alone_are_on_the_virtual_cpu(void **state)
@@ -351,14 +358,16 @@ static void probes_alone_are_on_the_virtual_cpu(void **state)
 	probe(1, 1200, a, PROBE_RETURN, F, 1, 8990, 0);
 	give(0, &r);
 	close_kit(2000);
-	assert_stream(10, 11, "1100 OHx -1 -1 0\n"
-			      "1100 OM[ 1 0\n"
-			      "1200 OM] 1 0\n"
-			      "2000 OHe\n");
-	assert_stream(10, 12, "1150 OHx -1 -1 0\n"
-			      "1150 OM[ 2 0\n"
-			      "1500 OM] 2 0\n"
-			      "1500 OHe\n");
+	assert_stream(10, 11,
+		      "1100 OHx -1 -1 0\n"
+		      "1100 OM[ 1 0\n"
+		      "1200 OM] 1 0\n"
+		      "2000 OHe\n");
+	assert_stream(10, 12,
+		      "1150 OHx -1 -1 0\n"
+		      "1150 OM[ 2 0\n"
+		      "1500 OM] 2 0\n"
+		      "1500 OHe\n");
 }
 
 static void lost_returns_are_made_up_for(void **state)
@@ -374,16 +383,17 @@ static void lost_returns_are_made_up_for(void **state)
 	probe(0, 1400, a, PROBE_RETURN, G, 99, 500, 0); /* and an entry */
 	assert_int_equal(timeline_calls(kit.timeline)->counts.unmatched, 1);
 	close_kit(2000);
-	assert_stream(10, 11, "1000 OHx 0 -1 0\n"
-			      "1100 OM[ 1 0\n"
-			      "1200 OM[ 2 0\n"
-			      "1250 OM[ 2 92\n"
-			      "1300 OM] 2 92\n"
-			      "1300 OM[ 1 0\n"
-			      "2000 OM] 1 0\n"
-			      "2000 OM] 2 0\n"
-			      "2000 OM] 1 0\n"
-			      "2000 OHe\n");
+	assert_stream(10, 11,
+		      "1000 OHx 0 -1 0\n"
+		      "1100 OM[ 1 0\n"
+		      "1200 OM[ 2 0\n"
+		      "1250 OM[ 2 92\n"
+		      "1300 OM] 2 92\n"
+		      "1300 OM[ 1 0\n"
+		      "2000 OM] 1 0\n"
+		      "2000 OM] 2 0\n"
+		      "2000 OM] 1 0\n"
+		      "2000 OHe\n");
 }
 
 static void values_are_as_wide_as_they_are_and_never_0(void **state)
@@ -399,17 +409,18 @@ static void values_are_as_wide_as_they_are_and_never_0(void **state)
 	probe(0, 1700, a, PROBE_POINT, POINT, 0, 800, 0);
 	assert_int_equal(timeline_calls(kit.timeline)->counts.valueless, 1);
 	close_kit(2000);
-	assert_stream(10, 11, "1000 OHx 0 -1 0\n"
-			      "1100 OM= -1 1\n"
-			      "1100 OM[ 3 0\n"
-			      "1200 OM] 3 0\n"
-			      "1300 OM= -2147483648 1\n"
-			      "1300 OM[ 3 0\n"
-			      "1400 OM] 3 0\n"
-			      "1500 OM[ 3 0\n"
-			      "1600 OM] 3 0\n"
-			      "1700 OM= 1 2\n"
-			      "2000 OHe\n");
+	assert_stream(10, 11,
+		      "1000 OHx 0 -1 0\n"
+		      "1100 OM= -1 1\n"
+		      "1100 OM[ 3 0\n"
+		      "1200 OM] 3 0\n"
+		      "1300 OM= -2147483648 1\n"
+		      "1300 OM[ 3 0\n"
+		      "1400 OM] 3 0\n"
+		      "1500 OM[ 3 0\n"
+		      "1600 OM] 3 0\n"
+		      "1700 OM= 1 2\n"
+		      "2000 OHe\n");
 	assert_non_null(strstr(kit_stream(10, 11)->meta, "\"-2147483648\": \"0\""));
 }
 

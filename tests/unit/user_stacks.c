@@ -13,7 +13,7 @@
 #include "bpf/record.h"
 #include "user/stacks.h"
 
-#define MAIN  7u			     /* stacks */
+#define MAIN  7u /* stacks */
 #define OTHER 8u
 #define ALT   (PROBE_STACK_ALTERNATE | 9u)
 
@@ -233,7 +233,8 @@ static void frames_are_bounded(void **state)
 	bool deep = false;
 
 	for (unsigned i = 0; i <= STACKS_FRAMES; i++) {
-		const struct stacks_at at = {.sp = 1u << 20, .call = i + 1, .stack = MAIN, .site = 1};
+		const struct stacks_at at = {
+			.sp = 1u << 20, .call = i + 1, .stack = MAIN, .site = 1};
 
 		if (!stacks_push(s, &at, &deep))
 			break;
@@ -338,9 +339,15 @@ static void nonsense_stays_balanced(void **state)
 		r = (uint32_t)(random >> 16);
 		log_text[0] = '\0';
 		switch (r % 16) {
-		case 0: assert_int_equal(stacks_begin(s, effects[r >> 8 & 1], false, &out), 0); break;
-		case 1: assert_int_equal(stacks_end(s, effects[r >> 8 & 1], &out), 0); break;
-		case 2: assert_int_equal(s->shown ? stacks_hide(s, &out) : stacks_show(s, &out), 0); break;
+		case 0:
+			assert_int_equal(stacks_begin(s, effects[r >> 8 & 1], false, &out), 0);
+			break;
+		case 1:
+			assert_int_equal(stacks_end(s, effects[r >> 8 & 1], &out), 0);
+			break;
+		case 2:
+			assert_int_equal(s->shown ? stacks_hide(s, &out) : stacks_show(s, &out), 0);
+			break;
 		case 3:
 		case 4:
 		case 5:
@@ -350,8 +357,8 @@ static void nonsense_stays_balanced(void **state)
 				 r & 0x800 ? i - (r >> 26) : 0);
 			break;
 		default:
-			enter_at(s, 1 + (r >> 8) % 3, (r >> 12) % 600, stack_of[(r >> 24) % 6], i + 1,
-				 r & 0x100);
+			enter_at(s, 1 + (r >> 8) % 3, (r >> 12) % 600, stack_of[(r >> 24) % 6],
+				 i + 1, r & 0x100);
 		}
 	}
 	if (!s->shown)

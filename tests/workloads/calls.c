@@ -10,7 +10,8 @@
 
 #include "workload.h"
 
-/* A function as it stands here: not inlined, not cloned, with a frame, and a call in it is no jump. */
+/* A function as it stands here: not inlined, not cloned, with a frame, and a call in it is no jump.
+ */
 #define PROBED static __attribute__((noinline, noclone, noipa, used))
 #define KEEP   asm volatile("" ::: "memory")
 
@@ -193,8 +194,8 @@ static void scene_fork(void)
 
 static void scene_exec(char **argv)
 {
-	char *again[] = {argv[0], (char *)"-m", (char *)"0", (char *)"-n", (char *)"2",
-			 (char *)"-d", (char *)"2", NULL};
+	char *again[] = {argv[0],     (char *)"-m", (char *)"0", (char *)"-n",
+			 (char *)"2", (char *)"-d", (char *)"2", NULL};
 
 	executing(again);
 }
@@ -224,13 +225,26 @@ int main(int argc, char **argv)
 	set_handlers();
 	for (long i = 0; i < times; i++) {
 		switch (mode) {
-		case 0: recurse(depth); break;
-		case 1: lander(); break;
-		case 2: tail_caller(i); break;
-		case 3: interrupted(); break;
-		case 4: interrupted_for_good(); break;
-		case 10: branch(i); break;
-		default: i = times;
+		case 0:
+			recurse(depth);
+			break;
+		case 1:
+			lander();
+			break;
+		case 2:
+			tail_caller(i);
+			break;
+		case 3:
+			interrupted();
+			break;
+		case 4:
+			interrupted_for_good();
+			break;
+		case 10:
+			branch(i);
+			break;
+		default:
+			i = times;
 		}
 	}
 	if (mode == 5)

@@ -16,7 +16,7 @@ asm(".text\n"
     ".globl inner\n"
     ".type inner, @function\n"
     "inner:\n"
-    "	mov %rdi, -8(%rsp)\n"			/* 5 bytes: the nop is at inner+5 */
+    "	mov %rdi, -8(%rsp)\n" /* 5 bytes: the nop is at inner+5 */
     "	.byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
     "	mov -8(%rsp), %rax\n"
     "	ret\n"

@@ -116,8 +116,8 @@ static int32_t type_of_value(struct actions *actions, const struct site *site)
 static int explain(const struct site *site, int32_t err)
 {
 	if (err == -E2BIG)
-		log_error("%s: no more values can be shown: there are types of marks for %d", site->label,
-			  TYPE_MAX);
+		log_error("%s: no more values can be shown: there are types of marks for %d",
+			  site->label, TYPE_MAX);
 	else
 		log_error("no memory for the probe of %s", site->label);
 	return err;
@@ -187,7 +187,7 @@ static int each_effect(struct actions *actions, effect_fn fn, void *arg)
 }
 
 struct stack_key {
-	char model;	   /* 'O': marks, by type */
+	char model; /* 'O': marks, by type */
 	int32_t type;
 	const char *channel;
 };
@@ -278,7 +278,7 @@ static void number_values(struct finishing *f)
 			if (mark->value)
 				continue;
 			mark->value = before && !strcmp(before->label, mark->label) ? before->value
-										   : ++next;
+										    : ++next;
 		}
 	}
 }

@@ -26,7 +26,7 @@
 #include "site.h"
 #include "trace/event.h"
 
-#define ACTION_STEPS_MAX 4	     /* at the entry, and at the return */
+#define ACTION_STEPS_MAX 4		 /* at the entry, and at the return */
 #define ACTION_ZERO	 (-2147483648LL) /* how the value 0 of an argument is written */
 
 #define MARK_PUSH MCV('O', 'M', '[')
@@ -40,14 +40,16 @@ struct effect {
 	int32_t type;	   /* marks: type, 0 to 89 */
 	int64_t value;	   /* marks: 0 is numbered by actions_finish(), by its label */
 	const char *label; /* marks: of the value; NULL: it has none */
-	uint16_t stack;	   /* effects with the same number share one stack; by actions_finish(), as */
+	bool repeats;	   /* may be pushed on its equal; else the inner one is not written */
+
+	/* Given by actions_finish(): */
+	uint16_t stack;	   /* effects with the same number share one stack */
 	uint32_t declared; /* the index of what a stream that has it must declare */
-	bool repeats;	   /* may be pushed on its equal; else the inner one is counted, not written */
 };
 
 enum step_kind {
-	STEP_BEGIN, /* the effect is put on its stack, until a STEP_END; functions may be left before */
-	STEP_END,   /* its equal (enter, type, value), the topmost one, is taken off; if it is there */
+	STEP_BEGIN, /* the effect is put on its stack until a STEP_END, whatever function is left */
+	STEP_END,   /* the topmost equal one (enter, type, value) is taken off; if it is there */
 	STEP_SET,   /* effect.enter is written once (leave is 0) */
 	STEP_VALUE, /* MARK_SET with the value that the record brings (argument, return, operand) */
 };
@@ -83,7 +85,7 @@ struct mark_type {
 /* What a stream declares in its metadata, if it uses it. In the order of the types; the one
  * of a type is followed by that of its value 0, and by those of its labels. */
 struct declaration {
-	char model;	   /* not 0: an event of this model is used, and the rest means nothing */
+	char model; /* not 0: an event of this model is used, and the rest means nothing */
 	bool single;
 	int32_t type;
 	const char *title; /* the type alone; else NULL, and */
@@ -98,7 +100,7 @@ struct actions {
 	size_t ntypes;
 	struct declaration *declarations; /* after actions_finish(): ndeclarations of them */
 	size_t ndeclarations;
-	char **strings;	  /* titles made here: nstrings of them */
+	char **strings; /* titles made here: nstrings of them */
 	size_t nstrings;
 };
 
@@ -126,7 +128,8 @@ int actions_of_site(struct actions *actions, size_t index, const struct site *si
  */
 int actions_finish(struct actions *actions) __attribute__((warn_unused_result));
 
-/* Is there something to be done at the return of a function? Else it is probed at its entry alone. */
+/* Is there something to be done at the return of a function? Else it is probed at its entry alone.
+ */
 static inline bool action_returns(const struct action *action)
 {
 	return action->has_during || action->nreturn;

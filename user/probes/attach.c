@@ -23,7 +23,7 @@
 #define MULTI_RETURN	    1u /* flag of a link: the return of the function */
 
 #define FUNCTION_MAX (256u << 10) /* bytes of a function that are looked at */
-#define ENOTSUPP     524 /* of the kernel alone */
+#define ENOTSUPP     524	  /* of the kernel alone */
 #define SLOW_TOLD    5		  /* functions that a message names */
 
 const char *const attach_kind_names[] = {"best", "session", "multi", "perf"};
@@ -57,6 +57,7 @@ struct attach {
 	struct bpf_link **perf; /* nperf of them: links of perf events */
 	size_t nperf;
 	struct attach_figures figures;
+	uint32_t only; /* attach_only() */
 };
 
 /* ---- what the kernel can do ---- */
@@ -144,8 +145,8 @@ static int add_probe(struct attach *a, size_t site, enum attach_program program,
 		[SITE_RETURN] = PROBE_FROM_RETURN,     [SITE_CONSTANT] = PROBE_FROM_CONSTANT,
 		[SITE_REGISTER] = PROBE_FROM_REGISTER, [SITE_MEMORY] = PROBE_FROM_MEMORY,
 	};
-	unsigned number = s->value.source == SITE_ARGUMENT ? argument_offset(s->value.number)
-							   : s->value.reg;
+	unsigned number =
+		s->value.source == SITE_ARGUMENT ? argument_offset(s->value.number) : s->value.reg;
 
 	if (a->nprobes == a->room) {
 		size_t room = a->room ? a->room * 2 : 64;
@@ -162,8 +163,8 @@ static int add_probe(struct attach *a, size_t site, enum attach_program program,
 		.at_return = at_return,
 		.offset = offset,
 		.semaphore = s->semaphore,
-		.cookie = PROBE_COOKIE(site, sources[s->value.source], number & 0xffff,
-				       cookie_flags),
+		.cookie =
+			PROBE_COOKIE(site, sources[s->value.source], number & 0xffff, cookie_flags),
 	};
 	return 0;
 }
@@ -270,10 +271,11 @@ static int plan_point(struct attach *a, size_t i)
 	if (spot.kind == SPOT_REFUSED)
 		return refuse_place(a, i, refused_instruction);
 	if (spot.kind == SPOT_UNSAFE && !a->options.unsafe_nop5)
-		return refuse_place(a, i,
-				    "it is a nop of five bytes, and Linux 6.18 makes a call of it that "
-				    "overwrites what the function may keep below its stack pointer "
-				    "(--unsafe-nop5 if it does not)");
+		return refuse_place(
+			a, i,
+			"it is a nop of five bytes, and Linux 6.18 makes a call of it that "
+			"overwrites what the function may keep below its stack pointer "
+			"(--unsafe-nop5 if it does not)");
 	return add_probe(a, i, ATTACH_PROGRAM_POINT, false, s->offset, 0);
 }
 
@@ -356,13 +358,16 @@ static int plan(struct attach *a)
 		return -ENOENT;
 	}
 	qsort_r(a->probes, a->nprobes, sizeof(*a->probes), by_link, (void *)a->sites);
-	tell_sites(a, is_slow, "probes that are single-stepped, some ten times slower than others");
-	tell_sites(a, by_exits,
-		   "functions whose exits are probed, single-stepped, since exceptions of C++ cannot "
-		   "pass a return probe (--unsafe-returns if there are none)");
-	tell_sites(a, by_after,
-		   "functions whose end is only known from what comes after, since exceptions of C++ "
-		   "cannot pass a return probe (--unsafe-returns if there are none)");
+	if (log_level() >= LOG_DEBUG)
+		tell_sites(a, is_slow, "probes that are single-stepped");
+	tell_sites(
+		a, by_exits,
+		"functions whose exits are probed, single-stepped, since exceptions of C++ cannot "
+		"pass a return probe (--unsafe-returns if there are none)");
+	tell_sites(
+		a, by_after,
+		"functions whose end is only known from what comes after, since exceptions of C++ "
+		"cannot pass a return probe (--unsafe-returns if there are none)");
 	return 0;
 }
 
@@ -476,7 +481,8 @@ static void refuse(struct attach *a, const struct spot_probe *probe, int err)
 	a->figures.refused++;
 }
 
-/* Some probes of one file and program, in one link; if the kernel refuses one of them, by halves. */
+/* Some probes of one file and program, in one link; if the kernel refuses one of them, by halves.
+ */
 static int link_probes(struct attach *a, const struct spot_probe *probes, size_t count, int fd,
 		       uint32_t pid)
 {
@@ -573,6 +579,13 @@ static size_t group(const struct attach *a, size_t from)
 	       same_file(&a->sites[a->probes[from + n].site], &a->sites[first->site]))
 		n++;
 	return n;
+}
+
+void attach_only(struct attach *a, uint32_t pid)
+{
+	a->only = pid;
+	a->options.pids = &a->only;
+	a->options.npids = 1;
 }
 
 int attach_attach(struct attach *a, struct bpf_program *const programs[ATTACH_PROGRAMS])

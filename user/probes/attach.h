@@ -6,9 +6,9 @@
  * per file and program. The kernel's best way is found by trying: sessions (6.13: one program
  * for entry and return, and what tells which return is whose), pairs of multi links (6.6), perf
  * events (any; slow to take out). A site that the kernel refuses costs itself alone.
- * A return probe replaces a return address, which no unwinder of C++ exceptions can pass: the program
- * would end. So in files that can throw the instructions that leave a function are probed instead.
- * Specification: ebpf.md 6, 11.1, 11.2.
+ * A return probe replaces a return address, which no unwinder of C++ exceptions can pass: the
+ * program would end. So in files that can throw the instructions that leave a function are probed
+ * instead. Specification: ebpf.md 6, 11.1, 11.2.
  */
 #ifndef USER_PROBES_ATTACH_H
 #define USER_PROBES_ATTACH_H
@@ -38,10 +38,10 @@ enum attach_program {
 extern const char *const attach_program_names[ATTACH_PROGRAMS];
 
 struct attach_options {
-	enum attach_kind kind;	/* ATTACH_BEST: the best there is */
-	bool unsafe_nop5;	/* also points on nops of five bytes (instruction.h) */
-	bool unsafe_returns;	/* return probes also where exceptions could not pass them */
-	const uint32_t *pids;	/* only in these processes, npids of them; none: wherever it is hit */
+	enum attach_kind kind; /* ATTACH_BEST: the best there is */
+	bool unsafe_nop5;      /* also points on nops of five bytes (instruction.h) */
+	bool unsafe_returns;   /* return probes also where exceptions could not pass them */
+	const uint32_t *pids; /* only in these processes, npids of them; none: wherever it is hit */
 	size_t npids;
 };
 
@@ -50,7 +50,7 @@ enum attach_leave {
 	LEAVE_NOT,    /* its end is not looked for: a point, or nothing is done there */
 	LEAVE_RETURN, /* by a return probe */
 	LEAVE_EXITS,  /* by probes at the instructions that leave it */
-	LEAVE_AFTER,  /* by what comes after it: there are exceptions, and no exits could be found */
+	LEAVE_AFTER, /* by what comes after it: there are exceptions, and no exits could be found */
 };
 
 struct attach_place {
@@ -84,6 +84,9 @@ int attach_type(const struct attach *attach, enum attach_program program);
 
 /* What the programs have to know about each site; `table` has room for all. */
 void attach_fill(const struct attach *attach, struct probe_site *table);
+
+/* Only in this process, which has not been there when it was planned. */
+void attach_only(struct attach *attach, uint32_t pid);
 
 /* Attaches all, by programs that are loaded. 0, or -errno after one message; what has been attached
  * then stays so until attach_detach(). */

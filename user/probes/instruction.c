@@ -27,10 +27,10 @@ static bool is_endbr64(const uint8_t *code, size_t bytes)
 /* Every nop of five bytes that compilers and sdt.h make. */
 static bool is_nop5(const uint8_t *code, size_t bytes)
 {
-	return bytes >= 5 && (STARTS(code, bytes, "\x0f\x1f\x44") ||
-			      STARTS(code, bytes, "\x66\x0f\x1f\x40") ||
-			      STARTS(code, bytes, "\x66\x66\x66\x66\x90") ||
-			      STARTS(code, bytes, "\x3e\x8d\x74\x26"));
+	return bytes >= 5 &&
+	       (STARTS(code, bytes, "\x0f\x1f\x44") || STARTS(code, bytes, "\x66\x0f\x1f\x40") ||
+		STARTS(code, bytes, "\x66\x66\x66\x66\x90") ||
+		STARTS(code, bytes, "\x3e\x8d\x74\x26"));
 }
 
 /* push of a register, nop, jump, conditional jump, call: the kernel emulates these. */
@@ -39,12 +39,15 @@ static bool is_emulated(const uint8_t *code, size_t bytes)
 	if (!bytes)
 		return false;
 	switch (code[0]) {
-	case 0x41: return bytes > 1 && code[1] >= 0x50 && code[1] <= 0x57;
-	case 0x0f: return bytes > 1 && code[1] >= 0x80 && code[1] <= 0x8f;
+	case 0x41:
+		return bytes > 1 && code[1] >= 0x50 && code[1] <= 0x57;
+	case 0x0f:
+		return bytes > 1 && code[1] >= 0x80 && code[1] <= 0x8f;
 	case 0x90:
 	case 0xe8:
 	case 0xe9:
-	case 0xeb: return true;
+	case 0xeb:
+		return true;
 	default:
 		return (code[0] >= 0x50 && code[0] <= 0x57) || (code[0] >= 0x70 && code[0] <= 0x7f);
 	}
@@ -55,9 +58,9 @@ static bool is_refused(const uint8_t *code, size_t bytes)
 {
 	size_t at = 0;
 
-	while (at < bytes && (code[at] == 0x66 || code[at] == 0x67 || code[at] == 0xf2 ||
-			      code[at] == 0xf3 || code[at] == 0x2e || code[at] == 0x3e ||
-			      code[at] == 0x64 || code[at] == 0x65))
+	while (at < bytes &&
+	       (code[at] == 0x66 || code[at] == 0x67 || code[at] == 0xf2 || code[at] == 0xf3 ||
+		code[at] == 0x2e || code[at] == 0x3e || code[at] == 0x64 || code[at] == 0x65))
 		at++;
 	return at < bytes && (code[at] == 0xf0 || code[at] == 0xcc || code[at] == 0xf4);
 }
@@ -108,6 +111,7 @@ static size_t harmless(const uint8_t *code, size_t bytes, int *written)
 		at += rex & 8 ? 8 : 4;
 		return at <= bytes && *written != RSP ? at : 0;
 	}
+	/* clang-format off */
 	switch (opcode) {
 	case 0x01: case 0x09: case 0x21: case 0x29: case 0x31: case 0x89: break;
 	case 0x03: case 0x0b: case 0x23: case 0x2b: case 0x33: case 0x8b: case 0x63:
@@ -129,6 +133,7 @@ static size_t harmless(const uint8_t *code, size_t bytes, int *written)
 		break;
 	default: return 0;
 	}
+	/* clang-format on */
 	operand = modrm_bytes(code + at, bytes - at);
 	if (!operand || at + operand + immediate > bytes)
 		return 0;
@@ -144,7 +149,8 @@ static size_t harmless(const uint8_t *code, size_t bytes, int *written)
 	if (!compares && !to_reg && modrm >> 6 != 3)
 		return 0; /* a store */
 	if (!compares)
-		*written = to_reg ? (modrm >> 3 & 7) | (rex & 4) << 1 : (modrm & 7) | (rex & 1) << 3;
+		*written =
+			to_reg ? (modrm >> 3 & 7) | (rex & 4) << 1 : (modrm & 7) | (rex & 1) << 3;
 	if (*written == RSP)
 		return 0;
 	return at + operand + immediate;
@@ -173,8 +179,8 @@ static bool branch_target(const cs_insn *insn, uint64_t *target)
 	const uint8_t *b = insn->bytes;
 	size_t size = insn->size, skip = 0;
 
-	while (skip < size && (b[skip] == 0xf2 || b[skip] == 0x2e || b[skip] == 0x3e ||
-			       (b[skip] & 0xf0) == 0x40))
+	while (skip < size &&
+	       (b[skip] == 0xf2 || b[skip] == 0x2e || b[skip] == 0x3e || (b[skip] & 0xf0) == 0x40))
 		skip++;
 	b += skip;
 	size -= skip;
@@ -189,8 +195,8 @@ static bool branch_target(const cs_insn *insn, uint64_t *target)
 	return true;
 }
 
-/* Does a branch of the function go to (0, shift]? Instructions are followed as far as short branches
- * reach; beyond, whatever looks like a long one counts. */
+/* Does a branch of the function go to (0, shift]? Instructions are followed as far as short
+ * branches reach; beyond, whatever looks like a long one counts. */
 static bool is_branched_to(const uint8_t *code, size_t bytes, uint32_t shift)
 {
 	const uint8_t *at = code;
@@ -264,8 +270,7 @@ struct spot instruction_entry(const uint8_t *code, size_t bytes, unsigned argume
 static int add_exit(struct exit_spot **exits, int n, uint32_t shift, bool is_jump)
 {
 	if (!(n & (n - 1))) {
-		struct exit_spot *grown =
-			realloc(*exits, (size_t)(n ? 2 * n : 1) * sizeof(*grown));
+		struct exit_spot *grown = realloc(*exits, (size_t)(n ? 2 * n : 1) * sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;

@@ -6,8 +6,8 @@
  * that leave it. The kernel emulates a few instructions (push, nop, jump, call) and executes all
  * others in a single step, which takes ten times as long; so the probe may stand behind the first
  * ones, if these write nothing but registers. Pure: no file is looked at.
- * Invariants: a place is passed exactly once per call, before the stack pointer changes; it is never
- * the target of a branch (a loop is not a call); what comes before it does not write the
+ * Invariants: a place is passed exactly once per call, before the stack pointer changes; it is
+ * never the target of a branch (a loop is not a call); what comes before it does not write the
  * register of the argument that is to be read.
  * Specification: ebpf.md 6, 11.1.
  */
@@ -19,9 +19,9 @@
 #include <stdint.h>
 
 enum spot_kind {
-	SPOT_FAST,   /* emulated */
-	SPOT_NOP5,   /* a nop of five bytes at the entry: made a call by Linux 6.18, cheaper still */
-	SPOT_SLOW,   /* single-stepped */
+	SPOT_FAST, /* emulated */
+	SPOT_NOP5, /* a nop of five bytes at the entry: made a call by Linux 6.18, cheaper still */
+	SPOT_SLOW, /* single-stepped */
 	SPOT_UNSAFE, /* a nop of five bytes elsewhere: what Linux 6.18 makes of it overwrites what a
 			function may keep below its stack pointer */
 	SPOT_REFUSED, /* the kernel does not step over it: a lock prefix, a breakpoint. It says so

@@ -25,7 +25,8 @@ static int make_actions(struct probes *probes)
 {
 	int err = actions_new(&probes->actions, probes->sites.count);
 
-	/* The maps first: their marks have the types that they say, those of values any that is left. */
+	/* The maps first: their marks have the types that they say, those of values any that is
+	 * left. */
 	if (!err)
 		err = maps_act(&probes->maps, &probes->sites, &probes->actions);
 	for (size_t i = 0; i < probes->sites.count && !err; i++)
@@ -74,7 +75,8 @@ int probes_open(struct probes *probes, const struct options *o)
 	if (err)
 		return err;
 	choose_scope(o, &attach);
-	probes->attach = attach_plan(probes->sites.list, probes->sites.count, &probes->actions, &attach);
+	probes->attach =
+		attach_plan(probes->sites.list, probes->sites.count, &probes->actions, &attach);
 	if (!probes->attach)
 		return -EINVAL;
 	probes->calls = (struct calls_plan){

@@ -9,19 +9,23 @@
  * the function took, as estimated, of all the time that the recorded threads had a CPU.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "attach.h"
 #include "probes.h"
 #include "bpf/state.h"
 #include "user/summary.h"
 
-#define ROWS 20
+#define ROWS  20
+#define NAMED 5 /* functions that a line names */
 
 static int by_time(const void *x, const void *y, void *arg)
 {
 	const struct call_figures *figures = arg;
-	const struct call_figures *a = &figures[*(const size_t *)x], *b = &figures[*(const size_t *)y];
+	const struct call_figures *a = &figures[*(const size_t *)x],
+				  *b = &figures[*(const size_t *)y];
 
 	if (a->wall_ns != b->wall_ns)
 		return a->wall_ns < b->wall_ns ? 1 : -1;
@@ -40,11 +44,12 @@ static void print_row(const struct probes *probes, size_t site, uint64_t window_
 	if (timed)
 		summary_say("ovni-bpf: %10" PRIu64 " %10.1f %12.3f %12.3f %12.3f  %3.0f %%  %s\n",
 			    f->calls, rate, (double)f->wall_ns / 1e6, (double)f->on_cpu_ns / 1e6,
-			    (double)(f->wall_ns - f->on_cpu_ns) / 1e6, 100 * (share < 1 ? share : 1),
-			    of->label);
+			    (double)(f->wall_ns - f->on_cpu_ns) / 1e6,
+			    100 * (share < 1 ? share : 1), of->label);
 	else
 		summary_say("ovni-bpf: %10" PRIu64 " %10.1f %12s %12s %12s  %3.0f %%  %s\n",
-			    f->calls, rate, "-", "-", "-", 100 * (share < 1 ? share : 1), of->label);
+			    f->calls, rate, "-", "-", "-", 100 * (share < 1 ? share : 1),
+			    of->label);
 }
 
 static void print_table(const struct probes *probes, uint64_t window_ns, bool all)
@@ -77,6 +82,30 @@ static void print_count(uint64_t count, const char *what)
 		summary_say("ovni-bpf: %" PRIu64 " %s\n", count, what);
 }
 
+/* Which of the functions that were called are single-stepped. */
+static void print_slow(const struct probes *probes)
+{
+	char names[512] = "";
+	size_t n = 0, at = 0;
+	uint64_t hits = 0;
+
+	for (size_t i = 0; i < probes->sites.count; i++) {
+		const char *label = probes->sites.list[i].label;
+
+		if (!probes->sum->figures[i].calls || !attach_place(probes->attach, i)->slow)
+			continue;
+		hits += probes->sum->figures[i].calls;
+		if (n++ < NAMED && at + strlen(label) + 4 < sizeof(names))
+			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
+					       at ? ", " : "", label);
+	}
+	if (n)
+		summary_say("ovni-bpf: %zu probes are single-stepped, some ten times slower than "
+			    "others "
+			    "(%" PRIu64 " hits): %s%s\n",
+			    n, hits, names, n > NAMED ? ", ..." : "");
+}
+
 void probes_report(const struct probes *probes, const struct probe_site *states, uint64_t window_ns,
 		   bool all)
 {
@@ -87,12 +116,14 @@ void probes_report(const struct probes *probes, const struct probe_site *states,
 		return;
 	counts = &probes->sum->counts;
 	print_table(probes, window_ns, all);
+	print_slow(probes);
 	for (size_t i = 0; i < probes->sites.count; i++) {
 		left += probes->sum->figures[i].left;
 		left_out += states ? states[i].left_out : 0;
 	}
-	print_count(left, "calls were left otherwise than by their return (longjmp, an exception, exec, "
-			  "exit, the end of the recording, or more than 64 returns that are awaited)");
+	print_count(left,
+		    "calls were left otherwise than by their return (longjmp, an exception, exec, "
+		    "exit, the end of the recording, or more than 64 returns that are awaited)");
 	print_count(left_out, "calls were left out (--max-rate, --sample-calls)");
 	print_count(counts->unmatched, "returns were dropped, since their entry was not seen");
 	print_count(counts->valueless, "values could not be read");
