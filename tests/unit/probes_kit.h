@@ -26,8 +26,6 @@
 #include "trace/log.h"
 #include "user/probes/resolve.h"
 
-extern char **environ;
-
 static inline void write_file(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "w");
@@ -49,7 +47,7 @@ static inline int run_status(const char *line)
 	for (char *w = strtok(copy, " "); w && n < 63; w = strtok(NULL, " "))
 		words[n++] = w;
 	words[n] = NULL;
-	if (posix_spawnp(&pid, words[0], NULL, NULL, words, environ))
+	if (!n || posix_spawnp(&pid, words[0], NULL, NULL, words, environ))
 		return -1;
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -2;

@@ -78,8 +78,10 @@ static void libraries_are_those_that_the_dynamic_linker_loads(void **state)
 				continue;
 			snprintf(want, sizeof(want), "%s=", name);
 			at = strstr(seen.text, want);
-			if (!at)
+			if (!at) {
 				fail_msg("%s needs %s: %s", programs[i], name, seen.text);
+				break;
+			}
 			at += strlen(want);
 			snprintf(want, sizeof(want), "%.*s", (int)strcspn(at, " "), at);
 			assert_non_null(realpath(want, real));

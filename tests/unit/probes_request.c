@@ -102,9 +102,11 @@ static void every_form_is_understood(void **state)
 		if (wrong)
 			fail_msg("'%s' is refused at %zu: %s", good[i].text, at, wrong);
 		for (size_t k = 0; k < requests.count; k++) {
-			if (k)
-				strcat(text, "\n");
-			show(&requests.list[k], text + strlen(text), sizeof(text) - strlen(text));
+			size_t used = strlen(text);
+
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s",
+						 k ? "\n" : "");
+			show(&requests.list[k], text + used, sizeof(text) - used);
 		}
 		if (strcmp(text, good[i].means))
 			fail_msg("'%s' is taken for '%s'", good[i].text, text);
@@ -157,7 +159,7 @@ static void what_is_wrong_is_said_with_its_place(void **state)
 
 		if (!wrong)
 			fail_msg("'%s' is accepted", bad[i].text);
-		if (!strstr(wrong, bad[i].says) || at != bad[i].at)
+		else if (!strstr(wrong, bad[i].says) || at != bad[i].at)
 			fail_msg("'%s' says at %zu: %s", bad[i].text, at, wrong);
 		if (requests.count)
 			fail_msg("'%s' leaves requests behind", bad[i].text);

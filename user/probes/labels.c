@@ -17,6 +17,7 @@ enum level {
 	LEVEL_FILE,	  /* ns::f(int) (libx.so) */
 	LEVEL_PATH,	  /* ns::f(int) (/usr/lib/libx.so) */
 	LEVEL_ADDRESS,	  /* ns::f(int) (/usr/lib/libx.so 0x1139) */
+	LEVEL_INODE,	  /* ... (/usr/lib/libx.so 0x1139 8:1234): of two containers */
 	LEVEL_END,
 };
 
@@ -80,7 +81,12 @@ static void write_suffix(const struct label *l, enum level level, char *out, siz
 	if (strlen(name) > 63)
 		name += strlen(name) - 63;
 	text_escape(file, sizeof(file), name, strlen(name));
-	if (level == LEVEL_ADDRESS)
+	if (level == LEVEL_INODE)
+		snprintf(out, size, " (%s 0x%llx %llx:%llu)", file,
+			 (unsigned long long)address_of(l),
+			 (unsigned long long)l->binary->image.device,
+			 (unsigned long long)l->binary->image.inode);
+	else if (level == LEVEL_ADDRESS)
 		snprintf(out, size, " (%s 0x%llx)", file, (unsigned long long)address_of(l));
 	else
 		snprintf(out, size, " (%s)", file);

@@ -27,7 +27,7 @@ static const char *const kind_words[] = {
 struct shown {
 	uint32_t *functions;
 	size_t nfunctions;
-	const struct usdt_probe **probes;
+	struct usdt_probe *probes; /* strings are the binary's */
 	size_t nprobes;
 };
 
@@ -142,7 +142,7 @@ static void print_file(const struct binary *binary, const struct shown *s)
 		printf("%12s %10s %8s %-5s %s\n", "address", "offset", "counted", "probe",
 		       "USDT probe");
 	for (size_t i = 0; i < s->nprobes; i++)
-		print_probe(binary, s->probes[i]);
+		print_probe(binary, &s->probes[i]);
 }
 
 /* ---- JSON ---- */
@@ -206,7 +206,7 @@ static bool put_file(struct json *files, const struct binary *binary, const stru
 		return false;
 	array = json_put_array(node, "usdt");
 	for (size_t i = 0; i < s->nprobes && ok; i++)
-		ok = put_probe(array, binary, s->probes[i]);
+		ok = put_probe(array, binary, &s->probes[i]);
 	return ok && array;
 }
 
@@ -222,7 +222,7 @@ static int choose_probes(struct shown *s, const struct usdt_probes *probes, cons
 {
 	char whole[512];
 
-	s->probes = calloc(probes->count + 1, sizeof(const struct usdt_probe *));
+	s->probes = calloc(probes->count + 1, sizeof(*s->probes));
 	if (!s->probes)
 		return -ENOMEM;
 	for (size_t i = 0; i < probes->count; i++) {
@@ -230,7 +230,7 @@ static int choose_probes(struct shown *s, const struct usdt_probes *probes, cons
 
 		snprintf(whole, sizeof(whole), "%s:%s", p->provider, p->name);
 		if (!fnmatch(glob, p->name, 0) || !fnmatch(glob, whole, 0))
-			s->probes[s->nprobes++] = p;
+			s->probes[s->nprobes++] = *p;
 	}
 	return 0;
 }

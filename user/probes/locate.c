@@ -300,7 +300,7 @@ static int find_for_command(struct search *s, const struct libraries *libraries)
 	for (size_t i = 0; command[i] && !err && !s->places->count; i++)
 		if (i == 0 || (command[i][0] != '-' && !strchr(command[i], '=')))
 			err = find_by_word(s, libraries, command[i]);
-	if (!err && !s->places->count) {
+	if (!err && !s->places->count && command[0]) {
 		program = find_program(command[0]);
 		err = find_loadable(s, libraries, program);
 	}
@@ -432,8 +432,9 @@ static int find_path(struct search *s)
 		folder = link ? read_link(link) : NULL;
 		free(link);
 		if (!folder) {
-			free(place.root);
-			return -errno;
+			err = -errno;
+			place_free(&place);
+			return err;
 		}
 		place.path = phrase("%s/%s", folder, binary);
 		free(folder);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "phrase.h"
 #include "request.h"
 
 #define PID_MAX (1u << 22) /* of the kernel */
@@ -66,19 +67,16 @@ static int copy(char **to, const char *from)
 static int make_text(struct request *r)
 {
 	char pid[16] = "", offset[32] = "";
-	int n;
 
 	if (r->pid)
 		snprintf(pid, sizeof(pid), "%u:", r->pid);
 	if (r->kind == REQUEST_ADDRESS || r->has_offset)
 		snprintf(offset, sizeof(offset), "%s0x%llx", r->has_offset ? "+" : "",
 			 (unsigned long long)r->offset);
-	n = asprintf(&r->text, "%s%s%s%s%s%s%s", pid, r->binary ? r->binary : "",
-		     r->binary ? ":" : "", r->provider ? r->provider : "", r->provider ? ":" : "",
-		     r->name ? r->name : "", offset);
-	if (n < 0)
-		r->text = NULL;
-	return n < 0 ? -ENOMEM : 0;
+	r->text = phrase("%s%s%s%s%s%s%s", pid, r->binary ? r->binary : "", r->binary ? ":" : "",
+			 r->provider ? r->provider : "", r->provider ? ":" : "",
+			 r->name ? r->name : "", offset);
+	return r->text ? 0 : -ENOMEM;
 }
 
 int requests_add(struct requests *requests, const struct request *request)
@@ -130,9 +128,8 @@ static size_t find_end(const char *text, size_t from, char ends, bool brackets)
 		next = brackets ? skip_operator(text, at) : at;
 		if (next > at) {
 			at = next;
-		} else if (text[at] == '\\' && text[at + 1]) {
-			at += 2;
-		} else if (text[at] == ':' && text[at + 1] == ':' && text[at + 2] != ':') {
+		} else if ((text[at] == '\\' && text[at + 1]) ||
+			   (text[at] == ':' && text[at + 1] == ':' && text[at + 2] != ':')) {
 			at += 2;
 		} else if (text[at] == ends && !depth) {
 			return at;
@@ -342,10 +339,9 @@ static const char *add_function(struct requests *requests, const char *text, str
 		if (!r.name)
 			return no_memory;
 	}
-	if (copy(&r.binary, common->binary) ||
-	    asprintf(&r.text, "%.*s%.*s", (int)(head.to - head.from), text + head.from,
-		     (int)(whole.to - whole.from), text + whole.from) < 0) {
-		r.text = NULL;
+	r.text = phrase("%.*s%.*s", (int)(head.to - head.from), text + head.from,
+			(int)(whole.to - whole.from), text + whole.from);
+	if (!r.text || copy(&r.binary, common->binary)) {
 		request_free(&r);
 		return no_memory;
 	}
@@ -465,7 +461,8 @@ const char *request_of_list(struct request *request, const char *text, size_t *a
 
 	/* a number alone is a process, as with a ':' after it */
 	if (digits && !text[digits]) {
-		if (asprintf(&whole, "%s:", text) < 0)
+		whole = phrase("%s:", text);
+		if (!whole)
 			return no_memory;
 		wrong = read_pid(whole, &from, &r.pid, at);
 		free(whole);

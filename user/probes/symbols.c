@@ -430,7 +430,7 @@ void functions_free(struct functions *functions)
 /* Appends a string to what is being filled; offsets, as it may move. */
 static int store(char **text, size_t *used, size_t *room, const char *string, size_t length)
 {
-	while (*used + length + 1 > *room) {
+	while (!*text || *used + length + 1 > *room) {
 		size_t more = *room ? 2 * *room : 1 << 16;
 		char *grown = realloc(*text, more);
 
