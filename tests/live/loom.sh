@@ -13,7 +13,8 @@ loom=$B/bin/ovni-loom
 timeout 60 "$RECORDER" -o trace -- "$B/tests/workloads/pingpong" >log 2>&1 || complain "$(tail -n 3 log)"
 cp -r trace before
 for period in 1ns 1us; do
-	"$loom" export trace -o run.$period --clock-period $period 2>err || complain "export: $(cat err)"
+	"$loom" export trace -o run.$period --clock-period $period 2>err ||
+		[ $? = 3 ] || complain "export: $(cat err)" # 3: the recorder lost events
 	"$loom" check --strict run.$period >verdict 2>&1 || complain "$period: $(tail -n 5 verdict)"
 	"$loom" dump run.$period.trace.bin >listing.$period || complain "dump"
 done

@@ -191,6 +191,7 @@ static int export_run(struct loom_export *x)
 		if (!err && perf)
 			err = return_file(x, perf);
 	}
+	json_u64(json_get(x->run, "accel.run.dropped"), &x->lost);
 	free(trace);
 	free(perf);
 	return err;
@@ -298,9 +299,12 @@ int loom_export(struct loom_options *o)
 		x.clock.period_ps = o->period_ps ? o->period_ps : SCHEDULE_PERIOD_PS;
 		err = loom_export_schedule(&x);
 	}
+	if (!err && x.lost)
+		log_warn("%s: %" PRIu64 " %s were lost before they could be exported", o->run,
+			 x.lost, x.run ? "records" : "events");
 	json_free(x.run);
 	free(x.loom);
 	free(x.streams);
 	trace_close(&x.trace);
-	return err ? EXIT_FAILED : EXIT_COMPLETE;
+	return err ? EXIT_FAILED : x.lost ? EXIT_LOST : EXIT_COMPLETE;
 }

@@ -24,6 +24,7 @@ struct loom_export {
 	char *run_path;	  /* of the stream that it is of */
 	struct loom_clock clock;
 	struct loom_writer_options as;
+	uint64_t lost; /* records or events that are known to be missing */
 };
 
 /* Opens the writer for x->as. 0, or -errno after a message. */

@@ -57,7 +57,8 @@ struct teller {
 	/* node: what is shown holds in [from, until), and is being told for `cycle` */
 	uint64_t from, cycle, until;
 	bool holds;
-	unsigned step; /* of the records of a cycle */
+	unsigned step;	/* of the records of a cycle */
+	uint64_t *left; /* how many cycles more may be told: of all nodes */
 };
 
 static uint64_t cycle_of(const struct teller *s, int64_t clock)
@@ -298,8 +299,11 @@ static int of_cycle(struct teller *s, unsigned step, struct loom_record *r)
 	}
 }
 
-/* The next cycle of which there is something to tell, while the same things are shown. */
-static void next_cycle(struct teller *s)
+/*
+ * The next cycle of which there is something to tell, while the same things are shown. Each was a
+ * record of the run, so a stream that tells of more cycles is damaged, and would fill any disk.
+ */
+static int next_cycle(struct teller *s)
 {
 	int64_t state = SHOWN(s, LOOM_MARK_STATE);
 	bool again = has_route(s) || SHOWN(s, LOOM_MARK_EXTENSION) > LOOM_NO_EXTENSION;
@@ -312,6 +316,15 @@ static void next_cycle(struct teller *s)
 	if (s->x->as.style == LOOM_STYLE_EDGE || !again)
 		s->cycle = s->until;
 	s->holds = s->cycle < s->until;
+	if (!s->holds)
+		return 0;
+	if (*s->left == 0) {
+		log_error("%s: more cycles than the run had records; see 'ovni-check'",
+			  s->stream.path);
+		return -EBADMSG;
+	}
+	--*s->left;
+	return 0;
 }
 
 static int next_of_node(struct teller *s, struct loom_record *r)
@@ -325,7 +338,9 @@ static int next_of_node(struct teller *s, struct loom_record *r)
 				if (got)
 					return got;
 			}
-			next_cycle(s);
+			got = next_cycle(s);
+			if (got)
+				return got;
 		}
 		got = peek(s);
 		if (got <= 0)
@@ -426,6 +441,7 @@ static bool is_no_end(const struct teller *s, const struct loom_record *r)
 /* ---- the streams ---- */
 
 struct marks {
+	uint64_t left;
 	struct teller *tellers; /* control threads first: they begin and end invocations */
 	size_t n;
 	struct core *cores;
@@ -449,7 +465,7 @@ static int open_teller(struct loom_export *x, struct marks *m, size_t i, bool co
 		k++;
 	if (k == m->ncores)
 		m->cores[m->ncores++].id = id;
-	*s = (struct teller){.x = x, .core = &m->cores[k], .control = control};
+	*s = (struct teller){.x = x, .core = &m->cores[k], .control = control, .left = &m->left};
 	s->node = (uint32_t)json_int(node);
 	err = stream_open(&s->stream, x->trace.fd, x->trace.streams[x->streams[i]]);
 	if (!err)
@@ -489,6 +505,11 @@ int loom_export_marks(struct loom_export *x)
 			  "kept files they cannot be had back",
 			  x->trace.path);
 		return -EINVAL;
+	}
+	if (!json_u64(json_get(x->run, "accel.run.records"), &m.left)) {
+		log_error("%s/%s: the description of the run is damaged", x->trace.path,
+			  x->run_path);
+		return -EBADMSG;
 	}
 	m.tellers = calloc(x->nstreams + 1, sizeof(*m.tellers));
 	m.cores = calloc(x->nstreams + 1, sizeof(*m.cores));

@@ -257,6 +257,8 @@ int loom_export_schedule(struct loom_export *x)
 		if (r.event_kind == LOOM_INVOCATION_START)
 			t->life = ++lives;
 		r.invocation_id = t->life;
+		if (r.event_kind == LOOM_DEVICE_ERROR)
+			x->lost += r.arg0;
 		err = loom_export_put(x, w, &r);
 	}
 	err = loom_export_close(x, w, err ? err : got);

@@ -41,6 +41,8 @@ int loom_hints_load(struct loom_hints *h, const char *path)
 		h->period_ps = (uint64_t)period;
 	else if (json_is_number(json_get(h->doc, "clock.period_ps")))
 		log_warn("%s: clock.period_ps is no positive number: 1 ns is taken", path);
+	if (json_int(json_get(h->doc, "events.dropped")) > 0)
+		h->dropped = (uint64_t)json_int(json_get(h->doc, "events.dropped"));
 	style = json_string(json_get(h->doc, "record_style"));
 	for (int i = 0; style && i < LOOM_STYLES; i++) {
 		if (strcmp(style, loom_style_names[i]) == 0) {

@@ -17,6 +17,7 @@
 struct loom_hints {
 	struct json *doc;   /* NULL: there is none, or it is not JSON */
 	uint64_t period_ps; /* 0: not said */
+	uint64_t dropped;   /* records, as declared */
 	enum loom_style style;
 	bool has_style;
 };

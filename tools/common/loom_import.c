@@ -195,6 +195,10 @@ static int survey(struct import *m)
 			 " time%s: the parts are shown one behind the other (--no-chain refuses "
 			 "that)",
 			 m->run.trace, m->chain.part, m->chain.part == 1 ? "" : "s");
+	if (!err && m->hints.dropped)
+		log_warn("%s: the simulator has dropped %" PRIu64
+			 " records: what they told is missing in the trace",
+			 m->run.trace, m->hints.dropped);
 	if (!err && m->clock.period_ps < 1000)
 		log_warn("%s: a cycle of %" PRIu64
 			 " ps is shorter than the nanoseconds of a trace: "
@@ -446,6 +450,7 @@ static bool about_run(const void *arg, struct json *meta)
 	       json_put_int(meta, "accel.run.parts", (int64_t)m->chain.part + 1) &&
 	       json_put_bool(meta, "accel.run.stalls", m->survey->stalls > 0) &&
 	       json_put_bool(meta, "accel.run.complete", !m->damaged) &&
+	       (!m->hints.dropped || json_put_u64(meta, "accel.run.dropped", m->hints.dropped)) &&
 	       (!m->kept_trace ||
 		json_put_string(meta, "accel.run.sidecar.trace", m->kept_trace)) &&
 	       (!m->kept_perf || json_put_string(meta, "accel.run.sidecar.perf", m->kept_perf));
