@@ -244,7 +244,11 @@ static int enter(struct writing *w, const struct record_probe *r, const struct s
 	}
 	frame->clock = w->clock;
 	frame->ran = ran(w->task, w->clock);
-	return action->has_during ? stacks_begin(stacks, &action->during, true, OUT(w)) : 0;
+	if (action->has_during)
+		err = stacks_begin(stacks, &action->during, true, OUT(w));
+	for (unsigned i = 0; i < action->nalso && !err; i++)
+		err = stacks_begin(stacks, &action->also[i], true, OUT(w));
+	return err;
 }
 
 static int come_back(struct writing *w, const struct record_probe *r, const struct stacks_at *at)

@@ -183,15 +183,17 @@ static int end_state(struct stacks *stacks, uint32_t i, const struct stacks_out 
 
 int stacks_end_frame(struct stacks *stacks, const struct stacks_out *out)
 {
-	for (uint32_t i = stacks->nstates; i > 0; i--) {
+	int err = 0;
+
+	for (uint32_t i = stacks->nstates; i > 0 && !err; i--) {
 		uint32_t frame = stacks->states[i - 1].frame;
 
 		if (frame == stacks->nframes)
-			return end_state(stacks, i - 1, out);
-		if (frame)
+			err = end_state(stacks, i - 1, out);
+		else if (frame)
 			break; /* of one below */
 	}
-	return 0;
+	return err;
 }
 
 int stacks_end(struct stacks *stacks, const struct effect *effect, const struct stacks_out *out)

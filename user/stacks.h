@@ -92,7 +92,7 @@ void stacks_pop(struct stacks *stacks);
 /* A state begins: of the topmost frame, or a free one. 0 or -errno. */
 int stacks_begin(struct stacks *stacks, const struct effect *effect, bool of_frame,
 		 const struct stacks_out *out) __attribute__((warn_unused_result));
-/* Ends the state of the topmost frame, if it has one; the topmost free one that is equal. */
+/* Ends all states of the topmost frame; the topmost free one that is equal. */
 int stacks_end_frame(struct stacks *stacks, const struct stacks_out *out)
 	__attribute__((warn_unused_result));
 int stacks_end(struct stacks *stacks, const struct effect *effect, const struct stacks_out *out)

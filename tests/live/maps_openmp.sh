@@ -49,8 +49,16 @@ done
 
 # The runtime as a part of the program itself.
 gcc -static -O2 -g -fopenmp -o gomp-static.exe "$S/tests/workloads/runtimes/openmp.c" 2>static.log || complain "gcc -static: $(cat static.log)"
-record_output gomp-static --map openmp -- ./gomp-static.exe 5
+# Each of its functions of the compiler's is a mark of -u as well as a state of the map.
+record_output gomp-static --map openmp -u './gomp-static.exe:main._omp_fn.*,GOMP_barrier' -- ./gomp-static.exe 5
 look gomp-static
+facts gomp-static <<'E'
+from maps import *
+w = lines[0]
+check_counts(counts(trace.streams), [
+    ("Function: main._omp_fn.0", "Function: main._omp_fn.0/", w["regions"] * w["threads"]),
+    ("Function: main._omp_fn.1", "Function: main._omp_fn.1/", w["tasks"])])
+E
 
 if clang -O2 -g -fopenmp -o llvm.exe "$S/tests/workloads/runtimes/openmp.c" 2>clang.log; then
 	record_output llvm --map openmp -- ./llvm.exe 10

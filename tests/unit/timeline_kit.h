@@ -441,6 +441,26 @@ static void kit_push(struct kit_stream *s, const struct json *marks, const struc
 		KIT_FAIL(s, "marks %d are unbalanced at %" PRId64, type, ev->clock);
 }
 
+/* A state of mpi (90) or openmp (91): entered by [ or a small letter, left by ] or the capital. */
+static void kit_state(struct kit_stream *s, const struct json *meta, const struct event *ev,
+		      bool running)
+{
+	bool mpi = ev->model == 'M', push = ev->value == '[' || (ev->value & 0x20 && ev->value != ']');
+	int64_t key = ev->category << 8 | (ev->value == ']' ? '[' : ev->value | 0x20);
+	int slot = mpi ? 90 : 91, *depth = &kit_stacks[slot].depth;
+
+	if (ev->value == '[')
+		key = ev->category << 8 | '[';
+	if (!json_get(meta, mpi ? "ovni.require.mpi" : "ovni.require.openmp") || !running)
+		KIT_FAIL(s, "%c%c%c at %" PRId64, ev->model, ev->category, ev->value, ev->clock);
+	if (push && mpi && *depth && kit_stacks[slot].value[*depth - 1] == key)
+		KIT_FAIL(s, "two equal states at %" PRId64, ev->clock);
+	if (push && *depth < 512)
+		kit_stacks[slot].value[(*depth)++] = key;
+	else if (push || !*depth || kit_stacks[slot].value[--*depth] != key)
+		KIT_FAIL(s, "states are unbalanced at %" PRId64, ev->clock);
+}
+
 static void kit_check_stream(struct kit_check *c, size_t i, int ncpus)
 {
 	struct kit_stream *s = &kit_disk.all[i];
@@ -448,7 +468,6 @@ static void kit_check_stream(struct kit_check *c, size_t i, int ncpus)
 	struct json *meta = json_parse(s->meta, strlen(s->meta), s->path);
 	bool is_kernel = json_get(meta, "ovni.require.kernel");
 	bool has_marks = json_get(meta, "ovni.mark.92");
-	bool needs_mpi = json_get(meta, "ovni.require.mpi"), sending = false;
 	const struct json *marks = json_get(meta, "ovni.mark");
 	bool out_of_cpu = false;
 	int64_t stack[8], last = 0, since = 0;
@@ -530,12 +549,6 @@ static void kit_check_stream(struct kit_check *c, size_t i, int ncpus)
 		case MCV('O', 'M', '='):
 			kit_declared(s, marks, &ev, "single");
 			break;
-		case MCV('M', 'S', '['):
-		case MCV('M', 'S', ']'):
-			if (!needs_mpi || state != RUN || sending != (ev.value == ']'))
-				KIT_FAIL(s, "MS%c at %" PRId64 " in %c", ev.value, ev.clock, state);
-			sending = !sending;
-			break;
 		case MCV('O', 'M', ']'):
 			if (get_i32(ev.payload + 8) != 92) {
 				kit_push(s, marks, &ev, false);
@@ -555,6 +568,10 @@ static void kit_check_stream(struct kit_check *c, size_t i, int ncpus)
 			out_of_cpu = false;
 			break;
 		default:
+			if (ev.model == 'M' || ev.model == 'P') {
+				kit_state(s, meta, &ev, state == RUN);
+				break;
+			}
 			KIT_FAIL(s, "unknown event %c%c%c", ev.model, ev.category, ev.value);
 		}
 	}
@@ -564,7 +581,7 @@ static void kit_check_stream(struct kit_check *c, size_t i, int ncpus)
 		KIT_FAIL(s, "ends in %c", state);
 	if (told)
 		KIT_FAIL(s, "%" PRId64 " events are told and not there", (int64_t)told);
-	if (depth || out_of_cpu || sending)
+	if (depth || out_of_cpu)
 		KIT_FAIL(s, "unbalanced at its end");
 	for (int type = 0; type < 92; type++)
 		if (kit_stacks[type].depth)

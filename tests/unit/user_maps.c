@@ -228,26 +228,112 @@ static void what_was_not_found_is_listed_once(void **state)
 	maps_free(&maps);
 }
 
-static void functions_of_somebody_else_are_listed(void **state)
+static const char *joined(struct maps *maps, const struct requests *requests, struct sites *sites,
+			  struct actions *actions)
+{
+	for (size_t i = 0; i < sites->count; i++)
+		if (!maps_mean(maps, &sites->list[i]))
+			assert_int_equal(actions_of_site(actions, i, &sites->list[i]), 0);
+	assert_int_equal(maps_join(maps, requests, sites, actions), 0);
+	kit_listen();
+	maps_report(maps, sites);
+	return kit_heard();
+}
+
+static void a_function_has_all_meanings_that_go_together(void **state)
+{
+	static const char *const two[] = {paths[0], paths[2]}; /* mpi, and marks of the type 7 */
+	struct requests requests = {0};
+	struct actions actions = {0};
+	struct resolve_double doubles[8];
+	struct site list[3];
+	struct sites sites = {.list = list, .doubles = doubles};
+	struct maps maps;
+	uint32_t send, psend, recv, new, old, other, call;
+	size_t at;
+
+	(void)state;
+	assert_null(requests_add_functions(&requests, "libx:Send(arg2),Recv", &at));
+	assert_int_equal(maps_load(&maps, two, 2), 0);
+	assert_int_equal(maps_ask(&maps, &scope, &requests), 0);
+	send = request_of(&requests, "libx.so*", "Send");
+	psend = request_of(&requests, "libx.so*", "PSend");
+	recv = request_of(&requests, "libx.so*", "Recv");
+	new = request_of(&requests, "libx.so*", "new");
+	old = request_of(&requests, "libx.so*", "old");
+	other = request_of(&requests, "l", "f");
+	/* -u Send(arg2), which both maps mean, one of them by two names; -u Recv, and a function of
+	 * the first map that looks at what is returned; one of the first map that the second one
+	 * means */
+	list[sites.count++] = site_of(0, 1, 10, "Send");
+	list[0].value = requests.list[0].value;
+	list[sites.count++] = site_of(1, 1, 20, "Recv");
+	list[sites.count++] = site_of(old, 1, 30, "old");
+	doubles[sites.ndoubles++] = (struct resolve_double){send, 0, 0, false};
+	doubles[sites.ndoubles++] = (struct resolve_double){psend, 0, 0, false};
+	doubles[sites.ndoubles++] = (struct resolve_double){new, 0, 0, false};
+	doubles[sites.ndoubles++] = (struct resolve_double){recv, 1, 1, false};
+	doubles[sites.ndoubles++] = (struct resolve_double){other, old, 2, false};
+	assert_int_equal(actions_new(&actions, sites.count), 0);
+	assert_int_equal(maps_act(&maps, &sites, &actions), 0);
+	assert_string_equal(joined(&maps, &requests, &sites, &actions), "");
+	assert_int_equal(actions.list[0].nentry, 1); /* the argument */
+	assert_int_equal(actions.list[0].during.type, 0);
+	assert_int_equal(actions.list[0].nalso, 1);
+	assert_int_equal(actions.list[0].also[0].enter, MCV('M', 'S', '['));
+	assert_int_equal(list[0].value.source, SITE_ARGUMENT);
+	assert_int_equal(actions.list[1].also[0].enter, MCV('M', 'R', '['));
+	assert_int_equal(list[1].value.source, SITE_NOTHING);
+	assert_int_equal(actions.list[2].during.enter, MCV('M', 'S', '['));
+	assert_int_equal(actions.list[2].nreturn, 1);
+	actions_free(&actions);
+
+	/* a record brings one value: an argument, or what is returned */
+	sites.ndoubles = 0;
+	doubles[sites.ndoubles++] = (struct resolve_double){new, 0, 0, false};
+	doubles[sites.ndoubles++] = (struct resolve_double){new, 1, 1, false};
+	call = request_of(&requests, "liby.so*", "Send");
+	list[2] = site_of(send, 1, 30, "Send");
+	doubles[sites.ndoubles++] = (struct resolve_double){other, send, 2, false};
+	(void)call;
+	assert_int_equal(actions_new(&actions, sites.count), 0);
+	assert_int_equal(maps_act(&maps, &sites, &actions), 0);
+	joined(&maps, &requests, &sites, &actions);
+	assert_false(doubles[0].joined);
+	assert_true(doubles[1].joined);
+	assert_int_equal(list[1].value.source, SITE_RETURN);
+	assert_int_equal(list[1].value.bytes, 8);
+	assert_false(doubles[2].joined); /* both are functions of mpi */
+	kit_listen();
+	maps_report(&maps, &sites);
+	at = 0;
+	for (const char *line = kit_heard(); (line = strstr(line, "keep the meaning")); line++)
+		at++;
+	assert_int_equal(at, 2); /* a line for each map */
+	actions_free(&actions);
+	requests_free(&requests);
+	maps_free(&maps);
+}
+
+static void doubles_follow_their_sites(void **state)
 {
 	struct requests requests;
 	struct maps maps;
-	struct resolve_double doubles[3];
-	struct sites sites = {.doubles = doubles, .ndoubles = COUNT(doubles)};
+	struct site list[3];
+	struct resolve_double doubles[2];
+	struct sites sites = {.list = list, .doubles = doubles, .ndoubles = 2};
 
 	(void)state;
 	ask(&maps, &requests, 1);
-	doubles[0] = (struct resolve_double){request_of(&requests, "libx.so*", "PSend"),
-					     request_of(&requests, "libx.so*", "Send")};
-	doubles[1] = (struct resolve_double){request_of(&requests, "libx.so*", "Recv"),
-					     (uint32_t)requests.count};
-	doubles[2] = (struct resolve_double){(uint32_t)requests.count,
-					     request_of(&requests, "libx.so*", "Wait")};
-	/* another name of the map for the same function is none of somebody else's */
-	kit_listen();
-	maps_report(&maps, &sites);
-	kit_one_line_with(kit_heard(), "1 of its functions have the meaning that -u or another map "
-				       "gives them: Recv\n");
+	list[sites.count++] = site_of(request_of(&requests, "libx.so*", "old"), 1, 10, "old");
+	list[sites.count++] = site_of(request_of(&requests, "libx.so*", "new"), 1, 20, "new");
+	list[sites.count++] = site_of(request_of(&requests, "libx.so*", "Send"), 1, 30, "Send");
+	doubles[0] = (struct resolve_double){9, 9, 0, false};
+	doubles[1] = (struct resolve_double){9, 9, 2, false};
+	maps_choose(&maps, &sites);
+	assert_int_equal(sites.count, 2);
+	assert_int_equal(sites.ndoubles, 1); /* that of a site that is out is out, too */
+	assert_int_equal(doubles[0].site, 1);
 	requests_free(&requests);
 	maps_free(&maps);
 }
@@ -260,7 +346,8 @@ int main(void)
 		cmocka_unit_test(sites_get_the_meaning_of_their_function),
 		cmocka_unit_test(a_mark_means_the_same_in_all_maps),
 		cmocka_unit_test(what_was_not_found_is_listed_once),
-		cmocka_unit_test(functions_of_somebody_else_are_listed),
+		cmocka_unit_test(a_function_has_all_meanings_that_go_together),
+		cmocka_unit_test(doubles_follow_their_sites),
 	};
 
 	return cmocka_run_group_tests_name("user_maps", tests, write_maps, kit_close);

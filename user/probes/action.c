@@ -178,6 +178,8 @@ static int each_effect(struct actions *actions, effect_fn fn, void *arg)
 
 		if (a->has_during)
 			err = fn(arg, &a->during, false);
+		for (unsigned s = 0; s < a->nalso && !err; s++)
+			err = fn(arg, &a->also[s], false);
 		for (unsigned s = 0; s < a->nentry && !err; s++)
 			err = fn(arg, &a->entry[s].effect, a->entry[s].kind == STEP_VALUE);
 		for (unsigned s = 0; s < a->nreturn && !err; s++)
@@ -185,6 +187,83 @@ static int each_effect(struct actions *actions, effect_fn fn, void *arg)
 	}
 	return err;
 }
+
+/* ---- more than one meaning ---- */
+
+static bool same_stack(const struct effect *a, const struct effect *b)
+{
+	const struct catalog_event *x, *y;
+
+	if (is_mark(a) || is_mark(b))
+		return is_mark(a) && is_mark(b) && a->type == b->type;
+	x = catalog_find(a->enter, NULL);
+	y = catalog_find(b->enter, NULL);
+	return a->enter >> 16 == b->enter >> 16 && x && y && x->channel && y->channel &&
+	       !strcmp(x->channel, y->channel);
+}
+
+static bool touches_steps(const struct step *steps, unsigned n, const struct effect *effect)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (same_stack(&steps[i].effect, effect))
+			return true;
+	return false;
+}
+
+static bool touches(const struct action *action, const struct effect *effect)
+{
+	for (unsigned i = 0; i < action->nalso; i++)
+		if (same_stack(&action->also[i], effect))
+			return true;
+	return (action->has_during && same_stack(&action->during, effect)) ||
+	       touches_steps(action->entry, action->nentry, effect) ||
+	       touches_steps(action->at_return, action->nreturn, effect);
+}
+
+static bool can_join(const struct action *into, const struct action *more)
+{
+	unsigned states = into->nalso + into->has_during + more->nalso + more->has_during;
+
+	if (states > ACTION_ALSO_MAX + 1 || into->nentry + more->nentry > ACTION_STEPS_MAX ||
+	    into->nreturn + more->nreturn > ACTION_STEPS_MAX)
+		return false;
+	for (unsigned i = 0; i < more->nentry; i++)
+		if (touches(into, &more->entry[i].effect))
+			return false;
+	for (unsigned i = 0; i < more->nreturn; i++)
+		if (touches(into, &more->at_return[i].effect))
+			return false;
+	for (unsigned i = 0; i < more->nalso; i++)
+		if (touches(into, &more->also[i]))
+			return false;
+	return !more->has_during || !touches(into, &more->during);
+}
+
+static void add_state(struct action *into, const struct effect *effect)
+{
+	if (into->has_during)
+		into->also[into->nalso++] = *effect;
+	else
+		into->during = *effect;
+	into->has_during = true;
+}
+
+bool action_join(struct action *into, const struct action *more)
+{
+	if (!can_join(into, more))
+		return false;
+	for (unsigned i = 0; i < more->nentry; i++)
+		into->entry[into->nentry++] = more->entry[i];
+	for (unsigned i = 0; i < more->nreturn; i++)
+		into->at_return[into->nreturn++] = more->at_return[i];
+	if (more->has_during)
+		add_state(into, &more->during);
+	for (unsigned i = 0; i < more->nalso; i++)
+		add_state(into, &more->also[i]);
+	return true;
+}
+
+/* ---- numbers ---- */
 
 struct stack_key {
 	char model; /* 'O': marks, by type */

@@ -27,6 +27,7 @@
 #include "trace/event.h"
 
 #define ACTION_STEPS_MAX 4		 /* at the entry, and at the return */
+#define ACTION_ALSO_MAX	 3		 /* states of one call beside the first */
 #define ACTION_ZERO	 (-2147483648LL) /* how the value 0 of an argument is written */
 
 #define MARK_PUSH MCV('O', 'M', '[')
@@ -73,6 +74,8 @@ struct action {
 	unsigned nentry, nreturn;
 	bool has_during;
 	struct effect during;
+	struct effect also[ACTION_ALSO_MAX]; /* with it, on other stacks: nalso of them */
+	unsigned nalso;
 };
 
 /* A type of marks: it is declared in the streams that use it. */
@@ -120,6 +123,10 @@ int32_t actions_free_type(const struct actions *actions, int32_t from);
  * of its own is set to. 0, or -errno after one message (no memory, no type is left). */
 int actions_of_site(struct actions *actions, size_t index, const struct site *site)
 	__attribute__((warn_unused_result));
+
+/* Adds what `more` means to `into`, if no stack and no type of marks has a meaning in both, and
+ * there is room. Returns whether it did; else nothing has changed. */
+bool action_join(struct action *into, const struct action *more);
 
 /*
  * Numbers what is left: values of marks that are 0 get dense ids from 1 in byte order of their

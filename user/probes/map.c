@@ -294,18 +294,42 @@ static bool is_second(const struct maps *maps, const struct sites *sites, size_t
 	return false;
 }
 
+/* Sites have other indices, since some are out: those of the doubles follow. */
+static void move_doubles(struct sites *sites, const bool *out)
+{
+	uint32_t *places = calloc(sites->count + 1, sizeof(*places)), place = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; places && i < sites->count; i++) {
+		places[i] = place;
+		place += !out[i];
+	}
+	for (size_t i = 0; i < sites->ndoubles; i++) {
+		struct resolve_double *d = &sites->doubles[i];
+
+		if (!places || out[d->site])
+			continue;
+		d->site = places[d->site];
+		sites->doubles[n++] = *d;
+	}
+	sites->ndoubles = n;
+	free(places);
+}
+
 void maps_choose(const struct maps *maps, struct sites *sites)
 {
 	bool *out = calloc(sites->count + 1, sizeof(*out));
 	size_t n = 0;
 
-	for (size_t i = 0; out && i < sites->count; i++)
+	if (!out)
+		return;
+	for (size_t i = 0; i < sites->count; i++)
 		out[i] = is_second(maps, sites, i);
-	for (size_t i = 0; out && i < sites->count; i++)
+	move_doubles(sites, out);
+	for (size_t i = 0; i < sites->count; i++)
 		if (!out[i])
 			sites->list[n++] = sites->list[i];
-	if (out)
-		sites->count = n;
+	sites->count = n;
 	free(out);
 }
 
@@ -318,6 +342,19 @@ static void label(struct effect *effect, const struct site *site)
 {
 	if (!effect->label && (effect->enter == MARK_PUSH || effect->enter == MARK_SET))
 		effect->label = site->label;
+}
+
+static struct action action_of(const struct maps *maps, const struct map_origin *origin,
+			       const struct site *site)
+{
+	struct action action = function_at(maps, origin)->action;
+
+	label(&action.during, site);
+	for (unsigned j = 0; j < action.nentry; j++)
+		label(&action.entry[j].effect, site);
+	for (unsigned j = 0; j < action.nreturn; j++)
+		label(&action.at_return[j].effect, site);
+	return action;
 }
 
 /* How many functions of which files have their meaning from which map. Sites are sorted by file. */
@@ -363,14 +400,84 @@ int maps_act(const struct maps *maps, const struct sites *sites, struct actions 
 
 		if (!origin)
 			continue;
-		*action = function_at(maps, origin)->action;
-		label(&action->during, &sites->list[i]);
-		for (unsigned j = 0; j < action->nentry; j++)
-			label(&action->entry[j].effect, &sites->list[i]);
-		for (unsigned j = 0; j < action->nreturn; j++)
-			label(&action->at_return[j].effect, &sites->list[i]);
+		*action = action_of(maps, origin, &sites->list[i]);
 	}
 	tell_files(maps, sites);
+	return 0;
+}
+
+/* ---- more than one meaning ---- */
+
+/* Another name of the same map for this site, which has been looked at before. */
+static bool is_alias(const struct maps *maps, const struct sites *sites, size_t index)
+{
+	const struct resolve_double *d = &sites->doubles[index];
+	const struct map_origin *origin = origin_of(maps, d->request);
+	const struct map_origin *winner = origin_of(maps, d->winner);
+
+	if (!origin)
+		return !winner; /* two of -u: the resolver has said so */
+	if (winner && winner->map == origin->map)
+		return true;
+	for (size_t i = 0; i < index; i++) {
+		const struct resolve_double *before = &sites->doubles[i];
+		const struct map_origin *other = origin_of(maps, before->request);
+
+		if (before->site == d->site && other && other->map == origin->map)
+			return true;
+	}
+	return false;
+}
+
+/* What the request means at the site, with the value that it wants. 0 or -errno after a message. */
+static int meaning(const struct maps *maps, const struct requests *requests, uint32_t index,
+		   struct site site, size_t place, struct actions *actions, struct action *action,
+		   struct site_value *value)
+{
+	const struct map_origin *origin = origin_of(maps, index);
+	struct action kept = actions->list[place];
+	int err;
+
+	*value = requests->list[index].value;
+	if (value->source && !value->bytes) {
+		value->bytes = sizeof(uint64_t);
+		value->is_signed = true;
+	}
+	if (origin) {
+		*action = action_of(maps, origin, &site);
+		return 0;
+	}
+	site.value = *value;
+	err = actions_of_site(actions, place, &site);
+	*action = actions->list[place];
+	actions->list[place] = kept;
+	return err;
+}
+
+int maps_join(const struct maps *maps, const struct requests *requests, struct sites *sites,
+	      struct actions *actions)
+{
+	for (size_t i = 0; i < sites->ndoubles; i++) {
+		struct resolve_double *d = &sites->doubles[i];
+		struct site *site = &sites->list[d->site];
+		struct site_value value;
+		struct action more;
+		int err;
+
+		d->joined = is_alias(maps, sites, i);
+		if (d->joined)
+			continue;
+		err = meaning(maps, requests, d->request, *site, d->site, actions, &more, &value);
+		if (err)
+			return err;
+		/* a record brings one value */
+		if (value.source && site->value.source &&
+		    (value.source != site->value.source || value.number != site->value.number))
+			continue;
+		d->joined = action_join(&actions->list[d->site], &more);
+		if (d->joined && !site->value.source)
+			site->value = value;
+	}
 	return 0;
 }
 
@@ -458,10 +565,9 @@ static void list_doubles(const struct maps *maps, uint32_t map, const struct sit
 {
 	for (size_t i = 0; i < sites->ndoubles; i++) {
 		const struct map_origin *loser = origin_of(maps, sites->doubles[i].request);
-		const struct map_origin *winner = origin_of(maps, sites->doubles[i].winner);
 
-		if (loser && loser->map == map && (!winner || winner->map != map))
-			list(l, function_at(maps, loser)->symbols[loser->symbol].text);
+		if (loser && loser->map == map && !sites->doubles[i].joined)
+			list(l, sites->list[sites->doubles[i].site].label);
 	}
 }
 
@@ -489,7 +595,7 @@ static void report_map(const struct maps *maps, uint32_t map, const struct sites
 			 missing.found + missing.missing, missing.names,
 			 missing.unlisted ? ", and more" : "");
 	if (doubles.missing)
-		log_info("--map %s: %zu of its functions have the meaning that -u or another map "
+		log_info("--map %s: %zu of its functions keep the meaning that -u or another map "
 			 "gives them: %s%s",
 			 name, doubles.missing, doubles.names,
 			 doubles.unlisted ? ", and more" : "");

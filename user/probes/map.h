@@ -5,7 +5,8 @@
  * In: the names of --map, and whose functions are meant; out: requests for the resolver, one for
  * each symbol and kind of file, none of which must be found; then, of the sites that were found,
  * the actions; at the end, what was not found. Where a map and another request mean the same
- * function, the resolver chooses one (resolve.h): a name before a glob, then what came first.
+ * function, the resolver chooses one (resolve.h): a name before a glob, then what came first; the
+ * others join it as far as they do not contradict it.
  * Invariant: a type of marks means the same in all maps of a session.
  * Specification: event-mapping.md "Runtime maps".
  */
@@ -55,6 +56,12 @@ void maps_choose(const struct maps *maps, struct sites *sites);
  * actions_new() has made. 0, or -errno after one message. */
 int maps_act(const struct maps *maps, const struct sites *sites, struct actions *actions)
 	__attribute__((warn_unused_result));
+
+/* Gives sites that more than one of the maps and -u mean all the meanings that go together: those
+ * that share no stack, and do not want different values. Once all sites have their actions. 0, or
+ * -errno after one message. */
+int maps_join(const struct maps *maps, const struct requests *requests, struct sites *sites,
+	      struct actions *actions) __attribute__((warn_unused_result));
 
 /* Does the site come from a map? */
 bool maps_mean(const struct maps *maps, const struct site *site);

@@ -32,6 +32,8 @@ static int make_actions(struct probes *probes)
 	for (size_t i = 0; i < probes->sites.count && !err; i++)
 		if (!maps_mean(&probes->maps, &probes->sites.list[i]))
 			err = actions_of_site(&probes->actions, i, &probes->sites.list[i]);
+	if (!err)
+		err = maps_join(&probes->maps, &probes->requests, &probes->sites, &probes->actions);
 	return err ? err : actions_finish(&probes->actions);
 }
 

@@ -509,7 +509,9 @@ static int merge_drafts(struct resolving *r)
 				log_warn("%s and %s are one place: only the first counts",
 					 list[last->site.request].text, list[d->site.request].text);
 			doubles[r->sites->ndoubles++] = (struct resolve_double){
-				.request = d->site.request, .winner = last->site.request};
+				.request = d->site.request,
+				.winner = last->site.request,
+				.site = (uint32_t)(kept - 1)};
 			continue;
 		}
 		r->drafts[kept++] = *d;

@@ -7,8 +7,8 @@
  * /proc/self/fd/N, so what is attached to is the file that was read, whatever its name means by
  * then, in whatever mount namespace it lies.
  * Invariants: no two sites have the same file, offset and kind: of two requests for one place,
- * the one that names it wins over a glob, then the earlier one; the functions of two files never
- * share a label.
+ * the one that names it wins over a glob, then the earlier one, and the other is told as a double;
+ * the functions of two files never share a label.
  * Specification: ebpf.md 4, 11; event-mapping.md "User probes and marks", "Runtime maps".
  */
 #ifndef USER_PROBES_RESOLVE_H
@@ -40,9 +40,10 @@ struct resolve_missing {
 	char *why;	  /* "libmpi.so.40 has no function MPI_Foo" */
 };
 
-/* A request that means a place that another one has: that one holds. */
+/* A request that means a place that another one has. */
 struct resolve_double {
-	uint32_t request, winner; /* indices */
+	uint32_t request, winner, site; /* indices; the site is the winner's */
+	bool joined; /* of the maps: it has no say, or one beside the winner's (map.h) */
 };
 
 struct sites {
