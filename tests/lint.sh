@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Reads the whole tree with what finds mistakes without running anything:
+# Reads the whole tree with what finds mistakes without running anything, and runs the unit tests
+# with what finds them in memory (golden/valgrind does so with the programs):
 #
-#   tests/lint.sh [BUILD] [TOOL...]     TOOL: rooms shellcheck cppcheck clang-tidy tidiness
+#   tests/lint.sh [BUILD] [TOOL...]     TOOL: rooms shellcheck cppcheck clang-tidy tidiness valgrind
 #
 # A tool that is not installed is said to be missing and is left out. Status 1
 # if any found something. clang-tidy needs the generated skeleton (make first).
@@ -13,7 +14,7 @@ cd "$(dirname "$0")/.." || exit 1
 B=${1:-build}
 [ $# -gt 0 ] && shift
 chosen=("$@")
-[ $# -gt 0 ] || chosen=(rooms tidiness shellcheck cppcheck clang-tidy)
+[ $# -gt 0 ] || chosen=(rooms tidiness shellcheck cppcheck clang-tidy valgrind)
 status=0
 
 have() {
@@ -68,6 +69,29 @@ lint_clang_tidy() {
 	sources | xargs -P2 -n 8 sh -c 'clang-tidy --quiet "$@" -- -std=gnu11 -D_GNU_SOURCE \
 		-I. -I"$0" -DVERSION=\"\" -DCOMMIT=\"\" -DDATADIR=\"\" 2>&1 |
 		{ ! grep -vE "warnings? (generated|treated)|^Suppressed"; }' "$B"
+}
+
+# Tests that take long, or forbid what valgrind needs, are left to the sanitizers.
+lint_valgrind() {
+	have valgrind valgrind || return 0
+	local test result=0 t
+	t=$(mktemp -d) || return 1
+	for test in "$B"/tests/unit/*; do
+		[ -x "$test" ] && [ -f "$test" ] || continue
+		case ${test##*/} in
+		user_schedules | user_inherit | user_flight | user_threads | user_timeline | pallas_* | \
+			loom_* | trace_write | user_parse | emu_digits) continue ;;
+		esac
+		if ! (cd "$t" && timeout 300 valgrind -q --error-exitcode=99 --leak-check=full \
+			--errors-for-leak-kinds=definite --trace-children=no \
+			"$(readlink -f "$OLDPWD/$test" || echo "$test")") >"$t/said" 2>&1; then
+			echo "lint: valgrind: ${test##*/}"
+			grep -E '^==|FAILED|Failure' "$t/said" | head -n 25
+			result=1
+		fi
+	done
+	rm -rf "$t"
+	return $result
 }
 
 for tool in "${chosen[@]}"; do

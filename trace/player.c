@@ -160,7 +160,7 @@ static int overflows(struct player *player, uint32_t who)
 	player->bad = who;
 	log_error("%s: clock %lld at byte %llu is out of range with the offset %lld",
 		  called(stream), (long long)stream->ev.clock,
-		  (unsigned long long)stream_offset(stream), (long long)player->offsets[who]);
+		  (unsigned long long)stream_offset(stream), player->offsets ? (long long)player->offsets[who] : 0);
 	return -EOVERFLOW;
 }
 

@@ -232,7 +232,7 @@ static int extend_window(struct stream *stream, uint64_t want)
 	if (want > left)
 		want = left;
 	if (want > stream->capacity) {
-		uint8_t *grown = malloc((size_t)want);
+		uint8_t *grown = calloc((size_t)want, 1);
 
 		if (!grown)
 			return -ENOMEM;

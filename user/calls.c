@@ -283,8 +283,11 @@ static int pass(struct writing *w, const struct record_probe *r, const struct st
 /* It has returned where nothing is recorded (-C): its frame goes when it is on top. */
 static void returned_elsewhere(struct task *task, const struct stacks_at *at)
 {
-	int64_t i = task && task->stacks ? stacks_find(task->stacks, at) : -1;
+	int64_t i;
 
+	if (!task || !task->stacks)
+		return;
+	i = stacks_find(task->stacks, at);
 	if (i >= 0)
 		task->stacks->frames[i].gone = true;
 }

@@ -291,7 +291,7 @@ static void generate_sched(const char *dir, uint64_t events, int nthreads, int n
 	int64_t clock = 1000000000;
 
 	threads = calloc((size_t)nthreads, sizeof(*threads));
-	if (!threads || !on)
+	if (!threads || !on || nthreads < 1)
 		die("memory");
 	for (int i = 0; i < nthreads; i++) {
 		char more[64] = "";

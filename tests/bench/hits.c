@@ -69,9 +69,11 @@ static double batch(void)
 {
 	uint64_t start = now();
 
-	for (long i = 0; i < calls / BATCHES; i++)
+	long rounds = calls / BATCHES;
+
+	for (long i = 0; i < rounds; i++)
 		site();
-	return (double)(now() - start) / (double)(calls / BATCHES);
+	return (double)(now() - start) / (double)rounds;
 }
 
 static void *run(void *arg)

@@ -81,6 +81,7 @@ int main(int argc, char **argv)
 	full = calloc(cores, nodes + 1);
 	if (err || !full) {
 		fprintf(stderr, "loomsim: %s: %s\n", argv[1], strerror(err ? -err : 12));
+		free(full);
 		return 1;
 	}
 	for (unsigned c = 0; !err && c < cores; c++)

@@ -123,8 +123,8 @@ static void take_new_tid(int cpu, int tid, uint64_t i)
 	const struct thread *thread = thread_of(cpus[cpu].tid);
 	const struct stay *stay = &thread->seen.list[thread->seen.n - 1];
 	uint64_t clock = records[i].clock;
-	uint64_t slack = clock - (stay->in -
-				  stay->in_slack); /* NOLINT(clang-analyzer-core.NullDereference) */
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): who has a CPU has a stay */
+	uint64_t slack = clock - (stay->in - stay->in_slack);
 	bool wanted = thread->wanted;
 
 	leaves(cpu, i, clock, ENDED, slack);

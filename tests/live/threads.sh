@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# 1,000 threads of one process: each has a stream with its name and its creator. 10,000 that
+# 1,000 threads of one process: each has a stream with its name and its creator. 20,000 that
 # come and go as fast as they can: none is lost.
 set -u
 cd "$T" || exit 1
@@ -28,8 +28,8 @@ for tid, number in threads.items():
     check(len(thread.leaves("sleeping")) >= 3, thread, "slept too little")
 E
 done
-record fast command threads -n 10000 -j 50 -s 0
+record fast command threads -n 20000 -j 50 -s 0
 judge fast
 streams=$(find fast -name stream.json | wc -l)
-expect "10,000 threads and the first have a stream each" [ "$streams" = 10001 ]
+expect "20,000 threads and the first have a stream each" [ "$streams" = 20001 ]
 finish

@@ -366,7 +366,6 @@ static void the_order_of_calls_within_a_cycle_does_not_show(void **state)
 	for (int turn = 0; turn < 4; turn++) {
 		struct loom_controls c = {.keep = 1, .of = 2};
 		struct loom_writer_options o = {.sort_cycles = turn < 3, .controls = &c};
-		uint32_t seed = 12345;
 		struct loom_writer *w;
 
 		assert_int_equal(loom_writer_open(&w, run_path("sorted"), &o), 0);
@@ -379,7 +378,7 @@ static void the_order_of_calls_within_a_cycle_does_not_show(void **state)
 				struct loom_record r = record(cycle, k & 1, k / 4, LOOM_NODE_FIRE);
 
 				r.lane = (uint8_t)(k / 2 % 2);
-				if ((seed = (uint32_t)(cycle * 12 + k) * 2654435761u) >> 30 == 0)
+				if ((uint32_t)(cycle * 12 + k) * 2654435761u >> 30 == 0)
 					continue;
 				assert_int_equal(loom_writer_event(w, &r), 0);
 			}

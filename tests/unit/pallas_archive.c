@@ -546,7 +546,8 @@ static void wrong_use_is_refused(void **unused)
 	assert_int_equal(pallas_thread_writer_finish(t), -EINVAL);
 	pallas_thread_writer_free(t);
 	t = pallas_writer_thread(w, "unused entry", &id);
-	entry = pallas_thread_writer_entry(t, PALLAS_THREAD_END, NULL, 0);
+	assert_int_not_equal(pallas_thread_writer_entry(t, PALLAS_THREAD_END, NULL, 0),
+			     PALLAS_NONE);
 	entry = pallas_thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
 	assert_int_equal(pallas_thread_writer_event(t, entry, 10), 0);
 	assert_int_equal(pallas_thread_writer_finish(t), -EINVAL);
