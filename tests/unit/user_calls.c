@@ -452,6 +452,73 @@ static void only_what_a_stream_uses_is_declared(void **state)
 	assert_non_null(strstr(kit_stream(10, 12)->meta, "\"mpi\": \"1.0.0\""));
 }
 
+static uint64_t random_state = 88172645463325252ull;
+
+static uint32_t any(uint32_t below)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return (uint32_t)(random_state >> 20) % below;
+}
+
+/* Records that contradict each other: streams are valid all the same. */
+static void nonsense(struct timeline_options options)
+{
+	static const struct who who[] = {{0, 0, 0}, {1, 11, 10}, {2, 12, 10}, {3, 20, 20}};
+	uint64_t clock = T0 + 1;
+
+	open_kit(who[any(4)], options);
+	for (unsigned i = 0; i < 3000; i++) {
+		struct who x = who[1 + any(3)], y = who[any(4)];
+		unsigned cpu = any(2);
+		struct record_task r;
+
+		clock += any(3);
+		switch (any(20)) {
+		case 0: {
+			struct record_exit e = rec_exit(clock, x, 0);
+
+			give(cpu, &e);
+			break;
+		}
+		case 1:
+			r = rec_task(clock, TASK_EXECED, x.id, x, "other");
+			give(cpu, &r);
+			break;
+		case 2:
+			switches(cpu, clock, x, any(40) ? any(10) : WHY_DEAD, y);
+			break;
+		case 3: {
+			struct record_lost l = rec_lost(clock, clock - any(5), 1 + any(3));
+
+			give(cpu, &l);
+			break;
+		}
+		case 4:
+		case 5:
+		case 6:
+			switches(cpu, clock, x, any(10), y);
+			break;
+		default:
+			probe(cpu, clock, x,
+			      1 + any(3) + (any(2) ? PROBE_VALUE : 0) + (any(8) ? 0 : PROBE_TAIL) +
+				      (any(20) || !options.cpu_filter ? 0 : PROBE_ELSEWHERE),
+			      any(NSITES), any(2) ? i - any(20) : 0, 1 + any(500), any(3) - 1);
+		}
+	}
+	close_kit(clock + 10);
+}
+
+static void nonsense_makes_valid_streams(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 40; i++)
+		nonsense((struct timeline_options){.kernel_model = i % 4 == 1,
+						   .cpu_filter = i % 4 == 2,
+						   .no_switches = i % 4 == 3});
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -472,6 +539,7 @@ int main(void)
 		T(values_are_as_wide_as_they_are_and_never_0),
 		T(of_calls_in_each_other_the_outermost_is_timed),
 		T(only_what_a_stream_uses_is_declared),
+		T(nonsense_makes_valid_streams),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
