@@ -7,6 +7,8 @@
 #include "bpf/record.h"
 #include "stacks.h"
 
+#define INNER_MAX 1024 /* frames among which a call of the same function is looked for */
+
 /* ---- frames ---- */
 
 /*
@@ -76,8 +78,8 @@ struct frame *stacks_push(struct stacks *stacks, const struct stacks_at *at, boo
 	frame = &stacks->frames[stacks->nframes];
 	*frame = (struct frame){
 		.site = at->site, .stack = at->stack, .sp = at->sp, .call = at->call};
-	for (uint32_t i = stacks->nframes; i > 0 && !frame->inner; i--)
-		frame->inner = stacks->frames[i - 1].site == at->site;
+	for (uint32_t i = 0; i < stacks->nframes && i < INNER_MAX && !frame->inner; i++)
+		frame->inner = stacks->frames[stacks->nframes - 1 - i].site == at->site;
 	stacks->nframes++;
 	return frame;
 }
@@ -99,30 +101,31 @@ static bool equal(const struct effect *a, const struct effect *b)
 static int write_state(struct stacks *stacks, uint32_t i, const struct stacks_out *out)
 {
 	struct state *state = &stacks->states[i];
-	const struct effect *top = NULL;
-	unsigned depth = 0;
 	int err;
 
-	/* The whole stack is counted only where it could be full. */
-	for (uint32_t k = i; k > 0 && (!top || i >= STACKS_DEPTH); k--) {
+	state->depth = 0;
+	state->top = NULL;
+	for (uint32_t k = i; k > 0; k--) {
 		const struct state *below = &stacks->states[k - 1];
 
-		if (!below->written || below->effect->stack != state->effect->stack)
+		if (below->effect->stack != state->effect->stack)
 			continue;
-		if (!top)
-			top = below->effect;
-		depth++;
+		state->depth = below->depth;
+		state->top = below->top;
+		break;
 	}
-	if (depth >= STACKS_DEPTH) {
+	if (state->depth >= STACKS_DEPTH) {
 		out->counts->too_deep++;
 		return 0;
 	}
-	if (top && !state->effect->repeats && equal(top, state->effect)) {
+	if (state->top && !state->effect->repeats && equal(state->top, state->effect)) {
 		out->counts->equal++;
 		return 0;
 	}
 	err = out->put(out->arg, state->effect, true);
 	state->written = !err;
+	state->depth++;
+	state->top = state->effect;
 	return err;
 }
 
@@ -159,9 +162,10 @@ static int end_state(struct stacks *stacks, uint32_t i, const struct stacks_out 
 	struct state *state = &stacks->states[i];
 	uint16_t stack = state->effect->stack;
 	uint32_t n = stacks->nstates, others = 0;
+	bool written = state->written;
 	int err = 0;
 
-	if (state->written) {
+	if (written) {
 		for (uint32_t k = n; k > i + 1 && !err; k--) {
 			if (!stacks->states[k - 1].written ||
 			    stacks->states[k - 1].effect->stack != stack)
@@ -175,7 +179,7 @@ static int end_state(struct stacks *stacks, uint32_t i, const struct stacks_out 
 	memmove(state, state + 1, (n - i - 1) * sizeof(*state));
 	stacks->nstates--;
 	out->counts->reopened += others;
-	for (uint32_t k = i; k < stacks->nstates && others && !err; k++)
+	for (uint32_t k = i; k < stacks->nstates && written && !err; k++)
 		if (!stacks->states[k].written && stacks->states[k].effect->stack == stack)
 			err = write_state(stacks, k, out);
 	return err;

@@ -34,14 +34,16 @@ struct frame {
 	uint64_t sp, call;
 	uint64_t clock; /* it began then, ns */
 	uint64_t ran;	/* the thread had been on CPUs for so long, ns */
-	bool inner;	/* a call of the same site is below */
+	bool inner;	/* a call of the same site is below, not too far */
 	bool gone;	/* it has returned where nothing could be written */
 };
 
 struct state {
 	const struct effect *effect;
-	uint32_t frame; /* 1 + the index of its frame; 0: free */
-	bool written;	/* it is on its stack */
+	const struct effect *top; /* of its stack, with all that is written up to here; or NULL */
+	uint32_t frame;		  /* 1 + the index of its frame; 0: free */
+	uint16_t depth;		  /* written ones of its stack, up to here */
+	bool written;		  /* it is on its stack */
 };
 
 struct stacks {

@@ -299,6 +299,35 @@ static void an_equal_one_comes_forth_when_the_other_ends(void **state)
 	assert_int_equal(depth[1], 1);
 }
 
+static void one_that_was_refused_comes_forth_when_its_equal_ends(void **state)
+{
+	struct stacks *s = *state;
+	const struct stacks_at outer = {.sp = 1000, .call = 1, .stack = MAIN};
+	bool deep;
+
+	assert_int_equal(stacks_begin(s, &send, false, &out), 0);
+	stacks_push(s, &outer, &deep);
+	assert_int_equal(stacks_begin(s, &send, true, &out), 0);
+	assert_log("+send");
+	assert_int_equal(stacks_end(s, &send, &out), 0); /* the free one, below */
+	assert_log("-send +send");
+	assert_int_equal(stacks_begin(s, &wait, false, &out), 0);
+	drop_to(s, 0);
+	assert_log("+wait -wait -send +wait");
+}
+
+/* Deeper than a stack by far, and in time: each step looks at its neighbour alone. */
+static void depth_costs_nothing(void **state)
+{
+	struct stacks *s = *state;
+
+	for (unsigned i = 0; i < 60000; i++)
+		enter_at(s, 1 + i % 2, 10000000 - i, MAIN, i + 1, false);
+	assert_int_equal(depth[0], STACKS_DEPTH);
+	drop_to(s, 0);
+	assert_int_equal(depth[0], 0);
+}
+
 static void a_stream_is_left_and_entered_again(void **state)
 {
 	struct stacks *s = *state, *copy;
@@ -385,6 +414,8 @@ int main(void)
 		T(a_free_state_goes_on_when_its_function_returns),
 		T(what_ends_below_others_has_them_reopened),
 		T(an_equal_one_comes_forth_when_the_other_ends),
+		T(one_that_was_refused_comes_forth_when_its_equal_ends),
+		T(depth_costs_nothing),
 		T(a_stream_is_left_and_entered_again),
 		T(nonsense_stays_balanced),
 	};
