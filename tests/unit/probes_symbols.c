@@ -7,6 +7,7 @@
 
 #include "user/probes/demangle.h"
 #include "user/probes/image.h"
+#include "user/probes/labels.h"
 #include "user/probes/symbols.h"
 
 /* ---- C++ and Rust ---- */
@@ -67,6 +68,23 @@ static void names_of_cpp_are_found_in_every_form(void **state)
 	refused("./cpp:ns::g", -ENOENT, "did you mean 'ns::f'?");
 	refused("./cpp:ns::X::gte", -ENOENT, "did you mean 'ns::X::get'?");
 	refused("./cpp:ns::f(long)", -ENOENT, "has no function 'ns::f(long)'");
+}
+
+static void names_of_rust_are_found_in_every_form(void **state)
+{
+	(void)state;
+	write_file("rust.c",
+		   "int v0(int x) __asm__(\"_RNvNtCs1234_7mycrate3foo3bar\");\n"
+		   "int v0(int x) { return x + 1; }\n"
+		   "int old(int x) __asm__(\"_ZN7mycrate3baz3run17h0123456789abcdefE\");\n"
+		   "int old(int x) { return x + 2; }\n"
+		   "int main(void) { return 0; }\n");
+	run("gcc -O1 -o rust rust.c");
+	found("./rust:mycrate::foo::bar", "mycrate::foo::bar");
+	found("./rust:mycrate::baz::run", "mycrate::baz::run");
+	found("./rust:_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar");
+	found("./rust:mycrate::*", "mycrate::foo::bar | mycrate::baz::run");
+	refused("./rust:mycrate::foo::bra", -ENOENT, "did you mean 'mycrate::foo::bar'?");
 }
 
 static void names_are_demangled(void **state)
@@ -398,6 +416,31 @@ static void labels_are_text_of_bounded_length(void **state)
 	found("./labels:a*b", "a\\x1b\\xffb");
 }
 
+/* The same function in files of the same name, in two containers, even at the same address. */
+static void labels_of_two_containers_stay_apart(void **state)
+{
+	struct function function = {.name = "f", .offset = 4, .size = 4};
+	struct binary binaries[3] = {{.name = (char *)"/lib/libx.so", .image.inode = 1},
+				     {.name = (char *)"/lib/libx.so", .image.inode = 2},
+				     {.name = (char *)"/opt/libx.so", .image.inode = 3}};
+	struct site sites[4] = {{.offset = 4}, {.offset = 4}, {.offset = 4}, {.offset = 4}};
+	struct label labels[4];
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		labels[i] = (struct label){
+			.binary = &binaries[i % 3], .function = &function, .site = &sites[i]};
+	/* a point at the same place of the first file */
+	sites[3].kind = SITE_POINT;
+	assert_int_equal(labels_make(labels, 4), 0);
+	assert_string_equal(labels[0].text, "f (/lib/libx.so 0x4 0:1)");
+	assert_string_equal(labels[1].text, "f (/lib/libx.so 0x4 0:2)");
+	assert_string_equal(labels[2].text, "f (/opt/libx.so)");
+	assert_string_equal(labels[3].text, "f+0x0");
+	for (size_t i = 0; i < 4; i++)
+		free(labels[i].text);
+}
+
 /* ---- files that were made to harm ---- */
 
 static uint8_t *read_whole(const char *path, size_t *size)
@@ -488,6 +531,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_of_cpp_are_found_in_every_form),
+		cmocka_unit_test(names_of_rust_are_found_in_every_form),
 		cmocka_unit_test(names_are_demangled),
 		cmocka_unit_test(versions_are_told_apart),
 		cmocka_unit_test(what_is_not_called_is_no_pair),
@@ -499,6 +543,7 @@ int main(void)
 		cmocka_unit_test(values_have_the_size_that_debug_information_tells),
 		cmocka_unit_test(thousands_of_functions_are_found),
 		cmocka_unit_test(labels_are_text_of_bounded_length),
+		cmocka_unit_test(labels_of_two_containers_stay_apart),
 		cmocka_unit_test(a_file_that_is_cut_is_refused_or_read),
 		cmocka_unit_test(damaged_headers_are_said),
 	};

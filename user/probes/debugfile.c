@@ -15,6 +15,7 @@
 
 #define BUILD_ID_MAX 64
 #define CHUNK	     (1u << 20)
+#define CHECKSUM_MAX (8ull << 30) /* bytes of a file that are worth reading for it */
 
 struct build_id {
 	uint8_t bytes[BUILD_ID_MAX];
@@ -37,6 +38,9 @@ static bool checksum_is(const struct image *image, uint32_t wanted)
 {
 	uint64_t at = 0, size;
 	uLong sum = crc32(0, NULL, 0);
+
+	if (image->size > CHECKSUM_MAX)
+		return false;
 
 	for (; at < image->size; at += size) {
 		void *bytes;

@@ -6,7 +6,7 @@
 #include "dynamic.h"
 
 #define STRINGS_MAX (256u << 20)
-#define NEEDED_MAX  4096
+#define NEEDED_MAX  1024
 
 struct table {
 	Elf64_Dyn *entries;

@@ -13,7 +13,7 @@
 #define SEGMENTS_MAX  4096    /* real files have about ten */
 #define SECTIONS_MAX  1000000 /* one for each function is possible */
 #define SECTION_NAMES (64u << 20)
-#define READ_MAX      (2ull << 30)
+#define READ_MAX      (512u << 20) /* at once: the names of the largest programs */
 
 static const char cut[] = "is cut short, or damaged: its headers lie beyond its end";
 static const char no_memory[] = "cannot be read: not enough memory";

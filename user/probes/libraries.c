@@ -17,7 +17,8 @@
 #include "phrase.h"
 
 #define LOADED_MAX  4096
-#define INCLUDE_MAX 16 /* depth of ld.so.conf */
+#define FOLDERS_MAX 256 /* of one list: more are no list of folders */
+#define INCLUDE_MAX 16	/* depth of ld.so.conf */
 
 #if defined(__x86_64__)
 #define MULTIARCH "x86_64-linux-gnu"
@@ -294,10 +295,11 @@ static int each_folder(const char *list, const char *origin,
 		       int (*visit)(const char *folder, void *arg), void *arg)
 {
 	const char *end;
+	unsigned n = 0;
 	char *folder;
 	int result = 0;
 
-	for (; list && !result; list = *end ? end + 1 : NULL) {
+	for (; list && !result && n < FOLDERS_MAX; n++, list = *end ? end + 1 : NULL) {
 		end = list + strcspn(list, ":;");
 		/* nothing between is the current folder */
 		folder = end == list ? strdup(".") : expand(list, (size_t)(end - list), origin);

@@ -74,7 +74,8 @@ static const char *cost_of(const struct binary *binary, uint64_t offset, uint64_
 	static const char *const words[] = {[SPOT_FAST] = "fast",
 					    [SPOT_NOP5] = "fast",
 					    [SPOT_SLOW] = "slow",
-					    [SPOT_UNSAFE] = "unsafe"};
+					    [SPOT_UNSAFE] = "unsafe",
+					    [SPOT_REFUSED] = "never"};
 	uint64_t bytes = size && size < SITE_CODE_BYTES ? size : SITE_CODE_BYTES;
 	uint8_t *code = image_read(&binary->image, offset, bytes);
 	struct spot spot;
@@ -83,7 +84,7 @@ static const char *cost_of(const struct binary *binary, uint64_t offset, uint64_
 		return "";
 	spot = entry ? instruction_entry(code, bytes, 0) : instruction_point(code, bytes);
 	free(code);
-	return words[spot.kind];
+	return spot.kind < sizeof(words) / sizeof(words[0]) ? words[spot.kind] : "";
 }
 
 /* ---- text ---- */

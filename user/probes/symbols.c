@@ -11,7 +11,8 @@
 #include "symbols.h"
 #include "trace/log.h"
 
-#define VERSIONS_MAX 32768 /* their numbers have 15 bits */
+#define VERSIONS_MAX  32768	 /* their numbers have 15 bits */
+#define FUNCTIONS_MAX (1u << 22) /* names; the largest programs have a quarter of it */
 
 /* ---- which functions are no ordinary ones ---- */
 
@@ -106,6 +107,7 @@ struct reading {
 	struct functions *functions;
 	const struct image *image; /* whose segments hold */
 	size_t room;
+	bool full; /* there are more than we look at */
 };
 
 /* Keeps a block as long as the functions. */
@@ -126,6 +128,13 @@ static int add(struct reading *r, const struct function *f)
 {
 	struct functions *functions = r->functions;
 
+	if (functions->count == FUNCTIONS_MAX) {
+		if (!r->full)
+			log_warn("only the first %u functions of a file are looked at",
+				 FUNCTIONS_MAX);
+		r->full = true;
+		return 0;
+	}
 	if (functions->count == r->room) {
 		size_t room = r->room ? 2 * r->room : 256;
 		struct function *grown = realloc(functions->list, room * sizeof(*grown));

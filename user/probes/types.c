@@ -14,7 +14,8 @@
 
 #include "types.h"
 
-#define SECONDS_MAX 20 /* for all questions about a file */
+#define SECONDS_MAX 20		 /* for all questions about a file */
+#define MEMORY_MAX  (8ull << 30) /* with the file, which is mapped */
 
 /* One byte for each question: bytes, and 16 for a sign; 0: not known. */
 #define SIGNED 16
@@ -171,11 +172,15 @@ static void __attribute__((noreturn))
 child(int fd, int out, const struct type_question *questions, size_t count)
 {
 	const struct rlimit none = {0, 0}, seconds = {SECONDS_MAX, SECONDS_MAX};
+	const struct rlimit memory __attribute__((unused)) = {MEMORY_MAX, MEMORY_MAX};
 	uint8_t *answers = calloc(count, 1);
 	Dwarf *dwarf;
 
 	setrlimit(RLIMIT_CORE, &none);
 	setrlimit(RLIMIT_CPU, &seconds);
+#ifndef __SANITIZE_ADDRESS__ /* which reserves terabytes */
+	setrlimit(RLIMIT_AS, &memory);
+#endif
 	/* what the program reports when it crashes is of no interest */
 	signal(SIGSEGV, SIG_DFL);
 	signal(SIGBUS, SIG_DFL);
