@@ -94,6 +94,7 @@ int main(int argc, char **argv)
 	}
 	for (unsigned c = 0; !err && c < cores; c++)
 		err = record(w, cycles + 1, c, 0, LOOM_INVOCATION_DONE, 0);
+	free(full);
 	if (!err)
 		err = loom_writer_close(w, &account);
 	if (err) {
@@ -104,6 +105,5 @@ int main(int argc, char **argv)
 	       (unsigned long long)account.seen, (unsigned long long)account.written,
 	       (unsigned long long)account.filtered, (unsigned long long)account.sampled_out,
 	       (unsigned long long)account.dropped);
-	free(full);
 	return 0;
 }

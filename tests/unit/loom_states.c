@@ -125,9 +125,10 @@ static void random_runs_agree_with_an_array(void **state)
 		}
 		for (size_t i = 0; i < n; i++)
 			assert_int_equal(loom_survey_add(survey, &list[i], 0), 0);
-		for (uint16_t core = 0; core < CORES; core++) {
+		for (int core = 0; core < CORES; core++) {
 			for (uint32_t node = 1; node <= NODES; node++)
-				assert_int_equal(loom_survey_add_node(survey, core, node), 0);
+				assert_int_equal(loom_survey_add_node(survey, (uint16_t)core, node),
+						 0);
 		}
 		assert_int_equal(loom_survey_seal(survey), 0);
 		assert_int_equal(survey->nnodes, UNITS);

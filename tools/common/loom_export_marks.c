@@ -513,8 +513,12 @@ int loom_export_marks(struct loom_export *x)
 	}
 	m.tellers = calloc(x->nstreams + 1, sizeof(*m.tellers));
 	m.cores = calloc(x->nstreams + 1, sizeof(*m.cores));
-	if (!m.tellers || !m.cores)
-		err = -ENOMEM;
+	if (!m.tellers || !m.cores) {
+		log_error("%s: no memory to export it", x->trace.path);
+		free(m.tellers);
+		free(m.cores);
+		return -ENOMEM;
+	}
 	for (int control = 1; control >= 0; control--) {
 		for (size_t i = 0; !err && i < x->nstreams; i++)
 			err = open_teller(x, &m, i, control);
@@ -524,8 +528,10 @@ int loom_export_marks(struct loom_export *x)
 		err = loom_export_open(x, &w);
 	}
 	for (size_t i = 0; !err && i < m.n; i++) {
-		if (!m.tellers[i].control)
-			err = loom_writer_node(w, m.tellers[i].core->id, m.tellers[i].node);
+		const struct core *core = m.tellers[i].core;
+
+		if (core && !m.tellers[i].control)
+			err = loom_writer_node(w, core->id, m.tellers[i].node);
 	}
 	if (!err)
 		err = feed(x, w, &m);

@@ -337,7 +337,6 @@ static int judge(const struct loom_record *r, const struct loom_invocation *v,
 	case LOOM_INVOCATION_START:
 		return v->started || v->done ? -EPROTO : 0;
 	case LOOM_INVOCATION_DONE:
-		return v->done || !all->started ? -EPROTO : 0;
 	case LOOM_NODE_FIRE:
 	case LOOM_NODE_STALL_IN:
 	case LOOM_NODE_STALL_OUT:
