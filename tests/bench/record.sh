@@ -72,6 +72,15 @@ start_ours() {
 }
 stop_ours() { finish_tracer; }
 
+have_summary() { have_ours; }
+start_summary() {
+	mkdir "$D/out"
+	"${pin[@]}" "$B/bin/ovni-bpf" --mode summary -a -o "$D/out/run" >"$D/log" 2>&1 &
+	tracer=$!
+	wait_for grep -q 'recording' "$D/log"
+}
+stop_summary() { finish_tracer; }
+
 have_ftrace() { [ -d $TRACEFS/instances ]; }
 start_ftrace() {
 	local cpu
@@ -159,7 +168,7 @@ awk -v load="$load" 'BEGIN { exit load < 0.7 }' &&
 	echo "bench: the machine is busy (load $load): what sysbench shows means little"
 
 tracers=()
-for t in ${TRACERS:-none ours ftrace perf perf_sched bpftrace_count bpftrace_printf}; do
+for t in ${TRACERS:-none ours summary ftrace perf perf_sched bpftrace_count bpftrace_printf}; do
 	if "have_$t"; then tracers+=("$t"); else echo "bench: $t is missing: left out"; fi
 done
 loads=()
