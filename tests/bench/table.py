@@ -11,6 +11,8 @@ import statistics
 import sys
 
 LIMIT_NS, SPREAD, LIMIT_LEFT = 400, 1.05, 0.70
+LIMIT_SUMMARY = 0.70  # of what full mode adds to a switch
+OURS = ("none", "ours", "summary")  # the others are peers
 
 results = {}
 for line in open(sys.argv[1], encoding="ascii"):
@@ -49,7 +51,11 @@ if "pingpong" in results:
             text += f"{max(n for _, _, n in values):>10}"
         print(text)
     if ours is not None:
-        peers = {t: median(a) for t, a in added.items() if t != "ours"}
+        if "summary" in added:
+            ratio = median(s / o for s, o in zip(added["summary"], added["ours"]) if o > 0)
+            targets.append((f"summary mode adds {ratio:.2f} of what full mode adds, at most "
+                            f"{LIMIT_SUMMARY:.2f} wanted", ratio <= LIMIT_SUMMARY))
+        peers = {t: median(a) for t, a in added.items() if t not in OURS}
         targets.append((f"adds {ours:.0f} ns to a switch, at most {LIMIT_NS} wanted (within 5 %)",
                         ours <= LIMIT_NS * SPREAD))
         if peers:
@@ -76,7 +82,7 @@ if "sysbench" in results:
         print(text)
     if "ours" in left:
         ours = median(left["ours"])
-        peers = {t: median(a) for t, a in left.items() if t not in ("ours", "none")}
+        peers = {t: median(a) for t, a in left.items() if t not in OURS}
         targets.append((f"leaves {ours:.3f} of the work, at least {LIMIT_LEFT:.2f} wanted",
                         ours >= LIMIT_LEFT))
         if peers:

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* counters: the open interval of a thread, its life, and which threads a sample keeps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "bpf/sample.h"
+#include "user/counters.h"
+#include "user/kinds.h"
+
+#define T0 1000u
+#define T1 2000u
+
+static const struct settle_case {
+	const char *what;
+	uint32_t use, wanted;
+	uint64_t begin, since, clock, wake;
+	uint64_t life, active, runnable, blocked, unknown, wakeups;
+} cases[] = {
+	{"it runs", THREAD_RUNNING, 1, 1100, 1200, 1500, 0, 400, 300, 0, 0, 0, 0},
+	{"it runs since before the window", THREAD_RUNNING, 1, 0, 10, 1500, 0, 500, 500, 0, 0, 0, 0},
+	{"it runs beyond its end", THREAD_RUNNING, 1, 0, 1200, 9999, 0, 1000, 800, 0, 0, 0, 0},
+	{"it sleeps", THREAD_BLOCKED, 1, 0, 1200, 1500, 0, 500, 0, 0, 300, 0, 0},
+	{"it was woken", THREAD_BLOCKED, 1, 0, 1200, 1500, 1450, 500, 0, 50, 250, 0, 1},
+	{"it was woken after the end", THREAD_BLOCKED, 1, 0, 1200, 2100, 2050, 1000, 0, 0, 800, 0, 0},
+	{"woken before the window", THREAD_BLOCKED, 1, 0, 100, 1500, 900, 500, 0, 500, 0, 0, 0},
+	{"a wake-up older than its sleep", THREAD_BLOCKED, 1, 0, 1200, 1500, 1100, 500, 0, 0, 300, 0, 0},
+	{"it waits", THREAD_RUNNABLE, 1, 0, 1200, 1500, 0, 500, 0, 300, 0, 0, 0},
+	{"it is not known", THREAD_UNKNOWN, 1, 0, 1200, 1500, 0, 500, 0, 0, 0, 300, 0},
+	{"no longer wanted: it has ended", THREAD_UNKNOWN, 0, 0, 1200, 1500, 0, 200, 0, 0, 0, 0, 0},
+	{"never run", THREAD_NONE, 1, 0, 0, 1500, 0, 0, 0, 0, 0, 0, 0},
+	{"dead", THREAD_DEAD, 1, 1100, 1300, 1300, 0, 200, 0, 0, 0, 0, 0},
+};
+
+static void the_open_interval_goes_where_the_thread_is(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct settle_case *k = &cases[i];
+		struct thread_figures f = {.wanted = k->wanted,
+					   .clock = k->clock,
+					   .wake_clock = k->wake,
+					   .counters = {.use = k->use,
+							.why = WHY_IO,
+							.begin = k->begin,
+							.since = k->since}};
+		const struct thread_counters *c = &f.counters;
+
+		print_message("  %s\n", k->what);
+		counters_settle(&f, T0, T1);
+		assert_int_equal(c->active_ns, k->active);
+		assert_int_equal(c->runnable_ns, k->runnable);
+		assert_int_equal(counters_blocked(c), k->blocked);
+		assert_int_equal(c->blocked_ns[WHY_IO], k->blocked);
+		assert_int_equal(c->unknown_ns, k->unknown);
+		assert_int_equal(c->wakeups, k->wakeups);
+		assert_int_equal(counters_life(&f, T0, T1), k->life);
+	}
+}
+
+static void sums_count_threads_and_sums_of_threads(void **state)
+{
+	struct thread_counters all = {0}, many = {.threads = 7, .active_ns = 5}, one = {.active_ns = 3};
+
+	(void)state;
+	counters_add(&all, &one);
+	counters_add(&all, &many);
+	assert_int_equal(all.threads, 8);
+	assert_int_equal(all.active_ns, 8);
+}
+
+static void a_sample_keeps_its_share_and_always_the_same(void **state)
+{
+	unsigned kept = 0, differ = 0;
+
+	(void)state;
+	for (uint32_t tid = 1; tid <= 100000; tid++) {
+		bool keeps = sample_keeps(tid, 42, 3, 8);
+
+		assert_int_equal(keeps, sample_keeps(tid, 42, 3, 8));
+		kept += keeps;
+		differ += keeps != sample_keeps(tid, 43, 3, 8);
+	}
+	assert_in_range(kept, 36500, 38500);   /* 37500 */
+	assert_in_range(differ, 44000, 50000); /* another seed, other threads: 46875 */
+	assert_true(sample_keeps(5, 0, 8, 8));
+}
+
+static void kinds_are_read_by_their_names(void **state)
+{
+	uint32_t kinds;
+
+	(void)state;
+	assert_null(kinds_parse("switch,wake,probe", &kinds));
+	assert_int_equal(kinds, 1u << EVENT_SWITCH | 1u << EVENT_WAKE | 1u << EVENT_PROBE |
+					1u << EVENT_OTHER);
+	assert_non_null(kinds_parse("wake", &kinds)); /* it travels with a switch */
+	assert_non_null(kinds_parse("other", &kinds));
+	assert_non_null(kinds_parse("", &kinds));
+	assert_non_null(kinds_parse("switch,", &kinds));
+	assert_non_null(kinds_parse("switches", &kinds));
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_open_interval_goes_where_the_thread_is),
+		cmocka_unit_test(sums_count_threads_and_sums_of_threads),
+		cmocka_unit_test(a_sample_keeps_its_share_and_always_the_same),
+		cmocka_unit_test(kinds_are_read_by_their_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
