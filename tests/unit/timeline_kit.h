@@ -445,7 +445,8 @@ static void kit_push(struct kit_stream *s, const struct json *marks, const struc
 static void kit_state(struct kit_stream *s, const struct json *meta, const struct event *ev,
 		      bool running)
 {
-	bool mpi = ev->model == 'M', push = ev->value == '[' || (ev->value & 0x20 && ev->value != ']');
+	bool mpi = ev->model == 'M',
+	     push = ev->value == '[' || (ev->value & 0x20 && ev->value != ']');
 	int64_t key = ev->category << 8 | (ev->value == ']' ? '[' : ev->value | 0x20);
 	int slot = mpi ? 90 : 91, *depth = &kit_stacks[slot].depth;
 
