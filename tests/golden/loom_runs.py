@@ -366,6 +366,8 @@ RUNS = {
     "ours-twice": ({"run.trace.bin": ltrc(PLAIN), "run.perf.json": dumps(perf(WHOLE[1:] + WHOLE[1:2]))}, "",
                    ["warning P11"]),
     "ours-string": ({"run.perf.json": dumps(perf([changed(snapshot(3), "tokens_in", "4")]))}, "", ["error P2"]),
+    "ours-lacks": ({"run.perf.json": dumps(perf([changed(snapshot(3), "epoch_id", None)]))}, "", ["error P2"]),
+    "ours-clock": ({"run.perf.json": dumps(perf(WHOLE, clock={"period_ps": 0}))}, "", ["error P2"]),
     "ours-edge": ({"run.trace.bin": ltrc(EDGE), "run.perf.json": dumps(perf(EDGE_NODE, record_style="edge"))}, "", []),
     "ours-edge-unsaid": ({"run.trace.bin": ltrc(EDGE), "run.perf.json": dumps(perf(EDGE_NODE, record_style=None))},
                          "", []),

@@ -373,8 +373,20 @@ static void parts_follow_each_other(void **state)
 		assert_int_equal(e.cycle, records[i].becomes);
 	}
 	assert_int_equal(chain.parts, 3);
-	e = (struct loom_record){.cycle = UINT64_MAX, .invocation_id = 4};
-	assert_int_equal(loom_chain_record(&chain, &e), -ERANGE);
+	/* who cannot go back, and who is told not to chain */
+	e = (struct loom_record){.cycle = 0, .invocation_id = 4};
+	assert_int_equal(loom_chain_step(&chain, &e), 0);
+	e.cycle = 3;
+	assert_int_equal(loom_chain_step(&chain, &e), 0);
+	e.cycle = 2;
+	assert_int_equal(loom_chain_step(&chain, &e), -ERANGE);
+	assert_int_equal(e.cycle, 2);
+	chain.off = true;
+	e = (struct loom_record){.cycle = 1, .invocation_id = 5};
+	assert_int_equal(loom_chain_step(&chain, &e), -ERANGE);
+	chain.off = false;
+	e = (struct loom_record){.cycle = UINT64_MAX, .invocation_id = 5};
+	assert_int_equal(loom_chain_record(&chain, &e), -EOVERFLOW);
 	assert_true(e.cycle == UINT64_MAX);
 }
 

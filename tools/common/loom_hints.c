@@ -10,68 +10,37 @@
 
 #include "trace/log.h"
 
-/* Statistics may be lines of text as well: these tell nothing of nodes. */
-static bool is_json(const char *path)
+/* Only what makes the file unreadable is said here; all else is for ovni-loom check. */
+static void report(void *arg, const struct loom_finding *finding)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	char text[256];
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
-		return fd < 0; /* json_load() says why it cannot be opened */
-	text[n] = '\0';
-	return text[strspn(text, " \t\r\n")] == '{';
+	if (finding->rule == LOOM_P1)
+		loom_report_log(arg, finding);
 }
 
 int loom_hints_load(struct loom_hints *h, const char *path)
 {
-	const char *style;
-	int64_t period;
+	struct loom_findings findings = {.report = report};
+	int err;
 
 	*h = (struct loom_hints){.period_ps = 0};
-	if (!path || !is_json(path))
+	if (!path)
 		return 0;
-	h->doc = json_load(AT_FDCWD, path);
-	if (!h->doc)
-		return -EBADMSG;
-	period = json_int(json_get(h->doc, "clock.period_ps"));
-	if (period > 0)
-		h->period_ps = (uint64_t)period;
-	else if (json_is_number(json_get(h->doc, "clock.period_ps")))
+	err = loom_perf_load(&h->perf, AT_FDCWD, path, &findings);
+	if (err)
+		return err;
+	if (h->perf.period_ps.given && h->perf.period_ps.v > 0)
+		h->period_ps = h->perf.period_ps.v;
+	else if (h->perf.period_ps.given)
 		log_warn("%s: clock.period_ps is no positive number: 1 ns is taken", path);
-	if (json_int(json_get(h->doc, "events.dropped")) > 0)
-		h->dropped = (uint64_t)json_int(json_get(h->doc, "events.dropped"));
-	style = json_string(json_get(h->doc, "record_style"));
-	for (int i = 0; style && i < LOOM_STYLES; i++) {
-		if (strcmp(style, loom_style_names[i]) == 0) {
-			h->style = (enum loom_style)i;
-			h->has_style = true;
-		}
-	}
-	if (style && !h->has_style) {
-		log_error("%s: the record_style '%s' is not known; say what holds with --style "
-			  "cycle, edge or span",
-			  path, style);
-		return -EBADMSG;
-	}
+	h->dropped = h->perf.events.dropped.v;
+	h->style = h->perf.style;
+	h->has_style = h->perf.has_style;
 	return 0;
 }
 
 void loom_hints_free(struct loom_hints *h)
 {
-	json_free(h->doc);
-	h->doc = NULL;
-}
-
-/* A node number, or -1. */
-static int64_t node_number(const struct json *row, const char *key)
-{
-	const struct json *node = json_key(row, key);
-	int64_t n = json_int(node);
-
-	return json_is_number(node) && n >= 0 && n <= UINT32_MAX ? n : -1;
+	loom_perf_free(&h->perf);
 }
 
 /* Has every node of the core that has records its place in the list? */
@@ -127,44 +96,40 @@ static int unnamed(struct loom_survey *s, const uint32_t *list, size_t n, bool *
 }
 
 /* Does the file say that records were left out? */
-static bool leaves_out(const struct loom_hints *h)
+static bool leaves_out(const struct loom_perf *p)
 {
-	return json_number(json_get(h->doc, "events.filtered")) > 0 ||
-	       json_number(json_get(h->doc, "events.sampled_out")) > 0 ||
-	       json_number(json_get(h->doc, "events.dropped")) > 0;
+	const struct perf_account *e = &p->events;
+
+	if (!e->given)
+		return loom_perf_leaves_out(p);
+	return e->filtered.v > 0 || e->sampled_out.v > 0 || e->dropped.v > 0;
 }
 
 int loom_hints_nodes(const struct loom_hints *h, struct loom_survey *s, bool *doubtful)
 {
-	static const struct {
-		const char *table, *node;
-	} forms[] = {
-		{"snapshots", "hw_node_id"}, {"nodePerf", "nodeIndex"}, {"modules", "hw_node_id"}};
+	const struct loom_perf *p = &h->perf;
+	uint32_t *list;
+	size_t n = 0;
 	int err = 0;
 
 	*doubtful = false;
-	if (leaves_out(h))
+	if (p->nsnapshots == 0 || leaves_out(p))
 		return 0;
-	for (size_t form = 0; !err && h->doc && form < sizeof(forms) / sizeof(forms[0]); form++) {
-		const struct json *table = json_key(h->doc, forms[form].table);
-		uint32_t *list = malloc((json_count(table) + 1) * sizeof(*list));
-		size_t n = 0;
+	list = malloc(p->nsnapshots * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; !err && i < p->nsnapshots; i++) {
+		const struct perf_snapshot *row = &p->snapshots[i];
 
-		if (!list)
-			return -ENOMEM;
-		for (const struct json *row = json_first(table); row && !err;
-		     row = json_next(row)) {
-			int64_t node = node_number(row, forms[form].node);
-			int64_t core = node_number(row, "core_id");
-
-			if (node >= 0 && core >= 0 && core <= UINT16_MAX)
-				err = loom_survey_add_node(s, (uint16_t)core, (uint32_t)node);
-			else if (node >= 0)
-				list[n++] = (uint32_t)node;
-		}
-		if (!err && n)
-			err = unnamed(s, list, n, doubtful);
-		free(list);
+		if (row->scope != PERF_NODE)
+			continue;
+		if (row->has_core)
+			err = loom_survey_add_node(s, row->core_id, row->hw_node_id);
+		else
+			list[n++] = row->hw_node_id;
 	}
+	if (!err && n)
+		err = unnamed(s, list, n, doubtful);
+	free(list);
 	return err;
 }

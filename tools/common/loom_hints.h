@@ -2,7 +2,7 @@
 /*
  * loom_hints: what the statistics of a Loom run tell of its trace: clock, style, nodes.
  *
- * In: a statistics file of any form that is JSON; out: what it says, as far as it does.
+ * In: a statistics file of any form; out: what it says, as far as it does.
  * Specification: loom.md 5.2 to 5.4.
  */
 #ifndef TOOLS_COMMON_LOOM_HINTS_H
@@ -12,12 +12,12 @@
 #include <stdint.h>
 
 #include "tools/common/loom_survey.h"
-#include "trace/json.h"
+#include "trace/loom/perf.h"
 
 struct loom_hints {
-	struct json *doc;   /* NULL: there is none, or it is not JSON */
-	uint64_t period_ps; /* 0: not said */
-	uint64_t dropped;   /* records, as declared */
+	struct loom_perf perf; /* empty if there is none */
+	uint64_t period_ps;    /* 0: not said */
+	uint64_t dropped;      /* records, as declared */
 	enum loom_style style;
 	bool has_style;
 };

@@ -130,7 +130,7 @@ static int survey_records(struct import *m)
 			return broken(m, err, &r, last);
 		if (r.cycle > m->last_cycle || reach(m, &r) > m->last_cycle - r.cycle)
 			return too_late(m, &r);
-		err = loom_survey_add(m->survey, &r, m->chain.part);
+		err = loom_survey_add(m->survey, &r, m->chain.parts);
 		if (err)
 			return no_memory(m);
 	}
@@ -190,11 +190,11 @@ static int survey(struct import *m)
 	if (!err)
 		err = survey_tables(m);
 	loom_reader_close(m->reader);
-	if (!err && m->chain.part)
+	if (!err && m->chain.parts)
 		log_info("%s: its cycles start anew %" PRIu32
 			 " time%s: the parts are shown one behind the other (--no-chain refuses "
 			 "that)",
-			 m->run.trace, m->chain.part, m->chain.part == 1 ? "" : "s");
+			 m->run.trace, m->chain.parts, m->chain.parts == 1 ? "" : "s");
 	if (!err && m->hints.dropped)
 		log_warn("%s: the simulator has dropped %" PRIu64
 			 " records: what they told is missing in the trace",
@@ -413,9 +413,9 @@ static int tell_records(struct import *m)
 			break;
 		}
 		n++;
-		err = loom_sessions_add(sessions, &r, chain.part);
+		err = loom_sessions_add(sessions, &r, chain.parts);
 		if (!err)
-			err = loom_states_add(states, &r, chain.part);
+			err = loom_states_add(states, &r, chain.parts);
 	}
 	if (!err)
 		err = got;
@@ -447,7 +447,7 @@ static bool about_run(const void *arg, struct json *meta)
 	       json_put_u64(meta, "accel.run.end_cycle", m->survey->end) &&
 	       json_put_string(meta, "accel.run.record_style",
 			       loom_style_names[m->survey->style]) &&
-	       json_put_int(meta, "accel.run.parts", (int64_t)m->chain.part + 1) &&
+	       json_put_int(meta, "accel.run.parts", (int64_t)m->chain.parts + 1) &&
 	       json_put_bool(meta, "accel.run.stalls", m->survey->stalls > 0) &&
 	       json_put_bool(meta, "accel.run.complete", !m->damaged) &&
 	       (!m->hints.dropped || json_put_u64(meta, "accel.run.dropped", m->hints.dropped)) &&

@@ -11,30 +11,6 @@ static uint64_t later(uint64_t cycle, uint64_t more)
 	return cycle + more < cycle ? UINT64_MAX : cycle + more;
 }
 
-/* ---- the chain ---- */
-
-int loom_chain_step(struct loom_chain *c, struct loom_record *r)
-{
-	bool new_ids = c->any && (r->epoch_id != c->epoch || r->invocation_id != c->invocation);
-
-	if (c->any && r->cycle < c->last - c->shift) {
-		if (c->off || !new_ids)
-			return -ERANGE;
-		c->shift = c->next;
-		c->part++;
-	}
-	if (r->cycle + c->shift < r->cycle)
-		return -EOVERFLOW;
-	r->cycle += c->shift;
-	if (!c->any || r->event_kind == LOOM_INVOCATION_DONE || r->cycle >= c->next)
-		c->next = r->event_kind == LOOM_INVOCATION_DONE ? r->cycle : later(r->cycle, 1);
-	c->any = true;
-	c->last = r->cycle;
-	c->epoch = r->epoch_id;
-	c->invocation = r->invocation_id;
-	return 0;
-}
-
 /* ---- tables ---- */
 
 struct loom_survey *loom_survey_new(enum loom_style style)

@@ -15,26 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/loom/chain.h"
 #include "trace/loom/record.h"
 #include "trace/loom/style.h"
 
 #define LOOM_NONE UINT32_MAX
-
-/* The chain: turns the cycles of a file into those of one time line. */
-struct loom_chain {
-	bool off;	     /* a cycle that falls is a mistake */
-	uint64_t shift;	     /* of the present part */
-	uint32_t part;	     /* how many times it has started anew */
-	uint64_t last, next; /* the last cycle; where a next part would start; both shifted */
-	uint32_t epoch;
-	uint64_t invocation;
-	bool any;
-};
-
-/* Adds the shift to a record's cycle. Returns 0; -ERANGE: the cycle falls inside of a part;
- * -EOVERFLOW: the sum does not fit. Nothing is said. */
-int loom_chain_step(struct loom_chain *chain, struct loom_record *record)
-	__attribute__((warn_unused_result));
 
 /* One invocation on one core. */
 struct loom_scope {

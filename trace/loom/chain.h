@@ -17,18 +17,25 @@
 #include "trace/loom/record.h"
 
 struct loom_chain { /* all zero is the start */
-	uint64_t shift;
-	uint64_t parts;	     /* that were shifted */
-	uint64_t last, done; /* cycles of the part, shifted */
-	uint64_t raw;	     /* cycle of the last record, as it stands in the file */
+	bool off;   /* nothing is shifted: whatever falls is a mistake */
+	bool fell;  /* the cycle of the last record fell, and no part begins with it */
+	bool any, has_done;
+	uint32_t parts; /* that were shifted */
 	uint32_t epoch_id;
 	uint64_t invocation_id;
-	bool any, has_done;
+	uint64_t shift;	     /* of the present part */
+	uint64_t last, done; /* cycles of the part, shifted */
+	uint64_t raw;	     /* cycle of the last record, as it stands in the file */
 };
 
-/* Shifts r->cycle. Returns 1 if a new part begins with it, else 0; -ERANGE, with nothing changed,
- * if it would exceed 64 bits. */
+/* Shifts r->cycle. Returns 1 if a new part begins with it, else 0; -EOVERFLOW, with nothing
+ * changed, if it would exceed 64 bits. */
 int loom_chain_record(struct loom_chain *chain, struct loom_record *r)
+	__attribute__((warn_unused_result));
+
+/* The same for who cannot go back in time: 0; -ERANGE, with the record unchanged, if its cycle
+ * falls inside of a part; or -EOVERFLOW. Nothing is said. */
+int loom_chain_step(struct loom_chain *chain, struct loom_record *r)
 	__attribute__((warn_unused_result));
 
 #endif

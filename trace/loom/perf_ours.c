@@ -36,13 +36,14 @@ static bool read_version(struct perf_loader *l, void *to, const char *key)
 static bool read_clock(struct perf_loader *l, void *to, const char *key)
 {
 	static const struct perf_field fields[] = {{"period_ps", perf_number, AT(period_ps)}};
+	struct loom_place place = perf_place(l->perf, NULL);
 	uint64_t seen;
 
 	(void)key;
 	if (!perf_read_object(l, fields, COUNT(fields), to, &seen))
 		return false;
 	if (l->perf->period_ps.given && l->perf->period_ps.v == 0)
-		return tokens_refuse(&l->t, "a clock period of 0");
+		loom_found(l->findings, LOOM_P2, &place, "clock.period_ps is 0");
 	return true;
 }
 
@@ -538,6 +539,7 @@ _Static_assert(COUNT(snapshot_fields) <= 64, "a bit for each field");
 /* Which counters a snapshot must have, and which ids. */
 static bool complete(struct perf_loader *l, struct perf_snapshot *s, uint64_t seen)
 {
+	struct loom_place place = perf_place(l->perf, s);
 	bool has[F_CPU + 1];
 
 	for (int i = 0; i <= F_CPU; i++)
@@ -548,9 +550,11 @@ static bool complete(struct perf_loader *l, struct perf_snapshot *s, uint64_t se
 	s->has_core = has[F_CORE];
 	if (is_loom(l)) {
 		s->scope = has[F_NODE] ? PERF_NODE : PERF_CORE;
-		if (!has[F_CYCLE] || !has[F_EPOCH] || !has[F_INVOCATION] || !has[F_CORE])
-			return tokens_refuse(&l->t, "this snapshot lacks one of cycle, epoch_id, "
-						    "invocation_id, core_id");
+		for (int i = F_CYCLE; i <= F_CORE; i++) {
+			if (!has[i])
+				loom_found(l->findings, LOOM_P2, &place, "a snapshot has no %s",
+					   snapshot_fields[i].key);
+		}
 		perf_want(l, s,
 			  BIT(TOTAL_CYCLES) | BIT(ACTIVE_CYCLES) | BIT(STALL_CYCLES_IN) |
 				  BIT(STALL_CYCLES_OUT) | BIT(TOKENS_IN) | BIT(TOKENS_OUT) |
