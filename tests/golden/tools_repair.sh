@@ -7,7 +7,6 @@ set -eu
 repair() { status=0; "$B/bin/ovni-check" --repair "$@" >"$T/got" 2>"$T/said" || status=$?; }
 fail() { echo "$1"; cat "$T/got" "$T/said"; exit 1; }
 has() { grep -qF -- "$1" "$T/got" "$T/said" || fail "missing: $1"; }
-a=loom.n/proc.1/thread.1
 
 # Three threads are cut off: one runs inside functions, one sleeps, one has nothing yet; a
 # fourth was finished and moves the dead one.

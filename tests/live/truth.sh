@@ -27,7 +27,7 @@ again=0 # recordings made anew
 
 truth() { # NAME MODE WORKLOAD [ARG...]
 	local try
-	for try in 1 2 3; do
+	for _ in 1 2 3; do
 		attempt "$@" && return
 		again=$((again + 1))
 	done
