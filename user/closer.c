@@ -107,12 +107,16 @@ int closer_do(struct closer *closer, const struct closing *closing)
 	failed = part_finish(part, closer->account, &tasks, &closing->end);
 	if (!err)
 		err = failed;
-	closer->parts++;
-	add(&closer->result, &part->result);
-	if (!err)
-		tell(closer, closing);
-	if (!err && closer->keep && part->number > closer->keep)
-		err = part_remove(closer->plan, part->number - closer->keep);
+	if (!err && closing->may_go && !part->result.threads) {
+		err = part_remove(closer->plan, part->number);
+	} else {
+		closer->parts++;
+		add(&closer->result, &part->result);
+		if (!err)
+			tell(closer, closing);
+		if (!err && closer->keep && part->number > closer->keep)
+			err = part_remove(closer->plan, part->number - closer->keep);
+	}
 	if (closing->drop)
 		closing->drop(closing->arg);
 	snapshot_tasks_free(&tasks);

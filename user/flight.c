@@ -114,21 +114,24 @@ int flight_take(struct flight *flight, unsigned cpu, const struct record_head *r
 	return err;
 }
 
-/* While a save is in hand only what has no room is forgotten. */
+/* While a save is in hand, or has to wait for the one before, only what has no room is forgotten.
+ */
 int flight_turn(struct flight *flight, uint64_t watermark)
 {
-	return flight->saving ? 0 : spool_turn(flight->spool, watermark);
+	return flight->saving || flight->trigger.met ? 0 : spool_turn(flight->spool, watermark);
 }
 
-/* A window that ends at t1 begins `ns` before, or where what is kept does; not within a chunk, so
- * that the account is exact. */
+/* A window that ends at t1 begins `ns` before (or before what triggers the save), or where what is
+ * kept does; not within a chunk, so that the account is exact. */
 static uint64_t window_start(const struct flight *flight, uint64_t t1)
 {
 	uint64_t ns = flight->options.ns, start = spool_start(flight->spool),
-		 first = spool_first(flight->spool), t0 = start;
+		 first = spool_first(flight->spool), t0 = start, end = t1;
 
-	if (ns && t1 > ns && t1 - ns > t0)
-		t0 = t1 - ns;
+	if (flight->trigger.met && flight->trigger.clock < end)
+		end = flight->trigger.clock;
+	if (ns && end > ns && end - ns > t0)
+		t0 = end - ns;
 	if (first && t0 >= first)
 		t0 = first > start ? first - 1 : start;
 	return t0 < t1 ? t0 : t1;
@@ -137,7 +140,9 @@ static uint64_t window_start(const struct flight *flight, uint64_t t1)
 /* What was met while the last trace is still kept is in the one that comes next, if at all. */
 bool flight_triggered(struct flight *flight, uint64_t t1)
 {
-	if (flight->trigger.met && window_start(flight, t1) < flight->saved_t1)
+	uint64_t t0 = window_start(flight, t1);
+
+	if (t0 < flight->saved_t1 || t0 >= flight->trigger.clock)
 		flight->trigger.met = false;
 	return flight->trigger.met;
 }

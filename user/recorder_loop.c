@@ -146,7 +146,8 @@ static void tell_status(struct recorder *r, unsigned client)
 	const struct options *o = r->options;
 	const struct control_figures figures = {
 		.output = r->output.path,
-		.keeps = o->last_bytes		    ? "flight recorder"
+		.keeps = o->mode != MODE_FULL	    ? "counters"
+			 : o->last_bytes	    ? "flight recorder"
 			 : store_fd(&r->store) >= 0 ? "rotation"
 						    : "one trace",
 		.seconds = (double)(clock_now() - r->t0) / 1e9,

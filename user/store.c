@@ -172,7 +172,8 @@ static bool due(const struct store *store, uint64_t watermark)
 	const struct store_options *o = &store->options;
 	uint64_t length = watermark > store->part->t0 ? watermark - store->part->t0 : 0;
 
-	if (length < CUT_APART_NS)
+	/* a trace in which nothing has happened goes on */
+	if (length < CUT_APART_NS || !timeline_counts(store->timeline)->events)
 		return false;
 	return (o->rotate_ns && length > o->rotate_ns) ||
 	       (o->rotate_bytes && timeline_counts(store->timeline)->bytes >= o->rotate_bytes);
@@ -202,15 +203,19 @@ static int save(struct store *store)
 static int turn_flight(struct store *store, uint64_t watermark)
 {
 	struct flight *flight = store->flight;
-	bool asked = atomic_load(&store->requested);
-	int err = flight_turn(flight, watermark);
+	bool asked = atomic_load(&store->requested), met;
+	int err;
 
+	if (watermark < 2)
+		return 0;
+	met = !store->part && flight_triggered(flight, watermark - 1);
+	err = flight_turn(flight, watermark);
 	store->bytes = spool_memory(flight->spool);
 	if (err)
 		return err;
 	if (store->part)
 		return watermark > flight->until ? save(store) : 0;
-	if (store->stopped || watermark < 2 || !(asked || flight_triggered(flight, watermark - 1)))
+	if (store->stopped || !(asked || met))
 		return 0;
 	store->part = closer_take(store->closer);
 	if (!store->part) /* the last one is still being written */
@@ -298,7 +303,9 @@ void store_figures(const struct store *store, struct part_result *figures)
 
 uint64_t store_bytes(const struct store *store)
 {
-	return store->several ? store->bytes : writer_bytes(store->part->writer);
+	if (store->several)
+		return store->bytes;
+	return store->part ? writer_bytes(store->part->writer) : 0;
 }
 
 bool store_full(const struct store *store)
@@ -365,6 +372,7 @@ int store_end(struct store *store, struct snapshot_tasks *tasks, const struct pa
 	if (store->old)
 		give_old(store);
 	err = closer_stop(store->closer);
+	closing.may_go = store->part->number > 1;
 	failed = closer_do(store->closer, &closing);
 	store->part = NULL;
 	return err ? err : failed;

@@ -128,6 +128,7 @@ static int look_at_switch(struct trigger *trigger, const struct record_switch *r
 	if (trigger->met || !since || clock < since || clock - since <= trigger->plan.latency_ns)
 		return 0;
 	trigger->met = true;
+	trigger->clock = clock;
 	snprintf(trigger->text, sizeof(trigger->text),
 		 "thread %u of process %u waited %.3f ms for a CPU, until %llu", r->next_tid,
 		 r->next_pid, (double)(clock - since) / 1e6, (unsigned long long)clock);
@@ -142,6 +143,7 @@ static void look_at_probe(struct trigger *trigger, const struct record_probe *r)
 	    r->site >= plan->nsites || !(plan->sites[r->site / 64] >> r->site % 64 & 1))
 		return;
 	trigger->met = true;
+	trigger->clock = r->head.clock;
 	snprintf(trigger->text, sizeof(trigger->text),
 		 "thread %u of process %u came to %.128s, at %llu", r->tid, r->pid, plan->place,
 		 (unsigned long long)r->head.clock);

@@ -31,6 +31,7 @@ struct trigger_plan {
 struct trigger {
 	struct trigger_plan plan;
 	bool met;
+	uint64_t clock;		 /* once it is met: when */
 	char text[TRIGGER_TEXT]; /* once it is met: why */
 
 	struct trigger_page **pages; /* by task id: since when it waits, npages of them */
