@@ -76,11 +76,14 @@ enum status recorder_prepare(struct recorder *r)
 			 &r->trigger_sites))
 		return STATUS_FAILED;
 	r->rings = rings_new();
-	if (!r->rings || links_open(&r->links, o, &r->topology, r->rings, o->pids, o->npids,
-				    r->probes.attach, r->probes.sites.count))
+	if (r->rings && links_open(&r->links, o, &r->topology, r->rings, o->pids, o->npids,
+				   r->probes.attach, r->probes.sites.count))
 		return STATUS_FAILED;
-	r->order = order_new(r->rings);
-	return r->order ? STATUS_COMPLETE : STATUS_FAILED;
+	r->order = r->rings ? order_new(r->rings) : NULL;
+	if (r->order)
+		return STATUS_COMPLETE;
+	log_error("no memory for the rings");
+	return STATUS_FAILED;
 }
 
 void recorder_tell_plan(const struct recorder *r)

@@ -190,6 +190,21 @@ check(all(s.meta.get("nosv", {}).get("can_breakdown") is False for s in trace.st
 E
 "$EMULATOR" -l -b tasks >breakdown.log 2>&1 || complain "emulation with -b: $(cat breakdown.log)"
 
+# Memory that is missing while maps are read, looked up and joined: said, whichever allocation it is.
+with_fault() { # AT
+	LD_PRELOAD=$B/tests/faults/faults.so FAULT_PROGRAM=ovni-bpf FAULT_KIND=memory FAULT_ERROR=12 FAULT_AT=$1 \
+		FAULT_COUNT=$PWD/count "$RECORDER" --dry-run -u './libflow.so.1:flow_*' --map ./mine.json --map nosv -- ./user >fault.log 2>&1
+}
+with_fault 0 || complain "without a fault: $(cat fault.log)"
+count=$(cat count)
+expect "the allocations are counted" [ "${count:-0}" -gt 100 ]
+for ((at = 3; at <= count; at += count / 16 + 1)); do
+	with_fault $at
+	status=$?
+	[ $status = 0 ] || grep -q 'ovni-bpf: error:' fault.log || complain "allocation $at of $count fails: status $status without a word"
+	[ $status -le 2 ] || complain "allocation $at of $count fails: status $status: $(tail -n 3 fault.log)"
+done
+
 refuse() { # TEXT OPTION...: it must fail, and say it
 	local text=$1 status=0
 	shift

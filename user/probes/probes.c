@@ -21,20 +21,28 @@ static void choose_scope(const struct options *o, struct attach_options *attach)
 	attach->npids = o->npids;
 }
 
+static int no_memory(void)
+{
+	log_error("no memory for the probes");
+	return -ENOMEM;
+}
+
 static int make_actions(struct probes *probes)
 {
-	int err = actions_new(&probes->actions, probes->sites.count);
+	int err;
 
-	/* The maps first: their marks have the types that they say, those of values any that is
-	 * left. */
-	if (!err)
-		err = maps_act(&probes->maps, &probes->sites, &probes->actions);
+	if (actions_new(&probes->actions, probes->sites.count))
+		return no_memory();
+	/* The maps first: their marks have the types that they say, those of values any other. */
+	err = maps_act(&probes->maps, &probes->sites, &probes->actions);
 	for (size_t i = 0; i < probes->sites.count && !err; i++)
 		if (!maps_mean(&probes->maps, &probes->sites.list[i]))
 			err = actions_of_site(&probes->actions, i, &probes->sites.list[i]);
 	if (!err)
 		err = maps_join(&probes->maps, &probes->requests, &probes->sites, &probes->actions);
-	return err ? err : actions_finish(&probes->actions);
+	if (err)
+		return err;
+	return actions_finish(&probes->actions) ? no_memory() : 0;
 }
 
 static int ask(struct probes *probes, const struct options *o, const struct resolve_scope *scope)
@@ -42,9 +50,8 @@ static int ask(struct probes *probes, const struct options *o, const struct reso
 	int err = maps_load(&probes->maps, o->maps, o->nmaps);
 
 	for (size_t i = 0; i < o->probes.count && !err; i++) {
-		err = requests_add(&probes->requests, &o->probes.list[i]);
-		if (err)
-			log_error("no memory for the probes");
+		if (requests_add(&probes->requests, &o->probes.list[i]))
+			err = no_memory();
 	}
 	return err ? err : maps_ask(&probes->maps, scope, &probes->requests);
 }
