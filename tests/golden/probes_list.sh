@@ -80,6 +80,16 @@ E
 "$recorder" --list './pie:ns::f*' >some.txt || complain "a glob matches nothing"
 [ "$(grep -c 'ns::f' some.txt)" = 2 ] || complain "a glob: $(cat some.txt)"
 
+# Of a process: its executable, and what it has mapped.
+sleep 60 &
+sleeper=$!
+until "$recorder" --list $sleeper 2>/dev/null | grep -q '^# .*sleep'; do
+	kill -0 $sleeper || { complain "the program of a process is not listed"; break; }
+done
+"$recorder" --list $sleeper:libc.so.6:malloc >some.txt || complain "a library of a process is not listed"
+grep -qE '^# .*libc\.so\.6' some.txt && grep -qE ' malloc( |$)' some.txt || complain "of a process: $(cat some.txt)"
+kill $sleeper
+
 refused() { # STATUS PATTERN ARGUMENT...
 	local want=$1 pattern=$2 got=0
 	shift 2

@@ -263,6 +263,28 @@ static void a_process_has_what_it_has_mapped(void **state)
 	not_in_scope(&other, text, "does not exist");
 }
 
+/* With the whole machine, in whatever process it is. The name is nobody else's. */
+static void any_process_may_have_it_mapped(void **state)
+{
+	struct resolve_scope scope = {.proc = "/proc", .root = "", .all = true};
+	char program[64], request[80], here[PATH_MAX], want[PATH_MAX + 64], command[128];
+	pid_t one, two;
+
+	(void)state;
+	snprintf(program, sizeof(program), "./any-%d", (int)getpid());
+	snprintf(command, sizeof(command), "cp runpath %s", program);
+	run(command);
+	one = start(program);
+	two = start(program);
+	assert_non_null(getcwd(here, sizeof(here)));
+	snprintf(request, sizeof(request), "%s:main", program + 2);
+	snprintf(want, sizeof(want), "%s/%s", here, program + 2);
+	in_scope(&scope, request, want);
+	stop(one);
+	stop(two);
+	not_in_scope(&scope, request, "as in ./app");
+}
+
 /* The library is replaced while the process runs: what it has mapped is another file than what now
  * has the name. Its executable can be reached all the same. */
 static void a_file_that_was_replaced_is_not_taken_for_the_mapped_one(void **state)
@@ -306,6 +328,7 @@ int main(void)
 		cmocka_unit_test(the_environment_comes_between_rpath_and_runpath),
 		cmocka_unit_test(a_command_and_what_it_runs_have_their_libraries),
 		cmocka_unit_test(a_process_has_what_it_has_mapped),
+		cmocka_unit_test(any_process_may_have_it_mapped),
 		cmocka_unit_test(a_file_that_was_replaced_is_not_taken_for_the_mapped_one),
 	};
 
