@@ -288,7 +288,7 @@ static void returned_elsewhere(struct task *task, const struct stacks_at *at)
 	if (!task || !task->stacks)
 		return;
 	i = stacks_find(task->stacks, at);
-	if (i >= 0)
+	if (i >= 0 && task->stacks->frames)
 		task->stacks->frames[i].gone = true;
 }
 
