@@ -70,6 +70,7 @@ enum {
 	KEY_DECLARE_NODES,
 	KEY_SAME_AS,
 	KEY_LOOM,
+	KEY_LANES,
 	KEY_BY,
 	KEY_WINDOW,
 };
@@ -101,6 +102,7 @@ static const struct {
 	{KEY_APPLY, "dump"},
 	{'o', "import export"},
 	{KEY_LOOM, "export"},
+	{KEY_LANES, "import"},
 	{KEY_NAME, "import"},
 	{KEY_NAMES, "import stats"},
 	{KEY_PERIOD, "import export"},
@@ -148,6 +150,7 @@ static const struct argp_option options[] = {
 	{"output", 'o', "DIR|RUN", 0,
 	 "import: the trace that is made, or added to (ovni); export: the run that is made", 3},
 	{"loom", KEY_LOOM, "NAME", 0, "export: which loom of the trace", 3},
+	{"lanes", KEY_LANES, NULL, 0, "import: a row for each output of a node that routes", 3},
 	{"name", KEY_NAME, "NAME", 0, "import: of the run in the trace (that of its files)", 3},
 	{"clock-period", KEY_PERIOD, "TIME", 0,
 	 "import: of a cycle, as 800ps or 1.25ns (as the statistics say, else 1ns); export: of a "
@@ -312,6 +315,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_LOOM:
 		a->o.loom = arg;
+		break;
+	case KEY_LANES:
+		a->o.lanes = true;
 		break;
 	case KEY_NAME:
 		a->o.name = arg;

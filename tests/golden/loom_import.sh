@@ -58,6 +58,21 @@ for expected in "$T"/own/*.states; do
 	imports "$run.trace.bin" "$expected" "${options[@]}"
 done
 
+echo "lanes have rows of their own"
+"$loom" import "$T/own/lanes.trace.bin" -o "$T/lanes" --lanes 2>"$T/said" || wrong "--lanes: $(cat "$T/said")"
+"$emu" -l "$T/lanes" 2>"$T/said" || wrong "--lanes: not emulated: $(cat "$T/said")"
+sed '1,/LEVEL THREAD/d' "$T/lanes/thread.row" >"$T/rows"
+printf '%s\n' "core 0 control (1)" "core 0 node 1 (3)" "core 0 node 1 lane 0 (4)" \
+	"core 0 node 1 lane 2 (5)" | diff - "$T/rows" || wrong "--lanes: rows"
+for lane in 3:2=8,4=65536,5=8,6=65536 4:3=9,4=65536,5=7,6=65536; do # row: ns = value
+	grep "^2:0:1:1:${lane%%:*}:" "$T/lanes/thread.prv" | grep -o '[0-9]*:.*194:[0-9]*' |
+		sed 's/^2:0:1:1:[0-9]*:\([0-9]*\):.*194:/\1=/' | grep -v "^0=" | grep -v "=0$" |
+		paste -sd, >"$T/lane"
+	echo "${lane#*:}" | diff - "$T/lane" || wrong "--lanes: row ${lane%%:*}"
+done
+"$loom" import "$T/own/edge.trace.bin" -o "$T/edge" --lanes --style edge 2>"$T/said" && wrong "--lanes with edge"
+grep -q -- "--lanes: a lane cannot" "$T/said" || wrong "does not say why"
+
 echo "what cannot be shown is refused"
 refuses 1 "record 1: cycle 9223372036854775807 lies beyond .* --clock-period 999ps" \
 	"$T/own/far.bin" --clock-period 1ns --base 0

@@ -100,6 +100,14 @@ RUNS = {
         ["0 0 2 1 1", "65535 0 2 1 1"],
         ["0 0 0 1 idle", "0 0 1 2 fire", "65535 4294967295 0 1 fire",
          "65535 4294967295 1 2 idle"], "", None),
+    # two outputs of a switch, from the inputs 6 to 8
+    "lanes": (
+        [rec(1, START), rec(2, ROUTE, 1, arg0=7), rec(3, ROUTE, 1, arg0=7),
+         rec(3, ROUTE, 1, lane=2, arg0=8), rec(5, ROUTE, 1, lane=2, arg0=6),
+         rec(5, ROUTE, 1, arg0=7), rec(7, DONE)],
+        ["0 1 7 1 1"],
+        ["0 1 1 2 idle", "0 1 2 4 route", "0 1 4 5 idle", "0 1 5 6 route", "0 1 6 7 idle"], "",
+        None),
     "empty": ([], [], [], "", None),
 }
 

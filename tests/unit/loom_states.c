@@ -179,7 +179,7 @@ static void parts_are_chained_where_ids_change(void **state)
 		.cycle = 1, .epoch_id = 1, .invocation_id = 1}; /* no end: one on */
 	assert_int_equal(loom_chain_step(&chain, &r), 0);
 	assert_int_equal(r.cycle, 14);
-	assert_int_equal(chain.part, 2);
+	assert_int_equal(chain.parts, 2);
 	r = (struct loom_record){.cycle = UINT64_MAX, .epoch_id = 1, .invocation_id = 1};
 	assert_int_equal(loom_chain_step(&chain, &r), -EOVERFLOW);
 }

@@ -457,7 +457,8 @@ static int open_teller(struct loom_export *x, struct marks *m, size_t i, bool co
 	size_t k = 0;
 	int err = meta ? 0 : -EINVAL;
 
-	if (err || json_is_number(node) == control) {
+	/* lanes tell again what their node does */
+	if (err || json_is_number(node) == control || json_get(meta, "accel.lane")) {
 		json_free(meta);
 		return err;
 	}

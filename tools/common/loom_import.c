@@ -37,6 +37,12 @@
 
 #define INPUTS_LABELLED 64 /* of a node; values above say the same without a label */
 
+/* What a lane routes: its own mark, for the cycle of its record. */
+struct lane {
+	uint64_t cycle; /* of the last record */
+	int64_t input;	/* that is shown; -1: none */
+};
+
 struct import {
 	struct loom_options *o;
 	struct loom_run run;
@@ -50,6 +56,7 @@ struct import {
 	struct loom_rows *rows;
 	enum loom_form form;
 	uint64_t last_cycle; /* that has a place in the trace */
+	struct lane *lanes;  /* of the survey, if lanes are wanted */
 	uint64_t *inputs;    /* of each node: which inputs have a label */
 	uint32_t *order;     /* scope -> its number, if an id is too large for the mark; or NULL */
 	char name[256];
@@ -181,6 +188,12 @@ static int survey(struct import *m)
 	m->survey = loom_survey_new(style);
 	if (!m->survey)
 		return no_memory(m);
+	m->survey->by_lane = m->o->lanes;
+	if (m->o->lanes && style == LOOM_STYLE_EDGE) {
+		log_error("--lanes: a lane cannot be told where records hold until the next one "
+			  "(style edge)");
+		return -EINVAL;
+	}
 	m->chain.off = m->o->no_chain;
 	m->last_cycle = loom_clock_last(&m->clock);
 	err = open_reader(m);
@@ -303,6 +316,38 @@ static int core_changes(void *arg, uint32_t core, enum loom_session_what what, u
 	return 0;
 }
 
+/* Ends what the lane shows, unless it goes on in `cycle`. */
+static int end_lane(struct import *m, uint32_t lane, uint64_t cycle)
+{
+	struct lane *l = &m->lanes[lane];
+
+	if (l->input < 0 || cycle <= l->cycle + 1)
+		return 0;
+	l->input = -1;
+	return mark(m, loom_row_of_lane(m->survey, lane), LOOM_MARK_ROUTE, l->cycle + 1,
+		    LOOM_NO_ROUTE);
+}
+
+static int add_lane(struct import *m, const struct loom_record *r)
+{
+	const struct loom_survey *s = m->survey;
+	uint32_t node = loom_survey_node(s, loom_survey_core(s, r->core_id), r->hw_node_id);
+	uint32_t at = node == LOOM_NONE ? LOOM_NONE : loom_survey_lane(s, node, r->lane);
+	struct lane *l;
+	int err;
+
+	if (at == LOOM_NONE)
+		return -ESTALE; /* not the file that was surveyed */
+	l = &m->lanes[at];
+	err = end_lane(m, at, r->cycle);
+	l->cycle = r->cycle;
+	if (err || l->input == r->arg0)
+		return err;
+	l->input = r->arg0;
+	return mark(m, loom_row_of_lane(s, at), LOOM_MARK_ROUTE, r->cycle,
+		    loom_mark_of_input(r->arg0));
+}
+
 static int by_scope_id(const void *a, const void *b, void *arg)
 {
 	const struct loom_survey *s = arg;
@@ -390,6 +435,9 @@ static int begin_rows(struct import *m)
 		if (!err && s->nodes[i].routes)
 			err = mark_labelled(m, row, LOOM_MARK_ROUTE, 0, LOOM_NO_ROUTE, "none");
 	}
+	for (uint32_t i = 0; !err && i < s->nlanes; i++)
+		err = mark_labelled(m, loom_row_of_lane(s, i), LOOM_MARK_ROUTE, 0, LOOM_NO_ROUTE,
+				    "none");
 	return err;
 }
 
@@ -416,6 +464,8 @@ static int tell_records(struct import *m)
 		err = loom_sessions_add(sessions, &r, chain.parts);
 		if (!err)
 			err = loom_states_add(states, &r, chain.parts);
+		if (!err && m->lanes && r.event_kind == LOOM_ROUTE_USE)
+			err = add_lane(m, &r);
 	}
 	if (!err)
 		err = got;
@@ -427,6 +477,8 @@ static int tell_records(struct import *m)
 		err = loom_sessions_finish(sessions);
 	if (!err)
 		err = loom_states_finish(states);
+	for (uint32_t i = 0; !err && m->lanes && i < m->survey->nlanes; i++)
+		err = end_lane(m, i, m->survey->end);
 	loom_reader_close(m->reader);
 	loom_states_free(states);
 	loom_sessions_free(sessions);
@@ -549,7 +601,11 @@ static int make_trace(struct import *m)
 	if (err)
 		return err;
 	m->inputs = calloc(m->survey->nnodes + 1, sizeof(*m->inputs));
-	err = m->inputs ? order_ids(m) : no_memory(m);
+	if (m->o->lanes)
+		m->lanes = calloc(m->survey->nlanes + 1, sizeof(*m->lanes));
+	for (size_t i = 0; m->lanes && i < m->survey->nlanes; i++)
+		m->lanes[i].input = -1;
+	err = m->inputs && (m->lanes || !m->o->lanes) ? order_ids(m) : no_memory(m);
 	if (err)
 		return err;
 	m->rows = loom_rows_open(m->fd, m->o->output, m->name, m->survey, &m->names, m->clock.base,
@@ -565,7 +621,8 @@ static int make_trace(struct import *m)
 		log_info("%s: %" PRIu64 " records of %zu nodes on %zu cores became %" PRIu64
 			 " events of %zu threads",
 			 m->o->output, m->survey->records, m->survey->nnodes, m->survey->ncores,
-			 loom_rows_events(m->rows), m->survey->nnodes + m->survey->ncores);
+			 loom_rows_events(m->rows),
+			 m->survey->nnodes + m->survey->ncores + m->survey->nlanes);
 	return err;
 }
 
@@ -617,6 +674,7 @@ int loom_import(struct loom_options *o)
 	loom_run_free(&m.run);
 	free(m.reader);
 	free(m.inputs);
+	free(m.lanes);
 	free(m.order);
 	free(m.kept_trace);
 	free(m.kept_perf);

@@ -64,24 +64,28 @@ static void number(struct loom_rows *w)
 {
 	const struct loom_survey *s = w->survey;
 	uint64_t step = 10, most = 0;
+	uint32_t tid = 1;
 
 	for (size_t i = 0; i < s->nnodes; i++)
 		most = s->nodes[i].node > most ? s->nodes[i].node : most;
 	while (step < most + 3)
 		step *= 10;
-	if ((s->ncores ? s->ncores - 1 : 0) * step + 2 + most <= INT32_MAX) {
+	if ((s->ncores ? s->ncores - 1 : 0) * step + 2 + most + s->nlanes <= INT32_MAX) {
 		for (size_t k = 0; k < s->ncores; k++)
 			w->rows[k].tid = (uint32_t)(k * step + 1);
 		for (size_t i = 0; i < s->nnodes; i++)
 			w->rows[s->ncores + i].tid =
 				(uint32_t)(s->nodes[i].core * step + 2 + s->nodes[i].node);
-		return;
+		tid = (uint32_t)((s->ncores ? s->ncores - 1 : 0) * step + 3 + most);
+	} else {
+		for (uint32_t k = 0, i = 0; k < s->ncores; k++) {
+			w->rows[k].tid = tid++;
+			for (; i < s->nnodes && s->nodes[i].core == k; i++)
+				w->rows[s->ncores + i].tid = tid++;
+		}
 	}
-	for (uint32_t k = 0, i = 0, tid = 1; k < s->ncores; k++) {
-		w->rows[k].tid = tid++;
-		for (; i < s->nnodes && s->nodes[i].core == k; i++)
-			w->rows[s->ncores + i].tid = tid++;
-	}
+	for (uint32_t i = 0; i < s->nlanes; i++) /* behind all others */
+		w->rows[loom_row_of_lane(s, i)].tid = tid++;
 }
 
 static void path_of(const struct loom_rows *w, const struct row *r, char *path, size_t size)
@@ -94,7 +98,7 @@ static void path_of(const struct loom_rows *w, const struct row *r, char *path, 
 
 /* The name of a row: "core 0 control", "core 0 fifo_3", "core 0 node 7". */
 static bool put_label(const struct loom_rows *w, struct json *meta, size_t row,
-		      const struct loom_module *m)
+		      const struct loom_module *m, const char *more)
 {
 	unsigned core = w->survey->cores[w->rows[row].core].id;
 	char label[600];
@@ -102,10 +106,10 @@ static bool put_label(const struct loom_rows *w, struct json *meta, size_t row,
 	if (row < w->survey->ncores)
 		snprintf(label, sizeof(label), "core %u control", core);
 	else if (m && m->name)
-		snprintf(label, sizeof(label), "core %u %.500s", core, m->name);
+		snprintf(label, sizeof(label), "core %u %.500s%s", core, m->name, more);
 	else
-		snprintf(label, sizeof(label), "core %u node %" PRIu32, core,
-			 w->survey->nodes[row - w->survey->ncores].node);
+		snprintf(label, sizeof(label), "core %u node %" PRIu32 "%s", core,
+			 w->survey->nodes[row - w->survey->ncores].node, more);
 	return json_put_string(meta, "accel.label", label) != NULL;
 }
 
@@ -116,12 +120,21 @@ static struct json *put_text(struct json *meta, const char *key, const char *tex
 
 static bool describe_node(const struct loom_rows *w, struct json *meta, size_t row)
 {
-	const struct loom_survey_node *node = &w->survey->nodes[row - w->survey->ncores];
+	size_t first_lane = loom_row_of_lane(w->survey, 0);
+	const struct loom_survey_lane *lane =
+		row < first_lane ? NULL : &w->survey->lanes[row - first_lane];
+	size_t of_node = lane ? loom_row_of_node(w->survey, lane->node) : row;
+	const struct loom_survey_node *node = &w->survey->nodes[of_node - w->survey->ncores];
 	uint16_t core = w->survey->cores[node->core].id;
 	const struct loom_module *m =
 		w->names ? loom_modules_find(w->names, core, node->node) : NULL;
+	char more[16] = "";
 
-	return put_label(w, meta, row, m) && json_put_int(meta, "accel.hw_node_id", node->node) &&
+	if (lane)
+		snprintf(more, sizeof(more), " lane %u", lane->lane);
+	return put_label(w, meta, of_node, m, more) &&
+	       (!lane || json_put_int(meta, "accel.lane", lane->lane)) &&
+	       json_put_int(meta, "accel.hw_node_id", node->node) &&
 	       put_text(meta, "accel.name", m ? m->name : NULL) &&
 	       put_text(meta, "accel.kind", m ? m->kind : NULL) &&
 	       put_text(meta, "accel.component", m ? m->component_name : NULL) &&
@@ -188,7 +201,7 @@ static struct json *describe(const struct loom_rows *w, size_t row, bool finishe
 	if (ok && row == 0)
 		ok = w->about_run(w->arg, meta);
 	if (ok)
-		ok = row < w->survey->ncores ? put_label(w, meta, row, NULL)
+		ok = row < w->survey->ncores ? put_label(w, meta, row, NULL, "")
 					     : describe_node(w, meta, row);
 	if (ok && finished)
 		ok = describe_marks(r, meta) && json_put_int(meta, "ovni.finished", 1);
@@ -329,6 +342,16 @@ no_memory:
 
 /* ---- begin and end ---- */
 
+/* The core (its index) that a row is of. */
+static uint32_t core_of(const struct loom_survey *s, size_t row)
+{
+	if (row < s->ncores)
+		return (uint32_t)row;
+	if (row < loom_row_of_lane(s, 0))
+		return s->nodes[row - s->ncores].core;
+	return s->nodes[s->lanes[row - loom_row_of_lane(s, 0)].node].core;
+}
+
 /* A run of that name must not be there: its control threads would be. */
 static int check_new(const struct loom_rows *w)
 {
@@ -368,7 +391,7 @@ struct loom_rows *loom_rows_open(int fd, const char *dir, const char *name,
 				.names = names,
 				.about_run = about_run,
 				.arg = arg};
-	w->n = survey->ncores + survey->nnodes;
+	w->n = survey->ncores + survey->nnodes + survey->nlanes;
 	w->buffer_bytes = w->n ? BUFFERS_BYTES / w->n : 0;
 	if (w->buffer_bytes > BUFFER_MOST)
 		w->buffer_bytes = BUFFER_MOST;
@@ -381,8 +404,7 @@ struct loom_rows *loom_rows_open(int fd, const char *dir, const char *name,
 	if (!w->rows || !w->buffers || !w->loom)
 		goto no_memory;
 	for (size_t i = 0; i < w->n; i++)
-		w->rows[i].core =
-			i < survey->ncores ? (uint32_t)i : survey->nodes[i - survey->ncores].core;
+		w->rows[i].core = core_of(survey, i);
 	number(w);
 	err = check_new(w);
 	for (size_t i = 0; !err && i < w->n; i++)

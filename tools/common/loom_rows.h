@@ -30,6 +30,12 @@ static inline size_t loom_row_of_node(const struct loom_survey *survey, uint32_t
 	return survey->ncores + node;
 }
 
+/* The row of a lane. */
+static inline size_t loom_row_of_lane(const struct loom_survey *survey, uint32_t lane)
+{
+	return survey->ncores + survey->nnodes + lane;
+}
+
 /* Puts what is of the whole run into the metadata of its first stream. False without memory. */
 typedef bool (*loom_rows_fn)(const void *arg, struct json *meta);
 

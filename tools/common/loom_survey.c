@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LANES	    256
+#define LANES_BYTES (LANES / 8)
+
 static uint64_t later(uint64_t cycle, uint64_t more)
 {
 	return cycle + more < cycle ? UINT64_MAX : cycle + more;
@@ -31,7 +34,10 @@ void loom_survey_free(struct loom_survey *run)
 	for (size_t i = 0; i < run->ncores; i++)
 		free(run->cores[i].inside);
 	free(run->cores);
+	for (size_t i = 0; i < run->nnodes; i++)
+		free(run->nodes[i].used_lanes);
 	free(run->nodes);
+	free(run->lanes);
 	free(run->scopes);
 	free(run->node_slots);
 	free(run->scope_slots);
@@ -184,6 +190,16 @@ static struct loom_scope *scope_of(struct loom_survey *run, struct loom_survey_c
 
 /* ---- records ---- */
 
+static int use_lane(struct loom_survey_node *node, uint8_t lane)
+{
+	if (!node->used_lanes)
+		node->used_lanes = calloc(1, LANES_BYTES);
+	if (!node->used_lanes)
+		return -ENOMEM;
+	node->used_lanes[lane / 8] |= (uint8_t)(1u << lane % 8);
+	return 0;
+}
+
 int loom_survey_add(struct loom_survey *run, const struct loom_record *r, uint32_t part)
 {
 	struct loom_survey_core *core = core_of(run, r->core_id);
@@ -200,6 +216,8 @@ int loom_survey_add(struct loom_survey *run, const struct loom_record *r, uint32
 		/* node 0 of an error may stand for the core */
 		node->evidence |= r->event_kind != LOOM_DEVICE_ERROR || r->hw_node_id != 0;
 		node->routes |= r->event_kind == LOOM_ROUTE_USE;
+		if (run->by_lane && r->event_kind == LOOM_ROUTE_USE && use_lane(node, r->lane))
+			return -ENOMEM;
 		run->stalls +=
 			r->event_kind == LOOM_NODE_STALL_IN || r->event_kind == LOOM_NODE_STALL_OUT;
 		if (run->style == LOOM_STYLE_SPAN && loom_is_of_node(r->event_kind))
@@ -363,6 +381,30 @@ static int seal_scopes(struct loom_survey *run)
 	return err ? err : enter_scopes(run, run->nscope_slots ? run->nscope_slots : 128);
 }
 
+static bool uses_lane(const struct loom_survey_node *node, unsigned lane)
+{
+	return node->used_lanes && node->used_lanes[lane / 8] >> lane % 8 & 1;
+}
+
+static int seal_lanes(struct loom_survey *run)
+{
+	size_t room = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < run->nnodes; i++) {
+		run->nodes[i].first_lane = (uint32_t)run->nlanes;
+		for (unsigned lane = 0; run->nodes[i].used_lanes && lane < LANES; lane++) {
+			if (!uses_lane(&run->nodes[i], lane))
+				continue;
+			err = grow(&run->lanes, &room, run->nlanes, sizeof(*run->lanes));
+			if (err)
+				return err;
+			run->lanes[run->nlanes++] = (struct loom_survey_lane){i, (uint8_t)lane};
+		}
+	}
+	return 0;
+}
+
 int loom_survey_seal(struct loom_survey *run)
 {
 	uint32_t *moved = malloc((run->ncores + 1) * sizeof(*moved));
@@ -396,6 +438,8 @@ int loom_survey_seal(struct loom_survey *run)
 	free(moved);
 	err = enter_nodes(run, run->nnode_slots ? run->nnode_slots : 128);
 	if (!err)
+		err = seal_lanes(run);
+	if (!err)
 		err = seal_scopes(run);
 	run->sealed = true;
 	return err;
@@ -409,6 +453,15 @@ uint32_t loom_survey_core(const struct loom_survey *run, uint16_t core)
 uint32_t loom_survey_node(const struct loom_survey *run, uint32_t core, uint32_t node)
 {
 	return run->node_slots[node_slot(run, core, node)];
+}
+
+uint32_t loom_survey_lane(const struct loom_survey *run, uint32_t node, uint8_t lane)
+{
+	uint32_t at = run->nodes[node].first_lane;
+
+	while (at < run->nlanes && run->lanes[at].node == node && run->lanes[at].lane != lane)
+		at++;
+	return at < run->nlanes && run->lanes[at].node == node ? at : LOOM_NONE;
 }
 
 uint32_t loom_survey_scope(const struct loom_survey *run, uint32_t core,

@@ -39,6 +39,14 @@ struct loom_survey_node {
 	uint32_t core, node; /* core: its index; node: hw_node_id */
 	bool evidence;	     /* it has a record that only nodes have, or a table names it */
 	bool routes;	     /* it has a ROUTE_USE */
+	uint8_t *used_lanes; /* bits, if lanes are wanted and it has any */
+	uint32_t first_lane; /* sealed: of its lanes in survey->lanes */
+};
+
+/* An output of a node that was routed to, if lanes are wanted. */
+struct loom_survey_lane {
+	uint32_t node; /* index */
+	uint8_t lane;
 };
 
 struct loom_survey_core {
@@ -59,6 +67,9 @@ struct loom_survey {
 	size_t nnodes;
 	struct loom_scope *scopes; /* sealed: by core, by begin */
 	size_t nscopes;
+	bool by_lane;			/* lanes are wanted: to be set before the first record */
+	struct loom_survey_lane *lanes; /* sealed: by node, by lane */
+	size_t nlanes;
 	uint64_t records, stalls; /* all; those of a stall */
 	uint64_t end;		  /* one past the last cycle */
 	bool sealed;
@@ -91,6 +102,7 @@ int loom_survey_seal(struct loom_survey *run) __attribute__((warn_unused_result)
 /* Indices of a sealed run; LOOM_NONE: there is no such core, node or scope. */
 uint32_t loom_survey_core(const struct loom_survey *run, uint16_t core);
 uint32_t loom_survey_node(const struct loom_survey *run, uint32_t core, uint32_t node);
+uint32_t loom_survey_lane(const struct loom_survey *run, uint32_t node, uint8_t lane);
 uint32_t loom_survey_scope(const struct loom_survey *run, uint32_t core,
 			   const struct loom_record *record, uint32_t part);
 

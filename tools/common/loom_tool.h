@@ -35,7 +35,7 @@ struct loom_options {
 	uint64_t period_ps;    /* of a cycle; 0: as the statistics say, else 1 ns */
 	struct moment base;    /* clock of cycle 0 */
 	enum loom_style style; /* if has_style */
-	bool has_style, exact_period, no_keep, no_chain;
+	bool has_style, exact_period, no_keep, no_chain, lanes;
 	bool json, csv;
 	/* check, stats: */
 	struct loom_controls declared; /* what the producer let through, as the user says */
