@@ -258,6 +258,13 @@ int flight_save(struct flight *flight, struct part *part, struct closing *closin
 		drop(saving);
 		return err;
 	}
+	if (spool_short(flight->spool) && !flight->short_told) {
+		flight->short_told = true;
+		log_warn("--last: there was memory for %.3f s instead of %.3f s; give it more, as "
+			 "in "
+			 "--last 10s,1G",
+			 (double)(flight->t1 - part->t0) / 1e9, (double)flight->options.ns / 1e9);
+	}
 	part->to = flight->to;
 	*closing = (struct closing){
 		.part = part,

@@ -54,6 +54,7 @@ struct flight {
 	struct account_mark *to;
 	struct snapshot_tasks tasks;
 	bool saving;
+	bool short_told; /* that there is too little room */
 
 	uint64_t saved_t1; /* of the last save */
 	uint64_t records;  /* taken */

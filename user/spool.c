@@ -34,6 +34,7 @@ struct spool {
 	size_t nchunks, memory, chunk_max;
 	uint64_t slice_ns;
 	uint64_t records;
+	bool is_short;
 };
 
 static void unref(struct spool_chunk *chunk)
@@ -134,8 +135,13 @@ static int make_way(struct spool *spool, size_t more)
 {
 	int err = 0;
 
-	while (!err && spool->nchunks > 1 && spool->memory + more > spool->options.bytes)
+	while (!err && spool->nchunks > 1 && spool->memory + more > spool->options.bytes) {
+		uint64_t ns = spool->options.ns, now = spool->youngest->last;
+
+		if (ns && now - spool->oldest->last < ns)
+			spool->is_short = true;
 		err = forget_oldest(spool);
+	}
 	return err;
 }
 
@@ -230,6 +236,11 @@ size_t spool_memory(const struct spool *spool)
 uint64_t spool_records(const struct spool *spool)
 {
 	return spool->records;
+}
+
+bool spool_short(const struct spool *spool)
+{
+	return spool->is_short;
 }
 
 int spool_hold(struct spool *spool, struct spool_held *held)

@@ -13,6 +13,7 @@
 #ifndef USER_SPOOL_H
 #define USER_SPOOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,6 +54,9 @@ uint64_t spool_start(const struct spool *spool); /* all that is later has been k
 uint64_t spool_first(const struct spool *spool); /* clock of the oldest record; 0: none */
 size_t spool_memory(const struct spool *spool);	 /* bytes; without what only others hold */
 uint64_t spool_records(const struct spool *spool);
+
+/* Has there been no room for all of `ns`? */
+bool spool_short(const struct spool *spool);
 
 /* All that is kept at one moment. */
 struct spool_held {

@@ -52,13 +52,15 @@ for t in mine:
     check(len(t.leaves("sleeping")) > 20, t, "slept only", len(t.leaves("sleeping")), "times")
 E
 
-# By size: the newest megabyte of much more, without a loss.
-record small command --last 1M -- storm -n 4 -l 20000
+# The newest megabyte of much more, without a loss.
+record small command --last 1h,1M -- storm -n 4 -l 20000
 look small/0001 <<'E'
 check(total("lost") == 0, "lost", total("lost"))
 check(total("aged") > 10000, "only", total("aged"), "aged")
 check(4000 < total("written") < 25000, "a megabyte holds", total("written"), "records")
 E
+
+expect "too little memory is told" grep -q 'there was memory for .* instead of 3600.000 s' small.log
 
 # On request, twice, and what has not gone since is in both.
 "$RECORDER" --comm 'sleep*' --last 30s -o asked >asked.log 2>&1 &

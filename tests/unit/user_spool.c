@@ -114,6 +114,7 @@ static void the_oldest_makes_room_for_the_newest(void **state)
 		if (i % 50000 == 0)
 			check_held(&w, i);
 	}
+	assert_false(spool_short(spool)); /* nobody has asked for a time */
 	/* records of some 64 bytes: what is kept is most of the room, and no more */
 	assert_true(spool_records(spool) > SPOOL_BYTES_MIN / 64 * 3 / 4);
 	assert_int_equal(w.forgotten + spool_records(spool), 200000);
@@ -139,6 +140,22 @@ static void what_is_too_old_is_forgotten_and_nothing_else(void **state)
 			    spool_start(spool) >= clock - ns - 2 * ns / SPOOL_SLICES - 1000);
 	}
 	check_held(&w, 100000);
+	assert_false(spool_short(spool));
+	finish(&w);
+}
+
+static void too_little_room_is_known(void **state)
+{
+	struct watcher w;
+	struct spool *spool = make(&w, SPOOL_BYTES_MIN, 10000, 0);
+
+	(void)state;
+	for (uint32_t i = 1; i <= 5000; i++)
+		put(spool, i, i);
+	assert_false(spool_short(spool));
+	for (uint32_t i = 5001; i <= 100000; i++)
+		put(spool, i, 5000 + i / 100);
+	assert_true(spool_short(spool));
 	finish(&w);
 }
 
@@ -356,6 +373,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_oldest_makes_room_for_the_newest),
 		cmocka_unit_test(what_is_too_old_is_forgotten_and_nothing_else),
+		cmocka_unit_test(too_little_room_is_known),
 		cmocka_unit_test(time_passes_without_records),
 		cmocka_unit_test(nothing_at_all_can_be_held),
 		cmocka_unit_test(many_records_in_one_nanosecond),

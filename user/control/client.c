@@ -17,6 +17,7 @@
 #include "trace/log.h"
 #include "user/privilege.h"
 #include "user/session.h"
+#include "user/summary.h"
 
 #define ANSWER_MAX 65536
 
@@ -95,13 +96,26 @@ static bool find_running(struct place *place, const char *name)
 
 /* ---- status, save, list ---- */
 
+static void print_number(const char *name, double value)
+{
+	char text[32];
+
+	if (!strcmp(name, "bytes"))
+		summary_bytes(text, sizeof(text), (uint64_t)value);
+	else if (!strcmp(name, "fullest_ring"))
+		snprintf(text, sizeof(text), "%.1f %%", 100 * value);
+	else
+		snprintf(text, sizeof(text), "%.*f", strcmp(name, "seconds") ? 0 : 3, value);
+	printf("%-13s %s\n", name, text);
+}
+
 static void print_text(const struct json *answer)
 {
 	for (const struct json *node = json_first(answer); node; node = json_next(node)) {
 		if (json_string(node))
 			printf("%-13s %s\n", json_name(node), json_string(node));
 		else if (json_is_number(node))
-			printf("%-13s %.10g\n", json_name(node), json_number(node));
+			print_number(json_name(node), json_number(node));
 	}
 }
 
