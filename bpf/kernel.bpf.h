@@ -91,7 +91,7 @@ static __always_inline long kernel_system_call(struct task_struct *task)
 #if defined(__TARGET_ARCH_x86)
 	return (long)((struct pt_regs *)bpf_task_pt_regs(task))->orig_ax;
 #elif defined(__TARGET_ARCH_arm64)
-	return ((struct pt_regs___arm64 *)bpf_task_pt_regs(task))->syscallno;
+	return ((struct pt_regs___of_arm64 *)bpf_task_pt_regs(task))->syscallno;
 #else
 	return -1;
 #endif
@@ -159,7 +159,7 @@ static __always_inline __u64 kernel_entry_sp(struct pt_regs *regs)
 #if defined(__TARGET_ARCH_x86)
 	return regs->sp;
 #else
-	return ((struct pt_regs___arm64 *)regs)->sp;
+	return ((struct pt_regs___of_arm64 *)regs)->sp;
 #endif
 }
 
@@ -169,7 +169,7 @@ static __always_inline __u64 kernel_return_sp(struct pt_regs *regs)
 #if defined(__TARGET_ARCH_x86)
 	return regs->sp - 8;
 #else
-	return ((struct pt_regs___arm64 *)regs)->sp;
+	return ((struct pt_regs___of_arm64 *)regs)->sp;
 #endif
 }
 
@@ -178,7 +178,7 @@ static __always_inline __u64 kernel_return_value(struct pt_regs *regs)
 #if defined(__TARGET_ARCH_x86)
 	return regs->ax;
 #else
-	return ((struct pt_regs___arm64 *)regs)->regs[0];
+	return ((struct pt_regs___of_arm64 *)regs)->regs[0];
 #endif
 }
 
@@ -197,7 +197,7 @@ static __always_inline bool kernel_tail_called(struct task_struct *task, struct 
 #if defined(__TARGET_ARCH_x86)
 	bpf_probe_read_user(&to, sizeof(to), (void *)regs->sp);
 #else
-	to = ((struct pt_regs___arm64 *)regs)->regs[30];
+	to = ((struct pt_regs___of_arm64 *)regs)->regs[30];
 #endif
 	return to == area->vaddr;
 }

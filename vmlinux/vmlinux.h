@@ -156,7 +156,7 @@ struct task_struct___before_5_14 {
 	long state;
 };
 
-struct pt_regs___arm64 {
+struct pt_regs___of_arm64 {
 	unsigned long regs[31];
 	unsigned long sp;
 	int syscallno;
