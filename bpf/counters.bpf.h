@@ -2,14 +2,14 @@
 /*
  * counters: where the time of each thread and of each CPU goes, kept in the kernel.
  *
- * In: the moves of threads, with the clocks of their records (or, when there are none, of their own);
- * out: sums in the storage of each task and in the state of each CPU. They are taken before filters
- * on kinds, sampling and losses, and after those on threads and CPUs, so that every mode gives the
- * same figures. User code sets the window [window_begin, window_end] before either moment comes.
- * Each change is between two steps of `seq`, so that a reader on another CPU never takes half of one.
- * Invariants, in the window, exact: a thread's active + runnable + blocked + unknown is the length
- * of its life; a CPU's four uses add up to the window; the threads' active are the CPUs' CPU_THREAD.
- * Specification: loom.md 12.
+ * In: the moves of threads, with the clocks of their records (or, when there are none, of their
+ * own); out: sums in the storage of each task and in the state of each CPU. They are taken before
+ * filters on kinds, sampling and losses, and after those on threads and CPUs, so that every mode
+ * gives the same figures. User code sets the window [window_begin, window_end] before either moment
+ * comes. Each change is between two steps of `seq`, so that a reader on another CPU never takes
+ * half of one. Invariants, in the window, exact: a thread's active + runnable + blocked + unknown
+ * is the length of its life; a CPU's four uses add up to the window; the threads' active are the
+ * CPUs' CPU_THREAD. Specification: loom.md 12.
  */
 #ifndef BPF_COUNTERS_H
 #define BPF_COUNTERS_H
@@ -28,32 +28,44 @@ static __always_inline void counters_shut(__u32 *seq)
 	*(volatile __u32 *)seq = *seq + 1;
 }
 
-/* How much of [from, to] lies in the window, ns. */
-static __always_inline __u64 counters_within(__u64 from, __u64 to)
-{
-	__u64 begin = *(volatile __u64 *)&window_begin, end = *(volatile __u64 *)&window_end;
+struct window {
+	__u64 begin, end; /* ns */
+};
 
-	if (from < begin)
-		from = begin;
-	if (to > end)
-		to = end;
+/* Read once by each run of a program. */
+static __always_inline struct window counters_window(void)
+{
+	struct window w = {.begin = *(volatile __u64 *)&window_begin,
+			   .end = *(volatile __u64 *)&window_end};
+
+	return w;
+}
+
+/* How much of [from, to] lies in the window, ns. */
+static __always_inline __u64 counters_within(struct window w, __u64 from, __u64 to)
+{
+	if (from < w.begin)
+		from = w.begin;
+	if (unlikely(to > w.end))
+		to = w.end;
 	return to > from ? to - from : 0;
 }
 
-static __always_inline bool counters_counts(__u64 clock)
+static __always_inline bool counters_counts(struct window w, __u64 clock)
 {
-	return clock > *(volatile __u64 *)&window_begin && clock <= *(volatile __u64 *)&window_end;
+	return clock > w.begin && clock <= w.end;
 }
 
 /* The CPU does something else from `clock` on. */
-static __always_inline void counters_cpu(struct cpu_state *state, enum cpu_use use, __u64 clock)
+static __always_inline void counters_cpu(struct window w, struct cpu_state *state, enum cpu_use use,
+					 __u64 clock)
 {
 	struct cpu_counters *c = &state->counters;
 	__u32 was = c->use;
 
 	counters_open(&c->seq);
 	if (was < CPU_USES)
-		c->ns[was] += counters_within(c->since, clock);
+		c->ns[was] += counters_within(w, c->since, clock);
 	c->use = use;
 	c->since = clock;
 	counters_shut(&c->seq);
@@ -66,10 +78,11 @@ static __always_inline bool counters_on(const struct thread_counters *c, __u32 c
 }
 
 /* A thread that is counted leaves the CPU, for this reason. */
-static __always_inline void counters_leave(struct thread_counters *c, __u16 why, __u64 clock)
+static __always_inline void counters_leave(struct window w, struct thread_counters *c, __u16 why,
+					   __u64 clock)
 {
-	bool counts = counters_counts(clock);
-	__u64 ns = counters_within(c->since, clock);
+	bool counts = counters_counts(w, clock);
+	__u64 ns = counters_within(w, c->since, clock);
 
 	counters_open(&c->seq);
 	if (likely(c->use == THREAD_RUNNING))
@@ -89,68 +102,69 @@ static __always_inline void counters_leave(struct thread_counters *c, __u16 why,
 		c->why = why;
 		c->switches_voluntary += counts;
 	}
-	if (clock <= *(volatile __u64 *)&window_begin)
+	if (unlikely(clock <= w.begin))
 		c->cpu = -1; /* as if it had never run: the streams do not know it either */
 	c->since = clock;
 	counters_shut(&c->seq);
 }
 
 /* The time off the CPU up to `clock`, of a thread that was woken at `wake` (0: not seen to be). */
-static __always_inline void counters_wait(struct thread_counters *c, __u64 wake, __u64 clock)
+static __always_inline void counters_wait(struct window w, struct thread_counters *c, __u64 wake,
+					  __u64 clock)
 {
 	bool woken = wake && wake >= c->since;
-	__u64 asleep = counters_within(c->since, woken ? wake : clock), why = c->why;
+	__u64 asleep = counters_within(w, c->since, woken ? wake : clock), why = c->why;
 
 	switch (c->use) {
 	case THREAD_NONE:
 		c->begin = clock;
 		break;
 	case THREAD_RUNNABLE:
-		c->runnable_ns += counters_within(c->since, clock);
+		c->runnable_ns += counters_within(w, c->since, clock);
 		break;
 	case THREAD_BLOCKED:
 		if (why < WHY_KINDS)
 			c->blocked_ns[why] += asleep;
 		if (woken) {
-			c->runnable_ns += counters_within(wake, clock);
-			c->wakeups += counters_counts(wake);
+			c->runnable_ns += counters_within(w, wake, clock);
+			c->wakeups += counters_counts(w, wake);
 		}
 		break;
 	default: /* a move that was not seen */
-		c->unknown_ns += counters_within(c->since, clock);
+		c->unknown_ns += counters_within(w, c->since, clock);
 	}
 }
 
 /* A thread that is counted gets this CPU. */
-static __always_inline void counters_enter(struct thread_counters *c, __u32 cpu, __u64 wake,
-					   __u64 clock)
+static __always_inline void counters_enter(struct window w, struct thread_counters *c, __u32 cpu,
+					   __u64 wake, __u64 clock)
 {
 	counters_open(&c->seq);
-	counters_wait(c, wake, clock);
+	counters_wait(w, c, wake, clock);
 	c->use = THREAD_RUNNING;
-	c->migrations += c->cpu >= 0 && (__u32)c->cpu != cpu && counters_counts(clock);
+	c->migrations += c->cpu >= 0 && (__u32)c->cpu != cpu && counters_counts(w, clock);
 	c->cpu = cpu;
 	c->since = clock;
 	counters_shut(&c->seq);
 }
 
 /* A thread that runs, and goes on running: up to `clock`. */
-static __always_inline void counters_charge(struct thread_counters *c, __u64 clock)
+static __always_inline void counters_charge(struct window w, struct thread_counters *c, __u64 clock)
 {
 	counters_open(&c->seq);
 	if (c->use == THREAD_RUNNING)
-		c->active_ns += counters_within(c->since, clock);
+		c->active_ns += counters_within(w, c->since, clock);
 	c->since = clock;
 	counters_shut(&c->seq);
 }
 
 /*
- * It is no longer wanted, or was seen on a CPU that is not recorded (-C): what it does is not known,
- * and was not since it left its CPU.
+ * It is no longer wanted, or was seen on a CPU that is not recorded (-C): what it does is not
+ * known, and was not since it left its CPU.
  */
-static __always_inline void counters_lose(struct thread_counters *c, __u64 clock)
+static __always_inline void counters_lose(struct window w, struct thread_counters *c, __u64 clock)
 {
-	__u64 ns = counters_within(c->since, clock);
+	__u64 ns = counters_within(w, c->since, clock);
 
 	counters_open(&c->seq);
 	if (c->use == THREAD_RUNNING)
@@ -193,8 +207,8 @@ static __always_inline void counters_add(struct thread_counters *to,
  * The figures of a thread that ends at `clock` go to user code, which fetches them every now and
  * then. Many deaths in between find no room: then they are in the sums alone, of this CPU.
  */
-static __noinline __attribute__((unused)) int counters_bury(struct task_struct *task, struct task_state *task_state,
-				    __u64 clock)
+static __noinline __attribute__((unused)) int
+counters_bury(struct task_struct *task, struct task_state *task_state, __u64 clock)
 {
 	struct thread_figures figures = {};
 	struct thread_counters *sums;
@@ -214,23 +228,26 @@ static __noinline __attribute__((unused)) int counters_bury(struct task_struct *
 	return 0;
 }
 
-/* The end of a task whose last switch is not counted: what was counted before must not go with it. */
-static __noinline __attribute__((unused)) int counters_end(struct task_struct *task, struct task_state *task_state)
+/* The end of a task whose last switch is not counted: what was counted before must not go with it.
+ */
+static __noinline __attribute__((unused)) int counters_end(struct task_struct *task,
+							   struct task_state *task_state)
 {
 	__u64 clock = bpf_ktime_get_ns();
 
 	if (!task_state->own_id)
 		return 0;
 	if (task_state->wanted)
-		counters_lose(&task_state->counters, clock);
+		counters_lose(counters_window(), &task_state->counters, clock);
 	task_state->counters.use = THREAD_DEAD;
 	counters_bury(task, task_state, clock);
 	return 0;
 }
 
 /* Begins to count a task that has just become wanted; `use` is what it does at `clock`. */
-static __always_inline void counters_begin(struct thread_counters *c, struct task_struct *task,
-					   enum thread_use use, __u16 why, __s32 cpu, __u64 clock)
+static __always_inline void counters_begin(struct window w, struct thread_counters *c,
+					   struct task_struct *task, enum thread_use use, __u16 why,
+					   __s32 cpu, __u64 clock)
 {
 	counters_open(&c->seq);
 	c->tid = task->pid;
@@ -242,7 +259,7 @@ static __always_inline void counters_begin(struct thread_counters *c, struct tas
 		c->use = use;
 		c->why = why;
 	} else if (use == THREAD_RUNNING) { /* it was wanted before */
-		c->unknown_ns += counters_within(c->since, clock);
+		c->unknown_ns += counters_within(w, c->since, clock);
 		c->since = clock;
 		c->use = use;
 	}
@@ -274,6 +291,8 @@ enum outcome { OUTCOME_SENT, OUTCOME_FILTERED, OUTCOME_SAMPLED, OUTCOME_FULL };
 
 static __always_inline void counters_event(struct thread_counters *c, enum outcome outcome)
 {
+	if (!knobs.rings)
+		return;
 	c->events_seen++;
 	c->events_filtered += outcome == OUTCOME_FILTERED;
 	c->events_sampled += outcome == OUTCOME_SAMPLED;

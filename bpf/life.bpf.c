@@ -45,7 +45,7 @@ static __always_inline void on_newtask(struct cpu_state *state, __u32 cpu, struc
 	bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
 	task_state = task->pid && inherits(creator, parent, task) ? target_add(task) : NULL;
 	if (task_state && target_update(task, task_state, comm)) {
-		counters_begin(&task_state->counters, task,
+		counters_begin(counters_window(), &task_state->counters, task,
 			       knobs.switches ? THREAD_NONE : THREAD_UNKNOWN, WHY_UNKNOWN, -1,
 			       bpf_ktime_get_ns());
 		wanted |= task_state->wanted;
@@ -88,7 +88,8 @@ int BPF_PROG(task_newtask, struct task_struct *task)
 	return 0;
 }
 
-/* Another name has made a task wanted, or not. Who names another one does not know what that does. */
+/* Another name has made a task wanted, or not. Who names another one does not know what that does.
+ */
 static __always_inline void count_changed(struct cpu_state *state, struct task_struct *task,
 					  struct task_state *task_state, __u64 clock)
 {
@@ -97,12 +98,14 @@ static __always_inline void count_changed(struct cpu_state *state, struct task_s
 	if (!clock)
 		clock = bpf_ktime_get_ns();
 	if (!task_state->wanted)
-		counters_lose(&task_state->counters, clock);
+		counters_lose(counters_window(), &task_state->counters, clock);
 	else
-		counters_begin(&task_state->counters, task, itself ? THREAD_RUNNING : THREAD_UNKNOWN,
-			       WHY_UNKNOWN, itself ? (__s32)bpf_get_smp_processor_id() : -1, clock);
+		counters_begin(counters_window(), &task_state->counters, task,
+			       itself ? THREAD_RUNNING : THREAD_UNKNOWN, WHY_UNKNOWN,
+			       itself ? (__s32)bpf_get_smp_processor_id() : -1, clock);
 	if (itself)
-		counters_cpu(state, task_state->wanted ? CPU_THREAD : CPU_OTHER, clock);
+		counters_cpu(counters_window(), state, task_state->wanted ? CPU_THREAD : CPU_OTHER,
+			     clock);
 }
 
 /* A thread that has taken its leader's tid (exec) does so in the record at `clock`. */
@@ -111,12 +114,12 @@ static __always_inline void count_renumbered(struct task_struct *task,
 {
 	struct thread_counters *c = &task_state->counters;
 
-	if (likely(c->tid == (__u32)task->pid) || !task_state->wanted ||
-	    task->flags & PF_EXITING || task != bpf_get_current_task_btf())
+	if (likely(c->tid == (__u32)task->pid) || !task_state->wanted || task->flags & PF_EXITING ||
+	    task != bpf_get_current_task_btf())
 		return;
 	if (!clock)
 		clock = bpf_ktime_get_ns();
-	counters_charge(c, clock);
+	counters_charge(counters_window(), c, clock);
 	counters_renumber(task, task_state, clock);
 }
 
@@ -209,8 +212,8 @@ static __always_inline void on_exec(struct cpu_state *state, __u32 cpu, struct t
 	__u64 clock = 0;
 
 	if (!left_out(&state->events[EVENT_EXEC], EVENT_EXEC, task_state))
-		record = sent(task_state, emit_begin(state, cpu, RECORD_TASK, EVENT_EXEC,
-						     sizeof(*record)));
+		record = sent(task_state,
+			      emit_begin(state, cpu, RECORD_TASK, EVENT_EXEC, sizeof(*record)));
 	if (record) {
 		clock = record->head.clock;
 		task_fill(record, TASK_EXECED, task_context(state), task, task_state);

@@ -133,12 +133,12 @@ static __always_inline void count_call(struct task_state *task_state, __u8 side,
 
 	counters_open(&c->seq);
 	if (side != PROBE_RETURN)
-		c->calls += counters_counts(clock);
+		c->calls += counters_counts(counters_window(), clock);
 	if (side == PROBE_ENTRY && sp > task_state->call_sp) {
 		task_state->call_sp = sp;
 		task_state->call_clock = clock;
 	} else if (side == PROBE_RETURN && task_state->call_sp && sp >= task_state->call_sp) {
-		c->calls_ns += counters_within(task_state->call_clock, clock);
+		c->calls_ns += counters_within(counters_window(), task_state->call_clock, clock);
 		task_state->call_sp = 0;
 	}
 	counters_shut(&c->seq);
@@ -219,7 +219,7 @@ count:
 	if (again || side != PROBE_ENTRY)
 		count_call(task_state, side, sp, bpf_ktime_get_ns());
 	else
-		task_state->counters.calls += counters_counts(bpf_ktime_get_ns());
+		task_state->counters.calls += counters_counts(counters_window(), bpf_ktime_get_ns());
 end:
 	cost_end(state, PROGRAMS_PROBE, begin);
 out:

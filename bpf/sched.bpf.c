@@ -2,10 +2,10 @@
 /*
  * sched: who leaves a CPU, who enters it, and who woke the one that enters.
  *
- * One record per switch, and what it means for the counters. A wake-up has none of its own: waker (sched_waking, in the context
- * of the waker) and clock (sched_wakeup, when the task is on a run queue) wait in the
- * storage of the task until the switch that brings it in takes them along. All of this
- * runs for every switch of the machine, so it asks first whether anyone is wanted.
+ * One record per switch, and what it means for the counters. A wake-up has none of its own: waker
+ * (sched_waking, in the context of the waker) and clock (sched_wakeup, when the task is on a run
+ * queue) wait in the storage of the task until the switch that brings it in takes them along. All
+ * of this runs for every switch of the machine, so it asks first whether anyone is wanted.
  * Specification: ebpf.md 8.1, 8.2.
  */
 #include "counters.bpf.h"
@@ -29,7 +29,8 @@ static __noinline int first_sight(struct cpu_state *state, __u32 cpu, struct tas
 		return 0;
 	bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
 	if (target_update(task, task_state, comm)) {
-		counters_begin(&task_state->counters, task, THREAD_NONE, WHY_UNKNOWN, -1, 0);
+		counters_begin(counters_window(), &task_state->counters, task, THREAD_NONE,
+			       WHY_UNKNOWN, -1, 0);
 		task_sight(state, cpu, task, task_state, comm);
 	}
 	return 0;
@@ -47,7 +48,8 @@ static __noinline int look_again(struct cpu_state *state, __u32 cpu, struct task
 	if (!target_update(task, task_state, comm))
 		return 0;
 	if (task_state->wanted)
-		counters_begin(&task_state->counters, task, THREAD_NONE, WHY_UNKNOWN, -1, 0);
+		counters_begin(counters_window(), &task_state->counters, task, THREAD_NONE,
+			       WHY_UNKNOWN, -1, 0);
 	task_sight(state, cpu, task, task_state, comm);
 	return 0;
 }
@@ -71,32 +73,33 @@ static __noinline int switch_elsewhere(struct task_state *leaving, struct task_s
 	if (leaving)
 		leaving->elsewhere = 1;
 	if (entering && entering->wanted && entering->counters.use > THREAD_UNKNOWN)
-		counters_lose(&entering->counters, bpf_ktime_get_ns());
+		counters_lose(counters_window(), &entering->counters, bpf_ktime_get_ns());
 	return 0;
 }
 
-static __always_inline void count_leaving(struct task_struct *task, struct task_state *task_state,
-					  __u16 why, enum outcome outcome, __u64 clock)
+static __always_inline void count_leaving(struct window w, struct task_struct *task,
+					  struct task_state *task_state, __u16 why,
+					  enum outcome outcome, __u64 clock)
 {
 	struct thread_counters *c = &task_state->counters;
 
 	counters_event(c, outcome);
-	counters_leave(c, why, clock);
+	counters_leave(w, c, why, clock);
 	if (unlikely(why == WHY_DEAD))
 		counters_bury(task, task_state, clock);
 	else if (unlikely(c->tid != (__u32)task->pid) && !(task->flags & PF_EXITING))
 		counters_renumber(task, task_state, clock);
 }
 
-static __always_inline void count_entering(struct task_struct *task, struct task_state *task_state,
-					   __u32 cpu, __u64 wake, enum outcome outcome,
-					   __u64 clock)
+static __always_inline void count_entering(struct window w, struct task_struct *task,
+					   struct task_state *task_state, __u32 cpu, __u64 wake,
+					   enum outcome outcome, __u64 clock)
 {
 	struct thread_counters *c = &task_state->counters;
 
 	if (wake)
 		counters_event(c, outcome);
-	counters_enter(c, cpu, wake, clock);
+	counters_enter(w, c, cpu, wake, clock);
 	if (unlikely(c->tid != (__u32)task->pid) && !(task->flags & PF_EXITING))
 		counters_renumber(task, task_state, clock);
 }
@@ -113,11 +116,13 @@ static __always_inline int on_switch(struct cpu_state *state, __u32 cpu, bool pr
 	bool leaves = false, enters = false, elsewhere = false;
 	bool dead = prev_state & STATE_DEAD && !preempt;
 	__s32 waker_tid = 0;
+	const struct window w = counters_window();
 	__u64 wake_clock = 0, clock;
 	__u16 why;
 
 	state->events[EVENT_SWITCH].seen++;
-	state->interrupt = 0;
+	if (knobs.interrupts)
+		state->interrupt = 0;
 	if (likely(prev->pid)) {
 		leaving = switched(state, cpu, prev);
 		if (likely(leaving)) {
@@ -151,9 +156,11 @@ static __always_inline int on_switch(struct cpu_state *state, __u32 cpu, bool pr
 
 	if (((!knobs.all || knobs.narrow) && !leaves && !enters) ||
 	    (knobs.cpu_list && !state->recorded)) {
-		state->events[EVENT_SWITCH].filtered++;
-		if (wake_clock)
-			state->events[EVENT_WAKE].filtered++;
+		if (knobs.rings) {
+			state->events[EVENT_SWITCH].filtered++;
+			if (wake_clock)
+				state->events[EVENT_WAKE].filtered++;
+		}
 		if (knobs.cpu_list && !state->recorded)
 			switch_elsewhere(leaving, entering);
 		if (unlikely(dead) && leaving)
@@ -163,7 +170,9 @@ static __always_inline int on_switch(struct cpu_state *state, __u32 cpu, bool pr
 
 	why = kernel_why(preempt, prev_state, prev);
 	outcome = OUTCOME_SENT;
-	if (!kind_wanted(EVENT_SWITCH)) {
+	if (!knobs.rings) {
+		outcome = OUTCOME_FILTERED; /* as all is, which need not be counted */
+	} else if (!kind_wanted(EVENT_SWITCH)) {
 		outcome = OUTCOME_FILTERED;
 		state->events[EVENT_SWITCH].filtered++;
 		if (wake_clock)
@@ -198,20 +207,21 @@ static __always_inline int on_switch(struct cpu_state *state, __u32 cpu, bool pr
 		clock = bpf_ktime_get_ns();
 	}
 	use = leaves ? CPU_THREAD : prev->pid || !knobs.all || knobs.narrow ? CPU_OTHER : CPU_IDLE;
-	if (unlikely(state->counters.use != use || (leaving && leaves && !counters_on(&leaving->counters, cpu))))
+	if (unlikely(state->counters.use != use ||
+		     (leaving && leaves && !counters_on(&leaving->counters, cpu))))
 		state->counters.use = CPU_UNKNOWN; /* there was a switch that was not seen */
 	if (leaving && leaves)
-		count_leaving(prev, leaving, why, outcome, clock);
+		count_leaving(w, prev, leaving, why, outcome, clock);
 	else if (unlikely(dead) && leaving)
 		counters_end(prev, leaving);
 	if (entering && enters)
-		count_entering(next, entering, cpu, wake_clock, outcome, clock);
-	counters_cpu(state,
-		     enters ? CPU_THREAD
+		count_entering(w, next, entering, cpu, wake_clock, outcome, clock);
+	counters_cpu(w, state,
+		     enters				       ? CPU_THREAD
 		     : next->pid || !knobs.all || knobs.narrow ? CPU_OTHER
 							       : CPU_IDLE,
 		     clock);
-	state->counters.switches += counters_counts(clock);
+	state->counters.switches += counters_counts(w, clock);
 	return 0;
 }
 
@@ -257,7 +267,8 @@ static __always_inline __s32 waker_here(struct cpu_state *state, bool wakes_ksof
 		return WAKER_UNKNOWN;
 	if (state->interrupt || !task->pid || !kernel_on_own_stack(task))
 		return WAKER_INTERRUPT;
-	if (wakes_ksoftirqd && knobs.registers && !kernel_is_kthread(task) && kernel_system_call(task) == -1)
+	if (wakes_ksoftirqd && knobs.registers && !kernel_is_kthread(task) &&
+	    kernel_system_call(task) == -1)
 		return WAKER_INTERRUPT;
 	return task->pid;
 }

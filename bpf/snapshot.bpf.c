@@ -26,8 +26,8 @@ static __always_inline void count_here(struct cpu_state *state, __u32 cpu, struc
 	if (!knobs.switches)
 		return;
 	if (counted && task_state->counters.use != THREAD_RUNNING)
-		counters_enter(&task_state->counters, cpu, 0, clock);
-	counters_cpu(state,
+		counters_enter(counters_window(), &task_state->counters, cpu, 0, clock);
+	counters_cpu(counters_window(), state,
 		     counted						  ? CPU_THREAD
 		     : task->pid || !knobs.all || knobs.narrow ? CPU_OTHER
 							       : CPU_IDLE,

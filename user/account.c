@@ -62,7 +62,9 @@ static void count(const struct account *account, unsigned cpu, const struct ring
 		struct facts_kind *k = &counts->kinds[kind];
 
 		k->written = ring ? ring->taken[kind] : 0;
-		k->filtered = state->events[kind].filtered;
+		/* without rings nothing is sent, and the programs do not count that */
+		k->filtered = account->rings->nrings ? state->events[kind].filtered
+						     : seen_of(account, cpu, kind);
 		k->sampled = state->events[kind].sampled;
 		k->full = full_of(account, cpu, kind);
 		k->seen = k->written + k->filtered + k->sampled + k->full;

@@ -488,6 +488,12 @@ static bool check(const struct options *o)
 		{o->mode != MODE_FULL && (o->sample || o->strict_drops || o->kernel_model),
 		 "--sample, --strict-drops and --kernel-model go with --mode full: nothing else is "
 		 "written event by event"},
+		{o->mode != MODE_FULL && (several(o) || o->max_bytes),
+		 "--rotate, --last and --max-size go with --mode full: nothing else writes streams"},
+		{o->mode != MODE_FULL && o->nmaps,
+		 "--map goes with --mode full: it is about events of streams"},
+		{(o->probes.count || o->nmaps) && !(o->kinds & 1u << EVENT_PROBE),
+		 "-u, --usdt and --map are about probes: --events must name them"},
 		{o->kernel_model && !(o->kinds & 1u << EVENT_SWITCH),
 		 "--kernel-model is about switches: --events must name them"},
 		{o->verbose && o->quiet, "only one of -v and -q can be given"},
