@@ -204,6 +204,28 @@ static void a_command_and_what_it_runs_have_their_libraries(void **state)
 	in_scope(&scope, "libplug:deep", "./plug/libplug.so.2");
 }
 
+/* A script is its interpreter, too, also by way of env. */
+static void scripts_have_the_libraries_of_their_interpreters(void **state)
+{
+	char here[PATH_MAX], text[PATH_MAX + 64];
+	char *command[] = {(char *)"./script", NULL};
+	struct resolve_scope scope = {.proc = "/proc", .root = "", .command = command};
+
+	(void)state;
+	assert_non_null(getcwd(here, sizeof(here)));
+	snprintf(text, sizeof(text), "#!%s/runpath -x\n", here);
+	write_file("inner", text);
+	write_file("script", "#! /usr/bin/env ./inner\nexit\n");
+	write_file("loop", "#!./loop\n");
+	run("chmod +x inner script loop");
+	snprintf(text, sizeof(text), "%s/lib/libone.so.1", here);
+	in_scope(&scope, "libone.so.1:one", text);
+	snprintf(text, sizeof(text), "%s/runpath", here);
+	in_scope(&scope, "runpath:main", text);
+	command[0] = (char *)"./loop";
+	not_in_scope(&scope, "libone.so.1:one", "neither the command");
+}
+
 /* Starts a program and waits until it runs. */
 static pid_t start(const char *program)
 {
@@ -327,6 +349,7 @@ int main(void)
 		cmocka_unit_test(folders_are_those_of_the_configuration_in_its_order),
 		cmocka_unit_test(the_environment_comes_between_rpath_and_runpath),
 		cmocka_unit_test(a_command_and_what_it_runs_have_their_libraries),
+		cmocka_unit_test(scripts_have_the_libraries_of_their_interpreters),
 		cmocka_unit_test(a_process_has_what_it_has_mapped),
 		cmocka_unit_test(any_process_may_have_it_mapped),
 		cmocka_unit_test(a_file_that_was_replaced_is_not_taken_for_the_mapped_one),

@@ -12,10 +12,13 @@
 #include <unistd.h>
 
 #include "image.h"
+#include "inroot.h"
 #include "libraries.h"
 #include "locate.h"
 #include "mappings.h"
 #include "phrase.h"
+
+#define SCRIPTS_MAX 4 /* that run each other; the kernel has the same limit */
 
 struct search {
 	struct places *places;
@@ -269,8 +272,45 @@ static int find_loadable(struct search *s, const struct libraries *libraries, co
 	return err;
 }
 
+/* The words after "#!" of a script, for the caller to free; NULL: it is none. */
+static char *read_interpreter(const char *path)
+{
+	int fd = open_regular("", path);
+	char line[256];
+	ssize_t n;
+
+	if (fd < 0)
+		return NULL;
+	n = pread(fd, line, sizeof(line) - 1, 0);
+	close(fd);
+	if (n < 2 || memcmp(line, "#!", 2) != 0)
+		return NULL;
+	line[n] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return strdup(line + 2);
+}
+
+static int find_by_word(struct search *s, const struct libraries *libraries, const char *word,
+			unsigned depth);
+
+/* A script is run by what its first line says: `#!/usr/bin/env python3` is two programs. */
+static int find_by_script(struct search *s, const struct libraries *libraries, const char *path,
+			  unsigned depth)
+{
+	char *words = depth < SCRIPTS_MAX ? read_interpreter(path) : NULL, *rest = NULL;
+	int err = 0;
+
+	for (char *word = words ? strtok_r(words, " \t\r", &rest) : NULL;
+	     word && !err && !s->places->count; word = strtok_r(NULL, " \t\r", &rest))
+		if (*word != '-')
+			err = find_by_word(s, libraries, word, depth + 1);
+	free(words);
+	return err;
+}
+
 /* One word of a command: the command, or a program that it will run. */
-static int find_by_word(struct search *s, const struct libraries *libraries, const char *word)
+static int find_by_word(struct search *s, const struct libraries *libraries, const char *word,
+			unsigned depth)
 {
 	struct visiting v = {.s = s, .root = ""};
 	char *path = find_program(word);
@@ -284,7 +324,7 @@ static int find_by_word(struct search *s, const struct libraries *libraries, con
 		else
 			err = libraries_needed(libraries, path, visit_library, &v);
 	} else {
-		err = 0;
+		err = path ? find_by_script(s, libraries, path, depth) : 0;
 	}
 	free(path);
 	return err;
@@ -299,7 +339,7 @@ static int find_for_command(struct search *s, const struct libraries *libraries)
 
 	for (size_t i = 0; command[i] && !err && !s->places->count; i++)
 		if (i == 0 || (command[i][0] != '-' && !strchr(command[i], '=')))
-			err = find_by_word(s, libraries, command[i]);
+			err = find_by_word(s, libraries, command[i], 0);
 	if (!err && !s->places->count && command[0]) {
 		program = find_program(command[0]);
 		err = find_loadable(s, libraries, program);

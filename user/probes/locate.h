@@ -8,10 +8,9 @@
  *
  *   with PID, or with processes that are recorded: a file whose code they have mapped;
  *   with a command: the command itself; a library that it or a program among its arguments (of
- *       mpirun, env, ...) needs, found as the dynamic linker finds it (libraries.h);
- *   with the whole machine: a file whose code any process has mapped;
- *   else, since it may be loaded later: a library in the places of the system, or a program in
- * PATH.
+ *       mpirun, env, ...) or the interpreter of a script needs, found as the dynamic linker finds
+ * it (libraries.h); with the whole machine: a file whose code any process has mapped; else, since
+ * it may be loaded later: a library in the places of the system, or a program in PATH.
  *
  * The first of these that knows the name holds (for the whole machine: the last two). Libraries may
  * be given without version and with it: libm, libm.so, libm.so.6.

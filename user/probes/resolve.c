@@ -176,8 +176,11 @@ static int add_function(struct resolving *r, const struct request *request,
 			r->sites->skipped++;
 		else if (!r->why[0])
 			r->obstacle = true;
-		complain(r, -EINVAL, "%s: '%s' %s", binary->name, f->name,
-			 function_obstacle(f->kind));
+		complain(r, -EINVAL, "%s: '%s' %s%s%s%s", binary->name, f->name,
+			 function_obstacle(f->kind),
+			 f->kind == FUNCTION_IFUNC ? "" : " (as a point in time: ",
+			 f->kind == FUNCTION_IFUNC ? "" : f->name,
+			 f->kind == FUNCTION_IFUNC ? "" : "+0)");
 		return 0;
 	}
 	return add_draft(r, request, binary, &draft);
@@ -508,10 +511,10 @@ static int merge_drafts(struct resolving *r)
 			if (!d->glob && !list[d->site.request].optional)
 				log_warn("%s and %s are one place: only the first counts",
 					 list[last->site.request].text, list[d->site.request].text);
-			doubles[r->sites->ndoubles++] = (struct resolve_double){
-				.request = d->site.request,
-				.winner = last->site.request,
-				.site = (uint32_t)(kept - 1)};
+			doubles[r->sites->ndoubles++] =
+				(struct resolve_double){.request = d->site.request,
+							.winner = last->site.request,
+							.site = (uint32_t)(kept - 1)};
 			continue;
 		}
 		r->drafts[kept++] = *d;
