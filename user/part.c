@@ -133,6 +133,10 @@ int part_finish(struct part *part, const struct account *account,
 
 	if (!err && part->from && part->to)
 		err = account_between(account, part->from, part->to, end->aged, &table);
+	/* the writer looks at the facts, too, when it describes the first stream: not just now */
+	failed = writer_sync(part->writer);
+	if (!err)
+		err = failed;
 	part->facts.part = part->number;
 	part->facts.stopped_by = end->stopped_by;
 	part->facts.trigger = end->trigger;
