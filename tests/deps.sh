@@ -45,6 +45,7 @@ valgrind                  valgrind
 libomp-dev                /usr/lib/llvm-*/lib/libomp.so
 sudo                      sudo
 systemtap-sdt-dev         /usr/include/*/sys/sdt.h
+xz-utils                  xz
 '
 bench='
 linux-perf                perf
