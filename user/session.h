@@ -3,9 +3,9 @@
  * session: one recording from its options to its exit status.
  *
  *   prepared    everything that can be refused has been checked, the programs are loaded
- *   armed       programs attached, wanted threads tagged, T0 taken: the window is open
+ *   armed       programs attached, wanted threads tagged, T0 chosen and passed: the window is open
  *   recording   the drain runs; the session waits for a reason to stop
- *   draining    T1 taken, programs detached, the rings emptied
+ *   draining    T1 chosen and passed, programs detached, the rings emptied
  *   done        streams closed, files written, the report given
  *
  * Threads: this one waits for signals and shows the live line; drain.h empties the rings;
