@@ -177,7 +177,7 @@ static void report_counters(const struct summary_end *end)
 	const struct thread_counters *c = &run->all.threads;
 	uint64_t life = run->all.life_ns;
 
-	if (!run->ncpus)
+	if (!run->ncpus || !run->window_ns) /* the window was not closed */
 		return;
 	summary_say("ovni-bpf: threads' time: %.1f %% running, %.1f %% waiting for a CPU, %.1f %% asleep, "
 	    "%.1f %% unknown\n",

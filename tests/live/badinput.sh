@@ -89,6 +89,15 @@ full='mount -t tmpfs -o size=256k none small && cd small && exec "$@"'
 status=$?
 [ $status = 1 ] || complain "full disk: status $status instead of 1"
 [ "$(grep -ci 'no space' full.log)" = 1 ] || complain "full disk: $(cat full.log)"
+# Larger buffers are no advice for what the disk did not take.
+"${namespace[@]}" "$full" - "$RECORDER" -o out -- "$WORKLOADS/storm" -n 8 -l 20000 >full.log 2>&1
+[ $? = 1 ] || complain "full disk: not status 1"
+if grep -q ' dropped_full=0 dropped_user=[1-9]' full.log; then
+	expect "what was left is told" grep -q 'left in the buffers when the recording was cut short' full.log
+	grep -q 'larger buffers' full.log && complain "full disk: $(cat full.log)"
+elif ! grep -q ' dropped_full=[1-9]' full.log; then
+	complain "full disk: nothing was lost: $(cat full.log)"
+fi
 
 readonly='mount -t tmpfs -o ro none small && cd small && exec "$@"'
 try 1 'read-only' "${namespace[@]}" "$readonly" - "$RECORDER" -a -d 1 -o out
