@@ -22,6 +22,6 @@ open(os.path.join(os.path.dirname(seeds), "words"), "w").write("".join('"%s"\n' 
     '"map" "title" "marks" "chan_type" "parts" "libraries" "program" "spellings" "functions" "symbols" "first" "entry" "during" '
     '"return" "note" "begin" "end" "set" "if" "zero" "nonzero" "mark" "label" "PI[" {name} {lower} {upper}'.split()))
 PYTHON
-LDLIBS="-lcjson -lm" build_fuzzer user_map "$S"/user/probes/map_f{ile,ind}.c "$S"/trace/{json,log,text,catalog,signature,shipped,version}.c \
+LDLIBS="-lcjson -lm" build_fuzzer user_map "$S"/user/probes/map_f{ile,ind}.c "$S"/trace/json*.c "$S"/trace/{log,text,catalog,signature,shipped,version}.c \
 	"$S"/trace/catalog/*.c
 run_fuzzer user_map "$FUZZ_SECONDS" -max_len=8192 -dict="$T/words"
