@@ -40,6 +40,7 @@ enum key {
 	KEY_SAMPLE_CALLS,
 	KEY_ATTACH,
 	KEY_UNSAFE_RETURNS,
+	KEY_NO_RETURNS,
 	KEY_UNSAFE_NOP5,
 	KEY_MAP,
 	KEY_LAST,
@@ -90,6 +91,8 @@ static const struct argp_option table[] = {
 	 "how: session, multi or perf (default: the best that the kernel has)", 0},
 	{"unsafe-returns", KEY_UNSAFE_RETURNS, 0, 0,
 	 "return probes also where an exception of C++ would then end the program", 0},
+	{"no-return-probes", KEY_NO_RETURNS, 0, 0,
+	 "probe the instructions that leave a function instead: for coroutines", 0},
 	{"unsafe-nop5", KEY_UNSAFE_NOP5, 0, 0,
 	 "probes also on nops of five bytes inside a function", 0},
 	{0, 0, 0, 0, "How much, and where to:", 3},
@@ -340,6 +343,9 @@ static error_t read_option(int key, char *text, struct argp_state *state)
 	case KEY_UNSAFE_RETURNS:
 		o->unsafe_returns = true;
 		return 0;
+	case KEY_NO_RETURNS:
+		o->no_returns = true;
+		return 0;
 	case KEY_UNSAFE_NOP5:
 		o->unsafe_nop5 = true;
 		return 0;
@@ -496,6 +502,8 @@ static bool check(const struct options *o)
 		 "-u, --usdt and --map are about probes: --events must name them"},
 		{o->kernel_model && !(o->kinds & 1u << EVENT_SWITCH),
 		 "--kernel-model is about switches: --events must name them"},
+		{o->unsafe_returns && o->no_returns,
+		 "only one of --unsafe-returns and --no-return-probes can be given"},
 		{o->verbose && o->quiet, "only one of -v and -q can be given"},
 		{o->list && (o->probes.count || o->nmaps),
 		 "--list shows what -u and --usdt can be given: it goes "

@@ -61,7 +61,7 @@ struct options {
 
 	/* How it is probed. */
 	enum attach_kind attach; /* --attach */
-	bool unsafe_returns, unsafe_nop5;
+	bool unsafe_returns, no_returns, unsafe_nop5;
 	uint32_t max_rate; /* calls of a probe in a second; 0: no limit */
 	uint32_t one_of;   /* every n-th call of a probe; 0: all */
 

@@ -9,6 +9,7 @@ cd "$T" || exit 1
 
 functions=leaf,recurse,branch,jumper,between,lander,tail_target,tail_caller,in_handler,jump_out
 functions+=,interrupted,interrupted_for_good,exiting,executing,thread_exiting
+functions+=,yielding,meanwhile,resuming
 
 calls() { # NAME "CALLS OF MAIN" ["CALLS OF THE OTHER THREAD" [STATUS]]
 	expect "$1: the command" grep -q "command=${4:-0} " "$1.log"
@@ -45,6 +46,12 @@ for kind in session multi; do
 	scene $kind 10 "branch(leaf leaf) branch(leaf leaf)"
 done
 scene perf 0 "$three $three"
+
+# A coroutine on a stack of its own, below the other: the kernel would lose returns of return probes,
+# and end the program.
+record coroutine command --no-return-probes -u "$WORKLOADS/calls:$functions" -- calls -m 11 -n 2
+one="resuming(yielding(leaf meanwhile(leaf) leaf))"
+calls coroutine "$one $one"
 
 # Not followed: the child of the fork writes nothing, and lives.
 record alone command --no-follow -u "$WORKLOADS/calls:$functions" -- calls -m 8 -n 2 -d 3

@@ -6,7 +6,9 @@
  */
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 
 #include "workload.h"
 
@@ -144,6 +146,47 @@ static void set_handlers(void)
 	must(!sigaction(SIGUSR2, &action, NULL), "sigaction");
 }
 
+/* ---- a stack of its own, which is left and entered again (coroutine) ---- */
+
+static ucontext_t here, there;
+
+PROBED void yielding(void)
+{
+	leaf(1);
+	must(!swapcontext(&there, &here), "swapcontext");
+	leaf(2);
+	KEEP;
+}
+
+PROBED void meanwhile(void)
+{
+	leaf(3);
+	KEEP;
+}
+
+static void coroutine(void)
+{
+	yielding();
+}
+
+PROBED void resuming(void)
+{
+	static const size_t bytes = 256 * 1024;
+	void *memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	must(memory != MAP_FAILED, "mmap");
+	must(!getcontext(&there), "getcontext");
+	there.uc_stack.ss_sp = memory;
+	there.uc_stack.ss_size = bytes;
+	there.uc_link = &here;
+	makecontext(&there, coroutine, 0);
+	must(!swapcontext(&here, &there), "swapcontext");
+	meanwhile();
+	must(!swapcontext(&here, &there), "swapcontext");
+	munmap(memory, bytes);
+}
+
 /* ---- left for good ---- */
 
 PROBED void exiting(int status)
@@ -214,7 +257,7 @@ int main(int argc, char **argv)
 	const struct knob knobs[] = {
 		{'m', &mode,
 		 "0 recursion, 1 longjmp, 2 tail call, 3 signal, 4 signal and longjmp, 5 exit, "
-		 "6 exec, 7 thread exit, 8 fork, 9 strict seccomp, 10 branches"},
+		 "6 exec, 7 thread exit, 8 fork, 9 strict seccomp, 10 branches, 11 coroutine"},
 		{'n', &times, "how often"},
 		{'d', &depth, "how deep"},
 		{0, NULL, NULL},
@@ -242,6 +285,9 @@ int main(int argc, char **argv)
 			break;
 		case 10:
 			branch(i);
+			break;
+		case 11:
+			resuming();
 			break;
 		default:
 			i = times;

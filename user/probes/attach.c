@@ -345,7 +345,9 @@ static int plan(struct attach *a)
 		const struct site *s = &a->sites[i];
 
 		if (s->kind == SITE_FUNCTION)
-			err = plan_function(a, i, s->unwinds && !a->options.unsafe_returns);
+			err = plan_function(a, i,
+					    a->options.no_returns ||
+						    (s->unwinds && !a->options.unsafe_returns));
 		else
 			err = plan_point(a, i);
 	}
@@ -360,6 +362,8 @@ static int plan(struct attach *a)
 	qsort_r(a->probes, a->nprobes, sizeof(*a->probes), by_link, (void *)a->sites);
 	if (log_level() >= LOG_DEBUG)
 		tell_sites(a, is_slow, "probes that are single-stepped");
+	if (a->options.no_returns)
+		return 0;
 	tell_sites(
 		a, by_exits,
 		"functions whose exits are probed, single-stepped, since exceptions of C++ cannot "

@@ -70,6 +70,7 @@ int probes_open(struct probes *probes, const struct options *o)
 		.kind = o->attach,
 		.unsafe_nop5 = o->unsafe_nop5,
 		.unsafe_returns = o->unsafe_returns,
+		.no_returns = o->no_returns,
 	};
 	int err = ask(probes, o, &scope);
 
