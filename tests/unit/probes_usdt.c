@@ -330,6 +330,39 @@ static void variables_are_found_from_the_probe(void **state)
 	sites_free(&sites);
 }
 
+/* The program has been moved since it was linked (prelink): the base tells by how much. */
+static void addresses_move_with_their_base(void **state)
+{
+	static const char text[] =
+		"__asm__(\".pushsection "
+		".stapsdt.base,\\\"aG\\\",\\\"progbits\\\",.stapsdt.base,comdat\\n\"\n"
+		"\"_.stapsdt.base: .space 1\\n.popsection\\n\"\n"
+		"\".data\\nsemaphore: .2byte 0\\n.text\\n\"\n"
+		"\"probed: .byte 0x90, 0xc3\\n\"\n"
+		"\".pushsection .note.stapsdt,\\\"\\\",\\\"note\\\"\\n\"\n"
+		"\".balign 4\\n .4byte 992f-991f, 994f-993f, 3\\n\"\n"
+		"\"991: .asciz \\\"stapsdt\\\"\\n992: .balign 4\\n\"\n"
+		"\"993: .8byte probed-0x30000, _.stapsdt.base-0x30000, semaphore-0x30000\\n\"\n"
+		"\".asciz \\\"app\\\"\\n .asciz \\\"moved\\\"\\n .asciz \\\"\\\"\\n\"\n"
+		"\"994: .balign 4\\n .popsection\\n\");\n"
+		"int main(void) { return 0; }\n";
+	struct sites sites;
+	uint8_t byte = 0;
+	int fd;
+
+	(void)state;
+	write_file("moved.c", text);
+	run("gcc -O1 -fno-pie -no-pie -o moved moved.c");
+	probe(&sites, "./moved:app:moved");
+	fd = open("moved", O_RDONLY);
+	assert_int_equal(pread(fd, &byte, 1, (off_t)sites.list[0].offset), 1);
+	close(fd);
+	assert_int_equal(byte, 0x90);
+	assert_int_equal(0x400000 + sites.list[0].offset, nm_address("moved", "probed"));
+	assert_true(sites.list[0].semaphore > 0);
+	sites_free(&sites);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -340,6 +373,7 @@ int main(void)
 		cmocka_unit_test(a_probe_at_several_places_has_one_label),
 		cmocka_unit_test(probes_that_are_not_there_are_said),
 		cmocka_unit_test(semaphores_are_places_in_the_file),
+		cmocka_unit_test(addresses_move_with_their_base),
 		cmocka_unit_test(variables_are_found_from_the_probe),
 	};
 
