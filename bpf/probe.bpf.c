@@ -2,13 +2,12 @@
 /*
  * probe: a thread enters or leaves a function of user code, or passes a point in it.
  *
- * In: hits of uprobes, each with the cookie of its site (state.h); out: one record a hit, of threads
- * that are wanted; and counters. A function that is
- * entered by it, or left out (--max-rate, --sample-calls), or whose record found no room, has no
- * return probe either: never half a pair. These programs run in the context of the task and can be
- * preempted; preemption is off from the reserve of a record to its commit, so the ring still has
- * one producer.
- * Specification: ebpf.md 6, 8.5, 11.
+ * In: hits of uprobes, each with the cookie of its site (state.h); out: one record a hit, of
+ * threads that are wanted; and counters. A function that is entered by it, or left out (--max-rate,
+ * --sample-calls), or whose record found no room, has no return probe either: never half a pair.
+ * These programs run in the context of the task and can be preempted; preemption is off from the
+ * reserve of a record to its commit, so the ring still has one producer. Specification: ebpf.md
+ * 6, 8.5, 11.
  */
 #include "counters.bpf.h"
 #include "emit.bpf.h"
@@ -80,15 +79,19 @@ static __always_inline bool value_of(struct pt_regs *regs, __u64 cookie, __u8 si
 					      (void *)regs + COOKIE_NUMBER(cookie));
 	case PROBE_FROM_MEMORY:
 		site = bpf_map_lookup_elem(&sites, &index);
-		if (!site || bpf_probe_read_kernel(&at, sizeof(at),
-						   (void *)regs + COOKIE_NUMBER(cookie)))
+		if (!site ||
+		    bpf_probe_read_kernel(&at, sizeof(at), (void *)regs + COOKIE_NUMBER(cookie)))
 			return false;
 		at += site->constant;
 		switch (site->bytes) {
-		case 1: return !bpf_probe_read_user(value, 1, (void *)at);
-		case 2: return !bpf_probe_read_user(value, 2, (void *)at);
-		case 4: return !bpf_probe_read_user(value, 4, (void *)at);
-		default: return !bpf_probe_read_user(value, 8, (void *)at);
+		case 1:
+			return !bpf_probe_read_user(value, 1, (void *)at);
+		case 2:
+			return !bpf_probe_read_user(value, 2, (void *)at);
+		case 4:
+			return !bpf_probe_read_user(value, 4, (void *)at);
+		default:
+			return !bpf_probe_read_user(value, 8, (void *)at);
 		}
 	default:
 		return false;
@@ -145,8 +148,8 @@ static __always_inline void count_call(struct task_state *task_state, __u8 side,
 }
 
 /*
- * Accounts for a hit, and sends its record, if it is to be. `task_state`: of `task`; NULL or without
- * an id: it is not recorded. Returns whether the return of this call is to be told, too.
+ * Accounts for a hit, and sends its record, if it is to be. `task_state`: of `task`; NULL or
+ * without an id: it is not recorded. Returns whether the return of this call is to be told, too.
  */
 static __always_inline bool tell(struct pt_regs *regs, __u64 cookie, struct task_struct *task,
 				 struct task_state *task_state, __u8 side, __u8 flags, __u64 sp,
@@ -219,7 +222,8 @@ count:
 	if (again || side != PROBE_ENTRY)
 		count_call(task_state, side, sp, bpf_ktime_get_ns());
 	else
-		task_state->counters.calls += counters_counts(counters_window(), bpf_ktime_get_ns());
+		task_state->counters.calls +=
+			counters_counts(counters_window(), bpf_ktime_get_ns());
 end:
 	cost_end(state, PROGRAMS_PROBE, begin);
 out:
@@ -258,7 +262,7 @@ int probe_entry(struct pt_regs *regs)
 	struct task_state *task_state = task_state_of(task);
 
 	tell(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_ENTRY,
-		     kernel_tail_called(task, regs) ? PROBE_TAIL : 0, kernel_entry_sp(regs), 0);
+	     kernel_tail_called(task, regs) ? PROBE_TAIL : 0, kernel_entry_sp(regs), 0);
 	return 0;
 }
 
@@ -271,7 +275,7 @@ int probe_return(struct pt_regs *regs)
 	bool at_exit = COOKIE_FLAGS(cookie) & PROBE_COOKIE_EXIT;
 
 	tell(regs, cookie, task, task_state, PROBE_RETURN, at_exit ? PROBE_AT_EXIT : 0,
-		     at_exit ? kernel_entry_sp(regs) : kernel_return_sp(regs), 0);
+	     at_exit ? kernel_entry_sp(regs) : kernel_return_sp(regs), 0);
 	return 0;
 }
 
@@ -282,6 +286,6 @@ int probe_point(struct pt_regs *regs)
 	struct task_state *task_state = task_state_of(task);
 
 	tell(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_POINT, 0,
-		     kernel_entry_sp(regs), 0);
+	     kernel_entry_sp(regs), 0);
 	return 0;
 }

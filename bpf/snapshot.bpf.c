@@ -28,7 +28,7 @@ static __always_inline void count_here(struct cpu_state *state, __u32 cpu, struc
 	if (counted && task_state->counters.use != THREAD_RUNNING)
 		counters_enter(counters_window(), &task_state->counters, cpu, 0, clock);
 	counters_cpu(counters_window(), state,
-		     counted						  ? CPU_THREAD
+		     counted				       ? CPU_THREAD
 		     : task->pid || !knobs.all || knobs.narrow ? CPU_OTHER
 							       : CPU_IDLE,
 		     clock);
@@ -106,8 +106,8 @@ static __always_inline bool is_ksoftirqd(struct task_struct *task, const char *c
 }
 
 /*
- * What a task does that existed before, if nothing has been seen of it yet: its storage is there, so
- * what it does from now on is. One that runs is told by the snapshot of its CPU.
+ * What a task does that existed before, if nothing has been seen of it yet: its storage is there,
+ * so what it does from now on is. One that runs is told by the snapshot of its CPU.
  */
 static __always_inline void count_found(struct task_struct *task, struct thread_counters *c,
 					__u32 state)
@@ -163,8 +163,8 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 
 #define READ_TRIES 16
 
-/* Copies what no program changes meanwhile; on the machine's other CPUs they may run. What is copied
- * holds at the clock that is returned; 0: it did not stand still. */
+/* Copies what no program changes meanwhile; on the machine's other CPUs they may run. What is
+ * copied holds at the clock that is returned; 0: it did not stand still. */
 static __always_inline __u64 read_counters(struct thread_figures *to, struct task_state *from)
 {
 	int i;
@@ -184,8 +184,8 @@ static __always_inline __u64 read_counters(struct thread_figures *to, struct tas
 	return 0;
 }
 
-/* The counters of all threads that are alive. Figures with the clock 0 could not be read, and are to
- * be asked for again. */
+/* The counters of all threads that are alive. Figures with the clock 0 could not be read, and are
+ * to be asked for again. */
 SEC("iter/task")
 int iterate_counters(struct bpf_iter__task *ctx)
 {

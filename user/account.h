@@ -23,7 +23,7 @@ struct account {
 	const struct rings *rings;
 	uint64_t (*full_before)[EVENT_KINDS]; /* by kernel number: when the window opened */
 	uint64_t *told;			      /* lost, by kernel number, as records tell */
-	struct facts_cpu *cpus;		       /* ncpus of them: the CPUs with a ring or a record */
+	struct facts_cpu *cpus;		      /* ncpus of them: the CPUs with a ring or a record */
 	size_t ncpus;
 	uint64_t lost;	 /* of all: full + user + missed */
 	uint64_t full;	 /* no room in a ring */

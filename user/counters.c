@@ -227,7 +227,8 @@ int counters_look(struct counters *counters)
 	int err = 0;
 
 	for (unsigned tries = 0; unstable && !err; tries++)
-		err = tries == READ_TRIES ? -EAGAIN : iterate(counters, &counters->alive, &unstable);
+		err = tries == READ_TRIES ? -EAGAIN
+					  : iterate(counters, &counters->alive, &unstable);
 	for (unsigned i = 0; i < counters->ncpus && !err; i++)
 		err = read_cpu(counters, &counters->cpus[i], i);
 	if (err)

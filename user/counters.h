@@ -37,15 +37,16 @@ struct counters_cpu {
 
 struct counters {
 	const struct links *links;
-	uint64_t t0, t1;	     /* of the window; t1: UINT64_MAX while it is open */
-	struct counters_list dead;   /* so far */
-	struct counters_list alive;  /* as read last, */
-	size_t dead_then;	     /* when that many had died */
+	uint64_t t0, t1;		 /* of the window; t1: UINT64_MAX while it is open */
+	struct counters_list dead;	 /* so far */
+	struct counters_list alive;	 /* as read last, */
+	size_t dead_then;		 /* when that many had died */
 	struct thread_counters unlisted; /* `threads` of them, all dead */
-	struct thread_counters idle; /* of live threads that did nothing, as read last */
-	struct counters_cpu *cpus;   /* ncpus of them, as read last */
+	struct thread_counters idle;	 /* of live threads that did nothing, as read last */
+	struct counters_cpu *cpus;	 /* ncpus of them, as read last */
 	unsigned ncpus;
-	struct program_cost (*before)[PROGRAM_GROUPS]; /* by kernel number: when the window opened */
+	struct program_cost (
+		*before)[PROGRAM_GROUPS]; /* by kernel number: when the window opened */
 };
 
 /* The window has opened at t0, on the CPUs with these numbers. 0 or -ENOMEM. */

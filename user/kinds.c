@@ -5,8 +5,8 @@
 #include "kinds.h"
 
 const char *const kind_names[EVENT_KINDS] = {
-	[EVENT_SWITCH] = "switch", [EVENT_WAKE] = "wake",     [EVENT_FORK] = "fork",
-	[EVENT_EXEC] = "exec",	   [EVENT_EXIT] = "exit",     [EVENT_RENAME] = "rename",
+	[EVENT_SWITCH] = "switch", [EVENT_WAKE] = "wake",   [EVENT_FORK] = "fork",
+	[EVENT_EXEC] = "exec",	   [EVENT_EXIT] = "exit",   [EVENT_RENAME] = "rename",
 	[EVENT_PROBE] = "probe",   [EVENT_OTHER] = "other",
 };
 

@@ -46,13 +46,15 @@ static const struct place {
 	{"local_timer_exit", "local_timer_exit", GROUP_INTERRUPT, false, KIND(WAKE)},
 	{"irq_work_exit", "irq_work_exit", GROUP_INTERRUPT, false, KIND(WAKE)},
 	{"call_function_exit", "call_function_exit", GROUP_INTERRUPT, false, KIND(WAKE)},
-	{"call_function_single_exit", "call_function_single_exit", GROUP_INTERRUPT, false, KIND(WAKE)},
+	{"call_function_single_exit", "call_function_single_exit", GROUP_INTERRUPT, false,
+	 KIND(WAKE)},
 	{"irq_handler_entry", "irq_handler_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
 	{"softirq_entry", "softirq_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
 	{"local_timer_entry", "local_timer_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
 	{"irq_work_entry", "irq_work_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
 	{"call_function_entry", "call_function_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
-	{"call_function_single_entry", "call_function_single_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
+	{"call_function_single_entry", "call_function_single_entry", GROUP_INTERRUPT, false,
+	 KIND(WAKE)},
 	{"sched_wakeup_new", "sched_wakeup_new", GROUP_SCHED, true, KIND(WAKE)},
 	{"sched_waking", "sched_waking", GROUP_WAKER, true, KIND(WAKE)},
 	{"sched_wakeup", "sched_wakeup", GROUP_SCHED, true, KIND(WAKE)},
@@ -140,9 +142,10 @@ static int choose_probes(struct links *links, const struct btf *btf)
 		return 0;
 	links->kinds |= KIND(PROBE);
 	if (btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) < 0) {
-		log_error("probes need Linux 6.10 or newer: this kernel does not let a program keep "
-			  "its CPU while it writes a record (bpf_preempt_disable); without -u, "
-			  "--usdt and --map it can be recorded");
+		log_error(
+			"probes need Linux 6.10 or newer: this kernel does not let a program keep "
+			"its CPU while it writes a record (bpf_preempt_disable); without -u, "
+			"--usdt and --map it can be recorded");
 		return -EOPNOTSUPP;
 	}
 	for (int p = 0; p < ATTACH_PROGRAMS; p++) {
@@ -153,8 +156,8 @@ static int choose_probes(struct links *links, const struct btf *btf)
 			continue;
 		bpf_program__set_autoload(program, true);
 		bpf_program__set_expected_attach_type(
-			program, (enum bpf_attach_type)attach_type(links->attach,
-								   (enum attach_program)p));
+			program,
+			(enum bpf_attach_type)attach_type(links->attach, (enum attach_program)p));
 	}
 	links->find_stack = has_enum_value(btf, "bpf_func_id", "BPF_FUNC_find_vma");
 	return 0;

@@ -68,8 +68,8 @@ static const struct argp_option table[] = {
 	{"all-threads", KEY_ALL_THREADS, 0, 0, "also threads that sleep all the time", 0},
 	{"kernel-model", KEY_KERNEL_MODEL, 0, 0,
 	 "write only when threads are off the CPU, to go with a trace made by libovni", 0},
-	{"events", KEY_EVENTS, "KIND,...", 0,
-	 "only switch, wake, fork, exec, exit, rename, probe", 0},
+	{"events", KEY_EVENTS, "KIND,...", 0, "only switch, wake, fork, exec, exit, rename, probe",
+	 0},
 	{"sample", KEY_SAMPLE, "K/N", 0, "record K of N threads", 0},
 	{"sample-seed", KEY_SAMPLE_SEED, "NUMBER", 0, "which of them", 0},
 	{"user", KEY_USER, "NAME", 0, "run COMMAND as this user (through sudo: as its caller)", 0},
@@ -495,7 +495,8 @@ static bool check(const struct options *o)
 		 "--sample, --strict-drops and --kernel-model go with --mode full: nothing else is "
 		 "written event by event"},
 		{o->mode != MODE_FULL && (several(o) || o->max_bytes),
-		 "--rotate, --last and --max-size go with --mode full: nothing else writes streams"},
+		 "--rotate, --last and --max-size go with --mode full: nothing else writes "
+		 "streams"},
 		{o->mode != MODE_FULL && o->nmaps,
 		 "--map goes with --mode full: it is about events of streams"},
 		{(o->probes.count || o->nmaps) && !(o->kinds & 1u << EVENT_PROBE),

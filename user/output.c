@@ -263,9 +263,10 @@ static int replace_file(struct output *output, const char *begins, bool chosen, 
 		return -EEXIST;
 	}
 	if (!is_ours(output->fd, output->file, begins)) {
-		log_error("%s was not written by ovni-bpf: it is left alone, move it away or choose "
-			  "another name with -o",
-			  output->path);
+		log_error(
+			"%s was not written by ovni-bpf: it is left alone, move it away or choose "
+			"another name with -o",
+			output->path);
 		return -EEXIST;
 	}
 	if (chosen)
@@ -305,7 +306,7 @@ int output_create_file(struct output *output, const char *path, const char *suff
 	output->file = slash ? slash + 1 : output->trimmed;
 	if (slash && slash != output->trimmed)
 		*slash = '\0';
-	output->fd = open_directory(AT_FDCWD, !slash			     ? "."
+	output->fd = open_directory(AT_FDCWD, !slash			 ? "."
 					      : slash == output->trimmed ? "/"
 									 : output->trimmed);
 	if (slash && slash != output->trimmed)

@@ -67,8 +67,7 @@ void perf_sum(const struct counters *counters, struct perf_run *run)
 			const struct program_cost *cost = &cpu->costs[group];
 
 			run->prog_runs += cost->runs;
-			run->prog_ns +=
-				perf_cost_ns(cost->runs, cost->timed_runs, cost->timed_ns);
+			run->prog_ns += perf_cost_ns(cost->runs, cost->timed_runs, cost->timed_ns);
 		}
 	}
 	run->window_ns = run->clock > counters->t0 ? run->clock - counters->t0 : 0;
@@ -156,11 +155,12 @@ static void put_controls(FILE *out, const struct perf *perf)
 	fputs(",\n    ", out);
 	put_numbers(out, "nodes", o->pids, o->npids);
 	fprintf(out,
-		",\n    \"sampling\": {\"keep\": %" PRIu32 ", \"of\": %" PRIu32 ", \"seed\": %" PRIu64
-		"},\n",
+		",\n    \"sampling\": {\"keep\": %" PRIu32 ", \"of\": %" PRIu32
+		", \"seed\": %" PRIu64 "},\n",
 		o->sample_keep, o->sample_of, o->sample_seed);
 	if (o->mode == MODE_FULL)
-		fprintf(out, "    \"buffer\": {\"policy\": \"drop-new\", \"bytes\": %" PRIu64 "},\n",
+		fprintf(out,
+			"    \"buffer\": {\"policy\": \"drop-new\", \"bytes\": %" PRIu64 "},\n",
 			o->buffer_bytes);
 	else
 		fputs("    \"buffer\": null,\n", out);
@@ -180,7 +180,8 @@ static void put_events(FILE *out, const struct account *account, uint32_t kinds)
 	}
 	fputs("  \"events\": {\n    ", out);
 	perf_account(out, &all);
-	fprintf(out, ",\n    \"missed\": %" PRIu64 ",\n    \"dropped_by_kind\": {", account->missed);
+	fprintf(out, ",\n    \"missed\": %" PRIu64 ",\n    \"dropped_by_kind\": {",
+		account->missed);
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
 		if (!(by_kind[kind].full + by_kind[kind].user))
 			continue;
@@ -197,7 +198,8 @@ static void put_events(FILE *out, const struct account *account, uint32_t kinds)
 			facts_add(&sum, &account->cpus[i].kinds[kind]);
 		if (!(sum.full + sum.user))
 			continue;
-		fprintf(out, "%s\"%u\": %" PRIu64, comma, account->cpus[i].cpu, sum.full + sum.user);
+		fprintf(out, "%s\"%u\": %" PRIu64, comma, account->cpus[i].cpu,
+			sum.full + sum.user);
 		comma = ", ";
 	}
 	fputs("},\n    \"by_core_and_kind\": [", out);
@@ -330,7 +332,8 @@ static int put_document(FILE *out, struct perf_file *file, const struct perf *pe
 	if (!sorted)
 		return -ENOMEM;
 	fprintf(out,
-		PERF_BEGINS ", \"version\": %d, \"producer\": \"ovni-bpf %s "
+		PERF_BEGINS
+		", \"version\": %d, \"producer\": \"ovni-bpf %s "
 		"(%s)\",\n  \"mode\": \"%s\", \"unit\": \"ns\",\n  \"clock\": {\"period_ps\": "
 		"1000},\n",
 		PERF_VERSION, version_string, version_commit,

@@ -75,10 +75,10 @@ void summary_live_show(struct summary_live *live, const struct summary_now *now)
 
 	summary_bytes(bytes, sizeof(bytes), now->bytes);
 	summary_say("\r\033[Kovni-bpf: %.1f s  %.0f events/s  %s  %" PRIu64 " threads  %" PRIu64
-	    " lost  fullest ring %.0f %%",
-	    (double)(now->now_ns - live->start_ns) / 1e9,
-	    span ? (double)(now->events - live->last_events) * 1e9 / (double)span : 0, bytes,
-	    now->threads, now->lost, 100 * now->fullest);
+		    " lost  fullest ring %.0f %%",
+		    (double)(now->now_ns - live->start_ns) / 1e9,
+		    span ? (double)(now->events - live->last_events) * 1e9 / (double)span : 0,
+		    bytes, now->threads, now->lost, 100 * now->fullest);
 	live->shown = true;
 	live->last_ns = now->now_ns;
 	live->last_events = now->events;
@@ -111,15 +111,16 @@ static void describe_command(int status, char *text, size_t text_size, char *wor
 static void report_kind(const char *name, const struct facts_kind *k)
 {
 	summary_say("ovni-bpf:   %-10s %12" PRIu64 " = %12" PRIu64 " + %11" PRIu64 " + %11" PRIu64
-	    " + %8" PRIu64 "\n",
-	    name, k->seen, k->written, k->filtered, k->sampled, k->full + k->user);
+		    " + %8" PRIu64 "\n",
+		    name, k->seen, k->written, k->filtered, k->sampled, k->full + k->user);
 }
 
 /* What became of what our programs were called for: always, also of what is zero. */
 static void report_account(const struct summary_end *end)
 {
-	summary_say("ovni-bpf: events              seen        written     filtered   sampled out       "
-	    "lost\n");
+	summary_say("ovni-bpf: events              seen        written     filtered   sampled out  "
+		    "     "
+		    "lost\n");
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
 		struct facts_kind sum = {0};
 
@@ -134,7 +135,8 @@ static void report_account(const struct summary_end *end)
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
 			char name[32];
 
-			snprintf(name, sizeof(name), "%u %s", end->account[i].cpu, kind_names[kind]);
+			snprintf(name, sizeof(name), "%u %s", end->account[i].cpu,
+				 kind_names[kind]);
 			if (end->kinds & 1u << kind)
 				report_kind(name, &end->account[i].kinds[kind]);
 		}
@@ -147,20 +149,21 @@ static void report_losses(const struct summary_end *end)
 		return;
 	summary_say("ovni-bpf: %" PRIu64 " events were LOST\n", end->lost);
 	if (end->full)
-		summary_say("ovni-bpf:   %" PRIu64 " of them found no room: larger buffers help (-b)\n",
-		    end->full);
+		summary_say("ovni-bpf:   %" PRIu64
+			    " of them found no room: larger buffers help (-b)\n",
+			    end->full);
 	if (end->user)
 		summary_say("ovni-bpf:   %" PRIu64
-		    " of them were left in the buffers when the recording was cut short\n",
-		    end->user);
+			    " of them were left in the buffers when the recording was cut short\n",
+			    end->user);
 	for (size_t i = 0; i < end->naccount; i++) {
 		const struct facts_cpu *cpu = &end->account[i];
 
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
 			if (cpu->kinds[kind].full + cpu->kinds[kind].user)
-				summary_say("ovni-bpf:   CPU %u: %" PRIu64 " of %" PRIu64 " %s\n", cpu->cpu,
-				    cpu->kinds[kind].full + cpu->kinds[kind].user,
-				    cpu->kinds[kind].seen, kind_names[kind]);
+				summary_say("ovni-bpf:   CPU %u: %" PRIu64 " of %" PRIu64 " %s\n",
+					    cpu->cpu, cpu->kinds[kind].full + cpu->kinds[kind].user,
+					    cpu->kinds[kind].seen, kind_names[kind]);
 	}
 	if (end->missed)
 		summary_say("ovni-bpf:   %" PRIu64 " runs that the kernel skipped\n", end->missed);
@@ -179,19 +182,20 @@ static void report_counters(const struct summary_end *end)
 
 	if (!run->ncpus || !run->window_ns) /* the window was not closed */
 		return;
-	summary_say("ovni-bpf: threads' time: %.1f %% running, %.1f %% waiting for a CPU, %.1f %% asleep, "
-	    "%.1f %% unknown\n",
-	    percent(c->active_ns, life), percent(c->runnable_ns, life),
-	    percent(counters_blocked(c), life), percent(c->unknown_ns, life));
+	summary_say("ovni-bpf: threads' time: %.1f %% running, %.1f %% waiting for a CPU, %.1f %% "
+		    "asleep, "
+		    "%.1f %% unknown\n",
+		    percent(c->active_ns, life), percent(c->runnable_ns, life),
+		    percent(counters_blocked(c), life), percent(c->unknown_ns, life));
 	summary_say("ovni-bpf: cost: our programs %.2f %% of the CPUs (%" PRIu64
-	    " runs, %.0f ns each), the recorder %.3f s of CPU time (%.2f %%)\n",
-	    percent(run->prog_ns, run->window_ns * run->ncpus), run->prog_runs,
-	    run->prog_runs ? (double)run->prog_ns / (double)run->prog_runs : 0,
-	    (double)end->cost->cpu_ns / 1e9,
-	    percent(end->cost->cpu_ns, run->window_ns * run->ncpus));
+		    " runs, %.0f ns each), the recorder %.3f s of CPU time (%.2f %%)\n",
+		    percent(run->prog_ns, run->window_ns * run->ncpus), run->prog_runs,
+		    run->prog_runs ? (double)run->prog_ns / (double)run->prog_runs : 0,
+		    (double)end->cost->cpu_ns / 1e9,
+		    percent(end->cost->cpu_ns, run->window_ns * run->ncpus));
 	for (size_t i = 0; i < end->cost->nthreads && end->verbose; i++)
 		summary_say("ovni-bpf:   %-15s %.3f s\n", end->cost->threads[i].name,
-		    (double)end->cost->threads[i].cpu_ns / 1e9);
+			    (double)end->cost->threads[i].cpu_ns / 1e9);
 }
 
 void summary_part(const char *dir, const struct closer_news *news)
@@ -200,10 +204,10 @@ void summary_part(const char *dir, const struct closer_news *news)
 	char bytes[32];
 
 	summary_bytes(bytes, sizeof(bytes), r->bytes);
-	summary_say("ovni-bpf: %s/%04u: %.3f s, %" PRIu64 " threads, %" PRIu64 " events, %s, %" PRIu64
-	    " lost (%s%s%s)\n",
-	    dir, news->number, (double)r->window_ns / 1e9, r->threads, r->events, bytes, r->lost,
-	    news->why, news->trigger[0] ? ": " : "", news->trigger);
+	summary_say("ovni-bpf: %s/%04u: %.3f s, %" PRIu64 " threads, %" PRIu64
+		    " events, %s, %" PRIu64 " lost (%s%s%s)\n",
+		    dir, news->number, (double)r->window_ns / 1e9, r->threads, r->events, bytes,
+		    r->lost, news->why, news->trigger[0] ? ": " : "", news->trigger);
 }
 
 void summary_off(int command_status)
@@ -229,27 +233,29 @@ void summary_report(const struct summary_end *end)
 	report_counters(end);
 	if (end->repairs)
 		summary_say("ovni-bpf: %" PRIu64
-		    " repairs: moves of threads that the kernel did not tell\n",
-		    end->repairs);
+			    " repairs: moves of threads that the kernel did not tell\n",
+			    end->repairs);
 	if (end->late)
-		summary_say("ovni-bpf: %" PRIu64 " records came late: please report it\n", end->late);
+		summary_say("ovni-bpf: %" PRIu64 " records came late: please report it\n",
+			    end->late);
 	if (end->kept)
 		summary_say("ovni-bpf: the earlier one is in %s\n", end->kept);
 	summary_bytes(bytes, sizeof(bytes), end->bytes);
 	if (!end->streams)
-		summary_say("ovni-bpf: %s: %.3f s on %u CPUs, %" PRIu64 " threads\n", end->dir, seconds,
-		    end->ncpus, end->threads);
+		summary_say("ovni-bpf: %s: %.3f s on %u CPUs, %" PRIu64 " threads\n", end->dir,
+			    seconds, end->ncpus, end->threads);
 	else
 		summary_say("ovni-bpf: %s: %.3f s on %u CPUs, %" PRIu64 " threads, %" PRIu64
-		    " events (%.0f/s), %s\n",
-		    end->dir, seconds, end->ncpus, end->threads, end->events,
-		    seconds > 0 ? (double)end->events / seconds : 0, bytes);
-	summary_say("ovni-bpf: recorded dir=%s seconds=%.3f cpus=%u threads=%" PRIu64 " events=%" PRIu64
-	    " records=%" PRIu64 " bytes=%" PRIu64 " lost=%" PRIu64 " missed=%" PRIu64
-	    " repairs=%" PRIu64 " late=%" PRIu64 " stop=%s command=%s status=%d parts=%u mode=%s dropped_full=%" PRIu64 " dropped_user=%" PRIu64 " prog_ns=%" PRIu64
-	    " recorder_ns=%" PRIu64 "\n",
-	    end->dir, seconds, end->ncpus, end->threads, end->events, end->records, end->bytes,
-	    end->lost, end->missed, end->repairs, end->late, end->stopped_by, word, end->status,
-	    end->parts, end->streams ? "full" : "summary", end->full, end->user,
-	    end->run->prog_ns, end->cost->cpu_ns);
+			    " events (%.0f/s), %s\n",
+			    end->dir, seconds, end->ncpus, end->threads, end->events,
+			    seconds > 0 ? (double)end->events / seconds : 0, bytes);
+	summary_say("ovni-bpf: recorded dir=%s seconds=%.3f cpus=%u threads=%" PRIu64
+		    " events=%" PRIu64 " records=%" PRIu64 " bytes=%" PRIu64 " lost=%" PRIu64
+		    " missed=%" PRIu64 " repairs=%" PRIu64 " late=%" PRIu64
+		    " stop=%s command=%s status=%d parts=%u mode=%s dropped_full=%" PRIu64
+		    " dropped_user=%" PRIu64 " prog_ns=%" PRIu64 " recorder_ns=%" PRIu64 "\n",
+		    end->dir, seconds, end->ncpus, end->threads, end->events, end->records,
+		    end->bytes, end->lost, end->missed, end->repairs, end->late, end->stopped_by,
+		    word, end->status, end->parts, end->streams ? "full" : "summary", end->full,
+		    end->user, end->run->prog_ns, end->cost->cpu_ns);
 }

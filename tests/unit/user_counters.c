@@ -21,13 +21,16 @@ static const struct settle_case {
 	uint64_t life, active, runnable, blocked, unknown, wakeups;
 } cases[] = {
 	{"it runs", THREAD_RUNNING, 1, 1100, 1200, 1500, 0, 400, 300, 0, 0, 0, 0},
-	{"it runs since before the window", THREAD_RUNNING, 1, 0, 10, 1500, 0, 500, 500, 0, 0, 0, 0},
+	{"it runs since before the window", THREAD_RUNNING, 1, 0, 10, 1500, 0, 500, 500, 0, 0, 0,
+	 0},
 	{"it runs beyond its end", THREAD_RUNNING, 1, 0, 1200, 9999, 0, 1000, 800, 0, 0, 0, 0},
 	{"it sleeps", THREAD_BLOCKED, 1, 0, 1200, 1500, 0, 500, 0, 0, 300, 0, 0},
 	{"it was woken", THREAD_BLOCKED, 1, 0, 1200, 1500, 1450, 500, 0, 50, 250, 0, 1},
-	{"it was woken after the end", THREAD_BLOCKED, 1, 0, 1200, 2100, 2050, 1000, 0, 0, 800, 0, 0},
+	{"it was woken after the end", THREAD_BLOCKED, 1, 0, 1200, 2100, 2050, 1000, 0, 0, 800, 0,
+	 0},
 	{"woken before the window", THREAD_BLOCKED, 1, 0, 100, 1500, 900, 500, 0, 500, 0, 0, 0},
-	{"a wake-up older than its sleep", THREAD_BLOCKED, 1, 0, 1200, 1500, 1100, 500, 0, 0, 300, 0, 0},
+	{"a wake-up older than its sleep", THREAD_BLOCKED, 1, 0, 1200, 1500, 1100, 500, 0, 0, 300,
+	 0, 0},
 	{"it waits", THREAD_RUNNABLE, 1, 0, 1200, 1500, 0, 500, 0, 300, 0, 0, 0},
 	{"it is not known", THREAD_UNKNOWN, 1, 0, 1200, 1500, 0, 500, 0, 0, 0, 300, 0},
 	{"no longer wanted: it has ended", THREAD_UNKNOWN, 0, 0, 1200, 1500, 0, 200, 0, 0, 0, 0, 0},
@@ -63,7 +66,8 @@ static void the_open_interval_goes_where_the_thread_is(void **state)
 
 static void sums_count_threads_and_sums_of_threads(void **state)
 {
-	struct thread_counters all = {0}, many = {.threads = 7, .active_ns = 5}, one = {.active_ns = 3};
+	struct thread_counters all = {0}, many = {.threads = 7, .active_ns = 5},
+			       one = {.active_ns = 3};
 
 	(void)state;
 	counters_add(&all, &one);
