@@ -122,8 +122,9 @@ int lives_exit(struct timeline *tl, struct cpu *cpu, const struct record_exit *r
 		return err;
 	task->flags |= TASK_EXITING;
 	task->exit_code = r->exit_code;
-	if (tl->options.no_switches && task->thread) {
-		err = belief_give_up(tl, task, r->head.clock);
+	if (tl->options.no_switches) { /* there will be no last switch */
+		if (task->thread)
+			err = belief_give_up(tl, task, r->head.clock);
 		belief_forget(tl, task);
 		return err;
 	}

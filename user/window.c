@@ -80,7 +80,7 @@ static int believe_task(struct timeline *tl, struct cpu *cpu, const struct recor
 	task->flags |= TASK_BEFORE;
 	if (r->head.flags == TASK_BORN)
 		task->flags |= TASK_RUNNABLE;
-	if (r->head.id == r->id && cpu->on != task)
+	if (r->head.id == r->id && cpu->on != task && !tl->options.no_switches)
 		err = believe_on(tl, cpu, r->id, r->pid, r->tid);
 	return err ? err : lives_learn(tl, task, r);
 }
@@ -107,7 +107,8 @@ int window_before(struct timeline *tl, struct cpu *cpu, const struct record_head
 	tl->counts.outside++;
 	if (!tl->open && head->kind == RECORD_PROBE)
 		return believe_probe(tl, cpu, (const struct record_probe *)head);
-	if (tl->open || tl->options.no_switches)
+	if (tl->open || (tl->options.no_switches &&
+			 (head->kind == RECORD_SWITCH || head->kind == RECORD_SNAPSHOT)))
 		return 0;
 	switch (head->kind) {
 	case RECORD_SWITCH:

@@ -322,6 +322,36 @@ static void who_waits_at_a_cut_waits_on_both_sides_of_it(void **state)
 	}
 }
 
+/* Without switches: who is called what is known all the same, and who has ended is forgotten. */
+static void lives_are_followed_without_switches(void **state)
+{
+	struct timeline_options options = {.t0 = UINT64_MAX, .no_switches = true};
+	struct record_task named = rec_task(1100, TASK_RENAMED, one.id, one, "early"),
+			   born = rec_birth(2100, one, two);
+	struct record_exit end = rec_exit(1200, three, 0);
+	struct kit kit, base;
+
+	(void)state;
+	shadow_open(&base, "0", options);
+	iterated(&base, one);
+	iterated(&base, three);
+	assert_int_equal(kit_give(&base, 0, &named), 0);
+	assert_int_equal(threads_known(base.threads), 2);
+	assert_int_equal(kit_give(&base, 0, &end), 0);
+	assert_int_equal(threads_known(base.threads), 1);
+	options.t0 = 2000;
+	kit_open(&kit, "0", options);
+	assert_int_equal(timeline_inherit(kit.timeline, base.timeline), 0);
+	shadow_close(&base);
+	assert_int_equal(kit_give(&kit, 0, &born), 0);
+	kit_close(&kit, 3000);
+	assert_int_equal(kit.err, 0);
+	kit_check(1);
+	assert_non_null(kit_stream(10, 11));
+	assert_non_null(strstr(kit_stream(10, 11)->meta, "early"));
+	kit_forget();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,6 +360,7 @@ int main(void)
 		cmocka_unit_test(parts_are_valid_whatever_was_lost),
 		cmocka_unit_test(clocks_near_their_end_can_be_cut),
 		cmocka_unit_test(who_waits_at_a_cut_waits_on_both_sides_of_it),
+		cmocka_unit_test(lives_are_followed_without_switches),
 	};
 	if (getenv("ONLY"))
 		cmocka_set_test_filter(getenv("ONLY"));
