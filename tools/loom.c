@@ -400,6 +400,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+	if (wrong && !strcmp(wrong, "no memory"))
+		argp_failure(state, EXIT_FAILED, 0, "no memory for '%s'", arg);
 	if (wrong)
 		argp_error(state, "'%s': %s", arg, wrong);
 	for (size_t i = 0; i < a->ngiven; i++) {

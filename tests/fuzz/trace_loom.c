@@ -157,7 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	err = loom_perf_load(&perf, AT_FDCWD, "perf", &findings);
 	MUST(err == 0 || (err == -EBADMSG && findings.of_rule[LOOM_P1] > 0));
 	if (!err)
-		loom_perf_check(&perf, &findings);
+		MUST(loom_perf_check(&perf, &findings) == 0);
 	read_trace(data, half, LOOM_UNKNOWN, &perf);
 	read_trace(data, half, (half & 1) ? LOOM_PACKED38 : LOOM_NATURAL48, &perf);
 	loom_perf_free(&perf);

@@ -18,6 +18,7 @@ import time
 BUILD, TRACE, FOLDER = sys.argv[1:]
 ENOSPC, EIO = "28", "5"
 TIMEOUT = 60
+LOOM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "loom", "")
 FAULTS = os.environ.get("FAULTS", "12")
 
 # Name, arguments; {in} is a copy of the trace, {out} a name that is free. `inplace`: it changes {in}.
@@ -35,6 +36,14 @@ PROGRAMS = [
     ("pallas", ["export", "{in}", "{out}"]),
     ("sort", ["{in}"]),
     ("events", []),
+    ("loom", ["check", LOOM + "ours"]),
+    ("loom", ["check", "--json", LOOM + "json"]),
+    ("loom", ["check", "--same-as", LOOM + "json-bare", LOOM + "gem5"]),
+    ("loom", ["check", LOOM + "recorder"]),
+    ("loom", ["stats", LOOM + "ours"]),
+    ("loom", ["stats", "--csv", "--by", "node", LOOM + "gem5"]),
+    ("loom", ["dump", "--sample", "1/2", "--cores", "0", "--nodes", "1", LOOM + "json"]),
+    ("loom", ["import", LOOM + "ours", "-o", "{out}"]),
 ]
 
 

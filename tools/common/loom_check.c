@@ -150,6 +150,8 @@ static int check_same(struct session *s)
 	struct loom_run other = {0};
 	int err = a && b ? loom_run_find(&other, s->o->same_as, "-") : -ENOMEM;
 
+	if (!a || !b)
+		log_error("%s: no memory to compare it", s->o->run);
 	if (!err && (!other.trace || !s->run.trace)) {
 		log_error("%s: no trace to compare", other.trace ? s->o->run : s->o->same_as);
 		err = -ENOENT;
@@ -224,8 +226,11 @@ static int check(struct session *s)
 	perf = s->has_perf ? &s->perf : NULL;
 	err = loom_records_read(&s->records, s->o, &s->run, perf, loom_records_style(s->o, perf),
 				true, &s->findings);
-	if (!err && s->has_perf)
-		loom_perf_check(&s->perf, &s->findings);
+	if (!err && s->has_perf) {
+		err = loom_perf_check(&s->perf, &s->findings);
+		if (err)
+			log_error("%s: no memory to check it", s->run.perf);
+	}
 	if (!err)
 		err = check_agreement(s);
 	if (!err && s->o->same_as)

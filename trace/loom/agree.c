@@ -24,11 +24,9 @@ const struct loom_row *loom_agree_row(const struct loom_tally *t, const struct l
 const char *loom_agree_obstacle(const struct loom_tally *t, const struct loom_perf *p,
 				const struct loom_agree_options *o)
 {
-	uint32_t node;
-
 	if (loom_perf_leaves_out(p) || o->leaves_out)
 		return "records were filtered, sampled out or dropped";
-	if (loom_perf_joins_cores(p, &node))
+	if (p->joins_cores)
 		return "the statistics join several cores";
 	if (o->without_start > 0)
 		return "an invocation has no start: records may have been filtered";

@@ -15,6 +15,12 @@ static char *copy(const char *text)
 	return text && *text ? strdup(text) : NULL;
 }
 
+/* Was there no memory for the copy of `text`? */
+static bool lacks(const char *text, const char *copied)
+{
+	return text && *text && !copied;
+}
+
 static void clear(struct loom_module *m)
 {
 	free(m->kind);
@@ -53,9 +59,11 @@ int loom_modules_add(struct loom_modules *t, const struct loom_module *m)
 	to->function_unit_name = copy(m->function_unit_name);
 	t->n++;
 	t->sealed = false;
-	if ((m->kind && *m->kind && !to->kind) || (m->name && *m->name && !to->name))
-		return -ENOMEM;
-	return 0;
+	return lacks(m->kind, to->kind) || lacks(m->name, to->name) ||
+			       lacks(m->component_name, to->component_name) ||
+			       lacks(m->function_unit_name, to->function_unit_name)
+		       ? -ENOMEM
+		       : 0;
 }
 
 /* Nodes of a core before those of any core, for the search. */
@@ -159,7 +167,7 @@ static bool read_text(struct tokens *t, char **out)
 		return tokens_refuse(t, "this must be a string");
 	free(*out);
 	*out = copy(v.text);
-	return *out || v.len == 0 ? true : tokens_refuse(t, "no memory for this string");
+	return *out || v.len == 0 ? true : tokens_no_memory(t);
 }
 
 static bool read_node(struct tokens *t, struct loom_module *m)
@@ -250,7 +258,7 @@ bool loom_modules_read(struct loom_modules *table, struct tokens *t, loom_module
 		clear(&m);
 		ok = read_module(t, &m, other, arg);
 		if (ok && loom_modules_add(table, &m) < 0)
-			ok = tokens_refuse(t, "no memory for this module");
+			ok = tokens_no_memory(t);
 		if (ok && other)
 			ok = other(arg, t, NULL, &m);
 	}

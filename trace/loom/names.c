@@ -32,7 +32,7 @@ static bool keep_pair(struct loom_modules *table, struct tokens *t, struct pair 
 
 	if (!pair->has_node || !pair->has_name || loom_modules_add(table, &m) == 0)
 		return true;
-	return tokens_refuse(t, "no memory for this name");
+	return tokens_no_memory(t);
 }
 
 static bool walk_object(struct loom_modules *table, struct tokens *t, unsigned level)

@@ -161,7 +161,7 @@ bool perf_text(struct perf_loader *l, void *to, const char *key)
 		return tokens_refuse(&l->t, "this must be a string");
 	free(*out);
 	*out = strdup(v.text);
-	return *out ? true : tokens_refuse(&l->t, "no memory for this string");
+	return *out ? true : tokens_no_memory(&l->t);
 }
 
 bool perf_bool(struct perf_loader *l, void *to, const char *key)
@@ -228,7 +228,7 @@ struct perf_snapshot *perf_new_snapshot(struct perf_loader *l)
 		struct perf_snapshot *list = reallocarray(p->snapshots, room, sizeof(*list));
 
 		if (!list) {
-			tokens_refuse(&l->t, "no memory for this snapshot");
+			tokens_no_memory(&l->t);
 			return NULL;
 		}
 		p->snapshots = list;
@@ -391,6 +391,37 @@ static int mark_last(struct loom_perf *p)
 	return 0;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* P11: is a node listed twice, without a core? */
+static int find_joins(struct loom_perf *p)
+{
+	uint32_t *nodes;
+	size_t n = 0;
+
+	if (p->form == PERF_LOOM || p->form == PERF_OVNI || p->nsnapshots < 2)
+		return 0;
+	nodes = calloc(p->nsnapshots, sizeof(*nodes));
+	if (!nodes)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->nsnapshots; i++) {
+		if (!p->snapshots[i].has_core)
+			nodes[n++] = p->snapshots[i].hw_node_id;
+	}
+	qsort(nodes, n, sizeof(*nodes), by_number);
+	for (size_t i = 1; i < n && !p->joins_cores; i++) {
+		p->joins_cores = nodes[i] == nodes[i - 1];
+		p->joined_node = nodes[i];
+	}
+	free(nodes);
+	return 0;
+}
+
 static bool load(struct perf_loader *l)
 {
 	int c;
@@ -420,7 +451,9 @@ int loom_perf_load(struct loom_perf *p, int dirfd, const char *path, struct loom
 	}
 	err = inflow_open(&l.in, dirfd, path);
 	if (!err && !load(&l)) {
-		err = l.in.error ? l.in.error : -EBADMSG;
+		err = l.in.error ? l.in.error : l.t.no_memory ? -ENOMEM : -EBADMSG;
+		if (l.t.no_memory)
+			log_error("%s: no memory to read it", path);
 		if (err == -EBADMSG) {
 			struct loom_place place = {p->path, LOOM_NOWHERE, l.t.where};
 
@@ -430,7 +463,7 @@ int loom_perf_load(struct loom_perf *p, int dirfd, const char *path, struct loom
 	}
 	inflow_close(&l.in);
 	loom_modules_seal(&p->modules);
-	if (!err && mark_last(p) < 0) {
+	if (!err && (mark_last(p) < 0 || find_joins(p) < 0)) {
 		log_error("%s: no memory to read it", path);
 		err = -ENOMEM;
 	}

@@ -157,6 +157,8 @@ struct loom_perf {
 	struct perf_snapshot *snapshots; /* upstream's: the nodes, in the order of the file */
 	size_t nsnapshots;
 	struct loom_modules modules; /* gem5 */
+	bool joins_cores;	     /* a node is listed twice, without a core (P11): */
+	uint32_t joined_node;	     /* this one */
 
 	/* The recorder's: threads without a snapshot of their own, together; accounts that do not
 	 * close, and the sums of all, of events by CPU and kind. */
@@ -183,11 +185,9 @@ int loom_perf_load(struct loom_perf *p, int dirfd, const char *path, struct loom
 	__attribute__((warn_unused_result));
 void loom_perf_free(struct loom_perf *p);
 
-/* Holds the statistics against themselves: rules P3 to P5, P7, P10 to P12. */
-void loom_perf_check(const struct loom_perf *p, struct loom_findings *findings);
-
-/* True if a node is listed twice without a core (P11); *node is it. */
-bool loom_perf_joins_cores(const struct loom_perf *p, uint32_t *node);
+/* Holds the statistics against themselves: rules P3 to P5, P7, P10 to P12. Returns 0 or -ENOMEM. */
+int loom_perf_check(const struct loom_perf *p, struct loom_findings *findings)
+	__attribute__((warn_unused_result));
 
 /* True if the producer declares that something is not in the trace. */
 bool loom_perf_leaves_out(const struct loom_perf *p);
@@ -225,7 +225,8 @@ bool perf_announces(const struct loom_perf *p, const struct perf_snapshot *s, en
 /* ---- between the files of perf ---- */
 
 struct perf_loader;
-void perf_check_recorder(const struct loom_perf *p, struct loom_findings *findings);
+int perf_check_recorder(const struct loom_perf *p, struct loom_findings *findings)
+	__attribute__((warn_unused_result));
 bool perf_has_states(const struct perf_snapshot *s);
 void perf_wanted_recorder(const struct perf_snapshot *s, double out[PERF_NMETRICS]);
 bool perf_load_json(struct perf_loader *l);

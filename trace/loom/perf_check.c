@@ -3,6 +3,7 @@
  * perf_check: statistics held against themselves: ratios against counters, totals against sums,
  * cycles against windows, the account of events.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -219,16 +220,14 @@ static void check_core(const struct check *c, const struct perf_snapshot *core,
 }
 
 /* P4 and P11 within the snapshots of a co-simulation. */
-static void check_groups(const struct check *c)
+static int check_groups(const struct check *c)
 {
 	size_t n = c->p->nsnapshots, start = 0;
 	const struct perf_snapshot **sorted = calloc(n ? n : 1, sizeof(*sorted));
 	char called[96];
 
-	if (!sorted) {
-		loom_found(c->f, LOOM_P1, NULL, "no memory to compare the snapshots");
-		return;
-	}
+	if (!sorted)
+		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = &c->p->snapshots[i];
 	qsort(sorted, n, sizeof(*sorted), by_core_and_cycle);
@@ -250,6 +249,7 @@ static void check_groups(const struct check *c)
 		start = i;
 	}
 	free(sorted);
+	return 0;
 }
 
 static int by_ids(const void *a, const void *b)
@@ -419,47 +419,14 @@ static void tell_losses(const struct check *c)
 		loom_found(c->f, LOOM_P12, &place, "%llu records filtered", LLU(e->filtered.v));
 }
 
-static int by_node(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-bool loom_perf_joins_cores(const struct loom_perf *p, uint32_t *node)
-{
-	uint32_t *nodes;
-	size_t n = 0;
-	bool twice = false;
-
-	if (p->form == PERF_LOOM || p->form == PERF_OVNI || p->nsnapshots < 2)
-		return false;
-	nodes = calloc(p->nsnapshots, sizeof(*nodes));
-	if (!nodes)
-		return true; /* not attributable, to be careful */
-	for (size_t i = 0; i < p->nsnapshots; i++) {
-		if (!p->snapshots[i].has_core)
-			nodes[n++] = p->snapshots[i].hw_node_id;
-	}
-	qsort(nodes, n, sizeof(*nodes), by_node);
-	for (size_t i = 1; i < n && !twice; i++) {
-		twice = nodes[i] == nodes[i - 1];
-		*node = nodes[i];
-	}
-	free(nodes);
-	return twice;
-}
-
-void loom_perf_check(const struct loom_perf *p, struct loom_findings *findings)
+int loom_perf_check(const struct loom_perf *p, struct loom_findings *findings)
 {
 	struct check c = {p, findings, sort_invocations(p)};
 	struct loom_place place = perf_place(p, NULL);
-	uint32_t node = 0;
+	int err = 0;
 
-	if (!c.invocations) {
-		loom_found(findings, LOOM_P1, &place, "no memory to check it");
-		return;
-	}
+	if (!c.invocations)
+		return -ENOMEM;
 
 	for (size_t i = 0; i < p->nsnapshots; i++) {
 		const struct perf_snapshot *s = &p->snapshots[i];
@@ -475,16 +442,17 @@ void loom_perf_check(const struct loom_perf *p, struct loom_findings *findings)
 			    quotient(p->sums[PERF_CONFIG_WRITES].v, p->total_cycles.v));
 	check_sums(&c);
 	if (p->form == PERF_LOOM)
-		check_groups(&c);
+		err = check_groups(&c);
 	if (p->form == PERF_OVNI)
-		perf_check_recorder(p, findings);
+		err = perf_check_recorder(p, findings);
 	check_execution(&c);
 	check_account(&c);
-	if (loom_perf_joins_cores(p, &node))
+	if (p->joins_cores)
 		loom_found(
 			findings, LOOM_P11, &place,
 			"node %u is listed twice: the file joins several cores without naming them",
-			node);
+			p->joined_node);
 	tell_losses(&c);
 	free(c.invocations);
+	return err;
 }

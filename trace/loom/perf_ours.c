@@ -120,7 +120,7 @@ static bool put_core(struct perf_loader *l, const struct token *v)
 	if (!token_fits(v, UINT16_MAX))
 		return tokens_refuse(&l->t, "a core is a number from 0 to 65535");
 	if (loom_controls_add_core(&l->perf->controls, (uint16_t)v->integer) < 0)
-		return tokens_refuse(&l->t, "no memory for this core");
+		return tokens_no_memory(&l->t);
 	return true;
 }
 
@@ -399,7 +399,7 @@ static bool read_invocations(struct perf_loader *l, void *to, const char *key)
 				reallocarray(p->invocations, room, sizeof(*list));
 
 			if (!list)
-				return tokens_refuse(&l->t, "no memory for this invocation");
+				return tokens_no_memory(&l->t);
 			p->invocations = list;
 			l->invocation_room = room;
 		}

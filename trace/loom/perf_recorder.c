@@ -6,6 +6,7 @@
  * the sums of their threads, the run is that of all, and what threads were active is what CPUs were
  * active for them. Specification: loom.md 12.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,15 +141,13 @@ static int by_pid(const void *a, const void *b)
 }
 
 /* A process is the sum of the threads with its pid, as far as all of them are listed. */
-static void check_processes(const struct loom_perf *p, struct loom_findings *f)
+static int check_processes(const struct loom_perf *p, struct loom_findings *f)
 {
 	const struct perf_snapshot **sorted = calloc(p->nsnapshots + 1, sizeof(*sorted));
 	size_t n = 0;
 
-	if (!sorted) {
-		loom_found(f, LOOM_P1, NULL, "no memory to compare the snapshots");
-		return;
-	}
+	if (!sorted)
+		return -ENOMEM;
 	for (size_t i = 0; i < p->nsnapshots; i++) {
 		const struct perf_snapshot *s = &p->snapshots[i];
 
@@ -180,6 +179,7 @@ static void check_processes(const struct loom_perf *p, struct loom_findings *f)
 		i = end - 1;
 	}
 	free(sorted);
+	return 0;
 }
 
 /* The run is the sum of all threads, and of all CPUs. */
@@ -244,8 +244,10 @@ static void check_matrix(const struct loom_perf *p, struct loom_findings *f)
 			LLU(m->seen.v), LLU(m->written.v), LLU(m->dropped.v));
 }
 
-void perf_check_recorder(const struct loom_perf *p, struct loom_findings *f)
+int perf_check_recorder(const struct loom_perf *p, struct loom_findings *f)
 {
+	int err = 0;
+
 	for (size_t i = 0; i < p->nsnapshots; i++) {
 		const struct perf_snapshot *s = &p->snapshots[i];
 
@@ -254,6 +256,7 @@ void perf_check_recorder(const struct loom_perf *p, struct loom_findings *f)
 			check_run(p, s, f);
 	}
 	if (!p->has_unlisted || value(&p->unlisted, PERF_THREADS) == 0)
-		check_processes(p, f);
+		err = check_processes(p, f);
 	check_matrix(p, f);
+	return err;
 }

@@ -36,7 +36,7 @@ static bool keep(struct perf_loader *l, char **out, const char *text)
 {
 	free(*out);
 	*out = strdup(text);
-	return *out ? true : tokens_refuse(&l->t, "no memory for this line");
+	return *out ? true : tokens_no_memory(&l->t);
 }
 
 static bool run_line(struct perf_loader *l, const char *key, const char *value)

@@ -9,17 +9,22 @@
 #include <errno.h>
 #include <string.h>
 
+#include "trace/log.h"
 #include "trace/loom/reader.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define LLU(v)	     ((unsigned long long)(v))
 
-/* Reports the mistake that stopped the tokens. */
-static void report_mistake(struct loom_reader *r)
+/* Reports the mistake that stopped the tokens: -EBADMSG, or -ENOMEM after a message. */
+static int report_mistake(struct loom_reader *r)
 {
 	const struct tokens *t = &r->tokens;
 	struct loom_place place = {r->path, r->count, t->where};
 
+	if (t->no_memory) {
+		log_error("%s: no memory to read it", r->path);
+		return -ENOMEM;
+	}
 	r->is_damaged = true;
 	if (t->is_cut)
 		loom_found(
@@ -28,6 +33,7 @@ static void report_mistake(struct loom_reader *r)
 			LLU(t->where), LLU(r->count));
 	else
 		loom_found(r->findings, LOOM_S1, &place, "byte %llu: %s", LLU(t->where), t->why);
+	return -EBADMSG;
 }
 
 /* ---- the document ---- */
@@ -138,22 +144,19 @@ int loom_json_open(struct loom_reader *r)
 	struct token v;
 
 	tokens_init(t, &r->inflow);
-	if (!tokens_value(t, &v)) {
-		report_mistake(r);
-		return -EBADMSG;
-	}
+	if (!tokens_value(t, &v))
+		return report_mistake(r);
 	if (v.type == TOKEN_ARRAY) {
 		r->is_bare = true;
 		return 0;
 	}
 	read_head(r, &h);
 	loom_modules_seal(&r->modules);
+	if (t->no_memory)
+		return report_mistake(r);
 	if (!h.events) {
-		if (t->why)
-			report_mistake(r);
-		else
-			refuse(r, LOOM_S1, "a JSON document without events: no trace", "");
-		return -EBADMSG;
+		return t->why ? report_mistake(r)
+			      : refuse(r, LOOM_S1, "a JSON document without events: no trace", "");
 	}
 	/* a mistake behind the events is found again after they were read */
 	if (h.version &&
@@ -342,6 +345,6 @@ int loom_json_next(struct loom_reader *r, struct loom_record *record)
 	}
 	if (r->inflow.error)
 		return r->inflow.error;
-	report_mistake(r);
-	return 0;
+	more = report_mistake(r);
+	return more == -EBADMSG ? 0 : more;
 }

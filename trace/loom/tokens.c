@@ -10,6 +10,7 @@ void tokens_resume(struct tokens *t, struct inflow *in, unsigned depth, bool fir
 	t->why = NULL;
 	t->where = 0;
 	t->is_cut = false;
+	t->no_memory = false;
 	t->depth = depth;
 	t->first = first;
 	t->in_object = 0;
@@ -29,6 +30,12 @@ bool tokens_refuse(struct tokens *t, const char *why)
 		t->where = inflow_tell(t->in);
 	}
 	return false;
+}
+
+bool tokens_no_memory(struct tokens *t)
+{
+	t->no_memory = true;
+	return tokens_refuse(t, "no memory");
 }
 
 /* The file ends too early. */

@@ -52,6 +52,7 @@ struct tokens {
 	const char *why; /* the mistake, NULL as long as there is none */
 	uint64_t where;	 /* its offset */
 	bool is_cut;	 /* the mistake is that the file ends */
+	bool no_memory;	 /* the mistake is not the document\'s */
 	unsigned depth;
 	bool first;	    /* nothing of the innermost object or array has been seen */
 	uint64_t in_object; /* bit n: level n is an object */
@@ -81,6 +82,9 @@ bool tokens_end(struct tokens *t) __attribute__((warn_unused_result));
 /* Notes a mistake of the caller's at the current place, unless there is one already. Returns false.
  */
 bool tokens_refuse(struct tokens *t, const char *why);
+
+/* Notes that the caller has no memory for what it reads. Returns false. */
+bool tokens_no_memory(struct tokens *t);
 
 /* A TOKEN_NUMBER as a double. */
 double token_real(const struct token *v);
