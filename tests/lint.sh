@@ -91,7 +91,7 @@ lint_valgrind() {
 		fi
 	done
 	rm -rf "$t"
-	return $result
+	return "$result"
 }
 
 for tool in "${chosen[@]}"; do

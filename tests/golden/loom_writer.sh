@@ -15,7 +15,7 @@ wrong() {
 
 MAKEFLAGS='' make -s -C "$S" B="$B" DESTDIR="$root" prefix=/usr install >/dev/null || exit 1
 flags=()
-nm "$root/usr/lib/libovni-loom.a" 2>/dev/null | grep -q __asan && flags=(-fsanitize=address,undefined)
+nm "$root/usr/lib/libovni-loom.a" 2>/dev/null | grep -q __asan && flags=("-fsanitize=address,undefined")
 cp "$S/tests/golden/loomsim.c" "$T" && cd "$T" || exit 1
 "${CC:-gcc}" -std=gnu11 -Wall -Wextra -Werror -pedantic "${flags[@]}" -o loomsim loomsim.c \
 	-I "$root/usr/include/ovni-bpf" -L "$root/usr/lib" -lovni-loom || exit 1

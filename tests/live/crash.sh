@@ -10,7 +10,7 @@ set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
-POINTS=${CRASH_POINTS:-40}
+POINTS=${CRASH_POINTS:-25}
 SEED=${CRASH_SEED:-$RANDOM}
 faults=$B/tests/faults/faults.so
 CHECK=$B/bin/ovni-check

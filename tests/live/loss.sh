@@ -47,7 +47,7 @@ WORKLOAD_REPORT=$T/stopped.report "$RECORDER" -b 256K -o stopped -- \
 recorder=$!
 wait_recording stopped $recorder
 kill -STOP $recorder
-sleep 2
+sleep 0.5
 kill -CONT $recorder
 wait $recorder
 look stopped $?

@@ -63,7 +63,7 @@ judge caps
 [ "$("$B/bin/ovni-dump" caps | grep -c 'OM\[')" = 3 ] ||
 	complain "probes with CAP_BPF and CAP_PERFMON: $("$B/bin/ovni-dump" caps | grep -c 'OM\[') calls, not 3"
 
-with_caps '' "$P/bin/sleepers" -s 200 &
+with_caps "" "$P/bin/sleepers" -s 1500 &
 target=$!
 rm -rf caps
 with_caps ,+bpf,+perfmon "$P/bin/ovni-bpf" -o caps -p $target >log 2>&1 ||

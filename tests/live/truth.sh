@@ -26,7 +26,6 @@ E
 again=0 # recordings made anew
 
 truth() { # NAME MODE WORKLOAD [ARG...]
-	local try
 	for _ in 1 2 3; do
 		attempt "$@" && return
 		again=$((again + 1))

@@ -128,7 +128,7 @@ static void streams_end_as_they_do_mapped_or_not(void **state)
 			/* and from the start */
 			stream_rewind(&s);
 			assert_int_equal(s.ev.size, 0);
-			for (events = 0; (more = stream_step(&s)) > 0;)
+			for (events = 0; stream_step(&s) > 0;)
 				events++;
 			assert_int_equal(events, endings[i].events);
 			stream_close(&s);
