@@ -150,7 +150,7 @@ expect "nothing was recorded" [ ! -e never ]
 
 # In the foreground, with no more power than the unit for systemd leaves it.
 capabilities=-all$(sed -n 's/^CapabilityBoundingSet=//p' "$S/user/systemd/ovni-bpf@.service" |
-	tr 'A-Z' 'a-z' | sed 's/\(^\| \)cap_/,+/g')
+	tr '[:upper:]' '[:lower:]' | sed 's/\(^\| \)cap_/,+/g')
 setpriv --bounding-set "$capabilities" --inh-caps=-all --no-new-privs -- \
 	"$RECORDER" session run $n-a --comm 'sleep*' --last 30s -o bounded >bounded.log 2>&1 &
 recorder=$!
