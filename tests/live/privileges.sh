@@ -101,7 +101,7 @@ while_recording two '0000000000000000 0000008000000000 ' with_caps ,+bpf,+perfmo
 for caps in ,+bpf,+perfmon ,+bpf,+perfmon,+sys_ptrace ,+bpf,+perfmon,+sys_ptrace,+dac_read_search; do
 	rm -f gate && mkfifo -m 666 gate
 	OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 WORKLOAD_GATE=$PWD/gate WORKLOAD_REPORT=/dev/null \
-		setpriv --reuid 65533 --regid 65533 --clear-groups "$P/bin/sleepers" -n 2 -s 20 &
+		setpriv --reuid 65533 --regid 65533 --clear-groups "$P/bin/sleepers" -n 2 -s 400 &
 	target=$!
 	rm -rf others
 	with_caps $caps "$P/bin/ovni-bpf" -o others -p $target >others.log 2>&1 &
