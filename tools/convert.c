@@ -443,8 +443,10 @@ int main(int argc, char **argv)
 
 		while (n > 1 && options.path[n - 1] == '/')
 			n--;
-		if (asprintf(&out, "%.*s.v3", (int)n, options.path) < 0)
+		if (asprintf(&out, "%.*s.v3", (int)n, options.path) < 0) {
+			log_error("%s: no memory to convert it", options.path);
 			return EXIT_FAILED;
+		}
 		options.out = out;
 	}
 	err = run(&convert);

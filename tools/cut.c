@@ -116,9 +116,13 @@ static int describe(const struct cutter *c)
 {
 	size_t n = c->source->trace.nstreams;
 	bool *kept = calloc(n + 1, sizeof(*kept));
-	int err = kept ? 0 : -ENOMEM;
+	int err = 0;
 
-	for (size_t i = 0; i < n && kept; i++)
+	if (!kept) {
+		log_error("%s: no memory to describe the streams", c->source->trace.path);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++)
 		kept[i] = c->written[i];
 	for (size_t i = 0; i < n && !err; i++) {
 		struct json *meta;
@@ -203,8 +207,10 @@ int main(int argc, char **argv)
 
 		while (n > 1 && options.path[n - 1] == '/')
 			n--;
-		if (asprintf(&out, "%.*s.cut", (int)n, options.path) < 0)
+		if (asprintf(&out, "%.*s.cut", (int)n, options.path) < 0) {
+			log_error("%s: no memory to cut it", options.path);
 			return EXIT_FAILED;
+		}
 		options.out = out;
 	}
 	err = source_open(&source, options.path);

@@ -437,8 +437,10 @@ int main(int argc, char **argv)
 
 		while (n > 1 && options.program[n - 1] == '/')
 			n--;
-		if (asprintf(&out, "%.*s.merged", (int)n, options.program) < 0)
+		if (asprintf(&out, "%.*s.merged", (int)n, options.program) < 0) {
+			log_error("%s: no memory to merge it", options.program);
 			return EXIT_FAILED;
+		}
 		options.out = out;
 	}
 	err = run(&merge);

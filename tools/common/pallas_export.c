@@ -494,7 +494,9 @@ static int prepare(struct export *x)
 	for (size_t i = 0; !err && i < x->source.trace.nstreams; i++) {
 		struct json *meta = trace_metadata(&x->source.trace, i);
 
-		err = meta ? mark_labels_add(&x->regions.labels, meta) : -EINVAL;
+		err = meta ? 0 : -EINVAL;
+		if (meta && mark_labels_add(&x->regions.labels, meta))
+			err = no_memory(x);
 		json_free(meta);
 	}
 	mark_labels_sort(&x->regions.labels);

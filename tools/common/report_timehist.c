@@ -5,6 +5,7 @@
  *       time   cpu  thread           sleep       wait        run       why        next
  *   3.107231     1  worker (1204)    1.204 ms   8.402 us   310.2 us   sleeping   idle
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "tools/common/reports.h"
@@ -29,6 +30,12 @@ static int end(void *arg, const struct runs *runs, const struct run *run)
 	waker = run->waker == 0 || run->waker == -1
 			? NULL
 			: called_tid(&report->called, run->who, run->waker);
+	if (!thread || !next) {
+		free(thread);
+		free(next);
+		free(waker);
+		return -ENOMEM;
+	}
 	table_row(&report->table,
 		  (const union cell[]){
 			  {.number = report_clock(runs, run->end)},

@@ -44,13 +44,13 @@ struct thread_writer *pallas_thread_writer_new(int dirfd, const char *path, cons
 		goto fail;
 	}
 	if (asprintf(&name, "%s/%s", shown, PALLAS_EVENT_DATA) < 0)
-		goto fail;
+		goto no_memory;
 	w->event_data =
 		pallas_chunk_writer_new(w->dirfd, PALLAS_EVENT_DATA, name, options->compression,
 					options->encoding, options->level);
 	free(name);
 	if (asprintf(&name, "%s/%s", shown, PALLAS_SEQ_DATA) < 0)
-		goto fail;
+		goto no_memory;
 	w->sequence_data =
 		pallas_chunk_writer_new(w->dirfd, PALLAS_SEQ_DATA, name, options->compression,
 					options->encoding, options->level);
@@ -58,6 +58,8 @@ struct thread_writer *pallas_thread_writer_new(int dirfd, const char *path, cons
 	if (!w->event_data || !w->sequence_data)
 		goto fail;
 	return w;
+no_memory:
+	log_error("%s: no memory to write it", shown);
 fail:
 	pallas_thread_writer_free(w);
 	return NULL;

@@ -320,8 +320,10 @@ struct thread_writer *pallas_writer_thread(struct pallas_writer *w, const char *
 		return NULL;
 	}
 	snprintf(path, sizeof(path), "archive_%u/thread_%u", archive, w->nthreads);
-	if (asprintf(&shown, "%s/%s", w->path, path) < 0)
+	if (asprintf(&shown, "%s/%s", w->path, path) < 0) {
+		log_error("%s: no memory to write it", w->path);
 		return NULL;
+	}
 	t = pallas_thread_writer_new(w->fd, path, shown, archive, w->nthreads, &w->options);
 	free(shown);
 	*id = w->nthreads++;
