@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/losses.h"
 #include "tools/common/mcvmap.h"
 #include "tools/common/pallas_mapping.h"
 #include "tools/common/pallas_regions.h"
@@ -67,6 +68,7 @@ struct export
 	uint32_t bytes8, bytes1; /* attributes of payload without a declaration */
 	int64_t start;
 	uint64_t events;
+	struct losses losses;
 	/* of the present thread */
 	struct thread_writer *t;
 	uint32_t thread;
@@ -495,6 +497,7 @@ static int prepare(struct export *x)
 		struct json *meta = trace_metadata(&x->source.trace, i);
 
 		err = meta ? 0 : -EINVAL;
+		losses_add(&x->losses, meta);
 		if (meta && mark_labels_add(&x->regions.labels, meta))
 			err = no_memory(x);
 		json_free(meta);
@@ -541,5 +544,5 @@ int pallas_export(const struct pallas_options *o)
 	regions_free(&x.regions);
 	mcvmap_free(x.map);
 	free(x.kinds);
-	return err ? EXIT_FAILED : EXIT_COMPLETE;
+	return err ? EXIT_FAILED : losses_status(&x.losses, o->from);
 }

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/common/losses.h"
 #include "tools/common/pallas_mapping.h"
 #include "tools/common/pallas_tool.h"
 #include "tools/common/usage.h"
@@ -56,6 +57,7 @@ struct import {
 	uint64_t events;
 	struct json *labels[2]; /* foreign: of the marks, as far as they are known */
 	struct json *first;	/* foreign: metadata of the first stream, which gets the labels */
+	struct losses losses;
 	char first_path[64];
 	int64_t nlabels[2];
 	/* of the present thread */
@@ -369,6 +371,7 @@ static struct json *stream_begin(struct import *m)
 	}
 	if (!meta)
 		return NULL;
+	losses_add(&m->losses, meta);
 	err = stream_create(m->fd, m->path, meta);
 	if (err) {
 		log_error("%s/%s: cannot create: %s", m->o->to, m->path, strerror(-err));
@@ -538,5 +541,5 @@ int pallas_import(const struct pallas_options *o)
 	if (m.fd >= 0)
 		close(m.fd);
 	pallas_close(&m.trace);
-	return err ? EXIT_FAILED : EXIT_COMPLETE;
+	return err ? EXIT_FAILED : losses_status(&m.losses, o->from);
 }
