@@ -91,8 +91,8 @@ LIBTOOLS := $(B)/libtools.a
 
 # What a simulator is linked with to record itself: the writer of Loom runs, and libc.
 LIBLOOM      := $(B)/libovni-loom.a
-LOOM_OBJS    := $(call objs,$(patsubst %,trace/loom/%.c,record controls counters summary_write \
-	writer) trace/text.c)
+LOOM_OBJS    := $(call objs,$(patsubst %,trace/loom/%.c,record controls cells counters \
+	summary_write sweep writer) trace/text.c)
 LOOM_HEADERS := $(patsubst %,trace/loom/%.h,record controls style writer)
 
 # Only what reads Pallas archives is linked with zstd.

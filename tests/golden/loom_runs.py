@@ -249,6 +249,11 @@ EDGE = [rec(0, CONFIG), rec(1, CONFIG, arg0=1), rec(2, START), rec(3, FIRE, 1), 
 EDGE_NODE = [snapshot(1, active=1, stall_in=2, stall_out=2, tokens_in=1, tokens_out=1)]
 SPAN = [rec(0, CONFIG), rec(1, CONFIG, arg0=1), rec(2, START), rec(3, FIRE, 1, arg0=1),
         rec(4, STALL_IN, 1, arg0=2), rec(6, STALL_OUT, 1, arg0=2), rec(8, DONE)]
+# Two nodes: while node 1 waits, node 2 fires in the cycles 5 and 6, and waits for input in 7.
+EDGE_CORE = EDGE[:5] + [rec(5, FIRE, 2)] + EDGE[5:6] + [rec(7, STALL_IN, 2)] + EDGE[6:]
+SPAN_CORE = SPAN[:5] + [rec(5, FIRE, 2, arg0=2)] + SPAN[5:6] + [rec(7, STALL_IN, 2, arg0=1)] + SPAN[6:]
+CORE_OF_TWO = EDGE_NODE + [snapshot(2, active=2, stall_in=1),
+                           snapshot(None, active=3, stall_in=1, stall_out=1, tokens_in=1, tokens_out=1, writes=2)]
 BIG_SPAN = [rec(0, START), rec(0, FIRE, 1, arg0=1, arg1=1), rec(2 ** 32 + 1, DONE)]
 
 # name: ({file: content}, options, findings without verdict)
@@ -374,6 +379,16 @@ RUNS = {
     "ours-edge-as-cycle": ({"run.trace.bin": ltrc(EDGE), "run.perf.json": dumps(perf(EDGE_NODE))}, "",
                            ["warning P6", "warning P6"]),
     "ours-span": ({"run.trace.bin": ltrc(SPAN), "run.perf.json": dumps(perf(EDGE_NODE, record_style="span"))}, "", []),
+    "ours-edge-core": ({"run.trace.bin": ltrc(EDGE_CORE), "run.perf.json": dumps(perf(
+        CORE_OF_TWO, 9, record_style="edge"))}, "", []),
+    "ours-edge-core-differs": ({"run.trace.bin": ltrc(EDGE_CORE), "run.perf.json": dumps(perf(
+        CORE_OF_TWO[:2] + [snapshot(None, active=3, stall_in=1, stall_out=2, tokens_in=1, tokens_out=1, writes=2)], 9,
+        record_style="edge"))}, "", ["warning P6"]),
+    "ours-span-core": ({"run.trace.bin": ltrc(SPAN_CORE), "run.perf.json": dumps(perf(
+        CORE_OF_TWO, 9, record_style="span"))}, "", []),
+    "ours-span-core-differs": ({"run.trace.bin": ltrc(SPAN_CORE), "run.perf.json": dumps(perf(
+        CORE_OF_TWO[:2] + [snapshot(None, active=2, stall_in=2, stall_out=1, tokens_in=1, tokens_out=1, writes=2)], 9,
+        record_style="span"))}, "", ["warning P6", "warning P6"]),
     "ours-span-wide": ({"run.trace.bin": ltrc(BIG_SPAN), "run.perf.json": dumps(perf(
         [snapshot(1, total=2 ** 32 + 1, active=2 ** 32 + 1, cycle=2 ** 32 + 1)], 3, record_style="span",
         window={"end_cycle": 2 ** 32 + 1, "total_cycles": 2 ** 32 + 1},

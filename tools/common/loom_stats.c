@@ -272,20 +272,16 @@ static void find_run(struct stats *s)
 	}
 }
 
-bool stats_comparable(const struct stats *s, const struct stats_row *row, enum perf_counter c)
+bool stats_comparable(const struct stats_row *row, enum perf_counter c)
 {
-	if (!row->statistics.given || !row->records.given ||
-	    !(row->statistics.has >> c & row->records.has >> c & 1))
-		return false;
-	if (row->whole_core && s->records.tally.style != LOOM_STYLE_CYCLE)
-		return c == PERF_CONFIG_WRITES;
-	return true;
+	return row->statistics.given && row->records.given &&
+	       (row->statistics.has >> c & row->records.has >> c & 1);
 }
 
-bool stats_differs(const struct stats *s, const struct stats_row *row)
+bool stats_differs(const struct stats_row *row)
 {
 	for (int c = 0; c < PERF_NCOUNTERS; c++) {
-		if (stats_comparable(s, row, (enum perf_counter)c) &&
+		if (stats_comparable(row, (enum perf_counter)c) &&
 		    row->statistics.counters[c] != row->records.counters[c])
 			return true;
 	}
@@ -299,7 +295,7 @@ static void compare(struct stats *s)
 
 	for (size_t i = 0; i < s->nrows; i++) {
 		for (int c = 0; c < PERF_NCOUNTERS; c++) {
-			if (!stats_comparable(s, &s->rows[i], (enum perf_counter)c))
+			if (!stats_comparable(&s->rows[i], (enum perf_counter)c))
 				continue;
 			s->compared++;
 			s->differ +=

@@ -51,9 +51,9 @@ struct stats {
 };
 
 /* Is this counter one that both sides have in this row? */
-bool stats_comparable(const struct stats *s, const struct stats_row *row, enum perf_counter c);
+bool stats_comparable(const struct stats_row *row, enum perf_counter c);
 /* Does one of those differ? */
-bool stats_differs(const struct stats *s, const struct stats_row *row);
+bool stats_differs(const struct stats_row *row);
 
 void stats_print_text(const struct stats *s, struct printer *out);
 void stats_print_json(const struct stats *s, struct printer *out);

@@ -128,7 +128,7 @@ static void print_side(const struct stats *s, const struct stats_row *row,
 
 static void print_row(const struct stats *s, const struct stats_row *row, struct printer *out)
 {
-	bool differs = stats_differs(s, row);
+	bool differs = stats_differs(row);
 
 	if (row->statistics.given)
 		print_side(s, row, &row->statistics,
@@ -308,7 +308,7 @@ static void csv_side(const struct stats *s, const struct stats_row *row,
 		if (!isnan(m[i]))
 			printer_format(out, "%.9g", m[i]);
 	}
-	printer_format(out, ",%s\n", stats_differs(s, row) ? "differs" : "");
+	printer_format(out, ",%s\n", stats_differs(row) ? "differs" : "");
 }
 
 /* The recorder's counters have other names. */
@@ -442,7 +442,7 @@ static void json_row(const struct stats *s, const struct stats_row *row, struct 
 		printer_text(out, ",\n     \"announced\": ");
 		json_announced(s, row->announced, out);
 	}
-	printer_format(out, ",\n     \"differs\": %s}", stats_differs(s, row) ? "true" : "false");
+	printer_format(out, ",\n     \"differs\": %s}", stats_differs(row) ? "true" : "false");
 }
 
 /* A snapshot of the recorder. */

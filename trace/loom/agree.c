@@ -65,7 +65,7 @@ static uint64_t compare(const struct loom_tally *t, const struct loom_perf *p,
 	uint64_t differences = 0;
 	char called[96];
 
-	if (!s->is_last || (s->scope == PERF_CORE && t->style != LOOM_STYLE_CYCLE))
+	if (!s->is_last)
 		return 0;
 	if (!row)
 		row = &nothing;

@@ -6,79 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE	 UINT32_MAX
-#define ANY_CORE UINT32_MAX /* the invocation of all cores together: earliest start, latest end */
+#include "trace/loom/cells.h"
 
-/* What a node, or a core, does in one cycle: the highest of these counts. */
-enum { DOES_NOTHING, DOES_STALL_IN, DOES_STALL_OUT, DOES_WORK };
-
-struct counts {
-	uint64_t cycles[4]; /* by what it does */
-	uint64_t tokens_in, tokens_out;
-};
-
-/* A node, or with whole_core a core. */
-struct unit {
-	uint64_t key;
-	uint32_t core, node, invocation;    /* NONE: not in one */
-	uint32_t before, after;		    /* units of the same invocation */
-	bool whole_core, declared, counted; /* counted: it has a row */
-	uint8_t does;			    /* in the cycle `cycle`, or from it on (style edge) */
-	uint64_t cycle; /* not counted yet; style span: of the last route that was counted */
-	/* style span: the last interval, and whether there was a route */
-	uint64_t until;
-	uint8_t lasting;
-	bool routed;
-	struct counts counts;
-};
-
-/* Open addressing: keys are in the table that the slots number. */
-struct slots {
-	uint32_t *at;
-	size_t n; /* a power of 2 */
-};
-
-struct loom_counters {
-	enum loom_style style;
-	struct unit *units;
-	size_t nunits, unit_room;
-	struct slots unit_slots;
-	struct loom_invocation *invocations;
-	size_t ninvocations, invocation_room;
-	struct slots invocation_slots;
-	struct loom_row *rows;
-	size_t nrows, row_room;
-	uint32_t last_invocation; /* that of the last record */
-	uint64_t first, last, end;
-	bool any;
-};
-
-static int grow(void *table, size_t *room, size_t used, size_t size)
-{
-	void **at = table, *more;
-	size_t wanted = *room ? 2 * *room : 64;
-
-	if (used < *room)
-		return 0;
-	more = realloc(*at, wanted * size);
-	if (!more)
-		return -ENOMEM;
-	*at = more;
-	*room = wanted;
-	return 0;
-}
+#define NONE  LOOM_NO_CELL
+#define CORES 65536
 
 /* A cycle and some more; the highest number there is, if that does not fit. */
 static uint64_t later(uint64_t cycle, uint64_t more)
 {
 	return cycle + more < cycle ? UINT64_MAX : cycle + more;
-}
-
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	uint64_t h = (a ^ b * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
-
-	return h ^ h >> 32;
 }
 
 struct loom_counters *loom_counters_new(enum loom_style style)
@@ -96,6 +32,7 @@ void loom_counters_free(struct loom_counters *c)
 {
 	if (!c)
 		return;
+	loom_cells_free(c);
 	free(c->units);
 	free(c->unit_slots.at);
 	free(c->invocations);
@@ -104,227 +41,147 @@ void loom_counters_free(struct loom_counters *c)
 	free(c);
 }
 
-/* ---- the two tables ---- */
-
-static size_t unit_slot(const struct loom_counters *c, uint64_t key)
+static struct loom_sweep *sweep_of(const struct loom_counters *c, uint32_t invocation)
 {
-	size_t mask = c->unit_slots.n - 1, i = mix(key, 1) & mask;
-
-	while (c->unit_slots.at[i] != NONE && c->units[c->unit_slots.at[i]].key != key)
-		i = (i + 1) & mask;
-	return i;
+	return &c->sweeps[c->cells[c->invocations[invocation].cell].place];
 }
 
-static size_t invocation_slot(const struct loom_counters *c, uint32_t core, uint32_t epoch,
-			      uint64_t id)
+/* The cell of the core of a node's cell. */
+static struct loom_cell *core_of(const struct loom_counters *c, const struct loom_cell *cell)
 {
-	size_t mask = c->invocation_slots.n - 1;
-	size_t i = mix(id, (uint64_t)core << 32 | epoch) & mask;
-
-	for (; c->invocation_slots.at[i] != NONE; i = (i + 1) & mask) {
-		const struct loom_invocation *at = &c->invocations[c->invocation_slots.at[i]];
-
-		if (at->core == core && at->epoch == epoch && at->id == id)
-			break;
-	}
-	return i;
+	return &c->cells[c->invocations[cell->invocation].cell];
 }
 
-/* Makes room for one more of `used`: at most half of the slots are taken. 1: all of them have to be
- * entered anew. */
-static int slots_grow(struct slots *s, size_t used)
+/* The first record of a node: tokens that it had before are of this invocation. */
+static void take_tokens(struct loom_counters *c, struct loom_unit *u, struct loom_cell *cell)
 {
-	size_t n = s->n ? 2 * s->n : 128;
-	uint32_t *at;
+	struct loom_cell *core = core_of(c, cell);
 
-	if (2 * (used + 1) <= s->n)
-		return 0;
-	at = malloc(n * sizeof(*at));
-	if (!at)
-		return -ENOMEM;
-	memset(at, 0xff, n * sizeof(*at));
-	free(s->at);
-	s->at = at;
-	s->n = n;
-	return 1;
-}
-
-static struct unit *unit_of(struct loom_counters *c, uint32_t core, uint32_t node, bool whole_core)
-{
-	uint64_t key = (uint64_t)core << 33 | (uint64_t)whole_core << 32 | node;
-	size_t slot;
-	int err = slots_grow(&c->unit_slots, c->nunits);
-
-	if (err < 0 || grow(&c->units, &c->unit_room, c->nunits, sizeof(*c->units)))
-		return NULL;
-	if (err) {
-		for (uint32_t i = 0; i < c->nunits; i++)
-			c->unit_slots.at[unit_slot(c, c->units[i].key)] = i;
-	}
-	slot = unit_slot(c, key);
-	if (c->unit_slots.at[slot] == NONE) {
-		c->units[c->nunits] = (struct unit){.key = key,
-						    .core = core,
-						    .node = node,
-						    .whole_core = whole_core,
-						    .invocation = NONE};
-		c->unit_slots.at[slot] = (uint32_t)c->nunits++;
-	}
-	return &c->units[c->unit_slots.at[slot]];
-}
-
-/* Its index, NONE without memory. */
-static uint32_t invocation_of(struct loom_counters *c, uint32_t core, uint32_t epoch, uint64_t id)
-{
-	size_t slot;
-	int err = slots_grow(&c->invocation_slots, c->ninvocations);
-
-	if (err < 0 ||
-	    grow(&c->invocations, &c->invocation_room, c->ninvocations, sizeof(*c->invocations)))
-		return NONE;
-	if (err) {
-		for (uint32_t i = 0; i < c->ninvocations; i++) {
-			const struct loom_invocation *v = &c->invocations[i];
-
-			c->invocation_slots.at[invocation_slot(c, v->core, v->epoch, v->id)] = i;
-		}
-	}
-	slot = invocation_slot(c, core, epoch, id);
-	if (c->invocation_slots.at[slot] == NONE) {
-		c->invocations[c->ninvocations] = (struct loom_invocation){
-			.core = core, .epoch = epoch, .id = id, .units = NONE};
-		c->invocation_slots.at[slot] = (uint32_t)c->ninvocations++;
-	}
-	return c->invocation_slots.at[slot];
+	u->cell = (uint32_t)(cell - c->cells);
+	cell->tokens_in += u->tokens_in;
+	cell->tokens_out += u->tokens_out;
+	core->tokens_in += u->tokens_in;
+	core->tokens_out += u->tokens_out;
 }
 
 /* ---- counting ---- */
 
-/* Counts what the unit has done up to `end`; in style `cycle` it has done it for one cycle. */
-static void settle(const struct loom_counters *c, struct unit *u, uint64_t end)
+/* Counts what is done up to `end`; in style `cycle` it is done for one cycle. */
+static void settle(const struct loom_counters *c, struct loom_cell *cell, uint64_t end)
 {
-	if (u->does && c->style == LOOM_STYLE_EDGE)
-		u->counts.cycles[u->does] += end > u->cycle ? end - u->cycle : 0;
-	else if (u->does)
-		u->counts.cycles[u->does]++;
-	u->does = DOES_NOTHING;
+	if (cell->left < end)
+		end = cell->left;
+	if (cell->does && c->style == LOOM_STYLE_EDGE)
+		cell->cycles[cell->does] += end > cell->cycle ? end - cell->cycle : 0;
+	else if (cell->does)
+		cell->cycles[cell->does]++;
+	cell->does = LOOM_DOES_NOTHING;
 }
 
-/* Ends the unit's stay in its invocation: its counters become a row. */
-static int leave(struct loom_counters *c, struct unit *u, uint64_t end)
+static void count(const struct loom_counters *c, struct loom_cell *cell, uint64_t cycle,
+		  uint8_t does)
 {
-	const struct counts *n = &u->counts;
-
-	if (u->invocation == NONE)
-		return 0;
-	if (grow(&c->rows, &c->row_room, c->nrows, sizeof(*c->rows)))
-		return -ENOMEM;
-	settle(c, u, end);
-	c->rows[c->nrows++] = (struct loom_row){
-		.invocation = u->invocation,
-		.whole_core = u->whole_core,
-		.node = u->node,
-		.active = n->cycles[DOES_WORK],
-		.stall_in = n->cycles[DOES_STALL_IN],
-		.stall_out = n->cycles[DOES_STALL_OUT],
-		.tokens_in = n->tokens_in,
-		.tokens_out = n->tokens_out,
-	};
-	u->counts = (struct counts){.tokens_in = 0};
-	u->counted = true;
-	u->routed = false;
-	u->until = 0;
-	if (u->before != NONE)
-		c->units[u->before].after = u->after;
-	else
-		c->invocations[u->invocation].units = u->after;
-	if (u->after != NONE)
-		c->units[u->after].before = u->before;
-	u->invocation = NONE;
-	return 0;
+	if (cell->cycle != cycle)
+		settle(c, cell, cycle);
+	cell->cycle = cycle;
+	if (does > cell->does)
+		cell->does = does;
 }
 
-static int enter(struct loom_counters *c, struct unit *u, uint32_t invocation, uint64_t cycle)
+/* Style edge: the node of the cell goes on in another invocation. */
+static void leave(struct loom_counters *c, struct loom_cell *cell, uint64_t cycle)
 {
-	struct loom_invocation *v = &c->invocations[invocation];
-	uint32_t self = (uint32_t)(u - c->units);
-	int err;
+	const struct loom_invocation *v = &c->invocations[cell->invocation];
+	const struct loom_invocation *all = &c->invocations[v->joint];
+	struct loom_sweep *sweep = sweep_of(c, cell->invocation);
 
-	if (u->invocation == invocation)
-		return 0;
-	err = leave(c, u, cycle);
-	if (err)
-		return err;
-	u->invocation = invocation;
-	u->before = NONE;
-	u->after = v->units;
-	if (u->after != NONE)
-		c->units[u->after].before = self;
-	v->units = self;
-	return 0;
+	if (!v->done && all->done && all->end > v->last)
+		loom_sweep_ends(sweep, all->end);
+	loom_sweep_change(sweep, cycle, cell->does, LOOM_DOES_NOTHING);
+	cell->left = cycle;
 }
 
-static void count(const struct loom_counters *c, struct unit *u, uint64_t cycle, uint8_t does)
+static void count_edge(struct loom_counters *c, struct loom_cell *cell, const struct loom_record *r,
+		       enum loom_does does)
 {
-	if (u->cycle != cycle)
-		settle(c, u, cycle);
-	u->cycle = cycle;
-	if (does > u->does)
-		u->does = does;
+	struct loom_sweep *sweep = sweep_of(c, cell->invocation);
+	struct loom_cell *last = &c->cells[c->units[cell->unit].cell];
+	enum loom_does before;
+
+	if (last != cell && last->left == UINT64_MAX)
+		leave(c, last, r->cycle);
+	if (cell->left != UINT64_MAX) { /* it is back */
+		settle(c, cell, cell->left);
+		cell->left = UINT64_MAX;
+	}
+	loom_sweep_ends(sweep, later(r->cycle, 1));
+	before = cell->does;
+	count(c, cell, r->cycle, (uint8_t)does);
+	if (cell->does != before)
+		loom_sweep_change(sweep, r->cycle, before, cell->does);
 }
 
 /* In style span no cycle is counted twice: a route is the one thing that may happen inside an
  * interval, and an interval ends where the next one begins. */
-static void count_span(struct unit *u, const struct loom_record *r, uint8_t does)
+static void count_span(struct loom_counters *c, struct loom_cell *cell, const struct loom_record *r,
+		       enum loom_does does)
 {
-	uint64_t span = loom_record_span(r), *cycles = u->counts.cycles;
+	bool routed = cell->routed && cell->cycle == r->cycle; /* in this cycle, which is counted */
+	uint64_t until = later(r->cycle, loom_record_span(r)), *cycles = cell->cycles;
+	struct loom_sweep *sweep = sweep_of(c, cell->invocation);
 
 	if (r->event_kind == LOOM_ROUTE_USE) {
-		if (u->routed && u->cycle == r->cycle)
-			return;
-		if (r->cycle < u->until && u->lasting == DOES_WORK)
-			return;
-		if (r->cycle < u->until)
-			cycles[u->lasting]--;
-		cycles[DOES_WORK]++;
-		u->routed = true;
-		u->cycle = r->cycle;
+		loom_sweep_route(sweep, r->cycle);
+		if (!routed && r->cycle < cell->until)
+			cycles[cell->lasting]--;
+		cycles[LOOM_DOES_WORK] += !routed;
+		cell->routed = true;
+		cell->cycle = r->cycle;
 		return;
 	}
-	if (!span)
+	/* of several that begin together the highest counts */
+	if (until == r->cycle ||
+	    (r->cycle < cell->until && r->cycle == cell->from && cell->lasting > does))
 		return;
-	if (r->cycle < u->until)
-		cycles[u->lasting] -= u->until - r->cycle;
-	cycles[does] += span - (u->routed && u->cycle == r->cycle);
-	u->until = later(r->cycle, span);
-	u->lasting = does;
+	if (r->cycle < cell->until)
+		cycles[cell->lasting] -= cell->until - r->cycle - routed;
+	cycles[does] += until - r->cycle - routed;
+	cell->from = r->cycle;
+	cell->until = until;
+	cell->lasting = (uint8_t)does;
+	loom_sweep_span(sweep, cell->place, r->cycle, until, does);
 }
 
 static int count_node(struct loom_counters *c, const struct loom_record *r, uint32_t invocation)
 {
-	static const uint8_t does[] = {
-		[LOOM_NODE_FIRE] = DOES_WORK,
-		[LOOM_NODE_STALL_IN] = DOES_STALL_IN,
-		[LOOM_NODE_STALL_OUT] = DOES_STALL_OUT,
-		[LOOM_ROUTE_USE] = DOES_WORK,
+	static const enum loom_does does[] = {
+		[LOOM_NODE_FIRE] = LOOM_DOES_WORK,
+		[LOOM_NODE_STALL_IN] = LOOM_DOES_STALL_IN,
+		[LOOM_NODE_STALL_OUT] = LOOM_DOES_STALL_OUT,
+		[LOOM_ROUTE_USE] = LOOM_DOES_WORK,
 	};
-	struct unit *u = unit_of(c, r->core_id, r->hw_node_id, false);
-	int err = u ? enter(c, u, invocation, r->cycle) : -ENOMEM;
+	struct loom_cell *cell = loom_cells_node(c, invocation, r->hw_node_id);
+	struct loom_unit *u;
 
-	if (err)
-		return err;
-	if (c->style == LOOM_STYLE_SPAN) {
-		count_span(u, r, does[r->event_kind]);
-		return 0;
+	if (!cell)
+		return -ENOMEM;
+	u = &c->units[cell->unit];
+	if (u->cell == NONE)
+		take_tokens(c, u, cell);
+	switch (c->style) {
+	case LOOM_STYLE_EDGE:
+		count_edge(c, cell, r, does[r->event_kind]);
+		break;
+	case LOOM_STYLE_SPAN:
+		count_span(c, cell, r, does[r->event_kind]);
+		break;
+	default:
+		count(c, cell, r->cycle, (uint8_t)does[r->event_kind]);
+		count(c, core_of(c, cell), r->cycle, (uint8_t)does[r->event_kind]);
+		break;
 	}
-	count(c, u, r->cycle, does[r->event_kind]);
-	if (c->style != LOOM_STYLE_CYCLE)
-		return 0;
-	u = unit_of(c, r->core_id, 0, true);
-	err = u ? enter(c, u, invocation, r->cycle) : -ENOMEM;
-	if (!err)
-		count(c, u, r->cycle, does[r->event_kind]);
-	return err;
+	u->cell = (uint32_t)(cell - c->cells);
+	return 0;
 }
 
 /* ---- records ---- */
@@ -345,15 +202,6 @@ static int judge(const struct loom_record *r, const struct loom_invocation *v,
 	default:
 		return 0;
 	}
-}
-
-static int end_invocation(struct loom_counters *c, uint32_t invocation, uint64_t end)
-{
-	int err = 0;
-
-	while (!err && c->invocations[invocation].units != NONE)
-		err = leave(c, &c->units[c->invocations[invocation].units], end);
-	return err;
 }
 
 /* The record has been counted: where it stands. */
@@ -378,46 +226,35 @@ static void note_cycle(struct loom_counters *c, struct loom_invocation *v,
 
 int loom_counters_add(struct loom_counters *c, const struct loom_record *r)
 {
-	uint32_t own, all;
-	struct loom_invocation *v, *a;
+	struct loom_invocation *v, *all;
+	uint32_t own;
 	int err;
 
 	if (c->any && r->cycle < c->last)
 		return -ERANGE;
-	own = c->last_invocation;
-	if (own == NONE || c->invocations[own].core != r->core_id ||
-	    c->invocations[own].epoch != r->epoch_id || c->invocations[own].id != r->invocation_id)
-		own = invocation_of(c, r->core_id, r->epoch_id, r->invocation_id);
+	own = loom_cells_invocation(c, r);
 	if (own == NONE)
 		return -ENOMEM;
 	c->last_invocation = own;
 	v = &c->invocations[own];
-	a = v;
-	/* its own start is the usual case, and needs no second look */
-	if (!v->started || r->event_kind == LOOM_INVOCATION_START ||
-	    r->event_kind == LOOM_INVOCATION_DONE) {
-		all = invocation_of(c, ANY_CORE, r->epoch_id, r->invocation_id);
-		if (all == NONE)
-			return -ENOMEM;
-		v = &c->invocations[own];
-		a = &c->invocations[all];
-	}
-	err = judge(r, v, a);
+	all = &c->invocations[v->joint];
+	err = judge(r, v, all);
 	if (err)
 		return err;
 	switch (r->event_kind) {
 	case LOOM_INVOCATION_START:
 		v->started = true;
 		v->start = r->cycle;
-		if (!a->started) {
-			a->started = true;
-			a->start = r->cycle;
+		if (!all->started) {
+			all->started = true;
+			all->start = r->cycle;
 		}
 		break;
 	case LOOM_INVOCATION_DONE:
-		err = end_invocation(c, own, r->cycle);
-		v->done = a->done = true;
-		v->end = a->end = r->cycle;
+		v->done = all->done = true;
+		v->end = all->end = r->cycle;
+		if (v->cell != NONE && c->style == LOOM_STYLE_EDGE)
+			loom_sweep_ends(sweep_of(c, own), r->cycle);
 		break;
 	case LOOM_CONFIG_WRITE:
 		v->config_writes++;
@@ -436,13 +273,13 @@ int loom_counters_add(struct loom_counters *c, const struct loom_record *r)
 	}
 	if (err)
 		return err;
-	note_cycle(c, &c->invocations[own], r);
+	note_cycle(c, v, r);
 	return 0;
 }
 
 int loom_counters_node(struct loom_counters *c, uint16_t core, uint32_t node)
 {
-	struct unit *u = unit_of(c, core, node, false);
+	struct loom_unit *u = loom_cells_unit(c, core, node);
 
 	if (!u)
 		return -ENOMEM;
@@ -453,17 +290,22 @@ int loom_counters_node(struct loom_counters *c, uint16_t core, uint32_t node)
 void loom_counters_tokens(struct loom_counters *c, uint16_t core, uint32_t node, uint64_t in,
 			  uint64_t out)
 {
-	size_t slot;
+	struct loom_unit *u = loom_cells_find_unit(c, core, node);
+	struct loom_cell *cell, *all;
 
-	for (int whole = 0; whole < 2 && c->unit_slots.n; whole++) {
-		uint64_t key = (uint64_t)core << 33 | (uint64_t)whole << 32 | (whole ? 0 : node);
-
-		slot = unit_slot(c, key);
-		if (c->unit_slots.at[slot] == NONE)
-			return;
-		c->units[c->unit_slots.at[slot]].counts.tokens_in += in;
-		c->units[c->unit_slots.at[slot]].counts.tokens_out += out;
+	if (!u)
+		return;
+	if (u->cell == NONE) {
+		u->tokens_in += in;
+		u->tokens_out += out;
+		return;
 	}
+	cell = &c->cells[u->cell];
+	all = core_of(c, cell);
+	cell->tokens_in += in;
+	cell->tokens_out += out;
+	all->tokens_in += in;
+	all->tokens_out += out;
 }
 
 /* ---- the end ---- */
@@ -479,30 +321,6 @@ static int by_invocation(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Rows of the same invocation and node become one. */
-static void join_rows(struct loom_counters *c)
-{
-	size_t n = 0;
-
-	if (c->nrows)
-		qsort(c->rows, c->nrows, sizeof(*c->rows), by_invocation);
-	for (size_t i = 0; i < c->nrows; i++) {
-		const struct loom_row *from = &c->rows[i];
-		struct loom_row *to = n ? &c->rows[n - 1] : NULL;
-
-		if (!to || by_invocation(to, from) != 0) {
-			c->rows[n++] = *from;
-			continue;
-		}
-		to->active += from->active;
-		to->stall_in += from->stall_in;
-		to->stall_out += from->stall_out;
-		to->tokens_in += from->tokens_in;
-		to->tokens_out += from->tokens_out;
-	}
-	c->nrows = n;
-}
-
 /* The invocations of all cores together go, and those of refused records; rows get their new
  * numbers. */
 static int drop_joint(struct loom_counters *c)
@@ -513,7 +331,7 @@ static int drop_joint(struct loom_counters *c)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->ninvocations; i++) {
 		number[i] = n;
-		if (c->invocations[i].core != ANY_CORE && c->invocations[i].seen)
+		if (c->invocations[i].core != LOOM_ANY_CORE && c->invocations[i].seen)
 			c->invocations[n++] = c->invocations[i];
 	}
 	for (size_t i = 0; i < c->nrows; i++)
@@ -523,72 +341,104 @@ static int drop_joint(struct loom_counters *c)
 	return 0;
 }
 
-/* Nodes that never did anything: a row of zeros in the first invocation of their core. */
+/* Nodes that never did anything: a cell of zeros in the first invocation of their core. */
 static int add_idle(struct loom_counters *c)
 {
+	uint32_t *first;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < c->nunits; i++) {
-		const struct unit *u = &c->units[i];
-		uint32_t v = 0;
-
-		if (!u->declared || u->counted)
-			continue;
-		while (v < c->ninvocations &&
-		       (c->invocations[v].core != u->core || !c->invocations[v].seen))
-			v++;
-		if (v == c->ninvocations)
-			continue;
-		err = grow(&c->rows, &c->row_room, c->nrows, sizeof(*c->rows));
-		if (!err)
-			c->rows[c->nrows++] = (struct loom_row){.invocation = v, .node = u->node};
+	if (!c->nunits)
+		return 0;
+	first = malloc(CORES * sizeof(*first));
+	if (!first)
+		return -ENOMEM;
+	memset(first, 0xff, CORES * sizeof(*first));
+	for (size_t i = c->ninvocations; i-- > 0;) {
+		if (c->invocations[i].core != LOOM_ANY_CORE && c->invocations[i].seen)
+			first[c->invocations[i].core] = (uint32_t)i;
 	}
+	for (size_t i = 0; !err && i < c->nunits; i++) {
+		const struct loom_unit *u = &c->units[i];
+		uint32_t v = first[u->key >> 32];
+		struct loom_cell *cell;
+
+		if (!u->declared || u->cell != NONE || v == NONE)
+			continue;
+		cell = loom_cells_new(c, v);
+		if (cell)
+			cell->node = (uint32_t)u->key;
+		else
+			err = -ENOMEM;
+	}
+	free(first);
 	return err;
+}
+
+/* Begin and end of an invocation: its own, those of another core, or its records. */
+static void bound(const struct loom_counters *c, struct loom_invocation *v)
+{
+	const struct loom_invocation *all = &c->invocations[v->joint];
+
+	if (!v->started)
+		v->start = all->started && all->start < v->first ? all->start : v->first;
+	if (!v->done)
+		v->end = all->done && all->end > v->last ? all->end : later(v->last, 1);
+	v->done = v->done || all->done;
+}
+
+/* A row of each cell. */
+static int make_rows(struct loom_counters *c)
+{
+	c->rows = calloc(c->ncells + 1, sizeof(*c->rows));
+	if (!c->rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->ncells; i++) {
+		struct loom_cell *cell = &c->cells[i];
+		const struct loom_invocation *v = &c->invocations[cell->invocation];
+		const uint64_t *cycles = cell->cycles;
+
+		settle(c, cell, v->end);
+		if (cell->whole_core && c->style != LOOM_STYLE_CYCLE) {
+			loom_sweep_finish(&c->sweeps[cell->place], v->end);
+			cycles = c->sweeps[cell->place].cycles;
+		}
+		c->rows[c->nrows++] = (struct loom_row){
+			.invocation = cell->invocation,
+			.whole_core = cell->whole_core,
+			.node = cell->node,
+			.active = cycles[LOOM_DOES_WORK],
+			.stall_in = cycles[LOOM_DOES_STALL_IN],
+			.stall_out = cycles[LOOM_DOES_STALL_OUT],
+			.tokens_in = cell->tokens_in,
+			.tokens_out = cell->tokens_out,
+			.config_writes = cell->whole_core ? v->config_writes : 0,
+		};
+	}
+	return 0;
 }
 
 int loom_counters_finish(struct loom_counters *c)
 {
-	int err = 0;
+	int err;
 
-	for (size_t i = 0; i < c->ninvocations; i++) {
+	for (uint32_t i = 0; i < c->ninvocations; i++) {
 		struct loom_invocation *v = &c->invocations[i];
-		static const struct loom_invocation none;
-		const struct loom_invocation *all;
-		uint32_t at;
 
-		if (v->core == ANY_CORE || !c->invocation_slots.n)
+		if (v->core == LOOM_ANY_CORE || !v->seen)
 			continue;
-		at = c->invocation_slots.at[invocation_slot(c, ANY_CORE, v->epoch, v->id)];
-		all = at == NONE ? &none : &c->invocations[at];
-		if (!v->started)
-			v->start = all->started && all->start < v->first ? all->start : v->first;
-		if (!v->done)
-			v->end = all->done && all->end > v->last ? all->end : later(v->last, 1);
-		v->done = v->done || all->done;
+		bound(c, v);
+		/* a core has a row for what it was configured with, though no node of it did
+		 * anything */
+		if (!loom_cells_core(c, i))
+			return -ENOMEM;
 	}
-	for (size_t i = 0; !err && i < c->nunits; i++) {
-		if (c->units[i].invocation != NONE)
-			err = leave(c, &c->units[i], c->invocations[c->units[i].invocation].end);
-	}
+	err = add_idle(c);
 	if (!err)
-		err = add_idle(c);
-	/* a core has a row for what it was configured with, though no node of it did anything */
-	for (size_t i = 0; !err && i < c->ninvocations && c->style == LOOM_STYLE_CYCLE; i++) {
-		if (c->invocations[i].core == ANY_CORE || !c->invocations[i].seen)
-			continue;
-		err = grow(&c->rows, &c->row_room, c->nrows, sizeof(*c->rows));
-		if (!err)
-			c->rows[c->nrows++] =
-				(struct loom_row){.invocation = (uint32_t)i, .whole_core = true};
-	}
+		err = make_rows(c);
 	if (err)
 		return err;
-	join_rows(c);
-	for (size_t i = 0; i < c->nrows; i++) {
-		if (c->rows[i].whole_core)
-			c->rows[i].config_writes =
-				c->invocations[c->rows[i].invocation].config_writes;
-	}
+	loom_cells_free(c);
+	qsort(c->rows, c->nrows, sizeof(*c->rows), by_invocation);
 	return drop_joint(c);
 }
 

@@ -27,7 +27,7 @@ struct loom_invocation {
 	bool seen, started, done, failed;
 	uint64_t config_writes;
 	uint64_t first, last; /* cycles of its records */
-	uint32_t units;	      /* used inside */
+	uint32_t joint, cell; /* used inside */
 };
 
 /* Counters of a node, or of a whole core, in one invocation. */
@@ -56,7 +56,8 @@ int loom_counters_add(struct loom_counters *counters, const struct loom_record *
 int loom_counters_node(struct loom_counters *counters, uint16_t core, uint32_t node)
 	__attribute__((warn_unused_result));
 
-/* Adds tokens to a node that has had a record, in the invocation of that one. */
+/* Adds tokens to a node that is known, in the invocation of its last record, or of the first that
+ * will come. */
 void loom_counters_tokens(struct loom_counters *counters, uint16_t core, uint32_t node, uint64_t in,
 			  uint64_t out);
 
@@ -64,7 +65,7 @@ void loom_counters_tokens(struct loom_counters *counters, uint16_t core, uint32_
  * Ends all invocations that are open: one without an end of its own takes the latest of the
  * same epoch and id on another core, else the cycle after its last record. Then the tables below
  * are complete: invocations in the order of their first records, rows by invocation, the
- * row of the core (in style `cycle` alone) before those of its nodes. Returns 0 or -ENOMEM.
+ * row of the core before those of its nodes. Returns 0 or -ENOMEM.
  */
 int loom_counters_finish(struct loom_counters *counters) __attribute__((warn_unused_result));
 
