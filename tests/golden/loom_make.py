@@ -108,6 +108,12 @@ RUNS = {
         ["0 1 7 1 1"],
         ["0 1 1 2 idle", "0 1 2 4 route", "0 1 4 5 idle", "0 1 5 6 route", "0 1 6 7 idle"], "",
         None),
+    # records were dropped, and that is declared: all there is becomes a trace, with status 3
+    "dropped": (
+        [rec(0, START), rec(1, FIRE, 1), rec(4, DONE)],
+        ["0 0 4 1 1"], ["0 1 0 1 idle", "0 1 1 2 fire", "0 1 2 4 idle"], "",
+        {"schema": "loom-perf", "version": 1, "snapshots": [],
+         "events": {"seen": 5, "written": 3, "filtered": 0, "sampled_out": 0, "dropped": 2}}),
     "empty": ([], [], [], "", None),
 }
 

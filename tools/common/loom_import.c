@@ -62,6 +62,7 @@ struct import {
 	char name[256];
 	int fd; /* of the trace */
 	bool damaged;
+	bool lost;		      /* the simulator has dropped records */
 	bool made;		      /* the directory */
 	char *kept_trace, *kept_perf; /* names in the trace, NULL: not kept */
 };
@@ -208,7 +209,8 @@ static int survey(struct import *m)
 			 " time%s: the parts are shown one behind the other (--no-chain refuses "
 			 "that)",
 			 m->run.trace, m->chain.parts, m->chain.parts == 1 ? "" : "s");
-	if (!err && m->hints.dropped)
+	m->lost = m->hints.dropped > 0;
+	if (!err && m->lost)
 		log_warn("%s: the simulator has dropped %" PRIu64
 			 " records: what they told is missing in the trace",
 			 m->run.trace, m->hints.dropped);
@@ -680,5 +682,7 @@ int loom_import(struct loom_options *o)
 	free(m.kept_perf);
 	if (m.fd >= 0)
 		close(m.fd);
-	return err || m.damaged ? EXIT_FAILED : EXIT_COMPLETE;
+	if (err || m.damaged)
+		return EXIT_FAILED;
+	return m.lost ? EXIT_LOST : EXIT_COMPLETE;
 }
