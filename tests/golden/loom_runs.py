@@ -314,6 +314,19 @@ RUNS = {
     "json-modules-last": ({"run.trace": dumps({"version": 1, "trace_kind": "loom_cycle_trace",
                                                "events": [event(r) for r in PLAIN],
                                                "modules": document(PLAIN)["modules"]})}, "", ["notice O10"]),
+    "json-modules-unsorted": ({"run.trace": dumps(document(PLAIN, modules=[
+        {"hw_node_id": 2, "kind": "spatial_switch", "name": "sw", "component_name": "s"},
+        {"hw_node_id": 1, "kind": "fifo", "name": "in", "boundary_ordinal": 0},
+        {"hw_node_id": 1, "kind": "fifo", "name": "again"}]))}, "", ["notice O10"]),
+    # upstream escapes but a few control characters; what comes first may be longer than what is looked at
+    "json-raw-strings": ({"run.trace": dumps(dict(modules=[
+        {"hw_node_id": n, "kind": "fifo", "name": "f\x01%d" % n} for n in range(300)], **document(PLAIN, modules=None)))
+        .replace(b"\\u0001", b"\x01")}, "", ["notice O10"]),
+    "json-statistics-late": ({"run.trace.bin": ltrc(PLAIN), "run.accel.stat.json": dumps(dict(
+        memory_regions=[{"name": "\"event_kind\" %d" % n} for n in range(600)], **GEM5))}, "", []),
+    # records without a header whose first byte is that of a document
+    "cycle-123": ({"run.trace.bin": b"".join(packed(dict(r, cycle=r["cycle"] + 123)) for r in PLAIN)}, "", []),
+    "cycle-91": ({"run.trace.bin": b"".join(natural(dict(r, cycle=r["cycle"] + 91)) for r in PLAIN)}, "", []),
     "json-extreme": ({"run.trace": dumps([event(r) for r in EXTREME])}, "", ["notice K1", "notice O10", "notice O9"]),
     "json-cut": ({"run.trace": dumps(document(PLAIN))[:-300]}, "", ["error S4", "notice O10", "notice O9"]),
     "json-damaged": ({"run.trace": dumps(document(PLAIN)).replace(b"\"lane\": 0", b"\"lane\" 0", 1)}, "",

@@ -55,7 +55,9 @@ cd "$S/tests/golden/loom" || exit 1
 big='epoch=4294967295 inv=18446744073709551615 core=65535 node=4294967295'
 for run in extreme json-extreme; do
 	"$loom" dump $run >"$T/out" 2>"$T/said" || wrong "$run: no dump: $(cat "$T/said")"
-	grep -q " 18446744073709551615\.0 .*$big EXT_255 lane=1 flags=0x0002 arg0=3 arg1=4\$" "$T/out" &&
+	other=EXT_255
+	[ $run = extreme ] || other=unknown
+	grep -q " 18446744073709551615\.0 .*$big $other lane=1 flags=0x0002 arg0=3 arg1=4\$" "$T/out" &&
 		grep -q " 9223372036854775808\.0 .*$big .*=255 flags=0xffff arg0=4294967295 arg1=4294967295\$" "$T/out" &&
 		grep -q ' 9007199254740993\.0 ' "$T/out" || { wrong "$run: numbers have changed"; cat "$T/out"; }
 done
@@ -75,6 +77,11 @@ grep -qx '0,1,0,1,"",statistics,6,2,0,0,4,2,0,0.333333333,0,0,1,0,' "$T/out" &&
 # A module's name is shown and does nothing to the terminal.
 "$loom" dump json | grep -qF '  1 fifo f\x0a"1" c -1' || wrong "the name of a module"
 
+# Modules are listed as they stand in the file, and found all the same.
+"$loom" dump json-modules-unsorted | sed -n '/^modules/,$p' >"$T/out"
+printf '%s\n' modules '  2 spatial_sw sw s -1' '  1 fifo in - 0' '  1 fifo again - -1' | diff - "$T/out" || wrong "the order of modules"
+"$loom" stats --csv json-modules-unsorted | grep -q '^0,1,0,1,"in",records,' || wrong "a module that is not sorted"
+
 # What is left out of a dump is counted, and the same is left out each time.
 "$loom" dump --sample 1/2 --kinds fire,route,done plain >"$T/out"
 grep -qx 'seen 7 written 3 filtered 3 sampled_out 1 dropped 0' "$T/out" || { wrong "the account of a dump"; cat "$T/out"; }
@@ -88,6 +95,40 @@ mkdir "$T/two" && cp plain/run.trace.bin "$T/two/a.trace.bin" && cp plain/run.tr
 got=0
 "$loom" check "$T/two" >"$T/out" 2>&1 || got=$?
 { [ $got = 1 ] && grep -q 'name one of them' "$T/out"; } || { wrong "two traces: status $got"; cat "$T/out"; }
+# Statistics belong to the trace that they were written with, wherever others have the same name.
+mkdir "$T/pairs" "$T/device"
+printf '%s\n' 'success: true' 'total_cycles: 8' 'config_cycles: 2' 'trace_event_count: 7' >"$T/stat.txt"
+sed 's/count: 7/count: 6/' "$T/stat.txt" >"$T/other.txt"
+cp json/run.trace "$T/pairs/case.sim.trace" && cp json/run.trace "$T/pairs/case.runtime.trace"
+cp json/run.trace "$T/pairs/case.gem5.trace"
+cp "$T/stat.txt" "$T/pairs/case.sim.stat" && cp "$T/other.txt" "$T/pairs/case.runtime.stat"
+cp "$T/other.txt" "$T/pairs/case.gem5.stat" && cp gem5/run.accel.stat.json "$T/pairs/case.accel.stat.json"
+cp json/run.trace "$T/device/trace.json" && cp gem5/run.accel.stat.json "$T/device/stat.json"
+cp "$T/other.txt" "$T/device/stat.txt"
+while read -r want form run; do
+	"$loom" check --json "$T/$run" >"$T/out" 2>"$T/said"
+	grep -q "\"statistics\": {\"form\": \"$form\"}" "$T/out" &&
+		[ "$(grep -c '"rule": "P8"' "$T/out")" = "$want" ] ||
+		{ wrong "$run: the statistics of another"; cat "$T/out" "$T/said"; }
+done <<'END'
+0 text pairs/case.sim.trace
+0 text pairs/case.sim.stat
+1 text pairs/case.runtime.trace
+1 text pairs/case.runtime.stat
+0 gem5 pairs/case.gem5.trace
+0 gem5 pairs/case.accel.stat.json
+1 text pairs/case.gem5.stat
+0 gem5 device/trace.json
+0 gem5 device/stat.json
+1 text device/stat.txt
+0 gem5 device
+END
+for several in "$T/pairs" "$T/pairs/case"; do # and where several might be meant, none is taken
+	got=0
+	"$loom" check "$several" >"$T/out" 2>&1 || got=$?
+	{ [ $got = 1 ] && grep -q '3 traces, .*name one of them' "$T/out"; } || { wrong "$several:"; cat "$T/out"; }
+done
+
 for nothing in "$T/none" "$T/again/none" /dev/null; do
 	got=0
 	"$loom" check "$nothing" >"$T/out" 2>&1 || got=$?

@@ -72,7 +72,8 @@ static void print_record(struct printer *out, const struct loom_reader *r,
 	at = put_number(put_text(at, " core="), e->core_id);
 	at = put_number(put_text(at, " node="), e->hw_node_id);
 	*at++ = ' ';
-	at = put_text(at, r->form == LOOM_JSON && e->event_kind < LOOM_KINDS
+	at = put_text(at, r->form == LOOM_JSON && (e->event_kind < LOOM_KINDS ||
+						   e->event_kind == LOOM_KIND_UNNAMED)
 				  ? loom_kind_json_name(e->event_kind)
 				  : loom_kind_name(e->event_kind, room));
 	at = put_number(put_text(at, " lane="), e->lane);

@@ -42,6 +42,8 @@ int loom_modules_add(struct loom_modules *t, const struct loom_module *m)
 {
 	struct loom_module *to;
 
+	if (t->n == UINT32_MAX)
+		return -ENOMEM;
 	if (t->n == t->room) {
 		size_t room = t->room ? 2 * t->room : 32;
 		struct loom_module *list = reallocarray(t->list, room, sizeof(*list));
@@ -58,7 +60,8 @@ int loom_modules_add(struct loom_modules *t, const struct loom_module *m)
 	to->component_name = copy(m->component_name);
 	to->function_unit_name = copy(m->function_unit_name);
 	t->n++;
-	t->sealed = false;
+	free(t->sorted);
+	t->sorted = NULL;
 	return lacks(m->kind, to->kind) || lacks(m->name, to->name) ||
 			       lacks(m->component_name, to->component_name) ||
 			       lacks(m->function_unit_name, to->function_unit_name)
@@ -78,59 +81,47 @@ static int compare(const struct loom_module *a, const struct loom_module *b)
 	return 0;
 }
 
-struct numbered {
-	struct loom_module m;
-	size_t at;
-};
-
-static int by_node(const void *a, const void *b)
+static int by_node(const void *a, const void *b, void *list)
 {
-	const struct numbered *x = a, *y = b;
-	int order = compare(&x->m, &y->m);
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	int order = compare((struct loom_module *)list + x, (struct loom_module *)list + y);
 
-	if (order)
-		return order;
-	return x->at < y->at ? -1 : x->at > y->at;
+	return order ? order : x < y ? -1 : x > y;
 }
 
 void loom_modules_seal(struct loom_modules *t)
 {
-	struct numbered *all;
-
-	if (t->sealed || t->n == 0)
+	if (t->sorted || t->n == 0)
 		return;
-	all = calloc(t->n, sizeof(*all));
-	if (!all)
+	t->sorted = calloc(t->n, sizeof(*t->sorted));
+	if (!t->sorted)
 		return; /* found by a linear search then */
 	for (size_t i = 0; i < t->n; i++)
-		all[i] = (struct numbered){t->list[i], i};
-	qsort(all, t->n, sizeof(*all), by_node);
-	for (size_t i = 0; i < t->n; i++)
-		t->list[i] = all[i].m;
-	free(all);
-	t->sealed = true;
+		t->sorted[i] = (uint32_t)i;
+	qsort_r(t->sorted, t->n, sizeof(*t->sorted), by_node, t->list);
 }
 
 static const struct loom_module *find(const struct loom_modules *t, const struct loom_module *key)
 {
 	size_t low = 0, high = t->n;
 
-	if (!t->sealed) {
-		for (size_t i = 0; i < t->n; i++) {
-			if (compare(&t->list[i], key) == 0)
-				return &t->list[i];
-		}
-		return NULL;
+	for (size_t i = 0; !t->sorted && i < t->n; i++) {
+		if (compare(&t->list[i], key) == 0)
+			return &t->list[i];
 	}
+	if (!t->sorted)
+		return NULL;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (compare(&t->list[middle], key) < 0)
+		if (compare(&t->list[t->sorted[middle]], key) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < t->n && compare(&t->list[low], key) == 0 ? &t->list[low] : NULL;
+	if (low == t->n || compare(&t->list[t->sorted[low]], key) != 0)
+		return NULL;
+	return &t->list[t->sorted[low]];
 }
 
 const struct loom_module *loom_modules_find(const struct loom_modules *t, uint16_t core,
@@ -150,6 +141,7 @@ void loom_modules_free(struct loom_modules *t)
 	for (size_t i = 0; i < t->n; i++)
 		clear(&t->list[i]);
 	free(t->list);
+	free(t->sorted);
 	memset(t, 0, sizeof(*t));
 }
 

@@ -3,9 +3,9 @@
  * modules: what the hardware nodes are called, and what they are.
  *
  * In: the modules table of a JSON trace or of statistics, a mapping report, or lines of text; out:
- * the name and kind of a node. Memory follows the nodes. Invariant: sorted by core and node once
- * loom_modules_seal() was called; of entries for the same node the first counts. Specification:
- * loom.md 3, 5.3.
+ * the name and kind of a node. Memory follows the nodes. Invariants: entries stay in the order in
+ * which they were added; of those for the same node the first counts. Specification: loom.md
+ * 3, 5.3.
  */
 #ifndef TRACE_LOOM_MODULES_H
 #define TRACE_LOOM_MODULES_H
@@ -29,12 +29,13 @@ struct loom_module {
 struct loom_modules {
 	struct loom_module *list;
 	size_t n, room;
-	bool sealed;
+	uint32_t *sorted; /* indices by core and node, once sealed; else NULL */
 };
 
 /* Adds a copy of `m` (its texts too). Returns 0 or -ENOMEM. */
 int loom_modules_add(struct loom_modules *t, const struct loom_module *m)
 	__attribute__((warn_unused_result));
+/* Nothing more is added for now: makes the search fast. */
 void loom_modules_seal(struct loom_modules *t);
 /* The node of this core, or NULL. Valid until the table changes. */
 const struct loom_module *loom_modules_find(const struct loom_modules *t, uint16_t core,

@@ -65,7 +65,8 @@ static int open_ltrc(struct loom_reader *r)
 	return 0;
 }
 
-/* JSON, or not? Its first byte that is no blank; a blank is no cycle that anybody would trace. */
+/* JSON, or not? Its first byte that is no blank tells; in a record that byte is of the cycle, and a
+ * zero follows, which no JSON has. */
 static bool looks_like_json(struct loom_reader *r)
 {
 	size_t size = inflow_fill(&r->inflow, 4096);
@@ -74,7 +75,7 @@ static bool looks_like_json(struct loom_reader *r)
 		uint8_t c = r->inflow.buf[r->inflow.at + i];
 
 		if (c == '{' || c == '[')
-			return true;
+			return i + 1 == size || r->inflow.buf[r->inflow.at + i + 1];
 		if (c != ' ' && c != '\t' && c != '\n' && c != '\r')
 			return false;
 	}

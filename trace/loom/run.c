@@ -26,7 +26,19 @@ static const char *const perf_ends[] = {
 	".sim.stat",	    ".stat.json",    ".stat.txt",  ".stat",
 };
 
-static size_t stem(const char *name, const char *const *ends, size_t n)
+/* Which statistics are written together with a trace, the best first. */
+static const struct {
+	const char *trace, *perf;
+} partners[] = {
+	{".runtime.trace", ".runtime.stat"}, {".sim.trace", ".sim.stat"},
+	{".gem5.trace", ".accel.stat.json"}, {".gem5.trace", ".gem5.stat"},
+	{".trace.json", ".stat.json"},	     {".trace.json", ".stat.txt"},
+	{".trace.bin", ".perf.json"},	     {".trace", ".stat"},
+};
+
+/* The end in the list that the name has: its length, 0 if it has none. A name may be nothing but
+ * an end, without the dot. */
+static size_t end_of(const char *name, const char *const *ends, size_t n)
 {
 	size_t len = strlen(name);
 
@@ -34,18 +46,44 @@ static size_t stem(const char *name, const char *const *ends, size_t n)
 		size_t tail = strlen(ends[i]);
 
 		if (len > tail && !strcmp(name + len - tail, ends[i]))
-			return len - tail;
+			return tail;
+		if (!strcmp(name, ends[i] + 1))
+			return len;
 	}
 	return 0;
 }
 
 size_t loom_run_stem(const char *name)
 {
-	size_t len = stem(name, trace_ends, COUNT(trace_ends));
+	size_t len = strlen(name), tail = end_of(name, trace_ends, COUNT(trace_ends));
 
-	if (len == 0)
-		len = stem(name, perf_ends, COUNT(perf_ends));
-	return len ? len : strlen(name);
+	if (tail == 0)
+		tail = end_of(name, perf_ends, COUNT(perf_ends));
+	return tail < len ? len - tail : len;
+}
+
+/* Is the first of these the trace, and the second the statistics, of one run? */
+static bool same_run(const char *trace, const char *perf)
+{
+	size_t stem = strlen(trace) - end_of(trace, trace_ends, COUNT(trace_ends));
+
+	return stem == strlen(perf) - end_of(perf, perf_ends, COUNT(perf_ends)) &&
+	       !strncmp(trace, perf, stem);
+}
+
+/* How well they fit: the lower the better; COUNT(partners) if they may only happen to. */
+static size_t rank(const char *trace, const char *perf)
+{
+	const char *trace_end =
+		trace + strlen(trace) - end_of(trace, trace_ends, COUNT(trace_ends));
+	const char *perf_end = perf + strlen(perf) - end_of(perf, perf_ends, COUNT(perf_ends));
+	size_t i = 0;
+
+	while (i < COUNT(partners) &&
+	       (strcmp(trace_end, partners[i].trace + (*trace_end != '.')) != 0 ||
+		strcmp(perf_end, partners[i].perf + (*perf_end != '.')) != 0))
+		i++;
+	return i;
 }
 
 /* ---- content ---- */
@@ -55,8 +93,8 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* JSON: traces tell a trace_kind, or are bare arrays of events; all else may be statistics. */
-static enum loom_content json_content(const char *text)
+/* JSON that is damaged, by what stands in its first bytes. */
+static enum loom_content json_sniffed(const char *text)
 {
 	static const char *const of_trace[] = {"\"trace_kind\"", "\"event_kind\""};
 	static const char *const of_perf[] = {"\"schema\"", "\"nodePerf\"", "\"totalCycles\"",
@@ -71,6 +109,58 @@ static enum loom_content json_content(const char *text)
 			return LOOM_STATISTICS;
 	}
 	return *text == '[' || strstr(text, "\"events\"") ? LOOM_TRACE : LOOM_OTHER;
+}
+
+/* JSON: traces tell a trace_kind, have a list of events, or are a bare one; statistics are known by
+ * a key, wherever it stands. -1: it is damaged before it could be told. */
+static int json_content(struct tokens *t)
+{
+	static const char *const of_perf[] = {"schema",	      "nodePerf",      "totalCycles",
+					      "total_cycles", "kernel_cycles", "config_load"};
+	struct token v;
+	const char *key;
+	int more = -1;
+
+	if (!tokens_value(t, &v))
+		return -1;
+	if (v.type != TOKEN_OBJECT)
+		return LOOM_TRACE;
+	while ((more = tokens_key(t, &key)) > 0) {
+		for (size_t i = 0; i < COUNT(of_perf); i++) {
+			if (!strcmp(key, of_perf[i]))
+				return LOOM_STATISTICS;
+		}
+		if (!strcmp(key, "trace_kind"))
+			return LOOM_TRACE;
+		if (strcmp(key, "events") != 0) {
+			if (!tokens_skip(t))
+				return -1;
+			continue;
+		}
+		if (!tokens_value(t, &v))
+			return -1;
+		if (v.type == TOKEN_ARRAY)
+			return LOOM_TRACE;
+		if (v.type == TOKEN_OBJECT && !tokens_leave(t))
+			return -1;
+	}
+	return more < 0 ? -1 : LOOM_OTHER;
+}
+
+static enum loom_content json_file(int dirfd, const char *path, const char *text)
+{
+	struct inflow in;
+	struct tokens *t = malloc(sizeof(*t));
+	int content = -1;
+
+	if (t && inflow_open(&in, dirfd, path) == 0) {
+		tokens_init(t, &in);
+		content = json_content(t);
+	}
+	if (t)
+		inflow_close(&in);
+	free(t);
+	return content < 0 ? json_sniffed(text) : (enum loom_content)content;
 }
 
 /* Statistics as text are lines "key: value", and these are among the first. */
@@ -118,8 +208,8 @@ enum loom_content loom_content_of(int dirfd, const char *path)
 	if (n >= 4 && !memcmp(text, LOOM_MAGIC, 4))
 		return LOOM_TRACE;
 	solid = text + strspn(text, " \t\r\n");
-	if (*solid == '{' || *solid == '[')
-		return json_content(solid);
+	if ((*solid == '{' || *solid == '[') && (solid + 1 == text + n || solid[1]))
+		return json_file(dirfd, path, solid);
 	if (is_text_stat(solid))
 		return LOOM_STATISTICS;
 	return are_records(dirfd, path) ? LOOM_RECORDS : LOOM_OTHER;
@@ -207,24 +297,29 @@ static int read_folder(const char *dir, struct folder *traces, struct folder *pe
 	return err ? no_memory(dir) : 0;
 }
 
-/* The only one with the name of the run `like` (any if NULL), or the only one there is: its index;
- * -1: none; -2: several. */
-static int only(const struct folder *f, const char *like)
+/*
+ * Of the files in `f` the one that belongs to `like`: to the trace, or with `is_perf` to the
+ * statistics, of that name; to anything if NULL. Its index; -1: none; -2: several might.
+ */
+static int choose(const struct folder *f, const char *like, bool is_perf)
 {
+	size_t best = COUNT(partners), n = 0;
 	int which = -1;
 
 	for (size_t i = 0; like && i < f->n; i++) {
-		const char *name = base(f->paths[i]);
-		size_t len = loom_run_stem(name);
+		const char *trace = is_perf ? base(f->paths[i]) : base(like);
+		const char *perf = is_perf ? base(like) : base(f->paths[i]);
 
-		if (len == loom_run_stem(base(like)) && !strncmp(name, base(like), len))
-			which = which == -1 ? (int)i : -2;
+		if (!same_run(trace, perf))
+			continue;
+		if (n++ == 0 || rank(trace, perf) < best)
+			which = (int)i;
+		if (rank(trace, perf) < best)
+			best = rank(trace, perf);
 	}
-	if (which != -1)
-		return which;
-	if (like && f->n > 0)
-		return f->n == 1 ? 0 : -2;
-	return f->n == 1 ? 0 : f->n == 0 ? -1 : -2;
+	if (n > 0)
+		return n == 1 || best < COUNT(partners) ? which : -2;
+	return f->n > 1 ? -2 : (int)f->n - 1;
 }
 
 static char *take(struct folder *f, int which)
@@ -235,35 +330,47 @@ static char *take(struct folder *f, int which)
 	return path;
 }
 
+/* Which statistics are those of run->trace. 0 or -EINVAL after a message. */
+static int choose_perf(struct loom_run *run, const char *where, struct folder *perfs)
+{
+	int which = choose(perfs, run->trace, false);
+
+	if (which == -2) {
+		log_error(
+			"%s: %zu statistics files, among them %s and %s, which may be of the run: "
+			"name one with --perf",
+			where, perfs->n, base(perfs->paths[0]), base(perfs->paths[1]));
+		return -EINVAL;
+	}
+	if (which >= 0)
+		run->perf = take(perfs, which);
+	return 0;
+}
+
+/* Which of the traces is that of run->perf, or the only one. 0 or -EINVAL after a message. */
+static int choose_trace(struct loom_run *run, const char *where, struct folder *traces)
+{
+	int which = choose(traces, run->perf, true);
+
+	if (which == -2) {
+		log_error("%s: %zu traces, among them %s and %s: name one of them", where,
+			  traces->n, base(traces->paths[0]), base(traces->paths[1]));
+		return -EINVAL;
+	}
+	if (which >= 0)
+		run->trace = take(traces, which);
+	return 0;
+}
+
 static int find_in_folder(struct loom_run *run, const char *dir, const char *perf)
 {
 	struct folder traces = {0}, perfs = {0};
-	int err = read_folder(dir, &traces, &perfs), which;
+	int err = read_folder(dir, &traces, &perfs);
 
-	if (err)
-		goto out;
-	which = only(&traces, NULL);
-	if (which == -2 && traces.n > 1) {
-		log_error("%s: %zu traces, among them %s and %s: name one of them", dir, traces.n,
-			  base(traces.paths[0]), base(traces.paths[1]));
-		err = -EINVAL;
-		goto out;
-	}
-	if (which >= 0 && traces.paths)
-		run->trace = take(&traces, which);
-	if (perf)
-		goto out;
-	which = only(&perfs, run->trace);
-	if (which == -2) {
-		log_error("%s: %zu statistics files, and none or several are named like the trace: "
-			  "name "
-			  "one with --perf",
-			  dir, perfs.n);
-		err = -EINVAL;
-	} else if (which >= 0 && perfs.paths) {
-		run->perf = take(&perfs, which);
-	}
-out:
+	if (!err)
+		err = choose_trace(run, dir, &traces);
+	if (!err && !perf)
+		err = choose_perf(run, dir, &perfs);
 	folder_free(&traces);
 	folder_free(&perfs);
 	if (!err && !run->trace && !run->perf && (!perf || !strcmp(perf, "-"))) {
@@ -273,53 +380,71 @@ out:
 	return err;
 }
 
-/* The file that is named like the run `stem_len` bytes of `path`, and is what `want` says. */
-static char *sibling(const char *path, size_t stem_len, const char *const *ends, size_t n,
-		     bool statistics)
+/* The files that are named like the first `stem` bytes of `path`, and are what `statistics` says.
+ */
+static int siblings(struct folder *f, const char *path, size_t stem, bool statistics)
 {
-	size_t dir = (size_t)(base(path) - path);
+	const char *const *ends = statistics ? perf_ends : trace_ends;
+	size_t n = statistics ? COUNT(perf_ends) : COUNT(trace_ends);
+	bool only_end = base(path) == path + stem; /* trace.json, stat.json */
 
 	for (size_t i = 0; i < n; i++) {
 		enum loom_content content;
 		char *other;
 
-		if (asprintf(&other, "%.*s%s", (int)(dir + stem_len), path, ends[i]) < 0)
-			return NULL;
+		if (asprintf(&other, "%.*s%s", (int)stem, path, ends[i] + only_end) < 0)
+			return no_memory(path);
 		content = strcmp(other, path) != 0 ? loom_content_of(AT_FDCWD, other) : LOOM_OTHER;
-		if (content != LOOM_OTHER && (content == LOOM_STATISTICS) == statistics)
-			return other;
-		free(other);
+		if (content == LOOM_OTHER || (content == LOOM_STATISTICS) != statistics)
+			free(other);
+		else if (folder_add(f, other) < 0) {
+			free(other);
+			return no_memory(path);
+		}
 	}
-	return NULL;
+	return 0;
 }
 
 static int find_by_file(struct loom_run *run, const char *path, const char *perf)
 {
 	bool statistics = loom_content_of(AT_FDCWD, path) == LOOM_STATISTICS;
-	size_t len = loom_run_stem(base(path));
+	const char *const *ends = statistics ? perf_ends : trace_ends;
+	size_t tail = end_of(base(path), ends, statistics ? COUNT(perf_ends) : COUNT(trace_ends));
 	char **to = statistics ? &run->perf : &run->trace;
+	struct folder others = {0};
+	int err = 0;
 
 	*to = strdup(path);
 	if (!*to)
 		return no_memory(path);
-	if (len == strlen(base(path)))
+	if (tail == 0 || (!statistics && perf))
 		return 0;
-	if (statistics)
-		run->trace = sibling(path, len, trace_ends, COUNT(trace_ends), false);
-	else if (!perf)
-		run->perf = sibling(path, len, perf_ends, COUNT(perf_ends), true);
-	return 0;
+	err = siblings(&others, path, strlen(path) - tail, !statistics);
+	if (!err)
+		err = statistics ? choose_trace(run, path, &others)
+				 : choose_perf(run, path, &others);
+	folder_free(&others);
+	return err;
 }
 
 static int find_by_name(struct loom_run *run, const char *arg, const char *perf)
 {
-	size_t len = strlen(base(arg));
+	struct folder traces = {0}, perfs = {0};
+	int err = 0;
 
-	run->trace = sibling(arg, len, trace_ends, COUNT(trace_ends), false);
-	if (!perf)
-		run->perf = sibling(arg, len, perf_ends, COUNT(perf_ends), true);
-	if (run->trace || run->perf)
-		return 0;
+	if (*base(arg)) {
+		err = siblings(&traces, arg, strlen(arg), false);
+		if (!err && !perf)
+			err = siblings(&perfs, arg, strlen(arg), true);
+		if (!err)
+			err = choose_trace(run, arg, &traces);
+		if (!err)
+			err = choose_perf(run, arg, &perfs);
+	}
+	folder_free(&traces);
+	folder_free(&perfs);
+	if (err || run->trace || run->perf)
+		return err;
 	log_error("%s: no such file or directory, and no %s.trace.bin or the like", arg, arg);
 	return -ENOENT;
 }

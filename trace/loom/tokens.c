@@ -141,7 +141,8 @@ static bool string(struct tokens *t, size_t *len, bool keep)
 
 		if (c < 0)
 			return cut(t);
-		if (c < 0x20)
+		/* others are not escaped by upstream */
+		if (c == 0 || c == '\n' || c == '\r' || c == '\t')
 			return tokens_refuse(t, "a control character inside a string");
 		inflow_skip(t->in, 1);
 		if (c == '"')
