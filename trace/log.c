@@ -2,6 +2,7 @@
 #include "trace/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,24 @@ static const char *const level_names[] = {
 	[LOG_DEBUG] = "debug",
 };
 
+/*
+ * Of the first three descriptors, those that are closed lead nowhere from now on. Else the next
+ * file that is opened has such a number, and what is said ends up in it.
+ */
+static void fill_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 void log_setup(const char *program, enum log_level level)
 {
+	fill_descriptors();
 	log_program = program;
 	atomic_store(&log_limit, (int)level);
 }

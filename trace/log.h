@@ -16,7 +16,8 @@
 enum log_level { LOG_NOTHING = -1, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 /* Sets the name that starts each line, and the least important level that is
- * still shown (LOG_INFO at the start). `program` must outlive its use. */
+ * still shown (LOG_INFO at the start). `program` must outlive its use. To be called before any
+ * file is opened: standard descriptors that are closed are opened, on /dev/null. */
 void log_setup(const char *program, enum log_level level);
 enum log_level log_level(void);
 

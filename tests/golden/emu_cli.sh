@@ -127,6 +127,14 @@ that "all of them are there" grep -q 'SIZE 200$' many/thread.row
 # stopped while it is interrupted: its speed does not matter.
 cat >interrupt.py <<'END'
 import os, signal, subprocess, sys, time
+# ---- standard descriptors that are closed: no file gets what is said ----
+for closed in '2>&-' '<&- 2>&-' '<&- >&- 2>&-'; do
+	bash -c "rm -rf out && '$emu' -o out t $closed" || { echo "status with $closed"; failed=1; }
+	for file in cpu.prv thread.prv cpu.row thread.row; do
+		that "same bytes with $closed" cmp "views/$file" "out/$file"
+	done
+done
+
 emu, trace, out = sys.argv[1:]
 os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
 p = subprocess.Popen([emu, "-o", out, trace], stderr=subprocess.PIPE, preexec_fn=lambda: os.nice(19))
