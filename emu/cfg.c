@@ -16,7 +16,8 @@
 #include "trace/log.h"
 #include "trace/shipped.h"
 
-#define CFG_DEPTH_MAX 8 /* of folders in the set */
+#define CFG_DEPTH_MAX 8		       /* of folders in the set */
+#define UNFINISHED    "cfg.unfinished" /* the copy until it is complete */
 
 /* ---- copying it ---- */
 
@@ -53,15 +54,22 @@ static int copy_file(int from_dir, int to_dir, const char *name)
 	return err;
 }
 
-/* Makes the directory `name` below `dir_fd`, unless it is there, and opens it. */
+/* Makes the directory `name` below `dir_fd`, unless it is there, and opens it. -ELOOP for a link.
+ */
 static int make_dir(int dir_fd, const char *name)
 {
-	int fd;
+	struct stat st;
+	int fd, err;
 
 	if (mkdirat(dir_fd, name, 0777) && errno != EEXIST)
 		return -errno;
 	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	if (fd >= 0)
+		return fd;
+	err = -errno;
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+		err = -ELOOP;
+	return err;
 }
 
 /* Copies what is in the directory `from`, which it closes, into `to`. */
@@ -106,11 +114,33 @@ static int copy_dir(int from, int to, unsigned depth)
 	return err;
 }
 
+/* Copies the set `from` of the path `path`, which it closes, to `cfg` in the output; as a whole or
+ * not at all, since what is there is not looked at again. */
+static int copy_set(struct emulator *emu, int from, const char *path)
+{
+	int to = make_dir(emu->out_fd, UNFINISHED), err;
+
+	if (to < 0) {
+		err = to;
+		close(from);
+	} else {
+		err = copy_dir(from, to, 0);
+		close(to);
+	}
+	if (!err && renameat(emu->out_fd, UNFINISHED, emu->out_fd, "cfg"))
+		err = -errno;
+	if (err)
+		log_error("%s/" UNFINISHED ": cannot copy the Paraver configurations there from "
+			  "%s: %s%s",
+			  emu->out_dir, path, strerror(-err), out_remedy(err));
+	return err;
+}
+
 int cfg_install(struct emulator *emu)
 {
 	char path[PATH_MAX];
 	struct stat st;
-	int set, to, err;
+	int set;
 
 	if (emu->opt->no_output)
 		return 0;
@@ -120,23 +150,11 @@ int cfg_install(struct emulator *emu)
 		return 0;
 	}
 	set = shipped_open("cfg", "emu/cfg", path, sizeof(path));
-	if (set < 0) {
-		log_warn("the Paraver configurations are not installed beside this program nor "
-			 "in " DATADIR ": no cfg/ is made");
-		return 0;
-	}
-	to = make_dir(emu->out_fd, "cfg");
-	if (to < 0) {
-		err = to;
-		close(set);
-	} else {
-		err = copy_dir(set, to, 0);
-		close(to);
-	}
-	if (err)
-		log_error("%s/cfg: cannot copy the Paraver configurations from %s: %s",
-			  emu->out_dir, path, strerror(-err));
-	return err;
+	if (set >= 0)
+		return copy_set(emu, set, path);
+	log_warn("the Paraver configurations are not installed beside this program nor in " DATADIR
+		 ": no cfg/ is made");
+	return 0;
 }
 
 /* ---- hardware counters ---- */
@@ -222,7 +240,7 @@ int cfg_write_counter(struct emulator *emu, unsigned type, const char *name)
 		close(cfg);
 	}
 	if (err)
-		log_error("%s/cfg: cannot write the configuration of the counter %s: %s",
-			  emu->out_dir, safe, strerror(-err));
+		log_error("%s/cfg: cannot write the configuration of the counter %s: %s%s",
+			  emu->out_dir, safe, strerror(-err), out_remedy(err));
 	return err;
 }

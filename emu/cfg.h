@@ -4,7 +4,7 @@
  *
  * In: the installed set (PREFIX/share/ovni-bpf/cfg, found from the place of the executable, or
  * emu/cfg of the source tree when that runs from build/bin); out: a copy in OUT/cfg, unless that
- * exists. Nothing is written through a symbolic link.
+ * exists; it gets this name once it is complete. Nothing is written through a symbolic link.
  * Specification: emulator.md 1, models.md 5.4.
  */
 #ifndef EMU_CFG_H

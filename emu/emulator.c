@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -154,12 +155,19 @@ static int open_out_dir(struct emulator *emu)
 			goto fail;
 		emu->out_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
-	if (emu->out_fd >= 0)
+	if (emu->out_fd < 0)
+		goto fail;
+	/* one writer at a time; where there are no locks, nobody is kept away */
+	if (flock(emu->out_fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
 		return 0;
 fail:
 	err = -errno;
-	log_error("%s: cannot use it as the directory of the output: %s", emu->out_dir,
-		  strerror(-err));
+	log_error("%s: cannot use it as the directory of the output: %s%s", emu->out_dir,
+		  strerror(-err), err == -ENOENT ? " (the one above it must exist)" : "");
+	log_error("%s: another ovni-emu is writing there: wait for it, or give another "
+		  "directory with -o",
+		  emu->out_dir);
+	return -EWOULDBLOCK;
 	return err;
 }
 

@@ -79,6 +79,15 @@ static int try_help(void)
 	return EXIT_USAGE;
 }
 
+/* The status of what was printed on standard output. */
+static int printed(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return EXIT_SUCCESS;
+	log_error("cannot print: %s", strerror(errno));
+	return EXIT_FAILURE;
+}
+
 static void on_interrupt(int signo)
 {
 	emulator_interrupted = 1;
@@ -152,10 +161,10 @@ static int take_option(struct emu_options *opt, int key, enum log_level *level)
 		return -1;
 	case 'h':
 		usage(stdout);
-		return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+		return printed();
 	case OPT_VERSION:
 		printf("ovni-emu %s (%s)\n", version_string, version_commit);
-		return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+		return printed();
 	default: /* getopt_long() has said what is wrong */
 		return try_help();
 	}
@@ -170,6 +179,7 @@ int main(int argc, char **argv)
 	size_t n = 1;
 	int key, status;
 
+	log_setup("ovni-emu", level);
 	for (size_t i = 0; i < NOPTIONS; i++) {
 		longs[i] = (struct option){options[i].name,
 					   options[i].argument ? required_argument : no_argument,

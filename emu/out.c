@@ -60,10 +60,27 @@ struct out {
 
 /* ---- writing ---- */
 
+const char *out_remedy(int err)
+{
+	switch (-err) {
+	case ELOOP:
+		return " (outputs never follow a symbolic link: remove it)";
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return " (-o DIR writes elsewhere)";
+	case ENOSPC:
+	case EDQUOT:
+		return " (make room there, or write elsewhere with -o DIR)";
+	default:
+		return "";
+	}
+}
+
 void out_report(struct out_pool *pool, const char *path, int err)
 {
 	if (!atomic_exchange(&pool->reported, true))
-		log_error("%s: cannot write: %s", path, strerror(-err));
+		log_error("%s: cannot write: %s%s", path, strerror(-err), out_remedy(err));
 }
 
 /* Remembers the first error of the file. */
@@ -253,8 +270,7 @@ struct out *out_open(struct out_pool *pool, int dir_fd, const char *dir, const c
 	out->fd = out_create(dir_fd, out->path + strlen(dir) + 1);
 	if (out->fd >= 0)
 		return out;
-	log_error("%s: cannot create: %s%s", out->path, strerror(-out->fd),
-		  out->fd == -ELOOP ? " (outputs never follow a symbolic link: remove it)" : "");
+	log_error("%s: cannot create: %s%s", out->path, strerror(-out->fd), out_remedy(out->fd));
 	goto fail;
 nomem:
 	log_error("%s/%s: no memory for the output", dir, name);

@@ -30,6 +30,10 @@ void out_pool_free(struct out_pool *pool);
  */
 void out_report(struct out_pool *pool, const char *path, int err);
 
+/* What to do about a file that cannot be created or written, in parentheses; "" if the error says
+ * enough. `err` is a negative errno. */
+const char *out_remedy(int err);
+
 /*
  * Creates (or truncates) the file `name` in the directory `dir_fd`; `path` names it in messages
  * and is copied. With `gzip` the body is compressed and the name gets ".gz". NULL after a message.

@@ -32,8 +32,7 @@ static FILE *open_text(const struct emulator *emu, const char *view, const char 
 			return file;
 		fd = -errno;
 	}
-	log_error("%s/%s: cannot create: %s%s", emu->out_dir, name, strerror(-fd),
-		  fd == -ELOOP ? " (outputs never follow a symbolic link: remove it)" : "");
+	log_error("%s/%s: cannot create: %s%s", emu->out_dir, name, strerror(-fd), out_remedy(fd));
 	errno = -fd;
 	return NULL;
 }

@@ -42,6 +42,7 @@ check "no directory" 2 'no trace directory' "$emu"
 check "unknown option" 2 'unrecognized option' "$emu" --nonsense t
 check "bad number of threads" 2 'number of threads' "$emu" -j 0 t
 check "bad number of threads" 2 'number of threads' "$emu" -j 2x t
+check "help that nobody gets" 1 'cannot print: No space' bash -c "'$emu' --help >/dev/full"
 check "options after the directory are not read" 0 '' "$emu" -q t --nonsense
 check "slashes at the end" 0 '' "$emu" -q t///
 check "no such trace" 1 'No such file' "$emu" nowhere
@@ -65,6 +66,11 @@ that "nothing is made through it" test ! -e victim
 rm -rf out && mkdir out && ln -s "$T/victim" out/cfg && mkdir victim
 check "nor is one in place of cfg" 0 '' "$emu" -q -o out t
 that "nothing is made through it" test -z "$(ls victim)"
+rm -rf out && mkdir out
+check "one writer at a time" 1 'another ovni-emu is writing there: wait' flock out "$emu" -o out t
+that "nothing is made beside it" test -z "$(ls out)"
+check "two readers, two writers" 0 '' flock out "$emu" -q -o out2 t
+check "-o without what is above it" 1 'above it must exist' "$emu" -o nowhere/views t
 rm -rf out && mkdir -p out/cpu.row
 check "a directory in the way" 1 'Is a directory' "$emu" -o out t
 rm -rf out && mkdir out && mkfifo out/cpu.prv
@@ -94,6 +100,16 @@ if [ "$(id -u)" = 0 ] && mkdir full && mount -t tmpfs -o size=1m none full 2>/de
 	done
 	rm -rf full/* && head -c 1040384 /dev/zero >full/filler
 	check "a disk that is full from the start" 1 'No space left' "$emu" -q -o full t
+	# the configurations are copied as a whole or not at all: cfg is not looked at again
+	rm -rf full/* && mount -o remount,size=64k full
+	check "a disk without room for the configurations" 1 'make room there' "$emu" -q -o full t
+	mount -o remount,size=4m full
+	check "once it has room" 0 '' "$emu" -q -o full t
+	that "they are all there" diff -rq "$S/emu/cfg" full/cfg
+	that "and nothing else is" test "$(find full -mindepth 1 -maxdepth 1 | wc -l)" = 7
+	rm -rf full/* && cp -r t/loom.n1 full && mount -o remount,ro full
+	check "a file system that is read-only" 1 '-o DIR writes elsewhere' "$emu" -q full
+	check "which helps" 0 '' "$emu" -q -o out2 full
 	umount full
 fi
 
