@@ -64,31 +64,29 @@ static void ask_models(struct emulator *emu, const struct json *meta, size_t str
 
 static int load_stream(struct emulator *emu, size_t i)
 {
-	const char *path = emu->trace.streams[i][0] ? emu->trace.streams[i] : ".";
+	const char *path = emu_stream_name(emu, i);
 	struct json *meta = trace_metadata(&emu->trace, i);
 	const char *part;
-	int err;
+	int err, added;
 
 	if (!meta)
 		return -EINVAL;
 	err = stream_open(&emu->streams[i], emu->trace.fd, emu->trace.streams[i]);
-	if (!err)
-		err = system_add(&emu->sys, i, meta, path);
+	/* without its events, a stream may still be the only one that tells of the CPUs */
+	added = err && !emu->opt->tolerant ? err : system_add(&emu->sys, i, meta, path);
 	if (json_get(meta, "accel.label") && !emu->opt->compat)
 		emu->names = true;
 	part = json_string(json_get(meta, "ovni.part"));
-	if (!err && part && strcmp(part, "thread") == 0)
+	if (!added && part && strcmp(part, "thread") == 0)
 		ask_models(emu, meta, i, path);
 	json_free(meta);
-	return err;
+	return err ? err : added;
 }
 
 /* A stream that cannot be used at all; its fault has been told (--tolerant). */
 static void leave_out(struct emulator *emu, size_t i)
 {
-	const char *path = emu->trace.streams[i];
-
-	log_warn("%s: the whole stream is left out", path[0] ? path : ".");
+	log_warn("%s: the whole stream is left out", emu_stream_name(emu, i));
 	stream_close(&emu->streams[i]); /* it then reads as one without events */
 	emu->damaged[i] = true;
 	emu->ndamaged++;
@@ -97,6 +95,7 @@ static void leave_out(struct emulator *emu, size_t i)
 static int load_trace(struct emulator *emu)
 {
 	int err = trace_open(&emu->trace, emu->opt->trace);
+	size_t nempty = 0, empty = 0;
 
 	if (err)
 		return err;
@@ -115,7 +114,12 @@ static int load_trace(struct emulator *emu)
 			leave_out(emu, i);
 			err = 0;
 		}
+		if (!err && emu->streams[i].size == STREAM_HEADER_SIZE && !nempty++)
+			empty = i;
 	}
+	if (!err && nempty)
+		log_warn("%zu of %zu streams have no events, the first one is %s", nempty,
+			 emu->nstreams, emu_stream_name(emu, empty));
 	return err;
 }
 
@@ -160,14 +164,14 @@ static int open_out_dir(struct emulator *emu)
 	/* one writer at a time; where there are no locks, nobody is kept away */
 	if (flock(emu->out_fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
 		return 0;
-fail:
-	err = -errno;
-	log_error("%s: cannot use it as the directory of the output: %s%s", emu->out_dir,
-		  strerror(-err), err == -ENOENT ? " (the one above it must exist)" : "");
 	log_error("%s: another ovni-emu is writing there: wait for it, or give another "
 		  "directory with -o",
 		  emu->out_dir);
 	return -EWOULDBLOCK;
+fail:
+	err = -errno;
+	log_error("%s: cannot use it as the directory of the output: %s%s", emu->out_dir,
+		  strerror(-err), err == -ENOENT ? " (the one above it must exist)" : "");
 	return err;
 }
 
@@ -380,7 +384,7 @@ static bool go_on_without(struct emulator *emu, uint32_t who)
 	player_drop(&emu->player);
 	emu->damaged[who] = true;
 	emu->ndamaged++;
-	log_warn("%s: left out from byte %" PRIu64 " on", stream->path[0] ? stream->path : ".",
+	log_warn("%s: left out from byte %" PRIu64 " on", emu_stream_name(emu, who),
 		 stream_offset(stream));
 	if (!th || !th->cpu)
 		return true;
@@ -443,8 +447,8 @@ static int lint_model(const struct emulator *emu, const struct model_state *stat
 	log_error("%s: thread %" PRIi32
 		  " ended with %u stacked %s, the last one is '%s'%s (each must be "
 		  "left before the end)",
-		  emu->trace.streams[first->stream], first->tid, first->slots[c].depth, model->lint,
-		  channel_label(&emu->channels[c], first->slots[c].value) ?: "?",
+		  emu_stream_name(emu, first->stream), first->tid, first->slots[c].depth,
+		  model->lint, channel_label(&emu->channels[c], first->slots[c].value) ?: "?",
 		  left > 1 ? ", and other threads too" : "");
 	return -EINVAL;
 }

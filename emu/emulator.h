@@ -103,6 +103,12 @@ int emulator_run(const struct emu_options *opt);
 /* Set by the signal handler: stop after the present event. */
 extern volatile sig_atomic_t emulator_interrupted;
 
+/* How messages call a stream: its path in the trace. */
+static inline const char *emu_stream_name(const struct emulator *emu, size_t i)
+{
+	return emu->trace.streams[i][0] ? emu->trace.streams[i] : ".";
+}
+
 /*
  * Refuses the present event: one message with its MCV, clock, stream and byte, then the reason.
  * Returns -EINVAL.

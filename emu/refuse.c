@@ -38,7 +38,7 @@ int emu_refuse(struct emulator *emu, const char *fmt, ...)
 	put_char(mcv, sizeof(mcv), ev->value);
 	log_error("%s: event %s at byte %" PRIu64 ", clock %" PRIi64 " (%" PRIi64
 		  " ns after the first one): %s",
-		  stream->path[0] ? stream->path : ".", mcv, stream_offset(stream),
+		  emu_stream_name(emu, emu->player.who), mcv, stream_offset(stream),
 		  emu->player.clock, emu->time.now, reason ? reason : "no memory to say why");
 	free(reason);
 	return -EINVAL;

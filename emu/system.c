@@ -304,6 +304,35 @@ static int group(struct system_load *load, struct process_sort **out, size_t *co
 	return err;
 }
 
+static void free_loom(struct loom *loom)
+{
+	free(loom->name);
+	free(loom->pairs);
+	free(loom->by_index);
+	free(loom->by_tid);
+}
+
+static void free_looms(struct loom *looms, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		free_loom(&looms[i]);
+	free(looms);
+}
+
+/* Forgets the looms of which every stream was left out; start[i] are the processes of the i-th. */
+static void drop_empty_looms(struct system *sys, struct process_sort *const *start)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < sys->nlooms; i++) {
+		if (start[i] < start[i + 1])
+			sys->looms[kept++] = sys->looms[i];
+		else
+			free_loom(&sys->looms[i]);
+	}
+	sys->nlooms = kept;
+}
+
 static int build(struct system *sys, struct process_sort *list, size_t n)
 {
 	struct system_load *load = sys->load;
@@ -318,6 +347,8 @@ static int build(struct system *sys, struct process_sort *list, size_t n)
 	for (uint32_t i = 0; i < load->nlooms && !err; i++) {
 		for (start[i] = p; p < end && p->first->loom == i;)
 			p++;
+		if (p == start[i])
+			continue;
 		err = check_ranks(&load->looms[i], start[i], p);
 		if (!err)
 			err = merge_pairs(&load->looms[i]);
@@ -330,6 +361,7 @@ static int build(struct system *sys, struct process_sort *list, size_t n)
 	sys->nlooms = load->nlooms;
 	load->looms = NULL;
 	load->nlooms = 0;
+	drop_empty_looms(sys, start);
 	sort_looms(sys);
 
 	sys->ncpus = ncpus;
@@ -358,17 +390,6 @@ nomem:
 	return -ENOMEM;
 }
 
-static void free_looms(struct loom *looms, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		free(looms[i].name);
-		free(looms[i].pairs);
-		free(looms[i].by_index);
-		free(looms[i].by_tid);
-	}
-	free(looms);
-}
-
 static void free_load(struct system *sys)
 {
 	struct system_load *load = sys->load;
@@ -382,6 +403,7 @@ static void free_load(struct system *sys)
 		free(load->facts[i].name);
 	free(load->facts);
 	free(load->paths);
+	free(load->lib);
 	free(load);
 }
 

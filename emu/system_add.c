@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,8 +119,8 @@ static int add_cpus(struct loom *loom, const struct json *meta, const char *path
 		phyid = json_int(json_key(c, "phyid"));
 		if (index < 0 || index > INT32_MAX || phyid < 0 || phyid > INT32_MAX) {
 			log_error("%s: ovni.loom_cpus has a CPU with index %" PRIi64
-				  " and phyid %" PRIi64 ": neither may be negative",
-				  path, index, phyid);
+				  " and phyid %" PRIi64 ": both must be from 0 to %d",
+				  path, index, phyid, INT32_MAX);
 			return -ERANGE;
 		}
 		err = add_pair(loom, n, (int32_t)phyid, (int32_t)index);
@@ -159,11 +160,13 @@ static int get_rank(const struct json *meta, const char *path, struct stream_fac
 	if (!node)
 		return 0;
 	if (rank < 0 || rank >= INT32_MAX) {
-		log_error("%s: ovni.rank is %" PRIi64 ": it must not be negative", path, rank);
+		log_error("%s: ovni.rank is %" PRIi64 ": it must be from 0 to %d", path, rank,
+			  INT32_MAX - 1);
 		return -EINVAL;
 	}
 	if (!total || nranks <= 0 || nranks > INT32_MAX) {
-		log_error("%s: ovni.rank needs ovni.nranks, which must be 1 or more", path);
+		log_error("%s: ovni.rank needs ovni.nranks, which must be from 1 to %d", path,
+			  INT32_MAX);
 		return -EINVAL;
 	}
 	if (rank >= nranks) {
@@ -194,6 +197,34 @@ static int get_app_id(const struct json *meta, const char *path, struct stream_f
 	return node ? get_id(meta, "ovni.app_id", path, &facts->app_id) : 0;
 }
 
+/* The library that wrote the stream: streams of several are told of once. */
+static int check_lib(struct system_load *load, const struct json *meta, const char *path)
+{
+	const char *version = json_string(json_get(meta, "ovni.lib.version"));
+	const char *commit = json_string(json_get(meta, "ovni.lib.commit"));
+	char *lib;
+
+	if (!version || !commit) {
+		log_error("%s: ovni.lib.version or ovni.lib.commit is missing", path);
+		return -EINVAL;
+	}
+	if (asprintf(&lib, "%s (commit %s)", version, commit) < 0) {
+		log_error("%s: no memory for the version of its library", path);
+		return -ENOMEM;
+	}
+	if (!load->lib) {
+		load->lib = lib;
+		return 0;
+	}
+	if (!load->mixed_libs && strcmp(lib, load->lib) != 0) {
+		log_warn("%s: written by version %s of the library, streams before it by %s", path,
+			 lib, load->lib);
+		load->mixed_libs = true;
+	}
+	free(lib);
+	return 0;
+}
+
 int system_add(struct system *sys, size_t stream, const struct json *meta, const char *path)
 {
 	struct system_load *load = sys->load;
@@ -220,6 +251,17 @@ int system_add(struct system *sys, size_t stream, const struct json *meta, const
 			  name ? "a name with a '/', which is not allowed" : "missing");
 		return -EINVAL;
 	}
+	if ((err = get_id(meta, "ovni.pid", path, &facts->pid)) ||
+	    (err = get_app_id(meta, path, facts)) || (err = get_rank(meta, path, facts)) ||
+	    (err = get_id(meta, "ovni.tid", path, &facts->tid)))
+		return err;
+	if (json_number(json_get(meta, "ovni.finished")) != 1) {
+		log_error("%s: ovni.finished is not 1: the stream was not completed", path);
+		return -EINVAL;
+	}
+	err = check_lib(load, meta, path);
+	if (err)
+		return err;
 	err = find_loom(load, name, &facts->loom);
 	if (err) {
 		log_error("%s: no memory for the loom", path);
@@ -228,20 +270,6 @@ int system_add(struct system *sys, size_t stream, const struct json *meta, const
 	err = add_cpus(&load->looms[facts->loom], meta, path);
 	if (err)
 		return err;
-	if ((err = get_id(meta, "ovni.pid", path, &facts->pid)) ||
-	    (err = get_app_id(meta, path, facts)) || (err = get_rank(meta, path, facts)) ||
-	    (err = get_id(meta, "ovni.tid", path, &facts->tid)))
-		return err;
-	if (!json_is_number(json_get(meta, "ovni.finished")) ||
-	    json_int(json_get(meta, "ovni.finished")) != 1) {
-		log_error("%s: ovni.finished is not 1: the stream was not completed", path);
-		return -EINVAL;
-	}
-	if (!json_string(json_get(meta, "ovni.lib.version")) ||
-	    !json_string(json_get(meta, "ovni.lib.commit"))) {
-		log_error("%s: ovni.lib.version or ovni.lib.commit is missing", path);
-		return -EINVAL;
-	}
 	get_shown_rank(meta, facts);
 	title = json_string(json_get(meta, "bpf.name"));
 	if (!title)

@@ -36,6 +36,8 @@ struct system_load {
 	uint32_t nlooms, room;
 	void *by_name;	    /* tree of struct loom_entry */
 	const char **paths; /* of the streams, the caller's */
+	char *lib;	    /* that wrote the first stream; NULL: none yet */
+	bool mixed_libs;    /* some stream is of another one, which has been told */
 	uint32_t last_loom;
 };
 

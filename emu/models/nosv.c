@@ -222,7 +222,7 @@ static const struct model_event events[] = {
 static int metadata(struct emulator *emu, struct model_state *state, const struct json *meta,
 		    size_t stream)
 {
-	const char *path = emu->trace.streams[stream];
+	const char *path = emu_stream_name(emu, stream);
 	const struct json *can = json_get(meta, "nosv.can_breakdown");
 	struct nosv *nosv = state->data;
 

@@ -201,7 +201,7 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 	}
 	if (state->complaint)
 		return -EINVAL;
-	return marks_declare(ovni->marks, state, meta, stream, emu->trace.streams[stream]);
+	return marks_declare(ovni->marks, state, meta, stream, emu_stream_name(emu, stream));
 }
 
 static int prepare(struct emulator *emu, struct model_state *state)
@@ -227,7 +227,7 @@ static int finish(struct emulator *emu, struct model_state *state)
 		return 0;
 	log_error("%s: thread %" PRIi32 " is not dead at the end, but in the state %s (%" PRIu32
 		  " threads in all): each must end with OHe",
-		  emu->trace.streams[first->stream], first->tid, lifeline_names[first->state],
+		  emu_stream_name(emu, first->stream), first->tid, lifeline_names[first->state],
 		  alive);
 	return -EINVAL;
 }

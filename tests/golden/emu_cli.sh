@@ -127,6 +127,14 @@ done
 that "compressed bytes do not depend on -j" cmp gz-j1/thread.prv.gz gz-j3/thread.prv.gz
 that "a trace may be read-only" bash -c "chmod -R a-w long && '$emu' -q -o other long; chmod -R u+w long"
 
+# ---- standard descriptors that are closed: no file gets what is said ----
+for closed in '2>&-' '<&- 2>&-' '<&- >&- 2>&-'; do
+	bash -c "rm -rf out && '$emu' -o out t $closed" || { echo "status with $closed"; failed=1; }
+	for file in cpu.prv thread.prv cpu.row thread.row; do
+		that "same bytes with $closed" cmp "views/$file" "out/$file"
+	done
+done
+
 # ---- descriptors: many threads need no more of them than one ----
 {
 	for ((i = 0; i < 200; i++)); do
@@ -143,14 +151,6 @@ that "all of them are there" grep -q 'SIZE 200$' many/thread.row
 # stopped while it is interrupted: its speed does not matter.
 cat >interrupt.py <<'END'
 import os, signal, subprocess, sys, time
-# ---- standard descriptors that are closed: no file gets what is said ----
-for closed in '2>&-' '<&- 2>&-' '<&- >&- 2>&-'; do
-	bash -c "rm -rf out && '$emu' -o out t $closed" || { echo "status with $closed"; failed=1; }
-	for file in cpu.prv thread.prv cpu.row thread.row; do
-		that "same bytes with $closed" cmp "views/$file" "out/$file"
-	done
-done
-
 emu, trace, out = sys.argv[1:]
 os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
 p = subprocess.Popen([emu, "-o", out, trace], stderr=subprocess.PIPE, preexec_fn=lambda: os.nice(19))
@@ -186,4 +186,52 @@ that "its thread is dead there" grep -q '^2:0:1:1:2:395:4:3$' cut/thread.prv
 echo '{' >cut/loom.n1/proc.10/thread.12/stream.json
 check "damaged metadata" 1 'thread.12' "$emu" -q cut
 check "left out as a whole with --tolerant" 3 'whole stream is left out' "$emu" -q --tolerant cut
+
+# What can be known of a stream is kept: here only thread 101 tells of the CPUs.
+trace cpus states
+first=cpus/loom.n1/proc.100/thread.101
+printf x | dd of=$first/stream.obs conv=notrunc status=none
+check "no stream" 1 'thread.101/stream.obs: not a stream' "$emu" -q cpus
+check "its CPUs stay with --tolerant" 3 'whole stream is left out' "$emu" -q --tolerant cpus
+that "both threads have a row" grep -q 'SIZE 2$' cpus/thread.row
+# A loom of which nothing can be used is not there.
+cat >looms.txt <<'END'
+thread 11 of 10 in n1 cpus 0:0
+100 OHx i32:0 i32:-1 u64:0
+200 OHe
+thread 21 of 20 in n0
+json {"ovni": {"loom_cpus": [{"index": 0, "phyid": 3e9}]}}
+END
+"$S/tests/golden/emu_make.py" looms.txt looms || failed=1
+check "a number out of range" 1 'thread.21: .*phyid 3000000000: both must be from 0' "$emu" -q looms
+check "its loom is left out" 3 'whole stream is left out' "$emu" -q --tolerant looms
+that "the other is the first one" grep -qx ' CPU 0.0' looms/cpu.row
+that "no other is there" grep -q 'SIZE 2$' looms/cpu.row
+
+# ---- warnings, once ----
+cat >warn.txt <<'END'
+thread 11 of 10 in n1 cpus 0:0
+100 OHx i32:0 i32:-1 u64:0
+200 OHe
+thread 12 of 10 in n1
+json {"ovni": {"lib": {"commit": "another"}}}
+100 OHx i32:-1 i32:-1 u64:0
+200 OHe
+thread 13 of 10 in n1
+json {"ovni": {"lib": {"version": "a third one"}}}
+END
+sed 's/a third one"}/0"}, "finished": 1.5/' warn.txt >unfinished.txt
+"$S/tests/golden/emu_make.py" warn.txt warn || failed=1
+check "a thread that was never alive" 1 'thread.13: thread 13 is not dead' "$emu" -q warn
+that "streams without events are told of" grep -q 'warning: 1 of 3 streams have no events.*thread.13' stderr
+that "so are several libraries" grep -q 'warning: .*thread.12: written by version 0 (commit another)' stderr
+that "but once" test "$(grep -c 'written by' stderr)" = 1
+
+"$S/tests/golden/emu_make.py" unfinished.txt unfinished || failed=1
+check "finished is 1 and nothing near it" 1 'thread.13: ovni.finished is not 1' "$emu" -q unfinished
+
+# ---- a trace that is a stream itself has a name, too ----
+"$emu" -q -o out warn/loom.n1/proc.10/thread.11 || failed=1
+truncate -s -12 warn/loom.n1/proc.10/thread.11/stream.obs
+check "no name is empty" 1 'error: [.]: thread 11 is not dead' "$emu" -q -o out warn/loom.n1/proc.10/thread.11
 exit $failed
