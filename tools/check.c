@@ -18,6 +18,7 @@
 
 #include "emu/emulator.h"
 #include "tools/common/account.h"
+#include "tools/common/figures.h"
 #include "tools/common/findings.h"
 #include "tools/common/repair.h"
 #include "tools/common/survey.h"
@@ -36,9 +37,10 @@ struct check {
 	struct findings findings;
 	struct survey survey;
 	struct account account;
-	bool accepted; /* by the emulator */
-	bool clean;    /* by its lint, too */
-	bool walked;   /* account is filled */
+	struct figures figures;
+	bool accepted;	   /* by the emulator */
+	bool clean;	   /* by its lint, too */
+	bool contradicted; /* perf.json, by the streams */
 };
 
 enum { KEY_STRICT = 0x100, KEY_REPAIR, KEY_IN_PLACE };
@@ -149,6 +151,15 @@ static int span(void *arg, const struct runs *runs, uint32_t who, int32_t cpu, i
 	return account_span(&c->account, who, cpu, from, to);
 }
 
+static int event(void *arg, const struct runs *runs, uint32_t who, const struct event *ev)
+{
+	struct check *c = arg;
+
+	(void)runs;
+	figures_event(&c->figures, who, ev);
+	return 0;
+}
+
 static void say_account(struct check *c)
 {
 	for (size_t i = 0; i < c->account.ncpus; i++) {
@@ -172,10 +183,11 @@ static void say_account(struct check *c)
 	}
 }
 
-/* The account needs a trace that opens and whose streams can be walked. */
+/* The account, and the figures of threads, need a trace that opens and whose streams can be walked.
+ */
 static int walk(struct check *c)
 {
-	const struct runs_listener listener = {.span = span};
+	const struct runs_listener listener = {.span = span, .event = event};
 	struct source source;
 	struct runs runs = {0};
 	int err;
@@ -185,14 +197,19 @@ static int walk(struct check *c)
 		return err;
 	err = source_open(&source, c->options->path);
 	if (!err)
+		err = figures_begin(&c->figures, &source);
+	if (!err)
 		err = runs_walk(&runs, &source, &listener, c);
 	if (!err)
 		err = account_finish(&c->account, &runs);
 	/* what is wrong has been said by the others */
 	findings_caught(&c->findings, c->accepted ? SEVERITY_WARNING : SEVERITY_ERROR);
-	c->walked = !err;
-	if (!err)
+	if (!err) {
 		say_account(c);
+		c->contradicted = !figures_compare(
+			&c->figures, &c->survey,
+			c->options->strict ? SEVERITY_ERROR : SEVERITY_WARNING, &c->findings);
+	}
 	runs_fini(&runs);
 	source_close(&source);
 	return err == -ENOMEM ? err : 0;
@@ -311,6 +328,8 @@ static int check(const struct options *options)
 					 c->accepted ? SEVERITY_WARNING : SEVERITY_ERROR);
 			say_survey(c);
 			if (!err)
+				err = figures_load(&c->figures, &trace, &c->findings);
+			if (!err)
 				err = walk(c);
 		} else {
 			err = valid ? err : 0; /* said; there is nothing more to see */
@@ -319,6 +338,8 @@ static int check(const struct options *options)
 	}
 	if (!err && c->findings.nomem)
 		err = -ENOMEM;
+	valid = valid && (!c->figures.there || c->figures.sound) &&
+		!(c->contradicted && options->strict);
 	if (!err)
 		status = !valid ? EXIT_FAILED : incomplete(&c->survey) ? EXIT_LOST : EXIT_COMPLETE;
 	if (err)
@@ -326,6 +347,7 @@ static int check(const struct options *options)
 	else if (print(c, status) < 0)
 		status = EXIT_FAILED;
 	account_free(&c->account);
+	figures_free(&c->figures);
 	findings_free(&c->findings);
 	free(c);
 	return status;

@@ -7,15 +7,19 @@
  *   kernel      6.1.0-18-amd64 x86_64
  *   duration    10.002 s
  *   loom        node1: 8 CPUs, 9 threads
+ *   events seen 12090 = 12044 written + 46 filtered + 0 sampled out + 0 lost
+ *   their time  38.0 % running, 2.0 % waiting for a CPU, 60.0 % asleep, 0.0 % unknown
+ *   cost        programs 0.41 % of the CPUs (15044 runs), the recorder 0.210 s of CPU time
  *   process     1204: application 1, 8 threads:
  *               ./solver --fast
  *   thread      1204/1205 worker: 12044 events
  *
- * In: a trace; out: facts of its metadata and counts of its events. Nothing is judged here:
- * that is ovni-check. All facts are put into one JSON document first, which --json prints
- * and the text is made of.
+ * In: a trace; out: facts of its metadata and of its perf.json, and counts of its events. Nothing
+ * is judged here: that is ovni-check. All facts are put into one JSON document first, which --json
+ * prints and the text is made of.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,6 +30,8 @@
 #include "tools/common/usage.h"
 #include "trace/catalog.h"
 #include "trace/log.h"
+#include "trace/loom/perf.h"
+#include "trace/perf.h"
 
 struct options {
 	const char *path;
@@ -38,7 +44,8 @@ struct info {
 	uint64_t events, bytes, models_seen[4];
 	uint64_t unfinished, damaged, recovered;
 	int64_t first, last;
-	bool ok; /* no memory was missing */
+	bool ok;	 /* no memory was missing */
+	bool unreadable; /* perf.json */
 };
 
 static const struct argp_option argp_options[] = {
@@ -257,6 +264,57 @@ static int take_stream(struct info *info, size_t i)
 	return 0;
 }
 
+static void put_number(struct info *info, struct json *node, const char *key, struct perf_number n)
+{
+	if (n.given)
+		put_u64(info, node, key, n.v);
+}
+
+/* The line of the whole recording at its end. */
+static void take_run(struct info *info, struct json *node, const struct loom_perf *perf)
+{
+	static const enum perf_counter keys[] = {
+		PERF_THREADS,	 PERF_TOTAL_NS,	 PERF_ACTIVE_NS, PERF_RUNNABLE_NS, PERF_BLOCKED_NS,
+		PERF_UNKNOWN_NS, PERF_WINDOW_NS, PERF_CPUS,	 PERF_PROG_RUNS,   PERF_PROG_NS,
+	};
+
+	for (size_t i = 0; i < perf->nsnapshots; i++) {
+		const struct perf_snapshot *s = &perf->snapshots[i];
+
+		for (size_t k = 0;
+		     s->scope == PERF_RUN && !s->interval && k < sizeof(keys) / sizeof(keys[0]);
+		     k++)
+			if (perf_has(s, keys[k]))
+				put_u64(info, node, perf_counter_names[keys[k]],
+					s->counters[keys[k]]);
+	}
+}
+
+/* What the recorder has counted, if it has: what it saw, where the time went, what it cost. */
+static void take_perf(struct info *info)
+{
+	struct loom_findings findings = {0};
+	struct loom_perf perf;
+	struct json *node;
+
+	if (faccessat(info->source.trace.fd, PERF_FILE, F_OK, 0) < 0)
+		return;
+	if (loom_perf_load(&perf, info->source.trace.fd, PERF_FILE, &findings) < 0) {
+		info->unreadable = true; /* which has been said */
+	} else if (perf.form == PERF_OVNI) {
+		node = json_put_object(info->doc, "perf");
+		put_number(info, node, "seen", perf.events.seen);
+		put_number(info, node, "written", perf.events.written);
+		put_number(info, node, "filtered", perf.events.filtered);
+		put_number(info, node, "sampled_out", perf.events.sampled_out);
+		put_number(info, node, "dropped", perf.events.dropped);
+		take_run(info, node, &perf);
+		put_number(info, node, "recorder_cpu_ns", perf.recorder_cpu_ns);
+		put_number(info, node, "recorder_peak_rss_bytes", perf.recorder_peak_rss_bytes);
+	}
+	loom_perf_free(&perf);
+}
+
 static const char *completeness(const struct info *info)
 {
 	uint64_t lost = 0;
@@ -303,6 +361,7 @@ static int gather(struct info *info, const char *path)
 	put_u64(info, info->doc, "bytes", info->bytes);
 	put_u64(info, info->doc, "duration", (uint64_t)info->last - (uint64_t)info->first);
 	put_text(info, info->doc, "completeness", completeness(info));
+	take_perf(info);
 	if (!err && !info->ok) {
 		log_error("%s: no memory", path);
 		return -ENOMEM;
@@ -385,6 +444,38 @@ static void print_threads(struct info *info, struct printer *out)
 	}
 }
 
+static double number_of(const struct json *node, const char *key)
+{
+	uint64_t value = 0;
+
+	(void)json_u64(json_get(node, key), &value);
+	return (double)value;
+}
+
+static double percent(const struct json *node, const char *part, double whole)
+{
+	return whole > 0 ? 100 * number_of(node, part) / whole : 0;
+}
+
+static void print_perf(const struct json *perf, struct printer *out)
+{
+	double life = number_of(perf, "total_ns");
+
+	printer_format(
+		out,
+		"%-12s%s = %s written + %s filtered + %s sampled out + %s lost\n"
+		"%-12s%.1f %% running, %.1f %% waiting for a CPU, %.1f %% asleep, %.1f %% "
+		"unknown\n"
+		"%-12sprograms %.2f %% of the CPUs (%s runs), the recorder %.3f s of CPU "
+		"time\n",
+		"events seen", text_of(perf, "seen"), text_of(perf, "written"),
+		text_of(perf, "filtered"), text_of(perf, "sampled_out"), text_of(perf, "dropped"),
+		"their time", percent(perf, "active_ns", life), percent(perf, "runnable_ns", life),
+		percent(perf, "blocked_ns", life), percent(perf, "unknown_ns", life), "cost",
+		percent(perf, "prog_ns", number_of(perf, "window_ns") * number_of(perf, "cpus")),
+		text_of(perf, "prog_runs"), number_of(perf, "recorder_cpu_ns") / 1e9);
+}
+
 static void print_text(struct info *info, struct printer *out, bool threads)
 {
 	const struct json *session = json_get(info->doc, "session");
@@ -408,6 +499,8 @@ static void print_text(struct info *info, struct printer *out, bool threads)
 	if (*text_of(session, "lost"))
 		print_line(out, "lost", "%s%s%s", text_of(session, "lost"), "", "");
 	print_line(out, "complete?", "%s%s%s", completeness(info), "", "");
+	if (json_get(info->doc, "perf"))
+		print_perf(json_get(info->doc, "perf"), out);
 	print_parts(info, out);
 	if (threads)
 		print_threads(info, out);
@@ -452,5 +545,5 @@ int main(int argc, char **argv)
 	free(text);
 	json_free(info.doc);
 	source_close(&info.source);
-	return err || info.damaged ? EXIT_FAILED : EXIT_COMPLETE;
+	return err || info.damaged || info.unreadable ? EXIT_FAILED : EXIT_COMPLETE;
 }

@@ -18,7 +18,8 @@
 #include "trace/log.h"
 
 static const struct report_kind *const kinds[] = {
-	&report_latency, &report_preempt, &report_wake, &report_timehist, &report_cpu, &report_func,
+	&report_latency, &report_preempt, &report_wake,	    &report_timehist,
+	&report_cpu,	 &report_func,	  &report_counters,
 };
 #define NKINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -78,7 +79,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			if (!options->kind)
 				argp_error(state,
 					   "no report '%s': latency, preempt, wake, timehist, "
-					   "cpu or func",
+					   "cpu, func or counters",
 					   arg);
 			return 0;
 		}
@@ -93,6 +94,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state,
 				   "%s prints its lines as they come: it cannot be sorted or cut",
 				   options->kind->name);
+		if (options->kind->read && (options->filter.nlooms || options->filter.from.given ||
+					    options->filter.to.given))
+			argp_error(state,
+				   "%s are of the whole recording: only --tid and --pid choose",
+				   options->kind->name);
 		return 0;
 	default:
 		return filter_option(&options->filter, key, arg, state);
@@ -105,6 +111,28 @@ static int sort(struct report *report, const struct options *options)
 	int column = order ? table_find(&report->table, order) : -1;
 
 	return column >= 0 ? table_sort(&report->table, column, options->reverse) : 0;
+}
+
+static int finish(struct report *report, const struct options *options)
+{
+	int err = sort(report, options);
+
+	if (!err)
+		table_print(&report->table, options->most);
+	return err;
+}
+
+/* A report of a file of its own. */
+static int run_file(struct report *report, const struct options *options)
+{
+	int err = report->kind->read(report, options->path);
+
+	if (!err)
+		err = finish(report, options);
+	table_fini(&report->table);
+	if (err == -ENOMEM)
+		log_error("%s: no memory for the report", options->path);
+	return err;
 }
 
 static int run(struct report *report, const struct options *options)
@@ -131,9 +159,7 @@ static int run(struct report *report, const struct options *options)
 	if (!err && runs.threads && kind->rows) {
 		err = kind->rows(report);
 		if (!err)
-			err = sort(report, options);
-		if (!err)
-			table_print(&report->table, options->most);
+			err = finish(report, options);
 	}
 	if (kind->stream)
 		table_end(&report->table);
@@ -161,7 +187,9 @@ int main(int argc, char **argv)
 		"  wake      who wakes whom, and how long the woken thread waits\n"
 		"  timehist  one line per run: when it ended, where, who, how long, why\n"
 		"  cpu       where 100 % of the time of each CPU went\n"
-		"  func      calls of functions: how often, wall time, on and off the CPU\v"
+		"  func      calls of functions: how often, wall time, on and off the CPU\n"
+		"  counters  where the time of each thread went, as perf.json has it; also\n"
+		"            of a summary (NAME.perf.json)\v"
 		"  ovni-report latency trace                   # who waits longest?\n"
 		"  ovni-report preempt --top 10 trace          # who takes the CPU away?\n"
 		"  ovni-report timehist --tid 1204 trace       # one thread, run by run\n"
@@ -172,7 +200,7 @@ int main(int argc, char **argv)
 	struct options options = {0};
 	struct report report = {0};
 	struct printer out;
-	struct source source;
+	struct source source = {0};
 	bool active;
 	int err;
 
@@ -191,11 +219,15 @@ int main(int argc, char **argv)
 	report.kind = options.kind;
 	report.source = &source;
 	report.filter = &options.filter;
-	err = source_open(&source, options.path);
-	if (!err)
-		err = filter_start(&options.filter, &source, &active);
-	if (!err)
-		err = run(&report, &options);
+	if (options.kind->read) {
+		err = run_file(&report, &options);
+	} else {
+		err = source_open(&source, options.path);
+		if (!err)
+			err = filter_start(&options.filter, &source, &active);
+		if (!err)
+			err = run(&report, &options);
+	}
 	if (printer_close(&out) < 0)
 		err = -EIO;
 	free(report.data);

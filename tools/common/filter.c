@@ -64,6 +64,11 @@ static bool among_looms(const struct filter *f, const char *loom)
 	return f->nlooms == 0;
 }
 
+bool filter_ids(const struct filter *f, int64_t pid, int64_t tid)
+{
+	return among(f->tids, f->ntids, tid) && among(f->pids, f->npids, pid);
+}
+
 int filter_start(struct filter *f, const struct source *source, bool *active)
 {
 	size_t n = source->trace.nstreams;
@@ -78,8 +83,8 @@ int filter_start(struct filter *f, const struct source *source, bool *active)
 	for (size_t i = 0; i < n; i++) {
 		const struct owner *owner = &source->owners[i];
 
-		f->streams[i] = among(f->tids, f->ntids, owner->tid) &&
-				among(f->pids, f->npids, owner->pid) && among_looms(f, owner->loom);
+		f->streams[i] =
+			filter_ids(f, owner->pid, owner->tid) && among_looms(f, owner->loom);
 	}
 	if (f->from.relative || f->to.relative)
 		(void)source_start(source, &start); /* without events nothing is compared */

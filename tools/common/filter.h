@@ -57,6 +57,9 @@ void filter_free(struct filter *filter);
 
 bool filter_mcv(struct filter *filter, uint32_t mcv);
 
+/* Whether a thread is wanted by its ids alone; without filter_start(), too. */
+bool filter_ids(const struct filter *filter, int64_t pid, int64_t tid);
+
 /* Whether the event of stream `who` is wanted. */
 static inline bool filter_event(struct filter *filter, uint32_t who, const struct event *ev)
 {

@@ -32,13 +32,16 @@ struct report_kind {
 	bool stream;	   /* prints rows as they come */
 	bool whose;	   /* needs names */
 	size_t size, more;
+	/* Makes the rows of something else than a walk of the trace `path`, or NULL. 0, -ENOMEM, or
+	 * -errno after one message. */
+	int (*read)(struct report *report, const char *path);
 	struct runs_listener listener;	    /* its arg is the struct report */
 	int (*rows)(struct report *report); /* when the walk is over; 0 or -ENOMEM */
 	void (*free)(struct report *report);
 };
 
 extern const struct report_kind report_latency, report_preempt, report_wake, report_timehist,
-	report_cpu, report_func;
+	report_cpu, report_func, report_counters;
 
 /* Whether a run of this stream, at this time, is asked for. */
 static inline bool report_wants(const struct report *report, uint32_t who, int64_t clock)

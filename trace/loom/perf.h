@@ -166,6 +166,7 @@ struct loom_perf {
 	bool has_unlisted, has_matrix;
 	uint64_t matrix_open;
 	struct perf_account matrix;
+	struct perf_number recorder_cpu_ns, recorder_peak_rss_bytes; /* what it has cost itself */
 
 	/* Upstream's run totals. */
 	struct perf_number total_cycles, config_cycles, execution_cycles, kernel_cycles;

@@ -626,6 +626,18 @@ static bool read_unlisted(struct perf_loader *l, void *to, const char *key)
 	return ok;
 }
 
+static bool read_recorder(struct perf_loader *l, void *to, const char *key)
+{
+	static const struct perf_field fields[] = {
+		{"cpu_ns", perf_number, AT(recorder_cpu_ns)},
+		{"peak_rss_bytes", perf_number, AT(recorder_peak_rss_bytes)},
+	};
+	uint64_t seen;
+
+	(void)key;
+	return perf_read_object(l, fields, COUNT(fields), to, &seen);
+}
+
 static bool read_mode(struct perf_loader *l, void *to, const char *key)
 {
 	if (!perf_text(l, to, key))
@@ -650,6 +662,7 @@ bool perf_load_ours(struct perf_loader *l)
 		{"events", read_events, 0},
 		{"invocations", read_invocations, 0},
 		{"unlisted", read_unlisted, AT(unlisted)},
+		{"recorder", read_recorder, 0},
 	};
 	struct loom_place place = perf_place(l->perf, NULL);
 	uint64_t seen;

@@ -1,0 +1,169 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# perf.json of a recording: ovni-check holds it against its rules and against the streams, to the
+# nanosecond; ovni-info and ovni-report show what it says.
+set -eu
+python3 - "$B/bin" "$S/tests/golden/tools_make.py" "$T" <<'END'
+import json, os, subprocess, sys
+bin_dir, make, top = sys.argv[1:]
+path = top + "/t/perf.json"
+said = ""
+
+# A thread that runs 400, sleeps 400, waits 99 and runs 101: it enters a nanosecond after the switch.
+EVENTS = """
+1000 OHx i32:0 i32:-1 u64:0
+1400 OHp u16:1 i32:0
+1800 OHw i32:-2
+1900 OHr
+2000 OHe
+"""
+
+
+def trace(more=""):
+    subprocess.run(["rm", "-rf", top + "/t"], check=True)
+    subprocess.run([sys.executable, make, top + "/t"], check=True, text=True, input=(
+        'thread n 1 1 bpf.events="5" bpf.name="w" bpf.session.t0="1000" bpf.session.t1="2000" '
+        'bpf.session.lost="0" ' + more + EVENTS))
+
+
+def line(scope, **more):
+    return {"clock": 2000, "scope": scope, "total_ns": 1000, "active_ns": 501, "runnable_ns": 99,
+            "blocked_ns": 400, "unknown_ns": 0, "switches_voluntary": 1, "switches_preempted": 0,
+            "yields": 0, "wakeups": 1, "migrations": 0, "calls": 0} | more
+
+
+def thread(tid, ns):
+    return dict.fromkeys(line("thread"), 0) | {"scope": "thread", "clock": 2000, "tid": tid, "pid": 1,
+                                               "comm": "w", "total_ns": ns, "active_ns": ns}
+
+
+def figures(change=""):
+    """Its perf.json, after a change of what the lines are called here."""
+    one = line("thread", tid=1, pid=1, comm="w")
+    run = line("run", threads=1, window_ns=1000, cpus=1, cpu_active_ns=501, prog_ns=20, prog_runs=2)
+    cpu = {"clock": 2000, "scope": "cpu", "cpu": 0, "total_ns": 1000, "active_ns": 501,
+           "other_ns": 9, "idle_ns": 490, "unknown_ns": 0, "prog_ns": 20, "prog_runs": 2,
+           "metrics": {"utilization": 0.51, "overhead": 0.02}}
+    kind = {"cpu": 0, "kind": "switch", "seen": 7, "written": 4, "filtered": 2, "sampled_out": 1,
+            "dropped": 0}
+    perf = {"schema": "ovni-bpf-perf", "version": 1, "mode": "full",
+            "window": {"first_cycle": 1000, "end_cycle": 2000, "total_cycles": 1000},
+            "events": {"seen": 7, "written": 4, "filtered": 2, "sampled_out": 1, "dropped": 0,
+                       "by_core_and_kind": [kind]},
+            "recorder": {"cpu_ns": 1500000, "peak_rss_bytes": 4096}, "snapshots": [run, cpu, one]}
+    both = (one, run)
+    exec(change, globals(), locals())
+    write(json.dumps(perf))
+
+
+def write(text):
+    with open(path, "w", encoding="ascii") as f:
+        f.write(text)
+
+
+def tool(status, *words, needs=()):
+    global said
+    done = subprocess.run([bin_dir + "/" + words[0], *words[1:]], capture_output=True, text=True)
+    said = done.stdout + done.stderr
+    missing = [n for n in needs if n not in said]
+    if done.returncode != status or missing:
+        sys.exit(f"{words}: status {done.returncode}, not {status}; missing: {missing}\n{said}")
+    return done.stdout
+
+
+def check(status, *options, needs=()):
+    return tool(status, "ovni-check", *options, top + "/t", needs=needs)
+
+
+trace()
+figures()
+assert "perf.json" not in check(0, "--strict"), said
+
+# Its own rules: errors.
+for finding, change in (
+        ("CPU 0: the states add up to 1001 ns of 1000 (rule P5)", 'cpu["idle_ns"] += 1'),
+        ("the run: active_ns 501 but the threads sum to 502 (rule P4)", 'one["active_ns"] += 1'),
+        ("CPU 0 utilization 0.4", 'cpu["metrics"]["utilization"] = 0.4'),
+        ("events: 1 of the accounts by CPU and kind do not close (rule P10)", 'kind["seen"] += 1'),
+        ("seen 7 but written 5", 'perf["events"]["written"] += 1'),
+        ("has the form loom-perf, not ovni-bpf-perf", 'perf["schema"] = "loom-perf"'),
+        ("20 more findings of rule P5",
+         'perf["snapshots"] += [thread(i, 10) | {"total_ns": 9} for i in range(2, 30)]')):
+    figures(change)
+    check(1, needs=["error: perf.json: " + finding,
+                    "note: perf.json is not held against the streams: it breaks its own rules"])
+assert said.count("(rule P5)") == 8, said
+write('{"schema": "ovni-bpf-perf", ')
+check(1, needs=["error: perf.json: byte "])
+for words in (["ovni-info"], ["ovni-report", "counters"]):
+    tool(1, *words, top + "/t", needs=["perf.json: byte "])
+os.remove(path)
+tool(1, "ovni-report", "counters", top + "/t", needs=["no perf.json is there"])
+os.mkdir(path)
+check(1, needs=["error: perf.json: not a regular file"])
+os.rmdir(path)
+
+# What adds up and is not what the streams tell: a warning, with --strict an error.
+OF_1 = "thread 1 of process 1: "
+for finding, change in (
+        (OF_1 + "active_ns is 500, but 501 in its stream",
+         'for s in both: s["active_ns"] -= 1; s["blocked_ns"] += 1\n'
+         'run["cpu_active_ns"] -= 1; cpu["active_ns"] -= 1; cpu["other_ns"] += 1'),
+        (OF_1 + "runnable_ns is 98, but 99 in its stream",
+         'for s in both: s["runnable_ns"] -= 1; s["blocked_ns"] += 1'),
+        (OF_1 + "switches_preempted is 1, but 0 in its stream",
+         'for s in both: s["switches_preempted"] += 1'),
+        (OF_1 + "wakeups is 0, but 1 in its stream", 'for s in both: s["wakeups"] -= 1'),
+        (OF_1 + "migrations is 3, but 0 in its stream", 'for s in both: s["migrations"] += 3'),
+        (OF_1.replace(":", "") + "has a stream and no counters", 'one["tid"] = 2'),
+        ("1 threads ran and have no stream", 'one["tid"] = 2'),
+        ("its window is 999 to 2000, that of the streams 1000 to 2000",
+         'perf["window"].update(first_cycle=999, total_cycles=1001)')):
+    figures(change)
+    check(0, needs=["warning: perf.json: " + finding])
+    check(1, "--strict", needs=["error: perf.json: " + finding])
+
+# A thread whose number is used again has several lines. One that did not run needs no stream, nor
+# one that was sampled out.
+figures('one["total_ns"] -= 100; one["active_ns"] -= 100; perf["snapshots"].append(thread(1, 100))')
+check(0, "--strict")
+OTHER = 'one["total_ns"] -= 10; one["active_ns"] -= 10; perf["snapshots"].append(thread(3, 10))\n'
+figures(OTHER)
+check(0, needs=["warning: perf.json: 1 threads ran and have no stream"])
+figures(OTHER + 'one["total_ns"] += 10; one["active_ns"] += 10\n'
+        'for s in (run,): s["total_ns"] += 10; s["active_ns"] += 10\n'
+        'run["cpu_active_ns"] += 10; cpu["active_ns"] += 10; cpu["idle_ns"] -= 10\n'
+        'cpu["metrics"]["utilization"] = 0.52\n'
+        'perf["controls"] = {"sampling": {"keep": 1, "of": 2}}')
+assert "warning: perf.json" not in check(0, "--strict"), said
+
+# What the streams do not tell completely is not held against the counters.
+for status, session in ((3, 'bpf.session.lost="3"'), (0, 'bpf.repairs="2"'),
+                        (0, 'bpf.session.kinds=["exit"]'), (0, "bpf.session.part=1")):
+    trace(session)
+    figures('for s in both: s["wakeups"] += 1')
+    check(status, "--strict", needs=["note: perf.json is not held against the streams: "])
+
+# ovni-info, ovni-report.
+trace()
+figures()
+tool(0, "ovni-info", top + "/t", needs=[
+    "events seen 7 = 4 written + 2 filtered + 1 sampled out + 0 lost",
+    "their time  50.1 % running, 9.9 % waiting for a CPU, 40.0 % asleep, 0.0 % unknown",
+    "cost        programs 2.00 % of the CPUs (2 runs), the recorder 0.002 s of CPU time"])
+info = json.loads(tool(0, "ovni-info", "--json", top + "/t"))["perf"]
+assert info["seen"] == "7" and info["dropped"] == "0" and info["active_ns"] == "501", info
+assert info["recorder_peak_rss_bytes"] == "4096" and info["prog_ns"] == "20", info
+os.rename(path, top + "/run.perf.json")
+os.link(top + "/run.perf.json", path)
+HEAD = "thread,pid,life,active,runnable,blocked,unknown,switches,preempted,wakeups,migrations,calls"
+for where in (top + "/t", top + "/run.perf.json"):
+    rows = tool(0, "ovni-report", "counters", "--csv", where).split()
+    assert rows[0] == HEAD, rows
+    rows = tool(0, "ovni-report", "counters", "--csv", "--sort", "thread", where).splitlines()[1:]
+    assert rows == ["all 1 threads,,1000,501,99,400,0,1,0,1,0,0",
+                    "w (1),1,1000,501,99,400,0,1,0,1,0,0"], rows
+assert tool(0, "ovni-report", "counters", "--csv", "--pid", "2", top + "/t") == HEAD + "\n", said
+tool(2, "ovni-report", "counters", "--from", "+1s", top + "/t", needs=["only --tid and --pid"])
+END
