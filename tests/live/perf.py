@@ -6,7 +6,8 @@ perf: do the counters of a full recording agree with its streams, and with anoth
 
 In: a trace with its perf.json; out: each thread's times computed again from its events, held
 against the counters to the nanosecond. One switch has one clock: who leaves does so at t, who enters
-is written at t + 1. Then the figures of a recorder in mode summary that saw the same run: counts must
+is written at t + 1. Where only some CPUs are recorded, a stream ends and begins with the stays of its
+thread there; what is between is unknown to the counters. Then the figures of a recorder in mode summary that saw the same run: counts must
 be equal, times nearly, since each recorder reads the clock for itself.
 """
 import json
@@ -59,14 +60,14 @@ def from_stream(stream, t0):
             sums["migrations"] += cpu >= 0 and to >= 0
             cpu = to
         elif e.mcv == "OHr":
+            if cpu == -1:  # the end, at its own clock
+                sums[state] += clock - at
+                at, state = clock, "active_ns"
+                continue
             if at == clock:  # woken, nobody knows when: that event is at the switch, too
                 sums["blocked_ns"] -= 1
                 sums[BLOCKED[why]] -= 1
                 at -= 1
-            if cpu == -1:  # the end
-                sums[state] += clock - at
-                at, state = clock, "active_ns"
-                continue
             sums[state] += clock - 1 - at
             at, state = clock - 1, "active_ns"
         elif e.mcv == "OHe":
@@ -95,13 +96,17 @@ names = ["total_ns", "active_ns", "runnable_ns", "blocked_ns", "switches_volunta
 streams = {(s.pid, s.tid): from_stream(s, t0) for s in trace.streams}
 check(set(streams) == set(by_thread), "streams and counters are of different threads:",
       set(streams) ^ set(by_thread))
+cores = perf["controls"]["cores"]
 for key in set(streams) & set(by_thread):
+    check(cores or not by_thread[key]["unknown_ns"], "thread", key, "was somewhere unknown")
+    by_thread[key]["total_ns"] -= by_thread[key]["unknown_ns"]
     for name in names:
         check(streams[key][name] == by_thread[key][name], "thread", key, name, "streams:",
               streams[key][name], "counters:", by_thread[key][name])
 
 cpus = {s["cpu"]: s for s in snapshots if s["scope"] == "cpu"}
-for cpu in trace.session["cpus"]:
+check(set(cpus) == set(cores or cpus), "counted are", set(cpus), "of the CPUs", cores)
+for cpu in (c for c in trace.session["cpus"] if c["cpu"] in cpus):
     mine = cpus[cpu["cpu"]]
     for name, use in (("active_ns", "thread"), ("other_ns", "other"), ("idle_ns", "idle"),
                       ("unknown_ns", "unknown")):
