@@ -13,10 +13,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define PERF_SCHEMA  "ovni-bpf-perf"
-#define PERF_FILE    "perf.json"
-#define PERF_BEGINS  "{\n  \"schema\": \"" PERF_SCHEMA "\""
-#define PERF_VERSION 1
+#define PERF_SCHEMA	 "ovni-bpf-perf"
+#define PERF_FILE	 "perf.json"
+#define PERF_PART	 ".part" /* behind that name: snapshots of a recording that goes on, */
+#define PERF_NEW	 ".tmp"	 /* and the whole while it is being written */
+#define PERF_BEGINS	 "{\n  \"schema\": \"" PERF_SCHEMA "\""
+#define PERF_LINE_BEGINS "{\"clock\": " /* of a snapshot */
+#define PERF_VERSION	 1
 
 /* "name": above / below, with nine significant digits; if below is 0, 0 or with `none` null. */
 void perf_ratio(FILE *out, const char *name, uint64_t above, uint64_t below, bool none);

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "output.h"
+#include "part.h"
 #include "trace/log.h"
+#include "trace/perf.h"
 
 #define DEPTH_MAX 32 /* a trace has four levels */
 
@@ -34,10 +36,55 @@ static bool is_number(const char *name)
 	return digits >= 4 && !name[digits];
 }
 
-/* Is there a folder loom.NAME in the directory, or with `deep` in one that is called NNNN? */
-static bool has_loom(int fd, bool deep, bool *empty)
+/* Does the regular file begin with these bytes? A killed recorder may leave an empty one. */
+static bool is_ours(int dirfd, const char *name, const char *begins, bool or_empty)
 {
-	bool loom = false, ignored;
+	int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	size_t len = strlen(begins);
+	char bytes[256];
+	struct stat st;
+	bool ours;
+
+	if (fd < 0)
+		return false;
+	ours = !fstat(fd, &st) && S_ISREG(st.st_mode) && len <= sizeof(bytes) &&
+	       ((or_empty && !st.st_size) ||
+		(read(fd, bytes, len) == (ssize_t)len && !memcmp(bytes, begins, len)));
+	close(fd);
+	return ours;
+}
+
+/* The file of the counters by what follows its name: whole, and as a recorder that was killed
+ * leaves it. */
+static const struct {
+	const char *suffix, *begins;
+	bool or_empty;
+} counters[] = {
+	{"", PERF_BEGINS, false},
+	{PERF_PART, PERF_LINE_BEGINS, true},
+	{PERF_NEW, PERF_BEGINS, true},
+};
+#define NCOUNTERS (sizeof(counters) / sizeof(counters[0]))
+
+static bool is_counters(int dirfd, const char *name)
+{
+	size_t len = strlen(PERF_FILE);
+
+	for (size_t i = 0; i < NCOUNTERS && !strncmp(name, PERF_FILE, len); i++)
+		if (!strcmp(name + len, counters[i].suffix))
+			return is_ours(dirfd, name, counters[i].begins, counters[i].or_empty);
+	return false;
+}
+
+struct content {
+	bool streams;	/* a folder loom.NAME, or a trace with one that is called NNNN */
+	bool strangers; /* what no recorder makes */
+};
+
+/* What is in the directory; with `deep` also in the traces below it. */
+static struct content look(int fd, bool deep)
+{
+	struct content content = {0}, part;
 	struct dirent *entry;
 	DIR *dir;
 	int below;
@@ -47,34 +94,37 @@ static bool has_loom(int fd, bool deep, bool *empty)
 	if (!dir) {
 		if (fd >= 0)
 			close(fd);
-		*empty = false;
-		return false;
+		return (struct content){.strangers = true};
 	}
 	rewinddir(dir);
-	*empty = true;
-	while (!loom && (entry = readdir(dir))) {
-		if (is_dots(entry->d_name))
+	while (!content.streams && (entry = readdir(dir))) {
+		if (is_dots(entry->d_name) || is_counters(fd, entry->d_name))
 			continue;
-		*empty = false;
-		loom = !strncmp(entry->d_name, "loom.", 5);
-		if (loom || !deep || !is_number(entry->d_name))
-			continue;
-		below = open_directory(fd, entry->d_name);
+		content.streams = !strncmp(entry->d_name, "loom.", 5);
+		if (content.streams)
+			break;
+		part = (struct content){.strangers = true};
+		below = deep && (is_number(entry->d_name) || !strcmp(entry->d_name, PART_NEXT))
+				? open_directory(fd, entry->d_name)
+				: -1;
 		if (below >= 0) {
-			loom = has_loom(below, false, &ignored);
+			part = look(below, false);
 			close(below);
 		}
+		content.streams = part.streams;
+		content.strangers |= part.strangers;
 	}
 	closedir(dir);
-	return loom;
+	return content;
 }
 
-/* Nothing, or what a recorder has made: a folder loom.NAME, or traces with numbers. */
+/* Nothing, or what a recorder has made: a folder loom.NAME, traces with numbers, or, of one that
+ * saw no thread or was killed early, what is there before them. */
 static bool is_trace(int fd)
 {
-	bool empty, loom = has_loom(fd, true, &empty);
+	struct content content = look(fd, true);
 
-	return loom || empty;
+	return content.streams || !content.strangers;
 }
 
 /* Removes all that is in the directory `fd`, which is closed. */
@@ -235,60 +285,54 @@ failed:
 	return err;
 }
 
-/* Does the regular file begin with these bytes? */
-static bool is_ours(int dirfd, const char *name, const char *begins)
+/* Makes way for a new file where one of the name output->file + suffix exists. The
+ * earlier file itself is kept as output->kept. */
+static int replace_file(struct output *output, size_t which, bool chosen, bool force)
 {
-	int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	size_t len = strlen(begins);
-	char bytes[256];
-	struct stat st;
-	bool ours;
+	const char *suffix = counters[which].suffix, *old_name;
+	char *name = NULL, *old = NULL;
+	int err = -ENOMEM;
 
-	if (fd < 0)
-		return false;
-	ours = !fstat(fd, &st) && S_ISREG(st.st_mode) && len <= sizeof(bytes) &&
-	       read(fd, bytes, len) == (ssize_t)len && !memcmp(bytes, begins, len);
-	close(fd);
-	return ours;
-}
-
-/* Makes way for a new file where one of that name exists. */
-static int replace_file(struct output *output, const char *begins, bool chosen, bool force)
-{
-	const char *kept;
-
+	if (asprintf(&name, "%s%s", output->file, suffix) < 0 ||
+	    asprintf(&old, "%s%s.old", output->path, suffix) < 0)
+		goto out;
+	err = 0;
+	if (faccessat(output->fd, name, F_OK, AT_SYMLINK_NOFOLLOW))
+		goto out;
+	err = -EEXIST;
 	if (chosen && !force) {
-		log_error("%s exists already: choose another name, or --force to replace it",
-			  output->path);
-		return -EEXIST;
+		log_error("%s%s exists already: choose another name, or --force to replace it",
+			  output->path, suffix);
+		goto out;
 	}
-	if (!is_ours(output->fd, output->file, begins)) {
-		log_error(
-			"%s was not written by ovni-bpf: it is left alone, move it away or choose "
-			"another name with -o",
-			output->path);
-		return -EEXIST;
+	if (!is_ours(output->fd, name, counters[which].begins, counters[which].or_empty)) {
+		log_error("%s%s was not written by ovni-bpf: it is left alone, move it away or "
+			  "choose another name with -o",
+			  output->path, suffix);
+		goto out;
 	}
-	if (chosen)
-		return unlinkat(output->fd, output->file, 0) ? -errno : 0;
-	if (asprintf(&output->kept, "%s.old", output->path) < 0) {
-		output->kept = NULL;
-		return -ENOMEM;
+	if (chosen) {
+		err = unlinkat(output->fd, name, 0) ? -errno : 0;
+		goto out;
 	}
-	kept = output->kept + (output->file - output->path);
-	if (!faccessat(output->fd, kept, F_OK, AT_SYMLINK_NOFOLLOW) &&
-	    !is_ours(output->fd, kept, begins)) {
-		log_error("%s was not written by ovni-bpf: it is left alone, move it away",
-			  output->kept);
-		free(output->kept);
-		output->kept = NULL;
-		return -EEXIST;
+	old_name = old + (output->file - output->path);
+	if (!faccessat(output->fd, old_name, F_OK, AT_SYMLINK_NOFOLLOW) &&
+	    !is_ours(output->fd, old_name, counters[which].begins, counters[which].or_empty)) {
+		log_error("%s was not written by ovni-bpf: it is left alone, move it away", old);
+		goto out;
 	}
-	return renameat(output->fd, output->file, output->fd, kept) ? -errno : 0;
+	err = renameat(output->fd, name, output->fd, old_name) ? -errno : 0;
+	if (!err && !*suffix) {
+		output->kept = old;
+		old = NULL;
+	}
+out:
+	free(name);
+	free(old);
+	return err;
 }
 
-int output_create_file(struct output *output, const char *path, const char *suffix,
-		       const char *begins, bool chosen, bool force)
+int output_create_file(struct output *output, const char *path, bool chosen, bool force)
 {
 	size_t len = strlen(path);
 	char *slash;
@@ -297,7 +341,7 @@ int output_create_file(struct output *output, const char *path, const char *suff
 	*output = (struct output){.fd = -1};
 	while (len > 1 && path[len - 1] == '/')
 		len--;
-	if (asprintf(&output->trimmed, "%.*s%s", (int)len, path, suffix) < 0) {
+	if (asprintf(&output->trimmed, "%.*s." PERF_FILE, (int)len, path) < 0) {
 		output->trimmed = NULL;
 		return -ENOMEM;
 	}
@@ -316,11 +360,10 @@ int output_create_file(struct output *output, const char *path, const char *suff
 		err = -errno;
 	} else if (output->fd >= 0) {
 		err = 0;
-		if (!faccessat(output->fd, output->file, F_OK, AT_SYMLINK_NOFOLLOW)) {
-			err = replace_file(output, begins, chosen, force);
-			if (err == -EEXIST)
-				return err;
-		}
+		for (size_t i = NCOUNTERS; i-- > 0 && !err;) /* the file itself is the last */
+			err = replace_file(output, i, chosen, force);
+		if (err == -EEXIST)
+			return err;
 	}
 	if (!err)
 		return 0;

@@ -5,7 +5,7 @@
  * Made by the user who called, never by a privileged process for him. The default one replaces
  * an earlier trace, which is kept as NAME.old; a chosen one must be new, or be a trace and the
  * replacement be asked for. What does not look like a trace, or like numbered folders of a
- * session with several (part.h), is never removed.
+ * session with several (part.h), or like what a killed recorder leaves, is never removed.
  * Invariant: the directory itself is no symbolic link, and neither is anything that is
  * removed.
  */
@@ -30,12 +30,11 @@ int output_create(struct output *output, const char *path, bool chosen, bool for
 	__attribute__((warn_unused_result));
 
 /*
- * The same for one file, `path` with `suffix` behind it, which is not made yet: output->fd is the
- * directory that it goes to, output->path its whole name. What stands there already must begin
- * with `begins`, or it is not ours.
+ * The same for the one file of mode summary, `path`.perf.json, which is not made yet: output->fd is
+ * the directory that it goes to, output->path its whole name. What stands there already, or was
+ * left beside it by a recorder that was killed, must begin as ours do.
  */
-int output_create_file(struct output *output, const char *path, const char *suffix,
-		       const char *begins, bool chosen, bool force)
+int output_create_file(struct output *output, const char *path, bool chosen, bool force)
 	__attribute__((warn_unused_result));
 
 /* Removes the directory again if nothing has been written to it, and puts an earlier trace

@@ -18,19 +18,17 @@
 #include "trace/log.h"
 #include "writer.h"
 
-#define NEXT ".next"
-
 static int make_directory(struct part *part)
 {
 	const struct part_plan *plan = part->plan;
 	int err;
 
-	if (mkdirat(plan->fd, NEXT, 0777)) {
+	if (mkdirat(plan->fd, PART_NEXT, 0777)) {
 		err = -errno;
 		goto failed;
 	}
-	snprintf(part->name, sizeof(part->name), NEXT);
-	part->fd = openat(plan->fd, NEXT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	snprintf(part->name, sizeof(part->name), PART_NEXT);
+	part->fd = openat(plan->fd, PART_NEXT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (part->fd >= 0)
 		return 0;
 	err = -errno;

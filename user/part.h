@@ -20,6 +20,8 @@
 #include "timeline.h"
 #include "topology.h"
 
+#define PART_NEXT ".next" /* the directory of a part that is not used yet */
+
 struct account;
 struct account_mark;
 struct snapshot_tasks;

@@ -391,7 +391,7 @@ int perf_snapshot(struct perf_file *file, const struct counters *counters)
 	int err = 0;
 
 	if (!file->part)
-		err = create(file, ".part", name, sizeof(name), &file->part);
+		err = create(file, PERF_PART, name, sizeof(name), &file->part);
 	if (err)
 		goto failed;
 	file->count++;
@@ -423,7 +423,7 @@ int perf_write(struct perf_file *file, const struct perf *perf)
 {
 	char name[NAME_MAX + 1], part[NAME_MAX + 1];
 	FILE *out = NULL;
-	int err = create(file, ".tmp", name, sizeof(name), &out);
+	int err = create(file, PERF_NEW, name, sizeof(name), &out);
 
 	if (err)
 		goto failed;
@@ -437,7 +437,7 @@ int perf_write(struct perf_file *file, const struct perf *perf)
 	if (err)
 		unlinkat(file->dirfd, name, 0);
 	if (!err) {
-		snprintf(part, sizeof(part), "%s.part", file->name);
+		snprintf(part, sizeof(part), "%s" PERF_PART, file->name);
 		if (file->part)
 			unlinkat(file->dirfd, part, 0);
 		return 0;

@@ -100,7 +100,7 @@ static void put_metrics(FILE *out, uint64_t life_ns, const struct thread_counter
 
 static void begin(FILE *out, uint64_t clock, const char *scope, unsigned interval)
 {
-	fprintf(out, "{\"clock\": %" PRIu64 ", \"scope\": \"%s\"", clock, scope);
+	fprintf(out, PERF_LINE_BEGINS "%" PRIu64 ", \"scope\": \"%s\"", clock, scope);
 	if (interval)
 		put(out, "interval", interval);
 }

@@ -264,8 +264,7 @@ int recorder_arm(struct recorder *r)
 	if (!err && o->mode == MODE_FULL)
 		err = output_create(&r->output, o->output, o->output_chosen, o->force);
 	else if (!err)
-		err = output_create_file(&r->output, o->output, "." PERF_FILE, PERF_BEGINS,
-					 o->output_chosen, o->force);
+		err = output_create_file(&r->output, o->output, o->output_chosen, o->force);
 	if (!err)
 		err = control_begin(r->control, r->output.path, o->argv);
 	if (!err)

@@ -17,6 +17,21 @@ done
 [ "$(streams ovni.old)" = 3 ] || complain "ovni.old has $(streams ovni.old) streams instead of 3"
 cd .. || exit 1
 
+# What saw no thread at all, or was killed at its beginning, is not in the way of the next one.
+mkdir night && cd night || exit 1
+for options in '--comm nobody -d 50ms' '-a --last 10s' '--mode summary --interval 20ms -a'; do
+	# shellcheck disable=SC2086 # words
+	"$RECORDER" $options >night.log 2>&1 &
+	recorder=$!
+	wait_recording night $recorder
+	sleep 0.1
+	kill -KILL $recorder 2>/dev/null
+	wait $recorder
+	# shellcheck disable=SC2086 # words
+	"$RECORDER" $options -d 50ms >log 2>&1 || complain "after one that was killed: $options: $(cat log)"
+done
+cd .. || exit 1
+
 "$RECORDER" -o out -- "$WORKLOADS/sleepers" -n 1 -s 3 >log 2>&1 || complain "-o: $(cat log)"
 "$RECORDER" -o out -- "$WORKLOADS/sleepers" -n 2 -s 3 >log 2>&1 && complain "-o replaced a trace"
 [ "$(streams out)" = 2 ] || complain "a refused recording changed the trace"

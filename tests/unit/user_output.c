@@ -14,7 +14,9 @@
 #include <cmocka.h>
 
 #include "user/output.h"
+#include "user/part.h"
 #include "trace/log.h"
+#include "trace/perf.h"
 
 static char folder[32];
 
@@ -175,6 +177,78 @@ static void an_abandoned_folder_gives_the_earlier_trace_its_place_back(void **st
 	assert_true(exists("ovni.old/loom.n/proc.1/first"));
 }
 
+static void put_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* It saw no thread, or was killed before there was one, or while it wrote its counters. */
+static void what_a_recorder_leaves_without_streams_is_ours(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir("ovni", 0755), 0);
+	assert_int_equal(mkdir("ovni/" PART_NEXT, 0755), 0);
+	assert_int_equal(mkdir("ovni/0001", 0755), 0);
+	put_text("ovni/" PERF_FILE, PERF_BEGINS ", and so on");
+	put_text("ovni/" PERF_FILE PERF_PART, PERF_LINE_BEGINS "1");
+	put_text("ovni/" PERF_FILE PERF_NEW, "");
+	assert_int_equal(create("ovni", false, false), 0);
+	assert_true(exists("ovni.old/" PART_NEXT));
+	assert_int_equal(create("ovni.old", true, true), 0);
+	assert_false(exists("ovni.old/" PART_NEXT));
+
+	/* but not with anything of others */
+	put_text("ovni/" PERF_FILE, "mine");
+	assert_int_equal(create("ovni", true, true), -EEXIST);
+	put_text("ovni/" PERF_FILE, "");
+	assert_int_equal(create("ovni", true, true), -EEXIST);
+	assert_int_equal(unlink("ovni/" PERF_FILE), 0);
+	assert_int_equal(mkdir("ovni/" PART_NEXT, 0755), 0);
+	put("ovni/" PART_NEXT "/thesis");
+	assert_int_equal(create("ovni", true, true), -EEXIST);
+	assert_true(exists("ovni/" PART_NEXT "/thesis"));
+}
+
+static int create_file(bool chosen, bool force)
+{
+	struct output output;
+	int err = output_create_file(&output, "run", chosen, force);
+
+	output_close(&output);
+	return err;
+}
+
+/* Else it would be in the way of the next one when that is over. */
+static void unfinished_counters_make_way_at_the_beginning(void **state)
+{
+	static const char *const names[] = {"run." PERF_FILE PERF_PART, "run." PERF_FILE PERF_NEW};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		char old[64];
+
+		snprintf(old, sizeof(old), "%s.old", names[i]);
+		put_text(names[i], i ? PERF_BEGINS : PERF_LINE_BEGINS);
+		assert_int_equal(create_file(true, false), -EEXIST);
+		assert_true(exists(names[i]));
+		assert_int_equal(create_file(false, false), 0);
+		assert_false(exists(names[i]));
+		assert_true(exists(old));
+		put_text(names[i], "");
+		assert_int_equal(create_file(true, true), 0);
+		assert_false(exists(names[i]));
+		put_text(names[i], "mine");
+		assert_int_equal(create_file(true, true), -EEXIST);
+		assert_int_equal(create_file(false, false), -EEXIST);
+		assert_true(exists(names[i]));
+		assert_int_equal(unlink(names[i]), 0);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -187,6 +261,8 @@ int main(void)
 		TEST(the_default_keeps_the_trace_before_it_and_no_other),
 		TEST(an_old_folder_that_is_no_trace_is_left_alone),
 		TEST(no_link_is_followed),
+		TEST(what_a_recorder_leaves_without_streams_is_ours),
+		TEST(unfinished_counters_make_way_at_the_beginning),
 		TEST(an_abandoned_folder_gives_the_earlier_trace_its_place_back),
 	};
 
