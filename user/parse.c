@@ -10,7 +10,7 @@
 #include "parse.h"
 
 #define PID_MAX	  (1u << 22) /* of the kernel */
-#define RATIO_MAX (1u << 20)
+#define RATIO_MAX (1u << 20) /* parse_ratio() names it */
 
 /* A number without sign, exponent or blanks; a fraction is allowed. NULL if there is none. */
 static const char *parse_number(const char *text, double *value)
@@ -178,7 +178,9 @@ const char *parse_ratio(const char *text, uint32_t *keep, uint32_t *of)
 
 	if (read_whole(text, '/', &k, &text) || read_whole(text + 1, '\0', &n, &text))
 		return "two numbers are wanted, as in 1/8";
-	if (!k || n > RATIO_MAX || k > n)
+	if (n > RATIO_MAX)
+		return "the second number is at most 1048576";
+	if (!k || k > n)
 		return "at least one, and not more than there are, can be kept";
 	*keep = (uint32_t)k;
 	*of = (uint32_t)n;

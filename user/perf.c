@@ -139,6 +139,22 @@ static void put_numbers(FILE *out, const char *key, const uint32_t *list, size_t
 	fputc(']', out);
 }
 
+/* What is given up when there is no room; a flight recorder also tells what it keeps. */
+static void put_buffer(FILE *out, const struct options *o)
+{
+	if (o->mode != MODE_FULL)
+		fputs("    \"buffer\": null,\n", out);
+	else if (o->last_bytes)
+		fprintf(out,
+			"    \"buffer\": {\"policy\": \"drop-old\", \"bytes\": %" PRIu64
+			", \"keep_ns\": %" PRIu64 ", \"keep_bytes\": %" PRIu64 "},\n",
+			o->buffer_bytes, o->last_ns, o->last_bytes);
+	else
+		fprintf(out,
+			"    \"buffer\": {\"policy\": \"drop-new\", \"bytes\": %" PRIu64 "},\n",
+			o->buffer_bytes);
+}
+
 static void put_controls(FILE *out, const struct perf *perf)
 {
 	const struct options *o = perf->options;
@@ -158,12 +174,7 @@ static void put_controls(FILE *out, const struct perf *perf)
 		",\n    \"sampling\": {\"keep\": %" PRIu32 ", \"of\": %" PRIu32
 		", \"seed\": %" PRIu64 "},\n",
 		o->sample_keep, o->sample_of, o->sample_seed);
-	if (o->mode == MODE_FULL)
-		fprintf(out,
-			"    \"buffer\": {\"policy\": \"drop-new\", \"bytes\": %" PRIu64 "},\n",
-			o->buffer_bytes);
-	else
-		fputs("    \"buffer\": null,\n", out);
+	put_buffer(out, o);
 	fprintf(out, "    \"interval_ns\": %" PRIu64 "\n  },\n", o->interval_ns);
 }
 

@@ -137,6 +137,7 @@ static void report(struct recorder *r)
 		.user = r->account.user,
 		.kinds = r->links.kinds | 1u << EVENT_OTHER,
 		.streams = full,
+		.keeps = r->options->last_bytes > 0,
 		.verbose = r->options->verbose,
 		.run = &run,
 		.cost = &r->cost,

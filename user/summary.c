@@ -118,9 +118,10 @@ static void report_kind(const char *name, const struct facts_kind *k)
 /* What became of what our programs were called for: always, also of what is zero. */
 static void report_account(const struct summary_end *end)
 {
-	summary_say("ovni-bpf: events              seen        written     filtered   sampled out  "
-		    "     "
-		    "lost\n");
+	/* what a flight recorder took in may have become too old before a trace was saved */
+	summary_say("ovni-bpf: events              seen   %12s     filtered   sampled out       "
+		    "lost\n",
+		    end->keeps ? "taken in" : "written");
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
 		struct facts_kind sum = {0};
 
@@ -222,7 +223,7 @@ void summary_off(int command_status)
 void summary_report(const struct summary_end *end)
 {
 	double seconds = (double)end->window_ns / 1e9;
-	char bytes[32], text[80] = "", word[32] = "none";
+	char bytes[32], threads[64], text[80] = "", word[32] = "none";
 
 	if (end->command) {
 		describe_command(end->command_status, text, sizeof(text), word, sizeof(word));
@@ -241,13 +242,18 @@ void summary_report(const struct summary_end *end)
 	if (end->kept)
 		summary_say("ovni-bpf: the earlier one is in %s\n", end->kept);
 	summary_bytes(bytes, sizeof(bytes), end->bytes);
-	if (!end->streams)
-		summary_say("ovni-bpf: %s: %.3f s on %u CPUs, %" PRIu64 " threads\n", end->dir,
-			    seconds, end->ncpus, end->threads);
+	if (end->parts > 1)
+		snprintf(threads, sizeof(threads), "%u traces with %" PRIu64 " streams", end->parts,
+			 end->threads);
 	else
-		summary_say("ovni-bpf: %s: %.3f s on %u CPUs, %" PRIu64 " threads, %" PRIu64
-			    " events (%.0f/s), %s\n",
-			    end->dir, seconds, end->ncpus, end->threads, end->events,
+		snprintf(threads, sizeof(threads), "%" PRIu64 " threads", end->threads);
+	if (!end->streams)
+		summary_say("ovni-bpf: %s: %.3f s on %u CPUs, %s\n", end->dir, seconds, end->ncpus,
+			    threads);
+	else
+		summary_say("ovni-bpf: %s: %.3f s on %u CPUs, %s, %" PRIu64 " events (%.0f/s), "
+			    "%s\n",
+			    end->dir, seconds, end->ncpus, threads, end->events,
 			    seconds > 0 ? (double)end->events / seconds : 0, bytes);
 	summary_say("ovni-bpf: recorded dir=%s seconds=%.3f cpus=%u threads=%" PRIu64
 		    " events=%" PRIu64 " records=%" PRIu64 " bytes=%" PRIu64 " lost=%" PRIu64

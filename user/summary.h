@@ -56,6 +56,7 @@ struct summary_end {
 	uint64_t lost, full, user, missed;
 	uint32_t kinds; /* of events with a program; the others are off */
 	bool streams;	/* were written (--mode full) */
+	bool keeps;	/* the newest alone, in memory (--last) */
 	bool verbose;	/* the account of each CPU, too */
 	unsigned ncpus, parts;
 	const struct facts_cpu *account; /* naccount of them */

@@ -22,7 +22,7 @@ const char *trigger_parse(struct trigger_plan *plan, const char *text)
 	static const char latency[] = "latency";
 	size_t n = sizeof(latency) - 1;
 
-	if (!strncmp(text, latency, n) && (!text[n] || strchr("><=", text[n]))) {
+	if (!strncmp(text, latency, n) && (!text[n] || strchr("><= ", text[n]))) {
 		if (text[n] != '>')
 			return "a wait for a CPU is written like 'latency>5ms'";
 		return plan->latency_ns ? "only one latency can be given"

@@ -60,6 +60,8 @@ check(total("aged") > 10000, "only", total("aged"), "aged")
 check(4000 < total("written") < 25000, "a megabyte holds", total("written"), "records")
 E
 
+expect "the session says so, too" grep -q '"policy": "drop-old", "bytes": 4194304, "keep_ns": 3600000000000, "keep_bytes": 1048576' small/perf.json
+expect "what is taken in is not called written" grep -q '^ovni-bpf: events  *seen  *taken in  *filtered' small.log
 expect "too little memory is told" grep -q 'there was memory for .* instead of 3600.000 s' small.log
 
 # On request, twice, and what has not gone since is in both.
@@ -73,6 +75,7 @@ for n in 1 2; do
 done
 kill -INT $recorder
 wait $recorder || complain "asked: status $?"
+expect "threads of several traces are not added up" grep -q 'CPUs, 3 traces with [0-9]* streams, ' asked.log
 for n in 1 2 3; do
 	look asked/000$n <<E
 check(s["part"] == $n, s["part"])

@@ -98,6 +98,7 @@ static const struct {
 	{"-a --events syscall", "--events syscall: kinds of events are"},
 	{"-a --sample 3/2", "--sample 3/2: at least one"},
 	{"-a --sample 0/2", "--sample 0/2: at least one"},
+	{"-a --sample 1/1048577", "--sample 1/1048577: the second number is at most 1048576"},
 	{"-a --sample half", "--sample half: two numbers"},
 	{"-a --sample 1/2/3", "--sample 1/2/3: two numbers"},
 	{"-a --sample-seed -1", "--sample-seed -1: a whole number"},

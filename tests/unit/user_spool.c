@@ -312,8 +312,9 @@ static void memory_of_waits_follows_who_waits(void **state)
 
 static void what_is_no_trigger_is_refused(void **state)
 {
-	static const char *const wrong[] = {"",		 "latency",   "latency>",   "latency>x",
-					    "latency>0", "latency<5", "latency=5ms"};
+	static const char *const wrong[] = {
+		"",	     "latency",	  "latency>",	 "latency>x",
+		"latency>0", "latency<5", "latency=5ms", "latency > 5ms"};
 	struct trigger_plan plan;
 
 	(void)state;
