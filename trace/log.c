@@ -14,31 +14,29 @@
 static const char *log_program = "ovni";
 static atomic_int log_limit = LOG_INFO;
 
-static const char *const level_names[] = {
-	[LOG_ERROR] = "error",
-	[LOG_WARN] = "warning",
-	[LOG_INFO] = "info",
-	[LOG_DEBUG] = "debug",
+static const char *const level_kinds[] = {
+	[LOG_ERROR] = "error: ",
+	[LOG_WARN] = "warning: ",
+	[LOG_INFO] = "info: ",
+	[LOG_DEBUG] = "debug: ",
 };
 
 /*
- * Of the first three descriptors, those that are closed lead nowhere from now on. Else the next
- * file that is opened has such a number, and what is said ends up in it.
+ * The number of a standard file that the caller has closed would go to the next file that is
+ * opened, and what is said would be written into it. What takes the number is of no use, as the
+ * closed one was: writing to standard output and error fails, and so does reading standard input.
  */
-static void fill_descriptors(void)
+static void take_closed_numbers(void)
 {
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC) != fd)
+			return; /* as good as closed */
 }
 
 void log_setup(const char *program, enum log_level level)
 {
-	fill_descriptors();
+	take_closed_numbers();
 	log_program = program;
 	atomic_store(&log_limit, (int)level);
 }
@@ -63,33 +61,29 @@ static void put_line(const char *line, size_t len)
 	}
 }
 
-void log_at(enum log_level level, const char *fmt, ...)
+/* Puts a line together: the program, `kind`, and what is said. */
+static void say(const char *kind, const char *fmt, va_list args)
 {
 	char text[1024], line[2048], *said = text, *shown = line;
 	int saved = errno, len, start;
 	size_t need, size = sizeof(line);
-	va_list args;
+	va_list again;
 
-	if ((int)level > atomic_load(&log_limit))
-		return;
-	va_start(args, fmt);
+	va_copy(again, args);
 	len = vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
 	if (len < 0)
 		goto out;
 	if ((size_t)len >= sizeof(text)) {
 		said = malloc((size_t)len + 1);
 		if (said) {
 			errno = saved; /* for %m */
-			va_start(args, fmt);
-			vsnprintf(said, (size_t)len + 1, fmt, args);
-			va_end(args);
+			vsnprintf(said, (size_t)len + 1, fmt, again);
 		} else {
 			said = text; /* without memory a cut message is better than none */
 			len = sizeof(text) - 1;
 		}
 	}
-	start = snprintf(line, sizeof(line), "%.64s: %s: ", log_program, level_names[level]);
+	start = snprintf(line, sizeof(line), "%.64s: %s", log_program, kind);
 	need = (size_t)start + text_escape(NULL, 0, said, (size_t)len) + 2;
 	if (need > size) {
 		shown = malloc(need);
@@ -110,5 +104,26 @@ void log_at(enum log_level level, const char *fmt, ...)
 	if (said != text)
 		free(said);
 out:
+	va_end(again);
 	errno = saved;
+}
+
+void log_at(enum log_level level, const char *fmt, ...)
+{
+	va_list args;
+
+	if ((int)level > atomic_load(&log_limit))
+		return;
+	va_start(args, fmt);
+	say(level_kinds[level], fmt, args);
+	va_end(args);
+}
+
+void log_report(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	say("", fmt, args);
+	va_end(args);
 }

@@ -16,12 +16,14 @@
 enum log_level { LOG_NOTHING = -1, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 /* Sets the name that starts each line, and the least important level that is
- * still shown (LOG_INFO at the start). `program` must outlive its use. To be called before any
- * file is opened: standard descriptors that are closed are opened, on /dev/null. */
+ * still shown (LOG_INFO at the start). `program` must outlive its use. To be called before files
+ * are opened: from then on none of them gets the number of a standard file that is closed. */
 void log_setup(const char *program, enum log_level level);
 enum log_level log_level(void);
 
 void log_at(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A line of a report, whatever the level: the caller has been asked for it. */
+void log_report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #define log_error(...) log_at(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...)  log_at(LOG_WARN, __VA_ARGS__)
