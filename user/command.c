@@ -13,6 +13,7 @@
 
 #include "command.h"
 #include "privilege.h"
+#include "signals.h"
 #include "trace/log.h"
 
 static int check_executable(const char *path)
@@ -63,10 +64,9 @@ out:
 
 /* The child: waits, and becomes the command. */
 static void __attribute__((noreturn))
-child(struct command *command, const struct identity *runner, int go_fd, int trouble_fd)
+child(struct command *command, const struct identity *runner, const struct signals *signals,
+      int go_fd, int trouble_fd)
 {
-	static const int ignored[] = {SIGPIPE};
-	sigset_t none;
 	ssize_t n;
 	char go;
 	int err;
@@ -76,10 +76,7 @@ child(struct command *command, const struct identity *runner, int go_fd, int tro
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(127); /* the recorder has ended */
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		signal(ignored[i], SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	signals_give_back(signals);
 	err = identity_become(runner);
 	if (!err) {
 		execvp(command->argv[0], command->argv);
@@ -90,7 +87,8 @@ child(struct command *command, const struct identity *runner, int go_fd, int tro
 	_exit(127);
 }
 
-int command_start(struct command *command, char **argv, const struct identity *runner)
+int command_start(struct command *command, char **argv, const struct identity *runner,
+		  const struct signals *signals)
 {
 	int go[2] = {-1, -1}, trouble[2] = {-1, -1}, err;
 	pid_t pid;
@@ -104,7 +102,7 @@ int command_start(struct command *command, char **argv, const struct identity *r
 	if (pid == 0) {
 		close(go[1]);
 		close(trouble[0]);
-		child(command, runner, go[0], trouble[1]);
+		child(command, runner, signals, go[0], trouble[1]);
 	}
 	close(go[0]);
 	close(trouble[1]);

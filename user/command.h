@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 struct identity;
+struct signals;
 
 struct command {
 	char **argv;
@@ -27,9 +28,10 @@ struct command {
  * usual one). 0, or -errno after one message. */
 int command_find(const char *name, const char *paths) __attribute__((warn_unused_result));
 
-/* Starts the child, as `runner`. `argv` must outlive it. 0, or -errno after one message. */
-int command_start(struct command *command, char **argv, const struct identity *runner)
-	__attribute__((warn_unused_result));
+/* Starts the child, as `runner`, and with the signals that were taken from our caller. `argv` must
+ * outlive it. 0, or -errno after one message. */
+int command_start(struct command *command, char **argv, const struct identity *runner,
+		  const struct signals *signals) __attribute__((warn_unused_result));
 
 /* Lets it run, and waits until the program has been executed. 0, or -errno after one message. */
 int command_release(struct command *command) __attribute__((warn_unused_result));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "emulate.h"
+#include "signals.h"
 #include "trace/log.h"
 
 #define EMULATOR "ovni-emu"
@@ -42,9 +43,11 @@ int emulate_find(void)
 	return err;
 }
 
-int emulate_run(const char *dir)
+int emulate_run(const char *dir, bool quiet, const struct signals *signals)
 {
-	char path[PATH_MAX], *argv[] = {(char *)EMULATOR, (char *)dir, NULL};
+	char path[PATH_MAX];
+	char *loud[] = {(char *)EMULATOR, (char *)"--", (char *)dir, NULL};
+	char *still[] = {(char *)EMULATOR, (char *)"-q", (char *)"--", (char *)dir, NULL};
 	int status, err = beside(path, sizeof(path));
 	pid_t pid;
 
@@ -56,7 +59,8 @@ int emulate_run(const char *dir)
 		goto failed;
 	}
 	if (pid == 0) {
-		execv(path, argv);
+		signals_give_back(signals);
+		execv(path, quiet ? still : loud);
 		log_error("cannot run %s: %s", path, strerror(errno));
 		_exit(127);
 	}

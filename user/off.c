@@ -11,6 +11,7 @@
 #include "command.h"
 #include "off.h"
 #include "privilege.h"
+#include "signals.h"
 #include "summary.h"
 #include "trace/log.h"
 
@@ -30,24 +31,17 @@ static void pass_signals(int fd, const struct command *command)
 
 static int run(struct command *command, char **argv, const struct identity *runner)
 {
-	sigset_t set;
-	int fd, err;
+	struct signals signals;
+	int err = signals_take(&signals, 0);
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	err = command_start(command, argv, runner);
+	if (err)
+		return err;
+	err = command_start(command, argv, runner, &signals);
 	if (!err)
 		err = command_release(command);
 	while (!err && !command_ended(command, 0))
-		pass_signals(fd, command);
-	close(fd);
+		pass_signals(signals.fd, command);
+	signals_close(&signals);
 	return err;
 }
 

@@ -26,6 +26,7 @@
 #include "perf.h"
 #include "privilege.h"
 #include "probes/probes.h"
+#include "signals.h"
 #include "snapshot.h"
 #include "store.h"
 #include "summary.h"
@@ -65,7 +66,7 @@ struct recorder {
 	struct snapshot_tasks tasks; /* as the iterator has told them last */
 	struct summary_live live;
 
-	int signal_fd;
+	struct signals signals;
 	uint64_t t0;
 	const char *reason; /* why it stops; NULL: it does not */
 	int killed_by;	    /* the second signal; 0: none */

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 
 #include "clock.h"
 #include "control/control.h"
@@ -120,22 +119,6 @@ void recorder_tell_plan(const struct recorder *r)
 
 /* ---- armed ---- */
 
-static int block_signals(struct recorder *r)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR1);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	signal(SIGPIPE, SIG_IGN);
-	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return r->signal_fd < 0 ? -errno : 0;
-}
-
 /* All CPUs in turn, before the window opens. One that comes in the middle of another record finds
  * no room just then. */
 static int take_snapshots(struct recorder *r)
@@ -249,9 +232,9 @@ int recorder_arm(struct recorder *r)
 	const struct options *o = r->options;
 	int err;
 
-	err = block_signals(r);
+	err = signals_take(&r->signals, SIGUSR1);
 	if (!err && o->command) {
-		err = command_start(&r->command, o->command, &r->runner);
+		err = command_start(&r->command, o->command, &r->runner, &r->signals);
 		if (!err)
 			err = links_target(&r->links, (uint32_t)r->command.pid);
 	}

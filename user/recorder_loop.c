@@ -24,7 +24,7 @@ void recorder_read_signals(struct recorder *r)
 {
 	struct signalfd_siginfo info;
 
-	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+	while (read(r->signals.fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGUSR1) {
 			if (r->options->mode != MODE_FULL || !store_request(&r->store))
 				log_warn("SIGUSR1 means nothing to a recording of one trace (see "
@@ -182,7 +182,7 @@ static void answer(struct recorder *r)
 
 void recorder_record(struct recorder *r)
 {
-	struct pollfd fds[] = {{.fd = r->signal_fd, .events = POLLIN},
+	struct pollfd fds[] = {{.fd = r->signals.fd, .events = POLLIN},
 			       {.fd = r->drain.done_fd, .events = POLLIN},
 			       {.fd = store_fd(&r->store), .events = POLLIN},
 			       {.fd = control_fd(r->control), .events = POLLIN}};

@@ -35,7 +35,7 @@ static void close_window(struct recorder *r)
 
 static void drain(struct recorder *r)
 {
-	struct pollfd fds[] = {{.fd = r->signal_fd, .events = POLLIN},
+	struct pollfd fds[] = {{.fd = r->signals.fd, .events = POLLIN},
 			       {.fd = r->drain.done_fd, .events = POLLIN}};
 
 	if (r->options->mode != MODE_FULL) {
@@ -52,15 +52,6 @@ static void drain(struct recorder *r)
 		r->reason = "error";
 	}
 	summary_live_clear(&r->live);
-}
-
-/* A signal now ends us at once: all that is left is the disk's work. */
-static void unblock_signals(void)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 static void write_counters(struct recorder *r)
@@ -90,17 +81,17 @@ static void finish(struct recorder *r)
 	whole = whole && r->options->mode == MODE_FULL;
 	if (whole && snapshot_tasks(&r->links, false, &r->tasks))
 		r->failed = true;
+	/* A signal now ends us at once: all that is left is waiting, and the disk's work. */
+	if (!r->killed_by)
+		signals_let_through(&r->signals);
 	if (r->options->command) {
-		command_ended(&r->command,
-			      !strcmp(r->reason, "target") || !strcmp(r->reason, "signal")
-				      ? COMMAND_PATIENCE_MS
-				      : 0);
+		bool soon = !strcmp(r->reason, "target") || !strcmp(r->reason, "signal");
+
+		command_ended(&r->command, soon && !r->killed_by ? COMMAND_PATIENCE_MS : 0);
 		end.command_status = r->command.status;
 	}
 	if (account_close(&r->account, r->drain.cut))
 		r->failed = true;
-	if (!r->killed_by)
-		unblock_signals();
 	if (r->options->mode == MODE_FULL && store_end(&r->store, &r->tasks, &end, r->drain.cut))
 		r->failed = true;
 	write_counters(r);
@@ -181,8 +172,7 @@ static void close_all(struct recorder *r)
 	links_close(&r->links);
 	probes_close(&r->probes);
 	free(r->trigger_sites);
-	if (r->signal_fd >= 0)
-		close(r->signal_fd);
+	signals_close(&r->signals);
 	target_close(&r->target);
 	topology_free(&r->topology);
 	identity_free(&r->caller);
@@ -193,7 +183,7 @@ enum status session_run(const struct options *options, struct control *control)
 {
 	struct recorder recorder = {.options = options,
 				    .control = control,
-				    .signal_fd = -1,
+				    .signals.fd = -1,
 				    .output.fd = -1,
 				    .drain.done_fd = -1};
 	struct recorder *r = &recorder;
@@ -220,10 +210,10 @@ enum status session_run(const struct options *options, struct control *control)
 	report(r);
 	close_all(r);
 	if (r->killed_by) {
-		unblock_signals();
+		signals_let_through(&r->signals);
 		raise(r->killed_by);
 	}
-	if (options->emulate && emulate_run(r->output.path))
+	if (options->emulate && emulate_run(r->output.path, options->quiet, &r->signals))
 		status = STATUS_FAILED;
 	if (options->command && !command_ended(&r->command, 0) && strcmp(r->reason, "signal")) {
 		log_info("the command goes on; waiting for its end");

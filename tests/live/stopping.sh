@@ -26,6 +26,16 @@ for signal in INT TERM HUP; do
 	look by-$signal signal
 done
 
+# Through nohup it outlives its terminal; what a shell ignores for its background ends it all the same.
+nohup "$RECORDER" -a -o nohup >nohup.log 2>&1 &
+recorder=$!
+wait_recording nohup $recorder
+kill -HUP $recorder
+sleep 0.1
+expect "SIGHUP is ignored" kill -INT $recorder
+wait $recorder || complain "nohup: status $?: $(tail -n 3 nohup.log)"
+look nohup signal
+
 start=$(date +%s%N)
 "$RECORDER" -a -d 500ms -o duration >duration.log 2>&1 || complain "-d: $(cat duration.log)"
 look duration duration
