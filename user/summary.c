@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* summary: see summary.h. */
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,8 +15,10 @@
 #include "kinds.h"
 #include "perf_lines.h"
 #include "summary.h"
+#include "trace/log.h"
 
 #define FIFTH_OF_SECOND 200000000
+#define COLUMNS		80 /* of a terminal that does not tell */
 
 void summary_bytes(char *out, size_t size, uint64_t bytes)
 {
@@ -31,26 +33,9 @@ void summary_bytes(char *out, size_t size, uint64_t bytes)
 	snprintf(out, size, "%.*f %s", unit == 0 || value >= 99.95 ? 0 : 1, value, units[unit]);
 }
 
-void summary_say(const char *format, ...)
-{
-	char line[1024];
-	va_list args;
-	int len;
-
-	va_start(args, format);
-	len = vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	if (len >= (int)sizeof(line)) {
-		len = sizeof(line);
-		line[len - 1] = '\n';
-	}
-	while (len > 0 && write(STDERR_FILENO, line, (size_t)len) < 0 && errno == EINTR)
-		;
-}
-
 void summary_begin(const char *dir)
 {
-	summary_say("ovni-bpf: recording to %s (Ctrl-C ends it)\n", dir);
+	log_report("recording to %s (Ctrl-C ends it)", dir);
 }
 
 void summary_live_begin(struct summary_live *live, uint64_t now_ns, bool wanted)
@@ -68,17 +53,33 @@ bool summary_live_due(const struct summary_live *live, uint64_t now_ns)
 	return live->on && now_ns >= live->next_ns;
 }
 
+/* Of the terminal. */
+static int columns(void)
+{
+	struct winsize size;
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? COLUMNS : size.ws_col;
+}
+
+/* Puts a line over the last one. One that went on in the next line could not be taken away. */
+static void put_over(const char *line)
+{
+	dprintf(STDERR_FILENO, "\r\033[K%.*s", columns() - 1, line);
+}
+
 void summary_live_show(struct summary_live *live, const struct summary_now *now)
 {
 	uint64_t span = now->now_ns - live->last_ns;
-	char bytes[32];
+	char bytes[32], line[256];
 
 	summary_bytes(bytes, sizeof(bytes), now->bytes);
-	summary_say("\r\033[Kovni-bpf: %.1f s  %.0f events/s  %s  %" PRIu64 " threads  %" PRIu64
-		    " lost  fullest ring %.0f %%",
-		    (double)(now->now_ns - live->start_ns) / 1e9,
-		    span ? (double)(now->events - live->last_events) * 1e9 / (double)span : 0,
-		    bytes, now->threads, now->lost, 100 * now->fullest);
+	snprintf(line, sizeof(line),
+		 "ovni-bpf: %.1f s  %.0f events/s  %s  %" PRIu64 " threads  %" PRIu64
+		 " lost  fullest ring %.0f %%",
+		 (double)(now->now_ns - live->start_ns) / 1e9,
+		 span ? (double)(now->events - live->last_events) * 1e9 / (double)span : 0, bytes,
+		 now->threads, now->lost, 100 * now->fullest);
+	put_over(line);
 	live->shown = true;
 	live->last_ns = now->now_ns;
 	live->last_events = now->events;
@@ -88,7 +89,7 @@ void summary_live_show(struct summary_live *live, const struct summary_now *now)
 void summary_live_clear(struct summary_live *live)
 {
 	if (live->shown)
-		summary_say("\r\033[K");
+		put_over("");
 	live->shown = false;
 }
 
@@ -110,18 +111,17 @@ static void describe_command(int status, char *text, size_t text_size, char *wor
 
 static void report_kind(const char *name, const struct facts_kind *k)
 {
-	summary_say("ovni-bpf:   %-10s %12" PRIu64 " = %12" PRIu64 " + %11" PRIu64 " + %11" PRIu64
-		    " + %8" PRIu64 "\n",
-		    name, k->seen, k->written, k->filtered, k->sampled, k->full + k->user);
+	log_report("  %-10s %12" PRIu64 " = %12" PRIu64 " + %11" PRIu64 " + %11" PRIu64
+		   " + %8" PRIu64,
+		   name, k->seen, k->written, k->filtered, k->sampled, k->full + k->user);
 }
 
 /* What became of what our programs were called for: always, also of what is zero. */
 static void report_account(const struct summary_end *end)
 {
 	/* what a flight recorder took in may have become too old before a trace was saved */
-	summary_say("ovni-bpf: events              seen   %12s     filtered   sampled out       "
-		    "lost\n",
-		    end->keeps ? "taken in" : "written");
+	log_report("events              seen   %12s     filtered   sampled out       lost",
+		   end->keeps ? "taken in" : "written");
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
 		struct facts_kind sum = {0};
 
@@ -130,7 +130,7 @@ static void report_account(const struct summary_end *end)
 		if (end->kinds & 1u << kind)
 			report_kind(kind_names[kind], &sum);
 		else
-			summary_say("ovni-bpf:   %-10s          off\n", kind_names[kind]);
+			log_report("  %-10s          off", kind_names[kind]);
 	}
 	for (size_t i = 0; i < end->naccount && end->verbose; i++) {
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
@@ -148,26 +148,25 @@ static void report_losses(const struct summary_end *end)
 {
 	if (!end->lost)
 		return;
-	summary_say("ovni-bpf: %" PRIu64 " events were LOST\n", end->lost);
+	log_report("%" PRIu64 " events were LOST", end->lost);
 	if (end->full)
-		summary_say("ovni-bpf:   %" PRIu64
-			    " of them found no room: larger buffers help (-b)\n",
-			    end->full);
+		log_report("  %" PRIu64 " of them found no room: larger buffers help (-b)",
+			   end->full);
 	if (end->user)
-		summary_say("ovni-bpf:   %" PRIu64
-			    " of them were left in the buffers when the recording was cut short\n",
-			    end->user);
+		log_report("  %" PRIu64
+			   " of them were left in the buffers when the recording was cut short",
+			   end->user);
 	for (size_t i = 0; i < end->naccount; i++) {
 		const struct facts_cpu *cpu = &end->account[i];
 
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
 			if (cpu->kinds[kind].full + cpu->kinds[kind].user)
-				summary_say("ovni-bpf:   CPU %u: %" PRIu64 " of %" PRIu64 " %s\n",
-					    cpu->cpu, cpu->kinds[kind].full + cpu->kinds[kind].user,
-					    cpu->kinds[kind].seen, kind_names[kind]);
+				log_report("  CPU %u: %" PRIu64 " of %" PRIu64 " %s", cpu->cpu,
+					   cpu->kinds[kind].full + cpu->kinds[kind].user,
+					   cpu->kinds[kind].seen, kind_names[kind]);
 	}
 	if (end->missed)
-		summary_say("ovni-bpf:   %" PRIu64 " runs that the kernel skipped\n", end->missed);
+		log_report("  %" PRIu64 " runs that the kernel skipped", end->missed);
 }
 
 static double percent(uint64_t part, uint64_t whole)
@@ -183,20 +182,19 @@ static void report_counters(const struct summary_end *end)
 
 	if (!run->ncpus || !run->window_ns) /* the window was not closed */
 		return;
-	summary_say("ovni-bpf: threads' time: %.1f %% running, %.1f %% waiting for a CPU, %.1f %% "
-		    "asleep, "
-		    "%.1f %% unknown\n",
-		    percent(c->active_ns, life), percent(c->runnable_ns, life),
-		    percent(counters_blocked(c), life), percent(c->unknown_ns, life));
-	summary_say("ovni-bpf: cost: our programs %.2f %% of the CPUs (%" PRIu64
-		    " runs, %.0f ns each), the recorder %.3f s of CPU time (%.2f %%)\n",
-		    percent(run->prog_ns, run->window_ns * run->ncpus), run->prog_runs,
-		    run->prog_runs ? (double)run->prog_ns / (double)run->prog_runs : 0,
-		    (double)end->cost->cpu_ns / 1e9,
-		    percent(end->cost->cpu_ns, run->window_ns * run->ncpus));
+	log_report("threads' time: %.1f %% running, %.1f %% waiting for a CPU, "
+		   "%.1f %% asleep, %.1f %% unknown",
+		   percent(c->active_ns, life), percent(c->runnable_ns, life),
+		   percent(counters_blocked(c), life), percent(c->unknown_ns, life));
+	log_report("cost: our programs %.2f %% of the CPUs (%" PRIu64
+		   " runs, %.0f ns each), the recorder %.3f s of CPU time (%.2f %%)",
+		   percent(run->prog_ns, run->window_ns * run->ncpus), run->prog_runs,
+		   run->prog_runs ? (double)run->prog_ns / (double)run->prog_runs : 0,
+		   (double)end->cost->cpu_ns / 1e9,
+		   percent(end->cost->cpu_ns, run->window_ns * run->ncpus));
 	for (size_t i = 0; i < end->cost->nthreads && end->verbose; i++)
-		summary_say("ovni-bpf:   %-15s %.3f s\n", end->cost->threads[i].name,
-			    (double)end->cost->threads[i].cpu_ns / 1e9);
+		log_report("  %-15s %.3f s", end->cost->threads[i].name,
+			   (double)end->cost->threads[i].cpu_ns / 1e9);
 }
 
 void summary_part(const char *dir, const struct closer_news *news)
@@ -205,10 +203,10 @@ void summary_part(const char *dir, const struct closer_news *news)
 	char bytes[32];
 
 	summary_bytes(bytes, sizeof(bytes), r->bytes);
-	summary_say("ovni-bpf: %s/%04u: %.3f s, %" PRIu64 " threads, %" PRIu64
-		    " events, %s, %" PRIu64 " lost (%s%s%s)\n",
-		    dir, news->number, (double)r->window_ns / 1e9, r->threads, r->events, bytes,
-		    r->lost, news->why, news->trigger[0] ? ": " : "", news->trigger);
+	log_report("%s/%04u: %.3f s, %" PRIu64 " threads, %" PRIu64 " events, %s, %" PRIu64
+		   " lost (%s%s%s)",
+		   dir, news->number, (double)r->window_ns / 1e9, r->threads, r->events, bytes,
+		   r->lost, news->why, news->trigger[0] ? ": " : "", news->trigger);
 }
 
 void summary_off(int command_status)
@@ -216,31 +214,45 @@ void summary_off(int command_status)
 	char text[80] = "", word[32] = "none";
 
 	describe_command(command_status, text, sizeof(text), word, sizeof(word));
-	summary_say("ovni-bpf: the command %s; nothing was recorded\n", text);
-	summary_say("ovni-bpf: recorded mode=off command=%s status=0\n", word);
+	log_report("the command %s; nothing was recorded", text);
+	log_report("recorded mode=off command=%s status=0", word);
+}
+
+/* A path as one word of the line for scripts, the caller's to free; NULL without memory. What
+ * cannot be shown is escaped like this in all that is said. */
+static char *word_of(const char *path)
+{
+	char *word = malloc(4 * strlen(path) + 1), *at = word;
+
+	for (; word && *path; path++)
+		at = *path == ' ' ? stpcpy(at, "\\x20") : stpncpy(at, path, 1);
+	if (word)
+		*at = '\0';
+	return word;
 }
 
 void summary_report(const struct summary_end *end)
 {
 	double seconds = (double)end->window_ns / 1e9;
-	char bytes[32], threads[64], text[80] = "", word[32] = "none";
+	char bytes[32], threads[64], text[80] = "", word[32] = "none", *dir = word_of(end->dir);
 
 	if (end->command) {
 		describe_command(end->command_status, text, sizeof(text), word, sizeof(word));
-		summary_say("ovni-bpf: the command %s\n", text);
+		log_report("the command %s", text);
 	}
 	report_account(end);
 	report_losses(end);
 	report_counters(end);
 	if (end->repairs)
-		summary_say("ovni-bpf: %" PRIu64
-			    " repairs: moves of threads that the kernel did not tell\n",
-			    end->repairs);
+		log_report("%" PRIu64 " repairs: moves of threads that the kernel did not tell",
+			   end->repairs);
 	if (end->late)
-		summary_say("ovni-bpf: %" PRIu64 " records came late: please report it\n",
-			    end->late);
+		log_report("%" PRIu64 " records came late: please report it", end->late);
+	if (end->streams && !end->threads)
+		log_report("no thread that is wanted ran or was woken: the trace is empty "
+			   "(--all-threads shows those that sleep, too)");
 	if (end->kept)
-		summary_say("ovni-bpf: the earlier one is in %s\n", end->kept);
+		log_report("the earlier one is in %s", end->kept);
 	summary_bytes(bytes, sizeof(bytes), end->bytes);
 	if (end->parts > 1)
 		snprintf(threads, sizeof(threads), "%u traces with %" PRIu64 " streams", end->parts,
@@ -248,20 +260,19 @@ void summary_report(const struct summary_end *end)
 	else
 		snprintf(threads, sizeof(threads), "%" PRIu64 " threads", end->threads);
 	if (!end->streams)
-		summary_say("ovni-bpf: %s: %.3f s on %u CPUs, %s\n", end->dir, seconds, end->ncpus,
-			    threads);
+		log_report("%s: %.3f s on %u CPUs, %s", end->dir, seconds, end->ncpus, threads);
 	else
-		summary_say("ovni-bpf: %s: %.3f s on %u CPUs, %s, %" PRIu64 " events (%.0f/s), "
-			    "%s\n",
-			    end->dir, seconds, end->ncpus, threads, end->events,
-			    seconds > 0 ? (double)end->events / seconds : 0, bytes);
-	summary_say("ovni-bpf: recorded dir=%s seconds=%.3f cpus=%u threads=%" PRIu64
-		    " events=%" PRIu64 " records=%" PRIu64 " bytes=%" PRIu64 " lost=%" PRIu64
-		    " missed=%" PRIu64 " repairs=%" PRIu64 " late=%" PRIu64
-		    " stop=%s command=%s status=%d parts=%u mode=%s dropped_full=%" PRIu64
-		    " dropped_user=%" PRIu64 " prog_ns=%" PRIu64 " recorder_ns=%" PRIu64 "\n",
-		    end->dir, seconds, end->ncpus, end->threads, end->events, end->records,
-		    end->bytes, end->lost, end->missed, end->repairs, end->late, end->stopped_by,
-		    word, end->status, end->parts, end->streams ? "full" : "summary", end->full,
-		    end->user, end->run->prog_ns, end->cost->cpu_ns);
+		log_report("%s: %.3f s on %u CPUs, %s, %" PRIu64 " events (%.0f/s), %s", end->dir,
+			   seconds, end->ncpus, threads, end->events,
+			   seconds > 0 ? (double)end->events / seconds : 0, bytes);
+	log_report("recorded dir=%s seconds=%.3f cpus=%u threads=%" PRIu64 " events=%" PRIu64
+		   " records=%" PRIu64 " bytes=%" PRIu64 " lost=%" PRIu64 " missed=%" PRIu64
+		   " repairs=%" PRIu64 " late=%" PRIu64
+		   " stop=%s command=%s status=%d parts=%u mode=%s dropped_full=%" PRIu64
+		   " dropped_user=%" PRIu64 " prog_ns=%" PRIu64 " recorder_ns=%" PRIu64 "",
+		   dir ? dir : "", seconds, end->ncpus, end->threads, end->events, end->records,
+		   end->bytes, end->lost, end->missed, end->repairs, end->late, end->stopped_by,
+		   word, end->status, end->parts, end->streams ? "full" : "summary", end->full,
+		   end->user, end->run->prog_ns, end->cost->cpu_ns);
+	free(dir);
 }

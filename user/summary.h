@@ -8,8 +8,8 @@
  *   ovni-bpf: recorded dir=ovni seconds=3.210 cpus=2 threads=14 events=1644814 ... lost=0
  *
  * All of it goes to standard error, which is not the command's. The live line is shown on a
- * terminal alone, at most five times a second. The last line is one for scripts; keys are
- * never renamed, new ones come at the end.
+ * terminal alone, at most five times a second, and never wider than that. The last line is one
+ * for scripts: words without blanks; keys are never renamed, new ones come at the end.
  */
 #ifndef USER_SUMMARY_H
 #define USER_SUMMARY_H
@@ -72,9 +72,6 @@ struct summary_end {
 void summary_off(int command_status);
 
 void summary_report(const struct summary_end *end);
-
-/* A line of the report, in one write, so that lines of the command do not come in between. */
-void summary_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* "22.1 MB" into `out`, for people: three digits and a unit. */
 void summary_bytes(char *out, size_t size, uint64_t bytes);

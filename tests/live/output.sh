@@ -66,6 +66,22 @@ expect "--dry-run leaves nothing" [ ! -e dry ]
 for file in thread.prv thread.pcf thread.row cpu.prv cpu.pcf cpu.row cfg; do
 	expect "--emulate" [ -e seen/$file ]
 done
+"$RECORDER" -q --emulate -o -dashed -- true >log 2>&1 || complain "-q --emulate: $(cat log)"
+expect "-q --emulate says nothing: $(cat log)" [ ! -s log ]
+expect "a name that looks like an option" [ -s ./-dashed/thread.prv ]
 "$RECORDER" -q -o quiet -- true >log 2>&1 || complain "-q: $(cat log)"
 expect "-q says nothing" [ ! -s log ]
+# The last line is of words, whatever the name is, and whole, however long it is.
+long=$(printf 'n%.0s' {1..200})
+mkdir -p "$long/$long/$long/$long/$long"
+for name in $'a b\nc\\d\xff' "$long/$long/$long/$long/$long/out"; do
+	"$RECORDER" -o "$name" -- true >log 2>&1 || complain "-o $name: $(cat log)"
+	tail -n 1 log | grep -qE '^ovni-bpf: recorded dir=[^ ]+( [a-z_]+=[a-z0-9.-]+){19}$' ||
+		complain "the last line with -o '$name': $(tail -n 1 log)"
+done
+expect "the name is escaped" [ -d $'a b\nc\\d\xff' ]
+
+# A trace without a thread says why.
+"$RECORDER" --comm 'nothing-is-so' -d 50ms -o nothing >log 2>&1 || complain "nothing: $(cat log)"
+expect "an empty trace is explained" grep -q -- '--all-threads' log
 finish

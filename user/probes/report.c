@@ -16,7 +16,7 @@
 #include "attach.h"
 #include "probes.h"
 #include "bpf/state.h"
-#include "user/summary.h"
+#include "trace/log.h"
 
 #define ROWS  20
 #define NAMED 5 /* functions that a line names */
@@ -42,14 +42,13 @@ static void print_row(const struct probes *probes, size_t site, uint64_t window_
 	bool timed = of->kind == SITE_FUNCTION && probes->actions.list[site].has_during;
 
 	if (timed)
-		summary_say("ovni-bpf: %10" PRIu64 " %10.1f %12.3f %12.3f %12.3f  %3.0f %%  %s\n",
-			    f->calls, rate, (double)f->wall_ns / 1e6, (double)f->on_cpu_ns / 1e6,
-			    (double)(f->wall_ns - f->on_cpu_ns) / 1e6,
-			    100 * (share < 1 ? share : 1), of->label);
+		log_report("%10" PRIu64 " %10.1f %12.3f %12.3f %12.3f  %3.0f %%  %s", f->calls,
+			   rate, (double)f->wall_ns / 1e6, (double)f->on_cpu_ns / 1e6,
+			   (double)(f->wall_ns - f->on_cpu_ns) / 1e6, 100 * (share < 1 ? share : 1),
+			   of->label);
 	else
-		summary_say("ovni-bpf: %10" PRIu64 " %10.1f %12s %12s %12s  %3.0f %%  %s\n",
-			    f->calls, rate, "-", "-", "-", 100 * (share < 1 ? share : 1),
-			    of->label);
+		log_report("%10" PRIu64 " %10.1f %12s %12s %12s  %3.0f %%  %s", f->calls, rate, "-",
+			   "-", "-", 100 * (share < 1 ? share : 1), of->label);
 }
 
 static void print_table(const struct probes *probes, uint64_t window_ns, bool all)
@@ -63,15 +62,15 @@ static void print_table(const struct probes *probes, uint64_t window_ns, bool al
 			order[n++] = i;
 	qsort_r(order, n, sizeof(*order), by_time, probes->sum->figures);
 	if (n)
-		summary_say("ovni-bpf: %10s %10s %12s %12s %12s  %5s  %s\n", "calls", "calls/s",
-			    "in it [ms]", "on CPU [ms]", "off CPU [ms]", "cost", "function");
+		log_report("%10s %10s %12s %12s %12s  %5s  %s", "calls", "calls/s", "in it [ms]",
+			   "on CPU [ms]", "off CPU [ms]", "cost", "function");
 	for (size_t i = 0; i < n && (all || i < ROWS); i++)
 		print_row(probes, order[i], window_ns);
 	if (n > ROWS && !all)
-		summary_say("ovni-bpf: ... and %zu more (-v shows all)\n", n - ROWS);
+		log_report("... and %zu more (-v shows all)", n - ROWS);
 	if (n < probes->sites.count)
-		summary_say("ovni-bpf: never called: %zu of %zu\n", probes->sites.count - n,
-			    probes->sites.count);
+		log_report("never called: %zu of %zu", probes->sites.count - n,
+			   probes->sites.count);
 	free(order);
 }
 
@@ -79,7 +78,7 @@ static void print_table(const struct probes *probes, uint64_t window_ns, bool al
 static void print_count(uint64_t count, const char *what)
 {
 	if (count)
-		summary_say("ovni-bpf: %" PRIu64 " %s\n", count, what);
+		log_report("%" PRIu64 " %s", count, what);
 }
 
 /* Which of the functions that were called are single-stepped. */
@@ -100,10 +99,9 @@ static void print_slow(const struct probes *probes)
 					       at ? ", " : "", label);
 	}
 	if (n)
-		summary_say("ovni-bpf: %zu probes are single-stepped, some ten times slower than "
-			    "others "
-			    "(%" PRIu64 " hits): %s%s\n",
-			    n, hits, names, n > NAMED ? ", ..." : "");
+		log_report("%zu probes are single-stepped, some ten times slower than others "
+			   "(%" PRIu64 " hits): %s%s",
+			   n, hits, names, n > NAMED ? ", ..." : "");
 }
 
 void probes_report(const struct probes *probes, const struct probe_site *states, uint64_t window_ns,
