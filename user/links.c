@@ -333,7 +333,7 @@ static int set_knobs(struct links *links, const struct options *options)
 /* Where a loaded program can be refused, what would permit it is said. */
 static int explain_load(int err)
 {
-	if (err == -EPERM || err == -EACCES)
+	if (err == -EPERM)
 		log_error(
 			"not permitted to load eBPF programs: run ovni-bpf as root (sudo), or with "
 			"CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon+ep ovni-bpf)");
@@ -345,14 +345,21 @@ static int explain_load(int err)
 	return err;
 }
 
-/* A ring: plain memory that both sides map. -errno, no message. */
+/* A ring: plain memory that both sides map. -errno after one message. */
 static int make_ring(size_t bytes)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ovni_ring", sizeof(__u32),
 				(__u32)bytes + RING_SPILL, 1, &opts);
+	int err = -errno;
 
-	return fd < 0 ? -errno : fd;
+	if (fd >= 0)
+		return fd;
+	if (err == -EPERM)
+		return explain_load(err);
+	log_error("cannot make a buffer of %zu bytes for a CPU: %s (a smaller one: -b)", bytes,
+		  strerror(-err));
+	return err;
 }
 
 static bool listed(const struct options *options, unsigned cpu)
@@ -376,12 +383,8 @@ static int add_rings(struct links *links, const struct options *options,
 		__u32 cpu = topology->phyid[i];
 		int fd = make_ring(options->buffer_bytes);
 
-		if (fd < 0) {
-			log_error("cannot make a buffer of %llu bytes for CPU %u: %s (a smaller "
-				  "one: -b)",
-				  (unsigned long long)options->buffer_bytes, cpu, strerror(-fd));
+		if (fd < 0)
 			return fd;
-		}
 		links->ring_fds[links->nrings++] = fd;
 		if (bpf_map_update_elem(bpf_map__fd(links->skeleton->maps.rings), &cpu, &fd,
 					BPF_ANY)) {
@@ -396,7 +399,8 @@ static int add_rings(struct links *links, const struct options *options,
 	return 0;
 }
 
-/* Sizes that follow the machine and the options; the kernel wants to see one ring before. */
+/* Sizes that follow the machine and the options; the kernel wants to see one ring before. -errno
+ * after one message. */
 static int size_maps(struct links *links, const struct options *options, size_t ntargets)
 {
 	struct ovni *skeleton = links->skeleton;
@@ -405,15 +409,17 @@ static int size_maps(struct links *links, const struct options *options, size_t 
 	bpf_map__set_max_entries(skeleton->maps.cpus, links->npossible);
 	bpf_map__set_max_entries(skeleton->maps.targets, (__u32)ntargets + 1);
 	bpf_map__set_max_entries(skeleton->maps.sites, (__u32)links->nsites + 1);
-	if (options->mode != MODE_FULL) /* what would use them is not loaded */
-		return bpf_map__set_autocreate(skeleton->maps.rings, false);
+	if (options->mode != MODE_FULL) { /* what would use them is not loaded */
+		err = bpf_map__set_autocreate(skeleton->maps.rings, false);
+		return err ? explain_load(err) : 0;
+	}
 	fd = make_ring(options->buffer_bytes);
 	if (fd < 0)
 		return fd;
 	err = bpf_map__set_inner_map_fd(skeleton->maps.rings, fd);
 	if (err) {
 		close(fd);
-		return err;
+		return explain_load(err);
 	}
 	links->template_fd = fd;
 	bpf_map__set_max_entries(skeleton->maps.rings, links->npossible);
@@ -502,8 +508,9 @@ int links_open(struct links *links, const struct options *options, const struct 
 		return err;
 	links->npossible = (unsigned)possible;
 	err = size_maps(links, options, ntargets);
-	if (!err)
-		err = load(skeleton);
+	if (err)
+		return err;
+	err = load(skeleton);
 	if (err)
 		return explain_load(err);
 	for (size_t i = 0; i < ntargets && !err; i++)

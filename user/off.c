@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "answer.h"
 #include "command.h"
 #include "off.h"
 #include "privilege.h"
@@ -56,7 +57,7 @@ enum status off_run(const struct options *o)
 	if (!err && o->dry_run) {
 		printf("what: %s, without a recording (--mode off)\n", o->command[0]);
 		identity_free(&runner);
-		return STATUS_COMPLETE;
+		return answer_end("--dry-run") ? STATUS_FAILED : STATUS_COMPLETE;
 	}
 	if (!err)
 		err = run(&command, o->command, &runner);

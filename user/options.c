@@ -233,7 +233,7 @@ static error_t read_buffer(struct options *o, const char *text)
 	if (what)
 		return wrong("-b", text, what);
 	if (o->buffer_bytes > OPTIONS_BUFFER_MAX)
-		return wrong("-b", text, "at most 1G per CPU is possible");
+		return wrong("-b", text, "at most 512M per CPU is possible");
 	while (power < o->buffer_bytes)
 		power *= 2;
 	if (power != o->buffer_bytes)

@@ -18,15 +18,15 @@
 #include "topology.h"
 #include "trigger.h"
 
-#define OPTIONS_OUTPUT	      "ovni"
-#define OPTIONS_BUFFER	      (4u << 20)
-#define OPTIONS_FLUSH_MIN_NS  10000000u
-#define OPTIONS_FLUSH_NS      1000000000ull
-#define OPTIONS_BUFFER_MIN    4096u
-#define OPTIONS_BUFFER_MAX    (1u << 30)
-#define OPTIONS_LAST	      (256ull << 20) /* memory, if --last does not tell it */
-#define OPTIONS_ROTATE_MIN    (64u << 10)
-#define OPTIONS_ROTATE_MIN_NS 100000000ull
+#define OPTIONS_OUTPUT		"ovni"
+#define OPTIONS_BUFFER		(4u << 20)
+#define OPTIONS_FLUSH_MIN_NS	10000000u
+#define OPTIONS_FLUSH_NS	1000000000ull
+#define OPTIONS_BUFFER_MIN	4096u
+#define OPTIONS_BUFFER_MAX	(512u << 20)   /* farther than that no program may reach */
+#define OPTIONS_LAST		(256ull << 20) /* memory, if --last does not tell it */
+#define OPTIONS_ROTATE_MIN	(64u << 10)
+#define OPTIONS_ROTATE_MIN_NS	100000000ull
 #define OPTIONS_INTERVAL_MIN_NS 10000000u
 
 /* Exit status of the program, and what functions that end it return. */

@@ -77,8 +77,8 @@ struct recorder {
 
 /* Finds what is to be recorded and with what, and loads the programs. */
 enum status recorder_prepare(struct recorder *r);
-/* What --dry-run prints. */
-void recorder_tell_plan(const struct recorder *r);
+/* What --dry-run prints. 0 or -errno after one message. */
+int recorder_tell_plan(const struct recorder *r);
 /* Attaches the programs and opens the window. Returns 0 or -errno, after a message. */
 int recorder_arm(struct recorder *r);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer.h"
 #include "clock.h"
 #include "control/control.h"
 #include "emulate.h"
@@ -85,7 +86,7 @@ enum status recorder_prepare(struct recorder *r)
 	return STATUS_FAILED;
 }
 
-void recorder_tell_plan(const struct recorder *r)
+int recorder_tell_plan(const struct recorder *r)
 {
 	const struct options *o = r->options;
 
@@ -115,6 +116,7 @@ void recorder_tell_plan(const struct recorder *r)
 	       r->links.yields_unknown ? "no" : "yes");
 	printf("interrupts are told as wakers: %s\n", r->links.interrupts_unknown ? "no" : "yes");
 	printf("the programs are loaded; nothing is recorded (--dry-run)\n");
+	return answer_end("--dry-run");
 }
 
 /* ---- armed ---- */
@@ -168,7 +170,9 @@ static int open_window(struct recorder *r)
 	else if (err)
 		log_error("cannot see who runs on the CPUs: %s", strerror(-err));
 	if (!err && !r->options->all && !links_members(&r->links)) {
-		log_error("the target has ended before the recording began");
+		log_error(target_lives(&r->target)
+				  ? "this kernel shows no thread of the target to eBPF programs"
+				  : "the target has ended before the recording began");
 		err = -ESRCH;
 	}
 	return err;

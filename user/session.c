@@ -191,8 +191,8 @@ enum status session_run(const struct options *options, struct control *control)
 
 	status = recorder_prepare(r);
 	if (status || options->dry_run) {
-		if (!status)
-			recorder_tell_plan(r);
+		if (!status && recorder_tell_plan(r))
+			status = STATUS_FAILED;
 		close_all(r);
 		return status;
 	}

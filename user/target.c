@@ -20,6 +20,23 @@ static bool in_proc(uint32_t pid)
 	return access(path, F_OK) == 0;
 }
 
+/* A zombie is in /proc, and no more than that. */
+static bool is_alive(uint32_t pid)
+{
+	char path[32], text[128] = "";
+	const char *state;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	state = strrchr(text, ')'); /* of the name, which may have any signs */
+	return state && !strchr("ZX", state[2]);
+}
+
 static int find_one(struct target *target, size_t i)
 {
 	uint32_t pid = target->pids[i];
@@ -67,7 +84,7 @@ bool target_lives(const struct target *target)
 	for (size_t i = 0; i < target->npids; i++) {
 		struct pollfd exited = {.fd = target->fds[i], .events = POLLIN};
 
-		if (target->fds[i] < 0 ? in_proc(target->pids[i]) : poll(&exited, 1, 0) == 0)
+		if (target->fds[i] < 0 ? is_alive(target->pids[i]) : poll(&exited, 1, 0) == 0)
 			return true;
 	}
 	return false;

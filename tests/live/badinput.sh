@@ -39,6 +39,7 @@ done <<'E'
 2 duration|time                      -a -d 0
 2 size|buffer|abc                    -a -b abc
 2 size|buffer                        -a -b 0
+2 512M                               -a -b 1G
 2 CPU_?list|list|x                   -a -C x
 2 CPU_5000|5000                      -a -C 5000
 2 list|3-1                           -a -C 3-1
@@ -75,6 +76,19 @@ E
 
 [ "$(cat exists/file)" = keep ] || complain "a folder that is not a trace was changed"
 [ ! -e cmd ] || [ -z "$(find cmd -name stream.json)" ] || complain "a command that never ran has a stream"
+
+# A thread that has ended, and is not yet waited for.
+(true & echo $! >zombie.pid && exec sleep 60) &
+parent=$!
+zombie() { [ -s zombie.pid ] && grep -q '^[0-9]* (.*) Z' "/proc/$(cat zombie.pid)/stat"; }
+wait_until zombie || complain "there is no zombie"
+try 1 'has ended' "$RECORDER" -t "$(cat zombie.pid)" -d 1 -o zombie
+try 1 'has ended' "$RECORDER" -p "$(cat zombie.pid)" -d 1 -o zombie
+kill $parent
+for way in '-a' '--mode off -- true'; do
+	# shellcheck disable=SC2016 # the other shell expands it
+	try 1 'cannot write: no space' bash -c 'exec "$0" --dry-run '"$way"' >/dev/full' "$RECORDER"
+done
 
 # What depends on the machine is made so in a mount namespace of its own.
 namespace=(unshare --mount --propagation private bash -c)

@@ -77,7 +77,7 @@ static const struct {
 	{"-a -d -1s", "-d -1s: a duration is"},
 	{"-a -b abc", "-b abc: a size is"},
 	{"-a -b 0", "-b 0: a size must be"},
-	{"-a -b 2G", "-b 2G: at most 1G"},
+	{"-a -b 1G", "-b 1G: at most 512M"},
 	{"-a --max-size 1Q", "--max-size 1Q: a size is"},
 	{"--comm [a", "--comm [a: a '[' has no ']'"},
 	{"--comm abcdefghijklmnop", "at most 15 bytes"},
@@ -273,7 +273,7 @@ static void a_buffer_is_rounded_up_and_that_is_said(void **state)
 	assert_true(parse(&o, "-a -b 1", &status, said, sizeof(said)));
 	assert_int_equal(o.buffer_bytes, 4096);
 	options_free(&o);
-	assert_true(parse(&o, "-a -b 1G", &status, said, sizeof(said)));
+	assert_true(parse(&o, "-a -b 512M", &status, said, sizeof(said)));
 	assert_string_equal(said, "");
 	options_free(&o);
 }

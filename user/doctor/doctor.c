@@ -9,6 +9,7 @@
 #include "findings.h"
 #include "trace/json.h"
 #include "trace/log.h"
+#include "user/answer.h"
 
 #define NAME_WIDTH 26
 #define LINE_WIDTH 80
@@ -139,9 +140,7 @@ enum status doctor_run(int argc, char **argv)
 		err = print_json(findings, count);
 	else
 		print_table(findings, count);
-	if (!err && (fflush(stdout) || ferror(stdout))) {
-		log_error("doctor: cannot write the answer");
-		err = -1;
-	}
+	if (!err)
+		err = answer_end("doctor");
 	return !err && findings_permit(findings, count) ? STATUS_COMPLETE : STATUS_FAILED;
 }

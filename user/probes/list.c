@@ -13,6 +13,7 @@
 #include "trace/json.h"
 #include "trace/log.h"
 #include "trace/text.h"
+#include "user/answer.h"
 
 /* Why no pair, in a word. */
 static const char *const kind_words[] = {
@@ -281,21 +282,16 @@ static int show_all(struct listing *l, struct binaries *binaries, const struct p
 
 static int finish(const struct json *root)
 {
-	char *text = NULL;
-	bool ok = true;
+	char *text;
 
 	if (root) {
 		text = json_text(root);
 		if (!text)
 			return -ENOMEM;
-		ok = fputs(text, stdout) >= 0;
+		fputs(text, stdout);
 		free(text);
 	}
-	if (!ok || fflush(stdout) || ferror(stdout)) {
-		log_error("--list: cannot write: %s", strerror(errno));
-		return -EIO;
-	}
-	return 0;
+	return answer_end("--list");
 }
 
 int list_run(const struct request *request, const struct resolve_scope *scope, bool json)
