@@ -43,20 +43,6 @@ void loom_hints_free(struct loom_hints *h)
 	loom_perf_free(&h->perf);
 }
 
-/* Has every node of the core that has records its place in the list? */
-static bool covers(const struct loom_survey *s, uint32_t core, const uint32_t *list, size_t n)
-{
-	for (size_t i = 0; i < s->nnodes; i++) {
-		bool found = s->nodes[i].core != core || !s->nodes[i].evidence;
-
-		for (size_t k = 0; !found && k < n; k++)
-			found = list[k] == s->nodes[i].node;
-		if (!found)
-			return false;
-	}
-	return true;
-}
-
 static int by_number(const void *a, const void *b)
 {
 	const uint16_t *x = a, *y = b;
@@ -64,34 +50,64 @@ static int by_number(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+/* Rows of one core: [start, end) of the list, rising. */
+struct rising {
+	size_t start, end;
+};
+
+static int by_node(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Has every node with records its place in the rows of its core? */
+static bool covers(const struct loom_survey *s, const struct rising *rows, const uint32_t *list)
+{
+	for (size_t i = 0; i < s->nnodes; i++) {
+		const struct loom_survey_node *node = &s->nodes[i];
+		const struct rising *r = &rows[node->core];
+
+		if (node->evidence && !bsearch(&node->node, list + r->start, r->end - r->start,
+					       sizeof(*list), by_node))
+			return false;
+	}
+	return true;
+}
+
 /* Rows without a core: list[0 .. n), in the order of the file. */
 static int unnamed(struct loom_survey *s, const uint32_t *list, size_t n, bool *doubtful)
 {
 	size_t starts = 0, ncores = 0, k = 0;
 	uint16_t *cores = calloc(s->ncores + 1, sizeof(*cores));
-	int err = 0;
+	struct rising *rows = calloc(s->ncores + 1, sizeof(*rows));
+	int err = cores && rows ? 0 : -ENOMEM;
 
-	if (!cores)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->ncores; i++) {
+	for (size_t i = 0; !err && i < s->ncores; i++) {
 		if (s->cores[i].used)
 			cores[ncores++] = s->cores[i].id;
 	}
-	qsort(cores, ncores, sizeof(*cores), by_number);
+	if (!err)
+		qsort(cores, ncores, sizeof(*cores), by_number);
 	for (size_t i = 0; i < n; i++)
 		starts += i == 0 || list[i] <= list[i - 1];
 	*doubtful = n > 0 && starts != ncores;
-	for (size_t i = 0, end; !*doubtful && ncores > 1 && i < n; i = end, k++) {
+	for (size_t i = 0, end; !err && !*doubtful && i < n; i = end, k++) {
 		for (end = i + 1; end < n && list[end] > list[end - 1]; end++)
 			;
-		*doubtful = !covers(s, s->core_of[cores[k]], list + i, end - i);
+		rows[s->core_of[cores[k]]] = (struct rising){i, end};
 	}
-	k = 0;
-	for (size_t i = 0; !err && !*doubtful && i < n; i++) {
-		k += i > 0 && list[i] <= list[i - 1];
-		err = loom_survey_add_node(s, cores[k], list[i]);
+	if (!err && !*doubtful && ncores > 1)
+		*doubtful = !covers(s, rows, list);
+	for (size_t i = 0; !err && !*doubtful && i < ncores; i++) {
+		const struct rising *r = &rows[s->core_of[cores[i]]];
+
+		for (size_t at = r->start; !err && at < r->end; at++)
+			err = loom_survey_add_node(s, cores[i], list[at]);
 	}
 	free(cores);
+	free(rows);
 	return err;
 }
 

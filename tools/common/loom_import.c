@@ -35,7 +35,8 @@
 #include "trace/text.h"
 #include "trace/trace.h"
 
-#define INPUTS_LABELLED 64 /* of a node; values above say the same without a label */
+#define INPUTS_LABELLED 64   /* of a node; values above say the same without a label */
+#define CODES_LABELLED	4096 /* of errors, likewise */
 
 /* What a lane routes: its own mark, for the cycle of its record. */
 struct lane {
@@ -248,6 +249,8 @@ static int mark_error(struct import *m, size_t row, uint64_t cycle, int64_t code
 
 	if (code < 0)
 		return mark_labelled(m, row, LOOM_MARK_ERROR, cycle, LOOM_NO_ERROR, name);
+	if (code >= CODES_LABELLED)
+		return mark(m, row, LOOM_MARK_ERROR, cycle, code + 1);
 	snprintf(label, sizeof(label), "%" PRId64 "%s%s", code, name ? ": " : "", name ? name : "");
 	return mark_labelled(m, row, LOOM_MARK_ERROR, cycle, code + 1, label);
 }

@@ -21,16 +21,20 @@
 #define BUFFER_LEAST  512u
 #define OVNI_MODEL    "1.1.0"
 #define MARKS	      (LOOM_MARK_LAST - LOOM_MARK_FIRST + 1)
+#define LABELS_FEW    16
+#define NO_LABEL      UINT32_MAX
 
 struct label {
 	int64_t value;
 	char *text;
 };
 
-/* Labels of one mark of one row, sorted by value. */
+/* Labels of one mark of one row, as they came; found by their values once there are many. */
 struct labels {
 	struct label *list;
 	size_t n, room;
+	uint32_t *slots; /* open addressing, numbers in the list; NULL: there are few */
+	size_t nslots;
 };
 
 struct row {
@@ -295,11 +299,61 @@ int loom_rows_mark(struct loom_rows *w, size_t row, int64_t clock, enum loom_mar
 	return put(w, row, MCV('O', 'M', '='), clock, payload, sizeof(payload));
 }
 
+static size_t label_slot(const struct labels *l, int64_t value)
+{
+	uint64_t h = (uint64_t)value * 0x9e3779b97f4a7c15u;
+	size_t i = (h ^ h >> 32) & (l->nslots - 1);
+
+	while (l->slots[i] != NO_LABEL && l->list[l->slots[i]].value != value)
+		i = (i + 1) & (l->nslots - 1);
+	return i;
+}
+
+static bool has_label(const struct labels *l, int64_t value)
+{
+	if (l->slots)
+		return l->slots[label_slot(l, value)] != NO_LABEL;
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->list[i].value == value)
+			return true;
+	}
+	return false;
+}
+
+/* Room for one more in the list, and in the slots if it needs any. */
+static int grow_labels(struct labels *l)
+{
+	size_t room = l->room ? 2 * l->room : 8, nslots = 4 * room;
+	struct label *list;
+	uint32_t *slots;
+
+	if (l->n < l->room)
+		return 0;
+	list = l->n < NO_LABEL / 4 ? realloc(l->list, room * sizeof(*list)) : NULL;
+	if (!list)
+		return -ENOMEM;
+	l->list = list;
+	l->room = room;
+	if (room <= LABELS_FEW)
+		return 0;
+	slots = malloc(nslots * sizeof(*slots));
+	if (!slots) {
+		l->room = l->n; /* the next one is told, too */
+		return -ENOMEM;
+	}
+	memset(slots, 0xff, nslots * sizeof(*slots));
+	free(l->slots);
+	l->slots = slots;
+	l->nslots = nslots;
+	for (uint32_t i = 0; i < l->n; i++)
+		slots[label_slot(l, list[i].value)] = i;
+	return 0;
+}
+
 int loom_rows_label(struct loom_rows *w, size_t row, enum loom_mark mark, int64_t value,
 		    const char *text)
 {
 	struct row *r = &w->rows[row];
-	size_t low = 0, high;
 	struct labels *l;
 	char *copy;
 
@@ -308,31 +362,16 @@ int loom_rows_label(struct loom_rows *w, size_t row, enum loom_mark mark, int64_
 	if (!r->labels)
 		goto no_memory;
 	l = &r->labels[mark - LOOM_MARK_FIRST];
-	high = l->n;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (l->list[middle].value < value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < l->n && l->list[low].value == value)
+	if (has_label(l, value))
 		return 0;
-	if (l->n == l->room) {
-		size_t room = l->room ? 2 * l->room : 8;
-		struct label *list = realloc(l->list, room * sizeof(*list));
-
-		if (!list)
-			goto no_memory;
-		l->list = list;
-		l->room = room;
-	}
+	if (grow_labels(l))
+		goto no_memory;
 	copy = strdup(text);
 	if (!copy)
 		goto no_memory;
-	memmove(&l->list[low + 1], &l->list[low], (l->n - low) * sizeof(*l->list));
-	l->list[low] = (struct label){value, copy};
+	l->list[l->n] = (struct label){value, copy};
+	if (l->slots)
+		l->slots[label_slot(l, value)] = (uint32_t)l->n;
 	l->n++;
 	return 0;
 no_memory:
@@ -445,6 +484,7 @@ void loom_rows_close(struct loom_rows *w)
 			for (size_t l = 0; l < w->rows[i].labels[k].n; l++)
 				free(w->rows[i].labels[k].list[l].text);
 			free(w->rows[i].labels[k].list);
+			free(w->rows[i].labels[k].slots);
 		}
 		free(w->rows[i].labels);
 	}

@@ -14,8 +14,12 @@ struct boundary {
 struct core {
 	struct boundary *boundaries;
 	size_t n, next;
-	uint32_t *open; /* scopes, in the order in which they began */
-	size_t nopen;
+	/* the open scopes, in the order in which they began: a list both ways, by their places
+	 * among the scopes of the core; `last` is shown */
+	struct {
+		uint32_t before, after;
+	} * open;
+	uint32_t first, last; /* place of the first one in the survey; of the one that began last */
 	int64_t epoch;	      /* shown; -1: none yet */
 	uint64_t config_end;  /* a word is shown until then; 0: none is */
 	uint64_t error_until; /* likewise */
@@ -46,6 +50,8 @@ static int prepare(struct core *c, const struct loom_survey *survey, uint32_t co
 	c->epoch = -1;
 	c->boundaries = calloc(2 * (size_t)at->nscopes + 1, sizeof(*c->boundaries));
 	c->open = calloc(at->nscopes + 1, sizeof(*c->open));
+	c->first = at->first_scope;
+	c->last = LOOM_NONE;
 	if (!c->boundaries || !c->open)
 		return -1;
 	for (uint32_t i = 0; i < at->nscopes; i++) {
@@ -108,24 +114,29 @@ static int tell_epoch(struct loom_sessions *s, struct core *c, uint64_t cycle, u
 
 static int cross(struct loom_sessions *s, struct core *c, const struct boundary *b)
 {
-	size_t i;
+	uint32_t at = b->scope - c->first, before, after;
 	int err;
 
 	if (b->begins) {
-		c->open[c->nopen++] = b->scope;
+		c->open[at].before = c->last;
+		c->open[at].after = LOOM_NONE;
+		if (c->last != LOOM_NONE)
+			c->open[c->last].after = at;
+		c->last = at;
 		err = tell_epoch(s, c, b->cycle, s->survey->scopes[b->scope].epoch);
 		return err ? err : tell(s, c, LOOM_SESSION_INVOCATION, b->cycle, b->scope);
 	}
-	for (i = 0; c->open[i] != b->scope; i++)
-		;
-	c->nopen--;
-	if (i < c->nopen) { /* not the one that is shown */
-		for (; i < c->nopen; i++)
-			c->open[i] = c->open[i + 1];
+	before = c->open[at].before;
+	after = c->open[at].after;
+	if (before != LOOM_NONE)
+		c->open[before].after = after;
+	if (after != LOOM_NONE) { /* not the one that is shown */
+		c->open[after].before = before;
 		return 0;
 	}
+	c->last = before;
 	return tell(s, c, LOOM_SESSION_INVOCATION, b->cycle,
-		    c->nopen ? (int64_t)c->open[c->nopen - 1] : -1);
+		    before != LOOM_NONE ? (int64_t)c->first + before : -1);
 }
 
 /* Tells what has changed up to `cycle` without a record. A word that is written in `cycle` takes

@@ -91,7 +91,7 @@ static size_t node_slot(const struct loom_survey *run, uint32_t core, uint32_t n
 static size_t scope_slot(const struct loom_survey *run, const struct loom_scope *s)
 {
 	size_t mask = run->nscope_slots - 1;
-	size_t i = mix(s->id, (uint64_t)s->core << 32 ^ s->epoch ^ (uint64_t)s->part << 48) & mask;
+	size_t i = mix(mix(s->id, s->part), (uint64_t)s->core << 32 ^ s->epoch) & mask;
 
 	for (; run->scope_slots[i] != LOOM_NONE; i = (i + 1) & mask) {
 		const struct loom_scope *at = &run->scopes[run->scope_slots[i]];
