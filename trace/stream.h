@@ -115,8 +115,8 @@ int stream_store(int trace_fd, const char *path, const struct json *meta, const 
 /*
  * Appends `size` bytes, which are whole events, in one go. Returns 0 or -errno (-ENOSPC,
  * -EFBIG if the caller ignores SIGXFSZ, ...) with no message; then the file has been cut
- * back to what it held before, but for -ENOTRECOVERABLE: it may end inside an event and
- * nothing must be appended to it any more.
+ * back to what it held before, unless the disk refuses that as well: it may end inside an event,
+ * and nothing must be appended to it any more.
  */
 int stream_append(int trace_fd, const char *path, const void *events, size_t size)
 	__attribute__((warn_unused_result));

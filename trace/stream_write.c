@@ -127,8 +127,8 @@ int stream_append(int trace_fd, const char *path, const void *events, size_t siz
 		goto out;
 	}
 	err = write_all(fd, events, size);
-	if (err < 0 && ftruncate(fd, st.st_size) < 0)
-		err = -ENOTRECOVERABLE;
+	if (err < 0)
+		(void)!ftruncate(fd, st.st_size); /* a disk that has failed may refuse this, too */
 out:
 	if (close(fd) < 0 && err == 0)
 		err = -errno;

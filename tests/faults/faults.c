@@ -4,13 +4,16 @@
  *
  * In, from the environment:
  *   FAULT_PROGRAM   the name of the process it acts in (others are left alone)
- *   FAULT_KIND      files: write, openat, mkdirat, renameat, unlinkat, ftruncate
+ *   FAULT_KIND      files: write, openat, mkdirat, renameat, unlinkat, ftruncate, and of streams of
+ *                   the C library fflush (what was in the buffer is gone) and fclose; where the
+ *                   call only fails, close, too: a network share tells then what it refuses
  *                   writes: write alone
  *                   memory: malloc, calloc, realloc, reallocarray, strdup and what uses them
  *   FAULT_AT        the number of the call, from 1; 0: none, only count
  *   FAULT_ERROR     errno that it fails with; "kill": SIGKILL instead of the call; "short": a
  *                   write of half of the bytes, and SIGKILL
  *   FAULT_FOREVER   with any value: all later ones fail as well
+ *   FAULT_ON        a path: only what is on the same file system counts as files
  *   FAULT_COUNT     a file that gets the number of calls at the end
  *   FAULT_WHERE     a file that gets the places in the program (for addr2line) from which the call
  *                   that fails was made, the innermost first
@@ -30,6 +33,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,7 +48,8 @@ static enum kind kind;
 static enum action action;
 static int error;
 static long at;
-static bool forever;
+static bool forever, chosen;
+static dev_t chosen_device; /* FAULT_ON */
 static const char *count_path, *where_path;
 static atomic_long calls;
 static long storm_us;
@@ -98,6 +103,19 @@ static void tell_where(void)
 	if (fd >= 0)
 		close(fd);
 	kind = before;
+}
+
+/* Is it on the file system that is asked for? */
+static bool there(const struct stat *st)
+{
+	return !chosen || st->st_dev == chosen_device;
+}
+
+static bool below(int dir)
+{
+	struct stat st;
+
+	return !chosen || (!fstat(dir, &st) && there(&st));
 }
 
 static bool fails(enum kind of)
@@ -175,12 +193,15 @@ static void start_storm(void)
 static void __attribute__((constructor)) begin(void)
 {
 	const char *program = getenv("FAULT_PROGRAM"), *what = getenv("FAULT_KIND");
-	const char *how = getenv("FAULT_ERROR");
+	const char *how = getenv("FAULT_ERROR"), *on = getenv("FAULT_ON");
+	struct stat st;
 
 	if (!program || strcmp(program, program_invocation_short_name))
 		return;
 	at = number("FAULT_AT");
 	forever = getenv("FAULT_FOREVER") != NULL;
+	chosen = on && !stat(on, &st);
+	chosen_device = chosen ? st.st_dev : 0;
 	count_path = getenv("FAULT_COUNT");
 	where_path = getenv("FAULT_WHERE");
 	action = !how ? FAIL : !strcmp(how, "kill") ? KILL : !strcmp(how, "short") ? SHORT : FAIL;
@@ -218,7 +239,7 @@ static bool regular(int fd)
 {
 	struct stat st;
 
-	return fd > 2 && !fstat(fd, &st) && S_ISREG(st.st_mode);
+	return fd > 2 && !fstat(fd, &st) && S_ISREG(st.st_mode) && there(&st);
 }
 
 static ssize_t result(long value)
@@ -231,6 +252,8 @@ static ssize_t result(long value)
 ssize_t write(int fd, const void *data, size_t size)
 {
 	if ((kind == FILES || kind == WRITES) && regular(fd) && turn(kind)) {
+		if (where_path)
+			tell_where();
 		if (action == SHORT)
 			(void)!syscall(SYS_write, fd, data, size / 2);
 		if (action != FAIL)
@@ -250,29 +273,77 @@ int openat(int dir, const char *path, int flags, ...)
 	if (flags & (O_CREAT | O_TMPFILE))
 		mode = va_arg(args, mode_t);
 	va_end(args);
-	if (dir != AT_FDCWD && (flags & O_ACCMODE) != O_RDONLY && fails(FILES))
+	if (dir != AT_FDCWD && (flags & O_ACCMODE) != O_RDONLY && below(dir) && fails(FILES))
 		return -1;
 	return (int)result(syscall(SYS_openat, dir, path, flags, mode));
 }
 
 int mkdirat(int dir, const char *path, mode_t mode)
 {
-	return fails(FILES) ? -1 : (int)result(syscall(SYS_mkdirat, dir, path, mode));
+	return below(dir) && fails(FILES) ? -1 : (int)result(syscall(SYS_mkdirat, dir, path, mode));
 }
 
 int renameat(int from, const char *old, int to, const char *new)
 {
-	return fails(FILES) ? -1 : (int)result(syscall(SYS_renameat2, from, old, to, new, 0));
+	return renameat2(from, old, to, new, 0);
+}
+
+int renameat2(int from, const char *old, int to, const char *new, unsigned flags)
+{
+	return below(from) && fails(FILES)
+		       ? -1
+		       : (int)result(syscall(SYS_renameat2, from, old, to, new, flags));
 }
 
 int unlinkat(int dir, const char *path, int flags)
 {
-	return fails(FILES) ? -1 : (int)result(syscall(SYS_unlinkat, dir, path, flags));
+	return below(dir) && fails(FILES) ? -1
+					  : (int)result(syscall(SYS_unlinkat, dir, path, flags));
 }
 
 int ftruncate(int fd, off_t size)
 {
-	return fails(FILES) ? -1 : (int)result(syscall(SYS_ftruncate, fd, size));
+	return below(fd) && fails(FILES) ? -1 : (int)result(syscall(SYS_ftruncate, fd, size));
+}
+
+static bool written(int fd)
+{
+	return (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY && regular(fd);
+}
+
+int close(int fd)
+{
+	bool refused = kind == FILES && action == FAIL && written(fd) && fails(FILES);
+	int closed = (int)result(syscall(SYS_close, fd));
+
+	errno = refused ? error : errno;
+	return refused ? -1 : closed;
+}
+
+int fflush(FILE *file)
+{
+	static int (*real)(FILE *);
+
+	if (file && kind == FILES && written(fileno(file)) && fails(FILES)) {
+		__fpurge(file);
+		return EOF;
+	}
+	if (!real)
+		real = (int (*)(FILE *))dlsym(RTLD_NEXT, "fflush");
+	return real(file);
+}
+
+int fclose(FILE *file)
+{
+	static int (*real)(FILE *);
+	bool refused = kind == FILES && written(fileno(file)) && fails(FILES);
+	int closed;
+
+	if (!real)
+		real = (int (*)(FILE *))dlsym(RTLD_NEXT, "fclose");
+	closed = real(file);
+	errno = refused ? error : errno;
+	return refused ? EOF : closed;
 }
 
 /* ---- memory ---- */

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The emulator and the tools, each with its N-th allocation and its N-th act on files failing, for
-# every N: see faults.py. And what cannot be written to standard output is a failure.
+# every N: see faults.py. What cannot be written to standard output, or to a file that may not
+# grow, is a failure.
 set -eu
 trace=$T/trace
 make() { "$S/tests/golden/tools_make.py" "$1"; }
@@ -44,4 +45,17 @@ for command in 'dump' 'info' 'top' 'check' 'report cpu' 'events' 'version'; do
 		exit 1
 	fi
 	grep -q . "$T/said" || { echo "ovni-$command fails without a word"; exit 1; }
+done
+
+# A limit on the size of files is a failure of the disk, not the end of the tool.
+for command in "cut --from 20ns -o $T/cut" "merge -o $T/merged" 'pallas export'; do
+	# shellcheck disable=SC2086 # words
+	set -- $command
+	operands=("$trace.in")
+	[ "$1" != merge ] || operands+=("$trace.other")
+	[ "$1" != pallas ] || operands+=("$T/archive")
+	status=0
+	said=$(ulimit -f 0 && exec "$B/bin/ovni-$1" "${@:2}" "${operands[@]}" 2>&1) || status=$?
+	[ $status = 1 ] && grep -qi 'too large' <<<"$said" ||
+		{ echo "ovni-$command: status $status where no file may grow: $said"; exit 1; }
 done

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ void usage_parse(const struct argp *argp, const char *program, int argc, char **
 	log_setup(program, LOG_INFO);
 	argp_program_version_hook = print_version;
 	argp_err_exit_status = EXIT_USAGE;
+	signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error of write() */
 	all.children = children;
 	switch (argp_parse(&all, argc, argv, 0, NULL, input)) {
 	case 0:
