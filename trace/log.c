@@ -13,6 +13,7 @@
 
 static const char *log_program = "ovni";
 static atomic_int log_limit = LOG_INFO;
+static atomic_bool lacks_memory;
 
 static const char *const level_kinds[] = {
 	[LOG_ERROR] = "error: ",
@@ -126,4 +127,23 @@ void log_report(const char *fmt, ...)
 	va_start(args, fmt);
 	say("", fmt, args);
 	va_end(args);
+}
+
+int log_no_memory(const char *fmt, ...)
+{
+	char what[256];
+	va_list args;
+
+	if (atomic_exchange(&lacks_memory, true))
+		return -ENOMEM;
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
+	log_error("no memory for %s", what);
+	return -ENOMEM;
+}
+
+bool log_lacks_memory(void)
+{
+	return atomic_load(&lacks_memory);
 }

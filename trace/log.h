@@ -12,6 +12,7 @@
 #define TRACE_LOG_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 enum log_level { LOG_NOTHING = -1, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
@@ -24,6 +25,12 @@ enum log_level log_level(void);
 void log_at(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A line of a report, whatever the level: the caller has been asked for it. */
 void log_report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Says that there is no memory for something, which `fmt` names, and returns -ENOMEM for the caller
+ * to pass on. It is said once in the life of a program: what fails after it is its consequence. */
+int log_no_memory(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
+/* Has that been said? Then an answer may lack something. */
+bool log_lacks_memory(void);
 
 #define log_error(...) log_at(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...)  log_at(LOG_WARN, __VA_ARGS__)

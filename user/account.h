@@ -31,7 +31,7 @@ struct account {
 	uint64_t missed; /* programs that the kernel has skipped */
 };
 
-/* The window opens. Both stay the caller's. 0 or -ENOMEM. */
+/* The window opens. Both stay the caller's. 0, or -ENOMEM after one message. */
 int account_open(struct account *account, const struct links *links, const struct rings *rings)
 	__attribute__((warn_unused_result));
 
@@ -39,7 +39,8 @@ int account_open(struct account *account, const struct links *links, const struc
 uint64_t account_lost(const struct account *account);
 
 /* Makes the table, once no program runs any more. If the rings were not emptied (`cut`), what is
- * left in them is lost, too; else it must add up, and is reported if not. 0 or -ENOMEM. */
+ * left in them is lost, too; else it must add up, and is reported if not. 0, or -ENOMEM
+ * after one message. */
 int account_close(struct account *account, bool cut) __attribute__((warn_unused_result));
 
 /* ---- a part of the window ---- */
@@ -62,7 +63,7 @@ enum account_moment {
 /* A RECORD_LOST of CPU `cpu` has told of `count`. Where the rings are read. */
 void account_told(struct account *account, unsigned cpu, uint64_t count);
 
-/* For free(). NULL without memory. */
+/* For free(). NULL without memory, after one message; so is a copy. */
 struct account_mark *account_mark(const struct account *account, enum account_moment moment);
 
 struct account_table {
@@ -73,7 +74,7 @@ struct account_table {
 
 /*
  * What happened from one mark to another. With `aged`, what was before `from` counts as seen, too,
- * and as aged: no more kept. 0 or -ENOMEM.
+ * and as aged: no more kept. 0, or -ENOMEM after one message.
  */
 int account_between(const struct account *account, const struct account_mark *from,
 		    const struct account_mark *to, bool aged, struct account_table *table)

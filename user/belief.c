@@ -39,7 +39,7 @@ struct cpu *belief_new_cpu(struct timeline *tl, unsigned number)
 	if (!cpu || reach(&tl->by_number, &tl->numbers, number) ||
 	    reach(&tl->by_index, &tl->indices, (unsigned)index) ||
 	    reach(&tl->cpus, &tl->room, tl->ncpus)) {
-		log_error("no memory for CPU %u", number);
+		log_no_memory("CPU %u", number);
 		free(cpu);
 		return NULL;
 	}

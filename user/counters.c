@@ -138,7 +138,7 @@ int counters_open(struct counters *counters, const struct links *links, uint64_t
 	counters->cpus = calloc(ncpus ? ncpus : 1, sizeof(*counters->cpus));
 	counters->before = calloc(ncpus ? ncpus : 1, sizeof(*counters->before));
 	if (!counters->cpus || !counters->before)
-		return -ENOMEM;
+		return log_no_memory("the counters");
 	counters->ncpus = ncpus;
 	for (unsigned i = 0; i < ncpus; i++) {
 		counters->cpus[i].cpu = cpus[i];
@@ -286,7 +286,7 @@ static int leave_out_dead(struct counters *counters)
 	if (!n)
 		return 0;
 	if (!ids)
-		return -ENOMEM;
+		return log_no_memory("the counters of threads that have ended");
 	for (size_t i = 0; i < n; i++)
 		ids[i] = counters->dead.figures[counters->dead_then + i].id;
 	qsort(ids, n, sizeof(*ids), by_id);
@@ -308,9 +308,12 @@ static int fetch_sums(struct counters *counters)
 	int err = 0;
 
 	if (!sums)
-		return -ENOMEM;
-	if (bpf_map_lookup_elem(fd, &zero, sums))
+		return log_no_memory("the counters of threads that have ended");
+	if (bpf_map_lookup_elem(fd, &zero, sums)) {
 		err = -errno;
+		log_error("cannot read the counters of threads that have ended: %s",
+			  strerror(-err));
+	}
 	for (size_t cpu = 0; cpu < possible && !err; cpu++) {
 		struct thread_counters *c = (void *)(sums + cpu * size);
 

@@ -49,7 +49,7 @@ struct counters {
 		*before)[PROGRAM_GROUPS]; /* by kernel number: when the window opened */
 };
 
-/* The window has opened at t0, on the CPUs with these numbers. 0 or -ENOMEM. */
+/* The window has opened at t0, on the CPUs with these numbers. 0, or -ENOMEM after one message. */
 int counters_open(struct counters *counters, const struct links *links, uint64_t t0,
 		  const unsigned *cpus, unsigned ncpus) __attribute__((warn_unused_result));
 

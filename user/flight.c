@@ -80,8 +80,8 @@ int flight_init(struct flight *flight, const struct flight_options *options, uin
 		flight->spool = spool_new(&spool, t0);
 		err = flight->spool ? 0 : -ENOMEM;
 	}
-	if (err)
-		log_error("no memory for the flight recorder");
+	if (err == -ENOMEM)
+		log_no_memory("the flight recorder");
 	return err;
 }
 
@@ -109,7 +109,7 @@ int flight_take(struct flight *flight, unsigned cpu, const struct record_head *r
 		err = spool_put(flight->spool, cpu, record);
 	flight->taking = NULL;
 	if (err == -ENOMEM)
-		log_error("no memory for the flight recorder");
+		log_no_memory("the flight recorder");
 	flight->records++;
 	return err;
 }
@@ -150,10 +150,8 @@ bool flight_triggered(struct flight *flight, uint64_t t1)
 int flight_begin(struct flight *flight, uint64_t t1, const char *why)
 {
 	flight->to = account_mark(flight->options.account, ACCOUNT_NOW);
-	if (!flight->to) {
-		log_error("no memory to save a trace");
+	if (!flight->to)
 		return -ENOMEM;
-	}
 	flight->end = (struct part_end){.stopped_by = why, .command_status = -1, .aged = true};
 	if (flight->trigger.met) {
 		memcpy(flight->text, flight->trigger.text, sizeof(flight->text));
@@ -283,7 +281,7 @@ int flight_save(struct flight *flight, struct part *part, struct closing *closin
 	flight->trigger.met = false;
 	return 0;
 failed:
-	log_error("no memory to save a trace");
+	log_no_memory("the trace to be saved");
 	if (saving)
 		drop(saving);
 	return err;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* lives: see lives.h. */
-#include <errno.h>
-
 #include "belief.h"
 #include "lives.h"
+#include "trace/log.h"
 
 int lives_context(struct timeline *tl, struct cpu *cpu, const struct record_head *head,
 		  uint32_t pid, uint32_t tid, struct task **out)
@@ -53,7 +52,7 @@ int lives_admit(struct timeline *tl, const struct record_task *r, struct task **
 		task = threads_task(tl->threads, r->id);
 	}
 	if (!task)
-		return -ENOMEM;
+		return log_no_memory("another task");
 	if (!task->id) {
 		threads_use(tl->threads, task, r->id, r->pid, r->tid);
 		if (r->head.flags != TASK_BORN && r->head.flags != TASK_ITERATED) {

@@ -21,7 +21,8 @@ static enum status list(const struct options *o)
 					    .proc = "/proc",
 					    .root = ""};
 
-	return list_run(o->list, &scope, o->json) ? STATUS_FAILED : STATUS_COMPLETE;
+	return list_run(o->list, &scope, o->json) || log_lacks_memory() ? STATUS_FAILED
+									: STATUS_COMPLETE;
 }
 
 int main(int argc, char **argv)

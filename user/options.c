@@ -161,6 +161,10 @@ static const char doc[] =
 /* Says what is wrong with an option, and ends the reading. */
 static error_t wrong(const char *option, const char *text, const char *what)
 {
+	if (!strcmp(what, PARSE_NO_MEMORY)) {
+		log_no_memory("%s %s", option, text);
+		return ENOMEM;
+	}
 	log_error("%s %s: %s", option, text, what);
 	return EINVAL;
 }
@@ -536,8 +540,10 @@ static bool take_probed_processes(struct options *o)
 	if (o->all || o->npids || o->command || o->comm || o->cgroup)
 		return true;
 	o->pids = malloc((o->probes.count + 1) * sizeof(*o->pids));
-	if (!o->pids)
+	if (!o->pids) {
+		log_no_memory("the processes to be recorded");
 		return false;
+	}
 	for (size_t i = 0; i < o->probes.count; i++)
 		if (o->probes.list[i].pid)
 			o->pids[n++] = o->probes.list[i].pid;
@@ -591,11 +597,11 @@ bool options_parse(struct options *o, int argc, char **argv, enum status *status
 	*status = STATUS_USAGE;
 	argv[0] = (char *)"ovni-bpf"; /* so messages of the C library begin as ours do */
 	err = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o);
-	if (err == ENOMEM) {
-		log_error("no memory to begin with");
-		*status = STATUS_FAILED;
-	}
 	failed = err || !take_probed_processes(o) || !check(o);
+	if (err == ENOMEM)
+		log_no_memory("the options");
+	if (log_lacks_memory())
+		*status = STATUS_FAILED;
 	argv[0] = name;
 	if (failed) {
 		options_free(o);

@@ -204,7 +204,7 @@ static int keep_earlier(struct output *output)
 
 	if (asprintf(&output->kept, "%s.old", output->path) < 0) {
 		output->kept = NULL;
-		return -ENOMEM;
+		return log_no_memory("the name of the earlier trace");
 	}
 	if (!lstat(output->kept, &st)) {
 		err = remove_trace(output->kept);
@@ -263,7 +263,7 @@ int output_create(struct output *output, const char *path, bool chosen, bool for
 		len--;
 	output->path = output->trimmed = strndup(path, len);
 	if (!output->trimmed)
-		return -ENOMEM;
+		return log_no_memory("the name of the trace");
 	if (!lstat(output->path, &st)) {
 		err = make_way(output, S_ISLNK(st.st_mode), chosen, force);
 		if (err)
@@ -343,7 +343,7 @@ int output_create_file(struct output *output, const char *path, bool chosen, boo
 		len--;
 	if (asprintf(&output->trimmed, "%.*s." PERF_FILE, (int)len, path) < 0) {
 		output->trimmed = NULL;
-		return -ENOMEM;
+		return log_no_memory("the name of the file");
 	}
 	output->path = output->trimmed;
 	slash = strrchr(output->trimmed, '/');

@@ -137,7 +137,7 @@ const char *parse_pids(const char *text, uint32_t **list, size_t *count)
 		}
 		grown = realloc(pids, (n + 1) * sizeof(*pids));
 		if (!grown) {
-			wrong = "not enough memory";
+			wrong = PARSE_NO_MEMORY;
 			goto out;
 		}
 		pids = grown;

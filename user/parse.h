@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The clause of a text that may be right. */
+#define PARSE_NO_MEMORY "not enough memory"
+
 /* "64M": bytes, with K, M, G or T (powers of 1024), an optional "B" or "iB" after it. Above 0. */
 const char *parse_size(const char *text, uint64_t *bytes);
 

@@ -13,6 +13,7 @@
 #include "output.h"
 #include "part.h"
 #include "privilege.h"
+#include "refusal.h"
 #include "snapshot.h"
 #include "threads.h"
 #include "trace/log.h"
@@ -33,7 +34,8 @@ static int make_directory(struct part *part)
 		return 0;
 	err = -errno;
 failed:
-	log_error("%s: cannot make a directory for the next trace: %s", plan->path, strerror(-err));
+	refusal_tell(plan->refusal, err, "%s: cannot make a directory for the next trace",
+		     plan->path);
 	return err;
 }
 
@@ -47,7 +49,7 @@ static void keep_privileges(void *arg)
 struct part *part_open(const struct part_plan *plan, bool several)
 {
 	struct writer_options options = {
-		.max_bytes = plan->max_bytes, .files = plan->files, .told = plan->told};
+		.max_bytes = plan->max_bytes, .files = plan->files, .refusal = plan->refusal};
 	struct part *part = calloc(1, sizeof(*part));
 
 	if (!part)
@@ -70,7 +72,7 @@ struct part *part_open(const struct part_plan *plan, bool several)
 		goto fail;
 	return part;
 no_memory:
-	log_error("no memory for another trace");
+	log_no_memory("another trace");
 fail:
 	part_close(part);
 	return NULL;
@@ -84,8 +86,7 @@ int part_begin(struct part *part, uint64_t t0)
 	part->timeline = timeline_new(&options, part->threads, &part->topology);
 	if (part->timeline)
 		return 0;
-	log_error("no memory for another trace");
-	return -ENOMEM;
+	return log_no_memory("another trace");
 }
 
 int part_settle(struct part *part, unsigned number)
@@ -98,8 +99,8 @@ int part_settle(struct part *part, unsigned number)
 	/* nobody but us writes here: what has the name would be replaced only if it is empty */
 	if (renameat(plan->fd, part->name, plan->fd, name)) {
 		err = -errno;
-		log_error("%s: cannot give a trace the name %s: %s", plan->path, name,
-			  strerror(-err));
+		refusal_tell(plan->refusal, err, "%s: cannot give a trace the name %s", plan->path,
+			     name);
 		return err;
 	}
 	memcpy(part->name, name, sizeof(name));
@@ -127,10 +128,12 @@ int part_finish(struct part *part, const struct account *account,
 {
 	struct account_table table = {0};
 	const struct timeline_counts *counts;
-	int err = tell_tasks(part, tasks), failed;
+	int err = tell_tasks(part, tasks), failed, unknown = 0;
 
-	if (!err && part->from && part->to)
-		err = account_between(account, part->from, part->to, end->aged, &table);
+	if (part->from && part->to)
+		unknown = account_between(account, part->from, part->to, end->aged, &table);
+	if (!err)
+		err = unknown;
 	/* the writer looks at the facts, too, when it describes the first stream: not just now */
 	failed = writer_sync(part->writer);
 	if (!err)
@@ -141,7 +144,7 @@ int part_finish(struct part *part, const struct account *account,
 	part->facts.command_status = end->command_status;
 	part->facts.cpus = table.cpus;
 	part->facts.ncpus = table.ncpus;
-	part->facts.lost = table.lost;
+	part->facts.lost = unknown ? FACTS_UNKNOWN : table.lost;
 	failed = timeline_close(part->timeline);
 	if (!err)
 		err = failed;
@@ -192,7 +195,7 @@ int part_remove(const struct part_plan *plan, unsigned number)
 	snprintf(name, sizeof(name), "%04u", number);
 	err = output_remove(plan->fd, name);
 	if (err)
-		log_error("%s: cannot remove the trace %s (--keep): %s", plan->path, name,
-			  strerror(-err));
+		refusal_tell(plan->refusal, err, "%s: cannot remove the trace %s (--keep)",
+			     plan->path, name);
 	return err;
 }

@@ -24,6 +24,7 @@
 
 struct account;
 struct account_mark;
+struct refusal;
 struct snapshot_tasks;
 struct threads;
 struct writer;
@@ -38,7 +39,7 @@ struct part_plan {
 				other; NULL: no probes */
 	uint64_t max_bytes;  /* of one part; 0: none */
 	const struct writer_files *files; /* NULL: the real ones */
-	_Atomic bool *told;		  /* the disk's error has been said; NULL: see writer.h */
+	struct refusal *refusal;	  /* of the session; NULL: see writer.h */
 	int fd;				  /* the output directory */
 	const char *path;		  /* and its name, for messages */
 };

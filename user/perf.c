@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 #include "kinds.h"
 #include "options.h"
 #include "perf.h"
+#include "refusal.h"
 #include "trace/log.h"
 #include "trace/perf.h"
 #include "trace/version.h"
@@ -289,16 +291,22 @@ static const struct facts_cpu *account_of(const struct account *account, unsigne
 static int copy_part(FILE *out, struct perf_file *file)
 {
 	char bytes[1 << 16];
-	size_t n;
+	off_t left = file->whole;
 
 	if (!file->part)
 		return 0;
 	if (fflush(file->part) || fseek(file->part, 0, SEEK_SET))
 		return -errno;
-	while ((n = fread(bytes, 1, sizeof(bytes), file->part)) > 0)
+	while (left > 0) {
+		size_t n = left < (off_t)sizeof(bytes) ? (size_t)left : sizeof(bytes);
+
+		if (fread(bytes, 1, n, file->part) != n)
+			return -EIO;
 		if (fwrite(bytes, 1, n, out) != n)
 			return -errno;
-	return ferror(file->part) ? -EIO : 0;
+		left -= (off_t)n;
+	}
+	return 0;
 }
 
 static int put_snapshots(FILE *out, struct perf_file *file, const struct perf *perf,
@@ -395,22 +403,23 @@ static int place(const struct perf_file *file, const char *name)
 	return renameat(file->dirfd, name, file->dirfd, file->name) ? -errno : 0;
 }
 
-int perf_snapshot(struct perf_file *file, const struct counters *counters)
+/* All that was put there is on its way to the disk. */
+static int flush(FILE *out)
 {
-	char name[NAME_MAX + 1] = "";
-	struct perf_run run;
-	int err = 0;
+	errno = 0;
+	if (!fflush(out) && !ferror(out))
+		return 0;
+	return errno ? -errno : -EIO;
+}
 
-	if (!file->part)
-		err = create(file, PERF_PART, name, sizeof(name), &file->part);
-	if (err)
-		goto failed;
-	file->count++;
-	perf_sum(counters, &run);
-	perf_run(file->part, &run, file->count);
+/* A line for each whole, CPU and thread that has changed. */
+static void put_interval(const struct perf_file *file, const struct perf_run *run,
+			 const struct counters *counters, unsigned interval)
+{
+	perf_run(file->part, run, interval);
 	fputs(",\n", file->part);
 	for (unsigned i = 0; i < counters->ncpus; i++) {
-		perf_cpu(file->part, &counters->cpus[i], NULL, counters, file->count);
+		perf_cpu(file->part, &counters->cpus[i], NULL, counters, interval);
 		fputs(",\n", file->part);
 	}
 	for (size_t i = 0; i < counters->alive.n; i++) {
@@ -418,16 +427,46 @@ int perf_snapshot(struct perf_file *file, const struct counters *counters)
 
 		if (f->counters.since <= file->last && f->counters.use != THREAD_RUNNING)
 			continue;
-		perf_thread(file->part, f, counters, file->count);
+		perf_thread(file->part, f, counters, interval);
 		fputs(",\n", file->part);
 	}
+}
+
+/* Takes back what is no whole snapshot. */
+static void forget_torn(struct perf_file *file)
+{
+	__fpurge(file->part);
+	clearerr(file->part);
+	if (fseeko(file->part, file->whole, SEEK_SET) || ftruncate(fileno(file->part), file->whole))
+		log_debug("%s" PERF_PART " ends within a snapshot", file->name);
+}
+
+int perf_snapshot(struct perf_file *file, const struct counters *counters)
+{
+	char name[NAME_MAX + 1] = "";
+	struct perf_run run;
+	struct stat st;
+	int err = 0;
+
+	if (!file->part)
+		err = create(file, PERF_PART, name, sizeof(name), &file->part);
+	else if (!fstat(fileno(file->part), &st) && !st.st_nlink)
+		err = -ENOENT; /* nobody would ever find what is written there */
+	if (!err) {
+		perf_sum(counters, &run);
+		put_interval(file, &run, counters, file->count + 1);
+		err = flush(file->part);
+		if (err)
+			forget_torn(file);
+	}
+	if (err) {
+		refusal_tell(file->refusal, err, "%s" PERF_PART ": cannot write", file->name);
+		return err;
+	}
+	file->whole = ftello(file->part);
 	file->last = run.clock;
-	if (!fflush(file->part) && !ferror(file->part))
-		return 0;
-	err = -errno;
-failed:
-	log_error("cannot write %s.part: %s", file->name, strerror(-err));
-	return err;
+	file->count++;
+	return 0;
 }
 
 int perf_write(struct perf_file *file, const struct perf *perf)
@@ -436,26 +475,25 @@ int perf_write(struct perf_file *file, const struct perf *perf)
 	FILE *out = NULL;
 	int err = create(file, PERF_NEW, name, sizeof(name), &out);
 
-	if (err)
-		goto failed;
-	err = put_document(out, file, perf);
-	if (!err && (fflush(out) || ferror(out)))
-		err = errno ? -errno : -EIO;
-	if (fclose(out) && !err)
-		err = -errno;
-	if (!err)
-		err = place(file, name);
-	if (err)
-		unlinkat(file->dirfd, name, 0);
 	if (!err) {
-		snprintf(part, sizeof(part), "%s" PERF_PART, file->name);
-		if (file->part)
-			unlinkat(file->dirfd, part, 0);
-		return 0;
+		err = put_document(out, file, perf);
+		if (!err)
+			err = flush(out);
+		if (fclose(out) && !err)
+			err = -errno;
+		if (!err)
+			err = place(file, name);
+		if (err)
+			unlinkat(file->dirfd, name, 0);
 	}
-failed:
-	log_error("cannot write %s: %s", file->name, strerror(-err));
-	return err;
+	if (err) {
+		refusal_tell(file->refusal, err, "%s: cannot write", file->name);
+		return err;
+	}
+	snprintf(part, sizeof(part), "%s" PERF_PART, file->name);
+	if (file->part)
+		unlinkat(file->dirfd, part, 0);
+	return 0;
 }
 
 void perf_close(struct perf_file *file)

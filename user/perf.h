@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "counters.h"
 #include "perf_lines.h"
@@ -23,6 +24,7 @@
 struct account;
 struct cost;
 struct options;
+struct refusal;
 
 /* All that the document tells beside the counters. */
 struct perf {
@@ -37,12 +39,14 @@ struct perf {
 struct perf_file {
 	int dirfd;	  /* not owned */
 	const char *name; /* "perf.json" */
-	FILE *part;	  /* NULL: no snapshot yet */
-	uint64_t last;	  /* clock of the last one, */
-	unsigned count;	  /* and its number */
+	struct refusal *refusal;
+	FILE *part;	/* NULL: no snapshot yet */
+	off_t whole;	/* bytes of it that are whole snapshots */
+	uint64_t last;	/* clock of the last one, */
+	unsigned count; /* and its number */
 };
 
-/* Appends the snapshots of the moment. 0 or -errno after one message. */
+/* Appends the snapshots of the moment, or none of them. 0 or -errno after one message. */
 int perf_snapshot(struct perf_file *file, const struct counters *counters)
 	__attribute__((warn_unused_result));
 

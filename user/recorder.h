@@ -26,6 +26,7 @@
 #include "perf.h"
 #include "privilege.h"
 #include "probes/probes.h"
+#include "refusal.h"
 #include "signals.h"
 #include "snapshot.h"
 #include "store.h"
@@ -60,6 +61,7 @@ struct recorder {
 	struct account account;
 	struct counters counters;
 	struct perf_file perf;
+	struct refusal refusal; /* of the disk, by whatever is written there */
 	struct cost cost;
 	uint64_t next_interval_ns; /* --interval */
 	struct drain drain;

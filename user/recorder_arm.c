@@ -82,7 +82,7 @@ enum status recorder_prepare(struct recorder *r)
 	r->order = r->rings ? order_new(r->rings) : NULL;
 	if (r->order)
 		return STATUS_COMPLETE;
-	log_error("no memory for the rings");
+	log_no_memory("the rings");
 	return STATUS_FAILED;
 }
 
@@ -211,6 +211,7 @@ static int open_store(struct recorder *r)
 		.topology = &r->topology,
 		.calls = r->probes.sum,
 		.max_bytes = o->max_bytes,
+		.refusal = &r->refusal,
 		.fd = r->output.fd,
 		.path = r->output.path,
 	};
@@ -267,7 +268,8 @@ int recorder_arm(struct recorder *r)
 	if (err)
 		return err;
 	r->perf = (struct perf_file){.dirfd = r->output.fd,
-				     .name = r->output.file ? r->output.file : PERF_FILE};
+				     .name = r->output.file ? r->output.file : PERF_FILE,
+				     .refusal = &r->refusal};
 	r->next_interval_ns = r->t0 + o->interval_ns;
 	cost_begin(&r->cost);
 	if (o->mode != MODE_FULL)

@@ -7,7 +7,13 @@
 
 #include "signals.h"
 
-static const int changed[SIGNALS_CHANGED] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+static const int changed[SIGNALS_CHANGED] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
+
+/* Who ignores it gets an error from write() instead. */
+static bool of_write(int signal)
+{
+	return signal == SIGPIPE || signal == SIGXFSZ;
+}
 
 static bool ignored(const struct signals *signals, unsigned i)
 {
@@ -21,7 +27,7 @@ static sigset_t ending(const struct signals *signals)
 
 	sigemptyset(&set);
 	for (unsigned i = 0; i < SIGNALS_CHANGED; i++)
-		if (changed[i] != SIGPIPE && !(changed[i] == SIGHUP && ignored(signals, i)))
+		if (!of_write(changed[i]) && !(changed[i] == SIGHUP && ignored(signals, i)))
 			sigaddset(&set, changed[i]);
 	return set;
 }
@@ -45,8 +51,8 @@ int signals_take(struct signals *signals, int also)
 		return err;
 	}
 	for (unsigned i = 0; i < SIGNALS_CHANGED; i++) {
-		if (changed[i] == SIGPIPE)
-			signal(SIGPIPE, SIG_IGN);
+		if (of_write(changed[i]))
+			signal(changed[i], SIG_IGN);
 		else if (sigismember(&set, changed[i]) == 1)
 			signal(changed[i], SIG_DFL);
 	}

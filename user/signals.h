@@ -12,7 +12,7 @@
 
 #include <signal.h>
 
-#define SIGNALS_CHANGED 4
+#define SIGNALS_CHANGED 5
 
 struct signals {
 	int fd; /* a signalfd; -1: none */
@@ -20,8 +20,8 @@ struct signals {
 	struct sigaction actions[SIGNALS_CHANGED];
 };
 
-/* From here on what ends a recording, and `also` (0: none), comes through `fd` alone; SIGPIPE is an
- * error of the write. 0 or -errno, after which there is nothing to close. */
+/* From here on what ends a recording, and `also` (0: none), comes through `fd` alone; SIGPIPE and
+ * SIGXFSZ are errors of the write. 0 or -errno, after which there is nothing to close. */
 int signals_take(struct signals *signals, int also) __attribute__((warn_unused_result));
 
 /* What ends a recording ends us at once from here on. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* stacks: see stacks.h. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bpf/record.h"
 #include "stacks.h"
+#include "trace/log.h"
 
 #define INNER_MAX 1024 /* frames among which a call of the same function is looked for */
 
@@ -141,7 +141,7 @@ int stacks_begin(struct stacks *stacks, const struct effect *effect, bool of_fra
 		struct state *grown = realloc(stacks->states, room * sizeof(*grown));
 
 		if (!grown)
-			return -ENOMEM;
+			return log_no_memory("the functions of a thread");
 		stacks->states = grown;
 		stacks->states_room = room;
 	}

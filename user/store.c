@@ -28,13 +28,11 @@ int store_open(struct store *store, const struct store_options *options)
 		store->part = part_open(&store->options.plan, false);
 		return store->part ? 0 : -EIO;
 	}
-	store->options.plan.told = &store->disk_told;
 	store->max_bytes = options->plan.max_bytes;
 	store->options.plan.max_bytes = 0;
 	store->pending = calloc(options->links->npossible, sizeof(*store->pending));
 	if (!store->pending) {
-		log_error("no memory for several traces");
-		return -ENOMEM;
+		return log_no_memory("several traces");
 	}
 	store->closer = closer_start(&store->options.plan, options->account, options->keep);
 	if (!store->closer)
@@ -60,8 +58,7 @@ static int begin_flight(struct store *store, uint64_t t0, const struct snapshot_
 	store->flight = calloc(1, sizeof(*store->flight));
 	if (store->flight)
 		return flight_init(store->flight, &options, t0, tasks);
-	log_error("no memory for the flight recorder");
-	return -ENOMEM;
+	return log_no_memory("the flight recorder");
 }
 
 int store_begin(struct store *store, uint64_t t0, const struct snapshot_tasks *tasks)
@@ -124,7 +121,6 @@ static int cut(struct store *store, struct part *next, uint64_t at, const char *
 	part->to = account_mark(store->options.account, ACCOUNT_NOW);
 	next->from = part->to ? account_mark_copy(store->options.account, part->to) : NULL;
 	if (!next->from) {
-		log_error("no memory for another trace");
 		part_close(next);
 		return -ENOMEM;
 	}
@@ -354,10 +350,8 @@ int store_end(struct store *store, struct snapshot_tasks *tasks, const struct pa
 	struct closing closing = {.part = store->part, .tasks = *tasks, .end = *end};
 	int err = 0, failed;
 
-	if (!to) {
-		log_error("no memory for the account");
+	if (!to)
 		return -ENOMEM;
-	}
 	if (store->flight)
 		return end_flight(store, tasks, end, to);
 

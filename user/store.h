@@ -71,7 +71,6 @@ struct store {
 	struct part_result only; /* of one part, after store_end() */
 	_Atomic bool requested;	 /* cut now */
 	_Atomic uint64_t bytes;
-	_Atomic bool disk_told; /* that it cannot be written to */
 };
 
 /* Makes the first part. 0 or -errno after one message; store_close() is due in any case. */

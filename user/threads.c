@@ -60,7 +60,7 @@ struct threads *threads_new(struct writer *writer, const struct facts *facts,
 	return threads;
 
 fail:
-	log_error("no memory for the threads to be traced");
+	log_no_memory("the threads to be traced");
 	threads_free(threads);
 	return NULL;
 }
@@ -225,8 +225,7 @@ int threads_declare_new(struct thread *thread, const struct actions *actions, ui
 	if (!thread->declared)
 		thread->declared = calloc(1, declared_bytes(actions));
 	if (!thread->declared) {
-		log_error("no memory for the marks of a thread");
-		return -ENOMEM;
+		return log_no_memory("the marks of a thread");
 	}
 	thread->declared[declaration / 64] |= 1ull << declaration % 64;
 	thread->ndeclared++;
@@ -312,8 +311,8 @@ static int put(struct threads *threads, struct thread *thread, void *events, siz
 	return writer_put(threads->writer, &part);
 }
 
-/* The first stream is there before any other: it tells the CPUs, and as long as it is not finished, a
- * trace that a kill leaves behind does not look complete. */
+/* The first stream is there before any other: it tells the CPUs, and as long as it is not finished,
+ * a trace that a kill leaves behind does not look complete. */
 static int create_first(struct threads *threads)
 {
 	struct meta *meta;
@@ -323,10 +322,11 @@ static int create_first(struct threads *threads)
 	meta = meta_new(threads, threads->first, false);
 	if (meta)
 		return put(threads, threads->first, NULL, 0, meta);
-	log_error("no memory to describe a stream");
-	return -ENOMEM;
+	return log_no_memory("the description of a stream");
 }
 
+/* Without memory what was to be written is gone: no more is then written of anything, or a stream
+ * that lacks events would be described as finished. */
 static int hand_over(struct threads *threads, struct thread *thread, void *events, size_t size,
 		     bool finished, bool last)
 {
@@ -338,33 +338,29 @@ static int hand_over(struct threads *threads, struct thread *thread, void *event
 		finished = false;
 	else
 		err = create_first(threads);
-	if (err) {
-		free(events);
-		return err;
-	}
-	if (finished || thread->finished || !thread->created ||
-	    thread->marks != thread->marks_told || thread->ndeclared != thread->declared_told) {
+	if (!err &&
+	    (finished || thread->finished || !thread->created ||
+	     thread->marks != thread->marks_told || thread->ndeclared != thread->declared_told)) {
 		meta = meta_new(threads, thread, finished);
-		if (!meta) {
-			free(events);
-			log_error("no memory to describe a stream");
-			return -ENOMEM;
-		}
-		/* the first stream of the session is described once more at the end */
-		meta->last = last && thread->process != threads->first->process;
+		if (!meta)
+			err = log_no_memory("the description of a stream");
+		else /* the first stream of the session is described once more at the end */
+			meta->last = last && thread->process != threads->first->process;
 	}
-	if (thread->finished && !finished) {
+	if (!err && thread->finished && !finished) {
 		/* It goes on: it must not look complete while it is not. */
 		err = put(threads, thread, NULL, 0, meta);
 		meta = NULL;
 	}
+	if (err) {
+		free(events);
+		writer_abandon(threads->writer, err);
+		return err;
+	}
 	thread->finished = finished;
 	thread->marks_told = thread->marks;
 	thread->declared_told = thread->ndeclared;
-	if (!err)
-		return put(threads, thread, events, size, meta);
-	free(events);
-	return err;
+	return put(threads, thread, events, size, meta);
 }
 
 int threads_make_room(struct threads *threads, struct task *task)
@@ -386,8 +382,7 @@ int threads_make_room(struct threads *threads, struct task *task)
 	}
 	buffer = realloc(task->buffer, size);
 	if (!buffer) {
-		log_error("no memory for the events of thread %u", task->tid);
-		return -ENOMEM;
+		return log_no_memory("the events of thread %u", task->tid);
 	}
 	task->buffer = buffer;
 	task->size = (uint32_t)size;
@@ -537,7 +532,7 @@ static int rename_to(struct thread *thread, const struct rename *name)
 	if (!last || !(thread->nnames & (thread->nnames - 1))) {
 		grown = realloc(thread->names, room * sizeof(*grown));
 		if (!grown)
-			return -ENOMEM;
+			return log_no_memory("the names of a thread");
 		thread->names = grown;
 	}
 	thread->names[thread->nnames++] = *name;
@@ -560,8 +555,7 @@ int threads_bind(struct threads *threads, struct task *task)
 	if (!thread)
 		thread = thread_new(threads, task->pid, task->tid);
 	if (!thread || rename_to(thread, &task->name)) {
-		log_error("no memory for the stream of thread %u", task->tid);
-		return -ENOMEM;
+		return log_no_memory("the stream of thread %u", task->tid);
 	}
 	thread->owner = task;
 	thread->exited = false;
@@ -635,7 +629,7 @@ int threads_finish(struct threads *threads, const struct session *session)
 			continue;
 		meta = meta_new(threads, thread, true);
 		if (!meta)
-			return -ENOMEM;
+			return log_no_memory("the description of a stream");
 		if (ranked && thread == process->first) {
 			meta->d.rank = process->facts->rank;
 			meta->d.nranks = process->facts->nranks;

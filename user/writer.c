@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "refusal.h"
 #include "trace/json.h"
 #include "trace/log.h"
 #include "trace/stream.h"
@@ -40,7 +41,7 @@ struct writer {
 	size_t queue_bytes;
 	uint64_t max_bytes;
 	struct writer_files files;
-	_Atomic bool *told;
+	struct refusal *refusal;
 	pthread_t thread;
 
 	/* Under the lock. */
@@ -66,44 +67,13 @@ static const struct writer_files real_files = {
 	.store = stream_store,
 };
 
-static const char *remedy(int err)
-{
-	switch (err) {
-	case -ENOSPC:
-	case -EDQUOT:
-		return "free some room, or record to another place with -o";
-	case -EFBIG:
-		return "the limit on the size of a file (ulimit -f) is in the way";
-	case -EIO:
-		return "the disk or the network share has failed";
-	case -ENOENT:
-	case -ESTALE:
-		return "somebody has removed the output directory";
-	case -ENOMEM:
-		return "too much waits to be written: a faster disk, or fewer threads";
-	case -EEXIST:
-		return "another recorder writes here";
-	case -EACCES:
-	case -EPERM:
-	case -EROFS:
-		return "record to a place that can be written, with -o";
-	default:
-		return "record to another place with -o";
-	}
-}
-
 /* Keeps the first error, and says it. */
 static void fail(struct writer *writer, const char *path, int err)
 {
 	int none = 0;
 
-	if (!atomic_compare_exchange_strong(&writer->error, &none, err))
-		return;
-	if (writer->told && atomic_exchange(writer->told, true))
-		return; /* of another writer of the session */
-	log_error("%s: cannot write: %s; nothing more is written, what is on disk stays as it "
-		  "is (%s)",
-		  path, strerror(-err), remedy(err));
+	if (atomic_compare_exchange_strong(&writer->error, &none, err))
+		refusal_tell(writer->refusal, err, "%s: cannot write", path);
 }
 
 static void release(struct item *item)
@@ -246,7 +216,7 @@ struct writer *writer_start(const struct writer_options *options)
 		writer->trace_fd = options->trace_fd;
 		writer->queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES;
 		writer->max_bytes = options->max_bytes;
-		writer->told = options->told;
+		writer->refusal = options->refusal;
 		writer->files = options->files ? *options->files : real_files;
 		writer->last_job = &writer->jobs;
 		writer->last_item = &writer->items;
@@ -322,6 +292,13 @@ int writer_put(struct writer *writer, const struct writer_part *part)
 	if (err)
 		release(item);
 	return err;
+}
+
+void writer_abandon(struct writer *writer, int err)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&writer->error, &none, err);
 }
 
 int writer_run(struct writer *writer, void (*fn)(void *arg), void *arg)

@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 struct json;
+struct refusal;
 struct writer;
 
 /* What touches the disk, as in trace/stream.h; a table so that tests can let it fail. */
@@ -35,8 +36,7 @@ struct writer_options {
 	size_t queue_bytes;		  /* bound of the queue; 0: the default, 256 MiB */
 	uint64_t max_bytes;		  /* --max-size; 0: none */
 	const struct writer_files *files; /* NULL: the real ones */
-	_Atomic bool
-		*told; /* an error is said if nobody has set this; the caller's; NULL: it is said */
+	struct refusal *refusal;	  /* of the session, the caller's; NULL: its own */
 };
 
 /* Starts the thread. NULL after one message. */
@@ -61,6 +61,10 @@ struct writer_part {
 /* Queues `part`, and takes over what it holds, also on failure. May wait for room. Returns 0,
  * or the writer's first error. */
 int writer_put(struct writer *writer, const struct writer_part *part);
+
+/* Something that was to be written is lost, which has been said: from now on nothing is written, as
+ * after any other error (-errno). */
+void writer_abandon(struct writer *writer, int err);
 
 /* Has `fn(arg)` called in the writer's thread ahead of all that waits, in the order given;
  * also after an error (a chance to free). Never waits. 0, or -ENOMEM and nothing is called. */

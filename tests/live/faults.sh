@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The recorder when things go wrong: its N-th act on files and all after it fail, for FAULTS numbers
-# N spread over all of them (default 6; "all": for every N); its N-th allocation fails;
-# a signal interrupts every thread a thousand times a second. It ends by itself, says once what is
+# N spread over all of them (default 6; "all": for every N); its N-th allocation fails, whatever it
+# records, and those of the doctor; a signal interrupts every thread a thousand times a second. It ends by itself, says once what is
 # wrong, its exit status tells, what is on disk is no trace or can be mended, and the program
 # that it records does its work.
 set -u
@@ -27,18 +27,13 @@ numbers() { # COUNT
 	seq 1 "$n" | awk -v n="$n" -v of="$1" '{ print (n > 1 ? 1 + int(($1 - 1) * (of - 1) / (n - 1)) : 1) }'
 }
 left() { # NAME TEXT: what is there is no trace, or whole, or can be mended
-	[ -n "$(find "$1" -name stream.json 2>/dev/null | head -n 1)" ] || return 0
+	[ -n "$(find "$1"/loom.* -name stream.json 2>/dev/null | head -n 1)" ] || return 0
 	"$B/bin/ovni-check" "$1" >/dev/null 2>&1 && return 0
-	"$B/bin/ovni-check" --repair "$1" >"$1.said" 2>&1
-	[ $? = 3 ] || complain "$2: cannot be mended: $(tail -n 3 "$1.said")"
+	rm -rf mended
+	"$B/bin/ovni-check" --repair -o mended "$1" >said.check 2>&1
+	[ $? = 3 ] || complain "$2: cannot be mended: $(tail -n 3 said.check)"
 }
-# perf.json is written by another thread, and may be refused at the same moment as a stream.
-errors() {
-	local n
-	n=$(grep 'ovni-bpf: error:' "$1.log" | grep -vc perf.json)
-	[ "$n" -gt 0 ] || n=$(grep -c 'ovni-bpf: error:' "$1.log")
-	echo "$n"
-}
+errors() { grep -c 'ovni-bpf: error:' "$1.log"; } # NAME
 
 # 28: no space left; 5: the disk has failed; 122: over quota; 2: somebody removed it.
 export FAULT_FOREVER=1
@@ -72,25 +67,53 @@ FAULT_FOREVER=1 LD_PRELOAD=$faults FAULT_PROGRAM=ovni-bpf FAULT_KIND=files FAULT
 	timeout 60 "$RECORDER" --flush-interval 20ms -a -o stops >stops.log 2>&1
 [ $? = 1 ] || complain "a full disk does not end a recording: $(cat stops.log)"
 
-with_fault memory 12 0 none || complain "without a fault: $(cat none.log)"
-count=$(cat count)
-expect "the allocations are counted" [ "${count:-0}" -gt 100 ]
-tried=0
-for at in $(numbers "$count"); do
-	with_fault memory 12 "$at" memory
-	status=$?
-	what="allocation $at of $count fails"
-	left memory "$what"
-	case $status in
-	0) ;;
-	1 | 3)
-		tried=$((tried + 1))
-		grep -q . memory.log || complain "$what: status $status without a word"
-		;;
-	*) complain "$what: status $status: $(tail -n 4 memory.log)" ;;
-	esac
-done
-echo "allocations fail: $tried of $(numbers "$count" | wc -l) times it is said"
+# What was asked for with the N-th allocation failing: done, or one sentence and a failure. What is
+# answered on standard output is the same, or the reason is there.
+lacking() { # NAME OPTION...
+	local name=$1 count at status what tried=0 answer
+	shift
+	run() { # AT
+		rm -rf memory* report where
+		LD_PRELOAD=$faults FAULT_PROGRAM=ovni-bpf FAULT_KIND=memory FAULT_ERROR=12 FAULT_AT=$1 \
+			FAULT_COUNT=$PWD/count FAULT_WHERE=$PWD/where timeout 60 "$RECORDER" "${@:2}" \
+			>memory.out 2>memory.log
+	}
+	run 0 "$@" || complain "$name: without a fault: $(cat memory.log)"
+	count=$(cat count) answer=$(cat memory.out)
+	expect "$name: the allocations are counted" [ "${count:-0}" -gt 40 ]
+	for at in $(numbers "$count"); do
+		run "$at" "$@"
+		status=$?
+		what="$name: allocation $at of $count fails"
+		case $status in
+		0) [ "$answer" = "$(cat memory.out)" ] || grep -qi memory memory.out ||
+			complain "$what: another answer: $(diff <(echo "$answer") memory.out)" ;;
+		1 | 3)
+			tried=$((tried + 1))
+			[ "$(errors memory)" = 1 ] || grep -qi memory memory.out ||
+				{ [ "$name" = list ] && grep -qi memory memory.log; } ||
+				complain "$what: it is said $(errors memory) times: $(head -n 5 memory.log)" \
+					"$(xargs addr2line -sfe "$RECORDER" <where | head -n 6)"
+			;;
+		*) complain "$what: status $status: $(tail -n 4 memory.log)" ;;
+		esac
+		for part in memory memory/0* memory/.next; do
+			[ ! -d "$part" ] || left "$part" "$what"
+		done
+	done
+	echo "$name: allocations fail: $tried of $(numbers "$count" | wc -l) times it is said"
+}
+switcher=("$WORKLOADS/switcher" -n 2 -u)
+lacking trace --flush-interval 20ms -o memory -- "${workload[@]}"
+[ "$FAULTS" = all ] || FAULTS=3
+lacking summary --mode summary --interval 20ms -o memory -- "${workload[@]}"
+lacking rotate --rotate 100ms -o memory -- "${switcher[@]}" 250000
+lacking last --last 1s -o memory -- "${workload[@]}"
+lacking probes -u "$WORKLOADS/switcher:steady,step" -o memory -- "${switcher[@]}" 50000
+lacking map --map pthread -o memory -- "${workload[@]}"
+lacking session session run faults-$$ -o memory -- "${workload[@]}"
+lacking list --list "$WORKLOADS/switcher:s*"
+lacking doctor doctor
 
 # The storm.
 for at in 1 2; do

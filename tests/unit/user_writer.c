@@ -334,6 +334,20 @@ static struct json *no_memory(void *arg)
 	return NULL;
 }
 
+static void what_was_lost_before_it_came_stops_all_writing(void **state)
+{
+	struct writer *writer = start(0, 0);
+
+	(void)state;
+	assert_int_equal(put(writer, "t", true, "AB", "v1"), 0);
+	assert_int_equal(writer_sync(writer), 0);
+	writer_abandon(writer, -ENOMEM);
+	writer_abandon(writer, -EIO);
+	assert_int_equal(put(writer, "t", false, NULL, "v2 finished"), -ENOMEM);
+	assert_int_equal(writer_finish(writer), -ENOMEM);
+	assert_file("t", "AB", "v1");
+}
+
 static void a_description_without_memory_is_an_error(void **state)
 {
 	struct writer *writer = start(0, 0);
@@ -513,6 +527,7 @@ int main(void)
 		cmocka_unit_test(the_limit_of_size_is_no_error),
 		cmocka_unit_test(jobs_are_done_first_and_in_order),
 		cmocka_unit_test(after_the_first_error_nothing_is_written),
+		cmocka_unit_test(what_was_lost_before_it_came_stops_all_writing),
 		cmocka_unit_test(a_description_without_memory_is_an_error),
 		cmocka_unit_test(an_error_lets_go_who_waits),
 		cmocka_unit_test(a_limit_on_file_sizes_leaves_whole_events),

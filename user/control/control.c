@@ -16,7 +16,7 @@ int control_begin(struct control *control, const char *output, char *const *argv
 {
 	struct json *info, *options;
 	char *text = NULL;
-	int err = -ENOMEM;
+	int err;
 
 	if (!control)
 		return 0;
@@ -28,8 +28,8 @@ int control_begin(struct control *control, const char *output, char *const *argv
 	    json_put_int(info, "pid", getpid()) && json_put_string(info, "output", output) &&
 	    json_put_int(info, "started", (int64_t)time(NULL)))
 		text = json_text(info);
-	if (text)
-		err = place_write(&control->place, "info", text);
+	err = text ? place_write(&control->place, "info", text)
+		   : log_no_memory("what is known of the session");
 	free(text);
 	json_free(info);
 	if (err)

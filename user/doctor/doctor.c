@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor: see doctor.h. */
 #include <argp.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,7 +133,12 @@ enum status doctor_run(int argc, char **argv)
 
 	argp_err_exit_status = STATUS_USAGE;
 	argv[0] = (char *)"ovni-bpf doctor";
-	if (argp_parse(&argp, argc, argv, 0, NULL, &json))
+	err = argp_parse(&argp, argc, argv, 0, NULL, &json);
+	if (err == ENOMEM) {
+		log_error("doctor: no memory to begin with");
+		return STATUS_FAILED;
+	}
+	if (err)
 		return STATUS_USAGE;
 	machine_look(&machine);
 	count = findings_of(&machine, findings);

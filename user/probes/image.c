@@ -9,6 +9,7 @@
 
 #include "image.h"
 #include "inroot.h"
+#include "trace/log.h"
 
 #define SEGMENTS_MAX  4096    /* real files have about ten */
 #define SECTIONS_MAX  1000000 /* one for each function is possible */
@@ -44,8 +45,10 @@ void *image_read(const struct image *image, uint64_t offset, uint64_t size)
 	if (offset > image->size || size > image->size - offset || size > READ_MAX)
 		return NULL;
 	bytes = malloc(size + 1);
-	if (!bytes)
+	if (!bytes) {
+		log_no_memory("what is read of the files that are probed");
 		return NULL;
+	}
 	if (!read_all(image->fd, bytes, size, offset)) {
 		free(bytes);
 		return NULL;

@@ -52,7 +52,7 @@ const char *image_take(struct image *image, int fd, int *err);
 void image_close(struct image *image); /* also of one that failed, or zeroed with fd -1 */
 
 /* A copy of `size` bytes at `offset` with a NUL after them, for the caller to free. NULL if the
- * file does not have them all, or without memory. */
+ * file does not have them all, or without memory, after a message. */
 void *image_read(const struct image *image, uint64_t offset, uint64_t size);
 
 /* The section of that name and type (SHT_NULL: any) that has bytes in the file, or NULL. */

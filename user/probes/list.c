@@ -42,8 +42,10 @@ static void print_escaped(const char *text)
 	size_t length = strlen(text), size = 4 * length + 1;
 	char *out = malloc(size);
 
-	if (!out)
+	if (!out) {
+		log_no_memory("the names of functions");
 		return;
+	}
 	text_escape(out, size, text, length);
 	fputs(out, stdout);
 	free(out);
@@ -273,6 +275,8 @@ static int show_all(struct listing *l, struct binaries *binaries, const struct p
 		else if (!err && binaries->count > before) /* not by another name before */
 			err = show(l, binary, request->name);
 	}
+	if (!err && !l->shown && log_lacks_memory())
+		err = -ENOMEM;
 	if (!err && !l->shown && strcmp(request->name, "*")) {
 		log_error("--list %s: nothing in it is called '%s'", request->text, request->name);
 		err = -ENOENT;
@@ -313,7 +317,7 @@ int list_run(const struct request *request, const struct resolve_scope *scope, b
 	if (!err)
 		err = finish(root);
 	if (err == -ENOMEM)
-		log_error("--list: not enough memory");
+		log_no_memory("--list");
 	places_free(&places);
 	binaries_free(&binaries);
 	json_free(root);

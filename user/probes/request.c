@@ -8,11 +8,12 @@
 
 #include "phrase.h"
 #include "request.h"
+#include "user/parse.h"
 
 #define PID_MAX (1u << 22) /* of the kernel */
 #define NO_END	SIZE_MAX
 
-static const char no_memory[] = "not enough memory";
+static const char no_memory[] = PARSE_NO_MEMORY;
 
 /* A part of the text of an option, from `from` to `to`. */
 struct part {

@@ -617,7 +617,7 @@ int sites_resolve(struct sites *sites, const struct requests *requests,
 		err = make_sites(&r);
 	free(r.drafts);
 	if (err == -ENOMEM)
-		log_error("not enough memory to find what is to be probed");
+		log_no_memory("what is to be probed");
 	if (err)
 		sites_free(sites);
 	else if (sites->skipped)
