@@ -20,11 +20,11 @@ static const unsigned char palette[][3] = {
 	{255, 215, 180}, {0, 0, 128},	  {0, 0, 255},
 };
 
-/* Labels come from traces: control characters would end the line. */
+/* Labels come from traces and are written as they are, but for what would end the line. */
 static void put_text(FILE *out, const char *text)
 {
 	for (; *text; text++)
-		putc((unsigned char)*text < ' ' && *text != '\t' ? ' ' : *text, out);
+		putc(*text == '\n' || *text == '\r' ? ' ' : *text, out);
 }
 
 void pcf_head(FILE *out)
