@@ -77,6 +77,19 @@ int model_check_require(struct model_state *state, const struct json *require, c
 
 /* ---- events ---- */
 
+int model_obsolete(struct emulator *emu, struct thread *th, const struct event *ev,
+		   const struct action *action)
+{
+	struct action *own = &emu->actions[action - emu->actions];
+
+	if (own->told)
+		return 0;
+	own->told = true;
+	log_warn("%s: event %c%c%c is obsolete and has no effect", emu_stream_name(emu, th->stream),
+		 ev->model, ev->category, ev->value);
+	return 0;
+}
+
 static int add_action(struct emulator *emu, struct action action, uint16_t *place)
 {
 	struct action *actions;

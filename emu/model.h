@@ -42,6 +42,7 @@ enum action_op {
 
 struct action {
 	uint8_t op;	  /* enum action_op */
+	bool told;	  /* a warning about it: one is enough */
 	uint16_t channel; /* that the catalogue names: its place in the emulation */
 	int32_t value;	  /* to push, pop or set there, as the catalogue has it */
 	model_event_fn fn;
@@ -122,6 +123,10 @@ int model_parse_version(const char *text, int version[3]) __attribute__((warn_un
  */
 int model_check_require(struct model_state *state, const struct json *require, const char *path,
 			bool *wanted);
+
+/* For pages: an event that is obsolete. It has no effect but for one warning. Returns 0. */
+int model_obsolete(struct emulator *emu, struct thread *th, const struct event *ev,
+		   const struct action *action);
 
 /*
  * Fills state->index from the page and the catalogue, adding to emu->actions, and the

@@ -317,6 +317,12 @@ int task_execute(struct emulator *emu, struct tasks *tasks, struct thread *th, u
 				  "task %" PRIu32 " cannot run over task %" PRIu32 ", which is "
 				  "running on thread %" PRIi32,
 				  id, top->task, th->tid);
+	if (top && top->running && !tasks->nested) {
+		tasks->nested = true;
+		log_warn("%s: task %" PRIu32 " runs over task %" PRIu32
+			 ", which is running on thread %" PRIi32 ": this is deprecated",
+			 emu_stream_name(emu, th->stream), id, top->task, th->tid);
+	}
 	pushed = push_body(stack);
 	if (!pushed)
 		return emu_refuse(emu, "no memory for the tasks of thread %" PRIi32, th->tid);

@@ -147,8 +147,9 @@ static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 }
 
 static const struct model_event events[] = {
-	{"6Yc", true, create_type}, {"6Tc", false, create_task}, {"6Tx", false, task},
-	{"6Tp", false, task},	    {"6Tr", false, task},	 {"6Te", false, task},
+	{"6Yc", true, create_type},	{"6Tc", false, create_task}, {"6Tx", false, task},
+	{"6Tp", false, task},		{"6Tr", false, task},	     {"6Te", false, task},
+	{"6TC", false, model_obsolete},
 };
 
 static int describe(struct emulator *emu, struct model_state *state)

@@ -148,20 +148,6 @@ static int move_other(struct emulator *emu, struct thread *th, const struct even
 
 /* ---- others ---- */
 
-static int obsolete(struct emulator *emu, struct thread *th, const struct event *ev,
-		    const struct action *action)
-{
-	static bool said;
-
-	(void)th;
-	(void)action;
-	if (!said)
-		log_warn("%s: event %c%c%c is obsolete and has no effect", emu->trace.path,
-			 ev->model, ev->category, ev->value);
-	said = true;
-	return 0;
-}
-
 static const struct ovni *ovni_of(const struct emulator *emu)
 {
 	return emu->by_character['O']->data;
@@ -181,7 +167,7 @@ static int mark(struct emulator *emu, struct thread *th, const struct event *ev,
 static const struct model_event events[] = {
 	{"OHx", false, execute},   {"OHe", false, change},     {"OHp", false, change},
 	{"OHr", false, change},	   {"OHc", false, change},     {"OHw", false, change},
-	{"OAs", false, move_self}, {"OAr", false, move_other}, {"OCn", false, obsolete},
+	{"OAs", false, move_self}, {"OAr", false, move_other}, {"OCn", false, model_obsolete},
 	{"OM[", false, mark},	   {"OM]", false, mark},       {"OM=", false, mark},
 };
 

@@ -52,6 +52,14 @@ mkdir empty
 check "a trace without streams is fine" 0 '' "$emu" empty
 that "its output has no rows" grep -q '_ns:0:1:1(0:1)$' empty/thread.prv
 
+# ---- what is deprecated is told, each once ----
+trace old old
+check "deprecated events" 0 '' "$emu" -q old
+for said in 'thread.3: event OCn is obsolete' 'thread.3: event 6TC is obsolete' \
+	'thread.3: task 2 runs over task 1, which is running on thread 3'; do
+	that "told once: $said" test "$(grep -c -- "$said" stderr)" = 1
+done
+
 # ---- where it writes ----
 check "-o makes its directory" 0 '' "$emu" -q -o views t
 that "same output there" cmp t/thread.prv views/thread.prv

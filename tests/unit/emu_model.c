@@ -13,7 +13,7 @@
 /* Every event that has no effect. One that is new in the catalogue and whose function is forgotten
  * on the page of its model would be here, too. */
 static const char *const without_effect[] = {
-	"6S@", "6Sr", "6Ss", "6TC", "6W*", "6t[", "6t]", "OB.", "OHC", "OU.",
+	"6S@", "6Sr", "6Ss", "6W*", "6t[", "6t]", "OB.", "OHC", "OU.",
 	"OU[", "OU]", "PBS", "PBs", "VHA", "VHa", "VS@", "VSr", "VSs",
 };
 
