@@ -73,6 +73,38 @@ bool perf_read_object(struct perf_loader *l, const struct perf_field *fields, si
 	return perf_read_members(l, fields, n, to, seen);
 }
 
+bool perf_read_array(struct perf_loader *l, bool (*element)(struct perf_loader *l))
+{
+	struct token v;
+	int more;
+
+	if (!tokens_value(&l->t, &v))
+		return false;
+	if (v.type != TOKEN_ARRAY)
+		return tokens_refuse(&l->t, "this must be an array");
+	while ((more = tokens_element(&l->t)) > 0) {
+		if (!element(l))
+			return false;
+	}
+	return more == 0;
+}
+
+bool perf_read_choice(struct perf_loader *l, const char *const *names, size_t n, const char *wrong,
+		      int *which)
+{
+	struct token v;
+
+	if (!tokens_value(&l->t, &v))
+		return false;
+	for (size_t i = 0; v.type == TOKEN_STRING && i < n; i++) {
+		if (!strcmp(v.text, names[i])) {
+			*which = (int)i;
+			return true;
+		}
+	}
+	return tokens_refuse(&l->t, wrong);
+}
+
 /* P2: the value under `key` is no counter. */
 static void no_counter(struct perf_loader *l, const char *key)
 {

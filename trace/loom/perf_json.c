@@ -59,7 +59,7 @@ static bool node_metric(struct perf_loader *l, void *to, const char *key)
 	(1u << PERF_ACTIVE_CYCLES | 1u << PERF_STALL_CYCLES_IN | 1u << PERF_STALL_CYCLES_OUT |     \
 	 1u << PERF_TOKENS_IN | 1u << PERF_TOKENS_OUT | 1u << PERF_CONFIG_WRITES)
 
-static bool nodes(struct perf_loader *l, void *to, const char *key)
+static bool node(struct perf_loader *l)
 {
 	static const struct perf_field fields[] = {
 		{"nodeIndex", perf_u32, offsetof(struct perf_snapshot, hw_node_id)},
@@ -74,27 +74,25 @@ static bool nodes(struct perf_loader *l, void *to, const char *key)
 		{"outputStallRatio", node_metric, 0},
 		{"throughputProxy", node_metric, 0},
 	};
-	struct token v;
+	struct perf_snapshot *s = perf_new_snapshot(l);
 	uint64_t seen;
-	int more;
+
+	if (!s || !perf_read_object(l, fields, COUNT(fields), s, &seen))
+		return false;
+	if (!(seen & 1))
+		return tokens_refuse(&l->t, "this node has no nodeIndex");
+	perf_want(l, s, NODE_COUNTERS);
+	return true;
+}
+
+static bool nodes(struct perf_loader *l, void *to, const char *key)
+{
+	bool ok = perf_read_array(l, node);
 
 	(void)to;
 	(void)key;
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (v.type != TOKEN_ARRAY)
-		return tokens_refuse(&l->t, "nodePerf must be an array");
-	while ((more = tokens_element(&l->t)) > 0) {
-		struct perf_snapshot *s = perf_new_snapshot(l);
-
-		if (!s || !perf_read_object(l, fields, COUNT(fields), s, &seen))
-			return false;
-		if (!(seen & 1))
-			return tokens_refuse(&l->t, "this node has no nodeIndex");
-		perf_want(l, s, NODE_COUNTERS);
-	}
 	l->snapshot = NULL;
-	return more == 0;
+	return ok;
 }
 
 static bool overhead(struct perf_loader *l, void *to, const char *key)

@@ -36,6 +36,13 @@ bool perf_read_members(struct perf_loader *l, const struct perf_field *fields, s
 bool perf_read_object(struct perf_loader *l, const struct perf_field *fields, size_t n, void *to,
 		      uint64_t *seen);
 
+/* Reads an array: `element` is called where each of its values begins. Anything else is refused. */
+bool perf_read_array(struct perf_loader *l, bool (*element)(struct perf_loader *l));
+/* Reads a string that is one of the names: *which is its index. Anything else is refused with
+ * `wrong`. */
+bool perf_read_choice(struct perf_loader *l, const char *const *names, size_t n, const char *wrong,
+		      int *which);
+
 /* Values: a counter (struct perf_number; what is none is finding P2), a text (char *), ... */
 bool perf_number(struct perf_loader *l, void *to, const char *key);
 bool perf_text(struct perf_loader *l, void *to, const char *key);

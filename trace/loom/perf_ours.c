@@ -49,20 +49,16 @@ static bool read_clock(struct perf_loader *l, void *to, const char *key)
 
 static bool read_style(struct perf_loader *l, void *to, const char *key)
 {
-	struct token v;
+	int style;
 
 	(void)to;
 	(void)key;
-	if (!tokens_value(&l->t, &v))
+	if (!perf_read_choice(l, loom_style_names, LOOM_STYLES,
+			      "an unknown record_style (cycle, edge and span are known)", &style))
 		return false;
-	for (int style = 0; v.type == TOKEN_STRING && style < LOOM_STYLES; style++) {
-		if (!strcmp(v.text, loom_style_names[style])) {
-			l->perf->style = (enum loom_style)style;
-			l->perf->has_style = true;
-			return true;
-		}
-	}
-	return tokens_refuse(&l->t, "an unknown record_style (cycle, edge and span are known)");
+	l->perf->style = (enum loom_style)style;
+	l->perf->has_style = true;
+	return true;
 }
 
 static bool read_window(struct perf_loader *l, void *to, const char *key)
@@ -141,9 +137,7 @@ static bool read_kinds(struct perf_loader *l, void *to, const char *key)
 {
 	(void)to;
 	(void)key;
-	if (!read_list(l, put_kind))
-		return false;
-	return true;
+	return read_list(l, put_kind);
 }
 
 static bool read_cores(struct perf_loader *l, void *to, const char *key)
@@ -277,8 +271,7 @@ static bool read_by_core(struct perf_loader *l, void *to, const char *key)
 	return read_breakdown(l, &e->of_cores, &e->by_core, put_dropped_core);
 }
 
-/* The recorder's account of each CPU and kind: what is added up is held against the whole. */
-static bool read_matrix(struct perf_loader *l, void *to, const char *key)
+static bool read_matrix_row(struct perf_loader *l)
 {
 	static const struct perf_field fields[] = {
 		{"seen", perf_number, EVENT(seen)},
@@ -287,33 +280,29 @@ static bool read_matrix(struct perf_loader *l, void *to, const char *key)
 		{"sampled_out", perf_number, EVENT(sampled_out)},
 		{"dropped", perf_number, EVENT(dropped)},
 	};
-	struct perf_account *sum = &l->perf->matrix;
-	struct token v;
+	struct perf_account *sum = &l->perf->matrix, e = {.given = true};
 	uint64_t seen;
-	int more;
 
+	if (!perf_read_object(l, fields, COUNT(fields), &e, &seen))
+		return false;
+	l->perf->matrix_open +=
+		(unsigned __int128)e.written.v + e.filtered.v + e.sampled_out.v + e.dropped.v !=
+		e.seen.v;
+	sum->seen.v += e.seen.v;
+	sum->written.v += e.written.v;
+	sum->filtered.v += e.filtered.v;
+	sum->sampled_out.v += e.sampled_out.v;
+	sum->dropped.v += e.dropped.v;
+	return true;
+}
+
+/* The recorder's account of each CPU and kind: what is added up is held against the whole. */
+static bool read_matrix(struct perf_loader *l, void *to, const char *key)
+{
 	(void)to;
 	(void)key;
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (v.type != TOKEN_ARRAY)
-		return tokens_refuse(&l->t, "this must be an array");
 	l->perf->has_matrix = true;
-	while ((more = tokens_element(&l->t)) > 0) {
-		struct perf_account e = {.given = true};
-
-		if (!perf_read_object(l, fields, COUNT(fields), &e, &seen))
-			return false;
-		l->perf->matrix_open += (unsigned __int128)e.written.v + e.filtered.v +
-						e.sampled_out.v + e.dropped.v !=
-					e.seen.v;
-		sum->seen.v += e.seen.v;
-		sum->written.v += e.written.v;
-		sum->filtered.v += e.filtered.v;
-		sum->sampled_out.v += e.sampled_out.v;
-		sum->dropped.v += e.dropped.v;
-	}
-	return more == 0;
+	return perf_read_array(l, read_matrix_row);
 }
 
 static bool read_events(struct perf_loader *l, void *to, const char *key)
@@ -355,21 +344,16 @@ static bool read_status(struct perf_loader *l, void *to, const char *key)
 {
 	static const char *const names[] = {
 		[PERF_DONE] = "done", [PERF_ERROR] = "error", [PERF_CUT] = "cut"};
-	struct token v;
+	int which;
 
 	(void)key;
-	if (!tokens_value(&l->t, &v))
+	if (!perf_read_choice(l, names, COUNT(names), "a status is done, error or cut", &which))
 		return false;
-	for (size_t i = 0; v.type == TOKEN_STRING && i < COUNT(names); i++) {
-		if (!strcmp(v.text, names[i])) {
-			*(enum perf_status *)to = (enum perf_status)i;
-			return true;
-		}
-	}
-	return tokens_refuse(&l->t, "a status is done, error or cut");
+	*(enum perf_status *)to = (enum perf_status)which;
+	return true;
 }
 
-static bool read_invocations(struct perf_loader *l, void *to, const char *key)
+static bool read_invocation(struct perf_loader *l)
 {
 	static const struct perf_field fields[] = {
 		{"core_id", perf_u16, offsetof(struct perf_invocation, core_id)},
@@ -380,43 +364,36 @@ static bool read_invocations(struct perf_loader *l, void *to, const char *key)
 		{"status", read_status, offsetof(struct perf_invocation, status)},
 	};
 	struct loom_perf *p = l->perf;
-	struct token v;
+	struct perf_invocation *v;
 	uint64_t seen;
-	int more;
 
+	if (p->ninvocations == l->invocation_room) {
+		size_t room = l->invocation_room ? 2 * l->invocation_room : 16;
+		struct perf_invocation *list = reallocarray(p->invocations, room, sizeof(*list));
+
+		if (!list)
+			return tokens_no_memory(&l->t);
+		p->invocations = list;
+		l->invocation_room = room;
+	}
+	v = &p->invocations[p->ninvocations];
+	memset(v, 0, sizeof(*v));
+	if (!perf_read_object(l, fields, COUNT(fields), v, &seen))
+		return false;
+	if (seen != (1u << COUNT(fields)) - 1)
+		return tokens_refuse(&l->t, "this invocation lacks one of core_id, epoch_id, "
+					    "invocation_id, start_cycle, end_cycle, status");
+	if (v->end_cycle < v->start_cycle)
+		return tokens_refuse(&l->t, "this invocation ends before it starts");
+	p->ninvocations++;
+	return true;
+}
+
+static bool read_invocations(struct perf_loader *l, void *to, const char *key)
+{
 	(void)to;
 	(void)key;
-	if (!is_loom(l))
-		return tokens_skip(&l->t);
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (v.type != TOKEN_ARRAY)
-		return tokens_refuse(&l->t, "the invocations must be an array");
-	while ((more = tokens_element(&l->t)) > 0) {
-		if (p->ninvocations == l->invocation_room) {
-			size_t room = l->invocation_room ? 2 * l->invocation_room : 16;
-			struct perf_invocation *list =
-				reallocarray(p->invocations, room, sizeof(*list));
-
-			if (!list)
-				return tokens_no_memory(&l->t);
-			p->invocations = list;
-			l->invocation_room = room;
-		}
-		memset(&p->invocations[p->ninvocations], 0, sizeof(*p->invocations));
-		if (!perf_read_object(l, fields, COUNT(fields), &p->invocations[p->ninvocations],
-				      &seen))
-			return false;
-		if (seen != (1u << COUNT(fields)) - 1)
-			return tokens_refuse(&l->t,
-					     "this invocation lacks one of core_id, epoch_id, "
-					     "invocation_id, start_cycle, end_cycle, status");
-		if (p->invocations[p->ninvocations].end_cycle <
-		    p->invocations[p->ninvocations].start_cycle)
-			return tokens_refuse(&l->t, "this invocation ends before it starts");
-		p->ninvocations++;
-	}
-	return more == 0;
+	return is_loom(l) ? perf_read_array(l, read_invocation) : tokens_skip(&l->t);
 }
 
 /* ---- snapshots ---- */
@@ -453,25 +430,18 @@ static bool read_metrics(struct perf_loader *l, void *to, const char *key)
 
 static bool read_scope(struct perf_loader *l, void *to, const char *key)
 {
-	static const struct {
-		const char *name;
-		enum perf_scope scope;
-	} scopes[] = {
-		{"thread", PERF_THREAD}, {"cpu", PERF_CPU},   {"process", PERF_PROCESS},
-		{"run", PERF_RUN},	 {"node", PERF_NODE}, {"core", PERF_CORE},
+	static const char *const names[] = {
+		[PERF_NODE] = "node",	    [PERF_CORE] = "core", [PERF_THREAD] = "thread",
+		[PERF_PROCESS] = "process", [PERF_CPU] = "cpu",	  [PERF_RUN] = "run",
 	};
-	struct token v;
+	int which;
 
 	(void)key;
-	if (!tokens_value(&l->t, &v))
+	if (!perf_read_choice(l, names, COUNT(names), "a scope is thread, cpu, process or run",
+			      &which))
 		return false;
-	for (size_t i = 0; v.type == TOKEN_STRING && i < COUNT(scopes); i++) {
-		if (!strcmp(v.text, scopes[i].name)) {
-			*(enum perf_scope *)to = scopes[i].scope;
-			return true;
-		}
-	}
-	return tokens_refuse(&l->t, "a scope is thread, cpu, process or run");
+	*(enum perf_scope *)to = (enum perf_scope)which;
+	return true;
 }
 
 static bool read_comm(struct perf_loader *l, void *to, const char *key)
@@ -588,27 +558,23 @@ static bool complete(struct perf_loader *l, struct perf_snapshot *s, uint64_t se
 	return true;
 }
 
+static bool read_snapshot(struct perf_loader *l)
+{
+	struct perf_snapshot *s = perf_new_snapshot(l);
+	uint64_t seen;
+
+	return s && perf_read_object(l, snapshot_fields, COUNT(snapshot_fields), s, &seen) &&
+	       complete(l, s, seen);
+}
+
 static bool read_snapshots(struct perf_loader *l, void *to, const char *key)
 {
-	struct token v;
-	uint64_t seen;
-	int more;
+	bool ok = perf_read_array(l, read_snapshot);
 
 	(void)to;
 	(void)key;
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (v.type != TOKEN_ARRAY)
-		return tokens_refuse(&l->t, "the snapshots must be an array");
-	while ((more = tokens_element(&l->t)) > 0) {
-		struct perf_snapshot *s = perf_new_snapshot(l);
-
-		if (!s || !perf_read_object(l, snapshot_fields, COUNT(snapshot_fields), s, &seen) ||
-		    !complete(l, s, seen))
-			return false;
-	}
 	l->snapshot = NULL;
-	return more == 0;
+	return ok;
 }
 
 /* Threads that have no snapshot of their own. */

@@ -52,7 +52,7 @@ struct tokens {
 	const char *why; /* the mistake, NULL as long as there is none */
 	uint64_t where;	 /* its offset */
 	bool is_cut;	 /* the mistake is that the file ends */
-	bool no_memory;	 /* the mistake is not the document\'s */
+	bool no_memory;	 /* the mistake is not the document's */
 	unsigned depth;
 	bool first;	    /* nothing of the innermost object or array has been seen */
 	uint64_t in_object; /* bit n: level n is an object */
