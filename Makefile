@@ -92,7 +92,7 @@ LIBTOOLS := $(B)/libtools.a
 # What a simulator is linked with to record itself: the writer of Loom runs, and libc.
 LIBLOOM      := $(B)/libovni-loom.a
 LOOM_OBJS    := $(call objs,$(patsubst %,trace/loom/%.c,record controls cells counters \
-	summary_write sweep writer) trace/text.c)
+	summary_legacy summary_write sweep writer) trace/text.c)
 LOOM_HEADERS := $(patsubst %,trace/loom/%.h,record controls style writer)
 
 # Only what reads Pallas archives is linked with zstd.
@@ -255,7 +255,7 @@ install: all
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(datadir)/cfg $(DESTDIR)$(datadir)/maps \
 		$(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man3 $(DESTDIR)$(mandir)/man5 \
 		$(DESTDIR)$(mandir)/man8 $(DESTDIR)$(docdir)/docs $(DESTDIR)$(libdir)/pkgconfig \
-		$(DESTDIR)$(incdir)/trace/loom
+		$(DESTDIR)$(incdir)/trace/loom $(DESTDIR)$(docdir)/examples
 	$(INSTALL) -m 755 $(PROGRAMS) $(DESTDIR)$(bindir)
 	$(INSTALL) -d $(DESTDIR)$(unitdir)
 	sed 's|@bindir@|$(bindir)|' user/systemd/ovni-bpf@.service >$(DESTDIR)$(unitdir)/ovni-bpf@.service
@@ -269,6 +269,7 @@ install: all
 	$(INSTALL) -m 644 $(wildcard docs/man/*.8) $(DESTDIR)$(mandir)/man8
 	$(INSTALL) -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(docdir)
 	$(INSTALL) -m 644 $(wildcard docs/*.md docs/*.svg) $(DESTDIR)$(docdir)/docs
+	$(INSTALL) -m 644 tests/golden/loomsim.c $(DESTDIR)$(docdir)/examples
 	$(INSTALL) -m 644 $(LIBLOOM) $(DESTDIR)$(libdir)
 	$(INSTALL) -m 644 $(LOOM_HEADERS) $(DESTDIR)$(incdir)/trace/loom
 	printf '%s\n' 'Name: ovni-loom' 'Description: writer of Loom co-simulation traces' \

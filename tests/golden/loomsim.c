@@ -2,7 +2,10 @@
 /*
  * loomsim: an accelerator that computes nothing, recorded with the Loom writer.
  *
- *     loomsim RUN CYCLES [CORES [NODES [MODE]]]     MODE: full (default), summary, off, drop
+ *     loomsim RUN CYCLES [CORES [NODES [MODE]]]
+ *
+ * MODE is full (the default), summary, off, drop (a buffer of 1000 records), snapshots (counters
+ * every 100 cycles) or legacy (upstream's statistics).
  *
  * Tokens go through a chain of nodes on each core: a node fires when its input has one and its
  * output has room, else it waits; the last one is a switch. Needs the installed library alone:
@@ -48,7 +51,7 @@ static int step(struct loom_writer *w, uint64_t cycle, unsigned core, uint32_t n
 				     n + 1 == nodes ? LOOM_ROUTE_USE : LOOM_NODE_FIRE, n & 1);
 			full[n] = 0;
 			full[n + 1] = 1;
-			loom_writer_tokens(w, (uint16_t)core, n, 1, 1);
+			err = err ? err : loom_writer_tokens(w, (uint16_t)core, n, 1, 1);
 		}
 	}
 	return err;
@@ -73,6 +76,10 @@ int main(int argc, char **argv)
 	options.mode = strcmp(mode, "off") == 0	      ? LOOM_OFF
 		       : strcmp(mode, "summary") == 0 ? LOOM_SUMMARY
 						      : LOOM_FULL;
+	if (strcmp(mode, "snapshots") == 0)
+		options.snapshot_cycles = 100;
+	if (strcmp(mode, "legacy") == 0)
+		options.statistics = LOOM_STATISTICS_LEGACY;
 	if (strcmp(mode, "drop") == 0) {
 		options.on_full = LOOM_DROP_NEW;
 		options.buffer_records = 1000;

@@ -236,6 +236,127 @@ static void styles_edge_and_span_count_whole_intervals(void **state)
 	json_free(doc);
 }
 
+/* The rows of a node: cycle, total, active, stalled on input, tokens in. */
+static void assert_series(const char *name, uint32_t node, const uint64_t (*want)[5], size_t n)
+{
+	struct json *doc = summary_of(name);
+	size_t found = 0;
+
+	for (const struct json *row = json_first(json_get(doc, "snapshots")); row;
+	     row = json_next(row)) {
+		if (!json_get(row, "hw_node_id") || number(row, "hw_node_id") != node)
+			continue;
+		assert_true(found < n);
+		assert_int_equal(number(row, "cycle"), want[found][0]);
+		assert_int_equal(number(row, "total_cycles"), want[found][1]);
+		assert_int_equal(number(row, "active_cycles"), want[found][2]);
+		assert_int_equal(number(row, "stall_cycles_in"), want[found][3]);
+		assert_int_equal(number(row, "tokens_in"), want[found][4]);
+		found++;
+	}
+	assert_int_equal(found, n);
+	json_free(doc);
+}
+
+/* What covers the cycles around a multiple is counted up to there; an end at a multiple has one
+ * row; of multiples without a record between them the first has one. */
+static void snapshots_hold_what_was_before_their_cycle(void **state)
+{
+	static const uint64_t want[LOOM_STYLES][4][5] = {
+		[LOOM_STYLE_CYCLE] = {{10, 8, 1, 1, 5},
+				      {20, 18, 1, 2, 6},
+				      {40, 38, 2, 2, 7},
+				      {70, 68, 2, 2, 7}},
+		[LOOM_STYLE_EDGE] = {{10, 8, 1, 7, 5},
+				     {20, 18, 1, 17, 6},
+				     {40, 38, 11, 27, 7},
+				     {70, 68, 41, 27, 7}},
+		[LOOM_STYLE_SPAN] = {{10, 8, 4, 4, 5},
+				     {20, 18, 4, 14, 6},
+				     {40, 38, 8, 17, 7},
+				     {70, 68, 8, 17, 7}},
+	};
+
+	(void)state;
+	for (int style = 0; style < LOOM_STYLES; style++) {
+		struct loom_writer_options o = {.style = (enum loom_style)style,
+						.snapshot_cycles = 10};
+		struct loom_writer *w;
+		struct loom_record r;
+
+		assert_int_equal(loom_writer_open(&w, run_path("series"), &o), 0);
+		assert_int_equal(put(w, 2, 0, 0, LOOM_INVOCATION_START), 0);
+		r = record(2, 0, 1, LOOM_NODE_FIRE);
+		r.arg0 = 4; /* style span: up to 6 */
+		assert_int_equal(loom_writer_event(w, &r), 0);
+		r = record(3, 0, 1, LOOM_NODE_STALL_IN);
+		r.cycle = style == LOOM_STYLE_SPAN ? 6 : 3;
+		r.arg0 = 10; /* up to 16 */
+		assert_int_equal(loom_writer_event(w, &r), 0);
+		assert_int_equal(loom_writer_tokens(w, 0, 1, 5, 0), 0);
+		r = record(15, 0, 1, LOOM_NODE_STALL_IN);
+		r.arg0 = 8; /* 15 to 23 */
+		assert_int_equal(loom_writer_event(w, &r), 0);
+		assert_int_equal(loom_writer_tokens(w, 0, 1, 1, 0), 0);
+		/* nothing from 20 to 30, nor from 40 to 70: one row for each gap */
+		r = record(30, 0, 1, LOOM_NODE_FIRE);
+		r.arg0 = 4;
+		assert_int_equal(loom_writer_event(w, &r), 0);
+		assert_int_equal(loom_writer_tokens(w, 0, 1, 1, 0), 0);
+		assert_int_equal(put(w, 70, 0, 0, LOOM_CONFIG_WRITE), 0);
+		assert_int_equal(put(w, 70, 0, 0, LOOM_INVOCATION_DONE), 0);
+		assert_int_equal(loom_writer_close(w, NULL), 0);
+		assert_series("series.perf.json", 1, want[style], 4);
+	}
+}
+
+static void upstreams_statistics_say_what_they_can(void **state)
+{
+	struct loom_controls c = {.keep = 0};
+	const struct loom_writer_options bad[] = {
+		{.statistics = LOOM_STATISTICS_LEGACY, .on_full = LOOM_DROP_NEW},
+		{.statistics = LOOM_STATISTICS_LEGACY, .controls = &c},
+		{.statistics = LOOM_STATISTICS_LEGACY, .snapshot_cycles = 1},
+		{.statistics = LOOM_STATISTICS_LEGACY, .style = LOOM_STYLE_SPAN},
+		{.statistics = (enum loom_statistics)2},
+	};
+	struct loom_writer_options o = {.statistics = LOOM_STATISTICS_LEGACY};
+	struct loom_writer *w;
+	struct json *doc;
+	const struct json *row;
+	size_t size;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_int_equal(loom_writer_open(&w, run_path("legacy"), &bad[i]), -EINVAL);
+	/* what lies there would be taken for the statistics of this run */
+	assert_int_equal(loom_writer_open(&w, run_path("legacy"), NULL), 0);
+	assert_int_equal(loom_writer_close(w, NULL), 0);
+	assert_true(kit_size("legacy.perf.json") > 0);
+	assert_int_equal(loom_writer_open(&w, run_path("legacy"), &o), 0);
+	simple_run(w, 10);
+	assert_int_equal(put(w, 13, 4, 0, LOOM_CONFIG_WRITE), -EPROTO); /* another core */
+	assert_int_equal(loom_writer_tokens(w, 3, 1, 20, 15), 0);
+	assert_int_equal(loom_writer_close(w, NULL), 0);
+	assert_int_equal(kit_size("legacy.perf.json"), -1);
+	doc = summary_of("legacy.stat");
+	assert_string_equal(json_string(json_get(doc, "termination")), "completed");
+	assert_int_equal(number(doc, "totalCycles"), 12);
+	assert_int_equal(number(doc, "configCycles"), 2);
+	assert_int_equal(number(doc, "executionCycles"), 10);
+	assert_int_equal(number(doc, "summary.nodeCount"), 2);
+	assert_int_equal(number(doc, "summary.totalConfigWrites"), 1);
+	assert_int_equal(number(doc, "summary.traceEventCount"), 23);
+	row = json_first(json_get(doc, "nodePerf"));
+	assert_int_equal(number(row, "nodeIndex"), 1);
+	assert_int_equal(number(row, "activeCycles"), 10);
+	assert_int_equal(number(row, "tokensOut"), 15);
+	assert_true(json_number(json_get(row, "throughputProxy")) == 1.5);
+	json_free(doc);
+	free(read_file("legacy.trace.bin", &size));
+	assert_int_equal(size, 16 + 38 * 23);
+}
+
 static void drop_new_counts_each_record_that_finds_no_room(void **state)
 {
 	struct loom_writer_options o = {.on_full = LOOM_DROP_NEW, .buffer_records = 16};
@@ -417,8 +538,12 @@ static void what_would_break_the_run_is_refused(void **state)
 	assert_int_equal(put(w, 7, 0, 0, LOOM_INVOCATION_DONE), 0);
 	assert_int_equal(put(w, 7, 0, 1, LOOM_NODE_FIRE), -EPROTO); /* after its end */
 	assert_int_equal(put(w, 7, 0, 0, LOOM_INVOCATION_DONE), -EPROTO);
+	/* core 1 has started nothing itself: its part is over, too */
+	assert_int_equal(put(w, 7, 1, 1, LOOM_NODE_FIRE), -EPROTO);
+	assert_int_equal(put(w, 7, 1, 0, LOOM_INVOCATION_START), -EPROTO); /* after its nodes */
+	assert_int_equal(loom_writer_tokens(w, 5, 1, 1, 1), -ENOENT);
 	assert_int_equal(loom_writer_close(w, &a), 0);
-	assert_int_equal(a.refused, 6);
+	assert_int_equal(a.refused, 8);
 	assert_int_equal(a.seen, 4);
 	assert_int_equal(a.written, 4);
 }
@@ -434,13 +559,17 @@ static void modes_write_what_they_say(void **state)
 	assert_int_equal(loom_writer_open(&w, run_path("off"), &o), 0);
 	assert_null(w);
 	assert_int_equal(put(w, 5, 0, 1, LOOM_NODE_FIRE), 0);
-	loom_writer_tokens(w, 0, 1, 1, 1);
+	assert_int_equal(loom_writer_tokens(w, 0, 1, 1, 1), 0);
 	assert_int_equal(loom_writer_flush(w), 0);
 	assert_int_equal(loom_writer_close(w, &a), 0);
 	assert_int_equal(a.seen, 0);
 	assert_int_equal(kit_size("off.trace.bin"), -1);
 	assert_int_equal(kit_size("off.perf.json"), -1);
 
+	/* a trace of an earlier run is not of this one */
+	o.mode = LOOM_FULL;
+	assert_int_equal(loom_writer_open(&w, run_path("summary"), &o), 0);
+	assert_int_equal(loom_writer_close(w, NULL), 0);
 	o.mode = LOOM_SUMMARY;
 	assert_int_equal(loom_writer_open(&w, run_path("summary"), &o), 0);
 	simple_run(w, 10);
@@ -468,7 +597,13 @@ static void options_that_contradict_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_int_equal(loom_writer_open(&w, run_path("options"), &bad[i]), -EINVAL);
+	assert_int_equal(loom_writer_open(&w, "", NULL), -EINVAL);
+	assert_int_equal(loom_writer_open(&w, NULL, NULL), -EINVAL);
 	assert_int_equal(kit_size("options.trace.bin"), -1);
+	/* statistics that cannot be written show before the run */
+	assert_int_equal(mkdirat(kit_dir, "options.perf.json", 0755), 0);
+	assert_int_equal(loom_writer_open(&w, run_path("options"), NULL), -EISDIR);
+	assert_null(w);
 }
 
 static void no_link_is_followed(void **state)
@@ -520,7 +655,7 @@ static void counters_agree_with_a_plain_count(void **state)
 
 	(void)state;
 	for (uint32_t seed = 1; seed < 20; seed++) {
-		struct loom_counters *c = loom_counters_new(LOOM_STYLE_CYCLE);
+		struct loom_counters *c = loom_counters_new(LOOM_STYLE_CYCLE, true);
 		uint64_t sums[NODES][3] = {{0}}, core[3] = {0};
 		const struct loom_row *rows;
 		struct loom_record r = record(0, 2, 0, LOOM_INVOCATION_START);
@@ -573,6 +708,8 @@ int main(void)
 		cmocka_unit_test(the_bytes_are_those_of_the_specification),
 		cmocka_unit_test(counters_and_metrics_are_exact),
 		cmocka_unit_test(styles_edge_and_span_count_whole_intervals),
+		cmocka_unit_test(snapshots_hold_what_was_before_their_cycle),
+		cmocka_unit_test(upstreams_statistics_say_what_they_can),
 		cmocka_unit_test(drop_new_counts_each_record_that_finds_no_room),
 		cmocka_unit_test(drop_old_keeps_the_end_of_the_run),
 		cmocka_unit_test(block_drops_nothing_however_small_the_buffer),

@@ -153,8 +153,12 @@ static uint32_t invocation_of(struct loom_counters *c, uint32_t core, uint32_t e
 	}
 	slot = invocation_slot(c, core, epoch, id);
 	if (c->invocation_slots.at[slot] == NONE) {
-		c->invocations[c->ninvocations] = (struct loom_invocation){
-			.core = core, .epoch = epoch, .id = id, .joint = NONE, .cell = NONE};
+		c->invocations[c->ninvocations] = (struct loom_invocation){.core = core,
+									   .epoch = epoch,
+									   .id = id,
+									   .joint = NONE,
+									   .cell = NONE,
+									   .cells = NONE};
 		c->invocation_slots.at[slot] = (uint32_t)c->ninvocations++;
 	}
 	return c->invocation_slots.at[slot];
@@ -181,7 +185,10 @@ struct loom_cell *loom_cells_new(struct loom_counters *c, uint32_t invocation)
 {
 	if (grow(&c->cells, &c->cell_room, c->ncells, sizeof(*c->cells)))
 		return NULL;
-	c->cells[c->ncells] = (struct loom_cell){.invocation = invocation, .left = UINT64_MAX};
+	c->cells[c->ncells] = (struct loom_cell){.invocation = invocation,
+						 .left = UINT64_MAX,
+						 .next = c->invocations[invocation].cells};
+	c->invocations[invocation].cells = (uint32_t)c->ncells;
 	return &c->cells[c->ncells++];
 }
 

@@ -27,6 +27,7 @@ struct loom_cell {
 	/* Style span: the last interval; `cycle` is that of the last route. */
 	uint64_t from, until;
 	uint32_t invocation, node, unit;
+	uint32_t next;	/* of the same invocation */
 	uint32_t place; /* in the sweep of its core; of a core: which sweep is its own */
 	bool whole_core, routed;
 	uint8_t does, lasting;
@@ -48,6 +49,7 @@ struct loom_slots {
 
 struct loom_counters {
 	enum loom_style style;
+	bool strict;
 	struct loom_unit *units;
 	size_t nunits, unit_room;
 	struct loom_slots unit_slots;
@@ -61,7 +63,11 @@ struct loom_counters {
 	struct loom_slots invocation_slots;
 	struct loom_row *rows;
 	size_t nrows;
-	uint32_t last_invocation; /* that of the last record */
+	uint32_t last_invocation; /* that of the last record, and of the last that was counted */
+	uint32_t last_counted;
+	uint64_t every; /* cycles; 0: no snapshots on the way */
+	loom_snapshot_fn snapshot;
+	void *arg;
 	uint64_t first, last, end;
 	bool any;
 };

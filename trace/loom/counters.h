@@ -27,7 +27,14 @@ struct loom_invocation {
 	bool seen, started, done, failed;
 	uint64_t config_writes;
 	uint64_t first, last; /* cycles of its records */
-	uint32_t joint, cell; /* used inside */
+	/* used inside: */
+	uint64_t covered;	     /* the cycle after the last one that its nodes tell of */
+	uint32_t joint, cell, cells; /* cells: the first of a list */
+	uint32_t open; /* of a joint one: cores that have started it and not ended it */
+	bool has_nodes;
+	struct loom_row *pending; /* a snapshot at pending_cycle, if it does not end there */
+	size_t npending, pending_room;
+	uint64_t pending_cycle;
 };
 
 /* Counters of a node, or of a whole core, in one invocation. */
@@ -39,14 +46,31 @@ struct loom_row {
 	uint64_t tokens_in, tokens_out, config_writes;
 };
 
-/* NULL without memory. The caller frees. */
-struct loom_counters *loom_counters_new(enum loom_style style);
+/*
+ * NULL without memory. The caller frees. With `strict`, a core that has not started an invocation
+ * itself has no part in it any more when all that have are done: only an end of its own would make
+ * that valid, which is not known yet.
+ */
+struct loom_counters *loom_counters_new(enum loom_style style, bool strict);
 void loom_counters_free(struct loom_counters *counters); /* NULL is fine */
+
+/* A row of a snapshot: what it would be, had the invocation ended at v->end. */
+typedef void (*loom_snapshot_fn)(void *arg, const struct loom_invocation *v,
+				 const struct loom_row *row);
+
+/*
+ * Has `fn` called for each row of an invocation when it passes a multiple of `cycles` (not 0), in
+ * the order of the rows below. Of several multiples between two of its records the first one
+ * counts.
+ */
+void loom_counters_every(struct loom_counters *counters, uint64_t cycles, loom_snapshot_fn fn,
+			 void *arg);
 
 /*
  * Counts a record. Returns 0; or, with nothing changed, -ERANGE: its cycle is before that of
- * the record before it; -EPROTO: it is a second start or end of an invocation, an end without
- * a start, or a record of a node outside of its invocation; -ENOMEM.
+ * the record before it; -EPROTO: it is a second start or end of an invocation, a start after
+ * records of its nodes, an end without a start, or a record of a node outside of its invocation;
+ * -ENOMEM.
  */
 int loom_counters_add(struct loom_counters *counters, const struct loom_record *record)
 	__attribute__((warn_unused_result));
@@ -57,20 +81,23 @@ int loom_counters_node(struct loom_counters *counters, uint16_t core, uint32_t n
 	__attribute__((warn_unused_result));
 
 /* Adds tokens to a node that is known, in the invocation of its last record, or of the first that
- * will come. */
-void loom_counters_tokens(struct loom_counters *counters, uint16_t core, uint32_t node, uint64_t in,
-			  uint64_t out);
+ * will come. 0, or -ENOENT if it is not. */
+int loom_counters_tokens(struct loom_counters *counters, uint16_t core, uint32_t node, uint64_t in,
+			 uint64_t out);
 
 /*
  * Ends all invocations that are open: one without an end of its own takes the latest of the
- * same epoch and id on another core, else the cycle after its last record. Then the tables below
- * are complete: invocations in the order of their first records, rows by invocation, the
- * row of the core before those of its nodes. Returns 0 or -ENOMEM.
+ * same epoch and id on another core, else the cycle after its last record; none ends before what
+ * its nodes tell of (a span, or what is done in the cycle of the end). Then the tables below are
+ * complete: invocations by the cycles of their first records, epoch, id and core; rows by
+ * invocation, the row of the core before those of its nodes. Returns 0 or -ENOMEM.
  */
 int loom_counters_finish(struct loom_counters *counters) __attribute__((warn_unused_result));
 
 const struct loom_invocation *loom_counters_invocations(const struct loom_counters *counters,
 							size_t *n);
+/* The invocation of the last record; NULL if there was none. */
+const struct loom_invocation *loom_counters_last(const struct loom_counters *counters);
 const struct loom_row *loom_counters_rows(const struct loom_counters *counters, size_t *n);
 
 /* The cycles that the records span, end exclusive; both 0 when there were none. */

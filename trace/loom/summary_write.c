@@ -137,7 +137,7 @@ static void put_invocations(FILE *out, const struct loom_counters *counters)
 			v[i].done     ? "done"
 			: v[i].failed ? "error"
 				      : "cut");
-	fputs(n ? "\n  ],\n" : "],\n", out);
+	fputs(n ? "\n  ]\n" : "]\n", out);
 }
 
 static void put_row(FILE *out, const struct loom_row *r, const struct loom_invocation *v)
@@ -172,36 +172,53 @@ static void put_row(FILE *out, const struct loom_row *r, const struct loom_invoc
 	fputs(" } }", out);
 }
 
-int loom_summary_write(FILE *out, const struct loom_summary *s)
+void loom_summary_begin(struct loom_summary *s)
 {
 	const struct loom_writer_options *o = s->options;
+	FILE *out = s->out;
+
+	fputs("{\n  \"schema\": \"loom-perf\", \"version\": 1, \"producer\": ", out);
+	put_string(out, o->producer ? o->producer : "ovni-loom writer");
+	fprintf(out,
+		", \"mode\": \"%s\",\n  \"clock\": { \"period_ps\": %" PRIu64
+		" },\n  \"record_style\": \"%s\",\n",
+		o->mode == LOOM_FULL ? "full" : "summary", o->period_ps ? o->period_ps : 1000,
+		loom_style_names[o->style]);
+	put_controls(out, o);
+	fputs("  \"snapshots\": [", out);
+}
+
+void loom_summary_row(void *arg, const struct loom_invocation *v, const struct loom_row *row)
+{
+	struct loom_summary *s = arg;
+
+	if (s->any)
+		fputc(',', s->out);
+	s->any = true;
+	put_row(s->out, row, v);
+}
+
+int loom_summary_end(struct loom_summary *s)
+{
 	const struct loom_invocation *invocations;
 	const struct loom_row *rows;
 	uint64_t first, end;
 	size_t n;
 
-	fputs("{\n  \"schema\": \"loom-perf\", \"version\": 1, \"producer\": ", out);
-	put_string(out, o->producer ? o->producer : "ovni-loom writer");
-	loom_counters_window(s->counters, &first, &end);
-	fprintf(out,
-		", \"mode\": \"%s\",\n  \"clock\": { \"period_ps\": %" PRIu64
-		" },\n  \"record_style\": \"%s\",\n  \"window\": { \"first_cycle\": %" PRIu64
-		", \"end_cycle\": %" PRIu64 ", \"total_cycles\": %" PRIu64 " },\n",
-		o->mode == LOOM_FULL ? "full" : "summary", o->period_ps ? o->period_ps : 1000,
-		loom_style_names[o->style], first, end, end - first);
-	put_controls(out, o);
-	put_account(out, s);
-	put_invocations(out, s->counters);
 	invocations = loom_counters_invocations(s->counters, &n);
 	rows = loom_counters_rows(s->counters, &n);
-	fputs("  \"snapshots\": [", out);
-	for (size_t i = 0; i < n; i++) {
-		if (i)
-			fputc(',', out);
-		put_row(out, &rows[i], &invocations[rows[i].invocation]);
-	}
-	fputs(n ? "\n  ]\n}\n" : "]\n}\n", out);
-	if (ferror(out))
+	for (size_t i = 0; i < n; i++)
+		loom_summary_row(s, &invocations[rows[i].invocation], &rows[i]);
+	fputs(s->any ? "\n  ],\n" : "],\n", s->out);
+	loom_counters_window(s->counters, &first, &end);
+	fprintf(s->out,
+		"  \"window\": { \"first_cycle\": %" PRIu64 ", \"end_cycle\": %" PRIu64
+		", \"total_cycles\": %" PRIu64 " },\n",
+		first, end, end - first);
+	put_account(s->out, s);
+	put_invocations(s->out, s->counters);
+	fputs("}\n", s->out);
+	if (ferror(s->out))
 		return errno ? -errno : -EIO;
 	return 0;
 }

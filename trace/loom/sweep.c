@@ -147,6 +147,11 @@ void loom_sweep_route(struct loom_sweep *s, uint64_t cycle)
 	s->works_until = cycle + 1 ? cycle + 1 : cycle;
 }
 
+void loom_sweep_to(struct loom_sweep *s, uint64_t cycle)
+{
+	advance(s, cycle);
+}
+
 void loom_sweep_finish(struct loom_sweep *s, uint64_t end)
 {
 	while (s->nheap)

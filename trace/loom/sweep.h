@@ -63,6 +63,10 @@ void loom_sweep_span(struct loom_sweep *sweep, uint32_t place, uint64_t cycle, u
 /* Some node routes in the cycle. */
 void loom_sweep_route(struct loom_sweep *sweep, uint64_t cycle);
 
+/* Counts to `cycle`, before which nothing will change any more: cycles and late are complete then.
+ */
+void loom_sweep_to(struct loom_sweep *sweep, uint64_t cycle);
+
 /* Counts to `end`, and spans to theirs: sweep->cycles is complete then. */
 void loom_sweep_finish(struct loom_sweep *sweep, uint64_t end);
 

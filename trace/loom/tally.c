@@ -15,7 +15,7 @@ int loom_tally_init(struct loom_tally *t, enum loom_style style)
 {
 	memset(t, 0, sizeof(*t));
 	t->style = style;
-	t->counters = loom_counters_new(style);
+	t->counters = loom_counters_new(style, false);
 	return t->counters ? 0 : -ENOMEM;
 }
 

@@ -26,12 +26,13 @@ struct held {
 
 struct loom_writer {
 	struct loom_writer_options options;
-	char *run;
 	int fd;	    /* of the trace file; -1 in mode summary */
 	int error;  /* the first */
 	bool stuck; /* the trace file cannot be written any more */
 	struct loom_account account;
 	struct loom_counters *counters;
+	FILE *out; /* the statistics */
+	struct loom_summary summary;
 	uint64_t dropped_by_kind[256];
 	struct loom_core_drops *cores;
 	size_t ncores, core_room;
@@ -101,6 +102,19 @@ static int create(const char *run, const char *suffix)
 	return err ? err : fd;
 }
 
+/* What an earlier run left, and would be taken for a part of this one. */
+static int forget(const char *run, const char *suffix)
+{
+	char *path;
+	int err;
+
+	if (asprintf(&path, "%s%s", run, suffix) < 0)
+		return -ENOMEM;
+	err = unlink(path) && errno != ENOENT ? -errno : 0;
+	free(path);
+	return err;
+}
+
 /* ---- the account ---- */
 
 static struct loom_core_drops *drops_of(struct loom_writer *w, uint32_t core)
@@ -163,12 +177,11 @@ static void drop_first(struct loom_writer *w, size_t n)
 	}
 }
 
-int loom_writer_flush(struct loom_writer *w)
+/* The records that are buffered. */
+static int flush_records(struct loom_writer *w)
 {
 	size_t size, fit;
 
-	if (!w || w->fd < 0)
-		return 0;
 	size = record_size(w);
 	fit = CHUNK_BYTES / size;
 	while (w->used && !w->stuck) {
@@ -207,7 +220,7 @@ static int keep(struct loom_writer *w, const struct loom_record *r)
 	int err = 0;
 
 	if (w->used == room && w->options.on_full == LOOM_BLOCK)
-		err = loom_writer_flush(w);
+		err = flush_records(w);
 	if (w->stuck || (w->used == room && w->options.on_full == LOOM_DROP_NEW)) {
 		drop(w, r);
 		return err;
@@ -266,12 +279,13 @@ static int by_rank(const void *a, const void *b)
 	const struct held *x = a, *y = b;
 	const struct loom_record *p = &x->record, *q = &y->record;
 
-	if (p->core_id != q->core_id)
-		return p->core_id < q->core_id ? -1 : 1;
 	if (p->epoch_id != q->epoch_id) /* one ends, and the next one begins */
 		return p->epoch_id < q->epoch_id ? -1 : 1;
+	/* before cores: one may rely on the start and the end of another */
 	if (rank(p->event_kind) != rank(q->event_kind))
 		return rank(p->event_kind) - rank(q->event_kind);
+	if (p->core_id != q->core_id)
+		return p->core_id < q->core_id ? -1 : 1;
 	if (rank(p->event_kind) == 2 && p->hw_node_id != q->hw_node_id)
 		return p->hw_node_id < q->hw_node_id ? -1 : 1;
 	if (rank(p->event_kind) == 2 && p->lane != q->lane)
@@ -317,14 +331,31 @@ static int hold(struct loom_writer *w, const struct loom_record *r)
 	return err;
 }
 
-int loom_writer_event(struct loom_writer *w, const struct loom_record *r)
+int loom_writer_flush(struct loom_writer *w)
 {
 	int err;
 
 	if (!w)
 		return 0;
-	/* what counts a drop must not need memory any more */
-	err = w->known_core == r->core_id || drops_of(w, r->core_id) ? 0 : -ENOMEM;
+	err = w->fd >= 0 ? flush_records(w) : 0;
+	if (fflush(w->out) && !err)
+		err = -errno;
+	return fail(w, err);
+}
+
+int loom_writer_event(struct loom_writer *w, const struct loom_record *r)
+{
+	int err = 0;
+
+	if (!w)
+		return 0;
+	if (w->known_core != r->core_id) {
+		/* what counts a drop must not need memory any more */
+		if (w->options.statistics == LOOM_STATISTICS_LEGACY && w->known_core != NO_CORE)
+			err = -EPROTO;
+		else if (!drops_of(w, r->core_id))
+			err = -ENOMEM;
+	}
 	if (!err)
 		err = loom_counters_add(w->counters, r);
 	if (err) {
@@ -341,11 +372,10 @@ int loom_writer_node(struct loom_writer *w, uint16_t core, uint32_t node)
 	return w ? fail(w, loom_counters_node(w->counters, core, node)) : 0;
 }
 
-void loom_writer_tokens(struct loom_writer *w, uint16_t core, uint32_t node, uint64_t in,
-			uint64_t out)
+int loom_writer_tokens(struct loom_writer *w, uint16_t core, uint32_t node, uint64_t in,
+		       uint64_t out)
 {
-	if (w)
-		loom_counters_tokens(w->counters, core, node, in, out);
+	return w ? loom_counters_tokens(w->counters, core, node, in, out) : 0;
 }
 
 struct loom_account loom_writer_account(const struct loom_writer *w)
@@ -358,7 +388,13 @@ struct loom_account loom_writer_account(const struct loom_writer *w)
 static int check_options(const struct loom_writer_options *o)
 {
 	if ((unsigned)o->mode > LOOM_OFF || (unsigned)o->as > LOOM_AS_NATURAL48 ||
-	    (unsigned)o->style >= LOOM_STYLES || (unsigned)o->on_full > LOOM_DROP_OLD)
+	    (unsigned)o->style >= LOOM_STYLES || (unsigned)o->on_full > LOOM_DROP_OLD ||
+	    (unsigned)o->statistics > LOOM_STATISTICS_LEGACY)
+		return -EINVAL;
+	/* what upstream's statistics have no words for */
+	if (o->statistics == LOOM_STATISTICS_LEGACY &&
+	    (o->controls || o->on_full != LOOM_BLOCK || o->style != LOOM_STYLE_CYCLE ||
+	     o->snapshot_cycles))
 		return -EINVAL;
 	return o->buffer_records > MAX_RECORDS ? -EINVAL : 0;
 }
@@ -367,13 +403,48 @@ static void writer_free(struct loom_writer *w)
 {
 	if (w->fd >= 0)
 		close(w->fd);
+	if (w->out)
+		fclose(w->out);
 	loom_counters_free(w->counters);
-	free(w->run);
 	free(w->cores);
 	free(w->buffer);
 	free(w->chunk);
 	free(w->cycle);
 	free(w);
+}
+
+/* The file of the statistics, so that one that cannot be made shows before the run, not after it.
+ */
+static int open_summary(struct loom_writer *w, const char *run)
+{
+	bool legacy = w->options.statistics == LOOM_STATISTICS_LEGACY;
+	int err = legacy ? forget(run, ".perf.json") : 0, fd;
+
+	if (!err && w->options.mode == LOOM_SUMMARY)
+		err = forget(run, ".trace.bin");
+	if (err)
+		return err;
+	fd = create(run, legacy ? ".stat" : ".perf.json");
+	if (fd < 0)
+		return fd;
+	w->out = fdopen(fd, "w");
+	if (!w->out) {
+		close(fd);
+		return -ENOMEM;
+	}
+	w->summary = (struct loom_summary){
+		.out = w->out,
+		.options = &w->options,
+		.account = &w->account,
+		.counters = w->counters,
+		.dropped_by_kind = w->dropped_by_kind,
+	};
+	if (!legacy)
+		loom_summary_begin(&w->summary);
+	if (w->options.snapshot_cycles)
+		loom_counters_every(w->counters, w->options.snapshot_cycles, loom_summary_row,
+				    &w->summary);
+	return 0;
 }
 
 static int prepare(struct loom_writer *w, const char *run)
@@ -385,12 +456,11 @@ static int prepare(struct loom_writer *w, const char *run)
 		o->buffer_records = BUFFER_RECORDS;
 	if (o->controls)
 		o->controls->session_passes = true;
-	w->run = strdup(run);
-	w->counters = loom_counters_new(o->style);
-	if (!w->run || !w->counters)
+	w->counters = loom_counters_new(o->style, true);
+	if (!w->counters)
 		return -ENOMEM;
 	if (o->mode != LOOM_FULL)
-		return 0;
+		return open_summary(w, run);
 	w->buffer = malloc(o->buffer_records * sizeof(*w->buffer));
 	w->chunk = malloc(CHUNK_BYTES);
 	if (!w->buffer || !w->chunk)
@@ -402,15 +472,19 @@ static int prepare(struct loom_writer *w, const char *run)
 	w->bytes = o->as == LOOM_AS_LTRC ? LOOM_HEADER_SIZE : 0;
 	if (!err && lseek(w->fd, (off_t)w->bytes, SEEK_SET) < 0)
 		err = -errno;
-	return err;
+	return err ? err : open_summary(w, run);
 }
 
 int loom_writer_open(struct loom_writer **w, const char *run,
 		     const struct loom_writer_options *options)
 {
-	int err = check_options(options);
+	static const struct loom_writer_options everything;
+	int err;
 
 	*w = NULL;
+	if (!options)
+		options = &everything;
+	err = run && *run ? check_options(options) : -EINVAL;
 	if (err || options->mode == LOOM_OFF)
 		return err;
 	*w = calloc(1, sizeof(**w));
@@ -429,30 +503,17 @@ int loom_writer_open(struct loom_writer **w, const char *run,
 
 static int put_summary(struct loom_writer *w)
 {
-	struct loom_summary s = {
-		.options = &w->options,
-		.account = &w->account,
-		.counters = w->counters,
-		.dropped_by_kind = w->dropped_by_kind,
-		.cores = w->cores,
-		.ncores = w->ncores,
-	};
-	int err = loom_counters_finish(w->counters), fd;
-	FILE *out;
+	int err = loom_counters_finish(w->counters);
 
-	if (err)
-		return err;
-	fd = create(w->run, ".perf.json");
-	if (fd < 0)
-		return fd;
-	out = fdopen(fd, "w");
-	if (!out) {
-		close(fd);
-		return -ENOMEM;
-	}
-	err = loom_summary_write(out, &s);
-	if (fclose(out) && !err)
+	w->summary.cores = w->cores;
+	w->summary.ncores = w->ncores;
+	if (!err)
+		err = w->options.statistics == LOOM_STATISTICS_LEGACY
+			      ? loom_summary_legacy(&w->summary)
+			      : loom_summary_end(&w->summary);
+	if (fclose(w->out) && !err)
 		err = errno ? -errno : -EIO;
+	w->out = NULL;
 	return err;
 }
 
@@ -465,7 +526,8 @@ int loom_writer_close(struct loom_writer *w, struct loom_account *account)
 	if (!w)
 		return 0;
 	fail(w, commit_cycle(w));
-	fail(w, loom_writer_flush(w));
+	if (w->fd >= 0)
+		fail(w, flush_records(w));
 	if (w->fd >= 0) {
 		fail(w, put_header(w));
 		if (close(w->fd))
