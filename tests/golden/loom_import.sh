@@ -82,6 +82,15 @@ grep -q -- "--lanes: a lane cannot" "$T/said" || wrong "does not say why"
 echo "what cannot be shown is refused"
 refuses 1 "record 1: cycle 9223372036854775807 lies beyond .* --clock-period 999ps" \
 	"$T/own/far.bin" --clock-period 1ns --base 0
+refuses 1 "cycle 18446744073709551615 lies beyond .*, whatever the period" "$T/own/last.bin" --clock-period 1ps
+refuses 1 "cycle 4611686018427387903 lies beyond .* --clock-period 1999ps" \
+	"$T/own/reach.bin" --style span --clock-period 4ns --base 0
+"$loom" import "$T/own/reach.bin" --style span --clock-period 1999ps --base 0 -o "$T/reach" 2>"$T/said" ||
+	wrong "the period that is said to fit: $(cat "$T/said")"
+refuses 1 "(rule P1): --perf - does without" "$T/own/broken.trace.bin"
+"$loom" import "$T/own/broken.trace.bin" --perf - -o "$T/broken" 2>"$T/said" || wrong "--perf -: $(cat "$T/said")"
+"$loom" import "$T/own/clock.trace.bin" -o "$T/clock" 2>"$T/said" || wrong "a period that is none: not imported"
+grep -q "clock.period_ps is no positive integer: 1 ns is taken" "$T/said" || wrong "a period that is none: in silence"
 refuses 1 "cycle 3 comes after 5 within one invocation" "$T/own/back.bin"
 refuses 1 "leave --no-chain out" "$T/own/parts.trace.bin" --no-chain
 refuses 1 "no trace, only statistics" "$T/own/summary.perf.json"

@@ -119,6 +119,12 @@ RUNS = {
 
 OTHERS = {
     "far.bin": ltrc([rec(0, START), rec(2 ** 63 - 1, FIRE, 1)]),
+    "last.bin": ltrc([rec(0, START), rec(2 ** 64 - 1, FIRE, 1)]),
+    "reach.bin": ltrc([rec(0, START), span(0, FIRE, 1, 2 ** 62)]),
+    "clock.trace.bin": ltrc([rec(0, START), rec(1, FIRE, 1), rec(2, DONE)]),
+    "clock.perf.json": b'{"schema": "loom-perf", "version": 1, "clock": {"period_ps": 1.5}, "snapshots": []}',
+    "broken.trace.bin": ltrc([rec(0, START), rec(1, FIRE, 1), rec(2, DONE)]),
+    "broken.perf.json": b'{"schema": "loom-perf", "version": 1,',
     "back.bin": ltrc([rec(0, START), rec(5, FIRE, 1), rec(3, FIRE, 1)]),
     "cut.bin": ltrc([rec(0, START), rec(1, FIRE, 1), rec(2, DONE)])[:-10],
     "summary.perf.json": json.dumps({"schema": "loom-perf", "version": 1, "mode": "summary",

@@ -13,8 +13,10 @@
 /* Only what makes the file unreadable is said here; all else is for ovni-loom check. */
 static void report(void *arg, const struct loom_finding *finding)
 {
+	(void)arg;
 	if (finding->rule == LOOM_P1)
-		loom_report_log(arg, finding);
+		log_error("%s: %s (rule P1): --perf - does without the statistics", finding->file,
+			  finding->text);
 }
 
 int loom_hints_load(struct loom_hints *h, const char *path)
@@ -28,10 +30,7 @@ int loom_hints_load(struct loom_hints *h, const char *path)
 	err = loom_perf_load(&h->perf, AT_FDCWD, path, &findings);
 	if (err)
 		return err;
-	if (h->perf.period_ps.given && h->perf.period_ps.v > 0)
-		h->period_ps = h->perf.period_ps.v;
-	else if (h->perf.period_ps.given)
-		log_warn("%s: clock.period_ps is no positive number: 1 ns is taken", path);
+	h->period_ps = h->perf.period_ps.v; /* 0 if it is not given */
 	h->dropped = h->perf.events.dropped.v;
 	h->style = h->perf.style;
 	h->has_style = h->perf.has_style;

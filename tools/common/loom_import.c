@@ -102,28 +102,30 @@ static int broken(const struct import *m, int err, const struct loom_record *r, 
 	return -EINVAL;
 }
 
-static int too_late(const struct import *m, const struct loom_record *r)
-{
-	uint64_t longest = loom_clock_longest(&m->clock, r->cycle + 1 ? r->cycle + 1 : r->cycle);
-
-	if (longest)
-		log_error("%s: record %" PRIu64 ": cycle %" PRIu64
-			  " lies beyond the clock of a trace (2^63 ns) with a period of %" PRIu64
-			  " ps; the longest that fits is --clock-period %" PRIu64 "ps",
-			  m->run.trace, m->reader->index, r->cycle, m->clock.period_ps, longest);
-	else
-		log_error("%s: record %" PRIu64 ": cycle %" PRIu64
-			  " lies beyond the clock of a trace (2^63 ns), whatever the period",
-			  m->run.trace, m->reader->index, r->cycle);
-	return -EOVERFLOW;
-}
-
 /* How many cycles after its own a record reaches. */
 static uint64_t reach(const struct import *m, const struct loom_record *r)
 {
 	if (m->survey->style == LOOM_STYLE_SPAN && loom_is_of_node(r->event_kind))
 		return loom_record_span(r);
 	return 1;
+}
+
+static int too_late(const struct import *m, const struct loom_record *r)
+{
+	uint64_t end, longest = 0;
+
+	if (!__builtin_add_overflow(r->cycle, reach(m, r), &end))
+		longest = loom_clock_longest(&m->clock, end);
+	if (longest)
+		log_error("%s: record %" PRIu64 ": cycle %" PRIu64
+			  " lies beyond the clock of a trace (2^63 ns) with a period of %" PRIu64
+			  " ps; the longest that fits is --clock-period %" PRIu64 "ps",
+			  m->run.trace, m->reader->index, end - 1, m->clock.period_ps, longest);
+	else
+		log_error("%s: record %" PRIu64 ": cycle %" PRIu64
+			  " lies beyond the clock of a trace (2^63 ns), whatever the period",
+			  m->run.trace, m->reader->index, r->cycle);
+	return -EOVERFLOW;
 }
 
 static int survey_records(struct import *m)
@@ -645,9 +647,14 @@ static int prepare(struct import *m)
 		err = loom_hints_load(&m->hints, m->run.perf);
 	if (err)
 		return err;
-	m->clock.period_ps = m->o->period_ps	  ? m->o->period_ps
-			     : m->hints.period_ps ? m->hints.period_ps
-						  : 1000;
+	m->clock.period_ps = m->o->period_ps ? m->o->period_ps : m->hints.period_ps;
+	if (!m->clock.period_ps && m->hints.perf.bad_period)
+		log_warn(
+			"%s: clock.period_ps is no positive integer: 1 ns is taken (--clock-period "
+			"says what it is)",
+			m->run.perf);
+	if (!m->clock.period_ps)
+		m->clock.period_ps = 1000;
 	name_run(m);
 	m->reader = calloc(1, sizeof(*m->reader));
 	return m->reader ? 0 : no_memory(m);

@@ -146,6 +146,7 @@ struct loom_perf {
 	char *path;
 	char *producer, *mode, *termination, *error_message; /* NULL: not given */
 	struct perf_number period_ps;
+	bool bad_period; /* what stands there is none */
 	enum loom_style style;
 	bool has_style;
 	struct perf_number first_cycle, end_cycle, window_cycles; /* "window" */

@@ -42,7 +42,8 @@ static bool read_clock(struct perf_loader *l, void *to, const char *key)
 	(void)key;
 	if (!perf_read_object(l, fields, COUNT(fields), to, &seen))
 		return false;
-	if (l->perf->period_ps.given && l->perf->period_ps.v == 0)
+	l->perf->bad_period = (seen & 1) && l->perf->period_ps.v == 0;
+	if (l->perf->period_ps.given && l->perf->bad_period)
 		loom_found(l->findings, LOOM_P2, &place, "clock.period_ps is 0");
 	return true;
 }
