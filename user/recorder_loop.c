@@ -31,6 +31,8 @@ void recorder_read_signals(struct recorder *r)
 					 "--rotate, --last)");
 			continue;
 		}
+		if (signals_repeated((int)info.ssi_signo, info.ssi_code, (pid_t)info.ssi_pid))
+			continue;
 		if (info.ssi_code <= 0)
 			command_signal(&r->command, (int)info.ssi_signo);
 		if (!r->reason) {

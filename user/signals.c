@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* signals: see signals.h. */
 #include <errno.h>
-#include <stdbool.h>
+#include <stdint.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "signals.h"
+
+#define REPEAT_NS 250000000 /* so late comes the second of a pair at most */
 
 static const int changed[SIGNALS_CHANGED] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
 
@@ -59,10 +62,39 @@ int signals_take(struct signals *signals, int also)
 	return 0;
 }
 
+bool signals_repeated(int number, int code, pid_t from)
+{
+	static int first_number;
+	static pid_t first_from;
+	static uint64_t first_ns;
+
+	if (first_number)
+		return code <= 0 && number == first_number && from == first_from &&
+		       clock_now() - first_ns < REPEAT_NS;
+	first_number = number;
+	first_from = from;
+	first_ns = clock_now();
+	return false;
+}
+
+static void end_at_once(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (signals_repeated(number, info->si_code, info->si_pid))
+		return;
+	signal(number, SIG_DFL);
+	raise(number); /* it comes when this function has returned */
+}
+
 void signals_let_through(const struct signals *signals)
 {
+	struct sigaction action = {.sa_sigaction = end_at_once,
+				   .sa_flags = SA_SIGINFO | SA_RESTART};
 	sigset_t set = ending(signals);
 
+	for (unsigned i = 0; i < SIGNALS_CHANGED; i++)
+		if (sigismember(&set, changed[i]) == 1)
+			sigaction(changed[i], &action, NULL);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 

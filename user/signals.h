@@ -11,6 +11,8 @@
 #define USER_SIGNALS_H
 
 #include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
 
 #define SIGNALS_CHANGED 5
 
@@ -24,7 +26,11 @@ struct signals {
  * SIGXFSZ are errors of the write. 0 or -errno, after which there is nothing to close. */
 int signals_take(struct signals *signals, int also) __attribute__((warn_unused_result));
 
-/* What ends a recording ends us at once from here on. */
+/* Is this what was taken first, sent twice? timeout(1) sends a signal to the process that it runs
+ * and then to its group. `code` and `from` are those of siginfo_t. */
+bool signals_repeated(int number, int code, pid_t from);
+
+/* What ends a recording ends us at once from here on, unless it is such a second one. */
 void signals_let_through(const struct signals *signals);
 
 /* In a new process, before it executes a program. */

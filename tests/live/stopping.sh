@@ -74,6 +74,26 @@ facts ninth <<'E'
 check(trace.session["command"]["signal"] == 9, "command:", trace.session["command"])
 E
 
+# timeout(1) sends a signal twice, to the process and to its group: that is one. If the machine let
+# the sender wait in between, it is tried again.
+for turn in 1 2 3 4 5; do
+	"$RECORDER" -a -o pair >pair.log 2>&1 &
+	recorder=$!
+	wait_recording pair $recorder
+	python3 - $recorder <<'E' && break
+import os, signal, sys, time
+begin = time.monotonic()
+os.kill(int(sys.argv[1]), signal.SIGTERM)
+time.sleep(0.005)
+os.kill(int(sys.argv[1]), signal.SIGTERM)
+sys.exit(time.monotonic() - begin > 0.1)
+E
+	wait $recorder
+	rm -rf pair
+done
+wait $recorder || complain "a signal that is sent twice, turn $turn: status $?: $(tail -n 3 pair.log)"
+look pair signal
+
 # Both signals wait until it goes on, so the second one comes before it could have stopped.
 "$RECORDER" -a -o twice >twice.log 2>&1 &
 recorder=$!
