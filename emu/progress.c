@@ -34,6 +34,7 @@ void progress_show(struct progress *progress, const struct emulator *emu)
 	int64_t now;
 	uint64_t bytes = 0;
 	double seconds, share;
+	char line[128];
 
 	if (!progress->on)
 		return;
@@ -41,23 +42,21 @@ void progress_show(struct progress *progress, const struct emulator *emu)
 	if (now < progress->next_ns)
 		return;
 	progress->next_ns = now + INTERVAL_NS;
-	progress->shown = true;
 	for (size_t i = 0; i < emu->nstreams; i++)
 		bytes += stream_offset(&emu->streams[i]);
 	seconds = (double)(now - progress->start_ns) / 1e9;
 	share = (double)bytes / (double)(progress->total_bytes + 1);
-	fprintf(stderr, "\r\033[Kovni-emu: %2.0f %%, %.1f M events, %.1f M/s, %.0f s left",
-		100 * share, (double)emu->nevents / 1e6, (double)emu->nevents / 1e6 / seconds,
-		share > 0 ? seconds * (1 - share) / share : 0);
-	fflush(stderr);
+	snprintf(line, sizeof(line), "%2.0f %%, %.1f M events, %.1f M/s, %.0f s left", 100 * share,
+		 (double)emu->nevents / 1e6, (double)emu->nevents / 1e6 / seconds,
+		 share > 0 ? seconds * (1 - share) / share : 0);
+	log_status(line);
 }
 
 void progress_end(struct progress *progress, const struct emulator *emu, int err)
 {
 	double seconds = (double)(now_ns() - progress->start_ns) / 1e9;
 
-	if (progress->shown)
-		fputs("\r\033[K", stderr);
+	log_status(NULL);
 	if (!err && !emu->opt->quiet)
 		log_info("%" PRIu64 " events of %u threads on %u CPUs in %.2f s (%.2f M events/s)",
 			 emu->nevents, emu->sys.nthreads, emu->sys.ncpus - emu->sys.nlooms, seconds,

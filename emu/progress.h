@@ -16,7 +16,7 @@
 struct emulator;
 
 struct progress {
-	bool on, shown;
+	bool on;
 	int64_t start_ns, next_ns;
 	uint64_t total_bytes; /* of all streams */
 };

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "trace/text.h"
@@ -14,6 +16,7 @@
 static const char *log_program = "ovni";
 static atomic_int log_limit = LOG_INFO;
 static atomic_bool lacks_memory;
+static atomic_bool status_shown; /* a line of log_status() is on the terminal */
 
 static const char *const level_kinds[] = {
 	[LOG_ERROR] = "error: ",
@@ -62,6 +65,39 @@ static void put_line(const char *line, size_t len)
 	}
 }
 
+#define ERASE	"\r\033[K" /* of a terminal: the line that the cursor is in */
+#define COLUMNS 80	   /* of a terminal that does not tell */
+
+static void remove_status(void)
+{
+	if (atomic_exchange(&status_shown, false))
+		put_line(ERASE, strlen(ERASE));
+}
+
+/* Of the terminal. */
+static int columns(void)
+{
+	struct winsize size;
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? COLUMNS : size.ws_col;
+}
+
+void log_status(const char *line)
+{
+	char text[512], shown[sizeof(text) + sizeof(ERASE)];
+	int len;
+
+	if (!line) {
+		remove_status();
+		return;
+	}
+	snprintf(text, sizeof(text), "%.64s: %s", log_program, line);
+	/* one that went on in the next line could not be taken away */
+	len = snprintf(shown, sizeof(shown), ERASE "%.*s", columns() - 1, text);
+	atomic_store(&status_shown, true);
+	put_line(shown, (size_t)len);
+}
+
 /* Puts a line together: the program, `kind`, and what is said. */
 static void say(const char *kind, const char *fmt, va_list args)
 {
@@ -99,6 +135,7 @@ static void say(const char *kind, const char *fmt, va_list args)
 	text_escape(shown + start, size - (size_t)start - 1, said, (size_t)len);
 	need = strlen(shown);
 	shown[need++] = '\n';
+	remove_status();
 	put_line(shown, need);
 	if (shown != line)
 		free(shown);

@@ -32,6 +32,13 @@ int log_no_memory(const char *fmt, ...) __attribute__((format(printf, 1, 2), col
 /* Has that been said? Then an answer may lack something. */
 bool log_lacks_memory(void);
 
+/*
+ * Shows `line` on the terminal, with the name of the program before it, until the next one or a
+ * message takes its place; NULL removes it. What is wider than the terminal is cut. To be called
+ * only if standard error is a terminal.
+ */
+void log_status(const char *line);
+
 #define log_error(...) log_at(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...)  log_at(LOG_WARN, __VA_ARGS__)
 #define log_info(...)  log_at(LOG_INFO, __VA_ARGS__)

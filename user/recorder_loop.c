@@ -119,7 +119,6 @@ static void tell_command_end(struct recorder *r, uint64_t now)
 	if (now - r->command_end_ns < COMMAND_PATIENCE_MS * 1000000ull)
 		return;
 	r->command_told = true;
-	summary_live_clear(&r->live);
 	log_info("the command has ended; what it has created goes on (threads: %u) and is recorded "
 		 "(Ctrl-C ends that)",
 		 links_members(&r->links));
@@ -137,7 +136,7 @@ void recorder_tell_parts(struct recorder *r)
 		snprintf(trace, sizeof(trace), "%s/%04u", r->output.path, news.number);
 		if (!strcmp(news.why, "request"))
 			control_saved(r->control, trace);
-		summary_live_clear(&r->live);
+		summary_live_clear();
 		if (!r->options->quiet)
 			summary_part(r->output.path, &news);
 	}

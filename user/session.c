@@ -30,7 +30,7 @@ static void close_window(struct recorder *r)
 		r->failed = true;
 		r->reason = "error";
 	}
-	summary_live_clear(&r->live);
+	summary_live_clear();
 }
 
 static void drain(struct recorder *r)
@@ -51,7 +51,7 @@ static void drain(struct recorder *r)
 		r->failed = true;
 		r->reason = "error";
 	}
-	summary_live_clear(&r->live);
+	summary_live_clear();
 }
 
 static void write_counters(struct recorder *r)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +17,6 @@
 #include "trace/log.h"
 
 #define FIFTH_OF_SECOND 200000000
-#define COLUMNS		80 /* of a terminal that does not tell */
 
 void summary_bytes(char *out, size_t size, uint64_t bytes)
 {
@@ -53,44 +51,27 @@ bool summary_live_due(const struct summary_live *live, uint64_t now_ns)
 	return live->on && now_ns >= live->next_ns;
 }
 
-/* Of the terminal. */
-static int columns(void)
-{
-	struct winsize size;
-
-	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? COLUMNS : size.ws_col;
-}
-
-/* Puts a line over the last one. One that went on in the next line could not be taken away. */
-static void put_over(const char *line)
-{
-	dprintf(STDERR_FILENO, "\r\033[K%.*s", columns() - 1, line);
-}
-
 void summary_live_show(struct summary_live *live, const struct summary_now *now)
 {
 	uint64_t span = now->now_ns - live->last_ns;
-	char bytes[32], line[256];
+	char bytes[32], line[192];
 
 	summary_bytes(bytes, sizeof(bytes), now->bytes);
 	snprintf(line, sizeof(line),
-		 "ovni-bpf: %.1f s  %.0f events/s  %s  %" PRIu64 " threads  %" PRIu64
+		 "%.1f s  %.0f events/s  %s  %" PRIu64 " threads  %" PRIu64
 		 " lost  fullest ring %.0f %%",
 		 (double)(now->now_ns - live->start_ns) / 1e9,
 		 span ? (double)(now->events - live->last_events) * 1e9 / (double)span : 0, bytes,
 		 now->threads, now->lost, 100 * now->fullest);
-	put_over(line);
-	live->shown = true;
+	log_status(line);
 	live->last_ns = now->now_ns;
 	live->last_events = now->events;
 	live->next_ns = now->now_ns + FIFTH_OF_SECOND;
 }
 
-void summary_live_clear(struct summary_live *live)
+void summary_live_clear(void)
 {
-	if (live->shown)
-		put_over("");
-	live->shown = false;
+	log_status(NULL);
 }
 
 /* "exited with status 3"; for scripts "3", "signal-9", "running". */

@@ -32,7 +32,7 @@ struct summary_now {
 struct summary_live {
 	uint64_t start_ns, next_ns; /* when it was begun, and when it may be shown again */
 	uint64_t last_ns, last_events;
-	bool on, shown;
+	bool on;
 };
 
 /* Begins a live line, if standard error is a terminal and `wanted`. */
@@ -40,8 +40,9 @@ void summary_live_begin(struct summary_live *live, uint64_t now_ns, bool wanted)
 /* Is it time to show it again? */
 bool summary_live_due(const struct summary_live *live, uint64_t now_ns);
 void summary_live_show(struct summary_live *live, const struct summary_now *now);
-/* Takes it from the screen, so that other lines can be written. */
-void summary_live_clear(struct summary_live *live);
+/* Takes it from the screen, so that lines other than messages can be written (these do it
+ * themselves). */
+void summary_live_clear(void);
 
 /* The window is open. */
 void summary_begin(const char *dir);

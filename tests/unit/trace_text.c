@@ -90,6 +90,25 @@ static void a_message_is_one_line_with_program_and_level(void **state)
 	log_setup("test", LOG_DEBUG);
 }
 
+static void a_message_takes_the_place_of_the_status(void **state)
+{
+	(void)state;
+	log_setup("test", LOG_INFO);
+	kit_listen();
+	log_status("10 %");
+	log_debug("not shown");
+	log_status("20 %");
+	log_error("stops");
+	log_warn("here");
+	log_status(NULL);
+	log_status("30 %");
+	log_status(NULL);
+	assert_string_equal(kit_heard(), "\r\033[Ktest: 10 %\r\033[Ktest: 20 %"
+					 "\r\033[Ktest: error: stops\ntest: warning: here\n"
+					 "\r\033[Ktest: 30 %\r\033[K");
+	log_setup("test", LOG_DEBUG);
+}
+
 static void long_messages_are_shown_whole(void **state)
 {
 	static const size_t lengths[] = {900, 1023, 1024, 1990, 2047, 2048, 3000};
@@ -134,6 +153,7 @@ int main(void)
 		cmocka_unit_test(bytes_that_cannot_be_shown_are_escaped),
 		cmocka_unit_test(a_small_buffer_never_holds_half_a_character),
 		cmocka_unit_test(a_message_is_one_line_with_program_and_level),
+		cmocka_unit_test(a_message_takes_the_place_of_the_status),
 		cmocka_unit_test(long_messages_are_shown_whole),
 		cmocka_unit_test(logging_leaves_errno_alone),
 	};
