@@ -61,7 +61,8 @@ struct row {
 	double median;
 };
 
-/* Returns 1 with a row, 0 for a line of blanks (the end), -EINVAL for a damaged one. */
+/* Returns 1 with a row, 0 for a line of blanks (the end), -EINVAL for a damaged one, -ERANGE for an
+ * offset that no clock can have. */
 static int parse_row(char *line, struct row *row)
 {
 	char *at = skip_blanks(line), *end;
@@ -85,7 +86,7 @@ static int parse_row(char *line, struct row *row)
 		if (end == at)
 			return -EINVAL;
 	}
-	return isfinite(row->median) && fabs(row->median) < 9e18 ? 1 : -EINVAL;
+	return isfinite(row->median) && fabs(row->median) < 9e18 ? 1 : -ERANGE;
 }
 
 /* Applies the row to all the looms of its host. */
@@ -142,8 +143,10 @@ int offsets_parse(struct system *sys, char *text, size_t size, const char *path)
 		if (err == 0)
 			break;
 		if (err < 0) {
-			log_error("%s: line %u: not a row of rank, host and three numbers", path,
-				  line);
+			log_error("%s: line %u: %s", path, line,
+				  err == -ERANGE
+					  ? "the offset is out of range: it is in nanoseconds"
+					  : "not a row of rank, host and three numbers");
 			break;
 		}
 		rows++;

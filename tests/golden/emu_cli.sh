@@ -47,6 +47,8 @@ check "options after the directory are not read" 0 '' "$emu" -q t --nonsense
 check "slashes at the end" 0 '' "$emu" -q t///
 check "no such trace" 1 'No such file' "$emu" nowhere
 check "no such table of offsets" 1 'No such file' "$emu" -c nowhere t
+printf 'titles\n0 n1 1e30 0 0\n' >table
+check "an offset too large" 1 'table: line 2: the offset is out of range' "$emu" -c table t
 that "silent with -q" test ! -s <("$emu" -q t 2>&1)
 mkdir empty
 check "a trace without streams is fine" 0 '' "$emu" empty
