@@ -108,6 +108,53 @@ done
 [ "$(stat -c %s "$T/as.natural48.trace.bin")" = $((11 * 48)) ] || wrong "natural48: another size"
 cmp "$T/as.ltrc.trace.bin" "$T/own/ranks.trace.bin" || wrong "ltrc: not the bytes that it came from"
 
+echo "counters and what was left out are carried over"
+mkdir -p "$T/left"
+python3 - "$T/left/run" <<'END'
+import json, struct, sys
+def record(cycle, node, kind):
+    return struct.pack("<QIQHIBBHII", cycle, 1, 2**63 + 5, 0, node, kind, 0, 0, 0, 0)
+records = [record(3, 0, 5)] + [record(c, 5, 0) for c in (3, 4, 5)] + [record(20, 0, 6)]
+open(sys.argv[1] + ".trace.bin", "wb").write(b"LTRC" + struct.pack("<IQ", 1, 5) + b"".join(records))
+row = {"cycle": 20, "epoch_id": 1, "invocation_id": 2**63 + 5, "core_id": 0, "hw_node_id": 5,
+       "total_cycles": 17, "active_cycles": 9, "stall_cycles_in": 6, "stall_cycles_out": 1,
+       "tokens_in": 2**60 + 1, "tokens_out": 8, "config_writes": 0}
+core = {k: v for k, v in row.items() if k != "hw_node_id"}
+json.dump({"schema": "loom-perf", "version": 1, "producer": "x", "mode": "full",
+           "clock": {"period_ps": 2000}, "record_style": "cycle",
+           "window": {"first_cycle": 3, "end_cycle": 21, "total_cycles": 18},
+           "controls": {"kinds": ["NODE_FIRE", "INVOCATION_START", "INVOCATION_DONE"], "cores": [0, 1],
+                        "nodes": [5, "0:6"], "sampling": {"keep": 1, "of": 3},
+                        "buffer": {"policy": "drop-new", "records": 4}},
+           "events": {"seen": 20, "written": 5, "filtered": 8, "sampled_out": 5, "dropped": 2,
+                      "dropped_by_kind": {"NODE_FIRE": 2}, "dropped_by_core": {"0": 2}},
+           "invocations": [{"core_id": 0, "epoch_id": 1, "invocation_id": 2**63 + 5,
+                            "start_cycle": 3, "end_cycle": 20, "status": "done"}],
+           "snapshots": [core, row]}, open(sys.argv[1] + ".perf.json", "w"))
+END
+valid "$T/left/run"
+"$loom" import "$T/left/run" -o "$T/left.trace" 2>/dev/null
+run export "$T/left.trace" -o "$T/left.again" --layout natural48 --sample 1/2 --nodes 1:6,5
+"$loom" check --strict --layout natural48 "$T/left.again" >"$T/verdict" || { wrong "carried: not valid"; cat "$T/verdict"; }
+python3 - "$T/left/run.perf.json" "$T/left.again.perf.json" <<'END' || wrong "not carried over"
+import json, sys
+before, after = (json.load(open(name)) for name in sys.argv[1:])
+for row, kept in zip(after["snapshots"], before["snapshots"]):
+    row.pop("metrics")
+    assert row == kept, (row, kept)
+assert after["invocations"] == before["invocations"] and len(after["snapshots"]) == 2
+assert after["clock"] == before["clock"] and after["record_style"] == "cycle"
+assert after["controls"]["kinds"] == before["controls"]["kinds"] and after["controls"]["cores"] == [0, 1]
+assert after["controls"]["nodes"] == [5] and after["controls"]["sampling"] == {"keep": 1, "of": 6}
+assert after["events"] == {"seen": 20, "written": 4, "filtered": 8, "sampled_out": 6, "dropped": 2,
+    "dropped_by_kind": {"NODE_FIRE": 2}, "dropped_by_core": {"0": 2}}, after["events"]
+END
+# without the kept files nobody knows more than how many were dropped
+run export "$T/left.trace" -o "$T/left.marks" --no-keep
+valid "$T/left.marks"
+grep -q '"seen": 7, "written": 5, .*"dropped": 2$' "$T/left.marks.perf.json" ||
+	{ wrong "drops are not declared:"; cat "$T/left.marks.perf.json"; }
+
 echo "a recording of threads"
 python3 "$S/tests/golden/loom_schedule.py" "$T/host" || exit 1
 run export "$T/host" -o "$T/host.run"
@@ -118,7 +165,7 @@ run export "$T/host" -o "$T/host.ns" --clock-period 1ns
 valid "$T/host.ns"
 
 # two of the own run that has dropped records, two of the recording
-[ $losses = 4 ] || wrong "$losses of 4 exports tell of what was lost"
+[ $losses = 6 ] || wrong "$losses of 6 exports tell of what was lost"
 
 echo "which loom"
 run import "$T/own/ranks.trace.bin" -o "$T/host" --name first

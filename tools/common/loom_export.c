@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/loom_carry.h"
 #include "tools/common/loom_hints.h"
 #include "tools/common/loom_keep.h"
 #include "tools/common/usage.h"
@@ -131,8 +132,8 @@ static int return_file(struct loom_export *x, const char *kept)
 	return err;
 }
 
-/* The records of the kept file once more, through the writer. */
-static int rewrite(struct loom_export *x, const char *kept)
+/* The records of the kept file once more, through the writer; what its statistics know, too. */
+static int rewrite(struct loom_export *x, const char *kept, const char *perf)
 {
 	const char *form = json_string(json_get(x->run, "accel.run.form"));
 	struct loom_reader_options how = {.layout = form ? loom_layout_parse(form) : LOOM_UNKNOWN};
@@ -140,12 +141,17 @@ static int rewrite(struct loom_export *x, const char *kept)
 	struct loom_reader *reader = calloc(1, sizeof(*reader));
 	struct loom_writer *w = NULL;
 	struct loom_chain chain = {.off = false};
+	struct loom_carry carry = {.rows = NULL};
 	struct loom_record r;
 	int err, got = 1;
 
 	if (!reader)
 		return no_memory(x);
 	err = loom_reader_open(reader, x->trace.fd, kept, &how, &findings);
+	if (!err && perf) {
+		err = loom_carry_load(&carry, x->trace.fd, perf, &x->o->chosen);
+		x->as.carried = &carry.carried;
+	}
 	if (!err)
 		err = loom_export_open(x, &w);
 	while (!err && (got = loom_reader_next(reader, &r)) > 0) {
@@ -159,7 +165,10 @@ static int rewrite(struct loom_export *x, const char *kept)
 	}
 	if (!err && !got && reader->is_damaged)
 		err = -EBADMSG; /* the findings have said why */
+	if (chain.parts)	/* they are of cycles that have been put behind others */
+		loom_carry_forget_counters(&carry);
 	err = loom_export_close(x, w, err ? err : got);
+	loom_carry_free(&carry);
 	loom_reader_close(reader);
 	free(reader);
 	return err;
@@ -183,15 +192,16 @@ static int export_run(struct loom_export *x)
 			  x->run_path);
 		err = -EBADMSG;
 	} else if (!trace || x->o->no_keep) {
+		x->carried.dropped = x->losses.records;
+		x->as.carried = &x->carried;
 		err = loom_export_marks(x);
 	} else if (rewrites(x)) {
-		err = rewrite(x, trace);
+		err = rewrite(x, trace, perf);
 	} else {
 		err = return_file(x, trace);
 		if (!err && perf)
 			err = return_file(x, perf);
 	}
-	json_u64(json_get(x->run, "accel.run.dropped"), &x->lost);
 	free(trace);
 	free(perf);
 	return err;
@@ -265,6 +275,7 @@ static int choose(struct loom_export *x)
 	return err;
 }
 
+/* What the streams say of the run, and of what is missing. */
 static int find_run(struct loom_export *x)
 {
 	for (size_t i = 0; i < x->nstreams; i++) {
@@ -272,12 +283,13 @@ static int find_run(struct loom_export *x)
 
 		if (!meta)
 			return -EINVAL;
-		if (json_get(meta, "accel.run")) {
+		losses_add(&x->losses, meta);
+		if (!x->run && json_get(meta, "accel.run")) {
 			x->run = meta;
 			x->run_path = x->trace.streams[x->streams[i]];
-			return 0;
+		} else {
+			json_free(meta);
 		}
-		json_free(meta);
 	}
 	return 0;
 }
@@ -285,7 +297,7 @@ static int find_run(struct loom_export *x)
 int loom_export(struct loom_options *o)
 {
 	struct loom_export x = {.o = o};
-	int err;
+	int err, status;
 
 	err = trace_open(&x.trace, o->run);
 	if (err)
@@ -299,12 +311,13 @@ int loom_export(struct loom_options *o)
 		x.clock.period_ps = o->period_ps ? o->period_ps : SCHEDULE_PERIOD_PS;
 		err = loom_export_schedule(&x);
 	}
-	if (!err && x.lost)
-		log_warn("%s: %" PRIu64 " %s were lost before they could be exported", o->run,
-			 x.lost, x.run ? "records" : "events");
+	/* a recording that does not tell its losses as a whole has marks of them */
+	if (!x.losses.events)
+		x.losses.events = x.lost;
+	status = err ? EXIT_FAILED : losses_status(&x.losses, o->run);
 	json_free(x.run);
 	free(x.loom);
 	free(x.streams);
 	trace_close(&x.trace);
-	return err ? EXIT_FAILED : x.lost ? EXIT_LOST : EXIT_COMPLETE;
+	return status;
 }

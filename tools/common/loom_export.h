@@ -10,8 +10,9 @@
 
 #include "tools/common/loom_clock.h"
 #include "tools/common/loom_tool.h"
+#include "tools/common/losses.h"
 #include "trace/json.h"
-#include "trace/loom/writer.h"
+#include "trace/loom/summary_write.h"
 #include "trace/trace.h"
 
 struct loom_export {
@@ -24,7 +25,9 @@ struct loom_export {
 	char *run_path;	  /* of the stream that it is of */
 	struct loom_clock clock;
 	struct loom_writer_options as;
-	uint64_t lost; /* records or events that are known to be missing */
+	struct loom_carried carried; /* of the run, as far as its metadata says it */
+	struct losses losses;
+	uint64_t lost; /* events, by the marks in a recording of threads */
 };
 
 /* Opens the writer for x->as. 0, or -errno after a message. */

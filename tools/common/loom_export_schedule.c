@@ -2,11 +2,14 @@
 /*
  * loom_export_schedule: the scheduling of threads as records of an accelerator.
  *
- *   CPU                  core, by its index; what was on none of them yet is the core after the
- * last thread               node, by its tid life of a thread     invocation, numbered in the order
- * in which they begin running              NODE_FIRE waits for a CPU      NODE_STALL_OUT asleep
- * NODE_STALL_IN migration            ROUTE_USE, from CPU arg0 to CPU arg1 events lost DEVICE_ERROR,
- * arg0 of them
+ *   CPU               core, by its index; on none of them yet: the core after the last one
+ *   thread            node, by its tid
+ *   life of a thread  invocation, numbered in the order in which they begin
+ *   running           NODE_FIRE
+ *   waits for a CPU   NODE_STALL_OUT
+ *   asleep            NODE_STALL_IN
+ *   migration         ROUTE_USE, from CPU arg0 to CPU arg1
+ *   events lost       DEVICE_ERROR, arg0 of them
  *
  * A record stands where its interval begins and says how long it is (style span): the difference
  * of the rounded ends, so that the lengths of a thread add up. Streams are merged as they are read.
@@ -33,11 +36,11 @@ struct thread {
 	uint32_t tid;
 	uint16_t nowhere; /* the core of no CPU */
 	enum lifeline state;
-	int32_t cpu;	/* the last real one; -1: none yet */
+	int32_t cpu;	 /* the last real one; -1: none yet */
 	bool on_virtual; /* where it is now */
-	uint64_t since; /* cycle in which the state was entered */
-	uint64_t last;	/* cycle of the last event */
-	uint64_t life;	/* its invocation, given out when its start leaves the merge */
+	uint64_t since;	 /* cycle in which the state was entered */
+	uint64_t last;	 /* cycle of the last event */
+	uint64_t life;	 /* its invocation, given out when its start leaves the merge */
 	/* records that are known, in order: the interval, and what happened in it */
 	struct loom_record *queue;
 	size_t first, n, room;

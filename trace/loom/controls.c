@@ -177,6 +177,58 @@ const char *loom_controls_sample(struct loom_controls *c, const char *ratio)
 	return NULL;
 }
 
+/* ---- both of two ---- */
+
+/* The nodes that both lists name. */
+static int narrow_nodes(struct loom_controls *c, const struct loom_controls *by)
+{
+	struct loom_controls both = {.by_node = true};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < c->nnodes; i++) {
+		for (size_t k = 0; !err && k < by->nnodes; k++) {
+			const struct loom_node_id *x = &c->nodes[i], *y = &by->nodes[k];
+
+			if (x->node == y->node &&
+			    (x->any_core || y->any_core || x->core == y->core))
+				err = loom_controls_add_node(&both, x->any_core ? *y : *x);
+		}
+	}
+	if (err) {
+		free(both.nodes);
+		return err;
+	}
+	free(c->nodes);
+	c->nodes = both.nodes;
+	c->nnodes = both.nnodes;
+	return 0;
+}
+
+int loom_controls_narrow(struct loom_controls *c, const struct loom_controls *by)
+{
+	int err = 0;
+
+	for (size_t i = 0; by->by_kind && i < sizeof(c->kinds); i++)
+		c->kinds[i] = c->by_kind ? c->kinds[i] & by->kinds[i] : by->kinds[i];
+	c->by_kind = c->by_kind || by->by_kind;
+	if (by->by_core && !c->by_core) {
+		for (unsigned core = 0; !err && core < CORES; core++) {
+			if (by->cores[core / 8] >> core % 8 & 1)
+				err = loom_controls_add_core(c, (uint16_t)core);
+		}
+	} else if (by->by_core) {
+		for (unsigned i = 0; i < CORES / 8; i++)
+			c->cores[i] &= by->cores[i];
+	}
+	if (err || !by->by_node)
+		return err;
+	if (c->by_node)
+		return narrow_nodes(c, by);
+	for (size_t i = 0; !err && i < by->nnodes; i++)
+		err = loom_controls_add_node(c, by->nodes[i]);
+	return err;
+}
+
 /* ---- decisions ---- */
 
 static bool has_node(const struct loom_controls *c, uint16_t core, uint32_t node)

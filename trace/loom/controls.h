@@ -67,6 +67,10 @@ int loom_controls_add_core(struct loom_controls *c, uint16_t core)
 int loom_controls_add_node(struct loom_controls *c, struct loom_node_id node)
 	__attribute__((warn_unused_result));
 
+/* Lets through only what the filters of `by` let through, too (sampling apart). 0 or -ENOMEM. */
+int loom_controls_narrow(struct loom_controls *c, const struct loom_controls *by)
+	__attribute__((warn_unused_result));
+
 /* The answer for the next record, or -ENOMEM. */
 int loom_controls_decide(struct loom_controls *c, const struct loom_record *r)
 	__attribute__((warn_unused_result));

@@ -513,6 +513,7 @@ void loom_perf_free(struct loom_perf *p)
 	free(p->snapshots);
 	loom_controls_free(&p->controls);
 	loom_controls_free(&p->events.dropped_cores);
+	free(p->events.of_core);
 	loom_modules_free(&p->modules);
 	memset(p, 0, sizeof(*p));
 }

@@ -139,6 +139,7 @@ struct perf_account {
 	uint64_t of_kinds, of_cores;	    /* the sums of the breakdowns */
 	uint64_t of_kind[256];		    /* only if it is known by a name of ours */
 	struct loom_controls dropped_cores; /* the cores that have lost records */
+	uint64_t *of_core;		    /* 65536 of them; NULL: none has */
 };
 
 struct loom_perf {

@@ -244,14 +244,22 @@ static bool put_dropped_kind(struct perf_loader *l, const char *name, uint64_t n
 
 static bool put_dropped_core(struct perf_loader *l, const char *name, uint64_t n)
 {
+	struct perf_account *e = &l->perf->events;
 	const char *wrong;
 
 	if (n == 0 || !is_loom(l))
 		return true;
 	wrong = strspn(name, "0123456789") != strlen(name)
 			? "a core is a number from 0 to 65535"
-			: loom_controls_cores(&l->perf->events.dropped_cores, name);
-	return wrong ? tokens_refuse(&l->t, wrong) : true;
+			: loom_controls_cores(&e->dropped_cores, name);
+	if (wrong)
+		return tokens_refuse(&l->t, wrong);
+	if (!e->of_core)
+		e->of_core = calloc(UINT16_MAX + 1, sizeof(*e->of_core));
+	if (!e->of_core)
+		return tokens_no_memory(&l->t);
+	e->of_core[strtoul(name, NULL, 10)] = n;
+	return true;
 }
 
 static bool read_by_kind(struct perf_loader *l, void *to, const char *key)

@@ -56,8 +56,14 @@ static void put_controls(FILE *out, const struct loom_writer_options *o)
 	static const char *const policies[] = {
 		[LOOM_BLOCK] = "block", [LOOM_DROP_NEW] = "drop-new", [LOOM_DROP_OLD] = "drop-old"};
 	static const struct loom_controls everything;
+	static const struct loom_carried nothing;
 	const struct loom_controls *c = o->controls ? o->controls : &everything;
+	const struct loom_carried *before = o->carried ? o->carried : &nothing;
 	bool any = false, samples = loom_controls_samples(c);
+	uint64_t keep = samples ? c->keep : 1, of = samples ? c->of : 1;
+
+	keep *= before->of ? before->keep : 1;
+	of *= before->of ? before->of : 1;
 
 	fputs("  \"controls\": {\n    \"kinds\": ", out);
 	for (unsigned kind = 0; c->by_kind && kind < 256; kind++) {
@@ -86,47 +92,76 @@ static void put_controls(FILE *out, const struct loom_writer_options *o)
 			fprintf(out, "\"%u:%" PRIu32 "\"", c->nodes[i].core, c->nodes[i].node);
 	}
 	list_end(out, c->by_node, any);
-	fprintf(out, "    \"sampling\": { \"keep\": %" PRIu32 ", \"of\": %" PRIu32 " },\n",
-		samples ? c->keep : 1, samples ? c->of : 1);
+	fprintf(out, "    \"sampling\": { \"keep\": %" PRIu64 ", \"of\": %" PRIu64 " },\n", keep,
+		of);
 	fprintf(out, "    \"buffer\": { \"policy\": \"%s\", \"records\": %zu }\n  },\n",
 		policies[o->on_full], o->buffer_records);
 }
 
+/* A count of a breakdown. */
+static void put_count(FILE *out, const char *name, uint64_t n, bool *any)
+{
+	if (!n)
+		return;
+	fprintf(out, "%s\"%s\": %" PRIu64, *any ? ", " : " ", name, n);
+	*any = true;
+}
+
+/* By rising core, of the run and of what was before it. */
+static void put_cores(FILE *out, const struct loom_summary *s, const struct loom_carried *before)
+{
+	size_t i = 0, k = 0;
+	bool any = false;
+
+	fputs(",\n    \"dropped_by_core\": {", out);
+	while (i < s->ncores || k < before->ncores) {
+		uint32_t x = i < s->ncores ? s->cores[i].core : UINT32_MAX;
+		uint32_t y = k < before->ncores ? before->cores[k].core : UINT32_MAX;
+		char name[16];
+		uint64_t n = 0;
+
+		if (x <= y)
+			n += s->cores[i++].dropped;
+		if (y <= x)
+			n += before->cores[k++].dropped;
+		snprintf(name, sizeof(name), "%" PRIu32, x < y ? x : y);
+		put_count(out, name, n, &any);
+	}
+	fputs(any ? " }" : "}", out);
+}
+
 static void put_account(FILE *out, const struct loom_summary *s)
 {
+	static const struct loom_carried nothing;
+	const struct loom_carried *before = s->options->carried ? s->options->carried : &nothing;
 	const struct loom_account *a = s->account;
-	const char *comma = "";
+	bool any = false;
 
 	fprintf(out,
 		"  \"events\": {\n    \"seen\": %" PRIu64 ", \"written\": %" PRIu64
-		", \"filtered\": %" PRIu64 ", \"sampled_out\": %" PRIu64 ", \"dropped\": %" PRIu64
-		",\n    \"dropped_by_kind\": {",
-		a->seen, a->written, a->filtered, a->sampled_out, a->dropped);
-	for (unsigned kind = 0; kind < 256; kind++) {
-		if (!s->dropped_by_kind[kind])
-			continue;
-		fputs(*comma ? ", " : " ", out);
-		put_kind(out, (uint8_t)kind);
-		fprintf(out, ": %" PRIu64, s->dropped_by_kind[kind]);
-		comma = " ";
+		", \"filtered\": %" PRIu64 ", \"sampled_out\": %" PRIu64 ", \"dropped\": %" PRIu64,
+		a->seen + before->filtered + before->sampled_out + before->dropped, a->written,
+		a->filtered + before->filtered, a->sampled_out + before->sampled_out,
+		a->dropped + before->dropped);
+	/* a breakdown adds up, or there is none */
+	if (!before->dropped || before->dropped_by_kind) {
+		fputs(",\n    \"dropped_by_kind\": {", out);
+		for (unsigned kind = 0; kind < 256; kind++) {
+			uint64_t n = before->dropped_by_kind ? before->dropped_by_kind[kind] : 0;
+			char room[8];
+
+			put_count(out, loom_kind_name((uint8_t)kind, room),
+				  n + s->dropped_by_kind[kind], &any);
+		}
+		fputs(any ? " }" : "}", out);
 	}
-	fprintf(out, "%s},\n    \"dropped_by_core\": {", comma);
-	comma = "";
-	for (size_t i = 0; i < s->ncores; i++) {
-		if (!s->cores[i].dropped)
-			continue;
-		fprintf(out, "%s\"%" PRIu32 "\": %" PRIu64, *comma ? ", " : " ", s->cores[i].core,
-			s->cores[i].dropped);
-		comma = " ";
-	}
-	fprintf(out, "%s}\n  },\n", comma);
+	if (!before->dropped || before->ncores)
+		put_cores(out, s, before);
+	fputs("\n  },\n", out);
 }
 
-static void put_invocations(FILE *out, const struct loom_counters *counters)
+static void put_invocations(FILE *out, const struct loom_invocation *v, size_t n)
 {
-	size_t n;
-	const struct loom_invocation *v = loom_counters_invocations(counters, &n);
-
 	fputs("  \"invocations\": [", out);
 	for (size_t i = 0; i < n; i++)
 		fprintf(out,
@@ -198,17 +233,30 @@ void loom_summary_row(void *arg, const struct loom_invocation *v, const struct l
 	put_row(s->out, row, v);
 }
 
+/* Those of another file, of the invocation that they name, or of the only one. */
+static void put_carried(struct loom_summary *s, const struct loom_carried *carried,
+			const struct loom_invocation *only)
+{
+	for (size_t i = 0; i < carried->nrows; i++)
+		loom_summary_row(s, carried->rows[i].has_ids ? &carried->rows[i].v : only,
+				 &carried->rows[i].row);
+}
+
 int loom_summary_end(struct loom_summary *s)
 {
+	const struct loom_carried *carried = s->options->carried;
 	const struct loom_invocation *invocations;
 	const struct loom_row *rows;
 	uint64_t first, end;
-	size_t n;
+	size_t n, ninvocations;
 
-	invocations = loom_counters_invocations(s->counters, &n);
+	invocations = loom_counters_invocations(s->counters, &ninvocations);
 	rows = loom_counters_rows(s->counters, &n);
-	for (size_t i = 0; i < n; i++)
-		loom_summary_row(s, &invocations[rows[i].invocation], &rows[i]);
+	if (carried && carried->nrows && (carried->rows[0].has_ids || ninvocations == 1))
+		put_carried(s, carried, invocations);
+	else
+		for (size_t i = 0; i < n; i++)
+			loom_summary_row(s, &invocations[rows[i].invocation], &rows[i]);
 	fputs(s->any ? "\n  ],\n" : "],\n", s->out);
 	loom_counters_window(s->counters, &first, &end);
 	fprintf(s->out,
@@ -216,7 +264,10 @@ int loom_summary_end(struct loom_summary *s)
 		", \"total_cycles\": %" PRIu64 " },\n",
 		first, end, end - first);
 	put_account(s->out, s);
-	put_invocations(s->out, s->counters);
+	if (carried && carried->ninvocations)
+		put_invocations(s->out, carried->invocations, carried->ninvocations);
+	else
+		put_invocations(s->out, invocations, ninvocations);
 	fputs("}\n", s->out);
 	if (ferror(s->out))
 		return errno ? -errno : -EIO;

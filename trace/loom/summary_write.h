@@ -23,6 +23,29 @@ struct loom_core_drops {
 	uint64_t dropped;
 };
 
+/* A snapshot of another file. */
+struct loom_carried_row {
+	struct loom_invocation v;
+	struct loom_row row;
+	bool has_ids; /* else it is of the only invocation that there is, and v is nothing */
+};
+
+/*
+ * A run that is written once more: what was left out of it before, and the counters from the time
+ * when nothing was. Read when the summary ends, but for the sampling.
+ */
+struct loom_carried {
+	uint32_t keep, of; /* sampling; 0 and 0: none */
+	uint64_t filtered, sampled_out, dropped;
+	const uint64_t *dropped_by_kind; /* 256 of them; NULL: not known */
+	const struct loom_core_drops *cores;
+	size_t ncores; /* 0 though records were dropped: not known */
+	const struct loom_invocation *invocations;
+	size_t ninvocations; /* 0: those of the records */
+	const struct loom_carried_row *rows;
+	size_t nrows; /* 0: those of the records */
+};
+
 struct loom_summary {
 	FILE *out;
 	const struct loom_writer_options *options;

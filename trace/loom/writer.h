@@ -92,6 +92,8 @@ struct loom_writer_options {
 	enum loom_statistics statistics;
 	uint64_t period_ps;   /* of a cycle; 0: 1000 */
 	const char *producer; /* for the summary; NULL: "ovni-loom writer" */
+	/* What a run that is written once more has lost before: of ovni-loom itself, else NULL. */
+	const struct loom_carried *carried;
 };
 
 /* Records: seen = written + filtered + sampled_out + dropped. */
