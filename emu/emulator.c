@@ -100,7 +100,7 @@ static int load_trace(struct emulator *emu)
 	if (err)
 		return err;
 	emu->nstreams = emu->trace.nstreams;
-	emu->streams = calloc(emu->nstreams + 1, sizeof(*emu->streams));
+	emu->streams = streams_new(emu->nstreams);
 	emu->offsets = calloc(emu->nstreams + 1, sizeof(*emu->offsets));
 	emu->damaged = calloc(emu->nstreams + 1, sizeof(*emu->damaged));
 	if (!emu->streams || !emu->offsets || !emu->damaged) {
@@ -520,9 +520,7 @@ static void fini(struct emulator *emu)
 	free(emu->bits);
 	free(emu->actions);
 	player_close(&emu->player);
-	for (size_t i = 0; emu->streams && i < emu->nstreams; i++)
-		stream_close(&emu->streams[i]);
-	free(emu->streams);
+	streams_free(emu->streams, emu->nstreams);
 	free(emu->offsets);
 	free(emu->damaged);
 	system_fini(&emu->sys);

@@ -76,7 +76,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* Under `lock`. Somebody else may have taken the signal since the last range. */
+/* Under `lock`. */
 static void install(void)
 {
 	struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO}, now;
@@ -94,7 +94,8 @@ struct guard *guard_add(const void *base, size_t size)
 	struct guard *guard = NULL;
 
 	pthread_mutex_lock(&lock);
-	install();
+	if (atomic_load(&count) == 0)
+		install(); /* also where somebody else has taken the signal since */
 	if (!free_slots) {
 		struct block *block = calloc(1, sizeof(*block));
 

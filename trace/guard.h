@@ -5,7 +5,7 @@
  * A page of a mapping that the file no longer has (or that the disk cannot deliver)
  * raises SIGBUS when it is touched. Inside a guarded range the signal puts zeros there and
  * remembers it: the reader goes on, and finds out by guard_hit(). Outside of them it does
- * what it did before. The handler is installed with a range, if it is not there.
+ * what it did before. The handler is installed with the first range, if it is not there.
  * Invariant: the handler takes no lock and allocates nothing; ranges may come
  * and go in other threads meanwhile.
  */

@@ -63,18 +63,24 @@ static const char *called(const char *path)
 	return *path ? path : ".";
 }
 
-static int check_header(int fd, const char *path, uint64_t size)
+static int check_header(const struct stream *stream, int fd)
 {
+	const char *path = stream->path;
 	uint8_t header[STREAM_HEADER_SIZE];
-	int err;
+	int err = 0;
 
-	if (size < sizeof(header)) {
+	if (stream->size < sizeof(header)) {
 		log_error("%s/" STREAM_DATA
 			  ": shorter than the header of a stream (%llu bytes of %zu)",
-			  called(path), (unsigned long long)size, sizeof(header));
+			  called(path), (unsigned long long)stream->size, sizeof(header));
 		return -EBADMSG;
 	}
-	err = read_at(fd, header, sizeof(header), 0);
+	if (stream->guard)
+		memcpy(header, stream->base, sizeof(header));
+	else
+		err = read_at(fd, header, sizeof(header), 0);
+	if (guard_hit(stream->guard))
+		err = -EIO;
 	if (err < 0) {
 		log_error("%s/" STREAM_DATA ": cannot read: %s", called(path), strerror(-err));
 		return err;
@@ -107,7 +113,8 @@ static bool map(struct stream *stream, int fd)
 		munmap(base, (size_t)stream->size);
 		return false;
 	}
-	madvise(base, (size_t)stream->size, MADV_SEQUENTIAL);
+	if (stream->size > KEPT_LEAST)
+		madvise(base, (size_t)stream->size, MADV_SEQUENTIAL);
 	stream->base = base;
 	return true;
 }
@@ -134,9 +141,6 @@ int stream_open(struct stream *stream, int trace_fd, const char *path)
 		log_error("%s/" STREAM_DATA ": not a regular file", called(path));
 		goto out;
 	}
-	err = check_header(fd, path, (uint64_t)st.st_size);
-	if (err < 0)
-		goto out;
 	stream->path = strdup(path);
 	if (!stream->path) {
 		err = -ENOMEM;
@@ -149,9 +153,12 @@ int stream_open(struct stream *stream, int trace_fd, const char *path)
 	stream->inode = st.st_ino;
 	if (stream->size > STREAM_HEADER_SIZE)
 		map(stream, fd);
+	err = check_header(stream, fd);
 	stream_rewind(stream);
 out:
 	close(fd);
+	if (err < 0)
+		stream_close(stream);
 	return err;
 }
 
@@ -165,6 +172,50 @@ void stream_close(struct stream *stream)
 	}
 	free(stream->path);
 	memset(stream, 0, sizeof(*stream));
+}
+
+struct stream *streams_new(size_t n)
+{
+	struct stream *streams;
+
+	if (n >= SIZE_MAX / sizeof(*streams))
+		return NULL;
+	streams = aligned_alloc(STREAM_ALIGN, (n + 1) * sizeof(*streams));
+	if (streams)
+		memset(streams, 0, (n + 1) * sizeof(*streams));
+	return streams;
+}
+
+/* What was mapped one after the other mostly lies side by side, and is unmapped at once. */
+void streams_free(struct stream *streams, size_t n)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), low = 0, high = 0;
+
+	for (size_t i = 0; streams && i < n; i++) {
+		struct stream *stream = &streams[i];
+		uintptr_t from = (uintptr_t)stream->base;
+		uintptr_t to = (from + (uintptr_t)stream->size + page - 1) & ~(page - 1);
+
+		if (stream->guard) {
+			guard_remove(stream->guard);
+			stream->guard = NULL;
+			stream->base = NULL;
+			if (to == low) {
+				low = from;
+			} else if (from == high) {
+				high = to;
+			} else {
+				if (high)
+					munmap((void *)low, high - low);
+				low = from;
+				high = to;
+			}
+		}
+		stream_close(stream);
+	}
+	if (high)
+		munmap((void *)low, high - low);
+	free(streams);
 }
 
 void stream_rewind(struct stream *stream)

@@ -29,29 +29,32 @@
 #define STREAM_DATA "stream.obs"
 
 #define STREAM_AHEAD 128 /* bytes: two cache lines */
+#define STREAM_ALIGN 64	/* a cache line */
 
 /* ---- reading ---- */
 
 struct guard;
 
-struct stream {
-	/* the hot part: one cache line */
+struct stream { /* two cache lines, the first one is what each step needs */
 	const uint8_t *at;  /* what comes after ev */
 	const uint8_t *end; /* as far as events may be decoded without stream_more() */
 	struct event ev;    /* valid after stream_step() returned 1, until the next step */
 
-	const uint8_t *base;	/* the mapped file, or the window */
-	uint64_t base_offset;	/* place of base in the file: 0 if mapped */
-	uint64_t size;		/* of the file when it was opened */
-	size_t capacity;	/* of the window; 0 if mapped */
-	const uint8_t *kept;	/* mapped: what lies before it has been given back */
-	struct guard *guard;	/* mapped */
+	const uint8_t *base;  /* the mapped file, or the window */
+	char *path;	      /* of the directory, relative to the trace; "" is the trace itself */
+	uint64_t base_offset; /* place of base in the file: 0 if mapped */
+	uint64_t size;	      /* of the file when it was opened */
+	struct guard *guard;  /* mapped; NULL: a window */
+	union {
+		const uint8_t *kept; /* mapped: what lies before it has been given back */
+		size_t capacity;     /* of the window */
+	};
 	uint64_t sound;		/* mapped: zeros before it are known to be in the file */
-	int trace_fd;		/* the caller's, which keeps it open */
 	uint64_t device, inode; /* so that another file is not read for this one */
-	char *path;	/* of the directory, relative to the trace; "" is the trace itself */
-	int error;	/* why stream_step() failed, 0 if it did not */
+	int trace_fd;		/* the caller's, which keeps it open */
+	int error;		/* why stream_step() failed, 0 if it did not */
 };
+_Static_assert(sizeof(struct stream) == 2 * STREAM_ALIGN, "streams_new() aligns each of them");
 
 /*
  * Opens the stream in the directory `path` (copied) below `trace_fd` (kept open by the
@@ -61,6 +64,11 @@ struct stream {
 int stream_open(struct stream *stream, int trace_fd, const char *path)
 	__attribute__((warn_unused_result));
 void stream_close(struct stream *stream); /* also of a zeroed struct */
+
+/* Room for `n` streams, which read as closed ones. NULL without memory. */
+struct stream *streams_new(size_t n);
+/* Closes them all, in fewer steps than one by one, and frees the room. NULL is fine. */
+void streams_free(struct stream *streams, size_t n);
 
 /* The cold part of stream_step(): `n` is what event_decode() said. */
 int stream_more(struct stream *stream, ssize_t n);

@@ -15,6 +15,7 @@
 #include "trace/log.h"
 
 #define METADATA_VERSION 3
+#define ENTRIES_BYTES	 (32u << 10) /* of a directory, read at a time */
 
 struct list {
 	char **paths;
@@ -36,6 +37,7 @@ struct walk {
 	struct trace *trace;
 	struct list streams, directories, links;
 	void *seen; /* tree of struct identity: directories already entered */
+	char entries[ENTRIES_BYTES] __attribute__((aligned(8)));
 };
 
 /* Takes `path` over, even on failure. */
@@ -99,7 +101,7 @@ static int enter(struct walk *w, const struct stat *st)
 }
 
 /* Decides what to do with one name of the directory `path`. */
-static int take(struct walk *w, int fd, const char *path, const struct dirent *entry)
+static int take(struct walk *w, int fd, const char *path, const struct dirent64 *entry)
 {
 	const char *name = entry->d_name;
 	bool meta = !strcmp(name, STREAM_META), link = entry->d_type == DT_LNK;
@@ -137,9 +139,8 @@ static int take(struct walk *w, int fd, const char *path, const struct dirent *e
 /* Reads the directory `path`, unless it has been read under another name. */
 static int visit(struct walk *w, const char *path)
 {
-	const struct dirent *entry;
 	struct stat st;
-	DIR *dir = NULL;
+	ssize_t n = 1;
 	int fd, err;
 
 	fd = openat(w->trace->fd, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -150,24 +151,22 @@ static int visit(struct walk *w, const char *path)
 	err = enter(w, &st);
 	if (err <= 0)
 		goto out;
-	dir = fdopendir(fd);
-	err = dir ? 0 : -errno;
-	while (err == 0) {
-		errno = 0;
-		entry = readdir(dir);
-		if (!entry) {
+	for (err = 0; n > 0 && err == 0;) {
+		n = getdents64(fd, w->entries, sizeof(w->entries));
+		if (n < 0)
 			err = -errno;
-			break;
+		for (ssize_t at = 0; at < n && err == 0;) {
+			const struct dirent64 *entry = (const void *)(w->entries + at);
+
+			err = take(w, fd, path, entry);
+			at += entry->d_reclen;
 		}
-		err = take(w, fd, path, entry);
 	}
 out:
 	if (err < 0)
 		log_error("%s%s%s: cannot read the directory: %s", w->trace->path, *path ? "/" : "",
 			  path, strerror(-err));
-	if (dir)
-		closedir(dir);
-	else if (fd >= 0)
+	if (fd >= 0)
 		close(fd);
 	return err;
 }

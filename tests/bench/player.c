@@ -84,7 +84,7 @@ static void clean(const char *path, const struct trace *trace)
 static void measure(const char *top, size_t nstreams, size_t events, bool bursts)
 {
 	struct trace trace;
-	struct stream *streams = calloc(nstreams, sizeof(*streams));
+	struct stream *streams = NULL;
 	struct player player;
 	double best = 1e9, opened = 1e9;
 	char path[4096];
@@ -105,8 +105,9 @@ static void measure(const char *top, size_t nstreams, size_t events, bool bursts
 
 		if (trace_open(&trace, path) < 0)
 			exit(1);
+		streams = streams_new(nstreams);
 		for (size_t i = 0; i < nstreams; i++)
-			if (stream_open(&streams[i], trace.fd, trace.streams[i]) < 0)
+			if (!streams || stream_open(&streams[i], trace.fd, trace.streams[i]) < 0)
 				exit(1);
 		if (player_open(&player, streams, nstreams, NULL, false) < 0)
 			exit(1);
@@ -123,8 +124,7 @@ static void measure(const char *top, size_t nstreams, size_t events, bool bursts
 		if ((t1 - t0) * 1e6 / (double)nstreams < opened)
 			opened = (t1 - t0) * 1e6 / (double)nstreams;
 		player_close(&player);
-		for (size_t i = 0; i < nstreams; i++)
-			stream_close(&streams[i]);
+		streams_free(streams, nstreams);
 		if (round < 4)
 			trace_close(&trace);
 	}
@@ -133,7 +133,6 @@ static void measure(const char *top, size_t nstreams, size_t events, bool bursts
 	clean(path, &trace);
 	trace_close(&trace);
 	close(dir);
-	free(streams);
 }
 
 int main(int argc, char **argv)

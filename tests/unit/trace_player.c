@@ -369,7 +369,7 @@ static size_t compare_dump(const char *folder, FILE *dump)
 
 	if (trace_open(&trace, folder) < 0)
 		return 0;
-	all = calloc(trace.nstreams + 1, sizeof(*all));
+	all = streams_new(trace.nstreams);
 	assert_non_null(all);
 	for (size_t i = 0; i < trace.nstreams; i++)
 		assert_int_equal(stream_open(&all[i], trace.fd, trace.streams[i]), 0);
@@ -391,9 +391,7 @@ static size_t compare_dump(const char *folder, FILE *dump)
 	assert_true(player_step(&player) <= 0);
 	free(line);
 	player_close(&player);
-	for (size_t i = 0; i < trace.nstreams; i++)
-		stream_close(&all[i]);
-	free(all);
+	streams_free(all, trace.nstreams);
 	trace_close(&trace);
 	return events;
 }

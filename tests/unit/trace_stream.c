@@ -448,6 +448,52 @@ static void events_without_a_model_are_events(void **state)
 	free(b.data);
 }
 
+static bool is_mapped(const void *page)
+{
+	unsigned char in_core;
+
+	return mincore((void *)page, 1, &in_core) == 0;
+}
+
+/* Streams of one to three pages, one without events, one closed already whose place is taken. */
+static void many_streams_are_unmapped_and_nothing_else(void **state)
+{
+	enum { N = 12, EMPTY = 3, CLOSED = 7 };
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct stream *streams = streams_new(N);
+	const void *bases[N];
+	struct kit_bytes b;
+	void *taken;
+
+	(void)state;
+	assert_non_null(streams);
+	for (size_t i = 0; i < N; i++) {
+		size_t more = i == EMPTY ? 0 : i == CLOSED ? 12 : page * (i % 3) + 12;
+
+		memset(&b, 0, sizeof(b));
+		kit_header(&b);
+		memset(kit_room(&b, more), 0, more);
+		b.size += more;
+		write_stream("one", &b);
+		free(b.data);
+		assert_int_equal(stream_open(&streams[i], kit_dir, "one"), 0);
+		assert_true(i == EMPTY || streams[i].guard);
+		assert_int_equal((uintptr_t)&streams[i] % STREAM_ALIGN, 0);
+		bases[i] = streams[i].base;
+		unlinkat(kit_dir, "one/" STREAM_DATA, 0);
+	}
+	stream_close(&streams[CLOSED]);
+	taken = mmap((void *)bases[CLOSED], page, PROT_READ,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	assert_ptr_equal(taken, bases[CLOSED]);
+	streams_free(streams, N);
+	assert_int_equal(guard_count(), 0);
+	for (size_t i = 0; i < N; i++)
+		if (bases[i])
+			assert_int_equal(is_mapped(bases[i]), i == CLOSED);
+	munmap(taken, page);
+}
+
 /* In a child: what a SIGBUS outside of our ranges does. */
 static int foreign_sigbus(bool sent)
 {
@@ -496,6 +542,7 @@ int main(void)
 		cmocka_unit_test(a_mapped_file_that_shrinks_ends_in_an_error),
 		cmocka_unit_test(a_file_read_by_windows_that_changes_ends_in_an_error),
 		cmocka_unit_test(events_without_a_model_are_events),
+		cmocka_unit_test(many_streams_are_unmapped_and_nothing_else),
 		cmocka_unit_test(a_sigbus_that_is_not_ours_does_what_it_did_before),
 	};
 	return cmocka_run_group_tests(tests, kit_open, kit_close);

@@ -277,6 +277,27 @@ static void metadata_must_be_an_object_of_version_3(void **state)
 	trace_close(&trace);
 }
 
+static void a_directory_may_be_read_in_many_pieces(void **state)
+{
+	const unsigned n = 400;
+	struct trace trace;
+	char path[512];
+
+	(void)state;
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "pieces/%0200u/stream.json", i);
+		make(path);
+	}
+	snprintf(path, sizeof(path), "%s/pieces", kit_folder);
+	assert_int_equal(trace_open(&trace, path), 0);
+	assert_int_equal(trace.nstreams, n);
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%0200u", i);
+		assert_string_equal(trace.streams[i], path);
+	}
+	trace_close(&trace);
+}
+
 static unsigned open_descriptors(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -292,7 +313,7 @@ static unsigned open_descriptors(void)
 static void twenty_thousand_streams_with_a_thousand_descriptors(void **state)
 {
 	const size_t n = 20000;
-	struct stream *streams = calloc(n, sizeof(*streams));
+	struct stream *streams = streams_new(n);
 	struct json *doc = json_new_object();
 	uint8_t events[2 * EVENT_SIZE_MAX];
 	struct rlimit old, few;
@@ -337,14 +358,12 @@ static void twenty_thousand_streams_with_a_thousand_descriptors(void **state)
 	assert_int_equal(more, 0);
 	assert_int_equal(steps, 2 * n);
 	player_close(&player);
-	for (size_t i = 0; i < n; i++)
-		stream_close(&streams[i]);
+	streams_free(streams, n);
 	trace_close(&trace);
 	assert_int_equal(open_descriptors(), before);
 	setrlimit(RLIMIT_NOFILE, &old);
 	nftw(top, kit_remove, 64, FTW_DEPTH | FTW_PHYS);
 	json_free(doc);
-	free(streams);
 }
 
 int main(void)
@@ -357,6 +376,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_read_is_an_error),
 		cmocka_unit_test(a_directory_without_permission_is_an_error),
 		cmocka_unit_test(very_deep_directories_need_no_descriptors),
+		cmocka_unit_test(a_directory_may_be_read_in_many_pieces),
 		cmocka_unit_test(metadata_must_be_an_object_of_version_3),
 		cmocka_unit_test(twenty_thousand_streams_with_a_thousand_descriptors),
 	};

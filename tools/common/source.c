@@ -51,7 +51,7 @@ int source_open(struct source *source, const char *path)
 	if (err < 0)
 		return err;
 	n = source->trace.nstreams;
-	source->streams = calloc(n + 1, sizeof(*source->streams));
+	source->streams = streams_new(n);
 	source->owners = calloc(n + 1, sizeof(*source->owners));
 	if (!source->streams || !source->owners) {
 		log_error("%s: no memory for %zu streams", path, n);
@@ -77,13 +77,9 @@ int source_open(struct source *source, const char *path)
 
 void source_close(struct source *source)
 {
-	for (size_t i = 0; i < source->trace.nstreams; i++) {
-		if (source->streams)
-			stream_close(&source->streams[i]);
-		if (source->owners)
-			owner_fini(&source->owners[i]);
-	}
-	free(source->streams);
+	for (size_t i = 0; source->owners && i < source->trace.nstreams; i++)
+		owner_fini(&source->owners[i]);
+	streams_free(source->streams, source->trace.nstreams);
 	free(source->owners);
 	trace_close(&source->trace);
 	memset(source, 0, sizeof(*source));
