@@ -75,6 +75,8 @@ struct emulator {
 	uint64_t *cpu_mask;	 /* touched by a change of the running thread: CPU_OF_RUNNING */
 	uint64_t *cpu_always;	 /* POLICY_ALL, a default that is not empty, input of a breakdown */
 	char *blocks;		 /* bits and slots of each thread, side by side */
+	size_t block_bytes;	 /* of one thread */
+	size_t ahead;		 /* bytes of a block to ask for ahead of its turn, 0: none */
 	struct cpu_slot *cpu_slots;
 	uint64_t *bits; /* the masks, and `shown` of all CPUs */
 

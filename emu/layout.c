@@ -12,6 +12,9 @@
 #include "emu/views.h"
 #include "trace/log.h"
 
+#define NEAR_BYTES (256u << 10)	    /* threads that take no more are in the caches anyway */
+#define AHEAD_MOST (4 * CACHE_LINE) /* of the block of a thread: the first channels */
+
 int emulator_add_channel(struct emulator *emu, const struct channel_page *page)
 {
 	static const uint8_t visible[] = {
@@ -144,6 +147,9 @@ static int lay_out_channels(struct emulator *emu)
 
 	block = (block + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
 	emu->nwords = (uint32_t)w;
+	emu->block_bytes = block;
+	if (sys->nthreads * (block + sizeof(*sys->threads)) > NEAR_BYTES)
+		emu->ahead = block < AHEAD_MOST ? block : AHEAD_MOST;
 	emu->blocks = aligned_alloc(CACHE_LINE, (sys->nthreads + 1) * block);
 	emu->cpu_slots = calloc(sys->ncpus * n + 1, sizeof(*emu->cpu_slots));
 	emu->bits = bits = calloc((sys->ncpus + 4ul) * w + 1, sizeof(*bits));

@@ -7,7 +7,8 @@
 
 #include "trace/log.h"
 
-#define GATE_NS (3600ull * 1000 * 1000 * 1000)
+#define GATE_NS	    (3600ull * 1000 * 1000 * 1000)
+#define NODES_ALIGN 64 /* a cache line: eight nodes that are below the same one */
 
 /*
  * The heap. A step inserts the stream that it has advanced and removes the root, so the
@@ -37,28 +38,61 @@ static inline void move_up(struct player *player, size_t k, int64_t clock, uint3
 }
 
 /*
- * Puts a node at the root and moves it down while a child is strictly lower. The right
- * child is the one if it is strictly lower than the left; one that is missing never is.
- * Unrolled: each level has branches of its own to predict.
+ * Moves the lower child of the node *k into it, if that is strictly lower than `clock`, and *k down
+ * to where it was. The right child is the one if it is strictly lower than the left; one that is
+ * missing never is. Returns the stream that has moved up, -1 if none has.
  */
-static inline void move_down(struct player *player, int64_t clock, uint32_t who)
+static inline int64_t sink(struct player *player, size_t *k, int64_t clock)
 {
 	int64_t *clocks = player->clocks;
 	uint32_t *whos = player->whos;
+	size_t child = 2 * *k + (clocks[2 * *k + 1] < clocks[2 * *k]);
+
+	if (clocks[child] >= clock)
+		return -1;
+	clocks[*k] = clocks[child];
+	whos[*k] = whos[child];
+	*k = child;
+	return whos[child];
+}
+
+/*
+ * Puts a node at the root and moves it down while a child is strictly lower. Unrolled: each
+ * level has branches of its own to predict.
+ *
+ * With thousands of streams each step finds its stream out of the caches. So they are asked for
+ * while a stream rises, a few steps before its turn: its structure on the fourth level, on the
+ * third one the bytes of its next event, and what the caller keeps of it (player->near).
+ */
+static inline void move_down(struct player *player, int64_t clock, uint32_t who)
+{
+	unsigned levels = player->levels, depth = 0;
 	size_t k = 1;
 
-#pragma GCC unroll 8
-	for (unsigned level = player->levels; level; level--) {
-		size_t child = 2 * k + (clocks[2 * k + 1] < clocks[2 * k]);
+#pragma GCC unroll 4
+	for (; depth < 4 && depth < levels; depth++) {
+		int64_t risen = sink(player, &k, clock);
 
-		if (clocks[child] >= clock)
-			break;
-		clocks[k] = clocks[child];
-		whos[k] = whos[child];
-		k = child;
+		if (risen < 0)
+			goto out;
+		if (depth == 2) {
+			player->near = (uint32_t)risen;
+			__builtin_prefetch(player->streams[risen].at);
+		} else if (depth == 3) {
+			__builtin_prefetch(&player->streams[risen]);
+		}
 	}
-	clocks[k] = clock;
-	whos[k] = who;
+#pragma GCC unroll 8
+	for (; depth < levels; depth++) {
+		/* the eight nodes three levels below, which may not be there */
+		__builtin_prefetch(
+			(const void *)((uintptr_t)player->clocks + 8 * k * sizeof(clock)));
+		if (sink(player, &k, clock) < 0)
+			break;
+	}
+out:
+	player->clocks[k] = clock;
+	player->whos[k] = who;
 }
 
 static void insert(struct player *player, int64_t clock, uint32_t who)
@@ -127,19 +161,6 @@ static inline void insert_and_remove(struct player *player, int64_t clock, uint3
 	move_down(player, clock, who);
 }
 
-/*
- * With thousands of streams each step finds its stream out of the caches. The one at the root is
- * likely to be advanced next, its children after it: the bytes of the one and the structures
- * of the others are asked for while the present event is worked on. Node 0 is not used and
- * nodes that are missing are those of stream 0, so no test is needed.
- */
-static inline void look_ahead(const struct player *player)
-{
-	__builtin_prefetch(player->streams[player->whos[1]].at);
-	__builtin_prefetch(&player->streams[player->whos[2]]);
-	__builtin_prefetch(&player->streams[player->whos[3]]);
-}
-
 static const char *called(const struct stream *stream)
 {
 	return *stream->path ? stream->path : ".";
@@ -160,7 +181,8 @@ static int overflows(struct player *player, uint32_t who)
 	player->bad = who;
 	log_error("%s: clock %lld at byte %llu is out of range with the offset %lld",
 		  called(stream), (long long)stream->ev.clock,
-		  (unsigned long long)stream_offset(stream), player->offsets ? (long long)player->offsets[who] : 0);
+		  (unsigned long long)stream_offset(stream),
+		  player->offsets ? (long long)player->offsets[who] : 0);
 	return -EOVERFLOW;
 }
 
@@ -213,7 +235,7 @@ static inline __attribute__((always_inline)) int advance(struct player *player, 
 int player_open(struct player *player, struct stream *streams, size_t nstreams,
 		const int64_t *offsets, bool unordered)
 {
-	size_t nodes = 2;
+	size_t nodes = NODES_ALIGN / sizeof(*player->clocks);
 	int64_t clock;
 	int err = 0;
 
@@ -226,7 +248,7 @@ int player_open(struct player *player, struct stream *streams, size_t nstreams,
 	while (nodes < 2 * nstreams + 2)
 		nodes *= 2;
 	if (nstreams <= UINT32_MAX) {
-		player->clocks = malloc(nodes * sizeof(*player->clocks));
+		player->clocks = aligned_alloc(NODES_ALIGN, nodes * sizeof(*player->clocks));
 		player->whos = calloc(nodes, sizeof(*player->whos));
 	}
 	if (!player->clocks || !player->whos) {
@@ -294,7 +316,6 @@ int player_step(struct player *player)
 
 		if (__builtin_expect(more > 0, 1)) {
 			insert_and_remove(player, clock, player->who);
-			look_ahead(player);
 			return 1;
 		}
 		if (more < 0)

@@ -33,6 +33,7 @@ struct player {
 	uint32_t who;  /* the stream it came from: streams[who].ev is the event */
 	int64_t clock; /* corrected, ns */
 	bool playing;  /* there is a present event */
+	uint32_t near; /* a stream that will have its turn some events later: worth a prefetch */
 
 	/* after player_open() or player_step() failed */
 	uint32_t bad; /* the stream at fault */
