@@ -96,7 +96,7 @@ static const struct {
 	{KEY_WINDOW, "stats"},
 	{KEY_KINDS, "dump export"},
 	{KEY_CORES, "dump export"},
-	{KEY_NODES, "dump export"},
+	{KEY_NODES, "dump export import stats"},
 	{KEY_SAMPLE, "dump export"},
 	{KEY_CYCLES, "dump"},
 	{KEY_APPLY, "dump"},
@@ -140,7 +140,8 @@ static const struct argp_option options[] = {
 	 "stats: ratios are of the cycles of the invocation, the run, or the busy ones", 1},
 	{"kinds", KEY_KINDS, "LIST", 0, "dump, export: records of these kinds", 2},
 	{"cores", KEY_CORES, "LIST", 0, "dump, export: of these cores (0,2-5)", 2},
-	{"nodes", KEY_NODES, "LIST", 0, "dump, export: of these nodes (NODE or CORE:NODE)", 2},
+	{"nodes", KEY_NODES, "LIST|FILE", 0,
+	 "dump, export: of these nodes (NODE or CORE:NODE); import, stats: the same as --names", 2},
 	{"cycles", KEY_CYCLES, "FIRST-LAST", 0, "dump: of these cycles (either may be left out)",
 	 2},
 	{"sample", KEY_SAMPLE, "K/N", 0,
@@ -170,6 +171,7 @@ static const struct argp_option options[] = {
 struct arguments {
 	struct loom_options o;
 	const struct command *command;
+	char *nodes;		    /* what is meant depends on the command */
 	int given[COUNT(accepted)]; /* keys of options */
 	size_t ngiven;
 };
@@ -205,6 +207,15 @@ static int one_of(const char *text, const char *const *list, int n)
 			return i;
 	}
 	return -1;
+}
+
+/* Ends the program with what is wrong with an argument, if anything is. */
+static void refuse(struct argp_state *state, const char *arg, const char *wrong)
+{
+	if (wrong && !strcmp(wrong, "no memory"))
+		argp_failure(state, EXIT_FAILED, 0, "no memory for '%s'", arg);
+	if (wrong)
+		argp_error(state, "'%s': %s", arg, wrong);
 }
 
 static const char *style(struct loom_options *o, const char *text)
@@ -259,7 +270,21 @@ static void check_accepted(const struct command *command, struct argp_state *sta
 	argp_error(state, "--%s does not belong to %s", name_of(key), command->name);
 }
 
-static void complete(const struct arguments *a, struct argp_state *state)
+/* The nodes that are chosen, or the file that names them. */
+static void take_nodes(struct arguments *a, struct argp_state *state)
+{
+	const char *wrong = NULL;
+
+	if (!a->nodes)
+		return;
+	if (a->command->run == loom_import || a->command->run == loom_stats)
+		a->o.nodes_file = a->nodes;
+	else
+		wrong = loom_controls_nodes(&a->o.chosen, a->nodes);
+	refuse(state, a->nodes, wrong);
+}
+
+static void complete(struct arguments *a, struct argp_state *state)
 {
 	if (!a->command) {
 		argp_error(state, "a command is missing");
@@ -275,6 +300,7 @@ static void complete(const struct arguments *a, struct argp_state *state)
 		argp_error(state, "--csv and --json exclude each other");
 	for (size_t i = 0; i < a->ngiven; i++)
 		check_accepted(a->command, state, a->given[i]);
+	take_nodes(a, state);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -299,7 +325,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		wrong = loom_controls_cores(&a->o.chosen, arg);
 		break;
 	case KEY_NODES:
-		wrong = loom_controls_nodes(&a->o.chosen, arg);
+		wrong = a->nodes ? "--nodes was given before: one list can name all of them" : NULL;
+		a->nodes = arg;
 		break;
 	case KEY_SAMPLE:
 		wrong = loom_controls_sample(&a->o.chosen, arg);
@@ -400,10 +427,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
-	if (wrong && !strcmp(wrong, "no memory"))
-		argp_failure(state, EXIT_FAILED, 0, "no memory for '%s'", arg);
-	if (wrong)
-		argp_error(state, "'%s': %s", arg, wrong);
+	refuse(state, arg, wrong);
 	for (size_t i = 0; i < a->ngiven; i++) {
 		if (a->given[i] == key)
 			return 0;

@@ -105,6 +105,19 @@ rm -rf "$T/damaged"
 "$emu" -l "$T/damaged" 2>"$T/emu" || { wrong "a cut file: not emulated"; cat "$T/emu"; }
 python3 "$states" "$T/damaged" | grep -q "^  0 1 1 2 fire$" || wrong "a cut file: states"
 
+echo "nodes have the names of a file, by either option"
+printf '0 1 alpha\n' >"$T/names"
+for option in --names --nodes; do
+	rm -rf "$T/named"
+	"$loom" import "$T/own/frequency.trace.bin" -o "$T/named" $option "$T/names" 2>"$T/said" ||
+		wrong "$option: $(cat "$T/said")"
+	grep -q '"accel.name": *"alpha"\|"name": *"alpha"' "$T"/named/loom.*/proc.1/thread.3/stream.json ||
+		wrong "$option: no name"
+	"$loom" stats --csv "$T/own/frequency.trace.bin" $option "$T/names" | grep -q ',1,"alpha",records' ||
+		wrong "$option: no name in stats"
+done
+refuses 1 "no-such-file: cannot open" "$T/own/frequency.trace.bin" --nodes "$T/no-such-file"
+
 echo "the same run twice is not mixed up"
 "$loom" import "$T/own/idle.trace.bin" -o "$T/twice" 2>/dev/null || wrong "not imported"
 "$loom" import "$T/own/idle.trace.bin" -o "$T/twice" 2>"$T/said" && wrong "imported over itself"
