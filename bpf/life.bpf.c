@@ -46,7 +46,7 @@ static __always_inline void on_newtask(struct cpu_state *state, __u32 cpu, struc
 	task_state = task->pid && inherits(creator, parent, task) ? target_add(task) : NULL;
 	if (task_state && target_update(task, task_state, comm)) {
 		counters_begin(counters_window(), &task_state->counters, task,
-			       knobs.switches ? THREAD_NONE : THREAD_UNKNOWN, WHY_UNKNOWN, -1,
+			       knobs.switches ? THREAD_NONE : THREAD_UNKNOWN, -1,
 			       bpf_ktime_get_ns());
 		wanted |= task_state->wanted;
 	}
@@ -97,11 +97,13 @@ static __always_inline void count_changed(struct cpu_state *state, struct task_s
 
 	if (!clock)
 		clock = bpf_ktime_get_ns();
+	if (itself)
+		counters_recall(state, bpf_get_smp_processor_id(), &task_state->counters, task);
 	if (!task_state->wanted)
-		counters_lose(counters_window(), &task_state->counters, clock);
+		counters_lose(counters_window(), &task_state->counters, task, clock);
 	else
 		counters_begin(counters_window(), &task_state->counters, task,
-			       itself ? THREAD_RUNNING : THREAD_UNKNOWN, WHY_UNKNOWN,
+			       itself ? THREAD_RUNNING : THREAD_UNKNOWN,
 			       itself ? (__s32)bpf_get_smp_processor_id() : -1, clock);
 	if (itself)
 		counters_cpu(counters_window(), state, task_state->wanted ? CPU_THREAD : CPU_OTHER,
@@ -109,7 +111,8 @@ static __always_inline void count_changed(struct cpu_state *state, struct task_s
 }
 
 /* A thread that has taken its leader's tid (exec) does so in the record at `clock`. */
-static __always_inline void count_renumbered(struct task_struct *task,
+static __always_inline void count_renumbered(struct cpu_state *state, __u32 cpu,
+					     struct task_struct *task,
 					     struct task_state *task_state, __u64 clock)
 {
 	struct thread_counters *c = &task_state->counters;
@@ -119,6 +122,7 @@ static __always_inline void count_renumbered(struct task_struct *task,
 		return;
 	if (!clock)
 		clock = bpf_ktime_get_ns();
+	counters_recall(state, cpu, c, task);
 	counters_charge(counters_window(), c, clock);
 	counters_renumber(task, task_state, clock);
 }
@@ -160,7 +164,7 @@ static __always_inline void on_rename(struct cpu_state *state, __u32 cpu, struct
 	if (changed)
 		count_changed(state, task, task_state, clock);
 	else
-		count_renumbered(task, task_state, clock);
+		count_renumbered(state, cpu, task, task_state, clock);
 }
 
 SEC("tp_btf/task_rename")
@@ -222,7 +226,7 @@ static __always_inline void on_exec(struct cpu_state *state, __u32 cpu, struct t
 		emit_end(state);
 	}
 	if (task_state)
-		count_renumbered(task, task_state, clock);
+		count_renumbered(state, cpu, task, task_state, clock);
 }
 
 SEC("tp_btf/sched_process_exec")

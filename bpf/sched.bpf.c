@@ -29,8 +29,7 @@ static __noinline int first_sight(struct cpu_state *state, __u32 cpu, struct tas
 		return 0;
 	bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
 	if (target_update(task, task_state, comm)) {
-		counters_begin(counters_window(), &task_state->counters, task, THREAD_NONE,
-			       WHY_UNKNOWN, -1, 0);
+		counters_begin(counters_window(), &task_state->counters, task, THREAD_NONE, -1, 0);
 		task_sight(state, cpu, task, task_state, comm);
 	}
 	return 0;
@@ -48,8 +47,7 @@ static __noinline int look_again(struct cpu_state *state, __u32 cpu, struct task
 	if (!target_update(task, task_state, comm))
 		return 0;
 	if (task_state->wanted)
-		counters_begin(counters_window(), &task_state->counters, task, THREAD_NONE,
-			       WHY_UNKNOWN, -1, 0);
+		counters_begin(counters_window(), &task_state->counters, task, THREAD_NONE, -1, 0);
 	task_sight(state, cpu, task, task_state, comm);
 	return 0;
 }
@@ -67,13 +65,32 @@ static __always_inline struct task_state *switched(struct cpu_state *state, __u3
 }
 
 /* A switch where nothing is recorded (-C): what the two do from here on is not known. */
-static __noinline int switch_elsewhere(struct task_state *leaving, struct task_state *entering)
+static __noinline int switch_elsewhere(struct task_state *leaving, struct task_struct *next,
+				       struct task_state *entering)
 {
 	/* Its coming may not have been seen. */
 	if (leaving)
 		leaving->elsewhere = 1;
 	if (entering && entering->wanted && entering->counters.use > THREAD_UNKNOWN)
-		counters_lose(counters_window(), &entering->counters, bpf_ktime_get_ns());
+		counters_lose(counters_window(), &entering->counters, next, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* What is not the usual case. */
+static __noinline int leave_otherwise(struct task_struct *task, struct task_state *task_state,
+				      __u16 why, __u64 clock)
+{
+	struct thread_counters *c = &task_state->counters;
+
+	counters_leave(counters_window(), c, task, why, clock);
+	if (why == WHY_DEAD)
+		counters_bury(task, task_state, clock);
+	return 0;
+}
+
+static __noinline int renumber(struct task_struct *task, struct task_state *task_state, __u64 clock)
+{
+	counters_renumber(task, task_state, clock);
 	return 0;
 }
 
@@ -84,11 +101,10 @@ static __always_inline void count_leaving(struct window w, struct task_struct *t
 	struct thread_counters *c = &task_state->counters;
 
 	counters_event(c, outcome);
-	counters_leave(w, c, why, clock);
-	if (unlikely(why == WHY_DEAD))
-		counters_bury(task, task_state, clock);
-	else if (unlikely(c->tid != (__u32)task->pid) && !(task->flags & PF_EXITING))
-		counters_renumber(task, task_state, clock);
+	if (unlikely(!counters_sleep(w, c, task, why, clock)))
+		leave_otherwise(task, task_state, why, clock);
+	if (unlikely(c->tid != (__u32)task->pid) && !(task->flags & PF_EXITING))
+		renumber(task, task_state, clock);
 }
 
 static __always_inline void count_entering(struct window w, struct task_struct *task,
@@ -98,10 +114,58 @@ static __always_inline void count_entering(struct window w, struct task_struct *
 	struct thread_counters *c = &task_state->counters;
 
 	if (wake)
-		counters_event(c, outcome);
-	counters_enter(w, c, cpu, wake, clock);
-	if (unlikely(c->tid != (__u32)task->pid) && !(task->flags & PF_EXITING))
-		counters_renumber(task, task_state, clock);
+		counters_unsent(c, outcome);
+	counters_enter(c, task, cpu, wake, clock);
+	/* Elsewhere it could take another tid; else it does so where it is seen. */
+	if (knobs.cpu_list && c->tid != (__u32)task->pid && !(task->flags & PF_EXITING)) {
+		counters_charge(w, c, clock);
+		renumber(task, task_state, clock);
+	}
+}
+
+/* 6.2 */
+extern struct task_struct *bpf_task_from_pid(__s32 pid) __ksym __weak;
+extern void bpf_task_release(struct task_struct *task) __ksym __weak;
+
+/*
+ * Whom the CPU's state shows has left it, and that was not seen: what it has done since it came is
+ * not known. Without the functions to find it (before 6.2) it seems to sleep on.
+ */
+static __noinline int left_unseen(struct cpu_state *state, __u32 cpu)
+{
+	struct task_struct *task;
+	struct task_state *task_state;
+
+	if (!bpf_task_from_pid || !bpf_task_release)
+		return 0;
+	task = bpf_task_from_pid(state->tid);
+	if (!task)
+		return 0;
+	task_state = bpf_task_storage_get(&tasks, task, 0, 0);
+	if (task_state && (__u64)task == state->task && !task->on_cpu &&
+	    task_state->counters.since < state->entered) {
+		struct thread_counters *c = &task_state->counters;
+
+		counters_open(&c->seq);
+		counters_recall(state, cpu, c, task);
+		counters_unseen(c, task, state->entered);
+		counters_shut(&c->seq);
+	}
+	bpf_task_release(task);
+	return 0;
+}
+
+/* With knobs.deferred: the CPU's state learns that `next` has come. */
+static __always_inline void take_turns(struct cpu_state *state, __u32 cpu, struct task_struct *prev,
+				       struct task_struct *next, __u64 clock)
+{
+	if (unlikely(state->task != (__u64)prev) && state->tid)
+		left_unseen(state, cpu);
+	counters_open(&state->counters.seq);
+	state->task = (__u64)next;
+	state->tid = next->pid;
+	state->entered = clock;
+	counters_shut(&state->counters.seq);
 }
 
 static __always_inline int on_switch(struct cpu_state *state, __u32 cpu, bool preempt,
@@ -132,7 +196,7 @@ static __always_inline int on_switch(struct cpu_state *state, __u32 cpu, bool pr
 				target_gone(leaving);
 		}
 	}
-	if (likely(next->pid)) {
+	if (likely(next->pid) && !knobs.deferred) {
 		entering = switched(state, cpu, next);
 		if (likely(entering)) {
 			if (knobs.cgroup)
@@ -162,7 +226,7 @@ static __always_inline int on_switch(struct cpu_state *state, __u32 cpu, bool pr
 				state->events[EVENT_WAKE].filtered++;
 		}
 		if (knobs.cpu_list && !state->recorded)
-			switch_elsewhere(leaving, entering);
+			switch_elsewhere(leaving, next, entering);
 		if (unlikely(dead) && leaving)
 			counters_end(prev, leaving);
 		return 0;
@@ -206,6 +270,10 @@ static __always_inline int on_switch(struct cpu_state *state, __u32 cpu, bool pr
 	} else {
 		clock = bpf_ktime_get_ns();
 	}
+	if (leaving && leaves)
+		counters_recall(state, cpu, &leaving->counters, prev);
+	if (knobs.deferred)
+		take_turns(state, cpu, prev, next, clock);
 	use = leaves ? CPU_THREAD : prev->pid || !knobs.all || knobs.narrow ? CPU_OTHER : CPU_IDLE;
 	if (unlikely(state->counters.use != use ||
 		     (leaving && leaves && !counters_on(&leaving->counters, cpu))))
@@ -217,7 +285,7 @@ static __always_inline int on_switch(struct cpu_state *state, __u32 cpu, bool pr
 	if (entering && enters)
 		count_entering(w, next, entering, cpu, wake_clock, outcome, clock);
 	counters_cpu(w, state,
-		     enters				       ? CPU_THREAD
+		     enters || (knobs.deferred && next->pid)   ? CPU_THREAD
 		     : next->pid || !knobs.all || knobs.narrow ? CPU_OTHER
 							       : CPU_IDLE,
 		     clock);

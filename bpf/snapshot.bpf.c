@@ -25,8 +25,17 @@ static __always_inline void count_here(struct cpu_state *state, __u32 cpu, struc
 
 	if (!knobs.switches)
 		return;
-	if (counted && task_state->counters.use != THREAD_RUNNING)
-		counters_enter(counters_window(), &task_state->counters, cpu, 0, clock);
+	if (knobs.deferred) {
+		counters_open(&state->counters.seq);
+		state->task = (__u64)task;
+		state->tid = task->pid;
+		state->entered = clock;
+		counters_shut(&state->counters.seq);
+	}
+	if (counted && !task_state->counters.entered) {
+		counters_enter(&task_state->counters, task, cpu, 0, clock);
+		counters_charge(counters_window(), &task_state->counters, clock);
+	}
 	counters_cpu(counters_window(), state,
 		     counted				       ? CPU_THREAD
 		     : task->pid || !knobs.all || knobs.narrow ? CPU_OTHER
@@ -115,6 +124,8 @@ static __always_inline void count_found(struct task_struct *task, struct thread_
 	c->tid = task->pid;
 	c->pid = task->tgid;
 	c->cpu = -1;
+	if (knobs.deferred && c->use == THREAD_NONE)
+		c->delay = task->sched_info.run_delay;
 	__sync_val_compare_and_swap(&c->use, THREAD_NONE,
 				    !knobs.switches ? THREAD_UNKNOWN
 				    : state	    ? THREAD_BLOCKED
@@ -165,7 +176,8 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 
 /* Copies what no program changes meanwhile; on the machine's other CPUs they may run. What is
  * copied holds at the clock that is returned; 0: it did not stand still. */
-static __always_inline __u64 read_counters(struct thread_figures *to, struct task_state *from)
+static __always_inline __u64 read_counters(struct thread_figures *to, struct task_struct *task,
+					   struct task_state *from)
 {
 	int i;
 
@@ -175,7 +187,13 @@ static __always_inline __u64 read_counters(struct thread_figures *to, struct tas
 
 		barrier();
 		__builtin_memcpy(&to->counters, &from->counters, sizeof(to->counters));
-		to->wake_clock = *(volatile __u64 *)&from->wake_clock;
+		to->wake_clock = to->counters.entered ? to->counters.wake
+						      : *(volatile __u64 *)&from->wake_clock;
+		if (knobs.deferred) {
+			to->run_delay = task->sched_info.run_delay;
+			to->last_arrival = task->sched_info.last_arrival;
+			to->last_queued = task->sched_info.last_queued;
+		}
 		barrier();
 		clock = bpf_ktime_get_ns();
 		if (!(seq & 1) && seq == *(volatile __u32 *)&from->counters.seq)
@@ -198,10 +216,13 @@ int iterate_counters(struct bpf_iter__task *ctx)
 	task_state = bpf_task_storage_get(&tasks, task, 0, 0);
 	if (!task_state || !task_state->own_id)
 		return 0;
-	figures.clock = read_counters(&figures, task_state);
+	figures.clock = read_counters(&figures, task, task_state);
+	if (!knobs.rings)
+		figures.counters.wake = 0; /* it is no event */
 	if (figures.counters.use == THREAD_DEAD)
 		return 0;
 	figures.id = task_state->own_id;
+	figures.task = (__u64)task;
 	figures.wanted = task_state->wanted;
 	bpf_probe_read_kernel_str(figures.comm, sizeof(figures.comm), task->comm);
 	bpf_seq_write(ctx->meta->seq, &figures, sizeof(figures));

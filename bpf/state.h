@@ -30,7 +30,8 @@ enum event_kind {
 	EVENT_EXIT,
 	EVENT_RENAME,
 	EVENT_PROBE,
-	EVENT_OTHER, /* snapshots, and who an id is: told for the sake of the others, never filtered */
+	EVENT_OTHER, /* snapshots, and who an id is: told for the sake of the others, never filtered
+		      */
 	EVENT_KINDS
 };
 
@@ -58,10 +59,9 @@ struct cpu_counters {
 	__u64 since;
 	__u64 ns[CPU_USES];
 	__u64 switches;
-	__u64 spare;
 };
 
-/* What our programs cost, by what they are for. One run in about 64 is timed. */
+/* What our programs are for. */
 enum program_group {
 	PROGRAMS_SWITCH,
 	PROGRAMS_WAKE,
@@ -71,25 +71,39 @@ enum program_group {
 	PROGRAM_GROUPS
 };
 
+/* What those that were timed took: one run in 64. */
 struct program_cost {
-	__u64 runs, timed_runs, timed_ns;
-	__u64 next; /* this run is timed */
+	__u64 timed_runs, timed_ns;
 };
 
+#define SCHED_OFFSET_NS 100000000 /* so long the least offset of two clocks is kept */
+
+/* A switch touches the first three lines of 64 bytes, and what it reads of `consumed`. */
 struct cpu_state {
 	/* The producer's: the programs on this CPU. */
-	__u32 recorded;		   /* switches of this CPU are sent (-C) */
-	__u32 interrupt;	   /* depth of interrupt handlers that run now */
-	__u64 reserved, committed; /* positions in the ring, bytes since the beginning */
-	__u64 snapshot_clock;	   /* of the last snapshot of this CPU, ns */
-	__u64 gap_count;	   /* lost since the last record that found room ... */
-	__u64 gap_clock;	   /* ... the first of them then, ns */
-	__u64 spare1[2];
+	__u64 reserved, committed;  /* positions in the ring, bytes since the beginning */
+	__u64 gap_count;	    /* lost since the last record that found room, */
+	__u64 runs[PROGRAM_GROUPS]; /* of our programs */
+
+	struct cpu_counters counters;
+	__u32 recorded;	 /* switches of this CPU are sent (-C) */
+	__u32 interrupt; /* depth of interrupt handlers that run now */
 
 	struct event_account events[EVENT_KINDS];
-	struct cpu_counters counters;
+
+	/* With knobs.deferred, who is on this CPU; changed between two steps of counters.seq. */
+	__u64 task;    /* its address */
+	__u64 entered; /* ns */
+	__u32 tid;
+	__u32 pad;
+	/* CLOCK_MONOTONIC - the scheduler's clock, ns; the least of late, */
+	__s64 sched_offset, sched_offset_next; /* since sched_offset_clock (0: there is none) */
+	__u64 sched_offset_clock;
+
 	struct program_cost costs[PROGRAM_GROUPS];
-	__u64 spare2[4];
+	__u64 snapshot_clock; /* of the last snapshot of this CPU, ns */
+	__u64 gap_clock;      /* the first of gap_count was lost then, ns */
+	__u64 spare[6];
 
 	/* The consumer's: user code. */
 	__u64 consumed; /* position up to which the room may be used again */
@@ -99,7 +113,7 @@ _Static_assert(sizeof(struct cpu_state) % 64 == 0, "no two CPUs write to a line"
 
 /* What a thread does, as its counters know it. */
 enum thread_use {
-	THREAD_NONE, /* it has not begun: born and never run, or not wanted */
+	THREAD_NONE, /* it has not begun: never run, or not wanted */
 	THREAD_UNKNOWN,
 	THREAD_RUNNING,
 	THREAD_RUNNABLE,
@@ -108,26 +122,42 @@ enum thread_use {
 };
 
 /*
- * Where the time of a thread in the window went, up to `since`; from then on it does `use`. The life
- * of a thread that is born in the window begins when it runs for the first time.
- * Times are those of the records: a full trace gives the same figures.
+ * Where the time of a thread in the window went, up to `since`; from then on it did `use`, till it
+ * entered the CPU that it is on, if it is on one. What it did before it entered is added to the
+ * sums when it leaves: who enters has one line touched, who leaves three. The life of a thread that
+ * is born in the window begins when it runs for the first time. Times are those of the records: a
+ * full trace gives the same figures.
  */
 struct thread_counters {
+	/* Of a thread that runs: */
+	__u64 entered; /* its CPU, ns; 0: it does not run */
+	__u64 wake;    /* it was woken then, ns; 0: it was not, or was not seen to be */
+	__s32 on;      /* that CPU */
+
 	__u32 seq; /* odd while a program changes this */
 	__u32 use; /* enum thread_use */
 	__u32 why; /* enum record_why: with THREAD_BLOCKED */
 	__s32 cpu; /* where it ran last in the window; -1: nowhere */
-	__u32 tid, pid;
-	__u32 threads; /* in sums: of how many threads */
-	__u32 pad;
-	__u64 begin, since;
-	__u64 active_ns, runnable_ns, unknown_ns;
+	__u32 tid;
+	__u64 since;
+	__u64 delay; /* all that it had waited for CPUs in its life till then, ns (knobs.deferred)
+		      */
+
+	__u64 active_ns;
+	__u64 switches_voluntary; /* it left blocked */
+	__u64 wakeups;
+	__u64 events_seen; /* made by it, whatever became of them */
+	__u64 runnable_ns;
 	__u64 blocked_ns[WHY_KINDS]; /* by enum record_why */
-	__u64 switches_voluntary, switches_preempted; /* it left blocked; it left runnable */
-	__u64 yields; /* of the latter */
-	__u64 wakeups, migrations;
-	__u64 calls, calls_ns; /* of user probes */
-	__u64 events_seen, events_filtered, events_sampled, events_full; /* made by it */
+	__u64 switches_preempted;    /* it left runnable */
+	__u64 yields;		     /* of those */
+	__u64 migrations;
+	__u64 unknown_ns;
+	__u64 events_filtered, events_sampled, events_full; /* of those made by it */
+	__u64 calls, calls_ns;				    /* of user probes */
+	__u64 begin;
+	__u32 pid;
+	__u32 threads; /* in sums: of how many threads */
 };
 
 /* The counters of a thread, as user code gets them: by the iterator, or when it has died. */
@@ -135,7 +165,14 @@ struct thread_figures {
 	__u32 id;	  /* of the task */
 	__u32 wanted;	  /* it is so still */
 	__u64 clock;	  /* of the figures, ns; of its death */
-	__u64 wake_clock; /* it was woken then, and has not run since; 0: it was not */
+	__u64 wake_clock; /* it was woken then, and waits for a CPU or has entered one; 0: it was
+			     not */
+	__u64 task;	  /* its address, as in cpu_state */
+	/* With knobs.deferred, instead of wake_clock, by the scheduler's clock: */
+	__u64 run_delay; /* all that it has waited for CPUs in its life, up to when it last got one,
+			  */
+	__u64 last_arrival; /* which was then */
+	__u64 last_queued;  /* it waits since then; 0: it does not */
 	struct thread_counters counters;
 	char comm[RECORD_COMM_SIZE];
 };
@@ -148,16 +185,17 @@ enum moment { MOMENT_BEGIN, MOMENT_END };
 
 struct task_state {
 	__u32 id;	  /* dense, from 1, while the task is recorded; else 0 */
-	__u32 own_id;	  /* the same, kept while it is not wanted; 0 before it ever was */
-	__u32 member;	  /* of the process trees or threads that are followed */
+	__u32 wanted;	  /* it is counted; and recorded, if it is not sampled out */
+	__u32 softirqs;	  /* it is a ksoftirqd: woken by interrupts when they have too much to do */
 	__s32 waker_tid;  /* of the last sched_waking */
 	__u64 wake_clock; /* of a sched_wakeup since it last left a CPU, ns; else 0 */
-	__u64 css_set;	  /* where its cgroup was looked up (--cgroup) */
-	__u32 elsewhere;  /* has run on a CPU that is not recorded since it left one that is */
-	__u32 softirqs;	  /* it is a ksoftirqd: woken by interrupts when they have too much to do */
-	__u32 wanted;	  /* it is counted; and recorded, if it is not sampled out */
-	__u32 pad;
 	struct thread_counters counters;
+
+	__u32 own_id;	 /* `id`, kept while it is not wanted; 0 before it ever was */
+	__u32 member;	 /* of the process trees or threads that are followed */
+	__u64 css_set;	 /* where its cgroup was looked up (--cgroup) */
+	__u32 elsewhere; /* has run on a CPU that is not recorded since it left one that is */
+	__u32 pad;
 
 	/* Of its probes: */
 	__u64 stack_start, stack_end; /* the memory of the stack that it was last seen on */
@@ -219,8 +257,9 @@ struct knobs {
 	__u32 rings;	     /* records are sent (--mode full) */
 	__u32 kinds;	     /* of events that are recorded: bits, by enum event_kind */
 	__u32 switches;	     /* the program for switches is attached */
+	__u32 deferred; /* a switch touches who leaves alone, and no program is at wake-ups: who
+			   entered is in cpu_state, when it was woken the scheduler has counted */
 	__u32 sample_keep, sample_of; /* --sample; of: 0 or 1: every thread is kept */
-	__u32 pad;
 	__u64 sample_seed;
 	__u64 ring_mask; /* bytes of a ring - 1 */
 	__u64 cgroup;	 /* id of the cgroup below which tasks are wanted; 0: any */

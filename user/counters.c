@@ -27,11 +27,49 @@ static uint64_t within(uint64_t from, uint64_t to, uint64_t t0, uint64_t t1)
 	return to > from ? to - from : 0;
 }
 
+/* It is on a CPU: what it did till it entered that is added, as the kernel side does when it leaves
+ * (bpf/counters.bpf.h). */
+static void arrive(struct thread_figures *f, uint64_t t0, uint64_t t1)
+{
+	struct thread_counters *c = &f->counters;
+	uint64_t wake = f->wake_clock, entered = c->entered;
+
+	switch (c->use) {
+	case THREAD_RUNNING:
+		return;
+	case THREAD_NONE:
+		c->begin = entered;
+		break;
+	case THREAD_RUNNABLE:
+		c->runnable_ns += within(c->since, entered, t0, t1);
+		break;
+	case THREAD_BLOCKED:
+		if (wake && wake >= c->since) {
+			c->runnable_ns += within(wake, entered, t0, t1);
+			c->wakeups += wake > t0 && wake <= t1;
+		} else {
+			wake = entered;
+		}
+		c->blocked_ns[c->why % WHY_KINDS] += within(c->since, wake, t0, t1);
+		break;
+	default:
+		c->unknown_ns += within(c->since, entered, t0, t1);
+	}
+	c->events_seen += c->wake != 0;
+	c->migrations += c->cpu >= 0 && c->cpu != c->on && entered > t0 && entered <= t1;
+	c->cpu = c->on;
+	c->use = THREAD_RUNNING;
+	c->since = entered;
+}
+
 void counters_settle(struct thread_figures *f, uint64_t t0, uint64_t t1)
 {
 	struct thread_counters *c = &f->counters;
-	uint64_t ns = within(c->since, f->clock, t0, t1), wake = f->wake_clock;
+	uint64_t ns, wake = f->wake_clock;
 
+	if (c->entered)
+		arrive(f, t0, t1);
+	ns = within(c->since, f->clock, t0, t1);
 	switch (c->use) {
 	case THREAD_RUNNING:
 		c->active_ns += ns;
@@ -131,19 +169,27 @@ static void bury(struct counters *counters, struct thread_figures *figures)
 		counters_add(&counters->unlisted, &figures->counters);
 }
 
+static void read_costs(const struct cpu_state *state, struct counters_cost costs[PROGRAM_GROUPS])
+{
+	for (unsigned group = 0; group < PROGRAM_GROUPS; group++)
+		costs[group] = (struct counters_cost){
+			.runs = state->runs[group],
+			.timed_runs = state->costs[group].timed_runs,
+			.timed_ns = state->costs[group].timed_ns,
+		};
+}
+
 int counters_open(struct counters *counters, const struct links *links, uint64_t t0,
 		  const unsigned *cpus, unsigned ncpus)
 {
 	*counters = (struct counters){.links = links, .t0 = t0, .t1 = UINT64_MAX};
 	counters->cpus = calloc(ncpus ? ncpus : 1, sizeof(*counters->cpus));
-	counters->before = calloc(ncpus ? ncpus : 1, sizeof(*counters->before));
-	if (!counters->cpus || !counters->before)
+	if (!counters->cpus)
 		return log_no_memory("the counters");
 	counters->ncpus = ncpus;
 	for (unsigned i = 0; i < ncpus; i++) {
 		counters->cpus[i].cpu = cpus[i];
-		memcpy(counters->before[i], links->cpus[cpus[i]].costs,
-		       sizeof(counters->before[i]));
+		read_costs(&links->cpus[cpus[i]], counters->cpus[i].before);
 	}
 	return 0;
 }
@@ -191,7 +237,7 @@ static int iterate(const struct counters *counters, struct counters_list *list, 
 	return err;
 }
 
-static int read_cpu(struct counters *counters, struct counters_cpu *cpu, unsigned i)
+static int read_cpu(struct counters *counters, struct counters_cpu *cpu)
 {
 	const struct cpu_state *state = &counters->links->cpus[cpu->cpu];
 	uint32_t seq, tries = 0;
@@ -201,6 +247,10 @@ static int read_cpu(struct counters *counters, struct counters_cpu *cpu, unsigne
 			return -EAGAIN;
 		seq = __atomic_load_n(&state->counters.seq, __ATOMIC_ACQUIRE);
 		cpu->counters = *(const volatile struct cpu_counters *)&state->counters;
+		cpu->task = *(const volatile __u64 *)&state->task;
+		cpu->entered = *(const volatile __u64 *)&state->entered;
+		cpu->sched_offset = *(const volatile __s64 *)&state->sched_offset;
+		cpu->sched_known = *(const volatile __u64 *)&state->sched_offset_clock;
 		cpu->clock = clock_now();
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	} while (seq & 1 || seq != __atomic_load_n(&state->counters.seq, __ATOMIC_RELAXED));
@@ -208,17 +258,71 @@ static int read_cpu(struct counters *counters, struct counters_cpu *cpu, unsigne
 		cpu->clock = counters->t1;
 	cpu->counters.ns[cpu->counters.use % CPU_USES] +=
 		within(cpu->counters.since, cpu->clock, counters->t0, counters->t1);
+	read_costs(state, cpu->costs);
 	for (unsigned group = 0; group < PROGRAM_GROUPS; group++) {
-		const struct program_cost *now = &state->costs[group];
-		const struct program_cost *before = &counters->before[i][group];
-
-		cpu->costs[group] = (struct program_cost){
-			.runs = now->runs - before->runs,
-			.timed_runs = now->timed_runs - before->timed_runs,
-			.timed_ns = now->timed_ns - before->timed_ns,
-		};
+		cpu->costs[group].runs -= cpu->before[group].runs;
+		cpu->costs[group].timed_runs -= cpu->before[group].timed_runs;
+		cpu->costs[group].timed_ns -= cpu->before[group].timed_ns;
 	}
 	return 0;
+}
+
+void counters_find_running(struct counters *counters, uint64_t then)
+{
+	for (size_t i = 0; i < counters->alive.n; i++) {
+		struct thread_figures *f = &counters->alive.figures[i];
+		struct thread_counters *c = &f->counters;
+
+		for (unsigned k = 0; k < counters->ncpus && !c->entered; k++) {
+			const struct counters_cpu *cpu = &counters->cpus[k];
+
+			if (cpu->task == f->task && cpu->entered >= c->since) {
+				c->entered = cpu->entered;
+				c->on = (int32_t)cpu->cpu;
+			}
+		}
+		if (!c->entered && f->clock > then)
+			f->clock = c->since > then ? c->since : then;
+	}
+}
+
+void counters_find_woken(struct counters *counters)
+{
+	int64_t offset = INT64_MAX;
+
+	for (unsigned i = 0; i < counters->ncpus; i++)
+		if (counters->cpus[i].sched_known && counters->cpus[i].sched_offset < offset)
+			offset = counters->cpus[i].sched_offset;
+	for (size_t i = 0; i < counters->alive.n; i++) {
+		struct thread_figures *f = &counters->alive.figures[i];
+		const struct thread_counters *c = &f->counters;
+		uint64_t until = f->last_queued ? f->last_queued : c->entered ? f->last_arrival : 0;
+
+		if (!until || offset == INT64_MAX)
+			continue; /* it sleeps */
+		f->wake_clock = until + (uint64_t)offset - (f->run_delay - c->delay);
+		if ((int64_t)(f->wake_clock - c->since) < 0)
+			f->wake_clock = c->since;
+		if (c->entered && f->wake_clock > c->entered)
+			f->wake_clock = c->entered;
+	}
+}
+
+/* One look at the CPUs, and one at the threads. */
+static int look(struct counters *counters, size_t *unstable)
+{
+	uint64_t then = clock_now();
+	int err = 0;
+
+	for (unsigned i = 0; i < counters->ncpus && !err; i++)
+		err = read_cpu(counters, &counters->cpus[i]);
+	if (!err)
+		err = iterate(counters, &counters->alive, unstable);
+	if (!err && counters->links->deferred) {
+		counters_find_running(counters, then);
+		counters_find_woken(counters);
+	}
+	return err;
 }
 
 int counters_look(struct counters *counters)
@@ -227,10 +331,7 @@ int counters_look(struct counters *counters)
 	int err = 0;
 
 	for (unsigned tries = 0; unstable && !err; tries++)
-		err = tries == READ_TRIES ? -EAGAIN
-					  : iterate(counters, &counters->alive, &unstable);
-	for (unsigned i = 0; i < counters->ncpus && !err; i++)
-		err = read_cpu(counters, &counters->cpus[i], i);
+		err = tries == READ_TRIES ? -EAGAIN : look(counters, &unstable);
 	if (err)
 		log_error("cannot read the counters: %s", strerror(-err));
 	counters->dead_then = counters->dead.n;
@@ -249,7 +350,8 @@ static void settle(struct counters *counters)
 
 		if (f->clock > counters->t1)
 			f->clock = counters->t1;
-		if (f->counters.use == THREAD_NONE || f->clock <= counters->t0)
+		if ((f->counters.use == THREAD_NONE && !f->counters.entered) ||
+		    f->clock <= counters->t0)
 			continue;
 		counters_settle(f, counters->t0, counters->t1);
 		if (busy(f) && kept < COUNTERS_LISTED_MAX)
@@ -342,6 +444,5 @@ void counters_free(struct counters *counters)
 	free(counters->dead.figures);
 	free(counters->alive.figures);
 	free(counters->cpus);
-	free(counters->before);
 	memset(counters, 0, sizeof(*counters));
 }

@@ -27,12 +27,21 @@ struct counters_list {
 	size_t n, room;
 };
 
+/* Of the programs of a group: how often they ran, and what the runs that were timed took. */
+struct counters_cost {
+	uint64_t runs, timed_runs, timed_ns;
+};
+
 /* A CPU, up to the moment of the figures. */
 struct counters_cpu {
 	unsigned cpu; /* the kernel's number */
 	uint64_t clock;
 	struct cpu_counters counters;
-	struct program_cost costs[PROGRAM_GROUPS];
+	uint64_t task, entered; /* who is there (links.deferred), and since when */
+	int64_t sched_offset;	/* CLOCK_MONOTONIC - the scheduler's clock, ns; */
+	bool sched_known;	/* of which that is known */
+	struct counters_cost costs[PROGRAM_GROUPS];
+	struct counters_cost before[PROGRAM_GROUPS]; /* when the window opened */
 };
 
 struct counters {
@@ -45,8 +54,6 @@ struct counters {
 	struct thread_counters idle;	 /* of live threads that did nothing, as read last */
 	struct counters_cpu *cpus;	 /* ncpus of them, as read last */
 	unsigned ncpus;
-	struct program_cost (
-		*before)[PROGRAM_GROUPS]; /* by kernel number: when the window opened */
 };
 
 /* The window has opened at t0, on the CPUs with these numbers. 0, or -ENOMEM after one message. */
@@ -69,6 +76,19 @@ int counters_look(struct counters *counters) __attribute__((warn_unused_result))
 int counters_close(struct counters *counters) __attribute__((warn_unused_result));
 
 void counters_free(struct counters *counters); /* also of a zeroed struct */
+
+/* ---- links.deferred: what the counters of live threads were not told ---- */
+
+/*
+ * Who is on a CPU, and since when. The CPUs were read from `then` (ns) on, and the threads after
+ * them: who has not left since then the CPU that showed it is there still. Of others it is known up
+ * to `then`, or to when they left.
+ */
+void counters_find_running(struct counters *counters, uint64_t then);
+
+/* When those were woken that wait or run: the scheduler has added up how long they waited, by its
+ * own clock. Nothing is known, and nothing changed, as long as no CPU knows the offset of that. */
+void counters_find_woken(struct counters *counters);
 
 /* ---- one thread ---- */
 

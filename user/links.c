@@ -20,6 +20,7 @@
 #include "options.h"
 #include "probes/attach.h"
 #include "rings.h"
+#include "run_delay.h"
 #include "topology.h"
 #include "bpf/ovni.skel.h"
 #include "trace/log.h"
@@ -179,10 +180,13 @@ static bool storage_anywhere(const struct btf *btf)
 }
 
 /* Is a program needed, for the kinds that are recorded or for what holds the others together? */
-static bool needed(const struct place *place, const struct options *options, const struct btf *btf)
+static bool needed(const struct links *links, const struct place *place,
+		   const struct options *options, const struct btf *btf)
 {
 	if (place->group == GROUP_NONE)
 		return true;
+	if (links->deferred && place->kinds == KIND(WAKE))
+		return false;
 	if (options->mode == MODE_SUMMARY &&
 	    (place->group == GROUP_WAKER || place->group == GROUP_INTERRUPT))
 		return false; /* who wakes is nothing that is counted */
@@ -195,6 +199,14 @@ static bool needed(const struct place *place, const struct options *options, con
 	if (!strcmp(place->program, "sched_process_exit")) /* else the last switch tells the end */
 		return !(options->kinds & KIND(SWITCH));
 	return false;
+}
+
+/* Only counters, of all that runs: whoever is on a CPU is wanted, but the idle task. */
+static bool may_defer(const struct options *options)
+{
+	return options->mode == MODE_SUMMARY && options->all && !options->comm &&
+	       !options->cgroup && !options->cpu_list && options->kthreads && options->self &&
+	       options->kinds & KIND(SWITCH);
 }
 
 /* Chooses what is loaded by what is recorded and what this kernel has. */
@@ -224,6 +236,7 @@ static int choose_programs(struct links *links, const struct options *options)
 #else
 	links->yields_unknown = true;
 #endif
+	links->deferred = may_defer(options) && run_delay_kept(btf);
 	for (size_t i = 0; i < NPLACES; i++) {
 		const struct place *place = &places[i];
 		bool there =
@@ -243,7 +256,7 @@ static int choose_programs(struct links *links, const struct options *options)
 			there = false; /* choose_probes() has those that are needed */
 		if (!strcmp(place->program, newer ? "sched_switch_5_17" : "sched_switch"))
 			there = false;
-		there = there && needed(place, options, btf);
+		there = there && needed(links, place, options, btf);
 		if (there)
 			links->kinds |= place->kinds & options->kinds;
 		if (!autoload(links, place->program, there)) {
@@ -319,6 +332,7 @@ static int set_knobs(struct links *links, const struct options *options)
 		.rings = options->mode == MODE_FULL,
 		.kinds = options->kinds,
 		.switches = !!(options->kinds & KIND(SWITCH)),
+		.deferred = links->deferred,
 		.sample_keep = options->sample_keep,
 		.sample_of = options->sample_of,
 		.sample_seed = options->sample_seed,

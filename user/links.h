@@ -31,19 +31,20 @@ struct links {
 	struct bpf_link *link[LINKS_MAX]; /* nlinks of them, in the order of attaching */
 	unsigned nlinks;
 	struct bpf_link *iterator, *counters; /* of tasks, of their counters */
-	int *ring_fds; /* of the CPUs of the topology, by index */
+	int *ring_fds;			      /* of the CPUs of the topology, by index */
 	unsigned nrings;
 	int template_fd;	/* a ring that shows the kernel what rings are like; -1: none */
 	struct cpu_state *cpus; /* by kernel number, shared; npossible of them */
 	unsigned npossible;
-	int statistics_fd;	 /* -1: the kernel keeps none */
-	bool yields_unknown;	 /* yielded and preempted look the same */
-	bool interrupts_unknown; /* a waker that is an interrupt is not told */
-	bool find_stack;	 /* the memory that a stack is in can be looked up */
-	struct attach *attach;	 /* the probes; the caller's; NULL: there are none */
+	int statistics_fd;	  /* -1: the kernel keeps none */
+	bool yields_unknown;	  /* yielded and preempted look the same */
+	bool interrupts_unknown;  /* a waker that is an interrupt is not told */
+	bool find_stack;	  /* the memory that a stack is in can be looked up */
+	bool deferred;		  /* knobs.deferred */
+	struct attach *attach;	  /* the probes; the caller's; NULL: there are none */
 	struct probe_site *sites; /* by site, shared; nsites of them */
 	size_t nsites;
-	uint32_t kinds;		 /* of events with a program: bits, by enum event_kind */
+	uint32_t kinds; /* of events with a program: bits, by enum event_kind */
 };
 
 /*
@@ -54,8 +55,7 @@ struct links {
  */
 int links_open(struct links *links, const struct options *options, const struct topology *topology,
 	       struct rings *rings, const uint32_t *targets, size_t ntargets, struct attach *attach,
-	       size_t nsites)
-	__attribute__((warn_unused_result));
+	       size_t nsites) __attribute__((warn_unused_result));
 
 /* Names one more process before links_attach(). 0 or -errno after one message. */
 int links_target(struct links *links, uint32_t pid) __attribute__((warn_unused_result));

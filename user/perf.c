@@ -66,7 +66,7 @@ void perf_sum(const struct counters *counters, struct perf_run *run)
 			run->cpu_ns[use] += cpu->counters.ns[use];
 		run->switches += cpu->counters.switches;
 		for (unsigned group = 0; group < PROGRAM_GROUPS; group++) {
-			const struct program_cost *cost = &cpu->costs[group];
+			const struct counters_cost *cost = &cpu->costs[group];
 
 			run->prog_runs += cost->runs;
 			run->prog_ns += perf_cost_ns(cost->runs, cost->timed_runs, cost->timed_ns);

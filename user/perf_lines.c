@@ -135,7 +135,7 @@ static const char *const group_names[PROGRAM_GROUPS] = {
 	[PROGRAMS_INTERRUPT] = "interrupt", [PROGRAMS_PROBE] = "probe",
 };
 
-static uint64_t put_cost(FILE *out, const struct program_cost costs[PROGRAM_GROUPS])
+static uint64_t put_cost(FILE *out, const struct counters_cost costs[PROGRAM_GROUPS])
 {
 	uint64_t runs = 0, ns = 0;
 

@@ -45,7 +45,7 @@ struct perf_run {
 	struct perf_sums all;
 	uint64_t clock, window_ns, cpu_ns[CPU_USES], switches;
 	unsigned ncpus;
-	struct program_cost costs[PROGRAM_GROUPS];
+	struct counters_cost costs[PROGRAM_GROUPS];
 	uint64_t prog_runs, prog_ns; /* ns: from those that were timed */
 };
 void perf_run(FILE *out, const struct perf_run *run, unsigned interval);

@@ -118,6 +118,12 @@ struct mm_struct {
 	struct uprobes_state uprobes_state;
 };
 
+struct sched_info {
+	unsigned long long run_delay;
+	unsigned long long last_arrival;
+	unsigned long long last_queued;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -127,6 +133,7 @@ struct task_struct {
 	int exit_state;
 	int exit_code;
 	unsigned int in_iowait : 1;
+	struct sched_info sched_info;
 	int pid;
 	int tgid;
 	struct task_struct *real_parent;

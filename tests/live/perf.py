@@ -2,13 +2,14 @@
 """
 perf: do the counters of a full recording agree with its streams, and with another recorder's?
 
-    perf.py TRACE [SUMMARY.perf.json]
+    perf.py TRACE [SUMMARY.perf.json [PID]]
 
 In: a trace with its perf.json; out: each thread's times computed again from its events, held
 against the counters to the nanosecond. One switch has one clock: who leaves does so at t, who enters
 is written at t + 1. Where only some CPUs are recorded, a stream ends and begins with the stays of its
-thread there; what is between is unknown to the counters. Then the figures of a recorder in mode summary that saw the same run: counts must
-be equal, times nearly, since each recorder reads the clock for itself.
+thread there; what is between is unknown to the counters. Then the figures of a recorder in mode
+summary that saw the same run: counts must be equal, times nearly, since each recorder reads the clock
+for itself. With PID, of a system-wide recording, of the threads of that process alone.
 """
 import json
 import os
@@ -89,13 +90,16 @@ for s in threads:
     sums = by_thread.setdefault(key, Counter())
     sums.update({k: v for k, v in s.items() if isinstance(v, int) and k not in ("pid", "tid", "clock")})
     sums.update(s["blocked"])
-exact = not int(trace.session["lost"]) and not int(trace.session["counts"]["repairs"])
+process = int(sys.argv[3]) if len(sys.argv) > 3 else None
+exact = process or not int(trace.session["lost"]) and not int(trace.session["counts"]["repairs"])
 check(exact, "there were repairs or losses: this run shows nothing")
 names = ["total_ns", "active_ns", "runnable_ns", "blocked_ns", "switches_voluntary",
          "switches_preempted", "yields", "wakeups", "migrations", *BLOCKED.values()]
-streams = {(s.pid, s.tid): from_stream(s, t0) for s in trace.streams}
+by_thread = {k: v for k, v in by_thread.items() if process in (None, k[0])}
+streams = {(s.pid, s.tid): from_stream(s, t0) for s in trace.streams if process in (None, s.pid)}
+check(streams, "no thread of", process)
 check(set(streams) == set(by_thread), "streams and counters are of different threads:",
-      set(streams) ^ set(by_thread))
+      set(streams) - set(by_thread), set(by_thread) - set(streams))
 cores = perf["controls"]["cores"]
 for key in set(streams) & set(by_thread):
     check(cores or not by_thread[key]["unknown_ns"], "thread", key, "was somewhere unknown")
@@ -106,7 +110,7 @@ for key in set(streams) & set(by_thread):
 
 cpus = {s["cpu"]: s for s in snapshots if s["scope"] == "cpu"}
 check(set(cpus) == set(cores or cpus), "counted are", set(cpus), "of the CPUs", cores)
-for cpu in (c for c in trace.session["cpus"] if c["cpu"] in cpus):
+for cpu in (c for c in trace.session["cpus"] if c["cpu"] in cpus and not process):
     mine = cpus[cpu["cpu"]]
     for name, use in (("active_ns", "thread"), ("other_ns", "other"), ("idle_ns", "idle"),
                       ("unknown_ns", "unknown")):
@@ -122,6 +126,7 @@ if len(sys.argv) > 2:
         if s["scope"] == "thread":
             theirs.setdefault((s["pid"], s["tid"]), Counter()).update(
                 {k: v for k, v in s.items() if isinstance(v, int)})
+    theirs = {k: v for k, v in theirs.items() if process in (None, k[0])}
     check(set(theirs) == set(by_thread), "the modes know different threads:",
           set(theirs) ^ set(by_thread))
     for key in set(theirs) & set(by_thread):

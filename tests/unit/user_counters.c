@@ -64,6 +64,105 @@ static void the_open_interval_goes_where_the_thread_is(void **state)
 	}
 }
 
+/* On a CPU: what it did before it entered that comes first. */
+static const struct arrival_case {
+	const char *what;
+	uint32_t use;
+	uint64_t since, wake, entered;
+	int32_t from, on;
+	uint64_t active, runnable, blocked, unknown, wakeups, migrations, begin;
+} arrivals[] = {
+	{"woken", THREAD_BLOCKED, 1200, 1300, 1350, 0, 0, 150, 50, 100, 0, 1, 0, 0},
+	{"woken, on another CPU", THREAD_BLOCKED, 1200, 1300, 1350, 0, 1, 150, 50, 100, 0, 1, 1, 0},
+	{"woken unseen", THREAD_BLOCKED, 1200, 0, 1350, 0, 0, 150, 0, 150, 0, 0, 0, 0},
+	{"woken before the window", THREAD_BLOCKED, 100, 900, 1350, 0, 0, 150, 350, 0, 0, 0, 0, 0},
+	{"it waited", THREAD_RUNNABLE, 1200, 0, 1350, 0, 0, 150, 150, 0, 0, 0, 0, 0},
+	{"it was not known", THREAD_UNKNOWN, 1200, 0, 1350, -1, 0, 150, 0, 0, 150, 0, 0, 0},
+	{"born", THREAD_NONE, 0, 0, 1350, -1, 0, 150, 0, 0, 0, 0, 0, 1350},
+	{"it was known", THREAD_RUNNING, 1350, 0, 1350, 0, 0, 150, 0, 0, 0, 0, 0, 0},
+	{"after the window", THREAD_BLOCKED, 1200, 2100, 2200, 0, 1, 0, 0, 800, 0, 0, 0, 0},
+};
+
+static void who_runs_has_done_something_before(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(arrivals) / sizeof(arrivals[0]); i++) {
+		const struct arrival_case *k = &arrivals[i];
+		bool after = k->entered > T1;
+		struct thread_figures f = {.wanted = 1,
+					   .clock = after ? T1 : 1500,
+					   .wake_clock = k->wake,
+					   .counters = {.use = k->use,
+							.why = WHY_SLEEPING,
+							.since = k->since,
+							.cpu = k->from,
+							.on = k->on,
+							.entered = k->entered}};
+		const struct thread_counters *c = &f.counters;
+
+		print_message("  %s\n", k->what);
+		counters_settle(&f, T0, T1);
+		assert_int_equal(c->use, THREAD_RUNNING);
+		assert_int_equal(c->active_ns, k->active);
+		assert_int_equal(c->runnable_ns, k->runnable);
+		assert_int_equal(c->blocked_ns[WHY_SLEEPING], k->blocked);
+		assert_int_equal(c->unknown_ns, k->unknown);
+		assert_int_equal(c->wakeups, k->wakeups);
+		assert_int_equal(c->migrations, k->migrations);
+		assert_int_equal(c->begin, k->begin);
+		assert_int_equal(c->cpu, k->on);
+	}
+}
+
+static void the_cpus_tell_who_runs(void **state)
+{
+	struct counters_cpu cpus[] = {{.cpu = 4, .task = 0xa, .entered = 1700},
+				      {.cpu = 6, .task = 0xb, .entered = 1200}};
+	struct thread_figures threads[] = {
+		{.task = 0xa, .clock = 1900, .counters = {.since = 1500}}, /* on the first CPU */
+		{.task = 0xb, .clock = 1900, .counters = {.since = 1850}}, /* has left it since */
+		{.task = 0xc, .clock = 1900, .counters = {.since = 1100}}, /* sleeps */
+	};
+	struct counters counters = {
+		.cpus = cpus, .ncpus = 2, .alive = {.figures = threads, .n = 3}};
+
+	(void)state;
+	counters_find_running(&counters, 1800);
+	assert_int_equal(threads[0].counters.entered, 1700);
+	assert_int_equal(threads[0].counters.on, 4);
+	assert_int_equal(threads[0].clock, 1900);
+	assert_int_equal(threads[1].counters.entered, 0);
+	assert_int_equal(threads[1].clock, 1850);
+	assert_int_equal(threads[2].counters.entered, 0);
+	assert_int_equal(threads[2].clock, 1800);
+}
+
+static void the_scheduler_tells_who_was_woken(void **state)
+{
+	/* Its clock is 100 ns ahead of ours on one CPU, and seems less so on the other. */
+	struct counters_cpu cpus[] = {{.sched_offset = -60, .sched_known = true},
+				      {.sched_offset = -100, .sched_known = true},
+				      {.sched_offset = 0}};
+	struct thread_figures threads[] = {
+		/* sleeps; waits; waits, on its second CPU; runs; has waited longer than it slept */
+		{.run_delay = 70, .counters = {.since = 1000, .delay = 70}},
+		{.run_delay = 70, .last_queued = 1500, .counters = {.since = 1000, .delay = 70}},
+		{.run_delay = 90, .last_queued = 1500, .counters = {.since = 1000, .delay = 70}},
+		{.run_delay = 90,
+		 .last_arrival = 1500,
+		 .counters = {.since = 1000, .delay = 70, .entered = 1450}},
+		{.run_delay = 990, .last_queued = 1500, .counters = {.since = 1000, .delay = 70}},
+	};
+	static const uint64_t woken[] = {0, 1400, 1380, 1380, 1000};
+	struct counters counters = {
+		.cpus = cpus, .ncpus = 3, .alive = {.figures = threads, .n = 5}};
+
+	(void)state;
+	counters_find_woken(&counters);
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(threads[i].wake_clock, woken[i]);
+}
+
 static void sums_count_threads_and_sums_of_threads(void **state)
 {
 	struct thread_counters all = {0}, many = {.threads = 7, .active_ns = 5},
@@ -112,6 +211,9 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_open_interval_goes_where_the_thread_is),
+		cmocka_unit_test(who_runs_has_done_something_before),
+		cmocka_unit_test(the_cpus_tell_who_runs),
+		cmocka_unit_test(the_scheduler_tells_who_was_woken),
 		cmocka_unit_test(sums_count_threads_and_sums_of_threads),
 		cmocka_unit_test(a_sample_keeps_its_share_and_always_the_same),
 		cmocka_unit_test(kinds_are_read_by_their_names),
