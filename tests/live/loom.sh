@@ -74,6 +74,41 @@ print(lives, "lives,", moves, "moves,", sum(want.values()), "ns")
 END
 python3 compare.py || complain "the run is not what the streams say"
 
+# The recorder counts in the kernel, the run is made of its events: both times a thread runs as long,
+# but that an event which follows another on its CPU is a nanosecond later.
+cat >counters.py <<'END'
+import collections, json
+perf, run = json.load(open("trace/perf.json")), json.load(open("run.1ns.perf.json"))
+FROM = {"active_cycles": "active_ns", "stall_cycles_out": "runnable_ns", "stall_cycles_in": "blocked_ns"}
+have, want, cores = collections.Counter(), collections.Counter(), 0
+for s in run["snapshots"]:
+    if "hw_node_id" in s:
+        have.update({(s["hw_node_id"], to): s[key] for key, to in FROM.items()})
+    else:
+        cores += s["active_cycles"]
+steps = collections.Counter(int(line.split(" node=")[1].split()[0])
+                            for line in open("listing.1ns") if " node=" in line)
+unknown = set()
+for s in perf["snapshots"]:
+    if s["scope"] == "thread" and not s.get("interval"):
+        want.update({(s["tid"], to): s[to] for to in FROM.values()})
+        if s["unknown_ns"]:
+            unknown.add(s["tid"])
+compared = 0
+for (tid, what), ns in want.items():
+    if tid in unknown and what != "active_ns":
+        continue # what it did before its first event
+    assert abs(have[tid, what] - ns) <= steps[tid], (tid, what, have[tid, what], ns, steps[tid])
+    compared += 1
+assert compared >= 6, compared
+active = sum(ns for (_, what), ns in have.items() if what == "active_ns")
+assert active == cores, (active, cores)
+print(compared, "counters of perf.json,", active, "ns on all cores")
+END
+if grep -q "lost=0 missed=0 repairs=0" log; then
+	python3 counters.py || complain "the run is not what perf.json says"
+fi
+
 "$loom" import run.1us -o trace 2>err || complain "import: $(cat err)"
 "$EMULATOR" -l trace >err 2>&1 || complain "both on one page: $(cat err)"
 "$loom" export trace -o again 2>err || complain "export of the imported run: $(cat err)"
