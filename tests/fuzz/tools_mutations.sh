@@ -19,18 +19,45 @@ thread n 1 1 ovni.mark={"0":{"title":"F","chan_type":"stack"}} ovni.require={"ov
 70 OHr
 80 OHe
 END
+# A recording with its perf.json, which agrees with the stream.
+"$S/tests/golden/tools_make.py" "$T/figures" <<'END'
+thread n 1 1 bpf.events="5" bpf.name="w" bpf.session.t0="1000" bpf.session.t1="2000" bpf.session.lost="0"
+1000 OHx i32:0 i32:-1 u64:0
+1400 OHp u16:1 i32:0
+1800 OHw i32:-2
+1900 OHr
+2000 OHe
+END
+cat >"$T/figures/perf.json" <<'END'
+{"schema": "ovni-bpf-perf", "version": 1, "mode": "full",
+ "window": {"first_cycle": 1000, "end_cycle": 2000, "total_cycles": 1000},
+ "events": {"seen": 7, "written": 4, "filtered": 2, "sampled_out": 1, "dropped": 0, "by_core_and_kind": [
+  {"cpu": 0, "kind": "switch", "seen": 7, "written": 4, "filtered": 2, "sampled_out": 1, "dropped": 0}]},
+ "recorder": {"cpu_ns": 1500000, "peak_rss_bytes": 4096},
+ "snapshots": [
+  {"clock": 2000, "scope": "run", "threads": 1, "window_ns": 1000, "cpus": 1, "total_ns": 1000, "active_ns": 501,
+   "runnable_ns": 99, "blocked_ns": 400, "unknown_ns": 0, "cpu_active_ns": 501, "wakeups": 1, "prog_ns": 20},
+  {"clock": 2000, "scope": "cpu", "cpu": 0, "total_ns": 1000, "active_ns": 501, "other_ns": 9, "idle_ns": 490,
+   "unknown_ns": 0, "prog_ns": 20, "prog_runs": 2, "metrics": {"utilization": 0.51, "overhead": 0.02}},
+  {"clock": 2000, "scope": "thread", "tid": 1, "pid": 1, "comm": "w", "total_ns": 1000, "active_ns": 501,
+   "runnable_ns": 99, "blocked_ns": 400, "unknown_ns": 0, "switches_voluntary": 1, "switches_preempted": 0,
+   "yields": 0, "wakeups": 1, "migrations": 0, "calls": 0}]}
+END
+"$bin/ovni-report" counters "$T/figures" | grep -q 501 || { echo "perf.json is not read"; exit 1; }
 cat >"$T/mutate.py" <<'END'
 import glob, os, random, shutil, subprocess, sys, tempfile, time
-bin, top, small, vectors, seconds, most = sys.argv[1:]
+bin, top, small, figures, vectors, seconds, most = sys.argv[1:]
 seconds, most = int(seconds), int(most)
-sources = [small] + sorted(d for d in glob.glob(vectors + "/emu/*/trace") if os.path.isdir(d)
-                           and sum(map(os.path.getsize, glob.glob(d + "/**/stream.obs", recursive=True))) < 20000)
+vectors = sorted(d for d in glob.glob(vectors + "/emu/*/trace") if os.path.isdir(d)
+                 and sum(map(os.path.getsize, glob.glob(d + "/**/stream.obs", recursive=True))) < 20000)
 tools = [["dump", "-j", "-"], ["dump", "-x", "-"], ["dump", "-s", "-"], ["top", "-"], ["top", "--by", "cpu", "-"],
          ["sort", "--dry-run", "-"], ["sort", "-"], ["sort", "--all", "-"], ["check", "-"], ["check", "--json", "-"],
          ["check", "--repair", "-o", "OUT", "-"], ["info", "-"], ["info", "--json", "-"], ["report", "latency", "-"],
          ["report", "timehist", "--json", "-"], ["report", "preempt", "-"], ["report", "wake", "-"],
          ["report", "cpu", "-"], ["report", "func", "-"], ["cut", "--from", "+10ns", "--to", "+50us", "-o", "OUT", "-"],
          ["cut", "--cpu", "0", "-o", "OUT", "-"], ["convert", "-o", "OUT", "-"], ["merge", "-o", "OUT", "-", "-"]]
+figures_tools = [["check", "-"], ["check", "--json", "-"], ["report", "counters", "-"], ["info", "-"], ["info", "--json", "-"],
+                 ["loom", "check", "PERF"], ["loom", "stats", "PERF"], ["loom", "export", "-o", "OUT", "-"]]
 tools = [t for t in tools if os.access(bin + "/ovni-" + t[0], os.X_OK)]
 values = [b"\0", b"\xff", b"\x10", b"\x1f", b"\xff\xff\xff\x7f", b"\0\0\0\x80", b'"', b"{", b"-1", b"1e999"]
 
@@ -58,13 +85,17 @@ while (n < most) if most else (time.time() - start < seconds):
     random.seed(base + n)
     trace, out = top + "/t", top + "/out"
     shutil.rmtree(trace, ignore_errors=True)
-    shutil.copytree(random.choice(sources), trace)
+    source = random.choice([figures, small] + vectors)
+    if random.randrange(4) == 0:
+        source = figures
+    shutil.copytree(source, trace)
     files = [f for f in glob.glob(trace + "/**/*", recursive=True) if os.path.isfile(f)]
     for path in random.sample(files, min(len(files), random.choice((1, 1, 2)))):
         change(path)
-    for tool in random.sample(tools, min(len(tools), 6)) if not most else tools:
+    chosen = tools if source != figures else figures_tools
+    for tool in random.sample(chosen, min(len(chosen), 6)) if not most else chosen:
         shutil.rmtree(out, ignore_errors=True)
-        command = [bin + "/ovni-" + tool[0]] + [trace if w == "-" else out if w == "OUT" else w for w in tool[1:]]
+        command = [bin + "/ovni-" + tool[0]] + [{"-": trace, "PERF": trace + "/perf.json", "OUT": out}.get(w, w) for w in tool[1:]]
         run = subprocess.run(command, capture_output=True, timeout=60)
         if run.returncode not in (0, 1, 3) or b"Sanitizer" in run.stderr or b"runtime error" in run.stderr:
             sys.exit("seed %d: %s ended with %d\n%s" % (base + n, " ".join(command), run.returncode,
@@ -72,4 +103,4 @@ while (n < most) if most else (time.time() - start < seconds):
     n += 1
 print("%d mutations, %d commands for each" % (n, min(len(tools), 6) if not most else len(tools)))
 END
-python3 "$T/mutate.py" "$bin" "$T" "$T/small" "$CONFORMANCE" "${FUZZ_SECONDS:-10}" "${MUTATIONS:-0}"
+python3 "$T/mutate.py" "$bin" "$T" "$T/small" "$T/figures" "$CONFORMANCE" "${FUZZ_SECONDS:-10}" "${MUTATIONS:-0}"
