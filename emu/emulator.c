@@ -409,8 +409,9 @@ static bool go_on_without(struct emulator *emu, uint32_t who)
 	if (!th || !th->cpu)
 		return true;
 	th->situation &= (uint8_t)~THREAD_OUT_OF_CPU;
-	if (begin_event(emu) || occupancy_end(emu, th))
+	if (begin_event(emu))
 		return false;
+	occupancy_end(emu, th);
 	for (size_t i = 0; i < emu->nbreakdowns; i++)
 		breakdown_end(emu->breakdowns[i], &emu->time);
 	return true;

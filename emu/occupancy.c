@@ -60,8 +60,11 @@ static inline void count_out(struct cpu *cpu, const struct thread *th)
 	cpu->mixed ^= th->index;
 }
 
-static int refuse_crowd(struct emulator *emu, const struct cpu *cpu, const struct thread *th)
+/* Asked before anything changes: a move that is refused moves nobody (--tolerant goes on). */
+static inline int check_room(struct emulator *emu, const struct cpu *cpu, const struct thread *th)
 {
+	if (__builtin_expect(!cpu->nrunning || cpu->phyid < 0, 1))
+		return 0;
 	return emu_refuse(emu,
 			  "thread %" PRIi32 " would be the second running thread on CPU %" PRIi32
 			  " of loom %s (a physical CPU runs one thread at a time)",
@@ -69,21 +72,17 @@ static int refuse_crowd(struct emulator *emu, const struct cpu *cpu, const struc
 }
 
 /*
- * Update of a CPU: its direct touches. *changed tells if its running thread
- * did, and so whether track_cpu_all() is due.
+ * Update of a CPU: its direct touches. Returns true if its running thread changed, and
+ * so track_cpu_all() is due.
  */
-static int update(struct emulator *emu, struct cpu *cpu, const struct thread *mover, bool *changed)
+static bool update(struct emulator *emu, struct cpu *cpu)
 {
-	struct thread *now;
+	struct thread *now = cpu->nrunning == 1 ? &emu->sys.threads[cpu->mixed] : NULL;
+	bool changed = now != cpu->running;
 
-	*changed = false;
-	if (__builtin_expect(cpu->nrunning > 1 && cpu->phyid >= 0, 0))
-		return refuse_crowd(emu, cpu, mover);
-	now = cpu->nrunning == 1 ? &emu->sys.threads[cpu->mixed] : NULL;
-	if (now != cpu->running) {
+	if (changed) {
 		int64_t tid = now ? now->tid : 0, pid = now ? now->process->pid : 0;
 
-		*changed = true;
 		cpu->running = now;
 		if (tid != cpu->last_tid)
 			prv_line(&emu->cpu_prv, &cpu->row, &emu->time, &type_tid, tid);
@@ -96,49 +95,56 @@ static int update(struct emulator *emu, struct cpu *cpu, const struct thread *mo
 		cpu->last_count = cpu->nrunning;
 		prv_line(&emu->cpu_prv, &cpu->row, &emu->time, &type_count, cpu->nrunning);
 	}
-	return 0;
+	return changed;
 }
 
 /* What follows from a new state of `th`, whose CPU is `cpu`. */
-static int settle(struct emulator *emu, struct thread *th, struct cpu *cpu)
+static void settle(struct emulator *emu, struct thread *th, struct cpu *cpu)
 {
-	bool changed;
-	int err = update(emu, cpu, th, &changed);
+	bool changed = update(emu, cpu);
 
-	if (err)
-		return err;
 	track_thread_all(emu, th);
 	if (changed)
 		track_cpu_all(emu, cpu);
-	return 0;
 }
 
 int occupancy_execute(struct emulator *emu, struct thread *th, struct cpu *cpu)
 {
+	int err = check_room(emu, cpu, th);
+
+	if (err)
+		return err;
 	th->cpu = cpu;
 	set_state(th, LIFELINE_RUNNING);
 	count_in(cpu, th);
 	show_cpu(emu, th);
 	show_state(emu, th);
 	show_tid(emu, th);
-	return settle(emu, th, cpu);
+	settle(emu, th, cpu);
+	return 0;
 }
 
 int occupancy_change(struct emulator *emu, struct thread *th, enum lifeline state)
 {
 	bool ran = th->state == LIFELINE_RUNNING, runs = state == LIFELINE_RUNNING;
 
-	set_state(th, state);
-	if (ran && !runs)
-		count_out(th->cpu, th);
-	else if (runs && !ran)
+	if (runs && !ran) {
+		int err = check_room(emu, th->cpu, th);
+
+		if (err)
+			return err;
 		count_in(th->cpu, th);
+	} else if (ran && !runs) {
+		count_out(th->cpu, th);
+	}
+	set_state(th, state);
 	show_state(emu, th);
 	show_tid(emu, th);
-	return settle(emu, th, th->cpu);
+	settle(emu, th, th->cpu);
+	return 0;
 }
 
-int occupancy_end(struct emulator *emu, struct thread *th)
+void occupancy_end(struct emulator *emu, struct thread *th)
 {
 	struct cpu *cpu = th->cpu;
 
@@ -149,26 +155,26 @@ int occupancy_end(struct emulator *emu, struct thread *th)
 	show_state(emu, th);
 	show_tid(emu, th);
 	show_cpu(emu, th);
-	return settle(emu, th, cpu);
+	settle(emu, th, cpu);
 }
 
 int occupancy_move(struct emulator *emu, struct thread *th, struct cpu *cpu)
 {
 	struct cpu *old = th->cpu;
 	bool old_changed, new_changed;
-	int err;
 
 	if (th->state == LIFELINE_RUNNING) {
+		int err = check_room(emu, cpu, th);
+
+		if (err)
+			return err;
 		count_out(old, th);
 		count_in(cpu, th);
 	}
 	th->cpu = cpu;
 	show_cpu(emu, th);
-	err = update(emu, old, th, &old_changed);
-	if (!err)
-		err = update(emu, cpu, th, &new_changed);
-	if (err)
-		return err;
+	old_changed = update(emu, old);
+	new_changed = update(emu, cpu);
 	if (old_changed)
 		track_cpu_all(emu, old);
 	if (new_changed)

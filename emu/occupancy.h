@@ -15,13 +15,16 @@
 /* Prepares the base types. */
 void occupancy_init(void);
 
-/* The thread joins `cpu` and runs. It belonged to none. 0, or -errno after emu_refuse(). */
+/* These return 0, or -errno after emu_refuse(), and then nothing has changed. */
+
+/* The thread joins `cpu` and runs. It belonged to none. */
 int occupancy_execute(struct emulator *emu, struct thread *th, struct cpu *cpu);
 /* The thread goes to another state of its life and stays on its CPU. */
 int occupancy_change(struct emulator *emu, struct thread *th, enum lifeline state);
-/* The thread is dead and leaves its CPU. */
-int occupancy_end(struct emulator *emu, struct thread *th);
 /* The thread moves to another CPU. */
 int occupancy_move(struct emulator *emu, struct thread *th, struct cpu *cpu);
+
+/* The thread is dead and leaves its CPU. */
+void occupancy_end(struct emulator *emu, struct thread *th);
 
 #endif

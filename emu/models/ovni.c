@@ -90,12 +90,15 @@ static int change(struct emulator *emu, struct thread *th, const struct event *e
 		['e' - 'a'] = "end",  ['p' - 'a'] = "pause", ['r' - 'a'] = "resume",
 		['c' - 'a'] = "cool", ['w' - 'a'] = "warm",
 	};
-	int next = lifeline_next(th->state, (char)ev->value), err;
+	int next = lifeline_next(th->state, (char)ev->value), err = 0;
 
 	(void)action;
 	if (__builtin_expect(next < 0, 0))
 		return refuse_move(emu, th, verbs[ev->value - 'a']);
-	err = next == LIFELINE_DEAD ? occupancy_end(emu, th) : occupancy_change(emu, th, next);
+	if (next == LIFELINE_DEAD)
+		occupancy_end(emu, th);
+	else
+		err = occupancy_change(emu, th, next);
 	if (!err && emu->nwatchers)
 		err = tell_watchers(emu, th, ev);
 	return err;

@@ -21,7 +21,7 @@ run() { # NAME TEXT FLAG...: one emulation, and what it made
 	want=$(word status "$text")
 	message=$(word message "$text")
 	if [ "$status" != "${want:-0}" ] || ! grep -qF -- "$message" "$T/stderr" ||
-		[ "$(grep -c 'error:' "$T/stderr")" != "${want:-0}" ]; then
+		[ "$(grep -c 'error:' "$T/stderr")" != "$((${want:-0} != 0))" ]; then
 		echo "$name $*: status $status, expected ${want:-0} and: $message" >&2
 		cat "$T/stderr" >&2
 		failed=1
