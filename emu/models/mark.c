@@ -41,12 +41,12 @@ struct marks {
 	size_t nmentions, room;
 };
 
-struct marks *marks_new(void)
+struct marks *mark_new(void)
 {
 	return calloc(1, sizeof(struct marks));
 }
 
-void marks_free(struct marks *marks)
+void mark_free(struct marks *marks)
 {
 	if (!marks)
 		return;
@@ -201,8 +201,8 @@ static int declare_type(struct marks *marks, struct model_state *state, const st
 	return 0;
 }
 
-int marks_declare(struct marks *marks, struct model_state *state, const struct json *meta,
-		  size_t stream, const char *path)
+int mark_declare(struct marks *marks, struct model_state *state, const struct json *meta,
+		 size_t stream, const char *path)
 {
 	const struct json *object = json_get(meta, "ovni.mark"), *node;
 
@@ -285,7 +285,7 @@ static int place_mark(struct mark *mark, struct emulator *emu, uint8_t type)
 	return 0;
 }
 
-int marks_prepare(struct marks *marks, struct emulator *emu)
+int mark_prepare(struct marks *marks, struct emulator *emu)
 {
 	struct ordered *list = calloc(marks->nmentions + 1, sizeof(*list));
 	int err = 0;
@@ -309,8 +309,8 @@ int marks_prepare(struct marks *marks, struct emulator *emu)
 
 /* ---- events ---- */
 
-int marks_event(const struct marks *marks, struct emulator *emu, struct thread *th,
-		const struct event *ev)
+int mark_event(const struct marks *marks, struct emulator *emu, struct thread *th,
+	       const struct event *ev)
 {
 	enum channel_result result;
 	const struct mark *mark;

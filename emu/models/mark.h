@@ -15,17 +15,17 @@
 
 struct marks;
 
-struct marks *marks_new(void);
-void marks_free(struct marks *marks); /* NULL is fine */
+struct marks *mark_new(void);
+void mark_free(struct marks *marks); /* NULL is fine */
 
 /* Takes in what a stream declares; complains about faults. */
-int marks_declare(struct marks *marks, struct model_state *state, const struct json *meta,
-		  size_t stream, const char *path);
+int mark_declare(struct marks *marks, struct model_state *state, const struct json *meta,
+		 size_t stream, const char *path);
 /* Adds the channels of all types. 0, or -errno after a message. */
-int marks_prepare(struct marks *marks, struct emulator *emu) __attribute__((warn_unused_result));
+int mark_prepare(struct marks *marks, struct emulator *emu) __attribute__((warn_unused_result));
 
 /* OM[ OM] OM= */
-int marks_event(const struct marks *marks, struct emulator *emu, struct thread *th,
-		const struct event *ev);
+int mark_event(const struct marks *marks, struct emulator *emu, struct thread *th,
+	       const struct event *ev);
 
 #endif

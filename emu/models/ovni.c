@@ -159,7 +159,7 @@ static const struct ovni *ovni_of(const struct emulator *emu)
 static int mark(struct emulator *emu, struct thread *th, const struct event *ev,
 		const struct action *action)
 {
-	int err = marks_event(ovni_of(emu)->marks, emu, th, ev);
+	int err = mark_event(ovni_of(emu)->marks, emu, th, ev);
 
 	(void)action;
 	if (!err && emu->nwatchers)
@@ -184,20 +184,20 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 	if (!ovni) {
 		ovni = state->data = calloc(1, sizeof(*ovni));
 		if (ovni)
-			ovni->marks = marks_new();
+			ovni->marks = mark_new();
 		if (!ovni || !ovni->marks)
 			return model_complain(state, "no memory for the model ovni");
 	}
 	if (state->complaint)
 		return -EINVAL;
-	return marks_declare(ovni->marks, state, meta, stream, emu_stream_name(emu, stream));
+	return mark_declare(ovni->marks, state, meta, stream, emu_stream_name(emu, stream));
 }
 
 static int prepare(struct emulator *emu, struct model_state *state)
 {
 	const struct ovni *ovni = state->data;
 
-	return ovni ? marks_prepare(ovni->marks, emu) : 0;
+	return ovni ? mark_prepare(ovni->marks, emu) : 0;
 }
 
 static int finish(struct emulator *emu, struct model_state *state)
@@ -226,7 +226,7 @@ static void close_ovni(struct model_state *state)
 	struct ovni *ovni = state->data;
 
 	if (ovni)
-		marks_free(ovni->marks);
+		mark_free(ovni->marks);
 	free(ovni);
 }
 
