@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * links: the programs in the kernel: which are needed, loaded, attached, and what they cost.
+ * links: the programs in the kernel: loaded, attached, and what they cost.
  *
  * The life of the kernel side: open (with all knobs set, so that the verifier can remove what
  * is not used), load, attach, detach, close. A tracepoint that this kernel lacks costs what it
- * would have told (facts), not the session. Programs are attached in the order of the table in
- * links.c, and detached in the opposite one.
+ * would have told (facts), not the session. Programs are attached in the order of programs.h,
+ * and detached in the opposite one.
  */
 #ifndef USER_LINKS_H
 #define USER_LINKS_H
