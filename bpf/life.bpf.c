@@ -11,6 +11,21 @@
 #include "target.bpf.h"
 #include "task.bpf.h"
 
+/* The whole of a program: what it does on the CPU that it runs on, and what that costs. */
+#define TIMED(act, ...)                                                                            \
+	do {                                                                                       \
+		__u32 cpu = bpf_get_smp_processor_id();                                            \
+		struct cpu_state *state = cpu_state(cpu);                                          \
+                                                                                                   \
+		if (state) {                                                                       \
+			__u64 begin = cost_begin(state, PROGRAMS_LIFE);                            \
+                                                                                                   \
+			act(state, cpu, __VA_ARGS__);                                              \
+			cost_end(state, PROGRAMS_LIFE, begin);                                     \
+		}                                                                                  \
+		return 0;                                                                          \
+	} while (0)
+
 /* Is a new task a member, because the one that creates it is? */
 static __always_inline bool inherits(struct task_struct *creator, struct task_state *parent,
 				     struct task_struct *task)
@@ -76,16 +91,7 @@ static __always_inline void on_newtask(struct cpu_state *state, __u32 cpu, struc
 SEC("tp_btf/task_newtask")
 int BPF_PROG(task_newtask, struct task_struct *task)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct cpu_state *state = cpu_state(cpu);
-	__u64 begin;
-
-	if (!state)
-		return 0;
-	begin = cost_begin(state, PROGRAMS_LIFE);
-	on_newtask(state, cpu, task);
-	cost_end(state, PROGRAMS_LIFE, begin);
-	return 0;
+	TIMED(on_newtask, task);
 }
 
 /* Another name has made a task wanted, or not. Who names another one does not know what that does.
@@ -170,16 +176,7 @@ static __always_inline void on_rename(struct cpu_state *state, __u32 cpu, struct
 SEC("tp_btf/task_rename")
 int BPF_PROG(task_rename, struct task_struct *task, const char *name)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct cpu_state *state = cpu_state(cpu);
-	__u64 begin;
-
-	if (!state)
-		return 0;
-	begin = cost_begin(state, PROGRAMS_LIFE);
-	on_rename(state, cpu, task, name);
-	cost_end(state, PROGRAMS_LIFE, begin);
-	return 0;
+	TIMED(on_rename, task, name);
 }
 
 /* Counts what is not sent of a life's event, and says so. */
@@ -232,16 +229,7 @@ static __always_inline void on_exec(struct cpu_state *state, __u32 cpu, struct t
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(sched_process_exec, struct task_struct *task, int old_pid)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct cpu_state *state = cpu_state(cpu);
-	__u64 begin;
-
-	if (!state)
-		return 0;
-	begin = cost_begin(state, PROGRAMS_LIFE);
-	on_exec(state, cpu, task, old_pid);
-	cost_end(state, PROGRAMS_LIFE, begin);
-	return 0;
+	TIMED(on_exec, task, old_pid);
 }
 
 static __always_inline void on_exit(struct cpu_state *state, __u32 cpu, struct task_struct *task)
@@ -271,14 +259,5 @@ static __always_inline void on_exit(struct cpu_state *state, __u32 cpu, struct t
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(sched_process_exit, struct task_struct *task)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct cpu_state *state = cpu_state(cpu);
-	__u64 begin;
-
-	if (!state)
-		return 0;
-	begin = cost_begin(state, PROGRAMS_LIFE);
-	on_exit(state, cpu, task);
-	cost_end(state, PROGRAMS_LIFE, begin);
-	return 0;
+	TIMED(on_exit, task);
 }
