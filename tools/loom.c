@@ -70,6 +70,7 @@ enum {
 	KEY_DECLARE_NODES,
 	KEY_SAME_AS,
 	KEY_LOOM,
+	KEY_STATISTICS,
 	KEY_LANES,
 	KEY_BY,
 	KEY_WINDOW,
@@ -102,6 +103,7 @@ static const struct {
 	{KEY_APPLY, "dump"},
 	{'o', "import export"},
 	{KEY_LOOM, "export"},
+	{KEY_STATISTICS, "export"},
 	{KEY_LANES, "import"},
 	{KEY_NAME, "import"},
 	{KEY_NAMES, "import stats"},
@@ -151,6 +153,8 @@ static const struct argp_option options[] = {
 	{"output", 'o', "DIR|RUN", 0,
 	 "import: the trace that is made, or added to (ovni); export: the run that is made", 3},
 	{"loom", KEY_LOOM, "NAME", 0, "export: which loom of the trace", 3},
+	{"statistics", KEY_STATISTICS, "FORM", 0,
+	 "export: loom-perf (RUN.perf.json), or as upstream's simulators, legacy (RUN.stat)", 3},
 	{"lanes", KEY_LANES, NULL, 0, "import: a row for each output of a node that routes", 3},
 	{"name", KEY_NAME, "NAME", 0, "import: of the run in the trace (that of its files)", 3},
 	{"clock-period", KEY_PERIOD, "TIME", 0,
@@ -342,6 +346,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_LOOM:
 		a->o.loom = arg;
+		break;
+	case KEY_STATISTICS:
+		which = one_of(arg, (const char *const[]){"loom-perf", "legacy"}, 2);
+		if (which < 0)
+			wrong = "statistics are loom-perf or legacy";
+		a->o.legacy = which == 1;
 		break;
 	case KEY_LANES:
 		a->o.lanes = true;

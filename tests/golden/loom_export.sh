@@ -108,6 +108,18 @@ done
 [ "$(stat -c %s "$T/as.natural48.trace.bin")" = $((11 * 48)) ] || wrong "natural48: another size"
 cmp "$T/as.ltrc.trace.bin" "$T/own/ranks.trace.bin" || wrong "ltrc: not the bytes that it came from"
 
+echo "upstream's statistics"
+run export "$T/some.trace" -o "$T/stat" --statistics legacy
+[ -e "$T/stat.stat" ] && [ ! -e "$T/stat.perf.json" ] || wrong "legacy: other files"
+valid "$T/stat"
+"$loom" stats "$T/stat" | grep -qx "statistics: legacy" || wrong "legacy: another form"
+cmp "$T/stat.trace.bin" "$T/own/ranks.trace.bin" || wrong "legacy: other records"
+run import "$T/stat" -o "$T/stat.trace"
+run export "$T/stat.trace" -o "$T/stat.again" --statistics legacy --layout ltrc
+cmp "$T/stat.stat" "$T/stat.again.stat" || wrong "legacy: other counters the second time"
+"$loom" export "$T/some.trace" -o "$T/stat" --statistics legacy --sample 1/2 2>"$T/said" && wrong "legacy: sampled"
+grep -q "cannot tell of what was left out: leave out --statistics" "$T/said" || { wrong "legacy:"; cat "$T/said"; }
+
 echo "counters and what was left out are carried over"
 mkdir -p "$T/left"
 python3 - "$T/left/run" <<'END'

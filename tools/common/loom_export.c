@@ -29,19 +29,42 @@
 
 /* ---- to the writer ---- */
 
+static bool chooses(const struct loom_export *x)
+{
+	const struct loom_controls *c = &x->o->chosen;
+
+	return c->by_kind || c->by_core || c->by_node || loom_controls_samples(c);
+}
+
 static int no_memory(const struct loom_export *x)
 {
 	log_error("%s: no memory to export it", x->o->run);
 	return -ENOMEM;
 }
 
+/* What upstream's statistics have no words for, or NULL. */
+static const char *unsayable(const struct loom_export *x)
+{
+	const struct loom_carried *c = x->as.carried;
+
+	if (chooses(x) || (c && (c->of || c->filtered || c->sampled_out || c->dropped)))
+		return "what was left out";
+	return x->as.style == LOOM_STYLE_CYCLE ? NULL : "records that hold for more than a cycle";
+}
+
 int loom_export_open(struct loom_export *x, struct loom_writer **w)
 {
 	int err;
 
+	if (x->o->legacy && unsayable(x)) {
+		log_error("%s: upstream's statistics cannot tell of %s: leave out --statistics",
+			  x->o->run, unsayable(x));
+		return -EINVAL;
+	}
+	x->as.statistics = x->o->legacy ? LOOM_STATISTICS_LEGACY : LOOM_STATISTICS_OURS;
 	x->as.producer = "ovni-loom export";
 	x->as.period_ps = x->clock.period_ps;
-	x->as.controls = &x->o->chosen;
+	x->as.controls = x->o->legacy ? NULL : &x->o->chosen;
 	x->as.as = x->o->layout == LOOM_PACKED38    ? LOOM_AS_PACKED38
 		   : x->o->layout == LOOM_NATURAL48 ? LOOM_AS_NATURAL48
 						    : LOOM_AS_LTRC;
@@ -56,12 +79,17 @@ int loom_export_put(struct loom_export *x, struct loom_writer *w, const struct l
 	char room[8];
 	int err = loom_writer_event(w, r);
 
-	if (err == -ERANGE || err == -EPROTO)
+	if (err == -EPROTO && x->o->legacy && r->core_id != x->core)
+		log_error("%s: upstream's statistics are of one core, and this run has several: "
+			  "leave out --statistics",
+			  x->o->run);
+	else if (err == -ERANGE || err == -EPROTO)
 		log_error("%s: the %s of core %u in cycle %" PRIu64
 			  " breaks the order of records; see 'ovni-loom check'",
 			  x->o->run, loom_kind_name(r->event_kind, room), r->core_id, r->cycle);
 	else if (err)
 		log_error("%s.trace.bin: cannot write: %s", x->o->output, strerror(-err));
+	x->core = r->core_id;
 	return err;
 }
 
@@ -74,7 +102,8 @@ int loom_export_close(struct loom_export *x, struct loom_writer *w, int err)
 		return err;
 	failed = loom_writer_close(w, &a);
 	if (failed && !err)
-		log_error("%s.perf.json: cannot write: %s", x->o->output, strerror(-failed));
+		log_error("%s.%s: cannot write: %s", x->o->output,
+			  x->o->legacy ? "stat" : "perf.json", strerror(-failed));
 	if (!err && !failed)
 		log_info("%s: seen %" PRIu64 " written %" PRIu64 " filtered %" PRIu64
 			 " sampled_out %" PRIu64 " dropped %" PRIu64,
@@ -86,10 +115,7 @@ int loom_export_close(struct loom_export *x, struct loom_writer *w, int err)
 
 static bool rewrites(const struct loom_export *x)
 {
-	const struct loom_controls *c = &x->o->chosen;
-
-	return x->o->layout != LOOM_UNKNOWN || c->by_kind || c->by_core || c->by_node ||
-	       loom_controls_samples(c);
+	return x->o->layout != LOOM_UNKNOWN || x->o->legacy || chooses(x);
 }
 
 /* The path, in the trace, of a kept file: beside the processes of its loom. NULL: there is none. */

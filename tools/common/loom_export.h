@@ -26,6 +26,7 @@ struct loom_export {
 	struct loom_clock clock;
 	struct loom_writer_options as;
 	struct loom_carried carried; /* of the run, as far as its metadata says it */
+	uint16_t core;		     /* of the last record */
 	struct losses losses;
 	uint64_t lost; /* events, by the marks in a recording of threads */
 };

@@ -36,6 +36,7 @@ struct loom_options {
 	struct moment base;    /* clock of cycle 0 */
 	enum loom_style style; /* if has_style */
 	bool has_style, exact_period, no_keep, no_chain, lanes;
+	bool legacy; /* export: upstream's statistics */
 	bool json, csv;
 	/* check, stats: */
 	struct loom_controls declared; /* what the producer let through, as the user says */

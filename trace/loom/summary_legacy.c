@@ -43,17 +43,48 @@ static void put_outcome(FILE *out, const struct loom_invocation *v)
 			v->failed ? "device_error" : "completed");
 }
 
+/* The counters of nodes of the invocation: those that are carried over, or those of the records. */
+static const struct loom_row *next_row(const struct loom_summary *s,
+				       const struct loom_invocation *v, size_t *i)
+{
+	const struct loom_carried *carried = s->options->carried;
+	const struct loom_invocation *list;
+	const struct loom_row *rows;
+	size_t n;
+
+	list = loom_counters_invocations(s->counters, &n);
+	if (carried && carried->nrows && (carried->rows[0].has_ids || n == 1)) {
+		while (*i < carried->nrows) {
+			const struct loom_carried_row *c = &carried->rows[(*i)++];
+
+			/* the last one, of those on the way */
+			if (!c->row.whole_core &&
+			    (!c->has_ids || (c->v.core == v->core && c->v.epoch == v->epoch &&
+					     c->v.id == v->id && c->v.end == v->end)))
+				return &c->row;
+		}
+		return NULL;
+	}
+	rows = loom_counters_rows(s->counters, &n);
+	while (*i < n) {
+		const struct loom_row *row = &rows[(*i)++];
+
+		if (!row->whole_core && &list[row->invocation] == v)
+			return row;
+	}
+	return NULL;
+}
+
 int loom_summary_legacy(const struct loom_summary *s)
 {
 	static const struct loom_invocation none;
-	const struct loom_invocation *list, *v = loom_counters_last(s->counters);
-	const struct loom_row *rows;
+	const struct loom_invocation *v = loom_counters_last(s->counters);
+	const struct loom_row *next;
 	struct loom_row sum = {.active = 0};
 	uint64_t total, config, nodes = 0;
-	size_t n, ninvocations;
+	bool attributed = false; /* configuration, to nodes */
+	size_t i = 0;
 
-	list = loom_counters_invocations(s->counters, &ninvocations);
-	rows = loom_counters_rows(s->counters, &n);
 	if (!v)
 		v = &none;
 	total = v->end - (v->first < v->start ? v->first : v->start);
@@ -63,13 +94,15 @@ int loom_summary_legacy(const struct loom_summary *s)
 		"  \"totalCycles\": %" PRIu64 ",\n  \"configCycles\": %" PRIu64
 		",\n  \"executionCycles\": %" PRIu64 ",\n  \"nodePerf\": [",
 		total, config, total - config);
-	for (size_t i = 0; i < n; i++) {
-		struct loom_row row = rows[i];
+	while ((next = next_row(s, v, &i)) != NULL)
+		attributed = attributed || next->config_writes;
+	i = 0;
+	while ((next = next_row(s, v, &i)) != NULL) {
+		struct loom_row row = *next;
 
-		if (rows[i].whole_core || &list[rows[i].invocation] != v)
-			continue;
 		/* records of configuration name no node: the first one has them all */
-		row.config_writes = nodes ? 0 : v->config_writes;
+		if (!attributed)
+			row.config_writes = nodes ? 0 : v->config_writes;
 		if (nodes++)
 			fputc(',', s->out);
 		put_node(s->out, &row);
