@@ -340,28 +340,15 @@ static int convert_v3(struct convert *c)
 	return err;
 }
 
-static int copy_offsets(struct convert *c)
+/* The offsets between hosts belong to the trace. */
+static int take_offsets(struct convert *c)
 {
-	char buffer[65536];
-	int dir = open(c->options->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), from, to, err = 0;
-	ssize_t n;
+	int dir = open(c->options->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
 
 	if (dir < 0)
 		return -errno;
-	from = openat(dir, "clock-offsets.txt", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	err = copy_offsets(dir, c->out_fd);
 	close(dir);
-	if (from < 0)
-		return errno == ENOENT ? 0 : -errno;
-	to = openat(c->out_fd, "clock-offsets.txt", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (to < 0)
-		err = -errno;
-	while (!err && (n = read(from, buffer, sizeof(buffer))) != 0)
-		err = n < 0 ? -errno : write_all(to, buffer, (size_t)n);
-	close(from);
-	if (to >= 0 && close(to) < 0 && !err)
-		err = -errno;
-	if (err)
-		log_error("clock-offsets.txt: cannot copy: %s", strerror(-err));
 	return err;
 }
 
@@ -411,7 +398,7 @@ static int run(struct convert *c)
 		return -errno;
 	err = old ? convert_v1(c) : convert_v3(c);
 	if (!err)
-		err = copy_offsets(c);
+		err = take_offsets(c);
 	if (!err)
 		say(c);
 	else if (err == -ENOMEM)
@@ -439,15 +426,9 @@ int main(int argc, char **argv)
 
 	usage_parse(&argp, "ovni-convert", argc, argv, &options);
 	if (!options.out) {
-		size_t n = strlen(options.path);
-
-		while (n > 1 && options.path[n - 1] == '/')
-			n--;
-		if (asprintf(&out, "%.*s.v3", (int)n, options.path) < 0) {
-			log_error("%s: no memory to convert it", options.path);
+		options.out = out = usage_beside(options.path, ".v3");
+		if (!out)
 			return EXIT_FAILED;
-		}
-		options.out = out;
 	}
 	err = run(&convert);
 	mcvmap_free(convert.unknown);

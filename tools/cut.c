@@ -203,15 +203,9 @@ int main(int argc, char **argv)
 
 	usage_parse(&argp, "ovni-cut", argc, argv, &options);
 	if (!options.out) {
-		size_t n = strlen(options.path);
-
-		while (n > 1 && options.path[n - 1] == '/')
-			n--;
-		if (asprintf(&out, "%.*s.cut", (int)n, options.path) < 0) {
-			log_error("%s: no memory to cut it", options.path);
+		options.out = out = usage_beside(options.path, ".cut");
+		if (!out)
 			return EXIT_FAILED;
-		}
-		options.out = out;
 	}
 	err = source_open(&source, options.path);
 	if (!err)

@@ -433,15 +433,9 @@ int main(int argc, char **argv)
 
 	usage_parse(&argp, "ovni-merge", argc, argv, &options);
 	if (!options.out) {
-		size_t n = strlen(options.program);
-
-		while (n > 1 && options.program[n - 1] == '/')
-			n--;
-		if (asprintf(&out, "%.*s.merged", (int)n, options.program) < 0) {
-			log_error("%s: no memory to merge it", options.program);
+		options.out = out = usage_beside(options.program, ".merged");
+		if (!out)
 			return EXIT_FAILED;
-		}
-		options.out = out;
 	}
 	err = run(&merge);
 	if (err == -ENOMEM)

@@ -341,29 +341,6 @@ static int write_part(struct work *w, struct part *p)
 	return err;
 }
 
-/* The offsets between hosts belong to the trace. */
-static int copy_offsets(struct work *w)
-{
-	char buffer[65536];
-	ssize_t n;
-	int err = 0, from, to;
-
-	from = openat(w->trace.fd, "clock-offsets.txt", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (from < 0)
-		return errno == ENOENT ? 0 : -errno;
-	to = openat(w->out_fd, "clock-offsets.txt", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (to < 0)
-		err = -errno;
-	while (!err && (n = read(from, buffer, sizeof(buffer))) != 0)
-		err = n < 0 ? -errno : write_all(to, buffer, (size_t)n);
-	close(from);
-	if (to >= 0 && close(to) < 0 && !err)
-		err = -errno;
-	if (err)
-		log_error("clock-offsets.txt: cannot copy: %s", strerror(-err));
-	return err;
-}
-
 static int write_all_parts(struct work *w)
 {
 	int err = 0;
@@ -375,7 +352,7 @@ static int write_all_parts(struct work *w)
 			return err;
 		}
 		w->out_fd = open(w->repair->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		err = w->out_fd < 0 ? -errno : copy_offsets(w);
+		err = w->out_fd < 0 ? -errno : copy_offsets(w->trace.fd, w->out_fd);
 	}
 	for (size_t i = 0; i < w->n && !err; i++)
 		if (w->parts[i].meta)

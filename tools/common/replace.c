@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/log.h"
+
 int write_all(int fd, const void *bytes, size_t size)
 {
 	const char *at = bytes;
@@ -23,6 +25,28 @@ int write_all(int fd, const void *bytes, size_t size)
 		size -= (size_t)n;
 	}
 	return 0;
+}
+
+int copy_offsets(int from_dir, int to_dir)
+{
+	char buffer[65536];
+	ssize_t n;
+	int err = 0, from, to;
+
+	from = openat(from_dir, "clock-offsets.txt", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (from < 0)
+		return errno == ENOENT ? 0 : -errno;
+	to = openat(to_dir, "clock-offsets.txt", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (to < 0)
+		err = -errno;
+	while (!err && (n = read(from, buffer, sizeof(buffer))) != 0)
+		err = n < 0 ? -errno : write_all(to, buffer, (size_t)n);
+	close(from);
+	if (to >= 0 && close(to) < 0 && !err)
+		err = -errno;
+	if (err)
+		log_error("clock-offsets.txt: cannot copy: %s", strerror(-err));
+	return err;
 }
 
 int replace_start(struct replacement *r, int dir_fd, const char *path, const char *name)

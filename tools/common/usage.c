@@ -54,6 +54,19 @@ void usage_parse(const struct argp *argp, const char *program, int argc, char **
 	}
 }
 
+char *usage_beside(const char *path, const char *suffix)
+{
+	size_t n = strlen(path);
+	char *out;
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	if (asprintf(&out, "%.*s%s", (int)n, path, suffix) >= 0)
+		return out;
+	log_error("%s: no memory", path);
+	return NULL;
+}
+
 error_t usage_trace(int key, char *arg, struct argp_state *state, const char **path)
 {
 	switch (key) {

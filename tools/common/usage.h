@@ -21,6 +21,10 @@ void usage_parse(const struct argp *argp, const char *program, int argc, char **
  * second or a missing one is a mistake. Other keys are ARGP_ERR_UNKNOWN. */
 error_t usage_trace(int key, char *arg, struct argp_state *state, const char **path);
 
+/* What is made of `path` if the user names nothing else: the same path, without slashes at its end,
+ * and `suffix`. The caller frees; NULL, after a message, without memory. */
+char *usage_beside(const char *path, const char *suffix);
+
 /* Reads an integer in [least, most]; a mistake in it ends the program as usage_parse() does.
  * `what` names the option in the message. */
 int64_t usage_int(struct argp_state *state, const char *what, const char *text, int64_t least,
