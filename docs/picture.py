@@ -8,7 +8,7 @@ picture: an emulated trace in, a drawing of it out, without Paraver.
 Draws the CPUs (who runs: event type 2 of cpu.prv) above the threads (their state: type 4 of
 thread.prv), the N busiest, with the wake-ups as lines if the trace has them. A column stands
 for a piece of time and shows what took most of it, so nothing shorter than a column can be
-trusted. (tests/timeline.py does the same as text.)
+trusted. (tests/timeline.py does the same as text, and reads the files.)
 """
 import argparse
 import os
@@ -16,62 +16,33 @@ import sys
 from collections import defaultdict
 from xml.sax.saxutils import escape
 
-RUNNING, PAUSED, COOLING, WARMING = 1, 2, 4, 5
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests"))
+from timeline import RUNNING, WARMING, View, columns, tid_of  # noqa: E402
+
+PAUSED, COOLING = 2, 4
 STATES = {RUNNING: ("Running", "#3cb44b"), WARMING: ("Warming: runnable, waits for a CPU", "#f58230"),
           PAUSED: ("Paused: asleep", "#d9d9d9"), COOLING: ("Cooling", "#aaffc3")}
 PALETTE = ["#4363d8", "#911eb4", "#42d4f4", "#f032e6", "#9a6324", "#469990", "#e6194b", "#808000",
            "#000075", "#ffe119", "#800000", "#dcbeff", "#fabed4"]    # none that a state has
-TAG_WAKE = 1
 
 
-class Trace:
-    """One .prv with its .row: intervals of one event type by row, and its communications."""
+class Rows:
+    """The rows of one event type of a .prv, from 0."""
 
     def __init__(self, folder, view, kind):
-        base = os.path.join(folder, view)
-        with open(base + ".row", encoding="utf-8") as file:
-            lines = file.read().split("\n")
-        at = next(i for i, line in enumerate(lines) if line.startswith("LEVEL THREAD SIZE"))
-        self.names = lines[at + 1:at + 1 + int(lines[at].split()[-1])]
-        self.intervals = defaultdict(list)      # row -> [(begin, end, value)], value never 0
-        self.arrows = []                        # (row, time, row, time) of wake-ups
-        last = {}
-        with open(base + ".prv", encoding="utf-8") as file:
-            header = next(file)
-            self.end = int(header.split("):")[1].split("_")[0])
-            for line in file:
-                field = line.rstrip("\n").split(":")
-                if field[0] == "2":
-                    row, time = int(field[4]) - 1, int(field[5])
-                    for i in range(6, len(field), 2):
-                        if int(field[i]) == kind:
-                            self._change(last, row, time, int(field[i + 1]))
-                elif field[0] == "3" and int(field[14]) == TAG_WAKE:
-                    self.arrows.append((int(field[4]) - 1, int(field[5]),
-                                        int(field[10]) - 1, int(field[11])))
-        for row in list(last):
-            self._change(last, row, self.end, 0)
+        self.view, self.kind = View(folder, view, {kind}), kind
+        self.names, self.end = self.view.names, self.view.end
 
-    def _change(self, last, row, time, value):
-        begin, old = last.get(row, (time, 0))
-        if old and time > begin:
-            self.intervals[row].append((begin, time, old))
-        last[row] = (time, value)
+    def intervals(self, row, begin, end):
+        """What lies within [begin, end): (begin, end, value), value never 0."""
+        return [piece for piece in self.view.pieces(row + 1, self.kind, begin, end) if piece[2]]
 
-    def columns(self, row, begin, end, n):
-        """For each of n columns of [begin, end): {value: share of the time}."""
-        width = (end - begin) / n
-        out = [defaultdict(float) for _ in range(n)]
-        for first, last, value in self.intervals[row]:
-            first, last = max(first, begin), min(last, end)
-            if first >= last:
-                continue
-            i, j = int((first - begin) / width), min(int((last - begin) / width), n - 1)
-            for column in range(i, j + 1):
-                low = max(first, begin + column * width)
-                high = min(last, begin + (column + 1) * width)
-                out[column][value] += max(0.0, high - low) / width
-        return out
+    def dominant(self, row, begin, end, n):
+        """For each of n columns of [begin, end): the value that has most of it, or 0."""
+        step = (end - begin) / n
+        for column in columns(self.view, row + 1, self.kind, begin, end, n):
+            column.pop(0, None)
+            yield max(column, key=column.get) if sum(column.values()) >= 0.05 * step else 0
 
 
 def runs(values):
@@ -83,37 +54,29 @@ def runs(values):
             begin = i
 
 
-def tid_of(name):
-    """The thread id in the name of a row: `comm (tid)`, or `TH 1.tid`."""
-    return int(name[name.rindex("(") + 1:-1] if name.endswith(")") else name.rpartition(".")[2])
-
-
-def dominant(shares):
-    return max(shares, key=shares.get) if sum(shares.values()) >= 0.05 else 0
-
-
 class Picture:
     def __init__(self, options):
-        self.threads = Trace(options.trace, "thread", 4)
-        self.cpus = Trace(options.trace, "cpu", 2)
+        self.threads = Rows(options.trace, "thread", 4)
+        self.cpus = Rows(options.trace, "cpu", 2)
         self.begin = options.begin * 1e6
         self.end = min(options.end * 1e6 if options.end else self.threads.end, self.threads.end)
         if self.begin >= self.end:
             sys.exit("nothing lies between --from and --to")
         work = {}
         for row in range(len(self.threads.names)):
-            work[row] = sum(min(e, self.end) - max(b, self.begin)
-                            for b, e, value in self.threads.intervals[row]
-                            if value in (RUNNING, WARMING) and e > self.begin and b < self.end)
+            work[row] = sum(e - b for b, e, value in
+                            self.threads.intervals(row, self.begin, self.end)
+                            if value in (RUNNING, WARMING))
         busiest = sorted(work, key=work.get, reverse=True)[:options.rows]
         self.rows = sorted(row for row in busiest if work[row] > 0)
-        self.cpu_rows = [row for row in range(len(self.cpus.names)) if self.cpus.intervals[row]]
+        self.cpu_rows = [row for row in range(len(self.cpus.names))
+                         if self.cpus.intervals(row, 0, self.cpus.end)]
         self.name_of = {tid_of(name): name for name in self.threads.names}
         spent = defaultdict(float)
         for row in self.cpu_rows:
-            for first, last, value in self.cpus.intervals[row]:
-                spent[value] += max(0, min(last, self.end) - max(first, self.begin))
-        self.order = sorted((tid for tid in spent if spent[tid] > 0), key=lambda t: -spent[t])
+            for first, last, value in self.cpus.intervals(row, self.begin, self.end):
+                spent[value] += last - first
+        self.order = sorted(spent, key=lambda t: -spent[t])
 
     def label(self, row):
         return self.threads.names[row]
@@ -140,7 +103,7 @@ class Picture:
         text(left, 14, "who runs on each CPU, and the state of each thread, from " + self.span())
         for row in self.cpu_rows:
             text(left - 16, y + 12, self.cpus.names[row].strip(), "end")
-            values = list(map(dominant, self.cpus.columns(row, self.begin, self.end, plot)))
+            values = list(self.cpus.dominant(row, self.begin, self.end, plot))
             for first, last, tid in runs(values):
                 if tid:
                     bar(first, last, y, colour[tid], self.name_of.get(tid, str(tid)))
@@ -154,13 +117,15 @@ class Picture:
             if tid in colour:
                 out.append('<rect x="%d" y="%d" width="8" height="%d" fill="%s"/>' %
                            (left - 12, y, high, colour[tid]))
-            values = list(map(dominant, self.threads.columns(row, self.begin, self.end, plot)))
+            values = list(self.threads.dominant(row, self.begin, self.end, plot))
             for first, last, state in runs(values):
                 if state in STATES:
                     bar(first, last, y, STATES[state][1], STATES[state][0])
             y += high + gap
-        shown = [arrow for arrow in self.threads.arrows if arrow[0] in place and arrow[2] in place
-                 and self.begin <= arrow[1] and arrow[3] < self.end]
+        shown = [(source - 1, sent, target - 1, received)
+                 for source, sent, target, received in self.threads.view.arrows
+                 if source - 1 in place and target - 1 in place
+                 and self.begin <= sent and received < self.end]
         if len(shown) <= 400:
             for source, sent, target, received in shown:
                 out.append('<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#333" '

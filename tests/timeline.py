@@ -8,7 +8,8 @@ timeline: an emulated trace as text, to see something without Paraver.
 In: cpu.prv and thread.prv of a trace (ovni-emu), and the names in its stream.json files.
 Out: a row for each CPU with the letter of the thread that had most of each column (blank: none
 had a fifth of it), a row for each of the busiest threads with its state, and what the letters mean. -s and -l choose
-a part: where it starts, how long it is. Colours only on a terminal.
+a part: where it starts, how long it is. Colours only on a terminal. (docs/picture.py draws the
+same, with what is read here.)
 """
 import argparse
 import bisect
@@ -19,6 +20,7 @@ import sys
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 RUNNING, WARMING = 1, 5
+WAKE_UP = 1  # tag of a communication
 COLOURS = [32, 36, 33, 35, 34, 31, 92, 96, 93, 95, 94, 91]
 
 
@@ -27,14 +29,21 @@ class View:
 
     def __init__(self, trace, name, types):
         self.rows = {}
+        self.arrows = []  # wake-ups: (row, time, row, time)
         with open(os.path.join(trace, name + ".prv"), encoding="ascii") as f:
             self.end = int(re.search(r"\):(\d+)_ns", f.readline())[1])
             for line in f:
-                row, time, kind, value = map(int, line.split(":")[4:8])
-                if kind in types:
-                    times, values = self.rows.setdefault((row, kind), ([], []))
-                    times.append(time)
-                    values.append(value)
+                fields = line.rstrip("\n").split(":")
+                if fields[0] == "3" and int(fields[14]) == WAKE_UP:
+                    self.arrows.append(tuple(int(fields[i]) for i in (4, 5, 10, 11)))
+                if fields[0] != "2":
+                    continue
+                row, time = int(fields[4]), int(fields[5])
+                for kind, value in zip(map(int, fields[6::2]), map(int, fields[7::2])):
+                    if kind in types:
+                        times, values = self.rows.setdefault((row, kind), ([], []))
+                        times.append(time)
+                        values.append(value)
         with open(os.path.join(trace, name + ".row"), encoding="utf-8") as f:
             lines = [line.rstrip("\n") for line in f]
         at = next(i for i, line in enumerate(lines) if line.startswith("LEVEL THREAD"))

@@ -15,7 +15,8 @@ rows() { printf 'LEVEL NODE SIZE 1\nhostname\n\nLEVEL THREAD SIZE %d\n' $#; prin
 } >cpu.prv
 {
 	header 2
-	printf '2:0:1:1:%s\n' 1:0:4:1 1:4000000:4:5 1:6000000:4:1 2:0:4:2 2:4000000:4:1 2:8000000:4:2
+	printf '2:0:1:1:%s\n' 1:0:4:1 1:4000000:4:5 1:6000000:2:7:4:1 2:0:4:2 2:4000000:4:1 2:8000000:4:2
+	echo 3:0:1:1:1:3500000:3500000:0:1:1:2:4000000:4000000:0:1 # 1 wakes 2
 } >thread.prv
 rows ' CPU 0.0' ' CPU 0.1' 'vCPU 0.*' >cpu.row
 rows 'TH 1.7' 'TH 1.8' >thread.row
@@ -40,3 +41,14 @@ diff -u - "$T/part" <<-'E'
 	                    and 1 more: B busy
 	                    # running   - runnable, waits for a CPU   . asleep
 E
+
+# The picture of it: states of both threads, who runs on both CPUs, and the wake-up.
+python3 -B "$S/docs/picture.py" . >"$T/picture.svg"
+for drawn in '4 Running<' '2 Warming: runnable, waits for a CPU<' '3 Paused: asleep<' '2 TH 1.7</title' \
+	'1 TH 1.8</title' '1 <line '; do
+	[ "$(grep -c "${drawn#* }" "$T/picture.svg")" = "${drawn%% *}" ] || {
+		echo "not ${drawn%% *} of '${drawn#* }' in the picture:"
+		cat "$T/picture.svg"
+		exit 1
+	}
+done
