@@ -26,6 +26,11 @@ struct schedule_options {
 	uint64_t start;		       /* clock of the first step */
 };
 
+/* All that may go wrong at once, as initializers. */
+#define SCHEDULE_TROUBLE                                                                           \
+	.losses = 20, .reuse = true, .early = true, .execs = true, .blind = true,                  \
+	.unwanted = true, .joins = true
+
 struct truth {
 	uint32_t pid, tid;
 	unsigned cpu;

@@ -187,17 +187,8 @@ static void what_is_saved_is_the_truth_of_its_window(void **state)
 
 static void what_is_saved_is_valid_whatever_was_lost(void **state)
 {
-	struct schedule_options o = {.cpus = 4,
-				     .threads = 16,
-				     .steps = 3000,
-				     .pace = 1000,
-				     .losses = 20,
-				     .reuse = true,
-				     .early = true,
-				     .execs = true,
-				     .blind = true,
-				     .unwanted = true,
-				     .joins = true};
+	struct schedule_options o = {
+		.cpus = 4, .threads = 16, .steps = 3000, .pace = 1000, SCHEDULE_TROUBLE};
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 60; seed++)

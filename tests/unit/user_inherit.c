@@ -205,17 +205,8 @@ static void cuts_may_fall_into_a_nanosecond_full_of_switches(void **state)
 
 static void parts_are_valid_whatever_was_lost(void **state)
 {
-	struct schedule_options o = {.cpus = 4,
-				     .threads = 16,
-				     .steps = 600,
-				     .pace = 1000,
-				     .losses = 20,
-				     .reuse = true,
-				     .early = true,
-				     .execs = true,
-				     .blind = true,
-				     .unwanted = true,
-				     .joins = true};
+	struct schedule_options o = {
+		.cpus = 4, .threads = 16, .steps = 600, .pace = 1000, SCHEDULE_TROUBLE};
 	struct cutting c = {0};
 
 	(void)state;
