@@ -65,9 +65,11 @@ lint_clang_tidy() {
 		echo "lint: clang-tidy needs the skeleton: run 'make' first"
 		return 1
 	fi
+	MPI_FLAGS=$(mpicc --showme:compile 2>/dev/null) # some of it includes mpi.h
+	export MPI_FLAGS
 	# shellcheck disable=SC2016 # the files are the inner shell's
 	sources | xargs -P2 -n 8 sh -c 'clang-tidy --quiet "$@" -- -std=gnu11 -D_GNU_SOURCE \
-		-I. -I"$0" -DVERSION=\"\" -DCOMMIT=\"\" -DDATADIR=\"\" 2>&1 |
+		-I. -I"$0" -DVERSION=\"\" -DCOMMIT=\"\" -DDATADIR=\"\" $MPI_FLAGS 2>&1 |
 		{ ! grep -vE "warnings? (generated|treated)|^Suppressed"; }' "$B"
 }
 

@@ -74,8 +74,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_CPU:
 		grown = realloc(options->cpus, (options->ncpus + 1) * sizeof(*grown));
-		if (!grown)
+		if (!grown) {
 			argp_failure(state, EXIT_FAILED, ENOMEM, "options");
+			return ENOMEM;
+		}
 		options->cpus = grown;
 		grown[options->ncpus++] = (int32_t)usage_int(state, "--cpu", arg, 0, INT32_MAX);
 		return 0;

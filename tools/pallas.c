@@ -5,6 +5,7 @@
  * Here are the command line and the table of commands; each command is a file
  * of tools/common/ (pallas_print.c, pallas_info.c, ...).
  */
+#include <errno.h>
 #include <string.h>
 
 #include "tools/common/pallas_tool.h"
@@ -156,8 +157,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		}
 		return 0;
 	case ARGP_KEY_END:
-		if (!a->command)
+		if (!a->command) {
 			argp_error(state, "a command is missing");
+			return EINVAL;
+		}
 		if (a->noperands != a->command->operands)
 			argp_error(state, "%s takes %u argument%s", a->command->name,
 				   a->command->operands, a->command->operands == 1 ? "" : "s");

@@ -88,8 +88,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->path = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (!options->kind || !options->path)
+		if (!options->kind || !options->path) {
 			argp_error(state, "which report, of which trace?");
+			return EINVAL;
+		}
 		if (options->kind->stream && (options->order || options->most || options->reverse))
 			argp_error(state,
 				   "%s prints its lines as they come: it cannot be sorted or cut",

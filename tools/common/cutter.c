@@ -268,7 +268,7 @@ static int keep_creation(struct cutter *c, uint32_t who, const uint8_t *bytes,
 	struct pending *p = &c->processes[process].pending[group];
 	uint32_t inside = c->processes[process].inside;
 
-	if (p->size + ev->size > p->room) {
+	if (!p->bytes || p->size + ev->size > p->room) {
 		size_t room = 2 * (p->size + ev->size);
 		uint8_t *grown = realloc(p->bytes, room);
 
@@ -415,6 +415,7 @@ static int group(struct cutter *c)
 {
 	size_t n = c->source->trace.nstreams;
 
+	c->nprocesses = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct owner *owner = &c->source->owners[i];
 		size_t k = c->nprocesses;

@@ -195,6 +195,7 @@ static int rewrite(struct loom_export *x, const char *kept, const char *perf)
 		loom_carry_forget_counters(&carry);
 	err = loom_export_close(x, w, err ? err : got);
 	loom_carry_free(&carry);
+	x->as.carried = NULL;
 	loom_reader_close(reader);
 	free(reader);
 	return err;

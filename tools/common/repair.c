@@ -313,11 +313,10 @@ static int write_part(struct work *w, struct part *p)
 {
 	static const uint32_t version = STREAM_VERSION;
 	struct sink sink = {.work = w, .part = p, .in_place = !w->repair->out};
-	uint8_t header[STREAM_HEADER_SIZE];
+	uint8_t header[STREAM_HEADER_SIZE] = STREAM_MAGIC;
 	int err;
 
-	memcpy(header, STREAM_MAGIC, 4);
-	memcpy(header + 4, &version, sizeof(version));
+	memcpy(header + strlen(STREAM_MAGIC), &version, sizeof(version));
 	if (sink.in_place) {
 		if (!p->mend)
 			return 0;

@@ -131,7 +131,7 @@ static void put_arg(struct out *out, const struct signature *sig, const struct e
 
 	if (arg->type == ARG_STR) {
 		const char *text = signature_str(sig, ev, i, &len);
-		size_t room = out->used < out->size ? out->size - out->used : 0;
+		size_t room;
 
 		if (!text) {
 			put(out, "?", 1);
