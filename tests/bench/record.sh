@@ -81,6 +81,14 @@ start_summary() {
 }
 stop_summary() { finish_tracer; }
 
+have_flight() { have_ours; }
+start_flight() { # its memory holds all of the load: what is measured is keeping, not saving
+	"${pin[@]}" "$B/bin/ovni-bpf" -a --last 1min,256M -o "$D/out" >"$D/log" 2>&1 &
+	tracer=$!
+	wait_for grep -q 'recording' "$D/log"
+}
+stop_flight() { finish_tracer; }
+
 have_ftrace() { [ -d $TRACEFS/instances ]; }
 start_ftrace() {
 	local cpu
@@ -168,7 +176,7 @@ awk -v load="$load" 'BEGIN { exit load < 0.7 }' &&
 	echo "bench: the machine is busy (load $load): what sysbench shows means little"
 
 tracers=()
-for t in ${TRACERS:-none ours summary ftrace perf perf_sched bpftrace_count bpftrace_printf}; do
+for t in ${TRACERS:-none ours summary flight ftrace perf perf_sched bpftrace_count bpftrace_printf}; do
 	if "have_$t"; then tracers+=("$t"); else echo "bench: $t is missing: left out"; fi
 done
 loads=()
@@ -189,7 +197,7 @@ for load in "${loads[@]}"; do
 			value=$("run_$load")
 			"stop_$t"
 			bytes=$(du -sb "$D/out" 2>/dev/null | cut -f 1)
-			[ "$t" = ours ] && lost=$(sed -nE 's/.*\blost[= ]([0-9]+).*/\1/p' "$D/log" | tail -n 1)
+			[[ $t == ours || $t == flight ]] && lost=$(sed -nE 's/.*\blost[= ]([0-9]+).*/\1/p' "$D/log" | tail -n 1)
 			echo "$load $t $round ${value:-0} ${bytes:-0} ${lost:-0}" >>"$D/results"
 		done
 	done

@@ -12,7 +12,7 @@ import sys
 
 LIMIT_NS, SPREAD, LIMIT_LEFT = 400, 1.05, 0.70
 LIMIT_SUMMARY = 0.70  # of what full mode adds to a switch
-OURS = ("none", "ours", "summary")  # the others are peers
+OURS = ("none", "ours", "summary", "flight")  # the others are peers
 
 results = {}
 for line in open(sys.argv[1], encoding="ascii"):

@@ -187,7 +187,6 @@ void figures_event(struct figures *f, uint32_t who, const struct event *ev)
 {
 	struct figures_thread *t;
 	uint64_t clock = (uint64_t)ev->clock;
-	int32_t to;
 
 	if (!f->threads)
 		return;
@@ -197,7 +196,8 @@ void figures_event(struct figures *f, uint32_t who, const struct event *ev)
 		return;
 	t = &f->threads[who];
 	if (ev->category == 'A' && ev->value == 's' && ev->payload_size >= 4) {
-		to = get_i32(ev->payload);
+		int32_t to = get_i32(ev->payload);
+
 		t->streams[MIGRATIONS] += t->cpu >= 0 && to >= 0;
 		t->cpu = to;
 	}
