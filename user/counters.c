@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -13,7 +14,8 @@
 #include "bpf/ovni.skel.h"
 #include "trace/log.h"
 
-#define READ_TRIES 100 /* of a thread or a CPU that never stands still */
+#define READ_TRIES  100 /* of a thread or a CPU that never stands still */
+#define DYING_TRIES 100 /* ms for a thread between its exit and its last switch */
 
 /* ---- one thread ---- */
 
@@ -179,6 +181,14 @@ static void read_costs(const struct cpu_state *state, struct counters_cost costs
 		};
 }
 
+/* Are there threads to be counted that the iterator does not show? */
+static bool sees_some(const struct counters *counters)
+{
+	const struct ovni__rodata *rodata = counters->links->skeleton->rodata;
+
+	return rodata->knobs.all && rodata->knobs.pid_namespace;
+}
+
 int counters_open(struct counters *counters, const struct links *links, uint64_t t0,
 		  const unsigned *cpus, unsigned ncpus)
 {
@@ -187,6 +197,10 @@ int counters_open(struct counters *counters, const struct links *links, uint64_t
 	if (!counters->cpus)
 		return log_no_memory("the counters");
 	counters->ncpus = ncpus;
+	if (sees_some(counters))
+		log_warn("inside a PID namespace the kernel lists the threads of that namespace "
+			 "alone: the counters of all others are one sum (run ovni-bpf outside of "
+			 "it)");
 	for (unsigned i = 0; i < ncpus; i++) {
 		counters->cpus[i].cpu = cpus[i];
 		read_costs(&links->cpus[cpus[i]], counters->cpus[i].before);
@@ -325,7 +339,8 @@ static int look(struct counters *counters, size_t *unstable)
 	return err;
 }
 
-int counters_look(struct counters *counters)
+/* Until all of them stand still. */
+static int look_at_all(struct counters *counters)
 {
 	size_t unstable = 1;
 	int err = 0;
@@ -336,6 +351,33 @@ int counters_look(struct counters *counters)
 		log_error("cannot read the counters: %s", strerror(-err));
 	counters->dead_then = counters->dead.n;
 	return err;
+}
+
+static uint64_t active_of(const struct counters_list *list)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		ns += list->figures[i].counters.active_ns;
+	return ns;
+}
+
+/*
+ * Inside a PID namespace the iterator shows its own threads alone. What the others have run is
+ * known from the CPUs: it is in the sums, as that of one.
+ */
+static void add_unseen(struct counters *counters)
+{
+	uint64_t seen = active_of(&counters->dead) + active_of(&counters->alive) +
+			counters->unlisted.active_ns + counters->idle.active_ns;
+	struct thread_counters unseen = {0};
+
+	for (unsigned i = 0; i < counters->ncpus; i++)
+		unseen.active_ns += counters->cpus[i].counters.ns[CPU_THREAD];
+	if (unseen.active_ns <= seen)
+		return;
+	unseen.active_ns -= seen;
+	counters_add(&counters->idle, &unseen);
 }
 
 /* Brings what was read to the moment that it holds at, and leaves out who did nothing. */
@@ -360,11 +402,13 @@ static void settle(struct counters *counters)
 			counters_add(&counters->idle, &f->counters);
 	}
 	list->n = kept;
+	if (sees_some(counters))
+		add_unseen(counters);
 }
 
 int counters_read(struct counters *counters)
 {
-	int err = counters_look(counters);
+	int err = look_at_all(counters);
 
 	if (!err)
 		settle(counters);
@@ -400,8 +444,8 @@ static int leave_out_dead(struct counters *counters)
 	return 0;
 }
 
-/* Of threads that found no room on their CPU. */
-static int fetch_sums(struct counters *counters)
+/* Of dead threads that found no room on their CPU. */
+static int read_sums(const struct counters *counters, struct thread_counters *all)
 {
 	size_t size = sizeof(struct thread_counters), possible = counters->links->npossible;
 	int fd = bpf_map__fd(counters->links->skeleton->maps.dead_sums);
@@ -409,6 +453,7 @@ static int fetch_sums(struct counters *counters)
 	__u32 zero = 0;
 	int err = 0;
 
+	*all = (struct thread_counters){0};
 	if (!sums)
 		return log_no_memory("the counters of threads that have ended");
 	if (bpf_map_lookup_elem(fd, &zero, sums)) {
@@ -420,23 +465,72 @@ static int fetch_sums(struct counters *counters)
 		struct thread_counters *c = (void *)(sums + cpu * size);
 
 		if (c->threads)
-			counters_add(&counters->unlisted, c);
+			counters_add(all, c);
 	}
 	free(sums);
 	return err;
 }
 
-int counters_close(struct counters *counters)
+/* ---- the end ---- */
+
+/* How much longer the CPUs ran threads than all threads together that we know of. */
+static int find_missing(struct counters *counters, uint64_t *ns)
 {
+	struct thread_counters sums;
+	uint64_t known, ran = 0;
 	int err = counters_fetch(counters);
 
 	if (!err)
 		err = leave_out_dead(counters);
 	if (!err)
-		err = fetch_sums(counters);
-	if (!err)
-		settle(counters);
+		err = read_sums(counters, &sums);
+	if (err)
+		return err;
+	known = active_of(&counters->dead) + counters->unlisted.active_ns + sums.active_ns;
+	for (size_t i = 0; i < counters->alive.n; i++) {
+		struct thread_figures f = counters->alive.figures[i];
+
+		if (f.clock > counters->t1)
+			f.clock = counters->t1;
+		counters_settle(&f, counters->t0, counters->t1);
+		known += f.counters.active_ns;
+	}
+	for (unsigned i = 0; i < counters->ncpus; i++)
+		ran += counters->cpus[i].counters.ns[CPU_THREAD];
+	*ns = ran > known ? ran - known : 0;
+	return 0;
+}
+
+int counters_look(struct counters *counters)
+{
+	static const struct timespec a_moment = {.tv_nsec = 1000000};
+	int err = look_at_all(counters);
+	uint64_t missing = 0;
+
+	for (unsigned tries = 0; tries < DYING_TRIES && !err && !sees_some(counters); tries++) {
+		err = find_missing(counters, &missing);
+		if (err || !missing)
+			break;
+		nanosleep(&a_moment, NULL);
+	}
 	return err;
+}
+
+int counters_close(struct counters *counters)
+{
+	struct thread_counters sums;
+	int err = counters_fetch(counters);
+
+	if (!err)
+		err = leave_out_dead(counters);
+	if (!err)
+		err = read_sums(counters, &sums);
+	if (err)
+		return err;
+	if (sums.threads)
+		counters_add(&counters->unlisted, &sums);
+	settle(counters);
+	return 0;
 }
 
 void counters_free(struct counters *counters)

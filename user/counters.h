@@ -51,7 +51,7 @@ struct counters {
 	struct counters_list alive;	 /* as read last, */
 	size_t dead_then;		 /* when that many had died */
 	struct thread_counters unlisted; /* `threads` of them, all dead */
-	struct thread_counters idle;	 /* of live threads that did nothing, as read last */
+	struct thread_counters idle;	 /* of live threads that did nothing, or cannot be seen */
 	struct counters_cpu *cpus;	 /* ncpus of them, as read last */
 	unsigned ncpus;
 };
@@ -69,8 +69,9 @@ int counters_read(struct counters *counters) __attribute__((warn_unused_result))
 
 /*
  * The end, in two steps: a look once the window has closed at `t1`, which is set, and while the
- * programs are still attached, so that nobody can end unseen; then, with the programs detached, who
- * has died since, and the kernel's own sums. All holds at t1 then. 0 or -errno after one message.
+ * programs are still attached, so that nobody can end unseen; who has left the list of tasks and
+ * waits for its last switch is waited for. Then, with the programs detached, who has died since,
+ * and the kernel's own sums. All holds at t1 then. 0 or -errno after one message.
  */
 int counters_look(struct counters *counters) __attribute__((warn_unused_result));
 int counters_close(struct counters *counters) __attribute__((warn_unused_result));

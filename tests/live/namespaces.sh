@@ -80,7 +80,26 @@ same_threads three "$target" "$target "
 for name in two three four; do judge $name; done
 expect "a command in the namespace" [ "$(find four -name stream.json | wc -l)" = 2 ]
 
-# 3. A container: all namespaces, and a root of its own; a machine-wide recording sees its
+# 3. The recorder in a namespace, all threads: it is not shown those outside of it. What they run is in
+# the counters all the same, and the user is told.
+sleep 30 &
+sleeper=$!
+(while kill -0 $sleeper 2>/dev/null; do :; done) &
+busy=$!
+unshare -p -f --mount-proc "$RECORDER" -a -d 100ms -o six >six.log 2>&1 || complain "six: $(cat six.log)"
+unshare -p -f --mount-proc "$RECORDER" --mode summary -a -d 100ms -o seven >seven.log 2>&1 ||
+	complain "seven: $(cat seven.log)"
+kill $sleeper
+wait $busy
+judge six
+for name in six seven; do
+	expect "$name: it is told" grep -q 'warning: inside a PID namespace .* are one sum' $name.log
+done
+expect "what others ran is counted" grep -q '"unlisted": {"threads": [1-9][0-9]*, "total_ns": [1-9]' seven.perf.json
+"$RECORDER" -a -d 50ms -o eight >eight.log 2>&1 || complain "eight: $(cat eight.log)"
+expect "outside nothing is told" [ "$(grep -c 'PID namespace' eight.log)" = 0 ]
+
+# 4. A container: all namespaces, and a root of its own; a machine-wide recording sees its
 # threads under the numbers of the machine.
 if unshare -m -u -i -n -p -C -f --mount-proc true 2>/dev/null; then
 	mkdir root && cp "$WORKLOADS/sleepers" root/

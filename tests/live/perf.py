@@ -53,7 +53,7 @@ def from_stream(stream, t0):
                 woken = clock
                 sums[BLOCKED[why]] += clock - at
                 sums["blocked_ns"] += clock - at
-                sums["wakeups"] += waker != 0
+                sums["wakeups"] += waker != 0 and clock != t0
                 at = clock
             state = "runnable_ns"
         elif e.mcv == "OAs":

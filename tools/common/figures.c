@@ -29,9 +29,13 @@ enum { ACTIVE, RUNNABLE, BLOCKED, VOLUNTARY, PREEMPTED, YIELDS, WAKEUPS, MIGRATI
 struct figures_thread {
 	int64_t pid, tid;
 	uint64_t streams[NCOMPARED], counters[NCOMPARED];
-	uint64_t at; /* ns: since then it is in `state` */
+	uint64_t at;	 /* ns: since then it is in `state` */
+	uint64_t life;	 /* of the counters, ns */
+	uint64_t before; /* ns off the CPU from the opening of the window to its first run */
 	int32_t cpu;
 	uint8_t state; /* ACTIVE, RUNNABLE or BLOCKED */
+	bool sleeps;   /* to the end, as far as its stream knows */
+	bool early;    /* it has not run yet since the window opened */
 	bool listed;   /* perf.json has it */
 };
 
@@ -157,25 +161,33 @@ static void leave(struct figures_thread *t, uint64_t clock, const struct event *
 	t->state = BLOCKED;
 }
 
-/* Woken at `clock`, or, if it stayed runnable, since it left the CPU. */
-static void wake(struct figures_thread *t, uint64_t clock, const struct event *ev)
+/* Woken at `clock`, or, if it stayed runnable, since it left the CPU. At `t0` it had been before.
+ */
+static void wake(const struct figures *f, struct figures_thread *t, uint64_t clock,
+		 const struct event *ev)
 {
 	int32_t waker = ev->payload_size >= 4 ? get_i32(ev->payload) : 0;
 
 	if (waker != NOT_PAUSED) {
 		change(t, clock, RUNNABLE);
-		t->streams[WAKEUPS] += waker != 0;
+		t->streams[WAKEUPS] += waker != 0 && clock != f->t0;
+		t->sleeps = waker == 0 && clock == f->t1;
 	}
 	t->state = RUNNABLE;
 }
 
 /* One switch has one clock: who leaves does so at t, who enters is written at t + 1. */
-static void enter(struct figures_thread *t, uint64_t clock)
+static void enter(const struct figures *f, struct figures_thread *t, uint64_t clock)
 {
 	if (t->cpu == NO_CPU) { /* it is closed here, at the clock of the end itself */
+		if (t->early)
+			t->before = clock - f->t0;
 		change(t, clock, ACTIVE);
 		return;
 	}
+	if (t->early)
+		t->before = clock - f->t0;
+	t->early = false;
 	if (t->at == clock) { /* woken, nobody knows when: that event is at the switch, too */
 		t->streams[BLOCKED]--;
 		t->at--;
@@ -207,16 +219,17 @@ void figures_event(struct figures *f, uint32_t who, const struct event *ev)
 	case 'x':
 		t->cpu = ev->payload_size >= 4 ? get_i32(ev->payload) : NO_CPU;
 		t->at = clock == f->t0 ? clock : clock - 1;
+		t->early = clock == f->t0 && t->cpu == NO_CPU;
 		t->state = ACTIVE;
 		break;
 	case 'p':
 		leave(t, clock, ev);
 		break;
 	case 'w':
-		wake(t, clock, ev);
+		wake(f, t, clock, ev);
 		break;
 	case 'r':
-		enter(t, clock);
+		enter(f, t, clock);
 		break;
 	case 'e':
 		change(t, clock, ACTIVE);
@@ -250,6 +263,8 @@ static const char *obstacle(const struct figures *f, const struct survey *s)
 		return "events are missing in the streams";
 	if (s->repairs)
 		return "moves of threads had to be concluded";
+	if (f->perf.unlisted.counters[PERF_ACTIVE_NS])
+		return "not all threads that ran are listed";
 	if (!f->switches)
 		return "its switches are not those of the recorder, or were not recorded";
 	return NULL;
@@ -273,10 +288,55 @@ static uint64_t take_counters(struct figures *f)
 			continue;
 		}
 		t->listed = true;
+		t->life += s->counters[PERF_TOTAL_NS];
 		for (size_t k = 0; k < NCOMPARED; k++)
 			t->counters[k] += s->counters[compared[k]];
 	}
 	return strangers;
+}
+
+/* `ns` that the stream has as asleep were spent waiting for a CPU, or, below 0, the other way. */
+static void swap(struct figures_thread *t, uint64_t ns)
+{
+	t->streams[RUNNABLE] += ns;
+	t->streams[BLOCKED] -= ns;
+	t->streams[WAKEUPS] = t->counters[WAKEUPS];
+}
+
+static uint64_t off_cpu(const uint64_t figures[NCOMPARED])
+{
+	return figures[RUNNABLE] + figures[BLOCKED];
+}
+
+/* Born before the window, and run first in it: the counters begin with that. */
+static void begin_later(struct figures_thread *t)
+{
+	t->streams[RUNNABLE] = t->counters[RUNNABLE];
+	t->streams[BLOCKED] = t->counters[BLOCKED];
+	t->streams[WAKEUPS] = t->counters[WAKEUPS];
+}
+
+/*
+ * Where the window opens and closes, streams and counters may know more than each other. Programs
+ * are attached one after the other, so that of a thread off its CPU one of them may have missed
+ * what happened last; a last wake-up is known to the counters also where the thread has ended
+ * before it could be asked; and a thread that has not yet run in the window has a stream, but no
+ * life. The sum of waiting and sleeping is the same in any case.
+ */
+static void allow_for_ends(struct figures_thread *t)
+{
+	uint64_t more = t->counters[RUNNABLE] - t->streams[RUNNABLE], less = 0 - more;
+	bool waits = t->counters[RUNNABLE] > t->streams[RUNNABLE];
+
+	if (!t->life) {
+		memcpy(t->streams, t->counters, sizeof(t->streams));
+		return;
+	}
+	if (t->before && off_cpu(t->streams) == off_cpu(t->counters) + t->before - 1)
+		begin_later(t);
+	else if (waits ? (t->sleeps || more <= t->before) && more <= t->streams[BLOCKED]
+		       : less > 0 && less <= t->before)
+		swap(t, more);
 }
 
 /* The first figure that differs, as a finding if it is among the first. */
@@ -305,9 +365,10 @@ static uint64_t compare_threads(const struct figures *f, enum severity severity,
 	uint64_t wrong = 0;
 
 	for (size_t i = 0; i < f->nthreads; i++) {
-		const struct figures_thread *t = &f->threads[i];
+		struct figures_thread *t = &f->threads[i];
 
 		if (t->listed) {
+			allow_for_ends(t);
 			wrong += !thread_agrees(t, wrong < SAID_MOST, severity, findings);
 		} else if (all) {
 			if (wrong++ < SAID_MOST)
