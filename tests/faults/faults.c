@@ -8,7 +8,8 @@
  *                   the C library fflush (what was in the buffer is gone) and fclose; where the
  *                   call only fails, close, too: a network share tells then what it refuses
  *                   writes: write alone
- *                   memory: malloc, calloc, realloc, reallocarray, strdup and what uses them
+ *                   memory: malloc, calloc, realloc, reallocarray, aligned_alloc, strdup and
+ *                           what uses them
  *   FAULT_AT        the number of the call, from 1; 0: none, only count
  *   FAULT_ERROR     errno that it fails with; "kill": SIGKILL instead of the call; "short": a
  *                   write of half of the bytes, and SIGKILL
@@ -351,6 +352,7 @@ int fclose(FILE *file)
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *old, size_t size);
+extern void *__libc_memalign(size_t align, size_t size);
 
 void *malloc(size_t size)
 {
@@ -365,6 +367,11 @@ void *calloc(size_t count, size_t size)
 void *realloc(void *old, size_t size)
 {
 	return fails(MEMORY) ? NULL : __libc_realloc(old, size);
+}
+
+void *aligned_alloc(size_t align, size_t size)
+{
+	return fails(MEMORY) ? NULL : __libc_memalign(align, size);
 }
 
 void *reallocarray(void *old, size_t count, size_t size)
