@@ -55,7 +55,7 @@ expect "--max-size 256K holds" [ "$bytes" -gt 200000 ]
 expect "--max-size 256K holds" [ "$bytes" -lt 2000000 ]
 wait_until ended "$(sed -n 's/.* main=//p' size.report)" || complain "the command goes on for long"
 
-"$WORKLOADS/sleepers" -s 300 >/dev/null &
+"$WORKLOADS/sleepers" -s 1000 >/dev/null &
 target=$!
 "$RECORDER" -p $target -o target >target.log 2>&1 || complain "-p: $(cat target.log)"
 look target target
