@@ -166,18 +166,17 @@ void log_report(const char *fmt, ...)
 	va_end(args);
 }
 
-int log_no_memory(const char *fmt, ...)
+void log_lack(const char *fmt, ...)
 {
 	char what[256];
 	va_list args;
 
 	if (atomic_exchange(&lacks_memory, true))
-		return -ENOMEM;
+		return;
 	va_start(args, fmt);
 	vsnprintf(what, sizeof(what), fmt, args);
 	va_end(args);
 	log_error("no memory for %s", what);
-	return -ENOMEM;
 }
 
 bool log_lacks_memory(void)

@@ -11,6 +11,7 @@
 #ifndef TRACE_LOG_H
 #define TRACE_LOG_H
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 
@@ -28,7 +29,13 @@ void log_report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Says that there is no memory for something, which `fmt` names, and returns -ENOMEM for the caller
  * to pass on. It is said once in the life of a program: what fails after it is its consequence. */
-int log_no_memory(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
+#define log_no_memory(...) (log_lack(__VA_ARGS__), log_enomem())
+void log_lack(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
+/* Seen by the compiler, and by who reads without running, as an error in any case. */
+static inline int log_enomem(void)
+{
+	return -ENOMEM;
+}
 /* Has that been said? Then an answer may lack something. */
 bool log_lacks_memory(void);
 
