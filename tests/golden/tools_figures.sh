@@ -124,6 +124,14 @@ for finding, change in (
     check(0, needs=["warning: perf.json: " + finding])
     check(1, "--strict", needs=["error: perf.json: " + finding])
 
+# A switch that was not seen: who ran is known of the thread, and not of the CPU.
+figures('cpu["active_ns"] -= 5; cpu["unknown_ns"] += 5; run["cpu_active_ns"] -= 5\n'
+        'cpu["metrics"]["utilization"] = 0.505')
+assert "error: perf.json" not in check(0), said
+figures('cpu["active_ns"] -= 5; cpu["idle_ns"] += 4; cpu["unknown_ns"] += 1\n'
+        'run["cpu_active_ns"] -= 5; cpu["metrics"]["utilization"] = 0.505')
+check(1, needs=["cpu_active_ns 496 but active_ns of the threads sum to 501 (rule P4)"])
+
 # A thread whose number is used again has several lines. One that did not run needs no stream, nor
 # one that was sampled out.
 figures('one["total_ns"] -= 100; one["active_ns"] -= 100; perf["snapshots"].append(thread(1, 100))')

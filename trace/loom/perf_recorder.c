@@ -218,7 +218,10 @@ static void check_run(const struct loom_perf *p, const struct perf_snapshot *run
 		sums_differ(p, run, of_threads[k], sums[of_threads[k]], "the threads", f);
 	for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]) && ncpus > 0; k++)
 		sums_differ(p, run, pairs[k].of_run, cpus[pairs[k].of_cpu], "the CPUs", f);
-	if (nthreads > 0 && ncpus > 0 && perf_has(run, PERF_CPU_ACTIVE_NS))
+	/* who ran where a switch was not seen is known of the thread, and not of the CPU */
+	if (nthreads > 0 && ncpus > 0 && perf_has(run, PERF_CPU_ACTIVE_NS) &&
+	    (sums[PERF_ACTIVE_NS] < cpus[PERF_ACTIVE_NS] ||
+	     sums[PERF_ACTIVE_NS] - cpus[PERF_ACTIVE_NS] > cpus[PERF_UNKNOWN_NS]))
 		sums_differ(p, run, PERF_CPU_ACTIVE_NS, sums[PERF_ACTIVE_NS],
 			    "active_ns of the threads", f);
 }
