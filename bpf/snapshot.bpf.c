@@ -149,9 +149,12 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 	task_state = bpf_task_storage_get(&tasks, task, 0, 0);
 	if (iterator_tags && named(task)) {
 		task_state = target_add(task);
-		state = kernel_task_state(task);
 		if (task_state) {
-			if (target_update(task, task_state, record.comm))
+			bool found = target_update(task, task_state, record.comm);
+
+			/* What it does after this is seen, and what it did before shows in this. */
+			state = kernel_task_state(task);
+			if (found)
 				count_found(task, &task_state->counters, state);
 			task_state->softirqs = is_ksoftirqd(task, record.comm);
 			/* Its last switch may have come before it was a member. */

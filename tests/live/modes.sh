@@ -35,10 +35,8 @@ both() { # process | all | -C CPU, WORKLOAD...
 	wait_recording full $full
 	: >gate
 	wait "$target"
-	if [ "$scope" = all ]; then
-		sleep 0.3 # who has been waited for may still be on its way out
-		kill $sum $full
-	fi
+	# Its threads may still be on their way out.
+	[ "$scope" != all ] || kill $sum $full
 	wait $sum || complain "$*: summary ended with $?: $(cat sum.log)"
 	wait $full || complain "$*: full ended with $?: $(cat full.log)"
 	[ "$scope" = all ] || grep -q 'lost=0 missed=0 repairs=0' full.log
