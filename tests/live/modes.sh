@@ -39,7 +39,7 @@ both() { # process | all | -C CPU, WORKLOAD...
 	[ "$scope" != all ] || kill $sum $full
 	wait $sum || complain "$*: summary ended with $?: $(cat sum.log)"
 	wait $full || complain "$*: full ended with $?: $(cat full.log)"
-	[ "$scope" = all ] || grep -q 'lost=0 missed=0 repairs=0' full.log
+	grep -q 'lost=0 missed=0 repairs=0' full.log
 }
 
 # With -C, a thread that goes elsewhere is unknown to both until it is back.
@@ -58,10 +58,12 @@ for workload in 'process pingpong -n 3000' 'process hopper -n 200' 'process thre
 	"$B/bin/ovni-check" --strict full >check.log 2>&1 || complain "$workload: $(cat check.log)"
 	grep -q 'perf.json' check.log && complain "$workload: not held against the streams: $(cat check.log)"
 done
-# What PID 1 does on the machine is not looked at, but the threads of the workload are.
 for workload in 'all pingpong -n 3000' 'all threads -n 50'; do
-	# shellcheck disable=SC2086 # words
-	both $workload
+	for ((try = 0; try < 8; try++)); do
+		# shellcheck disable=SC2086 # words
+		both $workload && break
+	done
+	[ $try -lt 8 ] || skip "PID 1 gets in the way of every run"
 	python3 "$S/tests/live/perf.py" full sum.perf.json "$target" ||
 		complain "$workload: the modes do not agree"
 done
