@@ -150,16 +150,19 @@ static int make_parents(const char *path)
 static int table_open(struct table *table, const char *path)
 {
 	const char *dir = getenv("OVNI_TRACEDIR");
+	char *place = NULL, *temporary = NULL;
 	int err = -ENOMEM, fd;
 
-	if (!path && asprintf(&table->path, "%s/" TABLE, dir && *dir ? dir : "ovni") < 0)
-		table->path = NULL;
-	else if (path)
-		table->path = strdup(path);
-	if (table->path && asprintf(&table->temporary, "%s.%ld", table->path, (long)getpid()) < 0)
-		table->temporary = NULL;
-	if (table->path && table->temporary)
-		err = make_parents(table->path);
+	if (path)
+		place = strdup(path);
+	else if (asprintf(&place, "%s/" TABLE, dir && *dir ? dir : "ovni") < 0)
+		place = NULL;
+	if (place && asprintf(&temporary, "%s.%ld", place, (long)getpid()) < 0)
+		temporary = NULL;
+	table->path = place;
+	table->temporary = temporary;
+	if (place && temporary)
+		err = make_parents(place);
 	if (!err) {
 		fd = open(table->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 		table->out = fd < 0 ? NULL : fdopen(fd, "w");
@@ -185,7 +188,7 @@ static int table_close(struct table *table, int err)
 			log_error("%s: cannot write the table of clock offsets: %s", table->path,
 				  strerror(-written));
 		err = err ? err : written;
-		if (err)
+		if (err && table->temporary)
 			unlink(table->temporary);
 	}
 	free(table->path);
@@ -373,6 +376,7 @@ int main(int argc, char **argv)
 	if (rank == 0 && !hosts) {
 		log_error("no memory for the names of %d hosts", n);
 		MPI_Abort(MPI_COMM_WORLD, EXIT_FAILED);
+		return EXIT_FAILED; /* not reached, but that is not declared */
 	}
 	MPI_Gather(host, sizeof(host), MPI_CHAR, hosts, sizeof(host), MPI_CHAR, 0, MPI_COMM_WORLD);
 	if (rank == 0 && n == 1)

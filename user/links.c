@@ -221,7 +221,7 @@ static int map_cpus(struct links *links)
 	err = -errno;
 	links->cpus = NULL;
 	log_error("cannot map the states of the CPUs: %s", strerror(-err));
-	return err;
+	return err ? err : -ENOMEM;
 }
 
 /* What the programs know of each site. */

@@ -34,18 +34,20 @@ static int add(struct report *report, const struct account_cpu *cpu, char *who, 
 	       int64_t pieces)
 {
 	union cell row[] = {
-		{.text = strdup(cpu->loom)},
+		{.text = NULL},
 		{.number = cpu->cpu},
-		{.text = who},
+		{.text = NULL},
 		{.number = ns},
 		{.number = cpu->window ? (int64_t)((double)ns * 100000 / (double)cpu->window) : 0},
 		{.number = pieces},
 	};
 
-	if (row[0].text && who)
+	row[0].text = strdup(cpu->loom);
+	row[2].text = who;
+	if (row[0].text && row[2].text)
 		return table_add(&report->table, row);
 	free(row[0].text);
-	free(who);
+	free(row[2].text);
 	return -ENOMEM;
 }
 

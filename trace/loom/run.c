@@ -333,7 +333,7 @@ static char *take(struct folder *f, int which)
 /* Which statistics are those of run->trace. 0 or -EINVAL after a message. */
 static int choose_perf(struct loom_run *run, const char *where, struct folder *perfs)
 {
-	int which = choose(perfs, run->trace, false);
+	int which = perfs->paths ? choose(perfs, run->trace, false) : -1;
 
 	if (which == -2) {
 		log_error(
@@ -350,7 +350,7 @@ static int choose_perf(struct loom_run *run, const char *where, struct folder *p
 /* Which of the traces is that of run->perf, or the only one. 0 or -EINVAL after a message. */
 static int choose_trace(struct loom_run *run, const char *where, struct folder *traces)
 {
-	int which = choose(traces, run->perf, true);
+	int which = traces->paths ? choose(traces, run->perf, true) : -1;
 
 	if (which == -2) {
 		log_error("%s: %zu traces, among them %s and %s: name one of them", where,

@@ -259,7 +259,7 @@ static int expect(struct replay *r, struct tally *t, const char *what, uint32_t 
 	const struct pallas_vector *v = t->walk.vector;
 	struct pallas_sub sub;
 	uint64_t got;
-	int err = pallas_walk_next(&t->walk, &got);
+	int err = v ? pallas_walk_next(&t->walk, &got) : -EINVAL;
 
 	if (err)
 		return err;
