@@ -14,7 +14,18 @@
 #ifndef BPF_COUNTERS_H
 #define BPF_COUNTERS_H
 
-#include "maps.bpf.h"
+#include "kernel.bpf.h"
+
+/*
+ * What is known of the session when a program is compiled: the usual ones have programs of their
+ * own at switches, which are shorter by what they need not ask, and that counts (ebpf.md 5). With
+ * `fixed` the rest is as in struct knobs, and what is not here is 0.
+ */
+struct shape {
+	bool fixed;
+	bool all, narrow, cgroup, cpu_list, interrupts, rings, queued, deferred;
+};
+#define KNOB(shape, knob) ((shape).fixed ? (shape).knob : knobs.knob)
 
 static __always_inline void counters_open(__u32 *seq)
 {
@@ -116,47 +127,164 @@ static __always_inline void counters_arrive(struct window w, struct thread_count
 	c->since = entered;
 }
 
+/*
+ * CLOCK_MONOTONIC - the scheduler's clock, ns, looked at again where `prev` has just fallen asleep.
+ * At such a switch the scheduler has read its clock shortly before; after a wake-up that preempts
+ * it does not read it again. What lies between is in the difference, so the least one is taken, and
+ * grows with time, faster than the clocks drift apart. One far from it (a clock was slewed) is
+ * believed.
+ */
+static __noinline __attribute__((unused)) int counters_tune(struct task_struct *prev, __u64 clock)
+{
+	__s64 pair = clock - kernel_sched_clock(prev);
+	__s64 offset = sched_offset + ((clock - sched_offset_clock) >> SCHED_CREEP);
+
+	if (!sched_offset_clock || offset > pair || pair - offset > SCHED_STALE_NS)
+		offset = pair;
+	*(volatile __s64 *)&sched_offset = offset;
+	*(volatile __u64 *)&sched_offset_clock = clock;
+	return 0;
+}
+
+/* Is it time for that? */
+static __always_inline bool counters_untuned(__u64 clock)
+{
+	return unlikely((__s64)(clock - *(volatile __u64 *)&sched_offset_clock) > SCHED_TUNE_NS);
+}
+
+/* The clock of a wake-up, ns, as the scheduler tells it by its own: the task has been `queued`
+ * since, and had waited before on other queues. Never before it fell asleep. */
+static __always_inline __u64 counters_queued(const struct thread_counters *c,
+					     struct task_struct *task, __u64 queued)
+{
+	__u64 wake =
+		queued + *(volatile __s64 *)&sched_offset - (task->sched_info.run_delay - c->delay);
+
+	return (__s64)(wake - c->since) < 0 ? c->since : wake;
+}
+
+/* Is a thread that is counted off the CPU, asleep as far as its counters know? */
+static __always_inline bool counters_asleep(const struct thread_counters *c)
+{
+	return c->use == THREAD_BLOCKED && !c->entered;
+}
+
+/* When a thread that waits for a CPU was woken, ns; 0: it sleeps, or that is not known. */
+static __always_inline __u64 counters_woken(struct task_struct *task,
+					    const struct task_state *task_state)
+{
+	__u64 wake = *(const volatile __u64 *)&task_state->wake_clock;
+	__u64 queued = task->sched_info.last_queued;
+
+	if (wake || !knobs.queued || !queued || !sched_offset_clock ||
+	    !counters_asleep(&task_state->counters))
+		return wake;
+	return counters_queued(&task_state->counters, task, queued);
+}
+
+/* Where a thread that is counted is, and how it came there. */
+struct stay {
+	__u64 entered, wake; /* as in thread_counters */
+	__s32 on;
+};
+
+/*
+ * Of one that leaves. With knobs.deferred its counters have not learnt when it came to this CPU, of
+ * which the CPU's state knows, nor when it was woken: the scheduler has added up how long it
+ * waited.
+ */
+static __always_inline struct stay counters_stay(struct cpu_state *state, __u32 cpu,
+						 const struct thread_counters *c,
+						 struct task_struct *task, bool deferred)
+{
+	struct stay s = {.entered = c->entered, .wake = c->wake, .on = c->on};
+
+	if (!deferred)
+		return s;
+	if (state->task == (__u64)task && !s.entered) {
+		s.on = cpu;
+		s.entered = state->entered;
+	}
+	if (!s.entered || c->use != THREAD_BLOCKED)
+		return s;
+	s.wake = counters_queued(c, task, task->sched_info.last_arrival);
+	if ((__s64)(s.wake - s.entered) > 0)
+		s.wake = s.entered;
+	return s;
+}
+
+/* With knobs.deferred: the counters of who runs on this CPU learn that, too. */
+static __always_inline void counters_recall(struct cpu_state *state, __u32 cpu,
+					    struct thread_counters *c, struct task_struct *task)
+{
+	struct stay s;
+
+	if (!knobs.deferred)
+		return;
+	s = counters_stay(state, cpu, c, task, true);
+	counters_open(&c->seq);
+	c->entered = s.entered;
+	c->wake = s.wake;
+	c->on = s.on;
+	counters_shut(&c->seq);
+}
+
 /* What it does from `clock` on. */
-static __always_inline void counters_do(struct thread_counters *c, struct task_struct *task,
-					enum thread_use use, __u64 clock)
+static __always_inline void counters_turn(bool queued, struct thread_counters *c,
+					  struct task_struct *task, enum thread_use use,
+					  __u64 clock)
 {
 	c->use = use;
 	c->since = clock;
 	c->entered = 0;
-	if (knobs.deferred)
+	if (queued)
 		c->delay = task->sched_info.run_delay;
 }
 
-/*
- * A thread leaves the CPU asleep, as nearly all do: it came from sleep or from a queue, and nothing
- * of that lies outside of the window. False: it is something else. The same as the general way.
- */
-static __always_inline bool counters_sleep(struct window w, struct thread_counters *c,
-					   struct task_struct *task, __u16 why, __u64 clock)
+static __always_inline void counters_do(struct thread_counters *c, struct task_struct *task,
+					enum thread_use use, __u64 clock)
 {
-	__u64 entered = c->entered, since = c->since, wake = since;
+	counters_turn(knobs.queued, c, task, use, clock);
+}
 
-	if (unlikely(!entered || since <= w.begin || clock > w.end || c->cpu != c->on ||
-		     why == WHY_PREEMPTED || why == WHY_YIELDED || why == WHY_DEAD ||
+/*
+ * A thread leaves the CPU asleep or preempted, as nearly all do: it came from sleep or from a
+ * queue, and nothing of that lies outside of the window. False: it is something else. The same as
+ * the general way, which follows.
+ */
+static __always_inline bool counters_depart(const struct shape shape, struct window w,
+					    struct thread_counters *c, struct stay s,
+					    struct task_struct *task, __u16 why, __u64 clock)
+{
+	__u64 since = c->since, wake = since;
+	enum thread_use use = THREAD_BLOCKED;
+
+	if (unlikely(!s.entered || since <= w.begin || clock > w.end || c->cpu != s.on ||
+		     why == WHY_YIELDED || why == WHY_DEAD ||
 		     (c->use != THREAD_BLOCKED && c->use != THREAD_RUNNABLE)))
 		return false;
 	counters_open(&c->seq);
+	c->active_ns += clock - s.entered;
+	if (KNOB(shape, rings) && s.wake)
+		c->events_seen++;
 	if (likely(c->use == THREAD_BLOCKED)) {
-		wake = c->wake;
-		if (knobs.rings && wake)
-			c->events_seen++;
+		wake = s.wake;
 		if (likely(wake >= since))
 			c->wakeups++;
 		else
-			wake = entered;
+			wake = s.entered;
 		if (likely(c->why < WHY_KINDS))
 			c->blocked_ns[c->why] += wake - since;
 	}
-	c->runnable_ns += entered - wake;
-	c->active_ns += clock - entered;
-	c->why = why;
-	c->switches_voluntary++;
-	counters_do(c, task, THREAD_BLOCKED, clock);
+	c->runnable_ns += s.entered - wake;
+	if (why == WHY_PREEMPTED) {
+		use = THREAD_RUNNABLE;
+		c->switches_preempted++;
+	} else {
+		c->why = why;
+		c->switches_voluntary++;
+	}
+	counters_turn(KNOB(shape, queued), c, task, use, clock);
 	counters_shut(&c->seq);
 	return true;
 }
@@ -216,56 +344,6 @@ static __always_inline void counters_enter(struct thread_counters *c, struct tas
 	c->on = cpu;
 	c->entered = clock;
 	counters_shut(&c->seq);
-}
-
-/*
- * CLOCK_MONOTONIC - the scheduler's clock, ns. The latter is read before the former at each switch,
- * long before if somebody else had the machine in between: so the least difference of late is
- * taken.
- */
-static __always_inline __s64 counters_offset(struct cpu_state *state, __s64 offset, __u64 clock)
-{
-	if (unlikely(!state->sched_offset_clock)) {
-		state->sched_offset = offset;
-		state->sched_offset_next = offset;
-		state->sched_offset_clock = clock;
-	}
-	if (offset < state->sched_offset)
-		state->sched_offset = offset;
-	if (offset < state->sched_offset_next)
-		state->sched_offset_next = offset;
-	if (unlikely(clock - state->sched_offset_clock > SCHED_OFFSET_NS)) {
-		state->sched_offset = state->sched_offset_next;
-		state->sched_offset_next = offset;
-		state->sched_offset_clock = clock;
-	}
-	return state->sched_offset;
-}
-
-/*
- * With knobs.deferred the counters of a thread do not learn at once when it came to this CPU, of
- * which the CPU's state knows, nor when it was woken: the scheduler has added up how long it
- * waited.
- */
-static __always_inline void counters_recall(struct cpu_state *state, __u32 cpu,
-					    struct thread_counters *c, struct task_struct *task)
-{
-	__u64 arrived, waited, wake;
-
-	if (!knobs.deferred)
-		return;
-	if (state->task == (__u64)task && !c->entered) {
-		c->on = cpu;
-		c->entered = state->entered;
-	}
-	if (!c->entered || c->use == THREAD_RUNNING)
-		return;
-	arrived = task->sched_info.last_arrival;
-	waited = task->sched_info.run_delay - c->delay;
-	wake = arrived - waited + counters_offset(state, c->entered - arrived, c->entered);
-	if ((__s64)(wake - c->since) < 0)
-		wake = c->since;
-	c->wake = (__s64)(wake - c->entered) < 0 ? wake : c->entered;
 }
 
 /* A thread that runs, and goes on running: up to `clock`. */
@@ -446,13 +524,14 @@ static __always_inline void counters_current(enum outcome outcome)
 
 /* A run begins. Returns the clock if it is to be timed, else 0: one in 64 is, in steps of 34, 55
  * and 89 runs, since what alternates must not be timed at every second turn. */
+static __always_inline bool cost_timed(__u64 run)
+{
+	return unlikely(!((__u32)run * 0x9e3779b9u >> 26));
+}
+
 static __always_inline __u64 cost_begin(struct cpu_state *state, enum program_group group)
 {
-	__u32 run = (__u32)++state->runs[group];
-
-	if (likely(run * 0x9e3779b9u >> 26))
-		return 0;
-	return bpf_ktime_get_ns();
+	return cost_timed(++state->runs[group]) ? bpf_ktime_get_ns() : 0;
 }
 
 static __always_inline void cost_end(struct cpu_state *state, enum program_group group, __u64 begin)

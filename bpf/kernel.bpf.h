@@ -118,18 +118,9 @@ static __always_inline bool kernel_yields(struct task_struct *task)
 #endif
 }
 
-/*
- * Why prev leaves the CPU. `preempt` alone says little: a tick in user code preempts with it
- * unset and state 0; but if it is set, prev stays runnable whatever its state.
- */
-static __always_inline __u16 kernel_why(bool preempt, __u32 state, struct task_struct *prev)
+/* The rarer ones. */
+static __noinline __attribute__((unused)) int kernel_why_else(__u32 state, struct task_struct *prev)
 {
-	if (preempt)
-		return WHY_PREEMPTED;
-	if (likely(state & STATE_INTERRUPTIBLE))
-		return WHY_SLEEPING;
-	if (state == 0)
-		return knobs.registers && kernel_yields(prev) ? WHY_YIELDED : WHY_PREEMPTED;
 	if (state & STATE_DEAD)
 		return WHY_DEAD;
 	if (state & STATE_UNINTERRUPTIBLE) {
@@ -144,6 +135,28 @@ static __always_inline __u16 kernel_why(bool preempt, __u32 state, struct task_s
 	if (state & STATE_PARKED)
 		return WHY_PARKED;
 	return WHY_UNINTERRUPTIBLE; /* frozen, or waiting for a lock (real-time kernels) */
+}
+
+/*
+ * Why prev leaves the CPU. `preempt` alone says little: a tick in user code preempts with it
+ * unset and state 0; but if it is set, prev stays runnable whatever its state.
+ */
+static __always_inline __u16 kernel_why(bool preempt, __u32 state, struct task_struct *prev)
+{
+	if (preempt)
+		return WHY_PREEMPTED;
+	if (likely(state & STATE_INTERRUPTIBLE))
+		return WHY_SLEEPING;
+	if (state == 0)
+		return knobs.registers && kernel_yields(prev) ? WHY_YIELDED : WHY_PREEMPTED;
+	return kernel_why_else(state, prev);
+}
+
+/* The scheduler's own clock, ns, as it read it last for the CPU that a task is queued or runs on.
+ */
+static __always_inline __u64 kernel_sched_clock(struct task_struct *task)
+{
+	return task->se.cfs_rq->rq->clock;
 }
 
 /* ---- what a probe in user code finds ---- */

@@ -95,14 +95,25 @@ extern __u64 stack_bytes;   /* of a task's kernel stack; 0 till the iterator has
 extern __u32 next_id;	    /* of the task that becomes wanted next */
 extern __u32 members;	    /* alive now; not kept with knobs.all */
 extern __u32 iterator_tags; /* the iterator makes members; else it only reports */
-extern __u32 probes_on;	    /* the probes record; written by user code */
-extern __u64 window_begin;  /* what is counted lies after it ... */
-extern __u64 window_end;    /* ... and not after this; ns, set before the moment comes */
+extern __u32 recorder;	    /* its process, as the kernel counts; 0 till the iterator has run */
+extern __s64 sched_offset;  /* knobs.queued: CLOCK_MONOTONIC - the scheduler's clock, ns, as */
+extern __u64 sched_offset_clock; /* it was found then; 0: never */
+extern __u32 probes_on;		 /* the probes record; written by user code */
+extern __u64 window_begin;	 /* what is counted lies after it ... */
+extern __u64 window_end;	 /* ... and not after this; ns, set before the moment comes */
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 #define barrier() asm volatile("" ::: "memory")
+
+/* `value`, of which the verifier no longer knows which of a few constants it is: else it goes
+ * through all that follows for each of them. `any` is something that it does not know. */
+static __always_inline __u64 forget(__u64 value, __u64 any)
+{
+	asm volatile("%0 ^= %1; %0 ^= %1" : "+r"(value) : "r"(any));
+	return value;
+}
 
 /* Is this kind of event recorded (--mode, --events)? */
 static __always_inline bool kind_wanted(enum event_kind kind)

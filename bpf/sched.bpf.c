@@ -2,10 +2,12 @@
 /*
  * sched: who leaves a CPU, who enters it, and who woke the one that enters.
  *
- * One record per switch, and what it means for the counters. A wake-up has none of its own: waker
- * (sched_waking, in the context of the waker) and clock (sched_wakeup, when the task is on a run
- * queue) wait in the storage of the task until the switch that brings it in takes them along. All
- * of this runs for every switch of the machine, so it asks first whether anyone is wanted.
+ * One record per switch, and what it means for the counters. A wake-up has none of its own: its
+ * waker (sched_waking, in the context of the waker) waits in the storage of the task until the
+ * switch that brings it in takes it along, and its clock is the one at which the scheduler put the
+ * task on its queue, turned into ours there; or (knobs.queued not set) that of sched_wakeup, which
+ * waits like the waker. All of this runs for every switch of the machine, so it asks first whether
+ * anyone is wanted.
  * Specification: ebpf.md 8.1, 8.2.
  */
 #include "counters.bpf.h"
@@ -53,12 +55,13 @@ static __noinline int look_again(struct cpu_state *state, __u32 cpu, struct task
 }
 
 /* The storage of a task that takes part in a switch. The idle task has none. */
-static __always_inline struct task_state *switched(struct cpu_state *state, __u32 cpu,
-						   struct task_struct *task)
+static __always_inline struct task_state *
+switched(const struct shape shape, struct cpu_state *state, __u32 cpu, struct task_struct *task)
 {
-	struct task_state *task_state = task_state_of(task);
+	struct task_state *task_state =
+		KNOB(shape, all) ? bpf_task_storage_get(&tasks, task, 0, 0) : task_state_of(task);
 
-	if (likely(task_state) || !knobs.all)
+	if (likely(task_state) || !KNOB(shape, all))
 		return task_state;
 	first_sight(state, cpu, task);
 	return bpf_task_storage_get(&tasks, task, 0, 0);
@@ -77,11 +80,12 @@ static __noinline int switch_elsewhere(struct task_state *leaving, struct task_s
 }
 
 /* What is not the usual case. */
-static __noinline int leave_otherwise(struct task_struct *task, struct task_state *task_state,
-				      __u16 why, __u64 clock)
+static __noinline int leave_otherwise(struct cpu_state *state, struct task_struct *task,
+				      struct task_state *task_state, __u16 why, __u64 clock)
 {
 	struct thread_counters *c = &task_state->counters;
 
+	counters_recall(state, bpf_get_smp_processor_id(), c, task);
 	counters_leave(counters_window(), c, task, why, clock);
 	if (why == WHY_DEAD)
 		counters_bury(task, task_state, clock);
@@ -94,33 +98,55 @@ static __noinline int renumber(struct task_struct *task, struct task_state *task
 	return 0;
 }
 
-static __always_inline void count_leaving(struct window w, struct task_struct *task,
+static __noinline int count_unsent(struct thread_counters *c, enum outcome outcome)
+{
+	counters_unsent(c, outcome);
+	return 0;
+}
+
+static __always_inline void count_leaving(const struct shape shape, struct cpu_state *state,
+					  __u32 cpu, struct task_struct *task,
 					  struct task_state *task_state, __u16 why,
 					  enum outcome outcome, __u64 clock)
 {
 	struct thread_counters *c = &task_state->counters;
+	struct stay stay = counters_stay(state, cpu, c, task, KNOB(shape, deferred));
 
-	counters_event(c, outcome);
-	if (unlikely(!counters_sleep(w, c, task, why, clock)))
-		leave_otherwise(task, task_state, why, clock);
+	if (unlikely(!stay.entered || stay.on != (__s32)cpu))
+		state->counters.use = CPU_UNKNOWN; /* there was a switch that was not seen */
+	if (KNOB(shape, rings))
+		c->events_seen++;
+	if (KNOB(shape, rings) && unlikely(outcome != OUTCOME_SENT))
+		count_unsent(c, outcome);
+	if (unlikely(!counters_depart(shape, counters_window(), c, stay, task, why, clock)))
+		leave_otherwise(state, task, task_state, why, clock);
 	if (unlikely(c->tid != (__u32)task->pid) && !(task->flags & PF_EXITING))
 		renumber(task, task_state, clock);
 }
 
-static __always_inline void count_entering(struct window w, struct task_struct *task,
+/* Elsewhere it could take another tid; else it does so where it is seen. */
+static __noinline int count_elsewhere(struct task_struct *task, struct task_state *task_state,
+				      __u64 clock)
+{
+	struct thread_counters *c = &task_state->counters;
+
+	if (c->tid == (__u32)task->pid || task->flags & PF_EXITING)
+		return 0;
+	counters_charge(counters_window(), c, clock);
+	return renumber(task, task_state, clock);
+}
+
+static __always_inline void count_entering(const struct shape shape, struct task_struct *task,
 					   struct task_state *task_state, __u32 cpu, __u64 wake,
 					   enum outcome outcome, __u64 clock)
 {
 	struct thread_counters *c = &task_state->counters;
 
-	if (wake)
-		counters_unsent(c, outcome);
+	if (KNOB(shape, rings) && unlikely(outcome != OUTCOME_SENT) && wake)
+		count_unsent(c, outcome);
 	counters_enter(c, task, cpu, wake, clock);
-	/* Elsewhere it could take another tid; else it does so where it is seen. */
-	if (knobs.cpu_list && c->tid != (__u32)task->pid && !(task->flags & PF_EXITING)) {
-		counters_charge(w, c, clock);
-		renumber(task, task_state, clock);
-	}
+	if (KNOB(shape, cpu_list))
+		count_elsewhere(task, task_state, clock);
 }
 
 /* 6.2 */
@@ -146,8 +172,8 @@ static __noinline int left_unseen(struct cpu_state *state, __u32 cpu)
 	    task_state->counters.since < state->entered) {
 		struct thread_counters *c = &task_state->counters;
 
-		counters_open(&c->seq);
 		counters_recall(state, cpu, c, task);
+		counters_open(&c->seq);
 		counters_unseen(c, task, state->entered);
 		counters_shut(&c->seq);
 	}
@@ -168,143 +194,172 @@ static __always_inline void take_turns(struct cpu_state *state, __u32 cpu, struc
 	counters_shut(&state->counters.seq);
 }
 
-static __always_inline int on_switch(struct cpu_state *state, __u32 cpu, bool preempt,
-				     struct task_struct *prev, struct task_struct *next,
-				     __u32 prev_state)
+/* A task that leaves for this reason has fallen asleep. */
+static __always_inline bool sleeps(__u16 why)
 {
+	return why != WHY_PREEMPTED && why != WHY_YIELDED;
+}
+
+/* A switch that is not recorded: of others, or on a CPU that nothing is told of. */
+static __always_inline int pass_over(struct cpu_state *state, struct task_struct *prev,
+				     struct task_state *leaving, struct task_struct *next,
+				     struct task_state *entering, bool dead, bool wakes)
+{
+	if (knobs.rings) {
+		state->events[EVENT_SWITCH].filtered++;
+		if (wakes)
+			state->events[EVENT_WAKE].filtered++;
+	}
+	if (knobs.cpu_list && !state->recorded)
+		switch_elsewhere(leaving, next, entering);
+	if (dead && leaving)
+		counters_end(prev, leaving);
+	return 0;
+}
+
+static __always_inline int on_switch(const struct shape shape, struct cpu_state *state, __u32 cpu,
+				     bool preempt, struct task_struct *prev,
+				     struct task_struct *next, __u32 prev_state)
+{
+	const bool all = KNOB(shape, all) && !KNOB(shape, narrow);
+	/* Of a summary it is asked at once: less is to be kept till later. */
+	__u16 why = shape.deferred ? kernel_why(preempt, prev_state, prev) : WHY_UNKNOWN;
+	const bool dead = shape.deferred ? unlikely(why == WHY_DEAD)
+					 : unlikely(prev_state & STATE_DEAD) && !preempt;
 	struct task_state *leaving = NULL, *entering = NULL;
 	struct record_switch *record = NULL;
-	enum outcome outcome;
-	enum cpu_use use;
-	__u32 prev_id = 0, next_id = 0;
-	bool leaves = false, enters = false, elsewhere = false;
-	bool dead = prev_state & STATE_DEAD && !preempt;
+	enum outcome outcome = OUTCOME_SENT;
+	enum cpu_use was, use;
+	struct window w;
+	__u32 leaves = 0, enters = 0; /* not 0: it is counted */
+	bool elsewhere = false;
+	__u64 wakes = 0; /* not 0: next was woken */
 	__s32 waker_tid = 0;
-	const struct window w = counters_window();
 	__u64 wake_clock = 0, clock;
-	__u16 why;
 
-	state->events[EVENT_SWITCH].seen++;
-	if (knobs.interrupts)
+	if (KNOB(shape, rings)) /* else the runs tell */
+		state->events[EVENT_SWITCH].seen++;
+	if (KNOB(shape, interrupts))
 		state->interrupt = 0;
 	if (likely(prev->pid)) {
-		leaving = switched(state, cpu, prev);
+		leaving = switched(shape, state, cpu, prev);
 		if (likely(leaving)) {
-			prev_id = leaving->id;
 			leaves = leaving->wanted;
-			if (unlikely(dead))
+			if (dead)
 				target_gone(leaving);
 		}
 	}
-	if (likely(next->pid) && !knobs.deferred) {
-		entering = switched(state, cpu, next);
+	if (likely(next->pid) && !KNOB(shape, deferred)) {
+		entering = switched(shape, state, cpu, next);
 		if (likely(entering)) {
-			if (knobs.cgroup)
+			if (KNOB(shape, cgroup))
 				look_again(state, cpu, next, entering);
-			next_id = entering->id;
 			enters = entering->wanted;
 			wake_clock = entering->wake_clock;
-			if (wake_clock) {
+			wakes = wake_clock;
+			if (KNOB(shape, queued) && likely(!wakes) && enters &&
+			    counters_asleep(&entering->counters))
+				wakes = next->sched_info.last_queued;
+			if (wakes) {
 				waker_tid = entering->waker_tid;
 				entering->waker_tid = WAKER_UNKNOWN; /* of this wake-up alone */
 				entering->wake_clock = 0;
+				state->events[EVENT_WAKE].seen++;
 			}
-			if (knobs.cpu_list) {
+			if (KNOB(shape, cpu_list)) {
 				elsewhere = entering->elsewhere;
 				entering->elsewhere = !state->recorded;
 			}
 		}
 	}
-	if (wake_clock)
-		state->events[EVENT_WAKE].seen++;
 
-	if (((!knobs.all || knobs.narrow) && !leaves && !enters) ||
-	    (knobs.cpu_list && !state->recorded)) {
-		if (knobs.rings) {
-			state->events[EVENT_SWITCH].filtered++;
-			if (wake_clock)
-				state->events[EVENT_WAKE].filtered++;
-		}
-		if (knobs.cpu_list && !state->recorded)
-			switch_elsewhere(leaving, next, entering);
-		if (unlikely(dead) && leaving)
-			counters_end(prev, leaving);
-		return 0;
-	}
+	/* Of all that sleeps the recorder is sure to be seen. */
+	if (!all && KNOB(shape, queued) && unlikely((__u32)prev->tgid == recorder) && prev_state &&
+	    !preempt)
+		counters_tune(prev, bpf_ktime_get_ns());
+	if ((!all && !leaves && !enters) || (KNOB(shape, cpu_list) && !state->recorded))
+		return pass_over(state, prev, leaving, next, entering, dead, wakes);
 
-	why = kernel_why(preempt, prev_state, prev);
-	outcome = OUTCOME_SENT;
-	if (!knobs.rings) {
+	if (!shape.deferred)
+		why = forget(kernel_why(preempt, prev_state, prev), prev->tgid);
+	if (!KNOB(shape, rings)) {
 		outcome = OUTCOME_FILTERED; /* as all is, which need not be counted */
-	} else if (!kind_wanted(EVENT_SWITCH)) {
+	} else if (!shape.fixed && !kind_wanted(EVENT_SWITCH)) {
 		outcome = OUTCOME_FILTERED;
 		state->events[EVENT_SWITCH].filtered++;
-		if (wake_clock)
+		if (wakes)
 			state->events[EVENT_WAKE].filtered++;
-	} else if (knobs.sample_of > 1 && !prev_id && !next_id && (leaves || enters)) {
+	} else if (!shape.fixed && knobs.sample_of > 1 && (leaves || enters) &&
+		   !(leaving && leaving->id) && !(entering && entering->id)) {
 		outcome = OUTCOME_SAMPLED;
 		state->events[EVENT_SWITCH].sampled++;
-		if (wake_clock)
+		if (wakes)
 			state->events[EVENT_WAKE].sampled++;
 	} else {
 		record = emit_begin(state, cpu, RECORD_SWITCH, EVENT_SWITCH, sizeof(*record));
 		if (unlikely(!record)) {
 			outcome = OUTCOME_FULL;
-			if (wake_clock)
+			if (wakes)
 				emit_lost(state, EVENT_WAKE);
 		}
 	}
+	clock = likely(record) ? record->head.clock : bpf_ktime_get_ns();
+	if (KNOB(shape, queued) && counters_untuned(clock) && sleeps(why))
+		counters_tune(prev, clock);
+	if (KNOB(shape, queued) && wakes && likely(!wake_clock)) {
+		wake_clock =
+			counters_queued(&entering->counters, next, next->sched_info.last_queued);
+		if (wake_clock > clock)
+			wake_clock = clock;
+	}
 	if (likely(record)) {
-		clock = record->head.clock;
 		record->head.flags = elsewhere ? SWITCH_NEXT_ELSEWHERE : 0;
 		record->head.why = why;
-		record->head.id = prev_id;
+		record->head.id = leaving ? leaving->id : 0;
 		record->prev_tid = prev->pid;
 		record->prev_pid = prev->tgid;
-		record->next_id = next_id;
+		record->next_id = entering ? entering->id : 0;
 		record->next_tid = next->pid;
 		record->next_pid = next->tgid;
 		record->waker_tid = waker_tid;
 		record->wake_clock = wake_clock;
 		emit_end(state);
-	} else {
-		clock = bpf_ktime_get_ns();
 	}
-	if (leaving && leaves)
-		counters_recall(state, cpu, &leaving->counters, prev);
-	if (knobs.deferred)
-		take_turns(state, cpu, prev, next, clock);
-	use = leaves ? CPU_THREAD : prev->pid || !knobs.all || knobs.narrow ? CPU_OTHER : CPU_IDLE;
-	if (unlikely(state->counters.use != use ||
-		     (leaving && leaves && !counters_on(&leaving->counters, cpu))))
+	was = leaves ? CPU_THREAD : prev->pid || !all ? CPU_OTHER : CPU_IDLE;
+	if (unlikely(state->counters.use != was))
 		state->counters.use = CPU_UNKNOWN; /* there was a switch that was not seen */
 	if (leaving && leaves)
-		count_leaving(w, prev, leaving, why, outcome, clock);
-	else if (unlikely(dead) && leaving)
+		count_leaving(shape, state, cpu, prev, leaving, why, outcome, clock);
+	else if (dead && leaving)
 		counters_end(prev, leaving);
+	if (KNOB(shape, deferred))
+		take_turns(state, cpu, prev, next, clock);
 	if (entering && enters)
-		count_entering(w, next, entering, cpu, wake_clock, outcome, clock);
-	counters_cpu(w, state,
-		     enters || (knobs.deferred && next->pid)   ? CPU_THREAD
-		     : next->pid || !knobs.all || knobs.narrow ? CPU_OTHER
-							       : CPU_IDLE,
-		     clock);
+		count_entering(shape, next, entering, cpu, wake_clock, outcome, clock);
+	w = counters_window(); /* read again rather than kept */
+	use = enters || (KNOB(shape, deferred) && next->pid) ? CPU_THREAD
+	      : next->pid || !all			     ? CPU_OTHER
+							     : CPU_IDLE;
+	counters_cpu(w, state, use, clock);
 	state->counters.switches += counters_counts(w, clock);
 	return 0;
 }
 
-static __always_inline int timed_switch(bool preempt, struct task_struct *prev,
-					struct task_struct *next, __u32 prev_state)
+static __always_inline int timed_switch(const struct shape shape, bool preempt,
+					struct task_struct *prev, struct task_struct *next,
+					__u32 prev_state)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct cpu_state *state = cpu_state(cpu);
-	__u64 begin;
 
 	if (unlikely(!state))
 		return 0;
-	begin = cost_begin(state, PROGRAMS_SWITCH);
-	on_switch(state, cpu, preempt, prev, next, prev_state);
-	cost_end(state, PROGRAMS_SWITCH, begin);
+	/* No other switch comes in between: what is remembered need not be kept on the stack. */
+	if (cost_timed(++state->runs[PROGRAMS_SWITCH]))
+		state->switch_begin = bpf_ktime_get_ns();
+	on_switch(shape, state, cpu, preempt, prev, next, prev_state);
+	if (cost_timed(state->runs[PROGRAMS_SWITCH]))
+		cost_end(state, PROGRAMS_SWITCH, state->switch_begin);
 	return 0;
 }
 
@@ -312,14 +367,39 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int prev_state)
 {
-	return timed_switch(preempt, prev, next, prev_state);
+	const struct shape any = {};
+
+	return timed_switch(any, preempt, prev, next, prev_state);
+}
+
+/* -a, and all is recorded. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(sched_switch_full, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	const struct shape full = {
+		.fixed = true, .all = true, .interrupts = true, .rings = true, .queued = true};
+
+	return timed_switch(full, preempt, prev, next, prev_state);
+}
+
+/* -a --mode summary */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(sched_switch_summary, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	const struct shape summary = {.fixed = true, .all = true, .queued = true, .deferred = true};
+
+	return timed_switch(summary, preempt, prev, next, prev_state);
 }
 
 /* 9c2136be0878 (5.18) added the argument prev_state. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(sched_switch_5_17, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	return timed_switch(preempt, prev, next, kernel_task_state(prev));
+	const struct shape any = {};
+
+	return timed_switch(any, preempt, prev, next, kernel_task_state(prev));
 }
 
 /*
@@ -351,8 +431,11 @@ int BPF_PROG(sched_waking, struct task_struct *task)
 	if (!state)
 		return 0;
 	begin = cost_begin(state, PROGRAMS_WAKE);
-	if (wakee)
+	if (wakee) {
 		wakee->waker_tid = waker_here(state, wakee->softirqs);
+		if (knobs.queued && unlikely(task->sched_info.last_queued) && !task->on_cpu)
+			wakee->wake_clock = bpf_ktime_get_ns(); /* it counts as queued, asleep */
+	}
 	cost_end(state, PROGRAMS_WAKE, begin);
 	return 0;
 }

@@ -124,7 +124,7 @@ static __always_inline void count_found(struct task_struct *task, struct thread_
 	c->tid = task->pid;
 	c->pid = task->tgid;
 	c->cpu = -1;
-	if (knobs.deferred && c->use == THREAD_NONE)
+	if (knobs.queued && c->use == THREAD_NONE)
 		c->delay = task->sched_info.run_delay;
 	__sync_val_compare_and_swap(&c->use, THREAD_NONE,
 				    !knobs.switches ? THREAD_UNKNOWN
@@ -140,7 +140,8 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 	struct task_state *task_state;
 	__u32 state;
 
-	if (!task || task->exit_state) /* a zombie never runs again */
+	recorder = bpf_get_current_task_btf()->tgid; /* who reads this */
+	if (!task || task->exit_state)		     /* a zombie never runs again */
 		return 0;
 	if (knobs.registers)
 		stack_bytes = (__u64)bpf_task_pt_regs(task) - (__u64)task->stack;
@@ -167,9 +168,9 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 	record.head.kind = RECORD_TASK;
 	record.state = state;
 	record.on_cpu = task->on_cpu;
-	if (task_state && task_state->wake_clock) {
-		record.wake_clock = task_state->wake_clock;
-		record.waker_tid = task_state->waker_tid;
+	if (task_state) {
+		record.wake_clock = counters_woken(task, task_state);
+		record.waker_tid = record.wake_clock ? task_state->waker_tid : WAKER_UNKNOWN;
 	}
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;
@@ -190,8 +191,8 @@ static __always_inline __u64 read_counters(struct thread_figures *to, struct tas
 
 		barrier();
 		__builtin_memcpy(&to->counters, &from->counters, sizeof(to->counters));
-		to->wake_clock = to->counters.entered ? to->counters.wake
-						      : *(volatile __u64 *)&from->wake_clock;
+		to->wake_clock =
+			to->counters.entered ? to->counters.wake : counters_woken(task, from);
 		if (knobs.deferred) {
 			to->run_delay = task->sched_info.run_delay;
 			to->last_arrival = task->sched_info.last_arrival;

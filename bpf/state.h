@@ -76,13 +76,26 @@ struct program_cost {
 	__u64 timed_runs, timed_ns;
 };
 
-#define SCHED_OFFSET_NS 100000000 /* so long the least offset of two clocks is kept */
+#define SCHED_TUNE_NS  100000	/* at most so often our clock is compared with the scheduler's, */
+#define SCHED_STALE_NS 10000000 /* which is never older than this at a switch (a tick), */
+#define SCHED_UNKNOWN  (1ll << 62)
+#define SCHED_CREEP    12 /* and drifts away by less than one in 2^12 */
 
 /* A switch touches the first three lines of 64 bytes, and what it reads of `consumed`. */
 struct cpu_state {
 	/* The producer's: the programs on this CPU. */
-	__u64 reserved, committed;  /* positions in the ring, bytes since the beginning */
-	__u64 gap_count;	    /* lost since the last record that found room, */
+	union {
+		struct { /* with knobs.rings */
+			__u64 reserved,
+				committed; /* positions in the ring, bytes since the beginning */
+			__u64 gap_count;   /* lost since the last record that found room */
+		};
+		struct { /* with knobs.deferred, who is here; between two steps of counters.seq */
+			__u64 task;    /* its address */
+			__u64 entered; /* ns */
+			__u32 tid;
+		};
+	};
 	__u64 runs[PROGRAM_GROUPS]; /* of our programs */
 
 	struct cpu_counters counters;
@@ -91,24 +104,17 @@ struct cpu_state {
 
 	struct event_account events[EVENT_KINDS];
 
-	/* With knobs.deferred, who is on this CPU; changed between two steps of counters.seq. */
-	__u64 task;    /* its address */
-	__u64 entered; /* ns */
-	__u32 tid;
-	__u32 pad;
-	/* CLOCK_MONOTONIC - the scheduler's clock, ns; the least of late, */
-	__s64 sched_offset, sched_offset_next; /* since sched_offset_clock (0: there is none) */
-	__u64 sched_offset_clock;
-
 	struct program_cost costs[PROGRAM_GROUPS];
 	__u64 snapshot_clock; /* of the last snapshot of this CPU, ns */
 	__u64 gap_clock;      /* the first of gap_count was lost then, ns */
-	__u64 spare[6];
+	__u64 switch_begin;   /* of the program for switches, when it is timed, ns */
+	__u64 spare[3];
 
 	/* The consumer's: user code. */
 	__u64 consumed; /* position up to which the room may be used again */
-	__u64 spare3[7];
+	__u64 spare2[7];
 };
+_Static_assert(__builtin_offsetof(struct cpu_state, events) == 128, "lines of a switch");
 _Static_assert(sizeof(struct cpu_state) % 64 == 0, "no two CPUs write to a line");
 
 /* What a thread does, as its counters know it. */
@@ -140,16 +146,15 @@ struct thread_counters {
 	__s32 cpu; /* where it ran last in the window; -1: nowhere */
 	__u32 tid;
 	__u64 since;
-	__u64 delay; /* all that it had waited for CPUs in its life till then, ns (knobs.deferred)
-		      */
+	__u64 delay; /* all that it had waited for CPUs in its life till then, ns (knobs.queued) */
 
 	__u64 active_ns;
 	__u64 switches_voluntary; /* it left blocked */
 	__u64 wakeups;
 	__u64 events_seen; /* made by it, whatever became of them */
 	__u64 runnable_ns;
-	__u64 blocked_ns[WHY_KINDS]; /* by enum record_why */
 	__u64 switches_preempted;    /* it left runnable */
+	__u64 blocked_ns[WHY_KINDS]; /* by enum record_why */
 	__u64 yields;		     /* of those */
 	__u64 migrations;
 	__u64 unknown_ns;
@@ -188,7 +193,8 @@ struct task_state {
 	__u32 wanted;	  /* it is counted; and recorded, if it is not sampled out */
 	__u32 softirqs;	  /* it is a ksoftirqd: woken by interrupts when they have too much to do */
 	__s32 waker_tid;  /* of the last sched_waking */
-	__u64 wake_clock; /* of a sched_wakeup since it last left a CPU, ns; else 0 */
+	__u64 wake_clock; /* it was woken then, since it last left a CPU, as a program has seen, ns;
+			     0: none has (knobs.queued: seldom one does) */
 	struct thread_counters counters;
 
 	__u32 own_id;	 /* `id`, kept while it is not wanted; 0 before it ever was */
@@ -257,8 +263,10 @@ struct knobs {
 	__u32 rings;	     /* records are sent (--mode full) */
 	__u32 kinds;	     /* of events that are recorded: bits, by enum event_kind */
 	__u32 switches;	     /* the program for switches is attached */
-	__u32 deferred; /* a switch touches who leaves alone, and no program is at wake-ups: who
-			   entered is in cpu_state, when it was woken the scheduler has counted */
+	__u32 queued;	/* when a task was woken the scheduler knows, and no program is at wake-ups
+			   but for the first one of a new task */
+	__u32 deferred; /* with queued: a switch touches who leaves alone, who entered is in
+			   cpu_state */
 	__u32 sample_keep, sample_of; /* --sample; of: 0 or 1: every thread is kept */
 	__u64 sample_seed;
 	__u64 ring_mask; /* bytes of a ring - 1 */

@@ -44,9 +44,12 @@ static const struct ring *ring_of(const struct rings *rings, unsigned cpu)
 	return NULL;
 }
 
-/* What was seen and sent, or found no room, in the window. */
+/* What was seen and sent, or found no room, in the window. Without rings all that a program for
+ * switches counts of them is its runs. */
 static uint64_t seen_of(const struct account *account, unsigned cpu, unsigned kind)
 {
+	if (kind == EVENT_SWITCH && !account->rings->nrings)
+		return account->links->cpus[cpu].runs[PROGRAMS_SWITCH];
 	return account->links->cpus[cpu].events[kind].seen - account->full_before[cpu][kind];
 }
 

@@ -263,8 +263,6 @@ static int read_cpu(struct counters *counters, struct counters_cpu *cpu)
 		cpu->counters = *(const volatile struct cpu_counters *)&state->counters;
 		cpu->task = *(const volatile __u64 *)&state->task;
 		cpu->entered = *(const volatile __u64 *)&state->entered;
-		cpu->sched_offset = *(const volatile __s64 *)&state->sched_offset;
-		cpu->sched_known = *(const volatile __u64 *)&state->sched_offset_clock;
 		cpu->clock = clock_now();
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	} while (seq & 1 || seq != __atomic_load_n(&state->counters.seq, __ATOMIC_RELAXED));
@@ -302,19 +300,15 @@ void counters_find_running(struct counters *counters, uint64_t then)
 
 void counters_find_woken(struct counters *counters)
 {
-	int64_t offset = INT64_MAX;
-
-	for (unsigned i = 0; i < counters->ncpus; i++)
-		if (counters->cpus[i].sched_known && counters->cpus[i].sched_offset < offset)
-			offset = counters->cpus[i].sched_offset;
 	for (size_t i = 0; i < counters->alive.n; i++) {
 		struct thread_figures *f = &counters->alive.figures[i];
 		const struct thread_counters *c = &f->counters;
 		uint64_t until = f->last_queued ? f->last_queued : c->entered ? f->last_arrival : 0;
 
-		if (!until || offset == INT64_MAX)
+		if (!until || !counters->sched_known)
 			continue; /* it sleeps */
-		f->wake_clock = until + (uint64_t)offset - (f->run_delay - c->delay);
+		f->wake_clock =
+			until + (uint64_t)counters->sched_offset - (f->run_delay - c->delay);
 		if ((int64_t)(f->wake_clock - c->since) < 0)
 			f->wake_clock = c->since;
 		if (c->entered && f->wake_clock > c->entered)
@@ -333,6 +327,11 @@ static int look(struct counters *counters, size_t *unstable)
 	if (!err)
 		err = iterate(counters, &counters->alive, unstable);
 	if (!err && counters->links->deferred) {
+		const struct ovni *kernel = counters->links->skeleton;
+
+		counters->sched_offset = *(const volatile __s64 *)&kernel->data->sched_offset;
+		counters->sched_known =
+			*(const volatile __u64 *)&kernel->bss->sched_offset_clock != 0;
 		counters_find_running(counters, then);
 		counters_find_woken(counters);
 	}

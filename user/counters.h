@@ -38,8 +38,6 @@ struct counters_cpu {
 	uint64_t clock;
 	struct cpu_counters counters;
 	uint64_t task, entered; /* who is there (links.deferred), and since when */
-	int64_t sched_offset;	/* CLOCK_MONOTONIC - the scheduler's clock, ns; */
-	bool sched_known;	/* of which that is known */
 	struct counters_cost costs[PROGRAM_GROUPS];
 	struct counters_cost before[PROGRAM_GROUPS]; /* when the window opened */
 };
@@ -54,6 +52,8 @@ struct counters {
 	struct thread_counters idle;	 /* of live threads that did nothing, or cannot be seen */
 	struct counters_cpu *cpus;	 /* ncpus of them, as read last */
 	unsigned ncpus;
+	int64_t sched_offset; /* CLOCK_MONOTONIC - the scheduler's clock, ns (links.deferred) */
+	bool sched_known;     /* that is known */
 };
 
 /* The window has opened at t0, on the CPUs with these numbers. 0, or -ENOMEM after one message. */

@@ -334,6 +334,7 @@ static void put_session(struct json *bpf, const struct session *s, bool *ok)
 		put_int(session, "part", facts->part, ok);
 	put_true(session, "yields_unknown", facts->yields_unknown, ok);
 	put_true(session, "interrupts_unknown", facts->interrupts_unknown, ok);
+	put_text(session, "wakeup_clock", facts->wakeup_clock, ok);
 	put_u64(session, "t0", s->t0, ok);
 	if (!s->closed || !*ok)
 		return;

@@ -47,19 +47,20 @@ struct facts_cpu {
 
 struct facts {
 	/* Before threads_new(). */
-	const char *loom;	 /* host name as the system gives it; a slash becomes '-' */
-	const char *kernel;	 /* "6.18.44 #1 SMP ...": release and version of uname() */
-	const char *machine;	 /* "x86_64" */
-	const char *mode;	 /* "full" */
-	const char *sampling;	 /* as given; NULL: none */
-	const char *on_full;	 /* "drop-new", "drop-old" */
-	unsigned part;		 /* its number, of several traces of a session; 0: the only one */
-	uint32_t kinds;		 /* of events with a program: bits, by enum event_kind */
-	const char *const *argv; /* the command line of the recorder, ended by NULL */
-	uint64_t buffer_bytes;	 /* of the ring of one CPU */
-	bool yields_unknown;	 /* this kernel does not tell yielded (7) from preempted (6) */
-	bool interrupts_unknown; /* a waker that is an interrupt is not told: 0, not known */
-	const char *proc;	 /* "/proc" (another one in tests); NULL: nothing is read there */
+	const char *loom;	  /* host name as the system gives it; a slash becomes '-' */
+	const char *kernel;	  /* "6.18.44 #1 SMP ...": release and version of uname() */
+	const char *machine;	  /* "x86_64" */
+	const char *mode;	  /* "full" */
+	const char *sampling;	  /* as given; NULL: none */
+	const char *on_full;	  /* "drop-new", "drop-old" */
+	unsigned part;		  /* its number, of several traces of a session; 0: the only one */
+	uint32_t kinds;		  /* of events with a program: bits, by enum event_kind */
+	const char *const *argv;  /* the command line of the recorder, ended by NULL */
+	uint64_t buffer_bytes;	  /* of the ring of one CPU */
+	bool yields_unknown;	  /* this kernel does not tell yielded (7) from preempted (6) */
+	bool interrupts_unknown;  /* a waker that is an interrupt is not told: 0, not known */
+	const char *wakeup_clock; /* "scheduler", "tracepoint"; NULL: no wake-ups are recorded */
+	const char *proc;	  /* "/proc" (another one in tests); NULL: nothing is read there */
 
 	/* Before timeline_close(). */
 	const char *stopped_by;	      /* "duration", "signal", "target", "size", "error";

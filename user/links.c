@@ -24,6 +24,10 @@
 #include "bpf/ovni.skel.h"
 #include "trace/log.h"
 
+#define TUNE_SLEEP_NS	100000
+#define TUNE_SLEEPS	8   /* before the window opens, */
+#define TUNE_SLEEPS_MAX 100 /* and if the clock of the scheduler is not known then */
+
 /* libbpf speaks in -v alone: what went wrong is said in one sentence of ours. */
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -101,6 +105,7 @@ static int set_knobs(struct links *links, const struct options *options)
 		.rings = options->mode == MODE_FULL,
 		.kinds = options->kinds,
 		.switches = !!(options->kinds & 1u << EVENT_SWITCH),
+		.queued = links->queued,
 		.deferred = links->deferred,
 		.sample_keep = options->sample_keep,
 		.sample_of = options->sample_of,
@@ -411,8 +416,33 @@ static int choose_moment(const struct links *links, enum moment which, const __u
 	return 0;
 }
 
+/*
+ * The programs compare our clock with the scheduler's where the recorder falls asleep
+ * (knobs.queued, and knobs.recorder is known): before the window opens they have done so, more than
+ * once, since what comes in between is in the difference.
+ */
+static void compare_clocks(const struct links *links)
+{
+	static const struct timespec a_moment = {.tv_nsec = TUNE_SLEEP_NS};
+	const volatile __u64 *known = &links->skeleton->bss->sched_offset_clock;
+
+	for (int i = 0; i < TUNE_SLEEPS_MAX && (i < TUNE_SLEEPS || !*known); i++)
+		nanosleep(&a_moment, NULL);
+	if (!*known)
+		log_debug("the scheduler's clock is not known: wake-ups are told at the switch");
+}
+
+const char *links_wakeup_clock(const struct links *links)
+{
+	if (!(links->kinds & 1u << EVENT_WAKE))
+		return NULL;
+	return links->queued ? "scheduler" : "tracepoint";
+}
+
 int links_open_window(struct links *links, uint64_t *clock)
 {
+	if (links->queued)
+		compare_clocks(links);
 	return choose_moment(links, MOMENT_BEGIN, &links->skeleton->data->window_begin, clock);
 }
 

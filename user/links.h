@@ -40,7 +40,7 @@ struct links {
 	bool yields_unknown;	  /* yielded and preempted look the same */
 	bool interrupts_unknown;  /* a waker that is an interrupt is not told */
 	bool find_stack;	  /* the memory that a stack is in can be looked up */
-	bool deferred;		  /* knobs.deferred */
+	bool queued, deferred;	  /* knobs.queued, knobs.deferred */
 	struct attach *attach;	  /* the probes; the caller's; NULL: there are none */
 	struct probe_site *sites; /* by site, shared; nsites of them */
 	size_t nsites;
@@ -56,6 +56,10 @@ struct links {
 int links_open(struct links *links, const struct options *options, const struct topology *topology,
 	       struct rings *rings, const uint32_t *targets, size_t ntargets, struct attach *attach,
 	       size_t nsites) __attribute__((warn_unused_result));
+
+/* Which clock tells when threads are woken: "scheduler" (knobs.queued) or "tracepoint"; NULL: no
+ * wake-ups are recorded. */
+const char *links_wakeup_clock(const struct links *links);
 
 /* Names one more process before links_attach(). 0 or -errno after one message. */
 int links_target(struct links *links, uint32_t pid) __attribute__((warn_unused_result));

@@ -52,6 +52,7 @@ enum key {
 	KEY_SAMPLE_SEED,
 	KEY_STRICT_DROPS,
 	KEY_INTERVAL,
+	KEY_WAKEUP_CLOCK,
 };
 
 static const struct argp_option table[] = {
@@ -70,6 +71,8 @@ static const struct argp_option table[] = {
 	 "write only when threads are off the CPU, to go with a trace made by libovni", 0},
 	{"events", KEY_EVENTS, "KIND,...", 0, "only switch, wake, fork, exec, exit, rename, probe",
 	 0},
+	{"wakeup-clock", KEY_WAKEUP_CLOCK, "CLOCK", 0,
+	 "when a thread was woken: scheduler, or tracepoint (dearer)", 0},
 	{"sample", KEY_SAMPLE, "K/N", 0, "record K of N threads", 0},
 	{"sample-seed", KEY_SAMPLE_SEED, "NUMBER", 0, "which of them", 0},
 	{"user", KEY_USER, "NAME", 0, "run COMMAND as this user (through sudo: as its caller)", 0},
@@ -419,6 +422,12 @@ static error_t read_option(int key, char *text, struct argp_state *state)
 		if (!what && o->rotate_bytes && o->rotate_bytes < OPTIONS_ROTATE_MIN)
 			what = "at least 64K is possible";
 		return what ? wrong("--rotate", text, what) : 0;
+	case KEY_WAKEUP_CLOCK:
+		o->wakeup_tracepoint = !strcmp(text, "tracepoint");
+		return o->wakeup_tracepoint || !strcmp(text, "scheduler")
+			       ? 0
+			       : wrong("--wakeup-clock", text,
+				       "scheduler or tracepoint is possible");
 	case KEY_FLUSH:
 		what = parse_duration(text, &o->flush_ns);
 		if (!what && o->flush_ns < OPTIONS_FLUSH_MIN_NS)

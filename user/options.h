@@ -76,6 +76,7 @@ struct options {
 	struct trigger_plan trigger;
 	unsigned keep; /* --keep; 0: all */
 	enum mode mode;
+	bool wakeup_tracepoint;		 /* --wakeup-clock tracepoint */
 	uint32_t kinds;			 /* --events: bits, by enum event_kind */
 	uint32_t sample_keep, sample_of; /* --sample; 1 of 1: all */
 	uint64_t sample_seed;

@@ -11,6 +11,7 @@
 #include "probes/attach.h"
 #include "programs.h"
 #include "run_delay.h"
+#include "sched_clock.h"
 #include "bpf/ovni.skel.h"
 #include "trace/log.h"
 
@@ -49,6 +50,8 @@ static const struct place {
 	{"sched_waking", "sched_waking", GROUP_WAKER, true, KIND(WAKE)},
 	{"sched_wakeup", "sched_wakeup", GROUP_SCHED, true, KIND(WAKE)},
 	{"sched_switch", "sched_switch", GROUP_SCHED, true, KIND(SWITCH)},
+	{"sched_switch_full", "sched_switch", GROUP_SCHED, true, KIND(SWITCH)},
+	{"sched_switch_summary", "sched_switch", GROUP_SCHED, true, KIND(SWITCH)},
 	{"sched_switch_5_17", "sched_switch", GROUP_SCHED, true, KIND(SWITCH)},
 	{"probe_session", NULL, GROUP_PROBE, true, KIND(PROBE)},
 	{"probe_entry", NULL, GROUP_PROBE, true, KIND(PROBE)},
@@ -160,6 +163,8 @@ static bool needed(const struct links *links, const struct place *place,
 		return true;
 	if (links->deferred && place->kinds == KIND(WAKE))
 		return false;
+	if (links->queued && !strcmp(place->program, "sched_wakeup"))
+		return false;
 	if (options->mode == MODE_SUMMARY &&
 	    (place->group == GROUP_WAKER || place->group == GROUP_INTERRUPT))
 		return false; /* who wakes is nothing that is counted */
@@ -182,10 +187,34 @@ static bool may_defer(const struct options *options)
 	       options->kinds & KIND(SWITCH);
 }
 
+/* A thread that runs on a CPU of which nothing is told (-C) falls asleep there unseen. */
+static bool may_queue(const struct options *options)
+{
+	const uint32_t needed_kinds = KIND(SWITCH) | KIND(WAKE);
+
+	return !options->wakeup_tracepoint && options->mode == MODE_FULL && !options->cpu_list &&
+	       (options->kinds & needed_kinds) == needed_kinds;
+}
+
+/* The program for switches: what the shorter ones take for granted bpf/sched.bpf.c says. */
+static const char *switch_program(const struct links *links, const struct options *options,
+				  const struct btf *btf)
+{
+	/* prev_state came as the last of four; a backport to 5.18 had it elsewhere for a while */
+	if (tracepoint_arguments(btf, "sched_switch") < 4)
+		return "sched_switch_5_17";
+	if (links->deferred)
+		return "sched_switch_summary";
+	if (links->queued && options->all && !options->comm && !options->cgroup &&
+	    options->sample_of <= 1 && !links->interrupts_unknown)
+		return "sched_switch_full";
+	return "sched_switch";
+}
+
 int programs_choose(struct links *links, const struct options *options)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	bool newer;
+	const char *switches;
 	int err = 0;
 
 	if (!btf) {
@@ -194,8 +223,6 @@ int programs_choose(struct links *links, const struct options *options)
 			  "kernel built with CONFIG_DEBUG_INFO_BTF is needed");
 		return err ? err : -ENOENT;
 	}
-	/* prev_state came as the last of four; a backport to 5.18 had it elsewhere for a while */
-	newer = tracepoint_arguments(btf, "sched_switch") >= 4;
 	for (size_t i = 0; i < sizeof(interrupt_pairs) / sizeof(interrupt_pairs[0]); i++) {
 		char name[64];
 
@@ -208,7 +235,10 @@ int programs_choose(struct links *links, const struct options *options)
 #else
 	links->yields_unknown = true;
 #endif
-	links->deferred = may_defer(options) && run_delay_kept(btf);
+	links->deferred = may_defer(options) && run_delay_kept(btf) && sched_clock_readable(btf);
+	links->queued = links->deferred ||
+			(may_queue(options) && run_delay_kept(btf) && sched_clock_readable(btf));
+	switches = switch_program(links, options, btf);
 	for (size_t i = 0; i < NPLACES; i++) {
 		const struct place *place = &places[i];
 		bool there =
@@ -226,7 +256,8 @@ int programs_choose(struct links *links, const struct options *options)
 			there = false;
 		if (place->group == GROUP_PROBE)
 			there = false; /* choose_probes() has those that are needed */
-		if (!strcmp(place->program, newer ? "sched_switch_5_17" : "sched_switch"))
+		if (!strncmp(place->program, "sched_switch", strlen("sched_switch")) &&
+		    strcmp(place->program, switches))
 			there = false;
 		there = there && needed(links, place, options, btf);
 		if (there)

@@ -192,6 +192,7 @@ static int open_store(struct recorder *r)
 		.argv = (const char *const *)o->argv,
 		.buffer_bytes = o->buffer_bytes,
 		.yields_unknown = r->links.yields_unknown,
+		.wakeup_clock = links_wakeup_clock(&r->links),
 		.interrupts_unknown = r->links.interrupts_unknown,
 		.proc = "/proc",
 		.command_status = -1,

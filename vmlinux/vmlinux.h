@@ -124,12 +124,25 @@ struct sched_info {
 	unsigned long long last_queued;
 };
 
+struct rq {
+	__u64 clock;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	void *stack;
 	unsigned int flags;
 	int on_cpu;
+	struct sched_entity se;
 	int exit_state;
 	int exit_code;
 	unsigned int in_iowait : 1;

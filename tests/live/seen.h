@@ -65,6 +65,7 @@ static struct stay *enters(int cpu, int tid, uint64_t i, uint64_t clock, uint64_
 	stay->out = UINT64_MAX;
 	stay->leave = STILL_THERE;
 	stay->woken = thread->woken;
+	stay->waking = thread->woken ? thread->waking : 0;
 	stay->waker = thread->waker;
 	stay->hidden = thread->wake_hidden;
 	thread->woken = 0;
@@ -232,6 +233,8 @@ static void take_record(uint64_t i)
 		break;
 	case FTRACE_WAKING:
 		thread = thread_of(record->a);
+		if (!thread->woken)
+			thread->waking = record->clock;
 		thread->waking_by = record->current;
 		if (record->flags & (FTRACE_HARDIRQ | FTRACE_SOFTIRQ | FTRACE_NMI))
 			thread->waking_by = -2;

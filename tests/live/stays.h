@@ -31,6 +31,7 @@ struct stay {
 	uint64_t in_slack, out_slack; /* ftrace: the end may be so much earlier (unseen) */
 	uint64_t in_next, out_next;   /* ftrace: next event of the CPU after that end */
 	uint64_t woken;		      /* the wake-up that led to it; 0: none known */
+	uint64_t waking;	      /* ftrace: when that was about to come */
 	int32_t waker;
 	int16_t cpu;
 	uint8_t leave; /* enum leave */
@@ -53,6 +54,7 @@ struct thread {
 	bool wanted, root;	 /* root: chosen by -w */
 	bool blocked;		 /* ftrace: off the CPU, asleep, and not yet woken */
 	uint64_t woken;		 /* ftrace */
+	uint64_t waking;	 /* ftrace: the last sched_waking before it */
 	int32_t waking_by, waker;
 };
 

@@ -76,6 +76,11 @@ for mode in command pid all; do
 	truth storm $mode storm -l 500
 	truth phases $mode phases -t 500
 done
+# The other clock for wake-ups.
+for mode in command all; do
+	truth pinned-tracepoint $mode --wakeup-clock tracepoint -- pingpong -n 2000
+	truth sleepers-tracepoint $mode --wakeup-clock tracepoint -- sleepers
+done
 echo "made anew: $again"
 [ $again -le 9 ] || complain "$again recordings differed from what ftrace saw"
 finish

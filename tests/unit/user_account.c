@@ -114,6 +114,25 @@ static void what_is_left_in_the_rings_is_lost_when_draining_was_cut(void **state
 	assert_int_equal(b->account.lost, 50);
 }
 
+/* Mode summary: what it has been called for is not counted twice. */
+static void without_rings_the_runs_tell_of_switches(void **state)
+{
+	struct bench *b = *state;
+	unsigned nrings = b->rings->nrings;
+
+	b->rings->nrings = 0;
+	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
+	b->cpus[1].runs[PROGRAMS_SWITCH] = 70;
+	b->cpus[1].events[EVENT_FORK].seen = 3;
+	assert_int_equal(account_close(&b->account, false), 0);
+	b->rings->nrings = nrings;
+	assert_int_equal(b->account.ncpus, 1);
+	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].seen, 70);
+	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].filtered, 70);
+	assert_int_equal(b->account.cpus[0].kinds[EVENT_FORK].seen, 3);
+	assert_int_equal(b->account.lost, 0);
+}
+
 static void records_that_tell_of_gaps_are_no_events(void **state)
 {
 	struct bench *b = *state;
@@ -173,6 +192,7 @@ int main(void)
 		TEST(a_cpu_without_a_ring_loses_all_it_sees),
 		TEST(what_was_lost_before_the_window_is_no_loss),
 		TEST(what_is_left_in_the_rings_is_lost_when_draining_was_cut),
+		TEST(without_rings_the_runs_tell_of_switches),
 		TEST(records_that_tell_of_gaps_are_no_events),
 		TEST(a_switch_that_brings_in_who_was_woken_is_two_events),
 		TEST(what_is_left_out_is_no_loss),

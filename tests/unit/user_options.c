@@ -96,6 +96,7 @@ static const struct {
 	{"-a --mode summary --emulate", "only --mode full writes"},
 	{"-a --events wake", "--events wake: a wake-up is told by the switch"},
 	{"-a --events syscall", "--events syscall: kinds of events are"},
+	{"-a --wakeup-clock wall", "--wakeup-clock wall: scheduler or tracepoint"},
 	{"-a --sample 3/2", "--sample 3/2: at least one"},
 	{"-a --sample 0/2", "--sample 0/2: at least one"},
 	{"-a --sample 1/1048577", "--sample 1/1048577: the second number is at most 1048576"},
