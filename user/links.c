@@ -350,6 +350,7 @@ int links_attach(struct links *links)
 		}
 		links->link[links->nlinks++] = link;
 	}
+	log_info("%u programs attached", links->nlinks);
 	links->iterator = bpf_program__attach_iter(links->skeleton->progs.iterate_tasks, NULL);
 	if (links->iterator)
 		links->counters =

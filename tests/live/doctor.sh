@@ -47,6 +47,11 @@ programs() { PATH=$PATH:/usr/sbin:/sbin bpftool prog list | grep -c ovni_doctor;
 
 look root 0 "$doctor"
 is root scheduling fine
+# It has tried the programs of a whole recording.
+recorded=$("$RECORDER" -v -a -d 10ms -o tried 2>&1 | sed -n 's/.*info: \([0-9]*\) programs attached.*/\1/p')
+tried=$(sed -n 's/.*[^0-9]\([0-9]*\) programs were loaded.*/\1/p' root.text)
+[ "${tried:-0}" -gt 0 ] && [ "$tried" = "$recorded" ] ||
+	complain "a recording attaches ${recorded:-no} programs, the doctor ${tried:-none}"
 is root CAP_SYS_PTRACE fine
 
 with_caps() { # CAPS COMMAND...

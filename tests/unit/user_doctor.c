@@ -144,6 +144,10 @@ static void interrupts(struct machine *m)
 {
 	m->interrupts_unknown = true;
 }
+static void wakeups(struct machine *m)
+{
+	m->wakeups_probed = true;
+}
 static void read_only_folder(struct machine *m)
 {
 	m->output_err = -EROFS;
@@ -205,6 +209,7 @@ static const struct {
 	{little_memory, "buffers", VERDICT_LESS, "-b", true},
 	{yields, "yields", VERDICT_LESS, "5.15", true},
 	{interrupts, "interrupts", VERDICT_LESS, "irq_handler_entry", true},
+	{wakeups, "wake-ups", VERDICT_LESS, "CONFIG_SCHED_INFO", true},
 	{read_only_folder, "output", VERDICT_LESS, "-o", true},
 	{full_disk, "output", VERDICT_LESS, "free room", true},
 	{admin_alone, "CAP_BPF", VERDICT_FINE, "", true},

@@ -301,7 +301,7 @@ static void look_rings(const struct machine *m, struct finding *f)
 static void look_sched(const struct machine *m, struct finding *f)
 {
 	if (!m->sched_err) {
-		found(f, "all programs were loaded, attached, and have answered");
+		found(f, "%u programs were loaded, attached, and have answered", m->attached);
 		return;
 	}
 	found(f, "not possible: %s", strerror(-m->sched_err));
@@ -340,6 +340,21 @@ static void look_interrupts(const struct machine *m, struct finding *f)
 	else if (m->interrupts_unknown)
 		judge(f, VERDICT_LESS,
 		      "boot a kernel with the tracepoints irq_handler_entry and softirq_entry");
+}
+
+static void look_wakeups(const struct machine *m, struct finding *f)
+{
+	if (m->sched_err)
+		found(f, "not known");
+	else
+		found(f, "%s",
+		      m->wakeups_probed ? "need a program of their own" : "told by the scheduler");
+	if (m->sched_err)
+		f->verdict = VERDICT_FACT;
+	else if (m->wakeups_probed)
+		judge(f, VERDICT_LESS,
+		      "recording costs less with a kernel that has CONFIG_SCHED_INFO and "
+		      "CONFIG_FAIR_GROUP_SCHED, and a clock that all CPUs share (clocksource=tsc)");
 }
 
 static void look_multi(const struct machine *m, struct finding *f)
@@ -421,6 +436,7 @@ static const struct {
 	{"scheduling", look_sched},
 	{"yields", look_yields},
 	{"interrupts", look_interrupts},
+	{"wake-ups", look_wakeups},
 	{"uprobe.multi", look_multi},
 	{"uprobe.session", look_session},
 	{"uprobe.perf", look_perf},

@@ -24,6 +24,7 @@
 
 #include "machine.h"
 #include "trace/log.h"
+#include "user/kinds.h"
 #include "user/links.h"
 #include "user/options.h"
 #include "user/rings.h"
@@ -195,6 +196,8 @@ static void try_recording(struct machine *m)
 		.follow = true,
 		.self = true,
 		.kthreads = true,
+		.mode = MODE_FULL,
+		.kinds = KINDS_ALL,
 		.buffer_bytes = OPTIONS_BUFFER_MIN,
 	};
 	struct topology topology = {0};
@@ -211,7 +214,9 @@ static void try_recording(struct machine *m)
 	if (!m->sched_err) {
 		m->yields_unknown = links.yields_unknown;
 		m->interrupts_unknown = links.interrupts_unknown;
+		m->wakeups_probed = !links.queued;
 		m->sched_err = links_attach(&links);
+		m->attached = links.nlinks;
 	}
 	if (!m->sched_err)
 		m->sched_err = snapshot_tasks(&links, true, &tasks);

@@ -46,7 +46,9 @@ struct machine {
 	int ring_err;	     /* a buffer of ring_bytes, mapped */
 	uint64_t ring_bytes; /* of one CPU */
 	int sched_err;	     /* all programs of a system-wide recording, attached */
+	unsigned attached;   /* how many they are */
 	bool yields_unknown, interrupts_unknown;
+	bool wakeups_probed;	    /* the scheduler does not tell when threads are woken */
 	int multi_err, session_err; /* uprobe.multi, uprobe.session */
 	int perf_err;		    /* a probe as a perf event */
 	int statistics_err;	    /* what programs cost */
