@@ -7,8 +7,8 @@
  * producer, its CPU. All who emit run with preemption off, the switch with interrupts off, and
  * interrupts do not emit, but for the snapshot: it may come in the middle of another record, has no
  * room then, and is tried again. So would anything else that came there, and be counted.
- * Invariant: per CPU and kind of event, seen = committed + filtered + sampled + full. Who emits says
- * what was seen, and what is not emitted.
+ * Invariant: per CPU and kind of event, seen = committed + filtered + sampled + full. Who emits
+ * says what was seen, and what is not emitted.
  */
 #ifndef BPF_EMIT_H
 #define BPF_EMIT_H

@@ -23,7 +23,7 @@
 #include <linux/types.h>
 #endif
 
-#define RECORD_VERSION 1
+#define RECORD_VERSION	 1
 #define RECORD_COMM_SIZE 16 /* of the kernel, its NUL included */
 
 enum record_kind {
@@ -32,25 +32,25 @@ enum record_kind {
 	RECORD_EXIT = 3,     /* struct record_exit: the task has begun to exit */
 	RECORD_SNAPSHOT = 4, /* struct record_snapshot: who is on this CPU now */
 	RECORD_LOST = 5,     /* struct record_lost: what had no room just before this point */
-	RECORD_PROBE = 6,    /* struct record_probe: a task enters or leaves a function, or passes a point */
+	RECORD_PROBE = 6,    /* struct record_probe: a task is at a site, in user code */
 	RECORD_KINDS	     /* first unused number */
 };
 
 /* Why a task leaves the CPU; the same numbers as in the payload of OHp. */
 enum record_why {
 	WHY_UNKNOWN = 0,
-	WHY_SLEEPING = 1,	 /* interruptible */
+	WHY_SLEEPING = 1, /* interruptible */
 	WHY_UNINTERRUPTIBLE = 2,
-	WHY_IO = 3,		 /* uninterruptible, waiting for I/O */
+	WHY_IO = 3, /* uninterruptible, waiting for I/O */
 	WHY_STOPPED = 4,
 	WHY_TRACED = 5,
 	WHY_PREEMPTED = 6,
 	WHY_YIELDED = 7,
 	WHY_PARKED = 8,
-	WHY_IDLE_SLEEP = 9,	 /* 0x402 of a kernel thread */
+	WHY_IDLE_SLEEP = 9, /* 0x402 of a kernel thread */
 	WHY_DEAD = 10,
-	WHY_LOST = 11,		 /* a repair; never on the wire */
-	WHY_KINDS		 /* first unused number */
+	WHY_LOST = 11, /* a repair; never on the wire */
+	WHY_KINDS      /* first unused number */
 };
 
 /* Wakers that are not a tid (waker_tid of a record, payload of OHw). */
@@ -97,13 +97,15 @@ _Static_assert(sizeof(struct record_switch) == 48, "wire size");
  * task may also become wanted while it runs, and its first switch record is then a switch-out.
  * TASK_ITERATED with id 0 is a task that is not wanted, told for its name alone; TASK_BORN with
  * id 0 one that is not followed, told because who created it (head.id) is.
+ *
+ * The cause is in head.flags of RECORD_TASK.
  */
-enum task_cause {		/* head.flags of RECORD_TASK */
-	TASK_SEEN = 1,		/* wanted from now on: moved into the cgroup, or first sight */
-	TASK_ITERATED = 2,	/* read by the iterator; clock 0, never through a ring */
-	TASK_BORN = 3,		/* fork or clone; head.id is the creator's */
+enum task_cause {
+	TASK_SEEN = 1,	   /* wanted from now on: moved into the cgroup, or first sight */
+	TASK_ITERATED = 2, /* read by the iterator; clock 0, never through a ring */
+	TASK_BORN = 3,	   /* fork or clone; head.id is the creator's */
 	TASK_RENAMED = 4,
-	TASK_EXECED = 5,	/* tid may differ from what it was: old_tid */
+	TASK_EXECED = 5, /* tid may differ from what it was: old_tid */
 };
 
 #define TASK_FLAG_KTHREAD   1u
@@ -149,23 +151,24 @@ _Static_assert(sizeof(struct record_snapshot) == 24, "wire size");
 struct record_lost {
 	struct record_head head;
 	__u64 first_clock;
-	__u64 count;		   /* of all kinds */
+	__u64 count; /* of all kinds */
 };
 _Static_assert(sizeof(struct record_lost) == 32, "wire size");
 
 /*
  * RECORD_PROBE: the task is at a site, in user code. `sp` is the stack pointer that it has on entry
- * to the function, at the return too, so that the two are equal; which stack that is, `stack` tells.
- * An entry whose record found no room is not followed by the record of its return.
+ * to the function, at the return too, so that the two are equal; which stack that is, `stack`
+ * tells. An entry whose record found no room is not followed by the record of its return. The side
+ * is in the low bits of head.flags.
  */
-enum probe_side {	 /* head.flags, low bits */
+enum probe_side {
 	PROBE_ENTRY = 1,
 	PROBE_RETURN = 2,
 	PROBE_POINT = 3,
 };
 
 #define PROBE_SIDE	3u
-#define PROBE_VALUE	4u  /* `value` is there; without it there was none, or it could not be read */
+#define PROBE_VALUE	4u  /* `value` is there; else there was none, or it could not be read */
 #define PROBE_TAIL	8u  /* entry: jumped to by a function that returns through it (tail call) */
 #define PROBE_ELSEWHERE 16u /* return: on a CPU that is not recorded (-C) */
 #define PROBE_AT_EXIT	32u /* return: found at an instruction that leaves; it has no call */
@@ -179,7 +182,7 @@ struct record_probe {
 	__u32 site;  /* as its cookie says */
 	__u32 stack; /* see above */
 	__u64 sp;
-	__u64 call;  /* the same at the entry and the return of one call, by task; 0: not known */
+	__u64 call; /* the same at the entry and the return of one call, by task; 0: not known */
 	__s64 value;
 	__u32 tid, pid;
 };

@@ -69,9 +69,8 @@ static __always_inline __u64 task_emit(struct cpu_state *state, __u32 cpu, __u8 
 }
 
 /* The same for what is told of a task that has just been sighted, whatever kinds are recorded. */
-static __always_inline void task_sight(struct cpu_state *state, __u32 cpu,
-				       struct task_struct *task, struct task_state *task_state,
-				       const char *comm)
+static __always_inline void task_sight(struct cpu_state *state, __u32 cpu, struct task_struct *task,
+				       struct task_state *task_state, const char *comm)
 {
 	if (!knobs.rings || !task_recorded_id(task_state))
 		return;

@@ -63,7 +63,7 @@ struct tasks {			   /* of one model */
 	uint32_t nlabels;
 	uint32_t *index; /* open addressing: place in labels + 1, by value */
 	uint32_t room;	 /* of index, a power of two */
-	bool nested; /* a task ran over one that was running, and the warning was given */
+	bool nested;	 /* a task ran over one that was running, and the warning was given */
 	bool collides;
 	struct task_label collision[2]; /* two labels with one value; the texts are in labels */
 };

@@ -23,8 +23,8 @@
 
 /* Which thread states accept a model's events (models.md, first line of each). */
 enum catalog_when {
-	WHEN_ANY,     /* any state */
-	WHEN_ACTIVE,  /* running, cooling, warming */
+	WHEN_ANY,    /* any state */
+	WHEN_ACTIVE, /* running, cooling, warming */
 	WHEN_RUNNING,
 };
 
@@ -44,7 +44,7 @@ struct catalog_event {
 	int value;	       /* what the action puts or takes; 0: it is in the arguments */
 	const char *label;     /* of that value in the .pcf; else NULL */
 	enum catalog_action action;
-	const char *channel;   /* "subsystem": the one acted upon; NULL without an action */
+	const char *channel; /* "subsystem": the one acted upon; NULL without an action */
 };
 
 /* A value of a channel that no event names, with its label in the .pcf. */
@@ -59,8 +59,8 @@ struct catalog_model {
 	const char *name;    /* "ovni" */
 	const char *version; /* "1.1.0" */
 	enum catalog_when when;
-	bool out_of_cpu;     /* accepted while the kernel model says out of the CPU */
-	bool repeats;	     /* a push may repeat the top of a stack */
+	bool out_of_cpu; /* accepted while the kernel model says out of the CPU */
+	bool repeats;	 /* a push may repeat the top of a stack */
 	const struct catalog_event *events;
 	size_t nevents;
 	const struct catalog_label *labels; /* further values of its channels */

@@ -25,14 +25,14 @@
 #include <string.h>
 #include <sys/types.h>
 
-#define STREAM_MAGIC	    "ovni"
-#define STREAM_VERSION	    1
-#define STREAM_HEADER_SIZE  8
-#define EVENT_HEADER_SIZE   12
-#define EVENT_PAYLOAD_MAX   16 /* of a normal event; 1 byte cannot be expressed */
-#define EVENT_JUMBO_FLAG    0x10
-#define EVENT_JUMBO_MAX	    INT32_MAX /* longer data is refused */
-#define EVENT_SIZE_MAX	    (EVENT_HEADER_SIZE + EVENT_PAYLOAD_MAX) /* normal */
+#define STREAM_MAGIC	   "ovni"
+#define STREAM_VERSION	   1
+#define STREAM_HEADER_SIZE 8
+#define EVENT_HEADER_SIZE  12
+#define EVENT_PAYLOAD_MAX  16 /* of a normal event; 1 byte cannot be expressed */
+#define EVENT_JUMBO_FLAG   0x10
+#define EVENT_JUMBO_MAX	   INT32_MAX				   /* longer data is refused */
+#define EVENT_SIZE_MAX	   (EVENT_HEADER_SIZE + EVENT_PAYLOAD_MAX) /* normal */
 
 /* The three characters of an event as one number, for switch and comparison. */
 #define MCV(m, c, v) ((uint32_t)(uint8_t)(m) << 16 | (uint32_t)(uint8_t)(c) << 8 | (uint8_t)(v))

@@ -50,11 +50,11 @@ bool json_is_number(const struct json *node);
 bool json_is_string(const struct json *node);
 bool json_is_bool(const struct json *node);
 
-const char *json_string(const struct json *node);      /* NULL if it is not a string */
-double json_number(const struct json *node);	       /* 0 if it is not a number */
+const char *json_string(const struct json *node); /* NULL if it is not a string */
+double json_number(const struct json *node);	  /* 0 if it is not a number */
 /* Truncated towards zero, clamped to int64_t; 0 if it is not a number. */
 int64_t json_int(const struct json *node);
-bool json_bool(const struct json *node);	       /* false if it is not a boolean */
+bool json_bool(const struct json *node); /* false if it is not a boolean */
 /* Reads a 64-bit number of ours (a decimal string, or a number that a double
  * holds exactly). Returns false, and leaves *out alone, if it is neither. */
 bool json_u64(const struct json *node, uint64_t *out);
@@ -76,7 +76,8 @@ struct json *json_new_object(void);
 struct json *json_put_object(struct json *node, const char *dotted);
 struct json *json_put_array(struct json *node, const char *dotted);
 struct json *json_put_string(struct json *node, const char *dotted, const char *value);
-struct json *json_put_int(struct json *node, const char *dotted, int64_t value); /* |value| < 2^53 */
+/* |value| < 2^53 */
+struct json *json_put_int(struct json *node, const char *dotted, int64_t value);
 struct json *json_put_u64(struct json *node, const char *dotted, uint64_t value); /* a string */
 struct json *json_put_i64(struct json *node, const char *dotted, int64_t value);  /* a string */
 struct json *json_put_real(struct json *node, const char *dotted, double value);

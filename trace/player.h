@@ -18,14 +18,14 @@
 #include "stream.h"
 
 struct player {
-	struct stream *streams;	 /* the caller's array, in sorted order */
-	const int64_t *offsets;	 /* ns per stream, or NULL for none; the caller's */
+	struct stream *streams; /* the caller's array, in sorted order */
+	const int64_t *offsets; /* ns per stream, or NULL for none; the caller's */
 	size_t nstreams;
 	/* the heap: node 1 is the root; nodes beyond n have the highest clock there is */
 	int64_t *clocks; /* corrected: clock of the event + offset of the stream */
 	uint32_t *whos;	 /* index of the stream */
 	size_t n;
-	unsigned levels; /* below the root */
+	unsigned levels;    /* below the root */
 	bool unordered;	    /* accept clocks that go back (dump, top, sort): a warning each */
 	uint64_t backwards; /* how many did, when accepted */
 

@@ -29,13 +29,14 @@
 #define STREAM_DATA "stream.obs"
 
 #define STREAM_AHEAD 128 /* bytes: two cache lines */
-#define STREAM_ALIGN 64	/* a cache line */
+#define STREAM_ALIGN 64	 /* a cache line */
 
 /* ---- reading ---- */
 
 struct guard;
 
-struct stream { /* two cache lines, the first one is what each step needs */
+/* Two cache lines, the first one is what each step needs. */
+struct stream {
 	const uint8_t *at;  /* what comes after ev */
 	const uint8_t *end; /* as far as events may be decoded without stream_more() */
 	struct event ev;    /* valid after stream_step() returned 1, until the next step */

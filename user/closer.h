@@ -25,7 +25,7 @@ struct closer;
 struct closing {
 	struct part *part;
 	struct part *next; /* is recorded already, and gets its number; NULL: none */
-	bool may_go; /* it is not worth a trace if it has no streams */
+	bool may_go;	   /* it is not worth a trace if it has no streams */
 	struct snapshot_tasks tasks;
 	struct part_end end;
 	int (*fill)(void *arg, struct part *part); /* gives it its records first; NULL: has them */

@@ -51,8 +51,8 @@ struct description {
 	uint32_t pid, tid;
 	const char *loom;
 	bool finished;
-	bool kernel_model; /* the stream has events of the model kernel */
-	bool marks;	   /* the stream has marks of the type MARK_LOST */
+	bool kernel_model;	       /* the stream has events of the model kernel */
+	bool marks;		       /* the stream has marks of the type MARK_LOST */
 	const struct actions *actions; /* of the probes; NULL: none */
 	const uint64_t *declared;      /* bits, by struct declaration: what it has; NULL: nothing */
 	bool kthread;

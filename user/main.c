@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 	if (!options_parse(&options, argc, argv, &status))
 		return status;
 	log_setup("ovni-bpf", options.quiet ? LOG_WARN : options.verbose ? LOG_DEBUG : LOG_INFO);
-	status = options.list		     ? list(&options)
+	status = options.list		    ? list(&options)
 		 : options.mode == MODE_OFF ? off_run(&options)
 					    : session_run(&options, NULL);
 	options_free(&options);

@@ -31,8 +31,8 @@ struct ring {
 	unsigned cpu;	/* kernel number */
 	uint64_t given_back;
 	uint64_t taken[EVENT_KINDS]; /* out of the ring, by kind of event */
-	struct cpu_state *state; /* shared with the producer */
-	size_t mapped;		 /* bytes at data to be unmapped; 0: the memory is the caller's */
+	struct cpu_state *state;     /* shared with the producer */
+	size_t mapped;		     /* bytes at data to unmap; 0: the caller's memory */
 };
 
 struct rings {

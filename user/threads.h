@@ -71,8 +71,8 @@ struct task {
 	uint8_t flags;	   /* enum task_flags */
 	uint64_t events;   /* written since it was bound */
 	struct thread *thread;
-	uint64_t in;	   /* clock at which it got its CPU */
-	uint64_t ran;	   /* time on CPUs before that, ns */
+	uint64_t in;  /* clock at which it got its CPU */
+	uint64_t ran; /* time on CPUs before that, ns */
 
 	/* The rest. */
 	struct stacks *stacks; /* of its probes; NULL: none yet */
@@ -111,10 +111,10 @@ struct thread {
 	struct rename *names; /* nnames of them */
 	uint32_t nnames, nnames_more;
 	uint32_t exit_code;
-	bool created;	 /* on disk, or queued */
-	bool finished;	 /* and described as finished */
-	bool marks;	 /* it has marks, */
-	bool marks_told; /* and its stream.json says so */
+	bool created;	    /* on disk, or queued */
+	bool finished;	    /* and described as finished */
+	bool marks;	    /* it has marks, */
+	bool marks_told;    /* and its stream.json says so */
 	uint64_t *declared; /* bits, by struct declaration: what of the probes it has; or NULL, */
 	uint32_t ndeclared, declared_told; /* how many, and how many stream.json tells */
 	bool exited;

@@ -36,7 +36,7 @@ static void put(FILE *out, enum form form, const struct loom_record *r, uint64_t
 	if (form == JSON) {
 		fprintf(out,
 			"%s\n  {\"cycle\": %" PRIu64 ", \"phase\": \"commit\", \"epoch_id\": 0, "
-						     "\"invocation_id\": 0, \"core_id\": 0, "
+			"\"invocation_id\": 0, \"core_id\": 0, "
 			"\"hw_node_id\": %" PRIu32
 			", \"event_kind\": \"%s\", \"lane\": %u, \"flags\": 0, "
 			"\"arg0\": %" PRIu32 ", \"arg1\": %" PRIu32 "}",

@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int64_t offsets[LOOMS], again[LOOMS];
 	int err;
 
-	log_setup("fuzz", (enum log_level)-1);
+	log_setup("fuzz", (enum log_level)(-1));
 	err = parse(data, size, offsets);
 	MUST(err <= 0 && parse(data, size, again) == err);
 	MUST(!memcmp(offsets, again, sizeof(offsets)));

@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct emu_options opt = {.trace = "trace", .out = "out", .quiet = true, .jobs = 1};
 	int status;
 
-	log_setup("fuzz", (enum log_level)-1);
+	log_setup("fuzz", (enum log_level)(-1));
 	if (size == 0)
 		return 0;
 	opt.lint = *data & 1;

@@ -2,9 +2,9 @@
 /*
  * Fuzzer of the Loom reader: any bytes as a trace and as the statistics beside it.
  *
- * A trace without JSON must give what plain decoding of its bytes gives, to the last record and the number of bytes
- * left over. Everything that follows is done with both: order, chaining, counters, statistics held
- * against themselves and against the records.
+ * A trace without JSON must give what plain decoding of its bytes gives, to the last record and the
+ * number of bytes left over. Everything that follows is done with both: order, chaining, counters,
+ * statistics held against themselves and against the records.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -82,7 +82,8 @@ static void must_be(const struct loom_reader *r, const struct loom_record *e, co
 		MUST(memcmp(again, data + at, each) == 0);
 }
 
-static void read_trace(const uint8_t *data, size_t size, enum loom_form layout, struct loom_perf *perf)
+static void read_trace(const uint8_t *data, size_t size, enum loom_form layout,
+		       struct loom_perf *perf)
 {
 	uint64_t said = 0, seen = 0, answers = 0;
 	struct loom_findings findings = {.report = look, .arg = &said};
@@ -162,7 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_trace(data, half, (half & 1) ? LOOM_PACKED38 : LOOM_NATURAL48, &perf);
 	loom_perf_free(&perf);
 	(void)loom_content_of(AT_FDCWD, "trace");
-	log_setup("fuzz", (enum log_level)-1); /* how names are wrong is said each time */
+	log_setup("fuzz", (enum log_level)(-1)); /* how names are wrong is said each time */
 	if (loom_modules_load(&names, AT_FDCWD, "perf") == 0 && names.n > 0)
 		MUST(loom_modules_find(&names, names.list[0].core_id, names.list[0].hw_node_id));
 	log_setup("fuzz", LOG_ERROR);

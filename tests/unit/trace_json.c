@@ -193,8 +193,9 @@ static void values_are_found_and_converted(void **state)
 
 static void every_value_knows_its_line(void **state)
 {
-	struct json *doc = parse("/* one\n two */ {\"a\": 1, \"b\": [\n\"x\\\"\\\\\", true,\n"
-				 "{}, // four\n {\"c\":\n-2.5e3}\n], \"}\\n\": [[]],\n\n\"d\"\n: null}");
+	struct json *doc =
+		parse("/* one\n two */ {\"a\": 1, \"b\": [\n\"x\\\"\\\\\", true,\n"
+		      "{}, // four\n {\"c\":\n-2.5e3}\n], \"}\\n\": [[]],\n\n\"d\"\n: null}");
 	const struct json *item = json_first(json_get(doc, "b"));
 	char *text;
 

@@ -151,8 +151,7 @@ static void the_scheduler_tells_who_was_woken(void **state)
 		{.run_delay = 990, .last_queued = 1500, .counters = {.since = 1000, .delay = 70}},
 	};
 	static const uint64_t woken[] = {0, 1400, 1380, 1380, 1000};
-	struct counters counters = {
-		.sched_offset = -100, .alive = {.figures = threads, .n = 5}};
+	struct counters counters = {.sched_offset = -100, .alive = {.figures = threads, .n = 5}};
 
 	(void)state;
 	counters_find_woken(&counters); /* nothing is known yet */

@@ -17,8 +17,8 @@ enum loom_style {
 	LOOM_STYLES
 };
 
-static const char *const loom_style_names[LOOM_STYLES] __attribute__((unused)) = {
-	"cycle", "edge", "span"};
+static const char *const loom_style_names[LOOM_STYLES]
+	__attribute__((unused)) = {"cycle", "edge", "span"};
 
 /* The cycles that a record of kind 0 to 2 covers in style `span`. */
 static inline uint64_t loom_record_span(const struct loom_record *r)

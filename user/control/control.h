@@ -24,8 +24,9 @@ struct control {
 
 /* What `status` tells. */
 struct control_figures {
-	const char *output, *keeps; /* keeps: "one trace", "rotation", "flight recorder", "counters" */
-	double seconds, fullest;    /* fullest ring: 0 to 1 */
+	const char *output;
+	const char *keeps;	 /* "one trace", "rotation", "flight recorder", "counters" */
+	double seconds, fullest; /* fullest ring: 0 to 1 */
 	uint64_t records, events, threads, bytes, lost, traces;
 };
 

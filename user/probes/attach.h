@@ -41,7 +41,7 @@ struct attach_options {
 	enum attach_kind kind; /* ATTACH_BEST: the best there is */
 	bool unsafe_nop5;      /* also points on nops of five bytes (instruction.h) */
 	bool unsafe_returns;   /* return probes also where exceptions could not pass them */
-	bool no_returns;	/* no return probes at all: exits instead */
+	bool no_returns;       /* no return probes at all: exits instead */
 	const uint32_t *pids; /* only in these processes, npids of them; none: wherever it is hit */
 	size_t npids;
 };
