@@ -50,7 +50,6 @@ def from_stream(stream, t0):
         elif e.mcv == "OHw":
             waker = e.ints("i")[0]
             if waker != -1:
-                woken = clock
                 sums[BLOCKED[why]] += clock - at
                 sums["blocked_ns"] += clock - at
                 sums["wakeups"] += waker != 0 and clock != t0
