@@ -472,17 +472,23 @@ static int read_sums(const struct counters *counters, struct thread_counters *al
 
 /* ---- the end ---- */
 
+/* Who has died until now is in `dead` and not among the living; in `sums` if it found no room. */
+static int read_dead(struct counters *counters, struct thread_counters *sums)
+{
+	int err = counters_fetch(counters);
+
+	if (!err)
+		err = leave_out_dead(counters);
+	return err ? err : read_sums(counters, sums);
+}
+
 /* How much longer the CPUs ran threads than all threads together that we know of. */
 static int find_missing(struct counters *counters, uint64_t *ns)
 {
 	struct thread_counters sums;
 	uint64_t known, ran = 0;
-	int err = counters_fetch(counters);
+	int err = read_dead(counters, &sums);
 
-	if (!err)
-		err = leave_out_dead(counters);
-	if (!err)
-		err = read_sums(counters, &sums);
 	if (err)
 		return err;
 	known = active_of(&counters->dead) + counters->unlisted.active_ns + sums.active_ns;
@@ -518,12 +524,8 @@ int counters_look(struct counters *counters)
 int counters_close(struct counters *counters)
 {
 	struct thread_counters sums;
-	int err = counters_fetch(counters);
+	int err = read_dead(counters, &sums);
 
-	if (!err)
-		err = leave_out_dead(counters);
-	if (!err)
-		err = read_sums(counters, &sums);
 	if (err)
 		return err;
 	if (sums.threads)
