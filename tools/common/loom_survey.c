@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/loom/table.h"
+
 #define LANES	    256
 #define LANES_BYTES (LANES / 8)
 
@@ -44,28 +46,6 @@ void loom_survey_free(struct loom_survey *run)
 	free(run);
 }
 
-static int grow(void *table, size_t *room, size_t used, size_t size)
-{
-	void **at = table, *more;
-	size_t wanted = *room ? 2 * *room : 64;
-
-	if (used < *room)
-		return 0;
-	more = realloc(*at, wanted * size);
-	if (!more)
-		return -ENOMEM;
-	*at = more;
-	*room = wanted;
-	return 0;
-}
-
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	uint64_t h = (a ^ b * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
-
-	return h ^ h >> 32;
-}
-
 static uint32_t *new_slots(size_t n)
 {
 	uint32_t *slots = malloc(n * sizeof(*slots));
@@ -77,7 +57,7 @@ static uint32_t *new_slots(size_t n)
 
 static size_t node_slot(const struct loom_survey *run, uint32_t core, uint32_t node)
 {
-	size_t mask = run->nnode_slots - 1, i = mix(node, core) & mask;
+	size_t mask = run->nnode_slots - 1, i = loom_table_hash(node, core) & mask;
 
 	for (; run->node_slots[i] != LOOM_NONE; i = (i + 1) & mask) {
 		const struct loom_survey_node *at = &run->nodes[run->node_slots[i]];
@@ -91,7 +71,9 @@ static size_t node_slot(const struct loom_survey *run, uint32_t core, uint32_t n
 static size_t scope_slot(const struct loom_survey *run, const struct loom_scope *s)
 {
 	size_t mask = run->nscope_slots - 1;
-	size_t i = mix(mix(s->id, s->part), (uint64_t)s->core << 32 ^ s->epoch) & mask;
+	size_t i = loom_table_hash(loom_table_hash(s->id, s->part),
+				   (uint64_t)s->core << 32 ^ s->epoch) &
+		   mask;
 
 	for (; run->scope_slots[i] != LOOM_NONE; i = (i + 1) & mask) {
 		const struct loom_scope *at = &run->scopes[run->scope_slots[i]];
@@ -134,7 +116,7 @@ static int enter_scopes(struct loom_survey *run, size_t n)
 static struct loom_survey_core *core_of(struct loom_survey *run, uint16_t id)
 {
 	if (run->core_of[id] == LOOM_NONE) {
-		if (grow(&run->cores, &run->core_room, run->ncores, sizeof(*run->cores)))
+		if (loom_table_grow(&run->cores, &run->core_room, run->ncores, sizeof(*run->cores)))
 			return NULL;
 		run->cores[run->ncores] = (struct loom_survey_core){.id = id, .current = LOOM_NONE};
 		run->core_of[id] = (uint32_t)run->ncores++;
@@ -151,7 +133,7 @@ static struct loom_survey_node *node_of(struct loom_survey *run, uint32_t core, 
 		return NULL;
 	slot = node_slot(run, core, node);
 	if (run->node_slots[slot] == LOOM_NONE) {
-		if (grow(&run->nodes, &run->node_room, run->nnodes, sizeof(*run->nodes)))
+		if (loom_table_grow(&run->nodes, &run->node_room, run->nnodes, sizeof(*run->nodes)))
 			return NULL;
 		run->nodes[run->nnodes] = (struct loom_survey_node){.core = core, .node = node};
 		run->node_slots[slot] = (uint32_t)run->nnodes++;
@@ -179,7 +161,8 @@ static struct loom_scope *scope_of(struct loom_survey *run, struct loom_survey_c
 		return NULL;
 	slot = scope_slot(run, &key);
 	if (run->scope_slots[slot] == LOOM_NONE) {
-		if (grow(&run->scopes, &run->scope_room, run->nscopes, sizeof(*run->scopes)))
+		if (loom_table_grow(&run->scopes, &run->scope_room, run->nscopes,
+				    sizeof(*run->scopes)))
 			return NULL;
 		run->scopes[run->nscopes] = key;
 		run->scope_slots[slot] = (uint32_t)run->nscopes++;
@@ -396,7 +379,7 @@ static int seal_lanes(struct loom_survey *run)
 		for (unsigned lane = 0; run->nodes[i].used_lanes && lane < LANES; lane++) {
 			if (!uses_lane(&run->nodes[i], lane))
 				continue;
-			err = grow(&run->lanes, &room, run->nlanes, sizeof(*run->lanes));
+			err = loom_table_grow(&run->lanes, &room, run->nlanes, sizeof(*run->lanes));
 			if (err)
 				return err;
 			run->lanes[run->nlanes++] = (struct loom_survey_lane){i, (uint8_t)lane};

@@ -6,29 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/loom/table.h"
+
 #define NONE LOOM_NO_CELL
-
-static int grow(void *table, size_t *room, size_t used, size_t size)
-{
-	void **at = table, *more;
-	size_t wanted = *room ? 2 * *room : 64;
-
-	if (used < *room)
-		return 0;
-	more = used < NONE / 2 ? realloc(*at, wanted * size) : NULL;
-	if (!more)
-		return -ENOMEM;
-	*at = more;
-	*room = wanted;
-	return 0;
-}
-
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	uint64_t h = (a ^ b * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
-
-	return h ^ h >> 32;
-}
 
 void loom_cells_free(struct loom_counters *c)
 {
@@ -47,7 +27,7 @@ void loom_cells_free(struct loom_counters *c)
 
 static size_t unit_slot(const struct loom_counters *c, uint64_t key)
 {
-	size_t mask = c->unit_slots.n - 1, i = mix(key, 1) & mask;
+	size_t mask = c->unit_slots.n - 1, i = loom_table_hash(key, 1) & mask;
 
 	while (c->unit_slots.at[i] != NONE && c->units[c->unit_slots.at[i]].key != key)
 		i = (i + 1) & mask;
@@ -56,7 +36,7 @@ static size_t unit_slot(const struct loom_counters *c, uint64_t key)
 
 static size_t cell_slot(const struct loom_counters *c, uint32_t invocation, uint32_t node)
 {
-	size_t mask = c->cell_slots.n - 1, i = mix(node, invocation) & mask;
+	size_t mask = c->cell_slots.n - 1, i = loom_table_hash(node, invocation) & mask;
 
 	for (; c->cell_slots.at[i] != NONE; i = (i + 1) & mask) {
 		const struct loom_cell *at = &c->cells[c->cell_slots.at[i]];
@@ -71,7 +51,7 @@ static size_t invocation_slot(const struct loom_counters *c, uint32_t core, uint
 			      uint64_t id)
 {
 	size_t mask = c->invocation_slots.n - 1;
-	size_t i = mix(id, (uint64_t)core << 32 | epoch) & mask;
+	size_t i = loom_table_hash(id, (uint64_t)core << 32 | epoch) & mask;
 
 	for (; c->invocation_slots.at[i] != NONE; i = (i + 1) & mask) {
 		const struct loom_invocation *at = &c->invocations[c->invocation_slots.at[i]];
@@ -112,7 +92,7 @@ struct loom_unit *loom_cells_unit(struct loom_counters *c, uint32_t core, uint32
 	size_t slot;
 	int err = slots_grow(&c->unit_slots, c->nunits);
 
-	if (err < 0 || grow(&c->units, &c->unit_room, c->nunits, sizeof(*c->units)))
+	if (err < 0 || loom_table_grow(&c->units, &c->unit_room, c->nunits, sizeof(*c->units)))
 		return NULL;
 	if (err) {
 		for (uint32_t i = 0; i < c->nunits; i++)
@@ -141,8 +121,8 @@ static uint32_t invocation_of(struct loom_counters *c, uint32_t core, uint32_t e
 	size_t slot;
 	int err = slots_grow(&c->invocation_slots, c->ninvocations);
 
-	if (err < 0 ||
-	    grow(&c->invocations, &c->invocation_room, c->ninvocations, sizeof(*c->invocations)))
+	if (err < 0 || loom_table_grow(&c->invocations, &c->invocation_room, c->ninvocations,
+				       sizeof(*c->invocations)))
 		return NONE;
 	if (err) {
 		for (uint32_t i = 0; i < c->ninvocations; i++) {
@@ -183,7 +163,7 @@ uint32_t loom_cells_invocation(struct loom_counters *c, const struct loom_record
 
 struct loom_cell *loom_cells_new(struct loom_counters *c, uint32_t invocation)
 {
-	if (grow(&c->cells, &c->cell_room, c->ncells, sizeof(*c->cells)))
+	if (loom_table_grow(&c->cells, &c->cell_room, c->ncells, sizeof(*c->cells)))
 		return NULL;
 	c->cells[c->ncells] = (struct loom_cell){.invocation = invocation,
 						 .left = UINT64_MAX,
@@ -200,7 +180,7 @@ struct loom_cell *loom_cells_core(struct loom_counters *c, uint32_t invocation)
 	if (v->cell != NONE)
 		return &c->cells[v->cell];
 	if (c->style != LOOM_STYLE_CYCLE &&
-	    grow(&c->sweeps, &c->sweep_room, c->nsweeps, sizeof(*c->sweeps)))
+	    loom_table_grow(&c->sweeps, &c->sweep_room, c->nsweeps, sizeof(*c->sweeps)))
 		return NULL;
 	cell = loom_cells_new(c, invocation);
 	if (!cell)
