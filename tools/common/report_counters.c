@@ -53,7 +53,7 @@ static int add(struct report *report, const struct perf_snapshot *s, char *name,
 		row[i + 2].number = perf_has(s, counters[i]) && value <= INT64_MAX ? (int64_t)value
 										   : CELL_UNKNOWN;
 	}
-	return name ? table_add(&report->table, row) : -ENOMEM;
+	return table_add(&report->table, row);
 }
 
 static int add_snapshot(struct report *report, const struct perf_snapshot *s)

@@ -33,22 +33,16 @@ static int span(void *arg, const struct runs *runs, uint32_t who, int32_t cpu, i
 static int add(struct report *report, const struct account_cpu *cpu, char *who, int64_t ns,
 	       int64_t pieces)
 {
-	union cell row[] = {
-		{.text = NULL},
+	const union cell row[] = {
+		{.text = strdup(cpu->loom)},
 		{.number = cpu->cpu},
-		{.text = NULL},
+		{.text = who},
 		{.number = ns},
 		{.number = cpu->window ? (int64_t)((double)ns * 100000 / (double)cpu->window) : 0},
 		{.number = pieces},
 	};
 
-	row[0].text = strdup(cpu->loom);
-	row[2].text = who;
-	if (row[0].text && row[2].text)
-		return table_add(&report->table, row);
-	free(row[0].text);
-	free(row[2].text);
-	return -ENOMEM;
+	return table_add(&report->table, row);
 }
 
 static int by_time(const void *pa, const void *pb)

@@ -128,7 +128,7 @@ static int event(void *arg, const struct runs *runs, uint32_t who, const struct 
 	return action == ACTION_PUSH ? enter(calls, now) : leave(report->more, calls, &now);
 }
 
-static int spell_state(const struct pair *p, char **label, char **title)
+static void spell_state(const struct pair *p, char **label, char **title)
 {
 	const struct catalog_model *model = catalog_model((char)-p->a);
 
@@ -143,16 +143,18 @@ static int spell_state(const struct pair *p, char **label, char **title)
 			*title = NULL;
 		break;
 	}
-	return *label && *title ? 0 : -ENOMEM;
 }
 
-/* The label of a value and the title of its type, from any stream that has them. */
-static int spell(const struct report *report, const struct pair *p, char **label, char **title)
+/* The label of a value and the title of its type, from any stream that has them; NULL without
+ * memory. */
+static void spell(const struct report *report, const struct pair *p, char **label, char **title)
 {
 	char type[24], key[64];
 
-	if (p->a < 0)
-		return spell_state(p, label, title);
+	if (p->a < 0) {
+		spell_state(p, label, title);
+		return;
+	}
 	snprintf(type, sizeof(type), "%lld", (long long)p->a);
 	snprintf(key, sizeof(key), "%lld", (long long)p->b);
 	*label = *title = NULL;
@@ -170,7 +172,6 @@ static int spell(const struct report *report, const struct pair *p, char **label
 	}
 	*label = *label ? *label : strdup(key);
 	*title = *title ? *title : strdup(type);
-	return *label && *title ? 0 : -ENOMEM;
 }
 
 static struct pair *find(const struct pairs *pairs, int64_t a, int64_t b)
@@ -193,11 +194,7 @@ static int rows(struct report *report)
 			continue;
 		on = find(&totals->on_cpu, p->a, p->b);
 		inner = find(&totals->inner, p->a, p->b);
-		if (spell(report, p, &row[0].text, &row[1].text) < 0) {
-			free(row[0].text);
-			free(row[1].text);
-			return -ENOMEM;
-		}
+		spell(report, p, &row[0].text, &row[1].text);
 		row[2].number = (int64_t)(p->count + (inner ? inner->count : 0));
 		row[3].number = p->sum;
 		row[4].number = on ? on->sum : 0;

@@ -76,7 +76,7 @@ static int rows(struct report *report)
 			free(row[0].text);
 			continue;
 		}
-		if (!row[0].text || table_add(&report->table, row) < 0)
+		if (table_add(&report->table, row) < 0)
 			return -ENOMEM;
 	}
 	return 0;

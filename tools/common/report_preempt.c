@@ -59,11 +59,6 @@ static int rows(struct report *report)
 			continue;
 		row[0].text = called_stream(&report->called, (uint32_t)p->a);
 		row[1].text = called_tid(&report->called, (uint32_t)p->a, (int32_t)p->b);
-		if (!row[0].text || !row[1].text) {
-			free(row[0].text);
-			free(row[1].text);
-			return -ENOMEM;
-		}
 		if (table_add(&report->table, row) < 0)
 			return -ENOMEM;
 	}

@@ -24,20 +24,33 @@ int table_find(const struct table *table, const char *name)
 	return -1;
 }
 
+static bool make_room(struct table *table)
+{
+	size_t room = table->room ? 2 * table->room : 64;
+	union cell *cells;
+
+	if (table->nrows < table->room)
+		return true;
+	cells = realloc(table->cells, room * table->ncolumns * sizeof(*cells));
+	if (!cells)
+		return false;
+	table->cells = cells;
+	table->room = room;
+	return true;
+}
+
 int table_add(struct table *table, const union cell *row)
 {
-	if (table->nrows == table->room) {
-		size_t room = table->room ? 2 * table->room : 64;
-		union cell *cells = realloc(table->cells, room * table->ncolumns * sizeof(*cells));
+	bool whole = make_room(table);
 
-		if (!cells) {
-			for (size_t i = 0; i < table->ncolumns; i++)
-				if (table->columns[i].kind == CELL_TEXT)
-					free(row[i].text);
-			return -ENOMEM;
-		}
-		table->cells = cells;
-		table->room = room;
+	for (size_t i = 0; i < table->ncolumns; i++)
+		if (table->columns[i].kind == CELL_TEXT && !row[i].text)
+			whole = false;
+	if (!whole) {
+		for (size_t i = 0; i < table->ncolumns; i++)
+			if (table->columns[i].kind == CELL_TEXT)
+				free(row[i].text);
+		return -ENOMEM;
 	}
 	memcpy(table->cells + table->nrows++ * table->ncolumns, row,
 	       table->ncolumns * sizeof(*row));

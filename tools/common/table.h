@@ -56,7 +56,8 @@ void table_init(struct table *table, const struct table_column *columns, size_t 
 /* The column with this name, or -1. */
 int table_find(const struct table *table, const char *name);
 
-/* Keeps a row (ncolumns cells; texts are taken over). Returns 0 or -ENOMEM. */
+/* Keeps a row (ncolumns cells). Texts are taken over, kept or not; one that is NULL had no memory,
+ * and the row has none then. Returns 0 or -ENOMEM. */
 int table_add(struct table *table, const union cell *row) __attribute__((warn_unused_result));
 
 /* Sorts the kept rows by a column: numbers falling, texts rising; the other way round
