@@ -15,8 +15,8 @@ thread n 1 1 ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1
 40 OHe
 thread n 1 2
 15 OHx i32:1 i32:-1 u64:0
-25 OHp
-35 OHw
+25 OHp u16:6 i32:1
+35 OHw i32:1
 36 OHr
 45 OHe
 END

@@ -149,6 +149,7 @@ static void spell_state(const struct pair *p, char **label, char **title)
  * memory. */
 static void spell(const struct report *report, const struct pair *p, char **label, char **title)
 {
+	bool labelled = false, titled = false; /* else the numbers stand for them */
 	char type[24], key[64];
 
 	if (p->a < 0) {
@@ -158,20 +159,24 @@ static void spell(const struct report *report, const struct pair *p, char **labe
 	snprintf(type, sizeof(type), "%lld", (long long)p->a);
 	snprintf(key, sizeof(key), "%lld", (long long)p->b);
 	*label = *title = NULL;
-	for (size_t i = 0; i < report->source->trace.nstreams && (!*label || !*title); i++) {
+	for (size_t i = 0; i < report->source->trace.nstreams && (!labelled || !titled); i++) {
 		struct json *meta = trace_metadata(&report->source->trace, i);
 		const struct json *mark = json_key(json_get(meta, "ovni.mark"), type);
 		const char *text = json_string(json_key(json_key(mark, "labels"), key));
 
-		if (text && !*label)
+		if (text && !labelled) {
 			*label = strdup(text);
+			labelled = true;
+		}
 		text = json_string(json_key(mark, "title"));
-		if (text && !*title)
+		if (text && !titled) {
 			*title = strdup(text);
+			titled = true;
+		}
 		json_free(meta);
 	}
-	*label = *label ? *label : strdup(key);
-	*title = *title ? *title : strdup(type);
+	*label = labelled ? *label : strdup(key);
+	*title = titled ? *title : strdup(type);
 }
 
 static struct pair *find(const struct pairs *pairs, int64_t a, int64_t b)
