@@ -304,7 +304,7 @@ static int fill_disk(void)
 	int dir, err;
 
 	snprintf(path, sizeof(path), "%s/disk", kit_folder);
-	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("tmpfs", path, "tmpfs", 0, "size=256k,nr_inodes=64") < 0)
 		return 77;
 	/* the old descriptor leads to the folder below the small disk */

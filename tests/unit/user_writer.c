@@ -474,7 +474,7 @@ static void on_a_small_disk(const char *dir)
 {
 	int fd;
 
-	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	if (unshare(CLONE_NEWNS) || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", dir, "tmpfs", 0, "size=200k"))
 		_exit(77);
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
