@@ -33,6 +33,7 @@ def name_of(line):
 def ours(line):
     """A line of the kernel with the type names of our header."""
     line = line.replace("short unsigned int", "unsigned short")
+    line = line.replace("long long unsigned int", "unsigned long long")
     line = line.replace("long unsigned int", "unsigned long")
     line = re.sub(r"\b([us](?:8|16|32|64))\b", r"__\1", line)
     line = re.sub(r"\bpid_t\b", "int", line)
