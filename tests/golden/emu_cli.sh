@@ -11,6 +11,10 @@ trace() { # NAME TEXT: makes a fresh trace from emu/TEXT.txt
 	rm -rf "${T:?}/$1" && "$S/tests/golden/emu_make.py" "$S/tests/golden/emu/$2.txt" "$T/$1"
 }
 
+make() { # NAME: makes a trace from what is on standard input
+	cat >"$1.txt" && "$S/tests/golden/emu_make.py" "$1.txt" "$1" || failed=1
+}
+
 check() { # TITLE STATUS MESSAGE COMMAND...: status, one line with MESSAGE on standard error
 	local title=$1 want=$2 message=$3 status
 	shift 3
@@ -146,13 +150,12 @@ for closed in '2>&-' '<&- 2>&-' '<&- >&- 2>&-'; do
 done
 
 # ---- descriptors: many threads need no more of them than one ----
-{
+make many < <(
 	for ((i = 0; i < 200; i++)); do
 		echo "thread $((1000 + i)) of 10 in n1 cpus 0:0 require ovni=1.1.0"
 		printf '%d OHx i32:-1 i32:-1 u64:0\n%d OHe\n' "$((100 + i))" "$((1000 + i))"
 	done
-} >many.txt
-"$S/tests/golden/emu_make.py" many.txt many || failed=1
+)
 check "200 threads with 16 descriptors" 0 '' bash -c "ulimit -n 16 && '$emu' -q -j3 many"
 that "all of them are there" grep -q 'SIZE 200$' many/thread.row
 
@@ -205,21 +208,20 @@ check "no stream" 1 'thread.101/stream.obs: not a stream' "$emu" -q cpus
 check "its CPUs stay with --tolerant" 3 'whole stream is left out' "$emu" -q --tolerant cpus
 that "both threads have a row" grep -q 'SIZE 2$' cpus/thread.row
 # A loom of which nothing can be used is not there.
-cat >looms.txt <<'END'
+make looms <<'END'
 thread 11 of 10 in n1 cpus 0:0
 100 OHx i32:0 i32:-1 u64:0
 200 OHe
 thread 21 of 20 in n0
 json {"ovni": {"loom_cpus": [{"index": 0, "phyid": 3e9}]}}
 END
-"$S/tests/golden/emu_make.py" looms.txt looms || failed=1
 check "a number out of range" 1 'thread.21: .*phyid 3000000000: both must be from 0' "$emu" -q looms
 check "its loom is left out" 3 'whole stream is left out' "$emu" -q --tolerant looms
 that "the other is the first one" grep -qx ' CPU 0.0' looms/cpu.row
 that "no other is there" grep -q 'SIZE 2$' looms/cpu.row
 
 # ---- warnings, once ----
-cat >warn.txt <<'END'
+make warn <<'END'
 thread 11 of 10 in n1 cpus 0:0
 100 OHx i32:0 i32:-1 u64:0
 200 OHe
@@ -230,14 +232,12 @@ json {"ovni": {"lib": {"commit": "another"}}}
 thread 13 of 10 in n1
 json {"ovni": {"lib": {"version": "a third one"}}}
 END
-sed 's/a third one"}/0"}, "finished": 1.5/' warn.txt >unfinished.txt
-"$S/tests/golden/emu_make.py" warn.txt warn || failed=1
 check "a thread that was never alive" 1 'thread.13: thread 13 is not dead' "$emu" -q warn
 that "streams without events are told of" grep -q 'warning: 1 of 3 streams have no events.*thread.13' stderr
 that "so are several libraries" grep -q 'warning: .*thread.12: written by version 0 (commit another)' stderr
 that "but once" test "$(grep -c 'written by' stderr)" = 1
 
-"$S/tests/golden/emu_make.py" unfinished.txt unfinished || failed=1
+make unfinished < <(sed 's/a third one"}/0"}, "finished": 1.5/' warn.txt)
 check "finished is 1 and nothing near it" 1 'thread.13: ovni.finished is not 1' "$emu" -q unfinished
 
 # ---- a trace that is a stream itself has a name, too ----
