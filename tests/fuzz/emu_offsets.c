@@ -11,16 +11,7 @@
 
 #include "emu/offsets.h"
 #include "trace/log.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(what)                                                                                 \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "fuzz.h"
 
 #define LOOMS 4
 static char *const names[LOOMS] = {"a.0", "a.1", "b.x", "c"};

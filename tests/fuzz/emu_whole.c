@@ -18,20 +18,10 @@
 #include "emu/offsets.h"
 #include "trace/event.h"
 #include "trace/log.h"
+#include "fuzz.h"
 
 #define STREAMS 4
 #define FILES	(2 * STREAMS + 1) /* two of each stream, and the offsets */
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(what)                                                                                 \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static char names[FILES][64];
 

@@ -22,16 +22,7 @@
 #include "user/probes/symbols.h"
 #include "user/probes/usdt.h"
 #include "user/probes/usdt_argument.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(what)                                                                                 \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "fuzz.h"
 
 /* A file of these bytes; the same one is used again and again. */
 static int file_of(const uint8_t *data, size_t size)

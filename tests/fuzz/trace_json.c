@@ -13,16 +13,7 @@
 #include "trace/json.h"
 #include "trace/log.h"
 #include "trace/text.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(what)                                                                                 \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "fuzz.h"
 
 /* True if all the strings and keys are UTF-8. */
 static bool walk(const struct json *node, unsigned depth)

@@ -18,19 +18,9 @@
 #include "trace/guard.h"
 #include "trace/log.h"
 #include "trace/player.h"
+#include "fuzz.h"
 
 #define STREAMS 4
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(what)                                                                                 \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static int dir = -1;
 

@@ -11,16 +11,7 @@
 #include "trace/catalog.h"
 #include "trace/log.h"
 #include "user/probes/map_file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(what)                                                                                 \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "fuzz.h"
 
 static void check_effect(const struct map *map, const struct effect *effect, bool set)
 {
