@@ -31,19 +31,10 @@ static void *doze(void *arg)
 
 int main(int argc, char **argv)
 {
-	pthread_t *threads;
-	long i;
-
 	workload_begin(argc, argv, knobs);
 	if (nthreads < 1)
 		fail("-n takes 1 or more");
-	threads = calloc((size_t)nthreads, sizeof(*threads));
-	must(threads != NULL, "calloc");
-	for (i = 0; i < nthreads; i++)
-		threads[i] = start_thread(doze, (void *)(intptr_t)i);
-	for (i = 0; i < nthreads; i++)
-		join_thread(threads[i]);
-	free(threads);
+	run_threads(nthreads, doze);
 	say("pid=%d usec=%ld", getpid(), usec);
 	return 0;
 }

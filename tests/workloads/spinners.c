@@ -31,22 +31,13 @@ static void *spin(void *arg)
 
 int main(int argc, char **argv)
 {
-	pthread_t *threads;
-	long i;
-
 	workload_begin(argc, argv, knobs);
 	if (nspinners < 1)
 		fail("-n takes 1 or more");
-	threads = calloc((size_t)nspinners, sizeof(*threads));
-	must(threads != NULL, "calloc");
 	if (cpu == -2)
 		cpu = allowed_cpu(0);
 	end_ns = now_ns() + msec * MSEC;
-	for (i = 0; i < nspinners; i++)
-		threads[i] = start_thread(spin, (void *)(intptr_t)i);
-	for (i = 0; i < nspinners; i++)
-		join_thread(threads[i]);
-	free(threads);
+	run_threads(nspinners, spin);
 	say("spinners=%ld cpu=%ld msec=%ld", nspinners, cpu, msec);
 	return 0;
 }

@@ -42,26 +42,20 @@ static void *hand_round(void *arg)
 
 int main(int argc, char **argv)
 {
-	pthread_t *threads;
 	long i;
 
 	workload_begin(argc, argv, knobs);
 	if (nthreads < 1)
 		fail("-n takes 1 or more");
-	threads = calloc((size_t)nthreads, sizeof(*threads));
 	seats = calloc((size_t)nthreads, sizeof(*seats));
-	must(threads && seats, "calloc");
+	must(seats != NULL, "calloc");
 	for (i = 0; i < nthreads; i++)
 		pthread_cond_init(&seats[i].turn, NULL);
-	for (i = 0; i < nthreads; i++)
-		threads[i] = start_thread(hand_round, (void *)(intptr_t)i);
-	for (i = 0; i < nthreads; i++)
-		join_thread(threads[i]);
+	run_threads(nthreads, hand_round);
 	for (i = 0; i < nthreads; i++) {
 		if (seats[i].passes != laps)
 			fail("thread %ld had the token %ld times", i, seats[i].passes);
 	}
-	free(threads);
 	free(seats);
 	return 0;
 }

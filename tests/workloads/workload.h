@@ -214,6 +214,20 @@ static inline void join_thread(pthread_t thread)
 	must(!errno, "pthread_join");
 }
 
+/* Has `n` threads run, each given its number, and waits for all of them. */
+static inline void run_threads(long n, void *(*run)(void *))
+{
+	pthread_t *threads = calloc((size_t)n, sizeof(*threads));
+	long i;
+
+	must(threads != NULL, "calloc");
+	for (i = 0; i < n; i++)
+		threads[i] = start_thread(run, (void *)(intptr_t)i);
+	for (i = 0; i < n; i++)
+		join_thread(threads[i]);
+	free(threads);
+}
+
 /* Reaps `pid` and checks that it exited with `status`. */
 static inline void reap(pid_t pid, int status)
 {

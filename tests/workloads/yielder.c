@@ -30,21 +30,12 @@ static void *give_up(void *arg)
 
 int main(int argc, char **argv)
 {
-	pthread_t *threads;
-	long i;
-
 	workload_begin(argc, argv, knobs);
 	if (nthreads < 1)
 		fail("-n takes 1 or more");
-	threads = calloc((size_t)nthreads, sizeof(*threads));
-	must(threads != NULL, "calloc");
 	if (cpu == -2)
 		cpu = allowed_cpu(0);
 	pthread_barrier_init(&start, NULL, (unsigned)nthreads);
-	for (i = 0; i < nthreads; i++)
-		threads[i] = start_thread(give_up, NULL);
-	for (i = 0; i < nthreads; i++)
-		join_thread(threads[i]);
-	free(threads);
+	run_threads(nthreads, give_up);
 	return 0;
 }
