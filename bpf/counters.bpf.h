@@ -137,7 +137,8 @@ static __always_inline void counters_arrive(struct window w, struct thread_count
 static __noinline __attribute__((unused)) int counters_tune(struct task_struct *prev, __u64 clock)
 {
 	__s64 pair = clock - kernel_sched_clock(prev);
-	__s64 offset = sched_offset + ((clock - sched_offset_clock) >> SCHED_CREEP);
+	__s64 since = clock - sched_offset_clock; /* below 0: another CPU was faster */
+	__s64 offset = sched_offset + (since > 0 ? since >> SCHED_CREEP : 0);
 
 	if (!sched_offset_clock || offset > pair || pair - offset > SCHED_STALE_NS)
 		offset = pair;

@@ -169,11 +169,25 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 	record.state = state;
 	record.on_cpu = task->on_cpu;
 	if (task_state) {
-		record.wake_clock = counters_woken(task, task_state);
+		record.wake_clock = bpf_ktime_get_ns() > *(volatile __u64 *)&window_end
+					    ? task_state->wake_clock /* keep_woken() */
+					    : counters_woken(task, task_state);
 		record.waker_tid = record.wake_clock ? task_state->waker_tid : WAKER_UNKNOWN;
 	}
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;
+}
+
+/*
+ * The window is over, and the thread waits. Till its wake-up is told it may run, and soon no
+ * program sees that, but the scheduler forgets: so its storage has what the counters are told. A
+ * switch that takes it along, or has just told it, tells nothing else.
+ */
+static __always_inline void keep_woken(const struct thread_figures *figures,
+				       struct task_state *task_state)
+{
+	if (knobs.queued && figures->wake_clock && !figures->counters.entered)
+		*(volatile __u64 *)&task_state->wake_clock = figures->wake_clock;
 }
 
 #define READ_TRIES 16
@@ -200,8 +214,11 @@ static __always_inline __u64 read_counters(struct thread_figures *to, struct tas
 		}
 		barrier();
 		clock = bpf_ktime_get_ns();
-		if (!(seq & 1) && seq == *(volatile __u32 *)&from->counters.seq)
-			return clock;
+		if (seq & 1 || seq != *(volatile __u32 *)&from->counters.seq)
+			continue;
+		if (knobs.rings && clock > *(volatile __u64 *)&window_end)
+			keep_woken(to, from);
+		return clock;
 	}
 	return 0;
 }
