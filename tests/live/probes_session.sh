@@ -45,7 +45,10 @@ calls alone "$three $three"
 # On the CPUs that are recorded, and no others.
 cpu=$(awk '/Cpus_allowed_list/ { split($2, l, /[-,]/); print l[1] }' /proc/self/status)
 if [ "$(nproc)" -gt 1 ]; then
-	taskset -c "$cpu" true && record there command -C "$cpu" -u "$at:$functions" -- calls -m 10 -n 2000
+	for _ in 1 2 3 4 5 6 7 8; do # it may have run on others alone
+		record there command -C "$cpu" -u "$at:$functions" -- calls -m 10 -n 2000
+		find there -name stream.obs | grep -q . && break
+	done
 	judge there
 	facts there <<'E'
 from calls import *
