@@ -170,7 +170,8 @@ static __always_inline bool counters_asleep(const struct thread_counters *c)
 	return c->use == THREAD_BLOCKED && !c->entered;
 }
 
-/* When a thread that waits for a CPU was woken, ns; 0: it sleeps, or that is not known. */
+/* When a thread that waits for a CPU was woken, ns; 0: it sleeps, or that is not known: what no
+ * program has seen (where wakers are told) is not told from the queue alone, in any mode. */
 static __always_inline __u64 counters_woken(struct task_struct *task,
 					    const struct task_state *task_state)
 {
@@ -178,6 +179,7 @@ static __always_inline __u64 counters_woken(struct task_struct *task,
 	__u64 queued = task->sched_info.last_queued;
 
 	if (wake || !knobs.queued || !queued || !sched_offset_clock ||
+	    (knobs.interrupts && task_state->waker_tid == WAKER_UNKNOWN) ||
 	    !counters_asleep(&task_state->counters))
 		return wake;
 	return counters_queued(&task_state->counters, task, queued);

@@ -258,7 +258,8 @@ static __always_inline int on_switch(const struct shape shape, struct cpu_state 
 			wake_clock = entering->wake_clock;
 			wakes = wake_clock;
 			if (KNOB(shape, queued) && likely(!wakes) && enters &&
-			    counters_asleep(&entering->counters))
+			    counters_asleep(&entering->counters) &&
+			    (entering->waker_tid != WAKER_UNKNOWN || !KNOB(shape, interrupts)))
 				wakes = next->sched_info.last_queued;
 			if (wakes) {
 				waker_tid = entering->waker_tid;
