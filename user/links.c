@@ -419,7 +419,7 @@ static int choose_moment(const struct links *links, enum moment which, const __u
 
 /*
  * The programs compare our clock with the scheduler's where the recorder falls asleep
- * (knobs.queued, and knobs.recorder is known): before the window opens they have done so, more than
+ * (knobs.queued, and whose process that is): before the window opens they have done so, more than
  * once, since what comes in between is in the difference.
  */
 static void compare_clocks(const struct links *links)

@@ -182,9 +182,9 @@ static bool needed(const struct links *links, const struct place *place,
 /* Only counters, of all that runs: whoever is on a CPU is wanted, but the idle task. */
 static bool may_defer(const struct options *options)
 {
-	return options->mode == MODE_SUMMARY && options->all && !options->comm &&
-	       !options->cgroup && !options->cpu_list && options->kthreads && options->self &&
-	       options->kinds & KIND(SWITCH);
+	return options->mode == MODE_SUMMARY && options->all && !options->wakeup_tracepoint &&
+	       !options->comm && !options->cgroup && !options->cpu_list && options->kthreads &&
+	       options->self && options->kinds & KIND(SWITCH);
 }
 
 /* A thread that runs on a CPU of which nothing is told (-C) falls asleep there unseen. */

@@ -2,8 +2,8 @@
 /*
  * run_delay: does the scheduler add up how long each task has waited for a CPU?
  *
- * In: /proc/self/schedstat and what the kernel tells of its types; out: yes or no. With yes, mode
- * summary needs no program at wake-ups: a thread that slept was woken so long before it ran.
+ * In: /proc/self/schedstat and what the kernel tells of its types; out: yes or no. With yes, no
+ * program is needed at wake-ups: a thread that slept was woken so long before it ran.
  * Specification: ebpf.md 5 (what a program at a tracepoint costs), loom.md 12.
  */
 #ifndef USER_RUN_DELAY_H

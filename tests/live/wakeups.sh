@@ -45,6 +45,16 @@ for workload in 'pingpong -n 1000' 'sleepers -s 50' 'storm -l 200'; do
 	B=$B python3 "$S/tests/live/wakeups.py" scheduler tracepoint || complain "$workload"
 done
 
+# A summary of the machine has a program there only if that is asked for.
+attached() { # CLOCK
+	"$RECORDER" -v -a --mode summary --wakeup-clock "$1" -d 10ms -o "summary-$1" 2>&1 |
+		sed -n 's/.*info: \([0-9]*\) programs attached.*/\1/p'
+}
+few=$(attached scheduler)
+many=$(attached tracepoint)
+[ "${few:-0}" -gt 0 ] && [ "${many:-0}" -gt "$few" ] ||
+	complain "a summary attaches ${few:-no} programs, with the tracepoint ${many:-none}"
+
 # Many that wait for long: threads that only sleep, but the CPUs are others'.
 WORKLOAD_REPORT=$T/report nice -n 19 "$WORKLOADS/sleepers" -n 40 -s 100000 -u 1500 >/dev/null &
 load=($!)
