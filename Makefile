@@ -65,20 +65,23 @@ endif
 
 objs = $(patsubst %.c,$(B)/%.o,$(1))
 
-TRACE_OBJS := $(call objs,$(wildcard trace/*.c trace/*/*.c))
-EMU_OBJS   := $(call objs,$(filter-out emu/main.c,$(wildcard emu/*.c emu/models/*.c)))
-USER_OBJS  := $(call objs,$(filter-out user/main.c,$(wildcard user/*.c user/*/*.c)))
-TOOL_SRCS  := $(filter-out tools/sync.c,$(wildcard tools/*.c))
-TOOLS      := $(patsubst tools/%.c,$(B)/bin/ovni-%,$(TOOL_SRCS))
+# The C files below a folder; a program's main.c belongs to the program alone.
+sources = $(shell find $(1) -name '*.c' -not -name '*.bpf.c' -not -name main.c | sort)
+
+TRACE_OBJS := $(call objs,$(call sources,trace))
+EMU_OBJS   := $(call objs,$(call sources,emu))
+USER_OBJS  := $(call objs,$(call sources,user))
+# A program of tools/ is a file, or a folder with a main.c.
+TOOL_MAINS := $(filter-out tools/sync.c tools/sync/main.c,$(wildcard tools/*.c tools/*/main.c))
+TOOLS      := $(patsubst tools/%,$(B)/bin/ovni-%,$(patsubst %.c,%,$(patsubst %/main.c,%,$(TOOL_MAINS))))
 SYNC       := $(if $(shell command -v $(MPICC)),$(B)/bin/ovni-sync) # where there is MPI
-TOOL_OBJS  := $(call objs,$(wildcard tools/common/*.c))
+TOOL_OBJS  := $(filter-out $(call objs,$(wildcard tools/*.c)),$(call objs,$(call sources,tools)))
 # What defines the maps is linked first: bpftool 7.1 forgets the place of a map seen as extern before.
 BPF_OBJS   := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(filter bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c)) \
 	$(filter-out bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c)))
 SKELETON   := $(if $(BPF_OBJS),$(B)/bpf/ovni.skel.h)
 
-PROGRAMS := $(if $(wildcard user/main.c),$(B)/bin/ovni-bpf) \
-	$(if $(wildcard emu/main.c),$(B)/bin/ovni-emu) $(TOOLS) $(SYNC)
+PROGRAMS := $(B)/bin/ovni-bpf $(B)/bin/ovni-emu $(TOOLS) $(SYNC)
 UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c))
 WORKLOADS  := $(patsubst %.c,$(B)/%,$(wildcard tests/workloads/*.c))
 BENCHES    := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
@@ -146,7 +149,7 @@ $(LIBLOOM): $(LOOM_OBJS)
 $(LIBTRACE) $(LIBEMU) $(LIBUSER) $(LIBTOOLS) $(LIBLOOM):
 	$(call msg,AR,$@)
 	@mkdir -p $(@D)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && ar qcs $@ $^
 
 $(B)/bin/ovni-bpf: $(B)/user/main.o $(LIBUSER) $(LIBTRACE)
 	$(call msg,LINK,$@)
@@ -158,7 +161,12 @@ $(B)/bin/ovni-emu: $(B)/emu/main.o $(LIBEMU) $(LIBTRACE)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS)
 
-$(TOOLS): $(B)/bin/ovni-%: $(B)/tools/%.o $(LIBTOOLS) $(LIBEMU) $(LIBTRACE)
+TOOL_LIBS := $(LIBTOOLS) $(LIBEMU) $(LIBTRACE)
+$(B)/bin/ovni-%: $(B)/tools/%.o $(TOOL_LIBS)
+	$(call msg,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS)
+$(B)/bin/ovni-%: $(B)/tools/%/main.o $(TOOL_LIBS)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS)
