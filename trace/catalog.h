@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "event.h"
-#include "signature.h"
+#include "trace/event.h"
+#include "trace/signature.h"
 
 /* Which thread states accept a model's events (models.md, first line of each). */
 enum catalog_when {

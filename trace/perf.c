@@ -2,7 +2,7 @@
 /* perf: see perf.h. */
 #include <inttypes.h>
 
-#include "perf.h"
+#include "trace/perf.h"
 
 void perf_ratio(FILE *out, const char *name, uint64_t above, uint64_t below, bool none)
 {

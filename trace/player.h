@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stream.h"
+#include "trace/stream.h"
 
 struct player {
 	struct stream *streams; /* the caller's array, in sorted order */

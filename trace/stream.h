@@ -22,8 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "event.h"
-#include "json.h"
+#include "trace/event.h"
+#include "trace/json.h"
 
 #define STREAM_META "stream.json"
 #define STREAM_DATA "stream.obs"

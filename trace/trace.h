@@ -12,8 +12,8 @@
 
 #include <stddef.h>
 
-#include "json.h"
-#include "stream.h"
+#include "trace/json.h"
+#include "trace/stream.h"
 
 struct trace {
 	char *path;	/* as given, without slashes at its end */

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "account.h"
-#include "links.h"
-#include "rings.h"
+#include "user/account.h"
+#include "user/links.h"
+#include "user/rings.h"
 #include "trace/log.h"
 
 int account_open(struct account *account, const struct links *links, const struct rings *rings)

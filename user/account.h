@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "facts.h"
+#include "user/facts.h"
 
 struct links;
 struct rings;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "answer.h"
+#include "user/answer.h"
 #include "trace/log.h"
 
 int answer_end(const char *question)

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "belief.h"
-#include "topology.h"
+#include "user/belief.h"
+#include "user/topology.h"
 #include "trace/log.h"
 
 /* Makes array[i] a place, with NULL in the new ones. */

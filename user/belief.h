@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "moves.h"
-#include "threads.h"
-#include "timeline.h"
+#include "user/moves.h"
+#include "user/threads.h"
+#include "user/timeline.h"
 
 #define unlikely(x) __builtin_expect(!!(x), 0)
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "belief.h"
-#include "calls.h"
-#include "lives.h"
+#include "user/belief.h"
+#include "user/calls.h"
+#include "user/lives.h"
 #include "trace/log.h"
 
 struct calls *calls_new(const struct calls_plan *plan)

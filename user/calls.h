@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stacks.h"
+#include "user/stacks.h"
 
 struct cpu;
 struct moves;

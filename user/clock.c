@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "clock.h"
+#include "user/clock.h"
 
 static int64_t offset_ns; /* of this process's clock from the kernel's */
 

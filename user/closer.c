@@ -10,8 +10,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "closer.h"
-#include "privilege.h"
+#include "user/closer.h"
+#include "user/privilege.h"
 #include "trace/log.h"
 
 #define NEWS_MAX 16 /* kept until somebody asks; more are forgotten, the oldest first */

@@ -14,9 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "part.h"
-#include "snapshot.h"
-#include "trigger.h"
+#include "user/part.h"
+#include "user/snapshot.h"
+#include "user/trigger.h"
 
 struct account;
 struct closer;

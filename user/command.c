@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "command.h"
-#include "privilege.h"
-#include "signals.h"
+#include "user/command.h"
+#include "user/privilege.h"
+#include "user/signals.h"
 #include "trace/log.h"
 
 static int check_executable(const char *path)

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cost.h"
+#include "user/cost.h"
 
 static uint64_t clock_ns(clockid_t clock)
 {

@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "counters.h"
-#include "links.h"
+#include "user/clock.h"
+#include "user/counters.h"
+#include "user/links.h"
 #include "bpf/ovni.skel.h"
 #include "trace/log.h"
 

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "calls.h"
-#include "describe.h"
-#include "facts.h"
-#include "kinds.h"
-#include "names.h"
-#include "probes/action.h"
-#include "process.h"
+#include "user/calls.h"
+#include "user/describe.h"
+#include "user/facts.h"
+#include "user/kinds.h"
+#include "user/names.h"
+#include "user/probes/action.h"
+#include "user/process.h"
 #include "trace/catalog.h"
 #include "trace/json.h"
 #include "trace/version.h"

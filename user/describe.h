@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "bpf/record.h"
-#include "timeline.h"
+#include "user/timeline.h"
 
 struct actions;
 struct calls;

@@ -8,14 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "counters.h"
-#include "drain.h"
-#include "links.h"
-#include "order.h"
-#include "privilege.h"
-#include "snapshot.h"
-#include "store.h"
+#include "user/clock.h"
+#include "user/counters.h"
+#include "user/drain.h"
+#include "user/links.h"
+#include "user/order.h"
+#include "user/privilege.h"
+#include "user/snapshot.h"
+#include "user/store.h"
 #include "trace/log.h"
 
 #define INTERVAL_MIN_US 1000

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "emulate.h"
-#include "signals.h"
+#include "user/emulate.h"
+#include "user/signals.h"
 #include "trace/log.h"
 
 #define EMULATOR "ovni-emu"

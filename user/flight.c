@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "account.h"
-#include "clock.h"
-#include "flight.h"
-#include "inherit.h"
-#include "links.h"
-#include "part.h"
-#include "spool.h"
-#include "threads.h"
+#include "user/account.h"
+#include "user/clock.h"
+#include "user/flight.h"
+#include "user/inherit.h"
+#include "user/links.h"
+#include "user/part.h"
+#include "user/spool.h"
+#include "user/threads.h"
 #include "trace/log.h"
 
 /* ---- what is forgotten ---- */

@@ -16,11 +16,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "closer.h"
-#include "snapshot.h"
-#include "timeline.h"
-#include "topology.h"
-#include "trigger.h"
+#include "user/closer.h"
+#include "user/snapshot.h"
+#include "user/timeline.h"
+#include "user/topology.h"
+#include "user/trigger.h"
 
 struct account;
 struct part_plan;

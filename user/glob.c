@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "glob.h"
+#include "user/glob.h"
 
 /* Reads a set after its '[': the sign `sign` then accepts what is in it. Returns what comes after
  * the ']', or NULL if there is none. */

@@ -2,9 +2,9 @@
 /* inherit: see inherit.h. */
 #include <errno.h>
 
-#include "belief.h"
-#include "calls.h"
-#include "inherit.h"
+#include "user/belief.h"
+#include "user/calls.h"
+#include "user/inherit.h"
 #include "trace/log.h"
 
 #define KEPT (TASK_EXITING | TASK_GONE | TASK_JOINED | TASK_KERNEL)

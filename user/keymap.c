@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "keymap.h"
+#include "user/keymap.h"
 
 /* The place of `key`, or the free one where it belongs. There is always a free one. */
 static struct keymap_slot *place(struct keymap_slot *slots, size_t size, uint64_t key)

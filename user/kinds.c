@@ -2,7 +2,7 @@
 /* kinds: see kinds.h. */
 #include <string.h>
 
-#include "kinds.h"
+#include "user/kinds.h"
 
 const char *const kind_names[EVENT_KINDS] = {
 	[EVENT_SWITCH] = "switch", [EVENT_WAKE] = "wake",   [EVENT_FORK] = "fork",

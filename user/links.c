@@ -14,13 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "links.h"
-#include "options.h"
-#include "probes/attach.h"
-#include "programs.h"
-#include "rings.h"
-#include "topology.h"
+#include "user/clock.h"
+#include "user/links.h"
+#include "user/options.h"
+#include "user/probes/attach.h"
+#include "user/programs.h"
+#include "user/rings.h"
+#include "user/topology.h"
 #include "bpf/ovni.skel.h"
 #include "trace/log.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lives: see lives.h. */
-#include "belief.h"
-#include "lives.h"
+#include "user/belief.h"
+#include "user/lives.h"
 #include "trace/log.h"
 
 int lives_context(struct timeline *tl, struct cpu *cpu, const struct record_head *head,

@@ -10,7 +10,7 @@
 #ifndef USER_LIVES_H
 #define USER_LIVES_H
 
-#include "belief.h"
+#include "user/belief.h"
 
 /* In the window. An exit is taken before it, too. */
 int lives_task(struct timeline *tl, struct cpu *cpu, const struct record_task *r);

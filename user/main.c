@@ -3,12 +3,12 @@
  * --list's. */
 #include <string.h>
 
-#include "control/client.h"
-#include "doctor/doctor.h"
-#include "off.h"
-#include "options.h"
-#include "probes/list.h"
-#include "session.h"
+#include "user/control/client.h"
+#include "user/doctor/doctor.h"
+#include "user/off.h"
+#include "user/options.h"
+#include "user/probes/list.h"
+#include "user/session.h"
 #include "trace/log.h"
 
 /* Only looks: no privileges, no session. */

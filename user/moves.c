@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* moves: see moves.h. */
-#include "moves.h"
+#include "user/moves.h"
 
 #define CLOCK_GATE_NS (30 * 60 * 1000000000ull) /* half of what the reference accepts */
 

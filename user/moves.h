@@ -16,10 +16,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "calls.h"
-#include "names.h"
-#include "threads.h"
-#include "timeline.h"
+#include "user/calls.h"
+#include "user/names.h"
+#include "user/threads.h"
+#include "user/timeline.h"
 
 struct moves {
 	struct threads *threads;

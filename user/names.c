@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "names.h"
+#include "user/names.h"
 #include "trace/json.h"
-#include "writer.h"
+#include "user/writer.h"
 
 #define WORDS (NAMES_TID_MAX / 64)
 

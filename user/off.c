@@ -8,12 +8,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "answer.h"
-#include "command.h"
-#include "off.h"
-#include "privilege.h"
-#include "signals.h"
-#include "summary.h"
+#include "user/answer.h"
+#include "user/command.h"
+#include "user/off.h"
+#include "user/privilege.h"
+#include "user/signals.h"
+#include "user/summary.h"
 #include "trace/log.h"
 
 #define LOOK_MS 20

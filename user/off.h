@@ -8,7 +8,7 @@
 #ifndef USER_OFF_H
 #define USER_OFF_H
 
-#include "options.h"
+#include "user/options.h"
 
 /* Runs it. Every problem has been said when it returns. */
 enum status off_run(const struct options *options);

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "glob.h"
-#include "kinds.h"
-#include "options.h"
-#include "parse.h"
-#include "spool.h"
-#include "trigger.h"
+#include "user/glob.h"
+#include "user/kinds.h"
+#include "user/options.h"
+#include "user/parse.h"
+#include "user/spool.h"
+#include "user/trigger.h"
 #include "trace/log.h"
 #include "trace/version.h"
 

@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 #include "bpf/state.h"
-#include "probes/attach.h"
-#include "probes/request.h"
-#include "topology.h"
-#include "trigger.h"
+#include "user/probes/attach.h"
+#include "user/probes/request.h"
+#include "user/topology.h"
+#include "user/trigger.h"
 
 #define OPTIONS_OUTPUT		"ovni"
 #define OPTIONS_BUFFER		(4u << 20)

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "order.h"
+#include "user/order.h"
 #include "trace/log.h"
 
 #define GIVE_BACK_EVERY 4096 /* records; a long release must not keep the producers out */

@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#include "rings.h"
+#include "user/rings.h"
 
 /* How late the producer position may become visible after the clock of its record was read. */
 #define ORDER_SLACK_NS 20000

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "output.h"
-#include "part.h"
+#include "user/output.h"
+#include "user/part.h"
 #include "trace/log.h"
 #include "trace/perf.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "parse.h"
+#include "user/parse.h"
 
 #define PID_MAX	  (1u << 22) /* of the kernel */
 #define RATIO_MAX (1u << 20) /* parse_ratio() names it */

@@ -8,16 +8,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "account.h"
-#include "calls.h"
-#include "output.h"
-#include "part.h"
-#include "privilege.h"
-#include "refusal.h"
-#include "snapshot.h"
-#include "threads.h"
+#include "user/account.h"
+#include "user/calls.h"
+#include "user/output.h"
+#include "user/part.h"
+#include "user/privilege.h"
+#include "user/refusal.h"
+#include "user/snapshot.h"
+#include "user/threads.h"
 #include "trace/log.h"
-#include "writer.h"
+#include "user/writer.h"
 
 static int make_directory(struct part *part)
 {

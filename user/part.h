@@ -16,9 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "facts.h"
-#include "timeline.h"
-#include "topology.h"
+#include "user/facts.h"
+#include "user/timeline.h"
+#include "user/topology.h"
 
 #define PART_NEXT ".next" /* the directory of a part that is not used yet */
 

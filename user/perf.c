@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "account.h"
-#include "cost.h"
-#include "kinds.h"
-#include "options.h"
-#include "perf.h"
-#include "refusal.h"
+#include "user/account.h"
+#include "user/cost.h"
+#include "user/kinds.h"
+#include "user/options.h"
+#include "user/perf.h"
+#include "user/refusal.h"
 #include "trace/log.h"
 #include "trace/perf.h"
 #include "trace/version.h"

@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "counters.h"
-#include "perf_lines.h"
+#include "user/counters.h"
+#include "user/perf_lines.h"
 
 struct account;
 struct cost;

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "facts.h"
-#include "perf_lines.h"
+#include "user/facts.h"
+#include "user/perf_lines.h"
 #include "trace/perf.h"
 #include "trace/text.h"
 

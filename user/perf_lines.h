@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "counters.h"
+#include "user/counters.h"
 
 struct facts_cpu;
 struct facts_kind;

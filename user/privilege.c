@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "privilege.h"
+#include "user/privilege.h"
 #include "trace/log.h"
 
 #define ENVIRONMENT_MAX (1 << 20) /* bytes; the kernel permits more, nobody has it */

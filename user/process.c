@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process.h"
+#include "user/process.h"
 #include "trace/json.h"
 
 #define ENVIRONMENT_MAX (256 * 1024)

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "links.h"
-#include "options.h"
-#include "probes/attach.h"
-#include "programs.h"
-#include "run_delay.h"
-#include "sched_clock.h"
+#include "user/links.h"
+#include "user/options.h"
+#include "user/probes/attach.h"
+#include "user/programs.h"
+#include "user/run_delay.h"
+#include "user/sched_clock.h"
 #include "bpf/ovni.skel.h"
 #include "trace/log.h"
 

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "answer.h"
-#include "clock.h"
-#include "control/control.h"
-#include "emulate.h"
-#include "order.h"
-#include "recorder.h"
+#include "user/answer.h"
+#include "user/clock.h"
+#include "user/control/control.h"
+#include "user/emulate.h"
+#include "user/order.h"
+#include "user/recorder.h"
 #include "trace/log.h"
 #include "trace/perf.h"
 

@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "closer.h"
-#include "control/control.h"
-#include "recorder.h"
+#include "user/clock.h"
+#include "user/closer.h"
+#include "user/control/control.h"
+#include "user/recorder.h"
 #include "trace/log.h"
 
 #define FETCH_MS 100 /* how often threads that have died are fetched */

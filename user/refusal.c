@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "refusal.h"
+#include "user/refusal.h"
 #include "trace/log.h"
 
 static const char *remedy(int err)

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "rings.h"
+#include "user/rings.h"
 #include "bpf/state.h"
 #include "trace/log.h"
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "bpf/record.h"
-#include "kinds.h"
+#include "user/kinds.h"
 
 struct cpu_state;
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "run_delay.h"
+#include "user/run_delay.h"
 
 bool run_delay_kept(const struct btf *btf)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sched_clock.h"
+#include "user/sched_clock.h"
 
 #define CURRENT "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "emulate.h"
-#include "order.h"
-#include "recorder.h"
-#include "session.h"
-#include "table.h"
+#include "user/emulate.h"
+#include "user/order.h"
+#include "user/recorder.h"
+#include "user/session.h"
+#include "user/table.h"
 #include "trace/log.h"
 
 /* ---- draining, done ---- */

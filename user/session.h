@@ -16,7 +16,7 @@
 #ifndef USER_SESSION_H
 #define USER_SESSION_H
 
-#include "options.h"
+#include "user/options.h"
 
 struct control;
 

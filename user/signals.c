@@ -5,8 +5,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "signals.h"
+#include "user/clock.h"
+#include "user/signals.h"
 
 #define REPEAT_NS 250000000 /* so late comes the second of a pair at most */
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "links.h"
-#include "snapshot.h"
+#include "user/links.h"
+#include "user/snapshot.h"
 #include "bpf/ovni.skel.h"
 #include "trace/log.h"
 

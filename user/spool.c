@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rings.h"
-#include "spool.h"
+#include "user/rings.h"
+#include "user/spool.h"
 
 #define CHUNK_FIRST 1024 /* bytes of a chunk, which grows up to */
 #define CHUNK_MAX   (1u << 20)

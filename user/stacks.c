@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bpf/record.h"
-#include "stacks.h"
+#include "user/stacks.h"
 #include "trace/log.h"
 
 #define INNER_MAX 1024 /* frames among which a call of the same function is looked for */

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "probes/action.h"
+#include "user/probes/action.h"
 
 #define STACKS_DEPTH  512   /* states of one stack that are written */
 #define STACKS_FRAMES 65536 /* frames that are kept; deeper calls are counted alone */

@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "account.h"
-#include "clock.h"
-#include "closer.h"
-#include "flight.h"
-#include "inherit.h"
-#include "links.h"
-#include "spool.h"
-#include "store.h"
-#include "threads.h"
+#include "user/account.h"
+#include "user/clock.h"
+#include "user/closer.h"
+#include "user/flight.h"
+#include "user/inherit.h"
+#include "user/links.h"
+#include "user/spool.h"
+#include "user/store.h"
+#include "user/threads.h"
 #include "trace/log.h"
-#include "writer.h"
+#include "user/writer.h"
 
 #define CUT_APART_NS 100000000 /* what begins a trace can be more than --rotate allows it */
 

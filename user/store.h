@@ -26,10 +26,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "part.h"
-#include "snapshot.h"
-#include "timeline.h"
-#include "trigger.h"
+#include "user/part.h"
+#include "user/snapshot.h"
+#include "user/timeline.h"
+#include "user/trigger.h"
 
 struct account;
 struct closer;

@@ -8,12 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "closer.h"
-#include "cost.h"
-#include "facts.h"
-#include "kinds.h"
-#include "perf_lines.h"
-#include "summary.h"
+#include "user/closer.h"
+#include "user/cost.h"
+#include "user/facts.h"
+#include "user/kinds.h"
+#include "user/perf_lines.h"
+#include "user/summary.h"
 #include "trace/log.h"
 
 #define FIFTH_OF_SECOND 200000000

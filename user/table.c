@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "counters.h"
-#include "table.h"
+#include "user/counters.h"
+#include "user/table.h"
 #include "trace/text.h"
 
 #define ROWS 20

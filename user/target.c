@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "target.h"
+#include "user/target.h"
 #include "trace/log.h"
 
 /* /proc/TID exists for threads, too, though it is not listed. */

@@ -7,14 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "facts.h"
-#include "probes/action.h"
-#include "process.h"
-#include "stacks.h"
-#include "threads.h"
-#include "topology.h"
+#include "user/facts.h"
+#include "user/probes/action.h"
+#include "user/process.h"
+#include "user/stacks.h"
+#include "user/threads.h"
+#include "user/topology.h"
 #include "trace/log.h"
-#include "writer.h"
+#include "user/writer.h"
 
 #define BUFFER_FIRST 256	 /* bytes of a stream's first buffer, */
 #define BUFFER_GROWS 4		 /* how many times larger each next one is, */

@@ -20,9 +20,9 @@
 #include <stdint.h>
 
 #include "bpf/record.h"
-#include "describe.h"
-#include "keymap.h"
-#include "names.h"
+#include "user/describe.h"
+#include "user/keymap.h"
+#include "user/names.h"
 #include "trace/event.h"
 #include "trace/lifeline.h"
 

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "belief.h"
-#include "lives.h"
+#include "user/belief.h"
+#include "user/lives.h"
 #include "trace/log.h"
-#include "window.h"
+#include "user/window.h"
 
 /* The window ends here at the latest. Clocks of a stream are signed; from here on there is still
  * room for 2^36 events of one CPU in the same nanosecond, each a nanosecond after the other. */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "topology.h"
+#include "user/topology.h"
 #include "trace/log.h"
 
 #define NUMBERS_MAX                                                                                \

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parse.h"
-#include "probes/site.h"
+#include "user/parse.h"
+#include "user/probes/site.h"
 #include "trace/log.h"
-#include "trigger.h"
+#include "user/trigger.h"
 
 #define PAGE 256 /* ids */
 

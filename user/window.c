@@ -2,10 +2,10 @@
 /* window: see window.h. */
 #include <stdlib.h>
 
-#include "belief.h"
-#include "lives.h"
+#include "user/belief.h"
+#include "user/lives.h"
 #include "trace/log.h"
-#include "window.h"
+#include "user/window.h"
 
 /* ---- before it opens ---- */
 

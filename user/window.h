@@ -12,7 +12,7 @@
 #ifndef USER_WINDOW_H
 #define USER_WINDOW_H
 
-#include "belief.h"
+#include "user/belief.h"
 
 /* A record up to t0. */
 int window_before(struct timeline *tl, struct cpu *cpu, const struct record_head *head);

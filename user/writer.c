@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "refusal.h"
+#include "user/refusal.h"
 #include "trace/json.h"
 #include "trace/log.h"
 #include "trace/stream.h"
-#include "writer.h"
+#include "user/writer.h"
 
 #define QUEUE_BYTES   (256u << 20)
 #define META_ESTIMATE 1024 /* bytes that a description holds while it waits */

@@ -10,9 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "client.h"
-#include "control.h"
-#include "daemon.h"
+#include "user/control/client.h"
+#include "user/control/control.h"
+#include "user/control/daemon.h"
 #include "trace/json.h"
 #include "trace/log.h"
 #include "user/privilege.h"

@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control.h"
-#include "daemon.h"
+#include "user/control/control.h"
+#include "user/control/daemon.h"
 #include "trace/json.h"
 #include "trace/log.h"
 

@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "place.h"
-#include "server.h"
+#include "user/control/place.h"
+#include "user/control/server.h"
 
 struct control {
 	struct place place;

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon.h"
+#include "user/control/daemon.h"
 #include "trace/log.h"
 
 static int wait_until_ready(int fd, pid_t child, bool *ready)

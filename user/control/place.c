@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "place.h"
+#include "user/control/place.h"
 #include "trace/json.h"
 #include "trace/log.h"
 

@@ -9,8 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "place.h"
-#include "server.h"
+#include "user/control/place.h"
+#include "user/control/server.h"
 #include "trace/json.h"
 #include "trace/log.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doctor.h"
-#include "findings.h"
+#include "user/doctor/doctor.h"
+#include "user/doctor/findings.h"
 #include "trace/json.h"
 #include "trace/log.h"
 #include "user/answer.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "findings.h"
+#include "user/doctor/findings.h"
 
 /* Newer than the headers of some build hosts. */
 #ifndef CAP_PERFMON

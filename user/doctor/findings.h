@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "machine.h"
+#include "user/doctor/machine.h"
 
 enum verdict {
 	VERDICT_FINE, /* as it should be */

@@ -22,7 +22,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "machine.h"
+#include "user/doctor/machine.h"
 #include "trace/log.h"
 #include "user/kinds.h"
 #include "user/links.h"

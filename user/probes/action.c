@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "action.h"
+#include "user/probes/action.h"
 #include "trace/catalog.h"
 #include "trace/log.h"
 

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "site.h"
+#include "user/probes/site.h"
 #include "trace/event.h"
 
 #define ACTION_STEPS_MAX 4		 /* at the entry, and at the return */

@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "attach.h"
-#include "instruction.h"
+#include "user/probes/attach.h"
+#include "user/probes/instruction.h"
 #include "user/clock.h"
 #include "bpf/state.h"
 #include "trace/log.h"

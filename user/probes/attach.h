@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "action.h"
-#include "site.h"
+#include "user/probes/action.h"
+#include "user/probes/site.h"
 
 struct bpf_program;
 struct probe_site;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "binaries.h"
-#include "unwinds.h"
+#include "user/probes/binaries.h"
+#include "user/probes/unwinds.h"
 
 static struct binary *find(const struct binaries *binaries, const struct image *image)
 {

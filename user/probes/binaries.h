@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "image.h"
-#include "locate.h"
-#include "symbols.h"
-#include "usdt.h"
+#include "user/probes/image.h"
+#include "user/probes/locate.h"
+#include "user/probes/symbols.h"
+#include "user/probes/usdt.h"
 
 struct binary {
 	unsigned number; /* in the order of opening */

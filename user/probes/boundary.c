@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* boundary: see boundary.h. */
-#include "boundary.h"
+#include "user/probes/boundary.h"
 
 #if defined(__x86_64__)
 #include <capstone/capstone.h>

@@ -7,10 +7,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "debugfile.h"
-#include "minidebug.h"
-#include "notes.h"
-#include "phrase.h"
+#include "user/probes/debugfile.h"
+#include "user/probes/minidebug.h"
+#include "user/probes/notes.h"
+#include "user/probes/phrase.h"
 #include "trace/log.h"
 
 #define BUILD_ID_MAX 64

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "image.h"
+#include "user/probes/image.h"
 
 /* Opens it; false if there is none. *found: its path, for the caller to free; NULL if it was in the
  * file itself. `root` stands before all paths ("" or /proc/PID/root); `path` is the file's below

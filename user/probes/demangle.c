@@ -4,7 +4,7 @@
 #include <setjmp.h>
 #include <string.h>
 
-#include "demangle.h"
+#include "user/probes/demangle.h"
 
 struct output {
 	char *text;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dynamic.h"
+#include "user/probes/dynamic.h"
 
 #define STRINGS_MAX (256u << 20)
 #define NEEDED_MAX  1024

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "image.h"
+#include "user/probes/image.h"
 
 struct dynamic {
 	const char *soname;  /* NULL: none */

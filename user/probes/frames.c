@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frames.h"
+#include "user/probes/frames.h"
 
 /* Kinds of numbers of .eh_frame_hdr, as linkers write them (DWARF's DW_EH_PE_...). */
 #define UNSIGNED_4	0x03

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "image.h"
+#include "user/probes/image.h"
 
 /* The function that the byte at `address` belongs to: where it begins, and its bytes (0: not
  * known). False: none is known. Entries of the PLT are none. */

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "image.h"
-#include "inroot.h"
+#include "user/probes/image.h"
+#include "user/probes/inroot.h"
 #include "trace/log.h"
 
 #define SEGMENTS_MAX  4096    /* real files have about ten */

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "inroot.h"
+#include "user/probes/inroot.h"
 
 int open_in_root(const char *root, const char *path, int flags)
 {

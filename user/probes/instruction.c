@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "instruction.h"
+#include "user/probes/instruction.h"
 
 #if defined(__x86_64__)
 #include <capstone/capstone.h>

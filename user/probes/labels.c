@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "demangle.h"
-#include "labels.h"
-#include "resolve.h"
+#include "user/probes/demangle.h"
+#include "user/probes/labels.h"
+#include "user/probes/resolve.h"
 #include "trace/text.h"
 
 /* How much is told to keep labels apart; each level only for those that are alike without it. */

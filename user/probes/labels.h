@@ -15,9 +15,9 @@
 
 #include <stddef.h>
 
-#include "binaries.h"
-#include "site.h"
-#include "symbols.h"
+#include "user/probes/binaries.h"
+#include "user/probes/site.h"
+#include "user/probes/symbols.h"
 
 struct label {
 	const struct binary *binary;

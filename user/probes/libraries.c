@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dynamic.h"
-#include "image.h"
-#include "inroot.h"
-#include "libraries.h"
-#include "phrase.h"
+#include "user/probes/dynamic.h"
+#include "user/probes/image.h"
+#include "user/probes/inroot.h"
+#include "user/probes/libraries.h"
+#include "user/probes/phrase.h"
 
 #define LOADED_MAX  4096
 #define FOLDERS_MAX 256 /* of one list: more are no list of folders */

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "binaries.h"
-#include "instruction.h"
-#include "list.h"
-#include "locate.h"
+#include "user/probes/binaries.h"
+#include "user/probes/instruction.h"
+#include "user/probes/list.h"
+#include "user/probes/locate.h"
 #include "trace/json.h"
 #include "trace/log.h"
 #include "trace/text.h"

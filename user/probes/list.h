@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "resolve.h"
+#include "user/probes/resolve.h"
 
 /* 0, or -errno after one message (also if nothing matches, or nothing could be written). */
 int list_run(const struct request *request, const struct resolve_scope *scope, bool json)

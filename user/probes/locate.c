@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "image.h"
-#include "inroot.h"
-#include "libraries.h"
-#include "locate.h"
-#include "mappings.h"
-#include "phrase.h"
+#include "user/probes/image.h"
+#include "user/probes/inroot.h"
+#include "user/probes/libraries.h"
+#include "user/probes/locate.h"
+#include "user/probes/mappings.h"
+#include "user/probes/phrase.h"
 
 #define SCRIPTS_MAX 4 /* that run each other; the kernel has the same limit */
 

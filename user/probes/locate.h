@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "resolve.h"
+#include "user/probes/resolve.h"
 
 struct place {
 	char *path;  /* to open, below `root` */

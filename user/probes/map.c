@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* map: see map.h. */
-#include "map.h"
+#include "user/probes/map.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "request.h"
-#include "resolve.h"
+#include "user/probes/request.h"
+#include "user/probes/resolve.h"
 #include "trace/log.h"
 
 #define LISTED_MAX 1500 /* bytes of names that are listed as missing */

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "map_file.h"
+#include "user/probes/map_file.h"
 
 struct requests;
 struct resolve_scope;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* map_file: see map_file.h. */
-#include "map_file.h"
+#include "user/probes/map_file.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "map_find.h"
+#include "user/probes/map_find.h"
 #include "trace/catalog.h"
 #include "trace/json.h"
 #include "trace/log.h"

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "action.h"
+#include "user/probes/action.h"
 
 struct json;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* map_find: see map_find.h. */
-#include "map_find.h"
+#include "user/probes/map_find.h"
 
 #include <dirent.h>
 #include <errno.h>

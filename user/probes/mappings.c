@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#include "mappings.h"
+#include "user/probes/mappings.h"
 
 static const char deleted[] = " (deleted)";
 

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "minidebug.h"
+#include "user/probes/minidebug.h"
 
 #define PACKED_MAX   (64u << 20)
 #define UNPACKED_MAX (256u << 20)

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "image.h"
+#include "user/probes/image.h"
 
 bool minidebug_open(struct image *debug, const struct image *image);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "notes.h"
+#include "user/probes/notes.h"
 
 #define NOTES_MAX (64u << 20) /* bytes of one section of them */
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image.h"
+#include "user/probes/image.h"
 
 struct note {
 	uint32_t type;

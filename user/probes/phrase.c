@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "phrase.h"
+#include "user/probes/phrase.h"
 
 char *phrase(const char *format, ...)
 {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attach.h"
-#include "probes.h"
+#include "user/probes/attach.h"
+#include "user/probes/probes.h"
 #include "user/options.h"
 #include "trace/log.h"
 

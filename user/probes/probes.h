@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "action.h"
-#include "map.h"
-#include "resolve.h"
+#include "user/probes/action.h"
+#include "user/probes/map.h"
+#include "user/probes/resolve.h"
 #include "user/calls.h"
 
 struct attach;

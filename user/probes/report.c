@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attach.h"
-#include "probes.h"
+#include "user/probes/attach.h"
+#include "user/probes/probes.h"
 #include "bpf/state.h"
 #include "trace/log.h"
 

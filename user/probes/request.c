@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "phrase.h"
-#include "request.h"
+#include "user/probes/phrase.h"
+#include "user/probes/request.h"
 #include "user/parse.h"
 
 #define PID_MAX (1u << 22) /* of the kernel */

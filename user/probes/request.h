@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "site.h"
+#include "user/probes/site.h"
 
 #define REQUEST_ARGUMENTS_MAX	   6  /* integer arguments in registers, on every machine */
 #define REQUEST_USDT_ARGUMENTS_MAX 12 /* what sys/sdt.h can say */

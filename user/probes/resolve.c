@@ -9,15 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "binaries.h"
-#include "boundary.h"
-#include "frames.h"
-#include "labels.h"
-#include "locate.h"
-#include "resolve.h"
+#include "user/probes/binaries.h"
+#include "user/probes/boundary.h"
+#include "user/probes/frames.h"
+#include "user/probes/labels.h"
+#include "user/probes/locate.h"
+#include "user/probes/resolve.h"
 #include "trace/log.h"
-#include "types.h"
-#include "usdt_argument.h"
+#include "user/probes/types.h"
+#include "user/probes/usdt_argument.h"
 
 #define WHY_MAX 512
 

@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "request.h"
-#include "site.h"
+#include "user/probes/request.h"
+#include "user/probes/site.h"
 
 #define RESOLVE_GLOB_MAX  20000 /* functions that one glob may choose */
 #define RESOLVE_LABEL_MAX 511	/* bytes of a label (event-mapping.md) */

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "debugfile.h"
-#include "demangle.h"
-#include "symbols.h"
+#include "user/probes/debugfile.h"
+#include "user/probes/demangle.h"
+#include "user/probes/symbols.h"
 #include "trace/log.h"
 
 #define VERSIONS_MAX  32768	 /* their numbers have 15 bits */

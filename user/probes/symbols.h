@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image.h"
+#include "user/probes/image.h"
 
 enum function_kind {
 	FUNCTION_CALLED, /* it is called and returns: a pair can be probed */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "demangle.h"
-#include "symbols.h"
+#include "user/probes/demangle.h"
+#include "user/probes/symbols.h"
 
 static bool equal_but_blanks(const char *a, const char *b)
 {

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "types.h"
+#include "user/probes/types.h"
 
 #define SECONDS_MAX 20		 /* for all questions about a file */
 #define MEMORY_MAX  (8ull << 30) /* with the file, which is mapped */

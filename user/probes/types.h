@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "site.h"
+#include "user/probes/site.h"
 
 struct type_question {
 	uint64_t address; /* of the function, as the file has it */

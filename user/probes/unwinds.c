@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dynamic.h"
-#include "unwinds.h"
+#include "user/probes/dynamic.h"
+#include "user/probes/unwinds.h"
 
 enum language { LANGUAGE_UNKNOWN, LANGUAGE_C, LANGUAGE_THROWS };
 

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "image.h"
+#include "user/probes/image.h"
 
 bool image_unwinds(const struct image *image);
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "notes.h"
-#include "usdt.h"
+#include "user/probes/notes.h"
+#include "user/probes/usdt.h"
 
 #define NOTE_TYPE  3
 #define PROBES_MAX 1000000

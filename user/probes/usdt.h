@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image.h"
+#include "user/probes/image.h"
 
 struct usdt_probe {
 	char *provider, *name;

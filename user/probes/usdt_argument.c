@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "usdt_argument.h"
+#include "user/probes/usdt_argument.h"
 
 #define X86_IP	 128 /* offset of the instruction pointer in struct pt_regs */
 #define ARM64_SP 248

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "site.h"
+#include "user/probes/site.h"
 
 #define USDT_SYMBOL_MAX 256
 
