@@ -72,7 +72,7 @@ TRACE_OBJS := $(call objs,$(call sources,trace))
 EMU_OBJS   := $(call objs,$(call sources,emu))
 USER_OBJS  := $(call objs,$(call sources,user))
 # A program of tools/ is a file, or a folder with a main.c.
-TOOL_MAINS := $(filter-out tools/sync.c tools/sync/main.c,$(wildcard tools/*.c tools/*/main.c))
+TOOL_MAINS := $(filter-out tools/sync/main.c,$(wildcard tools/*.c tools/*/main.c))
 TOOLS      := $(patsubst tools/%,$(B)/bin/ovni-%,$(patsubst %.c,%,$(patsubst %/main.c,%,$(TOOL_MAINS))))
 SYNC       := $(if $(shell command -v $(MPICC)),$(B)/bin/ovni-sync) # where there is MPI
 TOOL_OBJS  := $(filter-out $(call objs,$(wildcard tools/*.c)),$(call objs,$(call sources,tools)))
@@ -94,9 +94,9 @@ LIBTOOLS := $(B)/libtools.a
 
 # What a simulator is linked with to record itself: the writer of Loom runs, and libc.
 LIBLOOM      := $(B)/libovni-loom.a
-LOOM_OBJS    := $(call objs,$(patsubst %,trace/loom/%.c,record controls cells counters \
-	summary_legacy summary_write sweep writer) trace/text.c)
-LOOM_HEADERS := $(patsubst %,trace/loom/%.h,record controls style writer)
+LOOM_OBJS    := $(call objs,$(patsubst %,trace/loom/%.c,loom_record controls stats/cells stats/counters \
+	stats/sweep write/run_stats_legacy write/run_stats_write write/loom_writer) trace/base/text.c)
+LOOM_HEADERS := $(patsubst %,trace/loom/%.h,loom_record controls style)
 
 # Only what reads Pallas archives is linked with zstd.
 TRACE_LIBS := -lcjson -lm -Wl,--push-state,--as-needed -lzstd -Wl,--pop-state
@@ -128,7 +128,7 @@ $(B)/%.o: %.c
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # The recorder's session includes the skeleton; dependencies of the first build.
-$(USER_OBJS) $(B)/user/main.o: | $(SKELETON)
+$(USER_OBJS) $(B)/user/cli/main.o: | $(SKELETON)
 
 # Lines by the million: what is inlined and unrolled there pays.
 $(EMU_OBJS) $(TRACE_OBJS): OPT := $(if $(DEBUG),-Og,-O3)
@@ -139,7 +139,7 @@ $(B)/version.stamp: FORCE
 	@echo '$(VERSION) $(COMMIT)' | cmp -s - $@ || echo '$(VERSION) $(COMMIT)' >$@
 FORCE:
 .PHONY: FORCE
-$(B)/trace/version.o: $(B)/version.stamp
+$(B)/trace/base/build_info.o: $(B)/version.stamp
 
 $(LIBTRACE): $(TRACE_OBJS)
 $(LIBEMU): $(EMU_OBJS)
@@ -151,7 +151,7 @@ $(LIBTRACE) $(LIBEMU) $(LIBUSER) $(LIBTOOLS) $(LIBLOOM):
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && ar qcs $@ $^
 
-$(B)/bin/ovni-bpf: $(B)/user/main.o $(LIBUSER) $(LIBTRACE)
+$(B)/bin/ovni-bpf: $(B)/user/cli/main.o $(LIBUSER) $(LIBTRACE)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(USER_LIBS) $(TRACE_LIBS)
@@ -171,13 +171,13 @@ $(B)/bin/ovni-%: $(B)/tools/%/main.o $(TOOL_LIBS)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS)
 
-$(B)/tools/sync.o $(B)/bin/ovni-sync: export OMPI_CC = $(CC)
-$(B)/tools/sync.o: tools/sync.c
+$(B)/tools/sync/main.o $(B)/bin/ovni-sync: export OMPI_CC = $(CC)
+$(B)/tools/sync/main.o: tools/sync/main.c
 	$(call msg,MPICC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(MPICC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/bin/ovni-sync: $(B)/tools/sync.o $(LIBTOOLS) $(LIBTRACE)
+$(B)/bin/ovni-sync: $(B)/tools/sync/main.o $(LIBTOOLS) $(LIBTRACE)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MPICC) $(LDFLAGS) -o $@ $^ $(TRACE_LIBS)
@@ -223,7 +223,8 @@ $(FAULTS): $(B)/%.so: %.c
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -g -O2 $(WARN) -fPIC -shared -o $@ $< -ldl -lpthread
 
 .PRECIOUS: $(B)/%.o $(B)/bpf/%.bpf.o
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+# Only of files that still exist: a build folder outlives a move.
+-include $(patsubst %.c,$(B)/%.d,$(shell find bpf emu tests tools trace user -name '*.c'))
 
 # ---- tests -------------------------------------------------------------------------------------
 
@@ -263,14 +264,14 @@ install: all
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(datadir)/cfg $(DESTDIR)$(datadir)/maps \
 		$(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man3 $(DESTDIR)$(mandir)/man5 \
 		$(DESTDIR)$(mandir)/man8 $(DESTDIR)$(docdir)/docs $(DESTDIR)$(libdir)/pkgconfig \
-		$(DESTDIR)$(incdir)/trace/loom $(DESTDIR)$(docdir)/examples
+		$(DESTDIR)$(incdir)/trace/loom/write $(DESTDIR)$(docdir)/examples
 	$(INSTALL) -m 755 $(PROGRAMS) $(DESTDIR)$(bindir)
 	$(INSTALL) -d $(DESTDIR)$(unitdir)
 	sed 's|@bindir@|$(bindir)|' user/systemd/ovni-bpf@.service >$(DESTDIR)$(unitdir)/ovni-bpf@.service
 	chmod 644 $(DESTDIR)$(unitdir)/ovni-bpf@.service
 	cd emu/cfg && find . -name '*.cfg' -exec \
 		$(INSTALL) -D -m 644 {} $(abspath $(DESTDIR)$(datadir)/cfg)/{} \;
-	$(INSTALL) -m 644 $(wildcard user/maps/*.json) $(DESTDIR)$(datadir)/maps
+	$(INSTALL) -m 644 $(wildcard user/apis/*.json) $(DESTDIR)$(datadir)/maps
 	$(INSTALL) -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(mandir)/man1
 	$(INSTALL) -m 644 $(wildcard docs/man/*.3) $(DESTDIR)$(mandir)/man3
 	$(INSTALL) -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(mandir)/man5
@@ -280,6 +281,9 @@ install: all
 	$(INSTALL) -m 644 tests/golden/loomsim.c $(DESTDIR)$(docdir)/examples
 	$(INSTALL) -m 644 $(LIBLOOM) $(DESTDIR)$(libdir)
 	$(INSTALL) -m 644 $(LOOM_HEADERS) $(DESTDIR)$(incdir)/trace/loom
+	$(INSTALL) -m 644 trace/loom/write/loom_writer.h $(DESTDIR)$(incdir)/trace/loom/write
+	printf '#include <trace/loom/write/loom_writer.h>\n' >$(DESTDIR)$(incdir)/trace/loom/writer.h
+	chmod 644 $(DESTDIR)$(incdir)/trace/loom/writer.h
 	printf '%s\n' 'Name: ovni-loom' 'Description: writer of Loom co-simulation traces' \
 		'Version: $(VERSION)' 'Cflags: -I$(incdir)' 'Libs: -L$(libdir) -lovni-loom' \
 		>$(B)/ovni-loom.pc

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/log.h"
+#include "trace/base/log.h"
 
 #define UNKNOWN_SUBSYSTEM 2
 #define IDLE_PROGRESSING  100

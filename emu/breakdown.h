@@ -18,8 +18,8 @@
 #include <stdint.h>
 
 #include "emu/model.h"
-#include "emu/prv.h"
-#include "emu/system.h"
+#include "emu/paraver/prv.h"
+#include "emu/system/system.h"
 
 enum breakdown_input { BREAKDOWN_SUBSYSTEM, BREAKDOWN_TASK, BREAKDOWN_IDLE, BREAKDOWN_INPUTS };
 

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "emu/emulator.h"
-#include "trace/log.h"
-#include "trace/shipped.h"
+#include "trace/base/log.h"
+#include "trace/base/data_dir.h"
 
 #define CFG_DEPTH_MAX 8		       /* of folders in the set */
 #define UNFINISHED    "cfg.unfinished" /* the copy until it is complete */

@@ -16,11 +16,11 @@
 #include "emu/cfg.h"
 #include "emu/layout.h"
 #include "emu/occupancy.h"
-#include "emu/offsets.h"
+#include "emu/system/offsets.h"
 #include "emu/progress.h"
 #include "emu/track.h"
 #include "emu/views.h"
-#include "trace/log.h"
+#include "trace/base/log.h"
 
 #define EXIT_INCOMPLETE 3
 

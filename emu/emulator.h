@@ -15,14 +15,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "emu/channel.h"
+#include "emu/paraver/channel.h"
 #include "emu/model.h"
-#include "emu/out.h"
-#include "emu/prv.h"
-#include "emu/system.h"
-#include "trace/player.h"
-#include "trace/stream.h"
-#include "trace/trace.h"
+#include "emu/paraver/out.h"
+#include "emu/paraver/prv.h"
+#include "emu/system/system.h"
+#include "trace/ovni/player.h"
+#include "trace/ovni/stream.h"
+#include "trace/ovni/trace.h"
 
 struct emu_options {
 	const char *trace;   /* the directory */

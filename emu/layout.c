@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* layout: see layout.h */
+/* layout: see record_size.h */
 #include "emu/layout.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "emu/breakdown.h"
 #include "emu/track.h"
 #include "emu/views.h"
-#include "trace/log.h"
+#include "trace/base/log.h"
 
 #define NEAR_BYTES (256u << 10)	    /* threads that take no more are in the caches anyway */
 #define AHEAD_MOST (4 * CACHE_LINE) /* of the block of a thread: the first channels */

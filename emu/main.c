@@ -13,11 +13,11 @@
 #include <string.h>
 
 #include "emu/emulator.h"
-#include "trace/log.h"
-#include "trace/version.h"
+#include "trace/base/log.h"
+#include "trace/base/build_info.h"
 
-#define EXIT_USAGE 2
-#define JOBS_MAX   64
+#define STATUS_USAGE 2
+#define JOBS_MAX     64
 
 enum { OPT_GZ = 256, OPT_TOLERANT, OPT_COMPAT, OPT_ARROWS, OPT_VERSION };
 
@@ -76,7 +76,7 @@ static void usage(FILE *out)
 static int try_help(void)
 {
 	fprintf(stderr, "ovni-emu: 'ovni-emu --help' lists the options\n");
-	return EXIT_USAGE;
+	return STATUS_USAGE;
 }
 
 /* The status of what was printed on standard output. */
@@ -139,7 +139,7 @@ static int take_option(struct emu_options *opt, int key, enum log_level *level)
 			return -1;
 		fprintf(stderr, "ovni-emu: -j %s: the number of threads is 1 to %d\n", optarg,
 			JOBS_MAX);
-		return EXIT_USAGE;
+		return STATUS_USAGE;
 	case OPT_GZ:
 		opt->gzip = true;
 		return -1;

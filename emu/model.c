@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "emu/emulator.h"
-#include "trace/log.h"
+#include "trace/base/log.h"
 
 #define VERSION_MAX 64
 

@@ -3,8 +3,8 @@
  * model: what the emulator must know about one ovni model: a page of tables, and a few
  * functions for what tables cannot say.
  *
- * In: the catalogue of events (trace/catalog.h) and the page in models/NAME.c; out: one flat table
- * from (category, value) to an action. What an event pushes, pops or sets is in the
+ * In: the catalogue of events (trace/catalog/catalog.h) and the page in models/NAME.c; out: one
+ * flat table from (category, value) to an action. What an event pushes, pops or sets is in the
  * catalogue; the page names the functions for the others. An event of the catalogue that has
  * neither does nothing. The core knows no model, the models do not know each other.
  * Specification: emulator.md 7, models.md.
@@ -16,10 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "emu/channel.h"
-#include "trace/catalog.h"
-#include "trace/event.h"
-#include "trace/json.h"
+#include "emu/paraver/channel.h"
+#include "trace/catalog/catalog.h"
+#include "trace/ovni/event.h"
+#include "trace/base/json.h"
 
 struct emulator;
 struct thread;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "emu/emulator.h"
-#include "trace/log.h"
+#include "trace/base/log.h"
 
 #define INTERVAL_NS 200000000
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "emu/emulator.h"
-#include "trace/log.h"
+#include "trace/base/log.h"
 
 /* Appends a character of an event, which need not be printable. */
 static void put_char(char *text, size_t room, uint8_t c)

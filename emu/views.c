@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "emu/breakdown.h"
-#include "emu/pcf.h"
-#include "trace/lifeline.h"
-#include "trace/log.h"
+#include "emu/paraver/pcf.h"
+#include "trace/ovni/thread_state.h"
+#include "trace/base/log.h"
 
 /* ---- files ---- */
 

@@ -4,7 +4,7 @@
 # Reads the whole tree with what finds mistakes without running anything, and runs the unit tests
 # with what finds them in memory (golden/valgrind does so with the programs):
 #
-#   tests/lint.sh [BUILD] [TOOL...]     TOOL: rooms tidiness format pyflakes shellcheck cppcheck
+#   tests/lint.sh [BUILD] [TOOL...]     TOOL: modules tidiness format pyflakes shellcheck cppcheck
 #                                             clang-tidy valgrind
 #
 # A tool that is not installed is said to be missing and is left out. Status 1
@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.." || exit 1
 B=${1:-build}
 [ $# -gt 0 ] && shift
 chosen=("$@")
-[ $# -gt 0 ] || chosen=(rooms tidiness format pyflakes shellcheck cppcheck clang-tidy valgrind)
+[ $# -gt 0 ] || chosen=(modules tidiness format pyflakes shellcheck cppcheck clang-tidy valgrind)
 status=0
 
 have() {
@@ -26,10 +26,10 @@ have() {
 
 sources() { find trace user emu tools tests -name '*.c' -not -path '*/build*' 2>/dev/null | sort; }
 
-lint_rooms() {
+lint_modules() {
 	local t
 	t=$(mktemp -d) || return 1
-	S=$PWD T=$t tests/golden/rooms.sh
+	S=$PWD T=$t tests/golden/modules.sh
 	local result=$?
 	rm -rf "$t"
 	return "$result"
@@ -82,7 +82,7 @@ lint_cppcheck() {
 
 lint_clang_tidy() {
 	have clang-tidy clang-tidy || return 0
-	if [ -e user/main.c ] && [ ! -e "$B/bpf/ovni.skel.h" ]; then
+	if [ ! -e "$B/bpf/ovni.skel.h" ]; then
 		echo "lint: clang-tidy needs the skeleton: run 'make' first"
 		return 1
 	fi

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/common/printer.h"
-#include "tools/common/usage.h"
-#include "trace/catalog.h"
-#include "trace/json.h"
-#include "trace/log.h"
+#include "tools/lib/printer.h"
+#include "tools/lib/cli.h"
+#include "trace/catalog/catalog.h"
+#include "trace/base/json.h"
+#include "trace/base/log.h"
 
 struct options {
 	bool json;
@@ -241,12 +241,12 @@ int main(int argc, char **argv)
 	}
 	if ((options.json && !text) || printer_open(&out, STDOUT_FILENO) < 0) {
 		log_error("no memory");
-		return EXIT_FAILED;
+		return STATUS_FAILED;
 	}
 	if (options.json)
 		printer_text(&out, text);
 	else
 		print_page(&out, &options);
 	free(text);
-	return printer_close(&out) < 0 ? EXIT_FAILED : EXIT_COMPLETE;
+	return printer_close(&out) < 0 ? STATUS_FAILED : STATUS_COMPLETE;
 }

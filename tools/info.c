@@ -24,14 +24,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/common/printer.h"
-#include "tools/common/source.h"
-#include "tools/common/table.h"
-#include "tools/common/usage.h"
-#include "trace/catalog.h"
-#include "trace/log.h"
-#include "trace/loom/perf.h"
-#include "trace/perf.h"
+#include "tools/lib/printer.h"
+#include "trace/ovni/trace_input.h"
+#include "tools/lib/table.h"
+#include "tools/lib/cli.h"
+#include "trace/catalog/catalog.h"
+#include "trace/base/log.h"
+#include "trace/loom/stats/run_stats.h"
+#include "trace/ovni/stats_file.h"
 
 struct options {
 	const char *path;
@@ -528,7 +528,7 @@ int main(int argc, char **argv)
 	usage_parse(&argp, "ovni-info", argc, argv, &options);
 	if (printer_open(&out, STDOUT_FILENO) < 0) {
 		log_error("no memory to print what is known");
-		return EXIT_FAILED;
+		return STATUS_FAILED;
 	}
 	err = source_open(&info.source, options.path);
 	if (!err)
@@ -545,5 +545,5 @@ int main(int argc, char **argv)
 	free(text);
 	json_free(info.doc);
 	source_close(&info.source);
-	return err || info.damaged || info.unreadable ? EXIT_FAILED : EXIT_COMPLETE;
+	return err || info.damaged || info.unreadable ? STATUS_FAILED : STATUS_COMPLETE;
 }

@@ -16,13 +16,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tools/common/mcvmap.h"
-#include "tools/common/printer.h"
-#include "tools/common/source.h"
-#include "tools/common/usage.h"
-#include "tools/common/whereabouts.h"
-#include "trace/log.h"
-#include "trace/player.h"
+#include "tools/lib/event_map.h"
+#include "tools/lib/printer.h"
+#include "trace/ovni/trace_input.h"
+#include "tools/lib/cli.h"
+#include "trace/states/state_walk.h"
+#include "trace/base/log.h"
+#include "trace/ovni/player.h"
 
 enum by { BY_MCV, BY_THREAD, BY_CPU };
 
@@ -380,5 +380,5 @@ int main(int argc, char **argv)
 	free(top.cpus);
 	free(top.rows);
 	source_close(&top.source);
-	return err ? EXIT_FAILED : EXIT_COMPLETE;
+	return err ? STATUS_FAILED : STATUS_COMPLETE;
 }

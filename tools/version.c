@@ -18,13 +18,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "tools/common/printer.h"
-#include "tools/common/usage.h"
-#include "trace/catalog.h"
-#include "trace/event.h"
-#include "trace/json.h"
-#include "trace/log.h"
-#include "trace/version.h"
+#include "tools/lib/printer.h"
+#include "tools/lib/cli.h"
+#include "trace/catalog/catalog.h"
+#include "trace/ovni/event.h"
+#include "trace/base/json.h"
+#include "trace/base/log.h"
+#include "trace/base/build_info.h"
 
 #define TRACE_VERSION 3
 
@@ -121,13 +121,13 @@ int main(int argc, char **argv)
 	usage_parse(&argp, "ovni-version", argc, argv, &json);
 	if (uname(&system) < 0) {
 		log_error("cannot ask for the kernel: %s", strerror(errno));
-		return EXIT_FAILED;
+		return STATUS_FAILED;
 	}
 	doc = versions(&system);
 	text = doc && json ? json_text(doc) : NULL;
 	if (!doc || (json && !text) || printer_open(&out, STDOUT_FILENO) < 0) {
 		log_error("no memory");
-		return EXIT_FAILED;
+		return STATUS_FAILED;
 	}
 	if (json)
 		printer_text(&out, text);
@@ -135,5 +135,5 @@ int main(int argc, char **argv)
 		print_text(&out, doc);
 	free(text);
 	json_free(doc);
-	return printer_close(&out) < 0 ? EXIT_FAILED : EXIT_COMPLETE;
+	return printer_close(&out) < 0 ? STATUS_FAILED : STATUS_COMPLETE;
 }

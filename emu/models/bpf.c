@@ -21,7 +21,7 @@
 #include "emu/models/models.h"
 #include "emu/models/who.h"
 #include "emu/track.h"
-#include "trace/log.h"
+#include "trace/base/log.h"
 
 enum { WHY, TAKER, WAKER, LOST };
 

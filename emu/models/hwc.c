@@ -9,7 +9,7 @@
 
 #include "emu/cfg.h"
 #include "emu/track.h"
-#include "trace/log.h"
+#include "trace/base/log.h"
 
 #define TYPE_FIRST 200
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "emu/track.h"
-#include "trace/log.h"
+#include "trace/base/log.h"
 
 #define TYPE_FIRST   100 /* event type of mark 0 in Paraver */
 #define LABEL_MAX    512

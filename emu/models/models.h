@@ -3,8 +3,8 @@
  * models: the pages, one file each; models.c has them in order. Besides it, only
  * marks look at another page: they are part of the ovni model and have a file of their own.
  */
-#ifndef EMU_MODELS_H
-#define EMU_MODELS_H
+#ifndef EMU_MODELS_MODELS_H
+#define EMU_MODELS_MODELS_H
 
 #include "emu/model.h"
 

@@ -10,9 +10,9 @@
 
 #include "emu/models/hwc.h"
 #include "emu/models/models.h"
-#include "emu/task.h"
+#include "emu/task/task.h"
 #include "emu/track.h"
-#include "trace/log.h"
+#include "trace/base/log.h"
 
 enum { BODY, TASK, TYPE, APP, SUBSYSTEM, RANK, IDLE };
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "emu/models/models.h"
-#include "emu/task.h"
+#include "emu/task/task.h"
 #include "emu/track.h"
 
 enum { SUBSYSTEM, LABEL, TASK };

@@ -11,7 +11,7 @@
 #include "emu/models/models.h"
 #include "emu/occupancy.h"
 #include "emu/track.h"
-#include "trace/log.h"
+#include "trace/base/log.h"
 
 enum { FLUSH };
 

@@ -9,7 +9,7 @@
 #ifndef EMU_MODELS_WHO_H
 #define EMU_MODELS_WHO_H
 
-#include "emu/system.h"
+#include "emu/system/system.h"
 
 #define WHO_TID_MAX (1 << 22) /* Linux has no higher ones */
 #define WHO_NONE    UINT32_MAX

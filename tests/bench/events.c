@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/event.h"
+#include "trace/ovni/event.h"
 
 struct writer {
 	FILE *file;

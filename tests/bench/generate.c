@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/event.h"
+#include "trace/ovni/event.h"
 
 #define BUFFER_BYTES 16384
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/loom/record.h"
+#include "trace/loom/loom_record.h"
 
 #define PER_INVOCATION 100000
 

@@ -18,9 +18,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "trace/log.h"
-#include "trace/pallas/record.h"
-#include "trace/pallas/writer.h"
+#include "trace/base/log.h"
+#include "trace/pallas/pallas_record.h"
+#include "trace/pallas/write/archive_writer.h"
 
 static uint64_t state;
 

@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "trace/player.h"
-#include "trace/trace.h"
+#include "trace/ovni/player.h"
+#include "trace/ovni/trace.h"
 
 static uint64_t seed = 1;
 

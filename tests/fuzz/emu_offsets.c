@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/offsets.h"
-#include "trace/log.h"
+#include "emu/system/offsets.h"
+#include "trace/base/log.h"
 #include "fuzz.h"
 
 #define LOOMS 4

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "emu/emulator.h"
-#include "emu/offsets.h"
-#include "trace/event.h"
-#include "trace/log.h"
+#include "emu/system/offsets.h"
+#include "trace/ovni/event.h"
+#include "trace/base/log.h"
 #include "fuzz.h"
 
 #define STREAMS 4

@@ -26,12 +26,15 @@ build_fuzzer() { # NAME SOURCE...
 		-o "$T/$name" "$S/tests/fuzz/$name.c" "$@" ${LDLIBS:-}
 }
 
+# The C files below the given folders, without those of main(): sources=($(module trace/base emu))
+module() {
+	(cd "$S" && find "$@" -name '*.c' ! -name main.c) | sed "s|^|$S/|"
+}
+
 build_emu_fuzzer() { # NAME: one that calls the emulator
-	local sources=("$S"/emu/*.c "$S"/emu/models/*.c "$S"/trace/*.c "$S"/trace/catalog/*.c) kept=() file
-	for file in "${sources[@]}"; do
-		[ "$file" = "$S/emu/main.c" ] || kept+=("$file")
-	done
-	LDLIBS="-lcjson -lm -lz -lpthread" build_fuzzer "$1" "${kept[@]}"
+	local sources
+	mapfile -t sources < <(module trace/base trace/ovni trace/catalog emu)
+	LDLIBS="-lcjson -lm -lz -lpthread" build_fuzzer "$1" "${sources[@]}"
 }
 
 # run_fuzzer NAME SECONDS [OPTION...]: a fault is kept as $T/crash-*, whose name and bytes are shown.

@@ -13,14 +13,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "trace/log.h"
-#include "trace/text.h"
-#include "user/probes/dynamic.h"
-#include "user/probes/frames.h"
-#include "user/probes/image.h"
+#include "trace/base/log.h"
+#include "trace/base/text.h"
+#include "user/elf/dynamic.h"
+#include "user/elf/frames.h"
+#include "user/elf/elf_file.h"
 #include "user/probes/resolve.h"
-#include "user/probes/symbols.h"
-#include "user/probes/usdt.h"
+#include "user/elf/symbols.h"
+#include "user/elf/usdt.h"
 #include "user/probes/usdt_argument.h"
 #include "fuzz.h"
 

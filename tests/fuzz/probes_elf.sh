@@ -42,8 +42,7 @@ for name in ("static", "lib", "stripped"):
         open("%s/%s.%d" % (folder, name, turn), "wb").write(copy)
 PYTHON
 cd "$T"
-sources=("$S"/user/probes/{binaries,boundary,debugfile,demangle,dynamic,frames,image,inroot,labels,libraries,locate}.c
-	"$S"/user/probes/{mappings,minidebug,notes,phrase,request,resolve,symbols,symbols_find,types,unwinds,usdt,usdt_argument}.c
-	"$S"/trace/{log,text}.c)
+mapfile -t sources < <(module trace/base/{log,text}.c user/elf user/host/{open_in_root,phrase,proc_maps}.c \
+	user/probes/{argument_types,binaries,binary_candidates,labels,request,resolve,usdt_argument}.c)
 LDLIBS="-lz -llzma -ldw -lcapstone -Wl,--push-state,-Bstatic -liberty -Wl,--pop-state" build_fuzzer probes_elf "${sources[@]}"
 run_fuzzer probes_elf "$FUZZ_SECONDS" -max_len=20000

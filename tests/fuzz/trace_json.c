@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/json.h"
-#include "trace/log.h"
-#include "trace/text.h"
+#include "trace/base/json.h"
+#include "trace/base/log.h"
+#include "trace/base/text.h"
 #include "fuzz.h"
 
 /* True if all the strings and keys are UTF-8. */

@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "trace/log.h"
-#include "trace/loom/agree.h"
+#include "trace/base/log.h"
+#include "trace/loom/stats/agree.h"
 #include "trace/loom/chain.h"
 #include "trace/loom/controls.h"
-#include "trace/loom/order.h"
-#include "trace/loom/perf.h"
-#include "trace/loom/reader.h"
-#include "trace/loom/run.h"
+#include "trace/loom/record_order.h"
+#include "trace/loom/stats/run_stats.h"
+#include "trace/loom/run_reader.h"
+#include "trace/loom/run_files.h"
 #include "fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

@@ -29,5 +29,6 @@ for folder in sorted(glob.glob(runs + "/*/") + glob.glob(vectors + "/loom/*/")):
 with open(seeds + "/../keys", "w", encoding="ascii") as out:  # words that bytes alone do not find
     out.writelines('"%s"\n' % key.decode("ascii").replace('"', '\\"') for key in sorted(keys))
 PYTHON
-LDLIBS="-lcjson -lm" build_fuzzer trace_loom "$S"/trace/*.c "$S"/trace/catalog/*.c "$S"/trace/loom/*.c
+mapfile -t sources < <(module trace/base trace/ovni trace/catalog trace/loom)
+LDLIBS="-lcjson -lm" build_fuzzer trace_loom "${sources[@]}"
 run_fuzzer trace_loom "$FUZZ_SECONDS" -max_len=20000 -dict="$T/keys"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/signature.h"
+#include "trace/catalog/signature.h"
 #include "fuzz.h"
 
 static void read_all(const struct signature *sig, const struct event *ev)

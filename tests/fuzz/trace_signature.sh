@@ -15,5 +15,5 @@ while IFS= read -r signature; do
 	printf '%s\n\001\002\003\004label\000\005\006\007\010\011\012' "$signature" >"$T/seeds/$n"
 done <"$T/list"
 printf 'XYZ(u8 a, i8 b, u16 c, i16 d, u32 e, i32 f, u64 g[, i64 h])\n0123456789012345678901234567890' >"$T/seeds/types"
-build_fuzzer trace_signature "$S/trace/signature.c"
+build_fuzzer trace_signature "$S/trace/catalog/signature.c"
 run_fuzzer trace_signature "$FUZZ_SECONDS" -max_len=256

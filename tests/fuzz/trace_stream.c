@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/catalog.h"
-#include "trace/guard.h"
-#include "trace/log.h"
-#include "trace/player.h"
+#include "trace/catalog/catalog.h"
+#include "trace/ovni/guard.h"
+#include "trace/base/log.h"
+#include "trace/ovni/player.h"
 #include "fuzz.h"
 
 #define STREAMS 4

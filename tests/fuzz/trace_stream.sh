@@ -39,6 +39,7 @@ for i, path in enumerate(sorted(glob.glob(vectors + "/emu/syn-*/trace/**/stream.
     if len(data) < 2000:
         save("vector%d" % i, data)
 PYTHON
-LDLIBS=-lcjson build_fuzzer trace_stream "$S"/trace/*.c "$S"/trace/catalog/*.c
+mapfile -t sources < <(module trace/base trace/ovni trace/catalog)
+LDLIBS="-lcjson -lm" build_fuzzer trace_stream "${sources[@]}"
 run_fuzzer trace_stream "$(share 2)" -max_len=20000
 FUZZ_WINDOWS=1 run_fuzzer trace_stream "$(share 2)" -max_len=20000

@@ -2,15 +2,15 @@
 /*
  * Fuzzer of runtime maps: any text as a map.
  *
- * What is accepted keeps what map_file.h and action.h promise, down to the last step.
+ * What is accepted keeps what api_file.h and action.h promise, down to the last step.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/catalog.h"
-#include "trace/log.h"
-#include "user/probes/map_file.h"
+#include "trace/catalog/catalog.h"
+#include "trace/base/log.h"
+#include "user/apis/api_file.h"
 #include "fuzz.h"
 
 static void check_effect(const struct map *map, const struct effect *effect, bool set)

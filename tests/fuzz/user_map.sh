@@ -17,11 +17,11 @@ texts = [b'{"symbols": "f", "during": "MS["}',
 for i, text in enumerate(texts):
     open(os.path.join(seeds, "text%d" % i), "wb").write(head + text + b']}]}')
 for name in "pthread", "nosv":
-    open(os.path.join(seeds, name), "wb").write(open("%s/user/maps/%s.json" % (top, name), "rb").read())
+    open(os.path.join(seeds, name), "wb").write(open("%s/user/apis/%s.json" % (top, name), "rb").read())
 open(os.path.join(os.path.dirname(seeds), "words"), "w").write("".join('"%s"\n' % w.replace('"', '\\"') for w in
     '"map" "title" "marks" "chan_type" "parts" "libraries" "program" "spellings" "functions" "symbols" "first" "entry" "during" '
     '"return" "note" "begin" "end" "set" "if" "zero" "nonzero" "mark" "label" "PI[" {name} {lower} {upper}'.split()))
 PYTHON
-LDLIBS="-lcjson -lm" build_fuzzer user_map "$S"/user/probes/map_f{ile,ind}.c "$S"/trace/json*.c "$S"/trace/{log,text,catalog,signature,shipped,version}.c \
-	"$S"/trace/catalog/*.c
+mapfile -t sources < <(module user/apis/{api_file,map_find}.c trace/base trace/ovni trace/catalog)
+LDLIBS="-lcjson -lm" build_fuzzer user_map "${sources[@]}"
 run_fuzzer user_map "$FUZZ_SECONDS" -max_len=8192 -dict="$T/words"

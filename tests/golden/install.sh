@@ -17,7 +17,7 @@ for program in "$B"/bin/*; do
 	[ -x "bin/${program##*/}" ] || { echo "not installed: ${program##*/}"; exit 1; }
 done
 diff -r "$S/emu/cfg" share/ovni-bpf/cfg
-diff -r "$S/user/maps" share/ovni-bpf/maps
+diff -r --exclude='*.[ch]' "$S/user/apis" share/ovni-bpf/maps
 for page in "$S"/docs/man/*.[1-8]; do
 	cmp "$page" "share/man/man${page##*.}/${page##*/}"
 done

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <trace/loom/writer.h>
+#include <trace/loom/write/loom_writer.h>
 
 enum { CORES = 2, EPOCHS = 3, IDS = 2 };
 

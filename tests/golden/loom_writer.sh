@@ -24,7 +24,7 @@ grep -q -- "-lovni-loom" "$root/usr/lib/pkgconfig/ovni-loom.pc" || wrong "no pkg
 python3 - "$S/docs/man/ovni-loom-writer.3" <<'END' >examples.c || exit 1
 import re, sys
 first, second = re.findall(r"\.Bd -literal\n(.*?)\.Ed", open(sys.argv[1]).read(), re.S)
-print("#include <trace/loom/writer.h>\nint one(void) {", first, "}\nint two(void) {",
+print("#include <trace/loom/write/loom_writer.h>\nint one(void) {", first, "}\nint two(void) {",
       "struct loom_writer_options options = {.mode = LOOM_FULL};", second, "return options.mode; }",
       "\nint main(void) { return one() || two(); }")
 END
@@ -33,7 +33,7 @@ END
 	"$loom" check --strict run >verdict || wrong "the examples of the manual: $(cat verdict)"
 # C++ simulators include the headers, too
 if command -v g++ >/dev/null; then
-	echo '#include <trace/loom/writer.h>
+	echo '#include <trace/loom/write/loom_writer.h>
 	int main() { return loom_writer_close(nullptr, nullptr); }' >plus.cc
 	g++ -Wall -Werror "${flags[@]}" -o plus plus.cc -I "$root/usr/include/ovni-bpf" \
 		-L "$root/usr/lib" -lovni-loom && ./plus || wrong "not usable from C++"

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <trace/loom/writer.h>
+#include <trace/loom/write/loom_writer.h>
 
 #define MAX_NODES 4096
 

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "trace/event.h"
+#include "trace/ovni/event.h"
 
 static const char *dir;
 static char loom[80]; /* HOST.0 */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "emu/prv.h"
+#include "emu/paraver/prv.h"
 
 static void check_integer(int64_t value)
 {

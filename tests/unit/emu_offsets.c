@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "emu/offsets.h"
+#include "emu/system/offsets.h"
 
 #define HEAD "rank hostname offset_median offset_mean offset_std\n"
 

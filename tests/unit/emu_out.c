@@ -16,7 +16,7 @@
 
 #include <zlib.h>
 
-#include "emu/out.h"
+#include "emu/paraver/out.h"
 
 #define PIECES 50
 #define HEAD   "first line, 0000\n"

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "emu/lookup2.h"
-#include "emu/tasktable.h"
+#include "emu/task/lookup2.h"
+#include "emu/task/tasktable.h"
 
 #define MANY 300000u
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "trace/loom/counters.h"
-#include "trace/loom/record.h"
+#include "trace/loom/stats/counters.h"
+#include "trace/loom/loom_record.h"
 
 enum { NODES = 4, RUNS = 2, CYCLES = 120, ROOM = CYCLES + 20 };
 enum { NOTHING, STALL_IN, STALL_OUT, WORK, STATES };

@@ -6,8 +6,8 @@
 #ifndef TESTS_UNIT_LOOM_KIT_H
 #define TESTS_UNIT_LOOM_KIT_H
 
-#include "trace/json.h"
-#include "trace/loom/writer.h"
+#include "trace/base/json.h"
+#include "trace/loom/write/loom_writer.h"
 #include "trace_kit.h"
 
 static char loom_path[128];

@@ -5,11 +5,11 @@
 
 #include "trace/loom/chain.h"
 #include "trace/loom/controls.h"
-#include "trace/loom/order.h"
-#include "trace/loom/perf.h"
-#include "trace/loom/reader.h"
-#include "trace/loom/run.h"
-#include "trace/loom/tally.h"
+#include "trace/loom/record_order.h"
+#include "trace/loom/stats/run_stats.h"
+#include "trace/loom/run_reader.h"
+#include "trace/loom/run_files.h"
+#include "trace/loom/stats/tally.h"
 #include "trace_kit.h"
 
 /* ---- record ---- */

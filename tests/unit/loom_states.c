@@ -5,9 +5,9 @@
  */
 #include <errno.h>
 
-#include "tools/common/loom_clock.h"
-#include "tools/common/loom_sessions.h"
-#include "tools/common/loom_states.h"
+#include "tools/loom/run/run_clock.h"
+#include "tools/loom/import/core_state.h"
+#include "tools/loom/run/node_state.h"
 #include "trace_kit.h"
 
 enum { CYCLES = 120, CORES = 2, NODES = 3, UNITS = CORES * NODES };

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "trace/loom/counters.h"
+#include "trace/loom/stats/counters.h"
 #include "loom_kit.h"
 
 static void counters_and_metrics_are_exact(void **state)

@@ -3,9 +3,9 @@
 #include "pallas_kit.h"
 
 #include "trace/pallas/attributes.h"
-#include "trace/pallas/check.h"
-#include "trace/pallas/expand.h"
-#include "trace/pallas/file.h"
+#include "trace/pallas/read/archive_rules.h"
+#include "trace/pallas/read/expand.h"
+#include "trace/pallas/pallas_file.h"
 
 /* ---- streams of events ---- */
 

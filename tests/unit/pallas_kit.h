@@ -20,10 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/log.h"
-#include "trace/pallas/archive.h"
-#include "trace/pallas/record.h"
-#include "trace/pallas/writer.h"
+#include "trace/base/log.h"
+#include "trace/pallas/read/archive.h"
+#include "trace/pallas/pallas_record.h"
+#include "trace/pallas/write/archive_writer.h"
 
 #define UNUSED __attribute__((unused))
 

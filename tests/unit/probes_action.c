@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trace/catalog.h"
+#include "trace/catalog/catalog.h"
 #include "user/probes/action.h"
 
 static const struct site sites[] = {

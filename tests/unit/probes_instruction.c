@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/probes/instruction.h"
+#include "user/elf/instruction.h"
 
 #define CODE(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 #define ENDBR	  0xf3, 0x0f, 0x1e, 0xfa

@@ -23,7 +23,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "trace/log.h"
+#include "trace/base/log.h"
 #include "user/probes/resolve.h"
 
 static inline void write_file(const char *path, const char *text)

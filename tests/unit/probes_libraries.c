@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <limits.h>
 
-#include "user/probes/libraries.h"
+#include "user/elf/libraries.h"
 
 struct seen {
 	char text[4096];

@@ -5,10 +5,10 @@
 #include <elf.h>
 #include <sys/stat.h>
 
-#include "user/probes/demangle.h"
-#include "user/probes/image.h"
+#include "user/elf/demangle.h"
+#include "user/elf/elf_file.h"
 #include "user/probes/labels.h"
-#include "user/probes/symbols.h"
+#include "user/elf/symbols.h"
 
 /* ---- C++ and Rust ---- */
 

@@ -4,7 +4,7 @@
 
 #include <elf.h>
 
-#include "user/probes/usdt.h"
+#include "user/elf/usdt.h"
 #include "user/probes/usdt_argument.h"
 
 /* "register 112 4s", "memory 32-24 8u", "constant -7 4s", or the reason. */

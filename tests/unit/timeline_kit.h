@@ -25,14 +25,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/event.h"
-#include "trace/json.h"
-#include "trace/stream.h"
-#include "user/facts.h"
-#include "user/threads.h"
-#include "user/timeline.h"
-#include "user/topology.h"
-#include "user/writer.h"
+#include "trace/ovni/event.h"
+#include "trace/base/json.h"
+#include "trace/ovni/stream.h"
+#include "user/config/session_info.h"
+#include "user/timeline/threads.h"
+#include "user/timeline/timeline.h"
+#include "user/host/topology.h"
+#include "user/writer/writer.h"
 
 /* ---- files in memory ---- */
 

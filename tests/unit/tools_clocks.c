@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "tools/common/clocks.h"
+#include "tools/sync/clock_samples.h"
 
 static void an_exchange_bounds_the_offset(void **state)
 {

@@ -5,7 +5,7 @@
  */
 #include <dirent.h>
 
-#include "trace/catalog.h"
+#include "trace/catalog/catalog.h"
 #include "trace_kit.h"
 
 #define EACH_MODEL(m) for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++)

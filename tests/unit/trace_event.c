@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "trace/event.h"
+#include "trace/ovni/event.h"
 
 struct sample {
 	const char *name;

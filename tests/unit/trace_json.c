@@ -2,7 +2,7 @@
 /* json: as strict as the specification (emulator.md 3.2), with the place of what is wrong. */
 #include <math.h>
 
-#include "trace/json.h"
+#include "trace/base/json.h"
 #include "trace_kit.h"
 
 static const struct {

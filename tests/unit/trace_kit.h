@@ -21,8 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/log.h"
-#include "trace/stream.h"
+#include "trace/base/log.h"
+#include "trace/ovni/stream.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

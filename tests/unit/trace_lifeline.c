@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lifeline: the moves of models.md 1.1, and ways in and out that keep to them. */
-#include "trace/event.h"
-#include "trace/lifeline.h"
+#include "trace/ovni/event.h"
+#include "trace/ovni/thread_state.h"
 #include "trace_kit.h"
 
 #define U LIFELINE_UNKNOWN

@@ -6,8 +6,8 @@
 #include <dirent.h>
 #include <errno.h>
 
-#include "trace/player.h"
-#include "trace/trace.h"
+#include "trace/ovni/player.h"
+#include "trace/ovni/trace.h"
 #include "trace_kit.h"
 
 /* ---- the specification, word for word (emulator.md 6) ---- */

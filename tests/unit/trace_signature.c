@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* signature: declarations of events, and the arguments of events read by them. */
-#include "trace/signature.h"
+#include "trace/catalog/signature.h"
 #include "trace_kit.h"
 
 static const struct {

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "trace/guard.h"
+#include "trace/ovni/guard.h"
 #include "trace_kit.h"
 
 /* What stream_step() gives for bytes after the header, and where it stops. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* text and log: what strangers wrote is shown, and cannot do anything to a terminal. */
-#include "trace/text.h"
+#include "trace/base/text.h"
 #include "trace_kit.h"
 
 static const struct {

@@ -7,8 +7,8 @@
 #include <dirent.h>
 #include <sys/resource.h>
 
-#include "trace/player.h"
-#include "trace/trace.h"
+#include "trace/ovni/player.h"
+#include "trace/ovni/trace.h"
 #include "trace_kit.h"
 
 static const char meta[] = "{\"version\": 3}";

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "user/account.h"
-#include "user/links.h"
-#include "user/rings.h"
+#include "user/kernel/event_counts.h"
+#include "user/kernel/bpf_load.h"
+#include "user/kernel/rings.h"
 
 #define CPUS 4
 

@@ -5,8 +5,8 @@
  */
 #include "timeline_kit.h"
 
-#include "user/calls.h"
-#include "user/inherit.h"
+#include "user/timeline/probe_events.h"
+#include "user/timeline/carry_over.h"
 
 #define T0    1000
 #define STACK 7

@@ -16,8 +16,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "trace/json.h"
-#include "trace/log.h"
+#include "trace/base/json.h"
+#include "trace/base/log.h"
 #include "user/control/control.h"
 
 static char dir[64];

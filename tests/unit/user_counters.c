@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "bpf/sample.h"
-#include "user/counters.h"
-#include "user/kinds.h"
+#include "user/stats/summary_read.h"
+#include "user/config/event_kinds.h"
 
 #define T0 1000u
 #define T1 2000u

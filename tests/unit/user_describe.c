@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/version.h"
+#include "trace/base/build_info.h"
 #include "user/probes/action.h"
-#include "user/process.h"
+#include "user/host/proc_info.h"
 
 /* ---- one description ---- */
 

@@ -7,12 +7,12 @@
 
 #include <malloc.h>
 
-#include "user/account.h"
-#include "user/flight.h"
-#include "user/links.h"
-#include "user/part.h"
-#include "user/rings.h"
-#include "user/spool.h"
+#include "user/kernel/event_counts.h"
+#include "user/sink/flight.h"
+#include "user/kernel/bpf_load.h"
+#include "user/sink/segment.h"
+#include "user/kernel/rings.h"
+#include "user/sink/history.h"
 
 #define CPUS 4
 

@@ -8,7 +8,7 @@
  */
 #include "schedule.h"
 
-#include "user/inherit.h"
+#include "user/timeline/carry_over.h"
 
 #define PARTS 4
 

@@ -2,9 +2,9 @@
 /* map_file: what a runtime map may say, and where it is wrong; the maps that are shipped. */
 #include <errno.h>
 
-#include "trace/catalog.h"
+#include "trace/catalog/catalog.h"
 #include "trace_kit.h"
-#include "user/probes/map_file.h"
+#include "user/apis/api_file.h"
 
 /* A map whose one part has these functions, from line 3 on. */
 #define FUNCTIONS(text)                                                                            \
@@ -276,7 +276,7 @@ static void load(struct map *map, const char *name)
 	const char *top = getenv("S");
 	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/user/maps/%s.json", top ? top : ".", name);
+	snprintf(path, sizeof(path), "%s/user/apis/%s.json", top ? top : ".", name);
 	assert_int_equal(map_load(map, path), 0);
 }
 

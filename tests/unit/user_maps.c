@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "trace_kit.h"
-#include "user/probes/map.h"
+#include "user/apis/api.h"
 #include "user/probes/request.h"
 #include "user/probes/resolve.h"
 

@@ -5,8 +5,8 @@
  */
 #include "timeline_kit.h"
 
-#include "user/calls.h"
-#include "user/probes/map_file.h"
+#include "user/timeline/probe_events.h"
+#include "user/apis/api_file.h"
 
 #define T0    1000
 #define STACK 7

@@ -10,9 +10,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "user/glob.h"
-#include "user/options.h"
-#include "trace/log.h"
+#include "user/config/comm_glob.h"
+#include "user/cli/options.h"
+#include "user/probes/request.h"
+#include "trace/base/log.h"
 
 #define WORDS_MAX 32
 
@@ -192,10 +193,10 @@ static void probes_are_read_in_their_order(void **state)
 	assert_string_equal(o.maps[1], "./mine.json");
 	options_free(&o);
 	accepted(&o, "-a -u ./app:f,g(arg2) --usdt 7:p:n --probe libm:sin");
-	assert_int_equal(o.probes.count, 4);
-	assert_string_equal(o.probes.list[1].text, "./app:g(arg2)");
-	assert_int_equal(o.probes.list[2].kind, REQUEST_USDT);
-	assert_string_equal(o.probes.list[3].binary, "libm");
+	assert_int_equal(o.probes->count, 4);
+	assert_string_equal(o.probes->list[1].text, "./app:g(arg2)");
+	assert_int_equal(o.probes->list[2].kind, REQUEST_USDT);
+	assert_string_equal(o.probes->list[3].binary, "libm");
 	assert_int_equal(o.npids, 0);
 	options_free(&o);
 	/* without another target the processes that are probed are recorded */

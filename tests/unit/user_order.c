@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "bpf/state.h"
-#include "user/order.h"
+#include "user/kernel/merge.h"
 
 #define CPUS  4
 #define BYTES 4096u

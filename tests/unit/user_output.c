@@ -13,10 +13,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "user/output.h"
-#include "user/part.h"
-#include "trace/log.h"
-#include "trace/perf.h"
+#include "user/sink/output_dir.h"
+#include "user/sink/segment.h"
+#include "trace/base/log.h"
+#include "trace/ovni/stats_file.h"
 
 static char folder[32];
 

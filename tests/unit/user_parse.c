@@ -10,8 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "user/glob.h"
-#include "user/parse.h"
+#include "user/config/comm_glob.h"
+#include "user/config/parse.h"
 
 static const struct {
 	const char *text;

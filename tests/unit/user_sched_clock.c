@@ -8,7 +8,7 @@
 
 #include <bpf/btf.h>
 
-#include "user/sched_clock.h"
+#include "user/kernel/sched_clock.h"
 
 static void clocks_that_all_cpus_share(void **state)
 {

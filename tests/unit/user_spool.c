@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "user/probes/site.h"
-#include "user/spool.h"
-#include "user/trigger.h"
+#include "user/sink/history.h"
+#include "user/sink/trigger.h"
 
 struct watcher {
 	uint64_t forgotten, played; /* records, which are numbered in `id` from 1 */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "bpf/record.h"
-#include "user/stacks.h"
+#include "user/timeline/call_stacks.h"
 
 #define MAIN  7u /* stacks */
 #define OTHER 8u

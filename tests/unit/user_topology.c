@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "user/topology.h"
+#include "user/host/topology.h"
 
 struct list {
 	const char *name, *text;

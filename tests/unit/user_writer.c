@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "trace/trace.h"
+#include "trace/ovni/trace.h"
 
 /* ---- a disk that can be held, and that notes what is done ---- */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "trace/catalog/index.h"
-#include "trace/text.h"
+#include "trace/base/text.h"
 
 /* Values of arguments that stand for something else than a number. */
 static const struct {

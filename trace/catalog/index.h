@@ -8,7 +8,7 @@
 #ifndef TRACE_CATALOG_INDEX_H
 #define TRACE_CATALOG_INDEX_H
 
-#include "trace/catalog.h"
+#include "trace/catalog/catalog.h"
 
 #define PIECES_MAX 12
 

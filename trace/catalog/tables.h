@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tables: the words in which the tables of this folder are written, and their names.
- * Private to trace/catalog/ and trace/catalog.c.
+ * Private to trace/catalog/ and trace/catalog/catalog.c.
  */
 #ifndef TRACE_CATALOG_TABLES_H
 #define TRACE_CATALOG_TABLES_H
 
-#include "trace/catalog.h"
+#include "trace/catalog/catalog.h"
 
 /* Entering and leaving a value of a stack: two events. */
 #define PAIR(chan, enter, leave, number, pcf, what)                                                \

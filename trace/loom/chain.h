@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "trace/loom/record.h"
+#include "trace/loom/loom_record.h"
 
 struct loom_chain { /* all zero is the start */
 	bool off;   /* nothing is shifted: whatever falls is a mistake */

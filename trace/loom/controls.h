@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/loom/record.h"
+#include "trace/loom/loom_record.h"
 
 #ifdef __cplusplus
 extern "C" {

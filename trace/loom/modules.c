@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/log.h"
-#include "trace/loom/tokens.h"
+#include "trace/base/log.h"
+#include "trace/base/json_tokens.h"
 
 #define LLU(v) ((unsigned long long)(v))
 

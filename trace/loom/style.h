@@ -8,7 +8,7 @@
 #ifndef TRACE_LOOM_STYLE_H
 #define TRACE_LOOM_STYLE_H
 
-#include "trace/loom/record.h"
+#include "trace/loom/loom_record.h"
 
 enum loom_style {
 	LOOM_STYLE_CYCLE, /* for its own cycle */

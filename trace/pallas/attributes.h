@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/pallas/thread.h"
+#include "trace/pallas/thread_grammar.h"
 
 #define PALLAS_LIST_HEADER  7
 #define PALLAS_VALUE_HEADER 6

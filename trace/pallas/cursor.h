@@ -16,8 +16,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "trace/event.h"
-#include "trace/log.h"
+#include "trace/ovni/event.h"
+#include "trace/base/log.h"
 
 struct cursor {
 	uint8_t *start, *at, *end;

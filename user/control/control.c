@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "user/control/control.h"
-#include "user/control/daemon.h"
-#include "trace/json.h"
-#include "trace/log.h"
+#include "user/host/daemon.h"
+#include "trace/base/json.h"
+#include "trace/base/log.h"
 
 int control_begin(struct control *control, const char *output, char *const *argv)
 {

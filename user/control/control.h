@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "user/control/place.h"
-#include "user/control/server.h"
+#include "user/control/session_dir.h"
+#include "user/control/control_socket.h"
 
 struct control {
 	struct place place;

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "user/doctor/doctor.h"
-#include "user/doctor/findings.h"
-#include "trace/json.h"
-#include "trace/log.h"
-#include "user/answer.h"
+#include "user/doctor/advice.h"
+#include "trace/base/json.h"
+#include "trace/base/log.h"
+#include "trace/base/answer.h"
 
 #define NAME_WIDTH 26
 #define LINE_WIDTH 80

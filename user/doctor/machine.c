@@ -23,13 +23,13 @@
 #include <unistd.h>
 
 #include "user/doctor/machine.h"
-#include "trace/log.h"
-#include "user/kinds.h"
-#include "user/links.h"
-#include "user/options.h"
-#include "user/rings.h"
-#include "user/snapshot.h"
-#include "user/topology.h"
+#include "trace/base/log.h"
+#include "user/config/event_kinds.h"
+#include "user/kernel/bpf_load.h"
+#include "user/config/config.h"
+#include "user/kernel/rings.h"
+#include "user/kernel/snapshot.h"
+#include "user/host/topology.h"
 
 /* Inode numbers of the first namespaces, fixed by the kernel. */
 #define INITIAL_USER_NS 0xeffffffdu

@@ -2,7 +2,7 @@
 /*
  * machine: what this machine and this process permit, found out by trying.
  *
- * Out: plain data for findings.h. What can be tried is tried: programs are loaded and
+ * Out: plain data for advice.h. What can be tried is tried: programs are loaded and
  * attached, a buffer is made, a probe is set on a function of ours that nobody calls;
  * all of it is gone again when machine_look() returns. An error is 0 or -errno.
  * Specification: ebpf.md 2, 4.

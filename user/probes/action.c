@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "user/probes/action.h"
-#include "trace/catalog.h"
-#include "trace/log.h"
+#include "trace/catalog/catalog.h"
+#include "trace/base/log.h"
 
 #define TYPE_FUNCTION 0
 #define TYPE_MAX      89 /* of probes */

@@ -4,7 +4,7 @@
  *
  * One action per site, in an array with the same indices; made by actions_of_requests() for -u and
  * --usdt (the function as a state of the stack of marks 0, a value as a single mark), by the
- * runtime maps for theirs. The timeline (calls.h) does what stands here and knows neither
+ * runtime maps for theirs. The timeline (probe_events.h) does what stands here and knows neither
  * maps nor models: it keeps the stacks balanced, and never writes what a model refuses.
  *
  *   entry of the function   entry[0..], then `during` begins
@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "user/probes/site.h"
-#include "trace/event.h"
+#include "trace/ovni/event.h"
 
 #define ACTION_STEPS_MAX 4		 /* at the entry, and at the return */
 #define ACTION_ALSO_MAX	 3		 /* states of one call beside the first */

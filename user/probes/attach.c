@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "user/probes/attach.h"
-#include "user/probes/instruction.h"
-#include "user/clock.h"
+#include "user/elf/instruction.h"
+#include "user/host/clock.h"
 #include "bpf/state.h"
-#include "trace/log.h"
+#include "trace/base/log.h"
 
 /* Of newer kernels than the headers that this may be built with. */
 #define TYPE_UPROBE_MULTI   48

@@ -17,13 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/config/config.h"
 #include "user/probes/action.h"
 #include "user/probes/site.h"
 
 struct bpf_program;
 struct probe_site;
-
-enum attach_kind { ATTACH_BEST, ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
 
 extern const char *const attach_kind_names[]; /* "session"; of ATTACH_BEST "best" */
 

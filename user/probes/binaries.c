@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "user/probes/binaries.h"
-#include "user/probes/unwinds.h"
+#include "user/elf/unwind.h"
 
 static struct binary *find(const struct binaries *binaries, const struct image *image)
 {

@@ -2,9 +2,9 @@
 /*
  * binaries: the files that are probed, each opened and read once.
  *
- * In: places (locate.h); out: for each file, whatever its names are, one binary: its image, its
- * functions and USDT probes, and a path that leads to exactly this file as long as it is open.
- * Invariant: no two binaries are the same file (device and inode).
+ * In: places (binary_candidates.h); out: for each file, whatever its names are, one binary: its
+ * image, its functions and USDT probes, and a path that leads to exactly this file as long as it is
+ * open. Invariant: no two binaries are the same file (device and inode).
  */
 #ifndef USER_PROBES_BINARIES_H
 #define USER_PROBES_BINARIES_H
@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "user/probes/image.h"
-#include "user/probes/locate.h"
-#include "user/probes/symbols.h"
-#include "user/probes/usdt.h"
+#include "user/elf/elf_file.h"
+#include "user/probes/binary_candidates.h"
+#include "user/elf/symbols.h"
+#include "user/elf/usdt.h"
 
 struct binary {
 	unsigned number; /* in the order of opening */

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/probes/demangle.h"
+#include "user/elf/demangle.h"
 #include "user/probes/labels.h"
 #include "user/probes/resolve.h"
-#include "trace/text.h"
+#include "trace/base/text.h"
 
 /* How much is told to keep labels apart; each level only for those that are alike without it. */
 enum level {

@@ -17,7 +17,7 @@
 
 #include "user/probes/binaries.h"
 #include "user/probes/site.h"
-#include "user/probes/symbols.h"
+#include "user/elf/symbols.h"
 
 struct label {
 	const struct binary *binary;

@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "user/probes/binaries.h"
-#include "user/probes/instruction.h"
+#include "user/elf/instruction.h"
 #include "user/probes/list.h"
-#include "user/probes/locate.h"
-#include "trace/json.h"
-#include "trace/log.h"
-#include "trace/text.h"
-#include "user/answer.h"
+#include "user/probes/binary_candidates.h"
+#include "trace/base/json.h"
+#include "trace/base/log.h"
+#include "trace/base/text.h"
+#include "trace/base/answer.h"
 
 /* Why no pair, in a word. */
 static const char *const kind_words[] = {

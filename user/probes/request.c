@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/probes/phrase.h"
+#include "user/host/phrase.h"
 #include "user/probes/request.h"
-#include "user/parse.h"
+#include "user/config/parse.h"
 
 #define PID_MAX (1u << 22) /* of the kernel */
 #define NO_END	SIZE_MAX

@@ -7,11 +7,11 @@
  *
  *   -u      [PID:]BIN:FUNC[,FUNC...]     --usdt  [PID:]BIN:PROVIDER:NAME[,argN]
  *   BIN     a path (it has a '/'), or a name: of a library or program that the target has mapped,
- *           of the command, or to be found where the system keeps them (locate.h). With PID in
- *           front it is looked for in that process alone; PID:FUNC means its executable.
- *   FUNC    NAME, a glob, NAME+OFFSET or an address (0x...; as nm and --list show it);
- *           with a value in place of the function's id: NAME(argN), NAME(ret), and how
- *           large it is, if the debug information does not say so: NAME(arg2:i32).
+ *           of the command, or to be found where the system keeps them (binary_candidates.h). With
+ * PID in front it is looked for in that process alone; PID:FUNC means its executable. FUNC    NAME,
+ * a glob, NAME+OFFSET or an address (0x...; as nm and --list show it); with a value in place of the
+ * function's id: NAME(argN), NAME(ret), and how large it is, if the debug information does not say
+ * so: NAME(arg2:i32).
  *
  * A single ':' separates, a '::' of C++ does not; nor does what stands in brackets, or after
  * a backslash. A ',' inside of brackets belongs to the name.

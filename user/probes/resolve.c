@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "user/probes/binaries.h"
-#include "user/probes/boundary.h"
-#include "user/probes/frames.h"
+#include "user/elf/frames.h"
+#include "user/elf/instruction.h"
 #include "user/probes/labels.h"
-#include "user/probes/locate.h"
+#include "user/probes/binary_candidates.h"
 #include "user/probes/resolve.h"
-#include "trace/log.h"
-#include "user/probes/types.h"
+#include "trace/base/log.h"
+#include "user/probes/argument_types.h"
 #include "user/probes/usdt_argument.h"
 
 #define WHY_MAX 512
@@ -136,7 +136,7 @@ static bool check_boundary(struct resolving *r, const struct binary *binary, con
 		return true;
 	code = image_read(&binary->image, begin, distance);
 	if (code)
-		boundary = boundary_at(code, distance);
+		boundary = instruction_boundary(code, distance);
 	free(code);
 	if (boundary == BOUNDARY_NO)
 		complain(r, -EINVAL, "%s: no instruction begins at %s+0x%llx", binary->name, name,

@@ -43,7 +43,7 @@ struct resolve_missing {
 /* A request that means a place that another one has. */
 struct resolve_double {
 	uint32_t request, winner, site; /* indices; the site is the winner's */
-	bool joined; /* of the maps: it has no say, or one beside the winner's (map.h) */
+	bool joined; /* of the maps: it has no say, or one beside the winner's (api.h) */
 };
 
 struct sites {

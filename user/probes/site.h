@@ -57,7 +57,7 @@ struct site {
 	const char *symbol;	       /* as the file has it; NULL: none (an address) */
 	const char *label;	       /* in the trace: demangled, made distinct between binaries */
 	struct site_value value;
-	bool unwinds;	  /* a return probe may end the program: see unwinds.h */
+	bool unwinds;	  /* a return probe may end the program: see unwind.h */
 	uint32_t request; /* index of the request that it came from */
 };
 

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * out: files, and the threads that write them (see out.h).
+ *
+ * Pieces wait in one queue and are taken from it in order, each by any writer. A writer that has
+ * compressed its piece waits for its turn in the file: the one before it was taken
+ * earlier, by a writer that is at work on it, so turns always come.
+ */
+#include "emu/paraver/out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "emu/paraver/gzip.h"
+#include "trace/base/log.h"
+
+#define BUFFERS_PER_FILE 3 /* and one more for each writer */
+
+struct piece { /* a buffer, full or empty */
+	struct piece *next;
+	size_t size;
+	uint64_t turn;
+	struct out *out;
+	char data[];
+};
+
+struct out_pool {
+	pthread_mutex_t lock;
+	pthread_cond_t work;	     /* the queue is not empty, or it is over */
+	pthread_cond_t done;	     /* a piece has been written */
+	struct piece *first, **last; /* the queue */
+	bool over;
+	atomic_bool reported;
+	unsigned nthreads;
+	struct gzip *gzip; /* of the emulator itself, when there are no writers */
+	pthread_t threads[];
+};
+
+struct out {
+	struct out_pool *pool;
+	char *path; /* for messages */
+	int fd;
+	bool gzip, headed;
+	atomic_int error;      /* first one, 0 if none */
+	struct piece *filling; /* the emulator's */
+	/* under pool->lock */
+	struct piece *free;
+	unsigned nbuffers;
+	size_t bytes;		  /* of a buffer */
+	uint64_t queued, written; /* pieces; `written` is the next turn */
+};
+
+/* ---- writing ---- */
+
+const char *out_remedy(int err)
+{
+	switch (-err) {
+	case ELOOP:
+		return " (outputs never follow a symbolic link: remove it)";
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return " (-o DIR writes elsewhere)";
+	case ENOSPC:
+	case EDQUOT:
+		return " (make room there, or write elsewhere with -o DIR)";
+	default:
+		return "";
+	}
+}
+
+void out_report(struct out_pool *pool, const char *path, int err)
+{
+	if (!atomic_exchange(&pool->reported, true))
+		log_error("%s: cannot write: %s%s", path, strerror(-err), out_remedy(err));
+}
+
+/* Remembers the first error of the file. */
+static int fail(struct out *out, int err)
+{
+	int none = 0;
+
+	if (atomic_compare_exchange_strong(&out->error, &none, err))
+		out_report(out->pool, out->path, err);
+	return atomic_load(&out->error);
+}
+
+static int write_all(struct out *out, const char *data, size_t size)
+{
+	while (size) {
+		ssize_t n = write(out->fd, data, size);
+
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			return fail(out, -errno);
+		}
+		data += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Makes what goes to the file for a piece: the bytes in *data and *size. */
+static int prepare(struct out *out, struct gzip *gzip, const struct piece *piece, const char **data,
+		   size_t *size)
+{
+	int err = 0;
+
+	*data = piece->data;
+	*size = piece->size;
+	if (out->gzip)
+		err = gzip_member(gzip, piece->data, piece->size, data, size);
+	return err ? fail(out, err) : 0;
+}
+
+static void put_queued(struct out_pool *pool, struct gzip *gzip, struct piece *piece)
+{
+	struct out *out = piece->out;
+	const char *data;
+	size_t size;
+
+	if (!atomic_load(&out->error) && prepare(out, gzip, piece, &data, &size) == 0) {
+		pthread_mutex_lock(&pool->lock);
+		while (out->written != piece->turn)
+			pthread_cond_wait(&pool->done, &pool->lock);
+		pthread_mutex_unlock(&pool->lock);
+		(void)write_all(out, data, size);
+		pthread_mutex_lock(&pool->lock);
+	} else {
+		pthread_mutex_lock(&pool->lock);
+		while (out->written != piece->turn)
+			pthread_cond_wait(&pool->done, &pool->lock);
+	}
+	out->written++;
+	piece->next = out->free;
+	out->free = piece;
+	pthread_cond_broadcast(&pool->done);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+static void *run_writer(void *arg)
+{
+	struct out_pool *pool = arg;
+	struct gzip *gzip = gzip_new();
+
+	pthread_setname_np(pthread_self(), "emu-writer");
+	pthread_mutex_lock(&pool->lock);
+	for (;;) {
+		struct piece *piece = pool->first;
+
+		if (!piece) {
+			if (pool->over)
+				break;
+			pthread_cond_wait(&pool->work, &pool->lock);
+			continue;
+		}
+		pool->first = piece->next;
+		if (!pool->first)
+			pool->last = &pool->first;
+		pthread_mutex_unlock(&pool->lock);
+		put_queued(pool, gzip, piece);
+		pthread_mutex_lock(&pool->lock);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	gzip_free(gzip);
+	return NULL;
+}
+
+/* ---- the pool ---- */
+
+struct out_pool *out_pool_new(unsigned threads)
+{
+	struct out_pool *pool = calloc(1, sizeof(*pool) + threads * sizeof(pool->threads[0]));
+	sigset_t all, old;
+	int err = 0;
+
+	if (!pool || !(pool->gzip = gzip_new())) {
+		log_error("no memory for the output");
+		free(pool);
+		return NULL;
+	}
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->work, NULL);
+	pthread_cond_init(&pool->done, NULL);
+	pool->last = &pool->first;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old); /* signals are for the emulator */
+	for (; pool->nthreads < threads && !err; pool->nthreads += !err)
+		err = pthread_create(&pool->threads[pool->nthreads], NULL, run_writer, pool);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err) {
+		log_error("cannot start a thread: %s (use a lower -j)", strerror(err));
+		out_pool_free(pool);
+		return NULL;
+	}
+	return pool;
+}
+
+void out_pool_free(struct out_pool *pool)
+{
+	if (!pool)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	pool->over = true;
+	pthread_cond_broadcast(&pool->work);
+	pthread_mutex_unlock(&pool->lock);
+	for (unsigned i = 0; i < pool->nthreads; i++)
+		pthread_join(pool->threads[i], NULL);
+	pthread_cond_destroy(&pool->work);
+	pthread_cond_destroy(&pool->done);
+	pthread_mutex_destroy(&pool->lock);
+	gzip_free(pool->gzip);
+	free(pool);
+}
+
+/* ---- files ---- */
+
+int out_create(int dir_fd, const char *name)
+{
+	struct stat st;
+	int err, fd;
+
+	if (dir_fd == OUT_NOWHERE) {
+		fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		return fd < 0 ? -errno : fd;
+	}
+	/* O_NONBLOCK: opening a FIFO without a reader must not hang; it is refused below. */
+	fd = openat(dir_fd, name,
+		    O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		goto fail;
+	if (!S_ISREG(st.st_mode)) {
+		errno = EINVAL;
+		goto fail;
+	}
+	if (st.st_size && ftruncate(fd, 0))
+		goto fail;
+	return fd;
+fail:
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+struct out *out_open(struct out_pool *pool, int dir_fd, const char *dir, const char *name,
+		     bool gzip)
+{
+	struct out *out = calloc(1, sizeof(*out));
+
+	if (!out)
+		goto nomem;
+	out->pool = pool;
+	out->gzip = gzip;
+	out->fd = -1;
+	if (asprintf(&out->path, "%s/%s%s", dir, name, gzip ? ".gz" : "") < 0) {
+		out->path = NULL;
+		goto nomem;
+	}
+	out->fd = out_create(dir_fd, out->path + strlen(dir) + 1);
+	if (out->fd >= 0)
+		return out;
+	log_error("%s: cannot create: %s%s", out->path, strerror(-out->fd), out_remedy(out->fd));
+	goto fail;
+nomem:
+	log_error("%s/%s: no memory for the output", dir, name);
+fail:
+	if (out)
+		free(out->path);
+	free(out);
+	return NULL;
+}
+
+static struct piece *new_piece(struct out *out)
+{
+	struct piece *piece = malloc(sizeof(*piece) + out->bytes);
+
+	if (piece)
+		piece->out = out;
+	return piece;
+}
+
+char *out_buffer(struct out *out, size_t bytes)
+{
+	out->bytes = bytes;
+	out->filling = new_piece(out);
+	if (!out->filling) {
+		log_error("%s: no memory for its buffer", out->path);
+		return NULL;
+	}
+	out->nbuffers = 1;
+	return out->filling->data;
+}
+
+/* An empty buffer: a new one while there are few, else one that has been written. */
+static struct piece *take_buffer(struct out *out)
+{
+	struct out_pool *pool = out->pool;
+	struct piece *piece = NULL;
+
+	if (!out->free && out->nbuffers < BUFFERS_PER_FILE + pool->nthreads) {
+		piece = new_piece(out);
+		out->nbuffers += piece != NULL;
+	}
+	if (piece)
+		return piece;
+	while (!out->free)
+		pthread_cond_wait(&pool->done, &pool->lock);
+	piece = out->free;
+	out->free = piece->next;
+	return piece;
+}
+
+int out_put(struct out *out, size_t size, char **buffer)
+{
+	struct out_pool *pool = out->pool;
+	struct piece *piece = out->filling;
+	const char *data;
+	int err = atomic_load(&out->error);
+
+	*buffer = piece->data;
+	if (err || !size)
+		return err;
+	piece->size = size;
+	if (!pool->nthreads) {
+		err = prepare(out, pool->gzip, piece, &data, &size);
+		return err ? err : write_all(out, data, size);
+	}
+	pthread_mutex_lock(&pool->lock);
+	piece->next = NULL;
+	piece->turn = out->queued++;
+	*pool->last = piece;
+	pool->last = &piece->next;
+	pthread_cond_signal(&pool->work);
+	out->filling = take_buffer(out);
+	pthread_mutex_unlock(&pool->lock);
+	*buffer = out->filling->data;
+	return 0;
+}
+
+/* Waits until all pieces of the file have been written. */
+static int drain(struct out *out)
+{
+	pthread_mutex_lock(&out->pool->lock);
+	while (out->written != out->queued)
+		pthread_cond_wait(&out->pool->done, &out->pool->lock);
+	pthread_mutex_unlock(&out->pool->lock);
+	return atomic_load(&out->error);
+}
+
+int out_header(struct out *out, const char *line, size_t size)
+{
+	char member[GZIP_STORED_MAX];
+	int err = drain(out);
+
+	if (err)
+		return err;
+	if (out->gzip) {
+		size = gzip_stored(member, line, size);
+		line = member;
+	}
+	if (!out->headed) {
+		out->headed = true;
+		return write_all(out, line, size);
+	}
+	errno = 0;
+	if (pwrite(out->fd, line, size, 0) != (ssize_t)size)
+		return fail(out, errno ? -errno : -EIO);
+	return 0;
+}
+
+int out_close(struct out *out)
+{
+	int err;
+
+	if (!out)
+		return 0;
+	err = drain(out);
+	if (close(out->fd) && !err)
+		err = fail(out, -errno);
+	for (struct piece *piece = out->free, *next; piece; piece = next) {
+		next = piece->next;
+		free(piece);
+	}
+	free(out->filling);
+	free(out->path);
+	free(out);
+	return err;
+}

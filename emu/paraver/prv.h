@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * prv: the lines of one .prv file.
+ *
+ *   2:0:1:1:ROW:TIME:TYPE:VALUE
+ *   └── row ──┘└time─┘└type┘          each part is text prepared beforehand
+ *
+ * In: rows, types and values, in the order in which they were touched; out: bytes in a
+ * buffer that goes to the file in large pieces. The lines of an event stay in the buffer until
+ * it ends: prv_begin() makes room for all that one event can write, and prv_undo() takes them
+ * back, since an event that is refused writes nothing.
+ * Specification: prv.md 1.
+ */
+#ifndef EMU_PARAVER_PRV_H
+#define EMU_PARAVER_PRV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "trace/base/digits.h"
+#include "emu/paraver/out.h"
+
+#define PRV_LINE_MAX  80 /* bytes of a line, with the slack of copies of fixed length */
+#define PRV_ARROW_MAX 192
+
+struct prv_row { /* "2:0:1:1:17" */
+	char text[23];
+	uint8_t len;
+};
+
+struct prv_type { /* ":200:" */
+	char text[15];
+	uint8_t len;
+	uint32_t number;
+};
+
+/* A text is copied with what follows it, which costs one or two moves whatever its length. */
+_Static_assert(sizeof(struct prv_row) >= 24 && offsetof(struct prv_row, text) == 0, "copied");
+_Static_assert(sizeof(struct prv_type) >= 16 && offsetof(struct prv_type, text) == 0, "copied");
+
+/*
+ * ":12345" in two parts, for the time `now`: the head has the digits that stay the same for a
+ * tenth of a second, the tail the last eight. The tail is one word, which goes to the line
+ * as it is: a text that was just written in pieces would be slow to read back.
+ */
+struct prv_time {
+	char head[16];
+	uint64_t tail;
+	uint8_t head_len, tail_len;
+	int64_t now;   /* ns since the first event */
+	int64_t shown; /* the time that head and tail hold; -1: none */
+	int64_t base;  /* the time of the head alone */
+};
+
+struct prv {
+	char *at;    /* where the next line goes */
+	char *begin; /* of the lines of the present event */
+	char *buffer;
+	char *limit; /* past this there is no room for one more event */
+	struct out *out;
+	uint32_t nrows;
+};
+
+void prv_row_init(struct prv_row *row, uint32_t number);
+void prv_type_init(struct prv_type *type, uint32_t number);
+void prv_time_init(struct prv_time *time);
+
+/*
+ * Takes `out` (already open) and writes the header, with duration 0. Returns 0, or -errno after a
+ * message; prv_close() is due in both cases.
+ */
+int prv_open(struct prv *prv, struct out *out, uint32_t nrows) __attribute__((warn_unused_result));
+
+/* Makes the buffer, with room for the `event_bytes` that one event can write. Before any line. */
+int prv_start(struct prv *prv, size_t event_bytes) __attribute__((warn_unused_result));
+
+/* Writes what is left, and the header again, with its duration in ns; closes the file. 0, or
+ * -errno after a message. */
+int prv_close(struct prv *prv, int64_t duration) __attribute__((warn_unused_result));
+
+/* Passes the full buffer on. 0, or -errno after a message. */
+int prv_flush(struct prv *prv) __attribute__((warn_unused_result));
+
+static inline int prv_begin(struct prv *prv)
+{
+	if (__builtin_expect(prv->at > prv->limit, 0)) {
+		int err = prv_flush(prv);
+
+		if (err)
+			return err;
+	}
+	prv->begin = prv->at;
+	return 0;
+}
+
+static inline void prv_undo(struct prv *prv)
+{
+	prv->at = prv->begin;
+}
+
+/* Brings head and tail up to date with time->now. */
+void prv_time_show(struct prv_time *time);
+
+/*
+ * A value and the end of its line, as text in words: one value often goes to the row of a thread
+ * and to that of its CPU.
+ */
+struct prv_value {
+	uint64_t words[3];
+	unsigned len;
+};
+
+void prv_value_large(struct prv_value *text, int64_t value);
+static inline void prv_value_make(struct prv_value *text, int64_t value)
+{
+	text->words[1] = text->words[2] = 0;
+	if ((uint64_t)value < 10) {
+		text->words[0] = (uint64_t)('0' + value) | '\n' << 8;
+		text->len = 2;
+	} else if ((uint64_t)value < 10000000) {
+		unsigned n = digits_word(&text->words[0], (uint32_t)value);
+
+		text->words[0] |= (uint64_t)'\n' << (8 * n);
+		text->len = n + 1;
+	} else {
+		prv_value_large(text, value);
+	}
+}
+
+/* What the lines of one event and row have in common. Returns where the type goes. */
+static inline char *prv_start_line(struct prv *prv, const struct prv_row *row,
+				   struct prv_time *time)
+{
+	char *at = prv->at;
+
+	if (__builtin_expect(time->shown != time->now, 0))
+		prv_time_show(time);
+	memcpy(at, row, 24); /* more than the text, in one move */
+	at += row->len;
+	memcpy(at, time->head, 16);
+	at += time->head_len;
+	memcpy(at, &time->tail, 8);
+	return at + time->tail_len;
+}
+
+static inline void prv_line(struct prv *prv, const struct prv_row *row, struct prv_time *time,
+			    const struct prv_type *type, int64_t value)
+{
+	char *at = prv_start_line(prv, row, time);
+
+	memcpy(at, type, 16);
+	at = digits_put(at + type->len, value);
+	*at = '\n';
+	prv->at = at + 1;
+}
+
+/* The same with a value that has been made before. */
+static inline void prv_put(struct prv *prv, const struct prv_row *row, struct prv_time *time,
+			   const struct prv_type *type, const struct prv_value *value)
+{
+	char *at = prv_start_line(prv, row, time);
+
+	memcpy(at, type, 16);
+	at += type->len;
+	memcpy(at, &value->words[0], 8);
+	if (value->len > 8)
+		memcpy(at + 8, &value->words[1], 16);
+	prv->at = at + value->len;
+}
+
+/*
+ * A communication record: from `from` at the time `sent` to `to` at the present time
+ * (ns since the first event).
+ */
+void prv_arrow(struct prv *prv, const struct prv_row *from, int64_t sent, const struct prv_row *to,
+	       int64_t received, int64_t size, int tag);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * system: the machine as the metadata tells it: looms, processes, threads and CPUs.
+ *
+ *   stream.json of every stream ──► system_add() ──► system_finish(): checks, order, numbers
+ *
+ * In: metadata documents, in the sorted order of the streams; out: flat arrays in the
+ * order of the specification, where the place in the array is the gindex. Memory follows the
+ * number of streams; no document is kept.
+ * Specification: emulator.md 4.
+ */
+#ifndef EMU_SYSTEM_SYSTEM_H
+#define EMU_SYSTEM_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "emu/paraver/channel.h"
+#include "trace/base/json.h"
+#include "trace/ovni/thread_state.h"
+
+#define THREAD_OUT_OF_CPU 8 /* bit of thread->situation, above the states */
+
+struct loom {
+	char *name;
+	int64_t offset;	  /* of its clocks, ns */
+	struct cpu *cpus; /* physical ones by phyid, then the virtual one */
+	uint32_t ncpus;	  /* physical */
+	struct cpu **by_index;
+	struct process *processes;
+	uint32_t nprocesses;
+	struct thread **by_tid; /* its threads by tid, then gindex */
+	uint32_t nthreads;
+	bool has_ranks;
+	/* while loading */
+	struct cpu_pair *pairs;
+	uint32_t npairs;
+	uint32_t found; /* order of discovery */
+	int64_t min_rank;
+};
+
+struct process {
+	struct loom *loom;
+	int32_t pid;
+	int32_t app_id; /* 0: not known */
+	int32_t rank;	/* -1: none */
+	int32_t nranks;
+	int32_t shown_rank; /* for the names of rows: bpf.rank counts, too; -1: none */
+	uint32_t index;	    /* gindex */
+	struct thread *threads;
+	uint32_t nthreads;
+};
+
+#define CACHE_LINE 64
+
+struct thread {		   /* two cache lines: what every event needs, and what its lines need */
+	struct cpu *cpu;   /* it belongs to, NULL if none */
+	uint8_t state;	   /* enum lifeline */
+	uint8_t situation; /* state, and THREAD_OUT_OF_CPU */
+	int32_t tid;
+	struct slot *slots;    /* one per channel */
+	uint64_t *has, *shown; /* bits of slots, see channel.h */
+	struct process *process;
+	uint32_t index; /* gindex */
+	uint32_t stream;
+	char *name; /* bpf.name or accel.label, NULL if none */
+	struct prv_row row;
+	int64_t last_cpu, last_state, last_tid; /* written in types 6, 4, 2; -1: never */
+} __attribute__((aligned(CACHE_LINE)));
+
+struct cpu {
+	struct thread *running; /* the one running thread, NULL if none or several */
+	uint32_t nrunning;
+	uint32_t mixed; /* XOR of the gindex of all running threads: that of the only one */
+	int64_t last_tid, last_pid; /* written in types 2, 1: 0 if none */
+	int64_t last_count;	    /* written in type 3; -1: never */
+	struct cpu_slot *slots;	    /* one per channel */
+	uint64_t *shown;
+	struct prv_row row;
+	struct loom *loom;
+	int32_t phyid;	   /* -1: virtual */
+	int32_t cpu_index; /* in the loom; -1: virtual */
+	uint32_t index;	   /* gindex */
+	uint32_t physical; /* number among the physical CPUs of all looms */
+};
+
+struct system {
+	struct loom *looms;
+	struct process *processes;
+	struct thread *threads;
+	struct cpu *cpus;
+	uint32_t nlooms, nprocesses, nthreads, ncpus, nphysical;
+	struct thread **thread_of_stream; /* NULL: the stream is not a thread */
+	size_t nstreams;
+	struct system_load *load; /* what is only needed while loading */
+};
+
+int system_init(struct system *sys, size_t nstreams) __attribute__((warn_unused_result));
+/*
+ * Takes in the metadata of a stream; `path` is its own, for messages. Streams whose part is not
+ * `thread` are left out with a warning. Returns 0, or -errno after a message.
+ */
+int system_add(struct system *sys, size_t stream, const struct json *meta, const char *path)
+	__attribute__((warn_unused_result));
+/* Checks, sorts and numbers everything. 0, or -errno after a message. */
+int system_finish(struct system *sys) __attribute__((warn_unused_result));
+void system_fini(struct system *sys);
+
+/* The CPU with this index (-1: the virtual one) in the loom, or NULL. */
+static inline struct cpu *loom_cpu(const struct loom *loom, int32_t index)
+{
+	if (index == -1)
+		return &loom->cpus[loom->ncpus];
+	if (index < 0 || (uint32_t)index >= loom->ncpus)
+		return NULL;
+	return loom->by_index[index];
+}
+
+/*
+ * The thread `tid` as seen from a process: its own first, then those of the other
+ * processes of the loom in their order. NULL if there is none.
+ */
+struct thread *process_find_thread(const struct process *process, int32_t tid);
+
+/* The first thread `tid` of the loom, or NULL. O(log n). */
+struct thread *loom_find_thread(const struct loom *loom, int32_t tid);
+
+/* Length of the host name: the name of the loom up to its first dot. */
+size_t loom_host_length(const struct loom *loom);
+
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/* task: types, tasks and bodies (see task.h). */
+#include "emu/task/task.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/task/lookup2.h"
+#include "trace/base/log.h"
+
+#define LABEL_MAX 512 /* bytes, the NUL included */
+
+struct tasks *tasks_new(const struct emulator *emu)
+{
+	struct tasks *tasks = calloc(1, sizeof(*tasks));
+
+	if (!tasks)
+		goto nomem;
+	tasks->nspaces = emu->sys.nprocesses;
+	tasks->nstacks = emu->sys.nthreads;
+	tasks->spaces = calloc(tasks->nspaces + 1ul, sizeof(*tasks->spaces));
+	tasks->stacks = calloc(tasks->nstacks + 1ul, sizeof(*tasks->stacks));
+	tasks->room = 64;
+	tasks->index = calloc(tasks->room, sizeof(*tasks->index));
+	tasks->labels = calloc(tasks->room / 2, sizeof(*tasks->labels));
+	if (!tasks->spaces || !tasks->stacks || !tasks->index || !tasks->labels)
+		goto nomem;
+	task_table_seed();
+	return tasks;
+nomem:
+	log_error("no memory for the tasks of %" PRIu32 " threads", emu->sys.nthreads);
+	tasks_free(tasks);
+	return NULL;
+}
+
+void tasks_free(struct tasks *tasks)
+{
+	if (!tasks)
+		return;
+	for (uint32_t i = 0; tasks->spaces && i < tasks->nspaces; i++) {
+		task_table_fini(&tasks->spaces[i].tasks);
+		task_table_fini(&tasks->spaces[i].types);
+	}
+	for (uint32_t i = 0; tasks->stacks && i < tasks->nstacks; i++)
+		free(tasks->stacks[i].bodies);
+	for (uint32_t i = 0; tasks->labels && i < tasks->nlabels; i++)
+		free(tasks->labels[i].text);
+	free(tasks->spaces);
+	free(tasks->stacks);
+	free(tasks->labels);
+	free(tasks->index);
+	free(tasks);
+}
+
+int tasks_start(struct emulator *emu, struct model_state *state)
+{
+	state->data = tasks_new(emu);
+	return state->data ? 0 : -ENOMEM;
+}
+
+void tasks_close(struct model_state *state)
+{
+	tasks_free(state->data);
+}
+
+/* ---- types ---- */
+
+static uint32_t *find_label(const struct tasks *tasks, uint32_t value)
+{
+	uint32_t i = value & (tasks->room - 1);
+
+	while (tasks->index[i] && tasks->labels[tasks->index[i] - 1].value != value)
+		i = (i + 1) & (tasks->room - 1);
+	return &tasks->index[i];
+}
+
+static int grow_labels(struct tasks *tasks)
+{
+	uint32_t room = 2 * tasks->room;
+	struct task_label *labels = realloc(tasks->labels, room / 2 * sizeof(*labels));
+	uint32_t *index;
+
+	if (!labels)
+		return -ENOMEM;
+	tasks->labels = labels;
+	index = calloc(room, sizeof(*index));
+	if (!index)
+		return -ENOMEM;
+	free(tasks->index);
+	tasks->index = index;
+	tasks->room = room;
+	for (uint32_t i = 0; i < tasks->nlabels; i++)
+		*find_label(tasks, labels[i].value) = i + 1;
+	return 0;
+}
+
+/* Keeps the label for the .pcf, once for each value. */
+static int keep_label(struct tasks *tasks, uint32_t value, const char *text)
+{
+	uint32_t *at = find_label(tasks, value);
+	char *copy;
+
+	if (*at && strcmp(tasks->labels[*at - 1].text, text) == 0)
+		return 0;
+	if (*at && tasks->collides)
+		return 0; /* one is enough for the message at the end */
+	if (2 * (tasks->nlabels + 1) > tasks->room) {
+		if (grow_labels(tasks))
+			return -ENOMEM;
+		at = find_label(tasks, value);
+	}
+	copy = strdup(text);
+	if (!copy)
+		return -ENOMEM;
+	if (*at) {
+		tasks->collides = true;
+		tasks->collision[0] = tasks->labels[*at - 1];
+		tasks->collision[1] = (struct task_label){value, copy};
+	}
+	tasks->labels[tasks->nlabels++] = (struct task_label){value, copy};
+	if (!*at)
+		*at = tasks->nlabels;
+	return 0; /* cppcheck-suppress memleak ; the labels have it */
+}
+
+int task_create_type(struct emulator *emu, struct tasks *tasks, struct thread *th,
+		     const struct event *ev)
+{
+	struct task_space *space = &tasks->spaces[th->process->index];
+	const char *label = (const char *)ev->payload + 4;
+	char unlabeled[48];
+	struct task *type;
+	uint32_t id, value;
+	size_t length;
+	bool exists;
+
+	if (ev->payload_size < 5)
+		return emu_refuse(emu,
+				  "has only %u bytes of data: a task type has a u32 id and a label",
+				  ev->payload_size);
+	id = get_u32(ev->payload);
+	length = strnlen(label, ev->payload_size - 4);
+	if (length == ev->payload_size - 4)
+		return emu_refuse(emu, "the label of task type %" PRIu32 " has no NUL at its end",
+				  id);
+	if (length >= LABEL_MAX)
+		return emu_refuse(emu,
+				  "the label of task type %" PRIu32
+				  " has %zu bytes, at most %d are "
+				  "possible",
+				  id, length, LABEL_MAX - 1);
+	if (!id)
+		return emu_refuse(emu, "the id of a task type may not be 0");
+	if (!length) {
+		length = (size_t)snprintf(unlabeled, sizeof(unlabeled),
+					  "(unlabeled task type %" PRIu32 ")", id);
+		label = unlabeled;
+	}
+	value = lookup2_type_value(label, length);
+	type = task_table_add(&space->types, id, 0, &exists);
+	if (exists)
+		return emu_refuse(emu, "process %" PRIi32 " has a task type %" PRIu32 " already",
+				  th->process->pid, id);
+	if (!type || keep_label(tasks, value, label))
+		return emu_refuse(emu, "no memory for task type %" PRIu32, id);
+	type->type = value;
+	return 0;
+}
+
+uint32_t task_type_value(struct emulator *emu, struct tasks *tasks, const struct thread *th,
+			 uint32_t type)
+{
+	struct task_space *space = &tasks->spaces[th->process->index];
+	uint32_t i = type % TYPES_CACHED;
+	const struct task *found;
+
+	if (space->cached[i].id == type && space->cached[i].value)
+		return space->cached[i].value;
+	found = task_table_find(&space->types, type, 0);
+	if (found) {
+		space->cached[i].id = type;
+		space->cached[i].value = found->type;
+		return found->type;
+	}
+	(void)emu_refuse(emu, "process %" PRIi32 " has no task type %" PRIu32, th->process->pid,
+			 type);
+	return 0;
+}
+
+int tasks_describe(struct emulator *emu, const struct tasks *tasks, uint32_t channel)
+{
+	for (uint32_t i = 0; i < tasks->nlabels; i++) {
+		const struct task_label *label = &tasks->labels[i];
+
+		if (tasks->collides && label->text == tasks->collision[1].text)
+			continue;
+		if (channel_add_label(&emu->channels[channel], label->value, label->text)) {
+			log_error("no memory for the labels of task types");
+			return -ENOMEM;
+		}
+	}
+	if (!tasks->collides)
+		return 0;
+	log_error("the task types '%s' and '%s' have the same value %" PRIu32
+		  " in '%s': rename one",
+		  tasks->collision[0].text, tasks->collision[1].text, tasks->collision[0].value,
+		  emu->channels[channel].page->label);
+	return -EINVAL;
+}
+
+/* ---- tasks and bodies ---- */
+
+int task_create(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
+		uint32_t type, uint8_t flags)
+{
+	struct task_space *space = &tasks->spaces[th->process->index];
+	uint32_t value = task_type_value(emu, tasks, th, type);
+	struct task *task;
+	bool exists;
+
+	if (!value)
+		return -EINVAL;
+	task = task_table_add(&space->tasks, id, 0, &exists);
+	if (exists)
+		return emu_refuse(emu, "process %" PRIi32 " has a task %" PRIu32 " already",
+				  th->process->pid, id);
+	if (!task)
+		return emu_refuse(emu, "no memory for task %" PRIu32, id);
+	task->type = value;
+	task->flags = flags;
+	task->state = BODY_CREATED;
+	return 0;
+}
+
+/* The entry of the body that the event names, created if its task is parallel; NULL after
+ * emu_refuse(). */
+static struct task *find_body(struct emulator *emu, struct task_space *space,
+			      const struct thread *th, uint32_t id, uint32_t body)
+{
+	struct task *task = task_table_find(&space->tasks, id, 0), *found;
+	uint32_t type;
+	bool exists;
+
+	if (!task) {
+		(void)emu_refuse(emu, "process %" PRIi32 " has no task %" PRIu32, th->process->pid,
+				 id);
+		return NULL;
+	}
+	if (!(task->flags & TASK_PARALLEL)) {
+		if (!body)
+			return task;
+		(void)emu_refuse(
+			emu, "task %" PRIu32 " is not parallel: its only body is 0, not %" PRIu32,
+			id, body);
+		return NULL;
+	}
+	if (!body) {
+		(void)emu_refuse(
+			emu, "task %" PRIu32 " is parallel: its bodies have ids from 1, not 0", id);
+		return NULL;
+	}
+	found = task_table_find(&space->tasks, id, body);
+	if (found)
+		return found;
+	type = task->type;
+	found = task_table_add(&space->tasks, id, body, &exists);
+	if (!found) {
+		(void)emu_refuse(emu, "no memory for body %" PRIu32 " of task %" PRIu32, body, id);
+		return NULL;
+	}
+	found->type = type;
+	found->flags = TASK_PARALLEL;
+	found->state = BODY_CREATED;
+	return found;
+}
+
+static struct body *push_body(struct body_stack *stack)
+{
+	if (stack->n == stack->room) {
+		uint32_t room = stack->room ? 2 * stack->room : 8;
+		struct body *bodies = realloc(stack->bodies, room * sizeof(*bodies));
+
+		if (!bodies)
+			return NULL;
+		stack->bodies = bodies;
+		stack->room = room;
+	}
+	return &stack->bodies[stack->n++];
+}
+
+int task_execute(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
+		 uint32_t body)
+{
+	struct task_space *space = &tasks->spaces[th->process->index];
+	struct task *entry = find_body(emu, space, th, id, body);
+	struct body_stack *stack = &tasks->stacks[th->index];
+	const struct body *top = task_top(tasks, th);
+	struct body *pushed;
+
+	if (!entry)
+		return -EINVAL;
+	if (entry->state == BODY_ON_STACK)
+		return emu_refuse(emu,
+				  "body %" PRIu32 " of task %" PRIu32 " is running or paused: it "
+				  "cannot be executed",
+				  body, id);
+	if (entry->state == BODY_DEAD && !(entry->flags & TASK_AGAIN))
+		return emu_refuse(emu,
+				  "body %" PRIu32 " of task %" PRIu32 " has ended and may not run "
+				  "again",
+				  body, id);
+	if (top && top->running && !(top->flags & TASK_RELAXED))
+		return emu_refuse(emu,
+				  "task %" PRIu32 " cannot run over task %" PRIu32 ", which is "
+				  "running on thread %" PRIi32,
+				  id, top->task, th->tid);
+	if (top && top->running && !tasks->nested) {
+		tasks->nested = true;
+		log_warn("%s: task %" PRIu32 " runs over task %" PRIu32
+			 ", which is running on thread %" PRIi32 ": this is deprecated",
+			 emu_stream_name(emu, th->stream), id, top->task, th->tid);
+	}
+	pushed = push_body(stack);
+	if (!pushed)
+		return emu_refuse(emu, "no memory for the tasks of thread %" PRIi32, th->tid);
+	entry->state = BODY_ON_STACK;
+	*pushed =
+		(struct body){id, body, entry->type, entry->flags, true, space->tasks.moves, entry};
+	return 0;
+}
+
+/* The top of the stack, if it is this body; NULL after emu_refuse(). */
+static struct body *top_body(struct emulator *emu, struct tasks *tasks, const struct thread *th,
+			     uint32_t id, uint32_t body, const char *verb)
+{
+	struct body_stack *stack = &tasks->stacks[th->index];
+	struct body *top = stack->n ? &stack->bodies[stack->n - 1] : NULL;
+
+	if (__builtin_expect(top && top->task == id && top->body == body, 1))
+		return top;
+	if (top)
+		(void)emu_refuse(emu,
+				 "thread %" PRIi32 " cannot %s body %" PRIu32 " of task %" PRIu32
+				 ": on top of its stack is body %" PRIu32 " of task %" PRIu32,
+				 th->tid, verb, body, id, top->body, top->task);
+	else
+		(void)emu_refuse(emu,
+				 "thread %" PRIi32 " cannot %s body %" PRIu32 " of task %" PRIu32
+				 ": it has executed no task that has not ended",
+				 th->tid, verb, body, id);
+	return NULL;
+}
+
+static int refuse_state(struct emulator *emu, const struct body *top, const char *what)
+{
+	return emu_refuse(emu, "body %" PRIu32 " of task %" PRIu32 " %s", top->body, top->task,
+			  what);
+}
+
+int task_pause(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
+	       uint32_t body)
+{
+	struct body *top = top_body(emu, tasks, th, id, body, "pause");
+
+	if (!top)
+		return -EINVAL;
+	if (!top->running)
+		return refuse_state(emu, top, "is paused already");
+	if (!(top->flags & TASK_PAUSES))
+		return refuse_state(emu, top, "may not pause");
+	top->running = false;
+	return 0;
+}
+
+int task_resume(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
+		uint32_t body)
+{
+	struct body *top = top_body(emu, tasks, th, id, body, "resume");
+
+	if (!top)
+		return -EINVAL;
+	if (top->running)
+		return refuse_state(emu, top, "is running: only a paused one can be resumed");
+	top->running = true;
+	return 0;
+}
+
+int task_end(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
+	     uint32_t body)
+{
+	const struct task_space *space = &tasks->spaces[th->process->index];
+	const struct body *top = top_body(emu, tasks, th, id, body, "end");
+	struct task *entry;
+
+	if (!top)
+		return -EINVAL;
+	if (!top->running)
+		return refuse_state(emu, top, "is paused: it must be resumed before it ends");
+	tasks->stacks[th->index].n--;
+	entry = top->entry;
+	if (top->moves != space->tasks.moves)
+		entry = task_table_find(&space->tasks, id, body);
+	if (entry)
+		entry->state = BODY_DEAD;
+	return 0;
+}

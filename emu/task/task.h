@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * task: task types, tasks and the bodies that run, for the models of task runtimes.
+ *
+ *   created ──execute──► running ──end──► dead ──execute (if it may run again)──► running
+ *                          │  ▲
+ *                    pause ▼  │ resume
+ *                         paused
+ *
+ * Each thread has a stack of bodies for each model: what is running or paused is on exactly one
+ * stack, and only the top of a stack can change. So the table is asked only to create, execute
+ * and end; the rest compares with the top.
+ * Specification: models.md 3 and 4.
+ */
+#ifndef EMU_TASK_TASK_H
+#define EMU_TASK_TASK_H
+
+#include "emu/emulator.h"
+#include "emu/task/tasktable.h"
+
+enum task_flags {
+	TASK_PARALLEL = 1, /* several bodies */
+	TASK_AGAIN = 2,	   /* may run again */
+	TASK_PAUSES = 4,
+	TASK_RELAXED = 8, /* others may run over it */
+};
+
+enum body_state { BODY_CREATED, BODY_ON_STACK, BODY_DEAD };
+
+struct body { /* on the stack of a thread */
+	uint32_t task, body;
+	uint32_t type; /* the value that Paraver shows */
+	uint8_t flags;
+	bool running;	/* else paused */
+	uint32_t moves; /* of the table, when `entry` was found */
+	struct task *entry;
+};
+
+struct body_stack {
+	struct body *bodies;
+	uint32_t n, room;
+};
+
+#define TYPES_CACHED 8
+
+struct task_space { /* of one process */
+	struct task_table tasks, types;
+	struct {
+		uint32_t id, value; /* value 0: nothing here */
+	} cached[TYPES_CACHED];	    /* types used last, by the lowest bits of their id */
+};
+
+struct task_label { /* of task types, in all processes */
+	uint32_t value;
+	char *text;
+};
+
+struct tasks {			   /* of one model */
+	struct task_space *spaces; /* by gindex of the process */
+	struct body_stack *stacks; /* by gindex of the thread */
+	uint32_t nspaces, nstacks;
+	struct task_label *labels; /* by first use */
+	uint32_t nlabels;
+	uint32_t *index; /* open addressing: place in labels + 1, by value */
+	uint32_t room;	 /* of index, a power of two */
+	bool nested;	 /* a task ran over one that was running, and the warning was given */
+	bool collides;
+	struct task_label collision[2]; /* two labels with one value; the texts are in labels */
+};
+
+/* The arrays of a model. NULL after a message. */
+struct tasks *tasks_new(const struct emulator *emu);
+void tasks_free(struct tasks *tasks); /* NULL is fine */
+
+/* Begin and end of a model whose only data are its tasks: struct model. */
+int tasks_start(struct emulator *emu, struct model_state *state);
+void tasks_close(struct model_state *state);
+
+/* All return 0, or -errno after emu_refuse(). */
+
+/* ?Yc+ and POc+: u32 type id, str label. */
+int task_create_type(struct emulator *emu, struct tasks *tasks, struct thread *th,
+		     const struct event *ev);
+/* The value of a type that was created; 0 after emu_refuse(). */
+uint32_t task_type_value(struct emulator *emu, struct tasks *tasks, const struct thread *th,
+			 uint32_t type);
+int task_create(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
+		uint32_t type, uint8_t flags);
+/* Executes a body (0: the only one of a task that is not parallel); it is then on top. */
+int task_execute(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
+		 uint32_t body);
+int task_pause(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
+	       uint32_t body);
+int task_resume(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
+		uint32_t body);
+int task_end(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
+	     uint32_t body);
+
+/* The body on top of the stack of the thread, or NULL. */
+static inline const struct body *task_top(const struct tasks *tasks, const struct thread *th)
+{
+	const struct body_stack *stack = &tasks->stacks[th->index];
+
+	return stack->n ? &stack->bodies[stack->n - 1] : NULL;
+}
+
+/*
+ * At the end: adds all task types to the labels of a channel. Returns -EINVAL after a
+ * message if two labels have one value (the first of them is kept).
+ */
+int tasks_describe(struct emulator *emu, const struct tasks *tasks, uint32_t channel)
+	__attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * diagnostics: what a checker has to say, in the order in which it was found.
+ *
+ * An error makes a trace invalid, a warning does not, a note is only said. What the libraries
+ * below say on standard error is caught and becomes findings, so that all comes out one way.
+ */
+#ifndef TOOLS_CHECK_DIAGNOSTICS_H
+#define TOOLS_CHECK_DIAGNOSTICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tools/lib/printer.h"
+
+enum severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_NOTE, SEVERITY_COUNT };
+
+struct finding {
+	enum severity severity;
+	char *text;
+};
+
+struct findings {
+	struct finding *list;
+	size_t n, room;
+	size_t counts[SEVERITY_COUNT];
+	bool nomem; /* some could not be kept: never taken for a clean trace */
+	/* between findings_catch() and findings_caught() */
+	int stderr_fd, caught_fd;
+};
+
+void findings_add(struct findings *f, enum severity severity, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void findings_free(struct findings *f);
+
+/* From here on messages of the log are caught. Returns 0 or -errno after one message. */
+int findings_catch(struct findings *f) __attribute__((warn_unused_result));
+/* Ends that; the messages of the levels error and warning become findings of at most the
+ * severity `most` (an error may turn out to be a warning), the others are dropped. */
+void findings_caught(struct findings *f, enum severity most);
+
+void findings_print(const struct findings *f, struct printer *out, bool notes);
+void findings_print_json(const struct findings *f, struct printer *out); /* an array */
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ovni-cut: a part of a trace as a trace of its own.
+ *
+ * In: a trace, and what of it is wanted: a window of time, threads, processes, looms, CPUs,
+ * models; out: a new trace that is valid by itself. Threads that are in the middle of
+ * something at its edges are entered and closed there (cutter.h).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/cut/cutter.h"
+#include "tools/lib/metadata_subset.h"
+#include "tools/lib/filter.h"
+#include "tools/lib/cli.h"
+#include "trace/catalog/catalog.h"
+#include "trace/base/log.h"
+
+struct options {
+	const char *path, *out;
+	struct filter filter;
+	int32_t *cpus;
+	size_t ncpus;
+	bool models[256], some_models;
+};
+
+enum { KEY_CPU = 0x200, KEY_MODEL };
+
+static const struct argp_option argp_options[] = {
+	{"output", 'o', "DIR", 0, "Where to (TRACE.cut); it must not exist", 0},
+	{"from", 0x104, "TIME", 0,
+	 "The part begins at this clock, in ns; +TIME counts from the "
+	 "first event of the trace and takes ns, us, ms, s",
+	 1},
+	{"to", 0x105, "TIME", 0, "The part ends at this clock, which is included", 1},
+	{"tid", 0x101, "TID", 0, "Only threads with this id", 1},
+	{"pid", 0x102, "PID", 0, "Only processes with this id", 1},
+	{"loom", 0x103, "LOOM", 0, "Only this loom", 1},
+	{"cpu", KEY_CPU, "INDEX", 0,
+	 "Threads only while they are on this CPU, by its index in "
+	 "the loom",
+	 1},
+	{"model", KEY_MODEL, "MODEL", 0,
+	 "Only events of this model, by name or character; those of "
+	 "ovni are always kept",
+	 1},
+	{0},
+};
+
+static void add_model(struct options *options, struct argp_state *state, const char *text)
+{
+	const struct catalog_model *model = catalog_model_by_name(text);
+
+	if (!model && strlen(text) == 1)
+		model = catalog_model(*text);
+	if (!model)
+		argp_error(state, "no model '%s'; ovni-version lists them", text);
+	else
+		options->models[(uint8_t)model->character] = options->some_models = true;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+	int32_t *grown;
+
+	switch (key) {
+	case 'o':
+		options->out = arg;
+		return 0;
+	case KEY_CPU:
+		grown = realloc(options->cpus, (options->ncpus + 1) * sizeof(*grown));
+		if (!grown) {
+			argp_failure(state, STATUS_FAILED, ENOMEM, "options");
+			return ENOMEM;
+		}
+		options->cpus = grown;
+		grown[options->ncpus++] = (int32_t)usage_int(state, "--cpu", arg, 0, INT32_MAX);
+		return 0;
+	case KEY_MODEL:
+		add_model(options, state, arg);
+		return 0;
+	case ARGP_KEY_ARG:
+	case ARGP_KEY_END:
+		return usage_trace(key, arg, state, &options->path);
+	default:
+		return filter_option(&options->filter, key, arg, state);
+	}
+}
+
+/* What the recorder told of the whole is not true of a part. */
+static int adapt(struct json *meta, const struct cutter *c, size_t i)
+{
+	uint64_t t0, t1, events;
+	bool ok = true;
+
+	if (json_u64(json_get(meta, "bpf.events"), &events))
+		ok = json_put_u64(meta, "bpf.events", c->written[i]);
+	if (json_u64(json_get(meta, "bpf.session.t0"), &t0) && c->from > 0 &&
+	    t0 < (uint64_t)c->from)
+		ok = ok && json_put_u64(meta, "bpf.session.t0", (uint64_t)c->from);
+	if (json_u64(json_get(meta, "bpf.session.t1"), &t1) && c->to >= 0 && t1 > (uint64_t)c->to)
+		ok = ok && json_put_u64(meta, "bpf.session.t1", (uint64_t)c->to);
+	if (json_get(meta, "bpf.session.cpus"))
+		ok = ok && json_put_array(meta, "bpf.session.cpus");
+	return ok && json_put_string(meta, "cut.by", "ovni-cut") &&
+			       json_put_i64(meta, "cut.from", c->from) &&
+			       json_put_i64(meta, "cut.to", c->to)
+		       ? 0
+		       : -ENOMEM;
+}
+
+static int describe(const struct cutter *c)
+{
+	size_t n = c->source->trace.nstreams;
+	bool *kept = calloc(n + 1, sizeof(*kept));
+	int err = 0;
+
+	if (!kept) {
+		log_error("%s: no memory to describe the streams", c->source->trace.path);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++)
+		kept[i] = c->written[i];
+	for (size_t i = 0; i < n && !err; i++) {
+		struct json *meta;
+
+		if (!kept[i])
+			continue;
+		meta = describe_kept(c->source, kept, i);
+		err = meta ? adapt(meta, c, i) : -EINVAL;
+		if (!err && !json_put_int(meta, "ovni.finished", 1))
+			err = -ENOMEM;
+		if (!err)
+			err = stream_describe(c->out_fd, c->source->trace.streams[i], meta);
+		json_free(meta);
+		if (err)
+			log_error("%s: cannot describe the stream: %s", c->source->trace.streams[i],
+				  strerror(-err));
+	}
+	free(kept);
+	return err;
+}
+
+static int run(const struct options *options, struct source *source, struct filter *filter)
+{
+	struct cutter cutter = {.source = source, .out_fd = -1};
+	size_t streams = 0;
+	bool active;
+	int err = filter_start(filter, source, &active);
+
+	if (err)
+		return err;
+	cutter.from = filter->first;
+	cutter.to = filter->last;
+	cutter.streams = filter->streams;
+	cutter.cpus = options->cpus;
+	cutter.ncpus = options->ncpus;
+	cutter.models = options->some_models ? options->models : NULL;
+	if (mkdir(options->out, 0777) == 0)
+		cutter.out_fd = open(options->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cutter.out_fd < 0) {
+		err = -errno;
+		log_error("%s: cannot make it: %s", options->out, strerror(-err));
+		return err;
+	}
+	err = cutter_run(&cutter);
+	if (!err)
+		err = describe(&cutter);
+	for (size_t i = 0; cutter.written && i < source->trace.nstreams; i++)
+		streams += cutter.written[i] > 0;
+	if (!err)
+		log_info(
+			"%s: %zu streams, %llu events kept, %llu added at the edges, %llu left out",
+			options->out, streams, (unsigned long long)cutter.kept,
+			(unsigned long long)cutter.added, (unsigned long long)cutter.dropped);
+	if (!err && !streams)
+		log_warn("%s: nothing of the trace is in this part", options->out);
+	cutter_fini(&cutter);
+	close(cutter.out_fd);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		argp_options,
+		parse,
+		"TRACE",
+		"Write a part of an ovni trace as a trace of its own.\v"
+		"  ovni-cut --from +1s --to +1.5s trace       # half a second\n"
+		"  ovni-cut --tid 1204 -o one trace           # one thread\n"
+		"  ovni-cut --cpu 3 --model kernel trace      # what CPU 3 ran",
+		NULL,
+		NULL,
+		NULL};
+	struct options options = {0};
+	struct source source;
+	char *out = NULL;
+	int err;
+
+	usage_parse(&argp, "ovni-cut", argc, argv, &options);
+	if (!options.out) {
+		options.out = out = usage_beside(options.path, ".cut");
+		if (!out)
+			return STATUS_FAILED;
+	}
+	err = source_open(&source, options.path);
+	if (!err)
+		err = run(&options, &source, &options.filter);
+	filter_free(&options.filter);
+	source_close(&source);
+	free(options.cpus);
+	free(out);
+	return err ? STATUS_FAILED : STATUS_COMPLETE;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * event_text: all that is in an event, for people, as JSON, or as bytes.
+ *
+ * In: an event; out: the catalog's sentence about it. Bytes of the payload that its
+ * declaration does not cover follow as hexadecimal: nothing that the trace has is hidden.
+ */
+#ifndef TOOLS_DUMP_EVENT_TEXT_H
+#define TOOLS_DUMP_EVENT_TEXT_H
+
+#include <stdbool.h>
+
+#include "tools/lib/printer.h"
+#include "trace/ovni/event.h"
+
+struct explainer; /* remembers what it has explained */
+
+struct explainer *explainer_new(void); /* NULL without memory; free() it */
+
+/* Appends the explanation; an event that no model knows is UNKNOWN and its bytes. */
+void explain(struct explainer *explainer, struct printer *out, const struct event *ev);
+
+/* Appends the arguments as a JSON object: {"cpu":3,"tag":"18446744073709551615"}; 64-bit
+ * values are strings, what may be many is an array. False if no model knows the event ({}). */
+bool explain_json(struct printer *out, const struct event *ev);
+
+/* The payload as -x shows it: a colon and two hexadecimal digits for each byte, the length
+ * word of a jumbo event included. */
+void explain_raw(struct printer *out, const struct event *ev);
+
+#endif

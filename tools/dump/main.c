@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ovni-dump: all the events of a trace as text.
+ *
+ *    100000352  OHp  loom.node1.0/proc.10/thread.11  pauses the execution
+ *   CLOCK       MCV  STREAM                          TEXT
+ *
+ * In: a trace; out: one line per event in the order of their raw clocks (ties as the heap
+ * of the player leaves them), or stream by stream. The first three columns and all of
+ * -x are those of the reference; TEXT is ours. A stream that ends inside an event is
+ * printed up to there, and then the dump ends with status 1.
+ * Specification: tools specification 1.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tools/lib/clock_digits.h"
+#include "tools/dump/event_text.h"
+#include "tools/lib/filter.h"
+#include "tools/lib/printer.h"
+#include "trace/ovni/trace_input.h"
+#include "tools/lib/cli.h"
+#include "trace/base/log.h"
+#include "trace/ovni/player.h"
+
+struct options {
+	const char *path;
+	bool raw, by_stream, json;
+	struct filter filter;
+};
+
+struct dump {
+	struct options options;
+	struct source source;
+	struct printer out;
+	struct explainer *explainer;
+	struct digits_clock clock;
+	bool filtered, printable;
+	struct column *columns; /* of each stream: what stands between MCV and TEXT */
+};
+
+/* "  loom.node1.0/proc.10/thread.11  ", of which most lines are made. */
+struct column {
+	char *text;
+	size_t size;
+};
+
+static const struct argp_option argp_options[] = {
+	{"raw", 'x', NULL, 0, "Show the payload as hexadecimal bytes instead of text", 0},
+	{"by-stream", 's', NULL, 0, "One stream after the other, instead of by clock", 0},
+	{"json", 'j', NULL, 0, "One JSON object per line; 64-bit numbers are strings", 0},
+	FILTER_OPTIONS(1),
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case 'x':
+		options->raw = true;
+		return 0;
+	case 's':
+		options->by_stream = true;
+		return 0;
+	case 'j':
+		options->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+	case ARGP_KEY_END:
+		return usage_trace(key, arg, state, &options->path);
+	default:
+		return filter_option(&options->filter, key, arg, state);
+	}
+}
+
+static int make_columns(struct dump *d)
+{
+	const struct trace *trace = &d->source.trace;
+
+	d->columns = calloc(trace->nstreams + 1, sizeof(*d->columns));
+	if (!d->columns)
+		return -ENOMEM;
+	for (size_t i = 0; i < trace->nstreams; i++) {
+		struct column *column = &d->columns[i];
+		int n = asprintf(&column->text, "  %s  ", trace->streams[i]);
+
+		if (n < 0) {
+			column->text = NULL;
+			return -ENOMEM;
+		}
+		column->size = (size_t)n;
+		for (int k = 0; d->printable && k < n; k++)
+			if ((uint8_t)column->text[k] < 0x20 || column->text[k] == 0x7f)
+				column->text[k] = '?';
+	}
+	return 0;
+}
+
+static inline char shown(const struct dump *d, uint8_t c)
+{
+	return __builtin_expect(d->printable && (c < 0x20 || c >= 0x7f), 0) ? '?' : (char)c;
+}
+
+static inline void print_line(struct dump *d, uint32_t who, const struct event *ev)
+{
+	const struct column *column = &d->columns[who];
+	char *at = printer_room(&d->out, DIGITS_CLOCK_MAX + 8 + column->size);
+
+	if (!at)
+		return;
+	at = digits_clock(&d->clock, at, ev->clock);
+	at[0] = ' ';
+	at[1] = ' ';
+	at[2] = shown(d, ev->model);
+	at[3] = shown(d, ev->category);
+	at[4] = shown(d, ev->value);
+	at += 5;
+	memcpy(at, column->text, column->size);
+	printer_upto(&d->out, at + column->size);
+	if (d->options.raw)
+		explain_raw(&d->out, ev);
+	else
+		explain(d->explainer, &d->out, ev);
+	printer_bytes(&d->out, "\n", 1);
+}
+
+static void print_json(struct dump *d, uint32_t who, const struct event *ev)
+{
+	const char mcv[3] = {(char)ev->model, (char)ev->category, (char)ev->value};
+	const char *path = d->source.trace.streams[who];
+	struct printer *out = &d->out;
+
+	printer_format(out, "{\"clock\":\"%lld\",\"mcv\":", (long long)ev->clock);
+	printer_json_string(out, mcv, sizeof(mcv));
+	printer_text(out, ",\"stream\":");
+	printer_json_string(out, path, strlen(path));
+	printer_format(out, ",\"jumbo\":%s,\"payload\":\"", ev->jumbo ? "true" : "false");
+	for (uint32_t i = 0; i < ev->payload_size; i++)
+		printer_format(out, "%02x", ev->payload[i]);
+	printer_text(out, "\",\"args\":");
+	printer_text(out, explain_json(out, ev) ? ",\"known\":true}\n" : ",\"known\":false}\n");
+}
+
+static inline void print(struct dump *d, uint32_t who, const struct event *ev)
+{
+	if (d->filtered && !filter_event(&d->options.filter, who, ev))
+		return;
+	if (__builtin_expect(d->options.json, 0))
+		print_json(d, who, ev);
+	else
+		print_line(d, who, ev);
+}
+
+static int dump_by_clock(struct dump *d)
+{
+	struct source *source = &d->source;
+	struct player player;
+	int err;
+
+	err = player_open(&player, source->streams, source->trace.nstreams, NULL, true);
+	if (err < 0)
+		return err;
+	while ((err = player_step(&player)) > 0 && !d->out.error)
+		print(d, player.who, &source->streams[player.who].ev);
+	if (player.backwards)
+		log_warn("%s: %llu clocks are lower than the one before them in their stream; "
+			 "ovni-sort can put them in order",
+			 d->source.trace.path, (unsigned long long)player.backwards);
+	player_close(&player);
+	return err < 0 ? err : 0;
+}
+
+/* Every stream is shown, also those after one that is damaged. */
+static int dump_by_stream(struct dump *d)
+{
+	int worst = 0;
+
+	for (size_t i = 0; i < d->source.trace.nstreams; i++) {
+		struct stream *stream = &d->source.streams[i];
+		int err;
+
+		stream_rewind(stream);
+		while ((err = stream_step(stream)) > 0 && !d->out.error)
+			print(d, (uint32_t)i, &stream->ev);
+		if (err < 0) {
+			stream_report(stream);
+			worst = err;
+		}
+	}
+	return worst;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		argp_options,
+		parse,
+		"TRACE",
+		"Print the events of an ovni trace, or of one stream, as text.\v"
+		"Each line has the clock in ns, the event, the stream, and what it means.\n\n"
+		"  ovni-dump trace | less\n"
+		"  ovni-dump --mcv 'OH*' --tid 1204 trace    # the states of one thread\n"
+		"  ovni-dump --from +1s --to +1.5s trace     # half a second of it\n"
+		"  ovni-dump -x trace                        # the bytes of the payloads",
+		NULL,
+		NULL,
+		NULL};
+	struct dump *d = calloc(1, sizeof(*d));
+	int err = -ENOMEM;
+
+	if (!d) {
+		log_error("no memory");
+		return STATUS_FAILED;
+	}
+	usage_parse(&argp, "ovni-dump", argc, argv, &d->options);
+	d->printable = isatty(STDOUT_FILENO);
+	d->explainer = explainer_new();
+	if (!d->explainer || printer_open(&d->out, STDOUT_FILENO) < 0) {
+		log_error("no memory");
+		return STATUS_FAILED;
+	}
+	err = source_open(&d->source, d->options.path);
+	if (!err && (err = make_columns(d)) < 0)
+		log_error("%s: no memory", d->options.path);
+	if (!err)
+		err = filter_start(&d->options.filter, &d->source, &d->filtered);
+	if (!err)
+		err = d->options.by_stream ? dump_by_stream(d) : dump_by_clock(d);
+	if (printer_close(&d->out) < 0)
+		err = -EIO;
+	for (size_t i = 0; d->columns && i < d->source.trace.nstreams; i++)
+		free(d->columns[i].text);
+	free(d->columns);
+	free(d->explainer);
+	filter_free(&d->options.filter);
+	source_close(&d->source);
+	free(d);
+	return err ? STATUS_FAILED : STATUS_COMPLETE;
+}

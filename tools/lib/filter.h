@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * filter: which events a tool looks at, by what they are, whose, and when.
+ *
+ * Options of one kind are alternatives, options of different kinds must all hold.
+ */
+#ifndef TOOLS_LIB_FILTER_H
+#define TOOLS_LIB_FILTER_H
+
+#include "tools/lib/event_map.h"
+#include "trace/ovni/trace_input.h"
+#include "tools/lib/cli.h"
+
+struct filter {
+	const char **patterns; /* of the MCV */
+	const char **looms;
+	int64_t *tids, *pids;
+	size_t npatterns, nlooms, ntids, npids;
+	struct moment from, to;
+
+	/* filter_start(): */
+	struct mcvmap *seen; /* 1: no, 2: yes */
+	bool *streams;	     /* of the source */
+	int64_t first, last; /* clocks, both included */
+};
+
+#define FILTER_OPTIONS(group)                                                                      \
+	{"mcv",                                                                                    \
+	 0x100,                                                                                    \
+	 "PATTERN",                                                                                \
+	 0,                                                                                        \
+	 "Only events whose three characters match: ? is any one, "                                \
+	 "* any rest ('OH*')",                                                                     \
+	 group},                                                                                   \
+		{"tid", 0x101, "TID", 0, "Only events of threads with this id", group},            \
+		{"pid", 0x102, "PID", 0, "Only events of processes with this id", group},          \
+		{"loom", 0x103, "LOOM", 0, "Only events of this loom", group},                     \
+		{"from",                                                                           \
+		 0x104,                                                                            \
+		 "TIME",                                                                           \
+		 0,                                                                                \
+		 "Only events from this clock on, in ns; +TIME counts from the "                   \
+		 "first event of the trace and takes ns, us, ms, s",                               \
+		 group},                                                                           \
+	{                                                                                          \
+		"to", 0x105, "TIME", 0, "Only events up to this clock, which is included", group   \
+	}
+
+/* To be called from the argp parser of the tool. */
+error_t filter_option(struct filter *filter, int key, char *arg, struct argp_state *state);
+
+/* Decides on the streams; true if anything is to be filtered at all, in *active.
+ * Returns 0 or -ENOMEM after one message. */
+int filter_start(struct filter *filter, const struct source *source, bool *active)
+	__attribute__((warn_unused_result));
+void filter_free(struct filter *filter);
+
+bool filter_mcv(struct filter *filter, uint32_t mcv);
+
+/* Whether a thread is wanted by its ids alone; without filter_start(), too. */
+bool filter_ids(const struct filter *filter, int64_t pid, int64_t tid);
+
+/* Whether the event of stream `who` is wanted. */
+static inline bool filter_event(struct filter *filter, uint32_t who, const struct event *ev)
+{
+	return filter->streams[who] && ev->clock >= filter->first && ev->clock <= filter->last &&
+	       (!filter->npatterns || filter_mcv(filter, event_mcv(ev)));
+}
+
+#endif

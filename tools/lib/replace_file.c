@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/lib/replace_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/base/log.h"
+
+int write_all(int fd, const void *bytes, size_t size)
+{
+	const char *at = bytes;
+
+	while (size) {
+		ssize_t n = write(fd, at, size < (1 << 24) ? size : 1 << 24);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		at += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+int copy_offsets(int from_dir, int to_dir)
+{
+	char buffer[65536];
+	ssize_t n;
+	int err = 0, from, to;
+
+	from = openat(from_dir, "clock-offsets.txt", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (from < 0)
+		return errno == ENOENT ? 0 : -errno;
+	to = openat(to_dir, "clock-offsets.txt", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (to < 0)
+		err = -errno;
+	while (!err && (n = read(from, buffer, sizeof(buffer))) != 0)
+		err = n < 0 ? -errno : write_all(to, buffer, (size_t)n);
+	close(from);
+	if (to >= 0 && close(to) < 0 && !err)
+		err = -errno;
+	if (err)
+		log_error("clock-offsets.txt: cannot copy: %s", strerror(-err));
+	return err;
+}
+
+int replace_start(struct replacement *r, int dir_fd, const char *path, const char *name)
+{
+	struct stat st;
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	r->fd = -1;
+	r->name = name;
+	r->dir = openat(dir_fd, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->dir < 0)
+		return -errno;
+	r->open = true;
+	if (fstatat(r->dir, name, &st, 0) < 0)
+		goto fail;
+	/* a left-over of a killed process with our id would be in the way: try a few */
+	for (int i = 0; r->fd < 0 && i < 100; i++) {
+		snprintf(r->temporary, sizeof(r->temporary), ".%.32s.%ld-%d", name, (long)getpid(),
+			 i);
+		r->fd = openat(r->dir, r->temporary,
+			       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (r->fd < 0 && errno != EEXIST)
+			break;
+	}
+	if (r->fd < 0) {
+		err = -errno;
+		close(r->dir);
+		r->open = false;
+		return err;
+	}
+	if (fchown(r->fd, st.st_uid, st.st_gid) < 0 && errno != EPERM)
+		goto fail;
+	if (fchmod(r->fd, st.st_mode & 0777) < 0)
+		goto fail;
+	return 0;
+fail:
+	err = -errno;
+	replace_abandon(r);
+	return err;
+}
+
+int replace_finish(struct replacement *r, bool durable)
+{
+	int err = 0;
+
+	if (durable && fsync(r->fd) < 0)
+		err = -errno;
+	if (close(r->fd) < 0 && !err)
+		err = -errno;
+	r->fd = -1;
+	if (!err && renameat(r->dir, r->temporary, r->dir, r->name) < 0)
+		err = -errno;
+	if (!err && durable && fsync(r->dir) < 0)
+		err = -errno;
+	if (!err)
+		*r->temporary = '\0';
+	replace_abandon(r);
+	return err;
+}
+
+void replace_abandon(struct replacement *r)
+{
+	if (!r->open)
+		return;
+	if (r->fd >= 0)
+		close(r->fd);
+	if (*r->temporary)
+		unlinkat(r->dir, r->temporary, 0);
+	close(r->dir);
+	memset(r, 0, sizeof(*r));
+	r->fd = -1;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * replace_file: a new file that takes the place of an old one in one step.
+ *
+ * In: a directory and a name in it; out: a file beside the old one, under a name that no
+ * reader looks for, which gets the old one's mode and owner and is renamed over it
+ * when it is complete. Invariant: at any moment, also after a kill, the name has either all
+ * of the old bytes or all of the new ones. If the name is a symbolic link, the link is
+ * replaced and what it points to stays as it is.
+ */
+#ifndef TOOLS_LIB_REPLACE_FILE_H
+#define TOOLS_LIB_REPLACE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct replacement {
+	int dir; /* of the directory that has both, ours */
+	int fd;	 /* of the new file, open for reading and writing */
+	const char *name;
+	char temporary[64];
+	bool open;
+};
+
+/* Starts: `dir_fd` and `path` name the directory, `name` the file, which must exist and outlive
+ * the replacement. Returns 0 or -errno without a message. */
+int replace_start(struct replacement *r, int dir_fd, const char *path, const char *name)
+	__attribute__((warn_unused_result));
+
+/* Takes the old one's place; with `durable` the new bytes are on the disk before that. Returns 0
+ * or -errno without a message; the replacement is over in both cases. */
+int replace_finish(struct replacement *r, bool durable) __attribute__((warn_unused_result));
+
+/* Gives up: the old file stays. Also of a zeroed or finished one. */
+void replace_abandon(struct replacement *r);
+
+/* Writes all of it or fails: 0 or -errno. */
+int write_all(int fd, const void *bytes, size_t size) __attribute__((warn_unused_result));
+
+/* Copies clock-offsets.txt, which belongs to a trace, from one directory into another that has
+ * none. 0, also if there is none; or -errno after a message. */
+int copy_offsets(int from_dir, int to_dir) __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * table: rows of figures, as columns for people, as JSON or CSV for programs.
+ *
+ * In: a description of the columns and rows of cells; out: text. A table is either kept,
+ * sorted and cut to its first rows, or printed row by row as it comes (then the widths are
+ * those of the description). JSON and CSV have integers in ns and the names of the columns; the
+ * columns for people pick a unit.
+ */
+#ifndef TOOLS_LIB_TABLE_H
+#define TOOLS_LIB_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/lib/printer.h"
+
+enum cell_kind {
+	CELL_TEXT,     /* a string */
+	CELL_COUNT,    /* an integer */
+	CELL_DURATION, /* ns */
+	CELL_CLOCK,    /* ns since the first event of the trace, shown in s */
+	CELL_PERCENT,  /* in thousandths of a percent */
+};
+
+enum table_format { TABLE_TEXT, TABLE_JSON, TABLE_CSV };
+
+struct table_column {
+	const char *name;   /* in JSON, CSV and --sort: "wait_max" */
+	const char *header; /* for people: "max wait" */
+	enum cell_kind kind;
+	int width; /* least, for people */
+};
+
+union cell {
+	int64_t number;
+	char *text; /* owned by the table once the row is added; NULL is empty */
+};
+
+#define CELL_UNKNOWN INT64_MIN /* of a number: shown as "-", null in JSON */
+
+struct table {
+	const struct table_column *columns;
+	size_t ncolumns;
+	enum table_format format;
+	struct printer *out;
+	union cell *cells; /* of the kept rows */
+	size_t nrows, room;
+	uint64_t printed;
+};
+
+void table_init(struct table *table, const struct table_column *columns, size_t ncolumns,
+		enum table_format format, struct printer *out);
+
+/* The column with this name, or -1. */
+int table_find(const struct table *table, const char *name);
+
+/* Keeps a row (ncolumns cells). Texts are taken over, kept or not; one that is NULL had no memory,
+ * and the row has none then. Returns 0 or -ENOMEM. */
+int table_add(struct table *table, const union cell *row) __attribute__((warn_unused_result));
+
+/* Sorts the kept rows by a column: numbers falling, texts rising; the other way round
+ * if `reverse`. Equal ones are sorted by the other columns, so that the order is total. 0 or
+ * -ENOMEM. */
+int table_sort(struct table *table, int column, bool reverse) __attribute__((warn_unused_result));
+
+/* Prints head, the first `most` kept rows (0: all) and foot, and frees them. */
+void table_print(struct table *table, size_t most);
+
+/* Row by row: */
+void table_begin(struct table *table);
+void table_row(struct table *table, const union cell *row); /* texts stay the caller's */
+void table_end(struct table *table);
+
+void table_fini(struct table *table);
+
+/* "1.234 ms" into `text` (32 bytes of room). */
+void table_duration(char *text, int64_t ns);
+
+#endif

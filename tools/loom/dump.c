@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dump: the dump command: records as text, one a line:
+ *
+ *   4 @168 5.0 epoch=1 inv=0 core=0 node=2 ROUTE_USE lane=0 flags=0x0000 arg0=0 arg1=0
+ *
+ * that is: number, byte in the file, cycle and place within it, ids, kind, payload. JSON traces
+ * have a phase and no byte, and the names of their document. What filters and sampling left out is
+ * counted and said, and so is what the producer left out.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tools/loom/run/loom_command.h"
+#include "tools/lib/printer.h"
+#include "tools/lib/cli.h"
+#include "trace/base/log.h"
+#include "trace/loom/stats/run_stats.h"
+#include "trace/loom/run_files.h"
+
+#define LINE_MAX_BYTES 320
+
+static char *put_text(char *at, const char *text)
+{
+	return stpcpy(at, text);
+}
+
+static char *put_number(char *at, uint64_t v)
+{
+	char digits[20];
+	size_t n = 0;
+
+	do {
+		digits[n++] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	while (n > 0)
+		*at++ = digits[--n];
+	return at;
+}
+
+static char *put_flags(char *at, uint16_t flags)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	for (int shift = 12; shift >= 0; shift -= 4)
+		*at++ = hex[flags >> shift & 15];
+	return at;
+}
+
+static void print_record(struct printer *out, const struct loom_reader *r,
+			 const struct loom_record *e)
+{
+	static const char *const phases[] = {"", " evaluate", " commit"};
+	char *at = printer_room(out, LINE_MAX_BYTES), room[8];
+
+	if (!at)
+		return;
+	at = put_number(at, r->index);
+	if (r->form != LOOM_JSON)
+		at = put_number(put_text(at, " @"), r->offset);
+	*at++ = ' ';
+	at = put_number(at, e->cycle);
+	*at++ = '.';
+	at = put_number(at, r->sequence);
+	at = put_text(at, phases[e->phase]);
+	at = put_number(put_text(at, " epoch="), e->epoch_id);
+	at = put_number(put_text(at, " inv="), e->invocation_id);
+	at = put_number(put_text(at, " core="), e->core_id);
+	at = put_number(put_text(at, " node="), e->hw_node_id);
+	*at++ = ' ';
+	at = put_text(at, r->form == LOOM_JSON && (e->event_kind < LOOM_KINDS ||
+						   e->event_kind == LOOM_KIND_UNNAMED)
+				  ? loom_kind_json_name(e->event_kind)
+				  : loom_kind_name(e->event_kind, room));
+	at = put_number(put_text(at, " lane="), e->lane);
+	at = put_flags(put_text(at, " flags=0x"), e->flags);
+	at = put_number(put_text(at, " arg0="), e->arg0);
+	at = put_number(put_text(at, " arg1="), e->arg1);
+	*at++ = '\n';
+	printer_upto(out, at);
+}
+
+static void print_name(struct printer *out, const char *text)
+{
+	printer_text(out, " ");
+	if (text)
+		printer_escaped(out, text, strlen(text));
+	else
+		printer_text(out, "-");
+}
+
+static void print_modules(struct printer *out, const struct loom_modules *modules)
+{
+	if (modules->n > 0)
+		printer_text(out, "modules\n");
+	for (size_t i = 0; i < modules->n; i++) {
+		const struct loom_module *m = &modules->list[i];
+
+		printer_format(out, "  %" PRIu32, m->hw_node_id);
+		print_name(out, m->kind);
+		print_name(out, m->name);
+		print_name(out, m->component_name);
+		printer_format(out, " %" PRId64 "\n", m->boundary_ordinal);
+	}
+}
+
+struct counts {
+	uint64_t seen, shown, filtered, sampled_out;
+};
+
+static int show(struct loom_options *o, struct loom_reader *r, struct printer *out,
+		struct counts *n)
+{
+	struct loom_record e;
+	int got;
+
+	while ((got = loom_reader_next(r, &e)) > 0) {
+		int decision = LOOM_FILTERED;
+
+		n->seen++;
+		if (e.cycle >= o->first_cycle && e.cycle <= o->last_cycle)
+			decision = loom_controls_decide(&o->chosen, &e);
+		if (decision < 0)
+			return decision;
+		n->shown += decision == LOOM_PASSES;
+		n->filtered += decision == LOOM_FILTERED;
+		n->sampled_out += decision == LOOM_SAMPLED_OUT;
+		if (decision == LOOM_PASSES)
+			print_record(out, r, &e);
+		if (out->error)
+			break;
+	}
+	return got;
+}
+
+/* JSON does not say how many there are. */
+static int count_records(const struct loom_options *o, const char *path, uint64_t *count)
+{
+	struct loom_reader_options how = {.layout = o->layout, .as_stored = true};
+	struct loom_findings unsaid = {.report = loom_report_nothing};
+	struct loom_reader *r = malloc(sizeof(*r));
+	struct loom_record e;
+	int got;
+
+	if (!r)
+		return -ENOMEM;
+	got = loom_reader_open(r, AT_FDCWD, path, &how, &unsaid);
+	while (!got && (got = loom_reader_next(r, &e)) > 0)
+		got = 0;
+	*count = r->count;
+	loom_reader_close(r);
+	free(r);
+	return got;
+}
+
+static bool leaves_out(const struct loom_options *o)
+{
+	return o->chosen.by_kind || o->chosen.by_core || o->chosen.by_node ||
+	       loom_controls_samples(&o->chosen) || o->first_cycle > 0 ||
+	       o->last_cycle < UINT64_MAX;
+}
+
+/* What the producer left out, as the statistics declare it. Returns 1 if something was dropped. */
+static int print_declared(const struct loom_perf *p, struct printer *out)
+{
+	const struct perf_account *e = &p->events;
+	bool first = true;
+	char room[8];
+
+	if (!loom_perf_leaves_out(p))
+		return 0;
+	printer_format(out,
+		       "declared seen %" PRIu64 " written %" PRIu64 " filtered %" PRIu64
+		       " sampled_out %" PRIu64 " dropped %" PRIu64,
+		       e->seen.v, e->written.v, e->filtered.v, e->sampled_out.v, e->dropped.v);
+	for (int k = 0; k < 256; k++) {
+		if (e->of_kind[k] == 0)
+			continue;
+		printer_format(out, "%s%s %" PRIu64, first ? " (" : ", ",
+			       loom_kind_name((uint8_t)k, room), e->of_kind[k]);
+		first = false;
+	}
+	printer_text(out, first ? "\n" : ")\n");
+	return e->dropped.v > 0;
+}
+
+static int print_run(struct loom_options *o, const char *path, struct loom_reader *r,
+		     struct printer *out)
+{
+	struct counts n = {0};
+	uint64_t count;
+	int err;
+
+	if (r->form == LOOM_JSON) {
+		err = count_records(o, path, &count);
+		if (err < 0)
+			return err;
+	} else {
+		size_t size = r->form == LOOM_NATURAL48 ? LOOM_NATURAL_SIZE : LOOM_PACKED_SIZE;
+
+		count = (r->size - (r->form == LOOM_LTRC ? LOOM_HEADER_SIZE : 0)) / size;
+	}
+	printer_format(out, "layout %s%s\nrecords %" PRIu64 "\n", loom_form_name(r->form),
+		       r->form == LOOM_JSON && !o->apply_ids ? " (ids as stored)" : "", count);
+	err = show(o, r, out, &n);
+	if (err < 0)
+		return err;
+	print_modules(out, &r->modules);
+	if (leaves_out(o))
+		printer_format(out,
+			       "seen %" PRIu64 " written %" PRIu64 " filtered %" PRIu64
+			       " sampled_out %" PRIu64 " dropped 0\n",
+			       n.seen, n.shown, n.filtered, n.sampled_out);
+	return 0;
+}
+
+/* The account of the run, if it has statistics that tell one. */
+static int declared_losses(const struct loom_run *run, struct printer *out)
+{
+	struct loom_findings unsaid = {.report = loom_report_nothing};
+	struct loom_perf perf;
+	int lost;
+
+	if (!run->perf)
+		return 0;
+	if (loom_perf_load(&perf, AT_FDCWD, run->perf, &unsaid) == 0) {
+		lost = print_declared(&perf, out);
+	} else {
+		log_warn("%s: cannot be understood: what was dropped is not known (see 'ovni-loom "
+			 "check')",
+			 run->perf);
+		lost = 0;
+	}
+	loom_perf_free(&perf);
+	return lost;
+}
+
+int loom_dump(struct loom_options *o)
+{
+	struct loom_reader_options how = {.layout = o->layout, .as_stored = !o->apply_ids};
+	struct loom_findings findings = {0};
+	struct loom_reader *r = calloc(1, sizeof(*r));
+	struct loom_run run;
+	struct printer out;
+	int err, lost = 0;
+
+	if (!r || printer_open(&out, STDOUT_FILENO) < 0) {
+		log_error("no memory");
+		free(r);
+		return STATUS_FAILED;
+	}
+	err = loom_run_find(&run, o->run, o->perf);
+	if (!err && !run.trace) {
+		log_error("%s: no trace, only statistics: see 'ovni-loom stats'", o->run);
+		err = -ENOENT;
+	}
+	if (!err)
+		err = loom_reader_open(r, AT_FDCWD, run.trace, &how, &findings);
+	if (!err)
+		err = print_run(o, run.trace, r, &out);
+	else if (err == -EBADMSG && r->form != LOOM_UNKNOWN)
+		printer_format(&out, "layout %s\nrecords 0\n", loom_form_name(r->form));
+	if (!err)
+		lost = declared_losses(&run, &out);
+	if (err == -ENOMEM)
+		log_error("%s: no memory", o->run);
+	if (printer_close(&out) < 0 || r->is_damaged || err)
+		err = -EIO;
+	loom_reader_close(r);
+	free(r);
+	loom_run_free(&run);
+	if (err)
+		return STATUS_FAILED;
+	return lost ? STATUS_LOST : STATUS_COMPLETE;
+}

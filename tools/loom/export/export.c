@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * export: the export command: Loom files of an ovni trace.
+ *
+ *   an imported run, kept            its files, byte for byte; or their records again, in another
+ *                                    layout, filtered, sampled
+ *   an imported run, not kept        records that give equal states (loom_export_marks)
+ *   a recording of threads           the scheduler as an accelerator (loom_export_schedule)
+ *
+ * Specification: loom.md 9.5.
+ */
+#include "tools/loom/export/export.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/loom/export/carry.h"
+#include "tools/loom/run/run_hints.h"
+#include "tools/loom/run/keep_files.h"
+#include "tools/lib/cli.h"
+#include "trace/base/log.h"
+#include "trace/loom/run_files.h"
+
+#define SCHEDULE_PERIOD_PS 1000000 /* 1 us */
+
+/* ---- to the writer ---- */
+
+static bool chooses(const struct loom_export *x)
+{
+	const struct loom_controls *c = &x->o->chosen;
+
+	return c->by_kind || c->by_core || c->by_node || loom_controls_samples(c);
+}
+
+static int no_memory(const struct loom_export *x)
+{
+	log_error("%s: no memory to export it", x->o->run);
+	return -ENOMEM;
+}
+
+/* What upstream's statistics have no words for, or NULL. */
+static const char *unsayable(const struct loom_export *x)
+{
+	const struct loom_carried *c = x->as.carried;
+
+	if (chooses(x) || (c && (c->of || c->filtered || c->sampled_out || c->dropped)))
+		return "what was left out";
+	return x->as.style == LOOM_STYLE_CYCLE ? NULL : "records that hold for more than a cycle";
+}
+
+int loom_export_open(struct loom_export *x, struct loom_writer **w)
+{
+	int err;
+
+	if (x->o->legacy && unsayable(x)) {
+		log_error("%s: upstream's statistics cannot tell of %s: leave out --statistics",
+			  x->o->run, unsayable(x));
+		return -EINVAL;
+	}
+	x->as.statistics = x->o->legacy ? LOOM_STATISTICS_LEGACY : LOOM_STATISTICS_OURS;
+	x->as.producer = "ovni-loom export";
+	x->as.period_ps = x->clock.period_ps;
+	x->as.controls = x->o->legacy ? NULL : &x->o->chosen;
+	x->as.as = x->o->layout == LOOM_PACKED38    ? LOOM_AS_PACKED38
+		   : x->o->layout == LOOM_NATURAL48 ? LOOM_AS_NATURAL48
+						    : LOOM_AS_LTRC;
+	err = loom_writer_open(w, x->o->output, &x->as);
+	if (err)
+		log_error("%s.trace.bin: cannot create: %s", x->o->output, strerror(-err));
+	return err;
+}
+
+int loom_export_put(struct loom_export *x, struct loom_writer *w, const struct loom_record *r)
+{
+	char room[8];
+	int err = loom_writer_event(w, r);
+
+	if (err == -EPROTO && x->o->legacy && r->core_id != x->core)
+		log_error("%s: upstream's statistics are of one core, and this run has several: "
+			  "leave out --statistics",
+			  x->o->run);
+	else if (err == -ERANGE || err == -EPROTO)
+		log_error("%s: the %s of core %u in cycle %" PRIu64
+			  " breaks the order of records; see 'ovni-loom check'",
+			  x->o->run, loom_kind_name(r->event_kind, room), r->core_id, r->cycle);
+	else if (err)
+		log_error("%s.trace.bin: cannot write: %s", x->o->output, strerror(-err));
+	x->core = r->core_id;
+	return err;
+}
+
+int loom_export_close(struct loom_export *x, struct loom_writer *w, int err)
+{
+	struct loom_account a;
+	int failed;
+
+	if (!w)
+		return err;
+	failed = loom_writer_close(w, &a);
+	if (failed && !err)
+		log_error("%s.%s: cannot write: %s", x->o->output,
+			  x->o->legacy ? "stat" : "perf.json", strerror(-failed));
+	if (!err && !failed)
+		log_info("%s: seen %" PRIu64 " written %" PRIu64 " filtered %" PRIu64
+			 " sampled_out %" PRIu64 " dropped %" PRIu64,
+			 x->o->output, a.seen, a.written, a.filtered, a.sampled_out, a.dropped);
+	return err ? err : failed;
+}
+
+/* ---- the kept files ---- */
+
+static bool rewrites(const struct loom_export *x)
+{
+	return x->o->layout != LOOM_UNKNOWN || x->o->legacy || chooses(x);
+}
+
+/* The path, in the trace, of a kept file: beside the processes of its loom. NULL: there is none. */
+static char *kept_path(const struct loom_export *x, const char *key)
+{
+	const char *name = json_string(json_get(x->run, key));
+	const char *slash = strrchr(x->run_path, '/');
+	char *path;
+
+	if (!name)
+		return NULL;
+	if (strchr(name, '/') || !slash)
+		return strdup(name); /* refused when it is opened, or beside the stream */
+	for (slash--; slash > x->run_path && *slash != '/'; slash--)
+		;
+	if (asprintf(&path, "%.*s%s%s", (int)(slash - x->run_path), x->run_path,
+		     slash > x->run_path ? "/" : "", name) < 0)
+		return NULL;
+	return path;
+}
+
+static int return_file(struct loom_export *x, const char *kept)
+{
+	const char *slash = strrchr(kept, '/'), *name = slash ? slash + 1 : kept;
+	char *path;
+	int err;
+
+	/* RUN and what the name had after that of its run */
+	if (asprintf(&path, "%s%s", x->o->output, name + loom_run_stem(name)) < 0)
+		return no_memory(x);
+	if (loom_run_stem(name) == strlen(name)) {
+		free(path);
+		if (asprintf(&path, "%s.trace.bin", x->o->output) < 0)
+			return no_memory(x);
+	}
+	err = loom_keep_return(x->trace.fd, x->trace.path, kept, path);
+	if (!err)
+		log_info("%s: the kept file %s", path, kept);
+	free(path);
+	return err;
+}
+
+/* The records of the kept file once more, through the writer; what its statistics know, too. */
+static int rewrite(struct loom_export *x, const char *kept, const char *perf)
+{
+	const char *form = json_string(json_get(x->run, "accel.run.form"));
+	struct loom_reader_options how = {.layout = form ? loom_layout_parse(form) : LOOM_UNKNOWN};
+	struct loom_findings findings = {.report = NULL};
+	struct loom_reader *reader = calloc(1, sizeof(*reader));
+	struct loom_writer *w = NULL;
+	struct loom_chain chain = {.off = false};
+	struct loom_carry carry = {.rows = NULL};
+	struct loom_record r;
+	int err, got = 1;
+
+	if (!reader)
+		return no_memory(x);
+	err = loom_reader_open(reader, x->trace.fd, kept, &how, &findings);
+	if (!err && perf) {
+		err = loom_carry_load(&carry, x->trace.fd, perf, &x->o->chosen);
+		x->as.carried = &carry.carried;
+	}
+	if (!err)
+		err = loom_export_open(x, &w);
+	while (!err && (got = loom_reader_next(reader, &r)) > 0) {
+		err = loom_chain_step(&chain, &r);
+		if (err)
+			log_error("%s/%s: record %" PRIu64 ": cycles out of order; see 'ovni-loom "
+				  "check'",
+				  x->trace.path, kept, reader->index);
+		else
+			err = loom_export_put(x, w, &r);
+	}
+	if (!err && !got && reader->is_damaged)
+		err = -EBADMSG; /* the findings have said why */
+	if (chain.parts)	/* they are of cycles that have been put behind others */
+		loom_carry_forget_counters(&carry);
+	err = loom_export_close(x, w, err ? err : got);
+	loom_carry_free(&carry);
+	x->as.carried = NULL;
+	loom_reader_close(reader);
+	free(reader);
+	return err;
+}
+
+static int export_run(struct loom_export *x)
+{
+	const char *style = json_string(json_get(x->run, "accel.run.record_style"));
+	char *trace = kept_path(x, "accel.run.sidecar.trace");
+	char *perf = kept_path(x, "accel.run.sidecar.perf");
+	int err = 0;
+
+	for (int i = 0; style && i < LOOM_STYLES; i++) {
+		if (strcmp(style, loom_style_names[i]) == 0)
+			x->as.style = (enum loom_style)i;
+	}
+	if (!json_u64(json_get(x->run, "accel.run.period_ps"), &x->clock.period_ps) ||
+	    !json_i64(json_get(x->run, "accel.run.base"), &x->clock.base) || !x->clock.period_ps ||
+	    x->clock.base < 0) {
+		log_error("%s/%s: the description of the run is damaged", x->trace.path,
+			  x->run_path);
+		err = -EBADMSG;
+	} else if (!trace || x->o->no_keep) {
+		x->carried.dropped = x->losses.records;
+		x->as.carried = &x->carried;
+		err = loom_export_marks(x);
+	} else if (rewrites(x)) {
+		err = rewrite(x, trace, perf);
+	} else {
+		err = return_file(x, trace);
+		if (!err && perf)
+			err = return_file(x, perf);
+	}
+	free(trace);
+	free(perf);
+	return err;
+}
+
+/* ---- the loom ---- */
+
+/* Adds the name of a loom that could be meant to the text of a message. */
+static void add_name(char *text, size_t size, const char *name)
+{
+	size_t len = strlen(text);
+
+	if (!strstr(text, name) && len < size)
+		snprintf(text + len, size - len, "%s%s", len ? ", " : "", name);
+}
+
+/*
+ * Which loom is meant: the one that is named; else the only imported run, or the only loom there
+ * is. Then its streams.
+ */
+static int choose(struct loom_export *x)
+{
+	char *runs[2] = {NULL, NULL}, *looms[2] = {NULL, NULL};
+	char names[512] = "";
+	size_t n = x->trace.nstreams;
+	char **of = calloc(n + 1, sizeof(*of));
+	int err = 0;
+
+	x->streams = calloc(n + 1, sizeof(*x->streams));
+	if (!of || !x->streams)
+		err = no_memory(x);
+	for (size_t i = 0; !err && i < n; i++) {
+		struct json *meta = trace_metadata(&x->trace, i);
+		const char *loom = json_string(json_get(meta, "ovni.loom"));
+		char **list = json_get(meta, "accel.run") ? runs : looms;
+		bool plain = !json_get(meta, "accel");
+
+		err = !meta ? -EINVAL : 0;
+		of[i] = loom ? strdup(loom) : NULL;
+		if (of[i] && (plain || list == runs)) {
+			add_name(names, sizeof(names), of[i]);
+			if (!list[0])
+				list[0] = of[i];
+			else if (strcmp(list[0], of[i]) != 0)
+				list[1] = of[i];
+		}
+		json_free(meta);
+	}
+	if (!err)
+		x->loom = x->o->loom			      ? strdup(x->o->loom)
+			  : runs[0] && !runs[1]		      ? strdup(runs[0])
+			  : !runs[0] && looms[0] && !looms[1] ? strdup(looms[0])
+							      : NULL;
+	if (!err && !x->loom) {
+		log_error(*names ? "%s: choose one of its looms with --loom: %s"
+				 : "%s: no stream of a thread in it%s",
+			  x->trace.path, names);
+		err = -EINVAL;
+	}
+	for (size_t i = 0; !err && i < n; i++) {
+		if (of[i] && strcmp(of[i], x->loom) == 0)
+			x->streams[x->nstreams++] = i;
+	}
+	if (!err && !x->nstreams) {
+		log_error("%s: there is no loom '%s' in it, but %s", x->trace.path, x->loom, names);
+		err = -ENOENT;
+	}
+	for (size_t i = 0; of && i < n; i++)
+		free(of[i]);
+	free(of);
+	return err;
+}
+
+/* What the streams say of the run, and of what is missing. */
+static int find_run(struct loom_export *x)
+{
+	for (size_t i = 0; i < x->nstreams; i++) {
+		struct json *meta = trace_metadata(&x->trace, x->streams[i]);
+
+		if (!meta)
+			return -EINVAL;
+		losses_add(&x->losses, meta);
+		if (!x->run && json_get(meta, "accel.run")) {
+			x->run = meta;
+			x->run_path = x->trace.streams[x->streams[i]];
+		} else {
+			json_free(meta);
+		}
+	}
+	return 0;
+}
+
+int loom_export(struct loom_options *o)
+{
+	struct loom_export x = {.o = o};
+	int err, status;
+
+	err = trace_open(&x.trace, o->run);
+	if (err)
+		return STATUS_FAILED;
+	err = choose(&x);
+	if (!err)
+		err = find_run(&x);
+	if (!err && x.run) {
+		err = export_run(&x);
+	} else if (!err) {
+		x.clock.period_ps = o->period_ps ? o->period_ps : SCHEDULE_PERIOD_PS;
+		err = loom_export_schedule(&x);
+	}
+	/* a recording that does not tell its losses as a whole has marks of them */
+	if (!x.losses.events)
+		x.losses.events = x.lost;
+	status = err ? STATUS_FAILED : losses_status(&x.losses, o->run);
+	json_free(x.run);
+	free(x.loom);
+	free(x.streams);
+	trace_close(&x.trace);
+	return status;
+}

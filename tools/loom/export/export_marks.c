@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * export_marks: an imported run whose files were not kept, told again by its marks.
+ *
+ *   node state           a record of its kind for each cycle (or one for the whole, if the records
+ *                        of the run were not of single cycles)
+ *   route                ROUTE_USE with its input, lane 0, for each cycle
+ *   error                DEVICE_ERROR where it begins
+ *   control thread       CONFIG_WRITE, INVOCATION_START, INVOCATION_DONE, errors of the core
+ *
+ * What marks do not hold cannot be had back: order within a cycle, flags, arguments of a
+ * fire, lanes, whether an invocation that was cut has an end. Importing the result gives equal
+ * states. Invariant: memory follows nodes and invocations. Specification: loom.md 9.3, 9.5.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/loom/export/export.h"
+#include "tools/loom/run/accel_marks.h"
+#include "tools/loom/export/record_merge.h"
+#include "tools/loom/run/node_state.h"
+#include "trace/ovni/event.h"
+#include "trace/base/log.h"
+
+#define MARKS	       (LOOM_MARK_LAST - LOOM_MARK_FIRST + 1)
+#define SHOWN(s, mark) ((s)->shown[(mark)-LOOM_MARK_FIRST])
+
+struct invocation {
+	uint64_t begin, end, id;
+	uint32_t epoch;
+	bool failed;
+	uint64_t last; /* cycle of its last record */
+};
+
+struct core {
+	uint16_t id;
+	struct invocation *list; /* by begin, apart from each other */
+	size_t n, room;
+	uint64_t *errors; /* cycles in which an error of a node begins */
+	size_t nerrors, error_room;
+};
+
+/* A node, or with `control` a core: a source of records. */
+struct teller {
+	struct stream stream;
+	const struct loom_export *x;
+	struct core *core;
+	uint32_t node;
+	bool control;
+	int64_t shown[MARKS];
+	bool has_event, ended; /* the stream's event is the next one; there is none */
+	uint64_t event_cycle;
+	size_t at;  /* the invocation of the core that is not over */
+	bool begun; /* control: it has been told; node: the error that is shown has been */
+	/* node: what is shown holds in [from, until), and is being told for `cycle` */
+	uint64_t from, cycle, until;
+	bool holds;
+	unsigned step;	/* of the records of a cycle */
+	uint64_t *left; /* how many cycles more may be told: of all nodes */
+};
+
+static uint64_t cycle_of(const struct teller *s, int64_t clock)
+{
+	return loom_clock_cycle(&s->x->clock, clock);
+}
+
+/* The next event: a mark is entered into `shown` by apply(). 1, 0 at the end, -errno. */
+static int peek(struct teller *s)
+{
+	int got;
+
+	if (s->has_event)
+		return 1;
+	got = s->ended ? 0 : stream_step(&s->stream);
+	if (got < 0) {
+		stream_report(&s->stream);
+		return got;
+	}
+	s->ended = got == 0;
+	if (!got)
+		return 0;
+	if (s->stream.ev.clock < s->x->clock.base) {
+		log_error("%s: an event before the start of the run", s->stream.path);
+		return -EINVAL;
+	}
+	s->event_cycle = cycle_of(s, s->stream.ev.clock);
+	s->has_event = true;
+	return 1;
+}
+
+/* Takes the event: its mark, or -1. */
+static int apply(struct teller *s)
+{
+	const struct event *ev = &s->stream.ev;
+	int32_t type;
+
+	s->has_event = false;
+	if (event_mcv(ev) != MCV('O', 'M', '=') || ev->payload_size != 12)
+		return -1;
+	type = get_i32(ev->payload + 8);
+	if (type < LOOM_MARK_FIRST || type > LOOM_MARK_LAST)
+		return -1;
+	SHOWN(s, type) = get_i64(ev->payload);
+	return type;
+}
+
+/* ---- invocations ---- */
+
+/* The id that a value of the mark stands for: its label has it. */
+static uint64_t id_of(const struct json *labels, int64_t value)
+{
+	char key[24];
+	const char *text;
+	unsigned long long id;
+
+	snprintf(key, sizeof(key), "%" PRId64, value);
+	text = json_string(json_key(labels, key));
+	if (text && sscanf(text, "invocation %llu", &id) == 1)
+		return id;
+	return (uint64_t)(value - 2);
+}
+
+static int add_invocation(struct core *c, uint64_t begin, uint32_t epoch, uint64_t id)
+{
+	if (c->n == c->room) {
+		size_t room = c->room ? 2 * c->room : 16;
+		struct invocation *list = realloc(c->list, room * sizeof(*list));
+
+		if (!list)
+			return -ENOMEM;
+		c->list = list;
+		c->room = room;
+	}
+	c->list[c->n++] = (struct invocation){
+		.begin = begin, .end = UINT64_MAX, .id = id, .epoch = epoch, .last = begin};
+	return 0;
+}
+
+/* What was read once is to be read again. */
+static void start_anew(struct teller *s)
+{
+	stream_rewind(&s->stream);
+	memset(s->shown, 0, sizeof(s->shown));
+	s->ended = s->has_event = false;
+}
+
+/* Reads the stream of a control thread: its invocations. */
+static int read_invocations(struct teller *s, const struct json *labels)
+{
+	struct core *c = s->core;
+	uint64_t last = 0;
+	bool open = false;
+	int got, err = 0;
+
+	while (!err && (got = peek(s)) > 0) {
+		last = s->event_cycle;
+		switch (apply(s)) {
+		case LOOM_MARK_INVOCATION:
+			if (open)
+				c->list[c->n - 1].end = last;
+			open = SHOWN(s, LOOM_MARK_INVOCATION) != LOOM_NO_INVOCATION;
+			if (open)
+				err = add_invocation(c, last,
+						     (uint32_t)(SHOWN(s, LOOM_MARK_EPOCH) - 1),
+						     id_of(labels, SHOWN(s, LOOM_MARK_INVOCATION)));
+			break;
+		case LOOM_MARK_ERROR:
+			if (open && SHOWN(s, LOOM_MARK_ERROR) != LOOM_NO_ERROR)
+				c->list[c->n - 1].failed = true;
+			break;
+		default:
+			break;
+		}
+	}
+	if (open && !err)
+		c->list[c->n - 1].end = last;
+	start_anew(s);
+	return err ? err : got;
+}
+
+/* Reads the stream of a node that has errors: where they begin. The control thread shows them, too.
+ */
+static int read_errors(struct teller *s)
+{
+	struct core *c = s->core;
+	int got;
+
+	while ((got = peek(s)) > 0) {
+		if (apply(s) != LOOM_MARK_ERROR || SHOWN(s, LOOM_MARK_ERROR) == LOOM_NO_ERROR)
+			continue;
+		if (c->nerrors == c->error_room) {
+			size_t room = c->error_room ? 2 * c->error_room : 8;
+			uint64_t *errors = realloc(c->errors, room * sizeof(*errors));
+
+			if (!errors)
+				return -ENOMEM;
+			c->errors = errors;
+			c->error_room = room;
+		}
+		c->errors[c->nerrors++] = s->event_cycle;
+	}
+	start_anew(s);
+	return got;
+}
+
+static bool is_of_node(const struct core *c, uint64_t cycle)
+{
+	for (size_t i = 0; i < c->nerrors; i++) {
+		if (c->errors[i] == cycle)
+			return true;
+	}
+	return false;
+}
+
+/* ---- records ---- */
+
+static struct loom_record record_of(const struct teller *s, uint64_t cycle, uint8_t kind)
+{
+	return (struct loom_record){.cycle = cycle,
+				    .core_id = s->core->id,
+				    .hw_node_id = s->control ? 0 : s->node,
+				    .event_kind = kind};
+}
+
+/* Puts the record, of so many cycles, into the invocation of its core that it lies in. */
+static int enter(struct teller *s, struct loom_record *r, uint64_t cycles)
+{
+	struct core *c = s->core;
+	struct invocation *v;
+
+	while (s->at < c->n && c->list[s->at].end <= r->cycle)
+		s->at++;
+	v = s->at < c->n ? &c->list[s->at] : NULL;
+	if (!v || v->begin > r->cycle) {
+		log_error("%s: what node %" PRIu32 " does in cycle %" PRIu64
+			  " belongs to no invocation: without the kept files such a run cannot be "
+			  "exported",
+			  s->stream.path, s->node, r->cycle);
+		return -EINVAL;
+	}
+	r->epoch_id = v->epoch;
+	r->invocation_id = v->id;
+	if (r->cycle + cycles - 1 > v->last)
+		v->last = r->cycle + cycles - 1;
+	return 1;
+}
+
+static const uint8_t kinds[LOOM_STATES] = {
+	[LOOM_FIRE] = LOOM_NODE_FIRE,
+	[LOOM_ROUTE] = LOOM_ROUTE_USE,
+	[LOOM_STALLED_IN] = LOOM_NODE_STALL_IN,
+	[LOOM_STALLED_OUT] = LOOM_NODE_STALL_OUT,
+};
+
+static bool has_route(const struct teller *s)
+{
+	return SHOWN(s, LOOM_MARK_STATE) == LOOM_ROUTE ||
+	       (SHOWN(s, LOOM_MARK_ROUTE) && SHOWN(s, LOOM_MARK_ROUTE) != LOOM_NO_ROUTE);
+}
+
+/* One of the up to four records of the cycle s->cycle: 1, 0: it has none of this kind. */
+static int of_cycle(struct teller *s, unsigned step, struct loom_record *r)
+{
+	int64_t state = SHOWN(s, LOOM_MARK_STATE), route = SHOWN(s, LOOM_MARK_ROUTE);
+	int64_t error = SHOWN(s, LOOM_MARK_ERROR), extension = SHOWN(s, LOOM_MARK_EXTENSION);
+	bool spans = s->x->as.style == LOOM_STYLE_SPAN;
+
+	switch (step) {
+	case 0:
+		if (state != LOOM_FIRE && state != LOOM_STALLED_IN && state != LOOM_STALLED_OUT)
+			return 0;
+		if (spans && s->cycle != s->from)
+			return 0; /* told whole in the first */
+		*r = record_of(s, s->cycle, kinds[state]);
+		if (spans)
+			loom_record_set_span(r, s->until - s->from);
+		return enter(s, r, spans ? s->until - s->from : 1);
+	case 1:
+		if (!has_route(s))
+			return 0;
+		*r = record_of(s, s->cycle, LOOM_ROUTE_USE);
+		if (route && route != LOOM_NO_ROUTE)
+			r->arg0 = loom_input_of_mark(route);
+		return enter(s, r, 1);
+	case 2:
+		if (extension <= LOOM_NO_EXTENSION)
+			return 0;
+		*r = record_of(s, s->cycle, (uint8_t)extension);
+		return enter(s, r, 1);
+	default:
+		if (state != LOOM_ERRED || s->begun)
+			return 0;
+		s->begun = true;
+		*r = record_of(s, s->cycle, LOOM_DEVICE_ERROR);
+		r->arg0 = error > 0 ? (uint32_t)(error - 1) : 0;
+		return enter(s, r, 1);
+	}
+}
+
+/*
+ * The next cycle of which there is something to tell, while the same things are shown. Each was a
+ * record of the run, so a stream that tells of more cycles is damaged, and would fill any disk.
+ */
+static int next_cycle(struct teller *s)
+{
+	int64_t state = SHOWN(s, LOOM_MARK_STATE);
+	bool again = has_route(s) || SHOWN(s, LOOM_MARK_EXTENSION) > LOOM_NO_EXTENSION;
+
+	s->step = 0;
+	s->cycle++;
+	if (s->x->as.style == LOOM_STYLE_CYCLE)
+		again = again || state == LOOM_FIRE || state == LOOM_STALLED_IN ||
+			state == LOOM_STALLED_OUT;
+	if (s->x->as.style == LOOM_STYLE_EDGE || !again)
+		s->cycle = s->until;
+	s->holds = s->cycle < s->until;
+	if (!s->holds)
+		return 0;
+	if (*s->left == 0) {
+		log_error("%s: more cycles than the run had records; see 'ovni-check'",
+			  s->stream.path);
+		return -EBADMSG;
+	}
+	--*s->left;
+	return 0;
+}
+
+static int next_of_node(struct teller *s, struct loom_record *r)
+{
+	int got = 1;
+
+	while (got >= 0) {
+		while (s->holds) {
+			while (s->step < 4) {
+				got = of_cycle(s, s->step++, r);
+				if (got)
+					return got;
+			}
+			got = next_cycle(s);
+			if (got)
+				return got;
+		}
+		got = peek(s);
+		if (got <= 0)
+			return got;
+		/* all events of a cycle, then what holds to the next one */
+		s->from = s->cycle = s->event_cycle;
+		while (got > 0 && s->event_cycle == s->cycle) {
+			apply(s);
+			got = peek(s);
+		}
+		s->until = got > 0 ? s->event_cycle : s->cycle;
+		if (SHOWN(s, LOOM_MARK_STATE) != LOOM_ERRED)
+			s->begun = false;
+		s->holds = s->until > s->cycle;
+		s->step = 0;
+	}
+	return got;
+}
+
+/* The invocation that a word of configuration is for: the next one of the epoch. */
+static void enter_config(const struct teller *s, struct loom_record *r)
+{
+	const struct core *c = s->core;
+
+	r->epoch_id = (uint32_t)(SHOWN(s, LOOM_MARK_EPOCH) - 1);
+	for (size_t i = s->at; i < c->n; i++) {
+		if (c->list[i].begin >= r->cycle && c->list[i].epoch == r->epoch_id) {
+			r->invocation_id = c->list[i].id;
+			return;
+		}
+	}
+}
+
+static int next_of_core(struct teller *s, struct loom_record *r)
+{
+	struct core *c = s->core;
+
+	while (true) {
+		struct invocation *v = s->at < c->n ? &c->list[s->at] : NULL;
+		int got = peek(s), type;
+
+		if (got < 0 || (!got && !v))
+			return got;
+		/* starts and ends come from the list */
+		if (v && !s->begun && (!got || v->begin <= s->event_cycle)) {
+			s->begun = true;
+			*r = record_of(s, v->begin, LOOM_INVOCATION_START);
+			r->epoch_id = v->epoch;
+			r->invocation_id = v->id;
+			return 1;
+		}
+		if (v && s->begun && (!got || v->end <= s->event_cycle)) {
+			s->begun = false;
+			s->at++;
+			*r = record_of(s, v->end, LOOM_INVOCATION_DONE);
+			r->epoch_id = v->epoch;
+			r->invocation_id = v->id;
+			return 1;
+		}
+		type = apply(s);
+		if (type == LOOM_MARK_CONFIG && SHOWN(s, type) != LOOM_NO_CONFIG) {
+			*r = record_of(s, s->event_cycle, LOOM_CONFIG_WRITE);
+			r->arg0 = (uint32_t)(SHOWN(s, type) - 2);
+			enter_config(s, r);
+			return 1;
+		}
+		if (type == LOOM_MARK_ERROR && SHOWN(s, type) != LOOM_NO_ERROR &&
+		    !is_of_node(c, s->event_cycle)) {
+			*r = record_of(s, s->event_cycle, LOOM_DEVICE_ERROR);
+			r->arg0 = (uint32_t)(SHOWN(s, type) - 1);
+			r->epoch_id = v && s->begun ? v->epoch : 0;
+			r->invocation_id = v && s->begun ? v->id : 0;
+			if (v && s->begun && r->cycle > v->last)
+				v->last = r->cycle;
+			return 1;
+		}
+	}
+}
+
+static int next(void *source, struct loom_record *r)
+{
+	struct teller *s = source;
+
+	return s->control ? next_of_core(s, r) : next_of_node(s, r);
+}
+
+/* An invocation that failed has no end of its own, unless it went on. */
+static bool is_no_end(const struct teller *s, const struct loom_record *r)
+{
+	const struct invocation *v;
+
+	if (!s->control || r->event_kind != LOOM_INVOCATION_DONE)
+		return false;
+	v = &s->core->list[s->at - 1];
+	return v->failed && v->last + 1 >= v->end;
+}
+
+/* ---- the streams ---- */
+
+struct marks {
+	uint64_t left;
+	struct teller *tellers; /* control threads first: they begin and end invocations */
+	size_t n;
+	struct core *cores;
+	size_t ncores;
+};
+
+static int open_teller(struct loom_export *x, struct marks *m, size_t i, bool control)
+{
+	struct json *meta = trace_metadata(&x->trace, x->streams[i]);
+	const struct json *node = json_get(meta, "accel.hw_node_id");
+	uint16_t id = (uint16_t)json_int(json_get(meta, "accel.core_id"));
+	struct teller *s = &m->tellers[m->n];
+	size_t k = 0;
+	int err = meta ? 0 : -EINVAL;
+
+	/* lanes tell again what their node does */
+	if (err || json_is_number(node) == control || json_get(meta, "accel.lane")) {
+		json_free(meta);
+		return err;
+	}
+	while (k < m->ncores && m->cores[k].id != id)
+		k++;
+	if (k == m->ncores)
+		m->cores[m->ncores++].id = id;
+	*s = (struct teller){.x = x, .core = &m->cores[k], .control = control, .left = &m->left};
+	s->node = (uint32_t)json_int(node);
+	err = stream_open(&s->stream, x->trace.fd, x->trace.streams[x->streams[i]]);
+	if (!err)
+		m->n++;
+	if (!err && control)
+		err = read_invocations(s, json_get(meta, "ovni.mark.95.labels"));
+	else if (!err && json_get(meta, "ovni.mark.98"))
+		err = read_errors(s);
+	json_free(meta);
+	return err;
+}
+
+static int feed(struct loom_export *x, struct loom_writer *w, struct marks *m)
+{
+	struct loom_merge *merge;
+	struct loom_record r;
+	void *source;
+	int err, got = 1;
+
+	merge = loom_merge_new(m->tellers, m->n, sizeof(*m->tellers), next, &err);
+	while (!err && (got = loom_merge_next(merge, &r, &source)) > 0) {
+		if (!is_no_end(source, &r))
+			err = loom_export_put(x, w, &r);
+	}
+	loom_merge_free(merge);
+	return err ? err : got;
+}
+
+int loom_export_marks(struct loom_export *x)
+{
+	struct marks m = {.n = 0};
+	struct loom_writer *w = NULL;
+	int err = 0;
+
+	if (x->clock.period_ps < 1000) {
+		log_error("%s: its cycles are shorter than the nanoseconds of a trace: without the "
+			  "kept files they cannot be had back",
+			  x->trace.path);
+		return -EINVAL;
+	}
+	if (!json_u64(json_get(x->run, "accel.run.records"), &m.left)) {
+		log_error("%s/%s: the description of the run is damaged", x->trace.path,
+			  x->run_path);
+		return -EBADMSG;
+	}
+	m.tellers = calloc(x->nstreams + 1, sizeof(*m.tellers));
+	m.cores = calloc(x->nstreams + 1, sizeof(*m.cores));
+	if (!m.tellers || !m.cores) {
+		log_error("%s: no memory to export it", x->trace.path);
+		free(m.tellers);
+		free(m.cores);
+		return -ENOMEM;
+	}
+	for (int control = 1; control >= 0; control--) {
+		for (size_t i = 0; !err && i < x->nstreams; i++)
+			err = open_teller(x, &m, i, control);
+	}
+	if (!err) {
+		x->as.sort_cycles = true;
+		err = loom_export_open(x, &w);
+	}
+	for (size_t i = 0; !err && i < m.n; i++) {
+		const struct core *core = m.tellers[i].core;
+
+		if (core && !m.tellers[i].control)
+			err = loom_writer_node(w, core->id, m.tellers[i].node);
+	}
+	if (!err)
+		err = feed(x, w, &m);
+	err = loom_export_close(x, w, err);
+	if (err == -ENOMEM)
+		log_error("%s: no memory to export it", x->trace.path);
+	for (size_t i = 0; i < m.n; i++)
+		stream_close(&m.tellers[i].stream);
+	for (size_t i = 0; i < m.ncores; i++) {
+		free(m.cores[i].list);
+		free(m.cores[i].errors);
+	}
+	free(m.tellers);
+	free(m.cores);
+	return err;
+}

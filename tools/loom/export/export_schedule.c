@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * export_schedule: the scheduling of threads as records of an accelerator.
+ *
+ *   CPU               core, by its index; on none of them yet: the core after the last one
+ *   thread            node, by its tid
+ *   life of a thread  invocation, numbered in the order in which they begin
+ *   running           NODE_FIRE
+ *   waits for a CPU   NODE_STALL_OUT
+ *   asleep            NODE_STALL_IN
+ *   migration         ROUTE_USE, from CPU arg0 to CPU arg1
+ *   events lost       DEVICE_ERROR, arg0 of them
+ *
+ * A record stands where its interval begins and says how long it is (style span): the difference
+ * of the rounded ends, so that the lengths of a thread add up. Streams are merged as they are read.
+ * Invariant: memory follows threads, and what happens inside one interval of each.
+ * Specification: loom.md 9.5.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/loom/export/export.h"
+#include "tools/loom/export/record_merge.h"
+#include "trace/ovni/event.h"
+#include "trace/ovni/thread_state.h"
+#include "trace/base/log.h"
+
+#define MARK_LOST 92
+#define NONE	  SIZE_MAX
+
+struct thread {
+	struct stream stream;
+	const struct loom_clock *clock;
+	uint32_t tid;
+	uint16_t nowhere; /* the core of no CPU */
+	enum lifeline state;
+	int32_t cpu;	 /* the last real one; -1: none yet */
+	bool on_virtual; /* where it is now */
+	uint64_t since;	 /* cycle in which the state was entered */
+	uint64_t last;	 /* cycle of the last event */
+	uint64_t life;	 /* its invocation, given out when its start leaves the merge */
+	/* records that are known, in order: the interval, and what happened in it */
+	struct loom_record *queue;
+	size_t first, n, room;
+	size_t open; /* the one whose length is not known yet, or NONE */
+};
+
+static int push(struct thread *t, uint64_t cycle, uint8_t kind, int32_t cpu, uint32_t arg0,
+		uint32_t arg1)
+{
+	if (t->n == t->room) {
+		size_t room = t->room ? 2 * t->room : 8;
+		struct loom_record *queue = realloc(t->queue, room * sizeof(*queue));
+
+		if (!queue)
+			return -ENOMEM;
+		t->queue = queue;
+		t->room = room;
+	}
+	t->queue[t->n++] = (struct loom_record){
+		.cycle = cycle,
+		.epoch_id = 1,
+		.core_id = cpu < 0 ? t->nowhere : (uint16_t)cpu,
+		.hw_node_id = t->tid,
+		.event_kind = kind,
+		.arg0 = arg0,
+		.arg1 = arg1,
+	};
+	return 0;
+}
+
+/* A record that begins an interval: its length is filled in when that ends. */
+static int begin(struct thread *t, uint64_t cycle)
+{
+	static const int kinds[LIFELINE_COUNT] = {
+		[LIFELINE_UNKNOWN] = -1,
+		[LIFELINE_RUNNING] = LOOM_NODE_FIRE,
+		[LIFELINE_PAUSED] = LOOM_NODE_STALL_IN,
+		[LIFELINE_DEAD] = -1,
+		[LIFELINE_COOLING] = LOOM_NODE_FIRE,
+		[LIFELINE_WARMING] = LOOM_NODE_STALL_OUT,
+	};
+
+	int err;
+
+	t->since = cycle;
+	if (kinds[t->state] < 0)
+		return 0;
+	t->open = t->n;
+	err = push(t, cycle, (uint8_t)kinds[t->state], t->cpu, 0, 0);
+	if (!err)
+		t->queue[t->open].lane = t->on_virtual;
+	return err;
+}
+
+static void end(struct thread *t, uint64_t cycle)
+{
+	if (t->open != NONE)
+		loom_record_set_span(&t->queue[t->open], cycle - t->since);
+	t->open = NONE;
+}
+
+static int take(struct thread *t, const struct event *ev, uint64_t cycle)
+{
+	int next = lifeline_next(t->state, (char)ev->value), err = 0;
+	int32_t cpu;
+
+	if (ev->model == 'O' && ev->category == 'A' && ev->value == 's' && ev->payload_size >= 4) {
+		cpu = get_i32(ev->payload);
+		t->on_virtual = cpu < 0;
+		if (cpu >= 0 && t->cpu >= 0 && cpu != t->cpu)
+			err = push(t, cycle, LOOM_ROUTE_USE, cpu, (uint32_t)t->cpu, (uint32_t)cpu);
+		t->cpu = cpu >= 0 ? cpu : t->cpu;
+		return err;
+	}
+	if (event_mcv(ev) == MCV('O', 'M', '[') && ev->payload_size == 12 &&
+	    get_i32(ev->payload + 8) == MARK_LOST) {
+		int64_t lost = get_i64(ev->payload);
+
+		return push(t, cycle, LOOM_DEVICE_ERROR, t->cpu,
+			    lost > UINT32_MAX || lost < 0 ? UINT32_MAX : (uint32_t)lost, 0);
+	}
+	if (ev->model != 'O' || ev->category != 'H' || ev->value == 'C')
+		return 0;
+	if (next < 0) {
+		log_error("%s: byte %" PRIu64 ": OH%c in the state %s; see 'ovni-check'",
+			  t->stream.path, stream_offset(&t->stream), ev->value,
+			  lifeline_names[t->state]);
+		return -EINVAL;
+	}
+	end(t, cycle);
+	t->state = (enum lifeline)next;
+	if (ev->value == 'x') {
+		cpu = ev->payload_size >= 4 ? get_i32(ev->payload) : -1;
+		t->cpu = cpu;
+		t->on_virtual = cpu < 0;
+		if (cpu >= t->nowhere) {
+			log_error("%s: byte %" PRIu64 ": there is no CPU %" PRId32, t->stream.path,
+				  stream_offset(&t->stream), cpu);
+			return -EINVAL;
+		}
+		err = push(t, cycle, LOOM_INVOCATION_START, t->cpu, 0, 0);
+	}
+	if (ev->value == 'e')
+		err = push(t, cycle, LOOM_INVOCATION_DONE, t->cpu, 0, 0);
+	else if (!err)
+		err = begin(t, cycle);
+	return err;
+}
+
+/* A thread that enters or leaves a window through the virtual CPU (marked by the lane) does not
+ * run. */
+static bool is_real(struct loom_record *r)
+{
+	bool on_virtual = r->lane;
+
+	r->lane = 0;
+	return r->event_kind != LOOM_NODE_FIRE || !on_virtual || r->arg0 || r->arg1;
+}
+
+static int next(void *source, struct loom_record *r)
+{
+	struct thread *t = source;
+
+	while (true) {
+		int got, err;
+
+		/* what comes after an interval waits until its end is known */
+		if (t->first < (t->open < t->n ? t->open : t->n)) {
+			*r = t->queue[t->first++];
+			if (!is_real(r))
+				continue;
+			return 1;
+		}
+		if (t->first) {
+			t->n -= t->first;
+			memmove(t->queue, t->queue + t->first, t->n * sizeof(*t->queue));
+			t->open = t->open == NONE ? NONE : t->open - t->first;
+			t->first = 0;
+		}
+		got = stream_step(&t->stream);
+		if (got < 0) {
+			stream_report(&t->stream);
+			return got;
+		}
+		if (!got && t->state != LIFELINE_DEAD && t->state != LIFELINE_UNKNOWN) {
+			log_error("%s: the thread is not dead at the end; see 'ovni-check'",
+				  t->stream.path);
+			return -EINVAL;
+		}
+		if (!got)
+			return 0;
+		if (t->stream.ev.clock < 0 || (uint64_t)t->stream.ev.clock < t->last) {
+			log_error("%s: byte %" PRIu64 ": the clock goes back; put the events in "
+				  "order with ovni-sort first",
+				  t->stream.path, stream_offset(&t->stream));
+			return -EINVAL;
+		}
+		t->last = (uint64_t)t->stream.ev.clock;
+		err = take(t, &t->stream.ev,
+			   (uint64_t)((unsigned __int128)t->last * 1000 / t->clock->period_ps));
+		if (err)
+			return err;
+	}
+}
+
+static int open_threads(struct loom_export *x, struct thread *threads)
+{
+	int64_t cpus = -1;
+	int err = 0;
+
+	for (size_t i = 0; i < x->nstreams; i++) {
+		struct json *meta = trace_metadata(&x->trace, x->streams[i]);
+		const struct json *cpu = json_first(json_get(meta, "ovni.loom_cpus"));
+
+		if (!meta)
+			return -EINVAL;
+		threads[i].tid = (uint32_t)json_int(json_get(meta, "ovni.tid"));
+		for (; cpu; cpu = json_next(cpu)) {
+			if (json_int(json_get(cpu, "index")) > cpus)
+				cpus = json_int(json_get(cpu, "index"));
+		}
+		json_free(meta);
+	}
+	if (cpus + 1 > UINT16_MAX) {
+		log_error("%s: %" PRId64 " CPUs are more than a Loom trace can tell apart",
+			  x->trace.path, cpus + 1);
+		return -EOVERFLOW;
+	}
+	for (size_t i = 0; !err && i < x->nstreams; i++) {
+		threads[i].clock = &x->clock;
+		threads[i].nowhere = (uint16_t)(cpus + 1);
+		threads[i].cpu = -1;
+		threads[i].open = NONE;
+		err = stream_open(&threads[i].stream, x->trace.fd, x->trace.streams[x->streams[i]]);
+	}
+	return err;
+}
+
+int loom_export_schedule(struct loom_export *x)
+{
+	struct thread *threads = calloc(x->nstreams + 1, sizeof(*threads));
+	struct loom_merge *merge = NULL;
+	struct loom_writer *w = NULL;
+	struct loom_record r;
+	uint64_t lives = 0;
+	void *source;
+	int err = threads ? open_threads(x, threads) : -ENOMEM, got = 1;
+
+	x->as.style = LOOM_STYLE_SPAN;
+	if (!err)
+		merge = loom_merge_new(threads, x->nstreams, sizeof(*threads), next, &err);
+	if (!err)
+		err = loom_export_open(x, &w);
+	while (!err && (got = loom_merge_next(merge, &r, &source)) > 0) {
+		struct thread *t = source;
+
+		if (r.event_kind == LOOM_INVOCATION_START)
+			t->life = ++lives;
+		r.invocation_id = t->life;
+		if (r.event_kind == LOOM_DEVICE_ERROR)
+			x->lost += r.arg0;
+		err = loom_export_put(x, w, &r);
+	}
+	err = loom_export_close(x, w, err ? err : got);
+	if (err == -ENOMEM)
+		log_error("%s: no memory to export it", x->trace.path);
+	loom_merge_free(merge);
+	for (size_t i = 0; threads && i < x->nstreams; i++) {
+		stream_close(&threads[i].stream);
+		free(threads[i].queue);
+	}
+	free(threads);
+	return err;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* core_state: what each core as a whole is doing (see core_state.h). */
+#include "tools/loom/import/core_state.h"
+
+#include <stdlib.h>
+
+/* A begin or end of an invocation. */
+struct boundary {
+	uint64_t cycle;
+	uint32_t scope;
+	bool begins;
+};
+
+struct core {
+	struct boundary *boundaries;
+	size_t n, next;
+	/* the open scopes, in the order in which they began: a list both ways, by their places
+	 * among the scopes of the core; `last` is shown */
+	struct {
+		uint32_t before, after;
+	} * open;
+	uint32_t first, last; /* place of the first one in the survey; of the one that began last */
+	int64_t epoch;	      /* shown; -1: none yet */
+	uint64_t config_end;  /* a word is shown until then; 0: none is */
+	uint64_t error_until; /* likewise */
+};
+
+struct loom_sessions {
+	const struct loom_survey *survey;
+	loom_session_fn change;
+	void *arg;
+	struct core *cores;
+};
+
+static int by_cycle(const void *a, const void *b)
+{
+	const struct boundary *x = a, *y = b;
+
+	if (x->cycle != y->cycle)
+		return x->cycle < y->cycle ? -1 : 1;
+	if (x->begins != y->begins)
+		return x->begins ? 1 : -1;
+	return x->scope < y->scope ? -1 : x->scope > y->scope;
+}
+
+static int prepare(struct core *c, const struct loom_survey *survey, uint32_t core)
+{
+	const struct loom_survey_core *at = &survey->cores[core];
+
+	c->epoch = -1;
+	c->boundaries = calloc(2 * (size_t)at->nscopes + 1, sizeof(*c->boundaries));
+	c->open = calloc(at->nscopes + 1, sizeof(*c->open));
+	c->first = at->first_scope;
+	c->last = LOOM_NONE;
+	if (!c->boundaries || !c->open)
+		return -1;
+	for (uint32_t i = 0; i < at->nscopes; i++) {
+		const struct loom_scope *s = &survey->scopes[at->first_scope + i];
+
+		if (s->begin == s->end)
+			continue; /* no cycle is inside */
+		c->boundaries[c->n++] = (struct boundary){s->begin, at->first_scope + i, true};
+		c->boundaries[c->n++] = (struct boundary){s->end, at->first_scope + i, false};
+	}
+	if (c->n)
+		qsort(c->boundaries, c->n, sizeof(*c->boundaries), by_cycle);
+	return 0;
+}
+
+struct loom_sessions *loom_sessions_new(const struct loom_survey *survey, loom_session_fn change,
+					void *arg)
+{
+	struct loom_sessions *s = calloc(1, sizeof(*s));
+	int err = 0;
+
+	if (!s)
+		return NULL;
+	*s = (struct loom_sessions){.survey = survey, .change = change, .arg = arg};
+	s->cores = calloc(survey->ncores + 1, sizeof(*s->cores));
+	for (uint32_t i = 0; !err && s->cores && i < survey->ncores; i++)
+		err = prepare(&s->cores[i], survey, i);
+	if (!s->cores || err) {
+		loom_sessions_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void loom_sessions_free(struct loom_sessions *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; s->cores && i < s->survey->ncores; i++) {
+		free(s->cores[i].boundaries);
+		free(s->cores[i].open);
+	}
+	free(s->cores);
+	free(s);
+}
+
+static int tell(struct loom_sessions *s, const struct core *c, enum loom_session_what what,
+		uint64_t cycle, int64_t value)
+{
+	return s->change(s->arg, (uint32_t)(c - s->cores), what, cycle, value);
+}
+
+static int tell_epoch(struct loom_sessions *s, struct core *c, uint64_t cycle, uint32_t epoch)
+{
+	if (c->epoch == epoch)
+		return 0;
+	c->epoch = epoch;
+	return tell(s, c, LOOM_SESSION_EPOCH, cycle, epoch);
+}
+
+static int cross(struct loom_sessions *s, struct core *c, const struct boundary *b)
+{
+	uint32_t at = b->scope - c->first, before, after;
+	int err;
+
+	if (b->begins) {
+		c->open[at].before = c->last;
+		c->open[at].after = LOOM_NONE;
+		if (c->last != LOOM_NONE)
+			c->open[c->last].after = at;
+		c->last = at;
+		err = tell_epoch(s, c, b->cycle, s->survey->scopes[b->scope].epoch);
+		return err ? err : tell(s, c, LOOM_SESSION_INVOCATION, b->cycle, b->scope);
+	}
+	before = c->open[at].before;
+	after = c->open[at].after;
+	if (before != LOOM_NONE)
+		c->open[before].after = after;
+	if (after != LOOM_NONE) { /* not the one that is shown */
+		c->open[after].before = before;
+		return 0;
+	}
+	c->last = before;
+	return tell(s, c, LOOM_SESSION_INVOCATION, b->cycle,
+		    before != LOOM_NONE ? (int64_t)c->first + before : -1);
+}
+
+/* Tells what has changed up to `cycle` without a record. A word that is written in `cycle` takes
+ * the place of the one before it. */
+static int advance(struct loom_sessions *s, struct core *c, uint64_t cycle, bool config)
+{
+	int err = 0;
+
+	while (!err) {
+		uint64_t next = UINT64_MAX;
+
+		if (c->next < c->n)
+			next = c->boundaries[c->next].cycle;
+		if (c->config_end && c->config_end <= cycle && c->config_end <= next) {
+			if (!config || c->config_end < cycle)
+				err = tell(s, c, LOOM_SESSION_CONFIG, c->config_end, -1);
+			c->config_end = 0;
+			continue;
+		}
+		if (c->error_until && c->error_until <= cycle && c->error_until <= next) {
+			err = tell(s, c, LOOM_SESSION_ERROR, c->error_until, -1);
+			c->error_until = 0;
+			continue;
+		}
+		if (c->next == c->n || next > cycle)
+			break;
+		err = cross(s, c, &c->boundaries[c->next++]);
+	}
+	return err;
+}
+
+int loom_sessions_add(struct loom_sessions *s, const struct loom_record *r, uint32_t part)
+{
+	uint32_t core = loom_survey_core(s->survey, r->core_id), scope;
+	struct core *c = &s->cores[core];
+	uint64_t end = r->cycle + 1;
+	int err;
+
+	/* the usual record changes nothing here */
+	if (loom_is_of_node(r->event_kind) && c->epoch == r->epoch_id)
+		return 0;
+	err = advance(s, c, r->cycle, r->event_kind == LOOM_CONFIG_WRITE);
+	if (!err)
+		err = tell_epoch(s, c, r->cycle, r->epoch_id);
+	if (!err && r->event_kind == LOOM_CONFIG_WRITE) {
+		c->config_end = end;
+		err = tell(s, c, LOOM_SESSION_CONFIG, r->cycle, r->arg0);
+	}
+	if (!err && r->event_kind == LOOM_DEVICE_ERROR) {
+		scope = loom_survey_scope(s->survey, core, r, part);
+		if (scope != LOOM_NONE && s->survey->scopes[scope].end > end)
+			end = s->survey->scopes[scope].end;
+		if (end > c->error_until)
+			c->error_until = end;
+		err = tell(s, c, LOOM_SESSION_ERROR, r->cycle, r->arg0);
+	}
+	return err;
+}
+
+int loom_sessions_finish(struct loom_sessions *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < s->survey->ncores; i++)
+		err = advance(s, &s->cores[i], s->survey->end, false);
+	return err;
+}

@@ -1,0 +1,698 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * import: the import command: a Loom run becomes an ovni v3 trace.
+ *
+ *   run                  loom "loomsim.NAME"
+ *   core                 process, with a control thread: epoch, invocation, configuration, errors
+ *   hardware node        thread and CPU: its state, route, errors, extension records
+ *
+ * The trace file is read twice: once to know what there is (loom_survey), once to tell what
+ * happens (loom_states, loom_sessions). The files of the run are kept beside its streams, since
+ * marks do not hold all of a record.
+ * Invariant: memory follows nodes and invocations, not records; nothing is made before it is known
+ * that every cycle has a place in the trace.
+ * Specification: loom.md 9.1 to 9.3.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/loom/run/run_clock.h"
+#include "tools/loom/run/run_hints.h"
+#include "tools/loom/run/keep_files.h"
+#include "tools/loom/import/import_streams.h"
+#include "tools/loom/import/core_state.h"
+#include "tools/loom/run/node_state.h"
+#include "tools/loom/run/loom_command.h"
+#include "tools/lib/cli.h"
+#include "trace/base/log.h"
+#include "trace/loom/run_files.h"
+#include "trace/base/text.h"
+#include "trace/ovni/trace.h"
+
+#define INPUTS_LABELLED 64   /* of a node; values above say the same without a label */
+#define CODES_LABELLED	4096 /* of errors, likewise */
+
+/* What a lane routes: its own mark, for the cycle of its record. */
+struct lane {
+	uint64_t cycle; /* of the last record */
+	int64_t input;	/* that is shown; -1: none */
+};
+
+struct import {
+	struct loom_options *o;
+	struct loom_run run;
+	struct loom_reader *reader;
+	struct loom_findings findings;
+	struct loom_hints hints;
+	struct loom_modules names;
+	struct loom_survey *survey;
+	struct loom_clock clock;
+	struct loom_chain chain; /* as the run ends */
+	struct loom_rows *rows;
+	enum loom_form form;
+	uint64_t last_cycle; /* that has a place in the trace */
+	struct lane *lanes;  /* of the survey, if lanes are wanted */
+	uint64_t *inputs;    /* of each node: which inputs have a label */
+	uint32_t *order;     /* scope -> its number, if an id is too large for the mark; or NULL */
+	char name[256];
+	int fd; /* of the trace */
+	bool damaged;
+	bool lost;		      /* the simulator has dropped records */
+	bool made;		      /* the directory */
+	char *kept_trace, *kept_perf; /* names in the trace, NULL: not kept */
+};
+
+static int no_memory(const struct import *m)
+{
+	log_error("%s: no memory to convert it", m->o->run);
+	return -ENOMEM;
+}
+
+/* ---- the records, once more ---- */
+
+static int open_reader(struct import *m)
+{
+	struct loom_reader_options how = {.layout = m->o->layout};
+
+	return loom_reader_open(m->reader, AT_FDCWD, m->run.trace, &how, &m->findings);
+}
+
+/* Says where the chain broke. */
+static int broken(const struct import *m, int err, const struct loom_record *r, uint64_t last)
+{
+	if (err == -EOVERFLOW)
+		log_error("%s: record %" PRIu64 ": cycle %" PRIu64
+			  " does not fit behind the part of the run before it",
+			  m->run.trace, m->reader->index, r->cycle);
+	else if (m->o->no_chain)
+		log_error("%s: record %" PRIu64 ": cycle %" PRIu64 " comes after %" PRIu64
+			  "; see 'ovni-loom check', or leave --no-chain out",
+			  m->run.trace, m->reader->index, r->cycle, last);
+	else
+		log_error("%s: record %" PRIu64 ": cycle %" PRIu64 " comes after %" PRIu64
+			  " within one invocation: a trace cannot go back in time; see 'ovni-loom "
+			  "check'",
+			  m->run.trace, m->reader->index, r->cycle, last);
+	return -EINVAL;
+}
+
+/* How many cycles after its own a record reaches. */
+static uint64_t reach(const struct import *m, const struct loom_record *r)
+{
+	if (m->survey->style == LOOM_STYLE_SPAN && loom_is_of_node(r->event_kind))
+		return loom_record_span(r);
+	return 1;
+}
+
+static int too_late(const struct import *m, const struct loom_record *r)
+{
+	uint64_t end, longest = 0;
+
+	if (!__builtin_add_overflow(r->cycle, reach(m, r), &end))
+		longest = loom_clock_longest(&m->clock, end);
+	if (longest)
+		log_error("%s: record %" PRIu64 ": cycle %" PRIu64
+			  " lies beyond the clock of a trace (2^63 ns) with a period of %" PRIu64
+			  " ps; the longest that fits is --clock-period %" PRIu64 "ps",
+			  m->run.trace, m->reader->index, end - 1, m->clock.period_ps, longest);
+	else
+		log_error("%s: record %" PRIu64 ": cycle %" PRIu64
+			  " lies beyond the clock of a trace (2^63 ns), whatever the period",
+			  m->run.trace, m->reader->index, r->cycle);
+	return -EOVERFLOW;
+}
+
+static int survey_records(struct import *m)
+{
+	struct loom_record r;
+	int got, err;
+
+	while ((got = loom_reader_next(m->reader, &r)) > 0) {
+		uint64_t last = m->chain.last;
+
+		err = loom_chain_step(&m->chain, &r);
+		if (err)
+			return broken(m, err, &r, last);
+		if (r.cycle > m->last_cycle || reach(m, &r) > m->last_cycle - r.cycle)
+			return too_late(m, &r);
+		err = loom_survey_add(m->survey, &r, m->chain.parts);
+		if (err)
+			return no_memory(m);
+	}
+	m->damaged = m->reader->is_damaged;
+	return got;
+}
+
+/* Names and nodes that are in tables alone. */
+static int survey_tables(struct import *m)
+{
+	const struct loom_modules *modules = &m->reader->modules;
+	bool doubtful;
+	int err = loom_hints_nodes(&m->hints, m->survey, &doubtful);
+
+	if (doubtful)
+		log_warn("%s: its nodes belong to several cores without naming them: only nodes "
+			 "with records are shown",
+			 m->run.perf);
+	for (size_t i = 0; !err && i < modules->n; i++) {
+		const struct loom_module *node = &modules->list[i];
+
+		err = loom_modules_add(&m->names, node);
+		if (!err && !node->any_core)
+			err = loom_survey_add_node(m->survey, node->core_id, node->hw_node_id);
+		for (size_t k = 0; !err && node->any_core && k < m->survey->ncores; k++) {
+			if (m->survey->cores[k].used)
+				err = loom_survey_add_node(m->survey, m->survey->cores[k].id,
+							   node->hw_node_id);
+		}
+	}
+	if (!err && !m->survey->ncores)
+		err = loom_survey_add_core(m->survey, 0);
+	if (!err)
+		err = loom_survey_seal(m->survey);
+	if (err)
+		return no_memory(m);
+	if (m->o->nodes_file)
+		err = loom_modules_load(&m->names, AT_FDCWD, m->o->nodes_file);
+	loom_modules_seal(&m->names);
+	return err;
+}
+
+static int survey(struct import *m)
+{
+	enum loom_style style = m->o->has_style ? m->o->style : m->hints.style;
+	int err;
+
+	m->survey = loom_survey_new(style);
+	if (!m->survey)
+		return no_memory(m);
+	m->survey->by_lane = m->o->lanes;
+	if (m->o->lanes && style == LOOM_STYLE_EDGE) {
+		log_error("--lanes: a lane cannot be told where records hold until the next one "
+			  "(style edge)");
+		return -EINVAL;
+	}
+	m->chain.off = m->o->no_chain;
+	m->last_cycle = loom_clock_last(&m->clock);
+	err = open_reader(m);
+	m->form = m->reader->form;
+	if (!err)
+		err = survey_records(m);
+	if (!err)
+		err = survey_tables(m);
+	loom_reader_close(m->reader);
+	if (!err && m->chain.parts)
+		log_info("%s: its cycles start anew %" PRIu32
+			 " time%s: the parts are shown one behind the other (--no-chain refuses "
+			 "that)",
+			 m->run.trace, m->chain.parts, m->chain.parts == 1 ? "" : "s");
+	m->lost = m->hints.dropped > 0;
+	if (!err && m->lost)
+		log_warn("%s: the simulator has dropped %" PRIu64
+			 " records: what they told is missing in the trace",
+			 m->run.trace, m->hints.dropped);
+	if (!err && m->clock.period_ps < 1000)
+		log_warn("%s: a cycle of %" PRIu64
+			 " ps is shorter than the nanoseconds of a trace: "
+			 "several cycles fall into one",
+			 m->o->run, m->clock.period_ps);
+	if (!err && m->survey->records && !m->survey->stalls)
+		log_info("%s: no record of a stall: nodes that wait are shown as idle",
+			 m->run.trace);
+	return err;
+}
+
+/* ---- marks ---- */
+
+static int mark(struct import *m, size_t row, enum loom_mark type, uint64_t cycle, int64_t value)
+{
+	return loom_rows_mark(m->rows, row, loom_clock_ns(&m->clock, cycle), type, value);
+}
+
+/* A mark whose value is said with it, too: for what is rare. */
+static int mark_labelled(struct import *m, size_t row, enum loom_mark type, uint64_t cycle,
+			 int64_t value, const char *label)
+{
+	int err = loom_rows_label(m->rows, row, type, value, label);
+
+	return err ? err : mark(m, row, type, cycle, value);
+}
+
+static int mark_error(struct import *m, size_t row, uint64_t cycle, int64_t code)
+{
+	const char *name = code < 0 ? "none" : loom_error_name((uint32_t)code);
+	char label[128];
+
+	if (code < 0)
+		return mark_labelled(m, row, LOOM_MARK_ERROR, cycle, LOOM_NO_ERROR, name);
+	if (code >= CODES_LABELLED)
+		return mark(m, row, LOOM_MARK_ERROR, cycle, code + 1);
+	snprintf(label, sizeof(label), "%" PRId64 "%s%s", code, name ? ": " : "", name ? name : "");
+	return mark_labelled(m, row, LOOM_MARK_ERROR, cycle, code + 1, label);
+}
+
+static int mark_route(struct import *m, size_t row, uint32_t node, uint64_t cycle, int64_t input)
+{
+	char label[32];
+
+	if (input < 0)
+		return mark(m, row, LOOM_MARK_ROUTE, cycle, LOOM_NO_ROUTE);
+	if (input < INPUTS_LABELLED && !(m->inputs[node] >> input & 1)) {
+		m->inputs[node] |= UINT64_C(1) << input;
+		snprintf(label, sizeof(label), "input %" PRId64, input);
+		return mark_labelled(m, row, LOOM_MARK_ROUTE, cycle,
+				     loom_mark_of_input((uint32_t)input), label);
+	}
+	return mark(m, row, LOOM_MARK_ROUTE, cycle, loom_mark_of_input((uint32_t)input));
+}
+
+static int node_changes(void *arg, uint32_t node, enum loom_what what, uint64_t cycle,
+			int64_t value)
+{
+	struct import *m = arg;
+	size_t row = loom_row_of_node(m->survey, node);
+	char label[32] = "none";
+
+	switch (what) {
+	case LOOM_WHAT_STATE:
+		return mark(m, row, LOOM_MARK_STATE, cycle, value);
+	case LOOM_WHAT_ROUTE:
+		return mark_route(m, row, node, cycle, value);
+	case LOOM_WHAT_ERROR:
+		return mark_error(m, row, cycle, value);
+	case LOOM_WHAT_EXTENSION:
+		if (value >= 0)
+			snprintf(label, sizeof(label), "extension %" PRId64, value);
+		return mark_labelled(m, row, LOOM_MARK_EXTENSION, cycle,
+				     value < 0 ? LOOM_NO_EXTENSION : value, label);
+	}
+	return 0;
+}
+
+static int core_changes(void *arg, uint32_t core, enum loom_session_what what, uint64_t cycle,
+			int64_t value)
+{
+	struct import *m = arg;
+	size_t row = loom_row_of_core(core);
+	char label[64];
+	uint64_t id;
+
+	switch (what) {
+	case LOOM_SESSION_EPOCH:
+		snprintf(label, sizeof(label), "epoch %" PRId64, value);
+		return mark_labelled(m, row, LOOM_MARK_EPOCH, cycle, value + 1, label);
+	case LOOM_SESSION_INVOCATION:
+		if (value < 0)
+			return mark(m, row, LOOM_MARK_INVOCATION, cycle, LOOM_NO_INVOCATION);
+		id = m->survey->scopes[value].id;
+		snprintf(label, sizeof(label), "invocation %" PRIu64, id);
+		return mark_labelled(m, row, LOOM_MARK_INVOCATION, cycle,
+				     (int64_t)(m->order ? m->order[value] : id) + 2, label);
+	case LOOM_SESSION_CONFIG:
+		return mark(m, row, LOOM_MARK_CONFIG, cycle,
+			    value < 0 ? LOOM_NO_CONFIG : value + 2);
+	case LOOM_SESSION_ERROR:
+		return mark_error(m, row, cycle, value);
+	}
+	return 0;
+}
+
+/* Ends what the lane shows, unless it goes on in `cycle`. */
+static int end_lane(struct import *m, uint32_t lane, uint64_t cycle)
+{
+	struct lane *l = &m->lanes[lane];
+
+	if (l->input < 0 || cycle <= l->cycle + 1)
+		return 0;
+	l->input = -1;
+	return mark(m, loom_row_of_lane(m->survey, lane), LOOM_MARK_ROUTE, l->cycle + 1,
+		    LOOM_NO_ROUTE);
+}
+
+static int add_lane(struct import *m, const struct loom_record *r)
+{
+	const struct loom_survey *s = m->survey;
+	uint32_t node = loom_survey_node(s, loom_survey_core(s, r->core_id), r->hw_node_id);
+	uint32_t at = node == LOOM_NONE ? LOOM_NONE : loom_survey_lane(s, node, r->lane);
+	struct lane *l;
+	int err;
+
+	if (at == LOOM_NONE)
+		return -ESTALE; /* not the file that was surveyed */
+	l = &m->lanes[at];
+	err = end_lane(m, at, r->cycle);
+	l->cycle = r->cycle;
+	if (err || l->input == r->arg0)
+		return err;
+	l->input = r->arg0;
+	return mark(m, loom_row_of_lane(s, at), LOOM_MARK_ROUTE, r->cycle,
+		    loom_mark_of_input(r->arg0));
+}
+
+static int by_scope_id(const void *a, const void *b, void *arg)
+{
+	const struct loom_survey *s = arg;
+	const struct loom_scope *x = &s->scopes[*(const uint32_t *)a];
+	const struct loom_scope *y = &s->scopes[*(const uint32_t *)b];
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+static int by_scope_begin(const void *a, const void *b, void *arg)
+{
+	const struct loom_survey *s = arg;
+	const struct loom_scope *x = &s->scopes[*(const uint32_t *)a];
+	const struct loom_scope *y = &s->scopes[*(const uint32_t *)b];
+
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Ids that are too large for the mark are replaced by the order in which they appear. */
+static int order_ids(struct import *m)
+{
+	const struct loom_survey *s = m->survey;
+	uint32_t *by_id, *firsts, n = 0;
+	bool large = false;
+
+	for (size_t i = 0; i < s->nscopes; i++)
+		large |= s->scopes[i].id > LOOM_INVOCATION_MAX;
+	if (!large)
+		return 0;
+	m->order = calloc(s->nscopes, sizeof(*m->order));
+	by_id = calloc(s->nscopes, sizeof(*by_id));
+	firsts = calloc(s->nscopes, sizeof(*firsts));
+	if (!m->order || !by_id || !firsts) {
+		free(by_id);
+		free(firsts);
+		return no_memory(m);
+	}
+	for (uint32_t i = 0; i < s->nscopes; i++)
+		by_id[i] = i;
+	qsort_r(by_id, s->nscopes, sizeof(*by_id), by_scope_id, m->survey);
+	for (size_t i = 0; i < s->nscopes; i++) { /* the first scope of each id */
+		if (i == 0 || s->scopes[by_id[i]].id != s->scopes[by_id[i - 1]].id)
+			firsts[n++] = by_id[i];
+	}
+	qsort_r(firsts, n, sizeof(*firsts), by_scope_begin, m->survey);
+	for (uint32_t i = 0; i < n; i++)
+		m->order[firsts[i]] = i;
+	for (size_t i = 1; i < s->nscopes; i++) {
+		if (s->scopes[by_id[i]].id == s->scopes[by_id[i - 1]].id)
+			m->order[by_id[i]] = m->order[by_id[i - 1]];
+	}
+	free(by_id);
+	free(firsts);
+	log_warn("%s: an invocation id is too large for a mark: invocations are numbered as they "
+		 "appear, the ids are in their labels",
+		 m->o->run);
+	return 0;
+}
+
+/* The labels that every row of its kind has, and what holds at cycle 0. */
+static int begin_rows(struct import *m)
+{
+	const struct loom_survey *s = m->survey;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < s->ncores; i++) {
+		size_t row = loom_row_of_core(i);
+
+		err = mark_labelled(m, row, LOOM_MARK_INVOCATION, 0, LOOM_NO_INVOCATION, "none");
+		if (!err)
+			err = mark_labelled(m, row, LOOM_MARK_CONFIG, 0, LOOM_NO_CONFIG, "none");
+	}
+	for (uint32_t i = 0; !err && i < s->nnodes; i++) {
+		size_t row = loom_row_of_node(s, i);
+
+		for (int state = LOOM_OUTSIDE; !err && state < LOOM_STATES; state++)
+			err = loom_rows_label(m->rows, row, LOOM_MARK_STATE, state,
+					      loom_state_names[state]);
+		if (!err)
+			err = mark(m, row, LOOM_MARK_STATE, 0, LOOM_OUTSIDE);
+		if (!err && s->nodes[i].routes)
+			err = mark_labelled(m, row, LOOM_MARK_ROUTE, 0, LOOM_NO_ROUTE, "none");
+	}
+	for (uint32_t i = 0; !err && i < s->nlanes; i++)
+		err = mark_labelled(m, loom_row_of_lane(s, i), LOOM_MARK_ROUTE, 0, LOOM_NO_ROUTE,
+				    "none");
+	return err;
+}
+
+static int tell_records(struct import *m)
+{
+	struct loom_states *states = loom_states_new(m->survey, node_changes, m);
+	struct loom_sessions *sessions = loom_sessions_new(m->survey, core_changes, m);
+	struct loom_chain chain = {.off = m->o->no_chain};
+	struct loom_record r;
+	uint64_t n = 0;
+	int err = states && sessions ? 0 : no_memory(m), got = 1;
+
+	m->findings = (struct loom_findings){.report = loom_report_nothing};
+	if (!err)
+		err = open_reader(m);
+	while (!err && (got = loom_reader_next(m->reader, &r)) > 0) {
+		/* not the file that was surveyed? */
+		if (loom_chain_step(&chain, &r) || r.cycle > m->survey->end ||
+		    loom_survey_core(m->survey, r.core_id) == LOOM_NONE) {
+			err = -ESTALE;
+			break;
+		}
+		n++;
+		err = loom_sessions_add(sessions, &r, chain.parts);
+		if (!err)
+			err = loom_states_add(states, &r, chain.parts);
+		if (!err && m->lanes && r.event_kind == LOOM_ROUTE_USE)
+			err = add_lane(m, &r);
+	}
+	if (!err)
+		err = got;
+	if (err == -ESTALE || (!err && n != m->survey->records)) {
+		log_error("%s: it changed while it was read", m->run.trace);
+		err = -ESTALE;
+	}
+	if (!err)
+		err = loom_sessions_finish(sessions);
+	if (!err)
+		err = loom_states_finish(states);
+	for (uint32_t i = 0; !err && m->lanes && i < m->survey->nlanes; i++)
+		err = end_lane(m, i, m->survey->end);
+	loom_reader_close(m->reader);
+	loom_states_free(states);
+	loom_sessions_free(sessions);
+	return err;
+}
+
+/* ---- the trace ---- */
+
+static bool about_run(const void *arg, struct json *meta)
+{
+	const struct import *m = arg;
+
+	return json_put_string(meta, "accel.run.name", m->name) &&
+	       json_put_string(meta, "accel.run.form", loom_form_name(m->form)) &&
+	       json_put_u64(meta, "accel.run.period_ps", m->clock.period_ps) &&
+	       json_put_i64(meta, "accel.run.base", m->clock.base) &&
+	       json_put_u64(meta, "accel.run.records", m->survey->records) &&
+	       json_put_u64(meta, "accel.run.end_cycle", m->survey->end) &&
+	       json_put_string(meta, "accel.run.record_style",
+			       loom_style_names[m->survey->style]) &&
+	       json_put_int(meta, "accel.run.parts", (int64_t)m->chain.parts + 1) &&
+	       json_put_bool(meta, "accel.run.stalls", m->survey->stalls > 0) &&
+	       json_put_bool(meta, "accel.run.complete", !m->damaged) &&
+	       (!m->hints.dropped || json_put_u64(meta, "accel.run.dropped", m->hints.dropped)) &&
+	       (!m->kept_trace ||
+		json_put_string(meta, "accel.run.sidecar.trace", m->kept_trace)) &&
+	       (!m->kept_perf || json_put_string(meta, "accel.run.sidecar.perf", m->kept_perf));
+}
+
+/* The name of the run as a part of a path: no slash, printable. */
+static void name_run(struct import *m)
+{
+	const char *name = m->o->name ? m->o->name : m->run.name;
+	char safe[200];
+
+	text_escape(safe, sizeof(safe), name, strlen(name));
+	for (char *c = safe; *c; c++) {
+		if (*c == '/' || *c == '\\')
+			*c = '_';
+	}
+	snprintf(m->name, sizeof(m->name), "%s", *safe ? safe : "run");
+}
+
+/* The first clock of a trace that is in the directory already: its page is to show this run, too.
+ */
+static int host_start(const struct import *m, int64_t *start, bool *found)
+{
+	struct trace trace;
+	int err = trace_open(&trace, m->o->output);
+
+	*found = false;
+	if (err)
+		return err;
+	for (size_t i = 0; !err && i < trace.nstreams; i++) {
+		struct stream stream;
+
+		err = stream_open(&stream, trace.fd, trace.streams[i]);
+		if (err)
+			break;
+		if (stream_step(&stream) == 1 && (!*found || stream.ev.clock < *start)) {
+			*start = stream.ev.clock;
+			*found = true;
+		}
+		stream_close(&stream);
+	}
+	trace_close(&trace);
+	return err;
+}
+
+/* The directory, made if it is not there, and the clock of cycle 0. */
+static int prepare_output(struct import *m)
+{
+	int64_t start = 0;
+	bool host = false;
+	int err = 0;
+
+	if (mkdir(m->o->output, 0755) == 0)
+		m->made = true;
+	else if (errno != EEXIST)
+		err = -errno;
+	if (err) {
+		log_error("%s: cannot create: %s", m->o->output, strerror(-err));
+		return err;
+	}
+	m->fd = open(m->o->output, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (m->fd < 0) {
+		err = -errno;
+		log_error("%s: cannot open: %s", m->o->output, strerror(-err));
+		return err;
+	}
+	if (!m->made)
+		err = host_start(m, &start, &host);
+	if (err)
+		return err;
+	m->clock.base = m->o->base.given ? moment_clock(&m->o->base, start) : start;
+	if (m->clock.base < 0) {
+		log_error("--base: a clock cannot be below 0");
+		return -EINVAL;
+	}
+	if (host)
+		log_info("%s: there is a trace already, which begins at %" PRId64
+			 " ns: cycle 0 is put at %" PRId64 " ns",
+			 m->o->output, start, m->clock.base);
+	return 0;
+}
+
+static int keep(struct import *m)
+{
+	int err = loom_keep(m->fd, m->o->output, m->name, m->run.trace, &m->kept_trace);
+
+	if (!err && m->run.perf)
+		err = loom_keep(m->fd, m->o->output, m->name, m->run.perf, &m->kept_perf);
+	return err;
+}
+
+static int make_trace(struct import *m)
+{
+	int err = m->o->no_keep ? 0 : keep(m);
+
+	if (err)
+		return err;
+	m->inputs = calloc(m->survey->nnodes + 1, sizeof(*m->inputs));
+	if (m->o->lanes)
+		m->lanes = calloc(m->survey->nlanes + 1, sizeof(*m->lanes));
+	for (size_t i = 0; m->lanes && i < m->survey->nlanes; i++)
+		m->lanes[i].input = -1;
+	err = m->inputs && (m->lanes || !m->o->lanes) ? order_ids(m) : no_memory(m);
+	if (err)
+		return err;
+	m->rows = loom_rows_open(m->fd, m->o->output, m->name, m->survey, &m->names, m->clock.base,
+				 about_run, m);
+	if (!m->rows)
+		return -EIO;
+	err = begin_rows(m);
+	if (!err)
+		err = tell_records(m);
+	if (!err)
+		err = loom_rows_finish(m->rows, loom_clock_ns(&m->clock, m->survey->end));
+	if (!err)
+		log_info("%s: %" PRIu64 " records of %zu nodes on %zu cores became %" PRIu64
+			 " events of %zu threads",
+			 m->o->output, m->survey->records, m->survey->nnodes, m->survey->ncores,
+			 loom_rows_events(m->rows),
+			 m->survey->nnodes + m->survey->ncores + m->survey->nlanes);
+	return err;
+}
+
+static int prepare(struct import *m)
+{
+	int err = loom_run_find(&m->run, m->o->run, m->o->perf);
+
+	if (!err && !m->run.trace) {
+		log_error("%s: no trace, only statistics, which have no time line: see 'ovni-loom "
+			  "stats'",
+			  m->o->run);
+		err = -ENOENT;
+	}
+	if (!err)
+		err = loom_hints_load(&m->hints, m->run.perf);
+	if (err)
+		return err;
+	m->clock.period_ps = m->o->period_ps ? m->o->period_ps : m->hints.period_ps;
+	if (!m->clock.period_ps && m->hints.perf.bad_period)
+		log_warn(
+			"%s: clock.period_ps is no positive integer: 1 ns is taken (--clock-period "
+			"says what it is)",
+			m->run.perf);
+	if (!m->clock.period_ps)
+		m->clock.period_ps = 1000;
+	name_run(m);
+	m->reader = calloc(1, sizeof(*m->reader));
+	return m->reader ? 0 : no_memory(m);
+}
+
+int loom_import(struct loom_options *o)
+{
+	struct import m = {.o = o, .fd = -1};
+	int err;
+
+	if (!o->output)
+		o->output = "ovni";
+	err = prepare(&m);
+	if (!err)
+		err = prepare_output(&m);
+	if (!err)
+		err = survey(&m);
+	if (!err)
+		err = make_trace(&m);
+	if (err && m.made && !m.rows)
+		rmdir(o->output); /* as it was before */
+	if (!err && m.damaged)
+		log_warn("%s: the file is damaged: what could be read is in the trace",
+			 m.run.trace);
+	loom_rows_close(m.rows);
+	loom_survey_free(m.survey);
+	loom_modules_free(&m.names);
+	loom_hints_free(&m.hints);
+	loom_run_free(&m.run);
+	free(m.reader);
+	free(m.inputs);
+	free(m.lanes);
+	free(m.order);
+	free(m.kept_trace);
+	free(m.kept_perf);
+	if (m.fd >= 0)
+		close(m.fd);
+	if (err || m.damaged)
+		return STATUS_FAILED;
+	return m.lost ? STATUS_LOST : STATUS_COMPLETE;
+}

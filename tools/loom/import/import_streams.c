@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: MIT */
+/* import_streams: the ovni streams of a Loom run (see import_streams.h). */
+#include "tools/loom/import/import_streams.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace/ovni/beneath.h"
+#include "trace/ovni/event.h"
+#include "trace/base/log.h"
+#include "trace/ovni/stream.h"
+#include "trace/base/build_info.h"
+
+#define BUFFERS_BYTES (64u << 20)  /* all together, */
+#define BUFFER_MOST   (256u << 10) /* and one of them */
+#define BUFFER_LEAST  512u
+#define OVNI_MODEL    "1.1.0"
+#define MARKS	      (LOOM_MARK_LAST - LOOM_MARK_FIRST + 1)
+#define LABELS_FEW    16
+#define NO_LABEL      UINT32_MAX
+
+struct label {
+	int64_t value;
+	char *text;
+};
+
+/* Labels of one mark of one row, as they came; found by their values once there are many. */
+struct labels {
+	struct label *list;
+	size_t n, room;
+	uint32_t *slots; /* open addressing, numbers in the list; NULL: there are few */
+	size_t nslots;
+};
+
+struct row {
+	bool made; /* its files are there */
+	uint32_t tid;
+	uint32_t core; /* index */
+	uint32_t used;
+	uint8_t marks;	       /* bits: which it has used */
+	struct labels *labels; /* MARKS of them, or NULL */
+};
+
+struct loom_rows {
+	int fd;
+	const char *dir;
+	char *loom;
+	const struct loom_survey *survey;
+	const struct loom_modules *names;
+	loom_rows_fn about_run;
+	const void *arg;
+	struct row *rows;
+	size_t n;
+	uint8_t *buffers;
+	size_t buffer_bytes;
+	uint64_t events;
+};
+
+/* ---- numbers ---- */
+
+/* Thread ids that can be read: core 1, node 3 is 15 if no node is above 7; else dense ones. */
+static void number(struct loom_rows *w)
+{
+	const struct loom_survey *s = w->survey;
+	uint64_t step = 10, most = 0;
+	uint32_t tid = 1;
+
+	for (size_t i = 0; i < s->nnodes; i++)
+		most = s->nodes[i].node > most ? s->nodes[i].node : most;
+	while (step < most + 3)
+		step *= 10;
+	if ((s->ncores ? s->ncores - 1 : 0) * step + 2 + most + s->nlanes <= INT32_MAX) {
+		for (size_t k = 0; k < s->ncores; k++)
+			w->rows[k].tid = (uint32_t)(k * step + 1);
+		for (size_t i = 0; i < s->nnodes; i++)
+			w->rows[s->ncores + i].tid =
+				(uint32_t)(s->nodes[i].core * step + 2 + s->nodes[i].node);
+		tid = (uint32_t)((s->ncores ? s->ncores - 1 : 0) * step + 3 + most);
+	} else {
+		for (uint32_t k = 0, i = 0; k < s->ncores; k++) {
+			w->rows[k].tid = tid++;
+			for (; i < s->nnodes && s->nodes[i].core == k; i++)
+				w->rows[s->ncores + i].tid = tid++;
+		}
+	}
+	for (uint32_t i = 0; i < s->nlanes; i++) /* behind all others */
+		w->rows[loom_row_of_lane(s, i)].tid = tid++;
+}
+
+static void path_of(const struct loom_rows *w, const struct row *r, char *path, size_t size)
+{
+	snprintf(path, size, "loom.%s/proc.%d/thread.%" PRIu32, w->loom,
+		 w->survey->cores[r->core].id + 1, r->tid);
+}
+
+/* ---- metadata ---- */
+
+/* The name of a row: "core 0 control", "core 0 fifo_3", "core 0 node 7". */
+static bool put_label(const struct loom_rows *w, struct json *meta, size_t row,
+		      const struct loom_module *m, const char *more)
+{
+	unsigned core = w->survey->cores[w->rows[row].core].id;
+	char label[600];
+
+	if (row < w->survey->ncores)
+		snprintf(label, sizeof(label), "core %u control", core);
+	else if (m && m->name)
+		snprintf(label, sizeof(label), "core %u %.500s%s", core, m->name, more);
+	else
+		snprintf(label, sizeof(label), "core %u node %" PRIu32 "%s", core,
+			 w->survey->nodes[row - w->survey->ncores].node, more);
+	return json_put_string(meta, "accel.label", label) != NULL;
+}
+
+static struct json *put_text(struct json *meta, const char *key, const char *text)
+{
+	return text ? json_put_string(meta, key, text) : meta;
+}
+
+static bool describe_node(const struct loom_rows *w, struct json *meta, size_t row)
+{
+	size_t first_lane = loom_row_of_lane(w->survey, 0);
+	const struct loom_survey_lane *lane =
+		row < first_lane ? NULL : &w->survey->lanes[row - first_lane];
+	size_t of_node = lane ? loom_row_of_node(w->survey, lane->node) : row;
+	const struct loom_survey_node *node = &w->survey->nodes[of_node - w->survey->ncores];
+	uint16_t core = w->survey->cores[node->core].id;
+	const struct loom_module *m =
+		w->names ? loom_modules_find(w->names, core, node->node) : NULL;
+	char more[16] = "";
+
+	if (lane)
+		snprintf(more, sizeof(more), " lane %u", lane->lane);
+	return put_label(w, meta, of_node, m, more) &&
+	       (!lane || json_put_int(meta, "accel.lane", lane->lane)) &&
+	       json_put_int(meta, "accel.hw_node_id", node->node) &&
+	       put_text(meta, "accel.name", m ? m->name : NULL) &&
+	       put_text(meta, "accel.kind", m ? m->kind : NULL) &&
+	       put_text(meta, "accel.component", m ? m->component_name : NULL) &&
+	       put_text(meta, "accel.function_unit", m ? m->function_unit_name : NULL);
+}
+
+static bool describe_marks(const struct row *r, struct json *meta)
+{
+	char key[16];
+	bool ok = true;
+
+	for (int i = 0; ok && i < MARKS; i++) {
+		struct json *mark, *list;
+
+		if (!(r->marks >> i & 1))
+			continue;
+		snprintf(key, sizeof(key), "ovni.mark.%d", LOOM_MARK_FIRST + i);
+		mark = json_put_object(meta, key);
+		ok = mark && json_put_string(mark, "title", loom_mark_titles[i]) &&
+		     json_put_string(mark, "chan_type", "single");
+		list = ok ? json_put_object(mark, "labels") : NULL;
+		ok = ok && list;
+		for (size_t k = 0; ok && r->labels && k < r->labels[i].n; k++) {
+			char value[24];
+
+			snprintf(value, sizeof(value), "%" PRId64, r->labels[i].list[k].value);
+			ok = json_add_string(list, value, r->labels[i].list[k].text) != NULL;
+		}
+	}
+	return ok;
+}
+
+static bool describe_cpus(const struct loom_rows *w, struct json *meta)
+{
+	struct json *cpus = json_put_array(meta, "ovni.loom_cpus");
+	bool ok = cpus != NULL;
+
+	for (size_t i = 0; ok && i < w->n; i++) {
+		struct json *cpu = json_put_object(cpus, NULL);
+
+		ok = cpu && json_put_int(cpu, "index", (int64_t)i) &&
+		     json_put_int(cpu, "phyid", w->rows[i].tid);
+	}
+	return ok;
+}
+
+static struct json *describe(const struct loom_rows *w, size_t row, bool finished)
+{
+	const struct row *r = &w->rows[row];
+	struct json *meta = json_new_object();
+	bool ok = meta && json_put_int(meta, "version", 3) &&
+		  json_put_string(meta, "ovni.lib.version", version_string) &&
+		  json_put_string(meta, "ovni.lib.commit", version_commit) &&
+		  json_put_string(meta, "ovni.part", "thread") &&
+		  json_put_int(meta, "ovni.tid", r->tid) &&
+		  json_put_int(meta, "ovni.pid", w->survey->cores[r->core].id + 1) &&
+		  json_put_string(meta, "ovni.loom", w->loom) &&
+		  json_put_int(meta, "ovni.app_id", w->survey->cores[r->core].id + 1) &&
+		  json_put_string(meta, "ovni.require.ovni", OVNI_MODEL) &&
+		  json_put_int(meta, "accel.core_id", w->survey->cores[r->core].id);
+
+	if (ok && row == 0)
+		ok = describe_cpus(w, meta);
+	if (ok && row == 0)
+		ok = w->about_run(w->arg, meta);
+	if (ok)
+		ok = row < w->survey->ncores ? put_label(w, meta, row, NULL, "")
+					     : describe_node(w, meta, row);
+	if (ok && finished)
+		ok = describe_marks(r, meta) && json_put_int(meta, "ovni.finished", 1);
+	if (!ok) {
+		log_error("%s: no memory for the metadata", w->dir);
+		json_free(meta);
+		return NULL;
+	}
+	return meta;
+}
+
+/* ---- events ---- */
+
+static int complain(const struct loom_rows *w, const char *path, int err)
+{
+	if (err == -EEXIST)
+		log_error("%s/%s is there already: choose another directory with -o, or another "
+			  "name of the run with --name",
+			  w->dir, path);
+	else if (err)
+		log_error("%s/%s: cannot write: %s", w->dir, path, strerror(-err));
+	return err;
+}
+
+static int flush(struct loom_rows *w, size_t row)
+{
+	struct row *r = &w->rows[row];
+	struct json *meta = NULL;
+	char path[512];
+	int err = 0;
+
+	path_of(w, r, path, sizeof(path));
+	if (!r->made) {
+		meta = describe(w, row, false);
+		if (!meta)
+			return -ENOMEM;
+		err = stream_create(w->fd, path, meta);
+		r->made = !err;
+		json_free(meta);
+	}
+	if (!err && r->used)
+		err = stream_append(w->fd, path, w->buffers + row * w->buffer_bytes, r->used);
+	r->used = 0;
+	return complain(w, path, err);
+}
+
+/* The rest of a row, and its metadata: a row that fits its buffer is written in one go. */
+static int complete(struct loom_rows *w, size_t row)
+{
+	struct row *r = &w->rows[row];
+	struct json *meta = NULL;
+	char path[512];
+	int err = r->made ? flush(w, row) : 0;
+
+	if (err)
+		return err;
+	meta = describe(w, row, true);
+	if (!meta)
+		return -ENOMEM;
+	path_of(w, r, path, sizeof(path));
+	err = r->made ? stream_describe(w->fd, path, meta)
+		      : stream_store(w->fd, path, meta, w->buffers + row * w->buffer_bytes,
+				     r->used);
+	json_free(meta);
+	return complain(w, path, err);
+}
+
+static inline int put(struct loom_rows *w, size_t row, uint32_t mcv, int64_t clock,
+		      const void *payload, size_t size)
+{
+	struct row *r = &w->rows[row];
+	int err = 0;
+
+	if (__builtin_expect(r->used + EVENT_SIZE_MAX > w->buffer_bytes, 0))
+		err = flush(w, row);
+	r->used += (uint32_t)event_encode(w->buffers + row * w->buffer_bytes + r->used, mcv, clock,
+					  payload, size);
+	w->events++;
+	return err;
+}
+
+int loom_rows_mark(struct loom_rows *w, size_t row, int64_t clock, enum loom_mark mark,
+		   int64_t value)
+{
+	uint8_t payload[12];
+	int32_t type = (int32_t)mark;
+
+	memcpy(payload, &value, 8);
+	memcpy(payload + 8, &type, 4);
+	w->rows[row].marks |= (uint8_t)(1u << (mark - LOOM_MARK_FIRST));
+	return put(w, row, MCV('O', 'M', '='), clock, payload, sizeof(payload));
+}
+
+static size_t label_slot(const struct labels *l, int64_t value)
+{
+	uint64_t h = (uint64_t)value * 0x9e3779b97f4a7c15u;
+	size_t i = (h ^ h >> 32) & (l->nslots - 1);
+
+	while (l->slots[i] != NO_LABEL && l->list[l->slots[i]].value != value)
+		i = (i + 1) & (l->nslots - 1);
+	return i;
+}
+
+static bool has_label(const struct labels *l, int64_t value)
+{
+	if (l->slots)
+		return l->slots[label_slot(l, value)] != NO_LABEL;
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->list[i].value == value)
+			return true;
+	}
+	return false;
+}
+
+/* Room for one more in the list, and in the slots if it needs any. */
+static int grow_labels(struct labels *l)
+{
+	size_t room = l->room ? 2 * l->room : 8, nslots = 4 * room;
+	struct label *list;
+	uint32_t *slots;
+
+	if (l->n < l->room)
+		return 0;
+	list = l->n < NO_LABEL / 4 ? realloc(l->list, room * sizeof(*list)) : NULL;
+	if (!list)
+		return -ENOMEM;
+	l->list = list;
+	l->room = room;
+	if (room <= LABELS_FEW)
+		return 0;
+	slots = malloc(nslots * sizeof(*slots));
+	if (!slots) {
+		l->room = l->n; /* the next one is told, too */
+		return -ENOMEM;
+	}
+	memset(slots, 0xff, nslots * sizeof(*slots));
+	free(l->slots);
+	l->slots = slots;
+	l->nslots = nslots;
+	for (uint32_t i = 0; i < l->n; i++)
+		slots[label_slot(l, list[i].value)] = i;
+	return 0;
+}
+
+int loom_rows_label(struct loom_rows *w, size_t row, enum loom_mark mark, int64_t value,
+		    const char *text)
+{
+	struct row *r = &w->rows[row];
+	struct labels *l;
+	char *copy;
+
+	if (!r->labels)
+		r->labels = calloc(MARKS, sizeof(*r->labels));
+	if (!r->labels)
+		goto no_memory;
+	l = &r->labels[mark - LOOM_MARK_FIRST];
+	if (has_label(l, value))
+		return 0;
+	if (grow_labels(l))
+		goto no_memory;
+	copy = strdup(text);
+	if (!copy)
+		goto no_memory;
+	l->list[l->n] = (struct label){value, copy};
+	if (l->slots)
+		l->slots[label_slot(l, value)] = (uint32_t)l->n;
+	l->n++;
+	return 0;
+no_memory:
+	log_error("%s: no memory for the labels", w->dir);
+	return -ENOMEM;
+}
+
+/* ---- begin and end ---- */
+
+/* The core (its index) that a row is of. */
+static uint32_t core_of(const struct loom_survey *s, size_t row)
+{
+	if (row < s->ncores)
+		return (uint32_t)row;
+	if (row < loom_row_of_lane(s, 0))
+		return s->nodes[row - s->ncores].core;
+	return s->nodes[s->lanes[row - loom_row_of_lane(s, 0)].node].core;
+}
+
+/* A run of that name must not be there: its control threads would be. */
+static int check_new(const struct loom_rows *w)
+{
+	char path[512];
+	int dir;
+
+	path_of(w, &w->rows[0], path, sizeof(path));
+	dir = beneath_open(w->fd, path, O_PATH | O_DIRECTORY, 0);
+	if (dir < 0)
+		return 0;
+	close(dir);
+	return complain(w, path, -EEXIST);
+}
+
+static int begin(struct loom_rows *w, size_t row, int64_t clock)
+{
+	struct {
+		int32_t cpu, creator;
+		uint64_t tag;
+	} execute = {(int32_t)row, -1, 0};
+
+	return put(w, row, MCV('O', 'H', 'x'), clock, &execute, sizeof(execute));
+}
+
+struct loom_rows *loom_rows_open(int fd, const char *dir, const char *name,
+				 const struct loom_survey *survey, const struct loom_modules *names,
+				 int64_t clock, loom_rows_fn about_run, const void *arg)
+{
+	struct loom_rows *w = calloc(1, sizeof(*w));
+	int err = 0;
+
+	if (!w)
+		goto no_memory;
+	*w = (struct loom_rows){.fd = fd,
+				.dir = dir,
+				.survey = survey,
+				.names = names,
+				.about_run = about_run,
+				.arg = arg};
+	w->n = survey->ncores + survey->nnodes + survey->nlanes;
+	w->buffer_bytes = w->n ? BUFFERS_BYTES / w->n : 0;
+	if (w->buffer_bytes > BUFFER_MOST)
+		w->buffer_bytes = BUFFER_MOST;
+	if (w->buffer_bytes < BUFFER_LEAST)
+		w->buffer_bytes = BUFFER_LEAST;
+	w->rows = calloc(w->n + 1, sizeof(*w->rows));
+	w->buffers = malloc((w->n + 1) * w->buffer_bytes);
+	if (asprintf(&w->loom, "loomsim.%s", name) < 0)
+		w->loom = NULL;
+	if (!w->rows || !w->buffers || !w->loom)
+		goto no_memory;
+	for (size_t i = 0; i < w->n; i++)
+		w->rows[i].core = core_of(survey, i);
+	number(w);
+	err = check_new(w);
+	for (size_t i = 0; !err && i < w->n; i++)
+		err = begin(w, i, clock);
+	if (!err)
+		return w;
+	loom_rows_close(w);
+	return NULL;
+no_memory:
+	log_error("%s: no memory", dir);
+	loom_rows_close(w);
+	return NULL;
+}
+
+int loom_rows_finish(struct loom_rows *w, int64_t clock)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < w->n; i++) {
+		err = put(w, i, MCV('O', 'H', 'e'), clock, NULL, 0);
+		if (!err)
+			err = complete(w, i);
+	}
+	return err;
+}
+
+uint64_t loom_rows_events(const struct loom_rows *w)
+{
+	return w->events;
+}
+
+void loom_rows_close(struct loom_rows *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; w->rows && i < w->n; i++) {
+		for (int k = 0; w->rows[i].labels && k < MARKS; k++) {
+			for (size_t l = 0; l < w->rows[i].labels[k].n; l++)
+				free(w->rows[i].labels[k].list[l].text);
+			free(w->rows[i].labels[k].list);
+			free(w->rows[i].labels[k].slots);
+		}
+		free(w->rows[i].labels);
+	}
+	free(w->rows);
+	free(w->buffers);
+	free(w->loom);
+	free(w);
+}

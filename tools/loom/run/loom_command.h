@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loom_command: the commands of ovni-loom, one file each (main.c, main.c, ...).
+ *
+ * Each takes the options of the command line and returns the exit status of the program.
+ */
+#ifndef TOOLS_LOOM_RUN_LOOM_COMMAND_H
+#define TOOLS_LOOM_RUN_LOOM_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/lib/cli.h"
+#include "trace/loom/controls.h"
+#include "trace/loom/run_reader.h"
+#include "trace/loom/style.h"
+
+/* stats: what a row is of, and which cycles ratios are of. */
+enum loom_by { LOOM_BY_ALL, LOOM_BY_NODE, LOOM_BY_CORE, LOOM_BY_INVOCATION };
+enum loom_window { LOOM_OF_INVOCATION, LOOM_OF_RUN, LOOM_OF_BUSY };
+
+struct loom_options {
+	const char *run;	     /* the operand */
+	const char *perf;	     /* its statistics; NULL: those that lie beside it, "-": none */
+	const char *nodes_file;	     /* names of nodes, or NULL */
+	enum loom_form layout;	     /* without a header; LOOM_UNKNOWN: found out */
+	struct loom_controls chosen; /* dump: what is shown */
+	uint64_t first_cycle, last_cycle;
+	bool apply_ids; /* dump: JSON traces with the ids of the document */
+	/* import, export */
+	const char *output;    /* directory of the trace; name of the run */
+	const char *loom;      /* export: that is meant, or NULL */
+	const char *name;      /* of the run in it; NULL: that of its files */
+	uint64_t period_ps;    /* of a cycle; 0: as the statistics say, else 1 ns */
+	struct moment base;    /* clock of cycle 0 */
+	enum loom_style style; /* if has_style */
+	bool has_style, exact_period, no_keep, no_chain, lanes;
+	bool legacy; /* export: upstream's statistics */
+	bool json, csv;
+	/* check, stats: */
+	struct loom_controls declared; /* what the producer let through, as the user says */
+	const char *same_as;	       /* check: another run that has to be equal, or NULL */
+	bool chain, strict, all;
+	enum loom_by by;
+	enum loom_window window;
+};
+
+int loom_check(struct loom_options *o);
+int loom_dump(struct loom_options *o);
+int loom_stats(struct loom_options *o);
+int loom_import(struct loom_options *o);
+int loom_export(struct loom_options *o);
+
+#endif

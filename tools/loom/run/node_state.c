@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* node_state: what each hardware node does at each cycle (see node_state.h). */
+#include "tools/loom/run/node_state.h"
+
+#include <stdlib.h>
+
+const char *const loom_state_names[LOOM_STATES] = {NULL,
+						   "outside invocation",
+						   "idle",
+						   "fire",
+						   "route",
+						   "stalled on input",
+						   "stalled on output",
+						   "error"};
+
+static const uint8_t rank[LOOM_STATES] = {
+	[LOOM_OUTSIDE] = 0, [LOOM_IDLE] = 1, [LOOM_STALLED_IN] = 2, [LOOM_STALLED_OUT] = 3,
+	[LOOM_ROUTE] = 4,   [LOOM_FIRE] = 5, [LOOM_ERRED] = 6,
+};
+
+struct node {
+	uint64_t at;	     /* everything before this cycle has been told */
+	uint64_t held_until; /* `held` lasts to there, */
+	uint64_t held_from;  /* and began here */
+	uint64_t error_until;
+	int64_t input;	 /* of the route at `at`; -1: none */
+	int64_t code;	 /* of the last error */
+	uint32_t inside; /* the first span of the core that may not be over */
+	uint8_t point;	 /* state at the cycle `at` alone, 0: none */
+	uint8_t held;
+	uint8_t shown;
+	uint8_t lane;	   /* of `input` */
+	uint8_t extension; /* kind of the extension record at `at`; 0: none */
+	bool input_held;   /* the route lasts as long as `held` */
+	bool shows_route, shows_error, shows_extension;
+	int64_t shown_input;
+	int64_t shown_code;
+	uint8_t shown_extension;
+};
+
+struct loom_states {
+	const struct loom_survey *run;
+	loom_change_fn change;
+	void *arg;
+	struct node *nodes;
+	/* of the last record, which is often of the same node */
+	uint32_t core, node;
+};
+
+struct loom_states *loom_states_new(const struct loom_survey *run, loom_change_fn change, void *arg)
+{
+	struct loom_states *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	*s = (struct loom_states){.run = run, .change = change, .arg = arg};
+	s->nodes = calloc(run->nnodes + 1, sizeof(*s->nodes));
+	if (!s->nodes) {
+		free(s);
+		return NULL;
+	}
+	for (size_t i = 0; i < run->nnodes; i++) {
+		s->nodes[i].input = -1;
+		s->nodes[i].shown = LOOM_OUTSIDE;
+	}
+	return s;
+}
+
+void loom_states_free(struct loom_states *s)
+{
+	if (!s)
+		return;
+	free(s->nodes);
+	free(s);
+}
+
+/* ---- telling ---- */
+
+static int tell_state(struct loom_states *s, struct node *n, uint64_t cycle, uint8_t state)
+{
+	if (n->shown == state)
+		return 0;
+	n->shown = state;
+	return s->change(s->arg, (uint32_t)(n - s->nodes), LOOM_WHAT_STATE, cycle, state);
+}
+
+static int tell_route(struct loom_states *s, struct node *n, uint64_t cycle, int64_t input)
+{
+	if (!n->shows_route ? input < 0 : n->shown_input == input)
+		return 0;
+	n->shows_route = input >= 0;
+	n->shown_input = input;
+	return s->change(s->arg, (uint32_t)(n - s->nodes), LOOM_WHAT_ROUTE, cycle, input);
+}
+
+static int tell_error(struct loom_states *s, struct node *n, uint64_t cycle, int64_t code)
+{
+	if (!n->shows_error ? code < 0 : n->shown_code == code)
+		return 0;
+	n->shows_error = code >= 0;
+	n->shown_code = code;
+	return s->change(s->arg, (uint32_t)(n - s->nodes), LOOM_WHAT_ERROR, cycle, code);
+}
+
+static int tell_extension(struct loom_states *s, struct node *n, uint64_t cycle, uint8_t kind)
+{
+	if (!n->shows_extension ? !kind : n->shown_extension == kind)
+		return 0;
+	n->shows_extension = kind != 0;
+	n->shown_extension = kind;
+	return s->change(s->arg, (uint32_t)(n - s->nodes), LOOM_WHAT_EXTENSION, cycle,
+			 kind ? kind : -1);
+}
+
+/* ---- time ---- */
+
+/* What the node does at a cycle but for the records of that cycle, and until when. */
+static uint8_t lasting(const struct loom_survey_core *core, struct node *n, uint64_t cycle,
+		       uint64_t *until)
+{
+	const struct loom_span *span;
+	uint8_t state = LOOM_OUTSIDE;
+
+	*until = UINT64_MAX;
+	while (n->inside < core->ninside && core->inside[n->inside].end <= cycle)
+		n->inside++;
+	if (n->inside < core->ninside) {
+		span = &core->inside[n->inside];
+		state = cycle >= span->begin ? LOOM_IDLE : LOOM_OUTSIDE;
+		*until = cycle >= span->begin ? span->end : span->begin;
+	}
+	if (cycle < n->held_until) {
+		state = n->held;
+		if (n->held_until < *until)
+			*until = n->held_until;
+	}
+	if (cycle < n->error_until) {
+		state = LOOM_ERRED;
+		*until = n->error_until;
+	}
+	return state;
+}
+
+/* Tells everything before `to`. */
+static int advance(struct loom_states *s, struct node *n, uint64_t to)
+{
+	const struct loom_survey_core *core = &s->run->cores[s->run->nodes[n - s->nodes].core];
+	int err = 0;
+
+	while (!err && n->at < to) {
+		uint64_t at = n->at, until;
+		uint8_t state = lasting(core, n, at, &until);
+		bool erred = at < n->error_until;
+
+		if (n->input_held && at >= n->held_until) {
+			n->input = -1;
+			n->input_held = false;
+		}
+		if (n->point && rank[n->point] > rank[state])
+			state = n->point;
+		err = tell_state(s, n, at, state);
+		if (!err)
+			err = tell_route(s, n, at, n->input);
+		if (!err)
+			err = tell_error(s, n, at, erred ? n->code : -1);
+		if (!err)
+			err = tell_extension(s, n, at, n->extension);
+		/* what is of this cycle alone needs a look at the next one */
+		if (n->point || n->extension || (n->input >= 0 && !n->input_held)) {
+			if (!n->input_held)
+				n->input = -1;
+			n->point = 0;
+			n->extension = 0;
+			until = at + 1;
+		}
+		n->at = until < to ? until : to;
+	}
+	return err;
+}
+
+/* ---- records ---- */
+
+static void hold(struct node *n, uint64_t cycle, uint64_t until, uint8_t state)
+{
+	if (until <= cycle)
+		return;
+	if (n->held_until > cycle && n->held_from == cycle && rank[n->held] > rank[state])
+		return; /* of several that begin together the highest counts */
+	n->held = state;
+	n->held_from = cycle;
+	n->held_until = until;
+}
+
+static void add_route(struct node *n, const struct loom_record *r, bool held)
+{
+	if (n->input >= 0 && !n->input_held && n->lane < r->lane)
+		return;
+	if (n->input >= 0 && n->input_held && n->held_from == r->cycle && n->lane < r->lane)
+		return;
+	n->input = r->arg0;
+	n->lane = r->lane;
+	n->input_held = held;
+}
+
+int loom_states_add(struct loom_states *s, const struct loom_record *r, uint32_t part)
+{
+	static const uint8_t states[] = {
+		[LOOM_NODE_FIRE] = LOOM_FIRE,
+		[LOOM_NODE_STALL_IN] = LOOM_STALLED_IN,
+		[LOOM_NODE_STALL_OUT] = LOOM_STALLED_OUT,
+		[LOOM_ROUTE_USE] = LOOM_ROUTE,
+	};
+	const struct loom_survey *run = s->run;
+	uint64_t end = r->cycle + 1;
+	struct node *n;
+	uint32_t at;
+	int err;
+
+	if (r->event_kind >= LOOM_CONFIG_WRITE && r->event_kind <= LOOM_INVOCATION_DONE)
+		return 0;
+	at = loom_survey_node(run, loom_survey_core(run, r->core_id), r->hw_node_id);
+	if (at == LOOM_NONE)
+		return 0; /* an error of the core */
+	n = &s->nodes[at];
+	err = r->cycle > n->at ? advance(s, n, r->cycle) : 0;
+	if (err)
+		return err;
+	if (r->event_kind == LOOM_DEVICE_ERROR || run->style == LOOM_STYLE_EDGE) {
+		uint32_t scope = loom_survey_scope(run, loom_survey_core(run, r->core_id), r, part);
+
+		if (scope != LOOM_NONE && run->scopes[scope].end > end)
+			end = run->scopes[scope].end;
+	}
+	if (r->event_kind == LOOM_DEVICE_ERROR) {
+		if (end > n->error_until)
+			n->error_until = end;
+		n->code = r->arg0;
+		return 0;
+	}
+	if (r->event_kind > LOOM_DEVICE_ERROR) {
+		n->extension = r->event_kind;
+		return 0;
+	}
+	if (run->style == LOOM_STYLE_SPAN && r->event_kind != LOOM_ROUTE_USE) {
+		end = r->cycle + loom_record_span(r) < r->cycle ? UINT64_MAX
+								: r->cycle + loom_record_span(r);
+		hold(n, r->cycle, end, states[r->event_kind]);
+		return 0;
+	}
+	if (run->style == LOOM_STYLE_EDGE) {
+		if (r->event_kind == LOOM_ROUTE_USE)
+			add_route(n, r, true);
+		else if (n->input_held && n->held_from != r->cycle)
+			n->input = -1;
+		hold(n, r->cycle, end, states[r->event_kind]);
+		return 0;
+	}
+	if (r->event_kind == LOOM_ROUTE_USE)
+		add_route(n, r, false);
+	if (rank[states[r->event_kind]] > rank[n->point])
+		n->point = states[r->event_kind];
+	return 0;
+}
+
+int loom_states_finish(struct loom_states *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < s->run->nnodes; i++)
+		err = advance(s, &s->nodes[i], s->run->end);
+	return err;
+}

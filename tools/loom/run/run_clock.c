@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* run_clock: cycles of a run as nanoseconds of a trace, and back (see run_clock.h). */
+#include "tools/loom/run/run_clock.h"
+
+#include <stddef.h>
+#include <string.h>
+
+struct unit {
+	const char *name;
+	unsigned zeros; /* how many powers of ten above the smallest */
+};
+
+/*
+ * A decimal number with a unit, in `10^-digits` of the smallest unit: 1.25ns is 1250 with digits 0.
+ * False if it is none or has more digits than 64 bits.
+ */
+static bool parse(const char *text, const struct unit *units, size_t n, uint64_t *value,
+		  unsigned *digits)
+{
+	unsigned fraction = 0, zeros = 0;
+	bool dot = false, any = false;
+
+	*value = 0;
+	for (; (*text >= '0' && *text <= '9') || (*text == '.' && !dot); text++) {
+		if (*text == '.') {
+			dot = true;
+			continue;
+		}
+		if (__builtin_mul_overflow(*value, 10, value) ||
+		    __builtin_add_overflow(*value, (uint64_t)(*text - '0'), value))
+			return false;
+		fraction += dot;
+		any = true;
+	}
+	for (size_t i = 0; any && i < n; i++) {
+		if (strcmp(text, units[i].name) != 0)
+			continue;
+		zeros = units[i].zeros;
+		while (fraction && *value % 10 == 0) {
+			*value /= 10;
+			fraction--;
+		}
+		for (; zeros && fraction; zeros--)
+			fraction--;
+		for (; zeros; zeros--) {
+			if (__builtin_mul_overflow(*value, 10, value))
+				return false;
+		}
+		*digits = fraction;
+		return true;
+	}
+	return false;
+}
+
+uint64_t loom_clock_period(const char *text)
+{
+	static const struct unit units[] = {{"ps", 0}, {"ns", 3}, {"us", 6}, {"ms", 9}, {"s", 12}};
+	uint64_t value;
+	unsigned digits;
+
+	return parse(text, units, 5, &value, &digits) && !digits ? value : 0;
+}
+
+uint64_t loom_clock_frequency(const char *text, bool *exact)
+{
+	static const struct unit units[] = {
+		{"Hz", 0}, {"kHz", 3}, {"KHz", 3}, {"MHz", 6}, {"GHz", 9}};
+	unsigned __int128 ps = 1000000000000;
+	uint64_t value;
+	unsigned digits;
+
+	if (!parse(text, units, 5, &value, &digits) || !value || digits > 12)
+		return 0;
+	for (; digits; digits--)
+		ps *= 10;
+	*exact = ps % value == 0;
+	ps = (ps + value / 2) / value;
+	return ps > UINT64_MAX ? 0 : (uint64_t)ps;
+}
+
+uint64_t loom_clock_last(const struct loom_clock *c)
+{
+	unsigned __int128 most =
+		((unsigned __int128)(INT64_MAX - c->base) * 1000 + 999) / c->period_ps;
+
+	return most > UINT64_MAX ? UINT64_MAX : (uint64_t)most;
+}
+
+uint64_t loom_clock_longest(const struct loom_clock *c, uint64_t cycle)
+{
+	unsigned __int128 ps = (unsigned __int128)(INT64_MAX - c->base) * 1000 + 999;
+
+	if (cycle)
+		ps /= cycle;
+	return ps > UINT64_MAX ? UINT64_MAX : (uint64_t)ps;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* run_hints: what the statistics of a Loom run tell of its trace (see run_hints.h). */
+#include "tools/loom/run/run_hints.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace/base/log.h"
+
+/* Only what makes the file unreadable is said here; all else is for ovni-loom check. */
+static void report(void *arg, const struct loom_finding *finding)
+{
+	(void)arg;
+	if (finding->rule == LOOM_P1)
+		log_error("%s: %s (rule P1): --perf - does without the statistics", finding->file,
+			  finding->text);
+}
+
+int loom_hints_load(struct loom_hints *h, const char *path)
+{
+	struct loom_findings findings = {.report = report};
+	int err;
+
+	*h = (struct loom_hints){.period_ps = 0};
+	if (!path)
+		return 0;
+	err = loom_perf_load(&h->perf, AT_FDCWD, path, &findings);
+	if (err)
+		return err;
+	h->period_ps = h->perf.period_ps.v; /* 0 if it is not given */
+	h->dropped = h->perf.events.dropped.v;
+	h->style = h->perf.style;
+	h->has_style = h->perf.has_style;
+	return 0;
+}
+
+void loom_hints_free(struct loom_hints *h)
+{
+	loom_perf_free(&h->perf);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint16_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Rows of one core: [start, end) of the list, rising. */
+struct rising {
+	size_t start, end;
+};
+
+static int by_node(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Has every node with records its place in the rows of its core? */
+static bool covers(const struct loom_survey *s, const struct rising *rows, const uint32_t *list)
+{
+	for (size_t i = 0; i < s->nnodes; i++) {
+		const struct loom_survey_node *node = &s->nodes[i];
+		const struct rising *r = &rows[node->core];
+
+		if (node->evidence && !bsearch(&node->node, list + r->start, r->end - r->start,
+					       sizeof(*list), by_node))
+			return false;
+	}
+	return true;
+}
+
+/* Rows without a core: list[0 .. n), in the order of the file. */
+static int unnamed(struct loom_survey *s, const uint32_t *list, size_t n, bool *doubtful)
+{
+	size_t starts = 0, ncores = 0, k = 0;
+	uint16_t *cores = calloc(s->ncores + 1, sizeof(*cores));
+	struct rising *rows = calloc(s->ncores + 1, sizeof(*rows));
+	int err = cores && rows ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < s->ncores; i++) {
+		if (s->cores[i].used)
+			cores[ncores++] = s->cores[i].id;
+	}
+	if (!err)
+		qsort(cores, ncores, sizeof(*cores), by_number);
+	for (size_t i = 0; i < n; i++)
+		starts += i == 0 || list[i] <= list[i - 1];
+	*doubtful = n > 0 && starts != ncores;
+	for (size_t i = 0, end; !err && !*doubtful && i < n; i = end, k++) {
+		for (end = i + 1; end < n && list[end] > list[end - 1]; end++)
+			;
+		rows[s->core_of[cores[k]]] = (struct rising){i, end};
+	}
+	if (!err && !*doubtful && ncores > 1)
+		*doubtful = !covers(s, rows, list);
+	for (size_t i = 0; !err && !*doubtful && i < ncores; i++) {
+		const struct rising *r = &rows[s->core_of[cores[i]]];
+
+		for (size_t at = r->start; !err && at < r->end; at++)
+			err = loom_survey_add_node(s, cores[i], list[at]);
+	}
+	free(cores);
+	free(rows);
+	return err;
+}
+
+/* Does the file say that records were left out? */
+static bool leaves_out(const struct loom_perf *p)
+{
+	const struct perf_account *e = &p->events;
+
+	if (!e->given)
+		return loom_perf_leaves_out(p);
+	return e->filtered.v > 0 || e->sampled_out.v > 0 || e->dropped.v > 0;
+}
+
+int loom_hints_nodes(const struct loom_hints *h, struct loom_survey *s, bool *doubtful)
+{
+	const struct loom_perf *p = &h->perf;
+	uint32_t *list;
+	size_t n = 0;
+	int err = 0;
+
+	*doubtful = false;
+	if (p->nsnapshots == 0 || leaves_out(p))
+		return 0;
+	list = malloc(p->nsnapshots * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; !err && i < p->nsnapshots; i++) {
+		const struct perf_snapshot *row = &p->snapshots[i];
+
+		if (row->scope != PERF_NODE)
+			continue;
+		if (row->has_core)
+			err = loom_survey_add_node(s, row->core_id, row->hw_node_id);
+		else
+			list[n++] = row->hw_node_id;
+	}
+	if (!err && n)
+		err = unnamed(s, list, n, doubtful);
+	free(list);
+	return err;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stats: the metrics of a run, from its statistics and from its records, side by side.
+ *
+ * In: a run; out: a row for each node and each core in each invocation, or for sums of those, each
+ * with the counters of both sides, as far as they have them. Invariant: metrics are always derived
+ * from the counters that stand in the row; what a file announces is only compared. Specification:
+ * loom.md 6 (metrics, windows, tolerance), 5.1 (cores).
+ */
+#ifndef TOOLS_LOOM_STATS_H
+#define TOOLS_LOOM_STATS_H
+
+#include "tools/loom/run/run_records.h"
+#include "tools/lib/printer.h"
+
+struct stats_side {
+	bool given;
+	uint64_t has; /* a bit for each counter */
+	uint64_t counters[PERF_NCOUNTERS];
+	uint64_t total; /* cycles of the window */
+};
+
+struct stats_row {
+	bool has_ids, whole_core;
+	bool has_core, has_invocation; /* of a sum */
+	uint16_t core;
+	uint32_t epoch, node;
+	uint64_t invocation;
+	uint64_t order;			       /* of the row, to sort by last */
+	const struct loom_module *module;      /* NULL: nobody names it */
+	const struct perf_snapshot *announced; /* NULL for sums, and without statistics */
+	struct stats_side statistics, records;
+};
+
+struct stats {
+	const struct loom_options *o;
+	struct loom_run run;
+	struct loom_perf perf;
+	bool has_perf;
+	struct loom_records records;
+	struct loom_modules names; /* of the trace, the statistics, --names */
+	const char *obstacle;	   /* why both sides cannot be compared; NULL: they are */
+	struct stats_row *rows;
+	size_t nrows, room;
+	uint64_t total_cycles, config_writes; /* of the run */
+	bool has_total, has_config_writes;
+	uint64_t announced,
+		wrong; /* metrics that the file announces, and of them those that do not follow */
+	uint64_t compared,
+		differ; /* counters that both sides have, and of them those that differ */
+};
+
+/* Is this counter one that both sides have in this row? */
+bool stats_comparable(const struct stats_row *row, enum perf_counter c);
+/* Does one of those differ? */
+bool stats_differs(const struct stats_row *row);
+
+void stats_print_text(const struct stats *s, struct printer *out);
+void stats_print_json(const struct stats *s, struct printer *out);
+void stats_print_csv(const struct stats *s, struct printer *out);
+/* The recorder's: threads, CPUs. */
+void stats_print_recorder(const struct stats *s, struct printer *out);
+
+#endif

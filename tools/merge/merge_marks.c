@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* merge_marks: see merge_marks.h */
+#include "tools/merge/merge_marks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/lib/metadata_subset.h"
+
+#define TYPES 100
+#define TYPES_OWN                                                                                  \
+	92 /* from here on types have a meaning of their own, which is that in all traces */
+#define MARK_SIZE 12 /* of the payload: i64 value, i32 type */
+
+struct label {
+	int64_t value, to;
+	char *text;
+};
+
+struct type {
+	char *title, *kind;
+	struct label *labels; /* by value, once it is settled */
+	size_t nlabels, room;
+	int32_t to;
+	int64_t highest; /* value with a label */
+};
+
+struct marks {
+	struct type sides[2][TYPES];
+};
+
+struct marks *marks_new(void)
+{
+	return calloc(1, sizeof(struct marks));
+}
+
+static void free_type(struct type *type)
+{
+	for (size_t i = 0; i < type->nlabels; i++)
+		free(type->labels[i].text);
+	free(type->labels);
+	free(type->title);
+	free(type->kind);
+}
+
+void marks_free(struct marks *marks)
+{
+	for (int i = 0; marks && i < TYPES; i++) {
+		free_type(&marks->sides[MARKS_STAY][i]);
+		free_type(&marks->sides[MARKS_JOIN][i]);
+	}
+	free(marks);
+}
+
+/* A key that is a decimal integer, all of it. */
+static bool number(const char *key, int64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoll(key, &end, 10);
+	return !errno && end != key && !*end;
+}
+
+/* ---- taking in ---- */
+
+static int add_label(struct type *type, int64_t value, const char *text)
+{
+	if (type->nlabels == type->room) {
+		size_t room = type->room ? 2 * type->room : 16;
+		struct label *labels = realloc(type->labels, room * sizeof(*labels));
+
+		if (!labels)
+			return -ENOMEM;
+		type->labels = labels;
+		type->room = room;
+	}
+	type->labels[type->nlabels] = (struct label){.value = value, .to = value, strdup(text)};
+	if (!type->labels[type->nlabels].text)
+		return -ENOMEM;
+	type->nlabels++;
+	if (value > type->highest)
+		type->highest = value;
+	return 0;
+}
+
+static int take_type(struct type *type, const struct json *node)
+{
+	const char *title = json_string(json_key(node, "title"));
+	const char *kind = json_string(json_key(node, "chan_type"));
+	int err = 0;
+
+	if (!title || !kind)
+		return 0;
+	if (!type->title) {
+		type->title = strdup(title);
+		type->kind = strdup(kind);
+		if (!type->title || !type->kind)
+			return -ENOMEM;
+	}
+	for (node = json_first(json_key(node, "labels")); node && !err; node = json_next(node)) {
+		int64_t value;
+
+		if (json_string(node) && number(json_name(node), &value))
+			err = add_label(type, value, json_string(node));
+	}
+	return err;
+}
+
+int marks_take(struct marks *marks, enum marks_side side, const struct json *meta)
+{
+	const struct json *node = json_get(meta, "ovni.mark");
+	int err = 0;
+
+	if (!json_is_object(node))
+		return 0;
+	for (node = json_first(node); node && !err; node = json_next(node)) {
+		int64_t t;
+
+		if (number(json_name(node), &t) && t >= 0 && t < TYPES)
+			err = take_type(&marks->sides[side][t], node);
+	}
+	return err;
+}
+
+/* ---- settling ---- */
+
+static int by_value(const void *a, const void *b)
+{
+	const struct label *x = a, *y = b;
+
+	return x->value < y->value ? -1 : x->value > y->value;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	const struct label *const *x = a, *const *y = b;
+
+	return strcmp((*x)->text, (*y)->text);
+}
+
+/* Sorts by value, each once: streams repeat what they use. */
+static void sort_labels(struct type *type)
+{
+	size_t kept = 0;
+
+	if (type->nlabels)
+		qsort(type->labels, type->nlabels, sizeof(*type->labels), by_value);
+	for (size_t i = 0; i < type->nlabels; i++) {
+		if (kept && type->labels[kept - 1].value == type->labels[i].value)
+			free(type->labels[i].text);
+		else
+			type->labels[kept++] = type->labels[i];
+	}
+	type->nlabels = kept;
+}
+
+static struct label *find_value(const struct type *type, int64_t value)
+{
+	struct label key = {.value = value};
+
+	return type->nlabels ? bsearch(&key, type->labels, type->nlabels, sizeof(key), by_value)
+			     : NULL;
+}
+
+/*
+ * New values for the labels of a type that both have. A value of the first trace is
+ * claimed by at most one label of the second, so that no two of them become one.
+ */
+static int settle_labels(struct type *join, const struct type *stay)
+{
+	const struct label **texts = malloc((stay->nlabels + 1) * sizeof(*texts));
+	bool *claimed = calloc(stay->nlabels + 1, sizeof(*claimed));
+	int64_t next = join->highest > stay->highest ? join->highest : stay->highest;
+	int err = texts && claimed ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < stay->nlabels && !err; i++)
+		texts[i] = &stay->labels[i];
+	if (!err && stay->nlabels)
+		qsort(texts, stay->nlabels, sizeof(*texts), by_text);
+	for (size_t i = 0; i < join->nlabels && !err; i++) { /* those that agree */
+		const struct label *there = find_value(stay, join->labels[i].value);
+
+		if (there && strcmp(there->text, join->labels[i].text) == 0)
+			claimed[there - stay->labels] = true;
+	}
+	for (size_t i = 0; i < join->nlabels && !err; i++) {
+		struct label *label = &join->labels[i];
+		const struct label *key = label, *there = find_value(stay, label->value);
+		const struct label **same;
+
+		if (there && strcmp(there->text, label->text) == 0)
+			continue;
+		same = stay->nlabels ? bsearch(&key, texts, stay->nlabels, sizeof(*texts), by_text)
+				     : NULL;
+		if (same && !claimed[*same - stay->labels]) {
+			claimed[*same - stay->labels] = true;
+			label->to = (*same)->value;
+		} else if (there && next < INT64_MAX) {
+			label->to = ++next;
+		}
+	}
+	free(texts);
+	free(claimed);
+	return err;
+}
+
+static int32_t free_type_number(const struct marks *marks, const bool *taken)
+{
+	for (int32_t t = 0; t < TYPES_OWN; t++)
+		if (!taken[t] && !marks->sides[MARKS_STAY][t].title &&
+		    !marks->sides[MARKS_JOIN][t].title)
+			return t;
+	return -1;
+}
+
+int marks_settle(struct marks *marks)
+{
+	bool taken[TYPES] = {false};
+
+	for (int32_t t = 0; t < TYPES; t++) {
+		struct type *stay = &marks->sides[MARKS_STAY][t];
+		struct type *join = &marks->sides[MARKS_JOIN][t];
+
+		sort_labels(stay);
+		sort_labels(join);
+		join->to = t;
+		if (!stay->title || !join->title)
+			continue;
+		if (strcmp(stay->title, join->title) == 0 && strcmp(stay->kind, join->kind) == 0) {
+			int err = settle_labels(join, stay);
+
+			if (err)
+				return err;
+			continue;
+		}
+		join->to = free_type_number(marks, taken);
+		if (join->to < 0)
+			return -ENOSPC;
+		taken[join->to] = true;
+	}
+	return 0;
+}
+
+/* ---- renumbering ---- */
+
+static int64_t new_value(const struct type *type, int64_t value)
+{
+	const struct label *label = find_value(type, value);
+
+	return label ? label->to : value;
+}
+
+static bool declare_type(struct json *mark, const struct type *type, const struct json *node)
+{
+	char key[32];
+	struct json *to, *labels = NULL;
+
+	snprintf(key, sizeof(key), "%" PRIi32, type->to);
+	to = json_put_object(mark, key);
+	if (!to || !json_put_string(to, "title", json_string(json_key(node, "title"))) ||
+	    !json_put_string(to, "chan_type", json_string(json_key(node, "chan_type"))))
+		return false;
+	for (node = json_first(json_key(node, "labels")); node; node = json_next(node)) {
+		int64_t value;
+
+		if (!json_string(node) || !number(json_name(node), &value))
+			continue;
+		if (!labels && !(labels = json_put_object(to, "labels")))
+			return false;
+		snprintf(key, sizeof(key), "%" PRIi64, new_value(type, value));
+		if (!json_add_string(labels, key, json_string(node)))
+			return false;
+	}
+	return true;
+}
+
+int marks_declare(const struct marks *marks, struct json *meta)
+{
+	const struct json *node = json_get(meta, "ovni.mark");
+	struct json *all, *mark;
+	bool ok;
+
+	if (!json_is_object(node))
+		return 0;
+	all = json_new_object();
+	mark = json_put_object(all, "ovni.mark");
+	ok = mark;
+	for (node = json_first(node); node && ok; node = json_next(node)) {
+		int64_t t;
+
+		if (number(json_name(node), &t) && t >= 0 && t < TYPES &&
+		    json_string(json_key(node, "title")) &&
+		    json_string(json_key(node, "chan_type")))
+			ok = declare_type(mark, &marks->sides[MARKS_JOIN][t], node);
+	}
+	ok = ok && json_put_object(meta, "ovni.mark") && !describe_add(meta, all, "ovni.mark");
+	json_free(all);
+	return ok ? 0 : -ENOMEM;
+}
+
+void marks_event(const struct marks *marks, const struct event *ev, uint8_t *bytes)
+{
+	uint8_t *payload = bytes + EVENT_HEADER_SIZE;
+	const struct type *type;
+	int64_t value;
+	int32_t t;
+
+	if (ev->model != 'O' || ev->category != 'M' || ev->jumbo || ev->payload_size != MARK_SIZE)
+		return;
+	t = get_i32(payload + sizeof(value));
+	if (t < 0 || t >= TYPES)
+		return;
+	type = &marks->sides[MARKS_JOIN][t];
+	if (!type->title)
+		return;
+	value = new_value(type, get_i64(payload));
+	memcpy(payload, &value, sizeof(value));
+	memcpy(payload + sizeof(value), &type->to, sizeof(type->to));
+}

@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * export: an ovni trace becomes a Pallas archive.
+ *
+ *   process              location group and archive; loom and pid in its metadata
+ *   stream               location, thread; its stream.json in the metadata of the archive
+ *   a pair of the catalog   ENTER and LEAVE of a region with the label of the pair
+ *   OM[ OM] of a value   ENTER and LEAVE of a region with the label of the mark
+ *   OHp ... OHr          ENTER and LEAVE of the region "Off the CPU: sleeping", and so on
+ *   any other event      GENERIC, a string with its MCV and what it means
+ *   arguments            attribute list of the occurrence, one value each
+ *
+ * One ovni event is one Pallas event, THREAD_BEGIN and THREAD_END are added around each thread; so
+ * the import gets back every event (region_map.h). Streams are read one after the other.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/lib/losses.h"
+#include "tools/lib/event_map.h"
+#include "tools/pallas/region_map.h"
+#include "tools/pallas/regions.h"
+#include "tools/pallas/inline_regions.h"
+#include "tools/pallas/pallas_command.h"
+#include "trace/ovni/trace_input.h"
+#include "tools/lib/cli.h"
+#include "trace/catalog/catalog.h"
+#include "trace/base/log.h"
+#include "trace/pallas/attributes.h"
+#include "trace/pallas/bytes.h"
+#include "trace/pallas/pallas_record.h"
+#include "trace/pallas/write/archive_writer.h"
+#include "trace/base/build_info.h"
+
+enum role {
+	ROLE_POINT,
+	ROLE_ENTER,
+	ROLE_LEAVE,
+	ROLE_MARK_ENTER,
+	ROLE_MARK_LEAVE,
+	ROLE_OFF,
+	ROLE_ON
+};
+
+/* What is known of one MCV. */
+struct kind {
+	uint32_t mcv;
+	enum role role;
+	const struct signature *sig;
+	uint32_t partner;	 /* of ROLE_ENTER and ROLE_LEAVE: the other MCV */
+	uint32_t region, string; /* PALLAS_NONE until they are needed */
+	uint32_t attributes[SIGNATURE_ARGS_MAX];
+};
+
+struct export
+{
+	const struct pallas_options *o;
+	struct source source;
+	struct pallas_writer *w;
+	struct regions regions;
+	struct mcvmap *map; /* MCV -> index in kinds + 1 */
+	struct kind *kinds;
+	size_t nkinds, kind_room;
+	uint32_t known_strings;	 /* above those of all jumbo events so far */
+	uint32_t bytes8, bytes1; /* attributes of payload without a declaration */
+	int64_t start;
+	uint64_t events;
+	struct losses losses;
+	/* of the present thread */
+	struct thread_writer *t;
+	uint32_t thread;
+	uint32_t off_region; /* it left the CPU and has not come back */
+};
+
+static int no_memory(struct export *x)
+{
+	log_error("%s: no memory to convert it", x->o->from);
+	return -ENOMEM;
+}
+
+/* ---- kinds ---- */
+
+static uint32_t mcv_of(const char *text)
+{
+	return MCV(text[0], text[1], text[2]);
+}
+
+/* The event that an MCV is left by, or that it leaves. */
+static enum role pair_role(uint32_t mcv, uint32_t *partner)
+{
+	const struct catalog_event *entry = catalog_find(mcv, NULL);
+
+	if (mcv == MCV('O', 'M', '['))
+		return ROLE_MARK_ENTER;
+	if (mcv == MCV('O', 'M', ']'))
+		return ROLE_MARK_LEAVE;
+	if (mcv == MCV('O', 'H', 'p'))
+		return ROLE_OFF;
+	if (mcv == MCV('O', 'H', 'r'))
+		return ROLE_ON;
+	if (!entry)
+		return ROLE_POINT;
+	if (entry->leaves[0]) {
+		*partner = mcv_of(entry->leaves);
+		return ROLE_ENTER;
+	}
+	for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++) {
+		for (size_t i = 0; i < (*m)->nevents; i++) {
+			const struct catalog_event *e = &(*m)->events[i];
+
+			if (e->leaves[0] && mcv_of(e->leaves) == mcv) {
+				*partner = mcv_of(e->signature);
+				return ROLE_LEAVE;
+			}
+		}
+	}
+	return ROLE_POINT;
+}
+
+static struct kind *kind_of(struct export *x, uint32_t mcv)
+{
+	uint64_t *word = mcvmap_word(x->map, mcv);
+	struct kind *k;
+
+	if (!word)
+		return NULL;
+	if (*word)
+		return &x->kinds[*word - 1];
+	if (x->nkinds == x->kind_room) {
+		size_t room = x->kind_room ? 2 * x->kind_room : 64;
+
+		k = realloc(x->kinds, room * sizeof(*k));
+		if (!k)
+			return NULL;
+		x->kinds = k;
+		x->kind_room = room;
+	}
+	k = &x->kinds[x->nkinds++];
+	*k = (struct kind){.mcv = mcv, .region = PALLAS_NONE, .string = PALLAS_NONE};
+	memset(k->attributes, 0xff, sizeof(k->attributes));
+	catalog_find(mcv, &k->sig);
+	k->role = pair_role(mcv, &k->partner);
+	*word = x->nkinds;
+	return k;
+}
+
+/* The string of a punctual event; PALLAS_NONE without memory. */
+static uint32_t kind_string(struct export *x, struct kind *k)
+{
+	if (k->string == PALLAS_NONE)
+		k->string = regions_point(&x->regions, k->mcv);
+	return k->string;
+}
+
+/* The region that both halves of a pair share; PALLAS_NONE without memory. The table may move. */
+static uint32_t kind_region(struct export *x, const struct kind *k)
+{
+	uint32_t mcv = k->mcv, partner = k->partner, ref = k->region;
+	struct kind *half;
+
+	if (ref != PALLAS_NONE)
+		return ref;
+	ref = k->role == ROLE_ENTER ? regions_pair(&x->regions, mcv, partner)
+				    : regions_pair(&x->regions, partner, mcv);
+	for (int i = 0; i < 2; i++) {
+		half = kind_of(x, i ? partner : mcv);
+		if (!half)
+			return PALLAS_NONE;
+		half->region = ref;
+	}
+	return ref;
+}
+
+/* ---- values ---- */
+
+static const uint8_t value_types[] = {
+	[ARG_U8] = PALLAS_TYPE_U8,   [ARG_I8] = PALLAS_TYPE_I8,	  [ARG_U16] = PALLAS_TYPE_U16,
+	[ARG_I16] = PALLAS_TYPE_I16, [ARG_U32] = PALLAS_TYPE_U32, [ARG_I32] = PALLAS_TYPE_I32,
+	[ARG_U64] = PALLAS_TYPE_U64, [ARG_I64] = PALLAS_TYPE_I64,
+};
+
+struct values {
+	uint8_t bytes[EVENT_PAYLOAD_MAX * (PALLAS_VALUE_HEADER + 1)];
+	size_t size;
+	uint8_t n;
+};
+
+static void value_put(struct values *v, uint32_t attribute, const uint8_t *at, size_t size)
+{
+	uint16_t whole = (uint16_t)(PALLAS_VALUE_HEADER + size);
+
+	memcpy(v->bytes + v->size, &whole, 2);
+	memcpy(v->bytes + v->size + 2, &attribute, 4);
+	memcpy(v->bytes + v->size + PALLAS_VALUE_HEADER, at, size);
+	v->size += whole;
+	v->n++;
+}
+
+/* The payload from byte `at` on, as values: declared arguments, then what is left. */
+static int put_values(struct export *x, struct kind *k, uint32_t entry, const struct event *ev,
+		      size_t at)
+{
+	struct values v = {.size = 0};
+
+	for (unsigned i = 0; k->sig && i < k->sig->nargs; i++) {
+		const struct arg *arg = &k->sig->args[i];
+
+		if (arg->offset < at)
+			continue;
+		if (arg->offset != at || arg->type == ARG_STR || at + arg->size > ev->payload_size)
+			break;
+		if (k->attributes[i] == PALLAS_NONE)
+			k->attributes[i] =
+				pallas_writer_attribute(x->w, arg->name, value_types[arg->type]);
+		if (k->attributes[i] == PALLAS_NONE)
+			return no_memory(x);
+		value_put(&v, k->attributes[i], ev->payload + at, arg->size);
+		at += arg->size;
+	}
+	for (; at + 8 <= ev->payload_size; at += 8)
+		value_put(&v, x->bytes8, ev->payload + at, 8);
+	for (; at < ev->payload_size; at++)
+		value_put(&v, x->bytes1, ev->payload + at, 1);
+	return v.n ? pallas_thread_writer_values(x->t, entry, v.n, v.bytes, v.size) : 0;
+}
+
+/* ---- events ---- */
+
+/* A jumbo event is a string of its own for each content: there are few of them. */
+static uint32_t jumbo_string(struct export *x, const struct event *ev)
+{
+	struct bytes text = {0};
+	size_t from = x->regions.lines.size;
+	uint32_t ref;
+
+	regions_line(&x->regions, "%06x ", event_mcv(ev));
+	regions_hex(&x->regions, ev->payload, ev->payload_size);
+	bytes_put(&text, "jumbo ", 6);
+	bytes_put(&text, x->regions.lines.data + from, x->regions.lines.size - from);
+	bytes_u8(&text, 0);
+	x->regions.lines.size = from;
+	if (text.failed || x->regions.lines.failed) {
+		bytes_free(&text);
+		return PALLAS_NONE;
+	}
+	ref = pallas_writer_string(x->w, (char *)text.data);
+	if (ref != PALLAS_NONE && ref >= x->known_strings) {
+		/* New strings have the highest reference: this one has not been seen before. */
+		x->known_strings = ref + 1;
+		regions_line(&x->regions, "S %u ", ref);
+		bytes_put(&x->regions.lines, text.data + 6, text.size - 7);
+		regions_line(&x->regions, " +\n");
+	}
+	bytes_free(&text);
+	return ref;
+}
+
+static uint64_t time_of(const struct export *x, int64_t clock)
+{
+	return (uint64_t)clock - (uint64_t)x->start;
+}
+
+static int put_event(struct export *x, const struct event *ev)
+{
+	struct kind *k = kind_of(x, event_mcv(ev));
+	uint32_t record = PALLAS_GENERIC, ref = PALLAS_NONE, entry;
+	size_t covered = 0; /* bytes of the payload that the region tells */
+	enum role role;
+	int err;
+
+	if (!k)
+		return no_memory(x);
+	role = ev->jumbo ? ROLE_POINT : k->role;
+	if ((role == ROLE_MARK_ENTER || role == ROLE_MARK_LEAVE) && ev->payload_size != 12)
+		role = ROLE_POINT;
+	if ((role == ROLE_OFF && x->off_region != PALLAS_NONE) ||
+	    (role == ROLE_ON && x->off_region == PALLAS_NONE))
+		role = ROLE_POINT;
+	switch (role) {
+	case ROLE_MARK_ENTER:
+	case ROLE_MARK_LEAVE:
+		record = role == ROLE_MARK_ENTER ? PALLAS_ENTER : PALLAS_LEAVE;
+		ref = regions_variant(&x->regions, MCV('O', 'M', '['), get_i64(ev->payload),
+				      get_i32(ev->payload + 8));
+		covered = 12;
+		break;
+	case ROLE_OFF:
+		covered = ev->payload_size >= 2 ? 2 : 0;
+		ref = regions_variant(&x->regions, k->mcv, covered ? get_u16(ev->payload) : -1, 0);
+		x->off_region = ref;
+		record = PALLAS_ENTER;
+		break;
+	case ROLE_ON:
+		ref = x->off_region;
+		x->off_region = PALLAS_NONE;
+		record = PALLAS_LEAVE;
+		break;
+	case ROLE_ENTER:
+	case ROLE_LEAVE:
+		ref = kind_region(x, k);
+		k = kind_of(x, event_mcv(ev));
+		record = role == ROLE_ENTER ? PALLAS_ENTER : PALLAS_LEAVE;
+		break;
+	case ROLE_POINT:
+		ref = ev->jumbo ? jumbo_string(x, ev) : kind_string(x, k);
+		covered = ev->jumbo ? ev->payload_size : 0;
+		break;
+	}
+	if (ref == PALLAS_NONE)
+		return no_memory(x);
+	entry = pallas_thread_writer_entry(x->t, record, &ref, sizeof(ref));
+	if (entry == PALLAS_NONE)
+		return no_memory(x);
+	err = pallas_thread_writer_event(x->t, entry, time_of(x, ev->clock));
+	if (!err && covered < ev->payload_size)
+		err = put_values(x, k, entry, ev, covered);
+	return err;
+}
+
+static int put_frame(struct export *x, uint32_t record, int64_t clock)
+{
+	uint32_t entry = pallas_thread_writer_entry(x->t, record, NULL, 0);
+
+	if (entry == PALLAS_NONE)
+		return no_memory(x);
+	return pallas_thread_writer_event(x->t, entry, time_of(x, clock));
+}
+
+/* With --calls what the scheduler did is left out: it does not repeat as what the program does. */
+static bool left_out(const struct export *x, const struct event *ev)
+{
+	return x->o->calls && (ev->model == 'K' || (ev->model == 'O' && ev->category != 'M'));
+}
+
+/* All events of a stream, in a THREAD_BEGIN and THREAD_END; empty streams have these alone. */
+static int put_events(struct export *x, struct stream *stream)
+{
+	int64_t last = x->start;
+	int got, err;
+
+	stream_rewind(stream);
+	got = stream_step(stream);
+	if (got == 1)
+		last = stream->ev.clock;
+	err = put_frame(x, PALLAS_THREAD_BEGIN, last);
+	while (!err && got == 1) {
+		if (stream->ev.clock < last) {
+			log_error("%s: byte %" PRIu64 ": the clock goes back by %" PRId64
+				  " ns; put the events in order with ovni-sort first",
+				  stream->path, stream_offset(stream),
+				  clock_distance(stream->ev.clock, last));
+			return -EINVAL;
+		}
+		last = stream->ev.clock;
+		if (!left_out(x, &stream->ev)) {
+			err = put_event(x, &stream->ev);
+			x->events++;
+		}
+		got = stream_step(stream);
+	}
+	if (!err && got < 0) {
+		stream_report(stream);
+		return got;
+	}
+	return err ? err : put_frame(x, PALLAS_THREAD_END, last);
+}
+
+static int put_metadata(struct export *x, const char *key_format, uint32_t id, const char *value)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), key_format, id); // NOLINT: one of the formats of the mapping
+	return pallas_writer_metadata(x->w, key, value);
+}
+
+static int put_stream(struct export *x, size_t i)
+{
+	const struct owner *owner = &x->source.owners[i];
+	struct json *meta = trace_metadata(&x->source.trace, i);
+	const struct region_summary *regions;
+	char name[64], *text = meta ? json_text(meta) : NULL;
+	size_t n;
+	int err = text ? 0 : no_memory(x);
+
+	json_free(meta);
+	if (err)
+		return err;
+	snprintf(name, sizeof(name), "thread %" PRId64, owner->tid);
+	x->off_region = PALLAS_NONE;
+	x->t = pallas_writer_thread(x->w, owner->name ? owner->name : name, &x->thread);
+	if (!x->t) {
+		free(text);
+		return -EIO;
+	}
+	err = put_events(x, &x->source.streams[i]);
+	if (!err)
+		err = pallas_thread_writer_finish(x->t);
+	if (!err)
+		err = put_metadata(x, PALLAS_KEY_PATH, x->thread, x->source.trace.streams[i]);
+	if (!err)
+		err = put_metadata(x, PALLAS_KEY_STREAM, x->thread, text);
+	free(text);
+	regions = err ? NULL : pallas_thread_writer_regions(x->t, &n);
+	if (regions && n) {
+		text = pallas_summary_text(regions, n);
+		err = text ? put_metadata(x, PALLAS_KEY_SUMMARY, x->thread, text) : no_memory(x);
+		free(text);
+	}
+	pallas_thread_writer_free(x->t);
+	x->t = NULL;
+	return err;
+}
+
+/* ---- processes ---- */
+
+static bool same_process(const struct owner *a, const struct owner *b)
+{
+	const char *x = a->loom ? a->loom : "", *y = b->loom ? b->loom : "";
+
+	return a->pid == b->pid && strcmp(x, y) == 0;
+}
+
+static int put_process(struct export *x, const struct owner *owner)
+{
+	const char *loom = owner->loom ? owner->loom : "";
+	char *name, pid[24];
+	int err;
+
+	if (asprintf(&name, "%s%spid %" PRId64, loom, *loom ? " " : "", owner->pid) < 0)
+		return no_memory(x);
+	err = pallas_writer_archive(x->w, name) == PALLAS_NONE ? -EIO : 0;
+	free(name);
+	snprintf(pid, sizeof(pid), "%" PRId64, owner->pid);
+	if (!err)
+		err = pallas_writer_metadata(x->w, PALLAS_KEY_LOOM, loom);
+	if (!err)
+		err = pallas_writer_metadata(x->w, PALLAS_KEY_PID, pid);
+	return err;
+}
+
+static int put_processes(struct export *x)
+{
+	size_t n = x->source.trace.nstreams;
+	bool *done = calloc(n + 1, sizeof(*done));
+	int err = done ? 0 : no_memory(x);
+
+	for (size_t i = 0; !err && i < n; i++) {
+		if (done[i])
+			continue;
+		err = put_process(x, &x->source.owners[i]);
+		for (size_t k = i; !err && k < n; k++) {
+			if (done[k] || !same_process(&x->source.owners[i], &x->source.owners[k]))
+				continue;
+			done[k] = true;
+			err = put_stream(x, k);
+		}
+	}
+	free(done);
+	return err;
+}
+
+static int put_main(struct export *x)
+{
+	char clock[24], tool[128];
+	int err;
+
+	snprintf(tool, sizeof(tool), "ovni-pallas %s (%s)", version_string, version_commit);
+	bytes_u8(&x->regions.lines, 0);
+	if (x->regions.lines.failed)
+		return no_memory(x);
+	snprintf(clock, sizeof(clock), "%" PRId64, x->start);
+	/* Without all events there is no way back to this trace. */
+	err = x->o->calls ? 0
+			  : pallas_writer_main_metadata(x->w, PALLAS_KEY_MAP,
+							(char *)x->regions.lines.data);
+	if (!err)
+		err = pallas_writer_main_metadata(x->w, PALLAS_KEY_CLOCK, clock);
+	if (!err)
+		err = pallas_writer_main_metadata(x->w, PALLAS_KEY_TOOL, tool);
+	return err ? err : pallas_writer_finish(x->w);
+}
+
+static int prepare(struct export *x)
+{
+	int err = source_open(&x->source, x->o->from);
+
+	if (err)
+		return err;
+	if (x->source.trace.nstreams == 0) {
+		log_error("%s: there are no streams in it", x->o->from);
+		return -ENOENT;
+	}
+	for (size_t i = 0; !err && i < x->source.trace.nstreams; i++) {
+		struct json *meta = trace_metadata(&x->source.trace, i);
+
+		err = meta ? 0 : -EINVAL;
+		losses_add(&x->losses, meta);
+		if (meta && mark_labels_add(&x->regions.labels, meta))
+			err = no_memory(x);
+		json_free(meta);
+	}
+	mark_labels_sort(&x->regions.labels);
+	x->map = calloc(1, sizeof(*x->map));
+	if (err || !x->map)
+		return err ? err : no_memory(x);
+	if (!source_start(&x->source, &x->start))
+		x->start = 0;
+	return 0;
+}
+
+int pallas_export(const struct pallas_options *o)
+{
+	struct thread_writer_options options = {
+		.compression = o->level < 0 ? PALLAS_COMPRESSION_NONE : PALLAS_COMPRESSION_ZSTD,
+		.encoding = o->masking ? PALLAS_ENCODING_MASKING : PALLAS_ENCODING_NONE,
+		.level = o->level < 0 ? 0 : o->level,
+		.whole_blocks = o->blocks,
+	};
+	struct export x = {.o = o};
+	int err = prepare(&x);
+
+	if (!err) {
+		x.w = pallas_writer_new(o->to, &options);
+		err = x.w ? 0 : -EIO;
+		x.regions.w = x.w;
+	}
+	if (!err) {
+		x.bytes8 = pallas_writer_attribute(x.w, "bytes", PALLAS_TYPE_U64);
+		x.bytes1 = pallas_writer_attribute(x.w, "byte", PALLAS_TYPE_U8);
+		err = x.bytes8 == PALLAS_NONE || x.bytes1 == PALLAS_NONE ? no_memory(&x)
+									 : put_processes(&x);
+	}
+	if (!err)
+		err = put_main(&x);
+	if (!err)
+		log_info("%s: %" PRIu64 " events of %zu threads", o->to, x.events,
+			 x.source.trace.nstreams);
+	pallas_thread_writer_free(x.t);
+	pallas_writer_free(x.w);
+	source_close(&x.source);
+	regions_free(&x.regions);
+	mcvmap_free(x.map);
+	free(x.kinds);
+	return err ? STATUS_FAILED : losses_status(&x.losses, o->from);
+}

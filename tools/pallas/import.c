@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * import: a Pallas archive becomes an ovni v3 trace.
+ *
+ * An archive of ours has all of the trace that it was made from: each event gets its MCV, payload
+ * and clock back, each stream its metadata and its place (region_map.h).
+ *
+ * Of an archive of others each process becomes a process of the loom "pallas", each thread a stream
+ * that runs on the virtual CPU from its first to its last event. What is properly nested of
+ * ENTER and LEAVE becomes a stack mark (type 0, Function), everything else the value of a single
+ * mark (type 1, Event) with the text of the event as its label. Nothing is left out.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/lib/losses.h"
+#include "tools/pallas/region_map.h"
+#include "tools/pallas/pallas_command.h"
+#include "tools/lib/cli.h"
+#include "trace/ovni/event.h"
+#include "trace/base/json.h"
+#include "trace/base/log.h"
+#include "trace/pallas/attributes.h"
+#include "trace/pallas/bytes.h"
+#include "trace/pallas/read/expand.h"
+#include "trace/pallas/pallas_record.h"
+#include "trace/ovni/stream.h"
+#include "trace/base/build_info.h"
+
+#define BUFFER_BYTES (1u << 20)
+#define STACK_MAX    512 /* values of a stack mark */
+#define LABEL_MAX    511
+
+/* Of an event entry: how it is written, and the lists of its occurrences. */
+struct plan {
+	const struct mapped_event *as; /* ours; NULL: not written */
+	bool jumbo, begins, ends;      /* foreign: begins or ends a call */
+	int64_t value, alone;	       /* foreign: value of the stack mark, of the single mark */
+	const uint8_t *at;	       /* next attribute list */
+	struct pallas_list list;
+	bool has_list;
+};
+
+struct import {
+	const struct pallas_options *o;
+	struct pallas_trace trace;
+	struct pallas_mapping map;
+	bool ours;
+	int64_t start;
+	int fd; /* of the new trace */
+	uint64_t events;
+	struct json *labels[2]; /* foreign: of the marks, as far as they are known */
+	struct json *first;	/* foreign: metadata of the first stream, which gets the labels */
+	struct losses losses;
+	char first_path[64];
+	int64_t nlabels[2];
+	/* of the present thread */
+	struct pallas_thread *thread;
+	struct plan *plans;
+	char path[4096];
+	uint8_t *out;
+	size_t used;
+	int64_t stack[STACK_MAX];
+	size_t depth;
+};
+
+static int flush(struct import *m)
+{
+	int err = m->used ? stream_append(m->fd, m->path, m->out, m->used) : 0;
+
+	m->used = 0;
+	if (err)
+		log_error("%s/%s: cannot write: %s", m->o->to, m->path, strerror(-err));
+	return err;
+}
+
+static int put(struct import *m, uint32_t mcv, int64_t clock, const void *payload, size_t size)
+{
+	int err = 0;
+
+	if (m->used + EVENT_SIZE_MAX > BUFFER_BYTES)
+		err = flush(m);
+	m->used += event_encode(m->out + m->used, mcv, clock, payload, size);
+	return err;
+}
+
+static int put_jumbo(struct import *m, const struct mapped_event *as, int64_t clock)
+{
+	size_t whole = EVENT_HEADER_SIZE + 4 + as->size;
+	uint8_t *bytes;
+	int err = 0;
+
+	if (m->used + whole > BUFFER_BYTES)
+		err = flush(m);
+	if (err)
+		return err;
+	if (whole <= BUFFER_BYTES) {
+		event_encode_jumbo(m->out + m->used, as->mcv, clock, (uint32_t)as->size);
+		if (as->size)
+			memcpy(m->out + m->used + EVENT_HEADER_SIZE + 4, as->payload, as->size);
+		m->used += whole;
+		return 0;
+	}
+	bytes = malloc(whole);
+	if (!bytes)
+		return -ENOMEM;
+	event_encode_jumbo(bytes, as->mcv, clock, (uint32_t)as->size);
+	memcpy(bytes + EVENT_HEADER_SIZE + 4, as->payload, as->size);
+	err = stream_append(m->fd, m->path, bytes, whole);
+	free(bytes);
+	return err;
+}
+
+/* ---- archives of ours ---- */
+
+static int no_mapping(const struct import *m, const struct pallas_event *e)
+{
+	log_error("%s/%s: event %u is not in the mapping that the archive has of its events",
+		  m->trace.path, m->thread->path, e->id);
+	return -EBADMSG;
+}
+
+static int plan_ours(struct import *m, const struct pallas_event *e, struct plan *p)
+{
+	uint32_t ref;
+
+	if (e->record == PALLAS_THREAD_BEGIN || e->record == PALLAS_THREAD_END)
+		return 0;
+	if (e->payload_size < 4)
+		return no_mapping(m, e);
+	ref = get_u32(e->payload);
+	if (e->record == PALLAS_GENERIC && ref < m->map.nstrings) {
+		p->as = &m->map.strings[ref].point;
+		p->jumbo = m->map.strings[ref].jumbo;
+	} else if (e->record == PALLAS_ENTER && ref < m->map.nregions) {
+		p->as = &m->map.regions[ref].enter;
+	} else if (e->record == PALLAS_LEAVE && ref < m->map.nregions) {
+		p->as = &m->map.regions[ref].leave;
+	}
+	return p->as && p->as->mcv ? 0 : no_mapping(m, e);
+}
+
+/* Moves to the list of the next occurrence that has one. */
+static int next_list(const struct pallas_event *e, struct plan *p)
+{
+	int got = pallas_list_next(e, &p->at, &p->list);
+
+	p->has_list = got == 1;
+	return got < 0 ? got : 0;
+}
+
+/* The payload is what the mapping says and the values of the occurrence. */
+static int put_ours(struct import *m, const struct pallas_expand *x, struct plan *p)
+{
+	const struct pallas_event *e = &m->thread->grammar.events[x->event];
+	int64_t clock = (int64_t)(x->time + (uint64_t)m->start);
+	uint8_t payload[EVENT_PAYLOAD_MAX];
+	struct pallas_value v;
+	size_t size;
+	int err = 0, got;
+
+	if (!p->as)
+		return 0;
+	m->events++;
+	if (p->jumbo)
+		return put_jumbo(m, p->as, clock);
+	size = p->as->size;
+	if (size > EVENT_PAYLOAD_MAX)
+		return no_mapping(m, e);
+	if (size)
+		memcpy(payload, p->as->payload, size);
+	if (p->has_list && (uint64_t)p->list.occurrence == x->seen[x->event] - 1) {
+		while ((got = pallas_value_next(&p->list, &v)) == 1) {
+			if (v.size > EVENT_PAYLOAD_MAX - size)
+				return no_mapping(m, e);
+			memcpy(payload + size, v.bytes, v.size);
+			size += v.size;
+		}
+		err = got < 0 ? got : next_list(e, p);
+		if (err) {
+			log_error("%s/%s: event %u: its attribute lists are damaged", m->trace.path,
+				  m->thread->path, e->id);
+			return err;
+		}
+	}
+	if (size == 1) {
+		log_error("%s/%s: event %u: a payload of one byte does not exist in ovni",
+			  m->trace.path, m->thread->path, e->id);
+		return -EBADMSG;
+	}
+	return put(m, p->as->mcv, clock, payload, size);
+}
+
+/* ---- archives of others ---- */
+
+static int64_t label_of(struct import *m, unsigned type, const char *text)
+{
+	char cut[LABEL_MAX + 1], number[24];
+	const struct json *row;
+
+	snprintf(cut, sizeof(cut), "%s", *text ? text : "(no name)");
+	/* Texts are few (one for each region or event entry) and each is asked for once a thread.
+	 */
+	for (row = json_first(m->labels[type]); row; row = json_next(row)) {
+		if (strcmp(json_string(row), cut) == 0)
+			return strtoll(json_name(row), NULL, 10);
+	}
+	snprintf(number, sizeof(number), "%" PRId64, ++m->nlabels[type]);
+	return json_put_string(m->labels[type], number, cut) ? m->nlabels[type] : -1;
+}
+
+static int plan_foreign(struct import *m, uint32_t place, struct plan *p)
+{
+	const struct pallas_event *e = &m->thread->grammar.events[place];
+	size_t size = pallas_event_text(&m->trace, m->thread, place, NULL, 0) + 1;
+	char *text = malloc(size);
+	const char *region;
+
+	if (!text)
+		return -ENOMEM;
+	pallas_event_text(&m->trace, m->thread, place, text, size);
+	p->alone = label_of(m, 1, text);
+	free(text);
+	p->begins = e->record == PALLAS_ENTER && e->payload_size >= 4;
+	p->ends = e->record == PALLAS_LEAVE && e->payload_size >= 4;
+	p->value = 1;
+	if (p->begins || p->ends) {
+		region = pallas_region(&m->trace, m->thread->archive, get_u32(e->payload));
+		p->value = label_of(m, 0, region ? region : "?");
+	}
+	return p->alone < 0 || p->value < 0 ? -ENOMEM : 0;
+}
+
+static int put_mark(struct import *m, char what, int64_t clock, int64_t value, int32_t type)
+{
+	uint8_t payload[12];
+
+	memcpy(payload, &value, 8);
+	memcpy(payload + 8, &type, 4);
+	return put(m, MCV('O', 'M', what), clock, payload, sizeof(payload));
+}
+
+static int put_foreign(struct import *m, const struct pallas_expand *x, const struct plan *p)
+{
+	int64_t clock = (int64_t)x->time;
+
+	m->events++;
+	if (x->time > INT64_MAX) {
+		log_error("%s/%s: the time %" PRIu64 " does not fit into a clock of ovni",
+			  m->trace.path, m->thread->path, x->time);
+		return -ERANGE;
+	}
+	if (p->begins && m->depth < STACK_MAX) {
+		m->stack[m->depth++] = p->value;
+		return put_mark(m, '[', clock, p->value, 0);
+	}
+	if (p->ends && m->depth && m->stack[m->depth - 1] == p->value) {
+		m->depth--;
+		return put_mark(m, ']', clock, p->value, 0);
+	}
+	return put_mark(m, '=', clock, p->alone, 1);
+}
+
+static struct json *foreign_metadata(struct import *m)
+{
+	struct json *meta = json_new_object(), *cpus, *cpu;
+	bool ok = meta && json_put_int(meta, "version", 3) &&
+		  json_put_string(meta, "ovni.lib.version", version_string) &&
+		  json_put_string(meta, "ovni.lib.commit", version_commit) &&
+		  json_put_string(meta, "ovni.part", "thread") &&
+		  json_put_int(meta, "ovni.tid", (int64_t)m->thread->id + 1) &&
+		  json_put_int(meta, "ovni.pid", (int64_t)m->thread->archive->id + 1) &&
+		  json_put_string(meta, "ovni.loom", "pallas") &&
+		  json_put_int(meta, "ovni.app_id", 1) &&
+		  json_put_string(meta, "ovni.require.ovni", "1.1.0") &&
+		  json_put_string(meta, "bpf.name", pallas_thread_name(&m->trace, m->thread));
+
+	cpus = ok ? json_put_array(meta, "ovni.loom_cpus") : NULL;
+	cpu = cpus ? json_put_object(cpus, NULL) : NULL;
+	if (cpu && json_put_int(cpu, "index", 0) && json_put_int(cpu, "phyid", 0))
+		return meta;
+	json_free(meta);
+	return NULL;
+}
+
+/* The labels are complete when the last thread is: they go to the first stream. */
+static int put_labels(struct import *m)
+{
+	static const char *const titles[] = {"Function", "Event"}, *const kinds[] = {"stack",
+										     "single"};
+	bool ok = true;
+	int err;
+
+	if (!m->first)
+		return 0;
+	for (unsigned t = 0; t < 2 && ok; t++) {
+		char path[64];
+		struct json *labels;
+		const struct json *row;
+
+		snprintf(path, sizeof(path), "ovni.mark.%u.title", t);
+		ok = json_put_string(m->first, path, titles[t]);
+		snprintf(path, sizeof(path), "ovni.mark.%u.chan_type", t);
+		ok = ok && json_put_string(m->first, path, kinds[t]);
+		snprintf(path, sizeof(path), "ovni.mark.%u.labels", t);
+		labels = ok ? json_put_object(m->first, path) : NULL;
+		ok = labels;
+		for (row = json_first(m->labels[t]); ok && row; row = json_next(row))
+			ok = json_put_string(labels, json_name(row), json_string(row));
+	}
+	err = ok ? stream_describe(m->fd, m->first_path, m->first) : -ENOMEM;
+	if (err)
+		log_error("%s/%s: cannot write its metadata: %s", m->o->to, m->first_path,
+			  strerror(-err));
+	return err;
+}
+
+/* ---- streams ---- */
+
+static const char *thread_metadata(const struct import *m, const char *format)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), format, m->thread->id); // NOLINT: a format of the mapping
+	return pallas_metadata(&m->thread->archive->part, key);
+}
+
+/* A path of an archive is not trusted: relative, no "..", no empty part. */
+static bool safe_path(const char *path)
+{
+	if (strlen(path) >= 4000)
+		return false;
+	for (;;) {
+		size_t n = strcspn(path, "/");
+
+		if (n == 0 || (n == 1 && path[0] == '.') ||
+		    (n == 2 && path[0] == '.' && path[1] == '.'))
+			return false;
+		if (!path[n])
+			return true;
+		path += n + 1;
+	}
+}
+
+static struct json *stream_begin(struct import *m)
+{
+	const char *path = NULL, *text = NULL;
+	struct json *meta;
+	int err;
+
+	if (m->ours) {
+		path = thread_metadata(m, PALLAS_KEY_PATH);
+		text = thread_metadata(m, PALLAS_KEY_STREAM);
+		if (!path || !text || !(*path == '\0' || safe_path(path))) {
+			log_error("%s/%s: the archive does not say what stream it was",
+				  m->trace.path, m->thread->path);
+			return NULL;
+		}
+		snprintf(m->path, sizeof(m->path), "%s", path);
+		meta = json_parse(text, strlen(text), m->path);
+	} else {
+		snprintf(m->path, sizeof(m->path), "loom.pallas/proc.%u/thread.%u",
+			 m->thread->archive->id + 1, m->thread->id + 1);
+		meta = foreign_metadata(m);
+	}
+	if (!meta)
+		return NULL;
+	losses_add(&m->losses, meta);
+	err = stream_create(m->fd, m->path, meta);
+	if (err) {
+		log_error("%s/%s: cannot create: %s", m->o->to, m->path, strerror(-err));
+		json_free(meta);
+		return NULL;
+	}
+	return meta;
+}
+
+static int stream_end(struct import *m, struct json *meta)
+{
+	int err;
+
+	if (!m->ours) {
+		if (!json_put_int(meta, "ovni.finished", 1))
+			return -ENOMEM;
+		if (!m->first) {
+			m->first = meta;
+			snprintf(m->first_path, sizeof(m->first_path), "%.63s", m->path);
+			return 0; /* described when all labels are known */
+		}
+	}
+	err = stream_describe(m->fd, m->path, meta);
+	if (err)
+		log_error("%s/%s: cannot write its metadata: %s", m->o->to, m->path,
+			  strerror(-err));
+	json_free(meta);
+	return err;
+}
+
+static int put_all(struct import *m, struct pallas_expand *x)
+{
+	static const struct {
+		int32_t cpu, creator;
+		uint64_t tag;
+	} execute = {-1, -1, 0};
+	int64_t last = (int64_t)m->thread->grammar.first_time;
+	int err = 0, got;
+
+	if (!m->ours)
+		err = put(m, MCV('O', 'H', 'x'), last, &execute, sizeof(execute));
+	while (!err && (got = pallas_expand_next(x)) != 0) {
+		if (got < 0)
+			return got;
+		err = m->ours ? put_ours(m, x, &m->plans[x->event])
+			      : put_foreign(m, x, &m->plans[x->event]);
+		last = (int64_t)x->time;
+	}
+	while (!err && !m->ours && m->depth)
+		err = put_mark(m, ']', last, m->stack[--m->depth], 0);
+	if (!err && !m->ours)
+		err = put(m, MCV('O', 'H', 'e'), last, NULL, 0);
+	return err ? err : flush(m);
+}
+
+static int plans_make(struct import *m)
+{
+	const struct pallas_grammar *g = &m->thread->grammar;
+	int err = 0;
+
+	m->plans = calloc(g->nevents + 1, sizeof(*m->plans));
+	if (!m->plans)
+		return -ENOMEM;
+	for (uint32_t i = 0; !err && i < g->nevents; i++) {
+		m->plans[i].at = g->events[i].attributes;
+		err = m->ours ? plan_ours(m, &g->events[i], &m->plans[i])
+			      : plan_foreign(m, i, &m->plans[i]);
+		if (!err && next_list(&g->events[i], &m->plans[i])) {
+			log_error("%s/%s: event %u: its attribute lists are damaged", m->trace.path,
+				  m->thread->path, g->events[i].id);
+			err = -EBADMSG;
+		}
+	}
+	return err;
+}
+
+static int import_thread(struct import *m, struct pallas_thread *t)
+{
+	struct pallas_loader *loader = NULL;
+	struct pallas_expand x = {0};
+	struct json *meta = NULL;
+	int err;
+
+	m->thread = t;
+	m->used = m->depth = 0;
+	err = pallas_thread_load(&m->trace, t);
+	if (!err) {
+		loader = pallas_loader_new(&m->trace);
+		err = loader ? pallas_expand_init(&x, loader, t) : -ENOMEM;
+	}
+	if (!err)
+		err = plans_make(m);
+	if (!err) {
+		meta = stream_begin(m);
+		err = meta ? 0 : -EIO;
+	}
+	if (!err)
+		err = put_all(m, &x);
+	if (!err)
+		err = stream_end(m, meta);
+	else
+		json_free(meta);
+	free(m->plans);
+	m->plans = NULL;
+	pallas_expand_fini(&x);
+	pallas_loader_free(loader);
+	pallas_thread_unload(&m->trace, t);
+	return err;
+}
+
+static int prepare(struct import *m)
+{
+	const char *map = pallas_metadata(&m->trace.part, PALLAS_KEY_MAP);
+	const char *clock = pallas_metadata(&m->trace.part, PALLAS_KEY_CLOCK);
+	int err = 0;
+
+	m->ours = map && clock;
+	if (m->ours) {
+		m->start = strtoll(clock, NULL, 10);
+		err = pallas_mapping_parse(&m->map, map);
+		if (err)
+			log_error("%s/%s: its mapping of events is damaged", m->trace.path,
+				  m->trace.main);
+	}
+	m->out = malloc(BUFFER_BYTES);
+	m->labels[0] = json_new_object();
+	m->labels[1] = json_new_object();
+	if (!err && (!m->out || !m->labels[0] || !m->labels[1]))
+		err = -ENOMEM;
+	if (err)
+		return err;
+	if (mkdir(m->o->to, 0755) < 0) {
+		err = -errno;
+		log_error("%s: cannot create: %s", m->o->to, strerror(-err));
+		return err;
+	}
+	m->fd = open(m->o->to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (m->fd < 0) {
+		err = -errno;
+		log_error("%s: cannot open: %s", m->o->to, strerror(-err));
+	}
+	return err;
+}
+
+int pallas_import(const struct pallas_options *o)
+{
+	struct import m = {.o = o, .fd = -1};
+	int err = pallas_open(&m.trace, o->from, o->memory);
+
+	if (err)
+		return STATUS_FAILED;
+	err = prepare(&m);
+	for (size_t i = 0; !err && i < m.trace.nthreads; i++)
+		err = import_thread(&m, &m.trace.threads[i]);
+	if (!err)
+		err = put_labels(&m);
+	if (err == -ENOMEM)
+		log_error("%s: no memory to convert it", o->from);
+	if (!err)
+		log_info("%s: %" PRIu64 " events of %zu threads", o->to, m.events,
+			 m.trace.nthreads);
+	json_free(m.labels[0]);
+	json_free(m.labels[1]);
+	json_free(m.first);
+	free(m.out);
+	pallas_mapping_free(&m.map);
+	if (m.fd >= 0)
+		close(m.fd);
+	pallas_close(&m.trace);
+	return err ? STATUS_FAILED : losses_status(&m.losses, o->from);
+}

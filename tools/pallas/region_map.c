@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/pallas/region_map.h"
+
+#define REFERENCE_MAX (1u << 26) /* more names than any archive has */
+
+static int digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The word at *at, up to a blank or the end of the line; moves behind it. */
+static size_t word(const char **at, const char **start)
+{
+	while (**at == ' ')
+		++*at;
+	*start = *at;
+	while (**at && **at != ' ' && **at != '\n')
+		++*at;
+	return (size_t)(*at - *start);
+}
+
+static int parse_number(const char **at, uint32_t *out)
+{
+	const char *start;
+	size_t n = word(at, &start);
+	uint64_t v = 0;
+
+	if (n == 0 || n > 9)
+		return -EBADMSG;
+	for (size_t i = 0; i < n; i++) {
+		if (start[i] < '0' || start[i] > '9')
+			return -EBADMSG;
+		v = 10 * v + (uint64_t)(start[i] - '0');
+	}
+	*out = (uint32_t)v;
+	return v < REFERENCE_MAX ? 0 : -EBADMSG;
+}
+
+static int parse_event(const char **at, struct mapped_event *ev)
+{
+	const char *start;
+	size_t n = word(at, &start);
+
+	if (n != 6)
+		return -EBADMSG;
+	ev->mcv = 0;
+	for (size_t i = 0; i < 6; i++) {
+		if (digit(start[i]) < 0)
+			return -EBADMSG;
+		ev->mcv = ev->mcv << 4 | (uint32_t)digit(start[i]);
+	}
+	n = word(at, &start);
+	free(ev->payload);
+	ev->payload = NULL;
+	ev->size = 0;
+	if (n == 1 && *start == '-')
+		return 0;
+	if (n % 2)
+		return -EBADMSG;
+	ev->payload = malloc(n / 2 + 1);
+	if (!ev->payload)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i += 2) {
+		if (digit(start[i]) < 0 || digit(start[i + 1]) < 0)
+			return -EBADMSG;
+		ev->payload[ev->size++] = (uint8_t)(digit(start[i]) << 4 | digit(start[i + 1]));
+	}
+	return 0;
+}
+
+/* Makes row `ref` of a table exist. */
+static int reach(void *table, size_t *n, uint32_t ref, size_t size)
+{
+	char **rows = table, *more;
+	size_t room = 64;
+
+	if (ref < *n)
+		return 0;
+	while (room <= ref)
+		room *= 2;
+	more = realloc(*rows, room * size);
+	if (!more)
+		return -ENOMEM;
+	memset(more + *n * size, 0, (room - *n) * size);
+	*rows = more;
+	*n = room;
+	return 0;
+}
+
+static int parse_line(struct pallas_mapping *map, const char **at)
+{
+	const char *start;
+	size_t n = word(at, &start);
+	uint32_t ref;
+	int err;
+
+	if (n != 1)
+		return -EBADMSG;
+	err = parse_number(at, &ref);
+	if (err)
+		return err;
+	if (*start == 'R') {
+		err = reach(&map->regions, &map->nregions, ref, sizeof(*map->regions));
+		if (!err)
+			err = parse_event(at, &map->regions[ref].enter);
+		return err ? err : parse_event(at, &map->regions[ref].leave);
+	}
+	if (*start != 'S')
+		return -EBADMSG;
+	err = reach(&map->strings, &map->nstrings, ref, sizeof(*map->strings));
+	if (!err)
+		err = parse_event(at, &map->strings[ref].point);
+	if (!err && word(at, &start) != 1)
+		err = -EBADMSG;
+	if (!err)
+		map->strings[ref].jumbo = *start == '+';
+	return err;
+}
+
+int pallas_mapping_parse(struct pallas_mapping *map, const char *text)
+{
+	*map = (struct pallas_mapping){0};
+	while (*text) {
+		int err = parse_line(map, &text);
+
+		if (!err && *text && *text != '\n')
+			err = -EBADMSG;
+		if (err) {
+			pallas_mapping_free(map);
+			return err;
+		}
+		text += *text == '\n';
+	}
+	return 0;
+}
+
+void pallas_mapping_free(struct pallas_mapping *map)
+{
+	for (size_t i = 0; i < map->nregions; i++) {
+		free(map->regions[i].enter.payload);
+		free(map->regions[i].leave.payload);
+	}
+	for (size_t i = 0; i < map->nstrings; i++)
+		free(map->strings[i].point.payload);
+	free(map->regions);
+	free(map->strings);
+	*map = (struct pallas_mapping){0};
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* regions: see unordered_regions.h */
+#include "tools/pallas/regions.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/catalog/catalog.h"
+#include "trace/pallas/write/archive_writer.h"
+
+/* A region of a mark or of a reason to leave the CPU. */
+struct region_variant {
+	uint32_t mcv;
+	int32_t type;
+	int64_t value;
+	uint32_t region;
+};
+
+void regions_free(struct regions *r)
+{
+	mark_labels_free(&r->labels);
+	bytes_free(&r->lines);
+	free(r->variants);
+	free(r->slots);
+}
+
+void regions_line(struct regions *r, const char *fmt, ...)
+{
+	va_list args;
+	char text[128];
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	bytes_put(&r->lines, text, (size_t)n);
+}
+
+void regions_hex(struct regions *r, const uint8_t *at, size_t size)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	if (!size)
+		bytes_put(&r->lines, "-", 1);
+	for (size_t i = 0; i < size; i++) {
+		bytes_u8(&r->lines, (uint8_t)digits[at[i] >> 4]);
+		bytes_u8(&r->lines, (uint8_t)digits[at[i] & 15]);
+	}
+}
+
+static void region_line(struct regions *r, uint32_t ref, uint32_t enter, uint32_t leave,
+			const uint8_t *payload, size_t enter_size, size_t leave_size)
+{
+	regions_line(r, "R %u %06x ", ref, enter);
+	regions_hex(r, payload, enter_size);
+	regions_line(r, " %06x ", leave);
+	regions_hex(r, payload, leave_size);
+	regions_line(r, "\n");
+}
+
+/* The English of an event up to its first argument. */
+static void plain_english(const struct catalog_event *entry, char *out, size_t size)
+{
+	size_t n = entry ? strcspn(entry->english, "[%") : 0;
+
+	while (n && entry->english[n - 1] == ' ')
+		n--;
+	snprintf(out, size, "%.*s", (int)n, entry ? entry->english : "");
+}
+
+/* "OHw warms up: is about to run"; MCVs that are no text are "#4f4801". */
+uint32_t regions_point(struct regions *r, uint32_t mcv)
+{
+	char text[256], english[200];
+	uint32_t ref;
+	bool printable = true;
+
+	for (int shift = 16; shift >= 0; shift -= 8)
+		printable =
+			printable && (mcv >> shift & 0xff) > ' ' && (mcv >> shift & 0xff) < 0x7f;
+	plain_english(catalog_find(mcv, NULL), english, sizeof(english));
+	if (printable)
+		snprintf(text, sizeof(text), "%c%c%c%s%s", (char)(mcv >> 16), (char)(mcv >> 8),
+			 (char)mcv, *english ? " " : "", english);
+	else
+		snprintf(text, sizeof(text), "#%06x", mcv);
+	ref = pallas_writer_string(r->w, text);
+	regions_line(r, "S %u %06x - .\n", ref, mcv);
+	return ref;
+}
+
+/* The region of a pair of the catalog. */
+uint32_t regions_pair(struct regions *r, uint32_t enter, uint32_t leave)
+{
+	const struct catalog_event *entry = catalog_find(enter, NULL);
+	char name[200];
+	uint32_t ref;
+
+	if (entry && entry->label)
+		snprintf(name, sizeof(name), "%s", entry->label);
+	else
+		plain_english(entry, name, sizeof(name));
+	ref = pallas_writer_new_region(r->w, name);
+	if (ref != PALLAS_NONE)
+		region_line(r, ref, enter, leave, NULL, 0, 0);
+	return ref;
+}
+
+static uint32_t new_variant(struct regions *r, const struct region_variant *v)
+{
+	char name[600];
+	uint8_t payload[12];
+	uint32_t ref;
+
+	if (v->mcv == MCV('O', 'H', 'p')) {
+		uint16_t why = (uint16_t)v->value;
+
+		snprintf(name, sizeof(name), "Off the CPU%s%s", v->value < 0 ? "" : ": ",
+			 v->value < 0		   ? ""
+			 : v->value < CATALOG_WHYS ? catalog_why[v->value]
+						   : "other");
+		ref = pallas_writer_new_region(r->w, name);
+		memcpy(payload, &why, 2);
+		if (ref != PALLAS_NONE)
+			region_line(r, ref, v->mcv, MCV('O', 'H', 'r'), payload,
+				    v->value < 0 ? 0 : 2, 0);
+		return ref;
+	}
+	if (mark_label(&r->labels, v->type, v->value))
+		snprintf(name, sizeof(name), "%s", mark_label(&r->labels, v->type, v->value));
+	else
+		snprintf(name, sizeof(name), "%s %" PRId64,
+			 mark_label(&r->labels, v->type, 0) ? mark_label(&r->labels, v->type, 0)
+							    : "Mark",
+			 v->value);
+	ref = pallas_writer_new_region(r->w, name);
+	memcpy(payload, &v->value, 8);
+	memcpy(payload + 8, &v->type, 4);
+	if (ref != PALLAS_NONE)
+		region_line(r, ref, MCV('O', 'M', '['), MCV('O', 'M', ']'), payload, 12, 12);
+	return ref;
+}
+
+static size_t variant_slot(const struct regions *r, const struct region_variant *v)
+{
+	uint64_t h = ((uint64_t)v->value * 0x9e3779b97f4a7c15u) ^
+		     (uint64_t)(uint32_t)v->type << 32 ^ v->mcv;
+	size_t slot;
+
+	h *= 0x9e3779b97f4a7c15u;
+	for (slot = (h >> 32) & (r->nslots - 1); r->slots[slot] != PALLAS_NONE;
+	     slot = (slot + 1) & (r->nslots - 1)) {
+		const struct region_variant *at = &r->variants[r->slots[slot]];
+
+		if (at->mcv == v->mcv && at->type == v->type && at->value == v->value)
+			break;
+	}
+	return slot;
+}
+
+static int variants_grow(struct regions *r)
+{
+	size_t n = r->nslots ? 2 * r->nslots : 256;
+	struct region_variant *variants = realloc(r->variants, n / 2 * sizeof(*variants));
+	uint32_t *slots;
+
+	if (!variants)
+		return -ENOMEM;
+	r->variants = variants;
+	slots = malloc(n * sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	memset(slots, 0xff, n * sizeof(*slots));
+	free(r->slots);
+	r->slots = slots;
+	r->nslots = n;
+	for (uint32_t i = 0; i < r->nvariants; i++)
+		r->slots[variant_slot(r, &r->variants[i])] = i;
+	return 0;
+}
+
+uint32_t regions_variant(struct regions *r, uint32_t mcv, int64_t value, int32_t type)
+{
+	struct region_variant v = {.mcv = mcv, .type = type, .value = value};
+	size_t slot;
+
+	if (2 * r->nvariants >= r->nslots && variants_grow(r))
+		return PALLAS_NONE;
+	slot = variant_slot(r, &v);
+	if (r->slots[slot] != PALLAS_NONE)
+		return r->variants[r->slots[slot]].region;
+	v.region = new_variant(r, &v);
+	if (v.region == PALLAS_NONE)
+		return PALLAS_NONE;
+	r->slots[slot] = (uint32_t)r->nvariants;
+	r->variants[r->nvariants++] = v;
+	return v.region;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stats: durations, regions and repetitions, from the grammar and stored summaries alone.
+ *
+ * No data file is opened: the numbers are those that thread.pallas holds for each vector, and, for
+ * calls that are part of no sequence, the summary in the metadata of an archive of ours. The time
+ * taken is that of reading thread.pallas.
+ *
+ *   sum ± bound   the stored means are rounded down, so a sum is known up to a bound
+ *   from          stored: vectors; summary: metadata; part: only so many of the calls are known
+ * Specification: Pallas specification 14.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/pallas/region_map.h"
+#include "tools/pallas/inline_regions.h"
+#include "tools/pallas/pallas_command.h"
+#include "trace/base/log.h"
+#include "trace/pallas/read/archive.h"
+#include "trace/pallas/pallas_record.h"
+
+#define NAME_BYTES 512
+
+static void tsv_thread(const struct pallas_trace *trace, const struct pallas_thread *t)
+{
+	const struct pallas_grammar *g = &t->grammar;
+	char name[NAME_BYTES];
+
+	for (size_t i = 0; i < g->sequence_map.n; i++) {
+		uint32_t place = g->sequence_map.places[i];
+		const struct pallas_sequence *s;
+
+		if (place == PALLAS_NONE || g->sequences[place].ntokens == 0)
+			continue;
+		s = &g->sequences[place];
+		printf("%u\t%u\tS%u\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+		       "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+		       t->archive->id, t->id, s->id,
+		       pallas_sequence_name(trace, t, place, name, sizeof(name)),
+		       s->type == SEQUENCE_BLOCK ? "BLOCK" : "LOOP", s->durations.n,
+		       s->durations.min, s->durations.max, s->durations.mean, s->exclusive.min,
+		       s->exclusive.max, s->exclusive.mean);
+	}
+}
+
+static void head(const struct pallas_thread *t, const char *name)
+{
+	printf("\nthread %u of archive %u '%s': %" PRIu64 " events, %" PRIu64 " ns\n", t->id,
+	       t->archive->id, name, t->grammar.total_events,
+	       t->grammar.sequences[t->grammar.root].durations.max);
+}
+
+static void show_sequences(const struct pallas_trace *trace, const struct pallas_thread *t)
+{
+	const struct pallas_grammar *g = &t->grammar;
+	char name[NAME_BYTES];
+
+	head(t, pallas_thread_name(trace, t));
+	printf("%9s %-5s %11s %13s %13s %13s %17s %9s %17s %9s  %s\n", "sequence", "type", "count",
+	       "min (ns)", "mean (ns)", "max (ns)", "total (ns)", "+ at most", "exclusive (ns)",
+	       "+ at most", "name");
+	for (size_t i = 0; i < g->sequence_map.n; i++) {
+		uint32_t place = g->sequence_map.places[i];
+		const struct pallas_sequence *s;
+		uint64_t low, high, low_excl, high_excl;
+
+		if (place == PALLAS_NONE || g->sequences[place].ntokens == 0)
+			continue;
+		s = &g->sequences[place];
+		pallas_vector_total(&s->durations, &low, &high);
+		pallas_vector_total(&s->exclusive, &low_excl, &high_excl);
+		printf("%9u %-5s %11" PRIu64 " %13" PRIu64 " %13" PRIu64 " %13" PRIu64 " %17" PRIu64
+		       " %9" PRIu64 " %17" PRIu64 " %9" PRIu64 "  %s\n",
+		       s->id, s->type == SEQUENCE_BLOCK ? "block" : "loop", s->durations.n,
+		       s->durations.min, s->durations.mean, s->durations.max, low, high - low,
+		       low_excl, high_excl - low_excl,
+		       pallas_sequence_name(trace, t, place, name, sizeof(name)));
+	}
+}
+
+/* ---- regions ---- */
+
+struct region {
+	uint32_t ref;
+	uint64_t entered; /* occurrences of its ENTER events */
+	uint64_t calls;	  /* of which durations are known */
+	uint64_t min, max, low, high, excl_low, excl_high;
+	bool summary; /* from the metadata: exact, all calls */
+};
+
+struct regions {
+	struct region *rows;
+	size_t n;
+};
+
+static int by_ref(const void *a, const void *b)
+{
+	uint32_t x = ((const struct region *)a)->ref, y = ((const struct region *)b)->ref;
+
+	return (x > y) - (x < y);
+}
+
+static struct region *region_of(const struct regions *r, uint32_t ref)
+{
+	struct region key = {.ref = ref};
+
+	return r->n ? bsearch(&key, r->rows, r->n, sizeof(key), by_ref) : NULL;
+}
+
+/* A row for each region that is entered, with how often. */
+static int regions_collect(struct regions *r, const struct pallas_grammar *g)
+{
+	size_t n = 0;
+
+	r->rows = calloc(g->nevents + 1, sizeof(*r->rows));
+	if (!r->rows)
+		return -1;
+	for (size_t i = 0; i < g->nevents; i++) {
+		const struct pallas_event *e = &g->events[i];
+
+		if (e->record == PALLAS_ENTER && e->payload_size >= 4)
+			r->rows[n++] = (struct region){.ref = get_u32(e->payload),
+						       .entered = e->times.n,
+						       .min = UINT64_MAX};
+	}
+	qsort(r->rows, n, sizeof(*r->rows), by_ref);
+	for (size_t i = 0; i < n; i++) {
+		if (r->n && r->rows[r->n - 1].ref == r->rows[i].ref)
+			r->rows[r->n - 1].entered += r->rows[i].entered;
+		else
+			r->rows[r->n++] = r->rows[i];
+	}
+	return 0;
+}
+
+/* The region whose call a block sequence is: it begins with ENTER and ends with the LEAVE of it. */
+static struct region *call_of(const struct regions *r, const struct pallas_grammar *g,
+			      const struct pallas_sequence *s)
+{
+	const struct pallas_event *first, *last;
+	uint32_t a, b;
+
+	if (s->type != SEQUENCE_BLOCK || s->ntokens < 2)
+		return NULL;
+	a = pallas_sequence_token(s, 0);
+	b = pallas_sequence_token(s, s->ntokens - 1);
+	if (token_type(a) != TOKEN_EVENT || token_type(b) != TOKEN_EVENT)
+		return NULL;
+	first = &g->events[token_id(a)];
+	last = &g->events[token_id(b)];
+	if (first->record != PALLAS_ENTER || last->record != PALLAS_LEAVE ||
+	    first->payload_size < 4 || last->payload_size < 4 ||
+	    get_u32(first->payload) != get_u32(last->payload))
+		return NULL;
+	return region_of(r, get_u32(first->payload));
+}
+
+static void region_add(struct region *row, const struct pallas_sequence *s)
+{
+	uint64_t low, high;
+
+	row->calls += s->durations.n;
+	row->min = s->durations.min < row->min ? s->durations.min : row->min;
+	row->max = s->durations.max > row->max ? s->durations.max : row->max;
+	pallas_vector_total(&s->durations, &low, &high);
+	row->low += low;
+	row->high += high;
+	pallas_vector_total(&s->exclusive, &low, &high);
+	row->excl_low += low;
+	row->excl_high += high;
+}
+
+/* What the archive says itself of regions with calls that are in no sequence. */
+static int regions_summaries(struct regions *r, const struct pallas_trace *trace,
+			     const struct pallas_thread *t)
+{
+	struct region_summary *rows;
+	const char *text;
+	char key[64];
+	size_t n;
+
+	snprintf(key, sizeof(key), PALLAS_KEY_SUMMARY, t->id);
+	text = pallas_metadata(&t->archive->part, key);
+	if (!text)
+		return 0;
+	rows = pallas_summary_parse(text, &n);
+	if (!rows) {
+		log_error("%s/archive_%u/" PALLAS_ARCHIVE ": the summary of thread %u is damaged",
+			  trace->path, t->archive->id, t->id);
+		return -1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct region *row = region_of(r, rows[i].region);
+
+		if (!row)
+			continue;
+		*row = (struct region){
+			.ref = row->ref,
+			.entered = row->entered,
+			.calls = rows[i].calls,
+			.min = rows[i].min,
+			.max = rows[i].max,
+			.low = rows[i].sum,
+			.high = rows[i].sum,
+			.excl_low = rows[i].excl_sum,
+			.excl_high = rows[i].excl_sum,
+			.summary = true,
+		};
+	}
+	free(rows);
+	return 0;
+}
+
+static int show_regions(const struct pallas_trace *trace, const struct pallas_thread *t)
+{
+	const struct pallas_grammar *g = &t->grammar;
+	struct regions r = {0};
+	int err = regions_collect(&r, g);
+
+	for (size_t i = 0; !err && i < g->nsequences; i++) {
+		struct region *row = call_of(&r, g, &g->sequences[i]);
+
+		if (row)
+			region_add(row, &g->sequences[i]);
+	}
+	if (!err)
+		err = regions_summaries(&r, trace, t);
+	if (!err) {
+		head(t, pallas_thread_name(trace, t));
+		printf("%11s %13s %13s %13s %17s %9s %17s %9s  %-22s  %s\n", "calls", "min (ns)",
+		       "mean (ns)", "max (ns)", "total (ns)", "+ at most", "exclusive (ns)",
+		       "+ at most", "from", "region");
+	}
+	for (size_t i = 0; !err && i < r.n; i++) {
+		const struct region *row = &r.rows[i];
+		const char *name = pallas_region(trace, t->archive, row->ref);
+		char from[64];
+
+		if (row->summary)
+			snprintf(from, sizeof(from), "summary");
+		else if (row->calls == row->entered)
+			snprintf(from, sizeof(from), "stored");
+		else
+			snprintf(from, sizeof(from), "part: %" PRIu64 " calls", row->calls);
+		printf("%11" PRIu64 " %13" PRIu64 " %13" PRIu64 " %13" PRIu64 " %17" PRIu64
+		       " %9" PRIu64 " %17" PRIu64 " %9" PRIu64 "  %-22s  %s\n",
+		       row->entered, row->calls ? row->min : 0,
+		       row->calls ? (row->low + (row->high - row->low) / 2) / row->calls : 0,
+		       row->max, row->low, row->high - row->low, row->excl_low,
+		       row->excl_high - row->excl_low, from, name ? name : "?");
+	}
+	free(r.rows);
+	return err;
+}
+
+/* ---- loops ---- */
+
+/* All loops over one sequence, whatever their numbers of iterations. */
+struct repeated {
+	uint32_t sequence;
+	uint64_t runs, iterations;     /* sums over all executions */
+	uint32_t fewest, most, counts; /* counts: how many different numbers of iterations */
+	uint32_t usual;		       /* the number of iterations that most executions have */
+	uint64_t usual_runs;
+};
+
+static int by_iterations(const void *a, const void *b)
+{
+	const struct repeated *x = a, *y = b;
+
+	if (x->iterations != y->iterations)
+		return x->iterations < y->iterations ? 1 : -1;
+	return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+}
+
+/* "work, exchange (x 4), MPI_Send": the tokens of a body by name, as far as they fit. */
+static void body_text(const struct pallas_trace *trace, const struct pallas_thread *t,
+		      const struct pallas_sequence *s, char *out, size_t size)
+{
+	const struct pallas_grammar *g = &t->grammar;
+	char name[NAME_BYTES];
+	size_t len = 0;
+
+	out[0] = '\0';
+	for (uint64_t i = 0; i < s->ntokens && len < size; i++) {
+		uint32_t token = pallas_sequence_token(s, i), place = token_id(token);
+		char times[24] = "";
+
+		if (token_type(token) == TOKEN_EVENT) {
+			pallas_event_text(trace, t, place, name, sizeof(name));
+		} else {
+			if (token_type(token) == TOKEN_LOOP) {
+				snprintf(times, sizeof(times), " x %u", g->loops[place].iterations);
+				place = g->loops[place].sequence;
+			}
+			pallas_sequence_name(trace, t, place, name, sizeof(name));
+		}
+		len += (size_t)snprintf(out + len, size - len, "%s%.60s%s", i ? ", " : "", name,
+					times);
+	}
+	if (len >= size && size > 4)
+		memcpy(out + size - 4, "...", 4);
+}
+
+static int show_loops(const struct pallas_trace *trace, const struct pallas_thread *t)
+{
+	const struct pallas_grammar *g = &t->grammar;
+	struct repeated *rows = calloc(g->nsequences + 1, sizeof(*rows));
+	char text[200], name[NAME_BYTES];
+
+	if (!rows)
+		return -1;
+	for (size_t i = 0; i < g->nsequences; i++)
+		rows[i].sequence = (uint32_t)i;
+	for (size_t i = 0; i < g->nloops; i++) {
+		const struct pallas_loop *l = &g->loops[i];
+		struct repeated *r = l->runs ? &rows[l->sequence] : NULL;
+
+		if (!r)
+			continue;
+		r->fewest = !r->counts || l->iterations < r->fewest ? l->iterations : r->fewest;
+		r->most = l->iterations > r->most ? l->iterations : r->most;
+		r->counts++;
+		r->runs += l->runs;
+		r->iterations += l->runs * l->iterations; /* the parser has seen that it fits */
+		if (l->runs > r->usual_runs) {
+			r->usual_runs = l->runs;
+			r->usual = l->iterations;
+		}
+	}
+	qsort(rows, g->nsequences, sizeof(*rows), by_iterations);
+	head(t, pallas_thread_name(trace, t));
+	printf("%11s %12s %21s %7s %13s %13s %13s  %s\n", "executed", "iterations", "per execution",
+	       "regular", "min (ns)", "mean (ns)", "max (ns)", "what repeats");
+	for (size_t i = 0; i < g->nsequences && rows[i].runs; i++) {
+		const struct repeated *r = &rows[i];
+		const struct pallas_sequence *s = &g->sequences[r->sequence];
+		char counts[64];
+
+		if (r->fewest == r->most)
+			snprintf(counts, sizeof(counts), "%u", r->fewest);
+		else
+			snprintf(counts, sizeof(counts), "%u (%u to %u)", r->usual, r->fewest,
+				 r->most);
+		pallas_sequence_name(trace, t, r->sequence, name, sizeof(name));
+		if (s->type == SEQUENCE_BLOCK)
+			snprintf(text, sizeof(text), "%.150s", name);
+		else
+			body_text(trace, t, s, text, sizeof(text));
+		printf("%11" PRIu64 " %12" PRIu64 " %21s %6.1f%% %13" PRIu64 " %13" PRIu64
+		       " %13" PRIu64 "  %s\n",
+		       r->runs, r->iterations, counts,
+		       100.0 * (double)r->usual_runs / (double)r->runs, s->durations.min,
+		       s->durations.mean, s->durations.max, text);
+	}
+	free(rows);
+	return 0;
+}
+
+int pallas_stats(const struct pallas_options *o)
+{
+	struct pallas_trace trace;
+	int err = pallas_open(&trace, o->from, o->memory);
+
+	if (err)
+		return 1;
+	if (o->tsv)
+		printf("#archive\tthread\tsequence\tname\ttype\tcount\tmin\tmax\tmean\texcl_min\t"
+		       "excl_max\texcl_mean\n");
+	for (size_t i = 0; !err && i < trace.nthreads; i++) {
+		struct pallas_thread *t = &trace.threads[i];
+
+		err = pallas_thread_load(&trace, t);
+		if (err)
+			break;
+		if (o->tsv)
+			tsv_thread(&trace, t);
+		else if (o->loops)
+			err = show_loops(&trace, t);
+		else if (o->sequences)
+			show_sequences(&trace, t);
+		else
+			err = show_regions(&trace, t);
+		pallas_thread_unload(&trace, t);
+	}
+	pallas_close(&trace);
+	return pallas_flush(stdout) || err ? 1 : 0;
+}

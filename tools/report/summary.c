@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report counters: where the time of each thread went, as the kernel side counted it.
+ *
+ *   thread          pid      life    active   waiting    asleep  unknown  switches  preempted ...
+ *   all 3 threads     -  30.021 s   9.120 s   1.204 s  19.697 s     0 ns      9120        310 ...
+ *   worker (1204)  1200  10.002 s   3.904 s  21.40 ms   6.076 s     0 ns      5310         12 ...
+ *
+ * In: perf.json of a recording, of mode summary or full; out: a row of each thread, and of all.
+ * The figures are taken before filters and losses, so that they may tell of more than the streams.
+ * Specification: loom.md 12; ovni-perf(5).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <fcntl.h>
+
+#include "tools/report/reports.h"
+#include "trace/base/log.h"
+#include "trace/loom/stats/run_stats.h"
+#include "trace/ovni/stats_file.h"
+
+static const struct table_column columns[] = {
+	{"thread", "thread", CELL_TEXT, 16},	    {"pid", "pid", CELL_COUNT, 6},
+	{"life", "life", CELL_DURATION, 10},	    {"active", "active", CELL_DURATION, 10},
+	{"runnable", "waiting", CELL_DURATION, 10}, {"blocked", "asleep", CELL_DURATION, 10},
+	{"unknown", "unknown", CELL_DURATION, 10},  {"switches", "switches", CELL_COUNT, 6},
+	{"preempted", "preempted", CELL_COUNT, 6},  {"wakeups", "wake-ups", CELL_COUNT, 6},
+	{"migrations", "moves", CELL_COUNT, 6},	    {"calls", "calls", CELL_COUNT, 6},
+};
+
+/* What follows the name and the pid. */
+static const enum perf_counter counters[] = {
+	PERF_TOTAL_NS,		 PERF_ACTIVE_NS,
+	PERF_RUNNABLE_NS,	 PERF_BLOCKED_NS,
+	PERF_UNKNOWN_NS,	 PERF_SWITCHES_VOLUNTARY,
+	PERF_SWITCHES_PREEMPTED, PERF_WAKEUPS,
+	PERF_MIGRATIONS,	 PERF_CALLS,
+};
+#define NCOUNTERS (sizeof(counters) / sizeof(counters[0]))
+_Static_assert(NCOUNTERS + 2 == sizeof(columns) / sizeof(columns[0]), "a counter for each column");
+
+/* Takes `name` over. */
+static int add(struct report *report, const struct perf_snapshot *s, char *name, int64_t pid)
+{
+	union cell row[NCOUNTERS + 2] = {{.text = name}, {.number = pid}};
+
+	for (size_t i = 0; i < NCOUNTERS; i++) {
+		uint64_t value = s->counters[counters[i]];
+
+		row[i + 2].number = perf_has(s, counters[i]) && value <= INT64_MAX ? (int64_t)value
+										   : CELL_UNKNOWN;
+	}
+	return table_add(&report->table, row);
+}
+
+static int add_snapshot(struct report *report, const struct perf_snapshot *s)
+{
+	const struct filter *filter = report->filter;
+	char *name;
+	int n;
+
+	if (s->interval)
+		return 0;
+	if (s->scope == PERF_RUN && !filter->ntids && !filter->npids) {
+		n = asprintf(&name, "all %llu threads",
+			     (unsigned long long)s->counters[PERF_THREADS]);
+		return add(report, s, n < 0 ? NULL : name, CELL_UNKNOWN);
+	}
+	if (s->scope != PERF_THREAD || !filter_ids(filter, (int64_t)s->pid, (int64_t)s->tid))
+		return 0;
+	n = asprintf(&name, "%s (%llu)", s->comm, (unsigned long long)s->tid);
+	return add(report, s, n < 0 ? NULL : name, (int64_t)s->pid);
+}
+
+/* The file itself, or that of a trace. NULL after one message. */
+static char *find(const char *path)
+{
+	struct stat st;
+	char *file;
+
+	if (stat(path, &st) < 0) {
+		log_error("%s: cannot open: %s", path, strerror(errno));
+		return NULL;
+	}
+	if (asprintf(&file, "%s%s", path, S_ISDIR(st.st_mode) ? "/" PERF_FILE : "") < 0) {
+		log_error("%s: no memory to read it", path);
+		return NULL;
+	}
+	if (!stat(file, &st) || errno != ENOENT)
+		return file;
+	log_error("%s: no " PERF_FILE " is there: recordings of ovni-bpf have one; where there are "
+		  "several traces it is beside them, for all",
+		  path);
+	free(file);
+	return NULL;
+}
+
+static int read_file(struct report *report, const char *path)
+{
+	struct loom_findings findings = {0};
+	struct loom_perf perf;
+	char *file = find(path);
+	int err;
+
+	if (!file)
+		return -ENOENT;
+	err = loom_perf_load(&perf, AT_FDCWD, file, &findings);
+	if (!err && perf.form != PERF_OVNI) {
+		log_error("%s: these are no counters of ovni-bpf, but %s", file,
+			  perf_form_name(perf.form));
+		err = -EINVAL;
+	}
+	for (size_t i = 0; i < perf.nsnapshots && !err; i++)
+		err = add_snapshot(report, &perf.snapshots[i]);
+	loom_perf_free(&perf);
+	free(file);
+	return err;
+}
+
+const struct report_kind report_counters = {
+	.name = "counters",
+	.help = "per thread: where its time went, as perf.json has it",
+	.columns = columns,
+	.ncolumns = sizeof(columns) / sizeof(columns[0]),
+	.order = "active",
+	.read = read_file,
+};

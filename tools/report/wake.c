@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report wake: who wakes whom, and how long it takes until the woken thread runs.
+ *
+ *   waker            woken              times   avg wait       max      max at
+ *   main (1200)      worker (1204)       5120   8.402 us  1.204 ms    3.107231
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "trace/states/pairs.h"
+#include "tools/report/reports.h"
+
+static const struct table_column columns[] = {
+	{"waker", "waker", CELL_TEXT, 16},	     {"woken", "woken", CELL_TEXT, 16},
+	{"times", "times", CELL_COUNT, 6},	     {"wait_avg", "avg wait", CELL_DURATION, 10},
+	{"wait_max", "max wait", CELL_DURATION, 10}, {"max_at", "max at", CELL_CLOCK, 10},
+};
+
+static int end(void *arg, const struct runs *runs, const struct run *run)
+{
+	struct report *report = arg;
+
+	(void)runs;
+	if (run->delay == CELL_UNKNOWN || run->waker == 0 || run->waker == -1 ||
+	    !report_wants(report, run->who, run->start))
+		return 0;
+	return pairs_add(report->more, run->waker, run->who, run->delay, run->start) ? 0 : -ENOMEM;
+}
+
+static int rows(struct report *report)
+{
+	const struct pairs *pairs = report->more;
+
+	for (size_t i = 0; i < pairs->room; i++) {
+		const struct pair *p = &pairs->places[i];
+		union cell row[] = {
+			{.text = NULL},
+			{.text = NULL},
+			{.number = (int64_t)p->count},
+			{.number = p->count ? p->sum / (int64_t)p->count : 0},
+			{.number = p->most},
+			{.number = report_clock(report->runs, p->most_at)},
+		};
+
+		if (!p->count)
+			continue;
+		row[0].text = called_tid(&report->called, (uint32_t)p->b, (int32_t)p->a);
+		row[1].text = called_stream(&report->called, (uint32_t)p->b);
+		if (table_add(&report->table, row) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void release(struct report *report)
+{
+	pairs_free(report->more);
+}
+
+const struct report_kind report_wake = {
+	.name = "wake",
+	.help = "who wakes whom, how often, and how long the woken thread waits",
+	.columns = columns,
+	.ncolumns = sizeof(columns) / sizeof(columns[0]),
+	.order = "times",
+	.whose = true,
+	.more = sizeof(struct pairs),
+	.listener = {.end = end},
+	.rows = rows,
+	.free = release,
+};

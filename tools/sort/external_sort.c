@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/sort/external_sort.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tools/lib/mapped_stream.h"
+#include "tools/sort/event_order.h"
+#include "tools/lib/replace_file.h"
+#include "trace/base/log.h"
+#include "trace/ovni/stream.h"
+
+#define BUFFER_BYTES (1 << 20)
+#define MEMORY_LEAST (1 << 20)
+
+struct buffer { /* bytes on their way to a file */
+	int fd, error;
+	size_t len;
+	uint8_t *bytes;
+};
+
+struct run {
+	const uint8_t *at, *end; /* in the mapped file of runs; at is the present event */
+	uint64_t clock;
+	uint32_t size; /* of the present event */
+};
+
+struct work {
+	struct image *image;
+	struct place *places, *scratch;
+	size_t room;
+	uint64_t *ends; /* of each run in the file */
+	size_t nruns;
+	struct buffer out;
+};
+
+static void buffer_flush(struct buffer *b)
+{
+	if (!b->error)
+		b->error = write_all(b->fd, b->bytes, b->len);
+	b->len = 0;
+}
+
+static void buffer_put(struct buffer *b, const uint8_t *bytes, size_t size)
+{
+	if (size > BUFFER_BYTES - b->len)
+		buffer_flush(b);
+	if (size > BUFFER_BYTES) {
+		if (!b->error)
+			b->error = write_all(b->fd, bytes, size);
+		return;
+	}
+	memcpy(b->bytes + b->len, bytes, size);
+	b->len += size;
+}
+
+static bool in_order(struct image *image, uint64_t *events, int *err)
+{
+	uint64_t last = 0;
+	bool sorted = true;
+
+	*events = 0;
+	while ((*err = image_step(image)) > 0) {
+		sorted = sorted && (uint64_t)image->ev.clock >= last;
+		last = (uint64_t)image->ev.clock;
+		++*events;
+	}
+	return sorted;
+}
+
+/* Sorts what the bound allows and appends it to the output. */
+static int write_run(struct work *w)
+{
+	const uint8_t *base = w->image->base;
+	size_t n = 0;
+
+	while (n < w->room && image_step(w->image) > 0)
+		w->places[n++] =
+			(struct place){(uint64_t)w->image->ev.clock, image_offset(w->image)};
+	order_sort(w->places, n, w->scratch);
+	for (size_t i = 0; i < n; i++) {
+		struct event ev;
+		ssize_t size = event_decode(&ev, base + w->places[i].at, w->image->end);
+
+		buffer_put(&w->out, base + w->places[i].at, (size_t)size);
+	}
+	return w->out.error;
+}
+
+static bool run_step(struct run *run)
+{
+	struct event ev;
+	ssize_t n;
+
+	run->at += run->size;
+	n = event_decode(&ev, run->at, run->end);
+	if (n <= 0)
+		return false;
+	run->clock = (uint64_t)ev.clock;
+	run->size = (uint32_t)n;
+	return true;
+}
+
+static bool before(const struct run *runs, size_t a, size_t b)
+{
+	if (runs[a].clock != runs[b].clock)
+		return runs[a].clock < runs[b].clock;
+	return a < b;
+}
+
+static void sift(const struct run *runs, size_t *heap, size_t n, size_t k)
+{
+	for (;;) {
+		size_t best = k, left = 2 * k + 1, swap = heap[k];
+
+		if (left < n && before(runs, heap[left], heap[best]))
+			best = left;
+		if (left + 1 < n && before(runs, heap[left + 1], heap[best]))
+			best = left + 1;
+		if (best == k)
+			return;
+		heap[k] = heap[best];
+		heap[best] = swap;
+		k = best;
+	}
+}
+
+static int merge(struct work *w, const uint8_t *base)
+{
+	struct run *runs = calloc(w->nruns, sizeof(*runs));
+	size_t *heap = calloc(w->nruns, sizeof(*heap)), n = 0;
+	uint64_t start = 0;
+
+	if (!runs || !heap) {
+		free(runs);
+		free(heap);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < w->nruns; i++) {
+		runs[i] = (struct run){.at = base + start, .end = base + w->ends[i]};
+		start = w->ends[i];
+		if (run_step(&runs[i]))
+			heap[n++] = i;
+	}
+	for (size_t k = n; k-- > 0;)
+		sift(runs, heap, n, k);
+	while (n && !w->out.error) {
+		struct run *run = &runs[heap[0]];
+
+		buffer_put(&w->out, run->at, run->size);
+		if (!run_step(run))
+			heap[0] = heap[--n];
+		sift(runs, heap, n, 0);
+	}
+	free(runs);
+	free(heap);
+	return w->out.error;
+}
+
+/* Runs go to an unnamed file, so that a kill leaves nothing behind. */
+static int sort_runs(struct work *w, uint64_t events, const struct replacement *r)
+{
+	size_t most = (size_t)((events + w->room - 1) / w->room);
+	uint64_t total = 0;
+	void *map = MAP_FAILED;
+	int err = 0;
+
+	w->ends = calloc(most, sizeof(*w->ends));
+	if (!w->ends)
+		return -ENOMEM;
+	w->out.fd = openat(r->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (w->out.fd < 0)
+		return -errno;
+	for (w->nruns = 0; w->nruns < most && !err; w->nruns++) {
+		err = write_run(w);
+		buffer_flush(&w->out);
+		err = err ? err : w->out.error;
+		total = (uint64_t)lseek(w->out.fd, 0, SEEK_CUR);
+		w->ends[w->nruns] = total;
+	}
+	if (!err) {
+		map = mmap(NULL, total, PROT_READ, MAP_SHARED, w->out.fd, 0);
+		err = map == MAP_FAILED ? -errno : 0;
+	}
+	close(w->out.fd);
+	w->out.fd = r->fd;
+	if (err)
+		return err;
+	buffer_put(&w->out, w->image->base, STREAM_HEADER_SIZE);
+	err = merge(w, map);
+	munmap(map, total);
+	return err;
+}
+
+static int sort_all(struct work *w, uint64_t events, struct replacement *r, bool durable)
+{
+	int err;
+
+	w->places = malloc(w->room * sizeof(*w->places));
+	w->scratch = malloc(w->room * sizeof(*w->scratch));
+	w->out.bytes = malloc(BUFFER_BYTES);
+	if (!w->places || !w->scratch || !w->out.bytes)
+		return -ENOMEM;
+	image_rewind(w->image);
+	if (events <= w->room) {
+		w->out.fd = r->fd;
+		w->nruns = 1;
+		buffer_put(&w->out, w->image->base, STREAM_HEADER_SIZE);
+		err = write_run(w);
+	} else {
+		err = sort_runs(w, events, r);
+	}
+	if (!err) {
+		buffer_flush(&w->out);
+		err = w->out.error;
+	}
+	if (!err && !image_sound(w->image))
+		err = -EIO;
+	return err ? err : replace_finish(r, durable);
+}
+
+int external_sort(int trace_fd, const char *path, uint64_t memory, bool dry_run, bool durable,
+		  struct external *result)
+{
+	struct image image;
+	struct work w = {.image = &image};
+	struct replacement r = {.fd = -1};
+	int err;
+
+	memset(result, 0, sizeof(*result));
+	err = image_open(&image, trace_fd, path);
+	if (err)
+		return err;
+	if (in_order(&image, &result->events, &err) || err < 0) {
+		if (err < 0)
+			log_error("%s: the stream ends inside the event at byte %zu; 'ovni-check "
+				  "--repair' can cut it there",
+				  path, (size_t)(image.at - image.base));
+		image_close(&image);
+		return err;
+	}
+	if (memory < MEMORY_LEAST)
+		memory = MEMORY_LEAST;
+	w.room = (size_t)(memory / (2 * sizeof(*w.places)));
+	if (w.room > result->events)
+		w.room = (size_t)result->events;
+	result->runs = (result->events + w.room - 1) / w.room;
+	if (dry_run) {
+		image_close(&image);
+		return 0;
+	}
+	err = replace_start(&r, trace_fd, path, STREAM_DATA);
+	if (!err)
+		err = sort_all(&w, result->events, &r, durable);
+	if (err)
+		log_error("%s: cannot sort: %s; the stream has not changed", path, strerror(-err));
+	replace_abandon(&r);
+	image_close(&image);
+	free(w.places);
+	free(w.scratch);
+	free(w.ends);
+	free(w.out.bytes);
+	return err;
+}

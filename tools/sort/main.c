@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ovni-sort: puts events that were written late where their clocks belong.
+ *
+ * In: a trace; out: the same trace, with the regions OU[ ... OU] of each stream sorted, or
+ * with --all every stream as a whole. Streams are taken one by one in sorted order; each
+ * is replaced in one step or, if anything about it fails, left as it was, and then
+ * the program ends.
+ * Specification: tools specification 3.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/sort/external_sort.h"
+#include "tools/sort/unordered_regions.h"
+#include "trace/ovni/trace_input.h"
+#include "tools/lib/cli.h"
+#include "trace/base/log.h"
+
+struct options {
+	const char *path;
+	bool check, all, dry_run, durable, quiet;
+	size_t window;
+	uint64_t memory;
+};
+
+struct totals {
+	uint64_t streams, changed, events, regions, moved;
+};
+
+static const struct argp_option argp_options[] = {
+	{"check", 'c', NULL, 0, "Change nothing: status 0 if all streams are in order, else 1", 0},
+	{"window", 'n', "N", 0,
+	 "Look for the place of a region among the last N events "
+	 "(1000000)",
+	 0},
+	{"all", 'a', NULL, 0, "Sort whole streams, not just their regions", 0},
+	{"memory", 'm', "SIZE", 0, "With --all: use about this much memory (256M)", 0},
+	{"dry-run", 'd', NULL, 0, "Say what would change, and change nothing", 0},
+	{"durable", 'D', NULL, 0,
+	 "Wait until a sorted stream is on the disk before it takes the "
+	 "old one's place, so that it survives a power failure too",
+	 0},
+	{"quiet", 'q', NULL, 0, "Only say what is wrong", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case 'c':
+		options->check = true;
+		return 0;
+	case 'n':
+		options->window = (size_t)usage_int(state, "-n", arg, 1, INT64_MAX / 64);
+		return 0;
+	case 'a':
+		options->all = true;
+		return 0;
+	case 'm':
+		options->memory = usage_bytes(state, "--memory", arg);
+		return 0;
+	case 'd':
+		options->dry_run = true;
+		return 0;
+	case 'D':
+		options->durable = true;
+		return 0;
+	case 'q':
+		options->quiet = true;
+		return 0;
+	default:
+		return usage_trace(key, arg, state, &options->path);
+	}
+}
+
+/* Returns 1 if a clock goes back, 0 if none does, -errno if the stream is damaged. */
+static int check_stream(struct stream *stream)
+{
+	uint64_t last = 0;
+	int err, jumps = 0;
+
+	stream_rewind(stream);
+	while ((err = stream_step(stream)) > 0) {
+		uint64_t clock = (uint64_t)stream->ev.clock;
+
+		if (clock < last) {
+			log_error("%s: the clock goes back from %llu to %llu at byte %llu",
+				  stream->path, (unsigned long long)last, (unsigned long long)clock,
+				  (unsigned long long)stream_offset(stream));
+			jumps = 1;
+		}
+		last = clock;
+	}
+	if (err < 0)
+		stream_report(stream);
+	return err < 0 ? err : jumps;
+}
+
+static int sort_regions(const struct options *options, struct regions *r, struct stream *stream,
+			struct totals *totals)
+{
+	int err;
+
+	r->path = stream->path;
+	err = regions_sort(r);
+	err = regions_finish(r, err, options->durable);
+	totals->events += r->events;
+	if (err)
+		return err;
+	if (r->empty)
+		log_warn("%s: %llu regions are empty", stream->path, (unsigned long long)r->empty);
+	if (r->open)
+		log_warn("%s: the last region is never closed; it stays as it is", stream->path);
+	totals->regions += r->sorted;
+	totals->moved += r->moved;
+	totals->changed += r->moved > 0;
+	if (r->moved && options->dry_run)
+		log_info("%s: would move %llu events of %llu regions", stream->path,
+			 (unsigned long long)r->moved, (unsigned long long)r->sorted);
+	return 0;
+}
+
+static int sort_whole(const struct options *options, struct stream *stream, int trace_fd,
+		      struct totals *totals)
+{
+	struct external result;
+	int err = external_sort(trace_fd, stream->path, options->memory, options->dry_run,
+				options->durable, &result);
+
+	totals->events += result.events;
+	if (err)
+		return err;
+	totals->changed += result.runs > 0;
+	if (result.runs && options->dry_run)
+		log_info("%s: would sort %llu events", stream->path,
+			 (unsigned long long)result.events);
+	return 0;
+}
+
+static void say(const struct options *options, const struct totals *totals)
+{
+	const char *verb = options->dry_run ? "would change" : "changed";
+
+	if (options->quiet)
+		return;
+	if (options->all)
+		log_info("%llu streams, %llu events: %s %llu streams",
+			 (unsigned long long)totals->streams, (unsigned long long)totals->events,
+			 verb, (unsigned long long)totals->changed);
+	else
+		log_info("%llu streams, %llu events, %llu regions: %s %llu streams, %llu events "
+			 "moved",
+			 (unsigned long long)totals->streams, (unsigned long long)totals->events,
+			 (unsigned long long)totals->regions, verb,
+			 (unsigned long long)totals->changed, (unsigned long long)totals->moved);
+}
+
+static int run(const struct options *options, struct source *source)
+{
+	struct regions regions = {.trace_fd = source->trace.fd,
+				  .window = options->window,
+				  .dry_run = options->dry_run};
+	struct totals totals = {0};
+	int status = 0, err = 0;
+
+	for (size_t i = 0; i < source->trace.nstreams && !err; i++) {
+		struct stream *stream = &source->streams[i];
+
+		totals.streams++;
+		if (options->check) {
+			if (check_stream(stream) != 0)
+				status = 1;
+			continue;
+		}
+		if (options->all)
+			err = sort_whole(options, stream, source->trace.fd, &totals);
+		else
+			err = sort_regions(options, &regions, stream, &totals);
+	}
+	regions_fini(&regions);
+	if (err)
+		return 1;
+	if (!options->check)
+		say(options, &totals);
+	else if (!status && !options->quiet)
+		log_info("%llu streams, all in order", (unsigned long long)totals.streams);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		argp_options,
+		parse,
+		"TRACE",
+		"Sort the regions OU[ ... OU] of the streams of an ovni trace, in place.\v"
+		"  ovni-sort trace              # sort the regions\n"
+		"  ovni-sort -c trace           # is it in order?\n"
+		"  ovni-sort --all trace        # sort all, in bounded memory\n"
+		"  ovni-sort --dry-run trace    # what would change?",
+		NULL,
+		NULL,
+		NULL};
+	struct options options = {.window = 1000000, .memory = 256 << 20};
+	struct source source;
+	int err;
+
+	usage_parse(&argp, "ovni-sort", argc, argv, &options);
+	err = source_open(&source, options.path);
+	if (!err)
+		err = run(&options, &source);
+	source_close(&source);
+	return err ? STATUS_FAILED : STATUS_COMPLETE;
+}

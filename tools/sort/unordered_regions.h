@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * unordered_regions: what stands between OU[ and OU] goes to where its clocks belong.
+ *
+ * In: a stream; out: a replacement of its stream.obs with the regions sorted, or
+ * none if nothing moves. The stream is walked once; a ring of the last N events
+ * (clock and place) serves the look-back, so memory does not follow the file.
+ * Specification: tools specification 3.
+ */
+#ifndef TOOLS_SORT_UNORDERED_REGIONS_H
+#define TOOLS_SORT_UNORDERED_REGIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tools/lib/mapped_stream.h"
+#include "tools/sort/event_order.h"
+#include "tools/lib/printer.h"
+#include "tools/lib/replace_file.h"
+
+struct regions {
+	/* set by the caller before each stream; the rest is zero before the first one */
+	int trace_fd;
+	const char *path; /* of the stream */
+	size_t window;	  /* N: the look-back sees N - 1 events */
+	bool dry_run;	  /* count only */
+	/* found */
+	uint64_t events, sorted, moved, empty, open; /* regions, but for events and moved */
+	struct replacement replacement;		     /* open if the stream changes */
+
+	/* inside */
+	struct image image;
+	bool changed;
+	struct printer out; /* to the replacement */
+	size_t done, pending_from, pending_size, pending_room, scratch_size;
+	uint8_t *pending, *scratch;
+	struct place *ring, *range, *merge;
+	size_t mask, range_room;
+};
+
+/*
+ * Sorts. Returns 0, or -errno after one message (an incomplete event, a region older than the
+ * window, no memory, a failed write), and then nothing has changed. In the end the caller calls
+ * regions_finish() with the result, which puts the new file in place or gives it up.
+ */
+int regions_sort(struct regions *r) __attribute__((warn_unused_result));
+int regions_finish(struct regions *r, int result, bool durable) __attribute__((warn_unused_result));
+
+/* Frees the memory that one stream leaves to the next. */
+void regions_fini(struct regions *r);
+
+#endif

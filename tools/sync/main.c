@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ovni-sync: the clock offsets between the nodes of a machine, for ovni-emu.
+ *
+ *   mpirun -N 1 ovni-sync       one process a node; writes ovni/clock-offsets.txt
+ *
+ * In: the monotonic clocks of all nodes, read through MPI messages; out: the table of
+ * offsets. Rank 0 measures one host after the other, while the rest sleeps: a sample
+ * is the quickest of a few exchanges, so its error is bounded by half of
+ * the time of that exchange (common/clocks.h). Invariant: a table that exists is replaced
+ * by a complete one or not at all.
+ * Specification: tools.md 6; emulator.md 5.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/sync/clock_samples.h"
+#include "tools/lib/cli.h"
+#include "trace/base/log.h"
+
+#define TABLE	    "clock-offsets.txt"
+#define SAMPLES	    100
+#define WARM_UP	    20 /* samples, at most as many as are taken */
+#define TRIES	    8  /* exchanges of which one sample is the quickest */
+#define SAMPLES_MAX 1000000
+#define NAP_NS	    500000 /* between two looks of who waits for its turn */
+#define HOST_SIZE   256
+
+enum tag { TAG_BEGIN = 1, TAG_PING, TAG_PONG };
+
+struct request {
+	const char *output; /* NULL: the usual place */
+	int samples, drift;
+	double wait; /* between the measures of -d, s */
+	bool verbose;
+};
+
+static int64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static void nap(double seconds)
+{
+	struct timespec t = {.tv_sec = (time_t)seconds};
+
+	t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
+	while (nanosleep(&t, &t) < 0 && errno == EINTR)
+		;
+}
+
+/* ---- the two ends of an exchange ---- */
+
+/* Answers rank 0 with our clock until it says that there is nothing more. */
+static void answer(void)
+{
+	for (;;) {
+		int64_t exchanges, clock;
+		int there = 0;
+
+		/* Who polls inside MPI keeps a CPU from those who are being measured. */
+		while (MPI_Iprobe(0, TAG_BEGIN, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE), !there)
+			nap(NAP_NS / 1e9);
+		MPI_Recv(&exchanges, 1, MPI_INT64_T, 0, TAG_BEGIN, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+		if (!exchanges)
+			return;
+		while (exchanges--) {
+			MPI_Recv(NULL, 0, MPI_BYTE, 0, TAG_PING, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			clock = now();
+			MPI_Send(&clock, 1, MPI_INT64_T, 0, TAG_PONG, MPI_COMM_WORLD);
+		}
+	}
+}
+
+static struct clocks_sample exchange(int rank)
+{
+	int64_t before = now(), other;
+
+	MPI_Send(NULL, 0, MPI_BYTE, rank, TAG_PING, MPI_COMM_WORLD);
+	MPI_Recv(&other, 1, MPI_INT64_T, rank, TAG_PONG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	return clocks_exchange(before, other, now());
+}
+
+static struct clocks_sample sample(int rank)
+{
+	struct clocks_sample best = exchange(rank);
+
+	for (int i = 1; i < TRIES; i++)
+		best = clocks_better(best, exchange(rank));
+	return best;
+}
+
+/* Measures the clock of a rank; room for the samples is the caller's. */
+static struct clocks_offset measure(const struct request *request, int rank, const char *host,
+				    struct clocks_sample *samples)
+{
+	int n = request->samples, warm_up = n < WARM_UP ? n : WARM_UP;
+	int64_t exchanges = (int64_t)(warm_up + n) * TRIES;
+
+	if (!rank)
+		return (struct clocks_offset){0};
+	MPI_Send(&exchanges, 1, MPI_INT64_T, rank, TAG_BEGIN, MPI_COMM_WORLD);
+	for (int i = 0; i < warm_up; i++)
+		(void)sample(rank);
+	for (int i = 0; i < n; i++)
+		samples[i] = sample(rank);
+	for (int i = 0; request->verbose && i < n; i++)
+		printf("%s sample %d: offset %" PRIi64 " ns, at most %" PRIi64 " ns wrong\n", host,
+		       i, samples[i].delta, samples[i].bound);
+	return clocks_sum_up(samples, (size_t)n);
+}
+
+/* ---- the output, in rank 0 ---- */
+
+struct table {
+	char *path, *temporary;
+	FILE *out;
+};
+
+static int make_parents(const char *path)
+{
+	char *copy = strdup(path);
+	int err = copy ? 0 : -ENOMEM;
+
+	for (char *at = copy; at && *at && !err; at++) {
+		if (*at != '/' || at == copy)
+			continue;
+		*at = '\0';
+		if (mkdir(copy, 0755) && errno != EEXIST)
+			err = -errno;
+		*at = '/';
+	}
+	free(copy);
+	return err;
+}
+
+/* Opens the table beside its place. Returns 0 or -errno after a message. */
+static int table_open(struct table *table, const char *path)
+{
+	const char *dir = getenv("OVNI_TRACEDIR");
+	char *place = NULL, *temporary = NULL;
+	int err = -ENOMEM, fd;
+
+	if (path)
+		place = strdup(path);
+	else if (asprintf(&place, "%s/" TABLE, dir && *dir ? dir : "ovni") < 0)
+		place = NULL;
+	if (place && asprintf(&temporary, "%s.%ld", place, (long)getpid()) < 0)
+		temporary = NULL;
+	table->path = place;
+	table->temporary = temporary;
+	if (place && temporary)
+		err = make_parents(place);
+	if (!err) {
+		fd = open(table->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+		table->out = fd < 0 ? NULL : fdopen(fd, "w");
+		err = table->out ? 0 : -errno;
+	}
+	if (err)
+		log_error("%s: cannot write the table of clock offsets: %s",
+			  table->path ? table->path : TABLE, strerror(-err));
+	return err;
+}
+
+/* Puts the table into its place, if all went well. */
+static int table_close(struct table *table, int err)
+{
+	if (table->out) {
+		int written = ferror(table->out) ? -EIO : 0;
+
+		if (fclose(table->out) && !written)
+			written = -errno;
+		if (!written && !err && rename(table->temporary, table->path))
+			written = -errno;
+		if (written && !err)
+			log_error("%s: cannot write the table of clock offsets: %s", table->path,
+				  strerror(-written));
+		err = err ? err : written;
+		if (err && table->temporary)
+			unlink(table->temporary);
+	}
+	free(table->path);
+	free(table->temporary);
+	return err;
+}
+
+/* ---- rank 0 ---- */
+
+/* The rank that stands for the host of `rank`: the first one that is on it. Two hosts that an
+ * emulator could not tell apart are refused: -EINVAL after a message. */
+static int first_of_host(char (*hosts)[HOST_SIZE], int rank)
+{
+	size_t length = clocks_host_length(hosts[rank]);
+
+	for (int i = 0; i < rank; i++) {
+		if (clocks_host_length(hosts[i]) != length || memcmp(hosts[i], hosts[rank], length))
+			continue;
+		if (strcmp(hosts[i], hosts[rank]) == 0)
+			return i;
+		log_error("the hosts %s and %s have the same name up to the first dot, which is "
+			  "all that a table of clock offsets can have: give them different ones",
+			  hosts[i], hosts[rank]);
+		return -EINVAL;
+	}
+	return rank;
+}
+
+static int write_table(const struct request *request, FILE *out, char (*hosts)[HOST_SIZE], int n,
+		       struct clocks_sample *samples)
+{
+	clocks_print_titles(out);
+	for (int rank = 0; rank < n; rank++) {
+		struct clocks_offset offset;
+
+		if (first_of_host(hosts, rank) != rank)
+			continue;
+		offset = measure(request, rank, hosts[rank], samples);
+		clocks_print_row(out, rank, hosts[rank], &offset);
+	}
+	return 0;
+}
+
+/* -d: how the offsets of all ranks change. */
+static int write_drift(const struct request *request, FILE *out, char (*hosts)[HOST_SIZE], int n,
+		       struct clocks_sample *samples)
+{
+	fprintf(out, "%-20s", "wallclock");
+	for (int rank = 0; rank < n; rank++)
+		fprintf(out, " %-20s", hosts[rank]);
+	fputc('\n', out);
+	for (int i = 0; i < request->drift; i++) {
+		struct timespec t;
+
+		if (i)
+			nap(request->wait);
+		clock_gettime(CLOCK_REALTIME, &t);
+		fprintf(out, "%-20.6f", (double)t.tv_sec + (double)t.tv_nsec / 1e9);
+		for (int rank = 0; rank < n; rank++) {
+			struct clocks_offset offset = measure(request, rank, hosts[rank], samples);
+
+			fprintf(out, " %-20" PRIi64, offset.median);
+		}
+		fputc('\n', out);
+		if (fflush(out))
+			return -errno;
+	}
+	return 0;
+}
+
+static int lead(const struct request *request, char (*hosts)[HOST_SIZE], int n)
+{
+	struct clocks_sample *samples = calloc((size_t)request->samples, sizeof(*samples));
+	struct table table = {0};
+	int err = 0;
+
+	if (!samples) {
+		log_error("no memory for %d samples", request->samples);
+		err = -ENOMEM;
+	}
+	for (int rank = 0; rank < n && !err; rank++)
+		err = first_of_host(hosts, rank) < 0 ? -EINVAL : 0;
+	if (!err)
+		err = table_open(&table, request->output);
+	if (!err)
+		err = (request->drift > 1 ? write_drift : write_table)(request, table.out, hosts, n,
+								       samples);
+	for (int rank = 1; rank < n; rank++) {
+		int64_t nothing_more = 0;
+
+		MPI_Send(&nothing_more, 1, MPI_INT64_T, rank, TAG_BEGIN, MPI_COMM_WORLD);
+	}
+	free(samples);
+	return table_close(&table, err);
+}
+
+/* ---- the command line ---- */
+
+static const struct argp_option argp_options[] = {
+	{"output", 'o', "FILE", 0,
+	 "Write the table to FILE, not to " TABLE " in $OVNI_TRACEDIR or ovni", 0},
+	{"samples", 'n', "N", 0, "Samples of each clock, 100 unless given", 0},
+	{"drift", 'd', "N", 0, "Measure N times and write how the offsets change", 0},
+	{"wait", 'w', "S", 0, "Seconds between two measures of -d, 5 unless given", 0},
+	{"verbose", 'v', NULL, 0, "Print each sample with the bound of its error", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct request *request = state->input;
+	char *end;
+
+	switch (key) {
+	case 'o':
+		request->output = arg;
+		return 0;
+	case 'n':
+		request->samples = (int)usage_int(state, "--samples", arg, 1, SAMPLES_MAX);
+		return 0;
+	case 'd':
+		request->drift = (int)usage_int(state, "--drift", arg, 1, SAMPLES_MAX);
+		return 0;
+	case 'w':
+		request->wait = strtod(arg, &end);
+		if (end == arg || *end || !(request->wait >= 0 && request->wait <= 86400))
+			argp_error(state, "--wait: '%s' is not a number of seconds up to a day",
+				   arg);
+		return 0;
+	case 'v':
+		request->verbose = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "it takes no argument such as '%s'", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* All processes read the same command line; one of them says what is wrong with it. The
+ * launchers of OpenMPI, MPICH and Slurm tell their children who they are. */
+static void silence_all_but_one(void)
+{
+	static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+					    "SLURM_PROCID"};
+
+	for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
+		const char *rank = getenv(ranks[i]);
+
+		if (rank && strcmp(rank, "0") != 0) {
+			int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+			dup2(fd, STDOUT_FILENO);
+			dup2(fd, STDERR_FILENO);
+			return;
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		argp_options,
+		parse,
+		NULL,
+		"Measure the clock offsets between nodes, one process a node, for ovni-emu.\v"
+		"  mpirun -N 1 ovni-sync              # into ovni/" TABLE "\n"
+		"  mpirun -N 1 ovni-sync -d 60 -w 60  # how they drift in an hour",
+		NULL,
+		NULL,
+		NULL};
+	struct request request = {.samples = SAMPLES, .wait = 5};
+	char host[HOST_SIZE] = "", (*hosts)[HOST_SIZE] = NULL;
+	int rank, n, err = 0;
+
+	silence_all_but_one();
+	usage_parse(&argp, "ovni-sync", argc, argv, &request);
+	MPI_Init(&argc, &argv); /* errors are fatal, and told by MPI */
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &n);
+	gethostname(host, sizeof(host) - 1);
+	if (rank == 0)
+		hosts = calloc((size_t)n, sizeof(*hosts));
+	if (rank == 0 && !hosts) {
+		log_error("no memory for the names of %d hosts", n);
+		MPI_Abort(MPI_COMM_WORLD, STATUS_FAILED);
+		return STATUS_FAILED; /* not reached, but that is not declared */
+	}
+	MPI_Gather(host, sizeof(host), MPI_CHAR, hosts, sizeof(host), MPI_CHAR, 0, MPI_COMM_WORLD);
+	if (rank == 0 && n == 1)
+		log_warn("only one process: start it with mpirun, one process a node");
+	if (rank == 0)
+		err = lead(&request, hosts, n);
+	else
+		answer();
+	free(hosts);
+	MPI_Bcast(&err, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	MPI_Finalize();
+	return err ? STATUS_FAILED : STATUS_COMPLETE;
+}

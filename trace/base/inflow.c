@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/base/inflow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/base/log.h"
+
+#define BUFFER_SIZE (256u << 10)
+
+int inflow_open(struct inflow *s, int dirfd, const char *path)
+{
+	struct stat st;
+	int err;
+
+	memset(s, 0, sizeof(*s));
+	s->fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (s->fd < 0 || fstat(s->fd, &st) < 0) {
+		err = -errno;
+		log_error("%s: cannot open: %s", path, strerror(-err));
+		return err;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		log_error("%s: not a regular file", path);
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	}
+	s->size = (uint64_t)st.st_size;
+	s->path = strdup(path);
+	s->buf = malloc(BUFFER_SIZE);
+	if (!s->path || !s->buf) {
+		log_error("%s: no memory to read it", path);
+		return -ENOMEM;
+	}
+	(void)posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* only an improvement */
+	return 0;
+}
+
+void inflow_close(struct inflow *s)
+{
+	if (s->fd > 0)
+		close(s->fd);
+	free(s->buf);
+	free(s->path);
+	memset(s, 0, sizeof(*s));
+}
+
+void inflow_seek(struct inflow *s, uint64_t offset)
+{
+	if (offset >= s->offset && offset - s->offset <= s->len) {
+		s->at = (size_t)(offset - s->offset);
+		return;
+	}
+	s->offset = offset;
+	s->at = s->len = 0;
+}
+
+size_t inflow_fill(struct inflow *s, size_t size)
+{
+	if (s->at > 0) {
+		memmove(s->buf, s->buf + s->at, s->len - s->at);
+		s->offset += s->at;
+		s->len -= s->at;
+		s->at = 0;
+	}
+	while (s->len < size && !s->error) {
+		ssize_t n = pread(s->fd, s->buf + s->len, BUFFER_SIZE - s->len,
+				  (off_t)(s->offset + s->len));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			s->error = -errno;
+			log_error("%s: cannot read at byte %llu: %s", s->path,
+				  (unsigned long long)(s->offset + s->len), strerror(-s->error));
+		}
+		if (n <= 0)
+			break;
+		s->len += (size_t)n;
+	}
+	return s->len;
+}

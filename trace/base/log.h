@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log: what a program of ours says on standard error, one sentence a line:
+ *
+ *   ovni-emu: error: loom.n1/proc.5/thread.7: stream ends inside an event at byte 1204
+ *
+ * The line that discovers a problem says it; callers pass the code on in silence.
+ * Messages are for people: what is wrong, where, and what to do about it.
+ * Bytes that are not printable (they come from traces) are shown as \xNN.
+ */
+#ifndef TRACE_BASE_LOG_H
+#define TRACE_BASE_LOG_H
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+
+enum log_level { LOG_NOTHING = -1, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+/* Sets the name that starts each line, and the least important level that is
+ * still shown (LOG_INFO at the start). `program` must outlive its use. To be called before files
+ * are opened: from then on none of them gets the number of a standard file that is closed. */
+void log_setup(const char *program, enum log_level level);
+enum log_level log_level(void);
+
+void log_at(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A line of a report, whatever the level: the caller has been asked for it. */
+void log_report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Says that there is no memory for something, which `fmt` names, and returns -ENOMEM for the caller
+ * to pass on. It is said once in the life of a program: what fails after it is its consequence. */
+#define log_no_memory(...) (log_lack(__VA_ARGS__), log_enomem())
+void log_lack(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
+/* Seen by the compiler, and by who reads without running, as an error in any case. */
+static inline int log_enomem(void)
+{
+	return -ENOMEM;
+}
+/* Has that been said? Then an answer may lack something. */
+bool log_lacks_memory(void);
+
+/*
+ * Shows `line` on the terminal, with the name of the program before it, until the next one or a
+ * message takes its place; NULL removes it. What is wider than the terminal is cut. To be called
+ * only if standard error is a terminal.
+ */
+void log_status(const char *line);
+
+#define log_error(...) log_at(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...)  log_at(LOG_WARN, __VA_ARGS__)
+#define log_info(...)  log_at(LOG_INFO, __VA_ARGS__)
+#define log_debug(...) log_at(LOG_DEBUG, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/base/text.h"
+
+#include <stdint.h>
+#include <string.h>
+
+size_t text_char(const char *at, const char *end)
+{
+	/* the lowest numbers that need 2, 3 and 4 bytes: longer forms of others are bad */
+	static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t left = (size_t)(end - at), n;
+	uint32_t number;
+	uint8_t first;
+
+	if (left == 0)
+		return 0;
+	first = (uint8_t)at[0];
+	if (first < 0x80)
+		return 1;
+	if (first < 0xc0 || first > 0xf7)
+		return 0;
+	n = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+	if (left < n)
+		return 0;
+	number = first & (0x7fu >> n);
+	for (size_t i = 1; i < n; i++) {
+		uint8_t byte = (uint8_t)at[i];
+
+		if ((byte & 0xc0) != 0x80)
+			return 0;
+		number = number << 6 | (byte & 0x3f);
+	}
+	if (number < lowest[n] || number > 0x10ffff || (number >= 0xd800 && number <= 0xdfff))
+		return 0;
+	return n;
+}
+
+bool text_printable(const char *at, size_t len)
+{
+	uint8_t first = (uint8_t)at[0];
+
+	if (len == 1)
+		return first >= 0x20 && first < 0x7f;
+	/* U+0080 to U+009F are control characters, too */
+	return !(len == 2 && first == 0xc2 && (uint8_t)at[1] < 0xa0);
+}
+
+size_t text_escape(char *out, size_t size, const char *in, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *end = in + len;
+	size_t total = 0, used = 0;
+	bool full = size == 0;
+
+	while (in < end) {
+		size_t n = text_char(in, end), width = n;
+		char escape[4] = {'\\', 'x', digits[(uint8_t)*in >> 4], digits[(uint8_t)*in & 15]};
+		const char *what = in;
+
+		if (n == 0 || !text_printable(in, n)) {
+			/* one byte at a time: the rest of a bad character is bad by itself */
+			n = 1;
+			width = sizeof(escape);
+			what = escape;
+		}
+		full = full || used + width >= size;
+		if (!full) {
+			memcpy(out + used, what, width);
+			used += width;
+		}
+		total += width;
+		in += n;
+	}
+	if (size)
+		out[used] = '\0';
+	return total;
+}

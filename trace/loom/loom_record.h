@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loom_record: one event of a Loom co-simulation, and the bytes that it is in a file.
+ *
+ * In: 38 bytes without gaps, or 48 as compilers of 64-bit machines align the structure; out:
+ * struct loom_record, and the other way round. All numbers are little endian.
+ * Invariant: encoding and decoding lose nothing but the padding of the 48 bytes.
+ * Specification: loom.md 2 (layouts), 4 (meaning).
+ */
+#ifndef TRACE_LOOM_LOOM_RECORD_H
+#define TRACE_LOOM_LOOM_RECORD_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum loom_kind {
+	LOOM_NODE_FIRE = 0,
+	LOOM_NODE_STALL_IN = 1,
+	LOOM_NODE_STALL_OUT = 2,
+	LOOM_ROUTE_USE = 3,
+	LOOM_CONFIG_WRITE = 4,
+	LOOM_INVOCATION_START = 5,
+	LOOM_INVOCATION_DONE = 6,
+	LOOM_DEVICE_ERROR = 7,
+	LOOM_KINDS = 8,		 /* from here on extensions, whose meaning is the producer's */
+	LOOM_KIND_UNNAMED = 255, /* JSON: a name that is none of the above */
+};
+
+enum loom_phase { LOOM_NO_PHASE, LOOM_EVALUATE, LOOM_COMMIT }; /* JSON alone has it */
+
+struct loom_record {
+	uint64_t cycle;
+	uint64_t invocation_id;
+	uint32_t epoch_id;
+	uint32_t hw_node_id; /* unique within a core; 0 and without meaning for kinds 4 to 6 */
+	uint32_t arg0, arg1;
+	uint16_t core_id;
+	uint16_t flags;
+	uint8_t event_kind; /* enum loom_kind, or an extension */
+	uint8_t lane;
+	uint8_t phase; /* enum loom_phase */
+};
+
+/* ---- LTRC: 16 bytes of header, then records of 38 bytes ---- */
+
+#define LOOM_MAGIC	 "LTRC"
+#define LOOM_VERSION	 1
+#define LOOM_HEADER_SIZE 16
+
+#define LOOM_PACKED_SIZE  38
+#define LOOM_NATURAL_SIZE 48
+
+/* The offsets of loom.md 2.2: packed, natural. */
+#define LOOM_FIELDS(FIELD)                                                                         \
+	FIELD(64, cycle, 0, 0)                                                                     \
+	FIELD(32, epoch_id, 8, 8)                                                                  \
+	FIELD(64, invocation_id, 12, 16)                                                           \
+	FIELD(16, core_id, 20, 24)                                                                 \
+	FIELD(32, hw_node_id, 22, 28)                                                              \
+	FIELD(8, event_kind, 26, 32)                                                               \
+	FIELD(8, lane, 27, 33)                                                                     \
+	FIELD(16, flags, 28, 34)                                                                   \
+	FIELD(32, arg0, 30, 36)                                                                    \
+	FIELD(32, arg1, 34, 40)
+
+static inline size_t loom_offset(bool is_natural, size_t packed, size_t natural)
+{
+	return is_natural ? natural : packed;
+}
+
+static inline uint8_t loom_swap8(uint8_t v)
+{
+	return v;
+}
+
+#define loom_swap16 htole16 /* its own inverse, on every machine */
+#define loom_swap32 htole32
+#define loom_swap64 htole64
+
+#define LOOM_GET(bits, name, packed, natural)                                                      \
+	do {                                                                                       \
+		uint##bits##_t v;                                                                  \
+		memcpy(&v, at + loom_offset(is_natural, packed, natural), sizeof(v));              \
+		r->name = loom_swap##bits(v);                                                      \
+	} while (0);
+#define LOOM_PUT(bits, name, packed, natural)                                                      \
+	do {                                                                                       \
+		uint##bits##_t v = loom_swap##bits(r->name);                                       \
+		memcpy(at + loom_offset(is_natural, packed, natural), &v, sizeof(v));              \
+	} while (0);
+
+/* Decodes LOOM_PACKED_SIZE or LOOM_NATURAL_SIZE bytes. */
+static inline void loom_decode(struct loom_record *r, const uint8_t *at, bool is_natural)
+{
+	LOOM_FIELDS(LOOM_GET)
+	r->phase = LOOM_NO_PHASE;
+}
+
+/* Encodes as many; the padding of the natural layout is zero. */
+static inline void loom_encode(const struct loom_record *r, uint8_t *at, bool is_natural)
+{
+	if (is_natural)
+		memset(at, 0, LOOM_NATURAL_SIZE);
+	LOOM_FIELDS(LOOM_PUT)
+}
+
+/* True if the padding of a record in natural layout is zero. */
+bool loom_padding_is_zero(const uint8_t *at);
+
+/* True for the kinds that belong to the node (0 to 3), not to the session. */
+static inline bool loom_is_of_node(uint8_t kind)
+{
+	return kind <= LOOM_ROUTE_USE;
+}
+
+/* ---- names ---- */
+
+/* "NODE_FIRE", or "EXT_9" written into `room`: the name in our files and listings. */
+const char *loom_kind_name(uint8_t kind, char room[8]);
+/* "node_fire", or "unknown": the name in JSON traces. */
+const char *loom_kind_json_name(uint8_t kind);
+/* The kind of either name, or of EXT_n, whatever the case of its letters. False if it is none. */
+bool loom_kind_parse(const char *name, size_t len, uint8_t *kind);
+
+/* What an error code of DEVICE_ERROR means; NULL for 0 and for codes that are not assigned. */
+const char *loom_error_name(uint32_t code);
+/* True for the codes that the list of the specification reserves (16 to 255). */
+bool loom_error_reserved(uint32_t code);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

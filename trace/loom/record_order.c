@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/loom/record_order.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CORES	65536
+#define NEVER	UINT64_MAX
+#define NO_SLOT UINT32_MAX
+#define LLU(v)	((unsigned long long)(v))
+
+/* A record: which one, and where. */
+struct spot {
+	uint64_t index, offset;
+};
+
+struct scope {
+	uint64_t invocation_id;
+	uint32_t epoch_id;
+	uint16_t core_id;
+	uint64_t starts, dones, errors, config_writes;
+	struct spot first_start, first_done, last_done;
+	struct spot first_node;	 /* of the kinds 0 to 3 */
+	struct spot last_active; /* fire or route */
+	struct spot after_done;	 /* the first fire or route behind the last DONE */
+	struct spot last_config;
+};
+
+struct loom_order {
+	struct loom_findings *findings;
+	const char *file;
+	struct scope *scopes;
+	size_t nscopes, room;
+	uint32_t *slots; /* open addressing, numbers of scopes */
+	size_t nslots;
+	size_t last; /* scope of the last record */
+	uint32_t *epochs;
+	uint8_t *seen; /* a bit for each core: it has an epoch */
+	uint64_t records[256];
+	uint64_t last_cycle;
+	uint32_t last_epoch;
+	uint64_t last_invocation;
+	uint64_t without_start;
+	bool any;
+};
+
+struct loom_order *loom_order_new(struct loom_findings *findings)
+{
+	struct loom_order *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->findings = findings;
+	o->epochs = calloc(CORES, sizeof(*o->epochs));
+	o->seen = calloc(CORES / 8, 1);
+	if (!o->epochs || !o->seen) {
+		loom_order_free(o);
+		return NULL;
+	}
+	return o;
+}
+
+void loom_order_free(struct loom_order *o)
+{
+	if (!o)
+		return;
+	free(o->scopes);
+	free(o->slots);
+	free(o->epochs);
+	free(o->seen);
+	free(o);
+}
+
+/* ---- scopes ---- */
+
+static bool is_scope(const struct scope *s, const struct loom_record *r)
+{
+	return s->core_id == r->core_id && s->epoch_id == r->epoch_id &&
+	       s->invocation_id == r->invocation_id;
+}
+
+static uint64_t hash(uint16_t core, uint32_t epoch, uint64_t invocation)
+{
+	uint64_t h = (invocation ^ ((uint64_t)core << 32 | epoch) * 0x9e3779b97f4a7c15u) *
+		     0xff51afd7ed558ccdu;
+
+	return h ^ h >> 29;
+}
+
+static int grow_slots(struct loom_order *o)
+{
+	size_t n = o->nslots ? 2 * o->nslots : 64;
+	uint32_t *slots;
+
+	if (o->nscopes >= NO_SLOT / 2)
+		return -ENOMEM;
+	slots = malloc(n * sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	memset(slots, 0xff, n * sizeof(*slots));
+	for (size_t i = 0; i < o->nscopes; i++) {
+		const struct scope *s = &o->scopes[i];
+		size_t at = hash(s->core_id, s->epoch_id, s->invocation_id) & (n - 1);
+
+		while (slots[at] != NO_SLOT)
+			at = (at + 1) & (n - 1);
+		slots[at] = (uint32_t)i;
+	}
+	free(o->slots);
+	o->slots = slots;
+	o->nslots = n;
+	return 0;
+}
+
+static struct scope *new_scope(struct loom_order *o, const struct loom_record *r)
+{
+	static const struct spot never = {NEVER, NEVER};
+	struct scope *s;
+
+	if (o->nscopes == o->room) {
+		size_t room = o->room ? 2 * o->room : 16;
+		struct scope *scopes = reallocarray(o->scopes, room, sizeof(*scopes));
+
+		if (!scopes)
+			return NULL;
+		o->scopes = scopes;
+		o->room = room;
+	}
+	s = &o->scopes[o->nscopes++];
+	*s = (struct scope){
+		.invocation_id = r->invocation_id,
+		.epoch_id = r->epoch_id,
+		.core_id = r->core_id,
+		.first_start = never,
+		.first_done = never,
+		.last_done = never,
+		.first_node = never,
+		.last_active = never,
+		.after_done = never,
+		.last_config = never,
+	};
+	return s;
+}
+
+static struct scope *scope_of(struct loom_order *o, const struct loom_record *r)
+{
+	size_t at;
+
+	if (o->nscopes > 0 && is_scope(&o->scopes[o->last], r))
+		return &o->scopes[o->last];
+	if (2 * (o->nscopes + 1) > o->nslots && grow_slots(o) < 0)
+		return NULL;
+	at = hash(r->core_id, r->epoch_id, r->invocation_id) & (o->nslots - 1);
+	while (o->slots[at] != NO_SLOT && !is_scope(&o->scopes[o->slots[at]], r))
+		at = (at + 1) & (o->nslots - 1);
+	if (o->slots[at] == NO_SLOT) {
+		if (!new_scope(o, r))
+			return NULL;
+		o->slots[at] = (uint32_t)(o->nscopes - 1);
+	}
+	o->last = o->slots[at];
+	return &o->scopes[o->last];
+}
+
+/* ---- records ---- */
+
+static void check_time(struct loom_order *o, const struct loom_place *place,
+		       const struct loom_record *r, bool restarts)
+{
+	uint16_t core = r->core_id;
+	uint8_t bit = (uint8_t)(1u << core % 8);
+
+	if (restarts)
+		loom_found_as(o->findings, LOOM_NOTICE, LOOM_O1, place,
+			      "record %llu: the cycle starts anew with epoch %u invocation %llu, "
+			      "chained to %llu",
+			      LLU(place->record), r->epoch_id, LLU(r->invocation_id),
+			      LLU(r->cycle));
+	else if (o->any && r->cycle < o->last_cycle)
+		loom_found(o->findings, LOOM_O1, place, "record %llu: cycle %llu after %llu%s",
+			   LLU(place->record), LLU(r->cycle), LLU(o->last_cycle),
+			   r->epoch_id != o->last_epoch ? " (the epoch changed: see --chain)"
+			   : r->invocation_id != o->last_invocation
+				   ? " (the invocation changed: see --chain)"
+				   : "");
+	if ((o->seen[core / 8] & bit) && r->epoch_id < o->epochs[core])
+		loom_found(o->findings, LOOM_O2, place, "record %llu: core %u epoch %u after %u",
+			   LLU(place->record), core, r->epoch_id, o->epochs[core]);
+	o->seen[core / 8] |= bit;
+	o->epochs[core] = r->epoch_id;
+}
+
+static void check_kind(const struct loom_order *o, const struct loom_place *place,
+		       const struct loom_record *r)
+{
+	if (r->event_kind >= LOOM_KINDS)
+		loom_found(o->findings, LOOM_K1, place, "record %llu: extension kind %u",
+			   LLU(place->record), r->event_kind);
+	if (r->event_kind == LOOM_DEVICE_ERROR && (r->arg0 == 0 || loom_error_reserved(r->arg0)))
+		loom_found(o->findings, LOOM_K2, place, "record %llu: error code %u %s",
+			   LLU(place->record), r->arg0, r->arg0 ? "is reserved" : "says nothing");
+}
+
+static void note(struct scope *s, struct spot spot, uint8_t kind)
+{
+	switch (kind) {
+	case LOOM_NODE_FIRE:
+	case LOOM_ROUTE_USE:
+		s->last_active = spot;
+		if (s->dones > 0 && s->after_done.index == NEVER)
+			s->after_done = spot;
+		/* fall through */
+	case LOOM_NODE_STALL_IN:
+	case LOOM_NODE_STALL_OUT:
+		if (s->first_node.index == NEVER)
+			s->first_node = spot;
+		break;
+	case LOOM_CONFIG_WRITE:
+		s->config_writes++;
+		s->last_config = spot;
+		break;
+	case LOOM_INVOCATION_START:
+		if (s->starts++ == 0)
+			s->first_start = spot;
+		break;
+	case LOOM_INVOCATION_DONE:
+		if (s->dones++ == 0)
+			s->first_done = spot;
+		s->last_done = spot;
+		s->after_done = (struct spot){NEVER, NEVER};
+		break;
+	case LOOM_DEVICE_ERROR:
+		s->errors++;
+		break;
+	default:
+		break;
+	}
+}
+
+int loom_order_add(struct loom_order *o, const struct loom_place *place,
+		   const struct loom_record *r, bool restarts)
+{
+	struct scope *s = scope_of(o, r);
+
+	if (!s)
+		return -ENOMEM;
+	o->file = place->file;
+	if (__builtin_expect(restarts || r->cycle < o->last_cycle ||
+				     r->epoch_id != o->epochs[r->core_id] ||
+				     !(o->seen[r->core_id / 8] & 1u << r->core_id % 8),
+			     0))
+		check_time(o, place, r, restarts);
+	if (r->event_kind >= LOOM_DEVICE_ERROR)
+		check_kind(o, place, r);
+	o->last_cycle = r->cycle;
+	o->last_epoch = r->epoch_id;
+	o->last_invocation = r->invocation_id;
+	o->any = true;
+	o->records[r->event_kind]++;
+	note(s, (struct spot){place->record, place->offset}, r->event_kind);
+	return 0;
+}
+
+/* ---- the end ---- */
+
+/* By epoch and invocation, cores among themselves. */
+static int by_invocation(const void *a, const void *b)
+{
+	const struct scope *x = a, *y = b;
+
+	if (x->epoch_id != y->epoch_id)
+		return x->epoch_id < y->epoch_id ? -1 : 1;
+	if (x->invocation_id != y->invocation_id)
+		return x->invocation_id < y->invocation_id ? -1 : 1;
+	return x->core_id < y->core_id ? -1 : x->core_id > y->core_id;
+}
+
+static void say(const struct loom_order *o, enum loom_severity severity, enum loom_rule rule,
+		const struct scope *s, const struct spot *where, const char *what)
+{
+	struct loom_place place = {o->file, where ? where->index : LOOM_NOWHERE,
+				   where ? where->offset : LOOM_NOWHERE};
+
+	loom_found_as(o->findings, severity, rule, &place, "core=%u epoch=%u inv=%llu: %s",
+		      s->core_id, s->epoch_id, LLU(s->invocation_id), what);
+}
+
+__attribute__((format(printf, 5, 6))) static void tell(const struct loom_order *o,
+						       enum loom_rule rule, const struct scope *s,
+						       const struct spot *where, const char *fmt,
+						       ...)
+{
+	char what[256];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
+	say(o, loom_rules[rule].severity, rule, s, where, what);
+}
+
+/* `start` and `done`: the scope's own, or what stands for them on another core. */
+static void judge(struct loom_order *o, const struct scope *s, struct spot start, struct spot done,
+		  bool (*may_lack)(void *, uint8_t, uint16_t), void *arg)
+{
+	bool has_nodes = s->first_node.index != NEVER;
+
+	if (s->starts > 1)
+		tell(o, LOOM_O5, s, &s->first_start, "%llu INVOCATION_START", LLU(s->starts));
+	if (s->dones > 1)
+		tell(o, LOOM_O5, s, &s->first_done, "%llu INVOCATION_DONE", LLU(s->dones));
+	if (start.index == NEVER) {
+		if (!has_nodes)
+			return;
+		o->without_start++;
+		say(o, may_lack(arg, LOOM_INVOCATION_START, s->core_id) ? LOOM_NOTICE : LOOM_ERROR,
+		    LOOM_O8, s, &s->first_node, "node events without INVOCATION_START");
+		return;
+	}
+	if (s->first_done.index < start.index)
+		tell(o, LOOM_O5, s, &s->first_done,
+		     "INVOCATION_DONE at record %llu precedes INVOCATION_START at record %llu",
+		     LLU(s->first_done.index), LLU(start.index));
+	if (s->first_node.index < start.index)
+		tell(o, LOOM_O3, s, &s->first_node,
+		     "record %llu precedes INVOCATION_START at record %llu",
+		     LLU(s->first_node.index), LLU(start.index));
+	if (s->config_writes > 0 && s->last_config.index > start.index)
+		tell(o, LOOM_O6, s, &s->last_config,
+		     "CONFIG_WRITE at record %llu follows INVOCATION_START at record %llu",
+		     LLU(s->last_config.index), LLU(start.index));
+	if (done.index == NEVER) {
+		if (has_nodes || s->starts > 0)
+			say(o, LOOM_NOTICE, LOOM_O9, s, &start,
+			    s->errors ? "no INVOCATION_DONE (device error)"
+				      : "no INVOCATION_DONE (cut, timed out or filtered)");
+		return;
+	}
+	if (s->after_done.index != NEVER)
+		tell(o, LOOM_O4, s, &s->after_done,
+		     "record %llu follows INVOCATION_DONE at record %llu", LLU(s->after_done.index),
+		     LLU(s->last_done.index));
+	else if (s->dones == 0 && s->last_active.index != NEVER &&
+		 s->last_active.index > done.index)
+		tell(o, LOOM_O4, s, &s->last_active,
+		     "record %llu follows INVOCATION_DONE of another core at record %llu",
+		     LLU(s->last_active.index), LLU(done.index));
+}
+
+/* The scopes of one invocation: cores take over the START and DONE of others. */
+static void judge_invocation(struct loom_order *o, const struct scope *s, size_t n,
+			     bool (*may_lack)(void *, uint8_t, uint16_t), void *arg)
+{
+	struct spot start = {NEVER, NEVER}, done = {NEVER, NEVER};
+
+	for (size_t i = 0; i < n; i++) {
+		if (s[i].first_start.index < start.index)
+			start = s[i].first_start;
+		if (s[i].dones > 0 && (done.index == NEVER || s[i].last_done.index > done.index))
+			done = s[i].last_done;
+	}
+	for (size_t i = 0; i < n; i++)
+		judge(o, &s[i], s[i].starts ? s[i].first_start : start,
+		      s[i].dones ? s[i].last_done : done, may_lack, arg);
+}
+
+void loom_order_finish(struct loom_order *o, bool (*may_lack)(void *, uint8_t, uint16_t), void *arg)
+{
+	size_t start = 0;
+
+	free(o->slots); /* they number the scopes as they were */
+	o->slots = NULL;
+	o->nslots = 0;
+	if (o->nscopes > 1)
+		qsort(o->scopes, o->nscopes, sizeof(*o->scopes), by_invocation);
+	for (size_t i = 1; i <= o->nscopes; i++) {
+		if (i < o->nscopes && o->scopes[i].epoch_id == o->scopes[start].epoch_id &&
+		    o->scopes[i].invocation_id == o->scopes[start].invocation_id)
+			continue;
+		judge_invocation(o, &o->scopes[start], i - start, may_lack, arg);
+		start = i;
+	}
+}
+
+uint64_t loom_order_config_writes(const struct loom_order *o)
+{
+	return o->records[LOOM_CONFIG_WRITE];
+}
+
+uint64_t loom_order_last_config_writes(const struct loom_order *o)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < o->nscopes; i++) {
+		if (o->scopes[i].epoch_id == o->last_epoch &&
+		    o->scopes[i].invocation_id == o->last_invocation)
+			sum += o->scopes[i].config_writes;
+	}
+	return sum;
+}
+
+uint64_t loom_order_without_start(const struct loom_order *o)
+{
+	return o->without_start;
+}
+
+uint64_t loom_order_records(const struct loom_order *o, uint8_t kind)
+{
+	return o->records[kind];
+}
+
+uint64_t loom_order_scopes(const struct loom_order *o)
+{
+	return o->nscopes;
+}

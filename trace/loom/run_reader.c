@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/loom/run_reader.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "trace/base/log.h"
+
+#define LLU(v) ((unsigned long long)(v))
+
+static const char *const form_names[] = {
+	[LOOM_UNKNOWN] = "unknown",	[LOOM_LTRC] = "ltrc", [LOOM_PACKED38] = "packed38",
+	[LOOM_NATURAL48] = "natural48", [LOOM_JSON] = "json",
+};
+
+const char *loom_form_name(enum loom_form form)
+{
+	return form_names[form];
+}
+
+enum loom_form loom_layout_parse(const char *name)
+{
+	if (!strcmp(name, form_names[LOOM_PACKED38]))
+		return LOOM_PACKED38;
+	return !strcmp(name, form_names[LOOM_NATURAL48]) ? LOOM_NATURAL48 : LOOM_UNKNOWN;
+}
+
+static struct loom_place at_offset(const struct loom_reader *r, uint64_t offset)
+{
+	return (struct loom_place){r->path, LOOM_NOWHERE, offset};
+}
+
+static size_t record_size(const struct loom_reader *r)
+{
+	return r->form == LOOM_NATURAL48 ? LOOM_NATURAL_SIZE : LOOM_PACKED_SIZE;
+}
+
+static int open_ltrc(struct loom_reader *r)
+{
+	struct loom_place place = at_offset(r, 4);
+	const uint8_t *header = inflow_peek(&r->inflow, LOOM_HEADER_SIZE);
+	uint32_t version;
+
+	if (!header) {
+		place.offset = r->size;
+		loom_found(r->findings, LOOM_S4, &place, "the file ends inside the header");
+		return -EBADMSG;
+	}
+	memcpy(&version, header + 4, sizeof(version));
+	memcpy(&r->announced, header + 8, sizeof(r->announced));
+	r->version = le32toh(version);
+	r->announced = le64toh(r->announced);
+	r->has_announced = true;
+	if (r->version == 0x01000000) {
+		loom_found(
+			r->findings, LOOM_S2, &place,
+			"the version is 1 in big-endian order; only little-endian files are read");
+		return -EBADMSG;
+	}
+	if (r->version != LOOM_VERSION) {
+		loom_found(r->findings, LOOM_S2, &place, "unsupported version %u", r->version);
+		return -EBADMSG;
+	}
+	inflow_skip(&r->inflow, LOOM_HEADER_SIZE);
+	return 0;
+}
+
+/* JSON, or not? Its first byte that is no blank tells; in a record that byte is of the cycle, and a
+ * zero follows, which no JSON has. */
+static bool looks_like_json(struct loom_reader *r)
+{
+	size_t size = inflow_fill(&r->inflow, 4096);
+
+	for (size_t i = 0; i < size; i++) {
+		uint8_t c = r->inflow.buf[r->inflow.at + i];
+
+		if (c == '{' || c == '[')
+			return i + 1 == size || r->inflow.buf[r->inflow.at + i + 1];
+		if (c != ' ' && c != '\t' && c != '\n' && c != '\r')
+			return false;
+	}
+	return false;
+}
+
+static int open_form(struct loom_reader *r)
+{
+	const uint8_t *magic = inflow_peek(&r->inflow, 4);
+
+	if (magic && !memcmp(magic, LOOM_MAGIC, 4)) {
+		r->form = LOOM_LTRC;
+		return open_ltrc(r);
+	}
+	if (looks_like_json(r)) {
+		r->form = LOOM_JSON;
+		return loom_json_open(r);
+	}
+	r->form = r->options.layout != LOOM_UNKNOWN ? r->options.layout : loom_layout_find(r);
+	return r->form == LOOM_UNKNOWN ? -EBADMSG : 0;
+}
+
+int loom_reader_open(struct loom_reader *r, int dirfd, const char *path,
+		     const struct loom_reader_options *options, struct loom_findings *findings)
+{
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	r->path = path;
+	r->findings = findings;
+	if (options)
+		r->options = *options;
+	err = inflow_open(&r->inflow, dirfd, path);
+	if (err)
+		return err;
+	r->size = r->inflow.size;
+	err = open_form(r);
+	if (r->inflow.error)
+		err = r->inflow.error;
+	if (err) {
+		r->is_damaged = true;
+		r->ended = true;
+	}
+	return err;
+}
+
+void loom_reader_close(struct loom_reader *r)
+{
+	loom_modules_free(&r->modules);
+	inflow_close(&r->inflow);
+}
+
+/* What is known only at the end of a binary file. */
+static int end(struct loom_reader *r)
+{
+	uint64_t offset = inflow_tell(&r->inflow);
+	size_t rest = r->inflow.len - r->inflow.at;
+	struct loom_place place = at_offset(r, offset);
+
+	r->ended = true;
+	if (r->inflow.error)
+		return r->inflow.error;
+	if (rest > 0) {
+		loom_found(r->findings, LOOM_S4, &place, "%zu trailing bytes do not make a record",
+			   rest);
+		r->is_damaged = true;
+	}
+	if (r->has_announced && r->announced != r->count) {
+		place = at_offset(r, 8);
+		loom_found(r->findings, LOOM_S3, &place,
+			   "the header announces %llu records, the file holds %llu",
+			   LLU(r->announced), LLU(r->count));
+		r->is_damaged = true;
+	}
+	if (r->padded > 0) {
+		place = (struct loom_place){r->path, r->first_padded,
+					    r->first_padded * LOOM_NATURAL_SIZE};
+		loom_found(r->findings, LOOM_S5, &place,
+			   "the padding of %llu record%s is not zero, first here", LLU(r->padded),
+			   r->padded == 1 ? "" : "s");
+	}
+	return 0;
+}
+
+int loom_reader_next(struct loom_reader *r, struct loom_record *record)
+{
+	if (r->ended)
+		return r->inflow.error;
+	if (r->form == LOOM_JSON) {
+		int got = loom_json_next(r, record);
+
+		if (got <= 0) {
+			r->ended = true;
+			return got;
+		}
+	} else {
+		size_t size = record_size(r);
+		const uint8_t *at = inflow_peek(&r->inflow, size);
+
+		if (!at)
+			return end(r);
+		r->offset = inflow_tell(&r->inflow);
+		loom_decode(record, at, r->form == LOOM_NATURAL48);
+		if (r->form == LOOM_NATURAL48 && !loom_padding_is_zero(at)) {
+			if (r->padded++ == 0)
+				r->first_padded = r->count;
+		}
+		inflow_skip(&r->inflow, size);
+	}
+	r->index = r->count++;
+	r->sequence = r->index > 0 && record->cycle == r->last_cycle ? r->sequence + 1 : 0;
+	r->last_cycle = record->cycle;
+	return 1;
+}

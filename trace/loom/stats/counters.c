@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: MIT */
+/* counters: of nodes and cores, by invocation (see counters.h). */
+#include "trace/loom/stats/counters.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/loom/stats/cells.h"
+
+#define NONE  LOOM_NO_CELL
+#define CORES 65536
+
+/* A cycle and some more; the highest number there is, if that does not fit. */
+static uint64_t later(uint64_t cycle, uint64_t more)
+{
+	return cycle + more < cycle ? UINT64_MAX : cycle + more;
+}
+
+struct loom_counters *loom_counters_new(enum loom_style style, bool strict)
+{
+	struct loom_counters *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->style = style;
+	c->strict = strict;
+	c->last_invocation = c->last_counted = NONE;
+	return c;
+}
+
+void loom_counters_every(struct loom_counters *c, uint64_t cycles, loom_snapshot_fn fn, void *arg)
+{
+	c->every = cycles;
+	c->snapshot = fn;
+	c->arg = arg;
+}
+
+void loom_counters_free(struct loom_counters *c)
+{
+	if (!c)
+		return;
+	loom_cells_free(c);
+	free(c->units);
+	free(c->unit_slots.at);
+	for (size_t i = 0; i < c->ninvocations; i++)
+		free(c->invocations[i].pending);
+	free(c->invocations);
+	free(c->invocation_slots.at);
+	free(c->rows);
+	free(c);
+}
+
+static struct loom_sweep *sweep_of(const struct loom_counters *c, uint32_t invocation)
+{
+	return &c->sweeps[c->cells[c->invocations[invocation].cell].place];
+}
+
+/* The cell of the core of a node's cell. */
+static struct loom_cell *core_of(const struct loom_counters *c, const struct loom_cell *cell)
+{
+	return &c->cells[c->invocations[cell->invocation].cell];
+}
+
+/* The first record of a node: tokens that it had before are of this invocation. */
+static void take_tokens(struct loom_counters *c, struct loom_unit *u, struct loom_cell *cell)
+{
+	struct loom_cell *core = core_of(c, cell);
+
+	u->cell = (uint32_t)(cell - c->cells);
+	cell->tokens_in += u->tokens_in;
+	cell->tokens_out += u->tokens_out;
+	core->tokens_in += u->tokens_in;
+	core->tokens_out += u->tokens_out;
+}
+
+/* ---- counting ---- */
+
+/* Counts what is done up to `end`; in style `cycle` it is done for one cycle. */
+static void settle(const struct loom_counters *c, struct loom_cell *cell, uint64_t end)
+{
+	if (cell->left < end)
+		end = cell->left;
+	if (cell->does && c->style == LOOM_STYLE_EDGE)
+		cell->cycles[cell->does] += end > cell->cycle ? end - cell->cycle : 0;
+	else if (cell->does)
+		cell->cycles[cell->does]++;
+	cell->does = LOOM_DOES_NOTHING;
+}
+
+static void count(const struct loom_counters *c, struct loom_cell *cell, uint64_t cycle,
+		  uint8_t does)
+{
+	if (cell->cycle != cycle)
+		settle(c, cell, cycle);
+	cell->cycle = cycle;
+	if (does > cell->does)
+		cell->does = does;
+}
+
+/* ---- rows ---- */
+
+static int by_invocation(const void *a, const void *b)
+{
+	const struct loom_row *x = a, *y = b;
+
+	if (x->invocation != y->invocation)
+		return x->invocation < y->invocation ? -1 : 1;
+	if (x->whole_core != y->whole_core)
+		return x->whole_core ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+static struct loom_row row_of(const struct loom_counters *c, const struct loom_cell *cell,
+			      const uint64_t cycles[LOOM_DOES])
+{
+	return (struct loom_row){
+		.invocation = cell->invocation,
+		.whole_core = cell->whole_core,
+		.node = cell->node,
+		.active = cycles[LOOM_DOES_WORK],
+		.stall_in = cycles[LOOM_DOES_STALL_IN],
+		.stall_out = cycles[LOOM_DOES_STALL_OUT],
+		.tokens_in = cell->tokens_in,
+		.tokens_out = cell->tokens_out,
+		.config_writes =
+			cell->whole_core ? c->invocations[cell->invocation].config_writes : 0,
+	};
+}
+
+/* An invocation without a start of its own takes that of other cores. */
+static uint64_t start_of(const struct loom_counters *c, const struct loom_invocation *v)
+{
+	const struct loom_invocation *all = &c->invocations[v->joint];
+
+	if (v->started)
+		return v->start;
+	return all->started && (v->has_nodes || all->start < v->first) ? all->start : v->first;
+}
+
+/* ---- snapshots on the way ---- */
+
+/* Passes on the snapshot that waits. */
+static void give(const struct loom_counters *c, struct loom_invocation *v)
+{
+	struct loom_invocation until = *v;
+
+	if (!v->npending)
+		return;
+	until.start = start_of(c, v);
+	until.end = v->pending_cycle;
+	for (size_t i = 0; i < v->npending; i++)
+		c->snapshot(c->arg, &until, &v->pending[i]);
+	v->npending = 0;
+}
+
+/* What the cell amounts to up to a cycle before which nothing will change any more. */
+static struct loom_row row_at(const struct loom_counters *c, const struct loom_cell *cell,
+			      uint64_t cycle)
+{
+	struct loom_cell so_far = *cell;
+
+	if (cell->whole_core && c->style != LOOM_STYLE_CYCLE) {
+		struct loom_sweep *sweep = &c->sweeps[cell->place];
+
+		loom_sweep_to(sweep, cycle);
+		for (int does = 0; does < LOOM_DOES; does++)
+			so_far.cycles[does] = sweep->cycles[does] + sweep->late[does];
+		return row_of(c, cell, so_far.cycles);
+	}
+	settle(c, &so_far, cycle);
+	if (c->style == LOOM_STYLE_SPAN && cell->until > cycle)
+		so_far.cycles[cell->lasting] -= cell->until - cycle;
+	return row_of(c, cell, so_far.cycles);
+}
+
+static int take(const struct loom_counters *c, struct loom_invocation *v, uint64_t cycle)
+{
+	size_t n = 0;
+
+	for (uint32_t i = v->cells; i != NONE; i = c->cells[i].next, n++) {
+		if (n == v->pending_room) {
+			size_t room = n ? 2 * n : 16;
+			struct loom_row *rows = reallocarray(v->pending, room, sizeof(*rows));
+
+			if (!rows)
+				return -ENOMEM;
+			v->pending = rows;
+			v->pending_room = room;
+		}
+		v->pending[n] = row_at(c, &c->cells[i], cycle);
+	}
+	qsort(v->pending, n, sizeof(*v->pending), by_invocation);
+	v->npending = n;
+	v->pending_cycle = cycle;
+	return 0;
+}
+
+/* Takes the snapshot of the invocation that is due before something happens in it in the cycle. */
+static int due(const struct loom_counters *c, struct loom_invocation *v, uint64_t cycle)
+{
+	uint64_t next = v->last - v->last % c->every;
+
+	if (v->done || !v->has_nodes || cycle - next < c->every)
+		return 0;
+	next += c->every;
+	if (next <= v->pending_cycle || start_of(c, v) >= next)
+		return 0;
+	give(c, v);
+	return take(c, v, next);
+}
+
+/* The same before a record of it; passes on the one before. */
+static int pass(const struct loom_counters *c, struct loom_invocation *v,
+		const struct loom_record *r)
+{
+	int err;
+
+	if (v->pending_cycle < r->cycle)
+		give(c, v);
+	err = due(c, v, r->cycle);
+	if (err)
+		return err;
+	/* an invocation that ends there has rows for that anyway */
+	if (v->pending_cycle == r->cycle && r->event_kind == LOOM_INVOCATION_DONE)
+		v->npending = 0;
+	return 0;
+}
+
+/* ---- records of nodes ---- */
+
+/* Style edge: the node of the cell goes on in another invocation. */
+static int leave(struct loom_counters *c, struct loom_cell *cell, uint64_t cycle)
+{
+	struct loom_invocation *v = &c->invocations[cell->invocation];
+	const struct loom_invocation *all = &c->invocations[v->joint];
+	struct loom_sweep *sweep = sweep_of(c, cell->invocation);
+	int err = c->every ? due(c, v, cycle) : 0;
+
+	if (err)
+		return err;
+	if (!v->done && all->done && all->end > v->last)
+		loom_sweep_ends(sweep, all->end);
+	loom_sweep_change(sweep, cycle, cell->does, LOOM_DOES_NOTHING);
+	cell->left = cycle;
+	return 0;
+}
+
+static int count_edge(struct loom_counters *c, struct loom_cell *cell, const struct loom_record *r,
+		      enum loom_does does)
+{
+	struct loom_sweep *sweep = sweep_of(c, cell->invocation);
+	struct loom_cell *last = &c->cells[c->units[cell->unit].cell];
+	enum loom_does before;
+	int err = 0;
+
+	if (last != cell && last->left == UINT64_MAX)
+		err = leave(c, last, r->cycle);
+	if (err)
+		return err;
+	if (cell->left != UINT64_MAX) { /* it is back */
+		settle(c, cell, cell->left);
+		cell->left = UINT64_MAX;
+	}
+	loom_sweep_ends(sweep, later(r->cycle, 1));
+	before = cell->does;
+	count(c, cell, r->cycle, (uint8_t)does);
+	if (cell->does != before)
+		loom_sweep_change(sweep, r->cycle, before, cell->does);
+	return 0;
+}
+
+/* In style span no cycle is counted twice: a route is the one thing that may happen inside an
+ * interval, and an interval ends where the next one begins. */
+static void count_span(struct loom_counters *c, struct loom_cell *cell, const struct loom_record *r,
+		       enum loom_does does)
+{
+	bool routed = cell->routed && cell->cycle == r->cycle; /* in this cycle, which is counted */
+	uint64_t until = later(r->cycle, loom_record_span(r)), *cycles = cell->cycles;
+	struct loom_sweep *sweep = sweep_of(c, cell->invocation);
+
+	if (r->event_kind == LOOM_ROUTE_USE) {
+		loom_sweep_route(sweep, r->cycle);
+		if (!routed && r->cycle < cell->until)
+			cycles[cell->lasting]--;
+		cycles[LOOM_DOES_WORK] += !routed;
+		cell->routed = true;
+		cell->cycle = r->cycle;
+		return;
+	}
+	/* of several that begin together the highest counts */
+	if (until == r->cycle ||
+	    (r->cycle < cell->until && r->cycle == cell->from && cell->lasting > does))
+		return;
+	if (r->cycle < cell->until)
+		cycles[cell->lasting] -= cell->until - r->cycle - routed;
+	cycles[does] += until - r->cycle - routed;
+	cell->from = r->cycle;
+	cell->until = until;
+	cell->lasting = (uint8_t)does;
+	loom_sweep_span(sweep, cell->place, r->cycle, until, does);
+}
+
+static int count_node(struct loom_counters *c, const struct loom_record *r, uint32_t invocation)
+{
+	static const enum loom_does does[] = {
+		[LOOM_NODE_FIRE] = LOOM_DOES_WORK,
+		[LOOM_NODE_STALL_IN] = LOOM_DOES_STALL_IN,
+		[LOOM_NODE_STALL_OUT] = LOOM_DOES_STALL_OUT,
+		[LOOM_ROUTE_USE] = LOOM_DOES_WORK,
+	};
+	struct loom_cell *cell = loom_cells_node(c, invocation, r->hw_node_id);
+	struct loom_unit *u;
+	int err = 0;
+
+	if (!cell)
+		return -ENOMEM;
+	u = &c->units[cell->unit];
+	if (u->cell == NONE)
+		take_tokens(c, u, cell);
+	switch (c->style) {
+	case LOOM_STYLE_EDGE:
+		err = count_edge(c, cell, r, does[r->event_kind]);
+		break;
+	case LOOM_STYLE_SPAN:
+		count_span(c, cell, r, does[r->event_kind]);
+		break;
+	default:
+		count(c, cell, r->cycle, (uint8_t)does[r->event_kind]);
+		count(c, core_of(c, cell), r->cycle, (uint8_t)does[r->event_kind]);
+		break;
+	}
+	if (!err)
+		u->cell = (uint32_t)(cell - c->cells);
+	return err;
+}
+
+/* ---- records ---- */
+
+/* May the record stand here? `all` is its invocation on all cores together. */
+static int judge(const struct loom_counters *c, const struct loom_record *r,
+		 const struct loom_invocation *v, const struct loom_invocation *all)
+{
+	switch (r->event_kind) {
+	case LOOM_INVOCATION_START:
+		return v->started || v->done || v->has_nodes ? -EPROTO : 0;
+	case LOOM_INVOCATION_DONE:
+		return v->done || !all->started ? -EPROTO : 0;
+	case LOOM_NODE_FIRE:
+	case LOOM_NODE_STALL_IN:
+	case LOOM_NODE_STALL_OUT:
+	case LOOM_ROUTE_USE:
+		if (v->done || !all->started)
+			return -EPROTO;
+		return c->strict && !v->started && !all->open ? -EPROTO : 0;
+	default:
+		return 0;
+	}
+}
+
+/* The record has been counted: where it stands. */
+static void note_cycle(struct loom_counters *c, struct loom_invocation *v,
+		       const struct loom_record *r)
+{
+	uint64_t length = r->event_kind != LOOM_INVOCATION_DONE;
+
+	if (c->style == LOOM_STYLE_SPAN && r->event_kind <= LOOM_NODE_STALL_OUT)
+		length = loom_record_span(r);
+	if (!v->seen)
+		v->first = r->cycle;
+	v->seen = true;
+	v->last = r->cycle;
+	/* in style edge, what holds ends with its invocation */
+	if (loom_is_of_node(r->event_kind)) {
+		v->has_nodes = true;
+		if (c->style != LOOM_STYLE_EDGE && later(r->cycle, length) > v->covered)
+			v->covered = later(r->cycle, length);
+	}
+	if (!c->any)
+		c->first = r->cycle;
+	c->any = true;
+	c->last = r->cycle;
+	if (later(r->cycle, length) > c->end)
+		c->end = later(r->cycle, length);
+}
+
+int loom_counters_add(struct loom_counters *c, const struct loom_record *r)
+{
+	struct loom_invocation *v, *all;
+	uint32_t own;
+	int err;
+
+	if (c->any && r->cycle < c->last)
+		return -ERANGE;
+	own = loom_cells_invocation(c, r);
+	if (own == NONE)
+		return -ENOMEM;
+	c->last_invocation = own;
+	v = &c->invocations[own];
+	all = &c->invocations[v->joint];
+	err = judge(c, r, v, all);
+	if (!err && c->every)
+		err = pass(c, v, r);
+	if (err)
+		return err;
+	switch (r->event_kind) {
+	case LOOM_INVOCATION_START:
+		v->started = true;
+		v->start = r->cycle;
+		all->open++;
+		if (!all->started) {
+			all->started = true;
+			all->start = r->cycle;
+		}
+		break;
+	case LOOM_INVOCATION_DONE:
+		all->open -= v->started;
+		v->done = all->done = true;
+		v->end = all->end = r->cycle;
+		if (v->cell != NONE && c->style == LOOM_STYLE_EDGE)
+			loom_sweep_ends(sweep_of(c, own), r->cycle);
+		break;
+	case LOOM_CONFIG_WRITE:
+		v->config_writes++;
+		break;
+	case LOOM_DEVICE_ERROR:
+		v->failed = true;
+		break;
+	case LOOM_NODE_FIRE:
+	case LOOM_NODE_STALL_IN:
+	case LOOM_NODE_STALL_OUT:
+	case LOOM_ROUTE_USE:
+		err = count_node(c, r, own);
+		break;
+	default:
+		break;
+	}
+	if (err)
+		return err;
+	note_cycle(c, v, r);
+	c->last_counted = own;
+	return 0;
+}
+
+int loom_counters_node(struct loom_counters *c, uint16_t core, uint32_t node)
+{
+	struct loom_unit *u = loom_cells_unit(c, core, node);
+
+	if (!u)
+		return -ENOMEM;
+	u->declared = true;
+	return 0;
+}
+
+int loom_counters_tokens(struct loom_counters *c, uint16_t core, uint32_t node, uint64_t in,
+			 uint64_t out)
+{
+	struct loom_unit *u = loom_cells_find_unit(c, core, node);
+	struct loom_cell *cell, *all;
+
+	if (!u)
+		return -ENOENT;
+	if (u->cell == NONE) {
+		u->tokens_in += in;
+		u->tokens_out += out;
+		return 0;
+	}
+	cell = &c->cells[u->cell];
+	all = core_of(c, cell);
+	cell->tokens_in += in;
+	cell->tokens_out += out;
+	all->tokens_in += in;
+	all->tokens_out += out;
+	return 0;
+}
+
+/* ---- the end ---- */
+
+/* An invocation, and the number that it had. */
+struct numbered {
+	struct loom_invocation v;
+	uint32_t was;
+};
+
+static int by_first(const void *a, const void *b)
+{
+	const struct loom_invocation *x = &((const struct numbered *)a)->v;
+	const struct loom_invocation *y = &((const struct numbered *)b)->v;
+
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	if (x->epoch != y->epoch)
+		return x->epoch < y->epoch ? -1 : 1;
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return x->core < y->core ? -1 : x->core > y->core;
+}
+
+/* The invocations of all cores together go, and those of refused records; the others get an order
+ * that does not depend on that of records within a cycle, and rows their new numbers. */
+static int sort_invocations(struct loom_counters *c)
+{
+	struct numbered *sorted = calloc(c->ninvocations + 1, sizeof(*sorted));
+	uint32_t *number = calloc(c->ninvocations + 1, sizeof(*number)), n = 0;
+
+	for (uint32_t i = 0; sorted && number && i < c->ninvocations; i++) {
+		if (c->invocations[i].core != LOOM_ANY_CORE && c->invocations[i].seen)
+			sorted[n++] = (struct numbered){c->invocations[i], i};
+	}
+	if (n)
+		qsort(sorted, n, sizeof(*sorted), by_first);
+	for (uint32_t i = 0; i < n; i++) {
+		c->invocations[i] = sorted[i].v;
+		number[sorted[i].was] = i;
+	}
+	for (size_t i = 0; sorted && number && i < c->nrows; i++)
+		c->rows[i].invocation = number[c->rows[i].invocation];
+	if (n)
+		c->last_counted = number[c->last_counted];
+	c->ninvocations = n;
+	n = sorted && number;
+	free(sorted);
+	free(number);
+	return n ? 0 : -ENOMEM;
+}
+
+/* Nodes that never did anything: a cell of zeros in the first invocation of their core. */
+static int add_idle(struct loom_counters *c)
+{
+	uint32_t *first;
+	int err = 0;
+
+	if (!c->nunits)
+		return 0;
+	first = malloc(CORES * sizeof(*first));
+	if (!first)
+		return -ENOMEM;
+	memset(first, 0xff, CORES * sizeof(*first));
+	for (size_t i = c->ninvocations; i-- > 0;) {
+		if (c->invocations[i].core != LOOM_ANY_CORE && c->invocations[i].seen)
+			first[c->invocations[i].core] = (uint32_t)i;
+	}
+	for (size_t i = 0; !err && i < c->nunits; i++) {
+		const struct loom_unit *u = &c->units[i];
+		uint32_t v = first[u->key >> 32];
+		struct loom_cell *cell;
+
+		if (!u->declared || u->cell != NONE || v == NONE)
+			continue;
+		cell = loom_cells_new(c, v);
+		if (cell)
+			cell->node = (uint32_t)u->key;
+		else
+			err = -ENOMEM;
+	}
+	free(first);
+	return err;
+}
+
+/* Begin and end of an invocation: its own, those of another core, or its records. */
+static void bound(const struct loom_counters *c, struct loom_invocation *v)
+{
+	const struct loom_invocation *all = &c->invocations[v->joint];
+
+	v->start = start_of(c, v);
+	if (!v->done)
+		v->end = all->done && all->end > v->last ? all->end : later(v->last, 1);
+	if (v->covered > v->end)
+		v->end = v->covered;
+	v->done = v->done || all->done;
+}
+
+/* A row of each cell. */
+static int make_rows(struct loom_counters *c)
+{
+	c->rows = calloc(c->ncells + 1, sizeof(*c->rows));
+	if (!c->rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->ncells; i++) {
+		struct loom_cell *cell = &c->cells[i];
+		uint64_t end = c->invocations[cell->invocation].end;
+		const uint64_t *cycles = cell->cycles;
+
+		settle(c, cell, end);
+		if (cell->whole_core && c->style != LOOM_STYLE_CYCLE) {
+			loom_sweep_finish(&c->sweeps[cell->place], end);
+			cycles = c->sweeps[cell->place].cycles;
+		}
+		c->rows[c->nrows++] = row_of(c, cell, cycles);
+	}
+	return 0;
+}
+
+int loom_counters_finish(struct loom_counters *c)
+{
+	int err;
+
+	for (uint32_t i = 0; i < c->ninvocations; i++) {
+		struct loom_invocation *v = &c->invocations[i];
+
+		if (v->core == LOOM_ANY_CORE || !v->seen)
+			continue;
+		bound(c, v);
+		if (v->pending_cycle < v->end)
+			give(c, v);
+		free(v->pending);
+		v->pending = NULL;
+		/* a core has a row for what it was configured with, though no node of it did
+		 * anything */
+		if (!loom_cells_core(c, i))
+			return -ENOMEM;
+	}
+	err = add_idle(c);
+	if (!err)
+		err = make_rows(c);
+	if (err)
+		return err;
+	loom_cells_free(c);
+	err = sort_invocations(c);
+	qsort(c->rows, c->nrows, sizeof(*c->rows), by_invocation);
+	return err;
+}
+
+const struct loom_invocation *loom_counters_invocations(const struct loom_counters *c, size_t *n)
+{
+	*n = c->ninvocations;
+	return c->invocations;
+}
+
+const struct loom_invocation *loom_counters_last(const struct loom_counters *c)
+{
+	return c->last_counted == NONE ? NULL : &c->invocations[c->last_counted];
+}
+
+const struct loom_row *loom_counters_rows(const struct loom_counters *c, size_t *n)
+{
+	*n = c->nrows;
+	return c->rows;
+}
+
+void loom_counters_window(const struct loom_counters *c, uint64_t *first, uint64_t *end)
+{
+	*first = c->any ? c->first : 0;
+	*end = c->any ? c->end : 0;
+}

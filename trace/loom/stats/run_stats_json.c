@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run_stats_json: upstream's statistics in JSON: camelCase with nodePerf, or the device's with
+ * modules.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "trace/loom/stats/run_stats_load.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define AT(member)   offsetof(struct loom_perf, member)
+#define SUM(counter) (AT(sums) + (counter) * sizeof(struct perf_number))
+
+/* ---- legacy ---- */
+
+static const struct {
+	const char *key;
+	enum perf_counter counter;
+} node_counters[] = {
+	{"activeCycles", PERF_ACTIVE_CYCLES},
+	{"stallCyclesIn", PERF_STALL_CYCLES_IN},
+	{"stallCyclesOut", PERF_STALL_CYCLES_OUT},
+	{"tokensIn", PERF_TOKENS_IN},
+	{"tokensOut", PERF_TOKENS_OUT},
+	{"configWrites", PERF_CONFIG_WRITES},
+};
+
+static const struct {
+	const char *key;
+	enum perf_metric metric;
+} node_metrics[] = {
+	{"utilization", PERF_M_UTILIZATION},
+	{"inputStallRatio", PERF_M_INPUT_STALL},
+	{"outputStallRatio", PERF_M_OUTPUT_STALL},
+	{"throughputProxy", PERF_M_THROUGHPUT},
+};
+
+static bool node_counter(struct perf_loader *l, void *to, const char *key)
+{
+	(void)to;
+	for (size_t i = 0; i < COUNT(node_counters); i++) {
+		if (!strcmp(key, node_counters[i].key))
+			return perf_counter_value(l, node_counters[i].counter, key);
+	}
+	return tokens_skip(&l->t);
+}
+
+static bool node_metric(struct perf_loader *l, void *to, const char *key)
+{
+	(void)to;
+	for (size_t i = 0; i < COUNT(node_metrics); i++) {
+		if (!strcmp(key, node_metrics[i].key))
+			return perf_metric_value(l, node_metrics[i].metric, key);
+	}
+	return tokens_skip(&l->t);
+}
+
+#define NODE_COUNTERS                                                                              \
+	(1u << PERF_ACTIVE_CYCLES | 1u << PERF_STALL_CYCLES_IN | 1u << PERF_STALL_CYCLES_OUT |     \
+	 1u << PERF_TOKENS_IN | 1u << PERF_TOKENS_OUT | 1u << PERF_CONFIG_WRITES)
+
+static bool node(struct perf_loader *l)
+{
+	static const struct perf_field fields[] = {
+		{"nodeIndex", perf_u32, offsetof(struct perf_snapshot, hw_node_id)},
+		{"activeCycles", node_counter, 0},
+		{"stallCyclesIn", node_counter, 0},
+		{"stallCyclesOut", node_counter, 0},
+		{"tokensIn", node_counter, 0},
+		{"tokensOut", node_counter, 0},
+		{"configWrites", node_counter, 0},
+		{"utilization", node_metric, 0},
+		{"inputStallRatio", node_metric, 0},
+		{"outputStallRatio", node_metric, 0},
+		{"throughputProxy", node_metric, 0},
+	};
+	struct perf_snapshot *s = perf_new_snapshot(l);
+	uint64_t seen;
+
+	if (!s || !perf_read_object(l, fields, COUNT(fields), s, &seen))
+		return false;
+	if (!(seen & 1))
+		return tokens_refuse(&l->t, "this node has no nodeIndex");
+	perf_want(l, s, NODE_COUNTERS);
+	return true;
+}
+
+static bool nodes(struct perf_loader *l, void *to, const char *key)
+{
+	bool ok = perf_read_array(l, node);
+
+	(void)to;
+	(void)key;
+	l->snapshot = NULL;
+	return ok;
+}
+
+static bool overhead(struct perf_loader *l, void *to, const char *key)
+{
+	(void)to;
+	l->perf->has_config_overhead = true;
+	return perf_real(l, &l->perf->config_overhead, key);
+}
+
+static bool summary(struct perf_loader *l, void *to, const char *key)
+{
+	static const struct perf_field fields[] = {
+		{"nodeCount", perf_number, AT(node_count)},
+		{"totalActiveCycles", perf_number, SUM(PERF_ACTIVE_CYCLES)},
+		{"totalStallInCycles", perf_number, SUM(PERF_STALL_CYCLES_IN)},
+		{"totalStallOutCycles", perf_number, SUM(PERF_STALL_CYCLES_OUT)},
+		{"totalTokensIn", perf_number, SUM(PERF_TOKENS_IN)},
+		{"totalTokensOut", perf_number, SUM(PERF_TOKENS_OUT)},
+		{"totalConfigWrites", perf_number, SUM(PERF_CONFIG_WRITES)},
+		{"configOverheadRatio", overhead, 0},
+		{"traceEventCount", perf_number, AT(event_count)},
+	};
+	uint64_t seen;
+
+	(void)to;
+	(void)key;
+	return perf_read_object(l, fields, COUNT(fields), l->perf, &seen);
+}
+
+static bool success(struct perf_loader *l, void *to, const char *key)
+{
+	l->perf->has_success = true;
+	return perf_bool(l, to, key);
+}
+
+/* P2: the first versions had fewer keys; what all of them have must be there. */
+static void want_totals(const struct perf_loader *l)
+{
+	const struct loom_perf *p = l->perf;
+	const struct {
+		const char *key;
+		bool given;
+	} wanted[] = {
+		{"totalCycles", p->total_cycles.given},
+		{"configCycles", p->config_cycles.given},
+		{"executionCycles", p->execution_cycles.given},
+	};
+	struct loom_place place = perf_place(p, NULL);
+
+	for (size_t i = 0; i < COUNT(wanted); i++) {
+		if (!wanted[i].given)
+			loom_found(l->findings, LOOM_P2, &place, "no %s", wanted[i].key);
+	}
+}
+
+static bool load_legacy(struct perf_loader *l)
+{
+	static const struct perf_field fields[] = {
+		{"success", success, AT(success)},
+		{"termination", perf_text, AT(termination)},
+		{"errorMessage", perf_text, AT(error_message)},
+		{"totalCycles", perf_number, AT(total_cycles)},
+		{"configCycles", perf_number, AT(config_cycles)},
+		{"executionCycles", perf_number, AT(execution_cycles)},
+		{"nodePerf", nodes, 0},
+		{"summary", summary, 0},
+	};
+	uint64_t seen;
+
+	if (!perf_read_object(l, fields, COUNT(fields), l->perf, &seen))
+		return false;
+	want_totals(l);
+	return true;
+}
+
+/* ---- gem5 ---- */
+
+static const struct {
+	const char *key;
+	enum perf_counter counter;
+} module_counters[] = {
+	{"active_cycles", PERF_ACTIVE_CYCLES},
+	{"stall_cycles_in", PERF_STALL_CYCLES_IN},
+	{"stall_cycles_out", PERF_STALL_CYCLES_OUT},
+	{"tokens_in", PERF_TOKENS_IN},
+	{"tokens_out", PERF_TOKENS_OUT},
+	{"config_writes", PERF_CONFIG_WRITES},
+};
+
+/* What stands in a module beside its names; `key` is NULL at its end. */
+static bool module_key(void *arg, struct tokens *t, const char *key, const struct loom_module *m)
+{
+	struct perf_loader *l = arg;
+
+	if (!l->snapshot && !perf_new_snapshot(l))
+		return false;
+	if (!key) {
+		l->snapshot->hw_node_id = m->hw_node_id;
+		l->snapshot->has_core = !m->any_core;
+		l->snapshot->core_id = m->core_id;
+		perf_want(l, l->snapshot,
+			  1u << PERF_ACTIVE_CYCLES | 1u << PERF_STALL_CYCLES_IN |
+				  1u << PERF_STALL_CYCLES_OUT | 1u << PERF_TOKENS_IN |
+				  1u << PERF_TOKENS_OUT);
+		l->snapshot = NULL;
+		return true;
+	}
+	for (size_t i = 0; i < COUNT(module_counters); i++) {
+		if (!strcmp(key, module_counters[i].key))
+			return perf_counter_value(l, module_counters[i].counter,
+						  module_counters[i].key);
+	}
+	if (!strcmp(key, "dynamic_utilization"))
+		return perf_metric_value(l, PERF_M_UTILIZATION, "dynamic_utilization");
+	return tokens_skip(t);
+}
+
+static bool modules(struct perf_loader *l, void *to, const char *key)
+{
+	struct token v;
+
+	(void)to;
+	(void)key;
+	if (!tokens_value(&l->t, &v))
+		return false;
+	if (v.type != TOKEN_ARRAY)
+		return tokens_refuse(&l->t, "the modules must be an array");
+	return loom_modules_read(&l->perf->modules, &l->t, module_key, l);
+}
+
+static bool load_gem5(struct perf_loader *l)
+{
+	static const struct perf_field fields[] = {
+		{"success", success, AT(success)},
+		{"termination", perf_text, AT(termination)},
+		{"total_cycles", perf_number, AT(total_cycles)},
+		{"kernel_cycles", perf_number, AT(kernel_cycles)},
+		{"modules", modules, 0},
+	};
+	struct loom_place place = perf_place(l->perf, NULL);
+	uint64_t seen;
+
+	if (!perf_read_object(l, fields, COUNT(fields), l->perf, &seen))
+		return false;
+	if (!l->perf->total_cycles.given)
+		loom_found(l->findings, LOOM_P2, &place, "no total_cycles");
+	if (!l->perf->kernel_cycles.given)
+		loom_found(l->findings, LOOM_P2, &place, "no kernel_cycles");
+	return true;
+}
+
+bool perf_load_json(struct perf_loader *l)
+{
+	bool ok = l->perf->form == PERF_LEGACY ? load_legacy(l) : load_gem5(l);
+
+	return ok && tokens_end(&l->t);
+}

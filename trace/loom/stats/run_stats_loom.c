@@ -1,0 +1,654 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run_stats_loom: statistics of our own schemas, loom-perf (loom.md 5.4) and ovni-bpf-perf (12).
+ *
+ * Both have the same frame: clock, window, controls, events, invocations, snapshots. They differ in
+ * what a snapshot is of, and in what it counts.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/loom/stats/run_stats_load.h"
+
+#define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
+#define AT(member)    offsetof(struct loom_perf, member)
+#define EVENT(member) offsetof(struct perf_account, member)
+#define SNAP(member)  offsetof(struct perf_snapshot, member)
+
+static bool is_loom(const struct perf_loader *l)
+{
+	return l->perf->form == PERF_LOOM;
+}
+
+static bool read_version(struct perf_loader *l, void *to, const char *key)
+{
+	struct token v;
+
+	(void)to;
+	(void)key;
+	if (!tokens_value(&l->t, &v))
+		return false;
+	return token_fits(&v, 1) && v.integer == 1
+		       ? true
+		       : tokens_refuse(&l->t, "an unsupported version of the schema (1 is known)");
+}
+
+static bool read_clock(struct perf_loader *l, void *to, const char *key)
+{
+	static const struct perf_field fields[] = {{"period_ps", perf_number, AT(period_ps)}};
+	struct loom_place place = perf_place(l->perf, NULL);
+	uint64_t seen;
+
+	(void)key;
+	if (!perf_read_object(l, fields, COUNT(fields), to, &seen))
+		return false;
+	l->perf->bad_period = (seen & 1) && l->perf->period_ps.v == 0;
+	if (l->perf->period_ps.given && l->perf->bad_period)
+		loom_found(l->findings, LOOM_P2, &place, "clock.period_ps is 0");
+	return true;
+}
+
+static bool read_style(struct perf_loader *l, void *to, const char *key)
+{
+	int style;
+
+	(void)to;
+	(void)key;
+	if (!perf_read_choice(l, loom_style_names, LOOM_STYLES,
+			      "an unknown record_style (cycle, edge and span are known)", &style))
+		return false;
+	l->perf->style = (enum loom_style)style;
+	l->perf->has_style = true;
+	return true;
+}
+
+static bool read_window(struct perf_loader *l, void *to, const char *key)
+{
+	static const struct perf_field fields[] = {
+		{"first_cycle", perf_number, AT(first_cycle)},
+		{"end_cycle", perf_number, AT(end_cycle)},
+		{"total_cycles", perf_number, AT(window_cycles)},
+		{"first_clock", perf_number, AT(first_cycle)},
+		{"end_clock", perf_number, AT(end_cycle)},
+		{"total_ns", perf_number, AT(window_cycles)},
+	};
+	uint64_t seen;
+
+	(void)key;
+	return perf_read_object(l, fields, COUNT(fields), to, &seen);
+}
+
+/* ---- controls ---- */
+
+/* A list of `put`, or null; which kinds the recorder has is its own matter. */
+static bool read_list(struct perf_loader *l,
+		      bool (*put)(struct perf_loader *, const struct token *))
+{
+	struct token v;
+	int more;
+
+	if (!is_loom(l))
+		return tokens_skip(&l->t);
+	if (!tokens_value(&l->t, &v))
+		return false;
+	if (v.type == TOKEN_NULL)
+		return true;
+	if (v.type != TOKEN_ARRAY)
+		return tokens_refuse(&l->t, "this must be a list or null");
+	while ((more = tokens_element(&l->t)) > 0) {
+		if (!tokens_value(&l->t, &v) || !put(l, &v))
+			return false;
+	}
+	return more == 0;
+}
+
+static bool put_kind(struct perf_loader *l, const struct token *v)
+{
+	uint8_t kind;
+
+	if (v->type != TOKEN_STRING || !loom_kind_parse(v->text, v->len, &kind))
+		return tokens_refuse(&l->t, "no such kind of record");
+	loom_controls_add_kind(&l->perf->controls, kind);
+	return true;
+}
+
+static bool put_core(struct perf_loader *l, const struct token *v)
+{
+	if (!token_fits(v, UINT16_MAX))
+		return tokens_refuse(&l->t, "a core is a number from 0 to 65535");
+	if (loom_controls_add_core(&l->perf->controls, (uint16_t)v->integer) < 0)
+		return tokens_no_memory(&l->t);
+	return true;
+}
+
+static bool put_node(struct perf_loader *l, const struct token *v)
+{
+	const char *wrong = NULL;
+
+	if (v->type != TOKEN_STRING && v->type != TOKEN_NUMBER)
+		wrong = "a node is a number or \"CORE:NODE\"";
+	else if (strchr(v->text, ','))
+		wrong = "one node for each element";
+	else
+		wrong = loom_controls_nodes(&l->perf->controls, v->text);
+	return wrong ? tokens_refuse(&l->t, wrong) : true;
+}
+
+static bool read_kinds(struct perf_loader *l, void *to, const char *key)
+{
+	(void)to;
+	(void)key;
+	return read_list(l, put_kind);
+}
+
+static bool read_cores(struct perf_loader *l, void *to, const char *key)
+{
+	(void)to;
+	(void)key;
+	return read_list(l, put_core);
+}
+
+static bool read_nodes(struct perf_loader *l, void *to, const char *key)
+{
+	(void)to;
+	(void)key;
+	return read_list(l, put_node);
+}
+
+static bool read_sampling(struct perf_loader *l, void *to, const char *key)
+{
+	static const struct perf_field fields[] = {
+		{"keep", perf_u32, offsetof(struct loom_controls, keep)},
+		{"of", perf_u32, offsetof(struct loom_controls, of)},
+	};
+	struct loom_controls *c = &l->perf->controls;
+	struct token v;
+	uint64_t seen;
+
+	(void)to;
+	(void)key;
+	if (!tokens_value(&l->t, &v))
+		return false;
+	if (v.type == TOKEN_NULL)
+		return true;
+	if (v.type != TOKEN_OBJECT)
+		return tokens_refuse(&l->t, "sampling must be an object or null");
+	if (!perf_read_members(l, fields, COUNT(fields), c, &seen))
+		return false;
+	if (seen != 3 || c->keep > c->of || c->of == 0)
+		return tokens_refuse(&l->t, "sampling keeps K of N, with K from 0 to N");
+	l->perf->samples = c->keep < c->of;
+	return true;
+}
+
+static bool read_controls(struct perf_loader *l, void *to, const char *key)
+{
+	static const struct perf_field fields[] = {
+		{"kinds", read_kinds, 0},
+		{"cores", read_cores, 0},
+		{"nodes", read_nodes, 0},
+		{"sampling", read_sampling, 0},
+	};
+	uint64_t seen;
+
+	(void)key;
+	return perf_read_object(l, fields, COUNT(fields), to, &seen);
+}
+
+/* ---- events ---- */
+
+/* An object of counts; `put` gets each of them with its key. */
+static bool read_breakdown(struct perf_loader *l, uint64_t *sum, bool *given,
+			   bool (*put)(struct perf_loader *, const char *, uint64_t))
+{
+	struct token v;
+	const char *key;
+	int more;
+
+	if (!tokens_value(&l->t, &v))
+		return false;
+	if (v.type == TOKEN_NULL)
+		return true;
+	if (v.type != TOKEN_OBJECT)
+		return tokens_refuse(&l->t, "this must be an object of counts");
+	*given = true;
+	while ((more = tokens_key(&l->t, &key)) > 0) {
+		char name[64];
+
+		if (strlen(key) >= sizeof(name))
+			return tokens_refuse(&l->t, "this name is too long");
+		memcpy(name, key, strlen(key) + 1);
+		if (!tokens_value(&l->t, &v))
+			return false;
+		if (!token_fits(&v, UINT64_MAX))
+			return tokens_refuse(&l->t, "a count is an integer from 0 on");
+		if (__builtin_add_overflow(*sum, v.integer, sum))
+			return tokens_refuse(&l->t, "these counts exceed 64 bits");
+		if (!put(l, name, v.integer))
+			return false;
+	}
+	return more == 0;
+}
+
+static bool put_dropped_kind(struct perf_loader *l, const char *name, uint64_t n)
+{
+	uint8_t kind;
+
+	if (!is_loom(l))
+		return true;
+	if (!loom_kind_parse(name, strlen(name), &kind))
+		return tokens_refuse(&l->t, "no such kind of record");
+	l->perf->events.of_kind[kind] = n;
+	return true;
+}
+
+static bool put_dropped_core(struct perf_loader *l, const char *name, uint64_t n)
+{
+	struct perf_account *e = &l->perf->events;
+	const char *wrong;
+
+	if (n == 0 || !is_loom(l))
+		return true;
+	wrong = strspn(name, "0123456789") != strlen(name)
+			? "a core is a number from 0 to 65535"
+			: loom_controls_cores(&e->dropped_cores, name);
+	if (wrong)
+		return tokens_refuse(&l->t, wrong);
+	if (!e->of_core)
+		e->of_core = calloc(UINT16_MAX + 1, sizeof(*e->of_core));
+	if (!e->of_core)
+		return tokens_no_memory(&l->t);
+	e->of_core[strtoul(name, NULL, 10)] = n;
+	return true;
+}
+
+static bool read_by_kind(struct perf_loader *l, void *to, const char *key)
+{
+	struct perf_account *e = &l->perf->events;
+
+	(void)to;
+	(void)key;
+	return read_breakdown(l, &e->of_kinds, &e->by_kind, put_dropped_kind);
+}
+
+static bool read_by_core(struct perf_loader *l, void *to, const char *key)
+{
+	struct perf_account *e = &l->perf->events;
+
+	(void)to;
+	(void)key;
+	return read_breakdown(l, &e->of_cores, &e->by_core, put_dropped_core);
+}
+
+static bool read_matrix_row(struct perf_loader *l)
+{
+	static const struct perf_field fields[] = {
+		{"seen", perf_number, EVENT(seen)},
+		{"written", perf_number, EVENT(written)},
+		{"filtered", perf_number, EVENT(filtered)},
+		{"sampled_out", perf_number, EVENT(sampled_out)},
+		{"dropped", perf_number, EVENT(dropped)},
+	};
+	struct perf_account *sum = &l->perf->matrix, e = {.given = true};
+	uint64_t seen;
+
+	if (!perf_read_object(l, fields, COUNT(fields), &e, &seen))
+		return false;
+	l->perf->matrix_open +=
+		(unsigned __int128)e.written.v + e.filtered.v + e.sampled_out.v + e.dropped.v !=
+		e.seen.v;
+	sum->seen.v += e.seen.v;
+	sum->written.v += e.written.v;
+	sum->filtered.v += e.filtered.v;
+	sum->sampled_out.v += e.sampled_out.v;
+	sum->dropped.v += e.dropped.v;
+	return true;
+}
+
+/* The recorder's account of each CPU and kind: what is added up is held against the whole. */
+static bool read_matrix(struct perf_loader *l, void *to, const char *key)
+{
+	(void)to;
+	(void)key;
+	l->perf->has_matrix = true;
+	return perf_read_array(l, read_matrix_row);
+}
+
+static bool read_events(struct perf_loader *l, void *to, const char *key)
+{
+	static const struct perf_field fields[] = {
+		{"seen", perf_number, EVENT(seen)},
+		{"written", perf_number, EVENT(written)},
+		{"filtered", perf_number, EVENT(filtered)},
+		{"sampled_out", perf_number, EVENT(sampled_out)},
+		{"dropped", perf_number, EVENT(dropped)},
+		{"dropped_full", perf_number, EVENT(dropped_full)},
+		{"dropped_size", perf_number, EVENT(dropped_size)},
+		{"dropped_user", perf_number, EVENT(dropped_user)},
+		{"dropped_by_kind", read_by_kind, 0},
+		{"dropped_by_core", read_by_core, 0},
+		{"dropped_by_cpu", read_by_core, 0},
+		{"by_core_and_kind", read_matrix, 0},
+	};
+	static const char *const wanted[] = {"seen", "written", "filtered", "sampled_out",
+					     "dropped"};
+	struct loom_place place = perf_place(l->perf, NULL);
+	uint64_t seen;
+
+	(void)to;
+	(void)key;
+	l->perf->events.given = true;
+	if (!perf_read_object(l, fields, COUNT(fields), &l->perf->events, &seen))
+		return false;
+	for (size_t i = 0; i < COUNT(wanted); i++) {
+		if (!(seen >> i & 1))
+			loom_found(l->findings, LOOM_P2, &place, "events: no %s", wanted[i]);
+	}
+	return true;
+}
+
+/* ---- invocations ---- */
+
+static bool read_status(struct perf_loader *l, void *to, const char *key)
+{
+	static const char *const names[] = {
+		[PERF_DONE] = "done", [PERF_ERROR] = "error", [PERF_CUT] = "cut"};
+	int which;
+
+	(void)key;
+	if (!perf_read_choice(l, names, COUNT(names), "a status is done, error or cut", &which))
+		return false;
+	*(enum perf_status *)to = (enum perf_status)which;
+	return true;
+}
+
+static bool read_invocation(struct perf_loader *l)
+{
+	static const struct perf_field fields[] = {
+		{"core_id", perf_u16, offsetof(struct perf_invocation, core_id)},
+		{"epoch_id", perf_u32, offsetof(struct perf_invocation, epoch_id)},
+		{"invocation_id", perf_u64, offsetof(struct perf_invocation, invocation_id)},
+		{"start_cycle", perf_u64, offsetof(struct perf_invocation, start_cycle)},
+		{"end_cycle", perf_u64, offsetof(struct perf_invocation, end_cycle)},
+		{"status", read_status, offsetof(struct perf_invocation, status)},
+	};
+	struct loom_perf *p = l->perf;
+	struct perf_invocation *v;
+	uint64_t seen;
+
+	if (p->ninvocations == l->invocation_room) {
+		size_t room = l->invocation_room ? 2 * l->invocation_room : 16;
+		struct perf_invocation *list = reallocarray(p->invocations, room, sizeof(*list));
+
+		if (!list)
+			return tokens_no_memory(&l->t);
+		p->invocations = list;
+		l->invocation_room = room;
+	}
+	v = &p->invocations[p->ninvocations];
+	memset(v, 0, sizeof(*v));
+	if (!perf_read_object(l, fields, COUNT(fields), v, &seen))
+		return false;
+	if (seen != (1u << COUNT(fields)) - 1)
+		return tokens_refuse(&l->t, "this invocation lacks one of core_id, epoch_id, "
+					    "invocation_id, start_cycle, end_cycle, status");
+	if (v->end_cycle < v->start_cycle)
+		return tokens_refuse(&l->t, "this invocation ends before it starts");
+	p->ninvocations++;
+	return true;
+}
+
+static bool read_invocations(struct perf_loader *l, void *to, const char *key)
+{
+	(void)to;
+	(void)key;
+	return is_loom(l) ? perf_read_array(l, read_invocation) : tokens_skip(&l->t);
+}
+
+/* ---- snapshots ---- */
+
+static bool read_counter(struct perf_loader *l, void *to, const char *key)
+{
+	(void)to;
+	for (int c = 0; c < PERF_NCOUNTERS; c++) {
+		if (!strcmp(key, perf_counter_names[c]))
+			return perf_counter_value(l, (enum perf_counter)c, key);
+	}
+	return tokens_skip(&l->t);
+}
+
+static bool read_metric(struct perf_loader *l, void *to, const char *key)
+{
+	(void)to;
+	for (int m = 0; m < PERF_NMETRICS; m++) {
+		if (!strcmp(key, perf_metric_names[m]))
+			return perf_metric_value(l, (enum perf_metric)m, key);
+	}
+	return tokens_skip(&l->t);
+}
+
+static bool read_metrics(struct perf_loader *l, void *to, const char *key)
+{
+#define METRIC_FIELD(name, metric) {#metric, read_metric, 0},
+	static const struct perf_field fields[] = {PERF_METRICS(METRIC_FIELD)};
+	uint64_t seen;
+
+	(void)key;
+	return perf_read_object(l, fields, COUNT(fields), to, &seen);
+}
+
+static bool read_scope(struct perf_loader *l, void *to, const char *key)
+{
+	static const char *const names[] = {
+		[PERF_NODE] = "node",	    [PERF_CORE] = "core", [PERF_THREAD] = "thread",
+		[PERF_PROCESS] = "process", [PERF_CPU] = "cpu",	  [PERF_RUN] = "run",
+	};
+	int which;
+
+	(void)key;
+	if (!perf_read_choice(l, names, COUNT(names), "a scope is thread, cpu, process or run",
+			      &which))
+		return false;
+	*(enum perf_scope *)to = (enum perf_scope)which;
+	return true;
+}
+
+static bool read_comm(struct perf_loader *l, void *to, const char *key)
+{
+	struct perf_snapshot *s = to;
+	struct token v;
+
+	(void)key;
+	if (!tokens_value(&l->t, &v))
+		return false;
+	if (v.type == TOKEN_STRING)
+		strncpy(s->comm, v.text, sizeof(s->comm) - 1);
+	return v.type == TOKEN_STRING || v.type == TOKEN_NULL
+		       ? true
+		       : tokens_refuse(&l->t, "this must be a string");
+}
+
+/* The account of a CPU has the names of that of the run. */
+static bool read_event_count(struct perf_loader *l, void *to, const char *key)
+{
+	static const struct {
+		const char *key;
+		enum perf_counter counter;
+	} counts[] = {
+		{"seen", PERF_EVENTS_SEEN},	    {"written", PERF_EVENTS_WRITTEN},
+		{"filtered", PERF_EVENTS_FILTERED}, {"sampled_out", PERF_EVENTS_SAMPLED_OUT},
+		{"dropped", PERF_EVENTS_DROPPED},
+	};
+
+	(void)to;
+	for (size_t i = 0; i < COUNT(counts); i++) {
+		if (!strcmp(key, counts[i].key))
+			return perf_counter_value(l, counts[i].counter, key);
+	}
+	return tokens_skip(&l->t);
+}
+
+enum { F_CYCLE, F_EPOCH, F_INVOCATION, F_CORE, F_NODE, F_CLOCK, F_SCOPE, F_TID, F_PID, F_CPU };
+
+#define COUNTER_FIELD(name, counter) {#counter, read_counter, 0},
+static const struct perf_field snapshot_fields[] = {
+	[F_CYCLE] = {"cycle", perf_u64, SNAP(cycle)},
+	[F_EPOCH] = {"epoch_id", perf_u32, SNAP(epoch_id)},
+	[F_INVOCATION] = {"invocation_id", perf_u64, SNAP(invocation_id)},
+	[F_CORE] = {"core_id", perf_u16, SNAP(core_id)},
+	[F_NODE] = {"hw_node_id", perf_u32, SNAP(hw_node_id)},
+	[F_CLOCK] = {"clock", perf_u64, SNAP(cycle)},
+	[F_SCOPE] = {"scope", read_scope, SNAP(scope)},
+	[F_TID] = {"tid", perf_u64, SNAP(tid)},
+	[F_PID] = {"pid", perf_u64, SNAP(pid)},
+	[F_CPU] = {"cpu", perf_u64, SNAP(cpu)},
+	{"comm", read_comm, 0},
+	{"metrics", read_metrics, 0},
+	{"interval", perf_u64, SNAP(interval)},
+	{"seen", read_event_count, 0},
+	{"written", read_event_count, 0},
+	{"filtered", read_event_count, 0},
+	{"sampled_out", read_event_count, 0},
+	{"dropped", read_event_count, 0},
+	PERF_COUNTERS(COUNTER_FIELD)};
+_Static_assert(COUNT(snapshot_fields) <= 64, "a bit for each field");
+
+#define BIT(c) (1ull << PERF_##c)
+
+/* Which counters a snapshot must have, and which ids. */
+static bool complete(struct perf_loader *l, struct perf_snapshot *s, uint64_t seen)
+{
+	struct loom_place place = perf_place(l->perf, s);
+	bool has[F_CPU + 1];
+
+	for (int i = 0; i <= F_CPU; i++)
+		has[i] = seen >> i & 1;
+	s->has_cycle = has[F_CYCLE] || has[F_CLOCK];
+	s->has_epoch = has[F_EPOCH];
+	s->has_invocation = has[F_INVOCATION];
+	s->has_core = has[F_CORE];
+	if (is_loom(l)) {
+		s->scope = has[F_NODE] ? PERF_NODE : PERF_CORE;
+		for (int i = F_CYCLE; i <= F_CORE; i++) {
+			if (!has[i])
+				loom_found(l->findings, LOOM_P2, &place, "a snapshot has no %s",
+					   snapshot_fields[i].key);
+		}
+		perf_want(l, s,
+			  BIT(TOTAL_CYCLES) | BIT(ACTIVE_CYCLES) | BIT(STALL_CYCLES_IN) |
+				  BIT(STALL_CYCLES_OUT) | BIT(TOKENS_IN) | BIT(TOKENS_OUT) |
+				  BIT(CONFIG_WRITES));
+		return true;
+	}
+	if (!has[F_SCOPE])
+		return tokens_refuse(&l->t, "this snapshot has no scope");
+	if ((s->scope == PERF_THREAD && !has[F_TID]) || (s->scope == PERF_PROCESS && !has[F_PID]) ||
+	    (s->scope == PERF_CPU && !has[F_CPU]))
+		return tokens_refuse(&l->t,
+				     "this snapshot does not tell of which thread, process or CPU "
+				     "it is");
+	switch (s->scope) {
+	case PERF_THREAD:
+		perf_want(l, s,
+			  BIT(TOTAL_NS) | BIT(ACTIVE_NS) | BIT(RUNNABLE_NS) | BIT(BLOCKED_NS) |
+				  BIT(UNKNOWN_NS));
+		break;
+	case PERF_PROCESS:
+	case PERF_RUN:
+	case PERF_CPU:
+		perf_want(l, s,
+			  BIT(TOTAL_NS) | BIT(ACTIVE_NS) |
+				  (s->scope == PERF_CPU ? BIT(OTHER_NS) | BIT(IDLE_NS)
+							: BIT(RUNNABLE_NS) | BIT(BLOCKED_NS)));
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+static bool read_snapshot(struct perf_loader *l)
+{
+	struct perf_snapshot *s = perf_new_snapshot(l);
+	uint64_t seen;
+
+	return s && perf_read_object(l, snapshot_fields, COUNT(snapshot_fields), s, &seen) &&
+	       complete(l, s, seen);
+}
+
+static bool read_snapshots(struct perf_loader *l, void *to, const char *key)
+{
+	bool ok = perf_read_array(l, read_snapshot);
+
+	(void)to;
+	(void)key;
+	l->snapshot = NULL;
+	return ok;
+}
+
+/* Threads that have no snapshot of their own. */
+static bool read_unlisted(struct perf_loader *l, void *to, const char *key)
+{
+	uint64_t seen;
+	bool ok;
+
+	(void)key;
+	l->snapshot = to;
+	l->snapshot->scope = PERF_RUN;
+	l->perf->has_unlisted = true;
+	ok = perf_read_object(l, snapshot_fields, COUNT(snapshot_fields), to, &seen);
+	l->snapshot = NULL;
+	return ok;
+}
+
+static bool read_recorder(struct perf_loader *l, void *to, const char *key)
+{
+	static const struct perf_field fields[] = {
+		{"cpu_ns", perf_number, AT(recorder_cpu_ns)},
+		{"peak_rss_bytes", perf_number, AT(recorder_peak_rss_bytes)},
+	};
+	uint64_t seen;
+
+	(void)key;
+	return perf_read_object(l, fields, COUNT(fields), to, &seen);
+}
+
+static bool read_mode(struct perf_loader *l, void *to, const char *key)
+{
+	if (!perf_text(l, to, key))
+		return false;
+	if (l->perf->mode && strcmp(l->perf->mode, "full") != 0 &&
+	    strcmp(l->perf->mode, "summary") != 0)
+		return tokens_refuse(&l->t, "a mode is full or summary");
+	return true;
+}
+
+bool perf_load_ours(struct perf_loader *l)
+{
+	static const struct perf_field fields[] = {
+		{"version", read_version, 0},
+		{"snapshots", read_snapshots, 0},
+		{"producer", perf_text, AT(producer)},
+		{"mode", read_mode, AT(mode)},
+		{"clock", read_clock, 0},
+		{"record_style", read_style, 0},
+		{"window", read_window, 0},
+		{"controls", read_controls, 0},
+		{"events", read_events, 0},
+		{"invocations", read_invocations, 0},
+		{"unlisted", read_unlisted, AT(unlisted)},
+		{"recorder", read_recorder, 0},
+	};
+	struct loom_place place = perf_place(l->perf, NULL);
+	uint64_t seen;
+
+	if (!perf_read_object(l, fields, COUNT(fields), l->perf, &seen) || !tokens_end(&l->t))
+		return false;
+	if (!(seen & 1))
+		return tokens_refuse(&l->t, "the schema has no version");
+	if (!(seen & 2))
+		loom_found(l->findings, LOOM_P2, &place, "no snapshots");
+	if (!l->perf->events.given)
+		loom_found(l->findings, LOOM_P2, &place, "no account of the events");
+	return true;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* run_stats_write: the statistics of a run as text (see run_stats_write.h). */
+#include "trace/loom/write/run_stats_write.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/base/text.h"
+
+static void put_string(FILE *out, const char *text)
+{
+	size_t len = strlen(text), size = 4 * len + 1;
+	char *safe = malloc(size);
+
+	/* valid UTF-8 without control characters: two characters are left to be escaped */
+	if (safe)
+		text_escape(safe, size, text, len);
+	fputc('"', out);
+	for (const char *c = safe ? safe : ""; *c; c++) {
+		if (*c == '"' || *c == '\\')
+			fputc('\\', out);
+		fputc(*c, out);
+	}
+	fputc('"', out);
+	free(safe);
+}
+
+static void put_ratio(FILE *out, uint64_t part, uint64_t whole)
+{
+	fprintf(out, "%.9g", whole ? (double)part / (double)whole : 0.0);
+}
+
+static void put_kind(FILE *out, uint8_t kind)
+{
+	char room[8];
+
+	fprintf(out, "\"%s\"", loom_kind_name(kind, room));
+}
+
+/* Opens, continues and closes a list of which null stands for "everything". */
+static void list_next(FILE *out, bool *any)
+{
+	fputs(*any ? ", " : "[", out);
+	*any = true;
+}
+
+static void list_end(FILE *out, bool chosen, bool any)
+{
+	fputs(!chosen ? "null,\n" : any ? "],\n" : "[],\n", out);
+}
+
+static void put_controls(FILE *out, const struct loom_writer_options *o)
+{
+	static const char *const policies[] = {
+		[LOOM_BLOCK] = "block", [LOOM_DROP_NEW] = "drop-new", [LOOM_DROP_OLD] = "drop-old"};
+	static const struct loom_controls everything;
+	static const struct loom_carried nothing;
+	const struct loom_controls *c = o->controls ? o->controls : &everything;
+	const struct loom_carried *before = o->carried ? o->carried : &nothing;
+	bool any = false, samples = loom_controls_samples(c);
+	uint64_t keep = samples ? c->keep : 1, of = samples ? c->of : 1;
+
+	keep *= before->of ? before->keep : 1;
+	of *= before->of ? before->of : 1;
+
+	fputs("  \"controls\": {\n    \"kinds\": ", out);
+	for (unsigned kind = 0; c->by_kind && kind < 256; kind++) {
+		if (!(c->kinds[kind / 8] >> kind % 8 & 1))
+			continue;
+		list_next(out, &any);
+		put_kind(out, (uint8_t)kind);
+	}
+	list_end(out, c->by_kind, any);
+	any = false;
+	fputs("    \"cores\": ", out);
+	for (unsigned core = 0; c->by_core && core < 65536; core++) {
+		if (!(c->cores[core / 8] >> core % 8 & 1))
+			continue;
+		list_next(out, &any);
+		fprintf(out, "%u", core);
+	}
+	list_end(out, c->by_core, any);
+	any = false;
+	fputs("    \"nodes\": ", out);
+	for (size_t i = 0; c->by_node && i < c->nnodes; i++) {
+		list_next(out, &any);
+		if (c->nodes[i].any_core)
+			fprintf(out, "%" PRIu32, c->nodes[i].node);
+		else
+			fprintf(out, "\"%u:%" PRIu32 "\"", c->nodes[i].core, c->nodes[i].node);
+	}
+	list_end(out, c->by_node, any);
+	fprintf(out, "    \"sampling\": { \"keep\": %" PRIu64 ", \"of\": %" PRIu64 " },\n", keep,
+		of);
+	fprintf(out, "    \"buffer\": { \"policy\": \"%s\", \"records\": %zu }\n  },\n",
+		policies[o->on_full], o->buffer_records);
+}
+
+/* A count of a breakdown. */
+static void put_count(FILE *out, const char *name, uint64_t n, bool *any)
+{
+	if (!n)
+		return;
+	fprintf(out, "%s\"%s\": %" PRIu64, *any ? ", " : " ", name, n);
+	*any = true;
+}
+
+/* By rising core, of the run and of what was before it. */
+static void put_cores(FILE *out, const struct loom_summary *s, const struct loom_carried *before)
+{
+	size_t i = 0, k = 0;
+	bool any = false;
+
+	fputs(",\n    \"dropped_by_core\": {", out);
+	while (i < s->ncores || k < before->ncores) {
+		uint32_t x = i < s->ncores ? s->cores[i].core : UINT32_MAX;
+		uint32_t y = k < before->ncores ? before->cores[k].core : UINT32_MAX;
+		char name[16];
+		uint64_t n = 0;
+
+		if (x <= y)
+			n += s->cores[i++].dropped;
+		if (y <= x)
+			n += before->cores[k++].dropped;
+		snprintf(name, sizeof(name), "%" PRIu32, x < y ? x : y);
+		put_count(out, name, n, &any);
+	}
+	fputs(any ? " }" : "}", out);
+}
+
+static void put_account(FILE *out, const struct loom_summary *s)
+{
+	static const struct loom_carried nothing;
+	const struct loom_carried *before = s->options->carried ? s->options->carried : &nothing;
+	const struct loom_account *a = s->account;
+	bool any = false;
+
+	fprintf(out,
+		"  \"events\": {\n    \"seen\": %" PRIu64 ", \"written\": %" PRIu64
+		", \"filtered\": %" PRIu64 ", \"sampled_out\": %" PRIu64 ", \"dropped\": %" PRIu64,
+		a->seen + before->filtered + before->sampled_out + before->dropped, a->written,
+		a->filtered + before->filtered, a->sampled_out + before->sampled_out,
+		a->dropped + before->dropped);
+	/* a breakdown adds up, or there is none */
+	if (!before->dropped || before->dropped_by_kind) {
+		fputs(",\n    \"dropped_by_kind\": {", out);
+		for (unsigned kind = 0; kind < 256; kind++) {
+			uint64_t n = before->dropped_by_kind ? before->dropped_by_kind[kind] : 0;
+			char room[8];
+
+			put_count(out, loom_kind_name((uint8_t)kind, room),
+				  n + s->dropped_by_kind[kind], &any);
+		}
+		fputs(any ? " }" : "}", out);
+	}
+	if (!before->dropped || before->ncores)
+		put_cores(out, s, before);
+	fputs("\n  },\n", out);
+}
+
+static void put_invocations(FILE *out, const struct loom_invocation *v, size_t n)
+{
+	fputs("  \"invocations\": [", out);
+	for (size_t i = 0; i < n; i++)
+		fprintf(out,
+			"%s\n    { \"core_id\": %" PRIu32 ", \"epoch_id\": %" PRIu32
+			", \"invocation_id\": %" PRIu64 ",\n      \"start_cycle\": %" PRIu64
+			", \"end_cycle\": %" PRIu64 ", \"status\": \"%s\" }",
+			i ? "," : "", v[i].core, v[i].epoch, v[i].id, v[i].start, v[i].end,
+			v[i].done     ? "done"
+			: v[i].failed ? "error"
+				      : "cut");
+	fputs(n ? "\n  ]\n" : "]\n", out);
+}
+
+static void put_row(FILE *out, const struct loom_row *r, const struct loom_invocation *v)
+{
+	uint64_t total = v->end - v->start;
+
+	fprintf(out,
+		"\n    { \"cycle\": %" PRIu64 ", \"epoch_id\": %" PRIu32
+		", \"invocation_id\": %" PRIu64 ", \"core_id\": %" PRIu32,
+		v->end, v->epoch, v->id, v->core);
+	if (!r->whole_core)
+		fprintf(out, ", \"hw_node_id\": %" PRIu32, r->node);
+	fprintf(out,
+		",\n      \"total_cycles\": %" PRIu64 ", \"active_cycles\": %" PRIu64
+		", \"stall_cycles_in\": %" PRIu64 ", \"stall_cycles_out\": %" PRIu64
+		",\n      \"tokens_in\": %" PRIu64 ", \"tokens_out\": %" PRIu64
+		", \"config_writes\": %" PRIu64 ",\n      \"metrics\": { \"utilization\": ",
+		total, r->active, r->stall_in, r->stall_out, r->tokens_in, r->tokens_out,
+		r->config_writes);
+	put_ratio(out, r->active, total);
+	fputs(", \"input_stall_ratio\": ", out);
+	put_ratio(out, r->stall_in, total);
+	fputs(",\n                   \"output_stall_ratio\": ", out);
+	put_ratio(out, r->stall_out, total);
+	fputs(", \"throughput\": ", out);
+	if (r->active)
+		put_ratio(out, r->tokens_out, r->active);
+	else
+		fputs("null", out);
+	fputs(", \"config_overhead\": ", out);
+	put_ratio(out, r->config_writes, total);
+	fputs(" } }", out);
+}
+
+void loom_summary_begin(struct loom_summary *s)
+{
+	const struct loom_writer_options *o = s->options;
+	FILE *out = s->out;
+
+	fputs("{\n  \"schema\": \"loom-perf\", \"version\": 1, \"producer\": ", out);
+	put_string(out, o->producer ? o->producer : "ovni-loom writer");
+	fprintf(out,
+		", \"mode\": \"%s\",\n  \"clock\": { \"period_ps\": %" PRIu64
+		" },\n  \"record_style\": \"%s\",\n",
+		o->mode == LOOM_FULL ? "full" : "summary", o->period_ps ? o->period_ps : 1000,
+		loom_style_names[o->style]);
+	put_controls(out, o);
+	fputs("  \"snapshots\": [", out);
+}
+
+void loom_summary_row(void *arg, const struct loom_invocation *v, const struct loom_row *row)
+{
+	struct loom_summary *s = arg;
+
+	if (s->any)
+		fputc(',', s->out);
+	s->any = true;
+	put_row(s->out, row, v);
+}
+
+/* Those of another file, of the invocation that they name, or of the only one. */
+static void put_carried(struct loom_summary *s, const struct loom_carried *carried,
+			const struct loom_invocation *only)
+{
+	for (size_t i = 0; i < carried->nrows; i++)
+		loom_summary_row(s, carried->rows[i].has_ids ? &carried->rows[i].v : only,
+				 &carried->rows[i].row);
+}
+
+int loom_summary_end(struct loom_summary *s)
+{
+	const struct loom_carried *carried = s->options->carried;
+	const struct loom_invocation *invocations;
+	const struct loom_row *rows;
+	uint64_t first, end;
+	size_t n, ninvocations;
+
+	invocations = loom_counters_invocations(s->counters, &ninvocations);
+	rows = loom_counters_rows(s->counters, &n);
+	if (carried && carried->nrows && (carried->rows[0].has_ids || ninvocations == 1))
+		put_carried(s, carried, invocations);
+	else
+		for (size_t i = 0; i < n; i++)
+			loom_summary_row(s, &invocations[rows[i].invocation], &rows[i]);
+	fputs(s->any ? "\n  ],\n" : "],\n", s->out);
+	loom_counters_window(s->counters, &first, &end);
+	fprintf(s->out,
+		"  \"window\": { \"first_cycle\": %" PRIu64 ", \"end_cycle\": %" PRIu64
+		", \"total_cycles\": %" PRIu64 " },\n",
+		first, end, end - first);
+	put_account(s->out, s);
+	if (carried && carried->ninvocations)
+		put_invocations(s->out, carried->invocations, carried->ninvocations);
+	else
+		put_invocations(s->out, invocations, ninvocations);
+	fputs("}\n", s->out);
+	if (ferror(s->out))
+		return errno ? -errno : -EIO;
+	return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stats_file: what is fixed about the file perf.json of a recording, and computed in one way.
+ *
+ * In: counters; out: the ratios and costs that follow from them, as text of the schema
+ * `ovni-bpf-perf`. ovni-loom check computes them again (trace/loom/stats/run_stats.h).
+ * Specification: loom.md 5.4, 6, 12; ovni-perf(5).
+ */
+#ifndef TRACE_OVNI_STATS_FILE_H
+#define TRACE_OVNI_STATS_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define PERF_SCHEMA	 "ovni-bpf-perf"
+#define PERF_FILE	 "perf.json"
+#define PERF_PART	 ".part" /* behind that name: snapshots of a recording that goes on, */
+#define PERF_NEW	 ".tmp"	 /* and the whole while it is being written */
+#define PERF_BEGINS	 "{\n  \"schema\": \"" PERF_SCHEMA "\""
+#define PERF_LINE_BEGINS "{\"clock\": " /* of a snapshot */
+#define PERF_VERSION	 1
+
+/* "name": above / below, with nine significant digits; if below is 0, 0 or with `none` null. */
+void perf_ratio(FILE *out, const char *name, uint64_t above, uint64_t below, bool none);
+
+/* What `runs` of programs cost, ns, when `timed_runs` of them took `timed_ns`: rounded down. */
+uint64_t perf_cost_ns(uint64_t runs, uint64_t timed_runs, uint64_t timed_ns);
+
+#endif

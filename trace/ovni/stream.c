@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stream, the reading half. A step that the inline part of the header cannot do ends in
+ * stream_more(): at the end of the file, at the end of the part that is open for decoding
+ * (then what lies behind is given back, and the next part opened), or at a problem.
+ */
+#include "trace/ovni/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/ovni/guard.h"
+#include "trace/base/log.h"
+
+#define MAPS_MAX   32000       /* half of what Linux allows a process by default */
+#define KEPT_TOTAL (64u << 20) /* bytes of mapped files that may be in use, all in all, */
+#define KEPT_MOST  (1u << 20)  /* and bounds of the share of a stream */
+#define KEPT_LEAST (64u << 10)
+#define WINDOW	   (4u << 10) /* where a file cannot be mapped */
+
+/* Descriptor of the file `name` of the stream, or -errno. */
+static int open_part(int trace_fd, const char *path, const char *name)
+{
+	char *full;
+	int fd;
+
+	if (asprintf(&full, "%s%s%s", path, *path ? "/" : "", name) < 0)
+		return -ENOMEM;
+	fd = openat(trace_fd, full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		fd = -errno;
+	free(full);
+	return fd;
+}
+
+/* pread() of exactly `size` bytes: 0, -EIO if there are fewer, or -errno. */
+static int read_at(int fd, void *out, size_t size, uint64_t offset)
+{
+	uint8_t *to = out;
+
+	while (size > 0) {
+		ssize_t n = pread(fd, to, size, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		to += n;
+		size -= (size_t)n;
+		offset += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* How messages call the stream in the directory `path`. */
+static const char *called(const char *path)
+{
+	return *path ? path : ".";
+}
+
+static int check_header(const struct stream *stream, int fd)
+{
+	const char *path = stream->path;
+	uint8_t header[STREAM_HEADER_SIZE];
+	int err = 0;
+
+	if (stream->size < sizeof(header)) {
+		log_error("%s/" STREAM_DATA
+			  ": shorter than the header of a stream (%llu bytes of %zu)",
+			  called(path), (unsigned long long)stream->size, sizeof(header));
+		return -EBADMSG;
+	}
+	if (stream->guard)
+		memcpy(header, stream->base, sizeof(header));
+	else
+		err = read_at(fd, header, sizeof(header), 0);
+	if (guard_hit(stream->guard))
+		err = -EIO;
+	if (err < 0) {
+		log_error("%s/" STREAM_DATA ": cannot read: %s", called(path), strerror(-err));
+		return err;
+	}
+	if (memcmp(header, STREAM_MAGIC, strlen(STREAM_MAGIC))) {
+		log_error("%s/" STREAM_DATA ": not a stream: it does not start with '%s'",
+			  called(path), STREAM_MAGIC);
+		return -EBADMSG;
+	}
+	if (get_u32(header + 4) != STREAM_VERSION) {
+		log_error("%s/" STREAM_DATA ": version %u of the stream format, only %u is known",
+			  called(path), get_u32(header + 4), STREAM_VERSION);
+		return -EPROTONOSUPPORT;
+	}
+	return 0;
+}
+
+/* Maps the whole file. False if that cannot be: it is read by windows then. */
+static bool map(struct stream *stream, int fd)
+{
+	void *base;
+
+	if (stream->size > SIZE_MAX || guard_count() >= MAPS_MAX)
+		return false;
+	base = mmap(NULL, (size_t)stream->size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (base == MAP_FAILED)
+		return false;
+	stream->guard = guard_add(base, (size_t)stream->size);
+	if (!stream->guard) {
+		munmap(base, (size_t)stream->size);
+		return false;
+	}
+	if (stream->size > KEPT_LEAST)
+		madvise(base, (size_t)stream->size, MADV_SEQUENTIAL);
+	stream->base = base;
+	return true;
+}
+
+int stream_open(struct stream *stream, int trace_fd, const char *path)
+{
+	struct stat st;
+	int fd, err;
+
+	memset(stream, 0, sizeof(*stream));
+	fd = open_part(trace_fd, path, STREAM_DATA);
+	if (fd < 0) {
+		log_error("%s/" STREAM_DATA ": cannot open: %s", called(path), strerror(-fd));
+		return fd;
+	}
+	if (fstat(fd, &st) < 0) {
+		err = -errno;
+		log_error("%s/" STREAM_DATA ": cannot look at it: %s", called(path),
+			  strerror(-err));
+		goto out;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		err = -EINVAL;
+		log_error("%s/" STREAM_DATA ": not a regular file", called(path));
+		goto out;
+	}
+	stream->path = strdup(path);
+	if (!stream->path) {
+		err = -ENOMEM;
+		log_error("%s: no memory to open the stream", called(path));
+		goto out;
+	}
+	stream->trace_fd = trace_fd;
+	stream->size = (uint64_t)st.st_size;
+	stream->device = st.st_dev;
+	stream->inode = st.st_ino;
+	if (stream->size > STREAM_HEADER_SIZE)
+		map(stream, fd);
+	err = check_header(stream, fd);
+	stream_rewind(stream);
+out:
+	close(fd);
+	if (err < 0)
+		stream_close(stream);
+	return err;
+}
+
+void stream_close(struct stream *stream)
+{
+	if (stream->guard) {
+		guard_remove(stream->guard);
+		munmap((void *)stream->base, (size_t)stream->size);
+	} else {
+		free((void *)stream->base);
+	}
+	free(stream->path);
+	memset(stream, 0, sizeof(*stream));
+}
+
+struct stream *streams_new(size_t n)
+{
+	struct stream *streams;
+
+	if (n >= SIZE_MAX / sizeof(*streams))
+		return NULL;
+	streams = aligned_alloc(STREAM_ALIGN, (n + 1) * sizeof(*streams));
+	if (streams)
+		memset(streams, 0, (n + 1) * sizeof(*streams));
+	return streams;
+}
+
+/* What was mapped one after the other mostly lies side by side, and is unmapped at once. */
+void streams_free(struct stream *streams, size_t n)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), low = 0, high = 0;
+
+	for (size_t i = 0; streams && i < n; i++) {
+		struct stream *stream = &streams[i];
+		uintptr_t from = (uintptr_t)stream->base;
+		uintptr_t to = (from + (uintptr_t)stream->size + page - 1) & ~(page - 1);
+
+		if (stream->guard) {
+			guard_remove(stream->guard);
+			stream->guard = NULL;
+			stream->base = NULL;
+			if (to == low) {
+				low = from;
+			} else if (from == high) {
+				high = to;
+			} else {
+				if (high)
+					munmap((void *)low, high - low);
+				low = from;
+				high = to;
+			}
+		}
+		stream_close(stream);
+	}
+	if (high)
+		munmap((void *)low, high - low);
+	free(streams);
+}
+
+void stream_rewind(struct stream *stream)
+{
+	memset(&stream->ev, 0, sizeof(stream->ev));
+	stream->error = 0;
+	if (stream->guard) {
+		stream->at = stream->base + STREAM_HEADER_SIZE;
+		stream->kept = stream->base;
+	} else {
+		/* nothing is read yet: the window ends where the first event begins */
+		stream->base_offset = STREAM_HEADER_SIZE;
+		stream->at = stream->base;
+	}
+	stream->end = stream->at;
+}
+
+/* Where in the file stream->at is. */
+static uint64_t place(const struct stream *stream)
+{
+	return stream->base_offset + (uint64_t)(stream->at - stream->base);
+}
+
+/* Bytes of one mapped stream that are open for decoding at a time. */
+static size_t share(void)
+{
+	size_t bytes = KEPT_TOTAL / (guard_count() + 1);
+
+	if (bytes > KEPT_MOST)
+		return KEPT_MOST;
+	return (bytes < KEPT_LEAST ? KEPT_LEAST : bytes) & ~((size_t)KEPT_LEAST - 1);
+}
+
+/* Opens the next part of a mapped file, at least `want` bytes beyond stream->at, and gives
+ * back what lies behind. The caller knows that the file has more. */
+static void extend_map(struct stream *stream, uint64_t want)
+{
+	size_t part = share();
+	uint64_t left = stream->size - place(stream);
+	/* whole pages, and never the one of the current event, whose payload may be in use */
+	size_t behind = (size_t)(stream->at - stream->kept) & ~((size_t)KEPT_LEAST - 1);
+
+	if (behind > part / 2 && behind > KEPT_LEAST) {
+		behind -= KEPT_LEAST;
+		madvise((void *)stream->kept, behind, MADV_DONTNEED);
+		stream->kept += behind;
+	}
+	if (want < part)
+		want = part;
+	stream->end = stream->at + (want < left ? want : left);
+}
+
+/* Moves the window on, so that it holds at least `want` bytes from stream->at, or what the
+ * file still has. 0, or -errno. */
+static int extend_window(struct stream *stream, uint64_t want)
+{
+	size_t have = (size_t)(stream->end - stream->at);
+	uint64_t offset = place(stream);
+	uint64_t left = stream->size - offset;
+	struct stat st;
+	int fd, err;
+
+	if (want < WINDOW)
+		want = WINDOW;
+	if (want > left)
+		want = left;
+	if (want > stream->capacity) {
+		uint8_t *grown = calloc((size_t)want, 1);
+
+		if (!grown)
+			return -ENOMEM;
+		if (have)
+			memcpy(grown, stream->at, have);
+		free((void *)stream->base);
+		stream->base = grown;
+		stream->capacity = (size_t)want;
+	} else if (have) {
+		memmove((void *)stream->base, stream->at, have);
+	}
+	stream->at = stream->base;
+	stream->end = stream->base + have;
+	stream->base_offset = offset;
+	fd = open_part(stream->trace_fd, stream->path, STREAM_DATA);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		err = -errno;
+	else if (st.st_dev != stream->device || st.st_ino != stream->inode)
+		err = -ESTALE;
+	else
+		err = read_at(fd, (void *)stream->end, (size_t)want - have, offset + have);
+	close(fd);
+	if (err == 0)
+		stream->end = stream->base + want;
+	return err;
+}
+
+/* True if the mapped file is shorter now than when it was opened. Asked for each event
+ * without a model, so the file itself is looked at once for many of them. */
+static bool has_shrunk(struct stream *stream)
+{
+	struct stat st;
+	bool shrunk = false;
+	int fd;
+
+	if (guard_hit(stream->guard))
+		return true;
+	if (place(stream) < stream->sound)
+		return false;
+	fd = open_part(stream->trace_fd, stream->path, STREAM_DATA);
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) == 0 && st.st_dev == stream->device && st.st_ino == stream->inode)
+		shrunk = (uint64_t)st.st_size < stream->size;
+	close(fd);
+	stream->sound = place(stream) + KEPT_LEAST;
+	return shrunk;
+}
+
+/* Bytes of the event of which `have` bytes are at `at`: only a jumbo one may need more than
+ * EVENT_SIZE_MAX, and its length must be there to tell. */
+static uint64_t wanted(const uint8_t *at, size_t have)
+{
+	if (have < EVENT_HEADER_SIZE + sizeof(uint32_t) || !(at[0] & EVENT_JUMBO_FLAG))
+		return 0;
+	return EVENT_HEADER_SIZE + sizeof(uint32_t) + (uint64_t)get_u32(at + EVENT_HEADER_SIZE);
+}
+
+int stream_more(struct stream *stream, ssize_t n)
+{
+	if (stream->error)
+		return stream->error;
+	while (n == 0 || n == -EBADMSG) {
+		size_t have = (size_t)(stream->end - stream->at);
+		uint64_t left = stream->size - place(stream);
+		uint64_t want = wanted(stream->at, have);
+		int err = 0;
+
+		if (have == left)
+			break; /* the end of the file */
+		if (want > left) {
+			n = -EBADMSG; /* told before memory is taken for it */
+			break;
+		}
+		if (stream->guard)
+			extend_map(stream, want);
+		else
+			err = extend_window(stream, want);
+		n = err < 0 ? err : event_decode(&stream->ev, stream->at, stream->end);
+	}
+	if (stream->guard && (n == -EBADMSG || (n > 0 && !stream->ev.model)) && has_shrunk(stream))
+		n = -EIO;
+	if (n < 0) {
+		stream->error = (int)n;
+		stream->ev.size = 0;
+		return (int)n;
+	}
+	if (n == 0)
+		return 0;
+	stream->at += n;
+	return 1;
+}
+
+void stream_report(const struct stream *stream)
+{
+	unsigned long long offset = place(stream);
+	const char *path = called(stream->path);
+
+	switch (stream->error) {
+	case -EBADMSG:
+		log_error("%s: stream ends inside an event at byte %llu", path, offset);
+		break;
+	case -EFBIG:
+		log_error("%s: jumbo event of more than %d bytes at byte %llu", path,
+			  EVENT_JUMBO_MAX, offset);
+		break;
+	case -EIO:
+		log_error("%s: stream has shrunk or cannot be read at byte %llu", path, offset);
+		break;
+	case -ESTALE:
+		log_error("%s: stream was replaced by another while it was read", path);
+		break;
+	default:
+		log_error("%s: cannot read the stream at byte %llu: %s", path, offset,
+			  strerror(-stream->error));
+	}
+}

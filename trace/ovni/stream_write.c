@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stream, the writing half: files are opened by path for each act and closed again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/ovni/beneath.h"
+#include "trace/ovni/stream.h"
+
+#define META_NEW STREAM_META ".new"
+
+static int write_all(int fd, const void *data, size_t size)
+{
+	const uint8_t *from = data;
+
+	while (size > 0) {
+		ssize_t n = write(fd, from, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		from += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Makes the file `name` in `dir`, which must not exist, with `size` bytes and `more` after
+ * them. 0 or -errno; on failure it is not there. */
+static int make_file(int dir, const char *name, const void *data, size_t size, const void *more,
+		     size_t more_size)
+{
+	int fd, err;
+
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	err = write_all(fd, data, size);
+	if (err == 0)
+		err = write_all(fd, more, more_size);
+	if (close(fd) < 0 && err == 0)
+		err = -errno;
+	if (err < 0)
+		unlinkat(dir, name, 0);
+	return err;
+}
+
+static int describe(int dir, const struct json *meta)
+{
+	char *text = json_text(meta);
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	/* what a killed program has left */
+	if (unlinkat(dir, META_NEW, 0) < 0 && errno != ENOENT) {
+		err = -errno;
+		goto out;
+	}
+	err = make_file(dir, META_NEW, text, strlen(text), NULL, 0);
+	if (err == 0 && renameat(dir, META_NEW, dir, STREAM_META) < 0) {
+		err = -errno;
+		unlinkat(dir, META_NEW, 0);
+	}
+out:
+	free(text);
+	return err;
+}
+
+int stream_create(int trace_fd, const char *path, const struct json *meta)
+{
+	return stream_store(trace_fd, path, meta, NULL, 0);
+}
+
+int stream_store(int trace_fd, const char *path, const struct json *meta, const void *events,
+		 size_t size)
+{
+	uint8_t header[STREAM_HEADER_SIZE] = STREAM_MAGIC;
+	const uint32_t version = STREAM_VERSION;
+	int dir, err;
+
+	memcpy(header + strlen(STREAM_MAGIC), &version, sizeof(version));
+	dir = beneath_mkdirs(trace_fd, path);
+	if (dir < 0)
+		return dir;
+	if (faccessat(dir, STREAM_META, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+		err = -EEXIST;
+		goto out;
+	}
+	/* the description last: a directory without one is no stream to any reader */
+	err = make_file(dir, STREAM_DATA, header, sizeof(header), events, size);
+	if (err < 0)
+		goto out;
+	err = describe(dir, meta);
+	if (err < 0)
+		unlinkat(dir, STREAM_DATA, 0);
+out:
+	close(dir);
+	return err;
+}
+
+int stream_append(int trace_fd, const char *path, const void *events, size_t size)
+{
+	char name[PATH_MAX];
+	struct stat st;
+	int fd, err, len;
+
+	len = snprintf(name, sizeof(name), "%s%s" STREAM_DATA, path, *path ? "/" : "");
+	if (len < 0 || (size_t)len >= sizeof(name))
+		return -ENAMETOOLONG;
+	fd = beneath_open(trace_fd, name, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY, 0);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0) {
+		err = -errno;
+		goto out;
+	}
+	if (!S_ISREG(st.st_mode) || st.st_nlink != 1) {
+		err = -EPERM; /* somebody has put another file in its place */
+		goto out;
+	}
+	err = write_all(fd, events, size);
+	if (err < 0)
+		(void)!ftruncate(fd, st.st_size); /* a disk that has failed may refuse this, too */
+out:
+	if (close(fd) < 0 && err == 0)
+		err = -errno;
+	return err;
+}
+
+int stream_describe(int trace_fd, const char *path, const struct json *meta)
+{
+	int dir = beneath_open(trace_fd, path, O_PATH | O_DIRECTORY, 0);
+	int err;
+
+	if (dir < 0)
+		return dir;
+	err = describe(dir, meta);
+	close(dir);
+	return err;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/ovni/trace.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <search.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/base/log.h"
+
+#define METADATA_VERSION 3
+#define ENTRIES_BYTES	 (32u << 10) /* of a directory, read at a time */
+
+struct list {
+	char **paths;
+	size_t n, capacity;
+};
+
+struct identity {
+	dev_t device;
+	ino_t inode;
+};
+
+/*
+ * The walk. Directories wait in a list rather than on the stack, so depth costs no
+ * descriptors. Those behind links wait until all the others are seen: a stream that is
+ * there by itself keeps its own name, and a directory is entered once, under the
+ * first of its names.
+ */
+struct walk {
+	struct trace *trace;
+	struct list streams, directories, links;
+	void *seen; /* tree of struct identity: directories already entered */
+	char entries[ENTRIES_BYTES] __attribute__((aligned(8)));
+};
+
+/* Takes `path` over, even on failure. */
+static int list_add(struct list *list, char *path)
+{
+	if (list->n == list->capacity) {
+		size_t capacity = list->capacity ? 2 * list->capacity : 64;
+		char **grown = reallocarray(list->paths, capacity, sizeof(*grown));
+
+		if (!grown) {
+			free(path);
+			return -ENOMEM;
+		}
+		list->paths = grown;
+		list->capacity = capacity;
+	}
+	list->paths[list->n++] = path;
+	return 0;
+}
+
+static void list_free(struct list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->paths[i]);
+	free(list->paths);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int last_first(const void *a, const void *b)
+{
+	return by_bytes(b, a);
+}
+
+static int by_identity(const void *a, const void *b)
+{
+	const struct identity *x = a, *y = b;
+
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	return (x->inode > y->inode) - (x->inode < y->inode);
+}
+
+/* 1 if the directory is new, 0 if it has been entered before, -ENOMEM. */
+static int enter(struct walk *w, const struct stat *st)
+{
+	struct identity *id = malloc(sizeof(*id)), **in;
+
+	if (!id)
+		return -ENOMEM;
+	id->device = st->st_dev;
+	id->inode = st->st_ino;
+	in = tsearch(id, &w->seen, by_identity);
+	if (in && *in == id)
+		return 1;
+	free(id);
+	return in ? 0 : -ENOMEM;
+}
+
+/* Decides what to do with one name of the directory `path`. */
+static int take(struct walk *w, int fd, const char *path, const struct dirent64 *entry)
+{
+	const char *name = entry->d_name;
+	bool meta = !strcmp(name, STREAM_META), link = entry->d_type == DT_LNK;
+	unsigned char type = entry->d_type;
+	struct stat st;
+	char *full;
+
+	if (!strcmp(name, ".") || !strcmp(name, ".."))
+		return 0;
+	if (type == DT_UNKNOWN) {
+		if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return errno == ENOENT ? 0 : -errno;
+		link = S_ISLNK(st.st_mode);
+		type = (unsigned char)IFTODT(st.st_mode);
+	}
+	if (link) {
+		if (fstatat(fd, name, &st, 0) < 0) {
+			log_debug("%s/%s%s%s: link to nowhere left out", w->trace->path, path,
+				  *path ? "/" : "", name);
+			return 0;
+		}
+		type = (unsigned char)IFTODT(st.st_mode);
+	}
+	if (type == DT_REG && meta) {
+		full = strdup(path);
+		return full ? list_add(&w->streams, full) : -ENOMEM;
+	}
+	if (type != DT_DIR)
+		return 0;
+	if (asprintf(&full, "%s%s%s", path, *path ? "/" : "", name) < 0)
+		return -ENOMEM;
+	return list_add(link ? &w->links : &w->directories, full);
+}
+
+/* Reads the directory `path`, unless it has been read under another name. */
+static int visit(struct walk *w, const char *path)
+{
+	struct stat st;
+	ssize_t n = 1;
+	int fd, err;
+
+	fd = openat(w->trace->fd, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		err = -errno;
+		goto out;
+	}
+	err = enter(w, &st);
+	if (err <= 0)
+		goto out;
+	for (err = 0; n > 0 && err == 0;) {
+		n = getdents64(fd, w->entries, sizeof(w->entries));
+		if (n < 0)
+			err = -errno;
+		for (ssize_t at = 0; at < n && err == 0;) {
+			const struct dirent64 *entry = (const void *)(w->entries + at);
+
+			err = take(w, fd, path, entry);
+			at += entry->d_reclen;
+		}
+	}
+out:
+	if (err < 0)
+		log_error("%s%s%s: cannot read the directory: %s", w->trace->path, *path ? "/" : "",
+			  path, strerror(-err));
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static int walk_all(struct walk *w)
+{
+	char *path = strdup("");
+	int err = path ? list_add(&w->directories, path) : -ENOMEM;
+
+	while (err == 0) {
+		if (w->directories.n == 0) {
+			if (w->links.n == 0)
+				break;
+			/* one level of links at a time, in the order of names (from the end) */
+			struct list empty = w->directories;
+
+			w->directories = w->links;
+			w->links = empty;
+			qsort(w->directories.paths, w->directories.n, sizeof(char *), last_first);
+		}
+		path = w->directories.paths[--w->directories.n];
+		err = visit(w, path);
+		free(path);
+	}
+	return err;
+}
+
+int trace_open(struct trace *trace, const char *path)
+{
+	struct walk w = {.trace = trace};
+	size_t len = strlen(path);
+	int err;
+
+	memset(trace, 0, sizeof(*trace));
+	trace->fd = -1;
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	trace->path = strndup(path, len);
+	if (!trace->path) {
+		log_error("%s: no memory to open the trace", path);
+		return -ENOMEM;
+	}
+	trace->fd = open(trace->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (trace->fd < 0) {
+		err = -errno;
+		log_error("%s: cannot open the trace directory: %s", trace->path, strerror(-err));
+		goto fail;
+	}
+	err = walk_all(&w);
+	tdestroy(w.seen, free);
+	list_free(&w.directories);
+	list_free(&w.links);
+	if (err < 0) {
+		if (err == -ENOMEM)
+			log_error("%s: no memory to find its streams", trace->path);
+		list_free(&w.streams);
+		goto fail;
+	}
+	if (w.streams.n)
+		qsort(w.streams.paths, w.streams.n, sizeof(char *), by_bytes);
+	trace->streams = w.streams.paths;
+	trace->nstreams = w.streams.n;
+	return 0;
+fail:
+	trace_close(trace);
+	return err;
+}
+
+void trace_close(struct trace *trace)
+{
+	struct list streams = {trace->streams, trace->nstreams, 0};
+
+	list_free(&streams);
+	if (trace->path && trace->fd >= 0)
+		close(trace->fd);
+	free(trace->path);
+	memset(trace, 0, sizeof(*trace));
+	trace->fd = -1;
+}
+
+struct json *trace_metadata(const struct trace *trace, size_t i)
+{
+	const char *path = trace->streams[i];
+	struct json *meta = NULL;
+	const struct json *version;
+	char *name;
+
+	if (asprintf(&name, "%s%s" STREAM_META, path, *path ? "/" : "") < 0) {
+		log_error("%s: no memory to read its " STREAM_META, path);
+		return NULL;
+	}
+	meta = json_load(trace->fd, name);
+	if (!meta)
+		goto out;
+	version = json_get(meta, "version");
+	if (!json_is_object(meta))
+		log_error("%s: must be an object", name);
+	else if (!json_is_number(version))
+		log_error("%s: has no number \"version\"", name);
+	else if (json_int(version) != METADATA_VERSION)
+		log_error("%s: version %lld of the metadata, only %d is known", name,
+			  (long long)json_int(version), METADATA_VERSION);
+	else
+		goto out;
+	json_free(meta);
+	meta = NULL;
+out:
+	free(name);
+	return meta;
+}

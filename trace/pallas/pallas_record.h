@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pallas_record: THE table of Pallas event records: number, name, payload, text.
+ *
+ * A new record is one line of the table in pallas_record.c; the reader, the printer and the
+ * exporter derive what they need from it. Specification: Pallas specification 10, 18.
+ */
+#ifndef TRACE_PALLAS_PALLAS_RECORD_H
+#define TRACE_PALLAS_PALLAS_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum pallas_record {
+	PALLAS_ENTER = 2,
+	PALLAS_LEAVE = 3,
+	PALLAS_OMP_FORK = 14,
+	PALLAS_OMP_JOIN = 15,
+	PALLAS_THREAD_FORK = 25,
+	PALLAS_THREAD_JOIN = 26,
+	PALLAS_THREAD_TEAM_BEGIN = 27,
+	PALLAS_THREAD_TEAM_END = 28,
+	PALLAS_THREAD_BEGIN = 35,
+	PALLAS_THREAD_END = 37,
+	PALLAS_GENERIC = 58,
+	PALLAS_RECORD_COUNT = 60,
+};
+
+enum pallas_record_kind { PALLAS_SINGLE, PALLAS_START, PALLAS_END };
+
+struct pallas_record_spec {
+	const char *name; /* "ENTER" */
+	enum pallas_record_kind kind;
+	uint16_t closes; /* of an END: the record that opens the block */
+	/*
+	 * Text with the fields of the payload in order: %u a u32, %U a u64, %r the region and %s
+	 * the string that a u32 names, %- a u32 and %+ a u64 that are not shown, %T the third u32
+	 * again. NULL: the payload has no defined layout.
+	 */
+	const char *text;
+};
+
+/* The entry of a record, or NULL for numbers of 60 and more. */
+const struct pallas_record_spec *pallas_record_spec(uint32_t record);
+
+/* How a name is found: region (kind 'r') or string ('s') of a reference; NULL if none. */
+typedef const char *(*pallas_record_name_fn)(const void *arg, char kind, uint32_t ref);
+
+/*
+ * Writes the text of an event as the reference tools show it, ended by NUL, cut if `size` bytes
+ * are too few. Returns the length it would have. A payload that is too short for its record
+ * is shown raw ("{.record=4, .size=9}").
+ */
+size_t pallas_record_text(char *out, size_t size, uint32_t record, const uint8_t *payload,
+			  size_t payload_size, pallas_record_name_fn name, const void *arg);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive: a Pallas trace: main file, archives (processes), threads.
+ *
+ * In: the path of a main file or of its directory; out: names, locations and, on demand,
+ * the grammars of threads. Only main.pallas and the archive.pallas files are read by
+ * pallas_open(). Threads stand in (archive id, location id) order, which is the order
+ * of equal times in a merge.
+ * Specification: Pallas specification 2 to 6.
+ */
+#ifndef TRACE_PALLAS_READ_ARCHIVE_H
+#define TRACE_PALLAS_READ_ARCHIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/pallas/definitions.h"
+#include "trace/pallas/format.h"
+#include "trace/pallas/thread_grammar.h"
+
+struct pallas_location {
+	uint32_t id, name, parent;
+};
+
+struct pallas_entry { /* of the metadata */
+	const char *key, *value;
+};
+
+/* What main file and archive have in common. */
+struct pallas_part {
+	uint8_t *bytes; /* the file, into which names and metadata point */
+	struct pallas_definitions defs;
+	struct pallas_location *groups; /* location groups, by id */
+	size_t ngroups;
+	struct pallas_location *locations; /* by id */
+	size_t nlocations;
+	struct pallas_entry *metadata;
+	size_t nmetadata;
+};
+
+struct pallas_archive {
+	uint32_t id;
+	uint32_t nthreads; /* as the file says (rule R6) */
+	struct pallas_part part;
+};
+
+struct pallas_thread {
+	const struct pallas_archive *archive;
+	uint32_t id, name;
+	char *path; /* archive_P/thread_T, relative to the trace */
+	bool loaded;
+	struct pallas_grammar grammar;
+};
+
+struct pallas_trace {
+	char *path; /* of the directory */
+	char *main; /* file name of the main file */
+	int fd;	    /* of the directory */
+	uint8_t version;
+	uint32_t compression, encoding, loop_finding, timestamp_storage;
+	uint64_t zstd_level, max_loop;
+	struct pallas_part part;
+	struct pallas_archive *archives; /* by id */
+	size_t narchives;
+	struct pallas_thread *threads;
+	size_t nthreads;
+	size_t budget; /* bytes that names, grammars and chunks may take */
+	size_t used;   /* by names and grammars */
+};
+
+#define PALLAS_BUDGET (64u << 20)
+
+/* Opens `path`. `budget` bounds what is held in memory, in bytes (0: PALLAS_BUDGET). Returns 0
+ * or a negative errno after one message. */
+int pallas_open(struct pallas_trace *trace, const char *path, size_t budget)
+	__attribute__((warn_unused_result));
+void pallas_close(struct pallas_trace *trace); /* also of a zeroed struct */
+
+/* Loads the grammar of a thread, if it is not there yet. 0 or a negative errno after one message.
+ */
+int pallas_thread_load(struct pallas_trace *trace, struct pallas_thread *thread)
+	__attribute__((warn_unused_result));
+void pallas_thread_unload(struct pallas_trace *trace, struct pallas_thread *thread);
+
+/* A string or the name of a region as a thread of `archive` (NULL: the main file alone) sees it:
+ * local definitions first. NULL if there is none. */
+const char *pallas_string(const struct pallas_trace *trace, const struct pallas_archive *archive,
+			  uint32_t ref);
+const char *pallas_region(const struct pallas_trace *trace, const struct pallas_archive *archive,
+			  uint32_t ref);
+
+/* The name of a location group; "" if it has none. */
+const char *pallas_group_name(const struct pallas_trace *trace, uint32_t id);
+/* The name of a thread; "" if it has none. */
+const char *pallas_thread_name(const struct pallas_trace *trace,
+			       const struct pallas_thread *thread);
+
+/* The value of a metadata key of a part, or NULL. */
+const char *pallas_metadata(const struct pallas_part *part, const char *key);
+
+/*
+ * The name that the reference tools guess for a sequence from its first token: a region,
+ * "thread", "Sequence_7", "invalid". `out` has room for `size` bytes; returns it.
+ */
+const char *pallas_sequence_name(const struct pallas_trace *trace,
+				 const struct pallas_thread *thread, uint32_t place, char *out,
+				 size_t size);
+
+/* The text of an event of a thread (pallas_record.h), cut to `size`; returns the full length. */
+size_t pallas_event_text(const struct pallas_trace *trace, const struct pallas_thread *thread,
+			 uint32_t place, char *out, size_t size);
+
+extern const char *const pallas_compression_names[PALLAS_COMPRESSION_COUNT];
+extern const char *const pallas_encoding_names[PALLAS_ENCODING_COUNT];
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * chunk_reader: the elements of one sub-array, encoded, then compressed.
+ *
+ *   u64 bytes that follow | zstd frame, or nothing around | 8 or w bytes per element
+ *
+ * In and out: arrays of u64. Hostile sizes are refused before anything is allocated.
+ * Specification: Pallas specification 9.
+ */
+#ifndef TRACE_PALLAS_READ_CHUNK_READER_H
+#define TRACE_PALLAS_READ_CHUNK_READER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/pallas/format.h"
+
+struct chunk_reader; /* buffers that one reader uses again and again */
+
+struct chunk_reader *pallas_chunk_reader_new(uint32_t compression, uint32_t encoding);
+void pallas_chunk_reader_free(struct chunk_reader *r);		 /* NULL is fine */
+size_t pallas_chunk_reader_memory(const struct chunk_reader *r); /* bytes held */
+
+/*
+ * Reads the chunk at `offset` of `fd`, a file of `file_size` bytes, into out[n]. Returns 0, or a
+ * negative errno without a message; *why then says what is wrong.
+ */
+int pallas_chunk_read(struct chunk_reader *r, int fd, uint64_t file_size, uint64_t offset,
+		      uint64_t *out, size_t n, const char **why)
+	__attribute__((warn_unused_result));
+
+#endif

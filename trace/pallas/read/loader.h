@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loader: vectors walked forward, their chunks loaded on demand and unloaded in turn.
+ *
+ * In: descriptions of vectors (thread_grammar.h); out: one element after the other. All walks of a
+ * trace share one loader. A walk holds at most the chunk that it stands in; when the chunks of all
+ * walks exceed the budget, the one loaded first goes first (FIFO), and comes again when its walk
+ * needs it. So memory has a bound, whatever the archive is. Specification: Pallas specification 8,
+ * 9, 13, 22.
+ */
+#ifndef TRACE_PALLAS_READ_LOADER_H
+#define TRACE_PALLAS_READ_LOADER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/pallas/read/archive.h"
+
+struct pallas_loader;
+
+struct pallas_walk {
+	const uint64_t *data; /* the element under the walk, NULL: to be loaded */
+	uint64_t left;	      /* elements at data, in the loaded chunk */
+	uint64_t behind;      /* elements of the present sub-array before data */
+	uint64_t sub;	      /* the present sub-array */
+	const struct pallas_vector *vector;
+	const struct pallas_thread *thread;
+	struct pallas_loader *loader;
+	struct pallas_walk *older, *newer; /* in the order of loading */
+	uint64_t *chunk;
+	size_t chunk_bytes;
+};
+
+struct pallas_load_stats {
+	uint64_t loaded, unloaded; /* chunks; unloaded counts those that had to make room */
+	uint64_t peak_bytes;	   /* of names, grammars and chunks */
+};
+
+/* One loader for all walks of a trace; NULL after a message. */
+struct pallas_loader *pallas_loader_new(struct pallas_trace *trace);
+void pallas_loader_free(struct pallas_loader *loader); /* NULL is fine; after its walks */
+struct pallas_load_stats pallas_loader_stats(const struct pallas_loader *loader);
+
+/* A walk stands before the first element. It must not move in memory. */
+void pallas_walk_init(struct pallas_walk *w, struct pallas_loader *loader,
+		      const struct pallas_thread *thread, const struct pallas_vector *vector);
+void pallas_walk_fini(struct pallas_walk *w);
+
+/* Internal: loads the chunk with the next element. Returns 0, or a negative errno after one message
+ * (-ENODATA when the vector has no more elements). */
+int pallas_walk_load(struct pallas_walk *w) __attribute__((warn_unused_result));
+
+/* The next element. Returns 0 or a negative errno after one message. */
+static inline int pallas_walk_next(struct pallas_walk *w, uint64_t *out)
+{
+	if (__builtin_expect(w->left == 0 || !w->data, 0)) {
+		int err = pallas_walk_load(w);
+
+		if (err)
+			return err;
+	}
+	*out = *w->data++;
+	w->left--;
+	w->behind++;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thread_grammar: thread.pallas, the grammar of one thread with the summaries of its vectors.
+ *
+ * In: the bytes of the file; out: tables of events, sequences and loops that refer to each
+ * other by their place in the table (the id maps are applied once, here). Bytes that
+ * may be large (tokens, sub-array descriptions, payloads) stay where the file has them.
+ * Invariant after pallas_thread_parse(): every token is valid, the grammar has no
+ * cycle, and each vector is as long as the expansion of the root makes it.
+ * Specification: Pallas specification 7, 8, 13, 22.
+ */
+#ifndef TRACE_PALLAS_THREAD_GRAMMAR_H
+#define TRACE_PALLAS_THREAD_GRAMMAR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/ovni/event.h"
+#include "trace/pallas/format.h"
+
+enum pallas_vector_kind { VECTOR_TIMES, VECTOR_DURATIONS };
+
+/* One vector: its summary, and where its chunks are. */
+struct pallas_vector {
+	uint64_t n;		 /* elements */
+	uint64_t nsubs;		 /* sub-arrays */
+	uint64_t min, max, mean; /* of durations, ns; of times: first, last, 0 */
+	const uint8_t *subs;	 /* in the file: 32 or 40 bytes each */
+	enum pallas_vector_kind kind;
+};
+
+/* One sub-array, unpacked. */
+struct pallas_sub {
+	uint64_t n;
+	uint64_t min, max; /* of times: first and last */
+	uint64_t mean;	   /* of durations */
+	uint64_t offset;   /* of its chunk in the data file */
+};
+
+static inline struct pallas_sub pallas_vector_sub(const struct pallas_vector *v, uint64_t i)
+{
+	bool durations = v->kind == VECTOR_DURATIONS;
+	const uint8_t *at = v->subs + i * (durations ? 40 : 32);
+
+	return (struct pallas_sub){
+		.n = get_u64(at),
+		.min = get_u64(at + 8),
+		.max = get_u64(at + 16),
+		.mean = durations ? get_u64(at + 24) : 0,
+		.offset = get_u64(at + (durations ? 32 : 24)),
+	};
+}
+
+/* The sum of all elements lies in [*low, *high] (the stored means are rounded down). */
+void pallas_vector_total(const struct pallas_vector *v, uint64_t *low, uint64_t *high);
+
+struct pallas_event {
+	uint32_t id; /* logical, PALLAS_NONE in an unused slot */
+	uint32_t record;
+	const uint8_t *payload;
+	uint8_t payload_size;
+	const uint8_t *attributes; /* lists of its occurrences, Pallas specification 11 */
+	uint64_t attributes_size;
+	struct pallas_vector times;
+};
+
+struct pallas_sequence {
+	uint32_t id;
+	enum pallas_sequence_type type;
+	uint8_t *tokens;  /* ntokens x u32, not aligned; ids are places in the tables */
+	uint64_t ntokens; /* 0: unused slot */
+	struct pallas_vector durations, exclusive, starts;
+};
+
+struct pallas_loop {
+	uint32_t id;
+	uint32_t sequence; /* place in the table; PALLAS_NONE in a dead slot */
+	uint32_t iterations;
+	uint64_t occurrences; /* as the file says */
+	uint64_t runs;	      /* as the expansion has it */
+};
+
+struct pallas_map {
+	uint32_t *places; /* logical id -> place in the table, or PALLAS_NONE */
+	size_t n;
+};
+
+struct pallas_grammar {
+	uint32_t thread, archive; /* ids in the header */
+	uint64_t first_time;	  /* ns, as the header says */
+	uint32_t root;		  /* place in the table */
+	uint32_t root_id;	  /* logical */
+	struct pallas_event *events;
+	struct pallas_sequence *sequences;
+	struct pallas_loop *loops;
+	size_t nevents, nsequences, nloops;
+	struct pallas_map event_map, sequence_map, loop_map;
+	uint32_t *order;       /* sequences, each before those that contain it */
+	uint32_t norder;       /* those reached from the root */
+	uint32_t depth;	       /* levels from the root: sequences, and loops between them */
+	uint64_t total_events; /* of the expansion */
+	size_t memory;	       /* bytes held, file included */
+	uint8_t *bytes;	       /* the file */
+};
+
+static inline uint32_t pallas_sequence_token(const struct pallas_sequence *s, uint64_t i)
+{
+	return get_u32(s->tokens + 4 * i);
+}
+
+/*
+ * Reads thread.pallas at `path` below `dirfd`; `shown` names it in messages. `most` bounds
+ * the bytes that it may take. Returns 0, or a negative errno after one message.
+ */
+int pallas_grammar_load(struct pallas_grammar *g, int dirfd, const char *path, const char *shown,
+			size_t most) __attribute__((warn_unused_result));
+
+/* The same from memory: takes `bytes` (from malloc) in every case. */
+int pallas_grammar_parse(struct pallas_grammar *g, uint8_t *bytes, size_t size, const char *shown)
+	__attribute__((warn_unused_result));
+void pallas_grammar_free(struct pallas_grammar *g); /* also of a zeroed struct */
+
+/* Internal to the room: order and depth of the sequences, lengths of the vectors. */
+int pallas_grammar_verify(struct pallas_grammar *g, const char *shown);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * series: a vector that is being written.
+ *
+ * In: one element after the other; out: chunks in a data file, and the bytes that describe the
+ * vector in thread.pallas. Elements wait in memory until a sub-array is full; of a
+ * sub-array that is written only its description stays.
+ * Specification: Pallas specification 8.
+ */
+#ifndef TRACE_PALLAS_WRITE_SERIES_H
+#define TRACE_PALLAS_WRITE_SERIES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/pallas/bytes.h"
+#include "trace/pallas/write/chunk_writer.h"
+#include "trace/pallas/thread_grammar.h"
+
+struct series {
+	uint64_t *v; /* elements that wait */
+	uint32_t n, room;
+	uint64_t total; /* elements of written sub-arrays */
+	uint64_t nsubs, min, max, sum;
+	struct bytes subs; /* their descriptions */
+};
+
+/* Makes room for more elements: *held counts the bytes of all series. 0 or -ENOMEM. */
+int pallas_series_grow(struct series *s, size_t *held) __attribute__((warn_unused_result));
+
+static inline int pallas_series_add(struct series *s, uint64_t value, size_t *held)
+{
+	if (__builtin_expect(s->n == s->room, 0)) {
+		int err = pallas_series_grow(s, held);
+
+		if (err)
+			return err;
+	}
+	s->v[s->n++] = value;
+	return 0;
+}
+
+/*
+ * Writes what waits as one sub-array. `offset`: NULL, or the place of a chunk that holds the same
+ * elements already (it is not written again) or, if it is PALLAS_INVALID, where to return
+ * the place of the new one. 0, or a negative errno.
+ */
+int pallas_series_flush(struct series *s, enum pallas_vector_kind kind, struct chunk_writer *w,
+			uint64_t *offset, size_t *held) __attribute__((warn_unused_result));
+
+/* Appends the description of a flushed series as it stands in thread.pallas. */
+int pallas_series_describe(const struct series *s, enum pallas_vector_kind kind, struct bytes *out)
+	__attribute__((warn_unused_result));
+
+void pallas_series_free(struct series *s, size_t *held);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* main: of ovni-bpf. Standard error is the conversation; standard output is the command's, or
+ * --list's. */
+#include <string.h>
+
+#include "user/cli/session_command.h"
+#include "user/doctor/doctor.h"
+#include "user/session/mode_off.h"
+#include "user/cli/options.h"
+#include "user/probes/list.h"
+#include "user/session/session.h"
+#include "trace/base/log.h"
+
+/* Only looks: no privileges, no session. */
+static enum status list(const struct options *o)
+{
+	const struct resolve_scope scope = {.pids = o->pids,
+					    .npids = o->npids,
+					    .command = o->command,
+					    .all = o->all,
+					    .proc = "/proc",
+					    .root = ""};
+
+	return list_run(o->list, &scope, o->json) || log_lacks_memory() ? STATUS_FAILED
+									: STATUS_COMPLETE;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	enum status status;
+
+	log_setup("ovni-bpf", LOG_INFO);
+	if (argc > 1 && !strcmp(argv[1], "doctor"))
+		return doctor_run(argc - 1, argv + 1);
+	if (argc > 1 && !strcmp(argv[1], "session"))
+		return client_run(argc, argv);
+	if (!options_parse(&options, argc, argv, &status))
+		return status;
+	log_setup("ovni-bpf", options.quiet ? LOG_WARN : options.verbose ? LOG_DEBUG : LOG_INFO);
+	status = options.list		    ? list(&options)
+		 : options.mode == MODE_OFF ? off_run(&options)
+					    : session_run(&options, NULL);
+	options_free(&options);
+	return status;
+}

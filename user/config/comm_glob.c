@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* comm_glob: see comm_glob.h. Bit i of a set of states: the first i signs have been matched. */
+#include <stdint.h>
+#include <string.h>
+
+#include "user/config/comm_glob.h"
+
+/* Reads a set after its '[': the sign `sign` then accepts what is in it. Returns what comes after
+ * the ']', or NULL if there is none. */
+static const char *compile_set(struct comm_glob *glob, const char *at, unsigned sign)
+{
+	bool in[256] = {false}, outside = false, first = true;
+
+	if (*at == '!' || *at == '^') {
+		outside = true;
+		at++;
+	}
+	for (; *at && (*at != ']' || first); first = false) {
+		unsigned char low = (unsigned char)*at++, high;
+
+		if (low == '\\' && *at)
+			low = (unsigned char)*at++;
+		high = low;
+		if (at[0] == '-' && at[1] && at[1] != ']') {
+			high = (unsigned char)at[1];
+			at += 2;
+			if (high == '\\' && *at)
+				high = (unsigned char)*at++;
+		}
+		for (unsigned c = low; c <= high; c++)
+			in[c] = true;
+	}
+	if (*at != ']')
+		return NULL;
+	for (unsigned c = 1; c < 256; c++)
+		if (in[c] != outside)
+			glob->accept[c] |= 1ull << sign;
+	return at + 1;
+}
+
+const char *glob_compile(struct comm_glob *glob, const char *pattern)
+{
+	const char *at = pattern;
+	unsigned signs = 0;
+
+	memset(glob, 0, sizeof(*glob));
+	if (!*pattern)
+		return "an empty pattern matches no thread";
+	while (*at) {
+		if (*at == '*') {
+			glob->stay |= 1ull << signs;
+			at++;
+			continue;
+		}
+		if (signs == GLOB_SIGNS_MAX)
+			return "the pattern is too long";
+		if (*at == '?') {
+			for (unsigned c = 1; c < 256; c++)
+				glob->accept[c] |= 1ull << signs;
+			at++;
+		} else if (*at == '[') {
+			at = compile_set(glob, at + 1, signs);
+			if (!at)
+				return "a '[' has no ']'";
+		} else {
+			if (*at == '\\' && at[1])
+				at++;
+			glob->accept[(unsigned char)*at++] |= 1ull << signs;
+		}
+		signs++;
+	}
+	if (signs >= RECORD_COMM_SIZE)
+		return "thread names have at most 15 bytes, so it matches none";
+	glob->start = 1;
+	glob->final = 1ull << signs;
+	return NULL;
+}
+
+bool glob_matches(const struct comm_glob *glob, const char *name)
+{
+	uint64_t states = glob->start;
+
+	for (; *name; name++)
+		states = ((states & glob->accept[(unsigned char)*name]) << 1) |
+			 (states & glob->stay);
+	return states & glob->final;
+}

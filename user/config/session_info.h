@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session_info: what the live part knows about the session and only the metadata tells.
+ *
+ * In: the live part fills one struct facts, the first half before threads_new(), the second
+ * half before timeline_close(); out: `bpf.session` in the first stream of the session
+ * (metadata.h). All memory stays the live part's and must outlive the threads.
+ * A pointer of NULL, and a figure of FACTS_UNKNOWN, is left out of the metadata.
+ * Specification: event-mapping.md "Metadata".
+ */
+#ifndef USER_CONFIG_SESSION_INFO_H
+#define USER_CONFIG_SESSION_INFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/state.h"
+
+#define FACTS_UNKNOWN UINT64_MAX
+
+/* seen = written + filtered + sampled + full + user + aged: what the attached programs were called
+ * for. Aged is what a flight recorder kept no more when its trace was saved: no loss. */
+struct facts_kind {
+	uint64_t seen, written, filtered, sampled;
+	uint64_t full; /* lost: no room in the ring, or no ring */
+	uint64_t user; /* lost after the ring: it was not emptied to the end */
+	uint64_t aged;
+};
+
+static inline void facts_add(struct facts_kind *to, const struct facts_kind *from)
+{
+	to->seen += from->seen;
+	to->written += from->written;
+	to->filtered += from->filtered;
+	to->sampled += from->sampled;
+	to->full += from->full;
+	to->user += from->user;
+	to->aged += from->aged;
+}
+
+struct facts_cpu {
+	unsigned cpu; /* the kernel's number */
+	struct facts_kind kinds[EVENT_KINDS];
+	uint64_t missed; /* runs that the kernel skipped (recursion_misses) */
+};
+
+struct facts {
+	/* Before threads_new(). */
+	const char *loom;	  /* host name as the system gives it; a slash becomes '-' */
+	const char *kernel;	  /* "6.18.44 #1 SMP ...": release and version of uname() */
+	const char *machine;	  /* "x86_64" */
+	const char *mode;	  /* "full" */
+	const char *sampling;	  /* as given; NULL: none */
+	const char *on_full;	  /* "drop-new", "drop-old" */
+	unsigned part;		  /* its number, of several traces of a session; 0: the only one */
+	uint32_t kinds;		  /* of events with a program: bits, by enum event_kind */
+	const char *const *argv;  /* the command line of the recorder, ended by NULL */
+	uint64_t buffer_bytes;	  /* of the ring of one CPU */
+	bool yields_unknown;	  /* this kernel does not tell yielded (7) from preempted (6) */
+	bool interrupts_unknown;  /* a waker that is an interrupt is not told: 0, not known */
+	const char *wakeup_clock; /* "scheduler", "tracepoint"; NULL: no wake-ups are recorded */
+	const char *proc;	  /* "/proc" (another one in tests); NULL: nothing is read there */
+
+	/* Before timeline_close(). */
+	const char *stopped_by;	      /* "duration", "signal", "target", "size", "error";
+				       * of one of several: "rotation", "request", "trigger" */
+	const char *trigger;	      /* what was met, in words; NULL: nothing */
+	int command_status;	      /* of `-- COMMAND`, as wait() has it; -1: none */
+	const struct facts_cpu *cpus; /* the account, by CPU and kind */
+	size_t ncpus;
+	uint64_t lost; /* events lost, all told; FACTS_UNKNOWN until the end */
+};
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * instruction: at which instruction of a function a probe stands, and where it is left.
+ *
+ * In: the bytes of a function; out: the cheapest safe place for its entry, and the instructions
+ * that leave it. The kernel emulates a few instructions (push, nop, jump, call) and executes all
+ * others in a single step, which takes ten times as long; so the probe may stand behind the first
+ * ones, if these write nothing but registers. Pure: no file is looked at.
+ * Invariants: a place is passed exactly once per call, before the stack pointer changes; it is
+ * never the target of a branch (a loop is not a call); what comes before it does not write the
+ * register of the argument that is to be read.
+ * Specification: ebpf.md 6, 11.1.
+ */
+#ifndef USER_ELF_INSTRUCTION_H
+#define USER_ELF_INSTRUCTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum spot_kind {
+	SPOT_FAST, /* emulated */
+	SPOT_NOP5, /* a nop of five bytes at the entry: made a call by Linux 6.18, cheaper still */
+	SPOT_SLOW, /* single-stepped */
+	SPOT_UNSAFE, /* a nop of five bytes elsewhere: what Linux 6.18 makes of it overwrites what a
+			function may keep below its stack pointer */
+	SPOT_REFUSED, /* the kernel does not step over it: a lock prefix, a breakpoint. It says so
+			 only where the file is mapped already, and else has no probe there */
+};
+
+struct spot {
+	uint32_t shift; /* from the beginning of the code, bytes */
+	enum spot_kind kind;
+};
+
+/* An instruction that leaves the function: the stack pointer is what it was at the entry. */
+struct exit_spot {
+	uint32_t shift;
+	bool is_jump; /* to another function (tail call): what that one returns is not known yet */
+};
+
+/*
+ * The place for the entry of a function whose code (all of it, or as much as there is) is given.
+ * `argument`: the one that is to be read there, from 1; 0: none. Never SPOT_UNSAFE.
+ */
+struct spot instruction_entry(const uint8_t *code, size_t bytes, unsigned argument);
+
+/* What a probe at exactly this place is. */
+struct spot instruction_point(const uint8_t *code, size_t bytes);
+
+/* Is the first instruction a cheap one, so that nothing needs to be looked for? */
+static inline bool instruction_is_fast(const uint8_t *code, size_t bytes)
+{
+	return instruction_point(code, bytes).kind == SPOT_FAST;
+}
+
+/*
+ * The instructions that leave a function, all of whose code is given: in *exits (for the caller to
+ * free) their number, or -errno: -ENOMEM, or -ENOEXEC: it cannot be followed to its end (data
+ * in between, an instruction that is not known, a machine other than x86-64), or never leaves.
+ */
+int instruction_exits(const uint8_t *code, size_t bytes, struct exit_spot **exits)
+	__attribute__((warn_unused_result));
+
+/* Does an instruction begin behind the first `bytes` of a function? A breakpoint in the middle of
+ * an instruction changes the program. */
+enum boundary { BOUNDARY_YES, BOUNDARY_NO, BOUNDARY_UNKNOWN };
+enum boundary instruction_boundary(const uint8_t *code, size_t bytes);
+
+#endif

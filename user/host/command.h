@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * command: the program that is run to be recorded.
+ *
+ * It is started stopped, so that it can be tagged before its first instruction: a child that
+ * waits for a byte, and executes the program when it comes. If the recorder dies before, so
+ * does the child. Its exit status is its own and never becomes ours.
+ */
+#ifndef USER_HOST_COMMAND_H
+#define USER_HOST_COMMAND_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct identity;
+struct signals;
+
+struct command {
+	char **argv;
+	pid_t pid;	/* 0: not started */
+	int go_fd;	/* a byte lets it run */
+	int trouble_fd; /* errno, if it could not be executed */
+	bool ended;
+	int status; /* as wait() has it, if it has ended; else -1 */
+};
+
+/* Finds out whether `name` can be executed, looked for as execvp() with the PATH `paths` (NULL: the
+ * usual one). 0, or -errno after one message. */
+int command_find(const char *name, const char *paths) __attribute__((warn_unused_result));
+
+/* Starts the child, as `runner`, and with the signals that were taken from our caller. `argv` must
+ * outlive it. 0, or -errno after one message. */
+int command_start(struct command *command, char **argv, const struct identity *runner,
+		  const struct signals *signals) __attribute__((warn_unused_result));
+
+/* Lets it run, and waits until the program has been executed. 0, or -errno after one message. */
+int command_release(struct command *command) __attribute__((warn_unused_result));
+
+/* Has it ended? Then `status` is set. Waits for `wait_ms` at most. */
+bool command_ended(struct command *command, int wait_ms);
+
+/* Passes a signal on, if it runs. */
+void command_signal(const struct command *command, int signal);
+
+/* Closes all; a child that was not released ends. Also of a zeroed struct. */
+void command_close(struct command *command);
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* privilege: see privilege.h. */
+#include <cap-ng.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "user/host/privilege.h"
+#include "trace/base/log.h"
+
+#define ENVIRONMENT_MAX (1 << 20) /* bytes; the kernel permits more, nobody has it */
+
+/* Newer than the headers of some build hosts. */
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+#ifndef CAP_BPF
+#define CAP_BPF 39
+#endif
+
+/* Reads a user or group number of the environment. */
+static bool read_id(const char *variable, unsigned *id)
+{
+	const char *text = getenv(variable);
+	unsigned long value;
+	char *end;
+
+	if (!text || !*text)
+		return false;
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || *end || value >= UINT32_MAX)
+		return false;
+	*id = (unsigned)value;
+	return true;
+}
+
+static char *copy(const char *text)
+{
+	return text && *text ? strdup(text) : NULL;
+}
+
+/* Name, home and groups of identity->uid as far as the system knows them. */
+static int look_up(struct identity *identity)
+{
+	struct passwd *entry = getpwuid(identity->uid);
+	int room = 64;
+	gid_t *groups;
+
+	if (entry) {
+		identity->name = copy(entry->pw_name);
+		identity->home = copy(entry->pw_dir);
+		identity->shell = copy(entry->pw_shell);
+	}
+	for (;;) {
+		groups = realloc(identity->groups, (size_t)room * sizeof(*groups));
+		if (!groups)
+			return -ENOMEM;
+		identity->groups = groups;
+		identity->ngroups = room;
+		if (!identity->name) {
+			groups[0] = identity->gid;
+			identity->ngroups = 1;
+			return 0;
+		}
+		if (getgrouplist(identity->name, identity->gid, groups, &identity->ngroups) >= 0)
+			return 0;
+		if (room >= NGROUPS_MAX)
+			return -E2BIG;
+		room *= 4;
+	}
+}
+
+/*
+ * What sudo was called with: the environment of our parent as it began, if that is sudo. Sudo gives
+ * us another one, without the library paths and OMP_NUM_THREADS that a command may depend on.
+ * Without it the identity has none of its own.
+ */
+static void read_environment(struct identity *identity)
+{
+	char path[64], comm[32] = "";
+	size_t used = 0, room = 0;
+	struct stat st;
+	char *grown;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)getppid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, comm, sizeof(comm) - 1);
+	if (fstat(fd, &st))
+		st.st_uid = (uid_t)-1;
+	close(fd);
+	if (n <= 0 || strcmp(comm, "sudo\n") || st.st_uid != 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)getppid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	for (n = 1; fd >= 0 && n > 0; used += (size_t)n) {
+		if (room - used < 4096 && room < ENVIRONMENT_MAX) {
+			room += ENVIRONMENT_MAX / 16;
+			grown = realloc(identity->environment, room);
+			if (!grown)
+				break;
+			identity->environment = grown;
+		}
+		n = read(fd, identity->environment + used, room - used - 1);
+		if (n < 0)
+			break;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (fd < 0 || n || !used) {
+		free(identity->environment);
+		identity->environment = NULL;
+		return;
+	}
+	identity->environment[used] = '\0';
+	identity->environment_size = used;
+}
+
+int identity_of_caller(struct identity *identity)
+{
+	unsigned uid, gid;
+	int err;
+
+	*identity = (struct identity){.uid = getuid(), .gid = getgid()};
+	if (getuid() != 0 || geteuid() != 0 || !read_id("SUDO_UID", &uid) || uid == 0)
+		return 0;
+	if (!read_id("SUDO_GID", &gid))
+		gid = uid;
+	identity->uid = uid;
+	identity->gid = gid;
+	identity->changed = true;
+	err = look_up(identity);
+	if (err)
+		log_error("cannot find the groups of user %u: %s", uid, strerror(-err));
+	else
+		read_environment(identity);
+	return err;
+}
+
+int identity_of_user(struct identity *identity, const char *name)
+{
+	struct passwd *entry;
+	int err;
+
+	errno = 0;
+	entry = getpwnam(name);
+	if (!entry) {
+		log_error("--user %s: there is no such user", name);
+		return -ENOENT;
+	}
+	*identity = (struct identity){.uid = entry->pw_uid, .gid = entry->pw_gid};
+	if (identity->uid == geteuid())
+		return 0;
+	if (geteuid() != 0) {
+		log_error("--user %s: only root can run a command as another user", name);
+		return -EPERM;
+	}
+	identity->changed = true;
+	err = look_up(identity);
+	if (err)
+		log_error("cannot find the groups of user %s: %s", name, strerror(-err));
+	return err;
+}
+
+void identity_free(struct identity *identity)
+{
+	free(identity->groups);
+	free(identity->name);
+	free(identity->home);
+	free(identity->shell);
+	free(identity->environment);
+	memset(identity, 0, sizeof(*identity));
+}
+
+static const char *next_variable(const struct identity *identity, const char *at)
+{
+	const char *end = identity->environment + identity->environment_size;
+
+	at = at ? at + strlen(at) + 1 : identity->environment;
+	return at && at < end ? at : NULL;
+}
+
+const char *identity_path(const struct identity *identity)
+{
+	if (!identity->environment)
+		return getenv("PATH");
+	for (const char *at = NULL; (at = next_variable(identity, at));)
+		if (!strncmp(at, "PATH=", 5))
+			return at + 5;
+	return NULL;
+}
+
+/* What sudo has set for root is set as a login of the user would, if his own is not known. */
+static void set_environment(const struct identity *identity)
+{
+	const struct {
+		const char *name, *value;
+	} variables[] = {
+		{"HOME", identity->home},   {"USER", identity->name}, {"LOGNAME", identity->name},
+		{"SHELL", identity->shell}, {"SUDO_UID", NULL},	      {"SUDO_GID", NULL},
+		{"SUDO_USER", NULL},	    {"SUDO_COMMAND", NULL},   {"MAIL", NULL},
+	};
+
+	if (identity->environment) {
+		clearenv();
+		for (const char *at = NULL; (at = next_variable(identity, at));)
+			if (strchr(at, '='))
+				putenv((char *)at);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		if (variables[i].value)
+			setenv(variables[i].name, variables[i].value, 1);
+		else
+			unsetenv(variables[i].name);
+	}
+}
+
+int identity_become(const struct identity *identity)
+{
+	if (!identity->changed)
+		return 0;
+	if (setgroups((size_t)identity->ngroups, identity->groups) ||
+	    setresgid(identity->gid, identity->gid, identity->gid) ||
+	    setresuid(identity->uid, identity->uid, identity->uid))
+		return -errno;
+	set_environment(identity);
+	return 0;
+}
+
+/* Which capability is kept, as far as it is there, and for what. */
+static const struct {
+	unsigned capability;
+	unsigned needs; /* enum privilege_need, any of */
+	bool root;	/* only for a caller who is root, and could do that anyway */
+} kept[] = {
+	{CAP_BPF, PRIVILEGE_DRAIN | PRIVILEGE_WAIT, false},
+	{CAP_PERFMON, PRIVILEGE_LINK, false},
+	/* the draining thread comes first; it says so once, when it begins */
+	{CAP_SYS_NICE, PRIVILEGE_START, false},
+	{CAP_SYS_PTRACE, PRIVILEGE_WRITE, false}, /* /proc/PID/exe, environ, ns of others */
+	{CAP_DAC_READ_SEARCH, PRIVILEGE_WRITE, false},
+	/* write where the user wants the trace */
+	{CAP_DAC_OVERRIDE, PRIVILEGE_WRITE | PRIVILEGE_WAIT, true},
+	{CAP_KILL, PRIVILEGE_WAIT, true}, /* pass signals on to the command */
+};
+#define NKEPT (sizeof(kept) / sizeof(kept[0]))
+
+/* Chooses for capng_apply() and the like what is there and needed. */
+static void choose(enum privilege_need need, bool root)
+{
+	bool keep[NKEPT];
+
+	capng_get_caps_process();
+	for (size_t i = 0; i < NKEPT; i++)
+		keep[i] = (kept[i].needs & need) && (!kept[i].root || root) &&
+			  capng_have_capability(CAPNG_EFFECTIVE, kept[i].capability);
+	capng_clear(CAPNG_SELECT_CAPS);
+	for (size_t i = 0; i < NKEPT; i++)
+		if (keep[i])
+			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED,
+				     kept[i].capability);
+}
+
+int privilege_drop(const struct identity *identity, enum privilege_need need)
+{
+	bool change = identity->changed && geteuid() == 0;
+	int err;
+
+	choose(need, identity->uid == 0 && geteuid() == 0);
+	errno = 0;
+	if (change) {
+		err = setgroups((size_t)identity->ngroups, identity->groups);
+		if (!err)
+			err = capng_change_id((int)identity->uid, (int)identity->gid,
+					      CAPNG_NO_FLAG);
+	} else {
+		err = capng_apply(CAPNG_SELECT_CAPS);
+	}
+	if (err) {
+		err = errno ? -errno : -EPERM;
+		log_error("cannot give up privileges: %s", strerror(-err));
+		return err;
+	}
+	return 0;
+}
+
+void privilege_keep(enum privilege_need need)
+{
+	choose(need, geteuid() == 0);
+	if (capng_apply(CAPNG_SELECT_CAPS))
+		log_warn("cannot give up privileges: %s", strerror(errno));
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * privilege: who called us, and how much power is kept.
+ *
+ * The recorder may be started by root, through sudo, or by a user with file capabilities. The
+ * programs are loaded with all there is; everything that is written, and the command that is
+ * run, belong to the user who called, and sudo's caller finds his own environment in the command,
+ * not the one that sudo has made. Of the capabilities only those that are still of use
+ * are kept: for attaching, then in each thread those that it needs itself.
+ * Specification: ebpf.md 4.
+ */
+#ifndef USER_HOST_PRIVILEGE_H
+#define USER_HOST_PRIVILEGE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct identity {
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups; /* ngroups of them; NULL: those of this process */
+	int ngroups;
+	char *name, *home, *shell; /* NULL: not known */
+	char *environment;	   /* "NAME=value" with a NUL each, or NULL: that of this process */
+	size_t environment_size;
+	bool changed; /* not the one that this process has */
+};
+
+/*
+ * Who called: with the user id 0 and SUDO_UID in the environment that user, else whoever this
+ * process is. 0 or -errno after one message.
+ */
+int identity_of_caller(struct identity *identity) __attribute__((warn_unused_result));
+/* The user called `name`. 0, or -errno after one message (no such user, not permitted). */
+int identity_of_user(struct identity *identity, const char *name)
+	__attribute__((warn_unused_result));
+void identity_free(struct identity *identity);
+
+/* The PATH that its commands are looked for in; NULL: the usual one. */
+const char *identity_path(const struct identity *identity);
+
+/* Becomes it for good, with nothing kept; for a process that is about to execute another
+ * program. Its environment, or HOME, USER and the like in ours. 0 or -errno, no message. */
+int identity_become(const struct identity *identity) __attribute__((warn_unused_result));
+
+enum privilege_need {
+	PRIVILEGE_DRAIN = 1, /* snapshots at the stop */
+	PRIVILEGE_WRITE = 2, /* files, and /proc of others */
+	PRIVILEGE_WAIT = 4,  /* signals to the command, the tasks at the stop */
+	PRIVILEGE_START = 8, /* the draining thread goes first */
+	PRIVILEGE_LINK = 16, /* programs are attached */
+
+	/* before there are threads, and before the programs are attached */
+	PRIVILEGE_RECORD = PRIVILEGE_DRAIN | PRIVILEGE_WRITE | PRIVILEGE_WAIT | PRIVILEGE_START,
+	PRIVILEGE_ATTACH = PRIVILEGE_RECORD | PRIVILEGE_LINK,
+};
+
+/* Becomes `identity`, keeping of what there is only what `need` asks for. All threads that are
+ * started later have no more. 0 or -errno after one message. */
+int privilege_drop(const struct identity *identity, enum privilege_need need)
+	__attribute__((warn_unused_result));
+
+/* Of what the calling thread still has, keeps only what `need` asks for. What fails is said. */
+void privilege_keep(enum privilege_need need);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* proc_info: see proc_info.h. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "user/host/proc_info.h"
+#include "trace/base/json.h"
+
+#define ENVIRONMENT_MAX (256 * 1024)
+#define INITIAL_PID_NS	0xeffffffcull /* PROC_PID_INIT_INO of the kernel */
+#define NANOSECONDS	1000000000ll
+
+static const char *const namespace_names[NS_COUNT] = {
+	[NS_CGROUP] = "cgroup", [NS_IPC] = "ipc",   [NS_MNT] = "mnt",	[NS_NET] = "net",
+	[NS_PID] = "pid",	[NS_TIME] = "time", [NS_USER] = "user", [NS_UTS] = "uts",
+};
+
+/* Where each launcher says it; the first pair of which both are there holds. */
+static const struct {
+	const char *rank, *nranks;
+} rank_variables[] = {
+	{"OMPI_COMM_WORLD_RANK=", "OMPI_COMM_WORLD_SIZE="},
+	{"PMI_RANK=", "PMI_SIZE="},
+	{"PMIX_RANK=", "PMIX_SIZE="},
+	{"SLURM_PROCID=", "SLURM_NTASKS="},
+};
+
+/* Up to `max` bytes of a file, ended by one more NUL, for the caller to free. NULL: none. */
+static char *slurp(int dir, const char *name, size_t max, size_t *size, bool *cut)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	size_t room = 1024, used = 0;
+	char *text = NULL, *grown;
+	ssize_t n;
+
+	*cut = false;
+	if (fd < 0)
+		return NULL;
+	for (;;) {
+		grown = realloc(text, room + 1);
+		if (!grown)
+			goto fail;
+		text = grown;
+		n = read(fd, text + used, room - used);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			goto fail;
+		if (n == 0)
+			break;
+		used += (size_t)n;
+		if (used >= max) {
+			*cut = used > max || read(fd, &(char){0}, 1) > 0;
+			used = max;
+			break;
+		}
+		if (used == room)
+			room *= 4;
+	}
+	close(fd);
+	text[used] = '\0';
+	*size = used;
+	return text;
+
+fail:
+	close(fd);
+	free(text);
+	return NULL;
+}
+
+static uint64_t namespace_number(int dir, const char *name)
+{
+	char path[32], link[64];
+	uint64_t number;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "ns/%s", name);
+	n = readlinkat(dir, path, link, sizeof(link) - 1);
+	if (n <= 0)
+		return 0;
+	link[n] = '\0';
+	return sscanf(link, "%*[a-z_]:[%" SCNu64 "]", &number) == 1 ? number : 0;
+}
+
+/* "monotonic  5000  0" and "boottime ...": seconds and nanoseconds, one clock a line. */
+static void read_offset(struct process_facts *facts, int dir)
+{
+	long long seconds, nanoseconds;
+	size_t size;
+	bool cut;
+	char *text = slurp(dir, "timens_offsets", 4096, &size, &cut);
+
+	if (text && sscanf(text, "monotonic %lld %lld", &seconds, &nanoseconds) == 2 &&
+	    llabs(seconds) < INT64_MAX / NANOSECONDS - 1 && llabs(nanoseconds) < NANOSECONDS)
+		facts->monotonic_ns = seconds * NANOSECONDS + nanoseconds;
+	free(text);
+}
+
+static char *read_executable(int dir)
+{
+	char path[4096];
+	ssize_t n = readlinkat(dir, "exe", path, sizeof(path) - 1);
+
+	if (n <= 0)
+		return NULL;
+	path[n] = '\0';
+	return strdup(path);
+}
+
+bool process_read(struct process_facts *facts, const char *proc, uint32_t pid)
+{
+	char path[256];
+	char *environment;
+	size_t size;
+	bool cut;
+	int dir;
+
+	snprintf(path, sizeof(path), "%s/%u", proc, pid);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return false;
+	memset(facts, 0, sizeof(*facts));
+	facts->rank = facts->nranks = -1;
+	facts->executable = read_executable(dir);
+	facts->command = slurp(dir, "cmdline", PROCESS_COMMAND_MAX, &facts->command_size,
+			       &facts->command_cut);
+	environment = slurp(dir, "environ", ENVIRONMENT_MAX, &size, &cut);
+	if (environment)
+		process_rank(environment, size, &facts->rank, &facts->nranks);
+	free(environment);
+	for (int i = 0; i < NS_COUNT; i++)
+		facts->ns[i] = namespace_number(dir, namespace_names[i]);
+	read_offset(facts, dir);
+	close(dir);
+	return true;
+}
+
+void process_fini(struct process_facts *facts)
+{
+	free(facts->executable);
+	free(facts->command);
+	memset(facts, 0, sizeof(*facts));
+}
+
+void process_forget_program(struct process_facts *facts)
+{
+	free(facts->executable);
+	free(facts->command);
+	facts->executable = facts->command = NULL;
+	facts->command_size = 0;
+	facts->command_cut = false;
+}
+
+bool process_numbers_are_ours(const char *proc)
+{
+	char path[256];
+	uint64_t number;
+	int dir;
+
+	snprintf(path, sizeof(path), "%s/self", proc);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return false;
+	number = namespace_number(dir, "pid");
+	close(dir);
+	return number == INITIAL_PID_NS;
+}
+
+/* The value of the first string that starts with `name` ("X="), a decimal number below
+ * 2^31, or -1. The byte after the environment is a NUL. */
+static int32_t variable(const char *environment, size_t size, const char *name)
+{
+	const char *end = environment + size;
+	size_t len = strlen(name);
+
+	for (const char *at = environment; at < end; at += strlen(at) + 1) {
+		unsigned long value;
+		char *stop;
+
+		if (strncmp(at, name, len))
+			continue;
+		if (!isdigit((unsigned char)at[len]))
+			return -1;
+		errno = 0;
+		value = strtoul(at + len, &stop, 10);
+		return *stop || errno || value > INT32_MAX ? -1 : (int32_t)value;
+	}
+	return -1;
+}
+
+void process_rank(const char *environment, size_t size, int32_t *rank, int32_t *nranks)
+{
+	*rank = *nranks = -1;
+	for (size_t i = 0; i < sizeof(rank_variables) / sizeof(rank_variables[0]); i++) {
+		int32_t r = variable(environment, size, rank_variables[i].rank);
+		int32_t n = variable(environment, size, rank_variables[i].nranks);
+
+		if (r < 0 || (n >= 0 && r >= n))
+			continue;
+		if (*rank < 0 || n > 0) {
+			*rank = r;
+			*nranks = n > 0 ? n : -1;
+		}
+		if (n > 0)
+			return;
+	}
+}
+
+static int put_command(const struct process_facts *facts, struct json *bpf)
+{
+	const char *end = facts->command + facts->command_size;
+	struct json *list = json_put_array(bpf, "command");
+
+	if (!list)
+		return -ENOMEM;
+	for (const char *at = facts->command; at < end; at += strlen(at) + 1)
+		if (!json_put_string(list, NULL, at))
+			return -ENOMEM;
+	if (facts->command_cut && !json_put_bool(bpf, "command_cut", true))
+		return -ENOMEM;
+	return 0;
+}
+
+int process_put(const struct process_facts *facts, const struct process_facts *own,
+		struct json *bpf)
+{
+	if (facts->executable && !json_put_string(bpf, "executable", facts->executable))
+		return -ENOMEM;
+	if (facts->command && facts->command_size && put_command(facts, bpf))
+		return -ENOMEM;
+	if (facts->rank >= 0 && !json_put_int(bpf, "rank", facts->rank))
+		return -ENOMEM;
+	if (facts->nranks >= 0 && !json_put_int(bpf, "nranks", facts->nranks))
+		return -ENOMEM;
+	for (int i = 0; i < NS_COUNT; i++) {
+		char key[32];
+
+		if (!facts->ns[i] || (own && own->ns[i] == facts->ns[i]))
+			continue;
+		snprintf(key, sizeof(key), "namespaces.%s", namespace_names[i]);
+		if (!json_put_u64(bpf, key, facts->ns[i]))
+			return -ENOMEM;
+	}
+	if (facts->monotonic_ns && !json_put_i64(bpf, "monotonic_offset", facts->monotonic_ns))
+		return -ENOMEM;
+	return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * proc_info: what /proc tells of one process: executable, command line, MPI rank, namespaces.
+ *
+ * In: a pid of the initial PID namespace and the place of proc; out: struct process_facts,
+ * and its `bpf` keys. A process may be gone, or another user's: what cannot be read is
+ * left out. Read in the writer's thread (writer_run), never while records wait.
+ * Specification: event-mapping.md "Metadata", ebpf.md 9 (namespaces, MPI rank).
+ */
+#ifndef USER_HOST_PROC_INFO_H
+#define USER_HOST_PROC_INFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct json;
+
+#define PROCESS_COMMAND_MAX 4096 /* bytes of the command line that are kept */
+
+enum process_namespace {
+	NS_CGROUP,
+	NS_IPC,
+	NS_MNT,
+	NS_NET,
+	NS_PID,
+	NS_TIME,
+	NS_USER,
+	NS_UTS,
+	NS_COUNT
+};
+
+struct process_facts {
+	char *executable;      /* NULL: not known */
+	char *command;	       /* arguments, each ended by NUL; NULL: not known */
+	size_t command_size;   /* bytes at command */
+	bool command_cut;      /* it was longer */
+	int32_t rank, nranks;  /* -1: none */
+	uint64_t ns[NS_COUNT]; /* inode numbers; 0: not known */
+	int64_t monotonic_ns;  /* offset of CLOCK_MONOTONIC in its time namespace */
+};
+
+/* Reads all that can be read. False if the process is not there (nothing is changed then),
+ * or without memory. The caller frees with process_fini(). */
+bool process_read(struct process_facts *facts, const char *proc, uint32_t pid);
+void process_fini(struct process_facts *facts); /* also of a zeroed struct */
+
+/* The process has become another program that cannot be read: what an exec changes goes. */
+void process_forget_program(struct process_facts *facts);
+
+/* True if the numbers in `proc` are those of the initial PID namespace: only then can a pid of
+ * the kernel be looked up there. */
+bool process_numbers_are_ours(const char *proc);
+
+/* The rank that an environment (strings, each ended by NUL) gives, and how many there are:
+ * -1 for what it does not say, or says in a way that makes no sense. */
+void process_rank(const char *environment, size_t size, int32_t *rank, int32_t *nranks);
+
+/* Puts the facts below `bpf`; namespaces that are those of `own` (the recorder) are left
+ * out, NULL: all are put. 0 or -ENOMEM. */
+int process_put(const struct process_facts *facts, const struct process_facts *own,
+		struct json *bpf);
+
+#endif

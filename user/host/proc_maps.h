@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * proc_maps: the files whose code a process has mapped, by its own word (/proc/PID/maps).
+ *
+ * In: a process; out: each file once: its executable, its libraries, those that it has loaded by
+ * dlopen(), as its mount namespace names them.
+ */
+#ifndef USER_HOST_PROC_MAPS_H
+#define USER_HOST_PROC_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct mapping {
+	char *path;	     /* in the process's mount namespace, without " (deleted)" */
+	uint64_t start, end; /* of its first executable mapping: the name in map_files */
+	dev_t device;	     /* as maps has it: some file systems tell another by stat() */
+	ino_t inode;
+	bool deleted; /* no file of this name is the one that is mapped */
+};
+
+struct mappings {
+	struct mapping *list;
+	size_t count;
+};
+
+/* Reads them. 0 or -errno (-ENOENT, -ESRCH: no such process; -EACCES: not permitted), no
+ * message. `pid` may be a thread. */
+int mappings_read(struct mappings *mappings, const char *proc, uint32_t pid)
+	__attribute__((warn_unused_result));
+void mappings_free(struct mappings *mappings);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * signals: which of them end a recording, and what a command gets back of them.
+ *
+ * In: how the caller has set them; out: a descriptor from which they are read. SIGINT and SIGTERM
+ * are taken in any case, so that scripts can end a recording that they have put into the
+ * background (a shell then ignores SIGINT for it); SIGHUP is not if it is ignored (nohup).
+ * Invariant: signals_give_back() leaves a new process as if it had been started by our caller.
+ */
+#ifndef USER_HOST_SIGNALS_H
+#define USER_HOST_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define SIGNALS_CHANGED 5
+
+struct signals {
+	int fd; /* a signalfd; -1: none */
+	sigset_t mask;
+	struct sigaction actions[SIGNALS_CHANGED];
+};
+
+/* From here on what ends a recording, and `also` (0: none), comes through `fd` alone; SIGPIPE and
+ * SIGXFSZ are errors of the write. 0 or -errno, after which there is nothing to close. */
+int signals_take(struct signals *signals, int also) __attribute__((warn_unused_result));
+
+/* Is this what was taken first, sent twice? timeout(1) sends a signal to the process that it runs
+ * and then to its group. `code` and `from` are those of siginfo_t. */
+bool signals_repeated(int number, int code, pid_t from);
+
+/* What ends a recording ends us at once from here on, unless it is such a second one. */
+void signals_let_through(const struct signals *signals);
+
+/* In a new process, before it executes a program. */
+void signals_give_back(const struct signals *signals);
+
+void signals_close(struct signals *signals);
+
+#endif

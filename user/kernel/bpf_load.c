@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: MIT */
+/* bpf_load: see bpf_load.h. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "user/host/clock.h"
+#include "user/kernel/bpf_load.h"
+#include "user/config/config.h"
+#include "user/probes/attach.h"
+#include "user/kernel/bpf_select.h"
+#include "user/kernel/rings.h"
+#include "user/host/topology.h"
+#include "bpf/ovni.skel.h"
+#include "trace/base/log.h"
+
+#define TUNE_SLEEP_NS	100000
+#define TUNE_SLEEPS	8   /* before the window opens, */
+#define TUNE_SLEEPS_MAX 100 /* and if the clock of the scheduler is not known then */
+
+/* libbpf speaks in -v alone: what went wrong is said in one sentence of ours. */
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char text[1024];
+	size_t len;
+
+	if (log_level() < LOG_DEBUG || level == LIBBPF_DEBUG)
+		return 0;
+	vsnprintf(text, sizeof(text), format, args);
+	len = strlen(text);
+	while (len && text[len - 1] == '\n')
+		text[--len] = '\0';
+	log_debug("%s", text);
+	return 0;
+}
+
+/* The id by which the kernel knows a cgroup: the inode number of its folder. */
+static int cgroup_id(const char *path, __u64 *id)
+{
+	static const char *const tops[] = {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/"};
+	char full[4096], controllers[4200];
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(tops) / sizeof(tops[0]); i++) {
+		if (snprintf(full, sizeof(full), "%s%s", tops[i], path) >= (int)sizeof(full))
+			continue;
+		snprintf(controllers, sizeof(controllers), "%s/cgroup.controllers", full);
+		if (stat(full, &st) || access(controllers, F_OK))
+			continue;
+		*id = st.st_ino;
+		return 0;
+	}
+	log_error("--cgroup %s: there is no such cgroup (version 2)", path);
+	return -ENOENT;
+}
+
+#define INITIAL_PID_NAMESPACE 0xeffffffcu /* its inode number, fixed by the kernel */
+
+/* 0 if this process counts as the kernel does. */
+static __u32 pid_namespace(void)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == INITIAL_PID_NAMESPACE)
+		return 0;
+	return (__u32)st.st_ino;
+}
+
+static int set_knobs(struct links *links, const struct options *options)
+{
+	struct ovni__rodata *rodata = links->skeleton->rodata;
+	__u64 id = 0;
+	int err;
+
+	if (options->cgroup) {
+		err = cgroup_id(options->cgroup, &id);
+		if (err)
+			return err;
+	}
+	rodata->knobs = (struct knobs){
+		.all = options->all,
+		.follow = options->follow,
+		.threads = !options->threads,
+		.kthreads = options->kthreads,
+		.narrow = options->comm || options->cgroup,
+		.use_comm = options->comm != NULL,
+		.cpu_list = options->cpu_list,
+		.interrupts = !links->interrupts_unknown && options->mode == MODE_FULL,
+		.registers = !links->yields_unknown,
+		.hidden_pid = options->self ? 0 : (__u32)getpid(),
+		.pid_namespace = pid_namespace(),
+		.max_rate = options->max_rate,
+		.one_of = options->one_of,
+		.find_stack = links->find_stack,
+		.rings = options->mode == MODE_FULL,
+		.kinds = options->kinds,
+		.switches = !!(options->kinds & 1u << EVENT_SWITCH),
+		.queued = links->queued,
+		.deferred = links->deferred,
+		.sample_keep = options->sample_keep,
+		.sample_of = options->sample_of,
+		.sample_seed = options->sample_seed,
+		.ring_mask = options->buffer_bytes - 1,
+		.cgroup = id,
+	};
+	if (options->comm)
+		memcpy((void *)&rodata->comm_glob, &options->glob, sizeof(options->glob));
+	return 0;
+}
+
+/* Where a loaded program can be refused, what would permit it is said. */
+static int explain_load(int err)
+{
+	if (err == -EPERM)
+		log_error(
+			"not permitted to load eBPF programs: run ovni-bpf as root (sudo), or with "
+			"CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon+ep ovni-bpf)");
+	else if (err == -ENOSYS)
+		log_error("this kernel has no eBPF");
+	else
+		log_error("the kernel refuses our eBPF programs: %s (-v shows why)",
+			  strerror(-err));
+	return err;
+}
+
+/* A ring: plain memory that both sides map. -errno after one message. */
+static int make_ring(size_t bytes)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ovni_ring", sizeof(__u32),
+				(__u32)bytes + RING_SPILL, 1, &opts);
+	int err = -errno;
+
+	if (fd >= 0)
+		return fd;
+	if (err == -EPERM)
+		return explain_load(err);
+	log_error("cannot make a buffer of %zu bytes for a CPU: %s (a smaller one: -b)", bytes,
+		  strerror(-err));
+	return err;
+}
+
+static bool listed(const struct options *options, unsigned cpu)
+{
+	return !options->cpu_list || (cpu < options->cpus.size && options->cpus.index_of[cpu] >= 0);
+}
+
+static int add_rings(struct links *links, const struct options *options,
+		     const struct topology *topology, struct rings *rings)
+{
+	int err;
+
+	for (unsigned i = 0; i < topology->ncpus; i++)
+		links->cpus[topology->phyid[i]].recorded = listed(options, topology->phyid[i]);
+	if (options->mode != MODE_FULL)
+		return 0;
+	links->ring_fds = calloc(topology->ncpus, sizeof(*links->ring_fds));
+	if (!links->ring_fds)
+		return log_no_memory("the buffers");
+	for (unsigned i = 0; i < topology->ncpus; i++) {
+		__u32 cpu = topology->phyid[i];
+		int fd = make_ring(options->buffer_bytes);
+
+		if (fd < 0)
+			return fd;
+		links->ring_fds[links->nrings++] = fd;
+		if (bpf_map_update_elem(bpf_map__fd(links->skeleton->maps.rings), &cpu, &fd,
+					BPF_ANY)) {
+			err = -errno;
+			log_error("cannot set up CPU %u: %s", cpu, strerror(-err));
+			return err;
+		}
+		err = rings_map(rings, cpu, &links->cpus[cpu], fd, options->buffer_bytes);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Sizes that follow the machine and the options; the kernel wants to see one ring before. -errno
+ * after one message. */
+static int size_maps(struct links *links, const struct options *options, size_t ntargets)
+{
+	struct ovni *skeleton = links->skeleton;
+	int fd, err;
+
+	bpf_map__set_max_entries(skeleton->maps.cpus, links->npossible);
+	bpf_map__set_max_entries(skeleton->maps.targets, (__u32)ntargets + 1);
+	bpf_map__set_max_entries(skeleton->maps.sites, (__u32)links->nsites + 1);
+	if (options->mode != MODE_FULL) { /* what would use them is not loaded */
+		err = bpf_map__set_autocreate(skeleton->maps.rings, false);
+		return err ? explain_load(err) : 0;
+	}
+	fd = make_ring(options->buffer_bytes);
+	if (fd < 0)
+		return fd;
+	err = bpf_map__set_inner_map_fd(skeleton->maps.rings, fd);
+	if (err) {
+		close(fd);
+		return explain_load(err);
+	}
+	links->template_fd = fd;
+	bpf_map__set_max_entries(skeleton->maps.rings, links->npossible);
+	return 0;
+}
+
+static int map_cpus(struct links *links)
+{
+	size_t bytes = links->npossible * sizeof(*links->cpus);
+	int err;
+
+	links->cpus = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			   bpf_map__fd(links->skeleton->maps.cpus), 0);
+	if (links->cpus != MAP_FAILED)
+		return 0;
+	err = -errno;
+	links->cpus = NULL;
+	log_error("cannot map the states of the CPUs: %s", strerror(-err));
+	return err ? err : -ENOMEM;
+}
+
+/* What the programs know of each site. */
+static int map_sites(struct links *links)
+{
+	size_t bytes = links->nsites * sizeof(*links->sites);
+	int err;
+
+	if (!links->attach)
+		return 0;
+	links->sites = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			    bpf_map__fd(links->skeleton->maps.sites), 0);
+	if (links->sites == MAP_FAILED) {
+		err = -errno;
+		links->sites = NULL;
+		log_error("cannot map the states of the probes: %s", strerror(-err));
+		return err;
+	}
+	attach_fill(links->attach, links->sites);
+	return 0;
+}
+
+/* A signal would make the kernel give up (EAGAIN), and again the next time: it waits. */
+static int load(struct ovni *skeleton)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	err = ovni__load(skeleton);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+int links_open(struct links *links, const struct options *options, const struct topology *topology,
+	       struct rings *rings, const uint32_t *targets, size_t ntargets, struct attach *attach,
+	       size_t nsites)
+{
+	int err, possible = libbpf_num_possible_cpus();
+	struct ovni *skeleton;
+
+	*links = (struct links){.statistics_fd = -1, .template_fd = -1};
+	links->attach = attach;
+	links->nsites = attach ? nsites : 0;
+	libbpf_set_print(print_libbpf);
+	if (possible <= 0) {
+		log_error("cannot find out how many CPUs are possible: %s", strerror(-possible));
+		return possible ? possible : -EINVAL;
+	}
+	skeleton = links->skeleton = ovni__open();
+	if (!skeleton) {
+		err = -errno;
+		log_error("cannot open our eBPF programs: %s", strerror(-err));
+		return err;
+	}
+	if (skeleton->rodata->record_version != RECORD_VERSION) {
+		log_error("the eBPF programs write records of version %u, and %u is known here: "
+			  "build ovni-bpf anew",
+			  skeleton->rodata->record_version, RECORD_VERSION);
+		return -EPROTO;
+	}
+	err = programs_choose(links, options);
+	if (!err)
+		err = set_knobs(links, options);
+	if (err)
+		return err;
+	links->npossible = (unsigned)possible;
+	err = size_maps(links, options, ntargets);
+	if (err)
+		return err;
+	err = load(skeleton);
+	if (err)
+		return explain_load(err);
+	for (size_t i = 0; i < ntargets && !err; i++)
+		err = links_target(links, targets[i]);
+	if (!err)
+		err = map_cpus(links);
+	if (!err)
+		err = map_sites(links);
+	if (!err)
+		err = add_rings(links, options, topology, rings);
+	if (err)
+		return err;
+	if (options->verbose) {
+		links->statistics_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+		if (links->statistics_fd < 0)
+			log_debug("the kernel keeps no count of what programs cost: %s",
+				  strerror(errno));
+	}
+	return 0;
+}
+
+int links_target(struct links *links, uint32_t pid)
+{
+	__u32 one = 1;
+
+	if (!bpf_map_update_elem(bpf_map__fd(links->skeleton->maps.targets), &pid, &one, BPF_ANY))
+		return 0;
+	log_error("cannot name process %u to the kernel: %s", pid, strerror(errno));
+	return -errno;
+}
+
+int links_attach(struct links *links)
+{
+	struct bpf_link *link;
+	int err;
+
+	for (size_t i = 0; programs_name(i); i++) {
+		struct bpf_program *program;
+
+		program = bpf_object__find_program_by_name(links->skeleton->obj, programs_name(i));
+		if (!programs_tracepoint(i) || !bpf_program__autoload(program))
+			continue;
+		link = bpf_program__attach(program);
+		if (!link) {
+			err = -errno;
+			log_error("cannot attach to the tracepoint %s: %s", programs_tracepoint(i),
+				  strerror(-err));
+			return err;
+		}
+		links->link[links->nlinks++] = link;
+	}
+	log_info("%u programs attached", links->nlinks);
+	links->iterator = bpf_program__attach_iter(links->skeleton->progs.iterate_tasks, NULL);
+	if (links->iterator)
+		links->counters =
+			bpf_program__attach_iter(links->skeleton->progs.iterate_counters, NULL);
+	if (!links->iterator || !links->counters) {
+		err = -errno;
+		log_error("cannot read the tasks of the machine: %s", strerror(-err));
+		return err;
+	}
+	return 0;
+}
+
+int links_attach_probes(struct links *links)
+{
+	struct bpf_program *programs[ATTACH_PROGRAMS];
+
+	if (!links->attach)
+		return 0;
+	for (int p = 0; p < ATTACH_PROGRAMS; p++)
+		programs[p] = bpf_object__find_program_by_name(links->skeleton->obj,
+							       attach_program_names[p]);
+	return attach_attach(links->attach, programs);
+}
+
+void links_start_probes(struct links *links)
+{
+	if (links->attach)
+		__atomic_store_n(&links->skeleton->bss->probes_on, 1, __ATOMIC_RELEASE);
+}
+
+/* A program runs with preemption off, a probe from where it asks whether it is to record: none
+ * runs any more after a grace period. */
+void links_detach(struct links *links)
+{
+	if (!links->nlinks)
+		return;
+	__atomic_store_n(&links->skeleton->bss->probes_on, 0, __ATOMIC_RELEASE);
+	while (links->nlinks > 0)
+		bpf_link__destroy(links->link[--links->nlinks]);
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		usleep(20000);
+}
+
+/* 0 or -errno after one message. */
+static int choose_moment(const struct links *links, enum moment which, const __u64 *chosen,
+			 uint64_t *clock)
+{
+	uint64_t args[1] = {which}, now;
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
+	int err;
+
+	if (bpf_prog_test_run_opts(bpf_program__fd(links->skeleton->progs.choose_moment), &opts)) {
+		err = -errno;
+		log_error("cannot %s the window of the recording: %s",
+			  which == MOMENT_BEGIN ? "open" : "close", strerror(-err));
+		return err;
+	}
+	*clock = __atomic_load_n(chosen, __ATOMIC_SEQ_CST);
+	while ((now = clock_now()) <= *clock) {
+		struct timespec wait = {.tv_nsec = (long)(*clock - now) + 1};
+
+		nanosleep(&wait, NULL);
+	}
+	return 0;
+}
+
+/*
+ * The programs compare our clock with the scheduler's where the recorder falls asleep
+ * (knobs.queued, and whose process that is): before the window opens they have done so, more than
+ * once, since what comes in between is in the difference.
+ */
+static void compare_clocks(const struct links *links)
+{
+	static const struct timespec a_moment = {.tv_nsec = TUNE_SLEEP_NS};
+	const volatile __u64 *known = &links->skeleton->bss->sched_offset_clock;
+
+	for (int i = 0; i < TUNE_SLEEPS_MAX && (i < TUNE_SLEEPS || !*known); i++)
+		nanosleep(&a_moment, NULL);
+	if (!*known)
+		log_debug("the scheduler's clock is not known: wake-ups are told at the switch");
+}
+
+const char *links_wakeup_clock(const struct links *links)
+{
+	if (!(links->kinds & 1u << EVENT_WAKE))
+		return NULL;
+	return links->queued ? "scheduler" : "tracepoint";
+}
+
+int links_open_window(struct links *links, uint64_t *clock)
+{
+	if (links->queued)
+		compare_clocks(links);
+	return choose_moment(links, MOMENT_BEGIN, &links->skeleton->data->window_begin, clock);
+}
+
+int links_close_window(struct links *links, uint64_t *clock)
+{
+	return choose_moment(links, MOMENT_END, &links->skeleton->data->window_end, clock);
+}
+
+uint32_t links_members(const struct links *links)
+{
+	return __atomic_load_n(&links->skeleton->bss->members, __ATOMIC_ACQUIRE);
+}
+
+static int program_info(const struct bpf_program *program, struct bpf_prog_info *info)
+{
+	__u32 size = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	if (bpf_program__fd(program) < 0)
+		return -ENOENT;
+	return bpf_obj_get_info_by_fd(bpf_program__fd(program), info, &size);
+}
+
+uint64_t links_missed(const struct links *links)
+{
+	struct bpf_program *program;
+	struct bpf_prog_info info;
+	uint64_t missed = 0;
+
+	if (!links->skeleton)
+		return 0;
+	bpf_object__for_each_program(program,
+				     links->skeleton->obj) if (!program_info(program, &info))
+		missed += info.recursion_misses;
+	return missed;
+}
+
+void links_report(const struct links *links)
+{
+	struct bpf_program *program;
+	struct bpf_prog_info info;
+
+	if (links->statistics_fd < 0)
+		return;
+	bpf_object__for_each_program(program, links->skeleton->obj)
+	{
+		if (program_info(program, &info) || !info.run_cnt)
+			continue;
+		log_info("program %-27s %10llu runs, %5.0f ns each", bpf_program__name(program),
+			 (unsigned long long)info.run_cnt,
+			 (double)info.run_time_ns / (double)info.run_cnt);
+	}
+}
+
+void links_close(struct links *links)
+{
+	if (!links->skeleton)
+		return;
+	links_detach(links);
+	bpf_link__destroy(links->iterator);
+	bpf_link__destroy(links->counters);
+	if (links->statistics_fd >= 0)
+		close(links->statistics_fd);
+	if (links->template_fd >= 0)
+		close(links->template_fd);
+	for (unsigned i = 0; i < links->nrings; i++)
+		close(links->ring_fds[i]);
+	free(links->ring_fds);
+	if (links->cpus)
+		munmap(links->cpus, links->npossible * sizeof(*links->cpus));
+	if (links->sites)
+		munmap(links->sites, links->nsites * sizeof(*links->sites));
+	ovni__destroy(links->skeleton);
+	memset(links, 0, sizeof(*links));
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bpf_load: the programs in the kernel: loaded, attached, and what they cost.
+ *
+ * The life of the kernel side: open (with all knobs set, so that the verifier can remove what
+ * is not used), load, attach, detach, close. A tracepoint that this kernel lacks costs what it
+ * would have told (facts), not the session. Programs are attached in the order of bpf_select.h,
+ * and detached in the opposite one.
+ */
+#ifndef USER_KERNEL_BPF_LOAD_H
+#define USER_KERNEL_BPF_LOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/state.h"
+
+struct attach;
+struct options;
+struct rings;
+struct topology;
+
+#define LINKS_MAX 32
+
+struct bpf_link;
+struct ovni;
+
+struct links {
+	struct ovni *skeleton;
+	struct bpf_link *link[LINKS_MAX]; /* nlinks of them, in the order of attaching */
+	unsigned nlinks;
+	struct bpf_link *iterator, *counters; /* of tasks, of their counters */
+	int *ring_fds;			      /* of the CPUs of the topology, by index */
+	unsigned nrings;
+	int template_fd;	/* a ring that shows the kernel what rings are like; -1: none */
+	struct cpu_state *cpus; /* by kernel number, shared; npossible of them */
+	unsigned npossible;
+	int statistics_fd;	  /* -1: the kernel keeps none */
+	bool yields_unknown;	  /* yielded and preempted look the same */
+	bool interrupts_unknown;  /* a waker that is an interrupt is not told */
+	bool find_stack;	  /* the memory that a stack is in can be looked up */
+	bool queued, deferred;	  /* knobs.queued, knobs.deferred */
+	struct attach *attach;	  /* the probes; the caller's; NULL: there are none */
+	struct probe_site *sites; /* by site, shared; nsites of them */
+	size_t nsites;
+	uint32_t kinds; /* of events with a program: bits, by enum event_kind */
+};
+
+/*
+ * Opens and loads the programs for what the options ask for: `targets` are the processes or
+ * threads to begin with, `ntargets` of them. Adds a ring for each CPU of the topology to
+ * `rings`. `attach` has the probes of `nsites` sites, NULL if there are none.
+ * 0, or -errno after one message. links_close() is due in any case.
+ */
+int links_open(struct links *links, const struct options *options, const struct topology *topology,
+	       struct rings *rings, const uint32_t *targets, size_t ntargets, struct attach *attach,
+	       size_t nsites) __attribute__((warn_unused_result));
+
+/* Which clock tells when threads are woken: "scheduler" (knobs.queued) or "tracepoint"; NULL: no
+ * wake-ups are recorded. */
+const char *links_wakeup_clock(const struct links *links);
+
+/* Names one more process before links_attach(). 0 or -errno after one message. */
+int links_target(struct links *links, uint32_t pid) __attribute__((warn_unused_result));
+
+/* 0, or -errno after one message; what has been attached then stays so until links_detach(). */
+int links_attach(struct links *links) __attribute__((warn_unused_result));
+
+/* Attaches the probes, which record nothing yet; then, just before the window opens, lets them
+ * record. 0, or -errno after one message. */
+int links_attach_probes(struct links *links) __attribute__((warn_unused_result));
+void links_start_probes(struct links *links);
+
+/* Returns once no program runs any more, and no probe records. */
+void links_detach(struct links *links);
+
+/*
+ * The window opens, or closes, at *clock (ns), a moment that is chosen a little ahead, so that all
+ * programs know it when it comes. Returns after it. 0 or -errno after one message.
+ */
+int links_open_window(struct links *links, uint64_t *clock) __attribute__((warn_unused_result));
+int links_close_window(struct links *links, uint64_t *clock) __attribute__((warn_unused_result));
+
+/* Members that are alive (not counted with -a). */
+uint32_t links_members(const struct links *links);
+
+/* How often the kernel has skipped a program that interrupted itself. */
+uint64_t links_missed(const struct links *links);
+
+/* Tells what each program has cost (log_info), if the kernel has kept count. */
+void links_report(const struct links *links);
+
+void links_close(struct links *links);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rings: the transport from the kernel side: one ring of records per CPU.
+ *
+ * In: what the BPF programs reserve, fill in and commit; out: the records of each CPU, in the
+ * order in which they were reserved. Nothing is copied: a record is looked at where it lies, and
+ * its room is given back once it has been taken. Who merges the rings (main.h) needs only what is
+ * declared here; where the records come from is told when a ring is added.
+ * Invariant: the reader never goes past what rings_look() has seen committed.
+ * Specification: bpf/state.h (layout of a ring), ebpf.md 10 (barriers), 14 (memory that is mapped).
+ */
+#ifndef USER_KERNEL_RINGS_H
+#define USER_KERNEL_RINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/record.h"
+#include "user/config/event_kinds.h"
+
+struct cpu_state;
+
+struct ring {
+	const uint8_t *data; /* mask + 1 bytes, and RING_SPILL for a record that begins in them */
+	uint64_t mask;
+	uint64_t at;	/* position of the next record, in bytes since the beginning */
+	uint64_t end;	/* committed when rings_look() was called */
+	uint64_t clock; /* ns, the latest of the records taken: order never falls */
+	bool writing;	/* a record behind `end` was being written then */
+	unsigned cpu;	/* kernel number */
+	uint64_t given_back;
+	uint64_t taken[EVENT_KINDS]; /* out of the ring, by kind of event */
+	struct cpu_state *state;     /* shared with the producer */
+	size_t mapped;		     /* bytes at data to unmap; 0: the caller's memory */
+};
+
+struct rings {
+	struct ring *ring; /* nrings of them, ascending by cpu */
+	unsigned nrings;
+};
+
+/* All are freed, and what was mapped is unmapped, by rings_close(); NULL is fine there. */
+struct rings *rings_new(void);
+void rings_close(struct rings *rings);
+
+/* Adds the ring in the map `fd`, of `bytes` (a power of two) and RING_SPILL more, as that of `cpu`;
+ * `state` must outlive the rings. CPUs must be added in ascending order. 0 or -errno, after
+ * one message. */
+int rings_map(struct rings *rings, unsigned cpu, struct cpu_state *state, int fd, size_t bytes)
+	__attribute__((warn_unused_result));
+
+/* The same with memory of the caller. */
+int rings_add(struct rings *rings, unsigned cpu, struct cpu_state *state, const void *data,
+	      size_t bytes) __attribute__((warn_unused_result));
+
+/*
+ * Reads how far the producers are. What is not visible then was reserved later than anything
+ * read before the call: in particular later than a clock read before it.
+ */
+void rings_look(struct rings *rings);
+
+/* The part of the fullest ring, of its size, that was in use at the last rings_look(). */
+double rings_fullest(const struct rings *rings);
+
+/* Gives the room of the records taken back to the producers. */
+void rings_give_back(struct rings *rings);
+
+/* Takes and forgets all that rings_look() has seen. */
+void rings_discard(struct rings *rings);
+
+/* The size of a record by its kind; 0 if there is no such kind. */
+extern const uint8_t rings_record_size[256];
+
+/* The next record of a ring, or NULL if there is none up to `end`. It stays valid until
+ * rings_give_back(). */
+static inline const struct record_head *ring_peek(const struct ring *ring)
+{
+	const uint8_t *at = ring->data + (ring->at & ring->mask);
+
+	if (ring->at >= ring->end)
+		return NULL;
+	__builtin_prefetch(at + 256);
+	return (const struct record_head *)at;
+}
+
+/* Counts the events that a record tells of. */
+static inline void ring_count(uint64_t taken[EVENT_KINDS], const struct record_head *record)
+{
+	if (__builtin_expect(record->kind == RECORD_SWITCH, 1)) {
+		taken[EVENT_SWITCH]++;
+		taken[EVENT_WAKE] += ((const struct record_switch *)record)->wake_clock != 0;
+	} else if (record->kind != RECORD_LOST) {
+		taken[kinds_of_record(record)]++;
+	}
+}
+
+/* Takes the record that ring_peek() has returned. */
+static inline void ring_advance(struct ring *ring, const struct record_head *record)
+{
+	ring_count(ring->taken, record);
+	ring->at += rings_record_size[record->kind];
+}
+
+#endif

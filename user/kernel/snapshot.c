@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* snapshot: see snapshot.h. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "user/kernel/bpf_load.h"
+#include "user/kernel/snapshot.h"
+#include "bpf/ovni.skel.h"
+#include "trace/base/log.h"
+
+#define TASKS_AT_ONCE 64
+
+int snapshot_take(const struct links *links, unsigned cpu, enum snapshot_phase phase,
+		  uint64_t *clock)
+{
+	uint64_t args[1] = {phase};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args),
+		    .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu);
+
+	if (bpf_prog_test_run_opts(bpf_program__fd(links->skeleton->progs.take_snapshot), &opts))
+		return -errno;
+	if (opts.retval != 1)
+		return -ENOBUFS;
+	*clock = links->cpus[cpu].snapshot_clock;
+	return 0;
+}
+
+static int grow(struct snapshot_tasks *tasks)
+{
+	size_t room = tasks->room ? 2 * tasks->room : 512;
+	struct record_task *grown = realloc(tasks->tasks, room * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	tasks->tasks = grown;
+	tasks->room = room;
+	return 0;
+}
+
+int snapshot_tasks(const struct links *links, bool tag, struct snapshot_tasks *tasks)
+{
+	int fd, err = 0;
+	ssize_t n;
+
+	snapshot_tasks_free(tasks);
+	links->skeleton->bss->iterator_tags = tag;
+	fd = bpf_iter_create(bpf_link__fd(links->iterator));
+	if (fd < 0) {
+		err = -errno;
+		goto failed;
+	}
+	for (;;) {
+		if (tasks->room - tasks->ntasks < TASKS_AT_ONCE) {
+			err = grow(tasks);
+			if (err)
+				break;
+		}
+		/* the kernel hands over whole records only */
+		n = read(fd, tasks->tasks + tasks->ntasks,
+			 (tasks->room - tasks->ntasks) * sizeof(*tasks->tasks));
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n < 0)
+			err = -errno;
+		if (n <= 0)
+			break;
+		if ((size_t)n % sizeof(*tasks->tasks)) {
+			err = -EBADMSG;
+			break;
+		}
+		tasks->ntasks += (size_t)n / sizeof(*tasks->tasks);
+	}
+	close(fd);
+	if (!err)
+		return 0;
+failed:
+	log_error("cannot read the tasks of the machine: %s", strerror(-err));
+	snapshot_tasks_free(tasks);
+	return err;
+}
+
+void snapshot_tasks_free(struct snapshot_tasks *tasks)
+{
+	free(tasks->tasks);
+	*tasks = (struct snapshot_tasks){0};
+}

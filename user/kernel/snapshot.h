@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * snapshot: who runs on a CPU now, and which tasks there are.
+ *
+ * A snapshot of a CPU is a record in its ring, in order with its switches. The tasks are read
+ * from an iterator of the kernel, which the first time also makes members of those that are
+ * wanted.
+ * Specification: ebpf.md 9; event-mapping.md "Clock and window".
+ */
+#ifndef USER_KERNEL_SNAPSHOT_H
+#define USER_KERNEL_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/record.h"
+
+struct links;
+
+/* Has CPU `cpu` write a record of who it runs. Its clock goes to *clock. 0, -ENXIO if the CPU is
+ * not online, -ENOBUFS if there was no room, else -errno; no message. */
+int snapshot_take(const struct links *links, unsigned cpu, enum snapshot_phase phase,
+		  uint64_t *clock) __attribute__((warn_unused_result));
+
+struct snapshot_tasks {
+	struct record_task *tasks; /* ntasks of them */
+	size_t ntasks, room;
+};
+
+/* Reads all tasks; with `tag` the wanted ones become members first. 0, or -errno after one message.
+ * What `tasks` held before is freed. */
+int snapshot_tasks(const struct links *links, bool tag, struct snapshot_tasks *tasks)
+	__attribute__((warn_unused_result));
+void snapshot_tasks_free(struct snapshot_tasks *tasks); /* also of a zeroed struct */
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* drain: see drain.h. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "user/host/clock.h"
+#include "user/stats/summary_read.h"
+#include "user/session/drain.h"
+#include "user/kernel/bpf_load.h"
+#include "user/kernel/merge.h"
+#include "user/host/privilege.h"
+#include "user/kernel/snapshot.h"
+#include "user/sink/sink.h"
+#include "trace/base/log.h"
+
+#define INTERVAL_MIN_US 1000
+#define INTERVAL_MAX_US 50000
+#define FULL		(1.0 / 8)  /* a ring this full: come twice as often */
+#define EMPTY		(1.0 / 32) /* all rings emptier: half as often */
+#define QUARTER_SECOND	250000000
+#define SNAPSHOT_TRIES	200
+#define RATE_MAX	64 /* bytes per us */
+#define NICE		(-20)
+
+static int take(void *arg, unsigned cpu, const struct record_head *record)
+{
+	struct drain *drain = arg;
+
+	if (__builtin_expect(atomic_load_explicit(&drain->hurry, memory_order_relaxed), 0))
+		return -ECANCELED;
+	return store_take(drain->store, cpu, record);
+}
+
+static void tell(struct drain *drain, double fullest)
+{
+	unsigned permille = (unsigned)(1000 * fullest);
+	struct part_result figures;
+	uint64_t now = clock_now();
+
+	store_figures(drain->store, &figures);
+	atomic_store(&drain->records, figures.records);
+	atomic_store(&drain->events, figures.events);
+	atomic_store(&drain->streams, figures.threads);
+	if (permille >= atomic_load(&drain->fullest) || now > drain->fullest_until) {
+		atomic_store(&drain->fullest, permille);
+		drain->fullest_until = now + QUARTER_SECOND;
+	}
+}
+
+/* Takes what is below the watermark; `before` lowers it further. */
+static int release(struct drain *drain, uint64_t before)
+{
+	uint64_t watermark = clock_now() - ORDER_SLACK_NS;
+	double fullest;
+	int err;
+
+	rings_look(drain->rings);
+	fullest = rings_fullest(drain->rings);
+	err = order_release(drain->order, watermark < before ? watermark : before, take, drain);
+	if (!err)
+		err = store_turn(drain->store, order_released(drain->order));
+	if (fullest > FULL && drain->interval_us > INTERVAL_MIN_US)
+		drain->interval_us /= 2;
+	else if (fullest < EMPTY && drain->interval_us < drain->interval_max_us)
+		drain->interval_us += drain->interval_us / 2 + 1;
+	tell(drain, fullest);
+	return err;
+}
+
+static void pause_us(struct drain *drain, unsigned us)
+{
+	struct pollfd wake = {.fd = drain->wake_fd, .events = POLLIN};
+	struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000L};
+
+	ppoll(&wake, 1, &time, NULL);
+}
+
+/*
+ * Closes the window, and looks at the counters that hold at its end. Then there is one more record
+ * on each CPU, which tells of a gap before it; a ring without room for it is emptied first.
+ */
+static int close_window(struct drain *drain)
+{
+	uint64_t clock;
+	int err;
+
+	err = links_close_window(drain->links, &drain->t1);
+	if (err)
+		return err;
+	store_stop(drain->store, drain->t1);
+	drain->counters->t1 = drain->t1;
+	err = counters_look(drain->counters);
+	for (unsigned i = 0; i < drain->ncpus && !err; i++) {
+		for (unsigned tries = 0; tries < SNAPSHOT_TRIES; tries++) {
+			err = snapshot_take(drain->links, drain->cpus[i], SNAPSHOT_STOP, &clock);
+			if (err != -ENOBUFS)
+				break;
+			err = release(drain, UINT64_MAX);
+			if (err)
+				return err;
+		}
+		if (err && err != -ENXIO) /* it has gone offline */
+			log_warn("cannot see who runs on CPU %u at the end: %s", drain->cpus[i],
+				 strerror(-err));
+		err = 0;
+	}
+	return err;
+}
+
+/* Nothing is written to the rings any more: what is there is all. */
+static int take_the_rest(struct drain *drain)
+{
+	int err;
+
+	rings_look(drain->rings);
+	err = order_release(drain->order, UINT64_MAX, take, drain);
+	tell(drain, 0);
+	return err;
+}
+
+static void *run(void *arg)
+{
+	struct drain *drain = arg;
+	int err = 0;
+
+	/* Behind busy neighbours it would come too late and lose what they do. Without the right
+	 * to this (CAP_SYS_NICE) it takes its turn like anyone. */
+	if (setpriority(PRIO_PROCESS, 0, NICE))
+		log_debug("the draining thread has no priority: %s", strerror(errno));
+	privilege_keep(PRIVILEGE_DRAIN);
+	while (!err && !atomic_load(&drain->stop)) {
+		err = release(drain, UINT64_MAX);
+		if (!err)
+			pause_us(drain, drain->interval_us);
+	}
+	if (!err)
+		err = close_window(drain);
+	links_detach(drain->links);
+	if (!drain->t1) {
+		drain->t1 = clock_now();
+		store_stop(drain->store, drain->t1);
+	}
+	if (!err)
+		err = take_the_rest(drain);
+	drain->cut = err != 0;
+	drain->err = err == -ECANCELED ? 0 : err;
+	eventfd_write(drain->done_fd, 1);
+	return NULL;
+}
+
+/* A CPU that does nothing but switch fills a ring at RATE_MAX: it must not be full before its time.
+ */
+static unsigned longest_interval(const struct rings *rings)
+{
+	uint64_t us = INTERVAL_MAX_US;
+
+	for (unsigned i = 0; i < rings->nrings; i++)
+		if ((rings->ring[i].mask + 1) / RATE_MAX < us)
+			us = (rings->ring[i].mask + 1) / RATE_MAX;
+	return us < INTERVAL_MIN_US ? INTERVAL_MIN_US : (unsigned)us;
+}
+
+int drain_start(struct drain *drain)
+{
+	int err;
+
+	drain->interval_us = INTERVAL_MIN_US;
+	drain->interval_max_us = longest_interval(drain->rings);
+	drain->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	drain->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = drain->wake_fd < 0 || drain->done_fd < 0
+		      ? -errno
+		      : -pthread_create(&drain->thread, NULL, run, drain);
+	if (err) {
+		log_error("cannot start a thread: %s", strerror(-err));
+		return err;
+	}
+	pthread_setname_np(drain->thread, "ovni-drain");
+	drain->started = true;
+	return 0;
+}
+
+void drain_stop(struct drain *drain)
+{
+	atomic_store(&drain->stop, true);
+	eventfd_write(drain->wake_fd, 1);
+}
+
+int drain_join(struct drain *drain)
+{
+	if (!drain->started)
+		return 0;
+	pthread_join(drain->thread, NULL);
+	drain->started = false;
+	close(drain->wake_fd);
+	close(drain->done_fd);
+	return drain->err;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * drain: the thread that empties the rings into the store.
+ *
+ * It wakes on a timer, more often the fuller the rings become, so that no event ever wakes it.
+ * From its start to its end the rings and the store are its own; others read
+ * its figures. Asked to stop, it closes the window, looks at the counters, has the programs
+ * detached, and takes what is left. It never opens a file.
+ * Specification: ebpf.md 7 (timer), 9 (stop), 10 (watermark).
+ */
+#ifndef USER_SESSION_DRAIN_H
+#define USER_SESSION_DRAIN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct counters;
+struct links;
+struct order;
+struct rings;
+struct store;
+
+struct drain {
+	/* The caller's, before drain_start(). */
+	struct links *links;
+	struct counters *counters;
+	struct rings *rings;
+	struct order *order;
+	struct store *store;
+	const unsigned *cpus; /* those with snapshots, ncpus of them */
+	unsigned ncpus;
+
+	/* Any thread, any time. */
+	_Atomic uint64_t records, events, streams;
+	_Atomic unsigned fullest; /* ring, per mille, the highest of the last quarter second */
+	_Atomic bool stop;	  /* close the window */
+	_Atomic bool hurry;	  /* do not take what is left */
+	int wake_fd;		  /* readable for the drain: look at `stop` */
+	int done_fd;		  /* readable for others: it has ended, or failed */
+
+	/* Its own; the caller's again after drain_join(). */
+	pthread_t thread;
+	bool started;
+	unsigned interval_us, interval_max_us;
+	uint64_t fullest_until;
+	uint64_t t1; /* ns; 0: the window was not closed */
+	bool cut;    /* it hurried: records are left in the rings */
+	int err;     /* first error, reported by who found it */
+};
+
+/* Starts the thread. 0, or -errno after one message. */
+int drain_start(struct drain *drain) __attribute__((warn_unused_result));
+
+/* Asks it to stop; drain->done_fd becomes readable when it has. */
+void drain_stop(struct drain *drain);
+
+/* Waits for its end and frees what drain_start() made. Returns drain->err. Does nothing if it was
+ * not started. */
+int drain_join(struct drain *drain);
+
+#endif

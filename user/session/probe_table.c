@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probe_table: the table of functions at the end of a recording (probes_report() of
+ * session_probes.h).
+ *
+ *   ovni-bpf:      calls    calls/s   in it [ms]   on CPU [ms]   off CPU [ms]  cost   function
+ *   ovni-bpf:        400    18604.7       12.412        11.900          0.512   3 %   solve
+ *
+ * Times are those of the outermost calls, on all threads together. The cost is what the probes of
+ * the function took, as estimated, of all the time that the recorded threads had a CPU.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/probes/attach.h"
+#include "user/session/session_probes.h"
+#include "bpf/state.h"
+#include "trace/base/log.h"
+
+#define ROWS  20
+#define NAMED 5 /* functions that a line names */
+
+static int by_time(const void *x, const void *y, void *arg)
+{
+	const struct call_figures *figures = arg;
+	const struct call_figures *a = &figures[*(const size_t *)x],
+				  *b = &figures[*(const size_t *)y];
+
+	if (a->wall_ns != b->wall_ns)
+		return a->wall_ns < b->wall_ns ? 1 : -1;
+	return (a->calls < b->calls) - (a->calls > b->calls);
+}
+
+static void print_row(const struct probes *probes, size_t site, uint64_t window_ns)
+{
+	const struct call_figures *f = &probes->sum->figures[site];
+	const struct site *of = &probes->sites.list[site];
+	double rate = window_ns ? (double)f->calls * 1e9 / (double)window_ns : 0;
+	double cost = (double)(f->calls * attach_cost_ns(probes->attach, site));
+	double share = probes->sum->thread_ns ? cost / (double)probes->sum->thread_ns : 0;
+	bool timed = of->kind == SITE_FUNCTION && probes->actions.list[site].has_during;
+
+	if (timed)
+		log_report("%10" PRIu64 " %10.1f %12.3f %12.3f %12.3f  %3.0f %%  %s", f->calls,
+			   rate, (double)f->wall_ns / 1e6, (double)f->on_cpu_ns / 1e6,
+			   (double)(f->wall_ns - f->on_cpu_ns) / 1e6, 100 * (share < 1 ? share : 1),
+			   of->label);
+	else
+		log_report("%10" PRIu64 " %10.1f %12s %12s %12s  %3.0f %%  %s", f->calls, rate, "-",
+			   "-", "-", 100 * (share < 1 ? share : 1), of->label);
+}
+
+static void print_table(const struct probes *probes, uint64_t window_ns, bool all)
+{
+	size_t n = 0, *order = calloc(probes->sites.count, sizeof(*order));
+
+	if (!order)
+		return;
+	for (size_t i = 0; i < probes->sites.count; i++)
+		if (probes->sum->figures[i].calls)
+			order[n++] = i;
+	qsort_r(order, n, sizeof(*order), by_time, probes->sum->figures);
+	if (n)
+		log_report("%10s %10s %12s %12s %12s  %5s  %s", "calls", "calls/s", "in it [ms]",
+			   "on CPU [ms]", "off CPU [ms]", "cost", "function");
+	for (size_t i = 0; i < n && (all || i < ROWS); i++)
+		print_row(probes, order[i], window_ns);
+	if (n > ROWS && !all)
+		log_report("... and %zu more (-v shows all)", n - ROWS);
+	if (n < probes->sites.count)
+		log_report("never called: %zu of %zu", probes->sites.count - n,
+			   probes->sites.count);
+	free(order);
+}
+
+/* What was not as it should be, in words. */
+static void print_count(uint64_t count, const char *what)
+{
+	if (count)
+		log_report("%" PRIu64 " %s", count, what);
+}
+
+/* Which of the functions that were called are single-stepped. */
+static void print_slow(const struct probes *probes)
+{
+	char names[512] = "";
+	size_t n = 0, at = 0;
+	uint64_t hits = 0;
+
+	for (size_t i = 0; i < probes->sites.count; i++) {
+		const char *label = probes->sites.list[i].label;
+
+		if (!probes->sum->figures[i].calls || !attach_place(probes->attach, i)->slow)
+			continue;
+		hits += probes->sum->figures[i].calls;
+		if (n++ < NAMED && at + strlen(label) + 4 < sizeof(names))
+			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
+					       at ? ", " : "", label);
+	}
+	if (n)
+		log_report("%zu probes are single-stepped, some ten times slower than others "
+			   "(%" PRIu64 " hits): %s%s",
+			   n, hits, names, n > NAMED ? ", ..." : "");
+}
+
+void probes_report(const struct probes *probes, const struct probe_site *states, uint64_t window_ns,
+		   bool all)
+{
+	const struct calls_counts *counts;
+	uint64_t left = 0, left_out = 0;
+
+	if (!probes->attach)
+		return;
+	counts = &probes->sum->counts;
+	print_table(probes, window_ns, all);
+	print_slow(probes);
+	for (size_t i = 0; i < probes->sites.count; i++) {
+		left += probes->sum->figures[i].left;
+		left_out += states ? states[i].left_out : 0;
+	}
+	print_count(left,
+		    "calls were left otherwise than by their return (longjmp, an exception, exec, "
+		    "exit, the end of the recording, or more than 64 returns that are awaited)");
+	print_count(left_out, "calls were left out (--max-rate, --sample-calls)");
+	print_count(counts->unmatched, "returns were dropped, since their entry was not seen");
+	print_count(counts->valueless, "values could not be read");
+	print_count(counts->stacks.too_deep,
+		    "states were deeper than a stack of a trace can be (512), and are not in it");
+	print_count(counts->stacks.equal,
+		    "states were not written, since their model refuses two equal ones");
+	print_count(counts->strays, "probe hits of threads that could not be told");
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* session: its last stages, and all of them in their order (see session.h, recorder.h). */
+#include <poll.h>
+#include <signal.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "user/session/emulate.h"
+#include "user/kernel/merge.h"
+#include "user/session/recorder.h"
+#include "user/session/session.h"
+#include "user/stats/thread_table.h"
+#include "trace/base/log.h"
+
+/* ---- draining, done ---- */
+
+/* Without rings there is nothing to drain. */
+static void close_window(struct recorder *r)
+{
+	int err = links_close_window(&r->links, &r->drain.t1);
+
+	if (!err) {
+		r->counters.t1 = r->drain.t1;
+		err = counters_look(&r->counters);
+	}
+	links_detach(&r->links);
+	if (err) {
+		r->failed = true;
+		r->reason = "error";
+	}
+	summary_live_clear();
+}
+
+static void drain(struct recorder *r)
+{
+	struct pollfd fds[] = {{.fd = r->signals.fd, .events = POLLIN},
+			       {.fd = r->drain.done_fd, .events = POLLIN}};
+
+	if (r->options->mode != MODE_FULL) {
+		close_window(r);
+		return;
+	}
+	drain_stop(&r->drain);
+	while (!(fds[1].revents & POLLIN)) {
+		poll(fds, 2, -1);
+		recorder_read_signals(r);
+	}
+	if (drain_join(&r->drain)) {
+		r->failed = true;
+		r->reason = "error";
+	}
+	summary_live_clear();
+}
+
+static void write_counters(struct recorder *r)
+{
+	struct perf perf = {.options = r->options,
+			    .counters = &r->counters,
+			    .account = &r->account,
+			    .kinds = r->links.kinds | 1u << EVENT_OTHER,
+			    .t0 = r->t0,
+			    .t1 = r->drain.t1,
+			    .cost = &r->cost};
+
+	cost_end(&r->cost);
+	if (r->counters.t1 != r->drain.t1) /* the window was not closed, which has been said */
+		return;
+	if (counters_close(&r->counters) || perf_write(&r->perf, &perf))
+		r->failed = true;
+}
+
+static void finish(struct recorder *r)
+{
+	struct part_end end = {.stopped_by = r->reason, .command_status = -1};
+	bool whole = !r->drain.err && !r->drain.cut;
+
+	/* Who was woken and did not run; names of those that had no stream. */
+	snapshot_tasks_free(&r->tasks);
+	whole = whole && r->options->mode == MODE_FULL;
+	if (whole && snapshot_tasks(&r->links, false, &r->tasks))
+		r->failed = true;
+	/* A signal now ends us at once: all that is left is waiting, and the disk's work. */
+	if (!r->killed_by)
+		signals_let_through(&r->signals);
+	if (r->options->command) {
+		bool soon = !strcmp(r->reason, "target") || !strcmp(r->reason, "signal");
+
+		command_ended(&r->command, soon && !r->killed_by ? COMMAND_PATIENCE_MS : 0);
+		end.command_status = r->command.status;
+	}
+	if (account_close(&r->account, r->drain.cut))
+		r->failed = true;
+	if (r->options->mode == MODE_FULL && store_end(&r->store, &r->tasks, &end, r->drain.cut))
+		r->failed = true;
+	write_counters(r);
+	recorder_tell_parts(r);
+}
+
+static enum status status_of(const struct recorder *r)
+{
+	if (r->failed)
+		return STATUS_FAILED;
+	return r->account.lost ? STATUS_LOST : STATUS_COMPLETE;
+}
+
+static void report(struct recorder *r)
+{
+	bool full = r->options->mode == MODE_FULL;
+	struct perf_run run;
+	const struct part_result counted = {0};
+	const struct part_result *sum = full ? store_result(&r->store) : &counted;
+	struct summary_end end = {
+		.dir = r->output.path,
+		.kept = r->output.kept,
+		.stopped_by = r->reason,
+		.window_ns = r->drain.t1 > r->t0 ? r->drain.t1 - r->t0 : 0,
+		.events = sum->events,
+		.records = sum->records,
+		.bytes = sum->bytes,
+		.threads = sum->threads,
+		.repairs = sum->repairs,
+		.late = sum->late,
+		.parts = full ? store_parts(&r->store) : 0,
+		.lost = r->account.lost,
+		.full = r->account.full,
+		.user = r->account.user,
+		.kinds = r->links.kinds | 1u << EVENT_OTHER,
+		.streams = full,
+		.keeps = r->options->last_bytes > 0,
+		.verbose = r->options->verbose,
+		.run = &run,
+		.cost = &r->cost,
+		.missed = r->account.missed,
+		.ncpus = r->drain.ncpus,
+		.account = r->account.cpus,
+		.naccount = r->account.ncpus,
+		.command = r->options->command != NULL,
+		.command_status = r->command.status,
+		.status = status_of(r),
+	};
+
+	perf_sum(&r->counters, &run);
+	if (!full) {
+		end.threads = run.all.threads.threads;
+		if (!r->options->quiet)
+			table_show(&r->counters);
+	}
+	links_report(&r->links);
+	maps_report(&r->probes.maps, &r->probes.sites);
+	if (!r->options->quiet) {
+		if (full)
+			probes_report(&r->probes, r->links.sites, end.window_ns,
+				      r->options->verbose);
+		summary_report(&end);
+	} else if (end.lost)
+		log_warn("%llu events were lost: %s says which", (unsigned long long)end.lost,
+			 r->output.path);
+}
+
+static void close_all(struct recorder *r)
+{
+	drain_join(&r->drain);
+	store_close(&r->store);
+	account_free(&r->account);
+	counters_free(&r->counters);
+	perf_close(&r->perf);
+	snapshot_tasks_free(&r->tasks);
+	order_free(r->order);
+	rings_close(r->rings);
+	links_close(&r->links);
+	probes_close(&r->probes);
+	free(r->trigger_sites);
+	signals_close(&r->signals);
+	target_close(&r->target);
+	topology_free(&r->topology);
+	identity_free(&r->caller);
+	identity_free(&r->runner);
+}
+
+enum status session_run(const struct options *options, struct control *control)
+{
+	struct recorder recorder = {.options = options,
+				    .control = control,
+				    .signals.fd = -1,
+				    .output.fd = -1,
+				    .drain.done_fd = -1};
+	struct recorder *r = &recorder;
+	enum status status;
+
+	status = recorder_prepare(r);
+	if (status || options->dry_run) {
+		if (!status && recorder_tell_plan(r))
+			status = STATUS_FAILED;
+		close_all(r);
+		return status;
+	}
+	if (recorder_arm(r)) {
+		command_close(&r->command);
+		close_all(r);
+		output_abandon(&r->output);
+		output_close(&r->output);
+		return STATUS_FAILED;
+	}
+	recorder_record(r);
+	drain(r);
+	finish(r);
+	status = status_of(r);
+	report(r);
+	close_all(r);
+	if (r->killed_by) {
+		signals_let_through(&r->signals);
+		raise(r->killed_by);
+	}
+	if (options->emulate && emulate_run(r->output.path, options->quiet, &r->signals))
+		status = STATUS_FAILED;
+	if (options->command && !command_ended(&r->command, 0) && strcmp(r->reason, "signal")) {
+		log_info("the command goes on; waiting for its end");
+		while (!command_ended(&r->command, 1000))
+			;
+	}
+	command_close(&r->command);
+	output_close(&r->output);
+	return status;
+}

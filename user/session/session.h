@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session: one recording from its options to its exit status.
+ *
+ *   prepared    everything that can be refused has been checked, the programs are loaded
+ *   armed       programs attached, wanted threads tagged, T0 chosen and passed: the window is open
+ *   recording   the drain runs; the session waits for a reason to stop
+ *   draining    T1 chosen and passed, programs detached, the rings emptied
+ *   done        streams closed, files written, the report given
+ *
+ * Threads: this one waits for signals and shows the live line; drain.h empties the rings;
+ * writer.h touches files.
+ * Invariant: what was recorded is finished and kept, whatever goes wrong later.
+ * Specification: event-mapping.md "Clock and window", ebpf.md 9.
+ */
+#ifndef USER_SESSION_SESSION_H
+#define USER_SESSION_SESSION_H
+
+#include "trace/base/status.h"
+#include "user/config/config.h"
+
+struct control;
+
+/* Runs it; with `control` one that has a name and answers. Every problem has been said when it
+ * returns. */
+enum status session_run(const struct options *options, struct control *control);
+
+#endif

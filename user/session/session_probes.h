@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session_probes: all probes of a session, from what was asked for to what came of it.
+ *
+ * In: the options -u, --usdt and --map; out: sites with their actions, planned to be attached
+ * (attach.h, by bpf_load.h), the calls of the timeline (probe_events.h), and at the end the table
+ * of functions. What each step does stands in the file of its noun. Specification: ebpf.md 11;
+ * event-mapping.md "User probes and marks", "Runtime maps".
+ */
+#ifndef USER_SESSION_SESSION_PROBES_H
+#define USER_SESSION_SESSION_PROBES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/probes/action.h"
+#include "user/apis/api.h"
+#include "user/probes/resolve.h"
+#include "user/timeline/probe_events.h"
+
+struct attach;
+struct options;
+struct probe_site;
+
+struct probes {
+	struct requests requests; /* -u and --usdt, then those of the maps */
+	struct maps maps;
+	struct sites sites;
+	struct actions actions;
+	struct attach *attach; /* NULL: nothing is probed */
+	struct calls_plan calls;
+	struct calls *sum; /* of all timelines of the session */
+};
+
+/* Finds all sites and plans their probes; nothing is attached yet. 0 (also if nothing is asked
+ * for), or -errno after one message. probes_close() is due in any case. */
+int probes_open(struct probes *probes, const struct options *options)
+	__attribute__((warn_unused_result));
+
+/* Prints what came of it: a table of functions (`all`: not only those with the most time in them),
+ * and all that was not as it should be. `states` are those of the sites in the kernel. */
+void probes_report(const struct probes *probes, const struct probe_site *states, uint64_t window_ns,
+		   bool all);
+
+void probes_close(struct probes *probes); /* also of a zeroed struct */
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* flight: see flight.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/kernel/event_counts.h"
+#include "user/host/clock.h"
+#include "user/sink/flight.h"
+#include "user/timeline/carry_over.h"
+#include "user/kernel/bpf_load.h"
+#include "user/sink/segment.h"
+#include "user/sink/history.h"
+#include "user/timeline/threads.h"
+#include "trace/base/log.h"
+
+/* ---- what is forgotten ---- */
+
+/* The account when a chunk began. The record that begins it is out of its ring already. */
+static void *note(void *arg)
+{
+	const struct flight *flight = arg;
+	struct account_mark *mark = account_mark(flight->options.account, ACCOUNT_NOW);
+
+	if (mark && flight->taking)
+		account_mark_untake(mark, flight->taking_cpu, flight->taking);
+	return mark;
+}
+
+static int forgotten(void *arg, unsigned cpu, const struct record_head *record)
+{
+	const struct flight *flight = arg;
+
+	return timeline_record(flight->base, cpu, record);
+}
+
+static int begin_base(struct flight *flight, const struct snapshot_tasks *tasks)
+{
+	struct timeline_options options = flight->options.plan->timeline;
+	int err;
+
+	options.t0 = UINT64_MAX;
+	flight->facts = flight->options.plan->facts;
+	flight->facts.proc = NULL; /* nothing is ever written */
+	err = topology_copy(&flight->topology, flight->options.plan->topology);
+	if (err)
+		return err;
+	flight->threads = threads_new(NULL, &flight->facts, &flight->topology);
+	if (flight->threads)
+		flight->base = timeline_new(&options, flight->threads, &flight->topology);
+	if (!flight->base)
+		return -ENOMEM;
+	for (size_t i = 0; i < tasks->ntasks && !err; i++)
+		err = timeline_iterated(flight->base, &tasks->tasks[i]);
+	return err;
+}
+
+int flight_init(struct flight *flight, const struct flight_options *options, uint64_t t0,
+		const struct snapshot_tasks *tasks)
+{
+	const struct spool_options spool = {
+		.bytes = options->bytes,
+		.ns = options->ns,
+		.forgotten = forgotten,
+		.note = note,
+		.drop_note = free,
+		.note_bytes = account_mark_size(options->account),
+		.arg = flight,
+	};
+	int err;
+
+	*flight = (struct flight){
+		.options = *options,
+		.trigger.plan = options->trigger,
+		.saved_t1 = t0,
+	};
+	err = begin_base(flight, tasks);
+	if (!err) {
+		flight->spool = spool_new(&spool, t0);
+		err = flight->spool ? 0 : -ENOMEM;
+	}
+	if (err == -ENOMEM)
+		log_no_memory("the flight recorder");
+	return err;
+}
+
+void flight_fini(struct flight *flight)
+{
+	spool_free(flight->spool);
+	trigger_fini(&flight->trigger);
+	timeline_free(flight->base);
+	threads_free(flight->threads);
+	topology_free(&flight->topology);
+	free(flight->to);
+	snapshot_tasks_free(&flight->tasks);
+	memset(flight, 0, sizeof(*flight));
+}
+
+/* ---- records ---- */
+
+int flight_take(struct flight *flight, unsigned cpu, const struct record_head *record)
+{
+	int err = trigger_look(&flight->trigger, record);
+
+	flight->taking = record;
+	flight->taking_cpu = cpu;
+	if (!err)
+		err = spool_put(flight->spool, cpu, record);
+	flight->taking = NULL;
+	if (err == -ENOMEM)
+		log_no_memory("the flight recorder");
+	flight->records++;
+	return err;
+}
+
+/* While a save is in hand, or has to wait for the one before, only what has no room is forgotten.
+ */
+int flight_turn(struct flight *flight, uint64_t watermark)
+{
+	return flight->saving || flight->trigger.met ? 0 : spool_turn(flight->spool, watermark);
+}
+
+/* A window that ends at t1 begins `ns` before (or before what triggers the save), or where what is
+ * kept does; not within a chunk, so that the account is exact. */
+static uint64_t window_start(const struct flight *flight, uint64_t t1)
+{
+	uint64_t ns = flight->options.ns, start = spool_start(flight->spool),
+		 first = spool_first(flight->spool), t0 = start, end = t1;
+
+	if (flight->trigger.met && flight->trigger.clock < end)
+		end = flight->trigger.clock;
+	if (ns && end > ns && end - ns > t0)
+		t0 = end - ns;
+	if (first && t0 >= first)
+		t0 = first > start ? first - 1 : start;
+	return t0 < t1 ? t0 : t1;
+}
+
+/* What was met while the last trace is still kept is in the one that comes next, if at all. */
+bool flight_triggered(struct flight *flight, uint64_t t1)
+{
+	uint64_t t0 = window_start(flight, t1);
+
+	if (t0 < flight->saved_t1 || t0 >= flight->trigger.clock)
+		flight->trigger.met = false;
+	return flight->trigger.met;
+}
+
+int flight_begin(struct flight *flight, uint64_t t1, const char *why)
+{
+	flight->to = account_mark(flight->options.account, ACCOUNT_NOW);
+	if (!flight->to)
+		return -ENOMEM;
+	flight->end = (struct part_end){.stopped_by = why, .command_status = -1, .aged = true};
+	if (flight->trigger.met) {
+		memcpy(flight->text, flight->trigger.text, sizeof(flight->text));
+		flight->end.trigger = flight->text;
+	}
+	flight->t1 = t1;
+	flight->saving = true;
+	if (flight->options.iterate &&
+	    snapshot_tasks(flight->options.account->links, false, &flight->tasks))
+		log_warn("who waits for a CPU at the end of a trace is not known");
+	flight->until = clock_now();
+	return 0;
+}
+
+/* ---- saving ---- */
+
+/* On its way to the closer. */
+struct saving {
+	struct spool_held held;
+	struct part *part;
+	uint64_t t1;
+	uint64_t *pending; /* by CPU: lost before the first chunk, and told in it; ncpus */
+	unsigned ncpus;
+	char text[TRIGGER_TEXT];
+};
+
+static void drop(void *arg)
+{
+	struct saving *saving = arg;
+
+	spool_release(&saving->held);
+	free(saving->pending);
+	free(saving);
+}
+
+static int play(void *arg, unsigned cpu, const struct record_head *record)
+{
+	struct saving *saving = arg;
+	struct part *part = saving->part;
+	struct record_lost lost;
+
+	if (record->clock > saving->t1 && !part->t1)
+		part_stop(part, saving->t1);
+	if (record->kind == RECORD_LOST && cpu < saving->ncpus) {
+		uint64_t before = saving->pending[cpu];
+
+		memcpy(&lost, record, sizeof(lost));
+		saving->pending[cpu] = 0;
+		lost.count -= before < lost.count ? before : lost.count;
+		record = &lost.head;
+	}
+	return timeline_record(part->timeline, cpu, record);
+}
+
+static int fill(void *arg, struct part *part)
+{
+	struct saving *saving = arg;
+	int err;
+
+	saving->part = part;
+	err = spool_play(&saving->held, play, saving);
+	if (!part->t1)
+		part_stop(part, saving->t1);
+	return err;
+}
+
+static struct saving *saving_new(struct flight *flight)
+{
+	struct saving *saving = calloc(1, sizeof(*saving));
+	const struct account_mark *mark;
+
+	if (!saving)
+		return NULL;
+	saving->ncpus = flight->options.account->links->npossible;
+	saving->pending = calloc(saving->ncpus + 1, sizeof(*saving->pending));
+	saving->t1 = flight->t1;
+	memcpy(saving->text, flight->text, sizeof(saving->text));
+	if (!saving->pending || spool_hold(flight->spool, &saving->held)) {
+		drop(saving);
+		return NULL;
+	}
+	mark = saving->held.note;
+	for (unsigned cpu = 0; cpu < saving->ncpus; cpu++)
+		saving->pending[cpu] = mark->cpus[cpu].untold;
+	return saving;
+}
+
+int flight_save(struct flight *flight, struct part *part, struct closing *closing)
+{
+	struct saving *saving = saving_new(flight);
+	int err = -ENOMEM;
+
+	if (!saving)
+		goto failed;
+	part->from = account_mark_copy(flight->options.account, saving->held.note);
+	if (!part->from)
+		goto failed;
+	err = part_begin(part, window_start(flight, flight->t1));
+	if (!err)
+		err = timeline_inherit(part->timeline, flight->base);
+	if (err) {
+		drop(saving);
+		return err;
+	}
+	if (spool_short(flight->spool) && !flight->short_told) {
+		flight->short_told = true;
+		log_warn("--last: there was memory for %.3f s instead of %.3f s; give it more, as "
+			 "in "
+			 "--last 10s,1G",
+			 (double)(flight->t1 - part->t0) / 1e9, (double)flight->options.ns / 1e9);
+	}
+	part->to = flight->to;
+	*closing = (struct closing){
+		.part = part,
+		.tasks = flight->tasks,
+		.end = flight->end,
+		.fill = fill,
+		.drop = drop,
+		.arg = saving,
+	};
+	if (flight->end.trigger)
+		closing->end.trigger = saving->text;
+	flight->to = NULL;
+	flight->tasks = (struct snapshot_tasks){0};
+	flight->saving = false;
+	flight->saved_t1 = flight->t1;
+	flight->trigger.met = false;
+	return 0;
+failed:
+	log_no_memory("the trace to be saved");
+	if (saving)
+		drop(saving);
+	return err;
+}
+
+void flight_end(struct flight *flight, uint64_t t1, struct account_mark *to,
+		struct snapshot_tasks *tasks, const struct part_end *end)
+{
+	free(flight->to);
+	snapshot_tasks_free(&flight->tasks);
+	flight->to = to;
+	flight->tasks = *tasks;
+	*tasks = (struct snapshot_tasks){0};
+	flight->t1 = t1;
+	flight->end = *end;
+	flight->end.aged = true;
+	if (flight_triggered(flight, t1)) {
+		memcpy(flight->text, flight->trigger.text, sizeof(flight->text));
+		flight->end.trigger = flight->text;
+	}
+}

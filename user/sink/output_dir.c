@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/* output_dir: see output_dir.h. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "user/sink/output_dir.h"
+#include "user/sink/segment.h"
+#include "trace/base/log.h"
+#include "trace/ovni/stats_file.h"
+
+#define DEPTH_MAX 32 /* a trace has four levels */
+
+static int open_directory(int dirfd, const char *name)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static bool is_dots(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+/* A trace of a session with several: NNNN. */
+static bool is_number(const char *name)
+{
+	size_t digits = strspn(name, "0123456789");
+
+	return digits >= 4 && !name[digits];
+}
+
+/* Does the regular file begin with these bytes? A killed recorder may leave an empty one. */
+static bool is_ours(int dirfd, const char *name, const char *begins, bool or_empty)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	size_t len = strlen(begins);
+	char bytes[256];
+	struct stat st;
+	bool ours;
+
+	if (fd < 0)
+		return false;
+	ours = !fstat(fd, &st) && S_ISREG(st.st_mode) && len <= sizeof(bytes) &&
+	       ((or_empty && !st.st_size) ||
+		(read(fd, bytes, len) == (ssize_t)len && !memcmp(bytes, begins, len)));
+	close(fd);
+	return ours;
+}
+
+/* The file of the counters by what follows its name: whole, and as a recorder that was killed
+ * leaves it. */
+static const struct {
+	const char *suffix, *begins;
+	bool or_empty;
+} counters[] = {
+	{"", PERF_BEGINS, false},
+	{PERF_PART, PERF_LINE_BEGINS, true},
+	{PERF_NEW, PERF_BEGINS, true},
+};
+#define NCOUNTERS (sizeof(counters) / sizeof(counters[0]))
+
+static bool is_counters(int dirfd, const char *name)
+{
+	size_t len = strlen(PERF_FILE);
+
+	for (size_t i = 0; i < NCOUNTERS && !strncmp(name, PERF_FILE, len); i++)
+		if (!strcmp(name + len, counters[i].suffix))
+			return is_ours(dirfd, name, counters[i].begins, counters[i].or_empty);
+	return false;
+}
+
+struct content {
+	bool streams;	/* a folder loom.NAME, or a trace with one that is called NNNN */
+	bool strangers; /* what no recorder makes */
+};
+
+/* What is in the directory; with `deep` also in the traces below it. */
+static struct content look(int fd, bool deep)
+{
+	struct content content = {0}, part;
+	struct dirent *entry;
+	DIR *dir;
+	int below;
+
+	fd = dup(fd);
+	dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return (struct content){.strangers = true};
+	}
+	rewinddir(dir);
+	while (!content.streams && (entry = readdir(dir))) {
+		if (is_dots(entry->d_name) || is_counters(fd, entry->d_name))
+			continue;
+		content.streams = !strncmp(entry->d_name, "loom.", 5);
+		if (content.streams)
+			break;
+		part = (struct content){.strangers = true};
+		below = deep && (is_number(entry->d_name) || !strcmp(entry->d_name, PART_NEXT))
+				? open_directory(fd, entry->d_name)
+				: -1;
+		if (below >= 0) {
+			part = look(below, false);
+			close(below);
+		}
+		content.streams = part.streams;
+		content.strangers |= part.strangers;
+	}
+	closedir(dir);
+	return content;
+}
+
+/* Nothing, or what a recorder has made: a folder loom.NAME, traces with numbers, or, of one that
+ * saw no thread or was killed early, what is there before them. */
+static bool is_trace(int fd)
+{
+	struct content content = look(fd, true);
+
+	return content.streams || !content.strangers;
+}
+
+/* Removes all that is in the directory `fd`, which is closed. */
+static int remove_content(int fd, int depth)
+{
+	struct dirent *entry;
+	DIR *dir = fdopendir(fd);
+	int err = 0, below;
+
+	if (!dir) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	rewinddir(dir); /* someone may have read it before */
+	while (!err && (entry = readdir(dir))) {
+		if (is_dots(entry->d_name))
+			continue;
+		if (!unlinkat(fd, entry->d_name, 0))
+			continue;
+		if (errno != EISDIR && errno != EPERM) {
+			err = -errno;
+			break;
+		}
+		below = depth < DEPTH_MAX ? open_directory(fd, entry->d_name) : -ELOOP;
+		err = below < 0 ? below : remove_content(below, depth + 1);
+		if (!err && unlinkat(fd, entry->d_name, AT_REMOVEDIR))
+			err = -errno;
+	}
+	closedir(dir);
+	return err;
+}
+
+int output_remove(int dirfd, const char *name)
+{
+	int fd = open_directory(dirfd, name), err;
+
+	if (fd < 0)
+		return fd;
+	err = remove_content(fd, 0);
+	if (!err && unlinkat(dirfd, name, AT_REMOVEDIR))
+		err = -errno;
+	return err;
+}
+
+/* Removes a trace. -EEXIST after one message if it does not look like one. */
+static int remove_trace(const char *path)
+{
+	int fd = open_directory(AT_FDCWD, path), err;
+
+	if (fd < 0) {
+		err = fd;
+		goto failed;
+	}
+	if (!is_trace(fd)) {
+		close(fd);
+		log_error("%s is no trace: it is left alone, move it away or choose another name "
+			  "with -o",
+			  path);
+		return -EEXIST;
+	}
+	err = remove_content(fd, 0);
+	if (!err && rmdir(path))
+		err = -errno;
+	if (!err)
+		return 0;
+failed:
+	log_error("cannot remove the old trace %s: %s", path, strerror(-err));
+	return err;
+}
+
+/* Gives the earlier trace another name, in place of one that has it already. */
+static int keep_earlier(struct output *output)
+{
+	struct stat st;
+	int err;
+
+	if (asprintf(&output->kept, "%s.old", output->path) < 0) {
+		output->kept = NULL;
+		return log_no_memory("the name of the earlier trace");
+	}
+	if (!lstat(output->kept, &st)) {
+		err = remove_trace(output->kept);
+		if (err)
+			goto failed;
+	}
+	if (rename(output->path, output->kept)) {
+		err = -errno;
+		log_error("cannot rename %s to %s: %s", output->path, output->kept, strerror(-err));
+		goto failed;
+	}
+	return 0;
+failed:
+	free(output->kept);
+	output->kept = NULL;
+	return err;
+}
+
+/* Makes way for a new trace where something of that name exists. */
+static int make_way(struct output *output, bool link, bool chosen, bool force)
+{
+	int fd, err = 0;
+
+	if (link) {
+		log_error("%s is a symbolic link, which is not followed: choose another name with "
+			  "-o",
+			  output->path);
+		return -ELOOP;
+	}
+
+	if (chosen && !force) {
+		log_error("%s exists already: choose another name, or --force to replace it",
+			  output->path);
+		return -EEXIST;
+	}
+	if (chosen)
+		return remove_trace(output->path);
+	fd = open_directory(AT_FDCWD, output->path);
+	if (fd < 0 || !is_trace(fd)) {
+		log_error("%s exists and is no trace: choose another name with -o", output->path);
+		err = -EEXIST;
+	}
+	if (fd >= 0)
+		close(fd);
+	return err ? err : keep_earlier(output);
+}
+
+int output_create(struct output *output, const char *path, bool chosen, bool force)
+{
+	size_t len = strlen(path);
+	struct stat st;
+	int err;
+
+	*output = (struct output){.fd = -1};
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	output->path = output->trimmed = strndup(path, len);
+	if (!output->trimmed)
+		return log_no_memory("the name of the trace");
+	if (!lstat(output->path, &st)) {
+		err = make_way(output, S_ISLNK(st.st_mode), chosen, force);
+		if (err)
+			return err;
+	}
+	if (mkdir(output->path, 0777)) {
+		err = -errno;
+		goto failed;
+	}
+	output->fd = open_directory(AT_FDCWD, output->path);
+	if (output->fd >= 0)
+		return 0;
+	err = output->fd;
+	rmdir(output->path);
+failed:
+	log_error("cannot create the directory %s: %s", output->path, strerror(-err));
+	if (output->kept && rename(output->kept, output->path))
+		log_warn("the earlier trace is now called %s", output->kept);
+	return err;
+}
+
+/* Makes way for a new file where one of the name output->file + suffix exists. The
+ * earlier file itself is kept as output->kept. */
+static int replace_file(struct output *output, size_t which, bool chosen, bool force)
+{
+	const char *suffix = counters[which].suffix, *old_name;
+	char *name = NULL, *old = NULL;
+	int err = -ENOMEM;
+
+	if (asprintf(&name, "%s%s", output->file, suffix) < 0 ||
+	    asprintf(&old, "%s%s.old", output->path, suffix) < 0)
+		goto out;
+	err = 0;
+	if (faccessat(output->fd, name, F_OK, AT_SYMLINK_NOFOLLOW))
+		goto out;
+	err = -EEXIST;
+	if (chosen && !force) {
+		log_error("%s%s exists already: choose another name, or --force to replace it",
+			  output->path, suffix);
+		goto out;
+	}
+	if (!is_ours(output->fd, name, counters[which].begins, counters[which].or_empty)) {
+		log_error("%s%s was not written by ovni-bpf: it is left alone, move it away or "
+			  "choose another name with -o",
+			  output->path, suffix);
+		goto out;
+	}
+	if (chosen) {
+		err = unlinkat(output->fd, name, 0) ? -errno : 0;
+		goto out;
+	}
+	old_name = old + (output->file - output->path);
+	if (!faccessat(output->fd, old_name, F_OK, AT_SYMLINK_NOFOLLOW) &&
+	    !is_ours(output->fd, old_name, counters[which].begins, counters[which].or_empty)) {
+		log_error("%s was not written by ovni-bpf: it is left alone, move it away", old);
+		goto out;
+	}
+	err = renameat(output->fd, name, output->fd, old_name) ? -errno : 0;
+	if (!err && !*suffix) {
+		output->kept = old;
+		old = NULL;
+	}
+out:
+	free(name);
+	free(old);
+	return err;
+}
+
+int output_create_file(struct output *output, const char *path, bool chosen, bool force)
+{
+	size_t len = strlen(path);
+	char *slash;
+	int err;
+
+	*output = (struct output){.fd = -1};
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	if (asprintf(&output->trimmed, "%.*s." PERF_FILE, (int)len, path) < 0) {
+		output->trimmed = NULL;
+		return log_no_memory("the name of the file");
+	}
+	output->path = output->trimmed;
+	slash = strrchr(output->trimmed, '/');
+	output->file = slash ? slash + 1 : output->trimmed;
+	if (slash && slash != output->trimmed)
+		*slash = '\0';
+	output->fd = open_directory(AT_FDCWD, !slash			 ? "."
+					      : slash == output->trimmed ? "/"
+									 : output->trimmed);
+	if (slash && slash != output->trimmed)
+		*slash = '/';
+	err = output->fd;
+	if (output->fd >= 0 && faccessat(output->fd, ".", W_OK, AT_EACCESS)) {
+		err = -errno;
+	} else if (output->fd >= 0) {
+		err = 0;
+		for (size_t i = NCOUNTERS; i-- > 0 && !err;) /* the file itself is the last */
+			err = replace_file(output, i, chosen, force);
+		if (err == -EEXIST)
+			return err;
+	}
+	if (!err)
+		return 0;
+	log_error("cannot write %s: %s", output->path, strerror(-err));
+	return err;
+}
+
+void output_abandon(struct output *output)
+{
+	if (output->file) {
+		const char *kept =
+			output->kept ? output->kept + (output->file - output->path) : NULL;
+
+		if (kept && renameat(output->fd, kept, output->fd, output->file))
+			log_warn("the earlier file is now called %s", output->kept);
+		return;
+	}
+	if (output->fd < 0)
+		return;
+	if (!rmdir(output->path) && output->kept && rename(output->kept, output->path))
+		log_warn("the earlier trace is now called %s", output->kept);
+}
+
+void output_close(struct output *output)
+{
+	if (!output->trimmed)
+		return;
+	if (output->fd >= 0)
+		close(output->fd);
+	free(output->trimmed);
+	free(output->kept);
+	memset(output, 0, sizeof(*output));
+	output->fd = -1;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* live_report: see live_report.h. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "user/sink/finalizer.h"
+#include "user/host/self_cost.h"
+#include "user/config/session_info.h"
+#include "user/config/event_kinds.h"
+#include "user/stats/perf_lines.h"
+#include "user/stats/live_report.h"
+#include "trace/base/log.h"
+
+#define FIFTH_OF_SECOND 200000000
+
+void summary_bytes(char *out, size_t size, uint64_t bytes)
+{
+	static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+	double value = (double)bytes;
+	size_t unit = 0;
+
+	while (value >= 999.5 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+		value /= 1000;
+		unit++;
+	}
+	snprintf(out, size, "%.*f %s", unit == 0 || value >= 99.95 ? 0 : 1, value, units[unit]);
+}
+
+void summary_begin(const char *dir)
+{
+	log_report("recording to %s (Ctrl-C ends it)", dir);
+}
+
+void summary_live_begin(struct summary_live *live, uint64_t now_ns, bool wanted)
+{
+	*live = (struct summary_live){
+		.start_ns = now_ns,
+		.last_ns = now_ns,
+		.next_ns = now_ns + FIFTH_OF_SECOND,
+		.on = wanted && isatty(STDERR_FILENO),
+	};
+}
+
+bool summary_live_due(const struct summary_live *live, uint64_t now_ns)
+{
+	return live->on && now_ns >= live->next_ns;
+}
+
+void summary_live_show(struct summary_live *live, const struct summary_now *now)
+{
+	uint64_t span = now->now_ns - live->last_ns;
+	char bytes[32], line[192];
+
+	summary_bytes(bytes, sizeof(bytes), now->bytes);
+	snprintf(line, sizeof(line),
+		 "%.1f s  %.0f events/s  %s  %" PRIu64 " threads  %" PRIu64
+		 " lost  fullest ring %.0f %%",
+		 (double)(now->now_ns - live->start_ns) / 1e9,
+		 span ? (double)(now->events - live->last_events) * 1e9 / (double)span : 0, bytes,
+		 now->threads, now->lost, 100 * now->fullest);
+	log_status(line);
+	live->last_ns = now->now_ns;
+	live->last_events = now->events;
+	live->next_ns = now->now_ns + FIFTH_OF_SECOND;
+}
+
+void summary_live_clear(void)
+{
+	log_status(NULL);
+}
+
+/* "exited with status 3"; for scripts "3", "signal-9", "running". */
+static void describe_command(int status, char *text, size_t text_size, char *word, size_t word_size)
+{
+	if (status == -1) {
+		snprintf(text, text_size, "still runs");
+		snprintf(word, word_size, "running");
+	} else if (WIFSIGNALED(status)) {
+		snprintf(text, text_size, "was ended by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+		snprintf(word, word_size, "signal-%d", WTERMSIG(status));
+	} else {
+		snprintf(text, text_size, "exited with status %d", WEXITSTATUS(status));
+		snprintf(word, word_size, "%d", WEXITSTATUS(status));
+	}
+}
+
+static void report_kind(const char *name, const struct facts_kind *k)
+{
+	log_report("  %-10s %12" PRIu64 " = %12" PRIu64 " + %11" PRIu64 " + %11" PRIu64
+		   " + %8" PRIu64,
+		   name, k->seen, k->written, k->filtered, k->sampled, k->full + k->user);
+}
+
+/* What became of what our programs were called for: always, also of what is zero. */
+static void report_account(const struct summary_end *end)
+{
+	/* what a flight recorder took in may have become too old before a trace was saved */
+	log_report("events              seen   %12s     filtered   sampled out       lost",
+		   end->keeps ? "taken in" : "written");
+	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
+		struct facts_kind sum = {0};
+
+		for (size_t i = 0; i < end->naccount; i++)
+			facts_add(&sum, &end->account[i].kinds[kind]);
+		if (end->kinds & 1u << kind)
+			report_kind(kind_names[kind], &sum);
+		else
+			log_report("  %-10s          off", kind_names[kind]);
+	}
+	for (size_t i = 0; i < end->naccount && end->verbose; i++) {
+		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
+			char name[32];
+
+			snprintf(name, sizeof(name), "%u %s", end->account[i].cpu,
+				 kind_names[kind]);
+			if (end->kinds & 1u << kind)
+				report_kind(name, &end->account[i].kinds[kind]);
+		}
+	}
+}
+
+static void report_losses(const struct summary_end *end)
+{
+	if (!end->lost)
+		return;
+	log_report("%" PRIu64 " events were LOST", end->lost);
+	if (end->full)
+		log_report("  %" PRIu64 " of them found no room: larger buffers help (-b)",
+			   end->full);
+	if (end->user)
+		log_report("  %" PRIu64
+			   " of them were left in the buffers when the recording was cut short",
+			   end->user);
+	for (size_t i = 0; i < end->naccount; i++) {
+		const struct facts_cpu *cpu = &end->account[i];
+
+		for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
+			if (cpu->kinds[kind].full + cpu->kinds[kind].user)
+				log_report("  CPU %u: %" PRIu64 " of %" PRIu64 " %s", cpu->cpu,
+					   cpu->kinds[kind].full + cpu->kinds[kind].user,
+					   cpu->kinds[kind].seen, kind_names[kind]);
+	}
+	if (end->missed)
+		log_report("  %" PRIu64 " runs that the kernel skipped", end->missed);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void report_counters(const struct summary_end *end)
+{
+	const struct perf_run *run = end->run;
+	const struct thread_counters *c = &run->all.threads;
+	uint64_t life = run->all.life_ns;
+
+	if (!run->ncpus || !run->window_ns) /* the window was not closed */
+		return;
+	log_report("threads' time: %.1f %% running, %.1f %% waiting for a CPU, "
+		   "%.1f %% asleep, %.1f %% unknown",
+		   percent(c->active_ns, life), percent(c->runnable_ns, life),
+		   percent(counters_blocked(c), life), percent(c->unknown_ns, life));
+	log_report("cost: our programs %.2f %% of the CPUs (%" PRIu64
+		   " runs, %.0f ns each), the recorder %.3f s of CPU time (%.2f %%)",
+		   percent(run->prog_ns, run->window_ns * run->ncpus), run->prog_runs,
+		   run->prog_runs ? (double)run->prog_ns / (double)run->prog_runs : 0,
+		   (double)end->cost->cpu_ns / 1e9,
+		   percent(end->cost->cpu_ns, run->window_ns * run->ncpus));
+	for (size_t i = 0; i < end->cost->nthreads && end->verbose; i++)
+		log_report("  %-15s %.3f s", end->cost->threads[i].name,
+			   (double)end->cost->threads[i].cpu_ns / 1e9);
+}
+
+void summary_part(const char *dir, const struct closer_news *news)
+{
+	const struct part_result *r = &news->result;
+	char bytes[32];
+
+	summary_bytes(bytes, sizeof(bytes), r->bytes);
+	log_report("%s/%04u: %.3f s, %" PRIu64 " threads, %" PRIu64 " events, %s, %" PRIu64
+		   " lost (%s%s%s)",
+		   dir, news->number, (double)r->window_ns / 1e9, r->threads, r->events, bytes,
+		   r->lost, news->why, news->trigger[0] ? ": " : "", news->trigger);
+}
+
+void summary_off(int command_status)
+{
+	char text[80] = "", word[32] = "none";
+
+	describe_command(command_status, text, sizeof(text), word, sizeof(word));
+	log_report("the command %s; nothing was recorded", text);
+	log_report("recorded mode=off command=%s status=0", word);
+}
+
+/* A path as one word of the line for scripts, the caller's to free; NULL without memory. What
+ * cannot be shown is escaped like this in all that is said. */
+static char *word_of(const char *path)
+{
+	char *word = malloc(4 * strlen(path) + 1), *at = word;
+
+	for (; word && *path; path++)
+		at = *path == ' ' ? stpcpy(at, "\\x20") : stpncpy(at, path, 1);
+	if (word)
+		*at = '\0';
+	return word;
+}
+
+void summary_report(const struct summary_end *end)
+{
+	double seconds = (double)end->window_ns / 1e9;
+	char bytes[32], threads[64], text[80] = "", word[32] = "none", *dir = word_of(end->dir);
+
+	if (end->command) {
+		describe_command(end->command_status, text, sizeof(text), word, sizeof(word));
+		log_report("the command %s", text);
+	}
+	report_account(end);
+	report_losses(end);
+	report_counters(end);
+	if (end->repairs)
+		log_report("%" PRIu64 " repairs: moves of threads that the kernel did not tell",
+			   end->repairs);
+	if (end->late)
+		log_report("%" PRIu64 " records came late: please report it", end->late);
+	if (end->streams && !end->threads)
+		log_report("no thread that is wanted ran or was woken: the trace is empty "
+			   "(--all-threads shows those that sleep, too)");
+	if (end->kept)
+		log_report("the earlier one is in %s", end->kept);
+	summary_bytes(bytes, sizeof(bytes), end->bytes);
+	if (end->parts > 1)
+		snprintf(threads, sizeof(threads), "%u traces with %" PRIu64 " streams", end->parts,
+			 end->threads);
+	else
+		snprintf(threads, sizeof(threads), "%" PRIu64 " threads", end->threads);
+	if (!end->streams)
+		log_report("%s: %.3f s on %u CPUs, %s", end->dir, seconds, end->ncpus, threads);
+	else
+		log_report("%s: %.3f s on %u CPUs, %s, %" PRIu64 " events (%.0f/s), %s", end->dir,
+			   seconds, end->ncpus, threads, end->events,
+			   seconds > 0 ? (double)end->events / seconds : 0, bytes);
+	log_report("recorded dir=%s seconds=%.3f cpus=%u threads=%" PRIu64 " events=%" PRIu64
+		   " records=%" PRIu64 " bytes=%" PRIu64 " lost=%" PRIu64 " missed=%" PRIu64
+		   " repairs=%" PRIu64 " late=%" PRIu64
+		   " stop=%s command=%s status=%d parts=%u mode=%s dropped_full=%" PRIu64
+		   " dropped_user=%" PRIu64 " prog_ns=%" PRIu64 " recorder_ns=%" PRIu64 "",
+		   dir ? dir : "", seconds, end->ncpus, end->threads, end->events, end->records,
+		   end->bytes, end->lost, end->missed, end->repairs, end->late, end->stopped_by,
+		   word, end->status, end->parts, end->streams ? "full" : "summary", end->full,
+		   end->user, end->run->prog_ns, end->cost->cpu_ns);
+	free(dir);
+}

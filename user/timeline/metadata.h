@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * metadata: what goes into each stream.json.
+ *
+ * In: the facts of one stream, and for the first stream of a process and of the session
+ * theirs too; out: a JSON document. Pure: no file, no shared state but what the
+ * description points to. Called in the writer's thread.
+ * Invariant: `ovni.finished` is there only if the description says so.
+ * Specification: event-mapping.md "Metadata", emulator.md 4.1, models.md 1.4.
+ */
+#ifndef USER_TIMELINE_METADATA_H
+#define USER_TIMELINE_METADATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/record.h"
+#include "user/timeline/timeline.h"
+
+struct actions;
+struct calls;
+struct facts;
+struct json;
+struct names;
+struct process_facts;
+
+#define DESCRIBE_RENAMES_MAX 64 /* changes of a name that are kept; the rest is counted */
+
+#define MARK_LOST 92 /* type of the mark "Events lost" */
+
+struct rename {
+	uint64_t clock; /* from here on it is called */
+	char name[RECORD_COMM_SIZE];
+};
+
+/* Of the session. What comes after `closed` is read only if that is set. */
+struct session {
+	const struct facts *facts;
+	uint64_t t0;
+	bool closed;
+	uint64_t t1;
+	struct timeline_counts counts;
+	struct timeline_cpu *cpus; /* ncpus of them */
+	size_t ncpus;
+	struct names *names;
+	const struct calls *calls; /* of the probes; NULL: none */
+};
+
+struct description {
+	uint32_t pid, tid;
+	const char *loom;
+	bool finished;
+	bool kernel_model;	       /* the stream has events of the model kernel */
+	bool marks;		       /* the stream has marks of the type MARK_LOST */
+	const struct actions *actions; /* of the probes; NULL: none */
+	const uint64_t *declared;      /* bits, by struct declaration: what it has; NULL: nothing */
+	bool kthread;
+	bool exited; /* exit_code is known */
+	uint32_t exit_code;
+	uint64_t events, repairs;
+	const struct rename *names; /* all it was called, in order; the last one holds */
+	uint32_t nnames, nnames_more;
+
+	/* The first stream of a process, else NULL. */
+	const unsigned *cpus; /* kernel numbers by index, ncpus of them */
+	unsigned ncpus;
+	uint32_t parent_pid;		   /* 0: not known */
+	const struct process_facts *facts; /* NULL: not known */
+	const struct process_facts *own;   /* of the recorder */
+	int32_t rank, nranks;		   /* for ovni.rank; -1: not to be written */
+
+	/* The first stream of the session, else NULL. */
+	const struct session *session;
+};
+
+/* The document, for the caller to free, or NULL without memory. */
+struct json *describe_stream(const struct description *d);
+
+#endif

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* probe_events: see probe_events.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/timeline/cpu_state.h"
+#include "user/timeline/probe_events.h"
+#include "user/timeline/lifecycle.h"
+#include "trace/base/log.h"
+
+struct calls *calls_new(const struct calls_plan *plan)
+{
+	struct calls *calls = calloc(1, sizeof(*calls));
+	size_t count = plan->actions->count;
+
+	if (!calls)
+		return NULL;
+	calls->plan = plan;
+	calls->figures = calloc(count ? count : 1, sizeof(*calls->figures));
+	if (calls->figures)
+		return calls;
+	free(calls);
+	return NULL;
+}
+
+void calls_free(struct calls *calls)
+{
+	if (!calls)
+		return;
+	free(calls->figures);
+	free(calls);
+}
+
+void calls_add(struct calls *sum, const struct calls *calls)
+{
+	const struct calls_counts *counts = &calls->counts;
+
+	for (size_t i = 0; i < calls->plan->actions->count; i++) {
+		sum->figures[i].calls += calls->figures[i].calls;
+		sum->figures[i].wall_ns += calls->figures[i].wall_ns;
+		sum->figures[i].on_cpu_ns += calls->figures[i].on_cpu_ns;
+		sum->figures[i].left += calls->figures[i].left;
+	}
+	sum->thread_ns += calls->thread_ns;
+	sum->counts.unmatched += counts->unmatched;
+	sum->counts.valueless += counts->valueless;
+	sum->counts.strays += counts->strays;
+	sum->counts.stacks.too_deep += counts->stacks.too_deep;
+	sum->counts.stacks.equal += counts->stacks.equal;
+	sum->counts.stacks.reopened += counts->stacks.reopened;
+}
+
+/* ---- events ---- */
+
+struct writing {
+	struct moves *moves;
+	struct task *task;
+	uint64_t clock;
+	bool before; /* the window is not open yet: nothing is counted */
+};
+
+static int write_mark(struct writing *w, uint32_t mcv, int32_t type, int64_t value)
+{
+	uint8_t payload[12];
+	int err = task_room(w->moves->threads, w->task);
+
+	if (err)
+		return err;
+	memcpy(payload, &value, sizeof(value));
+	memcpy(payload + sizeof(value), &type, sizeof(type));
+	move_put(w->moves, w->task, mcv, w->clock, payload, sizeof(payload));
+	return 0;
+}
+
+static int declare(struct writing *w, uint32_t declaration)
+{
+	return threads_declare(w->moves->threads, w->task->thread, declaration);
+}
+
+/* Also stacks_put_fn. */
+static int write_effect(void *arg, const struct effect *effect, bool begin)
+{
+	struct writing *w = arg;
+	uint32_t mcv = begin ? effect->enter : effect->leave;
+	int err = declare(w, effect->declared);
+
+	if (err)
+		return err;
+	if (effect->enter == MARK_PUSH || effect->enter == MARK_SET)
+		return write_mark(w, mcv, effect->type, effect->value);
+	err = task_room(w->moves->threads, w->task);
+	if (!err)
+		move_put(w->moves, w->task, mcv, w->clock, NULL, 0);
+	return err;
+}
+
+#define OUT(w) (&(struct stacks_out){write_effect, w, &(w)->moves->calls->counts.stacks})
+
+/* ---- steps ---- */
+
+/* What was read, as wide as it is in the program. */
+static int64_t value_of(const struct site *site, int64_t raw)
+{
+	switch (site->value.bytes) {
+	case 1:
+		return site->value.is_signed ? (int8_t)raw : (int64_t)(uint8_t)raw;
+	case 2:
+		return site->value.is_signed ? (int16_t)raw : (int64_t)(uint16_t)raw;
+	case 4:
+		return site->value.is_signed ? (int32_t)raw : (int64_t)(uint32_t)raw;
+	default:
+		return raw;
+	}
+}
+
+static int write_value(struct writing *w, const struct effect *effect, const struct record_probe *r)
+{
+	struct calls *calls = w->moves->calls;
+	int64_t value = value_of(&calls->plan->sites[r->site], r->value);
+	int err;
+
+	if (!(r->head.flags & PROBE_VALUE)) {
+		calls->counts.valueless++;
+		return 0;
+	}
+	err = declare(w, effect->declared);
+	if (!err && !value)
+		err = declare(w, effect->declared + 1); /* the label of 0 */
+	return err ? err : write_mark(w, MARK_SET, effect->type, value ? value : ACTION_ZERO);
+}
+
+/* Does the value that a function returns let the step be done? */
+static bool holds(struct calls *calls, const struct step *step, const struct record_probe *r)
+{
+	if (step->when == WHEN_ALWAYS)
+		return true;
+	if (!(r->head.flags & PROBE_VALUE)) {
+		calls->counts.valueless++;
+		return false;
+	}
+	if (step->when == WHEN_FALSE || step->when == WHEN_TRUE)
+		return !(uint8_t)r->value == (step->when == WHEN_FALSE);
+	return !(int32_t)r->value == (step->when == WHEN_ZERO);
+}
+
+static int do_steps(struct writing *w, const struct step *steps, unsigned n,
+		    const struct record_probe *r)
+{
+	struct stacks *stacks = w->task->stacks;
+	int err = 0;
+
+	for (unsigned i = 0; i < n && !err; i++) {
+		const struct effect *effect = &steps[i].effect;
+
+		if (!holds(w->moves->calls, &steps[i], r))
+			continue;
+		if (steps[i].kind == STEP_BEGIN)
+			err = stacks_begin(stacks, effect, false, OUT(w));
+		else if (steps[i].kind == STEP_END)
+			err = stacks_end(stacks, effect, OUT(w));
+		else if (!stacks->shown)
+			continue;
+		else if (steps[i].kind == STEP_SET)
+			err = write_effect(w, effect, true);
+		else
+			err = write_value(w, effect, r);
+	}
+	return err;
+}
+
+/* ---- frames ---- */
+
+static struct stacks *stacks_of(struct task *task)
+{
+	if (!task->stacks) {
+		task->stacks = calloc(1, sizeof(*task->stacks));
+		if (task->stacks)
+			task->stacks->shown = task->state == LIFELINE_RUNNING;
+		else
+			log_no_memory("the probes of thread %u", task->tid);
+	}
+	return task->stacks;
+}
+
+/* How long the task has been on CPUs. */
+static uint64_t ran(const struct task *task, uint64_t clock)
+{
+	if (task->state != LIFELINE_RUNNING || clock < task->in)
+		return task->ran;
+	return task->ran + clock - task->in;
+}
+
+static void account(struct calls *calls, const struct task *task, const struct frame *frame,
+		    uint64_t clock, bool returned)
+{
+	struct call_figures *figures = &calls->figures[frame->site];
+
+	figures->left += !returned;
+	if (frame->inner || clock < frame->clock)
+		return;
+	figures->wall_ns += clock - frame->clock;
+	figures->on_cpu_ns += ran(task, clock) - frame->ran;
+}
+
+/* The topmost frame has been left. */
+static int leave(struct writing *w, bool returned)
+{
+	struct stacks *stacks = w->task->stacks;
+	int err = stacks_end_frame(stacks, OUT(w));
+
+	account(w->moves->calls, w->task, &stacks->frames[stacks->nframes - 1], w->clock, returned);
+	stacks_pop(stacks);
+	return err;
+}
+
+static int leave_down_to(struct writing *w, uint32_t nframes)
+{
+	int err = 0;
+
+	while (w->task->stacks->nframes > nframes && !err)
+		err = leave(w, false);
+	return err;
+}
+
+static int enter(struct writing *w, const struct record_probe *r, const struct stacks_at *at)
+{
+	struct calls *calls = w->moves->calls;
+	const struct action *action = &calls->plan->actions->list[r->site];
+	struct stacks *stacks = w->task->stacks;
+	struct frame *frame;
+	bool deep;
+	int err = leave_down_to(w, stacks_alive_at_entry(stacks, at));
+
+	calls->figures[r->site].calls += !w->before;
+	if (!err)
+		err = do_steps(w, action->entry, action->nentry, r);
+	if (err || !action_returns(action))
+		return err;
+	frame = stacks_push(stacks, at, &deep);
+	if (!frame) {
+		calls->counts.stacks.too_deep += deep;
+		return deep ? 0 : -ENOMEM;
+	}
+	frame->clock = w->clock;
+	frame->ran = ran(w->task, w->clock);
+	if (action->has_during)
+		err = stacks_begin(stacks, &action->during, true, OUT(w));
+	for (unsigned i = 0; i < action->nalso && !err; i++)
+		err = stacks_begin(stacks, &action->also[i], true, OUT(w));
+	return err;
+}
+
+static int come_back(struct writing *w, const struct record_probe *r, const struct stacks_at *at)
+{
+	struct calls *calls = w->moves->calls;
+	const struct action *action = &calls->plan->actions->list[r->site];
+	int64_t i = stacks_find(w->task->stacks, at);
+	int err;
+
+	if (i < 0) {
+		/* an exit may be a jump to a cold part of the same function */
+		if (!(r->head.flags & PROBE_AT_EXIT))
+			calls->counts.unmatched +=
+				!w->before && (!calls->plan->sampled || at->call);
+		return leave_down_to(w, stacks_alive_at_point(w->task->stacks, at));
+	}
+	err = leave_down_to(w, (uint32_t)i + 1);
+	if (!err)
+		err = leave(w, true);
+	return err ? err : do_steps(w, action->at_return, action->nreturn, r);
+}
+
+static int pass(struct writing *w, const struct record_probe *r, const struct stacks_at *at)
+{
+	const struct action *action = &w->moves->calls->plan->actions->list[r->site];
+	int err = leave_down_to(w, stacks_alive_at_point(w->task->stacks, at));
+
+	w->moves->calls->figures[r->site].calls += !w->before;
+	return err ? err : do_steps(w, action->entry, action->nentry, r);
+}
+
+/* It has returned where nothing is recorded (-C): its frame goes when it is on top. */
+static void returned_elsewhere(struct task *task, const struct stacks_at *at)
+{
+	int64_t i;
+
+	if (!task || !task->stacks)
+		return;
+	i = stacks_find(task->stacks, at);
+	if (i >= 0 && task->stacks->frames)
+		task->stacks->frames[i].gone = true;
+}
+
+static int leave_gone(struct writing *w)
+{
+	struct stacks *stacks = w->task->stacks;
+	int err = 0;
+
+	while (stacks->nframes && stacks->frames[stacks->nframes - 1].gone && !err)
+		err = leave(w, true);
+	return err;
+}
+
+static int take(struct writing *w, const struct record_probe *r)
+{
+	const struct stacks_at at = {
+		.sp = r->sp,
+		.call = r->call,
+		.stack = r->stack,
+		.site = r->site,
+		.tail = r->head.flags & PROBE_TAIL,
+	};
+	int err;
+
+	if (r->head.flags & PROBE_ELSEWHERE) {
+		returned_elsewhere(w->task, &at);
+		return 0;
+	}
+	if (!stacks_of(w->task))
+		return -ENOMEM;
+	err = leave_gone(w);
+	if (err)
+		return err;
+	switch (r->head.flags & PROBE_SIDE) {
+	case PROBE_ENTRY:
+		return enter(w, r, &at);
+	case PROBE_RETURN:
+		return come_back(w, r, &at);
+	case PROBE_POINT:
+		return pass(w, r, &at);
+	default:
+		return 0;
+	}
+}
+
+/* ---- records ---- */
+
+int calls_record(struct timeline *tl, struct cpu *cpu, const struct record_probe *r)
+{
+	struct writing w = {&tl->moves, NULL, r->head.clock, false};
+	int err;
+
+	if (!tl->moves.calls || r->site >= tl->moves.calls->plan->actions->count)
+		return 0;
+	if (r->head.flags & PROBE_ELSEWHERE) {
+		w.task = threads_task(tl->threads, r->head.id);
+		return take(&w, r);
+	}
+	err = lives_context(tl, cpu, &r->head, r->pid, r->tid, &w.task);
+	if (err)
+		return err;
+	if (!w.task) {
+		tl->moves.calls->counts.strays++;
+		return 0;
+	}
+	return take(&w, r);
+}
+
+int calls_before(struct timeline *tl, struct task *task, const struct record_probe *r)
+{
+	struct writing w = {&tl->moves, task, tl->options.t0, true};
+
+	if (!tl->moves.calls || r->site >= tl->moves.calls->plan->actions->count)
+		return 0;
+	if (!stacks_of(task))
+		return -ENOMEM;
+	task->stacks->shown = false;
+	return take(&w, r);
+}
+
+int calls_show(struct moves *m, struct task *task, uint64_t clock)
+{
+	struct writing w = {m, task, clock, false};
+	int err;
+
+	if (!task->stacks)
+		return 0;
+	err = leave_gone(&w);
+	return err ? err : stacks_show(task->stacks, OUT(&w));
+}
+
+int calls_hide(struct moves *m, struct task *task, uint64_t clock)
+{
+	struct writing w = {m, task, clock, false};
+
+	return task->stacks ? stacks_hide(task->stacks, OUT(&w)) : 0;
+}
+
+int calls_exec(struct timeline *tl, struct task *task, uint64_t clock)
+{
+	struct writing w = {&tl->moves, task, clock, false};
+	int err;
+
+	if (!task->stacks)
+		return 0;
+	err = leave_down_to(&w, 0);
+	if (!err && task->stacks->shown) {
+		err = stacks_hide(task->stacks, OUT(&w));
+		task->stacks->shown = true;
+	}
+	stacks_clear(task->stacks);
+	return err;
+}
+
+int calls_inherit(struct task *task, const struct task *old, uint64_t t0)
+{
+	if (!old->stacks)
+		return 0;
+	task->stacks = stacks_copy(old->stacks);
+	if (!task->stacks)
+		return log_no_memory("the functions of a thread");
+	for (uint32_t i = 0; i < task->stacks->nframes; i++) {
+		task->stacks->frames[i].clock = t0;
+		task->stacks->frames[i].ran = 0;
+	}
+	return 0;
+}
+
+void calls_account(struct timeline *tl, struct task *task, uint64_t clock)
+{
+	for (uint32_t i = 0; task->stacks && i < task->stacks->nframes; i++)
+		account(tl->moves.calls, task, &task->stacks->frames[i], clock, false);
+}
+
+void calls_forget(struct task *task)
+{
+	stacks_free(task->stacks);
+	task->stacks = NULL;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* thread_names: see thread_names.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "user/timeline/thread_names.h"
+#include "trace/base/json.h"
+#include "user/writer/writer.h"
+
+#define WORDS (NAMES_TID_MAX / 64)
+
+struct entry {
+	uint32_t tid; /* 0: free */
+	char comm[RECORD_COMM_SIZE];
+};
+
+/* Open addressing by tid; written by the draining thread (tell) and the writer's (look up). */
+struct names_table {
+	pthread_mutex_t lock;
+	struct entry *entries;
+	size_t size; /* a power of two, or 0 */
+	size_t used;
+	const char *proc;
+};
+
+struct lookup {
+	struct names_table *table;
+	uint32_t tid;
+};
+
+int names_init(struct names *names, struct writer *writer, const char *proc)
+{
+	memset(names, 0, sizeof(*names));
+	names->writer = writer;
+	names->proc = proc;
+	names->mentioned = calloc(WORDS, sizeof(*names->mentioned));
+	names->streams = calloc(WORDS, sizeof(*names->streams));
+	names->table = calloc(1, sizeof(*names->table));
+	if (!names->mentioned || !names->streams || !names->table) {
+		free(names->table);
+		names->table = NULL;
+		names_fini(names);
+		return -ENOMEM;
+	}
+	names->table->proc = proc;
+	pthread_mutex_init(&names->table->lock, NULL);
+	return 0;
+}
+
+void names_fini(struct names *names)
+{
+	if (names->table) {
+		pthread_mutex_destroy(&names->table->lock);
+		free(names->table->entries);
+		free(names->table);
+	}
+	free(names->mentioned);
+	free(names->streams);
+	memset(names, 0, sizeof(*names));
+}
+
+/* The place of `tid`, or the free one where it belongs. There is always a free one. */
+static struct entry *place(struct entry *entries, size_t size, uint32_t tid)
+{
+	size_t i = (tid * 0x9e3779b1u) & (size - 1);
+
+	while (entries[i].tid && entries[i].tid != tid)
+		i = (i + 1) & (size - 1);
+	return &entries[i];
+}
+
+static bool grow(struct names_table *table)
+{
+	size_t size = table->size ? table->size * 2 : 256;
+	struct entry *entries = calloc(size, sizeof(*entries));
+
+	if (!entries)
+		return false;
+	for (size_t i = 0; i < table->size; i++)
+		if (table->entries[i].tid)
+			*place(entries, size, table->entries[i].tid) = table->entries[i];
+	free(table->entries);
+	table->entries = entries;
+	table->size = size;
+	return true;
+}
+
+/* Without memory the name stays unknown, which the metadata allows. */
+static void tell(struct names_table *table, uint32_t tid, const char *comm)
+{
+	struct entry *entry;
+
+	pthread_mutex_lock(&table->lock);
+	if (table->used * 2 < table->size || grow(table)) {
+		entry = place(table->entries, table->size, tid);
+		if (!entry->tid) {
+			entry->tid = tid;
+			memcpy(entry->comm, comm, sizeof(entry->comm));
+			entry->comm[sizeof(entry->comm) - 1] = '\0';
+			table->used++;
+		}
+	}
+	pthread_mutex_unlock(&table->lock);
+}
+
+static bool told(struct names_table *table, uint32_t tid, char *comm)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&table->lock);
+	if (table->size) {
+		const struct entry *entry = place(table->entries, table->size, tid);
+
+		found = entry->tid == tid;
+		if (found && comm)
+			memcpy(comm, entry->comm, sizeof(entry->comm));
+	}
+	pthread_mutex_unlock(&table->lock);
+	return found;
+}
+
+/* In the writer's thread: /proc/TID exists for each thread, though it is not listed. */
+static void look_up(void *arg)
+{
+	struct lookup *lookup = arg;
+	char path[256], comm[RECORD_COMM_SIZE + 1] = "";
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%u/comm", lookup->table->proc, lookup->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, comm, sizeof(comm) - 1);
+		close(fd);
+	}
+	if (n > 0) {
+		if (comm[n - 1] == '\n')
+			comm[n - 1] = '\0';
+		tell(lookup->table, lookup->tid, comm);
+	}
+	free(lookup);
+}
+
+void names_first(struct names *names, uint32_t tid)
+{
+	struct lookup *lookup;
+
+	names->mentioned[tid >> 6] |= 1ull << (tid & 63);
+	if (!names->proc || names->streams[tid >> 6] >> (tid & 63) & 1 ||
+	    told(names->table, tid, NULL))
+		return;
+	lookup = malloc(sizeof(*lookup));
+	if (!lookup)
+		return;
+	*lookup = (struct lookup){.table = names->table, .tid = tid};
+	if (writer_run(names->writer, look_up, lookup))
+		free(lookup);
+}
+
+void names_has_stream(struct names *names, uint32_t tid)
+{
+	if (tid < NAMES_TID_MAX)
+		names->streams[tid >> 6] |= 1ull << (tid & 63);
+}
+
+void names_tell(struct names *names, uint32_t tid, const char comm[RECORD_COMM_SIZE])
+{
+	if (tid && tid < NAMES_TID_MAX)
+		tell(names->table, tid, comm);
+}
+
+void names_inherit(struct names *names, const struct names *from)
+{
+	struct names_table *table = from->table;
+
+	pthread_mutex_lock(&table->lock);
+	for (size_t i = 0; i < table->size; i++)
+		if (table->entries[i].tid)
+			tell(names->table, table->entries[i].tid, table->entries[i].comm);
+	pthread_mutex_unlock(&table->lock);
+}
+
+int names_put(struct names *names, struct json *object)
+{
+	for (size_t word = 0; word < WORDS; word++) {
+		uint64_t bits = names->mentioned[word] & ~names->streams[word];
+
+		for (; bits; bits &= bits - 1) {
+			uint32_t tid = (uint32_t)(word * 64) + (uint32_t)__builtin_ctzll(bits);
+			char comm[RECORD_COMM_SIZE], key[16];
+
+			if (!told(names->table, tid, comm))
+				continue;
+			snprintf(key, sizeof(key), "%u", tid);
+			if (!json_add_string(object, key, comm))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thread_names: which tids appear in payloads, and what the threads that have no stream are called.
+ *
+ * In: every tid that is written into a payload (names_mention, on the hot path: one bit),
+ * and the names of threads that are not wanted, from the iterator and, for those
+ * that are born later, from /proc; out: `bpf.names`.
+ * Invariants: memory is bounded by the highest tid, not by the events; a tid's first known
+ * name stays, so it says who it was when it was first met.
+ */
+#ifndef USER_TIMELINE_THREAD_NAMES_H
+#define USER_TIMELINE_THREAD_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/record.h"
+
+#define NAMES_TID_MAX (4u << 20) /* of the kernel (PID_MAX_LIMIT) */
+
+struct json;
+struct writer;
+
+struct names {
+	uint64_t *mentioned; /* a bit for each tid; the draining thread's */
+	uint64_t *streams;   /* a bit for each tid that has a stream; the draining thread's */
+	struct names_table *table;
+	struct writer *writer;
+	const char *proc;
+};
+
+/* `proc` is where the names of late ones are read ("/proc"), NULL: nowhere. Both stay
+ * the caller's. 0 or -ENOMEM without a message. */
+int names_init(struct names *names, struct writer *writer, const char *proc);
+/* Not before the writer has finished: its jobs write into the table. */
+void names_fini(struct names *names);
+
+/* The first mention of a tid: has its name looked up if nobody has told it. */
+void names_first(struct names *names, uint32_t tid);
+
+/* `tid` has been written into a payload. Any number is fine; 0 and above the limit are ignored. */
+static inline void names_mention(struct names *names, uint32_t tid)
+{
+	if (__builtin_expect(tid - 1 >= NAMES_TID_MAX - 1, 0))
+		return;
+	if (__builtin_expect(!(names->mentioned[tid >> 6] >> (tid & 63) & 1), 0))
+		names_first(names, tid);
+}
+
+/* `tid` has a stream of its own: no other name is needed. */
+void names_has_stream(struct names *names, uint32_t tid);
+
+/* The thread `tid`, which has no stream, is called `comm` (ended by NUL or full). */
+void names_tell(struct names *names, uint32_t tid, const char comm[RECORD_COMM_SIZE]);
+
+/* Tells all that `from` has been told. */
+void names_inherit(struct names *names, const struct names *from);
+
+/* Puts tid -> name of all that were mentioned, have no stream and whose name is known below
+ * `object`, in the order of the tids. 0 or -ENOMEM. */
+int names_put(struct names *names, struct json *object);
+
+#endif

@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: MIT */
+/* threads: see threads.h. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "user/config/session_info.h"
+#include "user/probes/action.h"
+#include "user/host/proc_info.h"
+#include "user/timeline/call_stacks.h"
+#include "user/timeline/threads.h"
+#include "user/host/topology.h"
+#include "trace/base/log.h"
+#include "user/writer/writer.h"
+
+#define BUFFER_FIRST 256	 /* bytes of a stream's first buffer, */
+#define BUFFER_GROWS 4		 /* how many times larger each next one is, */
+#define BUFFER_LAST  (16 * 1024) /* and the size that is handed over when full */
+
+#define LOOM_MAX 255 /* bytes of a name in a file system */
+
+/* ---- the whole ---- */
+
+/* The host name becomes part of a path and of ovni.loom, neither of which takes a slash. */
+static char *loom_name(const char *host)
+{
+	char *loom = strndup(host && *host ? host : "localhost", LOOM_MAX);
+
+	for (char *at = loom; at && *at; at++)
+		if (*at == '/')
+			*at = '-';
+	return loom;
+}
+
+struct threads *threads_new(struct writer *writer, const struct facts *facts,
+			    const struct topology *topology)
+{
+	struct threads *threads = calloc(1, sizeof(*threads));
+
+	if (!threads)
+		goto fail;
+	threads->writer = writer;
+	threads->topology = topology;
+	threads->last = &threads->first;
+	threads->session.facts = facts;
+	threads->loom = loom_name(facts->loom);
+	if (facts->proc && process_numbers_are_ours(facts->proc))
+		threads->proc = facts->proc;
+	if (!threads->loom || names_init(&threads->names, writer, threads->proc))
+		goto fail;
+	if (threads->proc) {
+		threads->own = calloc(1, sizeof(*threads->own));
+		if (!threads->own)
+			goto fail;
+		process_read(threads->own, threads->proc, (uint32_t)getpid());
+	}
+	return threads;
+
+fail:
+	log_no_memory("the threads to be traced");
+	threads_free(threads);
+	return NULL;
+}
+
+static void process_free(struct process *process)
+{
+	if (process->facts)
+		process_fini(process->facts);
+	free(process->facts);
+	free(process);
+}
+
+void threads_free(struct threads *threads)
+{
+	struct thread *next;
+
+	if (!threads)
+		return;
+	for (size_t i = 0; i < threads->npages; i++) {
+		for (size_t j = 0; threads->pages[i] && j < TASKS_PAGE; j++) {
+			free(threads->pages[i]->tasks[j].buffer);
+			stacks_free(threads->pages[i]->tasks[j].stacks);
+		}
+		free(threads->pages[i]);
+	}
+	free(threads->pages);
+	for (struct thread *thread = threads->first; thread; thread = next) {
+		next = thread->next;
+		free(thread->names);
+		free(thread->declared);
+		free(thread);
+	}
+	for (size_t i = 0; i < threads->nprocesses; i++)
+		process_free(threads->processes[i]);
+	free(threads->processes);
+	keymap_fini(&threads->by_key);
+	keymap_fini(&threads->by_pid);
+	if (threads->own)
+		process_fini(threads->own);
+	free(threads->own);
+	if (threads->names.table)
+		names_fini(&threads->names);
+	free(threads->session.cpus);
+	free(threads->loom);
+	free(threads);
+}
+
+uint64_t threads_known(const struct threads *threads)
+{
+	return threads->known;
+}
+
+uint64_t threads_streams(const struct threads *threads)
+{
+	return threads->streams;
+}
+
+/* ---- tasks ---- */
+
+struct task *threads_task_new_page(struct threads *threads, uint32_t id)
+{
+	size_t page = id / TASKS_PAGE, npages = threads->npages ? threads->npages : 64;
+
+	if (!id)
+		return NULL;
+	while (npages <= page)
+		npages *= 2;
+	if (npages > threads->npages) {
+		struct task_page **grown = realloc(threads->pages, npages * sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		memset(grown + threads->npages, 0, (npages - threads->npages) * sizeof(*grown));
+		threads->pages = grown;
+		threads->npages = npages;
+	}
+	if (!threads->pages[page])
+		threads->pages[page] = calloc(1, sizeof(**threads->pages));
+	return threads->pages[page] ? &threads->pages[page]->tasks[id % TASKS_PAGE] : NULL;
+}
+
+void threads_use(struct threads *threads, struct task *task, uint32_t id, uint32_t pid,
+		 uint32_t tid)
+{
+	memset(task, 0, sizeof(*task));
+	task->id = id;
+	task->pid = pid;
+	task->tid = tid;
+	task->cpu = -1;
+	task->creator_tid = -1;
+	threads->pages[id / TASKS_PAGE]->used++;
+	threads->known++;
+}
+
+void threads_release(struct threads *threads, struct task *task)
+{
+	size_t page = task->id / TASKS_PAGE;
+
+	free(task->buffer);
+	stacks_free(task->stacks);
+	memset(task, 0, sizeof(*task));
+	threads->known--;
+	if (--threads->pages[page]->used)
+		return;
+	free(threads->pages[page]);
+	threads->pages[page] = NULL;
+}
+
+/* ---- stream.json ---- */
+
+/* A description and what it points to, on its way to the writer's thread. */
+struct meta {
+	struct threads *threads;
+	struct process *process; /* whose facts are told, or NULL */
+	bool last;		 /* the last one of the process: its facts may go */
+	uint64_t *declared;	 /* that of d */
+	struct description d;
+	struct rename names[]; /* d.names, then d.cpus */
+};
+
+/* In the writer's thread, as all that looks at process->facts. */
+static struct json *meta_build(void *arg)
+{
+	struct meta *meta = arg;
+
+	if (meta->process)
+		meta->d.facts = meta->process->facts;
+	return describe_stream(&meta->d);
+}
+
+/* In whichever thread ends the life of the description. Facts are kept as long as the
+ * processes may turn out to be the ranks of an MPI program. */
+static void meta_drop(void *arg)
+{
+	struct meta *meta = arg;
+
+	if (meta->last && meta->process && meta->process->facts &&
+	    atomic_load(&meta->threads->rankless)) {
+		process_fini(meta->process->facts);
+		free(meta->process->facts);
+		meta->process->facts = NULL;
+	}
+	free(meta->declared);
+	free(meta);
+}
+
+static size_t declared_bytes(const struct actions *actions)
+{
+	return (actions->ndeclarations + 63) / 64 * sizeof(uint64_t);
+}
+
+static uint64_t *copy_declared(const struct thread *thread, const struct actions *actions)
+{
+	size_t bytes = declared_bytes(actions);
+	uint64_t *copy = malloc(bytes);
+
+	return copy ? memcpy(copy, thread->declared, bytes) : NULL;
+}
+
+int threads_declare_new(struct thread *thread, const struct actions *actions, uint32_t declaration)
+{
+	if (!thread->declared)
+		thread->declared = calloc(1, declared_bytes(actions));
+	if (!thread->declared) {
+		return log_no_memory("the marks of a thread");
+	}
+	thread->declared[declaration / 64] |= 1ull << declaration % 64;
+	thread->ndeclared++;
+	return 0;
+}
+
+static struct meta *meta_new(struct threads *threads, struct thread *thread, bool finished)
+{
+	const struct topology *topology = threads->topology;
+	struct process *process = thread->process;
+	bool tells =
+		thread == process->first || thread->key == thread_key(process->pid, process->pid);
+	unsigned ncpus = tells ? topology->ncpus : 0;
+	struct meta *meta;
+	unsigned *cpus;
+
+	meta = calloc(1, sizeof(*meta) + thread->nnames * sizeof(*meta->names) +
+				 ncpus * sizeof(*cpus));
+	if (!meta)
+		return NULL;
+	cpus = (unsigned *)(meta->names + thread->nnames);
+	meta->threads = threads;
+	meta->d = (struct description){
+		.pid = (uint32_t)(thread->key >> 32),
+		.tid = (uint32_t)thread->key,
+		.loom = threads->loom,
+		.finished = finished,
+		.kernel_model = threads->kernel_model,
+		.marks = thread->marks,
+		.kthread = process->kernel,
+		.exited = thread->exited,
+		.exit_code = thread->exit_code,
+		.events = thread->events + (thread->owner ? thread->owner->events : 0),
+		.repairs = thread->repairs,
+		.names = meta->names,
+		.nnames = thread->nnames,
+		.nnames_more = thread->nnames_more,
+		.rank = -1,
+		.nranks = -1,
+	};
+	if (thread->nnames)
+		memcpy(meta->names, thread->names, thread->nnames * sizeof(*meta->names));
+	if (tells) {
+		memcpy(cpus, topology->phyid, ncpus * sizeof(*cpus));
+		meta->d.cpus = cpus;
+		meta->d.ncpus = ncpus;
+		meta->d.parent_pid = process->parent_pid;
+		meta->d.own = threads->own;
+		meta->process = process;
+	}
+	if (thread == threads->first)
+		meta->d.session = &threads->session;
+	meta->d.actions = threads->actions;
+	if (!thread->declared)
+		return meta;
+	meta->d.declared = meta->declared = copy_declared(thread, threads->actions);
+	if (meta->declared)
+		return meta;
+	free(meta);
+	return NULL;
+}
+
+/* ---- handing over ---- */
+
+/* Gives `events` (taken over, maybe NULL) and the description to the writer. */
+static int put(struct threads *threads, struct thread *thread, void *events, size_t size,
+	       struct meta *meta)
+{
+	char path[512];
+	struct writer_part part = {
+		.path = path,
+		.create = !thread->created,
+		.events = events,
+		.size = size,
+		.meta = meta ? meta_build : NULL,
+		.drop = meta ? meta_drop : NULL,
+		.arg = meta,
+	};
+
+	snprintf(path, sizeof(path), "loom.%s/proc.%u/thread.%u", threads->loom,
+		 (uint32_t)(thread->key >> 32), (uint32_t)thread->key);
+	thread->created = true;
+	return writer_put(threads->writer, &part);
+}
+
+/* The first stream is there before any other: it tells the CPUs, and as long as it is not finished,
+ * a trace that a kill leaves behind does not look complete. */
+static int create_first(struct threads *threads)
+{
+	struct meta *meta;
+
+	if (threads->first->created)
+		return 0;
+	meta = meta_new(threads, threads->first, false);
+	if (meta)
+		return put(threads, threads->first, NULL, 0, meta);
+	return log_no_memory("the description of a stream");
+}
+
+/* Without memory what was to be written is gone: no more is then written of anything, or a stream
+ * that lacks events would be described as finished. */
+static int hand_over(struct threads *threads, struct thread *thread, void *events, size_t size,
+		     bool finished, bool last)
+{
+	struct meta *meta = NULL;
+	int err = 0;
+
+	/* The first stream tells what the session has lost: it is finished when that is known. */
+	if (thread == threads->first)
+		finished = false;
+	else
+		err = create_first(threads);
+	if (!err &&
+	    (finished || thread->finished || !thread->created ||
+	     thread->marks != thread->marks_told || thread->ndeclared != thread->declared_told)) {
+		meta = meta_new(threads, thread, finished);
+		if (!meta)
+			err = log_no_memory("the description of a stream");
+		else /* the first stream of the session is described once more at the end */
+			meta->last = last && thread->process != threads->first->process;
+	}
+	if (!err && thread->finished && !finished) {
+		/* It goes on: it must not look complete while it is not. */
+		err = put(threads, thread, NULL, 0, meta);
+		meta = NULL;
+	}
+	if (err) {
+		free(events);
+		writer_abandon(threads->writer, err);
+		return err;
+	}
+	thread->finished = finished;
+	thread->marks_told = thread->marks;
+	thread->declared_told = thread->ndeclared;
+	return put(threads, thread, events, size, meta);
+}
+
+int threads_make_room(struct threads *threads, struct task *task)
+{
+	size_t used = task->buffer ? (size_t)(task->at - task->buffer) : 0;
+	size_t size = task->buffer ? (size_t)task->size * BUFFER_GROWS : BUFFER_FIRST;
+	uint8_t *buffer;
+	int err;
+
+	if (task->size == BUFFER_LAST) {
+		buffer = task->buffer;
+		task->buffer = task->at = task->end = NULL;
+		task->size = 0;
+		err = hand_over(threads, task->thread, buffer, used, false, false);
+		if (err)
+			return err;
+		used = 0;
+		size = BUFFER_LAST;
+	}
+	buffer = realloc(task->buffer, size);
+	if (!buffer) {
+		return log_no_memory("the events of thread %u", task->tid);
+	}
+	task->buffer = buffer;
+	task->size = (uint32_t)size;
+	task->at = buffer + used;
+	task->end = buffer + size - TASK_ROOM + 1;
+	return 0;
+}
+
+/* All that `task` has buffered, and its buffer. */
+static int hand_over_task(struct threads *threads, struct task *task, bool finished, bool last)
+{
+	size_t used = task->buffer ? (size_t)(task->at - task->buffer) : 0;
+	uint8_t *buffer = task->buffer;
+
+	task->buffer = task->at = task->end = NULL;
+	task->size = 0;
+	return hand_over(threads, task->thread, buffer, used, finished, last);
+}
+
+int threads_flush(struct threads *threads)
+{
+	for (size_t i = 0; i < threads->npages; i++) {
+		for (size_t j = 0; threads->pages[i] && j < TASKS_PAGE; j++) {
+			struct task *task = &threads->pages[i]->tasks[j];
+			int err = 0;
+
+			if (task->thread && task->at > task->buffer)
+				err = hand_over_task(threads, task, false, false);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+/* ---- processes ---- */
+
+struct look {
+	struct threads *threads;
+	struct process *process;
+};
+
+/* In the writer's thread. A process that is gone leaves what is known of it, but for what an
+ * exec has made stale: who cannot be read now is not what was read before. */
+static void look(void *arg)
+{
+	struct look *l = arg;
+	struct process *process = l->process;
+	struct process_facts *facts = calloc(1, sizeof(*facts));
+
+	if (facts && process_read(facts, l->threads->proc, process->pid)) {
+		if (process->facts)
+			process_fini(process->facts);
+		free(process->facts);
+		process->facts = facts;
+	} else {
+		free(facts);
+		if (process->facts)
+			process_forget_program(process->facts);
+	}
+	if (!process->facts || process->facts->nranks < 0)
+		atomic_store(&l->threads->rankless, true);
+	free(l);
+}
+
+void threads_look(struct threads *threads, struct process *process)
+{
+	struct look *l;
+
+	if (!threads->proc || process->kernel) {
+		atomic_store(&threads->rankless, true);
+		return;
+	}
+	l = malloc(sizeof(*l));
+	if (l) {
+		*l = (struct look){.threads = threads, .process = process};
+		if (writer_run(threads->writer, look, l))
+			free(l);
+	}
+}
+
+static struct process *process_of(struct threads *threads, uint32_t pid)
+{
+	struct process *process = keymap_get(&threads->by_pid, pid);
+
+	if (process)
+		return process;
+	if (!(threads->nprocesses & (threads->nprocesses - 1))) {
+		size_t room = threads->nprocesses ? threads->nprocesses * 2 : 1;
+		struct process **grown = realloc(threads->processes, room * sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		threads->processes = grown;
+	}
+	process = calloc(1, sizeof(*process));
+	if (!process || keymap_add(&threads->by_pid, pid, process)) {
+		free(process);
+		return NULL;
+	}
+	process->pid = pid;
+	threads->processes[threads->nprocesses++] = process;
+	return process;
+}
+
+/* ---- streams ---- */
+
+struct thread *threads_find(const struct threads *threads, uint32_t pid, uint32_t tid)
+{
+	return keymap_get(&threads->by_key, thread_key(pid, tid));
+}
+
+static struct thread *thread_new(struct threads *threads, uint32_t pid, uint32_t tid)
+{
+	struct process *process = process_of(threads, pid);
+	struct thread *thread = process ? calloc(1, sizeof(*thread)) : NULL;
+
+	if (!thread || keymap_add(&threads->by_key, thread_key(pid, tid), thread)) {
+		free(thread);
+		return NULL;
+	}
+	thread->key = thread_key(pid, tid);
+	thread->process = process;
+	if (!process->first)
+		process->first = thread;
+	*threads->last = thread;
+	threads->last = &thread->next;
+	threads->streams++;
+	names_has_stream(&threads->names, tid);
+	return thread;
+}
+
+/* Adds a name to those of a stream; the same as the last one is none. */
+static int rename_to(struct thread *thread, const struct rename *name)
+{
+	struct rename *last = thread->names ? &thread->names[thread->nnames - 1] : NULL, *grown;
+	uint32_t room = thread->nnames ? thread->nnames * 2 : 1;
+
+	if (!name->name[0] || (last && !strcmp(last->name, name->name)))
+		return 0;
+	if (last && thread->nnames == DESCRIBE_RENAMES_MAX + 1) {
+		/* The last place always has the name that holds. */
+		*last = *name;
+		thread->nnames_more++;
+		return 0;
+	}
+	if (!last || !(thread->nnames & (thread->nnames - 1))) {
+		grown = realloc(thread->names, room * sizeof(*grown));
+		if (!grown)
+			return log_no_memory("the names of a thread");
+		thread->names = grown;
+	}
+	thread->names[thread->nnames++] = *name;
+	return 0;
+}
+
+int threads_name(struct threads *threads, struct task *task, uint64_t clock, const char *comm)
+{
+	(void)threads;
+	task->name.clock = clock;
+	memcpy(task->name.name, comm, RECORD_COMM_SIZE);
+	task->name.name[RECORD_COMM_SIZE - 1] = '\0';
+	return task->thread ? rename_to(task->thread, &task->name) : 0;
+}
+
+int threads_bind(struct threads *threads, struct task *task)
+{
+	struct thread *thread = threads_find(threads, task->pid, task->tid);
+
+	if (!thread)
+		thread = thread_new(threads, task->pid, task->tid);
+	if (!thread || rename_to(thread, &task->name)) {
+		return log_no_memory("the stream of thread %u", task->tid);
+	}
+	thread->owner = task;
+	thread->exited = false;
+	task->thread = thread;
+	task->key = thread->key;
+	task->last = thread->last;
+	task->events = 0;
+	task->cpu = -1;
+	task->state = thread->events ? LIFELINE_DEAD : LIFELINE_UNKNOWN;
+	if (task->parent_pid)
+		thread->process->parent_pid = task->parent_pid;
+	if (!thread->process->live++) {
+		thread->process->kernel = task->flags & TASK_KERNEL;
+		threads_look(threads, thread->process);
+	}
+	return 0;
+}
+
+int threads_unbind(struct threads *threads, struct task *task)
+{
+	struct thread *thread = task->thread;
+	bool last = !--thread->process->live;
+	int err;
+
+	if (task->flags & TASK_EXITING) {
+		thread->exited = true;
+		thread->exit_code = task->exit_code;
+	}
+	err = hand_over_task(threads, task, true, last);
+	thread->last = task->last;
+	thread->events += task->events;
+	thread->owner = NULL;
+	task->thread = NULL;
+	task->key = 0;
+	task->events = 0;
+	return err;
+}
+
+/* ---- the end ---- */
+
+/* ovni.rank is for all processes or for none. The writer is idle: the facts are ours. */
+static bool all_ranked(const struct threads *threads)
+{
+	int32_t nranks = threads->nprocesses ? 0 : -1;
+
+	for (size_t i = 0; i < threads->nprocesses; i++) {
+		const struct process_facts *facts = threads->processes[i]->facts;
+
+		if (!facts || facts->rank < 0 || facts->nranks < 0 ||
+		    (nranks && facts->nranks != nranks))
+			return false;
+		nranks = facts->nranks;
+	}
+	return nranks > 0;
+}
+
+int threads_finish(struct threads *threads, const struct session *session)
+{
+	int err = writer_sync(threads->writer);
+	bool ranked = !err && all_ranked(threads);
+
+	threads->session = *session;
+	if (err)
+		return err;
+	threads->session.names = &threads->names;
+	for (struct thread *thread = threads->first; thread && !err; thread = thread->next) {
+		struct process *process = thread->process;
+		struct meta *meta;
+
+		if (thread != threads->first && !(ranked && thread == process->first))
+			continue;
+		meta = meta_new(threads, thread, true);
+		if (!meta)
+			return log_no_memory("the description of a stream");
+		if (ranked && thread == process->first) {
+			meta->d.rank = process->facts->rank;
+			meta->d.nranks = process->facts->nranks;
+		}
+		err = put(threads, thread, NULL, 0, meta);
+	}
+	return err;
+}

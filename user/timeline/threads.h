@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * threads: who is who, and the buffer of each one's stream.
+ *
+ * A task is found by the dense id that the kernel side gave it: pages of an array, no
+ * hashing on the hot path; a page goes when its tasks are dead. A stream is a (pid, tid)
+ * and a struct thread, found once, when a task writes its first event; a task that takes
+ * the place of an earlier one with the same pair goes on in its stream. Buffers grow
+ * from 256 bytes to 16 KiB and are handed to the writer when full and when the
+ * thread dies, then with its finished stream.json.
+ * Invariants: memory follows the number of threads, not of events; a stream has at most
+ * one task at a time; what is handed over is whole events.
+ * Specification: event-mapping.md "Identity", ebpf.md 13.
+ */
+#ifndef USER_TIMELINE_THREADS_H
+#define USER_TIMELINE_THREADS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/record.h"
+#include "user/timeline/metadata.h"
+#include "trace/base/keymap.h"
+#include "user/timeline/thread_names.h"
+#include "trace/ovni/event.h"
+#include "trace/ovni/thread_state.h"
+
+struct facts;
+struct threads;
+struct topology;
+struct writer;
+
+/* ---- for the live part ---- */
+
+/* All three stay the caller's and must outlive the threads. NULL after one message. */
+struct threads *threads_new(struct writer *writer, const struct facts *facts,
+			    const struct topology *topology);
+/* After writer_finish(): until then the writer reads what the threads know. */
+void threads_free(struct threads *threads);
+
+/* How many live tasks and how many streams with events there are (live line). */
+uint64_t threads_known(const struct threads *threads);
+uint64_t threads_streams(const struct threads *threads);
+
+/* Hands over all that is buffered (--flush-interval). 0 or the writer's error. */
+int threads_flush(struct threads *threads);
+
+/* ---- for the timeline ---- */
+
+#define TASK_ROOM  128 /* bytes that task_room() guarantees: the events of one move */
+#define TASKS_PAGE 128 /* tasks in a page */
+
+enum task_flags {
+	TASK_BEFORE = 1,   /* it existed when the window opened */
+	TASK_RUNNABLE = 2, /* with TASK_BEFORE: it was not asleep */
+	TASK_EXITING = 4,  /* RECORD_EXIT seen: it keeps its stream, whatever its tid becomes */
+	TASK_GONE = 8,	   /* another task has its stream: its records mean nothing any more */
+	TASK_JOINED = 16,  /* became wanted at `joined`, maybe while it ran */
+	TASK_KERNEL = 32,  /* kernel thread */
+};
+
+struct task {
+	/* What each switch looks at. */
+	uint64_t key;	   /* of the stream that it writes to; 0: none (thread is NULL) */
+	uint8_t *at, *end; /* the next event goes to `at`, if that is below `end` */
+	uint64_t last;	   /* clock of the last event in the stream */
+	uint64_t out;	   /* clock of the record that took it off its CPU */
+	int32_t cpu;	   /* index of the CPU it belongs to; -1: the virtual one */
+	uint8_t state;	   /* enum lifeline */
+	uint8_t flags;	   /* enum task_flags */
+	uint64_t events;   /* written since it was bound */
+	struct thread *thread;
+	uint64_t in;  /* clock at which it got its CPU */
+	uint64_t ran; /* time on CPUs before that, ns */
+
+	/* The rest. */
+	struct stacks *stacks; /* of its probes; NULL: none yet */
+	uint8_t *buffer;
+	uint32_t size; /* bytes at buffer */
+	uint32_t id;   /* 0: the slot is free */
+	uint32_t tid, pid, parent_pid;
+	int32_t creator_tid; /* -1: not seen */
+	uint32_t exit_code;
+	uint64_t joined;    /* ns, with TASK_JOINED */
+	struct rename name; /* the latest; an empty name is not known */
+};
+
+struct task_page {
+	uint32_t used;
+	struct task tasks[TASKS_PAGE];
+};
+
+/* One process: its facts, and the stream that tells them. */
+struct process {
+	uint32_t pid, parent_pid;
+	uint32_t live; /* tasks bound to streams of it */
+	bool kernel;
+	struct thread *first;	     /* its first stream */
+	struct process_facts *facts; /* the writer's thread's; after writer_sync() anybody's */
+};
+
+/* One stream. */
+struct thread {
+	uint64_t key;
+	struct process *process;
+	struct task *owner; /* who writes to it, or NULL */
+	uint64_t last;	    /* clock of its last event, as long as it has no owner */
+	uint64_t events;    /* of the owners before this one */
+	uint64_t repairs;
+	struct rename *names; /* nnames of them */
+	uint32_t nnames, nnames_more;
+	uint32_t exit_code;
+	bool created;	    /* on disk, or queued */
+	bool finished;	    /* and described as finished */
+	bool marks;	    /* it has marks, */
+	bool marks_told;    /* and its stream.json says so */
+	uint64_t *declared; /* bits, by struct declaration: what of the probes it has; or NULL, */
+	uint32_t ndeclared, declared_told; /* how many, and how many stream.json tells */
+	bool exited;
+	struct thread *next; /* all streams, in the order of their birth */
+};
+
+struct threads {
+	struct task_page **pages;
+	size_t npages;
+	uint64_t known, streams;
+	struct keymap by_key, by_pid;
+	struct thread *first, **last; /* all streams */
+	struct process **processes;   /* all, nprocesses of them */
+	size_t nprocesses;
+	struct writer *writer;
+	const struct topology *topology;
+	char *loom;
+	const char *proc;	   /* NULL: not to be read */
+	struct process_facts *own; /* of the recorder, or NULL */
+	_Atomic bool rankless;	   /* some process has no MPI rank */
+	bool kernel_model;
+	const struct actions *actions; /* of the probes; NULL: there are none */
+	struct session session;
+	struct names names;
+};
+
+static inline uint64_t thread_key(uint32_t pid, uint32_t tid)
+{
+	return (uint64_t)pid << 32 | tid;
+}
+
+struct task *threads_task_new_page(struct threads *threads, uint32_t id);
+
+/* The slot of `id`, which may be free (task->id is 0 then); NULL for id 0 and without memory. */
+static inline struct task *threads_task(struct threads *threads, uint32_t id)
+{
+	size_t page = id / TASKS_PAGE;
+
+	if (__builtin_expect(page >= threads->npages || !threads->pages[page], 0))
+		return threads_task_new_page(threads, id);
+	return id ? &threads->pages[page]->tasks[id % TASKS_PAGE] : NULL;
+}
+
+/* Takes a free slot into use, and gives it back with all it holds (it must not be bound). */
+void threads_use(struct threads *threads, struct task *task, uint32_t id, uint32_t pid,
+		 uint32_t tid);
+void threads_release(struct threads *threads, struct task *task);
+
+/* The stream (pid, tid), or NULL. */
+struct thread *threads_find(const struct threads *threads, uint32_t pid, uint32_t tid);
+
+/*
+ * Lets `task` write to the stream of its (pid, tid), made if need be; the stream must have no
+ * owner. task->state becomes unknown in a new stream, else dead. 0 or -errno.
+ */
+int threads_bind(struct threads *threads, struct task *task) __attribute__((warn_unused_result));
+/* The stream of `task` ends here, maybe for good: all is handed over, finished. */
+int threads_unbind(struct threads *threads, struct task *task) __attribute__((warn_unused_result));
+
+int threads_make_room(struct threads *threads, struct task *task);
+
+/* Room for TASK_ROOM bytes at task->at. 0 or -errno (no memory, the writer's error). */
+static inline int task_room(struct threads *threads, struct task *task)
+{
+	if (__builtin_expect(task->at >= task->end, 0))
+		return threads_make_room(threads, task);
+	return 0;
+}
+
+/* Appends an event at `clock`, or at the stream's last clock if that is later. */
+static inline void task_put(struct task *task, uint32_t mcv, uint64_t clock, const void *payload,
+			    size_t size)
+{
+	if (clock < task->last)
+		clock = task->last;
+	task->at += event_encode(task->at, mcv, (int64_t)clock, payload, size);
+	task->last = clock;
+	task->events++;
+}
+
+/* The task is called `comm` (RECORD_COMM_SIZE bytes) from `clock` on. 0 or -ENOMEM. */
+int threads_name(struct threads *threads, struct task *task, uint64_t clock, const char *comm);
+
+/* The stream has what `declaration` of the actions stands for. 0 or -ENOMEM after one message. */
+int threads_declare_new(struct thread *thread, const struct actions *actions, uint32_t declaration);
+
+static inline int threads_declare(struct threads *threads, struct thread *thread,
+				  uint32_t declaration)
+{
+	if (thread->declared && thread->declared[declaration / 64] & 1ull << declaration % 64)
+		return 0;
+	return threads_declare_new(thread, threads->actions, declaration);
+}
+
+/* /proc has something new about the task's process (first sight, exec). Its stream must exist. */
+void threads_look(struct threads *threads, struct process *process);
+
+/* All streams are closed: the ranks, and the account of the session, with which the first stream is
+ * finished, too, so that without it no trace looks complete. Takes session->cpus over,
+ * also on failure. 0 or the writer's error. */
+int threads_finish(struct threads *threads, const struct session *session);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * timeline: records of the kernel in, ovni events of threads out.
+ *
+ * The state machine of the recorder, pure: no system call, no BPF, no file. It gets
+ * the records of all rings in one order (clock, then ring, then place) and
+ * appends the events of event-mapping.md to the threads' buffers (threads.h).
+ * Invariants: clocks of a stream never fall; no CPU but the virtual one ever has two
+ * running threads; every event is legal in the state of its thread; what had to be
+ * mended to keep this is counted as a repair.
+ */
+#ifndef USER_TIMELINE_TIMELINE_H
+#define USER_TIMELINE_TIMELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/state.h"
+
+struct calls;
+struct calls_plan;
+struct threads;
+struct topology;
+struct timeline;
+
+struct timeline_options {
+	uint64_t t0;	   /* the window opens, ns: clock of the last start snapshot */
+	bool kernel_model; /* KCO/KCI instead of thread states (--kernel-model) */
+	bool all_threads;  /* a stream for each thread that existed at t0 */
+	bool cpu_filter;   /* -C: records of other CPUs are missing on purpose */
+	bool no_switches;  /* no records of switches: threads are on the virtual CPU */
+	bool some_threads; /* switches between threads that are not wanted are not recorded */
+	const struct calls_plan *calls; /* of the probes; the caller's; NULL: there are none */
+};
+
+struct timeline_counts {
+	uint64_t records; /* taken in, all kinds */
+	uint64_t by_kind[RECORD_KINDS];
+	uint64_t events;  /* written to streams, */
+	uint64_t bytes;	  /* and their size */
+	uint64_t repairs; /* moves that no record told */
+	uint64_t ties;	  /* records with the clock of the one before in another ring */
+	uint64_t late;	  /* records older than what had been taken in: clamped */
+	uint64_t outside; /* before t0 or after t1: no event, not a loss */
+	uint64_t lost;	  /* told by RECORD_LOST */
+	uint64_t migrations, wakeups, preemptions, switches;
+};
+
+/*
+ * What a CPU did in the window, by enum cpu_use (bpf/state.h). The four times add up to the window
+ * for each CPU. Unknown is the time before a repair, back to the last record that told who ran, and
+ * that of a CPU that appeared later, until its first record. With some_threads, idle is within
+ * other.
+ */
+struct timeline_cpu {
+	unsigned cpu;  /* the kernel's number */
+	int32_t index; /* in the loom */
+	uint64_t ns[CPU_USES];
+	uint64_t records, repairs, lost;
+};
+
+/* Both stay the caller's and must outlive the timeline. `topology` gives the index
+ * of a CPU and takes in CPUs that appear later. NULL without memory. */
+struct timeline *timeline_new(const struct timeline_options *options, struct threads *threads,
+			      struct topology *topology);
+/* Descriptions of streams look at its figures until they are written: after writer_sync(). */
+void timeline_free(struct timeline *timeline);
+
+/* What the task iterator says before t0 (names, parents, states of threads off the CPU) and
+ * after t1 (who was woken and never ran), then once the last record has been taken in.
+ * Never decides who runs. */
+int timeline_iterated(struct timeline *timeline, const struct record_task *task);
+
+/*
+ * Takes in the next record, which came from the ring of kernel CPU `cpu`. Returns 0, or
+ * -errno (no memory, or the writer has failed) after which nothing more is to be given but
+ * the closing. Sizes have been checked by the reader of the ring.
+ */
+int timeline_record(struct timeline *timeline, unsigned cpu, const struct record_head *record)
+	__attribute__((warn_unused_result));
+
+/* The window has closed at t1 (ns): from here on records write no event. To be
+ * called before records later than t1 are given. */
+void timeline_stop(struct timeline *timeline, uint64_t t1);
+
+/* Brings every thread to dead at t1 (or its stream's last clock). */
+int timeline_close(struct timeline *timeline) __attribute__((warn_unused_result));
+
+const struct timeline_counts *timeline_counts(const struct timeline *timeline);
+
+/* What came of the probes; NULL without any. */
+const struct calls *timeline_calls(const struct timeline *timeline);
+
+/* CPU number i, in the order of their first records; false if there is none. Times
+ * are complete after timeline_close(). */
+bool timeline_cpu(const struct timeline *timeline, size_t i, struct timeline_cpu *out);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* disk_error: see disk_error.h. */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "user/writer/disk_error.h"
+#include "trace/base/log.h"
+
+static const char *remedy(int err)
+{
+	switch (err) {
+	case -ENOSPC:
+	case -EDQUOT:
+		return "free some room, or record to another place with -o";
+	case -EFBIG:
+		return "the limit on the size of a file (ulimit -f) is in the way";
+	case -EIO:
+		return "the disk or the network share has failed";
+	case -ENOENT:
+	case -ESTALE:
+		return "somebody has removed the output directory";
+	case -ENOMEM:
+		return "there is too little memory for so many threads, or for so slow a disk";
+	case -EEXIST:
+		return "another recorder writes here";
+	case -EACCES:
+	case -EPERM:
+	case -EROFS:
+		return "record to a place that can be written, with -o";
+	default:
+		return "record to another place with -o";
+	}
+}
+
+void refusal_tell(struct refusal *refusal, int err, const char *fmt, ...)
+{
+	char what[PATH_MAX + 64];
+	va_list args;
+
+	if (refusal && atomic_exchange(&refusal->told, true))
+		return;
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
+	log_error("%s: %s; the recording ends, and what is on disk stays (%s)", what,
+		  strerror(-err), remedy(err));
+}

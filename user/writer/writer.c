@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* writer: see writer.h. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "user/writer/disk_error.h"
+#include "trace/base/json.h"
+#include "trace/base/log.h"
+#include "trace/ovni/stream.h"
+#include "user/writer/writer.h"
+
+#define QUEUE_BYTES   (256u << 20)
+#define META_ESTIMATE 1024 /* bytes that a description holds while it waits */
+
+/* The thread lets work gather, so that it wakes up some ten times a second and not a thousand
+ * times, each a switch on the machine that is traced. */
+#define GATHER_BYTES (1u << 20)
+#define GATHER_NS    (50 * 1000000l)
+
+struct job {
+	struct job *next;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+struct item {
+	struct item *next;
+	struct writer_part part;
+	size_t cost; /* bytes it counts for in the queue */
+	char path[]; /* part.path */
+};
+
+struct writer {
+	/* The same for the whole life. */
+	int trace_fd;
+	size_t queue_bytes;
+	uint64_t max_bytes;
+	struct writer_files files;
+	struct refusal *refusal;
+	pthread_t thread;
+
+	/* Under the lock. */
+	pthread_mutex_t lock;
+	pthread_cond_t work; /* the thread waits for: something queued, or stop */
+	pthread_cond_t done; /* givers wait for: room, or nothing left */
+	struct job *jobs, **last_job;
+	struct item *items, **last_item;
+	unsigned waiting; /* givers, for room or for the end of all work */
+	bool busy;	  /* the thread has taken something off a list */
+	bool stop;
+
+	/* Written under the lock or by the thread alone; read by anybody. */
+	_Atomic size_t queued;
+	_Atomic uint64_t given, written;
+	_Atomic int error;
+};
+
+static const struct writer_files real_files = {
+	.create = stream_create,
+	.append = stream_append,
+	.describe = stream_describe,
+	.store = stream_store,
+};
+
+/* Keeps the first error, and says it. */
+static void fail(struct writer *writer, const char *path, int err)
+{
+	int none = 0;
+
+	if (atomic_compare_exchange_strong(&writer->error, &none, err))
+		refusal_tell(writer->refusal, err, "%s: cannot write", path);
+}
+
+static void release(struct item *item)
+{
+	if (item->part.drop)
+		item->part.drop(item->part.arg);
+	free(item->part.events);
+	free(item);
+}
+
+static int put(struct writer *writer, const struct writer_part *part, const struct json *meta)
+{
+	int err = 0;
+
+	if (part->create && json_get(meta, "ovni.finished"))
+		return writer->files.store(writer->trace_fd, part->path, meta, part->events,
+					   part->size);
+	if (part->create)
+		err = writer->files.create(writer->trace_fd, part->path, meta);
+	if (!err && part->size)
+		err = writer->files.append(writer->trace_fd, part->path, part->events, part->size);
+	if (!err && meta && !part->create)
+		err = writer->files.describe(writer->trace_fd, part->path, meta);
+	return err;
+}
+
+static void write_item(struct writer *writer, struct item *item)
+{
+	struct json *meta = NULL;
+	int err = 0;
+
+	if (writer->error)
+		return;
+	if (item->part.meta) {
+		meta = item->part.meta(item->part.arg);
+		if (!meta)
+			err = -ENOMEM;
+	}
+	if (!err)
+		err = put(writer, &item->part, meta);
+	if (err)
+		fail(writer, item->path, err);
+	else
+		writer->written += item->part.size;
+	json_free(meta);
+}
+
+static void do_job(struct writer *writer, struct job *job)
+{
+	writer->jobs = job->next;
+	if (!job->next)
+		writer->last_job = &writer->jobs;
+	pthread_mutex_unlock(&writer->lock);
+	job->fn(job->arg);
+	free(job);
+	pthread_mutex_lock(&writer->lock);
+}
+
+static void do_item(struct writer *writer, struct item *item)
+{
+	size_t cost = item->cost;
+
+	writer->items = item->next;
+	if (!item->next)
+		writer->last_item = &writer->items;
+	pthread_mutex_unlock(&writer->lock);
+	write_item(writer, item);
+	release(item);
+	pthread_mutex_lock(&writer->lock);
+	writer->queued -= cost;
+	if (writer->waiting)
+		pthread_cond_broadcast(&writer->done);
+}
+
+/* Waits until there is enough to do, or somebody cannot wait; jobs are done at once. */
+static void gather(struct writer *writer)
+{
+	struct timespec until;
+	int err = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += GATHER_NS;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	while (!err && !writer->jobs && !writer->stop && !writer->waiting &&
+	       writer->queued < GATHER_BYTES)
+		err = pthread_cond_timedwait(&writer->work, &writer->lock, &until);
+}
+
+/* The thread. Jobs first: what they look for (/proc) may be gone soon. */
+static void *work(void *arg)
+{
+	struct writer *writer = arg;
+
+	pthread_mutex_lock(&writer->lock);
+	for (;;) {
+		if (writer->jobs) {
+			writer->busy = true;
+			do_job(writer, writer->jobs);
+		} else if (writer->items) {
+			writer->busy = true;
+			do_item(writer, writer->items);
+		} else {
+			writer->busy = false;
+			pthread_cond_broadcast(&writer->done);
+			if (writer->stop)
+				break;
+			while (!writer->jobs && !writer->items && !writer->stop)
+				pthread_cond_wait(&writer->work, &writer->lock);
+			gather(writer);
+		}
+	}
+	pthread_mutex_unlock(&writer->lock);
+	return NULL;
+}
+
+/* Starts the thread with all signals blocked: they are the main thread's. */
+static int start_thread(struct writer *writer)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&writer->thread, NULL, work, writer);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!err)
+		pthread_setname_np(writer->thread, "ovni-writer");
+	return -err;
+}
+
+struct writer *writer_start(const struct writer_options *options)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+	int err = writer ? 0 : -ENOMEM;
+
+	if (!err) {
+		writer->trace_fd = options->trace_fd;
+		writer->queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES;
+		writer->max_bytes = options->max_bytes;
+		writer->refusal = options->refusal;
+		writer->files = options->files ? *options->files : real_files;
+		writer->last_job = &writer->jobs;
+		writer->last_item = &writer->items;
+		pthread_condattr_t monotonic;
+
+		pthread_condattr_init(&monotonic);
+		pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+		pthread_mutex_init(&writer->lock, NULL);
+		pthread_cond_init(&writer->work, &monotonic);
+		pthread_condattr_destroy(&monotonic);
+		pthread_cond_init(&writer->done, NULL);
+		err = start_thread(writer);
+	}
+	if (err) {
+		log_error("cannot start the thread that writes: %s", strerror(-err));
+		free(writer);
+		return NULL;
+	}
+	return writer;
+}
+
+static struct item *item_new(const struct writer_part *part)
+{
+	size_t path = strlen(part->path) + 1;
+	struct item *item = malloc(sizeof(*item) + path);
+
+	if (!item)
+		return NULL;
+	item->next = NULL;
+	item->part = *part;
+	memcpy(item->path, part->path, path);
+	item->part.path = item->path;
+	item->cost = sizeof(*item) + path + part->size + (part->arg ? META_ESTIMATE : 0);
+	return item;
+}
+
+/* Waits until the thread has done something, which it now does without delay. */
+static void wait_for_writer(struct writer *writer)
+{
+	writer->waiting++;
+	pthread_cond_signal(&writer->work);
+	pthread_cond_wait(&writer->done, &writer->lock);
+	writer->waiting--;
+}
+
+int writer_put(struct writer *writer, const struct writer_part *part)
+{
+	struct item *item = item_new(part);
+	int err;
+
+	if (!item) {
+		if (part->drop)
+			part->drop(part->arg);
+		free(part->events);
+		fail(writer, part->path, -ENOMEM);
+		return writer->error;
+	}
+	pthread_mutex_lock(&writer->lock);
+	writer->waiting++;
+	while (!writer->error && writer->queued &&
+	       writer->queued + item->cost > writer->queue_bytes)
+		pthread_cond_wait(&writer->done, &writer->lock);
+	writer->waiting--;
+	err = writer->error;
+	if (!err) {
+		writer->queued += item->cost;
+		writer->given += part->size;
+		*writer->last_item = item;
+		writer->last_item = &item->next;
+		pthread_cond_signal(&writer->work);
+	}
+	pthread_mutex_unlock(&writer->lock);
+	if (err)
+		release(item);
+	return err;
+}
+
+void writer_abandon(struct writer *writer, int err)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&writer->error, &none, err);
+}
+
+int writer_run(struct writer *writer, void (*fn)(void *arg), void *arg)
+{
+	struct job *job = malloc(sizeof(*job));
+
+	if (!job)
+		return -ENOMEM;
+	*job = (struct job){.fn = fn, .arg = arg};
+	pthread_mutex_lock(&writer->lock);
+	*writer->last_job = job;
+	writer->last_job = &job->next;
+	pthread_cond_signal(&writer->work);
+	pthread_mutex_unlock(&writer->lock);
+	return 0;
+}
+
+int writer_sync(struct writer *writer)
+{
+	pthread_mutex_lock(&writer->lock);
+	while (writer->busy || writer->items || writer->jobs)
+		wait_for_writer(writer);
+	pthread_mutex_unlock(&writer->lock);
+	return writer->error;
+}
+
+int writer_finish(struct writer *writer)
+{
+	int err;
+
+	if (!writer)
+		return 0;
+	pthread_mutex_lock(&writer->lock);
+	writer->stop = true;
+	pthread_cond_signal(&writer->work);
+	pthread_mutex_unlock(&writer->lock);
+	pthread_join(writer->thread, NULL);
+	err = writer->error;
+	pthread_cond_destroy(&writer->work);
+	pthread_cond_destroy(&writer->done);
+	pthread_mutex_destroy(&writer->lock);
+	free(writer);
+	return err;
+}
+
+int writer_error(const struct writer *writer)
+{
+	return writer->error;
+}
+
+uint64_t writer_bytes(const struct writer *writer)
+{
+	return writer->written;
+}
+
+size_t writer_queued(const struct writer *writer)
+{
+	return writer->queued;
+}
+
+bool writer_full(const struct writer *writer)
+{
+	return writer->max_bytes && writer->given >= writer->max_bytes;
+}
