@@ -14,7 +14,7 @@
 #ifndef BPF_COUNTERS_H
 #define BPF_COUNTERS_H
 
-#include "kernel.bpf.h"
+#include "compat.bpf.h"
 
 /*
  * What is known of the session when a program is compiled: the usual ones have programs of their

@@ -13,7 +13,7 @@
 #include "counters.bpf.h"
 #include "emit.bpf.h"
 #include "target.bpf.h"
-#include "task.bpf.h"
+#include "task_record.bpf.h"
 
 /*
  * A task of a system-wide session without storage was born where no program ran. The

@@ -11,7 +11,7 @@
 #include "counters.bpf.h"
 #include "emit.bpf.h"
 #include "target.bpf.h"
-#include "task.bpf.h"
+#include "task_record.bpf.h"
 
 /*
  * This one runs here. Between its switches nothing else changes its counters, but who has marked it

@@ -12,7 +12,7 @@
 #ifndef BPF_TARGET_H
 #define BPF_TARGET_H
 
-#include "kernel.bpf.h"
+#include "compat.bpf.h"
 #include "sample.h"
 
 #define CGROUP_LEVELS 64 /* more than any hierarchy has */

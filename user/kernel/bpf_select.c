@@ -140,7 +140,7 @@ static int choose_probes(struct links *links, const struct btf *btf)
 	return 0;
 }
 
-/* Can the scheduler's programs mark a task that no other one has seen (kernel.bpf.h)? */
+/* Can the scheduler's programs mark a task that no other one has seen (compat.bpf.h)? */
 static bool storage_anywhere(const struct btf *btf)
 {
 	int id = btf__find_by_name_kind(btf, "bpf_local_storage_map", BTF_KIND_STRUCT);

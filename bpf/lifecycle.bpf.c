@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * life: tasks are born, renamed, execute another program, and exit.
+ * lifecycle: tasks are born, renamed, execute another program, and exit.
  *
  * A stream does not end here but at the last switch (sched.bpf.c): an exiting task may
  * still sleep and run again. An id survives exec, even where the tid does not.
@@ -9,7 +9,7 @@
 #include "counters.bpf.h"
 #include "emit.bpf.h"
 #include "target.bpf.h"
-#include "task.bpf.h"
+#include "task_record.bpf.h"
 
 /* The whole of a program: what it does on the CPU that it runs on, and what that costs. */
 #define TIMED(act, ...)                                                                            \

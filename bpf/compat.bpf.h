@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * kernel: facts and differences of kernels, one small function each.
+ * compat: differences between kernel versions, one small function each.
  */
-#ifndef BPF_KERNEL_H
-#define BPF_KERNEL_H
+#ifndef BPF_COMPAT_H
+#define BPF_COMPAT_H
 
 #include "maps.bpf.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * task: the record that says who an id is.
+ * task_record: the record that says who an id is.
  */
-#ifndef BPF_TASK_H
-#define BPF_TASK_H
+#ifndef BPF_TASK_RECORD_H
+#define BPF_TASK_RECORD_H
 
 #include "counters.bpf.h"
 #include "emit.bpf.h"
