@@ -109,7 +109,7 @@ all: $(PROGRAMS) $(LIBLOOM)
 unit-tests: $(UNIT_TESTS)
 workloads: $(WORKLOADS)
 FAULTS     := $(patsubst %.c,$(B)/%.so,$(wildcard tests/faults/*.c))
-test-programs: all $(UNIT_TESTS) $(WORKLOADS) $(TEST_AIDS) $(FAULTS)
+test-programs: all $(UNIT_TESTS) $(WORKLOADS) $(TEST_AIDS) $(FAULTS) $(B)/vectors
 .PHONY: test-programs
 
 # ---- rules -------------------------------------------------------------------------------------
@@ -221,6 +221,11 @@ $(FAULTS): $(B)/%.so: %.c
 	$(call msg,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -g -O2 $(WARN) -fPIC -shared -o $@ $< -ldl -lpthread
+
+# The conformance vectors, which tests find in $CONFORMANCE (tests/vectors/pack.sh makes the archive).
+$(B)/vectors: tests/vectors/vectors.tar.xz
+	$(call msg,UNPACK,$@)
+	$(Q)rm -rf $@ $@.new && mkdir -p $@.new && tar -xJf $< -C $@.new && mv $@.new $@ && touch $@
 
 .PRECIOUS: $(B)/%.o $(B)/bpf/%.bpf.o
 # Only of files that still exist: a build folder outlives a move.

@@ -10,7 +10,7 @@ mkdir "$T/seeds" "$T/made"
 for text in "$S"/tests/golden/emu/*.txt; do
 	"$S/tests/golden/emu_make.py" "$text" "$T/made/$(basename "$text" .txt)"
 done
-python3 - "$T" "${CONFORMANCE:-}" "$S" <<'PYTHON'
+python3 - "$T" "$CONFORMANCE" "$S" <<'PYTHON'
 import glob, os, re, struct, sys
 top, vectors, source = sys.argv[1:]
 STREAMS = 4

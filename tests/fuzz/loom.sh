@@ -9,8 +9,8 @@ bin=$B/bin
 [ -n "${BSAN:-}" ] && [ -x "$BSAN/bin/ovni-loom" ] && bin=$BSAN/bin
 mkdir "$T/sources"
 cp -R "$S"/tests/golden/loom/* "$T/sources"
-for vector in "${CONFORMANCE:-/nowhere}"/loom/*/; do
-	[ -d "$vector" ] && cp -R "$vector" "$T/sources/vector-$(basename "$vector")"
+for vector in "$CONFORMANCE"/loom/*/; do
+	cp -R "$vector" "$T/sources/vector-$(basename "$vector")"
 done
 chmod -R u+w "$T/sources"
 cat >"$T/mutate.py" <<'END'

@@ -12,7 +12,7 @@ mkdir "$T/sources"
 "$S/tests/golden/emu_make.py" "$S/tests/golden/emu/bpf.txt" "$T/trace"
 "$B/bin/ovni-pallas" export "$T/trace" "$T/sources/ours" 2>/dev/null
 "$B/bin/ovni-pallas" export --level none --masking "$T/trace" "$T/sources/masked" 2>/dev/null
-for vector in "${CONFORMANCE:-/nowhere}"/pallas/*/; do
+for vector in "$CONFORMANCE"/pallas/*/; do
 	[ -d "$vector/archive" ] && cp -R "$vector/archive" "$T/sources/$(basename "$vector")"
 done
 chmod -R u+w "$T/sources"

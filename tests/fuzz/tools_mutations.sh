@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# No damage to a trace crashes a tool or makes it run for ever: conformance vectors (or a small
-# trace, if they are not there) with random bytes changed, cut out and put in. Runs the sanitized
-# build if there is one, for FUZZ_SECONDS; a failure names its seed. MUTATIONS=N does N of them.
+# No damage to a trace crashes a tool or makes it run for ever: conformance vectors with random
+# bytes changed, cut out and put in. Runs the sanitized build if there is one, for FUZZ_SECONDS; a
+# failure names its seed. MUTATIONS=N does N of them.
 set -eu
 bin=$B/bin
 [ -n "${BSAN:-}" ] && [ -x "$BSAN/bin/ovni-dump" ] && bin=$BSAN/bin

@@ -6,7 +6,7 @@ set -eu
 . "$S/tests/fuzz/lib.sh"
 need_fuzzer
 mkdir "$T/seeds"
-python3 - "$T/seeds" "${CONFORMANCE:-}" <<'PYTHON'
+python3 - "$T/seeds" "$CONFORMANCE" <<'PYTHON'
 import glob, os, sys
 seeds, vectors = sys.argv[1:]
 texts = [b'{"version": 3, "ovni": {"part": "thread", "tid": 7, "finished": 1, "loom_cpus": [{"index": 0}]}}',

@@ -7,7 +7,7 @@ set -eu
 need_fuzzer
 mkdir "$T/seeds"
 "$S/tests/golden/loom_runs.py" "$T/runs"
-python3 - "$T/seeds" "$T/runs" "${CONFORMANCE:-}" <<'PYTHON'
+python3 - "$T/seeds" "$T/runs" "$CONFORMANCE" <<'PYTHON'
 import glob, os, re, struct, sys
 seeds, runs, vectors = sys.argv[1:]
 keys = set()

@@ -6,7 +6,7 @@ set -eu
 . "$S/tests/fuzz/lib.sh"
 need_fuzzer
 mkdir "$T/seeds"
-python3 - "$T/seeds" "${CONFORMANCE:-}" <<'PYTHON'
+python3 - "$T/seeds" "$CONFORMANCE" <<'PYTHON'
 import glob, os, struct, sys
 seeds, vectors = sys.argv[1:]
 header = b"ovni" + struct.pack("<I", 1)

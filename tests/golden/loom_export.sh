@@ -7,7 +7,7 @@
 set -u
 loom=$B/bin/ovni-loom
 states=$S/tests/golden/loom_states.py
-vectors=$S/../shared/conformance/loom
+vectors=$CONFORMANCE/loom
 export PYTHONDONTWRITEBYTECODE=1
 status=0 losses=0
 

@@ -7,7 +7,7 @@ set -u
 loom=$B/bin/ovni-loom emu=$B/bin/ovni-emu
 states=$S/tests/golden/loom_states.py
 make=$S/tests/golden/loom_make.py
-vectors=$S/../shared/conformance/loom
+vectors=$CONFORMANCE/loom
 export PYTHONDONTWRITEBYTECODE=1
 status=0
 

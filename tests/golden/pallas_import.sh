@@ -4,7 +4,6 @@
 # Every archive of the conformance vectors, made by others, becomes a trace that the emulator
 # accepts in lint mode, with one ovni event for each of its events, at its time.
 set -u
-[ -d "$CONFORMANCE/pallas" ] || { echo "no conformance vectors for Pallas"; exit 77; }
 status=0
 for vector in "$CONFORMANCE"/pallas/*/; do
 	name=$(basename "$vector")

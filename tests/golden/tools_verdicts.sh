@@ -4,7 +4,6 @@
 # ovni-check gives every conformance vector the verdict of the reference emulator, without and
 # with lint, and says an error whenever it refuses one.
 set -eu
-[ -n "$CONFORMANCE" ] || { echo "no conformance vectors beside the checkout"; exit 77; }
 python3 - "$CONFORMANCE/emu" "$B/bin/ovni-check" "$T" <<'END'
 import glob, json, os, shutil, subprocess, sys
 vectors, check, top = sys.argv[1:]
