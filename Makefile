@@ -268,7 +268,7 @@ lint:
 install: all
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(datadir)/cfg $(DESTDIR)$(datadir)/maps \
 		$(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man3 $(DESTDIR)$(mandir)/man5 \
-		$(DESTDIR)$(mandir)/man8 $(DESTDIR)$(docdir)/docs $(DESTDIR)$(libdir)/pkgconfig \
+		$(DESTDIR)$(mandir)/man8 $(DESTDIR)$(docdir)/docs/spec $(DESTDIR)$(libdir)/pkgconfig \
 		$(DESTDIR)$(incdir)/trace/loom/write $(DESTDIR)$(docdir)/examples
 	$(INSTALL) -m 755 $(PROGRAMS) $(DESTDIR)$(bindir)
 	$(INSTALL) -d $(DESTDIR)$(unitdir)
@@ -283,6 +283,7 @@ install: all
 	$(INSTALL) -m 644 $(wildcard docs/man/*.8) $(DESTDIR)$(mandir)/man8
 	$(INSTALL) -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(docdir)
 	$(INSTALL) -m 644 $(wildcard docs/*.md docs/*.svg) $(DESTDIR)$(docdir)/docs
+	$(INSTALL) -m 644 $(wildcard docs/spec/*.md) $(DESTDIR)$(docdir)/docs/spec
 	$(INSTALL) -m 644 tests/golden/loomsim.c $(DESTDIR)$(docdir)/examples
 	$(INSTALL) -m 644 $(LIBLOOM) $(DESTDIR)$(libdir)
 	$(INSTALL) -m 644 $(LOOM_HEADERS) $(DESTDIR)$(incdir)/trace/loom

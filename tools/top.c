@@ -9,7 +9,7 @@
  * counted one after the other, since a sum needs no order; only when one of them ends inside
  * an event is the trace walked again by clock, because what counts then is what
  * came before the damage.
- * Specification: tools specification 2.
+ * Specification: tools.md 2.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -19,7 +19,7 @@ import argparse
 import re
 import sys
 
-# ---- what the client knows (specification: Paraver configurations) ------------------------------
+# ---- what the client knows (paraver-cfg.md) -----------------------------------------------------
 
 LEVELS = {"thread", "task", "appl", "workload"}
 RESOURCE_LEVELS = {"cpu", "node", "system"}     # refused without resources; our traces have none

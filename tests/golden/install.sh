@@ -24,8 +24,8 @@ done
 for text in README.md CHANGELOG.md LICENSE; do
 	cmp "$S/$text" "share/doc/ovni-bpf/$text"
 done
-for text in "$S"/docs/*.md; do
-	cmp "$text" "share/doc/ovni-bpf/docs/${text##*/}"
+for text in "$S"/docs/*.md "$S"/docs/spec/*.md; do
+	cmp "$text" "share/doc/ovni-bpf/${text#"$S"/}"
 done
 if [ -n "$(find . -type f ! -perm -444)" ]; then
 	echo "not readable by all:"

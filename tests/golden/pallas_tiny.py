@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the annotated archive of the specification (section 24), without our own writer.
+"""Writes the annotated archive of pallas.md 24, without our own writer.
 
     pallas_tiny.py DIR [KEY=VALUE...]
 

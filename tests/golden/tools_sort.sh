@@ -104,7 +104,7 @@ sort --all --memory 1M --durable "$T/all2" || fail "--all in runs failed"
 cmp "$T/all2/$stream" "$T/all.obs" || fail "--all in runs does not sort as Python does"
 
 # 400 random traces with regions that reach back by little and by much, against the
-# algorithm of the specification in its plainest form.
+# algorithm of tools.md 3 in its plainest form.
 cat >"$T/random.py" <<'END'
 import os, random, struct, subprocess, sys
 sort, top = sys.argv[1:]

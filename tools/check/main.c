@@ -9,7 +9,7 @@
  * In: a trace; out: findings with their severities, and the verdict. The verdict is the
  * emulator's own, which is run without output; a survey of each stream then says what it
  * stopped before. --repair makes a trace that a crash left behind valid again.
- * Specification: emulator.md, models.md; trace specification v3.
+ * Specification: emulator.md, models.md.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * In: a trace of version 1 (or, to mend its events, of version 3); out: a new trace of version
  * 3. Events are copied byte for byte. Those that no model of today knows are listed; they are
  * left out only if asked, and old task events are given their body only if asked.
- * Specification: tools specification 8.
+ * Specification: tools.md 8.
  */
 #include <errno.h>
 #include <fcntl.h>

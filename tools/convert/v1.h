@@ -7,7 +7,7 @@
  *
  * In: a directory; out: its threads, sorted by path, each with what the metadata of its
  * process says, all rules of the specification checked.
- * Specification: trace specification version 1; tools specification 8.
+ * Specification: tools.md 8.
  */
 #ifndef TOOLS_CONVERT_V1_H
 #define TOOLS_CONVERT_V1_H

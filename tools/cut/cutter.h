@@ -7,7 +7,7 @@
  * begins is entered there (its state, its CPU, all that it has open), and closed where the
  * part ends. What others need of a part that is left out comes along: types and
  * tasks that were created there go into the stream of a thread of the same process.
- * Specification: models.md; event-mapping, "The thread state machine".
+ * Specification: models.md; event-mapping.md, "The thread state machine".
  */
 #ifndef TOOLS_CUT_CUTTER_H
 #define TOOLS_CUT_CUTTER_H

@@ -9,7 +9,7 @@
  * of the player leaves them), or stream by stream. The first three columns and all of
  * -x are those of the reference; TEXT is ours. A stream that ends inside an event is
  * printed up to there, and then the dump ends with status 1.
- * Specification: tools specification 1.
+ * Specification: tools.md 1.
  */
 #include <stdlib.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
  *
  * What a stream says for its loom, its process or the whole trace (CPUs, application, rank,
  * marks, the session) must not be lost with it: the first stream that stays says it then.
- * Specification: emulator.md 4.1; models.md 1.4; event-mapping, "Metadata".
+ * Specification: emulator.md 4.1; models.md 1.4; event-mapping.md, "Metadata".
  */
 #ifndef TOOLS_LIB_METADATA_SUBSET_H
 #define TOOLS_LIB_METADATA_SUBSET_H

@@ -8,7 +8,7 @@
  *
  * In: two traces of one node; out: the first one with the kernel's events woven in
  * (merge_streams.h). Threads that only the kernel saw are left out or, on request, are a second
- * loom of the host. Specification: event-mapping, "Next to libovni".
+ * loom of the host. Specification: event-mapping.md, "Next to libovni".
  */
 #include <errno.h>
 #include <fcntl.h>

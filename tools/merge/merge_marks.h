@@ -8,7 +8,7 @@
  * under another value takes that value, and a value that has another label there gets a
  * new one. Other types that clash get a free number. Invariant: after it no value of a
  * type has two labels, and none is 0.
- * Specification: models.md 1.4; event-mapping, "User probes and marks".
+ * Specification: models.md 1.4; event-mapping.md, "User probes and marks".
  */
 #ifndef TOOLS_MERGE_MERGE_MARKS_H
 #define TOOLS_MERGE_MERGE_MARKS_H

@@ -11,7 +11,7 @@
  * falls into such an interval by at most the tolerance moves its boundary (the two clocks
  * were not read at the same moment); beyond that the interval is split around it: KCI, event,
  * KCO. Nothing is dropped, both are counted.
- * Specification: event-mapping, "Next to libovni".
+ * Specification: event-mapping.md, "Next to libovni".
  */
 #ifndef TOOLS_MERGE_MERGE_STREAMS_H
 #define TOOLS_MERGE_MERGE_STREAMS_H

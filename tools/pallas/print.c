@@ -8,7 +8,7 @@
  *
  * All of a line but its time depends on the event entry and the thread alone, so that part is
  * formatted once per entry, and an event costs the digits of its time and two copies.
- * Specification: Pallas specification 18.
+ * Specification: pallas.md 18.
  */
 #include <errno.h>
 #include <inttypes.h>

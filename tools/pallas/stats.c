@@ -8,7 +8,7 @@
  *
  *   sum ± bound   the stored means are rounded down, so a sum is known up to a bound
  *   from          stored: vectors; summary: metadata; part: only so many of the calls are known
- * Specification: Pallas specification 14.
+ * Specification: pallas.md 14.
  */
 #include <inttypes.h>
 #include <stdio.h>

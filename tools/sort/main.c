@@ -6,7 +6,7 @@
  * with --all every stream as a whole. Streams are taken one by one in sorted order; each
  * is replaced in one step or, if anything about it fails, left as it was, and then
  * the program ends.
- * Specification: tools specification 3.
+ * Specification: tools.md 3.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * In: a stream; out: a replacement of its stream.obs with the regions sorted, or
  * none if nothing moves. The stream is walked once; a ring of the last N events
  * (clock and place) serves the look-back, so memory does not follow the file.
- * Specification: tools specification 3.
+ * Specification: tools.md 3.
  */
 #ifndef TOOLS_SORT_UNORDERED_REGIONS_H
 #define TOOLS_SORT_UNORDERED_REGIONS_H

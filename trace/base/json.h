@@ -6,7 +6,7 @@
  * these functions alone (cJSON stays behind them). Comments are accepted;
  * a key repeated in one object, a byte order mark, a trailing comma, a number beyond
  * the range of a double, control characters and more than 1000 levels are not; text
- * after the closing brace is ignored (emulator specification, 3.2).
+ * after the closing brace is ignored (emulator.md 3.2).
  * Invariant: no 64-bit number of ours ever passes through a double: they are
  * written and read as decimal strings.
  *

@@ -13,7 +13,7 @@
  * All integers have the byte order of the host. In: bytes of a stream; out: a
  * struct event that points into them. Invariant: nothing is read at or past
  * `end`, and a decoded event lies wholly inside [at, end).
- * Specification: trace specification v3, "Binary stream".
+ * Specification: emulator.md 3.3.
  */
 #ifndef TRACE_OVNI_EVENT_H
 #define TRACE_OVNI_EVENT_H

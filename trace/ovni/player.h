@@ -6,7 +6,7 @@
  * the order that the heap of the specification gives, which is observable and so
  * reproduced exactly: insert moves up while strictly lower, remove moves the last
  * node down to the strictly lowest child. Memory: one node of the heap per stream.
- * Specification: emulator specification 6.
+ * Specification: emulator.md 6.
  */
 #ifndef TRACE_OVNI_PLAYER_H
 #define TRACE_OVNI_PLAYER_H

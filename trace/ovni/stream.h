@@ -13,7 +13,7 @@
  * never takes a cut stream for a whole one.
  * Invariant: no symbolic link is followed on the way from the trace directory to a
  * file that is written.
- * Specification: trace specification v3; emulator specification 3.3.
+ * Specification: emulator.md 3.
  */
 #ifndef TRACE_OVNI_STREAM_H
 #define TRACE_OVNI_STREAM_H

@@ -5,7 +5,7 @@
  * In: a path; out: the streams below it, sorted by path, byte for byte. Every
  * directory with a regular stream.json is a stream, at any depth, the top one
  * included; symbolic links are followed and cycles of them end.
- * Specification: emulator specification 3.1.
+ * Specification: emulator.md 3.1.
  */
 #ifndef TRACE_OVNI_TRACE_H
 #define TRACE_OVNI_TRACE_H

@@ -4,7 +4,7 @@
  *
  * What the metadata says of looms, ranks and models plays no part here, so one
  * stream's directory may be given as well as a whole trace.
- * Specification: tools specification, first paragraph; emulator specification 3.1 to 3.3.
+ * Specification: tools.md, first paragraph; emulator.md 3.1 to 3.3.
  */
 #ifndef TRACE_OVNI_TRACE_INPUT_H
 #define TRACE_OVNI_TRACE_INPUT_H

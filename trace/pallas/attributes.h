@@ -4,7 +4,7 @@
  *
  * In: the attribute buffer of an event; out: its lists, and the values of a list, one after the
  * other. A list that leaves its buffer, or a value that leaves its list, ends the walk.
- * Specification: Pallas specification 11.
+ * Specification: pallas.md 11.
  */
 #ifndef TRACE_PALLAS_ATTRIBUTES_H
 #define TRACE_PALLAS_ATTRIBUTES_H

@@ -5,7 +5,7 @@
  * In: the bytes of a definition block; out: tables sorted by reference, whose strings
  * point into those bytes. A reference is looked up in the archive first, then in the
  * main file; each step of a chain (region, then its name) by itself.
- * Specification: Pallas specification 5.
+ * Specification: pallas.md 5.
  */
 #ifndef TRACE_PALLAS_DEFINITIONS_H
 #define TRACE_PALLAS_DEFINITIONS_H
@@ -26,7 +26,7 @@ struct pallas_region {
 
 struct pallas_attribute {
 	uint32_t ref, name, description;
-	uint8_t type; /* Pallas specification 11 */
+	uint8_t type; /* pallas.md 11 */
 };
 
 struct pallas_group {

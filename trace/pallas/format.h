@@ -9,7 +9,7 @@
  *                            sequence_durations.dat   three vectors per sequence
  *
  * A token is 32 bits: two of type, thirty of id. All integers are little endian.
- * Specification: Pallas specification 2 to 10.
+ * Specification: pallas.md 2 to 10.
  */
 #ifndef TRACE_PALLAS_FORMAT_H
 #define TRACE_PALLAS_FORMAT_H

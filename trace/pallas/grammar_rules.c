@@ -5,7 +5,7 @@
  * One depth-first walk without recursion orders the sequences (each after those that it
  * contains); the reverse order then carries the number of occurrences from the root
  * down. Time is that of reading the tokens, whatever the expansion is.
- * Specification: Pallas specification 13, 22; rules R13 and R14.
+ * Specification: pallas.md 13, 22; rules R13 and R14.
  */
 #include <stdlib.h>
 

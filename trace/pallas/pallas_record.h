@@ -3,7 +3,7 @@
  * pallas_record: THE table of Pallas event records: number, name, payload, text.
  *
  * A new record is one line of the table in pallas_record.c; the reader, the printer and the
- * exporter derive what they need from it. Specification: Pallas specification 10, 18.
+ * exporter derive what they need from it. Specification: pallas.md 10, 18.
  */
 #ifndef TRACE_PALLAS_PALLAS_RECORD_H
 #define TRACE_PALLAS_PALLAS_RECORD_H

@@ -7,7 +7,7 @@
  * may be large (tokens, sub-array descriptions, payloads) stay where the file has them.
  * Invariant after pallas_thread_parse(): every token is valid, the grammar has no
  * cycle, and each vector is as long as the expansion of the root makes it.
- * Specification: Pallas specification 7, 8, 13, 22.
+ * Specification: pallas.md 7, 8, 13, 22.
  */
 #ifndef TRACE_PALLAS_THREAD_GRAMMAR_H
 #define TRACE_PALLAS_THREAD_GRAMMAR_H
@@ -59,7 +59,7 @@ struct pallas_event {
 	uint32_t record;
 	const uint8_t *payload;
 	uint8_t payload_size;
-	const uint8_t *attributes; /* lists of its occurrences, Pallas specification 11 */
+	const uint8_t *attributes; /* lists of its occurrences, pallas.md 11 */
 	uint64_t attributes_size;
 	struct pallas_vector times;
 };

@@ -8,7 +8,7 @@
  * threads, unknown because records were lost); out: for each CPU of each loom parts that add
  * up to the window. In a trace that does not tell, what no thread of it took is `idle`,
  * which then means: idle or not recorded.
- * Specification: event-mapping, "Metadata" (bpf.session).
+ * Specification: event-mapping.md, "Metadata" (bpf.session).
  */
 #ifndef TRACE_STATES_CPU_TIME_H
 #define TRACE_STATES_CPU_TIME_H

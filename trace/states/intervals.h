@@ -11,7 +11,7 @@
  * stream has shown a KCO, between KCI and KCO. Where a thread is entered or closed on the
  * virtual CPU in no time is no run. It never refuses a trace: what is
  * not known is INTERVAL_UNKNOWN (figures) or RUN_UNKNOWN (who).
- * Specification: event-mapping, "The thread state machine" and payloads.
+ * Specification: event-mapping.md, "The thread state machine" and payloads.
  */
 #ifndef TRACE_STATES_INTERVALS_H
 #define TRACE_STATES_INTERVALS_H

@@ -4,7 +4,7 @@
  *
  * In: the streams' owners and `bpf.names` of all streams; out: "name (tid)" for a tid
  * of a loom, also one that has no stream of its own.
- * Specification: event-mapping, "Metadata".
+ * Specification: event-mapping.md, "Metadata".
  */
 #ifndef TRACE_STATES_TID_NAMES_H
 #define TRACE_STATES_TID_NAMES_H

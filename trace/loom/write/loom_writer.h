@@ -23,8 +23,7 @@
  *	...
  *	return loom_writer_close(w, NULL) ? 1 : 0;
  *
- * Specification: the Loom trace specification, "Collection Modes", "Ordering Rules", "Overhead
- * Control"; loom.md 2, 5.4, 8, 11.
+ * Specification: loom.md 2, 5.4, 7, 8, 11.
  */
 #ifndef TRACE_LOOM_WRITE_LOOM_WRITER_H
 #define TRACE_LOOM_WRITE_LOOM_WRITER_H

@@ -6,7 +6,7 @@
  * the grammars of threads. Only main.pallas and the archive.pallas files are read by
  * pallas_open(). Threads stand in (archive id, location id) order, which is the order
  * of equal times in a merge.
- * Specification: Pallas specification 2 to 6.
+ * Specification: pallas.md 2 to 6.
  */
 #ifndef TRACE_PALLAS_READ_ARCHIVE_H
 #define TRACE_PALLAS_READ_ARCHIVE_H

@@ -6,7 +6,7 @@
  * are what the reader itself refuses; R4 shows at opening. R19 is an order in time that leaves no
  * trace in the files. Beyond the rules: exact summaries of every sub-array, attribute
  * lists inside their buffers, and loop occurrences as the expansion has them.
- * Specification: Pallas specification 8, 12, 16.
+ * Specification: pallas.md 8, 12, 16.
  */
 #ifndef TRACE_PALLAS_READ_ARCHIVE_RULES_H
 #define TRACE_PALLAS_READ_ARCHIVE_RULES_H

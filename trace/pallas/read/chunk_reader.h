@@ -5,7 +5,7 @@
  *   u64 bytes that follow | zstd frame, or nothing around | 8 or w bytes per element
  *
  * In and out: arrays of u64. Hostile sizes are refused before anything is allocated.
- * Specification: Pallas specification 9.
+ * Specification: pallas.md 9.
  */
 #ifndef TRACE_PALLAS_READ_CHUNK_READER_H
 #define TRACE_PALLAS_READ_CHUNK_READER_H

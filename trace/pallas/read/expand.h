@@ -5,7 +5,7 @@
  * In: a grammar and the times of its events; out: one event at a time. The walk keeps one
  * frame for each level of the grammar and one place for each event: constant time
  * and no allocation per event. Threads are merged by (time, archive id, location id).
- * Specification: Pallas specification 13.
+ * Specification: pallas.md 13.
  */
 #ifndef TRACE_PALLAS_READ_EXPAND_H
 #define TRACE_PALLAS_READ_EXPAND_H

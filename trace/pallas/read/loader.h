@@ -5,7 +5,7 @@
  * In: descriptions of vectors (thread_grammar.h); out: one element after the other. All walks of a
  * trace share one loader. A walk holds at most the chunk that it stands in; when the chunks of all
  * walks exceed the budget, the one loaded first goes first (FIFO), and comes again when its walk
- * needs it. So memory has a bound, whatever the archive is. Specification: Pallas specification 8,
+ * needs it. So memory has a bound, whatever the archive is. Specification: pallas.md 8,
  * 9, 13, 22.
  */
 #ifndef TRACE_PALLAS_READ_LOADER_H

@@ -4,7 +4,7 @@
  *
  * In: definitions and, thread by thread, events (thread_writer.h); out: the directory of an
  * archive. Names are interned: the same text is one reference. main.pallas is written last (rule
- * R19): a trace that was not finished cannot be opened. Specification: Pallas specification 2 to
+ * R19): a trace that was not finished cannot be opened. Specification: pallas.md 2 to
  * 6, 16.
  */
 #ifndef TRACE_PALLAS_WRITE_ARCHIVE_WRITER_H

@@ -8,7 +8,7 @@
  * only codes it: faster than any of its levels on such data, and smaller. Levels above
  * CHUNK_LEVEL_PARSED let zstd search by itself.
  * Invariant: every frame carries its content size (rule R16).
- * Specification: Pallas specification 9.
+ * Specification: pallas.md 9.
  */
 #ifndef TRACE_PALLAS_WRITE_CHUNK_WRITER_H
 #define TRACE_PALLAS_WRITE_CHUNK_WRITER_H

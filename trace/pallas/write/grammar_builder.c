@@ -5,7 +5,7 @@
  * All frames share one stack of items; a block that stays inline only loses its frame. The oldest
  * tokens of a frame that grows without folding go to a scratch file: nothing that could
  * still change is among them.
- * Specification: Pallas specification 15.
+ * Specification: pallas.md 15.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  * In: one element after the other; out: chunks in a data file, and the bytes that describe the
  * vector in thread.pallas. Elements wait in memory until a sub-array is full; of a
  * sub-array that is written only its description stays.
- * Specification: Pallas specification 8.
+ * Specification: pallas.md 8.
  */
 #ifndef TRACE_PALLAS_WRITE_SERIES_H
 #define TRACE_PALLAS_WRITE_SERIES_H

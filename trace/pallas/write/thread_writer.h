@@ -15,7 +15,7 @@
  * so of their statistics is kept per region (struct region_summary).
  * Work per event is bounded; memory is bounded by THREAD_HELD plus the size of the grammar.
  * Invariant: what is written obeys the rules R1 to R3 and R10 to R18.
- * Specification: Pallas specification 7, 12, 15, 16.
+ * Specification: pallas.md 7, 12, 15, 16.
  */
 #ifndef TRACE_PALLAS_WRITE_THREAD_WRITER_H
 #define TRACE_PALLAS_WRITE_THREAD_WRITER_H
@@ -65,7 +65,7 @@ uint32_t pallas_thread_writer_entry(struct thread_writer *w, uint32_t record, co
 int pallas_thread_writer_event(struct thread_writer *w, uint32_t entry, uint64_t time)
 	__attribute__((warn_unused_result));
 
-/* Attaches a list of values (Pallas specification 11, without its header) to the latest occurrence
+/* Attaches a list of values (pallas.md 11, without its header) to the latest occurrence
  * of `entry`. 0 or -ENOMEM, without a message. */
 int pallas_thread_writer_values(struct thread_writer *w, uint32_t entry, uint8_t nvalues,
 				const void *values, size_t size)
