@@ -8,7 +8,8 @@
 # Knobs: V=1 shows commands; DEBUG=1, SAN=1 (address and undefined behaviour
 # sanitizers), B=DIR for the build folder; DESTDIR= prefix=; CC CLANG BPFTOOL PKG_CONFIG MPICC.
 #
-# Sources are found by folder: a new file needs no line here.
+# Sources are found by folder: a new file needs no line here. For editors: compile_commands.json
+# and tags. `make help` prints this text.
 
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
@@ -307,3 +308,20 @@ uninstall:
 
 clean:
 	rm -rf build build-san $(B)
+
+# ---- for people and editors --------------------------------------------------------------------
+
+.PHONY: help
+help:
+	@sed -n '3,/^$$/s/^# \{0,1\}//p' Makefile
+
+# Each compiler call that a complete build would make, one entry for each.
+compile_commands.json: FORCE
+	@$(MAKE) --no-print-directory -nB V=1 test-programs >$@.new
+	@sed -n -e 's/[\\"]/\\&/g' -e 's|^\(.* -c -o [^ ]* \([^ ]*\.c\)\)$$|{"directory": "$(CURDIR)", \
+	"file": "\2", "command": "\1"},|p' $@.new | sed -e '1s/^/[/' -e '$$s/,$$/]/' >$@
+	@rm $@.new
+
+CTAGS ?= ctags
+tags: FORCE
+	git ls-files '*.[ch]' ':!vmlinux' | $(CTAGS) -L - --languages=C -f $@
