@@ -282,7 +282,7 @@ install: all
 	$(INSTALL) -m 644 $(wildcard docs/man/*.3) $(DESTDIR)$(mandir)/man3
 	$(INSTALL) -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(mandir)/man5
 	$(INSTALL) -m 644 $(wildcard docs/man/*.8) $(DESTDIR)$(mandir)/man8
-	$(INSTALL) -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(docdir)
+	$(INSTALL) -m 644 README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(DESTDIR)$(docdir)
 	$(INSTALL) -m 644 $(wildcard docs/*.md docs/*.svg) $(DESTDIR)$(docdir)/docs
 	$(INSTALL) -m 644 $(wildcard docs/spec/*.md) $(DESTDIR)$(docdir)/docs/spec
 	$(INSTALL) -m 644 tests/golden/loomsim.c $(DESTDIR)$(docdir)/examples

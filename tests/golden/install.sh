@@ -21,7 +21,7 @@ diff -r --exclude='*.[ch]' "$S/user/apis" share/ovni-bpf/maps
 for page in "$S"/docs/man/*.[1-8]; do
 	cmp "$page" "share/man/man${page##*.}/${page##*/}"
 done
-for text in README.md CHANGELOG.md LICENSE; do
+for text in README.md CHANGELOG.md CONTRIBUTING.md LICENSE; do
 	cmp "$S/$text" "share/doc/ovni-bpf/$text"
 done
 for text in "$S"/docs/*.md "$S"/docs/spec/*.md; do
