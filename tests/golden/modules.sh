@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Modules: a folder is a module, and includes go one way. Every #include of every source file must be
-# in the table below, which is the one of docs/architecture.md. Neither the modules nor the files may
+# in the table below, that of CONTRIBUTING.md. Neither the modules nor the files may
 # form a cycle; a folder holds at most 25 source files; no file name stands for two things.
 # Violations planted in a scratch copy show that each rule can fail.
 set -u
