@@ -24,7 +24,7 @@ struct bench {
 	struct rings *rings;
 	struct account account;
 	struct topology topology;
-	struct part_plan plan;
+	struct segment_plan plan;
 	struct flight flight;
 };
 
@@ -41,7 +41,7 @@ static void bench_open(struct bench *b, const char *cpus, struct flight_options 
 		assert_int_equal(rings_add(b->rings, cpu, &b->states[cpu], b->data, 4096), 0);
 	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
 	assert_int_equal(topology_parse(&b->topology, cpus), 0);
-	b->plan = (struct part_plan){
+	b->plan = (struct segment_plan){
 		.facts = {.loom = "node", .mode = "full", .lost = FACTS_UNKNOWN},
 		.timeline = timeline,
 		.topology = &b->topology,
@@ -77,13 +77,13 @@ static void give(struct bench *b, unsigned cpu, const struct record_head *record
 }
 
 /* Finishes the save that has begun; the trace is then the kit's. */
-static struct part_result bench_save(struct bench *b, uint64_t *t0, uint64_t *t1,
-				     struct facts_kind *switches)
+static struct segment_result bench_save(struct bench *b, uint64_t *t0, uint64_t *t1,
+					struct facts_kind *switches)
 {
-	struct part *part = part_open(&b->plan, false);
-	struct part_result result;
+	struct segment *part = segment_open(&b->plan, false);
+	struct segment_result result;
 	struct account_table table;
-	struct closing closing;
+	struct finalizer_job closing;
 
 	kit_forget();
 	assert_non_null(part);
@@ -100,10 +100,10 @@ static struct part_result bench_save(struct bench *b, uint64_t *t0, uint64_t *t1
 		switches->full += table.cpus[i].kinds[EVENT_SWITCH].full;
 	}
 	free(table.cpus);
-	assert_int_equal(part_finish(part, &b->account, &closing.tasks, &closing.end), 0);
+	assert_int_equal(segment_finish(part, &b->account, &closing.tasks, &closing.end), 0);
 	result = part->result;
 	closing.drop(closing.arg);
-	part_close(part);
+	segment_close(part);
 	return result;
 }
 
@@ -111,7 +111,7 @@ static void try(const struct schedule_options *options, uint64_t seed, uint64_t 
 {
 	struct machine *m = schedule_run(options, seed);
 	struct machine_record **order = schedule_order(m);
-	struct flight_options flight = {.ns = ns, .bytes = SPOOL_BYTES_MIN};
+	struct flight_options flight = {.ns = ns, .bytes = HISTORY_BYTES_MIN};
 	struct timeline_options timeline = {.all_threads = seed & 1,
 					    .cpu_filter = options->some_cpus};
 	uint64_t m_t0 = m->t0, m_t1 = m->t1, at = 0, t0, t1, total = 0;
@@ -131,7 +131,7 @@ static void try(const struct schedule_options *options, uint64_t seed, uint64_t 
 
 		/* what is given after the end of a save tells who was woken in it */
 		if (at && (end++ >= 50 || head->clock > m_t1)) {
-			struct part_result r = bench_save(&b, &t0, &t1, &switches);
+			struct segment_result r = bench_save(&b, &t0, &t1, &switches);
 
 			assert_int_equal(t1, at);
 			assert_true(t0 >= m_t0 && t0 <= t1);
@@ -157,7 +157,7 @@ static void try(const struct schedule_options *options, uint64_t seed, uint64_t 
 			break;
 		if (head->clock > m_t0 + 1 && i && order[i - 1]->head.clock < head->clock &&
 		    draw(m, 5) == 0) {
-			assert_int_equal(flight_turn(&b.flight, head->clock), 0);
+			assert_int_equal(flight_advance(&b.flight, head->clock), 0);
 			if (!at && draw(m, 20) == 0) {
 				assert_int_equal(
 					flight_begin(&b.flight, head->clock - 1, "request"), 0);
@@ -217,12 +217,12 @@ static void clocks_near_their_end(void **state)
 }
 
 /* Returns where the window began. */
-static uint64_t save_now(struct bench *b, uint64_t t1, struct part_result *result,
+static uint64_t save_now(struct bench *b, uint64_t t1, struct segment_result *result,
 			 struct facts_kind *switches)
 {
 	uint64_t t0, end;
 
-	assert_int_equal(flight_turn(&b->flight, t1 + 1), 0);
+	assert_int_equal(flight_advance(&b->flight, t1 + 1), 0);
 	assert_int_equal(flight_begin(&b->flight, t1, "request"), 0);
 	*result = bench_save(b, &t0, &end, switches);
 	assert_int_equal(end, t1);
@@ -232,8 +232,8 @@ static uint64_t save_now(struct bench *b, uint64_t t1, struct part_result *resul
 
 static void zero_events(void **state)
 {
-	struct flight_options options = {.ns = 1000, .bytes = SPOOL_BYTES_MIN};
-	struct part_result result;
+	struct flight_options options = {.ns = 1000, .bytes = HISTORY_BYTES_MIN};
+	struct segment_result result;
 	struct facts_kind switches;
 	struct bench b;
 
@@ -253,7 +253,7 @@ static void ten_thousand_events_in_one_nanosecond(void **state)
 	const uint64_t clock = 1ull << 62;
 	struct flight_options options = {.ns = 1000, .bytes = 4 << 20};
 	struct who a = {1, 11, 11}, c = {2, 12, 12};
-	struct part_result result;
+	struct segment_result result;
 	struct facts_kind switches;
 	struct bench b;
 
@@ -277,7 +277,7 @@ static void twenty_thousand_threads(void **state)
 {
 	const unsigned n = 20000;
 	struct flight_options options = {.ns = 1000000000, .bytes = 64 << 20};
-	struct part_result result;
+	struct segment_result result;
 	struct facts_kind switches;
 	uint64_t clock = 1000;
 	struct bench b;
@@ -310,7 +310,7 @@ static void memory_is_flat_for_a_day(void **state)
 	struct flight_options options = {
 		.ns = 60ull * 1000000000, .bytes = 4 << 20, .trigger.latency_ns = 1000000000};
 	struct who creator = {1, 1, 1};
-	struct part_result result;
+	struct segment_result result;
 	struct facts_kind switches;
 	size_t after_an_hour = 0, now = 0;
 	uint64_t clock = 1000, hour = day / 24, next_save = hour;
@@ -336,7 +336,7 @@ static void memory_is_flat_for_a_day(void **state)
 			give(&b, 0, &back.head);
 			give(&b, 0, &dead.head);
 		}
-		assert_int_equal(flight_turn(&b.flight, clock + 6), 0);
+		assert_int_equal(flight_advance(&b.flight, clock + 6), 0);
 		if (clock < next_save)
 			continue;
 		next_save += hour;
@@ -348,7 +348,7 @@ static void memory_is_flat_for_a_day(void **state)
 			after_an_hour = now;
 		/* what may grow: 8 bytes for each 128 threads ever born */
 		assert_true(now < after_an_hour + (1 << 20) + id / 16);
-		assert_true(spool_memory(b.flight.spool) <= options.bytes);
+		assert_true(history_memory(b.flight.spool) <= options.bytes);
 	}
 	print_message("  %zu bytes after an hour, %zu after a day\n", after_an_hour, now);
 	bench_close(&b);
@@ -358,10 +358,10 @@ static void memory_is_flat_for_a_day(void **state)
 static void a_trigger_counts_once_for_what_is_kept(void **state)
 {
 	struct flight_options options = {
-		.ns = 1000000, .bytes = SPOOL_BYTES_MIN, .trigger.latency_ns = 5000};
+		.ns = 1000000, .bytes = HISTORY_BYTES_MIN, .trigger.latency_ns = 5000};
 	struct who a = {1, 11, 11}, c = {2, 12, 12};
 	struct facts_kind switches;
-	struct part_result result;
+	struct segment_result result;
 	uint64_t clock = 2000000, saved = 0, saves = 0;
 	struct bench b;
 	bool met;
@@ -375,7 +375,7 @@ static void a_trigger_counts_once_for_what_is_kept(void **state)
 		r.wake_clock = clock - 6000;
 		give(&b, 0, &r.head);
 		met = flight_triggered(&b.flight, clock);
-		assert_int_equal(flight_turn(&b.flight, clock + 1), 0);
+		assert_int_equal(flight_advance(&b.flight, clock + 1), 0);
 		if (!met)
 			continue;
 		assert_true(save_now(&b, clock, &result, &switches) >= saved);

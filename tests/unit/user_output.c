@@ -67,12 +67,12 @@ static void make_trace(const char *dir, const char *name)
 
 static int create(const char *path, bool chosen, bool force)
 {
-	struct output output;
-	int err = output_create(&output, path, chosen, force);
+	struct output_dir output;
+	int err = output_dir_create(&output, path, chosen, force);
 
 	if (!err)
 		assert_true(output.fd >= 0);
-	output_close(&output);
+	output_dir_close(&output);
 	return err;
 }
 
@@ -159,20 +159,20 @@ static void no_link_is_followed(void **state)
 
 static void an_abandoned_folder_gives_the_earlier_trace_its_place_back(void **state)
 {
-	struct output output;
+	struct output_dir output;
 
 	(void)state;
 	make_trace("ovni", "first");
-	assert_int_equal(output_create(&output, "ovni", false, false), 0);
-	output_abandon(&output);
-	output_close(&output);
+	assert_int_equal(output_dir_create(&output, "ovni", false, false), 0);
+	output_dir_abandon(&output);
+	output_dir_close(&output);
 	assert_true(exists("ovni/loom.n/proc.1/first"));
 	assert_false(exists("ovni.old"));
 	/* but not once something has been written */
-	assert_int_equal(output_create(&output, "ovni", false, false), 0);
+	assert_int_equal(output_dir_create(&output, "ovni", false, false), 0);
 	put("ovni/something");
-	output_abandon(&output);
-	output_close(&output);
+	output_dir_abandon(&output);
+	output_dir_close(&output);
 	assert_true(exists("ovni/something"));
 	assert_true(exists("ovni.old/loom.n/proc.1/first"));
 }
@@ -191,15 +191,15 @@ static void what_a_recorder_leaves_without_streams_is_ours(void **state)
 {
 	(void)state;
 	assert_int_equal(mkdir("ovni", 0755), 0);
-	assert_int_equal(mkdir("ovni/" PART_NEXT, 0755), 0);
+	assert_int_equal(mkdir("ovni/" SEGMENT_NEXT, 0755), 0);
 	assert_int_equal(mkdir("ovni/0001", 0755), 0);
 	put_text("ovni/" PERF_FILE, PERF_BEGINS ", and so on");
 	put_text("ovni/" PERF_FILE PERF_PART, PERF_LINE_BEGINS "1");
 	put_text("ovni/" PERF_FILE PERF_NEW, "");
 	assert_int_equal(create("ovni", false, false), 0);
-	assert_true(exists("ovni.old/" PART_NEXT));
+	assert_true(exists("ovni.old/" SEGMENT_NEXT));
 	assert_int_equal(create("ovni.old", true, true), 0);
-	assert_false(exists("ovni.old/" PART_NEXT));
+	assert_false(exists("ovni.old/" SEGMENT_NEXT));
 
 	/* but not with anything of others */
 	put_text("ovni/" PERF_FILE, "mine");
@@ -207,18 +207,18 @@ static void what_a_recorder_leaves_without_streams_is_ours(void **state)
 	put_text("ovni/" PERF_FILE, "");
 	assert_int_equal(create("ovni", true, true), -EEXIST);
 	assert_int_equal(unlink("ovni/" PERF_FILE), 0);
-	assert_int_equal(mkdir("ovni/" PART_NEXT, 0755), 0);
-	put("ovni/" PART_NEXT "/thesis");
+	assert_int_equal(mkdir("ovni/" SEGMENT_NEXT, 0755), 0);
+	put("ovni/" SEGMENT_NEXT "/thesis");
 	assert_int_equal(create("ovni", true, true), -EEXIST);
-	assert_true(exists("ovni/" PART_NEXT "/thesis"));
+	assert_true(exists("ovni/" SEGMENT_NEXT "/thesis"));
 }
 
 static int create_file(bool chosen, bool force)
 {
-	struct output output;
-	int err = output_create_file(&output, "run", chosen, force);
+	struct output_dir output;
+	int err = output_dir_create_file(&output, "run", chosen, force);
 
-	output_close(&output);
+	output_dir_close(&output);
 	return err;
 }
 

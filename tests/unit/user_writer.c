@@ -108,7 +108,7 @@ static uint8_t *copy(const void *bytes, size_t size)
 static int put(struct writer *writer, const char *path, bool create, const char *bytes,
 	       const char *text)
 {
-	struct writer_part part = {
+	struct writer_request part = {
 		.path = path,
 		.create = create,
 		.events = bytes ? copy(bytes, strlen(bytes)) : NULL,
@@ -351,7 +351,7 @@ static void what_was_lost_before_it_came_stops_all_writing(void **state)
 static void a_description_without_memory_is_an_error(void **state)
 {
 	struct writer *writer = start(0, 0);
-	struct writer_part part = {
+	struct writer_request part = {
 		.path = "s", .create = true, .meta = no_memory, .drop = drop, .arg = &part};
 
 	(void)state;
@@ -405,7 +405,7 @@ static int fill(int fd, unsigned streams, unsigned rounds)
 	assert_non_null(writer);
 	for (unsigned round = 0; round < rounds && !err; round++) {
 		for (unsigned i = 0; i < streams && !err; i++) {
-			struct writer_part part = {.create = !round, .size = sizeof(events)};
+			struct writer_request part = {.create = !round, .size = sizeof(events)};
 			char path[64];
 
 			for (size_t e = 0; e < 100; e++)

@@ -283,7 +283,7 @@ static error_t read_last(struct options *o, const char *text)
 	}
 	if (!what && !o->last_bytes)
 		o->last_bytes = OPTIONS_LAST;
-	if (!what && o->last_bytes < SPOOL_BYTES_MIN)
+	if (!what && o->last_bytes < HISTORY_BYTES_MIN)
 		what = "at least 1M is possible";
 	if (!what && o->last_ns && o->last_ns < OPTIONS_ROTATE_MIN_NS)
 		what = "at least 100ms is possible";

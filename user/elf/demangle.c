@@ -6,7 +6,7 @@
 
 #include "user/elf/demangle.h"
 
-struct output {
+struct output_dir {
 	char *text;
 	size_t length;
 	jmp_buf full; /* the demangler cannot be told to stop */
@@ -14,7 +14,7 @@ struct output {
 
 static void append(const char *text, size_t length, void *opaque)
 {
-	struct output *out = opaque;
+	struct output_dir *out = opaque;
 
 	if (length >= DEMANGLE_MAX - out->length)
 		longjmp(out->full, 1);
@@ -34,7 +34,7 @@ size_t demangle(char out[DEMANGLE_MAX], const char *name, enum demangle_form for
 		[DEMANGLE_PARAMETERS] = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP,
 		[DEMANGLE_WHOLE] = DMGL_PARAMS | DMGL_ANSI,
 	};
-	struct output output = {.text = out};
+	struct output_dir output = {.text = out};
 
 	if (!demangle_possible(name) || strnlen(name, DEMANGLE_MAX) == DEMANGLE_MAX)
 		return 0;

@@ -33,16 +33,16 @@ static int take(void *arg, unsigned cpu, const struct record_head *record)
 
 	if (__builtin_expect(atomic_load_explicit(&drain->hurry, memory_order_relaxed), 0))
 		return -ECANCELED;
-	return store_take(drain->store, cpu, record);
+	return sink_take(drain->sink, cpu, record);
 }
 
 static void tell(struct drain *drain, double fullest)
 {
 	unsigned permille = (unsigned)(1000 * fullest);
-	struct part_result figures;
+	struct segment_result figures;
 	uint64_t now = clock_now();
 
-	store_figures(drain->store, &figures);
+	sink_progress(drain->sink, &figures);
 	atomic_store(&drain->records, figures.records);
 	atomic_store(&drain->events, figures.events);
 	atomic_store(&drain->streams, figures.threads);
@@ -63,7 +63,7 @@ static int release(struct drain *drain, uint64_t before)
 	fullest = rings_fullest(drain->rings);
 	err = order_release(drain->order, watermark < before ? watermark : before, take, drain);
 	if (!err)
-		err = store_turn(drain->store, order_released(drain->order));
+		err = sink_advance(drain->sink, order_released(drain->order));
 	if (fullest > FULL && drain->interval_us > INTERVAL_MIN_US)
 		drain->interval_us /= 2;
 	else if (fullest < EMPTY && drain->interval_us < drain->interval_max_us)
@@ -92,7 +92,7 @@ static int close_window(struct drain *drain)
 	err = links_close_window(drain->links, &drain->t1);
 	if (err)
 		return err;
-	store_stop(drain->store, drain->t1);
+	sink_stop(drain->sink, drain->t1);
 	drain->counters->t1 = drain->t1;
 	err = counters_look(drain->counters);
 	for (unsigned i = 0; i < drain->ncpus && !err; i++) {
@@ -143,7 +143,7 @@ static void *run(void *arg)
 	links_detach(drain->links);
 	if (!drain->t1) {
 		drain->t1 = clock_now();
-		store_stop(drain->store, drain->t1);
+		sink_stop(drain->sink, drain->t1);
 	}
 	if (!err)
 		err = take_the_rest(drain);

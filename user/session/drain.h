@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drain: the thread that empties the rings into the store.
+ * drain: the thread that empties the rings into the sink.
  *
  * It wakes on a timer, more often the fuller the rings become, so that no event ever wakes it.
- * From its start to its end the rings and the store are its own; others read
+ * From its start to its end the rings and the sink are its own; others read
  * its figures. Asked to stop, it closes the window, looks at the counters, has the programs
  * detached, and takes what is left. It never opens a file.
  * Specification: ebpf.md 7 (timer), 9 (stop), 10 (watermark).
@@ -20,7 +20,7 @@ struct counters;
 struct links;
 struct order;
 struct rings;
-struct store;
+struct sink;
 
 struct drain {
 	/* The caller's, before drain_start(). */
@@ -28,7 +28,7 @@ struct drain {
 	struct counters *counters;
 	struct rings *rings;
 	struct order *order;
-	struct store *store;
+	struct sink *sink;
 	const unsigned *cpus; /* those with snapshots, ncpus of them */
 	unsigned ncpus;
 

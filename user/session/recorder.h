@@ -57,12 +57,12 @@ struct recorder {
 	struct links links;
 	struct rings *rings;
 	struct order *order;
-	struct output output;
-	struct store store;
+	struct output_dir output;
+	struct sink sink;
 	struct account account;
 	struct counters counters;
 	struct perf_file perf;
-	struct refusal refusal; /* of the disk, by whatever is written there */
+	struct disk_error disk_error; /* of the disk, by whatever is written there */
 	struct cost cost;
 	uint64_t next_interval_ns; /* --interval */
 	struct drain drain;

@@ -207,17 +207,17 @@ static int open_store(struct recorder *r)
 		.no_switches = !(o->kinds & 1u << EVENT_SWITCH),
 		.calls = r->probes.attach ? &r->probes.calls : NULL,
 	};
-	const struct part_plan plan = {
+	const struct segment_plan plan = {
 		.facts = facts,
 		.timeline = timeline,
 		.topology = &r->topology,
 		.calls = r->probes.sum,
 		.max_bytes = o->max_bytes,
-		.refusal = &r->refusal,
+		.disk_error = &r->disk_error,
 		.fd = r->output.fd,
 		.path = r->output.path,
 	};
-	const struct store_options options = {
+	const struct sink_options options = {
 		.plan = plan,
 		.flush_ns = o->flush_ns,
 		.rotate_ns = o->rotate_ns,
@@ -229,9 +229,9 @@ static int open_store(struct recorder *r)
 		.links = &r->links,
 		.account = &r->account,
 	};
-	int err = store_open(&r->store, &options);
+	int err = sink_open(&r->sink, &options);
 
-	return err ? err : store_begin(&r->store, r->t0, &r->tasks);
+	return err ? err : sink_begin(&r->sink, r->t0, &r->tasks);
 }
 
 int recorder_arm(struct recorder *r)
@@ -252,9 +252,9 @@ int recorder_arm(struct recorder *r)
 	if (!err)
 		err = privilege_drop(&r->caller, PRIVILEGE_ATTACH);
 	if (!err && o->mode == MODE_FULL)
-		err = output_create(&r->output, o->output, o->output_chosen, o->force);
+		err = output_dir_create(&r->output, o->output, o->output_chosen, o->force);
 	else if (!err)
-		err = output_create_file(&r->output, o->output, o->output_chosen, o->force);
+		err = output_dir_create_file(&r->output, o->output, o->output_chosen, o->force);
 	if (!err)
 		err = control_begin(r->control, r->output.path, o->argv);
 	if (!err)
@@ -271,7 +271,7 @@ int recorder_arm(struct recorder *r)
 		return err;
 	r->perf = (struct perf_file){.dirfd = r->output.fd,
 				     .name = r->output.file ? r->output.file : PERF_FILE,
-				     .refusal = &r->refusal};
+				     .disk_error = &r->disk_error};
 	r->next_interval_ns = r->t0 + o->interval_ns;
 	cost_begin(&r->cost);
 	if (o->mode != MODE_FULL)
@@ -283,7 +283,7 @@ int recorder_arm(struct recorder *r)
 	r->drain.links = &r->links;
 	r->drain.rings = r->rings;
 	r->drain.order = r->order;
-	r->drain.store = &r->store;
+	r->drain.sink = &r->sink;
 	err = drain_start(&r->drain);
 	privilege_keep(PRIVILEGE_WAIT);
 	return err;

@@ -26,7 +26,7 @@ void recorder_read_signals(struct recorder *r)
 
 	while (read(r->signals.fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGUSR1) {
-			if (r->options->mode != MODE_FULL || !store_request(&r->store))
+			if (r->options->mode != MODE_FULL || !sink_request(&r->sink))
 				log_warn("SIGUSR1 means nothing to a recording of one trace (see "
 					 "--rotate, --last)");
 			continue;
@@ -49,7 +49,7 @@ static void show_live(struct recorder *r, uint64_t now)
 	const struct summary_now figures = {
 		.now_ns = now,
 		.events = atomic_load(&r->drain.events),
-		.bytes = r->options->mode == MODE_FULL ? store_bytes(&r->store) : 0,
+		.bytes = r->options->mode == MODE_FULL ? sink_bytes(&r->sink) : 0,
 		.threads = atomic_load(&r->drain.streams),
 		.lost = account_lost(&r->account),
 		.fullest = atomic_load(&r->drain.fullest) / 1000.0,
@@ -66,7 +66,7 @@ static void look_for_end(struct recorder *r, uint64_t now)
 		r->reason = "duration";
 	else if (!o->all && !links_members(&r->links))
 		r->reason = "target";
-	else if (o->max_bytes && store_full(&r->store))
+	else if (o->max_bytes && sink_full(&r->sink))
 		r->reason = "size";
 	else if (o->strict_drops && account_lost(&r->account))
 		r->reason = "drops";
@@ -127,9 +127,9 @@ static void tell_command_end(struct recorder *r, uint64_t now)
 /* Traces that are complete, of a session with several. */
 void recorder_tell_parts(struct recorder *r)
 {
-	struct closer_news news;
+	struct finalizer_report news;
 
-	while (store_news(&r->store, &news)) {
+	while (sink_report(&r->sink, &news)) {
 		char trace[PATH_MAX];
 
 		r->traces++;
@@ -147,16 +147,16 @@ static void tell_status(struct recorder *r, unsigned client)
 	const struct options *o = r->options;
 	const struct control_figures figures = {
 		.output = r->output.path,
-		.keeps = o->mode != MODE_FULL	    ? "counters"
-			 : o->last_bytes	    ? "flight recorder"
-			 : store_fd(&r->store) >= 0 ? "rotation"
-						    : "one trace",
+		.keeps = o->mode != MODE_FULL	  ? "counters"
+			 : o->last_bytes	  ? "flight recorder"
+			 : sink_fd(&r->sink) >= 0 ? "rotation"
+						  : "one trace",
 		.seconds = (double)(clock_now() - r->t0) / 1e9,
 		.fullest = atomic_load(&r->drain.fullest) / 1000.0,
 		.records = atomic_load(&r->drain.records),
 		.events = atomic_load(&r->drain.events),
 		.threads = atomic_load(&r->drain.streams),
-		.bytes = store_bytes(&r->store),
+		.bytes = sink_bytes(&r->sink),
 		.lost = account_lost(&r->account),
 		.traces = r->traces,
 	};
@@ -172,7 +172,7 @@ static void answer(struct recorder *r)
 	while ((request = control_next(r->control, &client))) {
 		if (request == ASK_STATUS)
 			tell_status(r, client);
-		else if (request == ASK_SAVE && !store_request(&r->store))
+		else if (request == ASK_SAVE && !sink_request(&r->sink))
 			control_refuse(r->control, client,
 				       "there is nothing to save: it records one trace (see "
 				       "--last and --rotate)");
@@ -185,7 +185,7 @@ void recorder_record(struct recorder *r)
 {
 	struct pollfd fds[] = {{.fd = r->signals.fd, .events = POLLIN},
 			       {.fd = r->drain.done_fd, .events = POLLIN},
-			       {.fd = store_fd(&r->store), .events = POLLIN},
+			       {.fd = sink_fd(&r->sink), .events = POLLIN},
 			       {.fd = control_fd(r->control), .events = POLLIN}};
 
 	if (!r->options->quiet)

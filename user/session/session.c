@@ -73,7 +73,7 @@ static void write_counters(struct recorder *r)
 
 static void finish(struct recorder *r)
 {
-	struct part_end end = {.stopped_by = r->reason, .command_status = -1};
+	struct segment_end end = {.stopped_by = r->reason, .command_status = -1};
 	bool whole = !r->drain.err && !r->drain.cut;
 
 	/* Who was woken and did not run; names of those that had no stream. */
@@ -92,7 +92,7 @@ static void finish(struct recorder *r)
 	}
 	if (account_close(&r->account, r->drain.cut))
 		r->failed = true;
-	if (r->options->mode == MODE_FULL && store_end(&r->store, &r->tasks, &end, r->drain.cut))
+	if (r->options->mode == MODE_FULL && sink_end(&r->sink, &r->tasks, &end, r->drain.cut))
 		r->failed = true;
 	write_counters(r);
 	recorder_tell_parts(r);
@@ -109,8 +109,8 @@ static void report(struct recorder *r)
 {
 	bool full = r->options->mode == MODE_FULL;
 	struct perf_run run;
-	const struct part_result counted = {0};
-	const struct part_result *sum = full ? store_result(&r->store) : &counted;
+	const struct segment_result counted = {0};
+	const struct segment_result *sum = full ? sink_result(&r->sink) : &counted;
 	struct summary_end end = {
 		.dir = r->output.path,
 		.kept = r->output.kept,
@@ -122,7 +122,7 @@ static void report(struct recorder *r)
 		.threads = sum->threads,
 		.repairs = sum->repairs,
 		.late = sum->late,
-		.parts = full ? store_parts(&r->store) : 0,
+		.parts = full ? sink_segments(&r->sink) : 0,
 		.lost = r->account.lost,
 		.full = r->account.full,
 		.user = r->account.user,
@@ -162,7 +162,7 @@ static void report(struct recorder *r)
 static void close_all(struct recorder *r)
 {
 	drain_join(&r->drain);
-	store_close(&r->store);
+	sink_close(&r->sink);
 	account_free(&r->account);
 	counters_free(&r->counters);
 	perf_close(&r->perf);
@@ -199,8 +199,8 @@ enum status session_run(const struct options *options, struct control *control)
 	if (recorder_arm(r)) {
 		command_close(&r->command);
 		close_all(r);
-		output_abandon(&r->output);
-		output_close(&r->output);
+		output_dir_abandon(&r->output);
+		output_dir_close(&r->output);
 		return STATUS_FAILED;
 	}
 	recorder_record(r);
@@ -221,6 +221,6 @@ enum status session_run(const struct options *options, struct control *control)
 			;
 	}
 	command_close(&r->command);
-	output_close(&r->output);
+	output_dir_close(&r->output);
 	return status;
 }

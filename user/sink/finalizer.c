@@ -16,8 +16,8 @@
 
 #define NEWS_MAX 16 /* kept until somebody asks; more are forgotten, the oldest first */
 
-struct closer {
-	const struct part_plan *plan;
+struct finalizer {
+	const struct segment_plan *plan;
 	const struct account *account;
 	unsigned keep;
 	int fd;
@@ -27,27 +27,27 @@ struct closer {
 	/* Under the lock. */
 	pthread_mutex_t lock;
 	pthread_cond_t work;
-	struct part *spare;
-	struct closing waiting;
+	struct segment *spare;
+	struct finalizer_job waiting;
 	bool has_waiting, stop;
 	bool unsettled; /* the last empty part has been taken, and is still called so */
-	struct closer_news news[NEWS_MAX];
+	struct finalizer_report news[NEWS_MAX];
 	unsigned told, known; /* news: numbers of the next to tell, and of all there were */
 
-	/* The thread's; the caller's after closer_stop(). */
-	struct part_result result;
+	/* The thread's; the caller's after finalizer_stop(). */
+	struct segment_result result;
 	unsigned parts, numbers; /* closed, and given */
 	_Atomic int error;
 };
 
-static void fail(struct closer *closer, int err)
+static void fail(struct finalizer *finalizer, int err)
 {
 	int none = 0;
 
-	atomic_compare_exchange_strong(&closer->error, &none, err);
+	atomic_compare_exchange_strong(&finalizer->error, &none, err);
 }
 
-static void add(struct part_result *sum, const struct part_result *r)
+static void add(struct segment_result *sum, const struct segment_result *r)
 {
 	sum->window_ns += r->window_ns;
 	sum->events += r->events;
@@ -59,230 +59,230 @@ static void add(struct part_result *sum, const struct part_result *r)
 	sum->lost += r->lost;
 }
 
-static void tell(struct closer *closer, const struct closing *closing)
+static void tell(struct finalizer *finalizer, const struct finalizer_job *job)
 {
-	struct closer_news news = {
-		.number = closing->part->number,
-		.why = closing->end.stopped_by,
-		.result = closing->part->result,
+	struct finalizer_report news = {
+		.number = job->segment->number,
+		.why = job->end.stopped_by,
+		.result = job->segment->result,
 	};
 
-	if (closing->end.trigger)
-		snprintf(news.trigger, sizeof(news.trigger), "%s", closing->end.trigger);
-	pthread_mutex_lock(&closer->lock);
-	closer->news[closer->known++ % NEWS_MAX] = news;
-	if (closer->known - closer->told > NEWS_MAX)
-		closer->told = closer->known - NEWS_MAX;
-	pthread_mutex_unlock(&closer->lock);
-	eventfd_write(closer->fd, 1);
+	if (job->end.trigger)
+		snprintf(news.trigger, sizeof(news.trigger), "%s", job->end.trigger);
+	pthread_mutex_lock(&finalizer->lock);
+	finalizer->news[finalizer->known++ % NEWS_MAX] = news;
+	if (finalizer->known - finalizer->told > NEWS_MAX)
+		finalizer->told = finalizer->known - NEWS_MAX;
+	pthread_mutex_unlock(&finalizer->lock);
+	eventfd_write(finalizer->fd, 1);
 }
 
-int closer_settle(struct closer *closer, struct part *part)
+int finalizer_name(struct finalizer *finalizer, struct segment *segment)
 {
-	int err = part_settle(part, closer->numbers + 1);
+	int err = segment_name(segment, finalizer->numbers + 1);
 
 	if (err)
 		return err;
-	closer->numbers++;
-	pthread_mutex_lock(&closer->lock);
-	closer->unsettled = false;
-	pthread_cond_signal(&closer->work);
-	pthread_mutex_unlock(&closer->lock);
+	finalizer->numbers++;
+	pthread_mutex_lock(&finalizer->lock);
+	finalizer->unsettled = false;
+	pthread_cond_signal(&finalizer->work);
+	pthread_mutex_unlock(&finalizer->lock);
 	return 0;
 }
 
-int closer_do(struct closer *closer, const struct closing *closing)
+int finalizer_run(struct finalizer *finalizer, const struct finalizer_job *job)
 {
-	struct part *part = closing->part;
-	struct snapshot_tasks tasks = closing->tasks;
+	struct segment *segment = job->segment;
+	struct snapshot_tasks tasks = job->tasks;
 	int err = 0, failed;
 
-	if (!part->number)
-		err = closer_settle(closer, part);
-	if (!err && closing->next)
-		err = closer_settle(closer, closing->next);
-	if (!err && closing->fill)
-		err = closing->fill(closing->arg, part);
+	if (!segment->number)
+		err = finalizer_name(finalizer, segment);
+	if (!err && job->next)
+		err = finalizer_name(finalizer, job->next);
+	if (!err && job->fill)
+		err = job->fill(job->arg, segment);
 	/* also after an error: what there is becomes a trace */
-	failed = part_finish(part, closer->account, &tasks, &closing->end);
+	failed = segment_finish(segment, finalizer->account, &tasks, &job->end);
 	if (!err)
 		err = failed;
-	if (!err && closing->may_go && !part->result.threads) {
-		err = part_remove(closer->plan, part->number);
+	if (!err && job->may_go && !segment->result.threads) {
+		err = segment_remove(finalizer->plan, segment->number);
 	} else {
-		closer->parts++;
-		add(&closer->result, &part->result);
+		finalizer->parts++;
+		add(&finalizer->result, &segment->result);
 		if (!err)
-			tell(closer, closing);
-		if (!err && closer->keep && part->number > closer->keep)
-			err = part_remove(closer->plan, part->number - closer->keep);
+			tell(finalizer, job);
+		if (!err && finalizer->keep && segment->number > finalizer->keep)
+			err = segment_remove(finalizer->plan, segment->number - finalizer->keep);
 	}
-	if (closing->drop)
-		closing->drop(closing->arg);
+	if (job->drop)
+		job->drop(job->arg);
 	snapshot_tasks_free(&tasks);
-	part_close(part);
+	segment_close(segment);
 	return err;
 }
 
 /* Called with the lock, which is released meanwhile. */
-static void make_spare(struct closer *closer)
+static void make_spare(struct finalizer *finalizer)
 {
-	struct part *part;
+	struct segment *segment;
 
-	pthread_mutex_unlock(&closer->lock);
-	part = part_open(closer->plan, true);
-	if (!part)
-		fail(closer, -EIO);
-	pthread_mutex_lock(&closer->lock);
-	closer->spare = part;
+	pthread_mutex_unlock(&finalizer->lock);
+	segment = segment_open(finalizer->plan, true);
+	if (!segment)
+		fail(finalizer, -EIO);
+	pthread_mutex_lock(&finalizer->lock);
+	finalizer->spare = segment;
 }
 
 /* The thread. */
 static void *work(void *arg)
 {
-	struct closer *closer = arg;
-	struct closing closing;
+	struct finalizer *finalizer = arg;
+	struct finalizer_job job;
 	int err;
 
 	privilege_keep(PRIVILEGE_WRITE | PRIVILEGE_DRAIN);
-	pthread_mutex_lock(&closer->lock);
+	pthread_mutex_lock(&finalizer->lock);
 	for (;;) {
-		if (closer->has_waiting) {
-			closing = closer->waiting;
-			closer->has_waiting = false;
-			pthread_mutex_unlock(&closer->lock);
-			err = closer_do(closer, &closing);
+		if (finalizer->has_waiting) {
+			job = finalizer->waiting;
+			finalizer->has_waiting = false;
+			pthread_mutex_unlock(&finalizer->lock);
+			err = finalizer_run(finalizer, &job);
 			if (err)
-				fail(closer, err);
-			pthread_mutex_lock(&closer->lock);
-		} else if (!closer->spare && !closer->unsettled && !closer->error) {
-			make_spare(closer);
-		} else if (closer->stop) {
+				fail(finalizer, err);
+			pthread_mutex_lock(&finalizer->lock);
+		} else if (!finalizer->spare && !finalizer->unsettled && !finalizer->error) {
+			make_spare(finalizer);
+		} else if (finalizer->stop) {
 			break;
 		} else {
-			pthread_cond_wait(&closer->work, &closer->lock);
+			pthread_cond_wait(&finalizer->work, &finalizer->lock);
 		}
 	}
-	pthread_mutex_unlock(&closer->lock);
+	pthread_mutex_unlock(&finalizer->lock);
 	return NULL;
 }
 
-struct closer *closer_start(const struct part_plan *plan, const struct account *account,
-			    unsigned keep)
+struct finalizer *finalizer_start(const struct segment_plan *plan, const struct account *account,
+				  unsigned keep)
 {
-	struct closer *closer = calloc(1, sizeof(*closer));
+	struct finalizer *finalizer = calloc(1, sizeof(*finalizer));
 	sigset_t all, before;
 	int err = -ENOMEM;
 
-	if (!closer)
+	if (!finalizer)
 		goto failed;
-	closer->plan = plan;
-	closer->account = account;
-	closer->keep = keep;
-	pthread_mutex_init(&closer->lock, NULL);
-	pthread_cond_init(&closer->work, NULL);
-	closer->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (closer->fd < 0) {
+	finalizer->plan = plan;
+	finalizer->account = account;
+	finalizer->keep = keep;
+	pthread_mutex_init(&finalizer->lock, NULL);
+	pthread_cond_init(&finalizer->work, NULL);
+	finalizer->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (finalizer->fd < 0) {
 		err = -errno;
 		goto failed;
 	}
-	closer->spare = part_open(plan, true);
-	if (!closer->spare) {
-		closer_free(closer);
+	finalizer->spare = segment_open(plan, true);
+	if (!finalizer->spare) {
+		finalizer_free(finalizer);
 		return NULL;
 	}
 	sigfillset(&all); /* signals are the main thread's */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&closer->thread, NULL, work, closer);
+	err = -pthread_create(&finalizer->thread, NULL, work, finalizer);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err)
 		goto failed;
-	pthread_setname_np(closer->thread, "ovni-closer");
-	closer->started = true;
-	return closer;
+	pthread_setname_np(finalizer->thread, "ovni-finalizer");
+	finalizer->started = true;
+	return finalizer;
 failed:
 	log_error("cannot start the thread that closes traces: %s", strerror(-err));
-	closer_free(closer);
+	finalizer_free(finalizer);
 	return NULL;
 }
 
-struct part *closer_take(struct closer *closer)
+struct segment *finalizer_take_empty(struct finalizer *finalizer)
 {
-	struct part *part;
+	struct segment *segment;
 
-	pthread_mutex_lock(&closer->lock);
-	part = closer->spare;
-	closer->spare = NULL;
-	closer->unsettled = part;
-	pthread_mutex_unlock(&closer->lock);
-	return part;
+	pthread_mutex_lock(&finalizer->lock);
+	segment = finalizer->spare;
+	finalizer->spare = NULL;
+	finalizer->unsettled = segment;
+	pthread_mutex_unlock(&finalizer->lock);
+	return segment;
 }
 
-void closer_give(struct closer *closer, const struct closing *closing)
+void finalizer_give(struct finalizer *finalizer, const struct finalizer_job *job)
 {
-	pthread_mutex_lock(&closer->lock);
-	closer->waiting = *closing;
-	closer->has_waiting = true;
-	pthread_cond_signal(&closer->work);
-	pthread_mutex_unlock(&closer->lock);
+	pthread_mutex_lock(&finalizer->lock);
+	finalizer->waiting = *job;
+	finalizer->has_waiting = true;
+	pthread_cond_signal(&finalizer->work);
+	pthread_mutex_unlock(&finalizer->lock);
 }
 
-int closer_fd(const struct closer *closer)
+int finalizer_fd(const struct finalizer *finalizer)
 {
-	return closer->fd;
+	return finalizer->fd;
 }
 
-bool closer_news(struct closer *closer, struct closer_news *news)
+bool finalizer_report(struct finalizer *finalizer, struct finalizer_report *news)
 {
 	eventfd_t n;
 	bool any;
 
-	eventfd_read(closer->fd, &n);
-	pthread_mutex_lock(&closer->lock);
-	any = closer->told < closer->known;
+	eventfd_read(finalizer->fd, &n);
+	pthread_mutex_lock(&finalizer->lock);
+	any = finalizer->told < finalizer->known;
 	if (any)
-		*news = closer->news[closer->told++ % NEWS_MAX];
-	pthread_mutex_unlock(&closer->lock);
+		*news = finalizer->news[finalizer->told++ % NEWS_MAX];
+	pthread_mutex_unlock(&finalizer->lock);
 	return any;
 }
 
-int closer_error(const struct closer *closer)
+int finalizer_error(const struct finalizer *finalizer)
 {
-	return closer->error;
+	return finalizer->error;
 }
 
-int closer_stop(struct closer *closer)
+int finalizer_stop(struct finalizer *finalizer)
 {
-	if (closer->started) {
-		pthread_mutex_lock(&closer->lock);
-		closer->stop = true;
-		pthread_cond_signal(&closer->work);
-		pthread_mutex_unlock(&closer->lock);
-		pthread_join(closer->thread, NULL);
-		closer->started = false;
+	if (finalizer->started) {
+		pthread_mutex_lock(&finalizer->lock);
+		finalizer->stop = true;
+		pthread_cond_signal(&finalizer->work);
+		pthread_mutex_unlock(&finalizer->lock);
+		pthread_join(finalizer->thread, NULL);
+		finalizer->started = false;
 	}
-	return closer->error;
+	return finalizer->error;
 }
 
-const struct part_result *closer_result(const struct closer *closer)
+const struct segment_result *finalizer_result(const struct finalizer *finalizer)
 {
-	return &closer->result;
+	return &finalizer->result;
 }
 
-unsigned closer_parts(const struct closer *closer)
+unsigned finalizer_segments(const struct finalizer *finalizer)
 {
-	return closer->parts;
+	return finalizer->parts;
 }
 
-void closer_free(struct closer *closer)
+void finalizer_free(struct finalizer *finalizer)
 {
-	if (!closer)
+	if (!finalizer)
 		return;
-	closer_stop(closer);
-	part_close(closer->spare);
-	if (closer->fd >= 0)
-		close(closer->fd);
-	pthread_cond_destroy(&closer->work);
-	pthread_mutex_destroy(&closer->lock);
-	free(closer);
+	finalizer_stop(finalizer);
+	segment_close(finalizer->spare);
+	if (finalizer->fd >= 0)
+		close(finalizer->fd);
+	pthread_cond_destroy(&finalizer->work);
+	pthread_mutex_destroy(&finalizer->lock);
+	free(finalizer);
 }

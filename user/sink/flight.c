@@ -59,7 +59,7 @@ static int begin_base(struct flight *flight, const struct snapshot_tasks *tasks)
 int flight_init(struct flight *flight, const struct flight_options *options, uint64_t t0,
 		const struct snapshot_tasks *tasks)
 {
-	const struct spool_options spool = {
+	const struct history_options history = {
 		.bytes = options->bytes,
 		.ns = options->ns,
 		.forgotten = forgotten,
@@ -77,8 +77,8 @@ int flight_init(struct flight *flight, const struct flight_options *options, uin
 	};
 	err = begin_base(flight, tasks);
 	if (!err) {
-		flight->spool = spool_new(&spool, t0);
-		err = flight->spool ? 0 : -ENOMEM;
+		flight->history = history_new(&history, t0);
+		err = flight->history ? 0 : -ENOMEM;
 	}
 	if (err == -ENOMEM)
 		log_no_memory("the flight recorder");
@@ -87,7 +87,7 @@ int flight_init(struct flight *flight, const struct flight_options *options, uin
 
 void flight_fini(struct flight *flight)
 {
-	spool_free(flight->spool);
+	history_free(flight->history);
 	trigger_fini(&flight->trigger);
 	timeline_free(flight->base);
 	threads_free(flight->threads);
@@ -106,7 +106,7 @@ int flight_take(struct flight *flight, unsigned cpu, const struct record_head *r
 	flight->taking = record;
 	flight->taking_cpu = cpu;
 	if (!err)
-		err = spool_put(flight->spool, cpu, record);
+		err = history_put(flight->history, cpu, record);
 	flight->taking = NULL;
 	if (err == -ENOMEM)
 		log_no_memory("the flight recorder");
@@ -116,17 +116,18 @@ int flight_take(struct flight *flight, unsigned cpu, const struct record_head *r
 
 /* While a save is in hand, or has to wait for the one before, only what has no room is forgotten.
  */
-int flight_turn(struct flight *flight, uint64_t watermark)
+int flight_advance(struct flight *flight, uint64_t watermark)
 {
-	return flight->saving || flight->trigger.met ? 0 : spool_turn(flight->spool, watermark);
+	return flight->saving || flight->trigger.met ? 0
+						     : history_advance(flight->history, watermark);
 }
 
 /* A window that ends at t1 begins `ns` before (or before what triggers the save), or where what is
  * kept does; not within a chunk, so that the account is exact. */
 static uint64_t window_start(const struct flight *flight, uint64_t t1)
 {
-	uint64_t ns = flight->options.ns, start = spool_start(flight->spool),
-		 first = spool_first(flight->spool), t0 = start, end = t1;
+	uint64_t ns = flight->options.ns, start = history_start(flight->history),
+		 first = history_first(flight->history), t0 = start, end = t1;
 
 	if (flight->trigger.met && flight->trigger.clock < end)
 		end = flight->trigger.clock;
@@ -152,7 +153,7 @@ int flight_begin(struct flight *flight, uint64_t t1, const char *why)
 	flight->to = account_mark(flight->options.account, ACCOUNT_NOW);
 	if (!flight->to)
 		return -ENOMEM;
-	flight->end = (struct part_end){.stopped_by = why, .command_status = -1, .aged = true};
+	flight->end = (struct segment_end){.stopped_by = why, .command_status = -1, .aged = true};
 	if (flight->trigger.met) {
 		memcpy(flight->text, flight->trigger.text, sizeof(flight->text));
 		flight->end.trigger = flight->text;
@@ -168,10 +169,10 @@ int flight_begin(struct flight *flight, uint64_t t1, const char *why)
 
 /* ---- saving ---- */
 
-/* On its way to the closer. */
+/* On its way to the finalizer. */
 struct saving {
-	struct spool_held held;
-	struct part *part;
+	struct history_hold_set held;
+	struct segment *segment;
 	uint64_t t1;
 	uint64_t *pending; /* by CPU: lost before the first chunk, and told in it; ncpus */
 	unsigned ncpus;
@@ -182,7 +183,7 @@ static void drop(void *arg)
 {
 	struct saving *saving = arg;
 
-	spool_release(&saving->held);
+	history_release(&saving->held);
 	free(saving->pending);
 	free(saving);
 }
@@ -190,11 +191,11 @@ static void drop(void *arg)
 static int play(void *arg, unsigned cpu, const struct record_head *record)
 {
 	struct saving *saving = arg;
-	struct part *part = saving->part;
+	struct segment *segment = saving->segment;
 	struct record_lost lost;
 
-	if (record->clock > saving->t1 && !part->t1)
-		part_stop(part, saving->t1);
+	if (record->clock > saving->t1 && !segment->t1)
+		segment_stop(segment, saving->t1);
 	if (record->kind == RECORD_LOST && cpu < saving->ncpus) {
 		uint64_t before = saving->pending[cpu];
 
@@ -203,18 +204,18 @@ static int play(void *arg, unsigned cpu, const struct record_head *record)
 		lost.count -= before < lost.count ? before : lost.count;
 		record = &lost.head;
 	}
-	return timeline_record(part->timeline, cpu, record);
+	return timeline_record(segment->timeline, cpu, record);
 }
 
-static int fill(void *arg, struct part *part)
+static int fill(void *arg, struct segment *segment)
 {
 	struct saving *saving = arg;
 	int err;
 
-	saving->part = part;
-	err = spool_play(&saving->held, play, saving);
-	if (!part->t1)
-		part_stop(part, saving->t1);
+	saving->segment = segment;
+	err = history_play(&saving->held, play, saving);
+	if (!segment->t1)
+		segment_stop(segment, saving->t1);
 	return err;
 }
 
@@ -229,7 +230,7 @@ static struct saving *saving_new(struct flight *flight)
 	saving->pending = calloc(saving->ncpus + 1, sizeof(*saving->pending));
 	saving->t1 = flight->t1;
 	memcpy(saving->text, flight->text, sizeof(saving->text));
-	if (!saving->pending || spool_hold(flight->spool, &saving->held)) {
+	if (!saving->pending || history_hold(flight->history, &saving->held)) {
 		drop(saving);
 		return NULL;
 	}
@@ -239,33 +240,34 @@ static struct saving *saving_new(struct flight *flight)
 	return saving;
 }
 
-int flight_save(struct flight *flight, struct part *part, struct closing *closing)
+int flight_save(struct flight *flight, struct segment *segment, struct finalizer_job *job)
 {
 	struct saving *saving = saving_new(flight);
 	int err = -ENOMEM;
 
 	if (!saving)
 		goto failed;
-	part->from = account_mark_copy(flight->options.account, saving->held.note);
-	if (!part->from)
+	segment->from = account_mark_copy(flight->options.account, saving->held.note);
+	if (!segment->from)
 		goto failed;
-	err = part_begin(part, window_start(flight, flight->t1));
+	err = segment_begin(segment, window_start(flight, flight->t1));
 	if (!err)
-		err = timeline_inherit(part->timeline, flight->base);
+		err = timeline_inherit(segment->timeline, flight->base);
 	if (err) {
 		drop(saving);
 		return err;
 	}
-	if (spool_short(flight->spool) && !flight->short_told) {
+	if (history_short(flight->history) && !flight->short_told) {
 		flight->short_told = true;
 		log_warn("--last: there was memory for %.3f s instead of %.3f s; give it more, as "
 			 "in "
 			 "--last 10s,1G",
-			 (double)(flight->t1 - part->t0) / 1e9, (double)flight->options.ns / 1e9);
+			 (double)(flight->t1 - segment->t0) / 1e9,
+			 (double)flight->options.ns / 1e9);
 	}
-	part->to = flight->to;
-	*closing = (struct closing){
-		.part = part,
+	segment->to = flight->to;
+	*job = (struct finalizer_job){
+		.segment = segment,
 		.tasks = flight->tasks,
 		.end = flight->end,
 		.fill = fill,
@@ -273,7 +275,7 @@ int flight_save(struct flight *flight, struct part *part, struct closing *closin
 		.arg = saving,
 	};
 	if (flight->end.trigger)
-		closing->end.trigger = saving->text;
+		job->end.trigger = saving->text;
 	flight->to = NULL;
 	flight->tasks = (struct snapshot_tasks){0};
 	flight->saving = false;
@@ -288,7 +290,7 @@ failed:
 }
 
 void flight_end(struct flight *flight, uint64_t t1, struct account_mark *to,
-		struct snapshot_tasks *tasks, const struct part_end *end)
+		struct snapshot_tasks *tasks, const struct segment_end *end)
 {
 	free(flight->to);
 	snapshot_tasks_free(&flight->tasks);

@@ -16,8 +16,8 @@ struct entry {
 	uint32_t cpu, size;
 };
 
-struct spool_chunk {
-	struct spool_chunk *next; /* younger; the spool's */
+struct history_chunk {
+	struct history_chunk *next; /* younger; the history's */
 	_Atomic unsigned refs;
 	uint64_t start;	      /* records in older chunks are not later, */
 	uint64_t first, last; /* clocks of those in here (0, start: none) */
@@ -28,16 +28,16 @@ struct spool_chunk {
 	void (*drop_note)(void *note);
 };
 
-struct spool {
-	struct spool_options options;
-	struct spool_chunk *oldest, *youngest;
+struct history {
+	struct history_options options;
+	struct history_chunk *oldest, *youngest;
 	size_t nchunks, memory, chunk_max;
 	uint64_t slice_ns;
 	uint64_t records;
 	bool is_short;
 };
 
-static void unref(struct spool_chunk *chunk)
+static void unref(struct history_chunk *chunk)
 {
 	if (atomic_fetch_sub(&chunk->refs, 1) > 1)
 		return;
@@ -47,63 +47,63 @@ static void unref(struct spool_chunk *chunk)
 	free(chunk);
 }
 
-static int begin_chunk(struct spool *spool, uint64_t start)
+static int begin_chunk(struct history *history, uint64_t start)
 {
-	struct spool_chunk *chunk = calloc(1, sizeof(*chunk));
+	struct history_chunk *chunk = calloc(1, sizeof(*chunk));
 
 	if (!chunk)
 		return -ENOMEM;
 	chunk->refs = 1;
 	chunk->start = chunk->last = start;
-	chunk->drop_note = spool->options.drop_note;
-	if (spool->options.note) {
-		chunk->note = spool->options.note(spool->options.arg);
+	chunk->drop_note = history->options.drop_note;
+	if (history->options.note) {
+		chunk->note = history->options.note(history->options.arg);
 		if (!chunk->note) {
 			free(chunk);
 			return -ENOMEM;
 		}
 	}
-	if (spool->youngest)
-		spool->youngest->next = chunk;
+	if (history->youngest)
+		history->youngest->next = chunk;
 	else
-		spool->oldest = chunk;
-	spool->youngest = chunk;
-	spool->nchunks++;
-	spool->memory += sizeof(*chunk) + spool->options.note_bytes;
+		history->oldest = chunk;
+	history->youngest = chunk;
+	history->nchunks++;
+	history->memory += sizeof(*chunk) + history->options.note_bytes;
 	return 0;
 }
 
-struct spool *spool_new(const struct spool_options *options, uint64_t start)
+struct history *history_new(const struct history_options *options, uint64_t start)
 {
-	struct spool *spool = calloc(1, sizeof(*spool));
+	struct history *history = calloc(1, sizeof(*history));
 
-	if (!spool)
+	if (!history)
 		return NULL;
-	spool->options = *options;
-	spool->slice_ns = options->ns / SPOOL_SLICES;
-	spool->chunk_max = CHUNK_FIRST;
-	while (spool->chunk_max < CHUNK_MAX &&
-	       2 * spool->chunk_max * (SPOOL_SLICES + 1) <= options->bytes)
-		spool->chunk_max *= 2;
-	if (begin_chunk(spool, start)) {
-		free(spool);
+	history->options = *options;
+	history->slice_ns = options->ns / HISTORY_SLICES;
+	history->chunk_max = CHUNK_FIRST;
+	while (history->chunk_max < CHUNK_MAX &&
+	       2 * history->chunk_max * (HISTORY_SLICES + 1) <= options->bytes)
+		history->chunk_max *= 2;
+	if (begin_chunk(history, start)) {
+		free(history);
 		return NULL;
 	}
-	return spool;
+	return history;
 }
 
-void spool_free(struct spool *spool)
+void history_free(struct history *history)
 {
-	struct spool_chunk *next;
+	struct history_chunk *next;
 
-	for (struct spool_chunk *chunk = spool ? spool->oldest : NULL; chunk; chunk = next) {
+	for (struct history_chunk *chunk = history ? history->oldest : NULL; chunk; chunk = next) {
 		next = chunk->next;
 		unref(chunk);
 	}
-	free(spool);
+	free(history);
 }
 
-static int play(const struct spool_chunk *chunk,
+static int play(const struct history_chunk *chunk,
 		int (*take)(void *arg, unsigned cpu, const struct record_head *record), void *arg)
 {
 	int err = 0;
@@ -117,71 +117,71 @@ static int play(const struct spool_chunk *chunk,
 	return err;
 }
 
-static int forget_oldest(struct spool *spool)
+static int forget_oldest(struct history *history)
 {
-	struct spool_chunk *chunk = spool->oldest;
-	int err = play(chunk, spool->options.forgotten, spool->options.arg);
+	struct history_chunk *chunk = history->oldest;
+	int err = play(chunk, history->options.forgotten, history->options.arg);
 
-	spool->oldest = chunk->next;
-	spool->nchunks--;
-	spool->memory -= sizeof(*chunk) + spool->options.note_bytes + chunk->size;
-	spool->records -= chunk->records;
+	history->oldest = chunk->next;
+	history->nchunks--;
+	history->memory -= sizeof(*chunk) + history->options.note_bytes + chunk->size;
+	history->records -= chunk->records;
 	unref(chunk);
 	return err;
 }
 
 /* Room for `more` bytes of memory. The youngest chunk always stays. */
-static int make_way(struct spool *spool, size_t more)
+static int make_way(struct history *history, size_t more)
 {
 	int err = 0;
 
-	while (!err && spool->nchunks > 1 && spool->memory + more > spool->options.bytes) {
-		uint64_t ns = spool->options.ns, now = spool->youngest->last;
+	while (!err && history->nchunks > 1 && history->memory + more > history->options.bytes) {
+		uint64_t ns = history->options.ns, now = history->youngest->last;
 
-		if (ns && now - spool->oldest->last < ns)
-			spool->is_short = true;
-		err = forget_oldest(spool);
+		if (ns && now - history->oldest->last < ns)
+			history->is_short = true;
+		err = forget_oldest(history);
 	}
 	return err;
 }
 
-static int grow(struct spool *spool, struct spool_chunk *chunk)
+static int grow(struct history *history, struct history_chunk *chunk)
 {
 	size_t size = chunk->size ? 2 * chunk->size : CHUNK_FIRST;
 	uint8_t *data;
-	int err = make_way(spool, size - chunk->size);
+	int err = make_way(history, size - chunk->size);
 
 	if (err)
 		return err;
 	data = realloc(chunk->data, size);
 	if (!data)
 		return -ENOMEM;
-	spool->memory += size - chunk->size;
+	history->memory += size - chunk->size;
 	chunk->data = data;
 	chunk->size = size;
 	return 0;
 }
 
-int spool_put(struct spool *spool, unsigned cpu, const struct record_head *record)
+int history_put(struct history *history, unsigned cpu, const struct record_head *record)
 {
-	struct spool_chunk *chunk = spool->youngest;
+	struct history_chunk *chunk = history->youngest;
 	uint32_t size = rings_record_size[record->kind];
 	struct entry *entry;
 	int err;
 
-	if (spool->slice_ns && chunk->records && record->clock > chunk->start &&
-	    record->clock - chunk->start > spool->slice_ns) {
-		err = begin_chunk(spool, chunk->last);
+	if (history->slice_ns && chunk->records && record->clock > chunk->start &&
+	    record->clock - chunk->start > history->slice_ns) {
+		err = begin_chunk(history, chunk->last);
 		if (err)
 			return err;
-		chunk = spool->youngest;
+		chunk = history->youngest;
 	}
 	while (chunk->size - chunk->used < sizeof(*entry) + size) {
-		if (chunk->size < spool->chunk_max) {
-			err = grow(spool, chunk);
+		if (chunk->size < history->chunk_max) {
+			err = grow(history, chunk);
 		} else {
-			err = begin_chunk(spool, chunk->last);
-			chunk = spool->youngest;
+			err = begin_chunk(history, chunk->last);
+			chunk = history->youngest;
 		}
 		if (err)
 			return err;
@@ -195,72 +195,72 @@ int spool_put(struct spool *spool, unsigned cpu, const struct record_head *recor
 	if (record->clock > chunk->last)
 		chunk->last = record->clock;
 	chunk->records++;
-	spool->records++;
+	history->records++;
 	return 0;
 }
 
-int spool_turn(struct spool *spool, uint64_t now)
+int history_advance(struct history *history, uint64_t now)
 {
-	uint64_t ns = spool->options.ns;
-	struct spool_chunk *chunk = spool->youngest;
+	uint64_t ns = history->options.ns;
+	struct history_chunk *chunk = history->youngest;
 	int err = 0;
 
 	if (!ns || now <= ns)
 		return 0;
 	/* also if nothing happens any more, so that it can be forgotten */
-	if (chunk->records && now > chunk->start && now - chunk->start > spool->slice_ns)
-		err = begin_chunk(spool, chunk->last);
-	while (!err && spool->nchunks > 1 && spool->oldest->last < now - ns)
-		err = forget_oldest(spool);
+	if (chunk->records && now > chunk->start && now - chunk->start > history->slice_ns)
+		err = begin_chunk(history, chunk->last);
+	while (!err && history->nchunks > 1 && history->oldest->last < now - ns)
+		err = forget_oldest(history);
 	return err;
 }
 
-uint64_t spool_start(const struct spool *spool)
+uint64_t history_start(const struct history *history)
 {
-	return spool->oldest->start;
+	return history->oldest->start;
 }
 
-uint64_t spool_first(const struct spool *spool)
+uint64_t history_first(const struct history *history)
 {
-	for (const struct spool_chunk *chunk = spool->oldest; chunk; chunk = chunk->next)
+	for (const struct history_chunk *chunk = history->oldest; chunk; chunk = chunk->next)
 		if (chunk->records)
 			return chunk->first;
 	return 0;
 }
 
-size_t spool_memory(const struct spool *spool)
+size_t history_memory(const struct history *history)
 {
-	return spool->memory;
+	return history->memory;
 }
 
-uint64_t spool_records(const struct spool *spool)
+uint64_t history_records(const struct history *history)
 {
-	return spool->records;
+	return history->records;
 }
 
-bool spool_short(const struct spool *spool)
+bool history_short(const struct history *history)
 {
-	return spool->is_short;
+	return history->is_short;
 }
 
-int spool_hold(struct spool *spool, struct spool_held *held)
+int history_hold(struct history *history, struct history_hold_set *held)
 {
-	struct spool_chunk *last = spool->youngest;
+	struct history_chunk *last = history->youngest;
 	int err;
 
 	/* what is shared does not change any more */
-	err = begin_chunk(spool, last->last);
+	err = begin_chunk(history, last->last);
 	if (err)
 		return err;
-	*held = (struct spool_held){
-		.chunks = calloc(spool->nchunks, sizeof(struct spool_chunk *)),
-		.start = spool->oldest->start,
-		.first = spool_first(spool),
-		.note = spool->oldest->note,
+	*held = (struct history_hold_set){
+		.chunks = calloc(history->nchunks, sizeof(struct history_chunk *)),
+		.start = history->oldest->start,
+		.first = history_first(history),
+		.note = history->oldest->note,
 	};
 	if (!held->chunks)
 		return -ENOMEM;
-	for (struct spool_chunk *chunk = spool->oldest; chunk != spool->youngest;
+	for (struct history_chunk *chunk = history->oldest; chunk != history->youngest;
 	     chunk = chunk->next) {
 		chunk->refs++;
 		held->chunks[held->nchunks++] = chunk;
@@ -268,16 +268,16 @@ int spool_hold(struct spool *spool, struct spool_held *held)
 	return 0;
 }
 
-void spool_release(struct spool_held *held)
+void history_release(struct history_hold_set *held)
 {
 	for (size_t i = 0; i < held->nchunks; i++)
 		unref(held->chunks[i]);
 	free(held->chunks);
-	*held = (struct spool_held){0};
+	*held = (struct history_hold_set){0};
 }
 
-int spool_play(const struct spool_held *held,
-	       int (*take)(void *arg, unsigned cpu, const struct record_head *record), void *arg)
+int history_play(const struct history_hold_set *held,
+		 int (*take)(void *arg, unsigned cpu, const struct record_head *record), void *arg)
 {
 	int err = 0;
 

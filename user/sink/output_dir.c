@@ -77,14 +77,14 @@ static bool is_counters(int dirfd, const char *name)
 }
 
 struct content {
-	bool streams;	/* a folder loom.NAME, or a trace with one that is called NNNN */
-	bool strangers; /* what no recorder makes */
+	bool streams; /* a folder loom.NAME, or a trace with one that is called NNNN */
+	bool foreign; /* an entry that no recorder makes */
 };
 
 /* What is in the directory; with `deep` also in the traces below it. */
 static struct content look(int fd, bool deep)
 {
-	struct content content = {0}, part;
+	struct content content = {0}, below_it;
 	struct dirent *entry;
 	DIR *dir;
 	int below;
@@ -94,7 +94,7 @@ static struct content look(int fd, bool deep)
 	if (!dir) {
 		if (fd >= 0)
 			close(fd);
-		return (struct content){.strangers = true};
+		return (struct content){.foreign = true};
 	}
 	rewinddir(dir);
 	while (!content.streams && (entry = readdir(dir))) {
@@ -103,16 +103,16 @@ static struct content look(int fd, bool deep)
 		content.streams = !strncmp(entry->d_name, "loom.", 5);
 		if (content.streams)
 			break;
-		part = (struct content){.strangers = true};
-		below = deep && (is_number(entry->d_name) || !strcmp(entry->d_name, PART_NEXT))
+		below_it = (struct content){.foreign = true};
+		below = deep && (is_number(entry->d_name) || !strcmp(entry->d_name, SEGMENT_NEXT))
 				? open_directory(fd, entry->d_name)
 				: -1;
 		if (below >= 0) {
-			part = look(below, false);
+			below_it = look(below, false);
 			close(below);
 		}
-		content.streams = part.streams;
-		content.strangers |= part.strangers;
+		content.streams = below_it.streams;
+		content.foreign |= below_it.foreign;
 	}
 	closedir(dir);
 	return content;
@@ -124,7 +124,7 @@ static bool is_trace(int fd)
 {
 	struct content content = look(fd, true);
 
-	return content.streams || !content.strangers;
+	return content.streams || !content.foreign;
 }
 
 /* Removes all that is in the directory `fd`, which is closed. */
@@ -158,7 +158,7 @@ static int remove_content(int fd, int depth)
 	return err;
 }
 
-int output_remove(int dirfd, const char *name)
+int output_dir_remove(int dirfd, const char *name)
 {
 	int fd = open_directory(dirfd, name), err;
 
@@ -197,7 +197,7 @@ failed:
 }
 
 /* Gives the earlier trace another name, in place of one that has it already. */
-static int keep_earlier(struct output *output)
+static int keep_earlier(struct output_dir *output)
 {
 	struct stat st;
 	int err;
@@ -224,7 +224,7 @@ failed:
 }
 
 /* Makes way for a new trace where something of that name exists. */
-static int make_way(struct output *output, bool link, bool chosen, bool force)
+static int make_way(struct output_dir *output, bool link, bool chosen, bool force)
 {
 	int fd, err = 0;
 
@@ -252,13 +252,13 @@ static int make_way(struct output *output, bool link, bool chosen, bool force)
 	return err ? err : keep_earlier(output);
 }
 
-int output_create(struct output *output, const char *path, bool chosen, bool force)
+int output_dir_create(struct output_dir *output, const char *path, bool chosen, bool force)
 {
 	size_t len = strlen(path);
 	struct stat st;
 	int err;
 
-	*output = (struct output){.fd = -1};
+	*output = (struct output_dir){.fd = -1};
 	while (len > 1 && path[len - 1] == '/')
 		len--;
 	output->path = output->trimmed = strndup(path, len);
@@ -287,7 +287,7 @@ failed:
 
 /* Makes way for a new file where one of the name output->file + suffix exists. The
  * earlier file itself is kept as output->kept. */
-static int replace_file(struct output *output, size_t which, bool chosen, bool force)
+static int replace_file(struct output_dir *output, size_t which, bool chosen, bool force)
 {
 	const char *suffix = counters[which].suffix, *old_name;
 	char *name = NULL, *old = NULL;
@@ -332,13 +332,13 @@ out:
 	return err;
 }
 
-int output_create_file(struct output *output, const char *path, bool chosen, bool force)
+int output_dir_create_file(struct output_dir *output, const char *path, bool chosen, bool force)
 {
 	size_t len = strlen(path);
 	char *slash;
 	int err;
 
-	*output = (struct output){.fd = -1};
+	*output = (struct output_dir){.fd = -1};
 	while (len > 1 && path[len - 1] == '/')
 		len--;
 	if (asprintf(&output->trimmed, "%.*s." PERF_FILE, (int)len, path) < 0) {
@@ -371,7 +371,7 @@ int output_create_file(struct output *output, const char *path, bool chosen, boo
 	return err;
 }
 
-void output_abandon(struct output *output)
+void output_dir_abandon(struct output_dir *output)
 {
 	if (output->file) {
 		const char *kept =
@@ -387,7 +387,7 @@ void output_abandon(struct output *output)
 		log_warn("the earlier trace is now called %s", output->kept);
 }
 
-void output_close(struct output *output)
+void output_dir_close(struct output_dir *output)
 {
 	if (!output->trimmed)
 		return;

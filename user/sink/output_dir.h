@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-struct output {
+struct output_dir {
 	const char *path; /* as the user wrote it, but without slashes at the end */
 	char *kept;	  /* where the earlier trace is now; NULL: there was none */
 	int fd;		  /* of the directory; -1: none */
@@ -26,7 +26,7 @@ struct output {
  * Makes the directory. With `chosen` an existing one is refused, unless `force`. Returns 0, or
  * -errno after one message.
  */
-int output_create(struct output *output, const char *path, bool chosen, bool force)
+int output_dir_create(struct output_dir *output, const char *path, bool chosen, bool force)
 	__attribute__((warn_unused_result));
 
 /*
@@ -34,17 +34,17 @@ int output_create(struct output *output, const char *path, bool chosen, bool for
  * the directory that it goes to, output->path its whole name. What stands there already, or was
  * left beside it by a recorder that was killed, must begin as ours do.
  */
-int output_create_file(struct output *output, const char *path, bool chosen, bool force)
+int output_dir_create_file(struct output_dir *output, const char *path, bool chosen, bool force)
 	__attribute__((warn_unused_result));
 
 /* Removes the directory again if nothing has been written to it, and puts an earlier trace
  * back. */
-void output_abandon(struct output *output);
+void output_dir_abandon(struct output_dir *output);
 
 /* Removes the directory `name`, directly below `dirfd`, with all that is in it. No link is
  * followed. 0 or -errno without a message. */
-int output_remove(int dirfd, const char *name) __attribute__((warn_unused_result));
+int output_dir_remove(int dirfd, const char *name) __attribute__((warn_unused_result));
 
-void output_close(struct output *output); /* also of a zeroed struct */
+void output_dir_close(struct output_dir *output); /* also of a zeroed struct */
 
 #endif

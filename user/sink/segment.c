@@ -19,23 +19,24 @@
 #include "trace/base/log.h"
 #include "user/writer/writer.h"
 
-static int make_directory(struct part *part)
+static int make_directory(struct segment *segment)
 {
-	const struct part_plan *plan = part->plan;
+	const struct segment_plan *plan = segment->plan;
 	int err;
 
-	if (mkdirat(plan->fd, PART_NEXT, 0777)) {
+	if (mkdirat(plan->fd, SEGMENT_NEXT, 0777)) {
 		err = -errno;
 		goto failed;
 	}
-	snprintf(part->name, sizeof(part->name), PART_NEXT);
-	part->fd = openat(plan->fd, PART_NEXT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (part->fd >= 0)
+	snprintf(segment->name, sizeof(segment->name), SEGMENT_NEXT);
+	segment->fd =
+		openat(plan->fd, SEGMENT_NEXT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (segment->fd >= 0)
 		return 0;
 	err = -errno;
 failed:
-	refusal_tell(plan->refusal, err, "%s: cannot make a directory for the next trace",
-		     plan->path);
+	disk_error_report(plan->disk_error, err, "%s: cannot make a directory for the next trace",
+			  plan->path);
 	return err;
 }
 
@@ -46,156 +47,156 @@ static void keep_privileges(void *arg)
 	privilege_keep(PRIVILEGE_WRITE);
 }
 
-struct part *part_open(const struct part_plan *plan, bool several)
+struct segment *segment_open(const struct segment_plan *plan, bool several)
 {
 	struct writer_options options = {
-		.max_bytes = plan->max_bytes, .files = plan->files, .refusal = plan->refusal};
-	struct part *part = calloc(1, sizeof(*part));
+		.max_bytes = plan->max_bytes, .files = plan->files, .disk_error = plan->disk_error};
+	struct segment *segment = calloc(1, sizeof(*segment));
 
-	if (!part)
+	if (!segment)
 		goto no_memory;
-	part->plan = plan;
-	part->fd = -1;
-	part->facts = plan->facts;
-	if (topology_copy(&part->topology, plan->topology))
+	segment->plan = plan;
+	segment->fd = -1;
+	segment->facts = plan->facts;
+	if (topology_copy(&segment->topology, plan->topology))
 		goto no_memory;
-	if (several && make_directory(part))
+	if (several && make_directory(segment))
 		goto fail;
-	options.trace_fd = several ? part->fd : plan->fd;
-	part->writer = writer_start(&options);
-	if (!part->writer)
+	options.trace_fd = several ? segment->fd : plan->fd;
+	segment->writer = writer_start(&options);
+	if (!segment->writer)
 		goto fail;
-	if (writer_run(part->writer, keep_privileges, NULL))
+	if (writer_run(segment->writer, keep_privileges, NULL))
 		goto no_memory;
-	part->threads = threads_new(part->writer, &part->facts, &part->topology);
-	if (!part->threads)
+	segment->threads = threads_new(segment->writer, &segment->facts, &segment->topology);
+	if (!segment->threads)
 		goto fail;
-	return part;
+	return segment;
 no_memory:
 	log_no_memory("another trace");
 fail:
-	part_close(part);
+	segment_close(segment);
 	return NULL;
 }
 
-int part_begin(struct part *part, uint64_t t0)
+int segment_begin(struct segment *segment, uint64_t t0)
 {
-	struct timeline_options options = part->plan->timeline;
+	struct timeline_options options = segment->plan->timeline;
 
-	options.t0 = part->t0 = t0;
-	part->timeline = timeline_new(&options, part->threads, &part->topology);
-	if (part->timeline)
+	options.t0 = segment->t0 = t0;
+	segment->timeline = timeline_new(&options, segment->threads, &segment->topology);
+	if (segment->timeline)
 		return 0;
 	return log_no_memory("another trace");
 }
 
-int part_settle(struct part *part, unsigned number)
+int segment_name(struct segment *segment, unsigned number)
 {
-	const struct part_plan *plan = part->plan;
-	char name[sizeof(part->name)];
+	const struct segment_plan *plan = segment->plan;
+	char name[sizeof(segment->name)];
 	int err = 0;
 
 	snprintf(name, sizeof(name), "%04u", number);
 	/* nobody but us writes here: what has the name would be replaced only if it is empty */
-	if (renameat(plan->fd, part->name, plan->fd, name)) {
+	if (renameat(plan->fd, segment->name, plan->fd, name)) {
 		err = -errno;
-		refusal_tell(plan->refusal, err, "%s: cannot give a trace the name %s", plan->path,
-			     name);
+		disk_error_report(plan->disk_error, err, "%s: cannot give a trace the name %s",
+				  plan->path, name);
 		return err;
 	}
-	memcpy(part->name, name, sizeof(name));
-	part->number = number;
+	memcpy(segment->name, name, sizeof(name));
+	segment->number = number;
 	return 0;
 }
 
-void part_stop(struct part *part, uint64_t t1)
+void segment_stop(struct segment *segment, uint64_t t1)
 {
-	part->t1 = t1;
-	timeline_stop(part->timeline, t1);
+	segment->t1 = t1;
+	timeline_stop(segment->timeline, t1);
 }
 
-static int tell_tasks(struct part *part, const struct snapshot_tasks *tasks)
+static int tell_tasks(struct segment *segment, const struct snapshot_tasks *tasks)
 {
 	int err = 0;
 
 	for (size_t i = 0; tasks && i < tasks->ntasks && !err; i++)
-		err = timeline_iterated(part->timeline, &tasks->tasks[i]);
+		err = timeline_iterated(segment->timeline, &tasks->tasks[i]);
 	return err;
 }
 
-int part_finish(struct part *part, const struct account *account,
-		const struct snapshot_tasks *tasks, const struct part_end *end)
+int segment_finish(struct segment *segment, const struct account *account,
+		   const struct snapshot_tasks *tasks, const struct segment_end *end)
 {
 	struct account_table table = {0};
 	const struct timeline_counts *counts;
-	int err = tell_tasks(part, tasks), failed, unknown = 0;
+	int err = tell_tasks(segment, tasks), failed, unknown = 0;
 
-	if (part->from && part->to)
-		unknown = account_between(account, part->from, part->to, end->aged, &table);
+	if (segment->from && segment->to)
+		unknown = account_between(account, segment->from, segment->to, end->aged, &table);
 	if (!err)
 		err = unknown;
 	/* the writer looks at the facts, too, when it describes the first stream: not just now */
-	failed = writer_sync(part->writer);
+	failed = writer_sync(segment->writer);
 	if (!err)
 		err = failed;
-	part->facts.part = part->number;
-	part->facts.stopped_by = end->stopped_by;
-	part->facts.trigger = end->trigger;
-	part->facts.command_status = end->command_status;
-	part->facts.cpus = table.cpus;
-	part->facts.ncpus = table.ncpus;
-	part->facts.lost = unknown ? FACTS_UNKNOWN : table.lost;
-	failed = timeline_close(part->timeline);
+	segment->facts.part = segment->number;
+	segment->facts.stopped_by = end->stopped_by;
+	segment->facts.trigger = end->trigger;
+	segment->facts.command_status = end->command_status;
+	segment->facts.cpus = table.cpus;
+	segment->facts.ncpus = table.ncpus;
+	segment->facts.lost = unknown ? FACTS_UNKNOWN : table.lost;
+	failed = timeline_close(segment->timeline);
 	if (!err)
 		err = failed;
-	failed = writer_sync(part->writer); /* the descriptions look at the table until here */
+	failed = writer_sync(segment->writer); /* the descriptions look at the table until here */
 	if (!err)
 		err = failed;
-	if (part->plan->calls)
-		calls_add(part->plan->calls, timeline_calls(part->timeline));
-	counts = timeline_counts(part->timeline);
-	part->result = (struct part_result){
-		.window_ns = part->t1 > part->t0 ? part->t1 - part->t0 : 0,
+	if (segment->plan->calls)
+		calls_add(segment->plan->calls, timeline_calls(segment->timeline));
+	counts = timeline_counts(segment->timeline);
+	segment->result = (struct segment_result){
+		.window_ns = segment->t1 > segment->t0 ? segment->t1 - segment->t0 : 0,
 		.events = counts->events,
 		.records = counts->records,
-		.bytes = writer_bytes(part->writer),
-		.threads = threads_streams(part->threads),
+		.bytes = writer_bytes(segment->writer),
+		.threads = threads_streams(segment->threads),
 		.repairs = counts->repairs,
 		.late = counts->late,
 		.lost = table.lost,
 	};
-	part->facts.cpus = NULL;
-	part->facts.ncpus = 0;
+	segment->facts.cpus = NULL;
+	segment->facts.ncpus = 0;
 	free(table.cpus);
 	return err;
 }
 
-void part_close(struct part *part)
+void segment_close(struct segment *segment)
 {
-	if (!part)
+	if (!segment)
 		return;
-	timeline_free(part->timeline);
-	writer_finish(part->writer);
-	threads_free(part->threads);
-	topology_free(&part->topology);
-	if (part->fd >= 0)
-		close(part->fd);
-	if (part->name[0] && !part->number) /* stays if there is something in it */
-		unlinkat(part->plan->fd, part->name, AT_REMOVEDIR);
-	free(part->from);
-	free(part->to);
-	free(part);
+	timeline_free(segment->timeline);
+	writer_finish(segment->writer);
+	threads_free(segment->threads);
+	topology_free(&segment->topology);
+	if (segment->fd >= 0)
+		close(segment->fd);
+	if (segment->name[0] && !segment->number) /* stays if there is something in it */
+		unlinkat(segment->plan->fd, segment->name, AT_REMOVEDIR);
+	free(segment->from);
+	free(segment->to);
+	free(segment);
 }
 
-int part_remove(const struct part_plan *plan, unsigned number)
+int segment_remove(const struct segment_plan *plan, unsigned number)
 {
 	char name[16];
 	int err;
 
 	snprintf(name, sizeof(name), "%04u", number);
-	err = output_remove(plan->fd, name);
+	err = output_dir_remove(plan->fd, name);
 	if (err)
-		refusal_tell(plan->refusal, err, "%s: cannot remove the trace %s (--keep)",
-			     plan->path, name);
+		disk_error_report(plan->disk_error, err, "%s: cannot remove the trace %s (--keep)",
+				  plan->path, name);
 	return err;
 }

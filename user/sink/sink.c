@@ -18,34 +18,34 @@
 
 #define CUT_APART_NS 100000000 /* what begins a trace can be more than --rotate allows it */
 
-int store_open(struct store *store, const struct store_options *options)
+int sink_open(struct sink *sink, const struct sink_options *options)
 {
-	*store = (struct store){
+	*sink = (struct sink){
 		.options = *options,
 		.several = options->rotate_ns || options->rotate_bytes || options->last_bytes,
 	};
-	if (!store->several) {
-		store->part = part_open(&store->options.plan, false);
-		return store->part ? 0 : -EIO;
+	if (!sink->several) {
+		sink->segment = segment_open(&sink->options.plan, false);
+		return sink->segment ? 0 : -EIO;
 	}
-	store->max_bytes = options->plan.max_bytes;
-	store->options.plan.max_bytes = 0;
-	store->pending = calloc(options->links->npossible, sizeof(*store->pending));
-	if (!store->pending) {
+	sink->max_bytes = options->plan.max_bytes;
+	sink->options.plan.max_bytes = 0;
+	sink->pending = calloc(options->links->npossible, sizeof(*sink->pending));
+	if (!sink->pending) {
 		return log_no_memory("several traces");
 	}
-	store->closer = closer_start(&store->options.plan, options->account, options->keep);
-	if (!store->closer)
+	sink->finalizer = finalizer_start(&sink->options.plan, options->account, options->keep);
+	if (!sink->finalizer)
 		return -EIO;
 	if (options->last_bytes)
 		return 0;
-	store->part = closer_take(store->closer);
-	return closer_settle(store->closer, store->part);
+	sink->segment = finalizer_take_empty(sink->finalizer);
+	return finalizer_name(sink->finalizer, sink->segment);
 }
 
-static int begin_flight(struct store *store, uint64_t t0, const struct snapshot_tasks *tasks)
+static int begin_flight(struct sink *sink, uint64_t t0, const struct snapshot_tasks *tasks)
 {
-	const struct store_options *o = &store->options;
+	const struct sink_options *o = &sink->options;
 	const struct flight_options options = {
 		.plan = &o->plan,
 		.account = o->account,
@@ -55,332 +55,332 @@ static int begin_flight(struct store *store, uint64_t t0, const struct snapshot_
 		.trigger = o->trigger,
 	};
 
-	store->flight = calloc(1, sizeof(*store->flight));
-	if (store->flight)
-		return flight_init(store->flight, &options, t0, tasks);
+	sink->flight = calloc(1, sizeof(*sink->flight));
+	if (sink->flight)
+		return flight_init(sink->flight, &options, t0, tasks);
 	return log_no_memory("the flight recorder");
 }
 
-int store_begin(struct store *store, uint64_t t0, const struct snapshot_tasks *tasks)
+int sink_begin(struct sink *sink, uint64_t t0, const struct snapshot_tasks *tasks)
 {
-	struct part *part = store->part;
+	struct segment *segment = sink->segment;
 	int err;
 
-	if (store->options.last_bytes)
-		return begin_flight(store, t0, tasks);
-	err = part_begin(part, t0);
-	part->from = account_mark(store->options.account, ACCOUNT_OPENED);
-	if (!err && !part->from)
+	if (sink->options.last_bytes)
+		return begin_flight(sink, t0, tasks);
+	err = segment_begin(segment, t0);
+	segment->from = account_mark(sink->options.account, ACCOUNT_OPENED);
+	if (!err && !segment->from)
 		err = -ENOMEM;
-	store->timeline = part->timeline;
+	sink->timeline = segment->timeline;
 	for (size_t i = 0; i < tasks->ntasks && !err; i++)
-		err = timeline_iterated(part->timeline, &tasks->tasks[i]);
+		err = timeline_iterated(segment->timeline, &tasks->tasks[i]);
 	return err;
 }
 
 /* ---- records ---- */
 
 /* What was lost before the cut is told after it: the old part has counted it already. */
-static int take_lost(struct store *store, unsigned cpu, const struct record_lost *record)
+static int take_lost(struct sink *sink, unsigned cpu, const struct record_lost *record)
 {
 	struct record_lost ours = *record;
-	uint64_t before = store->pending[cpu] < ours.count ? store->pending[cpu] : ours.count;
+	uint64_t before = sink->pending[cpu] < ours.count ? sink->pending[cpu] : ours.count;
 
-	store->pending[cpu] = 0;
+	sink->pending[cpu] = 0;
 	ours.count -= before;
 	if (before)
-		ours.first_clock = store->part->t0;
-	return timeline_record(store->timeline, cpu, &ours.head);
+		ours.first_clock = sink->segment->t0;
+	return timeline_record(sink->timeline, cpu, &ours.head);
 }
 
-int store_take_several(struct store *store, unsigned cpu, const struct record_head *record)
+int sink_take_several(struct sink *sink, unsigned cpu, const struct record_head *record)
 {
 	int err = 0;
 
 	if (record->kind == RECORD_LOST)
-		account_told(store->options.account, cpu,
+		account_told(sink->options.account, cpu,
 			     ((const struct record_lost *)record)->count);
-	if (store->flight)
-		return flight_take(store->flight, cpu, record);
-	if (record->kind == RECORD_LOST && cpu < store->options.links->npossible)
-		return take_lost(store, cpu, (const struct record_lost *)record);
-	if (store->old)
-		err = timeline_record(store->old->timeline, cpu, record);
-	return err ? err : timeline_record(store->timeline, cpu, record);
+	if (sink->flight)
+		return flight_take(sink->flight, cpu, record);
+	if (record->kind == RECORD_LOST && cpu < sink->options.links->npossible)
+		return take_lost(sink, cpu, (const struct record_lost *)record);
+	if (sink->old)
+		err = timeline_record(sink->old->timeline, cpu, record);
+	return err ? err : timeline_record(sink->timeline, cpu, record);
 }
 
 /* ---- cuts ---- */
 
 /* The part ends at the clock `at`, and `next` begins there. */
-static int cut(struct store *store, struct part *next, uint64_t at, const char *why)
+static int cut(struct sink *sink, struct segment *next, uint64_t at, const char *why)
 {
-	const struct timeline_counts *counts = timeline_counts(store->timeline);
-	struct part *part = store->part;
+	const struct timeline_counts *counts = timeline_counts(sink->timeline);
+	struct segment *segment = sink->segment;
 	int err;
 
-	part->to = account_mark(store->options.account, ACCOUNT_NOW);
-	next->from = part->to ? account_mark_copy(store->options.account, part->to) : NULL;
+	segment->to = account_mark(sink->options.account, ACCOUNT_NOW);
+	next->from = segment->to ? account_mark_copy(sink->options.account, segment->to) : NULL;
 	if (!next->from) {
-		part_close(next);
+		segment_close(next);
 		return -ENOMEM;
 	}
-	err = part_begin(next, at);
+	err = segment_begin(next, at);
 	if (!err)
-		err = timeline_inherit(next->timeline, part->timeline);
+		err = timeline_inherit(next->timeline, segment->timeline);
 	if (err) {
-		part_close(next);
+		segment_close(next);
 		return err;
 	}
-	for (unsigned cpu = 0; cpu < store->options.links->npossible; cpu++)
-		store->pending[cpu] = part->to->cpus[cpu].untold;
-	store->before.records += counts->records;
-	store->before.events += counts->events;
-	store->before.bytes += counts->bytes;
-	store->before.threads += threads_streams(part->threads);
-	part_stop(part, at);
-	store->old = part;
-	store->old_why = why;
-	store->part = next;
-	store->timeline = next->timeline;
+	for (unsigned cpu = 0; cpu < sink->options.links->npossible; cpu++)
+		sink->pending[cpu] = segment->to->cpus[cpu].untold;
+	sink->before.records += counts->records;
+	sink->before.events += counts->events;
+	sink->before.bytes += counts->bytes;
+	sink->before.threads += threads_streams(segment->threads);
+	segment_stop(segment, at);
+	sink->old = segment;
+	sink->old_why = why;
+	sink->segment = next;
+	sink->timeline = next->timeline;
 	/* without them, who was woken just before the cut seems to sleep until its end */
-	if (snapshot_tasks(store->options.links, false, &store->old_tasks))
+	if (snapshot_tasks(sink->options.links, false, &sink->old_tasks))
 		log_warn("who waits for a CPU at the end of a trace is not known");
-	store->old_until = clock_now();
+	sink->old_until = clock_now();
 	return 0;
 }
 
-static void give_old(struct store *store)
+static void give_old(struct sink *sink)
 {
-	const struct closing closing = {
-		.part = store->old,
-		.next = store->part,
-		.tasks = store->old_tasks,
-		.end = {.stopped_by = store->old_why, .command_status = -1},
+	const struct finalizer_job job = {
+		.segment = sink->old,
+		.next = sink->segment,
+		.tasks = sink->old_tasks,
+		.end = {.stopped_by = sink->old_why, .command_status = -1},
 	};
 
-	closer_give(store->closer, &closing);
-	store->old = NULL;
-	store->old_tasks = (struct snapshot_tasks){0};
+	finalizer_give(sink->finalizer, &job);
+	sink->old = NULL;
+	sink->old_tasks = (struct snapshot_tasks){0};
 }
 
-static bool due(const struct store *store, uint64_t watermark)
+static bool due(const struct sink *sink, uint64_t watermark)
 {
-	const struct store_options *o = &store->options;
-	uint64_t length = watermark > store->part->t0 ? watermark - store->part->t0 : 0;
+	const struct sink_options *o = &sink->options;
+	uint64_t length = watermark > sink->segment->t0 ? watermark - sink->segment->t0 : 0;
 
 	/* a trace in which nothing has happened goes on */
-	if (length < CUT_APART_NS || !timeline_counts(store->timeline)->events)
+	if (length < CUT_APART_NS || !timeline_counts(sink->timeline)->events)
 		return false;
 	return (o->rotate_ns && length > o->rotate_ns) ||
-	       (o->rotate_bytes && timeline_counts(store->timeline)->bytes >= o->rotate_bytes);
+	       (o->rotate_bytes && timeline_counts(sink->timeline)->bytes >= o->rotate_bytes);
 }
 
 /* A crash of ours loses no more than what has come since. */
-static int flush(struct store *store, uint64_t watermark)
+static int flush(struct sink *sink, uint64_t watermark)
 {
-	if (!store->options.flush_ns || watermark < store->flush_at)
+	if (!sink->options.flush_ns || watermark < sink->flush_at)
 		return 0;
-	store->flush_at = watermark + store->options.flush_ns;
-	return threads_flush(store->part->threads);
+	sink->flush_at = watermark + sink->options.flush_ns;
+	return threads_flush(sink->segment->threads);
 }
 
-static int save(struct store *store)
+static int save(struct sink *sink)
 {
-	struct closing closing;
-	int err = flight_save(store->flight, store->part, &closing);
+	struct finalizer_job job;
+	int err = flight_save(sink->flight, sink->segment, &job);
 
 	if (err)
 		return err;
-	store->part = NULL;
-	closer_give(store->closer, &closing);
+	sink->segment = NULL;
+	finalizer_give(sink->finalizer, &job);
 	return 0;
 }
 
-static int turn_flight(struct store *store, uint64_t watermark)
+static int turn_flight(struct sink *sink, uint64_t watermark)
 {
-	struct flight *flight = store->flight;
-	bool asked = atomic_load(&store->requested), met;
+	struct flight *flight = sink->flight;
+	bool asked = atomic_load(&sink->requested), met;
 	int err;
 
 	if (watermark < 2)
 		return 0;
-	met = !store->part && flight_triggered(flight, watermark - 1);
-	err = flight_turn(flight, watermark);
-	store->bytes = spool_memory(flight->spool);
+	met = !sink->segment && flight_triggered(flight, watermark - 1);
+	err = flight_advance(flight, watermark);
+	sink->bytes = history_memory(flight->history);
 	if (err)
 		return err;
-	if (store->part)
-		return watermark > flight->until ? save(store) : 0;
-	if (store->stopped || !(asked || met))
+	if (sink->segment)
+		return watermark > flight->until ? save(sink) : 0;
+	if (sink->stopped || !(asked || met))
 		return 0;
-	store->part = closer_take(store->closer);
-	if (!store->part) /* the last one is still being written */
+	sink->segment = finalizer_take_empty(sink->finalizer);
+	if (!sink->segment) /* the last one is still being written */
 		return 0;
-	store->requested = false;
+	sink->requested = false;
 	return flight_begin(flight, watermark - 1, asked ? "request" : "trigger");
 }
 
-int store_turn(struct store *store, uint64_t watermark)
+int sink_advance(struct sink *sink, uint64_t watermark)
 {
 	const char *why = NULL;
-	struct part *next;
-	int err = store->closer ? closer_error(store->closer) : 0;
+	struct segment *next;
+	int err = sink->finalizer ? finalizer_error(sink->finalizer) : 0;
 
-	if (!err && store->flight)
-		return turn_flight(store, watermark);
+	if (!err && sink->flight)
+		return turn_flight(sink, watermark);
 	if (!err)
-		err = flush(store, watermark);
-	if (err || !store->several)
+		err = flush(sink, watermark);
+	if (err || !sink->several)
 		return err;
-	store->bytes = store->before.bytes + timeline_counts(store->timeline)->bytes;
-	if (store->old) {
-		if (watermark > store->old_until)
-			give_old(store);
+	sink->bytes = sink->before.bytes + timeline_counts(sink->timeline)->bytes;
+	if (sink->old) {
+		if (watermark > sink->old_until)
+			give_old(sink);
 		return 0;
 	}
-	if (store->stopped || watermark <= store->part->t0 + 1)
+	if (sink->stopped || watermark <= sink->segment->t0 + 1)
 		return 0;
-	if (atomic_load(&store->requested))
+	if (atomic_load(&sink->requested))
 		why = "request";
-	else if (due(store, watermark))
+	else if (due(sink, watermark))
 		why = "rotation";
-	next = why ? closer_take(store->closer) : NULL;
+	next = why ? finalizer_take_empty(sink->finalizer) : NULL;
 	if (!next)
 		return 0;
-	store->requested = false;
-	return cut(store, next, watermark - 1, why);
+	sink->requested = false;
+	return cut(sink, next, watermark - 1, why);
 }
 
-void store_stop(struct store *store, uint64_t t1)
+void sink_stop(struct sink *sink, uint64_t t1)
 {
-	store->stopped = true;
-	store->t1 = t1;
-	if (!store->flight)
-		part_stop(store->part, t1);
+	sink->stopped = true;
+	sink->t1 = t1;
+	if (!sink->flight)
+		segment_stop(sink->segment, t1);
 }
 
-bool store_request(struct store *store)
+bool sink_request(struct sink *sink)
 {
-	if (!store->several)
+	if (!sink->several)
 		return false;
-	store->requested = true;
+	sink->requested = true;
 	return true;
 }
 
-int store_fd(const struct store *store)
+int sink_fd(const struct sink *sink)
 {
-	return store->closer ? closer_fd(store->closer) : -1;
+	return sink->finalizer ? finalizer_fd(sink->finalizer) : -1;
 }
 
-bool store_news(struct store *store, struct closer_news *news)
+bool sink_report(struct sink *sink, struct finalizer_report *news)
 {
-	return store->closer && closer_news(store->closer, news);
+	return sink->finalizer && finalizer_report(sink->finalizer, news);
 }
 
 /* ---- figures ---- */
 
-void store_figures(const struct store *store, struct part_result *figures)
+void sink_progress(const struct sink *sink, struct segment_result *figures)
 {
 	const struct timeline_counts *counts;
 
-	*figures = store->before;
-	if (store->flight) {
-		figures->records = store->flight->records;
-		figures->events = store->flight->records;
-		figures->bytes = spool_memory(store->flight->spool);
+	*figures = sink->before;
+	if (sink->flight) {
+		figures->records = sink->flight->records;
+		figures->events = sink->flight->records;
+		figures->bytes = history_memory(sink->flight->history);
 		return;
 	}
-	counts = timeline_counts(store->timeline);
+	counts = timeline_counts(sink->timeline);
 	figures->records += counts->records;
 	figures->events += counts->events;
 	figures->bytes += counts->bytes;
-	figures->threads += threads_streams(store->part->threads);
+	figures->threads += threads_streams(sink->segment->threads);
 }
 
-uint64_t store_bytes(const struct store *store)
+uint64_t sink_bytes(const struct sink *sink)
 {
-	if (store->several)
-		return store->bytes;
-	return store->part ? writer_bytes(store->part->writer) : 0;
+	if (sink->several)
+		return sink->bytes;
+	return sink->segment ? writer_bytes(sink->segment->writer) : 0;
 }
 
-bool store_full(const struct store *store)
+bool sink_full(const struct sink *sink)
 {
-	return store->several ? store->max_bytes && store->bytes >= store->max_bytes
-			      : writer_full(store->part->writer);
+	return sink->several ? sink->max_bytes && sink->bytes >= sink->max_bytes
+			     : writer_full(sink->segment->writer);
 }
 
-const struct part_result *store_result(const struct store *store)
+const struct segment_result *sink_result(const struct sink *sink)
 {
-	return store->several ? closer_result(store->closer) : &store->only;
+	return sink->several ? finalizer_result(sink->finalizer) : &sink->only;
 }
 
-unsigned store_parts(const struct store *store)
+unsigned sink_segments(const struct sink *sink)
 {
-	return store->several ? closer_parts(store->closer) : 1;
+	return sink->several ? finalizer_segments(sink->finalizer) : 1;
 }
 
 /* ---- the end ---- */
 
 /* What is kept at the end is saved, too. */
-static int end_flight(struct store *store, struct snapshot_tasks *tasks, const struct part_end *end,
-		      struct account_mark *to)
+static int end_flight(struct sink *sink, struct snapshot_tasks *tasks,
+		      const struct segment_end *end, struct account_mark *to)
 {
-	struct closing closing;
-	int err = closer_stop(store->closer), failed;
+	struct finalizer_job job;
+	int err = finalizer_stop(sink->finalizer), failed;
 
-	flight_end(store->flight, store->t1, to, tasks, end);
-	if (!store->part)
-		store->part = closer_take(store->closer);
-	if (!store->part)
-		store->part = part_open(&store->options.plan, true);
-	failed = store->part ? flight_save(store->flight, store->part, &closing) : -EIO;
+	flight_end(sink->flight, sink->t1, to, tasks, end);
+	if (!sink->segment)
+		sink->segment = finalizer_take_empty(sink->finalizer);
+	if (!sink->segment)
+		sink->segment = segment_open(&sink->options.plan, true);
+	failed = sink->segment ? flight_save(sink->flight, sink->segment, &job) : -EIO;
 	if (!failed) {
-		store->part = NULL;
-		failed = closer_do(store->closer, &closing);
+		sink->segment = NULL;
+		failed = finalizer_run(sink->finalizer, &job);
 	}
 	return err ? err : failed;
 }
 
-int store_end(struct store *store, struct snapshot_tasks *tasks, const struct part_end *end,
-	      bool left)
+int sink_end(struct sink *sink, struct snapshot_tasks *tasks, const struct segment_end *end,
+	     bool left)
 {
 	struct account_mark *to =
-		account_mark(store->options.account, left ? ACCOUNT_CUT : ACCOUNT_NOW);
-	struct closing closing = {.part = store->part, .tasks = *tasks, .end = *end};
+		account_mark(sink->options.account, left ? ACCOUNT_CUT : ACCOUNT_NOW);
+	struct finalizer_job job = {.segment = sink->segment, .tasks = *tasks, .end = *end};
 	int err = 0, failed;
 
 	if (!to)
 		return -ENOMEM;
-	if (store->flight)
-		return end_flight(store, tasks, end, to);
+	if (sink->flight)
+		return end_flight(sink, tasks, end, to);
 
 	*tasks = (struct snapshot_tasks){0};
-	store->part->to = to;
-	if (!store->several) {
-		err = part_finish(store->part, store->options.account, &closing.tasks, end);
-		store->only = store->part->result;
-		snapshot_tasks_free(&closing.tasks);
+	sink->segment->to = to;
+	if (!sink->several) {
+		err = segment_finish(sink->segment, sink->options.account, &job.tasks, end);
+		sink->only = sink->segment->result;
+		snapshot_tasks_free(&job.tasks);
 		return err;
 	}
-	if (store->old)
-		give_old(store);
-	err = closer_stop(store->closer);
-	closing.may_go = store->part->number > 1;
-	failed = closer_do(store->closer, &closing);
-	store->part = NULL;
+	if (sink->old)
+		give_old(sink);
+	err = finalizer_stop(sink->finalizer);
+	job.may_go = sink->segment->number > 1;
+	failed = finalizer_run(sink->finalizer, &job);
+	sink->segment = NULL;
 	return err ? err : failed;
 }
 
-void store_close(struct store *store)
+void sink_close(struct sink *sink)
 {
-	if (store->flight)
-		flight_fini(store->flight);
-	free(store->flight);
-	part_close(store->old);
-	part_close(store->part);
-	closer_free(store->closer);
-	snapshot_tasks_free(&store->old_tasks);
-	free(store->pending);
-	*store = (struct store){0};
+	if (sink->flight)
+		flight_fini(sink->flight);
+	free(sink->flight);
+	segment_close(sink->old);
+	segment_close(sink->segment);
+	finalizer_free(sink->finalizer);
+	snapshot_tasks_free(&sink->old_tasks);
+	free(sink->pending);
+	*sink = (struct sink){0};
 }

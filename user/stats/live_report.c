@@ -178,9 +178,9 @@ static void report_counters(const struct summary_end *end)
 			   (double)end->cost->threads[i].cpu_ns / 1e9);
 }
 
-void summary_part(const char *dir, const struct closer_news *news)
+void summary_part(const char *dir, const struct finalizer_report *news)
 {
-	const struct part_result *r = &news->result;
+	const struct segment_result *r = &news->result;
 	char bytes[32];
 
 	summary_bytes(bytes, sizeof(bytes), r->bytes);

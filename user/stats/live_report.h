@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct closer_news;
+struct finalizer_report;
 struct cost;
 struct facts_cpu;
 struct perf_run;
@@ -48,7 +48,7 @@ void summary_live_clear(void);
 void summary_begin(const char *dir);
 
 /* One of several traces is complete. */
-void summary_part(const char *dir, const struct closer_news *news);
+void summary_part(const char *dir, const struct finalizer_report *news);
 
 struct summary_end {
 	const char *dir, *kept; /* kept: where the earlier trace is, or NULL */

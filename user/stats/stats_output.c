@@ -460,7 +460,8 @@ int perf_snapshot(struct perf_file *file, const struct counters *counters)
 			forget_torn(file);
 	}
 	if (err) {
-		refusal_tell(file->refusal, err, "%s" PERF_PART ": cannot write", file->name);
+		disk_error_report(file->disk_error, err, "%s" PERF_PART ": cannot write",
+				  file->name);
 		return err;
 	}
 	file->whole = ftello(file->part);
@@ -487,7 +488,7 @@ int perf_write(struct perf_file *file, const struct perf *perf)
 			unlinkat(file->dirfd, name, 0);
 	}
 	if (err) {
-		refusal_tell(file->refusal, err, "%s: cannot write", file->name);
+		disk_error_report(file->disk_error, err, "%s: cannot write", file->name);
 		return err;
 	}
 	snprintf(part, sizeof(part), "%s" PERF_PART, file->name);

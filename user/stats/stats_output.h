@@ -24,7 +24,7 @@
 struct account;
 struct cost;
 struct options;
-struct refusal;
+struct disk_error;
 
 /* All that the document tells beside the counters. */
 struct perf {
@@ -39,7 +39,7 @@ struct perf {
 struct perf_file {
 	int dirfd;	  /* not owned */
 	const char *name; /* "perf.json" */
-	struct refusal *refusal;
+	struct disk_error *disk_error;
 	FILE *part;	/* NULL: no snapshot yet */
 	off_t whole;	/* bytes of it that are whole snapshots */
 	uint64_t last;	/* clock of the last one, */

@@ -77,7 +77,7 @@ int move_end(struct moves *m, struct task *task, uint64_t clock)
 	return 0;
 }
 
-struct closing {
+struct finalizer_job {
 	struct moves *moves;
 	struct task *task;
 	uint64_t clock;
@@ -86,7 +86,7 @@ struct closing {
 static int put_closing(void *arg, uint32_t mcv, int32_t cpu)
 {
 	static const int32_t unknown = WAKER_UNKNOWN;
-	const struct closing *c = arg;
+	const struct finalizer_job *c = arg;
 	int err = 0;
 
 	switch (mcv) {
@@ -112,7 +112,7 @@ static int put_closing(void *arg, uint32_t mcv, int32_t cpu)
 int move_close(struct moves *m, struct task *task, uint64_t clock)
 {
 	static const int32_t virtual_cpu = -1;
-	struct closing closing = {m, task, clock};
+	struct finalizer_job closing = {m, task, clock};
 	int err = task_room(m->threads, task);
 
 	if (err)

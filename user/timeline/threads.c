@@ -295,7 +295,7 @@ static int put(struct threads *threads, struct thread *thread, void *events, siz
 	       struct meta *meta)
 {
 	char path[512];
-	struct writer_part part = {
+	struct writer_request part = {
 		.path = path,
 		.create = !thread->created,
 		.events = events,

@@ -36,12 +36,12 @@ static const char *remedy(int err)
 	}
 }
 
-void refusal_tell(struct refusal *refusal, int err, const char *fmt, ...)
+void disk_error_report(struct disk_error *disk_error, int err, const char *fmt, ...)
 {
 	char what[PATH_MAX + 64];
 	va_list args;
 
-	if (refusal && atomic_exchange(&refusal->told, true))
+	if (disk_error && atomic_exchange(&disk_error->told, true))
 		return;
 	va_start(args, fmt);
 	vsnprintf(what, sizeof(what), fmt, args);

@@ -30,9 +30,9 @@ struct job {
 
 struct item {
 	struct item *next;
-	struct writer_part part;
+	struct writer_request request;
 	size_t cost; /* bytes it counts for in the queue */
-	char path[]; /* part.path */
+	char path[]; /* request.path */
 };
 
 struct writer {
@@ -41,7 +41,7 @@ struct writer {
 	size_t queue_bytes;
 	uint64_t max_bytes;
 	struct writer_files files;
-	struct refusal *refusal;
+	struct disk_error *disk_error;
 	pthread_t thread;
 
 	/* Under the lock. */
@@ -73,30 +73,31 @@ static void fail(struct writer *writer, const char *path, int err)
 	int none = 0;
 
 	if (atomic_compare_exchange_strong(&writer->error, &none, err))
-		refusal_tell(writer->refusal, err, "%s: cannot write", path);
+		disk_error_report(writer->disk_error, err, "%s: cannot write", path);
 }
 
 static void release(struct item *item)
 {
-	if (item->part.drop)
-		item->part.drop(item->part.arg);
-	free(item->part.events);
+	if (item->request.drop)
+		item->request.drop(item->request.arg);
+	free(item->request.events);
 	free(item);
 }
 
-static int put(struct writer *writer, const struct writer_part *part, const struct json *meta)
+static int put(struct writer *writer, const struct writer_request *request, const struct json *meta)
 {
 	int err = 0;
 
-	if (part->create && json_get(meta, "ovni.finished"))
-		return writer->files.store(writer->trace_fd, part->path, meta, part->events,
-					   part->size);
-	if (part->create)
-		err = writer->files.create(writer->trace_fd, part->path, meta);
-	if (!err && part->size)
-		err = writer->files.append(writer->trace_fd, part->path, part->events, part->size);
-	if (!err && meta && !part->create)
-		err = writer->files.describe(writer->trace_fd, part->path, meta);
+	if (request->create && json_get(meta, "ovni.finished"))
+		return writer->files.store(writer->trace_fd, request->path, meta, request->events,
+					   request->size);
+	if (request->create)
+		err = writer->files.create(writer->trace_fd, request->path, meta);
+	if (!err && request->size)
+		err = writer->files.append(writer->trace_fd, request->path, request->events,
+					   request->size);
+	if (!err && meta && !request->create)
+		err = writer->files.describe(writer->trace_fd, request->path, meta);
 	return err;
 }
 
@@ -107,17 +108,17 @@ static void write_item(struct writer *writer, struct item *item)
 
 	if (writer->error)
 		return;
-	if (item->part.meta) {
-		meta = item->part.meta(item->part.arg);
+	if (item->request.meta) {
+		meta = item->request.meta(item->request.arg);
 		if (!meta)
 			err = -ENOMEM;
 	}
 	if (!err)
-		err = put(writer, &item->part, meta);
+		err = put(writer, &item->request, meta);
 	if (err)
 		fail(writer, item->path, err);
 	else
-		writer->written += item->part.size;
+		writer->written += item->request.size;
 	json_free(meta);
 }
 
@@ -216,7 +217,7 @@ struct writer *writer_start(const struct writer_options *options)
 		writer->trace_fd = options->trace_fd;
 		writer->queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES;
 		writer->max_bytes = options->max_bytes;
-		writer->refusal = options->refusal;
+		writer->disk_error = options->disk_error;
 		writer->files = options->files ? *options->files : real_files;
 		writer->last_job = &writer->jobs;
 		writer->last_item = &writer->items;
@@ -238,18 +239,18 @@ struct writer *writer_start(const struct writer_options *options)
 	return writer;
 }
 
-static struct item *item_new(const struct writer_part *part)
+static struct item *item_new(const struct writer_request *request)
 {
-	size_t path = strlen(part->path) + 1;
+	size_t path = strlen(request->path) + 1;
 	struct item *item = malloc(sizeof(*item) + path);
 
 	if (!item)
 		return NULL;
 	item->next = NULL;
-	item->part = *part;
-	memcpy(item->path, part->path, path);
-	item->part.path = item->path;
-	item->cost = sizeof(*item) + path + part->size + (part->arg ? META_ESTIMATE : 0);
+	item->request = *request;
+	memcpy(item->path, request->path, path);
+	item->request.path = item->path;
+	item->cost = sizeof(*item) + path + request->size + (request->arg ? META_ESTIMATE : 0);
 	return item;
 }
 
@@ -262,16 +263,16 @@ static void wait_for_writer(struct writer *writer)
 	writer->waiting--;
 }
 
-int writer_put(struct writer *writer, const struct writer_part *part)
+int writer_put(struct writer *writer, const struct writer_request *request)
 {
-	struct item *item = item_new(part);
+	struct item *item = item_new(request);
 	int err;
 
 	if (!item) {
-		if (part->drop)
-			part->drop(part->arg);
-		free(part->events);
-		fail(writer, part->path, -ENOMEM);
+		if (request->drop)
+			request->drop(request->arg);
+		free(request->events);
+		fail(writer, request->path, -ENOMEM);
 		return writer->error;
 	}
 	pthread_mutex_lock(&writer->lock);
@@ -283,7 +284,7 @@ int writer_put(struct writer *writer, const struct writer_part *part)
 	err = writer->error;
 	if (!err) {
 		writer->queued += item->cost;
-		writer->given += part->size;
+		writer->given += request->size;
 		*writer->last_item = item;
 		writer->last_item = &item->next;
 		pthread_cond_signal(&writer->work);

@@ -19,7 +19,7 @@
 #include <sys/types.h>
 
 struct json;
-struct refusal;
+struct disk_error;
 struct writer;
 
 /* What touches the disk, as in trace/ovni/stream.h; a table so that tests can let it fail. */
@@ -36,7 +36,7 @@ struct writer_options {
 	size_t queue_bytes;		  /* bound of the queue; 0: the default, 256 MiB */
 	uint64_t max_bytes;		  /* --max-size; 0: none */
 	const struct writer_files *files; /* NULL: the real ones */
-	struct refusal *refusal;	  /* of the session, the caller's; NULL: its own */
+	struct disk_error *disk_error;	  /* of the session, the caller's; NULL: its own */
 };
 
 /* Starts the thread. NULL after one message. */
@@ -48,7 +48,7 @@ struct writer *writer_start(const struct writer_options *options);
  * `meta` is called in the writer's thread, at most once, and gives the stream.json (freed by the
  * writer) or NULL without memory; `drop` frees `arg`, always. Either may be NULL.
  */
-struct writer_part {
+struct writer_request {
 	const char *path; /* relative to the output directory; copied */
 	bool create;	  /* the stream is new: meta must be given */
 	void *events;	  /* taken over (free()); NULL: none */
@@ -58,9 +58,9 @@ struct writer_part {
 	void *arg;
 };
 
-/* Queues `part`, and takes over what it holds, also on failure. May wait for room. Returns 0,
+/* Queues `request`, and takes over what it holds, also on failure. May wait for room. Returns 0,
  * or the writer's first error. */
-int writer_put(struct writer *writer, const struct writer_part *part);
+int writer_put(struct writer *writer, const struct writer_request *request);
 
 /* Something that was to be written is lost, which has been said: from now on nothing is written, as
  * after any other error (-errno). */
