@@ -148,7 +148,7 @@ def main():
                 if now < 0 or now > 3 or now == 2:
                     symptom = f"status {now}"
                 elif now == status:
-                    said = b"no memory" in text + why or b"Cannot allocate" in text + why
+                    said = any(b in text + why for b in (b"out of memory", b"no memory", b"Cannot allocate"))
                     if (text != out or tree(program.given["{out}"]) != files) and not said:
                         symptom = "fails in silence"
                 elif not why.strip():

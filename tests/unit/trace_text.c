@@ -90,6 +90,41 @@ static void a_message_is_one_line_with_program_and_level(void **state)
 	log_setup("test", LOG_DEBUG);
 }
 
+struct heard {
+	enum log_level level;
+	char text[64];
+	int messages;
+};
+
+static void hear(void *to, enum log_level level, const char *text)
+{
+	struct heard *heard = to;
+
+	heard->level = level;
+	snprintf(heard->text, sizeof(heard->text), "%s", text);
+	heard->messages++;
+}
+
+static void a_diverted_message_reaches_the_listener_alone(void **state)
+{
+	struct heard heard = {.messages = 0};
+
+	(void)state;
+	log_setup("test", LOG_INFO);
+	kit_listen();
+	log_divert(hear, &heard);
+	log_debug("not shown");
+	assert_int_equal(heard.messages, 0);
+	log_warn("thread\n%d", 7);
+	log_divert(NULL, NULL);
+	log_error("after");
+	assert_int_equal(heard.messages, 1);
+	assert_int_equal(heard.level, LOG_WARN);
+	assert_string_equal(heard.text, "thread\\x0a7");
+	assert_string_equal(kit_heard(), "test: error: after\n");
+	log_setup("test", LOG_DEBUG);
+}
+
 static void a_message_takes_the_place_of_the_status(void **state)
 {
 	(void)state;
@@ -153,6 +188,7 @@ int main(void)
 		cmocka_unit_test(bytes_that_cannot_be_shown_are_escaped),
 		cmocka_unit_test(a_small_buffer_never_holds_half_a_character),
 		cmocka_unit_test(a_message_is_one_line_with_program_and_level),
+		cmocka_unit_test(a_diverted_message_reaches_the_listener_alone),
 		cmocka_unit_test(a_message_takes_the_place_of_the_status),
 		cmocka_unit_test(long_messages_are_shown_whole),
 		cmocka_unit_test(logging_leaves_errno_alone),

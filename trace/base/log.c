@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,6 +18,11 @@ static const char *log_program = "ovni";
 static atomic_int log_limit = LOG_INFO;
 static atomic_bool lacks_memory;
 static atomic_bool status_shown; /* a line of log_status() is on the terminal */
+
+static pthread_mutex_t divert_lock = PTHREAD_MUTEX_INITIALIZER; /* of the next two */
+static void (*divert_hear)(void *to, enum log_level level, const char *text);
+static void *divert_to;
+static atomic_bool diverted; /* else the lock is not taken: a child after fork() may log */
 
 static const char *const level_kinds[] = {
 	[LOG_ERROR] = "error: ",
@@ -98,8 +104,32 @@ void log_status(const char *line)
 	put_line(shown, (size_t)len);
 }
 
-/* Puts a line together: the program, `kind`, and what is said. */
-static void say(const char *kind, const char *fmt, va_list args)
+void log_divert(void (*hear)(void *to, enum log_level level, const char *text), void *to)
+{
+	pthread_mutex_lock(&divert_lock);
+	divert_hear = hear;
+	divert_to = to;
+	atomic_store(&diverted, hear != NULL);
+	pthread_mutex_unlock(&divert_lock);
+}
+
+/* Gives the text to the listener; false if there is none. */
+static bool divert(enum log_level level, const char *text)
+{
+	bool heard;
+
+	if (!atomic_load(&diverted))
+		return false;
+	pthread_mutex_lock(&divert_lock);
+	heard = divert_hear;
+	if (heard)
+		divert_hear(divert_to, level, text);
+	pthread_mutex_unlock(&divert_lock);
+	return heard;
+}
+
+/* Writes one line: the program, `kind`, and the message. */
+static void say(enum log_level level, const char *kind, const char *fmt, va_list args)
 {
 	char text[1024], line[2048], *said = text, *shown = line;
 	int saved = errno, len, start;
@@ -133,10 +163,12 @@ static void say(const char *kind, const char *fmt, va_list args)
 	}
 	/* the room left out for the newline is there: text_escape() ends with a NUL */
 	text_escape(shown + start, size - (size_t)start - 1, said, (size_t)len);
-	need = strlen(shown);
-	shown[need++] = '\n';
-	remove_status();
-	put_line(shown, need);
+	if (!divert(level, shown + start)) {
+		need = strlen(shown);
+		shown[need++] = '\n';
+		remove_status();
+		put_line(shown, need);
+	}
 	if (shown != line)
 		free(shown);
 	if (said != text)
@@ -153,7 +185,7 @@ void log_at(enum log_level level, const char *fmt, ...)
 	if ((int)level > atomic_load(&log_limit))
 		return;
 	va_start(args, fmt);
-	say(level_kinds[level], fmt, args);
+	say(level, level_kinds[level], fmt, args);
 	va_end(args);
 }
 
@@ -162,7 +194,7 @@ void log_report(const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	say("", fmt, args);
+	say(LOG_INFO, "", fmt, args);
 	va_end(args);
 }
 
@@ -176,7 +208,7 @@ void log_lack(const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(what, sizeof(what), fmt, args);
 	va_end(args);
-	log_error("no memory for %s", what);
+	log_error("out of memory (%s)", what);
 }
 
 bool log_lacks_memory(void)

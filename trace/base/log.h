@@ -27,16 +27,16 @@ void log_at(enum log_level level, const char *fmt, ...) __attribute__((format(pr
 /* A line of a report, whatever the level: the caller has been asked for it. */
 void log_report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Says that there is no memory for something, which `fmt` names, and returns -ENOMEM for the caller
- * to pass on. It is said once in the life of a program: what fails after it is its consequence. */
+/* Reports "out of memory (while reading X)"; `fmt` is the part in parentheses. Returns -ENOMEM for
+ * the caller to pass on. A program reports it once: later failures are its consequence. */
 #define log_no_memory(...) (log_lack(__VA_ARGS__), log_enomem())
 void log_lack(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
-/* Seen by the compiler, and by who reads without running, as an error in any case. */
+/* Inline, so that compilers and analyzers see that it is an error. */
 static inline int log_enomem(void)
 {
 	return -ENOMEM;
 }
-/* Has that been said? Then an answer may lack something. */
+/* Whether that was reported: an answer may then be incomplete. */
 bool log_lacks_memory(void);
 
 /*
@@ -45,6 +45,11 @@ bool log_lacks_memory(void);
  * only if standard error is a terminal.
  */
 void log_status(const char *line);
+
+/* Gives every message to `hear` instead of standard error, without the name of the program and the
+ * level, escaped as it would be shown; NULL: back to standard error. `hear` is called under a lock:
+ * it must not log. */
+void log_divert(void (*hear)(void *to, enum log_level level, const char *text), void *to);
 
 #define log_error(...) log_at(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...)  log_at(LOG_WARN, __VA_ARGS__)
