@@ -348,7 +348,7 @@ static void memory_is_flat_for_a_day(void **state)
 			after_an_hour = now;
 		/* what may grow: 8 bytes for each 128 threads ever born */
 		assert_true(now < after_an_hour + (1 << 20) + id / 16);
-		assert_true(history_memory(b.flight.spool) <= options.bytes);
+		assert_true(history_memory(b.flight.history) <= options.bytes);
 	}
 	print_message("  %zu bytes after an hour, %zu after a day\n", after_an_hour, now);
 	bench_close(&b);
