@@ -267,7 +267,7 @@ lint:
 
 .PHONY: install uninstall clean
 install: all
-	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(datadir)/cfg $(DESTDIR)$(datadir)/maps \
+	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(datadir)/cfg $(DESTDIR)$(datadir)/apis \
 		$(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man3 $(DESTDIR)$(mandir)/man5 \
 		$(DESTDIR)$(mandir)/man8 $(DESTDIR)$(docdir)/docs/spec $(DESTDIR)$(libdir)/pkgconfig \
 		$(DESTDIR)$(incdir)/trace/loom/write $(DESTDIR)$(docdir)/examples
@@ -277,7 +277,7 @@ install: all
 	chmod 644 $(DESTDIR)$(unitdir)/ovni-bpf@.service
 	cd emu/cfg && find . -name '*.cfg' -exec \
 		$(INSTALL) -D -m 644 {} $(abspath $(DESTDIR)$(datadir)/cfg)/{} \;
-	$(INSTALL) -m 644 $(wildcard user/apis/*.json) $(DESTDIR)$(datadir)/maps
+	$(INSTALL) -m 644 $(wildcard user/apis/*.json) $(DESTDIR)$(datadir)/apis
 	$(INSTALL) -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(mandir)/man1
 	$(INSTALL) -m 644 $(wildcard docs/man/*.3) $(DESTDIR)$(mandir)/man3
 	$(INSTALL) -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(mandir)/man5

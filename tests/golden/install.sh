@@ -17,7 +17,7 @@ for program in "$B"/bin/*; do
 	[ -x "bin/${program##*/}" ] || { echo "not installed: ${program##*/}"; exit 1; }
 done
 diff -r "$S/emu/cfg" share/ovni-bpf/cfg
-diff -r --exclude='*.[ch]' "$S/user/apis" share/ovni-bpf/maps
+diff -r --exclude='*.[ch]' "$S/user/apis" share/ovni-bpf/apis
 for page in "$S"/docs/man/*.[1-8]; do
 	cmp "$page" "share/man/man${page##*.}/${page##*/}"
 done
@@ -43,12 +43,12 @@ else
 	echo "no ovni-emu: where it finds its data is not tried"
 fi
 
-# So with the maps of the recorder, which says where it has looked.
+# So with the API files of the recorder, which says where it has looked.
 if [ -x bin/ovni-bpf ]; then
-	said=$(bin/ovni-bpf --map nothing -- /bin/true 2>&1) && { echo "a map that is not there: $said"; exit 1; }
+	said=$(bin/ovni-bpf --api nothing -- /bin/true 2>&1) && { echo "an API that is not there: $said"; exit 1; }
 	case $said in
-	*"--map nothing: there is no such map in $root/usr/bin/../share/ovni-bpf/maps, only: mpi, nosv, openmp, pthread "*) ;;
-	*) echo "where are the maps? $said"; exit 1 ;;
+	*"--api nothing: no such API in $root/usr/bin/../share/ovni-bpf/apis, only: mpi, nosv, openmp, pthread "*) ;;
+	*) echo "where are the API files? $said"; exit 1 ;;
 	esac
 fi
 

@@ -110,7 +110,7 @@ lacking summary --mode summary --interval 20ms -o memory -- "${workload[@]}"
 lacking rotate --rotate 100ms -o memory -- "${switcher[@]}" 250000
 lacking last --last 1s -o memory -- "${workload[@]}"
 lacking probes -u "$WORKLOADS/switcher:steady,step" -o memory -- "${switcher[@]}" 50000
-lacking map --map pthread -o memory -- "${workload[@]}"
+lacking api --api pthread -o memory -- "${workload[@]}"
 lacking session session run faults-$$ -o memory -- "${workload[@]}"
 lacking list --list "$WORKLOADS/switcher:s*"
 lacking doctor doctor

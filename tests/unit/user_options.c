@@ -92,7 +92,7 @@ static const struct {
 	{"-a --mode summary --sample 1/2", "go with --mode full"},
 	{"-a --mode summary --rotate 1m", "nothing else writes streams"},
 	{"-a --mode summary --last 10s", "nothing else writes streams"},
-	{"-a --mode summary --map mpi", "--map goes with --mode full"},
+	{"-a --mode summary --api mpi", "--api goes with --mode full"},
 	{"-a --events switch -u app:f", "are about probes: --events must name them"},
 	{"-a --mode summary --emulate", "only --mode full writes"},
 	{"-a --events wake", "--events wake: a wake-up is told by the switch"},
@@ -108,7 +108,7 @@ static const struct {
 	{"-a -u app", "-u app: BIN:FUNC is wanted"},
 	{"-a -u app:f(arg7)", "-u app:f(arg7): character 7: arguments are"},
 	{"-a -u app:f,", "-u app:f,: character 7: the name of a function"},
-	{"-a --map mpi --map ./a.json --map mpi", "--map mpi: it is given twice"},
+	{"-a --api mpi --api ./a.json --api mpi", "--api mpi: it is given twice"},
 	{"-a --usdt app:x", "--usdt app:x: BIN:PROVIDER:NAME is wanted"},
 	{"-u app:f", "what is to be recorded"},
 	{"-a --json", "--json goes with --list"},
@@ -187,10 +187,10 @@ static void probes_are_read_in_their_order(void **state)
 	struct options o;
 
 	(void)state;
-	accepted(&o, "-a --map mpi --map=./mine.json");
-	assert_int_equal(o.nmaps, 2);
-	assert_string_equal(o.maps[0], "mpi");
-	assert_string_equal(o.maps[1], "./mine.json");
+	accepted(&o, "-a --api mpi --api=./mine.json");
+	assert_int_equal(o.napis, 2);
+	assert_string_equal(o.apis[0], "mpi");
+	assert_string_equal(o.apis[1], "./mine.json");
 	options_free(&o);
 	accepted(&o, "-a -u ./app:f,g(arg2) --usdt 7:p:n --probe libm:sin");
 	assert_int_equal(o.probes->count, 4);

@@ -7,7 +7,7 @@
  * and the lifeline allow it; and at any moment the events that close everything and bring the
  * thread to dead, or enter it again as it stands. check, repair and cut are made of these.
  * What needs more than one stream (who else runs on the CPU, tasks) is the emulator's.
- * Specification: models.md; event-mapping.md, "The thread state machine" and "Runtime maps".
+ * Specification: models.md; event-mapping.md, "The thread state machine" and "Library APIs".
  */
 #ifndef TRACE_STATES_OPEN_REGIONS_H
 #define TRACE_STATES_OPEN_REGIONS_H

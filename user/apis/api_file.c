@@ -3,24 +3,26 @@
 #include "user/apis/api_file.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "user/apis/map_find.h"
 #include "trace/catalog/catalog.h"
+#include "trace/base/data_dir.h"
 #include "trace/base/json.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
 /* ---- what is wrong, and where ---- */
 
-#define WRONG(map, node, ...) wrong(map, json_line(node), __VA_ARGS__)
+#define WRONG(api, node, ...) wrong(api, json_line(node), __VA_ARGS__)
 
-__attribute__((format(printf, 3, 4))) static int wrong(const struct map *map, unsigned line,
+__attribute__((format(printf, 3, 4))) static int wrong(const struct api *api, unsigned line,
 						       const char *fmt, ...)
 {
 	char what[512];
@@ -29,13 +31,13 @@ __attribute__((format(printf, 3, 4))) static int wrong(const struct map *map, un
 	va_start(args, fmt);
 	vsnprintf(what, sizeof(what), fmt, args);
 	va_end(args);
-	log_error("%s: line %u: %s", map->path, line, what);
+	log_error("%s: line %u: %s", api->path, line, what);
 	return -EINVAL;
 }
 
-static int no_memory(const struct map *map)
+static int no_memory(const struct api *api)
 {
-	log_error("%s: no memory to read it", map->path);
+	log_error("out of memory (while reading %s)", api->path);
 	return -ENOMEM;
 }
 
@@ -69,7 +71,7 @@ static bool is_kind(const struct json *node, enum kind kind)
 }
 
 /* `node` must be an object with these keys (ended by a NULL name) and no others. */
-static int check_keys(const struct map *map, const struct json *node, const char *what,
+static int check_keys(const struct api *api, const struct json *node, const char *what,
 		      const struct key *keys)
 {
 	static const char *const kind_names[] = {"a number",  "a string", "true or false",
@@ -78,31 +80,31 @@ static int check_keys(const struct map *map, const struct json *node, const char
 	size_t used = 0;
 
 	if (!json_is_object(node))
-		return WRONG(map, node, "%s must be an object: {...}", what);
+		return WRONG(api, node, "%s must be an object: {...}", what);
 	for (const struct json *child = json_first(node); child; child = json_next(child)) {
 		const struct key *key = keys;
 
 		while (key->name && strcmp(key->name, json_name(child)))
 			key++;
 		if (key->name && !is_kind(child, key->kind))
-			return WRONG(map, child, "\"%s\" must be %s", key->name,
+			return WRONG(api, child, "\"%s\" must be %s", key->name,
 				     kind_names[key->kind]);
 		if (key->name)
 			continue;
 		for (key = keys; key->name && used < sizeof(names); key++)
 			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
 						 key == keys ? "" : ", ", key->name);
-		return WRONG(map, child, "%s has no key \"%s\", only: %s", what, json_name(child),
+		return WRONG(api, child, "%s has no key \"%s\", only: %s", what, json_name(child),
 			     names);
 	}
 	for (const struct key *key = keys; key->name; key++)
 		if (key->required && !json_key(node, key->name))
-			return WRONG(map, node, "%s needs the key \"%s\"", what, key->name);
+			return WRONG(api, node, "%s needs the key \"%s\"", what, key->name);
 	return 0;
 }
 
 /* The strings of an array, or a string alone, none of them empty: *list is to be freed. */
-static int read_strings(const struct map *map, const struct json *node, const char ***list,
+static int read_strings(const struct api *api, const struct json *node, const char ***list,
 			size_t *count)
 {
 	const struct json *child = json_is_array(node) ? json_first(node) : node;
@@ -110,13 +112,13 @@ static int read_strings(const struct map *map, const struct json *node, const ch
 	size_t n = 0;
 
 	if (!out)
-		return no_memory(map);
+		return no_memory(api);
 	for (; child; child = json_is_array(node) ? json_next(child) : NULL) {
 		const char *text = json_string(child);
 
 		if (!text || !*text) {
 			free(out);
-			return WRONG(map, child,
+			return WRONG(api, child,
 				     "\"%s\" is a string, or an array of strings, none "
 				     "of them empty",
 				     json_name(node));
@@ -130,16 +132,16 @@ static int read_strings(const struct map *map, const struct json *node, const ch
 
 /* ---- states and steps ---- */
 
-static const struct map_mark *find_mark(const struct map *map, int type)
+static const struct api_mark *find_mark(const struct api *api, int type)
 {
-	for (size_t i = 0; i < map->nmarks; i++)
-		if (map->marks[i].type == type)
-			return &map->marks[i];
+	for (size_t i = 0; i < api->nmarks; i++)
+		if (api->marks[i].type == type)
+			return &api->marks[i];
 	return NULL;
 }
 
 /* A model's event that enters a state: the three characters of it. */
-static int read_event(const struct map *map, const struct json *node, struct effect *effect)
+static int read_event(const struct api *api, const struct json *node, struct effect *effect)
 {
 	const char *text = json_string(node);
 	const struct catalog_event *event;
@@ -148,16 +150,16 @@ static int read_event(const struct map *map, const struct json *node, struct eff
 
 	text_escape(name, sizeof(name), text, strlen(text));
 	if (strlen(text) != 3 || !(event = catalog_find(MCV(text[0], text[1], text[2]), &sig)))
-		return WRONG(map, node, "there is no event \"%s\" (ovni-events lists all)", name);
+		return WRONG(api, node, "there is no event \"%s\" (ovni-events lists all)", name);
 	if (text[0] == 'O' || text[0] == 'K')
-		return WRONG(map, node, "%s tells the state of a thread: that is the recorder's",
+		return WRONG(api, node, "%s tells the state of a thread: that is the recorder's",
 			     name);
 	if (event->action == ACTION_POP)
-		return WRONG(map, node, "%s leaves a state: name the event that enters it", name);
+		return WRONG(api, node, "%s leaves a state: name the event that enters it", name);
 	if (event->action != ACTION_PUSH || !event->leaves[0])
-		return WRONG(map, node, "%s does not enter a state", name);
+		return WRONG(api, node, "%s does not enter a state", name);
 	if (sig->required)
-		return WRONG(map, node, "%s has arguments, which a map cannot tell", name);
+		return WRONG(api, node, "%s has arguments, which an API file cannot give", name);
 	*effect = (struct effect){
 		.enter = sig->mcv,
 		.leave = MCV(event->leaves[0], event->leaves[1], event->leaves[2]),
@@ -166,22 +168,22 @@ static int read_event(const struct map *map, const struct json *node, struct eff
 	return 0;
 }
 
-static int read_mark(const struct map *map, const struct json *node, bool set,
+static int read_mark(const struct api *api, const struct json *node, bool set,
 		     struct effect *effect)
 {
 	static const struct key keys[] = {
 		{"mark", KIND_NUMBER, true}, {"label", KIND_STRING, false}, {NULL, 0, false}};
-	int err = check_keys(map, node, "a mark", keys);
+	int err = check_keys(api, node, "a mark", keys);
 	double type = json_number(json_key(node, "mark"));
-	const struct map_mark *mark;
+	const struct api_mark *mark;
 
 	if (err)
 		return err;
-	mark = type >= 0 && type <= MAP_MARK_MAX ? find_mark(map, (int)type) : NULL;
+	mark = type >= 0 && type <= API_MARK_MAX ? find_mark(api, (int)type) : NULL;
 	if (!mark || type != mark->type)
-		return WRONG(map, node, "the mark %g is not declared in \"marks\"", type);
+		return WRONG(api, node, "the mark %g is not declared in \"marks\"", type);
 	if (mark->single != set)
-		return WRONG(map, node,
+		return WRONG(api, node,
 			     mark->single ? "the mark %d is single: it can only be \"set\""
 					  : "the mark %d is a stack: it cannot be \"set\"",
 			     mark->type);
@@ -192,23 +194,23 @@ static int read_mark(const struct map *map, const struct json *node, bool set,
 		.label = json_string(json_key(node, "label")),
 		.repeats = true,
 	};
-	if (effect->label && (!*effect->label || strlen(effect->label) > MAP_LABEL_MAX))
-		return WRONG(map, json_key(node, "label"), "a label has 1 to %d bytes",
-			     MAP_LABEL_MAX);
+	if (effect->label && (!*effect->label || strlen(effect->label) > API_LABEL_MAX))
+		return WRONG(api, json_key(node, "label"), "a label has 1 to %d bytes",
+			     API_LABEL_MAX);
 	return 0;
 }
 
-static int read_state(const struct map *map, const struct json *node, struct effect *effect)
+static int read_state(const struct api *api, const struct json *node, struct effect *effect)
 {
 	if (json_is_object(node))
-		return read_mark(map, node, false, effect);
+		return read_mark(api, node, false, effect);
 	if (json_is_string(node))
-		return read_event(map, node, effect);
-	return WRONG(map, node,
+		return read_event(api, node, effect);
+	return WRONG(api, node,
 		     "an event (\"MS[\") or a mark ({\"mark\": 7, \"label\": \"...\"}) is wanted");
 }
 
-static int read_when(const struct map *map, const struct json *node, bool at_return,
+static int read_when(const struct api *api, const struct json *node, bool at_return,
 		     enum step_when *when)
 {
 	static const struct {
@@ -223,16 +225,16 @@ static int read_when(const struct map *map, const struct json *node, bool at_ret
 	if (!node)
 		return 0;
 	if (!at_return)
-		return WRONG(map, node, "\"if\" is about what is returned: only in \"return\"");
+		return WRONG(api, node, "\"if\" is about what is returned: only in \"return\"");
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcmp(json_string(node), words[i].name))
 			*when = words[i].when;
 	if (*when == WHEN_ALWAYS)
-		return WRONG(map, node, "\"if\" is \"zero\", \"nonzero\", \"true\" or \"false\"");
+		return WRONG(api, node, "\"if\" is \"zero\", \"nonzero\", \"true\" or \"false\"");
 	return 0;
 }
 
-static int read_step(const struct map *map, const struct json *node, bool at_return,
+static int read_step(const struct api *api, const struct json *node, bool at_return,
 		     struct step *step)
 {
 	static const struct key keys[] = {{"begin", KIND_ANY, false},
@@ -240,7 +242,7 @@ static int read_step(const struct map *map, const struct json *node, bool at_ret
 					  {"set", KIND_ANY, false},
 					  {"if", KIND_STRING, false},
 					  {NULL, 0, false}};
-	int err = check_keys(map, node, "a step", keys);
+	int err = check_keys(api, node, "a step", keys);
 	const struct json *begin, *end, *set;
 
 	if (err)
@@ -249,41 +251,41 @@ static int read_step(const struct map *map, const struct json *node, bool at_ret
 	end = json_key(node, "end");
 	set = json_key(node, "set");
 	if (!!begin + !!end + !!set != 1)
-		return WRONG(map, node, "a step has one of begin, end and set");
+		return WRONG(api, node, "a step has one of begin, end and set");
 	step->kind = begin ? STEP_BEGIN : end ? STEP_END : STEP_SET;
-	err = set ? read_mark(map, set, true, &step->effect)
-		  : read_state(map, begin ? begin : end, &step->effect);
-	return err ? err : read_when(map, json_key(node, "if"), at_return, &step->when);
+	err = set ? read_mark(api, set, true, &step->effect)
+		  : read_state(api, begin ? begin : end, &step->effect);
+	return err ? err : read_when(api, json_key(node, "if"), at_return, &step->when);
 }
 
-static int read_steps(const struct map *map, const struct json *node, bool at_return,
+static int read_steps(const struct api *api, const struct json *node, bool at_return,
 		      struct step *steps, unsigned *count)
 {
 	int err = 0;
 
 	for (const struct json *child = json_first(node); child && !err; child = json_next(child)) {
 		if (*count == ACTION_STEPS_MAX)
-			return WRONG(map, child, "\"%s\" has more than %d steps", json_name(node),
+			return WRONG(api, child, "\"%s\" has more than %d steps", json_name(node),
 				     ACTION_STEPS_MAX);
-		err = read_step(map, child, at_return, &steps[(*count)++]);
+		err = read_step(api, child, at_return, &steps[(*count)++]);
 	}
 	return err;
 }
 
 /* ---- symbols ---- */
 
-/* `name` as a spelling has it, in memory of the map; NULL without memory. */
-static const char *spell(struct map *map, const char *spelling, const char *name)
+/* `name` as a spelling has it, in memory of the API; NULL: out of memory. */
+static const char *spell(struct api *api, const char *spelling, const char *name)
 {
 	static const struct {
 		const char *sign;
 		int (*convert)(int);
 	} signs[] = {{"{name}", NULL}, {"{lower}", tolower}, {"{upper}", toupper}};
-	char **grown = realloc(map->spelt, (map->nspelt + 1) * sizeof(*grown));
+	char **grown = realloc(api->spelt, (api->nspelt + 1) * sizeof(*grown));
 	char *out = grown ? malloc(strlen(spelling) + strlen(name) + 1) : NULL, *at = out;
 
 	if (grown)
-		map->spelt = grown;
+		api->spelt = grown;
 	if (!out)
 		return NULL;
 	while (*spelling) {
@@ -303,41 +305,41 @@ static const char *spell(struct map *map, const char *spelling, const char *name
 		spelling += strlen(signs[i].sign);
 	}
 	*at = '\0';
-	map->spelt[map->nspelt++] = out;
+	api->spelt[api->nspelt++] = out;
 	return out;
 }
 
-static int read_symbols(struct map *map, const struct json *node, const char **spellings,
-			size_t nspellings, struct map_function *function)
+static int read_symbols(struct api *api, const struct json *node, const char **spellings,
+			size_t nspellings, struct api_function *function)
 {
 	const char **names;
 	size_t nnames, n = 0;
-	int err = read_strings(map, node, &names, &nnames);
+	int err = read_strings(api, node, &names, &nnames);
 
 	if (err)
 		return err;
 	if (!nnames)
-		err = WRONG(map, node, "\"symbols\" has none");
-	else if (nnames * nspellings + map->nsymbols > MAP_SYMBOLS_MAX)
-		err = WRONG(map, node, "more than %d symbols in all spellings", MAP_SYMBOLS_MAX);
+		err = WRONG(api, node, "\"symbols\" has none");
+	else if (nnames * nspellings + api->nsymbols > API_SYMBOLS_MAX)
+		err = WRONG(api, node, "more than %d symbols in all spellings", API_SYMBOLS_MAX);
 	else if (!(function->symbols = calloc(nnames * nspellings, sizeof(*function->symbols))))
-		err = no_memory(map);
+		err = no_memory(api);
 	for (size_t i = 0; i < nnames && !err; i++) {
 		for (size_t j = 0; j < nspellings && !err; j++) {
-			const char *symbol = spell(map, spellings[j], names[i]);
+			const char *symbol = spell(api, spellings[j], names[i]);
 			size_t k = 0;
 
 			while (symbol && k < n && strcmp(symbol, function->symbols[k].text))
 				k++;
 			if (!symbol)
-				err = no_memory(map);
+				err = no_memory(api);
 			else if (k == n)
-				function->symbols[n++] = (struct map_symbol){symbol, (unsigned)i};
+				function->symbols[n++] = (struct api_symbol){symbol, (unsigned)i};
 		}
 	}
 	free(names);
 	function->nsymbols = n;
-	map->nsymbols += n;
+	api->nsymbols += n;
 	return err;
 }
 
@@ -355,14 +357,14 @@ static int by_symbol(const void *a, const void *b)
 }
 
 /* In one part a symbol has one meaning. */
-static int check_symbols(const struct map *map, const struct map_part *part)
+static int check_symbols(const struct api *api, const struct api_part *part)
 {
-	struct named *all = calloc(map->nsymbols + 1, sizeof(*all));
+	struct named *all = calloc(api->nsymbols + 1, sizeof(*all));
 	size_t n = 0;
 	int err = 0;
 
 	if (!all)
-		return no_memory(map);
+		return no_memory(api);
 	for (size_t i = 0; i < part->nfunctions; i++)
 		for (size_t j = 0; j < part->functions[i].nsymbols; j++)
 			all[n++] = (struct named){part->functions[i].symbols[j].text,
@@ -370,7 +372,7 @@ static int check_symbols(const struct map *map, const struct map_part *part)
 	qsort(all, n, sizeof(*all), by_symbol);
 	for (size_t i = 1; i < n && !err; i++)
 		if (!strcmp(all[i - 1].symbol, all[i].symbol))
-			err = wrong(map, all[i].line, "%s has a meaning already, in line %u",
+			err = wrong(api, all[i].line, "%s has a meaning already, in line %u",
 				    all[i].symbol, all[i - 1].line);
 	free(all);
 	return err;
@@ -378,8 +380,8 @@ static int check_symbols(const struct map *map, const struct map_part *part)
 
 /* ---- functions, parts, the whole ---- */
 
-static int read_function(struct map *map, const struct json *node, const char **spellings,
-			 size_t nspellings, struct map_function *function)
+static int read_function(struct api *api, const struct json *node, const char **spellings,
+			 size_t nspellings, struct api_function *function)
 {
 	static const struct key keys[] = {{"symbols", KIND_ANY, true},
 					  {"first", KIND_BOOL, false},
@@ -390,7 +392,7 @@ static int read_function(struct map *map, const struct json *node, const char **
 					  {NULL, 0, false}};
 	struct action *action = &function->action;
 	const struct json *during;
-	int err = check_keys(map, node, "a function", keys);
+	int err = check_keys(api, node, "a function", keys);
 
 	if (err)
 		return err;
@@ -399,70 +401,70 @@ static int read_function(struct map *map, const struct json *node, const char **
 	function->first = json_bool(json_key(node, "first"));
 	function->note = json_string(json_key(node, "note"));
 	action->has_during = during;
-	err = read_symbols(map, json_key(node, "symbols"), spellings, nspellings, function);
+	err = read_symbols(api, json_key(node, "symbols"), spellings, nspellings, function);
 	if (!err && during)
-		err = read_state(map, during, &action->during);
+		err = read_state(api, during, &action->during);
 	if (!err)
-		err = read_steps(map, json_key(node, "entry"), false, action->entry,
+		err = read_steps(api, json_key(node, "entry"), false, action->entry,
 				 &action->nentry);
 	if (!err)
-		err = read_steps(map, json_key(node, "return"), true, action->at_return,
+		err = read_steps(api, json_key(node, "return"), true, action->at_return,
 				 &action->nreturn);
 	if (!err && !during && !action->nentry && !action->nreturn)
-		err = WRONG(map, node, "a function needs a meaning: during, entry or return");
+		err = WRONG(api, node, "a function needs a meaning: during, entry or return");
 	return err;
 }
 
 /* How names are spelt: {name} as it is, {lower}, {upper}; without the key as they are. */
-static int read_spellings(const struct map *map, const struct json *node, const char ***list,
+static int read_spellings(const struct api *api, const struct json *node, const char ***list,
 			  size_t *count)
 {
 	static const char as_it_is[] = "{name}";
-	int err = node ? read_strings(map, node, list, count) : 0;
+	int err = node ? read_strings(api, node, list, count) : 0;
 
 	if (err)
 		return err;
 	if (!node) {
 		*list = calloc(1, sizeof(**list));
 		if (!*list)
-			return no_memory(map);
+			return no_memory(api);
 		**list = as_it_is;
 		*count = 1;
 	}
 	for (size_t i = 0; i < *count && !err; i++)
 		if (!strstr((*list)[i], "{name}") && !strstr((*list)[i], "{lower}") &&
 		    !strstr((*list)[i], "{upper}"))
-			err = WRONG(map, node,
+			err = WRONG(api, node,
 				    "the spelling \"%s\" has none of {name}, {lower} "
 				    "and {upper}",
 				    (*list)[i]);
 		else if (strchr((*list)[i], '{') != strrchr((*list)[i], '{'))
-			err = WRONG(map, node, "the spelling \"%s\" has more than one name",
+			err = WRONG(api, node, "the spelling \"%s\" has more than one name",
 				    (*list)[i]);
 	if (!err && !*count)
-		err = WRONG(map, node, "\"spellings\" has none");
+		err = WRONG(api, node, "\"spellings\" has none");
 	if (err)
 		free(*list);
 	return err;
 }
 
-static int read_functions(struct map *map, const struct json *list, const char **spellings,
-			  size_t nspellings, struct map_part *part)
+static int read_functions(struct api *api, const struct json *list, const char **spellings,
+			  size_t nspellings, struct api_part *part)
 {
 	int err = 0;
 
 	if (!json_first(list))
-		return WRONG(map, list, "\"functions\" has none");
+		return WRONG(api, list, "\"functions\" has none");
 	part->functions = calloc(json_count(list), sizeof(*part->functions));
 	if (!part->functions)
-		return no_memory(map);
+		return no_memory(api);
 	for (const struct json *child = json_first(list); child && !err; child = json_next(child))
-		err = read_function(map, child, spellings, nspellings,
+		err = read_function(api, child, spellings, nspellings,
 				    &part->functions[part->nfunctions++]);
-	return err ? err : check_symbols(map, part);
+	return err ? err : check_symbols(api, part);
 }
 
-static int read_part(struct map *map, const struct json *node, struct map_part *part)
+static int read_part(struct api *api, const struct json *node, struct api_part *part)
 {
 	static const struct key keys[] = {{"libraries", KIND_ANY, false},
 					  {"program", KIND_BOOL, false},
@@ -472,7 +474,7 @@ static int read_part(struct map *map, const struct json *node, struct map_part *
 	const struct json *libraries;
 	const char **spellings;
 	size_t nspellings;
-	int err = check_keys(map, node, "a part", keys);
+	int err = check_keys(api, node, "a part", keys);
 
 	if (err)
 		return err;
@@ -480,140 +482,211 @@ static int read_part(struct map *map, const struct json *node, struct map_part *
 	part->program = json_bool(json_key(node, "program"));
 	libraries = json_key(node, "libraries");
 	if (libraries)
-		err = read_strings(map, libraries, &part->libraries, &part->nlibraries);
+		err = read_strings(api, libraries, &part->libraries, &part->nlibraries);
 	for (size_t i = 0; i < part->nlibraries && !err; i++)
 		if (strchr(part->libraries[i], '/') &&
 		    (*part->libraries[i] != '/' || strpbrk(part->libraries[i], "*?[")))
-			err = WRONG(map, libraries,
+			err = WRONG(api, libraries,
 				    "\"%s\": a library is told by its name, which may be a "
 				    "pattern, or by its whole path",
 				    part->libraries[i]);
 	if (!err && !part->nlibraries && !part->program)
-		err = WRONG(map, node, "a part needs \"libraries\", or \"program\": true");
+		err = WRONG(api, node, "a part needs \"libraries\", or \"program\": true");
 	if (!err)
-		err = read_spellings(map, json_key(node, "spellings"), &spellings, &nspellings);
+		err = read_spellings(api, json_key(node, "spellings"), &spellings, &nspellings);
 	if (err)
 		return err;
-	err = read_functions(map, json_key(node, "functions"), spellings, nspellings, part);
+	err = read_functions(api, json_key(node, "functions"), spellings, nspellings, part);
 	free(spellings);
 	return err;
 }
 
-static int read_marks(struct map *map, const struct json *marks)
+static int read_marks(struct api *api, const struct json *marks)
 {
 	static const struct key keys[] = {
 		{"title", KIND_STRING, true}, {"chan_type", KIND_STRING, true}, {NULL, 0, false}};
 	int err = 0;
 
-	map->marks = calloc(json_count(marks) + 1, sizeof(*map->marks));
-	if (!map->marks)
-		return no_memory(map);
+	api->marks = calloc(json_count(marks) + 1, sizeof(*api->marks));
+	if (!api->marks)
+		return no_memory(api);
 	for (const struct json *child = json_first(marks); child && !err;
 	     child = json_next(child)) {
-		struct map_mark *mark = &map->marks[map->nmarks++];
+		struct api_mark *mark = &api->marks[api->nmarks++];
 		const char *kind;
 		char *end;
 		long type;
 
-		err = check_keys(map, child, "a mark", keys);
+		err = check_keys(api, child, "a mark", keys);
 		if (err)
 			break;
 		type = strtol(json_name(child), &end, 10);
 		kind = json_string(json_key(child, "chan_type"));
-		*mark = (struct map_mark){.type = (int)type,
+		*mark = (struct api_mark){.type = (int)type,
 					  .title = json_string(json_key(child, "title")),
 					  .single = !strcmp(kind, "single"),
 					  .line = json_line(child)};
 		if (*end || !isdigit((unsigned char)*json_name(child)) || type < 1 ||
-		    type > MAP_MARK_MAX || *json_name(child) == '0')
-			err = WRONG(map, child, "the type of a mark is a number from 1 to %d",
-				    MAP_MARK_MAX);
-		else if (!*mark->title || strlen(mark->title) > MAP_LABEL_MAX)
-			err = WRONG(map, child, "a title has 1 to %d bytes", MAP_LABEL_MAX);
+		    type > API_MARK_MAX || *json_name(child) == '0')
+			err = WRONG(api, child, "the type of a mark is a number from 1 to %d",
+				    API_MARK_MAX);
+		else if (!*mark->title || strlen(mark->title) > API_LABEL_MAX)
+			err = WRONG(api, child, "a title has 1 to %d bytes", API_LABEL_MAX);
 		else if (!mark->single && strcmp(kind, "stack"))
-			err = WRONG(map, child, "\"chan_type\" is \"stack\" or \"single\"");
+			err = WRONG(api, child, "\"chan_type\" is \"stack\" or \"single\"");
 	}
 	return err;
 }
 
-static int read_map(struct map *map)
+static int read_api(struct api *api)
 {
-	static const struct key keys[] = {{"map", KIND_NUMBER, true},
-					  {"title", KIND_STRING, true},
-					  {"marks", KIND_OBJECT, false},
-					  {"parts", KIND_ARRAY, true},
-					  {NULL, 0, false}};
-	const struct json *parts;
-	int err = check_keys(map, map->text, "a map", keys);
+	struct key keys[] = {{"api", KIND_NUMBER, true},
+			     {"title", KIND_STRING, true},
+			     {"marks", KIND_OBJECT, false},
+			     {"parts", KIND_ARRAY, true},
+			     {NULL, 0, false}};
+	const struct json *parts, *version;
+	int err;
+
+	if (json_is_object(api->text) && json_key(api->text, "map"))
+		keys[0].name = "map"; /* the key of older files */
+	err = check_keys(api, api->text, "an API file", keys);
 
 	if (err)
 		return err;
-	if (json_number(json_key(map->text, "map")) != MAP_VERSION)
-		return WRONG(map, json_key(map->text, "map"),
-			     "this is the version %g of the form; "
-			     "known is %d",
-			     json_number(json_key(map->text, "map")), MAP_VERSION);
-	map->title = json_string(json_key(map->text, "title"));
-	err = read_marks(map, json_key(map->text, "marks"));
-	parts = json_key(map->text, "parts");
+	version = json_key(api->text, keys[0].name);
+	if (json_number(version) != API_VERSION)
+		return WRONG(api, version, "version %g of the form is not supported, only %d",
+			     json_number(version), API_VERSION);
+	api->title = json_string(json_key(api->text, "title"));
+	err = read_marks(api, json_key(api->text, "marks"));
+	parts = json_key(api->text, "parts");
 	if (!err && !json_first(parts))
-		err = WRONG(map, parts, "\"parts\" has none");
-	if (!err && !(map->parts = calloc(json_count(parts), sizeof(*map->parts))))
-		err = no_memory(map);
+		err = WRONG(api, parts, "\"parts\" has none");
+	if (!err && !(api->parts = calloc(json_count(parts), sizeof(*api->parts))))
+		err = no_memory(api);
 	for (const struct json *child = json_first(parts); child && !err; child = json_next(child))
-		err = read_part(map, child, &map->parts[map->nparts++]);
+		err = read_part(api, child, &api->parts[api->nparts++]);
 	return err;
 }
 
-/* Reads map->text, which may be NULL after a message. */
-static int understand(struct map *map, const char *path)
+/* Reads api->text, which may be NULL after a message. */
+static int understand(struct api *api, const char *path)
 {
-	int err = map->text ? 0 : -EINVAL;
+	int err = api->text ? 0 : -EINVAL;
 
-	map->path = strdup(path);
-	if (!err && !map->path) {
-		log_error("%s: no memory to read it", path);
+	api->path = strdup(path);
+	if (!err && !api->path) {
+		log_error("out of memory (while reading %s)", path);
 		err = -ENOMEM;
 	}
 	if (!err)
-		err = read_map(map);
+		err = read_api(api);
 	if (err)
-		map_free(map);
+		api_file_free(api);
 	return err;
 }
 
-int map_parse(struct map *map, const char *text, size_t size, const char *path)
+int api_file_parse(struct api *api, const char *text, size_t size, const char *path)
 {
-	*map = (struct map){.text = json_parse(text, size, path)};
-	return understand(map, path);
+	*api = (struct api){.text = json_parse(text, size, path)};
+	return understand(api, path);
 }
 
-int map_load(struct map *map, const char *name)
+/* ---- finding the file ---- */
+
+#define FOLDER "apis"
+#define SUFFIX ".json"
+
+static bool is_shipped(const char *name)
+{
+	size_t len = strlen(name), end = strlen(SUFFIX);
+
+	return *name && *name != '.' && !strchr(name, '/') &&
+	       (len < end || strcmp(name + len - end, SUFFIX) != 0);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int unknown(const char *name, int dir, const char *folder)
+{
+	struct dirent **list = NULL;
+	char names[512] = "";
+	size_t used = 0;
+	int n = scandirat(dir, ".", &list, NULL, by_name);
+
+	for (int i = 0; i < n; i++) {
+		size_t len = strlen(list[i]->d_name), end = strlen(SUFFIX);
+
+		if (len > end && !strcmp(list[i]->d_name + len - end, SUFFIX) &&
+		    used + len + 2 < sizeof(names))
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.*s",
+						 used ? ", " : "", (int)(len - end),
+						 list[i]->d_name);
+		free(list[i]);
+	}
+	free(list);
+	log_error("--api %s: no such API in %s, only: %s (name a file of your own by its path: "
+		  "./%s.json)",
+		  name, folder, names, name);
+	return -ENOENT;
+}
+
+int api_file_find(const char *name, char *path, size_t size)
+{
+	char folder[PATH_MAX];
+	int dir, err = 0;
+
+	if (!is_shipped(name)) {
+		if (snprintf(path, size, "%s", name) < (int)size)
+			return 0;
+		log_error("--api %s: the path is too long", name);
+		return -ENAMETOOLONG;
+	}
+	dir = shipped_open(FOLDER, "user/apis", folder, sizeof(folder));
+	if (dir < 0) {
+		log_error("--api %s: the API files are not installed: %s: %s", name, folder,
+			  strerror(-dir));
+		return dir;
+	}
+	if (snprintf(path, size, "%s/%s%s", folder, name, SUFFIX) >= (int)size ||
+	    access(path, F_OK))
+		err = unknown(name, dir, folder);
+	close(dir);
+	return err;
+}
+
+/* ---- the interface ---- */
+
+int api_file_load(struct api *api, const char *name)
 {
 	char path[PATH_MAX];
-	int err = map_find(name, path, sizeof(path));
+	int err = api_file_find(name, path, sizeof(path));
 
-	*map = (struct map){0};
+	*api = (struct api){0};
 	if (err)
 		return err;
-	map->text = json_load(AT_FDCWD, path);
-	return understand(map, path);
+	api->text = json_load(AT_FDCWD, path);
+	return understand(api, path);
 }
 
-void map_free(struct map *map)
+void api_file_free(struct api *api)
 {
-	for (size_t i = 0; i < map->nparts; i++) {
-		for (size_t j = 0; j < map->parts[i].nfunctions; j++)
-			free(map->parts[i].functions[j].symbols);
-		free(map->parts[i].functions);
-		free(map->parts[i].libraries);
+	for (size_t i = 0; i < api->nparts; i++) {
+		for (size_t j = 0; j < api->parts[i].nfunctions; j++)
+			free(api->parts[i].functions[j].symbols);
+		free(api->parts[i].functions);
+		free(api->parts[i].libraries);
 	}
-	free(map->parts);
-	free(map->marks);
-	for (size_t i = 0; i < map->nspelt; i++)
-		free(map->spelt[i]);
-	free(map->spelt);
-	json_free(map->text);
-	free(map->path);
-	*map = (struct map){0};
+	free(api->parts);
+	free(api->marks);
+	for (size_t i = 0; i < api->nspelt; i++)
+		free(api->spelt[i]);
+	free(api->spelt);
+	json_free(api->text);
+	free(api->path);
+	*api = (struct api){0};
 }

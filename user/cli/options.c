@@ -44,7 +44,7 @@ enum key {
 	KEY_UNSAFE_RETURNS,
 	KEY_NO_RETURNS,
 	KEY_UNSAFE_NOP5,
-	KEY_MAP,
+	KEY_API,
 	KEY_LAST,
 	KEY_ON_FULL,
 	KEY_TRIGGER,
@@ -84,10 +84,12 @@ static const struct argp_option table[] = {
 	 "BIN:0x1234, FUNC+8, with a value: FUNC(arg2), FUNC(ret)",
 	 0},
 	{"usdt", KEY_USDT, "BIN:PROVIDER:NAME[,argN]", 0, "probes that a program has in itself", 0},
-	{"map", KEY_MAP, "NAME", 0,
-	 "functions with a meaning: of mpi, openmp, nosv, pthread, or of a map of your own "
-	 "(./my.json)",
+	{"api", KEY_API, "NAME", 0,
+	 "the functions of a library and their meaning: mpi, openmp, nosv, pthread, or a file of "
+	 "your "
+	 "own (./my.json)",
 	 0},
+	{"map", KEY_API, 0, OPTION_ALIAS | OPTION_HIDDEN, 0, 0}, /* its old name */
 	{"list", KEY_LIST, "BIN[:GLOB]", 0, "show what can be probed in a file, and end", 0},
 	{"json", KEY_JSON, 0, 0, "--list as JSON", 0},
 	{"max-rate", KEY_MAX_RATE, "N", 0, "at most N calls of each probe in a second", 0},
@@ -149,7 +151,7 @@ static const char doc[] =
 	"  sudo ovni-bpf -p 4711 -d 10s -o solver-trace\n"
 	"\n"
 	"  # an MPI program as it is, and the functions of MPI that it calls\n"
-	"  sudo ovni-bpf --map mpi -- mpirun -n 4 ./solver\n"
+	"  sudo ovni-bpf --api mpi -- mpirun -n 4 ./solver\n"
 	"\n"
 	"  # the whole machine until Ctrl-C, but not the threads of the kernel\n"
 	"  sudo ovni-bpf -a --no-kthreads\n"
@@ -218,19 +220,19 @@ static error_t read_probes(struct options *o, const char *option, const char *te
 	return EINVAL;
 }
 
-static error_t add_map(struct options *o, const char *name)
+static error_t add_api(struct options *o, const char *name)
 {
-	const char **grown = realloc(o->maps, (o->nmaps + 1) * sizeof(*grown));
+	const char **grown = realloc(o->apis, (o->napis + 1) * sizeof(*grown));
 
 	if (!grown)
 		return ENOMEM;
-	o->maps = grown;
+	o->apis = grown;
 	if (!*name)
-		return wrong("--map", "''", "a name is wanted, as in mpi, or the path of a file");
-	for (size_t i = 0; i < o->nmaps; i++)
-		if (!strcmp(o->maps[i], name))
-			return wrong("--map", name, "it is given twice");
-	o->maps[o->nmaps++] = name;
+		return wrong("--api", "''", "expected a name such as mpi, or the path of a file");
+	for (size_t i = 0; i < o->napis; i++)
+		if (!strcmp(o->apis[i], name))
+			return wrong("--api", name, "it is given twice");
+	o->apis[o->napis++] = name;
 	return 0;
 }
 
@@ -358,8 +360,8 @@ static error_t read_option(int key, char *text, struct argp_state *state)
 	case KEY_UNSAFE_NOP5:
 		o->unsafe_nop5 = true;
 		return 0;
-	case KEY_MAP:
-		return add_map(o, text);
+	case KEY_API:
+		return add_api(o, text);
 	case KEY_JSON:
 		o->json = true;
 		return 0;
@@ -512,16 +514,16 @@ static bool check(const struct options *o)
 		{o->mode != MODE_FULL && (several(o) || o->max_bytes),
 		 "--rotate, --last and --max-size go with --mode full: nothing else writes "
 		 "streams"},
-		{o->mode != MODE_FULL && o->nmaps,
-		 "--map goes with --mode full: it is about events of streams"},
-		{(o->probes->count || o->nmaps) && !(o->kinds & 1u << EVENT_PROBE),
-		 "-u, --usdt and --map are about probes: --events must name them"},
+		{o->mode != MODE_FULL && o->napis,
+		 "--api goes with --mode full: it is about events of streams"},
+		{(o->probes->count || o->napis) && !(o->kinds & 1u << EVENT_PROBE),
+		 "-u, --usdt and --api are about probes: --events must name them"},
 		{o->kernel_model && !(o->kinds & 1u << EVENT_SWITCH),
 		 "--kernel-model is about switches: --events must name them"},
 		{o->unsafe_returns && o->no_returns,
 		 "only one of --unsafe-returns and --no-return-probes can be given"},
 		{o->verbose && o->quiet, "only one of -v and -q can be given"},
-		{o->list && (o->probes->count || o->nmaps),
+		{o->list && (o->probes->count || o->napis),
 		 "--list shows what -u and --usdt can be given: it goes "
 		 "without them"},
 		{o->json && !o->list, "--json goes with --list"},
@@ -639,8 +641,8 @@ void options_free(struct options *o)
 		requests_free(o->probes);
 	free(o->probes);
 	o->probes = NULL;
-	free(o->maps);
-	o->maps = NULL;
+	free(o->apis);
+	o->apis = NULL;
 	if (o->list)
 		request_free(o->list);
 	free(o->list);

@@ -62,8 +62,8 @@ struct options {
 
 	/* What is probed. */
 	struct requests *probes; /* -u and --usdt, in the order of the command line */
-	const char **maps;	 /* --map: nmaps of them, in the same order */
-	size_t nmaps;
+	const char **apis;	 /* --api: napis of them, in the same order */
+	size_t napis;
 	struct request *list; /* --list: only show what could be probed; NULL: not */
 	bool json;	      /* ... as JSON */
 

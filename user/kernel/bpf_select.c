@@ -122,7 +122,7 @@ static int choose_probes(struct links *links, const struct btf *btf)
 		log_error(
 			"probes need Linux 6.10 or newer: this kernel does not let a program keep "
 			"its CPU while it writes a record (bpf_preempt_disable); without -u, "
-			"--usdt and --map it can be recorded");
+			"--usdt and --api it can be recorded");
 		return -EOPNOTSUPP;
 	}
 	for (int p = 0; p < ATTACH_PROGRAMS; p++) {

@@ -4,8 +4,8 @@
  *
  * One action per site, in an array with the same indices; made by actions_of_requests() for -u and
  * --usdt (the function as a state of the stack of marks 0, a value as a single mark), by the
- * runtime maps for theirs. The timeline (probe_events.h) does what stands here and knows neither
- * maps nor models: it keeps the stacks balanced, and never writes what a model refuses.
+ * API files for theirs. The timeline (probe_events.h) does what stands here and knows neither
+ * API files nor models: it keeps the stacks balanced, and never writes what a model refuses.
  *
  *   entry of the function   entry[0..], then `during` begins
  *   its return              `during` ends, then at_return[0..]
@@ -14,7 +14,7 @@
  *
  * Invariants: once finished, no value is 0; a mark's type is declared; constant strings live as
  * long as the actions.
- * Specification: event-mapping.md "User probes and marks", "Runtime maps".
+ * Specification: event-mapping.md "User probes and marks", "Library APIs".
  */
 #ifndef USER_PROBES_ACTION_H
 #define USER_PROBES_ACTION_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * request: what a user or a map wants to be probed, before any file is looked at.
+ * request: the probes that a user or an API file asks for, before any file is opened.
  *
- * In: the texts of -u and --usdt, or entries of a map; out: requests, which resolve.h turns
+ * In: the texts of -u and --usdt, or entries of an API file; out: requests, which resolve.h turns
  * into sites. Pure: no file, process or clock is looked at.
  *
  *   -u      [PID:]BIN:FUNC[,FUNC...]     --usdt  [PID:]BIN:PROVIDER:NAME[,argN]
@@ -46,7 +46,7 @@ struct request {
 	bool has_offset;
 	uint64_t offset;
 	struct site_value value; /* bytes 0: not said; USDT: SITE_ARGUMENT is one of its own */
-	bool optional;		 /* what is missing is listed, not fatal: of maps */
+	bool optional;		 /* of an API file: if missing, listed, not fatal */
 };
 
 struct requests {

@@ -54,7 +54,7 @@ struct resolving {
 	int err;	   /* that it means */
 	bool obstacle;	   /* it is a function that was named and is left out */
 
-	/* Where the file of the last request is: maps ask for many functions of one file. */
+	/* Where the file of the last request is: API files ask for many functions of one file. */
 	const struct request *located; /* NULL: none yet */
 	struct places places;
 	struct opened *opened; /* by place */

@@ -9,7 +9,7 @@
  * Invariants: no two sites have the same file, offset and kind: of two requests for one place,
  * the one that names it wins over a glob, then the earlier one, and the other is told as a double;
  * the functions of two files never share a label.
- * Specification: ebpf.md 4, 11; event-mapping.md "User probes and marks", "Runtime maps".
+ * Specification: ebpf.md 4, 11; event-mapping.md "User probes and marks", "Library APIs".
  */
 #ifndef USER_PROBES_RESOLVE_H
 #define USER_PROBES_RESOLVE_H
@@ -43,7 +43,7 @@ struct resolve_missing {
 /* A request that means a place that another one has. */
 struct resolve_double {
 	uint32_t request, winner, site; /* indices; the site is the winner's */
-	bool joined; /* of the maps: it has no say, or one beside the winner's (api.h) */
+	bool joined; /* of API files: without effect, or beside the winner's (apis.h) */
 };
 
 struct sites {

@@ -2,11 +2,11 @@
 /*
  * site: one place in one file where a probe stands, and what it tells.
  *
- * Requests (request.h: -u, --usdt, --map) are resolved into sites (resolve.h) by
+ * Requests (request.h: -u, --usdt, --api) are resolved into sites (resolve.h) by
  * looking into files; sites are attached (attach.h) without looking into files
  * again. Pure data; strings belong to the set of sites that holds them.
  * Invariant: no two sites of a set have the same file, offset and kind.
- * Specification: ebpf.md 11; event-mapping.md "User probes and marks", "Runtime maps".
+ * Specification: ebpf.md 11; event-mapping.md "User probes and marks", "Library APIs".
  */
 #ifndef USER_PROBES_SITE_H
 #define USER_PROBES_SITE_H

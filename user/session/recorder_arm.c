@@ -106,7 +106,7 @@ int recorder_tell_plan(const struct recorder *r)
 		printf("    %s, %s+0x%llx\n", r->probes.sites.list[i].label,
 		       r->probes.sites.list[i].binary,
 		       (unsigned long long)r->probes.sites.list[i].offset);
-	maps_report(&r->probes.maps, &r->probes.sites);
+	apis_report(&r->probes.apis, &r->probes.sites);
 	printf("CPUs: %u of %u\n", r->drain.ncpus, r->topology.ncpus);
 	printf("buffer of each CPU: %llu KiB\n", (unsigned long long)o->buffer_bytes >> 10);
 	printf("written to: %s\n", o->output);

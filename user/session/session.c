@@ -148,7 +148,7 @@ static void report(struct recorder *r)
 			table_show(&r->counters);
 	}
 	links_report(&r->links);
-	maps_report(&r->probes.maps, &r->probes.sites);
+	apis_report(&r->probes.apis, &r->probes.sites);
 	if (!r->options->quiet) {
 		if (full)
 			probes_report(&r->probes, r->links.sites, end.window_ns,

@@ -33,13 +33,13 @@ static int make_actions(struct probes *probes)
 
 	if (actions_new(&probes->actions, probes->sites.count))
 		return no_memory();
-	/* The maps first: their marks have the types that they say, those of values any other. */
-	err = maps_act(&probes->maps, &probes->sites, &probes->actions);
+	/* The APIs first: their marks have the types that they declare, those of values any other. */
+	err = apis_act(&probes->apis, &probes->sites, &probes->actions);
 	for (size_t i = 0; i < probes->sites.count && !err; i++)
-		if (!maps_mean(&probes->maps, &probes->sites.list[i]))
+		if (!apis_mean(&probes->apis, &probes->sites.list[i]))
 			err = actions_of_site(&probes->actions, i, &probes->sites.list[i]);
 	if (!err)
-		err = maps_join(&probes->maps, &probes->requests, &probes->sites, &probes->actions);
+		err = apis_join(&probes->apis, &probes->requests, &probes->sites, &probes->actions);
 	if (err)
 		return err;
 	return actions_finish(&probes->actions) ? no_memory() : 0;
@@ -47,13 +47,13 @@ static int make_actions(struct probes *probes)
 
 static int ask(struct probes *probes, const struct options *o, const struct resolve_scope *scope)
 {
-	int err = maps_load(&probes->maps, o->maps, o->nmaps);
+	int err = apis_load(&probes->apis, o->apis, o->napis);
 
 	for (size_t i = 0; i < o->probes->count && !err; i++) {
 		if (requests_add(&probes->requests, &o->probes->list[i]))
 			err = no_memory();
 	}
-	return err ? err : maps_ask(&probes->maps, scope, &probes->requests);
+	return err ? err : apis_ask(&probes->apis, scope, &probes->requests);
 }
 
 int probes_open(struct probes *probes, const struct options *o)
@@ -78,7 +78,7 @@ int probes_open(struct probes *probes, const struct options *o)
 		err = sites_resolve(&probes->sites, &probes->requests, &scope);
 	if (err)
 		return err;
-	maps_choose(&probes->maps, &probes->sites);
+	apis_choose(&probes->apis, &probes->sites);
 	if (!probes->sites.count)
 		return 0;
 	err = make_actions(probes);
@@ -107,6 +107,6 @@ void probes_close(struct probes *probes)
 	actions_free(&probes->actions);
 	sites_free(&probes->sites);
 	requests_free(&probes->requests);
-	maps_free(&probes->maps);
+	apis_free(&probes->apis);
 	memset(probes, 0, sizeof(*probes));
 }

@@ -2,10 +2,10 @@
 /*
  * session_probes: all probes of a session, from what was asked for to what came of it.
  *
- * In: the options -u, --usdt and --map; out: sites with their actions, planned to be attached
+ * In: the options -u, --usdt and --api; out: sites with their actions, planned to be attached
  * (attach.h, by bpf_load.h), the calls of the timeline (probe_events.h), and at the end the table
  * of functions. What each step does stands in the file of its noun. Specification: ebpf.md 11;
- * event-mapping.md "User probes and marks", "Runtime maps".
+ * event-mapping.md "User probes and marks", "Library APIs".
  */
 #ifndef USER_SESSION_SESSION_PROBES_H
 #define USER_SESSION_SESSION_PROBES_H
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "user/probes/action.h"
-#include "user/apis/api.h"
+#include "user/apis/apis.h"
 #include "user/probes/resolve.h"
 #include "user/timeline/probe_events.h"
 
@@ -24,8 +24,8 @@ struct options;
 struct probe_site;
 
 struct probes {
-	struct requests requests; /* -u and --usdt, then those of the maps */
-	struct maps maps;
+	struct requests requests; /* -u and --usdt, then those of the APIs */
+	struct apis apis;
 	struct sites sites;
 	struct actions actions;
 	struct attach *attach; /* NULL: nothing is probed */

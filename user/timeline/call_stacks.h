@@ -14,7 +14,7 @@
  * popped and pushed again.
  * Invariants: what has been put can be popped in its order at any moment; no stack has more than
  * STACKS_DEPTH states written; equal ones follow each other only where the model lets them.
- * Specification: ebpf.md 11.3; event-mapping.md "User probes and marks", "Runtime maps".
+ * Specification: ebpf.md 11.3; event-mapping.md "User probes and marks", "Library APIs".
  */
 #ifndef USER_TIMELINE_CALL_STACKS_H
 #define USER_TIMELINE_CALL_STACKS_H

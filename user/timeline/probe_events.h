@@ -8,7 +8,7 @@
  * Invariants: what is begun in a stream is ended before its OHe, and begun again behind its next
  * OHx if it goes on; nothing is written while a thread is out of its CPU, since a record of its own
  * brings it in first.
- * Specification: event-mapping.md "User probes and marks", "Runtime maps"; ebpf.md 11.3.
+ * Specification: event-mapping.md "User probes and marks", "Library APIs"; ebpf.md 11.3.
  */
 #ifndef USER_TIMELINE_PROBE_EVENTS_H
 #define USER_TIMELINE_PROBE_EVENTS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* api: see api.h. */
-#include "user/apis/api.h"
+/* apis: see apis.h. */
+#include "user/apis/apis.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,71 +18,71 @@
 
 static int no_memory(void)
 {
-	log_error("--map: no memory");
+	log_error("--api: out of memory");
 	return -ENOMEM;
 }
 
-/* ---- the maps ---- */
+/* ---- the files ---- */
 
-/* Types of marks mean the same in all maps. */
-static int check_marks(const struct maps *maps, const struct map *map)
+/* Types of marks mean the same in all API files. */
+static int check_marks(const struct apis *apis, const struct api *api)
 {
-	for (const struct map *other = maps->list; other < map; other++) {
-		for (size_t i = 0; i < other->nmarks * map->nmarks; i++) {
-			const struct map_mark *theirs = &other->marks[i / map->nmarks];
-			const struct map_mark *mark = &map->marks[i % map->nmarks];
+	for (const struct api *other = apis->list; other < api; other++) {
+		for (size_t i = 0; i < other->nmarks * api->nmarks; i++) {
+			const struct api_mark *theirs = &other->marks[i / api->nmarks];
+			const struct api_mark *mark = &api->marks[i % api->nmarks];
 
 			if (theirs->type != mark->type ||
 			    (theirs->single == mark->single && !strcmp(theirs->title, mark->title)))
 				continue;
 			log_error("%s: line %u: the mark %d is declared otherwise in %s, line %u: "
 				  "give one of them another type",
-				  map->path, mark->line, mark->type, other->path, theirs->line);
+				  api->path, mark->line, mark->type, other->path, theirs->line);
 			return -EEXIST;
 		}
 	}
 	return 0;
 }
 
-int maps_load(struct maps *maps, const char *const *names, size_t count)
+int apis_load(struct apis *apis, const char *const *names, size_t count)
 {
 	int err = 0;
 
-	*maps = (struct maps){.list = calloc(count + 1, sizeof(*maps->list)), .names = names};
-	if (!maps->list)
+	*apis = (struct apis){.list = calloc(count + 1, sizeof(*apis->list)), .names = names};
+	if (!apis->list)
 		return no_memory();
 	for (size_t i = 0; i < count && !err; i++) {
-		err = map_load(&maps->list[i], names[i]);
+		err = api_file_load(&apis->list[i], names[i]);
 		if (err)
 			break;
-		maps->count++;
-		err = check_marks(maps, &maps->list[i]);
+		apis->count++;
+		err = check_marks(apis, &apis->list[i]);
 	}
 	if (err)
-		maps_free(maps);
+		apis_free(apis);
 	return err;
 }
 
-void maps_free(struct maps *maps)
+void apis_free(struct apis *apis)
 {
-	for (size_t i = 0; i < maps->count; i++)
-		map_free(&maps->list[i]);
-	free(maps->list);
-	free(maps->origins);
-	*maps = (struct maps){0};
+	for (size_t i = 0; i < apis->count; i++)
+		api_file_free(&apis->list[i]);
+	free(apis->list);
+	free(apis->origins);
+	*apis = (struct apis){0};
 }
 
-static const struct map_function *function_at(const struct maps *maps,
-					      const struct map_origin *origin)
+static const struct api_function *function_at(const struct apis *apis,
+					      const struct api_origin *origin)
 {
-	return &maps->list[origin->map].parts[origin->part].functions[origin->function];
+	return &apis->list[origin->api].parts[origin->part].functions[origin->function];
 }
 
-/* Where the request `index` comes from, or NULL: not from a map. */
-static const struct map_origin *origin_of(const struct maps *maps, uint32_t index)
+/* The origin of the request `index`, or NULL: not from an API file. */
+static const struct api_origin *origin_of(const struct apis *apis, uint32_t index)
 {
-	return index >= maps->first && index - maps->first < maps->norigins
-		       ? &maps->origins[index - maps->first]
+	return index >= apis->first && index - apis->first < apis->norigins
+		       ? &apis->origins[index - apis->first]
 		       : NULL;
 }
 
@@ -184,10 +184,10 @@ static bool looks_at_return(const struct action *action)
 	return false;
 }
 
-static int ask(struct maps *maps, const struct map_origin *origin, const char *binary, uint32_t pid,
+static int ask(struct apis *apis, const struct api_origin *origin, const char *binary, uint32_t pid,
 	       struct requests *requests)
 {
-	const struct map_function *function = function_at(maps, origin);
+	const struct api_function *function = function_at(apis, origin);
 	const struct request request = {
 		.kind = REQUEST_FUNCTION,
 		.pid = pid,
@@ -196,70 +196,70 @@ static int ask(struct maps *maps, const struct map_origin *origin, const char *b
 		.value.source = looks_at_return(&function->action) ? SITE_RETURN : SITE_NOTHING,
 		.optional = true,
 	};
-	size_t n = maps->norigins;
+	size_t n = apis->norigins;
 
 	if (!(n & (n - 1))) {
-		struct map_origin *grown = realloc(maps->origins, (n ? 2 * n : 1) * sizeof(*grown));
+		struct api_origin *grown = realloc(apis->origins, (n ? 2 * n : 1) * sizeof(*grown));
 
 		if (!grown)
 			return no_memory();
-		maps->origins = grown;
+		apis->origins = grown;
 	}
 	if (requests_add(requests, &request))
 		return no_memory();
-	maps->origins[maps->norigins++] = *origin;
+	apis->origins[apis->norigins++] = *origin;
 	return 0;
 }
 
 /* All symbols of a part in one file: side by side, so that the resolver looks for it once. */
-static int ask_file(struct maps *maps, struct map_origin at, const char *binary, uint32_t pid,
+static int ask_file(struct apis *apis, struct api_origin at, const char *binary, uint32_t pid,
 		    struct requests *requests)
 {
-	const struct map_part *part = &maps->list[at.map].parts[at.part];
+	const struct api_part *part = &apis->list[at.api].parts[at.part];
 	int err = 0;
 
 	for (at.function = 0; at.function < part->nfunctions; at.function++) {
 		size_t nsymbols = part->functions[at.function].nsymbols;
 
 		for (at.symbol = 0; at.symbol < nsymbols && !err; at.symbol++, at.number++)
-			err = ask(maps, &at, binary, pid, requests);
+			err = ask(apis, &at, binary, pid, requests);
 	}
 	return err;
 }
 
-static int ask_part(struct maps *maps, const struct map_origin *at, const struct programs *programs,
+static int ask_part(struct apis *apis, const struct api_origin *at, const struct programs *programs,
 		    struct requests *requests)
 {
-	const struct map_part *part = &maps->list[at->map].parts[at->part];
+	const struct api_part *part = &apis->list[at->api].parts[at->part];
 	int err = 0;
 
 	for (size_t i = 0; i < part->nlibraries && !err; i++)
-		err = ask_file(maps, *at, part->libraries[i], 0, requests);
+		err = ask_file(apis, *at, part->libraries[i], 0, requests);
 	for (size_t i = 0; part->program && i < programs->count && !err; i++)
-		err = ask_file(maps, *at, programs->list[i].path, programs->list[i].pid, requests);
+		err = ask_file(apis, *at, programs->list[i].path, programs->list[i].pid, requests);
 	return err;
 }
 
-int maps_ask(struct maps *maps, const struct resolve_scope *scope, struct requests *requests)
+int apis_ask(struct apis *apis, const struct resolve_scope *scope, struct requests *requests)
 {
-	struct map_origin at = {0};
+	struct api_origin at = {0};
 	struct programs programs;
 	int err;
 
-	maps->first = (uint32_t)requests->count;
-	if (!maps->count)
+	apis->first = (uint32_t)requests->count;
+	if (!apis->count)
 		return 0;
 	err = find_programs(&programs, scope);
 	if (err)
 		return err;
-	for (at.map = 0; at.map < maps->count && !err; at.map++) {
-		const struct map *map = &maps->list[at.map];
+	for (at.api = 0; at.api < apis->count && !err; at.api++) {
+		const struct api *api = &apis->list[at.api];
 
 		at.number = 0;
-		for (at.part = 0; at.part < map->nparts && !err; at.part++) {
-			const struct map_part *part = &map->parts[at.part];
+		for (at.part = 0; at.part < api->nparts && !err; at.part++) {
+			const struct api_part *part = &api->parts[at.part];
 
-			err = ask_part(maps, &at, &programs, requests);
+			err = ask_part(apis, &at, &programs, requests);
 			for (size_t i = 0; i < part->nfunctions; i++)
 				at.number += (uint32_t)part->functions[i].nsymbols;
 		}
@@ -270,22 +270,22 @@ int maps_ask(struct maps *maps, const struct resolve_scope *scope, struct reques
 
 /* ---- sites ---- */
 
-static bool same_function(const struct map_origin *a, const struct map_origin *b)
+static bool same_function(const struct api_origin *a, const struct api_origin *b)
 {
-	return a->map == b->map && a->part == b->part && a->function == b->function;
+	return a->api == b->api && a->part == b->part && a->function == b->function;
 }
 
 /* Is there a site in the same file for a symbol of the same function that goes before? */
-static bool is_second(const struct maps *maps, const struct sites *sites, size_t index)
+static bool is_second(const struct apis *apis, const struct sites *sites, size_t index)
 {
 	const struct site *site = &sites->list[index];
-	const struct map_origin *origin = origin_of(maps, site->request);
+	const struct api_origin *origin = origin_of(apis, site->request);
 
-	if (!origin || !function_at(maps, origin)->first)
+	if (!origin || !function_at(apis, origin)->first)
 		return false;
 	for (size_t i = 0; i < sites->count; i++) {
 		const struct site *other = &sites->list[i];
-		const struct map_origin *better = origin_of(maps, other->request);
+		const struct api_origin *better = origin_of(apis, other->request);
 
 		if (better && other->device == site->device && other->inode == site->inode &&
 		    same_function(better, origin) && better->symbol < origin->symbol)
@@ -316,7 +316,7 @@ static void move_doubles(struct sites *sites, const bool *out)
 	free(places);
 }
 
-void maps_choose(const struct maps *maps, struct sites *sites)
+void apis_choose(const struct apis *apis, struct sites *sites)
 {
 	bool *out = calloc(sites->count + 1, sizeof(*out));
 	size_t n = 0;
@@ -324,7 +324,7 @@ void maps_choose(const struct maps *maps, struct sites *sites)
 	if (!out)
 		return;
 	for (size_t i = 0; i < sites->count; i++)
-		out[i] = is_second(maps, sites, i);
+		out[i] = is_second(apis, sites, i);
 	move_doubles(sites, out);
 	for (size_t i = 0; i < sites->count; i++)
 		if (!out[i])
@@ -333,9 +333,9 @@ void maps_choose(const struct maps *maps, struct sites *sites)
 	free(out);
 }
 
-bool maps_mean(const struct maps *maps, const struct site *site)
+bool apis_mean(const struct apis *apis, const struct site *site)
 {
-	return origin_of(maps, site->request) != NULL;
+	return origin_of(apis, site->request) != NULL;
 }
 
 static void label(struct effect *effect, const struct site *site)
@@ -344,10 +344,10 @@ static void label(struct effect *effect, const struct site *site)
 		effect->label = site->label;
 }
 
-static struct action action_of(const struct maps *maps, const struct map_origin *origin,
+static struct action action_of(const struct apis *apis, const struct api_origin *origin,
 			       const struct site *site)
 {
-	struct action action = function_at(maps, origin)->action;
+	struct action action = function_at(apis, origin)->action;
 
 	label(&action.during, site);
 	for (unsigned j = 0; j < action.nentry; j++)
@@ -357,84 +357,85 @@ static struct action action_of(const struct maps *maps, const struct map_origin 
 	return action;
 }
 
-/* How many functions of which files have their meaning from which map. Sites are sorted by file. */
-static void tell_files(const struct maps *maps, const struct sites *sites)
+/* How many functions of which files get their meaning from which API file. Sites are sorted by
+ * file. */
+static void tell_files(const struct apis *apis, const struct sites *sites)
 {
-	for (uint32_t map = 0; map < maps->count; map++) {
+	for (uint32_t api = 0; api < apis->count; api++) {
 		for (size_t i = 0, next; i < sites->count; i = next) {
 			const struct site *site = &sites->list[i];
 			size_t n = 0;
 
 			for (next = i; next < sites->count; next++) {
 				const struct site *other = &sites->list[next];
-				const struct map_origin *origin = origin_of(maps, other->request);
+				const struct api_origin *origin = origin_of(apis, other->request);
 
 				if (other->device != site->device || other->inode != site->inode)
 					break;
-				n += origin && origin->map == map;
+				n += origin && origin->api == api;
 			}
 			if (n)
-				log_debug("--map %s: %zu functions of %s", maps->names[map], n,
+				log_debug("--api %s: %zu functions of %s", apis->names[api], n,
 					  site->binary);
 		}
 	}
 }
 
-int maps_act(const struct maps *maps, const struct sites *sites, struct actions *actions)
+int apis_act(const struct apis *apis, const struct sites *sites, struct actions *actions)
 {
-	for (size_t i = 0; i < maps->count; i++) {
-		for (size_t j = 0; j < maps->list[i].nmarks; j++) {
-			const struct map_mark *mark = &maps->list[i].marks[j];
+	for (size_t i = 0; i < apis->count; i++) {
+		for (size_t j = 0; j < apis->list[i].nmarks; j++) {
+			const struct api_mark *mark = &apis->list[i].marks[j];
 			int err = actions_type(actions, mark->type, mark->title, mark->single);
 
 			if (err == -EEXIST)
-				log_error("%s: line %u: the mark %d is in use", maps->list[i].path,
+				log_error("%s: line %u: the mark %d is in use", apis->list[i].path,
 					  mark->line, mark->type);
 			if (err)
 				return err == -EEXIST ? err : no_memory();
 		}
 	}
 	for (size_t i = 0; i < sites->count; i++) {
-		const struct map_origin *origin = origin_of(maps, sites->list[i].request);
+		const struct api_origin *origin = origin_of(apis, sites->list[i].request);
 		struct action *action = &actions->list[i];
 
 		if (!origin)
 			continue;
-		*action = action_of(maps, origin, &sites->list[i]);
+		*action = action_of(apis, origin, &sites->list[i]);
 	}
-	tell_files(maps, sites);
+	tell_files(apis, sites);
 	return 0;
 }
 
 /* ---- more than one meaning ---- */
 
-/* Another name of the same map for this site, which has been looked at before. */
-static bool is_alias(const struct maps *maps, const struct sites *sites, size_t index)
+/* Is it another name of the same API file for this site, already handled? */
+static bool is_alias(const struct apis *apis, const struct sites *sites, size_t index)
 {
 	const struct resolve_double *d = &sites->doubles[index];
-	const struct map_origin *origin = origin_of(maps, d->request);
-	const struct map_origin *winner = origin_of(maps, d->winner);
+	const struct api_origin *origin = origin_of(apis, d->request);
+	const struct api_origin *winner = origin_of(apis, d->winner);
 
 	if (!origin)
 		return !winner; /* two of -u: the resolver has said so */
-	if (winner && winner->map == origin->map)
+	if (winner && winner->api == origin->api)
 		return true;
 	for (size_t i = 0; i < index; i++) {
 		const struct resolve_double *before = &sites->doubles[i];
-		const struct map_origin *other = origin_of(maps, before->request);
+		const struct api_origin *other = origin_of(apis, before->request);
 
-		if (before->site == d->site && other && other->map == origin->map)
+		if (before->site == d->site && other && other->api == origin->api)
 			return true;
 	}
 	return false;
 }
 
 /* What the request means at the site, with the value that it wants. 0 or -errno after a message. */
-static int meaning(const struct maps *maps, const struct requests *requests, uint32_t index,
+static int meaning(const struct apis *apis, const struct requests *requests, uint32_t index,
 		   struct site site, size_t place, struct actions *actions, struct action *action,
 		   struct site_value *value)
 {
-	const struct map_origin *origin = origin_of(maps, index);
+	const struct api_origin *origin = origin_of(apis, index);
 	struct action kept = actions->list[place];
 	int err;
 
@@ -444,7 +445,7 @@ static int meaning(const struct maps *maps, const struct requests *requests, uin
 		value->is_signed = true;
 	}
 	if (origin) {
-		*action = action_of(maps, origin, &site);
+		*action = action_of(apis, origin, &site);
 		return 0;
 	}
 	site.value = *value;
@@ -454,7 +455,7 @@ static int meaning(const struct maps *maps, const struct requests *requests, uin
 	return err;
 }
 
-int maps_join(const struct maps *maps, const struct requests *requests, struct sites *sites,
+int apis_join(const struct apis *apis, const struct requests *requests, struct sites *sites,
 	      struct actions *actions)
 {
 	for (size_t i = 0; i < sites->ndoubles; i++) {
@@ -464,10 +465,10 @@ int maps_join(const struct maps *maps, const struct requests *requests, struct s
 		struct action more;
 		int err;
 
-		d->joined = is_alias(maps, sites, i);
+		d->joined = is_alias(apis, sites, i);
 		if (d->joined)
 			continue;
-		err = meaning(maps, requests, d->request, *site, d->site, actions, &more, &value);
+		err = meaning(apis, requests, d->request, *site, d->site, actions, &more, &value);
 		if (err)
 			return err;
 		/* a record brings one value */
@@ -483,7 +484,7 @@ int maps_join(const struct maps *maps, const struct requests *requests, struct s
 
 /* ---- what was not found, and what another has ---- */
 
-/* Names of `map` that were not found, into `names`; *found and *missing count. */
+/* Names of `api` that were not found, into `names`; *found and *missing count. */
 struct listing {
 	char names[LISTED_MAX];
 	size_t used, found, missing, unlisted;
@@ -504,7 +505,7 @@ static void list(struct listing *l, const char *name)
 }
 
 /* Lists the names of a function that are nowhere. found[i]: there is its symbol i. */
-static void list_function(const struct map_function *f, const bool *found, struct listing *l)
+static void list_function(const struct api_function *f, const bool *found, struct listing *l)
 {
 	for (size_t begin = 0, end; begin < f->nsymbols; begin = end) {
 		bool there = false;
@@ -521,7 +522,7 @@ static void list_function(const struct map_function *f, const bool *found, struc
 }
 
 /* Of a part of which nothing is there, its files are not: that is no lack. */
-static size_t list_part(const struct map_part *part, const bool *found, struct listing *l)
+static size_t list_part(const struct api_part *part, const bool *found, struct listing *l)
 {
 	size_t n = 0;
 	bool any = false;
@@ -538,11 +539,11 @@ static size_t list_part(const struct map_part *part, const bool *found, struct l
 	return n;
 }
 
-/* By symbol of the map: is there something that it names? To be freed; NULL without memory. */
-static bool *found_symbols(const struct maps *maps, uint32_t map, const struct sites *sites)
+/* By symbol of the API file: was it found? The caller frees it; NULL: out of memory. */
+static bool *found_symbols(const struct apis *apis, uint32_t api, const struct sites *sites)
 {
-	bool *found = calloc(maps->list[map].nsymbols + 1, sizeof(*found));
-	bool *missing = calloc(maps->norigins + 1, sizeof(*missing));
+	bool *found = calloc(apis->list[api].nsymbols + 1, sizeof(*found));
+	bool *missing = calloc(apis->norigins + 1, sizeof(*missing));
 
 	if (!found || !missing) {
 		free(found);
@@ -550,59 +551,59 @@ static bool *found_symbols(const struct maps *maps, uint32_t map, const struct s
 		return NULL;
 	}
 	for (size_t i = 0; i < sites->nmissing; i++)
-		if (origin_of(maps, sites->missing[i].request))
-			missing[sites->missing[i].request - maps->first] = true;
-	for (size_t i = 0; maps->origins && i < maps->norigins; i++)
-		if (maps->origins[i].map == map && !missing[i])
-			found[maps->origins[i].number] = true;
+		if (origin_of(apis, sites->missing[i].request))
+			missing[sites->missing[i].request - apis->first] = true;
+	for (size_t i = 0; apis->origins && i < apis->norigins; i++)
+		if (apis->origins[i].api == api && !missing[i])
+			found[apis->origins[i].number] = true;
 	free(missing);
 	return found;
 }
 
-/* Functions of the map to which another request gives the meaning. */
-static void list_doubles(const struct maps *maps, uint32_t map, const struct sites *sites,
+/* Functions of the API file whose meaning comes from another request. */
+static void list_doubles(const struct apis *apis, uint32_t api, const struct sites *sites,
 			 struct listing *l)
 {
 	for (size_t i = 0; i < sites->ndoubles; i++) {
-		const struct map_origin *loser = origin_of(maps, sites->doubles[i].request);
+		const struct api_origin *loser = origin_of(apis, sites->doubles[i].request);
 
-		if (loser && loser->map == map && !sites->doubles[i].joined)
+		if (loser && loser->api == api && !sites->doubles[i].joined)
 			list(l, sites->list[sites->doubles[i].site].label);
 	}
 }
 
-static void report_map(const struct maps *maps, uint32_t map, const struct sites *sites)
+static void report_api(const struct apis *apis, uint32_t api, const struct sites *sites)
 {
-	bool *found = found_symbols(maps, map, sites);
+	bool *found = found_symbols(apis, api, sites);
 	struct listing missing = {.used = 0}, doubles = {.used = 0};
-	const char *name = maps->names[map];
+	const char *name = apis->names[api];
 	size_t n = 0;
 
 	if (!found) {
-		log_warn("--map %s: no memory to tell what was not found", name);
+		log_warn("--api %s: out of memory (while listing the names not found)", name);
 		return;
 	}
-	for (size_t i = 0; i < maps->list[map].nparts; i++)
-		n += list_part(&maps->list[map].parts[i], found + n, &missing);
+	for (size_t i = 0; i < apis->list[api].nparts; i++)
+		n += list_part(&apis->list[api].parts[i], found + n, &missing);
 	free(found);
-	list_doubles(maps, map, sites, &doubles);
+	list_doubles(apis, api, sites, &doubles);
 	if (!missing.found)
-		log_warn("--map %s: nothing of it was found: its libraries are not those that are "
-			 "recorded",
+		log_warn("--api %s: found none of its functions in the recorded programs and "
+			 "libraries",
 			 name);
 	else if (missing.missing)
-		log_info("--map %s: %zu of %zu names were not found: %s%s", name, missing.missing,
+		log_info("--api %s: %zu of %zu names were not found: %s%s", name, missing.missing,
 			 missing.found + missing.missing, missing.names,
 			 missing.unlisted ? ", and more" : "");
 	if (doubles.missing)
-		log_info("--map %s: %zu of its functions keep the meaning that -u or another map "
-			 "gives them: %s%s",
+		log_info("--api %s: %zu of its functions keep the meaning that -u or another API "
+			 "file gives them: %s%s",
 			 name, doubles.missing, doubles.names,
 			 doubles.unlisted ? ", and more" : "");
 }
 
-void maps_report(const struct maps *maps, const struct sites *sites)
+void apis_report(const struct apis *apis, const struct sites *sites)
 {
-	for (uint32_t map = 0; map < maps->count; map++)
-		report_map(maps, map, sites);
+	for (uint32_t api = 0; api < apis->count; api++)
+		report_api(apis, api, sites);
 }

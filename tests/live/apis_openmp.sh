@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# --map openmp: unmodified programs on libgomp (GCC) and, if it is there, on libomp (clang). Strict
+# --api openmp: unmodified programs on libgomp (GCC) and, if it is there, on libomp (clang). Strict
 # emulation accepts the traces, and there are as many critical sections, chunks, barriers, regions and
 # tasks as the program has met; a critical section is waited for, held, and left.
 set -u
@@ -10,7 +10,7 @@ set -u
 look() { # NAME
 	judge "$1"
 	facts "$1" <<'E'
-from maps import *
+from apis import *
 n = counts(trace.streams)
 w = lines[0]
 check(len(lines) == 1 and w["sum"] == 1, "the program said", lines)
@@ -36,7 +36,7 @@ E
 }
 
 gcc -O2 -g -fopenmp -o gomp.exe "$S/tests/workloads/runtimes/openmp.c" || { echo "gcc -fopenmp fails"; exit 1; }
-record_output gomp --map openmp -- ./gomp.exe 10
+record_output gomp --api openmp -- ./gomp.exe 10
 look gomp
 "$B/bin/ovni-report" func gomp >func.txt 2>&1
 grep -q 'Critical: Section' func.txt || complain "ovni-report func does not know critical sections: $(head -n 20 func.txt)"
@@ -49,11 +49,11 @@ done
 
 # The runtime as a part of the program itself.
 gcc -static -O2 -g -fopenmp -o gomp-static.exe "$S/tests/workloads/runtimes/openmp.c" 2>static.log || complain "gcc -static: $(cat static.log)"
-# Each of its functions of the compiler's is a mark of -u as well as a state of the map.
-record_output gomp-static --map openmp -u './gomp-static.exe:main._omp_fn.*,GOMP_barrier' -- ./gomp-static.exe 5
+# Each of its functions of the compiler's is a mark of -u as well as a state of the API file.
+record_output gomp-static --api openmp -u './gomp-static.exe:main._omp_fn.*,GOMP_barrier' -- ./gomp-static.exe 5
 look gomp-static
 facts gomp-static <<'E'
-from maps import *
+from apis import *
 w = lines[0]
 check_counts(counts(trace.streams), [
     ("Function: main._omp_fn.0", "Function: main._omp_fn.0/", w["regions"] * w["threads"]),
@@ -61,7 +61,7 @@ check_counts(counts(trace.streams), [
 E
 
 if clang -O2 -g -fopenmp -o llvm.exe "$S/tests/workloads/runtimes/openmp.c" 2>clang.log; then
-	record_output llvm --map openmp -- ./llvm.exe 10
+	record_output llvm --api openmp -- ./llvm.exe 10
 	look llvm
 else
 	echo "clang cannot build for OpenMP here (libomp-dev): libomp is not tried"
@@ -70,7 +70,7 @@ fi
 # Attached to while it runs: what is open at the beginning and the end is balanced.
 ./gomp.exe 100000000 >endless &
 target=$!
-record_output attached --map openmp -p $target -d 300ms
+record_output attached --api openmp -p $target -d 300ms
 kill $target
 wait $target
 judge attached

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* map: from what maps name to requests, from sites to actions, and what was not found. */
+/* apis: from names to requests, from sites to actions, and what was not found. */
 #include <errno.h>
 
 #include "trace_kit.h"
-#include "user/apis/api.h"
+#include "user/apis/apis.h"
 #include "user/probes/request.h"
 #include "user/probes/resolve.h"
 
-static const char a_map[] =
-	"{\"map\": 1, \"title\": \"t\", \"marks\": {\"7\": {\"title\": \"a\", \"chan_type\": "
+static const char a_api[] =
+	"{\"api\": 1, \"title\": \"t\", \"marks\": {\"7\": {\"title\": \"a\", \"chan_type\": "
 	"\"stack\"}},\n"
 	"\"parts\": [{\"libraries\": [\"libx.so*\", \"liby.so*\"], \"spellings\": [\"{name}\", "
 	"\"P{name}\"],\n"
@@ -19,28 +19,28 @@ static const char a_map[] =
 	"{\"symbols\": \"s*\", \"during\": {\"mark\": 7}}]},\n"
 	"{\"program\": true, \"functions\": [{\"symbols\": \"main\", \"during\": {\"mark\": 7, "
 	"\"label\": \"m\"}}]}]}";
-static const char another_map[] =
-	"{\"map\": 1, \"title\": \"t\",\n\"marks\": {\"7\": {\"title\": \"b\", \"chan_type\": "
+static const char another_api[] =
+	"{\"api\": 1, \"title\": \"t\",\n\"marks\": {\"7\": {\"title\": \"b\", \"chan_type\": "
 	"\"stack\"}},\n"
 	"\"parts\": [{\"program\": true, \"functions\": [{\"symbols\": \"f\", \"during\": "
 	"{\"mark\": 7}}]}]}";
 static const char libraries_only[] =
-	"{\"map\": 1, \"title\": \"t\", \"parts\": [{\"libraries\": \"l\", \"functions\": "
+	"{\"api\": 1, \"title\": \"t\", \"parts\": [{\"libraries\": \"l\", \"functions\": "
 	"[{\"symbols\": \"f\", \"during\": \"MS[\"}]}]}";
 
 static char paths[3][128];
 static const char *const names[] = {paths[0], paths[1], paths[2]};
 
-static int write_maps(void **state)
+static int write_apis(void **state)
 {
-	static const char *const texts[] = {a_map, another_map, libraries_only};
+	static const char *const texts[] = {a_api, another_api, libraries_only};
 
 	if (kit_open(state))
 		return -1;
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		char file[32];
 
-		snprintf(file, sizeof(file), "map%zu.json", i);
+		snprintf(file, sizeof(file), "api%zu.json", i);
 		kit_file(file, texts[i], strlen(texts[i]));
 		snprintf(paths[i], sizeof(paths[i]), "%s/%s", kit_folder, file);
 	}
@@ -52,7 +52,7 @@ static char *command[] = {(char *)"launcher",	 (char *)"-n", (char *)"4", NULL,
 			  (char *)"/etc/passwd", NULL};
 static struct resolve_scope scope = {.command = command, .proc = "/proc", .root = ""};
 
-static void ask(struct maps *maps, struct requests *requests, size_t nmaps)
+static void ask(struct apis *apis, struct requests *requests, size_t napis)
 {
 	static char self[4096];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -61,8 +61,8 @@ static void ask(struct maps *maps, struct requests *requests, size_t nmaps)
 	self[n] = '\0';
 	command[3] = self;
 	*requests = (struct requests){0};
-	assert_int_equal(maps_load(maps, names, nmaps), 0);
-	assert_int_equal(maps_ask(maps, &scope, requests), 0);
+	assert_int_equal(apis_load(apis, names, napis), 0);
+	assert_int_equal(apis_ask(apis, &scope, requests), 0);
 }
 
 static uint32_t request_of(const struct requests *requests, const char *binary, const char *name)
@@ -80,10 +80,10 @@ static void every_symbol_is_asked_for_in_every_file(void **state)
 	static const char *const symbols[] = {"Send", "PSend", "Recv", "PRecv", "Wait", "PWait",
 					      "new",  "Pnew",  "old",  "Pold",	"s*",	"Ps*"};
 	struct requests requests;
-	struct maps maps;
+	struct apis apis;
 
 	(void)state;
-	ask(&maps, &requests, 1);
+	ask(&apis, &requests, 1);
 	for (size_t i = 0; i < COUNT(symbols); i++) {
 		request_of(&requests, "libx.so*", symbols[i]);
 		request_of(&requests, "liby.so*", symbols[i]);
@@ -103,7 +103,7 @@ static void every_symbol_is_asked_for_in_every_file(void **state)
 									    : SITE_NOTHING);
 	}
 	requests_free(&requests);
-	maps_free(&maps);
+	apis_free(&apis);
 }
 
 static void the_same_program_is_asked_once(void **state)
@@ -112,12 +112,12 @@ static void the_same_program_is_asked_once(void **state)
 	const struct resolve_scope both = {
 		.pids = pids, .npids = COUNT(pids), .proc = "/proc", .root = ""};
 	struct requests requests = {0};
-	struct maps maps;
+	struct apis apis;
 	size_t n = 0;
 
 	(void)state;
-	assert_int_equal(maps_load(&maps, names, 1), 0);
-	assert_int_equal(maps_ask(&maps, &both, &requests), 0);
+	assert_int_equal(apis_load(&apis, names, 1), 0);
+	assert_int_equal(apis_ask(&apis, &both, &requests), 0);
 	for (size_t i = 0; i < requests.count; i++) {
 		if (requests.list[i].binary)
 			continue;
@@ -127,7 +127,7 @@ static void the_same_program_is_asked_once(void **state)
 	}
 	assert_int_equal(n, 1);
 	requests_free(&requests);
-	maps_free(&maps);
+	apis_free(&apis);
 }
 
 static struct site site_of(uint32_t request, ino_t inode, uint64_t offset, const char *label)
@@ -141,26 +141,26 @@ static void sites_get_the_meaning_of_their_function(void **state)
 	struct actions actions = {0};
 	struct site list[6];
 	struct sites sites = {.list = list};
-	struct maps maps;
+	struct apis apis;
 
 	(void)state;
-	ask(&maps, &requests, 1);
+	ask(&apis, &requests, 1);
 	list[sites.count++] = site_of(request_of(&requests, "libx.so*", "Pold"), 1, 10, "old");
 	list[sites.count++] = site_of(request_of(&requests, "libx.so*", "new"), 1, 20, "new");
 	list[sites.count++] = site_of(request_of(&requests, "liby.so*", "old"), 2, 10, "old");
 	list[sites.count++] = site_of(request_of(&requests, "libx.so*", "s*"), 1, 30, "sum");
 	list[sites.count++] = site_of(request_of(&requests, command[3], "main"), 3, 30, "main");
-	list[sites.count++] = site_of((uint32_t)requests.count, 3, 40, "not of a map");
+	list[sites.count++] = site_of((uint32_t)requests.count, 3, 40, "of no API file");
 
 	/* of the first file, only the better name stays */
-	maps_choose(&maps, &sites);
+	apis_choose(&apis, &sites);
 	assert_int_equal(sites.count, 5);
 	assert_string_equal(sites.list[0].label, "new");
 	assert_string_equal(sites.list[1].label, "old");
 	assert_int_equal(sites.list[1].inode, 2);
 
 	assert_int_equal(actions_new(&actions, sites.count), 0);
-	assert_int_equal(maps_act(&maps, &sites, &actions), 0);
+	assert_int_equal(apis_act(&apis, &sites, &actions), 0);
 	assert_int_equal(actions.list[0].nreturn, 1);
 	assert_int_equal(actions.list[0].at_return[0].effect.enter, MCV('P', 'I', '['));
 	assert_true(actions.list[2].has_during);
@@ -172,21 +172,21 @@ static void sites_get_the_meaning_of_their_function(void **state)
 	assert_string_equal(actions.types[0].title, "a");
 	actions_free(&actions);
 	requests_free(&requests);
-	maps_free(&maps);
+	apis_free(&apis);
 }
 
-static void a_mark_means_the_same_in_all_maps(void **state)
+static void a_mark_means_the_same_in_all_apis(void **state)
 {
-	struct maps maps;
+	struct apis apis;
 
 	(void)state;
 	kit_listen();
-	assert_int_equal(maps_load(&maps, names, 2), -EEXIST);
-	kit_one_line_with(kit_heard(), "map1.json: line 2: the mark 7 is declared otherwise in");
+	assert_int_equal(apis_load(&apis, names, 2), -EEXIST);
+	kit_one_line_with(kit_heard(), "api1.json: line 2: the mark 7 is declared otherwise in");
 }
 
 /* What is said if exactly the symbols of `there` are found, wherever they are asked for. */
-static const char *said(struct maps *maps, const struct requests *requests,
+static const char *said(struct apis *apis, const struct requests *requests,
 			const char *const *there)
 {
 	struct resolve_missing missing[64];
@@ -201,42 +201,42 @@ static const char *said(struct maps *maps, const struct requests *requests,
 			missing[sites.nmissing++] = (struct resolve_missing){.request = i};
 	}
 	kit_listen();
-	maps_report(maps, &sites);
+	apis_report(apis, &sites);
 	return kit_heard();
 }
 
 static void what_was_not_found_is_listed_once(void **state)
 {
 	struct requests requests;
-	struct maps maps;
+	struct apis apis;
 
 	(void)state;
-	ask(&maps, &requests, 1);
+	ask(&apis, &requests, 1);
 	/* one spelling is enough, one of the names is enough for `first`, a glob is never missing,
 	 * and of a part of which nothing is there nothing is missing */
-	assert_string_equal(said(&maps, &requests,
+	assert_string_equal(said(&apis, &requests,
 				 (const char *const[]){"PSend", "Recv", "Wait", "Pold", NULL}),
 			    "");
-	kit_one_line_with(said(&maps, &requests, (const char *const[]){"Send", "new", NULL}),
+	kit_one_line_with(said(&apis, &requests, (const char *const[]){"Send", "new", NULL}),
 			  "2 of 4 names were not found: Recv, Wait\n");
-	kit_one_line_with(said(&maps, &requests, (const char *const[]){"Wait", "main", NULL}),
+	kit_one_line_with(said(&apis, &requests, (const char *const[]){"Wait", "main", NULL}),
 			  "3 of 5 names were not found: Send, Recv, new\n");
-	assert_string_equal(said(&maps, &requests, (const char *const[]){"main", NULL}), "");
-	kit_one_line_with(said(&maps, &requests, (const char *const[]){NULL}),
-			  "nothing of it was found");
+	assert_string_equal(said(&apis, &requests, (const char *const[]){"main", NULL}), "");
+	kit_one_line_with(said(&apis, &requests, (const char *const[]){NULL}),
+			  "found none of its functions");
 	requests_free(&requests);
-	maps_free(&maps);
+	apis_free(&apis);
 }
 
-static const char *joined(struct maps *maps, const struct requests *requests, struct sites *sites,
+static const char *joined(struct apis *apis, const struct requests *requests, struct sites *sites,
 			  struct actions *actions)
 {
 	for (size_t i = 0; i < sites->count; i++)
-		if (!maps_mean(maps, &sites->list[i]))
+		if (!apis_mean(apis, &sites->list[i]))
 			assert_int_equal(actions_of_site(actions, i, &sites->list[i]), 0);
-	assert_int_equal(maps_join(maps, requests, sites, actions), 0);
+	assert_int_equal(apis_join(apis, requests, sites, actions), 0);
 	kit_listen();
-	maps_report(maps, sites);
+	apis_report(apis, sites);
 	return kit_heard();
 }
 
@@ -248,22 +248,22 @@ static void a_function_has_all_meanings_that_go_together(void **state)
 	struct resolve_double doubles[8];
 	struct site list[3];
 	struct sites sites = {.list = list, .doubles = doubles};
-	struct maps maps;
+	struct apis apis;
 	uint32_t send, psend, recv, new, old, other, call;
 	size_t at;
 
 	(void)state;
 	assert_null(requests_add_functions(&requests, "libx:Send(arg2),Recv", &at));
-	assert_int_equal(maps_load(&maps, two, 2), 0);
-	assert_int_equal(maps_ask(&maps, &scope, &requests), 0);
+	assert_int_equal(apis_load(&apis, two, 2), 0);
+	assert_int_equal(apis_ask(&apis, &scope, &requests), 0);
 	send = request_of(&requests, "libx.so*", "Send");
 	psend = request_of(&requests, "libx.so*", "PSend");
 	recv = request_of(&requests, "libx.so*", "Recv");
 	new = request_of(&requests, "libx.so*", "new");
 	old = request_of(&requests, "libx.so*", "old");
 	other = request_of(&requests, "l", "f");
-	/* -u Send(arg2), which both maps mean, one of them by two names; -u Recv, and a function of
-	 * the first map that looks at what is returned; one of the first map that the second one
+	/* -u Send(arg2), which both apis mean, one of them by two names; -u Recv, and a function of
+	 * the first api that looks at what is returned; one of the first api that the second one
 	 * means */
 	list[sites.count++] = site_of(0, 1, 10, "Send");
 	list[0].value = requests.list[0].value;
@@ -275,8 +275,8 @@ static void a_function_has_all_meanings_that_go_together(void **state)
 	doubles[sites.ndoubles++] = (struct resolve_double){recv, 1, 1, false};
 	doubles[sites.ndoubles++] = (struct resolve_double){other, old, 2, false};
 	assert_int_equal(actions_new(&actions, sites.count), 0);
-	assert_int_equal(maps_act(&maps, &sites, &actions), 0);
-	assert_string_equal(joined(&maps, &requests, &sites, &actions), "");
+	assert_int_equal(apis_act(&apis, &sites, &actions), 0);
+	assert_string_equal(joined(&apis, &requests, &sites, &actions), "");
 	assert_int_equal(actions.list[0].nentry, 1); /* the argument */
 	assert_int_equal(actions.list[0].during.type, 0);
 	assert_int_equal(actions.list[0].nalso, 1);
@@ -297,45 +297,45 @@ static void a_function_has_all_meanings_that_go_together(void **state)
 	doubles[sites.ndoubles++] = (struct resolve_double){other, send, 2, false};
 	(void)call;
 	assert_int_equal(actions_new(&actions, sites.count), 0);
-	assert_int_equal(maps_act(&maps, &sites, &actions), 0);
-	joined(&maps, &requests, &sites, &actions);
+	assert_int_equal(apis_act(&apis, &sites, &actions), 0);
+	joined(&apis, &requests, &sites, &actions);
 	assert_false(doubles[0].joined);
 	assert_true(doubles[1].joined);
 	assert_int_equal(list[1].value.source, SITE_RETURN);
 	assert_int_equal(list[1].value.bytes, 8);
 	assert_false(doubles[2].joined); /* both are functions of mpi */
 	kit_listen();
-	maps_report(&maps, &sites);
+	apis_report(&apis, &sites);
 	at = 0;
 	for (const char *line = kit_heard(); (line = strstr(line, "keep the meaning")); line++)
 		at++;
-	assert_int_equal(at, 2); /* a line for each map */
+	assert_int_equal(at, 2); /* a line for each api */
 	actions_free(&actions);
 	requests_free(&requests);
-	maps_free(&maps);
+	apis_free(&apis);
 }
 
 static void doubles_follow_their_sites(void **state)
 {
 	struct requests requests;
-	struct maps maps;
+	struct apis apis;
 	struct site list[3];
 	struct resolve_double doubles[2];
 	struct sites sites = {.list = list, .doubles = doubles, .ndoubles = 2};
 
 	(void)state;
-	ask(&maps, &requests, 1);
+	ask(&apis, &requests, 1);
 	list[sites.count++] = site_of(request_of(&requests, "libx.so*", "old"), 1, 10, "old");
 	list[sites.count++] = site_of(request_of(&requests, "libx.so*", "new"), 1, 20, "new");
 	list[sites.count++] = site_of(request_of(&requests, "libx.so*", "Send"), 1, 30, "Send");
 	doubles[0] = (struct resolve_double){9, 9, 0, false};
 	doubles[1] = (struct resolve_double){9, 9, 2, false};
-	maps_choose(&maps, &sites);
+	apis_choose(&apis, &sites);
 	assert_int_equal(sites.count, 2);
 	assert_int_equal(sites.ndoubles, 1); /* that of a site that is out is out, too */
 	assert_int_equal(doubles[0].site, 1);
 	requests_free(&requests);
-	maps_free(&maps);
+	apis_free(&apis);
 }
 
 int main(void)
@@ -344,11 +344,11 @@ int main(void)
 		cmocka_unit_test(every_symbol_is_asked_for_in_every_file),
 		cmocka_unit_test(the_same_program_is_asked_once),
 		cmocka_unit_test(sites_get_the_meaning_of_their_function),
-		cmocka_unit_test(a_mark_means_the_same_in_all_maps),
+		cmocka_unit_test(a_mark_means_the_same_in_all_apis),
 		cmocka_unit_test(what_was_not_found_is_listed_once),
 		cmocka_unit_test(a_function_has_all_meanings_that_go_together),
 		cmocka_unit_test(doubles_follow_their_sites),
 	};
 
-	return cmocka_run_group_tests_name("user_maps", tests, write_maps, kit_close);
+	return cmocka_run_group_tests_name("user_apis", tests, write_apis, kit_close);
 }

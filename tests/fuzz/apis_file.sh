@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# No text makes the reader of runtime maps crash, and what it accepts keeps its promises.
+# No text makes the reader of API files crash, and what it accepts keeps its promises.
 set -eu
 . "$S/tests/fuzz/lib.sh"
 need_fuzzer
@@ -9,7 +9,7 @@ mkdir "$T/seeds"
 python3 - "$T/seeds" "$S" <<'PYTHON'
 import os, sys
 seeds, top = sys.argv[1:]
-head = b'{"map": 1, "title": "t", "marks": {"7": {"title": "a", "chan_type": "stack"}, "8": {"title": "b", "chan_type": "single"}},' \
+head = b'{"api": 1, "title": "t", "marks": {"7": {"title": "a", "chan_type": "stack"}, "8": {"title": "b", "chan_type": "single"}},' \
        b'"parts": [{"libraries": ["l*"], "program": true, "spellings": ["{name}", "p{lower}_", "{upper}"], "functions": ['
 texts = [b'{"symbols": "f", "during": "MS["}',
          b'{"symbols": ["f", "G"], "first": true, "entry": [{"end": "PI["}], "during": {"mark": 7, "label": "x"}, "note": "n"}',
@@ -19,9 +19,9 @@ for i, text in enumerate(texts):
 for name in "pthread", "nosv":
     open(os.path.join(seeds, name), "wb").write(open("%s/user/apis/%s.json" % (top, name), "rb").read())
 open(os.path.join(os.path.dirname(seeds), "words"), "w").write("".join('"%s"\n' % w.replace('"', '\\"') for w in
-    '"map" "title" "marks" "chan_type" "parts" "libraries" "program" "spellings" "functions" "symbols" "first" "entry" "during" '
+    '"api" "map" "title" "marks" "chan_type" "parts" "libraries" "program" "spellings" "functions" "symbols" "first" "entry" "during" '
     '"return" "note" "begin" "end" "set" "if" "zero" "nonzero" "mark" "label" "PI[" {name} {lower} {upper}'.split()))
 PYTHON
-mapfile -t sources < <(module user/apis/{api_file,map_find}.c trace/base trace/ovni trace/catalog)
-LDLIBS="-lcjson -lm" build_fuzzer user_map "${sources[@]}"
-run_fuzzer user_map "$FUZZ_SECONDS" -max_len=8192 -dict="$T/words"
+mapfile -t sources < <(module user/apis/api_file.c trace/base trace/ovni trace/catalog)
+LDLIBS="-lcjson -lm" build_fuzzer apis_file "${sources[@]}"
+run_fuzzer apis_file "$FUZZ_SECONDS" -max_len=8192 -dict="$T/words"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """
-maps: what a trace made with --map tells, for the live tests to look at.
+apis: what a trace made with --api tells, for the live tests to look at.
 
 In: a Trace (facts.py); out: how often each event was written, and whether its states are balanced.
 """

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* map_file: what a runtime map may say, and where it is wrong; the maps that are shipped. */
+/* api_file: what an API file may say, and where it is wrong; the files that we ship. */
 #include <errno.h>
 
 #include "trace/catalog/catalog.h"
 #include "trace_kit.h"
 #include "user/apis/api_file.h"
 
-/* A map whose one part has these functions, from line 3 on. */
+/* An API file whose one part has these functions, from line 3 on. */
 #define FUNCTIONS(text)                                                                            \
-	"{\"map\": 1, \"title\": \"t\", \"marks\": {\"7\": {\"title\": \"a\", \"chan_type\": "     \
+	"{\"api\": 1, \"title\": \"t\", \"marks\": {\"7\": {\"title\": \"a\", \"chan_type\": "     \
 	"\"stack\"}, \"8\": {\"title\": \"b\", \"chan_type\": \"single\"}},\n"                     \
 	"\"parts\": [{\"libraries\": \"libx.so*\", \"functions\": [\n" text "\n]}]}"
-#define PART(text) "{\"map\": 1, \"title\": \"t\", \"parts\": [\n" text "\n]}"
+#define PART(text) "{\"api\": 1, \"title\": \"t\", \"parts\": [\n" text "\n]}"
 #define FUNCTION   "\"functions\": [{\"symbols\": \"f\", \"during\": \"MS[\"}]"
 #define MARKS(text)                                                                                \
-	"{\"map\": 1, \"title\": \"t\", \"marks\": {\n" text "\n},"                                \
+	"{\"api\": 1, \"title\": \"t\", \"marks\": {\n" text "\n},"                                \
 	"\"parts\": [{\"program\": true, " FUNCTION "}]}"
 
 static const struct {
 	const char *name, *text;
 	const char *wrong; /* a part of the message; NULL if it is accepted */
-} maps[] = {
+} apis[] = {
 	{"a_pair", FUNCTIONS("{\"symbols\": \"f\", \"during\": \"MS[\"}"), NULL},
 	{"all_keys",
 	 FUNCTIONS("{\"symbols\": [\"f\", \"g*\"], \"first\": true, \"entry\": [{\"end\": \"PI[\"},"
@@ -38,19 +38,21 @@ static const struct {
 	 NULL},
 
 	{"nothing", "", "line 1, column 1: this is not JSON"},
-	{"no_json", "{\"map\": 1,\n\"title\": t}", "line 2, column 10: this is not JSON"},
-	{"a_repeated_key", "{\"map\": 1,\n\"map\": 1}", "line 2: the key \"map\" is repeated"},
-	{"no_object", "\n[]", "line 2: a map must be an object"},
-	{"no_version", "{\"title\": \"t\", \"parts\": []}", "line 1: a map needs the key \"map\""},
-	{"no_title", "{\"map\": 1, \"parts\": []}", "a map needs the key \"title\""},
-	{"no_parts", "{\"map\": 1, \"title\": \"t\"}", "a map needs the key \"parts\""},
-	{"empty_parts", "{\"map\": 1, \"title\": \"t\",\n\"parts\": []}",
+	{"no_json", "{\"api\": 1,\n\"title\": t}", "line 2, column 10: this is not JSON"},
+	{"a_repeated_key", "{\"api\": 1,\n\"api\": 1}", "line 2: the key \"api\" is repeated"},
+	{"no_object", "\n[]", "line 2: an API file must be an object"},
+	{"no_version", "{\"title\": \"t\", \"parts\": []}", "line 1: an API file needs the key \"api\""},
+	{"no_title", "{\"api\": 1, \"parts\": []}", "an API file needs the key \"title\""},
+	{"no_parts", "{\"api\": 1, \"title\": \"t\"}", "an API file needs the key \"parts\""},
+	{"empty_parts", "{\"api\": 1, \"title\": \"t\",\n\"parts\": []}",
 	 "line 2: \"parts\" has none"},
-	{"later_version", "{\"title\": \"t\",\n\"map\": 2,\n\"parts\": []}",
-	 "line 2: this is the version 2 of the form; known is 1"},
-	{"unknown_key", "{\"map\": 1,\n\"titel\": \"t\"}",
-	 "line 2: a map has no key \"titel\", only: map, title, marks, parts"},
-	{"wrong_kind", "{\"map\": 1, \"title\":\n3, \"parts\": []}",
+	{"later_version", "{\"title\": \"t\",\n\"api\": 2,\n\"parts\": []}",
+	 "line 2: version 2 of the form is not supported, only 1"},
+	{"unknown_key", "{\"api\": 1,\n\"titel\": \"t\"}",
+	 "line 2: an API file has no key \"titel\", only: api, title, marks, parts"},
+	{"the_old_key", "{\"map\": 1, \"title\": \"t\", \"parts\": [{\"program\": true, " FUNCTION "}]}", NULL},
+	{"both_keys", "{\"map\": 1,\n\"api\": 1}", "line 2: an API file has no key \"api\""},
+	{"wrong_kind", "{\"api\": 1, \"title\":\n3, \"parts\": []}",
 	 "line 2: \"title\" must be a string"},
 
 	{"mark_zero", MARKS("\"0\": {\"title\": \"a\", \"chan_type\": \"stack\"}"),
@@ -158,72 +160,72 @@ static const struct {
 	 "line 4: a label has 1 to 511 bytes"},
 };
 
-static void maps_are_accepted_or_refused_with_their_line(void **state)
+static void apis_are_accepted_or_refused_with_their_line(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < COUNT(maps); i++) {
-		struct map map;
+	for (size_t i = 0; i < COUNT(apis); i++) {
+		struct api api;
 		const char *heard;
 		int err;
 
-		print_message("  %s\n", maps[i].name);
+		print_message("  %s\n", apis[i].name);
 		kit_listen();
-		err = map_parse(&map, maps[i].text, strlen(maps[i].text), "my.json");
+		err = api_file_parse(&api, apis[i].text, strlen(apis[i].text), "my.json");
 		heard = kit_heard();
-		if (maps[i].wrong) {
+		if (apis[i].wrong) {
 			assert_true(err < 0);
-			kit_one_line_with(heard, maps[i].wrong);
+			kit_one_line_with(heard, apis[i].wrong);
 			assert_non_null(strstr(heard, "my.json: line "));
-			assert_null(map.text);
+			assert_null(api.text);
 		} else {
 			assert_int_equal(err, 0);
 			assert_string_equal(heard, "");
-			map_free(&map);
+			api_file_free(&api);
 		}
 	}
 }
 
-static void parse(struct map *map, const char *text)
+static void parse(struct api *api, const char *text)
 {
-	assert_int_equal(map_parse(map, text, strlen(text), "my.json"), 0);
+	assert_int_equal(api_file_parse(api, text, strlen(text), "my.json"), 0);
 }
 
 static void names_are_spelt_in_all_ways_and_once(void **state)
 {
 	static const char *const wanted[] = {"MPI_Send", "PMPI_Send", "mpi_send_", "MPI_SEND",
 					     "f",	 "Pf",	      "f_",	   "F"};
-	struct map map;
-	const struct map_function *functions;
+	struct api api;
+	const struct api_function *functions;
 
 	(void)state;
-	parse(&map, PART("{\"libraries\": [\"a*\", \"b\"], \"program\": true, \"spellings\": "
+	parse(&api, PART("{\"libraries\": [\"a*\", \"b\"], \"program\": true, \"spellings\": "
 			 "[\"{name}\", \"P{name}\", \"{lower}_\", \"{upper}\", \"{name}\"],\n"
 			 "\"functions\": [{\"symbols\": \"MPI_Send\", \"during\": \"MS[\"},\n"
 			 "{\"symbols\": [\"f\"], \"during\": \"MR[\"}]}"));
-	assert_int_equal(map.parts[0].nlibraries, 2);
-	assert_true(map.parts[0].program);
-	functions = map.parts[0].functions;
-	assert_int_equal(map.parts[0].nfunctions, 2);
+	assert_int_equal(api.parts[0].nlibraries, 2);
+	assert_true(api.parts[0].program);
+	functions = api.parts[0].functions;
+	assert_int_equal(api.parts[0].nfunctions, 2);
 	assert_int_equal(functions[0].nsymbols, 4);
 	assert_int_equal(functions[1].nsymbols, 4);
 	for (size_t i = 0; i < COUNT(wanted); i++)
 		assert_string_equal(functions[i / 4].symbols[i % 4].text, wanted[i]);
 	assert_int_equal(functions[1].line, 4);
-	map_free(&map);
+	api_file_free(&api);
 }
 
 static void meanings_become_actions(void **state)
 {
-	struct map map;
+	struct api api;
 	const struct action *a;
 
 	(void)state;
-	parse(&map,
+	parse(&api,
 	      FUNCTIONS("{\"symbols\": \"f\", \"entry\": [{\"end\": \"PI[\"},"
 			"{\"set\": {\"mark\": 8, \"label\": \"x\"}}], \"during\": \"MS[\","
 			"\"return\": [{\"begin\": {\"mark\": 7}, \"if\": \"zero\"}, {\"begin\":"
 			"\"PI[\", \"if\": \"true\"}, {\"end\": \"PI[\"}]}"));
-	a = &map.parts[0].functions[0].action;
+	a = &api.parts[0].functions[0].action;
 	assert_int_equal(a->nentry, 2);
 	assert_int_equal(a->entry[0].kind, STEP_END);
 	assert_int_equal(a->entry[0].effect.enter, MCV('P', 'I', '['));
@@ -247,40 +249,40 @@ static void meanings_become_actions(void **state)
 	assert_int_equal(a->at_return[1].when, WHEN_TRUE);
 	assert_int_equal(a->at_return[2].kind, STEP_END);
 	assert_int_equal(a->at_return[2].when, WHEN_ALWAYS);
-	map_free(&map);
+	api_file_free(&api);
 }
 
 static void too_many_symbols_are_refused(void **state)
 {
 	char *text = malloc(400000), *at = text;
-	struct map map;
+	struct api api;
 
 	(void)state;
 	assert_non_null(text);
-	at += sprintf(at, "{\"map\": 1, \"title\": \"t\", \"parts\": [{\"program\": true, "
+	at += sprintf(at, "{\"api\": 1, \"title\": \"t\", \"parts\": [{\"program\": true, "
 			  "\"functions\": [\n");
-	for (int i = 0; i <= MAP_SYMBOLS_MAX; i++)
+	for (int i = 0; i <= API_SYMBOLS_MAX; i++)
 		at += sprintf(at, "{\"symbols\": \"f%d\", \"during\": \"MS[\"}%s\n", i,
-			      i < MAP_SYMBOLS_MAX ? "," : "");
+			      i < API_SYMBOLS_MAX ? "," : "");
 	sprintf(at, "]}]}");
 	kit_listen();
-	assert_int_equal(map_parse(&map, text, strlen(text), "x"), -EINVAL);
+	assert_int_equal(api_file_parse(&api, text, strlen(text), "x"), -EINVAL);
 	kit_one_line_with(kit_heard(), "line 4098: more than 4096 symbols");
 	free(text);
 }
 
-/* ---- the maps that are shipped ---- */
+/* ---- the files that we ship ---- */
 
-static void load(struct map *map, const char *name)
+static void load(struct api *api, const char *name)
 {
 	const char *top = getenv("S");
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/user/apis/%s.json", top ? top : ".", name);
-	assert_int_equal(map_load(map, path), 0);
+	assert_int_equal(api_file_load(api, path), 0);
 }
 
-static bool has_symbol(const struct map_function *function, const char *symbol)
+static bool has_symbol(const struct api_function *function, const char *symbol)
 {
 	for (size_t i = 0; i < function->nsymbols; i++)
 		if (!strcmp(function->symbols[i].text, symbol))
@@ -288,33 +290,33 @@ static bool has_symbol(const struct map_function *function, const char *symbol)
 	return false;
 }
 
-static const struct map_function *function_of(const struct map *map, const char *symbol)
+static const struct api_function *function_of(const struct api *api, const char *symbol)
 {
-	for (size_t i = 0; i < map->nparts; i++)
-		for (size_t j = 0; j < map->parts[i].nfunctions; j++)
-			if (has_symbol(&map->parts[i].functions[j], symbol))
-				return &map->parts[i].functions[j];
+	for (size_t i = 0; i < api->nparts; i++)
+		for (size_t j = 0; j < api->parts[i].nfunctions; j++)
+			if (has_symbol(&api->parts[i].functions[j], symbol))
+				return &api->parts[i].functions[j];
 	return NULL;
 }
 
-static void the_map_mpi_has_every_function_of_the_model_in_c_and_fortran(void **state)
+static void the_api_mpi_has_every_function_of_the_model_in_c_and_fortran(void **state)
 {
 	const struct catalog_model *model = catalog_model('M');
-	struct map map;
+	struct api api;
 	size_t n = 0;
 
 	(void)state;
-	load(&map, "mpi");
+	load(&api, "mpi");
 	for (size_t i = 0; i < model->nevents; i++) {
 		const struct catalog_event *event = &model->events[i];
-		const struct map_function *function;
+		const struct api_function *function;
 		char lower[64];
 
 		if (event->action != ACTION_PUSH)
 			continue;
 		n++;
 		print_message("  %s\n", event->label);
-		function = function_of(&map, event->label);
+		function = function_of(&api, event->label);
 		assert_non_null(function);
 		assert_int_equal(
 			function->action.during.enter,
@@ -334,18 +336,18 @@ static void the_map_mpi_has_every_function_of_the_model_in_c_and_fortran(void **
 		}
 	}
 	assert_int_equal(n, 49);
-	assert_int_equal(map.parts[0].nfunctions, n);
-	map_free(&map);
+	assert_int_equal(api.parts[0].nfunctions, n);
+	api_file_free(&api);
 }
 
-static void the_map_nosv_has_every_function_of_the_model(void **state)
+static void the_api_nosv_has_every_function_of_the_model(void **state)
 {
 	const struct catalog_model *model = catalog_model('V');
-	struct map map;
+	struct api api;
 	size_t n = 0;
 
 	(void)state;
-	load(&map, "nosv");
+	load(&api, "nosv");
 	for (size_t i = 0; i < model->nevents; i++) {
 		const struct catalog_event *event = &model->events[i];
 		bool found = false;
@@ -353,17 +355,17 @@ static void the_map_nosv_has_every_function_of_the_model(void **state)
 		if (event->action != ACTION_PUSH || strncmp(event->label, "API: ", 5) != 0)
 			continue;
 		n++;
-		for (size_t j = 0; j < map.parts[0].nfunctions; j++)
-			found |= map.parts[0].functions[j].action.during.enter ==
+		for (size_t j = 0; j < api.parts[0].nfunctions; j++)
+			found |= api.parts[0].functions[j].action.during.enter ==
 				 MCV(event->signature[0], event->signature[1], event->signature[2]);
 		if (!found)
-			fail_msg("%s is not in the map", event->label);
+			fail_msg("%s is not in the api", event->label);
 	}
 	assert_int_equal(n, 20);
-	map_free(&map);
+	api_file_free(&api);
 }
 
-static void the_map_openmp_knows_both_runtimes(void **state)
+static void the_api_openmp_knows_both_runtimes(void **state)
 {
 	static const struct {
 		const char *symbol, *during, *ends, *begins;
@@ -381,12 +383,12 @@ static void the_map_openmp_knows_both_runtimes(void **state)
 		{"__kmpc_dispatch_next_8u", NULL, "PWc", "PWc"},
 		{"*._omp_fn.*", "PMu", NULL, NULL},
 	};
-	struct map map;
+	struct api api;
 
 	(void)state;
-	load(&map, "openmp");
+	load(&api, "openmp");
 	for (size_t i = 0; i < COUNT(wanted); i++) {
-		const struct map_function *f = function_of(&map, wanted[i].symbol);
+		const struct api_function *f = function_of(&api, wanted[i].symbol);
 		const char *during = wanted[i].during, *ends = wanted[i].ends,
 			   *begins = wanted[i].begins;
 
@@ -405,23 +407,23 @@ static void the_map_openmp_knows_both_runtimes(void **state)
 			assert_int_equal(f->action.at_return[0].effect.enter,
 					 MCV(begins[0], begins[1], begins[2]));
 	}
-	assert_true(function_of(&map, "__kmpc_critical")->first);
-	map_free(&map);
+	assert_true(function_of(&api, "__kmpc_critical")->first);
+	api_file_free(&api);
 }
 
-static void the_map_pthread_waits_and_holds(void **state)
+static void the_api_pthread_waits_and_holds(void **state)
 {
-	struct map map;
-	const struct map_function *f;
+	struct api api;
+	const struct api_function *f;
 
 	(void)state;
-	load(&map, "pthread");
-	assert_int_equal(map.nmarks, 2);
-	f = function_of(&map, "pthread_mutex_lock");
+	load(&api, "pthread");
+	assert_int_equal(api.nmarks, 2);
+	f = function_of(&api, "pthread_mutex_lock");
 	assert_non_null(f);
 	assert_string_equal(f->action.during.label, "mutex lock");
 	assert_int_equal(f->action.at_return[0].when, WHEN_ZERO);
-	f = function_of(&map, "pthread_cond_wait");
+	f = function_of(&api, "pthread_cond_wait");
 	assert_non_null(f);
 	assert_int_equal(f->action.entry[0].kind, STEP_END);
 	assert_int_equal(f->action.at_return[0].kind, STEP_BEGIN);
@@ -429,8 +431,8 @@ static void the_map_pthread_waits_and_holds(void **state)
 		     (const char *const[]){"pthread_barrier_wait", "pthread_join",
 					   "pthread_rwlock_wrlock", "sem_wait", NULL};
 	     *name; name++)
-		assert_non_null(function_of(&map, *name));
-	map_free(&map);
+		assert_non_null(function_of(&api, *name));
+	api_file_free(&api);
 }
 
 /* What stands in the text `file` between the lines `from` and `to`. */
@@ -438,7 +440,7 @@ static void parse_example(const char *file, const char *from, const char *to)
 {
 	const char *top = getenv("S");
 	char path[4096], *text = calloc(1, 1 << 20), *begin, *end;
-	struct map map;
+	struct api api;
 	FILE *in;
 
 	snprintf(path, sizeof(path), "%s/%s", top ? top : ".", file);
@@ -451,45 +453,45 @@ static void parse_example(const char *file, const char *from, const char *to)
 	begin += strlen(from);
 	end = strstr(begin, to);
 	assert_non_null(end);
-	assert_int_equal(map_parse(&map, begin, (size_t)(end - begin), file), 0);
-	map_free(&map);
+	assert_int_equal(api_file_parse(&api, begin, (size_t)(end - begin), file), 0);
+	api_file_free(&api);
 	free(text);
 }
 
-static void the_examples_of_the_texts_are_maps(void **state)
+static void the_examples_of_the_texts_are_apis(void **state)
 {
 	(void)state;
-	parse_example("docs/maps.md", "```json\n", "```\n");
-	parse_example("docs/man/ovni-maps.5", ".Bd -literal -offset indent\n", ".Ed\n");
+	parse_example("docs/apis.md", "```json\n", "```\n");
+	parse_example("docs/man/ovni-apis.5", ".Bd -literal -offset indent\n", ".Ed\n");
 }
 
-static void an_unknown_map_is_said_with_those_there_are(void **state)
+static void an_unknown_api_is_said_with_those_there_are(void **state)
 {
-	struct map map;
+	struct api api;
 
 	(void)state;
 	kit_listen();
-	assert_true(map_load(&map, "./nothing.json") < 0);
+	assert_true(api_file_load(&api, "./nothing.json") < 0);
 	kit_one_line_with(kit_heard(), "./nothing.json: cannot open: No such file or directory");
 	kit_listen();
-	assert_true(map_load(&map, "") < 0);
+	assert_true(api_file_load(&api, "") < 0);
 	kit_heard();
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(maps_are_accepted_or_refused_with_their_line),
+		cmocka_unit_test(apis_are_accepted_or_refused_with_their_line),
 		cmocka_unit_test(names_are_spelt_in_all_ways_and_once),
 		cmocka_unit_test(meanings_become_actions),
 		cmocka_unit_test(too_many_symbols_are_refused),
-		cmocka_unit_test(the_map_mpi_has_every_function_of_the_model_in_c_and_fortran),
-		cmocka_unit_test(the_map_nosv_has_every_function_of_the_model),
-		cmocka_unit_test(the_map_openmp_knows_both_runtimes),
-		cmocka_unit_test(the_map_pthread_waits_and_holds),
-		cmocka_unit_test(the_examples_of_the_texts_are_maps),
-		cmocka_unit_test(an_unknown_map_is_said_with_those_there_are),
+		cmocka_unit_test(the_api_mpi_has_every_function_of_the_model_in_c_and_fortran),
+		cmocka_unit_test(the_api_nosv_has_every_function_of_the_model),
+		cmocka_unit_test(the_api_openmp_knows_both_runtimes),
+		cmocka_unit_test(the_api_pthread_waits_and_holds),
+		cmocka_unit_test(the_examples_of_the_texts_are_apis),
+		cmocka_unit_test(an_unknown_api_is_said_with_those_there_are),
 	};
 
-	return cmocka_run_group_tests_name("user_map", tests, kit_open, kit_close);
+	return cmocka_run_group_tests_name("apis_file", tests, kit_open, kit_close);
 }

@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# --map pthread, and a map of one's own: marks with titles and labels, as often as the program says; a
+# --api pthread, and an API file of one's own: marks with titles and labels, as often as the program says; a
 # mutex is held from when it is got to when it is given back. What a library lacks is listed, and
-# what is wrong with a map is told with its line, before anything is recorded.
+# a mistake in an API file is reported with its line, before anything is recorded.
 set -u
 . "$S/tests/live/lib.sh"
 gcc -O2 -g -o pt "$S/tests/workloads/runtimes/pthread.c" -lpthread || { echo "gcc fails"; exit 1; }
 
-record_output calls --map pthread -- ./pt 30
+record_output calls --api pthread -- ./pt 30
 judge calls
 facts calls <<'E'
-from maps import *
+from apis import *
 w = lines[0]
 n = counts(trace.threads(w["pid"]))
 # the C library takes a mutex of its own when it makes a thread
@@ -40,7 +40,7 @@ done
 "$B/bin/ovni-report" func calls >func.txt 2>&1
 grep -q 'condition wait' func.txt || complain "ovni-report func: $(head func.txt)"
 
-# A map of one's own, of a library of one's own, which the program needs.
+# An API file of one's own, of a library of one's own, which the program needs.
 cat >flow.c <<'C'
 int flow_step(int n), flow_lock(void), flow_solve(int n);
 void flow_unlock(void);
@@ -70,7 +70,7 @@ gcc -O1 -g -fno-optimize-sibling-calls -shared -fPIC -Wl,-soname,libflow.so.1 -o
 	gcc -o user user.c ./libflow.so.1 -Wl,-rpath,"$PWD" || { echo "gcc fails"; exit 1; }
 cat >mine.json <<'J'
 {   // steps, a lock, and a function that calls itself
-    "map": 1, "title": "flow",
+    "api": 1, "title": "flow",
     "marks": {"10": {"title": "Phase", "chan_type": "single"}, "11": {"title": "Flow", "chan_type": "stack"}},
     "parts": [{"libraries": "libflow.so*", "functions": [
         {"symbols": "flow_step", "entry": [{"set": {"mark": 10, "label": "step"}}]},
@@ -80,20 +80,20 @@ cat >mine.json <<'J'
         {"symbols": ["flow_unlock", "flow_nothing"], "entry": [{"end": {"mark": 11, "label": "owns"}}]}]}]
 }
 J
-record_output own --map ./mine.json -- ./user
+record_output own --api ./mine.json -- ./user
 judge own
 facts own <<'E'
-from maps import *
+from apis import *
 w = lines[0]
 n = counts(trace.threads(w["pid"]))
 check_counts(n, [("Phase: step", None, w["steps"]), ("Flow: waits", "Flow: waits/", w["locks"]),
                  ("Flow: owns", "Flow: owns/", w["got"]),
                  ("Flow: flow_solve", "Flow: flow_solve/", w["solves"])])
 E
-grep -q -- '--map ./mine.json: 1 of 5 names were not found: flow_nothing$' own.log ||
+grep -q -- '--api ./mine.json: 1 of 5 names were not found: flow_nothing$' own.log ||
 	complain "the missing name is not listed: $(cat own.log)"
 
-# A thread that is in functions when its process ends: all is closed. Marks of -u and of two maps go side
+# A thread that is in functions when its process ends: all is closed. Marks of -u and of two API files go side
 # by side, also in a child that has executed a program.
 cat >stuck.c <<'C'
 #include <pthread.h>
@@ -136,10 +136,10 @@ int main(int argc, char **argv)
 }
 C
 gcc -O1 -g -o stuck stuck.c ./libflow.so.1 -Wl,-rpath,"$PWD" -lpthread || { echo "gcc fails"; exit 1; }
-record_output left --map pthread --map ./mine.json -u ./stuck:main,wait_for_ever -- ./stuck
+record_output left --api pthread --api ./mine.json -u ./stuck:main,wait_for_ever -- ./stuck
 judge left
 facts left <<'E'
-from maps import *
+from apis import *
 n = counts(trace.threads(lines[0]["pid"]))
 check(n["Function: main"] == 1 and n["Function: main/"] == 1, "main was left", n["Function: main/"], "times")
 check_counts(n, [("Function: wait_for_ever", "Function: wait_for_ever/", 1)])
@@ -176,10 +176,10 @@ int main(void)
 C
 gcc -O1 -g -fno-optimize-sibling-calls -shared -fPIC -Wl,-soname,libnosv.so.0 -o libnosv.so.0 tasks.c &&
 	gcc -o worker worker.c ./libnosv.so.0 -Wl,-rpath,"$PWD" || { echo "gcc fails"; exit 1; }
-record_output tasks --map nosv -- ./worker
+record_output tasks --api nosv -- ./worker
 judge tasks
 facts tasks <<'E'
-from maps import *
+from apis import *
 w = lines[0]
 check_required(trace, "nosv", "2.7.0")
 check_counts(counts(trace.threads(w["pid"])), [
@@ -190,10 +190,10 @@ check(all(s.meta.get("nosv", {}).get("can_breakdown") is False for s in trace.st
 E
 "$EMULATOR" -l -b tasks >breakdown.log 2>&1 || complain "emulation with -b: $(cat breakdown.log)"
 
-# Memory that is missing while maps are read, looked up and joined: said, whichever allocation it is.
+# Memory that is missing while API files are read, looked up and joined: said, whichever allocation it is.
 with_fault() { # AT
 	LD_PRELOAD=$B/tests/faults/faults.so FAULT_PROGRAM=ovni-bpf FAULT_KIND=memory FAULT_ERROR=12 FAULT_AT=$1 \
-		FAULT_COUNT=$PWD/count "$RECORDER" --dry-run -u './libflow.so.1:flow_*' --map ./mine.json --map nosv -- ./user >fault.log 2>&1
+		FAULT_COUNT=$PWD/count "$RECORDER" --dry-run -u './libflow.so.1:flow_*' --api ./mine.json --api nosv -- ./user >fault.log 2>&1
 }
 with_fault 0 || complain "without a fault: $(cat fault.log)"
 count=$(cat count)
@@ -214,9 +214,9 @@ refuse() { # TEXT OPTION...: it must fail, and say it
 }
 sed 's/"entry": \[{"set"/"entri": [{"set"/' mine.json >bad.json
 sed 's/"Flow"/"Stream"/' mine.json >other.json
-refuse 'bad.json: line 5: a function has no key "entri", only: symbols, first,' --map ./bad.json
-refuse '--map mpii: there is no such map in .*, only: mpi, nosv, openmp, pthread ' --map mpii
-refuse './none.json: cannot open: No such file' --map ./none.json
-refuse 'other.json: line 3: the mark 11 is declared otherwise in ./mine.json, line 3' --map ./mine.json --map ./other.json
+refuse 'bad.json: line 5: a function has no key "entri", only: symbols, first,' --api ./bad.json
+refuse '--api mpii: no such API in .*, only: mpi, nosv, openmp, pthread ' --api mpii
+refuse './none.json: cannot open: No such file' --api ./none.json
+refuse 'other.json: line 3: the mark 11 is declared otherwise in ./mine.json, line 3' --api ./mine.json --api ./other.json
 [ ! -e bad ] || complain "a refused recording leaves a trace"
 finish

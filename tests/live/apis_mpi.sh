@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# --map mpi: an unmodified MPI program of four ranks, started by mpirun and recorded as a whole. Strict
+# --api mpi: an unmodified MPI program of four ranks, started by mpirun and recorded as a whole. Strict
 # emulation with the model mpi accepts it, each rank has called each function as often as it says,
 # the ranks are in the metadata, and what the library lacks is listed once. Then the ranks alone,
 # of which each has a rank; the same from Fortran; and a library that nobody has.
@@ -13,10 +13,10 @@ mpicc -O2 -o ring "$S/tests/workloads/runtimes/ring.c" || { echo "mpicc fails"; 
 launch=(mpirun --allow-run-as-root --oversubscribe)
 "${launch[@]}" -n 2 ./ring 1 >first 2>&1 || { cat first; skip "mpirun does not work here"; }
 
-record_output whole --map mpi -- "${launch[@]}" -n 4 ./ring 20
+record_output whole --api mpi -- "${launch[@]}" -n 4 ./ring 20
 judge whole
 facts whole <<'E'
-from maps import *
+from apis import *
 functions = {"MPI_Init": "MUi", "MPI_Finalize": "MUf", "MPI_Send": "MS[", "MPI_Recv": "MR[",
              "MPI_Allreduce": "MAr", "MPI_Barrier": "MCb", "MPI_Irecv": "Mr[", "MPI_Wait": "MW["}
 leaves = {"MUi": "MUI", "MUf": "MUF", "MS[": "MS]", "MR[": "MR]", "MAr": "MAR", "MCb": "MCB",
@@ -38,7 +38,7 @@ check(any(s.program in ("mpirun", "orterun", "prterun") for s in trace.streams),
 E
 library=$(ldd ring | awk '/libmpi\.so/ {print $3}')
 if ! nm -D "$library" | grep -q ' MPI_Isendrecv$'; then
-	grep -q '^ovni-bpf: info: --map mpi: 2 of 49 names were not found: MPI_Isendrecv, MPI_Isendrecv_replace$' whole.log ||
+	grep -q '^ovni-bpf: info: --api mpi: 2 of 49 names were not found: MPI_Isendrecv, MPI_Isendrecv_replace$' whole.log ||
 		complain "what $library lacks is not listed: $(cat whole.log)"
 fi
 [ "$(grep -c 'not found' whole.log)" -le 1 ] || complain "what was not found is said more than once"
@@ -58,7 +58,7 @@ for view in thread cpu; do
 done
 
 # Every process that is recorded has a rank: the loom says them.
-record_output ranks --comm ring --map mpi -- "${launch[@]}" -n 2 ./ring 5
+record_output ranks --comm ring --api mpi -- "${launch[@]}" -n 2 ./ring 5
 judge ranks
 facts ranks <<'E'
 for line in lines:
@@ -70,10 +70,10 @@ E
 # From Fortran: OpenMPI's functions call those for C, and the inner pair is not written.
 if command -v mpif90 >/dev/null && command -v gfortran >/dev/null; then
 	mpif90 -o ringf "$S/tests/workloads/runtimes/ring.f90" || complain "mpif90 fails"
-	record_output fortran --map mpi -- "${launch[@]}" -n 2 ./ringf
+	record_output fortran --api mpi -- "${launch[@]}" -n 2 ./ringf
 	judge fortran
 	facts fortran <<'E'
-from maps import *
+from apis import *
 n = counts(trace.streams)
 total = {name: sum(line[name] for line in lines)
          for name in ("MPI_Send", "MPI_Recv", "MPI_Allreduce", "MPI_Barrier")}
@@ -83,11 +83,11 @@ check_counts(n, [("MS[", "MS]", total["MPI_Send"]), ("MR[", "MR]", total["MPI_Re
                  ("MUi", "MUI", 2)])
 E
 else
-	echo "no gfortran: the entry points for Fortran are held to the map by tests/unit/user_map.c alone"
+	echo "no gfortran: the entry points for Fortran are checked against the API file by tests/unit/apis_file.c alone"
 fi
 
 # A process with nothing of it: said, not fatal.
-record_output nothing --map nosv -- /bin/true
+record_output nothing --api nosv -- /bin/true
 judge nothing
-grep -q 'warning: --map nosv: nothing of it was found' nothing.log || complain "nothing was found, and not said: $(cat nothing.log)"
+grep -q 'warning: --api nosv: found none of its functions' nothing.log || complain "nothing was found, and not said: $(cat nothing.log)"
 finish

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Unmodified programs, recorded with --map and exported to Pallas, show their loops with their
+# Unmodified programs, recorded with --api and exported to Pallas, show their loops with their
 # iterations: the five tasks that one thread makes in each region of an OpenMP program, the critical
 # section that is met for each of the four iterations of a chunk, and the rounds of an MPI program. With
 # --calls they are exact. With the scheduler in between a thread that is preempted inside breaks a
@@ -35,7 +35,7 @@ export_to() { # ARCHIVE TRACE [OPTION...]
 	"$pallas" stats --loops "$archive" >"$archive.loops" || complain "stats --loops $archive"
 }
 
-record_output trace --map openmp -- ./program 30
+record_output trace --api openmp -- ./program 30
 judge trace
 export_to calls trace --calls
 python3 - <<'E' || { complain "the loops of the calls"; head -n 30 calls.loops; }
@@ -61,7 +61,7 @@ E
 judge back
 
 if command -v mpicc >/dev/null && command -v mpirun >/dev/null && mpicc -O2 -o ring "$S/tests/workloads/runtimes/ring.c"; then
-	record_output ranks --map mpi -- mpirun --allow-run-as-root --oversubscribe -n 4 ./ring 20
+	record_output ranks --api mpi -- mpirun --allow-run-as-root --oversubscribe -n 4 ./ring 20
 	judge ranks
 	export_to rings ranks --calls
 	python3 - <<'E' || { complain "the loops of an MPI program"; grep -v '^thread.*mpirun' rings.loops | head -n 40; }

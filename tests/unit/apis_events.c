@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a map says, and what the streams of threads then get: from its text to the events. Every
+ * What an API file says, and what the streams of threads then get: from its text to the events. Every
  * stream is held to the rules by the checker of timeline_kit.h as well.
  */
 #include "timeline_kit.h"
@@ -12,7 +12,7 @@
 #define STACK 7
 
 static const char text[] =
-	"{\"map\": 1, \"title\": \"t\", \"marks\": {\"7\": {\"title\": \"a\", \"chan_type\": "
+	"{\"api\": 1, \"title\": \"t\", \"marks\": {\"7\": {\"title\": \"a\", \"chan_type\": "
 	"\"stack\"},"
 	"\"8\": {\"title\": \"b\", \"chan_type\": \"single\"}},"
 	"\"parts\": [{\"program\": true, \"functions\": ["
@@ -30,7 +30,7 @@ enum { SEND, LOCK, UNLOCK, NEXT, TRY, PHASE, RECEIVE, NSITES };
 
 static const struct who a = {1, 11, 10};
 static struct kit kit;
-static struct map map;
+static struct api api;
 static struct actions actions;
 static struct site sites[NSITES];
 static struct calls_plan plan = {.actions = &actions, .sites = sites};
@@ -38,16 +38,16 @@ static struct calls_plan plan = {.actions = &actions, .sites = sites};
 static int setup(void **state)
 {
 	(void)state;
-	assert_int_equal(map_parse(&map, text, strlen(text), "test"), 0);
+	assert_int_equal(api_file_parse(&api, text, strlen(text), "test"), 0);
 	assert_int_equal(actions_new(&actions, NSITES), 0);
-	for (size_t i = 0; i < map.nmarks; i++)
-		assert_int_equal(actions_type(&actions, map.marks[i].type, map.marks[i].title,
-					      map.marks[i].single),
+	for (size_t i = 0; i < api.nmarks; i++)
+		assert_int_equal(actions_type(&actions, api.marks[i].type, api.marks[i].title,
+					      api.marks[i].single),
 				 0);
 	for (size_t i = 0; i < NSITES; i++) {
 		sites[i] = (struct site){.kind = SITE_FUNCTION,
-					 .label = map.parts[0].functions[i].symbols[0].text};
-		actions.list[i] = map.parts[0].functions[i].action;
+					 .label = api.parts[0].functions[i].symbols[0].text};
+		actions.list[i] = api.parts[0].functions[i].action;
 	}
 	return 0;
 }
@@ -56,7 +56,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	actions_free(&actions);
-	map_free(&map);
+	api_file_free(&api);
 	return 0;
 }
 
@@ -282,5 +282,5 @@ int main(void)
 		T(there_is_room_for_so_many),
 	};
 
-	return cmocka_run_group_tests_name("user_meanings", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("apis_events", tests, NULL, NULL);
 }
