@@ -262,7 +262,7 @@ static int refuse_situation(struct emulator *emu, const struct model_state *stat
 	return emu_refuse(emu,
 			  "thread %" PRIi32 " is in the state %s: events of the model %s need a "
 			  "thread that is %s",
-			  th->tid, lifeline_names[th->state], state->model->name,
+			  th->tid, thread_state_names[th->state], state->model->name,
 			  needs[state->catalog->when]);
 }
 

@@ -19,9 +19,9 @@ int emulator_add_channel(struct emulator *emu, const struct channel_page *page)
 {
 	static const uint8_t visible[] = {
 		[TRACK_ANY] = 0xff,
-		[TRACK_RUNNING] = 1 << LIFELINE_RUNNING,
-		[TRACK_ACTIVE] =
-			1 << LIFELINE_RUNNING | 1 << LIFELINE_COOLING | 1 << LIFELINE_WARMING,
+		[TRACK_RUNNING] = 1 << THREAD_STATE_RUNNING,
+		[TRACK_ACTIVE] = 1 << THREAD_STATE_RUNNING | 1 << THREAD_STATE_COOLING |
+				 1 << THREAD_STATE_WARMING,
 	};
 	uint32_t n = emu->nchannels;
 	struct channel *ch;

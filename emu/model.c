@@ -205,9 +205,9 @@ int model_prepare_events(struct emulator *emu, struct model_state *state)
 {
 	static const uint16_t accepts[] = {
 		[WHEN_ANY] = 0x3f,
-		[WHEN_ACTIVE] =
-			1 << LIFELINE_RUNNING | 1 << LIFELINE_COOLING | 1 << LIFELINE_WARMING,
-		[WHEN_RUNNING] = 1 << LIFELINE_RUNNING,
+		[WHEN_ACTIVE] = 1 << THREAD_STATE_RUNNING | 1 << THREAD_STATE_COOLING |
+				1 << THREAD_STATE_WARMING,
+		[WHEN_RUNNING] = 1 << THREAD_STATE_RUNNING,
 	};
 	const struct catalog_model *catalog = state->catalog;
 	int err = 0;

@@ -38,10 +38,11 @@ static inline void show_state(struct emulator *emu, struct thread *th)
 
 static inline void show_tid(struct emulator *emu, struct thread *th)
 {
-	thread_line(emu, th, &type_tid, &th->last_tid, lifeline_is_active(th->state) ? th->tid : 0);
+	thread_line(emu, th, &type_tid, &th->last_tid,
+		    thread_state_is_active(th->state) ? th->tid : 0);
 }
 
-static inline void set_state(struct thread *th, enum lifeline state)
+static inline void set_state(struct thread *th, enum thread_state state)
 {
 	th->state = (uint8_t)state;
 	th->situation = (uint8_t)((th->situation & THREAD_OUT_OF_CPU) | state);
@@ -115,7 +116,7 @@ int occupancy_execute(struct emulator *emu, struct thread *th, struct cpu *cpu)
 	if (err)
 		return err;
 	th->cpu = cpu;
-	set_state(th, LIFELINE_RUNNING);
+	set_state(th, THREAD_STATE_RUNNING);
 	count_in(cpu, th);
 	show_cpu(emu, th);
 	show_state(emu, th);
@@ -124,9 +125,9 @@ int occupancy_execute(struct emulator *emu, struct thread *th, struct cpu *cpu)
 	return 0;
 }
 
-int occupancy_change(struct emulator *emu, struct thread *th, enum lifeline state)
+int occupancy_change(struct emulator *emu, struct thread *th, enum thread_state state)
 {
-	bool ran = th->state == LIFELINE_RUNNING, runs = state == LIFELINE_RUNNING;
+	bool ran = th->state == THREAD_STATE_RUNNING, runs = state == THREAD_STATE_RUNNING;
 
 	if (runs && !ran) {
 		int err = check_room(emu, th->cpu, th);
@@ -148,9 +149,9 @@ void occupancy_end(struct emulator *emu, struct thread *th)
 {
 	struct cpu *cpu = th->cpu;
 
-	if (th->state == LIFELINE_RUNNING)
+	if (th->state == THREAD_STATE_RUNNING)
 		count_out(cpu, th);
-	set_state(th, LIFELINE_DEAD);
+	set_state(th, THREAD_STATE_DEAD);
 	th->cpu = NULL;
 	show_state(emu, th);
 	show_tid(emu, th);
@@ -163,7 +164,7 @@ int occupancy_move(struct emulator *emu, struct thread *th, struct cpu *cpu)
 	struct cpu *old = th->cpu;
 	bool old_changed, new_changed;
 
-	if (th->state == LIFELINE_RUNNING) {
+	if (th->state == THREAD_STATE_RUNNING) {
 		int err = check_room(emu, cpu, th);
 
 		if (err)

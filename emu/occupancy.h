@@ -20,7 +20,7 @@ void occupancy_init(void);
 /* The thread joins `cpu` and runs. It belonged to none. */
 int occupancy_execute(struct emulator *emu, struct thread *th, struct cpu *cpu);
 /* The thread goes to another state of its life and stays on its CPU. */
-int occupancy_change(struct emulator *emu, struct thread *th, enum lifeline state);
+int occupancy_change(struct emulator *emu, struct thread *th, enum thread_state state);
 /* The thread moves to another CPU. */
 int occupancy_move(struct emulator *emu, struct thread *th, struct cpu *cpu);
 

@@ -143,8 +143,8 @@ static void put_thread_labels(FILE *out, const struct emulator *emu)
 	pcf_type(out, 2, "Thread: TID of the ACTIVE thread", "");
 	pcf_type(out, 4, "Thread: thread state", "");
 	pcf_values(out);
-	for (int s = 0; s < LIFELINE_COUNT; s++)
-		pcf_value(out, s, lifeline_names[s]);
+	for (int s = 0; s < THREAD_STATE_COUNT; s++)
+		pcf_value(out, s, thread_state_names[s]);
 	put_channels(out, emu, false);
 }
 

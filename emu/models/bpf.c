@@ -201,7 +201,7 @@ static int wake(struct emulator *emu, struct bpf *bpf, struct thread *th, const 
 		const struct thread *by = bpf->whos.list[number].thread;
 
 		story->waker = by;
-		story->waker_cpu = by && by->state == LIFELINE_RUNNING ? by->cpu : NULL;
+		story->waker_cpu = by && by->state == THREAD_STATE_RUNNING ? by->cpu : NULL;
 		story->woken_ns = emu->time.now;
 	}
 	put(emu, th, bpf->first + WAKER, id);

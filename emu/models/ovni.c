@@ -33,7 +33,7 @@ struct ovni {
 static int refuse_move(struct emulator *emu, const struct thread *th, const char *what)
 {
 	return emu_refuse(emu, "thread %" PRIi32 " cannot %s in the state %s", th->tid, what,
-			  lifeline_names[th->state]);
+			  thread_state_names[th->state]);
 }
 
 static int refuse_cpu(struct emulator *emu, const struct loom *loom, int32_t index)
@@ -65,13 +65,13 @@ static int execute(struct emulator *emu, struct thread *th, const struct event *
 		return emu_refuse(emu,
 				  "needs 4 bytes of payload for the index of the CPU, and has %u",
 				  ev->payload_size);
-	if (th->state == LIFELINE_RUNNING)
+	if (th->state == THREAD_STATE_RUNNING)
 		return refuse_move(emu, th, "begin to execute");
 	if (th->cpu)
 		return emu_refuse(emu,
 				  "thread %" PRIi32 " cannot begin to execute in the state %s: it "
 				  "has a CPU already",
-				  th->tid, lifeline_names[th->state]);
+				  th->tid, thread_state_names[th->state]);
 	index = get_i32(ev->payload);
 	cpu = loom_cpu(th->process->loom, index);
 	if (!cpu)
@@ -90,12 +90,12 @@ static int change(struct emulator *emu, struct thread *th, const struct event *e
 		['e' - 'a'] = "end",  ['p' - 'a'] = "pause", ['r' - 'a'] = "resume",
 		['c' - 'a'] = "cool", ['w' - 'a'] = "warm",
 	};
-	int next = lifeline_next(th->state, (char)ev->value), err = 0;
+	int next = thread_state_next(th->state, (char)ev->value), err = 0;
 
 	(void)action;
 	if (__builtin_expect(next < 0, 0))
 		return refuse_move(emu, th, verbs[ev->value - 'a']);
-	if (next == LIFELINE_DEAD)
+	if (next == THREAD_STATE_DEAD)
 		occupancy_end(emu, th);
 	else
 		err = occupancy_change(emu, th, next);
@@ -115,7 +115,7 @@ static int move_self(struct emulator *emu, struct thread *th, const struct event
 	if (ev->payload_size != 4)
 		return emu_refuse(emu, "has 4 bytes of payload (i32 cpu), not %u",
 				  ev->payload_size);
-	if (!lifeline_is_active(th->state))
+	if (!thread_state_is_active(th->state))
 		return refuse_move(emu, th, "change its CPU");
 	cpu = loom_cpu(th->process->loom, get_i32(ev->payload));
 	if (!cpu)
@@ -142,7 +142,7 @@ static int move_other(struct emulator *emu, struct thread *th, const struct even
 	other = process_find_thread(th->process, tid);
 	if (!other)
 		return emu_refuse(emu, "loom %s has no thread %" PRIi32, loom->name, tid);
-	if (other->state == LIFELINE_UNKNOWN || other->state == LIFELINE_DEAD)
+	if (other->state == THREAD_STATE_UNKNOWN || other->state == THREAD_STATE_DEAD)
 		return refuse_move(emu, other, "be moved");
 	if (cpu == other->cpu)
 		return emu_refuse(emu, "thread %" PRIi32 " is on that CPU already", tid);
@@ -209,14 +209,14 @@ static int finish(struct emulator *emu, struct model_state *state)
 	for (uint32_t i = 0; i < emu->sys.nthreads; i++) {
 		const struct thread *th = &emu->sys.threads[i];
 
-		if (th->state != LIFELINE_DEAD && !emu->damaged[th->stream] && !alive++)
+		if (th->state != THREAD_STATE_DEAD && !emu->damaged[th->stream] && !alive++)
 			first = th;
 	}
 	if (!alive)
 		return 0;
 	log_error("%s: thread %" PRIi32 " is not dead at the end, but in the state %s (%" PRIu32
 		  " threads in all): each must end with OHe",
-		  emu_stream_name(emu, first->stream), first->tid, lifeline_names[first->state],
+		  emu_stream_name(emu, first->stream), first->tid, thread_state_names[first->state],
 		  alive);
 	return -EINVAL;
 }

@@ -56,7 +56,7 @@ struct process {
 
 struct thread {		   /* two cache lines: what every event needs, and what its lines need */
 	struct cpu *cpu;   /* it belongs to, NULL if none */
-	uint8_t state;	   /* enum lifeline */
+	uint8_t state;	   /* enum thread_state */
 	uint8_t situation; /* state, and THREAD_OUT_OF_CPU */
 	int32_t tid;
 	struct slot *slots;    /* one per channel */

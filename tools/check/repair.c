@@ -157,13 +157,13 @@ static int close_part(struct work *w, struct part *p)
 
 	if (!p->events)
 		p->last = w->first;
-	if (p->tracker.state == LIFELINE_UNKNOWN) {
+	if (p->tracker.state == THREAD_STATE_UNKNOWN) {
 		/* a thread that never ran: a stream must end dead, and dead is only who lived */
 		err = add_event(p, MCV('O', 'H', 'x'), &begin, sizeof(begin));
-		p->tracker.state = LIFELINE_RUNNING;
+		p->tracker.state = THREAD_STATE_RUNNING;
 		p->tracker.cpu = CPU_VIRTUAL;
 	}
-	if (!err && (p->tracker.state != LIFELINE_DEAD || p->tracker.out))
+	if (!err && (p->tracker.state != THREAD_STATE_DEAD || p->tracker.out))
 		err = tracker_close(&p->tracker, add_event, p);
 	p->closed_at = p->last;
 	return err;

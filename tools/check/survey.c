@@ -18,7 +18,7 @@ struct looked { /* what was seen in one stream */
 	struct fault faults[TRACK_COUNT];
 	struct fault backwards;
 	uint64_t events;
-	enum lifeline state;
+	enum thread_state state;
 	size_t open; /* stacked values left at the end */
 	uint32_t open_mcv;
 };
@@ -124,9 +124,9 @@ static void say_looked(const struct looked *l, struct findings *f, enum severity
 	say(f, faults, path, &l->backwards, "has a lower clock than the one before");
 	for (int i = TRACK_OK + 1; i < TRACK_COUNT; i++)
 		say(f, faults, path, &l->faults[i], track_names[i]);
-	if (l->state != LIFELINE_DEAD)
+	if (l->state != THREAD_STATE_DEAD)
 		findings_add(f, faults, "%s: its thread is %s at the end, not dead", called(path),
-			     lifeline_names[l->state]);
+			     thread_state_names[l->state]);
 	if (!l->open)
 		return;
 	mcv_text(mcv, l->open_mcv);

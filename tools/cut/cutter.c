@@ -146,8 +146,8 @@ static bool may_write(const struct tracker *t, int group)
 	const struct catalog_model *model = catalog_model(groups[group]);
 
 	return (model->out_of_cpu || !t->out) &&
-	       (model->when == WHEN_RUNNING ? t->state == LIFELINE_RUNNING
-					    : lifeline_is_active(t->state));
+	       (model->when == WHEN_RUNNING ? t->state == THREAD_STATE_RUNNING
+					    : thread_state_is_active(t->state));
 }
 
 /* Writes the creations that wait and that the thread, which stands so, may write. */
@@ -164,7 +164,7 @@ static int put_pending(struct cutter *c, uint32_t who, int64_t clock, const stru
 
 static int add(void *arg, uint32_t mcv, const void *payload, size_t size)
 {
-	static const struct tracker begun = {.state = LIFELINE_RUNNING};
+	static const struct tracker begun = {.state = THREAD_STATE_RUNNING};
 	const struct adding *a = arg;
 	uint8_t bytes[EVENT_SIZE_MAX], *idle = idle_of(&a->cutter->threads[a->who], mcv);
 	int err;
@@ -192,7 +192,7 @@ static bool wanted_cpu(const struct cutter *c, int32_t cpu)
 
 static bool lives(const struct cut_thread *t)
 {
-	return t->tracker.state != LIFELINE_UNKNOWN && t->tracker.state != LIFELINE_DEAD;
+	return t->tracker.state != THREAD_STATE_UNKNOWN && t->tracker.state != THREAD_STATE_DEAD;
 }
 
 static int enter(struct cutter *c, uint32_t who, int64_t clock)
@@ -399,7 +399,7 @@ static int take(struct cutter *c, uint32_t who, const uint8_t *bytes, const stru
 		return err;
 	if (t->inside && write) {
 		err = write_event(c, who, bytes, ev);
-		if (!err && t->tracker.state == LIFELINE_DEAD) {
+		if (!err && t->tracker.state == THREAD_STATE_DEAD) {
 			t->inside = t->on_virtual = false;
 			c->processes[t->process].inside--;
 		}

@@ -5,10 +5,10 @@
 
 #include "trace/ovni/event.h"
 
-const char *const lifeline_names[LIFELINE_COUNT] = {
-	[LIFELINE_UNKNOWN] = "Unknown", [LIFELINE_RUNNING] = "Running",
-	[LIFELINE_PAUSED] = "Paused",	[LIFELINE_DEAD] = "Dead",
-	[LIFELINE_COOLING] = "Cooling", [LIFELINE_WARMING] = "Warming",
+const char *const thread_state_names[THREAD_STATE_COUNT] = {
+	[THREAD_STATE_UNKNOWN] = "Unknown", [THREAD_STATE_RUNNING] = "Running",
+	[THREAD_STATE_PAUSED] = "Paused",   [THREAD_STATE_DEAD] = "Dead",
+	[THREAD_STATE_COOLING] = "Cooling", [THREAD_STATE_WARMING] = "Warming",
 };
 
 #define FROM(state) (1u << (state))
@@ -18,17 +18,17 @@ static const struct move {
 	uint8_t from; /* set of states in which it is legal */
 	uint8_t to;
 } moves[] = {
-	{'x', FROM(LIFELINE_UNKNOWN) | FROM(LIFELINE_DEAD), LIFELINE_RUNNING},
-	{'e', FROM(LIFELINE_RUNNING) | FROM(LIFELINE_COOLING), LIFELINE_DEAD},
-	{'p', FROM(LIFELINE_RUNNING) | FROM(LIFELINE_COOLING), LIFELINE_PAUSED},
-	{'r', FROM(LIFELINE_PAUSED) | FROM(LIFELINE_WARMING), LIFELINE_RUNNING},
-	{'c', FROM(LIFELINE_RUNNING), LIFELINE_COOLING},
-	{'w', FROM(LIFELINE_PAUSED), LIFELINE_WARMING},
+	{'x', FROM(THREAD_STATE_UNKNOWN) | FROM(THREAD_STATE_DEAD), THREAD_STATE_RUNNING},
+	{'e', FROM(THREAD_STATE_RUNNING) | FROM(THREAD_STATE_COOLING), THREAD_STATE_DEAD},
+	{'p', FROM(THREAD_STATE_RUNNING) | FROM(THREAD_STATE_COOLING), THREAD_STATE_PAUSED},
+	{'r', FROM(THREAD_STATE_PAUSED) | FROM(THREAD_STATE_WARMING), THREAD_STATE_RUNNING},
+	{'c', FROM(THREAD_STATE_RUNNING), THREAD_STATE_COOLING},
+	{'w', FROM(THREAD_STATE_PAUSED), THREAD_STATE_WARMING},
 };
 
-int lifeline_next(enum lifeline state, char value)
+int thread_state_next(enum thread_state state, char value)
 {
-	if ((unsigned)state >= LIFELINE_COUNT)
+	if ((unsigned)state >= THREAD_STATE_COUNT)
 		return -1;
 	if (value == 'C')
 		return (int)state;
@@ -57,7 +57,7 @@ static const uint32_t begins_sleeps[] = {OHX, OHP, 0};
 static const uint32_t begins_waits[] = {OHX, OHP, OHW, 0};
 static const uint32_t begins_cools[] = {OHX, OHC, 0};
 
-static int walk(const uint32_t *way, int32_t cpu, lifeline_put_fn put, void *arg)
+static int walk(const uint32_t *way, int32_t cpu, thread_state_put_fn put, void *arg)
 {
 	for (; way && *way; way++) {
 		int err = put(arg, *way, cpu);
@@ -68,34 +68,34 @@ static int walk(const uint32_t *way, int32_t cpu, lifeline_put_fn put, void *arg
 	return 0;
 }
 
-int lifeline_close(enum lifeline state, bool on_virtual, lifeline_put_fn put, void *arg)
+int thread_state_close(enum thread_state state, bool on_virtual, thread_state_put_fn put, void *arg)
 {
-	static const uint32_t *const ways[LIFELINE_COUNT][2] = {
+	static const uint32_t *const ways[THREAD_STATE_COUNT][2] = {
 		/*                   elsewhere         on the virtual CPU */
-		[LIFELINE_RUNNING] = {dies, dies},
-		[LIFELINE_COOLING] = {dies, dies},
-		[LIFELINE_PAUSED] = {wakes_moves_dies, resumes_dies},
-		[LIFELINE_WARMING] = {moves_dies, resumes_dies},
+		[THREAD_STATE_RUNNING] = {dies, dies},
+		[THREAD_STATE_COOLING] = {dies, dies},
+		[THREAD_STATE_PAUSED] = {wakes_moves_dies, resumes_dies},
+		[THREAD_STATE_WARMING] = {moves_dies, resumes_dies},
 	};
 
-	if ((unsigned)state >= LIFELINE_COUNT)
+	if ((unsigned)state >= THREAD_STATE_COUNT)
 		return 0;
 	return walk(ways[state][on_virtual], VIRTUAL_CPU, put, arg);
 }
 
-int lifeline_enter(enum lifeline state, int32_t cpu, lifeline_put_fn put, void *arg)
+int thread_state_enter(enum thread_state state, int32_t cpu, thread_state_put_fn put, void *arg)
 {
-	static const uint32_t *const ways[LIFELINE_COUNT] = {
-		[LIFELINE_RUNNING] = begins,
-		[LIFELINE_COOLING] = begins_cools,
-		[LIFELINE_PAUSED] = begins_sleeps,
-		[LIFELINE_WARMING] = begins_waits,
+	static const uint32_t *const ways[THREAD_STATE_COUNT] = {
+		[THREAD_STATE_RUNNING] = begins,
+		[THREAD_STATE_COOLING] = begins_cools,
+		[THREAD_STATE_PAUSED] = begins_sleeps,
+		[THREAD_STATE_WARMING] = begins_waits,
 	};
 
-	if ((unsigned)state >= LIFELINE_COUNT)
+	if ((unsigned)state >= THREAD_STATE_COUNT)
 		return 0;
 	/* who does not run must not need a CPU that another one runs on */
-	if (state == LIFELINE_PAUSED || state == LIFELINE_WARMING)
+	if (state == THREAD_STATE_PAUSED || state == THREAD_STATE_WARMING)
 		cpu = VIRTUAL_CPU;
 	return walk(ways[state], cpu, put, arg);
 }

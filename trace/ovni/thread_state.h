@@ -19,28 +19,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum lifeline {
-	LIFELINE_UNKNOWN = 0,
-	LIFELINE_RUNNING = 1,
-	LIFELINE_PAUSED = 2,
-	LIFELINE_DEAD = 3,
-	LIFELINE_COOLING = 4,
-	LIFELINE_WARMING = 5,
-	LIFELINE_COUNT
+enum thread_state {
+	THREAD_STATE_UNKNOWN = 0,
+	THREAD_STATE_RUNNING = 1,
+	THREAD_STATE_PAUSED = 2,
+	THREAD_STATE_DEAD = 3,
+	THREAD_STATE_COOLING = 4,
+	THREAD_STATE_WARMING = 5,
+	THREAD_STATE_COUNT
 };
 
-extern const char *const lifeline_names[LIFELINE_COUNT]; /* "Running", as in the .pcf */
+extern const char *const thread_state_names[THREAD_STATE_COUNT]; /* "Running", as in the .pcf */
 
-static inline bool lifeline_is_active(enum lifeline state)
+static inline bool thread_state_is_active(enum thread_state state)
 {
-	return state == LIFELINE_RUNNING || state == LIFELINE_COOLING || state == LIFELINE_WARMING;
+	return state == THREAD_STATE_RUNNING || state == THREAD_STATE_COOLING ||
+	       state == THREAD_STATE_WARMING;
 }
 
 /*
  * The state after an event OH? whose last character is `value` ('x', 'e', 'p', 'r',
  * 'c', 'w'), or -1 if it is illegal in `state` or no such event exists. 'C' changes nothing.
  */
-int lifeline_next(enum lifeline state, char value);
+int thread_state_next(enum thread_state state, char value);
 
 /*
  * The shortest legal way to bring a thread from `state` to dead, or to enter a new one
@@ -60,8 +61,9 @@ int lifeline_next(enum lifeline state, char value);
  * that event. A non-zero return of `put` ends the walk and is returned, else 0.
  * (event-mapping.md, "The thread state machine".)
  */
-typedef int (*lifeline_put_fn)(void *arg, uint32_t mcv, int32_t cpu);
-int lifeline_close(enum lifeline state, bool on_virtual, lifeline_put_fn put, void *arg);
-int lifeline_enter(enum lifeline state, int32_t cpu, lifeline_put_fn put, void *arg);
+typedef int (*thread_state_put_fn)(void *arg, uint32_t mcv, int32_t cpu);
+int thread_state_close(enum thread_state state, bool on_virtual, thread_state_put_fn put,
+		       void *arg);
+int thread_state_enter(enum thread_state state, int32_t cpu, thread_state_put_fn put, void *arg);
 
 #endif

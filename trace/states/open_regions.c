@@ -155,7 +155,7 @@ static enum track change_state(struct tracker *t, const struct event *ev)
 	int next;
 
 	if (ev->category == 'A' && ev->value == 's') {
-		if (!lifeline_is_active(t->state))
+		if (!thread_state_is_active(t->state))
 			return TRACK_STATE;
 		if (ev->payload_size >= 4)
 			t->cpu = get_i32(ev->payload);
@@ -163,10 +163,10 @@ static enum track change_state(struct tracker *t, const struct event *ev)
 	}
 	if (ev->category != 'H')
 		return TRACK_OK;
-	next = lifeline_next(t->state, (char)ev->value);
+	next = thread_state_next(t->state, (char)ev->value);
 	if (next < 0)
 		return TRACK_MOVE;
-	t->state = (enum lifeline)next;
+	t->state = (enum thread_state)next;
 	if (ev->value == 'x' && ev->payload_size >= 4)
 		t->cpu = get_i32(ev->payload);
 	else if (ev->value == 'e')
@@ -189,8 +189,8 @@ enum track tracker_step(struct tracker *t, const struct event *ev)
 		result = TRACK_SHORT;
 	else if (t->out && !model->out_of_cpu && (ev->model == 'O' || ev->model == 'V'))
 		result = TRACK_OUT;
-	else if ((model->when == WHEN_RUNNING && t->state != LIFELINE_RUNNING) ||
-		 (model->when == WHEN_ACTIVE && !lifeline_is_active(t->state)))
+	else if ((model->when == WHEN_RUNNING && t->state != THREAD_STATE_RUNNING) ||
+		 (model->when == WHEN_ACTIVE && !thread_state_is_active(t->state)))
 		result = TRACK_STATE;
 	if (ev->model == 'O') {
 		other = change_state(t, ev);
@@ -277,18 +277,18 @@ int tracker_close(struct tracker *t, tracker_put_fn put, void *arg)
 		t->out = false;
 	}
 	/* some models are left while running alone, and who cools down only runs after a pause */
-	for (size_t i = 0; i < t->nopen && !err && t->state == LIFELINE_COOLING; i++) {
+	for (size_t i = 0; i < t->nopen && !err && t->state == THREAD_STATE_COOLING; i++) {
 		if (t->open[i].model->when != WHEN_RUNNING)
 			continue;
 		err = put(arg, MCV('O', 'H', 'p'), NULL, 0);
-		t->state = LIFELINE_PAUSED;
+		t->state = THREAD_STATE_PAUSED;
 	}
 	if (!err)
-		err = lifeline_close(t->state, t->cpu == CPU_VIRTUAL, put_closing, &closing);
+		err = thread_state_close(t->state, t->cpu == CPU_VIRTUAL, put_closing, &closing);
 	if (err)
 		return err;
-	if (t->state != LIFELINE_UNKNOWN)
-		t->state = LIFELINE_DEAD;
+	if (t->state != THREAD_STATE_UNKNOWN)
+		t->state = THREAD_STATE_DEAD;
 	t->cpu = CPU_NONE;
 	t->nopen = 0;
 	return 0;
@@ -325,15 +325,15 @@ static int put_entering(void *arg, uint32_t mcv, int32_t cpu)
 int tracker_enter(const struct tracker *t, tracker_put_fn put, void *arg, bool *moves_later)
 {
 	struct entering entering = {{put, arg}, t};
-	bool active = lifeline_is_active(t->state), running = t->state == LIFELINE_RUNNING;
+	bool active = thread_state_is_active(t->state), running = t->state == THREAD_STATE_RUNNING;
 	int32_t cpu = t->cpu == CPU_NONE ? CPU_VIRTUAL : t->cpu;
 	int err;
 
 	*moves_later = false;
-	err = lifeline_enter(t->state, running ? cpu : CPU_VIRTUAL, put_entering, &entering);
+	err = thread_state_enter(t->state, running ? cpu : CPU_VIRTUAL, put_entering, &entering);
 	if (!err && cpu != CPU_VIRTUAL && active && !running)
 		err = put_state(&entering.walk, MCV('O', 'A', 's'), cpu);
-	else if (cpu != CPU_VIRTUAL && t->state == LIFELINE_PAUSED)
+	else if (cpu != CPU_VIRTUAL && t->state == THREAD_STATE_PAUSED)
 		*moves_later = true;
 	for (size_t i = 0; i < t->nopen && !err; i++)
 		if (t->open[i].mcv == MCV('K', 'C', 'O'))

@@ -4,7 +4,7 @@
  * it has entered and not left.
  *
  * In: the events of one stream in their order; out: for each, whether the catalog's tables
- * and the lifeline allow it; and at any moment the events that close everything and bring the
+ * and thread_state allow it; and at any moment the events that close everything and bring the
  * thread to dead, or enter it again as it stands. check, repair and cut are made of these.
  * What needs more than one stream (who else runs on the CPU, tasks) is the emulator's.
  * Specification: models.md; event-mapping.md, "The thread state machine" and "Library APIs".
@@ -46,7 +46,7 @@ struct tracked { /* one thing that is open, or set */
 };
 
 struct tracker {
-	enum lifeline state;
+	enum thread_state state;
 	int32_t cpu;	      /* index, CPU_VIRTUAL or CPU_NONE (state_walk.h) */
 	bool out;	      /* of the CPU, says the kernel model */
 	struct tracked *open; /* oldest first */

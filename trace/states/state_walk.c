@@ -91,25 +91,25 @@ int64_t whereabouts_step(struct whereabouts *w, uint32_t who, const struct event
 		return -1;
 	switch (event_mcv(ev)) {
 	case MCV('O', 'H', 'x'):
-		thread->state = LIFELINE_RUNNING;
+		thread->state = THREAD_STATE_RUNNING;
 		if (ev->payload_size >= 4)
 			thread->cpu = get_i32(ev->payload);
 		return who;
 	case MCV('O', 'H', 'e'):
-		thread->state = LIFELINE_DEAD;
+		thread->state = THREAD_STATE_DEAD;
 		thread->cpu = CPU_NONE;
 		return who;
 	case MCV('O', 'H', 'p'):
-		thread->state = LIFELINE_PAUSED;
+		thread->state = THREAD_STATE_PAUSED;
 		return who;
 	case MCV('O', 'H', 'r'):
-		thread->state = LIFELINE_RUNNING;
+		thread->state = THREAD_STATE_RUNNING;
 		return who;
 	case MCV('O', 'H', 'c'):
-		thread->state = LIFELINE_COOLING;
+		thread->state = THREAD_STATE_COOLING;
 		return who;
 	case MCV('O', 'H', 'w'):
-		thread->state = LIFELINE_WARMING;
+		thread->state = THREAD_STATE_WARMING;
 		return who;
 	case MCV('O', 'A', 's'):
 		if (ev->payload_size < 4)

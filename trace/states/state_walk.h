@@ -22,7 +22,7 @@
 #define CPU_VIRTUAL (-1)
 
 struct whereabout {
-	enum lifeline state;
+	enum thread_state state;
 	int32_t cpu; /* index in the loom, CPU_VIRTUAL or CPU_NONE */
 	bool out;    /* the kernel model says: out of the CPU */
 };

@@ -11,7 +11,7 @@
 
 static void believe_off(struct task *task, bool runnable, uint64_t clock)
 {
-	task->state = LIFELINE_UNKNOWN;
+	task->state = THREAD_STATE_UNKNOWN;
 	task->cpu = -1;
 	task->out = clock;
 	task->flags &= (uint8_t)~TASK_RUNNABLE;
@@ -32,14 +32,14 @@ static int believe_on(struct timeline *tl, struct cpu *cpu, uint32_t id, uint32_
 	if (task) {
 		if (!task->id)
 			threads_use(tl->threads, task, id, pid, tid);
-		if (task->state == LIFELINE_RUNNING && tl->by_index[task->cpu] != cpu) {
+		if (task->state == THREAD_STATE_RUNNING && tl->by_index[task->cpu] != cpu) {
 			tl->by_index[task->cpu]->on = NULL;
 			tl->by_index[task->cpu]->use = CPU_UNKNOWN;
 		}
 		task->pid = pid;
 		task->tid = tid;
 		task->flags |= TASK_BEFORE;
-		task->state = LIFELINE_RUNNING;
+		task->state = THREAD_STATE_RUNNING;
 		task->cpu = cpu->account.index;
 	}
 	cpu_occupy(tl, cpu, task, tid);
@@ -138,7 +138,7 @@ int window_open(struct timeline *tl)
 
 		if (!task)
 			continue;
-		task->state = LIFELINE_UNKNOWN;
+		task->state = THREAD_STATE_UNKNOWN;
 		err = belief_bind(tl, task, t0, false);
 		if (!err)
 			err = move_begin(&tl->moves, task, cpu->account.index, t0);
@@ -177,14 +177,14 @@ int window_woken(struct timeline *tl, uint32_t id, uint64_t wake, int32_t waker)
 		return err;
 	if (!task->thread) {
 		err = belief_ready(tl, task, id, task->pid, task->tid, wake, false, &ready_task);
-		if (!err && task->state == LIFELINE_UNKNOWN)
+		if (!err && task->state == THREAD_STATE_UNKNOWN)
 			err = move_begin(&tl->moves, task, -1, wake);
-		if (!err && task->state == LIFELINE_RUNNING)
+		if (!err && task->state == THREAD_STATE_RUNNING)
 			err = move_out(&tl->moves, task, wake, WHY_UNKNOWN, -1);
 		if (err)
 			return err;
 	}
-	if (task->state != LIFELINE_PAUSED)
+	if (task->state != THREAD_STATE_PAUSED)
 		return 0;
 	err = task_room(tl->threads, task);
 	if (!err)
@@ -202,7 +202,7 @@ static int iterated_after(struct timeline *tl, const struct record_task *r)
 	if (r->flags & TASK_FLAG_ELSEWHERE) {
 		task->flags &= (uint8_t)~TASK_BEFORE;
 		/* One that ran on a listed CPU when the window closed has left it since. */
-		if (!task->thread || task->state == LIFELINE_RUNNING)
+		if (!task->thread || task->state == THREAD_STATE_RUNNING)
 			return 0;
 		return move_close(&tl->moves, task, task->last);
 	}

@@ -13,12 +13,12 @@
 static uint8_t standing(const struct timeline *from, const struct task *old)
 {
 	switch (old->state) {
-	case LIFELINE_RUNNING:
-	case LIFELINE_PAUSED:
+	case THREAD_STATE_RUNNING:
+	case THREAD_STATE_PAUSED:
 		return TASK_BEFORE;
-	case LIFELINE_WARMING:
+	case THREAD_STATE_WARMING:
 		return TASK_BEFORE | TASK_RUNNABLE;
-	case LIFELINE_UNKNOWN:
+	case THREAD_STATE_UNKNOWN:
 		if (old->flags & TASK_BEFORE || from->options.cpu_filter)
 			return old->flags & (TASK_BEFORE | TASK_RUNNABLE);
 		/* Born, and not yet run; or it has become wanted, which says nothing. */
@@ -69,7 +69,7 @@ static int inherit_cpu(struct timeline *tl, const struct cpu *old)
 	if (!old->on)
 		return 0;
 	cpu->on = threads_task(tl->threads, old->on->id);
-	cpu->on->state = LIFELINE_RUNNING;
+	cpu->on->state = THREAD_STATE_RUNNING;
 	cpu->on->cpu = cpu->account.index;
 	return 0;
 }

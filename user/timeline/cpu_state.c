@@ -53,7 +53,8 @@ struct cpu *belief_new_cpu(struct timeline *tl, unsigned number)
 /* The CPU that a running task has; NULL on the virtual one, and if it does not run. */
 static struct cpu *cpu_of(const struct timeline *tl, const struct task *task)
 {
-	return task->state == LIFELINE_RUNNING && task->cpu >= 0 ? tl->by_index[task->cpu] : NULL;
+	return task->state == THREAD_STATE_RUNNING && task->cpu >= 0 ? tl->by_index[task->cpu]
+								     : NULL;
 }
 
 /* ---- repairs ---- */
@@ -87,7 +88,7 @@ int belief_prove(struct timeline *tl, struct cpu *cpu, struct task *task, uint64
 	int err = 0;
 
 	if (unlikely(tl->options.no_switches)) {
-		if (!task || task->state == LIFELINE_RUNNING)
+		if (!task || task->state == THREAD_STATE_RUNNING)
 			return 0;
 		return move_begin(&tl->moves, task, -1, clock);
 	}
@@ -95,7 +96,7 @@ int belief_prove(struct timeline *tl, struct cpu *cpu, struct task *task, uint64
 		return 0;
 	if (cpu->on)
 		err = belief_expel(tl, cpu->on, earlier_by(clock, 2));
-	if (!err && task && task->state == LIFELINE_RUNNING)
+	if (!err && task && task->state == THREAD_STATE_RUNNING)
 		err = belief_expel(tl, task, earlier_by(clock, 2));
 	if (err || !task)
 		return err;
@@ -152,7 +153,7 @@ int belief_bind(struct timeline *tl, struct task *task, uint64_t clock, bool bef
 
 	if (owner) {
 		/* With a list of CPUs it may have died where nothing is recorded. */
-		if (tl->options.cpu_filter && owner->state != LIFELINE_RUNNING) {
+		if (tl->options.cpu_filter && owner->state != THREAD_STATE_RUNNING) {
 			err = belief_give_up(tl, owner, owner->last);
 		} else {
 			belief_count_repair(tl, NULL, owner);

@@ -19,7 +19,7 @@ int move_begin(struct moves *m, struct task *task, int32_t cpu, uint64_t clock)
 	move_put(m, task, MCV('O', 'H', 'x'), clock, &payload, sizeof(payload));
 	task->cpu = cpu;
 	task->in = clock;
-	task->state = LIFELINE_RUNNING;
+	task->state = THREAD_STATE_RUNNING;
 	return calls_show(m, task, clock);
 }
 
@@ -29,7 +29,7 @@ int move_bind(struct moves *m, struct task *task, uint64_t clock, bool before)
 	int err = threads_bind(m->threads, task);
 
 	task->flags &= (uint8_t) ~(TASK_BEFORE | TASK_RUNNABLE);
-	if (err || task->state != LIFELINE_UNKNOWN)
+	if (err || task->state != THREAD_STATE_UNKNOWN)
 		return err;
 	if (!before) {
 		if (clock < m->t0 || clock - m->t0 <= CLOCK_GATE_NS)
@@ -73,7 +73,7 @@ int move_end(struct moves *m, struct task *task, uint64_t clock)
 	if (err)
 		return err;
 	move_put(m, task, MCV('O', 'H', 'e'), clock, NULL, 0);
-	task->state = LIFELINE_DEAD;
+	task->state = THREAD_STATE_DEAD;
 	return 0;
 }
 
@@ -117,13 +117,13 @@ int move_close(struct moves *m, struct task *task, uint64_t clock)
 
 	if (err)
 		return err;
-	if (m->kernel_model && task->state == LIFELINE_PAUSED) {
+	if (m->kernel_model && task->state == THREAD_STATE_PAUSED) {
 		move_put(m, task, MCV('K', 'C', 'I'), clock, &virtual_cpu, sizeof(virtual_cpu));
-		task->state = LIFELINE_RUNNING;
+		task->state = THREAD_STATE_RUNNING;
 	}
-	err = lifeline_close(task->state, task->cpu < 0, put_closing, &closing);
-	if (task->state != LIFELINE_UNKNOWN)
-		task->state = LIFELINE_DEAD;
+	err = thread_state_close(task->state, task->cpu < 0, put_closing, &closing);
+	if (task->state != THREAD_STATE_UNKNOWN)
+		task->state = THREAD_STATE_DEAD;
 	return err;
 }
 

@@ -51,7 +51,7 @@ static inline int move_out(struct moves *m, struct task *task, uint64_t clock, u
 	memcpy(payload, &why, sizeof(why));
 	memcpy(payload + sizeof(why), &taker, sizeof(taker));
 	task->ran += clock > task->in ? clock - task->in : 0;
-	task->state = LIFELINE_PAUSED;
+	task->state = THREAD_STATE_PAUSED;
 	if (__builtin_expect(m->kernel_model, 0)) {
 		move_put(m, task, MCV('K', 'C', 'O'), clock, payload, sizeof(payload));
 		return 0;
@@ -59,7 +59,7 @@ static inline int move_out(struct moves *m, struct task *task, uint64_t clock, u
 	move_put(m, task, MCV('O', 'H', 'p'), clock, payload, sizeof(payload));
 	if (why == WHY_PREEMPTED || why == WHY_YIELDED) {
 		move_put(m, task, MCV('O', 'H', 'w'), clock, &nobody, sizeof(nobody));
-		task->state = LIFELINE_WARMING;
+		task->state = THREAD_STATE_WARMING;
 	}
 	return 0;
 }
@@ -81,7 +81,7 @@ static inline void move_wake(struct moves *m, struct task *task, uint64_t clock,
 		waker = WAKER_UNKNOWN;
 	}
 	move_put(m, task, MCV('O', 'H', 'w'), clock, &waker, sizeof(waker));
-	task->state = LIFELINE_WARMING;
+	task->state = THREAD_STATE_WARMING;
 }
 
 /* A task that does not run gets the CPU with the index `cpu`. */
@@ -90,13 +90,14 @@ static inline int move_in(struct moves *m, struct task *task, int32_t cpu, uint6
 {
 	int err;
 
-	if (__builtin_expect(task->state != LIFELINE_PAUSED && task->state != LIFELINE_WARMING, 0))
+	if (__builtin_expect(
+		    task->state != THREAD_STATE_PAUSED && task->state != THREAD_STATE_WARMING, 0))
 		return move_begin(m, task, cpu, clock);
 	err = task_room(m->threads, task);
 	if (__builtin_expect(err, 0))
 		return err;
 	if (__builtin_expect(!m->kernel_model, 1)) {
-		if (task->state == LIFELINE_PAUSED)
+		if (task->state == THREAD_STATE_PAUSED)
 			move_wake(m, task, clock, wake, waker);
 		if (task->cpu != cpu) {
 			move_put(m, task, MCV('O', 'A', 's'), clock, &cpu, sizeof(cpu));
@@ -109,7 +110,7 @@ static inline int move_in(struct moves *m, struct task *task, int32_t cpu, uint6
 	}
 	task->cpu = cpu;
 	task->in = clock;
-	task->state = LIFELINE_RUNNING;
+	task->state = THREAD_STATE_RUNNING;
 	return 0;
 }
 

@@ -130,7 +130,7 @@ int lives_exit(struct timeline *tl, struct cpu *cpu, const struct record_exit *r
 	if (r->head.id)
 		return 0;
 	/* On a CPU that is not listed, where nothing more is seen of it. */
-	if (task->thread && task->state == LIFELINE_RUNNING)
+	if (task->thread && task->state == THREAD_STATE_RUNNING)
 		belief_count_repair(tl, tl->by_index[task->cpu], task);
 	if (task->thread)
 		err = belief_give_up(tl, task, task->last);

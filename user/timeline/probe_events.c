@@ -176,7 +176,7 @@ static struct stacks *stacks_of(struct task *task)
 	if (!task->stacks) {
 		task->stacks = calloc(1, sizeof(*task->stacks));
 		if (task->stacks)
-			task->stacks->shown = task->state == LIFELINE_RUNNING;
+			task->stacks->shown = task->state == THREAD_STATE_RUNNING;
 		else
 			log_no_memory("the probes of thread %u", task->tid);
 	}
@@ -186,7 +186,7 @@ static struct stacks *stacks_of(struct task *task)
 /* How long the task has been on CPUs. */
 static uint64_t ran(const struct task *task, uint64_t clock)
 {
-	if (task->state != LIFELINE_RUNNING || clock < task->in)
+	if (task->state != THREAD_STATE_RUNNING || clock < task->in)
 		return task->ran;
 	return task->ran + clock - task->in;
 }

@@ -564,7 +564,7 @@ int threads_bind(struct threads *threads, struct task *task)
 	task->last = thread->last;
 	task->events = 0;
 	task->cpu = -1;
-	task->state = thread->events ? LIFELINE_DEAD : LIFELINE_UNKNOWN;
+	task->state = thread->events ? THREAD_STATE_DEAD : THREAD_STATE_UNKNOWN;
 	if (task->parent_pid)
 		thread->process->parent_pid = task->parent_pid;
 	if (!thread->process->live++) {

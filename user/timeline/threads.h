@@ -67,7 +67,7 @@ struct task {
 	uint64_t last;	   /* clock of the last event in the stream */
 	uint64_t out;	   /* clock of the record that took it off its CPU */
 	int32_t cpu;	   /* index of the CPU it belongs to; -1: the virtual one */
-	uint8_t state;	   /* enum lifeline */
+	uint8_t state;	   /* enum thread_state */
 	uint8_t flags;	   /* enum task_flags */
 	uint64_t events;   /* written since it was bound */
 	struct thread *thread;

@@ -84,7 +84,7 @@ static int gap_of_next(struct timeline *tl, struct cpu *cpu, struct task *next,
 	uint64_t clock = r->head.clock;
 	int err;
 
-	if (next->state == LIFELINE_PAUSED && r->wake_clock >= next->out && r->wake_clock &&
+	if (next->state == THREAD_STATE_PAUSED && r->wake_clock >= next->out && r->wake_clock &&
 	    r->wake_clock <= cpu->gap_clock) {
 		err = task_room(tl->threads, next);
 		if (err)
@@ -131,7 +131,7 @@ static int unusual(struct timeline *tl, struct cpu *cpu, const struct record_swi
 
 	if (r->head.flags & SWITCH_NEXT_ELSEWHERE)
 		(*next)->flags &= (uint8_t)~TASK_BEFORE;
-	if ((*next)->state == LIFELINE_RUNNING && (*next)->key && *next != *prev)
+	if ((*next)->state == THREAD_STATE_RUNNING && (*next)->key && *next != *prev)
 		err = belief_expel(tl, *next, earlier_by(clock, 2));
 	if (!err)
 		err = belief_ready(tl, *next, r->next_id, r->next_pid, r->next_tid, clock, false,
@@ -183,7 +183,7 @@ static int take_switch(struct timeline *tl, struct cpu *cpu, const struct record
 	if (unlikely(cpu->on != prev || cpu->gap || r->head.flags || (r->head.id && !prev) ||
 		     (r->next_id && !next) ||
 		     (prev ? prev->key != prev_key(r) : cpu->tid != r->prev_tid) ||
-		     (next && (next->key != next_key(r) || next->state == LIFELINE_RUNNING)))) {
+		     (next && (next->key != next_key(r) || next->state == THREAD_STATE_RUNNING)))) {
 		err = unusual(tl, cpu, r, &prev, &next);
 		if (err || (prev && prev == next))
 			return err;

@@ -35,7 +35,7 @@ struct thread {
 	const struct loom_clock *clock;
 	uint32_t tid;
 	uint16_t nowhere; /* the core of no CPU */
-	enum lifeline state;
+	enum thread_state state;
 	int32_t cpu;	 /* the last real one; -1: none yet */
 	bool on_virtual; /* where it is now */
 	uint64_t since;	 /* cycle in which the state was entered */
@@ -74,13 +74,13 @@ static int push(struct thread *t, uint64_t cycle, uint8_t kind, int32_t cpu, uin
 /* A record that begins an interval: its length is filled in when that ends. */
 static int begin(struct thread *t, uint64_t cycle)
 {
-	static const int kinds[LIFELINE_COUNT] = {
-		[LIFELINE_UNKNOWN] = -1,
-		[LIFELINE_RUNNING] = LOOM_NODE_FIRE,
-		[LIFELINE_PAUSED] = LOOM_NODE_STALL_IN,
-		[LIFELINE_DEAD] = -1,
-		[LIFELINE_COOLING] = LOOM_NODE_FIRE,
-		[LIFELINE_WARMING] = LOOM_NODE_STALL_OUT,
+	static const int kinds[THREAD_STATE_COUNT] = {
+		[THREAD_STATE_UNKNOWN] = -1,
+		[THREAD_STATE_RUNNING] = LOOM_NODE_FIRE,
+		[THREAD_STATE_PAUSED] = LOOM_NODE_STALL_IN,
+		[THREAD_STATE_DEAD] = -1,
+		[THREAD_STATE_COOLING] = LOOM_NODE_FIRE,
+		[THREAD_STATE_WARMING] = LOOM_NODE_STALL_OUT,
 	};
 
 	int err;
@@ -104,7 +104,7 @@ static void end(struct thread *t, uint64_t cycle)
 
 static int take(struct thread *t, const struct event *ev, uint64_t cycle)
 {
-	int next = lifeline_next(t->state, (char)ev->value), err = 0;
+	int next = thread_state_next(t->state, (char)ev->value), err = 0;
 	int32_t cpu;
 
 	if (ev->model == 'O' && ev->category == 'A' && ev->value == 's' && ev->payload_size >= 4) {
@@ -127,11 +127,11 @@ static int take(struct thread *t, const struct event *ev, uint64_t cycle)
 	if (next < 0) {
 		log_error("%s: byte %" PRIu64 ": OH%c in the state %s; see 'ovni-check'",
 			  t->stream.path, stream_offset(&t->stream), ev->value,
-			  lifeline_names[t->state]);
+			  thread_state_names[t->state]);
 		return -EINVAL;
 	}
 	end(t, cycle);
-	t->state = (enum lifeline)next;
+	t->state = (enum thread_state)next;
 	if (ev->value == 'x') {
 		cpu = ev->payload_size >= 4 ? get_i32(ev->payload) : -1;
 		t->cpu = cpu;
@@ -185,7 +185,7 @@ static int next(void *source, struct loom_record *r)
 			stream_report(&t->stream);
 			return got;
 		}
-		if (!got && t->state != LIFELINE_DEAD && t->state != LIFELINE_UNKNOWN) {
+		if (!got && t->state != THREAD_STATE_DEAD && t->state != THREAD_STATE_UNKNOWN) {
 			log_error("%s: the thread is not dead at the end; see 'ovni-check'",
 				  t->stream.path);
 			return -EINVAL;

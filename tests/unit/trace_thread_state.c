@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* lifeline: the moves of models.md 1.1, and ways in and out that keep to them. */
+/* thread_state: the moves of models.md 1.1, and ways in and out that keep to them. */
 #include "trace/ovni/event.h"
 #include "trace/ovni/thread_state.h"
 #include "trace_kit.h"
 
-#define U LIFELINE_UNKNOWN
-#define R LIFELINE_RUNNING
-#define P LIFELINE_PAUSED
-#define D LIFELINE_DEAD
-#define C LIFELINE_COOLING
-#define W LIFELINE_WARMING
+#define U THREAD_STATE_UNKNOWN
+#define R THREAD_STATE_RUNNING
+#define P THREAD_STATE_PAUSED
+#define D THREAD_STATE_DEAD
+#define C THREAD_STATE_COOLING
+#define W THREAD_STATE_WARMING
 
 static const struct {
 	char value;
-	int to[LIFELINE_COUNT]; /* from unknown, running, paused, dead, cooling, warming */
+	int to[THREAD_STATE_COUNT]; /* from unknown, running, paused, dead, cooling, warming */
 } moves[] = {
 	{'x', {R, -1, -1, R, -1, -1}},	  {'e', {-1, D, -1, -1, D, -1}},
 	{'p', {-1, P, -1, -1, P, -1}},	  {'r', {-1, -1, R, -1, -1, R}},
@@ -26,10 +26,10 @@ static void every_move_is_legal_where_the_specification_says(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(moves); i++)
-		for (int from = 0; from < LIFELINE_COUNT; from++)
-			assert_int_equal(lifeline_next((enum lifeline)from, moves[i].value),
+		for (int from = 0; from < THREAD_STATE_COUNT; from++)
+			assert_int_equal(thread_state_next((enum thread_state)from, moves[i].value),
 					 moves[i].to[from]);
-	assert_int_equal(lifeline_next(LIFELINE_COUNT, 'C'), -1);
+	assert_int_equal(thread_state_next(THREAD_STATE_COUNT, 'C'), -1);
 }
 
 static void values_and_names_are_those_of_the_paraver_type(void **state)
@@ -38,16 +38,17 @@ static void values_and_names_are_those_of_the_paraver_type(void **state)
 					    "Dead",    "Cooling", "Warming"};
 
 	(void)state;
-	assert_int_equal(LIFELINE_COUNT, 6);
-	for (int i = 0; i < LIFELINE_COUNT; i++) {
-		assert_string_equal(lifeline_names[i], names[i]);
-		assert_int_equal(lifeline_is_active((enum lifeline)i), i == R || i == C || i == W);
+	assert_int_equal(THREAD_STATE_COUNT, 6);
+	for (int i = 0; i < THREAD_STATE_COUNT; i++) {
+		assert_string_equal(thread_state_names[i], names[i]);
+		assert_int_equal(thread_state_is_active((enum thread_state)i),
+				 i == R || i == C || i == W);
 	}
 }
 
 /* A thread that obeys what it is told, as a strict emulator would. */
 struct thread {
-	enum lifeline state;
+	enum thread_state state;
 	int32_t cpu; /* -1: virtual, -2: none */
 	char said[64];
 	int stop; /* returned at that many events; 0: never */
@@ -73,8 +74,8 @@ static int obey(void *arg, uint32_t mcv, int32_t cpu)
 		return 0;
 	}
 	assert_int_equal(mcv >> 8, MCV('O', 'H', 0) >> 8);
-	assert_true(lifeline_next(t->state, value) >= 0);
-	t->state = (enum lifeline)lifeline_next(t->state, value);
+	assert_true(thread_state_next(t->state, value) >= 0);
+	t->state = (enum thread_state)thread_state_next(t->state, value);
 	if (value == 'x') {
 		assert_int_equal(t->cpu, -2);
 		t->cpu = cpu;
@@ -86,7 +87,7 @@ static int obey(void *arg, uint32_t mcv, int32_t cpu)
 }
 
 static const struct {
-	enum lifeline state;
+	enum thread_state state;
 	bool on_virtual;
 	const char *want;
 } closings[] = {
@@ -104,14 +105,14 @@ static void closing_leads_to_dead_by_legal_moves(void **state)
 		struct thread t = {.state = closings[i].state,
 				   .cpu = closings[i].on_virtual ? -1 : 3};
 
-		assert_int_equal(lifeline_close(t.state, closings[i].on_virtual, obey, &t), 0);
+		assert_int_equal(thread_state_close(t.state, closings[i].on_virtual, obey, &t), 0);
 		assert_string_equal(t.said, closings[i].want);
 		assert_int_equal(t.state, closings[i].state == U ? U : D);
 	}
 }
 
 static const struct {
-	enum lifeline state;
+	enum thread_state state;
 	const char *want;
 	int32_t cpu;
 } enterings[] = {
@@ -129,7 +130,7 @@ static void entering_leads_to_the_state_by_legal_moves(void **state)
 	for (size_t i = 0; i < COUNT(enterings); i++) {
 		struct thread t = {.state = U, .cpu = -2};
 
-		assert_int_equal(lifeline_enter(enterings[i].state, 5, obey, &t), 0);
+		assert_int_equal(thread_state_enter(enterings[i].state, 5, obey, &t), 0);
 		assert_string_equal(t.said, enterings[i].want);
 		assert_int_equal(t.state, enterings[i].state == D ? U : enterings[i].state);
 		assert_int_equal(t.cpu, enterings[i].cpu);
@@ -141,10 +142,10 @@ static void a_failure_ends_the_walk(void **state)
 	struct thread t = {.state = P, .cpu = 3, .stop = 2};
 
 	(void)state;
-	assert_int_equal(lifeline_close(P, false, obey, &t), 123);
+	assert_int_equal(thread_state_close(P, false, obey, &t), 123);
 	assert_string_equal(t.said, "OHw");
 	t = (struct thread){.state = U, .cpu = -2, .stop = 3};
-	assert_int_equal(lifeline_enter(W, 0, obey, &t), 123);
+	assert_int_equal(thread_state_enter(W, 0, obey, &t), 123);
 	assert_string_equal(t.said, "OHx(-1) OHp");
 }
 
