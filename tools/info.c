@@ -264,28 +264,29 @@ static int take_stream(struct info *info, size_t i)
 	return 0;
 }
 
-static void put_number(struct info *info, struct json *node, const char *key, struct perf_number n)
+static void put_number(struct info *info, struct json *node, const char *key, struct stats_number n)
 {
 	if (n.given)
 		put_u64(info, node, key, n.v);
 }
 
 /* The line of the whole recording at its end. */
-static void take_run(struct info *info, struct json *node, const struct loom_perf *perf)
+static void take_run(struct info *info, struct json *node, const struct run_stats *perf)
 {
-	static const enum perf_counter keys[] = {
-		PERF_THREADS,	 PERF_TOTAL_NS,	 PERF_ACTIVE_NS, PERF_RUNNABLE_NS, PERF_BLOCKED_NS,
-		PERF_UNKNOWN_NS, PERF_WINDOW_NS, PERF_CPUS,	 PERF_PROG_RUNS,   PERF_PROG_NS,
+	static const enum stats_counter keys[] = {
+		STATS_THREADS,	  STATS_TOTAL_NS,   STATS_ACTIVE_NS, STATS_RUNNABLE_NS,
+		STATS_BLOCKED_NS, STATS_UNKNOWN_NS, STATS_WINDOW_NS, STATS_CPUS,
+		STATS_PROG_RUNS,  STATS_PROG_NS,
 	};
 
 	for (size_t i = 0; i < perf->nsnapshots; i++) {
-		const struct perf_snapshot *s = &perf->snapshots[i];
+		const struct stats_snapshot *s = &perf->snapshots[i];
 
 		for (size_t k = 0;
-		     s->scope == PERF_RUN && !s->interval && k < sizeof(keys) / sizeof(keys[0]);
+		     s->scope == STATS_RUN && !s->interval && k < sizeof(keys) / sizeof(keys[0]);
 		     k++)
-			if (perf_has(s, keys[k]))
-				put_u64(info, node, perf_counter_names[keys[k]],
+			if (stats_has(s, keys[k]))
+				put_u64(info, node, stats_counter_names[keys[k]],
 					s->counters[keys[k]]);
 	}
 }
@@ -293,15 +294,15 @@ static void take_run(struct info *info, struct json *node, const struct loom_per
 /* What the recorder has counted, if it has: what it saw, where the time went, what it cost. */
 static void take_perf(struct info *info)
 {
-	struct loom_findings findings = {0};
-	struct loom_perf perf;
+	struct loom_violations findings = {0};
+	struct run_stats perf;
 	struct json *node;
 
 	if (faccessat(info->source.trace.fd, PERF_FILE, F_OK, 0) < 0)
 		return;
-	if (loom_perf_load(&perf, info->source.trace.fd, PERF_FILE, &findings) < 0) {
+	if (run_stats_load(&perf, info->source.trace.fd, PERF_FILE, &findings) < 0) {
 		info->unreadable = true; /* which has been said */
-	} else if (perf.form == PERF_OVNI) {
+	} else if (perf.form == STATS_OVNI) {
 		node = json_put_object(info->doc, "perf");
 		put_number(info, node, "seen", perf.events.seen);
 		put_number(info, node, "written", perf.events.written);
@@ -312,7 +313,7 @@ static void take_perf(struct info *info)
 		put_number(info, node, "recorder_cpu_ns", perf.recorder_cpu_ns);
 		put_number(info, node, "recorder_peak_rss_bytes", perf.recorder_peak_rss_bytes);
 	}
-	loom_perf_free(&perf);
+	run_stats_free(&perf);
 }
 
 static const char *completeness(const struct info *info)

@@ -39,7 +39,7 @@ static void write_file(const char *name, const uint8_t *data, size_t size)
 }
 
 /* A finding has a rule, a severity and a sentence. */
-static void look(void *arg, const struct loom_finding *f)
+static void look(void *arg, const struct loom_violation *f)
 {
 	uint64_t *n = arg;
 
@@ -51,11 +51,11 @@ static void look(void *arg, const struct loom_finding *f)
 
 static bool lacks(void *arg, uint8_t kind, uint16_t core)
 {
-	return loom_perf_may_lack(arg, kind, core);
+	return run_stats_may_lack(arg, kind, core);
 }
 
 /* The record number `index` as it stands in the bytes. */
-static void must_be(const struct loom_reader *r, const struct loom_record *e, const uint8_t *data,
+static void must_be(const struct run_reader *r, const struct loom_record *e, const uint8_t *data,
 		    size_t size)
 {
 	size_t each = r->form == LOOM_NATURAL48 ? LOOM_NATURAL_SIZE : LOOM_PACKED_SIZE;
@@ -73,14 +73,14 @@ static void must_be(const struct loom_reader *r, const struct loom_record *e, co
 }
 
 static void read_trace(const uint8_t *data, size_t size, enum loom_form layout,
-		       struct loom_perf *perf)
+		       struct run_stats *perf)
 {
 	uint64_t said = 0, seen = 0, answers = 0;
-	struct loom_findings findings = {.report = look, .arg = &said};
-	struct loom_reader_options how = {.layout = layout, .as_stored = size & 1};
+	struct loom_violations findings = {.report = look, .arg = &said};
+	struct run_reader_options how = {.layout = layout, .as_stored = size & 1};
 	struct loom_agree_options agree = {.leaves_out = false};
-	struct loom_reader *r = calloc(1, sizeof(*r));
-	struct loom_order *order = loom_order_new(&findings);
+	struct run_reader *r = calloc(1, sizeof(*r));
+	struct record_order *order = record_order_new(&findings);
 	struct loom_controls controls = {.keep = 1, .of = 3};
 	struct loom_chain chain = {0};
 	struct loom_tally tally;
@@ -90,10 +90,10 @@ static void read_trace(const uint8_t *data, size_t size, enum loom_form layout,
 	MUST(r && order && loom_tally_init(&tally, (enum loom_style)(size % LOOM_STYLES)) == 0);
 	MUST(!loom_controls_nodes(&controls, "1,0:2"));
 	controls.session_passes = true;
-	err = loom_reader_open(r, AT_FDCWD, "trace", &how, &findings);
+	err = run_reader_open(r, AT_FDCWD, "trace", &how, &findings);
 	MUST(err == 0 || (err == -EBADMSG && said > 0));
-	while (!err && loom_reader_next(r, &e) > 0) {
-		struct loom_place place = loom_reader_place(r);
+	while (!err && run_reader_next(r, &e) > 0) {
+		struct loom_place place = run_reader_place(r);
 		int begins, answer;
 
 		MUST(r->index == seen++ && r->offset < size);
@@ -103,7 +103,7 @@ static void read_trace(const uint8_t *data, size_t size, enum loom_form layout,
 		MUST(answer >= 0 && answer <= LOOM_SAMPLED_OUT);
 		answers++;
 		begins = loom_chain_record(&chain, &e);
-		MUST(loom_order_add(order, &place, &e, begins > 0) == 0);
+		MUST(record_order_add(order, &place, &e, begins > 0) == 0);
 		MUST(loom_tally_add(&tally, &e) == 0);
 	}
 	MUST(r->count == seen && answers == seen);
@@ -113,26 +113,26 @@ static void read_trace(const uint8_t *data, size_t size, enum loom_form layout,
 		MUST(seen == (size - (r->form == LOOM_LTRC ? LOOM_HEADER_SIZE : 0)) / each);
 	}
 	MUST(!r->is_damaged || findings.counts[LOOM_ERROR] > 0);
-	loom_order_finish(order, lacks, perf);
+	record_order_finish(order, lacks, perf);
 	MUST(loom_tally_finish(&tally) == 0);
 	agree.is_json = r->form == LOOM_JSON;
-	agree.without_start = loom_order_without_start(order);
-	agree.last_config_writes = loom_order_last_config_writes(order);
+	agree.without_start = record_order_without_start(order);
+	agree.last_config_writes = record_order_last_config_writes(order);
 	loom_agree(&tally, perf, &agree, &findings);
-	loom_order_free(order);
+	record_order_free(order);
 	loom_tally_fini(&tally);
 	loom_controls_free(&controls);
-	loom_reader_close(r);
+	run_reader_close(r);
 	free(r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint64_t said = 0;
-	struct loom_findings findings = {.report = look, .arg = &said};
+	struct loom_violations findings = {.report = look, .arg = &said};
 	struct loom_modules names = {0};
-	struct loom_perf perf;
-	struct loom_run run;
+	struct run_stats perf;
+	struct run_files run;
 	size_t half;
 	int err;
 
@@ -145,21 +145,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	half = half < size ? half : size;
 	write_file("trace", data, half);
 	write_file("perf", data + half, size - half);
-	err = loom_perf_load(&perf, AT_FDCWD, "perf", &findings);
+	err = run_stats_load(&perf, AT_FDCWD, "perf", &findings);
 	MUST(err == 0 || (err == -EBADMSG && findings.of_rule[LOOM_P1] > 0));
 	if (!err)
-		MUST(loom_perf_check(&perf, &findings) == 0);
+		MUST(run_stats_check(&perf, &findings) == 0);
 	read_trace(data, half, LOOM_UNKNOWN, &perf);
 	read_trace(data, half, (half & 1) ? LOOM_PACKED38 : LOOM_NATURAL48, &perf);
-	loom_perf_free(&perf);
+	run_stats_free(&perf);
 	(void)loom_content_of(AT_FDCWD, "trace");
 	log_setup("fuzz", (enum log_level)(-1)); /* how names are wrong is said each time */
 	if (loom_modules_load(&names, AT_FDCWD, "perf") == 0 && names.n > 0)
 		MUST(loom_modules_find(&names, names.list[0].core_id, names.list[0].hw_node_id));
 	log_setup("fuzz", LOG_ERROR);
 	loom_modules_free(&names);
-	if (loom_run_find(&run, "trace", "perf") == 0)
+	if (run_files_find(&run, "trace", "perf") == 0)
 		MUST(run.trace || run.perf);
-	loom_run_free(&run);
+	run_files_free(&run);
 	return 0;
 }

@@ -273,8 +273,8 @@ static void integers_keep_their_bits(void **state)
 static void a_file_that_shrinks_ends_earlier(void **state)
 {
 	enum { RECORDS = 20000 };
-	struct loom_findings findings = {.report = loom_report_nothing};
-	static struct loom_reader r;
+	struct loom_violations findings = {.report = loom_violation_ignore};
+	static struct run_reader r;
 	static uint8_t bytes[LOOM_HEADER_SIZE + RECORDS * LOOM_PACKED_SIZE];
 	struct loom_record e;
 	uint64_t count = htole64(RECORDS);
@@ -286,13 +286,13 @@ static void a_file_that_shrinks_ends_earlier(void **state)
 	memcpy(bytes + 4, &version, 4);
 	memcpy(bytes + 8, &count, 8);
 	kit_file("run.trace.bin", bytes, sizeof(bytes));
-	assert_int_equal(loom_reader_open(&r, kit_dir, "run.trace.bin", NULL, &findings), 0);
-	assert_int_equal(loom_reader_next(&r, &e), 1);
+	assert_int_equal(run_reader_open(&r, kit_dir, "run.trace.bin", NULL, &findings), 0);
+	assert_int_equal(run_reader_next(&r, &e), 1);
 	fd = openat(kit_dir, "run.trace.bin", O_WRONLY | O_CLOEXEC);
 	assert_int_equal(ftruncate(fd, LOOM_HEADER_SIZE + 10000 * LOOM_PACKED_SIZE + 7), 0);
 	close(fd);
 	do
-		got = loom_reader_next(&r, &e);
+		got = run_reader_next(&r, &e);
 	while (got > 0);
 	assert_int_equal(got, 0);
 	assert_true(r.count >= 1 && r.count <= 10000);
@@ -300,26 +300,26 @@ static void a_file_that_shrinks_ends_earlier(void **state)
 	assert_int_equal(findings.of_rule[LOOM_S3], 1);
 	assert_int_equal(findings.of_rule[LOOM_S4], 1);
 	/* asked once more, it says the same */
-	assert_int_equal(loom_reader_next(&r, &e), 0);
+	assert_int_equal(run_reader_next(&r, &e), 0);
 	assert_int_equal(findings.of_rule[LOOM_S3], 1);
-	loom_reader_close(&r);
+	run_reader_close(&r);
 }
 
 static void what_is_no_file_is_refused(void **state)
 {
-	struct loom_findings findings = {.report = loom_report_nothing};
-	static struct loom_reader r;
+	struct loom_violations findings = {.report = loom_violation_ignore};
+	static struct run_reader r;
 
 	(void)state;
 	kit_mkdir("folder");
 	assert_int_equal(mkfifoat(kit_dir, "fifo", 0600), 0);
 	kit_listen();
-	assert_int_equal(loom_reader_open(&r, kit_dir, "none", NULL, &findings), -ENOENT);
-	loom_reader_close(&r);
-	assert_int_equal(loom_reader_open(&r, kit_dir, "folder", NULL, &findings), -EISDIR);
-	loom_reader_close(&r);
-	assert_int_equal(loom_reader_open(&r, kit_dir, "fifo", NULL, &findings), -EINVAL);
-	loom_reader_close(&r);
+	assert_int_equal(run_reader_open(&r, kit_dir, "none", NULL, &findings), -ENOENT);
+	run_reader_close(&r);
+	assert_int_equal(run_reader_open(&r, kit_dir, "folder", NULL, &findings), -EISDIR);
+	run_reader_close(&r);
+	assert_int_equal(run_reader_open(&r, kit_dir, "fifo", NULL, &findings), -EINVAL);
+	run_reader_close(&r);
 	kit_heard();
 	assert_int_equal(findings.counts[LOOM_ERROR], 0);
 	assert_int_equal(loom_content_of(kit_dir, "fifo"), LOOM_OTHER);
@@ -335,8 +335,8 @@ static void layouts_are_told_apart_or_asked_for(void **state)
 	(void)state;
 	for (int is_natural = 0; is_natural < 2; is_natural++) {
 		size_t size = is_natural ? LOOM_NATURAL_SIZE : LOOM_PACKED_SIZE;
-		struct loom_findings findings = {.report = loom_report_nothing};
-		static struct loom_reader r;
+		struct loom_violations findings = {.report = loom_violation_ignore};
+		static struct run_reader r;
 
 		for (unsigned i = 0; i < RECORDS; i++) {
 			struct loom_record e = {.cycle = i,
@@ -351,15 +351,15 @@ static void layouts_are_told_apart_or_asked_for(void **state)
 			loom_encode(&e, bytes + i * size, is_natural);
 		}
 		kit_file("plain", bytes, RECORDS * size);
-		assert_int_equal(loom_reader_open(&r, kit_dir, "plain", NULL, &findings), 0);
+		assert_int_equal(run_reader_open(&r, kit_dir, "plain", NULL, &findings), 0);
 		assert_int_equal(r.form, is_natural ? LOOM_NATURAL48 : LOOM_PACKED38);
-		loom_reader_close(&r);
+		run_reader_close(&r);
 		/* a cycle that falls, or a core each, is not plausible */
 		memset(bytes + 3 * size, 0, 8);
 		kit_file("plain", bytes, RECORDS * size);
-		assert_int_equal(loom_reader_open(&r, kit_dir, "plain", NULL, &findings), -EBADMSG);
+		assert_int_equal(run_reader_open(&r, kit_dir, "plain", NULL, &findings), -EBADMSG);
 		assert_int_equal(findings.of_rule[LOOM_S1], 1);
-		loom_reader_close(&r);
+		run_reader_close(&r);
 	}
 }
 
@@ -494,8 +494,8 @@ static bool lacks_nothing(void *arg, uint8_t kind, uint16_t core)
 static void scopes_are_kept_apart(void **state)
 {
 	enum { CORES = 50, INVOCATIONS = 40 };
-	struct loom_findings findings = {.report = loom_report_nothing};
-	struct loom_order *order = loom_order_new(&findings);
+	struct loom_violations findings = {.report = loom_violation_ignore};
+	struct record_order *order = record_order_new(&findings);
 	struct loom_record e = {.epoch_id = 3};
 	struct loom_place place = {"run", 0, 0};
 
@@ -512,59 +512,59 @@ static void scopes_are_kept_apart(void **state)
 			/* one scope has no end of its own, but others of its invocation have */
 			if (step == 2 && i == 123)
 				continue;
-			assert_int_equal(loom_order_add(order, &place, &e, false), 0);
+			assert_int_equal(record_order_add(order, &place, &e, false), 0);
 			place.record++;
 		}
 	}
-	assert_int_equal(loom_order_scopes(order), CORES * INVOCATIONS);
-	assert_int_equal(loom_order_records(order, LOOM_NODE_FIRE), CORES * INVOCATIONS);
-	loom_order_finish(order, lacks_nothing, NULL);
+	assert_int_equal(record_order_scopes(order), CORES * INVOCATIONS);
+	assert_int_equal(record_order_records(order, LOOM_NODE_FIRE), CORES * INVOCATIONS);
+	record_order_finish(order, lacks_nothing, NULL);
 	assert_string_equal(loom_verdict(&findings), "valid");
 	assert_int_equal(findings.counts[LOOM_NOTICE], 0);
-	loom_order_free(order);
+	record_order_free(order);
 }
 
 /* ---- metrics ---- */
 
 static void metrics_follow_the_seed(void **state)
 {
-	uint64_t counters[PERF_NCOUNTERS] = {0};
-	double m[PERF_NMETRICS];
+	uint64_t counters[STATS_NCOUNTERS] = {0};
+	double m[STATS_NMETRICS];
 
 	(void)state;
-	counters[PERF_ACTIVE_CYCLES] = 4;
-	counters[PERF_STALL_CYCLES_IN] = 7;
-	counters[PERF_STALL_CYCLES_OUT] = 3;
-	counters[PERF_TOKENS_OUT] = 6;
-	counters[PERF_CONFIG_WRITES] = 2;
-	perf_derive(counters, 16, m);
-	assert_true(m[PERF_M_UTILIZATION] == 0.25);
-	assert_true(m[PERF_M_INPUT_STALL] == 7.0 / 16);
-	assert_true(m[PERF_M_OUTPUT_STALL] == 3.0 / 16);
-	assert_true(m[PERF_M_THROUGHPUT] == 1.5);
-	assert_true(m[PERF_M_CONFIG_OVERHEAD] == 0.125);
-	perf_derive(counters, 0, m);
-	assert_true(m[PERF_M_UTILIZATION] == 0 && m[PERF_M_CONFIG_OVERHEAD] == 0);
-	counters[PERF_ACTIVE_CYCLES] = 0;
-	perf_derive(counters, 16, m);
-	assert_true(isnan(m[PERF_M_THROUGHPUT]));
+	counters[STATS_ACTIVE_CYCLES] = 4;
+	counters[STATS_STALL_CYCLES_IN] = 7;
+	counters[STATS_STALL_CYCLES_OUT] = 3;
+	counters[STATS_TOKENS_OUT] = 6;
+	counters[STATS_CONFIG_WRITES] = 2;
+	stats_derive(counters, 16, m);
+	assert_true(m[STATS_M_UTILIZATION] == 0.25);
+	assert_true(m[STATS_M_INPUT_STALL] == 7.0 / 16);
+	assert_true(m[STATS_M_OUTPUT_STALL] == 3.0 / 16);
+	assert_true(m[STATS_M_THROUGHPUT] == 1.5);
+	assert_true(m[STATS_M_CONFIG_OVERHEAD] == 0.125);
+	stats_derive(counters, 0, m);
+	assert_true(m[STATS_M_UTILIZATION] == 0 && m[STATS_M_CONFIG_OVERHEAD] == 0);
+	counters[STATS_ACTIVE_CYCLES] = 0;
+	stats_derive(counters, 16, m);
+	assert_true(isnan(m[STATS_M_THROUGHPUT]));
 }
 
 static void tolerances_are_those_of_the_specification(void **state)
 {
-	const struct loom_perf upstream = {.form = PERF_LEGACY}, ours = {.form = PERF_LOOM};
+	const struct run_stats upstream = {.form = STATS_LEGACY}, ours = {.form = STATS_LOOM};
 
 	(void)state;
-	assert_true(perf_agrees(&upstream, 0.285714, 4.0 / 14));
-	assert_true(perf_agrees(&upstream, 285714, 2e6 / 7));
-	assert_false(perf_agrees(&upstream, 0.28572, 4.0 / 14));
-	assert_false(perf_agrees(&upstream, 6e-7, 0));
-	assert_true(perf_agrees(&upstream, 4e-7, 0));
-	assert_true(perf_agrees(&ours, 0.285714286, 4.0 / 14));
-	assert_false(perf_agrees(&ours, 0.285715, 4.0 / 14));
-	assert_false(perf_agrees(&ours, 1e-9, 0));
-	assert_true(perf_agrees(&ours, NAN, NAN));
-	assert_false(perf_agrees(&ours, NAN, 0));
+	assert_true(stats_agrees(&upstream, 0.285714, 4.0 / 14));
+	assert_true(stats_agrees(&upstream, 285714, 2e6 / 7));
+	assert_false(stats_agrees(&upstream, 0.28572, 4.0 / 14));
+	assert_false(stats_agrees(&upstream, 6e-7, 0));
+	assert_true(stats_agrees(&upstream, 4e-7, 0));
+	assert_true(stats_agrees(&ours, 0.285714286, 4.0 / 14));
+	assert_false(stats_agrees(&ours, 0.285715, 4.0 / 14));
+	assert_false(stats_agrees(&ours, 1e-9, 0));
+	assert_true(stats_agrees(&ours, NAN, NAN));
+	assert_false(stats_agrees(&ours, NAN, 0));
 }
 
 /* ---- names ---- */

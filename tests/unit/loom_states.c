@@ -13,7 +13,7 @@
 enum { CYCLES = 120, CORES = 2, NODES = 3, UNITS = CORES * NODES };
 
 struct seen {
-	const struct loom_survey *survey;
+	const struct run_survey *survey;
 	uint64_t last[UNITS][4];
 	int64_t value[UNITS][4];
 	int64_t at[UNITS][4][CYCLES + 1]; /* by what, by cycle */
@@ -59,13 +59,13 @@ static void random_runs_agree_with_an_array(void **state)
 
 	(void)state;
 	for (uint32_t turn = 1; turn < 200; turn++) {
-		struct loom_survey *survey = loom_survey_new(LOOM_STYLE_CYCLE);
+		struct run_survey *survey = run_survey_new(LOOM_STYLE_CYCLE);
 		static struct loom_record list[CYCLES * UNITS * 2];
 		static int want[UNITS][CYCLES + 1];
 		static int64_t route[UNITS][CYCLES + 1];
 		static struct seen seen;
 		uint64_t begin[CORES], end[CORES], error[UNITS];
-		struct loom_states *states;
+		struct node_state *states;
 		uint32_t seed = turn;
 		size_t n = 0;
 
@@ -124,13 +124,13 @@ static void random_runs_agree_with_an_array(void **state)
 			}
 		}
 		for (size_t i = 0; i < n; i++)
-			assert_int_equal(loom_survey_add(survey, &list[i], 0), 0);
+			assert_int_equal(run_survey_add(survey, &list[i], 0), 0);
 		for (int core = 0; core < CORES; core++) {
 			for (uint32_t node = 1; node <= NODES; node++)
-				assert_int_equal(loom_survey_add_node(survey, (uint16_t)core, node),
+				assert_int_equal(run_survey_add_node(survey, (uint16_t)core, node),
 						 0);
 		}
-		assert_int_equal(loom_survey_seal(survey), 0);
+		assert_int_equal(run_survey_seal(survey), 0);
 		assert_int_equal(survey->nnodes, UNITS);
 		memset(&seen, 0, sizeof(seen));
 		for (int u = 0; u < UNITS; u++) {
@@ -138,10 +138,10 @@ static void random_runs_agree_with_an_array(void **state)
 			for (int what = LOOM_WHAT_ROUTE; what <= LOOM_WHAT_EXTENSION; what++)
 				seen.value[u][what] = -1;
 		}
-		states = loom_states_new(survey, note, &seen);
+		states = node_state_new(survey, note, &seen);
 		for (size_t i = 0; i < n; i++)
-			assert_int_equal(loom_states_add(states, &list[i], 0), 0);
-		assert_int_equal(loom_states_finish(states), 0);
+			assert_int_equal(node_state_add(states, &list[i], 0), 0);
+		assert_int_equal(node_state_finish(states), 0);
 		for (uint32_t u = 0; u < UNITS; u++) {
 			fill(&seen, u, LOOM_WHAT_STATE, survey->end);
 			fill(&seen, u, LOOM_WHAT_ROUTE, survey->end);
@@ -153,8 +153,8 @@ static void random_runs_agree_with_an_array(void **state)
 				assert_int_equal(seen.at[u][LOOM_WHAT_ROUTE][c], route[u][c]);
 			}
 		}
-		loom_states_free(states);
-		loom_survey_free(survey);
+		node_state_free(states);
+		run_survey_free(survey);
 	}
 }
 
@@ -218,13 +218,13 @@ static void periods_and_frequencies_are_read(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(periods); i++) {
-		if (loom_clock_period(periods[i].text) != periods[i].ps)
+		if (run_clock_period(periods[i].text) != periods[i].ps)
 			fail_msg("%s", periods[i].text);
 	}
 	for (size_t i = 0; i < COUNT(frequencies); i++) {
 		bool exact = false;
 
-		if (loom_clock_frequency(frequencies[i].text, &exact) != frequencies[i].ps ||
+		if (run_clock_frequency(frequencies[i].text, &exact) != frequencies[i].ps ||
 		    (frequencies[i].ps && exact != frequencies[i].exact))
 			fail_msg("%s", frequencies[i].text);
 	}
@@ -238,18 +238,18 @@ static void cycles_come_back_from_nanoseconds(void **state)
 	(void)state;
 	for (size_t p = 0; p < COUNT(periods); p++) {
 		for (size_t b = 0; b < COUNT(bases); b++) {
-			struct loom_clock clock = {periods[p], bases[b]};
-			uint64_t last = loom_clock_last(&clock);
+			struct run_clock clock = {periods[p], bases[b]};
+			uint64_t last = run_clock_last(&clock);
 
-			assert_true(loom_clock_ns(&clock, last) >= 0);
-			assert_true(loom_clock_longest(&clock, last) >= periods[p]);
+			assert_true(run_clock_ns(&clock, last) >= 0);
+			assert_true(run_clock_longest(&clock, last) >= periods[p]);
 			if (last < UINT64_MAX)
-				assert_true(loom_clock_longest(&clock, last + 1) < periods[p]);
+				assert_true(run_clock_longest(&clock, last + 1) < periods[p]);
 			for (unsigned shift = 0; shift < 64; shift++) {
 				uint64_t cycle = last >> shift;
 
 				assert_int_equal(
-					loom_clock_cycle(&clock, loom_clock_ns(&clock, cycle)),
+					run_clock_cycle(&clock, run_clock_ns(&clock, cycle)),
 					cycle);
 			}
 		}

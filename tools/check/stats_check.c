@@ -18,9 +18,9 @@
 #define NOT_PAUSED (-1) /* the waker of a thread that stayed runnable */
 
 /* What is known from both sides. */
-static const enum perf_counter compared[] = {
-	PERF_ACTIVE_NS,		 PERF_RUNNABLE_NS, PERF_BLOCKED_NS, PERF_SWITCHES_VOLUNTARY,
-	PERF_SWITCHES_PREEMPTED, PERF_YIELDS,	   PERF_WAKEUPS,    PERF_MIGRATIONS,
+static const enum stats_counter compared[] = {
+	STATS_ACTIVE_NS,	  STATS_RUNNABLE_NS, STATS_BLOCKED_NS, STATS_SWITCHES_VOLUNTARY,
+	STATS_SWITCHES_PREEMPTED, STATS_YIELDS,	     STATS_WAKEUPS,    STATS_MIGRATIONS,
 };
 #define NCOMPARED (sizeof(compared) / sizeof(compared[0]))
 
@@ -46,7 +46,7 @@ struct judge {
 	uint64_t said[LOOM_RULES];
 };
 
-static void judge_found(void *arg, const struct loom_finding *finding)
+static void judge_found(void *arg, const struct loom_violation *finding)
 {
 	static const enum severity severities[LOOM_SEVERITIES] = {
 		[LOOM_NOTICE] = SEVERITY_NOTE,
@@ -76,7 +76,7 @@ static void judge_rest(const struct judge *judge)
 int figures_load(struct figures *f, const struct trace *trace, struct findings *findings)
 {
 	struct judge judge = {.findings = findings};
-	struct loom_findings rules = {.report = judge_found, .arg = &judge};
+	struct loom_violations rules = {.report = judge_found, .arg = &judge};
 	struct stat st;
 	int err;
 
@@ -86,17 +86,17 @@ int figures_load(struct figures *f, const struct trace *trace, struct findings *
 	err = findings_catch(findings);
 	if (err)
 		return err;
-	err = loom_perf_load(&f->perf, trace->fd, PERF_FILE, &rules);
+	err = run_stats_load(&f->perf, trace->fd, PERF_FILE, &rules);
 	findings_caught(findings, SEVERITY_ERROR);
 	if (err)
 		return err == -ENOMEM ? err : 0; /* said */
-	if (f->perf.form != PERF_OVNI)
+	if (f->perf.form != STATS_OVNI)
 		findings_add(findings, SEVERITY_ERROR, PERF_FILE ": has the form %s, not %s",
-			     perf_form_name(f->perf.form), PERF_SCHEMA);
+			     stats_form_name(f->perf.form), PERF_SCHEMA);
 	else
-		err = loom_perf_check(&f->perf, &rules);
+		err = run_stats_check(&f->perf, &rules);
 	judge_rest(&judge);
-	f->sound = f->perf.form == PERF_OVNI && !rules.counts[LOOM_ERROR];
+	f->sound = f->perf.form == STATS_OVNI && !rules.counts[LOOM_ERROR];
 	return err;
 }
 
@@ -263,7 +263,7 @@ static const char *obstacle(const struct figures *f, const struct survey *s)
 		return "events are missing in the streams";
 	if (s->repairs)
 		return "moves of threads had to be concluded";
-	if (f->perf.unlisted.counters[PERF_ACTIVE_NS])
+	if (f->perf.unlisted.counters[STATS_ACTIVE_NS])
 		return "not all threads that ran are listed";
 	if (!f->switches)
 		return "its switches are not those of the recorder, or were not recorded";
@@ -277,18 +277,18 @@ static uint64_t take_counters(struct figures *f)
 	uint64_t strangers = 0;
 
 	for (size_t i = 0; i < f->perf.nsnapshots; i++) {
-		const struct perf_snapshot *s = &f->perf.snapshots[i];
+		const struct stats_snapshot *s = &f->perf.snapshots[i];
 		struct figures_thread key = {.pid = (int64_t)s->pid, .tid = (int64_t)s->tid}, *t;
 
-		if (s->scope != PERF_THREAD || s->interval)
+		if (s->scope != STATS_THREAD || s->interval)
 			continue;
 		t = bsearch(&key, f->threads, f->nthreads, sizeof(key), by_ids);
 		if (!t) {
-			strangers += s->counters[PERF_ACTIVE_NS] > 0;
+			strangers += s->counters[STATS_ACTIVE_NS] > 0;
 			continue;
 		}
 		t->listed = true;
-		t->life += s->counters[PERF_TOTAL_NS];
+		t->life += s->counters[STATS_TOTAL_NS];
 		for (size_t k = 0; k < NCOMPARED; k++)
 			t->counters[k] += s->counters[compared[k]];
 	}
@@ -351,7 +351,7 @@ static bool thread_agrees(const struct figures_thread *t, bool say, enum severit
 				     PERF_FILE ": thread %lld of process %lld: %s is %llu, but "
 					       "%llu in its stream",
 				     (long long)t->tid, (long long)t->pid,
-				     perf_counter_names[compared[k]], LLU(t->counters[k]),
+				     stats_counter_names[compared[k]], LLU(t->counters[k]),
 				     LLU(t->streams[k]));
 		return false;
 	}
@@ -361,7 +361,7 @@ static bool thread_agrees(const struct figures_thread *t, bool say, enum severit
 static uint64_t compare_threads(const struct figures *f, enum severity severity,
 				struct findings *findings)
 {
-	bool all = !f->perf.has_unlisted || !f->perf.unlisted.counters[PERF_THREADS];
+	bool all = !f->perf.has_unlisted || !f->perf.unlisted.counters[STATS_THREADS];
 	uint64_t wrong = 0;
 
 	for (size_t i = 0; i < f->nthreads; i++) {
@@ -415,7 +415,7 @@ bool figures_compare(struct figures *f, const struct survey *survey, enum severi
 
 void figures_free(struct figures *f)
 {
-	loom_perf_free(&f->perf);
+	run_stats_free(&f->perf);
 	free(f->threads);
 	memset(f, 0, sizeof(*f));
 }

@@ -25,7 +25,7 @@
 #include "trace/loom/stats/run_stats.h"
 
 struct figures {
-	struct loom_perf perf;
+	struct run_stats perf;
 	bool there;			/* the trace has a perf.json, and it could be read */
 	bool sound;			/* it breaks no rule */
 	uint64_t t0, t1;		/* the window, as the streams have it */

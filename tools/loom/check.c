@@ -27,11 +27,11 @@
 struct session {
 	const struct loom_options *o;
 	struct printer out;
-	struct loom_findings findings;
-	struct loom_run run;
-	struct loom_perf perf;
+	struct loom_violations findings;
+	struct run_files run;
+	struct run_stats perf;
 	bool has_perf;
-	struct loom_records records;
+	struct run_records records;
 	const char *not_checked; /* why P6 was not, or NULL */
 	bool is_edge;		 /* the style was found, not told */
 	const char *verdict;
@@ -46,7 +46,7 @@ static const char *base(const char *path)
 
 /* ---- findings ---- */
 
-static void report_text(struct session *s, const struct loom_finding *f)
+static void report_text(struct session *s, const struct loom_violation *f)
 {
 	if (s->findings.counts[0] + s->findings.counts[1] + s->findings.counts[2] == 1)
 		printer_text(&s->out, "findings\n");
@@ -64,7 +64,7 @@ static void report_text(struct session *s, const struct loom_finding *f)
 	printer_text(&s->out, "\n");
 }
 
-static void report_json(struct session *s, const struct loom_finding *f, bool first)
+static void report_json(struct session *s, const struct loom_violation *f, bool first)
 {
 	printer_format(&s->out, "%s\n    {\"severity\": \"%s\", \"rule\": \"%s\", \"file\": ",
 		       first ? "" : ",", loom_severity_name(f->severity), loom_rules[f->rule].id);
@@ -81,12 +81,12 @@ static void report_json(struct session *s, const struct loom_finding *f, bool fi
 	printer_text(&s->out, "}");
 }
 
-static uint64_t total(const struct loom_findings *f)
+static uint64_t total(const struct loom_violations *f)
 {
 	return f->counts[LOOM_NOTICE] + f->counts[LOOM_WARNING] + f->counts[LOOM_ERROR];
 }
 
-static void report(void *arg, const struct loom_finding *f)
+static void report(void *arg, const struct loom_violation *f)
 {
 	struct session *s = arg;
 
@@ -108,7 +108,7 @@ static bool same_record(const struct loom_record *a, const struct loom_record *b
 	       a->event_kind == b->event_kind && a->lane == b->lane;
 }
 
-static int compare(struct session *s, struct loom_reader *a, struct loom_reader *b)
+static int compare(struct session *s, struct run_reader *a, struct run_reader *b)
 {
 	struct loom_record x, y;
 	int more = 1, other = 1;
@@ -116,18 +116,19 @@ static int compare(struct session *s, struct loom_reader *a, struct loom_reader 
 	while (true) {
 		struct loom_place place;
 
-		more = loom_reader_next(a, &x);
-		other = loom_reader_next(b, &y);
+		more = run_reader_next(a, &x);
+		other = run_reader_next(b, &y);
 		if (more <= 0 || other <= 0)
 			break;
 		if (same_record(&x, &y))
 			continue;
-		place = loom_reader_place(a);
-		loom_found(&s->findings, LOOM_O7, &place,
-			   "record %llu differs from that of %s (cycle %llu core %u node %u "
-			   "there), the first "
-			   "that does",
-			   LLU(place.record), base(b->path), LLU(y.cycle), y.core_id, y.hw_node_id);
+		place = run_reader_place(a);
+		loom_violation_add(
+			&s->findings, LOOM_O7, &place,
+			"record %llu differs from that of %s (cycle %llu core %u node %u "
+			"there), the first "
+			"that does",
+			LLU(place.record), base(b->path), LLU(y.cycle), y.core_id, y.hw_node_id);
 		return 0;
 	}
 	if (more < 0 || other < 0)
@@ -135,20 +136,20 @@ static int compare(struct session *s, struct loom_reader *a, struct loom_reader 
 	if (more || other) {
 		struct loom_place place = {a->path, LOOM_NOWHERE, LOOM_NOWHERE};
 
-		loom_found(&s->findings, LOOM_O7, &place,
-			   "%s has more records: the first %llu are equal",
-			   base((more ? a : b)->path), LLU((more ? b : a)->count));
+		loom_violation_add(&s->findings, LOOM_O7, &place,
+				   "%s has more records: the first %llu are equal",
+				   base((more ? a : b)->path), LLU((more ? b : a)->count));
 	}
 	return 0;
 }
 
 static int check_same(struct session *s)
 {
-	struct loom_reader_options how = {.layout = s->o->layout, .as_stored = true};
-	struct loom_findings unsaid = {.report = loom_report_nothing};
-	struct loom_reader *a = calloc(1, sizeof(*a)), *b = calloc(1, sizeof(*b));
-	struct loom_run other = {0};
-	int err = a && b ? loom_run_find(&other, s->o->same_as, "-") : -ENOMEM;
+	struct run_reader_options how = {.layout = s->o->layout, .as_stored = true};
+	struct loom_violations unsaid = {.report = loom_violation_ignore};
+	struct run_reader *a = calloc(1, sizeof(*a)), *b = calloc(1, sizeof(*b));
+	struct run_files other = {0};
+	int err = a && b ? run_files_find(&other, s->o->same_as, "-") : -ENOMEM;
 
 	if (!a || !b)
 		log_error("%s: no memory to compare it", s->o->run);
@@ -157,9 +158,9 @@ static int check_same(struct session *s)
 		err = -ENOENT;
 	}
 	if (!err)
-		err = loom_reader_open(a, AT_FDCWD, s->run.trace, &how, &unsaid);
+		err = run_reader_open(a, AT_FDCWD, s->run.trace, &how, &unsaid);
 	if (!err) {
-		err = loom_reader_open(b, AT_FDCWD, other.trace, &how, &unsaid);
+		err = run_reader_open(b, AT_FDCWD, other.trace, &how, &unsaid);
 		if (err == -EBADMSG)
 			log_error("%s: no trace that can be read: see 'ovni-loom check %s'",
 				  other.trace, other.trace);
@@ -171,12 +172,12 @@ static int check_same(struct session *s)
 		err = compare(s, a, b);
 out:
 	if (a)
-		loom_reader_close(a);
+		run_reader_close(a);
 	if (b)
-		loom_reader_close(b);
+		run_reader_close(b);
 	free(a);
 	free(b);
-	loom_run_free(&other);
+	run_files_free(&other);
 	return err;
 }
 
@@ -188,7 +189,7 @@ static int load_perf(struct session *s)
 
 	if (!s->run.perf)
 		return 0;
-	err = loom_perf_load(&s->perf, AT_FDCWD, s->run.perf, &s->findings);
+	err = run_stats_load(&s->perf, AT_FDCWD, s->run.perf, &s->findings);
 	s->has_perf = !err;
 	return err == -EBADMSG ? 0 : err;
 }
@@ -207,7 +208,7 @@ static int check_agreement(struct session *s)
 		return 0;
 	s->not_checked = loom_agree_obstacle(&s->records.tally, &s->perf, &how);
 	if (!s->not_checked) {
-		err = loom_records_try_edge(&s->records, s->o, &s->run, &s->perf);
+		err = run_records_try_edge(&s->records, s->o, &s->run, &s->perf);
 		if (err < 0)
 			return err;
 		s->is_edge = err;
@@ -218,16 +219,16 @@ static int check_agreement(struct session *s)
 
 static int check(struct session *s)
 {
-	const struct loom_perf *perf;
+	const struct run_stats *perf;
 	int err = load_perf(s);
 
 	if (err)
 		return err;
 	perf = s->has_perf ? &s->perf : NULL;
-	err = loom_records_read(&s->records, s->o, &s->run, perf, loom_records_style(s->o, perf),
-				true, &s->findings);
+	err = run_records_read(&s->records, s->o, &s->run, perf, run_records_style(s->o, perf),
+			       true, &s->findings);
 	if (!err && s->has_perf) {
-		err = loom_perf_check(&s->perf, &s->findings);
+		err = run_stats_check(&s->perf, &s->findings);
 		if (err)
 			log_error("%s: no memory to check it", s->run.perf);
 	}
@@ -273,7 +274,7 @@ static void print_end_json(struct session *s)
 			       loom_form_name(s->records.form), s->records.tally.records);
 	if (s->has_perf)
 		printer_format(out, ",\n  \"statistics\": {\"form\": \"%s\"}",
-			       perf_form_name(s->perf.form));
+			       stats_form_name(s->perf.form));
 	if (s->records.readable)
 		printer_format(out, ",\n  \"record_style\": \"%s\"",
 			       loom_style_names[s->records.tally.style]);
@@ -289,12 +290,12 @@ int loom_check(struct loom_options *o)
 	bool bad;
 	int err;
 
-	s.findings = (struct loom_findings){.report = report, .arg = &s};
+	s.findings = (struct loom_violations){.report = report, .arg = &s};
 	if (printer_open(&s.out, STDOUT_FILENO) < 0) {
 		log_error("no memory");
 		return STATUS_FAILED;
 	}
-	err = loom_run_find(&s.run, o->run, o->perf);
+	err = run_files_find(&s.run, o->run, o->perf);
 	if (!err && o->json)
 		printer_text(&s.out, "{\n  \"findings\": [");
 	if (!err) {
@@ -308,8 +309,8 @@ int loom_check(struct loom_options *o)
 	bad = s.findings.counts[LOOM_ERROR] || (o->strict && s.findings.counts[LOOM_WARNING]);
 	if (printer_close(&s.out) < 0)
 		err = -EIO;
-	loom_records_fini(&s.records);
-	loom_perf_free(&s.perf);
-	loom_run_free(&s.run);
+	run_records_fini(&s.records);
+	run_stats_free(&s.perf);
+	run_files_free(&s.run);
 	return err || bad ? STATUS_FAILED : STATUS_COMPLETE;
 }

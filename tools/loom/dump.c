@@ -51,7 +51,7 @@ static char *put_flags(char *at, uint16_t flags)
 	return at;
 }
 
-static void print_record(struct printer *out, const struct loom_reader *r,
+static void print_record(struct printer *out, const struct run_reader *r,
 			 const struct loom_record *e)
 {
 	static const char *const phases[] = {"", " evaluate", " commit"};
@@ -112,13 +112,12 @@ struct counts {
 	uint64_t seen, shown, filtered, sampled_out;
 };
 
-static int show(struct loom_options *o, struct loom_reader *r, struct printer *out,
-		struct counts *n)
+static int show(struct loom_options *o, struct run_reader *r, struct printer *out, struct counts *n)
 {
 	struct loom_record e;
 	int got;
 
-	while ((got = loom_reader_next(r, &e)) > 0) {
+	while ((got = run_reader_next(r, &e)) > 0) {
 		int decision = LOOM_FILTERED;
 
 		n->seen++;
@@ -140,19 +139,19 @@ static int show(struct loom_options *o, struct loom_reader *r, struct printer *o
 /* JSON does not say how many there are. */
 static int count_records(const struct loom_options *o, const char *path, uint64_t *count)
 {
-	struct loom_reader_options how = {.layout = o->layout, .as_stored = true};
-	struct loom_findings unsaid = {.report = loom_report_nothing};
-	struct loom_reader *r = malloc(sizeof(*r));
+	struct run_reader_options how = {.layout = o->layout, .as_stored = true};
+	struct loom_violations unsaid = {.report = loom_violation_ignore};
+	struct run_reader *r = malloc(sizeof(*r));
 	struct loom_record e;
 	int got;
 
 	if (!r)
 		return -ENOMEM;
-	got = loom_reader_open(r, AT_FDCWD, path, &how, &unsaid);
-	while (!got && (got = loom_reader_next(r, &e)) > 0)
+	got = run_reader_open(r, AT_FDCWD, path, &how, &unsaid);
+	while (!got && (got = run_reader_next(r, &e)) > 0)
 		got = 0;
 	*count = r->count;
-	loom_reader_close(r);
+	run_reader_close(r);
 	free(r);
 	return got;
 }
@@ -165,13 +164,13 @@ static bool leaves_out(const struct loom_options *o)
 }
 
 /* What the producer left out, as the statistics declare it. Returns 1 if something was dropped. */
-static int print_declared(const struct loom_perf *p, struct printer *out)
+static int print_declared(const struct run_stats *p, struct printer *out)
 {
-	const struct perf_account *e = &p->events;
+	const struct stats_account *e = &p->events;
 	bool first = true;
 	char room[8];
 
-	if (!loom_perf_leaves_out(p))
+	if (!run_stats_leaves_out(p))
 		return 0;
 	printer_format(out,
 		       "declared seen %" PRIu64 " written %" PRIu64 " filtered %" PRIu64
@@ -188,7 +187,7 @@ static int print_declared(const struct loom_perf *p, struct printer *out)
 	return e->dropped.v > 0;
 }
 
-static int print_run(struct loom_options *o, const char *path, struct loom_reader *r,
+static int print_run(struct loom_options *o, const char *path, struct run_reader *r,
 		     struct printer *out)
 {
 	struct counts n = {0};
@@ -219,15 +218,15 @@ static int print_run(struct loom_options *o, const char *path, struct loom_reade
 }
 
 /* The account of the run, if it has statistics that tell one. */
-static int declared_losses(const struct loom_run *run, struct printer *out)
+static int declared_losses(const struct run_files *run, struct printer *out)
 {
-	struct loom_findings unsaid = {.report = loom_report_nothing};
-	struct loom_perf perf;
+	struct loom_violations unsaid = {.report = loom_violation_ignore};
+	struct run_stats perf;
 	int lost;
 
 	if (!run->perf)
 		return 0;
-	if (loom_perf_load(&perf, AT_FDCWD, run->perf, &unsaid) == 0) {
+	if (run_stats_load(&perf, AT_FDCWD, run->perf, &unsaid) == 0) {
 		lost = print_declared(&perf, out);
 	} else {
 		log_warn("%s: cannot be understood: what was dropped is not known (see 'ovni-loom "
@@ -235,16 +234,16 @@ static int declared_losses(const struct loom_run *run, struct printer *out)
 			 run->perf);
 		lost = 0;
 	}
-	loom_perf_free(&perf);
+	run_stats_free(&perf);
 	return lost;
 }
 
 int loom_dump(struct loom_options *o)
 {
-	struct loom_reader_options how = {.layout = o->layout, .as_stored = !o->apply_ids};
-	struct loom_findings findings = {0};
-	struct loom_reader *r = calloc(1, sizeof(*r));
-	struct loom_run run;
+	struct run_reader_options how = {.layout = o->layout, .as_stored = !o->apply_ids};
+	struct loom_violations findings = {0};
+	struct run_reader *r = calloc(1, sizeof(*r));
+	struct run_files run;
 	struct printer out;
 	int err, lost = 0;
 
@@ -253,13 +252,13 @@ int loom_dump(struct loom_options *o)
 		free(r);
 		return STATUS_FAILED;
 	}
-	err = loom_run_find(&run, o->run, o->perf);
+	err = run_files_find(&run, o->run, o->perf);
 	if (!err && !run.trace) {
 		log_error("%s: no trace, only statistics: see 'ovni-loom stats'", o->run);
 		err = -ENOENT;
 	}
 	if (!err)
-		err = loom_reader_open(r, AT_FDCWD, run.trace, &how, &findings);
+		err = run_reader_open(r, AT_FDCWD, run.trace, &how, &findings);
 	if (!err)
 		err = print_run(o, run.trace, r, &out);
 	else if (err == -EBADMSG && r->form != LOOM_UNKNOWN)
@@ -270,9 +269,9 @@ int loom_dump(struct loom_options *o)
 		log_error("%s: no memory", o->run);
 	if (printer_close(&out) < 0 || r->is_damaged || err)
 		err = -EIO;
-	loom_reader_close(r);
+	run_reader_close(r);
 	free(r);
-	loom_run_free(&run);
+	run_files_free(&run);
 	if (err)
 		return STATUS_FAILED;
 	return lost ? STATUS_LOST : STATUS_COMPLETE;

@@ -363,12 +363,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->o.nodes_file = arg;
 		break;
 	case KEY_PERIOD:
-		a->o.period_ps = loom_clock_period(arg);
+		a->o.period_ps = run_clock_period(arg);
 		if (!a->o.period_ps)
 			wrong = "a period is a time like 800ps or 1.25ns, at least 1ps";
 		break;
 	case KEY_FREQUENCY:
-		a->o.period_ps = loom_clock_frequency(arg, &a->o.exact_period);
+		a->o.period_ps = run_clock_frequency(arg, &a->o.exact_period);
 		if (!a->o.period_ps)
 			wrong = "a frequency is a number of Hz, kHz, MHz or GHz, at most 1THz";
 		else if (!a->o.exact_period)

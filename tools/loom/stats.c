@@ -12,7 +12,7 @@
 #include "trace/base/log.h"
 #include "trace/loom/stats/agree.h"
 
-#define BIT(c) (1u << PERF_##c)
+#define BIT(c) (1u << STATS_##c)
 
 /* ---- rows ---- */
 
@@ -52,38 +52,39 @@ static void fill_records(const struct stats *s, struct stats_row *to, const stru
 		side->has |= BIT(STALL_CYCLES_IN);
 	if (of_kind[LOOM_NODE_STALL_OUT] > 0)
 		side->has |= BIT(STALL_CYCLES_OUT);
-	side->counters[PERF_ACTIVE_CYCLES] = row->active;
-	side->counters[PERF_STALL_CYCLES_IN] = row->stall_in;
-	side->counters[PERF_STALL_CYCLES_OUT] = row->stall_out;
+	side->counters[STATS_ACTIVE_CYCLES] = row->active;
+	side->counters[STATS_STALL_CYCLES_IN] = row->stall_in;
+	side->counters[STATS_STALL_CYCLES_OUT] = row->stall_out;
 	if (row->whole_core && of_kind[LOOM_CONFIG_WRITE] > 0) {
 		side->has |= BIT(CONFIG_WRITES);
-		side->counters[PERF_CONFIG_WRITES] = row->config_writes;
+		side->counters[STATS_CONFIG_WRITES] = row->config_writes;
 	}
 }
 
-static void fill_statistics(struct stats *s, struct stats_row *to, const struct perf_snapshot *from)
+static void fill_statistics(struct stats *s, struct stats_row *to,
+			    const struct stats_snapshot *from)
 {
 	struct stats_side *side = &to->statistics;
 
 	const struct loom_invocation *last = loom_tally_last(&s->records.tally);
 
-	if (s->perf.form != PERF_LOOM && last && !s->obstacle) {
+	if (s->perf.form != STATS_LOOM && last && !s->obstacle) {
 		to->has_ids = to->has_core = to->has_invocation = true;
 		to->core = (uint16_t)last->core;
 		to->epoch = last->epoch;
 		to->invocation = last->id;
 	}
-	if (s->perf.form == PERF_LOOM) {
+	if (s->perf.form == STATS_LOOM) {
 		to->has_ids = to->has_core = to->has_invocation = true;
 		to->core = from->core_id;
 		to->epoch = from->epoch_id;
 		to->invocation = from->invocation_id;
 	}
-	to->whole_core = from->scope == PERF_CORE;
+	to->whole_core = from->scope == STATS_CORE;
 	to->node = from->hw_node_id;
 	to->announced = from;
 	side->given = true;
-	side->total = perf_window(&s->perf, from).v;
+	side->total = stats_window(&s->perf, from).v;
 	side->has = from->has_counter;
 	memcpy(side->counters, from->counters, sizeof(side->counters));
 }
@@ -100,7 +101,7 @@ static int collect(struct stats *s)
 	int err = taken ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !err && s->has_perf && i < s->perf.nsnapshots; i++) {
-		const struct perf_snapshot *from = &s->perf.snapshots[i];
+		const struct stats_snapshot *from = &s->perf.snapshots[i];
 		const struct loom_row *row = NULL;
 		struct stats_row *to;
 
@@ -162,7 +163,7 @@ static void add_side(struct stats_side *to, const struct stats_side *from)
 	to->has = to->given ? to->has & from->has : from->has;
 	to->given = true;
 	to->total += from->total;
-	for (int c = 0; c < PERF_NCOUNTERS; c++)
+	for (int c = 0; c < STATS_NCOUNTERS; c++)
 		to->counters[c] += from->counters[c];
 }
 
@@ -242,11 +243,11 @@ static void group(struct stats *s)
 /* All cycles of the run, and its configuration writes: of the statistics if they tell. */
 static void find_run(struct stats *s)
 {
-	const struct loom_perf *p = &s->perf;
+	const struct run_stats *p = &s->perf;
 	uint64_t first, end;
 
 	loom_counters_window(s->records.tally.counters, &first, &end);
-	if (s->has_perf && p->form == PERF_LOOM && p->window_cycles.given) {
+	if (s->has_perf && p->form == STATS_LOOM && p->window_cycles.given) {
 		s->total_cycles = p->window_cycles.v;
 		s->has_total = true;
 	} else if (s->has_perf && p->total_cycles.given) {
@@ -256,14 +257,14 @@ static void find_run(struct stats *s)
 		s->total_cycles = end - first;
 		s->has_total = true;
 	}
-	if (s->has_perf && p->sums[PERF_CONFIG_WRITES].given) {
-		s->config_writes = p->sums[PERF_CONFIG_WRITES].v;
+	if (s->has_perf && p->sums[STATS_CONFIG_WRITES].given) {
+		s->config_writes = p->sums[STATS_CONFIG_WRITES].v;
 		s->has_config_writes = true;
 	}
-	for (size_t i = 0; s->has_perf && p->form == PERF_LOOM && i < p->nsnapshots; i++) {
-		if (p->snapshots[i].scope != PERF_CORE || !p->snapshots[i].is_last)
+	for (size_t i = 0; s->has_perf && p->form == STATS_LOOM && i < p->nsnapshots; i++) {
+		if (p->snapshots[i].scope != STATS_CORE || !p->snapshots[i].is_last)
 			continue;
-		s->config_writes += p->snapshots[i].counters[PERF_CONFIG_WRITES];
+		s->config_writes += p->snapshots[i].counters[STATS_CONFIG_WRITES];
 		s->has_config_writes = true;
 	}
 	if (!s->has_config_writes && s->records.readable) {
@@ -272,7 +273,7 @@ static void find_run(struct stats *s)
 	}
 }
 
-bool stats_comparable(const struct stats_row *row, enum perf_counter c)
+bool stats_comparable(const struct stats_row *row, enum stats_counter c)
 {
 	return row->statistics.given && row->records.given &&
 	       (row->statistics.has >> c & row->records.has >> c & 1);
@@ -280,8 +281,8 @@ bool stats_comparable(const struct stats_row *row, enum perf_counter c)
 
 bool stats_differs(const struct stats_row *row)
 {
-	for (int c = 0; c < PERF_NCOUNTERS; c++) {
-		if (stats_comparable(row, (enum perf_counter)c) &&
+	for (int c = 0; c < STATS_NCOUNTERS; c++) {
+		if (stats_comparable(row, (enum stats_counter)c) &&
 		    row->statistics.counters[c] != row->records.counters[c])
 			return true;
 	}
@@ -291,11 +292,11 @@ bool stats_differs(const struct stats_row *row)
 
 static void compare(struct stats *s)
 {
-	double want[PERF_NMETRICS];
+	double want[STATS_NMETRICS];
 
 	for (size_t i = 0; i < s->nrows; i++) {
-		for (int c = 0; c < PERF_NCOUNTERS; c++) {
-			if (!stats_comparable(&s->rows[i], (enum perf_counter)c))
+		for (int c = 0; c < STATS_NCOUNTERS; c++) {
+			if (!stats_comparable(&s->rows[i], (enum stats_counter)c))
 				continue;
 			s->compared++;
 			s->differ +=
@@ -307,14 +308,14 @@ static void compare(struct stats *s)
 		}
 	}
 	for (size_t i = 0; s->has_perf && i < s->perf.nsnapshots; i++) {
-		const struct perf_snapshot *from = &s->perf.snapshots[i];
+		const struct stats_snapshot *from = &s->perf.snapshots[i];
 
-		perf_wanted(&s->perf, from, want);
-		for (int m = 0; m < PERF_NMETRICS; m++) {
-			if (!perf_announces(&s->perf, from, (enum perf_metric)m))
+		stats_wanted(&s->perf, from, want);
+		for (int m = 0; m < STATS_NMETRICS; m++) {
+			if (!stats_announces(&s->perf, from, (enum stats_metric)m))
 				continue;
 			s->announced++;
-			s->wrong += !perf_agrees(&s->perf, from->metrics[m], want[m]);
+			s->wrong += !stats_agrees(&s->perf, from->metrics[m], want[m]);
 		}
 	}
 	if (s->has_perf && s->perf.has_config_overhead) {
@@ -323,7 +324,7 @@ static void compare(struct stats *s)
 							 : 0;
 
 		s->announced++;
-		s->wrong += !perf_agrees(&s->perf, s->perf.config_overhead, overhead);
+		s->wrong += !stats_agrees(&s->perf, s->perf.config_overhead, overhead);
 	}
 }
 
@@ -350,20 +351,20 @@ static int name_rows(struct stats *s)
 }
 
 /* The order is judged for what follows from it; it is check that tells it. */
-static void report(void *arg, const struct loom_finding *f)
+static void report(void *arg, const struct loom_violation *f)
 {
 	if (f->rule <= LOOM_S5 || f->rule == LOOM_O10 || f->rule == LOOM_P1 || f->rule == LOOM_P2)
-		loom_report_log(arg, f);
+		loom_violation_log(arg, f);
 }
 
-static int read_run(struct stats *s, struct loom_findings *findings)
+static int read_run(struct stats *s, struct loom_violations *findings)
 {
 	struct loom_agree_options how = {.leaves_out = loom_declares(s->o)};
-	const struct loom_perf *perf;
+	const struct run_stats *perf;
 	int err = 0;
 
 	if (s->run.perf) {
-		err = loom_perf_load(&s->perf, AT_FDCWD, s->run.perf, findings);
+		err = run_stats_load(&s->perf, AT_FDCWD, s->run.perf, findings);
 		s->has_perf = !err;
 		if (err == -EBADMSG && s->run.trace)
 			err = 0; /* the records are there */
@@ -371,13 +372,13 @@ static int read_run(struct stats *s, struct loom_findings *findings)
 	if (err)
 		return err;
 	perf = s->has_perf ? &s->perf : NULL;
-	err = loom_records_read(&s->records, s->o, &s->run, perf, loom_records_style(s->o, perf),
-				false, findings);
+	err = run_records_read(&s->records, s->o, &s->run, perf, run_records_style(s->o, perf),
+			       false, findings);
 	how.without_start = s->records.without_start;
 	if (!err && perf && s->records.readable) {
 		s->obstacle = loom_agree_obstacle(&s->records.tally, perf, &how);
 		if (!s->obstacle)
-			err = loom_records_try_edge(&s->records, s->o, &s->run, perf);
+			err = run_records_try_edge(&s->records, s->o, &s->run, perf);
 		err = err < 0 ? err : 0;
 	}
 	return err;
@@ -385,7 +386,7 @@ static int read_run(struct stats *s, struct loom_findings *findings)
 
 int loom_stats(struct loom_options *o)
 {
-	struct loom_findings findings = {.report = report};
+	struct loom_violations findings = {.report = report};
 	struct stats s = {.o = o};
 	struct printer out;
 	int err;
@@ -395,7 +396,7 @@ int loom_stats(struct loom_options *o)
 		return STATUS_FAILED;
 	}
 	o->chain = !o->no_chain;
-	err = loom_run_find(&s.run, o->run, o->perf);
+	err = run_files_find(&s.run, o->run, o->perf);
 	if (!err)
 		err = read_run(&s, &findings);
 	if (!err)
@@ -411,7 +412,7 @@ int loom_stats(struct loom_options *o)
 			stats_print_json(&s, &out);
 		else if (o->csv)
 			stats_print_csv(&s, &out);
-		else if (s.has_perf && s.perf.form == PERF_OVNI)
+		else if (s.has_perf && s.perf.form == STATS_OVNI)
 			stats_print_recorder(&s, &out);
 		else
 			stats_print_text(&s, &out);
@@ -424,8 +425,8 @@ int loom_stats(struct loom_options *o)
 		err = 1;
 	free(s.rows);
 	loom_modules_free(&s.names);
-	loom_records_fini(&s.records);
-	loom_perf_free(&s.perf);
-	loom_run_free(&s.run);
+	run_records_fini(&s.records);
+	run_stats_free(&s.perf);
+	run_files_free(&s.run);
 	return err < 0 ? STATUS_FAILED : err ? STATUS_LOST : STATUS_COMPLETE;
 }

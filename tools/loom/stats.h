@@ -16,7 +16,7 @@
 struct stats_side {
 	bool given;
 	uint64_t has; /* a bit for each counter */
-	uint64_t counters[PERF_NCOUNTERS];
+	uint64_t counters[STATS_NCOUNTERS];
 	uint64_t total; /* cycles of the window */
 };
 
@@ -26,18 +26,18 @@ struct stats_row {
 	uint16_t core;
 	uint32_t epoch, node;
 	uint64_t invocation;
-	uint64_t order;			       /* of the row, to sort by last */
-	const struct loom_module *module;      /* NULL: nobody names it */
-	const struct perf_snapshot *announced; /* NULL for sums, and without statistics */
+	uint64_t order;				/* of the row, to sort by last */
+	const struct loom_module *module;	/* NULL: nobody names it */
+	const struct stats_snapshot *announced; /* NULL for sums, and without statistics */
 	struct stats_side statistics, records;
 };
 
 struct stats {
 	const struct loom_options *o;
-	struct loom_run run;
-	struct loom_perf perf;
+	struct run_files run;
+	struct run_stats perf;
 	bool has_perf;
-	struct loom_records records;
+	struct run_records records;
 	struct loom_modules names; /* of the trace, the statistics, --names */
 	const char *obstacle;	   /* why both sides cannot be compared; NULL: they are */
 	struct stats_row *rows;
@@ -51,7 +51,7 @@ struct stats {
 };
 
 /* Is this counter one that both sides have in this row? */
-bool stats_comparable(const struct stats_row *row, enum perf_counter c);
+bool stats_comparable(const struct stats_row *row, enum stats_counter c);
 /* Does one of those differ? */
 bool stats_differs(const struct stats_row *row);
 

@@ -20,7 +20,7 @@
 static const char *const window_names[] = {
 	[LOOM_OF_INVOCATION] = "invocation", [LOOM_OF_RUN] = "run", [LOOM_OF_BUSY] = "busy"};
 
-static uint64_t counter(const struct stats_side *side, enum perf_counter c)
+static uint64_t counter(const struct stats_side *side, enum stats_counter c)
 {
 	return side->has >> c & 1 ? side->counters[c] : 0;
 }
@@ -32,23 +32,23 @@ static uint64_t window(const struct stats *s, const struct stats_side *side)
 		return s->total_cycles;
 	if (s->o->window == LOOM_OF_INVOCATION)
 		return side->total;
-	return counter(side, PERF_ACTIVE_CYCLES) + counter(side, PERF_STALL_CYCLES_IN) +
-	       counter(side, PERF_STALL_CYCLES_OUT);
+	return counter(side, STATS_ACTIVE_CYCLES) + counter(side, STATS_STALL_CYCLES_IN) +
+	       counter(side, STATS_STALL_CYCLES_OUT);
 }
 
 /* The metrics of a side; NaN for what it has no counters for. */
-static void derive(const struct stats *s, const struct stats_side *side, double out[PERF_NMETRICS])
+static void derive(const struct stats *s, const struct stats_side *side, double out[STATS_NMETRICS])
 {
-	static const enum perf_counter needed[] = {
-		[PERF_M_UTILIZATION] = PERF_ACTIVE_CYCLES,
-		[PERF_M_INPUT_STALL] = PERF_STALL_CYCLES_IN,
-		[PERF_M_OUTPUT_STALL] = PERF_STALL_CYCLES_OUT,
-		[PERF_M_THROUGHPUT] = PERF_TOKENS_OUT,
-		[PERF_M_CONFIG_OVERHEAD] = PERF_CONFIG_WRITES,
+	static const enum stats_counter needed[] = {
+		[STATS_M_UTILIZATION] = STATS_ACTIVE_CYCLES,
+		[STATS_M_INPUT_STALL] = STATS_STALL_CYCLES_IN,
+		[STATS_M_OUTPUT_STALL] = STATS_STALL_CYCLES_OUT,
+		[STATS_M_THROUGHPUT] = STATS_TOKENS_OUT,
+		[STATS_M_CONFIG_OVERHEAD] = STATS_CONFIG_WRITES,
 	};
 
-	perf_derive(side->counters, window(s, side), out);
-	for (int m = 0; m <= PERF_M_CONFIG_OVERHEAD; m++) {
+	stats_derive(side->counters, window(s, side), out);
+	for (int m = 0; m <= STATS_M_CONFIG_OVERHEAD; m++) {
 		if (!(side->has >> needed[m] & 1))
 			out[m] = (double)NAN;
 	}
@@ -57,7 +57,7 @@ static void derive(const struct stats *s, const struct stats_side *side, double 
 /* ---- text ---- */
 
 /* A number, or "-". */
-static const char *shown(char room[24], const struct stats_side *side, enum perf_counter c)
+static const char *shown(char room[24], const struct stats_side *side, enum stats_counter c)
 {
 	if (!(side->has >> c & 1))
 		return "-";
@@ -76,8 +76,9 @@ static const char *shown_ratio(char room[24], double v)
 /* total - active - stalls, which a wrong file can make negative. */
 static const char *shown_other(char room[24], const struct stats_side *side)
 {
-	__int128 other = (__int128)side->total - counter(side, PERF_ACTIVE_CYCLES) -
-			 counter(side, PERF_STALL_CYCLES_IN) - counter(side, PERF_STALL_CYCLES_OUT);
+	__int128 other = (__int128)side->total - counter(side, STATS_ACTIVE_CYCLES) -
+			 counter(side, STATS_STALL_CYCLES_IN) -
+			 counter(side, STATS_STALL_CYCLES_OUT);
 	bool negative = other < 0;
 
 	if (negative)
@@ -107,17 +108,17 @@ static void print_side(const struct stats *s, const struct stats_row *row,
 		       const struct stats_side *side, const char *from, struct printer *out)
 {
 	char room[5][24], ratios[5][24];
-	double m[PERF_NMETRICS];
+	double m[STATS_NMETRICS];
 
 	derive(s, side, m);
 	print_ids(row, out);
 	printer_format(out, "%-11s %10" PRIu64 " %8s %8s %9s %8s %9s %10s", from, side->total,
-		       shown(room[0], side, PERF_ACTIVE_CYCLES),
-		       shown(room[1], side, PERF_STALL_CYCLES_IN),
-		       shown(room[2], side, PERF_STALL_CYCLES_OUT), shown_other(room[3], side),
-		       shown(room[4], side, PERF_TOKENS_IN),
-		       shown(ratios[0], side, PERF_TOKENS_OUT));
-	for (int i = 0; i <= PERF_M_CONFIG_OVERHEAD; i++)
+		       shown(room[0], side, STATS_ACTIVE_CYCLES),
+		       shown(room[1], side, STATS_STALL_CYCLES_IN),
+		       shown(room[2], side, STATS_STALL_CYCLES_OUT), shown_other(room[3], side),
+		       shown(room[4], side, STATS_TOKENS_IN),
+		       shown(ratios[0], side, STATS_TOKENS_OUT));
+	for (int i = 0; i <= STATS_M_CONFIG_OVERHEAD; i++)
 		printer_format(out, " %11s", shown_ratio(ratios[i], m[i]));
 	if (row->module && row->module->name) {
 		printer_text(out, "  ");
@@ -142,7 +143,7 @@ static void print_row(const struct stats *s, const struct stats_row *row, struct
 
 static void print_account(const struct stats *s, struct printer *out)
 {
-	const struct perf_account *e = &s->perf.events;
+	const struct stats_account *e = &s->perf.events;
 
 	if (s->has_perf && e->given)
 		printer_format(out,
@@ -154,16 +155,16 @@ static void print_account(const struct stats *s, struct printer *out)
 
 static void print_comparison(const struct stats *s, struct printer *out)
 {
-	bool ours = s->perf.form == PERF_LOOM || s->perf.form == PERF_OVNI;
+	bool ours = s->perf.form == STATS_LOOM || s->perf.form == STATS_OVNI;
 
 	if (s->has_perf)
 		printer_format(out,
 			       "announced metrics: %" PRIu64 ", of which %" PRIu64
 			       " do not follow from their counters (%s; tolerance %s)\n",
 			       s->announced, s->wrong,
-			       s->perf.form == PERF_LEGACY ? "this form: of the busy cycles"
-			       : s->perf.form == PERF_GEM5 ? "this form: of the kernel cycles"
-							   : "of the invocation",
+			       s->perf.form == STATS_LEGACY ? "this form: of the busy cycles"
+			       : s->perf.form == STATS_GEM5 ? "this form: of the kernel cycles"
+							    : "of the invocation",
 			       ours ? "1e-6 relative" : "5e-6 relative, 5e-7 absolute");
 	if (s->obstacle)
 		printer_format(out, "records and statistics: not compared: %s\n", s->obstacle);
@@ -187,7 +188,7 @@ void stats_print_text(const struct stats *s, struct printer *out)
 			       loom_form_name(s->records.form), s->records.tally.records,
 			       loom_style_names[s->records.tally.style]);
 	if (s->has_perf)
-		printer_format(out, "statistics: %s\n", perf_form_name(s->perf.form));
+		printer_format(out, "statistics: %s\n", stats_form_name(s->perf.form));
 	print_account(s, out);
 	if (s->has_total) {
 		printer_format(out, "run: total_cycles %" PRIu64, s->total_cycles);
@@ -220,7 +221,7 @@ void stats_print_text(const struct stats *s, struct printer *out)
 
 void stats_print_recorder(const struct stats *s, struct printer *out)
 {
-	printer_format(out, "statistics: %s\n", perf_form_name(s->perf.form));
+	printer_format(out, "statistics: %s\n", stats_form_name(s->perf.form));
 	print_account(s, out);
 	printer_format(out, "\n%-8s %10s %-16s %16s %16s %16s %16s %16s %11s %11s %11s %11s\n",
 		       "of", "id", "name", "total ns", "active", "runnable/other", "blocked/idle",
@@ -228,31 +229,31 @@ void stats_print_recorder(const struct stats *s, struct printer *out)
 	for (size_t i = 0; i < s->perf.nsnapshots; i++) {
 		static const char *const scopes[] = {"node",	"core", "thread",
 						     "process", "cpu",	"run"};
-		const struct perf_snapshot *n = &s->perf.snapshots[i];
-		bool cpu = n->scope == PERF_CPU;
-		double m[PERF_NMETRICS];
+		const struct stats_snapshot *n = &s->perf.snapshots[i];
+		bool cpu = n->scope == STATS_CPU;
+		double m[STATS_NMETRICS];
 		char room[4][24];
 
 		if (!n->is_last)
 			continue;
-		perf_wanted(&s->perf, n, m);
+		stats_wanted(&s->perf, n, m);
 		printer_format(out, "%-8s %10" PRIu64 " ", scopes[n->scope],
-			       cpu			 ? n->cpu
-			       : n->scope == PERF_THREAD ? n->tid
-							 : n->pid);
+			       cpu			  ? n->cpu
+			       : n->scope == STATS_THREAD ? n->tid
+							  : n->pid);
 		printer_escaped(out, n->comm, strlen(n->comm));
 		printer_format(out, "%*s", (int)(16 - strlen(n->comm)), "");
 		printer_format(out,
 			       " %16" PRIu64 " %16" PRIu64 " %16" PRIu64 " %16" PRIu64 " %16" PRIu64
 			       " %11s %11s %11s %11s\n",
-			       n->counters[PERF_TOTAL_NS], n->counters[PERF_ACTIVE_NS],
-			       n->counters[cpu ? PERF_OTHER_NS : PERF_RUNNABLE_NS],
-			       n->counters[cpu ? PERF_IDLE_NS : PERF_BLOCKED_NS],
-			       n->counters[PERF_UNKNOWN_NS],
-			       shown_ratio(room[0], m[PERF_M_UTILIZATION]),
-			       shown_ratio(room[1], m[PERF_M_INPUT_STALL]),
-			       shown_ratio(room[2], cpu ? (double)NAN : m[PERF_M_OUTPUT_STALL]),
-			       shown_ratio(room[3], m[PERF_M_THROUGHPUT]));
+			       n->counters[STATS_TOTAL_NS], n->counters[STATS_ACTIVE_NS],
+			       n->counters[cpu ? STATS_OTHER_NS : STATS_RUNNABLE_NS],
+			       n->counters[cpu ? STATS_IDLE_NS : STATS_BLOCKED_NS],
+			       n->counters[STATS_UNKNOWN_NS],
+			       shown_ratio(room[0], m[STATS_M_UTILIZATION]),
+			       shown_ratio(room[1], m[STATS_M_INPUT_STALL]),
+			       shown_ratio(room[2], cpu ? (double)NAN : m[STATS_M_OUTPUT_STALL]),
+			       shown_ratio(room[3], m[STATS_M_THROUGHPUT]));
 	}
 	printer_text(out, "\n");
 	print_comparison(s, out);
@@ -280,7 +281,7 @@ static void csv_name(const char *name, struct printer *out)
 static void csv_side(const struct stats *s, const struct stats_row *row,
 		     const struct stats_side *side, const char *from, struct printer *out)
 {
-	double m[PERF_NMETRICS];
+	double m[STATS_NMETRICS];
 
 	if (!side->given)
 		return;
@@ -298,12 +299,12 @@ static void csv_side(const struct stats *s, const struct stats_row *row,
 	printer_text(out, ",");
 	csv_name(row->module ? row->module->name : NULL, out);
 	printer_format(out, ",%s,%" PRIu64, from, side->total);
-	for (int c = PERF_ACTIVE_CYCLES; c <= PERF_CONFIG_WRITES; c++) {
+	for (int c = STATS_ACTIVE_CYCLES; c <= STATS_CONFIG_WRITES; c++) {
 		printer_text(out, ",");
 		if (side->has >> c & 1)
 			printer_format(out, "%" PRIu64, side->counters[c]);
 	}
-	for (int i = 0; i <= PERF_M_CONFIG_OVERHEAD; i++) {
+	for (int i = 0; i <= STATS_M_CONFIG_OVERHEAD; i++) {
 		printer_text(out, ",");
 		if (!isnan(m[i]))
 			printer_format(out, "%.9g", m[i]);
@@ -317,19 +318,19 @@ static void csv_recorder(const struct stats *s, struct printer *out)
 	static const char *const scopes[] = {"node", "core", "thread", "process", "cpu", "run"};
 
 	printer_text(out, "scope,tid,pid,cpu");
-	for (int c = PERF_TOTAL_NS; c < PERF_NCOUNTERS; c++)
-		printer_format(out, ",%s", perf_counter_names[c]);
+	for (int c = STATS_TOTAL_NS; c < STATS_NCOUNTERS; c++)
+		printer_format(out, ",%s", stats_counter_names[c]);
 	printer_text(out, "\n");
 	for (size_t i = 0; i < s->perf.nsnapshots; i++) {
-		const struct perf_snapshot *n = &s->perf.snapshots[i];
+		const struct stats_snapshot *n = &s->perf.snapshots[i];
 
 		if (!n->is_last)
 			continue;
 		printer_format(out, "%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64, scopes[n->scope], n->tid,
 			       n->pid, n->cpu);
-		for (int c = PERF_TOTAL_NS; c < PERF_NCOUNTERS; c++) {
+		for (int c = STATS_TOTAL_NS; c < STATS_NCOUNTERS; c++) {
 			printer_text(out, ",");
-			if (perf_has(n, (enum perf_counter)c))
+			if (stats_has(n, (enum stats_counter)c))
 				printer_format(out, "%" PRIu64, n->counters[c]);
 		}
 		printer_text(out, "\n");
@@ -338,15 +339,15 @@ static void csv_recorder(const struct stats *s, struct printer *out)
 
 void stats_print_csv(const struct stats *s, struct printer *out)
 {
-	if (s->has_perf && s->perf.form == PERF_OVNI) {
+	if (s->has_perf && s->perf.form == STATS_OVNI) {
 		csv_recorder(s, out);
 		return;
 	}
 	printer_text(out, "core_id,epoch_id,invocation_id,hw_node_id,name,from,total_cycles");
-	for (int c = PERF_ACTIVE_CYCLES; c <= PERF_CONFIG_WRITES; c++)
-		printer_format(out, ",%s", perf_counter_names[c]);
-	for (int i = 0; i <= PERF_M_CONFIG_OVERHEAD; i++)
-		printer_format(out, ",%s", perf_metric_names[i]);
+	for (int c = STATS_ACTIVE_CYCLES; c <= STATS_CONFIG_WRITES; c++)
+		printer_format(out, ",%s", stats_counter_names[c]);
+	for (int i = 0; i <= STATS_M_CONFIG_OVERHEAD; i++)
+		printer_format(out, ",%s", stats_metric_names[i]);
 	printer_text(out, ",differs\n");
 	for (size_t i = 0; i < s->nrows; i++) {
 		csv_side(s, &s->rows[i], &s->rows[i].statistics, "statistics", out);
@@ -366,7 +367,7 @@ static void json_real(struct printer *out, const char *name, double v, bool firs
 
 static void json_side(const struct stats *s, const struct stats_side *side, struct printer *out)
 {
-	double m[PERF_NMETRICS];
+	double m[STATS_NMETRICS];
 
 	if (!side->given) {
 		printer_text(out, "null");
@@ -374,35 +375,35 @@ static void json_side(const struct stats *s, const struct stats_side *side, stru
 	}
 	derive(s, side, m);
 	printer_format(out, "{\"total_cycles\": %" PRIu64, side->total);
-	for (int c = PERF_ACTIVE_CYCLES; c <= PERF_CONFIG_WRITES; c++) {
+	for (int c = STATS_ACTIVE_CYCLES; c <= STATS_CONFIG_WRITES; c++) {
 		if (side->has >> c & 1)
-			printer_format(out, ", \"%s\": %" PRIu64, perf_counter_names[c],
+			printer_format(out, ", \"%s\": %" PRIu64, stats_counter_names[c],
 				       side->counters[c]);
 	}
 	printer_text(out, ", \"metrics\": {");
-	for (int i = 0; i <= PERF_M_CONFIG_OVERHEAD; i++)
-		json_real(out, perf_metric_names[i], m[i], i == 0);
+	for (int i = 0; i <= STATS_M_CONFIG_OVERHEAD; i++)
+		json_real(out, stats_metric_names[i], m[i], i == 0);
 	printer_text(out, "}}");
 }
 
-static void json_announced(const struct stats *s, const struct perf_snapshot *from,
+static void json_announced(const struct stats *s, const struct stats_snapshot *from,
 			   struct printer *out)
 {
-	double want[PERF_NMETRICS];
+	double want[STATS_NMETRICS];
 	bool first = true;
 
-	perf_wanted(&s->perf, from, want);
+	stats_wanted(&s->perf, from, want);
 	printer_text(out, "{");
-	for (int m = 0; m < PERF_NMETRICS; m++) {
+	for (int m = 0; m < STATS_NMETRICS; m++) {
 		if (!(from->has_metric >> m & 1))
 			continue;
-		json_real(out, perf_metric_names[m], from->metrics[m], first);
+		json_real(out, stats_metric_names[m], from->metrics[m], first);
 		first = false;
 	}
 	printer_text(out, "}, \"follows\": ");
-	for (int m = 0; m < PERF_NMETRICS; m++) {
-		if (perf_announces(&s->perf, from, (enum perf_metric)m) &&
-		    !perf_agrees(&s->perf, from->metrics[m], want[m])) {
+	for (int m = 0; m < STATS_NMETRICS; m++) {
+		if (stats_announces(&s->perf, from, (enum stats_metric)m) &&
+		    !stats_agrees(&s->perf, from->metrics[m], want[m])) {
 			printer_text(out, "false");
 			return;
 		}
@@ -446,25 +447,26 @@ static void json_row(const struct stats *s, const struct stats_row *row, struct 
 }
 
 /* A snapshot of the recorder. */
-static void json_snapshot(const struct stats *s, const struct perf_snapshot *n, struct printer *out)
+static void json_snapshot(const struct stats *s, const struct stats_snapshot *n,
+			  struct printer *out)
 {
 	static const char *const scopes[] = {"node", "core", "thread", "process", "cpu", "run"};
-	double m[PERF_NMETRICS];
+	double m[STATS_NMETRICS];
 
-	perf_wanted(&s->perf, n, m);
+	stats_wanted(&s->perf, n, m);
 	printer_format(out,
 		       "\"scope\": \"%s\", \"tid\": %" PRIu64 ", \"pid\": %" PRIu64
 		       ", \"cpu\": %" PRIu64 ", \"comm\": ",
 		       scopes[n->scope], n->tid, n->pid, n->cpu);
 	printer_json_string(out, n->comm, strlen(n->comm));
-	for (int c = PERF_TOTAL_NS; c < PERF_NCOUNTERS; c++) {
-		if (perf_has(n, (enum perf_counter)c))
-			printer_format(out, ", \"%s\": %" PRIu64, perf_counter_names[c],
+	for (int c = STATS_TOTAL_NS; c < STATS_NCOUNTERS; c++) {
+		if (stats_has(n, (enum stats_counter)c))
+			printer_format(out, ", \"%s\": %" PRIu64, stats_counter_names[c],
 				       n->counters[c]);
 	}
 	printer_text(out, ", \"metrics\": {");
-	for (int i = 0; i <= PERF_M_THROUGHPUT; i++)
-		json_real(out, perf_metric_names[i], m[i], i == 0);
+	for (int i = 0; i <= STATS_M_THROUGHPUT; i++)
+		json_real(out, stats_metric_names[i], m[i], i == 0);
 	printer_text(out, "},\n     \"announced\": ");
 	json_announced(s, n, out);
 	printer_text(out, "}");
@@ -472,7 +474,7 @@ static void json_snapshot(const struct stats *s, const struct perf_snapshot *n, 
 
 static void json_events(const struct stats *s, struct printer *out)
 {
-	const struct perf_account *e = &s->perf.events;
+	const struct stats_account *e = &s->perf.events;
 
 	if (s->has_perf && e->given)
 		printer_format(out,
@@ -485,7 +487,7 @@ static void json_events(const struct stats *s, struct printer *out)
 
 void stats_print_json(const struct stats *s, struct printer *out)
 {
-	bool recorder = s->has_perf && s->perf.form == PERF_OVNI, first = true;
+	bool recorder = s->has_perf && s->perf.form == STATS_OVNI, first = true;
 
 	printer_text(out, "{\n  \"run\": ");
 	printer_json_string(out, s->run.name, strlen(s->run.name));
@@ -497,7 +499,7 @@ void stats_print_json(const struct stats *s, struct printer *out)
 			       loom_style_names[s->records.tally.style], s->records.tally.refused);
 	if (s->has_perf)
 		printer_format(out, ",\n  \"statistics\": {\"form\": \"%s\"}",
-			       perf_form_name(s->perf.form));
+			       stats_form_name(s->perf.form));
 	json_events(s, out);
 	if (s->has_total)
 		printer_format(out, ",\n  \"total_cycles\": %" PRIu64, s->total_cycles);

@@ -32,31 +32,31 @@ static const struct table_column columns[] = {
 };
 
 /* What follows the name and the pid. */
-static const enum perf_counter counters[] = {
-	PERF_TOTAL_NS,		 PERF_ACTIVE_NS,
-	PERF_RUNNABLE_NS,	 PERF_BLOCKED_NS,
-	PERF_UNKNOWN_NS,	 PERF_SWITCHES_VOLUNTARY,
-	PERF_SWITCHES_PREEMPTED, PERF_WAKEUPS,
-	PERF_MIGRATIONS,	 PERF_CALLS,
+static const enum stats_counter counters[] = {
+	STATS_TOTAL_NS,		  STATS_ACTIVE_NS,
+	STATS_RUNNABLE_NS,	  STATS_BLOCKED_NS,
+	STATS_UNKNOWN_NS,	  STATS_SWITCHES_VOLUNTARY,
+	STATS_SWITCHES_PREEMPTED, STATS_WAKEUPS,
+	STATS_MIGRATIONS,	  STATS_CALLS,
 };
 #define NCOUNTERS (sizeof(counters) / sizeof(counters[0]))
 _Static_assert(NCOUNTERS + 2 == sizeof(columns) / sizeof(columns[0]), "a counter for each column");
 
 /* Takes `name` over. */
-static int add(struct report *report, const struct perf_snapshot *s, char *name, int64_t pid)
+static int add(struct report *report, const struct stats_snapshot *s, char *name, int64_t pid)
 {
 	union cell row[NCOUNTERS + 2] = {{.text = name}, {.number = pid}};
 
 	for (size_t i = 0; i < NCOUNTERS; i++) {
 		uint64_t value = s->counters[counters[i]];
 
-		row[i + 2].number = perf_has(s, counters[i]) && value <= INT64_MAX ? (int64_t)value
-										   : CELL_UNKNOWN;
+		row[i + 2].number = stats_has(s, counters[i]) && value <= INT64_MAX ? (int64_t)value
+										    : CELL_UNKNOWN;
 	}
 	return table_add(&report->table, row);
 }
 
-static int add_snapshot(struct report *report, const struct perf_snapshot *s)
+static int add_snapshot(struct report *report, const struct stats_snapshot *s)
 {
 	const struct filter *filter = report->filter;
 	char *name;
@@ -64,12 +64,12 @@ static int add_snapshot(struct report *report, const struct perf_snapshot *s)
 
 	if (s->interval)
 		return 0;
-	if (s->scope == PERF_RUN && !filter->ntids && !filter->npids) {
+	if (s->scope == STATS_RUN && !filter->ntids && !filter->npids) {
 		n = asprintf(&name, "all %llu threads",
-			     (unsigned long long)s->counters[PERF_THREADS]);
+			     (unsigned long long)s->counters[STATS_THREADS]);
 		return add(report, s, n < 0 ? NULL : name, CELL_UNKNOWN);
 	}
-	if (s->scope != PERF_THREAD || !filter_ids(filter, (int64_t)s->pid, (int64_t)s->tid))
+	if (s->scope != STATS_THREAD || !filter_ids(filter, (int64_t)s->pid, (int64_t)s->tid))
 		return 0;
 	n = asprintf(&name, "%s (%llu)", s->comm, (unsigned long long)s->tid);
 	return add(report, s, n < 0 ? NULL : name, (int64_t)s->pid);
@@ -100,22 +100,22 @@ static char *find(const char *path)
 
 static int read_file(struct report *report, const char *path)
 {
-	struct loom_findings findings = {0};
-	struct loom_perf perf;
+	struct loom_violations findings = {0};
+	struct run_stats perf;
 	char *file = find(path);
 	int err;
 
 	if (!file)
 		return -ENOENT;
-	err = loom_perf_load(&perf, AT_FDCWD, file, &findings);
-	if (!err && perf.form != PERF_OVNI) {
+	err = run_stats_load(&perf, AT_FDCWD, file, &findings);
+	if (!err && perf.form != STATS_OVNI) {
 		log_error("%s: these are no counters of ovni-bpf, but %s", file,
-			  perf_form_name(perf.form));
+			  stats_form_name(perf.form));
 		err = -EINVAL;
 	}
 	for (size_t i = 0; i < perf.nsnapshots && !err; i++)
 		err = add_snapshot(report, &perf.snapshots[i]);
-	loom_perf_free(&perf);
+	run_stats_free(&perf);
 	free(file);
 	return err;
 }

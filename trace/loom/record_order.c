@@ -29,8 +29,8 @@ struct scope {
 	struct spot last_config;
 };
 
-struct loom_order {
-	struct loom_findings *findings;
+struct record_order {
+	struct loom_violations *findings;
 	const char *file;
 	struct scope *scopes;
 	size_t nscopes, room;
@@ -47,9 +47,9 @@ struct loom_order {
 	bool any;
 };
 
-struct loom_order *loom_order_new(struct loom_findings *findings)
+struct record_order *record_order_new(struct loom_violations *findings)
 {
-	struct loom_order *o = calloc(1, sizeof(*o));
+	struct record_order *o = calloc(1, sizeof(*o));
 
 	if (!o)
 		return NULL;
@@ -57,13 +57,13 @@ struct loom_order *loom_order_new(struct loom_findings *findings)
 	o->epochs = calloc(CORES, sizeof(*o->epochs));
 	o->seen = calloc(CORES / 8, 1);
 	if (!o->epochs || !o->seen) {
-		loom_order_free(o);
+		record_order_free(o);
 		return NULL;
 	}
 	return o;
 }
 
-void loom_order_free(struct loom_order *o)
+void record_order_free(struct record_order *o)
 {
 	if (!o)
 		return;
@@ -90,7 +90,7 @@ static uint64_t hash(uint16_t core, uint32_t epoch, uint64_t invocation)
 	return h ^ h >> 29;
 }
 
-static int grow_slots(struct loom_order *o)
+static int grow_slots(struct record_order *o)
 {
 	size_t n = o->nslots ? 2 * o->nslots : 64;
 	uint32_t *slots;
@@ -115,7 +115,7 @@ static int grow_slots(struct loom_order *o)
 	return 0;
 }
 
-static struct scope *new_scope(struct loom_order *o, const struct loom_record *r)
+static struct scope *new_scope(struct record_order *o, const struct loom_record *r)
 {
 	static const struct spot never = {NEVER, NEVER};
 	struct scope *s;
@@ -145,7 +145,7 @@ static struct scope *new_scope(struct loom_order *o, const struct loom_record *r
 	return s;
 }
 
-static struct scope *scope_of(struct loom_order *o, const struct loom_record *r)
+static struct scope *scope_of(struct record_order *o, const struct loom_record *r)
 {
 	size_t at;
 
@@ -167,41 +167,44 @@ static struct scope *scope_of(struct loom_order *o, const struct loom_record *r)
 
 /* ---- records ---- */
 
-static void check_time(struct loom_order *o, const struct loom_place *place,
+static void check_time(struct record_order *o, const struct loom_place *place,
 		       const struct loom_record *r, bool restarts)
 {
 	uint16_t core = r->core_id;
 	uint8_t bit = (uint8_t)(1u << core % 8);
 
 	if (restarts)
-		loom_found_as(o->findings, LOOM_NOTICE, LOOM_O1, place,
-			      "record %llu: the cycle starts anew with epoch %u invocation %llu, "
-			      "chained to %llu",
-			      LLU(place->record), r->epoch_id, LLU(r->invocation_id),
-			      LLU(r->cycle));
+		loom_violation_add_as(
+			o->findings, LOOM_NOTICE, LOOM_O1, place,
+			"record %llu: the cycle starts anew with epoch %u invocation %llu, "
+			"chained to %llu",
+			LLU(place->record), r->epoch_id, LLU(r->invocation_id), LLU(r->cycle));
 	else if (o->any && r->cycle < o->last_cycle)
-		loom_found(o->findings, LOOM_O1, place, "record %llu: cycle %llu after %llu%s",
-			   LLU(place->record), LLU(r->cycle), LLU(o->last_cycle),
-			   r->epoch_id != o->last_epoch ? " (the epoch changed: see --chain)"
-			   : r->invocation_id != o->last_invocation
-				   ? " (the invocation changed: see --chain)"
-				   : "");
+		loom_violation_add(
+			o->findings, LOOM_O1, place, "record %llu: cycle %llu after %llu%s",
+			LLU(place->record), LLU(r->cycle), LLU(o->last_cycle),
+			r->epoch_id != o->last_epoch ? " (the epoch changed: see --chain)"
+			: r->invocation_id != o->last_invocation
+				? " (the invocation changed: see --chain)"
+				: "");
 	if ((o->seen[core / 8] & bit) && r->epoch_id < o->epochs[core])
-		loom_found(o->findings, LOOM_O2, place, "record %llu: core %u epoch %u after %u",
-			   LLU(place->record), core, r->epoch_id, o->epochs[core]);
+		loom_violation_add(o->findings, LOOM_O2, place,
+				   "record %llu: core %u epoch %u after %u", LLU(place->record),
+				   core, r->epoch_id, o->epochs[core]);
 	o->seen[core / 8] |= bit;
 	o->epochs[core] = r->epoch_id;
 }
 
-static void check_kind(const struct loom_order *o, const struct loom_place *place,
+static void check_kind(const struct record_order *o, const struct loom_place *place,
 		       const struct loom_record *r)
 {
 	if (r->event_kind >= LOOM_KINDS)
-		loom_found(o->findings, LOOM_K1, place, "record %llu: extension kind %u",
-			   LLU(place->record), r->event_kind);
+		loom_violation_add(o->findings, LOOM_K1, place, "record %llu: extension kind %u",
+				   LLU(place->record), r->event_kind);
 	if (r->event_kind == LOOM_DEVICE_ERROR && (r->arg0 == 0 || loom_error_reserved(r->arg0)))
-		loom_found(o->findings, LOOM_K2, place, "record %llu: error code %u %s",
-			   LLU(place->record), r->arg0, r->arg0 ? "is reserved" : "says nothing");
+		loom_violation_add(o->findings, LOOM_K2, place, "record %llu: error code %u %s",
+				   LLU(place->record), r->arg0,
+				   r->arg0 ? "is reserved" : "says nothing");
 }
 
 static void note(struct scope *s, struct spot spot, uint8_t kind)
@@ -240,8 +243,8 @@ static void note(struct scope *s, struct spot spot, uint8_t kind)
 	}
 }
 
-int loom_order_add(struct loom_order *o, const struct loom_place *place,
-		   const struct loom_record *r, bool restarts)
+int record_order_add(struct record_order *o, const struct loom_place *place,
+		     const struct loom_record *r, bool restarts)
 {
 	struct scope *s = scope_of(o, r);
 
@@ -278,17 +281,17 @@ static int by_invocation(const void *a, const void *b)
 	return x->core_id < y->core_id ? -1 : x->core_id > y->core_id;
 }
 
-static void say(const struct loom_order *o, enum loom_severity severity, enum loom_rule rule,
+static void say(const struct record_order *o, enum loom_severity severity, enum loom_rule rule,
 		const struct scope *s, const struct spot *where, const char *what)
 {
 	struct loom_place place = {o->file, where ? where->index : LOOM_NOWHERE,
 				   where ? where->offset : LOOM_NOWHERE};
 
-	loom_found_as(o->findings, severity, rule, &place, "core=%u epoch=%u inv=%llu: %s",
-		      s->core_id, s->epoch_id, LLU(s->invocation_id), what);
+	loom_violation_add_as(o->findings, severity, rule, &place, "core=%u epoch=%u inv=%llu: %s",
+			      s->core_id, s->epoch_id, LLU(s->invocation_id), what);
 }
 
-__attribute__((format(printf, 5, 6))) static void tell(const struct loom_order *o,
+__attribute__((format(printf, 5, 6))) static void tell(const struct record_order *o,
 						       enum loom_rule rule, const struct scope *s,
 						       const struct spot *where, const char *fmt,
 						       ...)
@@ -303,8 +306,8 @@ __attribute__((format(printf, 5, 6))) static void tell(const struct loom_order *
 }
 
 /* `start` and `done`: the scope's own, or what stands for them on another core. */
-static void judge(struct loom_order *o, const struct scope *s, struct spot start, struct spot done,
-		  bool (*may_lack)(void *, uint8_t, uint16_t), void *arg)
+static void judge(struct record_order *o, const struct scope *s, struct spot start,
+		  struct spot done, bool (*may_lack)(void *, uint8_t, uint16_t), void *arg)
 {
 	bool has_nodes = s->first_node.index != NEVER;
 
@@ -351,7 +354,7 @@ static void judge(struct loom_order *o, const struct scope *s, struct spot start
 }
 
 /* The scopes of one invocation: cores take over the START and DONE of others. */
-static void judge_invocation(struct loom_order *o, const struct scope *s, size_t n,
+static void judge_invocation(struct record_order *o, const struct scope *s, size_t n,
 			     bool (*may_lack)(void *, uint8_t, uint16_t), void *arg)
 {
 	struct spot start = {NEVER, NEVER}, done = {NEVER, NEVER};
@@ -367,7 +370,8 @@ static void judge_invocation(struct loom_order *o, const struct scope *s, size_t
 		      s[i].dones ? s[i].last_done : done, may_lack, arg);
 }
 
-void loom_order_finish(struct loom_order *o, bool (*may_lack)(void *, uint8_t, uint16_t), void *arg)
+void record_order_finish(struct record_order *o, bool (*may_lack)(void *, uint8_t, uint16_t),
+			 void *arg)
 {
 	size_t start = 0;
 
@@ -385,12 +389,12 @@ void loom_order_finish(struct loom_order *o, bool (*may_lack)(void *, uint8_t, u
 	}
 }
 
-uint64_t loom_order_config_writes(const struct loom_order *o)
+uint64_t record_order_config_writes(const struct record_order *o)
 {
 	return o->records[LOOM_CONFIG_WRITE];
 }
 
-uint64_t loom_order_last_config_writes(const struct loom_order *o)
+uint64_t record_order_last_config_writes(const struct record_order *o)
 {
 	uint64_t sum = 0;
 
@@ -402,17 +406,17 @@ uint64_t loom_order_last_config_writes(const struct loom_order *o)
 	return sum;
 }
 
-uint64_t loom_order_without_start(const struct loom_order *o)
+uint64_t record_order_without_start(const struct record_order *o)
 {
 	return o->without_start;
 }
 
-uint64_t loom_order_records(const struct loom_order *o, uint8_t kind)
+uint64_t record_order_records(const struct record_order *o, uint8_t kind)
 {
 	return o->records[kind];
 }
 
-uint64_t loom_order_scopes(const struct loom_order *o)
+uint64_t record_order_scopes(const struct record_order *o)
 {
 	return o->nscopes;
 }

@@ -17,33 +17,33 @@
 #include "trace/loom/violation.h"
 #include "trace/loom/loom_record.h"
 
-struct loom_order;
+struct record_order;
 
 /* NULL without memory. The caller frees. */
-struct loom_order *loom_order_new(struct loom_findings *findings);
-void loom_order_free(struct loom_order *order); /* NULL is fine */
+struct record_order *record_order_new(struct loom_violations *findings);
+void record_order_free(struct record_order *order); /* NULL is fine */
 
 /* The next record. `restarts`: its cycle was put behind those before it (chain.h), which is told.
  * Returns 0 or -ENOMEM. */
-int loom_order_add(struct loom_order *order, const struct loom_place *place,
-		   const struct loom_record *record, bool restarts)
+int record_order_add(struct record_order *order, const struct loom_place *place,
+		     const struct loom_record *record, bool restarts)
 	__attribute__((warn_unused_result));
 
 /*
  * Judges the scopes. `may_lack` tells whether the INVOCATION_START or _DONE of a core may have been
  * filtered, sampled out or dropped, as somebody declares. Nothing may be added afterwards.
  */
-void loom_order_finish(struct loom_order *order,
-		       bool (*may_lack)(void *arg, uint8_t kind, uint16_t core), void *arg);
+void record_order_finish(struct record_order *order,
+			 bool (*may_lack)(void *arg, uint8_t kind, uint16_t core), void *arg);
 
 /* CONFIG_WRITE records: all, and those of the invocation (on all cores) of the last record. */
-uint64_t loom_order_config_writes(const struct loom_order *order);
-uint64_t loom_order_last_config_writes(const struct loom_order *order);
-/* After loom_order_finish(): scopes with records of nodes, but without a start. */
-uint64_t loom_order_without_start(const struct loom_order *order);
+uint64_t record_order_config_writes(const struct record_order *order);
+uint64_t record_order_last_config_writes(const struct record_order *order);
+/* After record_order_finish(): scopes with records of nodes, but without a start. */
+uint64_t record_order_without_start(const struct record_order *order);
 /* How many records of a kind there were. */
-uint64_t loom_order_records(const struct loom_order *order, uint8_t kind);
+uint64_t record_order_records(const struct record_order *order, uint8_t kind);
 /* Number of scopes. */
-uint64_t loom_order_scopes(const struct loom_order *order);
+uint64_t record_order_scopes(const struct record_order *order);
 
 #endif

@@ -42,7 +42,7 @@ static enum fit judge(const uint8_t *bytes, size_t n, bool is_natural)
 	return extensions ? FITS_WITH_EXTENSIONS : FITS;
 }
 
-enum loom_form loom_layout_find(struct loom_reader *r)
+enum loom_form loom_layout_find(struct run_reader *r)
 {
 	size_t most = inflow_fill(&r->inflow, JUDGED * LOOM_NATURAL_SIZE);
 	const uint8_t *bytes = r->inflow.buf + r->inflow.at;
@@ -59,20 +59,22 @@ enum loom_form loom_layout_find(struct loom_reader *r)
 	if (fits[0] != fits[1])
 		return fits[1] > fits[0] ? LOOM_NATURAL48 : LOOM_PACKED38;
 	if (fits[0] != FITS_NOT)
-		loom_found(r->findings, LOOM_S1, &place,
-			   "no header, and records of 38 and of 48 bytes are both possible: name "
-			   "one with "
-			   "--layout packed38 or --layout natural48");
+		loom_violation_add(
+			r->findings, LOOM_S1, &place,
+			"no header, and records of 38 and of 48 bytes are both possible: name "
+			"one with "
+			"--layout packed38 or --layout natural48");
 	else if (r->size == 0)
-		loom_found(r->findings, LOOM_S1, &place,
-			   "the file is empty: an empty trace has a header");
+		loom_violation_add(r->findings, LOOM_S1, &place,
+				   "the file is empty: an empty trace has a header");
 	else
-		loom_found(r->findings, LOOM_S1, &place,
-			   "not a form of trace that is known: no header, no JSON, and its %llu "
-			   "bytes are "
-			   "not plausible records of 38 or of 48 bytes (if they are, name one with "
-			   "--layout "
-			   "packed38 or --layout natural48)",
-			   LLU(r->size));
+		loom_violation_add(
+			r->findings, LOOM_S1, &place,
+			"not a form of trace that is known: no header, no JSON, and its %llu "
+			"bytes are "
+			"not plausible records of 38 or of 48 bytes (if they are, name one with "
+			"--layout "
+			"packed38 or --layout natural48)",
+			LLU(r->size));
 	return LOOM_UNKNOWN;
 }

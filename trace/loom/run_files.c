@@ -21,7 +21,7 @@ static const char *const trace_ends[] = {
 	".runtime.trace", ".gem5.trace", ".trace.json", ".trace.bin",
 	".sim.trace",	  ".trace",	 ".bin",
 };
-static const char *const perf_ends[] = {
+static const char *const stats_ends[] = {
 	".accel.stat.json", ".runtime.stat", ".perf.json", ".gem5.stat",
 	".sim.stat",	    ".stat.json",    ".stat.txt",  ".stat",
 };
@@ -53,12 +53,12 @@ static size_t end_of(const char *name, const char *const *ends, size_t n)
 	return 0;
 }
 
-size_t loom_run_stem(const char *name)
+size_t run_files_stem(const char *name)
 {
 	size_t len = strlen(name), tail = end_of(name, trace_ends, COUNT(trace_ends));
 
 	if (tail == 0)
-		tail = end_of(name, perf_ends, COUNT(perf_ends));
+		tail = end_of(name, stats_ends, COUNT(stats_ends));
 	return tail < len ? len - tail : len;
 }
 
@@ -67,7 +67,7 @@ static bool same_run(const char *trace, const char *perf)
 {
 	size_t stem = strlen(trace) - end_of(trace, trace_ends, COUNT(trace_ends));
 
-	return stem == strlen(perf) - end_of(perf, perf_ends, COUNT(perf_ends)) &&
+	return stem == strlen(perf) - end_of(perf, stats_ends, COUNT(stats_ends)) &&
 	       !strncmp(trace, perf, stem);
 }
 
@@ -76,12 +76,12 @@ static size_t rank(const char *trace, const char *perf)
 {
 	const char *trace_end =
 		trace + strlen(trace) - end_of(trace, trace_ends, COUNT(trace_ends));
-	const char *perf_end = perf + strlen(perf) - end_of(perf, perf_ends, COUNT(perf_ends));
+	const char *stats_end = perf + strlen(perf) - end_of(perf, stats_ends, COUNT(stats_ends));
 	size_t i = 0;
 
 	while (i < COUNT(partners) &&
 	       (strcmp(trace_end, partners[i].trace + (*trace_end != '.')) != 0 ||
-		strcmp(perf_end, partners[i].perf + (*perf_end != '.')) != 0))
+		strcmp(stats_end, partners[i].perf + (*stats_end != '.')) != 0))
 		i++;
 	return i;
 }
@@ -174,14 +174,14 @@ static bool is_text_stat(const char *text)
 /* Records without a header: only what the reader would take without being told. */
 static bool are_records(int dirfd, const char *path)
 {
-	struct loom_findings findings = {.report = loom_report_nothing};
-	struct loom_reader *r = malloc(sizeof(*r));
+	struct loom_violations findings = {.report = loom_violation_ignore};
+	struct run_reader *r = malloc(sizeof(*r));
 	bool found = false;
 
-	if (r && loom_reader_open(r, dirfd, path, NULL, &findings) == 0)
+	if (r && run_reader_open(r, dirfd, path, NULL, &findings) == 0)
 		found = r->form == LOOM_PACKED38 || r->form == LOOM_NATURAL48;
 	if (r)
-		loom_reader_close(r);
+		run_reader_close(r);
 	free(r);
 	return found;
 }
@@ -331,7 +331,7 @@ static char *take(struct folder *f, int which)
 }
 
 /* Which statistics are those of run->trace. 0 or -EINVAL after a message. */
-static int choose_perf(struct loom_run *run, const char *where, struct folder *perfs)
+static int choose_perf(struct run_files *run, const char *where, struct folder *perfs)
 {
 	int which = perfs->paths ? choose(perfs, run->trace, false) : -1;
 
@@ -348,7 +348,7 @@ static int choose_perf(struct loom_run *run, const char *where, struct folder *p
 }
 
 /* Which of the traces is that of run->perf, or the only one. 0 or -EINVAL after a message. */
-static int choose_trace(struct loom_run *run, const char *where, struct folder *traces)
+static int choose_trace(struct run_files *run, const char *where, struct folder *traces)
 {
 	int which = traces->paths ? choose(traces, run->perf, true) : -1;
 
@@ -362,7 +362,7 @@ static int choose_trace(struct loom_run *run, const char *where, struct folder *
 	return 0;
 }
 
-static int find_in_folder(struct loom_run *run, const char *dir, const char *perf)
+static int find_in_folder(struct run_files *run, const char *dir, const char *perf)
 {
 	struct folder traces = {0}, perfs = {0};
 	int err = read_folder(dir, &traces, &perfs);
@@ -384,8 +384,8 @@ static int find_in_folder(struct loom_run *run, const char *dir, const char *per
  */
 static int siblings(struct folder *f, const char *path, size_t stem, bool statistics)
 {
-	const char *const *ends = statistics ? perf_ends : trace_ends;
-	size_t n = statistics ? COUNT(perf_ends) : COUNT(trace_ends);
+	const char *const *ends = statistics ? stats_ends : trace_ends;
+	size_t n = statistics ? COUNT(stats_ends) : COUNT(trace_ends);
 	bool only_end = base(path) == path + stem; /* trace.json, stat.json */
 
 	for (size_t i = 0; i < n; i++) {
@@ -405,11 +405,11 @@ static int siblings(struct folder *f, const char *path, size_t stem, bool statis
 	return 0;
 }
 
-static int find_by_file(struct loom_run *run, const char *path, const char *perf)
+static int find_by_file(struct run_files *run, const char *path, const char *perf)
 {
 	bool statistics = loom_content_of(AT_FDCWD, path) == LOOM_STATISTICS;
-	const char *const *ends = statistics ? perf_ends : trace_ends;
-	size_t tail = end_of(base(path), ends, statistics ? COUNT(perf_ends) : COUNT(trace_ends));
+	const char *const *ends = statistics ? stats_ends : trace_ends;
+	size_t tail = end_of(base(path), ends, statistics ? COUNT(stats_ends) : COUNT(trace_ends));
 	char **to = statistics ? &run->perf : &run->trace;
 	struct folder others = {0};
 	int err = 0;
@@ -427,7 +427,7 @@ static int find_by_file(struct loom_run *run, const char *path, const char *perf
 	return err;
 }
 
-static int find_by_name(struct loom_run *run, const char *arg, const char *perf)
+static int find_by_name(struct run_files *run, const char *arg, const char *perf)
 {
 	struct folder traces = {0}, perfs = {0};
 	int err = 0;
@@ -449,7 +449,7 @@ static int find_by_name(struct loom_run *run, const char *arg, const char *perf)
 	return -ENOENT;
 }
 
-int loom_run_find(struct loom_run *run, const char *arg, const char *perf)
+int run_files_find(struct run_files *run, const char *arg, const char *perf)
 {
 	const char *named;
 	struct stat st;
@@ -478,11 +478,11 @@ int loom_run_find(struct loom_run *run, const char *arg, const char *perf)
 		run->perf = NULL;
 	}
 	named = base(run->trace ? run->trace : run->perf);
-	run->name = strndup(named, loom_run_stem(named));
+	run->name = strndup(named, run_files_stem(named));
 	return run->name ? 0 : no_memory(arg);
 }
 
-void loom_run_free(struct loom_run *run)
+void run_files_free(struct run_files *run)
 {
 	free(run->name);
 	free(run->trace);

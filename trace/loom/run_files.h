@@ -21,7 +21,7 @@ enum loom_content {
 	LOOM_STATISTICS, /* of any form */
 };
 
-struct loom_run {
+struct run_files {
 	char *name;  /* what the run is called: the common part of its names, without directories */
 	char *trace; /* path, relative to the current directory; NULL: there is none */
 	char *perf;  /* likewise */
@@ -30,15 +30,15 @@ struct loom_run {
 /*
  * Finds the files of the run `arg`. `perf`, if not NULL, is the statistics file whatever lies
  * around ("-": none). Returns 0, with at least one of trace and perf set, or -errno after one
- * message. loom_run_free() is allowed in any case.
+ * message. run_files_free() is allowed in any case.
  */
-int loom_run_find(struct loom_run *run, const char *arg, const char *perf)
+int run_files_find(struct run_files *run, const char *arg, const char *perf)
 	__attribute__((warn_unused_result));
-void loom_run_free(struct loom_run *run);
+void run_files_free(struct run_files *run);
 
 /* The length of the run's name in the name of one of its files (without directories); all of it if
  * nothing known follows. */
-size_t loom_run_stem(const char *name);
+size_t run_files_stem(const char *name);
 
 /* What the file `path` is, by its first bytes. Silent: LOOM_OTHER for what cannot be read. */
 enum loom_content loom_content_of(int dirfd, const char *path);

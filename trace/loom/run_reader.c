@@ -25,17 +25,17 @@ enum loom_form loom_layout_parse(const char *name)
 	return !strcmp(name, form_names[LOOM_NATURAL48]) ? LOOM_NATURAL48 : LOOM_UNKNOWN;
 }
 
-static struct loom_place at_offset(const struct loom_reader *r, uint64_t offset)
+static struct loom_place at_offset(const struct run_reader *r, uint64_t offset)
 {
 	return (struct loom_place){r->path, LOOM_NOWHERE, offset};
 }
 
-static size_t record_size(const struct loom_reader *r)
+static size_t record_size(const struct run_reader *r)
 {
 	return r->form == LOOM_NATURAL48 ? LOOM_NATURAL_SIZE : LOOM_PACKED_SIZE;
 }
 
-static int open_ltrc(struct loom_reader *r)
+static int open_ltrc(struct run_reader *r)
 {
 	struct loom_place place = at_offset(r, 4);
 	const uint8_t *header = inflow_peek(&r->inflow, LOOM_HEADER_SIZE);
@@ -43,7 +43,7 @@ static int open_ltrc(struct loom_reader *r)
 
 	if (!header) {
 		place.offset = r->size;
-		loom_found(r->findings, LOOM_S4, &place, "the file ends inside the header");
+		loom_violation_add(r->findings, LOOM_S4, &place, "the file ends inside the header");
 		return -EBADMSG;
 	}
 	memcpy(&version, header + 4, sizeof(version));
@@ -52,13 +52,14 @@ static int open_ltrc(struct loom_reader *r)
 	r->announced = le64toh(r->announced);
 	r->has_announced = true;
 	if (r->version == 0x01000000) {
-		loom_found(
+		loom_violation_add(
 			r->findings, LOOM_S2, &place,
 			"the version is 1 in big-endian order; only little-endian files are read");
 		return -EBADMSG;
 	}
 	if (r->version != LOOM_VERSION) {
-		loom_found(r->findings, LOOM_S2, &place, "unsupported version %u", r->version);
+		loom_violation_add(r->findings, LOOM_S2, &place, "unsupported version %u",
+				   r->version);
 		return -EBADMSG;
 	}
 	inflow_skip(&r->inflow, LOOM_HEADER_SIZE);
@@ -67,7 +68,7 @@ static int open_ltrc(struct loom_reader *r)
 
 /* JSON, or not? Its first byte that is no blank tells; in a record that byte is of the cycle, and a
  * zero follows, which no JSON has. */
-static bool looks_like_json(struct loom_reader *r)
+static bool looks_like_json(struct run_reader *r)
 {
 	size_t size = inflow_fill(&r->inflow, 4096);
 
@@ -82,7 +83,7 @@ static bool looks_like_json(struct loom_reader *r)
 	return false;
 }
 
-static int open_form(struct loom_reader *r)
+static int open_form(struct run_reader *r)
 {
 	const uint8_t *magic = inflow_peek(&r->inflow, 4);
 
@@ -98,8 +99,8 @@ static int open_form(struct loom_reader *r)
 	return r->form == LOOM_UNKNOWN ? -EBADMSG : 0;
 }
 
-int loom_reader_open(struct loom_reader *r, int dirfd, const char *path,
-		     const struct loom_reader_options *options, struct loom_findings *findings)
+int run_reader_open(struct run_reader *r, int dirfd, const char *path,
+		    const struct run_reader_options *options, struct loom_violations *findings)
 {
 	int err;
 
@@ -122,14 +123,14 @@ int loom_reader_open(struct loom_reader *r, int dirfd, const char *path,
 	return err;
 }
 
-void loom_reader_close(struct loom_reader *r)
+void run_reader_close(struct run_reader *r)
 {
 	loom_modules_free(&r->modules);
 	inflow_close(&r->inflow);
 }
 
 /* What is known only at the end of a binary file. */
-static int end(struct loom_reader *r)
+static int end(struct run_reader *r)
 {
 	uint64_t offset = inflow_tell(&r->inflow);
 	size_t rest = r->inflow.len - r->inflow.at;
@@ -139,28 +140,28 @@ static int end(struct loom_reader *r)
 	if (r->inflow.error)
 		return r->inflow.error;
 	if (rest > 0) {
-		loom_found(r->findings, LOOM_S4, &place, "%zu trailing bytes do not make a record",
-			   rest);
+		loom_violation_add(r->findings, LOOM_S4, &place,
+				   "%zu trailing bytes do not make a record", rest);
 		r->is_damaged = true;
 	}
 	if (r->has_announced && r->announced != r->count) {
 		place = at_offset(r, 8);
-		loom_found(r->findings, LOOM_S3, &place,
-			   "the header announces %llu records, the file holds %llu",
-			   LLU(r->announced), LLU(r->count));
+		loom_violation_add(r->findings, LOOM_S3, &place,
+				   "the header announces %llu records, the file holds %llu",
+				   LLU(r->announced), LLU(r->count));
 		r->is_damaged = true;
 	}
 	if (r->padded > 0) {
 		place = (struct loom_place){r->path, r->first_padded,
 					    r->first_padded * LOOM_NATURAL_SIZE};
-		loom_found(r->findings, LOOM_S5, &place,
-			   "the padding of %llu record%s is not zero, first here", LLU(r->padded),
-			   r->padded == 1 ? "" : "s");
+		loom_violation_add(r->findings, LOOM_S5, &place,
+				   "the padding of %llu record%s is not zero, first here",
+				   LLU(r->padded), r->padded == 1 ? "" : "s");
 	}
 	return 0;
 }
 
-int loom_reader_next(struct loom_reader *r, struct loom_record *record)
+int run_reader_next(struct run_reader *r, struct loom_record *record)
 {
 	if (r->ended)
 		return r->inflow.error;

@@ -27,13 +27,13 @@ const char *loom_form_name(enum loom_form form); /* "ltrc", "packed38", "natural
 /* LOOM_PACKED38 or LOOM_NATURAL48 by its name; LOOM_UNKNOWN for anything else. */
 enum loom_form loom_layout_parse(const char *name);
 
-struct loom_reader_options {
+struct run_reader_options {
 	enum loom_form layout; /* without a header: how to read it; LOOM_UNKNOWN: find out */
 	bool as_stored; /* JSON: the ids as they stand at each record, not those of the first */
 };
 
-struct loom_reader {
-	/* of the record that loom_reader_next() gave last */
+struct run_reader {
+	/* of the record that run_reader_next() gave last */
 	uint64_t index;	   /* from 0 */
 	uint64_t offset;   /* of its first byte in the file */
 	uint64_t sequence; /* among the records of its cycle that follow each other, from 0 */
@@ -52,8 +52,8 @@ struct loom_reader {
 
 	/* what follows is the reader's own */
 	const char *path;
-	struct loom_findings *findings;
-	struct loom_reader_options options;
+	struct loom_violations *findings;
+	struct run_reader_options options;
 	struct inflow inflow;
 	struct tokens tokens;
 	uint64_t last_cycle;
@@ -66,34 +66,34 @@ struct loom_reader {
 };
 
 /*
- * Opens the trace `path` (kept by the caller until loom_reader_close()) below `dirfd`. Findings go
+ * Opens the trace `path` (kept by the caller until run_reader_close()) below `dirfd`. Findings go
  * to `findings` now and at each step. Returns 0; -EBADMSG if there is nothing to be read and
  * findings say why (r->form tells as much as was recognised); or another -errno after one message.
- * loom_reader_close() is allowed in any case. `options` may be NULL.
+ * run_reader_close() is allowed in any case. `options` may be NULL.
  */
-int loom_reader_open(struct loom_reader *r, int dirfd, const char *path,
-		     const struct loom_reader_options *options, struct loom_findings *findings)
+int run_reader_open(struct run_reader *r, int dirfd, const char *path,
+		    const struct run_reader_options *options, struct loom_violations *findings)
 	__attribute__((warn_unused_result));
 
 /* The next record: 1, or 0 at the end (which may be one of a damaged file), or -errno after a
  * message if the file cannot be read. */
-int loom_reader_next(struct loom_reader *r, struct loom_record *record)
+int run_reader_next(struct run_reader *r, struct loom_record *record)
 	__attribute__((warn_unused_result));
 
-void loom_reader_close(struct loom_reader *r);
+void run_reader_close(struct run_reader *r);
 
 /* The place of the last record, for a finding. */
-static inline struct loom_place loom_reader_place(const struct loom_reader *r)
+static inline struct loom_place run_reader_place(const struct run_reader *r)
 {
 	return (struct loom_place){r->path, r->index, r->offset};
 }
 
 /* ---- between the files of the reader ---- */
 
-int loom_json_open(struct loom_reader *r);
-int loom_json_next(struct loom_reader *r, struct loom_record *record);
+int loom_json_open(struct run_reader *r);
+int loom_json_next(struct run_reader *r, struct loom_record *record);
 /* The layout of a file without a header, judged by its first records (loom.md 2.2); LOOM_UNKNOWN
  * after a finding. */
-enum loom_form loom_layout_find(struct loom_reader *r);
+enum loom_form loom_layout_find(struct run_reader *r);
 
 #endif

@@ -16,7 +16,7 @@
 #define LLU(v)	     ((unsigned long long)(v))
 
 /* Reports the mistake that stopped the tokens: -EBADMSG, or -ENOMEM after a message. */
-static int report_mistake(struct loom_reader *r)
+static int report_mistake(struct run_reader *r)
 {
 	const struct tokens *t = &r->tokens;
 	struct loom_place place = {r->path, r->count, t->where};
@@ -27,12 +27,13 @@ static int report_mistake(struct loom_reader *r)
 	}
 	r->is_damaged = true;
 	if (t->is_cut)
-		loom_found(
+		loom_violation_add(
 			r->findings, LOOM_S4, &place,
 			"the file ends at byte %llu, inside the document, after %llu whole records",
 			LLU(t->where), LLU(r->count));
 	else
-		loom_found(r->findings, LOOM_S1, &place, "byte %llu: %s", LLU(t->where), t->why);
+		loom_violation_add(r->findings, LOOM_S1, &place, "byte %llu: %s", LLU(t->where),
+				   t->why);
 	return -EBADMSG;
 }
 
@@ -59,7 +60,7 @@ static bool put_text(struct tokens *t, char *out, size_t size)
 	return true;
 }
 
-static bool head_version(struct loom_reader *r, struct head *h)
+static bool head_version(struct run_reader *r, struct head *h)
 {
 	struct token *v = &h->version_value;
 
@@ -73,7 +74,7 @@ static bool head_version(struct loom_reader *r, struct head *h)
 }
 
 /* One key of the document. */
-static bool head_key(struct loom_reader *r, struct head *h, const char *key)
+static bool head_key(struct run_reader *r, struct head *h, const char *key)
 {
 	struct tokens *t = &r->tokens;
 	struct token v;
@@ -110,7 +111,7 @@ static bool head_key(struct loom_reader *r, struct head *h, const char *key)
 
 /* Reads the keys up to the events, or all of them if the events stand before something else that is
  * needed. */
-static void read_head(struct loom_reader *r, struct head *h)
+static void read_head(struct run_reader *r, struct head *h)
 {
 	const char *key;
 	bool had_events = false;
@@ -128,16 +129,16 @@ static void read_head(struct loom_reader *r, struct head *h)
 	}
 }
 
-static int refuse(struct loom_reader *r, enum loom_rule rule, const char *why, const char *what)
+static int refuse(struct run_reader *r, enum loom_rule rule, const char *why, const char *what)
 {
 	struct loom_place place = {r->path, LOOM_NOWHERE, LOOM_NOWHERE};
 
-	loom_found(r->findings, rule, &place, "%s%s%s%s", why, *what ? " '" : "", what,
-		   *what ? "'" : "");
+	loom_violation_add(r->findings, rule, &place, "%s%s%s%s", why, *what ? " '" : "", what,
+			   *what ? "'" : "");
 	return -EBADMSG;
 }
 
-int loom_json_open(struct loom_reader *r)
+int loom_json_open(struct run_reader *r)
 {
 	struct tokens *t = &r->tokens;
 	struct head h = {0};
@@ -294,7 +295,7 @@ static bool read_event(struct tokens *t, struct loom_record *record)
 }
 
 /* What stands behind the events has to be JSON too. */
-static bool read_tail(struct loom_reader *r)
+static bool read_tail(struct run_reader *r)
 {
 	const char *key;
 	int more = 0;
@@ -306,7 +307,7 @@ static bool read_tail(struct loom_reader *r)
 	return more == 0 && tokens_end(&r->tokens);
 }
 
-static void apply_ids(struct loom_reader *r, struct loom_record *record)
+static void apply_ids(struct run_reader *r, struct loom_record *record)
 {
 	if (!r->has_ids) {
 		struct loom_place place = {r->path, 0, r->offset};
@@ -315,18 +316,19 @@ static void apply_ids(struct loom_reader *r, struct loom_record *record)
 		r->core_id = record->core_id;
 		r->epoch_id = record->epoch_id;
 		r->invocation_id = record->invocation_id;
-		loom_found(r->findings, LOOM_O10, &place,
-			   "core, epoch and invocation of the first record (%u, %u, %llu) applied "
-			   "to all "
-			   "records",
-			   r->core_id, r->epoch_id, LLU(r->invocation_id));
+		loom_violation_add(
+			r->findings, LOOM_O10, &place,
+			"core, epoch and invocation of the first record (%u, %u, %llu) applied "
+			"to all "
+			"records",
+			r->core_id, r->epoch_id, LLU(r->invocation_id));
 	}
 	record->core_id = r->core_id;
 	record->epoch_id = r->epoch_id;
 	record->invocation_id = r->invocation_id;
 }
 
-int loom_json_next(struct loom_reader *r, struct loom_record *record)
+int loom_json_next(struct run_reader *r, struct loom_record *record)
 {
 	struct tokens *t = &r->tokens;
 	int more = tokens_element(t);

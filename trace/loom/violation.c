@@ -45,14 +45,14 @@ const char *loom_severity_name(enum loom_severity severity)
 	return names[severity];
 }
 
-const char *loom_verdict(const struct loom_findings *f)
+const char *loom_verdict(const struct loom_violations *f)
 {
 	if (f->counts[LOOM_ERROR])
 		return "invalid";
 	return f->counts[LOOM_WARNING] ? "valid with warnings" : "valid";
 }
 
-void loom_report_log(void *arg, const struct loom_finding *finding)
+void loom_violation_log(void *arg, const struct loom_violation *finding)
 {
 	static const enum log_level levels[LOOM_SEVERITIES] = {LOG_INFO, LOG_WARN, LOG_ERROR};
 
@@ -61,11 +61,11 @@ void loom_report_log(void *arg, const struct loom_finding *finding)
 	       finding->file ? ": " : "", finding->text, loom_rules[finding->rule].id);
 }
 
-static void found(struct loom_findings *f, enum loom_severity severity, enum loom_rule rule,
+static void found(struct loom_violations *f, enum loom_severity severity, enum loom_rule rule,
 		  const struct loom_place *place, const char *fmt, va_list args)
 {
 	char text[512];
-	struct loom_finding finding = {
+	struct loom_violation finding = {
 		.rule = rule,
 		.severity = severity,
 		.file = place ? place->file : NULL,
@@ -80,11 +80,11 @@ static void found(struct loom_findings *f, enum loom_severity severity, enum loo
 	if (f->report)
 		f->report(f->arg, &finding);
 	else
-		loom_report_log(NULL, &finding);
+		loom_violation_log(NULL, &finding);
 }
 
-void loom_found(struct loom_findings *f, enum loom_rule rule, const struct loom_place *place,
-		const char *fmt, ...)
+void loom_violation_add(struct loom_violations *f, enum loom_rule rule,
+			const struct loom_place *place, const char *fmt, ...)
 {
 	va_list args;
 
@@ -93,8 +93,9 @@ void loom_found(struct loom_findings *f, enum loom_rule rule, const struct loom_
 	va_end(args);
 }
 
-void loom_found_as(struct loom_findings *f, enum loom_severity severity, enum loom_rule rule,
-		   const struct loom_place *place, const char *fmt, ...)
+void loom_violation_add_as(struct loom_violations *f, enum loom_severity severity,
+			   enum loom_rule rule, const struct loom_place *place, const char *fmt,
+			   ...)
 {
 	va_list args;
 
@@ -103,7 +104,7 @@ void loom_found_as(struct loom_findings *f, enum loom_severity severity, enum lo
 	va_end(args);
 }
 
-void loom_report_nothing(void *arg, const struct loom_finding *finding)
+void loom_violation_ignore(void *arg, const struct loom_violation *finding)
 {
 	(void)arg;
 	(void)finding;

@@ -57,7 +57,7 @@ extern const struct loom_rule_text loom_rules[LOOM_RULES];
 
 #define LOOM_NOWHERE UINT64_MAX
 
-struct loom_finding {
+struct loom_violation {
 	enum loom_rule rule;
 	enum loom_severity severity; /* at most that of the rule */
 	const char *file;	     /* as it was named, or NULL */
@@ -66,8 +66,8 @@ struct loom_finding {
 	const char *text;	     /* one sentence; valid during the call */
 };
 
-struct loom_findings {
-	void (*report)(void *arg, const struct loom_finding *finding); /* NULL: into the log */
+struct loom_violations {
+	void (*report)(void *arg, const struct loom_violation *finding); /* NULL: into the log */
 	void *arg;
 	uint64_t counts[LOOM_SEVERITIES];
 	uint64_t of_rule[LOOM_RULES];
@@ -79,20 +79,21 @@ struct loom_place {
 };
 
 /* Reports with the severity of the rule. `place` may be NULL. */
-void loom_found(struct loom_findings *f, enum loom_rule rule, const struct loom_place *place,
-		const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void loom_violation_add(struct loom_violations *f, enum loom_rule rule,
+			const struct loom_place *place, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 /* The same with another severity. */
-void loom_found_as(struct loom_findings *f, enum loom_severity severity, enum loom_rule rule,
-		   const struct loom_place *place, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
+void loom_violation_add_as(struct loom_violations *f, enum loom_severity severity,
+			   enum loom_rule rule, const struct loom_place *place, const char *fmt,
+			   ...) __attribute__((format(printf, 5, 6)));
 
 /* A report into the log, as if there were none. */
-void loom_report_log(void *arg, const struct loom_finding *finding);
+void loom_violation_log(void *arg, const struct loom_violation *finding);
 /* A report that says nothing. */
-void loom_report_nothing(void *arg, const struct loom_finding *finding);
+void loom_violation_ignore(void *arg, const struct loom_violation *finding);
 
 const char *loom_severity_name(enum loom_severity severity); /* "error", "warning", "notice" */
 /* "invalid", "valid with warnings" or "valid". */
-const char *loom_verdict(const struct loom_findings *f);
+const char *loom_verdict(const struct loom_violations *f);
 
 #endif

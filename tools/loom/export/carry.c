@@ -8,10 +8,10 @@
 
 #include "trace/base/log.h"
 
-static struct loom_carried_row row_of(const struct perf_snapshot *s, bool has_ids)
+static struct loom_carried_row row_of(const struct stats_snapshot *s, bool has_ids)
 {
 	const uint64_t *n = s->counters;
-	uint64_t total = n[PERF_TOTAL_CYCLES];
+	uint64_t total = n[STATS_TOTAL_CYCLES];
 
 	return (struct loom_carried_row){
 		.has_ids = has_ids,
@@ -20,29 +20,29 @@ static struct loom_carried_row row_of(const struct perf_snapshot *s, bool has_id
 		      .id = s->invocation_id,
 		      .start = s->cycle > total ? s->cycle - total : 0,
 		      .end = s->cycle},
-		.row = {.whole_core = s->scope == PERF_CORE,
+		.row = {.whole_core = s->scope == STATS_CORE,
 			.node = s->hw_node_id,
-			.active = n[PERF_ACTIVE_CYCLES],
-			.stall_in = n[PERF_STALL_CYCLES_IN],
-			.stall_out = n[PERF_STALL_CYCLES_OUT],
-			.tokens_in = n[PERF_TOKENS_IN],
-			.tokens_out = n[PERF_TOKENS_OUT],
-			.config_writes = n[PERF_CONFIG_WRITES]},
+			.active = n[STATS_ACTIVE_CYCLES],
+			.stall_in = n[STATS_STALL_CYCLES_IN],
+			.stall_out = n[STATS_STALL_CYCLES_OUT],
+			.tokens_in = n[STATS_TOKENS_IN],
+			.tokens_out = n[STATS_TOKENS_OUT],
+			.config_writes = n[STATS_CONFIG_WRITES]},
 	};
 }
 
 static int carry_counters(struct loom_carry *c)
 {
-	const struct loom_perf *p = &c->perf;
+	const struct run_stats *p = &c->perf;
 
 	c->rows = calloc(p->nsnapshots + 1, sizeof(*c->rows));
 	c->invocations = calloc(p->ninvocations + 1, sizeof(*c->invocations));
 	if (!c->rows || !c->invocations)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->nsnapshots && !p->joins_cores; i++)
-		c->rows[c->carried.nrows++] = row_of(&p->snapshots[i], p->form == PERF_LOOM);
+		c->rows[c->carried.nrows++] = row_of(&p->snapshots[i], p->form == STATS_LOOM);
 	for (size_t i = 0; i < p->ninvocations; i++) {
-		const struct perf_invocation *v = &p->invocations[i];
+		const struct stats_invocation *v = &p->invocations[i];
 
 		c->invocations[c->carried.ninvocations++] = (struct loom_invocation){
 			.core = v->core_id,
@@ -50,8 +50,8 @@ static int carry_counters(struct loom_carry *c)
 			.id = v->invocation_id,
 			.start = v->start_cycle,
 			.end = v->end_cycle,
-			.done = v->status == PERF_DONE,
-			.failed = v->status == PERF_ERROR,
+			.done = v->status == STATS_DONE,
+			.failed = v->status == STATS_ERROR,
 		};
 	}
 	c->carried.rows = c->rows;
@@ -61,7 +61,7 @@ static int carry_counters(struct loom_carry *c)
 
 static int carry_account(struct loom_carry *c)
 {
-	const struct perf_account *e = &c->perf.events;
+	const struct stats_account *e = &c->perf.events;
 
 	c->carried.filtered = e->filtered.v;
 	c->carried.sampled_out = e->sampled_out.v;
@@ -88,11 +88,11 @@ static int carry_account(struct loom_carry *c)
 
 int loom_carry_load(struct loom_carry *c, int dirfd, const char *path, struct loom_controls *chosen)
 {
-	struct loom_findings findings = {.report = loom_report_nothing};
+	struct loom_violations findings = {.report = loom_violation_ignore};
 	int err;
 
 	memset(c, 0, sizeof(*c));
-	err = loom_perf_load(&c->perf, dirfd, path, &findings);
+	err = run_stats_load(&c->perf, dirfd, path, &findings);
 	if (err == -EBADMSG || findings.counts[LOOM_ERROR] > 0) {
 		log_warn("%s: cannot be understood (see 'ovni-loom check'): counters are those of "
 			 "the "
@@ -125,7 +125,7 @@ void loom_carry_forget_counters(struct loom_carry *c)
 
 void loom_carry_free(struct loom_carry *c)
 {
-	loom_perf_free(&c->perf);
+	run_stats_free(&c->perf);
 	free(c->cores);
 	free(c->invocations);
 	free(c->rows);

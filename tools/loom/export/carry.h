@@ -14,7 +14,7 @@
 #include "trace/loom/write/run_stats_write.h"
 
 struct loom_carry {
-	struct loom_perf perf;
+	struct run_stats perf;
 	struct loom_carried carried;
 	struct loom_core_drops *cores;
 	struct loom_invocation *invocations;

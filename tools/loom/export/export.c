@@ -144,14 +144,14 @@ static int return_file(struct loom_export *x, const char *kept)
 	int err;
 
 	/* RUN and what the name had after that of its run */
-	if (asprintf(&path, "%s%s", x->o->output, name + loom_run_stem(name)) < 0)
+	if (asprintf(&path, "%s%s", x->o->output, name + run_files_stem(name)) < 0)
 		return no_memory(x);
-	if (loom_run_stem(name) == strlen(name)) {
+	if (run_files_stem(name) == strlen(name)) {
 		free(path);
 		if (asprintf(&path, "%s.trace.bin", x->o->output) < 0)
 			return no_memory(x);
 	}
-	err = loom_keep_return(x->trace.fd, x->trace.path, kept, path);
+	err = keep_files_return(x->trace.fd, x->trace.path, kept, path);
 	if (!err)
 		log_info("%s: the kept file %s", path, kept);
 	free(path);
@@ -162,9 +162,9 @@ static int return_file(struct loom_export *x, const char *kept)
 static int rewrite(struct loom_export *x, const char *kept, const char *perf)
 {
 	const char *form = json_string(json_get(x->run, "accel.run.form"));
-	struct loom_reader_options how = {.layout = form ? loom_layout_parse(form) : LOOM_UNKNOWN};
-	struct loom_findings findings = {.report = NULL};
-	struct loom_reader *reader = calloc(1, sizeof(*reader));
+	struct run_reader_options how = {.layout = form ? loom_layout_parse(form) : LOOM_UNKNOWN};
+	struct loom_violations findings = {.report = NULL};
+	struct run_reader *reader = calloc(1, sizeof(*reader));
 	struct loom_writer *w = NULL;
 	struct loom_chain chain = {.off = false};
 	struct loom_carry carry = {.rows = NULL};
@@ -173,14 +173,14 @@ static int rewrite(struct loom_export *x, const char *kept, const char *perf)
 
 	if (!reader)
 		return no_memory(x);
-	err = loom_reader_open(reader, x->trace.fd, kept, &how, &findings);
+	err = run_reader_open(reader, x->trace.fd, kept, &how, &findings);
 	if (!err && perf) {
 		err = loom_carry_load(&carry, x->trace.fd, perf, &x->o->chosen);
 		x->as.carried = &carry.carried;
 	}
 	if (!err)
 		err = loom_export_open(x, &w);
-	while (!err && (got = loom_reader_next(reader, &r)) > 0) {
+	while (!err && (got = run_reader_next(reader, &r)) > 0) {
 		err = loom_chain_step(&chain, &r);
 		if (err)
 			log_error("%s/%s: record %" PRIu64 ": cycles out of order; see 'ovni-loom "
@@ -196,7 +196,7 @@ static int rewrite(struct loom_export *x, const char *kept, const char *perf)
 	err = loom_export_close(x, w, err ? err : got);
 	loom_carry_free(&carry);
 	x->as.carried = NULL;
-	loom_reader_close(reader);
+	run_reader_close(reader);
 	free(reader);
 	return err;
 }

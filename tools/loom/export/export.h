@@ -23,7 +23,7 @@ struct loom_export {
 	size_t nstreams;
 	struct json *run; /* the metadata that has "accel.run"; NULL: not an imported run */
 	char *run_path;	  /* of the stream that it is of */
-	struct loom_clock clock;
+	struct run_clock clock;
 	struct loom_writer_options as;
 	struct loom_carried carried; /* of the run, as far as its metadata says it */
 	uint16_t core;		     /* of the last record */

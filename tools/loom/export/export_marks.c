@@ -63,7 +63,7 @@ struct teller {
 
 static uint64_t cycle_of(const struct teller *s, int64_t clock)
 {
-	return loom_clock_cycle(&s->x->clock, clock);
+	return run_clock_cycle(&s->x->clock, clock);
 }
 
 /* The next event: a mark is entered into `shown` by apply(). 1, 0 at the end, -errno. */
@@ -481,17 +481,17 @@ static int open_teller(struct loom_export *x, struct marks *m, size_t i, bool co
 
 static int feed(struct loom_export *x, struct loom_writer *w, struct marks *m)
 {
-	struct loom_merge *merge;
+	struct record_merge *merge;
 	struct loom_record r;
 	void *source;
 	int err, got = 1;
 
-	merge = loom_merge_new(m->tellers, m->n, sizeof(*m->tellers), next, &err);
-	while (!err && (got = loom_merge_next(merge, &r, &source)) > 0) {
+	merge = record_merge_new(m->tellers, m->n, sizeof(*m->tellers), next, &err);
+	while (!err && (got = record_merge_next(merge, &r, &source)) > 0) {
 		if (!is_no_end(source, &r))
 			err = loom_export_put(x, w, &r);
 	}
-	loom_merge_free(merge);
+	record_merge_free(merge);
 	return err ? err : got;
 }
 

@@ -32,7 +32,7 @@
 
 struct thread {
 	struct stream stream;
-	const struct loom_clock *clock;
+	const struct run_clock *clock;
 	uint32_t tid;
 	uint16_t nowhere; /* the core of no CPU */
 	enum thread_state state;
@@ -242,7 +242,7 @@ static int open_threads(struct loom_export *x, struct thread *threads)
 int loom_export_schedule(struct loom_export *x)
 {
 	struct thread *threads = calloc(x->nstreams + 1, sizeof(*threads));
-	struct loom_merge *merge = NULL;
+	struct record_merge *merge = NULL;
 	struct loom_writer *w = NULL;
 	struct loom_record r;
 	uint64_t lives = 0;
@@ -251,10 +251,10 @@ int loom_export_schedule(struct loom_export *x)
 
 	x->as.style = LOOM_STYLE_SPAN;
 	if (!err)
-		merge = loom_merge_new(threads, x->nstreams, sizeof(*threads), next, &err);
+		merge = record_merge_new(threads, x->nstreams, sizeof(*threads), next, &err);
 	if (!err)
 		err = loom_export_open(x, &w);
-	while (!err && (got = loom_merge_next(merge, &r, &source)) > 0) {
+	while (!err && (got = record_merge_next(merge, &r, &source)) > 0) {
 		struct thread *t = source;
 
 		if (r.event_kind == LOOM_INVOCATION_START)
@@ -267,7 +267,7 @@ int loom_export_schedule(struct loom_export *x)
 	err = loom_export_close(x, w, err ? err : got);
 	if (err == -ENOMEM)
 		log_error("%s: no memory to export it", x->trace.path);
-	loom_merge_free(merge);
+	record_merge_free(merge);
 	for (size_t i = 0; threads && i < x->nstreams; i++) {
 		stream_close(&threads[i].stream);
 		free(threads[i].queue);

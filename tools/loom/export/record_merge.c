@@ -10,7 +10,7 @@ struct head {
 	size_t source;
 };
 
-struct loom_merge {
+struct record_merge {
 	char *sources;
 	size_t size;
 	loom_next_fn next;
@@ -26,7 +26,7 @@ static bool before(const struct head *a, const struct head *b)
 	return a->source < b->source;
 }
 
-static void sink(struct loom_merge *m, size_t i)
+static void sink(struct record_merge *m, size_t i)
 {
 	struct head moving = m->heads[i];
 
@@ -43,28 +43,29 @@ static void sink(struct loom_merge *m, size_t i)
 	m->heads[i] = moving;
 }
 
-struct loom_merge *loom_merge_new(void *sources, size_t n, size_t size, loom_next_fn next, int *err)
+struct record_merge *record_merge_new(void *sources, size_t n, size_t size, loom_next_fn next,
+				      int *err)
 {
-	struct loom_merge *m = calloc(1, sizeof(*m));
+	struct record_merge *m = calloc(1, sizeof(*m));
 
 	*err = -ENOMEM;
 	if (!m)
 		return NULL;
-	*m = (struct loom_merge){.sources = sources, .size = size, .next = next};
+	*m = (struct record_merge){.sources = sources, .size = size, .next = next};
 	m->heads = calloc(n + 1, sizeof(*m->heads));
 	for (size_t i = 0; m->heads && i < n; i++) {
 		int got = next(m->sources + i * size, &m->heads[m->n].record);
 
 		if (got < 0) {
 			*err = got;
-			loom_merge_free(m);
+			record_merge_free(m);
 			return NULL;
 		}
 		m->heads[m->n].source = i;
 		m->n += got > 0;
 	}
 	if (!m->heads) {
-		loom_merge_free(m);
+		record_merge_free(m);
 		return NULL;
 	}
 	for (size_t i = m->n / 2; i-- > 0;)
@@ -73,7 +74,7 @@ struct loom_merge *loom_merge_new(void *sources, size_t n, size_t size, loom_nex
 	return m;
 }
 
-void loom_merge_free(struct loom_merge *m)
+void record_merge_free(struct record_merge *m)
 {
 	if (!m)
 		return;
@@ -81,7 +82,7 @@ void loom_merge_free(struct loom_merge *m)
 	free(m);
 }
 
-int loom_merge_next(struct loom_merge *m, struct loom_record *record, void **source)
+int record_merge_next(struct record_merge *m, struct loom_record *record, void **source)
 {
 	if (m->taken) {
 		int got = m->next(m->sources + m->heads[0].source * m->size, &m->heads[0].record);

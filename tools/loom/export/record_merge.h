@@ -16,18 +16,18 @@
 /* The next record of a source: 1, 0 at its end, or -errno. */
 typedef int (*loom_next_fn)(void *source, struct loom_record *record);
 
-struct loom_merge;
+struct record_merge;
 
 /* Asks each of the n sources, `size` bytes apart, for its first record. NULL after an error, which
  * is in *err then (-ENOMEM, or what a source returned). The caller frees; sources stay the
  * caller's. */
-struct loom_merge *loom_merge_new(void *sources, size_t n, size_t size, loom_next_fn next,
-				  int *err);
-void loom_merge_free(struct loom_merge *merge);
+struct record_merge *record_merge_new(void *sources, size_t n, size_t size, loom_next_fn next,
+				      int *err);
+void record_merge_free(struct record_merge *merge);
 
 /* The next record, and its source: 1, 0 at the end, or what a source returned. The source has
  * not been asked for the one after it yet. */
-int loom_merge_next(struct loom_merge *merge, struct loom_record *record, void **source)
+int record_merge_next(struct record_merge *merge, struct loom_record *record, void **source)
 	__attribute__((warn_unused_result));
 
 #endif

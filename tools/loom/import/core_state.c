@@ -25,9 +25,9 @@ struct core {
 	uint64_t error_until; /* likewise */
 };
 
-struct loom_sessions {
-	const struct loom_survey *survey;
-	loom_session_fn change;
+struct core_state {
+	const struct run_survey *survey;
+	core_state_fn change;
 	void *arg;
 	struct core *cores;
 };
@@ -43,9 +43,9 @@ static int by_cycle(const void *a, const void *b)
 	return x->scope < y->scope ? -1 : x->scope > y->scope;
 }
 
-static int prepare(struct core *c, const struct loom_survey *survey, uint32_t core)
+static int prepare(struct core *c, const struct run_survey *survey, uint32_t core)
 {
-	const struct loom_survey_core *at = &survey->cores[core];
+	const struct run_survey_core *at = &survey->cores[core];
 
 	c->epoch = -1;
 	c->boundaries = calloc(2 * (size_t)at->nscopes + 1, sizeof(*c->boundaries));
@@ -67,26 +67,25 @@ static int prepare(struct core *c, const struct loom_survey *survey, uint32_t co
 	return 0;
 }
 
-struct loom_sessions *loom_sessions_new(const struct loom_survey *survey, loom_session_fn change,
-					void *arg)
+struct core_state *core_state_new(const struct run_survey *survey, core_state_fn change, void *arg)
 {
-	struct loom_sessions *s = calloc(1, sizeof(*s));
+	struct core_state *s = calloc(1, sizeof(*s));
 	int err = 0;
 
 	if (!s)
 		return NULL;
-	*s = (struct loom_sessions){.survey = survey, .change = change, .arg = arg};
+	*s = (struct core_state){.survey = survey, .change = change, .arg = arg};
 	s->cores = calloc(survey->ncores + 1, sizeof(*s->cores));
 	for (uint32_t i = 0; !err && s->cores && i < survey->ncores; i++)
 		err = prepare(&s->cores[i], survey, i);
 	if (!s->cores || err) {
-		loom_sessions_free(s);
+		core_state_free(s);
 		return NULL;
 	}
 	return s;
 }
 
-void loom_sessions_free(struct loom_sessions *s)
+void core_state_free(struct core_state *s)
 {
 	if (!s)
 		return;
@@ -98,13 +97,13 @@ void loom_sessions_free(struct loom_sessions *s)
 	free(s);
 }
 
-static int tell(struct loom_sessions *s, const struct core *c, enum loom_session_what what,
+static int tell(struct core_state *s, const struct core *c, enum core_state_change what,
 		uint64_t cycle, int64_t value)
 {
 	return s->change(s->arg, (uint32_t)(c - s->cores), what, cycle, value);
 }
 
-static int tell_epoch(struct loom_sessions *s, struct core *c, uint64_t cycle, uint32_t epoch)
+static int tell_epoch(struct core_state *s, struct core *c, uint64_t cycle, uint32_t epoch)
 {
 	if (c->epoch == epoch)
 		return 0;
@@ -112,7 +111,7 @@ static int tell_epoch(struct loom_sessions *s, struct core *c, uint64_t cycle, u
 	return tell(s, c, LOOM_SESSION_EPOCH, cycle, epoch);
 }
 
-static int cross(struct loom_sessions *s, struct core *c, const struct boundary *b)
+static int cross(struct core_state *s, struct core *c, const struct boundary *b)
 {
 	uint32_t at = b->scope - c->first, before, after;
 	int err;
@@ -141,7 +140,7 @@ static int cross(struct loom_sessions *s, struct core *c, const struct boundary 
 
 /* Tells what has changed up to `cycle` without a record. A word that is written in `cycle` takes
  * the place of the one before it. */
-static int advance(struct loom_sessions *s, struct core *c, uint64_t cycle, bool config)
+static int advance(struct core_state *s, struct core *c, uint64_t cycle, bool config)
 {
 	int err = 0;
 
@@ -168,9 +167,9 @@ static int advance(struct loom_sessions *s, struct core *c, uint64_t cycle, bool
 	return err;
 }
 
-int loom_sessions_add(struct loom_sessions *s, const struct loom_record *r, uint32_t part)
+int core_state_add(struct core_state *s, const struct loom_record *r, uint32_t part)
 {
-	uint32_t core = loom_survey_core(s->survey, r->core_id), scope;
+	uint32_t core = run_survey_core(s->survey, r->core_id), scope;
 	struct core *c = &s->cores[core];
 	uint64_t end = r->cycle + 1;
 	int err;
@@ -186,7 +185,7 @@ int loom_sessions_add(struct loom_sessions *s, const struct loom_record *r, uint
 		err = tell(s, c, LOOM_SESSION_CONFIG, r->cycle, r->arg0);
 	}
 	if (!err && r->event_kind == LOOM_DEVICE_ERROR) {
-		scope = loom_survey_scope(s->survey, core, r, part);
+		scope = run_survey_scope(s->survey, core, r, part);
 		if (scope != LOOM_NONE && s->survey->scopes[scope].end > end)
 			end = s->survey->scopes[scope].end;
 		if (end > c->error_until)
@@ -196,7 +195,7 @@ int loom_sessions_add(struct loom_sessions *s, const struct loom_record *r, uint
 	return err;
 }
 
-int loom_sessions_finish(struct loom_sessions *s)
+int core_state_finish(struct core_state *s)
 {
 	int err = 0;
 

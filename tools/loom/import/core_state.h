@@ -13,7 +13,7 @@
 
 #include "tools/loom/run/run_survey.h"
 
-enum loom_session_what {
+enum core_state_change {
 	LOOM_SESSION_EPOCH,	 /* value: its id */
 	LOOM_SESSION_INVOCATION, /* value: index of the scope in the survey, or -1: none */
 	LOOM_SESSION_CONFIG,	 /* value: index of the word that is written, or -1: none */
@@ -21,20 +21,19 @@ enum loom_session_what {
 };
 
 /* A core (its index) changes at a cycle. Non-zero ends everything and is returned. */
-typedef int (*loom_session_fn)(void *arg, uint32_t core, enum loom_session_what what,
-			       uint64_t cycle, int64_t value);
+typedef int (*core_state_fn)(void *arg, uint32_t core, enum core_state_change what, uint64_t cycle,
+			     int64_t value);
 
-struct loom_sessions;
+struct core_state;
 
 /* NULL without memory. The survey must be sealed, and stay. */
-struct loom_sessions *loom_sessions_new(const struct loom_survey *survey, loom_session_fn change,
-					void *arg);
-void loom_sessions_free(struct loom_sessions *sessions);
+struct core_state *core_state_new(const struct run_survey *survey, core_state_fn change, void *arg);
+void core_state_free(struct core_state *sessions);
 
 /* The next record; its cycle has gone through the chain. 0 or what `change` returned. */
-int loom_sessions_add(struct loom_sessions *sessions, const struct loom_record *record,
-		      uint32_t part) __attribute__((warn_unused_result));
+int core_state_add(struct core_state *sessions, const struct loom_record *record, uint32_t part)
+	__attribute__((warn_unused_result));
 /* All changes up to the end of the run. */
-int loom_sessions_finish(struct loom_sessions *sessions) __attribute__((warn_unused_result));
+int core_state_finish(struct core_state *sessions) __attribute__((warn_unused_result));
 
 #endif

@@ -6,8 +6,8 @@
  *   core                 process, with a control thread: epoch, invocation, configuration, errors
  *   hardware node        thread and CPU: its state, route, errors, extension records
  *
- * The trace file is read twice: once to know what there is (loom_survey), once to tell what
- * happens (loom_states, loom_sessions). The files of the run are kept beside its streams, since
+ * The trace file is read twice: once to know what there is (run_survey), once to tell what
+ * happens (node_state, core_state). The files of the run are kept beside its streams, since
  * marks do not hold all of a record.
  * Invariant: memory follows nodes and invocations, not records; nothing is made before it is known
  * that every cycle has a place in the trace.
@@ -46,15 +46,15 @@ struct lane {
 
 struct import {
 	struct loom_options *o;
-	struct loom_run run;
-	struct loom_reader *reader;
-	struct loom_findings findings;
-	struct loom_hints hints;
+	struct run_files run;
+	struct run_reader *reader;
+	struct loom_violations findings;
+	struct run_hints hints;
 	struct loom_modules names;
-	struct loom_survey *survey;
-	struct loom_clock clock;
+	struct run_survey *survey;
+	struct run_clock clock;
 	struct loom_chain chain; /* as the run ends */
-	struct loom_rows *rows;
+	struct import_streams *rows;
 	enum loom_form form;
 	uint64_t last_cycle; /* that has a place in the trace */
 	struct lane *lanes;  /* of the survey, if lanes are wanted */
@@ -78,9 +78,9 @@ static int no_memory(const struct import *m)
 
 static int open_reader(struct import *m)
 {
-	struct loom_reader_options how = {.layout = m->o->layout};
+	struct run_reader_options how = {.layout = m->o->layout};
 
-	return loom_reader_open(m->reader, AT_FDCWD, m->run.trace, &how, &m->findings);
+	return run_reader_open(m->reader, AT_FDCWD, m->run.trace, &how, &m->findings);
 }
 
 /* Says where the chain broke. */
@@ -115,7 +115,7 @@ static int too_late(const struct import *m, const struct loom_record *r)
 	uint64_t end, longest = 0;
 
 	if (!__builtin_add_overflow(r->cycle, reach(m, r), &end))
-		longest = loom_clock_longest(&m->clock, end);
+		longest = run_clock_longest(&m->clock, end);
 	if (longest)
 		log_error("%s: record %" PRIu64 ": cycle %" PRIu64
 			  " lies beyond the clock of a trace (2^63 ns) with a period of %" PRIu64
@@ -133,7 +133,7 @@ static int survey_records(struct import *m)
 	struct loom_record r;
 	int got, err;
 
-	while ((got = loom_reader_next(m->reader, &r)) > 0) {
+	while ((got = run_reader_next(m->reader, &r)) > 0) {
 		uint64_t last = m->chain.last;
 
 		err = loom_chain_step(&m->chain, &r);
@@ -141,7 +141,7 @@ static int survey_records(struct import *m)
 			return broken(m, err, &r, last);
 		if (r.cycle > m->last_cycle || reach(m, &r) > m->last_cycle - r.cycle)
 			return too_late(m, &r);
-		err = loom_survey_add(m->survey, &r, m->chain.parts);
+		err = run_survey_add(m->survey, &r, m->chain.parts);
 		if (err)
 			return no_memory(m);
 	}
@@ -154,7 +154,7 @@ static int survey_tables(struct import *m)
 {
 	const struct loom_modules *modules = &m->reader->modules;
 	bool doubtful;
-	int err = loom_hints_nodes(&m->hints, m->survey, &doubtful);
+	int err = run_hints_nodes(&m->hints, m->survey, &doubtful);
 
 	if (doubtful)
 		log_warn("%s: its nodes belong to several cores without naming them: only nodes "
@@ -165,17 +165,17 @@ static int survey_tables(struct import *m)
 
 		err = loom_modules_add(&m->names, node);
 		if (!err && !node->any_core)
-			err = loom_survey_add_node(m->survey, node->core_id, node->hw_node_id);
+			err = run_survey_add_node(m->survey, node->core_id, node->hw_node_id);
 		for (size_t k = 0; !err && node->any_core && k < m->survey->ncores; k++) {
 			if (m->survey->cores[k].used)
-				err = loom_survey_add_node(m->survey, m->survey->cores[k].id,
-							   node->hw_node_id);
+				err = run_survey_add_node(m->survey, m->survey->cores[k].id,
+							  node->hw_node_id);
 		}
 	}
 	if (!err && !m->survey->ncores)
-		err = loom_survey_add_core(m->survey, 0);
+		err = run_survey_add_core(m->survey, 0);
 	if (!err)
-		err = loom_survey_seal(m->survey);
+		err = run_survey_seal(m->survey);
 	if (err)
 		return no_memory(m);
 	if (m->o->nodes_file)
@@ -189,7 +189,7 @@ static int survey(struct import *m)
 	enum loom_style style = m->o->has_style ? m->o->style : m->hints.style;
 	int err;
 
-	m->survey = loom_survey_new(style);
+	m->survey = run_survey_new(style);
 	if (!m->survey)
 		return no_memory(m);
 	m->survey->by_lane = m->o->lanes;
@@ -199,14 +199,14 @@ static int survey(struct import *m)
 		return -EINVAL;
 	}
 	m->chain.off = m->o->no_chain;
-	m->last_cycle = loom_clock_last(&m->clock);
+	m->last_cycle = run_clock_last(&m->clock);
 	err = open_reader(m);
 	m->form = m->reader->form;
 	if (!err)
 		err = survey_records(m);
 	if (!err)
 		err = survey_tables(m);
-	loom_reader_close(m->reader);
+	run_reader_close(m->reader);
 	if (!err && m->chain.parts)
 		log_info("%s: its cycles start anew %" PRIu32
 			 " time%s: the parts are shown one behind the other (--no-chain refuses "
@@ -232,14 +232,14 @@ static int survey(struct import *m)
 
 static int mark(struct import *m, size_t row, enum loom_mark type, uint64_t cycle, int64_t value)
 {
-	return loom_rows_mark(m->rows, row, loom_clock_ns(&m->clock, cycle), type, value);
+	return import_streams_mark(m->rows, row, run_clock_ns(&m->clock, cycle), type, value);
 }
 
 /* A mark whose value is said with it, too: for what is rare. */
 static int mark_labelled(struct import *m, size_t row, enum loom_mark type, uint64_t cycle,
 			 int64_t value, const char *label)
 {
-	int err = loom_rows_label(m->rows, row, type, value, label);
+	int err = import_streams_label(m->rows, row, type, value, label);
 
 	return err ? err : mark(m, row, type, cycle, value);
 }
@@ -295,7 +295,7 @@ static int node_changes(void *arg, uint32_t node, enum loom_what what, uint64_t 
 	return 0;
 }
 
-static int core_changes(void *arg, uint32_t core, enum loom_session_what what, uint64_t cycle,
+static int core_changes(void *arg, uint32_t core, enum core_state_change what, uint64_t cycle,
 			int64_t value)
 {
 	struct import *m = arg;
@@ -337,9 +337,9 @@ static int end_lane(struct import *m, uint32_t lane, uint64_t cycle)
 
 static int add_lane(struct import *m, const struct loom_record *r)
 {
-	const struct loom_survey *s = m->survey;
-	uint32_t node = loom_survey_node(s, loom_survey_core(s, r->core_id), r->hw_node_id);
-	uint32_t at = node == LOOM_NONE ? LOOM_NONE : loom_survey_lane(s, node, r->lane);
+	const struct run_survey *s = m->survey;
+	uint32_t node = run_survey_node(s, run_survey_core(s, r->core_id), r->hw_node_id);
+	uint32_t at = node == LOOM_NONE ? LOOM_NONE : run_survey_lane(s, node, r->lane);
 	struct lane *l;
 	int err;
 
@@ -357,7 +357,7 @@ static int add_lane(struct import *m, const struct loom_record *r)
 
 static int by_scope_id(const void *a, const void *b, void *arg)
 {
-	const struct loom_survey *s = arg;
+	const struct run_survey *s = arg;
 	const struct loom_scope *x = &s->scopes[*(const uint32_t *)a];
 	const struct loom_scope *y = &s->scopes[*(const uint32_t *)b];
 
@@ -368,7 +368,7 @@ static int by_scope_id(const void *a, const void *b, void *arg)
 
 static int by_scope_begin(const void *a, const void *b, void *arg)
 {
-	const struct loom_survey *s = arg;
+	const struct run_survey *s = arg;
 	const struct loom_scope *x = &s->scopes[*(const uint32_t *)a];
 	const struct loom_scope *y = &s->scopes[*(const uint32_t *)b];
 
@@ -380,7 +380,7 @@ static int by_scope_begin(const void *a, const void *b, void *arg)
 /* Ids that are too large for the mark are replaced by the order in which they appear. */
 static int order_ids(struct import *m)
 {
-	const struct loom_survey *s = m->survey;
+	const struct run_survey *s = m->survey;
 	uint32_t *by_id, *firsts, n = 0;
 	bool large = false;
 
@@ -421,7 +421,7 @@ static int order_ids(struct import *m)
 /* The labels that every row of its kind has, and what holds at cycle 0. */
 static int begin_rows(struct import *m)
 {
-	const struct loom_survey *s = m->survey;
+	const struct run_survey *s = m->survey;
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < s->ncores; i++) {
@@ -435,8 +435,8 @@ static int begin_rows(struct import *m)
 		size_t row = loom_row_of_node(s, i);
 
 		for (int state = LOOM_OUTSIDE; !err && state < LOOM_STATES; state++)
-			err = loom_rows_label(m->rows, row, LOOM_MARK_STATE, state,
-					      loom_state_names[state]);
+			err = import_streams_label(m->rows, row, LOOM_MARK_STATE, state,
+						   loom_state_names[state]);
 		if (!err)
 			err = mark(m, row, LOOM_MARK_STATE, 0, LOOM_OUTSIDE);
 		if (!err && s->nodes[i].routes)
@@ -450,27 +450,27 @@ static int begin_rows(struct import *m)
 
 static int tell_records(struct import *m)
 {
-	struct loom_states *states = loom_states_new(m->survey, node_changes, m);
-	struct loom_sessions *sessions = loom_sessions_new(m->survey, core_changes, m);
+	struct node_state *states = node_state_new(m->survey, node_changes, m);
+	struct core_state *sessions = core_state_new(m->survey, core_changes, m);
 	struct loom_chain chain = {.off = m->o->no_chain};
 	struct loom_record r;
 	uint64_t n = 0;
 	int err = states && sessions ? 0 : no_memory(m), got = 1;
 
-	m->findings = (struct loom_findings){.report = loom_report_nothing};
+	m->findings = (struct loom_violations){.report = loom_violation_ignore};
 	if (!err)
 		err = open_reader(m);
-	while (!err && (got = loom_reader_next(m->reader, &r)) > 0) {
+	while (!err && (got = run_reader_next(m->reader, &r)) > 0) {
 		/* not the file that was surveyed? */
 		if (loom_chain_step(&chain, &r) || r.cycle > m->survey->end ||
-		    loom_survey_core(m->survey, r.core_id) == LOOM_NONE) {
+		    run_survey_core(m->survey, r.core_id) == LOOM_NONE) {
 			err = -ESTALE;
 			break;
 		}
 		n++;
-		err = loom_sessions_add(sessions, &r, chain.parts);
+		err = core_state_add(sessions, &r, chain.parts);
 		if (!err)
-			err = loom_states_add(states, &r, chain.parts);
+			err = node_state_add(states, &r, chain.parts);
 		if (!err && m->lanes && r.event_kind == LOOM_ROUTE_USE)
 			err = add_lane(m, &r);
 	}
@@ -481,14 +481,14 @@ static int tell_records(struct import *m)
 		err = -ESTALE;
 	}
 	if (!err)
-		err = loom_sessions_finish(sessions);
+		err = core_state_finish(sessions);
 	if (!err)
-		err = loom_states_finish(states);
+		err = node_state_finish(states);
 	for (uint32_t i = 0; !err && m->lanes && i < m->survey->nlanes; i++)
 		err = end_lane(m, i, m->survey->end);
-	loom_reader_close(m->reader);
-	loom_states_free(states);
-	loom_sessions_free(sessions);
+	run_reader_close(m->reader);
+	node_state_free(states);
+	core_state_free(sessions);
 	return err;
 }
 
@@ -594,10 +594,10 @@ static int prepare_output(struct import *m)
 
 static int keep(struct import *m)
 {
-	int err = loom_keep(m->fd, m->o->output, m->name, m->run.trace, &m->kept_trace);
+	int err = keep_files(m->fd, m->o->output, m->name, m->run.trace, &m->kept_trace);
 
 	if (!err && m->run.perf)
-		err = loom_keep(m->fd, m->o->output, m->name, m->run.perf, &m->kept_perf);
+		err = keep_files(m->fd, m->o->output, m->name, m->run.perf, &m->kept_perf);
 	return err;
 }
 
@@ -615,27 +615,27 @@ static int make_trace(struct import *m)
 	err = m->inputs && (m->lanes || !m->o->lanes) ? order_ids(m) : no_memory(m);
 	if (err)
 		return err;
-	m->rows = loom_rows_open(m->fd, m->o->output, m->name, m->survey, &m->names, m->clock.base,
-				 about_run, m);
+	m->rows = import_streams_open(m->fd, m->o->output, m->name, m->survey, &m->names,
+				      m->clock.base, about_run, m);
 	if (!m->rows)
 		return -EIO;
 	err = begin_rows(m);
 	if (!err)
 		err = tell_records(m);
 	if (!err)
-		err = loom_rows_finish(m->rows, loom_clock_ns(&m->clock, m->survey->end));
+		err = import_streams_finish(m->rows, run_clock_ns(&m->clock, m->survey->end));
 	if (!err)
 		log_info("%s: %" PRIu64 " records of %zu nodes on %zu cores became %" PRIu64
 			 " events of %zu threads",
 			 m->o->output, m->survey->records, m->survey->nnodes, m->survey->ncores,
-			 loom_rows_events(m->rows),
+			 import_streams_events(m->rows),
 			 m->survey->nnodes + m->survey->ncores + m->survey->nlanes);
 	return err;
 }
 
 static int prepare(struct import *m)
 {
-	int err = loom_run_find(&m->run, m->o->run, m->o->perf);
+	int err = run_files_find(&m->run, m->o->run, m->o->perf);
 
 	if (!err && !m->run.trace) {
 		log_error("%s: no trace, only statistics, which have no time line: see 'ovni-loom "
@@ -644,7 +644,7 @@ static int prepare(struct import *m)
 		err = -ENOENT;
 	}
 	if (!err)
-		err = loom_hints_load(&m->hints, m->run.perf);
+		err = run_hints_load(&m->hints, m->run.perf);
 	if (err)
 		return err;
 	m->clock.period_ps = m->o->period_ps ? m->o->period_ps : m->hints.period_ps;
@@ -679,11 +679,11 @@ int loom_import(struct loom_options *o)
 	if (!err && m.damaged)
 		log_warn("%s: the file is damaged: what could be read is in the trace",
 			 m.run.trace);
-	loom_rows_close(m.rows);
-	loom_survey_free(m.survey);
+	import_streams_close(m.rows);
+	run_survey_free(m.survey);
 	loom_modules_free(&m.names);
-	loom_hints_free(&m.hints);
-	loom_run_free(&m.run);
+	run_hints_free(&m.hints);
+	run_files_free(&m.run);
 	free(m.reader);
 	free(m.inputs);
 	free(m.lanes);

@@ -46,13 +46,13 @@ struct row {
 	struct labels *labels; /* MARKS of them, or NULL */
 };
 
-struct loom_rows {
+struct import_streams {
 	int fd;
 	const char *dir;
 	char *loom;
-	const struct loom_survey *survey;
+	const struct run_survey *survey;
 	const struct loom_modules *names;
-	loom_rows_fn about_run;
+	import_streams_fn about_run;
 	const void *arg;
 	struct row *rows;
 	size_t n;
@@ -64,9 +64,9 @@ struct loom_rows {
 /* ---- numbers ---- */
 
 /* Thread ids that can be read: core 1, node 3 is 15 if no node is above 7; else dense ones. */
-static void number(struct loom_rows *w)
+static void number(struct import_streams *w)
 {
-	const struct loom_survey *s = w->survey;
+	const struct run_survey *s = w->survey;
 	uint64_t step = 10, most = 0;
 	uint32_t tid = 1;
 
@@ -92,7 +92,7 @@ static void number(struct loom_rows *w)
 		w->rows[loom_row_of_lane(s, i)].tid = tid++;
 }
 
-static void path_of(const struct loom_rows *w, const struct row *r, char *path, size_t size)
+static void path_of(const struct import_streams *w, const struct row *r, char *path, size_t size)
 {
 	snprintf(path, size, "loom.%s/proc.%d/thread.%" PRIu32, w->loom,
 		 w->survey->cores[r->core].id + 1, r->tid);
@@ -101,7 +101,7 @@ static void path_of(const struct loom_rows *w, const struct row *r, char *path, 
 /* ---- metadata ---- */
 
 /* The name of a row: "core 0 control", "core 0 fifo_3", "core 0 node 7". */
-static bool put_label(const struct loom_rows *w, struct json *meta, size_t row,
+static bool put_label(const struct import_streams *w, struct json *meta, size_t row,
 		      const struct loom_module *m, const char *more)
 {
 	unsigned core = w->survey->cores[w->rows[row].core].id;
@@ -122,13 +122,13 @@ static struct json *put_text(struct json *meta, const char *key, const char *tex
 	return text ? json_put_string(meta, key, text) : meta;
 }
 
-static bool describe_node(const struct loom_rows *w, struct json *meta, size_t row)
+static bool describe_node(const struct import_streams *w, struct json *meta, size_t row)
 {
 	size_t first_lane = loom_row_of_lane(w->survey, 0);
-	const struct loom_survey_lane *lane =
+	const struct run_survey_lane *lane =
 		row < first_lane ? NULL : &w->survey->lanes[row - first_lane];
 	size_t of_node = lane ? loom_row_of_node(w->survey, lane->node) : row;
-	const struct loom_survey_node *node = &w->survey->nodes[of_node - w->survey->ncores];
+	const struct run_survey_node *node = &w->survey->nodes[of_node - w->survey->ncores];
 	uint16_t core = w->survey->cores[node->core].id;
 	const struct loom_module *m =
 		w->names ? loom_modules_find(w->names, core, node->node) : NULL;
@@ -171,7 +171,7 @@ static bool describe_marks(const struct row *r, struct json *meta)
 	return ok;
 }
 
-static bool describe_cpus(const struct loom_rows *w, struct json *meta)
+static bool describe_cpus(const struct import_streams *w, struct json *meta)
 {
 	struct json *cpus = json_put_array(meta, "ovni.loom_cpus");
 	bool ok = cpus != NULL;
@@ -185,7 +185,7 @@ static bool describe_cpus(const struct loom_rows *w, struct json *meta)
 	return ok;
 }
 
-static struct json *describe(const struct loom_rows *w, size_t row, bool finished)
+static struct json *describe(const struct import_streams *w, size_t row, bool finished)
 {
 	const struct row *r = &w->rows[row];
 	struct json *meta = json_new_object();
@@ -219,7 +219,7 @@ static struct json *describe(const struct loom_rows *w, size_t row, bool finishe
 
 /* ---- events ---- */
 
-static int complain(const struct loom_rows *w, const char *path, int err)
+static int complain(const struct import_streams *w, const char *path, int err)
 {
 	if (err == -EEXIST)
 		log_error("%s/%s is there already: choose another directory with -o, or another "
@@ -230,7 +230,7 @@ static int complain(const struct loom_rows *w, const char *path, int err)
 	return err;
 }
 
-static int flush(struct loom_rows *w, size_t row)
+static int flush(struct import_streams *w, size_t row)
 {
 	struct row *r = &w->rows[row];
 	struct json *meta = NULL;
@@ -253,7 +253,7 @@ static int flush(struct loom_rows *w, size_t row)
 }
 
 /* The rest of a row, and its metadata: a row that fits its buffer is written in one go. */
-static int complete(struct loom_rows *w, size_t row)
+static int complete(struct import_streams *w, size_t row)
 {
 	struct row *r = &w->rows[row];
 	struct json *meta = NULL;
@@ -273,7 +273,7 @@ static int complete(struct loom_rows *w, size_t row)
 	return complain(w, path, err);
 }
 
-static inline int put(struct loom_rows *w, size_t row, uint32_t mcv, int64_t clock,
+static inline int put(struct import_streams *w, size_t row, uint32_t mcv, int64_t clock,
 		      const void *payload, size_t size)
 {
 	struct row *r = &w->rows[row];
@@ -287,8 +287,8 @@ static inline int put(struct loom_rows *w, size_t row, uint32_t mcv, int64_t clo
 	return err;
 }
 
-int loom_rows_mark(struct loom_rows *w, size_t row, int64_t clock, enum loom_mark mark,
-		   int64_t value)
+int import_streams_mark(struct import_streams *w, size_t row, int64_t clock, enum loom_mark mark,
+			int64_t value)
 {
 	uint8_t payload[12];
 	int32_t type = (int32_t)mark;
@@ -350,8 +350,8 @@ static int grow_labels(struct labels *l)
 	return 0;
 }
 
-int loom_rows_label(struct loom_rows *w, size_t row, enum loom_mark mark, int64_t value,
-		    const char *text)
+int import_streams_label(struct import_streams *w, size_t row, enum loom_mark mark, int64_t value,
+			 const char *text)
 {
 	struct row *r = &w->rows[row];
 	struct labels *l;
@@ -382,7 +382,7 @@ no_memory:
 /* ---- begin and end ---- */
 
 /* The core (its index) that a row is of. */
-static uint32_t core_of(const struct loom_survey *s, size_t row)
+static uint32_t core_of(const struct run_survey *s, size_t row)
 {
 	if (row < s->ncores)
 		return (uint32_t)row;
@@ -392,7 +392,7 @@ static uint32_t core_of(const struct loom_survey *s, size_t row)
 }
 
 /* A run of that name must not be there: its control threads would be. */
-static int check_new(const struct loom_rows *w)
+static int check_new(const struct import_streams *w)
 {
 	char path[512];
 	int dir;
@@ -405,7 +405,7 @@ static int check_new(const struct loom_rows *w)
 	return complain(w, path, -EEXIST);
 }
 
-static int begin(struct loom_rows *w, size_t row, int64_t clock)
+static int begin(struct import_streams *w, size_t row, int64_t clock)
 {
 	struct {
 		int32_t cpu, creator;
@@ -415,21 +415,22 @@ static int begin(struct loom_rows *w, size_t row, int64_t clock)
 	return put(w, row, MCV('O', 'H', 'x'), clock, &execute, sizeof(execute));
 }
 
-struct loom_rows *loom_rows_open(int fd, const char *dir, const char *name,
-				 const struct loom_survey *survey, const struct loom_modules *names,
-				 int64_t clock, loom_rows_fn about_run, const void *arg)
+struct import_streams *import_streams_open(int fd, const char *dir, const char *name,
+					   const struct run_survey *survey,
+					   const struct loom_modules *names, int64_t clock,
+					   import_streams_fn about_run, const void *arg)
 {
-	struct loom_rows *w = calloc(1, sizeof(*w));
+	struct import_streams *w = calloc(1, sizeof(*w));
 	int err = 0;
 
 	if (!w)
 		goto no_memory;
-	*w = (struct loom_rows){.fd = fd,
-				.dir = dir,
-				.survey = survey,
-				.names = names,
-				.about_run = about_run,
-				.arg = arg};
+	*w = (struct import_streams){.fd = fd,
+				     .dir = dir,
+				     .survey = survey,
+				     .names = names,
+				     .about_run = about_run,
+				     .arg = arg};
 	w->n = survey->ncores + survey->nnodes + survey->nlanes;
 	w->buffer_bytes = w->n ? BUFFERS_BYTES / w->n : 0;
 	if (w->buffer_bytes > BUFFER_MOST)
@@ -450,15 +451,15 @@ struct loom_rows *loom_rows_open(int fd, const char *dir, const char *name,
 		err = begin(w, i, clock);
 	if (!err)
 		return w;
-	loom_rows_close(w);
+	import_streams_close(w);
 	return NULL;
 no_memory:
 	log_error("%s: no memory", dir);
-	loom_rows_close(w);
+	import_streams_close(w);
 	return NULL;
 }
 
-int loom_rows_finish(struct loom_rows *w, int64_t clock)
+int import_streams_finish(struct import_streams *w, int64_t clock)
 {
 	int err = 0;
 
@@ -470,12 +471,12 @@ int loom_rows_finish(struct loom_rows *w, int64_t clock)
 	return err;
 }
 
-uint64_t loom_rows_events(const struct loom_rows *w)
+uint64_t import_streams_events(const struct import_streams *w)
 {
 	return w->events;
 }
 
-void loom_rows_close(struct loom_rows *w)
+void import_streams_close(struct import_streams *w)
 {
 	if (!w)
 		return;

@@ -17,7 +17,7 @@
 #include "trace/base/json.h"
 #include "trace/loom/modules.h"
 
-struct loom_rows;
+struct import_streams;
 
 /* The row of a core's control thread, of a node; indices are those of the survey. */
 static inline size_t loom_row_of_core(uint32_t core)
@@ -25,41 +25,43 @@ static inline size_t loom_row_of_core(uint32_t core)
 	return core;
 }
 
-static inline size_t loom_row_of_node(const struct loom_survey *survey, uint32_t node)
+static inline size_t loom_row_of_node(const struct run_survey *survey, uint32_t node)
 {
 	return survey->ncores + node;
 }
 
 /* The row of a lane. */
-static inline size_t loom_row_of_lane(const struct loom_survey *survey, uint32_t lane)
+static inline size_t loom_row_of_lane(const struct run_survey *survey, uint32_t lane)
 {
 	return survey->ncores + survey->nnodes + lane;
 }
 
 /* Puts what is of the whole run into the metadata of its first stream. False without memory. */
-typedef bool (*loom_rows_fn)(const void *arg, struct json *meta);
+typedef bool (*import_streams_fn)(const void *arg, struct json *meta);
 
 /*
  * Makes all streams below the directory `fd` (named `dir` in messages; kept open by the caller) in
  * the loom "loomsim.NAME", and lets their threads run from `clock` on. `names` may be empty.
  * Returns NULL after a message.
  */
-struct loom_rows *loom_rows_open(int fd, const char *dir, const char *name,
-				 const struct loom_survey *survey, const struct loom_modules *names,
-				 int64_t clock, loom_rows_fn about_run, const void *arg);
-void loom_rows_close(struct loom_rows *rows);
+struct import_streams *import_streams_open(int fd, const char *dir, const char *name,
+					   const struct run_survey *survey,
+					   const struct loom_modules *names, int64_t clock,
+					   import_streams_fn about_run, const void *arg);
+void import_streams_close(struct import_streams *rows);
 
 /* Appends a mark. The clocks of a row do not fall. 0, or -errno after a message. */
-int loom_rows_mark(struct loom_rows *rows, size_t row, int64_t clock, enum loom_mark mark,
-		   int64_t value) __attribute__((warn_unused_result));
+int import_streams_mark(struct import_streams *rows, size_t row, int64_t clock, enum loom_mark mark,
+			int64_t value) __attribute__((warn_unused_result));
 
 /* Says what a value of a mark means in this row; a second label for the same value is ignored. */
-int loom_rows_label(struct loom_rows *rows, size_t row, enum loom_mark mark, int64_t value,
-		    const char *label) __attribute__((warn_unused_result));
+int import_streams_label(struct import_streams *rows, size_t row, enum loom_mark mark,
+			 int64_t value, const char *label) __attribute__((warn_unused_result));
 
 /* Ends all threads at `clock` and completes the streams. 0, or -errno after a message. */
-int loom_rows_finish(struct loom_rows *rows, int64_t clock) __attribute__((warn_unused_result));
+int import_streams_finish(struct import_streams *rows, int64_t clock)
+	__attribute__((warn_unused_result));
 
-uint64_t loom_rows_events(const struct loom_rows *rows);
+uint64_t import_streams_events(const struct import_streams *rows);
 
 #endif

@@ -55,7 +55,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-int loom_keep(int fd, const char *dir, const char *name, const char *path, char **kept)
+int keep_files(int fd, const char *dir, const char *name, const char *path, char **kept)
 {
 	char *folder = NULL;
 	int from = open(path, O_RDONLY | O_CLOEXEC), to = -1, at = -1, err = 0;
@@ -107,7 +107,7 @@ out:
 	return err;
 }
 
-int loom_keep_return(int fd, const char *dir, const char *from, const char *path)
+int keep_files_return(int fd, const char *dir, const char *from, const char *path)
 {
 	int in = beneath_open(fd, from, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0), out, err;
 	struct stat st;

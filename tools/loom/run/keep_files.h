@@ -13,12 +13,12 @@
  * Copies the file `path` into the trace `fd` (named `dir` in messages) for the run `name`. Its name
  * there goes to *kept, which the caller frees. 0, or -errno after a message.
  */
-int loom_keep(int fd, const char *dir, const char *name, const char *path, char **kept)
+int keep_files(int fd, const char *dir, const char *name, const char *path, char **kept)
 	__attribute__((warn_unused_result));
 
 /* Copies the file `from` below `fd` (named `dir`) to `path`, in place of a file that is there. 0,
  * or -errno after a message. */
-int loom_keep_return(int fd, const char *dir, const char *from, const char *path)
+int keep_files_return(int fd, const char *dir, const char *from, const char *path)
 	__attribute__((warn_unused_result));
 
 #endif

@@ -38,8 +38,8 @@ struct node {
 	uint8_t shown_extension;
 };
 
-struct loom_states {
-	const struct loom_survey *run;
+struct node_state {
+	const struct run_survey *run;
 	loom_change_fn change;
 	void *arg;
 	struct node *nodes;
@@ -47,13 +47,13 @@ struct loom_states {
 	uint32_t core, node;
 };
 
-struct loom_states *loom_states_new(const struct loom_survey *run, loom_change_fn change, void *arg)
+struct node_state *node_state_new(const struct run_survey *run, loom_change_fn change, void *arg)
 {
-	struct loom_states *s = calloc(1, sizeof(*s));
+	struct node_state *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	*s = (struct loom_states){.run = run, .change = change, .arg = arg};
+	*s = (struct node_state){.run = run, .change = change, .arg = arg};
 	s->nodes = calloc(run->nnodes + 1, sizeof(*s->nodes));
 	if (!s->nodes) {
 		free(s);
@@ -66,7 +66,7 @@ struct loom_states *loom_states_new(const struct loom_survey *run, loom_change_f
 	return s;
 }
 
-void loom_states_free(struct loom_states *s)
+void node_state_free(struct node_state *s)
 {
 	if (!s)
 		return;
@@ -76,7 +76,7 @@ void loom_states_free(struct loom_states *s)
 
 /* ---- telling ---- */
 
-static int tell_state(struct loom_states *s, struct node *n, uint64_t cycle, uint8_t state)
+static int tell_state(struct node_state *s, struct node *n, uint64_t cycle, uint8_t state)
 {
 	if (n->shown == state)
 		return 0;
@@ -84,7 +84,7 @@ static int tell_state(struct loom_states *s, struct node *n, uint64_t cycle, uin
 	return s->change(s->arg, (uint32_t)(n - s->nodes), LOOM_WHAT_STATE, cycle, state);
 }
 
-static int tell_route(struct loom_states *s, struct node *n, uint64_t cycle, int64_t input)
+static int tell_route(struct node_state *s, struct node *n, uint64_t cycle, int64_t input)
 {
 	if (!n->shows_route ? input < 0 : n->shown_input == input)
 		return 0;
@@ -93,7 +93,7 @@ static int tell_route(struct loom_states *s, struct node *n, uint64_t cycle, int
 	return s->change(s->arg, (uint32_t)(n - s->nodes), LOOM_WHAT_ROUTE, cycle, input);
 }
 
-static int tell_error(struct loom_states *s, struct node *n, uint64_t cycle, int64_t code)
+static int tell_error(struct node_state *s, struct node *n, uint64_t cycle, int64_t code)
 {
 	if (!n->shows_error ? code < 0 : n->shown_code == code)
 		return 0;
@@ -102,7 +102,7 @@ static int tell_error(struct loom_states *s, struct node *n, uint64_t cycle, int
 	return s->change(s->arg, (uint32_t)(n - s->nodes), LOOM_WHAT_ERROR, cycle, code);
 }
 
-static int tell_extension(struct loom_states *s, struct node *n, uint64_t cycle, uint8_t kind)
+static int tell_extension(struct node_state *s, struct node *n, uint64_t cycle, uint8_t kind)
 {
 	if (!n->shows_extension ? !kind : n->shown_extension == kind)
 		return 0;
@@ -115,7 +115,7 @@ static int tell_extension(struct loom_states *s, struct node *n, uint64_t cycle,
 /* ---- time ---- */
 
 /* What the node does at a cycle but for the records of that cycle, and until when. */
-static uint8_t lasting(const struct loom_survey_core *core, struct node *n, uint64_t cycle,
+static uint8_t lasting(const struct run_survey_core *core, struct node *n, uint64_t cycle,
 		       uint64_t *until)
 {
 	const struct loom_span *span;
@@ -142,9 +142,9 @@ static uint8_t lasting(const struct loom_survey_core *core, struct node *n, uint
 }
 
 /* Tells everything before `to`. */
-static int advance(struct loom_states *s, struct node *n, uint64_t to)
+static int advance(struct node_state *s, struct node *n, uint64_t to)
 {
-	const struct loom_survey_core *core = &s->run->cores[s->run->nodes[n - s->nodes].core];
+	const struct run_survey_core *core = &s->run->cores[s->run->nodes[n - s->nodes].core];
 	int err = 0;
 
 	while (!err && n->at < to) {
@@ -202,7 +202,7 @@ static void add_route(struct node *n, const struct loom_record *r, bool held)
 	n->input_held = held;
 }
 
-int loom_states_add(struct loom_states *s, const struct loom_record *r, uint32_t part)
+int node_state_add(struct node_state *s, const struct loom_record *r, uint32_t part)
 {
 	static const uint8_t states[] = {
 		[LOOM_NODE_FIRE] = LOOM_FIRE,
@@ -210,7 +210,7 @@ int loom_states_add(struct loom_states *s, const struct loom_record *r, uint32_t
 		[LOOM_NODE_STALL_OUT] = LOOM_STALLED_OUT,
 		[LOOM_ROUTE_USE] = LOOM_ROUTE,
 	};
-	const struct loom_survey *run = s->run;
+	const struct run_survey *run = s->run;
 	uint64_t end = r->cycle + 1;
 	struct node *n;
 	uint32_t at;
@@ -218,7 +218,7 @@ int loom_states_add(struct loom_states *s, const struct loom_record *r, uint32_t
 
 	if (r->event_kind >= LOOM_CONFIG_WRITE && r->event_kind <= LOOM_INVOCATION_DONE)
 		return 0;
-	at = loom_survey_node(run, loom_survey_core(run, r->core_id), r->hw_node_id);
+	at = run_survey_node(run, run_survey_core(run, r->core_id), r->hw_node_id);
 	if (at == LOOM_NONE)
 		return 0; /* an error of the core */
 	n = &s->nodes[at];
@@ -226,7 +226,7 @@ int loom_states_add(struct loom_states *s, const struct loom_record *r, uint32_t
 	if (err)
 		return err;
 	if (r->event_kind == LOOM_DEVICE_ERROR || run->style == LOOM_STYLE_EDGE) {
-		uint32_t scope = loom_survey_scope(run, loom_survey_core(run, r->core_id), r, part);
+		uint32_t scope = run_survey_scope(run, run_survey_core(run, r->core_id), r, part);
 
 		if (scope != LOOM_NONE && run->scopes[scope].end > end)
 			end = run->scopes[scope].end;
@@ -262,7 +262,7 @@ int loom_states_add(struct loom_states *s, const struct loom_record *r, uint32_t
 	return 0;
 }
 
-int loom_states_finish(struct loom_states *s)
+int node_state_finish(struct node_state *s)
 {
 	int err = 0;
 

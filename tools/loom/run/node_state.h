@@ -43,18 +43,17 @@ enum loom_what {
 typedef int (*loom_change_fn)(void *arg, uint32_t node, enum loom_what what, uint64_t cycle,
 			      int64_t value);
 
-struct loom_states;
+struct node_state;
 
 /* NULL without memory. The run must be sealed, and stay. All nodes are outside to begin with. */
-struct loom_states *loom_states_new(const struct loom_survey *run, loom_change_fn change,
-				    void *arg);
-void loom_states_free(struct loom_states *states);
+struct node_state *node_state_new(const struct run_survey *run, loom_change_fn change, void *arg);
+void node_state_free(struct node_state *states);
 
 /* The next record; its cycle has gone through the chain. 0 or what `change` returned. */
-int loom_states_add(struct loom_states *states, const struct loom_record *record, uint32_t part)
+int node_state_add(struct node_state *states, const struct loom_record *record, uint32_t part)
 	__attribute__((warn_unused_result));
 
 /* All changes up to the end of the run. */
-int loom_states_finish(struct loom_states *states) __attribute__((warn_unused_result));
+int node_state_finish(struct node_state *states) __attribute__((warn_unused_result));
 
 #endif

@@ -52,7 +52,7 @@ static bool parse(const char *text, const struct unit *units, size_t n, uint64_t
 	return false;
 }
 
-uint64_t loom_clock_period(const char *text)
+uint64_t run_clock_period(const char *text)
 {
 	static const struct unit units[] = {{"ps", 0}, {"ns", 3}, {"us", 6}, {"ms", 9}, {"s", 12}};
 	uint64_t value;
@@ -61,7 +61,7 @@ uint64_t loom_clock_period(const char *text)
 	return parse(text, units, 5, &value, &digits) && !digits ? value : 0;
 }
 
-uint64_t loom_clock_frequency(const char *text, bool *exact)
+uint64_t run_clock_frequency(const char *text, bool *exact)
 {
 	static const struct unit units[] = {
 		{"Hz", 0}, {"kHz", 3}, {"KHz", 3}, {"MHz", 6}, {"GHz", 9}};
@@ -78,7 +78,7 @@ uint64_t loom_clock_frequency(const char *text, bool *exact)
 	return ps > UINT64_MAX ? 0 : (uint64_t)ps;
 }
 
-uint64_t loom_clock_last(const struct loom_clock *c)
+uint64_t run_clock_last(const struct run_clock *c)
 {
 	unsigned __int128 most =
 		((unsigned __int128)(INT64_MAX - c->base) * 1000 + 999) / c->period_ps;
@@ -86,7 +86,7 @@ uint64_t loom_clock_last(const struct loom_clock *c)
 	return most > UINT64_MAX ? UINT64_MAX : (uint64_t)most;
 }
 
-uint64_t loom_clock_longest(const struct loom_clock *c, uint64_t cycle)
+uint64_t run_clock_longest(const struct run_clock *c, uint64_t cycle)
 {
 	unsigned __int128 ps = (unsigned __int128)(INT64_MAX - c->base) * 1000 + 999;
 

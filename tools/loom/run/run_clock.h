@@ -4,7 +4,7 @@
  *
  *   ns = base + cycle * period_ps / 1000, rounded down
  *
- * Invariant: nothing overflows for cycles up to loom_clock_last(); nothing is rounded twice.
+ * Invariant: nothing overflows for cycles up to run_clock_last(); nothing is rounded twice.
  * Specification: loom.md 9.2.
  */
 #ifndef TOOLS_LOOM_RUN_RUN_CLOCK_H
@@ -13,24 +13,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct loom_clock {
+struct run_clock {
 	uint64_t period_ps; /* of a cycle; not 0 */
 	int64_t base;	    /* ns of cycle 0; not negative */
 };
 
 /* "1ns", "800ps", "1.25ns", "2us": a period in ps; 0 if it is none, or no whole number of them. */
-uint64_t loom_clock_period(const char *text);
+uint64_t run_clock_period(const char *text);
 /* "100MHz", "1.5GHz", "32768Hz": the period in ps, rounded; 0 if it is none. *exact: not rounded.
  */
-uint64_t loom_clock_frequency(const char *text, bool *exact);
+uint64_t run_clock_frequency(const char *text, bool *exact);
 
 /* The last cycle whose ns fits into 63 bits. */
-uint64_t loom_clock_last(const struct loom_clock *clock);
+uint64_t run_clock_last(const struct run_clock *clock);
 /* The longest period with which `cycle` would fit; 0: none. */
-uint64_t loom_clock_longest(const struct loom_clock *clock, uint64_t cycle);
+uint64_t run_clock_longest(const struct run_clock *clock, uint64_t cycle);
 
-/* The cycle must not be after loom_clock_last(). */
-static inline int64_t loom_clock_ns(const struct loom_clock *c, uint64_t cycle)
+/* The cycle must not be after run_clock_last(). */
+static inline int64_t run_clock_ns(const struct run_clock *c, uint64_t cycle)
 {
 	uint64_t ps;
 
@@ -43,7 +43,7 @@ static inline int64_t loom_clock_ns(const struct loom_clock *c, uint64_t cycle)
 
 /* The first cycle that has this ns, which must not be before the base; exact if the period is 1 ns
  * or longer. */
-static inline uint64_t loom_clock_cycle(const struct loom_clock *c, int64_t ns)
+static inline uint64_t run_clock_cycle(const struct run_clock *c, int64_t ns)
 {
 	unsigned __int128 ps = (unsigned __int128)(uint64_t)(ns - c->base) * 1000;
 

@@ -11,7 +11,7 @@
 #include "trace/base/log.h"
 
 /* Only what makes the file unreadable is said here; all else is for ovni-loom check. */
-static void report(void *arg, const struct loom_finding *finding)
+static void report(void *arg, const struct loom_violation *finding)
 {
 	(void)arg;
 	if (finding->rule == LOOM_P1)
@@ -19,15 +19,15 @@ static void report(void *arg, const struct loom_finding *finding)
 			  finding->text);
 }
 
-int loom_hints_load(struct loom_hints *h, const char *path)
+int run_hints_load(struct run_hints *h, const char *path)
 {
-	struct loom_findings findings = {.report = report};
+	struct loom_violations findings = {.report = report};
 	int err;
 
-	*h = (struct loom_hints){.period_ps = 0};
+	*h = (struct run_hints){.period_ps = 0};
 	if (!path)
 		return 0;
-	err = loom_perf_load(&h->perf, AT_FDCWD, path, &findings);
+	err = run_stats_load(&h->perf, AT_FDCWD, path, &findings);
 	if (err)
 		return err;
 	h->period_ps = h->perf.period_ps.v; /* 0 if it is not given */
@@ -37,9 +37,9 @@ int loom_hints_load(struct loom_hints *h, const char *path)
 	return 0;
 }
 
-void loom_hints_free(struct loom_hints *h)
+void run_hints_free(struct run_hints *h)
 {
-	loom_perf_free(&h->perf);
+	run_stats_free(&h->perf);
 }
 
 static int by_number(const void *a, const void *b)
@@ -62,10 +62,10 @@ static int by_node(const void *a, const void *b)
 }
 
 /* Has every node with records its place in the rows of its core? */
-static bool covers(const struct loom_survey *s, const struct rising *rows, const uint32_t *list)
+static bool covers(const struct run_survey *s, const struct rising *rows, const uint32_t *list)
 {
 	for (size_t i = 0; i < s->nnodes; i++) {
-		const struct loom_survey_node *node = &s->nodes[i];
+		const struct run_survey_node *node = &s->nodes[i];
 		const struct rising *r = &rows[node->core];
 
 		if (node->evidence && !bsearch(&node->node, list + r->start, r->end - r->start,
@@ -76,7 +76,7 @@ static bool covers(const struct loom_survey *s, const struct rising *rows, const
 }
 
 /* Rows without a core: list[0 .. n), in the order of the file. */
-static int unnamed(struct loom_survey *s, const uint32_t *list, size_t n, bool *doubtful)
+static int unnamed(struct run_survey *s, const uint32_t *list, size_t n, bool *doubtful)
 {
 	size_t starts = 0, ncores = 0, k = 0;
 	uint16_t *cores = calloc(s->ncores + 1, sizeof(*cores));
@@ -103,7 +103,7 @@ static int unnamed(struct loom_survey *s, const uint32_t *list, size_t n, bool *
 		const struct rising *r = &rows[s->core_of[cores[i]]];
 
 		for (size_t at = r->start; !err && at < r->end; at++)
-			err = loom_survey_add_node(s, cores[i], list[at]);
+			err = run_survey_add_node(s, cores[i], list[at]);
 	}
 	free(cores);
 	free(rows);
@@ -111,18 +111,18 @@ static int unnamed(struct loom_survey *s, const uint32_t *list, size_t n, bool *
 }
 
 /* Does the file say that records were left out? */
-static bool leaves_out(const struct loom_perf *p)
+static bool leaves_out(const struct run_stats *p)
 {
-	const struct perf_account *e = &p->events;
+	const struct stats_account *e = &p->events;
 
 	if (!e->given)
-		return loom_perf_leaves_out(p);
+		return run_stats_leaves_out(p);
 	return e->filtered.v > 0 || e->sampled_out.v > 0 || e->dropped.v > 0;
 }
 
-int loom_hints_nodes(const struct loom_hints *h, struct loom_survey *s, bool *doubtful)
+int run_hints_nodes(const struct run_hints *h, struct run_survey *s, bool *doubtful)
 {
-	const struct loom_perf *p = &h->perf;
+	const struct run_stats *p = &h->perf;
 	uint32_t *list;
 	size_t n = 0;
 	int err = 0;
@@ -134,12 +134,12 @@ int loom_hints_nodes(const struct loom_hints *h, struct loom_survey *s, bool *do
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; !err && i < p->nsnapshots; i++) {
-		const struct perf_snapshot *row = &p->snapshots[i];
+		const struct stats_snapshot *row = &p->snapshots[i];
 
-		if (row->scope != PERF_NODE)
+		if (row->scope != STATS_NODE)
 			continue;
 		if (row->has_core)
-			err = loom_survey_add_node(s, row->core_id, row->hw_node_id);
+			err = run_survey_add_node(s, row->core_id, row->hw_node_id);
 		else
 			list[n++] = row->hw_node_id;
 	}

@@ -14,8 +14,8 @@
 #include "tools/loom/run/run_survey.h"
 #include "trace/loom/stats/run_stats.h"
 
-struct loom_hints {
-	struct loom_perf perf; /* empty if there is none */
+struct run_hints {
+	struct run_stats perf; /* empty if there is none */
 	uint64_t period_ps;    /* 0: not said */
 	uint64_t dropped;      /* records, as declared */
 	enum loom_style style;
@@ -24,8 +24,8 @@ struct loom_hints {
 
 /* Reads the file (relative to the current directory; NULL: there is none). Returns 0; or -errno
  * after a message. The caller frees, in any case. */
-int loom_hints_load(struct loom_hints *hints, const char *path) __attribute__((warn_unused_result));
-void loom_hints_free(struct loom_hints *hints);
+int run_hints_load(struct run_hints *hints, const char *path) __attribute__((warn_unused_result));
+void run_hints_free(struct run_hints *hints);
 
 /*
  * Adds the nodes that the statistics name to a survey that has all records and is not sealed. Where
@@ -34,7 +34,7 @@ void loom_hints_free(struct loom_hints *hints);
  * of. *doubtful says that it is not. Where records were left out (filters, sampling, drops) no node
  * is added: one without records may have been busy, and must not be shown as idle. 0 or -ENOMEM.
  */
-int loom_hints_nodes(const struct loom_hints *hints, struct loom_survey *survey, bool *doubtful)
+int run_hints_nodes(const struct run_hints *hints, struct run_survey *survey, bool *doubtful)
 	__attribute__((warn_unused_result));
 
 #endif

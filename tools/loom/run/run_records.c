@@ -14,7 +14,7 @@ bool loom_declares(const struct loom_options *o)
 	return o->declared.by_kind || o->declared.by_core || o->declared.by_node;
 }
 
-enum loom_style loom_records_style(const struct loom_options *o, const struct loom_perf *perf)
+enum loom_style run_records_style(const struct loom_options *o, const struct run_stats *perf)
 {
 	if (o->has_style)
 		return o->style;
@@ -23,7 +23,7 @@ enum loom_style loom_records_style(const struct loom_options *o, const struct lo
 
 struct declared {
 	const struct loom_options *o;
-	const struct loom_perf *perf;
+	const struct run_stats *perf;
 };
 
 static bool may_lack(void *arg, uint8_t kind, uint16_t core)
@@ -32,19 +32,19 @@ static bool may_lack(void *arg, uint8_t kind, uint16_t core)
 
 	if (!loom_controls_filters_pass(&d->o->declared, kind, core, 0))
 		return true;
-	return d->perf && loom_perf_may_lack(d->perf, kind, core);
+	return d->perf && run_stats_may_lack(d->perf, kind, core);
 }
 
 /* All records, one after the other. */
-static int walk(struct loom_records *r, struct loom_reader *reader, struct loom_order *order,
+static int walk(struct run_records *r, struct run_reader *reader, struct record_order *order,
 		bool chain)
 {
 	struct loom_chain links = {0};
 	struct loom_record e;
 	int got, err;
 
-	while ((got = loom_reader_next(reader, &e)) > 0) {
-		struct loom_place place = loom_reader_place(reader);
+	while ((got = run_reader_next(reader, &e)) > 0) {
+		struct loom_place place = run_reader_place(reader);
 		bool restarts = false;
 
 		if (chain) {
@@ -56,7 +56,7 @@ static int walk(struct loom_records *r, struct loom_reader *reader, struct loom_
 			}
 			restarts = err;
 		}
-		err = order ? loom_order_add(order, &place, &e, restarts) : 0;
+		err = order ? record_order_add(order, &place, &e, restarts) : 0;
 		if (!err)
 			err = loom_tally_add(&r->tally, &e);
 		if (err < 0)
@@ -65,14 +65,14 @@ static int walk(struct loom_records *r, struct loom_reader *reader, struct loom_
 	return got;
 }
 
-static int read_trace(struct loom_records *r, struct loom_reader *reader,
-		      const struct loom_options *o, const struct loom_run *run,
-		      const struct loom_perf *perf, bool judge, struct loom_findings *findings)
+static int read_trace(struct run_records *r, struct run_reader *reader,
+		      const struct loom_options *o, const struct run_files *run,
+		      const struct run_stats *perf, bool judge, struct loom_violations *findings)
 {
-	struct loom_reader_options how = {.layout = o->layout};
+	struct run_reader_options how = {.layout = o->layout};
 	struct declared declared = {o, perf};
-	struct loom_order *order = NULL;
-	int err = loom_reader_open(reader, AT_FDCWD, run->trace, &how, findings);
+	struct record_order *order = NULL;
+	int err = run_reader_open(reader, AT_FDCWD, run->trace, &how, findings);
 
 	r->form = reader->form;
 	r->damaged = reader->is_damaged;
@@ -80,7 +80,7 @@ static int read_trace(struct loom_records *r, struct loom_reader *reader,
 		return err == -EBADMSG ? 0 : err;
 	r->readable = true;
 	if (judge) {
-		order = loom_order_new(findings);
+		order = record_order_new(findings);
 		if (!order)
 			return -ENOMEM;
 	}
@@ -89,22 +89,22 @@ static int read_trace(struct loom_records *r, struct loom_reader *reader,
 	r->modules = reader->modules; /* taken over */
 	reader->modules = (struct loom_modules){.list = NULL};
 	if (!err && order) {
-		loom_order_finish(order, may_lack, &declared);
-		r->without_start = loom_order_without_start(order);
-		r->last_config_writes = loom_order_last_config_writes(order);
+		record_order_finish(order, may_lack, &declared);
+		r->without_start = record_order_without_start(order);
+		r->last_config_writes = record_order_last_config_writes(order);
 	}
-	loom_order_free(order);
+	record_order_free(order);
 	return err;
 }
 
-int loom_records_read(struct loom_records *r, const struct loom_options *o,
-		      const struct loom_run *run, const struct loom_perf *perf,
-		      enum loom_style style, bool judge, struct loom_findings *findings)
+int run_records_read(struct run_records *r, const struct loom_options *o,
+		     const struct run_files *run, const struct run_stats *perf,
+		     enum loom_style style, bool judge, struct loom_violations *findings)
 {
-	struct loom_reader *reader = calloc(1, sizeof(*reader));
+	struct run_reader *reader = calloc(1, sizeof(*reader));
 	int err;
 
-	*r = (struct loom_records){.form = LOOM_UNKNOWN};
+	*r = (struct run_records){.form = LOOM_UNKNOWN};
 	err = loom_tally_init(&r->tally, style);
 	if (!reader)
 		err = -ENOMEM;
@@ -113,24 +113,24 @@ int loom_records_read(struct loom_records *r, const struct loom_options *o,
 	if (!err)
 		err = loom_tally_finish(&r->tally);
 	if (reader)
-		loom_reader_close(reader);
+		run_reader_close(reader);
 	free(reader);
 	if (err == -ENOMEM)
 		log_error("%s: no memory", run->name);
 	return err;
 }
 
-void loom_records_fini(struct loom_records *r)
+void run_records_fini(struct run_records *r)
 {
 	loom_tally_fini(&r->tally);
 	loom_modules_free(&r->modules);
 }
 
-int loom_records_try_edge(struct loom_records *r, const struct loom_options *o,
-			  const struct loom_run *run, const struct loom_perf *perf)
+int run_records_try_edge(struct run_records *r, const struct loom_options *o,
+			 const struct run_files *run, const struct run_stats *perf)
 {
-	struct loom_findings said = {.report = loom_report_nothing};
-	struct loom_records edge;
+	struct loom_violations said = {.report = loom_violation_ignore};
+	struct run_records edge;
 	uint64_t stalls =
 		r->tally.of_kind[LOOM_NODE_STALL_IN] + r->tally.of_kind[LOOM_NODE_STALL_OUT];
 	int err;
@@ -138,14 +138,14 @@ int loom_records_try_edge(struct loom_records *r, const struct loom_options *o,
 	if (o->has_style || !perf || perf->has_style || stalls == 0 ||
 	    loom_agree_differences(&r->tally, perf) == 0)
 		return 0;
-	err = loom_records_read(&edge, o, run, perf, LOOM_STYLE_EDGE, false, &said);
+	err = run_records_read(&edge, o, run, perf, LOOM_STYLE_EDGE, false, &said);
 	if (err || loom_agree_differences(&edge.tally, perf) > 0) {
-		loom_records_fini(&edge);
+		run_records_fini(&edge);
 		return err;
 	}
 	edge.without_start = r->without_start;
 	edge.last_config_writes = r->last_config_writes;
-	loom_records_fini(r);
+	run_records_fini(r);
 	*r = edge;
 	return 1;
 }

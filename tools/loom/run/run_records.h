@@ -16,7 +16,7 @@
 #include "trace/loom/run_files.h"
 #include "trace/loom/stats/tally.h"
 
-struct loom_records {
+struct run_records {
 	enum loom_form form;
 	bool readable; /* the trace was opened; what follows is of it */
 	bool damaged;
@@ -28,24 +28,24 @@ struct loom_records {
 /*
  * Reads the trace of `run`. `findings`: where to (in order, and of the file); with `judge` the
  * order is judged, as `perf` (may be NULL) and the options declare. Returns 0 (with or without
- * records) or -errno after a message. loom_records_fini() is allowed in any case.
+ * records) or -errno after a message. run_records_fini() is allowed in any case.
  */
-int loom_records_read(struct loom_records *r, const struct loom_options *o,
-		      const struct loom_run *run, const struct loom_perf *perf,
-		      enum loom_style style, bool judge, struct loom_findings *findings)
+int run_records_read(struct run_records *r, const struct loom_options *o,
+		     const struct run_files *run, const struct run_stats *perf,
+		     enum loom_style style, bool judge, struct loom_violations *findings)
 	__attribute__((warn_unused_result));
-void loom_records_fini(struct loom_records *r);
+void run_records_fini(struct run_records *r);
 
 /*
  * The same once more, unless the style is known, in the style `edge`, if stalls are recorded and
  * only that agrees with the statistics. *r is replaced then. Returns 1 if it was, 0, or -errno.
  */
-int loom_records_try_edge(struct loom_records *r, const struct loom_options *o,
-			  const struct loom_run *run, const struct loom_perf *perf)
+int run_records_try_edge(struct run_records *r, const struct loom_options *o,
+			 const struct run_files *run, const struct run_stats *perf)
 	__attribute__((warn_unused_result));
 
 /* The style that the user or the statistics name, else `cycle`. */
-enum loom_style loom_records_style(const struct loom_options *o, const struct loom_perf *perf);
+enum loom_style run_records_style(const struct loom_options *o, const struct run_stats *perf);
 
 /* True if the user declares a filter. */
 bool loom_declares(const struct loom_options *o);

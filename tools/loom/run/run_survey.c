@@ -18,9 +18,9 @@ static uint64_t later(uint64_t cycle, uint64_t more)
 
 /* ---- tables ---- */
 
-struct loom_survey *loom_survey_new(enum loom_style style)
+struct run_survey *run_survey_new(enum loom_style style)
 {
-	struct loom_survey *run = calloc(1, sizeof(*run));
+	struct run_survey *run = calloc(1, sizeof(*run));
 
 	if (!run)
 		return NULL;
@@ -29,7 +29,7 @@ struct loom_survey *loom_survey_new(enum loom_style style)
 	return run;
 }
 
-void loom_survey_free(struct loom_survey *run)
+void run_survey_free(struct run_survey *run)
 {
 	if (!run)
 		return;
@@ -55,12 +55,12 @@ static uint32_t *new_slots(size_t n)
 	return slots;
 }
 
-static size_t node_slot(const struct loom_survey *run, uint32_t core, uint32_t node)
+static size_t node_slot(const struct run_survey *run, uint32_t core, uint32_t node)
 {
 	size_t mask = run->nnode_slots - 1, i = loom_table_hash(node, core) & mask;
 
 	for (; run->node_slots[i] != LOOM_NONE; i = (i + 1) & mask) {
-		const struct loom_survey_node *at = &run->nodes[run->node_slots[i]];
+		const struct run_survey_node *at = &run->nodes[run->node_slots[i]];
 
 		if (at->core == core && at->node == node)
 			break;
@@ -68,7 +68,7 @@ static size_t node_slot(const struct loom_survey *run, uint32_t core, uint32_t n
 	return i;
 }
 
-static size_t scope_slot(const struct loom_survey *run, const struct loom_scope *s)
+static size_t scope_slot(const struct run_survey *run, const struct loom_scope *s)
 {
 	size_t mask = run->nscope_slots - 1;
 	size_t i = loom_table_hash(loom_table_hash(s->id, s->part),
@@ -85,7 +85,7 @@ static size_t scope_slot(const struct loom_survey *run, const struct loom_scope 
 	return i;
 }
 
-static int enter_nodes(struct loom_survey *run, size_t n)
+static int enter_nodes(struct run_survey *run, size_t n)
 {
 	uint32_t *slots = new_slots(n);
 
@@ -99,7 +99,7 @@ static int enter_nodes(struct loom_survey *run, size_t n)
 	return 0;
 }
 
-static int enter_scopes(struct loom_survey *run, size_t n)
+static int enter_scopes(struct run_survey *run, size_t n)
 {
 	uint32_t *slots = new_slots(n);
 
@@ -113,18 +113,18 @@ static int enter_scopes(struct loom_survey *run, size_t n)
 	return 0;
 }
 
-static struct loom_survey_core *core_of(struct loom_survey *run, uint16_t id)
+static struct run_survey_core *core_of(struct run_survey *run, uint16_t id)
 {
 	if (run->core_of[id] == LOOM_NONE) {
 		if (loom_table_grow(&run->cores, &run->core_room, run->ncores, sizeof(*run->cores)))
 			return NULL;
-		run->cores[run->ncores] = (struct loom_survey_core){.id = id, .current = LOOM_NONE};
+		run->cores[run->ncores] = (struct run_survey_core){.id = id, .current = LOOM_NONE};
 		run->core_of[id] = (uint32_t)run->ncores++;
 	}
 	return &run->cores[run->core_of[id]];
 }
 
-static struct loom_survey_node *node_of(struct loom_survey *run, uint32_t core, uint32_t node)
+static struct run_survey_node *node_of(struct run_survey *run, uint32_t core, uint32_t node)
 {
 	size_t slot;
 
@@ -135,13 +135,13 @@ static struct loom_survey_node *node_of(struct loom_survey *run, uint32_t core, 
 	if (run->node_slots[slot] == LOOM_NONE) {
 		if (loom_table_grow(&run->nodes, &run->node_room, run->nnodes, sizeof(*run->nodes)))
 			return NULL;
-		run->nodes[run->nnodes] = (struct loom_survey_node){.core = core, .node = node};
+		run->nodes[run->nnodes] = (struct run_survey_node){.core = core, .node = node};
 		run->node_slots[slot] = (uint32_t)run->nnodes++;
 	}
 	return &run->nodes[run->node_slots[slot]];
 }
 
-static struct loom_scope *scope_of(struct loom_survey *run, struct loom_survey_core *core,
+static struct loom_scope *scope_of(struct run_survey *run, struct run_survey_core *core,
 				   const struct loom_record *r, uint32_t part)
 {
 	struct loom_scope key = {.core = run->core_of[r->core_id],
@@ -173,7 +173,7 @@ static struct loom_scope *scope_of(struct loom_survey *run, struct loom_survey_c
 
 /* ---- records ---- */
 
-static int use_lane(struct loom_survey_node *node, uint8_t lane)
+static int use_lane(struct run_survey_node *node, uint8_t lane)
 {
 	if (!node->used_lanes)
 		node->used_lanes = calloc(1, LANES_BYTES);
@@ -183,16 +183,16 @@ static int use_lane(struct loom_survey_node *node, uint8_t lane)
 	return 0;
 }
 
-int loom_survey_add(struct loom_survey *run, const struct loom_record *r, uint32_t part)
+int run_survey_add(struct run_survey *run, const struct loom_record *r, uint32_t part)
 {
-	struct loom_survey_core *core = core_of(run, r->core_id);
+	struct run_survey_core *core = core_of(run, r->core_id);
 	struct loom_scope *scope = core ? scope_of(run, core, r, part) : NULL;
 	uint64_t covers = r->event_kind == LOOM_INVOCATION_DONE ? 0 : 1;
 
 	if (!scope)
 		return -ENOMEM;
 	if (r->event_kind < LOOM_CONFIG_WRITE || r->event_kind >= LOOM_DEVICE_ERROR) {
-		struct loom_survey_node *node = node_of(run, scope->core, r->hw_node_id);
+		struct run_survey_node *node = node_of(run, scope->core, r->hw_node_id);
 
 		if (!node)
 			return -ENOMEM;
@@ -228,10 +228,10 @@ int loom_survey_add(struct loom_survey *run, const struct loom_record *r, uint32
 	return 0;
 }
 
-int loom_survey_add_node(struct loom_survey *run, uint16_t id, uint32_t node_id)
+int run_survey_add_node(struct run_survey *run, uint16_t id, uint32_t node_id)
 {
-	struct loom_survey_core *core = core_of(run, id);
-	struct loom_survey_node *node = core ? node_of(run, run->core_of[id], node_id) : NULL;
+	struct run_survey_core *core = core_of(run, id);
+	struct run_survey_node *node = core ? node_of(run, run->core_of[id], node_id) : NULL;
 
 	if (!node)
 		return -ENOMEM;
@@ -239,7 +239,7 @@ int loom_survey_add_node(struct loom_survey *run, uint16_t id, uint32_t node_id)
 	return 0;
 }
 
-int loom_survey_add_core(struct loom_survey *run, uint16_t id)
+int run_survey_add_core(struct run_survey *run, uint16_t id)
 {
 	return core_of(run, id) ? 0 : -ENOMEM;
 }
@@ -248,14 +248,14 @@ int loom_survey_add_core(struct loom_survey *run, uint16_t id)
 
 static int by_id(const void *a, const void *b)
 {
-	const struct loom_survey_core *x = a, *y = b;
+	const struct run_survey_core *x = a, *y = b;
 
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
 static int by_node(const void *a, const void *b)
 {
-	const struct loom_survey_node *x = a, *y = b;
+	const struct run_survey_node *x = a, *y = b;
 
 	if (x->core != y->core)
 		return x->core < y->core ? -1 : 1;
@@ -311,7 +311,7 @@ static void bound(struct loom_scope *s, size_t n)
 	}
 }
 
-static int make_inside(struct loom_survey *run, struct loom_survey_core *core)
+static int make_inside(struct run_survey *run, struct run_survey_core *core)
 {
 	core->inside = calloc(core->nscopes + 1, sizeof(*core->inside));
 	if (!core->inside)
@@ -332,7 +332,7 @@ static int make_inside(struct loom_survey *run, struct loom_survey_core *core)
 	return 0;
 }
 
-static int seal_scopes(struct loom_survey *run)
+static int seal_scopes(struct run_survey *run)
 {
 	size_t n = 0;
 	int err = 0;
@@ -352,7 +352,7 @@ static int seal_scopes(struct loom_survey *run)
 	if (n)
 		qsort(run->scopes, n, sizeof(*run->scopes), by_begin);
 	for (uint32_t i = 0; i < n; i++) {
-		struct loom_survey_core *core = &run->cores[run->scopes[i].core];
+		struct run_survey_core *core = &run->cores[run->scopes[i].core];
 
 		if (core->nscopes++ == 0)
 			core->first_scope = i;
@@ -364,12 +364,12 @@ static int seal_scopes(struct loom_survey *run)
 	return err ? err : enter_scopes(run, run->nscope_slots ? run->nscope_slots : 128);
 }
 
-static bool uses_lane(const struct loom_survey_node *node, unsigned lane)
+static bool uses_lane(const struct run_survey_node *node, unsigned lane)
 {
 	return node->used_lanes && node->used_lanes[lane / 8] >> lane % 8 & 1;
 }
 
-static int seal_lanes(struct loom_survey *run)
+static int seal_lanes(struct run_survey *run)
 {
 	size_t room = 0;
 	int err = 0;
@@ -382,13 +382,13 @@ static int seal_lanes(struct loom_survey *run)
 			err = loom_table_grow(&run->lanes, &room, run->nlanes, sizeof(*run->lanes));
 			if (err)
 				return err;
-			run->lanes[run->nlanes++] = (struct loom_survey_lane){i, (uint8_t)lane};
+			run->lanes[run->nlanes++] = (struct run_survey_lane){i, (uint8_t)lane};
 		}
 	}
 	return 0;
 }
 
-int loom_survey_seal(struct loom_survey *run)
+int run_survey_seal(struct run_survey *run)
 {
 	uint32_t *moved = malloc((run->ncores + 1) * sizeof(*moved));
 	size_t n = 0;
@@ -428,17 +428,17 @@ int loom_survey_seal(struct loom_survey *run)
 	return err;
 }
 
-uint32_t loom_survey_core(const struct loom_survey *run, uint16_t core)
+uint32_t run_survey_core(const struct run_survey *run, uint16_t core)
 {
 	return run->core_of[core];
 }
 
-uint32_t loom_survey_node(const struct loom_survey *run, uint32_t core, uint32_t node)
+uint32_t run_survey_node(const struct run_survey *run, uint32_t core, uint32_t node)
 {
 	return run->node_slots[node_slot(run, core, node)];
 }
 
-uint32_t loom_survey_lane(const struct loom_survey *run, uint32_t node, uint8_t lane)
+uint32_t run_survey_lane(const struct run_survey *run, uint32_t node, uint8_t lane)
 {
 	uint32_t at = run->nodes[node].first_lane;
 
@@ -447,8 +447,8 @@ uint32_t loom_survey_lane(const struct loom_survey *run, uint32_t node, uint8_t 
 	return at < run->nlanes && run->lanes[at].node == node ? at : LOOM_NONE;
 }
 
-uint32_t loom_survey_scope(const struct loom_survey *run, uint32_t core,
-			   const struct loom_record *r, uint32_t part)
+uint32_t run_survey_scope(const struct run_survey *run, uint32_t core, const struct loom_record *r,
+			  uint32_t part)
 {
 	struct loom_scope key = {
 		.core = core, .epoch = r->epoch_id, .part = part, .id = r->invocation_id};

@@ -35,7 +35,7 @@ struct loom_span {
 	uint64_t begin, end;
 };
 
-struct loom_survey_node {
+struct run_survey_node {
 	uint32_t core, node; /* core: its index; node: hw_node_id */
 	bool evidence;	     /* it has a record that only nodes have, or a table names it */
 	bool routes;	     /* it has a ROUTE_USE */
@@ -44,12 +44,12 @@ struct loom_survey_node {
 };
 
 /* An output of a node that was routed to, if lanes are wanted. */
-struct loom_survey_lane {
+struct run_survey_lane {
 	uint32_t node; /* index */
 	uint8_t lane;
 };
 
-struct loom_survey_core {
+struct run_survey_core {
 	uint16_t id;
 	/* once the run is sealed */
 	uint32_t first_scope, nscopes; /* in run->scopes, by begin */
@@ -59,16 +59,16 @@ struct loom_survey_core {
 	bool used;	  /* has records, not just a place in a table */
 };
 
-struct loom_survey {
+struct run_survey {
 	enum loom_style style;
-	struct loom_survey_core *cores; /* sealed: by id */
+	struct run_survey_core *cores; /* sealed: by id */
 	size_t ncores;
-	struct loom_survey_node *nodes; /* sealed: by core, by node */
+	struct run_survey_node *nodes; /* sealed: by core, by node */
 	size_t nnodes;
 	struct loom_scope *scopes; /* sealed: by core, by begin */
 	size_t nscopes;
-	bool by_lane;			/* lanes are wanted: to be set before the first record */
-	struct loom_survey_lane *lanes; /* sealed: by node, by lane */
+	bool by_lane;		       /* lanes are wanted: to be set before the first record */
+	struct run_survey_lane *lanes; /* sealed: by node, by lane */
 	size_t nlanes;
 	uint64_t records, stalls; /* all; those of a stall */
 	uint64_t end;		  /* one past the last cycle */
@@ -80,30 +80,29 @@ struct loom_survey {
 	size_t nnode_slots, nscope_slots;
 };
 
-struct loom_survey *loom_survey_new(enum loom_style style); /* NULL without memory */
-void loom_survey_free(struct loom_survey *run);
+struct run_survey *run_survey_new(enum loom_style style); /* NULL without memory */
+void run_survey_free(struct run_survey *run);
 
 /* Adds a record whose cycle has gone through the chain (`part`: of it). 0 or -ENOMEM. */
-int loom_survey_add(struct loom_survey *run, const struct loom_record *record, uint32_t part)
+int run_survey_add(struct run_survey *run, const struct loom_record *record, uint32_t part)
 	__attribute__((warn_unused_result));
 
 /* Makes sure that there is this node: a table names it. 0 or -ENOMEM. */
-int loom_survey_add_node(struct loom_survey *run, uint16_t core, uint32_t node)
+int run_survey_add_node(struct run_survey *run, uint16_t core, uint32_t node)
 	__attribute__((warn_unused_result));
 
 /* The same for a core of which nothing else is known. */
-int loom_survey_add_core(struct loom_survey *run, uint16_t core)
-	__attribute__((warn_unused_result));
+int run_survey_add_core(struct run_survey *run, uint16_t core) __attribute__((warn_unused_result));
 
 /* No more records. Indices change: they are those of the sealed tables from here on. 0 or -ENOMEM.
  */
-int loom_survey_seal(struct loom_survey *run) __attribute__((warn_unused_result));
+int run_survey_seal(struct run_survey *run) __attribute__((warn_unused_result));
 
 /* Indices of a sealed run; LOOM_NONE: there is no such core, node or scope. */
-uint32_t loom_survey_core(const struct loom_survey *run, uint16_t core);
-uint32_t loom_survey_node(const struct loom_survey *run, uint32_t core, uint32_t node);
-uint32_t loom_survey_lane(const struct loom_survey *run, uint32_t node, uint8_t lane);
-uint32_t loom_survey_scope(const struct loom_survey *run, uint32_t core,
-			   const struct loom_record *record, uint32_t part);
+uint32_t run_survey_core(const struct run_survey *run, uint16_t core);
+uint32_t run_survey_node(const struct run_survey *run, uint32_t core, uint32_t node);
+uint32_t run_survey_lane(const struct run_survey *run, uint32_t node, uint8_t lane);
+uint32_t run_survey_scope(const struct run_survey *run, uint32_t core,
+			  const struct loom_record *record, uint32_t part);
 
 #endif

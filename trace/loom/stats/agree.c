@@ -7,24 +7,25 @@
 
 #define LLU(v) ((unsigned long long)(v))
 
-const struct loom_row *loom_agree_row(const struct loom_tally *t, const struct loom_perf *p,
-				      const struct perf_snapshot *s)
+const struct loom_row *loom_agree_row(const struct loom_tally *t, const struct run_stats *p,
+				      const struct stats_snapshot *s)
 {
 	const struct loom_invocation *v;
 
-	if (p->form == PERF_OVNI)
+	if (p->form == STATS_OVNI)
 		return NULL;
-	if (p->form != PERF_LOOM && !s->has_core)
+	if (p->form != STATS_LOOM && !s->has_core)
 		return loom_tally_last_row(t, s->hw_node_id);
-	v = loom_tally_invocation(t, s->core_id, p->form == PERF_LOOM ? s->epoch_id : t->last_epoch,
-				  p->form == PERF_LOOM ? s->invocation_id : t->last_invocation);
-	return loom_tally_row(t, v, s->scope == PERF_CORE, s->hw_node_id);
+	v = loom_tally_invocation(t, s->core_id,
+				  p->form == STATS_LOOM ? s->epoch_id : t->last_epoch,
+				  p->form == STATS_LOOM ? s->invocation_id : t->last_invocation);
+	return loom_tally_row(t, v, s->scope == STATS_CORE, s->hw_node_id);
 }
 
-const char *loom_agree_obstacle(const struct loom_tally *t, const struct loom_perf *p,
+const char *loom_agree_obstacle(const struct loom_tally *t, const struct run_stats *p,
 				const struct loom_agree_options *o)
 {
-	if (loom_perf_leaves_out(p) || o->leaves_out)
+	if (run_stats_leaves_out(p) || o->leaves_out)
 		return "records were filtered, sampled out or dropped";
 	if (p->joins_cores)
 		return "the statistics join several cores";
@@ -36,32 +37,32 @@ const char *loom_agree_obstacle(const struct loom_tally *t, const struct loom_pe
 }
 
 static const struct {
-	enum perf_counter counter;
+	enum stats_counter counter;
 	size_t offset; /* in the row */
 	uint8_t kinds[2];
 	const char *what;
 } compared[] = {
-	{PERF_ACTIVE_CYCLES,
+	{STATS_ACTIVE_CYCLES,
 	 offsetof(struct loom_row, active),
 	 {LOOM_NODE_FIRE, LOOM_ROUTE_USE},
 	 "activity"},
-	{PERF_STALL_CYCLES_IN,
+	{STATS_STALL_CYCLES_IN,
 	 offsetof(struct loom_row, stall_in),
 	 {LOOM_NODE_STALL_IN, LOOM_NODE_STALL_IN},
 	 "an input stall"},
-	{PERF_STALL_CYCLES_OUT,
+	{STATS_STALL_CYCLES_OUT,
 	 offsetof(struct loom_row, stall_out),
 	 {LOOM_NODE_STALL_OUT, LOOM_NODE_STALL_OUT},
 	 "an output stall"},
 };
 
 /* Compares one snapshot; what differs goes to `findings` if it is not NULL. Returns how many do. */
-static uint64_t compare(const struct loom_tally *t, const struct loom_perf *p,
-			const struct perf_snapshot *s, struct loom_findings *findings)
+static uint64_t compare(const struct loom_tally *t, const struct run_stats *p,
+			const struct stats_snapshot *s, struct loom_violations *findings)
 {
 	const struct loom_row *row = loom_agree_row(t, p, s);
 	static const struct loom_row nothing;
-	struct loom_place place = perf_place(p, s);
+	struct loom_place place = stats_place(p, s);
 	uint64_t differences = 0;
 	char called[96];
 
@@ -74,21 +75,22 @@ static uint64_t compare(const struct loom_tally *t, const struct loom_perf *p,
 		/* stalls are counted by all producers, but not all of them record them */
 		bool written = i == 0 || t->of_kind[compared[i].kinds[0]] > 0;
 
-		if (!written || !perf_has(s, compared[i].counter) ||
+		if (!written || !stats_has(s, compared[i].counter) ||
 		    have == s->counters[compared[i].counter])
 			continue;
 		differences++;
 		if (findings)
-			loom_found(findings, LOOM_P6, &place,
-				   "%s: %llu cycles with %s in the trace, %s %llu",
-				   perf_called(s, called, sizeof(called)), LLU(have),
-				   compared[i].what, perf_counter_names[compared[i].counter],
-				   LLU(s->counters[compared[i].counter]));
+			loom_violation_add(findings, LOOM_P6, &place,
+					   "%s: %llu cycles with %s in the trace, %s %llu",
+					   stats_called(s, called, sizeof(called)), LLU(have),
+					   compared[i].what,
+					   stats_counter_names[compared[i].counter],
+					   LLU(s->counters[compared[i].counter]));
 	}
 	return differences;
 }
 
-uint64_t loom_agree_differences(const struct loom_tally *t, const struct loom_perf *p)
+uint64_t loom_agree_differences(const struct loom_tally *t, const struct run_stats *p)
 {
 	uint64_t n = 0;
 
@@ -98,46 +100,46 @@ uint64_t loom_agree_differences(const struct loom_tally *t, const struct loom_pe
 }
 
 /* The configuration writes of a run: upstream's file has the sum, ours those of the cores. */
-static bool config_writes(const struct loom_perf *p, uint64_t *sum)
+static bool config_writes(const struct run_stats *p, uint64_t *sum)
 {
 	bool any = false;
 
-	*sum = p->sums[PERF_CONFIG_WRITES].v;
-	if (p->form != PERF_LOOM)
-		return p->sums[PERF_CONFIG_WRITES].given;
+	*sum = p->sums[STATS_CONFIG_WRITES].v;
+	if (p->form != STATS_LOOM)
+		return p->sums[STATS_CONFIG_WRITES].given;
 	for (size_t i = 0; i < p->nsnapshots; i++) {
-		const struct perf_snapshot *s = &p->snapshots[i];
+		const struct stats_snapshot *s = &p->snapshots[i];
 
-		if (s->scope != PERF_CORE || !s->is_last)
+		if (s->scope != STATS_CORE || !s->is_last)
 			continue;
 		any = true;
-		*sum += s->counters[PERF_CONFIG_WRITES];
+		*sum += s->counters[STATS_CONFIG_WRITES];
 	}
 	return any;
 }
 
-void loom_agree(const struct loom_tally *t, const struct loom_perf *p,
-		const struct loom_agree_options *o, struct loom_findings *findings)
+void loom_agree(const struct loom_tally *t, const struct run_stats *p,
+		const struct loom_agree_options *o, struct loom_violations *findings)
 {
-	struct loom_place place = perf_place(p, NULL);
-	struct perf_number announced = p->form == PERF_LOOM ? p->events.written : p->event_count;
+	struct loom_place place = stats_place(p, NULL);
+	struct stats_number announced = p->form == STATS_LOOM ? p->events.written : p->event_count;
 	/* upstream's counters are of the last run alone */
 	uint64_t have =
-		p->form == PERF_LOOM ? t->of_kind[LOOM_CONFIG_WRITE] : o->last_config_writes;
+		p->form == STATS_LOOM ? t->of_kind[LOOM_CONFIG_WRITE] : o->last_config_writes;
 	uint64_t want;
 
-	if (p->form == PERF_OVNI)
+	if (p->form == STATS_OVNI)
 		return;
 	if (announced.given && announced.v != t->records)
-		loom_found(findings, LOOM_P8, &place,
-			   "%llu records are announced but the trace holds %llu", LLU(announced.v),
-			   LLU(t->records));
-	if (!loom_perf_leaves_out(p) && !o->leaves_out && o->without_start == 0 &&
+		loom_violation_add(findings, LOOM_P8, &place,
+				   "%llu records are announced but the trace holds %llu",
+				   LLU(announced.v), LLU(t->records));
+	if (!run_stats_leaves_out(p) && !o->leaves_out && o->without_start == 0 &&
 	    (!o->is_json || t->of_kind[LOOM_CONFIG_WRITE] > 0) && config_writes(p, &want) &&
 	    have != want)
-		loom_found(findings, LOOM_P9, &place,
-			   "%llu configuration writes but %llu CONFIG_WRITE records", LLU(want),
-			   LLU(have));
+		loom_violation_add(findings, LOOM_P9, &place,
+				   "%llu configuration writes but %llu CONFIG_WRITE records",
+				   LLU(want), LLU(have));
 	if (loom_agree_obstacle(t, p, o))
 		return;
 	for (size_t i = 0; i < p->nsnapshots; i++)

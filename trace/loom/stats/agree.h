@@ -22,20 +22,20 @@ struct loom_agree_options {
 };
 
 /* What the records say of the node, or core, of a snapshot; NULL if that cannot be told. */
-const struct loom_row *loom_agree_row(const struct loom_tally *t, const struct loom_perf *p,
-				      const struct perf_snapshot *s);
+const struct loom_row *loom_agree_row(const struct loom_tally *t, const struct run_stats *p,
+				      const struct stats_snapshot *s);
 
 /*
  * Why the counters of nodes cannot be held against the records; NULL if they can. Static.
  */
-const char *loom_agree_obstacle(const struct loom_tally *t, const struct loom_perf *p,
+const char *loom_agree_obstacle(const struct loom_tally *t, const struct run_stats *p,
 				const struct loom_agree_options *o);
 
 /* How many counters differ from the records: what P6 would find, without saying it. */
-uint64_t loom_agree_differences(const struct loom_tally *t, const struct loom_perf *p);
+uint64_t loom_agree_differences(const struct loom_tally *t, const struct run_stats *p);
 
 /* P8, P9, and if there is no obstacle P6. */
-void loom_agree(const struct loom_tally *t, const struct loom_perf *p,
-		const struct loom_agree_options *o, struct loom_findings *findings);
+void loom_agree(const struct loom_tally *t, const struct run_stats *p,
+		const struct loom_agree_options *o, struct loom_violations *findings);
 
 #endif

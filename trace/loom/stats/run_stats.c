@@ -14,20 +14,20 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define LLU(v)	     ((unsigned long long)(v))
 
-#define COUNTER_NAME(name, key) [PERF_##name] = #key,
-const char *const perf_counter_names[PERF_NCOUNTERS] = {PERF_COUNTERS(COUNTER_NAME)};
-#define METRIC_NAME(name, key) [PERF_M_##name] = #key,
-const char *const perf_metric_names[PERF_NMETRICS] = {PERF_METRICS(METRIC_NAME)};
+#define COUNTER_NAME(name, key) [STATS_##name] = #key,
+const char *const stats_counter_names[STATS_NCOUNTERS] = {STATS_COUNTERS(COUNTER_NAME)};
+#define METRIC_NAME(name, key) [STATS_M_##name] = #key,
+const char *const stats_metric_names[STATS_NMETRICS] = {STATS_METRICS(METRIC_NAME)};
 
-_Static_assert(PERF_NCOUNTERS <= 64, "a bit for each counter");
-_Static_assert(PERF_NMETRICS <= 16, "a bit for each metric");
+_Static_assert(STATS_NCOUNTERS <= 64, "a bit for each counter");
+_Static_assert(STATS_NMETRICS <= 16, "a bit for each metric");
 
-const char *perf_form_name(enum perf_form form)
+const char *stats_form_name(enum stats_form form)
 {
 	static const char *const names[] = {
-		[PERF_UNKNOWN] = "unknown", [PERF_LEGACY] = "legacy",
-		[PERF_TEXT] = "text",	    [PERF_GEM5] = "gem5",
-		[PERF_LOOM] = "loom-perf",  [PERF_OVNI] = "ovni-bpf-perf",
+		[STATS_UNKNOWN] = "unknown", [STATS_LEGACY] = "legacy",
+		[STATS_TEXT] = "text",	     [STATS_GEM5] = "gem5",
+		[STATS_LOOM] = "loom-perf",  [STATS_OVNI] = "ovni-bpf-perf",
 	};
 
 	return names[form];
@@ -35,8 +35,8 @@ const char *perf_form_name(enum perf_form form)
 
 /* ---- fields ---- */
 
-bool perf_read_members(struct perf_loader *l, const struct perf_field *fields, size_t n, void *to,
-		       uint64_t *seen)
+bool stats_read_members(struct stats_loader *l, const struct stats_field *fields, size_t n,
+			void *to, uint64_t *seen)
 {
 	const char *key;
 	int more;
@@ -61,8 +61,8 @@ bool perf_read_members(struct perf_loader *l, const struct perf_field *fields, s
 	return more == 0;
 }
 
-bool perf_read_object(struct perf_loader *l, const struct perf_field *fields, size_t n, void *to,
-		      uint64_t *seen)
+bool stats_read_object(struct stats_loader *l, const struct stats_field *fields, size_t n, void *to,
+		       uint64_t *seen)
 {
 	struct token v;
 
@@ -70,10 +70,10 @@ bool perf_read_object(struct perf_loader *l, const struct perf_field *fields, si
 		return false;
 	if (v.type != TOKEN_OBJECT)
 		return tokens_refuse(&l->t, "this must be an object");
-	return perf_read_members(l, fields, n, to, seen);
+	return stats_read_members(l, fields, n, to, seen);
 }
 
-bool perf_read_array(struct perf_loader *l, bool (*element)(struct perf_loader *l))
+bool stats_read_array(struct stats_loader *l, bool (*element)(struct stats_loader *l))
 {
 	struct token v;
 	int more;
@@ -89,8 +89,8 @@ bool perf_read_array(struct perf_loader *l, bool (*element)(struct perf_loader *
 	return more == 0;
 }
 
-bool perf_read_choice(struct perf_loader *l, const char *const *names, size_t n, const char *wrong,
-		      int *which)
+bool stats_read_choice(struct stats_loader *l, const char *const *names, size_t n,
+		       const char *wrong, int *which)
 {
 	struct token v;
 
@@ -106,19 +106,20 @@ bool perf_read_choice(struct perf_loader *l, const char *const *names, size_t n,
 }
 
 /* P2: the value under `key` is no counter. */
-static void no_counter(struct perf_loader *l, const char *key)
+static void no_counter(struct stats_loader *l, const char *key)
 {
 	struct loom_place place = {l->perf->path, LOOM_NOWHERE, inflow_tell(&l->in)};
 	char name[64] = "";
 
 	if (l->snapshot)
-		perf_called(l->snapshot, name, sizeof(name));
-	loom_found(l->findings, LOOM_P2, &place, "%s%s%s is not an integer from 0 to 2^64 - 1",
-		   name, *name ? ": " : "", key);
+		stats_called(l->snapshot, name, sizeof(name));
+	loom_violation_add(l->findings, LOOM_P2, &place,
+			   "%s%s%s is not an integer from 0 to 2^64 - 1", name, *name ? ": " : "",
+			   key);
 }
 
 /* Reads a counter; *given tells if it is one. Brackets are passed over. */
-static bool counter(struct perf_loader *l, const char *key, uint64_t *out, bool *given)
+static bool counter(struct stats_loader *l, const char *key, uint64_t *out, bool *given)
 {
 	struct token v;
 
@@ -136,14 +137,14 @@ static bool counter(struct perf_loader *l, const char *key, uint64_t *out, bool 
 	return true;
 }
 
-bool perf_number(struct perf_loader *l, void *to, const char *key)
+bool stats_number(struct stats_loader *l, void *to, const char *key)
 {
-	struct perf_number *n = to;
+	struct stats_number *n = to;
 
 	return counter(l, key, &n->v, &n->given);
 }
 
-bool perf_counter_value(struct perf_loader *l, enum perf_counter which, const char *key)
+bool stats_counter_value(struct stats_loader *l, enum stats_counter which, const char *key)
 {
 	bool given;
 
@@ -154,7 +155,7 @@ bool perf_counter_value(struct perf_loader *l, enum perf_counter which, const ch
 	return true;
 }
 
-bool perf_real(struct perf_loader *l, void *to, const char *key)
+bool stats_real(struct stats_loader *l, void *to, const char *key)
 {
 	double *out = to;
 	struct token v;
@@ -171,15 +172,15 @@ bool perf_real(struct perf_loader *l, void *to, const char *key)
 	return true;
 }
 
-bool perf_metric_value(struct perf_loader *l, enum perf_metric which, const char *key)
+bool stats_metric_value(struct stats_loader *l, enum stats_metric which, const char *key)
 {
-	if (!perf_real(l, &l->snapshot->metrics[which], key))
+	if (!stats_real(l, &l->snapshot->metrics[which], key))
 		return false;
 	l->snapshot->has_metric |= (uint16_t)(1u << which);
 	return true;
 }
 
-bool perf_text(struct perf_loader *l, void *to, const char *key)
+bool stats_text(struct stats_loader *l, void *to, const char *key)
 {
 	char **out = to;
 	struct token v;
@@ -196,7 +197,7 @@ bool perf_text(struct perf_loader *l, void *to, const char *key)
 	return *out ? true : tokens_no_memory(&l->t);
 }
 
-bool perf_bool(struct perf_loader *l, void *to, const char *key)
+bool stats_bool(struct stats_loader *l, void *to, const char *key)
 {
 	struct token v;
 
@@ -209,7 +210,7 @@ bool perf_bool(struct perf_loader *l, void *to, const char *key)
 	return true;
 }
 
-static bool identifier(struct perf_loader *l, uint64_t most, uint64_t *out)
+static bool identifier(struct stats_loader *l, uint64_t most, uint64_t *out)
 {
 	struct token v;
 
@@ -223,13 +224,13 @@ static bool identifier(struct perf_loader *l, uint64_t most, uint64_t *out)
 	return true;
 }
 
-bool perf_u64(struct perf_loader *l, void *to, const char *key)
+bool stats_u64(struct stats_loader *l, void *to, const char *key)
 {
 	(void)key;
 	return identifier(l, UINT64_MAX, to);
 }
 
-bool perf_u32(struct perf_loader *l, void *to, const char *key)
+bool stats_u32(struct stats_loader *l, void *to, const char *key)
 {
 	uint64_t v = 0;
 
@@ -240,7 +241,7 @@ bool perf_u32(struct perf_loader *l, void *to, const char *key)
 	return true;
 }
 
-bool perf_u16(struct perf_loader *l, void *to, const char *key)
+bool stats_u16(struct stats_loader *l, void *to, const char *key)
 {
 	uint64_t v = 0;
 
@@ -251,13 +252,13 @@ bool perf_u16(struct perf_loader *l, void *to, const char *key)
 	return true;
 }
 
-struct perf_snapshot *perf_new_snapshot(struct perf_loader *l)
+struct stats_snapshot *stats_new_snapshot(struct stats_loader *l)
 {
-	struct loom_perf *p = l->perf;
+	struct run_stats *p = l->perf;
 
 	if (p->nsnapshots == l->snapshot_room) {
 		size_t room = l->snapshot_room ? 2 * l->snapshot_room : 16;
-		struct perf_snapshot *list = reallocarray(p->snapshots, room, sizeof(*list));
+		struct stats_snapshot *list = reallocarray(p->snapshots, room, sizeof(*list));
 
 		if (!list) {
 			tokens_no_memory(&l->t);
@@ -272,25 +273,25 @@ struct perf_snapshot *perf_new_snapshot(struct perf_loader *l)
 	return l->snapshot;
 }
 
-const char *perf_called(const struct perf_snapshot *s, char *out, size_t size)
+const char *stats_called(const struct stats_snapshot *s, char *out, size_t size)
 {
 	int n = 0;
 
 	switch (s->scope) {
-	case PERF_THREAD:
+	case STATS_THREAD:
 		snprintf(out, size, "thread %" PRIu64, s->tid);
 		return out;
-	case PERF_PROCESS:
+	case STATS_PROCESS:
 		snprintf(out, size, "process %" PRIu64, s->pid);
 		return out;
-	case PERF_CPU:
+	case STATS_CPU:
 		snprintf(out, size, "CPU %" PRIu64, s->cpu);
 		return out;
-	case PERF_RUN:
+	case STATS_RUN:
 		snprintf(out, size, "the run");
 		return out;
-	case PERF_NODE:
-	case PERF_CORE:
+	case STATS_NODE:
+	case STATS_CORE:
 		break;
 	}
 	if (s->has_core)
@@ -298,43 +299,44 @@ const char *perf_called(const struct perf_snapshot *s, char *out, size_t size)
 			     s->epoch_id, s->invocation_id);
 	if (n < 0 || (size_t)n >= size)
 		return out;
-	if (s->scope == PERF_CORE)
+	if (s->scope == STATS_CORE)
 		snprintf(out + n, size - (size_t)n, "all nodes");
 	else
 		snprintf(out + n, size - (size_t)n, "node %" PRIu32, s->hw_node_id);
 	return out;
 }
 
-struct loom_place perf_place(const struct loom_perf *p, const struct perf_snapshot *s)
+struct loom_place stats_place(const struct run_stats *p, const struct stats_snapshot *s)
 {
 	return (struct loom_place){p->path, LOOM_NOWHERE, s ? s->offset : LOOM_NOWHERE};
 }
 
-void perf_want(struct perf_loader *l, const struct perf_snapshot *s, uint64_t wanted)
+void stats_want(struct stats_loader *l, const struct stats_snapshot *s, uint64_t wanted)
 {
-	struct loom_place place = perf_place(l->perf, s);
+	struct loom_place place = stats_place(l->perf, s);
 	uint64_t missing = wanted & ~(s->has_counter | s->bad_counter);
 	char name[64];
 
-	for (int c = 0; c < PERF_NCOUNTERS; c++) {
+	for (int c = 0; c < STATS_NCOUNTERS; c++) {
 		if (missing >> c & 1)
-			loom_found(l->findings, LOOM_P2, &place, "%s: no %s",
-				   perf_called(s, name, sizeof(name)), perf_counter_names[c]);
+			loom_violation_add(l->findings, LOOM_P2, &place, "%s: no %s",
+					   stats_called(s, name, sizeof(name)),
+					   stats_counter_names[c]);
 	}
 }
 
 /* ---- which form ---- */
 
 /* The keys of the document tell. */
-static bool find_json_form(struct perf_loader *l)
+static bool find_json_form(struct stats_loader *l)
 {
 	static const struct {
 		const char *key;
-		enum perf_form form;
+		enum stats_form form;
 	} keys[] = {
-		{"nodePerf", PERF_LEGACY},    {"totalCycles", PERF_LEGACY},
-		{"kernel_cycles", PERF_GEM5}, {"config_load", PERF_GEM5},
-		{"total_cycles", PERF_GEM5},
+		{"nodePerf", STATS_LEGACY},    {"totalCycles", STATS_LEGACY},
+		{"kernel_cycles", STATS_GEM5}, {"config_load", STATS_GEM5},
+		{"total_cycles", STATS_GEM5},
 	};
 	struct token v;
 	const char *key;
@@ -348,7 +350,7 @@ static bool find_json_form(struct perf_loader *l)
 	while ((more = tokens_key(&l->t, &key)) > 0) {
 		bool is_schema = !strcmp(key, "schema");
 
-		for (size_t i = 0; i < COUNT(keys) && l->perf->form == PERF_UNKNOWN; i++) {
+		for (size_t i = 0; i < COUNT(keys) && l->perf->form == STATS_UNKNOWN; i++) {
 			if (!strcmp(key, keys[i].key))
 				l->perf->form = keys[i].form;
 		}
@@ -363,11 +365,11 @@ static bool find_json_form(struct perf_loader *l)
 		    (strcmp(v.text, "loom-perf") != 0 && strcmp(v.text, "ovni-bpf-perf") != 0))
 			return tokens_refuse(
 				&l->t, "an unknown schema (loom-perf and ovni-bpf-perf are known)");
-		l->perf->form = !strcmp(v.text, "loom-perf") ? PERF_LOOM : PERF_OVNI;
+		l->perf->form = !strcmp(v.text, "loom-perf") ? STATS_LOOM : STATS_OVNI;
 	}
 	if (more < 0 || !tokens_end(&l->t))
 		return false;
-	if (l->perf->form == PERF_UNKNOWN)
+	if (l->perf->form == STATS_UNKNOWN)
 		return tokens_refuse(&l->t, "no form of statistics that is known");
 	inflow_seek(&l->in, 0);
 	tokens_init(&l->t, &l->in);
@@ -377,8 +379,8 @@ static bool find_json_form(struct perf_loader *l)
 /* Snapshots of one thing by their cycles. */
 static int by_thing(const void *a, const void *b)
 {
-	const struct perf_snapshot *x = *(struct perf_snapshot *const *)a;
-	const struct perf_snapshot *y = *(struct perf_snapshot *const *)b;
+	const struct stats_snapshot *x = *(struct stats_snapshot *const *)a;
+	const struct stats_snapshot *y = *(struct stats_snapshot *const *)b;
 
 #define ORDER(member)                                                                              \
 	do {                                                                                       \
@@ -395,20 +397,20 @@ static int by_thing(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static bool same_thing(const struct perf_snapshot *x, const struct perf_snapshot *y)
+static bool same_thing(const struct stats_snapshot *x, const struct stats_snapshot *y)
 {
 	return x->scope == y->scope && x->core_id == y->core_id && x->epoch_id == y->epoch_id &&
 	       x->invocation_id == y->invocation_id && x->hw_node_id == y->hw_node_id;
 }
 
 /* Upstream takes one snapshot of each node, at the end; the recorder numbers those before. */
-static int mark_last(struct loom_perf *p)
+static int mark_last(struct run_stats *p)
 {
-	struct perf_snapshot **sorted;
+	struct stats_snapshot **sorted;
 
 	for (size_t i = 0; i < p->nsnapshots; i++)
-		p->snapshots[i].is_last = p->form != PERF_LOOM && p->snapshots[i].interval == 0;
-	if (p->form != PERF_LOOM || p->nsnapshots == 0)
+		p->snapshots[i].is_last = p->form != STATS_LOOM && p->snapshots[i].interval == 0;
+	if (p->form != STATS_LOOM || p->nsnapshots == 0)
 		return 0;
 	sorted = calloc(p->nsnapshots, sizeof(*sorted));
 	if (!sorted)
@@ -431,12 +433,12 @@ static int by_number(const void *a, const void *b)
 }
 
 /* P11: is a node listed twice, without a core? */
-static int find_joins(struct loom_perf *p)
+static int find_joins(struct run_stats *p)
 {
 	uint32_t *nodes;
 	size_t n = 0;
 
-	if (p->form == PERF_LOOM || p->form == PERF_OVNI || p->nsnapshots < 2)
+	if (p->form == STATS_LOOM || p->form == STATS_OVNI || p->nsnapshots < 2)
 		return 0;
 	nodes = calloc(p->nsnapshots, sizeof(*nodes));
 	if (!nodes)
@@ -454,7 +456,7 @@ static int find_joins(struct loom_perf *p)
 	return 0;
 }
 
-static bool load(struct perf_loader *l)
+static bool load(struct stats_loader *l)
 {
 	int c;
 
@@ -462,17 +464,18 @@ static bool load(struct perf_loader *l)
 		inflow_skip(&l->in, 1);
 	if (c != '{' && c != '[') {
 		tokens_init(&l->t, &l->in);
-		return perf_load_text(l);
+		return stats_load_text(l);
 	}
 	if (!find_json_form(l))
 		return false;
-	return l->perf->form == PERF_LOOM || l->perf->form == PERF_OVNI ? perf_load_ours(l)
-									: perf_load_json(l);
+	return l->perf->form == STATS_LOOM || l->perf->form == STATS_OVNI ? stats_load_ours(l)
+									  : stats_load_json(l);
 }
 
-int loom_perf_load(struct loom_perf *p, int dirfd, const char *path, struct loom_findings *findings)
+int run_stats_load(struct run_stats *p, int dirfd, const char *path,
+		   struct loom_violations *findings)
 {
-	struct perf_loader l = {.perf = p, .findings = findings};
+	struct stats_loader l = {.perf = p, .findings = findings};
 	int err;
 
 	memset(p, 0, sizeof(*p));
@@ -489,8 +492,8 @@ int loom_perf_load(struct loom_perf *p, int dirfd, const char *path, struct loom
 		if (err == -EBADMSG) {
 			struct loom_place place = {p->path, LOOM_NOWHERE, l.t.where};
 
-			loom_found(findings, LOOM_P1, &place, "byte %llu: %s", LLU(l.t.where),
-				   l.t.why ? l.t.why : "damaged");
+			loom_violation_add(findings, LOOM_P1, &place, "byte %llu: %s",
+					   LLU(l.t.where), l.t.why ? l.t.why : "damaged");
 		}
 	}
 	inflow_close(&l.in);
@@ -502,7 +505,7 @@ int loom_perf_load(struct loom_perf *p, int dirfd, const char *path, struct loom
 	return err;
 }
 
-void loom_perf_free(struct loom_perf *p)
+void run_stats_free(struct run_stats *p)
 {
 	free(p->path);
 	free(p->producer);
@@ -520,17 +523,17 @@ void loom_perf_free(struct loom_perf *p)
 
 /* ---- what is not there ---- */
 
-bool loom_perf_leaves_out(const struct loom_perf *p)
+bool run_stats_leaves_out(const struct run_stats *p)
 {
-	const struct perf_account *e = &p->events;
+	const struct stats_account *e = &p->events;
 
 	return p->controls.by_kind || p->controls.by_core || p->controls.by_node || p->samples ||
 	       e->filtered.v > 0 || e->sampled_out.v > 0 || e->dropped.v > 0;
 }
 
-bool loom_perf_may_lack(const struct loom_perf *p, uint8_t kind, uint16_t core)
+bool run_stats_may_lack(const struct run_stats *p, uint8_t kind, uint16_t core)
 {
-	const struct perf_account *e = &p->events;
+	const struct stats_account *e = &p->events;
 	const struct loom_controls *d = &e->dropped_cores;
 
 	if (!loom_controls_filters_pass(&p->controls, kind, core, 0) || p->samples)
@@ -545,13 +548,14 @@ static double ratio(uint64_t part, uint64_t whole)
 	return whole ? (double)part / (double)whole : 0.0;
 }
 
-void perf_derive(const uint64_t counters[PERF_NCOUNTERS], uint64_t total, double out[PERF_NMETRICS])
+void stats_derive(const uint64_t counters[STATS_NCOUNTERS], uint64_t total,
+		  double out[STATS_NMETRICS])
 {
-	uint64_t active = counters[PERF_ACTIVE_CYCLES];
+	uint64_t active = counters[STATS_ACTIVE_CYCLES];
 
-	out[PERF_M_UTILIZATION] = ratio(active, total);
-	out[PERF_M_INPUT_STALL] = ratio(counters[PERF_STALL_CYCLES_IN], total);
-	out[PERF_M_OUTPUT_STALL] = ratio(counters[PERF_STALL_CYCLES_OUT], total);
-	out[PERF_M_THROUGHPUT] = active ? ratio(counters[PERF_TOKENS_OUT], active) : (double)NAN;
-	out[PERF_M_CONFIG_OVERHEAD] = ratio(counters[PERF_CONFIG_WRITES], total);
+	out[STATS_M_UTILIZATION] = ratio(active, total);
+	out[STATS_M_INPUT_STALL] = ratio(counters[STATS_STALL_CYCLES_IN], total);
+	out[STATS_M_OUTPUT_STALL] = ratio(counters[STATS_STALL_CYCLES_OUT], total);
+	out[STATS_M_THROUGHPUT] = active ? ratio(counters[STATS_TOKENS_OUT], active) : (double)NAN;
+	out[STATS_M_CONFIG_OVERHEAD] = ratio(counters[STATS_CONFIG_WRITES], total);
 }

@@ -21,18 +21,18 @@
 #include "trace/loom/modules.h"
 #include "trace/loom/style.h"
 
-enum perf_form {
-	PERF_UNKNOWN,
-	PERF_LEGACY, /* upstream's .stat in JSON (L0, L1) */
-	PERF_TEXT,   /* upstream's .stat in lines (J2) */
-	PERF_GEM5,   /* stat.json of the gem5 device */
-	PERF_LOOM,   /* schema loom-perf */
-	PERF_OVNI,   /* schema ovni-bpf-perf */
+enum stats_form {
+	STATS_UNKNOWN,
+	STATS_LEGACY, /* upstream's .stat in JSON (L0, L1) */
+	STATS_TEXT,   /* upstream's .stat in lines (J2) */
+	STATS_GEM5,   /* stat.json of the gem5 device */
+	STATS_LOOM,   /* schema loom-perf */
+	STATS_OVNI,   /* schema ovni-bpf-perf */
 };
-const char *perf_form_name(enum perf_form form);
+const char *stats_form_name(enum stats_form form);
 
 /* Name in the enumeration, key in our two schemas. */
-#define PERF_COUNTERS(COUNTER)                                                                     \
+#define STATS_COUNTERS(COUNTER)                                                                    \
 	COUNTER(TOTAL_CYCLES, total_cycles)                                                        \
 	COUNTER(ACTIVE_CYCLES, active_cycles)                                                      \
 	COUNTER(STALL_CYCLES_IN, stall_cycles_in)                                                  \
@@ -70,11 +70,11 @@ const char *perf_form_name(enum perf_form form);
 	COUNTER(CPU_IDLE_NS, cpu_idle_ns)                                                          \
 	COUNTER(CPU_UNKNOWN_NS, cpu_unknown_ns)
 
-#define PERF_COUNTER_ENUM(name, key) PERF_##name,
-enum perf_counter { PERF_COUNTERS(PERF_COUNTER_ENUM) PERF_NCOUNTERS };
+#define STATS_COUNTER_ENUM(name, key) STATS_##name,
+enum stats_counter { STATS_COUNTERS(STATS_COUNTER_ENUM) STATS_NCOUNTERS };
 
 /* Derived metrics, by their keys in our schemas. */
-#define PERF_METRICS(METRIC)                                                                       \
+#define STATS_METRICS(METRIC)                                                                      \
 	METRIC(UTILIZATION, utilization)                                                           \
 	METRIC(INPUT_STALL, input_stall_ratio)                                                     \
 	METRIC(OUTPUT_STALL, output_stall_ratio)                                                   \
@@ -87,22 +87,22 @@ enum perf_counter { PERF_COUNTERS(PERF_COUNTER_ENUM) PERF_NCOUNTERS };
 	METRIC(OVERHEAD, overhead)                                                                 \
 	METRIC(DROP_RATIO, drop_ratio)
 
-#define PERF_METRIC_ENUM(name, key) PERF_M_##name,
-enum perf_metric { PERF_METRICS(PERF_METRIC_ENUM) PERF_NMETRICS };
+#define STATS_METRIC_ENUM(name, key) STATS_M_##name,
+enum stats_metric { STATS_METRICS(STATS_METRIC_ENUM) STATS_NMETRICS };
 
-extern const char *const perf_counter_names[PERF_NCOUNTERS];
-extern const char *const perf_metric_names[PERF_NMETRICS];
+extern const char *const stats_counter_names[STATS_NCOUNTERS];
+extern const char *const stats_metric_names[STATS_NMETRICS];
 
 /* What a snapshot is of. */
-enum perf_scope { PERF_NODE, PERF_CORE, PERF_THREAD, PERF_PROCESS, PERF_CPU, PERF_RUN };
+enum stats_scope { STATS_NODE, STATS_CORE, STATS_THREAD, STATS_PROCESS, STATS_CPU, STATS_RUN };
 
-struct perf_snapshot {
-	uint64_t counters[PERF_NCOUNTERS];
-	double metrics[PERF_NMETRICS]; /* NaN: null */
-	uint64_t has_counter;	       /* a bit for each */
-	uint64_t bad_counter;	       /* what stands there is none */
+struct stats_snapshot {
+	uint64_t counters[STATS_NCOUNTERS];
+	double metrics[STATS_NMETRICS]; /* NaN: null */
+	uint64_t has_counter;		/* a bit for each */
+	uint64_t bad_counter;		/* what stands there is none */
 	uint16_t has_metric;
-	enum perf_scope scope;
+	enum stats_scope scope;
 	bool has_core, has_epoch, has_invocation, has_cycle;
 	bool is_last; /* of its node, core, ... in its invocation: others were taken on the way */
 	uint16_t core_id;
@@ -115,26 +115,26 @@ struct perf_snapshot {
 	uint64_t offset;	/* where it starts in the file */
 };
 
-enum perf_status { PERF_DONE, PERF_ERROR, PERF_CUT };
+enum stats_status { STATS_DONE, STATS_ERROR, STATS_CUT };
 
-struct perf_invocation {
+struct stats_invocation {
 	uint16_t core_id;
 	uint32_t epoch_id;
 	uint64_t invocation_id, start_cycle, end_cycle;
-	enum perf_status status;
+	enum stats_status status;
 };
 
 /* A number that may be missing. */
-struct perf_number {
+struct stats_number {
 	uint64_t v;
 	bool given;
 };
 
 /* seen = written + filtered + sampled_out + dropped, as far as it is declared. */
-struct perf_account {
+struct stats_account {
 	bool given;
-	struct perf_number seen, written, filtered, sampled_out, dropped;
-	struct perf_number dropped_full, dropped_size, dropped_user;
+	struct stats_number seen, written, filtered, sampled_out, dropped;
+	struct stats_number dropped_full, dropped_size, dropped_user;
 	bool by_kind, by_core;		    /* the breakdown is there */
 	uint64_t of_kinds, of_cores;	    /* the sums of the breakdowns */
 	uint64_t of_kind[256];		    /* only if it is known by a name of ours */
@@ -142,21 +142,21 @@ struct perf_account {
 	uint64_t *of_core;		    /* 65536 of them; NULL: none has */
 };
 
-struct loom_perf {
-	enum perf_form form;
+struct run_stats {
+	enum stats_form form;
 	char *path;
 	char *producer, *mode, *termination, *error_message; /* NULL: not given */
-	struct perf_number period_ps;
+	struct stats_number period_ps;
 	bool bad_period; /* what stands there is none */
 	enum loom_style style;
 	bool has_style;
-	struct perf_number first_cycle, end_cycle, window_cycles; /* "window" */
+	struct stats_number first_cycle, end_cycle, window_cycles; /* "window" */
 	struct loom_controls controls; /* what the producer let through */
 	bool samples;		       /* it declares a sampling of less than all */
-	struct perf_account events;
-	struct perf_invocation *invocations;
+	struct stats_account events;
+	struct stats_invocation *invocations;
 	size_t ninvocations;
-	struct perf_snapshot *snapshots; /* upstream's: the nodes, in the order of the file */
+	struct stats_snapshot *snapshots; /* upstream's: the nodes, in the order of the file */
 	size_t nsnapshots;
 	struct loom_modules modules; /* gem5 */
 	bool joins_cores;	     /* a node is listed twice, without a core (P11): */
@@ -164,17 +164,17 @@ struct loom_perf {
 
 	/* The recorder's: threads without a snapshot of their own, together; accounts that do not
 	 * close, and the sums of all, of events by CPU and kind. */
-	struct perf_snapshot unlisted;
+	struct stats_snapshot unlisted;
 	bool has_unlisted, has_matrix;
 	uint64_t matrix_open;
-	struct perf_account matrix;
-	struct perf_number recorder_cpu_ns, recorder_peak_rss_bytes; /* what it has cost itself */
+	struct stats_account matrix;
+	struct stats_number recorder_cpu_ns, recorder_peak_rss_bytes; /* what it has cost itself */
 
 	/* Upstream's run totals. */
-	struct perf_number total_cycles, config_cycles, execution_cycles, kernel_cycles;
-	struct perf_number node_count, snapshot_count, event_count;
-	struct perf_number sums[PERF_NCOUNTERS]; /* of the nodes, as announced */
-	double config_overhead;			 /* NaN: not given */
+	struct stats_number total_cycles, config_cycles, execution_cycles, kernel_cycles;
+	struct stats_number node_count, snapshot_count, event_count;
+	struct stats_number sums[STATS_NCOUNTERS]; /* of the nodes, as announced */
+	double config_overhead;			   /* NaN: not given */
 	bool has_config_overhead;
 	bool has_success, success;
 };
@@ -182,58 +182,60 @@ struct loom_perf {
 /*
  * Reads the statistics `path` below `dirfd`. Findings P1 and P2 go to `findings`. Returns 0;
  * -EBADMSG if the form is unknown or the file is damaged (P1 was reported); or another -errno after
- * one message. loom_perf_free() is allowed in any case.
+ * one message. run_stats_free() is allowed in any case.
  */
-int loom_perf_load(struct loom_perf *p, int dirfd, const char *path, struct loom_findings *findings)
-	__attribute__((warn_unused_result));
-void loom_perf_free(struct loom_perf *p);
+int run_stats_load(struct run_stats *p, int dirfd, const char *path,
+		   struct loom_violations *findings) __attribute__((warn_unused_result));
+void run_stats_free(struct run_stats *p);
 
 /* Holds the statistics against themselves: rules P3 to P5, P7, P10 to P12. Returns 0 or -ENOMEM. */
-int loom_perf_check(const struct loom_perf *p, struct loom_findings *findings)
+int run_stats_check(const struct run_stats *p, struct loom_violations *findings)
 	__attribute__((warn_unused_result));
 
 /* True if the producer declares that something is not in the trace. */
-bool loom_perf_leaves_out(const struct loom_perf *p);
+bool run_stats_leaves_out(const struct run_stats *p);
 /* True if it declares what may have taken a record of this kind of this core (node 0) out of the
  * trace. */
-bool loom_perf_may_lack(const struct loom_perf *p, uint8_t kind, uint16_t core);
+bool run_stats_may_lack(const struct run_stats *p, uint8_t kind, uint16_t core);
 
-static inline bool perf_has(const struct perf_snapshot *s, enum perf_counter c)
+static inline bool stats_has(const struct stats_snapshot *s, enum stats_counter c)
 {
 	return s->has_counter >> c & 1;
 }
 
 /*
- * The five metrics of loom.md 6 from counters: out[PERF_M_UTILIZATION ... PERF_M_CONFIG_OVERHEAD].
- * `total` is the span of the window. A divisor of 0 gives 0, and NaN ("none") for the throughput.
+ * The five metrics of loom.md 6 from counters: out[STATS_M_UTILIZATION ...
+ * STATS_M_CONFIG_OVERHEAD]. `total` is the span of the window. A divisor of 0 gives 0, and NaN
+ * ("none") for the throughput.
  */
-void perf_derive(const uint64_t counters[PERF_NCOUNTERS], uint64_t total,
-		 double out[PERF_NMETRICS]);
+void stats_derive(const uint64_t counters[STATS_NCOUNTERS], uint64_t total,
+		  double out[STATS_NMETRICS]);
 
 /* The span of the window that the counters of a snapshot are judged against: of its invocation, or
  * of the execution where the file knows no invocations. */
-struct perf_number perf_window(const struct loom_perf *p, const struct perf_snapshot *s);
+struct stats_number stats_window(const struct run_stats *p, const struct stats_snapshot *s);
 
 /*
  * What the metrics of a snapshot have to be, in the reading of its form (the seed's; the busy
  * cycles in upstream's legacy files; loom.md 12 for the recorder's). NaN: null.
  */
-void perf_wanted(const struct loom_perf *p, const struct perf_snapshot *s,
-		 double out[PERF_NMETRICS]);
+void stats_wanted(const struct run_stats *p, const struct stats_snapshot *s,
+		  double out[STATS_NMETRICS]);
 /* Are these the same number, as far as the form prints it (loom.md 6, tolerance)? */
-bool perf_agrees(const struct loom_perf *p, double have, double want);
+bool stats_agrees(const struct run_stats *p, double have, double want);
 /* Does the snapshot announce this metric, and have all counters that it follows from? */
-bool perf_announces(const struct loom_perf *p, const struct perf_snapshot *s, enum perf_metric m);
+bool stats_announces(const struct run_stats *p, const struct stats_snapshot *s,
+		     enum stats_metric m);
 
 /* ---- between the files of perf ---- */
 
-struct perf_loader;
-int perf_check_recorder(const struct loom_perf *p, struct loom_findings *findings)
+struct stats_loader;
+int stats_check_recorder(const struct run_stats *p, struct loom_violations *findings)
 	__attribute__((warn_unused_result));
-bool perf_has_states(const struct perf_snapshot *s);
-void perf_wanted_recorder(const struct perf_snapshot *s, double out[PERF_NMETRICS]);
-bool perf_load_json(struct perf_loader *l);
-bool perf_load_ours(struct perf_loader *l);
-bool perf_load_text(struct perf_loader *l);
+bool stats_has_states(const struct stats_snapshot *s);
+void stats_wanted_recorder(const struct stats_snapshot *s, double out[STATS_NMETRICS]);
+bool stats_load_json(struct stats_loader *l);
+bool stats_load_ours(struct stats_loader *l);
+bool stats_load_text(struct stats_loader *l);
 
 #endif

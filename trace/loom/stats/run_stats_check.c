@@ -17,49 +17,49 @@
 typedef unsigned __int128 u128; /* sums of what are 64 bits each */
 
 struct check {
-	const struct loom_perf *p;
-	struct loom_findings *f;
-	const struct perf_invocation **invocations; /* sorted by their ids */
+	const struct run_stats *p;
+	struct loom_violations *f;
+	const struct stats_invocation **invocations; /* sorted by their ids */
 };
 
-static uint64_t value(const struct perf_snapshot *s, enum perf_counter c)
+static uint64_t value(const struct stats_snapshot *s, enum stats_counter c)
 {
-	return perf_has(s, c) ? s->counters[c] : 0;
+	return stats_has(s, c) ? s->counters[c] : 0;
 }
 
 /* ---- P3 ---- */
 
 /* Upstream prints six significant digits, we nine. */
-bool perf_agrees(const struct loom_perf *p, double have, double want)
+bool stats_agrees(const struct run_stats *p, double have, double want)
 {
 	double off = fabs(have - want);
 
 	if (isnan(have) || isnan(want))
 		return isnan(have) && isnan(want);
-	if (p->form == PERF_LOOM || p->form == PERF_OVNI)
+	if (p->form == STATS_LOOM || p->form == STATS_OVNI)
 		return off <= 1e-6 * fabs(want) || off <= 1e-12;
 	return off <= 5e-6 * fabs(want) || off <= 5e-7;
 }
 
-static void check_ratio(const struct check *c, const struct perf_snapshot *s, const char *name,
+static void check_ratio(const struct check *c, const struct stats_snapshot *s, const char *name,
 			double have, double want)
 {
-	struct loom_place place = perf_place(c->p, s);
+	struct loom_place place = stats_place(c->p, s);
 	char called[96] = "summary";
 
-	if (perf_agrees(c->p, have, want))
+	if (stats_agrees(c->p, have, want))
 		return;
 	if (s)
-		perf_called(s, called, sizeof(called));
+		stats_called(s, called, sizeof(called));
 	if (isnan(have))
-		loom_found(c->f, LOOM_P3, &place, "%s %s null but counters give %.9g", called, name,
-			   want);
+		loom_violation_add(c->f, LOOM_P3, &place, "%s %s null but counters give %.9g",
+				   called, name, want);
 	else if (isnan(want))
-		loom_found(c->f, LOOM_P3, &place, "%s %s %.9g but nothing was active", called, name,
-			   have);
+		loom_violation_add(c->f, LOOM_P3, &place, "%s %s %.9g but nothing was active",
+				   called, name, have);
 	else
-		loom_found(c->f, LOOM_P3, &place, "%s %s %.9g but counters give %.9g", called, name,
-			   have, want);
+		loom_violation_add(c->f, LOOM_P3, &place, "%s %s %.9g but counters give %.9g",
+				   called, name, have, want);
 }
 
 static double quotient(u128 part, u128 whole)
@@ -68,64 +68,64 @@ static double quotient(u128 part, u128 whole)
 }
 
 /* What a form's own metrics are of: the window that it means, a value each; NaN is null. */
-static void wanted_loom(const struct loom_perf *p, const struct perf_snapshot *s,
-			double out[PERF_NMETRICS])
+static void wanted_loom(const struct run_stats *p, const struct stats_snapshot *s,
+			double out[STATS_NMETRICS])
 {
-	u128 busy = (u128)value(s, PERF_ACTIVE_CYCLES) + value(s, PERF_STALL_CYCLES_IN) +
-		    value(s, PERF_STALL_CYCLES_OUT);
+	u128 busy = (u128)value(s, STATS_ACTIVE_CYCLES) + value(s, STATS_STALL_CYCLES_IN) +
+		    value(s, STATS_STALL_CYCLES_OUT);
 
-	perf_derive(s->counters, value(s, PERF_TOTAL_CYCLES), out);
-	if (p->form == PERF_LEGACY) {
-		out[PERF_M_UTILIZATION] = quotient(value(s, PERF_ACTIVE_CYCLES), busy);
-		out[PERF_M_INPUT_STALL] = quotient(value(s, PERF_STALL_CYCLES_IN), busy);
-		out[PERF_M_OUTPUT_STALL] = quotient(value(s, PERF_STALL_CYCLES_OUT), busy);
-		if (isnan(out[PERF_M_THROUGHPUT]))
-			out[PERF_M_THROUGHPUT] = 0; /* upstream has no null */
+	stats_derive(s->counters, value(s, STATS_TOTAL_CYCLES), out);
+	if (p->form == STATS_LEGACY) {
+		out[STATS_M_UTILIZATION] = quotient(value(s, STATS_ACTIVE_CYCLES), busy);
+		out[STATS_M_INPUT_STALL] = quotient(value(s, STATS_STALL_CYCLES_IN), busy);
+		out[STATS_M_OUTPUT_STALL] = quotient(value(s, STATS_STALL_CYCLES_OUT), busy);
+		if (isnan(out[STATS_M_THROUGHPUT]))
+			out[STATS_M_THROUGHPUT] = 0; /* upstream has no null */
 	}
-	if (p->form == PERF_GEM5)
-		out[PERF_M_UTILIZATION] =
-			quotient(value(s, PERF_ACTIVE_CYCLES), p->kernel_cycles.v);
+	if (p->form == STATS_GEM5)
+		out[STATS_M_UTILIZATION] =
+			quotient(value(s, STATS_ACTIVE_CYCLES), p->kernel_cycles.v);
 }
 
 /* The counters that a metric follows from; where one is missing there is nothing to compare (P2 has
  * said it). */
-bool perf_announces(const struct loom_perf *p, const struct perf_snapshot *s, enum perf_metric m)
+bool stats_announces(const struct run_stats *p, const struct stats_snapshot *s, enum stats_metric m)
 {
-	static const uint64_t sources[PERF_NMETRICS] = {
-		[PERF_M_UTILIZATION] = 1u << PERF_ACTIVE_CYCLES,
-		[PERF_M_INPUT_STALL] = 1u << PERF_STALL_CYCLES_IN,
-		[PERF_M_OUTPUT_STALL] = 1u << PERF_STALL_CYCLES_OUT,
-		[PERF_M_THROUGHPUT] = 1u << PERF_ACTIVE_CYCLES | 1u << PERF_TOKENS_OUT,
-		[PERF_M_CONFIG_OVERHEAD] = 1u << PERF_CONFIG_WRITES,
+	static const uint64_t sources[STATS_NMETRICS] = {
+		[STATS_M_UTILIZATION] = 1u << STATS_ACTIVE_CYCLES,
+		[STATS_M_INPUT_STALL] = 1u << STATS_STALL_CYCLES_IN,
+		[STATS_M_OUTPUT_STALL] = 1u << STATS_STALL_CYCLES_OUT,
+		[STATS_M_THROUGHPUT] = 1u << STATS_ACTIVE_CYCLES | 1u << STATS_TOKENS_OUT,
+		[STATS_M_CONFIG_OVERHEAD] = 1u << STATS_CONFIG_WRITES,
 	};
 
 	if (!(s->has_metric >> m & 1))
 		return false;
-	if (p->form == PERF_OVNI)
-		return perf_has_states(s);
-	if (p->form == PERF_LOOM && !perf_has(s, PERF_TOTAL_CYCLES))
+	if (p->form == STATS_OVNI)
+		return stats_has_states(s);
+	if (p->form == STATS_LOOM && !stats_has(s, STATS_TOTAL_CYCLES))
 		return false;
 	return (s->has_counter & sources[m]) == sources[m];
 }
 
-void perf_wanted(const struct loom_perf *p, const struct perf_snapshot *s,
-		 double out[PERF_NMETRICS])
+void stats_wanted(const struct run_stats *p, const struct stats_snapshot *s,
+		  double out[STATS_NMETRICS])
 {
-	memset(out, 0, PERF_NMETRICS * sizeof(*out));
-	if (p->form == PERF_OVNI)
-		perf_wanted_recorder(s, out);
+	memset(out, 0, STATS_NMETRICS * sizeof(*out));
+	if (p->form == STATS_OVNI)
+		stats_wanted_recorder(s, out);
 	else
 		wanted_loom(p, s, out);
 }
 
-static void check_metrics(const struct check *c, const struct perf_snapshot *s)
+static void check_metrics(const struct check *c, const struct stats_snapshot *s)
 {
-	double want[PERF_NMETRICS];
+	double want[STATS_NMETRICS];
 
-	perf_wanted(c->p, s, want);
-	for (int m = 0; m < PERF_NMETRICS; m++) {
-		if (perf_announces(c->p, s, (enum perf_metric)m))
-			check_ratio(c, s, perf_metric_names[m], s->metrics[m], want[m]);
+	stats_wanted(c->p, s, want);
+	for (int m = 0; m < STATS_NMETRICS; m++) {
+		if (stats_announces(c->p, s, (enum stats_metric)m))
+			check_ratio(c, s, stats_metric_names[m], s->metrics[m], want[m]);
 	}
 }
 
@@ -133,43 +133,44 @@ static void check_metrics(const struct check *c, const struct perf_snapshot *s)
 
 static void check_sums(const struct check *c)
 {
-	const struct loom_perf *p = c->p;
-	struct loom_place place = perf_place(p, NULL);
+	const struct run_stats *p = c->p;
+	struct loom_place place = stats_place(p, NULL);
 
-	for (int k = 0; k < PERF_NCOUNTERS; k++) {
+	for (int k = 0; k < STATS_NCOUNTERS; k++) {
 		u128 sum = 0;
-		bool whole = p->sums[k].given && (p->form != PERF_TEXT || p->nsnapshots > 0);
+		bool whole = p->sums[k].given && (p->form != STATS_TEXT || p->nsnapshots > 0);
 
 		for (size_t i = 0; i < p->nsnapshots; i++) {
-			sum += value(&p->snapshots[i], (enum perf_counter)k);
-			whole &= perf_has(&p->snapshots[i], (enum perf_counter)k);
+			sum += value(&p->snapshots[i], (enum stats_counter)k);
+			whole &= stats_has(&p->snapshots[i], (enum stats_counter)k);
 		}
 		if (whole && sum != p->sums[k].v)
-			loom_found(c->f, LOOM_P4, &place,
-				   "summary total of %s %llu but nodes sum to %s%llu",
-				   perf_counter_names[k], LLU(p->sums[k].v),
-				   sum >> 64 ? "more than 64 bits: 2^64 * n + " : "", LLU(sum));
+			loom_violation_add(c->f, LOOM_P4, &place,
+					   "summary total of %s %llu but nodes sum to %s%llu",
+					   stats_counter_names[k], LLU(p->sums[k].v),
+					   sum >> 64 ? "more than 64 bits: 2^64 * n + " : "",
+					   LLU(sum));
 	}
 	if (p->node_count.given && p->node_count.v != p->nsnapshots)
-		loom_found(c->f, LOOM_P4, &place, "nodeCount %llu but %zu nodes are listed",
-			   LLU(p->node_count.v), p->nsnapshots);
+		loom_violation_add(c->f, LOOM_P4, &place, "nodeCount %llu but %zu nodes are listed",
+				   LLU(p->node_count.v), p->nsnapshots);
 	if (p->snapshot_count.given && p->snapshot_count.v != p->nsnapshots)
-		loom_found(c->f, LOOM_P4, &place,
-			   "perf_snapshot_count %llu but %zu nodes are listed",
-			   LLU(p->snapshot_count.v), p->nsnapshots);
+		loom_violation_add(c->f, LOOM_P4, &place,
+				   "perf_snapshot_count %llu but %zu nodes are listed",
+				   LLU(p->snapshot_count.v), p->nsnapshots);
 	if (p->first_cycle.given && p->end_cycle.given && p->window_cycles.given &&
 	    (p->end_cycle.v < p->first_cycle.v ||
 	     p->end_cycle.v - p->first_cycle.v != p->window_cycles.v))
-		loom_found(c->f, LOOM_P4, &place,
-			   "window: total %llu but it goes from %llu to %llu",
-			   LLU(p->window_cycles.v), LLU(p->first_cycle.v), LLU(p->end_cycle.v));
+		loom_violation_add(
+			c->f, LOOM_P4, &place, "window: total %llu but it goes from %llu to %llu",
+			LLU(p->window_cycles.v), LLU(p->first_cycle.v), LLU(p->end_cycle.v));
 }
 
 /* Snapshots of one core at one cycle belong together: sorted so. */
 static int by_core_and_cycle(const void *a, const void *b)
 {
-	const struct perf_snapshot *x = *(const struct perf_snapshot *const *)a;
-	const struct perf_snapshot *y = *(const struct perf_snapshot *const *)b;
+	const struct stats_snapshot *x = *(const struct stats_snapshot *const *)a;
+	const struct stats_snapshot *y = *(const struct stats_snapshot *const *)b;
 
 #define ORDER(member)                                                                              \
 	do {                                                                                       \
@@ -182,40 +183,41 @@ static int by_core_and_cycle(const void *a, const void *b)
 	ORDER(cycle);
 #undef ORDER
 	if (x->scope != y->scope)
-		return x->scope == PERF_CORE ? -1 : 1;
+		return x->scope == STATS_CORE ? -1 : 1;
 	if (x->hw_node_id != y->hw_node_id)
 		return x->hw_node_id < y->hw_node_id ? -1 : 1;
 	return x < y ? -1 : x > y;
 }
 
-static bool same_group(const struct perf_snapshot *x, const struct perf_snapshot *y)
+static bool same_group(const struct stats_snapshot *x, const struct stats_snapshot *y)
 {
 	return x->core_id == y->core_id && x->epoch_id == y->epoch_id &&
 	       x->invocation_id == y->invocation_id && x->cycle == y->cycle;
 }
 
 /* The core's tokens are the sums of its nodes; configuration writes may be of the core alone. */
-static void check_core(const struct check *c, const struct perf_snapshot *core,
-		       const struct perf_snapshot *const *nodes, size_t n)
+static void check_core(const struct check *c, const struct stats_snapshot *core,
+		       const struct stats_snapshot *const *nodes, size_t n)
 {
-	static const enum perf_counter summed[] = {PERF_TOKENS_IN, PERF_TOKENS_OUT,
-						   PERF_CONFIG_WRITES};
-	struct loom_place place = perf_place(c->p, core);
+	static const enum stats_counter summed[] = {STATS_TOKENS_IN, STATS_TOKENS_OUT,
+						    STATS_CONFIG_WRITES};
+	struct loom_place place = stats_place(c->p, core);
 	char called[96];
 
 	for (size_t k = 0; k < 3 && n > 0; k++) {
 		u128 sum = 0;
 		uint64_t have = value(core, summed[k]);
 
-		if (!perf_has(core, summed[k]))
+		if (!stats_has(core, summed[k]))
 			continue;
 		for (size_t i = 0; i < n; i++)
 			sum += value(nodes[i], summed[k]);
 		if (sum > have ||
-		    (sum != have && summed[k] != PERF_CONFIG_WRITES && !c->p->controls.by_node))
-			loom_found(c->f, LOOM_P4, &place, "%s: %s %llu but nodes sum to %llu",
-				   perf_called(core, called, sizeof(called)),
-				   perf_counter_names[summed[k]], LLU(have), LLU(sum));
+		    (sum != have && summed[k] != STATS_CONFIG_WRITES && !c->p->controls.by_node))
+			loom_violation_add(c->f, LOOM_P4, &place,
+					   "%s: %s %llu but nodes sum to %llu",
+					   stats_called(core, called, sizeof(called)),
+					   stats_counter_names[summed[k]], LLU(have), LLU(sum));
 	}
 }
 
@@ -223,7 +225,7 @@ static void check_core(const struct check *c, const struct perf_snapshot *core,
 static int check_groups(const struct check *c)
 {
 	size_t n = c->p->nsnapshots, start = 0;
-	const struct perf_snapshot **sorted = calloc(n ? n : 1, sizeof(*sorted));
+	const struct stats_snapshot **sorted = calloc(n ? n : 1, sizeof(*sorted));
 	char called[96];
 
 	if (!sorted)
@@ -235,16 +237,16 @@ static int check_groups(const struct check *c)
 		if (i < n && same_group(sorted[i - 1], sorted[i])) {
 			if (sorted[i - 1]->scope == sorted[i]->scope &&
 			    sorted[i - 1]->hw_node_id == sorted[i]->hw_node_id) {
-				struct loom_place place = perf_place(c->p, sorted[i]);
+				struct loom_place place = stats_place(c->p, sorted[i]);
 
-				loom_found(c->f, LOOM_P11, &place,
-					   "two snapshots of %s at cycle %llu",
-					   perf_called(sorted[i], called, sizeof(called)),
-					   LLU(sorted[i]->cycle));
+				loom_violation_add(c->f, LOOM_P11, &place,
+						   "two snapshots of %s at cycle %llu",
+						   stats_called(sorted[i], called, sizeof(called)),
+						   LLU(sorted[i]->cycle));
 			}
 			continue;
 		}
-		if (sorted[start]->scope == PERF_CORE)
+		if (sorted[start]->scope == STATS_CORE)
 			check_core(c, sorted[start], sorted + start + 1, i - start - 1);
 		start = i;
 	}
@@ -254,8 +256,8 @@ static int check_groups(const struct check *c)
 
 static int by_ids(const void *a, const void *b)
 {
-	const struct perf_invocation *x = *(const struct perf_invocation *const *)a;
-	const struct perf_invocation *y = *(const struct perf_invocation *const *)b;
+	const struct stats_invocation *x = *(const struct stats_invocation *const *)a;
+	const struct stats_invocation *y = *(const struct stats_invocation *const *)b;
 
 	if (x->core_id != y->core_id)
 		return x->core_id < y->core_id ? -1 : 1;
@@ -264,9 +266,9 @@ static int by_ids(const void *a, const void *b)
 	return x->invocation_id < y->invocation_id ? -1 : x->invocation_id > y->invocation_id;
 }
 
-static const struct perf_invocation **sort_invocations(const struct loom_perf *p)
+static const struct stats_invocation **sort_invocations(const struct run_stats *p)
 {
-	const struct perf_invocation **sorted = calloc(p->ninvocations + 1, sizeof(*sorted));
+	const struct stats_invocation **sorted = calloc(p->ninvocations + 1, sizeof(*sorted));
 
 	for (size_t i = 0; sorted && i < p->ninvocations; i++)
 		sorted[i] = &p->invocations[i];
@@ -275,131 +277,136 @@ static const struct perf_invocation **sort_invocations(const struct loom_perf *p
 	return sorted;
 }
 
-static const struct perf_invocation *invocation_of(const struct check *c,
-						   const struct perf_snapshot *s)
+static const struct stats_invocation *invocation_of(const struct check *c,
+						    const struct stats_snapshot *s)
 {
-	const struct perf_invocation wanted = {
+	const struct stats_invocation wanted = {
 		.core_id = s->core_id, .epoch_id = s->epoch_id, .invocation_id = s->invocation_id};
-	const struct perf_invocation *key = &wanted, **found;
+	const struct stats_invocation *key = &wanted, **found;
 
 	found = bsearch(&key, c->invocations, c->p->ninvocations, sizeof(*c->invocations), by_ids);
 	return found ? *found : NULL;
 }
 
 /* The window of a snapshot is from the start of its invocation to its cycle. */
-static void check_window(const struct check *c, const struct perf_snapshot *s)
+static void check_window(const struct check *c, const struct stats_snapshot *s)
 {
-	const struct perf_invocation *v = invocation_of(c, s);
-	struct loom_place place = perf_place(c->p, s);
+	const struct stats_invocation *v = invocation_of(c, s);
+	struct loom_place place = stats_place(c->p, s);
 	uint64_t end = s->cycle;
 	char called[96];
 
-	if (!v || !perf_has(s, PERF_TOTAL_CYCLES))
+	if (!v || !stats_has(s, STATS_TOTAL_CYCLES))
 		return;
 	if (end > v->end_cycle)
 		end = v->end_cycle;
-	if (end < v->start_cycle || end - v->start_cycle != value(s, PERF_TOTAL_CYCLES))
-		loom_found(c->f, LOOM_P4, &place,
-			   "%s: total_cycles %llu but its invocation goes from %llu to %llu",
-			   perf_called(s, called, sizeof(called)), LLU(value(s, PERF_TOTAL_CYCLES)),
-			   LLU(v->start_cycle), LLU(end));
+	if (end < v->start_cycle || end - v->start_cycle != value(s, STATS_TOTAL_CYCLES))
+		loom_violation_add(
+			c->f, LOOM_P4, &place,
+			"%s: total_cycles %llu but its invocation goes from %llu to %llu",
+			stats_called(s, called, sizeof(called)), LLU(value(s, STATS_TOTAL_CYCLES)),
+			LLU(v->start_cycle), LLU(end));
 }
 
 /* ---- P5 ---- */
 
 /* The window of the counters of upstream's nodes. */
-static struct perf_number upstream_window(const struct loom_perf *p)
+static struct stats_number upstream_window(const struct run_stats *p)
 {
-	struct perf_number window = p->execution_cycles;
+	struct stats_number window = p->execution_cycles;
 
-	if (p->form == PERF_GEM5)
+	if (p->form == STATS_GEM5)
 		return p->kernel_cycles.given ? p->kernel_cycles : p->total_cycles;
-	if (p->form == PERF_TEXT && p->total_cycles.given) {
+	if (p->form == STATS_TEXT && p->total_cycles.given) {
 		window = p->total_cycles;
 		window.v -= p->config_cycles.v < window.v ? p->config_cycles.v : window.v;
 	}
 	return window.given ? window : p->total_cycles;
 }
 
-struct perf_number perf_window(const struct loom_perf *p, const struct perf_snapshot *s)
+struct stats_number stats_window(const struct run_stats *p, const struct stats_snapshot *s)
 {
-	if (p->form == PERF_LOOM)
-		return (struct perf_number){value(s, PERF_TOTAL_CYCLES),
-					    perf_has(s, PERF_TOTAL_CYCLES)};
-	if (p->form == PERF_OVNI)
-		return (struct perf_number){value(s, PERF_TOTAL_NS), perf_has(s, PERF_TOTAL_NS)};
+	if (p->form == STATS_LOOM)
+		return (struct stats_number){value(s, STATS_TOTAL_CYCLES),
+					     stats_has(s, STATS_TOTAL_CYCLES)};
+	if (p->form == STATS_OVNI)
+		return (struct stats_number){value(s, STATS_TOTAL_NS),
+					     stats_has(s, STATS_TOTAL_NS)};
 	return upstream_window(p);
 }
 
-static void check_fit(const struct check *c, const struct perf_snapshot *s)
+static void check_fit(const struct check *c, const struct stats_snapshot *s)
 {
-	u128 accounted = (u128)value(s, PERF_ACTIVE_CYCLES) + value(s, PERF_STALL_CYCLES_IN) +
-			 value(s, PERF_STALL_CYCLES_OUT);
-	struct perf_number window = perf_window(c->p, s);
-	struct loom_place place = perf_place(c->p, s);
+	u128 accounted = (u128)value(s, STATS_ACTIVE_CYCLES) + value(s, STATS_STALL_CYCLES_IN) +
+			 value(s, STATS_STALL_CYCLES_OUT);
+	struct stats_number window = stats_window(c->p, s);
+	struct loom_place place = stats_place(c->p, s);
 	char called[96];
 
 	if (window.given && accounted > window.v)
-		loom_found(c->f, LOOM_P5, &place, "%s: %llu accounted cycles in a window of %llu",
-			   perf_called(s, called, sizeof(called)), LLU(accounted), LLU(window.v));
+		loom_violation_add(
+			c->f, LOOM_P5, &place, "%s: %llu accounted cycles in a window of %llu",
+			stats_called(s, called, sizeof(called)), LLU(accounted), LLU(window.v));
 }
 
 /* ---- P7, P10, P11, P12 ---- */
 
 static void check_execution(const struct check *c)
 {
-	const struct loom_perf *p = c->p;
-	struct loom_place place = perf_place(p, NULL);
+	const struct run_stats *p = c->p;
+	struct loom_place place = stats_place(p, NULL);
 	uint64_t want;
 
 	if (!p->total_cycles.given || !p->config_cycles.given || !p->execution_cycles.given)
 		return;
 	want = p->total_cycles.v > p->config_cycles.v ? p->total_cycles.v - p->config_cycles.v : 0;
 	if (p->execution_cycles.v != want)
-		loom_found(c->f, LOOM_P7, &place,
-			   "executionCycles %llu but total - configuration is %llu",
-			   LLU(p->execution_cycles.v), LLU(want));
+		loom_violation_add(c->f, LOOM_P7, &place,
+				   "executionCycles %llu but total - configuration is %llu",
+				   LLU(p->execution_cycles.v), LLU(want));
 }
 
 static void check_account(const struct check *c)
 {
-	const struct perf_account *e = &c->p->events;
-	struct loom_place place = perf_place(c->p, NULL);
+	const struct stats_account *e = &c->p->events;
+	struct loom_place place = stats_place(c->p, NULL);
 	u128 sum = (u128)e->written.v + e->filtered.v + e->sampled_out.v + e->dropped.v;
 	bool breaks = (e->by_kind && e->of_kinds != e->dropped.v) ||
 		      (e->by_core && e->of_cores != e->dropped.v);
 
 	if (e->seen.given && e->written.given && sum != e->seen.v)
-		loom_found(c->f, LOOM_P10, &place,
-			   "seen %llu but written %llu + filtered %llu + sampled out %llu + "
-			   "dropped %llu",
-			   LLU(e->seen.v), LLU(e->written.v), LLU(e->filtered.v),
-			   LLU(e->sampled_out.v), LLU(e->dropped.v));
+		loom_violation_add(
+			c->f, LOOM_P10, &place,
+			"seen %llu but written %llu + filtered %llu + sampled out %llu + "
+			"dropped %llu",
+			LLU(e->seen.v), LLU(e->written.v), LLU(e->filtered.v),
+			LLU(e->sampled_out.v), LLU(e->dropped.v));
 	if (e->dropped_full.given || e->dropped_size.given || e->dropped_user.given)
 		breaks |= (u128)e->dropped_full.v + e->dropped_size.v + e->dropped_user.v !=
 			  e->dropped.v;
 	if (breaks)
-		loom_found(c->f, LOOM_P10, &place,
-			   "the breakdown of the drops does not add up to %llu", LLU(e->dropped.v));
+		loom_violation_add(c->f, LOOM_P10, &place,
+				   "the breakdown of the drops does not add up to %llu",
+				   LLU(e->dropped.v));
 	for (size_t i = 0; i < c->p->nsnapshots; i++) {
-		const struct perf_snapshot *s = &c->p->snapshots[i];
+		const struct stats_snapshot *s = &c->p->snapshots[i];
 		char called[96];
 
-		place = perf_place(c->p, s);
-		sum = (u128)value(s, PERF_EVENTS_WRITTEN) + value(s, PERF_EVENTS_FILTERED) +
-		      value(s, PERF_EVENTS_SAMPLED_OUT) + value(s, PERF_EVENTS_DROPPED);
-		if (perf_has(s, PERF_EVENTS_SEEN) && sum != value(s, PERF_EVENTS_SEEN))
-			loom_found(c->f, LOOM_P10, &place,
-				   "%s: seen %llu events but accounts for %llu",
-				   perf_called(s, called, sizeof(called)),
-				   LLU(value(s, PERF_EVENTS_SEEN)), LLU(sum));
+		place = stats_place(c->p, s);
+		sum = (u128)value(s, STATS_EVENTS_WRITTEN) + value(s, STATS_EVENTS_FILTERED) +
+		      value(s, STATS_EVENTS_SAMPLED_OUT) + value(s, STATS_EVENTS_DROPPED);
+		if (stats_has(s, STATS_EVENTS_SEEN) && sum != value(s, STATS_EVENTS_SEEN))
+			loom_violation_add(c->f, LOOM_P10, &place,
+					   "%s: seen %llu events but accounts for %llu",
+					   stats_called(s, called, sizeof(called)),
+					   LLU(value(s, STATS_EVENTS_SEEN)), LLU(sum));
 	}
 }
 
 static void tell_losses(const struct check *c)
 {
-	const struct perf_account *e = &c->p->events;
-	struct loom_place place = perf_place(c->p, NULL);
+	const struct stats_account *e = &c->p->events;
+	struct loom_place place = stats_place(c->p, NULL);
 	char kinds[256] = "", room[8];
 	size_t len = 0;
 
@@ -410,45 +417,46 @@ static void tell_losses(const struct check *c)
 						LLU(e->of_kind[k]));
 	}
 	if (e->dropped.v > 0)
-		loom_found(c->f, LOOM_P12, &place, "%llu records dropped%s", LLU(e->dropped.v),
-			   kinds);
+		loom_violation_add(c->f, LOOM_P12, &place, "%llu records dropped%s",
+				   LLU(e->dropped.v), kinds);
 	if (e->sampled_out.v > 0)
-		loom_found(c->f, LOOM_P12, &place, "%llu records sampled out",
-			   LLU(e->sampled_out.v));
+		loom_violation_add(c->f, LOOM_P12, &place, "%llu records sampled out",
+				   LLU(e->sampled_out.v));
 	if (e->filtered.v > 0)
-		loom_found(c->f, LOOM_P12, &place, "%llu records filtered", LLU(e->filtered.v));
+		loom_violation_add(c->f, LOOM_P12, &place, "%llu records filtered",
+				   LLU(e->filtered.v));
 }
 
-int loom_perf_check(const struct loom_perf *p, struct loom_findings *findings)
+int run_stats_check(const struct run_stats *p, struct loom_violations *findings)
 {
 	struct check c = {p, findings, sort_invocations(p)};
-	struct loom_place place = perf_place(p, NULL);
+	struct loom_place place = stats_place(p, NULL);
 	int err = 0;
 
 	if (!c.invocations)
 		return -ENOMEM;
 
 	for (size_t i = 0; i < p->nsnapshots; i++) {
-		const struct perf_snapshot *s = &p->snapshots[i];
+		const struct stats_snapshot *s = &p->snapshots[i];
 
 		check_metrics(&c, s);
-		if (p->form != PERF_OVNI)
+		if (p->form != STATS_OVNI)
 			check_fit(&c, s);
-		if (p->form == PERF_LOOM)
+		if (p->form == STATS_LOOM)
 			check_window(&c, s);
 	}
 	if (p->has_config_overhead)
 		check_ratio(&c, NULL, "configOverheadRatio", p->config_overhead,
-			    quotient(p->sums[PERF_CONFIG_WRITES].v, p->total_cycles.v));
+			    quotient(p->sums[STATS_CONFIG_WRITES].v, p->total_cycles.v));
 	check_sums(&c);
-	if (p->form == PERF_LOOM)
+	if (p->form == STATS_LOOM)
 		err = check_groups(&c);
-	if (p->form == PERF_OVNI)
-		err = perf_check_recorder(p, findings);
+	if (p->form == STATS_OVNI)
+		err = stats_check_recorder(p, findings);
 	check_execution(&c);
 	check_account(&c);
 	if (p->joins_cores)
-		loom_found(
+		loom_violation_add(
 			findings, LOOM_P11, &place,
 			"node %u is listed twice: the file joins several cores without naming them",
 			p->joined_node);

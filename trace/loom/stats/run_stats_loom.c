@@ -11,16 +11,16 @@
 #include "trace/loom/stats/run_stats_load.h"
 
 #define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
-#define AT(member)    offsetof(struct loom_perf, member)
-#define EVENT(member) offsetof(struct perf_account, member)
-#define SNAP(member)  offsetof(struct perf_snapshot, member)
+#define AT(member)    offsetof(struct run_stats, member)
+#define EVENT(member) offsetof(struct stats_account, member)
+#define SNAP(member)  offsetof(struct stats_snapshot, member)
 
-static bool is_loom(const struct perf_loader *l)
+static bool is_loom(const struct stats_loader *l)
 {
-	return l->perf->form == PERF_LOOM;
+	return l->perf->form == STATS_LOOM;
 }
 
-static bool read_version(struct perf_loader *l, void *to, const char *key)
+static bool read_version(struct stats_loader *l, void *to, const char *key)
 {
 	struct token v;
 
@@ -33,56 +33,56 @@ static bool read_version(struct perf_loader *l, void *to, const char *key)
 		       : tokens_refuse(&l->t, "an unsupported version of the schema (1 is known)");
 }
 
-static bool read_clock(struct perf_loader *l, void *to, const char *key)
+static bool read_clock(struct stats_loader *l, void *to, const char *key)
 {
-	static const struct perf_field fields[] = {{"period_ps", perf_number, AT(period_ps)}};
-	struct loom_place place = perf_place(l->perf, NULL);
+	static const struct stats_field fields[] = {{"period_ps", stats_number, AT(period_ps)}};
+	struct loom_place place = stats_place(l->perf, NULL);
 	uint64_t seen;
 
 	(void)key;
-	if (!perf_read_object(l, fields, COUNT(fields), to, &seen))
+	if (!stats_read_object(l, fields, COUNT(fields), to, &seen))
 		return false;
 	l->perf->bad_period = (seen & 1) && l->perf->period_ps.v == 0;
 	if (l->perf->period_ps.given && l->perf->bad_period)
-		loom_found(l->findings, LOOM_P2, &place, "clock.period_ps is 0");
+		loom_violation_add(l->findings, LOOM_P2, &place, "clock.period_ps is 0");
 	return true;
 }
 
-static bool read_style(struct perf_loader *l, void *to, const char *key)
+static bool read_style(struct stats_loader *l, void *to, const char *key)
 {
 	int style;
 
 	(void)to;
 	(void)key;
-	if (!perf_read_choice(l, loom_style_names, LOOM_STYLES,
-			      "an unknown record_style (cycle, edge and span are known)", &style))
+	if (!stats_read_choice(l, loom_style_names, LOOM_STYLES,
+			       "an unknown record_style (cycle, edge and span are known)", &style))
 		return false;
 	l->perf->style = (enum loom_style)style;
 	l->perf->has_style = true;
 	return true;
 }
 
-static bool read_window(struct perf_loader *l, void *to, const char *key)
+static bool read_window(struct stats_loader *l, void *to, const char *key)
 {
-	static const struct perf_field fields[] = {
-		{"first_cycle", perf_number, AT(first_cycle)},
-		{"end_cycle", perf_number, AT(end_cycle)},
-		{"total_cycles", perf_number, AT(window_cycles)},
-		{"first_clock", perf_number, AT(first_cycle)},
-		{"end_clock", perf_number, AT(end_cycle)},
-		{"total_ns", perf_number, AT(window_cycles)},
+	static const struct stats_field fields[] = {
+		{"first_cycle", stats_number, AT(first_cycle)},
+		{"end_cycle", stats_number, AT(end_cycle)},
+		{"total_cycles", stats_number, AT(window_cycles)},
+		{"first_clock", stats_number, AT(first_cycle)},
+		{"end_clock", stats_number, AT(end_cycle)},
+		{"total_ns", stats_number, AT(window_cycles)},
 	};
 	uint64_t seen;
 
 	(void)key;
-	return perf_read_object(l, fields, COUNT(fields), to, &seen);
+	return stats_read_object(l, fields, COUNT(fields), to, &seen);
 }
 
 /* ---- controls ---- */
 
 /* A list of `put`, or null; which kinds the recorder has is its own matter. */
-static bool read_list(struct perf_loader *l,
-		      bool (*put)(struct perf_loader *, const struct token *))
+static bool read_list(struct stats_loader *l,
+		      bool (*put)(struct stats_loader *, const struct token *))
 {
 	struct token v;
 	int more;
@@ -102,7 +102,7 @@ static bool read_list(struct perf_loader *l,
 	return more == 0;
 }
 
-static bool put_kind(struct perf_loader *l, const struct token *v)
+static bool put_kind(struct stats_loader *l, const struct token *v)
 {
 	uint8_t kind;
 
@@ -112,7 +112,7 @@ static bool put_kind(struct perf_loader *l, const struct token *v)
 	return true;
 }
 
-static bool put_core(struct perf_loader *l, const struct token *v)
+static bool put_core(struct stats_loader *l, const struct token *v)
 {
 	if (!token_fits(v, UINT16_MAX))
 		return tokens_refuse(&l->t, "a core is a number from 0 to 65535");
@@ -121,7 +121,7 @@ static bool put_core(struct perf_loader *l, const struct token *v)
 	return true;
 }
 
-static bool put_node(struct perf_loader *l, const struct token *v)
+static bool put_node(struct stats_loader *l, const struct token *v)
 {
 	const char *wrong = NULL;
 
@@ -134,32 +134,32 @@ static bool put_node(struct perf_loader *l, const struct token *v)
 	return wrong ? tokens_refuse(&l->t, wrong) : true;
 }
 
-static bool read_kinds(struct perf_loader *l, void *to, const char *key)
+static bool read_kinds(struct stats_loader *l, void *to, const char *key)
 {
 	(void)to;
 	(void)key;
 	return read_list(l, put_kind);
 }
 
-static bool read_cores(struct perf_loader *l, void *to, const char *key)
+static bool read_cores(struct stats_loader *l, void *to, const char *key)
 {
 	(void)to;
 	(void)key;
 	return read_list(l, put_core);
 }
 
-static bool read_nodes(struct perf_loader *l, void *to, const char *key)
+static bool read_nodes(struct stats_loader *l, void *to, const char *key)
 {
 	(void)to;
 	(void)key;
 	return read_list(l, put_node);
 }
 
-static bool read_sampling(struct perf_loader *l, void *to, const char *key)
+static bool read_sampling(struct stats_loader *l, void *to, const char *key)
 {
-	static const struct perf_field fields[] = {
-		{"keep", perf_u32, offsetof(struct loom_controls, keep)},
-		{"of", perf_u32, offsetof(struct loom_controls, of)},
+	static const struct stats_field fields[] = {
+		{"keep", stats_u32, offsetof(struct loom_controls, keep)},
+		{"of", stats_u32, offsetof(struct loom_controls, of)},
 	};
 	struct loom_controls *c = &l->perf->controls;
 	struct token v;
@@ -173,7 +173,7 @@ static bool read_sampling(struct perf_loader *l, void *to, const char *key)
 		return true;
 	if (v.type != TOKEN_OBJECT)
 		return tokens_refuse(&l->t, "sampling must be an object or null");
-	if (!perf_read_members(l, fields, COUNT(fields), c, &seen))
+	if (!stats_read_members(l, fields, COUNT(fields), c, &seen))
 		return false;
 	if (seen != 3 || c->keep > c->of || c->of == 0)
 		return tokens_refuse(&l->t, "sampling keeps K of N, with K from 0 to N");
@@ -181,9 +181,9 @@ static bool read_sampling(struct perf_loader *l, void *to, const char *key)
 	return true;
 }
 
-static bool read_controls(struct perf_loader *l, void *to, const char *key)
+static bool read_controls(struct stats_loader *l, void *to, const char *key)
 {
-	static const struct perf_field fields[] = {
+	static const struct stats_field fields[] = {
 		{"kinds", read_kinds, 0},
 		{"cores", read_cores, 0},
 		{"nodes", read_nodes, 0},
@@ -192,14 +192,14 @@ static bool read_controls(struct perf_loader *l, void *to, const char *key)
 	uint64_t seen;
 
 	(void)key;
-	return perf_read_object(l, fields, COUNT(fields), to, &seen);
+	return stats_read_object(l, fields, COUNT(fields), to, &seen);
 }
 
 /* ---- events ---- */
 
 /* An object of counts; `put` gets each of them with its key. */
-static bool read_breakdown(struct perf_loader *l, uint64_t *sum, bool *given,
-			   bool (*put)(struct perf_loader *, const char *, uint64_t))
+static bool read_breakdown(struct stats_loader *l, uint64_t *sum, bool *given,
+			   bool (*put)(struct stats_loader *, const char *, uint64_t))
 {
 	struct token v;
 	const char *key;
@@ -230,7 +230,7 @@ static bool read_breakdown(struct perf_loader *l, uint64_t *sum, bool *given,
 	return more == 0;
 }
 
-static bool put_dropped_kind(struct perf_loader *l, const char *name, uint64_t n)
+static bool put_dropped_kind(struct stats_loader *l, const char *name, uint64_t n)
 {
 	uint8_t kind;
 
@@ -242,9 +242,9 @@ static bool put_dropped_kind(struct perf_loader *l, const char *name, uint64_t n
 	return true;
 }
 
-static bool put_dropped_core(struct perf_loader *l, const char *name, uint64_t n)
+static bool put_dropped_core(struct stats_loader *l, const char *name, uint64_t n)
 {
-	struct perf_account *e = &l->perf->events;
+	struct stats_account *e = &l->perf->events;
 	const char *wrong;
 
 	if (n == 0 || !is_loom(l))
@@ -262,37 +262,37 @@ static bool put_dropped_core(struct perf_loader *l, const char *name, uint64_t n
 	return true;
 }
 
-static bool read_by_kind(struct perf_loader *l, void *to, const char *key)
+static bool read_by_kind(struct stats_loader *l, void *to, const char *key)
 {
-	struct perf_account *e = &l->perf->events;
+	struct stats_account *e = &l->perf->events;
 
 	(void)to;
 	(void)key;
 	return read_breakdown(l, &e->of_kinds, &e->by_kind, put_dropped_kind);
 }
 
-static bool read_by_core(struct perf_loader *l, void *to, const char *key)
+static bool read_by_core(struct stats_loader *l, void *to, const char *key)
 {
-	struct perf_account *e = &l->perf->events;
+	struct stats_account *e = &l->perf->events;
 
 	(void)to;
 	(void)key;
 	return read_breakdown(l, &e->of_cores, &e->by_core, put_dropped_core);
 }
 
-static bool read_matrix_row(struct perf_loader *l)
+static bool read_matrix_row(struct stats_loader *l)
 {
-	static const struct perf_field fields[] = {
-		{"seen", perf_number, EVENT(seen)},
-		{"written", perf_number, EVENT(written)},
-		{"filtered", perf_number, EVENT(filtered)},
-		{"sampled_out", perf_number, EVENT(sampled_out)},
-		{"dropped", perf_number, EVENT(dropped)},
+	static const struct stats_field fields[] = {
+		{"seen", stats_number, EVENT(seen)},
+		{"written", stats_number, EVENT(written)},
+		{"filtered", stats_number, EVENT(filtered)},
+		{"sampled_out", stats_number, EVENT(sampled_out)},
+		{"dropped", stats_number, EVENT(dropped)},
 	};
-	struct perf_account *sum = &l->perf->matrix, e = {.given = true};
+	struct stats_account *sum = &l->perf->matrix, e = {.given = true};
 	uint64_t seen;
 
-	if (!perf_read_object(l, fields, COUNT(fields), &e, &seen))
+	if (!stats_read_object(l, fields, COUNT(fields), &e, &seen))
 		return false;
 	l->perf->matrix_open +=
 		(unsigned __int128)e.written.v + e.filtered.v + e.sampled_out.v + e.dropped.v !=
@@ -306,25 +306,25 @@ static bool read_matrix_row(struct perf_loader *l)
 }
 
 /* The recorder's account of each CPU and kind: what is added up is held against the whole. */
-static bool read_matrix(struct perf_loader *l, void *to, const char *key)
+static bool read_matrix(struct stats_loader *l, void *to, const char *key)
 {
 	(void)to;
 	(void)key;
 	l->perf->has_matrix = true;
-	return perf_read_array(l, read_matrix_row);
+	return stats_read_array(l, read_matrix_row);
 }
 
-static bool read_events(struct perf_loader *l, void *to, const char *key)
+static bool read_events(struct stats_loader *l, void *to, const char *key)
 {
-	static const struct perf_field fields[] = {
-		{"seen", perf_number, EVENT(seen)},
-		{"written", perf_number, EVENT(written)},
-		{"filtered", perf_number, EVENT(filtered)},
-		{"sampled_out", perf_number, EVENT(sampled_out)},
-		{"dropped", perf_number, EVENT(dropped)},
-		{"dropped_full", perf_number, EVENT(dropped_full)},
-		{"dropped_size", perf_number, EVENT(dropped_size)},
-		{"dropped_user", perf_number, EVENT(dropped_user)},
+	static const struct stats_field fields[] = {
+		{"seen", stats_number, EVENT(seen)},
+		{"written", stats_number, EVENT(written)},
+		{"filtered", stats_number, EVENT(filtered)},
+		{"sampled_out", stats_number, EVENT(sampled_out)},
+		{"dropped", stats_number, EVENT(dropped)},
+		{"dropped_full", stats_number, EVENT(dropped_full)},
+		{"dropped_size", stats_number, EVENT(dropped_size)},
+		{"dropped_user", stats_number, EVENT(dropped_user)},
 		{"dropped_by_kind", read_by_kind, 0},
 		{"dropped_by_core", read_by_core, 0},
 		{"dropped_by_cpu", read_by_core, 0},
@@ -332,53 +332,54 @@ static bool read_events(struct perf_loader *l, void *to, const char *key)
 	};
 	static const char *const wanted[] = {"seen", "written", "filtered", "sampled_out",
 					     "dropped"};
-	struct loom_place place = perf_place(l->perf, NULL);
+	struct loom_place place = stats_place(l->perf, NULL);
 	uint64_t seen;
 
 	(void)to;
 	(void)key;
 	l->perf->events.given = true;
-	if (!perf_read_object(l, fields, COUNT(fields), &l->perf->events, &seen))
+	if (!stats_read_object(l, fields, COUNT(fields), &l->perf->events, &seen))
 		return false;
 	for (size_t i = 0; i < COUNT(wanted); i++) {
 		if (!(seen >> i & 1))
-			loom_found(l->findings, LOOM_P2, &place, "events: no %s", wanted[i]);
+			loom_violation_add(l->findings, LOOM_P2, &place, "events: no %s",
+					   wanted[i]);
 	}
 	return true;
 }
 
 /* ---- invocations ---- */
 
-static bool read_status(struct perf_loader *l, void *to, const char *key)
+static bool read_status(struct stats_loader *l, void *to, const char *key)
 {
 	static const char *const names[] = {
-		[PERF_DONE] = "done", [PERF_ERROR] = "error", [PERF_CUT] = "cut"};
+		[STATS_DONE] = "done", [STATS_ERROR] = "error", [STATS_CUT] = "cut"};
 	int which;
 
 	(void)key;
-	if (!perf_read_choice(l, names, COUNT(names), "a status is done, error or cut", &which))
+	if (!stats_read_choice(l, names, COUNT(names), "a status is done, error or cut", &which))
 		return false;
-	*(enum perf_status *)to = (enum perf_status)which;
+	*(enum stats_status *)to = (enum stats_status)which;
 	return true;
 }
 
-static bool read_invocation(struct perf_loader *l)
+static bool read_invocation(struct stats_loader *l)
 {
-	static const struct perf_field fields[] = {
-		{"core_id", perf_u16, offsetof(struct perf_invocation, core_id)},
-		{"epoch_id", perf_u32, offsetof(struct perf_invocation, epoch_id)},
-		{"invocation_id", perf_u64, offsetof(struct perf_invocation, invocation_id)},
-		{"start_cycle", perf_u64, offsetof(struct perf_invocation, start_cycle)},
-		{"end_cycle", perf_u64, offsetof(struct perf_invocation, end_cycle)},
-		{"status", read_status, offsetof(struct perf_invocation, status)},
+	static const struct stats_field fields[] = {
+		{"core_id", stats_u16, offsetof(struct stats_invocation, core_id)},
+		{"epoch_id", stats_u32, offsetof(struct stats_invocation, epoch_id)},
+		{"invocation_id", stats_u64, offsetof(struct stats_invocation, invocation_id)},
+		{"start_cycle", stats_u64, offsetof(struct stats_invocation, start_cycle)},
+		{"end_cycle", stats_u64, offsetof(struct stats_invocation, end_cycle)},
+		{"status", read_status, offsetof(struct stats_invocation, status)},
 	};
-	struct loom_perf *p = l->perf;
-	struct perf_invocation *v;
+	struct run_stats *p = l->perf;
+	struct stats_invocation *v;
 	uint64_t seen;
 
 	if (p->ninvocations == l->invocation_room) {
 		size_t room = l->invocation_room ? 2 * l->invocation_room : 16;
-		struct perf_invocation *list = reallocarray(p->invocations, room, sizeof(*list));
+		struct stats_invocation *list = reallocarray(p->invocations, room, sizeof(*list));
 
 		if (!list)
 			return tokens_no_memory(&l->t);
@@ -387,7 +388,7 @@ static bool read_invocation(struct perf_loader *l)
 	}
 	v = &p->invocations[p->ninvocations];
 	memset(v, 0, sizeof(*v));
-	if (!perf_read_object(l, fields, COUNT(fields), v, &seen))
+	if (!stats_read_object(l, fields, COUNT(fields), v, &seen))
 		return false;
 	if (seen != (1u << COUNT(fields)) - 1)
 		return tokens_refuse(&l->t, "this invocation lacks one of core_id, epoch_id, "
@@ -398,64 +399,64 @@ static bool read_invocation(struct perf_loader *l)
 	return true;
 }
 
-static bool read_invocations(struct perf_loader *l, void *to, const char *key)
+static bool read_invocations(struct stats_loader *l, void *to, const char *key)
 {
 	(void)to;
 	(void)key;
-	return is_loom(l) ? perf_read_array(l, read_invocation) : tokens_skip(&l->t);
+	return is_loom(l) ? stats_read_array(l, read_invocation) : tokens_skip(&l->t);
 }
 
 /* ---- snapshots ---- */
 
-static bool read_counter(struct perf_loader *l, void *to, const char *key)
+static bool read_counter(struct stats_loader *l, void *to, const char *key)
 {
 	(void)to;
-	for (int c = 0; c < PERF_NCOUNTERS; c++) {
-		if (!strcmp(key, perf_counter_names[c]))
-			return perf_counter_value(l, (enum perf_counter)c, key);
+	for (int c = 0; c < STATS_NCOUNTERS; c++) {
+		if (!strcmp(key, stats_counter_names[c]))
+			return stats_counter_value(l, (enum stats_counter)c, key);
 	}
 	return tokens_skip(&l->t);
 }
 
-static bool read_metric(struct perf_loader *l, void *to, const char *key)
+static bool read_metric(struct stats_loader *l, void *to, const char *key)
 {
 	(void)to;
-	for (int m = 0; m < PERF_NMETRICS; m++) {
-		if (!strcmp(key, perf_metric_names[m]))
-			return perf_metric_value(l, (enum perf_metric)m, key);
+	for (int m = 0; m < STATS_NMETRICS; m++) {
+		if (!strcmp(key, stats_metric_names[m]))
+			return stats_metric_value(l, (enum stats_metric)m, key);
 	}
 	return tokens_skip(&l->t);
 }
 
-static bool read_metrics(struct perf_loader *l, void *to, const char *key)
+static bool read_metrics(struct stats_loader *l, void *to, const char *key)
 {
 #define METRIC_FIELD(name, metric) {#metric, read_metric, 0},
-	static const struct perf_field fields[] = {PERF_METRICS(METRIC_FIELD)};
+	static const struct stats_field fields[] = {STATS_METRICS(METRIC_FIELD)};
 	uint64_t seen;
 
 	(void)key;
-	return perf_read_object(l, fields, COUNT(fields), to, &seen);
+	return stats_read_object(l, fields, COUNT(fields), to, &seen);
 }
 
-static bool read_scope(struct perf_loader *l, void *to, const char *key)
+static bool read_scope(struct stats_loader *l, void *to, const char *key)
 {
 	static const char *const names[] = {
-		[PERF_NODE] = "node",	    [PERF_CORE] = "core", [PERF_THREAD] = "thread",
-		[PERF_PROCESS] = "process", [PERF_CPU] = "cpu",	  [PERF_RUN] = "run",
+		[STATS_NODE] = "node",	     [STATS_CORE] = "core", [STATS_THREAD] = "thread",
+		[STATS_PROCESS] = "process", [STATS_CPU] = "cpu",   [STATS_RUN] = "run",
 	};
 	int which;
 
 	(void)key;
-	if (!perf_read_choice(l, names, COUNT(names), "a scope is thread, cpu, process or run",
-			      &which))
+	if (!stats_read_choice(l, names, COUNT(names), "a scope is thread, cpu, process or run",
+			       &which))
 		return false;
-	*(enum perf_scope *)to = (enum perf_scope)which;
+	*(enum stats_scope *)to = (enum stats_scope)which;
 	return true;
 }
 
-static bool read_comm(struct perf_loader *l, void *to, const char *key)
+static bool read_comm(struct stats_loader *l, void *to, const char *key)
 {
-	struct perf_snapshot *s = to;
+	struct stats_snapshot *s = to;
 	struct token v;
 
 	(void)key;
@@ -469,21 +470,21 @@ static bool read_comm(struct perf_loader *l, void *to, const char *key)
 }
 
 /* The account of a CPU has the names of that of the run. */
-static bool read_event_count(struct perf_loader *l, void *to, const char *key)
+static bool read_event_count(struct stats_loader *l, void *to, const char *key)
 {
 	static const struct {
 		const char *key;
-		enum perf_counter counter;
+		enum stats_counter counter;
 	} counts[] = {
-		{"seen", PERF_EVENTS_SEEN},	    {"written", PERF_EVENTS_WRITTEN},
-		{"filtered", PERF_EVENTS_FILTERED}, {"sampled_out", PERF_EVENTS_SAMPLED_OUT},
-		{"dropped", PERF_EVENTS_DROPPED},
+		{"seen", STATS_EVENTS_SEEN},	     {"written", STATS_EVENTS_WRITTEN},
+		{"filtered", STATS_EVENTS_FILTERED}, {"sampled_out", STATS_EVENTS_SAMPLED_OUT},
+		{"dropped", STATS_EVENTS_DROPPED},
 	};
 
 	(void)to;
 	for (size_t i = 0; i < COUNT(counts); i++) {
 		if (!strcmp(key, counts[i].key))
-			return perf_counter_value(l, counts[i].counter, key);
+			return stats_counter_value(l, counts[i].counter, key);
 	}
 	return tokens_skip(&l->t);
 }
@@ -491,34 +492,34 @@ static bool read_event_count(struct perf_loader *l, void *to, const char *key)
 enum { F_CYCLE, F_EPOCH, F_INVOCATION, F_CORE, F_NODE, F_CLOCK, F_SCOPE, F_TID, F_PID, F_CPU };
 
 #define COUNTER_FIELD(name, counter) {#counter, read_counter, 0},
-static const struct perf_field snapshot_fields[] = {
-	[F_CYCLE] = {"cycle", perf_u64, SNAP(cycle)},
-	[F_EPOCH] = {"epoch_id", perf_u32, SNAP(epoch_id)},
-	[F_INVOCATION] = {"invocation_id", perf_u64, SNAP(invocation_id)},
-	[F_CORE] = {"core_id", perf_u16, SNAP(core_id)},
-	[F_NODE] = {"hw_node_id", perf_u32, SNAP(hw_node_id)},
-	[F_CLOCK] = {"clock", perf_u64, SNAP(cycle)},
+static const struct stats_field snapshot_fields[] = {
+	[F_CYCLE] = {"cycle", stats_u64, SNAP(cycle)},
+	[F_EPOCH] = {"epoch_id", stats_u32, SNAP(epoch_id)},
+	[F_INVOCATION] = {"invocation_id", stats_u64, SNAP(invocation_id)},
+	[F_CORE] = {"core_id", stats_u16, SNAP(core_id)},
+	[F_NODE] = {"hw_node_id", stats_u32, SNAP(hw_node_id)},
+	[F_CLOCK] = {"clock", stats_u64, SNAP(cycle)},
 	[F_SCOPE] = {"scope", read_scope, SNAP(scope)},
-	[F_TID] = {"tid", perf_u64, SNAP(tid)},
-	[F_PID] = {"pid", perf_u64, SNAP(pid)},
-	[F_CPU] = {"cpu", perf_u64, SNAP(cpu)},
+	[F_TID] = {"tid", stats_u64, SNAP(tid)},
+	[F_PID] = {"pid", stats_u64, SNAP(pid)},
+	[F_CPU] = {"cpu", stats_u64, SNAP(cpu)},
 	{"comm", read_comm, 0},
 	{"metrics", read_metrics, 0},
-	{"interval", perf_u64, SNAP(interval)},
+	{"interval", stats_u64, SNAP(interval)},
 	{"seen", read_event_count, 0},
 	{"written", read_event_count, 0},
 	{"filtered", read_event_count, 0},
 	{"sampled_out", read_event_count, 0},
 	{"dropped", read_event_count, 0},
-	PERF_COUNTERS(COUNTER_FIELD)};
+	STATS_COUNTERS(COUNTER_FIELD)};
 _Static_assert(COUNT(snapshot_fields) <= 64, "a bit for each field");
 
-#define BIT(c) (1ull << PERF_##c)
+#define BIT(c) (1ull << STATS_##c)
 
 /* Which counters a snapshot must have, and which ids. */
-static bool complete(struct perf_loader *l, struct perf_snapshot *s, uint64_t seen)
+static bool complete(struct stats_loader *l, struct stats_snapshot *s, uint64_t seen)
 {
-	struct loom_place place = perf_place(l->perf, s);
+	struct loom_place place = stats_place(l->perf, s);
 	bool has[F_CPU + 1];
 
 	for (int i = 0; i <= F_CPU; i++)
@@ -528,38 +529,38 @@ static bool complete(struct perf_loader *l, struct perf_snapshot *s, uint64_t se
 	s->has_invocation = has[F_INVOCATION];
 	s->has_core = has[F_CORE];
 	if (is_loom(l)) {
-		s->scope = has[F_NODE] ? PERF_NODE : PERF_CORE;
+		s->scope = has[F_NODE] ? STATS_NODE : STATS_CORE;
 		for (int i = F_CYCLE; i <= F_CORE; i++) {
 			if (!has[i])
-				loom_found(l->findings, LOOM_P2, &place, "a snapshot has no %s",
-					   snapshot_fields[i].key);
+				loom_violation_add(l->findings, LOOM_P2, &place,
+						   "a snapshot has no %s", snapshot_fields[i].key);
 		}
-		perf_want(l, s,
-			  BIT(TOTAL_CYCLES) | BIT(ACTIVE_CYCLES) | BIT(STALL_CYCLES_IN) |
-				  BIT(STALL_CYCLES_OUT) | BIT(TOKENS_IN) | BIT(TOKENS_OUT) |
-				  BIT(CONFIG_WRITES));
+		stats_want(l, s,
+			   BIT(TOTAL_CYCLES) | BIT(ACTIVE_CYCLES) | BIT(STALL_CYCLES_IN) |
+				   BIT(STALL_CYCLES_OUT) | BIT(TOKENS_IN) | BIT(TOKENS_OUT) |
+				   BIT(CONFIG_WRITES));
 		return true;
 	}
 	if (!has[F_SCOPE])
 		return tokens_refuse(&l->t, "this snapshot has no scope");
-	if ((s->scope == PERF_THREAD && !has[F_TID]) || (s->scope == PERF_PROCESS && !has[F_PID]) ||
-	    (s->scope == PERF_CPU && !has[F_CPU]))
+	if ((s->scope == STATS_THREAD && !has[F_TID]) ||
+	    (s->scope == STATS_PROCESS && !has[F_PID]) || (s->scope == STATS_CPU && !has[F_CPU]))
 		return tokens_refuse(&l->t,
 				     "this snapshot does not tell of which thread, process or CPU "
 				     "it is");
 	switch (s->scope) {
-	case PERF_THREAD:
-		perf_want(l, s,
-			  BIT(TOTAL_NS) | BIT(ACTIVE_NS) | BIT(RUNNABLE_NS) | BIT(BLOCKED_NS) |
-				  BIT(UNKNOWN_NS));
+	case STATS_THREAD:
+		stats_want(l, s,
+			   BIT(TOTAL_NS) | BIT(ACTIVE_NS) | BIT(RUNNABLE_NS) | BIT(BLOCKED_NS) |
+				   BIT(UNKNOWN_NS));
 		break;
-	case PERF_PROCESS:
-	case PERF_RUN:
-	case PERF_CPU:
-		perf_want(l, s,
-			  BIT(TOTAL_NS) | BIT(ACTIVE_NS) |
-				  (s->scope == PERF_CPU ? BIT(OTHER_NS) | BIT(IDLE_NS)
-							: BIT(RUNNABLE_NS) | BIT(BLOCKED_NS)));
+	case STATS_PROCESS:
+	case STATS_RUN:
+	case STATS_CPU:
+		stats_want(l, s,
+			   BIT(TOTAL_NS) | BIT(ACTIVE_NS) |
+				   (s->scope == STATS_CPU ? BIT(OTHER_NS) | BIT(IDLE_NS)
+							  : BIT(RUNNABLE_NS) | BIT(BLOCKED_NS)));
 		break;
 	default:
 		break;
@@ -567,18 +568,18 @@ static bool complete(struct perf_loader *l, struct perf_snapshot *s, uint64_t se
 	return true;
 }
 
-static bool read_snapshot(struct perf_loader *l)
+static bool read_snapshot(struct stats_loader *l)
 {
-	struct perf_snapshot *s = perf_new_snapshot(l);
+	struct stats_snapshot *s = stats_new_snapshot(l);
 	uint64_t seen;
 
-	return s && perf_read_object(l, snapshot_fields, COUNT(snapshot_fields), s, &seen) &&
+	return s && stats_read_object(l, snapshot_fields, COUNT(snapshot_fields), s, &seen) &&
 	       complete(l, s, seen);
 }
 
-static bool read_snapshots(struct perf_loader *l, void *to, const char *key)
+static bool read_snapshots(struct stats_loader *l, void *to, const char *key)
 {
-	bool ok = perf_read_array(l, read_snapshot);
+	bool ok = stats_read_array(l, read_snapshot);
 
 	(void)to;
 	(void)key;
@@ -587,35 +588,35 @@ static bool read_snapshots(struct perf_loader *l, void *to, const char *key)
 }
 
 /* Threads that have no snapshot of their own. */
-static bool read_unlisted(struct perf_loader *l, void *to, const char *key)
+static bool read_unlisted(struct stats_loader *l, void *to, const char *key)
 {
 	uint64_t seen;
 	bool ok;
 
 	(void)key;
 	l->snapshot = to;
-	l->snapshot->scope = PERF_RUN;
+	l->snapshot->scope = STATS_RUN;
 	l->perf->has_unlisted = true;
-	ok = perf_read_object(l, snapshot_fields, COUNT(snapshot_fields), to, &seen);
+	ok = stats_read_object(l, snapshot_fields, COUNT(snapshot_fields), to, &seen);
 	l->snapshot = NULL;
 	return ok;
 }
 
-static bool read_recorder(struct perf_loader *l, void *to, const char *key)
+static bool read_recorder(struct stats_loader *l, void *to, const char *key)
 {
-	static const struct perf_field fields[] = {
-		{"cpu_ns", perf_number, AT(recorder_cpu_ns)},
-		{"peak_rss_bytes", perf_number, AT(recorder_peak_rss_bytes)},
+	static const struct stats_field fields[] = {
+		{"cpu_ns", stats_number, AT(recorder_cpu_ns)},
+		{"peak_rss_bytes", stats_number, AT(recorder_peak_rss_bytes)},
 	};
 	uint64_t seen;
 
 	(void)key;
-	return perf_read_object(l, fields, COUNT(fields), to, &seen);
+	return stats_read_object(l, fields, COUNT(fields), to, &seen);
 }
 
-static bool read_mode(struct perf_loader *l, void *to, const char *key)
+static bool read_mode(struct stats_loader *l, void *to, const char *key)
 {
-	if (!perf_text(l, to, key))
+	if (!stats_text(l, to, key))
 		return false;
 	if (l->perf->mode && strcmp(l->perf->mode, "full") != 0 &&
 	    strcmp(l->perf->mode, "summary") != 0)
@@ -623,12 +624,12 @@ static bool read_mode(struct perf_loader *l, void *to, const char *key)
 	return true;
 }
 
-bool perf_load_ours(struct perf_loader *l)
+bool stats_load_ours(struct stats_loader *l)
 {
-	static const struct perf_field fields[] = {
+	static const struct stats_field fields[] = {
 		{"version", read_version, 0},
 		{"snapshots", read_snapshots, 0},
-		{"producer", perf_text, AT(producer)},
+		{"producer", stats_text, AT(producer)},
 		{"mode", read_mode, AT(mode)},
 		{"clock", read_clock, 0},
 		{"record_style", read_style, 0},
@@ -639,16 +640,16 @@ bool perf_load_ours(struct perf_loader *l)
 		{"unlisted", read_unlisted, AT(unlisted)},
 		{"recorder", read_recorder, 0},
 	};
-	struct loom_place place = perf_place(l->perf, NULL);
+	struct loom_place place = stats_place(l->perf, NULL);
 	uint64_t seen;
 
-	if (!perf_read_object(l, fields, COUNT(fields), l->perf, &seen) || !tokens_end(&l->t))
+	if (!stats_read_object(l, fields, COUNT(fields), l->perf, &seen) || !tokens_end(&l->t))
 		return false;
 	if (!(seen & 1))
 		return tokens_refuse(&l->t, "the schema has no version");
 	if (!(seen & 2))
-		loom_found(l->findings, LOOM_P2, &place, "no snapshots");
+		loom_violation_add(l->findings, LOOM_P2, &place, "no snapshots");
 	if (!l->perf->events.given)
-		loom_found(l->findings, LOOM_P2, &place, "no account of the events");
+		loom_violation_add(l->findings, LOOM_P2, &place, "no account of the events");
 	return true;
 }

@@ -10,7 +10,7 @@
 #include "trace/loom/stats/run_stats_load.h"
 
 #define COUNT(array)   (sizeof(array) / sizeof((array)[0]))
-#define AT(member)     offsetof(struct loom_perf, member)
+#define AT(member)     offsetof(struct run_stats, member)
 #define LINE_MAX_BYTES 4096
 
 /* A decimal number and nothing else. */
@@ -25,21 +25,22 @@ static bool parse(const char *text, uint64_t *out)
 	return errno == 0 && *end == '\0';
 }
 
-static void not_a_counter(struct perf_loader *l, const char *key)
+static void not_a_counter(struct stats_loader *l, const char *key)
 {
 	struct loom_place place = {l->perf->path, LOOM_NOWHERE, inflow_tell(&l->in)};
 
-	loom_found(l->findings, LOOM_P2, &place, "%s is not an integer from 0 to 2^64 - 1", key);
+	loom_violation_add(l->findings, LOOM_P2, &place, "%s is not an integer from 0 to 2^64 - 1",
+			   key);
 }
 
-static bool keep(struct perf_loader *l, char **out, const char *text)
+static bool keep(struct stats_loader *l, char **out, const char *text)
 {
 	free(*out);
 	*out = strdup(text);
 	return *out ? true : tokens_no_memory(&l->t);
 }
 
-static bool run_line(struct perf_loader *l, const char *key, const char *value)
+static bool run_line(struct stats_loader *l, const char *key, const char *value)
 {
 	static const struct {
 		const char *key;
@@ -47,7 +48,8 @@ static bool run_line(struct perf_loader *l, const char *key, const char *value)
 	} numbers[] = {
 		{"total_cycles", AT(total_cycles)},
 		{"config_cycles", AT(config_cycles)},
-		{"total_config_writes", AT(sums) + PERF_CONFIG_WRITES * sizeof(struct perf_number)},
+		{"total_config_writes",
+		 AT(sums) + STATS_CONFIG_WRITES * sizeof(struct stats_number)},
 		{"trace_event_count", AT(event_count)},
 		{"perf_snapshot_count", AT(snapshot_count)},
 	};
@@ -62,7 +64,8 @@ static bool run_line(struct perf_loader *l, const char *key, const char *value)
 	if (!strcmp(key, "error_message"))
 		return !strcmp(value, "<none>") || keep(l, &l->perf->error_message, value);
 	for (size_t i = 0; i < COUNT(numbers); i++) {
-		struct perf_number *n = (struct perf_number *)((char *)l->perf + numbers[i].offset);
+		struct stats_number *n =
+			(struct stats_number *)((char *)l->perf + numbers[i].offset);
 
 		if (strcmp(key, numbers[i].key) != 0)
 			continue;
@@ -76,16 +79,16 @@ static bool run_line(struct perf_loader *l, const char *key, const char *value)
 	return true; /* a key of another version */
 }
 
-static bool node_value(struct perf_loader *l, struct perf_snapshot *s, const char *key,
+static bool node_value(struct stats_loader *l, struct stats_snapshot *s, const char *key,
 		       const char *value, bool *named)
 {
 	static const struct {
 		const char *key;
-		enum perf_counter counter;
+		enum stats_counter counter;
 	} counters[] = {
-		{"active", PERF_ACTIVE_CYCLES},	      {"stall_in", PERF_STALL_CYCLES_IN},
-		{"stall_out", PERF_STALL_CYCLES_OUT}, {"tokens_in", PERF_TOKENS_IN},
-		{"tokens_out", PERF_TOKENS_OUT},      {"config_writes", PERF_CONFIG_WRITES},
+		{"active", STATS_ACTIVE_CYCLES},       {"stall_in", STATS_STALL_CYCLES_IN},
+		{"stall_out", STATS_STALL_CYCLES_OUT}, {"tokens_in", STATS_TOKENS_IN},
+		{"tokens_out", STATS_TOKENS_OUT},      {"config_writes", STATS_CONFIG_WRITES},
 	};
 	uint64_t v;
 
@@ -111,9 +114,9 @@ static bool node_value(struct perf_loader *l, struct perf_snapshot *s, const cha
 }
 
 /* "node=2 active=4 ..."; a value may stand behind a blank. */
-static bool node_line(struct perf_loader *l, char *line)
+static bool node_line(struct stats_loader *l, char *line)
 {
-	struct perf_snapshot *s = perf_new_snapshot(l);
+	struct stats_snapshot *s = stats_new_snapshot(l);
 	bool named = false;
 	char *at = line;
 
@@ -134,15 +137,15 @@ static bool node_line(struct perf_loader *l, char *line)
 	}
 	if (!named)
 		return tokens_refuse(&l->t, "the line of a node starts with node=");
-	perf_want(l, s,
-		  1u << PERF_ACTIVE_CYCLES | 1u << PERF_STALL_CYCLES_IN |
-			  1u << PERF_STALL_CYCLES_OUT | 1u << PERF_TOKENS_IN |
-			  1u << PERF_TOKENS_OUT | 1u << PERF_CONFIG_WRITES);
+	stats_want(l, s,
+		   1u << STATS_ACTIVE_CYCLES | 1u << STATS_STALL_CYCLES_IN |
+			   1u << STATS_STALL_CYCLES_OUT | 1u << STATS_TOKENS_IN |
+			   1u << STATS_TOKENS_OUT | 1u << STATS_CONFIG_WRITES);
 	l->snapshot = NULL;
 	return true;
 }
 
-static bool text_line(struct perf_loader *l, char *line, bool *in_nodes)
+static bool text_line(struct stats_loader *l, char *line, bool *in_nodes)
 {
 	char *colon;
 
@@ -165,7 +168,7 @@ static bool text_line(struct perf_loader *l, char *line, bool *in_nodes)
 }
 
 /* The next line without its end: 1, 0 at the end of the file, -1 after a mistake. */
-static int next_line(struct perf_loader *l, char line[LINE_MAX_BYTES])
+static int next_line(struct stats_loader *l, char line[LINE_MAX_BYTES])
 {
 	size_t len = 0;
 	int c = inflow_look(&l->in);
@@ -190,10 +193,10 @@ static int next_line(struct perf_loader *l, char line[LINE_MAX_BYTES])
 	return 1;
 }
 
-bool perf_load_text(struct perf_loader *l)
+bool stats_load_text(struct stats_loader *l)
 {
-	struct loom_perf *p = l->perf;
-	struct loom_place place = perf_place(p, NULL);
+	struct run_stats *p = l->perf;
+	struct loom_place place = stats_place(p, NULL);
 	char line[LINE_MAX_BYTES];
 	bool in_nodes = false;
 	int more;
@@ -206,10 +209,10 @@ bool perf_load_text(struct perf_loader *l)
 		return false;
 	if (!p->total_cycles.given && !p->termination && !p->has_success)
 		return tokens_refuse(&l->t, "no form of statistics that is known");
-	p->form = PERF_TEXT;
+	p->form = STATS_TEXT;
 	if (!p->total_cycles.given)
-		loom_found(l->findings, LOOM_P2, &place, "no total_cycles");
+		loom_violation_add(l->findings, LOOM_P2, &place, "no total_cycles");
 	if (!p->config_cycles.given)
-		loom_found(l->findings, LOOM_P2, &place, "no config_cycles");
+		loom_violation_add(l->findings, LOOM_P2, &place, "no config_cycles");
 	return true;
 }

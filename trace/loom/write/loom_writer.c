@@ -32,7 +32,7 @@ struct loom_writer {
 	struct loom_account account;
 	struct loom_counters *counters;
 	FILE *out; /* the statistics */
-	struct loom_summary summary;
+	struct run_stats_writer summary;
 	uint64_t dropped_by_kind[256];
 	struct loom_core_drops *cores;
 	size_t ncores, core_room;
@@ -432,7 +432,7 @@ static int open_summary(struct loom_writer *w, const char *run)
 		close(fd);
 		return -ENOMEM;
 	}
-	w->summary = (struct loom_summary){
+	w->summary = (struct run_stats_writer){
 		.out = w->out,
 		.options = &w->options,
 		.account = &w->account,
@@ -440,9 +440,9 @@ static int open_summary(struct loom_writer *w, const char *run)
 		.dropped_by_kind = w->dropped_by_kind,
 	};
 	if (!legacy)
-		loom_summary_begin(&w->summary);
+		run_stats_write_begin(&w->summary);
 	if (w->options.snapshot_cycles)
-		loom_counters_every(w->counters, w->options.snapshot_cycles, loom_summary_row,
+		loom_counters_every(w->counters, w->options.snapshot_cycles, run_stats_write_row,
 				    &w->summary);
 	return 0;
 }
@@ -509,8 +509,8 @@ static int put_summary(struct loom_writer *w)
 	w->summary.ncores = w->ncores;
 	if (!err)
 		err = w->options.statistics == LOOM_STATISTICS_LEGACY
-			      ? loom_summary_legacy(&w->summary)
-			      : loom_summary_end(&w->summary);
+			      ? run_stats_write_legacy(&w->summary)
+			      : run_stats_write_end(&w->summary);
 	if (fclose(w->out) && !err)
 		err = errno ? -errno : -EIO;
 	w->out = NULL;

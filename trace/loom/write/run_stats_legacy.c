@@ -44,7 +44,7 @@ static void put_outcome(FILE *out, const struct loom_invocation *v)
 }
 
 /* The counters of nodes of the invocation: those that are carried over, or those of the records. */
-static const struct loom_row *next_row(const struct loom_summary *s,
+static const struct loom_row *next_row(const struct run_stats_writer *s,
 				       const struct loom_invocation *v, size_t *i)
 {
 	const struct loom_carried *carried = s->options->carried;
@@ -75,7 +75,7 @@ static const struct loom_row *next_row(const struct loom_summary *s,
 	return NULL;
 }
 
-int loom_summary_legacy(const struct loom_summary *s)
+int run_stats_write_legacy(const struct run_stats_writer *s)
 {
 	static const struct loom_invocation none;
 	const struct loom_invocation *v = loom_counters_last(s->counters);

@@ -108,7 +108,8 @@ static void put_count(FILE *out, const char *name, uint64_t n, bool *any)
 }
 
 /* By rising core, of the run and of what was before it. */
-static void put_cores(FILE *out, const struct loom_summary *s, const struct loom_carried *before)
+static void put_cores(FILE *out, const struct run_stats_writer *s,
+		      const struct loom_carried *before)
 {
 	size_t i = 0, k = 0;
 	bool any = false;
@@ -130,7 +131,7 @@ static void put_cores(FILE *out, const struct loom_summary *s, const struct loom
 	fputs(any ? " }" : "}", out);
 }
 
-static void put_account(FILE *out, const struct loom_summary *s)
+static void put_account(FILE *out, const struct run_stats_writer *s)
 {
 	static const struct loom_carried nothing;
 	const struct loom_carried *before = s->options->carried ? s->options->carried : &nothing;
@@ -207,7 +208,7 @@ static void put_row(FILE *out, const struct loom_row *r, const struct loom_invoc
 	fputs(" } }", out);
 }
 
-void loom_summary_begin(struct loom_summary *s)
+void run_stats_write_begin(struct run_stats_writer *s)
 {
 	const struct loom_writer_options *o = s->options;
 	FILE *out = s->out;
@@ -223,9 +224,9 @@ void loom_summary_begin(struct loom_summary *s)
 	fputs("  \"snapshots\": [", out);
 }
 
-void loom_summary_row(void *arg, const struct loom_invocation *v, const struct loom_row *row)
+void run_stats_write_row(void *arg, const struct loom_invocation *v, const struct loom_row *row)
 {
-	struct loom_summary *s = arg;
+	struct run_stats_writer *s = arg;
 
 	if (s->any)
 		fputc(',', s->out);
@@ -234,15 +235,15 @@ void loom_summary_row(void *arg, const struct loom_invocation *v, const struct l
 }
 
 /* Those of another file, of the invocation that they name, or of the only one. */
-static void put_carried(struct loom_summary *s, const struct loom_carried *carried,
+static void put_carried(struct run_stats_writer *s, const struct loom_carried *carried,
 			const struct loom_invocation *only)
 {
 	for (size_t i = 0; i < carried->nrows; i++)
-		loom_summary_row(s, carried->rows[i].has_ids ? &carried->rows[i].v : only,
-				 &carried->rows[i].row);
+		run_stats_write_row(s, carried->rows[i].has_ids ? &carried->rows[i].v : only,
+				    &carried->rows[i].row);
 }
 
-int loom_summary_end(struct loom_summary *s)
+int run_stats_write_end(struct run_stats_writer *s)
 {
 	const struct loom_carried *carried = s->options->carried;
 	const struct loom_invocation *invocations;
@@ -256,7 +257,7 @@ int loom_summary_end(struct loom_summary *s)
 		put_carried(s, carried, invocations);
 	else
 		for (size_t i = 0; i < n; i++)
-			loom_summary_row(s, &invocations[rows[i].invocation], &rows[i]);
+			run_stats_write_row(s, &invocations[rows[i].invocation], &rows[i]);
 	fputs(s->any ? "\n  ],\n" : "],\n", s->out);
 	loom_counters_window(s->counters, &first, &end);
 	fprintf(s->out,

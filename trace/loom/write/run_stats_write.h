@@ -46,7 +46,7 @@ struct loom_carried {
 	size_t nrows; /* 0: those of the records */
 };
 
-struct loom_summary {
+struct run_stats_writer {
 	FILE *out;
 	const struct loom_writer_options *options;
 	const struct loom_account *account;
@@ -58,14 +58,14 @@ struct loom_summary {
 };
 
 /* Ours: the start of the document. `options` must be known. */
-void loom_summary_begin(struct loom_summary *s);
+void run_stats_write_begin(struct run_stats_writer *s);
 /* A snapshot, between start and end: is a loom_snapshot_fn for `s`. */
-void loom_summary_row(void *s, const struct loom_invocation *v, const struct loom_row *row);
+void run_stats_write_row(void *s, const struct loom_invocation *v, const struct loom_row *row);
 /* The rows of the counters, which are finished, and the end. Returns 0, or -errno if `out` failed
  * at any time. */
-int loom_summary_end(struct loom_summary *s) __attribute__((warn_unused_result));
+int run_stats_write_end(struct run_stats_writer *s) __attribute__((warn_unused_result));
 
 /* Upstream's: all of it, of the last invocation. `counters` are finished. 0, or -errno. */
-int loom_summary_legacy(const struct loom_summary *s) __attribute__((warn_unused_result));
+int run_stats_write_legacy(const struct run_stats_writer *s) __attribute__((warn_unused_result));
 
 #endif
