@@ -48,11 +48,11 @@ static void event(struct sink *s, uint32_t record, uint32_t region)
 	s->now += 1 + below(1000);
 	s->events++;
 	if (s->w) {
-		uint32_t entry = pallas_thread_writer_entry(
+		uint32_t entry = thread_writer_entry(
 			s->w, record, &s->regions[region],
 			record == PALLAS_THREAD_BEGIN || record == PALLAS_THREAD_END ? 0 : 4);
 
-		if (pallas_thread_writer_event(s->w, entry, s->now))
+		if (thread_writer_event(s->w, entry, s->now))
 			exit(1);
 	} else {
 		s->sum += s->now ^ region;
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 	uint64_t seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 1;
 	const struct workload *load = NULL;
 	struct sink s = {0}, dry = {0};
-	struct pallas_writer *w;
+	struct archive_writer *w;
 	struct rusage usage;
 	double start, own, took;
 	char name[32];
@@ -169,23 +169,23 @@ int main(int argc, char **argv)
 	own = seconds() - start;
 
 	start = seconds();
-	w = pallas_writer_new(argv[3], &options);
-	if (!w || pallas_writer_archive(w, "bench") == PALLAS_NONE)
+	w = archive_writer_new(argv[3], &options);
+	if (!w || archive_writer_archive(w, "bench") == PALLAS_NONE)
 		return 1;
 	for (uint32_t i = 0; i < 128; i++) {
 		snprintf(name, sizeof(name), "function_%u", i);
-		s.regions[i] = pallas_writer_region(w, name);
+		s.regions[i] = archive_writer_region(w, name);
 	}
-	s.w = pallas_writer_thread(w, load->name, &id);
+	s.w = archive_writer_thread(w, load->name, &id);
 	if (!s.w)
 		return 1;
 	run(load, &s, seed);
-	if (pallas_thread_writer_finish(s.w))
+	if (thread_writer_finish(s.w))
 		return 1;
-	pallas_thread_writer_free(s.w);
-	if (pallas_writer_finish(w))
+	thread_writer_free(s.w);
+	if (archive_writer_finish(w))
 		return 1;
-	pallas_writer_free(w);
+	archive_writer_free(w);
 	took = seconds() - start;
 	getrusage(RUSAGE_SELF, &usage);
 	printf("%s seed %llu: %llu events in %.3f s: %.2f M events/s (generator %.3f s of it, "

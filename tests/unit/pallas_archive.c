@@ -162,39 +162,38 @@ static const struct shape {
 static void write_archive(const char *path, struct stream_of *streams, size_t n, bool wrap,
 			  const struct thread_writer_options *options)
 {
-	struct pallas_writer *w = pallas_writer_new(path, options);
+	struct archive_writer *w = archive_writer_new(path, options);
 	uint32_t id;
 	char name[32];
 
 	assert_non_null(w);
-	assert_int_equal(pallas_writer_archive(w, "process"), 0);
+	assert_int_equal(archive_writer_archive(w, "process"), 0);
 	for (uint32_t i = 0; i < 30000; i++) {
 		snprintf(name, sizeof(name), "f%u", i);
 		if (i < 100)
-			assert_int_equal(pallas_writer_region(w, name), i);
+			assert_int_equal(archive_writer_region(w, name), i);
 		else
-			pallas_writer_string(w, name);
+			archive_writer_string(w, name);
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct thread_writer *t = pallas_writer_thread(w, "thread", &id);
+		struct thread_writer *t = archive_writer_thread(w, "thread", &id);
 		uint32_t begin, end;
 
 		assert_non_null(t);
 		if (wrap) {
-			begin = pallas_thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
-			assert_int_equal(pallas_thread_writer_event(t, begin, streams[i].e[0].time),
-					 0);
+			begin = thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
+			assert_int_equal(thread_writer_event(t, begin, streams[i].e[0].time), 0);
 		}
 		put_events(t, &streams[i]);
 		if (wrap) {
-			end = pallas_thread_writer_entry(t, PALLAS_THREAD_END, NULL, 0);
-			assert_int_equal(pallas_thread_writer_event(t, end, streams[i].now), 0);
+			end = thread_writer_entry(t, PALLAS_THREAD_END, NULL, 0);
+			assert_int_equal(thread_writer_event(t, end, streams[i].now), 0);
 		}
-		assert_int_equal(pallas_thread_writer_finish(t), 0);
-		pallas_thread_writer_free(t);
+		assert_int_equal(thread_writer_finish(t), 0);
+		thread_writer_free(t);
 	}
-	assert_int_equal(pallas_writer_finish(w), 0);
-	pallas_writer_free(w);
+	assert_int_equal(archive_writer_finish(w), 0);
+	archive_writer_free(w);
 }
 
 static void compare_thread(struct pallas_trace *trace, size_t i, const struct stream_of *s,
@@ -277,7 +276,7 @@ static void every_compression_holds_the_same(void **unused)
 
 static void a_loop_is_found_with_its_count(void **unused)
 {
-	const struct pallas_grammar *g;
+	const struct thread_grammar *g;
 	struct stream_of s = {0};
 	struct pallas_trace trace;
 	char *path = new_path();
@@ -304,7 +303,7 @@ static void a_loop_is_found_with_its_count(void **unused)
 
 static void inner_loops_of_changing_length_stay_loops(void **unused)
 {
-	const struct pallas_grammar *g;
+	const struct thread_grammar *g;
 	struct stream_of s = {0};
 	struct pallas_trace trace;
 	char *path = new_path();
@@ -331,7 +330,7 @@ static void inner_loops_of_changing_length_stay_loops(void **unused)
 static void regions_left_inline_are_summarized(void **unused)
 {
 	char *path = new_path();
-	struct pallas_writer *w = pallas_writer_new(path, &all_options[0]);
+	struct archive_writer *w = archive_writer_new(path, &all_options[0]);
 	struct {
 		uint64_t calls, sum;
 	} want[100] = {0};
@@ -354,11 +353,11 @@ static void regions_left_inline_are_summarized(void **unused)
 			want[s.e[i].region].sum += s.e[i].time - entered[--depth];
 		}
 	}
-	pallas_writer_archive(w, "p");
-	t = pallas_writer_thread(w, "t", &id);
+	archive_writer_archive(w, "p");
+	t = archive_writer_thread(w, "t", &id);
 	put_events(t, &s);
-	assert_int_equal(pallas_thread_writer_finish(t), 0);
-	r = pallas_thread_writer_regions(t, &n);
+	assert_int_equal(thread_writer_finish(t), 0);
+	r = thread_writer_regions(t, &n);
 	assert_int_equal(n, 100);
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(r[i].calls, want[r[i].region].calls);
@@ -366,8 +365,8 @@ static void regions_left_inline_are_summarized(void **unused)
 		assert_true(r[i].excl_sum <= r[i].sum && r[i].min <= r[i].max);
 	}
 	free(path);
-	pallas_thread_writer_free(t);
-	pallas_writer_free(w);
+	thread_writer_free(t);
+	archive_writer_free(w);
 	free(s.e);
 }
 
@@ -376,7 +375,7 @@ static void whole_blocks_leave_nothing_inline(void **unused)
 	struct thread_writer_options o = all_options[0];
 	char *path = new_path();
 	struct stream_of s = {0};
-	struct pallas_writer *w;
+	struct archive_writer *w;
 	struct thread_writer *t;
 	struct pallas_trace trace;
 	uint32_t id;
@@ -384,23 +383,23 @@ static void whole_blocks_leave_nothing_inline(void **unused)
 
 	(void)unused;
 	o.whole_blocks = true;
-	w = pallas_writer_new(path, &o);
-	pallas_writer_archive(w, "p");
+	w = archive_writer_new(path, &o);
+	archive_writer_archive(w, "p");
 	for (int i = 0; i < 100; i++) {
 		char name[8];
 
 		snprintf(name, sizeof(name), "f%d", i);
-		pallas_writer_region(w, name);
+		archive_writer_region(w, name);
 	}
-	t = pallas_writer_thread(w, "t", &id);
+	t = archive_writer_thread(w, "t", &id);
 	call_tree(&s);
 	put_events(t, &s);
-	assert_int_equal(pallas_thread_writer_finish(t), 0);
-	pallas_thread_writer_regions(t, &n);
+	assert_int_equal(thread_writer_finish(t), 0);
+	thread_writer_regions(t, &n);
 	assert_int_equal(n, 0);
-	pallas_thread_writer_free(t);
-	assert_int_equal(pallas_writer_finish(w), 0);
-	pallas_writer_free(w);
+	thread_writer_free(t);
+	assert_int_equal(archive_writer_finish(w), 0);
+	archive_writer_free(w);
 	assert_int_equal(pallas_open(&trace, path, 0), 0);
 	compare_thread(&trace, 0, &s, false);
 	assert_int_equal(pallas_check(&trace, stdout), 0);
@@ -485,7 +484,7 @@ static void a_small_budget_unloads_the_oldest(void **unused)
 
 static void attribute_lists_come_back(void **unused)
 {
-	struct pallas_writer *w;
+	struct archive_writer *w;
 	struct thread_writer *t;
 	struct pallas_trace trace;
 	struct pallas_value v;
@@ -497,24 +496,24 @@ static void attribute_lists_come_back(void **unused)
 	uint8_t value[14] = {14, 0};
 
 	(void)unused;
-	w = pallas_writer_new(path, &all_options[0]);
-	pallas_writer_archive(w, "p");
-	ref = pallas_writer_attribute(w, "size", PALLAS_TYPE_U64);
+	w = archive_writer_new(path, &all_options[0]);
+	archive_writer_archive(w, "p");
+	ref = archive_writer_attribute(w, "size", PALLAS_TYPE_U64);
 	memcpy(value + 2, &ref, 4);
-	t = pallas_writer_thread(w, "t", &id);
-	ref = pallas_writer_string(w, "text");
-	entry = pallas_thread_writer_entry(t, PALLAS_GENERIC, &ref, 4);
+	t = archive_writer_thread(w, "t", &id);
+	ref = archive_writer_string(w, "text");
+	entry = thread_writer_entry(t, PALLAS_GENERIC, &ref, 4);
 	for (uint64_t i = 0; i < LISTS; i++) {
-		assert_int_equal(pallas_thread_writer_event(t, entry, i), 0);
+		assert_int_equal(thread_writer_event(t, entry, i), 0);
 		memcpy(value + 6, &i, 8);
 		if (i % 3 == 0)
-			assert_int_equal(
-				pallas_thread_writer_values(t, entry, 1, value, sizeof(value)), 0);
+			assert_int_equal(thread_writer_values(t, entry, 1, value, sizeof(value)),
+					 0);
 	}
-	assert_int_equal(pallas_thread_writer_finish(t), 0);
-	pallas_thread_writer_free(t);
-	assert_int_equal(pallas_writer_finish(w), 0);
-	pallas_writer_free(w);
+	assert_int_equal(thread_writer_finish(t), 0);
+	thread_writer_free(t);
+	assert_int_equal(archive_writer_finish(w), 0);
+	archive_writer_free(w);
 
 	assert_int_equal(pallas_open(&trace, path, 0), 0);
 	assert_int_equal(pallas_check(&trace, stdout), 0);
@@ -536,29 +535,28 @@ static void attribute_lists_come_back(void **unused)
 static void wrong_use_is_refused(void **unused)
 {
 	char *path = new_path();
-	struct pallas_writer *w = pallas_writer_new(path, &all_options[0]);
+	struct archive_writer *w = archive_writer_new(path, &all_options[0]);
 	struct thread_writer *t;
 	uint32_t id, entry;
 
 	(void)unused;
-	pallas_writer_archive(w, "p");
-	t = pallas_writer_thread(w, "empty", &id);
-	assert_int_equal(pallas_thread_writer_finish(t), -EINVAL);
-	pallas_thread_writer_free(t);
-	t = pallas_writer_thread(w, "unused entry", &id);
-	assert_int_not_equal(pallas_thread_writer_entry(t, PALLAS_THREAD_END, NULL, 0),
-			     PALLAS_NONE);
-	entry = pallas_thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
-	assert_int_equal(pallas_thread_writer_event(t, entry, 10), 0);
-	assert_int_equal(pallas_thread_writer_finish(t), -EINVAL);
-	pallas_thread_writer_free(t);
-	t = pallas_writer_thread(w, "backwards", &id);
-	entry = pallas_thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
-	assert_int_equal(pallas_thread_writer_event(t, entry, 10), 0);
-	assert_int_equal(pallas_thread_writer_event(t, entry, 9), -EINVAL);
-	pallas_thread_writer_free(t);
-	pallas_writer_free(w);
-	assert_null(pallas_writer_new(scratch, &all_options[0]));
+	archive_writer_archive(w, "p");
+	t = archive_writer_thread(w, "empty", &id);
+	assert_int_equal(thread_writer_finish(t), -EINVAL);
+	thread_writer_free(t);
+	t = archive_writer_thread(w, "unused entry", &id);
+	assert_int_not_equal(thread_writer_entry(t, PALLAS_THREAD_END, NULL, 0), PALLAS_NONE);
+	entry = thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
+	assert_int_equal(thread_writer_event(t, entry, 10), 0);
+	assert_int_equal(thread_writer_finish(t), -EINVAL);
+	thread_writer_free(t);
+	t = archive_writer_thread(w, "backwards", &id);
+	entry = thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
+	assert_int_equal(thread_writer_event(t, entry, 10), 0);
+	assert_int_equal(thread_writer_event(t, entry, 9), -EINVAL);
+	thread_writer_free(t);
+	archive_writer_free(w);
+	assert_null(archive_writer_new(scratch, &all_options[0]));
 	free(path);
 }
 

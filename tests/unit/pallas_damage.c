@@ -65,24 +65,24 @@ static void damage_is_an_error_and_no_crash(void **unused)
 		add(&s, PALLAS_GENERIC, 4, 7);
 	}
 	{
-		struct pallas_writer *w = pallas_writer_new(path, &all_options[0]);
+		struct archive_writer *w = archive_writer_new(path, &all_options[0]);
 		struct thread_writer *t;
 		uint32_t id;
 
-		pallas_writer_archive(w, "p");
+		archive_writer_archive(w, "p");
 		for (int i = 0; i < 5; i++) {
 			char name[8];
 
 			snprintf(name, sizeof(name), "f%d", i);
-			pallas_writer_region(w, name);
+			archive_writer_region(w, name);
 		}
-		assert_int_equal(pallas_writer_metadata(w, "key", "value"), 0);
-		t = pallas_writer_thread(w, "t", &id);
+		assert_int_equal(archive_writer_metadata(w, "key", "value"), 0);
+		t = archive_writer_thread(w, "t", &id);
 		put_events(t, &s);
-		assert_int_equal(pallas_thread_writer_finish(t), 0);
-		pallas_thread_writer_free(t);
-		assert_int_equal(pallas_writer_finish(w), 0);
-		pallas_writer_free(w);
+		assert_int_equal(thread_writer_finish(t), 0);
+		thread_writer_free(t);
+		assert_int_equal(archive_writer_finish(w), 0);
+		archive_writer_free(w);
 	}
 	assert_true(survives(path));
 	log_setup("pallas_damage", (enum log_level) - 1); /* thousands of expected messages */

@@ -87,10 +87,10 @@ static UNUSED char *new_path(void)
 static UNUSED void put_events(struct thread_writer *t, const struct stream_of *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		uint32_t entry = pallas_thread_writer_entry(t, s->e[i].record, &s->e[i].region, 4);
+		uint32_t entry = thread_writer_entry(t, s->e[i].record, &s->e[i].region, 4);
 
 		assert_int_not_equal(entry, PALLAS_NONE);
-		assert_int_equal(pallas_thread_writer_event(t, entry, s->e[i].time), 0);
+		assert_int_equal(thread_writer_event(t, entry, s->e[i].time), 0);
 	}
 }
 

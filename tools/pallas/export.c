@@ -59,7 +59,7 @@ struct export
 {
 	const struct pallas_options *o;
 	struct source source;
-	struct pallas_writer *w;
+	struct archive_writer *w;
 	struct regions regions;
 	struct mcvmap *map; /* MCV -> index in kinds + 1 */
 	struct kind *kinds;
@@ -214,7 +214,7 @@ static int put_values(struct export *x, struct kind *k, uint32_t entry, const st
 			break;
 		if (k->attributes[i] == PALLAS_NONE)
 			k->attributes[i] =
-				pallas_writer_attribute(x->w, arg->name, value_types[arg->type]);
+				archive_writer_attribute(x->w, arg->name, value_types[arg->type]);
 		if (k->attributes[i] == PALLAS_NONE)
 			return no_memory(x);
 		value_put(&v, k->attributes[i], ev->payload + at, arg->size);
@@ -224,7 +224,7 @@ static int put_values(struct export *x, struct kind *k, uint32_t entry, const st
 		value_put(&v, x->bytes8, ev->payload + at, 8);
 	for (; at < ev->payload_size; at++)
 		value_put(&v, x->bytes1, ev->payload + at, 1);
-	return v.n ? pallas_thread_writer_values(x->t, entry, v.n, v.bytes, v.size) : 0;
+	return v.n ? thread_writer_values(x->t, entry, v.n, v.bytes, v.size) : 0;
 }
 
 /* ---- events ---- */
@@ -246,7 +246,7 @@ static uint32_t jumbo_string(struct export *x, const struct event *ev)
 		bytes_free(&text);
 		return PALLAS_NONE;
 	}
-	ref = pallas_writer_string(x->w, (char *)text.data);
+	ref = archive_writer_string(x->w, (char *)text.data);
 	if (ref != PALLAS_NONE && ref >= x->known_strings) {
 		/* New strings have the highest reference: this one has not been seen before. */
 		x->known_strings = ref + 1;
@@ -311,10 +311,10 @@ static int put_event(struct export *x, const struct event *ev)
 	}
 	if (ref == PALLAS_NONE)
 		return no_memory(x);
-	entry = pallas_thread_writer_entry(x->t, record, &ref, sizeof(ref));
+	entry = thread_writer_entry(x->t, record, &ref, sizeof(ref));
 	if (entry == PALLAS_NONE)
 		return no_memory(x);
-	err = pallas_thread_writer_event(x->t, entry, time_of(x, ev->clock));
+	err = thread_writer_event(x->t, entry, time_of(x, ev->clock));
 	if (!err && covered < ev->payload_size)
 		err = put_values(x, k, entry, ev, covered);
 	return err;
@@ -322,11 +322,11 @@ static int put_event(struct export *x, const struct event *ev)
 
 static int put_frame(struct export *x, uint32_t record, int64_t clock)
 {
-	uint32_t entry = pallas_thread_writer_entry(x->t, record, NULL, 0);
+	uint32_t entry = thread_writer_entry(x->t, record, NULL, 0);
 
 	if (entry == PALLAS_NONE)
 		return no_memory(x);
-	return pallas_thread_writer_event(x->t, entry, time_of(x, clock));
+	return thread_writer_event(x->t, entry, time_of(x, clock));
 }
 
 /* With --calls what the scheduler did is left out: it does not repeat as what the program does. */
@@ -373,7 +373,7 @@ static int put_metadata(struct export *x, const char *key_format, uint32_t id, c
 	char key[64];
 
 	snprintf(key, sizeof(key), key_format, id); // NOLINT: one of the formats of the mapping
-	return pallas_writer_metadata(x->w, key, value);
+	return archive_writer_metadata(x->w, key, value);
 }
 
 static int put_stream(struct export *x, size_t i)
@@ -390,26 +390,26 @@ static int put_stream(struct export *x, size_t i)
 		return err;
 	snprintf(name, sizeof(name), "thread %" PRId64, owner->tid);
 	x->off_region = PALLAS_NONE;
-	x->t = pallas_writer_thread(x->w, owner->name ? owner->name : name, &x->thread);
+	x->t = archive_writer_thread(x->w, owner->name ? owner->name : name, &x->thread);
 	if (!x->t) {
 		free(text);
 		return -EIO;
 	}
 	err = put_events(x, &x->source.streams[i]);
 	if (!err)
-		err = pallas_thread_writer_finish(x->t);
+		err = thread_writer_finish(x->t);
 	if (!err)
 		err = put_metadata(x, PALLAS_KEY_PATH, x->thread, x->source.trace.streams[i]);
 	if (!err)
 		err = put_metadata(x, PALLAS_KEY_STREAM, x->thread, text);
 	free(text);
-	regions = err ? NULL : pallas_thread_writer_regions(x->t, &n);
+	regions = err ? NULL : thread_writer_regions(x->t, &n);
 	if (regions && n) {
 		text = pallas_summary_text(regions, n);
 		err = text ? put_metadata(x, PALLAS_KEY_SUMMARY, x->thread, text) : no_memory(x);
 		free(text);
 	}
-	pallas_thread_writer_free(x->t);
+	thread_writer_free(x->t);
 	x->t = NULL;
 	return err;
 }
@@ -431,13 +431,13 @@ static int put_process(struct export *x, const struct owner *owner)
 
 	if (asprintf(&name, "%s%spid %" PRId64, loom, *loom ? " " : "", owner->pid) < 0)
 		return no_memory(x);
-	err = pallas_writer_archive(x->w, name) == PALLAS_NONE ? -EIO : 0;
+	err = archive_writer_archive(x->w, name) == PALLAS_NONE ? -EIO : 0;
 	free(name);
 	snprintf(pid, sizeof(pid), "%" PRId64, owner->pid);
 	if (!err)
-		err = pallas_writer_metadata(x->w, PALLAS_KEY_LOOM, loom);
+		err = archive_writer_metadata(x->w, PALLAS_KEY_LOOM, loom);
 	if (!err)
-		err = pallas_writer_metadata(x->w, PALLAS_KEY_PID, pid);
+		err = archive_writer_metadata(x->w, PALLAS_KEY_PID, pid);
 	return err;
 }
 
@@ -474,13 +474,13 @@ static int put_main(struct export *x)
 	snprintf(clock, sizeof(clock), "%" PRId64, x->start);
 	/* Without all events there is no way back to this trace. */
 	err = x->o->calls ? 0
-			  : pallas_writer_main_metadata(x->w, PALLAS_KEY_MAP,
-							(char *)x->regions.lines.data);
+			  : archive_writer_main_metadata(x->w, PALLAS_KEY_MAP,
+							 (char *)x->regions.lines.data);
 	if (!err)
-		err = pallas_writer_main_metadata(x->w, PALLAS_KEY_CLOCK, clock);
+		err = archive_writer_main_metadata(x->w, PALLAS_KEY_CLOCK, clock);
 	if (!err)
-		err = pallas_writer_main_metadata(x->w, PALLAS_KEY_TOOL, tool);
-	return err ? err : pallas_writer_finish(x->w);
+		err = archive_writer_main_metadata(x->w, PALLAS_KEY_TOOL, tool);
+	return err ? err : archive_writer_finish(x->w);
 }
 
 static int prepare(struct export *x)
@@ -523,13 +523,13 @@ int pallas_export(const struct pallas_options *o)
 	int err = prepare(&x);
 
 	if (!err) {
-		x.w = pallas_writer_new(o->to, &options);
+		x.w = archive_writer_new(o->to, &options);
 		err = x.w ? 0 : -EIO;
 		x.regions.w = x.w;
 	}
 	if (!err) {
-		x.bytes8 = pallas_writer_attribute(x.w, "bytes", PALLAS_TYPE_U64);
-		x.bytes1 = pallas_writer_attribute(x.w, "byte", PALLAS_TYPE_U8);
+		x.bytes8 = archive_writer_attribute(x.w, "bytes", PALLAS_TYPE_U64);
+		x.bytes1 = archive_writer_attribute(x.w, "byte", PALLAS_TYPE_U8);
 		err = x.bytes8 == PALLAS_NONE || x.bytes1 == PALLAS_NONE ? no_memory(&x)
 									 : put_processes(&x);
 	}
@@ -538,8 +538,8 @@ int pallas_export(const struct pallas_options *o)
 	if (!err)
 		log_info("%s: %" PRIu64 " events of %zu threads", o->to, x.events,
 			 x.source.trace.nstreams);
-	pallas_thread_writer_free(x.t);
-	pallas_writer_free(x.w);
+	thread_writer_free(x.t);
+	archive_writer_free(x.w);
 	source_close(&x.source);
 	regions_free(&x.regions);
 	mcvmap_free(x.map);

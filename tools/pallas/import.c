@@ -429,7 +429,7 @@ static int put_all(struct import *m, struct pallas_expand *x)
 
 static int plans_make(struct import *m)
 {
-	const struct pallas_grammar *g = &m->thread->grammar;
+	const struct thread_grammar *g = &m->thread->grammar;
 	int err = 0;
 
 	m->plans = calloc(g->nevents + 1, sizeof(*m->plans));

@@ -76,7 +76,7 @@ static int show_threads(struct pallas_trace *trace)
 	       "first (ns)", "last (ns)", "events", "entries", "sequences", "loops", "depth");
 	for (size_t i = 0; !err && i < trace->nthreads; i++) {
 		struct pallas_thread *t = &trace->threads[i];
-		const struct pallas_grammar *g = &t->grammar;
+		const struct thread_grammar *g = &t->grammar;
 
 		err = pallas_thread_load(trace, t);
 		if (err)
@@ -126,7 +126,7 @@ static void show_event(const struct pallas_event *e)
 	       e->payload_size ? "" : "-", e->attributes_size, e->times.n);
 }
 
-static void show_sequence(const struct pallas_grammar *g, const struct pallas_sequence *s)
+static void show_sequence(const struct thread_grammar *g, const struct pallas_sequence *s)
 {
 	printf("S%u %s [", s->id, s->type == SEQUENCE_BLOCK ? "BLOCK" : "LOOP");
 	for (uint64_t i = 0; i < s->ntokens; i++) {
@@ -143,7 +143,7 @@ static void show_sequence(const struct pallas_grammar *g, const struct pallas_se
 /* The tables of a thread, in the order of the logical ids. */
 static void show_grammar(const struct pallas_thread *t)
 {
-	const struct pallas_grammar *g = &t->grammar;
+	const struct thread_grammar *g = &t->grammar;
 	size_t dead = 0;
 
 	printf("archive %u thread %u root S%u first_timestamp %" PRIu64 "\n", t->archive->id, t->id,

@@ -16,11 +16,11 @@
 #include "tools/pallas/mark_labels.h"
 #include "trace/pallas/bytes.h"
 
-struct pallas_writer;
+struct archive_writer;
 struct region_variant;
 
 struct regions { /* zeroed, with the writer */
-	struct pallas_writer *w;
+	struct archive_writer *w;
 	struct mark_labels labels;
 	struct bytes lines; /* of the mapping */
 	struct region_variant *variants;

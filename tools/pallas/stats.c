@@ -26,7 +26,7 @@
 
 static void tsv_thread(const struct pallas_trace *trace, const struct pallas_thread *t)
 {
-	const struct pallas_grammar *g = &t->grammar;
+	const struct thread_grammar *g = &t->grammar;
 	char name[NAME_BYTES];
 
 	for (size_t i = 0; i < g->sequence_map.n; i++) {
@@ -55,7 +55,7 @@ static void head(const struct pallas_thread *t, const char *name)
 
 static void show_sequences(const struct pallas_trace *trace, const struct pallas_thread *t)
 {
-	const struct pallas_grammar *g = &t->grammar;
+	const struct thread_grammar *g = &t->grammar;
 	char name[NAME_BYTES];
 
 	head(t, pallas_thread_name(trace, t));
@@ -111,7 +111,7 @@ static struct region *region_of(const struct regions *r, uint32_t ref)
 }
 
 /* A row for each region that is entered, with how often. */
-static int regions_collect(struct regions *r, const struct pallas_grammar *g)
+static int regions_collect(struct regions *r, const struct thread_grammar *g)
 {
 	size_t n = 0;
 
@@ -137,7 +137,7 @@ static int regions_collect(struct regions *r, const struct pallas_grammar *g)
 }
 
 /* The region whose call a block sequence is: it begins with ENTER and ends with the LEAVE of it. */
-static struct region *call_of(const struct regions *r, const struct pallas_grammar *g,
+static struct region *call_of(const struct regions *r, const struct thread_grammar *g,
 			      const struct pallas_sequence *s)
 {
 	const struct pallas_event *first, *last;
@@ -216,7 +216,7 @@ static int regions_summaries(struct regions *r, const struct pallas_trace *trace
 
 static int show_regions(const struct pallas_trace *trace, const struct pallas_thread *t)
 {
-	const struct pallas_grammar *g = &t->grammar;
+	const struct thread_grammar *g = &t->grammar;
 	struct regions r = {0};
 	int err = regions_collect(&r, g);
 
@@ -280,7 +280,7 @@ static int by_iterations(const void *a, const void *b)
 static void body_text(const struct pallas_trace *trace, const struct pallas_thread *t,
 		      const struct pallas_sequence *s, char *out, size_t size)
 {
-	const struct pallas_grammar *g = &t->grammar;
+	const struct thread_grammar *g = &t->grammar;
 	char name[NAME_BYTES];
 	size_t len = 0;
 
@@ -307,7 +307,7 @@ static void body_text(const struct pallas_trace *trace, const struct pallas_thre
 
 static int show_loops(const struct pallas_trace *trace, const struct pallas_thread *t)
 {
-	const struct pallas_grammar *g = &t->grammar;
+	const struct thread_grammar *g = &t->grammar;
 	struct repeated *rows = calloc(g->nsequences + 1, sizeof(*rows));
 	char text[200], name[NAME_BYTES];
 

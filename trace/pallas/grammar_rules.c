@@ -20,7 +20,7 @@ struct visit {
 	uint64_t at;	/* next token */
 };
 
-static int walk(struct pallas_grammar *g, struct visit *stack, uint8_t *colour, uint32_t *depths,
+static int walk(struct thread_grammar *g, struct visit *stack, uint8_t *colour, uint32_t *depths,
 		const char *shown)
 {
 	size_t n = 0;
@@ -77,7 +77,7 @@ static int too_many(const char *shown)
 }
 
 /* Carries the occurrences from the root down. */
-static int count(struct pallas_grammar *g, uint64_t *events, uint64_t *sequences, const char *shown)
+static int count(struct thread_grammar *g, uint64_t *events, uint64_t *sequences, const char *shown)
 {
 	sequences[g->root] = 1;
 	for (uint32_t i = g->norder; i-- > 0;) {
@@ -116,7 +116,7 @@ static int wrong_length(const char *shown, const char *what, uint32_t id, size_t
 	return -EBADMSG;
 }
 
-static int compare(const struct pallas_grammar *g, const uint64_t *events,
+static int compare(const struct thread_grammar *g, const uint64_t *events,
 		   const uint64_t *sequences, const char *shown)
 {
 	for (size_t i = 0; i < g->nevents; i++) {
@@ -142,7 +142,7 @@ static int compare(const struct pallas_grammar *g, const uint64_t *events,
 	return 0;
 }
 
-int pallas_grammar_verify(struct pallas_grammar *g, const char *shown)
+int thread_grammar_verify(struct thread_grammar *g, const char *shown)
 {
 	size_t n = g->nsequences;
 	struct visit *stack = calloc(n + 1, sizeof(*stack));

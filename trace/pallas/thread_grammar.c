@@ -164,7 +164,7 @@ static uint32_t map_place(const struct pallas_map *map, uint32_t id)
 }
 
 /* Turns the ids of all tokens into places; nothing looks at a map afterwards. */
-static int tokens_resolve(struct pallas_grammar *g, struct cursor *c)
+static int tokens_resolve(struct thread_grammar *g, struct cursor *c)
 {
 	for (size_t i = 0; i < g->nloops; i++) {
 		struct pallas_loop *l = &g->loops[i];
@@ -210,7 +210,7 @@ static int tokens_resolve(struct pallas_grammar *g, struct cursor *c)
 		(c)->bad ? -EBADMSG : (g)->field ? 0 : -ENOMEM;                                    \
 	})
 
-static int grammar_read(struct pallas_grammar *g, struct cursor *c)
+static int grammar_read(struct thread_grammar *g, struct cursor *c)
 {
 	int err;
 
@@ -257,36 +257,36 @@ static int grammar_read(struct pallas_grammar *g, struct cursor *c)
 	return 0;
 }
 
-int pallas_grammar_parse(struct pallas_grammar *g, uint8_t *bytes, size_t size, const char *shown)
+int thread_grammar_parse(struct thread_grammar *g, uint8_t *bytes, size_t size, const char *shown)
 {
 	struct cursor c;
 	int err;
 
-	*g = (struct pallas_grammar){.bytes = bytes, .memory = size};
+	*g = (struct thread_grammar){.bytes = bytes, .memory = size};
 	cursor_init(&c, bytes, size, shown);
 	err = grammar_read(g, &c);
 	if (!err)
-		err = pallas_grammar_verify(g, shown);
+		err = thread_grammar_verify(g, shown);
 	if (err == -ENOMEM)
 		log_error("%s: no memory for its grammar", shown);
 	if (err)
-		pallas_grammar_free(g);
+		thread_grammar_free(g);
 	return err;
 }
 
-int pallas_grammar_load(struct pallas_grammar *g, int dirfd, const char *path, const char *shown,
+int thread_grammar_load(struct thread_grammar *g, int dirfd, const char *path, const char *shown,
 			size_t most)
 {
 	uint8_t *bytes;
 	size_t size;
 	int err;
 
-	*g = (struct pallas_grammar){0};
+	*g = (struct thread_grammar){0};
 	err = pallas_file_read(dirfd, path, shown, most, &bytes, &size);
-	return err ? err : pallas_grammar_parse(g, bytes, size, shown);
+	return err ? err : thread_grammar_parse(g, bytes, size, shown);
 }
 
-void pallas_grammar_free(struct pallas_grammar *g)
+void thread_grammar_free(struct thread_grammar *g)
 {
 	free(g->events);
 	free(g->sequences);
@@ -296,5 +296,5 @@ void pallas_grammar_free(struct pallas_grammar *g)
 	free(g->loop_map.places);
 	free(g->order);
 	free(g->bytes);
-	*g = (struct pallas_grammar){0};
+	*g = (struct thread_grammar){0};
 }

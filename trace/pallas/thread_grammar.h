@@ -85,7 +85,7 @@ struct pallas_map {
 	size_t n;
 };
 
-struct pallas_grammar {
+struct thread_grammar {
 	uint32_t thread, archive; /* ids in the header */
 	uint64_t first_time;	  /* ns, as the header says */
 	uint32_t root;		  /* place in the table */
@@ -112,15 +112,15 @@ static inline uint32_t pallas_sequence_token(const struct pallas_sequence *s, ui
  * Reads thread.pallas at `path` below `dirfd`; `shown` names it in messages. `most` bounds
  * the bytes that it may take. Returns 0, or a negative errno after one message.
  */
-int pallas_grammar_load(struct pallas_grammar *g, int dirfd, const char *path, const char *shown,
+int thread_grammar_load(struct thread_grammar *g, int dirfd, const char *path, const char *shown,
 			size_t most) __attribute__((warn_unused_result));
 
 /* The same from memory: takes `bytes` (from malloc) in every case. */
-int pallas_grammar_parse(struct pallas_grammar *g, uint8_t *bytes, size_t size, const char *shown)
+int thread_grammar_parse(struct thread_grammar *g, uint8_t *bytes, size_t size, const char *shown)
 	__attribute__((warn_unused_result));
-void pallas_grammar_free(struct pallas_grammar *g); /* also of a zeroed struct */
+void thread_grammar_free(struct thread_grammar *g); /* also of a zeroed struct */
 
 /* Internal to the room: order and depth of the sequences, lengths of the vectors. */
-int pallas_grammar_verify(struct pallas_grammar *g, const char *shown);
+int thread_grammar_verify(struct thread_grammar *g, const char *shown);
 
 #endif

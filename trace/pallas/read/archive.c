@@ -364,7 +364,7 @@ int pallas_thread_load(struct pallas_trace *trace, struct pallas_thread *thread)
 	snprintf(path, sizeof(path), "%s/" PALLAS_THREAD, thread->path);
 	if (asprintf(&shown, "%s/%s", trace->path, path) < 0)
 		return -ENOMEM;
-	err = pallas_grammar_load(&thread->grammar, trace->fd, path, shown, most);
+	err = thread_grammar_load(&thread->grammar, trace->fd, path, shown, most);
 	if (!err) {
 		thread->loaded = true;
 		trace->used += thread->grammar.memory;
@@ -378,7 +378,7 @@ void pallas_thread_unload(struct pallas_trace *trace, struct pallas_thread *thre
 	if (!thread->loaded)
 		return;
 	trace->used -= thread->grammar.memory;
-	pallas_grammar_free(&thread->grammar);
+	thread_grammar_free(&thread->grammar);
 	thread->loaded = false;
 }
 

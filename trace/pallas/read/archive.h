@@ -50,7 +50,7 @@ struct pallas_thread {
 	uint32_t id, name;
 	char *path; /* archive_P/thread_T, relative to the trace */
 	bool loaded;
-	struct pallas_grammar grammar;
+	struct thread_grammar grammar;
 };
 
 struct pallas_trace {

@@ -161,7 +161,7 @@ static bool same_split(const struct pallas_vector *a, const struct pallas_vector
 	return true;
 }
 
-static void check_sequence(struct check *c, const struct pallas_grammar *g,
+static void check_sequence(struct check *c, const struct thread_grammar *g,
 			   const struct pallas_sequence *s)
 {
 	bool block = false;
@@ -180,7 +180,7 @@ static void check_sequence(struct check *c, const struct pallas_grammar *g,
 		say(c, "type", "sequence %u is a block that nothing enters", s->id);
 }
 
-static void check_tables(struct check *c, const struct pallas_grammar *g)
+static void check_tables(struct check *c, const struct thread_grammar *g)
 {
 	const struct pallas_sequence *root = &g->sequences[g->root];
 
@@ -237,7 +237,7 @@ struct levels {
 
 struct replay {
 	struct check *c;
-	const struct pallas_grammar *g;
+	const struct thread_grammar *g;
 	struct pallas_walk *times;
 	struct tally *tallies; /* durations, exclusive, starts of each sequence */
 	struct levels *stack;
@@ -382,7 +382,7 @@ static int replay(struct replay *r)
 
 static int check_vectors(struct check *c, struct pallas_loader *loader)
 {
-	const struct pallas_grammar *g = &c->thread->grammar;
+	const struct thread_grammar *g = &c->thread->grammar;
 	struct replay r = {.c = c, .g = g};
 	int err = -ENOMEM;
 

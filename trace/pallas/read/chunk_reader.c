@@ -14,7 +14,7 @@ struct chunk_reader {
 	size_t room;
 };
 
-struct chunk_reader *pallas_chunk_reader_new(uint32_t compression, uint32_t encoding)
+struct chunk_reader *chunk_reader_new(uint32_t compression, uint32_t encoding)
 {
 	struct chunk_reader *r = calloc(1, sizeof(*r));
 
@@ -32,7 +32,7 @@ struct chunk_reader *pallas_chunk_reader_new(uint32_t compression, uint32_t enco
 	return r;
 }
 
-void pallas_chunk_reader_free(struct chunk_reader *r)
+void chunk_reader_free(struct chunk_reader *r)
 {
 	if (!r)
 		return;
@@ -41,7 +41,7 @@ void pallas_chunk_reader_free(struct chunk_reader *r)
 	free(r);
 }
 
-size_t pallas_chunk_reader_memory(const struct chunk_reader *r)
+size_t chunk_reader_memory(const struct chunk_reader *r)
 {
 	return r->room + (r->zstd ? ZSTD_sizeof_DCtx(r->zstd) : 0);
 }
@@ -69,7 +69,7 @@ static size_t width(const struct chunk_reader *r, uint64_t size, size_t n)
 	return (size_t)(size / n);
 }
 
-int pallas_chunk_read(struct chunk_reader *r, int fd, uint64_t file_size, uint64_t offset,
+int chunk_reader_read(struct chunk_reader *r, int fd, uint64_t file_size, uint64_t offset,
 		      uint64_t *out, size_t n, const char **why)
 {
 	uint64_t size, content;

@@ -17,15 +17,15 @@
 
 struct chunk_reader; /* buffers that one reader uses again and again */
 
-struct chunk_reader *pallas_chunk_reader_new(uint32_t compression, uint32_t encoding);
-void pallas_chunk_reader_free(struct chunk_reader *r);		 /* NULL is fine */
-size_t pallas_chunk_reader_memory(const struct chunk_reader *r); /* bytes held */
+struct chunk_reader *chunk_reader_new(uint32_t compression, uint32_t encoding);
+void chunk_reader_free(struct chunk_reader *r);		  /* NULL is fine */
+size_t chunk_reader_memory(const struct chunk_reader *r); /* bytes held */
 
 /*
  * Reads the chunk at `offset` of `fd`, a file of `file_size` bytes, into out[n]. Returns 0, or a
  * negative errno without a message; *why then says what is wrong.
  */
-int pallas_chunk_read(struct chunk_reader *r, int fd, uint64_t file_size, uint64_t offset,
+int chunk_reader_read(struct chunk_reader *r, int fd, uint64_t file_size, uint64_t offset,
 		      uint64_t *out, size_t n, const char **why)
 	__attribute__((warn_unused_result));
 

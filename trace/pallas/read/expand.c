@@ -20,7 +20,7 @@ static void enter(struct pallas_expand *x, uint32_t sequence, uint32_t iteration
 int pallas_expand_init(struct pallas_expand *x, struct pallas_loader *loader,
 		       const struct pallas_thread *thread)
 {
-	const struct pallas_grammar *g = &thread->grammar;
+	const struct thread_grammar *g = &thread->grammar;
 
 	*x = (struct pallas_expand){.g = g};
 	x->times = calloc(g->nevents + 1, sizeof(*x->times));
@@ -49,7 +49,7 @@ void pallas_expand_fini(struct pallas_expand *x)
 
 int pallas_expand_next(struct pallas_expand *x)
 {
-	const struct pallas_grammar *g = x->g;
+	const struct thread_grammar *g = x->g;
 
 	while (x->depth) {
 		struct pallas_frame *f = &x->frames[x->depth - 1];

@@ -22,7 +22,7 @@ struct pallas_frame {
 };
 
 struct pallas_expand {
-	const struct pallas_grammar *g;
+	const struct thread_grammar *g;
 	struct pallas_walk *times;   /* one per event */
 	uint64_t *seen;		     /* occurrences returned so far, per event */
 	struct pallas_frame *frames; /* frames[depth - 1] is the innermost */

@@ -39,7 +39,7 @@ struct pallas_loader *pallas_loader_new(struct pallas_trace *trace)
 	struct pallas_loader *l = calloc(1, sizeof(*l));
 
 	if (l)
-		l->reader = pallas_chunk_reader_new(trace->compression, trace->encoding);
+		l->reader = chunk_reader_new(trace->compression, trace->encoding);
 	if (!l || !l->reader) {
 		log_error("%s: no memory to read it", trace->path);
 		free(l);
@@ -59,7 +59,7 @@ void pallas_loader_free(struct pallas_loader *loader)
 		if (loader->files[i].fd >= 0)
 			close(loader->files[i].fd);
 	}
-	pallas_chunk_reader_free(loader->reader);
+	chunk_reader_free(loader->reader);
 	free(loader->decoded);
 	free(loader);
 }
@@ -111,7 +111,7 @@ void pallas_walk_fini(struct pallas_walk *w)
 
 static bool is_event_vector(const struct pallas_walk *w)
 {
-	const struct pallas_grammar *g = &w->thread->grammar;
+	const struct thread_grammar *g = &w->thread->grammar;
 
 	return (const char *)w->vector >= (const char *)g->events &&
 	       (const char *)w->vector < (const char *)(g->events + g->nevents);
@@ -167,8 +167,8 @@ static int file_of(struct pallas_walk *w, const struct open_file **out)
 /* Bytes that chunks may take: the budget without names, grammars and the buffers of the loader. */
 static size_t room_for_chunks(const struct pallas_loader *l)
 {
-	size_t fixed = l->trace->used + pallas_chunk_reader_memory(l->reader) +
-		       l->room * sizeof(*l->decoded);
+	size_t fixed =
+		l->trace->used + chunk_reader_memory(l->reader) + l->room * sizeof(*l->decoded);
 
 	return l->trace->budget > fixed ? l->trace->budget - fixed : 0;
 }
@@ -261,7 +261,7 @@ int pallas_walk_load(struct pallas_walk *w)
 		err = file_of(w, &file);
 	if (err)
 		return err;
-	err = pallas_chunk_read(l->reader, file->fd, file->size, sub.offset, l->decoded,
+	err = chunk_reader_read(l->reader, file->fd, file->size, sub.offset, l->decoded,
 				(size_t)sub.n, &why);
 	if (!err && w->vector->kind == VECTOR_TIMES &&
 	    (l->decoded[0] != sub.min || l->decoded[sub.n - 1] != sub.max)) {
@@ -281,7 +281,7 @@ int pallas_walk_load(struct pallas_walk *w)
 	l->newest = w;
 	l->bytes += w->chunk_bytes;
 	l->stats.loaded++;
-	held = l->trace->used + l->bytes + pallas_chunk_reader_memory(l->reader) +
+	held = l->trace->used + l->bytes + chunk_reader_memory(l->reader) +
 	       l->room * sizeof(*l->decoded);
 	l->stats.peak_bytes = held > l->stats.peak_bytes ? held : l->stats.peak_bytes;
 	return 0;

@@ -38,7 +38,7 @@ struct part {
 	size_t nmetadata, metadata_room;
 };
 
-struct pallas_writer {
+struct archive_writer {
 	char *path;
 	int fd;
 	struct thread_writer_options options;
@@ -66,10 +66,10 @@ static void table_free(struct table *t)
 	free(t->slots);
 }
 
-struct pallas_writer *pallas_writer_new(const char *path,
-					const struct thread_writer_options *options)
+struct archive_writer *archive_writer_new(const char *path,
+					  const struct thread_writer_options *options)
 {
-	struct pallas_writer *w = calloc(1, sizeof(*w));
+	struct archive_writer *w = calloc(1, sizeof(*w));
 
 	if (!w || !(w->path = strdup(path))) {
 		log_error("%s: no memory to write it", path);
@@ -80,19 +80,19 @@ struct pallas_writer *pallas_writer_new(const char *path,
 	w->options = *options;
 	if (mkdir(path, 0755) < 0) {
 		log_error("%s: cannot create: %s", path, strerror(errno));
-		pallas_writer_free(w);
+		archive_writer_free(w);
 		return NULL;
 	}
 	w->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (w->fd < 0) {
 		log_error("%s: cannot open: %s", path, strerror(errno));
-		pallas_writer_free(w);
+		archive_writer_free(w);
 		return NULL;
 	}
 	return w;
 }
 
-void pallas_writer_free(struct pallas_writer *w)
+void archive_writer_free(struct archive_writer *w)
 {
 	if (!w)
 		return;
@@ -170,28 +170,28 @@ static uint32_t intern(struct table *t, const char *text, uint32_t a, uint32_t b
 	return t->n++;
 }
 
-uint32_t pallas_writer_string(struct pallas_writer *w, const char *text)
+uint32_t archive_writer_string(struct archive_writer *w, const char *text)
 {
 	return intern(&w->strings, text, 0, 0);
 }
 
-uint32_t pallas_writer_region(struct pallas_writer *w, const char *name)
+uint32_t archive_writer_region(struct archive_writer *w, const char *name)
 {
-	uint32_t string = pallas_writer_string(w, name);
+	uint32_t string = archive_writer_string(w, name);
 
 	return string == PALLAS_NONE ? string : intern(&w->regions, NULL, string, 0);
 }
 
-uint32_t pallas_writer_new_region(struct pallas_writer *w, const char *name)
+uint32_t archive_writer_new_region(struct archive_writer *w, const char *name)
 {
-	uint32_t string = pallas_writer_string(w, name);
+	uint32_t string = archive_writer_string(w, name);
 
 	return string == PALLAS_NONE ? string : intern(&w->regions, NULL, string, w->regions.n + 1);
 }
 
-uint32_t pallas_writer_attribute(struct pallas_writer *w, const char *name, uint8_t type)
+uint32_t archive_writer_attribute(struct archive_writer *w, const char *name, uint8_t type)
 {
-	uint32_t string = pallas_writer_string(w, name);
+	uint32_t string = archive_writer_string(w, name);
 
 	return string == PALLAS_NONE ? string : intern(&w->attributes, NULL, string, type);
 }
@@ -231,7 +231,7 @@ static void put_metadata(struct bytes *b, struct part *p)
 }
 
 /* Writes `b` as a new file below the directory of the trace; frees it. */
-static int put_file(struct pallas_writer *w, const char *path, struct bytes *b)
+static int put_file(struct archive_writer *w, const char *path, struct bytes *b)
 {
 	int err = b->failed ? -ENOMEM : 0, fd = -1;
 	size_t at = 0;
@@ -257,7 +257,7 @@ static int put_file(struct pallas_writer *w, const char *path, struct bytes *b)
 }
 
 /* Ends the present archive, if there is one. All definitions are in the main file. */
-static int archive_close(struct pallas_writer *w)
+static int archive_close(struct archive_writer *w)
 {
 	struct bytes b = {0};
 	char path[64];
@@ -290,9 +290,9 @@ static int location_add(struct part *p, uint32_t id, uint32_t name, uint32_t par
 	return 0;
 }
 
-uint32_t pallas_writer_archive(struct pallas_writer *w, const char *name)
+uint32_t archive_writer_archive(struct archive_writer *w, const char *name)
 {
-	uint32_t string = pallas_writer_string(w, name);
+	uint32_t string = archive_writer_string(w, name);
 	char path[64];
 
 	if (archive_close(w))
@@ -309,9 +309,10 @@ uint32_t pallas_writer_archive(struct pallas_writer *w, const char *name)
 	return w->narchives++;
 }
 
-struct thread_writer *pallas_writer_thread(struct pallas_writer *w, const char *name, uint32_t *id)
+struct thread_writer *archive_writer_thread(struct archive_writer *w, const char *name,
+					    uint32_t *id)
 {
-	uint32_t string = pallas_writer_string(w, name), archive = w->narchives - 1;
+	uint32_t string = archive_writer_string(w, name), archive = w->narchives - 1;
 	struct thread_writer *t;
 	char path[96], *shown;
 
@@ -324,13 +325,14 @@ struct thread_writer *pallas_writer_thread(struct pallas_writer *w, const char *
 		log_error("%s: no memory to write it", w->path);
 		return NULL;
 	}
-	t = pallas_thread_writer_new(w->fd, path, shown, archive, w->nthreads, &w->options);
+	t = thread_writer_new(w->fd, path, shown, archive, w->nthreads, &w->options);
 	free(shown);
 	*id = w->nthreads++;
 	return t;
 }
 
-static int metadata_add(struct pallas_writer *w, struct part *p, const char *key, const char *value)
+static int metadata_add(struct archive_writer *w, struct part *p, const char *key,
+			const char *value)
 {
 	struct entry *e = NULL;
 
@@ -368,17 +370,17 @@ fail:
 	return -ENOMEM;
 }
 
-int pallas_writer_main_metadata(struct pallas_writer *w, const char *key, const char *value)
+int archive_writer_main_metadata(struct archive_writer *w, const char *key, const char *value)
 {
 	return metadata_add(w, &w->main, key, value);
 }
 
-int pallas_writer_metadata(struct pallas_writer *w, const char *key, const char *value)
+int archive_writer_metadata(struct archive_writer *w, const char *key, const char *value)
 {
 	return metadata_add(w, &w->archive, key, value);
 }
 
-int pallas_writer_finish(struct pallas_writer *w)
+int archive_writer_finish(struct archive_writer *w)
 {
 	struct bytes b = {0};
 	int err = archive_close(w);

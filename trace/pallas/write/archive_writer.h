@@ -15,36 +15,37 @@
 
 #include "trace/pallas/write/thread_writer.h"
 
-struct pallas_writer;
+struct archive_writer;
 
 /* Creates the directory `path`, which must not exist. NULL after one message. */
-struct pallas_writer *pallas_writer_new(const char *path,
-					const struct thread_writer_options *options);
+struct archive_writer *archive_writer_new(const char *path,
+					  const struct thread_writer_options *options);
 
 /* References of names; PALLAS_NONE without memory. A region is named once per text, an attribute
  * once per text and type. */
-uint32_t pallas_writer_string(struct pallas_writer *w, const char *text);
-uint32_t pallas_writer_region(struct pallas_writer *w, const char *name);
-uint32_t pallas_writer_new_region(struct pallas_writer *w,
-				  const char *name); /* never one that is there */
-uint32_t pallas_writer_attribute(struct pallas_writer *w, const char *name, uint8_t type);
+uint32_t archive_writer_string(struct archive_writer *w, const char *text);
+uint32_t archive_writer_region(struct archive_writer *w, const char *name);
+uint32_t archive_writer_new_region(struct archive_writer *w,
+				   const char *name); /* never one that is there */
+uint32_t archive_writer_attribute(struct archive_writer *w, const char *name, uint8_t type);
 
 /* Begins the archive of the next process; returns its id, or PALLAS_NONE after one message. The one
  * before is then complete. */
-uint32_t pallas_writer_archive(struct pallas_writer *w, const char *name);
+uint32_t archive_writer_archive(struct archive_writer *w, const char *name);
 
 /* Begins the next thread of the present archive: NULL after one message. The caller gives it
  * events and finishes and frees it before the next one begins. *id is its location. */
-struct thread_writer *pallas_writer_thread(struct pallas_writer *w, const char *name, uint32_t *id);
+struct thread_writer *archive_writer_thread(struct archive_writer *w, const char *name,
+					    uint32_t *id);
 
 /* Metadata of the main file, or of the present archive. Keys are unique; the later value holds. */
-int pallas_writer_main_metadata(struct pallas_writer *w, const char *key, const char *value)
+int archive_writer_main_metadata(struct archive_writer *w, const char *key, const char *value)
 	__attribute__((warn_unused_result));
-int pallas_writer_metadata(struct pallas_writer *w, const char *key, const char *value)
+int archive_writer_metadata(struct archive_writer *w, const char *key, const char *value)
 	__attribute__((warn_unused_result));
 
 /* Completes the archive. 0 or a negative errno after one message. */
-int pallas_writer_finish(struct pallas_writer *w) __attribute__((warn_unused_result));
-void pallas_writer_free(struct pallas_writer *w); /* NULL is fine */
+int archive_writer_finish(struct archive_writer *w) __attribute__((warn_unused_result));
+void archive_writer_free(struct archive_writer *w); /* NULL is fine */
 
 #endif

@@ -32,12 +32,12 @@ struct chunk_writer {
 static int no_memory(struct chunk_writer *w, const char *shown)
 {
 	log_error("%s: no memory to write it", shown);
-	pallas_chunk_writer_close(w);
+	chunk_writer_close(w);
 	return -ENOMEM;
 }
 
-struct chunk_writer *pallas_chunk_writer_new(int dirfd, const char *path, const char *shown,
-					     uint32_t compression, uint32_t encoding, int level)
+struct chunk_writer *chunk_writer_new(int dirfd, const char *path, const char *shown,
+				      uint32_t compression, uint32_t encoding, int level)
 {
 	struct chunk_writer *w = calloc(1, sizeof(*w));
 	size_t raw = 8 * (size_t)CHUNK_ELEMENTS_MAX;
@@ -69,7 +69,7 @@ struct chunk_writer *pallas_chunk_writer_new(int dirfd, const char *path, const 
 	w->fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (w->fd < 0) {
 		log_error("%s: cannot create: %s", shown, strerror(errno));
-		pallas_chunk_writer_close(w);
+		chunk_writer_close(w);
 		return NULL;
 	}
 	return w;
@@ -244,7 +244,7 @@ static size_t mask(struct chunk_writer *w, const uint64_t *v, size_t n)
 	return n * bytes;
 }
 
-int pallas_chunk_put(struct chunk_writer *w, const uint64_t *v, size_t n, uint64_t *offset)
+int chunk_writer_put(struct chunk_writer *w, const uint64_t *v, size_t n, uint64_t *offset)
 {
 	const void *bytes = v;
 	size_t size = 8 * n, masked;
@@ -274,7 +274,7 @@ int pallas_chunk_put(struct chunk_writer *w, const uint64_t *v, size_t n, uint64
 	return put(w, w->packed, 8 + (size_t)packed);
 }
 
-int pallas_chunk_writer_close(struct chunk_writer *w)
+int chunk_writer_close(struct chunk_writer *w)
 {
 	int err = 0;
 

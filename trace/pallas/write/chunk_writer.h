@@ -25,15 +25,15 @@ struct chunk_writer;
 
 /* Creates the file `path` below `dirfd`, which must not exist. NULL after one message, in which
  * `shown` names the file. */
-struct chunk_writer *pallas_chunk_writer_new(int dirfd, const char *path, const char *shown,
-					     uint32_t compression, uint32_t encoding, int level);
+struct chunk_writer *chunk_writer_new(int dirfd, const char *path, const char *shown,
+				      uint32_t compression, uint32_t encoding, int level);
 
 /* Appends v[0..n), n from 1 to CHUNK_ELEMENTS_MAX; *offset is its place. 0, or a negative errno
  * after one message. */
-int pallas_chunk_put(struct chunk_writer *w, const uint64_t *v, size_t n, uint64_t *offset)
+int chunk_writer_put(struct chunk_writer *w, const uint64_t *v, size_t n, uint64_t *offset)
 	__attribute__((warn_unused_result));
 
 /* Writes what is buffered and frees. 0, or a negative errno after one message. NULL is fine. */
-int pallas_chunk_writer_close(struct chunk_writer *w);
+int chunk_writer_close(struct chunk_writer *w);
 
 #endif

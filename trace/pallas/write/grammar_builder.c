@@ -33,7 +33,7 @@
 #define TAIL_TOKENS   4	 /* a known pattern outside a loop folds from this length on */
 #define SEEN_SLOTS    65536 /* a power of 2 */
 
-int pallas_builder_init(struct thread_writer *w)
+int grammar_builder_init(struct thread_writer *w)
 {
 	w->seen = calloc(SEEN_SLOTS, sizeof(*w->seen));
 	w->frames = malloc(16 * sizeof(*w->frames));
@@ -45,7 +45,7 @@ int pallas_builder_init(struct thread_writer *w)
 	return pallas_sequences_init(w);
 }
 
-void pallas_builder_fini(struct thread_writer *w)
+void grammar_builder_fini(struct thread_writer *w)
 {
 	pallas_sequences_fini(w);
 	free(w->seen);
@@ -563,7 +563,7 @@ static bool is_plain_call(const struct thread_writer *w)
 	       w->events[f->opened_by].region != PALLAS_NONE;
 }
 
-int pallas_builder_event(struct thread_writer *w, uint32_t entry, uint64_t time)
+int grammar_builder_event(struct thread_writer *w, uint32_t entry, uint64_t time)
 {
 	const struct event_entry *e = &w->events[entry];
 	bool end = e->kind == PALLAS_END && closes(w, e);
@@ -591,7 +591,7 @@ int pallas_builder_event(struct thread_writer *w, uint32_t entry, uint64_t time)
 }
 
 /* Blocks that were never closed stay inline; all is wrapped into one token of the root. */
-int pallas_builder_finish(struct thread_writer *w)
+int grammar_builder_finish(struct thread_writer *w)
 {
 	struct frame *f;
 	struct sequence *root;

@@ -137,10 +137,10 @@ static inline uint32_t key_id(uint64_t key)
 	return token_id((uint32_t)key);
 }
 
-int pallas_builder_init(struct thread_writer *w);
-void pallas_builder_fini(struct thread_writer *w);
-int pallas_builder_event(struct thread_writer *w, uint32_t entry, uint64_t time);
-int pallas_builder_finish(struct thread_writer *w);
+int grammar_builder_init(struct thread_writer *w);
+void grammar_builder_fini(struct thread_writer *w);
+int grammar_builder_event(struct thread_writer *w, uint32_t entry, uint64_t time);
+int grammar_builder_finish(struct thread_writer *w);
 
 /* sequences.c: hash of keys; the sequence with these keys and type, or PALLAS_NONE; a new one. */
 uint64_t pallas_keys_hash(const uint64_t *keys, size_t n);
@@ -160,6 +160,6 @@ uint32_t pallas_key_token(struct thread_writer *w, uint64_t key);
 void pallas_loops_count(struct thread_writer *w, const uint32_t *tokens, size_t n, uint64_t times);
 int pallas_sequences_init(struct thread_writer *w);
 void pallas_sequences_fini(struct thread_writer *w);
-int pallas_writer_fail(struct thread_writer *w, int err);
+int archive_writer_fail(struct thread_writer *w, int err);
 
 #endif

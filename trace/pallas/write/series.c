@@ -28,7 +28,7 @@ int pallas_series_flush(struct series *s, enum pallas_vector_kind kind, struct c
 	if (offset && *offset != PALLAS_INVALID)
 		place = *offset;
 	else
-		err = pallas_chunk_put(w, s->v, s->n, &place);
+		err = chunk_writer_put(w, s->v, s->n, &place);
 	if (err)
 		return err;
 	if (offset)

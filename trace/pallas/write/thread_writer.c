@@ -14,9 +14,9 @@
 #include "trace/pallas/pallas_file.h"
 #include "trace/pallas/pallas_record.h"
 
-struct thread_writer *pallas_thread_writer_new(int dirfd, const char *path, const char *shown,
-					       uint32_t archive, uint32_t thread,
-					       const struct thread_writer_options *options)
+struct thread_writer *thread_writer_new(int dirfd, const char *path, const char *shown,
+					uint32_t archive, uint32_t thread,
+					const struct thread_writer_options *options)
 {
 	struct thread_writer *w = calloc(1, sizeof(*w));
 	char *name = NULL;
@@ -30,7 +30,7 @@ struct thread_writer *pallas_thread_writer_new(int dirfd, const char *path, cons
 	w->thread = thread;
 	w->whole_blocks = options->whole_blocks;
 	w->shown = strdup(shown);
-	if (!w->shown || pallas_builder_init(w)) {
+	if (!w->shown || grammar_builder_init(w)) {
 		log_error("%s: no memory to write it", shown);
 		goto fail;
 	}
@@ -45,15 +45,13 @@ struct thread_writer *pallas_thread_writer_new(int dirfd, const char *path, cons
 	}
 	if (asprintf(&name, "%s/%s", shown, PALLAS_EVENT_DATA) < 0)
 		goto no_memory;
-	w->event_data =
-		pallas_chunk_writer_new(w->dirfd, PALLAS_EVENT_DATA, name, options->compression,
-					options->encoding, options->level);
+	w->event_data = chunk_writer_new(w->dirfd, PALLAS_EVENT_DATA, name, options->compression,
+					 options->encoding, options->level);
 	free(name);
 	if (asprintf(&name, "%s/%s", shown, PALLAS_SEQ_DATA) < 0)
 		goto no_memory;
-	w->sequence_data =
-		pallas_chunk_writer_new(w->dirfd, PALLAS_SEQ_DATA, name, options->compression,
-					options->encoding, options->level);
+	w->sequence_data = chunk_writer_new(w->dirfd, PALLAS_SEQ_DATA, name, options->compression,
+					    options->encoding, options->level);
 	free(name);
 	if (!w->event_data || !w->sequence_data)
 		goto fail;
@@ -61,11 +59,11 @@ struct thread_writer *pallas_thread_writer_new(int dirfd, const char *path, cons
 no_memory:
 	log_error("%s: no memory to write it", shown);
 fail:
-	pallas_thread_writer_free(w);
+	thread_writer_free(w);
 	return NULL;
 }
 
-void pallas_thread_writer_free(struct thread_writer *w)
+void thread_writer_free(struct thread_writer *w)
 {
 	if (!w)
 		return;
@@ -77,9 +75,9 @@ void pallas_thread_writer_free(struct thread_writer *w)
 	}
 	free(w->events);
 	free(w->event_table);
-	pallas_builder_fini(w);
-	(void)pallas_chunk_writer_close(w->event_data);
-	(void)pallas_chunk_writer_close(w->sequence_data);
+	grammar_builder_fini(w);
+	(void)chunk_writer_close(w->event_data);
+	(void)chunk_writer_close(w->sequence_data);
 	if (w->dirfd >= 0)
 		close(w->dirfd);
 	pallas_scratch_close(&w->scratch);
@@ -88,7 +86,7 @@ void pallas_thread_writer_free(struct thread_writer *w)
 	free(w);
 }
 
-int pallas_writer_fail(struct thread_writer *w, int err)
+int archive_writer_fail(struct thread_writer *w, int err)
 {
 	if (!w->failed && err == -ENOMEM)
 		log_error("%s: no memory to write it", w->shown);
@@ -165,8 +163,8 @@ static int region_of(struct thread_writer *w, struct event_entry *e)
 	return 0;
 }
 
-uint32_t pallas_thread_writer_entry(struct thread_writer *w, uint32_t record, const void *payload,
-				    size_t size)
+uint32_t thread_writer_entry(struct thread_writer *w, uint32_t record, const void *payload,
+			     size_t size)
 {
 	uint64_t hash = event_hash(record, payload, size);
 	const struct pallas_record_spec *spec = pallas_record_spec(record);
@@ -215,7 +213,7 @@ static int attributes_spill(struct thread_writer *w)
 		err = pallas_scratch_put(&w->scratch, w->dirfd, w->shown, e->attributes.data,
 					 e->attributes.size, &e->attribute_spills);
 		if (err)
-			return pallas_writer_fail(w, err);
+			return archive_writer_fail(w, err);
 		e->attributes_spilled += e->attributes.size;
 		bytes_free(&e->attributes);
 	}
@@ -223,8 +221,8 @@ static int attributes_spill(struct thread_writer *w)
 	return 0;
 }
 
-int pallas_thread_writer_values(struct thread_writer *w, uint32_t entry, uint8_t nvalues,
-				const void *values, size_t size)
+int thread_writer_values(struct thread_writer *w, uint32_t entry, uint8_t nvalues,
+			 const void *values, size_t size)
 {
 	struct event_entry *e = &w->events[entry];
 	uint64_t occurrence = e->times.total + e->times.n - 1;
@@ -238,7 +236,7 @@ int pallas_thread_writer_values(struct thread_writer *w, uint32_t entry, uint8_t
 	bytes_u8(&e->attributes, nvalues);
 	bytes_put(&e->attributes, values, size);
 	if (e->attributes.failed)
-		return pallas_writer_fail(w, -ENOMEM);
+		return archive_writer_fail(w, -ENOMEM);
 	w->held_attributes += whole;
 	return w->held_attributes > ATTRIBUTES_HELD ? attributes_spill(w) : 0;
 }
@@ -268,7 +266,7 @@ static int hold_less(struct thread_writer *w)
 	return err;
 }
 
-int pallas_thread_writer_event(struct thread_writer *w, uint32_t entry, uint64_t time)
+int thread_writer_event(struct thread_writer *w, uint32_t entry, uint64_t time)
 {
 	struct event_entry *e = &w->events[entry];
 	int err;
@@ -277,7 +275,7 @@ int pallas_thread_writer_event(struct thread_writer *w, uint32_t entry, uint64_t
 		log_error("%s: event %llu is %llu ns earlier than the one before", w->shown,
 			  (unsigned long long)w->total_events,
 			  (unsigned long long)(w->last_time - time));
-		return pallas_writer_fail(w, -EINVAL);
+		return archive_writer_fail(w, -EINVAL);
 	}
 	if (w->total_events++ == 0)
 		w->first_time = time;
@@ -288,11 +286,11 @@ int pallas_thread_writer_event(struct thread_writer *w, uint32_t entry, uint64_t
 	if (!err && __builtin_expect(w->held > THREAD_HELD, 0))
 		err = hold_less(w);
 	if (!err)
-		err = pallas_builder_event(w, entry, time);
-	return err ? pallas_writer_fail(w, err) : 0;
+		err = grammar_builder_event(w, entry, time);
+	return err ? archive_writer_fail(w, err) : 0;
 }
 
-const struct region_summary *pallas_thread_writer_regions(const struct thread_writer *w, size_t *n)
+const struct region_summary *thread_writer_regions(const struct thread_writer *w, size_t *n)
 {
 	*n = w->inlined ? w->nregions : 0;
 	return w->regions;
@@ -463,7 +461,7 @@ static int put_thread(struct thread_writer *w)
 	return err;
 }
 
-int pallas_thread_writer_finish(struct thread_writer *w)
+int thread_writer_finish(struct thread_writer *w)
 {
 	struct chunk_writer *files[2] = {w->event_data, w->sequence_data};
 	int err, closed;
@@ -472,7 +470,7 @@ int pallas_thread_writer_finish(struct thread_writer *w)
 		log_error("%s: a thread without events has no place in an archive", w->shown);
 		return -EINVAL;
 	}
-	err = pallas_builder_finish(w);
+	err = grammar_builder_finish(w);
 	for (size_t i = 0; !err && i < w->nevents; i++) {
 		if (w->events[i].times.total + w->events[i].times.n == 0) {
 			log_error("%s: event entry %zu was made and never used", w->shown, i);
@@ -485,10 +483,10 @@ int pallas_thread_writer_finish(struct thread_writer *w)
 		err = pallas_sequence_flush(w, &w->sequences[i]);
 	w->event_data = w->sequence_data = NULL;
 	for (unsigned i = 0; i < 2; i++) {
-		closed = pallas_chunk_writer_close(files[i]);
+		closed = chunk_writer_close(files[i]);
 		err = err ? err : closed;
 	}
 	if (!err)
 		err = put_thread(w);
-	return err ? pallas_writer_fail(w, err) : 0;
+	return err ? archive_writer_fail(w, err) : 0;
 }

@@ -49,34 +49,33 @@ struct thread_writer_options {
  * Creates the directory `path` below `dirfd` with the three files in it. `shown` names it in
  * messages. NULL after one message.
  */
-struct thread_writer *pallas_thread_writer_new(int dirfd, const char *path, const char *shown,
-					       uint32_t archive, uint32_t thread,
-					       const struct thread_writer_options *options);
+struct thread_writer *thread_writer_new(int dirfd, const char *path, const char *shown,
+					uint32_t archive, uint32_t thread,
+					const struct thread_writer_options *options);
 
 /* The entry of an event, made when it is new: its place, or PALLAS_NONE without memory.
  * `size` is at most PALLAS_PAYLOAD_MAX. An entry has to occur before the end (rule R10). */
-uint32_t pallas_thread_writer_entry(struct thread_writer *w, uint32_t record, const void *payload,
-				    size_t size);
+uint32_t thread_writer_entry(struct thread_writer *w, uint32_t record, const void *payload,
+			     size_t size);
 
 /*
  * One occurrence of an entry. `time` (ns) must not be below that of the event before. Returns 0, or
  * a negative errno after one message; then nothing but freeing makes sense.
  */
-int pallas_thread_writer_event(struct thread_writer *w, uint32_t entry, uint64_t time)
+int thread_writer_event(struct thread_writer *w, uint32_t entry, uint64_t time)
 	__attribute__((warn_unused_result));
 
 /* Attaches a list of values (pallas.md 11, without its header) to the latest occurrence
  * of `entry`. 0 or -ENOMEM, without a message. */
-int pallas_thread_writer_values(struct thread_writer *w, uint32_t entry, uint8_t nvalues,
-				const void *values, size_t size)
-	__attribute__((warn_unused_result));
+int thread_writer_values(struct thread_writer *w, uint32_t entry, uint8_t nvalues,
+			 const void *values, size_t size) __attribute__((warn_unused_result));
 
 /* Closes the grammar and writes thread.pallas. A thread without events is an error (rule R3). */
-int pallas_thread_writer_finish(struct thread_writer *w) __attribute__((warn_unused_result));
+int thread_writer_finish(struct thread_writer *w) __attribute__((warn_unused_result));
 
 /* After finish: summaries of all regions; *n is 0 if no block stayed inline. */
-const struct region_summary *pallas_thread_writer_regions(const struct thread_writer *w, size_t *n);
+const struct region_summary *thread_writer_regions(const struct thread_writer *w, size_t *n);
 
-void pallas_thread_writer_free(struct thread_writer *w); /* NULL is fine */
+void thread_writer_free(struct thread_writer *w); /* NULL is fine */
 
 #endif
