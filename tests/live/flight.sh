@@ -62,7 +62,7 @@ E
 
 expect "the session says so, too" grep -q '"policy": "drop-old", "bytes": 4194304, "keep_ns": 3600000000000, "keep_bytes": 1048576' small/perf.json
 expect "what is taken in is not called written" grep -q '^ovni-bpf: events  *seen  *taken in  *filtered' small.log
-expect "too little memory is told" grep -q 'there was memory for .* instead of 3600.000 s' small.log
+expect "too little memory is told" grep -q 'the memory holds .* instead of 3600.000 s' small.log
 
 # On request, twice, and what has not gone since is in both.
 "$RECORDER" --comm 'sleep*' --last 30s -o asked >asked.log 2>&1 &
@@ -115,8 +115,8 @@ record called command --last 100ms --trigger raise_alarm \
 look called/0001 <<'E'
 from calls import tree
 check(s["stopped_by"] == "trigger", s["stopped_by"])
-words = s["trigger"].replace(",", "").split()  # thread TID of process PID came to FUNC, at CLOCK
-check(words[-3] == "raise_alarm", "came to", words[-3])
+words = s["trigger"].replace(",", "").split()  # thread TID of process PID reached FUNC at CLOCK
+check(words[-3] == "raise_alarm", "reached", words[-3])
 check(int(s["t0"]) < int(words[-1]) <= int(s["t1"]), "the trigger is not in the window")
 mine = [t for t in trace.streams if t.names[-1].startswith("sw-")]
 check(len(mine) == 2, len(mine), "of 2 threads are there")

@@ -85,7 +85,7 @@ try 0 'the command exited with status 0' session stop $n-e
 judge command
 
 # What cannot begin says so, with its status, and leaves nothing.
-try 1 'exists already' session start $n-f -a -o command
+try 1 'exists: choose another' session start $n-f -a -o command
 try 1 'no session' session status $n-f
 try 2 'what is to be recorded' session start $n-f -o nothing
 try 2 'letters' session start 'a/b' -a

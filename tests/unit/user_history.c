@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spool: what is kept is the newest, without a hole, in bounded memory. */
+/* history: what is kept is the newest, without a hole, in bounded memory. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,17 +15,17 @@
 #include "user/sink/trigger.h"
 
 struct watcher {
-	uint64_t forgotten, played; /* records, which are numbered in `id` from 1 */
+	uint64_t discarded, played; /* records, which are numbered in `id` from 1 */
 	uint64_t notes, dropped;
 	unsigned cpu;
-	struct history *spool;
+	struct history *history;
 };
 
-static int forgotten(void *arg, unsigned cpu, const struct record_head *record)
+static int discarded(void *arg, unsigned cpu, const struct record_head *record)
 {
 	struct watcher *w = arg;
 
-	assert_int_equal(record->id, ++w->forgotten);
+	assert_int_equal(record->id, ++w->discarded);
 	assert_int_equal(cpu, record->id % 7);
 	return 0;
 }
@@ -48,7 +48,7 @@ static void *note(void *arg)
 
 	noted = w;
 	w->notes++;
-	*at = w->spool ? w->forgotten + history_records(w->spool) : 0;
+	*at = w->history ? w->discarded + history_records(w->history) : 0;
 	return at;
 }
 
@@ -62,35 +62,35 @@ static struct history *make(struct watcher *w, uint64_t bytes, uint64_t ns, uint
 {
 	const struct history_options options = {.bytes = bytes,
 						.ns = ns,
-						.forgotten = forgotten,
+						.discarded = discarded,
 						.note = note,
 						.drop_note = drop_note,
 						.note_bytes = sizeof(uint64_t),
 						.arg = w};
 
 	memset(w, 0, sizeof(*w));
-	w->spool = history_new(&options, start);
-	assert_non_null(w->spool);
-	return w->spool;
+	w->history = history_new(&options, start);
+	assert_non_null(w->history);
+	return w->history;
 }
 
-static void put(struct history *spool, uint32_t number, uint64_t clock)
+static void put(struct history *history, uint32_t number, uint64_t clock)
 {
 	struct record_switch r = {.head = {.clock = clock, .kind = RECORD_SWITCH, .id = number}};
 	struct record_task t = {.head = {.clock = clock, .kind = RECORD_TASK, .id = number}};
 
-	assert_int_equal(history_put(spool, number % 7, number % 5 ? &r.head : &t.head), 0);
+	assert_int_equal(history_put(history, number % 7, number % 5 ? &r.head : &t.head), 0);
 }
 
-/* All that was put and not forgotten comes out, in order; the note is of where it begins. */
+/* All that was put and not discarded comes out, in order; the note is of where it begins. */
 static void check_held(struct watcher *w, uint32_t last)
 {
 	struct history_hold_set held = {0};
 
-	assert_int_equal(history_hold(w->spool, &held), 0);
-	w->played = w->forgotten;
-	assert_int_equal(*(const uint64_t *)held.note, w->forgotten);
-	assert_int_equal(held.start, history_start(w->spool));
+	assert_int_equal(history_hold(w->history, &held), 0);
+	w->played = w->discarded;
+	assert_int_equal(*(const uint64_t *)held.note, w->discarded);
+	assert_int_equal(held.start, history_start(w->history));
 	assert_int_equal(history_play(&held, played, w), 0);
 	assert_int_equal(w->played, last);
 	history_release(&held);
@@ -98,64 +98,64 @@ static void check_held(struct watcher *w, uint32_t last)
 
 static void finish(struct watcher *w)
 {
-	history_free(w->spool);
+	history_free(w->history);
 	assert_int_equal(w->notes, w->dropped);
 }
 
 static void the_oldest_makes_room_for_the_newest(void **state)
 {
 	struct watcher w;
-	struct history *spool = make(&w, HISTORY_BYTES_MIN, 0, 10);
+	struct history *history = make(&w, HISTORY_BYTES_MIN, 0, 10);
 
 	(void)state;
 	for (uint32_t i = 1; i <= 200000; i++) {
-		put(spool, i, 10 + i);
-		assert_true(history_memory(spool) <= HISTORY_BYTES_MIN);
+		put(history, i, 10 + i);
+		assert_true(history_memory(history) <= HISTORY_BYTES_MIN);
 		if (i % 50000 == 0)
 			check_held(&w, i);
 	}
-	assert_false(history_short(spool)); /* nobody has asked for a time */
+	assert_false(history_short(history)); /* nobody has asked for a time */
 	/* records of some 64 bytes: what is kept is most of the room, and no more */
-	assert_true(history_records(spool) > HISTORY_BYTES_MIN / 64 * 3 / 4);
-	assert_int_equal(w.forgotten + history_records(spool), 200000);
+	assert_true(history_records(history) > HISTORY_BYTES_MIN / 64 * 3 / 4);
+	assert_int_equal(w.discarded + history_records(history), 200000);
 	finish(&w);
 }
 
-static void what_is_too_old_is_forgotten_and_nothing_else(void **state)
+static void old_records_are_discarded_and_no_others(void **state)
 {
 	const uint64_t ns = 3200000;
 	struct watcher w;
-	struct history *spool = make(&w, 64 << 20, ns, 1000);
+	struct history *history = make(&w, 64 << 20, ns, 1000);
 	uint64_t clock = 1000;
 
 	(void)state;
 	for (uint32_t i = 1; i <= 100000; i++) {
-		put(spool, i, clock += 1000);
+		put(history, i, clock += 1000);
 		if (i % 20)
 			continue;
-		assert_int_equal(history_advance(spool, clock + 1), 0);
-		assert_true(clock < ns || history_start(spool) <= clock + 1 - ns);
+		assert_int_equal(history_advance(history, clock + 1), 0);
+		assert_true(clock < ns || history_start(history) <= clock + 1 - ns);
 		/* at most two slices more than asked for: the one begun, the one partly of use */
 		assert_true(clock < 2 * ns ||
-			    history_start(spool) >= clock - ns - 2 * ns / HISTORY_SLICES - 1000);
+			    history_start(history) >= clock - ns - 2 * ns / HISTORY_SLICES - 1000);
 	}
 	check_held(&w, 100000);
-	assert_false(history_short(spool));
+	assert_false(history_short(history));
 	finish(&w);
 }
 
 static void too_little_room_is_known(void **state)
 {
 	struct watcher w;
-	struct history *spool = make(&w, HISTORY_BYTES_MIN, 10000, 0);
+	struct history *history = make(&w, HISTORY_BYTES_MIN, 10000, 0);
 
 	(void)state;
 	for (uint32_t i = 1; i <= 5000; i++)
-		put(spool, i, i);
-	assert_false(history_short(spool));
+		put(history, i, i);
+	assert_false(history_short(history));
 	for (uint32_t i = 5001; i <= 100000; i++)
-		put(spool, i, 5000 + i / 100);
-	assert_true(history_short(spool));
+		put(history, i, 5000 + i / 100);
+	assert_true(history_short(history));
 	finish(&w);
 }
 
@@ -164,17 +164,17 @@ static void time_passes_without_records(void **state)
 {
 	const uint64_t ns = 1000000, second = 1000000000;
 	struct watcher w;
-	struct history *spool = make(&w, HISTORY_BYTES_MIN, ns, 5);
+	struct history *history = make(&w, HISTORY_BYTES_MIN, ns, 5);
 
 	(void)state;
-	put(spool, 1, 6);
+	put(history, 1, 6);
 	for (uint64_t clock = 10; clock < 100 * second; clock += second / 10)
-		assert_int_equal(history_advance(spool, clock), 0);
-	assert_int_equal(w.forgotten, 1);
-	assert_int_equal(history_start(spool), 6);
-	assert_int_equal(history_records(spool), 0);
+		assert_int_equal(history_advance(history, clock), 0);
+	assert_int_equal(w.discarded, 1);
+	assert_int_equal(history_start(history), 6);
+	assert_int_equal(history_records(history), 0);
 	check_held(&w, 1);
-	put(spool, 2, 101 * second);
+	put(history, 2, 101 * second);
 	check_held(&w, 2);
 	finish(&w);
 }
@@ -182,12 +182,12 @@ static void time_passes_without_records(void **state)
 static void nothing_at_all_can_be_held(void **state)
 {
 	struct watcher w;
-	struct history *spool = make(&w, HISTORY_BYTES_MIN, 1000000, 5);
+	struct history *history = make(&w, HISTORY_BYTES_MIN, 1000000, 5);
 
 	(void)state;
 	check_held(&w, 0);
-	assert_int_equal(history_advance(spool, 0), 0);
-	assert_int_equal(history_advance(spool, UINT64_MAX), 0);
+	assert_int_equal(history_advance(history, 0), 0);
+	assert_int_equal(history_advance(history, UINT64_MAX), 0);
 	check_held(&w, 0);
 	finish(&w);
 }
@@ -195,37 +195,37 @@ static void nothing_at_all_can_be_held(void **state)
 static void many_records_in_one_nanosecond(void **state)
 {
 	struct watcher w;
-	struct history *spool = make(&w, 4 << 20, 1000000, (1ull << 63) - 50);
+	struct history *history = make(&w, 4 << 20, 1000000, (1ull << 63) - 50);
 
 	(void)state;
 	for (uint32_t i = 1; i <= 10000; i++)
-		put(spool, i, (1ull << 63) - 10);
-	assert_int_equal(history_advance(spool, (1ull << 63) - 9), 0);
-	assert_int_equal(w.forgotten, 0);
+		put(history, i, (1ull << 63) - 10);
+	assert_int_equal(history_advance(history, (1ull << 63) - 9), 0);
+	assert_int_equal(w.discarded, 0);
 	check_held(&w, 10000);
 	finish(&w);
 }
 
-/* A save goes on in another thread while more is recorded and what it holds is forgotten. */
+/* A save goes on in another thread while more is recorded and what it holds is discarded. */
 static void what_is_held_stays(void **state)
 {
 	struct history_hold_set held = {0};
 	struct watcher w;
-	struct history *spool = make(&w, HISTORY_BYTES_MIN, 0, 0);
+	struct history *history = make(&w, HISTORY_BYTES_MIN, 0, 0);
 
 	(void)state;
 	for (uint32_t i = 1; i <= 5000; i++)
-		put(spool, i, i);
-	assert_int_equal(history_hold(spool, &held), 0);
+		put(history, i, i);
+	assert_int_equal(history_hold(history, &held), 0);
 	for (uint32_t i = 5001; i <= 100000; i++)
-		put(spool, i, i);
-	assert_true(w.forgotten > 5000);
+		put(history, i, i);
+	assert_true(w.discarded > 5000);
 	w.played = 0;
 	assert_int_equal(history_play(&held, played, &w), 0);
 	assert_int_equal(w.played, 5000);
 	assert_int_equal(held.start, 0);
 	assert_int_equal(held.first, 1);
-	history_free(spool);
+	history_free(history);
 	assert_true(w.notes > w.dropped);
 	history_release(&held);
 	assert_int_equal(w.notes, w.dropped);
@@ -241,15 +241,15 @@ static void errors_of_who_follows_come_out(void **state)
 {
 	int err = -5, got = 0;
 	const struct history_options options = {
-		.bytes = HISTORY_BYTES_MIN, .forgotten = refuses, .arg = &err};
-	struct history *spool = history_new(&options, 0);
+		.bytes = HISTORY_BYTES_MIN, .discarded = refuses, .arg = &err};
+	struct history *history = history_new(&options, 0);
 	struct record_switch r = {.head = {.kind = RECORD_SWITCH}};
 
 	(void)state;
 	for (r.head.id = 1; r.head.id < 100000 && !got; r.head.id++)
-		got = history_put(spool, 0, &r.head);
+		got = history_put(history, 0, &r.head);
 	assert_int_equal(got, -5);
-	history_free(spool);
+	history_free(history);
 }
 
 /* ---- triggers ---- */
@@ -352,7 +352,7 @@ static void whoever_comes_to_a_place_is_met(void **state)
 		assert_int_equal(trigger_look(&t, &r.head), 0);
 		assert_int_equal(t.met, r.site == 3 || r.site == 66);
 	}
-	assert_string_equal(t.text, "thread 11 of process 10 came to fail, at 77");
+	assert_string_equal(t.text, "thread 11 of process 10 reached fail at 77");
 	t.met = false;
 	r.site = 3;
 	r.head.flags = PROBE_RETURN;
@@ -373,7 +373,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_oldest_makes_room_for_the_newest),
-		cmocka_unit_test(what_is_too_old_is_forgotten_and_nothing_else),
+		cmocka_unit_test(old_records_are_discarded_and_no_others),
 		cmocka_unit_test(too_little_room_is_known),
 		cmocka_unit_test(time_passes_without_records),
 		cmocka_unit_test(nothing_at_all_can_be_held),

@@ -14,7 +14,7 @@
 #include "user/host/privilege.h"
 #include "trace/base/log.h"
 
-#define NEWS_MAX 16 /* kept until somebody asks; more are forgotten, the oldest first */
+#define REPORTS_MAX 16 /* kept until somebody asks; more are discarded, the oldest first */
 
 struct finalizer {
 	const struct segment_plan *plan;
@@ -30,13 +30,13 @@ struct finalizer {
 	struct segment *spare;
 	struct finalizer_job waiting;
 	bool has_waiting, stop;
-	bool unsettled; /* the last empty part has been taken, and is still called so */
-	struct finalizer_report news[NEWS_MAX];
-	unsigned told, known; /* news: numbers of the next to tell, and of all there were */
+	bool unnamed; /* the last empty segment has been taken and is still called .next */
+	struct finalizer_report report[REPORTS_MAX];
+	unsigned next_report, reports; /* number of the next to read, and of all made */
 
-	/* The thread's; the caller's after finalizer_stop(). */
+	/* Of the thread; of the caller after finalizer_stop(). */
 	struct segment_result result;
-	unsigned parts, numbers; /* closed, and given */
+	unsigned segments, numbers; /* closed segments; numbers given */
 	_Atomic int error;
 };
 
@@ -61,18 +61,18 @@ static void add(struct segment_result *sum, const struct segment_result *r)
 
 static void tell(struct finalizer *finalizer, const struct finalizer_job *job)
 {
-	struct finalizer_report news = {
+	struct finalizer_report report = {
 		.number = job->segment->number,
 		.why = job->end.stopped_by,
 		.result = job->segment->result,
 	};
 
 	if (job->end.trigger)
-		snprintf(news.trigger, sizeof(news.trigger), "%s", job->end.trigger);
+		snprintf(report.trigger, sizeof(report.trigger), "%s", job->end.trigger);
 	pthread_mutex_lock(&finalizer->lock);
-	finalizer->news[finalizer->known++ % NEWS_MAX] = news;
-	if (finalizer->known - finalizer->told > NEWS_MAX)
-		finalizer->told = finalizer->known - NEWS_MAX;
+	finalizer->report[finalizer->reports++ % REPORTS_MAX] = report;
+	if (finalizer->reports - finalizer->next_report > REPORTS_MAX)
+		finalizer->next_report = finalizer->reports - REPORTS_MAX;
 	pthread_mutex_unlock(&finalizer->lock);
 	eventfd_write(finalizer->fd, 1);
 }
@@ -85,7 +85,7 @@ int finalizer_name(struct finalizer *finalizer, struct segment *segment)
 		return err;
 	finalizer->numbers++;
 	pthread_mutex_lock(&finalizer->lock);
-	finalizer->unsettled = false;
+	finalizer->unnamed = false;
 	pthread_cond_signal(&finalizer->work);
 	pthread_mutex_unlock(&finalizer->lock);
 	return 0;
@@ -103,14 +103,14 @@ int finalizer_run(struct finalizer *finalizer, const struct finalizer_job *job)
 		err = finalizer_name(finalizer, job->next);
 	if (!err && job->fill)
 		err = job->fill(job->arg, segment);
-	/* also after an error: what there is becomes a trace */
+	/* also after an error: the records so far become a trace */
 	failed = segment_finish(segment, finalizer->account, &tasks, &job->end);
 	if (!err)
 		err = failed;
-	if (!err && job->may_go && !segment->result.threads) {
+	if (!err && job->drop_empty && !segment->result.threads) {
 		err = segment_remove(finalizer->plan, segment->number);
 	} else {
-		finalizer->parts++;
+		finalizer->segments++;
 		add(&finalizer->result, &segment->result);
 		if (!err)
 			tell(finalizer, job);
@@ -124,7 +124,7 @@ int finalizer_run(struct finalizer *finalizer, const struct finalizer_job *job)
 	return err;
 }
 
-/* Called with the lock, which is released meanwhile. */
+/* Called with the lock held; releases it meanwhile. */
 static void make_spare(struct finalizer *finalizer)
 {
 	struct segment *segment;
@@ -155,7 +155,7 @@ static void *work(void *arg)
 			if (err)
 				fail(finalizer, err);
 			pthread_mutex_lock(&finalizer->lock);
-		} else if (!finalizer->spare && !finalizer->unsettled && !finalizer->error) {
+		} else if (!finalizer->spare && !finalizer->unnamed && !finalizer->error) {
 			make_spare(finalizer);
 		} else if (finalizer->stop) {
 			break;
@@ -191,7 +191,7 @@ struct finalizer *finalizer_start(const struct segment_plan *plan, const struct 
 		finalizer_free(finalizer);
 		return NULL;
 	}
-	sigfillset(&all); /* signals are the main thread's */
+	sigfillset(&all); /* the main thread takes the signals */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = -pthread_create(&finalizer->thread, NULL, work, finalizer);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -213,7 +213,7 @@ struct segment *finalizer_take_empty(struct finalizer *finalizer)
 	pthread_mutex_lock(&finalizer->lock);
 	segment = finalizer->spare;
 	finalizer->spare = NULL;
-	finalizer->unsettled = segment;
+	finalizer->unnamed = segment;
 	pthread_mutex_unlock(&finalizer->lock);
 	return segment;
 }
@@ -232,16 +232,16 @@ int finalizer_fd(const struct finalizer *finalizer)
 	return finalizer->fd;
 }
 
-bool finalizer_report(struct finalizer *finalizer, struct finalizer_report *news)
+bool finalizer_report(struct finalizer *finalizer, struct finalizer_report *report)
 {
 	eventfd_t n;
 	bool any;
 
 	eventfd_read(finalizer->fd, &n);
 	pthread_mutex_lock(&finalizer->lock);
-	any = finalizer->told < finalizer->known;
+	any = finalizer->next_report < finalizer->reports;
 	if (any)
-		*news = finalizer->news[finalizer->told++ % NEWS_MAX];
+		*report = finalizer->report[finalizer->next_report++ % REPORTS_MAX];
 	pthread_mutex_unlock(&finalizer->lock);
 	return any;
 }
@@ -271,7 +271,7 @@ const struct segment_result *finalizer_result(const struct finalizer *finalizer)
 
 unsigned finalizer_segments(const struct finalizer *finalizer)
 {
-	return finalizer->parts;
+	return finalizer->segments;
 }
 
 void finalizer_free(struct finalizer *finalizer)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * finalizer: the thread that closes parts while the next one is recorded, and keeps an empty one
+ * finalizer: the thread that closes segments while the next one is recorded, and keeps an empty one
  * ready.
  *
- * In: parts whose records are all known; out: finished traces on the disk, and news of them
- * for whoever talks to the user. One part at a time: until it is on the disk there is no other
- * empty one, and the giver goes on with the part that it has.
- * Invariant: what has been given is finished, or an error is kept, when finalizer_stop() returns.
+ * In: segments with all their records; out: finished traces on the disk, and a report of each for
+ * the user. One segment at a time: until it is on the disk there is no other empty one, and the
+ * draining thread goes on with the segment that it has.
+ * Invariant: when finalizer_stop() returns, every segment given is finished, or the error is kept.
  */
 #ifndef USER_SINK_FINALIZER_H
 #define USER_SINK_FINALIZER_H
@@ -21,54 +21,57 @@
 struct account;
 struct finalizer;
 
-/* What is to be done with a part, all of which is taken over. */
+/* One segment to close. The finalizer takes over everything here. */
 struct finalizer_job {
 	struct segment *segment;
-	struct segment *next; /* is recorded already, and gets its number; NULL: none */
-	bool may_go;	      /* it is not worth a trace if it has no streams */
+	struct segment *next; /* already being recorded; gets its number now; NULL: none */
+	bool drop_empty;      /* remove the trace if it has no streams */
 	struct snapshot_tasks tasks;
 	struct segment_end end;
 	int (*fill)(void *arg,
-		    struct segment *segment); /* gives it its records first; NULL: has them */
+		    struct segment *segment); /* plays the records into it; NULL: it has them */
 	void (*drop)(void *arg);
 	void *arg;
 };
 
+/* A finished segment. */
 struct finalizer_report {
 	unsigned number;
-	const char *why; /* as in struct segment_end */
+	const char *why; /* stopped_by of struct segment_end */
 	char trigger[TRIGGER_TEXT];
 	struct segment_result result;
 };
 
-/* Starts the thread, with one empty part. `keep` is how many finished parts stay on the disk, 0:
- * all. Both pointers stay the caller's. NULL after one message. */
+/* Starts the thread, with one empty segment. `keep` finished segments stay on the disk; 0: all.
+ * The caller keeps both pointers. NULL after one message. */
 struct finalizer *finalizer_start(const struct segment_plan *plan, const struct account *account,
 				  unsigned keep);
 
-/* An empty part, the caller's from now on; NULL: there is none yet, or there was an error. */
+/* Gives the empty segment to the caller; NULL if it is not ready, or after an error. */
 struct segment *finalizer_take_empty(struct finalizer *finalizer);
 
-/* The part gets the next number, in the caller's thread, before any is given. 0 or -errno. */
+/* Gives the first segment its number, in the thread of the caller. 0 or -errno after one message.
+ */
 int finalizer_name(struct finalizer *finalizer, struct segment *segment)
 	__attribute__((warn_unused_result));
 
-/* Has a part closed (one without a number gets the next one). Never waits: only who has taken an
- * empty part has one to give. */
+/* Queues a segment to close; one without a number gets the next. Never waits: at most one segment
+ * is outstanding. */
 void finalizer_give(struct finalizer *finalizer, const struct finalizer_job *job);
 
-/* Closes one in the caller's thread, after finalizer_stop(). 0 or -errno after one message. */
+/* Closes a segment in the thread of the caller, after finalizer_stop(). 0 or -errno after one
+ * message. */
 int finalizer_run(struct finalizer *finalizer, const struct finalizer_job *job)
 	__attribute__((warn_unused_result));
 
-int finalizer_fd(const struct finalizer *finalizer); /* readable when there are news */
-bool finalizer_report(struct finalizer *finalizer, struct finalizer_report *news);
+int finalizer_fd(const struct finalizer *finalizer); /* readable while there are reports */
+bool finalizer_report(struct finalizer *finalizer, struct finalizer_report *report);
 int finalizer_error(const struct finalizer *finalizer);
 
-/* Waits until all is closed, and ends the thread. 0, or the first error. */
+/* Waits for all segments given, and ends the thread. 0, or the first error. */
 int finalizer_stop(struct finalizer *finalizer);
 
-/* The sum over all parts, and how many. After finalizer_stop(). */
+/* Sums over all segments, and their number. After finalizer_stop(). */
 const struct segment_result *finalizer_result(const struct finalizer *finalizer);
 unsigned finalizer_segments(const struct finalizer *finalizer);
 

@@ -15,9 +15,9 @@
 #include "user/timeline/threads.h"
 #include "trace/base/log.h"
 
-/* ---- what is forgotten ---- */
+/* ---- discarded records ---- */
 
-/* The account when a chunk began. The record that begins it is out of its ring already. */
+/* The event counts when a chunk begins. Its first record has already left the ring. */
 static void *note(void *arg)
 {
 	const struct flight *flight = arg;
@@ -28,7 +28,7 @@ static void *note(void *arg)
 	return mark;
 }
 
-static int forgotten(void *arg, unsigned cpu, const struct record_head *record)
+static int discarded(void *arg, unsigned cpu, const struct record_head *record)
 {
 	const struct flight *flight = arg;
 
@@ -62,7 +62,7 @@ int flight_init(struct flight *flight, const struct flight_options *options, uin
 	const struct history_options history = {
 		.bytes = options->bytes,
 		.ns = options->ns,
-		.forgotten = forgotten,
+		.discarded = discarded,
 		.note = note,
 		.drop_note = free,
 		.note_bytes = account_mark_size(options->account),
@@ -114,7 +114,7 @@ int flight_take(struct flight *flight, unsigned cpu, const struct record_head *r
 	return err;
 }
 
-/* While a save is in hand, or has to wait for the one before, only what has no room is forgotten.
+/* During a save, or while one waits for the previous, records are discarded only for lack of room.
  */
 int flight_advance(struct flight *flight, uint64_t watermark)
 {
@@ -122,8 +122,8 @@ int flight_advance(struct flight *flight, uint64_t watermark)
 						     : history_advance(flight->history, watermark);
 }
 
-/* A window that ends at t1 begins `ns` before (or before what triggers the save), or where what is
- * kept does; not within a chunk, so that the account is exact. */
+/* Start of a window that ends at t1: the time to keep before t1 (or before the trigger), or the
+ * start of the history; never within a chunk, so that the event counts are exact. */
 static uint64_t window_start(const struct flight *flight, uint64_t t1)
 {
 	uint64_t ns = flight->options.ns, start = history_start(flight->history),
@@ -138,7 +138,7 @@ static uint64_t window_start(const struct flight *flight, uint64_t t1)
 	return t0 < t1 ? t0 : t1;
 }
 
-/* What was met while the last trace is still kept is in the one that comes next, if at all. */
+/* A trigger that fires within the last saved window is dropped. */
 bool flight_triggered(struct flight *flight, uint64_t t1)
 {
 	uint64_t t0 = window_start(flight, t1);
@@ -162,19 +162,19 @@ int flight_begin(struct flight *flight, uint64_t t1, const char *why)
 	flight->saving = true;
 	if (flight->options.iterate &&
 	    snapshot_tasks(flight->options.account->links, false, &flight->tasks))
-		log_warn("who waits for a CPU at the end of a trace is not known");
+		log_warn("cannot tell which threads are runnable at the end of the trace");
 	flight->until = clock_now();
 	return 0;
 }
 
 /* ---- saving ---- */
 
-/* On its way to the finalizer. */
+/* A save on its way to the finalizer. */
 struct saving {
 	struct history_hold_set held;
 	struct segment *segment;
 	uint64_t t1;
-	uint64_t *pending; /* by CPU: lost before the first chunk, and told in it; ncpus */
+	uint64_t *pending; /* by CPU (ncpus): losses before the first chunk that it reports */
 	unsigned ncpus;
 	char text[TRIGGER_TEXT];
 };
@@ -259,9 +259,8 @@ int flight_save(struct flight *flight, struct segment *segment, struct finalizer
 	}
 	if (history_short(flight->history) && !flight->short_told) {
 		flight->short_told = true;
-		log_warn("--last: there was memory for %.3f s instead of %.3f s; give it more, as "
-			 "in "
-			 "--last 10s,1G",
+		log_warn("--last: the memory holds %.3f s instead of %.3f s (give it more, as in "
+			 "--last 10s,1G)",
 			 (double)(flight->t1 - segment->t0) / 1e9,
 			 (double)flight->options.ns / 1e9);
 	}

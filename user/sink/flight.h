@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flight: the flight recorder: keeps the newest records, and saves them as a trace when asked.
+ * flight: the flight recorder: keeps the newest records and saves them as a trace on request.
  *
- * In: ordered records, which go into a history; out: parts for the finalizer, each with the
- * records of the window [T0, T1] to be played into its timeline there. What the history
- * forgets is told to a timeline whose window never opens: it only knows who runs, waits and
- * sleeps at T0, and the saved trace inherits that. What is saved is kept, too: traces may overlap,
- * but those of triggers never do.
- * All of it belongs to the drain; what goes to the finalizer is shared with nobody.
- * Specification: loom.md 11 (drop-old), event-mapping.md "The thread state machine".
+ * In: ordered records, kept in a history; out: segments for the finalizer, each with the records of
+ * its window [T0, T1], which the finalizer plays into the timeline of the segment. Discarded
+ * records go to a timeline whose window never opens: it only knows which threads run, wait and
+ * sleep at T0, and the saved trace carries that over. Saved records stay in the history: traces may
+ * overlap, but traces of triggers never do. Everything here belongs to the draining thread; a job
+ * for the finalizer is shared with no other.
+ * Specification: loom.md 11 (drop-old), event-mapping.md
+ * "The thread state machine".
  */
 #ifndef USER_SINK_FLIGHT_H
 #define USER_SINK_FLIGHT_H
@@ -29,8 +30,8 @@ struct history;
 struct flight_options {
 	const struct segment_plan *plan;
 	const struct account *account;
-	bool iterate;	    /* at a save, have the tasks read (not in tests) */
-	uint64_t ns, bytes; /* how much is kept; bytes is never 0 */
+	bool iterate;	    /* read the tasks at a save (not in tests) */
+	uint64_t ns, bytes; /* time and memory to keep; bytes is never 0 */
 	struct trigger_plan trigger;
 };
 
@@ -38,56 +39,59 @@ struct flight {
 	struct flight_options options;
 	struct history *history;
 	struct trigger trigger;
-	const struct record_head *taking; /* from this CPU; NULL: none just now */
+	const struct record_head *taking; /* the record being taken; NULL: none */
 	unsigned taking_cpu;
 
-	/* What has been forgotten. */
+	/* State at the start of the history, from the discarded records. */
 	struct facts facts;
 	struct topology topology;
 	struct threads *threads;
 	struct timeline *base;
 
-	/* Of the save that has begun. */
+	/* Of the save in progress. */
 	struct segment_end end;
 	char text[TRIGGER_TEXT];
 	uint64_t t1, until;
 	struct account_mark *to;
 	struct snapshot_tasks tasks;
 	bool saving;
-	bool short_told; /* that there is too little room */
+	bool short_told; /* the user knows that the memory is too small */
 
-	uint64_t saved_t1; /* of the last save */
-	uint64_t records;  /* taken */
+	uint64_t saved_t1; /* end of the last save */
+	uint64_t records;  /* number of records taken */
 };
 
-/* The window opens at t0, with these tasks. 0 or -errno after one message; flight_fini() is due. */
+/* Opens the window at t0 (ns) with the given tasks. 0 or -errno after one message; the caller must
+ * call flight_fini() in either case. */
 int flight_init(struct flight *flight, const struct flight_options *options, uint64_t t0,
 		const struct snapshot_tasks *tasks) __attribute__((warn_unused_result));
 void flight_fini(struct flight *flight);
 
 int flight_take(struct flight *flight, unsigned cpu, const struct record_head *record);
 
-/* All records before `watermark` have been taken: forgets what is too old. 0 or -errno. */
+/* Every record before `watermark` (ns) has been taken: discards old ones. 0 or -errno. */
 int flight_advance(struct flight *flight, uint64_t watermark) __attribute__((warn_unused_result));
 
-/* Has a trigger been met, and would a trace that ends at t1 not overlap the last one? Stays so
+/* True if a trigger fired and a trace that ends at t1 does not overlap the last one. Stays true
  * until flight_begin(). */
 bool flight_triggered(struct flight *flight, uint64_t t1);
 
-/* A save begins: the trace ends at t1, up to which all has been taken. It is complete, and
- * flight_save() due, once all up to flight->until has been. 0 or -ENOMEM after one message. */
+/* Begins a save of a trace that ends at t1; every record up to t1 has been taken. The caller calls
+ * flight_save() after it has taken every record up to flight->until. 0 or -ENOMEM after one
+ * message.
+ */
 int flight_begin(struct flight *flight, uint64_t t1, const char *why)
 	__attribute__((warn_unused_result));
 
 /*
- * Makes of `part`, an empty one, what is to be given to the finalizer. 0, or -errno after one
- * message; the part is then still the caller's.
+ * Makes a job for the finalizer from the empty segment. 0, or -errno after one message; the caller
+ * then still owns the segment.
  */
 int flight_save(struct flight *flight, struct segment *segment, struct finalizer_job *job)
 	__attribute__((warn_unused_result));
 
-/* The recording ends at t1, and so does this save. `to` (taken over) is the account then, `tasks`
- * (taken over) those of then. Then flight_save() is due. */
+/* The recording, and with it the last save, ends at t1. Takes over `to`, the event counts, and
+ * `tasks`, both of that time. The caller calls flight_save() next. */
 void flight_end(struct flight *flight, uint64_t t1, struct account_mark *to,
 		struct snapshot_tasks *tasks, const struct segment_end *end);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* history: see history.h. A record lies behind its CPU and size, on eight bytes. */
+/* history: see history.h. Each record is preceded by its CPU and size, aligned to eight bytes. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "user/kernel/rings.h"
 #include "user/sink/history.h"
 
-#define CHUNK_FIRST 1024 /* bytes of a chunk, which grows up to */
+#define CHUNK_FIRST 1024 /* bytes of a new chunk, which grows up to CHUNK_MAX */
 #define CHUNK_MAX   (1u << 20)
 
 struct entry {
@@ -17,10 +17,10 @@ struct entry {
 };
 
 struct history_chunk {
-	struct history_chunk *next; /* younger; the history's */
+	struct history_chunk *next; /* the next younger chunk; of the history alone */
 	_Atomic unsigned refs;
-	uint64_t start;	      /* records in older chunks are not later, */
-	uint64_t first, last; /* clocks of those in here (0, start: none) */
+	uint64_t start;	      /* no record of an older chunk is later */
+	uint64_t first, last; /* clocks of its records (0 and start: none) */
 	uint64_t records;
 	size_t used, size;
 	uint8_t *data;
@@ -117,10 +117,10 @@ static int play(const struct history_chunk *chunk,
 	return err;
 }
 
-static int forget_oldest(struct history *history)
+static int discard_oldest(struct history *history)
 {
 	struct history_chunk *chunk = history->oldest;
-	int err = play(chunk, history->options.forgotten, history->options.arg);
+	int err = play(chunk, history->options.discarded, history->options.arg);
 
 	history->oldest = chunk->next;
 	history->nchunks--;
@@ -130,7 +130,7 @@ static int forget_oldest(struct history *history)
 	return err;
 }
 
-/* Room for `more` bytes of memory. The youngest chunk always stays. */
+/* Makes room for `more` bytes. The youngest chunk always stays. */
 static int make_way(struct history *history, size_t more)
 {
 	int err = 0;
@@ -140,7 +140,7 @@ static int make_way(struct history *history, size_t more)
 
 		if (ns && now - history->oldest->last < ns)
 			history->is_short = true;
-		err = forget_oldest(history);
+		err = discard_oldest(history);
 	}
 	return err;
 }
@@ -207,11 +207,11 @@ int history_advance(struct history *history, uint64_t now)
 
 	if (!ns || now <= ns)
 		return 0;
-	/* also if nothing happens any more, so that it can be forgotten */
+	/* also when no records arrive, so that the chunk can be discarded */
 	if (chunk->records && now > chunk->start && now - chunk->start > history->slice_ns)
 		err = begin_chunk(history, chunk->last);
 	while (!err && history->nchunks > 1 && history->oldest->last < now - ns)
-		err = forget_oldest(history);
+		err = discard_oldest(history);
 	return err;
 }
 
@@ -248,7 +248,7 @@ int history_hold(struct history *history, struct history_hold_set *held)
 	struct history_chunk *last = history->youngest;
 	int err;
 
-	/* what is shared does not change any more */
+	/* a shared chunk must not change: the next record begins another */
 	err = begin_chunk(history, last->last);
 	if (err)
 		return err;

@@ -28,7 +28,7 @@ static bool is_dots(const char *name)
 	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/* A trace of a session with several: NNNN. */
+/* The name of a segment: NNNN. */
 static bool is_number(const char *name)
 {
 	size_t digits = strspn(name, "0123456789");
@@ -36,7 +36,7 @@ static bool is_number(const char *name)
 	return digits >= 4 && !name[digits];
 }
 
-/* Does the regular file begin with these bytes? A killed recorder may leave an empty one. */
+/* True if the regular file begins with these bytes; a killed recorder may leave an empty one. */
 static bool is_ours(int dirfd, const char *name, const char *begins, bool or_empty)
 {
 	int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -54,8 +54,7 @@ static bool is_ours(int dirfd, const char *name, const char *begins, bool or_emp
 	return ours;
 }
 
-/* The file of the counters by what follows its name: whole, and as a recorder that was killed
- * leaves it. */
+/* The statistics file by its suffix: complete, and as a killed recorder leaves it. */
 static const struct {
 	const char *suffix, *begins;
 	bool or_empty;
@@ -77,11 +76,11 @@ static bool is_counters(int dirfd, const char *name)
 }
 
 struct content {
-	bool streams; /* a folder loom.NAME, or a trace with one that is called NNNN */
+	bool streams; /* a directory loom.NAME, here or in a segment */
 	bool foreign; /* an entry that no recorder makes */
 };
 
-/* What is in the directory; with `deep` also in the traces below it. */
+/* Examines the directory; with `deep` also the segments below it. */
 static struct content look(int fd, bool deep)
 {
 	struct content content = {0}, below_it;
@@ -118,8 +117,7 @@ static struct content look(int fd, bool deep)
 	return content;
 }
 
-/* Nothing, or what a recorder has made: a folder loom.NAME, traces with numbers, or, of one that
- * saw no thread or was killed early, what is there before them. */
+/* True if it is empty, or holds only entries that a recorder makes. */
 static bool is_trace(int fd)
 {
 	struct content content = look(fd, true);
@@ -127,7 +125,7 @@ static bool is_trace(int fd)
 	return content.streams || !content.foreign;
 }
 
-/* Removes all that is in the directory `fd`, which is closed. */
+/* Removes the content of the directory `fd`, and closes it. */
 static int remove_content(int fd, int depth)
 {
 	struct dirent *entry;
@@ -139,7 +137,7 @@ static int remove_content(int fd, int depth)
 		close(fd);
 		return err;
 	}
-	rewinddir(dir); /* someone may have read it before */
+	rewinddir(dir); /* the descriptor may have been read before */
 	while (!err && (entry = readdir(dir))) {
 		if (is_dots(entry->d_name))
 			continue;
@@ -170,7 +168,7 @@ int output_dir_remove(int dirfd, const char *name)
 	return err;
 }
 
-/* Removes a trace. -EEXIST after one message if it does not look like one. */
+/* Removes a trace. -EEXIST after one message if it is none. */
 static int remove_trace(const char *path)
 {
 	int fd = open_directory(AT_FDCWD, path), err;
@@ -181,7 +179,7 @@ static int remove_trace(const char *path)
 	}
 	if (!is_trace(fd)) {
 		close(fd);
-		log_error("%s is no trace: it is left alone, move it away or choose another name "
+		log_error("%s exists and is not a trace: move it away, or choose another name "
 			  "with -o",
 			  path);
 		return -EEXIST;
@@ -192,11 +190,11 @@ static int remove_trace(const char *path)
 	if (!err)
 		return 0;
 failed:
-	log_error("cannot remove the old trace %s: %s", path, strerror(-err));
+	log_error("cannot remove the earlier trace %s: %s", path, strerror(-err));
 	return err;
 }
 
-/* Gives the earlier trace another name, in place of one that has it already. */
+/* Renames the earlier trace to NAME.old, which it replaces. */
 static int keep_earlier(struct output_dir *output)
 {
 	struct stat st;
@@ -223,20 +221,19 @@ failed:
 	return err;
 }
 
-/* Makes way for a new trace where something of that name exists. */
+/* Moves or removes an existing trace of that name. */
 static int make_way(struct output_dir *output, bool link, bool chosen, bool force)
 {
 	int fd, err = 0;
 
 	if (link) {
-		log_error("%s is a symbolic link, which is not followed: choose another name with "
-			  "-o",
+		log_error("%s is a symbolic link, which ovni-bpf does not follow: choose another "
+			  "name with -o",
 			  output->path);
 		return -ELOOP;
 	}
-
 	if (chosen && !force) {
-		log_error("%s exists already: choose another name, or --force to replace it",
+		log_error("%s exists: choose another name, or replace it with --force",
 			  output->path);
 		return -EEXIST;
 	}
@@ -244,7 +241,8 @@ static int make_way(struct output_dir *output, bool link, bool chosen, bool forc
 		return remove_trace(output->path);
 	fd = open_directory(AT_FDCWD, output->path);
 	if (fd < 0 || !is_trace(fd)) {
-		log_error("%s exists and is no trace: choose another name with -o", output->path);
+		log_error("%s exists and is not a trace: choose another name with -o",
+			  output->path);
 		err = -EEXIST;
 	}
 	if (fd >= 0)
@@ -285,8 +283,8 @@ failed:
 	return err;
 }
 
-/* Makes way for a new file where one of the name output->file + suffix exists. The
- * earlier file itself is kept as output->kept. */
+/* Moves or removes an existing file output->file + suffix. The statistics file itself is kept as
+ * output->kept. */
 static int replace_file(struct output_dir *output, size_t which, bool chosen, bool force)
 {
 	const char *suffix = counters[which].suffix, *old_name;
@@ -301,13 +299,13 @@ static int replace_file(struct output_dir *output, size_t which, bool chosen, bo
 		goto out;
 	err = -EEXIST;
 	if (chosen && !force) {
-		log_error("%s%s exists already: choose another name, or --force to replace it",
+		log_error("%s%s exists: choose another name, or replace it with --force",
 			  output->path, suffix);
 		goto out;
 	}
 	if (!is_ours(output->fd, name, counters[which].begins, counters[which].or_empty)) {
-		log_error("%s%s was not written by ovni-bpf: it is left alone, move it away or "
-			  "choose another name with -o",
+		log_error("%s%s was not written by ovni-bpf: move it away, or choose another name "
+			  "with -o",
 			  output->path, suffix);
 		goto out;
 	}
@@ -318,7 +316,7 @@ static int replace_file(struct output_dir *output, size_t which, bool chosen, bo
 	old_name = old + (output->file - output->path);
 	if (!faccessat(output->fd, old_name, F_OK, AT_SYMLINK_NOFOLLOW) &&
 	    !is_ours(output->fd, old_name, counters[which].begins, counters[which].or_empty)) {
-		log_error("%s was not written by ovni-bpf: it is left alone, move it away", old);
+		log_error("%s was not written by ovni-bpf: move it away", old);
 		goto out;
 	}
 	err = renameat(output->fd, name, output->fd, old_name) ? -errno : 0;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * output_dir: the directory that the trace goes to.
+ * output_dir: the directory of the trace.
  *
- * Made by the user who called, never by a privileged process for him. The default one replaces
- * an earlier trace, which is kept as NAME.old; a chosen one must be new, or be a trace and the
- * replacement be asked for. What does not look like a trace, or like numbered folders of a
- * session with several (segment.h), or like what a killed recorder leaves, is never removed.
- * Invariant: the directory itself is no symbolic link, and neither is anything that is
- * removed.
+ * Created with the rights of the calling user, never of a privileged process on his behalf. The
+ * default directory replaces an earlier trace, which is kept as NAME.old; a directory named with -o
+ * must be new, or be a trace and --force be given. Only a trace, the numbered traces of a session
+ * (segment.h), or the rest of a killed recorder are ever removed.
+ * Invariant: neither the directory nor anything removed is reached through a symbolic link.
  */
 #ifndef USER_SINK_OUTPUT_DIR_H
 #define USER_SINK_OUTPUT_DIR_H
@@ -15,34 +14,33 @@
 #include <stdbool.h>
 
 struct output_dir {
-	const char *path; /* as the user wrote it, but without slashes at the end */
-	char *kept;	  /* where the earlier trace is now; NULL: there was none */
-	int fd;		  /* of the directory; -1: none */
-	const char *file; /* the one file in that directory that is ours; NULL: all of it is */
+	const char *path; /* as the user wrote it, without trailing slashes */
+	char *kept;	  /* new name of the earlier trace; NULL: there was none */
+	int fd;		  /* the directory; -1: none */
+	const char *file; /* the only file of ours in the directory; NULL: the directory is ours */
 	char *trimmed;
 };
 
 /*
- * Makes the directory. With `chosen` an existing one is refused, unless `force`. Returns 0, or
- * -errno after one message.
+ * Creates the directory. With `chosen` (-o) an existing one is refused, unless `force`. Returns 0,
+ * or -errno after one message.
  */
 int output_dir_create(struct output_dir *output, const char *path, bool chosen, bool force)
 	__attribute__((warn_unused_result));
 
 /*
- * The same for the one file of mode summary, `path`.perf.json, which is not made yet: output->fd is
- * the directory that it goes to, output->path its whole name. What stands there already, or was
- * left beside it by a recorder that was killed, must begin as ours do.
+ * The same for the only file of summary mode, `path`.perf.json, which is not created yet:
+ * output->fd is its directory, output->path its full name. An existing file, or the rest of a
+ * killed recorder beside it, must begin like one of ours.
  */
 int output_dir_create_file(struct output_dir *output, const char *path, bool chosen, bool force)
 	__attribute__((warn_unused_result));
 
-/* Removes the directory again if nothing has been written to it, and puts an earlier trace
- * back. */
+/* Removes the directory if it is empty, and gives an earlier trace its name back. */
 void output_dir_abandon(struct output_dir *output);
 
-/* Removes the directory `name`, directly below `dirfd`, with all that is in it. No link is
- * followed. 0 or -errno without a message. */
+/* Removes the directory `name` directly below `dirfd`, with its content. Follows no link. 0 or
+ * -errno without a message. */
 int output_dir_remove(int dirfd, const char *name) __attribute__((warn_unused_result));
 
 void output_dir_close(struct output_dir *output); /* also of a zeroed struct */

@@ -35,12 +35,12 @@ static int make_directory(struct segment *segment)
 		return 0;
 	err = -errno;
 failed:
-	disk_error_report(plan->disk_error, err, "%s: cannot make a directory for the next trace",
-			  plan->path);
+	disk_error_report(plan->disk_error, err,
+			  "%s: cannot create the directory of the next trace", plan->path);
 	return err;
 }
 
-/* The writer's first job. */
+/* First job of the writer. */
 static void keep_privileges(void *arg)
 {
 	(void)arg;
@@ -97,10 +97,10 @@ int segment_name(struct segment *segment, unsigned number)
 	int err = 0;
 
 	snprintf(name, sizeof(name), "%04u", number);
-	/* nobody but us writes here: what has the name would be replaced only if it is empty */
+	/* no other program writes here: rename() replaces nothing but an empty directory */
 	if (renameat(plan->fd, segment->name, plan->fd, name)) {
 		err = -errno;
-		disk_error_report(plan->disk_error, err, "%s: cannot give a trace the name %s",
+		disk_error_report(plan->disk_error, err, "%s: cannot rename a trace to %s",
 				  plan->path, name);
 		return err;
 	}
@@ -135,7 +135,7 @@ int segment_finish(struct segment *segment, const struct account *account,
 		unknown = account_between(account, segment->from, segment->to, end->aged, &table);
 	if (!err)
 		err = unknown;
-	/* the writer looks at the facts, too, when it describes the first stream: not just now */
+	/* the writer reads session_info when it describes the first stream: let it finish first */
 	failed = writer_sync(segment->writer);
 	if (!err)
 		err = failed;
@@ -149,7 +149,7 @@ int segment_finish(struct segment *segment, const struct account *account,
 	failed = timeline_close(segment->timeline);
 	if (!err)
 		err = failed;
-	failed = writer_sync(segment->writer); /* the descriptions look at the table until here */
+	failed = writer_sync(segment->writer); /* the metadata refers to the table until here */
 	if (!err)
 		err = failed;
 	if (segment->plan->calls)
@@ -181,7 +181,8 @@ void segment_close(struct segment *segment)
 	topology_free(&segment->topology);
 	if (segment->fd >= 0)
 		close(segment->fd);
-	if (segment->name[0] && !segment->number) /* stays if there is something in it */
+	if (segment->name[0] &&
+	    !segment->number) /* fails, as it must, if the directory is not empty */
 		unlinkat(segment->plan->fd, segment->name, AT_REMOVEDIR);
 	free(segment->from);
 	free(segment->to);

@@ -16,7 +16,7 @@
 #include "trace/base/log.h"
 #include "user/writer/writer.h"
 
-#define CUT_APART_NS 100000000 /* what begins a trace can be more than --rotate allows it */
+#define CUT_APART_NS 100000000 /* the opening events alone may exceed the size of --rotate */
 
 int sink_open(struct sink *sink, const struct sink_options *options)
 {
@@ -31,9 +31,8 @@ int sink_open(struct sink *sink, const struct sink_options *options)
 	sink->max_bytes = options->plan.max_bytes;
 	sink->options.plan.max_bytes = 0;
 	sink->pending = calloc(options->links->npossible, sizeof(*sink->pending));
-	if (!sink->pending) {
+	if (!sink->pending)
 		return log_no_memory("several traces");
-	}
 	sink->finalizer = finalizer_start(&sink->options.plan, options->account, options->keep);
 	if (!sink->finalizer)
 		return -EIO;
@@ -80,7 +79,8 @@ int sink_begin(struct sink *sink, uint64_t t0, const struct snapshot_tasks *task
 
 /* ---- records ---- */
 
-/* What was lost before the cut is told after it: the old part has counted it already. */
+/* A record of losses may cover losses from before the cut, which the old segment has counted: only
+ * the rest belongs to this one. */
 static int take_lost(struct sink *sink, unsigned cpu, const struct record_lost *record)
 {
 	struct record_lost ours = *record;
@@ -111,7 +111,7 @@ int sink_take_several(struct sink *sink, unsigned cpu, const struct record_head 
 
 /* ---- cuts ---- */
 
-/* The part ends at the clock `at`, and `next` begins there. */
+/* Ends the segment at the clock `at`, where `next` begins. */
 static int cut(struct sink *sink, struct segment *next, uint64_t at, const char *why)
 {
 	const struct timeline_counts *counts = timeline_counts(sink->timeline);
@@ -142,9 +142,10 @@ static int cut(struct sink *sink, struct segment *next, uint64_t at, const char 
 	sink->old_why = why;
 	sink->segment = next;
 	sink->timeline = next->timeline;
-	/* without them, who was woken just before the cut seems to sleep until its end */
+	/* without the tasks, a thread woken just before the cut would seem to sleep until the end
+	 */
 	if (snapshot_tasks(sink->options.links, false, &sink->old_tasks))
-		log_warn("who waits for a CPU at the end of a trace is not known");
+		log_warn("cannot tell which threads are runnable at the end of the trace");
 	sink->old_until = clock_now();
 	return 0;
 }
@@ -168,14 +169,14 @@ static bool due(const struct sink *sink, uint64_t watermark)
 	const struct sink_options *o = &sink->options;
 	uint64_t length = watermark > sink->segment->t0 ? watermark - sink->segment->t0 : 0;
 
-	/* a trace in which nothing has happened goes on */
+	/* a trace without events goes on */
 	if (length < CUT_APART_NS || !timeline_counts(sink->timeline)->events)
 		return false;
 	return (o->rotate_ns && length > o->rotate_ns) ||
 	       (o->rotate_bytes && timeline_counts(sink->timeline)->bytes >= o->rotate_bytes);
 }
 
-/* A crash of ours loses no more than what has come since. */
+/* A crash of the recorder loses at most the events since the last flush. */
 static int flush(struct sink *sink, uint64_t watermark)
 {
 	if (!sink->options.flush_ns || watermark < sink->flush_at)
@@ -214,7 +215,7 @@ static int turn_flight(struct sink *sink, uint64_t watermark)
 	if (sink->stopped || !(asked || met))
 		return 0;
 	sink->segment = finalizer_take_empty(sink->finalizer);
-	if (!sink->segment) /* the last one is still being written */
+	if (!sink->segment) /* the previous save is still being written */
 		return 0;
 	sink->requested = false;
 	return flight_begin(flight, watermark - 1, asked ? "request" : "trigger");
@@ -272,9 +273,9 @@ int sink_fd(const struct sink *sink)
 	return sink->finalizer ? finalizer_fd(sink->finalizer) : -1;
 }
 
-bool sink_report(struct sink *sink, struct finalizer_report *news)
+bool sink_report(struct sink *sink, struct finalizer_report *report)
 {
-	return sink->finalizer && finalizer_report(sink->finalizer, news);
+	return sink->finalizer && finalizer_report(sink->finalizer, report);
 }
 
 /* ---- figures ---- */
@@ -322,7 +323,7 @@ unsigned sink_segments(const struct sink *sink)
 
 /* ---- the end ---- */
 
-/* What is kept at the end is saved, too. */
+/* Saves the content of the flight recorder at the end of the session. */
 static int end_flight(struct sink *sink, struct snapshot_tasks *tasks,
 		      const struct segment_end *end, struct account_mark *to)
 {
@@ -366,7 +367,7 @@ int sink_end(struct sink *sink, struct snapshot_tasks *tasks, const struct segme
 	if (sink->old)
 		give_old(sink);
 	err = finalizer_stop(sink->finalizer);
-	job.may_go = sink->segment->number > 1;
+	job.drop_empty = sink->segment->number > 1;
 	failed = finalizer_run(sink->finalizer, &job);
 	sink->segment = NULL;
 	return err ? err : failed;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sink: where the ordered records of a session go: into one trace, or into several, one after
- * the other.
+ * sink: takes the ordered records of a session into one trace, or into several in turn.
  *
- * With --rotate a trace ends where the next one begins: at a cut all that is older than
- * the watermark has gone into the old part, and the new one inherits who runs, waits and sleeps.
- * Who was woken before the cut tells so when it runs; therefore records go to both
- * parts until the tasks, read once at the cut, are known. The old part is then closed by a
- * thread of the sink's own, which also keeps an empty part ready, so that the drain never opens
- * a file. A cut waits until there is one: a slow disk makes parts longer, it loses nothing.
+ * With --rotate a segment (one trace) ends where the next one begins. At the cut, every record
+ * older than the watermark is in the old segment, and the new one carries over which threads
+ * run, wait and sleep. A wake-up before the cut is reported only at the switch after it, so both
+ * segments take the records until the tasks, read once at the cut, are known. Then the finalizer,
+ * a thread of its own, closes the old segment. It also keeps an empty segment ready, so that the
+ * draining thread never opens a file. A cut waits for the empty segment: a slow disk makes segments
+ * longer and loses nothing.
  *
- * With --last nothing is written until it is asked for: flight.h keeps the newest records, and a
- * part is what it saves of them.
+ * With --last nothing is written until a request: flight.h keeps the newest records, and a segment
+ * is one saved window of them.
  *
- * Threads: sink_take() to sink_stop() belong to the drain; sink_request() is for
- * anybody; the rest is the session's, while no drain runs.
- * Invariant: each switch is in exactly one part, and the accounts of the parts add up to that of
- * the session.
+ * Threads: sink_take() to sink_stop() belong to the draining thread; sink_request() to any; the
+ * other functions to the session, while no draining thread runs.
+ * Invariant: each switch is in exactly one segment, and the event counts of the segments add up to
+ * those of the session.
  * Specification: event-mapping.md "The thread state machine", "Clock and window".
  */
 #ifndef USER_SINK_SINK_H
@@ -40,50 +40,52 @@ struct links;
 struct sink_options {
 	struct segment_plan plan;
 	uint64_t flush_ns;		  /* --flush-interval; 0: when buffers are full */
-	uint64_t rotate_ns, rotate_bytes; /* --rotate; 0, 0: one trace */
-	uint64_t last_ns, last_bytes;	  /* --last; 0, 0: no flight recorder */
+	uint64_t rotate_ns, rotate_bytes; /* --rotate; both 0: one trace */
+	uint64_t last_ns, last_bytes;	  /* --last; both 0: no flight recorder */
 	struct trigger_plan trigger;
 	unsigned keep;		   /* --keep; 0: all */
-	const struct links *links; /* for the tasks at a cut */
+	const struct links *links; /* to read the tasks at a cut */
 	struct account *account;
 };
 
 struct sink {
 	struct sink_options options;
-	uint64_t max_bytes; /* of all parts */
+	uint64_t max_bytes; /* of all segments together */
 	bool several;
 
-	/* The drain's. */
-	struct timeline *timeline;     /* of the part that is recorded */
-	struct segment *segment, *old; /* old: has been cut, but not all is known of it */
-	uint64_t flush_at;	       /* ns; when what is buffered goes to the writer */
-	uint64_t old_until;	       /* ns; what is taken beyond it tells nothing more of old */
+	/* Of the draining thread. */
+	struct timeline *timeline; /* of the segment being recorded */
+	struct segment *segment,
+		*old;	    /* old: already cut; the tasks at the cut are not known yet */
+	uint64_t flush_at;  /* ns; time of the next flush to the writer */
+	uint64_t old_until; /* ns; later records do not concern the old segment */
 	struct snapshot_tasks old_tasks;
 	const char *old_why;
-	uint64_t *pending; /* by CPU: lost, told in this part, counted in the one before */
-	struct segment_result before; /* of the parts that have been cut */
+	uint64_t *pending; /* by CPU: losses reported in this segment, counted in the one before */
+	struct segment_result before; /* sums of the segments already cut */
 	bool stopped;
 
-	struct flight *flight; /* --last; `part` is then what is being saved, or NULL */
+	struct flight *flight; /* --last; `segment` is then the save in progress, or NULL */
 	uint64_t t1;
 
-	struct finalizer *finalizer; /* NULL: one part */
-	struct segment_result only;  /* of one part, after sink_end() */
-	_Atomic bool requested;	     /* cut now */
+	struct finalizer *finalizer; /* NULL: a single segment */
+	struct segment_result only;  /* of a single segment, after sink_end() */
+	_Atomic bool requested;	     /* cut at the next opportunity */
 	_Atomic uint64_t bytes;
 };
 
-/* Makes the first part. 0 or -errno after one message; sink_close() is due in any case. */
+/* Makes the first segment. 0 or -errno after one message; the caller must call sink_close() in
+ * either case. */
 int sink_open(struct sink *sink, const struct sink_options *options)
 	__attribute__((warn_unused_result));
 
-/* The window opens at t0, with these tasks. 0 or -errno after one message. */
+/* Opens the window at t0 (ns) with the given tasks. 0 or -errno after one message. */
 int sink_begin(struct sink *sink, uint64_t t0, const struct snapshot_tasks *tasks)
 	__attribute__((warn_unused_result));
 
 int sink_take_several(struct sink *sink, unsigned cpu, const struct record_head *record);
 
-/* Takes the next record in order, as timeline_record(). */
+/* Takes the next record in clock order; returns as timeline_record() does. */
 static inline int sink_take(struct sink *sink, unsigned cpu, const struct record_head *record)
 {
 	if (__builtin_expect(!sink->several, 1))
@@ -91,37 +93,36 @@ static inline int sink_take(struct sink *sink, unsigned cpu, const struct record
 	return sink_take_several(sink, cpu, record);
 }
 
-/* All records before `watermark` ns have been taken. Flushes and cuts, if it is time. 0 or
- * -errno. */
+/* Every record before `watermark` (ns) has been taken: flushes and cuts when due. 0 or -errno. */
 int sink_advance(struct sink *sink, uint64_t watermark) __attribute__((warn_unused_result));
 
-/* The window closes at t1. */
+/* Closes the window at t1 (ns). */
 void sink_stop(struct sink *sink, uint64_t t1);
 
-/* What the parts have seen so far; of the present one only what is cheap to tell. */
+/* Sums of all segments so far; of the present one only the cheap counts. */
 void sink_progress(const struct sink *sink, struct segment_result *figures);
 
-/* Have a new part begin, or what is kept be saved, as soon as possible. False if there is but one
- * part. */
+/* Asks for a cut, or for a save of the flight recorder, as soon as possible. False without --rotate
+ * or --last. */
 bool sink_request(struct sink *sink);
 
-/* A part has been closed: its news, as long as there are any. sink_fd() is readable then; it is
- * -1 if there is but one part. */
+/* Reports the segments that the finalizer has closed, one a call, false when there is no other.
+ * sink_fd() is readable while there are some; -1 without --rotate or --last. */
 int sink_fd(const struct sink *sink);
 bool sink_report(struct sink *sink, struct finalizer_report *news);
 
 /*
- * The last part is closed, as segment_finish(). `tasks` is taken over (and emptied), `left`:
- * not all was taken out of the rings. Returns 0, or the first error of any part.
+ * Closes the last segment, as segment_finish() does. Takes over `tasks` and empties it; `left`
+ * means that records remain in the rings. 0, or the first error of any segment.
  */
 int sink_end(struct sink *sink, struct snapshot_tasks *tasks, const struct segment_end *end,
 	     bool left) __attribute__((warn_unused_result));
 
-/* Of all parts, after sink_end(). */
+/* Sums over all segments, after sink_end(). */
 const struct segment_result *sink_result(const struct sink *sink);
-unsigned sink_segments(const struct sink *sink); /* how many there were */
+unsigned sink_segments(const struct sink *sink); /* number of segments */
 
-/* Of events, or kept in memory; any thread. */
+/* Bytes of events written, or held by the flight recorder. Any thread. */
 uint64_t sink_bytes(const struct sink *sink);
 bool sink_full(const struct sink *sink); /* --max-size has been reached */
 

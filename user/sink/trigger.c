@@ -14,7 +14,7 @@
 
 struct trigger_page {
 	unsigned used;
-	uint64_t since[PAGE]; /* ns; 0: does not wait, or it is not known since when */
+	uint64_t since[PAGE]; /* ns; 0: does not wait, or the start is unknown */
 };
 
 const char *trigger_parse(struct trigger_plan *plan, const char *text)
@@ -25,13 +25,14 @@ const char *trigger_parse(struct trigger_plan *plan, const char *text)
 	if (!strncmp(text, latency, n) && (!text[n] || strchr("><= ", text[n]))) {
 		if (text[n] != '>')
 			return "a wait for a CPU is written like 'latency>5ms'";
-		return plan->latency_ns ? "only one latency can be given"
-					: parse_duration(text + n + 1, &plan->latency_ns);
+		if (plan->latency_ns)
+			return "give only one latency";
+		return parse_duration(text + n + 1, &plan->latency_ns);
 	}
 	if (!*text)
-		return "'latency>TIME', or the name of a function that is probed, is wanted";
+		return "give 'latency>TIME' or the name of a probed function";
 	if (plan->place)
-		return "only one function can be given";
+		return "give only one function";
 	plan->place = text;
 	return NULL;
 }
@@ -58,7 +59,7 @@ int trigger_find(struct trigger_plan *plan, const struct site *sites, size_t nsi
 	plan->nsites = nsites;
 	if (found)
 		return 0;
-	log_error("--trigger %s: nothing of that name is probed (-u BIN:FUNC probes a function)",
+	log_error("--trigger %s: no probe has this name (-u BIN:FUNC probes a function)",
 		  plan->place);
 	return -ENOENT;
 }
@@ -95,7 +96,7 @@ static int begin_wait(struct trigger *trigger, uint32_t id, uint64_t clock)
 	return 0;
 }
 
-/* Since when it has waited; 0: it has not. */
+/* The start of its wait, which ends here; 0: it did not wait. */
 static uint64_t end_wait(struct trigger *trigger, uint32_t id)
 {
 	struct trigger_page *page = page_of(trigger, id);
@@ -145,7 +146,7 @@ static void look_at_probe(struct trigger *trigger, const struct record_probe *r)
 	trigger->met = true;
 	trigger->clock = r->head.clock;
 	snprintf(trigger->text, sizeof(trigger->text),
-		 "thread %u of process %u came to %.128s, at %llu", r->tid, r->pid, plan->place,
+		 "thread %u of process %u reached %.128s at %llu", r->tid, r->pid, plan->place,
 		 (unsigned long long)r->head.clock);
 }
 

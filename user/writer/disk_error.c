@@ -15,22 +15,22 @@ static const char *remedy(int err)
 	switch (err) {
 	case -ENOSPC:
 	case -EDQUOT:
-		return "free some room, or record to another place with -o";
+		return "free some space, or record to another place with -o";
 	case -EFBIG:
-		return "the limit on the size of a file (ulimit -f) is in the way";
+		return "raise the limit on the file size (ulimit -f)";
 	case -EIO:
-		return "the disk or the network share has failed";
+		return "the disk or the network share failed";
 	case -ENOENT:
 	case -ESTALE:
-		return "somebody has removed the output directory";
+		return "the output directory was removed";
 	case -ENOMEM:
-		return "there is too little memory for so many threads, or for so slow a disk";
+		return "there is too little memory for so many threads or so slow a disk";
 	case -EEXIST:
-		return "another recorder writes here";
+		return "another recorder writes to the same place";
 	case -EACCES:
 	case -EPERM:
 	case -EROFS:
-		return "record to a place that can be written, with -o";
+		return "record to a writable place with -o";
 	default:
 		return "record to another place with -o";
 	}
@@ -41,11 +41,11 @@ void disk_error_report(struct disk_error *disk_error, int err, const char *fmt, 
 	char what[PATH_MAX + 64];
 	va_list args;
 
-	if (disk_error && atomic_exchange(&disk_error->told, true))
+	if (disk_error && atomic_exchange(&disk_error->reported, true))
 		return;
 	va_start(args, fmt);
 	vsnprintf(what, sizeof(what), fmt, args);
 	va_end(args);
-	log_error("%s: %s; the recording ends, and what is on disk stays (%s)", what,
+	log_error("%s: %s; the recording ends and the events on disk stay (%s)", what,
 		  strerror(-err), remedy(err));
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * disk_error: what the disk refuses, said once in a session.
+ * disk_error: reports the first disk error of a session, and only that.
  *
- * In: acts on the output that have failed, of any thread and any file; out: one sentence, with what
- * was tried, why it failed and what can be done. What fails after it is its consequence: it is
- * not told again.
- * Invariant: of all acts that share a disk_error, exactly one is told.
+ * In: failed operations on the output, of any thread and any file; out: one sentence with the
+ * operation, the reason and the remedy. Later failures are its consequences and stay silent.
+ * Invariant: of all failures that share a struct disk_error, exactly one is reported.
  * Specification: ebpf.md 13.
  */
 #ifndef USER_WRITER_DISK_ERROR_H
@@ -13,12 +12,12 @@
 
 #include <stdbool.h>
 
-struct disk_error { /* zeroed: nothing has failed */
-	_Atomic bool told;
+struct disk_error { /* zeroed: no error yet */
+	_Atomic bool reported;
 };
 
-/* `err` (-errno) is why what `fmt` says failed, as in "PATH: cannot write". Says it, unless that
- * has been done for another act. NULL: it is the only one. */
+/* Reports that the operation `fmt`, as in "PATH: cannot write", failed with `err` (-errno), unless
+ * another error was reported before. With NULL it always reports. */
 void disk_error_report(struct disk_error *disk_error, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -15,10 +15,10 @@
 #include "user/writer/writer.h"
 
 #define QUEUE_BYTES   (256u << 20)
-#define META_ESTIMATE 1024 /* bytes that a description holds while it waits */
+#define META_ESTIMATE 1024 /* memory of the metadata while it waits, bytes */
 
-/* The thread lets work gather, so that it wakes up some ten times a second and not a thousand
- * times, each a switch on the machine that is traced. */
+/* The thread waits for a batch, so that it wakes up some ten times a second and not a thousand
+ * times: each wake-up is a switch on the traced machine. */
 #define GATHER_BYTES (1u << 20)
 #define GATHER_NS    (50 * 1000000l)
 
@@ -31,12 +31,12 @@ struct job {
 struct item {
 	struct item *next;
 	struct writer_request request;
-	size_t cost; /* bytes it counts for in the queue */
+	size_t cost; /* bytes that it takes of the queue */
 	char path[]; /* request.path */
 };
 
 struct writer {
-	/* The same for the whole life. */
+	/* Constant. */
 	int trace_fd;
 	size_t queue_bytes;
 	uint64_t max_bytes;
@@ -46,15 +46,15 @@ struct writer {
 
 	/* Under the lock. */
 	pthread_mutex_t lock;
-	pthread_cond_t work; /* the thread waits for: something queued, or stop */
-	pthread_cond_t done; /* givers wait for: room, or nothing left */
+	pthread_cond_t work; /* signalled to the thread: a request, or stop */
+	pthread_cond_t done; /* signalled to callers: room, or an empty queue */
 	struct job *jobs, **last_job;
 	struct item *items, **last_item;
-	unsigned waiting; /* givers, for room or for the end of all work */
-	bool busy;	  /* the thread has taken something off a list */
+	unsigned waiting; /* callers that wait for room or for an empty queue */
+	bool busy;	  /* the thread works on an entry */
 	bool stop;
 
-	/* Written under the lock or by the thread alone; read by anybody. */
+	/* Written under the lock or by the thread alone; read by any thread. */
 	_Atomic size_t queued;
 	_Atomic uint64_t given, written;
 	_Atomic int error;
@@ -67,7 +67,7 @@ static const struct writer_files real_files = {
 	.store = stream_store,
 };
 
-/* Keeps the first error, and says it. */
+/* Keeps and reports the first error. */
 static void fail(struct writer *writer, const char *path, int err)
 {
 	int none = 0;
@@ -86,40 +86,48 @@ static void release(struct item *item)
 
 static int put(struct writer *writer, const struct writer_request *request, const struct json *meta)
 {
-	int err = 0;
+	const struct writer_files *files = &writer->files;
+	int err;
 
 	if (request->create && json_get(meta, "ovni.finished"))
-		return writer->files.store(writer->trace_fd, request->path, meta, request->events,
-					   request->size);
-	if (request->create)
-		err = writer->files.create(writer->trace_fd, request->path, meta);
-	if (!err && request->size)
-		err = writer->files.append(writer->trace_fd, request->path, request->events,
-					   request->size);
-	if (!err && meta && !request->create)
-		err = writer->files.describe(writer->trace_fd, request->path, meta);
-	return err;
+		return files->store(writer->trace_fd, request->path, meta, request->events,
+				    request->size);
+	if (request->create) {
+		err = files->create(writer->trace_fd, request->path, meta);
+		if (err)
+			return err;
+	}
+	if (request->size) {
+		err = files->append(writer->trace_fd, request->path, request->events,
+				    request->size);
+		if (err)
+			return err;
+	}
+	if (!meta || request->create)
+		return 0;
+	return files->describe(writer->trace_fd, request->path, meta);
 }
 
 static void write_item(struct writer *writer, struct item *item)
 {
 	struct json *meta = NULL;
-	int err = 0;
+	int err = -ENOMEM;
 
 	if (writer->error)
 		return;
 	if (item->request.meta) {
 		meta = item->request.meta(item->request.arg);
 		if (!meta)
-			err = -ENOMEM;
+			goto failed;
 	}
-	if (!err)
-		err = put(writer, &item->request, meta);
-	if (err)
-		fail(writer, item->path, err);
-	else
-		writer->written += item->request.size;
+	err = put(writer, &item->request, meta);
 	json_free(meta);
+	if (err)
+		goto failed;
+	writer->written += item->request.size;
+	return;
+failed:
+	fail(writer, item->path, err);
 }
 
 static void do_job(struct writer *writer, struct job *job)
@@ -149,7 +157,7 @@ static void do_item(struct writer *writer, struct item *item)
 		pthread_cond_broadcast(&writer->done);
 }
 
-/* Waits until there is enough to do, or somebody cannot wait; jobs are done at once. */
+/* Waits for a batch, or until a caller waits; a job is done at once. */
 static void gather(struct writer *writer)
 {
 	struct timespec until;
@@ -166,7 +174,7 @@ static void gather(struct writer *writer)
 		err = pthread_cond_timedwait(&writer->work, &writer->lock, &until);
 }
 
-/* The thread. Jobs first: what they look for (/proc) may be gone soon. */
+/* The thread. Jobs first: they read /proc, whose entries may vanish soon. */
 static void *work(void *arg)
 {
 	struct writer *writer = arg;
@@ -193,7 +201,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Starts the thread with all signals blocked: they are the main thread's. */
+/* Starts the thread with all signals blocked: the main thread takes them. */
 static int start_thread(struct writer *writer)
 {
 	sigset_t all, before;
@@ -211,32 +219,31 @@ static int start_thread(struct writer *writer)
 struct writer *writer_start(const struct writer_options *options)
 {
 	struct writer *writer = calloc(1, sizeof(*writer));
-	int err = writer ? 0 : -ENOMEM;
+	pthread_condattr_t monotonic;
+	int err = -ENOMEM;
 
-	if (!err) {
-		writer->trace_fd = options->trace_fd;
-		writer->queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES;
-		writer->max_bytes = options->max_bytes;
-		writer->disk_error = options->disk_error;
-		writer->files = options->files ? *options->files : real_files;
-		writer->last_job = &writer->jobs;
-		writer->last_item = &writer->items;
-		pthread_condattr_t monotonic;
-
-		pthread_condattr_init(&monotonic);
-		pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-		pthread_mutex_init(&writer->lock, NULL);
-		pthread_cond_init(&writer->work, &monotonic);
-		pthread_condattr_destroy(&monotonic);
-		pthread_cond_init(&writer->done, NULL);
-		err = start_thread(writer);
-	}
-	if (err) {
-		log_error("cannot start the thread that writes: %s", strerror(-err));
-		free(writer);
-		return NULL;
-	}
-	return writer;
+	if (!writer)
+		goto failed;
+	writer->trace_fd = options->trace_fd;
+	writer->queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES;
+	writer->max_bytes = options->max_bytes;
+	writer->disk_error = options->disk_error;
+	writer->files = options->files ? *options->files : real_files;
+	writer->last_job = &writer->jobs;
+	writer->last_item = &writer->items;
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_mutex_init(&writer->lock, NULL);
+	pthread_cond_init(&writer->work, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	pthread_cond_init(&writer->done, NULL);
+	err = start_thread(writer);
+	if (!err)
+		return writer;
+failed:
+	log_error("cannot start the writer thread: %s", strerror(-err));
+	free(writer);
+	return NULL;
 }
 
 static struct item *item_new(const struct writer_request *request)
@@ -254,7 +261,7 @@ static struct item *item_new(const struct writer_request *request)
 	return item;
 }
 
-/* Waits until the thread has done something, which it now does without delay. */
+/* Waits until the thread, which now works without delay, has finished an entry. */
 static void wait_for_writer(struct writer *writer)
 {
 	writer->waiting++;
