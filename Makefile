@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 #
 #   sudo make demo     install what is missing, build, record a workload, show the result
-#   sudo make check    install what is missing, build, run every test
+#   sudo make check    install what is missing, build, test every promise once
 #   make               build only; needs no root (make deps, as root, installs what it needs)
 #
-# Others: unit golden live fuzz lint bench install uninstall clean deps.
+#   make test T=NAME   run one test, or those with NAME in their name
+#
+# Others: check-long unit golden live fuzz lint bench install uninstall clean deps deps-check.
 # Knobs: V=1 shows commands; DEBUG=1, SAN=1 (address and undefined behaviour
 # sanitizers), B=DIR for the build folder; DESTDIR= prefix=; CC CLANG BPFTOOL PKG_CONFIG MPICC.
 #
@@ -116,10 +118,11 @@ test-programs: all $(UNIT_TESTS) $(WORKLOADS) $(TEST_AIDS) $(FAULTS) $(B)/vector
 # ---- rules -------------------------------------------------------------------------------------
 
 # What is missing is said once, with the remedy, and not as a compiler's "No such file".
-ifeq ($(filter clean deps help demo check,$(MAKECMDGOALS)),)
-missing := $(shell tests/deps.sh --missing)
+ifeq ($(filter clean deps deps-% help demo check check-long,$(MAKECMDGOALS)),)
+purpose := $(if $(filter test-programs test unit golden live fuzz,$(MAKECMDGOALS)),check,build)
+missing := $(shell tests/deps.sh --missing $(purpose))
 ifneq ($(missing),)
-$(error missing Debian packages: $(missing); run 'sudo make deps' to install them)
+$(error missing Debian packages: $(missing); run 'sudo make deps-$(purpose)' to install them)
 endif
 endif
 
@@ -234,24 +237,38 @@ $(B)/vectors: tests/vectors/vectors.tar.xz
 
 # ---- tests -------------------------------------------------------------------------------------
 
-.PHONY: deps check unit golden live fuzz lint bench demo
-deps:
-	tests/deps.sh --install
+.PHONY: deps deps-build deps-check deps-check-long check check-long test unit golden live fuzz lint bench demo
+deps: deps-build
+deps-build deps-check deps-check-long:
+	@tests/deps.sh --install $(@:deps-%=%)
 
-# Everything: on a fresh machine this is the only command.
-check: deps
-	+$(MAKE) test-programs
-	+$(MAKE) SAN=1 test-programs
-	tests/run --build $(B) --san build-san unit golden live fuzz
+# A build that is not told how many jobs to run uses all CPUs.
+ALL_CPUS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+
+# Every promise once. On a fresh machine this is the only command.
+check: deps-check
+	+$(MAKE) $(ALL_CPUS) test-programs
+	tests/run --build $(B) unit golden fuzz live
+
+# What takes longer: all seeds, sanitizers, valgrind, kills and faults everywhere, fuzzing, MPI.
+check-long: deps-check-long
+	+$(MAKE) $(ALL_CPUS) test-programs
+	+$(MAKE) $(ALL_CPUS) SAN=1 test-programs
+	tests/run --build $(B) --san build-san --long unit unit-san golden fuzz live
+
+# One test (T=group/name), or all with the word T in their name.
+test: test-programs
+	@test -n '$(T)' || { echo "usage: make test T=NAME (a test of tests/README.md, or a word)"; exit 2; }
+	@tests/run --build $(B) $(if $(wildcard build-san/bin),--san build-san) -k '$(T)' unit golden fuzz live
 
 unit golden live: test-programs
 	tests/run --build $(B) $@
 
-# Longer than the bounded time of `make check`: FUZZ_SECONDS for each fuzzer.
+# For longer than in `make check-long`: FUZZ_SECONDS for each fuzzer.
 FUZZ_SECONDS ?= 600
-fuzz:
+fuzz: test-programs
 	FUZZ_SECONDS=$(FUZZ_SECONDS) TEST_TIMEOUT=$$(($(FUZZ_SECONDS) + 600)) \
-		tests/run --build $(B) fuzz
+		tests/run --build $(B) --long fuzz
 
 bench: test-programs $(BENCHES)
 	tests/bench/run $(B)

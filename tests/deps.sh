@@ -3,10 +3,12 @@
 #
 # The Debian packages that the project needs, and what of them is missing.
 #
-#   tests/deps.sh --missing [build|test|bench]   prints the missing ones on one line
-#   tests/deps.sh --install [bench]              installs all that are missing (root)
+#   tests/deps.sh --missing PURPOSE    prints the missing ones on one line
+#   tests/deps.sh --install PURPOSE    installs the missing ones (root)
 #
-# bench: the tracers and loads that only the benchmarks compare with.
+# PURPOSE: build; check (build, and what its tests need); check-long (check, and what its tests
+# need); bench (the tracers and loads that the benchmarks compare with). Libraries of the oracles
+# (tests/README.md) belong to check-long where the oracles are present.
 #
 # A package is looked for by a file of it, so that other distributions, which name
 # packages differently, can build as well.
@@ -31,21 +33,31 @@ libiberty-dev             /usr/include/libiberty/demangle.h
 libcapstone-dev           /usr/include/capstone/capstone.h
 liblzma-dev               /usr/include/lzma.h
 '
-test='
+check='
 libcmocka-dev             /usr/include/cmocka.h
 python3                   python3
 procps                    ps
 libclang-rt-dev           /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
 groff-base                groff
-stress-ng                 stress-ng
 g++                       g++
+sudo                      sudo
+systemtap-sdt-dev         /usr/include/*/sys/sdt.h
+xz-utils                  xz
+'
+long='
+stress-ng                 stress-ng
 openmpi-bin               mpirun
 libopenmpi-dev            mpicc
 valgrind                  valgrind
 libomp-dev                /usr/lib/llvm-*/lib/libomp.so
-sudo                      sudo
-systemtap-sdt-dev         /usr/include/*/sys/sdt.h
-xz-utils                  xz
+'
+oracles='
+libboost-serialization1.74.0  /usr/lib/*/libboost_serialization.so.1.74.0
+libxml2                   /usr/lib/*/libxml2.so.2
+libssl3                   /usr/lib/*/libssl.so.3
+libzfp1                   /usr/lib/*/libzfp.so.1
+libgomp1                  /usr/lib/*/libgomp.so.1
+nodejs                    node
 '
 bench='
 linux-perf                perf
@@ -70,22 +82,33 @@ missing() {
 	done
 }
 
-# The list of a purpose: what tests need includes what the build needs.
-list_for() {
-	case ${1:-build} in
+list_for() { # PURPOSE
+	case $1 in
 	build) echo "$build" ;;
-	test) echo "$build$test" ;;
+	check) echo "$build$check" ;;
+	check-long)
+		echo "$build$check$long"
+		[ ! -d "${ORACLES:-$(dirname "$0")/../../shared/oracles}" ] || echo "$oracles"
+		;;
 	bench) echo "$bench" ;;
+	*) usage ;;
 	esac
 }
 
-case ${1:-} in
---missing) missing "$(list_for "${2:-build}")" ;;
+usage() {
+	echo "usage: $0 --missing|--install build|check|check-long|bench" >&2
+	exit 2
+}
+
+[ $# = 2 ] || usage
+needed=$(list_for "$2")
+list=$(missing "$needed")
+case $1 in
+--missing) echo "$list" ;;
 --install)
-	list=$(missing "$(list_for "${2:-test}")")
 	[ -n "$list" ] || exit 0
 	if [ "$(id -u)" != 0 ]; then
-		echo "deps: missing packages: $list- run 'sudo make deps' to install them" >&2
+		echo "deps: missing packages: $list- run 'sudo make deps-$2' to install them" >&2
 		exit 1
 	fi
 	if ! command -v apt-get >/dev/null; then
@@ -98,8 +121,5 @@ case ${1:-} in
 	# shellcheck disable=SC2086 # a list of words on purpose
 	apt-get install -y -qq --no-install-recommends $list >/dev/null
 	;;
-*)
-	echo "usage: $0 --missing [build|test|bench] | --install [bench]" >&2
-	exit 2
-	;;
+*) usage ;;
 esac

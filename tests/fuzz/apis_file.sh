@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # No text makes the reader of API files crash, and what it accepts keeps its promises.
+# long: other fuzzers cover the promises
 set -eu
 . "$S/tests/fuzz/lib.sh"
 need_fuzzer

@@ -6,6 +6,7 @@
 # conformance vectors), which end with status 0, 1 or 3, at most one
 # error message, and never a crash. Runs the sanitized build if there is one, for
 # FUZZ_SECONDS; a failure names its seed (SEED=N repeats it).
+# longer: for 30 seconds, not 3
 set -eu
 bin=$B/bin/ovni-emu
 [ -n "${BSAN:-}" ] && [ -x "$BSAN/bin/ovni-emu" ] && bin=$BSAN/bin/ovni-emu

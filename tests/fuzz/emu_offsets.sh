@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # No table of clock offsets makes its reader crash, and what it accepts means one thing.
+# long: other fuzzers cover the promises
 set -eu
 . "$S/tests/fuzz/lib.sh"
 need_fuzzer

@@ -3,6 +3,7 @@
 #
 # The whole emulator in one process, whatever streams, metadata and clock offsets: a verdict, never a
 # crash, and the same one without output. Seeds: the hand-made traces, and small conformance vectors.
+# long: other fuzzers cover the promises
 set -eu
 . "$S/tests/fuzz/lib.sh"
 need_fuzzer

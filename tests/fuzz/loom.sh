@@ -4,6 +4,7 @@
 # No damage to a run of Loom crashes a command or makes it run for ever: our own runs and the conformance
 # vectors, with bytes changed, cut out, put in, numbers blown up. Runs the sanitized build if there is one,
 # for FUZZ_SECONDS; a failure names its seed.
+# long: other fuzzers cover the promises
 set -eu
 bin=$B/bin
 [ -n "${BSAN:-}" ] && [ -x "$BSAN/bin/ovni-loom" ] && bin=$BSAN/bin

@@ -4,6 +4,7 @@
 # Damaged Loom runs and damaged traces of them: import and export end with a clear error, or make what is
 # valid. Whatever is imported passes the strict emulation; whatever is exported is readable by
 # the check. Runs the sanitized build if there is one, for FUZZ_SECONDS; a failure names its seed.
+# long: other fuzzers cover the promises
 set -eu
 export PYTHONDONTWRITEBYTECODE=1
 bin=$B/bin

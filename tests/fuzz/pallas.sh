@@ -4,6 +4,7 @@
 # No damage to a Pallas archive crashes a command or makes it run for ever: the annotated archive,
 # one of our own, and the conformance vectors, with random bytes changed, cut out, put in, files
 # swapped. Runs the sanitized build if there is one, for FUZZ_SECONDS; a failure names its seed.
+# long: other fuzzers cover the promises
 set -eu
 bin=$B/bin
 [ -n "${BSAN:-}" ] && [ -x "$BSAN/bin/ovni-pallas" ] && bin=$BSAN/bin

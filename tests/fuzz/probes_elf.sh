@@ -3,6 +3,7 @@
 #
 # No file makes what looks for functions crash, run for long or read outside of it. Seeds are small
 # programs with everything in them; headers and tables are changed by what knows their layout, too.
+# long: other fuzzers cover the promises
 set -eu
 . "$S/tests/fuzz/lib.sh"
 need_fuzzer

@@ -4,6 +4,7 @@
 # No damage to a trace crashes a tool or makes it run for ever: conformance vectors with random
 # bytes changed, cut out and put in. Runs the sanitized build if there is one, for FUZZ_SECONDS; a
 # failure names its seed. MUTATIONS=N does N of them.
+# longer: for 30 seconds, not 3
 set -eu
 bin=$B/bin
 [ -n "${BSAN:-}" ] && [ -x "$BSAN/bin/ovni-dump" ] && bin=$BSAN/bin

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # No text makes the reader of metadata crash, and what it accepts it can write and accept again.
+# longer: for 30 seconds, not 3
 set -eu
 . "$S/tests/fuzz/lib.sh"
 need_fuzzer

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The Loom reader, all that judges its records, and the statistics beside them, whatever the bytes.
+# long: other fuzzers cover the promises
 set -eu
 . "$S/tests/fuzz/lib.sh"
 need_fuzzer

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Whatever is declared and whatever arguments an event has, only the event's own bytes are read.
+# long: other fuzzers cover the promises
 set -eu
 . "$S/tests/fuzz/lib.sh"
 need_fuzzer

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The reader of streams, mapped and by windows, gives what plain decoding gives, whatever the bytes.
+# longer: for 30 seconds, not 3
 set -eu
 . "$S/tests/fuzz/lib.sh"
 need_fuzzer

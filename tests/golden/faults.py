@@ -19,7 +19,7 @@ BUILD, TRACE, FOLDER = sys.argv[1:]
 ENOSPC, EIO = "28", "5"
 TIMEOUT = 60
 LOOM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "loom", "")
-FAULTS = os.environ.get("FAULTS", "12")
+FAULTS = os.environ.get("FAULTS") or "12"
 
 # Name, arguments; {in} is a copy of the trace, {out} a name that is free. `inplace`: it changes {in}.
 PROGRAMS = [

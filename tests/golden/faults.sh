@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The emulator and the tools, each with its N-th allocation and its N-th act on files failing, for
-# every N: see faults.py. What cannot be written to standard output, or to a file that may not
-# grow, is a failure.
+# The emulator and the tools, each with its N-th allocation and its N-th act on files failing: see
+# faults.py. What cannot be written to standard output, or to a file that may not grow, is a failure.
+# longer: every N
 set -eu
 trace=$T/trace
 make() { "$S/tests/golden/tools_make.py" "$1"; }
@@ -32,7 +32,7 @@ thread n 1 1 ovni.finished=
 raw 0f 4f
 END
 mkdir "$T/run"
-python3 "$S/tests/golden/faults.py" "$B" "$trace" "$T/run"
+FAULTS=${FAULTS:-${LONG:+all}} python3 "$S/tests/golden/faults.py" "$B" "$trace" "$T/run"
 
 for command in 'dump' 'info' 'top' 'check' 'report cpu' 'events' 'version'; do
 	# shellcheck disable=SC2086 # words

@@ -29,8 +29,8 @@ for text, tests in rows:
         wrong.append("not in SAFETY: " + text)
     if not tests:
         wrong.append("no test for: " + text)
-check = re.search(r"^check: .*\n((?:\t.*\n)+)", open("Makefile", encoding="utf-8").read(), re.M).group(1)
-groups = re.search(r"tests/run .*", check).group(0).split()
+check = re.search(r"^check:.*\n((?:\t.*\n)+)", open("Makefile", encoding="utf-8").read(), re.M).group(1)
+groups = re.search(r"tests/run (.*)", check).group(1).split()
 for test in {test for _, tests in rows for test in tests}:
     name, _, case = test.partition(": ")
     group = name.split("/")[0]
@@ -39,8 +39,11 @@ for test in {test for _, tests in rows for test in tests}:
     path = "tests/" + name + (".c" if group == "unit" else ".sh")
     if not os.path.exists(path) or (group != "unit" and not os.access(path, os.X_OK)):
         wrong.append(test + ": there is no such test")
-    elif case:
-        source = open(path, encoding="utf-8").read()
+        continue
+    source = open(path, encoding="utf-8").read()
+    if re.search(r"^[# *]+long: ", source, re.M):
+        wrong.append(test + ": only make check-long runs it")
+    if case:
         if not re.search(r"^static void %s\(" % case, source, re.M) or \
            not re.search(r"\(%s\),?$" % case, source, re.M):
             wrong.append(test + ": there is no such case, or it is not run")

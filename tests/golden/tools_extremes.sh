@@ -3,6 +3,7 @@
 #
 # Clocks at both ends of what 64 bits can say, in one stream and between streams: every tool ends
 # with a status of its own, and no sum or difference of theirs overflows (the sanitized build tells).
+# longer: with the sanitized build
 set -u
 bin=$B/bin
 [ -n "${BSAN:-}" ] && [ -x "$BSAN/bin/ovni-dump" ] && bin=$BSAN/bin

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The emulator and the tools on small inputs, good and bad, under valgrind: nothing is read that was
-# not written, nothing out of bounds, and nothing is lost.
+# not written, nothing out of bounds, and no memory is lost.
+# long: valgrind is slow
 set -u
 command -v valgrind >/dev/null || { echo "no valgrind"; exit 77; }
 make() { "$S/tests/golden/tools_make.py" "$1"; }

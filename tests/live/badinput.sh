@@ -3,6 +3,7 @@
 #
 # Bad input gets one clear sentence and the right exit status. A row: status, words that the
 # message must have (one pattern), the arguments. Nothing may be left in the folder.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # A thread that waits for the disk leaves as waiting for I/O.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,6 +3,7 @@
 #
 # ovni-bpf doctor says whether a recording is possible, by its exit status and in JSON, and if
 # not what to do; what it says agrees with what a recording then does. It leaves nothing behind.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,6 +3,7 @@
 #
 # exec: by the leader the stream goes on; by another thread, also after the leader's end, the
 # caller's stream ends and the leader's begins again.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

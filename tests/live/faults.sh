@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: MIT
 #
 # The recorder when things go wrong: its N-th act on files and all after it fail, for FAULTS numbers
-# N spread over all of them (default 6; "all": for every N); its N-th allocation fails, whatever it
+# N spread over all of them ("all": for every N); its N-th allocation fails, whatever it
 # records, and those of the doctor; a signal interrupts every thread a thousand times a second. It ends by itself, says once what is
 # wrong, its exit status tells, what is on disk is no trace or can be mended, and the program
 # that it records does its work.
+# needs: root alone
+# longer: 12 acts and allocations, not 4
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
-FAULTS=${FAULTS:-6}
+FAULTS=${FAULTS:-$([ "$LONG" ] && echo 12 || echo 4)}
 faults=$B/tests/faults/faults.so
 workload=("$WORKLOADS/sleepers" -n 2 -s 20)
 export WORKLOAD_REPORT=$T/report

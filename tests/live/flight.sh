@@ -3,6 +3,7 @@
 #
 # --last, the flight recorder: saves the newest at the end, on SIGUSR1 and on a trigger, each time
 # a normal trace; what was too old is told, and is no loss; what is lost in the window is.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # A thread that hops between CPUs: each hop is one OAs, told while it does not run.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

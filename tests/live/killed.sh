@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # A process killed by SIGKILL: the streams of all its threads, running or asleep, end.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -4,6 +4,7 @@
 # A loss that is forced: it is counted exactly, shown, in the trace, and in the exit status, and
 # the trace is accepted all the same. First by a tiny buffer, then by a recorder
 # that is stopped for seconds, which is no business of the program.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

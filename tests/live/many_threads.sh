@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # 20,000 threads, all alive at once: a flight recorder saves a stream for each, with its name.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,6 +3,7 @@
 #
 # Modes: off loads and writes nothing; summary and full count the same for the same run, and the
 # counters of full are, to the nanosecond, what its streams tell.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

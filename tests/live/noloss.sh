@@ -3,6 +3,7 @@
 #
 # No loss: ten seconds of nothing but switches on all CPUs, recorded system-wide with the
 # default buffer. The account of the kernel side must hold for every CPU and kind.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

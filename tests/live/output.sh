@@ -3,6 +3,7 @@
 #
 # Where the trace goes: `ovni`, with the one before kept as `ovni.old`; an explicit folder
 # that exists only with --force and only if it holds a trace; never through a symbolic link.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

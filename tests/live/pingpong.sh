@@ -3,6 +3,7 @@
 #
 # Two threads that alternate strictly: each blocks once a round, is woken by the other, and
 # is where it was pinned; on one CPU and across two.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,6 +3,7 @@
 #
 # Functions that are left in every way there is: which calls the others, and how often, is exact, and
 # the stacks are balanced, whatever links the probes are attached by.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,6 +3,7 @@
 #
 # 2,000 short-lived processes: each has its stream, its names, its exit status, and its
 # creator, which has told its birth; none is lost.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

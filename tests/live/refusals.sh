@@ -5,6 +5,8 @@
 # each for a trace, for statistics alone, for several traces, for the flight recorder and for
 # a session. The recording ends once: one sentence that says why, status 1. What is on the disk
 # is a trace or can be mended, and what was told to be complete is.
+# needs: root alone
+# longer: each refusal in every mode
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
@@ -127,7 +129,7 @@ refuse() { # FAULT MODE
 # Each mode and each fault; FAULTS=all: each of these in each of those.
 tried=0
 while read -r fault modes; do
-	[ "${FAULTS:-}" != all ] || modes='trace summary rotate last session'
+	[ "${FAULTS:-${LONG:+all}}" != all ] || modes='trace summary rotate last session'
 	for mode in $modes; do
 		refuse "$fault" "$mode"
 		tried=$((tried + 1))

@@ -7,6 +7,7 @@
 # has seen its exit. On some virtual machines perf, like ftrace, misses switches from the idle task,
 # which the recorder sees, so no CPU is left idle; still, a thread of which perf has fewer runs is compared if they are few, and
 # then only in that we must not have less than perf has.
+# needs: root alone
 set -eu
 [ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
 command -v perf >/dev/null || { echo "perf is not installed"; exit 77; }

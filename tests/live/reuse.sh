@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Processes that follow each other under one pid share one stream: it ends and begins again.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -4,6 +4,7 @@
 # --rotate: parts that each stand on their own, the next one beginning where one ends, and
 # together telling every switch: as many as the kernel counts for each thread. --keep leaves the
 # last ones. SIGUSR1 begins a new part at once.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

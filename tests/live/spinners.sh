@@ -3,6 +3,7 @@
 #
 # Two spinners on one CPU leave it only because they are preempted; together they never
 # have more than the CPU.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

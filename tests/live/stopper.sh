@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # A process stopped and continued: its threads leave as stopped, that often and that long.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,6 +3,7 @@
 #
 # A storm of futex waits and wakes: every sleep ends with a wake-up that is known, although
 # waking often begins before the sleeper has left the CPU.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,6 +3,7 @@
 #
 # 1,000 threads of one process: each has a stream with its name and its creator. 20,000 that
 # come and go as fast as they can: none is lost.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -8,6 +8,7 @@
 # ftrace has blind spots of its own here (seen.h), and what lies at their edge cannot always be told
 # from a mistake of ours. A mistake comes again: what differs is recorded anew, three times at the
 # most, and the test fails if it differs each time, or if that is needed for more than a few.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

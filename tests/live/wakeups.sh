@@ -4,6 +4,7 @@
 # Wake-ups: the scheduler's clock tells what the tracepoint tells of the same run (--wakeup-clock), and
 # a thread that was woken and still waits when the window closes is told as it is counted, though it
 # runs before all of that is asked for.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

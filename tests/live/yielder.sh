@@ -3,6 +3,7 @@
 #
 # Two threads that yield the CPU to each other leave as yielded, and those that are forced
 # off it as preempted: the two are told apart.
+# needs: root alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -26,6 +26,14 @@ struct schedule_options {
 	uint64_t start;		       /* clock of the first step */
 };
 
+/* How many of `n` random schedules to try: all in `make check-long`, else a tenth. */
+static inline unsigned seeds(unsigned n)
+{
+	const char *all = getenv("LONG");
+
+	return all && *all ? n : n / 10;
+}
+
 /* All that may go wrong at once, as initializers. */
 #define SCHEDULE_TROUBLE                                                                           \
 	.losses = 20, .reuse = true, .early = true, .execs = true, .blind = true,                  \

@@ -5,6 +5,7 @@
  * A part inherits from a shadow of the one before: a recorder that was given the same
  * records and keeps no events, with its window open (rotation) or never opened (what a flight
  * recorder has forgotten).
+ * longer: all seeds, not a tenth.
  */
 #include "schedule.h"
 
@@ -182,13 +183,13 @@ static void parts_tell_exactly_who_ran_when(void **state)
 	struct cutting c = {.exact = true};
 
 	(void)state;
-	try_many(&o, 150, c);
+	try_many(&o, seeds(150), c);
 	c.forgotten = true;
-	try_many(&o, 150, c);
+	try_many(&o, seeds(150), c);
 	o.unwanted = true;
-	try_many(&o, 150, c);
+	try_many(&o, seeds(150), c);
 	c.forgotten = false;
-	try_many(&o, 150, c);
+	try_many(&o, seeds(150), c);
 }
 
 static void cuts_may_fall_into_a_nanosecond_full_of_switches(void **state)
@@ -198,9 +199,9 @@ static void cuts_may_fall_into_a_nanosecond_full_of_switches(void **state)
 	struct cutting c = {0};
 
 	(void)state;
-	try_many(&o, 150, c);
+	try_many(&o, seeds(150), c);
 	c.forgotten = true;
-	try_many(&o, 150, c);
+	try_many(&o, seeds(150), c);
 }
 
 static void parts_are_valid_whatever_was_lost(void **state)
@@ -210,17 +211,17 @@ static void parts_are_valid_whatever_was_lost(void **state)
 	struct cutting c = {0};
 
 	(void)state;
-	try_many(&o, 150, c);
+	try_many(&o, seeds(150), c);
 	c.forgotten = true;
-	try_many(&o, 150, c);
+	try_many(&o, seeds(150), c);
 	o.some_cpus = true;
-	try_many(&o, 150, c);
+	try_many(&o, seeds(150), c);
 	c.forgotten = false;
-	try_many(&o, 150, c);
+	try_many(&o, seeds(150), c);
 	c.kernel_model = true;
-	try_many(&o, 100, c);
+	try_many(&o, seeds(100), c);
 	c.forgotten = true;
-	try_many(&o, 100, c);
+	try_many(&o, seeds(100), c);
 }
 
 static void clocks_near_their_end_can_be_cut(void **state)
@@ -233,9 +234,9 @@ static void clocks_near_their_end_can_be_cut(void **state)
 	struct cutting c = {.exact = true};
 
 	(void)state;
-	try_many(&o, 50, c);
+	try_many(&o, seeds(50), c);
 	c.forgotten = true;
-	try_many(&o, 50, c);
+	try_many(&o, seeds(50), c);
 }
 
 /* ---- by hand ---- */

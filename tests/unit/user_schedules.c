@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* timeline: random schedules, with and without losses, against the checker and the truth. */
+/*
+ * timeline: random schedules, with and without losses, against the checker and the truth.
+ * longer: all seeds, not a tenth.
+ */
 #include "schedule.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* OVNI_SCHEDULES multiplies how many are tried. */
-static unsigned many(unsigned n)
-{
-	const char *times = getenv("OVNI_SCHEDULES");
-
-	return n * (times && atoi(times) > 0 ? (unsigned)atoi(times) : 1);
-}
 
 /* Where every window ends, of itself. */
 #define CLOCK_END ((uint64_t)INT64_MAX - (1ull << 36))
@@ -96,7 +91,7 @@ static void schedules_without_losses_are_told_exactly(void **state)
 	struct schedule_options o = {.cpus = 3, .threads = 20, .steps = 600, .pace = 1000};
 
 	(void)state;
-	try_many(&o, many(500), false, true);
+	try_many(&o, seeds(500), false, true);
 }
 
 static void tids_used_again_go_on_in_their_streams(void **state)
@@ -105,7 +100,7 @@ static void tids_used_again_go_on_in_their_streams(void **state)
 		.cpus = 3, .threads = 12, .steps = 600, .pace = 1000, .reuse = true};
 
 	(void)state;
-	try_many(&o, many(500), false, true);
+	try_many(&o, seeds(500), false, true);
 }
 
 static void tids_given_away_before_the_last_switch_are_mended(void **state)
@@ -114,7 +109,7 @@ static void tids_given_away_before_the_last_switch_are_mended(void **state)
 		.cpus = 4, .threads = 12, .steps = 600, .pace = 1000, .reuse = true, .early = true};
 
 	(void)state;
-	try_many(&o, many(500), false, false);
+	try_many(&o, seeds(500), false, false);
 }
 
 static void threads_that_take_the_place_of_their_leader(void **state)
@@ -128,7 +123,7 @@ static void threads_that_take_the_place_of_their_leader(void **state)
 				     .early = true};
 
 	(void)state;
-	try_many(&o, many(500), false, false);
+	try_many(&o, seeds(500), false, false);
 }
 
 static void some_processes_are_not_wanted(void **state)
@@ -137,7 +132,7 @@ static void some_processes_are_not_wanted(void **state)
 		.cpus = 3, .threads = 20, .steps = 600, .pace = 1000, .unwanted = true};
 
 	(void)state;
-	try_many(&o, many(500), false, true);
+	try_many(&o, seeds(500), false, true);
 }
 
 static void threads_join_and_leave(void **state)
@@ -151,7 +146,7 @@ static void threads_join_and_leave(void **state)
 				     .reuse = true};
 
 	(void)state;
-	try_many(&o, many(500), false, false);
+	try_many(&o, seeds(500), false, false);
 }
 
 static void only_some_cpus_are_recorded(void **state)
@@ -164,7 +159,7 @@ static void only_some_cpus_are_recorded(void **state)
 				     .reuse = true};
 
 	(void)state;
-	try_many(&o, many(500), false, true);
+	try_many(&o, seeds(500), false, true);
 }
 
 static void one_process_is_never_seen_to_leave(void **state)
@@ -173,7 +168,7 @@ static void one_process_is_never_seen_to_leave(void **state)
 		.cpus = 2, .threads = 12, .steps = 600, .pace = 1000, .blind = true};
 
 	(void)state;
-	try_many(&o, many(500), false, false);
+	try_many(&o, seeds(500), false, false);
 }
 
 static void records_are_lost_everywhere(void **state)
@@ -189,15 +184,15 @@ static void records_are_lost_everywhere(void **state)
 				     .blind = true};
 
 	(void)state;
-	try_many(&o, many(1000), false, false);
+	try_many(&o, seeds(1000), false, false);
 	o.early = o.execs = false;
-	try_many(&o, many(1000), false, false);
+	try_many(&o, seeds(1000), false, false);
 	o.unwanted = true;
-	try_many(&o, many(1000), false, false);
+	try_many(&o, seeds(1000), false, false);
 	o.joins = o.early = o.execs = true;
-	try_many(&o, many(1000), false, false);
+	try_many(&o, seeds(1000), false, false);
 	o.some_cpus = true;
-	try_many(&o, many(1000), false, false);
+	try_many(&o, seeds(1000), false, false);
 }
 
 static void everything_happens_in_the_same_nanoseconds(void **state)
@@ -212,9 +207,9 @@ static void everything_happens_in_the_same_nanoseconds(void **state)
 				     .execs = true};
 
 	(void)state;
-	try_many(&o, many(500), false, false);
+	try_many(&o, seeds(500), false, false);
 	o.losses = 20;
-	try_many(&o, many(500), false, false);
+	try_many(&o, seeds(500), false, false);
 }
 
 static void the_kernel_model_is_balanced(void **state)
@@ -223,10 +218,10 @@ static void the_kernel_model_is_balanced(void **state)
 		.cpus = 3, .threads = 20, .steps = 600, .pace = 1000, .reuse = true};
 
 	(void)state;
-	try_many(&o, many(300), true, false);
+	try_many(&o, seeds(300), true, false);
 	o.losses = 20;
 	o.early = o.execs = o.blind = o.unwanted = o.joins = true;
-	try_many(&o, many(1000), true, false);
+	try_many(&o, seeds(1000), true, false);
 }
 
 static void clocks_near_their_end_do_not_overflow(void **state)
@@ -238,11 +233,11 @@ static void clocks_near_their_end_do_not_overflow(void **state)
 				     .start = (uint64_t)INT64_MAX - (1ull << 41)};
 
 	(void)state;
-	try_many(&o, many(100), false, true);
+	try_many(&o, seeds(100), false, true);
 	o.start = (uint64_t)INT64_MAX - (1ull << 36) - 300000;
-	try_many(&o, many(100), false, false);
+	try_many(&o, seeds(100), false, false);
 	o.start = UINT64_MAX - (1ull << 40);
-	try_many(&o, many(100), false, false);
+	try_many(&o, seeds(100), false, false);
 }
 
 /* Records that no machine would make: any id with any tid, clocks that go anywhere. */
@@ -291,7 +286,7 @@ static void nonsense_makes_a_valid_trace_all_the_same(void **state)
 	struct machine m = {0};
 
 	(void)state;
-	for (uint64_t seed = 1; seed <= many(2000); seed++) {
+	for (uint64_t seed = 1; seed <= seeds(2000); seed++) {
 		struct timeline_options options = {
 			.t0 = 1000,
 			.kernel_model = seed % 7 == 0,
