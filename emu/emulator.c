@@ -21,8 +21,7 @@
 #include "emu/track.h"
 #include "emu/views.h"
 #include "trace/base/log.h"
-
-#define EXIT_INCOMPLETE 3
+#include "trace/base/status.h"
 
 volatile sig_atomic_t emulator_interrupted;
 
@@ -565,7 +564,7 @@ static int prepare(struct emulator *emu)
 int emulator_run(const struct emu_options *opt)
 {
 	struct emulator emu = {.opt = opt, .out_fd = -1, .trace.fd = -1};
-	int err, status = EXIT_SUCCESS;
+	int err, status = STATUS_COMPLETE;
 	bool failed;
 
 	open_models(&emu);
@@ -587,8 +586,8 @@ int emulator_run(const struct emu_options *opt)
 	if (!failed && emu.ndamaged) {
 		log_warn("%zu of %zu streams were damaged: what is shown is not complete",
 			 emu.ndamaged, emu.nstreams);
-		status = EXIT_INCOMPLETE;
+		status = STATUS_LOST;
 	}
 	fini(&emu);
-	return failed ? EXIT_FAILURE : status;
+	return failed ? STATUS_FAILED : status;
 }

@@ -15,9 +15,9 @@
 #include "emu/emulator.h"
 #include "trace/base/log.h"
 #include "trace/base/build_info.h"
+#include "trace/base/status.h"
 
-#define STATUS_USAGE 2
-#define JOBS_MAX     64
+#define JOBS_MAX 64
 
 enum { OPT_GZ = 256, OPT_TOLERANT, OPT_COMPAT, OPT_ARROWS, OPT_VERSION };
 
@@ -77,15 +77,6 @@ static int try_help(void)
 {
 	fprintf(stderr, "ovni-emu: 'ovni-emu --help' lists the options\n");
 	return STATUS_USAGE;
-}
-
-/* The status of what was printed on standard output. */
-static int printed(void)
-{
-	if (!fflush(stdout) && !ferror(stdout))
-		return EXIT_SUCCESS;
-	log_error("cannot print: %s", strerror(errno));
-	return EXIT_FAILURE;
 }
 
 static void on_interrupt(int signo)
@@ -161,10 +152,10 @@ static int take_option(struct emu_options *opt, int key, enum log_level *level)
 		return -1;
 	case 'h':
 		usage(stdout);
-		return printed();
+		return flush_stdout() ? STATUS_FAILED : STATUS_COMPLETE;
 	case OPT_VERSION:
 		printf("ovni-emu %s (%s)\n", version_string, version_commit);
-		return printed();
+		return flush_stdout() ? STATUS_FAILED : STATUS_COMPLETE;
 	default: /* getopt_long() has said what is wrong */
 		return try_help();
 	}

@@ -46,7 +46,7 @@ check "no directory" 2 'no trace directory' "$emu"
 check "unknown option" 2 'unrecognized option' "$emu" --nonsense t
 check "bad number of threads" 2 'number of threads' "$emu" -j 0 t
 check "bad number of threads" 2 'number of threads' "$emu" -j 2x t
-check "help that nobody gets" 1 'cannot print: No space' bash -c "'$emu' --help >/dev/full"
+check "help that nobody gets" 1 'cannot write standard output: No space' bash -c "'$emu' --help >/dev/full"
 check "options after the directory are not read" 0 '' "$emu" -q t --nonsense
 check "slashes at the end" 0 '' "$emu" -q t///
 check "no such trace" 1 'No such file' "$emu" nowhere

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "tools/pallas/pallas_command.h"
+#include "trace/base/log.h"
 #include "trace/pallas/read/archive_rules.h"
 
 int pallas_validate(const struct pallas_options *o)
@@ -19,5 +20,5 @@ int pallas_validate(const struct pallas_options *o)
 		printf("%s: %zu archives, %zu threads: no violation found\n", trace.path,
 		       trace.narchives, trace.nthreads);
 	pallas_close(&trace);
-	return pallas_flush(stdout) || found ? 1 : 0;
+	return flush_stdout() || found ? 1 : 0;
 }

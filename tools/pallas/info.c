@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "tools/pallas/pallas_command.h"
+#include "trace/base/log.h"
 #include "trace/pallas/read/archive.h"
 #include "trace/pallas/pallas_record.h"
 
@@ -187,5 +188,5 @@ int pallas_info(const struct pallas_options *o)
 		pallas_thread_unload(&trace, &trace.threads[i]);
 	}
 	pallas_close(&trace);
-	return pallas_flush(stdout) || err ? 1 : 0;
+	return flush_stdout() || err ? 1 : 0;
 }

@@ -36,7 +36,4 @@ size_t pallas_put_seconds(char *out, uint64_t ns, size_t width);
 /* Writes a decimal number, no NUL; returns its length (at most 20). */
 size_t pallas_put_decimal(char *out, uint64_t v);
 
-/* Flushes and checks a stream: 0, or 1 after a message. */
-int pallas_flush(FILE *out);
-
 #endif

@@ -71,14 +71,6 @@ size_t pallas_put_seconds(char *out, uint64_t ns, size_t width)
 	return blanks + n + 10;
 }
 
-int pallas_flush(FILE *out)
-{
-	if (fflush(out) == 0 && !ferror(out))
-		return 0;
-	log_error("cannot write the output: %s", strerror(errno));
-	return 1;
-}
-
 static void flush(struct printer *p)
 {
 	if (p->used && fwrite(p->out, 1, p->used, stdout) != p->used && !p->err)
@@ -420,5 +412,5 @@ int pallas_print(const struct pallas_options *o)
 	pallas_close(&p->trace);
 out:
 	free(p);
-	return err || pallas_flush(stdout) ? 1 : 0;
+	return err || flush_stdout() ? 1 : 0;
 }

@@ -387,5 +387,5 @@ int pallas_stats(const struct pallas_options *o)
 		pallas_thread_unload(&trace, t);
 	}
 	pallas_close(&trace);
-	return pallas_flush(stdout) || err ? 1 : 0;
+	return flush_stdout() || err ? 1 : 0;
 }

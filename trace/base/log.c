@@ -215,3 +215,15 @@ bool log_lacks_memory(void)
 {
 	return atomic_load(&lacks_memory);
 }
+
+int flush_stdout(void)
+{
+	int err;
+
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	err = errno ? errno : EIO;
+	log_error("cannot write standard output: %s", strerror(err));
+	return -err;
+}

@@ -56,4 +56,8 @@ void log_divert(void (*hear)(void *to, enum log_level level, const char *text), 
 #define log_info(...)  log_at(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_at(LOG_DEBUG, __VA_ARGS__)
 
+/* Flushes standard output, for a program whose answer is printed there. Returns 0, or -errno after
+ * one message if anything printed there is lost. */
+int flush_stdout(void) __attribute__((warn_unused_result));
+
 #endif

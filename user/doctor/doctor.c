@@ -10,7 +10,6 @@
 #include "user/doctor/advice.h"
 #include "trace/base/json.h"
 #include "trace/base/log.h"
-#include "trace/base/answer.h"
 
 #define NAME_WIDTH 26
 #define LINE_WIDTH 80
@@ -147,6 +146,6 @@ enum status doctor_run(int argc, char **argv)
 	else
 		print_table(findings, count);
 	if (!err)
-		err = answer_end("doctor");
+		err = flush_stdout();
 	return !err && findings_permit(findings, count) ? STATUS_COMPLETE : STATUS_FAILED;
 }

@@ -13,7 +13,6 @@
 #include "trace/base/json.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
-#include "trace/base/answer.h"
 
 /* Why no pair, in a word. */
 static const char *const kind_words[] = {
@@ -295,7 +294,7 @@ static int finish(const struct json *root)
 		fputs(text, stdout);
 		free(text);
 	}
-	return answer_end("--list");
+	return flush_stdout();
 }
 
 int list_run(const struct request *request, const struct resolve_scope *scope, bool json)

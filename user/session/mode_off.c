@@ -8,7 +8,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "trace/base/answer.h"
 #include "user/host/command.h"
 #include "user/session/mode_off.h"
 #include "user/host/privilege.h"
@@ -57,7 +56,7 @@ enum status off_run(const struct options *o)
 	if (!err && o->dry_run) {
 		printf("what: %s, without a recording (--mode off)\n", o->command[0]);
 		identity_free(&runner);
-		return answer_end("--dry-run") ? STATUS_FAILED : STATUS_COMPLETE;
+		return flush_stdout() ? STATUS_FAILED : STATUS_COMPLETE;
 	}
 	if (!err)
 		err = run(&command, o->command, &runner);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trace/base/answer.h"
 #include "user/host/clock.h"
 #include "user/control/control.h"
 #include "user/session/emulate.h"
@@ -117,7 +116,7 @@ int recorder_tell_plan(const struct recorder *r)
 	       r->links.yields_unknown ? "no" : "yes");
 	printf("interrupts are told as wakers: %s\n", r->links.interrupts_unknown ? "no" : "yes");
 	printf("the programs are loaded; nothing is recorded (--dry-run)\n");
-	return answer_end("--dry-run");
+	return flush_stdout();
 }
 
 /* ---- armed ---- */
