@@ -122,19 +122,20 @@ static __always_inline bool kernel_yields(struct task_struct *task)
 static __noinline __attribute__((unused)) int kernel_why_else(__u32 state, struct task_struct *prev)
 {
 	if (state & STATE_DEAD)
-		return WHY_DEAD;
+		return OFF_CPU_DEAD;
 	if (state & STATE_UNINTERRUPTIBLE) {
 		if (state & STATE_NOLOAD)
-			return WHY_IDLE_SLEEP;
-		return BPF_CORE_READ_BITFIELD(prev, in_iowait) ? WHY_IO : WHY_UNINTERRUPTIBLE;
+			return OFF_CPU_IDLE;
+		return BPF_CORE_READ_BITFIELD(prev, in_iowait) ? OFF_CPU_IO
+							       : OFF_CPU_UNINTERRUPTIBLE;
 	}
 	if (state & STATE_STOPPED)
-		return WHY_STOPPED;
+		return OFF_CPU_STOPPED;
 	if (state & STATE_TRACED)
-		return WHY_TRACED;
+		return OFF_CPU_TRACED;
 	if (state & STATE_PARKED)
-		return WHY_PARKED;
-	return WHY_UNINTERRUPTIBLE; /* frozen, or waiting for a lock (real-time kernels) */
+		return OFF_CPU_PARKED;
+	return OFF_CPU_UNINTERRUPTIBLE; /* frozen, or waiting for a lock (real-time kernels) */
 }
 
 /*
@@ -144,11 +145,11 @@ static __noinline __attribute__((unused)) int kernel_why_else(__u32 state, struc
 static __always_inline __u16 kernel_why(bool preempt, __u32 state, struct task_struct *prev)
 {
 	if (preempt)
-		return WHY_PREEMPTED;
+		return OFF_CPU_PREEMPTED;
 	if (likely(state & STATE_INTERRUPTIBLE))
-		return WHY_SLEEPING;
+		return OFF_CPU_SLEEPING;
 	if (state == 0)
-		return knobs.registers && kernel_yields(prev) ? WHY_YIELDED : WHY_PREEMPTED;
+		return knobs.registers && kernel_yields(prev) ? OFF_CPU_YIELDED : OFF_CPU_PREEMPTED;
 	return kernel_why_else(state, prev);
 }
 

@@ -113,7 +113,7 @@ static __always_inline void counters_arrive(struct window w, struct thread_count
 		} else {
 			wake = entered;
 		}
-		if (why < WHY_KINDS)
+		if (why < OFF_CPU_COUNT)
 			c->blocked_ns[why] += counters_within(w, since, wake);
 		break;
 	default: /* a move that was not seen */
@@ -263,7 +263,7 @@ static __always_inline bool counters_depart(const struct shape shape, struct win
 	enum thread_use use = THREAD_BLOCKED;
 
 	if (unlikely(!s.entered || since <= w.begin || clock > w.end || c->cpu != s.on ||
-		     why == WHY_YIELDED || why == WHY_DEAD ||
+		     why == OFF_CPU_YIELDED || why == OFF_CPU_DEAD ||
 		     (c->use != THREAD_BLOCKED && c->use != THREAD_RUNNABLE)))
 		return false;
 	counters_open(&c->seq);
@@ -276,11 +276,11 @@ static __always_inline bool counters_depart(const struct shape shape, struct win
 			c->wakeups++;
 		else
 			wake = s.entered;
-		if (likely(c->why < WHY_KINDS))
+		if (likely(c->why < OFF_CPU_COUNT))
 			c->blocked_ns[c->why] += wake - since;
 	}
 	c->runnable_ns += s.entered - wake;
-	if (why == WHY_PREEMPTED) {
+	if (why == OFF_CPU_PREEMPTED) {
 		use = THREAD_RUNNABLE;
 		c->switches_preempted++;
 	} else {
@@ -308,15 +308,15 @@ static __always_inline void counters_leave(struct window w, struct thread_counte
 	} else {
 		c->unknown_ns += counters_within(w, c->since, clock);
 	}
-	if (likely(why != WHY_PREEMPTED && why != WHY_YIELDED && why != WHY_DEAD)) {
+	if (likely(why != OFF_CPU_PREEMPTED && why != OFF_CPU_YIELDED && why != OFF_CPU_DEAD)) {
 		c->why = why;
 		c->switches_voluntary += counts;
-	} else if (why == WHY_DEAD) {
+	} else if (why == OFF_CPU_DEAD) {
 		use = THREAD_DEAD;
 	} else {
 		use = THREAD_RUNNABLE;
 		c->switches_preempted += counts;
-		c->yields += counts && why == WHY_YIELDED;
+		c->yields += counts && why == OFF_CPU_YIELDED;
 	}
 	if (unlikely(clock <= w.begin))
 		c->cpu = -1; /* as if it had never run: the streams do not know it either */
@@ -391,7 +391,7 @@ static __always_inline void counters_add(struct thread_counters *to,
 	to->active_ns += c->active_ns;
 	to->runnable_ns += c->runnable_ns;
 	to->unknown_ns += c->unknown_ns;
-	for (i = 0; i < WHY_KINDS; i++)
+	for (i = 0; i < OFF_CPU_COUNT; i++)
 		to->blocked_ns[i] += c->blocked_ns[i];
 	to->switches_voluntary += c->switches_voluntary;
 	to->switches_preempted += c->switches_preempted;
@@ -460,7 +460,7 @@ static __always_inline void counters_begin(struct window w, struct thread_counte
 	c->cpu = cpu;
 	if (c->use == THREAD_NONE) {
 		c->begin = clock;
-		c->why = WHY_UNKNOWN;
+		c->why = OFF_CPU_UNKNOWN;
 		counters_do(c, task, use, clock);
 	} else if (use == THREAD_RUNNING) { /* it was wanted before */
 		c->unknown_ns += counters_within(w, c->since, clock);

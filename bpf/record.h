@@ -23,6 +23,8 @@
 #include <linux/types.h>
 #endif
 
+#include "trace/base/off_cpu.h"
+
 #define RECORD_VERSION	 1
 #define RECORD_COMM_SIZE 16 /* of the kernel, its NUL included */
 
@@ -36,23 +38,6 @@ enum record_kind {
 	RECORD_KINDS	     /* first unused number */
 };
 
-/* Why a task leaves the CPU; the same numbers as in the payload of OHp. */
-enum record_why {
-	WHY_UNKNOWN = 0,
-	WHY_SLEEPING = 1, /* interruptible */
-	WHY_UNINTERRUPTIBLE = 2,
-	WHY_IO = 3, /* uninterruptible, waiting for I/O */
-	WHY_STOPPED = 4,
-	WHY_TRACED = 5,
-	WHY_PREEMPTED = 6,
-	WHY_YIELDED = 7,
-	WHY_PARKED = 8,
-	WHY_IDLE_SLEEP = 9, /* 0x402 of a kernel thread */
-	WHY_DEAD = 10,
-	WHY_LOST = 11, /* a repair; never on the wire */
-	WHY_KINDS      /* first unused number */
-};
-
 /* Wakers that are not a tid (waker_tid of a record, payload of OHw). */
 #define WAKER_UNKNOWN	0
 #define WAKER_NONE	(-1) /* it stayed runnable; never on the wire */
@@ -62,7 +47,7 @@ struct record_head {
 	__u64 clock;
 	__u8 kind;
 	__u8 flags; /* of the kind */
-	__u16 why;  /* RECORD_SWITCH: enum record_why; else 0 */
+	__u16 why;  /* RECORD_SWITCH: enum off_cpu; else 0 */
 	__u32 id;   /* of the task in whose context the record was made (switch: prev) */
 };
 _Static_assert(sizeof(struct record_head) == 16, "wire size");

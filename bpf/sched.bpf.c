@@ -87,7 +87,7 @@ static __noinline int leave_otherwise(struct cpu_state *state, struct task_struc
 
 	counters_recall(state, bpf_get_smp_processor_id(), c, task);
 	counters_leave(counters_window(), c, task, why, clock);
-	if (why == WHY_DEAD)
+	if (why == OFF_CPU_DEAD)
 		counters_bury(task, task_state, clock);
 	return 0;
 }
@@ -197,7 +197,7 @@ static __always_inline void take_turns(struct cpu_state *state, __u32 cpu, struc
 /* A task that leaves for this reason has fallen asleep. */
 static __always_inline bool sleeps(__u16 why)
 {
-	return why != WHY_PREEMPTED && why != WHY_YIELDED;
+	return !off_cpu_runnable(why);
 }
 
 /* A switch that is not recorded: of others, or on a CPU that nothing is told of. */
@@ -223,8 +223,8 @@ static __always_inline int on_switch(const struct shape shape, struct cpu_state 
 {
 	const bool all = KNOB(shape, all) && !KNOB(shape, narrow);
 	/* Of a summary it is asked at once: less is to be kept till later. */
-	__u16 why = shape.deferred ? kernel_why(preempt, prev_state, prev) : WHY_UNKNOWN;
-	const bool dead = shape.deferred ? unlikely(why == WHY_DEAD)
+	__u16 why = shape.deferred ? kernel_why(preempt, prev_state, prev) : OFF_CPU_UNKNOWN;
+	const bool dead = shape.deferred ? unlikely(why == OFF_CPU_DEAD)
 					 : unlikely(prev_state & STATE_DEAD) && !preempt;
 	struct task_state *leaving = NULL, *entering = NULL;
 	struct record_switch *record = NULL;

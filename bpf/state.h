@@ -142,7 +142,7 @@ struct thread_counters {
 
 	__u32 seq; /* odd while a program changes this */
 	__u32 use; /* enum thread_use */
-	__u32 why; /* enum record_why: with THREAD_BLOCKED */
+	__u32 why; /* enum off_cpu: with THREAD_BLOCKED */
 	__s32 cpu; /* where it ran last in the window; -1: nowhere */
 	__u32 tid;
 	__u64 since;
@@ -153,9 +153,9 @@ struct thread_counters {
 	__u64 wakeups;
 	__u64 events_seen; /* made by it, whatever became of them */
 	__u64 runnable_ns;
-	__u64 switches_preempted;    /* it left runnable */
-	__u64 blocked_ns[WHY_KINDS]; /* by enum record_why */
-	__u64 yields;		     /* of those */
+	__u64 switches_preempted;	 /* it left runnable */
+	__u64 blocked_ns[OFF_CPU_COUNT]; /* by enum off_cpu */
+	__u64 yields;			 /* of those */
 	__u64 migrations;
 	__u64 unknown_ns;
 	__u64 events_filtered, events_sampled, events_full; /* of those made by it */

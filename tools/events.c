@@ -18,6 +18,7 @@
 #include "trace/catalog/catalog.h"
 #include "trace/base/json.h"
 #include "trace/base/log.h"
+#include "trace/base/off_cpu.h"
 
 struct options {
 	bool json;
@@ -155,8 +156,8 @@ static void print_page(struct printer *out, const struct options *options)
 		return;
 	printer_text(out, "\n## Why a thread left the CPU\n\n"
 			  "Values of the argument *why* of `OHp` and `KCO`:\n\n");
-	for (unsigned i = 0; i < CATALOG_WHYS; i++)
-		printer_format(out, "- %u: %s\n", i, catalog_why[i]);
+	for (unsigned i = 0; i < OFF_CPU_COUNT; i++)
+		printer_format(out, "- %u: %s\n", i, off_cpu_label(i));
 }
 
 /* ---- JSON ---- */

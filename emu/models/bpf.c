@@ -22,6 +22,7 @@
 #include "emu/models/who.h"
 #include "emu/track.h"
 #include "trace/base/log.h"
+#include "trace/base/off_cpu.h"
 
 enum { WHY, TAKER, WAKER, LOST };
 
@@ -34,7 +35,7 @@ enum { WHO_UNKNOWN = 1, WHO_IDLE, WHO_INTERRUPT, WHO_NOBODY, WHO_FIRST };
 
 /* A value of 0 would be drawn as nothing, so why 0 has a number above those in use. */
 #define WHY_NOT_KNOWN 20
-_Static_assert(CATALOG_WHYS <= WHY_NOT_KNOWN, "the number must be free");
+_Static_assert(OFF_CPU_COUNT <= WHY_NOT_KNOWN, "the number must be free");
 
 static const struct value_label taker_values[] = {
 	{WHO_UNKNOWN, "Not known"},
@@ -170,7 +171,7 @@ static int leave(struct emulator *emu, struct bpf *bpf, struct thread *th, const
 	taker = get_i32(ev->payload + 2);
 	if (who_is(&bpf->whos, th->process->loom, taker, &number))
 		return emu_refuse(emu, "no memory for the names of threads");
-	put(emu, th, bpf->first + WHY, why && why < CATALOG_WHYS ? why : WHY_NOT_KNOWN);
+	put(emu, th, bpf->first + WHY, why && why < OFF_CPU_COUNT ? why : WHY_NOT_KNOWN);
 	put(emu, th, bpf->first + TAKER, taker ? shown(number) : WHO_IDLE);
 	return 0;
 }
@@ -284,9 +285,9 @@ static int start(struct emulator *emu, struct model_state *state)
 
 	bpf->first = state->first_channel;
 	emu->names = true;
-	for (int i = 0; i < CATALOG_WHYS && !err; i++)
+	for (int i = 0; i < OFF_CPU_COUNT && !err; i++)
 		err = channel_add_label(&emu->channels[bpf->first + WHY], i ? i : WHY_NOT_KNOWN,
-					catalog_why[i]);
+					off_cpu_label(i));
 	if (emu->opt->arrows)
 		bpf->stories = calloc(emu->sys.nthreads + 1ul, sizeof(*bpf->stories));
 	if (err || whos_init(&bpf->whos, &emu->sys) || (emu->opt->arrows && !bpf->stories)) {

@@ -303,7 +303,7 @@ static void die_on(struct machine *m, struct machine_task *t, unsigned cpu)
 {
 	int next = some_ready(m);
 
-	switch_to(m, cpu, WHY_DEAD, next);
+	switch_to(m, cpu, OFF_CPU_DEAD, next);
 	if (!t->seen)
 		free_tid(m, t->who.tid);
 	t->state = M_FREE;
@@ -340,7 +340,7 @@ static void execute(struct machine *m, struct machine_task *t, unsigned cpu)
 		m->clock++;
 		if (chance(m, 500)) {
 			m->truth[leader->interval].to = m->clock;
-			switch_to(m, leader->cpu, WHY_DEAD, some_ready(m));
+			switch_to(m, leader->cpu, OFF_CPU_DEAD, some_ready(m));
 			leader->state = M_FREE;
 		} else {
 			/* It shows the tid of the other one from now on. */
@@ -412,10 +412,10 @@ static void step(struct machine *m)
 		die_on(m, t, cpu);
 	else if (what < 750) {
 		t->state = M_SLEEPS;
-		switch_to(m, cpu, draw(m, 2) ? WHY_SLEEPING : WHY_IO, some_ready(m));
+		switch_to(m, cpu, draw(m, 2) ? OFF_CPU_SLEEPING : OFF_CPU_IO, some_ready(m));
 	} else if ((on = some_ready(m)) >= 0) {
 		t->state = M_READY;
-		switch_to(m, cpu, draw(m, 2) ? WHY_PREEMPTED : WHY_YIELDED, on);
+		switch_to(m, cpu, draw(m, 2) ? OFF_CPU_PREEMPTED : OFF_CPU_YIELDED, on);
 	}
 }
 

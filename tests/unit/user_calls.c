@@ -149,7 +149,7 @@ static void a_call_goes_on_while_its_thread_sleeps(void **state)
 	(void)state;
 	open_kit(a, ordinary);
 	enter(1100, a, F, 1);
-	switches(0, 1200, a, WHY_SLEEPING, idle);
+	switches(0, 1200, a, OFF_CPU_SLEEPING, idle);
 	switches(0, 1500, idle, 0, a);
 	leave(1600, a, F, 1);
 	f = figures(F);
@@ -176,7 +176,7 @@ static void what_is_open_at_the_end_is_closed(void **state)
 	open_kit(a, ordinary);
 	enter(1100, a, F, 1);
 	enter(1200, a, SEND, 2);
-	switches(0, 1300, a, WHY_SLEEPING, idle);
+	switches(0, 1300, a, OFF_CPU_SLEEPING, idle);
 	close_kit(2000);
 	meta = kit_stream(10, 11)->meta; /* it tells of the session */
 	assert_non_null(strstr(meta, "\"wall_ns\": \"900\""));
@@ -203,7 +203,7 @@ static void who_dies_in_a_function_leaves_it(void **state)
 	open_kit(a, ordinary);
 	enter(1100, a, F, 1);
 	give(0, &r);
-	switches(0, 1300, a, WHY_DEAD, idle);
+	switches(0, 1300, a, OFF_CPU_DEAD, idle);
 	close_kit(2000);
 	assert_stream(10, 11,
 		      "1000 OHx 0 -1 0\n"
@@ -236,7 +236,7 @@ static void who_sleeps_at_t0_is_in_its_function(void **state)
 	(void)state;
 	open_kit(idle, ordinary);
 	probe(0, 900, a, PROBE_ENTRY, F, 1, 100, 0);
-	switches(0, 950, a, WHY_SLEEPING, idle);
+	switches(0, 950, a, OFF_CPU_SLEEPING, idle);
 	snapshot(0, T0, idle);
 	switches(0, 1200, idle, 0, a);
 	close_kit(2000);
@@ -300,7 +300,7 @@ static void a_thread_on_other_cpus_takes_its_calls_along(void **state)
 	open_kit(a, (struct timeline_options){.cpu_filter = true});
 	enter(1100, a, F, 1);
 	enter(1150, a, G, 2);
-	switches(0, 1200, a, WHY_PREEMPTED, idle);
+	switches(0, 1200, a, OFF_CPU_PREEMPTED, idle);
 	probe(1, 1300, a, PROBE_RETURN | PROBE_ELSEWHERE, G, 2, 8980, 0);
 	back.head.flags = SWITCH_NEXT_ELSEWHERE;
 	give(0, &back);
@@ -328,9 +328,9 @@ static void marks_stand_where_the_kernel_model_lets_them(void **state)
 	(void)state;
 	open_kit(a, (struct timeline_options){.kernel_model = true});
 	enter(1100, a, F, 1);
-	switches(0, 1200, a, WHY_SLEEPING, idle);
+	switches(0, 1200, a, OFF_CPU_SLEEPING, idle);
 	probe(1, 1300, a, PROBE_ENTRY, G, 2, 100, 0); /* its switch-in has been lost */
-	switches(1, 1400, a, WHY_SLEEPING, idle);
+	switches(1, 1400, a, OFF_CPU_SLEEPING, idle);
 	close_kit(2000);
 	assert_stream(10, 11,
 		      "1000 OHx -1 -1 0\n"
@@ -441,7 +441,7 @@ static void only_what_a_stream_uses_is_declared(void **state)
 	open_kit(a, ordinary);
 	enter(1100, a, F, 1);
 	leave(1200, a, F, 1);
-	switches(0, 1300, a, WHY_SLEEPING, b);
+	switches(0, 1300, a, OFF_CPU_SLEEPING, b);
 	enter(1400, b, SEND, 2);
 	leave(1500, b, SEND, 2);
 	close_kit(2000);
@@ -487,7 +487,7 @@ static void nonsense(struct timeline_options options)
 			give(cpu, &r);
 			break;
 		case 2:
-			switches(cpu, clock, x, any(40) ? any(10) : WHY_DEAD, y);
+			switches(cpu, clock, x, any(40) ? any(10) : OFF_CPU_DEAD, y);
 			break;
 		case 3: {
 			struct record_lost l = rec_lost(clock, clock - any(5), 1 + any(3));

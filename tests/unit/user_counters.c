@@ -47,7 +47,7 @@ static void the_open_interval_goes_where_the_thread_is(void **state)
 					   .clock = k->clock,
 					   .wake_clock = k->wake,
 					   .counters = {.use = k->use,
-							.why = WHY_IO,
+							.why = OFF_CPU_IO,
 							.begin = k->begin,
 							.since = k->since}};
 		const struct thread_counters *c = &f.counters;
@@ -57,7 +57,7 @@ static void the_open_interval_goes_where_the_thread_is(void **state)
 		assert_int_equal(c->active_ns, k->active);
 		assert_int_equal(c->runnable_ns, k->runnable);
 		assert_int_equal(counters_blocked(c), k->blocked);
-		assert_int_equal(c->blocked_ns[WHY_IO], k->blocked);
+		assert_int_equal(c->blocked_ns[OFF_CPU_IO], k->blocked);
 		assert_int_equal(c->unknown_ns, k->unknown);
 		assert_int_equal(c->wakeups, k->wakeups);
 		assert_int_equal(counters_life(&f, T0, T1), k->life);
@@ -93,7 +93,7 @@ static void who_runs_has_done_something_before(void **state)
 					   .clock = after ? T1 : 1500,
 					   .wake_clock = k->wake,
 					   .counters = {.use = k->use,
-							.why = WHY_SLEEPING,
+							.why = OFF_CPU_SLEEPING,
 							.since = k->since,
 							.cpu = k->from,
 							.on = k->on,
@@ -105,7 +105,7 @@ static void who_runs_has_done_something_before(void **state)
 		assert_int_equal(c->use, THREAD_RUNNING);
 		assert_int_equal(c->active_ns, k->active);
 		assert_int_equal(c->runnable_ns, k->runnable);
-		assert_int_equal(c->blocked_ns[WHY_SLEEPING], k->blocked);
+		assert_int_equal(c->blocked_ns[OFF_CPU_SLEEPING], k->blocked);
 		assert_int_equal(c->unknown_ns, k->unknown);
 		assert_int_equal(c->wakeups, k->wakeups);
 		assert_int_equal(c->migrations, k->migrations);

@@ -454,9 +454,9 @@ static void two_processes(void)
 {
 	open_kit(proc);
 	give(2000, idle, 0, a2);
-	give(2100, a2, WHY_SLEEPING, a);
-	give(2200, a, WHY_SLEEPING, b);
-	give(2300, b, WHY_DEAD, idle);
+	give(2100, a2, OFF_CPU_SLEEPING, a);
+	give(2200, a, OFF_CPU_SLEEPING, b);
+	give(2300, b, OFF_CPU_DEAD, idle);
 	kit_close(&kit, 3000);
 	assert_int_equal(kit.err, 0);
 	kit_check(1);
@@ -574,15 +574,15 @@ static void names_of_those_without_a_stream_are_looked_up(void **state)
 	open_kit(proc);
 	assert_int_equal(timeline_iterated(kit.timeline, &r), 0);
 	give(2000, idle, 0, a);
-	give(2100, a, WHY_SLEEPING, told);
+	give(2100, a, OFF_CPU_SLEEPING, told);
 	give(2200, told, 0, a);
-	give(2300, a, WHY_SLEEPING, found);
+	give(2300, a, OFF_CPU_SLEEPING, found);
 	give(2350, found, 0, gone);
 	give(2400, gone, 0, idle);
 	woken.wake_clock = 2450;
 	woken.waker_tid = 30;
 	assert_int_equal(kit_give(&kit, 0, &woken), 0);
-	give(2600, a, WHY_SLEEPING, b); /* 30 gets a stream, so its name is there */
+	give(2600, a, OFF_CPU_SLEEPING, b); /* 30 gets a stream, so its name is there */
 	kit_close(&kit, 3000);
 	meta = meta_of(10, 10);
 	assert_int_equal(json_count(json_get(meta, "bpf.names")), 2);
@@ -599,11 +599,11 @@ static void what_is_known_of_a_process_goes_with_it(void **state)
 	make_process("30", "/bin/z", "PMI_RANK=0\0PMI_SIZE=1", 22);
 	open_kit(proc);
 	give(2000, idle, 0, a);
-	give(2100, a, WHY_SLEEPING, b);
+	give(2100, a, OFF_CPU_SLEEPING, b);
 	assert_int_equal(writer_sync(kit.writer), 0);
 	assert_int_equal(kit.threads->nprocesses, 2);
 	assert_non_null(kit.threads->processes[1]->facts);
-	give(2200, b, WHY_DEAD, idle);
+	give(2200, b, OFF_CPU_DEAD, idle);
 	assert_int_equal(writer_sync(kit.writer), 0);
 	assert_null(kit.threads->processes[1]->facts);
 	kit_close(&kit, 3000);

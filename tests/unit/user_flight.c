@@ -261,8 +261,8 @@ static void ten_thousand_events_in_one_nanosecond(void **state)
 	(void)state;
 	bench_open(&b, "0", options, (struct timeline_options){0}, clock - 10);
 	for (unsigned i = 0; i < 10000; i++) {
-		struct record_switch r = i % 2 ? rec_switch(clock, c, WHY_PREEMPTED, a)
-					       : rec_switch(clock, a, WHY_PREEMPTED, c);
+		struct record_switch r = i % 2 ? rec_switch(clock, c, OFF_CPU_PREEMPTED, a)
+					       : rec_switch(clock, a, OFF_CPU_PREEMPTED, c);
 
 		give(&b, 0, &r.head);
 	}
@@ -289,7 +289,7 @@ static void twenty_thousand_threads(void **state)
 		for (unsigned i = 1; i <= n; i++) {
 			struct who who = {i, 100 + i, 7};
 			struct record_switch in = rec_switch(++clock, idle, 0, who),
-					     out = rec_switch(++clock, who, WHY_SLEEPING, idle);
+					     out = rec_switch(++clock, who, OFF_CPU_SLEEPING, idle);
 
 			give(&b, i % 4, &in.head);
 			give(&b, i % 4, &out.head);
@@ -325,10 +325,10 @@ static void memory_is_flat_for_a_day(void **state)
 			   old = {id - 100, 2 + (id - 100) % 4000000, 1};
 		struct record_task birth = rec_birth(clock + 1, creator, born);
 		struct record_switch in = rec_switch(clock, idle, 0, creator),
-				     out = rec_switch(clock + 2, creator, WHY_SLEEPING, born),
-				     slept = rec_switch(clock + 3, born, WHY_SLEEPING, idle),
+				     out = rec_switch(clock + 2, creator, OFF_CPU_SLEEPING, born),
+				     slept = rec_switch(clock + 3, born, OFF_CPU_SLEEPING, idle),
 				     back = rec_switch(clock + 4, idle, 0, old),
-				     dead = rec_switch(clock + 5, old, WHY_DEAD, idle);
+				     dead = rec_switch(clock + 5, old, OFF_CPU_DEAD, idle);
 
 		give(&b, 0, &in.head);
 		give(&b, 0, &birth.head);
@@ -371,8 +371,8 @@ static void a_trigger_counts_once_for_what_is_kept(void **state)
 	(void)state;
 	bench_open(&b, "0", options, (struct timeline_options){0}, clock);
 	for (unsigned i = 0; i < 1000; i++, clock += 10000) {
-		struct record_switch r = i % 2 ? rec_switch(clock, c, WHY_SLEEPING, a)
-					       : rec_switch(clock, a, WHY_SLEEPING, c);
+		struct record_switch r = i % 2 ? rec_switch(clock, c, OFF_CPU_SLEEPING, a)
+					       : rec_switch(clock, a, OFF_CPU_SLEEPING, c);
 
 		r.wake_clock = clock - 6000;
 		give(&b, 0, &r.head);

@@ -274,22 +274,22 @@ static void a_long_wait_is_met_from_the_wake_up_or_the_preemption(void **state)
 	(void)state;
 	assert_null(trigger_parse(&t.plan, "latency>5ms"));
 	assert_int_equal(t.plan.latency_ns, 5000000);
-	give(&t, 10000000, 1, WHY_SLEEPING, 2, 5000000); /* exactly 5 ms: not longer */
+	give(&t, 10000000, 1, OFF_CPU_SLEEPING, 2, 5000000); /* exactly 5 ms: not longer */
 	assert_false(t.met);
-	give(&t, 20000000, 2, WHY_SLEEPING, 3, 14999999);
+	give(&t, 20000000, 2, OFF_CPU_SLEEPING, 3, 14999999);
 	assert_true(t.met);
 	assert_string_equal(t.text,
 			    "thread 1003 of process 7 waited 5.000 ms for a CPU, until 20000000");
 	t.met = false;
-	give(&t, 30000000, 3, WHY_PREEMPTED, 4, 0);
-	give(&t, 33000000, 4, WHY_YIELDED, 3, 0); /* 3 ms */
+	give(&t, 30000000, 3, OFF_CPU_PREEMPTED, 4, 0);
+	give(&t, 33000000, 4, OFF_CPU_YIELDED, 3, 0); /* 3 ms */
 	assert_false(t.met);
-	give(&t, 40000000, 3, WHY_SLEEPING, 4, 0); /* 7 ms */
+	give(&t, 40000000, 3, OFF_CPU_SLEEPING, 4, 0); /* 7 ms */
 	assert_true(t.met);
 	t.met = false;
-	give(&t, 50000000, 4, WHY_SLEEPING, 3, 0); /* slept, nobody saw the wake-up */
+	give(&t, 50000000, 4, OFF_CPU_SLEEPING, 3, 0); /* slept, nobody saw the wake-up */
 	assert_false(t.met);
-	give(&t, 60000000, 3, WHY_PREEMPTED, 0, 0);
+	give(&t, 60000000, 3, OFF_CPU_PREEMPTED, 0, 0);
 	give(&t, 70000000, 0, 0, 3, 69000000);
 	assert_false(t.met);
 	trigger_fini(&t);
@@ -301,7 +301,7 @@ static void memory_of_waits_follows_who_waits(void **state)
 
 	(void)state;
 	for (uint32_t id = 1; id < 1000000; id++) {
-		give(&t, id * 10ull, id, WHY_PREEMPTED, 0, 0);
+		give(&t, id * 10ull, id, OFF_CPU_PREEMPTED, 0, 0);
 		give(&t, id * 10ull + 5, 0, 0, id, 0);
 	}
 	assert_false(t.met);

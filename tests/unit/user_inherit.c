@@ -279,16 +279,16 @@ static void who_waits_at_a_cut_waits_on_both_sides_of_it(void **state)
 			iterated(k, two);
 			iterated(k, three);
 			give_switch(k, 1100, idle, 0, three, 0, 0);
-			give_switch(k, 1200, three, WHY_SLEEPING, two, 0, 0);
-			give_switch(k, 1300, two, WHY_PREEMPTED, one, 0, 0);
+			give_switch(k, 1200, three, OFF_CPU_SLEEPING, two, 0, 0);
+			give_switch(k, 1300, two, OFF_CPU_PREEMPTED, one, 0, 0);
 		}
 		if (side)
 			assert_int_equal(timeline_inherit(kit.timeline, shadow.timeline), 0);
 		else
 			timeline_stop(kit.timeline, 2000);
 		/* three was woken at 1500 by one: this is told after the cut */
-		give_switch(&kit, 2100, one, WHY_SLEEPING, three, 1500, 11);
-		give_switch(&kit, 2200, three, WHY_SLEEPING, two, 0, 0);
+		give_switch(&kit, 2100, one, OFF_CPU_SLEEPING, three, 1500, 11);
+		give_switch(&kit, 2200, three, OFF_CPU_SLEEPING, two, 0, 0);
 		shadow_close(&shadow);
 		kit_close(&kit, side ? 3000 : 2000);
 		assert_int_equal(kit.err, 0);

@@ -68,15 +68,15 @@ static void a_page_goes_when_its_tasks_are_dead(void **state)
 	open_kit();
 	for (uint32_t id = 1; id < 10 * TASKS_PAGE; id++, clock += 10) {
 		give(0, clock, idle, 0, thread_of(id, 100));
-		give(0, clock + 5, thread_of(id, 100), id % TASKS_PAGE ? WHY_DEAD : WHY_SLEEPING,
-		     idle);
+		give(0, clock + 5, thread_of(id, 100),
+		     id % TASKS_PAGE ? OFF_CPU_DEAD : OFF_CPU_SLEEPING, idle);
 	}
 	assert_int_equal(threads_known(kit.threads), 9);
 	assert_int_equal(threads_streams(kit.threads), 10 * TASKS_PAGE - 1);
 	assert_int_equal(pages(), 9);
 	for (uint32_t id = TASKS_PAGE; id < 10 * TASKS_PAGE; id += TASKS_PAGE, clock += 10) {
 		give(0, clock, idle, 0, thread_of(id, 100));
-		give(0, clock + 5, thread_of(id, 100), WHY_DEAD, idle);
+		give(0, clock + 5, thread_of(id, 100), OFF_CPU_DEAD, idle);
 	}
 	assert_int_equal(threads_known(kit.threads), 0);
 	assert_int_equal(pages(), 0);
@@ -92,7 +92,7 @@ static void an_id_may_be_as_large_as_it_likes(void **state)
 	(void)state;
 	open_kit();
 	give(0, 2000, idle, 0, far);
-	give(0, 2100, far, WHY_DEAD, idle);
+	give(0, 2100, far, OFF_CPU_DEAD, idle);
 	kit_close(&kit, 3000);
 	assert_stream(5, 5, "2001 OHx 0 -1 0\n2100 OHe\n");
 }
@@ -103,8 +103,8 @@ static void a_stream_that_ends_soon_is_stored_in_one_go(void **state)
 	(void)state;
 	open_kit();
 	give(0, 2000, idle, 0, thread_of(1, 100));
-	give(0, 2100, thread_of(1, 100), WHY_SLEEPING, thread_of(2, 100));
-	give(0, 2200, thread_of(2, 100), WHY_DEAD, thread_of(1, 100));
+	give(0, 2100, thread_of(1, 100), OFF_CPU_SLEEPING, thread_of(2, 100));
+	give(0, 2200, thread_of(2, 100), OFF_CPU_DEAD, thread_of(1, 100));
 	assert_int_equal(writer_sync(kit.writer), 0);
 	/* and the first stream of the session, which every other one wants to be there */
 	assert_int_equal(kit_disk.n, 2);
@@ -121,13 +121,13 @@ static void the_first_stream_is_there_first_and_finished_last(void **state)
 	(void)state;
 	open_kit();
 	give(0, 2000, idle, 0, thread_of(1, 100));
-	give(0, 2100, thread_of(1, 100), WHY_SLEEPING, thread_of(2, 100));
-	give(0, 2200, thread_of(2, 100), WHY_DEAD, thread_of(1, 100));
+	give(0, 2100, thread_of(1, 100), OFF_CPU_SLEEPING, thread_of(2, 100));
+	give(0, 2200, thread_of(2, 100), OFF_CPU_DEAD, thread_of(1, 100));
 	assert_int_equal(writer_sync(kit.writer), 0);
 	assert_true(finished(100, 102));
 	assert_false(finished(100, 101));
 	assert_true(tells(100, 101, "ovni.loom_cpus"));
-	give(0, 2300, thread_of(1, 100), WHY_DEAD, idle);
+	give(0, 2300, thread_of(1, 100), OFF_CPU_DEAD, idle);
 	assert_int_equal(writer_sync(kit.writer), 0);
 	assert_false(finished(100, 101));
 	assert_false(tells(100, 101, "bpf.session.counts"));
@@ -147,8 +147,8 @@ static void buffers_are_handed_over_when_they_are_full(void **state)
 	open_kit();
 	give(0, clock, idle, 0, a);
 	for (int i = 0; i < 2000; i++) {
-		give(0, clock += 10, a, WHY_SLEEPING, b);
-		give(0, clock += 10, b, WHY_SLEEPING, a);
+		give(0, clock += 10, a, OFF_CPU_SLEEPING, b);
+		give(0, clock += 10, b, OFF_CPU_SLEEPING, a);
 	}
 	assert_int_equal(writer_sync(kit.writer), 0);
 	s = kit_stream(100, 102);
@@ -168,7 +168,7 @@ static void flushing_writes_what_is_there(void **state)
 	(void)state;
 	open_kit();
 	give(0, 2000, idle, 0, thread_of(1, 100));
-	give(0, 2100, thread_of(1, 100), WHY_SLEEPING, thread_of(2, 100));
+	give(0, 2100, thread_of(1, 100), OFF_CPU_SLEEPING, thread_of(2, 100));
 	assert_int_equal(threads_flush(kit.threads), 0);
 	assert_int_equal(threads_flush(kit.threads), 0);
 	assert_int_equal(writer_sync(kit.writer), 0);
@@ -176,7 +176,7 @@ static void flushing_writes_what_is_there(void **state)
 	assert_stream(100, 102, "2101 OHx 0 -1 0\n");
 	assert_false(finished(100, 101));
 	assert_int_equal(kit_disk.calls, 4);
-	give(0, 2200, thread_of(2, 100), WHY_DEAD, thread_of(1, 100));
+	give(0, 2200, thread_of(2, 100), OFF_CPU_DEAD, thread_of(1, 100));
 	kit_close(&kit, 3000);
 	kit_check(1);
 	assert_stream(100, 102, "2101 OHx 0 -1 0\n2200 OHe\n");
@@ -190,11 +190,11 @@ static void a_stream_that_goes_on_is_not_finished_meanwhile(void **state)
 	(void)state;
 	open_kit();
 	give(0, 2000, idle, 0, thread_of(1, 100));
-	give(0, 2100, thread_of(1, 100), WHY_SLEEPING, thread_of(2, 100));
-	give(0, 2200, thread_of(2, 100), WHY_DEAD, again);
+	give(0, 2100, thread_of(1, 100), OFF_CPU_SLEEPING, thread_of(2, 100));
+	give(0, 2200, thread_of(2, 100), OFF_CPU_DEAD, again);
 	assert_int_equal(writer_sync(kit.writer), 0);
 	assert_true(finished(100, 102));
-	give(0, 2300, again, WHY_SLEEPING, idle);
+	give(0, 2300, again, OFF_CPU_SLEEPING, idle);
 	assert_int_equal(threads_flush(kit.threads), 0);
 	assert_int_equal(writer_sync(kit.writer), 0);
 	assert_false(finished(100, 102));
@@ -214,7 +214,7 @@ static void marks_are_declared_as_soon_as_they_are_written(void **state)
 	give(0, 2000, idle, 0, thread_of(1, 100));
 	assert_int_equal(threads_flush(kit.threads), 0);
 	assert_int_equal(kit_give(&kit, 0, &lost), 0);
-	give(0, 2300, thread_of(1, 100), WHY_SLEEPING, idle);
+	give(0, 2300, thread_of(1, 100), OFF_CPU_SLEEPING, idle);
 	assert_int_equal(threads_flush(kit.threads), 0);
 	assert_int_equal(writer_sync(kit.writer), 0);
 	meta = meta_of(100, 101);
@@ -273,7 +273,7 @@ static void twenty_thousand_threads(void **state)
 
 			if (id == 1)
 				give(0, clock += 10, idle, 0, who);
-			give(0, clock += 10, who, WHY_SLEEPING, id == n ? idle : next);
+			give(0, clock += 10, who, OFF_CPU_SLEEPING, id == n ? idle : next);
 		}
 	}
 	assert_int_equal(threads_known(kit.threads), n);
@@ -352,8 +352,8 @@ static void a_day_in_flat_memory(void **state)
 
 		give(0, clock, idle, 0, a);
 		for (int i = 0; i < 10; i++) {
-			give(0, clock += 1000, a, WHY_SLEEPING, b);
-			give(0, clock += 1000, b, WHY_PREEMPTED, a);
+			give(0, clock += 1000, a, OFF_CPU_SLEEPING, b);
+			give(0, clock += 1000, b, OFF_CPU_PREEMPTED, a);
 		}
 		for (uint32_t child = s % 2; child < 2; child++) {
 			uint32_t tid = 1 + ++id % 4000;
@@ -362,12 +362,12 @@ static void a_day_in_flat_memory(void **state)
 			struct record_exit end;
 
 			assert_int_equal(kit_give(&kit, 0, &birth), 0);
-			give(0, clock += 1000, a, WHY_SLEEPING, who);
+			give(0, clock += 1000, a, OFF_CPU_SLEEPING, who);
 			end = rec_exit(clock += 1000, who, 0);
 			assert_int_equal(kit_give(&kit, 0, &end), 0);
-			give(0, clock += 1000, who, WHY_DEAD, a);
+			give(0, clock += 1000, who, OFF_CPU_DEAD, a);
 		}
-		give(0, clock + 1000, a, WHY_SLEEPING, idle);
+		give(0, clock + 1000, a, OFF_CPU_SLEEPING, idle);
 		if (s == day / 12)
 			early = in_use();
 	}

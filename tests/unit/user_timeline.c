@@ -14,7 +14,7 @@ static void born_in_the_window_it_begins_at_its_first_switch_in(void **state)
 	birth(0, 1100, leader, a);
 	give_woken(1, 1200, idle, 0, a, 1101, 10);
 	birth(1, 1300, a, c);
-	give(0, 1400, leader, WHY_SLEEPING, c);
+	give(0, 1400, leader, OFF_CPU_SLEEPING, c);
 	close_kit(2000, 0);
 	assert_stream(10, 10,
 		      "1000 OHx 0 -1 0\n1100 OHC 0 20\n1400 OHp 1 40\n"
@@ -82,13 +82,13 @@ static void switches_before_t0_only_tell_who_runs(void **state)
 	(void)state;
 	open_with((struct timeline_options){0});
 	iterated(a, 0, 0, 0);
-	give(1, 800, leader, WHY_SLEEPING, a);
+	give(1, 800, leader, OFF_CPU_SLEEPING, a);
 	snapshot(0, 900, idle);
-	give(1, 910, a, WHY_PREEMPTED, b);
+	give(1, 910, a, OFF_CPU_PREEMPTED, b);
 	snapshot(1, 950, b);
 	give(0, 960, idle, 0, c);
 	snapshot(0, T0, c);
-	give(1, 1100, b, WHY_SLEEPING, a);
+	give(1, 1100, b, OFF_CPU_SLEEPING, a);
 	close_kit(2000, 0);
 	assert_stream(40, 40, "1000 OHx 0 -1 0\n2000 OHe\n");
 	assert_stream(10, 30,
@@ -109,7 +109,7 @@ static void who_dies_or_is_born_before_t0_is_known(void **state)
 	snapshot(1, 900, a);
 	birth(0, 910, leader, b);
 	exits(1, 920, a, 0);
-	give(1, 930, a, WHY_DEAD, idle);
+	give(1, 930, a, OFF_CPU_DEAD, idle);
 	snapshot(0, T0, leader);
 	give_woken(1, 1100, idle, 0, b, 911, 10);
 	close_kit(2000, 0);
@@ -125,8 +125,8 @@ static void a_wait_on_the_same_cpu_ends_without_a_move(void **state)
 {
 	(void)state;
 	open_kit(a);
-	give(0, 1100, a, WHY_PREEMPTED, b);
-	give(0, 1200, b, WHY_YIELDED, a);
+	give(0, 1100, a, OFF_CPU_PREEMPTED, b);
+	give(0, 1200, b, OFF_CPU_YIELDED, a);
 	close_kit(2000, 0);
 	assert_stream(10, 20, "1000 OHx 0 -1 0\n1100 OHp 6 30\n1100 OHw -1\n1201 OHr\n2000 OHe\n");
 	assert_stream(10, 30,
@@ -139,7 +139,7 @@ static void a_wait_that_ends_on_another_cpu_moves_while_warming(void **state)
 {
 	(void)state;
 	open_kit(a);
-	give(0, 1100, a, WHY_PREEMPTED, b);
+	give(0, 1100, a, OFF_CPU_PREEMPTED, b);
 	give(1, 1200, idle, 0, a);
 	close_kit(2000, 0);
 	assert_stream(10, 20,
@@ -150,9 +150,9 @@ static void a_wait_that_ends_on_another_cpu_moves_while_warming(void **state)
 
 static void every_way_to_leave_has_its_number(void **state)
 {
-	static const unsigned whys[] = {WHY_UNKNOWN, WHY_SLEEPING,  WHY_UNINTERRUPTIBLE,
-					WHY_IO,	     WHY_STOPPED,   WHY_TRACED,
-					WHY_PARKED,  WHY_IDLE_SLEEP};
+	static const unsigned whys[] = {OFF_CPU_UNKNOWN, OFF_CPU_SLEEPING, OFF_CPU_UNINTERRUPTIBLE,
+					OFF_CPU_IO,	 OFF_CPU_STOPPED,  OFF_CPU_TRACED,
+					OFF_CPU_PARKED,	 OFF_CPU_IDLE};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(whys) / sizeof(whys[0]); i++) {
@@ -173,9 +173,9 @@ static void a_wake_up_has_its_own_clock_and_waker(void **state)
 {
 	(void)state;
 	open_kit(a);
-	give(0, 1100, a, WHY_SLEEPING, idle);
+	give(0, 1100, a, OFF_CPU_SLEEPING, idle);
 	give_woken(0, 1300, idle, 0, a, 1200, 77);
-	give(0, 1400, a, WHY_IO, idle);
+	give(0, 1400, a, OFF_CPU_IO, idle);
 	give_woken(1, 1600, idle, 0, a, 1500, WAKER_INTERRUPT);
 	close_kit(2000, 0);
 	assert_stream(10, 20,
@@ -188,7 +188,7 @@ static void without_a_wake_up_seen_it_is_at_the_switch(void **state)
 {
 	(void)state;
 	open_kit(a);
-	give(0, 1100, a, WHY_SLEEPING, idle);
+	give(0, 1100, a, OFF_CPU_SLEEPING, idle);
 	give(1, 1300, idle, 0, a);
 	close_kit(2000, 0);
 	assert_stream(10, 20,
@@ -201,11 +201,11 @@ static void a_wake_up_older_than_the_last_switch_out_is_ignored(void **state)
 {
 	(void)state;
 	open_kit(a);
-	give(0, 1100, a, WHY_SLEEPING, idle);
+	give(0, 1100, a, OFF_CPU_SLEEPING, idle);
 	give_woken(0, 1300, idle, 0, a, 1099, 77);
-	give(0, 1400, a, WHY_SLEEPING, idle);
+	give(0, 1400, a, OFF_CPU_SLEEPING, idle);
 	give_woken(0, 1500, idle, 0, a, 1400, 77);
-	give(0, 1600, a, WHY_SLEEPING, idle);
+	give(0, 1600, a, OFF_CPU_SLEEPING, idle);
 	give_woken(0, 1700, idle, 0, a, 1750, 77); /* nor can it be later than the switch */
 	close_kit(2000, 0);
 	assert_stream(10, 20,
@@ -218,8 +218,8 @@ static void woken_while_it_waits_is_nothing(void **state)
 {
 	(void)state;
 	open_kit(a);
-	give(0, 1100, a, WHY_PREEMPTED, b);
-	give_woken(0, 1300, b, WHY_SLEEPING, a, 1200, 77);
+	give(0, 1100, a, OFF_CPU_PREEMPTED, b);
+	give_woken(0, 1300, b, OFF_CPU_SLEEPING, a, 1200, 77);
 	close_kit(2000, 0);
 	assert_stream(10, 20, "1000 OHx 0 -1 0\n1100 OHp 6 30\n1100 OHw -1\n1301 OHr\n2000 OHe\n");
 }
@@ -231,9 +231,9 @@ static void it_exits_at_its_last_switch_and_may_sleep_before(void **state)
 	(void)state;
 	open_kit(a);
 	exits(0, 1100, a, 3 << 8);
-	give(0, 1200, a, WHY_UNINTERRUPTIBLE, idle);
+	give(0, 1200, a, OFF_CPU_UNINTERRUPTIBLE, idle);
 	give(0, 1300, idle, 0, a);
-	give(0, 1400, a, WHY_DEAD, b);
+	give(0, 1400, a, OFF_CPU_DEAD, b);
 	exits(0, 1500, b, 9 | 128);
 	close_kit(2000, 0);
 	assert_stream(10, 20, "1000 OHx 0 -1 0\n1200 OHp 2 0\n1301 OHw 0\n1301 OHr\n1400 OHe\n");
@@ -253,10 +253,10 @@ static void ten_thousand_switches_in_one_nanosecond(void **state)
 	(void)state;
 	open_kit(a);
 	for (int i = 0; i < 5000; i++) {
-		give(0, 1100, a, i % 2 ? WHY_SLEEPING : WHY_PREEMPTED, b);
-		give(0, 1100, b, i % 3 ? WHY_SLEEPING : WHY_YIELDED, a);
+		give(0, 1100, a, i % 2 ? OFF_CPU_SLEEPING : OFF_CPU_PREEMPTED, b);
+		give(0, 1100, b, i % 3 ? OFF_CPU_SLEEPING : OFF_CPU_YIELDED, a);
 	}
-	give(0, 1100, a, WHY_SLEEPING, idle);
+	give(0, 1100, a, OFF_CPU_SLEEPING, idle);
 	give(1, 1100, idle, 0, a);
 	give(0, 1101, idle, 0, b);
 	close_kit(1101, 0);
@@ -268,8 +268,8 @@ static void a_record_of_the_past_is_clamped_and_counted(void **state)
 {
 	(void)state;
 	open_kit(a);
-	give(0, 1200, a, WHY_SLEEPING, b);
-	give(0, 1150, b, WHY_SLEEPING, a);
+	give(0, 1200, a, OFF_CPU_SLEEPING, b);
+	give(0, 1150, b, OFF_CPU_SLEEPING, a);
 	close_kit(2000, 0);
 	assert_int_equal(kit.counts.late, 1);
 	assert_stream(10, 30,
@@ -282,8 +282,8 @@ static void a_switch_from_a_thread_to_itself_is_none(void **state)
 {
 	(void)state;
 	open_kit(a);
-	give(0, 1100, a, WHY_SLEEPING, a);
-	give(0, 1200, a, WHY_DEAD, a);
+	give(0, 1100, a, OFF_CPU_SLEEPING, a);
+	give(0, 1200, a, OFF_CPU_DEAD, a);
 	close_kit(2000, 0);
 	assert_stream(10, 20, "1000 OHx 0 -1 0\n2000 OHe\n");
 }
@@ -295,8 +295,8 @@ static void whatever_the_state_all_are_dead_at_t1(void **state)
 	(void)state;
 	open_kit(a);
 	iterated(leader, 1, 0, 0);
-	give(0, 1100, a, WHY_SLEEPING, b);
-	give(0, 1200, b, WHY_PREEMPTED, c);
+	give(0, 1100, a, OFF_CPU_SLEEPING, b);
+	give(0, 1200, b, OFF_CPU_PREEMPTED, c);
 	close_kit(2000, 0);
 	assert_stream(10, 20,
 		      "1000 OHx 0 -1 0\n1100 OHp 1 30\n"
@@ -314,7 +314,7 @@ static void at_t1_or_at_the_last_clock_if_that_is_later(void **state)
 	open_kit(idle);
 	give(0, 1500, idle, 0, a);
 	timeline_stop(kit.timeline, 1500);
-	give(0, 1600, a, WHY_SLEEPING, b);
+	give(0, 1600, a, OFF_CPU_SLEEPING, b);
 	close_kit(1500, 0);
 	assert_stream(10, 20, "1501 OHx 0 -1 0\n1501 OHe\n");
 	assert_no_stream(10, 30);
@@ -332,9 +332,9 @@ static void the_last_iterator_tells_who_was_woken_and_never_ran(void **state)
 	snapshot(0, T0 - 1, a);
 	snapshot(1, T0, idle);
 	birth(0, 1050, a, leader);
-	give(0, 1100, a, WHY_SLEEPING, b);
-	give(0, 1200, b, WHY_SLEEPING, other_sleeper);
-	give(0, 1250, other_sleeper, WHY_SLEEPING, idle);
+	give(0, 1100, a, OFF_CPU_SLEEPING, b);
+	give(0, 1200, b, OFF_CPU_SLEEPING, other_sleeper);
+	give(0, 1250, other_sleeper, OFF_CPU_SLEEPING, idle);
 	timeline_stop(kit.timeline, 2000);
 	iterated(a, 0, 1900, 77);
 	iterated(b, 0, 2100, 77);
@@ -382,8 +382,8 @@ static void a_stream_that_begins_late_says_so_at_t0(void **state)
 	iterated(c, 1, 0, 0);
 	birth(0, limit - 2, d, a);
 	give(0, limit - 1, idle, 0, a);
-	give(0, limit + 1, a, WHY_SLEEPING, b);
-	give(0, limit + 5 * HOUR, b, WHY_SLEEPING, c);
+	give(0, limit + 1, a, OFF_CPU_SLEEPING, b);
+	give(0, limit + 5 * HOUR, b, OFF_CPU_SLEEPING, c);
 	close_kit(limit + 5 * HOUR, 2);
 	assert_stream(10, 20,
 		      "1800000001000 OHx 0 50 0\n1800000001001 OHp 1 30\n"
@@ -408,10 +408,10 @@ static void a_window_ends_before_the_clock_does(void **state)
 	r = rec_switch(end - 5, idle, 0, a);
 	assert_int_equal(kit_give(&kit, 0, &r), 0);
 	for (uint64_t clock = end; clock < end + 1000; clock += 100) {
-		r = rec_switch(clock, a, WHY_SLEEPING, b);
+		r = rec_switch(clock, a, OFF_CPU_SLEEPING, b);
 		assert_int_equal(kit_give(&kit, 0, &r), 0);
 	}
-	r = rec_switch(UINT64_MAX, a, WHY_SLEEPING, b);
+	r = rec_switch(UINT64_MAX, a, OFF_CPU_SLEEPING, b);
 	assert_int_equal(kit_give(&kit, 0, &r), 0);
 	kit_close(&kit, UINT64_MAX);
 	assert_int_equal(kit.err, 0);

@@ -8,7 +8,7 @@ static void a_missing_switch_out_is_mended(void **state)
 {
 	(void)state;
 	open_kit(a);
-	give(0, 1500, b, WHY_SLEEPING, c);
+	give(0, 1500, b, OFF_CPU_SLEEPING, c);
 	close_kit(2000, 2);
 	assert_stream(10, 20,
 		      "1000 OHx 0 -1 0\n1498 OHp 11 -1\n"
@@ -23,7 +23,7 @@ static void who_leaves_was_believed_to_run_elsewhere(void **state)
 {
 	(void)state;
 	open_kit(a);
-	give(1, 1500, a, WHY_SLEEPING, idle);
+	give(1, 1500, a, OFF_CPU_SLEEPING, idle);
 	close_kit(2000, 2);
 	assert_stream(10, 20,
 		      "1000 OHx 0 -1 0\n1498 OHp 11 -1\n1499 OHw 0\n1499 OAs 1\n1499 OHr\n"
@@ -61,8 +61,8 @@ static void a_repair_is_clamped(void **state)
 {
 	(void)state;
 	open_kit(a);
-	give(0, 1500, a, WHY_SLEEPING, b);
-	give(0, 1501, c, WHY_SLEEPING, a);
+	give(0, 1500, a, OFF_CPU_SLEEPING, b);
+	give(0, 1501, c, OFF_CPU_SLEEPING, a);
 	close_kit(2000, 2);
 	assert_stream(10, 30,
 		      "1501 OHx 0 -1 0\n1501 OHp 11 -1\n"
@@ -104,7 +104,7 @@ static void a_gap_is_marked_in_the_stream_of_the_thread_that_leaves(void **state
 	(void)state;
 	open_kit(a);
 	lost(0, 1490, 1200, 7);
-	give(0, 1500, b, WHY_SLEEPING, a);
+	give(0, 1500, b, OFF_CPU_SLEEPING, a);
 	close_kit(2000, 2);
 	assert_stream(10, 30,
 		      "1200 OM[ 7 92\n1499 OHx 0 -1 0\n1500 OM] 7 92\n1500 OHp 1 20\n"
@@ -123,10 +123,10 @@ static void a_gap_before_an_idle_cpu_is_marked_in_the_stream_that_enters(void **
 {
 	(void)state;
 	open_kit(a);
-	give(0, 1100, a, WHY_SLEEPING, idle);
+	give(0, 1100, a, OFF_CPU_SLEEPING, idle);
 	lost(0, 1490, 1300, 2);
 	give_woken(0, 1500, idle, 0, a, 1200, 77);
-	give(0, 1510, a, WHY_SLEEPING, idle);
+	give(0, 1510, a, OFF_CPU_SLEEPING, idle);
 	lost(0, 1590, 1520, 1);
 	give_woken(0, 1600, idle, 0, a, 1550, 77);
 	close_kit(2000, 0);
@@ -140,7 +140,7 @@ static void a_gap_waits_for_a_thread_that_has_a_stream(void **state)
 {
 	(void)state;
 	open_kit(a);
-	give(0, 1100, a, WHY_SLEEPING, idle);
+	give(0, 1100, a, OFF_CPU_SLEEPING, idle);
 	lost(0, 1200, 1150, 2);
 	give(0, 1210, idle, 0, other);
 	lost(0, 1300, 1250, 3);
@@ -160,7 +160,7 @@ static void a_loss_is_counted_if_it_began_in_the_window(void **state)
 	lost(0, T0 - 4, T0 - 5, 100);
 	snapshot(1, T0, idle);
 	lost(0, 1100, 990, 3);
-	give(0, 1200, a, WHY_SLEEPING, idle);
+	give(0, 1200, a, OFF_CPU_SLEEPING, idle);
 	timeline_stop(kit.timeline, 2000);
 	lost(0, 2100, 1900, 4);
 	lost(1, 2200, 2001, 50);
@@ -196,10 +196,10 @@ static void next_to_libovni_only_the_cpu_is_told(void **state)
 	snapshot(0, T0 - 1, a);
 	snapshot(1, T0, idle);
 	birth(0, 1050, a, b);
-	give(0, 1100, a, WHY_PREEMPTED, b);
+	give(0, 1100, a, OFF_CPU_PREEMPTED, b);
 	give_woken(1, 1200, idle, 0, a, 1150, 77);
-	give(0, 1300, b, WHY_DEAD, c);
-	give(1, 1400, a, WHY_SLEEPING, idle);
+	give(0, 1300, b, OFF_CPU_DEAD, c);
+	give(1, 1400, a, OFF_CPU_SLEEPING, idle);
 	timeline_stop(kit.timeline, 2000);
 	iterated(a, 0, 1900, 77);
 	close_kit(2000, 0);
@@ -219,9 +219,9 @@ static void next_to_libovni_repairs_and_gaps_wait_for_the_way_in(void **state)
 	open_with((struct timeline_options){.kernel_model = true});
 	snapshot(0, T0 - 1, a);
 	snapshot(1, T0, idle);
-	give(0, 1100, a, WHY_SLEEPING, b);
+	give(0, 1100, a, OFF_CPU_SLEEPING, b);
 	lost(0, 1200, 1150, 3);
-	give(0, 1300, a, WHY_SLEEPING, idle);
+	give(0, 1300, a, OFF_CPU_SLEEPING, idle);
 	lost(0, 1400, 1350, 4);
 	give(0, 1500, idle, 0, b);
 	close_kit(2000, 2);
@@ -245,7 +245,7 @@ static void when_the_writer_has_failed_nothing_more_is_taken(void **state)
 	kit_disk.fail_at = 3;
 	kit_disk.fail_with = -ENOSPC;
 	for (uint64_t clock = 1100; !err && clock < 100000000; clock += 100) {
-		r = rec_switch(clock, clock % 200 ? a : b, WHY_SLEEPING, clock % 200 ? b : a);
+		r = rec_switch(clock, clock % 200 ? a : b, OFF_CPU_SLEEPING, clock % 200 ? b : a);
 		err = kit_give(&kit, 0, &r);
 		if (writer_queued(kit.writer)) /* or all might be taken before it has a CPU */
 			writer_sync(kit.writer);

@@ -12,14 +12,14 @@ static void a_tid_used_again_goes_on_in_its_stream(void **state)
 	(void)state;
 	open_kit(leader);
 	birth(0, 1050, leader, a);
-	give(0, 1100, leader, WHY_SLEEPING, a);
+	give(0, 1100, leader, OFF_CPU_SLEEPING, a);
 	life(0, 1150, TASK_RENAMED, a.id, a, "first");
 	exits(0, 1190, a, 0);
-	give(0, 1200, a, WHY_DEAD, leader);
+	give(0, 1200, a, OFF_CPU_DEAD, leader);
 	birth(0, 1250, leader, again);
-	give(0, 1300, leader, WHY_SLEEPING, again);
+	give(0, 1300, leader, OFF_CPU_SLEEPING, again);
 	life(0, 1350, TASK_RENAMED, again.id, again, "second");
-	give(0, 1400, again, WHY_DEAD, elsewhere);
+	give(0, 1400, again, OFF_CPU_DEAD, elsewhere);
 	close_kit(2000, 0);
 	assert_stream(10, 20, "1101 OHx 0 10 0\n1200 OHe\n1301 OHx 0 10 0\n1400 OHe\n");
 	assert_stream(20, 20, "1401 OHx 0 -1 0\n2000 OHe\n");
@@ -37,9 +37,9 @@ static void a_tid_used_again_after_a_long_time(void **state)
 
 	(void)state;
 	open_kit(a);
-	give(0, 1100, a, WHY_DEAD, idle);
+	give(0, 1100, a, OFF_CPU_DEAD, idle);
 	give(0, HOUR, idle, 0, again);
-	give(0, HOUR + 100, again, WHY_DEAD, idle);
+	give(0, HOUR + 100, again, OFF_CPU_DEAD, idle);
 	close_kit(2 * HOUR, 0);
 	assert_stream(10, 20,
 		      "1000 OHx 0 -1 0\n1100 OHe\n3600000000001 OHx 0 -1 0\n"
@@ -55,7 +55,7 @@ static void the_creator_need_not_be_the_parent(void **state)
 	open_kit(a);
 	r.parent_pid = 77;
 	assert_int_equal(kit_give(&kit, 0, &r), 0);
-	give(0, 1200, a, WHY_SLEEPING, d);
+	give(0, 1200, a, OFF_CPU_SLEEPING, d);
 	close_kit(2000, 0);
 	assert_stream(10, 20,
 		      "1000 OHx 0 -1 0\n1100 OHC 0 50\n1200 OHp 1 50\n"
@@ -73,9 +73,9 @@ static void a_tid_given_away_early_takes_the_stream_along(void **state)
 	exits(0, 1100, a, 0);
 	birth(1, 1150, other, again);
 	give(1, 1200, idle, 0, again);
-	give(0, 1300, a, WHY_PREEMPTED, b);
-	give(0, 1350, b, WHY_SLEEPING, a);
-	give(0, 1400, a, WHY_DEAD, idle);
+	give(0, 1300, a, OFF_CPU_PREEMPTED, b);
+	give(0, 1350, b, OFF_CPU_SLEEPING, a);
+	give(0, 1400, a, OFF_CPU_DEAD, idle);
 	close_kit(2000, 1);
 	assert_stream(10, 20, "1000 OHx 0 -1 0\n1200 OHe\n1201 OHx 1 77 0\n2000 OHe\n");
 	assert_stream(10, 30,
@@ -90,7 +90,7 @@ static void the_one_that_enters_has_the_tid_of_the_one_that_leaves(void **state)
 	(void)state;
 	open_kit(a);
 	exits(0, 1100, a, 0);
-	give(0, 1200, a, WHY_DEAD, again);
+	give(0, 1200, a, OFF_CPU_DEAD, again);
 	close_kit(2000, 1);
 	assert_stream(10, 20, "1000 OHx 0 -1 0\n1200 OHe\n1201 OHx 0 -1 0\n2000 OHe\n");
 }
@@ -104,10 +104,10 @@ static void exec_in_a_thread_moves_it_to_the_stream_of_the_leader(void **state)
 	open_kit(leader);
 	give(1, 1100, idle, 0, a);
 	exits(0, 1200, leader, 0);
-	give(0, 1300, leader, WHY_DEAD, idle);
+	give(0, 1300, leader, OFF_CPU_DEAD, idle);
 	exec.old_tid = 20;
 	assert_int_equal(kit_give(&kit, 1, &exec), 0);
-	give(1, 1500, a_as_leader, WHY_SLEEPING, idle);
+	give(1, 1500, a_as_leader, OFF_CPU_SLEEPING, idle);
 	close_kit(2000, 0);
 	assert_stream(10, 10,
 		      "1000 OHx 0 -1 0\n1300 OHe\n1401 OHx 1 -1 0\n1500 OHp 1 0\n"
@@ -123,8 +123,8 @@ static void exec_shows_first_at_a_switch_in(void **state)
 	open_kit(leader);
 	give(1, 1100, idle, 0, a);
 	exits(0, 1200, leader, 0);
-	give(1, 1250, a, WHY_SLEEPING, idle);
-	give(0, 1300, leader, WHY_DEAD, idle);
+	give(1, 1250, a, OFF_CPU_SLEEPING, idle);
+	give(0, 1300, leader, OFF_CPU_DEAD, idle);
 	give_woken(0, 1400, idle, 0, a_as_leader, 1350, 10);
 	close_kit(2000, 0);
 	assert_stream(10, 20,
@@ -142,8 +142,8 @@ static void the_leader_that_was_replaced_leaves_last(void **state)
 	open_kit(leader);
 	give(1, 1100, idle, 0, a);
 	exits(0, 1200, leader, 0);
-	give(1, 1300, a_as_leader, WHY_SLEEPING, idle);
-	give(0, 1400, leader_as_a, WHY_DEAD, idle);
+	give(1, 1300, a_as_leader, OFF_CPU_SLEEPING, idle);
+	give(0, 1400, leader_as_a, OFF_CPU_DEAD, idle);
 	give(0, 1500, idle, 0, a_as_leader);
 	close_kit(2000, 1);
 	assert_stream(10, 20, "1101 OHx 1 -1 0\n1300 OHe\n");
@@ -160,8 +160,8 @@ static void the_leader_shows_the_other_tid_first(void **state)
 	open_kit(leader);
 	give(1, 1100, idle, 0, a);
 	exits(0, 1200, leader, 0);
-	give(0, 1300, leader_as_a, WHY_DEAD, idle);
-	give(1, 1400, a_as_leader, WHY_SLEEPING, idle);
+	give(0, 1300, leader_as_a, OFF_CPU_DEAD, idle);
+	give(1, 1400, a_as_leader, OFF_CPU_SLEEPING, idle);
 	close_kit(2000, 0);
 	assert_stream(10, 20, "1101 OHx 1 -1 0\n1400 OHe\n");
 	assert_stream(10, 10,
@@ -176,7 +176,7 @@ static void an_id_whose_end_was_lost_is_given_out_again(void **state)
 	(void)state;
 	open_kit(a);
 	birth(1, 1100, d, reborn);
-	give(0, 1200, b, WHY_SLEEPING, reborn);
+	give(0, 1200, b, OFF_CPU_SLEEPING, reborn);
 	close_kit(2000, 3);
 	assert_stream(10, 20, "1000 OHx 0 -1 0\n1000 OHe\n");
 	assert_stream(60, 60, "1201 OHx 0 50 50\n2000 OHe\n");
@@ -196,7 +196,7 @@ static void threads_that_are_not_wanted_have_a_name_at_most(void **state)
 	snapshot(0, T0 - 1, a);
 	snapshot(1, T0, idle);
 	birth(0, 1050, a, young);
-	give(0, 1100, a, WHY_SLEEPING, other);
+	give(0, 1100, a, OFF_CPU_SLEEPING, other);
 	give_woken(0, 1200, other, 0, a, 1150, 88);
 	close_kit(2000, 0);
 	assert_stream(10, 20,
@@ -220,13 +220,13 @@ static void a_thread_that_is_no_more_wanted_ends(void **state)
 	(void)state;
 	open_kit(a);
 	give(1, 1100, idle, 0, b);
-	give(1, 1150, b, WHY_SLEEPING, idle);
+	give(1, 1150, b, OFF_CPU_SLEEPING, idle);
 	r.flags = 0;
 	assert_int_equal(kit_give(&kit, 0, &r), 0);
 	r = rec_task(1300, TASK_RENAMED, 0, b, "gone too");
 	r.flags = 0;
 	assert_int_equal(kit_give(&kit, 0, &r), 0);
-	give(0, 1400, (struct who){0, 20, 10}, WHY_SLEEPING, idle);
+	give(0, 1400, (struct who){0, 20, 10}, OFF_CPU_SLEEPING, idle);
 	close_kit(2000, 0);
 	assert_stream(10, 20, "1000 OHx 0 -1 0\n1200 OHe\n");
 	assert_stream(10, 30,
@@ -241,7 +241,7 @@ static void a_thread_that_becomes_wanted_while_it_runs_begins_there(void **state
 	snapshot(0, T0 - 1, (struct who){0, 20, 10});
 	snapshot(1, T0, idle);
 	life(0, 1200, TASK_SEEN, 0, a, "found");
-	give(0, 1300, a, WHY_SLEEPING, idle);
+	give(0, 1300, a, OFF_CPU_SLEEPING, idle);
 	life(1, 1400, TASK_RENAMED, b.id, b, "matches");
 	close_kit(2000, 0);
 	assert_stream(10, 20,
@@ -262,12 +262,12 @@ static void with_a_list_of_cpus_a_thread_is_followed_while_it_is_on_them(void **
 	iterated(b, 1, 0, 0);
 	snapshot(0, T0 - 1, a);
 	snapshot(1, T0, d);
-	give(0, 1100, a, WHY_SLEEPING, c);
-	give(0, 1200, c, WHY_PREEMPTED, idle);
+	give(0, 1100, a, OFF_CPU_SLEEPING, c);
+	give(0, 1200, c, OFF_CPU_PREEMPTED, idle);
 	back.head.flags = first.head.flags = SWITCH_NEXT_ELSEWHERE;
 	back.wake_clock = 1450;
 	assert_int_equal(kit_give(&kit, 0, &back), 0);
-	give(1, 1550, d, WHY_SLEEPING, idle);
+	give(1, 1550, d, OFF_CPU_SLEEPING, idle);
 	assert_int_equal(kit_give(&kit, 1, &first), 0);
 	end.head.id = 0;
 	assert_int_equal(kit_give(&kit, 1, &end), 0);
@@ -310,10 +310,10 @@ static void a_cpu_that_goes_away_and_comes_back(void **state)
 	kit_open(&kit, "0-1\n", (struct timeline_options){.t0 = T0});
 	snapshot(0, T0 - 1, idle);
 	snapshot(1, T0, a);
-	give(1, 1100, a, WHY_PREEMPTED, idle);
+	give(1, 1100, a, OFF_CPU_PREEMPTED, idle);
 	give(0, 1200, idle, 0, a);
 	give(1, 1500, idle, 0, b);
-	give(1, 1600, b, WHY_SLEEPING, idle);
+	give(1, 1600, b, OFF_CPU_SLEEPING, idle);
 	close_kit(2000, 0);
 	assert_stream(10, 20,
 		      "1000 OHx 1 -1 0\n1100 OHp 6 0\n1100 OHw -1\n1201 OAs 0\n1201 OHr\n"
@@ -331,7 +331,7 @@ static void a_cpu_that_vanishes_in_silence(void **state)
 	snapshot(0, T0 - 1, idle);
 	snapshot(1, T0, a);
 	give(0, 1200, idle, 0, a);
-	give(0, 1300, a, WHY_SLEEPING, idle);
+	give(0, 1300, a, OFF_CPU_SLEEPING, idle);
 	give(1, 1500, idle, 0, b);
 	close_kit(2000, 1);
 	assert_stream(10, 20,
@@ -349,7 +349,7 @@ static void a_cpu_that_appears_has_the_next_index_in_all_that_follows(void **sta
 	snapshot(0, T0 - 1, a);
 	snapshot(4, T0, idle);
 	give(4, 1100, idle, 0, c);
-	give(4, 1200, c, WHY_DEAD, idle);
+	give(4, 1200, c, OFF_CPU_DEAD, idle);
 	give(2, 1300, idle, 0, b);
 	close_kit(2000, 0);
 	assert_stream(10, 30, "1301 OHx 2 -1 0\n2000 OHe\n");
@@ -373,10 +373,10 @@ static void the_time_of_each_cpu_adds_up(void **state)
 {
 	(void)state;
 	open_kit(a);
-	give(0, 1100, a, WHY_SLEEPING, other);
+	give(0, 1100, a, OFF_CPU_SLEEPING, other);
 	give(0, 1300, other, 0, idle);
 	give(0, 1600, idle, 0, a);
-	give(0, 1610, b, WHY_SLEEPING, idle);
+	give(0, 1610, b, OFF_CPU_SLEEPING, idle);
 	give(1, 1700, other, 0, idle);
 	close_kit(2000, 2);
 	assert_int_equal(kit.cpus[0].ns[CPU_THREAD], 100 + 1);

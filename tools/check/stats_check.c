@@ -150,12 +150,12 @@ static void change(struct figures_thread *t, uint64_t clock, uint8_t state)
 
 static void leave(struct figures_thread *t, uint64_t clock, const struct event *ev)
 {
-	uint16_t why = ev->payload_size >= 2 ? get_u16(ev->payload) : WHY_UNKNOWN;
+	uint16_t why = ev->payload_size >= 2 ? get_u16(ev->payload) : OFF_CPU_UNKNOWN;
 
 	if (t->cpu != NO_CPU) {
 		change(t, clock, BLOCKED);
-		t->streams[why == WHY_PREEMPTED || why == WHY_YIELDED ? PREEMPTED : VOLUNTARY]++;
-		t->streams[YIELDS] += why == WHY_YIELDED;
+		t->streams[off_cpu_runnable(why) ? PREEMPTED : VOLUNTARY]++;
+		t->streams[YIELDS] += why == OFF_CPU_YIELDED;
 	}
 	t->at = clock;
 	t->state = BLOCKED;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/off_cpu.h"
 #include "trace/catalog/catalog.h"
 #include "trace/pallas/write/archive_writer.h"
 
@@ -120,9 +121,9 @@ static uint32_t new_variant(struct regions *r, const struct region_variant *v)
 		uint16_t why = (uint16_t)v->value;
 
 		snprintf(name, sizeof(name), "Off the CPU%s%s", v->value < 0 ? "" : ": ",
-			 v->value < 0		   ? ""
-			 : v->value < CATALOG_WHYS ? catalog_why[v->value]
-						   : "other");
+			 v->value < 0		    ? ""
+			 : v->value < OFF_CPU_COUNT ? off_cpu_label(v->value)
+						    : "other");
 		ref = archive_writer_new_region(r->w, name);
 		memcpy(payload, &why, 2);
 		if (ref != PALLAS_NONE)

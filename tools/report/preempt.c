@@ -36,7 +36,7 @@ static int end(void *arg, const struct runs *runs, const struct run *run)
 	if (v->waits && report_wants(report, run->who, v->since))
 		kept = pairs_add(report->more, run->who, v->culprit,
 				 clock_distance(v->since, run->start), v->since);
-	*v = (struct victim){run->why == WHY_PREEMPTED, run->next, run->end};
+	*v = (struct victim){run->why == OFF_CPU_PREEMPTED, run->next, run->end};
 	return kept ? 0 : -ENOMEM;
 }
 

@@ -14,7 +14,7 @@ static const struct table_column columns[] = {
 	{"time", "time", CELL_CLOCK, 12},    {"cpu", "cpu", CELL_COUNT, 4},
 	{"thread", "thread", CELL_TEXT, 24}, {"sleep", "sleep", CELL_DURATION, 11},
 	{"wait", "wait", CELL_DURATION, 11}, {"run", "run", CELL_DURATION, 11},
-	{"why", "why", CELL_TEXT, 9},	     {"next", "next", CELL_TEXT, 16},
+	{"why", "why", CELL_TEXT, 15},	     {"next", "next", CELL_TEXT, 16},
 	{"waker", "waker", CELL_TEXT, 16},
 };
 
@@ -44,7 +44,7 @@ static int end(void *arg, const struct runs *runs, const struct run *run)
 			  {.number = run->sleep},
 			  {.number = run->delay},
 			  {.number = clock_distance(run->start, run->end)},
-			  {.text = (char *)(run->cut ? "running" : why_names[run->why])},
+			  {.text = (char *)(run->cut ? "running" : off_cpu_word(run->why))},
 			  {.text = next},
 			  {.text = waker},
 		  });

@@ -19,12 +19,6 @@ const struct catalog_model *const catalog_models[] = {
 	&catalog_openmp, &catalog_tampi, &catalog_nosv,	  &none,
 };
 
-const char *const catalog_why[CATALOG_WHYS] = {
-	"not known", "sleeping",  "uninterruptible", "waiting for I/O", "stopped",
-	"traced",    "preempted", "yielded",	     "parked",		"idle",
-	"dead",	     "lost",
-};
-
 static struct entry entries[ENTRIES_MAX];
 static size_t nentries;
 static uint16_t buckets[BUCKETS]; /* place in entries + 1; 0: free */

@@ -70,10 +70,6 @@ struct catalog_model {
 /* All models in the order of their character; the last one has a NULL name. */
 extern const struct catalog_model *const catalog_models[];
 
-/* Names of the values of the argument `why` of OHp and KCO (event-mapping.md). */
-#define CATALOG_WHYS 12
-extern const char *const catalog_why[CATALOG_WHYS];
-
 /* The model of a character or a name, or NULL. */
 const struct catalog_model *catalog_model(char character);
 const struct catalog_model *catalog_model_by_name(const char *name);

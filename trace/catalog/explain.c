@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trace/catalog/index.h"
+#include "trace/base/off_cpu.h"
 #include "trace/base/text.h"
 
 /* Values of arguments that stand for something else than a number. */
@@ -112,10 +113,10 @@ static const char *meaning(const struct arg *arg, int64_t value)
 	if (value > 0) {
 		if (strcmp(arg->name, "why"))
 			return NULL;
-		return value < CATALOG_WHYS ? catalog_why[value] : NULL;
+		return value < OFF_CPU_COUNT ? off_cpu_label((unsigned)value) : NULL;
 	}
 	if (!strcmp(arg->name, "why"))
-		return catalog_why[0];
+		return off_cpu_label(OFF_CPU_UNKNOWN);
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
 		if (meanings[i].value == value && !strcmp(meanings[i].arg, arg->name))
 			return meanings[i].name;

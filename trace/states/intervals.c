@@ -8,15 +8,6 @@
 #include "trace/base/log.h"
 #include "trace/ovni/player.h"
 
-const char *const why_names[WHY_COUNT] = {
-	[WHY_UNKNOWN] = "unknown",     [WHY_SLEEPING] = "sleeping",
-	[WHY_BLOCKED] = "blocked",     [WHY_IO] = "io",
-	[WHY_STOPPED] = "stopped",     [WHY_TRACED] = "traced",
-	[WHY_PREEMPTED] = "preempted", [WHY_YIELDED] = "yielded",
-	[WHY_PARKED] = "parked",       [WHY_IDLE] = "idle",
-	[WHY_DEAD] = "exited",	       [WHY_LOST] = "lost",
-};
-
 struct walk {
 	struct runs *runs;
 	const struct runs_listener *listener;
@@ -56,7 +47,7 @@ static int start(const struct walk *w, uint32_t who, int64_t clock)
 	return 0;
 }
 
-static int end(const struct walk *w, uint32_t who, int64_t clock, enum why why, int32_t next)
+static int end(const struct walk *w, uint32_t who, int64_t clock, enum off_cpu why, int32_t next)
 {
 	struct runs_thread *t = &w->runs->threads[who];
 	int64_t ns = between(t->run.start, clock);
@@ -80,24 +71,24 @@ static int end(const struct walk *w, uint32_t who, int64_t clock, enum why why, 
 	return err;
 }
 
-static void read_off(const struct event *ev, enum why *why, int32_t *next)
+static void read_off(const struct event *ev, enum off_cpu *why, int32_t *next)
 {
 	uint16_t value;
 
-	*why = WHY_UNKNOWN;
+	*why = OFF_CPU_UNKNOWN;
 	*next = RUN_UNKNOWN;
 	if (ev->payload_size < 6)
 		return;
 	value = get_u16(ev->payload);
-	if (value < WHY_COUNT)
-		*why = (enum why)value;
+	if (value < OFF_CPU_COUNT)
+		*why = (enum off_cpu)value;
 	*next = get_i32(ev->payload + 2);
 }
 
 static int take_kernel(const struct walk *w, uint32_t who, const struct event *ev)
 {
 	struct runs_thread *t = &w->runs->threads[who];
-	enum why why;
+	enum off_cpu why;
 	int32_t next;
 
 	t->kernel = true;
@@ -118,7 +109,7 @@ static int take_kernel(const struct walk *w, uint32_t who, const struct event *e
 static int take_state(const struct walk *w, uint32_t who, const struct event *ev)
 {
 	struct runs_thread *t = &w->runs->threads[who];
-	enum why why = WHY_UNKNOWN;
+	enum off_cpu why = OFF_CPU_UNKNOWN;
 	int32_t next = RUN_UNKNOWN;
 
 	switch (ev->value) {
@@ -136,7 +127,7 @@ static int take_state(const struct walk *w, uint32_t who, const struct event *ev
 		read_off(ev, &why, &next);
 		return t->on && !t->kernel ? end(w, who, ev->clock, why, next) : 0;
 	case 'e':
-		return t->on ? end(w, who, ev->clock, WHY_DEAD, next) : 0;
+		return t->on ? end(w, who, ev->clock, OFF_CPU_DEAD, next) : 0;
 	default:
 		return 0;
 	}
@@ -194,7 +185,7 @@ int runs_walk(struct runs *runs, const struct source *source, const struct runs_
 		if (!runs->threads[i].on)
 			continue;
 		runs->threads[i].run.cut = true;
-		told = end(&walk, (uint32_t)i, runs->last, WHY_UNKNOWN, RUN_UNKNOWN);
+		told = end(&walk, (uint32_t)i, runs->last, OFF_CPU_UNKNOWN, RUN_UNKNOWN);
 	}
 	player_close(&player);
 	return told ? told : err < 0 ? err : 0;

@@ -16,39 +16,23 @@
 #ifndef TRACE_STATES_INTERVALS_H
 #define TRACE_STATES_INTERVALS_H
 
+#include "trace/base/off_cpu.h"
 #include "trace/ovni/trace_input.h"
 #include "trace/states/state_walk.h"
 
 #define INTERVAL_UNKNOWN INT64_MIN /* of a duration or a clock */
 #define RUN_UNKNOWN	 (-1)	   /* of next */
 
-enum why { /* why a thread left the CPU: values of the payload of OHp, and dead */
-	   WHY_UNKNOWN,
-	   WHY_SLEEPING,
-	   WHY_BLOCKED,
-	   WHY_IO,
-	   WHY_STOPPED,
-	   WHY_TRACED,
-	   WHY_PREEMPTED,
-	   WHY_YIELDED,
-	   WHY_PARKED,
-	   WHY_IDLE,
-	   WHY_DEAD,
-	   WHY_LOST,
-	   WHY_COUNT
-};
-extern const char *const why_names[WHY_COUNT];
-
 struct run {
 	uint32_t who; /* the stream of the thread */
 	int32_t cpu;  /* index, CPU_VIRTUAL or CPU_NONE */
 	int64_t start, end;
-	int64_t sleep; /* ns between its last run and the wake-up, or unknown */
-	int64_t delay; /* ns from runnable to running, or unknown */
-	int32_t waker; /* tid; 0 not known, -1 it stayed runnable, -2 an interrupt */
-	enum why why;  /* it left the CPU */
-	int32_t next;  /* tid that took the CPU, 0 idle, RUN_UNKNOWN */
-	bool cut;      /* the trace ends while it runs */
+	int64_t sleep;	  /* ns between its last run and the wake-up, or unknown */
+	int64_t delay;	  /* ns from runnable to running, or unknown */
+	int32_t waker;	  /* tid; 0 not known, -1 it stayed runnable, -2 an interrupt */
+	enum off_cpu why; /* it left the CPU */
+	int32_t next;	  /* tid that took the CPU, 0 idle, RUN_UNKNOWN */
+	bool cut;	  /* the trace ends while it runs */
 };
 
 struct runs;

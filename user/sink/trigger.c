@@ -117,7 +117,7 @@ static int look_at_switch(struct trigger *trigger, const struct record_switch *r
 	uint64_t clock = r->head.clock, since;
 	int err = 0;
 
-	if (r->head.id && (r->head.why == WHY_PREEMPTED || r->head.why == WHY_YIELDED))
+	if (r->head.id && off_cpu_runnable(r->head.why))
 		err = begin_wait(trigger, r->head.id, clock);
 	else if (r->head.id)
 		end_wait(trigger, r->head.id);

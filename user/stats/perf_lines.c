@@ -38,14 +38,14 @@ static const struct {
 	unsigned why;
 	const char *name;
 } reasons[] = {
-	{WHY_SLEEPING, "sleeping"},
-	{WHY_UNINTERRUPTIBLE, "uninterruptible"},
-	{WHY_IO, "io"},
-	{WHY_STOPPED, "stopped"},
-	{WHY_TRACED, "traced"},
-	{WHY_PARKED, "parked"},
-	{WHY_IDLE_SLEEP, "idle"},
-	{WHY_UNKNOWN, "before"},
+	{OFF_CPU_SLEEPING, "sleeping"},
+	{OFF_CPU_UNINTERRUPTIBLE, "uninterruptible"},
+	{OFF_CPU_IO, "io"},
+	{OFF_CPU_STOPPED, "stopped"},
+	{OFF_CPU_TRACED, "traced"},
+	{OFF_CPU_PARKED, "parked"},
+	{OFF_CPU_IDLE, "idle"},
+	{OFF_CPU_UNKNOWN, "before"},
 };
 
 void perf_counters(FILE *out, uint64_t life_ns, const struct thread_counters *c)

@@ -52,7 +52,7 @@ static void arrive(struct thread_figures *f, uint64_t t0, uint64_t t1)
 		} else {
 			wake = entered;
 		}
-		c->blocked_ns[c->why % WHY_KINDS] += within(c->since, wake, t0, t1);
+		c->blocked_ns[c->why % OFF_CPU_COUNT] += within(c->since, wake, t0, t1);
 		break;
 	default:
 		c->unknown_ns += within(c->since, entered, t0, t1);
@@ -81,11 +81,11 @@ void counters_settle(struct thread_figures *f, uint64_t t0, uint64_t t1)
 		break;
 	case THREAD_BLOCKED:
 		if (wake && wake >= c->since && wake <= f->clock && wake <= t1) {
-			c->blocked_ns[c->why % WHY_KINDS] += within(c->since, wake, t0, t1);
+			c->blocked_ns[c->why % OFF_CPU_COUNT] += within(c->since, wake, t0, t1);
 			c->runnable_ns += within(wake, f->clock, t0, t1);
 			c->wakeups += wake > t0;
 		} else {
-			c->blocked_ns[c->why % WHY_KINDS] += ns;
+			c->blocked_ns[c->why % OFF_CPU_COUNT] += ns;
 		}
 		break;
 	case THREAD_UNKNOWN:
@@ -111,7 +111,7 @@ uint64_t counters_blocked(const struct thread_counters *c)
 {
 	uint64_t ns = 0;
 
-	for (unsigned why = 0; why < WHY_KINDS; why++)
+	for (unsigned why = 0; why < OFF_CPU_COUNT; why++)
 		ns += c->blocked_ns[why];
 	return ns;
 }
@@ -122,7 +122,7 @@ void counters_add(struct thread_counters *to, const struct thread_counters *c)
 	to->active_ns += c->active_ns;
 	to->runnable_ns += c->runnable_ns;
 	to->unknown_ns += c->unknown_ns;
-	for (unsigned why = 0; why < WHY_KINDS; why++)
+	for (unsigned why = 0; why < OFF_CPU_COUNT; why++)
 		to->blocked_ns[why] += c->blocked_ns[why];
 	to->switches_voluntary += c->switches_voluntary;
 	to->switches_preempted += c->switches_preempted;

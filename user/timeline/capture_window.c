@@ -56,9 +56,8 @@ static int believe_switch(struct timeline *tl, struct cpu *cpu, const struct rec
 	prev = cpu->on;
 	cpu->on = NULL;
 	if (prev) {
-		believe_off(prev, r->head.why == WHY_PREEMPTED || r->head.why == WHY_YIELDED,
-			    r->head.clock);
-		if (r->head.why == WHY_DEAD)
+		believe_off(prev, off_cpu_runnable(r->head.why), r->head.clock);
+		if (r->head.why == OFF_CPU_DEAD)
 			threads_release(tl->threads, prev);
 	}
 	return believe_on(tl, cpu, r->next_id, r->next_pid, r->next_tid);
@@ -180,7 +179,7 @@ int window_woken(struct timeline *tl, uint32_t id, uint64_t wake, int32_t waker)
 		if (!err && task->state == THREAD_STATE_UNKNOWN)
 			err = move_begin(&tl->moves, task, -1, wake);
 		if (!err && task->state == THREAD_STATE_RUNNING)
-			err = move_out(&tl->moves, task, wake, WHY_UNKNOWN, -1);
+			err = move_out(&tl->moves, task, wake, OFF_CPU_UNKNOWN, -1);
 		if (err)
 			return err;
 	}

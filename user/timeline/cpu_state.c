@@ -71,7 +71,7 @@ void belief_count_repair(struct timeline *tl, struct cpu *cpu, struct task *task
 int belief_expel(struct timeline *tl, struct task *task, uint64_t clock)
 {
 	struct cpu *cpu = tl->by_index[task->cpu];
-	int err = move_out(&tl->moves, task, clock, WHY_LOST, -1);
+	int err = move_out(&tl->moves, task, clock, OFF_CPU_LOST, -1);
 
 	task->out = clock;
 	cpu->use = CPU_UNKNOWN; /* since the last record that told: it may have left at once */

@@ -41,7 +41,7 @@ int move_bind(struct moves *m, struct task *task, uint64_t clock, bool before)
 	}
 	err = move_begin(m, task, -1, m->t0);
 	if (!err)
-		err = move_out(m, task, m->t0, WHY_UNKNOWN, -1);
+		err = move_out(m, task, m->t0, OFF_CPU_UNKNOWN, -1);
 	if (!err && runnable && !m->kernel_model)
 		err = task_room(m->threads, task);
 	if (!err && runnable && !m->kernel_model)

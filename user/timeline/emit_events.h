@@ -57,7 +57,7 @@ static inline int move_out(struct moves *m, struct task *task, uint64_t clock, u
 		return 0;
 	}
 	move_put(m, task, MCV('O', 'H', 'p'), clock, payload, sizeof(payload));
-	if (why == WHY_PREEMPTED || why == WHY_YIELDED) {
+	if (off_cpu_runnable(why)) {
 		move_put(m, task, MCV('O', 'H', 'w'), clock, &nobody, sizeof(nobody));
 		task->state = THREAD_STATE_WARMING;
 	}

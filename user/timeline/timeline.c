@@ -123,7 +123,7 @@ static int unusual(struct timeline *tl, struct cpu *cpu, const struct record_swi
 		cpu->use = CPU_UNKNOWN; /* there was a switch that nothing told */
 	if (*prev)
 		err = belief_ready(tl, *prev, r->head.id, r->prev_pid, r->prev_tid, clock,
-				   r->head.why == WHY_DEAD, prev);
+				   r->head.why == OFF_CPU_DEAD, prev);
 	if (!err)
 		err = belief_prove_after_gap(tl, cpu, *prev, clock);
 	if (err || !*next)
@@ -191,7 +191,7 @@ static int take_switch(struct timeline *tl, struct cpu *cpu, const struct record
 	cpu_charge(cpu, clock);
 	cpu->last = later(cpu->last, clock);
 	if (prev) {
-		if (unlikely(r->head.why == WHY_DEAD)) {
+		if (unlikely(r->head.why == OFF_CPU_DEAD)) {
 			err = die(tl, cpu, prev, cpu->last);
 		} else {
 			if (!r->next_id)
@@ -200,11 +200,11 @@ static int take_switch(struct timeline *tl, struct cpu *cpu, const struct record
 				       (int32_t)r->next_tid);
 			prev->out = clock;
 			cpu->last = prev->last;
-			tl->counts.preemptions += r->head.why == WHY_PREEMPTED;
+			tl->counts.preemptions += r->head.why == OFF_CPU_PREEMPTED;
 		}
 		if (unlikely(err))
 			return err;
-	} else if (unlikely(r->head.why == WHY_DEAD && r->head.id)) {
+	} else if (unlikely(r->head.why == OFF_CPU_DEAD && r->head.id)) {
 		release_gone(tl, r->head.id);
 	}
 	cpu_occupy(tl, cpu, next, r->next_tid);

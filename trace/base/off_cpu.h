@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * off_cpu: the reason why a thread left the CPU.
+ *
+ * The numbers are part of the trace format (payload of OHp and KCO, event-mapping.md). BPF programs
+ * include this file, so it includes nothing.
+ */
+#ifndef TRACE_BASE_OFF_CPU_H
+#define TRACE_BASE_OFF_CPU_H
+
+enum off_cpu {
+	OFF_CPU_UNKNOWN = 0,
+	OFF_CPU_SLEEPING = 1, /* interruptible */
+	OFF_CPU_UNINTERRUPTIBLE = 2,
+	OFF_CPU_IO = 3, /* uninterruptible, waiting for I/O */
+	OFF_CPU_STOPPED = 4,
+	OFF_CPU_TRACED = 5,
+	OFF_CPU_PREEMPTED = 6,
+	OFF_CPU_YIELDED = 7,
+	OFF_CPU_PARKED = 8,
+	OFF_CPU_IDLE = 9, /* a kernel thread that does not count as load (TASK_IDLE) */
+	OFF_CPU_DEAD = 10,
+	OFF_CPU_LOST = 11, /* the record of the switch was lost; the kernel side never sends this */
+	OFF_CPU_COUNT
+};
+
+/* Whether the thread stays runnable. */
+static inline _Bool off_cpu_runnable(unsigned reason)
+{
+	return reason == OFF_CPU_PREEMPTED || reason == OFF_CPU_YIELDED;
+}
+
+/* One word for JSON, CSV and columns: "io". "unknown" for a number that is no reason. */
+const char *off_cpu_word(unsigned reason);
+/* For Paraver and sentences: "waiting for I/O". NULL for a number that is no reason. */
+const char *off_cpu_label(unsigned reason);
+
+#endif
