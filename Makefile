@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: MIT
 #
-#   sudo make demo     install what is missing, build, record a workload, show the result
-#   sudo make check    install what is missing, build, test every promise once
-#   make               build only; needs no root (make deps, as root, installs what it needs)
+#   sudo make demo     install missing packages, build, record an example, show the result
+#   sudo make check    install missing packages, build, test every promise once
+#   make               build; needs no root (sudo make deps installs the packages for it)
+#   make install       uninstall, with prefix= and DESTDIR=
 #
-#   make test T=NAME   run one test, or those with NAME in their name
+#   make test T=NAME   one test (live/truth), or those with NAME in their name
+#   make unit golden   groups of tests without root; live and fuzz are the others
+#   make check-long    tests that take longer; make bench: measurements; make lint: static checks
 #
-# Others: check-long unit golden live fuzz lint bench install uninstall clean deps deps-check.
-# Knobs: V=1 shows commands; DEBUG=1, SAN=1 (address and undefined behaviour
-# sanitizers), B=DIR for the build folder; DESTDIR= prefix=; CC CLANG BPFTOOL PKG_CONFIG MPICC.
+#   make compile_commands.json tags     for editors
+#   make clean deps-check help          deps-check: packages for the tests; help: this text
 #
-# Sources are found by folder: a new file needs no line here. For editors: compile_commands.json
-# and tags. `make help` prints this text.
+# Variables: V=1 shows commands; DEBUG=1; SAN=1 (address and undefined behaviour sanitizers);
+# B=DIR is the build folder; CC CLANG BPFTOOL PKG_CONFIG MPICC CTAGS.
+# A new source file needs no line here.
 
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
