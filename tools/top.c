@@ -49,7 +49,7 @@ struct cpu_count { /* of one loom and CPU; an array sorted by nothing: there are
 struct top {
 	struct options options;
 	struct source source;
-	struct mcvmap *events;
+	struct event_map *events;
 	uint64_t *threads; /* events of each stream */
 	struct cpu_count *cpus;
 	size_t ncpus;
@@ -87,14 +87,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* The hot loop: one look-up and one addition for each event. */
-static int count_stream(struct mcvmap *map, struct stream *stream, uint64_t *total)
+static int count_stream(struct event_map *map, struct stream *stream, uint64_t *total)
 {
 	uint64_t n = 0;
 	int err;
 
 	stream_rewind(stream);
 	while ((err = stream_step(stream)) > 0) {
-		uint64_t *count = mcvmap_word(map, event_mcv(&stream->ev));
+		uint64_t *count = event_map_word(map, event_mcv(&stream->ev));
 
 		if (__builtin_expect(!count, 0))
 			return -ENOMEM;
@@ -138,11 +138,11 @@ static int count_cpu(struct top *t, const struct owner *owner, int64_t cpu)
 static int count_by_clock(struct top *t)
 {
 	struct source *source = &t->source;
-	struct whereabouts where;
+	struct state_walk where;
 	struct player player;
 	int err, failed = 0;
 
-	err = whereabouts_init(&where, source);
+	err = state_walk_init(&where, source);
 	if (err < 0)
 		return err;
 	err = player_open(&player, source->streams, source->trace.nstreams, NULL, true);
@@ -150,10 +150,10 @@ static int count_by_clock(struct top *t)
 		goto out;
 	while (!failed && (err = player_step(&player)) > 0) {
 		const struct event *ev = &source->streams[player.who].ev;
-		uint64_t *count = mcvmap_word(t->events, event_mcv(ev));
+		uint64_t *count = event_map_word(t->events, event_mcv(ev));
 		int64_t cpu = where.threads[player.who].cpu;
 
-		whereabouts_step(&where, player.who, ev);
+		state_walk_step(&where, player.who, ev);
 		if (where.threads[player.who].cpu != CPU_NONE)
 			cpu = where.threads[player.who].cpu;
 		if (!count || (t->options.by == BY_CPU &&
@@ -167,7 +167,7 @@ static int count_by_clock(struct top *t)
 	}
 	player_close(&player);
 out:
-	whereabouts_fini(&where);
+	state_walk_fini(&where);
 	return failed ? failed : err < 0 ? err : 0;
 }
 
@@ -187,7 +187,7 @@ static int count(struct top *t)
 			goto nomem;
 		if (err >= 0)
 			return 0;
-		mcvmap_free(t->events);
+		event_map_free(t->events);
 		memset(t->threads, 0, n * sizeof(*t->threads));
 		t->events = calloc(1, sizeof(*t->events));
 		if (!t->events)
@@ -375,7 +375,7 @@ int main(int argc, char **argv)
 			err = err ? err : printed;
 		}
 	}
-	mcvmap_free(top.events);
+	event_map_free(top.events);
 	free(top.threads);
 	free(top.cpus);
 	free(top.rows);

@@ -26,7 +26,7 @@ has "error: $a: event OHr at byte 36"
 has "event OHr at byte 36, clock 20, is no legal change of the thread's state"
 has "event Zab at byte 48, clock 30, is not known to any model"
 has "event OAs at byte 60, clock 40, lacks arguments"
-has "event KCI at byte 72, clock 45, leaves what the thread has not entered"
+has "event KCI at byte 72, clock 45, leaves a region that is not open"
 has "$a: its thread is Paused at the end, not dead"
 has "invalid: 1 streams, 6 events"
 

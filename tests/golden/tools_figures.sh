@@ -99,7 +99,7 @@ check(1, needs=["error: perf.json: byte "])
 for words in (["ovni-info"], ["ovni-report", "counters"]):
     tool(1, *words, top + "/t", needs=["perf.json: byte "])
 os.remove(path)
-tool(1, "ovni-report", "counters", top + "/t", needs=["no perf.json is there"])
+tool(1, "ovni-report", "counters", top + "/t", needs=["no perf.json in this directory"])
 os.mkdir(path)
 check(1, needs=["error: perf.json: not a regular file"])
 os.rmdir(path)

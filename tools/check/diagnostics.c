@@ -14,11 +14,11 @@
 
 static const char *const severity_names[SEVERITY_COUNT] = {"error", "warning", "note"};
 
-static void keep(struct findings *f, enum severity severity, char *text)
+static void keep(struct diagnostics *f, enum severity severity, char *text)
 {
 	if (f->n == f->room) {
 		size_t room = f->room ? 2 * f->room : 16;
-		struct finding *list = realloc(f->list, room * sizeof(*list));
+		struct diagnostic *list = realloc(f->list, room * sizeof(*list));
 
 		if (!list) {
 			free(text);
@@ -40,11 +40,11 @@ static void keep(struct findings *f, enum severity severity, char *text)
 		if (i > 256)
 			break;
 	}
-	f->list[f->n++] = (struct finding){severity, text};
+	f->list[f->n++] = (struct diagnostic){severity, text};
 	f->counts[severity]++;
 }
 
-void findings_add(struct findings *f, enum severity severity, const char *fmt, ...)
+void diagnostics_add(struct diagnostics *f, enum severity severity, const char *fmt, ...)
 {
 	char *text;
 	va_list args;
@@ -56,7 +56,7 @@ void findings_add(struct findings *f, enum severity severity, const char *fmt, .
 	keep(f, severity, text);
 }
 
-void findings_free(struct findings *f)
+void diagnostics_free(struct diagnostics *f)
 {
 	for (size_t i = 0; i < f->n; i++)
 		free(f->list[i].text);
@@ -64,7 +64,7 @@ void findings_free(struct findings *f)
 	memset(f, 0, sizeof(*f));
 }
 
-int findings_catch(struct findings *f)
+int diagnostics_catch(struct diagnostics *f)
 {
 	int err;
 
@@ -78,7 +78,7 @@ int findings_catch(struct findings *f)
 }
 
 /* "ovni-check: error: TEXT" */
-static void take_line(struct findings *f, char *line, enum severity most)
+static void take_line(struct diagnostics *f, char *line, enum severity most)
 {
 	char *level = strstr(line, ": "), *text;
 	enum severity severity;
@@ -95,7 +95,7 @@ static void take_line(struct findings *f, char *line, enum severity most)
 	keep(f, severity < most ? most : severity, strdup(text + 2));
 }
 
-void findings_caught(struct findings *f, enum severity most)
+void diagnostics_caught(struct diagnostics *f, enum severity most)
 {
 	char *line = NULL;
 	size_t size = 0;
@@ -119,7 +119,7 @@ void findings_caught(struct findings *f, enum severity most)
 	fclose(file);
 }
 
-void findings_print(const struct findings *f, struct printer *out, bool notes)
+void diagnostics_print(const struct diagnostics *f, struct printer *out, bool notes)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		if (f->list[i].severity == SEVERITY_NOTE && !notes)
@@ -130,7 +130,7 @@ void findings_print(const struct findings *f, struct printer *out, bool notes)
 	}
 }
 
-void findings_print_json(const struct findings *f, struct printer *out)
+void diagnostics_print_json(const struct diagnostics *f, struct printer *out)
 {
 	printer_text(out, "[");
 	for (size_t i = 0; i < f->n; i++) {

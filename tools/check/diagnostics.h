@@ -15,31 +15,31 @@
 
 enum severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_NOTE, SEVERITY_COUNT };
 
-struct finding {
+struct diagnostic {
 	enum severity severity;
 	char *text;
 };
 
-struct findings {
-	struct finding *list;
+struct diagnostics {
+	struct diagnostic *list;
 	size_t n, room;
 	size_t counts[SEVERITY_COUNT];
 	bool nomem; /* some could not be kept: never taken for a clean trace */
-	/* between findings_catch() and findings_caught() */
+	/* between diagnostics_catch() and diagnostics_caught() */
 	int stderr_fd, caught_fd;
 };
 
-void findings_add(struct findings *f, enum severity severity, const char *fmt, ...)
+void diagnostics_add(struct diagnostics *f, enum severity severity, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-void findings_free(struct findings *f);
+void diagnostics_free(struct diagnostics *f);
 
 /* From here on messages of the log are caught. Returns 0 or -errno after one message. */
-int findings_catch(struct findings *f) __attribute__((warn_unused_result));
+int diagnostics_catch(struct diagnostics *f) __attribute__((warn_unused_result));
 /* Ends that; the messages of the levels error and warning become findings of at most the
  * severity `most` (an error may turn out to be a warning), the others are dropped. */
-void findings_caught(struct findings *f, enum severity most);
+void diagnostics_caught(struct diagnostics *f, enum severity most);
 
-void findings_print(const struct findings *f, struct printer *out, bool notes);
-void findings_print_json(const struct findings *f, struct printer *out); /* an array */
+void diagnostics_print(const struct diagnostics *f, struct printer *out, bool notes);
+void diagnostics_print_json(const struct diagnostics *f, struct printer *out); /* an array */
 
 #endif

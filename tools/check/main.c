@@ -34,9 +34,9 @@ struct options {
 
 struct check {
 	const struct options *options;
-	struct findings findings;
+	struct diagnostics findings;
 	struct survey survey;
-	struct account account;
+	struct cpu_times account;
 	struct figures figures;
 	bool accepted;	   /* by the emulator */
 	bool clean;	   /* by its lint, too */
@@ -105,7 +105,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* Runs the emulator; its messages become findings of at most the severity `most`. */
-static int emulate(struct check *c, bool lint, struct findings *findings, enum severity most,
+static int emulate(struct check *c, bool lint, struct diagnostics *findings, enum severity most,
 		   bool *accepted)
 {
 	struct emu_options emu = c->options->emu;
@@ -115,18 +115,18 @@ static int emulate(struct check *c, bool lint, struct findings *findings, enum s
 	emu.no_output = emu.quiet = true;
 	emu.lint = lint;
 	emu.jobs = 1;
-	err = findings_catch(findings);
+	err = diagnostics_catch(findings);
 	if (err)
 		return err;
 	*accepted = emulator_run(&emu) == 0;
-	findings_caught(findings, most);
+	diagnostics_caught(findings, most);
 	return 0;
 }
 
 /* The verdict: first with lint, and only if that refuses, without. */
 static int judge(struct check *c)
 {
-	struct findings strict = {0};
+	struct diagnostics strict = {0};
 	enum severity most;
 	int err = emulate(c, true, &strict, SEVERITY_ERROR, &c->clean);
 
@@ -135,51 +135,53 @@ static int judge(struct check *c)
 		err = emulate(c, false, &c->findings, SEVERITY_ERROR, &c->accepted);
 	most = c->accepted && !c->options->strict ? SEVERITY_WARNING : SEVERITY_ERROR;
 	for (size_t i = 0; i < strict.n; i++)
-		findings_add(&c->findings,
-			     strict.list[i].severity < most ? most : strict.list[i].severity, "%s",
-			     strict.list[i].text);
-	findings_free(&strict);
+		diagnostics_add(&c->findings,
+				strict.list[i].severity < most ? most : strict.list[i].severity,
+				"%s", strict.list[i].text);
+	diagnostics_free(&strict);
 	return err;
 }
 
-static int span(void *arg, const struct runs *runs, uint32_t who, int32_t cpu, int64_t from,
-		int64_t to)
+static int span(void *arg, const struct intervals *intervals, uint32_t stream, int32_t cpu,
+		int64_t from, int64_t to)
 {
 	struct check *c = arg;
 
-	(void)runs;
-	return account_span(&c->account, who, cpu, from, to);
+	(void)intervals;
+	return cpu_times_add(&c->account, stream, cpu, from, to);
 }
 
-static int event(void *arg, const struct runs *runs, uint32_t who, const struct event *ev)
+static int event(void *arg, const struct intervals *intervals, uint32_t stream,
+		 const struct event *ev)
 {
 	struct check *c = arg;
 
-	(void)runs;
-	figures_event(&c->figures, who, ev);
+	(void)intervals;
+	figures_event(&c->figures, stream, ev);
 	return 0;
 }
 
 static void say_account(struct check *c)
 {
 	for (size_t i = 0; i < c->account.ncpus; i++) {
-		const struct account_cpu *cpu = &c->account.cpus[i];
+		const struct cpu_time *cpu = &c->account.cpus[i];
 		char window[32], more[32];
 		double all = cpu->window ? (double)cpu->window / 100 : 1;
 
 		table_duration(window, cpu->window);
-		table_duration(more, cpu->twice);
-		findings_add(
+		table_duration(more, cpu->overlap);
+		diagnostics_add(
 			&c->findings, SEVERITY_NOTE,
 			"CPU %d of %s: 100 %% of %s = %.2f threads + %.2f idle%s + %.2f other + "
 			"%.2f unknown",
-			cpu->cpu, cpu->loom, window, (double)(cpu->threads - cpu->twice) / all,
-			(double)cpu->idle / all, cpu->told ? "" : " or not recorded",
+			cpu->cpu, cpu->loom, window, (double)(cpu->threads - cpu->overlap) / all,
+			(double)cpu->idle / all, cpu->in_session ? "" : " or not recorded",
 			(double)cpu->other / all, (double)cpu->unknown / all);
-		if (cpu->twice)
-			findings_add(&c->findings, c->accepted ? SEVERITY_WARNING : SEVERITY_ERROR,
-				     "CPU %d of %s: its threads ran %s longer than there was time",
-				     cpu->cpu, cpu->loom, more);
+		if (cpu->overlap)
+			diagnostics_add(
+				&c->findings, c->accepted ? SEVERITY_WARNING : SEVERITY_ERROR,
+				"CPU %d of %s: its threads ran %s longer than there was time",
+				cpu->cpu, cpu->loom, more);
 	}
 }
 
@@ -187,30 +189,30 @@ static void say_account(struct check *c)
  */
 static int walk(struct check *c)
 {
-	const struct runs_listener listener = {.span = span, .event = event};
+	const struct interval_listener listener = {.span = span, .event = event};
 	struct source source;
-	struct runs runs = {0};
+	struct intervals intervals = {0};
 	int err;
 
-	err = findings_catch(&c->findings);
+	err = diagnostics_catch(&c->findings);
 	if (err)
 		return err;
 	err = source_open(&source, c->options->path);
 	if (!err)
 		err = figures_begin(&c->figures, &source);
 	if (!err)
-		err = runs_walk(&runs, &source, &listener, c);
+		err = intervals_walk(&intervals, &source, &listener, c);
 	if (!err)
-		err = account_finish(&c->account, &runs);
+		err = cpu_times_finish(&c->account, &intervals);
 	/* what is wrong has been said by the others */
-	findings_caught(&c->findings, c->accepted ? SEVERITY_WARNING : SEVERITY_ERROR);
+	diagnostics_caught(&c->findings, c->accepted ? SEVERITY_WARNING : SEVERITY_ERROR);
 	if (!err) {
 		say_account(c);
 		c->contradicted = !figures_compare(
 			&c->figures, &c->survey,
 			c->options->strict ? SEVERITY_ERROR : SEVERITY_WARNING, &c->findings);
 	}
-	runs_fini(&runs);
+	intervals_fini(&intervals);
 	source_close(&source);
 	return err == -ENOMEM ? err : 0;
 }
@@ -243,23 +245,25 @@ static void say_survey(struct check *c)
 	const struct survey *s = &c->survey;
 
 	if (s->lost)
-		findings_add(&c->findings, SEVERITY_WARNING,
-			     "the recorder lost %llu events, as it says",
-			     (unsigned long long)s->lost);
+		diagnostics_add(&c->findings, SEVERITY_WARNING,
+				"the recorder lost %llu events, as it says",
+				(unsigned long long)s->lost);
 	if (s->recovered)
-		findings_add(&c->findings, SEVERITY_WARNING,
-			     "%llu streams were closed by a repair: what came later is not in them",
-			     (unsigned long long)s->recovered);
+		diagnostics_add(
+			&c->findings, SEVERITY_WARNING,
+			"%llu streams were closed by a repair: what came later is not in them",
+			(unsigned long long)s->recovered);
 	if (s->repairs)
-		findings_add(&c->findings, SEVERITY_NOTE,
-			     "%llu changes of who runs were not recorded and had to be concluded",
-			     (unsigned long long)s->repairs);
+		diagnostics_add(
+			&c->findings, SEVERITY_NOTE,
+			"%llu changes of who runs were not recorded and had to be concluded",
+			(unsigned long long)s->repairs);
 }
 
 static int print(const struct check *c, int status)
 {
 	static const char *const words[] = {"valid", "invalid", NULL, "valid, but incomplete"};
-	const struct findings *f = &c->findings;
+	const struct diagnostics *f = &c->findings;
 	struct printer out;
 
 	if (printer_open(&out, STDOUT_FILENO) < 0) {
@@ -279,10 +283,10 @@ static int print(const struct check *c, int status)
 			(unsigned long long)c->survey.streams, (unsigned long long)c->survey.events,
 			f->counts[SEVERITY_ERROR], f->counts[SEVERITY_WARNING],
 			(unsigned long long)c->survey.lost, (unsigned long long)c->survey.missing);
-		findings_print_json(f, &out);
+		diagnostics_print_json(f, &out);
 		printer_text(&out, ",\n \"cpus\":[");
 		for (size_t i = 0; i < c->account.ncpus; i++) {
-			const struct account_cpu *cpu = &c->account.cpus[i];
+			const struct cpu_time *cpu = &c->account.cpus[i];
 
 			printer_format(&out, "%s\n  {\"loom\":", i ? "," : "");
 			printer_json_string(&out, cpu->loom, strlen(cpu->loom));
@@ -290,13 +294,13 @@ static int print(const struct check *c, int status)
 				       ",\"cpu\":%d,\"window\":%lld,\"threads\":%lld,\"idle\":%lld,"
 				       "\"other\":%lld,\"unknown\":%lld,\"twice\":%lld}",
 				       cpu->cpu, (long long)cpu->window,
-				       (long long)(cpu->threads - cpu->twice), (long long)cpu->idle,
-				       (long long)cpu->other, (long long)cpu->unknown,
-				       (long long)cpu->twice);
+				       (long long)(cpu->threads - cpu->overlap),
+				       (long long)cpu->idle, (long long)cpu->other,
+				       (long long)cpu->unknown, (long long)cpu->overlap);
 		}
 		printer_text(&out, c->account.ncpus ? "\n ]}\n" : "]}\n");
 	} else {
-		findings_print(f, &out, !c->options->quiet);
+		diagnostics_print(f, &out, !c->options->quiet);
 		printer_format(&out,
 			       "%s: %llu streams, %llu events, %zu errors, %zu warnings; %s\n",
 			       words[status], (unsigned long long)c->survey.streams,
@@ -320,9 +324,9 @@ static int check(const struct options *options)
 	c->options = options;
 	err = judge(c);
 	valid = c->accepted && (c->clean || !options->strict);
-	if (!err && findings_catch(&c->findings) == 0) {
+	if (!err && diagnostics_catch(&c->findings) == 0) {
 		err = trace_open(&trace, options->path);
-		findings_caught(&c->findings, SEVERITY_ERROR);
+		diagnostics_caught(&c->findings, SEVERITY_ERROR);
 		if (!err) {
 			err = survey_run(&c->survey, &trace, &c->findings,
 					 c->accepted ? SEVERITY_WARNING : SEVERITY_ERROR);
@@ -348,9 +352,9 @@ static int check(const struct options *options)
 		log_error("%s: cannot be checked: %s", options->path, strerror(-err));
 	else if (print(c, status) < 0)
 		status = STATUS_FAILED;
-	account_free(&c->account);
+	cpu_times_fini(&c->account);
 	figures_free(&c->figures);
-	findings_free(&c->findings);
+	diagnostics_free(&c->findings);
 	free(c);
 	return status;
 }

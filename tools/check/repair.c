@@ -24,8 +24,8 @@ struct part { /* one stream */
 	const char *path;
 	struct json *meta; /* NULL: unreadable, left out */
 	struct owner owner;
-	struct tracker tracker; /* as it stands at the end of what can be kept */
-	size_t size, kept;	/* bytes of the file, and of what stays */
+	struct open_regions regions; /* as it stands at the end of what can be kept */
+	size_t size, kept;	     /* bytes of the file, and of what stays */
 	uint64_t events;
 	int64_t first, last; /* clocks */
 	bool mend;
@@ -50,8 +50,8 @@ struct work {
 
 static int look(struct work *w, struct part *p)
 {
-	struct image image;
-	int err = image_open(&image, w->trace.fd, p->path);
+	struct mapped_stream image;
+	int err = mapped_stream_open(&image, w->trace.fd, p->path);
 
 	if (err == -EBADMSG) { /* shorter than its header: nothing was written yet */
 		p->mend = true;
@@ -62,18 +62,18 @@ static int look(struct work *w, struct part *p)
 	p->size = image.size;
 	if (memcmp(image.base, STREAM_MAGIC, 4)) {
 		log_error("%s: its " STREAM_DATA " is not a stream", p->path);
-		image_close(&image);
+		mapped_stream_close(&image);
 		return -EBADMSG;
 	}
 	p->kept = STREAM_HEADER_SIZE;
-	while (image_step(&image) > 0) {
-		enum track result;
+	while (mapped_stream_step(&image) > 0) {
+		enum event_fault result;
 
 		/* after a crash of the machine a file may end in what was never written */
 		if (!p->owner.finished && !catalog_find(event_mcv(&image.ev), NULL))
 			break;
-		result = tracker_step(&p->tracker, &image.ev);
-		if (result == TRACK_NOMEM) {
+		result = open_regions_step(&p->regions, &image.ev);
+		if (result == FAULT_NOMEM) {
 			err = -ENOMEM;
 			break;
 		}
@@ -82,11 +82,11 @@ static int look(struct work *w, struct part *p)
 		p->last = image.ev.clock;
 		p->models[image.ev.model >> 6] |= 1ull << (image.ev.model & 63);
 		p->kept = (size_t)(image.at - image.base);
-		if (p->tracker.cpu > w->highest_cpu && p->tracker.cpu < CPUS_MOST)
-			w->highest_cpu = p->tracker.cpu;
+		if (p->regions.thread.cpu > w->highest_cpu && p->regions.thread.cpu < CPUS_MOST)
+			w->highest_cpu = p->regions.thread.cpu;
 	}
 	p->mend = p->kept != p->size || !p->owner.finished;
-	image_close(&image);
+	mapped_stream_close(&image);
 	return err;
 }
 
@@ -105,7 +105,7 @@ static int load(struct work *w)
 		struct part *p = &w->parts[i];
 
 		p->path = w->trace.streams[i];
-		p->tracker.cpu = CPU_NONE;
+		p->regions.thread.cpu = CPU_NONE;
 		p->meta = trace_metadata(&w->trace, i);
 		err = p->meta ? owner_init(&p->owner, p->meta) : -EINVAL;
 		if (!err && (!p->owner.loom || p->owner.pid <= 0 || p->owner.tid <= 0)) {
@@ -157,14 +157,14 @@ static int close_part(struct work *w, struct part *p)
 
 	if (!p->events)
 		p->last = w->first;
-	if (p->tracker.state == THREAD_STATE_UNKNOWN) {
+	if (p->regions.thread.state == THREAD_STATE_UNKNOWN) {
 		/* a thread that never ran: a stream must end dead, and dead is only who lived */
 		err = add_event(p, MCV('O', 'H', 'x'), &begin, sizeof(begin));
-		p->tracker.state = THREAD_STATE_RUNNING;
-		p->tracker.cpu = CPU_VIRTUAL;
+		p->regions.thread.state = THREAD_STATE_RUNNING;
+		p->regions.thread.cpu = CPU_VIRTUAL;
 	}
-	if (!err && (p->tracker.state != THREAD_STATE_DEAD || p->tracker.out))
-		err = tracker_close(&p->tracker, add_event, p);
+	if (!err && (p->regions.thread.state != THREAD_STATE_DEAD || p->regions.thread.out))
+		err = open_regions_close(&p->regions, add_event, p);
 	p->closed_at = p->last;
 	return err;
 }
@@ -283,29 +283,31 @@ static bool moves_the_dead(const struct work *w, const struct part *p, const str
 
 static int copy_events(struct sink *sink, struct part *p, bool count_only)
 {
-	struct image image;
+	struct mapped_stream image;
 	size_t from = STREAM_HEADER_SIZE;
 	int err = 0;
 
 	if (p->kept <= STREAM_HEADER_SIZE)
 		return 0;
-	err = image_open(&image, sink->work->trace.fd, p->path);
+	err = mapped_stream_open(&image, sink->work->trace.fd, p->path);
 	if (err)
 		return err;
-	while (!err && (size_t)(image.at - image.base) < p->kept && image_step(&image) > 0) {
+	while (!err && (size_t)(image.at - image.base) < p->kept &&
+	       mapped_stream_step(&image) > 0) {
 		if (!moves_the_dead(sink->work, p, &image.ev))
 			continue;
 		if (count_only)
 			p->dropped++;
 		else
-			err = sink_put(sink, image.base + from, image_offset(&image) - from);
+			err = sink_put(sink, image.base + from,
+				       mapped_stream_offset(&image) - from);
 		from = (size_t)(image.at - image.base);
 	}
 	if (!err && !count_only)
 		err = sink_put(sink, image.base + from, p->kept - from);
-	if (!err && !image_sound(&image))
+	if (!err && !mapped_stream_sound(&image))
 		err = -EIO;
-	image_close(&image);
+	mapped_stream_close(&image);
 	return err;
 }
 
@@ -320,7 +322,7 @@ static int write_part(struct work *w, struct part *p)
 	if (sink.in_place) {
 		if (!p->mend)
 			return 0;
-		err = replace_start(&sink.replacement, w->trace.fd, p->path, STREAM_DATA);
+		err = replace_file_start(&sink.replacement, w->trace.fd, p->path, STREAM_DATA);
 		err = err ? err : sink_put(&sink, header, sizeof(header));
 	} else {
 		err = stream_create(w->out_fd, p->path, p->meta);
@@ -330,8 +332,8 @@ static int write_part(struct work *w, struct part *p)
 	if (!err && p->added_size)
 		err = sink_put(&sink, p->added, p->added_size);
 	if (sink.in_place && !err)
-		err = replace_finish(&sink.replacement, false);
-	replace_abandon(&sink.replacement);
+		err = replace_file_finish(&sink.replacement, false);
+	replace_file_abandon(&sink.replacement);
 	/* last of all: only now is it finished */
 	if (!err && sink.in_place)
 		err = stream_describe(w->trace.fd, p->path, p->meta);
@@ -404,7 +406,7 @@ int repair_run(struct repair *repair)
 	for (size_t i = 0; w.parts && i < w.n; i++) {
 		json_free(w.parts[i].meta);
 		owner_fini(&w.parts[i].owner);
-		tracker_fini(&w.parts[i].tracker);
+		open_regions_fini(&w.parts[i].regions);
 		free(w.parts[i].added);
 	}
 	free(w.parts);

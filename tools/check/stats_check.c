@@ -42,7 +42,7 @@ struct figures_thread {
 /* ---- the rules of the file ---- */
 
 struct judge {
-	struct findings *findings;
+	struct diagnostics *findings;
 	uint64_t said[LOOM_RULES];
 };
 
@@ -58,22 +58,22 @@ static void judge_found(void *arg, const struct loom_violation *finding)
 	/* what was filtered or lost is no news here (P12) */
 	if (finding->severity == LOOM_NOTICE || judge->said[finding->rule]++ >= SAID_MOST)
 		return;
-	findings_add(judge->findings, severities[finding->severity], PERF_FILE ": %s (rule %s)",
-		     finding->text, loom_rules[finding->rule].id);
+	diagnostics_add(judge->findings, severities[finding->severity], PERF_FILE ": %s (rule %s)",
+			finding->text, loom_rules[finding->rule].id);
 }
 
 static void judge_rest(const struct judge *judge)
 {
 	for (int rule = 0; rule < LOOM_RULES; rule++)
 		if (judge->said[rule] > SAID_MOST)
-			findings_add(judge->findings,
-				     loom_rules[rule].severity == LOOM_ERROR ? SEVERITY_ERROR
-									     : SEVERITY_WARNING,
-				     PERF_FILE ": %llu more findings of rule %s",
-				     LLU(judge->said[rule] - SAID_MOST), loom_rules[rule].id);
+			diagnostics_add(judge->findings,
+					loom_rules[rule].severity == LOOM_ERROR ? SEVERITY_ERROR
+										: SEVERITY_WARNING,
+					PERF_FILE ": %llu more findings of rule %s",
+					LLU(judge->said[rule] - SAID_MOST), loom_rules[rule].id);
 }
 
-int figures_load(struct figures *f, const struct trace *trace, struct findings *findings)
+int figures_load(struct figures *f, const struct trace *trace, struct diagnostics *findings)
 {
 	struct judge judge = {.findings = findings};
 	struct loom_violations rules = {.report = judge_found, .arg = &judge};
@@ -83,16 +83,16 @@ int figures_load(struct figures *f, const struct trace *trace, struct findings *
 	if (fstatat(trace->fd, PERF_FILE, &st, 0) < 0 && errno == ENOENT)
 		return 0;
 	f->there = true;
-	err = findings_catch(findings);
+	err = diagnostics_catch(findings);
 	if (err)
 		return err;
 	err = run_stats_load(&f->perf, trace->fd, PERF_FILE, &rules);
-	findings_caught(findings, SEVERITY_ERROR);
+	diagnostics_caught(findings, SEVERITY_ERROR);
 	if (err)
 		return err == -ENOMEM ? err : 0; /* said */
 	if (f->perf.form != STATS_OVNI)
-		findings_add(findings, SEVERITY_ERROR, PERF_FILE ": has the form %s, not %s",
-			     stats_form_name(f->perf.form), PERF_SCHEMA);
+		diagnostics_add(findings, SEVERITY_ERROR, PERF_FILE ": has the form %s, not %s",
+				stats_form_name(f->perf.form), PERF_SCHEMA);
 	else
 		err = run_stats_check(&f->perf, &rules);
 	judge_rest(&judge);
@@ -341,25 +341,25 @@ static void allow_for_ends(struct figures_thread *t)
 
 /* The first figure that differs, as a finding if it is among the first. */
 static bool thread_agrees(const struct figures_thread *t, bool say, enum severity severity,
-			  struct findings *findings)
+			  struct diagnostics *findings)
 {
 	for (size_t k = 0; k < NCOMPARED; k++) {
 		if (t->streams[k] == t->counters[k])
 			continue;
 		if (say)
-			findings_add(findings, severity,
-				     PERF_FILE ": thread %lld of process %lld: %s is %llu, but "
-					       "%llu in its stream",
-				     (long long)t->tid, (long long)t->pid,
-				     stats_counter_names[compared[k]], LLU(t->counters[k]),
-				     LLU(t->streams[k]));
+			diagnostics_add(findings, severity,
+					PERF_FILE ": thread %lld of process %lld: %s is %llu, but "
+						  "%llu in its stream",
+					(long long)t->tid, (long long)t->pid,
+					stats_counter_names[compared[k]], LLU(t->counters[k]),
+					LLU(t->streams[k]));
 		return false;
 	}
 	return true;
 }
 
 static uint64_t compare_threads(const struct figures *f, enum severity severity,
-				struct findings *findings)
+				struct diagnostics *findings)
 {
 	bool all = !f->perf.has_unlisted || !f->perf.unlisted.counters[STATS_THREADS];
 	uint64_t wrong = 0;
@@ -372,20 +372,21 @@ static uint64_t compare_threads(const struct figures *f, enum severity severity,
 			wrong += !thread_agrees(t, wrong < SAID_MOST, severity, findings);
 		} else if (all) {
 			if (wrong++ < SAID_MOST)
-				findings_add(findings, severity,
-					     PERF_FILE ": thread %lld of process %lld has a stream "
-						       "and no counters",
-					     (long long)t->tid, (long long)t->pid);
+				diagnostics_add(findings, severity,
+						PERF_FILE
+						": thread %lld of process %lld has a stream "
+						"and no counters",
+						(long long)t->tid, (long long)t->pid);
 		}
 	}
 	if (wrong > SAID_MOST)
-		findings_add(findings, severity, PERF_FILE ": %llu more threads do not agree",
-			     LLU(wrong - SAID_MOST));
+		diagnostics_add(findings, severity, PERF_FILE ": %llu more threads do not agree",
+				LLU(wrong - SAID_MOST));
 	return wrong;
 }
 
 bool figures_compare(struct figures *f, const struct survey *survey, enum severity severity,
-		     struct findings *findings)
+		     struct diagnostics *findings)
 {
 	const char *why = obstacle(f, survey);
 	uint64_t strangers;
@@ -393,23 +394,24 @@ bool figures_compare(struct figures *f, const struct survey *survey, enum severi
 	if (!f->there)
 		return true;
 	if (why) {
-		findings_add(findings, SEVERITY_NOTE,
-			     PERF_FILE " is not held against the streams: %s", why);
+		diagnostics_add(findings, SEVERITY_NOTE,
+				PERF_FILE " is not held against the streams: %s", why);
 		return true;
 	}
 	if (f->perf.first_cycle.v != f->t0 || f->perf.end_cycle.v != f->t1) {
-		findings_add(findings, severity,
-			     PERF_FILE ": its window is %llu to %llu, that of the streams %llu to "
-				       "%llu: it is of another recording",
-			     LLU(f->perf.first_cycle.v), LLU(f->perf.end_cycle.v), LLU(f->t0),
-			     LLU(f->t1));
+		diagnostics_add(findings, severity,
+				PERF_FILE
+				": its window is %llu to %llu, that of the streams %llu to "
+				"%llu: it is of another recording",
+				LLU(f->perf.first_cycle.v), LLU(f->perf.end_cycle.v), LLU(f->t0),
+				LLU(f->t1));
 		return false;
 	}
 	qsort(f->threads, f->nthreads, sizeof(*f->threads), by_ids);
 	strangers = take_counters(f);
 	if (strangers && !f->perf.samples)
-		findings_add(findings, severity, PERF_FILE ": %llu threads ran and have no stream",
-			     LLU(strangers));
+		diagnostics_add(findings, severity,
+				PERF_FILE ": %llu threads ran and have no stream", LLU(strangers));
 	return !(compare_threads(f, severity, findings) | (strangers && !f->perf.samples));
 }
 

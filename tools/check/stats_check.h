@@ -38,7 +38,7 @@ struct figures {
 
 /* Reads perf.json, if there is one, and judges it: rules that are broken become findings. Returns 0
  * or -ENOMEM. figures_free() is allowed in any case. */
-int figures_load(struct figures *figures, const struct trace *trace, struct findings *findings)
+int figures_load(struct figures *figures, const struct trace *trace, struct diagnostics *findings)
 	__attribute__((warn_unused_result));
 
 /* What the streams tell of themselves; then each event of stream `who`. Returns 0, or -errno after
@@ -50,7 +50,7 @@ void figures_event(struct figures *figures, uint32_t who, const struct event *ev
 /* Once all events were seen: what does not agree becomes findings of the severity `severity`.
  * Returns true if all that can be compared agrees. */
 bool figures_compare(struct figures *figures, const struct survey *survey, enum severity severity,
-		     struct findings *findings);
+		     struct diagnostics *findings);
 void figures_free(struct figures *figures); /* also of a zeroed struct */
 
 #endif

@@ -15,7 +15,7 @@ struct fault { /* of one kind in one stream */
 };
 
 struct looked { /* what was seen in one stream */
-	struct fault faults[TRACK_COUNT];
+	struct fault faults[FAULT_COUNT];
 	struct fault backwards;
 	uint64_t events;
 	enum thread_state state;
@@ -67,7 +67,7 @@ static void count(struct fault *fault, const struct stream *stream)
 	fault->mcv = event_mcv(&stream->ev);
 }
 
-static void say(struct findings *f, enum severity severity, const char *path,
+static void say(struct diagnostics *f, enum severity severity, const char *path,
 		const struct fault *fault, const char *what)
 {
 	char mcv[16], more[48] = "";
@@ -78,21 +78,21 @@ static void say(struct findings *f, enum severity severity, const char *path,
 	if (fault->count > 1)
 		snprintf(more, sizeof(more), " (and %llu more such events)",
 			 (unsigned long long)fault->count - 1);
-	findings_add(f, severity, "%s: event %s at byte %llu, clock %lld, %s%s", called(path), mcv,
-		     (unsigned long long)fault->byte, (long long)fault->clock, what, more);
+	diagnostics_add(f, severity, "%s: event %s at byte %llu, clock %lld, %s%s", called(path),
+			mcv, (unsigned long long)fault->byte, (long long)fault->clock, what, more);
 }
 
 static int look(struct looked *l, struct stream *stream)
 {
-	struct tracker tracker = {.cpu = CPU_NONE};
+	struct open_regions regions = {.thread.cpu = CPU_NONE};
 	int64_t last = 0;
 	int err;
 
 	memset(l, 0, sizeof(*l));
 	while ((err = stream_step(stream)) > 0) {
-		enum track result = tracker_step(&tracker, &stream->ev);
+		enum event_fault result = open_regions_step(&regions, &stream->ev);
 
-		if (result == TRACK_NOMEM) {
+		if (result == FAULT_NOMEM) {
 			err = -ENOMEM;
 			break;
 		}
@@ -103,40 +103,40 @@ static int look(struct looked *l, struct stream *stream)
 		last = stream->ev.clock;
 		l->events++;
 	}
-	l->state = tracker.state;
-	for (size_t i = 0; i < tracker.nopen; i++) {
-		const struct tracked *open = &tracker.open[i];
+	l->state = regions.thread.state;
+	for (size_t i = 0; i < regions.nopen; i++) {
+		const struct open_region *open = &regions.open[i];
 
 		if (open->single || open->model->character == 'O' || open->model->character == 'K')
 			continue;
 		l->open++;
 		l->open_mcv = open->mcv;
 	}
-	tracker_fini(&tracker);
+	open_regions_fini(&regions);
 	return err;
 }
 
-static void say_looked(const struct looked *l, struct findings *f, enum severity faults,
+static void say_looked(const struct looked *l, struct diagnostics *f, enum severity faults,
 		       const char *path)
 {
 	char mcv[16];
 
 	say(f, faults, path, &l->backwards, "has a lower clock than the one before");
-	for (int i = TRACK_OK + 1; i < TRACK_COUNT; i++)
-		say(f, faults, path, &l->faults[i], track_names[i]);
+	for (int i = FAULT_NONE + 1; i < FAULT_COUNT; i++)
+		say(f, faults, path, &l->faults[i], event_fault_names[i]);
 	if (l->state != THREAD_STATE_DEAD)
-		findings_add(f, faults, "%s: its thread is %s at the end, not dead", called(path),
-			     thread_state_names[l->state]);
+		diagnostics_add(f, faults, "%s: its thread is %s at the end, not dead",
+				called(path), thread_state_names[l->state]);
 	if (!l->open)
 		return;
 	mcv_text(mcv, l->open_mcv);
-	findings_add(f, SEVERITY_WARNING,
-		     "%s: %zu things that were entered are never left, the last "
-		     "one by %s",
-		     called(path), l->open, mcv);
+	diagnostics_add(f, SEVERITY_WARNING,
+			"%s: %zu things that were entered are never left, the last "
+			"one by %s",
+			called(path), l->open, mcv);
 }
 
-static void take_metadata(struct survey *s, const struct json *meta, struct findings *f,
+static void take_metadata(struct survey *s, const struct json *meta, struct diagnostics *f,
 			  enum severity faults, const char *path)
 {
 	const struct json *bpf = json_get(meta, "bpf");
@@ -144,13 +144,13 @@ static void take_metadata(struct survey *s, const struct json *meta, struct find
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (!rules[i].is(json_get(meta, rules[i].key)))
-			findings_add(f, faults, "%s: %s must be %s", called(path), rules[i].key,
-				     rules[i].what);
+			diagnostics_add(f, faults, "%s: %s must be %s", called(path), rules[i].key,
+					rules[i].what);
 	if (json_number(json_get(meta, "ovni.finished")) != 1) {
-		findings_add(f, faults,
-			     "%s: it was not finished (ovni.finished is not 1): its program "
-			     "ended in the middle; 'ovni-check --repair' can close it",
-			     called(path));
+		diagnostics_add(f, faults,
+				"%s: it was not finished (ovni.finished is not 1): its program "
+				"ended in the middle; 'ovni-check --repair' can close it",
+				called(path));
 		s->unfinished++;
 	}
 	s->ours |= json_is_object(bpf);
@@ -164,7 +164,7 @@ static void take_metadata(struct survey *s, const struct json *meta, struct find
 }
 
 /* Holds the stream to the number of events that it was given. */
-static void hold(struct survey *s, const struct json *meta, struct findings *f, const char *path,
+static void hold(struct survey *s, const struct json *meta, struct diagnostics *f, const char *path,
 		 uint64_t events)
 {
 	uint64_t told, added = 0;
@@ -177,13 +177,14 @@ static void hold(struct survey *s, const struct json *meta, struct findings *f, 
 	if (events >= told)
 		return;
 	s->missing += told - events;
-	findings_add(f, SEVERITY_WARNING,
-		     "%s: %llu of the %llu events that were written to it are "
-		     "missing",
-		     called(path), (unsigned long long)(told - events), (unsigned long long)told);
+	diagnostics_add(f, SEVERITY_WARNING,
+			"%s: %llu of the %llu events that were written to it are "
+			"missing",
+			called(path), (unsigned long long)(told - events),
+			(unsigned long long)told);
 }
 
-int survey_run(struct survey *s, const struct trace *trace, struct findings *f,
+int survey_run(struct survey *s, const struct trace *trace, struct diagnostics *f,
 	       enum severity faults)
 {
 	memset(s, 0, sizeof(*s));
@@ -196,11 +197,11 @@ int survey_run(struct survey *s, const struct trace *trace, struct findings *f,
 		const char *part;
 		int err;
 
-		if (findings_catch(f) < 0)
+		if (diagnostics_catch(f) < 0)
 			return -ENOMEM;
 		meta = trace_metadata(trace, i);
 		err = meta ? stream_open(&stream, trace->fd, path) : -EINVAL;
-		findings_caught(f, faults);
+		diagnostics_caught(f, faults);
 		part = json_string(json_get(meta, "ovni.part"));
 		if (meta && (!part || !strcmp(part, "thread")))
 			take_metadata(s, meta, f, faults, path);
@@ -211,9 +212,9 @@ int survey_run(struct survey *s, const struct trace *trace, struct findings *f,
 				stream_close(&stream);
 				return err;
 			}
-			if (err < 0 && findings_catch(f) == 0) {
+			if (err < 0 && diagnostics_catch(f) == 0) {
 				stream_report(&stream);
-				findings_caught(f, faults);
+				diagnostics_caught(f, faults);
 			}
 			s->events += looked.events;
 			if (!part || !strcmp(part, "thread"))

@@ -27,7 +27,7 @@ struct survey {
 };
 
 /* Looks at all streams. Faults become findings of the severity `faults`. Returns 0 or -ENOMEM. */
-int survey_run(struct survey *survey, const struct trace *trace, struct findings *findings,
+int survey_run(struct survey *survey, const struct trace *trace, struct diagnostics *findings,
 	       enum severity faults) __attribute__((warn_unused_result));
 
 #endif

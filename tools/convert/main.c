@@ -36,7 +36,7 @@ struct options {
 struct convert {
 	const struct options *options;
 	int from_fd, out_fd;
-	struct mcvmap *unknown; /* how often each was met */
+	struct event_map *unknown; /* how often each was met */
 	uint64_t streams, events, dropped, modernised, backwards;
 };
 
@@ -124,7 +124,7 @@ static int put_event(struct piece *piece, const uint8_t *at, const struct event 
 	uint8_t modern[EVENT_HEADER_SIZE + 8];
 
 	if (!catalog_find(event_mcv(ev), NULL)) {
-		uint64_t *count = mcvmap_word(c->unknown, event_mcv(ev));
+		uint64_t *count = event_map_word(c->unknown, event_mcv(ev));
 
 		if (count)
 			++*count;
@@ -431,7 +431,7 @@ int main(int argc, char **argv)
 			return STATUS_FAILED;
 	}
 	err = run(&convert);
-	mcvmap_free(convert.unknown);
+	event_map_free(convert.unknown);
 	free(out);
 	return err ? STATUS_FAILED : STATUS_COMPLETE;
 }

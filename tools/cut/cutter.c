@@ -13,10 +13,10 @@
 #define BUFFER_BYTES (16 << 10)
 
 struct cut_thread {
-	struct tracker tracker; /* as the whole trace has it */
+	struct open_regions regions; /* as the whole trace has it */
 	uint32_t process;
 	bool inside;	 /* its events are written */
-	bool on_virtual; /* in the new trace, though its tracker says otherwise */
+	bool on_virtual; /* in the new trace, though its regions says otherwise */
 	uint8_t idle[2]; /* value of the last VP? and 6P? that the new trace has */
 	uint8_t *buffer;
 	size_t size;
@@ -141,17 +141,17 @@ static int put_some(struct cutter *c, uint32_t who, int64_t clock, struct pendin
 }
 
 /* Whether the model of a group accepts events of the thread (models.md, first line of each). */
-static bool may_write(const struct tracker *t, int group)
+static bool may_write(const struct open_regions *t, int group)
 {
 	const struct catalog_model *model = catalog_model(groups[group]);
 
-	return (model->out_of_cpu || !t->out) &&
-	       (model->when == WHEN_RUNNING ? t->state == THREAD_STATE_RUNNING
-					    : thread_state_is_active(t->state));
+	return (model->out_of_cpu || !t->thread.out) &&
+	       (model->when == WHEN_RUNNING ? t->thread.state == THREAD_STATE_RUNNING
+					    : thread_state_is_active(t->thread.state));
 }
 
 /* Writes the creations that wait and that the thread, which stands so, may write. */
-static int put_pending(struct cutter *c, uint32_t who, int64_t clock, const struct tracker *t)
+static int put_pending(struct cutter *c, uint32_t who, int64_t clock, const struct open_regions *t)
 {
 	struct cut_process *p = &c->processes[c->threads[who].process];
 	int err = 0;
@@ -164,7 +164,7 @@ static int put_pending(struct cutter *c, uint32_t who, int64_t clock, const stru
 
 static int add(void *arg, uint32_t mcv, const void *payload, size_t size)
 {
-	static const struct tracker begun = {.state = THREAD_STATE_RUNNING};
+	static const struct open_regions begun = {.thread.state = THREAD_STATE_RUNNING};
 	const struct adding *a = arg;
 	uint8_t bytes[EVENT_SIZE_MAX], *idle = idle_of(&a->cutter->threads[a->who], mcv);
 	int err;
@@ -192,7 +192,8 @@ static bool wanted_cpu(const struct cutter *c, int32_t cpu)
 
 static bool lives(const struct cut_thread *t)
 {
-	return t->tracker.state != THREAD_STATE_UNKNOWN && t->tracker.state != THREAD_STATE_DEAD;
+	return t->regions.thread.state != THREAD_STATE_UNKNOWN &&
+	       t->regions.thread.state != THREAD_STATE_DEAD;
 }
 
 static int enter(struct cutter *c, uint32_t who, int64_t clock)
@@ -209,14 +210,14 @@ static int enter(struct cutter *c, uint32_t who, int64_t clock)
 		adding.clock--;
 	t->inside = true;
 	p->inside++;
-	return tracker_enter(&t->tracker, add, &adding, &t->on_virtual);
+	return open_regions_enter(&t->regions, add, &adding, &t->on_virtual);
 }
 
-/* The tracker of the whole trace goes on: the closing is done on a copy. */
+/* The regions of the whole trace goes on: the closing is done on a copy. */
 static int leave(struct cutter *c, uint32_t who, int64_t clock)
 {
 	struct cut_thread *t = &c->threads[who];
-	struct tracker copy = t->tracker;
+	struct open_regions copy = t->regions;
 	struct adding adding = {c, who, clock, false};
 	int err;
 
@@ -224,12 +225,12 @@ static int leave(struct cutter *c, uint32_t who, int64_t clock)
 	if (!copy.open)
 		return -ENOMEM;
 	if (copy.nopen)
-		memcpy(copy.open, t->tracker.open, copy.nopen * sizeof(*copy.open));
+		memcpy(copy.open, t->regions.open, copy.nopen * sizeof(*copy.open));
 	copy.room = copy.nopen + 1;
 	if (t->on_virtual)
-		copy.cpu = CPU_VIRTUAL;
-	err = tracker_close(&copy, add, &adding);
-	tracker_fini(&copy);
+		copy.thread.cpu = CPU_VIRTUAL;
+	err = open_regions_close(&copy, add, &adding);
+	open_regions_fini(&copy);
 	t->inside = t->on_virtual = false;
 	c->processes[t->process].inside--;
 	return err;
@@ -242,7 +243,7 @@ static int open_window(struct cutter *c)
 	c->opened = true;
 	for (size_t i = 0; i < c->source->trace.nstreams && !err; i++)
 		if (c->streams[i] && lives(&c->threads[i]) &&
-		    wanted_cpu(c, c->threads[i].tracker.cpu))
+		    wanted_cpu(c, c->threads[i].regions.thread.cpu))
 			err = enter(c, (uint32_t)i, c->from);
 	return err;
 }
@@ -282,8 +283,8 @@ static int keep_creation(struct cutter *c, uint32_t who, const uint8_t *bytes,
 	for (size_t i = 0; inside && i < c->source->trace.nstreams; i++) {
 		const struct cut_thread *t = &c->threads[i];
 
-		if (t->process == process && t->inside && may_write(&t->tracker, group))
-			return put_pending(c, (uint32_t)i, ev->clock, &t->tracker);
+		if (t->process == process && t->inside && may_write(&t->regions, group))
+			return put_pending(c, (uint32_t)i, ev->clock, &t->regions);
 	}
 	return 0;
 }
@@ -293,7 +294,7 @@ static int take_move(struct cutter *c, uint32_t who, const struct event *ev, boo
 {
 	int64_t target = ev->payload_size < 8
 				 ? -1
-				 : whereabouts_find(c->names, who, get_i32(ev->payload + 4));
+				 : state_walk_find(c->names, who, get_i32(ev->payload + 4));
 	int32_t cpu = ev->payload_size < 8 ? CPU_NONE : get_i32(ev->payload);
 	struct cut_thread *t;
 	int err = 0;
@@ -304,7 +305,7 @@ static int take_move(struct cutter *c, uint32_t who, const struct event *ev, boo
 	t = &c->threads[target];
 	if (t->inside && !wanted_cpu(c, cpu))
 		err = leave(c, (uint32_t)target, ev->clock);
-	tracker_move(&t->tracker, cpu);
+	t->regions.thread.cpu = cpu;
 	if (t->inside)
 		*write = !t->on_virtual; /* else it moves when it wakes */
 	else if (!err && c->opened && c->streams[target] && lives(t) && c->cpus &&
@@ -325,7 +326,8 @@ static int put_waking(struct cutter *c, uint32_t who, const uint8_t *bytes, cons
 	else
 		err = add(&adding, MCV('O', 'H', 'w'), NULL, 0);
 	if (!err)
-		err = add(&adding, MCV('O', 'A', 's'), &t->tracker.cpu, sizeof(t->tracker.cpu));
+		err = add(&adding, MCV('O', 'A', 's'), &t->regions.thread.cpu,
+			  sizeof(t->regions.thread.cpu));
 	if (!err && ev->value == 'r')
 		err = put(c, who, bytes, ev->size);
 	t->on_virtual = false;
@@ -344,27 +346,27 @@ static int write_event(struct cutter *c, uint32_t who, const uint8_t *bytes, con
 		return put_waking(c, who, bytes, ev);
 	/* what an event needs is there before it, if its thread may say it */
 	if (event_mcv(ev) >> 8 != MCV(0, 'O', 'H'))
-		err = put_pending(c, who, ev->clock, &t->tracker);
+		err = put_pending(c, who, ev->clock, &t->regions);
 	if (!err)
 		err = put(c, who, bytes, ev->size);
 	c->kept++;
 	idle = idle_of(t, event_mcv(ev));
 	if (idle)
 		*idle = ev->value;
-	return err ? err : put_pending(c, who, ev->clock, &t->tracker);
+	return err ? err : put_pending(c, who, ev->clock, &t->regions);
 }
 
 /* With a filter of CPUs a thread is inside while it is on one of them. */
 static int follow_cpu(struct cutter *c, uint32_t who, const struct event *ev, bool *write)
 {
 	struct cut_thread *t = &c->threads[who];
-	bool on = wanted_cpu(c, t->tracker.cpu);
+	bool on = wanted_cpu(c, t->regions.thread.cpu);
 
 	if (t->inside || !c->streams[who] || !c->opened || !lives(t) || !on)
 		return 0;
 	/* an OHx is written as it is, unless something was entered before it; whatever else
 	 * brings the thread here is told by entering it */
-	if (event_mcv(ev) == MCV('O', 'H', 'x') && !t->tracker.nopen) {
+	if (event_mcv(ev) == MCV('O', 'H', 'x') && !t->regions.nopen) {
 		t->inside = true;
 		c->processes[t->process].inside++;
 		return 0;
@@ -391,7 +393,7 @@ static int take(struct cutter *c, uint32_t who, const uint8_t *bytes, const stru
 		err = leave(c, who, ev->clock);
 		write = false;
 	}
-	if (!err && tracker_step(&t->tracker, ev) == TRACK_NOMEM)
+	if (!err && open_regions_step(&t->regions, ev) == FAULT_NOMEM)
 		err = -ENOMEM;
 	if (!err)
 		err = follow_cpu(c, who, ev, &write);
@@ -399,7 +401,7 @@ static int take(struct cutter *c, uint32_t who, const uint8_t *bytes, const stru
 		return err;
 	if (t->inside && write) {
 		err = write_event(c, who, bytes, ev);
-		if (!err && t->tracker.state == THREAD_STATE_DEAD) {
+		if (!err && t->regions.thread.state == THREAD_STATE_DEAD) {
 			t->inside = t->on_virtual = false;
 			c->processes[t->process].inside--;
 		}
@@ -420,7 +422,7 @@ static int group(struct cutter *c)
 		const struct owner *owner = &c->source->owners[i];
 		size_t k = c->nprocesses;
 
-		c->threads[i].tracker.cpu = CPU_NONE;
+		c->threads[i].regions.thread.cpu = CPU_NONE;
 		memset(c->threads[i].idle, 'p', sizeof(c->threads[i].idle));
 		/* streams of one process stand together, mostly: look back */
 		while (k && (c->processes[k - 1].owner->pid != owner->pid ||
@@ -475,7 +477,7 @@ int cutter_run(struct cutter *c)
 	c->written = calloc(n + 1, sizeof(*c->written));
 	c->names = calloc(1, sizeof(*c->names));
 	if (c->threads && c->processes && c->written && c->names)
-		err = whereabouts_init(c->names, c->source);
+		err = state_walk_init(c->names, c->source);
 	if (!err)
 		err = group(c);
 	if (!err)
@@ -490,7 +492,7 @@ int cutter_run(struct cutter *c)
 void cutter_fini(struct cutter *c)
 {
 	for (size_t i = 0; c->threads && i < c->source->trace.nstreams; i++) {
-		tracker_fini(&c->threads[i].tracker);
+		open_regions_fini(&c->threads[i].regions);
 		free(c->threads[i].buffer);
 	}
 	for (size_t i = 0; c->processes && i < c->nprocesses; i++) {
@@ -498,7 +500,7 @@ void cutter_fini(struct cutter *c)
 			free(c->processes[i].pending[k].bytes);
 	}
 	if (c->names)
-		whereabouts_fini(c->names);
+		state_walk_fini(c->names);
 	free(c->names);
 	free(c->threads);
 	free(c->processes);

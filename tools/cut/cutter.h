@@ -36,8 +36,8 @@ struct cutter {
 	struct cut_thread *threads;
 	struct cut_process *processes;
 	size_t nprocesses;
-	struct whereabouts *names; /* to find the thread of an OAr */
-	bool opened;		   /* the window */
+	struct state_walk *names; /* to find the thread of an OAr */
+	bool opened;		  /* the window */
 };
 
 /* Writes the streams, without `ovni.finished`: the caller describes them. Returns 0, or -errno

@@ -131,7 +131,7 @@ static int describe(const struct cutter *c)
 
 		if (!kept[i])
 			continue;
-		meta = describe_kept(c->source, kept, i);
+		meta = metadata_subset(c->source, kept, i);
 		err = meta ? adapt(meta, c, i) : -EINVAL;
 		if (!err && !json_put_int(meta, "ovni.finished", 1))
 			err = -ENOMEM;

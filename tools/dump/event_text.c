@@ -24,7 +24,7 @@ struct remembered {
 };
 _Static_assert(sizeof(struct remembered) == 128, "two cache lines");
 
-struct explainer {
+struct event_text {
 	struct remembered memory[1 << MEMORY_BITS];
 };
 
@@ -44,7 +44,7 @@ static void put_bytes(struct printer *out, const uint8_t *bytes, size_t size)
 	printer_upto(out, at);
 }
 
-void explain_raw(struct printer *out, const struct event *ev)
+void event_text_raw(struct printer *out, const struct event *ev)
 {
 	if (ev->jumbo)
 		put_bytes(out, (const uint8_t *)&ev->payload_size, sizeof(ev->payload_size));
@@ -71,9 +71,9 @@ static size_t covered(const struct signature *sig, const struct event *ev)
 	return n;
 }
 
-struct explainer *explainer_new(void)
+struct event_text *event_text_new(void)
 {
-	return calloc(1, sizeof(struct explainer));
+	return calloc(1, sizeof(struct event_text));
 }
 
 static void explain_anew(struct printer *out, const struct event *ev)
@@ -102,7 +102,7 @@ static void explain_anew(struct printer *out, const struct event *ev)
 	}
 }
 
-void explain(struct explainer *explainer, struct printer *out, const struct event *ev)
+void event_text_put(struct event_text *event_text, struct printer *out, const struct event *ev)
 {
 	uint64_t payload[2] = {0, 0}, hash;
 	uint32_t mcv = event_mcv(ev);
@@ -117,7 +117,7 @@ void explain(struct explainer *explainer, struct printer *out, const struct even
 	if (ev->payload_size)
 		memcpy(payload, ev->payload, ev->payload_size);
 	hash = ((payload[0] ^ mcv) * 0x9e3779b97f4a7c15u + payload[1]) * 0xff51afd7ed558ccdu;
-	place = &explainer->memory[hash >> (64 - MEMORY_BITS)];
+	place = &event_text->memory[hash >> (64 - MEMORY_BITS)];
 	if (place->length && place->mcv == mcv && place->size == ev->payload_size &&
 	    place->payload[0] == payload[0] && place->payload[1] == payload[1]) {
 		at = printer_room(out, sizeof(place->text));
@@ -166,7 +166,7 @@ static void put_values(struct printer *out, const struct signature *sig, const s
 	printer_text(out, sig->args[i].many ? "]" : "");
 }
 
-bool explain_json(struct printer *out, const struct event *ev)
+bool event_text_json(struct printer *out, const struct event *ev)
 {
 	const struct signature *sig = NULL;
 	const struct catalog_event *entry = catalog_find(event_mcv(ev), &sig);

@@ -33,7 +33,7 @@ struct dump {
 	struct options options;
 	struct source source;
 	struct printer out;
-	struct explainer *explainer;
+	struct event_text *event_text;
 	struct digits_clock clock;
 	bool filtered, printable;
 	struct column *columns; /* of each stream: what stands between MCV and TEXT */
@@ -120,9 +120,9 @@ static inline void print_line(struct dump *d, uint32_t who, const struct event *
 	memcpy(at, column->text, column->size);
 	printer_upto(&d->out, at + column->size);
 	if (d->options.raw)
-		explain_raw(&d->out, ev);
+		event_text_raw(&d->out, ev);
 	else
-		explain(d->explainer, &d->out, ev);
+		event_text_put(d->event_text, &d->out, ev);
 	printer_bytes(&d->out, "\n", 1);
 }
 
@@ -140,7 +140,7 @@ static void print_json(struct dump *d, uint32_t who, const struct event *ev)
 	for (uint32_t i = 0; i < ev->payload_size; i++)
 		printer_format(out, "%02x", ev->payload[i]);
 	printer_text(out, "\",\"args\":");
-	printer_text(out, explain_json(out, ev) ? ",\"known\":true}\n" : ",\"known\":false}\n");
+	printer_text(out, event_text_json(out, ev) ? ",\"known\":true}\n" : ",\"known\":false}\n");
 }
 
 static inline void print(struct dump *d, uint32_t who, const struct event *ev)
@@ -216,8 +216,8 @@ int main(int argc, char **argv)
 	}
 	usage_parse(&argp, "ovni-dump", argc, argv, &d->options);
 	d->printable = isatty(STDOUT_FILENO);
-	d->explainer = explainer_new();
-	if (!d->explainer || printer_open(&d->out, STDOUT_FILENO) < 0) {
+	d->event_text = event_text_new();
+	if (!d->event_text || printer_open(&d->out, STDOUT_FILENO) < 0) {
 		log_error("no memory");
 		return STATUS_FAILED;
 	}
@@ -233,7 +233,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; d->columns && i < d->source.trace.nstreams; i++)
 		free(d->columns[i].text);
 	free(d->columns);
-	free(d->explainer);
+	free(d->event_text);
 	filter_free(&d->options.filter);
 	source_close(&d->source);
 	free(d);

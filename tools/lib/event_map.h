@@ -11,12 +11,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-struct mcvmap {
+struct event_map {
 	uint64_t *leaf[1 << 16]; /* by model and category, each of 256 values */
 };
 
 /* The word of `mcv`, 0 before it was first written; NULL without memory. */
-static inline uint64_t *mcvmap_word(struct mcvmap *map, uint32_t mcv)
+static inline uint64_t *event_map_word(struct event_map *map, uint32_t mcv)
 {
 	uint64_t **leaf = &map->leaf[mcv >> 8 & 0xffff];
 
@@ -28,7 +28,7 @@ static inline uint64_t *mcvmap_word(struct mcvmap *map, uint32_t mcv)
 	return *leaf + (mcv & 0xff);
 }
 
-static inline void mcvmap_free(struct mcvmap *map)
+static inline void event_map_free(struct event_map *map)
 {
 	if (!map)
 		return;

@@ -101,7 +101,7 @@ void filter_free(struct filter *f)
 	free(f->tids);
 	free(f->pids);
 	free(f->streams);
-	mcvmap_free(f->seen);
+	event_map_free(f->seen);
 	memset(f, 0, sizeof(*f));
 }
 
@@ -118,7 +118,7 @@ static bool matches(const char *pattern, uint32_t mcv)
 
 bool filter_mcv(struct filter *f, uint32_t mcv)
 {
-	uint64_t *word = mcvmap_word(f->seen, mcv);
+	uint64_t *word = event_map_word(f->seen, mcv);
 
 	if (word && *word)
 		return *word == 2;

@@ -19,9 +19,9 @@ struct filter {
 	struct moment from, to;
 
 	/* filter_start(): */
-	struct mcvmap *seen; /* 1: no, 2: yes */
-	bool *streams;	     /* of the source */
-	int64_t first, last; /* clocks, both included */
+	struct event_map *seen; /* 1: no, 2: yes */
+	bool *streams;		/* of the source */
+	int64_t first, last;	/* clocks, both included */
 };
 
 #define FILTER_OPTIONS(group)                                                                      \

@@ -14,7 +14,7 @@
 #include "trace/base/log.h"
 #include "trace/ovni/stream.h"
 
-static int map(struct image *image, int fd)
+static int map(struct mapped_stream *image, int fd)
 {
 	struct stat st;
 	void *base;
@@ -36,11 +36,11 @@ static int map(struct image *image, int fd)
 	}
 	image->base = base;
 	image->end = image->base + image->size;
-	image_rewind(image);
+	mapped_stream_rewind(image);
 	return 0;
 }
 
-int image_open(struct image *image, int trace_fd, const char *path)
+int mapped_stream_open(struct mapped_stream *image, int trace_fd, const char *path)
 {
 	char *full;
 	int fd, err;
@@ -60,7 +60,7 @@ int image_open(struct image *image, int trace_fd, const char *path)
 	return err;
 }
 
-void image_close(struct image *image)
+void mapped_stream_close(struct mapped_stream *image)
 {
 	if (image->base) {
 		guard_remove(image->guard);
@@ -69,13 +69,13 @@ void image_close(struct image *image)
 	memset(image, 0, sizeof(*image));
 }
 
-void image_rewind(struct image *image)
+void mapped_stream_rewind(struct mapped_stream *image)
 {
 	memset(&image->ev, 0, sizeof(image->ev));
 	image->at = image->base + STREAM_HEADER_SIZE;
 }
 
-bool image_sound(const struct image *image)
+bool mapped_stream_sound(const struct mapped_stream *image)
 {
 	return !guard_hit(image->guard);
 }

@@ -52,7 +52,7 @@ static int copy_into(struct json *to, const char *key, const struct json *from, 
 	return node ? 0 : -ENOMEM;
 }
 
-int describe_add(struct json *to, const struct json *from, const char *path)
+int metadata_add(struct json *to, const struct json *from, const char *path)
 {
 	const struct json *source = *path ? json_get(from, path) : from;
 	const struct json *there = *path ? json_get(to, path) : to;
@@ -122,15 +122,15 @@ static int take_over(const struct source *source, const bool *kept, size_t i, si
 		}
 	}
 	for (size_t k = 0; k < 5 && first && !err; k++)
-		err = describe_add(to, from, of_trace[k]);
+		err = metadata_add(to, from, of_trace[k]);
 	if (kin && !err)
 		err = add_cpus(to, from);
 	for (size_t k = 0; k < 6 && process && !err; k++)
-		err = describe_add(to, from, of_process[k]);
+		err = metadata_add(to, from, of_process[k]);
 	return err;
 }
 
-struct json *describe_kept(const struct source *source, const bool *kept, size_t i)
+struct json *metadata_subset(const struct source *source, const bool *kept, size_t i)
 {
 	struct json *meta = trace_metadata(&source->trace, i);
 	bool heir = true;

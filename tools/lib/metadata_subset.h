@@ -15,11 +15,11 @@
 
 /* Adds what `from` says below `path` (dotted, "" for all) to the same place of `to`, where it is
  * not there yet. Returns 0 or -ENOMEM. */
-int describe_add(struct json *to, const struct json *from, const char *path)
+int metadata_add(struct json *to, const struct json *from, const char *path)
 	__attribute__((warn_unused_result));
 
 /* The metadata of stream i, with what those streams say that are not `kept` if it is the first
  * kept one that can say it. NULL after one message; the caller frees. */
-struct json *describe_kept(const struct source *source, const bool *kept, size_t i);
+struct json *metadata_subset(const struct source *source, const bool *kept, size_t i);
 
 #endif

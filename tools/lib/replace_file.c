@@ -49,7 +49,7 @@ int copy_offsets(int from_dir, int to_dir)
 	return err;
 }
 
-int replace_start(struct replacement *r, int dir_fd, const char *path, const char *name)
+int replace_file_start(struct replacement *r, int dir_fd, const char *path, const char *name)
 {
 	struct stat st;
 	int err;
@@ -85,11 +85,11 @@ int replace_start(struct replacement *r, int dir_fd, const char *path, const cha
 	return 0;
 fail:
 	err = -errno;
-	replace_abandon(r);
+	replace_file_abandon(r);
 	return err;
 }
 
-int replace_finish(struct replacement *r, bool durable)
+int replace_file_finish(struct replacement *r, bool durable)
 {
 	int err = 0;
 
@@ -104,11 +104,11 @@ int replace_finish(struct replacement *r, bool durable)
 		err = -errno;
 	if (!err)
 		*r->temporary = '\0';
-	replace_abandon(r);
+	replace_file_abandon(r);
 	return err;
 }
 
-void replace_abandon(struct replacement *r)
+void replace_file_abandon(struct replacement *r)
 {
 	if (!r->open)
 		return;

@@ -24,15 +24,15 @@ struct replacement {
 
 /* Starts: `dir_fd` and `path` name the directory, `name` the file, which must exist and outlive
  * the replacement. Returns 0 or -errno without a message. */
-int replace_start(struct replacement *r, int dir_fd, const char *path, const char *name)
+int replace_file_start(struct replacement *r, int dir_fd, const char *path, const char *name)
 	__attribute__((warn_unused_result));
 
 /* Takes the old one's place; with `durable` the new bytes are on the disk before that. Returns 0
  * or -errno without a message; the replacement is over in both cases. */
-int replace_finish(struct replacement *r, bool durable) __attribute__((warn_unused_result));
+int replace_file_finish(struct replacement *r, bool durable) __attribute__((warn_unused_result));
 
 /* Gives up: the old file stays. Also of a zeroed or finished one. */
-void replace_abandon(struct replacement *r);
+void replace_file_abandon(struct replacement *r);
 
 /* Writes all of it or fails: 0 or -errno. */
 int write_all(int fd, const void *bytes, size_t size) __attribute__((warn_unused_result));

@@ -41,9 +41,9 @@ struct merge {
 	const char *path; /* of the stream that is written */
 	uint8_t *buffer;
 	size_t size;
-	bool *used;	     /* streams of the kernel's trace */
-	struct marks *marks; /* of the others, next to those of the program */
-	bool named;	     /* some stream has the names of the kernel's trace */
+	bool *used;		   /* streams of the kernel's trace */
+	struct merge_marks *marks; /* of the others, next to those of the program */
+	bool named;		   /* some stream has the names of the kernel's trace */
 	uint64_t merged, alone, events, moved, split, others;
 	int64_t most_moved;
 };
@@ -186,7 +186,7 @@ static const char *reason(int err)
 
 /* ---- one stream ---- */
 
-static int describe(struct merge *m, size_t i, int64_t with, const struct weave *w)
+static int describe(struct merge *m, size_t i, int64_t with, const struct merge_streams *w)
 {
 	struct json *meta = trace_metadata(&m->program.trace, i), *kernel = NULL;
 	bool ok = meta;
@@ -196,7 +196,7 @@ static int describe(struct merge *m, size_t i, int64_t with, const struct weave 
 		const struct catalog_model *model = catalog_model('K');
 
 		kernel = trace_metadata(&m->kernel.trace, (size_t)with);
-		ok = kernel && !describe_add(meta, kernel, "bpf.name") &&
+		ok = kernel && !metadata_add(meta, kernel, "bpf.name") &&
 		     json_put_string(meta, "ovni.require.kernel", model->version) &&
 		     json_put_string(meta, "ovni.require.bpf", "1.0.0") &&
 		     json_put_u64(meta, "merge.kernel_events", w->kernel_events) &&
@@ -208,7 +208,7 @@ static int describe(struct merge *m, size_t i, int64_t with, const struct weave 
 	/* once: what the threads are called that took the CPU */
 	for (size_t k = 0; ok && with >= 0 && !m->named && k < m->kernel.trace.nstreams; k++) {
 		kernel = trace_metadata(&m->kernel.trace, k);
-		ok = kernel && !describe_add(meta, kernel, "bpf.names");
+		ok = kernel && !metadata_add(meta, kernel, "bpf.names");
 		json_free(kernel);
 	}
 	m->named |= with >= 0;
@@ -220,13 +220,13 @@ static int describe(struct merge *m, size_t i, int64_t with, const struct weave 
 static int merge_stream(struct merge *m, size_t i)
 {
 	int64_t with = counterpart(m, &m->program.owners[i]);
-	struct weave w = {.tolerance = m->options->tolerance, .put = put, .arg = m};
-	struct image program = {0}, kernel = {0};
-	int err = image_open(&program, m->program.trace.fd, m->program.trace.streams[i]);
+	struct merge_streams w = {.tolerance = m->options->tolerance, .put = put, .arg = m};
+	struct mapped_stream program = {0}, kernel = {0};
+	int err = mapped_stream_open(&program, m->program.trace.fd, m->program.trace.streams[i]);
 
 	if (!err && with >= 0) {
-		err = image_open(&kernel, m->kernel.trace.fd,
-				 m->kernel.trace.streams[(size_t)with]);
+		err = mapped_stream_open(&kernel, m->kernel.trace.fd,
+					 m->kernel.trace.streams[(size_t)with]);
 		m->used[with] = true;
 		if (!err)
 			err = clock_offset(m, (size_t)with, &w.offset);
@@ -236,12 +236,13 @@ static int merge_stream(struct merge *m, size_t i)
 	w.program = &program;
 	w.kernel = &kernel;
 	if (!err && with >= 0)
-		err = weave(&w);
+		err = merge_streams(&w);
 	else if (!err)
 		err = put(m, program.base + STREAM_HEADER_SIZE, program.size - STREAM_HEADER_SIZE);
 	if (!err)
 		err = flush(m);
-	if (!err && (!image_sound(&program) || (with >= 0 && !image_sound(&kernel))))
+	if (!err &&
+	    (!mapped_stream_sound(&program) || (with >= 0 && !mapped_stream_sound(&kernel))))
 		err = -EIO;
 	if (!err)
 		err = describe(m, i, with, &w);
@@ -257,8 +258,8 @@ static int merge_stream(struct merge *m, size_t i)
 	m->moved += w.moved;
 	m->split += w.split;
 	m->most_moved = w.most_moved > m->most_moved ? w.most_moved : m->most_moved;
-	image_close(&program);
-	image_close(&kernel);
+	mapped_stream_close(&program);
+	mapped_stream_close(&kernel);
 	return err;
 }
 
@@ -266,11 +267,11 @@ static int merge_stream(struct merge *m, size_t i)
 
 static int describe_other(struct merge *m, size_t i, const char *loom)
 {
-	struct json *meta = describe_kept(&m->kernel, m->used, i);
+	struct json *meta = metadata_subset(&m->kernel, m->used, i);
 	int err = meta && json_put_string(meta, "ovni.loom", loom) ? 0 : -ENOMEM;
 
 	if (!err)
-		err = marks_declare(m->marks, meta);
+		err = merge_marks_declare(m->marks, meta);
 	if (!err)
 		err = stream_describe(m->out_fd, m->path, meta);
 	json_free(meta);
@@ -278,7 +279,7 @@ static int describe_other(struct merge *m, size_t i, const char *loom)
 }
 
 /* The present event, marks with their new numbers. */
-static int put_other(struct merge *m, const struct image *image)
+static int put_other(struct merge *m, const struct mapped_stream *image)
 {
 	uint8_t bytes[EVENT_SIZE_MAX];
 	const struct event *ev = &image->ev;
@@ -286,7 +287,7 @@ static int put_other(struct merge *m, const struct image *image)
 	if (ev->jumbo)
 		return put(m, image->at - ev->size, ev->size);
 	memcpy(bytes, image->at - ev->size, ev->size);
-	marks_event(m->marks, ev, bytes);
+	merge_marks_event(m->marks, ev, bytes);
 	return put(m, bytes, ev->size);
 }
 
@@ -294,7 +295,7 @@ static int copy_other(struct merge *m, size_t i)
 {
 	const struct owner *owner = &m->kernel.owners[i];
 	int host = (int)strcspn(owner->loom ?: "", ".");
-	struct image image = {0};
+	struct mapped_stream image = {0};
 	char *path = NULL, *loom = NULL;
 	int err = -ENOMEM, more;
 
@@ -304,10 +305,10 @@ static int copy_other(struct merge *m, size_t i)
 			     (long long)owner->tid) < 0)
 		path = NULL;
 	if (loom && path)
-		err = image_open(&image, m->kernel.trace.fd, m->kernel.trace.streams[i]);
+		err = mapped_stream_open(&image, m->kernel.trace.fd, m->kernel.trace.streams[i]);
 	if (!err)
 		err = begin(m, path);
-	while (!err && (more = image_step(&image)) != 0)
+	while (!err && (more = mapped_stream_step(&image)) != 0)
 		err = more < 0 ? more : put_other(m, &image);
 	if (!err)
 		err = flush(m);
@@ -316,7 +317,7 @@ static int copy_other(struct merge *m, size_t i)
 	if (err)
 		log_error("%s: cannot copy: %s", m->kernel.trace.streams[i], reason(err));
 	m->others += !err;
-	image_close(&image);
+	mapped_stream_close(&image);
 	free(path);
 	free(loom);
 	return err;
@@ -334,7 +335,7 @@ static int take_marks(struct merge *m, const struct source *source, enum marks_s
 		if (only && !only[i])
 			continue;
 		meta = trace_metadata(&source->trace, i);
-		err = meta ? marks_take(m->marks, side, meta) : -EINVAL;
+		err = meta ? merge_marks_take(m->marks, side, meta) : -EINVAL;
 		json_free(meta);
 	}
 	return err;
@@ -344,13 +345,13 @@ static int settle_marks(struct merge *m)
 {
 	int err = -ENOMEM;
 
-	m->marks = marks_new();
+	m->marks = merge_marks_new();
 	if (m->marks)
-		err = take_marks(m, &m->program, MARKS_STAY, NULL);
+		err = take_marks(m, &m->program, MARKS_FIRST, NULL);
 	if (!err)
-		err = take_marks(m, &m->kernel, MARKS_JOIN, m->used);
+		err = take_marks(m, &m->kernel, MARKS_SECOND, m->used);
 	if (!err)
-		err = marks_settle(m->marks);
+		err = merge_marks_settle(m->marks);
 	if (err == -ENOSPC)
 		log_error("%s: no number of a mark is free for those of the kernel's trace: merge "
 			  "without --others",
@@ -445,7 +446,7 @@ int main(int argc, char **argv)
 	if (merge.out_fd >= 0)
 		close(merge.out_fd);
 	free(merge.used);
-	marks_free(merge.marks);
+	merge_marks_free(merge.marks);
 	free(merge.buffer);
 	free(out);
 	return err ? STATUS_FAILED : STATUS_COMPLETE;

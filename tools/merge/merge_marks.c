@@ -28,13 +28,13 @@ struct type {
 	int64_t highest; /* value with a label */
 };
 
-struct marks {
+struct merge_marks {
 	struct type sides[2][TYPES];
 };
 
-struct marks *marks_new(void)
+struct merge_marks *merge_marks_new(void)
 {
-	return calloc(1, sizeof(struct marks));
+	return calloc(1, sizeof(struct merge_marks));
 }
 
 static void free_type(struct type *type)
@@ -46,11 +46,11 @@ static void free_type(struct type *type)
 	free(type->kind);
 }
 
-void marks_free(struct marks *marks)
+void merge_marks_free(struct merge_marks *marks)
 {
 	for (int i = 0; marks && i < TYPES; i++) {
-		free_type(&marks->sides[MARKS_STAY][i]);
-		free_type(&marks->sides[MARKS_JOIN][i]);
+		free_type(&marks->sides[MARKS_FIRST][i]);
+		free_type(&marks->sides[MARKS_SECOND][i]);
 	}
 	free(marks);
 }
@@ -110,7 +110,7 @@ static int take_type(struct type *type, const struct json *node)
 	return err;
 }
 
-int marks_take(struct marks *marks, enum marks_side side, const struct json *meta)
+int merge_marks_take(struct merge_marks *marks, enum marks_side side, const struct json *meta)
 {
 	const struct json *node = json_get(meta, "ovni.mark");
 	int err = 0;
@@ -208,22 +208,22 @@ static int settle_labels(struct type *join, const struct type *stay)
 	return err;
 }
 
-static int32_t free_type_number(const struct marks *marks, const bool *taken)
+static int32_t free_type_number(const struct merge_marks *marks, const bool *taken)
 {
 	for (int32_t t = 0; t < TYPES_OWN; t++)
-		if (!taken[t] && !marks->sides[MARKS_STAY][t].title &&
-		    !marks->sides[MARKS_JOIN][t].title)
+		if (!taken[t] && !marks->sides[MARKS_FIRST][t].title &&
+		    !marks->sides[MARKS_SECOND][t].title)
 			return t;
 	return -1;
 }
 
-int marks_settle(struct marks *marks)
+int merge_marks_settle(struct merge_marks *marks)
 {
 	bool taken[TYPES] = {false};
 
 	for (int32_t t = 0; t < TYPES; t++) {
-		struct type *stay = &marks->sides[MARKS_STAY][t];
-		struct type *join = &marks->sides[MARKS_JOIN][t];
+		struct type *stay = &marks->sides[MARKS_FIRST][t];
+		struct type *join = &marks->sides[MARKS_SECOND][t];
 
 		sort_labels(stay);
 		sort_labels(join);
@@ -278,7 +278,7 @@ static bool declare_type(struct json *mark, const struct type *type, const struc
 	return true;
 }
 
-int marks_declare(const struct marks *marks, struct json *meta)
+int merge_marks_declare(const struct merge_marks *marks, struct json *meta)
 {
 	const struct json *node = json_get(meta, "ovni.mark");
 	struct json *all, *mark;
@@ -295,14 +295,14 @@ int marks_declare(const struct marks *marks, struct json *meta)
 		if (number(json_name(node), &t) && t >= 0 && t < TYPES &&
 		    json_string(json_key(node, "title")) &&
 		    json_string(json_key(node, "chan_type")))
-			ok = declare_type(mark, &marks->sides[MARKS_JOIN][t], node);
+			ok = declare_type(mark, &marks->sides[MARKS_SECOND][t], node);
 	}
-	ok = ok && json_put_object(meta, "ovni.mark") && !describe_add(meta, all, "ovni.mark");
+	ok = ok && json_put_object(meta, "ovni.mark") && !metadata_add(meta, all, "ovni.mark");
 	json_free(all);
 	return ok ? 0 : -ENOMEM;
 }
 
-void marks_event(const struct marks *marks, const struct event *ev, uint8_t *bytes)
+void merge_marks_event(const struct merge_marks *marks, const struct event *ev, uint8_t *bytes)
 {
 	uint8_t *payload = bytes + EVENT_HEADER_SIZE;
 	const struct type *type;
@@ -314,7 +314,7 @@ void marks_event(const struct marks *marks, const struct event *ev, uint8_t *byt
 	t = get_i32(payload + sizeof(value));
 	if (t < 0 || t >= TYPES)
 		return;
-	type = &marks->sides[MARKS_JOIN][t];
+	type = &marks->sides[MARKS_SECOND][t];
 	if (!type->title)
 		return;
 	value = new_value(type, get_i64(payload));

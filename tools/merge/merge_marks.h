@@ -16,27 +16,28 @@
 #include "trace/ovni/event.h"
 #include "trace/base/json.h"
 
-struct marks;
+struct merge_marks;
 
-struct marks *marks_new(void); /* NULL without memory */
-void marks_free(struct marks *marks);
+struct merge_marks *merge_marks_new(void); /* NULL without memory */
+void merge_marks_free(struct merge_marks *marks);
 
-enum marks_side { MARKS_STAY, MARKS_JOIN };
+enum marks_side { MARKS_FIRST, MARKS_SECOND };
 
 /* Takes in what one stream declares. Returns 0 or -ENOMEM. What is of a wrong type is left to those
  * who check traces. */
-int marks_take(struct marks *marks, enum marks_side side, const struct json *meta)
+int merge_marks_take(struct merge_marks *marks, enum marks_side side, const struct json *meta)
 	__attribute__((warn_unused_result));
 
 /* After the last stream: gives the new numbers. Returns 0, -ENOMEM, or -ENOSPC if no
  * number of a type is free. */
-int marks_settle(struct marks *marks) __attribute__((warn_unused_result));
+int merge_marks_settle(struct merge_marks *marks) __attribute__((warn_unused_result));
 
 /* Renumbers what the metadata of a stream of the second trace declares. Returns 0 or -ENOMEM. */
-int marks_declare(const struct marks *marks, struct json *meta) __attribute__((warn_unused_result));
+int merge_marks_declare(const struct merge_marks *marks, struct json *meta)
+	__attribute__((warn_unused_result));
 
 /* Renumbers one of its events: `bytes` are a writable copy of it, of ev->size bytes. What is not
  * a mark is left alone. */
-void marks_event(const struct marks *marks, const struct event *ev, uint8_t *bytes);
+void merge_marks_event(const struct merge_marks *marks, const struct event *ev, uint8_t *bytes);
 
 #endif

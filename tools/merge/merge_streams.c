@@ -12,7 +12,7 @@
 
 /* The next event of each side, if there is one. */
 struct side {
-	struct image *image;
+	struct mapped_stream *image;
 	bool has;
 	int64_t clock;
 	const uint8_t *bytes;
@@ -31,7 +31,7 @@ static int step(struct side *side, int64_t offset)
 {
 	int64_t last = side->clock;
 	bool had = side->has;
-	int err = image_step(side->image);
+	int err = mapped_stream_step(side->image);
 
 	side->has = err > 0;
 	if (err <= 0)
@@ -42,7 +42,7 @@ static int step(struct side *side, int64_t offset)
 	return had && side->clock < last ? -ERANGE : 0;
 }
 
-static int next_program(struct weave *w, struct side *side)
+static int next_program(struct merge_streams *w, struct side *side)
 {
 	int err = step(side, 0);
 
@@ -55,7 +55,7 @@ static int next_program(struct weave *w, struct side *side)
 }
 
 /* Goes to the next KCO or KCI. */
-static int next_kernel(struct weave *w, struct side *side)
+static int next_kernel(struct merge_streams *w, struct side *side)
 {
 	int err;
 
@@ -66,7 +66,7 @@ static int next_kernel(struct weave *w, struct side *side)
 	return err;
 }
 
-static int put_at(struct weave *w, uint8_t *bytes, size_t size, int64_t clock)
+static int put_at(struct merge_streams *w, uint8_t *bytes, size_t size, int64_t clock)
 {
 	memcpy(bytes + 4, &clock, sizeof(clock));
 	w->kernel_events++;
@@ -81,7 +81,7 @@ static bool needs_cpu(const struct event *ev)
 }
 
 /* Reads the interval that the KCO at hand begins, up to its KCI. */
-static int take_interval(struct weave *w, struct side *kernel, struct interval *iv)
+static int take_interval(struct merge_streams *w, struct side *kernel, struct interval *iv)
 {
 	static const uint8_t bare[EVENT_HEADER_SIZE] = {0, 'K', 'C', 'I'};
 	int err;
@@ -109,7 +109,7 @@ static int take_interval(struct weave *w, struct side *kernel, struct interval *
 	return next_kernel(w, kernel);
 }
 
-static void moved(struct weave *w, int64_t by)
+static void moved(struct merge_streams *w, int64_t by)
 {
 	w->moved++;
 	if (by > w->most_moved)
@@ -117,7 +117,7 @@ static void moved(struct weave *w, int64_t by)
 }
 
 /* One event of the program, strictly inside of the interval. */
-static int put_inside(struct weave *w, struct side *program, struct interval *iv)
+static int put_inside(struct merge_streams *w, struct side *program, struct interval *iv)
 {
 	const struct event *ev = &program->image->ev;
 	int64_t clock = program->clock;
@@ -155,7 +155,7 @@ static int put_inside(struct weave *w, struct side *program, struct interval *iv
 	return err ? err : put_at(w, iv->out, iv->out_size, clock);
 }
 
-static int close_interval(struct weave *w, struct interval *iv, int64_t last)
+static int close_interval(struct merge_streams *w, struct interval *iv, int64_t last)
 {
 	int64_t to = iv->to == INT64_MAX ? (last > iv->from ? last : iv->from) : iv->to;
 	int err = 0;
@@ -166,7 +166,7 @@ static int close_interval(struct weave *w, struct interval *iv, int64_t last)
 	return err ? err : put_at(w, iv->in, iv->in_size, to);
 }
 
-int weave(struct weave *w)
+int merge_streams(struct merge_streams *w)
 {
 	struct side program = {.image = w->program}, kernel = {.image = w->kernel};
 	struct interval iv = {.open = false};

@@ -22,13 +22,14 @@
 #include "tools/lib/mapped_stream.h"
 
 /* Takes the bytes of one event; a non-zero return ends the weaving and is returned. */
-typedef int (*weave_put_fn)(void *arg, const void *bytes, size_t size);
+typedef int (*merge_put_fn)(void *arg, const void *bytes, size_t size);
 
-struct weave {
-	struct image *program, *kernel; /* rewound; the kernel's other events are passed over */
+struct merge_streams {
+	struct mapped_stream *program,
+		*kernel;   /* rewound; the kernel's other events are passed over */
 	int64_t offset;	   /* ns, added to the kernel's clocks (time namespace of the process) */
 	int64_t tolerance; /* ns */
-	weave_put_fn put;
+	merge_put_fn put;
 	void *arg;
 
 	uint64_t program_events, kernel_events, moved, split;
@@ -37,6 +38,6 @@ struct weave {
 
 /* Returns 0, -ERANGE if one of them is not sorted, -EBADMSG if one is cut, -EEXIST if the
  * program's has K events, or what `put` returned. No message. */
-int weave(struct weave *weave);
+int merge_streams(struct merge_streams *weave);
 
 #endif

@@ -61,7 +61,7 @@ struct export
 	struct source source;
 	struct archive_writer *w;
 	struct regions regions;
-	struct mcvmap *map; /* MCV -> index in kinds + 1 */
+	struct event_map *map; /* MCV -> index in kinds + 1 */
 	struct kind *kinds;
 	size_t nkinds, kind_room;
 	uint32_t known_strings;	 /* above those of all jumbo events so far */
@@ -122,7 +122,7 @@ static enum role pair_role(uint32_t mcv, uint32_t *partner)
 
 static struct kind *kind_of(struct export *x, uint32_t mcv)
 {
-	uint64_t *word = mcvmap_word(x->map, mcv);
+	uint64_t *word = event_map_word(x->map, mcv);
 	struct kind *k;
 
 	if (!word)
@@ -542,7 +542,7 @@ int pallas_export(const struct pallas_options *o)
 	archive_writer_free(x.w);
 	source_close(&x.source);
 	regions_free(&x.regions);
-	mcvmap_free(x.map);
+	event_map_free(x.map);
 	free(x.kinds);
 	return err ? STATUS_FAILED : losses_status(&x.losses, o->from);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report func: how often each function was called, and how long it took.
+ * report func: calls and times of each function.
  *
  *   function         type       calls      wall    on CPU   off CPU   max wall      max at
  *   solve            Function     120   1.904 s   1.700 s  203.1 ms   18.20 ms    3.107231
  *
  *   MPI_Send         mpi function  40  12.10 ms   11.02 ms   1.082 ms  1.204 ms    2.900112
  *
- * Functions are what stack marks, or the events of a model, enter and leave. Times include what is
- * called from within; of a function that calls itself only the outermost call takes time.
+ * A function is a region that stack marks, or the events of a model, enter and leave. Its times
+ * include the calls inside it; of a recursive function only the outermost call adds time.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,12 +19,13 @@
 #include "tools/report/reports.h"
 #include "trace/catalog/catalog.h"
 
-#define TYPE_LOST 92 /* "Events lost" is no function */
+#define TYPE_LOST 92 /* "Events lost" is not a function */
 
 struct call {
 	int64_t value, wall, on_cpu;
-	int32_t type; /* of a mark; else - the character of the model, and value is state_of() */
-	bool inner;   /* the same function is further out */
+	int32_t type; /* of a mark; else minus the character of the model, and value is state_of()
+		       */
+	bool inner;   /* inside a call of the same function */
 };
 
 struct calls { /* of one thread */
@@ -35,7 +36,7 @@ struct calls { /* of one thread */
 struct totals {
 	struct pairs wall;   /* (type, value): of outermost calls; count, sum, most */
 	struct pairs on_cpu; /* the same; sum is used */
-	struct pairs inner;  /* calls that are counted alone */
+	struct pairs inner;  /* recursive calls: counted, without time */
 };
 
 static const struct table_column columns[] = {
@@ -72,7 +73,7 @@ static int leave(struct totals *totals, struct calls *calls, const struct call *
 		if (calls->stack[i].type == now->type && calls->stack[i].value == now->value)
 			call = &calls->stack[i];
 	if (!call)
-		return 0; /* entered before the trace */
+		return 0; /* entered before the trace begins */
 	if (call->inner)
 		kept = pairs_add(&totals->inner, call->type, call->value, 0, 0);
 	else
@@ -85,13 +86,13 @@ static int leave(struct totals *totals, struct calls *calls, const struct call *
 	return kept ? 0 : -ENOMEM;
 }
 
-/* A state of a model, by its stack and its value there: more than one event may enter it. */
+/* A state of a model: its stack and its value there. Several events may enter it. */
 static int64_t state_of(const struct catalog_event *event)
 {
 	return (int64_t)event->channel[0] << 32 | event->value;
 }
 
-/* Whether an event enters or leaves a function, which it is then; 0: neither. */
+/* Reads which function the event enters or leaves into *call; ACTION_NONE: neither. */
 static enum catalog_action read_event(const struct event *ev, struct call *call)
 {
 	const struct catalog_event *event;
@@ -113,22 +114,23 @@ static enum catalog_action read_event(const struct event *ev, struct call *call)
 	return event->action;
 }
 
-static int event(void *arg, const struct runs *runs, uint32_t who, const struct event *ev)
+static int event(void *arg, const struct intervals *intervals, uint32_t stream,
+		 const struct event *ev)
 {
 	struct report *report = arg;
-	struct calls *calls = (struct calls *)report->data + who;
+	struct calls *calls = (struct calls *)report->data + stream;
 	struct call now = {.inner = false};
 	enum catalog_action action = read_event(ev, &now);
 
 	if ((action != ACTION_PUSH && action != ACTION_POP) ||
-	    !report_wants(report, who, ev->clock))
+	    !report_wants(report, stream, ev->clock))
 		return 0;
 	now.wall = ev->clock;
-	now.on_cpu = runs_on_cpu(runs, who);
+	now.on_cpu = intervals_on_cpu(intervals, stream);
 	return action == ACTION_PUSH ? enter(calls, now) : leave(report->more, calls, &now);
 }
 
-static void spell_state(const struct pair *p, char **label, char **title)
+static void name_state(const struct pair *p, char **label, char **title)
 {
 	const struct catalog_model *model = catalog_model((char)-p->a);
 
@@ -145,15 +147,16 @@ static void spell_state(const struct pair *p, char **label, char **title)
 	}
 }
 
-/* The label of a value and the title of its type, from any stream that has them; NULL without
+/* The label of a value and the title of its type, from the first stream that has them; NULL without
  * memory. */
-static void spell(const struct report *report, const struct pair *p, char **label, char **title)
+static void name_function(const struct report *report, const struct pair *p, char **label,
+			  char **title)
 {
-	bool labelled = false, titled = false; /* else the numbers stand for them */
+	bool labelled = false, titled = false; /* else shown as numbers */
 	char type[24], key[64];
 
 	if (p->a < 0) {
-		spell_state(p, label, title);
+		name_state(p, label, title);
 		return;
 	}
 	snprintf(type, sizeof(type), "%lld", (long long)p->a);
@@ -199,13 +202,13 @@ static int rows(struct report *report)
 			continue;
 		on = find(&totals->on_cpu, p->a, p->b);
 		inner = find(&totals->inner, p->a, p->b);
-		spell(report, p, &row[0].text, &row[1].text);
+		name_function(report, p, &row[0].text, &row[1].text);
 		row[2].number = (int64_t)(p->count + (inner ? inner->count : 0));
 		row[3].number = p->sum;
 		row[4].number = on ? on->sum : 0;
 		row[5].number = clock_distance(row[4].number, p->sum);
 		row[6].number = p->most;
-		row[7].number = report_clock(report->runs, p->most_at);
+		row[7].number = report_clock(report->intervals, p->most_at);
 		if (table_add(&report->table, row) < 0)
 			return -ENOMEM;
 	}

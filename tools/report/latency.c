@@ -30,25 +30,25 @@ static const struct table_column columns[] = {
 	{"max_at", "max at", CELL_CLOCK, 10},
 };
 
-static int end(void *arg, const struct runs *runs, const struct run *run)
+static int end(void *arg, const struct intervals *intervals, const struct interval *interval)
 {
 	struct report *report = arg;
-	struct latency *l = (struct latency *)report->data + run->who;
+	struct latency *l = (struct latency *)report->data + interval->stream;
 
-	(void)runs;
-	if (!report_wants(report, run->who, run->end))
+	(void)intervals;
+	if (!report_wants(report, interval->stream, interval->end))
 		return 0;
 	l->runs++;
-	l->time = clock_sum(l->time, clock_distance(run->start, run->end));
-	if (run->delay == CELL_UNKNOWN)
+	l->time = clock_sum(l->time, clock_distance(interval->start, interval->end));
+	if (interval->delay == CELL_UNKNOWN)
 		return 0;
 	if (!l->waits)
 		l->waits = calloc(1, sizeof(*l->waits));
 	if (!l->waits)
 		return -ENOMEM;
-	if (!l->waits->count || run->delay > l->waits->most)
-		l->most_at = run->start;
-	histogram_add(l->waits, run->delay);
+	if (!l->waits->count || interval->delay > l->waits->most)
+		l->most_at = interval->start;
+	histogram_add(l->waits, interval->delay);
 	return 0;
 }
 
@@ -60,7 +60,7 @@ static int rows(struct report *report)
 		const struct latency *l = &all[i];
 		const struct histogram *h = l->waits;
 		union cell row[] = {
-			{.text = called_stream(&report->called, (uint32_t)i)},
+			{.text = tid_names_of_stream(&report->names, (uint32_t)i)},
 			{.number = report->source->owners[i].pid},
 			{.number = (int64_t)l->runs},
 			{.number = l->time},
@@ -69,7 +69,7 @@ static int rows(struct report *report)
 			{.number = h ? histogram_quantile(h, 50) : CELL_UNKNOWN},
 			{.number = h ? histogram_quantile(h, 99) : CELL_UNKNOWN},
 			{.number = h ? h->most : CELL_UNKNOWN},
-			{.number = h ? report_clock(report->runs, l->most_at) : CELL_UNKNOWN},
+			{.number = h ? report_clock(report->intervals, l->most_at) : CELL_UNKNOWN},
 		};
 
 		if (!l->runs && !h) {
@@ -96,7 +96,7 @@ const struct report_kind report_latency = {
 	.columns = columns,
 	.ncolumns = sizeof(columns) / sizeof(columns[0]),
 	.order = "wait_max",
-	.whose = true,
+	.names = true,
 	.size = sizeof(struct latency),
 	.listener = {.end = end},
 	.rows = rows,

@@ -5,7 +5,7 @@
  *   thread           pid  runs  run time   waits  avg wait   p50 wait   p99 wait   max wait ...
  *   worker (1204)   1200  5310   1.904 s    5309  12.40 us   8.063 us   91.10 us   1.204 ms ...
  *
- * In: a trace; out: one of the reports of tools/common/report_*.c. This file chooses the
+ * In: a trace; out: the table of one report (the other files here). This file chooses the
  * report, walks the trace for it, and sorts and prints its table.
  */
 #include <errno.h>
@@ -35,8 +35,8 @@ struct options {
 enum { KEY_CSV = 0x200, KEY_SORT };
 
 static const struct argp_option argp_options[] = {
-	{"sort", KEY_SORT, "COLUMN", 0, "Sort by this column, named as in CSV", 0},
-	{"reverse", 'r', NULL, 0, "Sort the other way round", 0},
+	{"sort", KEY_SORT, "COLUMN", 0, "Sort by this column, by its name in CSV", 0},
+	{"reverse", 'r', NULL, 0, "Reverse the order", 0},
 	{"top", 'n', "N", 0, "Only the first N rows", 0},
 	{"json", 'j', NULL, 0, "A JSON array; times in ns", 0},
 	{"csv", KEY_CSV, NULL, 0, "Comma separated values; times in ns", 0},
@@ -107,74 +107,85 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int sort(struct report *report, const struct options *options)
+/* Sorts the rows and prints the table. */
+static int finish(struct report *report, const struct options *options)
 {
 	const char *order = options->order ? options->order : report->kind->order;
 	int column = order ? table_find(&report->table, order) : -1;
+	int err = column >= 0 ? table_sort(&report->table, column, options->reverse) : 0;
 
-	return column >= 0 ? table_sort(&report->table, column, options->reverse) : 0;
+	if (err)
+		return err;
+	table_print(&report->table, options->most);
+	return 0;
 }
 
-static int finish(struct report *report, const struct options *options)
-{
-	int err = sort(report, options);
-
-	if (!err)
-		table_print(&report->table, options->most);
-	return err;
-}
-
-/* A report of a file of its own. */
+/* A report that reads a file of its own. */
 static int run_file(struct report *report, const struct options *options)
 {
 	int err = report->kind->read(report, options->path);
 
-	if (!err)
-		err = finish(report, options);
-	table_fini(&report->table);
-	if (err == -ENOMEM)
-		log_error("%s: no memory for the report", options->path);
-	return err;
+	if (err)
+		return err;
+	return finish(report, options);
 }
 
-static int run(struct report *report, const struct options *options)
+static int run_walk(struct report *report, const struct options *options)
 {
 	const struct report_kind *kind = report->kind;
-	struct whereabouts names = {0};
-	struct runs runs = {0};
+	struct state_walk names = {0};
+	struct intervals intervals = {0};
 	int err, walked;
 
+	report->intervals = &intervals; /* cppcheck-suppress autoVariables ; used only below */
 	report->data = calloc(report->source->trace.nstreams + 1, kind->size ? kind->size : 1);
 	report->more = calloc(1, kind->more ? kind->more : 1);
-	if (!report->data || !report->more) {
-		log_error("%s: no memory for the report", report->source->trace.path);
+	if (!report->data || !report->more)
 		return -ENOMEM;
+	err = state_walk_init(&names, report->source);
+	if (err)
+		goto out;
+	if (kind->names) {
+		err = tid_names_init(&report->names, &names);
+		if (err)
+			goto out;
 	}
-	err = whereabouts_init(&names, report->source);
-	if (!err && kind->whose)
-		err = called_init(&report->called, &names);
-	if (!err && kind->stream)
+	if (kind->stream)
 		table_begin(&report->table);
-	walked = err ? err : runs_walk(&runs, report->source, &kind->listener, report);
-	/* a damaged trace is shown as far as it goes */
-	report->runs = &runs; /* cppcheck-suppress autoVariables ; it is looked at in here alone */
-	if (!err && runs.threads && kind->rows) {
+	walked = intervals_walk(&intervals, report->source, &kind->listener, report);
+	/* of a damaged trace, the part before the damage */
+	if (intervals.threads && kind->rows) {
 		err = kind->rows(report);
 		if (!err)
 			err = finish(report, options);
 	}
 	if (kind->stream)
 		table_end(&report->table);
+	if (walked)
+		err = walked;
+out:
 	if (kind->free)
 		kind->free(report);
-	called_fini(&report->called);
-	whereabouts_fini(&names);
-	runs_fini(&runs);
-	table_fini(&report->table);
-	err = walked ? walked : err;
-	if (err == -ENOMEM)
-		log_error("%s: no memory for the report", report->source->trace.path);
+	tid_names_fini(&report->names);
+	state_walk_fini(&names);
+	intervals_fini(&intervals);
 	return err;
+}
+
+static int run(struct report *report, const struct options *options, struct source *source)
+{
+	bool active;
+	int err;
+
+	if (report->kind->read)
+		return run_file(report, options);
+	err = source_open(source, options->path);
+	if (err)
+		return err;
+	err = filter_start(report->filter, source, &active);
+	if (err)
+		return err;
+	return run_walk(report, options);
 }
 
 int main(int argc, char **argv)
@@ -185,15 +196,15 @@ int main(int argc, char **argv)
 		"REPORT TRACE",
 		"Print a report of an ovni trace.\n\n"
 		"  latency   per thread: runs, run time, and how long it waited for a CPU\n"
-		"  preempt   who took the CPU from whom, how often, and for how long\n"
-		"  wake      who wakes whom, and how long the woken thread waits\n"
-		"  timehist  one line per run: when it ended, where, who, how long, why\n"
-		"  cpu       where 100 % of the time of each CPU went\n"
+		"  preempt   threads that lost their CPU, to which thread, for how long\n"
+		"  wake      wakers and woken threads, and how long the woken ones wait\n"
+		"  timehist  one line per run: end, CPU, thread, times, reason, next thread\n"
+		"  cpu       use of the time of each CPU; the parts add up to 100 %\n"
 		"  func      calls of functions: how often, wall time, on and off the CPU\n"
-		"  counters  where the time of each thread went, as perf.json has it; also\n"
-		"            of a summary (NAME.perf.json)\v"
-		"  ovni-report latency trace                   # who waits longest?\n"
-		"  ovni-report preempt --top 10 trace          # who takes the CPU away?\n"
+		"  counters  use of the time of each thread, from perf.json; also of a\n"
+		"            summary (NAME.perf.json)\v"
+		"  ovni-report latency trace                   # the longest waits first\n"
+		"  ovni-report preempt --top 10 trace          # threads that take the CPU away\n"
 		"  ovni-report timehist --tid 1204 trace       # one thread, run by run\n"
 		"  ovni-report cpu --csv trace > cpu.csv       # for a spreadsheet",
 		NULL,
@@ -203,33 +214,27 @@ int main(int argc, char **argv)
 	struct report report = {0};
 	struct printer out;
 	struct source source = {0};
-	bool active;
 	int err;
 
 	usage_parse(&argp, "ovni-report", argc, argv, &options);
 	table_init(&report.table, options.kind->columns, options.kind->ncolumns, options.format,
 		   &out);
 	if (options.order && table_find(&report.table, options.order) < 0) {
-		log_error("%s has no column '%s'; --csv shows their names", options.kind->name,
+		log_error("%s has no column '%s'; --csv shows the names", options.kind->name,
 			  options.order);
 		return STATUS_USAGE;
 	}
 	if (printer_open(&out, STDOUT_FILENO) < 0) {
-		log_error("no memory to print the report");
+		log_no_memory("while printing the report");
 		return STATUS_FAILED;
 	}
 	report.kind = options.kind;
 	report.source = &source;
 	report.filter = &options.filter;
-	if (options.kind->read) {
-		err = run_file(&report, &options);
-	} else {
-		err = source_open(&source, options.path);
-		if (!err)
-			err = filter_start(&options.filter, &source, &active);
-		if (!err)
-			err = run(&report, &options);
-	}
+	err = run(&report, &options, &source);
+	if (err == -ENOMEM)
+		log_no_memory("while reading %s", options.path);
+	table_fini(&report.table);
 	if (printer_close(&out) < 0)
 		err = -EIO;
 	free(report.data);

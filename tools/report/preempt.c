@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report preempt: who took the CPU from whom.
+ * report preempt: threads that lost their CPU, and the threads that took it.
  *
  *   victim           culprit            times   lost time        max       max at
  *   worker (1204)    kworker/1:2 (88)      12    1.204 ms   310.2 us     3.107231
  *
- * A thread that left the CPU though it could go on (why: preempted) lost the time until it ran
- * again; that it chose another way (yielded) is not counted.
+ * A thread that was preempted loses the time until it runs again. A yield, which the thread chose
+ * itself, is not counted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,17 +26,17 @@ static const struct table_column columns[] = {
 	{"max", "max", CELL_DURATION, 10},   {"max_at", "max at", CELL_CLOCK, 10},
 };
 
-static int end(void *arg, const struct runs *runs, const struct run *run)
+static int end(void *arg, const struct intervals *intervals, const struct interval *interval)
 {
 	struct report *report = arg;
-	struct victim *v = (struct victim *)report->data + run->who;
+	struct victim *v = (struct victim *)report->data + interval->stream;
 	bool kept = true;
 
-	(void)runs;
-	if (v->waits && report_wants(report, run->who, v->since))
-		kept = pairs_add(report->more, run->who, v->culprit,
-				 clock_distance(v->since, run->start), v->since);
-	*v = (struct victim){run->why == OFF_CPU_PREEMPTED, run->next, run->end};
+	(void)intervals;
+	if (v->waits && report_wants(report, interval->stream, v->since))
+		kept = pairs_add(report->more, interval->stream, v->culprit,
+				 clock_distance(v->since, interval->start), v->since);
+	*v = (struct victim){interval->why == OFF_CPU_PREEMPTED, interval->next, interval->end};
 	return kept ? 0 : -ENOMEM;
 }
 
@@ -52,13 +52,13 @@ static int rows(struct report *report)
 			{.number = (int64_t)p->count},
 			{.number = p->sum},
 			{.number = p->most},
-			{.number = report_clock(report->runs, p->most_at)},
+			{.number = report_clock(report->intervals, p->most_at)},
 		};
 
 		if (!p->count)
 			continue;
-		row[0].text = called_stream(&report->called, (uint32_t)p->a);
-		row[1].text = called_tid(&report->called, (uint32_t)p->a, (int32_t)p->b);
+		row[0].text = tid_names_of_stream(&report->names, (uint32_t)p->a);
+		row[1].text = tid_names_of_tid(&report->names, (uint32_t)p->a, (int32_t)p->b);
 		if (table_add(&report->table, row) < 0)
 			return -ENOMEM;
 	}
@@ -72,11 +72,11 @@ static void release(struct report *report)
 
 const struct report_kind report_preempt = {
 	.name = "preempt",
-	.help = "who took the CPU from whom, how often, and for how long",
+	.help = "threads that lost their CPU, to which thread, and for how long",
 	.columns = columns,
 	.ncolumns = sizeof(columns) / sizeof(columns[0]),
 	.order = "lost",
-	.whose = true,
+	.names = true,
 	.size = sizeof(struct victim),
 	.more = sizeof(struct pairs),
 	.listener = {.end = end},

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report counters: where the time of each thread went, as the kernel side counted it.
+ * report counters: use of the time of each thread, as the kernel side counted it.
  *
  *   thread          pid      life    active   waiting    asleep  unknown  switches  preempted ...
  *   all 3 threads     -  30.021 s   9.120 s   1.204 s  19.697 s     0 ns      9120        310 ...
  *   worker (1204)  1200  10.002 s   3.904 s  21.40 ms   6.076 s     0 ns      5310         12 ...
  *
  * In: perf.json of a recording, of mode summary or full; out: a row of each thread, and of all.
- * The figures are taken before filters and losses, so that they may tell of more than the streams.
+ * The counts come from before filters and losses, so they may cover more than the streams.
  * Specification: loom.md 12; ovni-perf(5).
  */
 #include <errno.h>
@@ -31,7 +31,7 @@ static const struct table_column columns[] = {
 	{"migrations", "moves", CELL_COUNT, 6},	    {"calls", "calls", CELL_COUNT, 6},
 };
 
-/* What follows the name and the pid. */
+/* The columns after the name and the pid. */
 static const enum stats_counter counters[] = {
 	STATS_TOTAL_NS,		  STATS_ACTIVE_NS,
 	STATS_RUNNABLE_NS,	  STATS_BLOCKED_NS,
@@ -42,7 +42,7 @@ static const enum stats_counter counters[] = {
 #define NCOUNTERS (sizeof(counters) / sizeof(counters[0]))
 _Static_assert(NCOUNTERS + 2 == sizeof(columns) / sizeof(columns[0]), "a counter for each column");
 
-/* Takes `name` over. */
+/* Takes the ownership of `name`. */
 static int add(struct report *report, const struct stats_snapshot *s, char *name, int64_t pid)
 {
 	union cell row[NCOUNTERS + 2] = {{.text = name}, {.number = pid}};
@@ -75,7 +75,7 @@ static int add_snapshot(struct report *report, const struct stats_snapshot *s)
 	return add(report, s, n < 0 ? NULL : name, (int64_t)s->pid);
 }
 
-/* The file itself, or that of a trace. NULL after one message. */
+/* Finds the file: `path` itself, or the one in a trace. NULL after one message. */
 static char *find(const char *path)
 {
 	struct stat st;
@@ -86,13 +86,14 @@ static char *find(const char *path)
 		return NULL;
 	}
 	if (asprintf(&file, "%s%s", path, S_ISDIR(st.st_mode) ? "/" PERF_FILE : "") < 0) {
-		log_error("%s: no memory to read it", path);
+		log_no_memory("while reading %s", path);
 		return NULL;
 	}
 	if (!stat(file, &st) || errno != ENOENT)
 		return file;
-	log_error("%s: no " PERF_FILE " is there: recordings of ovni-bpf have one; where there are "
-		  "several traces it is beside them, for all",
+	log_error("%s: no " PERF_FILE
+		  " in this directory: recordings of ovni-bpf have one; a recording "
+		  "of several traces has one for all, beside them",
 		  path);
 	free(file);
 	return NULL;
@@ -108,13 +109,19 @@ static int read_file(struct report *report, const char *path)
 	if (!file)
 		return -ENOENT;
 	err = run_stats_load(&perf, AT_FDCWD, file, &findings);
-	if (!err && perf.form != STATS_OVNI) {
-		log_error("%s: these are no counters of ovni-bpf, but %s", file,
-			  stats_form_name(perf.form));
+	if (err)
+		goto out;
+	if (perf.form != STATS_OVNI) {
+		log_error("%s: no counters of ovni-bpf, but %s", file, stats_form_name(perf.form));
 		err = -EINVAL;
+		goto out;
 	}
-	for (size_t i = 0; i < perf.nsnapshots && !err; i++)
+	for (size_t i = 0; i < perf.nsnapshots; i++) {
 		err = add_snapshot(report, &perf.snapshots[i]);
+		if (err)
+			break;
+	}
+out:
 	run_stats_free(&perf);
 	free(file);
 	return err;
@@ -122,7 +129,7 @@ static int read_file(struct report *report, const char *path)
 
 const struct report_kind report_counters = {
 	.name = "counters",
-	.help = "per thread: where its time went, as perf.json has it",
+	.help = "use of the time of each thread, from perf.json",
 	.columns = columns,
 	.ncolumns = sizeof(columns) / sizeof(columns[0]),
 	.order = "active",

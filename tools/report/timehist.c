@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report timehist: one line for each run, when it ends.
+ * report timehist: one line for each interval on a CPU, at its end.
  *
  *       time   cpu  thread           sleep       wait        run       why        next
  *   3.107231     1  worker (1204)    1.204 ms   8.402 us   310.2 us   sleeping   idle
@@ -18,36 +18,37 @@ static const struct table_column columns[] = {
 	{"waker", "waker", CELL_TEXT, 16},
 };
 
-static int end(void *arg, const struct runs *runs, const struct run *run)
+static int end(void *arg, const struct intervals *intervals, const struct interval *interval)
 {
 	struct report *report = arg;
 	char *thread, *next, *waker;
 
-	if (!report_wants(report, run->who, run->end))
+	if (!report_wants(report, interval->stream, interval->end))
 		return 0;
-	thread = called_stream(&report->called, run->who);
-	next = called_tid(&report->called, run->who, run->next);
-	waker = run->waker == 0 || run->waker == -1
+	thread = tid_names_of_stream(&report->names, interval->stream);
+	next = tid_names_of_tid(&report->names, interval->stream, interval->next);
+	waker = interval->waker == 0 || interval->waker == -1
 			? NULL
-			: called_tid(&report->called, run->who, run->waker);
+			: tid_names_of_tid(&report->names, interval->stream, interval->waker);
 	if (!thread || !next) {
 		free(thread);
 		free(next);
 		free(waker);
 		return -ENOMEM;
 	}
-	table_row(&report->table,
-		  (const union cell[]){
-			  {.number = report_clock(runs, run->end)},
-			  {.number = run->cpu >= 0 ? run->cpu : CELL_UNKNOWN},
-			  {.text = thread},
-			  {.number = run->sleep},
-			  {.number = run->delay},
-			  {.number = clock_distance(run->start, run->end)},
-			  {.text = (char *)(run->cut ? "running" : off_cpu_word(run->why))},
-			  {.text = next},
-			  {.text = waker},
-		  });
+	table_row(
+		&report->table,
+		(const union cell[]){
+			{.number = report_clock(intervals, interval->end)},
+			{.number = interval->cpu >= 0 ? interval->cpu : CELL_UNKNOWN},
+			{.text = thread},
+			{.number = interval->sleep},
+			{.number = interval->delay},
+			{.number = clock_distance(interval->start, interval->end)},
+			{.text = (char *)(interval->cut ? "running" : off_cpu_word(interval->why))},
+			{.text = next},
+			{.text = waker},
+		});
 	free(thread);
 	free(next);
 	free(waker);
@@ -56,10 +57,10 @@ static int end(void *arg, const struct runs *runs, const struct run *run)
 
 const struct report_kind report_timehist = {
 	.name = "timehist",
-	.help = "one line per run: when it ended, where, who, how long, why",
+	.help = "one line per run: end, CPU, thread, times, reason it ended, next thread",
 	.columns = columns,
 	.ncolumns = sizeof(columns) / sizeof(columns[0]),
 	.stream = true,
-	.whose = true,
+	.names = true,
 	.listener = {.end = end},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report wake: who wakes whom, and how long it takes until the woken thread runs.
+ * report wake: wake-ups by waker and woken thread, and the time until the woken thread runs.
  *
  *   waker            woken              times   avg wait       max      max at
  *   main (1200)      worker (1204)       5120   8.402 us  1.204 ms    3.107231
@@ -17,15 +17,18 @@ static const struct table_column columns[] = {
 	{"wait_max", "max wait", CELL_DURATION, 10}, {"max_at", "max at", CELL_CLOCK, 10},
 };
 
-static int end(void *arg, const struct runs *runs, const struct run *run)
+static int end(void *arg, const struct intervals *intervals, const struct interval *interval)
 {
 	struct report *report = arg;
 
-	(void)runs;
-	if (run->delay == CELL_UNKNOWN || run->waker == 0 || run->waker == -1 ||
-	    !report_wants(report, run->who, run->start))
+	(void)intervals;
+	if (interval->delay == CELL_UNKNOWN || interval->waker == 0 || interval->waker == -1 ||
+	    !report_wants(report, interval->stream, interval->start))
 		return 0;
-	return pairs_add(report->more, run->waker, run->who, run->delay, run->start) ? 0 : -ENOMEM;
+	return pairs_add(report->more, interval->waker, interval->stream, interval->delay,
+			 interval->start)
+		       ? 0
+		       : -ENOMEM;
 }
 
 static int rows(struct report *report)
@@ -40,13 +43,13 @@ static int rows(struct report *report)
 			{.number = (int64_t)p->count},
 			{.number = p->count ? p->sum / (int64_t)p->count : 0},
 			{.number = p->most},
-			{.number = report_clock(report->runs, p->most_at)},
+			{.number = report_clock(report->intervals, p->most_at)},
 		};
 
 		if (!p->count)
 			continue;
-		row[0].text = called_tid(&report->called, (uint32_t)p->b, (int32_t)p->a);
-		row[1].text = called_stream(&report->called, (uint32_t)p->b);
+		row[0].text = tid_names_of_tid(&report->names, (uint32_t)p->b, (int32_t)p->a);
+		row[1].text = tid_names_of_stream(&report->names, (uint32_t)p->b);
 		if (table_add(&report->table, row) < 0)
 			return -ENOMEM;
 	}
@@ -60,11 +63,11 @@ static void release(struct report *report)
 
 const struct report_kind report_wake = {
 	.name = "wake",
-	.help = "who wakes whom, how often, and how long the woken thread waits",
+	.help = "wake-ups by waker and woken thread, and how long the woken thread waits",
 	.columns = columns,
 	.ncolumns = sizeof(columns) / sizeof(columns[0]),
 	.order = "times",
-	.whose = true,
+	.names = true,
 	.more = sizeof(struct pairs),
 	.listener = {.end = end},
 	.rows = rows,

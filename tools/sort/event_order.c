@@ -5,7 +5,7 @@
 
 #define SMALL 24 /* below this insertion is faster */
 
-bool order_is_sorted(const struct place *places, size_t n)
+bool event_order_is_sorted(const struct event_place *places, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
 		if (places[i].clock < places[i - 1].clock)
@@ -13,10 +13,10 @@ bool order_is_sorted(const struct place *places, size_t n)
 	return true;
 }
 
-static void insertion(struct place *a, size_t n)
+static void insertion(struct event_place *a, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
-		struct place p = a[i];
+		struct event_place p = a[i];
 		size_t j = i;
 
 		for (; j > 0 && a[j - 1].clock > p.clock; j--)
@@ -25,7 +25,7 @@ static void insertion(struct place *a, size_t n)
 	}
 }
 
-static size_t run_end(const struct place *a, size_t start, size_t n)
+static size_t run_end(const struct event_place *a, size_t start, size_t n)
 {
 	size_t end = start + 1;
 
@@ -35,7 +35,7 @@ static size_t run_end(const struct place *a, size_t start, size_t n)
 }
 
 /* Merges neighbouring runs of `from` into `to`; returns how many are left. */
-static size_t merge_pass(const struct place *from, struct place *to, size_t n)
+static size_t merge_pass(const struct event_place *from, struct event_place *to, size_t n)
 {
 	size_t runs = 0;
 
@@ -55,21 +55,21 @@ static size_t merge_pass(const struct place *from, struct place *to, size_t n)
 	return runs;
 }
 
-void order_sort(struct place *places, size_t n, struct place *scratch)
+void event_order_sort(struct event_place *places, size_t n, struct event_place *scratch)
 {
-	struct place *from = places, *to = scratch;
+	struct event_place *from = places, *to = scratch;
 
 	if (n <= SMALL) {
 		insertion(places, n);
 		return;
 	}
-	if (order_is_sorted(places, n))
+	if (event_order_is_sorted(places, n))
 		return;
 	for (size_t i = 0; i < n; i += SMALL)
-		if (!order_is_sorted(places + i, n - i < SMALL ? n - i : SMALL))
+		if (!event_order_is_sorted(places + i, n - i < SMALL ? n - i : SMALL))
 			insertion(places + i, n - i < SMALL ? n - i : SMALL);
 	for (;;) {
-		struct place *swap = from;
+		struct event_place *swap = from;
 		size_t runs = merge_pass(from, to, n);
 
 		from = to;

@@ -13,14 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct place {
+struct event_place {
 	uint64_t clock; /* unsigned, as the sorting tool compares them */
 	uint64_t at;	/* byte in the file */
 };
 
-bool order_is_sorted(const struct place *places, size_t n);
+bool event_order_is_sorted(const struct event_place *places, size_t n);
 
 /* Sorts; `scratch` has room for n places. */
-void order_sort(struct place *places, size_t n, struct place *scratch);
+void event_order_sort(struct event_place *places, size_t n, struct event_place *scratch);
 
 #endif

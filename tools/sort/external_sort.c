@@ -30,8 +30,8 @@ struct run {
 };
 
 struct work {
-	struct image *image;
-	struct place *places, *scratch;
+	struct mapped_stream *image;
+	struct event_place *places, *scratch;
 	size_t room;
 	uint64_t *ends; /* of each run in the file */
 	size_t nruns;
@@ -58,13 +58,13 @@ static void buffer_put(struct buffer *b, const uint8_t *bytes, size_t size)
 	b->len += size;
 }
 
-static bool in_order(struct image *image, uint64_t *events, int *err)
+static bool in_order(struct mapped_stream *image, uint64_t *events, int *err)
 {
 	uint64_t last = 0;
 	bool sorted = true;
 
 	*events = 0;
-	while ((*err = image_step(image)) > 0) {
+	while ((*err = mapped_stream_step(image)) > 0) {
 		sorted = sorted && (uint64_t)image->ev.clock >= last;
 		last = (uint64_t)image->ev.clock;
 		++*events;
@@ -78,10 +78,10 @@ static int write_run(struct work *w)
 	const uint8_t *base = w->image->base;
 	size_t n = 0;
 
-	while (n < w->room && image_step(w->image) > 0)
-		w->places[n++] =
-			(struct place){(uint64_t)w->image->ev.clock, image_offset(w->image)};
-	order_sort(w->places, n, w->scratch);
+	while (n < w->room && mapped_stream_step(w->image) > 0)
+		w->places[n++] = (struct event_place){(uint64_t)w->image->ev.clock,
+						      mapped_stream_offset(w->image)};
+	event_order_sort(w->places, n, w->scratch);
 	for (size_t i = 0; i < n; i++) {
 		struct event ev;
 		ssize_t size = event_decode(&ev, base + w->places[i].at, w->image->end);
@@ -205,7 +205,7 @@ static int sort_all(struct work *w, uint64_t events, struct replacement *r, bool
 	w->out.bytes = malloc(BUFFER_BYTES);
 	if (!w->places || !w->scratch || !w->out.bytes)
 		return -ENOMEM;
-	image_rewind(w->image);
+	mapped_stream_rewind(w->image);
 	if (events <= w->room) {
 		w->out.fd = r->fd;
 		w->nruns = 1;
@@ -218,21 +218,21 @@ static int sort_all(struct work *w, uint64_t events, struct replacement *r, bool
 		buffer_flush(&w->out);
 		err = w->out.error;
 	}
-	if (!err && !image_sound(w->image))
+	if (!err && !mapped_stream_sound(w->image))
 		err = -EIO;
-	return err ? err : replace_finish(r, durable);
+	return err ? err : replace_file_finish(r, durable);
 }
 
 int external_sort(int trace_fd, const char *path, uint64_t memory, bool dry_run, bool durable,
-		  struct external *result)
+		  struct sort_result *result)
 {
-	struct image image;
+	struct mapped_stream image;
 	struct work w = {.image = &image};
 	struct replacement r = {.fd = -1};
 	int err;
 
 	memset(result, 0, sizeof(*result));
-	err = image_open(&image, trace_fd, path);
+	err = mapped_stream_open(&image, trace_fd, path);
 	if (err)
 		return err;
 	if (in_order(&image, &result->events, &err) || err < 0) {
@@ -240,7 +240,7 @@ int external_sort(int trace_fd, const char *path, uint64_t memory, bool dry_run,
 			log_error("%s: the stream ends inside the event at byte %zu; 'ovni-check "
 				  "--repair' can cut it there",
 				  path, (size_t)(image.at - image.base));
-		image_close(&image);
+		mapped_stream_close(&image);
 		return err;
 	}
 	if (memory < MEMORY_LEAST)
@@ -250,16 +250,16 @@ int external_sort(int trace_fd, const char *path, uint64_t memory, bool dry_run,
 		w.room = (size_t)result->events;
 	result->runs = (result->events + w.room - 1) / w.room;
 	if (dry_run) {
-		image_close(&image);
+		mapped_stream_close(&image);
 		return 0;
 	}
-	err = replace_start(&r, trace_fd, path, STREAM_DATA);
+	err = replace_file_start(&r, trace_fd, path, STREAM_DATA);
 	if (!err)
 		err = sort_all(&w, result->events, &r, durable);
 	if (err)
 		log_error("%s: cannot sort: %s; the stream has not changed", path, strerror(-err));
-	replace_abandon(&r);
-	image_close(&image);
+	replace_file_abandon(&r);
+	mapped_stream_close(&image);
 	free(w.places);
 	free(w.scratch);
 	free(w.ends);

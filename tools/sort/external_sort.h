@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct external {
+struct sort_result {
 	uint64_t events; /* in the stream */
 	uint64_t runs;	 /* that were merged; 0: it was in order, nothing is written */
 };
@@ -21,6 +21,6 @@ struct external {
 /* Uses at most about `memory` bytes (at least 1 MiB). Returns 0, or -errno after one
  * message; then, and in a dry run, the stream has not changed. */
 int external_sort(int trace_fd, const char *path, uint64_t memory, bool dry_run, bool durable,
-		  struct external *result) __attribute__((warn_unused_result));
+		  struct sort_result *result) __attribute__((warn_unused_result));
 
 #endif

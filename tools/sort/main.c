@@ -100,14 +100,14 @@ static int check_stream(struct stream *stream)
 	return err < 0 ? err : jumps;
 }
 
-static int sort_regions(const struct options *options, struct regions *r, struct stream *stream,
-			struct totals *totals)
+static int sort_regions(const struct options *options, struct unordered_regions *r,
+			struct stream *stream, struct totals *totals)
 {
 	int err;
 
 	r->path = stream->path;
-	err = regions_sort(r);
-	err = regions_finish(r, err, options->durable);
+	err = unordered_regions_sort(r);
+	err = unordered_regions_finish(r, err, options->durable);
 	totals->events += r->events;
 	if (err)
 		return err;
@@ -127,7 +127,7 @@ static int sort_regions(const struct options *options, struct regions *r, struct
 static int sort_whole(const struct options *options, struct stream *stream, int trace_fd,
 		      struct totals *totals)
 {
-	struct external result;
+	struct sort_result result;
 	int err = external_sort(trace_fd, stream->path, options->memory, options->dry_run,
 				options->durable, &result);
 
@@ -161,9 +161,9 @@ static void say(const struct options *options, const struct totals *totals)
 
 static int run(const struct options *options, struct source *source)
 {
-	struct regions regions = {.trace_fd = source->trace.fd,
-				  .window = options->window,
-				  .dry_run = options->dry_run};
+	struct unordered_regions regions = {.trace_fd = source->trace.fd,
+					    .window = options->window,
+					    .dry_run = options->dry_run};
 	struct totals totals = {0};
 	int status = 0, err = 0;
 
@@ -181,7 +181,7 @@ static int run(const struct options *options, struct source *source)
 		else
 			err = sort_regions(options, &regions, stream, &totals);
 	}
-	regions_fini(&regions);
+	unordered_regions_fini(&regions);
 	if (err)
 		return 1;
 	if (!options->check)

@@ -13,7 +13,7 @@
 #define CLOSE	    MCV('O', 'U', ']')
 #define WRITE_BYTES (64 << 10)
 
-static int start_ring(struct regions *r)
+static int start_ring(struct unordered_regions *r)
 {
 	size_t most = r->image.size / EVENT_HEADER_SIZE + 1, room = 2;
 
@@ -27,7 +27,7 @@ static int start_ring(struct regions *r)
 	return r->ring ? 0 : -ENOMEM;
 }
 
-static int make_room(struct regions *r, size_t n, size_t bytes)
+static int make_room(struct unordered_regions *r, size_t n, size_t bytes)
 {
 	if (n > r->range_room) {
 		size_t room = n * 2;
@@ -62,7 +62,7 @@ static size_t event_size(const uint8_t *at, const uint8_t *end)
  *   [from, to)        the range sorted last, in r->pending: it may be sorted once more
  *   [to, ...)         as in the image
  */
-static void write_image(struct regions *r, size_t from, size_t to)
+static void write_image(struct unordered_regions *r, size_t from, size_t to)
 {
 	while (from < to) {
 		size_t n = to - from < WRITE_BYTES ? to - from : WRITE_BYTES;
@@ -72,7 +72,7 @@ static void write_image(struct regions *r, size_t from, size_t to)
 	}
 }
 
-static void write_pending(struct regions *r)
+static void write_pending(struct unordered_regions *r)
 {
 	write_image(r, r->done, r->pending_from);
 	if (r->pending_size)
@@ -84,7 +84,7 @@ static void write_pending(struct regions *r)
 
 /* Takes back what was written from `from` on, since a range reaches so far: it becomes
  * pending again, with all up to the end of what is pending now. */
-static int take_back(struct regions *r, size_t from)
+static int take_back(struct unordered_regions *r, size_t from)
 {
 	size_t size, got = 0;
 
@@ -119,13 +119,13 @@ static int take_back(struct regions *r, size_t from)
 }
 
 /* The first change starts the replacement. */
-static int start_writing(struct regions *r)
+static int start_writing(struct unordered_regions *r)
 {
 	int err;
 
 	if (r->changed)
 		return 0;
-	err = replace_start(&r->replacement, r->trace_fd, r->path, STREAM_DATA);
+	err = replace_file_start(&r->replacement, r->trace_fd, r->path, STREAM_DATA);
 	if (!err)
 		err = printer_open(&r->out, r->replacement.fd);
 	r->changed = !err;
@@ -133,7 +133,7 @@ static int start_writing(struct regions *r)
 }
 
 /* Puts the events of r->range, which are all from byte `from` to byte `to`, in their order. */
-static int put_range(struct regions *r, size_t n, size_t from, size_t to)
+static int put_range(struct unordered_regions *r, size_t n, size_t from, size_t to)
 {
 	size_t kept, done, pending_end;
 	uint8_t *swap;
@@ -179,7 +179,7 @@ static int put_range(struct regions *r, size_t n, size_t from, size_t to)
 }
 
 /* Sorts the events [first, last) by their indices; `to` is the byte after the last. */
-static int sort_range(struct regions *r, size_t first, size_t last, size_t to)
+static int sort_range(struct unordered_regions *r, size_t first, size_t last, size_t to)
 {
 	size_t n = last - first, from = r->ring[first & r->mask].at;
 	bool sorted = true;
@@ -194,7 +194,7 @@ static int sort_range(struct regions *r, size_t first, size_t last, size_t to)
 		return err;
 	for (size_t i = 0; i < n; i++)
 		r->range[i] = r->ring[(first + i) & r->mask];
-	order_sort(r->range, n, r->merge);
+	event_order_sort(r->range, n, r->merge);
 	for (size_t i = 0; i < n; i++)
 		r->moved += r->range[i].at != r->ring[(first + i) & r->mask].at;
 	/* A dry run must see what a real one would: its ring takes the new order as well, and
@@ -208,7 +208,8 @@ static int sort_range(struct regions *r, size_t first, size_t last, size_t to)
 
 /* The region from event `open` to the OU] with index `close` at byte `to`; m is its lowest clock.
  */
-static int sort_region(struct regions *r, size_t open, size_t close, uint64_t m, size_t to)
+static int sort_region(struct unordered_regions *r, size_t open, size_t close, uint64_t m,
+		       size_t to)
 {
 	size_t lowest = close > r->window - 1 ? close - (r->window - 1) : 0;
 	size_t i = open + 1;
@@ -230,20 +231,20 @@ static int sort_region(struct regions *r, size_t open, size_t close, uint64_t m,
 	return sort_range(r, i, close, to);
 }
 
-static int walk(struct regions *r)
+static int walk(struct unordered_regions *r)
 {
-	struct image *image = &r->image;
+	struct mapped_stream *image = &r->image;
 	uint64_t m = UINT64_MAX;
 	size_t n = 0, open = 0;
 	bool inside = false;
 	int err;
 
-	while ((err = image_step(image)) > 0) {
+	while ((err = mapped_stream_step(image)) > 0) {
 		const struct event *ev = &image->ev;
 		uint64_t clock = (uint64_t)ev->clock;
 		uint32_t mcv = event_mcv(ev);
 
-		r->ring[n & r->mask] = (struct place){clock, image_offset(image)};
+		r->ring[n & r->mask] = (struct event_place){clock, mapped_stream_offset(image)};
 		if (__builtin_expect(mcv == OPEN && !inside, 0)) {
 			inside = true;
 			open = n;
@@ -253,7 +254,7 @@ static int walk(struct regions *r)
 			if (n == open + 1)
 				r->empty++;
 			else
-				err = sort_region(r, open, n, m, image_offset(image));
+				err = sort_region(r, open, n, m, mapped_stream_offset(image));
 			if (err < 0)
 				break;
 		} else if (clock < m) {
@@ -263,7 +264,7 @@ static int walk(struct regions *r)
 	}
 	r->events = n;
 	r->open = inside;
-	if (err >= 0 && !image_sound(image))
+	if (err >= 0 && !mapped_stream_sound(image))
 		err = -EIO;
 	if (err == -EBADMSG || err == -EFBIG)
 		log_error("%s: the stream ends inside the event at byte %zu; 'ovni-check --repair' "
@@ -275,13 +276,13 @@ static int walk(struct regions *r)
 	return err < 0 ? err : 0;
 }
 
-int regions_sort(struct regions *r)
+int unordered_regions_sort(struct unordered_regions *r)
 {
 	int err;
 
 	r->events = r->sorted = r->moved = r->empty = r->open = 0;
 	r->replacement.fd = -1;
-	err = image_open(&r->image, r->trace_fd, r->path);
+	err = mapped_stream_open(&r->image, r->trace_fd, r->path);
 	if (err)
 		return err;
 	r->done = r->pending_from = r->pending_size = 0;
@@ -294,7 +295,7 @@ int regions_sort(struct regions *r)
 	return walk(r);
 }
 
-int regions_finish(struct regions *r, int result, bool durable)
+int unordered_regions_finish(struct unordered_regions *r, int result, bool durable)
 {
 	if (r->changed) {
 		if (!result) {
@@ -302,24 +303,24 @@ int regions_finish(struct regions *r, int result, bool durable)
 			write_image(r, r->done, r->image.size);
 		}
 		printer_flush(&r->out);
-		if (!result && !image_sound(&r->image))
+		if (!result && !mapped_stream_sound(&r->image))
 			result = -EIO;
 		if (!result)
 			result = r->out.error;
 		if (!result)
-			result = replace_finish(&r->replacement, durable);
+			result = replace_file_finish(&r->replacement, durable);
 		if (result)
 			log_error("%s: not sorted, the stream has not changed: %s", r->path,
 				  strerror(-result));
 		free(r->out.buf);
 	}
-	replace_abandon(&r->replacement);
-	image_close(&r->image);
+	replace_file_abandon(&r->replacement);
+	mapped_stream_close(&r->image);
 	r->changed = false;
 	return result;
 }
 
-void regions_fini(struct regions *r)
+void unordered_regions_fini(struct unordered_regions *r)
 {
 	free(r->ring);
 	free(r->range);

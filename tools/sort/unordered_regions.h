@@ -18,7 +18,7 @@
 #include "tools/lib/printer.h"
 #include "tools/lib/replace_file.h"
 
-struct regions {
+struct unordered_regions {
 	/* set by the caller before each stream; the rest is zero before the first one */
 	int trace_fd;
 	const char *path; /* of the stream */
@@ -29,24 +29,25 @@ struct regions {
 	struct replacement replacement;		     /* open if the stream changes */
 
 	/* inside */
-	struct image image;
+	struct mapped_stream image;
 	bool changed;
 	struct printer out; /* to the replacement */
 	size_t done, pending_from, pending_size, pending_room, scratch_size;
 	uint8_t *pending, *scratch;
-	struct place *ring, *range, *merge;
+	struct event_place *ring, *range, *merge;
 	size_t mask, range_room;
 };
 
 /*
  * Sorts. Returns 0, or -errno after one message (an incomplete event, a region older than the
  * window, no memory, a failed write), and then nothing has changed. In the end the caller calls
- * regions_finish() with the result, which puts the new file in place or gives it up.
+ * unordered_regions_finish() with the result, which puts the new file in place or gives it up.
  */
-int regions_sort(struct regions *r) __attribute__((warn_unused_result));
-int regions_finish(struct regions *r, int result, bool durable) __attribute__((warn_unused_result));
+int unordered_regions_sort(struct unordered_regions *r) __attribute__((warn_unused_result));
+int unordered_regions_finish(struct unordered_regions *r, int result, bool durable)
+	__attribute__((warn_unused_result));
 
 /* Frees the memory that one stream leaves to the next. */
-void regions_fini(struct regions *r);
+void unordered_regions_fini(struct unordered_regions *r);
 
 #endif

@@ -9,8 +9,8 @@
 #include "trace/ovni/player.h"
 
 struct walk {
-	struct runs *runs;
-	const struct runs_listener *listener;
+	struct intervals *intervals;
+	const struct interval_listener *listener;
 	void *arg;
 };
 
@@ -23,51 +23,53 @@ static int64_t between(int64_t from, int64_t to)
 	return ns;
 }
 
-static int span(const struct walk *w, uint32_t who, int64_t clock)
+static int span(const struct walk *w, uint32_t stream, int64_t clock)
 {
-	struct runs_thread *t = &w->runs->threads[who];
+	struct interval_thread *t = &w->intervals->threads[stream];
 	int64_t from = t->span_at;
 
 	t->span_at = clock;
 	if (!w->listener->span || clock <= from)
 		return 0;
-	return w->listener->span(w->arg, w->runs, who, t->run.cpu, from, clock);
+	return w->listener->span(w->arg, w->intervals, stream, t->interval.cpu, from, clock);
 }
 
-static int start(const struct walk *w, uint32_t who, int64_t clock)
+static void start(const struct walk *w, uint32_t stream, int64_t clock)
 {
-	struct runs_thread *t = &w->runs->threads[who];
+	struct interval_thread *t = &w->intervals->threads[stream];
 
 	t->on = true;
-	t->run.cpu = w->runs->where.threads[who].cpu;
-	t->run.start = t->span_at = clock;
-	t->run.sleep = between(t->off_at, t->woken_at == INTERVAL_UNKNOWN ? clock : t->woken_at);
-	t->run.delay = between(t->woken_at, clock);
+	t->interval.cpu = w->intervals->walk.threads[stream].cpu;
+	t->interval.start = t->span_at = clock;
+	t->interval.sleep =
+		between(t->off_at, t->woken_at == INTERVAL_UNKNOWN ? clock : t->woken_at);
+	t->interval.delay = between(t->woken_at, clock);
 	t->woken_at = INTERVAL_UNKNOWN;
-	return 0;
 }
 
-static int end(const struct walk *w, uint32_t who, int64_t clock, enum off_cpu why, int32_t next)
+static int end(const struct walk *w, uint32_t stream, int64_t clock, enum off_cpu why, int32_t next)
 {
-	struct runs_thread *t = &w->runs->threads[who];
-	int64_t ns = between(t->run.start, clock);
-	int err = span(w, who, clock);
+	struct interval_thread *t = &w->intervals->threads[stream];
+	int64_t ns = between(t->interval.start, clock);
+	int err = span(w, stream, clock);
 
 	t->on = false;
 	t->off_at = clock;
-	t->run.end = clock;
-	t->run.why = why;
-	t->run.next = next;
+	t->interval.end = clock;
+	t->interval.why = why;
+	t->interval.next = next;
 	if (ns != INTERVAL_UNKNOWN)
 		t->total = clock_sum(t->total, ns);
-	/* a thread that is entered or closed where it does not run takes no time there */
-	if (ns == 0 && t->run.cpu == CPU_VIRTUAL) {
+	/* a thread is entered or closed on the virtual CPU in no time */
+	if (ns == 0 && t->interval.cpu == CPU_VIRTUAL) {
 		t->off_at = INTERVAL_UNKNOWN;
 		return err;
 	}
-	if (!err && w->listener->end)
-		err = w->listener->end(w->arg, w->runs, &t->run);
-	t->run.waker = 0;
+	if (err)
+		return err;
+	if (w->listener->end)
+		err = w->listener->end(w->arg, w->intervals, &t->interval);
+	t->interval.waker = 0;
 	return err;
 }
 
@@ -76,7 +78,7 @@ static void read_off(const struct event *ev, enum off_cpu *why, int32_t *next)
 	uint16_t value;
 
 	*why = OFF_CPU_UNKNOWN;
-	*next = RUN_UNKNOWN;
+	*next = INTERVAL_NEXT_UNKNOWN;
 	if (ev->payload_size < 6)
 		return;
 	value = get_u16(ev->payload);
@@ -85,123 +87,153 @@ static void read_off(const struct event *ev, enum off_cpu *why, int32_t *next)
 	*next = get_i32(ev->payload + 2);
 }
 
-static int take_kernel(const struct walk *w, uint32_t who, const struct event *ev)
+static int take_kernel(const struct walk *w, uint32_t stream, const struct event *ev)
 {
-	struct runs_thread *t = &w->runs->threads[who];
+	struct interval_thread *t = &w->intervals->threads[stream];
 	enum off_cpu why;
 	int32_t next;
 
 	t->kernel = true;
 	if (ev->value == 'O' && t->on) {
 		read_off(ev, &why, &next);
-		return end(w, who, ev->clock, why, next);
+		return end(w, stream, ev->clock, why, next);
 	}
 	if (ev->value == 'I' && !t->on) {
-		int err = start(w, who, ev->clock);
-
+		start(w, stream, ev->clock);
 		if (ev->payload_size >= 4)
-			t->run.cpu = get_i32(ev->payload);
-		return err;
+			t->interval.cpu = get_i32(ev->payload);
 	}
 	return 0;
 }
 
-static int take_state(const struct walk *w, uint32_t who, const struct event *ev)
+static int take_state(const struct walk *w, uint32_t stream, const struct event *ev)
 {
-	struct runs_thread *t = &w->runs->threads[who];
+	struct interval_thread *t = &w->intervals->threads[stream];
 	enum off_cpu why = OFF_CPU_UNKNOWN;
-	int32_t next = RUN_UNKNOWN;
+	int32_t next = INTERVAL_NEXT_UNKNOWN;
 
 	switch (ev->value) {
 	case 'x':
 		t->off_at = t->woken_at = INTERVAL_UNKNOWN;
-		return t->on ? 0 : start(w, who, ev->clock);
+		if (!t->on)
+			start(w, stream, ev->clock);
+		return 0;
 	case 'r':
-		return t->on || t->kernel ? 0 : start(w, who, ev->clock);
+		if (!t->on && !t->kernel)
+			start(w, stream, ev->clock);
+		return 0;
 	case 'w':
 		t->woken_at = ev->clock;
-		t->run.waker = ev->payload_size >= 4 ? get_i32(ev->payload) : 0;
+		t->interval.waker = ev->payload_size >= 4 ? get_i32(ev->payload) : 0;
 		return 0;
 	case 'p':
 	case 'c':
 		read_off(ev, &why, &next);
-		return t->on && !t->kernel ? end(w, who, ev->clock, why, next) : 0;
+		return t->on && !t->kernel ? end(w, stream, ev->clock, why, next) : 0;
 	case 'e':
-		return t->on ? end(w, who, ev->clock, OFF_CPU_DEAD, next) : 0;
+		return t->on ? end(w, stream, ev->clock, OFF_CPU_DEAD, next) : 0;
 	default:
 		return 0;
 	}
 }
 
-static int take(const struct walk *w, uint32_t who, const struct event *ev)
+/* A thread that runs continues on another CPU. */
+static int take_move(const struct walk *w, uint32_t stream, int64_t clock)
 {
-	int64_t moved = whereabouts_step(&w->runs->where, who, ev);
-	int err = 0;
+	struct interval_thread *t = &w->intervals->threads[stream];
+	int err;
 
-	if (ev->model == 'K' && ev->category == 'C')
-		err = take_kernel(w, who, ev);
-	else if (ev->model == 'O' && ev->category == 'H')
-		err = take_state(w, who, ev);
-	else if (ev->model == 'O' && ev->category == 'A' && moved >= 0 &&
-		 w->runs->threads[moved].on) {
-		err = span(w, (uint32_t)moved, ev->clock);
-		w->runs->threads[moved].run.cpu = w->runs->where.threads[moved].cpu;
-	}
-	if (!err && w->listener->event)
-		err = w->listener->event(w->arg, w->runs, who, ev);
+	if (!t->on)
+		return 0;
+	err = span(w, stream, clock);
+	t->interval.cpu = w->intervals->walk.threads[stream].cpu;
 	return err;
 }
 
-int runs_walk(struct runs *runs, const struct source *source, const struct runs_listener *listener,
-	      void *arg)
+static int take(const struct walk *w, uint32_t stream, const struct event *ev)
 {
-	struct walk walk = {runs, listener, arg};
+	int64_t changed = state_walk_step(&w->intervals->walk, stream, ev);
+	int err = 0;
+
+	if (ev->model == 'K' && ev->category == 'C')
+		err = take_kernel(w, stream, ev);
+	else if (ev->model == 'O' && ev->category == 'H')
+		err = take_state(w, stream, ev);
+	else if (ev->model == 'O' && ev->category == 'A' && changed >= 0)
+		err = take_move(w, (uint32_t)changed, ev->clock);
+	if (err || !w->listener->event)
+		return err;
+	return w->listener->event(w->arg, w->intervals, stream, ev);
+}
+
+/* Ends the intervals that are open at the end of the trace. */
+static int cut_open(const struct walk *w)
+{
+	for (size_t i = 0; i < w->intervals->source->trace.nstreams; i++) {
+		int err;
+
+		if (!w->intervals->threads[i].on)
+			continue;
+		w->intervals->threads[i].interval.cut = true;
+		err = end(w, (uint32_t)i, w->intervals->last, OFF_CPU_UNKNOWN,
+			  INTERVAL_NEXT_UNKNOWN);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int intervals_walk(struct intervals *intervals, const struct source *source,
+		   const struct interval_listener *listener, void *arg)
+{
+	struct walk walk = {intervals, listener, arg};
 	size_t n = source->trace.nstreams;
 	struct player player;
-	int err, told = 0;
+	int err, step;
 
-	memset(runs, 0, sizeof(*runs));
-	runs->source = source;
-	runs->threads = calloc(n + 1, sizeof(*runs->threads));
-	if (!runs->threads || whereabouts_init(&runs->where, source) < 0) {
-		log_error("%s: no memory for %zu threads", source->trace.path, n);
-		return -ENOMEM;
-	}
+	memset(intervals, 0, sizeof(*intervals));
+	intervals->source = source;
+	intervals->threads = calloc(n + 1, sizeof(*intervals->threads));
+	if (!intervals->threads)
+		return log_no_memory("while reading %s", source->trace.path);
 	for (size_t i = 0; i < n; i++) {
-		runs->threads[i].run.who = (uint32_t)i;
-		runs->threads[i].off_at = runs->threads[i].woken_at = INTERVAL_UNKNOWN;
+		intervals->threads[i].interval.stream = (uint32_t)i;
+		intervals->threads[i].off_at = intervals->threads[i].woken_at = INTERVAL_UNKNOWN;
 	}
+	err = state_walk_init(&intervals->walk, source);
+	if (err)
+		return err;
 	err = player_open(&player, source->streams, n, NULL, true);
 	if (err < 0)
 		return err;
-	while (!told && (err = player_step(&player)) > 0) {
-		if (!runs->any)
-			runs->first = player.clock;
-		runs->any = true;
-		runs->last = player.clock;
-		told = take(&walk, player.who, &source->streams[player.who].ev);
+	while ((step = player_step(&player)) > 0) {
+		if (!intervals->any)
+			intervals->first = player.clock;
+		intervals->any = true;
+		intervals->last = player.clock;
+		err = take(&walk, player.who, &source->streams[player.who].ev);
+		if (err)
+			goto out;
 	}
-	for (size_t i = 0; i < n && !told; i++) {
-		if (!runs->threads[i].on)
-			continue;
-		runs->threads[i].run.cut = true;
-		told = end(&walk, (uint32_t)i, runs->last, OFF_CPU_UNKNOWN, RUN_UNKNOWN);
-	}
+	err = cut_open(&walk); /* of a damaged trace, too */
+	if (!err)
+		err = step;
+out:
 	player_close(&player);
-	return told ? told : err < 0 ? err : 0;
+	return err;
 }
 
-void runs_fini(struct runs *runs)
+void intervals_fini(struct intervals *intervals)
 {
-	whereabouts_fini(&runs->where);
-	free(runs->threads);
-	memset(runs, 0, sizeof(*runs));
+	state_walk_fini(&intervals->walk);
+	free(intervals->threads);
+	memset(intervals, 0, sizeof(*intervals));
 }
 
-int64_t runs_on_cpu(const struct runs *runs, uint32_t who)
+int64_t intervals_on_cpu(const struct intervals *intervals, uint32_t stream)
 {
-	const struct runs_thread *t = &runs->threads[who];
-	int64_t now = t->on ? between(t->run.start, runs->last) : 0;
+	const struct interval_thread *t = &intervals->threads[stream];
+	int64_t now = t->on ? between(t->interval.start, intervals->last) : 0;
 
 	return clock_sum(t->total, now == INTERVAL_UNKNOWN ? 0 : now);
 }

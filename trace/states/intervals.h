@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * intervals: a trace as what its threads did: they ran, waited for a CPU, slept.
+ * intervals: a trace as the intervals that its threads spend on a CPU.
  *
  *            woken             start                    end
  *   sleeping   │     delay       │         on a CPU      │
  *   ───────────┴─────────────────┴───────────────────────┴────
  *
- * In: the events of all streams by clock; out: one struct run each time that a thread leaves
+ * In: the events of all streams by clock; out: one struct interval each time that a thread leaves
  * its CPU, and the events in between. A thread is on a CPU while it is Running, or, once its
- * stream has shown a KCO, between KCI and KCO. Where a thread is entered or closed on the
- * virtual CPU in no time is no run. It never refuses a trace: what is
- * not known is INTERVAL_UNKNOWN (figures) or RUN_UNKNOWN (who).
+ * stream has shown a KCO, between KCI and KCO. An interval of no length on the virtual CPU, where a
+ * thread is entered or closed, is not reported. The walk accepts every trace; an unknown duration
+ * or clock is INTERVAL_UNKNOWN, an unknown next thread INTERVAL_NEXT_UNKNOWN.
  * Specification: event-mapping.md, "The thread state machine" and payloads.
  */
 #ifndef TRACE_STATES_INTERVALS_H
@@ -20,58 +20,61 @@
 #include "trace/ovni/trace_input.h"
 #include "trace/states/state_walk.h"
 
-#define INTERVAL_UNKNOWN INT64_MIN /* of a duration or a clock */
-#define RUN_UNKNOWN	 (-1)	   /* of next */
+#define INTERVAL_UNKNOWN      INT64_MIN /* of a duration or a clock */
+#define INTERVAL_NEXT_UNKNOWN (-1)
 
-struct run {
-	uint32_t who; /* the stream of the thread */
-	int32_t cpu;  /* index, CPU_VIRTUAL or CPU_NONE */
+struct interval {
+	uint32_t stream; /* of the thread */
+	int32_t cpu;	 /* index, CPU_VIRTUAL or CPU_NONE */
 	int64_t start, end;
-	int64_t sleep;	  /* ns between its last run and the wake-up, or unknown */
+	int64_t sleep;	  /* ns from the end of the interval before to the wake-up, or unknown */
 	int64_t delay;	  /* ns from runnable to running, or unknown */
-	int32_t waker;	  /* tid; 0 not known, -1 it stayed runnable, -2 an interrupt */
-	enum off_cpu why; /* it left the CPU */
-	int32_t next;	  /* tid that took the CPU, 0 idle, RUN_UNKNOWN */
-	bool cut;	  /* the trace ends while it runs */
+	int32_t waker;	  /* tid; 0 unknown, -1 the thread stayed runnable, -2 an interrupt */
+	enum off_cpu why; /* the thread left the CPU */
+	int32_t next;	  /* tid of the next thread on the CPU, 0 idle, INTERVAL_NEXT_UNKNOWN */
+	bool cut;	  /* the trace ends before the interval */
 };
 
-struct runs;
+struct intervals;
 
-/* What a report wants to hear; each may be NULL. 0, or -errno which ends the walk. */
-struct runs_listener {
-	int (*end)(void *arg, const struct runs *runs, const struct run *run);
-	/* A piece of a run on one CPU (a thread may be moved while it runs). */
-	int (*span)(void *arg, const struct runs *runs, uint32_t who, int32_t cpu, int64_t from,
-		    int64_t to);
+/* Callbacks of a report; each may be NULL. They return 0, or -errno, which ends the walk. */
+struct interval_listener {
+	int (*end)(void *arg, const struct intervals *intervals, const struct interval *interval);
+	/* The part of an interval on one CPU: a running thread may change its CPU. */
+	int (*span)(void *arg, const struct intervals *intervals, uint32_t stream, int32_t cpu,
+		    int64_t from, int64_t to);
 	/* Any event, after its effect. */
-	int (*event)(void *arg, const struct runs *runs, uint32_t who, const struct event *ev);
+	int (*event)(void *arg, const struct intervals *intervals, uint32_t stream,
+		     const struct event *ev);
 };
 
-struct runs_thread {
-	struct run run;
+struct interval_thread {
+	struct interval interval;
 	bool on;	  /* a CPU */
 	bool kernel;	  /* KCO and KCI decide */
-	int64_t off_at;	  /* its last run ended, or unknown */
+	int64_t off_at;	  /* clock at which it left a CPU, or unknown */
 	int64_t woken_at; /* or unknown */
 	int64_t span_at;
 	int64_t total; /* ns on a CPU, up to the last end */
 };
 
-struct runs {
+struct intervals {
 	const struct source *source;
-	struct whereabouts where;
-	struct runs_thread *threads;
-	int64_t first, last; /* clocks of the trace; last: of the present event */
-	bool any;	     /* there was an event */
+	struct state_walk walk;
+	struct interval_thread *threads; /* of each stream */
+	int64_t first, last;		 /* clocks of the trace; last: of the present event */
+	bool any;			 /* the trace has an event */
 };
 
-/* Walks the trace. Returns 0, or -errno after one message (the last one of the listener is its
- * own); what came before has been told. Runs that are open at the end are told as cut. */
-int runs_walk(struct runs *runs, const struct source *source, const struct runs_listener *listener,
-	      void *arg) __attribute__((warn_unused_result));
-void runs_fini(struct runs *runs);
+/* Walks the trace. Intervals that are open at the end are reported as cut. Returns 0, or -errno
+ * after one message (an error of the listener is passed on without a message); the callbacks have
+ * been called for everything before it. */
+int intervals_walk(struct intervals *intervals, const struct source *source,
+		   const struct interval_listener *listener, void *arg)
+	__attribute__((warn_unused_result));
+void intervals_fini(struct intervals *intervals);
 
 /* ns that the thread has been on a CPU up to the present event. */
-int64_t runs_on_cpu(const struct runs *runs, uint32_t who);
+int64_t intervals_on_cpu(const struct intervals *intervals, uint32_t stream);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * open_regions: what one thread has open at any event of its stream: its state, its CPU, and what
- * it has entered and not left.
+ * open_regions: the scheduling state of one thread and its open regions, at any event of its
+ * stream.
  *
- * In: the events of one stream in their order; out: for each, whether the catalog's tables
- * and thread_state allow it; and at any moment the events that close everything and bring the
- * thread to dead, or enter it again as it stands. check, repair and cut are made of these.
- * What needs more than one stream (who else runs on the CPU, tasks) is the emulator's.
+ * In: the events of one stream in their order; out: for each, whether the tables of the catalog
+ * and the state of the thread allow it; and at any moment the events that close all open regions
+ * and end the thread, or enter it again in the same condition. check, repair and cut use it.
+ * Rules that need several streams (one running thread per CPU, tasks) are the emulator's.
  * Specification: models.md; event-mapping.md, "The thread state machine" and "Library APIs".
  */
 #ifndef TRACE_STATES_OPEN_REGIONS_H
@@ -18,24 +18,24 @@
 
 #include "trace/catalog/catalog.h"
 #include "trace/ovni/event.h"
-#include "trace/ovni/thread_state.h"
+#include "trace/states/state_walk.h"
 
-enum track {
-	TRACK_OK,
-	TRACK_UNKNOWN,	/* no model knows the event */
-	TRACK_SHORT,	/* the payload lacks required arguments, or jumbo is wrong */
-	TRACK_MOVE,	/* the state of the thread forbids the change of state */
-	TRACK_STATE,	/* the model accepts no event in this state */
-	TRACK_OUT,	/* ... while the thread is out of the CPU */
-	TRACK_REPEAT,	/* enters what it is in already */
-	TRACK_EMPTY,	/* leaves what it never entered */
-	TRACK_MISMATCH, /* leaves something else than what it entered last */
-	TRACK_NOMEM,
-	TRACK_COUNT
+enum event_fault {
+	FAULT_NONE,
+	FAULT_UNKNOWN,	/* no model has the event */
+	FAULT_SHORT,	/* required arguments are missing, or jumbo is wrong */
+	FAULT_MOVE,	/* the state of the thread forbids the change of state */
+	FAULT_STATE,	/* the model accepts no event in this state */
+	FAULT_OUT,	/* ... while the thread is off the CPU */
+	FAULT_REPEAT,	/* enters an open region again */
+	FAULT_EMPTY,	/* leaves a region that is not open */
+	FAULT_MISMATCH, /* leaves another region than the innermost one */
+	FAULT_NOMEM,
+	FAULT_COUNT
 };
-extern const char *const track_names[TRACK_COUNT]; /* "is not known to any model" */
+extern const char *const event_fault_names[FAULT_COUNT]; /* "is unknown to all models" */
 
-struct tracked { /* one thing that is open, or set */
+struct open_region {
 	const struct catalog_model *model;
 	const struct catalog_event *entry; /* of the event that opened it */
 	int64_t channel;		   /* of marks: their type; else 0 */
@@ -45,36 +45,34 @@ struct tracked { /* one thing that is open, or set */
 	bool paused; /* a task body */
 };
 
-struct tracker {
-	enum thread_state state;
-	int32_t cpu;	      /* index, CPU_VIRTUAL or CPU_NONE (state_walk.h) */
-	bool out;	      /* of the CPU, says the kernel model */
-	struct tracked *open; /* oldest first */
+struct open_regions {
+	struct sched_state thread;
+	struct open_region *open; /* oldest first */
 	size_t nopen, room;
 };
 
-void tracker_fini(struct tracker *tracker); /* a zeroed one with cpu = CPU_NONE is ready */
+void open_regions_fini(
+	struct open_regions *regions); /* a zeroed one with cpu = CPU_NONE is ready */
 
-/* Takes the effect of `ev` in, also of one that is not allowed, as far as it has a meaning. */
-enum track tracker_step(struct tracker *tracker, const struct event *ev);
+/* Applies the event. One that is not allowed also changes the regions, as far as it has a meaning.
+ */
+enum event_fault open_regions_step(struct open_regions *regions, const struct event *ev);
 
-/* A thread moved by another one (OAr). */
-void tracker_move(struct tracker *tracker, int32_t cpu);
-
-typedef int (*tracker_put_fn)(void *arg, uint32_t mcv, const void *payload, size_t size);
+typedef int (*open_regions_put_fn)(void *arg, uint32_t mcv, const void *payload, size_t size);
 
 /*
- * Puts the events that leave all that is open, innermost first, and bring the thread to
- * dead; the tracker follows. Nothing for a thread that is dead or was never begun. A non-zero
- * return of `put` ends the walk and is returned.
+ * Puts the events that leave all open regions, innermost first, and end the thread; `regions`
+ * changes accordingly. No event for a thread that is dead or never began. A non-zero return of
+ * `put` ends the walk and is returned.
  */
-int tracker_close(struct tracker *tracker, tracker_put_fn put, void *arg);
+int open_regions_close(struct open_regions *regions, open_regions_put_fn put, void *arg);
 
 /*
- * Puts the events that begin a thread that stands as `tracker` does, which does not change.
- * One that does not run is entered on the virtual CPU; if it is active it then moves to its
- * own one, else the caller has to do that when it wakes: *moves_later is set.
+ * Puts the events that begin a thread in the condition of `regions`, which does not change.
+ * A thread that does not run is entered on the virtual CPU. An active one then moves to its own
+ * CPU; a paused one cannot: *moves_later is set, and the caller moves it when it wakes.
  */
-int tracker_enter(const struct tracker *tracker, tracker_put_fn put, void *arg, bool *moves_later);
+int open_regions_enter(const struct open_regions *regions, open_regions_put_fn put, void *arg,
+		       bool *moves_later);
 
 #endif

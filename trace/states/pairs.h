@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pairs: figures for each (a, b) that was met: who preempted whom, who ran where.
+ * pairs: sums of durations for each pair of numbers (two threads, a thread and a CPU).
  *
- * Open addressing, grown by doubling; memory follows the number of different pairs.
+ * In: pairs with a duration; out: for each pair its count, sum and greatest duration. A hash table
+ * with open addressing: its memory follows the number of different pairs.
  */
 #ifndef TRACE_STATES_PAIRS_H
 #define TRACE_STATES_PAIRS_H
@@ -12,7 +13,7 @@
 
 struct pair {
 	int64_t a, b;
-	uint64_t count; /* 0: the place is free */
+	uint64_t count; /* 0: the slot is free */
 	int64_t sum, most, most_at;
 };
 
@@ -21,7 +22,7 @@ struct pairs {
 	size_t n, room; /* room is a power of two */
 };
 
-/* Counts one more of (a, b) with a duration (and when). Returns it, NULL without memory. */
+/* Adds a duration of (a, b) that began at clock `at`. Returns the pair, NULL without memory. */
 struct pair *pairs_add(struct pairs *pairs, int64_t a, int64_t b, int64_t ns, int64_t at);
 
 void pairs_free(struct pairs *pairs);

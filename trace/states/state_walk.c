@@ -7,7 +7,65 @@
 
 #include "trace/base/log.h"
 
-static int compare_place(const struct owner *a, const char *loom, int64_t tid)
+/* ---- one thread ---- */
+
+/* The state that an event OH? names, whatever the state before; -1: none. */
+static int named_state(uint8_t value)
+{
+	switch (value) {
+	case 'x':
+	case 'r':
+		return THREAD_STATE_RUNNING;
+	case 'p':
+		return THREAD_STATE_PAUSED;
+	case 'w':
+		return THREAD_STATE_WARMING;
+	case 'c':
+		return THREAD_STATE_COOLING;
+	case 'e':
+		return THREAD_STATE_DEAD;
+	default:
+		return -1;
+	}
+}
+
+static enum sched_step step_state(struct sched_state *t, const struct event *ev, bool strict)
+{
+	int next = strict ? thread_state_next(t->state, (char)ev->value) : named_state(ev->value);
+
+	if (next < 0)
+		return SCHED_ILLEGAL;
+	t->state = (enum thread_state)next;
+	if (ev->value == 'x' && ev->payload_size >= 4)
+		t->cpu = get_i32(ev->payload);
+	else if (ev->value == 'e')
+		t->cpu = CPU_NONE;
+	return SCHED_CHANGED;
+}
+
+enum sched_step sched_state_step(struct sched_state *t, const struct event *ev, bool strict)
+{
+	if (ev->model == 'K' && ev->category == 'C') {
+		t->out = ev->value == 'O';
+		return SCHED_CHANGED;
+	}
+	if (ev->model != 'O')
+		return SCHED_SAME;
+	if (ev->category == 'H')
+		return step_state(t, ev, strict);
+	if (ev->category != 'A' || ev->value != 's')
+		return SCHED_SAME;
+	if (strict && !thread_state_is_active(t->state))
+		return SCHED_INACTIVE;
+	if (ev->payload_size < 4)
+		return SCHED_SAME;
+	t->cpu = get_i32(ev->payload);
+	return SCHED_CHANGED;
+}
+
+/* ---- all threads of a trace ---- */
+
+static int compare_loom_tid(const struct owner *a, const char *loom, int64_t tid)
 {
 	int order = strcmp(a->loom ? a->loom : "", loom ? loom : "");
 
@@ -20,14 +78,16 @@ static int compare(const void *pa, const void *pb, void *arg)
 {
 	const struct owner *owners = arg;
 	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-	int order = compare_place(&owners[a], owners[b].loom, owners[b].tid);
+	int order = compare_loom_tid(&owners[a], owners[b].loom, owners[b].tid);
 
-	if (!order)
-		order = owners[a].pid < owners[b].pid ? -1 : owners[a].pid > owners[b].pid;
-	return order ? order : a < b ? -1 : a > b;
+	if (order)
+		return order;
+	if (owners[a].pid != owners[b].pid)
+		return owners[a].pid < owners[b].pid ? -1 : 1;
+	return a < b ? -1 : a > b;
 }
 
-int whereabouts_init(struct whereabouts *w, const struct source *source)
+int state_walk_init(struct state_walk *w, const struct source *source)
 {
 	size_t n = source->trace.nstreams;
 
@@ -35,9 +95,8 @@ int whereabouts_init(struct whereabouts *w, const struct source *source)
 	w->threads = calloc(n + 1, sizeof(*w->threads));
 	w->by_tid = calloc(n + 1, sizeof(*w->by_tid));
 	if (!w->threads || !w->by_tid) {
-		log_error("%s: no memory for %zu threads", source->trace.path, n);
-		whereabouts_fini(w);
-		return -ENOMEM;
+		state_walk_fini(w);
+		return log_no_memory("%zu threads of %s", n, source->trace.path);
 	}
 	for (size_t i = 0; i < n; i++) {
 		w->threads[i].cpu = CPU_NONE;
@@ -47,30 +106,30 @@ int whereabouts_init(struct whereabouts *w, const struct source *source)
 	return 0;
 }
 
-void whereabouts_fini(struct whereabouts *w)
+void state_walk_fini(struct state_walk *w)
 {
 	free(w->threads);
 	free(w->by_tid);
 	memset(w, 0, sizeof(*w));
 }
 
-int64_t whereabouts_find(const struct whereabouts *w, uint32_t who, int64_t tid)
+int64_t state_walk_find(const struct state_walk *w, uint32_t stream, int64_t tid)
 {
 	const struct owner *owners = w->source->owners;
-	const char *loom = owners[who].loom;
+	const char *loom = owners[stream].loom;
 	size_t low = 0, high = w->source->trace.nstreams, n = high;
 	int64_t found = -1;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (compare_place(&owners[w->by_tid[middle]], loom, tid) < 0)
+		if (compare_loom_tid(&owners[w->by_tid[middle]], loom, tid) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (; low < n && compare_place(&owners[w->by_tid[low]], loom, tid) == 0; low++) {
-		if (owners[w->by_tid[low]].pid == owners[who].pid)
+	for (; low < n && compare_loom_tid(&owners[w->by_tid[low]], loom, tid) == 0; low++) {
+		if (owners[w->by_tid[low]].pid == owners[stream].pid)
 			return w->by_tid[low];
 		if (found < 0)
 			found = w->by_tid[low];
@@ -78,52 +137,19 @@ int64_t whereabouts_find(const struct whereabouts *w, uint32_t who, int64_t tid)
 	return found;
 }
 
-int64_t whereabouts_step(struct whereabouts *w, uint32_t who, const struct event *ev)
+int64_t state_walk_step(struct state_walk *w, uint32_t stream, const struct event *ev)
 {
-	struct whereabout *thread = &w->threads[who];
 	int64_t other;
 
-	if (ev->model == 'K' && ev->category == 'C') {
-		thread->out = ev->value == 'O';
-		return who;
-	}
-	if (ev->model != 'O')
-		return -1;
-	switch (event_mcv(ev)) {
-	case MCV('O', 'H', 'x'):
-		thread->state = THREAD_STATE_RUNNING;
-		if (ev->payload_size >= 4)
-			thread->cpu = get_i32(ev->payload);
-		return who;
-	case MCV('O', 'H', 'e'):
-		thread->state = THREAD_STATE_DEAD;
-		thread->cpu = CPU_NONE;
-		return who;
-	case MCV('O', 'H', 'p'):
-		thread->state = THREAD_STATE_PAUSED;
-		return who;
-	case MCV('O', 'H', 'r'):
-		thread->state = THREAD_STATE_RUNNING;
-		return who;
-	case MCV('O', 'H', 'c'):
-		thread->state = THREAD_STATE_COOLING;
-		return who;
-	case MCV('O', 'H', 'w'):
-		thread->state = THREAD_STATE_WARMING;
-		return who;
-	case MCV('O', 'A', 's'):
-		if (ev->payload_size < 4)
+	if (event_mcv(ev) != MCV('O', 'A', 'r')) {
+		if (sched_state_step(&w->threads[stream], ev, false) != SCHED_CHANGED)
 			return -1;
-		thread->cpu = get_i32(ev->payload);
-		return who;
-	case MCV('O', 'A', 'r'):
-		if (ev->payload_size < 8)
-			return -1;
-		other = whereabouts_find(w, who, get_i32(ev->payload + 4));
-		if (other >= 0)
-			w->threads[other].cpu = get_i32(ev->payload);
-		return other;
-	default:
-		return -1;
+		return stream;
 	}
+	if (ev->payload_size < 8)
+		return -1;
+	other = state_walk_find(w, stream, get_i32(ev->payload + 4));
+	if (other >= 0)
+		w->threads[other].cpu = get_i32(ev->payload);
+	return other;
 }

@@ -8,7 +8,7 @@
 
 #include "trace/base/log.h"
 
-struct called_name {
+struct tid_name {
 	const char *loom; /* of an owner */
 	int32_t tid;
 	char *name;
@@ -16,70 +16,72 @@ struct called_name {
 
 static int compare(const void *pa, const void *pb)
 {
-	const struct called_name *a = pa, *b = pb;
+	const struct tid_name *a = pa, *b = pb;
 	int order = strcmp(a->loom, b->loom);
 
-	return order ? order : a->tid < b->tid ? -1 : a->tid > b->tid;
+	if (order)
+		return order;
+	return a->tid < b->tid ? -1 : a->tid > b->tid;
 }
 
-static int take(struct called *called, const struct json *names, const char *loom)
+static int add_names(struct tid_names *names, const struct json *list, const char *loom)
 {
-	for (const struct json *node = json_first(names); node; node = json_next(node)) {
+	for (const struct json *node = json_first(list); node; node = json_next(node)) {
 		const char *key = json_name(node), *name = json_string(node);
-		struct called_name *entry;
+		struct tid_name *entry;
 
 		if (!key || !name)
 			continue;
-		if (called->n == called->room) {
-			size_t room = called->room ? 2 * called->room : 64;
-			void *grown = realloc(called->names, room * sizeof(*called->names));
+		if (names->n == names->room) {
+			size_t room = names->room ? 2 * names->room : 64;
+			void *grown = realloc(names->names, room * sizeof(*names->names));
 
 			if (!grown)
 				return -ENOMEM;
-			called->names = grown;
-			called->room = room;
+			names->names = grown;
+			names->room = room;
 		}
-		entry = &called->names[called->n];
-		*entry = (struct called_name){loom, (int32_t)strtol(key, NULL, 10), strdup(name)};
+		entry = &names->names[names->n];
+		*entry = (struct tid_name){loom, (int32_t)strtol(key, NULL, 10), strdup(name)};
 		if (!entry->name)
 			return -ENOMEM;
-		called->n++;
+		names->n++;
 	}
 	return 0;
 }
 
-int called_init(struct called *called, const struct whereabouts *where)
+int tid_names_init(struct tid_names *names, const struct state_walk *walk)
 {
-	const struct source *source = where->source;
-	int err = 0;
+	const struct source *source = walk->source;
 
-	memset(called, 0, sizeof(*called));
-	called->where = where;
-	for (size_t i = 0; i < source->trace.nstreams && !err; i++) {
+	memset(names, 0, sizeof(*names));
+	names->walk = walk;
+	for (size_t i = 0; i < source->trace.nstreams; i++) {
 		struct json *meta = trace_metadata(&source->trace, i);
 		const char *loom = source->owners[i].loom;
+		int err;
 
 		if (!meta)
 			return -EINVAL;
-		err = take(called, json_get(meta, "bpf.names"), loom ? loom : "");
+		err = add_names(names, json_get(meta, "bpf.names"), loom ? loom : "");
 		json_free(meta);
+		if (err)
+			return log_no_memory("while reading %s", source->trace.path);
 	}
-	if (err)
-		log_error("%s: no memory for names", source->trace.path);
-	else if (called->n)
-		qsort(called->names, called->n, sizeof(*called->names), compare);
-	return err;
+	if (names->n)
+		qsort(names->names, names->n, sizeof(*names->names), compare);
+	return 0;
 }
 
-void called_fini(struct called *called)
+void tid_names_fini(struct tid_names *names)
 {
-	for (size_t i = 0; i < called->n; i++)
-		free(called->names[i].name);
-	free(called->names);
-	memset(called, 0, sizeof(*called));
+	for (size_t i = 0; i < names->n; i++)
+		free(names->names[i].name);
+	free(names->names);
+	memset(names, 0, sizeof(*names));
 }
 
-static char *spell(const char *name, int64_t tid)
+static char *format(const char *name, int64_t tid)
 {
 	char *text;
 	int n = name ? asprintf(&text, "%s (%lld)", name, (long long)tid)
@@ -88,26 +90,26 @@ static char *spell(const char *name, int64_t tid)
 	return n < 0 ? NULL : text;
 }
 
-char *called_stream(const struct called *called, uint32_t who)
+char *tid_names_of_stream(const struct tid_names *names, uint32_t stream)
 {
-	const struct owner *owner = &called->where->source->owners[who];
+	const struct owner *owner = &names->walk->source->owners[stream];
 
-	return spell(owner->name, owner->tid);
+	return format(owner->name, owner->tid);
 }
 
-char *called_tid(const struct called *called, uint32_t who, int32_t tid)
+char *tid_names_of_tid(const struct tid_names *names, uint32_t stream, int32_t tid)
 {
-	const char *loom = called->where->source->owners[who].loom;
-	struct called_name key = {loom ? loom : "", tid, NULL}, *found;
-	int64_t stream;
+	const char *loom = names->walk->source->owners[stream].loom;
+	struct tid_name key = {loom ? loom : "", tid, NULL}, *found;
+	int64_t owner;
 
 	if (tid == 0)
 		return strdup("idle");
 	if (tid < 0)
 		return strdup(tid == -2 ? "interrupt" : "unknown");
-	stream = whereabouts_find(called->where, who, tid);
-	if (stream >= 0)
-		return called_stream(called, (uint32_t)stream);
-	found = called->n ? bsearch(&key, called->names, called->n, sizeof(key), compare) : NULL;
-	return spell(found ? found->name : NULL, tid);
+	owner = state_walk_find(names->walk, stream, tid);
+	if (owner >= 0)
+		return tid_names_of_stream(names, (uint32_t)owner);
+	found = names->n ? bsearch(&key, names->names, names->n, sizeof(key), compare) : NULL;
+	return format(found ? found->name : NULL, tid);
 }

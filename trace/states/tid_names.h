@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tid_names: what the threads that a trace mentions are called.
+ * tid_names: names of the threads that a trace mentions.
  *
- * In: the streams' owners and `bpf.names` of all streams; out: "name (tid)" for a tid
- * of a loom, also one that has no stream of its own.
+ * In: the owners of the streams and `bpf.names` of all streams; out: "name (tid)" for a tid
+ * of a loom, also for a thread without a stream.
  * Specification: event-mapping.md, "Metadata".
  */
 #ifndef TRACE_STATES_TID_NAMES_H
@@ -11,20 +11,20 @@
 
 #include "trace/states/state_walk.h"
 
-struct called {
-	const struct whereabouts *where;
-	struct called_name *names; /* of those without a stream, sorted */
+struct tid_names {
+	const struct state_walk *walk;
+	struct tid_name *names; /* of threads without a stream, sorted */
 	size_t n, room;
 };
 
-/* Reads the metadata once more. Returns 0, or -errno after one message. */
-int called_init(struct called *called, const struct whereabouts *where)
+/* Reads the metadata of all streams. Returns 0, or -errno after one message. */
+int tid_names_init(struct tid_names *names, const struct state_walk *walk)
 	__attribute__((warn_unused_result));
-void called_fini(struct called *called);
+void tid_names_fini(struct tid_names *names);
 
-/* The thread of a stream, and a tid as the stream `who` means it: "name (tid)". The caller
- * frees; NULL without memory. */
-char *called_stream(const struct called *called, uint32_t who);
-char *called_tid(const struct called *called, uint32_t who, int32_t tid);
+/* "name (tid)" of the thread of a stream, and of a tid as an event of `stream` means it. The caller
+ * frees it; NULL without memory. */
+char *tid_names_of_stream(const struct tid_names *names, uint32_t stream);
+char *tid_names_of_tid(const struct tid_names *names, uint32_t stream, int32_t tid);
 
 #endif
