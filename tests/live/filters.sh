@@ -9,13 +9,15 @@ cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
 # -t: one thread of several.
-"$WORKLOADS/sleepers" -s 300 >/dev/null &
+"$WORKLOADS/sleepers" -s 1000000 >/dev/null &
 target=$!
-wait_until [ -d /proc/$target/task ]
-sleep 0.05
+wait_until has_threads $target 5 || complain "the workload has not started its threads"
 tid=$(find /proc/$target/task -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -n | tail -n 1)
-"$RECORDER" -t "$tid" -o thread >thread.log 2>&1 || complain "-t: $(cat thread.log)"
-wait $target
+"$RECORDER" -t "$tid" -o thread >thread.log 2>&1 &
+recorder=$!
+wait_recording thread $recorder
+kill $target
+wait $recorder || complain "-t: $(cat thread.log)"
 judge thread
 : >thread.report
 facts thread <<E

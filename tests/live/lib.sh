@@ -12,6 +12,9 @@
 #       records any command, or what the options say, into the trace NAME; the command's
 #       output is NAME.report
 #   judge NAME          strict emulation must accept the trace
+#   start_waiting WORKLOAD [ARG...]
+#       starts a workload that waits at the gate $T/gate; $target is its pid. open_gate starts
+#       its work
 #   facts NAME <<E      Python lines with `trace`, `said`, `lines`, `recorder`, and check()
 #   expect TEXT COMMAND...   counts a failure, and goes on, if the command fails
 #   try STATUS PATTERN COMMAND...   counts a failure unless it ends with that status and says that
@@ -80,6 +83,20 @@ recording() { # NAME PID
 wait_recording() { # NAME PID
 	wait_until recording "$1" "$2" || complain "$1: the recorder never said that it records"
 	ended "$2" && complain "$1: the recorder ended early: $(cat "$1.log")"
+}
+
+start_waiting() { # WORKLOAD [ARG...]
+	rm -f gate
+	mkfifo gate
+	WORKLOAD_GATE=$T/gate "$WORKLOADS/$1" "${@:2}" &
+	target=$!
+}
+
+open_gate() { : >"$T/gate"; }
+
+# Has the process PID at least N threads?
+has_threads() { # PID N
+	[ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l)" -ge "$2" ]
 }
 
 record() { # NAME MODE [OPTION... --] WORKLOAD [ARG...]

@@ -64,13 +64,17 @@ judge caps
 [ "$("$B/bin/ovni-dump" caps | grep -c 'OM\[')" = 3 ] ||
 	complain "probes with CAP_BPF and CAP_PERFMON: $("$B/bin/ovni-dump" caps | grep -c 'OM\[') calls, not 3"
 
-with_caps "" "$P/bin/sleepers" -s 1500 &
+mkfifo -m 666 gate
+WORKLOAD_GATE=$PWD/gate with_caps "" "$P/bin/sleepers" -s 20 &
 target=$!
 rm -rf caps
-with_caps ,+bpf,+perfmon "$P/bin/ovni-bpf" -o caps -p $target >log 2>&1 ||
-	complain "with CAP_BPF and CAP_PERFMON, -p: $(cat log)"
+with_caps ,+bpf,+perfmon "$P/bin/ovni-bpf" -o caps -p $target >caps.log 2>&1 &
+recorder=$!
+wait_recording caps $recorder
+: >gate
+wait $recorder || complain "with CAP_BPF and CAP_PERFMON, -p: $(cat caps.log)"
 judge caps
-wait $target
+wait $target || complain "the workload of the user failed"
 
 # While it records, each thread has what it still needs and no more: BPF is 0x8000000000,
 # KILL and DAC_OVERRIDE, for root alone, 0x22, SYS_PTRACE and DAC_READ_SEARCH 0x80004.

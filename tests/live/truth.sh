@@ -5,10 +5,9 @@
 # tracer; thread by thread both must tell the same stays on CPUs, the same reasons, wake-ups
 # and wakers. System-wide, everything else that ran meanwhile is compared, too.
 #
-# ftrace has blind spots of its own here (seen.h), and what lies at their edge cannot always be told
-# from a mistake of ours. A mistake comes again: what differs is recorded anew, three times at the
-# most, and the test fails if it differs each time, or if that is needed for more than a few.
+# compare.c does not judge what one of the two instruments cannot see, and limits how much that may be.
 # needs: root alone
+# longer: every workload in each mode
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
@@ -24,18 +23,15 @@ print(t0, t1, sum(int(cpu["ns"]["unknown"]) for cpu in trace.session["cpus"]))
 E
 }
 
-again=0 # recordings made anew
-
+# The short run takes each workload in one mode, the three modes in turn.
 truth() { # NAME MODE WORKLOAD [ARG...]
-	for _ in 1 2 3; do
-		attempt "$@" && return
-		again=$((again + 1))
-	done
-	complain "$1-$2: differs from what ftrace saw, three times"
+	turn=$((turn + 1))
+	[ "$LONG" ] || [ $((turn % 3)) = 0 ] || return 0
+	compare "$@"
 }
 
-attempt() { # NAME MODE WORKLOAD [ARG...]
-	local name=$1-$2 mode=$2 tracer wanted=() times t0 t1 unknown same=0
+compare() { # NAME MODE WORKLOAD [ARG...]
+	local name=$1-$2 mode=$2 tracer wanted=() times t0 t1 unknown
 	shift
 	: >"$name.ftrace"
 	"$B/tests/live/ftrace" "$name.seen" >"$name.ftrace" 2>&1 &
@@ -52,15 +48,14 @@ attempt() { # NAME MODE WORKLOAD [ARG...]
 		>"$name.same" 2>&1; then
 		echo "$name: $(tail -n 1 "$name.same")"
 	else
-		echo "$name: differs from what ftrace saw:"
-		cat "$name.same"
-		same=1
+		complain "$name: differs from what ftrace saw: $(cat "$name.same")"
 	fi
 	rm -f "$name.seen"
-	return $same
 }
 
+first=0
 for mode in command pid all; do
+	turn=$((first++))
 	truth pinned $mode pingpong -n 5000
 	[ "$(nproc)" = 1 ] || truth across $mode pingpong -n 3000 -a 0 -b 1
 	truth spinners $mode spinners -t 300
@@ -78,10 +73,9 @@ for mode in command pid all; do
 	truth phases $mode phases -t 500
 done
 # The other clock for wake-ups.
+turn=1
 for mode in command all; do
 	truth pinned-tracepoint $mode --wakeup-clock tracepoint -- pingpong -n 2000
 	truth sleepers-tracepoint $mode --wakeup-clock tracepoint -- sleepers
 done
-echo "made anew: $again"
-[ $again -le 9 ] || complain "$again recordings differed from what ftrace saw"
 finish

@@ -343,7 +343,8 @@ static void memory_is_flat_for_a_day(void **state)
 			continue;
 		next_save += hour;
 		save_now(&b, clock + 5, &result, &switches);
-		assert_in_range(result.threads, born_in_window * 5 / 6, born_in_window * 7 / 6 + 100);
+		assert_in_range(result.threads, born_in_window * 5 / 6,
+				born_in_window * 7 / 6 + 100);
 		kit_forget();
 		now = mallinfo2().uordblks + mallinfo2().hblkhd;
 		if (!after_an_hour)

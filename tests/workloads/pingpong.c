@@ -52,6 +52,7 @@ static int64_t cpu_time_ns(void)
 static void *play(void *arg)
 {
 	const struct side *side = arg;
+	struct switches left;
 	long i;
 
 	pin(side->cpu);
@@ -72,6 +73,9 @@ static void *play(void *arg)
 		ended_ns = now_ns();
 		ended_cpu_ns = cpu_time_ns();
 	}
+	left = my_switches();
+	say("voluntary_%c=%ld involuntary_%c=%ld", side->letter, left.voluntary, side->letter,
+	    left.involuntary);
 	return NULL;
 }
 

@@ -25,7 +25,7 @@ static void *doze(void *arg)
 		if (now_ns() - start < usec * 1000)
 			fail("a sleep of %ld us was too short", usec);
 	}
-	say("tid=%d sleeps=%ld", gettid(), sleeps);
+	say("tid=%d sleeps=%ld voluntary=%ld", gettid(), sleeps, my_switches().voluntary);
 	return NULL;
 }
 

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -158,6 +159,19 @@ static inline void sleep_for(int64_t ns)
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &ts) == EINTR)
 		;
+}
+
+/* How often the calling thread has left its CPU to wait, and against its will (or by a yield). */
+struct switches {
+	long voluntary, involuntary;
+};
+
+static inline struct switches my_switches(void)
+{
+	struct rusage usage;
+
+	must(!getrusage(RUSAGE_THREAD, &usage), "getrusage");
+	return (struct switches){usage.ru_nvcsw, usage.ru_nivcsw};
 }
 
 /* The n-th CPU that this thread may use, counting round. */
