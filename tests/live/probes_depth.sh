@@ -21,7 +21,7 @@ deepest = [max(c.depth for c in flat([o])) for o in outer]
 check(deepest == [100] * 4, "depths", deepest)
 E
 expect "all calls are counted" grep -qE ' 400 +.* recurse$' hundred.log
-expect "the missed returns are told" grep -q 'left otherwise than by their return' hundred.log
+expect "the missed returns are told" grep -q 'calls ended without a return' hundred.log
 
 record thousand command -u "$WORKLOADS/calls:leaf,recurse" -- calls -n 2 -d 1000
 judge thousand
@@ -32,5 +32,5 @@ n = count(main)
 check(n["recurse"] + n["leaf"] == 2 * 512, "calls", n)
 E
 expect "all calls are counted" grep -qE ' 2000 +.* recurse$' thousand.log
-expect "what was too deep is told" grep -q 'deeper than a stack' thousand.log
+expect "what was too deep is told" grep -q 'the stack of a trace holds at most 512' thousand.log
 finish

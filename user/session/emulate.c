@@ -14,7 +14,7 @@
 
 #define EMULATOR "ovni-emu"
 
-/* The emulator, beside where this program lies, whatever it was called by. */
+/* Path of the emulator, in the folder of this program. */
 static int beside(char *path, size_t size)
 {
 	char own[PATH_MAX], *slash;
@@ -38,7 +38,7 @@ int emulate_find(void)
 	if (!err && access(path, X_OK))
 		err = -errno;
 	if (err)
-		log_error("--emulate: there is no %s beside ovni-bpf: %s", EMULATOR,
+		log_error("--emulate: cannot run %s in the folder of ovni-bpf: %s", EMULATOR,
 			  strerror(-err));
 	return err;
 }
@@ -73,7 +73,7 @@ int emulate_run(const char *dir, bool quiet, const struct signals *signals)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
 	if (WIFSIGNALED(status))
-		log_error("%s was ended by signal %d", EMULATOR, WTERMSIG(status));
+		log_error("%s was killed by signal %d", EMULATOR, WTERMSIG(status));
 	return -ECHILD;
 failed:
 	log_error("cannot run %s: %s", EMULATOR, strerror(-err));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * emulate: the emulator that stands beside this program, run on a trace.
+ * emulate: runs the ovni-emu in the folder of this program on a recorded trace (--emulate).
  */
 #ifndef USER_SESSION_EMULATE_H
 #define USER_SESSION_EMULATE_H
@@ -9,11 +9,11 @@
 
 struct signals;
 
-/* Is there an ovni-emu beside this program? 0, or -errno after one message. */
+/* Checks that the folder of this program has an ovni-emu. 0, or -errno after one message. */
 int emulate_find(void) __attribute__((warn_unused_result));
 
-/* Runs `ovni-emu DIR` as whoever we are by now, with the signals that were taken from our caller,
- * and waits. 0 if it ended well, else -errno after a message (its own, or ours). */
+/* Runs `ovni-emu DIR` with the present identity and the signal mask of the caller, and waits for
+ * it. 0 if its exit status is 0, else -errno after a message, of ovni-emu or of this function. */
 int emulate_run(const char *dir, bool quiet, const struct signals *signals)
 	__attribute__((warn_unused_result));
 

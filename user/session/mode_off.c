@@ -17,7 +17,7 @@
 
 #define LOOK_MS 20
 
-/* A signal from the terminal has reached the command as well; another one is passed on. */
+/* The command receives a signal of the terminal itself; other signals are passed on. */
 static void pass_signals(int fd, const struct command *command)
 {
 	struct pollfd wait = {.fd = fd, .events = POLLIN};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mode_off: a session that records nothing (--mode off): the command runs as if alone.
+ * mode_off: --mode off: runs the command and records nothing.
  *
- * Nothing is loaded, mapped, written or asked of the kernel; what stays is that the command runs as
- * the same user as in the other modes, and that the exit status is ours.
+ * It loads, maps and writes nothing. The command runs as the same user as in the other modes, and
+ * the exit status is that of ovni-bpf.
  */
 #ifndef USER_SESSION_MODE_OFF_H
 #define USER_SESSION_MODE_OFF_H
@@ -11,7 +11,7 @@
 #include "trace/base/status.h"
 #include "user/config/config.h"
 
-/* Runs it. Every problem has been said when it returns. */
+/* Runs the command. Reports every error before it returns. */
 enum status off_run(const struct options *options);
 
 #endif

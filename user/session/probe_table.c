@@ -6,8 +6,8 @@
  *   ovni-bpf:      calls    calls/s   in it [ms]   on CPU [ms]   off CPU [ms]  cost   function
  *   ovni-bpf:        400    18604.7       12.412        11.900          0.512   3 %   solve
  *
- * Times are those of the outermost calls, on all threads together. The cost is what the probes of
- * the function took, as estimated, of all the time that the recorded threads had a CPU.
+ * Times are sums over the outermost calls of all threads. The cost is the estimated time of the
+ * probes of the function, as a share of the CPU time of the recorded threads.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "trace/base/log.h"
 
 #define ROWS  20
-#define NAMED 5 /* functions that a line names */
+#define NAMED 5 /* functions named in one line */
 
 static int by_time(const void *x, const void *y, void *arg)
 {
@@ -75,14 +75,14 @@ static void print_table(const struct probes *probes, uint64_t window_ns, bool al
 	free(order);
 }
 
-/* What was not as it should be, in words. */
+/* One line about calls or returns that the trace lacks; none if there are none. */
 static void print_count(uint64_t count, const char *what)
 {
 	if (count)
 		log_report("%" PRIu64 " %s", count, what);
 }
 
-/* Which of the functions that were called are single-stepped. */
+/* Names the called functions whose probes are single-stepped. */
 static void print_slow(const struct probes *probes)
 {
 	char names[512] = "";
@@ -121,14 +121,15 @@ void probes_report(const struct probes *probes, const struct probe_site *states,
 		left_out += states ? states[i].left_out : 0;
 	}
 	print_count(left,
-		    "calls were left otherwise than by their return (longjmp, an exception, exec, "
-		    "exit, the end of the recording, or more than 64 returns that are awaited)");
-	print_count(left_out, "calls were left out (--max-rate, --sample-calls)");
-	print_count(counts->unmatched, "returns were dropped, since their entry was not seen");
+		    "calls ended without a return (longjmp, exception, exec, exit, end of the "
+		    "recording, or more than 64 nested calls)");
+	print_count(left_out, "calls were omitted (--max-rate, --sample-calls)");
+	print_count(counts->unmatched, "returns were dropped: their entry was not recorded");
 	print_count(counts->valueless, "values could not be read");
 	print_count(counts->stacks.too_deep,
-		    "states were deeper than a stack of a trace can be (512), and are not in it");
-	print_count(counts->stacks.equal,
-		    "states were not written, since their model refuses two equal ones");
-	print_count(counts->strays, "probe hits of threads that could not be told");
+		    "states were omitted: the stack of a trace holds at most 512");
+	print_count(
+		counts->stacks.equal,
+		"states were omitted: their model does not allow the same state twice in a row");
+	print_count(counts->strays, "probe hits of unknown threads");
 }
