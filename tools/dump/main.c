@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tools/lib/clock_digits.h"
 #include "tools/dump/event_text.h"
 #include "tools/lib/filter.h"
 #include "tools/lib/printer.h"
 #include "trace/ovni/trace_input.h"
 #include "tools/lib/cli.h"
+#include "trace/base/digits.h"
 #include "trace/base/log.h"
 #include "trace/ovni/player.h"
 
@@ -34,7 +34,9 @@ struct dump {
 	struct source source;
 	struct printer out;
 	struct event_text *event_text;
-	struct digits_clock clock;
+	uint64_t clock_high; /* clock / 10^8 of the last line, 0 at the start, and its digits */
+	size_t clock_digits;
+	char clock_text[DIGITS_SIZE];
 	bool filtered, printable;
 	struct column *columns; /* of each stream: what stands between MCV and TEXT */
 };
@@ -103,14 +105,38 @@ static inline char shown(const struct dump *d, uint8_t c)
 	return __builtin_expect(d->printable && (c < 0x20 || c >= 0x7f), 0) ? '?' : (char)c;
 }
 
+/* A clock, right aligned in 10 columns. The first digits are kept from one call to the next. */
+static inline char *put_clock(struct dump *d, char *at, int64_t clock)
+{
+	uint64_t high = (uint64_t)clock / 100000000;
+	char text[DIGITS_SIZE];
+	size_t n;
+
+	if (__builtin_expect(clock < 1000000000, 0)) {
+		n = (size_t)(digits_put(text, clock) - text);
+		memset(at, ' ', 10);
+		at += n < 10 ? 10 - n : 0;
+		memcpy(at, text, n);
+		return at + n;
+	}
+	if (high != d->clock_high) {
+		d->clock_high = high;
+		d->clock_digits =
+			(size_t)(digits_put(d->clock_text, (int64_t)high) - d->clock_text);
+	}
+	memcpy(at, d->clock_text, 16); /* a fixed size is two moves */
+	digits_put8(at + d->clock_digits, (uint32_t)((uint64_t)clock % 100000000));
+	return at + d->clock_digits + 8;
+}
+
 static inline void print_line(struct dump *d, uint32_t who, const struct event *ev)
 {
 	const struct column *column = &d->columns[who];
-	char *at = printer_room(&d->out, DIGITS_CLOCK_MAX + 8 + column->size);
+	char *at = printer_room(&d->out, 10 + DIGITS_SIZE + 8 + column->size);
 
 	if (!at)
 		return;
-	at = digits_clock(&d->clock, at, ev->clock);
+	at = put_clock(d, at, ev->clock);
 	at[0] = ' ';
 	at[1] = ' ';
 	at[2] = shown(d, ev->model);

@@ -10,6 +10,7 @@
 
 #include "tools/pallas/pallas_command.h"
 #include "tools/lib/cli.h"
+#include "trace/base/text.h"
 
 struct command {
 	const char *name;
@@ -162,8 +163,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			return EINVAL;
 		}
 		if (a->noperands != a->command->operands)
-			argp_error(state, "%s takes %u argument%s", a->command->name,
-				   a->command->operands, a->command->operands == 1 ? "" : "s");
+			argp_error(state, "%s takes %u %s", a->command->name, a->command->operands,
+				   plural(a->command->operands, "argument", "arguments"));
 		for (const char *g = a->given; *g; g++) {
 			if (!strchr(a->command->options, *g))
 				argp_error(state, "an option does not belong to %s",

@@ -33,7 +33,4 @@ int pallas_validate(const struct pallas_options *o);
 /* Writes ns as seconds with 9 decimals, right-aligned in at least `width` columns, no NUL, into
  * `out` of at least 40 bytes. Returns the length. */
 size_t pallas_put_seconds(char *out, uint64_t ns, size_t width);
-/* Writes a decimal number, no NUL; returns its length (at most 20). */
-size_t pallas_put_decimal(char *out, uint64_t v);
-
 #endif

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "tools/pallas/pallas_command.h"
+#include "trace/base/digits.h"
 #include "trace/base/log.h"
 #include "trace/pallas/attributes.h"
 #include "trace/pallas/read/expand.h"
@@ -38,25 +39,11 @@ struct printer {
 	int err;
 };
 
-size_t pallas_put_decimal(char *out, uint64_t v)
-{
-	char digits[20];
-	size_t n = 0, i = 0;
-
-	do {
-		digits[n++] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	while (n)
-		out[i++] = digits[--n];
-	return i;
-}
-
 size_t pallas_put_seconds(char *out, uint64_t ns, size_t width)
 {
-	char digits[20];
+	char digits[DIGITS_SIZE];
 	uint32_t fraction = (uint32_t)(ns % 1000000000);
-	size_t n = pallas_put_decimal(digits, ns / 1000000000);
+	size_t n = (size_t)(digits_put_u64(digits, ns / 1000000000) - digits);
 	size_t blanks = n + 10 < width ? width - n - 10 : 0;
 	char *at = out + blanks;
 
@@ -188,11 +175,11 @@ static int line(struct printer *p, size_t thread, uint32_t event, uint64_t time)
 	}
 	at = p->out + p->used;
 	if (p->o->tsv) {
-		at += pallas_put_decimal(at, p->trace.threads[thread].archive->id);
+		at = digits_put_u64(at, p->trace.threads[thread].archive->id);
 		*at++ = '\t';
-		at += pallas_put_decimal(at, p->trace.threads[thread].id);
+		at = digits_put_u64(at, p->trace.threads[thread].id);
 		*at++ = '\t';
-		at += pallas_put_decimal(at, time);
+		at = digits_put_u64(at, time);
 	} else {
 		at += pallas_put_seconds(at, time, 21);
 	}

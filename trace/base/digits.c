@@ -7,15 +7,18 @@
 
 char *digits_put_large(char *at, int64_t value)
 {
-	uint64_t u = (uint64_t)value, high;
+	if (value >= 0)
+		return digits_put_u64(at, (uint64_t)value);
+	*at++ = '-';
+	return digits_put_u64(at, 0 - (uint64_t)value);
+}
 
-	if (value < 0) {
-		*at++ = '-';
-		u = 0 - u;
-	}
-	if (u < 100000000)
-		return digits_put_small(at, (uint32_t)u);
-	high = u / 100000000;
+char *digits_put_u64(char *at, uint64_t value)
+{
+	uint64_t high = value / 100000000;
+
+	if (!high)
+		return digits_put_small(at, (uint32_t)value);
 	if (high >= 100000000) {
 		at = digits_put_small(at, (uint32_t)(high / 100000000));
 		digits_put8(at, (uint32_t)(high % 100000000));
@@ -23,6 +26,6 @@ char *digits_put_large(char *at, int64_t value)
 	} else {
 		at = digits_put_small(at, (uint32_t)high);
 	}
-	digits_put8(at, (uint32_t)(u % 100000000));
+	digits_put8(at, (uint32_t)(value % 100000000));
 	return at + 8;
 }

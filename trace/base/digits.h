@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * digits: integers as decimal text, for lines that are written by the million.
+ * digits: integers as decimal text, for output of millions of lines.
  *
- * In: an integer; out: its digits, without an ending NUL. Eight digits are made at
- * once, in the bytes of one word.
+ * In: an integer; out: its digits, without a NUL. Eight digits are computed at once, in the bytes
+ * of one word.
  */
 #ifndef TRACE_BASE_DIGITS_H
 #define TRACE_BASE_DIGITS_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The eight digits of value < 10^8, as they are laid out in memory (little endian), each 0..9. */
+/* The eight digits of value < 10^8 in their order in memory (little endian), each 0..9. */
 static inline uint64_t digits_spread8(uint32_t value)
 {
 	uint64_t high = value / 10000, low = value % 10000;
@@ -44,7 +44,7 @@ static inline unsigned digits_word(uint64_t *word, uint32_t value)
 	return 8 - zeros;
 }
 
-/* Writes the digits of value < 10^8 and returns what follows them; eight bytes are touched. */
+/* Writes the digits of value < 10^8 and returns their end; eight bytes are overwritten. */
 static inline char *digits_put_small(char *at, uint32_t value)
 {
 	uint64_t word;
@@ -54,7 +54,10 @@ static inline char *digits_put_small(char *at, uint32_t value)
 	return at + n;
 }
 
-/* Writes any integer and returns what follows it; at most 20 bytes, 24 are touched. */
+/* These write any integer and return the end of its digits: at most 20 bytes, though up to
+ * DIGITS_SIZE bytes of the buffer are overwritten. */
+#define DIGITS_SIZE 24
+char *digits_put_u64(char *at, uint64_t value);
 char *digits_put_large(char *at, int64_t value);
 static inline char *digits_put(char *at, int64_t value)
 {

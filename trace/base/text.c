@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/base/text.h"
 
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 size_t text_char(const char *at, const char *end)
@@ -74,4 +76,16 @@ size_t text_escape(char *out, size_t size, const char *in, size_t len)
 	if (size)
 		out[used] = '\0';
 	return total;
+}
+
+char *xasprintf(const char *format, ...)
+{
+	va_list args;
+	char *out;
+	int n;
+
+	va_start(args, format);
+	n = vasprintf(&out, format, args);
+	va_end(args);
+	return n < 0 ? NULL : out;
 }

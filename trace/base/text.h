@@ -1,29 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * text: bytes of strangers made fit for a terminal or a document.
+ * text: escapes untrusted bytes for a terminal or a document; composes strings.
  *
- * In: bytes of any kind (names of threads, labels, paths); out: the same text where
- * what is not printable or not UTF-8 stands as the four characters \xNN.
- * Invariant: the output is always valid UTF-8 without control characters.
+ * In: any bytes (names of threads, labels, paths); out: the same text, in which bytes that are not
+ * printable or not UTF-8 become the four characters \xNN.
+ * Invariant: the output is valid UTF-8 without control characters.
  */
 #ifndef TRACE_BASE_TEXT_H
 #define TRACE_BASE_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* Bytes of the UTF-8 character at [at, end), 1 to 4; 0 if it is none (overlong forms,
- * surrogates and numbers above U+10FFFF are none) or if at == end. */
+/* The length of the UTF-8 character at [at, end), 1 to 4 bytes; 0 if it is invalid (overlong forms,
+ * surrogates and numbers above U+10FFFF are), or if at == end. */
 size_t text_char(const char *at, const char *end);
 
-/* True if that character, of `len` bytes, can be shown: no control character. */
+/* True if that character, of `len` bytes, is not a control character. */
 bool text_printable(const char *at, size_t len);
 
 /*
- * Writes `len` bytes of `in` into `out`, escaped; at most `size` bytes with the NUL
- * that always ends them (nothing if size is 0), never half a character or half an
- * escape. Returns the length that the whole would have, as snprintf() does.
+ * Writes `len` bytes of `in` into `out`, escaped: at most `size` bytes, the NUL included (nothing
+ * if size is 0), never half a character or half an escape. Returns the length of the whole text, as
+ * snprintf() does.
  */
 size_t text_escape(char *out, size_t size, const char *in, size_t len);
+
+/* The text that printf() would print, which the caller frees; NULL without memory. */
+char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The noun that agrees with the number `n`: "1 repair", "2 repairs". */
+static inline const char *plural(uint64_t n, const char *one, const char *many)
+{
+	return n == 1 ? one : many;
+}
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trace/catalog/index.h"
+#include "trace/base/digits.h"
 #include "trace/base/off_cpu.h"
 #include "trace/base/text.h"
 
@@ -96,16 +97,10 @@ static void put(struct out *out, const char *text, size_t len)
 
 static void put_number(struct out *out, int64_t value, bool is_signed)
 {
-	bool minus = is_signed && value < 0;
-	uint64_t left = minus ? -(uint64_t)value : (uint64_t)value;
-	char digits[24], *at = digits + sizeof(digits);
+	char digits[DIGITS_SIZE], *end = is_signed ? digits_put(digits, value)
+						   : digits_put_u64(digits, (uint64_t)value);
 
-	do
-		*--at = (char)('0' + left % 10);
-	while (left /= 10);
-	if (minus)
-		*--at = '-';
-	put(out, at, (size_t)(digits + sizeof(digits) - at));
+	put(out, digits, (size_t)(end - digits));
 }
 
 static const char *meaning(const struct arg *arg, int64_t value)

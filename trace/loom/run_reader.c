@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 #define LLU(v) ((unsigned long long)(v))
 
@@ -155,8 +156,8 @@ static int end(struct run_reader *r)
 		place = (struct loom_place){r->path, r->first_padded,
 					    r->first_padded * LOOM_NATURAL_SIZE};
 		loom_violation_add(r->findings, LOOM_S5, &place,
-				   "the padding of %llu record%s is not zero, first here",
-				   LLU(r->padded), r->padded == 1 ? "" : "s");
+				   "the padding of %llu %s is not zero, first here", LLU(r->padded),
+				   plural(r->padded, "record", "records"));
 	}
 	return 0;
 }

@@ -10,7 +10,7 @@
 #include "user/elf/debugfile.h"
 #include "user/elf/minidebug.h"
 #include "user/elf/notes.h"
-#include "user/host/phrase.h"
+#include "trace/base/text.h"
 #include "trace/base/log.h"
 
 #define BUILD_ID_MAX 64
@@ -102,7 +102,7 @@ static bool by_build_id(struct search *s)
 		return false;
 	for (size_t i = 0; i < s->id.size; i++)
 		snprintf(digits + 2 * i, 3, "%02x", s->id.bytes[i]);
-	return try(s, phrase("/usr/lib/debug/.build-id/%.2s/%s.debug", digits, digits + 2));
+	return try(s, xasprintf("/usr/lib/debug/.build-id/%.2s/%s.debug", digits, digits + 2));
 }
 
 /* The folder of the file, without a '/' at its end. In our own root links are followed first. */
@@ -127,12 +127,12 @@ static char *folder_of(const struct search *s, const char *path)
 /* Looks for the file `name` in the places for what belongs to the folder. */
 static bool try_places(struct search *s, const char *folder, const char *name)
 {
-	return try(s, phrase("%s/%s", folder, name)) ||
-	       try(s, phrase("%s/.debug/%s", folder, name)) ||
-	       try(s, phrase("/usr/lib/debug%s/%s", folder, name)) ||
+	return try(s, xasprintf("%s/%s", folder, name)) ||
+	       try(s, xasprintf("%s/.debug/%s", folder, name)) ||
+	       try(s, xasprintf("/usr/lib/debug%s/%s", folder, name)) ||
 	       /* where / and /usr are one, either may be meant */
 	       (!strncmp(folder, "/usr/", 5) &&
-		try(s, phrase("/usr/lib/debug%s/%s", folder + 4, name)));
+		try(s, xasprintf("/usr/lib/debug%s/%s", folder + 4, name)));
 }
 
 static bool by_link(struct search *s, const char *path)

@@ -14,7 +14,7 @@
 #include "user/elf/elf_file.h"
 #include "user/host/open_in_root.h"
 #include "user/elf/libraries.h"
-#include "user/host/phrase.h"
+#include "trace/base/text.h"
 
 #define LOADED_MAX  4096
 #define FOLDERS_MAX 256 /* of one list: more are no list of folders */
@@ -108,14 +108,14 @@ static int include(struct libraries *l, const char *from, const char *pattern, u
 	if (*pattern == '/')
 		whole = strdup(pattern);
 	else
-		whole = phrase("%.*s/%s", (int)(slash - from), from, pattern);
+		whole = xasprintf("%.*s/%s", (int)(slash - from), from, pattern);
 	if (!whole)
 		return -ENOMEM;
 	folder = strndup(whole, (size_t)(strrchr(whole, '/') - whole) + 1);
 	err = folder ? names_in(l->root, folder, strrchr(whole, '/') + 1, &names, &count) : -ENOMEM;
 	if (folder) {
 		for (size_t i = 0; i < count && !err; i++) {
-			path = phrase("%s%s", folder, names[i]);
+			path = xasprintf("%s%s", folder, names[i]);
 			err = path ? read_conf(l, path, depth + 1) : -ENOMEM;
 			free(path);
 		}
@@ -235,9 +235,9 @@ static char *expand(const char *part, size_t length, const char *origin)
 			value_length = said ? (int)strlen(said) : folder;
 		}
 		if (value)
-			grown = phrase("%s%.*s", out, value_length, value);
+			grown = xasprintf("%s%.*s", out, value_length, value);
 		else
-			grown = phrase("%s%c", out, part[at]);
+			grown = xasprintf("%s%c", out, part[at]);
 		free(out);
 		out = grown;
 		at += n;
@@ -279,8 +279,8 @@ static int try_folder(const struct libraries *l, const char *folder, const char 
 	for (size_t i = 0; i <= 3; i++) {
 		if (i < 3 && !cpu_has(levels[i]))
 			continue;
-		*path = i < 3 ? phrase("%s/glibc-hwcaps/%s/%s", folder, levels[i], name)
-			      : phrase("%s/%s", folder, name);
+		*path = i < 3 ? xasprintf("%s/glibc-hwcaps/%s/%s", folder, levels[i], name)
+			      : xasprintf("%s/%s", folder, name);
 		if (!*path)
 			return -ENOMEM;
 		if (opens(l, image, *path))

@@ -16,7 +16,7 @@
 #include "user/elf/libraries.h"
 #include "user/probes/binary_candidates.h"
 #include "user/host/proc_maps.h"
-#include "user/host/phrase.h"
+#include "trace/base/text.h"
 
 #define SCRIPTS_MAX 4 /* that run each other; the kernel has the same limit */
 
@@ -98,8 +98,8 @@ static bool is_meant(const char *binary, const char *name)
 /* Is it the same file, whoever's name it is? What cannot be looked at is taken for ours. */
 static bool is_ours(struct search *s, uint32_t pid, const char *name)
 {
-	char *own = phrase("%s/self/%s", s->scope->proc, name);
-	char *theirs = phrase("%s/%u/%s", s->scope->proc, pid, name);
+	char *own = xasprintf("%s/self/%s", s->scope->proc, name);
+	char *theirs = xasprintf("%s/%u/%s", s->scope->proc, pid, name);
 	struct stat a, b;
 	bool ours = !own || !theirs || stat(own, &a) || stat(theirs, &b) ||
 		    (a.st_dev == b.st_dev && a.st_ino == b.st_ino);
@@ -114,7 +114,7 @@ static char *root_of(struct search *s, uint32_t pid)
 {
 	if (is_ours(s, pid, "ns/mnt") && is_ours(s, pid, "root"))
 		return strdup("");
-	return phrase("%s/%u/root", s->scope->proc, pid);
+	return xasprintf("%s/%u/root", s->scope->proc, pid);
 }
 
 /* Has another process the same file mapped? */
@@ -150,8 +150,8 @@ static int find_mapped(struct search *s, uint32_t pid)
 		    is_known(s->places, m, root))
 			continue;
 		place.path = strdup(m->path);
-		place.spare = phrase("%s/%u/map_files/%llx-%llx", s->scope->proc, pid,
-				     (unsigned long long)m->start, (unsigned long long)m->end);
+		place.spare = xasprintf("%s/%u/map_files/%llx-%llx", s->scope->proc, pid,
+					(unsigned long long)m->start, (unsigned long long)m->end);
 		place.name = strdup(m->path);
 		place.root = strdup(root);
 		err = take_place(s, &place);
@@ -216,7 +216,7 @@ static char *find_program(const char *name)
 	for (;; at = end + 1) {
 		end = strchrnul(at, ':');
 		/* an empty part is the current folder */
-		path = phrase("%.*s%s%s", (int)(end - at), at, end == at ? "./" : "/", name);
+		path = xasprintf("%.*s%s%s", (int)(end - at), at, end == at ? "./" : "/", name);
 		if (!path || is_executable(path))
 			return path;
 		free(path);
@@ -266,7 +266,7 @@ static int find_loadable(struct search *s, const struct libraries *libraries, co
 	err = libraries_named(libraries, program, binary, visit_library, &v);
 	if (err || s->places->count || !(short_name || no_version))
 		return err;
-	glob = phrase("%s%s", binary, short_name ? ".so*" : ".*");
+	glob = xasprintf("%s%s", binary, short_name ? ".so*" : ".*");
 	err = glob ? libraries_named(libraries, program, glob, visit_library, &v) : -ENOMEM;
 	free(glob);
 	return err;
@@ -351,7 +351,7 @@ static int find_for_command(struct search *s, const struct libraries *libraries)
 /* What stands in the environment of a process, for the caller to free; NULL: nothing. */
 static char *variable_of(struct search *s, uint32_t pid, const char *name)
 {
-	char *path = phrase("%s/%u/environ", s->scope->proc, pid), *line = NULL, *value = NULL;
+	char *path = xasprintf("%s/%u/environ", s->scope->proc, pid), *line = NULL, *value = NULL;
 	FILE *file = path ? fopen(path, "re") : NULL;
 	size_t room = 0, length = strlen(name);
 
@@ -369,7 +369,7 @@ static char *variable_of(struct search *s, uint32_t pid, const char *name)
 static int find_for_process(struct search *s, uint32_t pid)
 {
 	char *root = root_of(s, pid), *path = variable_of(s, pid, "LD_LIBRARY_PATH");
-	char *exe = phrase("%s/%u/exe", s->scope->proc, pid);
+	char *exe = xasprintf("%s/%u/exe", s->scope->proc, pid);
 	char *program = exe ? read_link(exe) : NULL;
 	struct libraries libraries;
 	int err = root ? libraries_open(&libraries, root, path, NULL) : -ENOMEM;
@@ -433,7 +433,7 @@ static int trouble(int err, char **why, const char *format, ...)
 static int find_executable(struct search *s)
 {
 	uint32_t pid = s->request->pid;
-	struct place place = {.path = phrase("%s/%u/exe", s->scope->proc, pid),
+	struct place place = {.path = xasprintf("%s/%u/exe", s->scope->proc, pid),
 			      .root = root_of(s, pid),
 			      .direct = true};
 	int err = -ENOMEM;
@@ -458,7 +458,7 @@ static int find_path(struct search *s)
 
 	if (!pid)
 		return add_path(s, "", binary);
-	link = phrase("%s/%u", s->scope->proc, pid);
+	link = xasprintf("%s/%u", s->scope->proc, pid);
 	err = link && access(link, F_OK) ? -errno : 0;
 	free(link);
 	if (err)
@@ -467,7 +467,7 @@ static int find_path(struct search *s)
 	if (binary[0] == '/') {
 		place.path = strdup(binary);
 	} else { /* from where the process is */
-		link = phrase("%s/%u/cwd", s->scope->proc, pid);
+		link = xasprintf("%s/%u/cwd", s->scope->proc, pid);
 		errno = ENOMEM;
 		folder = link ? read_link(link) : NULL;
 		free(link);
@@ -476,7 +476,7 @@ static int find_path(struct search *s)
 			place_free(&place);
 			return err;
 		}
-		place.path = phrase("%s/%s", folder, binary);
+		place.path = xasprintf("%s/%s", folder, binary);
 		free(folder);
 	}
 	place.name = strdup(binary);

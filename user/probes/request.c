@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/host/phrase.h"
+#include "trace/base/text.h"
 #include "user/probes/request.h"
 #include "user/config/parse.h"
 
@@ -74,9 +74,9 @@ static int make_text(struct request *r)
 	if (r->kind == REQUEST_ADDRESS || r->has_offset)
 		snprintf(offset, sizeof(offset), "%s0x%llx", r->has_offset ? "+" : "",
 			 (unsigned long long)r->offset);
-	r->text = phrase("%s%s%s%s%s%s%s", pid, r->binary ? r->binary : "", r->binary ? ":" : "",
-			 r->provider ? r->provider : "", r->provider ? ":" : "",
-			 r->name ? r->name : "", offset);
+	r->text = xasprintf("%s%s%s%s%s%s%s", pid, r->binary ? r->binary : "", r->binary ? ":" : "",
+			    r->provider ? r->provider : "", r->provider ? ":" : "",
+			    r->name ? r->name : "", offset);
 	return r->text ? 0 : -ENOMEM;
 }
 
@@ -340,8 +340,8 @@ static const char *add_function(struct requests *requests, const char *text, str
 		if (!r.name)
 			return no_memory;
 	}
-	r.text = phrase("%.*s%.*s", (int)(head.to - head.from), text + head.from,
-			(int)(whole.to - whole.from), text + whole.from);
+	r.text = xasprintf("%.*s%.*s", (int)(head.to - head.from), text + head.from,
+			   (int)(whole.to - whole.from), text + whole.from);
 	if (!r.text || copy(&r.binary, common->binary)) {
 		request_free(&r);
 		return no_memory;
@@ -462,7 +462,7 @@ const char *request_of_list(struct request *request, const char *text, size_t *a
 
 	/* a number alone is a process, as with a ':' after it */
 	if (digits && !text[digits]) {
-		whole = phrase("%s:", text);
+		whole = xasprintf("%s:", text);
 		if (!whole)
 			return no_memory;
 		wrong = read_pid(whole, &from, &r.pid, at);

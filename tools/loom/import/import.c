@@ -209,9 +209,9 @@ static int survey(struct import *m)
 	run_reader_close(m->reader);
 	if (!err && m->chain.parts)
 		log_info("%s: its cycles start anew %" PRIu32
-			 " time%s: the parts are shown one behind the other (--no-chain refuses "
+			 " %s: the parts are shown one behind the other (--no-chain refuses "
 			 "that)",
-			 m->run.trace, m->chain.parts, m->chain.parts == 1 ? "" : "s");
+			 m->run.trace, m->chain.parts, plural(m->chain.parts, "time", "times"));
 	m->lost = m->hints.dropped > 0;
 	if (!err && m->lost)
 		log_warn("%s: the simulator has dropped %" PRIu64

@@ -182,6 +182,18 @@ static void logging_leaves_errno_alone(void **state)
 	kit_heard();
 }
 
+static void texts_are_composed_and_nouns_agree(void **state)
+{
+	char *text = xasprintf("%s/%d", "dir", 7);
+
+	(void)state;
+	assert_string_equal(text, "dir/7");
+	free(text);
+	assert_string_equal(plural(0, "repair", "repairs"), "repairs");
+	assert_string_equal(plural(1, "repair", "repairs"), "repair");
+	assert_string_equal(plural(UINT64_MAX, "entry", "entries"), "entries");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +204,7 @@ int main(void)
 		cmocka_unit_test(a_message_takes_the_place_of_the_status),
 		cmocka_unit_test(long_messages_are_shown_whole),
 		cmocka_unit_test(logging_leaves_errno_alone),
+		cmocka_unit_test(texts_are_composed_and_nouns_agree),
 	};
 	return cmocka_run_group_tests(tests, kit_open, kit_close);
 }

@@ -16,6 +16,9 @@ static void check_integer(int64_t value)
 	snprintf(want, sizeof(want), "%lld", (long long)value);
 	*digits_put(got, value) = '\0';
 	assert_string_equal(got, want);
+	snprintf(want, sizeof(want), "%llu", (unsigned long long)value);
+	*digits_put_u64(got, (uint64_t)value) = '\0';
+	assert_string_equal(got, want);
 }
 
 static void integers_are_those_of_printf(void **state)
