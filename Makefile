@@ -52,7 +52,8 @@ endif
 OPT := $(if $(DEBUG),-Og,-O2)
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
-	-Wwrite-strings -Wundef -Wvla -Werror=implicit-function-declaration -Werror=return-type
+	-Wwrite-strings -Wundef -Wvla -Wno-missing-field-initializers \
+	-Werror=implicit-function-declaration -Werror=return-type
 CPPFLAGS += -D_GNU_SOURCE -I. -I$(B) -DVERSION='"$(VERSION)"' -DCOMMIT='"$(COMMIT)"' \
 	-DDATADIR='"$(datadir)"'
 CFLAGS += -std=gnu11 -g $(OPT) -fstack-protector-strong -fPIE $(WARN) $(SANFLAGS)

@@ -104,7 +104,7 @@ lint_valgrind() {
 		[ -x "$test" ] && [ -f "$test" ] || continue
 		case ${test##*/} in
 		user_schedules | user_inherit | user_flight | user_threads | user_timeline | pallas_* | \
-			loom_* | trace_write | user_parse | base_digits | probes_libraries) continue ;;
+			loom_* | trace_write | base_units | base_digits | probes_libraries) continue ;;
 		esac
 		if ! (cd "$t" && S=$top timeout 300 valgrind -q --error-exitcode=99 --leak-check=full \
 			--errors-for-leak-kinds=definite --trace-children=no \

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "tools/lib/printer.h"
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/json.h"
 #include "trace/base/log.h"

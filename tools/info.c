@@ -27,7 +27,7 @@
 #include "tools/lib/printer.h"
 #include "trace/ovni/trace_input.h"
 #include "tools/lib/table.h"
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/log.h"
 #include "trace/loom/stats/run_stats.h"

@@ -19,7 +19,7 @@
 #include "tools/lib/event_map.h"
 #include "tools/lib/printer.h"
 #include "trace/ovni/trace_input.h"
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "trace/states/state_walk.h"
 #include "trace/base/log.h"
 #include "trace/ovni/player.h"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "tools/lib/printer.h"
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "trace/catalog/catalog.h"
 #include "trace/ovni/event.h"
 #include "trace/base/json.h"

@@ -40,12 +40,14 @@ trace t states
 # ---- options ----
 check "help goes to standard output" 0 '' "$emu" --help
 that "help names the models" grep -q 'nosv 2.7.0' stdout
+check "help" 0 '' "$emu" -h
+check "version" 0 '' "$emu" -V
 check "version" 0 '' "$emu" --version
 that "version is printed" grep -q "ovni-emu $(cat "$S/VERSION")" stdout
-check "no directory" 2 'no trace directory' "$emu"
+check "no directory" 2 'TRACEDIR is missing' "$emu"
 check "unknown option" 2 'unrecognized option' "$emu" --nonsense t
-check "bad number of threads" 2 'number of threads' "$emu" -j 0 t
-check "bad number of threads" 2 'number of threads' "$emu" -j 2x t
+check "bad number of threads" 2 '-j 0: the smallest number is 1' "$emu" -j 0 t
+check "bad number of threads" 2 '-j 2x: not a whole number' "$emu" -j 2x t
 check "help that nobody gets" 1 'cannot write standard output: No space' bash -c "'$emu' --help >/dev/full"
 check "options after the directory are not read" 0 '' "$emu" -q t --nonsense
 check "slashes at the end" 0 '' "$emu" -q t///

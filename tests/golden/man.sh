@@ -37,24 +37,24 @@ else
 	echo "no groff: rendering is not tried"
 fi
 
-# Options: --help on one side, `.It Fl` of the page on the other.
+# Options: names, arguments and order are those of --help, which is printed from the table of options.
 options_of_page() {
-	sed -n 's/^\.It Fl/Fl/p' "$1" | sed 's/\\&//g' | grep -o 'Fl [^ ]*' | sed 's/^Fl /-/; s/,$//' |
-		sort -u
+	groff -mandoc -Tascii -P-cbou "$1" | awk '/^[A-Z]/{options = /^OPTIONS/} options' |
+		grep -E '^     -' | sed 's/^ *//; s/  .*//'
 }
 options_of_help() {
-	sed -n 's/^ \{0,8\}-/-/p' | sed 's/  .*//' |
-		grep -oE '(^|[[:space:],])(-[?]|--?[A-Za-z0-9][A-Za-z0-9-]*)' | tr -d '[:blank:],' | sort -u
+	sed -nE '/^Examples:/,$d; s/^  (    )?(-.*)/\2/p' | sed 's/  .*//'
 }
 for page in ovni-bpf.8 ovni-emu.1; do
 	program=$B/bin/${page%.*}
-	options_of_page "$page" >"$T/page"
-	[ -s "$T/page" ] || { echo "$page: no options found"; exit 1; }
-	if [ ! -x "$program" ]; then
-		echo "no $program: its options are not compared"
+	if [ ! -x "$program" ] || ! command -v groff >/dev/null; then
+		echo "no $program or no groff: its options are not compared"
 		continue
 	fi
+	options_of_page "$page" >"$T/page"
+	[ "$(wc -l <"$T/page")" -gt 10 ] || { echo "$page: no options found"; exit 1; }
 	"$program" --help </dev/null >"$T/help.txt" || { echo "${page%.*} --help: status $?"; exit 1; }
+	awk 'length > 80 { print FILENAME ": wider than 80 columns: " $0; bad = 1 } END { exit bad }' "$T/help.txt"
 	options_of_help <"$T/help.txt" >"$T/help"
 	if ! diff --label "$page" --label "${page%.*} --help" "$T/page" "$T/help"; then
 		echo "the options of $page and of --help differ"

@@ -106,7 +106,7 @@ refused 1 "is called 'nothing\*'" --list './pie:nothing*'
 refused 1 "no 'no-such-program'" --list no-such-program
 refused 1 'process 4194304 does not exist' --list 4194304
 refused 2 'only one file|one file can be listed' --list ./pie --list ./nopie
-refused 2 'goes with --list' --json -a
+refused 2 'needs --list' --json -a
 "$recorder" --list ./pie >/dev/full 2>said.txt && complain "a full device is not noticed"
 grep -q 'cannot write' said.txt || complain "a full device: $(cat said.txt)"
 

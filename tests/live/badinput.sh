@@ -17,17 +17,17 @@ while read -r status pattern arguments; do
 	# shellcheck disable=SC2086 # words
 	try "$status" "${pattern//_/ }" "$RECORDER" $arguments
 done <<'E'
-2 what_is_to_be_recorded
+2 no_target
 2 unrecognized|unknown               --nonsense
 2 unrecognized|invalid               -X
-2 requires_an_argument|argument      -p
-2 only_one_of|exclude                  -a -p 1
-2 only_one_of|exclude                  -a -- true
-2 only_one_of|exclude                  -p 1 -- true
-2 only_one_of|exclude                  -p 1 -t 1
-2 only_one_of|exclude                  -a -v -q
-2 goes_with                          -a --force
-2 goes_with                          -a --no-follow
+2 needs_an_argument                  -p
+2 give_only_one_target                 -a -p 1
+2 give_only_one_target                 -a -- true
+2 give_only_one_target                 -p 1 -- true
+2 either_-p_or_-t                      -p 1 -t 1
+2 excludes_-q                          -a -v -q
+2 needs                              -a --force
+2 needs                              -a --no-follow
 2 abc                                -p abc
 2 -5                                 -p -5
 2 12x                                -p 12x
@@ -48,22 +48,22 @@ done <<'E'
 2 time_or_a_size|unit                -a --rotate x
 2 64K                                -a --rotate 10K
 2 100ms                              -a --rotate 1ms
-2 goes_with                          -a --keep 2
+2 needs                              -a --keep 2
 2 number                             -a --rotate 1s --keep 0
-2 goes_with                          -a --rotate 1s --emulate
+2 needs                              -a --rotate 1s --emulate
 2 time_or_a_size|unit                -a --last 10
 2 time_and_a_size                    -a --last 10s,20s
 2 1M                                 -a --last 10K
 2 100ms                              -a --last 1ms,64M
-2 only_one_of                        -a --last 1s --rotate 1s
-2 goes_with                          -a --trigger latency>1ms
+2 excludes_--last                    -a --last 1s --rotate 1s
+2 needs                              -a --trigger latency>1ms
 2 latency>5ms                        -a --last 1s --trigger latency
 1 nothing_of_that_name               -a --last 1s --trigger nosuchfunction
-2 duration                           -a --last 1s --trigger latency>x
+2 a_time_is                          -a --last 1s --trigger latency>x
 2 drop-new_or_drop-old               -a --on-full wait
 2 drop-old                           -a --last 1s --on-full drop-new
 2 --max-size                         -a --last 1s --max-size 1G
-2 goes_with                          -a --last 1s --emulate
+2 needs                              -a --last 1s --emulate
 1 exists|--force                     -a -d 1 -o exists
 1 not_a_trace|no_trace|holds         -a -d 1 --force -o exists
 1 not_a_directory|file               -a -d 1 -o file/out

@@ -14,7 +14,7 @@ expect "off: our exit status" [ $? = 0 ]
 expect "off: how it ended is told" grep -q 'mode=off command=3 status=0' off.log
 expect "off: nothing is written" [ -z "$(find . -name 'off*' ! -name off.log)" ]
 "$RECORDER" --mode off -a >off.log 2>&1
-expect "off: goes with a command" [ $? = 2 ]
+expect "off: needs a command" [ $? = 2 ]
 
 # Summary beside full, on the same workload: of the process, and (with -a) of the machine, where summary
 # does without programs at wake-ups. PID 1 of some machines takes a CPU unseen: then there are

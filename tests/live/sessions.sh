@@ -88,7 +88,7 @@ judge command
 # What cannot begin says so, with its status, and leaves nothing.
 try 1 'exists: choose another' session start $n-f -a -o command
 try 1 'no session' session status $n-f
-try 2 'what is to be recorded' session start $n-f -o nothing
+try 2 'no target' session start $n-f -o nothing
 try 2 'letters' session start 'a/b' -a
 try 2 'begins with' session start ../up -a
 try 2 'name' session start

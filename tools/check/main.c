@@ -23,7 +23,7 @@
 #include "tools/check/repair.h"
 #include "tools/check/survey.h"
 #include "tools/lib/table.h"
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "trace/base/log.h"
 
 struct options {

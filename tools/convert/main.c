@@ -19,7 +19,7 @@
 
 #include "tools/lib/event_map.h"
 #include "tools/lib/replace_file.h"
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "tools/convert/v1.h"
 #include "trace/catalog/catalog.h"
 #include "trace/ovni/guard.h"

@@ -16,7 +16,7 @@
 #include "tools/cut/cutter.h"
 #include "tools/lib/metadata_subset.h"
 #include "tools/lib/filter.h"
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/log.h"
 

@@ -18,7 +18,7 @@
 #include "tools/lib/filter.h"
 #include "tools/lib/printer.h"
 #include "trace/ovni/trace_input.h"
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "trace/base/digits.h"
 #include "trace/base/log.h"
 #include "trace/ovni/player.h"

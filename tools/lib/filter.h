@@ -9,7 +9,7 @@
 
 #include "tools/lib/event_map.h"
 #include "trace/ovni/trace_input.h"
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 
 struct filter {
 	const char **patterns; /* of the MCV */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "trace/base/log.h"
 
 void losses_add(struct losses *losses, const struct json *meta)

@@ -11,7 +11,7 @@
 
 #include "tools/loom/run/run_clock.h"
 #include "tools/loom/run/loom_command.h"
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "trace/base/log.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -21,7 +21,7 @@
 #include "tools/lib/mapped_stream.h"
 #include "tools/merge/merge_marks.h"
 #include "trace/ovni/trace_input.h"
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "tools/merge/merge_streams.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/log.h"

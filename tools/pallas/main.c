@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "tools/pallas/pallas_command.h"
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "trace/base/text.h"
 
 struct command {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "tools/report/reports.h"
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "trace/base/log.h"
 
 static const struct report_kind *const kinds[] = {

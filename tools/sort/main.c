@@ -15,7 +15,7 @@
 #include "tools/sort/external_sort.h"
 #include "tools/sort/unordered_regions.h"
 #include "trace/ovni/trace_input.h"
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "trace/base/log.h"
 
 struct options {

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "tools/sync/clock_samples.h"
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "trace/base/log.h"
 
 #define TABLE	    "clock-offsets.txt"

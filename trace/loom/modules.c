@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "trace/base/log.h"
-#include "trace/base/json_tokens.h"
+#include "trace/loom/json_tokens.h"
 
 #define LLU(v) ((unsigned long long)(v))
 

@@ -70,7 +70,7 @@ const char *glob_compile(struct comm_glob *glob, const char *pattern)
 		signs++;
 	}
 	if (signs >= RECORD_COMM_SIZE)
-		return "thread names have at most 15 bytes, so it matches none";
+		return "the pattern matches no name: names have at most 15 bytes";
 	glob->start = 1;
 	glob->final = 1ull << signs;
 	return NULL;

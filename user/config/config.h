@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config: what a recording is asked for, as plain data.
+ * config: the configuration of a recording, as plain data.
  *
- * In: the command line (user/cli/options.h), which contradicts itself nowhere; out: read by
- * every module. Strings point into argv.
+ * In: the command line (user/cli/options.h), free of contradictions; out: read by every module.
+ * Strings point into argv.
  */
 #ifndef USER_CONFIG_CONFIG_H
 #define USER_CONFIG_CONFIG_H
@@ -20,8 +20,8 @@
 #define OPTIONS_FLUSH_MIN_NS	10000000u
 #define OPTIONS_FLUSH_NS	1000000000ull
 #define OPTIONS_BUFFER_MIN	4096u
-#define OPTIONS_BUFFER_MAX	(512u << 20)   /* farther than that no program may reach */
-#define OPTIONS_LAST		(256ull << 20) /* memory, if --last does not tell it */
+#define OPTIONS_BUFFER_MAX	(512u << 20)   /* a BPF program reaches no further */
+#define OPTIONS_LAST		(256ull << 20) /* memory of --last TIME */
 #define OPTIONS_ROTATE_MIN	(64u << 10)
 #define OPTIONS_ROTATE_MIN_NS	100000000ull
 #define OPTIONS_INTERVAL_MIN_NS 10000000u
@@ -31,11 +31,14 @@ enum attach_kind { ATTACH_BEST, ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
 
 enum mode { MODE_OFF, MODE_SUMMARY, MODE_FULL };
 
-/* The event that a flight recorder waits for. Strings and bits stay the caller's. */
+/* Which events are lost when a buffer is full: the new ones, or the oldest (--last). */
+enum on_full { DROP_NEW, DROP_OLD };
+
+/* The event that makes a flight recorder save. The caller owns strings and bits. */
 struct trigger_plan {
-	uint64_t latency_ns;   /* of a thread that waits for a CPU; 0: no such trigger */
-	const char *place;     /* name of the probed place; NULL: no such trigger */
-	const uint64_t *sites; /* by number of the site: a bit, if it has that name */
+	uint64_t latency_ns;   /* a longer wait for a CPU triggers; 0: no such trigger */
+	const char *place;     /* name of a probed function; NULL: no such trigger */
+	const uint64_t *sites; /* a bit for each site: set if it has that name */
 	size_t nsites;
 };
 
@@ -43,9 +46,9 @@ struct request;
 struct requests;
 
 struct options {
-	char **argv; /* all of it, for the metadata */
+	char **argv; /* the whole command line, for the metadata */
 
-	/* What is recorded. */
+	/* Target. */
 	bool all;	/* -a, also if only --comm or --cgroup is given */
 	uint32_t *pids; /* -p or -t: npids of them */
 	size_t npids;
@@ -56,45 +59,43 @@ struct options {
 	struct comm_glob glob;
 	bool cpu_list; /* -C */
 	struct topology cpus;
-	bool follow, self, kthreads; /* not: --no-... */
+	bool follow, self, kthreads; /* false: --no-... */
 	bool all_threads, kernel_model;
 	const char *user; /* --user */
 
-	/* What is probed. */
+	/* Probes. */
 	struct requests *probes; /* -u and --usdt, in the order of the command line */
 	const char **apis;	 /* --api: napis of them, in the same order */
 	size_t napis;
-	struct request *list; /* --list: only show what could be probed; NULL: not */
+	struct request *list; /* --list: print the functions of a file; NULL: not given */
 	bool json;	      /* ... as JSON */
-
-	/* How it is probed. */
-	enum attach_kind attach; /* --attach */
+	enum attach_kind attach;
 	bool unsafe_returns, no_returns, unsafe_nop5;
-	uint32_t max_rate; /* calls of a probe in a second; 0: no limit */
-	uint32_t one_of;   /* every n-th call of a probe; 0: all */
+	uint64_t max_rate; /* calls of a probe per second; 0: no limit */
+	uint64_t one_of;   /* record every n-th call of a probe; 0: all */
 
-	/* How much. */
-	uint64_t flush_ns;		  /* what is buffered is written this often */
+	/* Amount. */
+	enum mode mode;
+	uint64_t flush_ns;		  /* interval of writing buffered events */
 	uint64_t duration_ns;		  /* 0: no limit */
 	uint64_t max_bytes;		  /* 0: no limit */
 	uint64_t buffer_bytes;		  /* of one CPU: a power of two */
 	uint64_t rotate_ns, rotate_bytes; /* --rotate: at most one is not 0 */
 	uint64_t last_ns, last_bytes;	  /* --last: bytes is not 0 if it was given */
-	bool drop_old, drop_new;	  /* --on-full, as it was given */
+	enum on_full on_full;
 	struct trigger_plan trigger;
-	unsigned keep; /* --keep; 0: all */
-	enum mode mode;
-	bool wakeup_tracepoint;		 /* --wakeup-clock tracepoint */
+	uint64_t keep;			 /* --keep; 0: all */
+	unsigned wakeup_tracepoint;	 /* --wakeup-clock: 0 scheduler, 1 tracepoint */
 	uint32_t kinds;			 /* --events: bits, by enum event_kind */
 	uint32_t sample_keep, sample_of; /* --sample; 1 of 1: all */
 	uint64_t sample_seed;
 	const char *sample;   /* as given, or NULL */
-	bool strict_drops;    /* stop at the first loss */
+	bool strict_drops;    /* stop at the first lost event */
 	uint64_t interval_ns; /* --interval; 0: none */
 
-	/* Where to. */
+	/* Output. */
 	const char *output;
-	bool output_chosen; /* by -o: not to be replaced without --force */
+	bool output_chosen; /* by -o: not replaced without --force */
 	bool force, emulate, dry_run;
 	bool verbose, quiet;
 };

@@ -21,8 +21,7 @@ const char *kinds_parse(const char *text, uint32_t *kinds)
 		       (strlen(kind_names[kind]) != len || strncmp(kind_names[kind], text, len)))
 			kind++;
 		if (kind == EVENT_OTHER)
-			return "kinds of events are switch, wake, fork, exec, exit, rename and "
-			       "probe, separated by commas";
+			return "not a list of kinds: switch, wake, fork, exec, exit, rename, probe";
 		*kinds |= 1u << kind;
 		text += len;
 		if (!*text)
@@ -30,7 +29,7 @@ const char *kinds_parse(const char *text, uint32_t *kinds)
 		text++;
 	}
 	if (*kinds & 1u << EVENT_WAKE && !(*kinds & 1u << EVENT_SWITCH))
-		return "a wake-up is told by the switch that follows it: name switch, too";
+		return "wake needs switch: the switch that follows reports the wake-up";
 	return NULL;
 }
 

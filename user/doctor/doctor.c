@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor: see doctor.h. */
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,27 +9,10 @@
 #include "user/doctor/advice.h"
 #include "trace/base/json.h"
 #include "trace/base/log.h"
+#include "trace/base/cli.h"
 
 #define NAME_WIDTH 26
 #define LINE_WIDTH 80
-
-enum key { KEY_JSON = 256 };
-
-static const struct argp_option table[] = {
-	{"json", KEY_JSON, 0, 0, "print JSON, for scripts", 0},
-	{0},
-};
-
-static error_t read_option(int key, char *text, struct argp_state *state)
-{
-	bool *json = state->input;
-
-	(void)text;
-	if (key != KEY_JSON)
-		return ARGP_ERR_UNKNOWN;
-	*json = true;
-	return 0;
-}
 
 /* Prints `text` in lines of LINE_WIDTH, those after the first one indented. */
 static void print_wrapped(const char *text, int indent)
@@ -112,33 +94,36 @@ out:
 
 enum status doctor_run(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = table,
-		.parser = read_option,
-		.doc = "Finds out by trying whether ovni-bpf can record here, and says what is to "
-		       "be done if it cannot."
-		       "\v"
-		       "fine: as it should be; fact: good to know; less: something is not "
-		       "possible; "
-		       "stop: nothing can be recorded. Exit status: 0 recording is possible, 1 it "
-		       "is "
-		       "not, 2 wrong usage.",
+	static const struct cli_option options[] = {
+		{"json", 0, NULL, cli_flag, 0, "print JSON, for scripts"},
+		{0},
+	};
+	static const struct cli cli = {
+		.name = "ovni-bpf doctor",
+		.about = "Try whether ovni-bpf can record on this machine; if not, say why and "
+			 "what to do.",
+		.options = options,
+		.notes = "Verdicts: fine; fact (for information); less (a feature is missing); "
+			 "stop (no recording is possible).\n"
+			 "Exit status: 0 ovni-bpf can record, 1 it cannot, 2 wrong usage.\n"
+			 "\n"
+			 "Examples:\n"
+			 "  # with the rights of a recording\n"
+			 "  sudo ovni-bpf doctor\n"
+			 "\n"
+			 "  # what stops a recording, for a script\n"
+			 "  ovni-bpf doctor --json | jq '.findings[] | select(.verdict == "
+			 "\"stop\")'",
 	};
 	struct finding findings[FINDINGS_MAX];
 	struct machine machine;
+	enum status status;
 	bool json = false;
 	size_t count;
 	int err = 0;
 
-	argp_err_exit_status = STATUS_USAGE;
-	argv[0] = (char *)"ovni-bpf doctor";
-	err = argp_parse(&argp, argc, argv, 0, NULL, &json);
-	if (err == ENOMEM) {
-		log_error("doctor: no memory to begin with");
-		return STATUS_FAILED;
-	}
-	if (err)
-		return STATUS_USAGE;
+	if (!cli_read(&cli, argc, argv, &json, &status))
+		return status;
 	machine_look(&machine);
 	count = findings_of(&machine, findings);
 	if (json)

@@ -26,7 +26,7 @@
 #define ENOTSUPP     524	  /* of the kernel alone */
 #define SLOW_TOLD    5		  /* functions that a message names */
 
-const char *const attach_kind_names[] = {"best", "session", "multi", "perf"};
+const char *const attach_kind_names[] = {"best", "session", "multi", "perf", NULL};
 
 const char *const attach_program_names[ATTACH_PROGRAMS] = {
 	[ATTACH_PROGRAM_SESSION] = "probe_session",

@@ -8,12 +8,11 @@
 
 #include "trace/base/text.h"
 #include "user/probes/request.h"
-#include "user/config/parse.h"
 
 #define PID_MAX (1u << 22) /* of the kernel */
 #define NO_END	SIZE_MAX
 
-static const char no_memory[] = PARSE_NO_MEMORY;
+static const char no_memory[] = REQUEST_NO_MEMORY;
 
 /* A part of the text of an option, from `from` to `to`. */
 struct part {

@@ -28,6 +28,7 @@
 #include "user/probes/site.h"
 
 #define REQUEST_ARGUMENTS_MAX	   6  /* integer arguments in registers, on every machine */
+#define REQUEST_NO_MEMORY	   "out of memory" /* instead of a mistake in the text */
 #define REQUEST_USDT_ARGUMENTS_MAX 12 /* what sys/sdt.h can say */
 
 enum request_kind {

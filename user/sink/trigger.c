@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/config/parse.h"
 #include "user/probes/site.h"
 #include "trace/base/log.h"
+#include "trace/base/units.h"
 #include "user/sink/trigger.h"
 
 #define PAGE 256 /* ids */
@@ -24,10 +24,10 @@ const char *trigger_parse(struct trigger_plan *plan, const char *text)
 
 	if (!strncmp(text, latency, n) && (!text[n] || strchr("><= ", text[n]))) {
 		if (text[n] != '>')
-			return "a wait for a CPU is written like 'latency>5ms'";
+			return "a latency is written as in latency>5ms";
 		if (plan->latency_ns)
 			return "give only one latency";
-		return parse_duration(text + n + 1, &plan->latency_ns);
+		return units_parse_time(text + n + 1, &plan->latency_ns);
 	}
 	if (!*text)
 		return "give 'latency>TIME' or the name of a probed function";

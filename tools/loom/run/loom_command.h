@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 #include "trace/loom/controls.h"
 #include "trace/loom/run_reader.h"
 #include "trace/loom/style.h"

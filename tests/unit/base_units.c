@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* parse, glob: texts of users, and what they mean. */
+/* units, comm_glob: texts of users and their values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "user/config/comm_glob.h"
-#include "user/config/parse.h"
+#include "trace/base/units.h"
 
 static const struct {
 	const char *text;
@@ -56,7 +56,7 @@ static void sizes_have_units(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		uint64_t value = 0;
-		const char *wrong = parse_size(sizes[i].text, &value);
+		const char *wrong = units_parse_size(sizes[i].text, &value);
 
 		if (!wrong != (sizes[i].value != 0) || value != sizes[i].value)
 			fail_msg("'%s' gives %llu (%s)", sizes[i].text, (unsigned long long)value,
@@ -69,54 +69,11 @@ static void durations_have_units(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++) {
 		uint64_t value = 0;
-		const char *wrong = parse_duration(durations[i].text, &value);
+		const char *wrong = units_parse_time(durations[i].text, &value);
 
 		if (!wrong != (durations[i].ns != 0) || value != durations[i].ns)
 			fail_msg("'%s' gives %llu (%s)", durations[i].text,
 				 (unsigned long long)value, wrong ? wrong : "fine");
-	}
-}
-
-static const struct {
-	const char *text;
-	const char *sorted; /* NULL: refused */
-} lists[] = {
-	{"1", "1"},
-	{"12,13", "12,13"},
-	{"13,12,7", "7,12,13"},
-	{"4194304", "4194304"},
-	{"", NULL},
-	{",", NULL},
-	{"1,", NULL},
-	{",1", NULL},
-	{"1,,2", NULL},
-	{"0", NULL},
-	{"-1", NULL},
-	{"+1", NULL},
-	{"1 2", NULL},
-	{"1-3", NULL},
-	{"4194305", NULL},
-	{"1,2,1", NULL},
-	{"0x1", NULL},
-	{"18446744073709551617", NULL},
-};
-
-static void lists_of_processes_are_sorted_and_have_no_one_twice(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-		uint32_t *pids = NULL;
-		char text[256] = "";
-		size_t n = 0;
-		const char *wrong = parse_pids(lists[i].text, &pids, &n);
-
-		for (size_t k = 0; k < n; k++)
-			sprintf(text + strlen(text), "%s%u", k ? "," : "", pids[k]);
-		if (!wrong != (lists[i].sorted != NULL) ||
-		    strcmp(text, lists[i].sorted ? lists[i].sorted : ""))
-			fail_msg("'%s' gives '%s' (%s)", lists[i].text, text,
-				 wrong ? wrong : "fine");
-		free(pids);
 	}
 }
 
@@ -192,7 +149,6 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_have_units),
 		cmocka_unit_test(durations_have_units),
-		cmocka_unit_test(lists_of_processes_are_sorted_and_have_no_one_twice),
 		cmocka_unit_test(globs_match_as_those_of_shells),
 		cmocka_unit_test(globs_match_as_those_of_shells_at_random),
 		cmocka_unit_test(globs_that_can_match_nothing_are_refused),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/lib/cli.h"
+#include "tools/lib/usage.h"
 
 #include <errno.h>
 #include <math.h>

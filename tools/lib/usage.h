@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cli: what all the tools' command lines have in common.
+ * usage: what all the tools' command lines have in common.
  *
  * --help and -h print the usage on standard output and end with 0, --version likewise; a
  * mistake ends with 2 after one message. Options may stand before and after the directory.
  */
-#ifndef TOOLS_LIB_CLI_H
-#define TOOLS_LIB_CLI_H
+#ifndef TOOLS_LIB_USAGE_H
+#define TOOLS_LIB_USAGE_H
 
 #include <argp.h>
 #include <stdbool.h>
