@@ -58,7 +58,7 @@ done <<'E'
 2 excludes_--last                    -a --last 1s --rotate 1s
 2 needs                              -a --trigger latency>1ms
 2 latency>5ms                        -a --last 1s --trigger latency
-1 nothing_of_that_name               -a --last 1s --trigger nosuchfunction
+1 no_probe_has_this_name               -a --last 1s --trigger nosuchfunction
 2 a_time_is                          -a --last 1s --trigger latency>x
 2 drop-new_or_drop-old               -a --on-full wait
 2 drop-old                           -a --last 1s --on-full drop-new
@@ -88,7 +88,7 @@ try 1 'has ended' "$RECORDER" -p "$(cat zombie.pid)" -d 1 -o zombie
 kill $parent
 for way in '-a' '--mode off -- true'; do
 	# shellcheck disable=SC2016 # the other shell expands it
-	try 1 'cannot write: no space' bash -c 'exec "$0" --dry-run '"$way"' >/dev/full' "$RECORDER"
+	try 1 'cannot write standard output: no space' bash -c 'exec "$0" --dry-run '"$way"' >/dev/full' "$RECORDER"
 done
 
 # What depends on the machine is made so in a mount namespace of its own.
