@@ -35,9 +35,64 @@ enum sched_step {
 	SCHED_INACTIVE, /* OAs: the thread is not active */
 };
 
+/* The state that an event OH? names, whatever the state before; -1: none. */
+static inline int sched_named_state(uint8_t value)
+{
+	switch (value) {
+	case 'x':
+	case 'r':
+		return THREAD_STATE_RUNNING;
+	case 'p':
+		return THREAD_STATE_PAUSED;
+	case 'w':
+		return THREAD_STATE_WARMING;
+	case 'c':
+		return THREAD_STATE_COOLING;
+	case 'e':
+		return THREAD_STATE_DEAD;
+	default:
+		return -1;
+	}
+}
+
+static inline enum sched_step sched_step_state(struct sched_state *t, const struct event *ev,
+					       bool strict)
+{
+	int next = strict ? thread_state_next(t->state, (char)ev->value)
+			  : sched_named_state(ev->value);
+
+	if (next < 0)
+		return SCHED_ILLEGAL;
+	t->state = (enum thread_state)next;
+	if (ev->value == 'x' && ev->payload_size >= 4)
+		t->cpu = get_i32(ev->payload);
+	else if (ev->value == 'e')
+		t->cpu = CPU_NONE;
+	return SCHED_CHANGED;
+}
+
 /* Applies an event of the thread itself. With `strict` an event that the state does not allow
  * changes nothing; else only an unknown OH? is SCHED_ILLEGAL. */
-enum sched_step sched_state_step(struct sched_state *thread, const struct event *ev, bool strict);
+static inline enum sched_step sched_state_step(struct sched_state *t, const struct event *ev,
+					       bool strict)
+{
+	if (ev->model == 'K' && ev->category == 'C') {
+		t->out = ev->value == 'O';
+		return SCHED_CHANGED;
+	}
+	if (ev->model != 'O')
+		return SCHED_SAME;
+	if (ev->category == 'H')
+		return sched_step_state(t, ev, strict);
+	if (ev->category != 'A' || ev->value != 's')
+		return SCHED_SAME;
+	if (strict && !thread_state_is_active(t->state))
+		return SCHED_INACTIVE;
+	if (ev->payload_size < 4)
+		return SCHED_SAME;
+	t->cpu = get_i32(ev->payload);
+	return SCHED_CHANGED;
+}
 
 /* ---- all threads of a trace ---- */
 
