@@ -28,7 +28,7 @@ has "event Zab at byte 48, clock 30, is not known to any model"
 has "event OAs at byte 60, clock 40, lacks arguments"
 has "event KCI at byte 72, clock 45, leaves a region that is not open"
 has "$a: its thread is Paused at the end, not dead"
-has "invalid: 1 streams, 6 events"
+has "invalid: 1 stream, 6 events"
 
 make <<'END'
 thread n 1 1 ovni.loom= ovni.lib=5 ovni.finished=0
@@ -39,7 +39,7 @@ check "$T/t"
 expect 1 "bad metadata"
 has "$a: ovni.loom must be a string"
 has "$a: ovni.lib.version must be a string"
-has "it was not finished"
+has "the stream is not finished"
 
 # Stacks that are left open: a warning, with --strict an error.
 nosv='ovni.require={"ovni":"1.1.0","nosv":"2.7.0"}'
@@ -52,7 +52,7 @@ END
 check "$T/t"
 expect 0 "an open stack"
 has "warning: $a: thread 1 ended with 1 stacked"
-has "last one by VS["
+has "1 region is never left; VS[ entered the last one"
 has "completeness cannot be verified"
 check --strict "$T/t"
 expect 1 "an open stack with --strict"

@@ -2,49 +2,58 @@
 #include "tools/check/diagnostics.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "trace/base/log.h"
 
 static const char *const severity_names[SEVERITY_COUNT] = {"error", "warning", "note"};
 
-static void keep(struct diagnostics *f, enum severity severity, char *text)
-{
-	if (f->n == f->room) {
-		size_t room = f->room ? 2 * f->room : 16;
-		struct diagnostic *list = realloc(f->list, room * sizeof(*list));
+#define COMPARED_MOST 256 /* texts that a new one is compared with */
 
-		if (!list) {
-			free(text);
-			f->nomem = true;
-			return;
-		}
-		f->list = list;
-		f->room = room;
-	}
-	if (!text) {
-		f->nomem = true;
-		return;
-	}
-	for (size_t i = 0; i < f->n; i++) { /* said by two that look at the same */
-		if (f->list[i].severity <= severity && !strcmp(f->list[i].text, text)) {
-			free(text);
-			return;
-		}
-		if (i > 256)
-			break;
-	}
-	f->list[f->n++] = (struct diagnostic){severity, text};
-	f->counts[severity]++;
+/* Whether the text stands among the first ones already: two readers of a file report the same. */
+static bool known(const struct diagnostics *d, enum severity severity, const char *text)
+{
+	for (size_t i = 0; i < d->n && i < COMPARED_MOST; i++)
+		if (d->list[i].severity <= severity && !strcmp(d->list[i].text, text))
+			return true;
+	return false;
 }
 
-void diagnostics_add(struct diagnostics *f, enum severity severity, const char *fmt, ...)
+static int make_room(struct diagnostics *d)
+{
+	size_t room = d->room ? 2 * d->room : 16;
+	struct diagnostic *list;
+
+	if (d->n < d->room)
+		return 0;
+	list = realloc(d->list, room * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	d->list = list;
+	d->room = room;
+	return 0;
+}
+
+/* Takes the ownership of `text`; NULL is a text without memory. */
+static void keep(struct diagnostics *d, enum severity severity, char *text)
+{
+	if (!text || make_room(d) < 0) {
+		d->nomem = true;
+		free(text);
+		return;
+	}
+	if (known(d, severity, text)) {
+		free(text);
+		return;
+	}
+	d->list[d->n++] = (struct diagnostic){severity, text};
+	d->counts[severity]++;
+}
+
+void diagnostics_add(struct diagnostics *d, enum severity severity, const char *fmt, ...)
 {
 	char *text;
 	va_list args;
@@ -53,91 +62,56 @@ void diagnostics_add(struct diagnostics *f, enum severity severity, const char *
 	if (vasprintf(&text, fmt, args) < 0)
 		text = NULL;
 	va_end(args);
-	keep(f, severity, text);
+	keep(d, severity, text);
 }
 
-void diagnostics_free(struct diagnostics *f)
+void diagnostics_free(struct diagnostics *d)
 {
-	for (size_t i = 0; i < f->n; i++)
-		free(f->list[i].text);
-	free(f->list);
-	memset(f, 0, sizeof(*f));
+	for (size_t i = 0; i < d->n; i++)
+		free(d->list[i].text);
+	free(d->list);
+	memset(d, 0, sizeof(*d));
 }
 
-int diagnostics_catch(struct diagnostics *f)
+static void take_message(void *to, enum log_level level, const char *text)
 {
-	int err;
+	struct diagnostics *d = to;
+	enum severity severity = level == LOG_ERROR ? SEVERITY_ERROR : SEVERITY_WARNING;
 
-	f->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-	f->caught_fd = memfd_create("findings", MFD_CLOEXEC);
-	if (f->stderr_fd >= 0 && f->caught_fd >= 0 && dup2(f->caught_fd, STDERR_FILENO) >= 0)
-		return 0;
-	err = -errno;
-	log_error("cannot catch messages: %s", strerror(-err));
-	return err;
+	if (level == LOG_ERROR || level == LOG_WARN)
+		keep(d, severity < d->highest ? d->highest : severity, strdup(text));
 }
 
-/* "ovni-check: error: TEXT" */
-static void take_line(struct diagnostics *f, char *line, enum severity most)
+void diagnostics_capture(struct diagnostics *d, enum severity highest)
 {
-	char *level = strstr(line, ": "), *text;
-	enum severity severity;
-
-	text = level ? strstr(level + 2, ": ") : NULL;
-	if (!text)
-		return;
-	*text = '\0';
-	for (severity = 0; severity < SEVERITY_NOTE; severity++)
-		if (!strcmp(level + 2, severity_names[severity]))
-			break;
-	if (severity == SEVERITY_NOTE)
-		return;
-	keep(f, severity < most ? most : severity, strdup(text + 2));
+	d->highest = highest;
+	log_divert(take_message, d);
 }
 
-void diagnostics_caught(struct diagnostics *f, enum severity most)
+void diagnostics_release(void)
 {
-	char *line = NULL;
-	size_t size = 0;
-	FILE *file;
-
-	dup2(f->stderr_fd, STDERR_FILENO);
-	close(f->stderr_fd);
-	lseek(f->caught_fd, 0, SEEK_SET);
-	file = fdopen(f->caught_fd, "r");
-	if (!file) {
-		close(f->caught_fd);
-		f->nomem = true;
-		return;
-	}
-	while (getline(&line, &size, file) > 0) {
-		line[strcspn(line, "\n")] = '\0';
-		take_line(f, line, most);
-	}
-	f->nomem = f->nomem || !feof(file);
-	free(line);
-	fclose(file);
+	log_divert(NULL, NULL);
 }
 
-void diagnostics_print(const struct diagnostics *f, struct printer *out, bool notes)
+void diagnostics_print(const struct diagnostics *d, struct printer *out, bool notes)
 {
-	for (size_t i = 0; i < f->n; i++) {
-		if (f->list[i].severity == SEVERITY_NOTE && !notes)
+	for (size_t i = 0; i < d->n; i++) {
+		if (d->list[i].severity == SEVERITY_NOTE && !notes)
 			continue;
-		printer_format(out, "%s: ", severity_names[f->list[i].severity]);
-		printer_escaped(out, f->list[i].text, strlen(f->list[i].text));
+		printer_format(out, "%s: ", severity_names[d->list[i].severity]);
+		printer_escaped(out, d->list[i].text, strlen(d->list[i].text));
 		printer_text(out, "\n");
 	}
 }
 
-void diagnostics_print_json(const struct diagnostics *f, struct printer *out)
+void diagnostics_print_json(const struct diagnostics *d, struct printer *out)
 {
 	printer_text(out, "[");
-	for (size_t i = 0; i < f->n; i++) {
+	for (size_t i = 0; i < d->n; i++) {
 		printer_format(out, "%s\n  {\"severity\":\"%s\",\"text\":", i ? "," : "",
-			       severity_names[f->list[i].severity]);
-		printer_json_string(out, f->list[i].text, strlen(f->list[i].text));
+			       severity_names[d->list[i].severity]);
+		printer_json_string(out, d->list[i].text, strlen(d->list[i].text));
 		printer_text(out, "}");
 	}
-	printer_text(out, f->n ? "\n ]" : "]");
+	printer_text(out, d->n ? "\n ]" : "]");
 }

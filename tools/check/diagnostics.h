@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * diagnostics: what a checker has to say, in the order in which it was found.
+ * diagnostics: the errors, warnings and notes of a check, in the order in which they were found.
  *
- * An error makes a trace invalid, a warning does not, a note is only said. What the libraries
- * below say on standard error is caught and becomes findings, so that all comes out one way.
+ * In: texts with a severity, and the messages of the log while it is captured; out: lines or a JSON
+ * array. An error makes a trace invalid; warnings and notes do not.
+ * Invariant: a text that could not be kept sets `nomem`, so that an incomplete list never counts as
+ * a clean one.
  */
 #ifndef TOOLS_CHECK_DIAGNOSTICS_H
 #define TOOLS_CHECK_DIAGNOSTICS_H
@@ -24,22 +26,20 @@ struct diagnostics {
 	struct diagnostic *list;
 	size_t n, room;
 	size_t counts[SEVERITY_COUNT];
-	bool nomem; /* some could not be kept: never taken for a clean trace */
-	/* between diagnostics_catch() and diagnostics_caught() */
-	int stderr_fd, caught_fd;
+	bool nomem;	       /* some texts are missing */
+	enum severity highest; /* of captured messages */
 };
 
-void diagnostics_add(struct diagnostics *f, enum severity severity, const char *fmt, ...)
+void diagnostics_add(struct diagnostics *d, enum severity severity, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-void diagnostics_free(struct diagnostics *f);
+void diagnostics_free(struct diagnostics *d);
 
-/* From here on messages of the log are caught. Returns 0 or -errno after one message. */
-int diagnostics_catch(struct diagnostics *f) __attribute__((warn_unused_result));
-/* Ends that; the messages of the levels error and warning become findings of at most the
- * severity `most` (an error may turn out to be a warning), the others are dropped. */
-void diagnostics_caught(struct diagnostics *f, enum severity most);
+/* From here to diagnostics_release() errors and warnings of the log become diagnostics of at most
+ * the severity `highest`; its other messages are dropped. */
+void diagnostics_capture(struct diagnostics *d, enum severity highest);
+void diagnostics_release(void);
 
-void diagnostics_print(const struct diagnostics *f, struct printer *out, bool notes);
-void diagnostics_print_json(const struct diagnostics *f, struct printer *out); /* an array */
+void diagnostics_print(const struct diagnostics *d, struct printer *out, bool notes);
+void diagnostics_print_json(const struct diagnostics *d, struct printer *out); /* an array */
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ovni-check: all that is wrong with a trace, and whether it is complete.
+ * ovni-check: faults of a trace, and whether it is complete.
  *
  *   error: loom.n1/proc.5/thread.7: event OHr at byte 1204, clock 81: is no legal change ...
  *   CPU 0 of n1: 100 % of 10.002 s = 71.20 threads + 28.80 idle + 0.00 other + 0.00 unknown
  *   invalid: 1 error, 0 warnings
  *
- * In: a trace; out: findings with their severities, and the verdict. The verdict is the
- * emulator's own, which is run without output; a survey of each stream then says what it
- * stopped before. --repair makes a trace that a crash left behind valid again.
+ * In: a trace; out: diagnostics with their severities, and the verdict. The verdict is that of the
+ * emulator, run without output; since it stops at the first fault, a survey of each stream then
+ * reports the others. --repair makes the trace of a crashed program valid again.
  * Specification: emulator.md, models.md.
  */
 #include <errno.h>
@@ -25,6 +25,7 @@
 #include "tools/lib/table.h"
 #include "tools/lib/usage.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 struct options {
 	struct emu_options emu;
@@ -34,9 +35,9 @@ struct options {
 
 struct check {
 	const struct options *options;
-	struct diagnostics findings;
+	struct diagnostics diagnostics;
 	struct survey survey;
-	struct cpu_times account;
+	struct cpu_times cpu_times;
 	struct figures figures;
 	bool accepted;	   /* by the emulator */
 	bool clean;	   /* by its lint, too */
@@ -47,15 +48,14 @@ enum { KEY_STRICT = 0x100, KEY_REPAIR, KEY_IN_PLACE };
 
 static const struct argp_option argp_options[] = {
 	{"all-models", 'a', NULL, 0, "Enable all models, required or not", 0},
-	{"breakdown", 'b', NULL, 0, "Also what the breakdown views need", 0},
+	{"breakdown", 'b', NULL, 0, "Also check the events of the breakdown views", 0},
 	{"offsets", 'c', "FILE", 0, "Clock offsets between the hosts", 0},
-	{"strict", KEY_STRICT, NULL, 0, "Stacks that are not empty at the end are errors", 0},
-	{"json", 'j', NULL, 0, "One JSON object", 0},
-	{"quiet", 'q', NULL, 0, "Only errors, warnings and the verdict", 0},
-	{"repair", KEY_REPAIR, NULL, 0, "Write a valid copy of a trace that a crash left behind",
-	 1},
-	{"output", 'o', "DIR", 0, "With --repair: where to (TRACE.repaired)", 1},
-	{"in-place", KEY_IN_PLACE, NULL, 0, "With --repair: mend the trace itself", 1},
+	{"strict", KEY_STRICT, NULL, 0, "Regions that are open at the end are errors", 0},
+	{"json", 'j', NULL, 0, "Print one JSON object", 0},
+	{"quiet", 'q', NULL, 0, "Print only errors, warnings and the verdict", 0},
+	{"repair", KEY_REPAIR, NULL, 0, "Write a valid copy of the trace of a crashed program", 1},
+	{"output", 'o', "DIR", 0, "With --repair: directory of the copy (TRACE.repaired)", 1},
+	{"in-place", KEY_IN_PLACE, NULL, 0, "With --repair: repair the trace itself", 1},
 	{0},
 };
 
@@ -104,55 +104,59 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Runs the emulator; its messages become findings of at most the severity `most`. */
-static int emulate(struct check *c, bool lint, struct diagnostics *findings, enum severity most,
-		   bool *accepted)
+/* Runs the emulator; its messages become diagnostics. Returns whether it accepts the trace. */
+static bool emulate(const struct options *options, bool lint, struct diagnostics *diagnostics)
 {
-	struct emu_options emu = c->options->emu;
-	int err;
+	struct emu_options emu = options->emu;
+	bool accepted;
 
-	emu.trace = c->options->path;
+	emu.trace = options->path;
 	emu.no_output = emu.quiet = true;
 	emu.lint = lint;
 	emu.jobs = 1;
-	err = diagnostics_catch(findings);
-	if (err)
-		return err;
-	*accepted = emulator_run(&emu) == 0;
-	diagnostics_caught(findings, most);
-	return 0;
+	diagnostics_capture(diagnostics, SEVERITY_ERROR);
+	accepted = emulator_run(&emu) == 0;
+	diagnostics_release();
+	return accepted;
 }
 
-/* The verdict: first with lint, and only if that refuses, without. */
-static int judge(struct check *c)
+/* The severity of faults that the emulator does not report. */
+static enum severity fault_severity(const struct check *c)
 {
-	struct diagnostics strict = {0};
-	enum severity most;
-	int err = emulate(c, true, &strict, SEVERITY_ERROR, &c->clean);
-
-	c->accepted = c->clean;
-	if (!err && !c->clean)
-		err = emulate(c, false, &c->findings, SEVERITY_ERROR, &c->accepted);
-	most = c->accepted && !c->options->strict ? SEVERITY_WARNING : SEVERITY_ERROR;
-	for (size_t i = 0; i < strict.n; i++)
-		diagnostics_add(&c->findings,
-				strict.list[i].severity < most ? most : strict.list[i].severity,
-				"%s", strict.list[i].text);
-	diagnostics_free(&strict);
-	return err;
+	return c->accepted ? SEVERITY_WARNING : SEVERITY_ERROR;
 }
 
-static int span(void *arg, const struct intervals *intervals, uint32_t stream, int32_t cpu,
-		int64_t from, int64_t to)
+/* The verdict: first with lint and, if that refuses the trace, without. */
+static void judge(struct check *c)
+{
+	struct diagnostics lint = {0};
+	enum severity highest;
+
+	c->accepted = c->clean = emulate(c->options, true, &lint);
+	if (!c->clean)
+		c->accepted = emulate(c->options, false, &c->diagnostics);
+	highest = c->options->strict ? SEVERITY_ERROR : fault_severity(c);
+	for (size_t i = 0; i < lint.n; i++) {
+		enum severity severity = lint.list[i].severity;
+
+		diagnostics_add(&c->diagnostics, severity < highest ? highest : severity, "%s",
+				lint.list[i].text);
+	}
+	c->diagnostics.nomem |= lint.nomem;
+	diagnostics_free(&lint);
+}
+
+static int on_span(void *arg, const struct intervals *intervals, uint32_t stream, int32_t cpu,
+		   int64_t from, int64_t to)
 {
 	struct check *c = arg;
 
 	(void)intervals;
-	return cpu_times_add(&c->account, stream, cpu, from, to);
+	return cpu_times_add(&c->cpu_times, stream, cpu, from, to);
 }
 
-static int event(void *arg, const struct intervals *intervals, uint32_t stream,
-		 const struct event *ev)
+static int on_event(void *arg, const struct intervals *intervals, uint32_t stream,
+		    const struct event *ev)
 {
 	struct check *c = arg;
 
@@ -161,57 +165,67 @@ static int event(void *arg, const struct intervals *intervals, uint32_t stream,
 	return 0;
 }
 
-static void say_account(struct check *c)
+static void report_cpu_times(struct check *c)
 {
-	for (size_t i = 0; i < c->account.ncpus; i++) {
-		const struct cpu_time *cpu = &c->account.cpus[i];
-		char window[32], more[32];
-		double all = cpu->window ? (double)cpu->window / 100 : 1;
+	for (size_t i = 0; i < c->cpu_times.ncpus; i++) {
+		const struct cpu_time *cpu = &c->cpu_times.cpus[i];
+		char window[32], overlap[32];
+		double percent = cpu->window ? (double)cpu->window / 100 : 1;
 
 		table_duration(window, cpu->window);
-		table_duration(more, cpu->overlap);
-		diagnostics_add(
-			&c->findings, SEVERITY_NOTE,
-			"CPU %d of %s: 100 %% of %s = %.2f threads + %.2f idle%s + %.2f other + "
-			"%.2f unknown",
-			cpu->cpu, cpu->loom, window, (double)(cpu->threads - cpu->overlap) / all,
-			(double)cpu->idle / all, cpu->in_session ? "" : " or not recorded",
-			(double)cpu->other / all, (double)cpu->unknown / all);
+		table_duration(overlap, cpu->overlap);
+		diagnostics_add(&c->diagnostics, SEVERITY_NOTE,
+				"CPU %d of %s: 100 %% of %s = %.2f threads + %.2f idle%s + %.2f "
+				"other + %.2f unknown",
+				cpu->cpu, cpu->loom, window,
+				(double)(cpu->threads - cpu->overlap) / percent,
+				(double)cpu->idle / percent,
+				cpu->in_session ? "" : " or not recorded",
+				(double)cpu->other / percent, (double)cpu->unknown / percent);
 		if (cpu->overlap)
 			diagnostics_add(
-				&c->findings, c->accepted ? SEVERITY_WARNING : SEVERITY_ERROR,
-				"CPU %d of %s: its threads ran %s longer than there was time",
-				cpu->cpu, cpu->loom, more);
+				&c->diagnostics, fault_severity(c),
+				"CPU %d of %s: its threads ran %s longer than the window lasts",
+				cpu->cpu, cpu->loom, overlap);
 	}
 }
 
-/* The account, and the figures of threads, need a trace that opens and whose streams can be walked.
- */
-static int walk(struct check *c)
+/* Adds up the times of CPUs and threads. */
+static int walk(struct check *c, struct source *source, struct intervals *intervals)
 {
-	const struct interval_listener listener = {.span = span, .event = event};
-	struct source source;
+	const struct interval_listener listener = {.span = on_span, .event = on_event};
+	int err;
+
+	err = source_open(source, c->options->path);
+	if (err)
+		return err;
+	err = figures_begin(&c->figures, source);
+	if (err)
+		return err;
+	err = intervals_walk(intervals, source, &listener, c);
+	if (err)
+		return err;
+	return cpu_times_finish(&c->cpu_times, intervals);
+}
+
+/* Compares times with the window and with perf.json; impossible for a trace whose streams cannot be
+ * walked. Returns 0 or -ENOMEM. */
+static int check_times(struct check *c)
+{
+	struct source source = {0};
 	struct intervals intervals = {0};
 	int err;
 
-	err = diagnostics_catch(&c->findings);
+	diagnostics_capture(&c->diagnostics, fault_severity(c));
+	err = walk(c, &source, &intervals);
+	diagnostics_release();
 	if (err)
-		return err;
-	err = source_open(&source, c->options->path);
-	if (!err)
-		err = figures_begin(&c->figures, &source);
-	if (!err)
-		err = intervals_walk(&intervals, &source, &listener, c);
-	if (!err)
-		err = cpu_times_finish(&c->account, &intervals);
-	/* what is wrong has been said by the others */
-	diagnostics_caught(&c->findings, c->accepted ? SEVERITY_WARNING : SEVERITY_ERROR);
-	if (!err) {
-		say_account(c);
-		c->contradicted = !figures_compare(
-			&c->figures, &c->survey,
-			c->options->strict ? SEVERITY_ERROR : SEVERITY_WARNING, &c->findings);
-	}
+		goto out;
+	report_cpu_times(c);
+	c->contradicted = !figures_compare(&c->figures, &c->survey,
+					   c->options->strict ? SEVERITY_ERROR : SEVERITY_WARNING,
+					   &c->diagnostics);
+out:
 	intervals_fini(&intervals);
 	source_close(&source);
 	return err == -ENOMEM ? err : 0;
@@ -234,164 +248,177 @@ static const char *completeness(const struct check *c)
 		return "incomplete: events are missing";
 	if (s->unfinished)
 		return "incomplete: streams were not finished";
-	if (!s->told)
-		return "completeness cannot be verified: the trace does not tell how much it "
-		       "should have";
+	if (!s->verifiable)
+		return "completeness cannot be verified: the trace has no count of its events";
 	return "complete";
 }
 
-static void say_survey(struct check *c)
+static void report_survey(struct check *c)
 {
 	const struct survey *s = &c->survey;
 
 	if (s->lost)
-		diagnostics_add(&c->findings, SEVERITY_WARNING,
-				"the recorder lost %llu events, as it says",
-				(unsigned long long)s->lost);
+		diagnostics_add(&c->diagnostics, SEVERITY_WARNING,
+				"the recorder lost %llu event%s, by its own count",
+				(unsigned long long)s->lost, plural(s->lost, "", "s"));
 	if (s->recovered)
-		diagnostics_add(
-			&c->findings, SEVERITY_WARNING,
-			"%llu streams were closed by a repair: what came later is not in them",
-			(unsigned long long)s->recovered);
+		diagnostics_add(&c->diagnostics, SEVERITY_WARNING,
+				"a repair closed %llu stream%s: later events are missing",
+				(unsigned long long)s->recovered, plural(s->recovered, "", "s"));
 	if (s->repairs)
-		diagnostics_add(
-			&c->findings, SEVERITY_NOTE,
-			"%llu changes of who runs were not recorded and had to be concluded",
-			(unsigned long long)s->repairs);
+		diagnostics_add(&c->diagnostics, SEVERITY_NOTE,
+				"%llu switch%s without a record: concluded from other records",
+				(unsigned long long)s->repairs, plural(s->repairs, "", "es"));
+}
+
+static void print_json(const struct check *c, int status, struct printer *out)
+{
+	const struct diagnostics *d = &c->diagnostics;
+
+	printer_text(out, "{\"trace\":");
+	printer_json_string(out, c->options->path, strlen(c->options->path));
+	printer_format(out, ",\n \"valid\":%s,\"status\":%d,\"completeness\":",
+		       status == STATUS_FAILED ? "false" : "true", status);
+	printer_json_string(out, completeness(c), strlen(completeness(c)));
+	printer_format(out,
+		       ",\n \"streams\":%llu,\"events\":%llu,\"errors\":%zu,\"warnings\":%zu,"
+		       "\n \"lost\":%llu,\"missing\":%llu,\n \"findings\":",
+		       (unsigned long long)c->survey.streams, (unsigned long long)c->survey.events,
+		       d->counts[SEVERITY_ERROR], d->counts[SEVERITY_WARNING],
+		       (unsigned long long)c->survey.lost, (unsigned long long)c->survey.missing);
+	diagnostics_print_json(d, out);
+	printer_text(out, ",\n \"cpus\":[");
+	for (size_t i = 0; i < c->cpu_times.ncpus; i++) {
+		const struct cpu_time *cpu = &c->cpu_times.cpus[i];
+
+		printer_format(out, "%s\n  {\"loom\":", i ? "," : "");
+		printer_json_string(out, cpu->loom, strlen(cpu->loom));
+		printer_format(out,
+			       ",\"cpu\":%d,\"window\":%lld,\"threads\":%lld,\"idle\":%lld,"
+			       "\"other\":%lld,\"unknown\":%lld,\"twice\":%lld}",
+			       cpu->cpu, (long long)cpu->window,
+			       (long long)(cpu->threads - cpu->overlap), (long long)cpu->idle,
+			       (long long)cpu->other, (long long)cpu->unknown,
+			       (long long)cpu->overlap);
+	}
+	printer_text(out, c->cpu_times.ncpus ? "\n ]}\n" : "]}\n");
+}
+
+static void print_text(const struct check *c, int status, struct printer *out)
+{
+	static const char *const verdicts[] = {"valid", "invalid", NULL, "valid, but incomplete"};
+	const struct diagnostics *d = &c->diagnostics;
+	const struct survey *s = &c->survey;
+	size_t errors = d->counts[SEVERITY_ERROR], warnings = d->counts[SEVERITY_WARNING];
+
+	diagnostics_print(d, out, !c->options->quiet);
+	printer_format(out, "%s: %llu stream%s, %llu event%s, %zu error%s, %zu warning%s; %s\n",
+		       verdicts[status], (unsigned long long)s->streams,
+		       plural(s->streams, "", "s"), (unsigned long long)s->events,
+		       plural(s->events, "", "s"), errors, plural(errors, "", "s"), warnings,
+		       plural(warnings, "", "s"), completeness(c));
 }
 
 static int print(const struct check *c, int status)
 {
-	static const char *const words[] = {"valid", "invalid", NULL, "valid, but incomplete"};
-	const struct diagnostics *f = &c->findings;
 	struct printer out;
 
-	if (printer_open(&out, STDOUT_FILENO) < 0) {
-		log_error("no memory to print what was found");
-		return -ENOMEM;
-	}
-	if (c->options->json) {
-		printer_text(&out, "{\"trace\":");
-		printer_json_string(&out, c->options->path, strlen(c->options->path));
-		printer_format(&out, ",\n \"valid\":%s,\"status\":%d,\"completeness\":",
-			       status == STATUS_FAILED ? "false" : "true", status);
-		printer_json_string(&out, completeness(c), strlen(completeness(c)));
-		printer_format(
-			&out,
-			",\n \"streams\":%llu,\"events\":%llu,\"errors\":%zu,\"warnings\":%zu,"
-			"\n \"lost\":%llu,\"missing\":%llu,\n \"findings\":",
-			(unsigned long long)c->survey.streams, (unsigned long long)c->survey.events,
-			f->counts[SEVERITY_ERROR], f->counts[SEVERITY_WARNING],
-			(unsigned long long)c->survey.lost, (unsigned long long)c->survey.missing);
-		diagnostics_print_json(f, &out);
-		printer_text(&out, ",\n \"cpus\":[");
-		for (size_t i = 0; i < c->account.ncpus; i++) {
-			const struct cpu_time *cpu = &c->account.cpus[i];
-
-			printer_format(&out, "%s\n  {\"loom\":", i ? "," : "");
-			printer_json_string(&out, cpu->loom, strlen(cpu->loom));
-			printer_format(&out,
-				       ",\"cpu\":%d,\"window\":%lld,\"threads\":%lld,\"idle\":%lld,"
-				       "\"other\":%lld,\"unknown\":%lld,\"twice\":%lld}",
-				       cpu->cpu, (long long)cpu->window,
-				       (long long)(cpu->threads - cpu->overlap),
-				       (long long)cpu->idle, (long long)cpu->other,
-				       (long long)cpu->unknown, (long long)cpu->overlap);
-		}
-		printer_text(&out, c->account.ncpus ? "\n ]}\n" : "]}\n");
-	} else {
-		diagnostics_print(f, &out, !c->options->quiet);
-		printer_format(&out,
-			       "%s: %llu streams, %llu events, %zu errors, %zu warnings; %s\n",
-			       words[status], (unsigned long long)c->survey.streams,
-			       (unsigned long long)c->survey.events, f->counts[SEVERITY_ERROR],
-			       f->counts[SEVERITY_WARNING], completeness(c));
-	}
+	if (printer_open(&out, STDOUT_FILENO) < 0)
+		return log_no_memory("while printing the result");
+	if (c->options->json)
+		print_json(c, status, &out);
+	else
+		print_text(c, status, &out);
 	return printer_close(&out);
+}
+
+/* Checks the streams one by one, then the times. */
+static int check_streams(struct check *c)
+{
+	struct trace trace = {.fd = -1};
+	bool accepted = c->accepted && (c->clean || !c->options->strict);
+	int err;
+
+	diagnostics_capture(&c->diagnostics, SEVERITY_ERROR);
+	err = trace_open(&trace, c->options->path);
+	diagnostics_release();
+	if (err) { /* reported */
+		err = accepted ? err : 0;
+		goto out;
+	}
+	err = survey_run(&c->survey, &trace, &c->diagnostics, fault_severity(c));
+	report_survey(c);
+	if (err)
+		goto out;
+	err = figures_load(&c->figures, &trace, &c->diagnostics);
+	if (err)
+		goto out;
+	err = check_times(c);
+out:
+	trace_close(&trace);
+	return err;
+}
+
+static int verdict(const struct check *c)
+{
+	bool strict = c->options->strict;
+
+	if (!c->accepted || (strict && (!c->clean || c->contradicted)) ||
+	    (c->figures.there && !c->figures.sound))
+		return STATUS_FAILED;
+	return incomplete(&c->survey) ? STATUS_LOST : STATUS_COMPLETE;
 }
 
 static int check(const struct options *options)
 {
-	struct check *c = calloc(1, sizeof(*c));
-	struct trace trace = {.fd = -1};
+	struct check c = {.options = options};
 	int err, status = STATUS_FAILED;
-	bool valid;
 
-	if (!c) {
-		log_error("%s: no memory to check it", options->path);
-		return STATUS_FAILED;
-	}
-	c->options = options;
-	err = judge(c);
-	valid = c->accepted && (c->clean || !options->strict);
-	if (!err && diagnostics_catch(&c->findings) == 0) {
-		err = trace_open(&trace, options->path);
-		diagnostics_caught(&c->findings, SEVERITY_ERROR);
-		if (!err) {
-			err = survey_run(&c->survey, &trace, &c->findings,
-					 c->accepted ? SEVERITY_WARNING : SEVERITY_ERROR);
-			say_survey(c);
-			if (!err)
-				err = figures_load(&c->figures, &trace, &c->findings);
-			if (!err)
-				err = walk(c);
-		} else {
-			err = valid ? err : 0; /* said; there is nothing more to see */
-		}
-		trace_close(&trace);
-	}
-	if (!err && c->findings.nomem)
+	judge(&c);
+	err = check_streams(&c);
+	if (!err && c.diagnostics.nomem)
 		err = -ENOMEM;
-	valid = valid && (!c->figures.there || c->figures.sound) &&
-		!(c->contradicted && options->strict);
-	if (!err)
-		status = !valid			  ? STATUS_FAILED
-			 : incomplete(&c->survey) ? STATUS_LOST
-						  : STATUS_COMPLETE;
-	if (err)
-		log_error("%s: cannot be checked: %s", options->path, strerror(-err));
-	else if (print(c, status) < 0)
+	if (err) {
+		log_error("%s: cannot check: %s", options->path, strerror(-err));
+		goto out;
+	}
+	status = verdict(&c);
+	if (print(&c, status) < 0)
 		status = STATUS_FAILED;
-	cpu_times_fini(&c->account);
-	figures_free(&c->figures);
-	diagnostics_free(&c->findings);
-	free(c);
+out:
+	cpu_times_fini(&c.cpu_times);
+	figures_free(&c.figures);
+	diagnostics_free(&c.diagnostics);
 	return status;
 }
 
 static int repair_and_check(const struct options *options)
 {
-	struct options mended = *options;
-	struct repair repair = {.trace = options->path};
-	char *out = NULL;
+	struct options repaired = *options;
+	struct repair repair = {.trace = options->path, .out = options->out};
+	char *beside = NULL;
 	int status = STATUS_FAILED;
 
 	if (!options->in_place && !options->out) {
-		size_t n = strlen(options->path);
-
-		while (n > 1 && options->path[n - 1] == '/')
-			n--;
-		if (asprintf(&out, "%.*s.repaired", (int)n, options->path) < 0) {
-			log_error("%s: no memory to mend it", options->path);
+		beside = usage_beside(options->path, ".repaired");
+		if (!beside)
 			return STATUS_FAILED;
-		}
+		repair.out = beside;
 	}
-	repair.out = options->in_place ? NULL : options->out ? options->out : out;
-	if (repair_run(&repair) == 0) {
-		mended.path = repair.out ? repair.out : options->path;
-		log_info("%s: %llu of %llu streams mended, %llu left out: %llu bytes cut, %llu "
-			 "events "
-			 "added, %llu dropped",
-			 mended.path, (unsigned long long)repair.mended,
-			 (unsigned long long)repair.streams, (unsigned long long)repair.left_out,
-			 (unsigned long long)repair.bytes_cut,
-			 (unsigned long long)repair.events_added,
-			 (unsigned long long)repair.events_dropped);
-		status = check(&mended);
-		if (status == STATUS_COMPLETE && (repair.mended || repair.left_out))
-			status = STATUS_LOST;
-	}
-	free(out);
+	if (repair_run(&repair) < 0)
+		goto out;
+	repaired.path = repair.out ? repair.out : options->path;
+	log_info("%s: repaired %llu of %llu streams and left out %llu: %llu bytes cut, %llu events "
+		 "added, %llu dropped",
+		 repaired.path, (unsigned long long)repair.repaired,
+		 (unsigned long long)repair.streams, (unsigned long long)repair.left_out,
+		 (unsigned long long)repair.bytes_cut, (unsigned long long)repair.events_added,
+		 (unsigned long long)repair.events_dropped);
+	status = check(&repaired);
+	if (status == STATUS_COMPLETE && (repair.repaired || repair.left_out))
+		status = STATUS_LOST;
+out:
+	free(beside);
 	return status;
 }
 
@@ -401,9 +428,9 @@ int main(int argc, char **argv)
 		argp_options,
 		parse,
 		"TRACE",
-		"Check an ovni trace: is it valid, what is wrong with it, is it complete?\v"
-		"  ovni-check trace              # valid? complete? where did the time go?\n"
-		"  ovni-check --strict trace     # stacks must be empty at the end, too\n"
+		"Check whether an ovni trace is valid and complete, and list its faults.\v"
+		"  ovni-check trace              # verdict, faults, and the time of each CPU\n"
+		"  ovni-check --strict trace     # regions must be closed at the end, too\n"
 		"  ovni-check --repair trace     # write trace.repaired after a crash",
 		NULL,
 		NULL,

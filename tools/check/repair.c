@@ -16,21 +16,22 @@
 #include "trace/states/state_walk.h"
 #include "trace/base/log.h"
 #include "trace/base/build_info.h"
+#include "trace/base/text.h"
 
 #define COPY_BYTES (1 << 20)
-#define CPUS_MOST  65536 /* indices above are no CPUs but damage */
+#define CPUS_MOST  65536 /* greater indices are damage */
 
 struct part { /* one stream */
 	const char *path;
 	struct json *meta; /* NULL: unreadable, left out */
 	struct owner owner;
-	struct open_regions regions; /* as it stands at the end of what can be kept */
-	size_t size, kept;	     /* bytes of the file, and of what stays */
+	struct open_regions regions; /* at the end of the kept events */
+	size_t size, kept;	     /* bytes of the file, and of its kept part */
 	uint64_t events;
 	int64_t first, last; /* clocks */
-	bool mend;
-	int64_t closed_at;  /* clock of its last event, if it is closed here */
-	uint64_t models[4]; /* a bit for each character that its events have */
+	bool repair;
+	int64_t closed_at;  /* clock of its last event, if the repair closes it */
+	uint64_t models[4]; /* a bit for each model of its events */
 	uint8_t *added;	    /* events that close it */
 	size_t added_size;
 	uint64_t added_events, dropped;
@@ -46,48 +47,76 @@ struct work {
 	int out_fd;
 };
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
-static int look(struct work *w, struct part *p)
+/* Applies an event that is kept. */
+static int keep_event(struct work *w, struct part *p, const struct mapped_stream *stream)
 {
-	struct mapped_stream image;
-	int err = mapped_stream_open(&image, w->trace.fd, p->path);
+	const struct event *ev = &stream->ev;
+	int32_t cpu;
 
-	if (err == -EBADMSG) { /* shorter than its header: nothing was written yet */
-		p->mend = true;
+	if (open_regions_step(&p->regions, ev) == FAULT_NOMEM)
+		return -ENOMEM;
+	if (!p->events++)
+		p->first = ev->clock;
+	p->last = ev->clock;
+	p->models[ev->model >> 6] |= 1ull << (ev->model & 63);
+	p->kept = (size_t)(stream->at - stream->base);
+	cpu = p->regions.thread.cpu;
+	if (cpu > w->highest_cpu && cpu < CPUS_MOST)
+		w->highest_cpu = cpu;
+	return 0;
+}
+
+static int read_events(struct work *w, struct part *p)
+{
+	struct mapped_stream stream;
+	int err = mapped_stream_open(&stream, w->trace.fd, p->path);
+
+	if (err == -EBADMSG) { /* shorter than its header: no event was written */
+		p->repair = true;
 		return 0;
 	}
 	if (err)
 		return err;
-	p->size = image.size;
-	if (memcmp(image.base, STREAM_MAGIC, 4)) {
-		log_error("%s: its " STREAM_DATA " is not a stream", p->path);
-		mapped_stream_close(&image);
-		return -EBADMSG;
+	p->size = stream.size;
+	if (memcmp(stream.base, STREAM_MAGIC, 4)) {
+		log_error("%s: " STREAM_DATA " is not a stream", p->path);
+		err = -EBADMSG;
+		goto out;
 	}
 	p->kept = STREAM_HEADER_SIZE;
-	while (mapped_stream_step(&image) > 0) {
-		enum event_fault result;
-
-		/* after a crash of the machine a file may end in what was never written */
-		if (!p->owner.finished && !catalog_find(event_mcv(&image.ev), NULL))
+	while (mapped_stream_step(&stream) > 0) {
+		/* after a crash of the machine a file may end in bytes that were never written */
+		if (!p->owner.finished && !catalog_find(event_mcv(&stream.ev), NULL))
 			break;
-		result = open_regions_step(&p->regions, &image.ev);
-		if (result == FAULT_NOMEM) {
-			err = -ENOMEM;
-			break;
-		}
-		if (!p->events++)
-			p->first = image.ev.clock;
-		p->last = image.ev.clock;
-		p->models[image.ev.model >> 6] |= 1ull << (image.ev.model & 63);
-		p->kept = (size_t)(image.at - image.base);
-		if (p->regions.thread.cpu > w->highest_cpu && p->regions.thread.cpu < CPUS_MOST)
-			w->highest_cpu = p->regions.thread.cpu;
+		err = keep_event(w, p, &stream);
+		if (err)
+			goto out;
 	}
-	p->mend = p->kept != p->size || !p->owner.finished;
-	mapped_stream_close(&image);
+	p->repair = p->kept != p->size || !p->owner.finished;
+out:
+	mapped_stream_close(&stream);
 	return err;
+}
+
+static int load_stream(struct work *w, struct part *p, size_t i)
+{
+	int err;
+
+	p->path = w->trace.streams[i];
+	p->regions.thread.cpu = CPU_NONE;
+	p->meta = trace_metadata(&w->trace, i);
+	if (!p->meta)
+		return -EINVAL;
+	err = owner_init(&p->owner, p->meta);
+	if (err)
+		return err;
+	if (!p->owner.loom || p->owner.pid <= 0 || p->owner.tid <= 0) {
+		log_error("%s: its metadata has no loom, process or thread", p->path);
+		return -EINVAL;
+	}
+	return read_events(w, p);
 }
 
 static int load(struct work *w)
@@ -104,20 +133,11 @@ static int load(struct work *w)
 	for (size_t i = 0; i < w->n; i++) {
 		struct part *p = &w->parts[i];
 
-		p->path = w->trace.streams[i];
-		p->regions.thread.cpu = CPU_NONE;
-		p->meta = trace_metadata(&w->trace, i);
-		err = p->meta ? owner_init(&p->owner, p->meta) : -EINVAL;
-		if (!err && (!p->owner.loom || p->owner.pid <= 0 || p->owner.tid <= 0)) {
-			log_error("%s: its metadata does not tell whose stream it is", p->path);
-			err = -EINVAL;
-		}
-		if (!err)
-			err = look(w, p);
+		err = load_stream(w, p, i);
 		if (err == -ENOMEM)
 			return err;
 		if (err) {
-			log_warn("%s: nothing of it can be saved; it is left out", p->path);
+			log_warn("%s: left out, since it cannot be read", p->path);
 			json_free(p->meta);
 			p->meta = NULL;
 			w->repair->left_out++;
@@ -153,17 +173,18 @@ static int close_part(struct work *w, struct part *p)
 		int32_t cpu, creator;
 		uint64_t tag;
 	} begin = {CPU_VIRTUAL, -1, 0};
+	struct sched_state *thread = &p->regions.thread;
 	int err = 0;
 
 	if (!p->events)
 		p->last = w->first;
-	if (p->regions.thread.state == THREAD_STATE_UNKNOWN) {
-		/* a thread that never ran: a stream must end dead, and dead is only who lived */
+	if (thread->state == THREAD_STATE_UNKNOWN) {
+		/* a stream must end with a dead thread: one that never ran begins first */
 		err = add_event(p, MCV('O', 'H', 'x'), &begin, sizeof(begin));
-		p->regions.thread.state = THREAD_STATE_RUNNING;
-		p->regions.thread.cpu = CPU_VIRTUAL;
+		thread->state = THREAD_STATE_RUNNING;
+		thread->cpu = CPU_VIRTUAL;
 	}
-	if (!err && (p->regions.thread.state != THREAD_STATE_DEAD || p->regions.thread.out))
+	if (!err && (thread->state != THREAD_STATE_DEAD || thread->out))
 		err = open_regions_close(&p->regions, add_event, p);
 	p->closed_at = p->last;
 	return err;
@@ -189,7 +210,8 @@ static bool put_cpus(struct work *w, struct part *p)
 	return ok && json_put_bool(p->meta, "bpf.recovered.cpus_invented", true);
 }
 
-/* What only the end of a program writes: the CPUs of a loom, the application of a process. */
+/* Adds the metadata that a program writes at its end: CPUs of the loom, application of the process.
+ */
 static bool complete(struct work *w, size_t i)
 {
 	struct part *p = &w->parts[i];
@@ -212,7 +234,7 @@ static bool complete(struct work *w, size_t i)
 	return ok;
 }
 
-static bool describe(struct work *w, size_t i)
+static bool complete_metadata(struct work *w, size_t i)
 {
 	struct part *p = &w->parts[i];
 	const struct json *require = json_get(p->meta, "ovni.require");
@@ -236,7 +258,7 @@ static bool describe(struct work *w, size_t i)
 	       json_put_u64(p->meta, "bpf.recovered.dropped", p->dropped) &&
 	       json_put_u64(p->meta, "bpf.recovered.cut_bytes", p->size - p->kept) &&
 	       json_put_string(p->meta, "bpf.recovered.note",
-			       "closed after a crash; what came later is not in it") &&
+			       "closed after a crash; later events are missing") &&
 	       json_put_int(p->meta, "ovni.finished", 1);
 }
 
@@ -251,22 +273,22 @@ struct sink {
 
 static int sink_put(struct sink *sink, const uint8_t *bytes, size_t size)
 {
-	int err = 0;
-
 	if (sink->in_place)
 		return write_all(sink->replacement.fd, bytes, size);
-	while (size && !err) {
+	while (size) {
 		size_t n = size < COPY_BYTES ? size : COPY_BYTES;
+		/* a piece may end inside an event: the stream is not finished before the last one */
+		int err = stream_append(sink->work->out_fd, sink->part->path, bytes, n);
 
-		/* pieces need not be whole events here: all of it or nothing is kept */
-		err = stream_append(sink->work->out_fd, sink->part->path, bytes, n);
+		if (err)
+			return err;
 		bytes += n;
 		size -= n;
 	}
-	return err;
+	return 0;
 }
 
-/* True for an OAr to a thread that a repair has closed by then: the emulator refuses it. */
+/* True for an OAr to a thread that the repair closes before it: the emulator refuses it. */
 static bool moves_the_dead(const struct work *w, const struct part *p, const struct event *ev)
 {
 	if (event_mcv(ev) != MCV('O', 'A', 'r') || ev->payload_size < 8)
@@ -274,122 +296,171 @@ static bool moves_the_dead(const struct work *w, const struct part *p, const str
 	for (size_t i = 0; i < w->n; i++) {
 		const struct part *q = &w->parts[i];
 
-		if (q->meta && q->mend && q->owner.tid == get_i32(ev->payload + 4) &&
+		if (q->meta && q->repair && q->owner.tid == get_i32(ev->payload + 4) &&
 		    same_text(q->owner.loom, p->owner.loom))
 			return ev->clock >= q->closed_at;
 	}
 	return false;
 }
 
+/* Copies the kept events, without those that move a closed thread, or only counts the latter. */
 static int copy_events(struct sink *sink, struct part *p, bool count_only)
 {
-	struct mapped_stream image;
+	struct mapped_stream stream;
 	size_t from = STREAM_HEADER_SIZE;
-	int err = 0;
+	int err;
 
 	if (p->kept <= STREAM_HEADER_SIZE)
 		return 0;
-	err = mapped_stream_open(&image, sink->work->trace.fd, p->path);
+	err = mapped_stream_open(&stream, sink->work->trace.fd, p->path);
 	if (err)
 		return err;
-	while (!err && (size_t)(image.at - image.base) < p->kept &&
-	       mapped_stream_step(&image) > 0) {
-		if (!moves_the_dead(sink->work, p, &image.ev))
+	while ((size_t)(stream.at - stream.base) < p->kept && mapped_stream_step(&stream) > 0) {
+		size_t at = mapped_stream_offset(&stream);
+
+		if (!moves_the_dead(sink->work, p, &stream.ev))
 			continue;
 		if (count_only)
 			p->dropped++;
 		else
-			err = sink_put(sink, image.base + from,
-				       mapped_stream_offset(&image) - from);
-		from = (size_t)(image.at - image.base);
+			err = sink_put(sink, stream.base + from, at - from);
+		if (err)
+			goto out;
+		from = (size_t)(stream.at - stream.base);
 	}
-	if (!err && !count_only)
-		err = sink_put(sink, image.base + from, p->kept - from);
-	if (!err && !mapped_stream_sound(&image))
+	if (!count_only)
+		err = sink_put(sink, stream.base + from, p->kept - from);
+	if (!err && !mapped_stream_sound(&stream))
 		err = -EIO;
-	mapped_stream_close(&image);
+out:
+	mapped_stream_close(&stream);
 	return err;
+}
+
+static int put_stream(struct sink *sink, struct part *p)
+{
+	static const uint32_t version = STREAM_VERSION;
+	const struct work *w = sink->work;
+	uint8_t header[STREAM_HEADER_SIZE] = STREAM_MAGIC;
+	int err;
+
+	if (sink->in_place) {
+		memcpy(header + strlen(STREAM_MAGIC), &version, sizeof(version));
+		err = replace_file_start(&sink->replacement, w->trace.fd, p->path, STREAM_DATA);
+		if (err)
+			return err;
+		err = sink_put(sink, header, sizeof(header));
+	} else {
+		err = stream_create(w->out_fd, p->path, p->meta);
+	}
+	if (err)
+		return err;
+	err = copy_events(sink, p, false);
+	if (err || !p->added_size)
+		return err;
+	return sink_put(sink, p->added, p->added_size);
 }
 
 static int write_part(struct work *w, struct part *p)
 {
-	static const uint32_t version = STREAM_VERSION;
 	struct sink sink = {.work = w, .part = p, .in_place = !w->repair->out};
-	uint8_t header[STREAM_HEADER_SIZE] = STREAM_MAGIC;
 	int err;
 
-	memcpy(header + strlen(STREAM_MAGIC), &version, sizeof(version));
-	if (sink.in_place) {
-		if (!p->mend)
-			return 0;
-		err = replace_file_start(&sink.replacement, w->trace.fd, p->path, STREAM_DATA);
-		err = err ? err : sink_put(&sink, header, sizeof(header));
-	} else {
-		err = stream_create(w->out_fd, p->path, p->meta);
-	}
-	if (!err)
-		err = copy_events(&sink, p, false);
-	if (!err && p->added_size)
-		err = sink_put(&sink, p->added, p->added_size);
-	if (sink.in_place && !err)
-		err = replace_file_finish(&sink.replacement, false);
-	replace_file_abandon(&sink.replacement);
-	/* last of all: only now is it finished */
-	if (!err && sink.in_place)
-		err = stream_describe(w->trace.fd, p->path, p->meta);
+	if (sink.in_place && !p->repair)
+		return 0;
+	err = put_stream(&sink, p);
+	if (err || !sink.in_place)
+		goto out;
+	err = replace_file_finish(&sink.replacement, false);
 	if (err)
-		log_error("%s: cannot write the mended stream: %s", p->path, strerror(-err));
+		goto out;
+	/* the metadata comes last, since it says that the stream is finished */
+	err = stream_describe(w->trace.fd, p->path, p->meta);
+out:
+	replace_file_abandon(&sink.replacement);
+	if (err)
+		log_error("%s: cannot write the repaired stream: %s", p->path, strerror(-err));
 	return err;
+}
+
+static int create_output(struct work *w)
+{
+	if (!w->repair->out)
+		return 0;
+	if (mkdir(w->repair->out, 0777) < 0) {
+		int err = -errno;
+
+		log_error("cannot create '%s': %s", w->repair->out, strerror(-err));
+		return err;
+	}
+	w->out_fd = open(w->repair->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w->out_fd < 0)
+		return -errno;
+	return copy_offsets(w->trace.fd, w->out_fd);
 }
 
 static int write_all_parts(struct work *w)
 {
-	int err = 0;
+	int err = create_output(w);
 
-	if (w->repair->out) {
-		if (mkdir(w->repair->out, 0777) < 0) {
-			err = -errno;
-			log_error("%s: cannot make it: %s", w->repair->out, strerror(-err));
+	if (err)
+		return err;
+	for (size_t i = 0; i < w->n; i++) {
+		if (!w->parts[i].meta)
+			continue;
+		err = write_part(w, &w->parts[i]);
+		if (err)
 			return err;
-		}
-		w->out_fd = open(w->repair->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		err = w->out_fd < 0 ? -errno : copy_offsets(w->trace.fd, w->out_fd);
 	}
-	for (size_t i = 0; i < w->n && !err; i++)
-		if (w->parts[i].meta)
-			err = write_part(w, &w->parts[i]);
-	return err;
+	return 0;
 }
 
-static int mend(struct work *w)
+/* Closes one stream, once all closing clocks are known. */
+static int repair_part(struct work *w, size_t i)
 {
 	struct sink nowhere = {.work = w};
-	int err = 0;
+	struct repair *repair = w->repair;
+	struct part *p = &w->parts[i];
+	uint64_t kept;
+	int err = copy_events(&nowhere, p, true);
 
-	for (size_t i = 0; i < w->n && !err; i++)
-		if (w->parts[i].meta && w->parts[i].mend)
+	if (err)
+		return err;
+	repair->streams++;
+	p->repair |= p->dropped > 0;
+	if (!p->repair)
+		return 0;
+	if (!complete_metadata(w, i))
+		return -ENOMEM;
+	repair->repaired++;
+	repair->bytes_cut += p->size - p->kept;
+	repair->events_added += p->added_events;
+	repair->events_dropped += p->dropped;
+	kept = p->events - p->dropped;
+	log_info("%s: %llu event%s kept, %zu byte%s cut, %llu event%s added to close it", p->path,
+		 (unsigned long long)kept, plural(kept, "", "s"), p->size - p->kept,
+		 plural(p->size - p->kept, "", "s"), (unsigned long long)p->added_events,
+		 plural(p->added_events, "", "s"));
+	return 0;
+}
+
+static int repair_streams(struct work *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		int err = 0;
+
+		if (w->parts[i].meta && w->parts[i].repair)
 			err = close_part(w, &w->parts[i]);
-	for (size_t i = 0; i < w->n && !err; i++) {
-		struct part *p = &w->parts[i];
-
-		if (!p->meta)
-			continue;
-		err = copy_events(&nowhere, p, true);
-		p->mend |= p->dropped > 0;
-		w->repair->streams++;
-		if (!p->mend || err)
-			continue;
-		if (!describe(w, i))
-			err = -ENOMEM;
-		w->repair->mended++;
-		w->repair->bytes_cut += p->size - p->kept;
-		w->repair->events_added += p->added_events;
-		w->repair->events_dropped += p->dropped;
-		log_info("%s: %llu events kept, %zu bytes cut, %llu events added to close it",
-			 p->path, (unsigned long long)(p->events - p->dropped), p->size - p->kept,
-			 (unsigned long long)p->added_events);
+		if (err)
+			return err;
 	}
-	return err;
+	for (size_t i = 0; i < w->n; i++) {
+		int err = w->parts[i].meta ? repair_part(w, i) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 int repair_run(struct repair *repair)
@@ -397,12 +468,15 @@ int repair_run(struct repair *repair)
 	struct work w = {.repair = repair, .out_fd = -1, .trace.fd = -1};
 	int err = load(&w);
 
-	if (!err)
-		err = mend(&w);
+	if (err)
+		goto out;
+	err = repair_streams(&w);
+	if (err)
+		goto out;
+	err = write_all_parts(&w);
+out:
 	if (err == -ENOMEM)
-		log_error("%s: no memory to mend it", repair->trace);
-	if (!err)
-		err = write_all_parts(&w);
+		log_no_memory("while repairing %s", repair->trace);
 	for (size_t i = 0; w.parts && i < w.n; i++) {
 		json_free(w.parts[i].meta);
 		owner_fini(&w.parts[i].owner);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * repair: a trace that a crash left behind, made valid up to what was written.
+ * repair: a valid trace from the trace of a crashed program.
  *
- * In: a trace with streams that were never finished, or end inside an event, or lack what
- * is only written at the end; out: a copy (or, if asked, the trace itself) in which each such
- * stream ends at its last whole event, with all that is open left, its thread dead, and
- * the metadata complete. Finished streams are copied as they are.
- * Invariant: nothing is invented that happened: what is added are leavings and ends, and each
- * mended stream says so in `bpf.recovered`, so that nobody takes it for complete.
+ * In: a trace with streams that are not finished, end inside an event, or lack the metadata that is
+ * written at the end; out: a copy (or the trace itself, on request) in which each such stream ends
+ * at its last whole event, its open regions are left, its thread is dead, and its metadata is
+ * complete. Finished streams are copied unchanged.
+ * Invariant: a repair adds nothing but leaving events and ends, and each repaired stream has
+ * `bpf.recovered`, so that no reader takes it for complete.
  */
 #ifndef TOOLS_CHECK_REPAIR_H
 #define TOOLS_CHECK_REPAIR_H
@@ -17,13 +17,13 @@
 
 struct repair {
 	const char *trace; /* set by the caller */
-	const char *out;   /* a directory that will be made; NULL: in place */
+	const char *out;   /* a new directory; NULL: in place */
 
-	uint64_t streams, mended, left_out; /* left out: nothing of it can be read */
+	uint64_t streams, repaired, left_out; /* left out: unreadable streams */
 	uint64_t bytes_cut, events_added, events_dropped;
 };
 
-/* Returns 0, or -errno after one message. What was mended is said in between. */
+/* Repairs, with a message for each stream. Returns 0, or -errno after one message. */
 int repair_run(struct repair *repair) __attribute__((warn_unused_result));
 
 #endif

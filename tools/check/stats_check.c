@@ -83,11 +83,9 @@ int figures_load(struct figures *f, const struct trace *trace, struct diagnostic
 	if (fstatat(trace->fd, PERF_FILE, &st, 0) < 0 && errno == ENOENT)
 		return 0;
 	f->there = true;
-	err = diagnostics_catch(findings);
-	if (err)
-		return err;
+	diagnostics_capture(findings, SEVERITY_ERROR);
 	err = run_stats_load(&f->perf, trace->fd, PERF_FILE, &rules);
-	diagnostics_caught(findings, SEVERITY_ERROR);
+	diagnostics_release();
 	if (err)
 		return err == -ENOMEM ? err : 0; /* said */
 	if (f->perf.form != STATS_OVNI)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "trace/base/text.h"
 #include "trace/states/open_regions.h"
 #include "trace/states/state_walk.h"
 #include "trace/ovni/stream.h"
@@ -14,7 +15,7 @@ struct fault { /* of one kind in one stream */
 	uint32_t mcv;
 };
 
-struct looked { /* what was seen in one stream */
+struct stream_faults { /* of one stream */
 	struct fault faults[FAULT_COUNT];
 	struct fault backwards;
 	uint64_t events;
@@ -23,7 +24,7 @@ struct looked { /* what was seen in one stream */
 	uint32_t open_mcv;
 };
 
-/* What a stream must say about itself (emulator.md 4.1, 7). */
+/* Members that the metadata of a stream must have (emulator.md 4.1, 7). */
 static const struct rule {
 	const char *key;
 	bool (*is)(const struct json *node);
@@ -37,7 +38,7 @@ static const struct rule {
 	{"ovni.require", json_is_object, "an object"},
 };
 
-static const char *called(const char *path)
+static const char *shown_path(const char *path)
 {
 	return *path ? path : ".";
 }
@@ -58,7 +59,7 @@ static void mcv_text(char text[16], uint32_t mcv)
 	}
 }
 
-static void count(struct fault *fault, const struct stream *stream)
+static void count_fault(struct fault *fault, const struct stream *stream)
 {
 	if (fault->count++)
 		return;
@@ -67,8 +68,8 @@ static void count(struct fault *fault, const struct stream *stream)
 	fault->mcv = event_mcv(&stream->ev);
 }
 
-static void say(struct diagnostics *f, enum severity severity, const char *path,
-		const struct fault *fault, const char *what)
+static void report_fault(struct diagnostics *d, enum severity severity, const char *path,
+			 const struct fault *fault, const char *what)
 {
 	char mcv[16], more[48] = "";
 
@@ -78,11 +79,12 @@ static void say(struct diagnostics *f, enum severity severity, const char *path,
 	if (fault->count > 1)
 		snprintf(more, sizeof(more), " (and %llu more such events)",
 			 (unsigned long long)fault->count - 1);
-	diagnostics_add(f, severity, "%s: event %s at byte %llu, clock %lld, %s%s", called(path),
-			mcv, (unsigned long long)fault->byte, (long long)fault->clock, what, more);
+	diagnostics_add(d, severity, "%s: event %s at byte %llu, clock %lld, %s%s",
+			shown_path(path), mcv, (unsigned long long)fault->byte,
+			(long long)fault->clock, what, more);
 }
 
-static int look(struct looked *l, struct stream *stream)
+static int walk(struct stream_faults *l, struct stream *stream)
 {
 	struct open_regions regions = {.thread.cpu = CPU_NONE};
 	int64_t last = 0;
@@ -97,9 +99,9 @@ static int look(struct looked *l, struct stream *stream)
 			break;
 		}
 		if (result)
-			count(&l->faults[result], stream);
+			count_fault(&l->faults[result], stream);
 		if (stream->ev.clock < last)
-			count(&l->backwards, stream);
+			count_fault(&l->backwards, stream);
 		last = stream->ev.clock;
 		l->events++;
 	}
@@ -116,27 +118,25 @@ static int look(struct looked *l, struct stream *stream)
 	return err;
 }
 
-static void say_looked(const struct looked *l, struct diagnostics *f, enum severity faults,
-		       const char *path)
+static void report_faults(const struct stream_faults *l, struct diagnostics *d,
+			  enum severity faults, const char *path)
 {
 	char mcv[16];
 
-	say(f, faults, path, &l->backwards, "has a lower clock than the one before");
+	report_fault(d, faults, path, &l->backwards, "has a lower clock than the one before");
 	for (int i = FAULT_NONE + 1; i < FAULT_COUNT; i++)
-		say(f, faults, path, &l->faults[i], event_fault_names[i]);
+		report_fault(d, faults, path, &l->faults[i], event_fault_names[i]);
 	if (l->state != THREAD_STATE_DEAD)
-		diagnostics_add(f, faults, "%s: its thread is %s at the end, not dead",
-				called(path), thread_state_names[l->state]);
+		diagnostics_add(d, faults, "%s: its thread is %s at the end, not dead",
+				shown_path(path), thread_state_names[l->state]);
 	if (!l->open)
 		return;
 	mcv_text(mcv, l->open_mcv);
-	diagnostics_add(f, SEVERITY_WARNING,
-			"%s: %zu things that were entered are never left, the last "
-			"one by %s",
-			called(path), l->open, mcv);
+	diagnostics_add(d, SEVERITY_WARNING, "%s: %zu region%s never left; %s entered the last one",
+			shown_path(path), l->open, plural(l->open, " is", "s are"), mcv);
 }
 
-static void take_metadata(struct survey *s, const struct json *meta, struct diagnostics *f,
+static void take_metadata(struct survey *s, const struct json *meta, struct diagnostics *d,
 			  enum severity faults, const char *path)
 {
 	const struct json *bpf = json_get(meta, "bpf");
@@ -144,85 +144,95 @@ static void take_metadata(struct survey *s, const struct json *meta, struct diag
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (!rules[i].is(json_get(meta, rules[i].key)))
-			diagnostics_add(f, faults, "%s: %s must be %s", called(path), rules[i].key,
-					rules[i].what);
+			diagnostics_add(d, faults, "%s: %s must be %s", shown_path(path),
+					rules[i].key, rules[i].what);
 	if (json_number(json_get(meta, "ovni.finished")) != 1) {
-		diagnostics_add(f, faults,
-				"%s: it was not finished (ovni.finished is not 1): its program "
-				"ended in the middle; 'ovni-check --repair' can close it",
-				called(path));
+		diagnostics_add(d, faults,
+				"%s: the stream is not finished (ovni.finished is not 1): its "
+				"program ended early; 'ovni-check --repair' can close it",
+				shown_path(path));
 		s->unfinished++;
 	}
-	s->ours |= json_is_object(bpf);
 	s->recovered += json_is_object(json_get(bpf, "recovered"));
 	if (json_u64(json_get(bpf, "repairs"), &figure))
 		s->repairs += figure;
 	if (json_u64(json_get(bpf, "session.lost"), &figure)) {
-		s->told = true;
+		s->verifiable = true;
 		s->lost += figure;
 	}
 }
 
-/* Holds the stream to the number of events that it was given. */
-static void hold(struct survey *s, const struct json *meta, struct diagnostics *f, const char *path,
-		 uint64_t events)
+/* Compares the number of events with the one that the recorder wrote down. */
+static void compare_events(struct survey *s, const struct json *meta, struct diagnostics *d,
+			   const char *path, uint64_t events)
 {
-	uint64_t told, added = 0;
+	uint64_t written, added = 0;
 
-	if (!json_u64(json_get(meta, "bpf.events"), &told))
+	if (!json_u64(json_get(meta, "bpf.events"), &written))
 		return;
 	(void)json_u64(json_get(meta, "bpf.recovered.added"), &added);
 	events -= added < events ? added : events;
-	s->counted++;
-	if (events >= told)
+	if (events >= written)
 		return;
-	s->missing += told - events;
-	diagnostics_add(f, SEVERITY_WARNING,
+	s->missing += written - events;
+	diagnostics_add(d, SEVERITY_WARNING,
 			"%s: %llu of the %llu events that were written to it are "
 			"missing",
-			called(path), (unsigned long long)(told - events),
-			(unsigned long long)told);
+			shown_path(path), (unsigned long long)(written - events),
+			(unsigned long long)written);
 }
 
-int survey_run(struct survey *s, const struct trace *trace, struct diagnostics *f,
-	       enum severity faults)
+static int survey_stream(struct survey *s, const struct trace *trace, size_t i,
+			 struct diagnostics *d, enum severity severity)
+{
+	const char *path = trace->streams[i], *part;
+	struct stream stream = {0};
+	struct stream_faults faults;
+	struct json *meta;
+	bool thread;
+	int err;
+
+	diagnostics_capture(d, severity);
+	meta = trace_metadata(trace, i);
+	err = meta ? stream_open(&stream, trace->fd, path) : -EINVAL;
+	diagnostics_release();
+	part = json_string(json_get(meta, "ovni.part"));
+	thread = !part || !strcmp(part, "thread");
+	if (meta && thread)
+		take_metadata(s, meta, d, severity, path);
+	if (err) {
+		err = 0; /* reported */
+		goto out;
+	}
+	err = walk(&faults, &stream);
+	if (err == -ENOMEM)
+		goto out;
+	if (err < 0) {
+		diagnostics_capture(d, severity);
+		stream_report(&stream);
+		diagnostics_release();
+		err = 0;
+	}
+	s->events += faults.events;
+	if (thread)
+		report_faults(&faults, d, severity, path);
+	compare_events(s, meta, d, path, faults.events);
+out:
+	json_free(meta);
+	stream_close(&stream);
+	return err;
+}
+
+int survey_run(struct survey *s, const struct trace *trace, struct diagnostics *d,
+	       enum severity severity)
 {
 	memset(s, 0, sizeof(*s));
 	s->streams = trace->nstreams;
 	for (size_t i = 0; i < trace->nstreams; i++) {
-		const char *path = trace->streams[i];
-		struct stream stream = {0};
-		struct looked looked;
-		struct json *meta;
-		const char *part;
-		int err;
+		int err = survey_stream(s, trace, i, d, severity);
 
-		if (diagnostics_catch(f) < 0)
-			return -ENOMEM;
-		meta = trace_metadata(trace, i);
-		err = meta ? stream_open(&stream, trace->fd, path) : -EINVAL;
-		diagnostics_caught(f, faults);
-		part = json_string(json_get(meta, "ovni.part"));
-		if (meta && (!part || !strcmp(part, "thread")))
-			take_metadata(s, meta, f, faults, path);
-		if (!err) {
-			err = look(&looked, &stream);
-			if (err == -ENOMEM) {
-				json_free(meta);
-				stream_close(&stream);
-				return err;
-			}
-			if (err < 0 && diagnostics_catch(f) == 0) {
-				stream_report(&stream);
-				diagnostics_caught(f, faults);
-			}
-			s->events += looked.events;
-			if (!part || !strcmp(part, "thread"))
-				say_looked(&looked, f, faults, path);
-			hold(s, meta, f, path, looked.events);
-		}
-		json_free(meta);
-		stream_close(&stream);
+		if (err)
+			return err;
 	}
 	return 0;
 }
