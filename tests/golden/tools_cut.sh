@@ -109,7 +109,7 @@ same "one CPU" <<'END'
 70 OHe .1
 END
 cut_ --from 1000 "$T/t"
-grep -q "nothing of the trace" "$T/said" || fail "an empty part is not told"
+grep -q "the part has no events" "$T/said" || fail "an empty part is not reported"
 "$B/bin/ovni-cut" -o "$T/o" "$T/t" 2>"$T/said" && fail "an output that exists was taken"
 
 # Parts of all vectors that are valid: the parts are valid as well.

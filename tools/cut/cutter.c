@@ -13,30 +13,30 @@
 #define BUFFER_BYTES (16 << 10)
 
 struct cut_thread {
-	struct open_regions regions; /* as the whole trace has it */
+	struct open_regions regions; /* in the whole trace */
 	uint32_t process;
 	bool inside;	 /* its events are written */
-	bool on_virtual; /* in the new trace, though its regions says otherwise */
-	uint8_t idle[2]; /* value of the last VP? and 6P? that the new trace has */
+	bool on_virtual; /* in the new trace alone */
+	uint8_t idle[2]; /* value of the last VP? and 6P? in the new trace */
 	uint8_t *buffer;
 	size_t size;
 };
 
-/* Models whose creations wait for a thread, each in a group of its own: they differ in when
- * they accept events. */
+/* Models whose creations wait for a thread, each in its own group: they accept events in different
+ * states. */
 static const char groups[] = {'V', 'P', '6'};
 #define NGROUPS ((int)sizeof(groups))
 
 struct cut_process {
 	const struct owner *owner;
-	struct pending { /* creations that no stream has yet */
+	struct pending { /* creations that are not written yet */
 		uint8_t *bytes;
 		size_t size, room;
 	} pending[NGROUPS];
-	uint32_t inside; /* threads of it that are */
+	uint32_t inside; /* number of its threads that are written */
 };
 
-/* What creates types and tasks, which belong to the process and not to the thread. */
+/* Whether the event creates a type or a task, which belong to the process, not to the thread. */
 static bool creates(uint32_t mcv)
 {
 	static const uint32_t creations[] = {
@@ -52,51 +52,54 @@ static bool creates(uint32_t mcv)
 
 /* ---- writing ---- */
 
-static int flush(struct cutter *c, uint32_t who)
+static int append(const struct cutter *c, uint32_t stream, const void *bytes, size_t size)
 {
-	struct cut_thread *t = &c->threads[who];
-	int err = 0;
+	const char *path = c->source->trace.streams[stream];
+	int err = stream_append(c->out_fd, path, bytes, size);
 
-	if (t->size)
-		err = stream_append(c->out_fd, c->source->trace.streams[who], t->buffer, t->size);
 	if (err)
-		log_error("%s: cannot write: %s", c->source->trace.streams[who], strerror(-err));
-	t->size = 0;
+		log_error("%s: cannot write: %s", path, strerror(-err));
 	return err;
 }
 
-static int create(struct cutter *c, uint32_t who)
+static int flush(struct cutter *c, uint32_t stream)
+{
+	struct cut_thread *t = &c->threads[stream];
+	size_t size = t->size;
+
+	t->size = 0;
+	return size ? append(c, stream, t->buffer, size) : 0;
+}
+
+static int create(struct cutter *c, uint32_t stream)
 {
 	struct json *meta = json_new_object();
 	int err = -ENOMEM;
 
 	if (meta && json_put_int(meta, "version", 3))
-		err = stream_create(c->out_fd, c->source->trace.streams[who], meta);
+		err = stream_create(c->out_fd, c->source->trace.streams[stream], meta);
 	json_free(meta);
 	if (err)
-		log_error("%s: cannot create the stream: %s", c->source->trace.streams[who],
+		log_error("%s: cannot create the stream: %s", c->source->trace.streams[stream],
 			  strerror(-err));
 	return err;
 }
 
-static int put(struct cutter *c, uint32_t who, const void *bytes, size_t size)
+static int put(struct cutter *c, uint32_t stream, const void *bytes, size_t size)
 {
-	struct cut_thread *t = &c->threads[who];
+	struct cut_thread *t = &c->threads[stream];
 	int err = 0;
 
-	if (!c->written[who]++)
-		err = create(c, who);
-	if (!err && t->size + size > BUFFER_BYTES)
-		err = flush(c, who);
+	if (!c->written[stream]++)
+		err = create(c, stream);
 	if (err)
 		return err;
-	if (size > BUFFER_BYTES) {
-		err = stream_append(c->out_fd, c->source->trace.streams[who], bytes, size);
-		if (err)
-			log_error("%s: cannot write: %s", c->source->trace.streams[who],
-				  strerror(-err));
+	if (t->size + size > BUFFER_BYTES)
+		err = flush(c, stream);
+	if (err)
 		return err;
-	}
+	if (size > BUFFER_BYTES)
+		return append(c, stream, bytes, size);
 	if (!t->buffer)
 		t->buffer = malloc(BUFFER_BYTES);
 	if (!t->buffer)
@@ -106,8 +109,8 @@ static int put(struct cutter *c, uint32_t who, const void *bytes, size_t size)
 	return 0;
 }
 
-/* The idle state of a thread outlives its death, starts as Progressing, and must not be set to
- * what it is. Where the new trace has it for this event, NULL for other events. */
+/* The idle state that the event sets, in the new trace; NULL for other events. It starts as
+ * Progressing, outlives the thread, and must not be set to its present value. */
 static uint8_t *idle_of(struct cut_thread *t, uint32_t mcv)
 {
 	if (mcv >> 8 == MCV(0, 'V', 'P'))
@@ -118,26 +121,30 @@ static uint8_t *idle_of(struct cut_thread *t, uint32_t mcv)
 /* An event that the cut adds, at one clock. */
 struct adding {
 	struct cutter *cutter;
-	uint32_t who;
+	uint32_t stream;
 	int64_t clock;
-	bool create; /* creations that wait go behind the OHx */
+	bool create; /* pending creations follow the OHx */
 };
 
-static int put_some(struct cutter *c, uint32_t who, int64_t clock, struct pending *p)
+/* Writes the events of one group. */
+static int put_group(struct cutter *c, uint32_t stream, int64_t clock, struct pending *p)
 {
 	const uint8_t *at = p->bytes, *end = p->bytes + p->size;
 	struct event ev;
 	ssize_t n;
-	int err = 0;
 
-	while (!err && at < end && (n = event_decode(&ev, at, end)) > 0) {
+	p->size = 0;
+	while (at < end && (n = event_decode(&ev, at, end)) > 0) {
+		int err;
+
 		memcpy((uint8_t *)at + 4, &clock, sizeof(clock)); /* our copy */
-		err = put(c, who, at, (size_t)n);
+		err = put(c, stream, at, (size_t)n);
 		c->added++;
+		if (err)
+			return err;
 		at += n;
 	}
-	p->size = 0;
-	return err;
+	return 0;
 }
 
 /* Whether the model of a group accepts events of the thread (models.md, first line of each). */
@@ -150,34 +157,39 @@ static bool may_write(const struct open_regions *t, int group)
 					    : thread_state_is_active(t->thread.state));
 }
 
-/* Writes the creations that wait and that the thread, which stands so, may write. */
-static int put_pending(struct cutter *c, uint32_t who, int64_t clock, const struct open_regions *t)
+/* Writes the pending creations that the thread may write in this condition. */
+static int put_pending(struct cutter *c, uint32_t stream, int64_t clock,
+		       const struct open_regions *regions)
 {
-	struct cut_process *p = &c->processes[c->threads[who].process];
-	int err = 0;
+	struct cut_process *p = &c->processes[c->threads[stream].process];
 
-	for (int i = 0; i < NGROUPS && !err; i++)
-		if (p->pending[i].size && may_write(t, i))
-			err = put_some(c, who, clock, &p->pending[i]);
-	return err;
+	for (int i = 0; i < NGROUPS; i++) {
+		int err = 0;
+
+		if (p->pending[i].size && may_write(regions, i))
+			err = put_group(c, stream, clock, &p->pending[i]);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static int add(void *arg, uint32_t mcv, const void *payload, size_t size)
 {
 	static const struct open_regions begun = {.thread.state = THREAD_STATE_RUNNING};
 	const struct adding *a = arg;
-	uint8_t bytes[EVENT_SIZE_MAX], *idle = idle_of(&a->cutter->threads[a->who], mcv);
+	uint8_t bytes[EVENT_SIZE_MAX], *idle = idle_of(&a->cutter->threads[a->stream], mcv);
 	int err;
 
 	if (idle && *idle == (uint8_t)mcv)
 		return 0;
 	if (idle)
 		*idle = (uint8_t)mcv;
-	err = put(a->cutter, a->who, bytes, event_encode(bytes, mcv, a->clock, payload, size));
+	err = put(a->cutter, a->stream, bytes, event_encode(bytes, mcv, a->clock, payload, size));
 	a->cutter->added++;
-	if (!err && a->create && mcv == MCV('O', 'H', 'x'))
-		err = put_pending(a->cutter, a->who, a->clock, &begun);
-	return err;
+	if (err || !a->create || mcv != MCV('O', 'H', 'x'))
+		return err;
+	return put_pending(a->cutter, a->stream, a->clock, &begun);
 }
 
 /* ---- entering and closing ---- */
@@ -196,14 +208,14 @@ static bool lives(const struct cut_thread *t)
 	       t->regions.thread.state != THREAD_STATE_DEAD;
 }
 
-static int enter(struct cutter *c, uint32_t who, int64_t clock)
+static int enter(struct cutter *c, uint32_t stream, int64_t clock)
 {
-	struct cut_thread *t = &c->threads[who];
+	struct cut_thread *t = &c->threads[stream];
 	struct cut_process *p = &c->processes[t->process];
-	struct adding adding = {c, who, clock, true};
+	struct adding adding = {c, stream, clock, true};
 	bool waits = false;
 
-	/* what others of the process may need at this clock is there one before */
+	/* other threads of the process may need the creations at this clock: one earlier */
 	for (int i = 0; i < NGROUPS; i++)
 		waits |= p->pending[i].size > 0;
 	if (waits && clock > 0)
@@ -213,12 +225,12 @@ static int enter(struct cutter *c, uint32_t who, int64_t clock)
 	return open_regions_enter(&t->regions, add, &adding, &t->on_virtual);
 }
 
-/* The regions of the whole trace goes on: the closing is done on a copy. */
-static int leave(struct cutter *c, uint32_t who, int64_t clock)
+/* Closes a copy: the regions of the whole trace continue. */
+static int leave(struct cutter *c, uint32_t stream, int64_t clock)
 {
-	struct cut_thread *t = &c->threads[who];
+	struct cut_thread *t = &c->threads[stream];
 	struct open_regions copy = t->regions;
-	struct adding adding = {c, who, clock, false};
+	struct adding adding = {c, stream, clock, false};
 	int err;
 
 	copy.open = malloc((copy.nopen + 1) * sizeof(*copy.open));
@@ -238,34 +250,38 @@ static int leave(struct cutter *c, uint32_t who, int64_t clock)
 
 static int open_window(struct cutter *c)
 {
-	int err = 0;
-
 	c->opened = true;
-	for (size_t i = 0; i < c->source->trace.nstreams && !err; i++)
-		if (c->streams[i] && lives(&c->threads[i]) &&
-		    wanted_cpu(c, c->threads[i].regions.thread.cpu))
+	for (size_t i = 0; i < c->source->trace.nstreams; i++) {
+		const struct cut_thread *t = &c->threads[i];
+		int err = 0;
+
+		if (c->streams[i] && lives(t) && wanted_cpu(c, t->regions.thread.cpu))
 			err = enter(c, (uint32_t)i, c->from);
-	return err;
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static int close_window(struct cutter *c, int64_t clock)
 {
-	int err = 0;
+	for (size_t i = 0; i < c->source->trace.nstreams; i++) {
+		int err = c->threads[i].inside ? leave(c, (uint32_t)i, clock) : 0;
 
-	for (size_t i = 0; i < c->source->trace.nstreams && !err; i++)
-		if (c->threads[i].inside)
-			err = leave(c, (uint32_t)i, clock);
-	return err;
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 /* ---- one event ---- */
 
-/* Keeps a creation for a thread of its process that will be written, or writes it at once. */
-static int keep_creation(struct cutter *c, uint32_t who, const uint8_t *bytes,
+/* Keeps a creation for the next thread of its process that is written, or writes it at once. */
+static int keep_creation(struct cutter *c, uint32_t stream, const uint8_t *bytes,
 			 const struct event *ev)
 {
-	uint32_t process = c->threads[who].process;
-	int group = ev->model == 'V' ? 0 : ev->model == 'P' ? 1 : 2;
+	uint32_t process = c->threads[stream].process;
+	int group = (int)((const char *)memchr(groups, ev->model, sizeof(groups)) - groups);
 	struct pending *p = &c->processes[process].pending[group];
 	uint32_t inside = c->processes[process].inside;
 
@@ -289,12 +305,12 @@ static int keep_creation(struct cutter *c, uint32_t who, const uint8_t *bytes,
 	return 0;
 }
 
-/* An OAr as the new trace can have it: to a thread that is there, and not on that CPU already. */
-static int take_move(struct cutter *c, uint32_t who, const struct event *ev, bool *write)
+/* Applies an OAr; *write if the new trace can have it: its thread is there, on another CPU. */
+static int take_move(struct cutter *c, uint32_t stream, const struct event *ev, bool *write)
 {
 	int64_t target = ev->payload_size < 8
 				 ? -1
-				 : state_walk_find(c->names, who, get_i32(ev->payload + 4));
+				 : state_walk_find(c->names, stream, get_i32(ev->payload + 4));
 	int32_t cpu = ev->payload_size < 8 ? CPU_NONE : get_i32(ev->payload);
 	struct cut_thread *t;
 	int err = 0;
@@ -306,114 +322,134 @@ static int take_move(struct cutter *c, uint32_t who, const struct event *ev, boo
 	if (t->inside && !wanted_cpu(c, cpu))
 		err = leave(c, (uint32_t)target, ev->clock);
 	t->regions.thread.cpu = cpu;
+	if (err)
+		return err;
 	if (t->inside)
 		*write = !t->on_virtual; /* else it moves when it wakes */
-	else if (!err && c->opened && c->streams[target] && lives(t) && c->cpus &&
-		 wanted_cpu(c, cpu))
+	else if (c->opened && c->streams[target] && lives(t) && c->cpus && wanted_cpu(c, cpu))
 		err = enter(c, (uint32_t)target, ev->clock);
 	return err;
 }
 
-/* A thread that was entered asleep on the virtual CPU goes to its own one when it wakes. */
-static int put_waking(struct cutter *c, uint32_t who, const uint8_t *bytes, const struct event *ev)
+/* A thread that was entered as paused, on the virtual CPU, moves to its own CPU when it wakes. */
+static int put_waking(struct cutter *c, uint32_t stream, const uint8_t *bytes,
+		      const struct event *ev)
 {
-	struct cut_thread *t = &c->threads[who];
-	struct adding adding = {c, who, ev->clock, false};
-	int err = 0;
+	struct cut_thread *t = &c->threads[stream];
+	struct adding adding = {c, stream, ev->clock, false};
+	int32_t cpu = t->regions.thread.cpu;
+	int err;
 
-	if (ev->value == 'w')
-		err = put(c, who, bytes, ev->size);
-	else
-		err = add(&adding, MCV('O', 'H', 'w'), NULL, 0);
-	if (!err)
-		err = add(&adding, MCV('O', 'A', 's'), &t->regions.thread.cpu,
-			  sizeof(t->regions.thread.cpu));
-	if (!err && ev->value == 'r')
-		err = put(c, who, bytes, ev->size);
 	t->on_virtual = false;
 	c->kept++;
-	return err;
+	if (ev->value == 'w')
+		err = put(c, stream, bytes, ev->size);
+	else
+		err = add(&adding, MCV('O', 'H', 'w'), NULL, 0);
+	if (err)
+		return err;
+	err = add(&adding, MCV('O', 'A', 's'), &cpu, sizeof(cpu));
+	if (err || ev->value != 'r')
+		return err;
+	return put(c, stream, bytes, ev->size);
 }
 
-static int write_event(struct cutter *c, uint32_t who, const uint8_t *bytes, const struct event *ev)
+static int write_event(struct cutter *c, uint32_t stream, const uint8_t *bytes,
+		       const struct event *ev)
 {
-	struct cut_thread *t = &c->threads[who];
+	struct cut_thread *t = &c->threads[stream];
 	uint8_t *idle;
 	int err = 0;
 
 	if (t->on_virtual && ev->model == 'O' && ev->category == 'H' &&
 	    (ev->value == 'w' || ev->value == 'r'))
-		return put_waking(c, who, bytes, ev);
-	/* what an event needs is there before it, if its thread may say it */
+		return put_waking(c, stream, bytes, ev);
+	/* pending creations come before the event that may need them, if the thread may write them
+	 */
 	if (event_mcv(ev) >> 8 != MCV(0, 'O', 'H'))
-		err = put_pending(c, who, ev->clock, &t->regions);
-	if (!err)
-		err = put(c, who, bytes, ev->size);
+		err = put_pending(c, stream, ev->clock, &t->regions);
+	if (err)
+		return err;
+	err = put(c, stream, bytes, ev->size);
+	if (err)
+		return err;
 	c->kept++;
 	idle = idle_of(t, event_mcv(ev));
 	if (idle)
 		*idle = ev->value;
-	return err ? err : put_pending(c, who, ev->clock, &t->regions);
+	return put_pending(c, stream, ev->clock, &t->regions);
 }
 
-/* With a filter of CPUs a thread is inside while it is on one of them. */
-static int follow_cpu(struct cutter *c, uint32_t who, const struct event *ev, bool *write)
+/* With a filter of CPUs a thread is written while it is on one of them. */
+static int follow_cpu(struct cutter *c, uint32_t stream, const struct event *ev, bool *write)
 {
-	struct cut_thread *t = &c->threads[who];
+	struct cut_thread *t = &c->threads[stream];
 	bool on = wanted_cpu(c, t->regions.thread.cpu);
 
-	if (t->inside || !c->streams[who] || !c->opened || !lives(t) || !on)
+	if (t->inside || !c->streams[stream] || !c->opened || !lives(t) || !on)
 		return 0;
-	/* an OHx is written as it is, unless something was entered before it; whatever else
-	 * brings the thread here is told by entering it */
+	/* an OHx without open regions is copied; after any other event the thread is entered */
 	if (event_mcv(ev) == MCV('O', 'H', 'x') && !t->regions.nopen) {
 		t->inside = true;
 		c->processes[t->process].inside++;
 		return 0;
 	}
 	*write = false;
-	return enter(c, who, ev->clock);
+	return enter(c, stream, ev->clock);
 }
 
-static int take(struct cutter *c, uint32_t who, const uint8_t *bytes, const struct event *ev)
+/* Applies the event to its thread; *write if the thread is written and the event, too. */
+static int apply(struct cutter *c, uint32_t stream, const struct event *ev, bool *write)
 {
-	struct cut_thread *t = &c->threads[who];
-	bool known_model = !c->models || ev->model == 'O' || c->models[ev->model];
-	bool write = true;
+	struct cut_thread *t = &c->threads[stream];
+	uint32_t mcv = event_mcv(ev);
 	int err = 0;
 
-	if (!known_model) {
+	if (mcv == MCV('O', 'A', 'r')) {
+		err = take_move(c, stream, ev, write);
+	} else if (mcv == MCV('O', 'A', 's') && t->inside && ev->payload_size >= 4 &&
+		   !wanted_cpu(c, get_i32(ev->payload))) {
+		err = leave(c, stream, ev->clock);
+		*write = false;
+	}
+	if (err)
+		return err;
+	if (open_regions_step(&t->regions, ev) == FAULT_NOMEM)
+		return -ENOMEM;
+	return follow_cpu(c, stream, ev, write);
+}
+
+static int take(struct cutter *c, uint32_t stream, const uint8_t *bytes, const struct event *ev)
+{
+	struct cut_thread *t = &c->threads[stream];
+	bool write = true;
+	int err;
+
+	if (c->models && ev->model != 'O' && !c->models[ev->model]) {
 		c->dropped++;
 		return 0;
 	}
-	if (event_mcv(ev) == MCV('O', 'A', 'r')) {
-		err = take_move(c, who, ev, &write);
-	} else if (event_mcv(ev) == MCV('O', 'A', 's') && t->inside && ev->payload_size >= 4 &&
-		   !wanted_cpu(c, get_i32(ev->payload))) {
-		err = leave(c, who, ev->clock);
-		write = false;
-	}
-	if (!err && open_regions_step(&t->regions, ev) == FAULT_NOMEM)
-		err = -ENOMEM;
-	if (!err)
-		err = follow_cpu(c, who, ev, &write);
+	err = apply(c, stream, ev, &write);
 	if (err)
 		return err;
-	if (t->inside && write) {
-		err = write_event(c, who, bytes, ev);
-		if (!err && t->regions.thread.state == THREAD_STATE_DEAD) {
-			t->inside = t->on_virtual = false;
-			c->processes[t->process].inside--;
-		}
+	if (!t->inside || !write) {
+		c->dropped++;
+		if (creates(event_mcv(ev)) && !t->inside)
+			err = keep_creation(c, stream, bytes, ev);
 		return err;
 	}
-	c->dropped++;
-	return creates(event_mcv(ev)) && !t->inside ? keep_creation(c, who, bytes, ev) : 0;
+	err = write_event(c, stream, bytes, ev);
+	if (!err && t->regions.thread.state == THREAD_STATE_DEAD) {
+		t->inside = t->on_virtual = false;
+		c->processes[t->process].inside--;
+	}
+	return err;
 }
 
-/* ---- all ---- */
+/* ---- the whole trace ---- */
 
-static int group(struct cutter *c)
+/* Finds the process of each stream. */
+static void group_streams(struct cutter *c)
 {
 	size_t n = c->source->trace.nstreams;
 
@@ -424,7 +460,7 @@ static int group(struct cutter *c)
 
 		c->threads[i].regions.thread.cpu = CPU_NONE;
 		memset(c->threads[i].idle, 'p', sizeof(c->threads[i].idle));
-		/* streams of one process stand together, mostly: look back */
+		/* streams of one process are mostly neighbours */
 		while (k && (c->processes[k - 1].owner->pid != owner->pid ||
 			     strcmp(c->processes[k - 1].owner->loom ?: "", owner->loom ?: "")))
 			k--;
@@ -434,7 +470,6 @@ static int group(struct cutter *c)
 		}
 		c->threads[i].process = (uint32_t)(k - 1);
 	}
-	return 0;
 }
 
 static int walk(struct cutter *c)
@@ -442,29 +477,38 @@ static int walk(struct cutter *c)
 	struct stream *streams = c->source->streams;
 	struct player player;
 	int64_t last = c->from;
-	int err, failed = 0;
+	int err, step;
 
 	err = player_open(&player, streams, c->source->trace.nstreams, NULL, false);
 	if (err < 0)
 		return err;
-	while (!failed && (err = player_step(&player)) > 0) {
+	while ((step = player_step(&player)) > 0) {
 		const struct event *ev = &streams[player.who].ev;
 		const uint8_t *bytes = ev->payload - EVENT_HEADER_SIZE - (ev->jumbo ? 4 : 0);
 
 		if (ev->clock > c->to)
 			break;
 		if (!c->opened && ev->clock >= c->from)
-			failed = open_window(c);
+			err = open_window(c);
+		if (err)
+			goto out;
 		last = ev->clock;
-		if (!failed)
-			failed = take(c, player.who, bytes, ev);
+		err = take(c, player.who, bytes, ev);
+		if (err)
+			goto out;
 	}
-	if (!failed && err >= 0 && !c->opened && c->from <= c->to && err > 0)
-		failed = open_window(c);
-	if (!failed && err >= 0)
-		failed = close_window(c, err > 0 ? c->to : last);
+	if (step < 0) {
+		err = step;
+		goto out;
+	}
+	/* events follow the window, but none is inside */
+	if (step > 0 && !c->opened && c->from <= c->to)
+		err = open_window(c);
+	if (!err)
+		err = close_window(c, step > 0 ? c->to : last);
+out:
 	player_close(&player);
-	return failed ? failed : err < 0 ? err : 0;
+	return err;
 }
 
 int cutter_run(struct cutter *c)
@@ -476,16 +520,23 @@ int cutter_run(struct cutter *c)
 	c->processes = calloc(n + 1, sizeof(*c->processes));
 	c->written = calloc(n + 1, sizeof(*c->written));
 	c->names = calloc(1, sizeof(*c->names));
-	if (c->threads && c->processes && c->written && c->names)
-		err = state_walk_init(c->names, c->source);
-	if (!err)
-		err = group(c);
-	if (!err)
-		err = walk(c);
-	for (size_t i = 0; i < n && !err; i++)
+	if (!c->threads || !c->processes || !c->written || !c->names)
+		goto out;
+	err = state_walk_init(c->names, c->source);
+	if (err)
+		goto out;
+	group_streams(c);
+	err = walk(c);
+	if (err)
+		goto out;
+	for (size_t i = 0; i < n; i++) {
 		err = flush(c, (uint32_t)i);
+		if (err)
+			goto out;
+	}
+out:
 	if (err == -ENOMEM)
-		log_error("%s: no memory to cut it", c->source->trace.path);
+		log_no_memory("while cutting %s", c->source->trace.path);
 	return err;
 }
 

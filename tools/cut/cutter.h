@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cutter: a part of a trace that is a valid trace.
+ * cutter: a valid trace from a part of a trace.
  *
- * In: the events of all streams by clock, and what is wanted: a window of time, threads, CPUs,
- * models; out: new streams in which a thread that is in the middle of something where the part
- * begins is entered there (its state, its CPU, all that it has open), and closed where the
- * part ends. What others need of a part that is left out comes along: types and
- * tasks that were created there go into the stream of a thread of the same process.
+ * In: the events of all streams by clock, and a selection: a window of time, threads, CPUs, models;
+ * out: new streams. A thread that lives where the part begins is entered there (its state, its CPU,
+ * its open regions), and closed where the part ends.
+ * Invariant: the creation of a type or a task is never lost with its thread or its clock: it goes
+ * into the stream of another thread of the same process.
  * Specification: models.md; event-mapping.md, "The thread state machine".
  */
 #ifndef TOOLS_CUT_CUTTER_H
@@ -23,16 +23,16 @@ struct cutter {
 	const struct source *source;
 	int out_fd;	     /* directory of the new trace */
 	int64_t from, to;    /* clocks, both included */
-	const bool *streams; /* which ones are wanted */
+	const bool *streams; /* true: selected */
 	const int32_t *cpus; /* indices; NULL: all */
 	size_t ncpus;
 	const bool *models; /* by character; NULL: all. ovni is always kept */
 
-	/* found */
+	/* results */
 	uint64_t kept, added, dropped;
 	uint64_t *written; /* events of each stream; 0: it was not made */
 
-	/* inside */
+	/* private */
 	struct cut_thread *threads;
 	struct cut_process *processes;
 	size_t nprocesses;
@@ -40,7 +40,7 @@ struct cutter {
 	bool opened;		  /* the window */
 };
 
-/* Writes the streams, without `ovni.finished`: the caller describes them. Returns 0, or -errno
+/* Writes the streams, without their metadata, which the caller writes. Returns 0, or -errno
  * after one message. */
 int cutter_run(struct cutter *cutter) __attribute__((warn_unused_result));
 void cutter_fini(struct cutter *cutter);

@@ -2,9 +2,9 @@
 /*
  * ovni-cut: a part of a trace as a trace of its own.
  *
- * In: a trace, and what of it is wanted: a window of time, threads, processes, looms, CPUs,
- * models; out: a new trace that is valid by itself. Threads that are in the middle of
- * something at its edges are entered and closed there (cutter.h).
+ * In: a trace, and a selection: a window of time, threads, processes, looms, CPUs, models; out: a
+ * new, valid trace. Threads that live at the edges of the window are entered and closed there
+ * (cutter.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +19,7 @@
 #include "tools/lib/usage.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 struct options {
 	const char *path, *out;
@@ -31,7 +32,7 @@ struct options {
 enum { KEY_CPU = 0x200, KEY_MODEL };
 
 static const struct argp_option argp_options[] = {
-	{"output", 'o', "DIR", 0, "Where to (TRACE.cut); it must not exist", 0},
+	{"output", 'o', "DIR", 0, "Directory of the part (TRACE.cut); it must not exist", 0},
 	{"from", 0x104, "TIME", 0,
 	 "The part begins at this clock, in ns; +TIME counts from the "
 	 "first event of the trace and takes ns, us, ms, s",
@@ -92,8 +93,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* What the recorder told of the whole is not true of a part. */
-static int adapt(struct json *meta, const struct cutter *c, size_t i)
+/* Corrects the counts and the window of the recorder, which describe the whole trace. */
+static int correct_metadata(struct json *meta, const struct cutter *c, size_t i)
 {
 	uint64_t t0, t1, events;
 	bool ok = true;
@@ -107,11 +108,32 @@ static int adapt(struct json *meta, const struct cutter *c, size_t i)
 		ok = ok && json_put_u64(meta, "bpf.session.t1", (uint64_t)c->to);
 	if (json_get(meta, "bpf.session.cpus"))
 		ok = ok && json_put_array(meta, "bpf.session.cpus");
-	return ok && json_put_string(meta, "cut.by", "ovni-cut") &&
-			       json_put_i64(meta, "cut.from", c->from) &&
-			       json_put_i64(meta, "cut.to", c->to)
-		       ? 0
-		       : -ENOMEM;
+	ok = ok && json_put_string(meta, "cut.by", "ovni-cut") &&
+	     json_put_i64(meta, "cut.from", c->from) && json_put_i64(meta, "cut.to", c->to);
+	return ok ? 0 : -ENOMEM;
+}
+
+static int describe_stream(const struct cutter *c, const bool *kept, size_t i)
+{
+	const char *path = c->source->trace.streams[i];
+	struct json *meta = metadata_subset(c->source, kept, i);
+	int err;
+
+	if (!meta)
+		return -EINVAL;
+	err = correct_metadata(meta, c, i);
+	if (err)
+		goto out;
+	if (!json_put_int(meta, "ovni.finished", 1)) {
+		err = -ENOMEM;
+		goto out;
+	}
+	err = stream_describe(c->out_fd, path, meta);
+out:
+	json_free(meta);
+	if (err)
+		log_error("%s: cannot write the metadata: %s", path, strerror(-err));
+	return err;
 }
 
 static int describe(const struct cutter *c)
@@ -120,27 +142,15 @@ static int describe(const struct cutter *c)
 	bool *kept = calloc(n + 1, sizeof(*kept));
 	int err = 0;
 
-	if (!kept) {
-		log_error("%s: no memory to describe the streams", c->source->trace.path);
-		return -ENOMEM;
-	}
+	if (!kept)
+		return log_no_memory("while cutting %s", c->source->trace.path);
 	for (size_t i = 0; i < n; i++)
 		kept[i] = c->written[i];
-	for (size_t i = 0; i < n && !err; i++) {
-		struct json *meta;
-
-		if (!kept[i])
-			continue;
-		meta = metadata_subset(c->source, kept, i);
-		err = meta ? adapt(meta, c, i) : -EINVAL;
-		if (!err && !json_put_int(meta, "ovni.finished", 1))
-			err = -ENOMEM;
-		if (!err)
-			err = stream_describe(c->out_fd, c->source->trace.streams[i], meta);
-		json_free(meta);
+	for (size_t i = 0; i < n; i++) {
+		if (kept[i])
+			err = describe_stream(c, kept, i);
 		if (err)
-			log_error("%s: cannot describe the stream: %s", c->source->trace.streams[i],
-				  strerror(-err));
+			break;
 	}
 	free(kept);
 	return err;
@@ -165,21 +175,24 @@ static int run(const struct options *options, struct source *source, struct filt
 		cutter.out_fd = open(options->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (cutter.out_fd < 0) {
 		err = -errno;
-		log_error("%s: cannot make it: %s", options->out, strerror(-err));
+		log_error("cannot create '%s': %s", options->out, strerror(-err));
 		return err;
 	}
 	err = cutter_run(&cutter);
-	if (!err)
-		err = describe(&cutter);
-	for (size_t i = 0; cutter.written && i < source->trace.nstreams; i++)
+	if (err)
+		goto out;
+	err = describe(&cutter);
+	if (err)
+		goto out;
+	for (size_t i = 0; i < source->trace.nstreams; i++)
 		streams += cutter.written[i] > 0;
-	if (!err)
-		log_info(
-			"%s: %zu streams, %llu events kept, %llu added at the edges, %llu left out",
-			options->out, streams, (unsigned long long)cutter.kept,
-			(unsigned long long)cutter.added, (unsigned long long)cutter.dropped);
-	if (!err && !streams)
-		log_warn("%s: nothing of the trace is in this part", options->out);
+	log_info("%s: %zu stream%s, %llu event%s kept, %llu added at the edges, %llu left out",
+		 options->out, streams, plural(streams, "", "s"), (unsigned long long)cutter.kept,
+		 plural(cutter.kept, "", "s"), (unsigned long long)cutter.added,
+		 (unsigned long long)cutter.dropped);
+	if (!streams)
+		log_warn("%s: the part has no events", options->out);
+out:
 	cutter_fini(&cutter);
 	close(cutter.out_fd);
 	return err;
