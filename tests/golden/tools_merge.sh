@@ -50,7 +50,7 @@ END
 sed -i 's/"require": {"ovni": "1.1.0"}/"require": {"ovni": "1.1.0", "kernel": "1.0.0"}/' "$T/k/loom.h/proc.8/thread.8/stream.json"
 merge -t 500 "$T/p" "$T/k"
 [ $status = 0 ] || fail "it failed"
-says "1 threads merged, 1 only the program's, 0 only the kernel's"
+says "1 thread merged, 1 only of the program, 0 only of the kernel"
 says "2 boundaries moved (300 ns at most), 1 split"
 same "merged" <<'END'
 990 KCO h.1.1  :01:00:00:00:00:00

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ovni-merge: what a program wrote with libovni, and what the kernel saw of it, in one trace.
+ * ovni-merge: the trace that a program wrote with libovni and its kernel trace, as one trace.
  *
  *   program's trace ──┐
  *                     ├──► one stream per thread: the program's events, KCO and KCI
- *   kernel's trace  ──┘    (ovni-bpf --kernel-model)
+ *   kernel trace  ──┘    (ovni-bpf --kernel-model)
  *
- * In: two traces of one node; out: the first one with the kernel's events woven in
- * (merge_streams.h). Threads that only the kernel saw are left out or, on request, are a second
+ * In: two traces of one node; out: the first one with the KCO and KCI of the second
+ * (merge_streams.h). Threads of the kernel trace alone are left out or, on request, make a second
  * loom of the host. Specification: event-mapping.md, "Next to libovni".
  */
 #include <errno.h>
@@ -25,6 +25,7 @@
 #include "tools/merge/merge_streams.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 #define BUFFER_BYTES (256 << 10)
 
@@ -41,18 +42,18 @@ struct merge {
 	const char *path; /* of the stream that is written */
 	uint8_t *buffer;
 	size_t size;
-	bool *used;		   /* streams of the kernel's trace */
-	struct merge_marks *marks; /* of the others, next to those of the program */
-	bool named;		   /* some stream has the names of the kernel's trace */
+	bool *used;		   /* merged streams of the kernel trace */
+	struct merge_marks *marks; /* of both traces */
+	bool named;		   /* the output has the names of the kernel trace */
 	uint64_t merged, alone, events, moved, split, others;
 	int64_t most_moved;
 };
 
 static const struct argp_option argp_options[] = {
-	{"output", 'o', "DIR", 0, "Where to (PROGRAM.merged); it must not exist", 0},
-	{"tolerance", 't', "NS", 0, "How far the clocks of the two may differ (1000)", 0},
-	{"others", 'a', NULL, 0, "Threads that only the kernel saw make a second loom, HOST.bpf",
-	 0},
+	{"output", 'o', "DIR", 0, "Directory of the result (PROGRAM.merged); it must not exist", 0},
+	{"tolerance", 't', "NS", 0, "Greatest difference of the two clocks, in ns (1000)", 0},
+	{"others", 'a', NULL, 0,
+	 "Add the threads of the kernel trace alone as a second loom, HOST.bpf", 0},
 	{0},
 };
 
@@ -76,19 +77,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		else if (!options->kernel)
 			options->kernel = arg;
 		else
-			argp_error(state, "two traces, not three: '%s' is too much", arg);
+			argp_error(state, "unexpected argument '%s' after two traces", arg);
 		return 0;
 	case ARGP_KEY_END:
 		if (!options->kernel)
-			argp_error(state,
-				   "which two traces? That of the program, then the kernel's");
+			argp_error(state, "two traces are missing: that of the program, then that "
+					  "of the kernel");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-/* ---- whose is whose ---- */
+/* ---- the same thread in both traces ---- */
 
 /* Looms of one host: their names up to the first dot are the same. */
 static bool same_host(const char *a, const char *b)
@@ -110,8 +111,8 @@ static int64_t counterpart(const struct merge *m, const struct owner *owner)
 	return -1;
 }
 
-/* The clock of a process in a time namespace is ours plus an offset, which the first stream of
- * the process tells. */
+/* The clock of a process in a time namespace is that of the host plus an offset, which the first
+ * stream of the process has. */
 static int clock_offset(const struct merge *m, size_t i, int64_t *offset)
 {
 	*offset = 0;
@@ -176,9 +177,9 @@ static const char *reason(int err)
 	case -ERANGE:
 		return "its clocks are not in order; run ovni-sort first";
 	case -EBADMSG:
-		return "it ends inside an event; ovni-check --repair can mend it";
+		return "it ends inside an event; ovni-check --repair can repair it";
 	case -EEXIST:
-		return "it has events of the kernel already";
+		return "it has kernel events already";
 	default:
 		return strerror(-err);
 	}
@@ -186,99 +187,147 @@ static const char *reason(int err)
 
 /* ---- one stream ---- */
 
+/* Adds the metadata of the kernel stream. */
+static bool add_metadata(const struct merge *m, struct json *meta, size_t with,
+			 const struct merge_streams *w)
+{
+	struct json *kernel = trace_metadata(&m->kernel.trace, with);
+	bool ok = kernel && !metadata_add(meta, kernel, "bpf.name") &&
+		  json_put_string(meta, "ovni.require.kernel", catalog_model('K')->version) &&
+		  json_put_string(meta, "ovni.require.bpf", "1.0.0") &&
+		  json_put_u64(meta, "merge.kernel_events", w->kernel_events) &&
+		  json_put_u64(meta, "merge.moved", w->moved) &&
+		  json_put_u64(meta, "merge.split", w->split) &&
+		  json_put_i64(meta, "merge.tolerance", w->tolerance);
+
+	json_free(kernel);
+	return ok;
+}
+
+/* Adds the names of all threads of the kernel trace: of those that took the CPU. */
+static bool add_names(const struct merge *m, struct json *meta)
+{
+	for (size_t i = 0; i < m->kernel.trace.nstreams; i++) {
+		struct json *kernel = trace_metadata(&m->kernel.trace, i);
+		bool ok = kernel && !metadata_add(meta, kernel, "bpf.names");
+
+		json_free(kernel);
+		if (!ok)
+			return false;
+	}
+	return true;
+}
+
+/* Writes the metadata of stream i, merged with the kernel stream `with`; -1: none. */
 static int describe(struct merge *m, size_t i, int64_t with, const struct merge_streams *w)
 {
-	struct json *meta = trace_metadata(&m->program.trace, i), *kernel = NULL;
-	bool ok = meta;
-	int err;
+	struct json *meta = trace_metadata(&m->program.trace, i);
+	int err = -ENOMEM;
 
-	if (ok && with >= 0) {
-		const struct catalog_model *model = catalog_model('K');
-
-		kernel = trace_metadata(&m->kernel.trace, (size_t)with);
-		ok = kernel && !metadata_add(meta, kernel, "bpf.name") &&
-		     json_put_string(meta, "ovni.require.kernel", model->version) &&
-		     json_put_string(meta, "ovni.require.bpf", "1.0.0") &&
-		     json_put_u64(meta, "merge.kernel_events", w->kernel_events) &&
-		     json_put_u64(meta, "merge.moved", w->moved) &&
-		     json_put_u64(meta, "merge.split", w->split) &&
-		     json_put_i64(meta, "merge.tolerance", w->tolerance);
-		json_free(kernel);
+	if (!meta)
+		goto out;
+	if (with >= 0) {
+		if (!add_metadata(m, meta, (size_t)with, w))
+			goto out;
+		if (!m->named && !add_names(m, meta)) /* in one stream */
+			goto out;
+		m->named = true;
 	}
-	/* once: what the threads are called that took the CPU */
-	for (size_t k = 0; ok && with >= 0 && !m->named && k < m->kernel.trace.nstreams; k++) {
-		kernel = trace_metadata(&m->kernel.trace, k);
-		ok = kernel && !metadata_add(meta, kernel, "bpf.names");
-		json_free(kernel);
-	}
-	m->named |= with >= 0;
-	err = ok ? stream_describe(m->out_fd, m->program.trace.streams[i], meta) : -ENOMEM;
+	err = stream_describe(m->out_fd, m->program.trace.streams[i], meta);
+out:
 	json_free(meta);
 	return err;
 }
 
+static void count_merged(struct merge *m, size_t i, bool with, const struct merge_streams *w)
+{
+	if (w->moved || w->split)
+		log_info("%s: %llu boundar%s moved (%lld ns at most), %llu interval%s split",
+			 m->program.trace.streams[i], (unsigned long long)w->moved,
+			 plural(w->moved, "y", "ies"), (long long)w->most_moved,
+			 (unsigned long long)w->split, plural(w->split, "", "s"));
+	m->merged += with;
+	m->alone += !with;
+	m->events += w->kernel_events;
+	m->moved += w->moved;
+	m->split += w->split;
+	m->most_moved = w->most_moved > m->most_moved ? w->most_moved : m->most_moved;
+}
+
+/* Opens the kernel stream of the same thread. */
+static int open_kernel(struct merge *m, size_t with, struct merge_streams *w)
+{
+	const char *path = m->kernel.trace.streams[with];
+	int err = mapped_stream_open(w->kernel, m->kernel.trace.fd, path);
+
+	m->used[with] = true;
+	return err ? err : clock_offset(m, with, &w->offset);
+}
+
 static int merge_stream(struct merge *m, size_t i)
 {
+	const char *path = m->program.trace.streams[i];
 	int64_t with = counterpart(m, &m->program.owners[i]);
-	struct merge_streams w = {.tolerance = m->options->tolerance, .put = put, .arg = m};
 	struct mapped_stream program = {0}, kernel = {0};
-	int err = mapped_stream_open(&program, m->program.trace.fd, m->program.trace.streams[i]);
+	struct merge_streams w = {.program = &program,
+				  .kernel = &kernel,
+				  .tolerance = m->options->tolerance,
+				  .put = put,
+				  .arg = m};
+	int err;
 
-	if (!err && with >= 0) {
-		err = mapped_stream_open(&kernel, m->kernel.trace.fd,
-					 m->kernel.trace.streams[(size_t)with]);
-		m->used[with] = true;
-		if (!err)
-			err = clock_offset(m, (size_t)with, &w.offset);
-	}
-	if (!err)
-		err = begin(m, m->program.trace.streams[i]);
-	w.program = &program;
-	w.kernel = &kernel;
-	if (!err && with >= 0)
-		err = merge_streams(&w);
-	else if (!err)
-		err = put(m, program.base + STREAM_HEADER_SIZE, program.size - STREAM_HEADER_SIZE);
-	if (!err)
-		err = flush(m);
-	if (!err &&
-	    (!mapped_stream_sound(&program) || (with >= 0 && !mapped_stream_sound(&kernel))))
-		err = -EIO;
-	if (!err)
-		err = describe(m, i, with, &w);
+	err = mapped_stream_open(&program, m->program.trace.fd, path);
 	if (err)
-		log_error("%s: cannot merge: %s", m->program.trace.streams[i], reason(err));
-	if (w.moved || w.split)
-		log_info("%s: %llu boundaries moved (%lld ns at most), %llu intervals split",
-			 m->program.trace.streams[i], (unsigned long long)w.moved,
-			 (long long)w.most_moved, (unsigned long long)w.split);
-	m->merged += with >= 0;
-	m->alone += with < 0;
-	m->events += w.kernel_events;
-	m->moved += w.moved;
-	m->split += w.split;
-	m->most_moved = w.most_moved > m->most_moved ? w.most_moved : m->most_moved;
+		goto out;
+	if (with >= 0)
+		err = open_kernel(m, (size_t)with, &w);
+	if (err)
+		goto out;
+	err = begin(m, path);
+	if (err)
+		goto out;
+	if (with >= 0)
+		err = merge_streams(&w);
+	else
+		err = put(m, program.base + STREAM_HEADER_SIZE, program.size - STREAM_HEADER_SIZE);
+	if (err)
+		goto out;
+	err = flush(m);
+	if (err)
+		goto out;
+	if (!mapped_stream_sound(&program) || (with >= 0 && !mapped_stream_sound(&kernel))) {
+		err = -EIO;
+		goto out;
+	}
+	err = describe(m, i, with, &w);
+out:
+	if (err)
+		log_error("%s: cannot merge: %s", path, reason(err));
+	count_merged(m, i, with >= 0, &w);
 	mapped_stream_close(&program);
 	mapped_stream_close(&kernel);
 	return err;
 }
 
-/* ---- threads that only the kernel saw ---- */
+/* ---- threads of the kernel trace alone ---- */
 
 static int describe_other(struct merge *m, size_t i, const char *loom)
 {
 	struct json *meta = metadata_subset(&m->kernel, m->used, i);
-	int err = meta && json_put_string(meta, "ovni.loom", loom) ? 0 : -ENOMEM;
+	int err = -ENOMEM;
 
-	if (!err)
-		err = merge_marks_declare(m->marks, meta);
-	if (!err)
-		err = stream_describe(m->out_fd, m->path, meta);
+	if (!meta || !json_put_string(meta, "ovni.loom", loom))
+		goto out;
+	err = merge_marks_declare(m->marks, meta);
+	if (err)
+		goto out;
+	err = stream_describe(m->out_fd, m->path, meta);
+out:
 	json_free(meta);
 	return err;
 }
 
-/* The present event, marks with their new numbers. */
+/* Writes the present event, a mark with its new number. */
 static int put_other(struct merge *m, const struct mapped_stream *image)
 {
 	uint8_t bytes[EVENT_SIZE_MAX];
@@ -291,70 +340,93 @@ static int put_other(struct merge *m, const struct mapped_stream *image)
 	return put(m, bytes, ev->size);
 }
 
+static int copy_events(struct merge *m, size_t i, const char *path, const char *loom)
+{
+	struct mapped_stream stream = {0};
+	int err, step;
+
+	err = mapped_stream_open(&stream, m->kernel.trace.fd, m->kernel.trace.streams[i]);
+	if (err)
+		return err;
+	err = begin(m, path);
+	if (err)
+		goto out;
+	while ((step = mapped_stream_step(&stream)) > 0) {
+		err = put_other(m, &stream);
+		if (err)
+			goto out;
+	}
+	err = step;
+	if (err)
+		goto out;
+	err = flush(m);
+	if (err)
+		goto out;
+	err = describe_other(m, i, loom);
+out:
+	mapped_stream_close(&stream);
+	return err;
+}
+
 static int copy_other(struct merge *m, size_t i)
 {
 	const struct owner *owner = &m->kernel.owners[i];
-	int host = (int)strcspn(owner->loom ?: "", ".");
-	struct mapped_stream image = {0};
-	char *path = NULL, *loom = NULL;
-	int err = -ENOMEM, more;
+	const char *host = owner->loom ? owner->loom : "";
+	char *loom = xasprintf("%.*s.bpf", (int)strcspn(host, "."), host), *path = NULL;
+	int err = -ENOMEM;
 
-	if (asprintf(&loom, "%.*s.bpf", host, owner->loom ?: "") < 0)
-		loom = NULL;
-	if (loom && asprintf(&path, "loom.%s/proc.%lld/thread.%lld", loom, (long long)owner->pid,
-			     (long long)owner->tid) < 0)
-		path = NULL;
-	if (loom && path)
-		err = mapped_stream_open(&image, m->kernel.trace.fd, m->kernel.trace.streams[i]);
-	if (!err)
-		err = begin(m, path);
-	while (!err && (more = mapped_stream_step(&image)) != 0)
-		err = more < 0 ? more : put_other(m, &image);
-	if (!err)
-		err = flush(m);
-	if (!err)
-		err = describe_other(m, i, loom);
+	if (!loom)
+		goto out;
+	path = xasprintf("loom.%s/proc.%lld/thread.%lld", loom, (long long)owner->pid,
+			 (long long)owner->tid);
+	if (!path)
+		goto out;
+	err = copy_events(m, i, path, loom);
+out:
 	if (err)
 		log_error("%s: cannot copy: %s", m->kernel.trace.streams[i], reason(err));
 	m->others += !err;
-	mapped_stream_close(&image);
 	free(path);
 	free(loom);
 	return err;
 }
 
-/* Takes in what the streams of one trace declare, those of `only` or all. */
-static int take_marks(struct merge *m, const struct source *source, enum marks_side side,
-		      const bool *only)
+/* Adds the declarations of the streams of one trace, of those in `only` or of all. */
+static int add_marks(struct merge *m, const struct source *source, enum marks_side side,
+		     const bool *only)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < source->trace.nstreams && !err; i++) {
+	for (size_t i = 0; i < source->trace.nstreams; i++) {
 		struct json *meta;
+		int err;
 
 		if (only && !only[i])
 			continue;
 		meta = trace_metadata(&source->trace, i);
 		err = meta ? merge_marks_take(m->marks, side, meta) : -EINVAL;
 		json_free(meta);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 static int settle_marks(struct merge *m)
 {
-	int err = -ENOMEM;
+	int err;
 
 	m->marks = merge_marks_new();
-	if (m->marks)
-		err = take_marks(m, &m->program, MARKS_FIRST, NULL);
-	if (!err)
-		err = take_marks(m, &m->kernel, MARKS_SECOND, m->used);
-	if (!err)
-		err = merge_marks_settle(m->marks);
+	if (!m->marks)
+		return -ENOMEM;
+	err = add_marks(m, &m->program, MARKS_FIRST, NULL);
+	if (err)
+		return err;
+	err = add_marks(m, &m->kernel, MARKS_SECOND, m->used);
+	if (err)
+		return err;
+	err = merge_marks_settle(m->marks);
 	if (err == -ENOSPC)
-		log_error("%s: no number of a mark is free for those of the kernel's trace: merge "
-			  "without --others",
+		log_error("%s: no free number for the marks of the kernel trace: merge without "
+			  "--others",
 			  m->options->program);
 	return err;
 }
@@ -364,22 +436,46 @@ static int copy_others(struct merge *m)
 	size_t n = m->kernel.trace.nstreams;
 	int err;
 
-	/* from here on `used` is what is kept of the kernel's trace for its metadata */
+	/* from here on `used` are the other streams, for metadata_subset() */
 	for (size_t i = 0; i < n; i++)
 		m->used[i] = !m->used[i];
 	err = settle_marks(m);
-	for (size_t i = 0; i < n && !err; i++)
-		if (m->used[i])
-			err = copy_other(m, i);
-	return err;
+	if (err)
+		return err;
+	for (size_t i = 0; i < n; i++) {
+		err = m->used[i] ? copy_other(m, i) : 0;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int merge_all(struct merge *m)
+{
+	int err;
+
+	for (size_t i = 0; i < m->program.trace.nstreams; i++) {
+		err = merge_stream(m, i);
+		if (err)
+			return err;
+	}
+	if (!m->merged)
+		log_warn("no thread is in both traces: are they of the same run and host?");
+	else if (!m->events)
+		log_warn("%s: no KCO or KCI; was it recorded with --kernel-model?",
+			 m->options->kernel);
+	if (!m->options->others)
+		return 0;
+	return copy_others(m);
 }
 
 static int run(struct merge *m)
 {
 	int err = source_open(&m->program, m->options->program);
 
-	if (!err)
-		err = source_open(&m->kernel, m->options->kernel);
+	if (err)
+		return err;
+	err = source_open(&m->kernel, m->options->kernel);
 	if (err)
 		return err;
 	m->used = calloc(m->kernel.trace.nstreams + 1, sizeof(*m->used));
@@ -390,28 +486,20 @@ static int run(struct merge *m)
 		m->out_fd = open(m->options->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (m->out_fd < 0) {
 		err = -errno;
-		log_error("%s: cannot make it: %s", m->options->out, strerror(-err));
+		log_error("cannot create '%s': %s", m->options->out, strerror(-err));
 		return err;
 	}
-	for (size_t i = 0; i < m->program.trace.nstreams && !err; i++)
-		err = merge_stream(m, i);
-	if (!err && !m->merged)
-		log_warn("no thread is in both traces: are they of the same run and host?");
-	else if (!err && !m->events)
-		log_warn("%s: no KCO or KCI; was it recorded with --kernel-model?",
-			 m->options->kernel);
-	if (!err && m->options->others)
-		err = copy_others(m);
-	if (!err)
-		log_info(
-			"%s: %llu threads merged, %llu only the program's, %llu only the kernel's; "
-			"%llu events of the kernel, %llu boundaries moved (%lld ns at most), %llu "
-			"split",
-			m->options->out, (unsigned long long)m->merged,
-			(unsigned long long)m->alone, (unsigned long long)m->others,
-			(unsigned long long)m->events, (unsigned long long)m->moved,
-			(long long)m->most_moved, (unsigned long long)m->split);
-	return err;
+	err = merge_all(m);
+	if (err)
+		return err;
+	log_info("%s: %llu thread%s merged, %llu only of the program, %llu only of the kernel; "
+		 "%llu kernel event%s, %llu boundar%s moved (%lld ns at most), %llu split",
+		 m->options->out, (unsigned long long)m->merged, plural(m->merged, "", "s"),
+		 (unsigned long long)m->alone, (unsigned long long)m->others,
+		 (unsigned long long)m->events, plural(m->events, "", "s"),
+		 (unsigned long long)m->moved, plural(m->moved, "y", "ies"),
+		 (long long)m->most_moved, (unsigned long long)m->split);
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -420,7 +508,7 @@ int main(int argc, char **argv)
 		argp_options,
 		parse,
 		"PROGRAM KERNEL",
-		"Put what the kernel saw of a program's threads into the trace that it wrote.\v"
+		"Add the kernel events of a program's threads to the trace that it wrote.\v"
 		"  ovni-bpf --kernel-model -o kernel -- ./program    # writes ./ovni itself\n"
 		"  ovni-merge -o both ovni kernel && ovni-emu both",
 		NULL,
@@ -440,7 +528,7 @@ int main(int argc, char **argv)
 	}
 	err = run(&merge);
 	if (err == -ENOMEM)
-		log_error("no memory to merge");
+		log_no_memory("while merging %s", options.program);
 	source_close(&merge.program);
 	source_close(&merge.kernel);
 	if (merge.out_fd >= 0)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* merge_marks: see merge_marks.h */
 #include "tools/merge/merge_marks.h"
 
 #include <errno.h>
@@ -10,9 +9,8 @@
 
 #include "tools/lib/metadata_subset.h"
 
-#define TYPES 100
-#define TYPES_OWN                                                                                  \
-	92 /* from here on types have a meaning of their own, which is that in all traces */
+#define TYPES	  100
+#define TYPES_OWN 92 /* from here on a type means the same in all traces */
 #define MARK_SIZE 12 /* of the payload: i64 value, i32 type */
 
 struct label {
@@ -22,7 +20,7 @@ struct label {
 
 struct type {
 	char *title, *kind;
-	struct label *labels; /* by value, once it is settled */
+	struct label *labels; /* sorted by value by merge_marks_settle() */
 	size_t nlabels, room;
 	int32_t to;
 	int64_t highest; /* value with a label */
@@ -65,7 +63,7 @@ static bool number(const char *key, int64_t *out)
 	return !errno && end != key && !*end;
 }
 
-/* ---- taking in ---- */
+/* ---- declarations ---- */
 
 static int add_label(struct type *type, int64_t value, const char *text)
 {
@@ -91,8 +89,6 @@ static int take_type(struct type *type, const struct json *node)
 {
 	const char *title = json_string(json_key(node, "title"));
 	const char *kind = json_string(json_key(node, "chan_type"));
-	int err = 0;
-
 	if (!title || !kind)
 		return 0;
 	if (!type->title) {
@@ -101,32 +97,34 @@ static int take_type(struct type *type, const struct json *node)
 		if (!type->title || !type->kind)
 			return -ENOMEM;
 	}
-	for (node = json_first(json_key(node, "labels")); node && !err; node = json_next(node)) {
+	for (node = json_first(json_key(node, "labels")); node; node = json_next(node)) {
 		int64_t value;
 
-		if (json_string(node) && number(json_name(node), &value))
-			err = add_label(type, value, json_string(node));
+		if (!json_string(node) || !number(json_name(node), &value))
+			continue;
+		if (add_label(type, value, json_string(node)) < 0)
+			return -ENOMEM;
 	}
-	return err;
+	return 0;
 }
 
 int merge_marks_take(struct merge_marks *marks, enum marks_side side, const struct json *meta)
 {
 	const struct json *node = json_get(meta, "ovni.mark");
-	int err = 0;
-
 	if (!json_is_object(node))
 		return 0;
-	for (node = json_first(node); node && !err; node = json_next(node)) {
+	for (node = json_first(node); node; node = json_next(node)) {
 		int64_t t;
 
-		if (number(json_name(node), &t) && t >= 0 && t < TYPES)
-			err = take_type(&marks->sides[side][t], node);
+		if (!number(json_name(node), &t) || t < 0 || t >= TYPES)
+			continue;
+		if (take_type(&marks->sides[side][t], node) < 0)
+			return -ENOMEM;
 	}
-	return err;
+	return 0;
 }
 
-/* ---- settling ---- */
+/* ---- new numbers ---- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -142,7 +140,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp((*x)->text, (*y)->text);
 }
 
-/* Sorts by value, each once: streams repeat what they use. */
+/* Sorts by value and drops duplicates: several streams declare the same label. */
 static void sort_labels(struct type *type)
 {
 	size_t kept = 0;
@@ -166,45 +164,62 @@ static struct label *find_value(const struct type *type, int64_t value)
 			     : NULL;
 }
 
-/*
- * New values for the labels of a type that both have. A value of the first trace is
- * claimed by at most one label of the second, so that no two of them become one.
- */
-static int settle_labels(struct type *join, const struct type *stay)
+static bool same_text(const struct label *a, const struct label *b)
 {
-	const struct label **texts = malloc((stay->nlabels + 1) * sizeof(*texts));
-	bool *claimed = calloc(stay->nlabels + 1, sizeof(*claimed));
-	int64_t next = join->highest > stay->highest ? join->highest : stay->highest;
-	int err = texts && claimed ? 0 : -ENOMEM;
+	return a && strcmp(a->text, b->text) == 0;
+}
 
-	for (size_t i = 0; i < stay->nlabels && !err; i++)
-		texts[i] = &stay->labels[i];
-	if (!err && stay->nlabels)
-		qsort(texts, stay->nlabels, sizeof(*texts), by_text);
-	for (size_t i = 0; i < join->nlabels && !err; i++) { /* those that agree */
+/*
+ * New values for the labels of a type that both traces have. At most one label of the second trace
+ * takes a value of the first (`taken`), so that no two of them become one. `texts` are the labels
+ * of the first, by text.
+ */
+static void choose_values(struct type *join, const struct type *stay, const struct label **texts,
+			  bool *taken)
+{
+	int64_t next = join->highest > stay->highest ? join->highest : stay->highest;
+
+	for (size_t i = 0; i < join->nlabels; i++) { /* the same value in both */
 		const struct label *there = find_value(stay, join->labels[i].value);
 
-		if (there && strcmp(there->text, join->labels[i].text) == 0)
-			claimed[there - stay->labels] = true;
+		if (same_text(there, &join->labels[i]))
+			taken[there - stay->labels] = true;
 	}
-	for (size_t i = 0; i < join->nlabels && !err; i++) {
+	for (size_t i = 0; i < join->nlabels; i++) {
 		struct label *label = &join->labels[i];
 		const struct label *key = label, *there = find_value(stay, label->value);
-		const struct label **same;
+		const struct label **same = NULL;
 
-		if (there && strcmp(there->text, label->text) == 0)
+		if (same_text(there, label))
 			continue;
-		same = stay->nlabels ? bsearch(&key, texts, stay->nlabels, sizeof(*texts), by_text)
-				     : NULL;
-		if (same && !claimed[*same - stay->labels]) {
-			claimed[*same - stay->labels] = true;
+		if (stay->nlabels)
+			same = bsearch(&key, texts, stay->nlabels, sizeof(*texts), by_text);
+		if (same && !taken[*same - stay->labels]) {
+			taken[*same - stay->labels] = true;
 			label->to = (*same)->value;
 		} else if (there && next < INT64_MAX) {
 			label->to = ++next;
 		}
 	}
+}
+
+static int settle_labels(struct type *join, const struct type *stay)
+{
+	const struct label **texts = malloc((stay->nlabels + 1) * sizeof(*texts));
+	bool *taken = calloc(stay->nlabels + 1, sizeof(*taken));
+	int err = -ENOMEM;
+
+	if (!texts || !taken)
+		goto out;
+	for (size_t i = 0; i < stay->nlabels; i++)
+		texts[i] = &stay->labels[i];
+	if (stay->nlabels)
+		qsort(texts, stay->nlabels, sizeof(*texts), by_text);
+	choose_values(join, stay, texts, taken);
+	err = 0;
+out:
 	free(texts);
-	free(claimed);
+	free(taken);
 	return err;
 }
 
