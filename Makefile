@@ -108,7 +108,7 @@ LOOM_HEADERS := $(patsubst %,trace/loom/%.h,loom_record controls style)
 # Only what reads Pallas archives is linked with zstd.
 TRACE_LIBS := -lcjson -lm -Wl,--push-state,--as-needed -lzstd -Wl,--pop-state
 EMU_LIBS   := -lz -lpthread
-USER_LIBS  := -lbpf -Wl,--push-state,--as-needed -ldw -liberty -lcapstone -llzma -Wl,--pop-state -lelf -lz -lcap-ng \
+USER_LIBS  := -lbpf -Wl,--push-state,--as-needed -ldw -liberty -lcapstone -Wl,--pop-state -lelf -lz -lcap-ng \
 	-lpthread
 
 .PHONY: all unit-tests workloads

@@ -31,7 +31,6 @@ libcap-ng-dev             /usr/include/cap-ng.h
 libdw-dev                 /usr/include/elfutils/libdwfl.h
 libiberty-dev             /usr/include/libiberty/demangle.h
 libcapstone-dev           /usr/include/capstone/capstone.h
-liblzma-dev               /usr/include/lzma.h
 '
 check='
 libcmocka-dev             /usr/include/cmocka.h

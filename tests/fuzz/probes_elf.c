@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzer of what can be probed: any bytes as a program.
+ * Fuzzer of the readers of programs: any bytes as a program.
  *
- * What is accepted is read whole: functions by all their names, USDT probes with all their
- * arguments, what the dynamic linker is told; what is found lies inside of the file. Then all of it
- * is resolved and labelled as the recorder does.
+ * An accepted file is read whole: functions by all their names, USDT probes with all their
+ * arguments, unwind tables, libraries; all results lie inside of the file. Then all of it is
+ * resolved and labelled as the recorder does. The functions that the recorder runs in a child
+ * process (elf_child.h) run in this one, on top of libelf.
+ * In a second turn the bytes are the answer of such a child: the parent must not trust it.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +19,34 @@
 
 #include "trace/base/log.h"
 #include "trace/base/text.h"
-#include "user/elf/dynamic.h"
-#include "user/elf/frames.h"
+#include "user/elf/elf_child.h"
 #include "user/elf/elf_file.h"
+#include "user/elf/libraries.h"
 #include "user/probes/resolve.h"
 #include "user/elf/symbols.h"
+#include "user/elf/unwind.h"
 #include "user/elf/usdt.h"
 #include "user/probes/usdt_argument.h"
 #include "fuzz.h"
+
+/* The answer of all children, if not NULL. */
+static const uint8_t *forged;
+static size_t forged_size;
+
+int elf_child_run(elf_child_work work, void *arg, struct elf_answer *answer)
+{
+	*answer = (struct elf_answer){0};
+	if (forged)
+		elf_answer_put(answer, forged, forged_size);
+	else
+		work(answer, arg);
+	return 0;
+}
+
+const char *elf_child_error(int err)
+{
+	return err == -ENOMEM ? NULL : "is damaged";
+}
 
 /* A file of these bytes; the same one is used again and again. */
 static int file_of(const uint8_t *data, size_t size)
@@ -33,16 +57,17 @@ static int file_of(const uint8_t *data, size_t size)
 	return fd;
 }
 
-static void read_functions(const struct image *image)
+static void read_functions(const struct elf_file *file)
 {
 	static const char *const names[] = {"main", "*", "f@V", "ns::f", "a*[", "\\", ""};
 	struct functions functions;
 
-	MUST(!functions_read(&functions, image, "/proc/self/fdinfo", "none"));
+	if (functions_read(&functions, file, "/proc/self/fdinfo", "none"))
+		return;
 	for (size_t i = 0; i < functions.count; i++) {
 		const struct function *f = &functions.list[i];
 
-		MUST(f->offset < image->size && f->size <= image->size - f->offset);
+		MUST(f->offset < file->size && f->size <= file->size - f->offset);
 		MUST(*f->name && functions_at(&functions, f->offset));
 		MUST(!i || f[-1].offset <= f->offset);
 	}
@@ -57,27 +82,20 @@ static void read_functions(const struct image *image)
 		free(found);
 	}
 	functions_nearest(&functions, "mian");
-	for (size_t i = 0; i < image->nsegments; i++) {
-		uint64_t begin, bytes, offset, left;
-
-		for (uint64_t at = 0; at < 64; at += 7)
-			if (frame_at(image, image->segments[i].p_vaddr + at, &begin, &bytes))
-				MUST(image_offset(image, begin, PF_X, &offset, &left) &&
-				     bytes <= left);
-	}
 	functions_free(&functions);
 }
 
-static void read_probes(const struct image *image)
+static void read_probes(const struct elf_file *file)
 {
 	struct usdt_probes probes;
 
-	MUST(!usdt_read(&probes, image));
+	if (usdt_read(&probes, file))
+		return;
 	for (size_t i = 0; i < probes.count; i++) {
 		const struct usdt_probe *p = &probes.list[i];
 		unsigned count = usdt_arguments(p->arguments);
 
-		MUST(p->offset < image->size && p->semaphore < image->size);
+		MUST(p->offset < file->size && p->semaphore < file->size);
 		for (unsigned n = 1; n <= count + 1 && n < 20; n++) {
 			static const unsigned machines[] = {EM_X86_64, EM_AARCH64};
 
@@ -93,6 +111,44 @@ static void read_probes(const struct image *image)
 		}
 	}
 	usdt_free(&probes);
+}
+
+static void read_frames(const struct elf_file *file)
+{
+	struct unwind_frames frames;
+	bool throws;
+
+	if (unwind_throws(file, &throws) || unwind_frames_read(&frames, file))
+		return;
+	for (size_t i = 0; i < frames.count; i++) {
+		const struct unwind_frame *frame = &frames.list[i], *found;
+
+		found = unwind_frames_at(&frames, frame->begin);
+		MUST(!found || found->begin == frame->begin);
+		MUST(!i || frame[-1].begin <= frame->begin);
+	}
+	unwind_frames_free(&frames);
+}
+
+static int see_library(const char *name, const char *path, void *arg)
+{
+	(void)arg;
+	MUST(name && path);
+	return 0;
+}
+
+static void read_libraries(int fd)
+{
+	struct libraries libraries;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	MUST(!libraries_open(&libraries, "/proc/self/fdinfo", "x:$ORIGIN", NULL));
+	libraries_close(&libraries);
+	MUST(!libraries_open(&libraries, "", NULL, NULL));
+	libraries.cache_count = 0; /* thousands of entries for each forged name */
+	MUST(!libraries_needed(&libraries, path, see_library, NULL));
+	libraries_close(&libraries);
 }
 
 static void resolve_all(int fd)
@@ -111,7 +167,10 @@ static void resolve_all(int fd)
 	MUST(!requests_add_usdt(&requests, text, &at));
 	for (size_t i = 0; i < requests.count; i++)
 		requests.list[i].optional = true;
-	MUST(!sites_resolve(&sites, &requests, &scope));
+	if (sites_resolve(&sites, &requests, &scope)) {
+		requests_free(&requests);
+		return;
+	}
 	for (size_t i = 0; i < sites.count; i++) {
 		const struct site *s = &sites.list[i];
 		const char *end = s->label + strlen(s->label);
@@ -130,24 +189,36 @@ static void resolve_all(int fd)
 	requests_free(&requests);
 }
 
+static void read_all(int fd)
+{
+	struct elf_file file;
+	int again = dup(fd), err;
+
+	if (elf_file_take(&file, again, &err))
+		return;
+	read_functions(&file);
+	read_probes(&file);
+	read_frames(&file);
+	elf_file_close(&file);
+	if (!forged || forged_size < 256) /* each name costs a search */
+		read_libraries(fd);
+	resolve_all(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct dynamic dynamic;
-	struct image image;
-	int fd, again, err;
+	static int program = -1;
+	int fd = file_of(data, size);
 
 	log_setup("fuzz", (enum log_level) - 1);
-	fd = file_of(data, size);
-	again = dup(fd);
-	if (!image_take(&image, fd, &err)) {
-		read_functions(&image);
-		read_probes(&image);
-		if (dynamic_read(&dynamic, &image))
-			MUST(!dynamic.soname || strlen(dynamic.soname) < size);
-		dynamic_free(&dynamic);
-		image_close(&image);
-		resolve_all(again);
-	}
-	close(again);
+	if (program < 0)
+		program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	MUST(program >= 0);
+	forged = NULL;
+	read_all(fd);
+	forged = data;
+	forged_size = size;
+	read_all(program);
+	close(fd);
 	return 0;
 }

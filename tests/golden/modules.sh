@@ -41,7 +41,7 @@ TABLE = {
     "user/kernel": (BASE + " bpf user/config user/host user/probes", "bpf/"),
     "user/apis": (BASE + " trace/catalog user/probes", ""),
     "user/probes": (BASE + " trace/ovni trace/catalog bpf user/config user/elf user/host", "bpf/|elfutils/|dwarf"),
-    "user/elf": (BASE + " user/host", r"libelf|gelf|elfutils/|dwarf|libiberty/|lzma|capstone/|zlib"),
+    "user/elf": (BASE + " user/host", r"libelf|gelf|elfutils/|dwarf|libiberty/|capstone/|zlib"),
     "user/control": (BASE + " user/host", ""),
     "user/writer": (BASE + " trace/ovni", ""),
     "user/config": (BASE + " bpf user/host", "bpf/"),
@@ -62,7 +62,7 @@ TABLE = {
     "tools/loom/import": ("trace/ tools/lib tools/loom/run", "cjson/"),
     "tools/loom/export": ("trace/ tools/lib tools/loom/run", "cjson/"),
 }
-LIBRARIES = re.compile(r"(bpf/|cjson/|zstd|zlib|lzma|libelf|gelf|elfutils/|dwarf|cap-ng|libiberty/|capstone/|mpi|cmocka)")
+LIBRARIES = re.compile(r"(bpf/|cjson/|zstd|zlib|libelf|gelf|elfutils/|dwarf|cap-ng|libiberty/|capstone/|mpi|cmocka)")
 KERNEL_HEADERS = {"record.h", "state.h", "summary.h", "sample.h", "ovni.skel.h"}  # the contract with user/
 # A name that stands in two folders: the kernel half and the user half of a thing, the page of a model in the
 # catalog and in the emulator, and the sub-commands that ovni-loom and ovni-pallas share.

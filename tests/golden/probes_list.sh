@@ -110,6 +110,13 @@ refused 2 'needs --list' --json -a
 "$recorder" --list ./pie >/dev/full 2>said.txt && complain "a full device is not noticed"
 grep -q 'cannot write' said.txt || complain "a full device: $(cat said.txt)"
 
+# libelf runs in a child process without privileges: if it crashes, that is one sentence.
+LD_PRELOAD=$B/tests/faults/libelf.so refused 1 'pie is damaged, or too large: reading it crashed' --list ./pie
+FAULT_ELF=uid LD_PRELOAD=$B/tests/faults/libelf.so "$recorder" --list ./pie >out.txt 2>said.txt || complain "the reader: $(cat said.txt)"
+want=$(id -u)
+[ "$want" = 0 ] && want=65534
+[ "$(sort -u said.txt)" = "read by uid $want" ] || complain "the reader is not $want: $(cat said.txt)"
+
 # Nobody may list what everybody may read, and nothing else.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	public=$(mktemp -d /tmp/ovni-public.XXXXXX) && chmod 755 "$public"

@@ -420,9 +420,9 @@ static void labels_are_text_of_bounded_length(void **state)
 static void labels_of_two_containers_stay_apart(void **state)
 {
 	struct function function = {.name = "f", .offset = 4, .size = 4};
-	struct binary binaries[3] = {{.name = (char *)"/lib/libx.so", .image.inode = 1},
-				     {.name = (char *)"/lib/libx.so", .image.inode = 2},
-				     {.name = (char *)"/opt/libx.so", .image.inode = 3}};
+	struct binary binaries[3] = {{.name = (char *)"/lib/libx.so", .file.inode = 1},
+				     {.name = (char *)"/lib/libx.so", .file.inode = 2},
+				     {.name = (char *)"/opt/libx.so", .file.inode = 3}};
 	struct site sites[4] = {{.offset = 4}, {.offset = 4}, {.offset = 4}, {.offset = 4}};
 	struct label labels[4];
 
@@ -506,7 +506,7 @@ static void damaged_headers_are_said(void **state)
 		{offsetof(Elf64_Ehdr, e_phoff), 8, 1ull << 40, "cut short, or damaged"},
 		{offsetof(Elf64_Ehdr, e_phoff), 8, UINT64_MAX, "cut short, or damaged"},
 		{offsetof(Elf64_Ehdr, e_phnum), 2, 0, "nothing that could be run"},
-		{offsetof(Elf64_Ehdr, e_phentsize), 2, 3, "strange size"},
+		{offsetof(Elf64_Ehdr, e_phentsize), 2, 3, "wrong size"},
 		{offsetof(Elf64_Ehdr, e_shoff), 8, UINT64_MAX, "is stripped"},
 		{offsetof(Elf64_Ehdr, e_shnum), 2, 0xffff, "is stripped"},
 	};

@@ -11,15 +11,13 @@
 #include "user/host/open_in_root.h"
 #include "trace/base/log.h"
 
-#define SEGMENTS_MAX  4096    /* real files have about ten */
-#define SECTIONS_MAX  1000000 /* one for each function is possible */
-#define SECTION_NAMES (64u << 20)
-#define READ_MAX      (512u << 20) /* at once: the names of the largest programs */
+#define SEGMENTS_MAX 4096	 /* real files have about ten */
+#define READ_MAX     (64u << 20) /* at once: the code of one function */
 
 static const char cut[] = "is cut short, or damaged: its headers lie beyond its end";
-static const char no_memory[] = "cannot be read: not enough memory";
+static const char no_memory[] = "cannot be read: out of memory";
 
-/* All of it, or false. */
+/* Reads all of it, or returns false. */
 static bool read_all(int fd, void *to, size_t size, uint64_t offset)
 {
 	char *at = to;
@@ -38,18 +36,18 @@ static bool read_all(int fd, void *to, size_t size, uint64_t offset)
 	return true;
 }
 
-void *image_read(const struct image *image, uint64_t offset, uint64_t size)
+void *elf_file_read(const struct elf_file *file, uint64_t offset, uint64_t size)
 {
 	char *bytes;
 
-	if (offset > image->size || size > image->size - offset || size > READ_MAX)
+	if (offset > file->size || size > file->size - offset || size > READ_MAX)
 		return NULL;
 	bytes = malloc(size + 1);
 	if (!bytes) {
-		log_no_memory("what is read of the files that are probed");
+		log_no_memory("while reading the code of a probed file");
 		return NULL;
 	}
-	if (!read_all(image->fd, bytes, size, offset)) {
+	if (!read_all(file->fd, bytes, size, offset)) {
 		free(bytes);
 		return NULL;
 	}
@@ -57,7 +55,7 @@ void *image_read(const struct image *image, uint64_t offset, uint64_t size)
 	return bytes;
 }
 
-/* ---- what kind of file it is ---- */
+/* ---- the header ---- */
 
 static const char *wrong_machine(const Elf64_Ehdr *header)
 {
@@ -87,117 +85,78 @@ static const char *check_header(const Elf64_Ehdr *header, size_t size)
 		return "is a script: name the program that runs it";
 	if (size < EI_NIDENT || memcmp(header->e_ident, ELFMAG, SELFMAG))
 		return "is not a program or library (ELF file)";
-	/* the machine stands at the same place in files of 32 bits */
+	/* files of 32 bits have the machine at the same offset */
 	if (header->e_ident[EI_DATA] != ELFDATA2LSB)
 		return "is for another machine (big-endian)";
 	if (size < sizeof(*header))
 		return cut;
-	if (header->e_machine != IMAGE_MACHINE)
+	if (header->e_machine != ELF_FILE_MACHINE)
 		return wrong_machine(header);
 	if (header->e_ident[EI_CLASS] != ELFCLASS64)
 		return "is a 32-bit program: only 64-bit ones can be probed";
 	if (header->e_type == ET_REL)
 		return "is an object file that is not linked: name the program or library";
 	if (header->e_type == ET_CORE)
-		return "is the memory of a program that has crashed (core), not a program";
+		return "is a core dump, not a program or library";
 	if (header->e_type != ET_EXEC && header->e_type != ET_DYN)
 		return "is neither a program nor a library";
 	if (header->e_phnum && header->e_phentsize != sizeof(Elf64_Phdr))
-		return "is damaged: its program headers have a strange size";
+		return "is damaged: its program headers have a wrong size";
 	return NULL;
 }
 
-/* ---- tables ---- */
-
-/* Numbers that do not fit into the header stand in the first section. */
-static const char *read_sections(struct image *image, const Elf64_Ehdr *header, size_t *nsegments)
+static const char *read_segments(struct elf_file *file, const Elf64_Ehdr *header)
 {
-	uint64_t count = header->e_shnum, names = header->e_shstrndx;
-	const Elf64_Shdr *strings;
-	Elf64_Shdr first;
+	size_t count = header->e_phnum;
 
-	*nsegments = header->e_phnum;
-	if (!header->e_shoff || header->e_shentsize != sizeof(Elf64_Shdr))
-		return NULL;
-	if (header->e_shoff > image->size || image->size - header->e_shoff < sizeof(first) ||
-	    !read_all(image->fd, &first, sizeof(first), header->e_shoff))
-		return NULL; /* without sections it runs as well */
-	if (!count)
-		count = first.sh_size;
-	if (names == SHN_XINDEX)
-		names = first.sh_link;
-	if (header->e_phnum == PN_XNUM)
-		*nsegments = first.sh_info;
-	if (!count || count > SECTIONS_MAX)
-		return NULL;
-	image->sections = image_read(image, header->e_shoff, count * sizeof(*image->sections));
-	if (!image->sections)
-		return NULL;
-	image->nsections = count;
-	if (names >= count)
-		return NULL;
-	strings = &image->sections[names];
-	if (strings->sh_type != SHT_STRTAB || strings->sh_size > SECTION_NAMES)
-		return NULL;
-	image->names = image_read(image, strings->sh_offset, strings->sh_size);
-	image->names_size = image->names ? strings->sh_size : 0;
-	return NULL;
-}
-
-static const char *read_segments(struct image *image, const Elf64_Ehdr *header, size_t count)
-{
 	if (!count || !header->e_phoff)
 		return "has nothing that could be run (no program headers)";
 	if (count > SEGMENTS_MAX)
 		return "is damaged: it has too many program headers";
-	image->segments = image_read(image, header->e_phoff, count * sizeof(*image->segments));
-	if (!image->segments)
+	file->segments = elf_file_read(file, header->e_phoff, count * sizeof(*file->segments));
+	if (!file->segments)
 		return cut;
-	image->nsegments = count;
+	file->nsegments = count;
 	return NULL;
 }
 
-static const char *take(struct image *image, int *err)
+static const char *take(struct elf_file *file, int *err)
 {
 	Elf64_Ehdr header = {0};
 	const char *wrong;
 	struct stat st;
-	size_t count, n;
+	size_t n;
 
 	*err = -ENOEXEC;
-	if (fstat(image->fd, &st)) {
+	if (fstat(file->fd, &st)) {
 		*err = -errno;
 		return strerror(errno);
 	}
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? "is a directory" : "is not a regular file";
-	image->device = st.st_dev;
-	image->inode = st.st_ino;
-	image->size = (uint64_t)st.st_size;
-	n = image->size < sizeof(header) ? image->size : sizeof(header);
-	if (!read_all(image->fd, &header, n, 0)) {
+	file->device = st.st_dev;
+	file->inode = st.st_ino;
+	file->size = (uint64_t)st.st_size;
+	n = file->size < sizeof(header) ? file->size : sizeof(header);
+	if (!read_all(file->fd, &header, n, 0)) {
 		*err = -EIO;
 		return "cannot be read";
 	}
 	wrong = check_header(&header, n);
 	if (wrong)
 		return wrong;
-	image->type = header.e_type;
-	image->entry = header.e_entry;
-	wrong = read_sections(image, &header, &count);
-	if (!wrong)
-		wrong = read_segments(image, &header, count);
-	return wrong;
+	file->entry = header.e_entry;
+	return read_segments(file, &header);
 }
 
-const char *image_take(struct image *image, int fd, int *err)
+const char *elf_file_take(struct elf_file *file, int fd, int *err)
 {
 	const char *wrong;
 
-	*image = (struct image){.fd = fd};
-	wrong = take(image, err);
+	*file = (struct elf_file){.fd = fd};
+	wrong = take(file, err);
 	if (wrong)
-		image_close(image);
+		elf_file_close(file);
 	return wrong;
 }
 
@@ -209,7 +168,7 @@ static const char *cannot_open(int error)
 		return "does not exist";
 	case EACCES:
 	case EPERM:
-		return "cannot be read: permission denied (that takes the rights of its owner, or "
+		return "cannot be read: permission denied (needs the rights of its owner, or "
 		       "CAP_DAC_READ_SEARCH)";
 	case EISDIR:
 		return "is a directory";
@@ -222,113 +181,60 @@ static const char *cannot_open(int error)
 	}
 }
 
-const char *image_open(struct image *image, const char *root, const char *path, int *err)
+const char *elf_file_open(struct elf_file *file, const char *root, const char *path, int *err)
 {
 	int fd = open_regular(root, path);
 
-	*image = (struct image){.fd = -1};
+	*file = (struct elf_file){.fd = -1};
 	if (fd >= 0)
-		return image_take(image, fd, err);
+		return elf_file_take(file, fd, err);
 	*err = fd == -EISDIR ? -ENOEXEC : fd;
 	return cannot_open(-fd);
 }
 
-void image_close(struct image *image)
+void elf_file_close(struct elf_file *file)
 {
-	if (image->fd >= 0)
-		close(image->fd);
-	free(image->segments);
-	free(image->sections);
-	free(image->names);
-	*image = (struct image){.fd = -1};
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->segments);
+	*file = (struct elf_file){.fd = -1};
 }
 
-/* ---- looking things up ---- */
+/* ---- addresses and offsets ---- */
 
-const char *image_section_name(const struct image *image, const Elf64_Shdr *section)
+bool elf_file_offset(const struct elf_file *file, uint64_t address, uint32_t flags,
+		     uint64_t *offset, uint64_t *left)
 {
-	return section->sh_name < image->names_size ? image->names + section->sh_name : "";
-}
-
-const Elf64_Shdr *image_section(const struct image *image, const char *name, uint32_t type)
-{
-	for (size_t i = 1; i < image->nsections; i++) {
-		const Elf64_Shdr *section = &image->sections[i];
-
-		if (section->sh_type != SHT_NULL && section->sh_type != SHT_NOBITS &&
-		    (type == SHT_NULL || section->sh_type == type) &&
-		    !strcmp(image_section_name(image, section), name))
-			return section;
-	}
-	return NULL;
-}
-
-bool image_offset(const struct image *image, uint64_t address, uint32_t flags, uint64_t *offset,
-		  uint64_t *left)
-{
-	for (size_t i = 0; i < image->nsegments; i++) {
-		const Elf64_Phdr *s = &image->segments[i];
+	for (size_t i = 0; i < file->nsegments; i++) {
+		const Elf64_Phdr *s = &file->segments[i];
 		uint64_t in = address - s->p_vaddr;
 
 		if (s->p_type != PT_LOAD || (s->p_flags & flags) != flags || address < s->p_vaddr ||
 		    in >= s->p_filesz)
 			continue;
-		/* what the file does not have is not there, whatever the header says */
-		if (s->p_offset > image->size || in >= image->size - s->p_offset)
+		/* the file may be shorter than its header says */
+		if (s->p_offset > file->size || in >= file->size - s->p_offset)
 			continue;
 		*offset = s->p_offset + in;
 		*left = s->p_filesz - in;
-		if (*left > image->size - *offset)
-			*left = image->size - *offset;
+		if (*left > file->size - *offset)
+			*left = file->size - *offset;
 		return true;
 	}
 	return false;
 }
 
-bool image_address(const struct image *image, uint64_t offset, uint32_t flags, uint64_t *address)
+bool elf_file_address(const struct elf_file *file, uint64_t offset, uint32_t flags,
+		      uint64_t *address)
 {
-	for (size_t i = 0; i < image->nsegments; i++) {
-		const Elf64_Phdr *s = &image->segments[i];
+	for (size_t i = 0; i < file->nsegments; i++) {
+		const Elf64_Phdr *s = &file->segments[i];
 
 		if (s->p_type == PT_LOAD && (s->p_flags & flags) == flags &&
 		    offset >= s->p_offset && offset - s->p_offset < s->p_filesz) {
 			*address = s->p_vaddr + (offset - s->p_offset);
 			return true;
 		}
-	}
-	return false;
-}
-
-static bool find_symbol(const struct image *image, const Elf64_Shdr *table, const char *name,
-			uint64_t *address)
-{
-	const Elf64_Shdr *strings = &image->sections[table->sh_link];
-	Elf64_Sym *symbols = image_read(image, table->sh_offset, table->sh_size);
-	char *names = image_read(image, strings->sh_offset, strings->sh_size);
-	size_t count = symbols && names ? table->sh_size / sizeof(*symbols) : 0;
-	bool found = false;
-
-	for (size_t i = 0; i < count && !found; i++) {
-		const Elf64_Sym *s = &symbols[i];
-
-		found = s->st_shndx != SHN_UNDEF && s->st_name < strings->sh_size &&
-			ELF64_ST_TYPE(s->st_info) != STT_TLS && !strcmp(names + s->st_name, name);
-		if (found)
-			*address = s->st_value;
-	}
-	free(symbols);
-	free(names);
-	return found;
-}
-
-bool image_symbol(const struct image *image, const char *name, uint64_t *address)
-{
-	for (size_t i = 1; i < image->nsections; i++) {
-		const Elf64_Shdr *s = &image->sections[i];
-
-		if ((s->sh_type == SHT_SYMTAB || s->sh_type == SHT_DYNSYM) &&
-		    s->sh_link < image->nsections && find_symbol(image, s, name, address))
-			return true;
 	}
 	return false;
 }

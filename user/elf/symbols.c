@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* symbols: see symbols.h. */
+#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "user/elf/debugfile.h"
+#include "user/elf/debug_file.h"
 #include "user/elf/demangle.h"
+#include "user/elf/elf_child.h"
+#include "user/elf/elf_section.h"
 #include "user/elf/symbols.h"
 #include "trace/base/log.h"
 
-#define VERSIONS_MAX  32768	 /* their numbers have 15 bits */
+#define VERSIONS_MAX  0x8000	 /* their numbers have 15 bits; the next bit marks an old version */
 #define FUNCTIONS_MAX (1u << 22) /* names; the largest programs have a quarter of it */
 
 /* ---- which functions are no ordinary ones ---- */
@@ -61,13 +64,13 @@ static bool is_part(const char *name)
 	return cold && (!cold[5] || cold[5] == '.');
 }
 
-static enum function_kind kind_of(const struct image *image, const struct function *f, bool ifunc)
+static enum function_kind kind_of(const struct elf_file *file, const struct function *f, bool ifunc)
 {
 	if (ifunc)
 		return FUNCTION_IFUNC;
 	if (is_part(f->name))
 		return FUNCTION_PART;
-	if (f->address == image->entry)
+	if (f->address == file->entry)
 		return FUNCTION_START;
 	for (size_t i = 0; i < sizeof(frame_names) / sizeof(frame_names[0]); i++)
 		if (!fnmatch(frame_names[i], f->name, 0))
@@ -93,21 +96,178 @@ const char *function_obstacle(enum function_kind kind)
 	return NULL;
 }
 
-/* ---- reading ---- */
+/* ---- reading, in the child ---- */
 
-struct versions {
-	uint16_t *of; /* for each symbol; NULL: there are none */
-	size_t count;
-	char *definitions, *strings;
-	const char **names; /* by number */
-	size_t nnames;
+/* One name of a function; the name and, if has_version, the version follow it in the answer. */
+struct symbol_record {
+	uint64_t address, size;
+	uint8_t is_ifunc, is_local, has_version, is_old_version; /* 0 or 1 */
 };
+
+/* Begins the answer. */
+struct symbols_head {
+	int32_t debug_file; /* the one that was used, -1: none */
+	uint8_t stripped;   /* 0 or 1 */
+};
+
+struct symbols_request {
+	int fd;
+	const struct debug_files *debug_files;
+	int debug_file; /* chosen by libdwfl's callback */
+};
+
+/* The name in a .symtab may have the version: f@V1, f@@V2. */
+static void put_symbol(struct elf_answer *answer, const GElf_Sym *symbol, const char *name,
+		       const char *version, bool is_old_version)
+{
+	unsigned type = GELF_ST_TYPE(symbol->st_info);
+	const char *at = *name ? strchr(name + 1, '@') : NULL;
+	struct symbol_record record = {
+		.address = symbol->st_value,
+		.size = symbol->st_size,
+		.is_ifunc = type == STT_GNU_IFUNC,
+		.is_local = GELF_ST_BIND(symbol->st_info) == STB_LOCAL,
+	};
+
+	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol->st_shndx == SHN_UNDEF ||
+	    symbol->st_shndx == SHN_ABS || !*name)
+		return;
+	if (at) {
+		is_old_version = at[1] != '@';
+		version = at + (is_old_version ? 1 : 2);
+	}
+	record.has_version = version != NULL;
+	record.is_old_version = version && is_old_version;
+	elf_answer_put(answer, &record, sizeof(record));
+	if (at) {
+		elf_answer_put(answer, name, (size_t)(at - name));
+		elf_answer_put(answer, "", 1);
+	} else {
+		elf_answer_put_string(answer, name);
+	}
+	if (version)
+		elf_answer_put_string(answer, version);
+}
+
+/* Names of the versions that the file defines, by number: VERSIONS_MAX of them, to be freed. */
+static const char **read_definitions(Elf *elf)
+{
+	const char **names = calloc(VERSIONS_MAX, sizeof(*names));
+	GElf_Shdr header;
+	Elf_Scn *section = elf_section_next(elf, NULL, SHT_GNU_verdef, &header);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	GElf_Verdef definition;
+	GElf_Verdaux name;
+	int at = 0;
+
+	for (size_t left = header.sh_info; names && data && left--; at += (int)definition.vd_next) {
+		if (!gelf_getverdef(data, at, &definition) ||
+		    !gelf_getverdaux(data, at + (int)definition.vd_aux, &name))
+			break;
+		if (!(definition.vd_flags & VER_FLG_BASE) && definition.vd_ndx < VERSIONS_MAX)
+			names[definition.vd_ndx] = elf_strptr(elf, header.sh_link, name.vda_name);
+		if (!definition.vd_next)
+			break;
+	}
+	return names;
+}
+
+/* The exported symbols, with their versions, which libdwfl does not tell. */
+static void put_dynamic_symbols(struct elf_answer *answer, Elf *elf)
+{
+	GElf_Shdr header, versions_header;
+	Elf_Scn *section = elf_section_next(elf, NULL, SHT_DYNSYM, &header);
+	Elf_Scn *versions = elf_section_next(elf, NULL, SHT_GNU_versym, &versions_header);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	Elf_Data *numbers = versions ? elf_getdata(versions, NULL) : NULL;
+	const char **names = data && numbers ? read_definitions(elf) : NULL;
+	GElf_Sym symbol;
+
+	for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
+		const char *name = elf_strptr(elf, header.sh_link, symbol.st_name);
+		GElf_Versym number = 0;
+
+		if (names && !gelf_getversym(numbers, i, &number))
+			number = 0;
+		if (name)
+			put_symbol(answer, &symbol, name,
+				   names ? names[number & (VERSIONS_MAX - 1)] : NULL,
+				   number & VERSIONS_MAX);
+	}
+	free(names);
+}
+
+static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+			  const char *path, const char *link, GElf_Word crc, char **debug_path)
+{
+	struct symbols_request *request = *userdata;
+	GElf_Addr bias;
+
+	(void)name, (void)base, (void)path, (void)link, (void)debug_path;
+	request->debug_file =
+		debug_files_choose(request->debug_files, dwfl_module_getelf(module, &bias), crc);
+	return request->debug_file < 0 ? -1 : dup(request->debug_files->fds[request->debug_file]);
+}
+
+/* The symbols of .symtab: of the file, of its debug file, or of .gnu_debugdata. */
+static void put_symbols(struct elf_answer *answer, Dwfl_Module *module, struct symbols_head *head)
+{
+	int count = dwfl_module_getsymtab(module);
+	GElf_Addr bias, address;
+	Elf *main = dwfl_module_getelf(module, &bias), *from;
+	GElf_Shdr header;
+	bool has_symtab = elf_section_next(main, NULL, SHT_SYMTAB, &header);
+	GElf_Sym symbol;
+
+	head->stripped = !has_symtab;
+	for (int i = 1; i < count; i++) {
+		const char *name =
+			dwfl_module_getsym_info(module, i, &symbol, &address, NULL, &from, &bias);
+
+		/* without a .symtab libdwfl tells those of .dynsym */
+		if (!name || (from == main && !has_symtab))
+			continue;
+		head->stripped = false;
+		symbol.st_value = address;
+		put_symbol(answer, &symbol, name, NULL, false);
+	}
+}
+
+static void read_symbols(struct elf_answer *answer, void *request_)
+{
+	static const Dwfl_Callbacks callbacks = {.find_debuginfo = find_debuginfo};
+	struct symbols_request *request = request_;
+	struct symbols_head head = {.debug_file = -1, .stripped = true};
+	Elf *elf = elf_section_begin(request->fd);
+	Dwfl *dwfl = dwfl_begin(&callbacks);
+	Dwfl_Module *module = NULL;
+	void **userdata;
+
+	elf_answer_put(answer, &head, sizeof(head));
+	if (dwfl)
+		module = dwfl_report_elf(dwfl, "file", "file", dup(request->fd), 0, true);
+	if (module) {
+		dwfl_module_info(module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
+		*userdata = request;
+		dwfl_report_end(dwfl, NULL, NULL);
+		put_symbols(answer, module, &head);
+		head.debug_file = request->debug_file;
+	}
+	if (elf)
+		put_dynamic_symbols(answer, elf);
+	if (!answer->no_room)
+		memcpy(answer->bytes, &head, sizeof(head));
+	dwfl_end(dwfl);
+	elf_end(elf);
+}
+
+/* ---- reading, in the parent ---- */
 
 struct reading {
 	struct functions *functions;
-	const struct image *image; /* whose segments hold */
+	const struct elf_file *file;
 	size_t room;
-	bool full; /* there are more than we look at */
+	bool full; /* the file has more functions than FUNCTIONS_MAX */
 };
 
 /* Keeps a block as long as the functions. */
@@ -130,7 +290,7 @@ static int add(struct reading *r, const struct function *f)
 
 	if (functions->count == FUNCTIONS_MAX) {
 		if (!r->full)
-			log_warn("only the first %u functions of a file are looked at",
+			log_warn("only the first %u functions of a file are considered",
 				 FUNCTIONS_MAX);
 		r->full = true;
 		return 0;
@@ -148,148 +308,61 @@ static int add(struct reading *r, const struct function *f)
 	return 0;
 }
 
-/* Names of the versions that this file defines. */
-static void read_definitions(struct versions *v, const struct image *file)
+/* Adds the functions of the answer that lie in executable segments. */
+static int take_symbols(struct reading *r, struct elf_answer *answer)
 {
-	const Elf64_Shdr *section = NULL, *strings;
-	uint64_t at = 0, left;
-
-	for (size_t i = 1; i < file->nsections && !section; i++)
-		if (file->sections[i].sh_type == SHT_GNU_verdef)
-			section = &file->sections[i];
-	if (!section || section->sh_link >= file->nsections)
-		return;
-	strings = &file->sections[section->sh_link];
-	v->definitions = image_read(file, section->sh_offset, section->sh_size);
-	v->strings = image_read(file, strings->sh_offset, strings->sh_size);
-	v->names = calloc(VERSIONS_MAX, sizeof(*v->names));
-	if (!v->definitions || !v->strings || !v->names)
-		return;
-	v->nnames = VERSIONS_MAX;
-	left = section->sh_info;
-	while (left--) {
-		Elf64_Verdef definition;
-		Elf64_Verdaux name;
-		uint64_t aux;
-
-		if (at > section->sh_size || section->sh_size - at < sizeof(definition))
-			return;
-		memcpy(&definition, v->definitions + at, sizeof(definition));
-		aux = at + definition.vd_aux;
-		if (aux > section->sh_size || section->sh_size - aux < sizeof(name))
-			return;
-		memcpy(&name, v->definitions + aux, sizeof(name));
-		if (!(definition.vd_flags & VER_FLG_BASE) && definition.vd_ndx < VERSIONS_MAX &&
-		    name.vda_name < strings->sh_size)
-			v->names[definition.vd_ndx] = v->strings + name.vda_name;
-		if (!definition.vd_next)
-			return;
-		at += definition.vd_next;
-	}
-}
-
-static void read_versions(struct versions *v, const struct image *file, size_t symbols)
-{
-	*v = (struct versions){0};
-	for (size_t i = 1; i < file->nsections; i++) {
-		const Elf64_Shdr *section = &file->sections[i];
-
-		if (section->sh_type != SHT_GNU_versym || section->sh_link != symbols)
-			continue;
-		v->of = image_read(file, section->sh_offset, section->sh_size);
-		v->count = v->of ? section->sh_size / sizeof(*v->of) : 0;
-		read_definitions(v, file);
-		return;
-	}
-}
-
-static void set_version(const struct versions *v, size_t symbol, struct function *f)
-{
-	uint16_t number;
-
-	if (symbol >= v->count || f->version)
-		return;
-	number = v->of[symbol];
-	if ((size_t)(number & 0x7fff) < v->nnames && v->names[number & 0x7fff]) {
-		f->version = v->names[number & 0x7fff];
-		f->old_version = number & 0x8000;
-	}
-}
-
-/* The name in a .symtab may have the version: f@V1, f@@V2. It is taken off. */
-static void split_version(char *name, struct function *f)
-{
-	char *at = strchr(name, '@');
-
-	if (!at || at == name)
-		return;
-	f->old_version = at[1] != '@';
-	f->version = at + (f->old_version ? 1 : 2);
-	*at = '\0';
-}
-
-static int add_symbol(struct reading *r, const Elf64_Sym *symbol, char *name,
-		      const struct versions *versions, size_t index)
-{
-	unsigned type = ELF64_ST_TYPE(symbol->st_info);
-	struct function f = {.address = symbol->st_value, .size = symbol->st_size, .name = name};
+	struct symbol_record record;
 	uint64_t left;
+	int err;
 
-	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol->st_shndx == SHN_UNDEF ||
-	    symbol->st_shndx == SHN_ABS || !*name ||
-	    !image_offset(r->image, f.address, PF_X, &f.offset, &left))
-		return 0;
-	if (f.size > left)
-		f.size = left;
-	f.local = ELF64_ST_BIND(symbol->st_info) == STB_LOCAL;
-	split_version(name, &f);
-	set_version(versions, index, &f);
-	f.kind = kind_of(r->image, &f, type == STT_GNU_IFUNC);
-	return add(r, &f);
+	while (elf_answer_take(answer, &record, sizeof(record))) {
+		struct function f = {.address = record.address,
+				     .size = record.size,
+				     .name = elf_answer_take_string(answer),
+				     .local = record.is_local};
+
+		if (record.has_version)
+			f.version = elf_answer_take_string(answer);
+		if (!f.name || !*f.name || (record.has_version && !f.version))
+			return -ENOEXEC;
+		f.old_version = f.version && record.is_old_version;
+		if (!elf_file_offset(r->file, f.address, PF_X, &f.offset, &left))
+			continue;
+		if (f.size > left)
+			f.size = left;
+		f.kind = kind_of(r->file, &f, record.is_ifunc);
+		err = add(r, &f);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
-/* One table of symbols of `file`. True in *found if it is there and can be read. */
-static int read_table(struct reading *r, const struct image *file, uint32_t type, bool *found)
+/* Reads the symbols in the child, and gives the functions the debug file that it used. */
+static int read_functions(struct reading *r, struct debug_files *debug_files)
 {
-	const Elf64_Shdr *table = NULL, *strings;
-	struct versions versions;
-	Elf64_Sym *symbols = NULL;
-	char *names = NULL;
-	size_t i, index;
-	int err = 0;
+	struct functions *functions = r->functions;
+	struct symbols_request request = {
+		.fd = r->file->fd, .debug_files = debug_files, .debug_file = -1};
+	struct elf_answer answer;
+	struct symbols_head head;
+	int err = elf_child_run(read_symbols, &request, &answer);
 
-	*found = false;
-	for (i = 1; i < file->nsections && !table; i++)
-		if (file->sections[i].sh_type == type)
-			table = &file->sections[i];
-	if (!table || table->sh_link >= file->nsections || (table->sh_flags & SHF_COMPRESSED))
-		return 0;
-	index = (size_t)(table - file->sections);
-	strings = &file->sections[table->sh_link];
-	if (strings->sh_type != SHT_STRTAB)
-		return 0;
-	symbols = image_read(file, table->sh_offset, table->sh_size);
-	names = image_read(file, strings->sh_offset, strings->sh_size);
-	if (!symbols || !names) {
-		free(symbols);
-		free(names);
-		return 0;
+	if (err)
+		return err;
+	if (!elf_answer_take(&answer, &head, sizeof(head))) {
+		elf_answer_free(&answer);
+		return -ENOEXEC;
 	}
-	*found = true;
-	read_versions(&versions, file, index);
-	err = keep(r->functions, names);
-	for (i = 0; i < table->sh_size / sizeof(*symbols) && !err; i++)
-		if (symbols[i].st_name < strings->sh_size)
-			err = add_symbol(r, &symbols[i], names + symbols[i].st_name, &versions, i);
-	free(symbols);
-	free(versions.of);
-	free(versions.names);
-	free(versions.definitions);
-	if (versions.strings && !err)
-		err = keep(r->functions, versions.strings);
-	else
-		free(versions.strings);
-	return err;
+	functions->stripped = head.stripped;
+	if (head.debug_file >= 0 && (size_t)head.debug_file < debug_files->count) {
+		functions->debug_file = debug_files->paths[head.debug_file];
+		functions->debug_fd = debug_files->fds[head.debug_file];
+		debug_files->paths[head.debug_file] = NULL;
+		debug_files->fds[head.debug_file] = -1;
+	}
+	err = take_symbols(r, &answer);
+	return err ? (elf_answer_free(&answer), err) : keep(functions, answer.bytes);
 }
 
 /* ---- order ---- */
@@ -392,33 +465,29 @@ static void share_kinds(struct functions *functions)
 	}
 }
 
-int functions_read(struct functions *functions, const struct image *image, const char *root,
+int functions_read(struct functions *functions, const struct elf_file *file, const char *root,
 		   const char *path)
 {
-	struct reading r = {.functions = functions, .image = image};
-	struct image debug;
-	bool found;
+	struct reading r = {.functions = functions, .file = file};
+	struct debug_files debug_files;
 	int err;
 
 	*functions = (struct functions){.debug_fd = -1};
-	err = read_table(&r, image, SHT_SYMTAB, &found);
-	if (!err && !found && debugfile_open(&debug, image, root, path, &functions->debug_file)) {
-		err = read_table(&r, &debug, SHT_SYMTAB, &found);
-		functions->debug_fd = debug.fd;
-		debug.fd = -1;
-		image_close(&debug);
-	}
-	functions->stripped = !found;
-	if (!err)
-		err = read_table(&r, image, SHT_DYNSYM, &found);
-	if (!err)
-		err = sort(functions);
-	if (err) {
-		functions_free(functions);
+	err = debug_files_open(&debug_files, file, root, path);
+	if (err)
 		return err;
-	}
+	err = read_functions(&r, &debug_files);
+	debug_files_close(&debug_files);
+	if (err)
+		goto fail;
+	err = sort(functions);
+	if (err)
+		goto fail;
 	share_kinds(functions);
 	return 0;
+fail:
+	functions_free(functions);
+	return err;
 }
 
 void functions_free(struct functions *functions)
@@ -492,4 +561,222 @@ int functions_demangle(struct functions *functions)
 	functions->demangled = !err;
 	free(places);
 	return err;
+}
+
+/* ---- by name, glob and offset ---- */
+
+static bool equal_but_blanks(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		while (*a == ' ')
+			a++;
+		while (*b == ' ')
+			b++;
+		if (*a != *b)
+			return false;
+		if (!*a)
+			return true;
+	}
+}
+
+/* "f@V" and "f@@V" as well as "f". */
+static bool has_name(const struct function *f, const char *name, size_t length, const char *version)
+{
+	if (strncmp(f->name, name, length) || f->name[length])
+		return false;
+	if (!version)
+		return true;
+	if (!f->version)
+		return false;
+	if (version[1] == '@')
+		return !f->old_version && !strcmp(f->version, version + 2);
+	return !strcmp(f->version, version + 1);
+}
+
+static bool is_exactly(const struct function *f, const char *name)
+{
+	char whole[DEMANGLE_MAX];
+
+	if (!f->plain)
+		return false;
+	if (equal_but_blanks(f->plain, name) || (f->full && equal_but_blanks(f->full, name)))
+		return true;
+	/* with the type that it returns: only if the rest is there, since this is slow */
+	return f->full && strstr(name, f->plain) && demangle(whole, f->name, DEMANGLE_WHOLE) &&
+	       equal_but_blanks(whole, name);
+}
+
+static bool is_like(const struct function *f, const char *glob)
+{
+	return !fnmatch(glob, f->name, 0) || (f->plain && !fnmatch(glob, f->plain, 0)) ||
+	       (f->full && !fnmatch(glob, f->full, 0));
+}
+
+struct found {
+	uint32_t *list;
+	size_t count;
+};
+
+/* One for each place; they come in the order of the list. */
+static void choose(const struct functions *functions, struct found *found, size_t i)
+{
+	const struct function *f = functions->list;
+
+	if (!found->count || f[found->list[found->count - 1]].offset != f[i].offset)
+		found->list[found->count++] = (uint32_t)i;
+}
+
+static void find_by_name(const struct functions *functions, struct found *found, const char *name)
+{
+	const char *version = strchr(name, '@');
+	size_t length = version && version != name ? (size_t)(version - name) : strlen(name);
+	size_t low = 0, high = functions->count, middle;
+
+	if (version == name)
+		version = NULL;
+	while (low < high) {
+		const char *at;
+		int order;
+
+		middle = low + (high - low) / 2;
+		at = functions->list[functions->by_name[middle]].name;
+		order = strncmp(at, name, length);
+		if (!order && at[length])
+			order = 1;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < functions->count; low++) {
+		const struct function *f = &functions->list[functions->by_name[low]];
+
+		if (strncmp(f->name, name, length) || f->name[length])
+			break;
+		if (has_name(f, name, length, version))
+			choose(functions, found, functions->by_name[low]);
+	}
+}
+
+int functions_find(struct functions *functions, const char *name, uint32_t **list, size_t *count,
+		   bool *glob)
+{
+	struct found found = {0};
+	int err;
+
+	*list = NULL;
+	*count = 0;
+	*glob = false;
+	if (!functions->count)
+		return 0;
+	found.list = malloc(functions->count * sizeof(*found.list));
+	if (!found.list)
+		return -ENOMEM;
+	find_by_name(functions, &found, name);
+	if (!found.count) {
+		err = functions_demangle(functions);
+		if (err) {
+			free(found.list);
+			return err;
+		}
+		for (size_t i = 0; i < functions->count; i++)
+			if (is_exactly(&functions->list[i], name))
+				choose(functions, &found, i);
+	}
+	*glob = !found.count && strpbrk(name, "*?[\\");
+	for (size_t i = 0; *glob && i < functions->count; i++)
+		if (is_like(&functions->list[i], name))
+			choose(functions, &found, i);
+	*list = found.list;
+	*count = found.count;
+	return 0;
+}
+
+const struct function *functions_at(const struct functions *functions, uint64_t offset)
+{
+	size_t low = 0, high = functions->count, middle, from;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (functions->list[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* the last that begins at or before it, and of its names the first; those without a
+	 * size count at their beginning alone */
+	while (low) {
+		const struct function *f;
+
+		from = low - 1;
+		while (from && functions->list[from - 1].offset == functions->list[low - 1].offset)
+			from--;
+		f = &functions->list[from];
+		if (offset == f->offset || offset - f->offset < f->size)
+			return f;
+		if (f->size)
+			return NULL;
+		low = from;
+	}
+	return NULL;
+}
+
+/* ---- did you mean ---- */
+
+#define NEAREST_MAX 64 /* bytes of names that are compared */
+
+/* How many signs must be changed, added, left out or swapped to come from one to the other,
+ * letters' case apart; above `most` it need not be exact. */
+static size_t distance(const char *a, const char *b, size_t most)
+{
+	size_t na = strlen(a), nb = strlen(b), rows[3][NEAREST_MAX + 1];
+
+	if (na > NEAREST_MAX || nb > NEAREST_MAX || (na > nb ? na - nb : nb - na) > most)
+		return most + 1;
+	for (size_t j = 0; j <= nb; j++)
+		rows[0][j] = j;
+	for (size_t i = 1; i <= na; i++) {
+		const size_t *last = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
+		size_t *row = rows[i % 3];
+		int x = tolower((unsigned char)a[i - 1]);
+
+		row[0] = i;
+		for (size_t j = 1; j <= nb; j++) {
+			int y = tolower((unsigned char)b[j - 1]);
+
+			row[j] = last[j - 1] + (x != y);
+			if (last[j] + 1 < row[j])
+				row[j] = last[j] + 1;
+			if (row[j - 1] + 1 < row[j])
+				row[j] = row[j - 1] + 1;
+			if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
+			    y == tolower((unsigned char)a[i - 2]) && before[j - 2] + 1 < row[j])
+				row[j] = before[j - 2] + 1;
+		}
+	}
+	return rows[na % 3][nb];
+}
+
+const char *functions_nearest(struct functions *functions, const char *name)
+{
+	size_t most = (strlen(name) + 2) / 3 + 1, d; /* fewer changes than this */
+	const char *nearest = NULL;
+
+	if (functions_demangle(functions))
+		return NULL;
+	for (size_t i = 0; i < functions->count && most; i++) {
+		const struct function *f = &functions->list[i];
+		const char *candidates[] = {f->name, f->plain};
+
+		for (size_t k = 0; k < 2; k++) {
+			if (!candidates[k])
+				continue;
+			d = distance(name, candidates[k], most - 1);
+			if (d < most) {
+				most = d;
+				nearest = candidates[k];
+			}
+		}
+	}
+	return nearest;
 }

@@ -56,7 +56,7 @@ struct functions {
  * Reads them. `path` is the file's, without `root`, which stands before the places of debug files
  * ("" or /proc/PID/root). 0 (also if there are none), or -ENOMEM.
  */
-int functions_read(struct functions *functions, const struct image *image, const char *root,
+int functions_read(struct functions *functions, const struct elf_file *file, const char *root,
 		   const char *path) __attribute__((warn_unused_result));
 void functions_free(struct functions *functions);
 

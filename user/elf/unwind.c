@@ -2,39 +2,52 @@
 /*
  * unwind: see unwind.h.
  *
- * An exception passes through functions that know nothing of it: a library of C++ without any
- * clean-up has no .gcc_except_table, but needs the library of C++. Where it is linked statically,
- * its personality routine is a symbol, or, stripped, the table alone is left. C has such a table
- * for the clean-ups of cancelled threads; its personality routine is then that of C, and the C
- * library, where that is not to be seen, is known by a symbol that it exports. What calls back from
- * C into C++ that throws is not seen: that library is C.
+ * An exception passes through functions that do not handle it: a C++ library without any clean-up
+ * has no .gcc_except_table, but needs the C++ library. Where that one is linked statically, its
+ * personality routine is a symbol, or, if stripped, the table alone is left. C has such a table for
+ * the clean-ups of cancelled threads; its personality routine is then that of C, and a stripped C
+ * library is known by an exported symbol. A C library that calls back into C++ which throws cannot
+ * be told from other C.
  */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/elf/dynamic.h"
+#include "user/elf/elf_child.h"
+#include "user/elf/elf_section.h"
 #include "user/elf/unwind.h"
 
 enum language { LANGUAGE_UNKNOWN, LANGUAGE_C, LANGUAGE_THROWS };
 
-static bool needs_it(const struct image *image)
+/* ---- exceptions ---- */
+
+/* Does the file need a library that throws or catches exceptions? */
+static bool needs_exceptions(Elf *elf)
 {
 	static const char *const libraries[] = {"libstdc++.so*", "libc++.so*",	"libc++abi.so*",
 						"libgcc_s.so*",	 "libstd-*.so", "libgnat-*.so*",
 						"libgphobos.so*"};
-	struct dynamic dynamic;
-	bool found = false;
+	GElf_Shdr header;
+	Elf_Scn *section = elf_section_next(elf, NULL, SHT_DYNAMIC, &header);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	GElf_Dyn entry;
 
-	dynamic_read(&dynamic, image);
-	for (size_t i = 0; i < dynamic.nneeded && !found; i++)
-		for (size_t k = 0; k < sizeof(libraries) / sizeof(libraries[0]) && !found; k++)
-			found = !fnmatch(libraries[k], dynamic.needed[i], 0);
-	dynamic_free(&dynamic);
-	return found;
+	for (int i = 0; data && gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++) {
+		const char *name = entry.d_tag == DT_NEEDED
+					   ? elf_strptr(elf, header.sh_link, entry.d_un.d_val)
+					   : NULL;
+
+		for (size_t k = 0; name && k < sizeof(libraries) / sizeof(libraries[0]); k++)
+			if (!fnmatch(libraries[k], name, 0))
+				return true;
+	}
+	return false;
 }
 
-static enum language symbol_says(const char *name, bool exported)
+static enum language symbol_language(const char *name, bool exported)
 {
 	static const char *const others[] = {"__gxx_personality_v0", "rust_eh_personality",
 					     "__gnat_personality_v0", "__gdc_personality_v0"};
@@ -48,43 +61,177 @@ static enum language symbol_says(const char *name, bool exported)
 	return LANGUAGE_UNKNOWN;
 }
 
-static enum language table_says(const struct image *image, const Elf64_Shdr *table)
+static enum language table_language(Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
 {
-	const Elf64_Shdr *strings = &image->sections[table->sh_link];
-	Elf64_Sym *symbols = image_read(image, table->sh_offset, table->sh_size);
-	char *names = image_read(image, strings->sh_offset, strings->sh_size);
-	size_t count = symbols && names ? table->sh_size / sizeof(*symbols) : 0;
-	enum language says = LANGUAGE_UNKNOWN, one;
+	Elf_Data *data = elf_getdata(section, NULL);
+	enum language language = LANGUAGE_UNKNOWN, one;
+	GElf_Sym symbol;
 
-	for (size_t i = 0; i < count && says != LANGUAGE_THROWS; i++) {
-		if (symbols[i].st_name >= strings->sh_size)
-			continue;
-		one = symbol_says(names + symbols[i].st_name,
-				  table->sh_type == SHT_DYNSYM && symbols[i].st_shndx != SHN_UNDEF);
-		if (one > says)
-			says = one;
+	for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
+		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+
+		one = name ? symbol_language(name, header->sh_type == SHT_DYNSYM &&
+							   symbol.st_shndx != SHN_UNDEF)
+			   : LANGUAGE_UNKNOWN;
+		if (one > language)
+			language = one;
+		if (language == LANGUAGE_THROWS)
+			break;
 	}
-	free(symbols);
-	free(names);
-	return says;
+	return language;
 }
 
-bool image_unwinds(const struct image *image)
+static bool throws(Elf *elf)
 {
-	enum language says = LANGUAGE_UNKNOWN, one;
+	enum language language = LANGUAGE_UNKNOWN, one;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
 
-	if (image_section(image, ".gopclntab", SHT_NULL) || needs_it(image))
+	if (elf_section_named(elf, ".gopclntab", &header) || needs_exceptions(elf))
 		return true;
-	for (size_t i = 1; i < image->nsections; i++) {
-		const Elf64_Shdr *s = &image->sections[i];
-
-		if ((s->sh_type != SHT_SYMTAB && s->sh_type != SHT_DYNSYM) ||
-		    s->sh_link >= image->nsections)
+	while ((section = elf_section_next(elf, section, SHT_NULL, &header))) {
+		if (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM)
 			continue;
-		one = table_says(image, s);
-		if (one > says)
-			says = one;
+		one = table_language(elf, section, &header);
+		if (one > language)
+			language = one;
 	}
-	return says == LANGUAGE_THROWS ||
-	       (says != LANGUAGE_C && image_section(image, ".gcc_except_table", SHT_NULL));
+	return language == LANGUAGE_THROWS ||
+	       (language != LANGUAGE_C && elf_section_named(elf, ".gcc_except_table", &header));
+}
+
+static void answer_throws(struct elf_answer *answer, void *fd)
+{
+	Elf *elf = elf_section_begin(*(const int *)fd);
+	uint8_t result = throws(elf);
+
+	elf_answer_put(answer, &result, sizeof(result));
+	elf_end(elf);
+}
+
+int unwind_throws(const struct elf_file *file, bool *result)
+{
+	int fd = file->fd, err;
+	struct elf_answer answer;
+	uint8_t byte;
+
+	err = elf_child_run(answer_throws, &fd, &answer);
+	if (err)
+		return err;
+	if (elf_answer_take(&answer, &byte, sizeof(byte)))
+		*result = byte != 0;
+	else
+		err = -ENOEXEC;
+	elf_answer_free(&answer);
+	return err;
+}
+
+/* ---- functions ---- */
+
+#define NPLT 3
+
+/* Their entries jump to functions of other files. */
+static void read_plts(Elf *elf, GElf_Shdr plts[NPLT])
+{
+	static const char *const names[NPLT] = {".plt", ".plt.got", ".plt.sec"};
+
+	for (size_t i = 0; i < NPLT; i++)
+		if (!elf_section_named(elf, names[i], &plts[i]))
+			plts[i] = (GElf_Shdr){0};
+}
+
+static bool is_plt(const GElf_Shdr plts[NPLT], uint64_t address)
+{
+	for (size_t i = 0; i < NPLT; i++)
+		if (address >= plts[i].sh_addr && address - plts[i].sh_addr < plts[i].sh_size)
+			return true;
+	return false;
+}
+
+/* Answers the functions of .eh_frame whose begin is written relative to its own address, as all
+ * linkers do: begin (4 bytes, signed), size (4 bytes). */
+static void answer_frames(struct elf_answer *answer, void *fd)
+{
+	Elf *elf = elf_section_begin(*(const int *)fd);
+	GElf_Shdr header, plts[NPLT];
+	Elf_Scn *section = elf_section_named(elf, ".eh_frame", &header);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	const unsigned char *ident = (const unsigned char *)elf_getident(elf, NULL);
+	Dwarf_Off next;
+	Dwarf_CFI_Entry entry;
+
+	if (!data || !ident)
+		goto out;
+	read_plts(elf, plts);
+	for (Dwarf_Off at = 0; at < data->d_size; at = next) {
+		struct unwind_frame frame;
+		int32_t begin;
+		uint32_t size;
+		int status;
+
+		next = at;
+		status = dwarf_next_cfi(ident, data, true, at, &next, &entry);
+
+		if (status > 0 || next <= at)
+			break;
+		if (status < 0 || dwarf_cfi_cie_p(&entry) ||
+		    entry.fde.end - entry.fde.start < (ptrdiff_t)(sizeof(begin) + sizeof(size)))
+			continue;
+		memcpy(&begin, entry.fde.start, sizeof(begin));
+		memcpy(&size, entry.fde.start + sizeof(begin), sizeof(size));
+		frame.begin = header.sh_addr +
+			      (uint64_t)(entry.fde.start - (const uint8_t *)data->d_buf) +
+			      (uint64_t)(int64_t)begin;
+		frame.size = size;
+		if (!is_plt(plts, frame.begin))
+			elf_answer_put(answer, &frame, sizeof(frame));
+	}
+out:
+	elf_end(elf);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct unwind_frame *x = a, *y = b;
+
+	return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+int unwind_frames_read(struct unwind_frames *frames, const struct elf_file *file)
+{
+	int fd = file->fd, err;
+	struct elf_answer answer;
+
+	*frames = (struct unwind_frames){0};
+	err = elf_child_run(answer_frames, &fd, &answer);
+	if (err)
+		return err;
+	frames->list = (struct unwind_frame *)answer.bytes;
+	frames->count = answer.size / sizeof(*frames->list);
+	if (frames->count)
+		qsort(frames->list, frames->count, sizeof(*frames->list), compare);
+	return 0;
+}
+
+const struct unwind_frame *unwind_frames_at(const struct unwind_frames *frames, uint64_t address)
+{
+	size_t low = 0, high = frames->count, middle;
+
+	/* the last one that begins at or before it */
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (frames->list[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || address - frames->list[low - 1].begin >= frames->list[low - 1].size)
+		return NULL;
+	return &frames->list[low - 1];
+}
+
+void unwind_frames_free(struct unwind_frames *frames)
+{
+	free(frames->list);
+	*frames = (struct unwind_frames){0};
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unwind: may the stack be walked by return addresses while functions of a file are on it?
+ * unwind: the stack unwinding of a file: whether it happens, and the functions that its tables
+ * know.
  *
- * In: an image; out: whether an exception of C++ or a panic of Rust can pass through its functions,
- * or their stack be moved (Go). A return probe replaces the return address of a function that runs;
- * what then walks the stack ends the program ("terminate called"). When in doubt it is so.
+ * unwind_throws(): can an exception of C++ or a panic of Rust pass through the functions of the
+ * file, or can Go move their stack? A return probe replaces the return address of a running
+ * function; a walk of the stack then ends the program ("terminate called"). In doubt the answer is
+ * yes.
+ * unwind_frames(): the begin and the size of each function, by .eh_frame, which strip leaves.
  * Specification: ebpf.md 11.3.
  */
 #ifndef USER_ELF_UNWIND_H
@@ -14,6 +17,23 @@
 
 #include "user/elf/elf_file.h"
 
-bool image_unwinds(const struct image *image);
+/* 0 or the error of elf_child_run(). */
+int unwind_throws(const struct elf_file *file, bool *throws) __attribute__((warn_unused_result));
+
+struct unwind_frame {
+	uint64_t begin, size; /* address; bytes */
+};
+
+struct unwind_frames {
+	struct unwind_frame *list; /* sorted by address */
+	size_t count;
+};
+
+/* The functions of the file, without those of the PLT. 0 or the error of elf_child_run(). */
+int unwind_frames_read(struct unwind_frames *frames, const struct elf_file *file)
+	__attribute__((warn_unused_result));
+/* The function around an address, or NULL. */
+const struct unwind_frame *unwind_frames_at(const struct unwind_frames *frames, uint64_t address);
+void unwind_frames_free(struct unwind_frames *frames);
 
 #endif

@@ -4,82 +4,136 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/elf/notes.h"
+#include "user/elf/elf_child.h"
+#include "user/elf/elf_section.h"
 #include "user/elf/usdt.h"
 
 #define NOTE_TYPE  3
+#define NOTE_NAME  "stapsdt"
 #define PROBES_MAX 1000000
 
-struct reading {
-	struct usdt_probes *probes;
-	const struct image *image;
-	uint64_t base; /* address of .stapsdt.base; 0: not there */
-	int err;
+/* Begins the answer. */
+struct usdt_head {
+	uint64_t base; /* address of .stapsdt.base; 0: the file has none */
 };
 
-static void probe_free(struct usdt_probe *probe)
+/* One note: three addresses; the strings follow them. */
+struct usdt_record {
+	uint64_t address, base, semaphore;
+};
+
+/* ---- in the child ---- */
+
+static void put_note(struct elf_answer *answer, const char *bytes, size_t size)
 {
-	free(probe->provider);
-	free(probe->name);
-	free(probe->arguments);
+	struct usdt_record record;
+	size_t lengths[3], at = sizeof(record);
+
+	if (size < sizeof(record))
+		return;
+	memcpy(&record, bytes, sizeof(record));
+	for (size_t i = 0; i < 3; i++) {
+		lengths[i] = strnlen(bytes + at, size - at);
+		if (at + lengths[i] == size && i < 2)
+			return;
+		at += lengths[i] + 1;
+	}
+	elf_answer_put(answer, &record, sizeof(record));
+	at = sizeof(record);
+	for (size_t i = 0; i < 3; i++) {
+		elf_answer_put(answer, bytes + at, lengths[i]);
+		elf_answer_put(answer, "", 1);
+		at += lengths[i] + 1;
+	}
 }
 
-static void add(struct reading *r, struct usdt_probe *probe)
+static void put_notes(struct elf_answer *answer, Elf_Data *data)
 {
-	struct usdt_probes *probes = r->probes;
+	size_t at = 0, name, bytes;
+	GElf_Nhdr note;
+
+	while (data && (at = gelf_getnote(data, at, &note, &name, &bytes)))
+		if (note.n_type == NOTE_TYPE && note.n_namesz == sizeof(NOTE_NAME) &&
+		    !memcmp((const char *)data->d_buf + name, NOTE_NAME, sizeof(NOTE_NAME)))
+			put_note(answer, (const char *)data->d_buf + bytes, note.n_descsz);
+}
+
+/* The notes of all sections, or, without any, of all segments. */
+static void read_notes(struct elf_answer *answer, void *fd)
+{
+	Elf *elf = elf_section_begin(*(const int *)fd);
+	struct usdt_head head = {0};
+	Elf_Scn *section;
+	GElf_Shdr header;
+	GElf_Phdr segment;
+	bool sections = false;
+	size_t count = 0;
+
+	if (elf_section_named(elf, ".stapsdt.base", &header))
+		head.base = header.sh_addr;
+	elf_answer_put(answer, &head, sizeof(head));
+	for (section = NULL; (section = elf_section_next(elf, section, SHT_NOTE, &header));) {
+		sections = true;
+		put_notes(answer, elf_getdata(section, NULL));
+	}
+	if (sections || elf_getphdrnum(elf, &count))
+		goto out;
+	for (size_t i = 0; i < count; i++)
+		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_NOTE)
+			put_notes(answer, elf_getdata_rawchunk(elf, (int64_t)segment.p_offset,
+							       segment.p_filesz, ELF_T_NHDR));
+out:
+	elf_end(elf);
+}
+
+/* ---- in the parent ---- */
+
+static int add(struct usdt_probes *probes, const struct usdt_probe *probe)
+{
 	size_t n = probes->count;
 	struct usdt_probe *grown = probes->list;
 
 	if (!(n & (n - 1)))
 		grown = realloc(grown, (n ? 2 * n : 1) * sizeof(*grown));
-	if (grown)
-		probes->list = grown;
-	if (!grown || !probe->provider || !probe->name || !probe->arguments) {
-		probe_free(probe);
-		r->err = -ENOMEM;
-		return;
-	}
+	if (!grown)
+		return -ENOMEM;
+	probes->list = grown;
 	grown[probes->count++] = *probe;
+	return 0;
 }
 
-/*
- * Three addresses, then three strings. The second address is that of .stapsdt.base when the
- * program was linked: if it lies elsewhere now (prelink), all have moved with it.
- */
-static bool visit(const struct note *note, void *r_)
+/* The second address of a note is that of .stapsdt.base when the program was linked: if it is
+ * another one now (prelink), all have moved with it. */
+static int take_probes(struct usdt_probes *probes, const struct elf_file *file)
 {
-	struct reading *r = r_;
-	const char *at = (const char *)note->bytes, *end = at + note->size;
-	uint64_t addresses[3], moved = 0, left;
-	struct usdt_probe probe = {0};
-	char **strings[] = {&probe.provider, &probe.name, &probe.arguments};
-	const char *texts[3];
+	struct elf_answer *answer = &probes->answer;
+	struct usdt_record record;
+	struct usdt_head head;
+	uint64_t moved, left;
+	int err;
 
-	if (note->type != NOTE_TYPE || strcmp(note->name, "stapsdt") ||
-	    note->size < sizeof(addresses))
-		return true;
-	memcpy(addresses, at, sizeof(addresses));
-	at += sizeof(addresses);
-	for (size_t i = 0; i < 3; i++) {
-		if (at > end)
-			return true;
-		texts[i] = at;
-		at += strlen(at) + 1; /* a NUL follows the note */
+	if (!elf_answer_take(answer, &head, sizeof(head)))
+		return -ENOEXEC;
+	while (probes->count < PROBES_MAX && elf_answer_take(answer, &record, sizeof(record))) {
+		struct usdt_probe probe = {.provider = elf_answer_take_string(answer),
+					   .name = elf_answer_take_string(answer),
+					   .arguments = elf_answer_take_string(answer)};
+
+		if (!probe.provider || !probe.name || !probe.arguments)
+			return -ENOEXEC;
+		moved = head.base && record.base ? head.base - record.base : 0;
+		probe.address = record.address + moved;
+		if (!*probe.provider || !*probe.name ||
+		    !elf_file_offset(file, probe.address, PF_X, &probe.offset, &left))
+			continue;
+		if (record.semaphore &&
+		    !elf_file_offset(file, record.semaphore + moved, PF_W, &probe.semaphore, &left))
+			continue;
+		err = add(probes, &probe);
+		if (err)
+			return err;
 	}
-	if (!*texts[0] || !*texts[1])
-		return true;
-	if (r->base && addresses[1])
-		moved = r->base - addresses[1];
-	probe.address = addresses[0] + moved;
-	if (!image_offset(r->image, probe.address, PF_X, &probe.offset, &left))
-		return true;
-	if (addresses[2] &&
-	    !image_offset(r->image, addresses[2] + moved, PF_W, &probe.semaphore, &left))
-		return true;
-	for (size_t i = 0; i < 3; i++)
-		*strings[i] = strdup(texts[i]);
-	add(r, &probe);
-	return !r->err && r->probes->count < PROBES_MAX;
+	return 0;
 }
 
 static int compare(const void *a, const void *b)
@@ -94,24 +148,73 @@ static int compare(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-int usdt_read(struct usdt_probes *probes, const struct image *image)
+int usdt_read(struct usdt_probes *probes, const struct elf_file *file)
 {
-	const Elf64_Shdr *base = image_section(image, ".stapsdt.base", SHT_NULL);
-	struct reading r = {.probes = probes, .image = image, .base = base ? base->sh_addr : 0};
+	int fd = file->fd, err;
 
 	*probes = (struct usdt_probes){0};
-	notes_walk(image, visit, &r);
-	if (r.err)
+	err = elf_child_run(read_notes, &fd, &probes->answer);
+	if (err)
+		return err;
+	err = take_probes(probes, file);
+	if (err)
 		usdt_free(probes);
 	else if (probes->count)
 		qsort(probes->list, probes->count, sizeof(*probes->list), compare);
-	return r.err;
+	return err;
+}
+
+/* ---- symbols of arguments ---- */
+
+struct symbol_search {
+	int fd;
+	const char *name;
+};
+
+static void find_symbol(struct elf_answer *answer, void *search_)
+{
+	const struct symbol_search *search = search_;
+	Elf *elf = elf_section_begin(search->fd);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	GElf_Sym symbol;
+
+	while ((section = elf_section_next(elf, section, SHT_NULL, &header))) {
+		Elf_Data *data = NULL;
+
+		if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
+			data = elf_getdata(section, NULL);
+		for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
+			const char *name = elf_strptr(elf, header.sh_link, symbol.st_name);
+
+			if (!name || symbol.st_shndx == SHN_UNDEF ||
+			    GELF_ST_TYPE(symbol.st_info) == STT_TLS || strcmp(name, search->name))
+				continue;
+			elf_answer_put(answer, &symbol.st_value, sizeof(symbol.st_value));
+			goto out;
+		}
+	}
+out:
+	elf_end(elf);
+}
+
+int usdt_symbol(const struct elf_file *file, const char *name, uint64_t *address)
+{
+	struct symbol_search search = {.fd = file->fd, .name = name};
+	struct elf_answer answer;
+	int err = elf_child_run(find_symbol, &search, &answer);
+
+	if (err)
+		return err;
+	if (!elf_answer_take(&answer, address, sizeof(*address)))
+		err = -ENOENT;
+	elf_answer_free(&answer);
+	return err;
 }
 
 void usdt_free(struct usdt_probes *probes)
 {
-	for (size_t i = 0; i < probes->count; i++)
-		probe_free(&probes->list[i]);
 	free(probes->list);
+	elf_answer_free(&probes->answer);
 	*probes = (struct usdt_probes){0};
 }

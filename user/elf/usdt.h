@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usdt: the probes that a program has in itself (sys/sdt.h, SystemTap's notes).
+ * usdt: the probes that a program declares itself (sys/sdt.h, SystemTap's notes).
  *
- * In: an image; out: its probes, one for each place (a probe may stand at several). Notes that
- * are damaged or lead outside of the code are left out.
+ * In: a file; out: its probes, one for each site (a probe may have several). Damaged notes, and
+ * those that lead outside of the code, are left out.
  * Invariant: sorted by provider, name and offset.
  */
 #ifndef USER_ELF_USDT_H
@@ -12,23 +12,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/elf/elf_answer.h"
 #include "user/elf/elf_file.h"
 
 struct usdt_probe {
-	char *provider, *name;
-	char *arguments; /* usdt_argument.h */
+	const char *provider, *name;
+	const char *arguments; /* usdt_argument.h */
 	uint64_t address, offset;
-	uint64_t semaphore; /* file offset of what counts those who listen; 0: none */
+	uint64_t semaphore; /* file offset of the counter of listeners; 0: none */
 };
 
 struct usdt_probes {
 	struct usdt_probe *list;
 	size_t count;
+	struct elf_answer answer; /* has the strings */
 };
 
-/* Reads them. 0 (also if there are none) or -ENOMEM. */
-int usdt_read(struct usdt_probes *probes, const struct image *image)
+/* Reads them. 0 (also if there are none), or the error of elf_child_run(). */
+int usdt_read(struct usdt_probes *probes, const struct elf_file *file)
 	__attribute__((warn_unused_result));
 void usdt_free(struct usdt_probes *probes);
+
+/* The address of a variable that the file defines, as arguments of probes name it. 0, -ENOENT, or
+ * the error of elf_child_run(). */
+int usdt_symbol(const struct elf_file *file, const char *name, uint64_t *address)
+	__attribute__((warn_unused_result));
 
 #endif

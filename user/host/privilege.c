@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "user/host/privilege.h"
 #include "trace/base/log.h"
 
+#define NOBODY 65534 /* user and group */
 #define ENVIRONMENT_MAX (1 << 20) /* bytes; the kernel permits more, nobody has it */
 
 /* Newer than the headers of some build hosts. */
@@ -302,4 +304,15 @@ void privilege_keep(enum privilege_need need)
 	choose(need, geteuid() == 0);
 	if (capng_apply(CAPNG_SELECT_CAPS))
 		log_warn("cannot give up privileges: %s", strerror(errno));
+}
+
+void privilege_drop_all(void)
+{
+	/* in a user namespace nobody may not exist: then root remains, without capabilities */
+	if (geteuid() == 0 && setgroups(0, NULL) == 0 &&
+	    setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0)
+		errno = 0;
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	capng_clear(CAPNG_SELECT_CAPS);
+	capng_apply(CAPNG_SELECT_CAPS);
 }

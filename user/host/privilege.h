@@ -63,4 +63,8 @@ int privilege_drop(const struct identity *identity, enum privilege_need need)
 /* Of what the calling thread still has, keeps only what `need` asks for. What fails is said. */
 void privilege_keep(enum privilege_need need);
 
+/* Gives up the user (root becomes nobody), the groups and all capabilities, as far as the kernel
+ * permits; for a child process that reads untrusted files. */
+void privilege_drop_all(void);
+
 #endif

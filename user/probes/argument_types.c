@@ -2,31 +2,21 @@
 /* argument_types: see argument_types.h. */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "user/elf/elf_child.h"
 #include "user/probes/argument_types.h"
-
-#define SECONDS_MAX 20		 /* for all questions about a file */
-#define MEMORY_MAX  (8ull << 30) /* with the file, which is mapped */
 
 /* One byte for each question: bytes, and 16 for a sign; 0: not known. */
 #define SIGNED 16
 
-enum class {
+enum value_class {
 	CLASS_INTEGER, /* in one integer register */
 	CLASS_FLOAT,   /* in none */
 	CLASS_OTHER,   /* who knows where */
 };
 
-/* ---- in the process of its own ---- */
+/* ---- in the child ---- */
 
 static uint8_t answer_of(Dwarf_Word size, bool is_signed)
 {
@@ -43,41 +33,59 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
 	       dwarf_formref_die(&attribute, type) && dwarf_peel_type(type, type) == 0;
 }
 
-static enum class base_class(Dwarf_Die *type, Dwarf_Word size, uint8_t *answer) {
-	Dwarf_Attribute attribute; Dwarf_Word encoding = 0;
+static enum value_class base_class(Dwarf_Die *type, Dwarf_Word size, uint8_t *answer)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word encoding = 0;
 
 	if (!dwarf_attr_integrate(type, DW_AT_encoding, &attribute) ||
-	    dwarf_formudata(&attribute, &encoding)) return CLASS_OTHER;
-	switch (encoding){
-		case DW_ATE_float : return size <= 8 ? CLASS_FLOAT : CLASS_OTHER;
-		case DW_ATE_signed : case DW_ATE_signed_char : *answer = answer_of(size, true);
+	    dwarf_formudata(&attribute, &encoding))
+		return CLASS_OTHER;
+	switch (encoding) {
+	case DW_ATE_float:
+		return size <= 8 ? CLASS_FLOAT : CLASS_OTHER;
+	case DW_ATE_signed:
+	case DW_ATE_signed_char:
+		*answer = answer_of(size, true);
 		break;
-		case DW_ATE_boolean : case DW_ATE_unsigned : case DW_ATE_unsigned_char : case
-		DW_ATE_UTF : *answer = answer_of(size, false);
+	case DW_ATE_boolean:
+	case DW_ATE_unsigned:
+	case DW_ATE_unsigned_char:
+	case DW_ATE_UTF:
+		*answer = answer_of(size, false);
 		break;
-		default : return CLASS_OTHER;
+	default:
+		return CLASS_OTHER;
 	}
-return *answer ? CLASS_INTEGER : CLASS_OTHER;
+	return *answer ? CLASS_INTEGER : CLASS_OTHER;
 }
 
-static enum class class_of(Dwarf_Die *die, uint8_t *answer) {
-	Dwarf_Die type, under; Dwarf_Word size = 0;
+static enum value_class class_of(Dwarf_Die *die, uint8_t *answer)
+{
+	Dwarf_Die type, under;
+	Dwarf_Word size = 0;
 
-	*answer = 0; if (!type_of(die, &type)) return CLASS_OTHER; switch (dwarf_tag(&type)){
-		case DW_TAG_pointer_type : case DW_TAG_reference_type : case
-		DW_TAG_rvalue_reference_type : *answer = answer_of(8, false);
+	*answer = 0;
+	if (!type_of(die, &type))
+		return CLASS_OTHER;
+	switch (dwarf_tag(&type)) {
+	case DW_TAG_pointer_type:
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+		*answer = answer_of(8, false);
 		return CLASS_INTEGER;
-		case DW_TAG_base_type : return dwarf_aggregate_size(&type, &size)
-			? CLASS_OTHER
-			: base_class(&type, size, answer);
-		case DW_TAG_enumeration_type :
-			if (dwarf_aggregate_size(&type, &size)) return CLASS_OTHER;
+	case DW_TAG_base_type:
+		return dwarf_aggregate_size(&type, &size) ? CLASS_OTHER
+							  : base_class(&type, size, answer);
+	case DW_TAG_enumeration_type:
+		if (dwarf_aggregate_size(&type, &size))
+			return CLASS_OTHER;
 		/* older debug information has no type below it: then it may have negative values */
-		if (!type_of(&type, &under) ||
-		    base_class(&under, size, answer) != CLASS_INTEGER) *answer = answer_of(size,
-											   true);
+		if (!type_of(&type, &under) || base_class(&under, size, answer) != CLASS_INTEGER)
+			*answer = answer_of(size, true);
 		return *answer ? CLASS_INTEGER : CLASS_OTHER;
-		default : return CLASS_OTHER;
+	default:
+		return CLASS_OTHER;
 	}
 }
 
@@ -168,37 +176,26 @@ static uint8_t find_answer(Dwarf *dwarf, const struct type_question *question)
 	return class_of(&l.function, &answer) == CLASS_INTEGER ? answer : 0;
 }
 
-static void __attribute__((noreturn))
-child(int fd, int out, const struct type_question *questions, size_t count)
+struct types_request {
+	int fd;
+	const struct type_question *questions;
+	size_t count;
+};
+
+static void find_answers(struct elf_answer *answer, void *request_)
 {
-	const struct rlimit none = {0, 0}, seconds = {SECONDS_MAX, SECONDS_MAX};
-	const struct rlimit memory __attribute__((unused)) = {MEMORY_MAX, MEMORY_MAX};
-	uint8_t *answers = calloc(count, 1);
-	Dwarf *dwarf;
+	const struct types_request *request = request_;
+	Dwarf *dwarf = dwarf_begin(request->fd, DWARF_C_READ);
 
-	setrlimit(RLIMIT_CORE, &none);
-	setrlimit(RLIMIT_CPU, &seconds);
-#ifndef __SANITIZE_ADDRESS__ /* which reserves terabytes */
-	setrlimit(RLIMIT_AS, &memory);
-#endif
-	/* what the program reports when it crashes is of no interest */
-	signal(SIGSEGV, SIG_DFL);
-	signal(SIGBUS, SIG_DFL);
-	signal(SIGABRT, SIG_DFL);
-	dwarf = dwarf_begin(fd, DWARF_C_READ);
-	for (size_t i = 0; dwarf && answers && i < count; i++)
-		answers[i] = find_answer(dwarf, &questions[i]);
-	for (size_t done = 0; answers && done < count;) {
-		ssize_t n = write(out, answers + done, count - done);
+	for (size_t i = 0; dwarf && i < request->count; i++) {
+		uint8_t byte = find_answer(dwarf, &request->questions[i]);
 
-		if (n <= 0)
-			break;
-		done += (size_t)n;
+		elf_answer_put(answer, &byte, sizeof(byte));
 	}
-	_exit(0);
+	dwarf_end(dwarf);
 }
 
-/* ---- in ours ---- */
+/* ---- in the parent ---- */
 
 static void take_answer(const struct type_question *question, uint8_t answer)
 {
@@ -210,28 +207,13 @@ static void take_answer(const struct type_question *question, uint8_t answer)
 
 void types_find(int fd, struct type_question *questions, size_t count)
 {
-	int pipes[2];
-	uint8_t answers[256];
-	size_t at = 0;
-	ssize_t n;
-	pid_t pid;
+	struct types_request request = {.fd = fd, .questions = questions, .count = count};
+	struct elf_answer answer;
+	uint8_t byte;
 
-	if (!count || pipe2(pipes, O_CLOEXEC))
+	if (!count || elf_child_run(find_answers, &request, &answer))
 		return;
-	pid = fork();
-	if (!pid)
-		child(fd, pipes[1], questions, count);
-	close(pipes[1]);
-	while (pid > 0 && at < count) {
-		n = read(pipes[0], answers, sizeof(answers));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		for (ssize_t i = 0; i < n && at < count; i++)
-			take_answer(&questions[at++], answers[i]);
-	}
-	close(pipes[0]);
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	for (size_t i = 0; i < count && elf_answer_take(&answer, &byte, sizeof(byte)); i++)
+		take_answer(&questions[i], byte);
+	elf_answer_free(&answer);
 }

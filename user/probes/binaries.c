@@ -5,39 +5,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/elf/elf_child.h"
 #include "user/probes/binaries.h"
-#include "user/elf/unwind.h"
 
-static struct binary *find(const struct binaries *binaries, const struct image *image)
+static struct binary *find(const struct binaries *binaries, const struct elf_file *file)
 {
 	for (size_t i = 0; i < binaries->count; i++)
-		if (binaries->list[i]->image.inode == image->inode &&
-		    binaries->list[i]->image.device == image->device)
+		if (binaries->list[i]->file.inode == file->inode &&
+		    binaries->list[i]->file.device == file->device)
 			return binaries->list[i];
 	return NULL;
 }
 
 /* Opens the file that is expected: what has its name may be another one by now. */
-static const char *open_place(struct image *image, const struct place *place, int *err)
+static const char *open_place(struct elf_file *file, const struct place *place, int *err)
 {
-	const char *wrong = image_open(image, place->direct ? "" : place->root, place->path, err);
+	const char *wrong = elf_file_open(file, place->direct ? "" : place->root, place->path, err);
 	const char *spare_wrong;
-	struct image spare;
+	struct elf_file spare;
 	int spare_err;
 
 	if (!place->expected || !place->spare ||
-	    (!wrong && image->device == place->device && image->inode == place->inode))
+	    (!wrong && file->device == place->device && file->inode == place->inode))
 		return wrong;
-	spare_wrong = image_open(&spare, "", place->spare, &spare_err);
+	spare_wrong = elf_file_open(&spare, "", place->spare, &spare_err);
 	if (!spare_wrong) {
-		image_close(image);
-		*image = spare;
+		elf_file_close(file);
+		*file = spare;
 		return NULL;
 	}
 	/* some file systems have other numbers in maps than stat() gives: the name decides */
 	if (!place->deleted)
 		return wrong;
-	image_close(image);
+	elf_file_close(file);
 	*err = -ESTALE;
 	return "has been replaced or deleted since it was loaded (to probe it all the same takes "
 	       "CAP_SYS_ADMIN)";
@@ -47,59 +47,83 @@ static void binary_free(struct binary *binary)
 {
 	functions_free(&binary->functions);
 	usdt_free(&binary->usdt);
-	image_close(&binary->image);
+	unwind_frames_free(&binary->frames);
+	elf_file_close(&binary->file);
 	free(binary->name);
 	free(binary);
 }
 
-/* Takes the image. */
-static int add(struct binaries *binaries, struct image *image, const struct place *place,
+static int read_contents(struct binary *binary, const struct place *place)
+{
+	int err = functions_read(&binary->functions, &binary->file, place->root, place->name);
+
+	if (err)
+		return err;
+	err = usdt_read(&binary->usdt, &binary->file);
+	if (err)
+		return err;
+	return unwind_throws(&binary->file, &binary->unwinds);
+}
+
+/* Takes the file. */
+static int add(struct binaries *binaries, struct elf_file *file, const struct place *place,
 	       struct binary **out)
 {
 	size_t n = binaries->count;
 	struct binary **grown = binaries->list, *binary = calloc(1, sizeof(*binary));
-	int err = -ENOMEM;
+	int err;
 
 	if (!binary) {
-		image_close(image);
+		elf_file_close(file);
 		return -ENOMEM;
 	}
-	binary->image = *image;
+	binary->file = *file;
 	binary->number = (unsigned)n;
-	snprintf(binary->attach, sizeof(binary->attach), "/proc/self/fd/%d", image->fd);
+	snprintf(binary->attach, sizeof(binary->attach), "/proc/self/fd/%d", file->fd);
+	err = -ENOMEM;
 	binary->name = strdup(place->name);
+	if (!binary->name)
+		goto fail;
 	if (!(n & (n - 1)))
 		grown = realloc(grown, (n ? 2 * n : 1) * sizeof(struct binary *));
-	if (grown)
-		binaries->list = grown;
-	if (binary->name && grown)
-		err = functions_read(&binary->functions, &binary->image, place->root, place->name);
-	if (!err)
-		err = usdt_read(&binary->usdt, &binary->image);
-	if (err) {
-		binary_free(binary);
-		return err;
-	}
-	binary->unwinds = image_unwinds(&binary->image);
+	if (!grown)
+		goto fail;
+	binaries->list = grown;
+	err = read_contents(binary, place);
+	if (err)
+		goto fail;
 	grown[binaries->count++] = *out = binary;
 	return 0;
+fail:
+	binary_free(binary);
+	return err;
 }
 
 int binaries_open(struct binaries *binaries, const struct place *place, struct binary **binary,
 		  const char **wrong)
 {
-	struct image image;
+	struct elf_file file;
 	int err;
 
-	*wrong = open_place(&image, place, &err);
+	*wrong = open_place(&file, place, &err);
 	if (*wrong)
 		return err;
-	*binary = find(binaries, &image);
+	*binary = find(binaries, &file);
 	if (*binary) {
-		image_close(&image);
+		elf_file_close(&file);
 		return 0;
 	}
-	return add(binaries, &image, place, binary);
+	err = add(binaries, &file, place, binary);
+	*wrong = err ? elf_child_error(err) : NULL;
+	return err;
+}
+
+const struct unwind_frames *binary_frames(struct binary *binary)
+{
+	if (!binary->has_frames && unwind_frames_read(&binary->frames, &binary->file))
+		return NULL;
+	binary->has_frames = true;
+	return &binary->frames;
 }
 
 void binaries_free(struct binaries *binaries)

@@ -15,13 +15,16 @@
 #include "user/elf/elf_file.h"
 #include "user/probes/binary_candidates.h"
 #include "user/elf/symbols.h"
+#include "user/elf/unwind.h"
 #include "user/elf/usdt.h"
 
 struct binary {
 	unsigned number; /* in the order of opening */
-	struct image image;
+	struct elf_file file;
 	struct functions functions;
 	struct usdt_probes usdt;
+	struct unwind_frames frames; /* binary_frames() reads them */
+	bool has_frames;
 	char *name;	 /* as users know it */
 	char attach[32]; /* /proc/self/fd/N */
 	bool unwinds;	 /* see site.h */
@@ -39,6 +42,9 @@ struct binaries {
  */
 int binaries_open(struct binaries *binaries, const struct place *place, struct binary **binary,
 		  const char **wrong) __attribute__((warn_unused_result));
+/* The functions that the unwind tables know, read at the first call. NULL: they cannot be read. */
+const struct unwind_frames *binary_frames(struct binary *binary);
+
 void binaries_free(struct binaries *binaries);
 
 #endif

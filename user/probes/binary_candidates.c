@@ -314,11 +314,11 @@ static int find_by_word(struct search *s, const struct libraries *libraries, con
 {
 	struct visiting v = {.s = s, .root = ""};
 	char *path = find_program(word);
-	struct image image;
+	struct elf_file file;
 	int err = 0;
 
-	if (path && !image_open(&image, "", path, &err)) {
-		image_close(&image);
+	if (path && !elf_file_open(&file, "", path, &err)) {
+		elf_file_close(&file);
 		if (is_meant(s->request->binary, file_name(path)))
 			err = add_path(s, "", path);
 		else

@@ -38,7 +38,7 @@ static uint64_t address_of(const struct label *label)
 {
 	uint64_t address = label->site->offset;
 
-	image_address(&label->binary->image, label->site->offset, PF_X, &address);
+	elf_file_address(&label->binary->file, label->site->offset, PF_X, &address);
 	return address;
 }
 
@@ -84,8 +84,8 @@ static void write_suffix(const struct label *l, enum level level, char *out, siz
 	if (level == LEVEL_INODE)
 		snprintf(out, size, " (%s 0x%llx %llx:%llu)", file,
 			 (unsigned long long)address_of(l),
-			 (unsigned long long)l->binary->image.device,
-			 (unsigned long long)l->binary->image.inode);
+			 (unsigned long long)l->binary->file.device,
+			 (unsigned long long)l->binary->file.inode);
 	else if (level == LEVEL_ADDRESS)
 		snprintf(out, size, " (%s 0x%llx)", file, (unsigned long long)address_of(l));
 	else

@@ -79,7 +79,7 @@ static const char *cost_of(const struct binary *binary, uint64_t offset, uint64_
 					    [SPOT_UNSAFE] = "unsafe",
 					    [SPOT_REFUSED] = "never"};
 	uint64_t bytes = size && size < SITE_CODE_BYTES ? size : SITE_CODE_BYTES;
-	uint8_t *code = image_read(&binary->image, offset, bytes);
+	uint8_t *code = elf_file_read(&binary->file, offset, bytes);
 	struct spot spot;
 
 	if (!code)

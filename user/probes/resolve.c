@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "user/probes/binaries.h"
-#include "user/elf/frames.h"
 #include "user/elf/instruction.h"
 #include "user/probes/labels.h"
 #include "user/probes/binary_candidates.h"
@@ -86,7 +85,7 @@ static void read_code(struct site *site, const struct binary *binary, uint64_t l
 
 	if (site->size && bytes > site->size)
 		bytes = site->size;
-	code = image_read(&binary->image, site->offset, bytes);
+	code = elf_file_read(&binary->file, site->offset, bytes);
 	if (!code)
 		return;
 	memcpy(site->code, code, bytes);
@@ -112,12 +111,12 @@ static int add_draft(struct resolving *r, const struct request *request,
 	grown[n].binary = binary;
 	site->path = binary->attach;
 	site->binary = binary->name;
-	site->device = binary->image.device;
-	site->inode = binary->image.inode;
+	site->device = binary->file.device;
+	site->inode = binary->file.inode;
 	site->request = (uint32_t)(request - r->requests->list);
 	site->unwinds = binary->unwinds;
-	if (image_address(&binary->image, site->offset, PF_X, &address) &&
-	    image_offset(&binary->image, address, PF_X, &offset, &left))
+	if (elf_file_address(&binary->file, site->offset, PF_X, &address) &&
+	    elf_file_offset(&binary->file, address, PF_X, &offset, &left))
 		read_code(site, binary, left);
 	return 0;
 }
@@ -134,7 +133,7 @@ static bool check_boundary(struct resolving *r, const struct binary *binary, con
 
 	if (!distance)
 		return true;
-	code = image_read(&binary->image, begin, distance);
+	code = elf_file_read(&binary->file, begin, distance);
 	if (code)
 		boundary = instruction_boundary(code, distance);
 	free(code);
@@ -240,20 +239,26 @@ struct around {
 	bool known, called;
 };
 
-static struct around look_around(const struct binary *binary, uint64_t address, uint64_t offset)
+static struct around look_around(struct binary *binary, uint64_t address, uint64_t offset)
 {
 	struct around a = {.function = functions_at(&binary->functions, offset)};
-	uint64_t begin, left;
+	const struct unwind_frames *frames;
+	const struct unwind_frame *frame;
+	uint64_t left;
 
 	if (a.function) {
 		a.begin = a.function->offset;
 		a.size = a.function->size;
 		a.known = true;
 		a.called = !function_obstacle(a.function->kind);
-	} else if (frame_at(&binary->image, address, &begin, &a.size) &&
-		   image_offset(&binary->image, begin, PF_X, &a.begin, &left)) {
+		return a;
+	}
+	frames = binary_frames(binary);
+	frame = frames ? unwind_frames_at(frames, address) : NULL;
+	if (frame && elf_file_offset(&binary->file, frame->begin, PF_X, &a.begin, &left)) {
+		a.size = frame->size < left ? frame->size : left;
 		a.known = true;
-		a.called = begin != binary->image.entry;
+		a.called = frame->begin != binary->file.entry;
 	}
 	return a;
 }
@@ -264,7 +269,7 @@ static int find_address(struct resolving *r, const struct request *request, stru
 	struct around around;
 	uint64_t left;
 
-	if (!image_offset(&binary->image, request->offset, PF_X, &draft.site.offset, &left)) {
+	if (!elf_file_offset(&binary->file, request->offset, PF_X, &draft.site.offset, &left)) {
 		complain(r, -ENOENT, "%s has no code at the address 0x%llx", binary->name,
 			 (unsigned long long)request->offset);
 		return 0;
@@ -301,13 +306,13 @@ static const char *find_argument(const struct request *request, const struct bin
 {
 	struct usdt_symbol symbol;
 	uint64_t address;
-	const char *wrong = usdt_argument(probe->arguments, request->value.number, IMAGE_MACHINE,
+	const char *wrong = usdt_argument(probe->arguments, request->value.number, ELF_FILE_MACHINE,
 					  value, &symbol);
 
 	value->number = request->value.number;
 	if (wrong || !symbol.name[0])
 		return wrong;
-	if (!image_symbol(&binary->image, symbol.name, &address))
+	if (usdt_symbol(&binary->file, symbol.name, &address))
 		return "it lies at a symbol that the file does not have (any more)";
 	value->constant = (int64_t)(address + (uint64_t)symbol.offset - probe->address);
 	return NULL;
@@ -547,7 +552,7 @@ static int find_types(struct resolving *r)
 				questions[n++] = (struct type_question){
 					.address = r->drafts[to].function->address,
 					.value = &r->drafts[to].site.value};
-		types_find(debug_fd >= 0 ? debug_fd : binary->image.fd, questions, n);
+		types_find(debug_fd >= 0 ? debug_fd : binary->file.fd, questions, n);
 	}
 	free(questions);
 	for (size_t i = 0; i < r->count; i++) {

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* elf_child: see elf_child.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "user/elf/elf_child.h"
+#include "user/host/privilege.h"
+
+#define SECONDS_MAX 20		 /* of CPU time, for one answer */
+#define MEMORY_MAX  (8ull << 30) /* bytes, with the files, which libelf maps */
+#define ANSWER_MAX  (2ull << 30) /* bytes that the parent accepts */
+#define READ_SIZE   (1u << 16)
+
+enum child_status { CHILD_DONE, CHILD_NO_MEMORY };
+
+static void limit(int resource, rlim_t value)
+{
+	const struct rlimit limits = {value, value};
+
+	setrlimit((__rlimit_resource_t)resource, &limits);
+}
+
+/* If memory runs out, the kernel kills this process and no other. */
+static void die_first(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, "1000", 4) != 4)
+		errno = 0; /* the limits hold alone */
+	close(fd);
+}
+
+static void __attribute__((noreturn)) child(elf_child_work work, void *arg, int out)
+{
+	static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU};
+	struct elf_answer answer = {0};
+
+	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
+		signal(crashes[i], SIG_DFL);
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_CPU, SECONDS_MAX);
+#ifndef __SANITIZE_ADDRESS__ /* which reserves terabytes */
+	limit(RLIMIT_AS, MEMORY_MAX);
+#endif
+	die_first();
+	privilege_drop_all();
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of the user clears it */
+	work(&answer, arg);
+	if (answer.no_room)
+		_exit(CHILD_NO_MEMORY);
+	for (size_t done = 0; done < answer.size;) {
+		ssize_t n = write(out, answer.bytes + done, answer.size - done);
+
+		if (n <= 0)
+			break; /* the parent has enough */
+		done += (size_t)n;
+	}
+	_exit(CHILD_DONE);
+}
+
+/* Reads all that the child writes. */
+static int receive(int fd, struct elf_answer *answer)
+{
+	char bytes[READ_SIZE];
+	ssize_t n;
+
+	for (;;) {
+		n = read(fd, bytes, sizeof(bytes));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			return answer->no_room ? -ENOMEM : 0;
+		if (answer->size > ANSWER_MAX)
+			return -ENOEXEC;
+		elf_answer_put(answer, bytes, (size_t)n);
+	}
+}
+
+int elf_child_run(elf_child_work work, void *arg, struct elf_answer *answer)
+{
+	int pipes[2], status = 0, err;
+	pid_t pid;
+
+	*answer = (struct elf_answer){0};
+	if (pipe2(pipes, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (!pid)
+		child(work, arg, pipes[1]);
+	err = pid < 0 ? -errno : 0;
+	close(pipes[1]);
+	if (!err)
+		err = receive(pipes[0], answer);
+	close(pipes[0]);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!err && !WIFEXITED(status))
+		err = -ENOEXEC;
+	else if (!err && WEXITSTATUS(status) != CHILD_DONE)
+		err = WEXITSTATUS(status) == CHILD_NO_MEMORY ? -ENOMEM : -ENOEXEC;
+	if (err)
+		elf_answer_free(answer);
+	return err;
+}
+
+const char *elf_child_error(int err)
+{
+	switch (err) {
+	case -ENOMEM:
+		return NULL;
+	case -ENOEXEC:
+		return "is damaged, or too large: reading it crashed or took too long";
+	default:
+		return "cannot be read: no child process could be started";
+	}
+}
