@@ -21,9 +21,9 @@ enum choice {
 
 struct breakdown_cpu {
 	int64_t input[BREAKDOWN_INPUTS];
-	int64_t inner; /* the intermediate value: subsystem or task */
+	int64_t inner; /* intermediate value: subsystem or task */
 	int64_t combined;
-	int64_t number; /* the one of it that is in `sorted` */
+	int64_t number; /* the value of this CPU in `sorted` */
 	uint8_t first, second;
 	bool inner_queued, combined_queued;
 };
@@ -93,7 +93,7 @@ int breakdown_close(struct breakdown *b, int64_t duration)
 void breakdown_touch(struct breakdown *b, uint8_t input, const struct cpu *cpu, int64_t value)
 {
 	if (cpu->physical == UINT32_MAX || b->ntouches == BREAKDOWN_TOUCHES_MAX)
-		return; /* virtual CPUs have no part in this */
+		return; /* breakdowns show physical CPUs only */
 	b->cpus[cpu->physical].input[input] = value;
 	b->touches[b->ntouches++] = (struct breakdown_touch){cpu->physical, input};
 }
@@ -116,7 +116,7 @@ static void set_combined(struct queue *queue, struct breakdown_cpu *cpu, int64_t
 	queue->items[queue->n++] = (struct item){cpu, false};
 }
 
-/* nosv and nanos6: subsystem, or the task while in its body, or idle. */
+/* nosv and nanos6: the subsystem; the task while its body runs; or idle. */
 static void visit_three(const struct breakdown *b, struct queue *queue, struct breakdown_cpu *cpu,
 			uint8_t input)
 {
@@ -151,7 +151,7 @@ static void visit_three(const struct breakdown *b, struct queue *queue, struct b
 	}
 }
 
-/* openmp: the label if there is one, else the subsystem. */
+/* openmp: the label, or the subsystem of a CPU without a label. */
 static void visit_two(struct queue *queue, struct breakdown_cpu *cpu, uint8_t input)
 {
 	const int64_t *in = cpu->input;
@@ -178,7 +178,7 @@ static void touch_row(struct breakdown *b, uint32_t i)
 	b->touched[b->ntouched++] = i;
 }
 
-/* The place of the first number that is not lower. */
+/* Index of the first number that is not lower. */
 static uint32_t lower_bound(const int64_t *sorted, uint32_t n, int64_t number)
 {
 	uint32_t low = 0;
@@ -194,7 +194,7 @@ static uint32_t lower_bound(const int64_t *sorted, uint32_t n, int64_t number)
 	return low;
 }
 
-/* Replaces one number; only the rows between its old and new place can change. */
+/* Replaces one number. Only rows between its old and its new index can change. */
 static void resort(struct breakdown *b, struct breakdown_cpu *cpu)
 {
 	int64_t *sorted = b->sorted, before = cpu->number, number = cpu->combined;
@@ -205,7 +205,7 @@ static void resort(struct breakdown *b, struct breakdown_cpu *cpu)
 	cpu->number = number;
 	from = lower_bound(sorted, b->ncpus, before);
 	to = lower_bound(sorted, b->ncpus, number);
-	if (to > from) { /* it goes up; its own place falls free below */
+	if (to > from) { /* it moves up, and its old index is free */
 		to--;
 		memmove(&sorted[from], &sorted[from + 1], (to - from) * sizeof(*sorted));
 		first = from;

@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "emu/emulator.h"
+#include "emu/emulation.h"
 #include "trace/base/log.h"
 #include "trace/base/data_dir.h"
 
-#define CFG_DEPTH_MAX 8		       /* of folders in the set */
-#define UNFINISHED    "cfg.unfinished" /* the copy until it is complete */
+#define CFG_DEPTH_MAX 8		       /* nested folders of the installed set */
+#define UNFINISHED    "cfg.unfinished" /* name of an incomplete copy */
 
-/* ---- copying it ---- */
+/* ---- the copy ---- */
 
 static int copy_bytes(int from, int to)
 {
@@ -54,7 +54,9 @@ static int copy_file(int from_dir, int to_dir, const char *name)
 	return err;
 }
 
-/* Makes the directory `name` below `dir_fd`, unless it is there, and opens it. -ELOOP for a link.
+/*
+ * Creates the directory `name` below `dir_fd` if it is missing, and opens it. Returns the
+ * descriptor or -errno; -ELOOP for a symbolic link.
  */
 static int make_dir(int dir_fd, const char *name)
 {
@@ -72,50 +74,58 @@ static int make_dir(int dir_fd, const char *name)
 	return err;
 }
 
-/* Copies what is in the directory `from`, which it closes, into `to`. */
+static int copy_dir(int from, int to, unsigned depth);
+
+/* Copies a regular file, or a directory with its contents; skips other entries. */
+static int copy_entry(int from, int to, const char *name, unsigned depth)
+{
+	struct stat st;
+	int below, there, err;
+
+	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW))
+		return -errno;
+	if (S_ISREG(st.st_mode))
+		return copy_file(from, to, name);
+	if (!S_ISDIR(st.st_mode) || depth == CFG_DEPTH_MAX)
+		return 0;
+	there = make_dir(to, name);
+	if (there < 0)
+		return there;
+	below = openat(from, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = below < 0 ? -errno : copy_dir(below, there, depth + 1);
+	close(there);
+	return err;
+}
+
+/* Copies the contents of the directory `from`, which it closes, into `to`. */
 static int copy_dir(int from, int to, unsigned depth)
 {
 	DIR *dir = fdopendir(from);
 	const struct dirent *entry;
-	int err = 0;
+	int err;
 
 	if (!dir) {
 		err = -errno;
 		close(from);
 		return err;
 	}
-	while (!err && (errno = 0, entry = readdir(dir))) {
-		struct stat st;
-		int below, there;
-
+	while ((errno = 0, entry = readdir(dir))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		if (fstatat(from, entry->d_name, &st, AT_SYMLINK_NOFOLLOW)) {
-			err = -errno;
-		} else if (S_ISREG(st.st_mode)) {
-			err = copy_file(from, to, entry->d_name);
-		} else if (S_ISDIR(st.st_mode) && depth < CFG_DEPTH_MAX) {
-			below = openat(from, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-			there = below < 0 ? -errno : make_dir(to, entry->d_name);
-			if (below < 0) {
-				err = -errno;
-			} else if (there < 0) {
-				err = there;
-				close(below);
-			} else {
-				err = copy_dir(below, there, depth + 1);
-				close(there);
-			}
-		}
+		err = copy_entry(from, to, entry->d_name, depth);
+		if (err)
+			goto out;
 	}
-	if (!err && errno)
-		err = -errno;
+	err = -errno;
+out:
 	closedir(dir);
 	return err;
 }
 
-/* Copies the set `from` of the path `path`, which it closes, to `cfg` in the output; as a whole or
- * not at all, since what is there is not looked at again. */
+/*
+ * Copies the set in `from`, which it closes, to `cfg` in the output; `path` is for messages. The
+ * name appears only when the copy is complete, since later runs leave an existing cfg as it is.
+ */
 static int copy_set(struct emulator *emu, int from, const char *path)
 {
 	int to = make_dir(emu->out_fd, UNFINISHED), err;
@@ -123,16 +133,18 @@ static int copy_set(struct emulator *emu, int from, const char *path)
 	if (to < 0) {
 		err = to;
 		close(from);
-	} else {
-		err = copy_dir(from, to, 0);
-		close(to);
+		goto fail;
 	}
-	if (!err && renameat(emu->out_fd, UNFINISHED, emu->out_fd, "cfg"))
-		err = -errno;
+	err = copy_dir(from, to, 0);
+	close(to);
 	if (err)
-		log_error("%s/" UNFINISHED ": cannot copy the Paraver configurations there from "
-			  "%s: %s%s",
-			  emu->out_dir, path, strerror(-err), out_remedy(err));
+		goto fail;
+	if (renameat(emu->out_fd, UNFINISHED, emu->out_fd, "cfg") == 0)
+		return 0;
+	err = -errno;
+fail:
+	log_error("%s/" UNFINISHED ": cannot copy the Paraver configurations there from %s: %s%s",
+		  emu->out_dir, path, strerror(-err), out_remedy(err));
 	return err;
 }
 
@@ -152,8 +164,8 @@ int cfg_install(struct emulator *emu)
 	set = shipped_open("cfg", "emu/cfg", path, sizeof(path));
 	if (set >= 0)
 		return copy_set(emu, set, path);
-	log_warn("the Paraver configurations are not installed beside this program nor in " DATADIR
-		 ": no cfg/ is made");
+	log_warn("no Paraver configurations beside this program or in " DATADIR
+		 ": the output gets no cfg/");
 	return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "emu/occupancy.h"
 #include "emu/system/offsets.h"
 #include "emu/progress.h"
+#include "emu/refuse.h"
 #include "emu/track.h"
 #include "emu/views.h"
 #include "trace/base/log.h"
@@ -40,9 +41,9 @@ static void open_models(struct emulator *emu)
 	}
 }
 
-/* What models want to know of a stream: versions, and their own metadata. */
-static void ask_models(struct emulator *emu, const struct json *meta, size_t stream,
-		       const char *path)
+/* Passes the metadata of a stream to all models: required versions, and their own keys. */
+static void read_model_metadata(struct emulator *emu, const struct json *meta, size_t stream,
+				const char *path)
 {
 	const struct json *require = json_get(meta, "ovni.require");
 
@@ -50,12 +51,13 @@ static void ask_models(struct emulator *emu, const struct json *meta, size_t str
 		emu->no_require = path;
 	for (size_t i = 0; i < emu->nmodels; i++) {
 		struct model_state *state = &emu->models[i];
-		bool wanted = false;
+		bool required = false;
 
-		if (state->model->ours && emu->opt->compat)
+		if (state->model->extension && emu->opt->compat)
 			continue;
-		(void)model_check_require(state, require, path, &wanted); /* complains */
-		state->enabled |= wanted;
+		/* a fault matters only if the model gets enabled: choose_models() reports it */
+		(void)model_check_require(state, require, path, &required);
+		state->enabled |= required;
 		if (state->model->metadata)
 			(void)state->model->metadata(emu, state, meta, stream);
 	}
@@ -71,22 +73,22 @@ static int load_stream(struct emulator *emu, size_t i)
 	if (!meta)
 		return -EINVAL;
 	err = stream_open(&emu->streams[i], emu->trace.fd, emu->trace.streams[i]);
-	/* without its events, a stream may still be the only one that tells of the CPUs */
+	/* a stream without usable events may still be the only one with ovni.loom_cpus */
 	added = err && !emu->opt->tolerant ? err : system_add(&emu->sys, i, meta, path);
 	if (json_get(meta, "accel.label") && !emu->opt->compat)
 		emu->names = true;
 	part = json_string(json_get(meta, "ovni.part"));
 	if (!added && part && strcmp(part, "thread") == 0)
-		ask_models(emu, meta, i, path);
+		read_model_metadata(emu, meta, i, path);
 	json_free(meta);
 	return err ? err : added;
 }
 
-/* A stream that cannot be used at all; its fault has been told (--tolerant). */
+/* Leaves out a whole stream after the message about its fault (--tolerant). */
 static void leave_out(struct emulator *emu, size_t i)
 {
 	log_warn("%s: the whole stream is left out", emu_stream_name(emu, i));
-	stream_close(&emu->streams[i]); /* it then reads as one without events */
+	stream_close(&emu->streams[i]); /* a closed stream reads as one without events */
 	emu->damaged[i] = true;
 	emu->ndamaged++;
 }
@@ -107,19 +109,21 @@ static int load_trace(struct emulator *emu)
 		return -ENOMEM;
 	}
 	err = system_init(&emu->sys, emu->nstreams);
-	for (size_t i = 0; i < emu->nstreams && !err; i++) {
+	if (err)
+		return err;
+	for (size_t i = 0; i < emu->nstreams; i++) {
 		err = load_stream(emu, i);
-		if (err && emu->opt->tolerant) {
+		if (err && !emu->opt->tolerant)
+			return err;
+		if (err)
 			leave_out(emu, i);
-			err = 0;
-		}
-		if (!err && emu->streams[i].size == STREAM_HEADER_SIZE && !nempty++)
+		if (emu->streams[i].size == STREAM_HEADER_SIZE && !nempty++)
 			empty = i;
 	}
-	if (!err && nempty)
+	if (nempty)
 		log_warn("%zu of %zu streams have no events, the first one is %s", nempty,
 			 emu->nstreams, emu_stream_name(emu, empty));
-	return err;
+	return 0;
 }
 
 static int build_system(struct emulator *emu)
@@ -127,14 +131,16 @@ static int build_system(struct emulator *emu)
 	const char *path = emu->opt->offsets;
 	int err = system_finish(&emu->sys);
 
-	if (!err && path)
-		err = offsets_load(&emu->sys, AT_FDCWD, path, false);
-	else if (!err)
-		err = offsets_load(&emu->sys, emu->trace.fd, OFFSETS_FILE, true);
-	for (size_t i = 0; i < emu->nstreams && !err; i++)
+	if (err)
+		return err;
+	err = path ? offsets_load(&emu->sys, AT_FDCWD, path, false)
+		   : offsets_load(&emu->sys, emu->trace.fd, OFFSETS_FILE, true);
+	if (err)
+		return err;
+	for (size_t i = 0; i < emu->nstreams; i++)
 		if (emu->sys.thread_of_stream[i])
 			emu->offsets[i] = emu->sys.thread_of_stream[i]->process->loom->offset;
-	return err;
+	return 0;
 }
 
 /* ---- stages 3 and 4: outputs ---- */
@@ -160,17 +166,17 @@ static int open_out_dir(struct emulator *emu)
 	}
 	if (emu->out_fd < 0)
 		goto fail;
-	/* one writer at a time; where there are no locks, nobody is kept away */
+	/* one emulator per directory; a file system without locks does not keep others out */
 	if (flock(emu->out_fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
 		return 0;
-	log_error("%s: another ovni-emu is writing there: wait for it, or give another "
-		  "directory with -o",
+	log_error("%s: another ovni-emu writes there: wait for it, or give another directory "
+		  "with -o",
 		  emu->out_dir);
 	return -EWOULDBLOCK;
 fail:
 	err = -errno;
-	log_error("%s: cannot use it as the directory of the output: %s%s", emu->out_dir,
-		  strerror(-err), err == -ENOENT ? " (the one above it must exist)" : "");
+	log_error("%s: cannot use it as the output directory: %s%s", emu->out_dir, strerror(-err),
+		  err == -ENOENT ? " (its parent must exist)" : "");
 	return err;
 }
 
@@ -218,7 +224,7 @@ static int choose_models(struct emulator *emu)
 	for (size_t i = 0; i < emu->nmodels; i++) {
 		struct model_state *state = &emu->models[i];
 
-		if (emu->opt->all_models && !state->model->ours)
+		if (emu->opt->all_models && !state->model->extension)
 			state->enabled = true;
 		if (state->catalog && state->catalog->character == 'O')
 			state->enabled = true;
@@ -265,7 +271,7 @@ static int refuse_situation(struct emulator *emu, const struct model_state *stat
 			  needs[state->catalog->when]);
 }
 
-/* A jumbo event where a normal one is meant: its arguments begin with the length. */
+/* Handles a jumbo event as a normal one: the length is part of its arguments. */
 static int call_plain(struct emulator *emu, struct thread *th, const struct event *ev,
 		      const struct action *action)
 {
@@ -319,37 +325,44 @@ static inline int handle(struct emulator *emu, struct thread *th, const struct e
 	return 0;
 }
 
-/* Room for the lines of one event in each output. */
+/* Makes room for the lines of one event in each output. */
 static inline int begin_event(struct emulator *emu)
 {
 	int err = prv_begin(&emu->thread_prv);
 
-	if (!err)
-		err = prv_begin(&emu->cpu_prv);
-	for (size_t i = 0; i < emu->nbreakdowns && !err; i++)
-		err = prv_begin(&emu->breakdowns[i]->prv);
 	if (__builtin_expect(err, 0))
-		emu->output_failed = true;
+		goto fail;
+	err = prv_begin(&emu->cpu_prv);
+	if (__builtin_expect(err, 0))
+		goto fail;
+	for (size_t i = 0; i < emu->nbreakdowns; i++) {
+		err = prv_begin(&emu->breakdowns[i]->prv);
+		if (__builtin_expect(err, 0))
+			goto fail;
+	}
+	return 0;
+fail:
+	emu->output_failed = true;
 	return err;
 }
 
 /*
- * Asks for what the events of a stream need, some events before its turn: with thousands of
- * threads it is out of the caches by then. Inlined early, or gcc takes it for a function without
- * effect and drops it.
+ * Prefetches the data of a stream some events before its turn: with thousands of threads they
+ * have left the caches. Must be inlined early: gcc takes it for a function without effect and
+ * drops it.
  */
-static inline __attribute__((always_inline)) void look_ahead(const struct emulator *emu,
-							     uint32_t stream)
+static inline __attribute__((always_inline)) void prefetch_thread(const struct emulator *emu,
+								  uint32_t stream)
 {
 	const struct thread *th = emu->sys.thread_of_stream[stream];
 	const char *block;
 
-	if (!emu->ahead || !th)
+	if (!emu->prefetch_bytes || !th)
 		return;
 	block = emu->blocks + (size_t)(th - emu->sys.threads) * emu->block_bytes;
 	for (size_t at = 0; at < sizeof(*th); at += CACHE_LINE)
 		__builtin_prefetch((const char *)th + at);
-	for (size_t at = 0; at < emu->ahead; at += CACHE_LINE)
+	for (size_t at = 0; at < emu->prefetch_bytes; at += CACHE_LINE)
 		__builtin_prefetch(block + at);
 }
 
@@ -373,8 +386,8 @@ static int run_event(struct emulator *emu)
 	}
 	emu->time.now = emu->player.clock - emu->first_clock;
 	if (__builtin_expect(!th, 0))
-		return emu_refuse(emu,
-				  "the stream is not one of a thread, so it may have no events");
+		return emu_refuse(
+			emu, "the stream does not belong to a thread, so it may have no events");
 	emu->duration = emu->time.now;
 	err = begin_event(emu);
 	if (__builtin_expect(err, 0))
@@ -390,10 +403,10 @@ static int run_event(struct emulator *emu)
 }
 
 /*
- * Leaves out the rest of a stream, whose fault has been told, and takes its thread off its CPU.
- * Returns false if the emulation must end instead.
+ * Leaves out the rest of a stream after the message about its fault (--tolerant), and takes its
+ * thread off its CPU. Returns false if the emulation must end instead.
  */
-static bool go_on_without(struct emulator *emu, uint32_t who)
+static bool leave_out_rest(struct emulator *emu, uint32_t who)
 {
 	const struct stream *stream = &emu->streams[who];
 	struct thread *th = emu->sys.thread_of_stream[who];
@@ -424,13 +437,13 @@ static int run(struct emulator *emu)
 	progress_start(&progress, emu);
 	while ((err = player_step(&emu->player)) != 0) {
 		if (__builtin_expect(err < 0, 0)) {
-			if (!go_on_without(emu, emu->player.bad))
+			if (!leave_out_rest(emu, emu->player.bad))
 				break;
 			continue;
 		}
-		look_ahead(emu, emu->player.near);
+		prefetch_thread(emu, emu->player.near);
 		err = run_event(emu);
-		if (__builtin_expect(err, 0) && !go_on_without(emu, emu->player.who))
+		if (__builtin_expect(err, 0) && !leave_out_rest(emu, emu->player.who))
 			break;
 		if (__builtin_expect((++emu->nevents & 0xfff) == 0, 0))
 			progress_show(&progress, emu);
@@ -447,7 +460,7 @@ static int run(struct emulator *emu)
 
 /* ---- stage 9: the end ---- */
 
-/* The stacks that must be empty at the end (-l). */
+/* Checks that the stack of a model is empty in every thread (-l). */
 static int lint_model(const struct emulator *emu, const struct model_state *state)
 {
 	const struct model *model = state->model;
@@ -498,24 +511,24 @@ static int complete_outputs(struct emulator *emu)
 {
 	int err = view_write_thread(emu), other = view_write_cpu(emu);
 
-	err = err ? err : other;
+	err = err ?: other;
 	for (size_t i = 0; i < emu->nbreakdowns; i++) {
 		other = view_write_breakdown(emu, emu->breakdowns[i]);
-		err = err ? err : other;
+		err = err ?: other;
 	}
 	return err;
 }
 
-/* Closes all files of lines, those too that a failure left at their header. */
+/* Closes all .prv files, also those with a header alone after a failure. */
 static int close_outputs(struct emulator *emu)
 {
 	int err = prv_close(&emu->thread_prv, emu->duration);
 	int other = prv_close(&emu->cpu_prv, emu->duration);
 
-	err = err ? err : other;
+	err = err ?: other;
 	for (size_t i = 0; i < emu->nbreakdowns; i++) {
 		other = breakdown_close(emu->breakdowns[i], emu->duration);
-		err = err ? err : other;
+		err = err ?: other;
 	}
 	return err;
 }
@@ -551,43 +564,48 @@ static void fini(struct emulator *emu)
 	trace_close(&emu->trace);
 }
 
+/* The stages before the first event. Returns 0, or -errno after a message. */
 static int prepare(struct emulator *emu)
 {
-	int err;
+	static int (*const stages[])(struct emulator *) = {
+		load_trace,   build_system, open_out_dir,  cfg_install,
+		open_outputs, open_player,  choose_models, layout_models,
+	};
 
-	(void)((err = load_trace(emu)) || (err = build_system(emu)) || (err = open_out_dir(emu)) ||
-	       (err = cfg_install(emu)) || (err = open_outputs(emu)) || (err = open_player(emu)) ||
-	       (err = choose_models(emu)) || (err = layout_models(emu)));
-	return err;
+	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
+		int err = stages[i](emu);
+
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 int emulator_run(const struct emu_options *opt)
 {
 	struct emulator emu = {.opt = opt, .out_fd = -1, .trace.fd = -1};
-	int err, status = STATUS_COMPLETE;
-	bool failed;
+	int err, status = STATUS_FAILED;
+	bool failed = true;
 
 	open_models(&emu);
 	occupancy_init();
 	prv_time_init(&emu.time);
 	emu.pool = out_pool_new(opt->jobs - 1);
-	err = emu.pool ? prepare(&emu) : -ENOMEM;
+	if (!emu.pool || prepare(&emu))
+		goto out;
+	err = run(&emu);
 	failed = err != 0;
-	if (!err) {
-		err = run(&emu);
-		failed = err != 0;
-		if (finish_models(&emu, !err && !emulator_interrupted))
-			failed = true;
-		if (complete_outputs(&emu))
-			failed = true;
-	}
-	if (close_outputs(&emu))
-		failed = true;
+	failed |= finish_models(&emu, !err && !emulator_interrupted) != 0;
+	failed |= complete_outputs(&emu) != 0;
+out:
+	failed |= close_outputs(&emu) != 0;
+	if (!failed)
+		status = STATUS_COMPLETE;
 	if (!failed && emu.ndamaged) {
-		log_warn("%zu of %zu streams were damaged: what is shown is not complete",
-			 emu.ndamaged, emu.nstreams);
+		log_warn("%zu of %zu streams %s damaged: the output is not complete", emu.ndamaged,
+			 emu.nstreams, emu.ndamaged == 1 ? "was" : "were");
 		status = STATUS_LOST;
 	}
 	fini(&emu);
-	return failed ? STATUS_FAILED : status;
+	return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* layout: see record_size.h */
+/* layout: channels, masks and blocks of threads (see layout.h). */
 #include "emu/layout.h"
 
 #include <errno.h>
@@ -12,10 +12,10 @@
 #include "emu/views.h"
 #include "trace/base/log.h"
 
-#define NEAR_BYTES (256u << 10)	    /* threads that take no more are in the caches anyway */
-#define AHEAD_MOST (4 * CACHE_LINE) /* of the block of a thread: the first channels */
+#define CACHED_BYTES (256u << 10)     /* threads of this size in all stay in the caches */
+#define PREFETCH_MAX (4 * CACHE_LINE) /* of the block of a thread: the first channels */
 
-int emulator_add_channel(struct emulator *emu, const struct channel_page *page)
+int layout_add_channel(struct emulator *emu, const struct channel_page *page)
 {
 	static const uint8_t visible[] = {
 		[TRACK_ANY] = 0xff,
@@ -26,7 +26,7 @@ int emulator_add_channel(struct emulator *emu, const struct channel_page *page)
 	uint32_t n = emu->nchannels;
 	struct channel *ch;
 
-	if ((n & (n - 1)) == 0) { /* full: room is the next power of two */
+	if ((n & (n - 1)) == 0) { /* full: the capacity is the next power of two */
 		struct channel *channels = NULL;
 
 		if (n <= UINT16_MAX / 2)
@@ -55,38 +55,38 @@ int emulator_add_channel(struct emulator *emu, const struct channel_page *page)
 static int prepare_model(struct emulator *emu, struct model_state *state)
 {
 	const struct model *model = state->model;
-	int err = 0, n;
+	int err, n;
 
 	state->first_channel = emu->nchannels;
 	for (size_t i = 0; i < model->nchannels; i++) {
-		n = emulator_add_channel(emu, &model->channels[i]);
+		n = layout_add_channel(emu, &model->channels[i]);
 		if (n < 0)
 			return n;
 	}
-	if (model->prepare)
-		err = model->prepare(emu, state);
-	if (!err)
-		err = model_prepare_events(emu, state);
 	if (model->watch)
 		emu->watchers[emu->nwatchers++] = state;
-	return err;
+	err = model->prepare ? model->prepare(emu, state) : 0;
+	return err ? err : model_prepare_events(emu, state);
 }
 
-/* Creates the view of -b of a model and ties its inputs to the channels. */
+static void connect_input(struct emulator *emu, const struct model_state *state, uint16_t channel,
+			  struct breakdown *breakdown, enum breakdown_input input)
+{
+	struct channel *ch = &emu->channels[state->first_channel + channel];
+
+	ch->breakdown = breakdown;
+	ch->breakdown_input = (uint8_t)input;
+}
+
+/* Creates the breakdown view of a model, if it has one, and connects its inputs (-b). */
 static int open_breakdown(struct emulator *emu, struct model_state *state)
 {
 	const struct breakdown_page *page = state->model->breakdown;
 	struct breakdown *b;
 	struct out *out;
-	const struct {
-		uint16_t channel;
-		enum breakdown_input input;
-	} inputs[] = {
-		{page->subsystem, BREAKDOWN_SUBSYSTEM},
-		{page->tasks, BREAKDOWN_TASK},
-		{page->idle, BREAKDOWN_IDLE},
-	};
 
+	if (!page || state->no_breakdown)
+		return 0;
 	if (emu->nbreakdowns == sizeof(emu->breakdowns) / sizeof(emu->breakdowns[0]))
 		return -E2BIG;
 	out = view_create(emu, page->file);
@@ -96,12 +96,10 @@ static int open_breakdown(struct emulator *emu, struct model_state *state)
 	if (!b)
 		return -EIO;
 	emu->breakdowns[emu->nbreakdowns++] = b;
-	for (int i = 0; i < (page->two_inputs ? 2 : 3); i++) {
-		struct channel *ch = &emu->channels[state->first_channel + inputs[i].channel];
-
-		ch->breakdown = b;
-		ch->breakdown_input = (uint8_t)inputs[i].input;
-	}
+	connect_input(emu, state, page->subsystem, b, BREAKDOWN_SUBSYSTEM);
+	connect_input(emu, state, page->tasks, b, BREAKDOWN_TASK);
+	if (!page->two_inputs)
+		connect_input(emu, state, page->idle, b, BREAKDOWN_IDLE);
 	return 0;
 }
 
@@ -118,8 +116,8 @@ static void fill_masks(struct emulator *emu)
 	}
 }
 
-/* The slots and bits of one thread, side by side in `block`. */
-static void lay_out_thread(const struct emulator *emu, struct thread *th, char *block)
+/* Places the bits and slots of one thread side by side in `block`. */
+static void place_thread(const struct emulator *emu, struct thread *th, char *block)
 {
 	size_t w = emu->nwords;
 
@@ -137,8 +135,8 @@ static void lay_out_thread(const struct emulator *emu, struct thread *th, char *
 	}
 }
 
-/* Gives each thread and CPU its slots and bits. */
-static int lay_out_channels(struct emulator *emu)
+/* Allocates the slots and bits of all threads and CPUs. */
+static int place_channels(struct emulator *emu)
 {
 	struct system *sys = &emu->sys;
 	size_t n = emu->nchannels, w = (n + 63) / 64;
@@ -148,8 +146,8 @@ static int lay_out_channels(struct emulator *emu)
 	block = (block + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
 	emu->nwords = (uint32_t)w;
 	emu->block_bytes = block;
-	if (sys->nthreads * (block + sizeof(*sys->threads)) > NEAR_BYTES)
-		emu->ahead = block < AHEAD_MOST ? block : AHEAD_MOST;
+	if (sys->nthreads * (block + sizeof(*sys->threads)) > CACHED_BYTES)
+		emu->prefetch_bytes = block < PREFETCH_MAX ? block : PREFETCH_MAX;
 	emu->blocks = aligned_alloc(CACHE_LINE, (sys->nthreads + 1) * block);
 	emu->cpu_slots = calloc(sys->ncpus * n + 1, sizeof(*emu->cpu_slots));
 	emu->bits = bits = calloc((sys->ncpus + 4ul) * w + 1, sizeof(*bits));
@@ -166,7 +164,7 @@ static int lay_out_channels(struct emulator *emu)
 	fill_masks(emu);
 	memset(emu->blocks, 0, (sys->nthreads + 1) * block);
 	for (uint32_t i = 0; i < sys->nthreads; i++)
-		lay_out_thread(emu, &sys->threads[i], emu->blocks + i * block);
+		place_thread(emu, &sys->threads[i], emu->blocks + i * block);
 	for (uint32_t i = 0; i < sys->ncpus; i++, bits += w) {
 		struct cpu *cpu = &sys->cpus[i];
 
@@ -179,11 +177,28 @@ static int lay_out_channels(struct emulator *emu)
 	return 0;
 }
 
+static int start_model(struct emulator *emu, struct model_state *state)
+{
+	return state->model->start ? state->model->start(emu, state) : 0;
+}
+
+static int for_each_model(struct emulator *emu,
+			  int (*visit)(struct emulator *emu, struct model_state *state))
+{
+	for (size_t i = 0; i < emu->nmodels; i++) {
+		int err = emu->models[i].enabled ? visit(emu, &emu->models[i]) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 int layout_models(struct emulator *emu)
 {
 	const struct action unknown = {.op = DO_REFUSE};
 	size_t lines;
-	int err = 0;
+	int err;
 
 	emu->actions = malloc(sizeof(*emu->actions));
 	if (!emu->actions) {
@@ -191,18 +206,16 @@ int layout_models(struct emulator *emu)
 		return -ENOMEM;
 	}
 	emu->actions[emu->nactions++] = unknown;
-	for (size_t i = 0; i < emu->nmodels && !err; i++)
-		if (emu->models[i].enabled)
-			err = prepare_model(emu, &emu->models[i]);
-	for (size_t i = 0; i < emu->nmodels && !err; i++)
-		if (emu->models[i].enabled && emu->models[i].model->breakdown &&
-		    emu->opt->breakdown && !emu->models[i].no_breakdown)
-			err = open_breakdown(emu, &emu->models[i]);
-	if (!err)
-		err = lay_out_channels(emu);
-	for (size_t i = 0; i < emu->nmodels && !err; i++)
-		if (emu->models[i].enabled && emu->models[i].model->start)
-			err = emu->models[i].model->start(emu, &emu->models[i]);
+	err = for_each_model(emu, prepare_model);
+	if (err)
+		return err;
+	err = emu->opt->breakdown ? for_each_model(emu, open_breakdown) : 0;
+	if (err)
+		return err;
+	err = place_channels(emu);
+	if (err)
+		return err;
+	err = for_each_model(emu, start_model);
 	if (err)
 		return err;
 	/* an event touches each channel of a thread, or of two CPUs, at most once */

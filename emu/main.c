@@ -2,8 +2,8 @@
 /*
  * ovni-emu: an ovni trace in, Paraver traces out.
  *
- * Options, signals and the exit status: 0 complete, 1 refused or failed, 2 usage, 3 complete but
- * for what --tolerant left out.
+ * This file has the options, the signals and the exit status: 0 complete, 1 refused or failed,
+ * 2 usage, 3 parts of the trace were left out (--tolerant).
  */
 #include <signal.h>
 #include <stddef.h>
@@ -26,22 +26,22 @@ struct settings {
 static const struct cli_option options[] = {
 	{"output", 'o', "DIR", cli_text, TO(emu.out), "write into DIR instead of TRACEDIR"},
 	{"breakdown", 'b', NULL, cli_flag, TO(emu.breakdown),
-	 "also make the breakdown views of the models that have one"},
+	 "also write the breakdown views of the models"},
 	{"arrows", 0, NULL, cli_flag, TO(emu.arrows),
 	 "also write wake-ups and migrations as communications"},
 	{"gz", 0, NULL, cli_flag, TO(emu.gzip), "write .prv.gz files (Paraver reads them)"},
-	{"jobs", 'j', "N", cli_number, TO(jobs),
-	 "use N threads; the output is the same for any number", .min = 1, .max = JOBS_MAX},
+	{"jobs", 'j', "N", cli_number, TO(jobs), "use N threads; the output does not depend on N",
+	 .min = 1, .max = JOBS_MAX},
 	{"clock-offsets", 'c', "FILE", cli_text, TO(emu.offsets),
 	 "read the offsets between the clocks of the hosts from FILE"},
 	{"all-models", 'a', NULL, cli_flag, TO(emu.all_models),
 	 "enable all models, also those that no stream requires"},
 	{"lint", 'l', NULL, cli_flag, TO(emu.lint),
-	 "at the end, every stack of every thread must be empty"},
+	 "fail if a stack of a thread is not empty at the end"},
 	{"tolerant", 0, NULL, cli_flag, TO(emu.tolerant),
-	 "go on past a damaged stream, and say what is left out"},
+	 "leave out damaged streams, with a warning, and go on"},
 	{"compat", 0, NULL, cli_flag, TO(emu.compat),
-	 "write nothing that the reference emulator would not"},
+	 "write only what the reference emulator writes"},
 	{"quiet", 'q', NULL, cli_flag, TO(emu.quiet), "print only warnings and errors"},
 	{"debug", 'd', NULL, cli_flag, TO(debug), "print debug messages"},
 	{0},
@@ -68,7 +68,7 @@ static void print_models(void)
 static const struct cli cli = {
 	.name = "ovni-emu",
 	.operands = "TRACEDIR",
-	.about = "Turn the ovni trace in TRACEDIR into Paraver traces, beside it.",
+	.about = "Turn the ovni trace in TRACEDIR into Paraver traces beside it.",
 	.options = options,
 	.details = print_models,
 	.notes = "Examples:\n"
@@ -81,15 +81,15 @@ static const struct cli cli = {
 		 "  # of a trace in a read-only directory\n"
 		 "  ovni-emu -o views /archive/run1\n"
 		 "\n"
-		 "  # check that the trace is sound\n"
+		 "  # also check that every region ends\n"
 		 "  ovni-emu -l ovni",
-	.command = true, /* options come before the directory */
+	.command = true, /* options precede the directory */
 };
 
 static void on_interrupt(int signo)
 {
 	emulator_interrupted = 1;
-	signal(signo, SIG_DFL); /* a second one kills */
+	signal(signo, SIG_DFL); /* a second signal kills */
 }
 
 static void catch_signals(void)
@@ -99,7 +99,7 @@ static void catch_signals(void)
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error of write() */
+	signal(SIGXFSZ, SIG_IGN); /* write() then returns EFBIG */
 }
 
 int main(int argc, char **argv)

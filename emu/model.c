@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* model: pages and the catalogue made into flat tables (see model.h). */
+/* model: turns pages and the catalogue into flat tables (see model.h). */
 #include "emu/model.h"
 
 #include <errno.h>
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/emulator.h"
+#include "emu/emulation.h"
+#include "emu/refuse.h"
 #include "trace/base/log.h"
 
 #define VERSION_MAX 64
@@ -51,7 +52,7 @@ int model_parse_version(const char *text, int version[3])
 }
 
 int model_check_require(struct model_state *state, const struct json *require, const char *path,
-			bool *wanted)
+			bool *required)
 {
 	const char *want = json_string(json_key(require, state->model->name));
 	const char *have = state->catalog ? state->catalog->version : "1.0.0";
@@ -59,7 +60,7 @@ int model_check_require(struct model_state *state, const struct json *require, c
 
 	if (!want)
 		return 0;
-	*wanted = true;
+	*required = true;
 	if (model_parse_version(want, w))
 		return model_complain(state,
 				      "%s: ovni.require has '%s' for the model %s: a version "
@@ -82,9 +83,9 @@ int model_obsolete(struct emulator *emu, struct thread *th, const struct event *
 {
 	struct action *own = &emu->actions[action - emu->actions];
 
-	if (own->told)
+	if (own->warned)
 		return 0;
-	own->told = true;
+	own->warned = true;
 	log_warn("%s: event %c%c%c is obsolete and has no effect", emu_stream_name(emu, th->stream),
 		 ev->model, ev->category, ev->value);
 	return 0;
@@ -96,7 +97,7 @@ static int add_action(struct emulator *emu, struct action action, uint16_t *plac
 
 	if (emu->nactions > UINT16_MAX)
 		return -ENOMEM;
-	/* room is the next power of two */
+	/* full: the capacity is the next power of two */
 	if ((emu->nactions & (emu->nactions - 1)) == 0) {
 		size_t room = emu->nactions ? 2 * emu->nactions : 1;
 
@@ -129,7 +130,7 @@ static const struct model_event *on_page(const struct model *model, const char *
 	return NULL;
 }
 
-/* What an event of the catalogue does; `channel` is the one that it acts on, or NULL. */
+/* Makes the action of an event of the catalogue; `channel` is the one it acts on, or NULL. */
 static int make_action(const struct model *model, const struct catalog_event *event,
 		       const struct channel *channel, struct action *action)
 {
@@ -149,7 +150,7 @@ static int make_action(const struct model *model, const struct catalog_event *ev
 	}
 	if (event->action == ACTION_NONE)
 		return 0;
-	/* else it is in the arguments what to put, and a function is missing */
+	/* a value that depends on the arguments needs a function on the page */
 	if (!channel || (!event->value && event->action != ACTION_CLEAR))
 		return -EINVAL;
 	return 0;
@@ -165,40 +166,42 @@ static int place_event(struct emulator *emu, struct model_state *state,
 	uint16_t place;
 	int err = make_action(state->model, event, channel, &action);
 
-	if (!err)
-		err = add_action(emu, action, &place);
 	if (err)
 		return err;
-	for (unsigned v = 0; v < 256; v++) /* '.' stands for all values that have no entry */
+	err = add_action(emu, action, &place);
+	if (err)
+		return err;
+	for (unsigned v = 0; v < 256; v++) /* '.' stands for all values without an entry */
 		if (v == value || (value == '.' && !state->index[category << 8 | v]))
 			state->index[category << 8 | v] = place;
 	if (channel && event->label && event->value && !channel_label(channel, event->value))
-		err = channel_add_label(channel, event->value, event->label);
-	return err;
+		return channel_add_label(channel, event->value, event->label);
+	return 0;
 }
 
-/* Labels of values that no event has. */
+/* Adds the labels of values that no event has. */
 static int place_labels(struct emulator *emu, struct model_state *state)
 {
 	const struct catalog_model *catalog = state->catalog;
 	const struct model *model = state->model;
-	int err = 0;
-
-	for (size_t i = 0; i < model->nchannels && !err; i++) {
+	for (size_t i = 0; i < model->nchannels; i++) {
+		struct channel *channel = &emu->channels[state->first_channel + i];
 		const struct value_label *v = model->channels[i].values;
 
-		for (; v && v->label && !err; v++)
-			err = channel_add_label(&emu->channels[state->first_channel + i], v->value,
-						v->label);
+		for (; v && v->label; v++)
+			if (channel_add_label(channel, v->value, v->label))
+				return -ENOMEM;
 	}
-	for (size_t i = 0; catalog && i < catalog->nlabels && !err; i++) {
-		struct channel *channel = named_channel(emu, state, catalog->labels[i].channel);
+	for (size_t i = 0; catalog && i < catalog->nlabels; i++) {
+		const struct catalog_label *label = &catalog->labels[i];
+		struct channel *channel = named_channel(emu, state, label->channel);
 
-		err = channel ? channel_add_label(channel, catalog->labels[i].value,
-						  catalog->labels[i].label)
-			      : -EINVAL;
+		if (!channel)
+			return -EINVAL;
+		if (channel_add_label(channel, label->value, label->label))
+			return -ENOMEM;
 	}
-	return err;
+	return 0;
 }
 
 int model_prepare_events(struct emulator *emu, struct model_state *state)
@@ -210,7 +213,7 @@ int model_prepare_events(struct emulator *emu, struct model_state *state)
 		[WHEN_RUNNING] = 1 << THREAD_STATE_RUNNING,
 	};
 	const struct catalog_model *catalog = state->catalog;
-	int err = 0;
+	int err = -ENOMEM;
 
 	if (catalog) {
 		state->accept = accepts[catalog->when];
@@ -218,14 +221,18 @@ int model_prepare_events(struct emulator *emu, struct model_state *state)
 			state->accept |= (uint16_t)(state->accept << 8);
 		state->index = calloc(1 << 16, sizeof(*state->index));
 		if (!state->index)
-			err = -ENOMEM;
-		for (size_t i = 0; i < catalog->nevents && !err; i++)
+			goto fail;
+		for (size_t i = 0; i < catalog->nevents; i++) {
 			err = place_event(emu, state, &catalog->events[i]);
+			if (err)
+				goto fail;
+		}
 	}
+	err = place_labels(emu, state);
 	if (!err)
-		err = place_labels(emu, state);
-	if (err)
-		log_error("the tables of the model %s cannot be made: %s", state->model->name,
-			  err == -ENOMEM ? "no memory" : "page and catalogue do not fit together");
+		return 0;
+fail:
+	log_error("cannot make the tables of the model %s: %s", state->model->name,
+		  err == -ENOMEM ? "no memory" : "page and catalogue do not fit together");
 	return err;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* occupancy: thread states and CPUs (see occupancy.h). */
+/* occupancy: states of threads, and the running threads of CPUs (see occupancy.h). */
 #include "emu/occupancy.h"
 
 #include <inttypes.h>
 
+#include "emu/refuse.h"
 #include "emu/track.h"
 
 static struct prv_type type_pid, type_tid, type_count, type_state, type_cpu;
@@ -48,7 +49,7 @@ static inline void set_state(struct thread *th, enum thread_state state)
 	th->situation = (uint8_t)((th->situation & THREAD_OUT_OF_CPU) | state);
 }
 
-/* The thread begins or ceases to be one of the running threads of the CPU. */
+/* Adds or removes one of the running threads of the CPU. */
 static inline void count_in(struct cpu *cpu, const struct thread *th)
 {
 	cpu->nrunning++;
@@ -61,7 +62,7 @@ static inline void count_out(struct cpu *cpu, const struct thread *th)
 	cpu->mixed ^= th->index;
 }
 
-/* Asked before anything changes: a move that is refused moves nobody (--tolerant goes on). */
+/* Called before any change: a refused event leaves all states as they are (--tolerant goes on). */
 static inline int check_room(struct emulator *emu, const struct cpu *cpu, const struct thread *th)
 {
 	if (__builtin_expect(!cpu->nrunning || cpu->phyid < 0, 1))
@@ -73,8 +74,8 @@ static inline int check_room(struct emulator *emu, const struct cpu *cpu, const 
 }
 
 /*
- * Update of a CPU: its direct touches. Returns true if its running thread changed, and
- * so track_cpu_all() is due.
+ * Updates a CPU and writes its base types. Returns true if its running thread changed: then
+ * track_cpu_all() must follow.
  */
 static bool update(struct emulator *emu, struct cpu *cpu)
 {
@@ -99,8 +100,8 @@ static bool update(struct emulator *emu, struct cpu *cpu)
 	return changed;
 }
 
-/* What follows from a new state of `th`, whose CPU is `cpu`. */
-static void settle(struct emulator *emu, struct thread *th, struct cpu *cpu)
+/* Updates the rows of `th`, which has a new state, and of its CPU. */
+static void update_rows(struct emulator *emu, struct thread *th, struct cpu *cpu)
 {
 	bool changed = update(emu, cpu);
 
@@ -121,7 +122,7 @@ int occupancy_execute(struct emulator *emu, struct thread *th, struct cpu *cpu)
 	show_cpu(emu, th);
 	show_state(emu, th);
 	show_tid(emu, th);
-	settle(emu, th, cpu);
+	update_rows(emu, th, cpu);
 	return 0;
 }
 
@@ -141,7 +142,7 @@ int occupancy_change(struct emulator *emu, struct thread *th, enum thread_state 
 	set_state(th, state);
 	show_state(emu, th);
 	show_tid(emu, th);
-	settle(emu, th, th->cpu);
+	update_rows(emu, th, th->cpu);
 	return 0;
 }
 
@@ -156,7 +157,7 @@ void occupancy_end(struct emulator *emu, struct thread *th)
 	show_state(emu, th);
 	show_tid(emu, th);
 	show_cpu(emu, th);
-	settle(emu, th, cpu);
+	update_rows(emu, th, cpu);
 }
 
 int occupancy_move(struct emulator *emu, struct thread *th, struct cpu *cpu)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* progress: how far the emulation is (see progress.h). */
+/* progress: shows the progress of the emulation (see progress.h). */
 #include "emu/progress.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "emu/emulator.h"
+#include "emu/emulation.h"
 #include "trace/base/log.h"
 
 #define INTERVAL_NS 200000000

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * progress: a line on the terminal while the emulation runs, and a summary at its end.
+ * progress: shows a line on the terminal during the emulation, and a summary at its end.
  *
  *   ovni-emu: 43 %, 12.3 M events, 9.1 M/s, 2 s left
  *
- * In: how much of the streams has been read; out: text on standard error, only
- * if that is a terminal, at most five times a second.
+ * In: the positions in the streams; out: text on standard error, if that is a terminal. Invariant:
+ * at most five lines a second.
  */
 #ifndef EMU_PROGRESS_H
 #define EMU_PROGRESS_H
@@ -22,9 +22,9 @@ struct progress {
 };
 
 void progress_start(struct progress *progress, const struct emulator *emu);
-/* To be called now and then. */
+/* Shows the line if the last one is old enough. */
 void progress_show(struct progress *progress, const struct emulator *emu);
-/* Removes the line; after a success says what was done. */
+/* Removes the line; after a success (`err` 0) logs the summary. */
 void progress_end(struct progress *progress, const struct emulator *emu, int err);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * refuse: why the present event cannot be, as one message.
- *
- * In: the emulator at the event; out: the message with the event's coordinates (emulator.h).
- */
+/* refuse: messages about refused events (see refuse.h). */
+#include "emu/refuse.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,10 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/emulator.h"
 #include "trace/base/log.h"
 
-/* Appends a character of an event, which need not be printable. */
+const char *emu_stream_name(const struct emulator *emu, size_t i)
+{
+	return emu->trace.streams[i][0] ? emu->trace.streams[i] : ".";
+}
+
+/* Appends a character of an event, with an escape if it is not printable. */
 static void put_char(char *text, size_t room, uint8_t c)
 {
 	size_t length = strlen(text);
@@ -39,7 +41,7 @@ int emu_refuse(struct emulator *emu, const char *fmt, ...)
 	log_error("%s: event %s at byte %" PRIu64 ", clock %" PRIi64 " (%" PRIi64
 		  " ns after the first one): %s",
 		  emu_stream_name(emu, emu->player.who), mcv, stream_offset(stream),
-		  emu->player.clock, emu->time.now, reason ? reason : "no memory to say why");
+		  emu->player.clock, emu->time.now, reason ? reason : "(out of memory)");
 	free(reason);
 	return -EINVAL;
 }
@@ -60,8 +62,8 @@ int emu_refuse_channel(struct emulator *emu, enum channel_result result, const s
 				  label, th->tid, value);
 	case CHANNEL_FULL:
 		return emu_refuse(emu,
-				  "'%s' of thread %" PRIi32 " has %d stacked values, "
-				  "no more are possible",
+				  "'%s' of thread %" PRIi32 " has %d stacked values, which is the "
+				  "maximum",
 				  label, th->tid, CHANNEL_STACK_MAX);
 	case CHANNEL_EMPTY:
 		return emu_refuse(emu,

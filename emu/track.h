@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * track: which rows a change touches, and what they then show. The hot path.
+ * track: writes the rows that a change touches. The hot path of the emulator.
  *
- *   a channel was written           its thread's row, and the row of the CPU where that
- *                                   thread is the running one (or as enum channel_cpu says)
- *   a thread changed its state      the thread's row, all channels that depend on it
- *   the running thread of a CPU     the CPU's row, all channels
- *     changed
+ *   change                          touched rows
+ *   write to a channel              the row of its thread, and of the CPU with that running
+ *                                   thread (or as enum channel_cpu says)
+ *   state of a thread               the row of the thread, all channels that depend on it
+ *   running thread of a CPU         the row of the CPU, all channels
  *
- * Lines leave in the order of the touches. Of the channels of a row only those are looked at
- * that can write something (see `has` and `shown` in channel.h).
+ * In: changes of one event; out: lines, in the order of the touches. A touch of a whole row visits
+ * only channels that can write a line (see `has` and `shown` in channel.h).
  * Specification: prv.md 3, 4.1, 4.2.
  */
 #ifndef EMU_TRACK_H
 #define EMU_TRACK_H
 
 #include "emu/breakdown.h"
-#include "emu/emulator.h"
+#include "emu/emulation.h"
 
 static inline void bit_put(uint64_t *bits, uint32_t i, bool on)
 {
@@ -28,15 +28,15 @@ static inline void bit_put(uint64_t *bits, uint32_t i, bool on)
 		bits[i >> 6] &= ~bit;
 }
 
-/* Is a value written that equals the last one? */
+/* True if the channel also writes a value that equals the last one. */
 static inline bool track_repeats(const struct channel *ch, uint8_t has)
 {
 	return ch->policy != POLICY_SKIP && (ch->policy == POLICY_ALL || has);
 }
 
 /*
- * Touches the row of a thread in one channel, whose value there is now `value`. Returns true if a
- * line is due.
+ * Touches the row of a thread in one channel, with the new `value`. Returns true if it needs a
+ * line.
  */
 static inline bool track_note_thread(struct thread *th, struct slot *slot, const struct channel *ch,
 				     uint32_t c, uint8_t has, int64_t value)
@@ -50,7 +50,7 @@ static inline bool track_note_thread(struct thread *th, struct slot *slot, const
 	return true;
 }
 
-/* The row of a thread in one channel. */
+/* Updates the row of a thread in one channel. */
 static inline void track_thread(struct emulator *emu, struct thread *th, uint32_t c)
 {
 	const struct channel *ch = &emu->channels[c];
@@ -63,8 +63,7 @@ static inline void track_thread(struct emulator *emu, struct thread *th, uint32_
 }
 
 /*
- * Touches the row of a CPU in one channel, whose value there is now `value`. Returns true if a
- * line is due.
+ * Touches the row of a CPU in one channel, with the new `value`. Returns true if it needs a line.
  */
 static inline bool track_note_cpu(struct cpu *cpu, const struct channel *ch, uint32_t c,
 				  uint8_t has, int64_t value)
@@ -82,7 +81,7 @@ static inline bool track_note_cpu(struct cpu *cpu, const struct channel *ch, uin
 	return true;
 }
 
-/* The running thread of a CPU changed: its row in one channel. */
+/* Updates one channel in the row of a CPU with a new running thread. */
 static inline void track_cpu(struct emulator *emu, struct cpu *cpu, uint32_t c)
 {
 	const struct channel *ch = &emu->channels[c];
@@ -97,7 +96,7 @@ static inline void track_cpu(struct emulator *emu, struct cpu *cpu, uint32_t c)
 		prv_line(&emu->cpu_prv, &cpu->row, &emu->time, &ch->type, value);
 }
 
-/* A thread changed its state: its rows in all channels that depend on it. */
+/* Updates the row of a thread with a new state, in all channels that depend on the state. */
 static inline void track_thread_all(struct emulator *emu, struct thread *th)
 {
 	for (uint32_t w = 0; w < emu->nwords; w++) {
@@ -109,7 +108,7 @@ static inline void track_thread_all(struct emulator *emu, struct thread *th)
 	}
 }
 
-/* The running thread of a CPU changed: its rows in all channels. */
+/* Updates all channels in the row of a CPU with a new running thread. */
 static inline void track_cpu_all(struct emulator *emu, struct cpu *cpu)
 {
 	const uint64_t *has = cpu->running ? cpu->running->has : NULL;
@@ -123,7 +122,7 @@ static inline void track_cpu_all(struct emulator *emu, struct cpu *cpu)
 	}
 }
 
-/* A channel of a thread was written: both rows show the same value. */
+/* Updates the rows of the thread and its CPU after a write to a channel. */
 static inline void track_channel(struct emulator *emu, struct thread *th, uint32_t c)
 {
 	const struct channel *ch = &emu->channels[c];

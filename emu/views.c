@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* views: names of rows and labels beside each .prv (see views.h). */
+/* views: writes names of rows and labels beside each .prv (see views.h). */
 #include "emu/views.h"
 
 #include <errno.h>
@@ -160,7 +160,7 @@ static void put_cpu_rows(FILE *out, const struct emulator *emu)
 static void put_cpu_labels(FILE *out, const struct emulator *emu)
 {
 	pcf_head(out);
-	if (emu->names) { /* beyond the reference, as the rest of our traces */
+	if (emu->names) { /* an extension: the reference does not label the types 1 to 3 */
 		pcf_type(out, 1, "CPU: PID of the RUNNING thread", "");
 		pcf_type(out, 2, "CPU: TID of the RUNNING thread", "");
 		pcf_type(out, 3, "CPU: number of RUNNING threads", "");

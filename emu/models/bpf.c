@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bpf: what only our recorder knows of the scheduler, from the payload of the ovni events:
+ * bpf: scheduler views from the payloads that the recorder adds to ovni events.
  *
- *   300  why the thread is off the CPU     from OHp to the next OHr
- *   301  who took the CPU                  from OHp to the next OHr
- *   302  who woke the thread               from OHw to the next OHp
- *   303  a gap: how many events were lost  from OM[ to OM] of mark 92, whatever the state of
- *                                          the thread, and on the CPU that it belongs to
+ *   300  reason why the thread is off the CPU    from OHp to the next OHr
+ *   301  the next thread on the CPU that it left from OHp to the next OHr
+ *   302  the thread that woke it up              from OHw to the next OHp
+ *   303  number of lost events in a gap          from OM[ to OM] of mark 92, in any state of the
+ *                                                thread, and on the CPU that it belongs to
  *
- * Threads in 301 and 302 are dense ids whose names are in the .pcf, since a tid is not unique
- * over looms. Enabled where some stream has ovni.require.bpf; it only adds lines.
- * Specification: event-mapping.md, "richer payloads"; 303 is ours.
+ * In: OHp, OHw, OHr, OHe and marks; out: lines, and arrows with --arrows. 301 and 302 show dense
+ * ids with names in the .pcf, since a tid is not unique over looms. ovni.require.bpf in some
+ * stream enables the model; it only adds lines.
+ * Specification: event-mapping.md, "richer payloads"; the reference has no 303.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,34 +20,35 @@
 #include <string.h>
 
 #include "emu/models/models.h"
-#include "emu/models/who.h"
+#include "emu/models/thread_ids.h"
+#include "emu/refuse.h"
 #include "emu/track.h"
 #include "trace/base/log.h"
 #include "trace/base/off_cpu.h"
 
-enum { WHY, TAKER, WAKER, LOST };
+enum { REASON, NEXT, WAKER, LOST };
 
-/* Values of 301 and 302 that are no thread; the ids of threads follow. */
-enum { WHO_UNKNOWN = 1, WHO_IDLE, WHO_INTERRUPT, WHO_NOBODY, WHO_FIRST };
+/* Values of 301 and 302 without a thread; the ids of threads follow. */
+enum { PEER_UNKNOWN = 1, PEER_IDLE, PEER_INTERRUPT, PEER_NOBODY, PEER_FIRST };
 
-/* In the payload of OHw. */
+/* Instead of a tid in the payload of OHw. */
 #define WAKER_NONE	(-1)
 #define WAKER_INTERRUPT (-2)
 
-/* A value of 0 would be drawn as nothing, so why 0 has a number above those in use. */
-#define WHY_NOT_KNOWN 20
-_Static_assert(OFF_CPU_COUNT <= WHY_NOT_KNOWN, "the number must be free");
+/* Paraver shows a value of 0 as nothing, so the unknown reason has a number above the others. */
+#define REASON_UNKNOWN 20
+_Static_assert(OFF_CPU_COUNT <= REASON_UNKNOWN, "the number must be free");
 
-static const struct value_label taker_values[] = {
-	{WHO_UNKNOWN, "Not known"},
-	{WHO_IDLE, "Nobody (idle)"},
+static const struct value_label next_values[] = {
+	{PEER_UNKNOWN, "Not known"},
+	{PEER_IDLE, "Nobody (idle)"},
 	{0, NULL},
 };
 
 static const struct value_label waker_values[] = {
-	{WHO_UNKNOWN, "Not known"},
-	{WHO_INTERRUPT, "An interrupt"},
-	{WHO_NOBODY, "Nobody (it stayed runnable)"},
+	{PEER_UNKNOWN, "Not known"},
+	{PEER_INTERRUPT, "An interrupt"},
+	{PEER_NOBODY, "Nobody (it stayed runnable)"},
 	{0, NULL},
 };
 
@@ -59,20 +61,20 @@ static const struct value_label waker_values[] = {
 	}
 
 static const struct channel_page channels[] = {
-	[WHY] = SCHEDULER_CHANNEL(300, CPU_NONE, "Thread: why off the CPU", NULL),
-	[TAKER] = SCHEDULER_CHANNEL(301, CPU_NONE, "Thread: who took the CPU", taker_values),
+	[REASON] = SCHEDULER_CHANNEL(300, CPU_NONE, "Thread: why off the CPU", NULL),
+	[NEXT] = SCHEDULER_CHANNEL(301, CPU_NONE, "Thread: who took the CPU", next_values),
 	[WAKER] = SCHEDULER_CHANNEL(302, CPU_NONE, "Thread: woken by", waker_values),
 	[LOST] = SCHEDULER_CHANNEL(303, CPU_OF_THREAD, "Gap: scheduler events lost", NULL),
 };
 
-struct name { /* an entry of bpf.names */
+struct thread_name { /* an entry of bpf.names */
 	const struct loom *loom;
 	uint32_t stream;
 	int32_t tid;
 	char *text;
 };
 
-struct story {			     /* of one thread, for arrows */
+struct off_period {		     /* of one thread, for arrows */
 	int64_t woken_ns, left_ns;   /* since the first event */
 	const struct thread *waker;  /* NULL: no arrow */
 	const struct cpu *waker_cpu; /* where the waker ran, NULL if it did not */
@@ -81,12 +83,12 @@ struct story {			     /* of one thread, for arrows */
 
 struct bpf {
 	uint32_t first; /* channel */
-	bool *uses;	/* by stream: its payloads are ours */
-	struct whos whos;
-	struct name *names;
+	bool *richer;	/* by stream: it has the richer payloads */
+	struct thread_ids ids;
+	struct thread_name *names;
 	size_t nnames, names_room;
-	struct story *stories; /* by gindex, NULL without --arrows */
-	char **labels;	       /* made for the .pcf */
+	struct off_period *periods; /* by gindex, NULL without --arrows */
+	char **labels;		    /* of threads, for the .pcf */
 	size_t nlabels;
 };
 
@@ -97,13 +99,13 @@ static int add_name(struct bpf *bpf, size_t stream, const struct json *node)
 	const char *text = json_string(node);
 	char *end;
 	long tid = strtol(json_name(node), &end, 10);
-	struct name *name;
+	struct thread_name *name;
 
 	if (!text || *end || tid <= 0 || tid > INT32_MAX)
-		return 0; /* names are for people only */
+		return 0; /* a bad name changes no value: ignore it */
 	if (bpf->nnames == bpf->names_room) {
 		size_t room = bpf->names_room ? 2 * bpf->names_room : 64;
-		struct name *names = realloc(bpf->names, room * sizeof(*names));
+		struct thread_name *names = realloc(bpf->names, room * sizeof(*names));
 
 		if (!names)
 			return -ENOMEM;
@@ -111,7 +113,7 @@ static int add_name(struct bpf *bpf, size_t stream, const struct json *node)
 		bpf->names_room = room;
 	}
 	name = &bpf->names[bpf->nnames];
-	*name = (struct name){
+	*name = (struct thread_name){
 		.stream = (uint32_t)stream, .tid = (int32_t)tid, .text = strdup(text)};
 	if (!name->text)
 		return -ENOMEM;
@@ -130,11 +132,11 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 	if (!bpf) {
 		bpf = state->data = calloc(1, sizeof(*bpf));
 		if (bpf)
-			bpf->uses = calloc(emu->nstreams + 1, sizeof(*bpf->uses));
-		if (!bpf || !bpf->uses)
+			bpf->richer = calloc(emu->nstreams + 1, sizeof(*bpf->richer));
+		if (!bpf || !bpf->richer)
 			return model_complain(state, "no memory for the model bpf");
 	}
-	bpf->uses[stream] = true;
+	bpf->richer[stream] = true;
 	for (name = json_first(json_get(meta, "bpf.names")); name; name = json_next(name))
 		if (add_name(bpf, stream, name))
 			return model_complain(state, "no memory for the names of threads");
@@ -143,7 +145,7 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 
 /* ---- events ---- */
 
-static void put(struct emulator *emu, struct thread *th, uint32_t channel, int64_t value)
+static void set_or_clear(struct emulator *emu, struct thread *th, uint32_t channel, int64_t value)
 {
 	if (value)
 		(void)channel_set(emu, th, channel, value);
@@ -151,28 +153,30 @@ static void put(struct emulator *emu, struct thread *th, uint32_t channel, int64
 		(void)channel_clear(emu, th, channel);
 }
 
-/* What 301 and 302 show for a thread. */
-static int64_t shown(uint32_t number)
+/* Value of a thread in 301 and 302. */
+static int64_t thread_value(uint32_t number)
 {
-	return number == WHO_NONE ? WHO_UNKNOWN : WHO_FIRST + (int64_t)number;
+	return number == THREAD_ID_NONE ? PEER_UNKNOWN : PEER_FIRST + (int64_t)number;
 }
 
 static int leave(struct emulator *emu, struct bpf *bpf, struct thread *th, const struct event *ev)
 {
 	uint32_t why, number;
-	int32_t taker;
+	int32_t next;
 
-	if (bpf->stories)
-		bpf->stories[th->index] = (struct story){.left_ns = emu->time.now, .left = th->cpu};
-	put(emu, th, bpf->first + WAKER, 0);
-	if (!bpf->uses[th->stream] || ev->payload_size < 6)
+	if (bpf->periods)
+		bpf->periods[th->index] =
+			(struct off_period){.left_ns = emu->time.now, .left = th->cpu};
+	set_or_clear(emu, th, bpf->first + WAKER, 0);
+	if (!bpf->richer[th->stream] || ev->payload_size < 6)
 		return 0;
 	why = get_u16(ev->payload);
-	taker = get_i32(ev->payload + 2);
-	if (who_is(&bpf->whos, th->process->loom, taker, &number))
+	next = get_i32(ev->payload + 2);
+	if (thread_ids_get(&bpf->ids, th->process->loom, next, &number))
 		return emu_refuse(emu, "no memory for the names of threads");
-	put(emu, th, bpf->first + WHY, why && why < OFF_CPU_COUNT ? why : WHY_NOT_KNOWN);
-	put(emu, th, bpf->first + TAKER, taker ? shown(number) : WHO_IDLE);
+	set_or_clear(emu, th, bpf->first + REASON,
+		     why && why < OFF_CPU_COUNT ? why : REASON_UNKNOWN);
+	set_or_clear(emu, th, bpf->first + NEXT, next ? thread_value(number) : PEER_IDLE);
 	return 0;
 }
 
@@ -182,62 +186,63 @@ static int wake(struct emulator *emu, struct bpf *bpf, struct thread *th, const 
 	int32_t waker;
 	int64_t id;
 
-	if (!bpf->uses[th->stream] || ev->payload_size < 4)
+	if (!bpf->richer[th->stream] || ev->payload_size < 4)
 		return 0;
 	waker = get_i32(ev->payload);
-	if (who_is(&bpf->whos, th->process->loom, waker, &number))
+	if (thread_ids_get(&bpf->ids, th->process->loom, waker, &number))
 		return emu_refuse(emu, "no memory for the names of threads");
 	switch (waker) {
 	case WAKER_NONE:
-		id = WHO_NOBODY;
+		id = PEER_NOBODY;
 		break;
 	case WAKER_INTERRUPT:
-		id = WHO_INTERRUPT;
+		id = PEER_INTERRUPT;
 		break;
 	default:
-		id = shown(number);
+		id = thread_value(number);
 	}
-	if (bpf->stories && number != WHO_NONE) {
-		struct story *story = &bpf->stories[th->index];
-		const struct thread *by = bpf->whos.list[number].thread;
+	if (bpf->periods && number != THREAD_ID_NONE) {
+		struct off_period *period = &bpf->periods[th->index];
+		const struct thread *by = bpf->ids.list[number].thread;
 
-		story->waker = by;
-		story->waker_cpu = by && by->state == THREAD_STATE_RUNNING ? by->cpu : NULL;
-		story->woken_ns = emu->time.now;
+		period->waker = by;
+		period->waker_cpu = by && by->state == THREAD_STATE_RUNNING ? by->cpu : NULL;
+		period->woken_ns = emu->time.now;
 	}
-	put(emu, th, bpf->first + WAKER, id);
+	set_or_clear(emu, th, bpf->first + WAKER, id);
 	return 0;
 }
 
-/* The thread runs again: arrows from its waker, and from the CPU that it left. */
-static void draw(struct emulator *emu, const struct story *story, const struct thread *th)
+/* Writes the arrows of a thread that runs again: from its waker, and from the CPU that it left. */
+static void write_arrows(struct emulator *emu, const struct off_period *period,
+			 const struct thread *th)
 {
 	int64_t now = emu->time.now;
 
 	if (th->cpu->phyid < 0)
-		return; /* on no CPU: the end of the recording */
-	if (story->waker)
-		prv_arrow(&emu->thread_prv, &story->waker->row, story->woken_ns, &th->row, now,
-			  now - story->woken_ns, 1);
-	if (story->waker && story->waker_cpu && story->waker_cpu->phyid >= 0)
-		prv_arrow(&emu->cpu_prv, &story->waker_cpu->row, story->woken_ns, &th->cpu->row,
-			  now, now - story->woken_ns, 1);
-	if (story->left && story->left != th->cpu && story->left->phyid >= 0)
-		prv_arrow(&emu->cpu_prv, &story->left->row, story->left_ns, &th->cpu->row, now,
-			  now - story->left_ns, 2);
+		return; /* virtual CPU: the end of the recording */
+	if (period->waker)
+		prv_arrow(&emu->thread_prv, &period->waker->row, period->woken_ns, &th->row, now,
+			  now - period->woken_ns, 1);
+	if (period->waker && period->waker_cpu && period->waker_cpu->phyid >= 0)
+		prv_arrow(&emu->cpu_prv, &period->waker_cpu->row, period->woken_ns, &th->cpu->row,
+			  now, now - period->woken_ns, 1);
+	if (period->left && period->left != th->cpu && period->left->phyid >= 0)
+		prv_arrow(&emu->cpu_prv, &period->left->row, period->left_ns, &th->cpu->row, now,
+			  now - period->left_ns, 2);
 }
 
-static void come_back(struct emulator *emu, struct bpf *bpf, struct thread *th)
+static void resume(struct emulator *emu, struct bpf *bpf, struct thread *th)
 {
-	struct story *story = bpf->stories ? &bpf->stories[th->index] : NULL;
+	struct off_period *period = bpf->periods ? &bpf->periods[th->index] : NULL;
 
-	put(emu, th, bpf->first + WHY, 0);
-	put(emu, th, bpf->first + TAKER, 0);
-	if (!story)
+	set_or_clear(emu, th, bpf->first + REASON, 0);
+	set_or_clear(emu, th, bpf->first + NEXT, 0);
+	if (!period)
 		return;
-	draw(emu, story, th);
-	story->waker = NULL;
-	story->left = NULL;
+	write_arrows(emu, period, th);
+	period->waker = NULL;
+	period->left = NULL;
 }
 
 static int watch(struct emulator *emu, struct model_state *state, struct thread *th,
@@ -247,8 +252,8 @@ static int watch(struct emulator *emu, struct model_state *state, struct thread 
 
 	if (ev->category == 'M') {
 		if (get_i32(ev->payload + 8) == MARK_LOST)
-			put(emu, th, bpf->first + LOST,
-			    ev->value == ']' ? 0 : get_i64(ev->payload));
+			set_or_clear(emu, th, bpf->first + LOST,
+				     ev->value == ']' ? 0 : get_i64(ev->payload));
 		return 0;
 	}
 	switch (ev->value) {
@@ -257,11 +262,11 @@ static int watch(struct emulator *emu, struct model_state *state, struct thread 
 	case 'w':
 		return wake(emu, bpf, th, ev);
 	case 'r':
-		come_back(emu, bpf, th);
+		resume(emu, bpf, th);
 		return 0;
 	case 'e':
-		for (uint32_t c = WHY; c <= WAKER; c++)
-			put(emu, th, bpf->first + c, 0);
+		for (uint32_t c = REASON; c <= WAKER; c++)
+			set_or_clear(emu, th, bpf->first + c, 0);
 		return 0;
 	}
 	return 0;
@@ -271,7 +276,7 @@ static int watch(struct emulator *emu, struct model_state *state, struct thread 
 
 static int by_loom(const void *a, const void *b)
 {
-	const struct name *x = a, *y = b;
+	const struct thread_name *x = a, *y = b;
 
 	if (x->loom != y->loom)
 		return x->loom < y->loom ? -1 : 1;
@@ -281,50 +286,54 @@ static int by_loom(const void *a, const void *b)
 static int start(struct emulator *emu, struct model_state *state)
 {
 	struct bpf *bpf = state->data;
-	int err = 0;
 
 	bpf->first = state->first_channel;
 	emu->names = true;
-	for (int i = 0; i < OFF_CPU_COUNT && !err; i++)
-		err = channel_add_label(&emu->channels[bpf->first + WHY], i ? i : WHY_NOT_KNOWN,
-					off_cpu_label(i));
-	if (emu->opt->arrows)
-		bpf->stories = calloc(emu->sys.nthreads + 1ul, sizeof(*bpf->stories));
-	if (err || whos_init(&bpf->whos, &emu->sys) || (emu->opt->arrows && !bpf->stories)) {
-		log_error("no memory for the model bpf");
-		return -ENOMEM;
+	for (int i = 0; i < OFF_CPU_COUNT; i++)
+		if (channel_add_label(&emu->channels[bpf->first + REASON], i ? i : REASON_UNKNOWN,
+				      off_cpu_label(i)))
+			goto nomem;
+	if (thread_ids_init(&bpf->ids, &emu->sys))
+		goto nomem;
+	if (emu->opt->arrows) {
+		bpf->periods = calloc(emu->sys.nthreads + 1ul, sizeof(*bpf->periods));
+		if (!bpf->periods)
+			goto nomem;
 	}
 	for (size_t i = 0; i < bpf->nnames; i++)
 		bpf->names[i].loom = emu->sys.thread_of_stream[bpf->names[i].stream]->process->loom;
 	if (bpf->nnames)
 		qsort(bpf->names, bpf->nnames, sizeof(*bpf->names), by_loom);
 	return 0;
+nomem:
+	log_error("no memory for the model bpf");
+	return -ENOMEM;
 }
 
-static const char *name_of(const struct bpf *bpf, const struct who *who)
+static const char *name_of(const struct bpf *bpf, const struct known_thread *known)
 {
-	struct name key = {.loom = who->loom, .tid = who->tid}, *name;
+	struct thread_name key = {.loom = known->loom, .tid = known->tid}, *name;
 
-	if (who->thread && who->thread->name)
-		return who->thread->name;
+	if (known->thread && known->thread->name)
+		return known->thread->name;
 	name = bpf->nnames ? bsearch(&key, bpf->names, bpf->nnames, sizeof(*bpf->names), by_loom)
 			   : NULL;
 	return name ? name->text : NULL;
 }
 
-static int describe_who(struct emulator *emu, struct bpf *bpf, uint32_t number)
+static int describe_thread(struct emulator *emu, struct bpf *bpf, uint32_t number)
 {
-	const struct who *who = &bpf->whos.list[number];
-	const char *name = name_of(bpf, who);
+	const struct known_thread *known = &bpf->ids.list[number];
+	const char *name = name_of(bpf, known);
 	char **label = &bpf->labels[number];
 	bool many = emu->sys.nlooms > 1;
 
-	if (asprintf(label, "%s (%" PRIi32 ")%s%s", name ?: "thread", who->tid, many ? " on " : "",
-		     many ? who->loom->name : "") < 0)
+	if (asprintf(label, "%s (%" PRIi32 ")%s%s", name ?: "thread", known->tid,
+		     many ? " on " : "", many ? known->loom->name : "") < 0)
 		return -ENOMEM;
 	bpf->nlabels++;
-	if (channel_add_label(&emu->channels[bpf->first + TAKER], shown(number), *label) ||
-	    channel_add_label(&emu->channels[bpf->first + WAKER], shown(number), *label))
+	if (channel_add_label(&emu->channels[bpf->first + NEXT], thread_value(number), *label) ||
+	    channel_add_label(&emu->channels[bpf->first + WAKER], thread_value(number), *label))
 		return -ENOMEM;
 	return 0;
 }
@@ -332,16 +341,17 @@ static int describe_who(struct emulator *emu, struct bpf *bpf, uint32_t number)
 static int describe(struct emulator *emu, struct model_state *state)
 {
 	struct bpf *bpf = state->data;
-	int err = 0;
 
-	bpf->labels = calloc(bpf->whos.n + 1ul, sizeof(char *));
+	bpf->labels = calloc(bpf->ids.n + 1ul, sizeof(char *));
 	if (!bpf->labels)
-		err = -ENOMEM;
-	for (uint32_t i = 0; i < bpf->whos.n && !err; i++)
-		err = describe_who(emu, bpf, i);
-	if (err)
-		log_error("no memory for the names of threads");
-	return err;
+		goto nomem;
+	for (uint32_t i = 0; i < bpf->ids.n; i++)
+		if (describe_thread(emu, bpf, i))
+			goto nomem;
+	return 0;
+nomem:
+	log_error("no memory for the names of threads");
+	return -ENOMEM;
 }
 
 static void close_bpf(struct model_state *state)
@@ -356,15 +366,15 @@ static void close_bpf(struct model_state *state)
 		free(bpf->labels[i]);
 	free(bpf->names);
 	free(bpf->labels);
-	whos_fini(&bpf->whos);
-	free(bpf->stories);
-	free(bpf->uses);
+	thread_ids_fini(&bpf->ids);
+	free(bpf->periods);
+	free(bpf->richer);
 	free(bpf);
 }
 
 const struct model model_bpf = {
 	.name = "bpf",
-	.ours = true,
+	.extension = true,
 	.channels = channels,
 	.nchannels = sizeof(channels) / sizeof(channels[0]),
 	.metadata = metadata,

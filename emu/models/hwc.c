@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hwc: hardware counters of nosv (see hwc.h). */
+#include "emu/layout.h"
 #include "emu/models/hwc.h"
 
 #include <errno.h>
@@ -8,12 +9,13 @@
 #include <string.h>
 
 #include "emu/cfg.h"
+#include "emu/refuse.h"
 #include "emu/track.h"
 #include "trace/base/log.h"
 
 #define TYPE_FIRST 200
 
-/* The index that a key is, below n; -1 if it is none. */
+/* The key as an index below n, or -1. */
 static int parse_index(const char *key, size_t n)
 {
 	char *end;
@@ -35,8 +37,7 @@ int hwc_declare(struct hwc *hwc, struct model_state *state, const struct json *m
 	if (!json_is_object(object) || !(n = json_count(object)))
 		return 0;
 	if (n > HWC_MAX)
-		return model_complain(state,
-				      "%s: nosv.hwc has %zu counters, at most %d are possible",
+		return model_complain(state, "%s: nosv.hwc has %zu counters, the maximum is %d",
 				      path, n, HWC_MAX);
 	if (hwc->n && hwc->n != n)
 		return model_complain(state,
@@ -62,7 +63,7 @@ int hwc_declare(struct hwc *hwc, struct model_state *state, const struct json *m
 					      i);
 		names[i] = name;
 	}
-	/* n different indices below n: none is missing */
+	/* n different indices below n: each has a name */
 	for (size_t i = 0; i < n; i++) { /* NOLINTBEGIN(clang-analyzer-core.NonNullParamChecker) */
 		if (!hwc->names[i])
 			hwc->names[i] = strdup(names[i]);
@@ -92,7 +93,7 @@ int hwc_prepare(struct hwc *hwc, struct emulator *emu)
 			.label = hwc->names[i],
 			.alone = true,
 		};
-		n = emulator_add_channel(emu, &hwc->pages[i]);
+		n = layout_add_channel(emu, &hwc->pages[i]);
 		if (n < 0)
 			return n;
 		if (i == 0)

@@ -2,14 +2,14 @@
 /*
  * hwc: the hardware counters of nosv.
  *
- * In: the declarations nosv.hwc of the streams, which agree where they exist, and the
- * events VWC; out: one channel per counter (event type 200 + i) in all threads.
+ * In: the declarations nosv.hwc of the streams, and the events VWC; out: one channel per counter
+ * (event type 200 + i) in all threads. Invariant: all declarations are equal.
  * Part of the nosv model. Specification: models.md 5.4.
  */
 #ifndef EMU_MODELS_HWC_H
 #define EMU_MODELS_HWC_H
 
-#include "emu/emulator.h"
+#include "emu/emulation.h"
 
 #define HWC_MAX 100
 
@@ -20,10 +20,10 @@ struct hwc {
 	uint32_t first_channel;
 };
 
-/* Takes in what a stream declares; complains about faults. */
+/* Adds the declarations of a stream. Returns 0, or -EINVAL after model_complain(). */
 int hwc_declare(struct hwc *hwc, struct model_state *state, const struct json *meta,
 		const char *path);
-/* Adds the channels and writes the configurations. 0, or -errno after a message. */
+/* Adds the channels and writes the configurations. Returns 0, or -errno after a message. */
 int hwc_prepare(struct hwc *hwc, struct emulator *emu) __attribute__((warn_unused_result));
 void hwc_fini(struct hwc *hwc);
 

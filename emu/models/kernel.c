@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel: a thread is out of the CPU from KCO to KCI, whatever its state is. The models that
- * belong to the runtime (ovni, nosv) have no events in between.
+ * kernel: a thread is out of the CPU from KCO to KCI, in any state. Models of user code (ovni,
+ * nosv, ...) have no events in between.
  * Specification: models.md 2.
  */
 #include "emu/models/models.h"
+#include "emu/refuse.h"
 #include "emu/track.h"
 
 enum { CONTEXT_SWITCH };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mark: events of the user (see mark.h). */
+#include "emu/layout.h"
 #include "emu/models/mark.h"
 
 #include <errno.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/refuse.h"
 #include "emu/track.h"
 #include "trace/base/log.h"
 
@@ -25,19 +27,19 @@ struct mark {
 	enum channel_kind kind;
 	struct mark_label *labels; /* open addressing, by value; text NULL: free */
 	size_t nlabels, room;
-	int64_t *order; /* values as they were declared */
+	int64_t *order; /* values in the order of their declarations */
 	struct channel_page page;
 	uint32_t channel;
 };
 
-struct mention { /* a stream names a type */
+struct mention { /* a stream declares a type */
 	uint32_t stream;
 	uint8_t type;
 };
 
 struct marks {
 	struct mark types[MARK_TYPES];
-	struct mention *mentions; /* in the order of streams and keys */
+	struct mention *mentions; /* by stream and key */
 	size_t nmentions, room;
 };
 
@@ -65,7 +67,7 @@ void mark_free(struct marks *marks)
 
 /* ---- declarations ---- */
 
-/* A decimal integer and nothing else. */
+/* Parses a decimal integer without a suffix. */
 static bool parse_number(const char *text, int64_t *out)
 {
 	char *end;
@@ -127,8 +129,7 @@ static int declare_label(struct mark *mark, struct model_state *state, const str
 				      path, type, key);
 	if (strlen(text) >= LABEL_MAX)
 		return model_complain(state,
-				      "%s: ovni.mark.%d.labels.%s has %zu bytes, at most %d are "
-				      "possible",
+				      "%s: ovni.mark.%d.labels.%s has %zu bytes, the maximum is %d",
 				      path, type, key, strlen(text), LABEL_MAX - 1);
 	if (make_room(mark))
 		return model_complain(state, "%s: no memory for labels", path);
@@ -247,7 +248,7 @@ static int by_thread(const void *a, const void *b)
 
 static int place_mark(struct mark *mark, struct emulator *emu, uint8_t type)
 {
-	bool wide = false; /* some value does not fit in 32 bits */
+	bool wide = false; /* a value does not fit in 32 bits */
 	int n;
 
 	mark->page = (struct channel_page){
@@ -259,13 +260,13 @@ static int place_mark(struct mark *mark, struct emulator *emu, uint8_t type)
 		.label = mark->title,
 		.alone = true,
 	};
-	n = emulator_add_channel(emu, &mark->page);
+	n = layout_add_channel(emu, &mark->page);
 	if (n < 0)
 		return n;
 	mark->channel = (uint32_t)n;
 	mark->placed = true;
 	for (size_t i = 0; i < mark->nlabels; i++) {
-		/* Paraver has 32 bits for a labelled value; the lines keep all 64 */
+		/* Paraver has 32 bits for a labelled value; lines have all 64 */
 		int32_t cut = (int32_t)(uint32_t)(uint64_t)mark->order[i];
 
 		wide |= cut != mark->order[i];
@@ -300,9 +301,13 @@ int mark_prepare(struct marks *marks, struct emulator *emu)
 		list[i] = (struct ordered){th->index, (uint32_t)i, marks->mentions[i].type};
 	}
 	qsort(list, marks->nmentions, sizeof(*list), by_thread);
-	for (size_t i = 0; i < marks->nmentions && !err; i++)
-		if (!marks->types[list[i].type].placed)
-			err = place_mark(&marks->types[list[i].type], emu, list[i].type);
+	for (size_t i = 0; i < marks->nmentions; i++) {
+		struct mark *mark = &marks->types[list[i].type];
+
+		err = mark->placed ? 0 : place_mark(mark, emu, list[i].type);
+		if (err)
+			break;
+	}
 	free(list);
 	return err;
 }

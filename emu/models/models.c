@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* models: all of them, in the order of their character; ours last. */
+/* models: the list of models, by character; the extension bpf is last (see model.h). */
 #include "emu/models/models.h"
 
 #include <stddef.h>

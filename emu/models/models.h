@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * models: the pages, one file each; models.c has them in order. Besides it, only
- * marks look at another page: they are part of the ovni model and have a file of their own.
+ * models: declares the pages of all models, one file each; models.c lists them in order.
+ *
+ * In: nothing; out: the pages, for the table in models.c alone. Invariant: a page does not use
+ * another one.
  */
 #ifndef EMU_MODELS_MODELS_H
 #define EMU_MODELS_MODELS_H

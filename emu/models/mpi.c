@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mpi: calls of MPI functions. Every event enters or leaves one, so the catalogue says all.
+ * mpi: calls of MPI functions. Every event enters or leaves one: the catalogue has all of it.
  * Specification: models.md 10.
  */
 #include "emu/models/models.h"

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "emu/models/models.h"
+#include "emu/refuse.h"
 #include "emu/task/task.h"
 #include "emu/track.h"
 
@@ -88,7 +89,7 @@ static int create_task(struct emulator *emu, struct thread *th, const struct eve
 			   get_u32(ev->payload + 4), TASK_PAUSES | TASK_RELAXED);
 }
 
-/* Shows a body (NULL: none) in the channels of the task. */
+/* Sets the channels of the task to a body, or empties them (NULL). */
 static int show(struct emulator *emu, struct thread *th, const struct body *body)
 {
 	uint32_t first = state_of(emu)->first_channel;
@@ -124,9 +125,10 @@ static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 	switch (ev->value) {
 	case 'x':
 		err = task_execute(emu, tasks, th, id, 0);
-		if (!err)
-			err = emu_refuse_channel(emu, channel_push(emu, th, subsystem, IN_BODY), th,
-						 subsystem, IN_BODY);
+		if (err)
+			return err;
+		err = emu_refuse_channel(emu, channel_push(emu, th, subsystem, IN_BODY), th,
+					 subsystem, IN_BODY);
 		break;
 	case 'p':
 		err = task_pause(emu, tasks, th, id, 0);
@@ -136,9 +138,10 @@ static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 		break;
 	default:
 		err = task_end(emu, tasks, th, id, 0);
-		if (!err)
-			err = emu_refuse_channel(emu, channel_pop(emu, th, subsystem, IN_BODY), th,
-						 subsystem, IN_BODY);
+		if (err)
+			return err;
+		err = emu_refuse_channel(emu, channel_pop(emu, th, subsystem, IN_BODY), th,
+					 subsystem, IN_BODY);
 	}
 	if (err)
 		return err;

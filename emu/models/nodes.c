@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nodes: the NODES runtime. Every event enters or leaves a subsystem, so the catalogue says all.
+ * nodes: the NODES runtime. Every event enters or leaves a subsystem: the catalogue has all of it.
  * Specification: models.md 8.
  */
 #include "emu/models/models.h"

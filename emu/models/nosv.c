@@ -10,6 +10,7 @@
 
 #include "emu/models/hwc.h"
 #include "emu/models/models.h"
+#include "emu/refuse.h"
 #include "emu/task/task.h"
 #include "emu/track.h"
 #include "trace/base/log.h"
@@ -99,7 +100,7 @@ static int create_task(struct emulator *emu, struct thread *th, const struct eve
 			   ev->value == 'C' ? TASK_PARALLEL : TASK_AGAIN | TASK_PAUSES);
 }
 
-/* Shows the body that runs now. */
+/* Sets the channels of the task to the running body. */
 static int show(struct emulator *emu, uint32_t first, struct thread *th, const struct body *body)
 {
 	const struct process *process = th->process;
@@ -118,7 +119,7 @@ static int show(struct emulator *emu, uint32_t first, struct thread *th, const s
 	return 0;
 }
 
-/* No body runs any more. */
+/* Empties the channels of the task: no body runs. */
 static int clear(struct emulator *emu, uint32_t first, struct thread *th)
 {
 	enum channel_result result;
@@ -234,8 +235,8 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 		return -EINVAL;
 	if (emu->opt->breakdown && !json_is_bool(can))
 		return model_complain(state,
-				      "%s: nosv.can_breakdown is %s: for -b each stream must say "
-				      "true or false",
+				      "%s: nosv.can_breakdown is %s: -b needs true or false in "
+				      "each stream",
 				      path, can ? "not a boolean" : "missing");
 	if (!json_bool(can))
 		state->no_breakdown = true;

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "emu/models/models.h"
+#include "emu/refuse.h"
 #include "emu/task/task.h"
 #include "emu/track.h"
 
@@ -70,7 +71,8 @@ static int create_task(struct emulator *emu, struct thread *th, const struct eve
 }
 
 /* Pushes or pops one value in a channel of the model. */
-static int move(struct emulator *emu, struct thread *th, uint32_t local, bool push, int64_t value)
+static int push_or_pop(struct emulator *emu, struct thread *th, uint32_t local, bool push,
+		       int64_t value)
 {
 	uint32_t channel = state_of(emu)->first_channel + local;
 	enum channel_result result =
@@ -113,8 +115,8 @@ static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 		if (err)
 			return err;
 	}
-	err = move(emu, th, TASK, begins, id);
-	return err ? err : move(emu, th, LABEL, begins, type);
+	err = push_or_pop(emu, th, TASK, begins, id);
+	return err ? err : push_or_pop(emu, th, LABEL, begins, type);
 }
 
 /* PQx, PQe */
@@ -128,7 +130,7 @@ static int worksharing(struct emulator *emu, struct thread *th, const struct eve
 	if (err)
 		return err;
 	value = task_type_value(emu, state_of(emu)->data, th, id);
-	return value ? move(emu, th, LABEL, ev->value == 'x', value) : -EINVAL;
+	return value ? push_or_pop(emu, th, LABEL, ev->value == 'x', value) : -EINVAL;
 }
 
 static const struct model_event events[] = {

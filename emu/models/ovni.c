@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ovni: the life of threads, where they run, flushes of the library, and marks (mark.h).
+ * ovni: states of threads, their CPUs, flushes of the library, and marks (mark.h).
  * Specification: models.md 1.
  */
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include "emu/models/mark.h"
 #include "emu/models/models.h"
 #include "emu/occupancy.h"
+#include "emu/refuse.h"
 #include "emu/track.h"
 #include "trace/base/log.h"
 
@@ -28,7 +29,7 @@ struct ovni {
 	struct marks *marks;
 };
 
-/* ---- the life of a thread ---- */
+/* ---- the state of a thread ---- */
 
 static int refuse_move(struct emulator *emu, const struct thread *th, const char *what)
 {
@@ -44,13 +45,15 @@ static int refuse_cpu(struct emulator *emu, const struct loom *loom, int32_t ind
 			  loom->name, index, loom->ncpus - 1);
 }
 
-static int tell_watchers(struct emulator *emu, struct thread *th, const struct event *ev)
+static int call_watchers(struct emulator *emu, struct thread *th, const struct event *ev)
 {
-	int err = 0;
+	for (size_t i = 0; i < emu->nwatchers; i++) {
+		int err = emu->watchers[i]->model->watch(emu, emu->watchers[i], th, ev);
 
-	for (size_t i = 0; i < emu->nwatchers && !err; i++)
-		err = emu->watchers[i]->model->watch(emu, emu->watchers[i], th, ev);
-	return err;
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static int execute(struct emulator *emu, struct thread *th, const struct event *ev,
@@ -70,16 +73,14 @@ static int execute(struct emulator *emu, struct thread *th, const struct event *
 	if (th->cpu)
 		return emu_refuse(emu,
 				  "thread %" PRIi32 " cannot begin to execute in the state %s: it "
-				  "has a CPU already",
+				  "already has a CPU",
 				  th->tid, thread_state_names[th->state]);
 	index = get_i32(ev->payload);
 	cpu = loom_cpu(th->process->loom, index);
 	if (!cpu)
 		return refuse_cpu(emu, th->process->loom, index);
 	err = occupancy_execute(emu, th, cpu);
-	if (!err && emu->nwatchers)
-		err = tell_watchers(emu, th, ev);
-	return err;
+	return err ? err : call_watchers(emu, th, ev);
 }
 
 /* OHe OHp OHr OHc OHw */
@@ -99,9 +100,7 @@ static int change(struct emulator *emu, struct thread *th, const struct event *e
 		occupancy_end(emu, th);
 	else
 		err = occupancy_change(emu, th, next);
-	if (!err && emu->nwatchers)
-		err = tell_watchers(emu, th, ev);
-	return err;
+	return err ? err : call_watchers(emu, th, ev);
 }
 
 /* ---- affinity ---- */
@@ -149,7 +148,7 @@ static int move_other(struct emulator *emu, struct thread *th, const struct even
 	return occupancy_move(emu, other, cpu);
 }
 
-/* ---- others ---- */
+/* ---- marks ---- */
 
 static const struct ovni *ovni_of(const struct emulator *emu)
 {
@@ -162,9 +161,7 @@ static int mark(struct emulator *emu, struct thread *th, const struct event *ev,
 	int err = mark_event(ovni_of(emu)->marks, emu, th, ev);
 
 	(void)action;
-	if (!err && emu->nwatchers)
-		err = tell_watchers(emu, th, ev);
-	return err;
+	return err ? err : call_watchers(emu, th, ev);
 }
 
 static const struct model_event events[] = {

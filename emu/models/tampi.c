@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tampi: the TAMPI library. Every event enters or leaves a subsystem, so the catalogue says all.
+ * tampi: the TAMPI library. Every event enters or leaves a subsystem: the catalogue has all of it.
  * Specification: models.md 9.
  */
 #include "emu/models/models.h"

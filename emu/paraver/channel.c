@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* channel: the cold parts (see channel.h); the hot ones are in track.h. */
+/* channel: growth of stacks and labels (see channel.h); the hot functions are in track.h. */
 #include "emu/paraver/channel.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ int channel_add_label(struct channel *channel, int64_t value, const char *label)
 	struct value_label *labels;
 	size_t n = channel->nlabels;
 
-	if ((n & (n - 1)) == 0) { /* full: room is the next power of two */
+	if ((n & (n - 1)) == 0) { /* full: the capacity is the next power of two */
 		labels = realloc(channel->labels, (n ? 2 * n : 1) * sizeof(*labels));
 		if (!labels)
 			return -ENOMEM;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * channel: the values of a thread that Paraver shows, one slot per thread and channel.
+ * channel: the values of threads in Paraver, one slot per thread and channel.
  *
  *   event ──► channel_push/pop/set ──► slot of the thread ──┬──► row of the thread
  *                                                           └──► row of the CPU where it runs
  *
- * A channel holds an integer or nothing ("empty", written as 0). A row is written only when an
- * event touches it; the policy then compares with the last value written there. Bits tell
- * which slots can write anything at all, so a change of state costs what is set, not
- * the number of channels:
+ * A channel has an integer or is empty (written as 0). Only an event that touches a row writes to
+ * it; the policy then compares with the last value of the row. Bits select the slots that may
+ * write a line, so the cost of a change of state follows the used slots, not the number of
+ * channels:
  *
  *   has    the slot is not empty
- *   shown  the row's last value was not empty, or was never written
+ *   shown  the last value of the row was not empty, or it has no value yet
  *
- * Invariant: an empty slot has the value 0, so value and `has` compare together. Models
- * refuse a 0 that may not be written before it gets here.
+ * Invariant: an empty slot has the value 0, so value and `has` compare together. Models refuse a
+ * value of 0 where it is not allowed.
  * Specification: prv.md 3 and 4.
  */
 #ifndef EMU_PARAVER_CHANNEL_H
@@ -32,9 +32,9 @@ enum channel_kind { CHANNEL_SINGLE, CHANNEL_STACK };
 enum channel_track { TRACK_ANY, TRACK_RUNNING, TRACK_ACTIVE };
 enum channel_policy { POLICY_SKIP, POLICY_SKIP_EMPTY, POLICY_ALL };
 
-enum channel_cpu {		   /* which CPU's row shows it too */
-		   CPU_OF_RUNNING, /* where the thread is the running one */
-		   CPU_OF_THREAD,  /* that the thread belongs to, when it is written */
+enum channel_cpu {		   /* the CPU that also shows the channel in its row */
+		   CPU_OF_RUNNING, /* the CPU with this thread as the running one */
+		   CPU_OF_THREAD,  /* the CPU of the thread at the time of the write */
 		   CPU_NONE,
 };
 
@@ -43,35 +43,35 @@ struct value_label {
 	const char *label;
 };
 
-/* What the page of a model says about one of its channels. */
+/* One channel on the page of a model. */
 struct channel_page {
 	uint32_t type;	  /* event type in Paraver */
-	const char *name; /* in the catalogue; NULL if it has none there */
+	const char *name; /* in the catalogue, NULL for none */
 	enum channel_kind kind;
-	bool repeats; /* the present value may be set or pushed again */
+	bool repeats; /* an event may set or push the present value again */
 	enum channel_track track;
 	enum channel_policy policy;
 	const char *label;
 	bool alone; /* the label is complete: no " of the RUNNING thread" */
 	enum channel_cpu cpu;
-	int64_t initial;     /* value before any event, nothing is written for it; 0: empty */
+	int64_t initial;     /* value before the first event, without a line; 0: empty */
 	int64_t cpu_default; /* value of a CPU without a running thread; 0: empty */
-	const struct value_label *values; /* labels that are not in the catalogue, ended by a NULL
+	const struct value_label *values; /* labels beside those of the catalogue, ended by a NULL
 					   * label; NULL for none */
 };
 
 struct breakdown;
 
-/* A channel of this emulation: the page, prepared for the hot path. */
+/* A channel of one emulation: its page, prepared for the hot path. */
 struct channel {
 	struct prv_type type;
-	uint8_t visible; /* bit s: a thread in state s shows it in its row */
+	uint8_t visible; /* bit s: the row of a thread in state s shows it */
 	uint8_t kind, policy, repeats, cpu;
 	int64_t cpu_default;
 	const struct channel_page *page;
-	struct breakdown *breakdown; /* whose input it is in the rows of CPUs, NULL if none */
+	struct breakdown *breakdown; /* view with the rows of CPUs as an input, NULL if none */
 	uint8_t breakdown_input;     /* enum breakdown_input */
-	uint32_t number;	     /* its place, from 0 */
+	uint32_t number;	     /* index in the emulation */
 	struct value_label *labels;  /* for the .pcf; the strings live as long as the emulation */
 	size_t nlabels;
 };
@@ -79,8 +79,8 @@ struct channel {
 enum { LAST_EMPTY = 0, LAST_VALUE = 1, LAST_NEVER = 2 };
 
 struct slot {	       /* of one thread and channel */
-	int64_t value; /* the present one: the top of a stack */
-	int64_t last;  /* written last in the row of the thread */
+	int64_t value; /* present value: the top of a stack */
+	int64_t last;  /* last value in the row of the thread */
 	int64_t *stack;
 	uint16_t depth, room; /* of the stack */
 	uint8_t has;	      /* 0 if empty */
@@ -92,22 +92,20 @@ struct cpu_slot { /* of one CPU and channel */
 	uint8_t last_kind;
 };
 
-/*
- * The outcome of a write; the caller tells the user (emu_refuse_channel).
- */
+/* Result of a write; the caller logs a failure (emu_refuse_channel). */
 enum channel_result {
 	CHANNEL_OK,
-	CHANNEL_REPEAT,	  /* the same value again, and the channel does not repeat */
+	CHANNEL_REPEAT,	  /* the same value again in a channel that does not repeat */
 	CHANNEL_FULL,	  /* a stack of CHANNEL_STACK_MAX values */
 	CHANNEL_EMPTY,	  /* pop of an empty stack */
-	CHANNEL_MISMATCH, /* pop of a value that is not on top */
+	CHANNEL_MISMATCH, /* pop of another value than the top */
 	CHANNEL_NOMEM,
 };
 
-/* Gives the stack room for more values. Returns CHANNEL_OK, _FULL or _NOMEM. */
+/* Grows the stack. Returns CHANNEL_OK, _FULL or _NOMEM. */
 enum channel_result channel_stack_grow(struct slot *slot);
 
-/* Adds a label for a value to the .pcf. 0 or -ENOMEM. */
+/* Adds the label of a value to the .pcf; the caller owns the string. Returns 0 or -ENOMEM. */
 int channel_add_label(struct channel *channel, int64_t value, const char *label)
 	__attribute__((warn_unused_result));
 /* The label of a value, or NULL. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gzip: pieces of a file as gzip members, one after the other, which readers take as one file.
+ * gzip: compresses pieces of a file into gzip members; readers see their sequence as one file.
  *
- * In: bytes; out: a member that stands by itself, so that pieces can be compressed
- * by several threads. The first line of a .prv is a stored member, whose length depends on the
- * length of the line alone, so it can be rewritten in place.
+ * In: bytes; out: an independent member, so that several threads can compress. The first line of
+ * a .prv is a stored member: its length depends on the length of the line alone, so the emulator
+ * can rewrite it in place.
  * Specification: paraver.md 8.
  */
 #ifndef EMU_PARAVER_GZIP_H
@@ -12,14 +12,14 @@
 
 #include <stddef.h>
 
-struct gzip; /* of one thread: zlib's state and a buffer */
+struct gzip; /* of one thread: the state of zlib and a buffer */
 
-struct gzip *gzip_new(void);	   /* NULL without memory */
-void gzip_free(struct gzip *gzip); /* NULL is fine */
+struct gzip *gzip_new(void);	   /* NULL: out of memory */
+void gzip_free(struct gzip *gzip); /* accepts NULL */
 
 /*
- * Compresses `size` bytes into a member: *out and *out_size, valid until the next call. Returns
- * 0 or -ENOMEM.
+ * Compresses `size` bytes into a member in *out of *out_size bytes, valid until the next call.
+ * Returns 0 or -ENOMEM.
  */
 int gzip_member(struct gzip *gzip, const char *data, size_t size, const char **out,
 		size_t *out_size) __attribute__((warn_unused_result));

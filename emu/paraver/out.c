@@ -2,9 +2,9 @@
 /*
  * out: files, and the threads that write them (see out.h).
  *
- * Pieces wait in one queue and are taken from it in order, each by any writer. A writer that has
- * compressed its piece waits for its turn in the file: the one before it was taken
- * earlier, by a writer that is at work on it, so turns always come.
+ * In: full buffers; out: writes, in order. The writers take pieces from one queue. A writer with a
+ * compressed piece waits for its turn in the file. Turns always come: another writer took the piece
+ * before it from the queue earlier, and works on it.
  */
 #include "emu/paraver/out.h"
 
@@ -22,7 +22,7 @@
 #include "emu/paraver/gzip.h"
 #include "trace/base/log.h"
 
-#define BUFFERS_PER_FILE 3 /* and one more for each writer */
+#define BUFFERS_PER_FILE 3 /* plus one per writer */
 
 struct piece { /* a buffer, full or empty */
 	struct piece *next;
@@ -34,13 +34,13 @@ struct piece { /* a buffer, full or empty */
 
 struct out_pool {
 	pthread_mutex_t lock;
-	pthread_cond_t work;	     /* the queue is not empty, or it is over */
-	pthread_cond_t done;	     /* a piece has been written */
+	pthread_cond_t work;	     /* the queue is not empty, or `over` */
+	pthread_cond_t done;	     /* a piece is in its file */
 	struct piece *first, **last; /* the queue */
 	bool over;
 	atomic_bool reported;
 	unsigned nthreads;
-	struct gzip *gzip; /* of the emulator itself, when there are no writers */
+	struct gzip *gzip; /* of the emulator, without writers */
 	pthread_t threads[];
 };
 
@@ -49,8 +49,8 @@ struct out {
 	char *path; /* for messages */
 	int fd;
 	bool gzip, headed;
-	atomic_int error;      /* first one, 0 if none */
-	struct piece *filling; /* the emulator's */
+	atomic_int error;      /* first error, 0 if none */
+	struct piece *filling; /* owned by the emulator */
 	/* under pool->lock */
 	struct piece *free;
 	unsigned nbuffers;
@@ -83,7 +83,7 @@ void out_report(struct out_pool *pool, const char *path, int err)
 		log_error("%s: cannot write: %s%s", path, strerror(-err), out_remedy(err));
 }
 
-/* Remembers the first error of the file. */
+/* Keeps and logs the first error of the file. Returns it. */
 static int fail(struct out *out, int err)
 {
 	int none = 0;
@@ -109,7 +109,7 @@ static int write_all(struct out *out, const char *data, size_t size)
 	return 0;
 }
 
-/* Makes what goes to the file for a piece: the bytes in *data and *size. */
+/* Compresses a piece if the file is compressed: the result is in *data and *size. */
 static int prepare(struct out *out, struct gzip *gzip, const struct piece *piece, const char **data,
 		   size_t *size)
 {
@@ -127,18 +127,15 @@ static void put_queued(struct out_pool *pool, struct gzip *gzip, struct piece *p
 	struct out *out = piece->out;
 	const char *data;
 	size_t size;
+	bool ready = !atomic_load(&out->error) && prepare(out, gzip, piece, &data, &size) == 0;
 
-	if (!atomic_load(&out->error) && prepare(out, gzip, piece, &data, &size) == 0) {
-		pthread_mutex_lock(&pool->lock);
-		while (out->written != piece->turn)
-			pthread_cond_wait(&pool->done, &pool->lock);
+	pthread_mutex_lock(&pool->lock);
+	while (out->written != piece->turn)
+		pthread_cond_wait(&pool->done, &pool->lock);
+	if (ready) {
 		pthread_mutex_unlock(&pool->lock);
 		(void)write_all(out, data, size);
 		pthread_mutex_lock(&pool->lock);
-	} else {
-		pthread_mutex_lock(&pool->lock);
-		while (out->written != piece->turn)
-			pthread_cond_wait(&pool->done, &pool->lock);
 	}
 	out->written++;
 	piece->next = out->free;
@@ -193,12 +190,15 @@ struct out_pool *out_pool_new(unsigned threads)
 	pthread_cond_init(&pool->done, NULL);
 	pool->last = &pool->first;
 	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old); /* signals are for the emulator */
-	for (; pool->nthreads < threads && !err; pool->nthreads += !err)
+	pthread_sigmask(SIG_BLOCK, &all, &old); /* the emulator takes the signals */
+	for (; pool->nthreads < threads; pool->nthreads++) {
 		err = pthread_create(&pool->threads[pool->nthreads], NULL, run_writer, pool);
+		if (err)
+			break;
+	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
-		log_error("cannot start a thread: %s (use a lower -j)", strerror(err));
+		log_error("cannot start a writer thread: %s (use a lower -j)", strerror(err));
 		out_pool_free(pool);
 		return NULL;
 	}
@@ -233,7 +233,7 @@ int out_create(int dir_fd, const char *name)
 		fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 		return fd < 0 ? -errno : fd;
 	}
-	/* O_NONBLOCK: opening a FIFO without a reader must not hang; it is refused below. */
+	/* O_NONBLOCK: open() must not wait for the reader of a FIFO, which is refused below. */
 	fd = openat(dir_fd, name,
 		    O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
 	if (fd < 0)
@@ -302,7 +302,7 @@ char *out_buffer(struct out *out, size_t bytes)
 	return out->filling->data;
 }
 
-/* An empty buffer: a new one while there are few, else one that has been written. */
+/* Returns an empty buffer: a new one up to the limit, else one whose bytes are in the file. */
 static struct piece *take_buffer(struct out *out)
 {
 	struct out_pool *pool = out->pool;
@@ -348,7 +348,7 @@ int out_put(struct out *out, size_t size, char **buffer)
 	return 0;
 }
 
-/* Waits until all pieces of the file have been written. */
+/* Waits until all pieces are in the file. Returns the error of the file. */
 static int drain(struct out *out)
 {
 	pthread_mutex_lock(&out->pool->lock);

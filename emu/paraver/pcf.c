@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pcf: labels of one view (see pcf.h). */
+/* pcf: writes the labels of one view (see pcf.h). */
 #include "emu/paraver/pcf.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ static const unsigned char palette[][3] = {
 	{255, 215, 180}, {0, 0, 128},	  {0, 0, 255},
 };
 
-/* Labels come from traces and are written as they are, but for what would end the line. */
+/* Writes a label, which comes from the trace, without characters that would end the line. */
 static void put_text(FILE *out, const char *text)
 {
 	for (; *text; text++)

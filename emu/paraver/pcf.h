@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pcf: the labels of one view: event types, their names and the names of their values.
+ * pcf: writes the labels of one view: event types, their names and the names of their values.
  *
- * In: types and values, one after the other; out: the text of a .pcf file.
+ * In: types and values, one after the other; out: the text of a .pcf file. The caller checks the
+ * stream for errors.
  * Specification: prv.md 1.4, paraver.md 6.
  */
 #ifndef EMU_PARAVER_PCF_H
@@ -16,7 +17,7 @@
 
 /* The options and the palette that every .pcf begins with. */
 void pcf_head(FILE *out);
-/* Begins a type; `suffix` is added to its label. */
+/* Begins a type, with `suffix` after its label. */
 void pcf_type(FILE *out, uint32_t type, const char *label, const char *suffix);
 /* Begins the values of a type, then one line each. */
 void pcf_values(FILE *out);

@@ -21,7 +21,7 @@ void prv_type_init(struct prv_type *type, uint32_t number)
 	type->number = number;
 }
 
-#define TAIL 100000000 /* ns that eight digits hold */
+#define TAIL 100000000 /* ns in eight digits */
 
 void prv_time_init(struct prv_time *time)
 {
@@ -43,7 +43,7 @@ void prv_time_show(struct prv_time *time)
 		low = time->now - time->base;
 		time->head_len = (uint8_t)(digits_put(time->head + 1, high) - time->head);
 	}
-	if (__builtin_expect(time->base == 0, 0)) { /* no digits before: no leading zeros */
+	if (__builtin_expect(time->base == 0, 0)) { /* the head has no digits: no leading zeros */
 		time->tail_len = (uint8_t)digits_word(&time->tail, (uint32_t)low);
 		return;
 	}
@@ -68,7 +68,7 @@ void prv_value_large(struct prv_value *text, int64_t value)
 	}
 	if (value < TAIL) {
 		n = digits_word(&text->words[0], (uint32_t)value);
-		text->words[1] = end; /* there are eight digits */
+		text->words[1] = end; /* for eight digits */
 		text->len = n + 1;
 		if (n < 8)
 			text->words[0] |= end << (8 * n);
@@ -87,7 +87,7 @@ void prv_value_large(struct prv_value *text, int64_t value)
 	text->words[2] = 0;
 }
 
-/* #Paraver (19/01/38 at 03:14):DURATION_ns:0:1:1(ROWS:1); a length that depends on ROWS alone */
+/* #Paraver (19/01/38 at 03:14):DURATION_ns:0:1:1(ROWS:1); the length depends on ROWS alone */
 static int put_header(struct prv *prv, int64_t duration)
 {
 	char line[HEADER_MAX];
@@ -138,8 +138,10 @@ int prv_close(struct prv *prv, int64_t duration)
 	if (!prv->out)
 		return 0;
 	err = prv->buffer ? prv_flush(prv) : 0;
-	if (!err && duration)
-		err = put_header(prv, duration);
+	if (err)
+		goto out;
+	err = duration ? put_header(prv, duration) : 0;
+out:
 	closed = out_close(prv->out);
 	prv->out = NULL;
 	return err ? err : closed;
@@ -150,11 +152,11 @@ void prv_arrow(struct prv *prv, const struct prv_row *from, int64_t sent, const 
 {
 	char *at = prv->at;
 
-	/* "2:0:1:1:17" gives the object as ":0:1:1:17" after its first character */
+	/* the text of a row, "2:0:1:1:17", has the object after its first character: ":0:1:1:17" */
 	*at++ = '3';
 	memcpy(at, from->text + 1, 22);
 	at += from->len - 1;
-	for (int i = 0; i < 2; i++) { /* logical and physical time are the same */
+	for (int i = 0; i < 2; i++) { /* logical and physical time are equal */
 		*at++ = ':';
 		at = digits_put(at, sent);
 	}

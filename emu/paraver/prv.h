@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * prv: the lines of one .prv file.
+ * prv: writes the lines of one .prv file.
  *
  *   2:0:1:1:ROW:TIME:TYPE:VALUE
- *   └── row ──┘└time─┘└type┘          each part is text prepared beforehand
+ *   └── row ──┘└time─┘└type┘          each part is prepared as text
  *
- * In: rows, types and values, in the order in which they were touched; out: bytes in a
- * buffer that goes to the file in large pieces. The lines of an event stay in the buffer until
- * it ends: prv_begin() makes room for all that one event can write, and prv_undo() takes them
- * back, since an event that is refused writes nothing.
+ * In: rows, types and values, in the order of their touches; out: bytes in a buffer that goes to
+ * the file in large pieces. Invariant: a refused event writes nothing. prv_begin() makes room for
+ * all lines of one event, which stay in the buffer until it ends; prv_undo() removes them.
  * Specification: prv.md 1.
  */
 #ifndef EMU_PARAVER_PRV_H
@@ -22,7 +21,7 @@
 #include "trace/base/digits.h"
 #include "emu/paraver/out.h"
 
-#define PRV_LINE_MAX  80 /* bytes of a line, with the slack of copies of fixed length */
+#define PRV_LINE_MAX  80 /* bytes of a line, with the excess of copies of fixed length */
 #define PRV_ARROW_MAX 192
 
 struct prv_row { /* "2:0:1:1:17" */
@@ -36,29 +35,29 @@ struct prv_type { /* ":200:" */
 	uint32_t number;
 };
 
-/* A text is copied with what follows it, which costs one or two moves whatever its length. */
+/* A copy of fixed length takes one or two moves, and the bytes after the text do not matter. */
 _Static_assert(sizeof(struct prv_row) >= 24 && offsetof(struct prv_row, text) == 0, "copied");
 _Static_assert(sizeof(struct prv_type) >= 16 && offsetof(struct prv_type, text) == 0, "copied");
 
 /*
- * ":12345" in two parts, for the time `now`: the head has the digits that stay the same for a
- * tenth of a second, the tail the last eight. The tail is one word, which goes to the line
- * as it is: a text that was just written in pieces would be slow to read back.
+ * ":12345" in two parts, for the time `now`: the head has the digits that change every tenth of a
+ * second, the tail the last eight digits. The tail is one word that goes to the line as it is:
+ * reading back bytes that were just written in pieces would be slow.
  */
 struct prv_time {
 	char head[16];
 	uint64_t tail;
 	uint8_t head_len, tail_len;
 	int64_t now;   /* ns since the first event */
-	int64_t shown; /* the time that head and tail hold; -1: none */
-	int64_t base;  /* the time of the head alone */
+	int64_t shown; /* time in head and tail, ns; -1: none */
+	int64_t base;  /* time in the head alone, ns */
 };
 
 struct prv {
-	char *at;    /* where the next line goes */
-	char *begin; /* of the lines of the present event */
+	char *at;    /* end of the lines so far */
+	char *begin; /* start of the lines of the present event */
 	char *buffer;
-	char *limit; /* past this there is no room for one more event */
+	char *limit; /* above it, the buffer has no room for one more event */
 	struct out *out;
 	uint32_t nrows;
 };
@@ -68,19 +67,24 @@ void prv_type_init(struct prv_type *type, uint32_t number);
 void prv_time_init(struct prv_time *time);
 
 /*
- * Takes `out` (already open) and writes the header, with duration 0. Returns 0, or -errno after a
- * message; prv_close() is due in both cases.
+ * Takes the open file `out` and writes the header, with duration 0. Returns 0, or -errno after a
+ * message; prv_close() must follow in both cases.
  */
 int prv_open(struct prv *prv, struct out *out, uint32_t nrows) __attribute__((warn_unused_result));
 
-/* Makes the buffer, with room for the `event_bytes` that one event can write. Before any line. */
+/*
+ * Allocates the buffer before the first line, with room for the `event_bytes` of one event. Returns
+ * 0, or -ENOMEM after a message.
+ */
 int prv_start(struct prv *prv, size_t event_bytes) __attribute__((warn_unused_result));
 
-/* Writes what is left, and the header again, with its duration in ns; closes the file. 0, or
- * -errno after a message. */
+/*
+ * Writes the rest of the buffer and the header with the duration in ns, and closes the file.
+ * Returns 0, or -errno after a message.
+ */
 int prv_close(struct prv *prv, int64_t duration) __attribute__((warn_unused_result));
 
-/* Passes the full buffer on. 0, or -errno after a message. */
+/* Writes the full buffer. Returns 0, or -errno after a message. */
 int prv_flush(struct prv *prv) __attribute__((warn_unused_result));
 
 static inline int prv_begin(struct prv *prv)
@@ -100,12 +104,12 @@ static inline void prv_undo(struct prv *prv)
 	prv->at = prv->begin;
 }
 
-/* Brings head and tail up to date with time->now. */
+/* Updates head and tail to time->now. */
 void prv_time_show(struct prv_time *time);
 
 /*
- * A value and the end of its line, as text in words: one value often goes to the row of a thread
- * and to that of its CPU.
+ * A value and the end of its line, as text in words: one value often goes to two rows, of a thread
+ * and of its CPU.
  */
 struct prv_value {
 	uint64_t words[3];
@@ -129,7 +133,7 @@ static inline void prv_value_make(struct prv_value *text, int64_t value)
 	}
 }
 
-/* What the lines of one event and row have in common. Returns where the type goes. */
+/* Writes row and time, the common part of the lines of one event and row. Returns their end. */
 static inline char *prv_start_line(struct prv *prv, const struct prv_row *row,
 				   struct prv_time *time)
 {
@@ -137,7 +141,7 @@ static inline char *prv_start_line(struct prv *prv, const struct prv_row *row,
 
 	if (__builtin_expect(time->shown != time->now, 0))
 		prv_time_show(time);
-	memcpy(at, row, 24); /* more than the text, in one move */
+	memcpy(at, row, 24);
 	at += row->len;
 	memcpy(at, time->head, 16);
 	at += time->head_len;
@@ -156,7 +160,7 @@ static inline void prv_line(struct prv *prv, const struct prv_row *row, struct p
 	prv->at = at + 1;
 }
 
-/* The same with a value that has been made before. */
+/* The same with a prepared value. */
 static inline void prv_put(struct prv *prv, const struct prv_row *row, struct prv_time *time,
 			   const struct prv_type *type, const struct prv_value *value)
 {
@@ -171,8 +175,8 @@ static inline void prv_put(struct prv *prv, const struct prv_row *row, struct pr
 }
 
 /*
- * A communication record: from `from` at the time `sent` to `to` at the present time
- * (ns since the first event).
+ * Writes a communication record from the row `from` at the time `sent` to the row `to` at the time
+ * `received` (ns since the first event).
  */
 void prv_arrow(struct prv *prv, const struct prv_row *from, int64_t sent, const struct prv_row *to,
 	       int64_t received, int64_t size, int tag);

@@ -14,11 +14,11 @@
 
 #define FILE_MAX (64ul << 20)
 
-struct host { /* of one loom; looms of one host have equal ones */
+struct host { /* of one loom; looms of one host have equal entries */
 	const char *name;
 	size_t length;
 	struct loom *loom;
-	bool listed; /* in the first of equal ones */
+	bool listed; /* set in the first of equal entries */
 };
 
 static int compare_hosts(const void *a, const void *b)
@@ -32,7 +32,7 @@ static int compare_hosts(const void *a, const void *b)
 	return x->length < y->length ? -1 : x->length > y->length;
 }
 
-/* One host per loom, sorted, so that looms of one host are neighbours. */
+/* Returns one entry per loom, sorted by host; the caller frees. NULL: out of memory. */
 static struct host *list_hosts(const struct system *sys)
 {
 	struct host *hosts = calloc(sys->nlooms + 1ul, sizeof(*hosts));
@@ -61,8 +61,10 @@ struct row {
 	double median;
 };
 
-/* Returns 1 with a row, 0 for a line of blanks (the end), -EINVAL for a damaged one, -ERANGE for an
- * offset that no clock can have. */
+/*
+ * Returns 1 with a row, 0 for a line of blanks (the end), -EINVAL for a malformed line, -ERANGE
+ * for an offset outside the range of a clock.
+ */
 static int parse_row(char *line, struct row *row)
 {
 	char *at = skip_blanks(line), *end;
@@ -80,7 +82,7 @@ static int parse_row(char *line, struct row *row)
 	row->median = strtod(at, &end);
 	if (end == at)
 		return -EINVAL;
-	for (int i = 0; i < 2; i++) { /* mean and deviation are not used */
+	for (int i = 0; i < 2; i++) { /* mean and deviation are required but not used */
 		at = end;
 		(void)strtod(at, &end);
 		if (end == at)
@@ -89,7 +91,7 @@ static int parse_row(char *line, struct row *row)
 	return isfinite(row->median) && fabs(row->median) < 9e18 ? 1 : -ERANGE;
 }
 
-/* Applies the row to all the looms of its host. */
+/* Applies the row to all looms of its host. */
 static int apply(struct system *sys, struct host *hosts, const struct row *row, const char *path,
 		 unsigned line)
 {
@@ -119,10 +121,12 @@ int offsets_parse(struct system *sys, char *text, size_t size, const char *path)
 	struct host *hosts;
 	char *at = text, *end = text + size;
 	unsigned line = 0, rows = 0;
-	int err = 0;
+	int err;
 
 	if (!size) {
-		log_error("%s: empty: a table of clock offsets starts with a line of titles", path);
+		log_error("%s: the file is empty: a table of clock offsets begins with a line of "
+			  "titles",
+			  path);
 		return -EINVAL;
 	}
 	hosts = list_hosts(sys);
@@ -130,7 +134,7 @@ int offsets_parse(struct system *sys, char *text, size_t size, const char *path)
 		log_error("%s: no memory", path);
 		return -ENOMEM;
 	}
-	for (char *next; at < end && !err; at = next) {
+	for (char *next; at < end; at = next) {
 		struct row row;
 
 		next = memchr(at, '\n', (size_t)(end - at));
@@ -147,16 +151,18 @@ int offsets_parse(struct system *sys, char *text, size_t size, const char *path)
 				  err == -ERANGE
 					  ? "the offset is out of range: it is in nanoseconds"
 					  : "not a row of rank, host and three numbers");
-			break;
+			goto out;
 		}
 		rows++;
 		err = apply(sys, hosts, &row, path, line);
+		if (err)
+			goto out;
 	}
+	err = rows ? 0 : -EINVAL;
+	if (err)
+		log_error("%s: no row after the line of titles", path);
+out:
 	free(hosts);
-	if (!err && !rows) {
-		log_error("%s: no rows below the line of titles", path);
-		err = -EINVAL;
-	}
 	return err;
 }
 
@@ -171,10 +177,9 @@ int offsets_load(struct system *sys, int dir_fd, const char *path, bool optional
 	fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 && errno == ENOENT && optional) {
 		if (sys->nlooms > 1)
-			log_warn(
-				"%u looms and no table of clock offsets: their clocks are taken as "
-				"equal (ovni-sync writes the table)",
-				sys->nlooms);
+			log_warn("%u looms without a table of clock offsets: treating their clocks "
+				 "as equal (ovni-sync writes the table)",
+				 sys->nlooms);
 		return 0;
 	}
 	if (fd < 0)

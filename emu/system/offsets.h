@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * offsets: the table of clock offsets, one row per host.
+ * offsets: reads the table of clock offsets, one row per host.
  *
  *   rank       hostname             offset_median        offset_mean          offset_std
  *   0          node1                0                    0.000000             0.000000
  *
- * In: the file; out: loom->offset of all the looms whose host name it lists.
+ * In: the file; out: loom->offset, in ns, of all looms of the listed hosts.
  * Specification: emulator.md 5.
  */
 #ifndef EMU_SYSTEM_OFFSETS_H
@@ -18,13 +18,13 @@
 #define OFFSETS_FILE "clock-offsets.txt"
 
 /*
- * Reads `path` below `dir_fd`. With `optional` a file that does not exist leaves all offsets at
- * 0 (a warning if there are several looms). Returns 0, or -errno after a message.
+ * Reads `path` below `dir_fd`. With `optional` a missing file leaves all offsets at 0, with a
+ * warning if there are several looms. Returns 0, or -errno after a message.
  */
 int offsets_load(struct system *sys, int dir_fd, const char *path, bool optional)
 	__attribute__((warn_unused_result));
 
-/* The same for `size` bytes of text, ended by a NUL; `path` names it in messages. */
+/* The same for `size` bytes of text, ended by a NUL; `path` is its name in messages. */
 int offsets_parse(struct system *sys, char *text, size_t size, const char *path)
 	__attribute__((warn_unused_result));
 

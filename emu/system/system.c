@@ -1,15 +1,334 @@
 /* SPDX-License-Identifier: MIT */
-/* system: from metadata to looms, processes, threads and CPUs (see system.h). */
-#include "emu/system/system_load.h"
+/* system: makes looms, processes, threads and CPUs from metadata (see system.h). */
+#include "emu/system/system.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace/base/log.h"
+
+/*
+ * The data between system_add() and system_finish(). Invariant: looms and streams are in the order
+ * of discovery, which breaks ties.
+ */
+struct cpu_pair { /* one element of ovni.loom_cpus */
+	int32_t phyid, index;
+	uint32_t found;
+};
+
+struct stream_info {	       /* metadata of one stream: its thread, process and loom */
+	uint32_t stream, loom; /* loom: order of discovery */
+	int32_t pid, tid;
+	int32_t app_id, rank, nranks; /* 0, -1, 0 if not given */
+	int32_t shown_rank;	      /* rank, or bpf.rank */
+	char *name;
+};
+
+struct loom_entry {
+	const char *name;
+	uint32_t found;
+};
+
+struct system_load {
+	struct stream_info *streams;
+	size_t nstreams;
+	struct loom *looms; /* in order of discovery */
+	uint32_t nlooms, room;
+	void *by_name;	    /* tree of struct loom_entry */
+	const char **paths; /* of the streams; the caller owns them */
+	char *lib;	    /* library of the first stream, NULL before it */
+	bool mixed_libs;    /* the warning about another library was logged */
+	uint32_t last_loom;
+};
+
+/* ---- the metadata of one stream ---- */
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct loom_entry *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+int system_init(struct system *sys, size_t nstreams)
+{
+	struct system_load *load = calloc(1, sizeof(*load));
+
+	memset(sys, 0, sizeof(*sys));
+	sys->load = load;
+	sys->nstreams = nstreams;
+	sys->thread_of_stream = calloc(nstreams + 1, sizeof(*sys->thread_of_stream));
+	if (load) {
+		load->streams = calloc(nstreams + 1, sizeof(*load->streams));
+		load->paths = calloc(nstreams + 1, sizeof(*load->paths));
+	}
+	if (!load || !load->streams || !load->paths || !sys->thread_of_stream) {
+		log_error("no memory for %zu streams", nstreams);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Stores the number of the loom of this name, added if it is new, in *found. */
+static int find_loom(struct system_load *load, const char *name, uint32_t *found)
+{
+	struct loom_entry key = {.name = name}, *entry;
+	void **node;
+
+	if (load->nlooms && strcmp(load->looms[load->last_loom].name, name) == 0) {
+		*found = load->last_loom;
+		return 0;
+	}
+	node = tfind(&key, &load->by_name, compare_entries);
+	if (node) {
+		*found = load->last_loom = (*(struct loom_entry **)node)->found;
+		return 0;
+	}
+	if (load->nlooms == load->room) {
+		uint32_t room = load->room ? 2 * load->room : 8;
+		struct loom *looms = realloc(load->looms, room * sizeof(*looms));
+
+		if (!looms)
+			return -ENOMEM;
+		load->looms = looms;
+		load->room = room;
+	}
+	entry = malloc(sizeof(*entry));
+	if (!entry)
+		return -ENOMEM;
+	memset(&load->looms[load->nlooms], 0, sizeof(load->looms[0]));
+	entry->name = load->looms[load->nlooms].name = strdup(name);
+	entry->found = load->looms[load->nlooms].found = load->nlooms;
+	if (!entry->name || !tsearch(entry, &load->by_name, compare_entries)) {
+		free(load->looms[load->nlooms].name);
+		free(entry);
+		return -ENOMEM;
+	}
+	*found = load->last_loom = load->nlooms++;
+	return 0;
+}
+
+static int add_pair(struct loom *loom, uint32_t n, int32_t phyid, int32_t index)
+{
+	/* streams of a loom tend to repeat the same list */
+	if (n < loom->npairs && loom->pairs[n].phyid == phyid && loom->pairs[n].index == index)
+		return 0;
+	if ((loom->npairs & (loom->npairs - 1)) == 0) {
+		size_t room = loom->npairs ? 2ul * loom->npairs : 1;
+		struct cpu_pair *pairs = realloc(loom->pairs, room * sizeof(*pairs));
+
+		if (!pairs)
+			return -ENOMEM;
+		loom->pairs = pairs;
+	}
+	loom->pairs[loom->npairs] = (struct cpu_pair){phyid, index, loom->npairs};
+	loom->npairs++;
+	return 0;
+}
+
+static int add_cpus(struct loom *loom, const struct json *meta, const char *path)
+{
+	const struct json *cpus = json_get(meta, "ovni.loom_cpus"), *c;
+	uint32_t n = 0;
+
+	if (!json_is_array(cpus))
+		return 0;
+	if (!json_first(cpus)) {
+		log_error("%s: ovni.loom_cpus is empty: leave it out or list the CPUs", path);
+		return -EINVAL;
+	}
+	for (c = json_first(cpus); c; c = json_next(c), n++) {
+		int64_t phyid, index;
+		int err;
+
+		if (!json_is_object(c)) {
+			log_error("%s: element %" PRIu32 " of ovni.loom_cpus is not an object",
+				  path, n);
+			return -EINVAL;
+		}
+		index = json_int(json_key(c, "index"));
+		phyid = json_int(json_key(c, "phyid"));
+		if (index < 0 || index > INT32_MAX || phyid < 0 || phyid > INT32_MAX) {
+			log_error("%s: ovni.loom_cpus has a CPU with index %" PRIi64
+				  " and phyid %" PRIi64 ": both must be from 0 to %d",
+				  path, index, phyid, INT32_MAX);
+			return -ERANGE;
+		}
+		err = add_pair(loom, n, (int32_t)phyid, (int32_t)index);
+		if (err) {
+			log_error("%s: no memory for the CPUs", path);
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* Reads a required integer > 0. */
+static int get_id(const struct json *meta, const char *key, const char *path, int32_t *out)
+{
+	const struct json *node = json_get(meta, key);
+	int64_t value = json_int(node);
+	const char *fault = NULL;
+
+	if (!node)
+		fault = "missing";
+	else if (!json_is_number(node))
+		fault = "not a number";
+	else if (value <= 0 || value > INT32_MAX)
+		fault = "out of range";
+	if (fault) {
+		log_error("%s: %s is %s: it must be a number from 1 to %d", path, key, fault,
+			  INT_MAX);
+		return -EINVAL;
+	}
+	*out = (int32_t)value;
+	return 0;
+}
+
+static int get_rank(const struct json *meta, const char *path, struct stream_info *info)
+{
+	const struct json *node = json_get(meta, "ovni.rank");
+	const struct json *total = json_get(meta, "ovni.nranks");
+	int64_t rank = json_int(node), nranks = json_int(total);
+
+	info->rank = -1;
+	if (!node)
+		return 0;
+	if (rank < 0 || rank >= INT32_MAX) {
+		log_error("%s: ovni.rank is %" PRIi64 ": it must be from 0 to %d", path, rank,
+			  INT32_MAX - 1);
+		return -EINVAL;
+	}
+	if (!total || nranks <= 0 || nranks > INT32_MAX) {
+		log_error("%s: ovni.rank needs ovni.nranks, which must be from 1 to %d", path,
+			  INT32_MAX);
+		return -EINVAL;
+	}
+	if (rank >= nranks) {
+		log_error("%s: ovni.rank is %" PRIi64 ", but there are %" PRIi64 " ranks", path,
+			  rank, nranks);
+		return -EINVAL;
+	}
+	info->rank = (int32_t)rank;
+	info->nranks = (int32_t)nranks;
+	return 0;
+}
+
+/* The rank in the names of rows: bpf.rank has it where not all processes of a loom have a rank. */
+static void get_shown_rank(const struct json *meta, struct stream_info *info)
+{
+	int64_t rank = json_int(json_get(meta, "bpf.rank"));
+
+	info->shown_rank = info->rank;
+	if (rank >= 0 && rank < INT32_MAX && json_is_number(json_get(meta, "bpf.rank")))
+		info->shown_rank = (int32_t)rank;
+}
+
+static int get_app_id(const struct json *meta, const char *path, struct stream_info *info)
+{
+	const struct json *node = json_get(meta, "ovni.app_id");
+
+	return node ? get_id(meta, "ovni.app_id", path, &info->app_id) : 0;
+}
+
+/* Checks the library of the stream; warns once about streams of different libraries. */
+static int check_lib(struct system_load *load, const struct json *meta, const char *path)
+{
+	const char *version = json_string(json_get(meta, "ovni.lib.version"));
+	const char *commit = json_string(json_get(meta, "ovni.lib.commit"));
+	char *lib;
+
+	if (!version || !commit) {
+		log_error("%s: ovni.lib.version or ovni.lib.commit is missing", path);
+		return -EINVAL;
+	}
+	if (asprintf(&lib, "%s (commit %s)", version, commit) < 0) {
+		log_error("%s: no memory for the version of its library", path);
+		return -ENOMEM;
+	}
+	if (!load->lib) {
+		load->lib = lib;
+		return 0;
+	}
+	if (!load->mixed_libs && strcmp(lib, load->lib) != 0) {
+		log_warn("%s: written by version %s of the library, streams before it by %s", path,
+			 lib, load->lib);
+		load->mixed_libs = true;
+	}
+	free(lib);
+	return 0;
+}
+
+int system_add(struct system *sys, size_t stream, const struct json *meta, const char *path)
+{
+	struct system_load *load = sys->load;
+	struct stream_info *info = &load->streams[load->nstreams];
+	const char *part = json_string(json_get(meta, "ovni.part"));
+	const char *name = json_string(json_get(meta, "ovni.loom"));
+	const char *title;
+	int err;
+
+	load->paths[stream] = path;
+	if (!part) {
+		log_error("%s: ovni.part is missing: it must be 'thread'", path);
+		return -EINVAL;
+	}
+	if (strcmp(part, "thread") != 0) {
+		log_warn("%s: left out: ovni.part is '%s', not 'thread'", path, part);
+		return 0;
+	}
+	memset(info, 0, sizeof(*info));
+	info->stream = (uint32_t)stream;
+	if (!name || strchr(name, '/')) {
+		log_error("%s: ovni.loom is %s", path,
+			  name ? "a name with a '/', which is not allowed" : "missing");
+		return -EINVAL;
+	}
+	err = get_id(meta, "ovni.pid", path, &info->pid);
+	if (err)
+		return err;
+	err = get_app_id(meta, path, info);
+	if (err)
+		return err;
+	err = get_rank(meta, path, info);
+	if (err)
+		return err;
+	err = get_id(meta, "ovni.tid", path, &info->tid);
+	if (err)
+		return err;
+	if (json_number(json_get(meta, "ovni.finished")) != 1) {
+		log_error("%s: ovni.finished is not 1: the stream was not completed", path);
+		return -EINVAL;
+	}
+	err = check_lib(load, meta, path);
+	if (err)
+		return err;
+	err = find_loom(load, name, &info->loom);
+	if (err) {
+		log_error("%s: no memory for the loom", path);
+		return err;
+	}
+	err = add_cpus(&load->looms[info->loom], meta, path);
+	if (err)
+		return err;
+	get_shown_rank(meta, info);
+	title = json_string(json_get(meta, "bpf.name"));
+	if (!title)
+		title = json_string(json_get(meta, "accel.label"));
+	if (title && !(info->name = strdup(title))) {
+		log_error("%s: no memory for its name", path);
+		return -ENOMEM;
+	}
+	load->nstreams++;
+	return 0;
+}
+
+/* ---- CPUs of a loom ---- */
 
 /* qsort() of a list that may be empty. */
 static void sort(void *list, size_t n, size_t size, int (*compare)(const void *, const void *))
@@ -17,8 +336,6 @@ static void sort(void *list, size_t n, size_t size, int (*compare)(const void *,
 	if (n > 1)
 		qsort(list, n, size, compare);
 }
-
-/* ---- CPUs of a loom ---- */
 
 static int compare_pairs(const void *a, const void *b)
 {
@@ -54,7 +371,7 @@ static int merge_pairs(struct loom *loom)
 	return 0;
 }
 
-/* Gives the loom its part of sys->cpus, from `cpu` on, and checks the indices. */
+/* Checks the indices of the CPUs of a loom and places them in sys->cpus, from `cpu` on. */
 static int place_cpus(struct system *sys, struct loom *loom, struct cpu *cpu)
 {
 	loom->cpus = cpu;
@@ -93,7 +410,7 @@ static int place_cpus(struct system *sys, struct loom *loom, struct cpu *cpu)
 
 static int by_process(const void *a, const void *b)
 {
-	const struct stream_facts *x = a, *y = b;
+	const struct stream_info *x = a, *y = b;
 
 	if (x->loom != y->loom)
 		return x->loom < y->loom ? -1 : 1;
@@ -104,13 +421,13 @@ static int by_process(const void *a, const void *b)
 	return x->stream < y->stream ? -1 : x->stream > y->stream;
 }
 
-/* Merges what the streams [first, last) say about their process. */
+/* Merges the metadata of the streams [first, last) of one process. */
 static int merge_process(struct system_load *load, struct process *process,
-			 const struct stream_facts *first, const struct stream_facts *last)
+			 const struct stream_info *first, const struct stream_info *last)
 {
 	process->pid = first->pid;
 	process->rank = process->shown_rank = -1;
-	for (const struct stream_facts *f = first; f < last; f++) {
+	for (const struct stream_info *f = first; f < last; f++) {
 		const char *path = load->paths[f->stream];
 
 		if (f > first && f->tid == f[-1].tid) {
@@ -152,8 +469,8 @@ static int merge_process(struct system_load *load, struct process *process,
 
 struct process_sort {
 	struct process process;
-	const struct stream_facts *first, *last;
-	const struct stream_facts *found; /* its first stream in sorted order */
+	const struct stream_info *first, *last;
+	const struct stream_info *found; /* its first stream by path */
 };
 
 static int by_rank(const void *a, const void *b)
@@ -165,7 +482,7 @@ static int by_rank(const void *a, const void *b)
 	return x->found->stream < y->found->stream ? -1 : x->found->stream > y->found->stream;
 }
 
-/* Ranks are for all processes of a loom or for none; [p, end) are its processes. */
+/* Checks that all processes [p, end) of a loom have a rank, or none. */
 static int check_ranks(struct loom *loom, const struct process_sort *p,
 		       const struct process_sort *end)
 {
@@ -182,7 +499,7 @@ static int check_ranks(struct loom *loom, const struct process_sort *p,
 	}
 	if (with && without) {
 		log_error("loom %s: process %" PRIi32 " has a rank and process %" PRIi32
-			  " has none: all of them must have one, or none",
+			  " has none: all processes of a loom must have one, or none",
 			  loom->name, with->process.pid, without->process.pid);
 		return -EINVAL;
 	}
@@ -228,8 +545,8 @@ static int by_tid(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static void place_threads(struct system *sys, struct process *process, struct stream_facts *f,
-			  const struct stream_facts *last)
+static void place_threads(struct system *sys, struct process *process, struct stream_info *f,
+			  const struct stream_info *last)
 {
 	process->threads = &sys->threads[sys->nthreads];
 	process->nthreads = (uint32_t)(last - f);
@@ -248,7 +565,7 @@ static void place_threads(struct system *sys, struct process *process, struct st
 	}
 }
 
-/* Gives the loom its processes and threads, from the sorted list [p, end). */
+/* Places the processes and threads of a loom, from the sorted list [p, end). */
 static int place_processes(struct system *sys, struct loom *loom, struct process_sort *p,
 			   struct process_sort *end)
 {
@@ -265,7 +582,7 @@ static int place_processes(struct system *sys, struct loom *loom, struct process
 		*process = p->process;
 		process->loom = loom;
 		process->index = sys->nprocesses++;
-		place_threads(sys, process, (struct stream_facts *)p->first, p->last);
+		place_threads(sys, process, (struct stream_info *)p->first, p->last);
 	}
 	loom->nthreads = sys->nthreads - first;
 	list = loom->by_tid = malloc(loom->nthreads * sizeof(*list));
@@ -279,29 +596,31 @@ static int place_processes(struct system *sys, struct loom *loom, struct process
 	return 0;
 }
 
-/* Groups the sorted facts by process. The caller frees the list. */
+/* Groups the sorted streams by process into *out, which the caller frees. */
 static int group(struct system_load *load, struct process_sort **out, size_t *count)
 {
-	struct stream_facts *f = load->facts, *end = f + load->nfacts;
-	struct process_sort *list = calloc(load->nfacts + 1, sizeof(*list));
+	struct stream_info *f = load->streams, *end = f + load->nstreams;
+	struct process_sort *list = calloc(load->nstreams + 1, sizeof(*list));
 	size_t n = 0;
-	int err = 0;
+	int err;
 
 	*out = list;
 	if (!list) {
 		log_error("no memory for the processes");
 		return -ENOMEM;
 	}
-	for (struct stream_facts *last; f < end && !err; f = last, n++) {
+	for (struct stream_info *last; f < end; f = last, n++) {
 		list[n].first = list[n].found = f;
 		for (last = f; last < end && last->loom == f->loom && last->pid == f->pid; last++)
 			if (last->stream < list[n].found->stream)
 				list[n].found = last;
 		list[n].last = last;
 		err = merge_process(load, &list[n].process, f, last);
+		if (err)
+			return err;
 	}
 	*count = n;
-	return err;
+	return 0;
 }
 
 static void free_loom(struct loom *loom)
@@ -319,7 +638,7 @@ static void free_looms(struct loom *looms, uint32_t n)
 	free(looms);
 }
 
-/* Forgets the looms of which every stream was left out; start[i] are the processes of the i-th. */
+/* Removes looms without a process: all their streams were left out. start[i]: first of loom i. */
 static void drop_empty_looms(struct system *sys, struct process_sort *const *start)
 {
 	uint32_t kept = 0;
@@ -333,28 +652,41 @@ static void drop_empty_looms(struct system *sys, struct process_sort *const *sta
 	sys->nlooms = kept;
 }
 
-static int build(struct system *sys, struct process_sort *list, size_t n)
+/* Checks the looms; start[i] gets the processes of loom i in the sorted list [p, end). */
+static int check_looms(struct system *sys, struct process_sort **start, struct process_sort *p,
+		       struct process_sort *end)
 {
 	struct system_load *load = sys->load;
-	struct process_sort **start, *p = list, *end = list + n;
-	uint32_t ncpus = 0;
-	int err = 0;
+	int err;
 
-	/* looms are still in order of discovery, as the list is */
-	start = calloc(load->nlooms + 1ul, sizeof(struct process_sort *));
-	if (!start)
-		goto nomem;
-	for (uint32_t i = 0; i < load->nlooms && !err; i++) {
+	/* looms and the list are both in the order of discovery */
+	for (uint32_t i = 0; i < load->nlooms; i++) {
 		for (start[i] = p; p < end && p->first->loom == i;)
 			p++;
 		if (p == start[i])
 			continue;
 		err = check_ranks(&load->looms[i], start[i], p);
-		if (!err)
-			err = merge_pairs(&load->looms[i]);
-		ncpus += load->looms[i].ncpus + 1;
+		if (err)
+			return err;
+		err = merge_pairs(&load->looms[i]);
+		if (err)
+			return err;
+		sys->ncpus += load->looms[i].ncpus + 1;
 	}
 	start[load->nlooms] = end;
+	return 0;
+}
+
+static int build(struct system *sys, struct process_sort *list, size_t n)
+{
+	struct system_load *load = sys->load;
+	struct process_sort **start = calloc(load->nlooms + 1ul, sizeof(struct process_sort *));
+	uint32_t ncpus = 0;
+	int err = -ENOMEM;
+
+	if (!start)
+		goto nomem;
+	err = check_looms(sys, start, list, list + n);
 	if (err)
 		goto out;
 	sys->looms = load->looms;
@@ -364,30 +696,30 @@ static int build(struct system *sys, struct process_sort *list, size_t n)
 	drop_empty_looms(sys, start);
 	sort_looms(sys);
 
-	sys->ncpus = ncpus;
-	sys->cpus = calloc(ncpus + 1ul, sizeof(*sys->cpus));
+	sys->cpus = calloc(sys->ncpus + 1ul, sizeof(*sys->cpus));
 	sys->processes = calloc(n + 1, sizeof(*sys->processes));
-	sys->threads = aligned_alloc(CACHE_LINE, (load->nfacts + 1) * sizeof(*sys->threads));
+	sys->threads = aligned_alloc(CACHE_LINE, (load->nstreams + 1) * sizeof(*sys->threads));
 	if (!sys->cpus || !sys->processes || !sys->threads)
 		goto nomem;
-	memset(sys->threads, 0, (load->nfacts + 1) * sizeof(*sys->threads));
-	ncpus = 0;
-	for (uint32_t i = 0; i < sys->nlooms && !err; i++) {
+	memset(sys->threads, 0, (load->nstreams + 1) * sizeof(*sys->threads));
+	for (uint32_t i = 0; i < sys->nlooms; i++) {
 		struct loom *loom = &sys->looms[i];
 
 		err = place_cpus(sys, loom, &sys->cpus[ncpus]);
+		if (err)
+			goto out;
 		ncpus += loom->ncpus + 1;
-		if (!err)
-			err = place_processes(sys, loom, start[loom->found],
-					      start[loom->found + 1]);
+		err = place_processes(sys, loom, start[loom->found], start[loom->found + 1]);
+		if (err)
+			goto out;
 	}
+	goto out;
+nomem:
+	err = -ENOMEM;
+	log_error("no memory for %zu threads and %" PRIu32 " CPUs", load->nstreams, sys->ncpus);
 out:
 	free(start);
 	return err;
-nomem:
-	log_error("no memory for %zu threads and %" PRIu32 " CPUs", load->nfacts, ncpus);
-	free(start);
-	return -ENOMEM;
 }
 
 static void free_load(struct system *sys)
@@ -399,9 +731,9 @@ static void free_load(struct system *sys)
 		return;
 	tdestroy(load->by_name, free);
 	free_looms(load->looms, load->nlooms);
-	for (size_t i = 0; i < load->nfacts; i++)
-		free(load->facts[i].name);
-	free(load->facts);
+	for (size_t i = 0; i < load->nstreams; i++)
+		free(load->streams[i].name);
+	free(load->streams);
 	free(load->paths);
 	free(load->lib);
 	free(load);
@@ -414,10 +746,12 @@ int system_finish(struct system *sys)
 	size_t n = 0;
 	int err;
 
-	sort(load->facts, load->nfacts, sizeof(*load->facts), by_process);
+	sort(load->streams, load->nstreams, sizeof(*load->streams), by_process);
 	err = group(load, &list, &n);
-	if (!err)
-		err = build(sys, list, n);
+	if (err)
+		goto out;
+	err = build(sys, list, n);
+out:
 	free(list);
 	free_load(sys);
 	return err;
@@ -438,7 +772,7 @@ void system_fini(struct system *sys)
 
 /* ---- look-ups ---- */
 
-/* The place of the first thread of the loom whose tid is not lower. */
+/* Index of the first thread of the loom with a tid that is not lower. */
 static uint32_t first_tid(const struct loom *loom, int32_t tid)
 {
 	uint32_t low = 0, high = loom->nthreads;

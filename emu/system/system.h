@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * system: the machine as the metadata tells it: looms, processes, threads and CPUs.
+ * system: looms, processes, threads and CPUs, from the metadata of the streams.
  *
  *   stream.json of every stream ──► system_add() ──► system_finish(): checks, order, numbers
  *
  * In: metadata documents, in the sorted order of the streams; out: flat arrays in the
- * order of the specification, where the place in the array is the gindex. Memory follows the
- * number of streams; no document is kept.
+ * order of the specification. Invariants: the index in an array is the gindex; memory follows the
+ * number of streams, and no document is kept.
  * Specification: emulator.md 4.
  */
 #ifndef EMU_SYSTEM_SYSTEM_H
@@ -33,7 +33,7 @@ struct loom {
 	struct thread **by_tid; /* its threads by tid, then gindex */
 	uint32_t nthreads;
 	bool has_ranks;
-	/* while loading */
+	/* until system_finish() */
 	struct cpu_pair *pairs;
 	uint32_t npairs;
 	uint32_t found; /* order of discovery */
@@ -43,10 +43,10 @@ struct loom {
 struct process {
 	struct loom *loom;
 	int32_t pid;
-	int32_t app_id; /* 0: not known */
+	int32_t app_id; /* 0: unknown */
 	int32_t rank;	/* -1: none */
 	int32_t nranks;
-	int32_t shown_rank; /* for the names of rows: bpf.rank counts, too; -1: none */
+	int32_t shown_rank; /* in the names of rows: rank or bpf.rank; -1: none */
 	uint32_t index;	    /* gindex */
 	struct thread *threads;
 	uint32_t nthreads;
@@ -54,27 +54,27 @@ struct process {
 
 #define CACHE_LINE 64
 
-struct thread {		   /* two cache lines: what every event needs, and what its lines need */
-	struct cpu *cpu;   /* it belongs to, NULL if none */
+struct thread {		   /* two cache lines: data of every event, and of its lines */
+	struct cpu *cpu;   /* NULL if none */
 	uint8_t state;	   /* enum thread_state */
 	uint8_t situation; /* state, and THREAD_OUT_OF_CPU */
 	int32_t tid;
 	struct slot *slots;    /* one per channel */
-	uint64_t *has, *shown; /* bits of slots, see channel.h */
+	uint64_t *has, *shown; /* bits of slots (channel.h) */
 	struct process *process;
 	uint32_t index; /* gindex */
 	uint32_t stream;
 	char *name; /* bpf.name or accel.label, NULL if none */
 	struct prv_row row;
-	int64_t last_cpu, last_state, last_tid; /* written in types 6, 4, 2; -1: never */
+	int64_t last_cpu, last_state, last_tid; /* last values of types 6, 4, 2; -1: none */
 } __attribute__((aligned(CACHE_LINE)));
 
 struct cpu {
-	struct thread *running; /* the one running thread, NULL if none or several */
+	struct thread *running; /* the only running thread, NULL if none or several */
 	uint32_t nrunning;
-	uint32_t mixed; /* XOR of the gindex of all running threads: that of the only one */
-	int64_t last_tid, last_pid; /* written in types 2, 1: 0 if none */
-	int64_t last_count;	    /* written in type 3; -1: never */
+	uint32_t mixed; /* XOR of the gindex of all running threads: with one, its gindex */
+	int64_t last_tid, last_pid; /* last values of types 2 and 1 */
+	int64_t last_count;	    /* last value of type 3; -1: none */
 	struct cpu_slot *slots;	    /* one per channel */
 	uint64_t *shown;
 	struct prv_row row;
@@ -91,23 +91,25 @@ struct system {
 	struct thread *threads;
 	struct cpu *cpus;
 	uint32_t nlooms, nprocesses, nthreads, ncpus, nphysical;
-	struct thread **thread_of_stream; /* NULL: the stream is not a thread */
+	struct thread **thread_of_stream; /* NULL: the stream has no thread */
 	size_t nstreams;
-	struct system_load *load; /* what is only needed while loading */
+	struct system_load *load; /* until system_finish() */
 };
 
+/* Returns 0, or -ENOMEM after a message; system_fini() must follow in both cases. */
 int system_init(struct system *sys, size_t nstreams) __attribute__((warn_unused_result));
 /*
- * Takes in the metadata of a stream; `path` is its own, for messages. Streams whose part is not
- * `thread` are left out with a warning. Returns 0, or -errno after a message.
+ * Adds the metadata of a stream; the caller keeps `path` until system_finish(), for messages.
+ * Streams with another part than `thread` are left out with a warning. Returns 0, or -errno after a
+ * message.
  */
 int system_add(struct system *sys, size_t stream, const struct json *meta, const char *path)
 	__attribute__((warn_unused_result));
-/* Checks, sorts and numbers everything. 0, or -errno after a message. */
+/* Checks, sorts and numbers all objects. Returns 0, or -errno after a message. */
 int system_finish(struct system *sys) __attribute__((warn_unused_result));
 void system_fini(struct system *sys);
 
-/* The CPU with this index (-1: the virtual one) in the loom, or NULL. */
+/* The CPU with this index (-1: the virtual CPU) in the loom, or NULL. */
 static inline struct cpu *loom_cpu(const struct loom *loom, int32_t index)
 {
 	if (index == -1)
@@ -118,12 +120,12 @@ static inline struct cpu *loom_cpu(const struct loom *loom, int32_t index)
 }
 
 /*
- * The thread `tid` as seen from a process: its own first, then those of the other
- * processes of the loom in their order. NULL if there is none.
+ * The thread `tid` of the process, else the first one of the other processes of its loom, in their
+ * order. NULL if there is none.
  */
 struct thread *process_find_thread(const struct process *process, int32_t tid);
 
-/* The first thread `tid` of the loom, or NULL. O(log n). */
+/* The first thread `tid` of the loom, or NULL; takes O(log n). */
 struct thread *loom_find_thread(const struct loom *loom, int32_t tid);
 
 /* Length of the host name: the name of the loom up to its first dot. */

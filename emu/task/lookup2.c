@@ -16,7 +16,7 @@ static void mix(struct words *w)
 	}
 }
 
-/* Up to four bytes as a little endian word. */
+/* Up to four bytes as a little-endian word. */
 static uint32_t word(const uint8_t *at, size_t size)
 {
 	uint32_t value = 0;

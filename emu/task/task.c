@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/refuse.h"
 #include "emu/task/lookup2.h"
 #include "trace/base/log.h"
 
@@ -97,7 +98,7 @@ static int grow_labels(struct tasks *tasks)
 	return 0;
 }
 
-/* Keeps the label for the .pcf, once for each value. */
+/* Keeps the label for the .pcf, once per value. Returns 0 or -ENOMEM. */
 static int keep_label(struct tasks *tasks, uint32_t value, const char *text)
 {
 	uint32_t *at = find_label(tasks, value);
@@ -106,7 +107,7 @@ static int keep_label(struct tasks *tasks, uint32_t value, const char *text)
 	if (*at && strcmp(tasks->labels[*at - 1].text, text) == 0)
 		return 0;
 	if (*at && tasks->collides)
-		return 0; /* one is enough for the message at the end */
+		return 0; /* the message at the end shows one collision */
 	if (2 * (tasks->nlabels + 1) > tasks->room) {
 		if (grow_labels(tasks))
 			return -ENOMEM;
@@ -147,11 +148,9 @@ int task_create_type(struct emulator *emu, struct tasks *tasks, struct thread *t
 		return emu_refuse(emu, "the label of task type %" PRIu32 " has no NUL at its end",
 				  id);
 	if (length >= LABEL_MAX)
-		return emu_refuse(emu,
-				  "the label of task type %" PRIu32
-				  " has %zu bytes, at most %d are "
-				  "possible",
-				  id, length, LABEL_MAX - 1);
+		return emu_refuse(
+			emu, "the label of task type %" PRIu32 " has %zu bytes, the maximum is %d",
+			id, length, LABEL_MAX - 1);
 	if (!id)
 		return emu_refuse(emu, "the id of a task type may not be 0");
 	if (!length) {
@@ -235,8 +234,7 @@ int task_create(struct emulator *emu, struct tasks *tasks, struct thread *th, ui
 	return 0;
 }
 
-/* The entry of the body that the event names, created if its task is parallel; NULL after
- * emu_refuse(). */
+/* The entry of a body, created if its task is parallel; NULL after emu_refuse(). */
 static struct task *find_body(struct emulator *emu, struct task_space *space,
 			      const struct thread *th, uint32_t id, uint32_t body)
 {
@@ -332,7 +330,7 @@ int task_execute(struct emulator *emu, struct tasks *tasks, struct thread *th, u
 	return 0;
 }
 
-/* The top of the stack, if it is this body; NULL after emu_refuse(). */
+/* The top of the stack if it is this body; else NULL after emu_refuse(). */
 static struct body *top_body(struct emulator *emu, struct tasks *tasks, const struct thread *th,
 			     uint32_t id, uint32_t body, const char *verb)
 {

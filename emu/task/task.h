@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * task: task types, tasks and the bodies that run, for the models of task runtimes.
+ * task: task types, tasks and their bodies, for the models of task runtimes.
  *
  *   created ──execute──► running ──end──► dead ──execute (if it may run again)──► running
  *                          │  ▲
  *                    pause ▼  │ resume
  *                         paused
  *
- * Each thread has a stack of bodies for each model: what is running or paused is on exactly one
- * stack, and only the top of a stack can change. So the table is asked only to create, execute
- * and end; the rest compares with the top.
+ * In: the task events of a model; out: the body on top of the stack of each thread. Each thread has
+ * a stack of bodies per model. Invariant: a running or paused body is on exactly one stack, and
+ * only the top of a stack changes. So only create, execute and end look into the table; pause and
+ * resume compare with the top.
  * Specification: models.md 3 and 4.
  */
 #ifndef EMU_TASK_TASK_H
 #define EMU_TASK_TASK_H
 
-#include "emu/emulator.h"
+#include "emu/emulation.h"
 #include "emu/task/tasktable.h"
 
 enum task_flags {
 	TASK_PARALLEL = 1, /* several bodies */
 	TASK_AGAIN = 2,	   /* may run again */
 	TASK_PAUSES = 4,
-	TASK_RELAXED = 8, /* others may run over it */
+	TASK_RELAXED = 8, /* other tasks may run over it */
 };
 
 enum body_state { BODY_CREATED, BODY_ON_STACK, BODY_DEAD };
 
 struct body { /* on the stack of a thread */
 	uint32_t task, body;
-	uint32_t type; /* the value that Paraver shows */
+	uint32_t type; /* value in Paraver */
 	uint8_t flags;
 	bool running;	/* else paused */
-	uint32_t moves; /* of the table, when `entry` was found */
+	uint32_t moves; /* of the table at the look-up of `entry` */
 	struct task *entry;
 };
 
@@ -46,8 +47,8 @@ struct body_stack {
 struct task_space { /* of one process */
 	struct task_table tasks, types;
 	struct {
-		uint32_t id, value; /* value 0: nothing here */
-	} cached[TYPES_CACHED];	    /* types used last, by the lowest bits of their id */
+		uint32_t id, value; /* value 0: unused */
+	} cached[TYPES_CACHED];	    /* recent types, by the lowest bits of their id */
 };
 
 struct task_label { /* of task types, in all processes */
@@ -59,34 +60,34 @@ struct tasks {			   /* of one model */
 	struct task_space *spaces; /* by gindex of the process */
 	struct body_stack *stacks; /* by gindex of the thread */
 	uint32_t nspaces, nstacks;
-	struct task_label *labels; /* by first use */
+	struct task_label *labels; /* in the order of their first use */
 	uint32_t nlabels;
-	uint32_t *index; /* open addressing: place in labels + 1, by value */
+	uint32_t *index; /* open addressing: index in labels + 1, by value */
 	uint32_t room;	 /* of index, a power of two */
-	bool nested;	 /* a task ran over one that was running, and the warning was given */
+	bool nested;	 /* the warning about a task over a running one was logged */
 	bool collides;
-	struct task_label collision[2]; /* two labels with one value; the texts are in labels */
+	struct task_label collision[2]; /* two labels with one value; `labels` owns the texts */
 };
 
-/* The arrays of a model. NULL after a message. */
+/* Allocates the data of a model. Returns NULL after a message. */
 struct tasks *tasks_new(const struct emulator *emu);
-void tasks_free(struct tasks *tasks); /* NULL is fine */
+void tasks_free(struct tasks *tasks); /* accepts NULL */
 
-/* Begin and end of a model whose only data are its tasks: struct model. */
+/* Hooks (struct model) of a model without other data than its tasks. */
 int tasks_start(struct emulator *emu, struct model_state *state);
 void tasks_close(struct model_state *state);
 
-/* All return 0, or -errno after emu_refuse(). */
+/* The next functions return 0, or -errno after emu_refuse(), unless they say otherwise. */
 
 /* ?Yc+ and POc+: u32 type id, str label. */
 int task_create_type(struct emulator *emu, struct tasks *tasks, struct thread *th,
 		     const struct event *ev);
-/* The value of a type that was created; 0 after emu_refuse(). */
+/* Returns the value of a task type, or 0 after emu_refuse(). */
 uint32_t task_type_value(struct emulator *emu, struct tasks *tasks, const struct thread *th,
 			 uint32_t type);
 int task_create(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
 		uint32_t type, uint8_t flags);
-/* Executes a body (0: the only one of a task that is not parallel); it is then on top. */
+/* Executes a body, which gets on top. Body 0 is the only one of a task that is not parallel. */
 int task_execute(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
 		 uint32_t body);
 int task_pause(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
@@ -105,8 +106,8 @@ static inline const struct body *task_top(const struct tasks *tasks, const struc
 }
 
 /*
- * At the end: adds all task types to the labels of a channel. Returns -EINVAL after a
- * message if two labels have one value (the first of them is kept).
+ * Adds all task types to the labels of a channel, at the end. Returns 0 or -errno after a message;
+ * -EINVAL if two labels have one value, where the first label stays.
  */
 int tasks_describe(struct emulator *emu, const struct tasks *tasks, uint32_t channel)
 	__attribute__((warn_unused_result));

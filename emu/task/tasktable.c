@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* tasktable: tasks by their numbers (see tasktable.h). */
+/* tasktable: finds tasks by their ids (see tasktable.h). */
 #include "emu/task/tasktable.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#define GROUP	  8 /* neighbouring ids that share their hash */
+#define GROUP	  8 /* neighbouring ids with the same hash */
 #define GROUPS	  (TASK_BLOCK / GROUP)
 #define FULL	  (TASK_BLOCK * 3 / 4)
 #define DEPTH_MAX 30
@@ -16,7 +16,7 @@ static uint64_t seed;
 void task_table_seed(void)
 {
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
-		seed = 0x9e3779b97f4a7c15ULL; /* early in the life of a machine: the layout only */
+		seed = 0x9e3779b97f4a7c15ULL; /* no entropy yet, early after boot */
 }
 
 /* One to one on 64 bits: different groups never have the same hash. */
@@ -34,7 +34,7 @@ static size_t upper(uint64_t h, uint32_t depth)
 	return depth ? (size_t)(h >> (64 - depth)) : 0;
 }
 
-/* The place of the task in the block, or the free one where it would go. */
+/* The entry of the task in the block, or the free entry for it. */
 static struct task *place(struct task_block *block, uint64_t h, uint32_t id, uint32_t body)
 {
 	uint32_t i = (uint32_t)(h % GROUPS) * GROUP + id % GROUP;
@@ -73,7 +73,7 @@ static bool double_directory(struct task_table *table)
 	return true;
 }
 
-/* Splits the block that `h` falls in by one more bit of the hash. */
+/* Splits the block of `h` by one more bit of the hash. */
 static bool split(struct task_table *table, uint64_t h)
 {
 	struct task_block *old = table->directory[upper(h, table->depth)], *halves[2];

@@ -83,10 +83,10 @@ rm -rf out && mkdir out && ln -s "$T/victim" out/cfg && mkdir victim
 check "nor is one in place of cfg" 0 '' "$emu" -q -o out t
 that "nothing is made through it" test -z "$(ls victim)"
 rm -rf out && mkdir out
-check "one writer at a time" 1 'another ovni-emu is writing there: wait' flock out "$emu" -o out t
+check "one writer at a time" 1 'another ovni-emu writes there: wait' flock out "$emu" -o out t
 that "nothing is made beside it" test -z "$(ls out)"
 check "two readers, two writers" 0 '' flock out "$emu" -q -o out2 t
-check "-o without what is above it" 1 'above it must exist' "$emu" -o nowhere/views t
+check "-o without its parent" 1 'its parent must exist' "$emu" -o nowhere/views t
 rm -rf out && mkdir -p out/cpu.row
 check "a directory in the way" 1 'Is a directory' "$emu" -o out t
 rm -rf out && mkdir out && mkfifo out/cpu.prv

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * emulation: the data of one emulation, which its stages and the models share.
+ *
+ *   streams ──► player ──► event ──► action of its model ──► channels ──► rows ──► .prv
+ *
+ * In: the options; each stage of emulator.c fills its part, in the order of the fields. Invariant:
+ * after the first event nothing changes but the present event, slots, stacks and tasks.
+ * Specification: emulator.md 2.
+ */
+#ifndef EMU_EMULATION_H
+#define EMU_EMULATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "emu/model.h"
+#include "emu/paraver/channel.h"
+#include "emu/paraver/out.h"
+#include "emu/paraver/prv.h"
+#include "emu/system/system.h"
+#include "trace/ovni/player.h"
+#include "trace/ovni/stream.h"
+#include "trace/ovni/trace.h"
+
+struct emu_options {
+	const char *trace;   /* the directory */
+	const char *offsets; /* -c, NULL if not given */
+	const char *out;     /* -o, NULL: the trace directory */
+	bool no_output;	     /* check only: write no file (ovni-check) */
+	bool all_models;     /* -a */
+	bool breakdown;	     /* -b */
+	bool lint;	     /* -l */
+	bool compat;	     /* write nothing beyond the reference */
+	bool arrows;	     /* write wake-ups and migrations as communications */
+	bool gzip;	     /* .prv.gz */
+	bool tolerant;	     /* leave out damaged streams and go on */
+	bool quiet;
+	unsigned jobs; /* threads, 1 or more */
+};
+
+struct breakdown;
+
+struct emulator {
+	const struct emu_options *opt;
+
+	/* the trace */
+	struct trace trace;
+	struct stream *streams;
+	size_t nstreams;
+	int64_t *offsets; /* per stream */
+	bool *damaged;	  /* per stream: left out, whole or from some byte on (--tolerant) */
+	size_t ndamaged;
+	struct system sys;
+	struct player player;
+	int out_fd; /* directory of the outputs */
+	const char *out_dir;
+
+	/* models */
+	struct model_state models[MODELS_MAX];
+	size_t nmodels;
+	struct model_state *by_character[256]; /* enabled or not; NULL: unknown */
+	struct model_state *watchers[MODELS_MAX];
+	size_t nwatchers;
+	const char *no_require; /* path of a stream without ovni.require, NULL if none */
+	struct action *actions; /* actions[0] refuses unknown events */
+	size_t nactions;
+
+	/* channels; the masks have nwords words of 64 channels */
+	struct channel *channels;
+	uint32_t nchannels, nwords;
+	uint64_t *thread_mask;	 /* touched by a change of state: all but TRACK_ANY */
+	uint64_t *thread_always; /* written at each touch, also if empty: POLICY_ALL */
+	uint64_t *cpu_mask;	 /* touched by a change of the running thread: CPU_OF_RUNNING */
+	uint64_t *cpu_always;	 /* POLICY_ALL, a default that is not empty, input of a breakdown */
+	char *blocks;		 /* bits and slots of each thread, side by side */
+	size_t block_bytes;	 /* of one thread */
+	size_t prefetch_bytes;	 /* of a block, some events before its turn; 0: none */
+	struct cpu_slot *cpu_slots;
+	uint64_t *bits; /* the masks, and `shown` of all CPUs */
+
+	/* outputs */
+	struct out_pool *pool;
+	struct prv thread_prv, cpu_prv;
+	struct prv_time time;
+	struct breakdown *breakdowns[4];
+	size_t nbreakdowns;
+	bool names; /* the .row files show the names of threads in the metadata */
+
+	/* the present event */
+	int64_t first_clock; /* of the first event, ns */
+	int64_t duration;    /* for the headers, ns */
+	bool started;	     /* first_clock is valid */
+	uint64_t nevents;
+	bool output_failed; /* after a message */
+};
+
+#endif
