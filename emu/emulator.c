@@ -204,7 +204,7 @@ static int open_player(struct emulator *emu)
 	while ((err = player_open(player, emu->streams, emu->nstreams, emu->offsets, false))) {
 		if (err == -ENOMEM || !emu->opt->tolerant)
 			return err;
-		leave_out(emu, player->bad);
+		leave_out(emu, player->failed);
 		for (size_t i = 0; i < emu->nstreams; i++)
 			if (!emu->damaged[i])
 				stream_rewind(&emu->streams[i]);
@@ -376,8 +376,8 @@ static void undo_event(struct emulator *emu)
 
 static int run_event(struct emulator *emu)
 {
-	const struct stream *stream = &emu->streams[emu->player.who];
-	struct thread *th = emu->sys.thread_of_stream[emu->player.who];
+	const struct stream *stream = &emu->streams[emu->player.current];
+	struct thread *th = emu->sys.thread_of_stream[emu->player.current];
 	int err;
 
 	if (__builtin_expect(!emu->started, 0)) {
@@ -437,13 +437,13 @@ static int run(struct emulator *emu)
 	progress_start(&progress, emu);
 	while ((err = player_step(&emu->player)) != 0) {
 		if (__builtin_expect(err < 0, 0)) {
-			if (!leave_out_rest(emu, emu->player.bad))
+			if (!leave_out_rest(emu, emu->player.failed))
 				break;
 			continue;
 		}
-		prefetch_thread(emu, emu->player.near);
+		prefetch_thread(emu, emu->player.upcoming);
 		err = run_event(emu);
-		if (__builtin_expect(err, 0) && !leave_out_rest(emu, emu->player.who))
+		if (__builtin_expect(err, 0) && !leave_out_rest(emu, emu->player.current))
 			break;
 		if (__builtin_expect((++emu->nevents & 0xfff) == 0, 0))
 			progress_show(&progress, emu);

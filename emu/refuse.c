@@ -26,7 +26,7 @@ static void put_char(char *text, size_t room, uint8_t c)
 
 int emu_refuse(struct emulator *emu, const char *fmt, ...)
 {
-	const struct stream *stream = &emu->streams[emu->player.who];
+	const struct stream *stream = &emu->streams[emu->player.current];
 	const struct event *ev = &stream->ev;
 	char *reason, mcv[16] = "";
 	va_list ap;
@@ -40,7 +40,7 @@ int emu_refuse(struct emulator *emu, const char *fmt, ...)
 	put_char(mcv, sizeof(mcv), ev->value);
 	log_error("%s: event %s at byte %" PRIu64 ", clock %" PRIi64 " (%" PRIi64
 		  " ns after the first one): %s",
-		  emu_stream_name(emu, emu->player.who), mcv, stream_offset(stream),
+		  emu_stream_name(emu, emu->player.current), mcv, stream_offset(stream),
 		  emu->player.clock, emu->time.now, reason ? reason : "(out of memory)");
 	free(reason);
 	return -EINVAL;

@@ -149,21 +149,21 @@ static int count_by_clock(struct top *t)
 	if (err < 0)
 		goto out;
 	while (!failed && (err = player_step(&player)) > 0) {
-		const struct event *ev = &source->streams[player.who].ev;
+		const struct event *ev = &source->streams[player.current].ev;
 		uint64_t *count = event_map_word(t->events, event_mcv(ev));
-		int64_t cpu = where.threads[player.who].cpu;
+		int64_t cpu = where.threads[player.current].cpu;
 
-		state_walk_step(&where, player.who, ev);
-		if (where.threads[player.who].cpu != CPU_NONE)
-			cpu = where.threads[player.who].cpu;
+		state_walk_step(&where, player.current, ev);
+		if (where.threads[player.current].cpu != CPU_NONE)
+			cpu = where.threads[player.current].cpu;
 		if (!count || (t->options.by == BY_CPU &&
-			       count_cpu(t, &source->owners[player.who], cpu) < 0)) {
+			       count_cpu(t, &source->owners[player.current], cpu) < 0)) {
 			log_error("%s: no memory", t->options.path);
 			failed = -ENOMEM;
 			break;
 		}
 		++*count;
-		t->threads[player.who]++;
+		t->threads[player.current]++;
 	}
 	player_close(&player);
 out:

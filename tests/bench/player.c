@@ -114,7 +114,7 @@ static void measure(const char *top, size_t nstreams, size_t events, bool bursts
 		t1 = now();
 		while ((more = player_step(&player)) > 0) {
 			n++;
-			sum += streams[player.who].ev.payload_size;
+			sum += streams[player.current].ev.payload_size;
 		}
 		t2 = now();
 		if (more < 0 || n != events / nstreams * nstreams || sum == 0)

@@ -108,8 +108,8 @@ static void play(struct stream *streams, size_t n, bool unordered)
 		return;
 	if (player_gate(&player) == 0 || unordered) {
 		while (player_step(&player) > 0) {
-			MUST(player.who < n);
-			MUST(player.clock == streams[player.who].ev.clock);
+			MUST(player.current < n);
+			MUST(player.clock == streams[player.current].ev.clock);
 			MUST(unordered || player.clock >= before);
 			before = player.clock;
 			steps++;

@@ -123,8 +123,9 @@ static void compare(size_t nstreams, const int64_t *offset, bool unordered)
 			break;
 		want = plain_remove(&heap);
 		assert_true(player.clock == want.clock);
-		assert_int_equal(player.who, want.stream);
-		assert_true(streams[player.who].ev.clock + (offset ? offset[player.who] : 0) ==
+		assert_int_equal(player.current, want.stream);
+		assert_true(streams[player.current].ev.clock +
+				    (offset ? offset[player.current] : 0) ==
 			    want.clock);
 		last = want.stream;
 	}
@@ -232,7 +233,7 @@ static void clocks_that_go_backwards_are_an_error(void **state)
 	kit_listen();
 	assert_int_equal(player_step(&player), -EINVAL);
 	kit_one_line_with(kit_heard(), ".: clock goes backwards from 20 to 19 at byte 32");
-	assert_int_equal(player.bad, 0);
+	assert_int_equal(player.failed, 0);
 	assert_int_equal(player.clock, 20); /* the last good event is still told */
 	/* the rest goes on without it */
 	player_drop(&player);
@@ -263,8 +264,8 @@ static void a_first_clock_below_zero_is_an_error(void **state)
 	make_streams(list, COUNT(list));
 	kit_listen();
 	assert_int_equal(player_open(&player, streams, 2, NULL, false), -EINVAL);
-	kit_one_line_with(kit_heard(), "second: first event has the negative clock -1");
-	assert_int_equal(player.bad, 1);
+	kit_one_line_with(kit_heard(), "second: the first event has the negative clock -1");
+	assert_int_equal(player.failed, 1);
 	/* the corrected clock counts */
 	make_streams(list, COUNT(list));
 	assert_int_equal(player_open(&player, streams, 2, offset, false), 0);
@@ -312,7 +313,7 @@ static void an_incomplete_event_is_an_error_when_it_is_reached(void **state)
 	kit_listen();
 	assert_int_equal(player_step(&player), -EBADMSG);
 	kit_one_line_with(kit_heard(), ".: stream ends inside an event at byte 20");
-	assert_int_equal(player.bad, 0);
+	assert_int_equal(player.failed, 0);
 	player_close(&player);
 	/* the first event: found at once */
 	make_streams(list, COUNT(list));
@@ -321,7 +322,7 @@ static void an_incomplete_event_is_an_error_when_it_is_reached(void **state)
 	kit_listen();
 	assert_int_equal(player_open(&player, streams, 2, NULL, false), -EBADMSG);
 	kit_one_line_with(kit_heard(), "second: stream ends inside an event at byte 8");
-	assert_int_equal(player.bad, 1);
+	assert_int_equal(player.failed, 1);
 }
 
 static const struct {
@@ -381,9 +382,9 @@ static size_t compare_dump(const char *folder, FILE *dump)
 
 		if (more <= 0)
 			fail_msg("%s: ends before: %s", folder, line);
-		ev = &all[player.who].ev;
+		ev = &all[player.current].ev;
 		snprintf(want, sizeof(want), "%10lld  %c%c%c  %s  ", (long long)ev->clock,
-			 ev->model, ev->category, ev->value, trace.streams[player.who]);
+			 ev->model, ev->category, ev->value, trace.streams[player.current]);
 		if (strncmp(line, want, strlen(want)))
 			fail_msg("%s: got '%s', the reference: '%s'", folder, want, line);
 		events++;

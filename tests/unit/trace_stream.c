@@ -148,7 +148,7 @@ static const struct {
 } headers[] = {
 	{"good", "ovni\1\0\0\0", 8, 0, NULL},
 	{"nothing", "", 0, -EBADMSG,
-	 "h/stream.obs: shorter than the header of a stream (0 bytes of 8)"},
+	 "h/stream.obs: shorter than the header of a stream (0 of 8 bytes)"},
 	{"seven_bytes", "ovni\1\0\0", 7, -EBADMSG, "shorter than the header"},
 	{"other_magic", "ovnj\1\0\0\0", 8, -EBADMSG, "h/stream.obs: not a stream"},
 	{"version_0", "ovni\0\0\0\0", 8, -EPROTONOSUPPORT, "version 0 of the stream format"},
@@ -371,7 +371,7 @@ static void a_mapped_file_that_shrinks_ends_in_an_error(void **state)
 		kit_listen();
 		stream_report(&s);
 		kit_one_line_with(kit_heard(),
-				  "shrinks: stream has shrunk or cannot be read at byte");
+				  "shrinks: the stream has shrunk or cannot be read at byte");
 		assert_int_equal(stream_step(&s), -EIO);
 		stream_close(&s);
 	}
@@ -387,7 +387,7 @@ static void a_file_read_by_windows_that_changes_ends_in_an_error(void **state)
 		const char *said;
 	} changes[] = {
 		{"shrunk", false, -EIO, "shrunk"},
-		{"replaced", true, -ESTALE, "replaced by another"},
+		{"replaced", true, -ESTALE, "another file replaced the stream"},
 	};
 	struct kit_bytes b = {0};
 

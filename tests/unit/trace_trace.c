@@ -243,9 +243,9 @@ static const struct {
 	{"{\"version\": 3.9, \"ovni\": {}}", NULL},
 	{"{\"version\": 2}", "version 2 of the metadata, only 3 is known"},
 	{"{\"version\": 4}", "version 4 of the metadata"},
-	{"{\"version\": \"3\"}", "has no number \"version\""},
-	{"{}", "has no number \"version\""},
-	{"[3]", "must be an object"},
+	{"{\"version\": \"3\"}", "the number \"version\" is missing"},
+	{"{}", "the number \"version\" is missing"},
+	{"[3]", "the metadata must be a JSON object"},
 	{"{\"version\": 3,}", "line 1, column 15: a comma"},
 };
 

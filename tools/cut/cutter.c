@@ -483,7 +483,7 @@ static int walk(struct cutter *c)
 	if (err < 0)
 		return err;
 	while ((step = player_step(&player)) > 0) {
-		const struct event *ev = &streams[player.who].ev;
+		const struct event *ev = &streams[player.current].ev;
 		const uint8_t *bytes = ev->payload - EVENT_HEADER_SIZE - (ev->jumbo ? 4 : 0);
 
 		if (ev->clock > c->to)
@@ -493,7 +493,7 @@ static int walk(struct cutter *c)
 		if (err)
 			goto out;
 		last = ev->clock;
-		err = take(c, player.who, bytes, ev);
+		err = take(c, player.current, bytes, ev);
 		if (err)
 			goto out;
 	}

@@ -189,7 +189,7 @@ static int dump_by_clock(struct dump *d)
 	if (err < 0)
 		return err;
 	while ((err = player_step(&player)) > 0 && !d->out.error)
-		print(d, player.who, &source->streams[player.who].ev);
+		print(d, player.current, &source->streams[player.current].ev);
 	if (player.backwards)
 		log_warn("%s: %llu clocks are lower than the one before them in their stream; "
 			 "ovni-sort can put them in order",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel: on and off the CPU, beside a runtime that tells the states (models.md 2). */
+/* kernel: on and off the CPU, beside the states of a runtime (models.md 2). */
 #include "trace/catalog/tables.h"
 
 static const struct catalog_event events[] = {

@@ -51,7 +51,7 @@ static const struct catalog_event events[] = {
 	SET(IDLE, "VPa", 102, "Absorbing noise",
 	    "is kept free for the noise of the system (idle state: absorbing)"),
 
-	/* tasks: the body is 0 for a normal one */
+	/* tasks: a normal task has the body 0 */
 	EVENT("VYc+(u32 typeid, str label)", "creates the task type %{typeid} labelled %{label}"),
 	EVENT("VTc(u32 taskid, u32 typeid)", "creates the task %{taskid} of type %{typeid}"),
 	EVENT("VTC(u32 taskid, u32 typeid)",

@@ -50,7 +50,7 @@ static const struct catalog_event events[] = {
 	EVENT("PBs", "begins to spin in a barrier"),
 	EVENT("PBS", "ends to spin in a barrier"),
 
-	/* tasks and worksharings: what is pushed is told by the arguments */
+	/* tasks and worksharings: the pushed value is in the arguments */
 	EVENT("POc+(u32 typeid, str label)", "creates the type %{typeid} labelled %{label}"),
 	EVENT("PPc(u32 taskid, u32 typeid)", "creates the task %{taskid} of type %{typeid}"),
 	{.signature = "PPx(u32 taskid)",

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* ovni: the life of threads, their CPUs, marks (models.md 1). */
+/* ovni: states of threads, their CPUs, marks (models.md 1). */
 #include "trace/catalog/tables.h"
 
 #define FLUSH "flush"
 #define MARK  "mark"
 
 static const struct catalog_event events[] = {
-	/* thread state; the arguments in brackets are those of event-mapping.md */
+	/* thread states; the recorder adds the arguments in brackets (event-mapping.md) */
 	EVENT("OHx(i32 cpu[, i32 creator, u64 tag])",
 	      "begins to execute on CPU %{cpu}[, created by thread %{creator}][, with tag %{tag}]"),
 	EVENT("OHe", "ends its execution"),
@@ -20,7 +20,7 @@ static const struct catalog_event events[] = {
 	EVENT("OAs(i32 cpu)", "moves itself to CPU %{cpu}"),
 	EVENT("OAr(i32 cpu, i32 tid)", "moves thread %{tid} to CPU %{cpu}"),
 
-	/* the buffer of the runtime library goes to disk */
+	/* flushes of the buffer of the runtime library */
 	{.signature = "OF[",
 	 .english = "begins writing its events to disk",
 	 .leaves = "OF]",
@@ -33,7 +33,7 @@ static const struct catalog_event events[] = {
 	 .action = ACTION_CLEAR,
 	 .channel = FLUSH},
 
-	/* marks: type and value are the program's */
+	/* marks: the program chooses type and value */
 	{.signature = "OM[(i64 value, i32 type)",
 	 .english = "enters the mark %{value} of type %{type}",
 	 .leaves = "OM]",

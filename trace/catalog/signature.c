@@ -18,8 +18,10 @@ static const char *skip_blanks(const char *at)
 	return at + strspn(at, " ");
 }
 
-/* Copies the word of letters, digits and '_' at *at to `out` and moves on. False if
- * there is none, or none that fits. */
+/*
+ * Copies the word of letters, digits and '_' at *at to `out` and advances *at. Returns false if it
+ * is empty or too long.
+ */
 static bool take_word(const char **at, char *out, size_t size)
 {
 	size_t len = 0;
@@ -34,7 +36,7 @@ static bool take_word(const char **at, char *out, size_t size)
 	return true;
 }
 
-/* "TYPE NAME" or "TYPE NAME..." at *at, appended to the arguments. */
+/* Appends the argument "TYPE NAME" or "TYPE NAME..." at *at. */
 static bool take_arg(struct signature *sig, const char **at, uint32_t *offset)
 {
 	struct arg *arg = &sig->args[sig->nargs];
@@ -43,7 +45,7 @@ static bool take_arg(struct signature *sig, const char **at, uint32_t *offset)
 	if (sig->nargs == SIGNATURE_ARGS_MAX || !take_word(at, type, sizeof(type)) ||
 	    !take_word(at, arg->name, sizeof(arg->name)))
 		return false;
-	/* nothing can follow what has no fixed size */
+	/* an argument without a fixed size is the last one */
 	if (sig->nargs && (arg[-1].type == ARG_STR || arg[-1].many))
 		return false;
 	for (unsigned i = 0; i < sig->nargs; i++)
@@ -66,7 +68,7 @@ static bool take_arg(struct signature *sig, const char **at, uint32_t *offset)
 	return false;
 }
 
-/* What stands between the parentheses. Brackets open at most once, and close at the end. */
+/* Parses the text in the parentheses. Brackets open at most once and close at its end. */
 static bool take_args(struct signature *sig, const char **at)
 {
 	bool optional = false;
@@ -78,7 +80,7 @@ static bool take_args(struct signature *sig, const char **at)
 			optional = true;
 			sig->required = sig->nargs;
 			*at = skip_blanks(*at + 1);
-			/* "a[, b" has the comma inside; the first argument needs none */
+			/* "a[, b" has the comma inside; a first argument has none */
 			if (sig->nargs) {
 				if (**at != ',')
 					return false;

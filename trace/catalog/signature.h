@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * signature: the little language in which events are declared.
+ * signature: parses the declaration of an event, and reads its arguments.
  *
  *   OAs(i32 cpu)                        a normal event and its packed arguments
- *   OHx(i32 cpu[, i32 tid, u64 tag])    those in brackets may be missing, from the end on
+ *   OHx(i32 cpu[, i32 tid, u64 tag])    arguments in brackets may be missing, from the end on
  *   VYc+(u32 typeid, str label)         jumbo: the arguments are in the data
  *   VWC+(i64 values...)                 any number of the last argument
  *   OB.                                 no arguments
  *
- * Types: u8 i8 u16 i16 u32 i32 u64 i64 str (text ended by NUL, only as the last).
- * In: the text; out: a table of arguments with offsets, from which decoder, checker,
- * dump and documentation derive what they need.
+ * Types: u8 i8 u16 i16 u32 i32 u64 i64 str (text ended by NUL, only as the last argument).
+ * In: the text; out: a table of arguments with their offsets in an event.
  */
 #ifndef TRACE_CATALOG_SIGNATURE_H
 #define TRACE_CATALOG_SIGNATURE_H
@@ -28,7 +27,7 @@ enum arg_type { ARG_U8, ARG_I8, ARG_U16, ARG_I16, ARG_U32, ARG_I32, ARG_U64, ARG
 struct arg {
 	char name[16];
 	enum arg_type type;
-	bool many;	 /* the last one: any number of them, to the end of the payload */
+	bool many;	 /* any number of values, to the end of the payload; the last argument */
 	uint32_t offset; /* bytes from the start of the arguments */
 	uint32_t size;	 /* bytes; 0 for a string */
 };
@@ -37,8 +36,8 @@ struct signature {
 	uint32_t mcv;
 	bool jumbo;
 	unsigned nargs;
-	unsigned required; /* the first ones, which must be there; the rest may be missing */
-	uint32_t min_size; /* bytes that the required ones take, but for strings and `many` */
+	unsigned required; /* number of required arguments, before the optional ones */
+	uint32_t min_size; /* bytes of the required arguments, except strings and `many` */
 	struct arg args[SIGNATURE_ARGS_MAX];
 };
 
@@ -46,20 +45,22 @@ struct signature {
 int signature_parse(struct signature *sig, const char *text) __attribute__((warn_unused_result));
 
 /*
- * The integer argument i of `ev`, sign extended (u64: the same bits). False if the payload
- * is too short for it, if one of the two is jumbo and the other is not, or if the
- * argument does not exist or is a string.
+ * Reads the integer argument i of `ev`, sign extended (u64: the same bits). Returns false if the
+ * payload is too short, if only one of event and signature is jumbo, or if the argument does not
+ * exist or is a string.
  */
 bool signature_int(const struct signature *sig, const struct event *ev, unsigned i, int64_t *out);
 
-/* How many values argument i has in `ev`: 0 or 1, more only if there may be many. */
+/* Number of values of argument i in `ev`: 0 or 1, or more for `many`. */
 size_t signature_count(const struct signature *sig, const struct event *ev, unsigned i);
-/* The value number `nth` of those; false if there are fewer. */
+/* Reads the value `nth` of argument i. Returns false if there are fewer. */
 bool signature_nth(const struct signature *sig, const struct event *ev, unsigned i, size_t nth,
 		   int64_t *out);
 
-/* The string argument i, inside the event, with its length without the NUL; NULL if
- * the payload is too short or has no NUL, or as above. */
+/*
+ * The string argument i, inside the event, with its length without the NUL. NULL if the payload is
+ * too short or has no NUL, or if signature_int() would return false.
+ */
 const char *signature_str(const struct signature *sig, const struct event *ev, unsigned i,
 			  size_t *len);
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tables: the words in which the tables of this folder are written, and their names.
- * Private to trace/catalog/ and trace/catalog/catalog.c.
+ * tables: macros for the tables of events, and the names of the tables.
+ *
+ * In: the events of a model; out: entries of struct catalog_event. Private to trace/catalog/.
  */
 #ifndef TRACE_CATALOG_TABLES_H
 #define TRACE_CATALOG_TABLES_H
 
 #include "trace/catalog/catalog.h"
 
-/* Entering and leaving a value of a stack: two events. */
+/* Two events: one enters a value of a stack, the other leaves it. */
 #define PAIR(chan, enter, leave, number, pcf, what)                                                \
 	{.signature = enter,                                                                       \
 	 .english = "begins " what,                                                                \
@@ -22,7 +23,7 @@
 		.channel = chan, .value = number, .label = pcf                                     \
 	}
 
-/* A single channel gets a value. */
+/* An event that sets a single channel. */
 #define SET(chan, event, number, pcf, text)                                                        \
 	{                                                                                          \
 		.signature = event, .english = text, .action = ACTION_SET, .channel = chan,        \

@@ -14,8 +14,10 @@
 
 #define DIRECTORY (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-/* Takes the first name of *path into `name` (NAME_MAX + 1 bytes). Returns 1, 0 if there is
- * none left, -EXDEV for "..", -ENAMETOOLONG. */
+/*
+ * Copies the first name of *path to `name` (NAME_MAX + 1 bytes) and advances *path. Returns 1, 0 at
+ * the end, -EXDEV for "..", or -ENAMETOOLONG.
+ */
 static int next_name(const char **path, char *name)
 {
 	const char *start = *path, *end;
@@ -36,8 +38,8 @@ static int next_name(const char **path, char *name)
 }
 
 /*
- * Walks `path` name by name. With `make`, directories that are missing are made, and the
- * last name is one, too; otherwise the last name is opened with `flags` and `mode`.
+ * Walks `path` name by name. With `make`, all names are directories, and missing ones are created;
+ * otherwise the last name is opened with `flags` and `mode`.
  */
 static int walk(int dirfd, const char *path, bool make, int flags, mode_t mode)
 {
@@ -92,14 +94,14 @@ static int open_at_once(int dirfd, const char *path, int flags, mode_t mode)
 
 int beneath_open(int dirfd, const char *path, int flags, mode_t mode)
 {
-	static atomic_bool missing; /* the kernel lacks the call */
+	static atomic_bool missing; /* the kernel has no openat2() */
 	int fd;
 
 	flags |= O_CLOEXEC;
 	if (!atomic_load(&missing)) {
 		fd = open_at_once(dirfd, *path ? path : ".", flags, mode);
-		/* old sandboxes forbid what they do not know with EPERM, which may be
-		 * the answer to the act itself, too: the walk will tell */
+		/* EPERM comes from old sandboxes, for unknown system calls, or from the path
+		 * itself: the walk distinguishes the two */
 		if (fd != -ENOSYS && fd != -EPERM)
 			return fd;
 		atomic_store(&missing, fd == -ENOSYS);

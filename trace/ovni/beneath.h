@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * beneath: files and directories below a directory, and nowhere else.
+ * beneath: opens files and directories below a directory only.
  *
- * In: a directory and a relative path; out: a descriptor. Whoever can write to the
- * output directory of a program that runs as root must not be able to lead it elsewhere.
- * Invariant: neither a symbolic link nor ".." is followed on any part of the path.
- * One openat2() where the kernel has it (5.6), a step for each name where it does not.
+ * In: a directory and a relative path; out: a descriptor. A program that runs as root writes into a
+ * directory of a user, who must not be able to redirect it. Invariant: no symbolic link and no ".."
+ * is followed in any part of the path. It is one openat2() (Linux 5.6), or one step per name.
  */
 #ifndef TRACE_OVNI_BENEATH_H
 #define TRACE_OVNI_BENEATH_H
@@ -15,15 +14,15 @@
 /*
  * Opens `path` below `dirfd` ("" is the directory itself) with the flags of openat() and,
  * if it creates a file, `mode`; O_CLOEXEC is always added. Returns a descriptor, which the
- * caller closes, or -errno without a message (-ELOOP or -ENOTDIR: a link is in the way;
- * -EXDEV: the path leads out).
+ * caller closes, or -errno without a message (-ELOOP or -ENOTDIR: a symbolic link; -EXDEV: a path
+ * out of the directory).
  */
 int beneath_open(int dirfd, const char *path, int flags, mode_t mode)
 	__attribute__((warn_unused_result));
 
 /*
- * Makes the directory `path` below `dirfd` and all its parents (mode 0755), as far as
- * they are missing. Returns a descriptor of it (O_PATH), or -errno without a message.
+ * Creates the directory `path` below `dirfd` and its parents (mode 0755) where they are missing.
+ * Returns its descriptor (O_PATH), which the caller closes, or -errno without a message.
  */
 int beneath_mkdirs(int dirfd, const char *path) __attribute__((warn_unused_result));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event: the bytes of one ovni event.
+ * event: decodes and encodes one ovni event.
  *
  *   0      1   2   3   4               12
  *   +------+---+---+---+---------------+----------------------------+
@@ -10,9 +10,9 @@
  *   normal   J = 0   payload of 0 bytes (n = 0) or n + 1 bytes (2 to 16)
  *   jumbo    J = 1   payload is a 32-bit length L, then L bytes of data
  *
- * All integers have the byte order of the host. In: bytes of a stream; out: a
- * struct event that points into them. Invariant: nothing is read at or past
- * `end`, and a decoded event lies wholly inside [at, end).
+ * All integers have the byte order of the host. In: bytes of a stream; out: a struct event that
+ * points into them. Invariant: the decoder does not read at or past `end`, and a decoded event is
+ * completely inside [at, end).
  * Specification: emulator.md 3.3.
  */
 #ifndef TRACE_OVNI_EVENT_H
@@ -29,17 +29,17 @@
 #define STREAM_VERSION	   1
 #define STREAM_HEADER_SIZE 8
 #define EVENT_HEADER_SIZE  12
-#define EVENT_PAYLOAD_MAX  16 /* of a normal event; 1 byte cannot be expressed */
+#define EVENT_PAYLOAD_MAX  16 /* of a normal event; the format has no payload of 1 byte */
 #define EVENT_JUMBO_FLAG   0x10
-#define EVENT_JUMBO_MAX	   INT32_MAX				   /* longer data is refused */
+#define EVENT_JUMBO_MAX	   INT32_MAX				   /* maximum of the data */
 #define EVENT_SIZE_MAX	   (EVENT_HEADER_SIZE + EVENT_PAYLOAD_MAX) /* normal */
 
-/* The three characters of an event as one number, for switch and comparison. */
+/* The three characters of an event as one number. */
 #define MCV(m, c, v) ((uint32_t)(uint8_t)(m) << 16 | (uint32_t)(uint8_t)(c) << 8 | (uint8_t)(v))
 
 struct event {
-	int64_t clock;		/* ns, as it stands in the stream: no offset applied */
-	const uint8_t *payload; /* arguments; of a jumbo event, the data after its length */
+	int64_t clock;		/* ns, of the stream: without an offset */
+	const uint8_t *payload; /* arguments; data of a jumbo event, after its length */
 	uint32_t payload_size;	/* bytes at payload */
 	uint32_t size;		/* bytes of the whole event, header included */
 	uint8_t model, category, value;
@@ -51,7 +51,7 @@ static inline uint32_t event_mcv(const struct event *ev)
 	return MCV(ev->model, ev->category, ev->value);
 }
 
-/* ns from one clock to another, clamped: those of a hostile trace may be further apart. */
+/* Difference of two clocks in ns, clamped: a hostile trace may exceed the range. */
 static inline int64_t clock_distance(int64_t from, int64_t to)
 {
 	int64_t ns;
@@ -61,7 +61,7 @@ static inline int64_t clock_distance(int64_t from, int64_t to)
 	return ns;
 }
 
-/* Sum of two times, clamped likewise. */
+/* Sum of two times in ns, clamped. */
 static inline int64_t clock_sum(int64_t a, int64_t b)
 {
 	int64_t ns;
@@ -71,7 +71,7 @@ static inline int64_t clock_sum(int64_t a, int64_t b)
 	return ns;
 }
 
-/* Unaligned reads; the caller has checked that the bytes are there. */
+/* Unaligned reads; the caller checks the bounds. */
 static inline uint32_t get_u32(const uint8_t *at)
 {
 	uint32_t v;
@@ -104,9 +104,9 @@ static inline uint16_t get_u16(const uint8_t *at)
 }
 
 /*
- * Decodes the event at [at, end) into *ev, which then points into those bytes.
- * Returns its size in bytes, 0 if at == end, -EBADMSG if the event is cut short,
- * -EFBIG if it is a jumbo event larger than EVENT_JUMBO_MAX.
+ * Decodes the event at [at, end) into *ev, which points into those bytes. Returns its size in
+ * bytes, 0 if at == end, -EBADMSG for an incomplete event, -EFBIG for a jumbo event larger than
+ * EVENT_JUMBO_MAX.
  */
 static inline ssize_t event_decode(struct event *ev, const uint8_t *at, const uint8_t *end)
 {
@@ -150,9 +150,8 @@ static inline ssize_t event_decode(struct event *ev, const uint8_t *at, const ui
 }
 
 /*
- * Writes a normal event at `out`, which has EVENT_SIZE_MAX bytes of room.
- * `size` is 0 or 2 to 16: a payload of one byte does not exist in the format.
- * Returns the bytes written.
+ * Writes a normal event to `out`, which has room for EVENT_SIZE_MAX bytes. `size` is 0 or 2 to 16:
+ * the format has no payload of 1 byte. Returns the size of the event.
  */
 static inline size_t event_encode(uint8_t *out, uint32_t mcv, int64_t clock, const void *payload,
 				  size_t size)
@@ -168,8 +167,8 @@ static inline size_t event_encode(uint8_t *out, uint32_t mcv, int64_t clock, con
 }
 
 /*
- * Writes the header and length of a jumbo event with `size` bytes of data at
- * `out` (16 bytes of room); the data follows. Returns the bytes written.
+ * Writes the header and the length of a jumbo event with `size` bytes of data to `out`, which has
+ * room for 16 bytes; the data must follow. Returns the number of written bytes.
  */
 static inline size_t event_encode_jumbo(uint8_t *out, uint32_t mcv, int64_t clock, uint32_t size)
 {

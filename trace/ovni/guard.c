@@ -19,7 +19,7 @@ struct guard {
 	struct guard *next_free; /* under `lock` */
 };
 
-/* Blocks are added and never freed, so the handler may walk them at any time. */
+/* Blocks are never freed, so the handler may walk them at any time. */
 struct block {
 	_Atomic(struct block *) next;
 	struct guard slots[SLOTS];
@@ -62,21 +62,21 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 		atomic_store(&guard->hit, true);
 		end = (atomic_load(&guard->base) + atomic_load(&guard->size) + page - 1) &
 		      ~(page - 1);
-		/* the whole range needs no further mapping, should there be too many */
+		/* at the limit of mappings, replacing the whole range needs no further one */
 		if (put_zeros(address & ~(page - 1), end) ||
 		    put_zeros(atomic_load(&guard->base), end)) {
 			errno = saved;
 			return;
 		}
 	}
-	/* not ours: what was there before us gets it, when the access is repeated */
+	/* outside guarded ranges the previous handler gets the signal of the repeated access */
 	sigaction(sig, &previous, NULL);
 	if (info->si_code <= 0)
-		raise(sig); /* somebody sent it: there is no access to repeat */
+		raise(sig); /* sent by a process: no access repeats */
 	errno = saved;
 }
 
-/* Under `lock`. */
+/* Installs the handler. The caller has `lock`. */
 static void install(void)
 {
 	struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO}, now;
@@ -95,7 +95,7 @@ struct guard *guard_add(const void *base, size_t size)
 
 	pthread_mutex_lock(&lock);
 	if (atomic_load(&count) == 0)
-		install(); /* also where somebody else has taken the signal since */
+		install(); /* again: another library may have replaced the handler */
 	if (!free_slots) {
 		struct block *block = calloc(1, sizeof(*block));
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guard: mapped files that may shrink while they are read.
+ * guard: protects readers of mapped files against files that shrink.
  *
- * A page of a mapping that the file no longer has (or that the disk cannot deliver)
- * raises SIGBUS when it is touched. Inside a guarded range the signal puts zeros there and
- * remembers it: the reader goes on, and finds out by guard_hit(). Outside of them it does
- * what it did before. The handler is installed with the first range, if it is not there.
- * Invariant: the handler takes no lock and allocates nothing; ranges may come
- * and go in other threads meanwhile.
+ * An access to a mapped page that is no longer in the file (or that the disk cannot read) raises
+ * SIGBUS. In: guarded ranges; out: zeros in place of such pages, and guard_hit() tells the reader.
+ * Outside guarded ranges the previous handler acts. The first range installs the handler.
+ * Invariant: the handler takes no lock and does not allocate; other threads may add and remove
+ * ranges at any time.
  */
 #ifndef TRACE_OVNI_GUARD_H
 #define TRACE_OVNI_GUARD_H
@@ -17,15 +16,15 @@
 
 struct guard; /* of one range */
 
-/* Guards the mapping [base, base + size), base as mmap() gave it. NULL without memory. */
+/* Guards the mapping [base, base + size), with base from mmap(). Returns NULL out of memory. */
 struct guard *guard_add(const void *base, size_t size);
-/* To be called before the range is unmapped; NULL is fine. */
+/* Ends the protection; must precede munmap(). Accepts NULL. */
 void guard_remove(struct guard *guard);
 
-/* True once a part of the range was missing: what was read there was zeros. */
+/* True after an access to a missing part of the range: its bytes read as zeros. */
 bool guard_hit(const struct guard *guard);
 
-/* How many ranges there are now. */
+/* Number of guarded ranges. */
 size_t guard_count(void);
 
 #endif

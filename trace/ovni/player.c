@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* player: the heap of streams (see player.h). */
 #include "trace/ovni/player.h"
 
 #include <errno.h>
@@ -8,12 +9,11 @@
 #include "trace/base/log.h"
 
 #define GATE_NS	    (3600ull * 1000 * 1000 * 1000)
-#define NODES_ALIGN 64 /* a cache line: eight nodes that are below the same one */
+#define NODES_ALIGN 64 /* a cache line: eight nodes with the same ancestor */
 
 /*
- * The heap. A step inserts the stream that it has advanced and removes the root, so the
- * two are done as one: the node that insertion leaves at the end is the one that removal
- * takes from there, and never needs to be stored in between.
+ * The heap. A step inserts the advanced stream and removes the root; the functions combine both.
+ * Insertion moves a node to the end, and removal takes it from there: it is not stored in between.
  */
 
 static void set_size(struct player *player, size_t n)
@@ -22,61 +22,62 @@ static void set_size(struct player *player, size_t n)
 	player->levels = n ? 63 - (unsigned)__builtin_clzl(n) : 0;
 }
 
-/* Puts a node at `k` and moves it up while it is strictly lower than its parent. */
-static inline void move_up(struct player *player, size_t k, int64_t clock, uint32_t who)
+/* Moves a node up from `k` while it is strictly lower than its parent. */
+static inline void move_up(struct player *player, size_t k, int64_t clock, uint32_t index)
 {
 	int64_t *clocks = player->clocks;
-	uint32_t *whos = player->whos;
+	uint32_t *heap = player->heap;
 
 	while (k > 1 && clock < clocks[k / 2]) {
 		clocks[k] = clocks[k / 2];
-		whos[k] = whos[k / 2];
+		heap[k] = heap[k / 2];
 		k /= 2;
 	}
 	clocks[k] = clock;
-	whos[k] = who;
+	heap[k] = index;
 }
 
 /*
- * Moves the lower child of the node *k into it, if that is strictly lower than `clock`, and *k down
- * to where it was. The right child is the one if it is strictly lower than the left; one that is
- * missing never is. Returns the stream that has moved up, -1 if none has.
+ * Moves the lower child of node *k up into it, and *k down, if that child is strictly lower than
+ * `clock`. The right child is the lower one only if it is strictly lower than the left; a missing
+ * child has the highest clock. Returns the stream that moved up, or -1.
  */
-static inline int64_t sink(struct player *player, size_t *k, int64_t clock)
+static inline int64_t descend(struct player *player, size_t *k, int64_t clock)
 {
 	int64_t *clocks = player->clocks;
-	uint32_t *whos = player->whos;
+	uint32_t *heap = player->heap;
 	size_t child = 2 * *k + (clocks[2 * *k + 1] < clocks[2 * *k]);
 
 	if (clocks[child] >= clock)
 		return -1;
 	clocks[*k] = clocks[child];
-	whos[*k] = whos[child];
+	heap[*k] = heap[child];
 	*k = child;
-	return whos[child];
+	return heap[child];
 }
 
 /*
- * Puts a node at the root and moves it down while a child is strictly lower. Unrolled: each
- * level has branches of its own to predict.
+ * Moves a node down from the root while a child is strictly lower. Unrolled, so that each level has
+ * its own branch to predict.
  *
- * With thousands of streams each step finds its stream out of the caches. So they are asked for
- * while a stream rises, a few steps before its turn: its structure on the fourth level, on the
- * third one the bytes of its next event, and what the caller keeps of it (player->near).
+ * With thousands of streams the data of a stream leave the caches between its turns. The loop
+ * prefetches a stream that moves up, a few steps before its turn: its structure on the fourth
+ * level, the bytes of its next event on the third, where the caller prefetches its own data
+ * (player->upcoming).
  */
-static inline void move_down(struct player *player, int64_t clock, uint32_t who)
+static inline void move_down(struct player *player, int64_t clock, uint32_t index)
 {
 	unsigned levels = player->levels, depth = 0;
 	size_t k = 1;
 
 #pragma GCC unroll 4
 	for (; depth < 4 && depth < levels; depth++) {
-		int64_t risen = sink(player, &k, clock);
+		int64_t risen = descend(player, &k, clock);
 
 		if (risen < 0)
 			goto out;
 		if (depth == 2) {
-			player->near = (uint32_t)risen;
+			player->upcoming = (uint32_t)risen;
 			__builtin_prefetch(player->streams[risen].at);
 		} else if (depth == 3) {
 			__builtin_prefetch(&player->streams[risen]);
@@ -84,46 +85,45 @@ static inline void move_down(struct player *player, int64_t clock, uint32_t who)
 	}
 #pragma GCC unroll 8
 	for (; depth < levels; depth++) {
-		/* the eight nodes three levels below, which may not be there */
+		/* the eight nodes three levels below, even beyond the end */
 		__builtin_prefetch(
 			(const void *)((uintptr_t)player->clocks + 8 * k * sizeof(clock)));
-		if (sink(player, &k, clock) < 0)
+		if (descend(player, &k, clock) < 0)
 			break;
 	}
 out:
 	player->clocks[k] = clock;
-	player->whos[k] = who;
+	player->heap[k] = index;
 }
 
-static void insert(struct player *player, int64_t clock, uint32_t who)
+static void insert(struct player *player, int64_t clock, uint32_t index)
 {
 	set_size(player, player->n + 1);
-	move_up(player, player->n, clock, who);
+	move_up(player, player->n, clock, index);
 }
 
-/* Removes the root, which becomes the present event. */
+/* Removes the root: it becomes the present event. */
 static void remove_root(struct player *player)
 {
 	size_t last = player->n;
 	int64_t clock = player->clocks[last];
-	uint32_t who = player->whos[last];
+	uint32_t index = player->heap[last];
 
 	player->clock = player->clocks[1];
-	player->who = player->whos[1];
+	player->current = player->heap[1];
 	set_size(player, last - 1);
 	player->clocks[last] = INT64_MAX;
 	if (last > 1)
-		move_down(player, clock, who);
+		move_down(player, clock, index);
 }
 
 /*
- * True if a node that is strictly lower than the root would leave the heap as it is when it
- * is inserted and removed. Insertion moves the nodes on the way from the root to the new
- * place down by one, the last of them to the end. Removal brings that one to the root,
- * from where it comes back to its old place and moves the others up again: unless a tie on
- * the way leads it elsewhere.
+ * True if the heap stays the same after the insertion and removal of a node that is strictly lower
+ * than the root. Insertion moves the nodes between the root and the new node down by one, the last
+ * one to the end. Removal moves that one to the root, and from there back to its old position,
+ * where the others move up again: unless a tie on the way leads it elsewhere.
  */
-static inline bool passes_through(const struct player *player)
+static inline bool keeps_heap(const struct player *player)
 {
 	const int64_t *clocks = player->clocks;
 	size_t k = (player->n + 1) / 2;
@@ -136,60 +136,60 @@ static inline bool passes_through(const struct player *player)
 	return true;
 }
 
-/* Inserts a node and removes the root, which becomes the present event. */
-static inline void insert_and_remove(struct player *player, int64_t clock, uint32_t who)
+/* Inserts a node and removes the root: it becomes the present event. */
+static inline void insert_and_remove(struct player *player, int64_t clock, uint32_t index)
 {
 	int64_t *clocks = player->clocks;
-	uint32_t *whos = player->whos;
+	uint32_t *heap = player->heap;
 	size_t parent = (player->n + 1) / 2;
 
-	if (player->n == 0 || (clock < clocks[1] && passes_through(player))) {
+	if (player->n == 0 || (clock < clocks[1] && keeps_heap(player))) {
 		player->clock = clock;
-		player->who = who;
+		player->current = index;
 		return;
 	}
 	if (clock < clocks[parent]) {
 		int64_t last_clock = clocks[parent];
-		uint32_t last_who = whos[parent];
+		uint32_t last_index = heap[parent];
 
-		move_up(player, parent, clock, who);
+		move_up(player, parent, clock, index);
 		clock = last_clock;
-		who = last_who;
+		index = last_index;
 	}
 	player->clock = clocks[1];
-	player->who = whos[1];
-	move_down(player, clock, who);
+	player->current = heap[1];
+	move_down(player, clock, index);
 }
 
-static const char *called(const struct stream *stream)
+static const char *stream_name(const struct stream *stream)
 {
 	return *stream->path ? stream->path : ".";
 }
 
-/* The three ways in which stream `who` may be at fault. */
-static int fail(struct player *player, uint32_t who, int err)
+/* The next three functions log a fault of a stream. */
+static int fail(struct player *player, uint32_t index, int err)
 {
-	player->bad = who;
-	stream_report(&player->streams[who]);
+	player->failed = index;
+	stream_report(&player->streams[index]);
 	return err;
 }
 
-static int overflows(struct player *player, uint32_t who)
+static int overflows(struct player *player, uint32_t index)
 {
-	const struct stream *stream = &player->streams[who];
+	const struct stream *stream = &player->streams[index];
 
-	player->bad = who;
+	player->failed = index;
 	log_error("%s: clock %lld at byte %llu is out of range with the offset %lld",
-		  called(stream), (long long)stream->ev.clock,
+		  stream_name(stream), (long long)stream->ev.clock,
 		  (unsigned long long)stream_offset(stream),
-		  player->offsets ? (long long)player->offsets[who] : 0);
+		  player->offsets ? (long long)player->offsets[index] : 0);
 	return -EOVERFLOW;
 }
 
-static int backwards(struct player *player, uint32_t who, int64_t before, int64_t clock)
+static int backwards(struct player *player, uint32_t index, int64_t before, int64_t clock)
 {
-	const struct stream *stream = &player->streams[who];
-	const char *path = called(stream);
+	const struct stream *stream = &player->streams[index];
+	const char *path = stream_name(stream);
 	unsigned long long at = stream_offset(stream);
 
 	if (player->unordered) {
@@ -198,9 +198,10 @@ static int backwards(struct player *player, uint32_t who, int64_t before, int64_
 			 (long long)before, (long long)clock, at);
 		return 0;
 	}
-	player->bad = who;
+	player->failed = index;
 	if (before == 0 && at == STREAM_HEADER_SIZE)
-		log_error("%s: first event has the negative clock %lld", path, (long long)clock);
+		log_error("%s: the first event has the negative clock %lld", path,
+			  (long long)clock);
 	else
 		log_error("%s: clock goes backwards from %lld to %lld at byte %llu; if it has "
 			  "regions to sort (OU[), run ovni-sort",
@@ -209,22 +210,22 @@ static int backwards(struct player *player, uint32_t who, int64_t before, int64_
 }
 
 /*
- * Advances stream `who`, whose corrected clock was `before`. Returns 1 with the new one in
- * *clock, 0 if it has no more events, or a negative errno after a message.
+ * Advances a stream with the corrected clock `before`. Returns 1 with the new one in *clock, 0 at
+ * the end of the stream, or -errno after a message.
  */
-static inline __attribute__((always_inline)) int advance(struct player *player, uint32_t who,
+static inline __attribute__((always_inline)) int advance(struct player *player, uint32_t index,
 							 int64_t before, int64_t *clock)
 {
-	struct stream *stream = &player->streams[who];
-	int64_t offset = player->offsets ? player->offsets[who] : 0;
+	struct stream *stream = &player->streams[index];
+	int64_t offset = player->offsets ? player->offsets[index] : 0;
 	int more = stream_step(stream);
 
 	if (__builtin_expect(more <= 0, 0))
-		return more < 0 ? fail(player, who, more) : 0;
+		return more < 0 ? fail(player, index, more) : 0;
 	if (__builtin_add_overflow(stream->ev.clock, offset, clock))
-		return overflows(player, who);
+		return overflows(player, index);
 	if (__builtin_expect(*clock < before, 0)) {
-		int err = backwards(player, who, before, *clock);
+		int err = backwards(player, index, before, *clock);
 
 		if (err < 0)
 			return err;
@@ -237,45 +238,46 @@ int player_open(struct player *player, struct stream *streams, size_t nstreams,
 {
 	size_t nodes = NODES_ALIGN / sizeof(*player->clocks);
 	int64_t clock;
-	int err = 0;
+	int err;
 
 	memset(player, 0, sizeof(*player));
 	player->streams = streams;
 	player->offsets = offsets;
 	player->nstreams = nstreams;
 	player->unordered = unordered;
-	/* node 0 is not used; both children of every node must be there to be compared */
+	/* node 0 is unused; comparisons need both children of every node */
 	while (nodes < 2 * nstreams + 2)
 		nodes *= 2;
 	if (nstreams <= UINT32_MAX) {
 		player->clocks = aligned_alloc(NODES_ALIGN, nodes * sizeof(*player->clocks));
-		player->whos = calloc(nodes, sizeof(*player->whos));
+		player->heap = calloc(nodes, sizeof(*player->heap));
 	}
-	if (!player->clocks || !player->whos) {
+	if (!player->clocks || !player->heap) {
 		log_error("no memory to play %zu streams", nstreams);
 		err = -ENOMEM;
-	} else {
-		for (size_t i = 0; i < nodes; i++)
-			player->clocks[i] = INT64_MAX;
+		goto fail;
 	}
-	for (size_t i = 0; i < nstreams && err >= 0; i++) {
+	for (size_t i = 0; i < nodes; i++)
+		player->clocks[i] = INT64_MAX;
+	for (size_t i = 0; i < nstreams; i++) {
 		err = advance(player, (uint32_t)i, unordered ? INT64_MIN : 0, &clock);
+		if (err < 0)
+			goto fail;
 		if (err > 0)
 			insert(player, clock, (uint32_t)i);
 	}
-	if (err < 0) {
-		player_close(player);
-		return err;
-	}
 	return 0;
+fail:
+	player_close(player);
+	return err;
 }
 
 void player_close(struct player *player)
 {
 	free(player->clocks);
-	free(player->whos);
+	free(player->heap);
 	player->clocks = NULL;
-	player->whos = NULL;
+	player->heap = NULL;
 	player->n = 0;
 	player->playing = false;
 }
@@ -291,7 +293,7 @@ int player_gate(const struct player *player)
 		uint64_t away;
 
 		if (stream->ev.size == 0)
-			continue; /* it has no events */
+			continue; /* no events */
 		clock = stream->ev.clock + (player->offsets ? player->offsets[i] : 0);
 		if (!first) {
 			first = stream;
@@ -302,7 +304,7 @@ int player_gate(const struct player *player)
 			continue;
 		log_error("%s: starts more than an hour away from %s; if they are from several "
 			  "nodes, measure their clock offsets with ovni-sync",
-			  called(stream), called(first));
+			  stream_name(stream), stream_name(first));
 		return -ERANGE;
 	}
 	return 0;
@@ -312,10 +314,10 @@ int player_step(struct player *player)
 {
 	if (__builtin_expect(player->playing, 1)) {
 		int64_t clock;
-		int more = advance(player, player->who, player->clock, &clock);
+		int more = advance(player, player->current, player->clock, &clock);
 
 		if (__builtin_expect(more > 0, 1)) {
-			insert_and_remove(player, clock, player->who);
+			insert_and_remove(player, clock, player->current);
 			return 1;
 		}
 		if (more < 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats_file: what is fixed about the file perf.json of a recording, and computed in one way.
+ * stats_file: names and derived values of perf.json, the statistics of a recording.
  *
- * In: counters; out: the ratios and costs that follow from them, as text of the schema
- * `ovni-bpf-perf`. ovni-loom check computes them again (trace/loom/stats/run_stats.h).
+ * In: counters; out: ratios and costs, as text of the schema `ovni-bpf-perf`. ovni-loom check
+ * computes them again (trace/loom/stats/run_stats.h).
  * Specification: loom.md 5.4, 6, 12; ovni-perf(5).
  */
 #ifndef TRACE_OVNI_STATS_FILE_H

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stream, the reading half. A step that the inline part of the header cannot do ends in
- * stream_more(): at the end of the file, at the end of the part that is open for decoding
- * (then what lies behind is given back, and the next part opened), or at a problem.
+ * stream: reads stream.obs (see stream.h).
+ *
+ * stream_more() handles the steps that the inline function cannot: at the end of the file, at an
+ * error, and at the end of the part that is open for decoding. There it releases the pages behind
+ * the reader and opens the next part.
  */
 #include "trace/ovni/stream.h"
 
@@ -17,13 +19,13 @@
 #include "trace/ovni/guard.h"
 #include "trace/base/log.h"
 
-#define MAPS_MAX   32000       /* half of what Linux allows a process by default */
-#define KEPT_TOTAL (64u << 20) /* bytes of mapped files that may be in use, all in all, */
-#define KEPT_MOST  (1u << 20)  /* and bounds of the share of a stream */
+#define MAPS_MAX   32000       /* half of the default limit of Linux for a process */
+#define KEPT_TOTAL (64u << 20) /* bytes of mapped files in use, of all streams, */
+#define KEPT_MOST  (1u << 20)  /* and bounds of the share of one stream */
 #define KEPT_LEAST (64u << 10)
-#define WINDOW	   (4u << 10) /* where a file cannot be mapped */
+#define WINDOW	   (4u << 10) /* bytes, of a file that is not mapped */
 
-/* Descriptor of the file `name` of the stream, or -errno. */
+/* Opens the file `name` of the stream. Returns a descriptor or -errno. */
 static int open_part(int trace_fd, const char *path, const char *name)
 {
 	char *full;
@@ -38,7 +40,7 @@ static int open_part(int trace_fd, const char *path, const char *name)
 	return fd;
 }
 
-/* pread() of exactly `size` bytes: 0, -EIO if there are fewer, or -errno. */
+/* Reads exactly `size` bytes. Returns 0, -EIO if there are fewer, or -errno. */
 static int read_at(int fd, void *out, size_t size, uint64_t offset)
 {
 	uint8_t *to = out;
@@ -57,8 +59,8 @@ static int read_at(int fd, void *out, size_t size, uint64_t offset)
 	return 0;
 }
 
-/* How messages call the stream in the directory `path`. */
-static const char *called(const char *path)
+/* Name of the stream in the directory `path`, for messages. */
+static const char *stream_name(const char *path)
 {
 	return *path ? path : ".";
 }
@@ -71,8 +73,8 @@ static int check_header(const struct stream *stream, int fd)
 
 	if (stream->size < sizeof(header)) {
 		log_error("%s/" STREAM_DATA
-			  ": shorter than the header of a stream (%llu bytes of %zu)",
-			  called(path), (unsigned long long)stream->size, sizeof(header));
+			  ": shorter than the header of a stream (%llu of %zu bytes)",
+			  stream_name(path), (unsigned long long)stream->size, sizeof(header));
 		return -EBADMSG;
 	}
 	if (stream->guard)
@@ -82,23 +84,23 @@ static int check_header(const struct stream *stream, int fd)
 	if (guard_hit(stream->guard))
 		err = -EIO;
 	if (err < 0) {
-		log_error("%s/" STREAM_DATA ": cannot read: %s", called(path), strerror(-err));
+		log_error("%s/" STREAM_DATA ": cannot read: %s", stream_name(path), strerror(-err));
 		return err;
 	}
 	if (memcmp(header, STREAM_MAGIC, strlen(STREAM_MAGIC))) {
 		log_error("%s/" STREAM_DATA ": not a stream: it does not start with '%s'",
-			  called(path), STREAM_MAGIC);
+			  stream_name(path), STREAM_MAGIC);
 		return -EBADMSG;
 	}
 	if (get_u32(header + 4) != STREAM_VERSION) {
 		log_error("%s/" STREAM_DATA ": version %u of the stream format, only %u is known",
-			  called(path), get_u32(header + 4), STREAM_VERSION);
+			  stream_name(path), get_u32(header + 4), STREAM_VERSION);
 		return -EPROTONOSUPPORT;
 	}
 	return 0;
 }
 
-/* Maps the whole file. False if that cannot be: it is read by windows then. */
+/* Maps the whole file. Returns false if that fails: windows are read then. */
 static bool map(struct stream *stream, int fd)
 {
 	void *base;
@@ -127,24 +129,24 @@ int stream_open(struct stream *stream, int trace_fd, const char *path)
 	memset(stream, 0, sizeof(*stream));
 	fd = open_part(trace_fd, path, STREAM_DATA);
 	if (fd < 0) {
-		log_error("%s/" STREAM_DATA ": cannot open: %s", called(path), strerror(-fd));
+		log_error("%s/" STREAM_DATA ": cannot open: %s", stream_name(path), strerror(-fd));
 		return fd;
 	}
 	if (fstat(fd, &st) < 0) {
 		err = -errno;
-		log_error("%s/" STREAM_DATA ": cannot look at it: %s", called(path),
+		log_error("%s/" STREAM_DATA ": cannot read its attributes: %s", stream_name(path),
 			  strerror(-err));
 		goto out;
 	}
 	if (!S_ISREG(st.st_mode)) {
 		err = -EINVAL;
-		log_error("%s/" STREAM_DATA ": not a regular file", called(path));
+		log_error("%s/" STREAM_DATA ": not a regular file", stream_name(path));
 		goto out;
 	}
 	stream->path = strdup(path);
 	if (!stream->path) {
 		err = -ENOMEM;
-		log_error("%s: no memory to open the stream", called(path));
+		log_error("%s: no memory to open the stream", stream_name(path));
 		goto out;
 	}
 	stream->trace_fd = trace_fd;
@@ -186,7 +188,7 @@ struct stream *streams_new(size_t n)
 	return streams;
 }
 
-/* What was mapped one after the other mostly lies side by side, and is unmapped at once. */
+/* Mappings made one after the other are mostly adjacent: one munmap() ends several. */
 void streams_free(struct stream *streams, size_t n)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), low = 0, high = 0;
@@ -226,20 +228,20 @@ void stream_rewind(struct stream *stream)
 		stream->at = stream->base + STREAM_HEADER_SIZE;
 		stream->kept = stream->base;
 	} else {
-		/* nothing is read yet: the window ends where the first event begins */
+		/* the window is empty and ends at the first event */
 		stream->base_offset = STREAM_HEADER_SIZE;
 		stream->at = stream->base;
 	}
 	stream->end = stream->at;
 }
 
-/* Where in the file stream->at is. */
-static uint64_t place(const struct stream *stream)
+/* Offset of stream->at in the file. */
+static uint64_t file_offset(const struct stream *stream)
 {
 	return stream->base_offset + (uint64_t)(stream->at - stream->base);
 }
 
-/* Bytes of one mapped stream that are open for decoding at a time. */
+/* Bytes of one mapped stream to keep in use. */
 static size_t share(void)
 {
 	size_t bytes = KEPT_TOTAL / (guard_count() + 1);
@@ -249,13 +251,15 @@ static size_t share(void)
 	return (bytes < KEPT_LEAST ? KEPT_LEAST : bytes) & ~((size_t)KEPT_LEAST - 1);
 }
 
-/* Opens the next part of a mapped file, at least `want` bytes beyond stream->at, and gives
- * back what lies behind. The caller knows that the file has more. */
+/*
+ * Opens the next part of a mapped file, at least `want` bytes from stream->at, and releases the
+ * pages behind. The file must have more bytes.
+ */
 static void extend_map(struct stream *stream, uint64_t want)
 {
 	size_t part = share();
-	uint64_t left = stream->size - place(stream);
-	/* whole pages, and never the one of the current event, whose payload may be in use */
+	uint64_t left = stream->size - file_offset(stream);
+	/* whole pages, without that of the current event, since its payload may be in use */
 	size_t behind = (size_t)(stream->at - stream->kept) & ~((size_t)KEPT_LEAST - 1);
 
 	if (behind > part / 2 && behind > KEPT_LEAST) {
@@ -268,12 +272,14 @@ static void extend_map(struct stream *stream, uint64_t want)
 	stream->end = stream->at + (want < left ? want : left);
 }
 
-/* Moves the window on, so that it holds at least `want` bytes from stream->at, or what the
- * file still has. 0, or -errno. */
+/*
+ * Moves the window to stream->at, with at least `want` bytes or the rest of the file. Returns 0 or
+ * -errno.
+ */
 static int extend_window(struct stream *stream, uint64_t want)
 {
 	size_t have = (size_t)(stream->end - stream->at);
-	uint64_t offset = place(stream);
+	uint64_t offset = file_offset(stream);
 	uint64_t left = stream->size - offset;
 	struct stat st;
 	int fd, err;
@@ -313,8 +319,10 @@ static int extend_window(struct stream *stream, uint64_t want)
 	return err;
 }
 
-/* True if the mapped file is shorter now than when it was opened. Asked for each event
- * without a model, so the file itself is looked at once for many of them. */
+/*
+ * True if the mapped file has become shorter. Called for each event without a model, so one fstat()
+ * covers the next KEPT_LEAST bytes.
+ */
 static bool has_shrunk(struct stream *stream)
 {
 	struct stat st;
@@ -323,7 +331,7 @@ static bool has_shrunk(struct stream *stream)
 
 	if (guard_hit(stream->guard))
 		return true;
-	if (place(stream) < stream->sound)
+	if (file_offset(stream) < stream->sound)
 		return false;
 	fd = open_part(stream->trace_fd, stream->path, STREAM_DATA);
 	if (fd < 0)
@@ -331,13 +339,15 @@ static bool has_shrunk(struct stream *stream)
 	if (fstat(fd, &st) == 0 && st.st_dev == stream->device && st.st_ino == stream->inode)
 		shrunk = (uint64_t)st.st_size < stream->size;
 	close(fd);
-	stream->sound = place(stream) + KEPT_LEAST;
+	stream->sound = file_offset(stream) + KEPT_LEAST;
 	return shrunk;
 }
 
-/* Bytes of the event of which `have` bytes are at `at`: only a jumbo one may need more than
- * EVENT_SIZE_MAX, and its length must be there to tell. */
-static uint64_t wanted(const uint8_t *at, size_t have)
+/*
+ * Size of the event with its first `have` bytes at `at`, or 0: only a jumbo event may be longer
+ * than EVENT_SIZE_MAX, and only once its length is there.
+ */
+static uint64_t jumbo_size(const uint8_t *at, size_t have)
 {
 	if (have < EVENT_HEADER_SIZE + sizeof(uint32_t) || !(at[0] & EVENT_JUMBO_FLAG))
 		return 0;
@@ -350,14 +360,14 @@ int stream_more(struct stream *stream, ssize_t n)
 		return stream->error;
 	while (n == 0 || n == -EBADMSG) {
 		size_t have = (size_t)(stream->end - stream->at);
-		uint64_t left = stream->size - place(stream);
-		uint64_t want = wanted(stream->at, have);
+		uint64_t left = stream->size - file_offset(stream);
+		uint64_t want = jumbo_size(stream->at, have);
 		int err = 0;
 
 		if (have == left)
 			break; /* the end of the file */
 		if (want > left) {
-			n = -EBADMSG; /* told before memory is taken for it */
+			n = -EBADMSG; /* before allocating memory for it */
 			break;
 		}
 		if (stream->guard)
@@ -381,8 +391,8 @@ int stream_more(struct stream *stream, ssize_t n)
 
 void stream_report(const struct stream *stream)
 {
-	unsigned long long offset = place(stream);
-	const char *path = called(stream->path);
+	unsigned long long offset = file_offset(stream);
+	const char *path = stream_name(stream->path);
 
 	switch (stream->error) {
 	case -EBADMSG:
@@ -393,10 +403,10 @@ void stream_report(const struct stream *stream)
 			  EVENT_JUMBO_MAX, offset);
 		break;
 	case -EIO:
-		log_error("%s: stream has shrunk or cannot be read at byte %llu", path, offset);
+		log_error("%s: the stream has shrunk or cannot be read at byte %llu", path, offset);
 		break;
 	case -ESTALE:
-		log_error("%s: stream was replaced by another while it was read", path);
+		log_error("%s: another file replaced the stream during the reading", path);
 		break;
 	default:
 		log_error("%s: cannot read the stream at byte %llu: %s", path, offset,

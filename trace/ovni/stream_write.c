@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stream, the writing half: files are opened by path for each act and closed again.
+ * stream: writes its two files (see stream.h). Each function opens files by path and closes them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,8 +32,10 @@ static int write_all(int fd, const void *data, size_t size)
 	return 0;
 }
 
-/* Makes the file `name` in `dir`, which must not exist, with `size` bytes and `more` after
- * them. 0 or -errno; on failure it is not there. */
+/*
+ * Creates the file `name`, which must not exist, in `dir`, with `size` bytes and then `more`.
+ * Returns 0, or -errno without a file.
+ */
 static int make_file(int dir, const char *name, const void *data, size_t size, const void *more,
 		     size_t more_size)
 {
@@ -43,8 +45,10 @@ static int make_file(int dir, const char *name, const void *data, size_t size, c
 	if (fd < 0)
 		return -errno;
 	err = write_all(fd, data, size);
-	if (err == 0)
-		err = write_all(fd, more, more_size);
+	if (err)
+		goto out;
+	err = write_all(fd, more, more_size);
+out:
 	if (close(fd) < 0 && err == 0)
 		err = -errno;
 	if (err < 0)
@@ -59,13 +63,15 @@ static int describe(int dir, const struct json *meta)
 
 	if (!text)
 		return -ENOMEM;
-	/* what a killed program has left */
+	/* the file of a killed program */
 	if (unlinkat(dir, META_NEW, 0) < 0 && errno != ENOENT) {
 		err = -errno;
 		goto out;
 	}
 	err = make_file(dir, META_NEW, text, strlen(text), NULL, 0);
-	if (err == 0 && renameat(dir, META_NEW, dir, STREAM_META) < 0) {
+	if (err)
+		goto out;
+	if (renameat(dir, META_NEW, dir, STREAM_META) < 0) {
 		err = -errno;
 		unlinkat(dir, META_NEW, 0);
 	}
@@ -94,7 +100,7 @@ int stream_store(int trace_fd, const char *path, const struct json *meta, const 
 		err = -EEXIST;
 		goto out;
 	}
-	/* the description last: a directory without one is no stream to any reader */
+	/* the metadata last: readers ignore a directory without them */
 	err = make_file(dir, STREAM_DATA, header, sizeof(header), events, size);
 	if (err < 0)
 		goto out;
@@ -123,12 +129,12 @@ int stream_append(int trace_fd, const char *path, const void *events, size_t siz
 		goto out;
 	}
 	if (!S_ISREG(st.st_mode) || st.st_nlink != 1) {
-		err = -EPERM; /* somebody has put another file in its place */
+		err = -EPERM; /* another file is in its place */
 		goto out;
 	}
 	err = write_all(fd, events, size);
 	if (err < 0)
-		(void)!ftruncate(fd, st.st_size); /* a disk that has failed may refuse this, too */
+		(void)!ftruncate(fd, st.st_size); /* a failed disk may refuse this, too */
 out:
 	if (close(fd) < 0 && err == 0)
 		err = -errno;

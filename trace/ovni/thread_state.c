@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* thread_state: the table of transitions (see thread_state.h). */
 #include "trace/ovni/thread_state.h"
 
 #include <stddef.h>
@@ -15,7 +16,7 @@ const char *const thread_state_names[THREAD_STATE_COUNT] = {
 
 static const struct move {
 	char value;   /* of OH? */
-	uint8_t from; /* set of states in which it is legal */
+	uint8_t from; /* set of states that allow it */
 	uint8_t to;
 } moves[] = {
 	{'x', FROM(THREAD_STATE_UNKNOWN) | FROM(THREAD_STATE_DEAD), THREAD_STATE_RUNNING},
@@ -47,7 +48,7 @@ int thread_state_next(enum thread_state state, char value)
 #define OHW	    MCV('O', 'H', 'w')
 #define OAS	    MCV('O', 'A', 's')
 
-/* Ways, each ended by 0. */
+/* Sequences of events, each ended by 0. */
 static const uint32_t dies[] = {OHE, 0};
 static const uint32_t wakes_moves_dies[] = {OHW, OAS, OHR, OHE, 0};
 static const uint32_t moves_dies[] = {OAS, OHR, OHE, 0};
@@ -94,7 +95,7 @@ int thread_state_enter(enum thread_state state, int32_t cpu, thread_state_put_fn
 
 	if ((unsigned)state >= THREAD_STATE_COUNT)
 		return 0;
-	/* who does not run must not need a CPU that another one runs on */
+	/* a thread that does not run must not occupy the CPU of a running one */
 	if (state == THREAD_STATE_PAUSED || state == THREAD_STATE_WARMING)
 		cpu = VIRTUAL_CPU;
 	return walk(ways[state], cpu, put, arg);

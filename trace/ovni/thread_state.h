@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thread_state: the states of a thread, and which move between them is legal.
+ * thread_state: the states of a thread, and the legal transitions.
  *
  *            OHx             OHp            OHw
  *   unknown ─────► running ◄──────► paused ────► warming
@@ -9,8 +9,8 @@
  *                 cooling ────────────┘ OHp
  *   running, cooling ──OHe──► dead ──OHx──► running
  *
- * One table, shared by the recorder, the emulator and the tools that check, cut
- * and merge. Values are those of the Paraver type 4.
+ * In: a state and an event; out: the next state. The recorder, the emulator and the tools share
+ * this table. Values are those of the Paraver type 4.
  * Specification: models.md 1.1, emulator.md 8.
  */
 #ifndef TRACE_OVNI_THREAD_STATE_H
@@ -38,15 +38,15 @@ static inline bool thread_state_is_active(enum thread_state state)
 }
 
 /*
- * The state after an event OH? whose last character is `value` ('x', 'e', 'p', 'r',
- * 'c', 'w'), or -1 if it is illegal in `state` or no such event exists. 'C' changes nothing.
+ * The state after the event OH? with the last character `value` ('x', 'e', 'p', 'r', 'c', 'w'), or
+ * -1 if it is illegal in `state` or unknown. 'C' changes nothing.
  */
 int thread_state_next(enum thread_state state, char value);
 
 /*
- * The shortest legal way to bring a thread from `state` to dead, or to enter a new one
- * that is in `state` at the start of a window: calls of `put` in order, each with the MCV
- * and the CPU index that OHx and OAs need (for the others it means nothing).
+ * Writes the shortest legal sequence of events that brings a thread from `state` to dead, or that
+ * enters a new thread in `state` at the start of a window. Calls `put` in order, each with the MCV
+ * and the CPU index for OHx and OAs (other events ignore it).
  *
  * close   running, cooling   OHe
  *         paused             OHw, OAs -1, OHr, OHe; OHr, OHe if it is `on_virtual`
@@ -57,8 +57,8 @@ int thread_state_next(enum thread_state state, char value);
  *         paused, warming    OHx -1, OHp (, OHw): `cpu` may be another thread's
  *         unknown, dead      nothing
  *
- * What must stand next to OHe or OHx (pops, pushes) is added by `put` when it is told of
- * that event. A non-zero return of `put` ends the walk and is returned, else 0.
+ * `put` itself adds the pops before OHe and the pushes after OHx. Returns 0, or the first non-zero
+ * result of `put`, which ends the sequence.
  * (event-mapping.md, "The thread state machine".)
  */
 typedef int (*thread_state_put_fn)(void *arg, uint32_t mcv, int32_t cpu);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* trace: walks the trace directory (see trace.h). */
 #include "trace/ovni/trace.h"
 
 #include <dirent.h>
@@ -15,7 +16,7 @@
 #include "trace/base/log.h"
 
 #define METADATA_VERSION 3
-#define ENTRIES_BYTES	 (32u << 10) /* of a directory, read at a time */
+#define ENTRIES_BYTES	 (32u << 10) /* of directory entries per getdents64() */
 
 struct list {
 	char **paths;
@@ -28,19 +29,18 @@ struct identity {
 };
 
 /*
- * The walk. Directories wait in a list rather than on the stack, so depth costs no
- * descriptors. Those behind links wait until all the others are seen: a stream that is
- * there by itself keeps its own name, and a directory is entered once, under the
- * first of its names.
+ * The walk. Directories wait in a list, so that depth costs no descriptors. Directories behind
+ * symbolic links wait until all others are read: each directory is read once, under its own name
+ * if it has one in the trace, else under the first of its names.
  */
 struct walk {
 	struct trace *trace;
 	struct list streams, directories, links;
-	void *seen; /* tree of struct identity: directories already entered */
+	void *seen; /* tree of struct identity: the directories read so far */
 	char entries[ENTRIES_BYTES] __attribute__((aligned(8)));
 };
 
-/* Takes `path` over, even on failure. */
+/* Adds `path`, which it owns even after a failure. */
 static int list_add(struct list *list, char *path)
 {
 	if (list->n == list->capacity) {
@@ -84,7 +84,7 @@ static int by_identity(const void *a, const void *b)
 	return (x->inode > y->inode) - (x->inode < y->inode);
 }
 
-/* 1 if the directory is new, 0 if it has been entered before, -ENOMEM. */
+/* Returns 1 for a new directory, 0 for one read before, or -ENOMEM. */
 static int enter(struct walk *w, const struct stat *st)
 {
 	struct identity *id = malloc(sizeof(*id)), **in;
@@ -100,7 +100,7 @@ static int enter(struct walk *w, const struct stat *st)
 	return in ? 0 : -ENOMEM;
 }
 
-/* Decides what to do with one name of the directory `path`. */
+/* Adds one entry of the directory `path` to its list: stream, directory or link. */
 static int take(struct walk *w, int fd, const char *path, const struct dirent64 *entry)
 {
 	const char *name = entry->d_name;
@@ -119,7 +119,7 @@ static int take(struct walk *w, int fd, const char *path, const struct dirent64 
 	}
 	if (link) {
 		if (fstatat(fd, name, &st, 0) < 0) {
-			log_debug("%s/%s%s%s: link to nowhere left out", w->trace->path, path,
+			log_debug("%s/%s%s%s: left out a dangling link", w->trace->path, path,
 				  *path ? "/" : "", name);
 			return 0;
 		}
@@ -136,11 +136,11 @@ static int take(struct walk *w, int fd, const char *path, const struct dirent64 
 	return list_add(link ? &w->links : &w->directories, full);
 }
 
-/* Reads the directory `path`, unless it has been read under another name. */
+/* Reads the directory `path`, unless it was read under another name. */
 static int visit(struct walk *w, const char *path)
 {
 	struct stat st;
-	ssize_t n = 1;
+	ssize_t n;
 	int fd, err;
 
 	fd = openat(w->trace->fd, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -151,17 +151,17 @@ static int visit(struct walk *w, const char *path)
 	err = enter(w, &st);
 	if (err <= 0)
 		goto out;
-	for (err = 0; n > 0 && err == 0;) {
-		n = getdents64(fd, w->entries, sizeof(w->entries));
-		if (n < 0)
-			err = -errno;
-		for (ssize_t at = 0; at < n && err == 0;) {
+	while ((n = getdents64(fd, w->entries, sizeof(w->entries))) > 0) {
+		for (ssize_t at = 0; at < n;) {
 			const struct dirent64 *entry = (const void *)(w->entries + at);
 
 			err = take(w, fd, path, entry);
+			if (err < 0)
+				goto out;
 			at += entry->d_reclen;
 		}
 	}
+	err = n < 0 ? -errno : 0;
 out:
 	if (err < 0)
 		log_error("%s%s%s: cannot read the directory: %s", w->trace->path, *path ? "/" : "",
@@ -180,7 +180,7 @@ static int walk_all(struct walk *w)
 		if (w->directories.n == 0) {
 			if (w->links.n == 0)
 				break;
-			/* one level of links at a time, in the order of names (from the end) */
+			/* one level of links at a time, by name: the loop takes from the end */
 			struct list empty = w->directories;
 
 			w->directories = w->links;
@@ -263,9 +263,9 @@ struct json *trace_metadata(const struct trace *trace, size_t i)
 		goto out;
 	version = json_get(meta, "version");
 	if (!json_is_object(meta))
-		log_error("%s: must be an object", name);
+		log_error("%s: the metadata must be a JSON object", name);
 	else if (!json_is_number(version))
-		log_error("%s: has no number \"version\"", name);
+		log_error("%s: the number \"version\" is missing", name);
 	else if (json_int(version) != METADATA_VERSION)
 		log_error("%s: version %lld of the metadata, only %d is known", name,
 			  (long long)json_int(version), METADATA_VERSION);

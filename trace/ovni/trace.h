@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace: a directory, and the streams found in it.
+ * trace: finds the streams in a trace directory.
  *
- * In: a path; out: the streams below it, sorted by path, byte for byte. Every
- * directory with a regular stream.json is a stream, at any depth, the top one
- * included; symbolic links are followed and cycles of them end.
- * Specification: emulator.md 3.1.
+ * In: a path; out: the streams below it, sorted by path, byte for byte. A stream is a directory
+ * with a regular stream.json, at any depth, the top one included. Invariant: symbolic links are
+ * followed, and each directory counts once. Specification: emulator.md 3.1.
  */
 #ifndef TRACE_OVNI_TRACE_H
 #define TRACE_OVNI_TRACE_H
@@ -16,19 +15,19 @@
 #include "trace/ovni/stream.h"
 
 struct trace {
-	char *path;	/* as given, without slashes at its end */
+	char *path;	/* of the caller, without slashes at its end */
 	int fd;		/* of the directory */
-	char **streams; /* their paths relative to it, sorted by strcmp() */
+	char **streams; /* relative paths, sorted by strcmp() */
 	size_t nstreams;
 };
 
-/* Walks `path`. Returns 0, or -errno after one message. The caller closes. */
+/* Walks `path`. Returns 0, or -errno after one message. trace_close() must follow a success. */
 int trace_open(struct trace *trace, const char *path) __attribute__((warn_unused_result));
 void trace_close(struct trace *trace);
 
 /*
- * Reads the stream.json of stream i: JSON, an object, version 3. The caller frees
- * it with json_free(). Returns NULL after one message.
+ * Reads the stream.json of stream i, and checks that it is a JSON object of version 3. The caller
+ * frees it with json_free(). Returns NULL after one message.
  */
 struct json *trace_metadata(const struct trace *trace, size_t i);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* trace_input: opens a trace (see trace_input.h). */
 #include "trace/ovni/trace_input.h"
 
 #include <errno.h>

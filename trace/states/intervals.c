@@ -211,7 +211,7 @@ int intervals_walk(struct intervals *intervals, const struct source *source,
 			intervals->first = player.clock;
 		intervals->any = true;
 		intervals->last = player.clock;
-		err = take(&walk, player.who, &source->streams[player.who].ev);
+		err = take(&walk, player.current, &source->streams[player.current].ev);
 		if (err)
 			goto out;
 	}
