@@ -5,7 +5,8 @@
 # emulation with the model mpi accepts it, each rank has called each function as often as it says,
 # the ranks are in the metadata, and what the library lacks is listed once. Then the ranks alone,
 # of which each has a rank; the same from Fortran; and a library that nobody has.
-# needs: root alone
+# needs: root
+# long: needs MPI
 set -u
 . "$S/tests/live/lib.sh"
 command -v mpicc >/dev/null && command -v mpirun >/dev/null || skip "there is no MPI (openmpi-bin, libopenmpi-dev)"

@@ -4,7 +4,8 @@
 # --api openmp: unmodified programs on libgomp (GCC) and, if it is there, on libomp (clang). Strict
 # emulation accepts the traces, and there are as many critical sections, chunks, barriers, regions and
 # tasks as the program has met; a critical section is waited for, held, and left.
-# needs: root alone
+# needs: root
+# long: needs the OpenMP library of clang
 set -u
 . "$S/tests/live/lib.sh"
 

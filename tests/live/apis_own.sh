@@ -4,7 +4,7 @@
 # --api pthread, and an API file of one's own: marks with titles and labels, as often as the program says; a
 # mutex is held from when it is got to when it is given back. What a library lacks is listed, and
 # a mistake in an API file is reported with its line, before anything is recorded.
-# needs: root alone
+# needs: root
 set -u
 . "$S/tests/live/lib.sh"
 gcc -O2 -g -o pt "$S/tests/workloads/runtimes/pthread.c" -lpthread || { echo "gcc fails"; exit 1; }

@@ -6,7 +6,8 @@
 # section that is met for each of the four iterations of a chunk, and the rounds of an MPI program. With
 # --calls they are exact. With the scheduler in between a thread that is preempted inside breaks a
 # loop in two, so that not all executions have all iterations, but none has more.
-# needs: root alone
+# needs: root
+# long: needs MPI
 set -u
 . "$S/tests/live/lib.sh"
 gcc -O2 -g -fopenmp -o program "$S/tests/workloads/runtimes/openmp.c" || { echo "gcc -fopenmp fails"; exit 1; }

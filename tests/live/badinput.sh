@@ -3,7 +3,7 @@
 #
 # Bad input gets one clear sentence and the right exit status. A row: status, words that the
 # message must have (one pattern), the arguments. Nothing may be left in the folder.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
@@ -79,9 +79,14 @@ E
 [ ! -e cmd ] || [ -z "$(find cmd -name stream.json)" ] || complain "a command that never ran has a stream"
 
 # A thread that has ended, and is not yet waited for.
-(true & echo $! >zombie.pid && exec sleep 60) &
+python3 - >zombie.pid <<'E' &
+import os, time
+child = os.fork() or os._exit(0)
+print(child, flush=True)
+time.sleep(600)
+E
 parent=$!
-zombie() { [ -s zombie.pid ] && grep -q '^[0-9]* (.*) Z' "/proc/$(cat zombie.pid)/stat"; }
+zombie() { [ -s zombie.pid ] && grep -qs '^[0-9]* (.*) Z' "/proc/$(cat zombie.pid)/stat"; }
 wait_until zombie || complain "there is no zombie"
 try 1 'has ended' "$RECORDER" -t "$(cat zombie.pid)" -d 1 -o zombie
 try 1 'has ended' "$RECORDER" -p "$(cat zombie.pid)" -d 1 -o zombie

@@ -3,7 +3,7 @@
 #
 # What cannot be probed is said in one clear sentence, before anything is recorded. A row: status,
 # words that the message must have (one pattern), the arguments.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -4,6 +4,7 @@
 # A process that ends while it is being attached to: either there is no such process
 # any more, or the trace is whole. Lives of different lengths sweep over the time that the recorder needs to start.
 # needs: root alone
+# long: waits for programs of many lengths
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

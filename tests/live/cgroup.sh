@@ -3,7 +3,7 @@
 #
 # --cgroup: threads are in the trace while they are in the cgroup or below it, also those that are
 # moved there and away, which ends their stream and begins it again.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

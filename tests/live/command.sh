@@ -3,7 +3,7 @@
 #
 # A command runs as if it had been started without us: its standard files, open or closed, its
 # signals and its umask are those of our caller, and programs that change the user still do.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

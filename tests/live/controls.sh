@@ -3,7 +3,7 @@
 #
 # What is left out is left out completely, and accounted for: kinds of events, sampled threads, and
 # what found no room. The account closes for each CPU and kind, and perf.json adds up.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -13,8 +13,8 @@ cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 set -o pipefail
 
-POINTS=${CRASH_POINTS:-$([ "$LONG" ] && echo 200 || echo 12)}
-STEP=$([ "$LONG" ] && echo 1 || echo 3)
+POINTS=${CRASH_POINTS:-$(longer 200 12)}
+STEP=$(longer 1 3)
 SEED=${CRASH_SEED:-$RANDOM}
 faults=$B/tests/faults/faults.so
 CHECK=$B/bin/ovni-check

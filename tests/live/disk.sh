@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # A thread that waits for the disk leaves as waiting for I/O.
-# needs: root alone
+# needs: root
+# long: live/truth records the same workload
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,7 +3,7 @@
 #
 # exec: by the leader the stream goes on; by another thread, also after the leader's end, the
 # caller's stream ends and the leader's begins again.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
@@ -25,7 +25,7 @@ for caller in callers:
     thread = trace.thread(caller, pid)
     check(len(thread.of("OHe")) == 1, thread, "ends", len(thread.of("OHe")), "times")
     heirs = [e.clock for e in begins if e.clock > thread.events[-1].clock]
-    check(heirs and heirs[0] - thread.events[-1].clock < 50_000_000,
+    check(heirs and heirs[0] - thread.events[-1].clock < 2_000_000_000,
           thread, "has no heir: it ended at", thread.events[-1].clock, "begins", begins)
 check(all(s.events[-1].mcv == "OHe" for s in trace.threads(pid)), "a thread did not end")
 E

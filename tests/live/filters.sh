@@ -3,7 +3,7 @@
 #
 # What is chosen is in the trace, and nothing else: threads, processes and their children,
 # CPUs, names, the recorder itself.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

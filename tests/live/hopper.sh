@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # A thread that hops between CPUs: each hop is one OAs, told while it does not run.
-# needs: root alone
+# needs: root
+# long: live/truth records the same workload
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

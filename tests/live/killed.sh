@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # A process killed by SIGKILL: the streams of all its threads, running or asleep, end.
-# needs: root alone
+# needs: root
+# long: live/truth records the same workload
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

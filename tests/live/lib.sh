@@ -18,6 +18,7 @@
 #   facts NAME <<E      Python lines with `trace`, `said`, `lines`, `recorder`, and check()
 #   expect TEXT COMMAND...   counts a failure, and goes on, if the command fails
 #   try STATUS PATTERN COMMAND...   counts a failure unless it ends with that status and says that
+#   longer LONG SHORT   prints LONG in make check-long, else SHORT
 #   finish              ends the test: status 1 if anything was wrong
 #
 # Everything happens in the scratch folder $T, which is the current one.
@@ -72,6 +73,8 @@ wait_until() { # COMMAND...
 	done
 	return 1
 }
+
+longer() { [ "$LONG" ] && echo "$1" || echo "$2"; }
 
 ended() { ! kill -0 "$1" 2>/dev/null; }
 

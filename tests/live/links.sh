@@ -4,7 +4,7 @@
 # While the recorder writes, as root, somebody exchanges folders and files of the trace, at every
 # level and the trace itself, for symbolic links to a place of root's. Nothing there changes, with
 # the emulator and the repair run over what comes out as well.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -5,7 +5,7 @@
 # streams say. With cycles of 1 ns the lengths of running, waiting and sleeping of every thread are
 # equal to the nanosecond, with the default of 1 us they add up to its life; both runs
 # are valid without a warning. Then the run is imported beside the recording that it came from.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -4,7 +4,7 @@
 # A program writes its own ovni streams while the recorder sees the kernel's side of its threads:
 # merged, the trace is valid under strict emulation, and the kernel's switches are where the
 # program slept.
-# needs: root alone
+# needs: root
 set -eu
 [ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
 rounds=50 threads=3

@@ -3,7 +3,7 @@
 #
 # PID namespaces and containers: -p and -t take the numbers that their caller sees, and the trace
 # has those of the whole machine, wherever the recorder and the program live.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# No loss: ten seconds of nothing but switches on all CPUs, recorded system-wide with the
-# default buffer. The account of the kernel side must hold for every CPU and kind.
+# No loss: seconds of nothing but switches on all CPUs, recorded system-wide with the default
+# buffer. The account of the kernel side must hold for every CPU and kind.
 # needs: root alone
+# longer: 10 seconds, not 3
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
@@ -27,13 +28,13 @@ run() { # NAME SECONDS
 	wait $recorder || complain "$1: status $?: $(tail -n 5 "$1.log")"
 }
 
-run long 10
+run long "$(longer 10 3)"
 python3 - long <<'E' || complain "the account"
 import sys
 from facts import *
 session = session_of(sys.argv[1])
 check(int(session["lost"]) == 0, session["lost"], "events were lost")
-check(int(session["counts"]["switches"]) > 500_000, "this was no storm:", session["counts"])
+check(int(session["counts"]["switches"]) > 100_000, "this was no storm:", session["counts"])
 check(int(session["counts"]["repairs"]) <= int(session["counts"]["switches"]) / 2000,
       "switches are missing: there were", session["counts"]["repairs"], "repairs")
 check(int(session["counts"]["late"]) == 0, session["counts"]["late"], "records came late")

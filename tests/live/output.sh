@@ -3,7 +3,7 @@
 #
 # Where the trace goes: `ovni`, with the one before kept as `ovni.old`; an explicit folder
 # that exists only with --force and only if it holds a trace; never through a symbolic link.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
@@ -20,7 +20,7 @@ cd .. || exit 1
 
 # What saw no thread at all, or was killed at its beginning, is not in the way of the next one.
 mkdir night && cd night || exit 1
-for options in '--comm nobody -d 50ms' '-a --last 10s' '--mode summary --interval 20ms -a'; do
+for options in '--comm nobody' '-a --last 10s' '--mode summary --interval 20ms -a'; do
 	# shellcheck disable=SC2086 # words
 	"$RECORDER" $options >night.log 2>&1 &
 	recorder=$!

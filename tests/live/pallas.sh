@@ -4,7 +4,7 @@
 # A recording becomes a Pallas archive and comes back: two threads that pass a token ten thousand
 # times. The archive obeys the rules, statistics count every time off the CPU without the data
 # files, the waiting shows as a loop, and the trace that comes back is the one that went in.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

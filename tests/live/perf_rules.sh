@@ -4,7 +4,7 @@
 # What the recorder counts adds up: perf.json of real recordings, in full and in summary, periodic,
 # sampled, filtered, of all threads and of some, keeps every rule of ovni-loom check; one
 # nanosecond more does not.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,7 +3,7 @@
 #
 # Two threads that alternate strictly: each blocks once a round, is woken by the other, and
 # is where it was pinned; on one CPU and across two.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
@@ -43,10 +43,10 @@ E
 }
 
 for mode in command pid all; do
-	record pinned-$mode $mode pingpong -n 5000
+	record pinned-$mode $mode pingpong -n 1000
 	look pinned-$mode
 	[ "$(nproc)" -gt 1 ] || continue
-	record across-$mode $mode pingpong -n 2000 -a 0 -b 1
+	record across-$mode $mode pingpong -n 500 -a 0 -b 1
 	look across-$mode
 done
 finish

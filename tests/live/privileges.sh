@@ -3,7 +3,7 @@
 #
 # Called through sudo, the command runs as the user who called, and the trace is that user's.
 # Without root, CAP_BPF and CAP_PERFMON are enough.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,7 +3,8 @@
 #
 # Functions that are left in every way there is: which calls the others, and how often, is exact, and
 # the stacks are balanced, whatever links the probes are attached by.
-# needs: root alone
+# needs: root
+# longer: with both kinds of links
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
@@ -33,7 +34,7 @@ scene() { # KIND MODE "CALLS OF MAIN" ["CALLS OF THE OTHER THREAD" [STATUS]]
 }
 
 three="recurse(recurse(recurse(leaf)))"
-for kind in session multi; do
+for kind in $(longer "session multi" session); do
 	scene $kind 0 "$three $three"
 	scene $kind 1 "lander(between(jumper) leaf) lander(between(jumper) leaf)"
 	scene $kind 2 "tail_caller(tail_target) tail_caller(tail_target)"

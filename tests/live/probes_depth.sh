@@ -3,7 +3,7 @@
 #
 # Deeper than the kernel follows returns (64), and deeper than a stack of marks goes (512): every
 # call is counted, nothing is unbalanced, and what was not seen is told.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,7 +3,7 @@
 #
 # Probes in a library: only the calls of the process that is recorded are in the trace, while another
 # one calls the same functions; and calls of a library that is loaded after the probes stand.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

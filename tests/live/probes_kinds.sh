@@ -3,7 +3,8 @@
 #
 # The same program in every form that files have: its calls are exact in each. Names are in the file,
 # in its debug file (beside it, by build id), or nowhere; then functions go by their address.
-# needs: root alone
+# needs: root
+# long: compiles a program in every form
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,7 +3,7 @@
 #
 # Thousands of functions, chosen by one glob and attached by one link: each is called once, in the
 # order of the program, and has an id in the order of the labels. One of them cannot be probed.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,7 +3,7 @@
 #
 # A nop of five bytes inside a function is refused: a probe there corrupts the program on Linux
 # 6.18. As the first instruction of a function it is fine.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

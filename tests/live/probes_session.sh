@@ -3,7 +3,8 @@
 #
 # Probes together with the rest: the whole machine, single threads, a list of CPUs, without the
 # scheduler, with two capabilities alone, over traces that follow each other, and with losses.
-# needs: root alone
+# needs: root
+# long: combines options that other tests use alone
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,7 +3,7 @@
 #
 # Exceptions of C++ through probed functions: the program lives, which it would not with return
 # probes, and what calls what is exact.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,7 +3,7 @@
 #
 # Probes that programs have in themselves: every place of them, their arguments wherever the compiler has
 # left them, and semaphores, which switch a probe on only while somebody listens.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,7 +3,7 @@
 #
 # Values of arguments and returns; and calls that are left out, by turns and by rate: what is left
 # out is counted, and never half a call.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -4,7 +4,7 @@
 # Which file a name means: of a process that runs already, by the soname of what it has mapped; in a mount
 # namespace of its own, where the same path is another file; replaced on the disk meanwhile; of a
 # command behind a launcher.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

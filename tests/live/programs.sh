@@ -3,7 +3,8 @@
 #
 # The kernel accepts every program, also those that are chosen on older kernels alone, and each
 # combination of options that changes what is left of them.
-# needs: root alone
+# needs: root
+# long: tries each option with each target
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -5,7 +5,7 @@
 # each for a trace, for statistics alone, for several traces, for the flight recorder and for
 # a session. The recording ends once: one sentence that says why, status 1. What is on the disk
 # is a trace or can be mended, and what was told to be complete is.
-# needs: root alone
+# needs: root
 # longer: each refusal in every mode
 set -u
 cd "$T" || exit 1

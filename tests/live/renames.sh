@@ -3,7 +3,7 @@
 #
 # A thread that changes its name keeps all its names, in their order, each with its clock;
 # also the one that another thread gave it.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

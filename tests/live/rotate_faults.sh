@@ -3,7 +3,7 @@
 #
 # --rotate and --last when things go wrong: a full disk, a directory that vanishes, a recorder that
 # is killed. What was told to be complete is; what was not can be mended, and claims nothing.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

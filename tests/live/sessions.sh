@@ -3,7 +3,7 @@
 #
 # ovni-bpf session: started from a shell that ends, found, asked, and stopped by others. What can go
 # wrong is said, and nothing is left behind.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

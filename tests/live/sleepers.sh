@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Sleepers are woken by the timer's interrupt, never by the thread that it interrupted.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

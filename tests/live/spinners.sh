@@ -3,7 +3,8 @@
 #
 # Two spinners on one CPU leave it only because they are preempted; together they never
 # have more than the CPU.
-# needs: root alone
+# needs: root
+# long: live/truth records the same workload
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # A process stopped and continued: its threads leave as stopped, that often and that long.
-# needs: root alone
+# needs: root
+# long: live/truth records the same workload
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

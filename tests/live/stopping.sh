@@ -3,7 +3,7 @@
 #
 # A recording ends at Ctrl-C, SIGTERM, SIGHUP, after its duration, at its size, or with its
 # target, and is whole each time; the trace says why it ended. A second Ctrl-C ends it at once.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,7 +3,8 @@
 #
 # A storm of futex waits and wakes: every sleep ends with a wake-up that is known, although
 # waking often begins before the sleeper has left the CPU.
-# needs: root alone
+# needs: root
+# long: live/truth records the same workload
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -5,7 +5,7 @@
 # the environment that sudo was called with; everything that is written belongs to the user; nothing is
 # done with root's rights that the user could not do. The user and the permission exist only in
 # a mount namespace of this test: the machine is not changed.
-# needs: root alone
+# needs: root
 set -u
 if [ -z "${OVNI_TEST_NAMESPACE:-}" ]; then
 	command -v sudo >/dev/null || { echo "there is no sudo"; exit 77; }

@@ -3,7 +3,8 @@
 #
 # ovni-sync between processes in time namespaces, whose true offsets are known: the error of the
 # table is at most 1 us or three times the deviation that it states; and ovni-emu applies it.
-# needs: root alone
+# needs: root
+# long: needs MPI
 set -u
 sync=$B/bin/ovni-sync emu=$B/bin/ovni-emu
 failed=0

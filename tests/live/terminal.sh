@@ -4,7 +4,7 @@
 # On a terminal there is a live line, which is taken away again and never wider than the terminal; a
 # command can read from the terminal; Ctrl-C reaches it, and ends the recording; a second one ends
 # the recorder, whatever its command does.
-# needs: root alone
+# needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -4,6 +4,7 @@
 # 1,000 threads of one process: each has a stream with its name and its creator. 20,000 that
 # come and go as fast as they can: none is lost.
 # needs: root alone
+# long: live/many_threads has as many
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
@@ -29,8 +30,9 @@ for tid, number in threads.items():
     check(len(thread.leaves("sleeping")) >= 3, thread, "slept too little")
 E
 done
-record fast command threads -n 20000 -j 50 -s 0
+many=20000
+record fast command threads -n "$many" -j 50 -s 0
 judge fast
 streams=$(find fast -name stream.json | wc -l)
-expect "20,000 threads and the first have a stream each" [ "$streams" = 20001 ]
+expect "$many threads and the first have a stream each" [ "$streams" = $((many + 1)) ]
 finish

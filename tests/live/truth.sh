@@ -56,8 +56,8 @@ compare() { # NAME MODE WORKLOAD [ARG...]
 first=0
 for mode in command pid all; do
 	turn=$((first++))
-	truth pinned $mode pingpong -n 5000
-	[ "$(nproc)" = 1 ] || truth across $mode pingpong -n 3000 -a 0 -b 1
+	truth pinned $mode pingpong -n 2000
+	[ "$(nproc)" = 1 ] || truth across $mode pingpong -n 1000 -a 0 -b 1
 	truth spinners $mode spinners -t 300
 	truth processes $mode processes -n 200
 	truth threads $mode threads -n 100

@@ -5,6 +5,7 @@
 # a thread that was woken and still waits when the window closes is told as it is counted, though it
 # runs before all of that is asked for.
 # needs: root alone
+# long: live/truth compares both clocks with ftrace
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"

@@ -3,7 +3,8 @@
 #
 # Two threads that yield the CPU to each other leave as yielded, and those that are forced
 # off it as preempted: the two are told apart.
-# needs: root alone
+# needs: root
+# long: live/truth records the same workload
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
