@@ -50,7 +50,7 @@ old "$T/one" <"$T/v1.events"
 convert -o "$T/three" "$T/one"
 expect 0 "the dump of version 1"
 (header; cat "$T/v1.events") | cmp - "$T/three/$a/stream.obs" || fail "it is not byte for byte"
-for event in 6Sh 6Sf 6Su 6SU; do has "$event: no model of today knows it; 1 kept"; done
+for event in 6Sh 6Sf 6Su 6SU; do has "$event: no present model knows this event; 1 kept"; done
 python3 - "$T/three/$a/stream.json" <<'END' || fail "the metadata"
 import json, sys
 meta = json.load(open(sys.argv[1]))
@@ -82,7 +82,7 @@ END
 cp "$T/v3.obs" "$T/v3/$a/stream.obs"
 convert "$T/v3"
 expect 1 "version 3 without anything to do"
-has "of version 3 already"
+has "has version 3 already"
 rm -rf "$T/v3.v3"
 "$B/bin/ovni-check" "$T/v3" >"$T/got" && fail "task events without a body were accepted"
 convert --drop-unknown -o "$T/same" "$T/v3"

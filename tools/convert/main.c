@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ovni-convert: traces of version 1 to version 3, and old events to those of today.
+ * ovni-convert: traces of version 1 to version 3, and old events to present ones.
  *
  *   loom.L/proc.P/metadata.json + thread.T   ──►   loom.L/proc.P/thread.T/stream.{json,obs}
  *
- * In: a trace of version 1 (or, to mend its events, of version 3); out: a new trace of version
- * 3. Events are copied byte for byte. Those that no model of today knows are listed; they are
- * left out only if asked, and old task events are given their body only if asked.
+ * In: a trace of version 1 (or of version 3, to change its events); out: a new trace of version 3.
+ * Events are copied byte for byte. Unknown events are listed, and left out on request; old task
+ * events get a body on request.
  * Specification: tools.md 8.
  */
 #include <errno.h>
@@ -24,6 +24,7 @@
 #include "trace/catalog/catalog.h"
 #include "trace/ovni/guard.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 #include "trace/ovni/trace.h"
 
 #define PIECE_BYTES (1 << 20)
@@ -36,11 +37,11 @@ struct options {
 struct convert {
 	const struct options *options;
 	int from_fd, out_fd;
-	struct event_map *unknown; /* how often each was met */
+	struct event_map *unknown; /* count of each */
 	uint64_t streams, events, dropped, modernised, backwards;
 };
 
-/* One stream on its way: what was checked but not written yet. */
+/* Checked events of one stream that are not written yet. */
 struct piece {
 	struct convert *convert;
 	const char *path;
@@ -49,8 +50,8 @@ struct piece {
 };
 
 static const struct argp_option argp_options[] = {
-	{"output", 'o', "DIR", 0, "Where to (TRACE.v3); it must not exist", 0},
-	{"drop-unknown", 'd', NULL, 0, "Leave out events that no model of today knows", 0},
+	{"output", 'o', "DIR", 0, "Directory of the result (TRACE.v3); it must not exist", 0},
+	{"drop-unknown", 'd', NULL, 0, "Leave out events that no present model knows", 0},
 	{"modernise", 'm', NULL, 0, "Give task events of nosv with 4 bytes of payload the body 0",
 	 0},
 	{0},
@@ -79,10 +80,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static int flush(struct piece *piece)
 {
-	int err = 0;
+	int err;
 
-	if (piece->size)
-		err = stream_append(piece->convert->out_fd, piece->path, piece->bytes, piece->size);
+	if (!piece->size)
+		return 0;
+	err = stream_append(piece->convert->out_fd, piece->path, piece->bytes, piece->size);
 	if (err)
 		log_error("%s: cannot write: %s", piece->path, strerror(-err));
 	piece->size = 0;
@@ -111,7 +113,7 @@ static int put(struct piece *piece, const void *bytes, size_t size)
 	return 0;
 }
 
-/* Pausing, resuming, executing and ending took the task alone before nosv had bodies. */
+/* Events of a task body (execute, pause, resume, end) from before nosv had bodies. */
 static bool lacks_body(const struct event *ev)
 {
 	return ev->model == 'V' && ev->category == 'T' && !ev->jumbo && ev->payload_size == 4 &&
@@ -143,7 +145,7 @@ static int put_event(struct piece *piece, const uint8_t *at, const struct event 
 	return put(piece, at, ev->size);
 }
 
-/* Copies all events at [at, end); `models` gets a bit for each of their characters. */
+/* Copies all events at [at, end); sets a bit of `models` for each model of them. */
 static int copy_events(struct convert *c, const char *path, const uint8_t *start, const uint8_t *at,
 		       const uint8_t *end, uint64_t models[4])
 {
@@ -151,24 +153,27 @@ static int copy_events(struct convert *c, const char *path, const uint8_t *start
 	struct event ev;
 	int64_t last = INT64_MIN;
 	ssize_t n;
-	int err = 0;
+	int err;
 
-	while (!err && (n = event_decode(&ev, at, end)) > 0) {
+	while ((n = event_decode(&ev, at, end)) > 0) {
 		models[ev.model >> 6] |= 1ull << (ev.model & 63);
 		if (ev.clock < last)
 			c->backwards++;
 		last = ev.clock;
 		c->events++;
 		err = put_event(&piece, at, &ev);
+		if (err)
+			goto out;
 		at += n;
 	}
-	if (!err && at != end) {
+	if (at != end) {
 		log_error("%s: ends inside the event at byte %zu; a conversion would lose it", path,
 			  (size_t)(at - start));
 		err = -EBADMSG;
+		goto out;
 	}
-	if (!err)
-		err = flush(&piece);
+	err = flush(&piece);
+out:
 	free(piece.bytes);
 	return err;
 }
@@ -181,26 +186,40 @@ struct file {
 	struct guard *guard;
 };
 
+static int map_fd(struct file *file, int fd)
+{
+	struct stat st;
+	void *base;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (!st.st_size)
+		return 0;
+	base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	file->guard = guard_add(base, (size_t)st.st_size);
+	if (!file->guard) {
+		munmap(base, (size_t)st.st_size);
+		return -ENOMEM;
+	}
+	file->base = base;
+	file->size = (size_t)st.st_size;
+	return 0;
+}
+
 static int map_file(struct file *file, int dir_fd, const char *path)
 {
-	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err = 0;
-	struct stat st;
+	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int err = fd < 0 ? -errno : 0;
 
 	memset(file, 0, sizeof(*file));
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		err = -errno;
-	} else if (!S_ISREG(st.st_mode)) {
-		err = -EINVAL;
-	} else if (st.st_size) {
-		file->size = (size_t)st.st_size;
-		file->base = mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (file->base == MAP_FAILED)
-			err = -errno;
-		else if (!(file->guard = guard_add(file->base, file->size)))
-			err = -ENOMEM;
-	}
+	if (!err)
+		err = map_fd(file, fd);
 	if (err)
-		log_error("%s: cannot read it: %s", path, strerror(-err));
+		log_error("cannot read '%s': %s", path, strerror(-err));
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -208,18 +227,18 @@ static int map_file(struct file *file, int dir_fd, const char *path)
 
 static void unmap_file(struct file *file)
 {
-	if (!file->size || file->base == MAP_FAILED)
+	if (!file->base)
 		return;
 	guard_remove(file->guard);
 	munmap((void *)file->base, file->size);
 }
 
-/* Of a file with the header of a stream, where its events start. */
+/* The byte after the header of a stream, which a file of version 1 may have. */
 static int after_header(const struct file *file, const char *path, size_t *start)
 {
 	*start = 0;
 	if (file->size < 4 || memcmp(file->base, STREAM_MAGIC, 4))
-		return 0; /* without: no event starts so */
+		return 0; /* no event begins like a header */
 	if (file->size < STREAM_HEADER_SIZE || get_u32(file->base + 4) != STREAM_VERSION) {
 		log_error("%s: its header is cut or has another version than %d", path,
 			  STREAM_VERSION);
@@ -246,9 +265,28 @@ static int require_models(struct json *meta, const uint64_t models[4])
 	return 0;
 }
 
-/* Writes one stream. Its description comes once more when it is whole: only then is it finished,
- * and its models are known. */
-static int write_stream(struct convert *c, const char *path, const char *data, bool bare,
+static int copy_file(struct convert *c, const char *path, const char *data, const struct file *file,
+		     size_t start, uint64_t models[4])
+{
+	int err;
+
+	if (!file->size)
+		return 0;
+	if (file->size < start)
+		start = file->size;
+	err = copy_events(c, path, file->base, file->base + start, file->base + file->size, models);
+	if (err)
+		return err;
+	if (guard_hit(file->guard)) {
+		log_error("%s: the file became shorter while it was read", data);
+		return -EIO;
+	}
+	return 0;
+}
+
+/* Writes one stream, and its metadata again at the end: only then it is finished, and its models
+ * are known. With `v1` the file is one of version 1. */
+static int write_stream(struct convert *c, const char *path, const char *data, bool v1,
 			struct json *meta)
 {
 	uint64_t models[4] = {0};
@@ -257,31 +295,33 @@ static int write_stream(struct convert *c, const char *path, const char *data, b
 	bool finished = json_number(json_get(meta, "ovni.finished")) == 1;
 	int err = map_file(&file, c->from_fd, data);
 
-	if (!err && bare)
+	if (err)
+		goto out;
+	if (v1)
 		err = after_header(&file, data, &start);
-	if (!err && finished && !json_put_int(meta, "ovni.finished", 0))
+	if (err)
+		goto out;
+	if (finished && !json_put_int(meta, "ovni.finished", 0)) {
 		err = -ENOMEM;
-	if (!err) {
-		err = stream_create(c->out_fd, path, meta);
-		if (err)
-			log_error("%s: cannot create the stream: %s", path, strerror(-err));
+		goto out;
 	}
-	if (!err && file.size < start)
-		start = file.size;
-	if (!err && file.size)
-		err = copy_events(c, path, file.base, file.base + start, file.base + file.size,
-				  models);
-	if (!err && file.size && guard_hit(file.guard)) {
-		log_error("%s: it has become shorter while it was read", data);
-		err = -EIO;
+	err = stream_create(c->out_fd, path, meta);
+	if (err) {
+		log_error("cannot create the stream '%s': %s", path, strerror(-err));
+		goto out;
 	}
-	unmap_file(&file);
-	if (!err && bare)
+	err = copy_file(c, path, data, &file, start, models);
+	if (err)
+		goto out;
+	if (v1)
 		err = require_models(meta, models);
 	if (!err && finished && !json_put_int(meta, "ovni.finished", 1))
 		err = -ENOMEM;
-	if (!err)
-		err = stream_describe(c->out_fd, path, meta);
+	if (err)
+		goto out;
+	err = stream_describe(c->out_fd, path, meta);
+out:
+	unmap_file(&file);
 	c->streams += !err;
 	return err;
 }
@@ -291,56 +331,77 @@ static int convert_v1(struct convert *c)
 	struct v1 v1;
 	int err = v1_open(&v1, c->options->path);
 
+	if (err)
+		goto out;
 	c->from_fd = v1.fd;
-	for (size_t i = 0; i < v1.nthreads && !err; i++) {
+	for (size_t i = 0; i < v1.nthreads; i++) {
+		const char *path = v1.threads[i].path;
 		struct json *meta = v1_describe(&v1, &v1.threads[i]);
 
-		err = meta ? write_stream(c, v1.threads[i].path, v1.threads[i].path, true, meta)
-			   : -ENOMEM;
+		err = meta ? write_stream(c, path, path, true, meta) : -ENOMEM;
 		json_free(meta);
+		if (err)
+			goto out;
 	}
+out:
 	v1_close(&v1);
+	return err;
+}
+
+static int convert_v3_stream(struct convert *c, const struct trace *trace, size_t i)
+{
+	const char *path = trace->streams[i];
+	struct json *meta = trace_metadata(trace, i);
+	struct stream stream = {0};
+	char *data = NULL;
+	int err;
+
+	if (!meta)
+		return -EINVAL;
+	err = stream_open(&stream, trace->fd, path);
+	stream_close(&stream); /* its header is checked */
+	if (err)
+		goto out;
+	data = xasprintf("%s%s" STREAM_DATA, path, *path ? "/" : "");
+	err = data ? write_stream(c, path, data, false, meta) : -ENOMEM;
+out:
+	free(data);
+	json_free(meta);
 	return err;
 }
 
 static int convert_v3(struct convert *c)
 {
+	const struct options *options = c->options;
 	struct trace trace;
-	int err = trace_open(&trace, c->options->path);
+	int err = trace_open(&trace, options->path);
 
 	if (err)
 		return err;
 	c->from_fd = trace.fd;
 	if (!trace.nstreams) {
-		log_error("%s: no trace of version 1, and none of version 3", c->options->path);
+		log_error("%s: not a trace of version 1 or 3", options->path);
 		err = -ENOENT;
-	} else if (!c->options->drop_unknown && !c->options->modernise) {
-		log_error(
-			"%s: it is of version 3 already; --drop-unknown and --modernise can change "
-			"its events",
-			c->options->path);
+		goto out;
+	}
+	if (!options->drop_unknown && !options->modernise) {
+		log_error("%s: has version 3 already; --drop-unknown and --modernise can change "
+			  "its events",
+			  options->path);
 		err = -EINVAL;
+		goto out;
 	}
-	for (size_t i = 0; i < trace.nstreams && !err; i++) {
-		struct json *meta = trace_metadata(&trace, i);
-		struct stream stream = {0};
-		char *data = NULL;
-
-		err = meta ? stream_open(&stream, trace.fd, trace.streams[i]) : -EINVAL;
-		stream_close(&stream); /* its header is checked */
-		if (!err && asprintf(&data, "%s%s" STREAM_DATA, trace.streams[i],
-				     *trace.streams[i] ? "/" : "") < 0)
-			err = -ENOMEM;
-		if (!err)
-			err = write_stream(c, trace.streams[i], data, false, meta);
-		free(data);
-		json_free(meta);
+	for (size_t i = 0; i < trace.nstreams; i++) {
+		err = convert_v3_stream(c, &trace, i);
+		if (err)
+			goto out;
 	}
+out:
 	trace_close(&trace);
 	return err;
 }
 
-/* The offsets between hosts belong to the trace. */
+/* Copies the offsets between the clocks of hosts, which belong to the trace. */
 static int take_offsets(struct convert *c)
 {
 	int dir = open(c->options->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
@@ -352,28 +413,30 @@ static int take_offsets(struct convert *c)
 	return err;
 }
 
-static void say(const struct convert *c)
+static void report_unknown(const struct convert *c, uint32_t mcv, uint64_t count)
 {
-	for (uint32_t i = 0; i < 1 << 16; i++) {
-		for (uint32_t j = 0; c->unknown->leaf[i] && j < 256; j++) {
-			uint32_t mcv = i << 8 | j;
+	const char *outcome = "kept; ovni-emu will refuse them";
 
-			if (c->unknown->leaf[i][j])
-				log_warn("%c%c%c: no model of today knows it; %llu %s",
-					 (int)(mcv >> 16), (int)(mcv >> 8 & 0xff),
-					 (int)(mcv & 0xff),
-					 (unsigned long long)c->unknown->leaf[i][j],
-					 c->options->drop_unknown
-						 ? "left out"
-						 : "kept, and ovni-emu will refuse them");
-		}
-	}
+	if (!count)
+		return;
+	if (c->options->drop_unknown)
+		outcome = "left out";
+	log_warn("%c%c%c: no present model knows this event; %llu %s", (int)(mcv >> 16),
+		 (int)(mcv >> 8 & 0xff), (int)(mcv & 0xff), (unsigned long long)count, outcome);
+}
+
+static void report(const struct convert *c)
+{
+	for (uint32_t i = 0; i < 1 << 16; i++)
+		for (uint32_t j = 0; c->unknown->leaf[i] && j < 256; j++)
+			report_unknown(c, i << 8 | j, c->unknown->leaf[i][j]);
 	if (c->backwards)
-		log_warn("%llu clocks are lower than the one before them; ovni-sort can put them "
-			 "in order",
-			 (unsigned long long)c->backwards);
-	log_info("%s: %llu streams, %llu events, %llu left out, %llu given a body", c->options->out,
-		 (unsigned long long)c->streams, (unsigned long long)c->events,
+		log_warn("%llu event%s an earlier clock than the one before; ovni-sort can sort "
+			 "them",
+			 (unsigned long long)c->backwards, plural(c->backwards, " has", "s have"));
+	log_info("%s: %llu stream%s, %llu event%s, %llu left out, %llu given a body",
+		 c->options->out, (unsigned long long)c->streams, plural(c->streams, "", "s"),
+		 (unsigned long long)c->events, plural(c->events, "", "s"),
 		 (unsigned long long)c->dropped, (unsigned long long)c->modernised);
 }
 
@@ -382,7 +445,7 @@ static int run(struct convert *c)
 	int old = v1_looks_like(c->options->path), err;
 
 	if (old < 0) {
-		log_error("%s: cannot open the trace: %s", c->options->path, strerror(-old));
+		log_error("cannot open '%s': %s", c->options->path, strerror(-old));
 		return old;
 	}
 	c->unknown = calloc(1, sizeof(*c->unknown));
@@ -390,19 +453,20 @@ static int run(struct convert *c)
 		return -ENOMEM;
 	if (mkdir(c->options->out, 0777) < 0) {
 		err = -errno;
-		log_error("%s: cannot make it: %s", c->options->out, strerror(-err));
+		log_error("cannot create '%s': %s", c->options->out, strerror(-err));
 		return err;
 	}
 	c->out_fd = open(c->options->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->out_fd < 0)
 		return -errno;
 	err = old ? convert_v1(c) : convert_v3(c);
-	if (!err)
-		err = take_offsets(c);
-	if (!err)
-		say(c);
-	else if (err == -ENOMEM)
-		log_error("%s: no memory to convert it", c->options->path);
+	if (err)
+		goto out;
+	err = take_offsets(c);
+	if (err)
+		goto out;
+	report(c);
+out:
 	close(c->out_fd);
 	return err;
 }
@@ -415,7 +479,7 @@ int main(int argc, char **argv)
 		"TRACE",
 		"Convert an ovni trace of version 1 to version 3.\v"
 		"  ovni-convert -o new old                       # byte for byte\n"
-		"  ovni-convert --drop-unknown --modernise old   # so that it emulates",
+		"  ovni-convert --drop-unknown --modernise old   # accepted by ovni-emu",
 		NULL,
 		NULL,
 		NULL};
@@ -431,6 +495,8 @@ int main(int argc, char **argv)
 			return STATUS_FAILED;
 	}
 	err = run(&convert);
+	if (err == -ENOMEM)
+		log_no_memory("while converting %s", options.path);
 	event_map_free(convert.unknown);
 	free(out);
 	return err ? STATUS_FAILED : STATUS_COMPLETE;

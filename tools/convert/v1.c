@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 #include "trace/base/build_info.h"
 
 #define METADATA     "metadata.json"
@@ -19,7 +20,7 @@
 /* ---- directories ---- */
 
 /* The names in the directory `path` that start with `prefix`, sorted; ended by NULL. */
-static int list(int fd, const char *path, const char *prefix, char ***names)
+static int list_names(int fd, const char *path, const char *prefix, char ***names)
 {
 	int dir_fd = openat(fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = dir_fd < 0 ? NULL : fdopendir(dir_fd);
@@ -72,7 +73,7 @@ static void free_names(char **names)
 	free(names);
 }
 
-/* The positive number that `name` has after its prefix, or 0. */
+/* The positive number after the prefix of `name`, or 0. */
 static int32_t number_of(const char *name, size_t prefix)
 {
 	char *end;
@@ -85,68 +86,82 @@ static int32_t number_of(const char *name, size_t prefix)
 	return (int32_t)v;
 }
 
+/* Whether a process of the loom has its metadata; -errno. */
+static int has_metadata(int fd, const char *loom)
+{
+	char **procs = NULL;
+	struct stat st;
+	int found = 0, err;
+
+	if (fstatat(fd, loom, &st, 0) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	err = list_names(fd, loom, "proc.", &procs);
+	if (err)
+		goto out;
+	for (size_t i = 0; procs[i] && !found; i++) {
+		char *meta = xasprintf("%s/%s/" METADATA, loom, procs[i]);
+
+		if (!meta) {
+			err = -ENOMEM;
+			goto out;
+		}
+		found = faccessat(fd, meta, F_OK, 0) == 0;
+		free(meta);
+	}
+out:
+	free_names(procs);
+	return err ? err : found;
+}
+
 int v1_looks_like(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char **looms = NULL;
-	int found = 0, err;
+	int found;
 
 	if (fd < 0)
 		return -errno;
-	err = list(fd, ".", "loom.", &looms);
-	for (size_t i = 0; !err && looms[i] && !found; i++) {
-		char **procs = NULL;
-		struct stat st;
-
-		if (fstatat(fd, looms[i], &st, 0) < 0 || !S_ISDIR(st.st_mode))
-			continue;
-		err = list(fd, looms[i], "proc.", &procs);
-		for (size_t k = 0; !err && procs[k] && !found; k++) {
-			char *meta;
-
-			if (asprintf(&meta, "%s/%s/" METADATA, looms[i], procs[k]) < 0) {
-				err = -ENOMEM;
-				break;
-			}
-			found = faccessat(fd, meta, F_OK, 0) == 0;
-			free(meta);
-		}
-		free_names(procs);
-	}
+	found = list_names(fd, ".", "loom.", &looms);
+	if (found < 0)
+		goto out;
+	for (size_t i = 0; looms[i] && !found; i++)
+		found = has_metadata(fd, looms[i]);
+out:
 	free_names(looms);
 	close(fd);
-	return err ? err : found;
+	return found;
 }
 
 /* ---- metadata ---- */
 
-static int wrong(const struct v1_process *p, const char *what)
+/* Reports a rule that the metadata breaks. */
+static int refuse(const struct v1_process *p, const char *what)
 {
 	log_error("%s/" METADATA ": %s", p->path, what);
 	return -EINVAL;
 }
 
-/* Indices 0 to N - 1, each once; numbers of the system not below 0, each once. */
+/* Each index from 0 to N - 1 stands once; numbers of the system are not negative, and differ. */
 static int check_cpus(const struct v1_process *p)
 {
 	size_t n = json_count(p->cpus);
 
 	if (!json_is_array(p->cpus) || n == 0)
-		return wrong(p, "cpus must be an array of at least one CPU");
+		return refuse(p, "cpus must be an array of at least one CPU");
 	for (const struct json *a = json_first(p->cpus); a; a = json_next(a)) {
 		int64_t index = json_int(json_key(a, "index")),
 			phyid = json_int(json_key(a, "phyid"));
 
 		if (!json_is_number(json_key(a, "index")) || !json_is_number(json_key(a, "phyid")))
-			return wrong(p, "each of cpus must have an index and a phyid");
+			return refuse(p, "each of cpus must have an index and a phyid");
 		if (index < 0 || (size_t)index >= n || phyid < 0)
-			return wrong(
+			return refuse(
 				p,
 				"the index of a CPU must be from 0 to N-1, its phyid not below 0");
 		for (const struct json *b = json_next(a); b; b = json_next(b))
 			if (json_int(json_key(b, "index")) == index ||
 			    json_int(json_key(b, "phyid")) == phyid)
-				return wrong(p, "two CPUs have the same index or phyid");
+				return refuse(p, "two CPUs have the same index or phyid");
 	}
 	return 0;
 }
@@ -156,19 +171,19 @@ static int check_process(struct v1_process *p)
 	const struct json *rank = json_key(p->meta, "rank"), *nranks = json_key(p->meta, "nranks");
 
 	if (!json_is_object(p->meta))
-		return wrong(p, "it is not an object");
+		return refuse(p, "it is not an object");
 	if (json_int(json_key(p->meta, "version")) != META_VERSION)
-		return wrong(p, "version must be 1");
+		return refuse(p, "version must be 1");
 	p->app_id = json_int(json_key(p->meta, "app_id"));
 	if (p->app_id <= 0 || p->app_id > INT32_MAX)
-		return wrong(p, "app_id must be a positive number");
+		return refuse(p, "app_id must be a positive number");
 	p->rank = -1;
 	if (rank) {
 		p->rank = json_int(rank);
 		p->nranks = json_int(nranks);
 		if (!json_is_number(rank) || p->rank < 0 || p->nranks <= p->rank ||
 		    p->nranks > INT32_MAX)
-			return wrong(p, "rank and nranks must be numbers, 0 <= rank < nranks");
+			return refuse(p, "rank and nranks must be numbers, 0 <= rank < nranks");
 	}
 	p->cpus = json_key(p->meta, "cpus");
 	return p->cpus ? check_cpus(p) : 0;
@@ -206,34 +221,41 @@ static int check_looms(const struct v1 *v1)
 
 /* ---- opening ---- */
 
-static int take_threads(struct v1 *v1, uint32_t process)
+static int take_thread(struct v1 *v1, uint32_t process, const char *name)
 {
 	const struct v1_process *p = &v1->processes[process];
-	char **names = NULL;
-	int err = list(v1->fd, p->path, "thread.", &names);
+	struct v1_thread *threads, *t;
 
-	for (size_t i = 0; !err && names[i]; i++) {
-		struct v1_thread *grown, *t;
-
-		grown = realloc(v1->threads, (v1->nthreads + 1) * sizeof(*grown));
-		if (!grown) {
-			err = -ENOMEM;
-			break;
-		}
-		v1->threads = grown;
-		t = &grown[v1->nthreads];
-		*t = (struct v1_thread){.process = process,
-					.tid = number_of(names[i], strlen("thread."))};
-		if (!t->tid) {
-			log_error("%s/%s: the name must be thread. and a positive number", p->path,
-				  names[i]);
-			err = -EINVAL;
-		} else if (asprintf(&t->path, "%s/%s", p->path, names[i]) < 0) {
-			err = -ENOMEM;
-		} else {
-			v1->nthreads++;
-		}
+	threads = realloc(v1->threads, (v1->nthreads + 1) * sizeof(*threads));
+	if (!threads)
+		return -ENOMEM;
+	v1->threads = threads;
+	t = &threads[v1->nthreads];
+	*t = (struct v1_thread){.process = process, .tid = number_of(name, strlen("thread."))};
+	if (!t->tid) {
+		log_error("%s/%s: the name must be thread. and a positive number", p->path, name);
+		return -EINVAL;
 	}
+	t->path = xasprintf("%s/%s", p->path, name);
+	if (!t->path)
+		return -ENOMEM;
+	v1->nthreads++;
+	return 0;
+}
+
+static int take_threads(struct v1 *v1, uint32_t process)
+{
+	char **names = NULL;
+	int err = list_names(v1->fd, v1->processes[process].path, "thread.", &names);
+
+	if (err)
+		goto out;
+	for (size_t i = 0; names[i]; i++) {
+		err = take_thread(v1, process, names[i]);
+		if (err)
+			goto out;
+	}
+out:
 	free_names(names);
 	return err;
 }
@@ -251,18 +273,37 @@ static int take_process(struct v1 *v1, const char *loom, const char *name)
 	p = &grown[v1->nprocesses++];
 	*p = (struct v1_process){.pid = number_of(name, strlen("proc."))};
 	p->loom = strdup(loom + strlen("loom."));
-	if (!p->loom || asprintf(&p->path, "%s/%s", loom, name) < 0)
+	p->path = xasprintf("%s/%s", loom, name);
+	if (!p->loom || !p->path)
 		return -ENOMEM;
 	if (!p->pid) {
 		log_error("%s: the name must be proc. and a positive number", p->path);
 		return -EINVAL;
 	}
-	if (asprintf(&meta, "%s/" METADATA, p->path) < 0)
+	meta = xasprintf("%s/" METADATA, p->path);
+	if (!meta)
 		return -ENOMEM;
 	p->meta = json_load(v1->fd, meta);
 	free(meta);
 	err = p->meta ? check_process(p) : -EINVAL;
 	return err ? err : take_threads(v1, (uint32_t)(v1->nprocesses - 1));
+}
+
+static int take_loom(struct v1 *v1, const char *loom)
+{
+	char **procs = NULL;
+	int err = list_names(v1->fd, loom, "proc.", &procs);
+
+	if (err)
+		goto out;
+	for (size_t i = 0; procs[i]; i++) {
+		err = take_process(v1, loom, procs[i]);
+		if (err)
+			goto out;
+	}
+out:
+	free_names(procs);
+	return err;
 }
 
 int v1_open(struct v1 *v1, const char *path)
@@ -274,23 +315,20 @@ int v1_open(struct v1 *v1, const char *path)
 	v1->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (v1->fd < 0) {
 		err = -errno;
-		log_error("%s: cannot open the trace: %s", path, strerror(-err));
+		log_error("cannot open '%s': %s", path, strerror(-err));
 		return err;
 	}
-	err = list(v1->fd, ".", "loom.", &looms);
-	for (size_t i = 0; !err && looms[i]; i++) {
-		char **procs = NULL;
-
-		err = list(v1->fd, looms[i], "proc.", &procs);
-		for (size_t k = 0; !err && procs[k]; k++)
-			err = take_process(v1, looms[i], procs[k]);
-		free_names(procs);
+	err = list_names(v1->fd, ".", "loom.", &looms);
+	if (err)
+		goto out;
+	for (size_t i = 0; looms[i]; i++) {
+		err = take_loom(v1, looms[i]);
+		if (err)
+			goto out;
 	}
+	err = check_looms(v1);
+out:
 	free_names(looms);
-	if (!err)
-		err = check_looms(v1);
-	if (err == -ENOMEM)
-		log_error("%s: no memory", path);
 	return err;
 }
 

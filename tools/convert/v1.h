@@ -5,8 +5,8 @@
  *   ovni/loom.LOOM/proc.PID/metadata.json
  *   ovni/loom.LOOM/proc.PID/thread.TID        events, with or without the 8-byte header
  *
- * In: a directory; out: its threads, sorted by path, each with what the metadata of its
- * process says, all rules of the specification checked.
+ * In: a directory; out: its threads, sorted by path, each with the metadata of its process.
+ * Invariant: the metadata keeps all rules of the specification.
  * Specification: tools.md 8.
  */
 #ifndef TOOLS_CONVERT_V1_H
@@ -38,8 +38,8 @@ struct v1 {
 	size_t nprocesses, nthreads;
 };
 
-/* Whether the directory has the layout of version 1: a loom.* with a proc.* with a metadata.json.
- */
+/* Whether the directory has the layout of version 1 (a loom.* with a proc.* with a metadata.json):
+ * 1, 0 or -errno. */
 int v1_looks_like(const char *path);
 
 /* Opens and checks. Returns 0, or -errno after one message. The caller closes. */
