@@ -30,7 +30,7 @@
 #include "trace/catalog/catalog.h"
 #include "trace/base/log.h"
 #include "trace/pallas/attributes.h"
-#include "trace/pallas/bytes.h"
+#include "trace/base/array.h"
 #include "trace/pallas/pallas_record.h"
 #include "trace/pallas/write/archive_writer.h"
 #include "trace/base/build_info.h"

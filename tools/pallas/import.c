@@ -27,7 +27,7 @@
 #include "trace/base/json.h"
 #include "trace/base/log.h"
 #include "trace/pallas/attributes.h"
-#include "trace/pallas/bytes.h"
+#include "trace/base/array.h"
 #include "trace/pallas/read/expand.h"
 #include "trace/pallas/pallas_record.h"
 #include "trace/ovni/stream.h"

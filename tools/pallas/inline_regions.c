@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "tools/pallas/inline_regions.h"
-#include "trace/pallas/bytes.h"
+#include "trace/base/array.h"
 
 char *pallas_summary_text(const struct region_summary *regions, size_t n)
 {

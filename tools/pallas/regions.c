@@ -26,7 +26,7 @@ void regions_free(struct regions *r)
 	mark_labels_free(&r->labels);
 	bytes_free(&r->lines);
 	free(r->variants);
-	free(r->slots);
+	hash_free(&r->variant_of);
 }
 
 void regions_line(struct regions *r, const char *fmt, ...)
@@ -146,58 +146,23 @@ static uint32_t new_variant(struct regions *r, const struct region_variant *v)
 	return ref;
 }
 
-static size_t variant_slot(const struct regions *r, const struct region_variant *v)
-{
-	uint64_t h = ((uint64_t)v->value * 0x9e3779b97f4a7c15u) ^
-		     (uint64_t)(uint32_t)v->type << 32 ^ v->mcv;
-	size_t slot;
-
-	h *= 0x9e3779b97f4a7c15u;
-	for (slot = (h >> 32) & (r->nslots - 1); r->slots[slot] != PALLAS_NONE;
-	     slot = (slot + 1) & (r->nslots - 1)) {
-		const struct region_variant *at = &r->variants[r->slots[slot]];
-
-		if (at->mcv == v->mcv && at->type == v->type && at->value == v->value)
-			break;
-	}
-	return slot;
-}
-
-static int variants_grow(struct regions *r)
-{
-	size_t n = r->nslots ? 2 * r->nslots : 256;
-	struct region_variant *variants = realloc(r->variants, n / 2 * sizeof(*variants));
-	uint32_t *slots;
-
-	if (!variants)
-		return -ENOMEM;
-	r->variants = variants;
-	slots = malloc(n * sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	memset(slots, 0xff, n * sizeof(*slots));
-	free(r->slots);
-	r->slots = slots;
-	r->nslots = n;
-	for (uint32_t i = 0; i < r->nvariants; i++)
-		r->slots[variant_slot(r, &r->variants[i])] = i;
-	return 0;
-}
-
 uint32_t regions_variant(struct regions *r, uint32_t mcv, int64_t value, int32_t type)
 {
-	struct region_variant v = {.mcv = mcv, .type = type, .value = value};
-	size_t slot;
+	struct region_variant v = {.mcv = mcv, .type = type, .value = value}, *added;
+	uint32_t *at =
+		hash_at(&r->variant_of, (struct hash_key){(uint64_t)value, (uint32_t)type, mcv});
 
-	if (2 * r->nvariants >= r->nslots && variants_grow(r))
+	if (!at)
 		return PALLAS_NONE;
-	slot = variant_slot(r, &v);
-	if (r->slots[slot] != PALLAS_NONE)
-		return r->variants[r->slots[slot]].region;
+	if (*at != HASH_NONE)
+		return r->variants[*at].region;
 	v.region = new_variant(r, &v);
 	if (v.region == PALLAS_NONE)
 		return PALLAS_NONE;
-	r->slots[slot] = (uint32_t)r->nvariants;
-	r->variants[r->nvariants++] = v;
+	added = ARRAY_ADD(r->variants, r->nvariants);
+	if (!added)
+		return PALLAS_NONE;
+	*added = v;
+	*at = (uint32_t)(added - r->variants);
 	return v.region;
 }

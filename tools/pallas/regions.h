@@ -14,7 +14,8 @@
 #include <stdint.h>
 
 #include "tools/pallas/mark_labels.h"
-#include "trace/pallas/bytes.h"
+#include "trace/base/array.h"
+#include "trace/base/hash.h"
 
 struct archive_writer;
 struct region_variant;
@@ -25,8 +26,7 @@ struct regions { /* zeroed, with the writer */
 	struct bytes lines; /* of the mapping */
 	struct region_variant *variants;
 	size_t nvariants;
-	uint32_t *slots; /* of the variants, a power of 2 */
-	size_t nslots;
+	struct hash variant_of; /* value, type, MCV */
 };
 
 void regions_free(struct regions *r);

@@ -112,9 +112,8 @@ static int rows(struct report *report)
 	spans = calloc(times->spans.n + 1, sizeof(*spans));
 	if (!spans)
 		return -ENOMEM;
-	for (size_t i = 0; i < times->spans.room; i++)
-		if (times->spans.places[i].count)
-			spans[n++] = times->spans.places[i];
+	for (; n < times->spans.n; n++)
+		spans[n] = times->spans.list[n];
 	qsort(spans, n, sizeof(*spans), by_time);
 	for (size_t i = 0; i < times->ncpus; i++) {
 		err = add_cpu(report, &times->cpus[i], spans, n);

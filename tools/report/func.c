@@ -182,26 +182,16 @@ static void name_function(const struct report *report, const struct pair *p, cha
 	*title = titled ? *title : strdup(type);
 }
 
-static struct pair *find(const struct pairs *pairs, int64_t a, int64_t b)
-{
-	for (size_t i = 0; i < pairs->room; i++)
-		if (pairs->places[i].count && pairs->places[i].a == a && pairs->places[i].b == b)
-			return &pairs->places[i];
-	return NULL;
-}
-
 static int rows(struct report *report)
 {
 	const struct totals *totals = report->more;
 
-	for (size_t i = 0; i < totals->wall.room; i++) {
-		const struct pair *p = &totals->wall.places[i], *on, *inner;
+	for (size_t i = 0; i < totals->wall.n; i++) {
+		const struct pair *p = &totals->wall.list[i];
+		const struct pair *on = pairs_find(&totals->on_cpu, p->a, p->b);
+		const struct pair *inner = pairs_find(&totals->inner, p->a, p->b);
 		union cell row[8];
 
-		if (!p->count)
-			continue;
-		on = find(&totals->on_cpu, p->a, p->b);
-		inner = find(&totals->inner, p->a, p->b);
 		name_function(report, p, &row[0].text, &row[1].text);
 		row[2].number = (int64_t)(p->count + (inner ? inner->count : 0));
 		row[3].number = p->sum;

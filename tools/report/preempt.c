@@ -44,8 +44,8 @@ static int rows(struct report *report)
 {
 	const struct pairs *pairs = report->more;
 
-	for (size_t i = 0; i < pairs->room; i++) {
-		const struct pair *p = &pairs->places[i];
+	for (size_t i = 0; i < pairs->n; i++) {
+		const struct pair *p = &pairs->list[i];
 		union cell row[] = {
 			{.text = NULL},
 			{.text = NULL},
@@ -55,8 +55,6 @@ static int rows(struct report *report)
 			{.number = report_clock(report->intervals, p->most_at)},
 		};
 
-		if (!p->count)
-			continue;
 		row[0].text = tid_names_of_stream(&report->names, (uint32_t)p->a);
 		row[1].text = tid_names_of_tid(&report->names, (uint32_t)p->a, (int32_t)p->b);
 		if (table_add(&report->table, row) < 0)

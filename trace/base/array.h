@@ -1,43 +1,100 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table: arrays that grow at their end, and where the search for a key in the slots of one begins.
+ * array: arrays and byte buffers that grow at their end.
  *
- * What is entered keeps its index, which 32 bits hold; a pointer into the array holds until it
- * grows.
+ * An array is a pointer and a count, both zero at first, and belongs to the caller (free()). Its
+ * capacity follows from the count: 8, 16, 32, ... So it must only grow through ARRAY_ADD() or
+ * array_more(). Pointers into it are valid until it grows; indices fit in 32 bits.
  */
 #ifndef TRACE_BASE_ARRAY_H
 #define TRACE_BASE_ARRAY_H
 
-#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define LOOM_TABLE_FIRST 64
-#define LOOM_TABLE_MOST	 (UINT32_MAX / 2)
+#define ARRAY_FIRST 8		     /* elements; a power of two */
+#define ARRAY_MOST  (UINT32_MAX / 2) /* elements */
 
-/* Makes room for one entry of `size` bytes more in the array *table points to: 0 or -ENOMEM. */
-static inline int loom_table_grow(void *table, size_t *room, size_t used, size_t size)
+/* Returns `list` with room for one more element of `size` bytes after `used`, or NULL without
+ * memory: `list` is then still valid. */
+static inline void *array_more(void *list, size_t used, size_t size)
 {
-	void **at = table, *more;
-	size_t wanted = *room ? 2 * *room : LOOM_TABLE_FIRST;
-
-	if (used < *room)
-		return 0;
-	more = used < LOOM_TABLE_MOST ? realloc(*at, wanted * size) : NULL;
-	if (!more)
-		return -ENOMEM;
-	*at = more;
-	*room = wanted;
-	return 0;
+	if (used && (used < ARRAY_FIRST || (used & (used - 1))))
+		return list;
+	if (used >= ARRAY_MOST)
+		return NULL;
+	return reallocarray(list, used ? 2 * used : ARRAY_FIRST, size);
 }
 
-/* Two numbers as one in which every bit of both shows. */
-static inline uint64_t loom_table_hash(uint64_t a, uint64_t b)
-{
-	uint64_t h = (a ^ b * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+/* Appends an element and counts it: its address, to be filled in by the caller; NULL without
+ * memory. `list` and `n` are lvalues. */
+#define ARRAY_ADD(list, n)                                                                         \
+	({                                                                                         \
+		__typeof__(list) array_grown = array_more((list), (n), sizeof(*(list)));           \
+		if (array_grown)                                                                   \
+			(list) = array_grown;                                                      \
+		array_grown ? &(list)[(n)++] : NULL;                                               \
+	})
 
-	return h ^ h >> 32;
+/* A byte buffer. A failed growth is remembered, so that the caller checks once at the end. */
+struct bytes {
+	uint8_t *data;
+	size_t size, room;
+	bool failed; /* out of memory */
+};
+
+/* Appends `size` bytes for the caller to fill in; NULL without memory. */
+static inline void *bytes_more(struct bytes *b, size_t size)
+{
+	uint8_t *data;
+
+	if (size > b->room - b->size) {
+		size_t room = b->room ? 2 * b->room : 64;
+
+		while (room - b->size < size)
+			room *= 2;
+		data = realloc(b->data, room);
+		if (!data) {
+			b->failed = true;
+			return NULL;
+		}
+		b->data = data;
+		b->room = room;
+	}
+	b->size += size;
+	return b->data + b->size - size;
+}
+
+static inline void bytes_put(struct bytes *b, const void *data, size_t size)
+{
+	void *to = bytes_more(b, size);
+
+	if (to && size)
+		memcpy(to, data, size);
+}
+
+static inline void bytes_u8(struct bytes *b, uint8_t v)
+{
+	bytes_put(b, &v, sizeof(v));
+}
+
+static inline void bytes_u32(struct bytes *b, uint32_t v)
+{
+	bytes_put(b, &v, sizeof(v));
+}
+
+static inline void bytes_u64(struct bytes *b, uint64_t v)
+{
+	bytes_put(b, &v, sizeof(v));
+}
+
+static inline void bytes_free(struct bytes *b)
+{
+	free(b->data);
+	*b = (struct bytes){0};
 }
 
 #endif

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CORES	65536
-#define NEVER	UINT64_MAX
-#define NO_SLOT UINT32_MAX
-#define LLU(v)	((unsigned long long)(v))
+#include "trace/base/array.h"
+#include "trace/base/hash.h"
+
+#define CORES  65536
+#define NEVER  UINT64_MAX
+#define LLU(v) ((unsigned long long)(v))
 
 /* A record: which one, and where. */
 struct spot {
@@ -33,10 +35,9 @@ struct record_order {
 	struct loom_violations *findings;
 	const char *file;
 	struct scope *scopes;
-	size_t nscopes, room;
-	uint32_t *slots; /* open addressing, numbers of scopes */
-	size_t nslots;
-	size_t last; /* scope of the last record */
+	size_t nscopes;
+	struct hash scope_of; /* invocation, epoch, core */
+	size_t last;	      /* scope of the last record */
 	uint32_t *epochs;
 	uint8_t *seen; /* a bit for each core: it has an epoch */
 	uint64_t records[256];
@@ -68,7 +69,7 @@ void record_order_free(struct record_order *o)
 	if (!o)
 		return;
 	free(o->scopes);
-	free(o->slots);
+	hash_free(&o->scope_of);
 	free(o->epochs);
 	free(o->seen);
 	free(o);
@@ -82,54 +83,13 @@ static bool is_scope(const struct scope *s, const struct loom_record *r)
 	       s->invocation_id == r->invocation_id;
 }
 
-static uint64_t hash(uint16_t core, uint32_t epoch, uint64_t invocation)
-{
-	uint64_t h = (invocation ^ ((uint64_t)core << 32 | epoch) * 0x9e3779b97f4a7c15u) *
-		     0xff51afd7ed558ccdu;
-
-	return h ^ h >> 29;
-}
-
-static int grow_slots(struct record_order *o)
-{
-	size_t n = o->nslots ? 2 * o->nslots : 64;
-	uint32_t *slots;
-
-	if (o->nscopes >= NO_SLOT / 2)
-		return -ENOMEM;
-	slots = malloc(n * sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	memset(slots, 0xff, n * sizeof(*slots));
-	for (size_t i = 0; i < o->nscopes; i++) {
-		const struct scope *s = &o->scopes[i];
-		size_t at = hash(s->core_id, s->epoch_id, s->invocation_id) & (n - 1);
-
-		while (slots[at] != NO_SLOT)
-			at = (at + 1) & (n - 1);
-		slots[at] = (uint32_t)i;
-	}
-	free(o->slots);
-	o->slots = slots;
-	o->nslots = n;
-	return 0;
-}
-
 static struct scope *new_scope(struct record_order *o, const struct loom_record *r)
 {
 	static const struct spot never = {NEVER, NEVER};
-	struct scope *s;
+	struct scope *s = ARRAY_ADD(o->scopes, o->nscopes);
 
-	if (o->nscopes == o->room) {
-		size_t room = o->room ? 2 * o->room : 16;
-		struct scope *scopes = reallocarray(o->scopes, room, sizeof(*scopes));
-
-		if (!scopes)
-			return NULL;
-		o->scopes = scopes;
-		o->room = room;
-	}
-	s = &o->scopes[o->nscopes++];
+	if (!s)
+		return NULL;
 	*s = (struct scope){
 		.invocation_id = r->invocation_id,
 		.epoch_id = r->epoch_id,
@@ -147,21 +107,19 @@ static struct scope *new_scope(struct record_order *o, const struct loom_record 
 
 static struct scope *scope_of(struct record_order *o, const struct loom_record *r)
 {
-	size_t at;
+	uint32_t *at;
 
 	if (o->nscopes > 0 && is_scope(&o->scopes[o->last], r))
 		return &o->scopes[o->last];
-	if (2 * (o->nscopes + 1) > o->nslots && grow_slots(o) < 0)
+	at = hash_at(&o->scope_of, (struct hash_key){r->invocation_id, r->epoch_id, r->core_id});
+	if (!at)
 		return NULL;
-	at = hash(r->core_id, r->epoch_id, r->invocation_id) & (o->nslots - 1);
-	while (o->slots[at] != NO_SLOT && !is_scope(&o->scopes[o->slots[at]], r))
-		at = (at + 1) & (o->nslots - 1);
-	if (o->slots[at] == NO_SLOT) {
+	if (*at == HASH_NONE) {
 		if (!new_scope(o, r))
 			return NULL;
-		o->slots[at] = (uint32_t)(o->nscopes - 1);
+		*at = (uint32_t)(o->nscopes - 1);
 	}
-	o->last = o->slots[at];
+	o->last = *at;
 	return &o->scopes[o->last];
 }
 
@@ -375,9 +333,7 @@ void record_order_finish(struct record_order *o, bool (*may_lack)(void *, uint8_
 {
 	size_t start = 0;
 
-	free(o->slots); /* they number the scopes as they were */
-	o->slots = NULL;
-	o->nslots = 0;
+	hash_free(&o->scope_of); /* its indices are those before sorting */
 	if (o->nscopes > 1)
 		qsort(o->scopes, o->nscopes, sizeof(*o->scopes), by_invocation);
 	for (size_t i = 1; i <= o->nscopes; i++) {

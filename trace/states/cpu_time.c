@@ -133,12 +133,12 @@ static int add_streams(struct cpu_times *times, const struct source *source)
 
 static int add_spans(struct cpu_times *times, const struct source *source)
 {
-	for (size_t i = 0; i < times->spans.room; i++) {
-		const struct pair *p = &times->spans.places[i];
+	for (size_t i = 0; i < times->spans.n; i++) {
+		const struct pair *p = &times->spans.list[i];
 		const char *loom;
 		struct cpu_time *cpu;
 
-		if (!p->count || p->b < 0)
+		if (p->b < 0)
 			continue;
 		loom = source->owners[p->a].loom;
 		cpu = cpu_of(times, loom ? loom : "", (int32_t)p->b);

@@ -1,60 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/states/pairs.h"
 
-#include <stdlib.h>
-#include <string.h>
-
+#include "trace/base/array.h"
 #include "trace/ovni/event.h"
 
-static struct pair *place_of(struct pair *places, size_t room, int64_t a, int64_t b)
+static struct hash_key key_of(int64_t a, int64_t b)
 {
-	uint64_t hash = ((uint64_t)a * 0x9e3779b97f4a7c15u ^ (uint64_t)b) * 0xff51afd7ed558ccdu;
-	size_t i = (size_t)(hash >> 20) & (room - 1);
-
-	while (places[i].count && (places[i].a != a || places[i].b != b))
-		i = (i + 1) & (room - 1);
-	return &places[i];
+	return (struct hash_key){.a = (uint64_t)a, .b = (uint64_t)b};
 }
 
-static int grow(struct pairs *pairs)
+struct pair *pairs_add(struct pairs *pairs, int64_t a, int64_t b, int64_t ns, int64_t when)
 {
-	size_t room = pairs->room ? 2 * pairs->room : 64;
-	struct pair *places = calloc(room, sizeof(*places));
-
-	if (!places)
-		return -1;
-	for (size_t i = 0; i < pairs->room; i++)
-		if (pairs->places[i].count)
-			*place_of(places, room, pairs->places[i].a, pairs->places[i].b) =
-				pairs->places[i];
-	free(pairs->places);
-	pairs->places = places;
-	pairs->room = room;
-	return 0;
-}
-
-struct pair *pairs_add(struct pairs *pairs, int64_t a, int64_t b, int64_t ns, int64_t at)
-{
+	uint32_t *at = hash_at(&pairs->index_of, key_of(a, b));
 	struct pair *pair;
 
-	if (2 * pairs->n >= pairs->room && grow(pairs) < 0)
+	if (!at)
 		return NULL;
-	pair = place_of(pairs->places, pairs->room, a, b);
-	if (!pair->count) {
+	if (*at == HASH_NONE) {
+		pair = ARRAY_ADD(pairs->list, pairs->n);
+		if (!pair)
+			return NULL;
 		*pair = (struct pair){.a = a, .b = b, .most = INT64_MIN};
-		pairs->n++;
+		*at = (uint32_t)(pair - pairs->list);
 	}
+	pair = &pairs->list[*at];
 	pair->count++;
 	pair->sum = clock_sum(pair->sum, ns);
 	if (ns > pair->most) {
 		pair->most = ns;
-		pair->most_at = at;
+		pair->most_at = when;
 	}
 	return pair;
 }
 
+const struct pair *pairs_find(const struct pairs *pairs, int64_t a, int64_t b)
+{
+	uint32_t at = hash_get(&pairs->index_of, key_of(a, b));
+
+	return at == HASH_NONE ? NULL : &pairs->list[at];
+}
+
 void pairs_free(struct pairs *pairs)
 {
-	free(pairs->places);
-	memset(pairs, 0, sizeof(*pairs));
+	hash_free(&pairs->index_of);
+	free(pairs->list);
+	*pairs = (struct pairs){.n = 0};
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pairs: sums of durations for each pair of numbers (two threads, a thread and a CPU).
+ * pairs: sums for each pair (a, b): times by victim and culprit, by thread and CPU.
  *
- * In: pairs with a duration; out: for each pair its count, sum and greatest duration. A hash table
- * with open addressing: its memory follows the number of different pairs.
+ * Memory grows with the number of different pairs.
  */
 #ifndef TRACE_STATES_PAIRS_H
 #define TRACE_STATES_PAIRS_H
@@ -11,19 +10,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/base/hash.h"
+
 struct pair {
 	int64_t a, b;
-	uint64_t count; /* 0: the slot is free */
-	int64_t sum, most, most_at;
+	uint64_t count;		    /* at least 1 */
+	int64_t sum, most, most_at; /* ns, ns, clock */
 };
 
 struct pairs {
-	struct pair *places;
-	size_t n, room; /* room is a power of two */
+	struct pair *list; /* in the order of their first use */
+	size_t n;
+	struct hash index_of;
 };
 
-/* Adds a duration of (a, b) that began at clock `at`. Returns the pair, NULL without memory. */
-struct pair *pairs_add(struct pairs *pairs, int64_t a, int64_t b, int64_t ns, int64_t at);
+/* Counts one more of (a, b) with a duration in ns, and the clock `when`. NULL without memory. */
+struct pair *pairs_add(struct pairs *pairs, int64_t a, int64_t b, int64_t ns, int64_t when);
+
+const struct pair *pairs_find(const struct pairs *pairs, int64_t a, int64_t b); /* or NULL */
 
 void pairs_free(struct pairs *pairs);
 

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "user/config/session_info.h"
+#include "trace/base/array.h"
+#include "trace/base/hash.h"
 #include "user/probes/action.h"
 #include "user/host/proc_info.h"
 #include "user/timeline/call_stacks.h"
@@ -44,7 +46,6 @@ struct threads *threads_new(struct writer *writer, const struct facts *facts,
 		goto fail;
 	threads->writer = writer;
 	threads->topology = topology;
-	threads->last = &threads->first;
 	threads->session.facts = facts;
 	threads->loom = loom_name(facts->loom);
 	if (facts->proc && process_numbers_are_ours(facts->proc))
@@ -75,7 +76,6 @@ static void process_free(struct process *process)
 
 void threads_free(struct threads *threads)
 {
-	struct thread *next;
 
 	if (!threads)
 		return;
@@ -87,17 +87,17 @@ void threads_free(struct threads *threads)
 		free(threads->pages[i]);
 	}
 	free(threads->pages);
-	for (struct thread *thread = threads->first; thread; thread = next) {
-		next = thread->next;
-		free(thread->names);
-		free(thread->declared);
-		free(thread);
+	for (size_t i = 0; i < threads->nstreams; i++) {
+		free(threads->streams[i]->names);
+		free(threads->streams[i]->declared);
+		free(threads->streams[i]);
 	}
+	free(threads->streams);
 	for (size_t i = 0; i < threads->nprocesses; i++)
 		process_free(threads->processes[i]);
 	free(threads->processes);
-	keymap_fini(&threads->by_key);
-	keymap_fini(&threads->by_pid);
+	hash_free(&threads->stream_of);
+	hash_free(&threads->process_of);
 	if (threads->own)
 		process_fini(threads->own);
 	free(threads->own);
@@ -115,7 +115,7 @@ uint64_t threads_known(const struct threads *threads)
 
 uint64_t threads_streams(const struct threads *threads)
 {
-	return threads->streams;
+	return threads->nstreams;
 }
 
 /* ---- tasks ---- */
@@ -276,7 +276,7 @@ static struct meta *meta_new(struct threads *threads, struct thread *thread, boo
 		meta->d.own = threads->own;
 		meta->process = process;
 	}
-	if (thread == threads->first)
+	if (thread == threads->streams[0])
 		meta->d.session = &threads->session;
 	meta->d.actions = threads->actions;
 	if (!thread->declared)
@@ -317,11 +317,11 @@ static int create_first(struct threads *threads)
 {
 	struct meta *meta;
 
-	if (threads->first->created)
+	if (threads->streams[0]->created)
 		return 0;
-	meta = meta_new(threads, threads->first, false);
+	meta = meta_new(threads, threads->streams[0], false);
 	if (meta)
-		return put(threads, threads->first, NULL, 0, meta);
+		return put(threads, threads->streams[0], NULL, 0, meta);
 	return log_no_memory("the description of a stream");
 }
 
@@ -334,7 +334,7 @@ static int hand_over(struct threads *threads, struct thread *thread, void *event
 	int err = 0;
 
 	/* The first stream tells what the session has lost: it is finished when that is known. */
-	if (thread == threads->first)
+	if (thread == threads->streams[0])
 		finished = false;
 	else
 		err = create_first(threads);
@@ -345,7 +345,7 @@ static int hand_over(struct threads *threads, struct thread *thread, void *event
 		if (!meta)
 			err = log_no_memory("the description of a stream");
 		else /* the first stream of the session is described once more at the end */
-			meta->last = last && thread->process != threads->first->process;
+			meta->last = last && thread->process != threads->streams[0]->process;
 	}
 	if (!err && thread->finished && !finished) {
 		/* It goes on: it must not look complete while it is not. */
@@ -466,25 +466,22 @@ void threads_look(struct threads *threads, struct process *process)
 
 static struct process *process_of(struct threads *threads, uint32_t pid)
 {
-	struct process *process = keymap_get(&threads->by_pid, pid);
+	uint32_t *at = hash_at(&threads->process_of, (struct hash_key){.a = pid});
+	struct process *process, **added;
 
-	if (process)
-		return process;
-	if (!(threads->nprocesses & (threads->nprocesses - 1))) {
-		size_t room = threads->nprocesses ? threads->nprocesses * 2 : 1;
-		struct process **grown = realloc(threads->processes, room * sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		threads->processes = grown;
-	}
+	if (!at)
+		return NULL;
+	if (*at != HASH_NONE)
+		return threads->processes[*at];
 	process = calloc(1, sizeof(*process));
-	if (!process || keymap_add(&threads->by_pid, pid, process)) {
+	added = process ? ARRAY_ADD(threads->processes, threads->nprocesses) : NULL;
+	if (!added) {
 		free(process);
 		return NULL;
 	}
 	process->pid = pid;
-	threads->processes[threads->nprocesses++] = process;
+	*added = process;
+	*at = (uint32_t)(added - threads->processes);
 	return process;
 }
 
@@ -492,25 +489,28 @@ static struct process *process_of(struct threads *threads, uint32_t pid)
 
 struct thread *threads_find(const struct threads *threads, uint32_t pid, uint32_t tid)
 {
-	return keymap_get(&threads->by_key, thread_key(pid, tid));
+	uint32_t at = hash_get(&threads->stream_of, (struct hash_key){.a = pid, .b = tid});
+
+	return at == HASH_NONE ? NULL : threads->streams[at];
 }
 
 static struct thread *thread_new(struct threads *threads, uint32_t pid, uint32_t tid)
 {
-	struct process *process = process_of(threads, pid);
-	struct thread *thread = process ? calloc(1, sizeof(*thread)) : NULL;
+	uint32_t *at = hash_at(&threads->stream_of, (struct hash_key){.a = pid, .b = tid});
+	struct process *process = at ? process_of(threads, pid) : NULL;
+	struct thread *thread = process ? calloc(1, sizeof(*thread)) : NULL, **added;
 
-	if (!thread || keymap_add(&threads->by_key, thread_key(pid, tid), thread)) {
+	added = thread ? ARRAY_ADD(threads->streams, threads->nstreams) : NULL;
+	if (!added) {
 		free(thread);
 		return NULL;
 	}
+	*added = thread;
+	*at = (uint32_t)(added - threads->streams);
 	thread->key = thread_key(pid, tid);
 	thread->process = process;
 	if (!process->first)
 		process->first = thread;
-	*threads->last = thread;
-	threads->last = &thread->next;
-	threads->streams++;
 	names_has_stream(&threads->names, tid);
 	return thread;
 }
@@ -621,11 +621,13 @@ int threads_finish(struct threads *threads, const struct session *session)
 	if (err)
 		return err;
 	threads->session.names = &threads->names;
-	for (struct thread *thread = threads->first; thread && !err; thread = thread->next) {
+	for (size_t i = 0; i < threads->nstreams; i++) {
+		struct thread *thread = threads->streams[i];
+
 		struct process *process = thread->process;
 		struct meta *meta;
 
-		if (thread != threads->first && !(ranked && thread == process->first))
+		if (thread != threads->streams[0] && !(ranked && thread == process->first))
 			continue;
 		meta = meta_new(threads, thread, true);
 		if (!meta)
@@ -635,6 +637,8 @@ int threads_finish(struct threads *threads, const struct session *session)
 			meta->d.nranks = process->facts->nranks;
 		}
 		err = put(threads, thread, NULL, 0, meta);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }

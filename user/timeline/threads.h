@@ -21,7 +21,7 @@
 
 #include "bpf/record.h"
 #include "user/timeline/metadata.h"
-#include "trace/base/keymap.h"
+#include "trace/base/hash.h"
 #include "user/timeline/thread_names.h"
 #include "trace/ovni/event.h"
 #include "trace/ovni/thread_state.h"
@@ -118,17 +118,17 @@ struct thread {
 	uint64_t *declared; /* bits, by struct declaration: what of the probes it has; or NULL, */
 	uint32_t ndeclared, declared_told; /* how many, and how many stream.json tells */
 	bool exited;
-	struct thread *next; /* all streams, in the order of their birth */
 };
 
 struct threads {
 	struct task_page **pages;
 	size_t npages;
-	uint64_t known, streams;
-	struct keymap by_key, by_pid;
-	struct thread *first, **last; /* all streams */
-	struct process **processes;   /* all, nprocesses of them */
+	uint64_t known;
+	struct thread **streams; /* in the order of their birth */
+	size_t nstreams;
+	struct process **processes;
 	size_t nprocesses;
+	struct hash stream_of, process_of; /* indices by pid and tid, by pid */
 	struct writer *writer;
 	const struct topology *topology;
 	char *loom;

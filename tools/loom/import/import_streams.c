@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "trace/base/array.h"
+#include "trace/base/hash.h"
 #include "trace/ovni/beneath.h"
 #include "trace/ovni/event.h"
 #include "trace/base/log.h"
@@ -21,20 +23,16 @@
 #define BUFFER_LEAST  512u
 #define OVNI_MODEL    "1.1.0"
 #define MARKS	      (LOOM_MARK_LAST - LOOM_MARK_FIRST + 1)
-#define LABELS_FEW    16
-#define NO_LABEL      UINT32_MAX
 
 struct label {
 	int64_t value;
 	char *text;
 };
 
-/* Labels of one mark of one row, as they came; found by their values once there are many. */
+/* Labels of one mark of one row, in the order of their first use. */
 struct labels {
 	struct label *list;
-	size_t n, room;
-	uint32_t *slots; /* open addressing, numbers in the list; NULL: there are few */
-	size_t nslots;
+	size_t n;
 };
 
 struct row {
@@ -47,6 +45,7 @@ struct row {
 };
 
 struct import_streams {
+	struct hash label_of; /* value, row, mark */
 	int fd;
 	const char *dir;
 	char *loom;
@@ -299,81 +298,30 @@ int import_streams_mark(struct import_streams *w, size_t row, int64_t clock, enu
 	return put(w, row, MCV('O', 'M', '='), clock, payload, sizeof(payload));
 }
 
-static size_t label_slot(const struct labels *l, int64_t value)
-{
-	uint64_t h = (uint64_t)value * 0x9e3779b97f4a7c15u;
-	size_t i = (h ^ h >> 32) & (l->nslots - 1);
-
-	while (l->slots[i] != NO_LABEL && l->list[l->slots[i]].value != value)
-		i = (i + 1) & (l->nslots - 1);
-	return i;
-}
-
-static bool has_label(const struct labels *l, int64_t value)
-{
-	if (l->slots)
-		return l->slots[label_slot(l, value)] != NO_LABEL;
-	for (size_t i = 0; i < l->n; i++) {
-		if (l->list[i].value == value)
-			return true;
-	}
-	return false;
-}
-
-/* Room for one more in the list, and in the slots if it needs any. */
-static int grow_labels(struct labels *l)
-{
-	size_t room = l->room ? 2 * l->room : 8, nslots = 4 * room;
-	struct label *list;
-	uint32_t *slots;
-
-	if (l->n < l->room)
-		return 0;
-	list = l->n < NO_LABEL / 4 ? realloc(l->list, room * sizeof(*list)) : NULL;
-	if (!list)
-		return -ENOMEM;
-	l->list = list;
-	l->room = room;
-	if (room <= LABELS_FEW)
-		return 0;
-	slots = malloc(nslots * sizeof(*slots));
-	if (!slots) {
-		l->room = l->n; /* the next one is told, too */
-		return -ENOMEM;
-	}
-	memset(slots, 0xff, nslots * sizeof(*slots));
-	free(l->slots);
-	l->slots = slots;
-	l->nslots = nslots;
-	for (uint32_t i = 0; i < l->n; i++)
-		slots[label_slot(l, list[i].value)] = i;
-	return 0;
-}
-
 int import_streams_label(struct import_streams *w, size_t row, enum loom_mark mark, int64_t value,
 			 const char *text)
 {
 	struct row *r = &w->rows[row];
+	uint32_t *at = hash_at(&w->label_of, (struct hash_key){(uint64_t)value, row, mark});
+	struct label *label;
 	struct labels *l;
-	char *copy;
 
+	if (!at)
+		goto no_memory;
+	if (*at != HASH_NONE)
+		return 0;
 	if (!r->labels)
 		r->labels = calloc(MARKS, sizeof(*r->labels));
 	if (!r->labels)
 		goto no_memory;
 	l = &r->labels[mark - LOOM_MARK_FIRST];
-	if (has_label(l, value))
+	label = ARRAY_ADD(l->list, l->n);
+	if (!label)
+		goto no_memory;
+	*label = (struct label){value, strdup(text)};
+	*at = (uint32_t)(label - l->list);
+	if (label->text)
 		return 0;
-	if (grow_labels(l))
-		goto no_memory;
-	copy = strdup(text);
-	if (!copy)
-		goto no_memory;
-	l->list[l->n] = (struct label){value, copy};
-	if (l->slots)
-		l->slots[label_slot(l, value)] = (uint32_t)l->n;
-	l->n++;
-	return 0;
 no_memory:
 	log_error("%s: no memory for the labels", w->dir);
 	return -ENOMEM;
@@ -485,12 +433,12 @@ void import_streams_close(struct import_streams *w)
 			for (size_t l = 0; l < w->rows[i].labels[k].n; l++)
 				free(w->rows[i].labels[k].list[l].text);
 			free(w->rows[i].labels[k].list);
-			free(w->rows[i].labels[k].slots);
 		}
 		free(w->rows[i].labels);
 	}
 	free(w->rows);
 	free(w->buffers);
+	hash_free(&w->label_of);
 	free(w->loom);
 	free(w);
 }

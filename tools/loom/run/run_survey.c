@@ -41,104 +41,59 @@ void run_survey_free(struct run_survey *run)
 	free(run->nodes);
 	free(run->lanes);
 	free(run->scopes);
-	free(run->node_slots);
-	free(run->scope_slots);
+	hash_free(&run->node_of);
+	hash_free(&run->scope_of);
 	free(run);
 }
 
-static uint32_t *new_slots(size_t n)
+static struct hash_key node_key(uint32_t core, uint32_t node)
 {
-	uint32_t *slots = malloc(n * sizeof(*slots));
-
-	if (slots)
-		memset(slots, 0xff, n * sizeof(*slots));
-	return slots;
+	return (struct hash_key){.a = node, .b = core};
 }
 
-static size_t node_slot(const struct run_survey *run, uint32_t core, uint32_t node)
+static struct hash_key scope_key(const struct loom_scope *s)
 {
-	size_t mask = run->nnode_slots - 1, i = loom_table_hash(node, core) & mask;
-
-	for (; run->node_slots[i] != LOOM_NONE; i = (i + 1) & mask) {
-		const struct run_survey_node *at = &run->nodes[run->node_slots[i]];
-
-		if (at->core == core && at->node == node)
-			break;
-	}
-	return i;
+	return (struct hash_key){s->id, (uint64_t)s->core << 32 | s->epoch, s->part};
 }
 
-static size_t scope_slot(const struct run_survey *run, const struct loom_scope *s)
+static int enter(struct hash *h, struct hash_key key, uint32_t index)
 {
-	size_t mask = run->nscope_slots - 1;
-	size_t i = loom_table_hash(loom_table_hash(s->id, s->part),
-				   (uint64_t)s->core << 32 ^ s->epoch) &
-		   mask;
+	uint32_t *at = hash_at(h, key);
 
-	for (; run->scope_slots[i] != LOOM_NONE; i = (i + 1) & mask) {
-		const struct loom_scope *at = &run->scopes[run->scope_slots[i]];
-
-		if (at->core == s->core && at->epoch == s->epoch && at->part == s->part &&
-		    at->id == s->id)
-			break;
-	}
-	return i;
-}
-
-static int enter_nodes(struct run_survey *run, size_t n)
-{
-	uint32_t *slots = new_slots(n);
-
-	if (!slots)
+	if (!at)
 		return -ENOMEM;
-	free(run->node_slots);
-	run->node_slots = slots;
-	run->nnode_slots = n;
-	for (uint32_t i = 0; i < run->nnodes; i++)
-		slots[node_slot(run, run->nodes[i].core, run->nodes[i].node)] = i;
-	return 0;
-}
-
-static int enter_scopes(struct run_survey *run, size_t n)
-{
-	uint32_t *slots = new_slots(n);
-
-	if (!slots)
-		return -ENOMEM;
-	free(run->scope_slots);
-	run->scope_slots = slots;
-	run->nscope_slots = n;
-	for (uint32_t i = 0; i < run->nscopes; i++)
-		slots[scope_slot(run, &run->scopes[i])] = i;
+	*at = index;
 	return 0;
 }
 
 static struct run_survey_core *core_of(struct run_survey *run, uint16_t id)
 {
 	if (run->core_of[id] == LOOM_NONE) {
-		if (loom_table_grow(&run->cores, &run->core_room, run->ncores, sizeof(*run->cores)))
+		struct run_survey_core *core = ARRAY_ADD(run->cores, run->ncores);
+
+		if (!core)
 			return NULL;
-		run->cores[run->ncores] = (struct run_survey_core){.id = id, .current = LOOM_NONE};
-		run->core_of[id] = (uint32_t)run->ncores++;
+		*core = (struct run_survey_core){.id = id, .current = LOOM_NONE};
+		run->core_of[id] = (uint32_t)(core - run->cores);
 	}
 	return &run->cores[run->core_of[id]];
 }
 
 static struct run_survey_node *node_of(struct run_survey *run, uint32_t core, uint32_t node)
 {
-	size_t slot;
+	uint32_t *at = hash_at(&run->node_of, node_key(core, node));
+	struct run_survey_node *n;
 
-	if (2 * (run->nnodes + 1) > run->nnode_slots &&
-	    enter_nodes(run, run->nnode_slots ? 2 * run->nnode_slots : 128))
+	if (!at)
 		return NULL;
-	slot = node_slot(run, core, node);
-	if (run->node_slots[slot] == LOOM_NONE) {
-		if (loom_table_grow(&run->nodes, &run->node_room, run->nnodes, sizeof(*run->nodes)))
-			return NULL;
-		run->nodes[run->nnodes] = (struct run_survey_node){.core = core, .node = node};
-		run->node_slots[slot] = (uint32_t)run->nnodes++;
-	}
-	return &run->nodes[run->node_slots[slot]];
+	if (*at != HASH_NONE)
+		return &run->nodes[*at];
+	n = ARRAY_ADD(run->nodes, run->nnodes);
+	if (!n)
+		return NULL;
+	*n = (struct run_survey_node){.core = core, .node = node};
+	*at = (uint32_t)(n - run->nodes);
+	return n;
 }
 
 static struct loom_scope *scope_of(struct run_survey *run, struct run_survey_core *core,
@@ -148,7 +103,8 @@ static struct loom_scope *scope_of(struct run_survey *run, struct run_survey_cor
 				 .epoch = r->epoch_id,
 				 .part = part,
 				 .id = r->invocation_id};
-	size_t slot;
+	struct loom_scope *scope;
+	uint32_t *at;
 
 	if (core->current != LOOM_NONE) {
 		struct loom_scope *s = &run->scopes[core->current];
@@ -156,18 +112,17 @@ static struct loom_scope *scope_of(struct run_survey *run, struct run_survey_cor
 		if (s->epoch == key.epoch && s->part == part && s->id == key.id)
 			return s;
 	}
-	if (2 * (run->nscopes + 1) > run->nscope_slots &&
-	    enter_scopes(run, run->nscope_slots ? 2 * run->nscope_slots : 128))
+	at = hash_at(&run->scope_of, scope_key(&key));
+	if (!at)
 		return NULL;
-	slot = scope_slot(run, &key);
-	if (run->scope_slots[slot] == LOOM_NONE) {
-		if (loom_table_grow(&run->scopes, &run->scope_room, run->nscopes,
-				    sizeof(*run->scopes)))
+	if (*at == HASH_NONE) {
+		scope = ARRAY_ADD(run->scopes, run->nscopes);
+		if (!scope)
 			return NULL;
-		run->scopes[run->nscopes] = key;
-		run->scope_slots[slot] = (uint32_t)run->nscopes++;
+		*scope = key;
+		*at = (uint32_t)(scope - run->scopes);
 	}
-	core->current = run->scope_slots[slot];
+	core->current = *at;
 	return &run->scopes[core->current];
 }
 
@@ -361,7 +316,10 @@ static int seal_scopes(struct run_survey *run)
 	}
 	for (size_t i = 0; !err && i < run->ncores; i++)
 		err = make_inside(run, &run->cores[i]);
-	return err ? err : enter_scopes(run, run->nscope_slots ? run->nscope_slots : 128);
+	hash_free(&run->scope_of);
+	for (uint32_t i = 0; !err && i < run->nscopes; i++)
+		err = enter(&run->scope_of, scope_key(&run->scopes[i]), i);
+	return err;
 }
 
 static bool uses_lane(const struct run_survey_node *node, unsigned lane)
@@ -371,18 +329,17 @@ static bool uses_lane(const struct run_survey_node *node, unsigned lane)
 
 static int seal_lanes(struct run_survey *run)
 {
-	size_t room = 0;
-	int err = 0;
+	struct run_survey_lane *used;
 
 	for (uint32_t i = 0; i < run->nnodes; i++) {
 		run->nodes[i].first_lane = (uint32_t)run->nlanes;
 		for (unsigned lane = 0; run->nodes[i].used_lanes && lane < LANES; lane++) {
 			if (!uses_lane(&run->nodes[i], lane))
 				continue;
-			err = loom_table_grow(&run->lanes, &room, run->nlanes, sizeof(*run->lanes));
-			if (err)
-				return err;
-			run->lanes[run->nlanes++] = (struct run_survey_lane){i, (uint8_t)lane};
+			used = ARRAY_ADD(run->lanes, run->nlanes);
+			if (!used)
+				return -ENOMEM;
+			*used = (struct run_survey_lane){i, (uint8_t)lane};
 		}
 	}
 	return 0;
@@ -392,7 +349,7 @@ int run_survey_seal(struct run_survey *run)
 {
 	uint32_t *moved = malloc((run->ncores + 1) * sizeof(*moved));
 	size_t n = 0;
-	int err;
+	int err = 0;
 
 	if (!moved)
 		return -ENOMEM;
@@ -419,7 +376,9 @@ int run_survey_seal(struct run_survey *run)
 	for (size_t i = 0; i < run->nscopes; i++)
 		run->scopes[i].core = moved[run->scopes[i].core];
 	free(moved);
-	err = enter_nodes(run, run->nnode_slots ? run->nnode_slots : 128);
+	hash_free(&run->node_of);
+	for (uint32_t i = 0; !err && i < n; i++)
+		err = enter(&run->node_of, node_key(run->nodes[i].core, run->nodes[i].node), i);
 	if (!err)
 		err = seal_lanes(run);
 	if (!err)
@@ -435,7 +394,7 @@ uint32_t run_survey_core(const struct run_survey *run, uint16_t core)
 
 uint32_t run_survey_node(const struct run_survey *run, uint32_t core, uint32_t node)
 {
-	return run->node_slots[node_slot(run, core, node)];
+	return hash_get(&run->node_of, node_key(core, node));
 }
 
 uint32_t run_survey_lane(const struct run_survey *run, uint32_t node, uint8_t lane)
@@ -453,5 +412,5 @@ uint32_t run_survey_scope(const struct run_survey *run, uint32_t core, const str
 	struct loom_scope key = {
 		.core = core, .epoch = r->epoch_id, .part = part, .id = r->invocation_id};
 
-	return run->scope_slots[scope_slot(run, &key)];
+	return hash_get(&run->scope_of, scope_key(&key));
 }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "trace/loom/chain.h"
+#include "trace/base/hash.h"
 #include "trace/loom/loom_record.h"
 #include "trace/loom/style.h"
 
@@ -75,9 +76,8 @@ struct run_survey {
 	bool sealed;
 	/* for look-ups */
 	uint32_t core_of[65536];
-	size_t core_room, node_room, scope_room;
-	uint32_t *node_slots, *scope_slots;
-	size_t nnode_slots, nscope_slots;
+	struct hash node_of;  /* node, core */
+	struct hash scope_of; /* id, core and epoch, part */
 };
 
 struct run_survey *run_survey_new(enum loom_style style); /* NULL without memory */

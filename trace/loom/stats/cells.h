@@ -2,19 +2,19 @@
 /*
  * cells: the tables behind counters.h: what each node does in each invocation.
  *
- * A cell is of a node, or of a core as a whole, in one invocation. Everything is found by its ids
- * (open addressing), and nothing goes before the end. Indices stay, pointers to what is in a
- * table do not: they hold until something new is entered.
+ * A cell is of a node, or of a core as a whole, in one invocation. Entries are found by their ids
+ * and stay until the end. Indices stay valid; pointers are valid until an entry is added.
  * Invariant: memory follows invocations, and the nodes that have records in them.
  */
 #ifndef TRACE_LOOM_STATS_CELLS_H
 #define TRACE_LOOM_STATS_CELLS_H
 
+#include "trace/base/hash.h"
 #include "trace/loom/stats/counters.h"
 #include "trace/loom/loom_record.h"
 #include "trace/loom/stats/sweep.h"
 
-#define LOOM_NO_CELL  UINT32_MAX
+#define LOOM_NO_CELL  HASH_NONE
 #define LOOM_ANY_CORE UINT32_MAX /* the invocation of all cores together */
 
 /* What a node does in an invocation, or with whole_core all nodes of its core. */
@@ -41,26 +41,20 @@ struct loom_unit {
 	bool declared;
 };
 
-/* Open addressing: keys are in the table that the slots number. */
-struct loom_slots {
-	uint32_t *at;
-	size_t n; /* a power of 2 */
-};
-
 struct loom_counters {
 	enum loom_style style;
 	bool strict;
 	struct loom_unit *units;
-	size_t nunits, unit_room;
-	struct loom_slots unit_slots;
+	size_t nunits;
+	struct hash unit_of;	 /* core, node */
 	struct loom_cell *cells; /* until the rows are made */
-	size_t ncells, cell_room;
-	struct loom_slots cell_slots; /* of nodes: those of cores are found by their invocations */
+	size_t ncells;
+	struct hash cell_of; /* node, invocation; cells of cores are found by their invocations */
 	struct loom_sweep *sweeps;
-	size_t nsweeps, sweep_room;
+	size_t nsweeps;
 	struct loom_invocation *invocations;
-	size_t ninvocations, invocation_room;
-	struct loom_slots invocation_slots;
+	size_t ninvocations;
+	struct hash invocation_of; /* id, epoch, core */
 	struct loom_row *rows;
 	size_t nrows;
 	uint32_t last_invocation; /* that of the last record, and of the last that was counted */

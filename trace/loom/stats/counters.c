@@ -42,11 +42,11 @@ void loom_counters_free(struct loom_counters *c)
 		return;
 	loom_cells_free(c);
 	free(c->units);
-	free(c->unit_slots.at);
+	hash_free(&c->unit_of);
 	for (size_t i = 0; i < c->ninvocations; i++)
 		free(c->invocations[i].pending);
 	free(c->invocations);
-	free(c->invocation_slots.at);
+	hash_free(&c->invocation_of);
 	free(c->rows);
 	free(c);
 }

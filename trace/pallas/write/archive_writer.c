@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "trace/base/log.h"
-#include "trace/pallas/bytes.h"
+#include "trace/base/array.h"
 #include "trace/pallas/write/archive_writer.h"
 
 /* Rows of a table, each with a text or a number to find it by. */

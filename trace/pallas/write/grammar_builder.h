@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "trace/pallas/write/scratch.h"
+#include "trace/base/hash.h"
 #include "trace/pallas/write/series.h"
 #include "trace/pallas/write/thread_writer.h"
 
@@ -94,9 +95,9 @@ struct thread_writer {
 	uint32_t once;	      /* sequences with one occurrence */
 	uint32_t *last_table; /* loop bodies by their last token */
 	struct loop_entry *loops;
-	uint32_t nloops, loop_room;
-	uint32_t *loop_table;
-	uint32_t *seen; /* hashes of blocks that stayed inline */
+	uint32_t nloops;
+	struct hash loop_of; /* sequence, iterations */
+	uint32_t *seen;	     /* hashes of blocks that stayed inline */
 
 	uint64_t *keys; /* of all frames, one after the other */
 	struct item *items;

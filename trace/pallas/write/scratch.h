@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/pallas/bytes.h"
+#include "trace/base/array.h"
 
 struct scratch {
 	int fd; /* -1 until something is put */

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/array.h"
+
 #include "trace/pallas/write/grammar_builder.h"
 
 #define LAST_SLOTS 4096 /* chains of loop bodies by their last two tokens; a power of 2 */
@@ -40,50 +42,15 @@ void pallas_sequences_fini(struct thread_writer *w)
 	free(w->sequence_table);
 	free(w->last_table);
 	free(w->loops);
-	free(w->loop_table);
+	hash_free(&w->loop_of);
 }
 
 /* ---- loops ---- */
 
-static uint64_t loop_hash(uint32_t sequence, uint32_t iterations)
+/* In a key of a loop: its sequence and its iterations. */
+static struct hash_key loop_key(uint64_t key)
 {
-	return hash_step(hash_step(1, sequence), iterations);
-}
-
-static uint32_t *loop_slot(const struct thread_writer *w, uint32_t sequence, uint32_t iterations)
-{
-	size_t mask = 2 * (size_t)w->loop_room - 1;
-	size_t slot = loop_hash(sequence, iterations) & mask;
-
-	while (w->loop_table[slot] != PALLAS_NONE) {
-		const struct loop_entry *l = &w->loops[w->loop_table[slot]];
-
-		if (l->sequence == sequence && l->iterations == iterations)
-			break;
-		slot = (slot + 1) & mask;
-	}
-	return &w->loop_table[slot];
-}
-
-static int loops_grow(struct thread_writer *w)
-{
-	uint32_t room = w->loop_room ? 2 * w->loop_room : 64;
-	struct loop_entry *loops = realloc(w->loops, room * sizeof(*loops));
-	uint32_t *table;
-
-	if (!loops)
-		return -ENOMEM;
-	w->loops = loops;
-	table = malloc(2 * (size_t)room * sizeof(*table));
-	if (!table)
-		return -ENOMEM;
-	memset(table, 0xff, 2 * (size_t)room * sizeof(*table));
-	free(w->loop_table);
-	w->loop_table = table;
-	w->loop_room = room;
-	for (uint32_t i = 0; i < w->nloops; i++)
-		*loop_slot(w, loops[i].sequence, loops[i].iterations) = i;
-	return 0;
+	return (struct hash_key){.a = key_id(key), .b = key >> 32};
 }
 
 /* The token of a key, or PALLAS_NONE if it is a loop that has no id yet. */
@@ -93,26 +60,26 @@ static uint32_t known_token(const struct thread_writer *w, uint64_t key)
 
 	if (!key_is_loop(key))
 		return (uint32_t)key;
-	if (!w->loop_room)
-		return PALLAS_NONE;
-	id = *loop_slot(w, key_id(key), (uint32_t)(key >> 32));
-	return id == PALLAS_NONE ? PALLAS_NONE : pallas_token(TOKEN_LOOP, id);
+	id = hash_get(&w->loop_of, loop_key(key));
+	return id == HASH_NONE ? PALLAS_NONE : pallas_token(TOKEN_LOOP, id);
 }
 
 uint32_t pallas_key_token(struct thread_writer *w, uint64_t key)
 {
-	uint32_t token = known_token(w, key), *slot;
+	uint32_t token = known_token(w, key), *at;
+	struct loop_entry *loop;
 
 	if (token != PALLAS_NONE)
 		return token;
-	if (w->nloops == w->loop_room && loops_grow(w))
-		return PALLAS_NONE;
 	if (w->nloops >= PALLAS_ID_MAX)
 		return PALLAS_NONE;
-	slot = loop_slot(w, key_id(key), (uint32_t)(key >> 32));
-	w->loops[w->nloops] = (struct loop_entry){key_id(key), (uint32_t)(key >> 32), 0};
-	*slot = w->nloops++;
-	return pallas_token(TOKEN_LOOP, *slot);
+	at = hash_at(&w->loop_of, loop_key(key));
+	loop = at ? ARRAY_ADD(w->loops, w->nloops) : NULL;
+	if (!loop)
+		return PALLAS_NONE;
+	*loop = (struct loop_entry){key_id(key), (uint32_t)(key >> 32), 0};
+	*at = (uint32_t)(loop - w->loops);
+	return pallas_token(TOKEN_LOOP, *at);
 }
 
 void pallas_loops_count(struct thread_writer *w, const uint32_t *tokens, size_t n, uint64_t times)

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/pallas/bytes.h"
+#include "trace/base/array.h"
 #include "trace/pallas/write/chunk_writer.h"
 #include "trace/pallas/thread_grammar.h"
 
