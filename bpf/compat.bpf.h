@@ -36,25 +36,25 @@ static __always_inline bool kernel_is_kthread(struct task_struct *task)
 
 #define PID_LEVELS 32 /* of nested PID namespaces; the kernel's limit */
 
-/* The number of a task as the recorder's PID namespace has it; 0: it is not in there. */
+/* The number of a task in the recorder's PID namespace; 0: it has none there. */
 static __always_inline __u32 kernel_number(struct task_struct *task)
 {
 	struct pid *pid;
 	__u32 level, i;
 
-	if (!knobs.pid_namespace)
+	if (!settings.pid_namespace)
 		return task->pid;
 	pid = BPF_CORE_READ(task, thread_pid);
 	level = BPF_CORE_READ(pid, level);
 	for (i = 0; i < PID_LEVELS && i <= level; i++)
-		if (BPF_CORE_READ(pid, numbers[i].ns, ns.inum) == knobs.pid_namespace)
+		if (BPF_CORE_READ(pid, numbers[i].ns, ns.inum) == settings.pid_namespace)
 			return BPF_CORE_READ(pid, numbers[i].nr);
 	return 0;
 }
 
 /*
- * May a task's storage be made while the scheduler holds its locks? Only where its memory comes
- * from an allocator of BPF's own (08a7ce384e33, 6.4) or one without locks (6.19).
+ * Can the storage of a task be created while the scheduler holds its locks? Only where the memory
+ * comes from an allocator of BPF's own (08a7ce384e33, 6.4) or one without locks (6.19).
  */
 static __always_inline bool kernel_can_make_storage_anywhere(void)
 {
@@ -64,15 +64,15 @@ static __always_inline bool kernel_can_make_storage_anywhere(void)
 }
 
 /*
- * Is this CPU on the kernel stack of the task that it shows? Interrupts that come in the kernel run
- * on a stack of their own. (Programs that use more than 64 bytes of stack may run
- * on one of BPF's, and must not ask.)
+ * Does this CPU use the kernel stack of its current task? Interrupts in kernel mode run on a stack
+ * of their own. (Programs that use more than 64 bytes of stack may run on a stack of BPF: they must
+ * not call this.)
  */
 static __always_inline bool kernel_on_own_stack(struct task_struct *task)
 {
 	__u64 bottom = (__u64)task->stack, at;
 
-	if (!knobs.registers)
+	if (!settings.registers)
 		return true;
 	asm volatile("%0 = r10" : "=r"(at));
 	if (at < bottom)
@@ -83,8 +83,8 @@ static __always_inline bool kernel_on_own_stack(struct task_struct *task)
 }
 
 /*
- * The system call that a task is in or comes from, as its saved registers tell; -1: none, it was
- * interrupted in user code or took a fault there. Kernel threads are not asked.
+ * The system call that a task is in or comes from, from its saved registers; -1: none, it was
+ * interrupted in user code or took a fault there. Not for kernel threads.
  */
 static __always_inline long kernel_system_call(struct task_struct *task)
 {
@@ -98,11 +98,10 @@ static __always_inline long kernel_system_call(struct task_struct *task)
 }
 
 /*
- * Does a task that leaves the CPU runnable do so of its own accord? Then it is inside
- * sched_yield(2), which is known at no cost to those who do not ask. Who is preempted on the way to
- * user space came from another system call or an interrupt; kernel threads are not asked.
- * (sched_set_need_resched_tp would tell as well, but only newer kernels have it, and a program
- * there runs for every wake-up of an idle CPU.)
+ * Does a task that leaves the CPU runnable yield? Then it is inside sched_yield(2). A task that is
+ * preempted on its way to user space came from another system call or an interrupt. Kernel threads
+ * count as preempted. (sched_set_need_resched_tp would tell as well, but only newer kernels have
+ * it, and a program there runs for every wake-up of an idle CPU.)
  */
 static __always_inline bool kernel_yields(struct task_struct *task)
 {
@@ -118,8 +117,9 @@ static __always_inline bool kernel_yields(struct task_struct *task)
 #endif
 }
 
-/* The rarer ones. */
-static __noinline __attribute__((unused)) int kernel_why_else(__u32 state, struct task_struct *prev)
+/* The rarer reasons. */
+static __noinline __attribute__((unused)) int rare_off_cpu_reason(__u32 state,
+								  struct task_struct *prev)
 {
 	if (state & STATE_DEAD)
 		return OFF_CPU_DEAD;
@@ -139,31 +139,32 @@ static __noinline __attribute__((unused)) int kernel_why_else(__u32 state, struc
 }
 
 /*
- * Why prev leaves the CPU. `preempt` alone says little: a tick in user code preempts with it
- * unset and state 0; but if it is set, prev stays runnable whatever its state.
+ * The reason for which prev leaves the CPU. `preempt` alone says little: a tick in user code
+ * preempts with it unset and state 0. But if it is set, prev stays runnable whatever its state.
  */
-static __always_inline __u16 kernel_why(bool preempt, __u32 state, struct task_struct *prev)
+static __always_inline __u16 off_cpu_reason(bool preempt, __u32 state, struct task_struct *prev)
 {
 	if (preempt)
 		return OFF_CPU_PREEMPTED;
 	if (likely(state & STATE_INTERRUPTIBLE))
 		return OFF_CPU_SLEEPING;
 	if (state == 0)
-		return knobs.registers && kernel_yields(prev) ? OFF_CPU_YIELDED : OFF_CPU_PREEMPTED;
-	return kernel_why_else(state, prev);
+		return settings.registers && kernel_yields(prev) ? OFF_CPU_YIELDED
+								 : OFF_CPU_PREEMPTED;
+	return rare_off_cpu_reason(state, prev);
 }
 
-/* The scheduler's own clock, ns, as it read it last for the CPU that a task is queued or runs on.
- */
-static __always_inline __u64 kernel_sched_clock(struct task_struct *task)
+/* Does a task that leaves its CPU for this reason fall asleep? */
+static __always_inline bool falls_asleep(__u16 reason)
 {
-	return task->se.cfs_rq->rq->clock;
+	return reason != OFF_CPU_PREEMPTED && reason != OFF_CPU_YIELDED;
 }
 
-/* ---- what a probe in user code finds ---- */
+/* ---- for the probes in user code ---- */
 
-/* 6.10: without these a program in a task's context can be preempted while it fills in a record,
- * and its ring has two producers then: such kernels get no probes (user/probes/attach.h). */
+/* Since 6.10. Without these a program in the context of a task can be preempted while it fills in a
+ * record, and its ring then has two producers: older kernels get no probes (user/probes/attach.h).
+ */
 extern void bpf_preempt_disable(void) __ksym __weak;
 extern void bpf_preempt_enable(void) __ksym __weak;
 
@@ -177,7 +178,7 @@ static __always_inline __u64 kernel_entry_sp(struct pt_regs *regs)
 #endif
 }
 
-/* After its return, where the return address has been taken off. */
+/* After the return, which has removed the return address from the stack. */
 static __always_inline __u64 kernel_return_sp(struct pt_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -197,8 +198,8 @@ static __always_inline __u64 kernel_return_value(struct pt_regs *regs)
 }
 
 /*
- * Has a function that is probed for its return jumped to this one (tail call)? Then the kernel's
- * trampoline is what this one returns to, and both return at once.
+ * Has a function whose return is probed jumped to this one (tail call)? Then this one returns to
+ * the kernel's trampoline, and both return at once.
  */
 static __always_inline bool kernel_tail_called(struct task_struct *task, struct pt_regs *regs)
 {
@@ -216,7 +217,7 @@ static __always_inline bool kernel_tail_called(struct task_struct *task, struct 
 	return to == area->vaddr;
 }
 
-/* Is `sp` on the stack that the thread has named for its signal handlers? */
+/* Is `sp` on the alternate signal stack of the thread (sigaltstack)? */
 static __always_inline bool kernel_on_signal_stack(struct task_struct *task, __u64 sp)
 {
 	__u64 start = task->sas_ss_sp;

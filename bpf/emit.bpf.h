@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * emit: reserve, stamp, fill, commit; count what has no room.
+ * emit: reserve, stamp, fill, commit; count records without space.
  *
- * The clock is read after the reserve: what user code does not yet see was stamped later than
- * any clock it has read before (ebpf.md 10). Nobody is woken and nothing is locked: a ring has one
- * producer, its CPU. All who emit run with preemption off, the switch with interrupts off, and
- * interrupts do not emit, but for the snapshot: it may come in the middle of another record, has no
- * room then, and is tried again. So would anything else that came there, and be counted.
- * Invariant: per CPU and kind of event, seen = committed + filtered + sampled + full. Who emits
- * says what was seen, and what is not emitted.
+ * The clock is read after the reserve: a record that user code does not yet see has a later clock
+ * than any that user code has read before (ebpf.md 10). Nothing is woken or locked: a ring has one
+ * producer, its CPU. All producers run with preemption off, the switch with interrupts off, and
+ * interrupts do not emit, except for the snapshot: if it comes in the middle of another record it
+ * finds no space, and is tried again. Any other record there would be counted as lost.
+ * Invariant: per CPU and kind of event, seen = committed + filtered + sampled + full. The caller
+ * counts seen, filtered and sampled.
  */
 #ifndef BPF_EMIT_H
 #define BPF_EMIT_H
 
 #include "maps.bpf.h"
 
-/* Raises a position that user code reads, behind all that was written before. */
+/* Raises a position that user code reads, after all earlier stores. */
 static __always_inline void emit_publish(__u64 *position, __u64 value)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -27,16 +27,16 @@ static __always_inline void emit_publish(__u64 *position, __u64 value)
 #endif
 }
 
-/* Room for `size` bytes at the end of the ring, or NULL. */
+/* Space for `size` bytes at the end of the ring, or NULL. */
 static __always_inline struct record_head *emit_reserve(struct cpu_state *state, __u8 *ring,
 							__u32 size)
 {
 	__u64 at = state->reserved, used = at - *(volatile __u64 *)&state->consumed;
 
-	if (unlikely(used + size > knobs.ring_mask + 1))
+	if (unlikely(used + size > settings.ring_mask + 1))
 		return NULL;
 	emit_publish(&state->reserved, at + size);
-	return (void *)(ring + (at & knobs.ring_mask));
+	return (void *)(ring + (at & settings.ring_mask));
 }
 
 static __always_inline void emit_end(struct cpu_state *state)
@@ -44,16 +44,17 @@ static __always_inline void emit_end(struct cpu_state *state)
 	emit_publish(&state->committed, state->reserved);
 }
 
-/* Would a record of `size` bytes find room now? For who can come again, and then loses nothing. */
-static __always_inline bool emit_possible(struct cpu_state *state, __u32 cpu, __u32 size)
+/* Would a record of `size` bytes find space now? For callers that can try again. */
+static __always_inline bool emit_possible(struct cpu_state *state, __u32 size)
 {
 	__u64 used = state->reserved - *(volatile __u64 *)&state->consumed;
+	__u32 cpu = bpf_get_smp_processor_id();
 
 	return bpf_map_lookup_elem(&rings, &cpu) && state->reserved == state->committed &&
-	       used + size + sizeof(struct record_lost) <= knobs.ring_mask + 1;
+	       used + size + sizeof(struct record_lost) <= settings.ring_mask + 1;
 }
 
-/* Tells of a gap that ends here. Without room for it the gap goes on. */
+/* Records the gap that ends here. Without space for this record the gap goes on. */
 static __noinline int emit_gap(struct cpu_state *state, __u8 *ring)
 {
 	struct record_lost *record;
@@ -83,14 +84,14 @@ static __noinline int emit_lost(struct cpu_state *state, __u32 kind)
 }
 
 /*
- * Room for a record of `size` bytes with clock and kind filled in, to be ended by emit_end(); NULL,
- * and counted as a loss of an `event`, if there is none. A gap that ends here is told of first.
+ * Space for a record of `size` bytes, with clock and kind filled in; ended by emit_end(). NULL, and
+ * counted as the loss of an `event`, if there is no space. A gap that ends here is recorded first.
  */
-static __always_inline void *emit_begin(struct cpu_state *state, __u32 cpu, __u8 kind,
-					enum event_kind event, __u32 size)
+static __always_inline void *emit_begin(struct cpu_state *state, __u8 kind, enum event_kind event,
+					__u32 size)
 {
+	__u32 zero = 0, cpu = bpf_get_smp_processor_id();
 	struct record_head *head;
-	__u32 zero = 0;
 	__u8 *ring;
 	void *map;
 

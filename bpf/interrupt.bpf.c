@@ -1,51 +1,34 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * interrupt: does this CPU run an interrupt handler now, or the task it shows?
+ * interrupt: does this CPU run an interrupt handler now, or its current task?
  *
  * A depth per CPU, kept by the pairs of tracepoints around the handlers that can wake a task.
- * The exits are attached before the entries, so that no entry is left without its exit; a
- * switch, which never happens inside a handler, sets the depth to zero (sched.bpf.c), so that
- * nothing wrong outlives the next switch. The reschedule interrupt has no handler that wakes.
+ * The exits are attached before the entries, so that no entry is left without its exit. A switch
+ * never happens inside a handler and sets the depth to zero (record_switch.bpf.c): an error does
+ * not outlive the next switch. The reschedule interrupt has no handler that wakes.
  * Specification: ebpf.md 8.2.
  */
-#include "counters.bpf.h"
+#include "cost.bpf.h"
 
-static __always_inline int enter(void)
+static __always_inline void enter(struct cpu_state *cpu)
 {
-	struct cpu_state *state = cpu_state(bpf_get_smp_processor_id());
-
-	__u64 begin;
-
-	if (!state)
-		return 0;
-	begin = cost_begin(state, PROGRAMS_INTERRUPT);
-	state->interrupt++;
-	cost_end(state, PROGRAMS_INTERRUPT, begin);
-	return 0;
+	cpu->interrupt++;
 }
 
-static __always_inline int leave(void)
+static __always_inline void leave(struct cpu_state *cpu)
 {
-	struct cpu_state *state = cpu_state(bpf_get_smp_processor_id());
-	__u64 begin;
-
-	if (!state)
-		return 0;
-	begin = cost_begin(state, PROGRAMS_INTERRUPT);
-	if (state->interrupt)
-		state->interrupt--;
-	cost_end(state, PROGRAMS_INTERRUPT, begin);
-	return 0;
+	if (cpu->interrupt)
+		cpu->interrupt--;
 }
 
 #define PAIR(name)                                                                                 \
 	SEC("tp_btf/" #name "_exit") int name##_exit(void *ctx)                                    \
 	{                                                                                          \
-		return leave();                                                                    \
+		TIMED(PROGRAMS_INTERRUPT, leave);                                                  \
 	}                                                                                          \
 	SEC("tp_btf/" #name "_entry") int name##_entry(void *ctx)                                  \
 	{                                                                                          \
-		return enter();                                                                    \
+		TIMED(PROGRAMS_INTERRUPT, enter);                                                  \
 	}
 
 PAIR(irq_handler)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * maps: all that the programs share: rings, states of CPUs and tasks, targets and knobs.
+ * maps: what the programs share: rings, states of CPUs and tasks, targets, and settings.
  *
- * Every program includes this; maps.bpf.c defines what is only declared here.
+ * Every program includes this; maps.bpf.c has the definitions.
  */
 #ifndef BPF_MAPS_H
 #define BPF_MAPS_H
@@ -15,9 +15,9 @@
 #include "state.h"
 
 /*
- * One ring per CPU, put in by user code; a CPU without one counts its records as lost. It is plain
- * memory that user code maps, of a power of two bytes (knobs.ring_mask + 1) and then RING_SPILL
- * for the record that begins near its end. Where it stands is in the CPU's state.
+ * One ring per CPU, put in by user code; a CPU without one counts its records as lost. A ring is
+ * plain memory that user code maps: a power of two bytes (settings.ring_mask + 1), then RING_SPILL
+ * bytes for a record that begins near the end. Its positions are in the CPU's state.
  */
 struct ring {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -61,7 +61,7 @@ struct targets_map {
 };
 extern struct targets_map targets SEC(".maps");
 
-/* By index of the site; read by the probes that need more than their cookie. */
+/* By index of the site; read by probes that need more than their cookie. */
 struct sites_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -71,35 +71,19 @@ struct sites_map {
 };
 extern struct sites_map sites SEC(".maps");
 
-/* Threads that have died, till user code takes them; by CPU, the sums of those without room. */
-struct dead_map {
-	__uint(type, BPF_MAP_TYPE_QUEUE);
-	__uint(max_entries, DEAD_THREADS);
-	__type(value, struct thread_figures);
-};
-extern struct dead_map dead SEC(".maps");
-
-struct dead_sums_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct thread_counters);
-};
-extern struct dead_sums_map dead_sums SEC(".maps");
-
-extern const volatile struct knobs knobs;
+extern const volatile struct settings settings;
 extern const volatile struct comm_glob comm_glob;
 extern const volatile __u32 record_version;
 
-extern __u64 stack_bytes;   /* of a task's kernel stack; 0 till the iterator has run */
-extern __u32 next_id;	    /* of the task that becomes wanted next */
-extern __u32 members;	    /* alive now; not kept with knobs.all */
-extern __u32 iterator_tags; /* the iterator makes members; else it only reports */
-extern __u32 recorder;	    /* its process, as the kernel counts; 0 till the iterator has run */
-extern __s64 sched_offset;  /* knobs.queued: CLOCK_MONOTONIC - the scheduler's clock, ns, as */
-extern __u64 sched_offset_clock; /* it was found then; 0: never */
+extern __u64 stack_bytes;    /* of a task's kernel stack; 0 until the iterator has run */
+extern __u32 next_id;	     /* of the next task that becomes traced */
+extern __u32 in_target;	     /* live tasks in the target; not kept with settings.all */
+extern __u32 iterator_marks; /* the iterator marks the tasks in the target; else it reports */
+extern __u32 recorder;	     /* its process in the initial namespace; 0 until the iterator ran */
+extern __s64 sched_offset;   /* CLOCK_MONOTONIC - the scheduler's clock, ns, as measured */
+extern __u64 sched_offset_clock; /* then; 0: never */
 extern __u32 probes_on;		 /* the probes record; written by user code */
-extern __u64 window_begin;	 /* what is counted lies after it ... */
+extern __u64 window_begin;	 /* the window is what lies after this ... */
 extern __u64 window_end;	 /* ... and not after this; ns, set before the moment comes */
 
 #define likely(x)   __builtin_expect(!!(x), 1)
@@ -107,8 +91,8 @@ extern __u64 window_end;	 /* ... and not after this; ns, set before the moment c
 
 #define barrier() asm volatile("" ::: "memory")
 
-/* `value`, of which the verifier no longer knows which of a few constants it is: else it goes
- * through all that follows for each of them. `any` is something that it does not know. */
+/* Returns `value`, but hides from the verifier which of a few constants it is: else the verifier
+ * follows the rest of the program for each of them. `any` is a value that it does not know. */
 static __always_inline __u64 forget(__u64 value, __u64 any)
 {
 	asm volatile("%0 ^= %1; %0 ^= %1" : "+r"(value) : "r"(any));
@@ -116,14 +100,23 @@ static __always_inline __u64 forget(__u64 value, __u64 any)
 }
 
 /* Is this kind of event recorded (--mode, --events)? */
-static __always_inline bool kind_wanted(enum event_kind kind)
+static __always_inline bool kind_recorded(enum event_kind kind)
 {
-	return knobs.rings && knobs.kinds & (1u << kind);
+	return settings.kinds & (1u << kind);
 }
 
-static __always_inline struct cpu_state *cpu_state(__u32 cpu)
+/* NULL never happens, but the verifier wants it tested. */
+static __always_inline struct cpu_state *this_cpu_state(void)
 {
+	__u32 cpu = bpf_get_smp_processor_id();
+
 	return bpf_map_lookup_elem(&cpus, &cpu);
+}
+
+/* Events of a CPU without a switch in between can be left out with a list of CPUs (-C). */
+static __always_inline bool cpu_left_out(const struct cpu_state *cpu)
+{
+	return settings.cpu_list && !cpu->recorded;
 }
 
 #endif

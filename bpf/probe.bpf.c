@@ -2,15 +2,16 @@
 /*
  * probe: a thread enters or leaves a function of user code, or passes a point in it.
  *
- * In: hits of uprobes, each with the cookie of its site (state.h); out: one record a hit, of
- * threads that are wanted; and counters. A function that is entered by it, or left out (--max-rate,
- * --sample-calls), or whose record found no room, has no return probe either: never half a pair.
+ * In: hits of uprobes, each with the cookie of its site (state.h); out: one record for each hit of
+ * a recorded thread; or, in summary mode, sums. A call that is left out (--max-rate,
+ * --sample-calls), or whose record found no space, has no return probe either: never half a pair.
  * These programs run in the context of the task and can be preempted; preemption is off from the
  * reserve of a record to its commit, so the ring still has one producer. Specification: ebpf.md
  * 6, 8.5, 11.
  */
-#include "counters.bpf.h"
+#include "cost.bpf.h"
 #include "emit.bpf.h"
+#include "summary.bpf.h"
 #include "target.bpf.h"
 
 /* 6.13 */
@@ -32,15 +33,15 @@ static long remember_stack(struct task_struct *task, struct vm_area_struct *vma,
 }
 
 /*
- * Which stack the task is on: memory that is mapped as one. Looked up when it is not where it was
- * last: a thread's first probe, a stack that has grown, a coroutine.
+ * The stack that the task is on, by the end of its mapping. Looked up when it is not the last one:
+ * at the first probe of a thread, on a stack that has grown, in a coroutine.
  */
 static __noinline __u32 other_stack(struct task_struct *task, struct task_state *task_state,
 				    __u64 sp)
 {
 	struct task_state *data = task_state;
 
-	if (!knobs.find_stack || bpf_find_vma(task, sp, remember_stack, &data, 0))
+	if (!settings.find_stack || bpf_find_vma(task, sp, remember_stack, &data, 0))
 		return PROBE_STACK_UNKNOWN;
 	return task_state->stack_end >> 12 & ~PROBE_STACK_ALTERNATE;
 }
@@ -55,7 +56,7 @@ static __always_inline __u32 stack_of(struct task_struct *task, struct task_stat
 	return task_state->stack_end >> 12 & ~PROBE_STACK_ALTERNATE;
 }
 
-/* The value that the site tells; false: it cannot be read. */
+/* Reads the value of the site; false: it cannot be read. */
 static __always_inline bool value_of(struct pt_regs *regs, __u64 cookie, __u8 side, __s64 *value)
 {
 	__u32 index = COOKIE_SITE(cookie);
@@ -98,140 +99,121 @@ static __always_inline bool value_of(struct pt_regs *regs, __u64 cookie, __u8 si
 	}
 }
 
-/* Is this call one of those that are not recorded? Exact, on however many CPUs it is made. */
+/* Do --max-rate or --sample-calls leave this call out? Exact, also with calls on several CPUs. */
 static __always_inline bool left_out(__u64 cookie)
 {
 	__u32 index = COOKIE_SITE(cookie);
 	struct probe_site *site;
 	__u64 now, was;
 
-	if (!knobs.max_rate && knobs.one_of < 2)
+	if (!settings.max_rate && settings.one_of < 2)
 		return false;
 	site = bpf_map_lookup_elem(&sites, &index);
 	if (!site)
 		return false;
-	if (knobs.one_of > 1 && __sync_fetch_and_add(&site->turn, 1) % knobs.one_of)
+	if (settings.one_of > 1 && __sync_fetch_and_add(&site->turn, 1) % settings.one_of)
 		goto left;
-	if (!knobs.max_rate)
+	if (!settings.max_rate)
 		return false;
 	now = bpf_ktime_get_ns() / 1000000000 << 32;
 	was = *(volatile __u64 *)&site->second;
 	if ((was >> 32) < (now >> 32))
 		__sync_val_compare_and_swap(&site->second, was, now);
-	if ((__u32)__sync_fetch_and_add(&site->second, 1) < knobs.max_rate)
+	if ((__u32)__sync_fetch_and_add(&site->second, 1) < settings.max_rate)
 		return false;
 left:
 	__sync_fetch_and_add(&site->left_out, 1);
 	return true;
 }
 
-/*
- * The time inside of probed functions: of the outermost one, so that nothing is counted twice. A
- * frame above it (longjmp) or a return from it ends it. The stack pointer tells which is which.
- */
-static __always_inline void count_call(struct task_state *task_state, __u8 side, __u64 sp,
-				       __u64 clock)
-{
-	struct thread_counters *c = &task_state->counters;
+/* What a probe has found. */
+struct hit {
+	__u64 cookie, sp, call, value;
+	__u32 stack;
+	__u8 side, flags; /* enum probe_side; PROBE_* */
+};
 
-	counters_open(&c->seq);
-	if (side != PROBE_RETURN)
-		c->calls += counters_counts(counters_window(), clock);
-	if (side == PROBE_ENTRY && sp > task_state->call_sp) {
-		task_state->call_sp = sp;
-		task_state->call_clock = clock;
-	} else if (side == PROBE_RETURN && task_state->call_sp && sp >= task_state->call_sp) {
-		c->calls_ns += counters_within(counters_window(), task_state->call_clock, clock);
-		task_state->call_sp = 0;
+/* Counts a hit, and sends its record. Returns whether the return of this call must be sent, too. */
+static __always_inline bool record_hit(struct cpu_state *cpu, struct task_struct *task,
+				       struct task_state *task_state, const struct hit *hit)
+{
+	struct event_counts *hits = &cpu->events[EVENT_PROBE];
+	bool elsewhere = cpu_left_out(cpu);
+	struct record_probe *record;
+
+	if (!task_state || !task_state->traced || (elsewhere && hit->side != PROBE_RETURN)) {
+		hits->filtered++;
+		return false;
 	}
-	counters_shut(&c->seq);
+	if (!task_state->id) {
+		hits->sampled++;
+		return true;
+	}
+	if (hit->side != PROBE_RETURN && left_out(hit->cookie)) {
+		hits->sampled++;
+		return false;
+	}
+	record = emit_begin(cpu, RECORD_PROBE, EVENT_PROBE, sizeof(*record));
+	if (unlikely(!record))
+		return false;
+	record->head.flags = hit->side | hit->flags | (elsewhere ? PROBE_ELSEWHERE : 0);
+	record->head.why = 0;
+	record->head.id = task_state->id;
+	record->site = COOKIE_SITE(hit->cookie);
+	record->stack = hit->stack;
+	record->sp = hit->sp;
+	record->call = hit->call;
+	record->value = hit->value;
+	record->tid = task->pid;
+	record->pid = task->tgid;
+	emit_end(cpu);
+	return true;
 }
 
-/*
- * Accounts for a hit, and sends its record, if it is to be. `task_state`: of `task`; NULL or
- * without an id: it is not recorded. Returns whether the return of this call is to be told, too.
- */
+/* The same in summary mode. */
+static __always_inline bool count_hit(struct cpu_state *cpu, struct task_struct *task,
+				      const struct hit *hit)
+{
+	if (cpu_left_out(cpu) && hit->side != PROBE_RETURN)
+		return false;
+	return summary_call(task, hit->side, hit->sp);
+}
+
+/* A probe is hit; `task_state` is that of `task`, or NULL. Returns whether the return of this call
+ * must be told, too. */
 static __always_inline bool tell(struct pt_regs *regs, __u64 cookie, struct task_struct *task,
 				 struct task_state *task_state, __u8 side, __u8 flags, __u64 sp,
 				 __u64 call)
 {
-	struct record_probe *record = NULL;
-	struct event_account *account;
-	struct cpu_state *state;
+	struct hit hit = {.cookie = cookie, .sp = sp, .call = call, .side = side, .flags = flags};
+	struct cpu_state *cpu;
 	bool again = false;
-	__u64 begin, clock;
 	__s64 value = 0;
-	__u32 cpu, stack = 0;
+	__u64 begin;
 
-	if (task_state && task_state->id && knobs.rings) {
-		stack = stack_of(task, task_state, sp);
+	if (!settings.summary && task_state && task_state->id) {
+		hit.stack = stack_of(task, task_state, sp);
 		if (COOKIE_SOURCE(cookie) && value_of(regs, cookie, side, &value))
-			flags |= PROBE_VALUE;
+			hit.flags |= PROBE_VALUE;
+		hit.value = value;
 	}
 	bpf_preempt_disable();
-	cpu = bpf_get_smp_processor_id();
-	state = cpu_state(cpu);
-	if (!state || !*(volatile __u32 *)&probes_on)
+	cpu = this_cpu_state();
+	if (!cpu || !*(volatile __u32 *)&probes_on)
 		goto out;
-	begin = cost_begin(state, PROGRAMS_PROBE);
-	account = &state->events[EVENT_PROBE];
-	account->seen++;
-	if (!task_state || !task_state->wanted ||
-	    (knobs.cpu_list && !state->recorded && side != PROBE_RETURN)) {
-		account->filtered++;
-		goto end;
-	}
-	if (!knobs.rings || !task_state->id) {
-		if (knobs.rings)
-			account->sampled++;
-		else
-			account->filtered++;
-		counters_event(&task_state->counters,
-			       knobs.rings ? OUTCOME_SAMPLED : OUTCOME_FILTERED);
-		again = true;
-		goto count;
-	}
-	if (knobs.cpu_list && !state->recorded)
-		flags |= PROBE_ELSEWHERE;
-	if (side != PROBE_RETURN && left_out(cookie)) {
-		account->sampled++;
-		counters_event(&task_state->counters, OUTCOME_SAMPLED);
-		goto count;
-	}
-	record = emit_begin(state, cpu, RECORD_PROBE, EVENT_PROBE, sizeof(*record));
-	counters_event(&task_state->counters, record ? OUTCOME_SENT : OUTCOME_FULL);
-	if (unlikely(!record))
-		goto count;
-	clock = record->head.clock;
-	record->head.flags = side | flags;
-	record->head.why = 0;
-	record->head.id = task_state->id;
-	record->site = COOKIE_SITE(cookie);
-	record->stack = stack;
-	record->sp = sp;
-	record->call = call;
-	record->value = value;
-	record->tid = task->pid;
-	record->pid = task->tgid;
-	emit_end(state);
-	again = true;
-	count_call(task_state, side, sp, clock);
-	goto end;
-count:
-	/* The time of a call whose return is not told is not known. */
-	if (again || side != PROBE_ENTRY)
-		count_call(task_state, side, sp, bpf_ktime_get_ns());
+	begin = cost_begin(cpu, PROGRAMS_PROBE);
+	cpu->events[EVENT_PROBE].seen++;
+	if (settings.summary)
+		again = count_hit(cpu, task, &hit);
 	else
-		task_state->counters.calls +=
-			counters_counts(counters_window(), bpf_ktime_get_ns());
-end:
-	cost_end(state, PROGRAMS_PROBE, begin);
+		again = record_hit(cpu, task, task_state, &hit);
+	cost_end(cpu, PROGRAMS_PROBE, begin);
 out:
 	bpf_preempt_enable();
 	return again;
 }
 
-/* Both sides of a function, with what tells which return belongs to which entry. */
+/* Both sides of a function, with the number that pairs entry and return. */
 SEC("uprobe")
 int probe_session(struct pt_regs *regs)
 {
@@ -248,7 +230,7 @@ int probe_session(struct pt_regs *regs)
 		return 0;
 	}
 	flags = kernel_tail_called(task, regs) ? PROBE_TAIL : 0;
-	number = task_state ? ++task_state->calls : 0; /* its own thread alone comes here */
+	number = task_state ? ++task_state->calls : 0; /* written by its own thread only */
 	*call = number;
 	return !tell(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_ENTRY, flags,
 		     kernel_entry_sp(regs), number);

@@ -67,10 +67,11 @@ struct record_switch {
 _Static_assert(sizeof(struct record_switch) == 48, "wire size");
 
 /*
- * RECORD_SWITCH, head.flags. With a CPU list (-C) only switches on the listed CPUs are sent; a
- * task that ran on another one says so at its next switch-in on a listed one.
+ * RECORD_SWITCH, head.flags. With a CPU list (-C) only switches on the listed CPUs are sent, and
+ * those without space in a ring are lost: the next record in which the task enters a CPU says so.
  */
 #define SWITCH_NEXT_ELSEWHERE 1u /* next ran on a CPU without records since it last left one */
+#define SWITCH_NEXT_LOST      2u /* a switch of next was lost since it last left a CPU */
 
 /*
  * RECORD_TASK and RECORD_EXIT are sent from all CPUs, a CPU list or not; from those that are
@@ -96,6 +97,7 @@ enum task_cause {
 #define TASK_FLAG_KTHREAD   1u
 #define TASK_FLAG_WANTED    2u /* is followed; see above */
 #define TASK_FLAG_ELSEWHERE 4u /* TASK_ITERATED: as SWITCH_NEXT_ELSEWHERE, at this moment */
+#define TASK_FLAG_LOST	    8u /* TASK_ITERATED: as SWITCH_NEXT_LOST, at this moment */
 
 struct record_task {
 	struct record_head head;

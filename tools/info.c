@@ -298,9 +298,9 @@ static void take_perf(struct info *info)
 	struct run_stats perf;
 	struct json *node;
 
-	if (faccessat(info->source.trace.fd, PERF_FILE, F_OK, 0) < 0)
+	if (faccessat(info->source.trace.fd, STATS_FILE, F_OK, 0) < 0)
 		return;
-	if (run_stats_load(&perf, info->source.trace.fd, PERF_FILE, &findings) < 0) {
+	if (run_stats_load(&perf, info->source.trace.fd, STATS_FILE, &findings) < 0) {
 		info->unreadable = true; /* which has been said */
 	} else if (perf.form == STATS_OVNI) {
 		node = json_put_object(info->doc, "perf");

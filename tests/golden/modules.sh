@@ -65,8 +65,9 @@ TABLE = {
 LIBRARIES = re.compile(r"(bpf/|cjson/|zstd|zlib|libelf|gelf|elfutils/|dwarf|cap-ng|libiberty/|capstone/|mpi|cmocka)")
 KERNEL_HEADERS = {"record.h", "state.h", "summary.h", "sample.h", "ovni.skel.h"}  # the contract with user/
 # A name that stands in two folders: the kernel half and the user half of a thing, the page of a model in the
-# catalog and in the emulator, and the sub-commands that ovni-loom and ovni-pallas share.
-TWICE = [{"trace/catalog", "emu/models"}, {"tools", "tools/loom", "tools/loom/import", "tools/loom/export", "tools/pallas"}]
+# catalog and in the emulator, the sub-commands that ovni-loom and ovni-pallas share, and summary: the mode in bpf, and
+# the report.
+TWICE = [{"trace/catalog", "emu/models"}, {"bpf", "tools/report"}, {"tools", "tools/loom", "tools/loom/import", "tools/loom/export", "tools/pallas"}]
 MOST = 25
 
 

@@ -40,13 +40,14 @@ E
 "$RECORDER" -a --events wake >log 2>&1
 expect "wake-ups alone are refused" [ $? = 2 ]
 
-# Sampling: by thread, by a hash that can be computed beforehand, never half of one; the counters
-# are of all.
+# Sampling: by thread, by a hash that can be computed beforehand, never half of one; streams and
+# statistics have the same threads.
 record sampled command --sample 1/3 --sample-seed 7 -- threads -n 60
 judge sampled
 adds_up sampled/perf.json
 facts sampled <<'E'
 import json
+import re
 
 def keeps(number, seed, keep, of):
     mask = 2**64 - 1
@@ -58,11 +59,14 @@ def keeps(number, seed, keep, of):
 check_account(trace.session)
 with open(name + "/perf.json", encoding="utf-8") as f:
     perf = json.load(f)
-tids = {s["tid"] for s in perf["snapshots"] if s["scope"] == "thread"}
-check(len(tids) == 61, "counted are", len(tids), "threads of 61")
+with open(name + ".report", encoding="utf-8") as f:
+    tids = {int(tid) for tid in re.findall(r"thread=\d+ tid=(\d+)", f.read())}
+check(len(tids) == 60, "reported are", len(tids), "threads of 60")
 wanted = {t for t in tids if keeps(t, 7, 1, 3)}
 there = {t.tid for t in trace.streams}
-check(there == wanted, "recorded:", there, "to be recorded:", wanted)
+check(there & tids == wanted, "recorded:", there, "to be recorded:", wanted)
+times = {s["tid"] for s in perf["snapshots"] if s["scope"] == "thread"}
+check(times == there, "statistics of:", times, "streams of:", there)
 check(perf["controls"]["sampling"] == {"keep": 1, "of": 3, "seed": 7}, perf["controls"])
 check(perf["events"]["sampled_out"] > 0, perf["events"])
 E

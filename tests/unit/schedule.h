@@ -46,7 +46,14 @@ struct truth {
 	bool hidden;	   /* not wanted, or on a CPU that is not recorded */
 };
 
-enum machine_state { M_FREE, M_RUNS, M_READY, M_SLEEPS };
+enum machine_state { M_FREE, M_RUNS, M_READY, M_SLEEPS, M_STATES };
+
+/* A time that a thread spent in one state; M_FREE: born, and not run yet. */
+struct phase {
+	uint32_t pid, tid;
+	enum machine_state state;
+	uint64_t from, to;
+};
 
 struct machine_task {
 	struct who who;
@@ -55,6 +62,9 @@ struct machine_task {
 	uint64_t wake_clock, out;
 	int32_t waker;
 	bool exiting, wanted, elsewhere, seen;
+	bool lost; /* one of its switches, since it last left a CPU */
+	enum machine_state phase;
+	uint64_t since;	 /* it is in this phase */
 	size_t interval; /* in truth, while it runs */
 };
 
@@ -87,6 +97,8 @@ struct machine {
 	size_t nbefore, nafter;
 	struct truth *truth;
 	size_t ntruth, truth_room;
+	struct phase *phases;
+	size_t nphases, phase_room;
 	uint64_t dropped; /* records that found no room */
 	uint64_t unshown; /* lost in the window, and no thread ran there since to show it */
 };
@@ -158,6 +170,20 @@ static bool blind(const struct machine *m, int task)
 	return m->options.blind && task >= 0 && m->tasks[task].who.pid == 1;
 }
 
+/* The thread does something else from now on. */
+static void begin_phase(struct machine *m, struct machine_task *t, enum machine_state state)
+{
+	if (m->nphases == m->phase_room) {
+		m->phase_room = m->phase_room ? m->phase_room * 2 : 4096;
+		m->phases = realloc(m->phases, m->phase_room * sizeof(*m->phases));
+	}
+	if (t->phase != M_FREE)
+		m->phases[m->nphases++] =
+			(struct phase){t->who.pid, t->who.tid, t->phase, t->since, m->clock};
+	t->phase = state;
+	t->since = m->clock;
+}
+
 /* CPU `cpu` changes from what it runs to `next`. */
 static void switch_to(struct machine *m, unsigned cpu, unsigned why, int next)
 {
@@ -166,9 +192,13 @@ static void switch_to(struct machine *m, unsigned cpu, unsigned why, int next)
 	struct machine_task *n = next < 0 ? NULL : &m->tasks[next];
 	struct record_switch r =
 		rec_switch(m->clock, p ? as_sent(p) : idle, p ? why : 0, n ? as_sent(n) : idle);
-	bool elsewhere = n && n->elsewhere;
+	bool elsewhere = n && n->elsewhere, lost = n && n->lost;
+	uint64_t dropped = m->dropped;
 
+	if (p)
+		begin_phase(m, p, why == OFF_CPU_DEAD ? M_FREE : p->state);
 	if (n) {
+		begin_phase(m, n, M_RUNS);
 		n->elsewhere = !listed(m, cpu);
 		r.wake_clock = n->wake_clock;
 		r.waker_tid = n->wake_clock ? n->waker : 0;
@@ -183,8 +213,7 @@ static void switch_to(struct machine *m, unsigned cpu, unsigned why, int next)
 		m->truth[n->interval] = (struct truth){
 			n->who.pid, n->who.tid, cpu, m->clock, 0, !n->wanted || !listed(m, cpu)};
 	}
-	if (elsewhere)
-		r.head.flags = SWITCH_NEXT_ELSEWHERE;
+	r.head.flags = (elsewhere ? SWITCH_NEXT_ELSEWHERE : 0) | (lost ? SWITCH_NEXT_LOST : 0);
 	if (p) {
 		m->truth[p->interval].to = m->clock;
 		p->out = m->clock;
@@ -194,6 +223,10 @@ static void switch_to(struct machine *m, unsigned cpu, unsigned why, int next)
 	if (!listed(m, cpu) || blind(m, prev) || (m->options.unwanted && !r.head.id && !r.next_id))
 		return;
 	SEND(m, cpu, r);
+	if (p)
+		p->lost = m->dropped != dropped;
+	if (n)
+		n->lost = m->dropped != dropped;
 }
 
 /* A thread that waits for a CPU, or -1. */
@@ -256,8 +289,10 @@ static void give_birth(struct machine *m, struct machine_task *creator, unsigned
 		t->who.pid = creator->who.pid;
 	t->wanted = creator ? creator->wanted : !m->options.unwanted || chance(m, 500);
 	t->state = creator ? M_READY : M_SLEEPS;
-	if (!creator)
+	if (!creator) {
+		t->phase = M_SLEEPS;
 		return;
+	}
 	r = rec_birth(m->clock, as_sent(creator), as_sent(t));
 	r.creator_tid = (int32_t)creator->who.tid;
 	r.head.id = context_id(m, cpu);
@@ -276,6 +311,7 @@ static void wake_some(struct machine *m, int32_t waker, unsigned cpu)
 
 		if (t->state != M_SLEEPS)
 			continue;
+		begin_phase(m, t, M_READY);
 		t->state = M_READY;
 		t->wake_clock = blind(m, m->on[cpu]) ? 0 : m->clock;
 		t->waker = waker;
@@ -428,6 +464,10 @@ static void iterate(struct machine *m, struct record_task **list, size_t *n)
 
 		if (t->state == M_FREE)
 			continue;
+		if (t->phase == M_FREE) { /* its birth was not seen: it waits from now on */
+			t->phase = M_READY;
+			t->since = m->clock;
+		}
 		*r = rec_task(0, TASK_ITERATED, 0, as_sent(t), "iterated");
 		r->state = t->state == M_SLEEPS ? 1 : 0;
 		if (t->state == M_READY) {
@@ -436,6 +476,8 @@ static void iterate(struct machine *m, struct record_task **list, size_t *n)
 		}
 		if (t->elsewhere)
 			r->flags |= TASK_FLAG_ELSEWHERE;
+		if (t->lost)
+			r->flags |= TASK_FLAG_LOST;
 		(*n)++;
 	}
 }
@@ -503,6 +545,9 @@ static struct machine *schedule_run(const struct schedule_options *options, uint
 	for (unsigned i = 0; i < 5; i++)
 		step(m);
 	iterate(m, &m->after, &m->nafter);
+	for (unsigned i = 0; i < m->options.threads; i++)
+		if (m->tasks[i].state != M_FREE)
+			begin_phase(m, &m->tasks[i], M_FREE);
 	return m;
 }
 
@@ -515,6 +560,7 @@ static void schedule_free(struct machine *m)
 	free(m->before);
 	free(m->after);
 	free(m->truth);
+	free(m->phases);
 	free(m->free_tids);
 	free(m);
 }

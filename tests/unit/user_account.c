@@ -173,7 +173,7 @@ static void what_is_left_out_is_no_loss(void **state)
 	struct bench *b = *state;
 
 	b->cpus[2].events[EVENT_SWITCH] =
-		(struct event_account){.seen = 100, .filtered = 60, .sampled = 30};
+		(struct event_counts){.seen = 100, .filtered = 60, .sampled = 30};
 	b->rings->ring[1].taken[EVENT_SWITCH] = 10;
 	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
 	assert_int_equal(account_close(&b->account, true), 0);

@@ -193,20 +193,20 @@ static void what_a_recorder_leaves_without_streams_is_ours(void **state)
 	assert_int_equal(mkdir("ovni", 0755), 0);
 	assert_int_equal(mkdir("ovni/" SEGMENT_NEXT, 0755), 0);
 	assert_int_equal(mkdir("ovni/0001", 0755), 0);
-	put_text("ovni/" PERF_FILE, PERF_BEGINS ", and so on");
-	put_text("ovni/" PERF_FILE PERF_PART, PERF_LINE_BEGINS "1");
-	put_text("ovni/" PERF_FILE PERF_NEW, "");
+	put_text("ovni/" STATS_FILE, STATS_BEGINS ", and so on");
+	put_text("ovni/" STATS_FILE STATS_PART, STATS_LINE_BEGINS "1");
+	put_text("ovni/" STATS_FILE STATS_NEW, "");
 	assert_int_equal(create("ovni", false, false), 0);
 	assert_true(exists("ovni.old/" SEGMENT_NEXT));
 	assert_int_equal(create("ovni.old", true, true), 0);
 	assert_false(exists("ovni.old/" SEGMENT_NEXT));
 
 	/* but not with anything of others */
-	put_text("ovni/" PERF_FILE, "mine");
+	put_text("ovni/" STATS_FILE, "mine");
 	assert_int_equal(create("ovni", true, true), -EEXIST);
-	put_text("ovni/" PERF_FILE, "");
+	put_text("ovni/" STATS_FILE, "");
 	assert_int_equal(create("ovni", true, true), -EEXIST);
-	assert_int_equal(unlink("ovni/" PERF_FILE), 0);
+	assert_int_equal(unlink("ovni/" STATS_FILE), 0);
 	assert_int_equal(mkdir("ovni/" SEGMENT_NEXT, 0755), 0);
 	put("ovni/" SEGMENT_NEXT "/thesis");
 	assert_int_equal(create("ovni", true, true), -EEXIST);
@@ -225,14 +225,15 @@ static int create_file(bool chosen, bool force)
 /* Else it would be in the way of the next one when that is over. */
 static void unfinished_counters_make_way_at_the_beginning(void **state)
 {
-	static const char *const names[] = {"run." PERF_FILE PERF_PART, "run." PERF_FILE PERF_NEW};
+	static const char *const names[] = {"run." STATS_FILE STATS_PART,
+					    "run." STATS_FILE STATS_NEW};
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		char old[64];
 
 		snprintf(old, sizeof(old), "%s.old", names[i]);
-		put_text(names[i], i ? PERF_BEGINS : PERF_LINE_BEGINS);
+		put_text(names[i], i ? STATS_BEGINS : STATS_LINE_BEGINS);
 		assert_int_equal(create_file(true, false), -EEXIST);
 		assert_true(exists(names[i]));
 		assert_int_equal(create_file(false, false), 0);

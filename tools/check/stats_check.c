@@ -58,7 +58,7 @@ static void judge_found(void *arg, const struct loom_violation *finding)
 	/* what was filtered or lost is no news here (P12) */
 	if (finding->severity == LOOM_NOTICE || judge->said[finding->rule]++ >= SAID_MOST)
 		return;
-	diagnostics_add(judge->findings, severities[finding->severity], PERF_FILE ": %s (rule %s)",
+	diagnostics_add(judge->findings, severities[finding->severity], STATS_FILE ": %s (rule %s)",
 			finding->text, loom_rules[finding->rule].id);
 }
 
@@ -69,7 +69,7 @@ static void judge_rest(const struct judge *judge)
 			diagnostics_add(judge->findings,
 					loom_rules[rule].severity == LOOM_ERROR ? SEVERITY_ERROR
 										: SEVERITY_WARNING,
-					PERF_FILE ": %llu more findings of rule %s",
+					STATS_FILE ": %llu more findings of rule %s",
 					LLU(judge->said[rule] - SAID_MOST), loom_rules[rule].id);
 }
 
@@ -80,17 +80,17 @@ int figures_load(struct figures *f, const struct trace *trace, struct diagnostic
 	struct stat st;
 	int err;
 
-	if (fstatat(trace->fd, PERF_FILE, &st, 0) < 0 && errno == ENOENT)
+	if (fstatat(trace->fd, STATS_FILE, &st, 0) < 0 && errno == ENOENT)
 		return 0;
 	f->there = true;
 	diagnostics_capture(findings, SEVERITY_ERROR);
-	err = run_stats_load(&f->perf, trace->fd, PERF_FILE, &rules);
+	err = run_stats_load(&f->perf, trace->fd, STATS_FILE, &rules);
 	diagnostics_release();
 	if (err)
 		return err == -ENOMEM ? err : 0; /* said */
 	if (f->perf.form != STATS_OVNI)
-		diagnostics_add(findings, SEVERITY_ERROR, PERF_FILE ": has the form %s, not %s",
-				stats_form_name(f->perf.form), PERF_SCHEMA);
+		diagnostics_add(findings, SEVERITY_ERROR, STATS_FILE ": has the form %s, not %s",
+				stats_form_name(f->perf.form), STATS_SCHEMA);
 	else
 		err = run_stats_check(&f->perf, &rules);
 	judge_rest(&judge);
@@ -346,8 +346,8 @@ static bool thread_agrees(const struct figures_thread *t, bool say, enum severit
 			continue;
 		if (say)
 			diagnostics_add(findings, severity,
-					PERF_FILE ": thread %lld of process %lld: %s is %llu, but "
-						  "%llu in its stream",
+					STATS_FILE ": thread %lld of process %lld: %s is %llu, but "
+						   "%llu in its stream",
 					(long long)t->tid, (long long)t->pid,
 					stats_counter_names[compared[k]], LLU(t->counters[k]),
 					LLU(t->streams[k]));
@@ -371,14 +371,14 @@ static uint64_t compare_threads(const struct figures *f, enum severity severity,
 		} else if (all) {
 			if (wrong++ < SAID_MOST)
 				diagnostics_add(findings, severity,
-						PERF_FILE
+						STATS_FILE
 						": thread %lld of process %lld has a stream "
 						"and no counters",
 						(long long)t->tid, (long long)t->pid);
 		}
 	}
 	if (wrong > SAID_MOST)
-		diagnostics_add(findings, severity, PERF_FILE ": %llu more threads do not agree",
+		diagnostics_add(findings, severity, STATS_FILE ": %llu more threads do not agree",
 				LLU(wrong - SAID_MOST));
 	return wrong;
 }
@@ -393,12 +393,12 @@ bool figures_compare(struct figures *f, const struct survey *survey, enum severi
 		return true;
 	if (why) {
 		diagnostics_add(findings, SEVERITY_NOTE,
-				PERF_FILE " is not held against the streams: %s", why);
+				STATS_FILE " is not held against the streams: %s", why);
 		return true;
 	}
 	if (f->perf.first_cycle.v != f->t0 || f->perf.end_cycle.v != f->t1) {
 		diagnostics_add(findings, severity,
-				PERF_FILE
+				STATS_FILE
 				": its window is %llu to %llu, that of the streams %llu to "
 				"%llu: it is of another recording",
 				LLU(f->perf.first_cycle.v), LLU(f->perf.end_cycle.v), LLU(f->t0),
@@ -409,7 +409,7 @@ bool figures_compare(struct figures *f, const struct survey *survey, enum severi
 	strangers = take_counters(f);
 	if (strangers && !f->perf.samples)
 		diagnostics_add(findings, severity,
-				PERF_FILE ": %llu threads ran and have no stream", LLU(strangers));
+				STATS_FILE ": %llu threads ran and have no stream", LLU(strangers));
 	return !(compare_threads(f, severity, findings) | (strangers && !f->perf.samples));
 }
 

@@ -85,13 +85,13 @@ static char *find(const char *path)
 		log_error("%s: cannot open: %s", path, strerror(errno));
 		return NULL;
 	}
-	if (asprintf(&file, "%s%s", path, S_ISDIR(st.st_mode) ? "/" PERF_FILE : "") < 0) {
+	if (asprintf(&file, "%s%s", path, S_ISDIR(st.st_mode) ? "/" STATS_FILE : "") < 0) {
 		log_no_memory("while reading %s", path);
 		return NULL;
 	}
 	if (!stat(file, &st) || errno != ENOENT)
 		return file;
-	log_error("%s: no " PERF_FILE
+	log_error("%s: no " STATS_FILE
 		  " in this directory: recordings of ovni-bpf have one; a recording "
 		  "of several traces has one for all, beside them",
 		  path);

@@ -4,7 +4,7 @@
 
 #include "trace/ovni/stats_file.h"
 
-void perf_ratio(FILE *out, const char *name, uint64_t above, uint64_t below, bool none)
+void stats_ratio(FILE *out, const char *name, uint64_t above, uint64_t below, bool none)
 {
 	if (!below && none)
 		fprintf(out, "\"%s\": null", name);
@@ -12,7 +12,7 @@ void perf_ratio(FILE *out, const char *name, uint64_t above, uint64_t below, boo
 		fprintf(out, "\"%s\": %.9g", name, below ? (double)above / (double)below : 0.0);
 }
 
-uint64_t perf_cost_ns(uint64_t runs, uint64_t timed_runs, uint64_t timed_ns)
+uint64_t stats_cost_ns(uint64_t runs, uint64_t timed_runs, uint64_t timed_ns)
 {
 	return timed_runs ? (uint64_t)((unsigned __int128)timed_ns * runs / timed_runs) : 0;
 }

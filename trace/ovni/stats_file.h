@@ -13,18 +13,18 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define PERF_SCHEMA	 "ovni-bpf-perf"
-#define PERF_FILE	 "perf.json"
-#define PERF_PART	 ".part" /* behind that name: snapshots of a recording that goes on, */
-#define PERF_NEW	 ".tmp"	 /* and the whole while it is being written */
-#define PERF_BEGINS	 "{\n  \"schema\": \"" PERF_SCHEMA "\""
-#define PERF_LINE_BEGINS "{\"clock\": " /* of a snapshot */
-#define PERF_VERSION	 1
+#define STATS_SCHEMA	  "ovni-bpf-perf"
+#define STATS_FILE	  "perf.json"
+#define STATS_PART	  ".part" /* behind that name: snapshots of a recording that goes on, */
+#define STATS_NEW	  ".tmp"  /* and the whole while it is being written */
+#define STATS_BEGINS	  "{\n  \"schema\": \"" STATS_SCHEMA "\""
+#define STATS_LINE_BEGINS "{\"clock\": " /* of a snapshot */
+#define STATS_VERSION	  1
 
 /* "name": above / below, with nine significant digits; if below is 0, 0 or with `none` null. */
-void perf_ratio(FILE *out, const char *name, uint64_t above, uint64_t below, bool none);
+void stats_ratio(FILE *out, const char *name, uint64_t above, uint64_t below, bool none);
 
 /* What `runs` of programs cost, ns, when `timed_runs` of them took `timed_ns`: rounded down. */
-uint64_t perf_cost_ns(uint64_t runs, uint64_t timed_runs, uint64_t timed_ns);
+uint64_t stats_cost_ns(uint64_t runs, uint64_t timed_runs, uint64_t timed_ns);
 
 #endif

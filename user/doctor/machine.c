@@ -214,7 +214,7 @@ static void try_recording(struct machine *m)
 	if (!m->sched_err) {
 		m->yields_unknown = links.yields_unknown;
 		m->interrupts_unknown = links.interrupts_unknown;
-		m->wakeups_probed = !links.queued;
+		m->wakeups_probed = !links.wakeup_from_sched_info;
 		m->sched_err = links_attach(&links);
 		m->attached = links.nlinks;
 	}

@@ -76,7 +76,7 @@ static __u32 pid_namespace(void)
 	return (__u32)st.st_ino;
 }
 
-static int set_knobs(struct links *links, const struct options *options)
+static int set_constants(struct links *links, const struct options *options)
 {
 	struct ovni__rodata *rodata = links->skeleton->rodata;
 	__u64 id = 0;
@@ -87,26 +87,24 @@ static int set_knobs(struct links *links, const struct options *options)
 		if (err)
 			return err;
 	}
-	rodata->knobs = (struct knobs){
+	rodata->settings = (struct settings){
 		.all = options->all,
 		.follow = options->follow,
 		.threads = !options->threads,
 		.kthreads = options->kthreads,
-		.narrow = options->comm || options->cgroup,
+		.filters = options->comm || options->cgroup,
 		.use_comm = options->comm != NULL,
 		.cpu_list = options->cpu_list,
-		.interrupts = !links->interrupts_unknown && options->mode == MODE_FULL,
+		.interrupts = !links->interrupts_unknown,
 		.registers = !links->yields_unknown,
 		.hidden_pid = options->self ? 0 : (__u32)getpid(),
 		.pid_namespace = pid_namespace(),
 		.max_rate = options->max_rate,
 		.one_of = options->one_of,
 		.find_stack = links->find_stack,
-		.rings = options->mode == MODE_FULL,
+		.summary = options->mode == MODE_SUMMARY,
 		.kinds = options->kinds,
-		.switches = !!(options->kinds & 1u << EVENT_SWITCH),
-		.queued = links->queued,
-		.deferred = links->deferred,
+		.wakeup_from_sched_info = links->wakeup_from_sched_info,
 		.sample_keep = options->sample_keep,
 		.sample_of = options->sample_of,
 		.sample_seed = options->sample_seed,
@@ -192,14 +190,27 @@ static int add_rings(struct links *links, const struct options *options,
 static int size_maps(struct links *links, const struct options *options, size_t ntargets)
 {
 	struct ovni *skeleton = links->skeleton;
+	struct bpf_map *const of_summary[] = {
+		skeleton->maps.cpu_summaries,
+		skeleton->maps.task_summaries,
+		skeleton->maps.dead,
+		skeleton->maps.dead_sums,
+	};
 	int fd, err;
 
 	bpf_map__set_max_entries(skeleton->maps.cpus, links->npossible);
+	bpf_map__set_max_entries(skeleton->maps.cpu_summaries, links->npossible);
 	bpf_map__set_max_entries(skeleton->maps.targets, (__u32)ntargets + 1);
 	bpf_map__set_max_entries(skeleton->maps.sites, (__u32)links->nsites + 1);
-	if (options->mode != MODE_FULL) { /* what would use them is not loaded */
+	/* The programs that use the maps of the other mode are not loaded. */
+	if (options->mode != MODE_FULL) {
 		err = bpf_map__set_autocreate(skeleton->maps.rings, false);
 		return err ? explain_load(err) : 0;
+	}
+	for (size_t i = 0; i < sizeof(of_summary) / sizeof(of_summary[0]); i++) {
+		err = bpf_map__set_autocreate(of_summary[i], false);
+		if (err)
+			return explain_load(err);
 	}
 	fd = make_ring(options->buffer_bytes);
 	if (fd < 0)
@@ -214,19 +225,32 @@ static int size_maps(struct links *links, const struct options *options, size_t 
 	return 0;
 }
 
-static int map_cpus(struct links *links)
+static int map_array(const struct bpf_map *map, size_t bytes, void **at)
 {
-	size_t bytes = links->npossible * sizeof(*links->cpus);
 	int err;
 
-	links->cpus = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			   bpf_map__fd(links->skeleton->maps.cpus), 0);
-	if (links->cpus != MAP_FAILED)
+	*at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	if (*at != MAP_FAILED)
 		return 0;
 	err = -errno;
-	links->cpus = NULL;
+	*at = NULL;
 	log_error("cannot map the states of the CPUs: %s", strerror(-err));
-	return err ? err : -ENOMEM;
+	return err;
+}
+
+static int map_cpus(struct links *links, enum mode mode)
+{
+	size_t n = links->npossible;
+	void *at;
+	int err = map_array(links->skeleton->maps.cpus, n * sizeof(*links->cpus), &at);
+
+	links->cpus = at;
+	if (err || mode != MODE_SUMMARY)
+		return err;
+	err = map_array(links->skeleton->maps.cpu_summaries, n * sizeof(*links->cpu_summaries),
+			&at);
+	links->cpu_summaries = at;
+	return err;
 }
 
 /* What the programs know of each site. */
@@ -291,7 +315,7 @@ int links_open(struct links *links, const struct options *options, const struct 
 	}
 	err = programs_choose(links, options);
 	if (!err)
-		err = set_knobs(links, options);
+		err = set_constants(links, options);
 	if (err)
 		return err;
 	links->npossible = (unsigned)possible;
@@ -304,7 +328,7 @@ int links_open(struct links *links, const struct options *options, const struct 
 	for (size_t i = 0; i < ntargets && !err; i++)
 		err = links_target(links, targets[i]);
 	if (!err)
-		err = map_cpus(links);
+		err = map_cpus(links, options->mode);
 	if (!err)
 		err = map_sites(links);
 	if (!err)
@@ -330,6 +354,27 @@ int links_target(struct links *links, uint32_t pid)
 	return -errno;
 }
 
+static int attach_iterators(struct links *links)
+{
+	const struct ovni *skeleton = links->skeleton;
+	const bool summary = skeleton->rodata->settings.summary;
+	int err;
+
+	links->iterator = bpf_program__attach_iter(
+		summary ? skeleton->progs.summary_read : skeleton->progs.iterate_tasks, NULL);
+	if (!links->iterator)
+		goto failed;
+	if (!summary)
+		return 0;
+	links->marker = bpf_program__attach_iter(skeleton->progs.summary_find_tasks, NULL);
+	if (links->marker)
+		return 0;
+failed:
+	err = -errno;
+	log_error("cannot read the tasks of the machine: %s", strerror(-err));
+	return err;
+}
+
 int links_attach(struct links *links)
 {
 	struct bpf_link *link;
@@ -351,16 +396,7 @@ int links_attach(struct links *links)
 		links->link[links->nlinks++] = link;
 	}
 	log_info("%u programs attached", links->nlinks);
-	links->iterator = bpf_program__attach_iter(links->skeleton->progs.iterate_tasks, NULL);
-	if (links->iterator)
-		links->counters =
-			bpf_program__attach_iter(links->skeleton->progs.iterate_counters, NULL);
-	if (!links->iterator || !links->counters) {
-		err = -errno;
-		log_error("cannot read the tasks of the machine: %s", strerror(-err));
-		return err;
-	}
-	return 0;
+	return attach_iterators(links);
 }
 
 int links_attach_probes(struct links *links)
@@ -418,9 +454,9 @@ static int choose_moment(const struct links *links, enum moment which, const __u
 }
 
 /*
- * The programs compare our clock with the scheduler's where the recorder falls asleep
- * (knobs.queued, and whose process that is): before the window opens they have done so, more than
- * once, since what comes in between is in the difference.
+ * The programs compare our clock with the scheduler's where the recorder falls asleep. Before the
+ * window opens they must have done so more than once: the time between the two readings is in the
+ * difference.
  */
 static void compare_clocks(const struct links *links)
 {
@@ -437,12 +473,12 @@ const char *links_wakeup_clock(const struct links *links)
 {
 	if (!(links->kinds & 1u << EVENT_WAKE))
 		return NULL;
-	return links->queued ? "scheduler" : "tracepoint";
+	return links->wakeup_from_sched_info ? "scheduler" : "tracepoint";
 }
 
 int links_open_window(struct links *links, uint64_t *clock)
 {
-	if (links->queued)
+	if (links->wakeup_from_sched_info)
 		compare_clocks(links);
 	return choose_moment(links, MOMENT_BEGIN, &links->skeleton->data->window_begin, clock);
 }
@@ -454,7 +490,7 @@ int links_close_window(struct links *links, uint64_t *clock)
 
 uint32_t links_members(const struct links *links)
 {
-	return __atomic_load_n(&links->skeleton->bss->members, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&links->skeleton->bss->in_target, __ATOMIC_ACQUIRE);
 }
 
 static int program_info(const struct bpf_program *program, struct bpf_prog_info *info)
@@ -504,7 +540,7 @@ void links_close(struct links *links)
 		return;
 	links_detach(links);
 	bpf_link__destroy(links->iterator);
-	bpf_link__destroy(links->counters);
+	bpf_link__destroy(links->marker);
 	if (links->statistics_fd >= 0)
 		close(links->statistics_fd);
 	if (links->template_fd >= 0)
@@ -514,6 +550,8 @@ void links_close(struct links *links)
 	free(links->ring_fds);
 	if (links->cpus)
 		munmap(links->cpus, links->npossible * sizeof(*links->cpus));
+	if (links->cpu_summaries)
+		munmap(links->cpu_summaries, links->npossible * sizeof(*links->cpu_summaries));
 	if (links->sites)
 		munmap(links->sites, links->nsites * sizeof(*links->sites));
 	ovni__destroy(links->skeleton);

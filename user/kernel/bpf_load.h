@@ -14,14 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/state.h"
+#include "bpf/summary.h"
 
 struct attach;
 struct options;
 struct rings;
 struct topology;
 
-#define LINKS_MAX 32
+#define LINKS_MAX 48
 
 struct bpf_link;
 struct ovni;
@@ -30,19 +30,22 @@ struct links {
 	struct ovni *skeleton;
 	struct bpf_link *link[LINKS_MAX]; /* nlinks of them, in the order of attaching */
 	unsigned nlinks;
-	struct bpf_link *iterator, *counters; /* of tasks, of their counters */
-	int *ring_fds;			      /* of the CPUs of the topology, by index */
+	struct bpf_link *iterator; /* of tasks; in summary mode of their times */
+	struct bpf_link *marker;   /* the iterator that marks the tasks in the target */
+	int *ring_fds;		   /* of the CPUs of the topology, by index */
 	unsigned nrings;
 	int template_fd;	/* a ring that shows the kernel what rings are like; -1: none */
 	struct cpu_state *cpus; /* by kernel number, shared; npossible of them */
+	struct cpu_summary *cpu_summaries; /* the same; NULL in full mode */
 	unsigned npossible;
-	int statistics_fd;	  /* -1: the kernel keeps none */
-	bool yields_unknown;	  /* yielded and preempted look the same */
-	bool interrupts_unknown;  /* a waker that is an interrupt is not told */
-	bool find_stack;	  /* the memory that a stack is in can be looked up */
-	bool queued, deferred;	  /* knobs.queued, knobs.deferred */
-	struct attach *attach;	  /* the probes; the caller's; NULL: there are none */
-	struct probe_site *sites; /* by site, shared; nsites of them */
+	int statistics_fd;	     /* -1: the kernel keeps none */
+	bool yields_unknown;	     /* yielded and preempted look the same */
+	bool interrupts_unknown;     /* a waker that is an interrupt is not told */
+	bool find_stack;	     /* the memory that a stack is in can be looked up */
+	bool wakeup_from_sched_info; /* the scheduler's clock tells when a thread was woken */
+	bool lazy_summary;	     /* the lazy variant of summary mode is loaded */
+	struct attach *attach;	     /* the probes; the caller's; NULL: there are none */
+	struct probe_site *sites;    /* by site, shared; nsites of them */
 	size_t nsites;
 	uint32_t kinds; /* of events with a program: bits, by enum event_kind */
 };
@@ -57,7 +60,7 @@ int links_open(struct links *links, const struct options *options, const struct 
 	       struct rings *rings, const uint32_t *targets, size_t ntargets, struct attach *attach,
 	       size_t nsites) __attribute__((warn_unused_result));
 
-/* Which clock tells when threads are woken: "scheduler" (knobs.queued) or "tracepoint"; NULL: no
+/* Which clock tells when threads are woken: "scheduler" or "tracepoint"; NULL: no
  * wake-ups are recorded. */
 const char *links_wakeup_clock(const struct links *links);
 

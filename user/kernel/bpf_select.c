@@ -15,59 +15,97 @@
 #include "bpf/ovni.skel.h"
 #include "trace/base/log.h"
 
-/* What goes to which tracepoint, in the order of attaching: what tags new tasks first, then the
- * exits of interrupts before their entries, and what records most at the end. */
-enum group { GROUP_LIFE, GROUP_INTERRUPT, GROUP_WAKER, GROUP_SCHED, GROUP_PROBE, GROUP_NONE };
+/* The order of attaching: programs that mark new tasks first, then the exits of interrupts before
+ * their entries, and those that record most at the end. */
+enum group { GROUP_LIFE, GROUP_INTERRUPT, GROUP_WAKE, GROUP_SWITCH, GROUP_PROBE, GROUP_RUN };
 
 #define KIND(name) (1u << EVENT_##name)
+#define IN_FULL	   (1u << MODE_FULL)
+#define IN_SUMMARY (1u << MODE_SUMMARY)
+#define IN_BOTH	   (IN_FULL | IN_SUMMARY)
 
-static const struct place {
+static const struct program_row {
 	const char *program;
-	const char *tracepoint; /* NULL: none, it is run in another way */
+	const char *tracepoint; /* NULL: none, user code runs it */
+	uint32_t modes;		/* in which it may be loaded */
 	enum group group;
-	bool required;
-	uint32_t kinds; /* of events that need it, by enum event_kind; 0: all do */
-} places[] = {
-	{"task_newtask", "task_newtask", GROUP_LIFE, true, KIND(FORK)},
-	{"task_rename", "task_rename", GROUP_LIFE, false, KIND(RENAME)},
-	{"sched_process_exec", "sched_process_exec", GROUP_LIFE, true, KIND(EXEC)},
-	{"sched_process_exit", "sched_process_exit", GROUP_LIFE, true, KIND(EXIT)},
-	{"irq_handler_exit", "irq_handler_exit", GROUP_INTERRUPT, false, KIND(WAKE)},
-	{"softirq_exit", "softirq_exit", GROUP_INTERRUPT, false, KIND(WAKE)},
-	{"local_timer_exit", "local_timer_exit", GROUP_INTERRUPT, false, KIND(WAKE)},
-	{"irq_work_exit", "irq_work_exit", GROUP_INTERRUPT, false, KIND(WAKE)},
-	{"call_function_exit", "call_function_exit", GROUP_INTERRUPT, false, KIND(WAKE)},
-	{"call_function_single_exit", "call_function_single_exit", GROUP_INTERRUPT, false,
-	 KIND(WAKE)},
-	{"irq_handler_entry", "irq_handler_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
-	{"softirq_entry", "softirq_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
-	{"local_timer_entry", "local_timer_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
-	{"irq_work_entry", "irq_work_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
-	{"call_function_entry", "call_function_entry", GROUP_INTERRUPT, false, KIND(WAKE)},
-	{"call_function_single_entry", "call_function_single_entry", GROUP_INTERRUPT, false,
-	 KIND(WAKE)},
-	{"sched_wakeup_new", "sched_wakeup_new", GROUP_SCHED, true, KIND(WAKE)},
-	{"sched_waking", "sched_waking", GROUP_WAKER, true, KIND(WAKE)},
-	{"sched_wakeup", "sched_wakeup", GROUP_SCHED, true, KIND(WAKE)},
-	{"sched_switch", "sched_switch", GROUP_SCHED, true, KIND(SWITCH)},
-	{"sched_switch_full", "sched_switch", GROUP_SCHED, true, KIND(SWITCH)},
-	{"sched_switch_summary", "sched_switch", GROUP_SCHED, true, KIND(SWITCH)},
-	{"sched_switch_5_17", "sched_switch", GROUP_SCHED, true, KIND(SWITCH)},
-	{"probe_session", NULL, GROUP_PROBE, true, KIND(PROBE)},
-	{"probe_entry", NULL, GROUP_PROBE, true, KIND(PROBE)},
-	{"probe_return", NULL, GROUP_PROBE, true, KIND(PROBE)},
-	{"probe_point", NULL, GROUP_PROBE, true, KIND(PROBE)},
-	{"take_snapshot", NULL, GROUP_NONE, true, 0},
-	{"choose_moment", NULL, GROUP_NONE, true, 0},
-	{"iterate_tasks", NULL, GROUP_NONE, true, 0},
-	{"iterate_counters", NULL, GROUP_NONE, true, 0},
+	bool required;	/* without this tracepoint nothing can be recorded */
+	uint32_t kinds; /* of events that need it, by enum event_kind */
+} rows[] = {
+	{"task_newtask", "task_newtask", IN_FULL, GROUP_LIFE, true, KIND(FORK)},
+	{"task_rename", "task_rename", IN_FULL, GROUP_LIFE, false, KIND(RENAME)},
+	{"sched_process_exec", "sched_process_exec", IN_FULL, GROUP_LIFE, true, KIND(EXEC)},
+	{"sched_process_exit", "sched_process_exit", IN_FULL, GROUP_LIFE, true, KIND(EXIT)},
+	{"summary_newtask", "task_newtask", IN_SUMMARY, GROUP_LIFE, true, KIND(FORK)},
+	{"summary_rename", "task_rename", IN_SUMMARY, GROUP_LIFE, false, KIND(RENAME)},
+	{"summary_exec", "sched_process_exec", IN_SUMMARY, GROUP_LIFE, true, KIND(EXEC)},
+	{"summary_exit", "sched_process_exit", IN_SUMMARY, GROUP_LIFE, true, KIND(EXIT)},
+#define INTERRUPT(name)                                                                            \
+	{                                                                                          \
+		name, name, IN_FULL, GROUP_INTERRUPT, false, KIND(WAKE)                            \
+	}
+	INTERRUPT("irq_handler_exit"),
+	INTERRUPT("softirq_exit"),
+	INTERRUPT("local_timer_exit"),
+	INTERRUPT("irq_work_exit"),
+	INTERRUPT("call_function_exit"),
+	INTERRUPT("call_function_single_exit"),
+	INTERRUPT("irq_handler_entry"),
+	INTERRUPT("softirq_entry"),
+	INTERRUPT("local_timer_entry"),
+	INTERRUPT("irq_work_entry"),
+	INTERRUPT("call_function_entry"),
+	INTERRUPT("call_function_single_entry"),
+	{"sched_wakeup_new", "sched_wakeup_new", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
+	{"sched_waking", "sched_waking", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
+	{"sched_wakeup", "sched_wakeup", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
+	{"summary_wakeup_new", "sched_wakeup_new", IN_SUMMARY, GROUP_WAKE, true, KIND(WAKE)},
+	{"summary_wakeup", "sched_wakeup", IN_SUMMARY, GROUP_WAKE, true, KIND(WAKE)},
+#define SWITCH(name, modes)                                                                        \
+	{                                                                                          \
+		name, "sched_switch", modes, GROUP_SWITCH, true, KIND(SWITCH)                      \
+	}
+	SWITCH("record_switch", IN_FULL),
+	SWITCH("record_switch_cpus", IN_FULL),
+	SWITCH("record_switch_tracepoint", IN_FULL),
+	SWITCH("record_switch_5_17", IN_FULL),
+	SWITCH("summary_switch", IN_SUMMARY),
+	SWITCH("summary_switch_lazy", IN_SUMMARY),
+	SWITCH("summary_switch_5_17", IN_SUMMARY),
+	{"probe_session", NULL, IN_BOTH, GROUP_PROBE, true, KIND(PROBE)},
+	{"probe_entry", NULL, IN_BOTH, GROUP_PROBE, true, KIND(PROBE)},
+	{"probe_return", NULL, IN_BOTH, GROUP_PROBE, true, KIND(PROBE)},
+	{"probe_point", NULL, IN_BOTH, GROUP_PROBE, true, KIND(PROBE)},
+	{"choose_moment", NULL, IN_BOTH, GROUP_RUN, true, 0},
+	{"take_snapshot", NULL, IN_FULL, GROUP_RUN, true, 0},
+	{"iterate_tasks", NULL, IN_FULL, GROUP_RUN, true, 0},
+	{"summary_snapshot", NULL, IN_SUMMARY, GROUP_RUN, true, 0},
+	{"summary_find_tasks", NULL, IN_SUMMARY, GROUP_RUN, true, 0},
+	{"summary_read", NULL, IN_SUMMARY, GROUP_RUN, true, 0},
 };
-#define NPLACES (sizeof(places) / sizeof(places[0]))
-_Static_assert(NPLACES <= LINKS_MAX, "room for all links");
+#define NROWS (sizeof(rows) / sizeof(rows[0]))
+_Static_assert(NROWS <= LINKS_MAX, "space for all links");
 
-/* Both pairs must be there, or a waker may be taken for the thread that was interrupted. The
- * vectors of local timers exist on some architectures alone, where no other interrupt does it. */
-static const char *const interrupt_pairs[] = {"irq_handler", "softirq"};
+/* What a session and its kernel can have. */
+#define CAN_3_ARGUMENTS	  1u /* of sched_switch: before Linux 5.18 */
+#define CAN_CPU_LIST	  2u /* -C */
+#define CAN_SCHED_WAKEUPS 4u /* the scheduler's clock tells when threads were woken */
+#define CAN_LAZY	  8u /* the same, and all threads are traced */
+
+/* The variants of the program for switches: the first row whose condition holds is loaded. */
+static const struct {
+	const char *program;
+	enum mode mode;
+	unsigned needs; /* one of CAN_*, or 0 */
+} switch_variants[] = {
+	{"record_switch_5_17", MODE_FULL, CAN_3_ARGUMENTS},
+	{"record_switch_cpus", MODE_FULL, CAN_CPU_LIST},
+	{"record_switch", MODE_FULL, CAN_SCHED_WAKEUPS},
+	{"record_switch_tracepoint", MODE_FULL, 0},
+	{"summary_switch_5_17", MODE_SUMMARY, CAN_3_ARGUMENTS},
+	{"summary_switch_lazy", MODE_SUMMARY, CAN_LAZY},
+	{"summary_switch", MODE_SUMMARY, 0},
+};
 
 /* How many arguments the tracepoint has in this kernel (beside its context); -1: it is not there.
  */
@@ -155,131 +193,129 @@ static bool storage_anywhere(const struct btf *btf)
 	return false;
 }
 
-/* Is a program needed, for the kinds that are recorded or for what holds the others together? */
-static bool needed(const struct links *links, const struct place *place,
+/* Is a program needed, for the recorded kinds or for what holds the others together? */
+static bool needed(const struct links *links, const struct program_row *row,
 		   const struct options *options, const struct btf *btf)
 {
-	if (place->group == GROUP_NONE)
+	if (!(row->modes & 1u << options->mode) || row->group == GROUP_PROBE)
+		return false; /* choose_probes() has the probes */
+	if (row->group == GROUP_RUN)
 		return true;
-	if (links->deferred && place->kinds == KIND(WAKE))
+	if (row->group == GROUP_WAKE && links->lazy_summary)
 		return false;
-	if (links->queued && !strcmp(place->program, "sched_wakeup"))
+	if (links->wakeup_from_sched_info && !strcmp(row->program, "sched_wakeup"))
 		return false;
-	if (options->mode == MODE_SUMMARY &&
-	    (place->group == GROUP_WAKER || place->group == GROUP_INTERRUPT))
-		return false; /* who wakes is nothing that is counted */
-	if (place->kinds & options->kinds)
+	if (row->group == GROUP_INTERRUPT && links->interrupts_unknown)
+		return false;
+	if (row->kinds & options->kinds)
 		return true;
-	if (!strcmp(place->program, "task_newtask")) /* it marks the children */
+	if (!strcmp(row->tracepoint, "task_newtask")) /* it marks the children */
 		return !options->all || !storage_anywhere(btf);
-	if (!strcmp(place->program, "task_rename"))
+	if (!strcmp(row->tracepoint, "task_rename"))
 		return options->comm != NULL;
-	if (!strcmp(place->program, "sched_process_exit")) /* else the last switch tells the end */
+	if (!strcmp(row->tracepoint, "sched_process_exit")) /* else the last switch is the end */
 		return !(options->kinds & KIND(SWITCH));
 	return false;
 }
 
-/* Only counters, of all that runs: whoever is on a CPU is wanted, but the idle task. */
-static bool may_defer(const struct options *options)
+/* With -C, a thread that runs on another CPU falls asleep there unseen. */
+static unsigned conditions(const struct options *o, const struct btf *btf)
 {
-	return options->mode == MODE_SUMMARY && options->all && !options->wakeup_tracepoint &&
-	       !options->comm && !options->cgroup && !options->cpu_list && options->kthreads &&
-	       options->self && options->kinds & KIND(SWITCH);
-}
+	const uint32_t both = KIND(SWITCH) | KIND(WAKE);
+	bool all = o->all && !o->comm && !o->cgroup && o->kthreads && o->self;
+	unsigned can = o->cpu_list ? CAN_CPU_LIST : 0;
 
-/* A thread that runs on a CPU of which nothing is told (-C) falls asleep there unseen. */
-static bool may_queue(const struct options *options)
-{
-	const uint32_t needed_kinds = KIND(SWITCH) | KIND(WAKE);
-
-	return !options->wakeup_tracepoint && options->mode == MODE_FULL && !options->cpu_list &&
-	       (options->kinds & needed_kinds) == needed_kinds;
-}
-
-/* The program for switches: what the shorter ones take for granted bpf/sched.bpf.c says. */
-static const char *switch_program(const struct links *links, const struct options *options,
-				  const struct btf *btf)
-{
-	/* prev_state came as the last of four; a backport to 5.18 had it elsewhere for a while */
+	/* prev_state is the last of four arguments; a backport to 5.18 had it elsewhere */
 	if (tracepoint_arguments(btf, "sched_switch") < 4)
-		return "sched_switch_5_17";
-	if (links->deferred)
-		return "sched_switch_summary";
-	if (links->queued && options->all && !options->comm && !options->cgroup &&
-	    options->sample_of <= 1 && !links->interrupts_unknown)
-		return "sched_switch_full";
-	return "sched_switch";
+		return can | CAN_3_ARGUMENTS;
+	if (o->wakeup_tracepoint || o->cpu_list || !run_delay_kept(btf) ||
+	    !sched_clock_readable(btf))
+		return can;
+	if (o->mode == MODE_FULL && (o->kinds & both) == both)
+		can |= CAN_SCHED_WAKEUPS;
+	if (o->mode == MODE_SUMMARY && all && o->kinds & KIND(SWITCH))
+		can |= CAN_LAZY;
+	return can;
+}
+
+static const char *switch_variant(enum mode mode, unsigned can)
+{
+	for (size_t i = 0; i < sizeof(switch_variants) / sizeof(switch_variants[0]); i++)
+		if (switch_variants[i].mode == mode &&
+		    (switch_variants[i].needs & can) == switch_variants[i].needs)
+			return switch_variants[i].program;
+	return "";
+}
+
+/* Both pairs must be there, or a waker may be taken for the interrupted thread. The vectors of
+ * local timers exist only on some architectures; on others no interrupt of that kind wakes. */
+static bool has_interrupt_pairs(const struct btf *btf)
+{
+	return tracepoint_arguments(btf, "irq_handler_entry") >= 0 &&
+	       tracepoint_arguments(btf, "softirq_entry") >= 0;
+}
+
+static int choose_row(struct links *links, const struct program_row *row,
+		      const struct options *options, const struct btf *btf, const char *switches)
+{
+	bool there = !row->tracepoint || tracepoint_arguments(btf, row->tracepoint) >= 0;
+
+	if (!there && row->required) {
+		log_error("this kernel has no tracepoint %s, which is needed", row->tracepoint);
+		return -ENOENT;
+	}
+	if (!there)
+		log_debug("this kernel has no tracepoint %s", row->tracepoint);
+	there = there && needed(links, row, options, btf) &&
+		(row->group != GROUP_SWITCH || !strcmp(row->program, switches));
+	if (there)
+		links->kinds |= row->kinds & options->kinds;
+	if (autoload(links, row->program, there))
+		return 0;
+	log_error("the program %s is missing in this build", row->program);
+	return -ENOENT;
 }
 
 int programs_choose(struct links *links, const struct options *options)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	const char *switches;
+	unsigned can;
 	int err = 0;
 
 	if (!btf) {
-		err = -errno;
-		log_error("this kernel does not describe itself (no /sys/kernel/btf/vmlinux): a "
-			  "kernel built with CONFIG_DEBUG_INFO_BTF is needed");
-		return err ? err : -ENOENT;
+		err = errno ? -errno : -ENOENT;
+		log_error("the kernel has no BTF (/sys/kernel/btf/vmlinux is missing): a kernel "
+			  "built with CONFIG_DEBUG_INFO_BTF is needed");
+		return err;
 	}
-	for (size_t i = 0; i < sizeof(interrupt_pairs) / sizeof(interrupt_pairs[0]); i++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "%s_entry", interrupt_pairs[i]);
-		if (tracepoint_arguments(btf, name) < 0)
-			links->interrupts_unknown = true;
-	}
+	links->interrupts_unknown = !has_interrupt_pairs(btf);
 #if defined(__x86_64__) || defined(__aarch64__)
 	links->yields_unknown = !has_enum_value(btf, "bpf_func_id", "BPF_FUNC_task_pt_regs");
 #else
 	links->yields_unknown = true;
 #endif
-	links->deferred = may_defer(options) && run_delay_kept(btf) && sched_clock_readable(btf);
-	links->queued = links->deferred ||
-			(may_queue(options) && run_delay_kept(btf) && sched_clock_readable(btf));
-	switches = switch_program(links, options, btf);
-	for (size_t i = 0; i < NPLACES; i++) {
-		const struct place *place = &places[i];
-		bool there =
-			!place->tracepoint || tracepoint_arguments(btf, place->tracepoint) >= 0;
-
-		if (!there && place->required) {
-			log_error("this kernel has no tracepoint %s, which is needed",
-				  place->tracepoint);
-			err = -ENOENT;
-			break;
-		}
-		if (!there)
-			log_debug("this kernel has no tracepoint %s", place->tracepoint);
-		if (place->group == GROUP_INTERRUPT && links->interrupts_unknown)
-			there = false;
-		if (place->group == GROUP_PROBE)
-			there = false; /* choose_probes() has those that are needed */
-		if (!strncmp(place->program, "sched_switch", strlen("sched_switch")) &&
-		    strcmp(place->program, switches))
-			there = false;
-		there = there && needed(links, place, options, btf);
-		if (there)
-			links->kinds |= place->kinds & options->kinds;
-		if (!autoload(links, place->program, there)) {
-			err = -ENOENT;
-			log_error("the program %s is missing in this build", place->program);
-			break;
-		}
+	can = conditions(options, btf);
+	links->lazy_summary = can & CAN_LAZY;
+	links->wakeup_from_sched_info = can & (CAN_LAZY | CAN_SCHED_WAKEUPS);
+	switches = switch_variant(options->mode, can);
+	for (size_t i = 0; i < NROWS; i++) {
+		err = choose_row(links, &rows[i], options, btf, switches);
+		if (err)
+			goto out;
 	}
-	if (!err)
-		err = choose_probes(links, btf);
+	err = choose_probes(links, btf);
+out:
 	btf__free(btf);
 	return err;
 }
 
 const char *programs_name(size_t i)
 {
-	return i < NPLACES ? places[i].program : NULL;
+	return i < NROWS ? rows[i].program : NULL;
 }
 
 const char *programs_tracepoint(size_t i)
 {
-	return places[i].tracepoint;
+	return rows[i].tracepoint;
 }

@@ -4,9 +4,9 @@
  *
  * In: what the kernel tells of its types, and the clock that the machine uses; out: yes or no. With
  * yes, the time at which the scheduler put a woken thread on a queue is turned into CLOCK_MONOTONIC
- * (bpf/counters.bpf.h), and no program is needed at wake-ups. That takes clocks that are the same
- * on all CPUs: what one of them found out is used by all.
- * Specification: ebpf.md 5 (what a program at a tracepoint costs), 8.2.
+ * (bpf/sched_clock.bpf.h), and no program is needed at wake-ups. That takes clocks that are the
+ * same on all CPUs: what one of them found out is used by all. Specification: ebpf.md 5 (what a
+ * program at a tracepoint costs), 8.2.
  */
 #ifndef USER_KERNEL_SCHED_CLOCK_H
 #define USER_KERNEL_SCHED_CLOCK_H

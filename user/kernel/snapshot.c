@@ -17,11 +17,13 @@
 int snapshot_take(const struct links *links, unsigned cpu, enum snapshot_phase phase,
 		  uint64_t *clock)
 {
+	const struct bpf_program *program = links->marker ? links->skeleton->progs.summary_snapshot
+							  : links->skeleton->progs.take_snapshot;
 	uint64_t args[1] = {phase};
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args),
 		    .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu);
 
-	if (bpf_prog_test_run_opts(bpf_program__fd(links->skeleton->progs.take_snapshot), &opts))
+	if (bpf_prog_test_run_opts(bpf_program__fd(program), &opts))
 		return -errno;
 	if (opts.retval != 1)
 		return -ENOBUFS;
@@ -41,14 +43,14 @@ static int grow(struct snapshot_tasks *tasks)
 	return 0;
 }
 
-int snapshot_tasks(const struct links *links, bool tag, struct snapshot_tasks *tasks)
+int snapshot_tasks(const struct links *links, bool mark, struct snapshot_tasks *tasks)
 {
 	int fd, err = 0;
 	ssize_t n;
 
 	snapshot_tasks_free(tasks);
-	links->skeleton->bss->iterator_tags = tag;
-	fd = bpf_iter_create(bpf_link__fd(links->iterator));
+	links->skeleton->bss->iterator_marks = mark;
+	fd = bpf_iter_create(bpf_link__fd(links->marker ? links->marker : links->iterator));
 	if (fd < 0) {
 		err = -errno;
 		goto failed;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * snapshot: who runs on a CPU now, and which tasks there are.
+ * snapshot: the task that runs on a CPU now, and all tasks of the machine.
  *
- * A snapshot of a CPU is a record in its ring, in order with its switches. The tasks are read
- * from an iterator of the kernel, which the first time also makes members of those that are
- * wanted.
+ * A snapshot of a CPU is a record in its ring, in order with its switches. The tasks are read from
+ * an iterator of the kernel, which the first time also marks those in the target. In summary mode
+ * both only tell the programs where they begin.
  * Specification: ebpf.md 9; event-mapping.md "Clock and window".
  */
 #ifndef USER_KERNEL_SNAPSHOT_H
@@ -18,8 +18,8 @@
 
 struct links;
 
-/* Has CPU `cpu` write a record of who it runs. Its clock goes to *clock. 0, -ENXIO if the CPU is
- * not online, -ENOBUFS if there was no room, else -errno; no message. */
+/* Has CPU `cpu` write a record of its current task. Its clock goes to *clock. 0, -ENXIO if the CPU
+ * is not online, -ENOBUFS if there was no space, else -errno; no message. */
 int snapshot_take(const struct links *links, unsigned cpu, enum snapshot_phase phase,
 		  uint64_t *clock) __attribute__((warn_unused_result));
 
@@ -28,9 +28,9 @@ struct snapshot_tasks {
 	size_t ntasks, room;
 };
 
-/* Reads all tasks; with `tag` the wanted ones become members first. 0, or -errno after one message.
- * What `tasks` held before is freed. */
-int snapshot_tasks(const struct links *links, bool tag, struct snapshot_tasks *tasks)
+/* Reads all tasks; with `mark`, marks those in the target first. 0, or -errno after one message.
+ * The old content of `tasks` is freed. */
+int snapshot_tasks(const struct links *links, bool mark, struct snapshot_tasks *tasks)
 	__attribute__((warn_unused_result));
 void snapshot_tasks_free(struct snapshot_tasks *tasks); /* also of a zeroed struct */
 

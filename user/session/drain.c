@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "user/host/clock.h"
-#include "user/stats/summary_read.h"
 #include "user/session/drain.h"
 #include "user/kernel/bpf_load.h"
 #include "user/kernel/merge.h"
 #include "user/host/privilege.h"
 #include "user/kernel/snapshot.h"
 #include "user/sink/sink.h"
+#include "user/timeline/state_times.h"
 #include "trace/base/log.h"
 
 #define INTERVAL_MIN_US 1000
@@ -33,6 +33,8 @@ static int take(void *arg, unsigned cpu, const struct record_head *record)
 
 	if (__builtin_expect(atomic_load_explicit(&drain->hurry, memory_order_relaxed), 0))
 		return -ECANCELED;
+	if (state_times_record(drain->times, cpu, record))
+		return log_no_memory("the times of the threads");
 	return sink_take(drain->sink, cpu, record);
 }
 
@@ -61,7 +63,10 @@ static int release(struct drain *drain, uint64_t before)
 
 	rings_look(drain->rings);
 	fullest = rings_fullest(drain->rings);
+	pthread_mutex_lock(&drain->lock);
 	err = order_release(drain->order, watermark < before ? watermark : before, take, drain);
+	drain->released = order_released(drain->order);
+	pthread_mutex_unlock(&drain->lock);
 	if (!err)
 		err = sink_advance(drain->sink, order_released(drain->order));
 	if (fullest > FULL && drain->interval_us > INTERVAL_MIN_US)
@@ -81,8 +86,9 @@ static void pause_us(struct drain *drain, unsigned us)
 }
 
 /*
- * Closes the window, and looks at the counters that hold at its end. Then there is one more record
- * on each CPU, which tells of a gap before it; a ring without room for it is emptied first.
+ * Closes the window, and reads the tasks: which of them wait for a CPU, the scheduler forgets when
+ * they run. Then each CPU writes one more record, which tells of a gap before it; a ring without
+ * space for it is emptied first.
  */
 static int close_window(struct drain *drain)
 {
@@ -93,8 +99,8 @@ static int close_window(struct drain *drain)
 	if (err)
 		return err;
 	sink_stop(drain->sink, drain->t1);
-	drain->counters->t1 = drain->t1;
-	err = counters_look(drain->counters);
+	state_times_stop(drain->times, drain->t1);
+	err = snapshot_tasks(drain->links, false, drain->tasks);
 	for (unsigned i = 0; i < drain->ncpus && !err; i++) {
 		for (unsigned tries = 0; tries < SNAPSHOT_TRIES; tries++) {
 			err = snapshot_take(drain->links, drain->cpus[i], SNAPSHOT_STOP, &clock);
@@ -144,6 +150,7 @@ static void *run(void *arg)
 	if (!drain->t1) {
 		drain->t1 = clock_now();
 		sink_stop(drain->sink, drain->t1);
+		state_times_stop(drain->times, drain->t1);
 	}
 	if (!err)
 		err = take_the_rest(drain);
@@ -165,10 +172,21 @@ static unsigned longest_interval(const struct rings *rings)
 	return us < INTERVAL_MIN_US ? INTERVAL_MIN_US : (unsigned)us;
 }
 
+int drain_times(struct drain *drain, struct time_stats *stats)
+{
+	int err;
+
+	pthread_mutex_lock(&drain->lock);
+	err = state_times_read(drain->times, drain->released, stats);
+	pthread_mutex_unlock(&drain->lock);
+	return err ? log_no_memory("the times of the threads") : 0;
+}
+
 int drain_start(struct drain *drain)
 {
 	int err;
 
+	pthread_mutex_init(&drain->lock, NULL);
 	drain->interval_us = INTERVAL_MIN_US;
 	drain->interval_max_us = longest_interval(drain->rings);
 	drain->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

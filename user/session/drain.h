@@ -3,9 +3,9 @@
  * drain: the thread that empties the rings into the sink.
  *
  * It wakes on a timer, more often the fuller the rings become, so that no event ever wakes it.
- * From its start to its end the rings and the sink are its own; others read
- * its figures. Asked to stop, it closes the window, looks at the counters, has the programs
- * detached, and takes what is left. It never opens a file.
+ * From its start to its end the rings and the sink are its own; others read its figures, and the
+ * times so far. Asked to stop, it closes the window, reads the tasks, has the programs detached,
+ * and takes what is left. It never opens a file.
  * Specification: ebpf.md 7 (timer), 9 (stop), 10 (watermark).
  */
 #ifndef USER_SESSION_DRAIN_H
@@ -16,7 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct counters;
+struct snapshot_tasks;
+struct state_times;
+struct time_stats;
 struct links;
 struct order;
 struct rings;
@@ -25,7 +27,8 @@ struct sink;
 struct drain {
 	/* The caller's, before drain_start(). */
 	struct links *links;
-	struct counters *counters;
+	struct state_times *times;    /* under `lock` */
+	struct snapshot_tasks *tasks; /* of the end; the caller's after drain_join() */
 	struct rings *rings;
 	struct order *order;
 	struct sink *sink;
@@ -43,6 +46,8 @@ struct drain {
 	/* Its own; the caller's again after drain_join(). */
 	pthread_t thread;
 	bool started;
+	pthread_mutex_t lock;
+	uint64_t released; /* records before this clock have been taken; under `lock` */
 	unsigned interval_us, interval_max_us;
 	uint64_t fullest_until;
 	uint64_t t1; /* ns; 0: the window was not closed */
@@ -55,6 +60,9 @@ int drain_start(struct drain *drain) __attribute__((warn_unused_result));
 
 /* Asks it to stop; drain->done_fd becomes readable when it has. */
 void drain_stop(struct drain *drain);
+
+/* The times so far, from any thread. For time_stats_free(). 0 or -ENOMEM after one message. */
+int drain_times(struct drain *drain, struct time_stats *stats) __attribute__((warn_unused_result));
 
 /* Waits for its end and frees what drain_start() made. Returns drain->err. Does nothing if it was
  * not started. */

@@ -60,13 +60,14 @@ struct recorder {
 	struct output_dir output;
 	struct sink sink;
 	struct account account;
-	struct counters counters;
-	struct perf_file perf;
+	struct summary summary; /* mode summary */
+	struct stats_file stats;
+	struct time_stats times;      /* at the end */
 	struct disk_error disk_error; /* of the disk, by whatever is written there */
 	struct cost cost;
 	uint64_t next_interval_ns; /* --interval */
 	struct drain drain;
-	struct snapshot_tasks tasks; /* as the iterator has told them last */
+	struct snapshot_tasks tasks; /* at the beginning; then those at the end */
 	struct summary_live live;
 
 	struct signals signals;

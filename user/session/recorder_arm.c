@@ -11,6 +11,7 @@
 #include "user/kernel/merge.h"
 #include "user/probes/attach.h"
 #include "user/session/recorder.h"
+#include "user/timeline/state_times.h"
 #include "trace/base/log.h"
 #include "trace/ovni/stats_file.h"
 
@@ -178,6 +179,35 @@ static int open_window(struct recorder *r)
 	return err;
 }
 
+/* Does a recording send only the switches of some threads? */
+static bool some_threads(const struct options *o)
+{
+	return !o->all || o->comm || o->cgroup || o->sample;
+}
+
+static int open_times(struct recorder *r)
+{
+	const struct state_times_options options = {
+		.t0 = r->t0,
+		.npossible = r->links.npossible,
+		.cpus = r->drain.cpus,
+		.ncpus = r->drain.ncpus,
+		.cpu_list = r->options->cpu_list,
+		.some_threads = some_threads(r->options),
+		.no_switches = !(r->options->kinds & 1u << EVENT_SWITCH),
+	};
+
+	r->drain.times = state_times_new(&options);
+	if (!r->drain.times)
+		goto no_memory;
+	for (size_t i = 0; i < r->tasks.ntasks; i++)
+		if (state_times_task(r->drain.times, &r->tasks.tasks[i]))
+			goto no_memory;
+	return 0;
+no_memory:
+	return log_no_memory("the times of the threads");
+}
+
 static int open_store(struct recorder *r)
 {
 	const struct options *o = r->options;
@@ -202,7 +232,7 @@ static int open_store(struct recorder *r)
 		.kernel_model = o->kernel_model,
 		.all_threads = o->all_threads,
 		.cpu_filter = o->cpu_list,
-		.some_threads = !o->all || o->comm || o->cgroup || o->sample,
+		.some_threads = some_threads(o),
 		.no_switches = !(o->kinds & 1u << EVENT_SWITCH),
 		.calls = r->probes.attach ? &r->probes.calls : NULL,
 	};
@@ -260,17 +290,21 @@ int recorder_arm(struct recorder *r)
 		err = links_attach(&r->links);
 	if (!err)
 		err = open_window(r);
+	r->stats = (struct stats_file){.dirfd = r->output.fd,
+				       .name = r->output.file ? r->output.file : STATS_FILE,
+				       .disk_error = &r->disk_error};
 	if (!err)
 		err = account_open(&r->account, &r->links, r->rings);
+	if (!err && o->mode == MODE_FULL)
+		err = open_times(r);
+	else if (!err)
+		err = summary_open(&r->summary, &r->links, r->t0, r->drain.cpus, r->drain.ncpus);
 	if (!err)
-		err = counters_open(&r->counters, &r->links, r->t0, r->drain.cpus, r->drain.ncpus);
+		err = stats_open(&r->stats, r->links.cpus, r->drain.cpus, r->drain.ncpus);
 	if (!err)
 		err = privilege_drop(&r->caller, PRIVILEGE_RECORD);
 	if (err)
 		return err;
-	r->perf = (struct perf_file){.dirfd = r->output.fd,
-				     .name = r->output.file ? r->output.file : PERF_FILE,
-				     .disk_error = &r->disk_error};
 	r->next_interval_ns = r->t0 + o->interval_ns;
 	cost_begin(&r->cost);
 	if (o->mode != MODE_FULL)
@@ -278,7 +312,7 @@ int recorder_arm(struct recorder *r)
 	err = open_store(r);
 	if (err)
 		return err;
-	r->drain.counters = &r->counters;
+	r->drain.tasks = &r->tasks;
 	r->drain.links = &r->links;
 	r->drain.rings = r->rings;
 	r->drain.order = r->order;

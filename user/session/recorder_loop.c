@@ -72,23 +72,37 @@ static void look_for_end(struct recorder *r, uint64_t now)
 		r->reason = "drops";
 }
 
-/* Who has died is fetched before there are too many; with --interval all are looked at. */
+/* --interval: the times so far go to the statistics. */
+static int take_snapshot(struct recorder *r)
+{
+	struct time_stats times = {0};
+	int err = r->options->mode == MODE_FULL ? drain_times(&r->drain, &times)
+						: summary_now(&r->summary, &times);
+
+	if (!err)
+		err = stats_snapshot(&r->stats, &times);
+	time_stats_free(&times);
+	return err;
+}
+
+/* In mode summary the kernel keeps a limited number of threads that have ended. */
 static void count(struct recorder *r, uint64_t now)
 {
-	int err = counters_fetch(&r->counters);
+	int err = r->options->mode == MODE_FULL ? 0 : summary_fetch(&r->summary);
 
-	if (!err && r->options->interval_ns && now >= r->next_interval_ns) {
-		r->next_interval_ns += r->options->interval_ns;
-		if (r->next_interval_ns <= now)
-			r->next_interval_ns = now + r->options->interval_ns;
-		err = counters_read(&r->counters);
-		if (!err)
-			err = perf_snapshot(&r->perf, &r->counters);
-	}
-	if (err) {
-		r->failed = true;
-		r->reason = "error";
-	}
+	if (err)
+		goto failed;
+	if (!r->options->interval_ns || now < r->next_interval_ns)
+		return;
+	r->next_interval_ns += r->options->interval_ns;
+	if (r->next_interval_ns <= now)
+		r->next_interval_ns = now + r->options->interval_ns;
+	err = take_snapshot(r);
+	if (!err)
+		return;
+failed:
+	r->failed = true;
+	r->reason = "error";
 }
 
 /* How long nothing needs to be looked at, ns. */

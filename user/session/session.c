@@ -11,25 +11,28 @@
 #include "user/kernel/merge.h"
 #include "user/session/recorder.h"
 #include "user/session/session.h"
+#include "user/timeline/state_times.h"
 #include "user/stats/thread_table.h"
 #include "trace/base/log.h"
 
 /* ---- draining, done ---- */
 
-/* Without rings there is nothing to drain. */
+static void fail(struct recorder *r)
+{
+	r->failed = true;
+	r->reason = "error";
+}
+
+/* Mode summary: there are no rings to drain. */
 static void close_window(struct recorder *r)
 {
 	int err = links_close_window(&r->links, &r->drain.t1);
 
-	if (!err) {
-		r->counters.t1 = r->drain.t1;
-		err = counters_look(&r->counters);
-	}
+	if (!err)
+		err = summary_stop(&r->summary, r->drain.t1);
 	links_detach(&r->links);
-	if (err) {
-		r->failed = true;
-		r->reason = "error";
-	}
+	if (err)
+		fail(r);
 	summary_live_clear();
 }
 
@@ -47,40 +50,60 @@ static void drain(struct recorder *r)
 		poll(fds, 2, -1);
 		recorder_read_signals(r);
 	}
-	if (drain_join(&r->drain)) {
-		r->failed = true;
-		r->reason = "error";
-	}
+	if (drain_join(&r->drain))
+		fail(r);
 	summary_live_clear();
 }
 
-static void write_counters(struct recorder *r)
+/* The times at the end of the window, from the records or from the kernel. */
+static int read_times(struct recorder *r)
 {
-	struct perf perf = {.options = r->options,
-			    .counters = &r->counters,
-			    .account = &r->account,
-			    .kinds = r->links.kinds | 1u << EVENT_OTHER,
-			    .t0 = r->t0,
-			    .t1 = r->drain.t1,
-			    .cost = &r->cost};
+	int err;
+
+	if (r->options->mode != MODE_FULL)
+		return summary_end(&r->summary, &r->times);
+	for (size_t i = 0; i < r->tasks.ntasks; i++) {
+		err = state_times_task(r->drain.times, &r->tasks.tasks[i]);
+		if (err)
+			goto no_memory;
+	}
+	err = state_times_close(r->drain.times, r->drain.cut, &r->times);
+	if (!err)
+		return 0;
+no_memory:
+	return log_no_memory("the times of the threads");
+}
+
+static void write_stats(struct recorder *r, bool closed)
+{
+	const struct stats_session session = {
+		.options = r->options,
+		.account = &r->account,
+		.kinds = r->links.kinds | 1u << EVENT_OTHER,
+		.t0 = r->t0,
+		.t1 = r->drain.t1,
+		.cost = &r->cost,
+	};
 
 	cost_end(&r->cost);
-	if (r->counters.t1 != r->drain.t1) /* the window was not closed, which has been said */
-		return;
-	if (counters_close(&r->counters) || perf_write(&r->perf, &perf))
+	if (closed && stats_write(&r->stats, &r->times, &session))
 		r->failed = true;
 }
 
 static void finish(struct recorder *r)
 {
 	struct segment_end end = {.stopped_by = r->reason, .command_status = -1};
-	bool whole = !r->drain.err && !r->drain.cut;
+	bool full = r->options->mode == MODE_FULL, closed;
+	bool whole = full && !r->drain.err && !r->drain.cut;
 
-	/* Who was woken and did not run; names of those that had no stream. */
-	snapshot_tasks_free(&r->tasks);
-	whole = whole && r->options->mode == MODE_FULL;
-	if (whole && snapshot_tasks(&r->links, false, &r->tasks))
+	if (!whole)
+		snapshot_tasks_free(&r->tasks);
+	/* Without an end of the window, which has been said, there are no times. */
+	closed = !r->drain.err && r->drain.t1 && (r->summary.t1 == r->drain.t1 || full);
+	if (closed && read_times(r)) {
+		closed = false;
 		r->failed = true;
+	}
 	/* A signal now ends us at once: all that is left is waiting, and the disk's work. */
 	if (!r->killed_by)
 		signals_let_through(&r->signals);
@@ -92,9 +115,9 @@ static void finish(struct recorder *r)
 	}
 	if (account_close(&r->account, r->drain.cut))
 		r->failed = true;
-	if (r->options->mode == MODE_FULL && sink_end(&r->sink, &r->tasks, &end, r->drain.cut))
+	if (full && sink_end(&r->sink, &r->tasks, &end, r->drain.cut))
 		r->failed = true;
-	write_counters(r);
+	write_stats(r, closed);
 	recorder_tell_parts(r);
 }
 
@@ -108,7 +131,7 @@ static enum status status_of(const struct recorder *r)
 static void report(struct recorder *r)
 {
 	bool full = r->options->mode == MODE_FULL;
-	struct perf_run run;
+	struct stats_run run;
 	const struct segment_result counted = {0};
 	const struct segment_result *sum = full ? sink_result(&r->sink) : &counted;
 	struct summary_end end = {
@@ -141,11 +164,11 @@ static void report(struct recorder *r)
 		.status = status_of(r),
 	};
 
-	perf_sum(&r->counters, &run);
+	stats_sum(&r->stats, &r->times, &run);
 	if (!full) {
-		end.threads = run.all.threads.threads;
+		end.threads = run.all.times.threads;
 		if (!r->options->quiet)
-			table_show(&r->counters);
+			table_show(&r->times);
 	}
 	links_report(&r->links);
 	apis_report(&r->probes.apis, &r->probes.sites);
@@ -164,8 +187,10 @@ static void close_all(struct recorder *r)
 	drain_join(&r->drain);
 	sink_close(&r->sink);
 	account_free(&r->account);
-	counters_free(&r->counters);
-	perf_close(&r->perf);
+	summary_free(&r->summary);
+	state_times_free(r->drain.times);
+	time_stats_free(&r->times);
+	stats_close(&r->stats);
 	snapshot_tasks_free(&r->tasks);
 	order_free(r->order);
 	rings_close(r->rings);

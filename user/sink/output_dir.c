@@ -59,17 +59,17 @@ static const struct {
 	const char *suffix, *begins;
 	bool or_empty;
 } counters[] = {
-	{"", PERF_BEGINS, false},
-	{PERF_PART, PERF_LINE_BEGINS, true},
-	{PERF_NEW, PERF_BEGINS, true},
+	{"", STATS_BEGINS, false},
+	{STATS_PART, STATS_LINE_BEGINS, true},
+	{STATS_NEW, STATS_BEGINS, true},
 };
 #define NCOUNTERS (sizeof(counters) / sizeof(counters[0]))
 
 static bool is_counters(int dirfd, const char *name)
 {
-	size_t len = strlen(PERF_FILE);
+	size_t len = strlen(STATS_FILE);
 
-	for (size_t i = 0; i < NCOUNTERS && !strncmp(name, PERF_FILE, len); i++)
+	for (size_t i = 0; i < NCOUNTERS && !strncmp(name, STATS_FILE, len); i++)
 		if (!strcmp(name + len, counters[i].suffix))
 			return is_ours(dirfd, name, counters[i].begins, counters[i].or_empty);
 	return false;
@@ -339,7 +339,7 @@ int output_dir_create_file(struct output_dir *output, const char *path, bool cho
 	*output = (struct output_dir){.fd = -1};
 	while (len > 1 && path[len - 1] == '/')
 		len--;
-	if (asprintf(&output->trimmed, "%.*s." PERF_FILE, (int)len, path) < 0) {
+	if (asprintf(&output->trimmed, "%.*s." STATS_FILE, (int)len, path) < 0) {
 		output->trimmed = NULL;
 		return log_no_memory("the name of the file");
 	}

@@ -12,7 +12,7 @@
 #include "user/host/self_cost.h"
 #include "user/config/session_info.h"
 #include "user/config/event_kinds.h"
-#include "user/stats/perf_lines.h"
+#include "user/stats/stats_output.h"
 #include "user/stats/live_report.h"
 #include "trace/base/log.h"
 
@@ -157,8 +157,8 @@ static double percent(uint64_t part, uint64_t whole)
 
 static void report_counters(const struct summary_end *end)
 {
-	const struct perf_run *run = end->run;
-	const struct thread_counters *c = &run->all.threads;
+	const struct stats_run *run = end->run;
+	const struct thread_times *c = &run->all.times;
 	uint64_t life = run->all.life_ns;
 
 	if (!run->ncpus || !run->window_ns) /* the window was not closed */
@@ -166,7 +166,7 @@ static void report_counters(const struct summary_end *end)
 	log_report("threads' time: %.1f %% running, %.1f %% waiting for a CPU, "
 		   "%.1f %% asleep, %.1f %% unknown",
 		   percent(c->active_ns, life), percent(c->runnable_ns, life),
-		   percent(counters_blocked(c), life), percent(c->unknown_ns, life));
+		   percent(thread_times_blocked(c), life), percent(c->unknown_ns, life));
 	log_report("cost: our programs %.2f %% of the CPUs (%" PRIu64
 		   " runs, %.0f ns each), the recorder %.3f s of CPU time (%.2f %%)",
 		   percent(run->prog_ns, run->window_ns * run->ncpus), run->prog_runs,

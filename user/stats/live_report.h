@@ -21,7 +21,7 @@
 struct finalizer_report;
 struct cost;
 struct facts_cpu;
-struct perf_run;
+struct stats_run;
 
 struct summary_now {
 	uint64_t now_ns; /* CLOCK_MONOTONIC */
@@ -62,8 +62,8 @@ struct summary_end {
 	unsigned ncpus, parts;
 	const struct facts_cpu *account; /* naccount of them */
 	size_t naccount;
-	const struct perf_run *run; /* sums of the counters; NULL: not known */
-	const struct cost *cost;    /* of the recorder */
+	const struct stats_run *run; /* sums of the times; NULL: not known */
+	const struct cost *cost;     /* of the recorder */
 	bool command; /* there was one; its status is that of wait(), -1: it still runs */
 	int command_status;
 	int status; /* ours */

@@ -11,105 +11,303 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "user/kernel/event_counts.h"
-#include "user/host/self_cost.h"
-#include "user/config/event_kinds.h"
 #include "user/config/config.h"
+#include "user/config/event_kinds.h"
+#include "user/config/session_info.h"
+#include "user/host/self_cost.h"
+#include "user/kernel/event_counts.h"
 #include "user/stats/stats_output.h"
 #include "user/writer/disk_error.h"
-#include "trace/base/log.h"
-#include "trace/ovni/stats_file.h"
 #include "trace/base/build_info.h"
+#include "trace/base/log.h"
+#include "trace/base/text.h"
+#include "trace/ovni/stats_file.h"
 
 /* ---- sums ---- */
 
-static void sum_thread(struct perf_sums *sums, const struct thread_figures *f,
-		       const struct counters *counters)
+static void sum_thread(struct stats_sums *sums, const struct thread_stats *t)
 {
-	uint64_t begin = f->counters.begin > counters->t0 ? f->counters.begin : counters->t0;
-
-	if (!sums->threads.threads || begin < sums->begin)
-		sums->begin = begin;
-	if (f->clock > sums->end)
-		sums->end = f->clock;
-	sums->alive |= f->counters.use != THREAD_DEAD;
-	sums->life_ns += counters_life(f, counters->t0, counters->t1);
-	if (!sums->comm[0] || f->counters.tid == f->counters.pid)
-		memcpy(sums->comm, f->comm, sizeof(sums->comm));
-	counters_add(&sums->threads, &f->counters);
+	if (!sums->times.threads || t->begin < sums->begin)
+		sums->begin = t->begin;
+	if (t->end > sums->end)
+		sums->end = t->end;
+	sums->alive |= t->alive;
+	sums->life_ns += t->end > t->begin ? t->end - t->begin : 0;
+	if (!sums->comm[0] || t->tid == t->pid)
+		memcpy(sums->comm, t->comm, sizeof(sums->comm));
+	thread_times_add(&sums->times, &t->times);
 }
 
-/* What is in the sums alone lived as long as its parts say. */
-static void sum_unlisted(struct perf_sums *sums, const struct thread_counters *c)
+/* Unlisted threads lived as long as their parts say. */
+static uint64_t unlisted_life(const struct thread_times *t)
 {
-	if (!c->threads)
-		return;
-	sums->life_ns += c->active_ns + c->runnable_ns + c->unknown_ns + counters_blocked(c);
-	counters_add(&sums->threads, c);
+	return t->active_ns + t->runnable_ns + t->unknown_ns + thread_times_blocked(t);
 }
 
-void perf_sum(const struct counters *counters, struct perf_run *run)
+static struct program_runs sum_programs(const struct cpu_cost *cost)
 {
-	*run = (struct perf_run){.ncpus = counters->ncpus};
-	for (size_t i = 0; i < counters->dead.n; i++)
-		sum_thread(&run->all, &counters->dead.figures[i], counters);
-	for (size_t i = 0; i < counters->alive.n; i++)
-		sum_thread(&run->all, &counters->alive.figures[i], counters);
-	sum_unlisted(&run->all, &counters->unlisted);
-	sum_unlisted(&run->all, &counters->idle);
-	for (unsigned i = 0; i < counters->ncpus; i++) {
-		const struct counters_cpu *cpu = &counters->cpus[i];
+	struct program_runs sum = {0};
 
-		if (cpu->clock > run->clock)
-			run->clock = cpu->clock;
-		for (unsigned use = 0; use < CPU_USES; use++)
-			run->cpu_ns[use] += cpu->counters.ns[use];
-		run->switches += cpu->counters.switches;
-		for (unsigned group = 0; group < PROGRAM_GROUPS; group++) {
-			const struct counters_cost *cost = &cpu->costs[group];
+	for (unsigned group = 0; group < PROGRAM_GROUPS; group++) {
+		const struct program_runs *g = &cost->groups[group];
 
-			run->prog_runs += cost->runs;
-			run->prog_ns += perf_cost_ns(cost->runs, cost->timed_runs, cost->timed_ns);
-		}
+		sum.runs += g->runs;
+		sum.timed_ns += stats_cost_ns(g->runs, g->timed_runs, g->timed_ns);
 	}
-	run->window_ns = run->clock > counters->t0 ? run->clock - counters->t0 : 0;
+	return sum;
 }
 
-static int by_pid(const void *a, const void *b)
+void stats_sum(const struct stats_file *file, const struct time_stats *times, struct stats_run *run)
 {
-	const struct thread_figures *x = *(const struct thread_figures *const *)a;
-	const struct thread_figures *y = *(const struct thread_figures *const *)b;
+	*run = (struct stats_run){.ncpus = times->ncpus};
+	for (size_t i = 0; i < times->nthreads; i++)
+		sum_thread(&run->all, &times->threads[i]);
+	if (times->unlisted.threads) {
+		run->all.life_ns += unlisted_life(&times->unlisted);
+		thread_times_add(&run->all.times, &times->unlisted);
+	}
+	for (unsigned i = 0; i < times->ncpus; i++) {
+		const struct cpu_stats *cpu = &times->cpus[i];
 
-	if (x->counters.pid != y->counters.pid)
-		return x->counters.pid < y->counters.pid ? -1 : 1;
-	if (x->counters.tid != y->counters.tid)
-		return x->counters.tid < y->counters.tid ? -1 : 1;
-	return x->clock < y->clock ? -1 : x->clock > y->clock;
+		if (cpu->end > run->clock)
+			run->clock = cpu->end;
+		for (unsigned use = 0; use < CPU_USES; use++)
+			run->cpu_ns[use] += cpu->ns[use];
+		run->switches += cpu->switches;
+	}
+	for (unsigned i = 0; i < file->ncpus; i++) {
+		struct program_runs sum = sum_programs(&file->costs[i]);
+
+		run->prog_runs += sum.runs;
+		run->prog_ns += sum.timed_ns;
+	}
+	run->window_ns = run->clock > times->t0 ? run->clock - times->t0 : 0;
 }
 
-/* All that are listed, those of a process side by side; the caller frees. NULL without memory. */
-static const struct thread_figures **sort_threads(const struct counters *counters, size_t *n)
+static int by_process(const void *a, const void *b)
 {
-	const struct counters_list *lists[] = {&counters->dead, &counters->alive};
-	const struct thread_figures **sorted;
+	const struct thread_stats *x = a, *y = b;
 
-	*n = 0;
-	sorted = calloc(counters->dead.n + counters->alive.n + 1, sizeof(*sorted));
-	for (unsigned l = 0; sorted && l < 2; l++)
-		for (size_t i = 0; i < lists[l]->n; i++)
-			sorted[(*n)++] = &lists[l]->figures[i];
-	if (sorted)
-		qsort(sorted, *n, sizeof(*sorted), by_pid);
-	return sorted;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return x->end < y->end ? -1 : x->end > y->end;
 }
 
-/* The next process at *at, which is moved behind it. */
-static void next_process(const struct thread_figures **sorted, size_t n, size_t *at,
-			 const struct counters *counters, struct perf_sums *process)
+/* The next process at *at, which is moved behind it. The threads are sorted. */
+static void next_process(const struct time_stats *times, size_t *at, struct stats_sums *process)
 {
-	*process = (struct perf_sums){.pid = sorted[*at]->counters.pid};
-	for (; *at < n && sorted[*at]->counters.pid == process->pid; (*at)++)
-		sum_thread(process, sorted[*at], counters);
+	*process = (struct stats_sums){.pid = times->threads[*at].pid};
+	for (; *at < times->nthreads && times->threads[*at].pid == process->pid; (*at)++)
+		sum_thread(process, &times->threads[*at]);
+}
+
+/* ---- lines ---- */
+
+static void put_string(FILE *out, const char *text, size_t len)
+{
+	char shown[4 * RECORD_COMM_SIZE + 1];
+
+	text_escape(shown, sizeof(shown), text, len);
+	fputc('"', out);
+	for (const char *at = shown; *at; at++) {
+		if (*at == '"' || *at == '\\')
+			fputc('\\', out);
+		fputc(*at, out);
+	}
+	fputc('"', out);
+}
+
+static void put(FILE *out, const char *key, uint64_t value)
+{
+	fprintf(out, ", \"%s\": %" PRIu64, key, value);
+}
+
+static void put_comm(FILE *out, const char *comm)
+{
+	fputs(", \"comm\": ", out);
+	put_string(out, comm, strnlen(comm, RECORD_COMM_SIZE));
+}
+
+/* The reasons for which a thread blocks. */
+static const struct {
+	unsigned why;
+	const char *name;
+} reasons[] = {
+	{OFF_CPU_SLEEPING, "sleeping"},
+	{OFF_CPU_UNINTERRUPTIBLE, "uninterruptible"},
+	{OFF_CPU_IO, "io"},
+	{OFF_CPU_STOPPED, "stopped"},
+	{OFF_CPU_TRACED, "traced"},
+	{OFF_CPU_PARKED, "parked"},
+	{OFF_CPU_IDLE, "idle"},
+	{OFF_CPU_UNKNOWN, "before"},
+};
+
+static void put_times(FILE *out, uint64_t life_ns, const struct thread_times *t)
+{
+	put(out, "total_ns", life_ns);
+	put(out, "active_ns", t->active_ns);
+	put(out, "runnable_ns", t->runnable_ns);
+	put(out, "blocked_ns", thread_times_blocked(t));
+	put(out, "unknown_ns", t->unknown_ns);
+	fputs(", \"blocked\": {", out);
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", reasons[i].name,
+			(uint64_t)t->blocked_ns[reasons[i].why]);
+	fputc('}', out);
+	put(out, "switches_voluntary", t->switches_voluntary);
+	put(out, "switches_preempted", t->switches_preempted);
+	put(out, "yields", t->yields);
+	put(out, "wakeups", t->wakeups);
+	put(out, "migrations", t->migrations);
+	put(out, "calls", t->calls);
+	put(out, "calls_ns", t->calls_ns);
+}
+
+/* A metric of the object "metrics": above / below. Without a value (below is 0) it is null if
+ * `null` is set, else 0. */
+static void put_ratio(FILE *out, const char *name, uint64_t above, uint64_t below, bool null)
+{
+	fputs(", ", out);
+	stats_ratio(out, name, above, below, null);
+}
+
+/* Opens with the metrics of a thread, or of many; the caller may add some and closes. */
+static void put_metrics(FILE *out, uint64_t life_ns, const struct thread_times *t)
+{
+	fputs(", \"metrics\": {", out);
+	stats_ratio(out, "utilization", t->active_ns, life_ns, false);
+	put_ratio(out, "input_stall_ratio", thread_times_blocked(t), life_ns, false);
+	put_ratio(out, "output_stall_ratio", t->runnable_ns, life_ns, false);
+	put_ratio(out, "unknown_ratio", t->unknown_ns, life_ns, false);
+	put_ratio(out, "throughput", t->wakeups, t->active_ns, true);
+	put_ratio(out, "call_throughput", t->calls, t->active_ns, true);
+	put_ratio(out, "mean_wait_ns", t->runnable_ns, t->wakeups + t->switches_preempted, true);
+}
+
+/* `interval` is the number of the moment while the session runs, from 1; 0 at its end. */
+static void begin_line(FILE *out, uint64_t clock, const char *scope, unsigned interval)
+{
+	fprintf(out, STATS_LINE_BEGINS "%" PRIu64 ", \"scope\": \"%s\"", clock, scope);
+	if (interval)
+		put(out, "interval", interval);
+}
+
+static void put_thread(FILE *out, const struct thread_stats *t, unsigned interval)
+{
+	uint64_t life = t->end > t->begin ? t->end - t->begin : 0;
+
+	begin_line(out, t->end, "thread", interval);
+	put(out, "tid", t->tid);
+	put(out, "pid", t->pid);
+	put_comm(out, t->comm);
+	put_times(out, life, &t->times);
+	put_metrics(out, life, &t->times);
+	fputs("}}", out);
+}
+
+static void put_process(FILE *out, const struct stats_sums *p)
+{
+	begin_line(out, p->end, "process", 0);
+	put(out, "pid", p->pid);
+	put_comm(out, p->comm);
+	put(out, "threads", p->times.threads);
+	put_times(out, p->life_ns, &p->times);
+	put_metrics(out, p->life_ns, &p->times);
+	fputs("}}", out);
+}
+
+static const char *const group_names[PROGRAM_GROUPS] = {
+	[PROGRAMS_SWITCH] = "switch",	    [PROGRAMS_WAKE] = "wake",	[PROGRAMS_LIFE] = "life",
+	[PROGRAMS_INTERRUPT] = "interrupt", [PROGRAMS_PROBE] = "probe",
+};
+
+static void put_programs(FILE *out, const struct cpu_cost *cost)
+{
+	struct program_runs sum = sum_programs(cost);
+
+	fputs(", \"programs\": {", out);
+	for (unsigned i = 0; i < PROGRAM_GROUPS; i++)
+		fprintf(out,
+			"%s\"%s\": {\"runs\": %" PRIu64 ", \"timed_runs\": %" PRIu64
+			", \"timed_ns\": %" PRIu64 "}",
+			i ? ", " : "", group_names[i], cost->groups[i].runs,
+			cost->groups[i].timed_runs, cost->groups[i].timed_ns);
+	fputc('}', out);
+	put(out, "prog_runs", sum.runs);
+	put(out, "prog_ns", sum.timed_ns);
+}
+
+static void put_counts(FILE *out, const struct facts_kind *k)
+{
+	fprintf(out,
+		"\"seen\": %" PRIu64 ", \"written\": %" PRIu64 ", \"filtered\": %" PRIu64
+		", \"sampled_out\": %" PRIu64 ", \"dropped\": %" PRIu64
+		", \"dropped_full\": %" PRIu64 ", \"dropped_size\": 0, \"dropped_user\": %" PRIu64,
+		k->seen, k->written, k->filtered, k->sampled, k->full + k->user, k->full, k->user);
+}
+
+/* `counts` may be NULL: not known while the session runs. */
+static void put_cpu(FILE *out, const struct cpu_stats *cpu, const struct cpu_cost *cost,
+		    const struct facts_kind *counts, uint64_t t0, unsigned interval)
+{
+	uint64_t total = cpu->end > t0 ? cpu->end - t0 : 0;
+	uint64_t busy = cpu->ns[CPU_THREAD] + cpu->ns[CPU_OTHER];
+
+	begin_line(out, cpu->end, "cpu", interval);
+	put(out, "cpu", cpu->cpu);
+	put(out, "total_ns", total);
+	put(out, "active_ns", cpu->ns[CPU_THREAD]);
+	put(out, "other_ns", cpu->ns[CPU_OTHER]);
+	put(out, "idle_ns", cpu->ns[CPU_IDLE]);
+	put(out, "unknown_ns", cpu->ns[CPU_UNKNOWN]);
+	put(out, "switches", cpu->switches);
+	if (counts) {
+		fputs(", ", out);
+		put_counts(out, counts);
+	}
+	put_programs(out, cost);
+	fputs(", \"metrics\": {", out);
+	stats_ratio(out, "utilization", busy, total, false);
+	put_ratio(out, "traced_share", cpu->ns[CPU_THREAD], busy, false);
+	put_ratio(out, "input_stall_ratio", cpu->ns[CPU_IDLE], total, false);
+	put_ratio(out, "throughput", cpu->switches, cpu->ns[CPU_THREAD], true);
+	put_ratio(out, "overhead", sum_programs(cost).timed_ns, total, false);
+	if (counts)
+		put_ratio(out, "drop_ratio", counts->full + counts->user, counts->seen, false);
+	fputs("}}", out);
+}
+
+static void put_run(FILE *out, const struct stats_run *run, unsigned interval)
+{
+	const struct thread_times *t = &run->all.times;
+	const uint64_t *ns = run->cpu_ns;
+	uint64_t total = run->window_ns * run->ncpus;
+
+	begin_line(out, run->clock, "run", interval);
+	put(out, "threads", t->threads);
+	put_times(out, run->all.life_ns, t);
+	put(out, "window_ns", run->window_ns);
+	put(out, "cpus", run->ncpus);
+	put(out, "cpu_active_ns", ns[CPU_THREAD]);
+	put(out, "cpu_other_ns", ns[CPU_OTHER]);
+	put(out, "cpu_idle_ns", ns[CPU_IDLE]);
+	put(out, "cpu_unknown_ns", ns[CPU_UNKNOWN]);
+	put(out, "switches", run->switches);
+	put(out, "prog_runs", run->prog_runs);
+	put(out, "prog_ns", run->prog_ns);
+	fputs(", \"metrics\": {", out);
+	stats_ratio(out, "utilization", ns[CPU_THREAD], total, false);
+	put_ratio(out, "traced_share", ns[CPU_THREAD], ns[CPU_THREAD] + ns[CPU_OTHER], false);
+	put_ratio(out, "input_stall_ratio", thread_times_blocked(t), run->all.life_ns, false);
+	put_ratio(out, "output_stall_ratio", t->runnable_ns, run->all.life_ns, false);
+	put_ratio(out, "unknown_ratio", t->unknown_ns, run->all.life_ns, false);
+	put_ratio(out, "throughput", t->wakeups, t->active_ns, true);
+	put_ratio(out, "mean_wait_ns", t->runnable_ns, t->wakeups + t->switches_preempted, true);
+	put_ratio(out, "overhead", run->prog_ns, total, false);
+	fputs("}}", out);
 }
 
 /* ---- the document ---- */
@@ -141,7 +339,7 @@ static void put_numbers(FILE *out, const char *key, const uint32_t *list, size_t
 	fputc(']', out);
 }
 
-/* What is given up when there is no room; a flight recorder also tells what it keeps. */
+/* What a full buffer gives up; and what a flight recorder keeps. */
 static void put_buffer(FILE *out, const struct options *o)
 {
 	if (o->mode != MODE_FULL)
@@ -157,9 +355,9 @@ static void put_buffer(FILE *out, const struct options *o)
 			o->buffer_bytes);
 }
 
-static void put_controls(FILE *out, const struct perf *perf)
+static void put_controls(FILE *out, const struct stats_session *session)
 {
-	const struct options *o = perf->options;
+	const struct options *o = session->options;
 
 	fputs("  \"controls\": {\n    ", out);
 	if (o->kinds == KINDS_ALL)
@@ -167,7 +365,7 @@ static void put_controls(FILE *out, const struct perf *perf)
 	else
 		put_list(out, "kinds", o->kinds);
 	fputs(",\n    ", out);
-	put_list(out, "kinds_off", ~perf->kinds);
+	put_list(out, "kinds_off", ~session->kinds);
 	fputs(",\n    ", out);
 	put_numbers(out, "cores", o->cpu_list ? o->cpus.phyid : NULL, o->cpus.ncpus);
 	fputs(",\n    ", out);
@@ -192,7 +390,7 @@ static void put_events(FILE *out, const struct account *account, uint32_t kinds)
 		}
 	}
 	fputs("  \"events\": {\n    ", out);
-	perf_account(out, &all);
+	put_counts(out, &all);
 	fprintf(out, ",\n    \"missed\": %" PRIu64 ",\n    \"dropped_by_kind\": {",
 		account->missed);
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
@@ -219,12 +417,12 @@ static void put_events(FILE *out, const struct account *account, uint32_t kinds)
 	comma = "\n";
 	for (size_t i = 0; i < account->ncpus; i++) {
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
-			/* what is off may be seen all the same, and counts */
+			/* a kind that is off may be seen, too, and counts then */
 			if (!(kinds & 1u << kind) && !account->cpus[i].kinds[kind].seen)
 				continue;
 			fprintf(out, "%s      {\"cpu\": %u, \"kind\": \"%s\", ", comma,
 				account->cpus[i].cpu, kind_names[kind]);
-			perf_account(out, &account->cpus[i].kinds[kind]);
+			put_counts(out, &account->cpus[i].kinds[kind]);
 			fputc('}', out);
 			comma = ",\n";
 		}
@@ -233,17 +431,16 @@ static void put_events(FILE *out, const struct account *account, uint32_t kinds)
 }
 
 /* An invocation is a process, from its first thread in the window to its last. */
-static void put_invocations(FILE *out, const struct counters *counters,
-			    const struct thread_figures **sorted, size_t n)
+static void put_invocations(FILE *out, const struct time_stats *times)
 {
-	struct perf_sums process;
+	struct stats_sums process;
 	size_t at = 0;
 
 	fputs("  \"invocations\": [", out);
-	while (at < n) {
+	while (at < times->nthreads) {
 		const char *comma = at ? ",\n" : "\n";
 
-		next_process(sorted, n, &at, counters, &process);
+		next_process(times, &at, &process);
 		fprintf(out,
 			"%s    {\"epoch_id\": 1, \"invocation_id\": %" PRIu32
 			", \"start_cycle\": %" PRIu64 ", \"end_cycle\": %" PRIu64
@@ -262,33 +459,32 @@ static void put_recorder(FILE *out, const struct cost *cost)
 		cost->cpu_ns, cost->user_ns, cost->system_ns, cost->peak_rss_bytes);
 	for (size_t i = 0; i < cost->nthreads; i++) {
 		fputs(i ? ", {\"name\": " : "{\"name\": ", out);
-		perf_string(out, cost->threads[i].name, strlen(cost->threads[i].name));
+		put_string(out, cost->threads[i].name, strlen(cost->threads[i].name));
 		fprintf(out, ", \"cpu_ns\": %" PRIu64 "}", cost->threads[i].cpu_ns);
 	}
 	fputs("]},\n", out);
 }
 
-static void put_unlisted(FILE *out, const struct counters *counters)
+static void put_unlisted(FILE *out, const struct thread_times *t)
 {
-	struct perf_sums sums = {0};
-
-	sum_unlisted(&sums, &counters->unlisted);
-	sum_unlisted(&sums, &counters->idle);
-	fprintf(out, "  \"unlisted\": {\"threads\": %" PRIu32, sums.threads.threads);
-	perf_counters(out, sums.life_ns, &sums.threads);
+	fprintf(out, "  \"unlisted\": {\"threads\": %" PRIu64, (uint64_t)t->threads);
+	put_times(out, unlisted_life(t), t);
 	fputs("},\n", out);
 }
 
-static const struct facts_cpu *account_of(const struct account *account, unsigned cpu)
+/* The event counts of a CPU, all kinds together; none if it is not in the table. */
+static struct facts_kind counts_of(const struct account *account, unsigned cpu)
 {
+	struct facts_kind sum = {0};
+
 	for (size_t i = 0; i < account->ncpus; i++)
-		if (account->cpus[i].cpu == cpu)
-			return &account->cpus[i];
-	return NULL;
+		for (unsigned kind = 0; account->cpus[i].cpu == cpu && kind < EVENT_KINDS; kind++)
+			facts_add(&sum, &account->cpus[i].kinds[kind]);
+	return sum;
 }
 
-/* What was written while the session ran. */
-static int copy_part(FILE *out, struct perf_file *file)
+/* Copies the snapshots that were written while the session ran. */
+static int copy_part(FILE *out, struct stats_file *file)
 {
 	char bytes[1 << 16];
 	off_t left = file->whole;
@@ -309,11 +505,11 @@ static int copy_part(FILE *out, struct perf_file *file)
 	return 0;
 }
 
-static int put_snapshots(FILE *out, struct perf_file *file, const struct perf *perf,
-			 const struct thread_figures **sorted, size_t n)
+static int put_snapshots(FILE *out, struct stats_file *file, const struct time_stats *times,
+			 const struct account *account)
 {
-	struct perf_sums process;
-	struct perf_run run;
+	struct stats_sums process;
+	struct stats_run run;
 	size_t at = 0;
 	int err;
 
@@ -321,60 +517,54 @@ static int put_snapshots(FILE *out, struct perf_file *file, const struct perf *p
 	err = copy_part(out, file);
 	if (err)
 		return err;
-	perf_sum(perf->counters, &run);
-	perf_run(out, &run, 0);
-	for (unsigned i = 0; i < perf->counters->ncpus; i++) {
-		const struct counters_cpu *cpu = &perf->counters->cpus[i];
+	stats_sum(file, times, &run);
+	put_run(out, &run, 0);
+	for (unsigned i = 0; i < times->ncpus; i++) {
+		struct facts_kind counts = counts_of(account, times->cpus[i].cpu);
 
 		fputs(",\n", out);
-		perf_cpu(out, cpu, account_of(perf->account, cpu->cpu), perf->counters, 0);
+		put_cpu(out, &times->cpus[i], &file->costs[i], &counts, times->t0, 0);
 	}
-	while (at < n) {
+	while (at < times->nthreads) {
 		fputs(",\n", out);
-		next_process(sorted, n, &at, perf->counters, &process);
-		perf_process(out, &process, process.end, 0);
+		next_process(times, &at, &process);
+		put_process(out, &process);
 	}
-	for (at = 0; at < n; at++) {
+	for (at = 0; at < times->nthreads; at++) {
 		fputs(",\n", out);
-		perf_thread(out, sorted[at], perf->counters, 0);
+		put_thread(out, &times->threads[at], 0);
 	}
 	fputs("\n  ]\n}\n", out);
 	return 0;
 }
 
-static int put_document(FILE *out, struct perf_file *file, const struct perf *perf)
+static int put_document(FILE *out, struct stats_file *file, struct time_stats *times,
+			const struct stats_session *session)
 {
-	size_t n;
-	const struct thread_figures **sorted = sort_threads(perf->counters, &n);
-	int err;
-
-	if (!sorted)
-		return -ENOMEM;
+	if (times->nthreads)
+		qsort(times->threads, times->nthreads, sizeof(*times->threads), by_process);
 	fprintf(out,
-		PERF_BEGINS
-		", \"version\": %d, \"producer\": \"ovni-bpf %s "
-		"(%s)\",\n  \"mode\": \"%s\", \"unit\": \"ns\",\n  \"clock\": {\"period_ps\": "
-		"1000},\n",
-		PERF_VERSION, version_string, version_commit,
-		perf->options->mode == MODE_FULL ? "full" : "summary");
+		STATS_BEGINS
+		", \"version\": %d, \"producer\": \"ovni-bpf %s (%s)\",\n"
+		"  \"mode\": \"%s\", \"unit\": \"ns\",\n  \"clock\": {\"period_ps\": 1000},\n",
+		STATS_VERSION, version_string, version_commit,
+		session->options->mode == MODE_FULL ? "full" : "summary");
 	fprintf(out,
 		"  \"window\": {\"first_cycle\": %" PRIu64 ", \"end_cycle\": %" PRIu64
 		", \"total_cycles\": %" PRIu64 ", \"cpus\": %u},\n",
-		perf->t0, perf->t1, perf->t1 - perf->t0, perf->counters->ncpus);
-	put_controls(out, perf);
-	put_events(out, perf->account, perf->kinds);
-	put_invocations(out, perf->counters, sorted, n);
-	put_recorder(out, perf->cost);
-	put_unlisted(out, perf->counters);
-	err = put_snapshots(out, file, perf, sorted, n);
-	free(sorted);
-	return err;
+		session->t0, session->t1, session->t1 - session->t0, times->ncpus);
+	put_controls(out, session);
+	put_events(out, session->account, session->kinds);
+	put_invocations(out, times);
+	put_recorder(out, session->cost);
+	put_unlisted(out, &times->unlisted);
+	return put_snapshots(out, file, times, session->account);
 }
 
 /* ---- files ---- */
 
 /* A new file NAME + suffix beside it. */
-static int create(const struct perf_file *file, const char *suffix, char *name, size_t size,
+static int create(const struct stats_file *file, const char *suffix, char *name, size_t size,
 		  FILE **out)
 {
 	int fd, err;
@@ -391,8 +581,8 @@ static int create(const struct perf_file *file, const char *suffix, char *name, 
 	return err;
 }
 
-/* The finished file gets its name, unless something has it by now: that is not ours. */
-static int place(const struct perf_file *file, const char *name)
+/* Gives the finished file its name, unless another file has that name by now. */
+static int place(const struct stats_file *file, const char *name)
 {
 	if (!renameat2(file->dirfd, name, file->dirfd, file->name, RENAME_NOREPLACE))
 		return 0;
@@ -403,7 +593,7 @@ static int place(const struct perf_file *file, const char *name)
 	return renameat(file->dirfd, name, file->dirfd, file->name) ? -errno : 0;
 }
 
-/* All that was put there is on its way to the disk. */
+/* Hands all output to the kernel. */
 static int flush(FILE *out)
 {
 	errno = 0;
@@ -412,94 +602,135 @@ static int flush(FILE *out)
 	return errno ? -errno : -EIO;
 }
 
-/* A line for each whole, CPU and thread that has changed. */
-static void put_interval(const struct perf_file *file, const struct perf_run *run,
-			 const struct counters *counters, unsigned interval)
+/* The costs of our programs since the window opened, or, with `begin`, up to then. */
+static void read_costs(struct stats_file *file, bool begin)
 {
-	perf_run(file->part, run, interval);
+	for (unsigned i = 0; i < file->ncpus; i++) {
+		struct cpu_cost *cost = &file->costs[i];
+		const struct cpu_state *state = &file->states[cost->cpu];
+
+		for (unsigned group = 0; group < PROGRAM_GROUPS; group++) {
+			struct program_runs *before = &cost->before[group];
+			struct program_runs now = {state->runs[group],
+						   state->costs[group].timed_runs,
+						   state->costs[group].timed_ns};
+
+			if (begin)
+				*before = now;
+			cost->groups[group] = (struct program_runs){
+				now.runs - before->runs,
+				now.timed_runs - before->timed_runs,
+				now.timed_ns - before->timed_ns,
+			};
+		}
+	}
+}
+
+int stats_open(struct stats_file *file, const struct cpu_state *states, const unsigned *cpus,
+	       unsigned ncpus)
+{
+	file->states = states;
+	file->costs = calloc(ncpus + 1, sizeof(*file->costs));
+	if (!file->costs)
+		return log_no_memory("the cost of our programs");
+	file->ncpus = ncpus;
+	for (unsigned i = 0; i < ncpus; i++)
+		file->costs[i].cpu = cpus[i];
+	read_costs(file, true);
+	return 0;
+}
+
+/* A line for the run, for each CPU, and for each live thread. */
+static void put_interval(const struct stats_file *file, const struct time_stats *times,
+			 unsigned interval)
+{
+	struct stats_run run;
+
+	stats_sum(file, times, &run);
+	put_run(file->part, &run, interval);
 	fputs(",\n", file->part);
-	for (unsigned i = 0; i < counters->ncpus; i++) {
-		perf_cpu(file->part, &counters->cpus[i], NULL, counters, interval);
+	for (unsigned i = 0; i < times->ncpus; i++) {
+		put_cpu(file->part, &times->cpus[i], &file->costs[i], NULL, times->t0, interval);
 		fputs(",\n", file->part);
 	}
-	for (size_t i = 0; i < counters->alive.n; i++) {
-		const struct thread_figures *f = &counters->alive.figures[i];
-
-		if (f->counters.since <= file->last && f->counters.use != THREAD_RUNNING)
-			continue;
-		perf_thread(file->part, f, counters, interval);
+	for (size_t i = 0; i < times->nthreads; i++) {
+		put_thread(file->part, &times->threads[i], interval);
 		fputs(",\n", file->part);
 	}
 }
 
-/* Takes back what is no whole snapshot. */
-static void forget_torn(struct perf_file *file)
+/* Removes the incomplete snapshot at the end. */
+static void forget_torn(struct stats_file *file)
 {
 	__fpurge(file->part);
 	clearerr(file->part);
 	if (fseeko(file->part, file->whole, SEEK_SET) || ftruncate(fileno(file->part), file->whole))
-		log_debug("%s" PERF_PART " ends within a snapshot", file->name);
+		log_debug("%s" STATS_PART " ends within a snapshot", file->name);
 }
 
-int perf_snapshot(struct perf_file *file, const struct counters *counters)
+int stats_snapshot(struct stats_file *file, const struct time_stats *times)
 {
 	char name[NAME_MAX + 1] = "";
-	struct perf_run run;
 	struct stat st;
-	int err = 0;
+	int err;
 
-	if (!file->part)
-		err = create(file, PERF_PART, name, sizeof(name), &file->part);
-	else if (!fstat(fileno(file->part), &st) && !st.st_nlink)
-		err = -ENOENT; /* nobody would ever find what is written there */
-	if (!err) {
-		perf_sum(counters, &run);
-		put_interval(file, &run, counters, file->count + 1);
-		err = flush(file->part);
+	if (!file->part) {
+		err = create(file, STATS_PART, name, sizeof(name), &file->part);
 		if (err)
-			forget_torn(file);
+			goto failed;
+	} else if (!fstat(fileno(file->part), &st) && !st.st_nlink) {
+		err = -ENOENT; /* the file was removed: nothing would find it */
+		goto failed;
 	}
+	read_costs(file, false);
+	put_interval(file, times, file->count + 1);
+	err = flush(file->part);
 	if (err) {
-		disk_error_report(file->disk_error, err, "%s" PERF_PART ": cannot write",
-				  file->name);
-		return err;
+		forget_torn(file);
+		goto failed;
 	}
 	file->whole = ftello(file->part);
-	file->last = run.clock;
 	file->count++;
 	return 0;
+failed:
+	disk_error_report(file->disk_error, err, "%s" STATS_PART ": cannot write", file->name);
+	return err;
 }
 
-int perf_write(struct perf_file *file, const struct perf *perf)
+int stats_write(struct stats_file *file, struct time_stats *times,
+		const struct stats_session *session)
 {
 	char name[NAME_MAX + 1], part[NAME_MAX + 1];
 	FILE *out = NULL;
-	int err = create(file, PERF_NEW, name, sizeof(name), &out);
+	int err = create(file, STATS_NEW, name, sizeof(name), &out);
 
-	if (!err) {
-		err = put_document(out, file, perf);
-		if (!err)
-			err = flush(out);
-		if (fclose(out) && !err)
-			err = -errno;
-		if (!err)
-			err = place(file, name);
-		if (err)
-			unlinkat(file->dirfd, name, 0);
-	}
+	if (err)
+		goto failed;
+	read_costs(file, false);
+	err = put_document(out, file, times, session);
+	if (!err)
+		err = flush(out);
+	if (fclose(out) && !err)
+		err = -errno;
+	if (!err)
+		err = place(file, name);
 	if (err) {
-		disk_error_report(file->disk_error, err, "%s: cannot write", file->name);
-		return err;
+		unlinkat(file->dirfd, name, 0);
+		goto failed;
 	}
-	snprintf(part, sizeof(part), "%s" PERF_PART, file->name);
+	snprintf(part, sizeof(part), "%s" STATS_PART, file->name);
 	if (file->part)
 		unlinkat(file->dirfd, part, 0);
 	return 0;
+failed:
+	disk_error_report(file->disk_error, err, "%s: cannot write", file->name);
+	return err;
 }
 
-void perf_close(struct perf_file *file)
+void stats_close(struct stats_file *file)
 {
 	if (file->part)
 		fclose(file->part);
+	free(file->costs);
 	memset(file, 0, sizeof(*file));
 }

@@ -1,61 +1,98 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats_output: the file perf.json: where the time of each thread, process and CPU went.
+ * stats_output: writes the statistics of a recording: stats.json.
  *
- * In: the counters, the account, the session's facts; out: one JSON document beside the streams (or
- * instead of them), one snapshot a line. Snapshots that are taken while the session runs go to
- * NAME.part, line by line, and from there into the document at the end; who is killed leaves them.
- * Invariants: integers are written as they are, never through a double; each metric has its
- * inputs beside it; sums are the sums of what they sum. trace/ovni/stats_file.h checks it.
- * Specification: loom.md 5.4, 12; ovni-perf(5).
+ * In: the times of threads and CPUs, the event counts, the cost of our programs; out: one JSON
+ * document beside the streams (or instead of them), one snapshot a line. Snapshots that are taken
+ * while the session runs (--interval) go to NAME.part, line by line, and at the end from there into
+ * the document; a recorder that is killed leaves them.
+ * Invariants: integers are written as they are, never through a double; each metric has its inputs
+ * beside it; sums are the sums of their parts. Specification: loom.md 12; ovni-stats(5).
  */
 #ifndef USER_STATS_STATS_OUTPUT_H
 #define USER_STATS_STATS_OUTPUT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "user/stats/summary_read.h"
-#include "user/stats/perf_lines.h"
+#include "user/timeline/state_times.h"
 
 struct account;
 struct cost;
 struct options;
 struct disk_error;
 
-/* All that the document tells beside the counters. */
-struct perf {
+/* Runs of the programs of a group, and the time of those that were timed. */
+struct program_runs {
+	uint64_t runs, timed_runs, timed_ns;
+};
+
+/* The cost of our programs on a CPU. */
+struct cpu_cost {
+	unsigned cpu;				    /* the kernel's number */
+	struct program_runs before[PROGRAM_GROUPS]; /* when the window opened */
+	struct program_runs groups[PROGRAM_GROUPS]; /* since then */
+};
+
+/* Sums of the threads of a process, or of all. */
+struct stats_sums {
+	uint32_t pid;
+	uint64_t begin, end; /* of the first and the last, ns */
+	bool alive;
+	uint64_t life_ns; /* of all of them */
+	struct thread_times times;
+	char comm[RECORD_COMM_SIZE];
+};
+
+/* The whole run. */
+struct stats_run {
+	struct stats_sums all;
+	uint64_t clock, window_ns, cpu_ns[CPU_USES], switches;
+	unsigned ncpus;
+	uint64_t prog_runs, prog_ns; /* ns: estimated from the runs that were timed */
+};
+
+/* Contents of the document, beside the times. */
+struct stats_session {
 	const struct options *options;
-	const struct counters *counters;
 	const struct account *account;
 	uint32_t kinds; /* with a program */
 	uint64_t t0, t1;
 	const struct cost *cost; /* of the recorder */
 };
 
-struct perf_file {
+struct stats_file {
 	int dirfd;	  /* not owned */
-	const char *name; /* "perf.json" */
+	const char *name; /* "stats.json" */
 	struct disk_error *disk_error;
+	const struct cpu_state *states; /* by kernel number; not owned */
+	struct cpu_cost *costs;		/* ncpus of them */
+	unsigned ncpus;
 	FILE *part;	/* NULL: no snapshot yet */
 	off_t whole;	/* bytes of it that are whole snapshots */
-	uint64_t last;	/* clock of the last one, */
-	unsigned count; /* and its number */
+	unsigned count; /* of snapshots */
 };
 
+/* The window has opened, on these CPUs; `states` are all CPUs by kernel number. The first three
+ * members are set. 0, or -ENOMEM after one message. */
+int stats_open(struct stats_file *file, const struct cpu_state *states, const unsigned *cpus,
+	       unsigned ncpus) __attribute__((warn_unused_result));
+
 /* Appends the snapshots of the moment, or none of them. 0 or -errno after one message. */
-int perf_snapshot(struct perf_file *file, const struct counters *counters)
+int stats_snapshot(struct stats_file *file, const struct time_stats *times)
 	__attribute__((warn_unused_result));
 
-/* Writes the document, in place of nothing: it must not exist. 0 or -errno after one message. */
-int perf_write(struct perf_file *file, const struct perf *perf) __attribute__((warn_unused_result));
+/* Writes the document; a file of its name must not exist. Sorts the threads by process. 0 or -errno
+ * after one message. */
+int stats_write(struct stats_file *file, struct time_stats *times,
+		const struct stats_session *session) __attribute__((warn_unused_result));
 
-void perf_close(struct perf_file *file); /* also of a zeroed struct */
+void stats_close(struct stats_file *file); /* also of a zeroed struct */
 
 /* For the report at the end: sums of all threads, and of the CPUs. */
-void perf_sum(const struct counters *counters, struct perf_run *run);
+void stats_sum(const struct stats_file *file, const struct time_stats *times,
+	       struct stats_run *run);
 
 #endif

@@ -10,8 +10,9 @@
 #ifndef USER_STATS_THREAD_TABLE_H
 #define USER_STATS_THREAD_TABLE_H
 
-struct counters;
+struct time_stats;
 
-void table_show(const struct counters *counters);
+/* Sorts the threads. */
+void table_show(struct time_stats *times);
 
 #endif

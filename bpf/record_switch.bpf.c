@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * record_switch: one record for each switch of the recorded threads (full mode).
+ *
+ * Steps of a switch: find the storage of both tasks, take the wake-up of the one that enters (a
+ * wake-up has no record of its own), send the record, remember that the other one fell asleep.
+ * One of the programs below is loaded, chosen by a table in user/kernel/bpf_select.c; they differ
+ * in the second step, and with a CPU list (-C).
+ * Specification: ebpf.md 8.1, 8.2.
+ */
+#include "cost.bpf.h"
+#include "emit.bpf.h"
+#include "sched_clock.bpf.h"
+#include "target.bpf.h"
+#include "task_record.bpf.h"
+
+/* One switch. After inlining it lives in registers. */
+struct sw {
+	struct cpu_state *cpu;
+	struct task_struct *prev, *next;
+	struct task_state *leaving, *entering; /* NULL: idle, or not in the target */
+	__u16 reason;			       /* prev leaves for; enum off_cpu */
+	__s32 waker_tid;
+	__u64 wake_clock; /* ns; 0: next was not woken, or no program saw it */
+};
+
+/* ---- find the tasks ---- */
+
+static __noinline int announce_new(struct cpu_state *cpu, struct task_struct *task)
+{
+	char comm[RECORD_COMM_SIZE] = {};
+	struct task_state *task_state = target_discover(task, comm);
+
+	if (task_state)
+		task_announce(cpu, task, task_state, comm);
+	return 0;
+}
+
+static __noinline int recheck_cgroup(struct cpu_state *cpu, struct task_struct *task,
+				     struct task_state *task_state)
+{
+	char comm[RECORD_COMM_SIZE] = {};
+
+	if (target_recheck_cgroup(task, task_state, comm))
+		task_announce(cpu, task, task_state, comm);
+	return 0;
+}
+
+/* The storage of a task in a switch; created on first sight with -a. The idle task has none. */
+static __always_inline struct task_state *switched_task(struct cpu_state *cpu,
+							struct task_struct *task)
+{
+	struct task_state *task_state;
+
+	if (unlikely(!task->pid))
+		return NULL;
+	task_state = task_state_of(task);
+	if (likely(task_state) || !settings.all)
+		return task_state;
+	announce_new(cpu, task);
+	return task_state_of(task);
+}
+
+static __always_inline void find_tasks(struct sw *sw)
+{
+	sw->cpu->events[EVENT_SWITCH].seen++;
+	sw->cpu->interrupt = 0; /* no interrupt handler lasts across a switch */
+	sw->leaving = switched_task(sw->cpu, sw->prev);
+	sw->entering = switched_task(sw->cpu, sw->next);
+	if (settings.cgroup && sw->entering)
+		recheck_cgroup(sw->cpu, sw->next, sw->entering);
+}
+
+/* The task has died, and leaves its CPU for the last time. */
+static __always_inline bool dies(const struct sw *sw, bool preempt, __u32 prev_state)
+{
+	return unlikely(prev_state & STATE_DEAD) && !preempt && sw->leaving;
+}
+
+/* ---- the wake-up of next ---- */
+
+/* Takes a wake-up that a program saw: there is one at sched_wakeup. */
+static __always_inline void wakeup_from_tracepoint(struct sw *sw)
+{
+	struct task_state *entering = sw->entering;
+
+	if (!entering || !entering->wake_clock)
+		return;
+	sw->wake_clock = entering->wake_clock;
+	sw->waker_tid = entering->waker_tid;
+	entering->wake_clock = 0;
+	entering->waker_tid = WAKER_UNKNOWN; /* of this wake-up alone */
+	sw->cpu->events[EVENT_WAKE].seen++;
+}
+
+/* The scheduler knows when next was queued: it was woken then, if it was asleep before, and if its
+ * waker was seen where wakers are recorded. Only the first wake-up of a task is seen by a program.
+ */
+static __always_inline void wakeup_from_scheduler(struct sw *sw)
+{
+	struct task_state *entering = sw->entering;
+	__u64 wake, queued;
+
+	if (!entering)
+		return;
+	wake = entering->wake_clock;
+	queued = sw->next->sched_info.last_queued;
+	if (likely(!wake) && entering->slept && queued &&
+	    (entering->waker_tid != WAKER_UNKNOWN || !settings.interrupts))
+		wake = wakeup_clock(sw->next, queued, entering->slept, entering->delay);
+	entering->slept = 0;
+	if (!wake)
+		return;
+	sw->wake_clock = wake;
+	sw->waker_tid = entering->waker_tid;
+	entering->wake_clock = 0;
+	entering->waker_tid = WAKER_UNKNOWN;
+	sw->cpu->events[EVENT_WAKE].seen++;
+}
+
+/* ---- the record ---- */
+
+/* Is there something to record? A switch between two threads without storage is sent only when all
+ * threads are recorded. */
+static __always_inline bool recorded(const struct sw *sw)
+{
+	if (settings.all && !settings.filters && settings.sample_of <= 1)
+		return true;
+	return (sw->leaving && sw->leaving->id) || (sw->entering && sw->entering->id);
+}
+
+/* Counts a switch that is not sent, and the wake-up that would have gone with it. */
+static __always_inline void count_unsent(const struct sw *sw)
+{
+	struct event_counts *switches = &sw->cpu->events[EVENT_SWITCH];
+	struct event_counts *wakeups = &sw->cpu->events[EVENT_WAKE];
+	bool sampled = !cpu_left_out(sw->cpu) && ((sw->leaving && sw->leaving->traced) ||
+						  (sw->entering && sw->entering->traced));
+
+	switches->sampled += sampled;
+	switches->filtered += !sampled;
+	if (!sw->wake_clock)
+		return;
+	wakeups->sampled += sampled;
+	wakeups->filtered += !sampled;
+}
+
+/* A record without space: the next switch-in of both threads will say that one was lost. */
+static __noinline int switch_lost(struct task_state *leaving, struct task_state *entering)
+{
+	if (leaving)
+		leaving->unseen |= SWITCH_NEXT_LOST;
+	if (entering)
+		entering->unseen |= SWITCH_NEXT_LOST;
+	return 0;
+}
+
+/* Sends the record. Returns the clock of the switch. */
+static __always_inline __u64 switch_send(struct sw *sw)
+{
+	struct record_switch *record =
+		emit_begin(sw->cpu, RECORD_SWITCH, EVENT_SWITCH, sizeof(*record));
+	__u64 clock;
+
+	if (unlikely(!record)) {
+		if (sw->wake_clock)
+			emit_lost(sw->cpu, EVENT_WAKE);
+		switch_lost(sw->leaving, sw->entering);
+		return bpf_ktime_get_ns();
+	}
+	clock = record->head.clock;
+	record->head.flags = sw->entering ? sw->entering->unseen : 0;
+	record->head.why = sw->reason;
+	record->head.id = sw->leaving ? sw->leaving->id : 0;
+	record->prev_tid = sw->prev->pid;
+	record->prev_pid = sw->prev->tgid;
+	record->next_id = sw->entering ? sw->entering->id : 0;
+	record->next_tid = sw->next->pid;
+	record->next_pid = sw->next->tgid;
+	record->waker_tid = sw->waker_tid;
+	/* computed from two clocks: never after the switch */
+	record->wake_clock = sw->wake_clock < clock ? sw->wake_clock : clock;
+	emit_end(sw->cpu);
+	if (sw->entering && unlikely(sw->entering->unseen))
+		sw->entering->unseen = 0;
+	return clock;
+}
+
+/* For wakeup_from_scheduler(): notes when prev fell asleep, and how long it had waited for CPUs. */
+static __always_inline void remember_leaving(const struct sw *sw, __u64 clock)
+{
+	bool asleep = falls_asleep(sw->reason);
+
+	if (asleep && calibration_due(clock))
+		calibrate(sw->prev, clock);
+	if (!sw->leaving)
+		return;
+	sw->leaving->slept = asleep ? clock : 0;
+	sw->leaving->delay = sw->prev->sched_info.run_delay;
+}
+
+/* ---- the programs ---- */
+
+/* -a and the usual targets. */
+static __always_inline void on_switch(struct cpu_state *cpu, bool preempt, struct task_struct *prev,
+				      struct task_struct *next, __u32 prev_state)
+{
+	struct sw sw = {.cpu = cpu, .prev = prev, .next = next};
+
+	find_tasks(&sw);
+	if (dies(&sw, preempt, prev_state))
+		target_gone(sw.leaving);
+	wakeup_from_scheduler(&sw);
+	if (recorded(&sw)) {
+		sw.reason = off_cpu_reason(preempt, prev_state, prev);
+		remember_leaving(&sw, switch_send(&sw));
+		return;
+	}
+	count_unsent(&sw);
+	/* The recorder sleeps often: that keeps the two clocks together. */
+	if (sw.leaving || (__u32)prev->tgid == recorder) {
+		sw.reason = off_cpu_reason(preempt, prev_state, prev);
+		remember_leaving(&sw, bpf_ktime_get_ns());
+	}
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(record_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	TIMED(PROGRAMS_SWITCH, on_switch, preempt, prev, next, prev_state);
+}
+
+/* --wakeup-clock tracepoint; this kernel has no sched_info; no wake-ups in --events. */
+static __always_inline void on_switch_tracepoint(struct cpu_state *cpu, bool preempt,
+						 struct task_struct *prev, struct task_struct *next,
+						 __u32 prev_state)
+{
+	struct sw sw = {.cpu = cpu, .prev = prev, .next = next};
+
+	find_tasks(&sw);
+	if (dies(&sw, preempt, prev_state))
+		target_gone(sw.leaving);
+	wakeup_from_tracepoint(&sw);
+	if (!recorded(&sw)) {
+		count_unsent(&sw);
+		return;
+	}
+	sw.reason = off_cpu_reason(preempt, prev_state, prev);
+	switch_send(&sw);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(record_switch_tracepoint, bool preempt, struct task_struct *prev,
+	     struct task_struct *next, unsigned int prev_state)
+{
+	TIMED(PROGRAMS_SWITCH, on_switch_tracepoint, preempt, prev, next, prev_state);
+}
+
+/* 9c2136be0878 (5.18) added the argument prev_state. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(record_switch_5_17, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	TIMED(PROGRAMS_SWITCH, on_switch_tracepoint, preempt, prev, next, kernel_task_state(prev));
+}
+
+/* -C. A thread that ran on another CPU has SWITCH_NEXT_ELSEWHERE in its next record. */
+static __always_inline void on_switch_cpus(struct cpu_state *cpu, bool preempt,
+					   struct task_struct *prev, struct task_struct *next,
+					   __u32 prev_state)
+{
+	struct sw sw = {.cpu = cpu, .prev = prev, .next = next};
+
+	find_tasks(&sw);
+	if (dies(&sw, preempt, prev_state))
+		target_gone(sw.leaving);
+	wakeup_from_tracepoint(&sw);
+	if (!cpu->recorded) {
+		if (sw.leaving)
+			sw.leaving->unseen |= SWITCH_NEXT_ELSEWHERE;
+		if (sw.entering)
+			sw.entering->unseen |= SWITCH_NEXT_ELSEWHERE;
+		count_unsent(&sw);
+	} else if (recorded(&sw)) {
+		sw.reason = off_cpu_reason(preempt, prev_state, prev);
+		switch_send(&sw);
+	} else {
+		count_unsent(&sw);
+	}
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(record_switch_cpus, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	TIMED(PROGRAMS_SWITCH, on_switch_cpus, preempt, prev, next, prev_state);
+}

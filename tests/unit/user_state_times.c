@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* state_times: random schedules, with and without losses, against what the machine did. */
+#include "schedule.h"
+
+#include "user/timeline/state_times.h"
+
+/* OVNI_SCHEDULES multiplies how many are tried. */
+static unsigned many(unsigned n)
+{
+	const char *times = getenv("OVNI_SCHEDULES");
+
+	return n * (times && atoi(times) > 0 ? (unsigned)atoi(times) : 1);
+}
+
+static struct time_stats play(struct machine *m, bool no_switches)
+{
+	struct machine_record **order = schedule_order(m);
+	struct time_stats stats, middle;
+	struct state_times_options options = {.t0 = m->t0,
+					      .npossible = m->options.cpus,
+					      .cpu_list = m->options.some_cpus,
+					      .some_threads = m->options.unwanted,
+					      .no_switches = no_switches};
+	unsigned cpus[64];
+	struct state_times *times;
+
+	for (unsigned cpu = 0; cpu < m->options.cpus; cpu++)
+		if (listed(m, cpu))
+			cpus[options.ncpus++] = cpu;
+	options.cpus = cpus;
+	times = state_times_new(&options);
+	assert_non_null(times);
+	for (size_t i = 0; i < m->nbefore; i++)
+		assert_int_equal(state_times_task(times, &m->before[i]), 0);
+	for (size_t i = 0; i < m->n; i++) {
+		if (order[i]->head.clock > m->t1)
+			state_times_stop(times, m->t1);
+		if (no_switches && order[i]->head.kind == RECORD_SWITCH)
+			continue;
+		assert_int_equal(state_times_record(times, order[i]->cpu, &order[i]->head), 0);
+		if (i % 400)
+			continue;
+		assert_int_equal(state_times_read(times, order[i]->head.clock, &middle), 0);
+		time_stats_free(&middle);
+	}
+	state_times_stop(times, m->t1);
+	for (size_t i = 0; i < m->nafter; i++)
+		assert_int_equal(state_times_task(times, &m->after[i]), 0);
+	assert_int_equal(state_times_close(times, false, &stats), 0);
+	state_times_free(times);
+	free(order);
+	return stats;
+}
+
+/* Every nanosecond is counted once, whatever happens. */
+static void check_sums(const struct machine *m, const struct time_stats *stats, uint64_t seed)
+{
+	uint64_t active = stats->unlisted.active_ns, cpus = 0;
+
+	for (size_t i = 0; i < stats->nthreads; i++) {
+		const struct thread_stats *t = &stats->threads[i];
+		uint64_t sum = t->times.active_ns + t->times.runnable_ns + t->times.unknown_ns +
+			       thread_times_blocked(&t->times);
+
+		if (sum != t->end - t->begin)
+			fail_msg("seed %" PRIu64 ": thread %u lived %" PRIu64 " ns, its states "
+				 "are %" PRIu64,
+				 seed, t->tid, t->end - t->begin, sum);
+		active += t->times.active_ns;
+	}
+	for (unsigned i = 0; i < stats->ncpus; i++) {
+		uint64_t sum = 0;
+
+		for (unsigned use = 0; use < CPU_USES; use++)
+			sum += stats->cpus[i].ns[use];
+		assert_int_equal(sum, m->t1 - m->t0);
+		cpus += stats->cpus[i].ns[CPU_THREAD];
+	}
+	if (active != cpus)
+		fail_msg("seed %" PRIu64 ": threads ran for %" PRIu64 " ns, CPUs for %" PRIu64,
+			 seed, active, cpus);
+}
+
+struct sums {
+	uint64_t ns[M_STATES], unknown;
+};
+
+/* What the machine knows of a thread; pid 0: of all. */
+static struct sums done(const struct machine *m, uint32_t pid, uint32_t tid)
+{
+	struct sums sums = {{0}, 0};
+
+	for (size_t i = 0; i < m->nphases; i++) {
+		const struct phase *p = &m->phases[i];
+
+		if (!pid || (p->pid == pid && p->tid == tid))
+			sums.ns[p->state] += time_within(p->from, p->to, m->t0, m->t1);
+	}
+	return sums;
+}
+
+static void add(struct sums *to, const struct thread_times *t)
+{
+	to->ns[M_RUNS] += t->active_ns;
+	to->ns[M_READY] += t->runnable_ns;
+	to->ns[M_SLEEPS] += thread_times_blocked(t);
+	to->unknown += t->unknown_ns;
+}
+
+/* The same of all lines of a thread whose tid was used again. */
+static struct sums told_of(const struct time_stats *stats, uint32_t pid, uint32_t tid)
+{
+	struct sums sums = {{0}, 0};
+
+	for (size_t i = 0; i < stats->nthreads; i++)
+		if (!pid || (stats->threads[i].pid == pid && stats->threads[i].tid == tid))
+			add(&sums, &stats->threads[i].times);
+	if (!pid)
+		add(&sums, &stats->unlisted);
+	return sums;
+}
+
+/* `exact`: nothing is unknown. Else no state has more than the machine spent there. */
+static void compare(const struct machine *m, const struct time_stats *stats, uint32_t pid,
+		    uint32_t tid, bool exact, uint64_t seed)
+{
+	struct sums want = done(m, pid, tid), got = told_of(stats, pid, tid);
+
+	for (int s = M_RUNS; s < M_STATES; s++)
+		if (exact ? got.ns[s] != want.ns[s] : got.ns[s] > want.ns[s])
+			fail_msg("seed %" PRIu64 ": thread %u of %u: %" PRIu64
+				 " ns in state %d, not %" PRIu64 " (unknown: %" PRIu64 ")",
+				 seed, tid, pid, got.ns[s], s, want.ns[s], got.unknown);
+	if (exact)
+		assert_int_equal(got.unknown, 0);
+}
+
+enum judge { SUMS, BOUNDS, EXACT };
+
+static void try(const struct schedule_options *options, unsigned n, enum judge judge)
+{
+	for (uint64_t seed = 1; seed <= n; seed++) {
+		struct machine *m = schedule_run(options, seed);
+		struct time_stats stats = play(m, false);
+
+		check_sums(m, &stats, seed);
+		for (size_t i = 0; i < stats.nthreads && judge != SUMS; i++)
+			compare(m, &stats, stats.threads[i].pid, stats.threads[i].tid,
+				judge == EXACT, seed);
+		if (judge == EXACT)
+			compare(m, &stats, 0, 0, true, seed);
+		time_stats_free(&stats);
+		schedule_free(m);
+	}
+}
+
+static void times_without_losses_are_exact(void **state)
+{
+	struct schedule_options o = {.cpus = 3, .threads = 20, .steps = 600, .pace = 1000};
+
+	(void)state;
+	try(&o, many(500), EXACT);
+}
+
+static void tids_used_again_are_added_up(void **state)
+{
+	struct schedule_options o = {
+		.cpus = 3, .threads = 12, .steps = 600, .pace = 1000, .reuse = true};
+
+	(void)state;
+	try(&o, many(500), EXACT);
+}
+
+static void times_of_lost_switches_are_unknown(void **state)
+{
+	struct schedule_options o = {
+		.cpus = 3, .threads = 20, .steps = 600, .pace = 1000, .losses = 20};
+
+	(void)state;
+	try(&o, many(500), BOUNDS);
+}
+
+static void times_on_other_cpus_are_unknown(void **state)
+{
+	struct schedule_options o = {
+		.cpus = 4, .threads = 20, .steps = 600, .pace = 1000, .some_cpus = true};
+
+	(void)state;
+	try(&o, many(300), BOUNDS);
+}
+
+static void every_nanosecond_is_counted_once(void **state)
+{
+	struct schedule_options o = {
+		.cpus = 4, .threads = 14, .steps = 800, .pace = 1000, SCHEDULE_TROUBLE};
+	struct schedule_options ties = o, cpus = o;
+
+	(void)state;
+	ties.pace = 0;
+	cpus.some_cpus = true;
+	try(&o, many(500), SUMS);
+	try(&ties, many(300), SUMS);
+	try(&cpus, many(300), SUMS);
+}
+
+static void without_switches_all_is_unknown(void **state)
+{
+	struct schedule_options o = {.cpus = 3, .threads = 20, .steps = 600, .pace = 1000};
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= many(50); seed++) {
+		struct machine *m = schedule_run(&o, seed);
+		struct time_stats stats = play(m, true);
+		struct sums sums = told_of(&stats, 0, 0);
+
+		check_sums(m, &stats, seed);
+		assert_int_equal(sums.ns[M_RUNS] + sums.ns[M_READY] + sums.ns[M_SLEEPS], 0);
+		assert_true(sums.unknown > 0);
+		time_stats_free(&stats);
+		schedule_free(m);
+	}
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times_without_losses_are_exact),
+		cmocka_unit_test(tids_used_again_are_added_up),
+		cmocka_unit_test(times_of_lost_switches_are_unknown),
+		cmocka_unit_test(times_on_other_cpus_are_unknown),
+		cmocka_unit_test(every_nanosecond_is_counted_once),
+		cmocka_unit_test(without_switches_all_is_unknown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
