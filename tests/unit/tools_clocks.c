@@ -15,7 +15,7 @@ static void an_exchange_bounds_the_offset(void **state)
 	/* the other clock is 1000 ahead; whenever it is read, the bound holds */
 	(void)state;
 	for (int64_t read = 0; read <= 7; read++) {
-		struct clocks_sample s = clocks_exchange(100, 100 + read + 1000, 107);
+		struct clock_sample s = clock_exchange(100, 100 + read + 1000, 107);
 
 		assert_true(llabs(s.delta - -1000) <= s.bound);
 		assert_int_equal(s.bound, 4);
@@ -24,18 +24,18 @@ static void an_exchange_bounds_the_offset(void **state)
 
 static void the_quicker_exchange_is_the_better(void **state)
 {
-	struct clocks_sample slow = {5, 90}, quick = {7, 10}, first = {9, 10};
+	struct clock_sample slow = {5, 90}, quick = {7, 10}, first = {9, 10};
 
 	(void)state;
-	assert_int_equal(clocks_better(slow, quick).delta, 7);
-	assert_int_equal(clocks_better(quick, slow).delta, 7);
-	assert_int_equal(clocks_better(first, quick).delta, 9);
+	assert_int_equal(clock_better(slow, quick).delta, 7);
+	assert_int_equal(clock_better(quick, slow).delta, 7);
+	assert_int_equal(clock_better(first, quick).delta, 9);
 }
 
 static void the_median_is_element_n_2_of_the_sorted(void **state)
 {
-	struct clocks_sample four[] = {{30, 1}, {10, 2}, {40, 3}, {20, 4}};
-	struct clocks_offset offset = clocks_sum_up(four, 4);
+	struct clock_sample four[] = {{30, 1}, {10, 2}, {40, 3}, {20, 4}};
+	struct clock_offset offset = clock_sum_up(four, 4);
 
 	(void)state;
 	assert_int_equal(offset.median, 30);
@@ -46,8 +46,8 @@ static void the_median_is_element_n_2_of_the_sorted(void **state)
 
 static void one_sample_has_no_deviation(void **state)
 {
-	struct clocks_sample one[] = {{-7, 1}};
-	struct clocks_offset offset = clocks_sum_up(one, 1);
+	struct clock_sample one[] = {{-7, 1}};
+	struct clock_offset offset = clock_sum_up(one, 1);
 
 	(void)state;
 	assert_int_equal(offset.median, -7);
@@ -56,9 +56,9 @@ static void one_sample_has_no_deviation(void **state)
 
 static void large_offsets_keep_their_deviation(void **state)
 {
-	struct clocks_sample three[] = {
+	struct clock_sample three[] = {
 		{INT64_C(1) << 60, 1}, {(INT64_C(1) << 60) + 2, 1}, {(INT64_C(1) << 60) + 4, 1}};
-	struct clocks_offset offset = clocks_sum_up(three, 3);
+	struct clock_offset offset = clock_sum_up(three, 3);
 
 	(void)state;
 	assert_true(offset.median == (INT64_C(1) << 60) + 2);
@@ -67,7 +67,7 @@ static void large_offsets_keep_their_deviation(void **state)
 
 static void rows_are_as_the_emulator_reads_them(void **state)
 {
-	struct clocks_offset offset = {
+	struct clock_offset offset = {
 		.median = 1165382584, .mean = 1165382582.9, .deviation = 135.286341};
 	char *text;
 	size_t size;
@@ -75,8 +75,8 @@ static void rows_are_as_the_emulator_reads_them(void **state)
 
 	(void)state;
 	assert_non_null(out);
-	clocks_print_titles(out);
-	clocks_print_row(out, 1, "node2.cluster.org", &offset);
+	clock_print_titles(out);
+	clock_print_row(out, 1, "node2.cluster.org", &offset);
 	fclose(out);
 	assert_string_equal(text, "rank       hostname             offset_median        "
 				  "offset_mean          offset_std          \n"

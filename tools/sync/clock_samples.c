@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* clock_samples: see clock_samples.h */
 #include "tools/sync/clock_samples.h"
 
 #include <inttypes.h>
@@ -7,28 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct clocks_sample clocks_exchange(int64_t before, int64_t other, int64_t after)
+struct clock_sample clock_exchange(int64_t before, int64_t other, int64_t after)
 {
 	int64_t took = after - before;
 
-	return (struct clocks_sample){.delta = before + took / 2 - other, .bound = took - took / 2};
+	return (struct clock_sample){.delta = before + took / 2 - other, .bound = took - took / 2};
 }
 
-struct clocks_sample clocks_better(struct clocks_sample a, struct clocks_sample b)
+struct clock_sample clock_better(struct clock_sample a, struct clock_sample b)
 {
 	return b.bound < a.bound ? b : a;
 }
 
 static int by_delta(const void *a, const void *b)
 {
-	const struct clocks_sample *x = a, *y = b;
+	const struct clock_sample *x = a, *y = b;
 
 	return x->delta < y->delta ? -1 : x->delta > y->delta;
 }
 
-struct clocks_offset clocks_sum_up(struct clocks_sample *samples, size_t n)
+struct clock_offset clock_sum_up(struct clock_sample *samples, size_t n)
 {
-	struct clocks_offset offset;
+	struct clock_offset offset;
 	double mean = 0, squares = 0;
 
 	qsort(samples, n, sizeof(*samples), by_delta);
@@ -48,22 +47,22 @@ struct clocks_offset clocks_sum_up(struct clocks_sample *samples, size_t n)
 	return offset;
 }
 
-size_t clocks_host_length(const char *name)
+size_t clock_host_length(const char *name)
 {
 	return strcspn(name, ".");
 }
 
-void clocks_print_titles(FILE *out)
+void clock_print_titles(FILE *out)
 {
 	fprintf(out, "%-10s %-20s %-20s %-20s %-20s\n", "rank", "hostname", "offset_median",
 		"offset_mean", "offset_std");
 }
 
-void clocks_print_row(FILE *out, int rank, const char *host, const struct clocks_offset *offset)
+void clock_print_row(FILE *out, int rank, const char *host, const struct clock_offset *offset)
 {
 	char name[256];
 
-	snprintf(name, sizeof(name), "%.*s", (int)clocks_host_length(host), host);
+	snprintf(name, sizeof(name), "%.*s", (int)clock_host_length(host), host);
 	fprintf(out, "%-10d %-20s %-20" PRIi64 " %-20f %-20f\n", rank, name, offset->median,
 		offset->mean, offset->deviation);
 }

@@ -6,9 +6,8 @@
  *
  * In: the monotonic clocks of all nodes, read through MPI messages; out: the table of
  * offsets. Rank 0 measures one host after the other, while the rest sleeps: a sample
- * is the quickest of a few exchanges, so its error is bounded by half of
- * the time of that exchange (common/clocks.h). Invariant: a table that exists is replaced
- * by a complete one or not at all.
+ * is the quickest of a few exchanges, so its error is at most half of the time of that exchange
+ * (clock_samples.h). Invariant: a table that exists is replaced by a complete one or not at all.
  * Specification: tools.md 6; emulator.md 5.
  */
 #include <errno.h>
@@ -25,19 +24,20 @@
 #include "tools/sync/clock_samples.h"
 #include "tools/lib/usage.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 #define TABLE	    "clock-offsets.txt"
 #define SAMPLES	    100
 #define WARM_UP	    20 /* samples, at most as many as are taken */
 #define TRIES	    8  /* exchanges of which one sample is the quickest */
 #define SAMPLES_MAX 1000000
-#define NAP_NS	    500000 /* between two looks of who waits for its turn */
+#define NAP_NS	    500000 /* between two polls of a waiting rank */
 #define HOST_SIZE   256
 
 enum tag { TAG_BEGIN = 1, TAG_PING, TAG_PONG };
 
 struct request {
-	const char *output; /* NULL: the usual place */
+	const char *output; /* NULL: the default */
 	int samples, drift;
 	double wait; /* between the measures of -d, s */
 	bool verbose;
@@ -60,16 +60,16 @@ static void nap(double seconds)
 		;
 }
 
-/* ---- the two ends of an exchange ---- */
+/* ---- both ends of an exchange ---- */
 
-/* Answers rank 0 with our clock until it says that there is nothing more. */
+/* Answers rank 0 with our clock until it ends the measurement. */
 static void answer(void)
 {
 	for (;;) {
 		int64_t exchanges, clock;
 		int there = 0;
 
-		/* Who polls inside MPI keeps a CPU from those who are being measured. */
+		/* A poll inside MPI would take a CPU from the measured ranks. */
 		while (MPI_Iprobe(0, TAG_BEGIN, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE), !there)
 			nap(NAP_NS / 1e9);
 		MPI_Recv(&exchanges, 1, MPI_INT64_T, 0, TAG_BEGIN, MPI_COMM_WORLD,
@@ -84,42 +84,42 @@ static void answer(void)
 	}
 }
 
-static struct clocks_sample exchange(int rank)
+static struct clock_sample exchange(int rank)
 {
 	int64_t before = now(), other;
 
 	MPI_Send(NULL, 0, MPI_BYTE, rank, TAG_PING, MPI_COMM_WORLD);
 	MPI_Recv(&other, 1, MPI_INT64_T, rank, TAG_PONG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	return clocks_exchange(before, other, now());
+	return clock_exchange(before, other, now());
 }
 
-static struct clocks_sample sample(int rank)
+static struct clock_sample sample(int rank)
 {
-	struct clocks_sample best = exchange(rank);
+	struct clock_sample best = exchange(rank);
 
 	for (int i = 1; i < TRIES; i++)
-		best = clocks_better(best, exchange(rank));
+		best = clock_better(best, exchange(rank));
 	return best;
 }
 
-/* Measures the clock of a rank; room for the samples is the caller's. */
-static struct clocks_offset measure(const struct request *request, int rank, const char *host,
-				    struct clocks_sample *samples)
+/* Measures the clock of a rank; `samples` has room for request->samples. */
+static struct clock_offset measure(const struct request *request, int rank, const char *host,
+				   struct clock_sample *samples)
 {
 	int n = request->samples, warm_up = n < WARM_UP ? n : WARM_UP;
 	int64_t exchanges = (int64_t)(warm_up + n) * TRIES;
 
 	if (!rank)
-		return (struct clocks_offset){0};
+		return (struct clock_offset){0};
 	MPI_Send(&exchanges, 1, MPI_INT64_T, rank, TAG_BEGIN, MPI_COMM_WORLD);
 	for (int i = 0; i < warm_up; i++)
 		(void)sample(rank);
 	for (int i = 0; i < n; i++)
 		samples[i] = sample(rank);
 	for (int i = 0; request->verbose && i < n; i++)
-		printf("%s sample %d: offset %" PRIi64 " ns, at most %" PRIi64 " ns wrong\n", host,
+		printf("%s sample %d: offset %" PRIi64 " ns, error at most %" PRIi64 " ns\n", host,
 		       i, samples[i].delta, samples[i].bound);
-	return clocks_sum_up(samples, (size_t)n);
+	return clock_sum_up(samples, (size_t)n);
 }
 
 /* ---- the output, in rank 0 ---- */
@@ -132,64 +132,74 @@ struct table {
 static int make_parents(const char *path)
 {
 	char *copy = strdup(path);
-	int err = copy ? 0 : -ENOMEM;
+	int err = 0;
 
-	for (char *at = copy; at && *at && !err; at++) {
+	if (!copy)
+		return -ENOMEM;
+	for (char *at = copy; *at; at++) {
 		if (*at != '/' || at == copy)
 			continue;
 		*at = '\0';
-		if (mkdir(copy, 0755) && errno != EEXIST)
+		if (mkdir(copy, 0755) && errno != EEXIST) {
 			err = -errno;
+			break;
+		}
 		*at = '/';
 	}
 	free(copy);
 	return err;
 }
 
-/* Opens the table beside its place. Returns 0 or -errno after a message. */
+/* Opens the new table beside its final name. Returns 0, or -errno after a message. */
 static int table_open(struct table *table, const char *path)
 {
 	const char *dir = getenv("OVNI_TRACEDIR");
-	char *place = NULL, *temporary = NULL;
 	int err = -ENOMEM, fd;
 
-	if (path)
-		place = strdup(path);
-	else if (asprintf(&place, "%s/" TABLE, dir && *dir ? dir : "ovni") < 0)
-		place = NULL;
-	if (place && asprintf(&temporary, "%s.%ld", place, (long)getpid()) < 0)
-		temporary = NULL;
-	table->path = place;
-	table->temporary = temporary;
-	if (place && temporary)
-		err = make_parents(place);
-	if (!err) {
-		fd = open(table->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-		table->out = fd < 0 ? NULL : fdopen(fd, "w");
-		err = table->out ? 0 : -errno;
-	}
+	table->path = path ? strdup(path) : xasprintf("%s/" TABLE, dir && *dir ? dir : "ovni");
+	if (!table->path)
+		goto out;
+	table->temporary = xasprintf("%s.%ld", table->path, (long)getpid());
+	if (!table->temporary)
+		goto out;
+	err = make_parents(table->path);
 	if (err)
-		log_error("%s: cannot write the table of clock offsets: %s",
-			  table->path ? table->path : TABLE, strerror(-err));
+		goto out;
+	fd = open(table->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	table->out = fd < 0 ? NULL : fdopen(fd, "w");
+	err = table->out ? 0 : -errno;
+out:
+	if (err)
+		log_error("cannot write '%s': %s", table->path ? table->path : TABLE,
+			  strerror(-err));
 	return err;
 }
 
-/* Puts the table into its place, if all went well. */
+/* Renames the complete table to its final name. Returns 0 or -errno without a message. */
+static int table_finish(struct table *table)
+{
+	int err = ferror(table->out) ? -EIO : 0;
+
+	if (fclose(table->out) && !err)
+		err = -errno;
+	table->out = NULL;
+	if (err)
+		return err;
+	return rename(table->temporary, table->path) ? -errno : 0;
+}
+
+/* Ends the table; after an error (`err`) it is removed. */
 static int table_close(struct table *table, int err)
 {
-	if (table->out) {
-		int written = ferror(table->out) ? -EIO : 0;
-
-		if (fclose(table->out) && !written)
-			written = -errno;
-		if (!written && !err && rename(table->temporary, table->path))
-			written = -errno;
-		if (written && !err)
-			log_error("%s: cannot write the table of clock offsets: %s", table->path,
-				  strerror(-written));
-		err = err ? err : written;
-		if (err && table->temporary)
+	if (table->out && !err) {
+		err = table_finish(table);
+		if (err)
+			log_error("cannot write '%s': %s", table->path, strerror(-err));
+		if (err)
 			unlink(table->temporary);
+	} else if (table->out) {
+		fclose(table->out);
+		unlink(table->temporary);
 	}
 	free(table->path);
 	free(table->temporary);
@@ -198,19 +208,19 @@ static int table_close(struct table *table, int err)
 
 /* ---- rank 0 ---- */
 
-/* The rank that stands for the host of `rank`: the first one that is on it. Two hosts that an
- * emulator could not tell apart are refused: -EINVAL after a message. */
+/* The first rank on the host of `rank`, which stands for the host. -EINVAL, after a message, if two
+ * hosts have the same name for the emulator. */
 static int first_of_host(char (*hosts)[HOST_SIZE], int rank)
 {
-	size_t length = clocks_host_length(hosts[rank]);
+	size_t length = clock_host_length(hosts[rank]);
 
 	for (int i = 0; i < rank; i++) {
-		if (clocks_host_length(hosts[i]) != length || memcmp(hosts[i], hosts[rank], length))
+		if (clock_host_length(hosts[i]) != length || memcmp(hosts[i], hosts[rank], length))
 			continue;
 		if (strcmp(hosts[i], hosts[rank]) == 0)
 			return i;
-		log_error("the hosts %s and %s have the same name up to the first dot, which is "
-			  "all that a table of clock offsets can have: give them different ones",
+		log_error("the hosts %s and %s have the same name up to the first dot: the table "
+			  "of clock offsets needs different ones",
 			  hosts[i], hosts[rank]);
 		return -EINVAL;
 	}
@@ -218,23 +228,23 @@ static int first_of_host(char (*hosts)[HOST_SIZE], int rank)
 }
 
 static int write_table(const struct request *request, FILE *out, char (*hosts)[HOST_SIZE], int n,
-		       struct clocks_sample *samples)
+		       struct clock_sample *samples)
 {
-	clocks_print_titles(out);
+	clock_print_titles(out);
 	for (int rank = 0; rank < n; rank++) {
-		struct clocks_offset offset;
+		struct clock_offset offset;
 
 		if (first_of_host(hosts, rank) != rank)
 			continue;
 		offset = measure(request, rank, hosts[rank], samples);
-		clocks_print_row(out, rank, hosts[rank], &offset);
+		clock_print_row(out, rank, hosts[rank], &offset);
 	}
 	return 0;
 }
 
-/* -d: how the offsets of all ranks change. */
+/* -d: the offsets of all ranks, again and again. */
 static int write_drift(const struct request *request, FILE *out, char (*hosts)[HOST_SIZE], int n,
-		       struct clocks_sample *samples)
+		       struct clock_sample *samples)
 {
 	fprintf(out, "%-20s", "wallclock");
 	for (int rank = 0; rank < n; rank++)
@@ -248,7 +258,7 @@ static int write_drift(const struct request *request, FILE *out, char (*hosts)[H
 		clock_gettime(CLOCK_REALTIME, &t);
 		fprintf(out, "%-20.6f", (double)t.tv_sec + (double)t.tv_nsec / 1e9);
 		for (int rank = 0; rank < n; rank++) {
-			struct clocks_offset offset = measure(request, rank, hosts[rank], samples);
+			struct clock_offset offset = measure(request, rank, hosts[rank], samples);
 
 			fprintf(out, " %-20" PRIi64, offset.median);
 		}
@@ -259,27 +269,36 @@ static int write_drift(const struct request *request, FILE *out, char (*hosts)[H
 	return 0;
 }
 
+static int measure_all(const struct request *request, struct table *table, char (*hosts)[HOST_SIZE],
+		       int n, struct clock_sample *samples)
+{
+	int err;
+
+	for (int rank = 0; rank < n; rank++)
+		if (first_of_host(hosts, rank) < 0)
+			return -EINVAL;
+	err = table_open(table, request->output);
+	if (err)
+		return err;
+	if (request->drift > 1)
+		return write_drift(request, table->out, hosts, n, samples);
+	return write_table(request, table->out, hosts, n, samples);
+}
+
 static int lead(const struct request *request, char (*hosts)[HOST_SIZE], int n)
 {
-	struct clocks_sample *samples = calloc((size_t)request->samples, sizeof(*samples));
+	struct clock_sample *samples = calloc((size_t)request->samples, sizeof(*samples));
 	struct table table = {0};
-	int err = 0;
+	int err;
 
-	if (!samples) {
-		log_error("no memory for %d samples", request->samples);
-		err = -ENOMEM;
-	}
-	for (int rank = 0; rank < n && !err; rank++)
-		err = first_of_host(hosts, rank) < 0 ? -EINVAL : 0;
-	if (!err)
-		err = table_open(&table, request->output);
-	if (!err)
-		err = (request->drift > 1 ? write_drift : write_table)(request, table.out, hosts, n,
-								       samples);
+	if (samples)
+		err = measure_all(request, &table, hosts, n, samples);
+	else
+		err = log_no_memory("for %d samples", request->samples);
 	for (int rank = 1; rank < n; rank++) {
-		int64_t nothing_more = 0;
+		int64_t end = 0; /* exchanges */
 
-		MPI_Send(&nothing_more, 1, MPI_INT64_T, rank, TAG_BEGIN, MPI_COMM_WORLD);
+		MPI_Send(&end, 1, MPI_INT64_T, rank, TAG_BEGIN, MPI_COMM_WORLD);
 	}
 	free(samples);
 	return table_close(&table, err);
@@ -290,9 +309,9 @@ static int lead(const struct request *request, char (*hosts)[HOST_SIZE], int n)
 static const struct argp_option argp_options[] = {
 	{"output", 'o', "FILE", 0,
 	 "Write the table to FILE, not to " TABLE " in $OVNI_TRACEDIR or ovni", 0},
-	{"samples", 'n', "N", 0, "Samples of each clock, 100 unless given", 0},
-	{"drift", 'd', "N", 0, "Measure N times and write how the offsets change", 0},
-	{"wait", 'w', "S", 0, "Seconds between two measures of -d, 5 unless given", 0},
+	{"samples", 'n', "N", 0, "Samples of each clock (100)", 0},
+	{"drift", 'd', "N", 0, "Measure N times, and write a line of offsets each time", 0},
+	{"wait", 'w', "S", 0, "Seconds between two measurements of -d (5)", 0},
 	{"verbose", 'v', NULL, 0, "Print each sample with the bound of its error", 0},
 	{0},
 };
@@ -322,15 +341,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		request->verbose = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "it takes no argument such as '%s'", arg);
+		argp_error(state, "unexpected argument '%s'", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-/* All processes read the same command line; one of them says what is wrong with it. The
- * launchers of OpenMPI, MPICH and Slurm tell their children who they are. */
+/* All processes read the same command line; only rank 0 reports its mistakes. The launchers of
+ * OpenMPI, MPICH and Slurm tell each process its rank. */
 static void silence_all_but_one(void)
 {
 	static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
@@ -357,7 +376,7 @@ int main(int argc, char **argv)
 		NULL,
 		"Measure the clock offsets between nodes, one process a node, for ovni-emu.\v"
 		"  mpirun -N 1 ovni-sync              # into ovni/" TABLE "\n"
-		"  mpirun -N 1 ovni-sync -d 60 -w 60  # how they drift in an hour",
+		"  mpirun -N 1 ovni-sync -d 60 -w 60  # their drift in an hour",
 		NULL,
 		NULL,
 		NULL};
@@ -367,16 +386,16 @@ int main(int argc, char **argv)
 
 	silence_all_but_one();
 	usage_parse(&argp, "ovni-sync", argc, argv, &request);
-	MPI_Init(&argc, &argv); /* errors are fatal, and told by MPI */
+	MPI_Init(&argc, &argv); /* MPI reports errors and ends the program */
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &n);
 	gethostname(host, sizeof(host) - 1);
 	if (rank == 0)
 		hosts = calloc((size_t)n, sizeof(*hosts));
 	if (rank == 0 && !hosts) {
-		log_error("no memory for the names of %d hosts", n);
+		log_no_memory("for the names of %d hosts", n);
 		MPI_Abort(MPI_COMM_WORLD, STATUS_FAILED);
-		return STATUS_FAILED; /* not reached, but that is not declared */
+		return STATUS_FAILED; /* not reached: MPI_Abort() is not declared noreturn */
 	}
 	MPI_Gather(host, sizeof(host), MPI_CHAR, hosts, sizeof(host), MPI_CHAR, 0, MPI_COMM_WORLD);
 	if (rank == 0 && n == 1)
