@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event_map: a 64-bit word for each MCV that was met, found by two look-ups without a hash.
+ * event_map: a 64-bit word for each event code (MCV), found by two look-ups without a hash.
  *
- * Any three bytes may come (traces are hostile), in practice a dozen pairs of model and
- * category do, so the second level exists for these alone: 2 KiB each.
+ * In: an MCV; out: its word. An untrusted trace may have any three bytes; usual ones have a dozen
+ * pairs of model and category, so the second level exists only for these: 2 KiB each.
  */
 #ifndef TOOLS_LIB_EVENT_MAP_H
 #define TOOLS_LIB_EVENT_MAP_H

@@ -77,8 +77,7 @@ int filter_start(struct filter *f, const struct source *source, bool *active)
 	f->streams = calloc(n + 1, sizeof(*f->streams));
 	f->seen = calloc(1, sizeof(*f->seen));
 	if (!f->streams || !f->seen) {
-		log_error("no memory to filter %zu streams", n);
-		return -ENOMEM;
+		return log_no_memory("while filtering %zu streams", n);
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct owner *owner = &source->owners[i];

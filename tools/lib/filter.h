@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * filter: which events a tool looks at, by what they are, whose, and when.
+ * filter: a selection of events by code, thread, process, loom and time.
  *
- * Options of one kind are alternatives, options of different kinds must all hold.
+ * In: options of the command line, then events; out: whether an event is selected. Options of one
+ * kind are alternatives; options of different kinds must all hold.
  */
 #ifndef TOOLS_LIB_FILTER_H
 #define TOOLS_LIB_FILTER_H
@@ -49,21 +50,21 @@ struct filter {
 /* To be called from the argp parser of the tool. */
 error_t filter_option(struct filter *filter, int key, char *arg, struct argp_state *state);
 
-/* Decides on the streams; true if anything is to be filtered at all, in *active.
- * Returns 0 or -ENOMEM after one message. */
+/* Selects the streams; *active: the filter excludes something. Returns 0 or -ENOMEM after one
+ * message. */
 int filter_start(struct filter *filter, const struct source *source, bool *active)
 	__attribute__((warn_unused_result));
 void filter_free(struct filter *filter);
 
 bool filter_mcv(struct filter *filter, uint32_t mcv);
 
-/* Whether a thread is wanted by its ids alone; without filter_start(), too. */
+/* Whether the ids of a thread are selected; works without filter_start(). */
 bool filter_ids(const struct filter *filter, int64_t pid, int64_t tid);
 
-/* Whether the event of stream `who` is wanted. */
-static inline bool filter_event(struct filter *filter, uint32_t who, const struct event *ev)
+/* Whether the event is selected. */
+static inline bool filter_event(struct filter *filter, uint32_t stream, const struct event *ev)
 {
-	return filter->streams[who] && ev->clock >= filter->first && ev->clock <= filter->last &&
+	return filter->streams[stream] && ev->clock >= filter->first && ev->clock <= filter->last &&
 	       (!filter->npatterns || filter_mcv(filter, event_mcv(ev)));
 }
 

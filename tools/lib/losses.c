@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* losses: what the metadata of a trace says is missing from it (see losses.h). */
 #include "tools/lib/losses.h"
 
 #include <inttypes.h>
@@ -7,6 +6,7 @@
 
 #include "tools/lib/usage.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 void losses_add(struct losses *losses, const struct json *meta)
 {
@@ -22,15 +22,16 @@ void losses_add(struct losses *losses, const struct json *meta)
 int losses_status(const struct losses *losses, const char *path)
 {
 	if (losses->events)
-		log_warn("%s: %" PRIu64 " events were lost before they could be exported", path,
-			 losses->events);
+		log_warn("%s: %" PRIu64 " event%s lost before the export", path, losses->events,
+			 plural(losses->events, " was", "s were"));
 	if (losses->records)
-		log_warn("%s: %" PRIu64 " records were lost before they could be exported", path,
-			 losses->records);
+		log_warn("%s: %" PRIu64 " record%s lost before the export", path, losses->records,
+			 plural(losses->records, " was", "s were"));
 	if (losses->recovered)
-		log_warn("%s: it was closed after a crash: the ends of %" PRIu64
-			 " streams are missing",
-			 path, losses->recovered);
-	return losses->events || losses->records || losses->recovered ? STATUS_LOST
-								      : STATUS_COMPLETE;
+		log_warn("%s: a repair closed %" PRIu64 " stream%s after a crash: later events are "
+			 "missing",
+			 path, losses->recovered, plural(losses->recovered, "", "s"));
+	if (losses->events || losses->records || losses->recovered)
+		return STATUS_LOST;
+	return STATUS_COMPLETE;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * losses: what the metadata of a trace says is missing from it.
+ * losses: events that are missing in a trace, by its metadata.
  *
- * In: the metadata of each stream; out: the exit status of a program that made something else of
- * the trace. What is converted is complete only if the trace was: the one who converts it cannot
- * know better, but must not be silent about it.
+ * In: the metadata of each stream; out: warnings, and the exit status of a program that converts
+ * the trace: the result is complete only if the trace is.
  */
 #ifndef TOOLS_LIB_LOSSES_H
 #define TOOLS_LIB_LOSSES_H
@@ -23,7 +22,7 @@ struct losses {
 /* Adds what one stream's metadata says (NULL: nothing). */
 void losses_add(struct losses *losses, const struct json *meta);
 
-/* STATUS_COMPLETE; or STATUS_LOST, after a warning for each kind of thing that `path` lacks. */
+/* STATUS_COMPLETE; or STATUS_LOST after a warning for each kind of loss. */
 int losses_status(const struct losses *losses, const char *path);
 
 #endif

@@ -14,7 +14,7 @@
 #include "trace/base/log.h"
 #include "trace/ovni/stream.h"
 
-static int map(struct mapped_stream *image, int fd)
+static int map(struct mapped_stream *stream, int fd)
 {
 	struct stat st;
 	void *base;
@@ -25,57 +25,55 @@ static int map(struct mapped_stream *image, int fd)
 		return -EINVAL;
 	if (st.st_size < STREAM_HEADER_SIZE)
 		return -EBADMSG;
-	image->size = (size_t)st.st_size;
-	base = mmap(NULL, image->size, PROT_READ, MAP_PRIVATE, fd, 0);
+	stream->size = (size_t)st.st_size;
+	base = mmap(NULL, stream->size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (base == MAP_FAILED)
 		return -errno;
-	image->guard = guard_add(base, image->size);
-	if (!image->guard) {
-		munmap(base, image->size);
+	stream->guard = guard_add(base, stream->size);
+	if (!stream->guard) {
+		munmap(base, stream->size);
 		return -ENOMEM;
 	}
-	image->base = base;
-	image->end = image->base + image->size;
-	mapped_stream_rewind(image);
+	stream->base = base;
+	stream->end = stream->base + stream->size;
+	mapped_stream_rewind(stream);
 	return 0;
 }
 
-int mapped_stream_open(struct mapped_stream *image, int trace_fd, const char *path)
+int mapped_stream_open(struct mapped_stream *stream, int trace_fd, const char *path)
 {
 	char *full;
 	int fd, err;
 
-	memset(image, 0, sizeof(*image));
-	if (asprintf(&full, "%s%s" STREAM_DATA, path, *path ? "/" : "") < 0) {
-		log_error("%s: no memory to read it", path);
-		return -ENOMEM;
-	}
+	memset(stream, 0, sizeof(*stream));
+	if (asprintf(&full, "%s%s" STREAM_DATA, path, *path ? "/" : "") < 0)
+		return log_no_memory("while reading %s", path);
 	fd = openat(trace_fd, full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	err = fd < 0 ? -errno : map(image, fd);
+	err = fd < 0 ? -errno : map(stream, fd);
 	if (fd >= 0)
 		close(fd);
 	if (err < 0)
-		log_error("%s: cannot read it: %s", full, strerror(-err));
+		log_error("cannot read '%s': %s", full, strerror(-err));
 	free(full);
 	return err;
 }
 
-void mapped_stream_close(struct mapped_stream *image)
+void mapped_stream_close(struct mapped_stream *stream)
 {
-	if (image->base) {
-		guard_remove(image->guard);
-		munmap((void *)image->base, image->size);
+	if (stream->base) {
+		guard_remove(stream->guard);
+		munmap((void *)stream->base, stream->size);
 	}
-	memset(image, 0, sizeof(*image));
+	memset(stream, 0, sizeof(*stream));
 }
 
-void mapped_stream_rewind(struct mapped_stream *image)
+void mapped_stream_rewind(struct mapped_stream *stream)
 {
-	memset(&image->ev, 0, sizeof(image->ev));
-	image->at = image->base + STREAM_HEADER_SIZE;
+	memset(&stream->ev, 0, sizeof(stream->ev));
+	stream->at = stream->base + STREAM_HEADER_SIZE;
 }
 
-bool mapped_stream_sound(const struct mapped_stream *image)
+bool mapped_stream_sound(const struct mapped_stream *stream)
 {
-	return !guard_hit(image->guard);
+	return !guard_hit(stream->guard);
 }

@@ -8,18 +8,17 @@
 
 #include "trace/base/log.h"
 
-#define DEEP 32 /* levels of metadata that make sense */
+#define LEVELS_MAX 32 /* of nested metadata; deeper levels are left out */
 
 static int copy_into(struct json *to, const char *key, const struct json *from, int level);
 
-/* Members or elements of `from` into `to`; those that are there already stay. */
+/* Copies the members or elements of `from` that `to` does not have. */
 static int copy_children(struct json *to, const struct json *from, int level)
 {
-	int err = 0;
-
-	for (const struct json *node = json_first(from); node && !err; node = json_next(node)) {
+	for (const struct json *node = json_first(from); node; node = json_next(node)) {
 		const char *name = json_is_array(from) ? NULL : json_name(node);
 		const struct json *there = name ? json_key(to, name) : NULL;
+		int err = 0;
 
 		if (name && strchr(name, '.'))
 			continue; /* no key of a specification has a dot */
@@ -27,15 +26,17 @@ static int copy_children(struct json *to, const struct json *from, int level)
 			err = copy_children((struct json *)there, node, level + 1);
 		else if (!there)
 			err = copy_into(to, name, node, level + 1);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 static int copy_into(struct json *to, const char *key, const struct json *from, int level)
 {
 	struct json *node = NULL;
 
-	if (level > DEEP)
+	if (level > LEVELS_MAX)
 		return 0;
 	if (json_is_object(from) || json_is_array(from)) {
 		node = json_is_object(from) ? json_put_object(to, key) : json_put_array(to, key);
@@ -48,7 +49,7 @@ static int copy_into(struct json *to, const char *key, const struct json *from, 
 	else if (json_is_bool(from))
 		node = json_put_bool(to, key, json_bool(from));
 	else
-		return 0; /* null says nothing */
+		return 0; /* null has no value */
 	return node ? 0 : -ENOMEM;
 }
 
@@ -71,7 +72,7 @@ static bool same_loom(const struct owner *a, const struct owner *b)
 	return a->loom && b->loom && !strcmp(a->loom, b->loom);
 }
 
-/* CPUs are joined by the number that the system gives them. */
+/* Adds the CPUs that `to` does not have; their physical number identifies them. */
 static int add_cpus(struct json *to, const struct json *from)
 {
 	const struct json *list = json_get(from, "ovni.loom_cpus");
@@ -98,62 +99,84 @@ static int add_cpus(struct json *to, const struct json *from)
 	return there ? 0 : -ENOMEM;
 }
 
-/* What the lost stream `from` says goes to `to` if that is the first one that can say it. */
-static int take_over(const struct source *source, const bool *kept, size_t i, size_t lost,
+static int add_paths(struct json *to, const struct json *from, const char *const *paths)
+{
+	for (; *paths; paths++) {
+		int err = metadata_add(to, from, *paths);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Adds the metadata of the omitted stream `from`, if stream i is the first kept one of the same
+ * trace, loom or process. */
+static int take_over(const struct source *source, const bool *kept, size_t i, size_t omitted,
 		     struct json *to, const struct json *from)
 {
-	static const char *const of_process[] = {"ovni.app_id",	   "ovni.rank",	  "ovni.nranks",
-						 "bpf.executable", "bpf.command", "bpf.parent"};
-	static const char *const of_trace[] = {"ovni.mark", "ovni.require", "nosv.hwc",
-					       "bpf.session", "bpf.names"};
+	static const char *const of_process[] = {
+		"ovni.app_id", "ovni.rank",  "ovni.nranks", "bpf.executable",
+		"bpf.command", "bpf.parent", NULL};
+	static const char *const of_trace[] = {"ovni.mark",   "ovni.require", "nosv.hwc",
+					       "bpf.session", "bpf.names",    NULL};
 	const struct owner *owners = source->owners;
-	bool first = true, loom = same_loom(&owners[i], &owners[lost]), process, kin;
-	int err = 0;
+	bool trace = true, loom = same_loom(&owners[i], &owners[omitted]);
+	bool process = loom && owners[i].pid == owners[omitted].pid;
+	int err;
 
-	process = loom && owners[i].pid == owners[lost].pid;
-	kin = loom;
 	for (size_t k = 0; k < i; k++) {
 		if (!kept[k])
 			continue;
-		first = false;
-		if (same_loom(&owners[k], &owners[lost])) {
-			kin = false;
-			process = process && owners[k].pid != owners[lost].pid;
+		trace = false;
+		if (same_loom(&owners[k], &owners[omitted])) {
+			loom = false;
+			process = process && owners[k].pid != owners[omitted].pid;
 		}
 	}
-	for (size_t k = 0; k < 5 && first && !err; k++)
-		err = metadata_add(to, from, of_trace[k]);
-	if (kin && !err)
-		err = add_cpus(to, from);
-	for (size_t k = 0; k < 6 && process && !err; k++)
-		err = metadata_add(to, from, of_process[k]);
-	return err;
+	err = trace ? add_paths(to, from, of_trace) : 0;
+	if (err)
+		return err;
+	err = loom ? add_cpus(to, from) : 0;
+	if (err)
+		return err;
+	return process ? add_paths(to, from, of_process) : 0;
+}
+
+/* Whether stream i is the first kept one of its process: only such a one takes metadata over. */
+static bool first_of_process(const struct source *source, const bool *kept, size_t i)
+{
+	const struct owner *owner = &source->owners[i];
+
+	for (size_t k = 0; k < i; k++)
+		if (kept[k] && source->owners[k].pid == owner->pid &&
+		    same_loom(&source->owners[k], owner))
+			return false;
+	return true;
 }
 
 struct json *metadata_subset(const struct source *source, const bool *kept, size_t i)
 {
 	struct json *meta = trace_metadata(&source->trace, i);
-	bool heir = true;
-	int err = 0;
+	int err;
 
-	/* only the first stream of a process, which is also that of its loom or the trace */
-	for (size_t k = 0; k < i && heir; k++)
-		heir = !kept[k] || source->owners[k].pid != source->owners[i].pid ||
-		       !same_loom(&source->owners[k], &source->owners[i]);
-	for (size_t k = 0; meta && heir && k < source->trace.nstreams && !err; k++) {
-		struct json *lost;
+	if (!meta || !first_of_process(source, kept, i))
+		return meta;
+	for (size_t k = 0; k < source->trace.nstreams; k++) {
+		struct json *omitted;
 
 		if (kept[k])
 			continue;
-		lost = trace_metadata(&source->trace, k);
-		err = lost ? take_over(source, kept, i, k, meta, lost) : -EINVAL;
-		json_free(lost);
-	}
-	if (err == -ENOMEM)
-		log_error("%s: no memory for its metadata", source->trace.streams[i]);
-	if (err) {
-		json_free(meta);
-		return NULL;
+		omitted = trace_metadata(&source->trace, k);
+		err = omitted ? take_over(source, kept, i, k, meta, omitted) : -EINVAL;
+		json_free(omitted);
+		if (err)
+			goto fail;
 	}
 	return meta;
+fail:
+	if (err == -ENOMEM)
+		log_no_memory("while reading %s", source->trace.streams[i]);
+	json_free(meta);
+	return NULL;
 }

@@ -27,25 +27,41 @@ int write_all(int fd, const void *bytes, size_t size)
 	return 0;
 }
 
-int copy_offsets(int from_dir, int to_dir)
+#define OFFSETS "clock-offsets.txt"
+
+static int copy_bytes(int from, int to)
 {
 	char buffer[65536];
 	ssize_t n;
-	int err = 0, from, to;
 
-	from = openat(from_dir, "clock-offsets.txt", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	while ((n = read(from, buffer, sizeof(buffer))) > 0) {
+		int err = write_all(to, buffer, (size_t)n);
+
+		if (err)
+			return err;
+	}
+	return n < 0 ? -errno : 0;
+}
+
+int copy_offsets(int from_dir, int to_dir)
+{
+	int err, from, to;
+
+	from = openat(from_dir, OFFSETS, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (from < 0)
 		return errno == ENOENT ? 0 : -errno;
-	to = openat(to_dir, "clock-offsets.txt", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (to < 0)
+	to = openat(to_dir, OFFSETS, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (to < 0) {
 		err = -errno;
-	while (!err && (n = read(from, buffer, sizeof(buffer))) != 0)
-		err = n < 0 ? -errno : write_all(to, buffer, (size_t)n);
+		goto out;
+	}
+	err = copy_bytes(from, to);
+	if (close(to) < 0 && err == 0)
+		err = -errno;
+out:
 	close(from);
-	if (to >= 0 && close(to) < 0 && !err)
-		err = -errno;
 	if (err)
-		log_error("clock-offsets.txt: cannot copy: %s", strerror(-err));
+		log_error("cannot copy " OFFSETS ": %s", strerror(-err));
 	return err;
 }
 
@@ -63,7 +79,7 @@ int replace_file_start(struct replacement *r, int dir_fd, const char *path, cons
 	r->open = true;
 	if (fstatat(r->dir, name, &st, 0) < 0)
 		goto fail;
-	/* a left-over of a killed process with our id would be in the way: try a few */
+	/* a killed process with our id may have left one behind: try other names */
 	for (int i = 0; r->fd < 0 && i < 100; i++) {
 		snprintf(r->temporary, sizeof(r->temporary), ".%.32s.%ld-%d", name, (long)getpid(),
 			 i);
@@ -95,15 +111,20 @@ int replace_file_finish(struct replacement *r, bool durable)
 
 	if (durable && fsync(r->fd) < 0)
 		err = -errno;
-	if (close(r->fd) < 0 && !err)
+	if (close(r->fd) < 0 && err == 0)
 		err = -errno;
 	r->fd = -1;
-	if (!err && renameat(r->dir, r->temporary, r->dir, r->name) < 0)
+	if (err)
+		goto out;
+	if (renameat(r->dir, r->temporary, r->dir, r->name) < 0) {
 		err = -errno;
-	if (!err && durable && fsync(r->dir) < 0)
+		goto out;
+	}
+	if (durable && fsync(r->dir) < 0)
 		err = -errno;
-	if (!err)
+	else
 		*r->temporary = '\0';
+out:
 	replace_file_abandon(r);
 	return err;
 }

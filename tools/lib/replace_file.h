@@ -27,11 +27,11 @@ struct replacement {
 int replace_file_start(struct replacement *r, int dir_fd, const char *path, const char *name)
 	__attribute__((warn_unused_result));
 
-/* Takes the old one's place; with `durable` the new bytes are on the disk before that. Returns 0
- * or -errno without a message; the replacement is over in both cases. */
+/* Renames the new file over the old one; with `durable` its bytes are on the disk before. Returns 0
+ * or -errno without a message; the replacement has ended in both cases. */
 int replace_file_finish(struct replacement *r, bool durable) __attribute__((warn_unused_result));
 
-/* Gives up: the old file stays. Also of a zeroed or finished one. */
+/* Removes the new file; the old one stays. Also for a zeroed or finished replacement. */
 void replace_file_abandon(struct replacement *r);
 
 /* Writes all of it or fails: 0 or -errno. */
