@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "tools/lib/printer.h"
-#include "tools/lib/usage.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/json.h"
+#include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/off_cpu.h"
 
@@ -25,31 +25,42 @@ struct options {
 	const struct catalog_model *only; /* NULL: all */
 };
 
-static const struct argp_option argp_options[] = {
-	{"json", 'j', NULL, 0, "One JSON object", 0},
+#define TO(member) offsetof(struct options, member)
+
+static const struct cli_option cli_options[] = {
+	{"json", 'j', NULL, cli_flag, TO(json), "print one JSON object"},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static int finish(void *settings, char **operands)
 {
-	struct options *options = state->input;
+	struct options *options = settings;
+	const char *name = operands[0];
 
-	switch (key) {
-	case 'j':
-		options->json = true;
+	if (!name)
 		return 0;
-	case ARGP_KEY_ARG:
-		if (options->only)
-			argp_error(state, "one model at most");
-		options->only =
-			arg[0] && !arg[1] ? catalog_model(arg[0]) : catalog_model_by_name(arg);
-		if (!options->only)
-			argp_error(state, "no model has the name or character '%s'", arg);
+	options->only = name[0] && !name[1] ? catalog_model(name[0]) : catalog_model_by_name(name);
+	if (options->only)
 		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	log_error("no model has the name or character '%s' (ovni-version lists them)", name);
+	return -EINVAL;
 }
+
+static const struct cli cli = {
+	.name = "ovni-events",
+	.operands = "[MODEL]",
+	.about = "Print the known events, or those of MODEL (a name or a character), as Markdown: "
+		 "signature, meaning, and effect on channels.",
+	.options = cli_options,
+	.finish = finish,
+	.notes = "Examples:\n"
+		 "  # docs/events.md\n"
+		 "  ovni-events\n\n"
+		 "  # one model\n"
+		 "  ovni-events nosv\n\n"
+		 "  # all signatures\n"
+		 "  ovni-events --json | jq -r '.models[].events[].signature'",
+};
 
 static const char *const when_names[] = {
 	[WHEN_ANY] = "in any state of the thread",
@@ -215,26 +226,12 @@ static struct json *document(const struct options *options)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		argp_options,
-		parse,
-		"[MODEL]",
-		"Print the events that are known, by model, as Markdown: signature, meaning and "
-		"what "
-		"each does to a channel.\v"
-		"MODEL is a name or a character.\n\n"
-		"  ovni-events                   # docs/events.md\n"
-		"  ovni-events nosv              # one model\n"
-		"  ovni-events --json | jq -r '.models[].events[].signature'",
-		NULL,
-		NULL,
-		NULL};
 	struct options options = {0};
 	struct json *doc = NULL;
 	struct printer out;
 	char *text = NULL;
 
-	usage_parse(&argp, "ovni-events", argc, argv, &options);
+	cli_parse(&cli, argc, argv, &options);
 	if (options.json) {
 		doc = document(&options);
 		text = doc ? json_text(doc) : NULL;

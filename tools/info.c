@@ -27,8 +27,8 @@
 #include "tools/lib/printer.h"
 #include "trace/ovni/trace_input.h"
 #include "tools/lib/table.h"
-#include "tools/lib/usage.h"
 #include "trace/catalog/catalog.h"
+#include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/loom/stats/run_stats.h"
 #include "trace/ovni/stats_file.h"
@@ -48,27 +48,28 @@ struct info {
 	bool unreadable; /* perf.json */
 };
 
-static const struct argp_option argp_options[] = {
-	{"threads", 't', NULL, 0, "Also one line per thread", 0},
-	{"json", 'j', NULL, 0, "One JSON object, with all threads", 0},
+#define TO(member) offsetof(struct options, member)
+
+static const struct cli_option cli_options[] = {
+	{"threads", 't', NULL, cli_flag, TO(threads), "also print one line per thread"},
+	{"json", 'j', NULL, cli_flag, TO(json), "print one JSON object, with all threads"},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *options = state->input;
-
-	switch (key) {
-	case 't':
-		options->threads = true;
-		return 0;
-	case 'j':
-		options->json = true;
-		return 0;
-	default:
-		return usage_trace(key, arg, state, &options->path);
-	}
-}
+static const struct cli cli = {
+	.name = "ovni-info",
+	.operands = "TRACE",
+	.about = "Print a summary of an ovni trace: its producer, its hosts, and its amount of "
+		 "events.",
+	.options = cli_options,
+	.notes = "Examples:\n"
+		 "  # the summary\n"
+		 "  ovni-info trace\n\n"
+		 "  # and its threads\n"
+		 "  ovni-info --threads trace\n\n"
+		 "  # everything, for a program\n"
+		 "  ovni-info --json trace",
+};
 
 /* ---- gathering ---- */
 
@@ -509,24 +510,13 @@ static void print_text(struct info *info, struct printer *out, bool threads)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		argp_options,
-		parse,
-		"TRACE",
-		"Print what an ovni trace is: who made it, where, and how much is in it.\v"
-		"  ovni-info trace              # the summary\n"
-		"  ovni-info --threads trace    # and its threads\n"
-		"  ovni-info --json trace       # all of it for a program",
-		NULL,
-		NULL,
-		NULL};
 	struct options options = {0};
 	struct info info = {0};
 	struct printer out;
 	char *text = NULL;
 	int err;
 
-	usage_parse(&argp, "ovni-info", argc, argv, &options);
+	options.path = cli_parse(&cli, argc, argv, &options)[0];
 	if (printer_open(&out, STDOUT_FILENO) < 0) {
 		log_error("no memory to print what is known");
 		return STATUS_FAILED;

@@ -19,8 +19,8 @@
 #include "tools/lib/event_map.h"
 #include "tools/lib/printer.h"
 #include "trace/ovni/trace_input.h"
-#include "tools/lib/usage.h"
 #include "trace/states/state_walk.h"
+#include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/ovni/player.h"
 
@@ -57,34 +57,29 @@ struct top {
 	size_t nrows;
 };
 
-static const struct argp_option argp_options[] = {
-	{"by", 'b', "KEY", 0, "Count by mcv (the default), thread or cpu", 0},
-	{"json", 'j', NULL, 0, "One JSON array; counts are numbers", 0},
+#define TO(member) offsetof(struct options, member)
+
+static const char *const keys[] = {"mcv", "thread", "cpu", NULL}; /* enum by */
+
+static const struct cli_option cli_options[] = {
+	{"by", 'b', NULL, cli_choice, TO(by), "what to count by (default: mcv)", .choices = keys},
+	{"json", 'j', NULL, cli_flag, TO(json), "print a JSON array; counts are numbers"},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *options = state->input;
-
-	switch (key) {
-	case 'b':
-		if (!strcmp(arg, "mcv"))
-			options->by = BY_MCV;
-		else if (!strcmp(arg, "thread"))
-			options->by = BY_THREAD;
-		else if (!strcmp(arg, "cpu"))
-			options->by = BY_CPU;
-		else
-			argp_error(state, "--by takes mcv, thread or cpu, not '%s'", arg);
-		return 0;
-	case 'j':
-		options->json = true;
-		return 0;
-	default:
-		return usage_trace(key, arg, state, &options->path);
-	}
-}
+static const struct cli cli = {
+	.name = "ovni-top",
+	.operands = "TRACE",
+	.about = "Count the events of an ovni trace, or of one stream.",
+	.options = cli_options,
+	.notes = "Examples:\n"
+		 "  # which events, most frequent first\n"
+		 "  ovni-top trace\n\n"
+		 "  # of which threads\n"
+		 "  ovni-top --by thread trace\n\n"
+		 "  # on which CPUs\n"
+		 "  ovni-top --by cpu trace",
+};
 
 /* The hot loop: one look-up and one addition for each event. */
 static int count_stream(struct event_map *map, struct stream *stream, uint64_t *total)
@@ -350,21 +345,10 @@ static int print(struct top *t)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		argp_options,
-		parse,
-		"TRACE",
-		"Count the events of an ovni trace, or of one stream.\v"
-		"  ovni-top trace               # which events, most frequent first\n"
-		"  ovni-top --by thread trace   # whose\n"
-		"  ovni-top --by cpu trace      # and on which CPU",
-		NULL,
-		NULL,
-		NULL};
 	struct top top = {0};
 	int err, printed;
 
-	usage_parse(&argp, "ovni-top", argc, argv, &top.options);
+	top.options.path = cli_parse(&cli, argc, argv, &top.options)[0];
 	err = source_open(&top.source, top.options.path);
 	if (!err) {
 		err = count(&top);

@@ -19,35 +19,30 @@
 #include <unistd.h>
 
 #include "tools/lib/printer.h"
-#include "tools/lib/usage.h"
 #include "trace/catalog/catalog.h"
 #include "trace/ovni/event.h"
 #include "trace/base/json.h"
+#include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/build_info.h"
 
 #define TRACE_VERSION 3
 
-static const struct argp_option argp_options[] = {
-	{"json", 'j', NULL, 0, "One JSON object", 0},
+static const struct cli_option cli_options[] = {
+	{"json", 'j', NULL, cli_flag, 0, "print one JSON object"},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	bool *json = state->input;
-
-	switch (key) {
-	case 'j':
-		*json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "it takes no argument such as '%s'", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
+static const struct cli cli = {
+	.name = "ovni-version",
+	.about = "Print the versions of ovni-bpf, of the formats and models, and of the libraries.",
+	.options = cli_options,
+	.notes = "Examples:\n"
+		 "  # for a bug report\n"
+		 "  ovni-version\n\n"
+		 "  # for a script\n"
+		 "  ovni-version --json",
+};
 
 static int take_library(struct dl_phdr_info *info, size_t size, void *libraries)
 {
@@ -102,23 +97,13 @@ static void print_text(struct printer *out, const struct json *doc)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		argp_options,
-		parse,
-		NULL,
-		"Print the versions of ovni-bpf, of the formats and models, and of the libraries.\v"
-		"  ovni-version           # for a bug report\n"
-		"  ovni-version --json    # for a script",
-		NULL,
-		NULL,
-		NULL};
 	struct utsname system;
 	struct json *doc;
 	bool json = false;
 	struct printer out;
 	char *text;
 
-	usage_parse(&argp, "ovni-version", argc, argv, &json);
+	cli_parse(&cli, argc, argv, &json);
 	if (uname(&system) < 0) {
 		log_error("cannot ask for the kernel: %s", strerror(errno));
 		return STATUS_FAILED;

@@ -96,7 +96,7 @@ refuses 1 "leave --no-chain out" "$T/own/parts.trace.bin" --no-chain
 refuses 1 "no trace, only statistics" "$T/own/summary.perf.json"
 refuses 2 "a period is a time" "$T/own/idle.trace.bin" --clock-period 1.2345ns
 refuses 2 "a frequency is" "$T/own/idle.trace.bin" --clock-freq 0Hz
-refuses 2 "a style is" "$T/own/idle.trace.bin" --style often
+refuses 2 "choose cycle, edge or span" "$T/own/idle.trace.bin" --style often
 
 echo "a damaged file is shown as far as it goes, and the status tells"
 rm -rf "$T/damaged"

@@ -23,7 +23,7 @@
 #include "tools/check/repair.h"
 #include "tools/check/survey.h"
 #include "tools/lib/table.h"
-#include "tools/lib/usage.h"
+#include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
@@ -44,65 +44,53 @@ struct check {
 	bool contradicted; /* perf.json, by the streams */
 };
 
-enum { KEY_STRICT = 0x100, KEY_REPAIR, KEY_IN_PLACE };
+#define TO(member) offsetof(struct options, member)
 
-static const struct argp_option argp_options[] = {
-	{"all-models", 'a', NULL, 0, "Enable all models, required or not", 0},
-	{"breakdown", 'b', NULL, 0, "Also check the events of the breakdown views", 0},
-	{"offsets", 'c', "FILE", 0, "Clock offsets between the hosts", 0},
-	{"strict", KEY_STRICT, NULL, 0, "Regions that are open at the end are errors", 0},
-	{"json", 'j', NULL, 0, "Print one JSON object", 0},
-	{"quiet", 'q', NULL, 0, "Print only errors, warnings and the verdict", 0},
-	{"repair", KEY_REPAIR, NULL, 0, "Write a valid copy of the trace of a crashed program", 1},
-	{"output", 'o', "DIR", 0, "With --repair: directory of the copy (TRACE.repaired)", 1},
-	{"in-place", KEY_IN_PLACE, NULL, 0, "With --repair: repair the trace itself", 1},
+static bool repairs(const void *settings)
+{
+	return ((const struct options *)settings)->repair;
+}
+
+static bool repairs_a_copy(const void *settings)
+{
+	const struct options *options = settings;
+
+	return options->repair && !options->in_place;
+}
+
+static const struct cli_option cli_options[] = {
+	{"strict", 0, NULL, cli_flag, TO(strict),
+	 "report regions that are open at the end as errors"},
+	{"json", 'j', NULL, cli_flag, TO(json), "print one JSON object"},
+	{"quiet", 'q', NULL, cli_flag, TO(quiet), "print only errors, warnings and the verdict"},
+	{"all-models", 'a', NULL, cli_flag, TO(emu.all_models),
+	 "enable all models, required or not"},
+	{"breakdown", 'b', NULL, cli_flag, TO(emu.breakdown),
+	 "also check the events of the breakdown views"},
+	{"offsets", 'c', "FILE", cli_text, TO(emu.offsets), "clock offsets between the hosts"},
+	{"repair", 0, NULL, cli_flag, TO(repair),
+	 "write a valid copy of the trace of a crashed program"},
+	{"output", 'o', "DIR", cli_text, TO(out),
+	 "with --repair: directory of the copy (TRACE.repaired)", .holds = repairs_a_copy,
+	 .rule = "needs --repair, and excludes --in-place"},
+	{"in-place", 0, NULL, cli_flag, TO(in_place), "with --repair: repair the trace itself",
+	 .holds = repairs, .rule = "needs --repair"},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *options = state->input;
-
-	switch (key) {
-	case 'a':
-		options->emu.all_models = true;
-		return 0;
-	case 'b':
-		options->emu.breakdown = true;
-		return 0;
-	case 'c':
-		options->emu.offsets = arg;
-		return 0;
-	case KEY_STRICT:
-		options->strict = true;
-		return 0;
-	case 'j':
-		options->json = true;
-		return 0;
-	case 'q':
-		options->quiet = true;
-		return 0;
-	case KEY_REPAIR:
-		options->repair = true;
-		return 0;
-	case 'o':
-		options->out = arg;
-		return 0;
-	case KEY_IN_PLACE:
-		options->in_place = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		return usage_trace(key, arg, state, &options->path);
-	case ARGP_KEY_END:
-		if ((options->out || options->in_place) && !options->repair)
-			argp_error(state, "--output and --in-place belong to --repair");
-		if (options->out && options->in_place)
-			argp_error(state, "--output or --in-place, not both");
-		return usage_trace(key, arg, state, &options->path);
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
+static const struct cli cli = {
+	.name = "ovni-check",
+	.operands = "TRACE",
+	.about = "Check whether an ovni trace is valid and complete, and list its faults.",
+	.options = cli_options,
+	.notes = "Examples:\n"
+		 "  # verdict, faults, and the time of each CPU\n"
+		 "  ovni-check trace\n\n"
+		 "  # regions must be closed at the end, too\n"
+		 "  ovni-check --strict trace\n\n"
+		 "  # write trace.repaired after a crash\n"
+		 "  ovni-check --repair trace",
+};
 
 /* Runs the emulator; its messages become diagnostics. Returns whether it accepts the trace. */
 static bool emulate(const struct options *options, bool lint, struct diagnostics *diagnostics)
@@ -400,9 +388,11 @@ static int repair_and_check(const struct options *options)
 	int status = STATUS_FAILED;
 
 	if (!options->in_place && !options->out) {
-		beside = usage_beside(options->path, ".repaired");
-		if (!beside)
+		beside = path_with_suffix(options->path, ".repaired");
+		if (!beside) {
+			log_lack("the name of the output");
 			return STATUS_FAILED;
+		}
 		repair.out = beside;
 	}
 	if (repair_run(&repair) < 0)
@@ -424,19 +414,8 @@ out:
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		argp_options,
-		parse,
-		"TRACE",
-		"Check whether an ovni trace is valid and complete, and list its faults.\v"
-		"  ovni-check trace              # verdict, faults, and the time of each CPU\n"
-		"  ovni-check --strict trace     # regions must be closed at the end, too\n"
-		"  ovni-check --repair trace     # write trace.repaired after a crash",
-		NULL,
-		NULL,
-		NULL};
 	struct options options = {0};
 
-	usage_parse(&argp, "ovni-check", argc, argv, &options);
+	options.path = cli_parse(&cli, argc, argv, &options)[0];
 	return options.repair ? repair_and_check(&options) : check(&options);
 }

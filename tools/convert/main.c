@@ -19,10 +19,10 @@
 
 #include "tools/lib/event_map.h"
 #include "tools/lib/replace_file.h"
-#include "tools/lib/usage.h"
 #include "tools/convert/v1.h"
 #include "trace/catalog/catalog.h"
 #include "trace/ovni/guard.h"
+#include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/ovni/trace.h"
@@ -49,32 +49,28 @@ struct piece {
 	size_t size, room;
 };
 
-static const struct argp_option argp_options[] = {
-	{"output", 'o', "DIR", 0, "Directory of the result (TRACE.v3); it must not exist", 0},
-	{"drop-unknown", 'd', NULL, 0, "Leave out events that no present model knows", 0},
-	{"modernise", 'm', NULL, 0, "Give task events of nosv with 4 bytes of payload the body 0",
-	 0},
+#define TO(member) offsetof(struct options, member)
+
+static const struct cli_option cli_options[] = {
+	{"output", 'o', "DIR", cli_text, TO(out), "new directory of the trace (TRACE.v3)"},
+	{"drop-unknown", 'd', NULL, cli_flag, TO(drop_unknown),
+	 "leave out events that no present model knows"},
+	{"modernise", 'm', NULL, cli_flag, TO(modernise),
+	 "give task events of nosv with 4 bytes of payload the body 0"},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *options = state->input;
-
-	switch (key) {
-	case 'o':
-		options->out = arg;
-		return 0;
-	case 'd':
-		options->drop_unknown = true;
-		return 0;
-	case 'm':
-		options->modernise = true;
-		return 0;
-	default:
-		return usage_trace(key, arg, state, &options->path);
-	}
-}
+static const struct cli cli = {
+	.name = "ovni-convert",
+	.operands = "TRACE",
+	.about = "Convert an ovni trace of version 1 to version 3.",
+	.options = cli_options,
+	.notes = "Examples:\n"
+		 "  # byte for byte\n"
+		 "  ovni-convert -o new old\n\n"
+		 "  # accepted by ovni-emu\n"
+		 "  ovni-convert --drop-unknown --modernise old",
+};
 
 /* ---- events ---- */
 
@@ -473,26 +469,18 @@ out:
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		argp_options,
-		parse,
-		"TRACE",
-		"Convert an ovni trace of version 1 to version 3.\v"
-		"  ovni-convert -o new old                       # byte for byte\n"
-		"  ovni-convert --drop-unknown --modernise old   # accepted by ovni-emu",
-		NULL,
-		NULL,
-		NULL};
 	struct options options = {0};
 	struct convert convert = {.options = &options};
 	char *out = NULL;
 	int err;
 
-	usage_parse(&argp, "ovni-convert", argc, argv, &options);
+	options.path = cli_parse(&cli, argc, argv, &options)[0];
 	if (!options.out) {
-		options.out = out = usage_beside(options.path, ".v3");
-		if (!out)
+		options.out = out = path_with_suffix(options.path, ".v3");
+		if (!out) {
+			log_lack("the name of the output");
 			return STATUS_FAILED;
+		}
 	}
 	err = run(&convert);
 	if (err == -ENOMEM)

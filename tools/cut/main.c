@@ -16,8 +16,8 @@
 #include "tools/cut/cutter.h"
 #include "tools/lib/metadata_subset.h"
 #include "tools/lib/filter.h"
-#include "tools/lib/usage.h"
 #include "trace/catalog/catalog.h"
+#include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
@@ -29,69 +29,66 @@ struct options {
 	bool models[256], some_models;
 };
 
-enum { KEY_CPU = 0x200, KEY_MODEL };
+#define TO(member) offsetof(struct options, member)
 
-static const struct argp_option argp_options[] = {
-	{"output", 'o', "DIR", 0, "Directory of the part (TRACE.cut); it must not exist", 0},
-	{"from", 0x104, "TIME", 0,
-	 "The part begins at this clock, in ns; +TIME counts from the "
-	 "first event of the trace and takes ns, us, ms, s",
-	 1},
-	{"to", 0x105, "TIME", 0, "The part ends at this clock, which is included", 1},
-	{"tid", 0x101, "TID", 0, "Only threads with this id", 1},
-	{"pid", 0x102, "PID", 0, "Only processes with this id", 1},
-	{"loom", 0x103, "LOOM", 0, "Only this loom", 1},
-	{"cpu", KEY_CPU, "INDEX", 0,
-	 "Threads only while they are on this CPU, by its index in "
-	 "the loom",
-	 1},
-	{"model", KEY_MODEL, "MODEL", 0,
-	 "Only events of this model, by name or character; those of "
-	 "ovni are always kept",
-	 1},
-	{0},
-};
+static int add_cpu(const struct cli_option *option, const char *text, void *to)
+{
+	struct options *options = to;
+	int32_t *grown = realloc(options->cpus, (options->ncpus + 1) * sizeof(*grown));
+	uint64_t cpu;
+	int err;
 
-static void add_model(struct options *options, struct argp_state *state, const char *text)
+	if (!grown)
+		return log_no_memory("the list of CPUs");
+	options->cpus = grown;
+	err = cli_number(option, text, &cpu);
+	if (err)
+		return err;
+	grown[options->ncpus++] = (int32_t)cpu;
+	return 0;
+}
+
+static int add_model(const struct cli_option *option, const char *text, void *to)
 {
 	const struct catalog_model *model = catalog_model_by_name(text);
+	struct options *options = to;
 
 	if (!model && strlen(text) == 1)
 		model = catalog_model(*text);
 	if (!model)
-		argp_error(state, "no model '%s'; ovni-version lists them", text);
-	else
-		options->models[(uint8_t)model->character] = options->some_models = true;
+		return cli_refuse(option, text, "no such model; ovni-version lists them");
+	options->models[(uint8_t)model->character] = options->some_models = true;
+	return 0;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *options = state->input;
-	int32_t *grown;
+static const struct cli_option cli_options[] = {
+	{"output", 'o', "DIR", cli_text, TO(out), "new directory of the part (TRACE.cut)"},
+	{"from", 0, "TIME", moment_option, TO(filter.from),
+	 "begin at this clock, in ns; +TIME counts from the first event and takes ns, us, ms, s"},
+	{"to", 0, "TIME", moment_option, TO(filter.to), "end at this clock, which is included"},
+	{"tid", 0, "TID", filter_add_tid, TO(filter), "only threads with this id"},
+	{"pid", 0, "PID", filter_add_pid, TO(filter), "only processes with this id"},
+	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom"},
+	{"cpu", 0, "INDEX", add_cpu, 0,
+	 "threads only while they are on this CPU, by its index in the loom", .max = INT32_MAX},
+	{"model", 0, "MODEL", add_model, 0,
+	 "only events of this model, by name or character; ovni events are always kept"},
+	{0},
+};
 
-	switch (key) {
-	case 'o':
-		options->out = arg;
-		return 0;
-	case KEY_CPU:
-		grown = realloc(options->cpus, (options->ncpus + 1) * sizeof(*grown));
-		if (!grown) {
-			argp_failure(state, STATUS_FAILED, ENOMEM, "options");
-			return ENOMEM;
-		}
-		options->cpus = grown;
-		grown[options->ncpus++] = (int32_t)usage_int(state, "--cpu", arg, 0, INT32_MAX);
-		return 0;
-	case KEY_MODEL:
-		add_model(options, state, arg);
-		return 0;
-	case ARGP_KEY_ARG:
-	case ARGP_KEY_END:
-		return usage_trace(key, arg, state, &options->path);
-	default:
-		return filter_option(&options->filter, key, arg, state);
-	}
-}
+static const struct cli cli = {
+	.name = "ovni-cut",
+	.operands = "TRACE",
+	.about = "Write a part of an ovni trace as a trace of its own.",
+	.options = cli_options,
+	.notes = "Examples:\n"
+		 "  # half a second\n"
+		 "  ovni-cut --from +1s --to +1.5s trace\n\n"
+		 "  # one thread\n"
+		 "  ovni-cut --tid 1204 -o one trace\n\n"
+		 "  # the threads on CPU 3, while they are there\n"
+		 "  ovni-cut --cpu 3 --model kernel trace",
+};
 
 /* Corrects the counts and the window of the recorder, which describe the whole trace. */
 static int correct_metadata(struct json *meta, const struct cutter *c, size_t i)
@@ -200,27 +197,18 @@ out:
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		argp_options,
-		parse,
-		"TRACE",
-		"Write a part of an ovni trace as a trace of its own.\v"
-		"  ovni-cut --from +1s --to +1.5s trace       # half a second\n"
-		"  ovni-cut --tid 1204 -o one trace           # one thread\n"
-		"  ovni-cut --cpu 3 --model kernel trace      # what CPU 3 ran",
-		NULL,
-		NULL,
-		NULL};
 	struct options options = {0};
 	struct source source;
 	char *out = NULL;
 	int err;
 
-	usage_parse(&argp, "ovni-cut", argc, argv, &options);
+	options.path = cli_parse(&cli, argc, argv, &options)[0];
 	if (!options.out) {
-		options.out = out = usage_beside(options.path, ".cut");
-		if (!out)
+		options.out = out = path_with_suffix(options.path, ".cut");
+		if (!out) {
+			log_lack("the name of the output");
 			return STATUS_FAILED;
+		}
 	}
 	err = source_open(&source, options.path);
 	if (!err)

@@ -18,8 +18,8 @@
 #include "tools/lib/filter.h"
 #include "tools/lib/printer.h"
 #include "trace/ovni/trace_input.h"
-#include "tools/lib/usage.h"
 #include "trace/base/digits.h"
+#include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/ovni/player.h"
 
@@ -47,35 +47,43 @@ struct column {
 	size_t size;
 };
 
-static const struct argp_option argp_options[] = {
-	{"raw", 'x', NULL, 0, "Show the payload as hexadecimal bytes instead of text", 0},
-	{"by-stream", 's', NULL, 0, "One stream after the other, instead of by clock", 0},
-	{"json", 'j', NULL, 0, "One JSON object per line; 64-bit numbers are strings", 0},
-	FILTER_OPTIONS(1),
+#define TO(member) offsetof(struct options, member)
+
+static const struct cli_option cli_options[] = {
+	{"raw", 'x', NULL, cli_flag, TO(raw),
+	 "print payloads as hexadecimal bytes instead of text"},
+	{"by-stream", 's', NULL, cli_flag, TO(by_stream),
+	 "one stream after the other, instead of by clock"},
+	{"json", 'j', NULL, cli_flag, TO(json),
+	 "one JSON object per line; 64-bit numbers are strings"},
+	{"mcv", 0, "PATTERN", filter_add_pattern, TO(filter),
+	 "only events whose three characters match: ? is any one, * any rest ('OH*')"},
+	{"tid", 0, "TID", filter_add_tid, TO(filter), "only events of threads with this id"},
+	{"pid", 0, "PID", filter_add_pid, TO(filter), "only events of processes with this id"},
+	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only events of this loom"},
+	{"from", 0, "TIME", moment_option, TO(filter.from),
+	 "only events from this clock on, in ns; +TIME counts from the first event and takes ns, "
+	 "us, ms, s"},
+	{"to", 0, "TIME", moment_option, TO(filter.to), "only events up to this clock, included"},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *options = state->input;
-
-	switch (key) {
-	case 'x':
-		options->raw = true;
-		return 0;
-	case 's':
-		options->by_stream = true;
-		return 0;
-	case 'j':
-		options->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-	case ARGP_KEY_END:
-		return usage_trace(key, arg, state, &options->path);
-	default:
-		return filter_option(&options->filter, key, arg, state);
-	}
-}
+static const struct cli cli = {
+	.name = "ovni-dump",
+	.operands = "TRACE",
+	.about = "Print the events of an ovni trace, or of one stream, as text: the clock in ns, "
+		 "the event, the stream, and its meaning.",
+	.options = cli_options,
+	.notes = "Examples:\n"
+		 "  # all events, in the order of time\n"
+		 "  ovni-dump trace | less\n\n"
+		 "  # the states of one thread\n"
+		 "  ovni-dump --mcv 'OH*' --tid 1204 trace\n\n"
+		 "  # half a second of the trace\n"
+		 "  ovni-dump --from +1s --to +1.5s trace\n\n"
+		 "  # the bytes of the payloads\n"
+		 "  ovni-dump -x trace",
+};
 
 static int make_columns(struct dump *d)
 {
@@ -220,19 +228,6 @@ static int dump_by_stream(struct dump *d)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		argp_options,
-		parse,
-		"TRACE",
-		"Print the events of an ovni trace, or of one stream, as text.\v"
-		"Each line has the clock in ns, the event, the stream, and what it means.\n\n"
-		"  ovni-dump trace | less\n"
-		"  ovni-dump --mcv 'OH*' --tid 1204 trace    # the states of one thread\n"
-		"  ovni-dump --from +1s --to +1.5s trace     # half a second of it\n"
-		"  ovni-dump -x trace                        # the bytes of the payloads",
-		NULL,
-		NULL,
-		NULL};
 	struct dump *d = calloc(1, sizeof(*d));
 	int err = -ENOMEM;
 
@@ -240,7 +235,7 @@ int main(int argc, char **argv)
 		log_error("no memory");
 		return STATUS_FAILED;
 	}
-	usage_parse(&argp, "ovni-dump", argc, argv, &d->options);
+	d->options.path = cli_parse(&cli, argc, argv, &d->options)[0];
 	d->printable = isatty(STDOUT_FILENO);
 	d->event_text = event_text_new();
 	if (!d->event_text || printer_open(&d->out, STDOUT_FILENO) < 0) {

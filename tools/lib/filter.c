@@ -7,45 +7,72 @@
 
 #include "trace/base/log.h"
 
-static void *append(struct argp_state *state, void *array, size_t n, size_t size)
+/* Makes room for one more element of `size` bytes; NULL after one message. */
+static void *append(void *array, size_t n, size_t size)
 {
 	void *grown = realloc(array, (n + 1) * size);
 
 	if (!grown)
-		argp_failure(state, STATUS_FAILED, ENOMEM, "options");
+		log_lack("the filters");
 	return grown;
 }
 
-error_t filter_option(struct filter *f, int key, char *arg, struct argp_state *state)
+int filter_add_pattern(const struct cli_option *option, const char *text, void *to)
 {
-	switch (key) {
-	case 0x100:
-		if (!*arg || (strlen(arg) > 3 && !strchr(arg, '*')))
-			argp_error(state, "--mcv takes up to three characters, not '%s'", arg);
-		f->patterns = append(state, f->patterns, f->npatterns, sizeof(*f->patterns));
-		f->patterns[f->npatterns++] = arg;
-		return 0;
-	case 0x101:
-		f->tids = append(state, f->tids, f->ntids, sizeof(*f->tids));
-		f->tids[f->ntids++] = usage_int(state, "--tid", arg, 0, INT32_MAX);
-		return 0;
-	case 0x102:
-		f->pids = append(state, f->pids, f->npids, sizeof(*f->pids));
-		f->pids[f->npids++] = usage_int(state, "--pid", arg, 0, INT32_MAX);
-		return 0;
-	case 0x103:
-		f->looms = append(state, f->looms, f->nlooms, sizeof(*f->looms));
-		f->looms[f->nlooms++] = arg;
-		return 0;
-	case 0x104:
-		f->from = usage_moment(state, "--from", arg);
-		return 0;
-	case 0x105:
-		f->to = usage_moment(state, "--to", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	struct filter *f = to;
+	const char **grown;
+
+	if (!*text || (strlen(text) > 3 && !strchr(text, '*')))
+		return cli_refuse(option, text, "an event has three characters, as in OHx or OH*");
+	grown = append(f->patterns, f->npatterns, sizeof(*f->patterns));
+	if (!grown)
+		return -ENOMEM;
+	f->patterns = grown;
+	grown[f->npatterns++] = text;
+	return 0;
+}
+
+int filter_add_loom(const struct cli_option *option, const char *text, void *to)
+{
+	struct filter *f = to;
+	const char **grown = append(f->looms, f->nlooms, sizeof(*f->looms));
+
+	if (!grown)
+		return -ENOMEM;
+	f->looms = grown;
+	return cli_text(option, text, &grown[f->nlooms++]);
+}
+
+static int add_id(const struct cli_option *option, const char *text, int64_t **ids, size_t *n)
+{
+	int64_t *grown = append(*ids, *n, sizeof(*grown));
+	uint64_t id;
+	int err;
+
+	if (!grown)
+		return -ENOMEM;
+	*ids = grown;
+	err = cli_number(option, text, &id);
+	if (err)
+		return err;
+	if (id > INT32_MAX)
+		return cli_refuse(option, text, "the largest number is %d", INT32_MAX);
+	grown[(*n)++] = (int64_t)id;
+	return 0;
+}
+
+int filter_add_tid(const struct cli_option *option, const char *text, void *to)
+{
+	struct filter *f = to;
+
+	return add_id(option, text, &f->tids, &f->ntids);
+}
+
+int filter_add_pid(const struct cli_option *option, const char *text, void *to)
+{
+	struct filter *f = to;
+
+	return add_id(option, text, &f->pids, &f->npids);
 }
 
 static bool among(const int64_t *list, size_t n, int64_t v)

@@ -10,7 +10,7 @@
 
 #include "tools/lib/event_map.h"
 #include "trace/ovni/trace_input.h"
-#include "tools/lib/usage.h"
+#include "tools/lib/moment.h"
 
 struct filter {
 	const char **patterns; /* of the MCV */
@@ -25,30 +25,12 @@ struct filter {
 	int64_t first, last;	/* clocks, both included */
 };
 
-#define FILTER_OPTIONS(group)                                                                      \
-	{"mcv",                                                                                    \
-	 0x100,                                                                                    \
-	 "PATTERN",                                                                                \
-	 0,                                                                                        \
-	 "Only events whose three characters match: ? is any one, "                                \
-	 "* any rest ('OH*')",                                                                     \
-	 group},                                                                                   \
-		{"tid", 0x101, "TID", 0, "Only events of threads with this id", group},            \
-		{"pid", 0x102, "PID", 0, "Only events of processes with this id", group},          \
-		{"loom", 0x103, "LOOM", 0, "Only events of this loom", group},                     \
-		{"from",                                                                           \
-		 0x104,                                                                            \
-		 "TIME",                                                                           \
-		 0,                                                                                \
-		 "Only events from this clock on, in ns; +TIME counts from the "                   \
-		 "first event of the trace and takes ns, us, ms, s",                               \
-		 group},                                                                           \
-	{                                                                                          \
-		"to", 0x105, "TIME", 0, "Only events up to this clock, which is included", group   \
-	}
-
-/* To be called from the argp parser of the tool. */
-error_t filter_option(struct filter *filter, int key, char *arg, struct argp_state *state);
+/* Parsers of options (trace/base/cli.h) whose value is a struct filter; from and to have
+ * moment_option(). */
+int filter_add_pattern(const struct cli_option *option, const char *text, void *to);
+int filter_add_tid(const struct cli_option *option, const char *text, void *to);
+int filter_add_pid(const struct cli_option *option, const char *text, void *to);
+int filter_add_loom(const struct cli_option *option, const char *text, void *to);
 
 /* Selects the streams; *active: the filter excludes something. Returns 0 or -ENOMEM after one
  * message. */

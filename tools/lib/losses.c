@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tools/lib/usage.h"
+#include "trace/base/status.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 

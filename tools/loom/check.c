@@ -16,7 +16,7 @@
 
 #include "tools/loom/run/run_records.h"
 #include "tools/lib/printer.h"
-#include "tools/lib/usage.h"
+#include "trace/base/status.h"
 #include "trace/base/log.h"
 #include "trace/loom/stats/agree.h"
 

@@ -16,7 +16,7 @@
 
 #include "tools/loom/run/loom_command.h"
 #include "tools/lib/printer.h"
-#include "tools/lib/usage.h"
+#include "trace/base/status.h"
 #include "trace/base/log.h"
 #include "trace/loom/stats/run_stats.h"
 #include "trace/loom/run_files.h"

@@ -1,184 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * main: telemetry of Loom co-simulations: checks it, shows it, converts it.
+ * ovni-loom: checks, shows and converts the telemetry of Loom co-simulations.
  *
- * Here are the command line and the table of commands; each command is a file of
- * tools/common/ (main.c, main.c, ...).
+ * Here are the command line and the table of commands; each command is a file of this folder, or a
+ * folder below it (import, export).
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/loom/run/run_clock.h"
 #include "tools/loom/run/loom_command.h"
-#include "tools/lib/usage.h"
+#include "tools/loom/run/run_clock.h"
+#include "trace/base/cli.h"
 #include "trace/base/log.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+/* ---- parsers of options ---- */
 
-struct command {
-	const char *name;
-	int (*run)(struct loom_options *o);
-};
+/* Refuses `text` with the clause of a parser; 0 if it has returned none. */
+static int refuse(const struct cli_option *option, const char *text, const char *wrong)
+{
+	if (!wrong)
+		return 0;
+	if (!strcmp(wrong, LOOM_NO_MEMORY))
+		return log_no_memory("--%s", option->name);
+	return cli_refuse(option, text, "%s", wrong);
+}
 
-static const struct command commands[] = {
-	{"check", loom_check},	 {"dump", loom_dump},	{"import", loom_import},
-	{"export", loom_export}, {"stats", loom_stats},
-};
+static int parse_kinds(const struct cli_option *option, const char *text, void *to)
+{
+	return refuse(option, text, loom_controls_kinds(to, text));
+}
 
-static const char doc[] = "Check, show and convert the telemetry of Loom co-simulations.\v"
-			  "  check RUN   which rules it breaks, and a verdict\n"
-			  "  dump RUN    its records as text, one a line\n"
-			  "  import RUN  makes an ovni trace of it\n"
-			  "  export TRACE  makes a run of an imported one, or of a recording of "
-			  "threads\n"
-			  "  stats RUN   metrics of nodes, cores and invocations\n"
-			  "\n"
-			  "RUN is a trace or statistics file, the directory that they are in, or "
-			  "the name that they begin "
-			  "with (RUN.trace.bin, RUN.perf.json).\n"
-			  "\n"
-			  "Examples:\n"
-			  "  ovni-loom check --chain run.trace.bin\n"
-			  "  ovni-loom dump --kinds NODE_FIRE --nodes 0:5 run.trace.bin\n"
-			  "  ovni-loom dump --sample 1/100 run.trace.bin | less\n";
+static int parse_cores(const struct cli_option *option, const char *text, void *to)
+{
+	return refuse(option, text, loom_controls_cores(to, text));
+}
 
-enum {
-	KEY_LAYOUT = 0x100,
-	KEY_KINDS,
-	KEY_CORES,
-	KEY_NODES,
-	KEY_SAMPLE,
-	KEY_CYCLES,
-	KEY_APPLY,
-	KEY_PERF,
-	KEY_PERIOD,
-	KEY_FREQUENCY,
-	KEY_BASE,
-	KEY_STYLE,
-	KEY_NO_KEEP,
-	KEY_NO_CHAIN,
-	KEY_NAMES,
-	KEY_NAME,
-	KEY_JSON,
-	KEY_CSV,
-	KEY_STRICT,
-	KEY_CHAIN,
-	KEY_ALL,
-	KEY_DECLARE_KINDS,
-	KEY_DECLARE_CORES,
-	KEY_DECLARE_NODES,
-	KEY_SAME_AS,
-	KEY_LOOM,
-	KEY_STATISTICS,
-	KEY_LANES,
-	KEY_BY,
-	KEY_WINDOW,
-};
+static int parse_nodes(const struct cli_option *option, const char *text, void *to)
+{
+	return refuse(option, text, loom_controls_nodes(to, text));
+}
 
-/* Which commands accept an option. */
-static const struct {
-	int key;
-	const char *commands;
-} accepted[] = {
-	{KEY_PERF, "check dump import stats"},
-	{KEY_LAYOUT, "check dump import stats export"},
-	{KEY_STYLE, "check import stats"},
-	{KEY_JSON, "check stats"},
-	{KEY_CSV, "stats"},
-	{KEY_CHAIN, "check"},
-	{KEY_ALL, "check"},
-	{KEY_STRICT, "check"},
-	{KEY_SAME_AS, "check"},
-	{KEY_DECLARE_KINDS, "check"},
-	{KEY_DECLARE_CORES, "check"},
-	{KEY_DECLARE_NODES, "check"},
-	{KEY_BY, "stats"},
-	{KEY_WINDOW, "stats"},
-	{KEY_KINDS, "dump export"},
-	{KEY_CORES, "dump export"},
-	{KEY_NODES, "dump export import stats"},
-	{KEY_SAMPLE, "dump export"},
-	{KEY_CYCLES, "dump"},
-	{KEY_APPLY, "dump"},
-	{'o', "import export"},
-	{KEY_LOOM, "export"},
-	{KEY_STATISTICS, "export"},
-	{KEY_LANES, "import"},
-	{KEY_NAME, "import"},
-	{KEY_NAMES, "import stats"},
-	{KEY_PERIOD, "import export"},
-	{KEY_FREQUENCY, "import export"},
-	{KEY_BASE, "import"},
-	{KEY_NO_KEEP, "import export"},
-	{KEY_NO_CHAIN, "import stats"},
-};
-
-static const struct argp_option options[] = {
-	{"perf", KEY_PERF, "FILE", 0, "the statistics of the run (- for none)", 1},
-	{"layout", KEY_LAYOUT, "LAYOUT", 0,
-	 "records without a header are packed38 or natural48; export: what is made, ltrc too", 1},
-	{"csv", KEY_CSV, NULL, 0, "stats: comma-separated values", 1},
-	{"json", KEY_JSON, NULL, 0, "check, stats: JSON instead of text", 1},
-	{"chain", KEY_CHAIN, NULL, 0,
-	 "check: where the cycle starts anew with an epoch or invocation, go on behind what was "
-	 "before",
-	 1},
-	{"style", KEY_STYLE, "STYLE", 0,
-	 "what a record covers: its cycle (cycle), all up to the next one (edge), as long as it "
-	 "says (span)",
-	 1},
-	{"all", KEY_ALL, NULL, 0, "check: every finding, not the first 20 of a rule", 1},
-	{"strict", KEY_STRICT, NULL, 0, "check: fail for warnings too", 1},
-	{"same-as", KEY_SAME_AS, "RUN", 0, "check: the records must be those of another run", 1},
-	{"declare-kinds", KEY_DECLARE_KINDS, "LIST", 0, "check: only these kinds were recorded", 1},
-	{"declare-cores", KEY_DECLARE_CORES, "LIST", 0, "check: only these cores were recorded", 1},
-	{"declare-nodes", KEY_DECLARE_NODES, "LIST", 0, "check: only these nodes were recorded", 1},
-	{"by", KEY_BY, "WHAT", 0,
-	 "stats: a row for each node, core or invocation, or for all (each node and core in each "
-	 "invocation)",
-	 1},
-	{"window", KEY_WINDOW, "WINDOW", 0,
-	 "stats: ratios are of the cycles of the invocation, the run, or the busy ones", 1},
-	{"kinds", KEY_KINDS, "LIST", 0, "dump, export: records of these kinds", 2},
-	{"cores", KEY_CORES, "LIST", 0, "dump, export: of these cores (0,2-5)", 2},
-	{"nodes", KEY_NODES, "LIST|FILE", 0,
-	 "dump, export: of these nodes (NODE or CORE:NODE); import, stats: the same as --names", 2},
-	{"cycles", KEY_CYCLES, "FIRST-LAST", 0, "dump: of these cycles (either may be left out)",
-	 2},
-	{"sample", KEY_SAMPLE, "K/N", 0,
-	 "dump, export: of each node and kind, K of every N records", 2},
-	{"apply-ids", KEY_APPLY, NULL, 0, "dump: JSON traces with the ids of their first record",
-	 2},
-	{"output", 'o', "DIR|RUN", 0,
-	 "import: the trace that is made, or added to (ovni); export: the run that is made", 3},
-	{"loom", KEY_LOOM, "NAME", 0, "export: which loom of the trace", 3},
-	{"statistics", KEY_STATISTICS, "FORM", 0,
-	 "export: loom-perf (RUN.perf.json), or as upstream's simulators, legacy (RUN.stat)", 3},
-	{"lanes", KEY_LANES, NULL, 0, "import: a row for each output of a node that routes", 3},
-	{"name", KEY_NAME, "NAME", 0, "import: of the run in the trace (that of its files)", 3},
-	{"clock-period", KEY_PERIOD, "TIME", 0,
-	 "import: of a cycle, as 800ps or 1.25ns (as the statistics say, else 1ns); export: of a "
-	 "recording of threads (1us)",
-	 3},
-	{"clock-freq", KEY_FREQUENCY, "FREQ", 0, "import: the same as 100MHz", 3},
-	{"base", KEY_BASE, "TIME", 0,
-	 "import: clock of cycle 0 in ns, or +TIME after the start of the trace in DIR", 3},
-	{"names", KEY_NAMES, "FILE", 0, "import, stats: what the nodes are called", 3},
-	{"no-keep", KEY_NO_KEEP, NULL, 0,
-	 "import: do not copy the run into the trace; export: do not use that copy", 3},
-	{"no-chain", KEY_NO_CHAIN, NULL, 0,
-	 "import, stats: do not put cycles that start anew behind the others", 3},
-	{0},
-};
-
-struct arguments {
-	struct loom_options o;
-	const struct command *command;
-	char *nodes;		    /* what is meant depends on the command */
-	int given[COUNT(accepted)]; /* keys of options */
-	size_t ngiven;
-};
+static int parse_sample(const struct cli_option *option, const char *text, void *to)
+{
+	return refuse(option, text, loom_controls_sample(to, text));
+}
 
 /* A number of 64 bits that ends at `end`; false if it is none. */
 static bool number(const char *text, const char *end, uint64_t *out)
@@ -193,268 +60,254 @@ static bool number(const char *text, const char *end, uint64_t *out)
 }
 
 /* "FIRST-LAST", either may be left out. */
-static const char *cycles(struct loom_options *o, const char *text)
+static int parse_cycles(const struct cli_option *option, const char *text, void *to)
 {
 	const char *dash = strchr(text, '-'), *end = text + strlen(text);
+	struct loom_options *o = to;
 
 	if (!dash || end - text < 2 || (dash > text && !number(text, dash, &o->first_cycle)) ||
 	    (dash + 1 < end && !number(dash + 1, end, &o->last_cycle)))
-		return "cycles are FIRST-LAST, numbers of 64 bits";
-	return o->first_cycle > o->last_cycle ? "the first cycle is larger than the last" : NULL;
-}
-
-/* The index of `text` in the list, or -1. */
-static int one_of(const char *text, const char *const *list, int n)
-{
-	for (int i = 0; i < n; i++) {
-		if (!strcmp(text, list[i]))
-			return i;
-	}
-	return -1;
-}
-
-/* Ends the program with what is wrong with an argument, if anything is. */
-static void refuse(struct argp_state *state, const char *arg, const char *wrong)
-{
-	if (wrong && !strcmp(wrong, "no memory"))
-		argp_failure(state, STATUS_FAILED, 0, "no memory for '%s'", arg);
-	if (wrong)
-		argp_error(state, "'%s': %s", arg, wrong);
-}
-
-static const char *style(struct loom_options *o, const char *text)
-{
-	int which = one_of(text, loom_style_names, LOOM_STYLES);
-
-	if (which < 0)
-		return "a style is cycle, edge or span";
-	o->style = (enum loom_style)which;
-	o->has_style = true;
-	return NULL;
-}
-
-static void operand(struct arguments *a, struct argp_state *state, char *arg)
-{
-	if (!a->command) {
-		for (size_t i = 0; i < COUNT(commands); i++) {
-			if (!strcmp(arg, commands[i].name))
-				a->command = &commands[i];
-		}
-		if (!a->command)
-			argp_error(state, "there is no command '%s'", arg);
-	} else if (!a->o.run) {
-		a->o.run = arg;
-	} else {
-		argp_error(state, "too many arguments");
-	}
-}
-
-static const char *name_of(int key)
-{
-	for (const struct argp_option *o = options; o->name; o++) {
-		if (o->key == key)
-			return o->name;
-	}
-	return "";
-}
-
-static void check_accepted(const struct command *command, struct argp_state *state, int key)
-{
-	size_t len = strlen(command->name);
-	const char *list = "";
-
-	for (size_t i = 0; i < COUNT(accepted); i++) {
-		if (accepted[i].key == key)
-			list = accepted[i].commands;
-	}
-	for (; *list; list += strcspn(list, " "), list += strspn(list, " ")) {
-		if (!strncmp(list, command->name, len) && (list[len] == ' ' || !list[len]))
-			return;
-	}
-	argp_error(state, "--%s does not belong to %s", name_of(key), command->name);
-}
-
-/* The nodes that are chosen, or the file that names them. */
-static void take_nodes(struct arguments *a, struct argp_state *state)
-{
-	const char *wrong = NULL;
-
-	if (!a->nodes)
-		return;
-	if (a->command->run == loom_import || a->command->run == loom_stats)
-		a->o.nodes_file = a->nodes;
-	else
-		wrong = loom_controls_nodes(&a->o.chosen, a->nodes);
-	refuse(state, a->nodes, wrong);
-}
-
-static void complete(struct arguments *a, struct argp_state *state)
-{
-	if (!a->command) {
-		argp_error(state, "a command is missing");
-		return;
-	}
-	if (!a->o.run)
-		argp_error(state, "%s needs a run", a->command->name);
-	if (a->o.layout == LOOM_LTRC && a->command->run != loom_export)
-		argp_error(state, "--layout ltrc: a file with a header shows that by itself");
-	if (a->command->run == loom_export && !a->o.output)
-		argp_error(state, "export needs the name of the run that is made: -o RUN");
-	if (a->o.csv && a->o.json)
-		argp_error(state, "--csv and --json exclude each other");
-	for (size_t i = 0; i < a->ngiven; i++)
-		check_accepted(a->command, state, a->given[i]);
-	take_nodes(a, state);
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct arguments *a = state->input;
-	const char *wrong = NULL;
-	int which;
-
-	switch (key) {
-	case KEY_PERF:
-		a->o.perf = arg;
-		break;
-	case KEY_LAYOUT:
-		a->o.layout = strcmp(arg, "ltrc") ? loom_layout_parse(arg) : LOOM_LTRC;
-		if (a->o.layout == LOOM_UNKNOWN)
-			wrong = "a layout is packed38 or natural48, or for export ltrc";
-		break;
-	case KEY_KINDS:
-		wrong = loom_controls_kinds(&a->o.chosen, arg);
-		break;
-	case KEY_CORES:
-		wrong = loom_controls_cores(&a->o.chosen, arg);
-		break;
-	case KEY_NODES:
-		wrong = a->nodes ? "--nodes was given before: one list can name all of them" : NULL;
-		a->nodes = arg;
-		break;
-	case KEY_SAMPLE:
-		wrong = loom_controls_sample(&a->o.chosen, arg);
-		break;
-	case KEY_CYCLES:
-		wrong = cycles(&a->o, arg);
-		break;
-	case KEY_APPLY:
-		a->o.apply_ids = true;
-		break;
-	case 'o':
-		a->o.output = arg;
-		break;
-	case KEY_LOOM:
-		a->o.loom = arg;
-		break;
-	case KEY_STATISTICS:
-		which = one_of(arg, (const char *const[]){"loom-perf", "legacy"}, 2);
-		if (which < 0)
-			wrong = "statistics are loom-perf or legacy";
-		a->o.legacy = which == 1;
-		break;
-	case KEY_LANES:
-		a->o.lanes = true;
-		break;
-	case KEY_NAME:
-		a->o.name = arg;
-		break;
-	case KEY_NAMES:
-		a->o.nodes_file = arg;
-		break;
-	case KEY_PERIOD:
-		a->o.period_ps = run_clock_period(arg);
-		if (!a->o.period_ps)
-			wrong = "a period is a time like 800ps or 1.25ns, at least 1ps";
-		break;
-	case KEY_FREQUENCY:
-		a->o.period_ps = run_clock_frequency(arg, &a->o.exact_period);
-		if (!a->o.period_ps)
-			wrong = "a frequency is a number of Hz, kHz, MHz or GHz, at most 1THz";
-		else if (!a->o.exact_period)
-			log_warn("--clock-freq %s: the period is rounded to %llu ps", arg,
-				 (unsigned long long)a->o.period_ps);
-		break;
-	case KEY_BASE:
-		a->o.base = usage_moment(state, "--base", arg);
-		break;
-	case KEY_STYLE:
-		wrong = style(&a->o, arg);
-		break;
-	case KEY_NO_KEEP:
-		a->o.no_keep = true;
-		break;
-	case KEY_NO_CHAIN:
-		a->o.no_chain = true;
-		break;
-	case KEY_CSV:
-		a->o.csv = true;
-		break;
-	case KEY_JSON:
-		a->o.json = true;
-		break;
-	case KEY_BY:
-		which = one_of(arg, (const char *const[]){"all", "node", "core", "invocation"}, 4);
-		if (which < 0)
-			wrong = "stats are by all, node, core or invocation";
-		else
-			a->o.by = (enum loom_by)which;
-		break;
-	case KEY_WINDOW:
-		which = one_of(arg, (const char *const[]){"invocation", "run", "busy"}, 3);
-		if (which < 0)
-			wrong = "a window is invocation, run or busy";
-		else
-			a->o.window = (enum loom_window)which;
-		break;
-	case KEY_STRICT:
-		a->o.strict = true;
-		break;
-	case KEY_CHAIN:
-		a->o.chain = true;
-		break;
-	case KEY_ALL:
-		a->o.all = true;
-		break;
-	case KEY_DECLARE_KINDS:
-		wrong = loom_controls_kinds(&a->o.declared, arg);
-		break;
-	case KEY_DECLARE_CORES:
-		wrong = loom_controls_cores(&a->o.declared, arg);
-		break;
-	case KEY_DECLARE_NODES:
-		wrong = loom_controls_nodes(&a->o.declared, arg);
-		break;
-	case KEY_SAME_AS:
-		a->o.same_as = arg;
-		break;
-	case ARGP_KEY_ARG:
-		operand(a, state, arg);
-		return 0;
-	case ARGP_KEY_END:
-		complete(a, state);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-	refuse(state, arg, wrong);
-	for (size_t i = 0; i < a->ngiven; i++) {
-		if (a->given[i] == key)
-			return 0;
-	}
-	a->given[a->ngiven++] = key; /* there are not more than accepted ones */
+		return cli_refuse(option, text, "cycles are FIRST-LAST, numbers of 64 bits");
+	if (o->first_cycle > o->last_cycle)
+		return cli_refuse(option, text, "the first cycle is larger than the last");
 	return 0;
 }
 
+static int parse_layout(const struct cli_option *option, const char *text, void *to)
+{
+	enum loom_form form = loom_layout_parse(text);
+
+	if (form == LOOM_UNKNOWN)
+		return cli_refuse(option, text, "choose packed38 or natural48");
+	*(enum loom_form *)to = form;
+	return 0;
+}
+
+/* Of a new run: with a header, too. */
+static int parse_new_layout(const struct cli_option *option, const char *text, void *to)
+{
+	enum loom_form form = strcmp(text, "ltrc") ? loom_layout_parse(text) : LOOM_LTRC;
+
+	if (form == LOOM_UNKNOWN)
+		return cli_refuse(option, text, "choose packed38, natural48 or ltrc");
+	*(enum loom_form *)to = form;
+	return 0;
+}
+
+static int parse_style(const struct cli_option *option, const char *text, void *to)
+{
+	struct loom_options *o = to;
+
+	o->has_style = true;
+	return cli_choice(option, text, &o->style);
+}
+
+static int parse_period(const struct cli_option *option, const char *text, void *to)
+{
+	struct loom_options *o = to;
+
+	o->period_ps = run_clock_period(text);
+	if (!o->period_ps)
+		return cli_refuse(option, text,
+				  "a period is a time such as 800ps or 1.25ns, at least 1ps");
+	return 0;
+}
+
+static int parse_frequency(const struct cli_option *option, const char *text, void *to)
+{
+	struct loom_options *o = to;
+
+	o->period_ps = run_clock_frequency(text, &o->exact_period);
+	if (!o->period_ps)
+		return cli_refuse(option, text,
+				  "a frequency is a number of Hz, kHz, MHz or GHz, at most 1THz");
+	if (!o->exact_period)
+		log_warn("--clock-freq %s: the period is rounded to %llu ps", text,
+			 (unsigned long long)o->period_ps);
+	return 0;
+}
+
+static bool is_text(const void *settings)
+{
+	return !((const struct loom_options *)settings)->json;
+}
+
+/* ---- the tables, one for each command ---- */
+
+static const char *const styles[] = {"cycle", "edge", "span", NULL};	       /* enum loom_style */
+static const char *const statistics[] = {"loom-perf", "legacy", NULL};	       /* legacy: 1 */
+static const char *const rows[] = {"all", "node", "core", "invocation", NULL}; /* enum loom_by */
+static const char *const windows[] = {"invocation", "run", "busy", NULL}; /* enum loom_window */
+
+#define TO(member) offsetof(struct loom_options, member)
+
+/* clang-format off */
+/* Rows that several commands share. */
+#define PERF {"perf", 0, "FILE", cli_text, TO(perf), "statistics of the run (- for none)"}
+#define LAYOUT \
+	{"layout", 0, "packed38|natural48", parse_layout, TO(layout), "layout of records without a header"}
+#define STYLE \
+	{"style", 0, NULL, parse_style, 0, \
+	 "time of a record: its cycle (cycle), all up to the next record (edge), its length (span)", \
+	 .choices = styles}
+#define KINDS {"kinds", 0, "LIST", parse_kinds, TO(chosen), "only records of these kinds"}
+#define CORES {"cores", 0, "LIST", parse_cores, TO(chosen), "only records of these cores (0,2-5)"}
+#define NODES \
+	{"nodes", 0, "LIST", parse_nodes, TO(chosen), "only records of these nodes (NODE or CORE:NODE)"}
+#define SAMPLE \
+	{"sample", 0, "K/N", parse_sample, TO(chosen), "of each node and kind, only K of every N records"}
+#define NAMES \
+	{"names", 0, "FILE", cli_text, TO(nodes_file), "names of the nodes"}, \
+	{"nodes", 0, "FILE", cli_text, TO(nodes_file), NULL}
+#define FREQUENCY {"clock-freq", 0, "FREQ", parse_frequency, 0, "the same, as in 100MHz"}
+#define NO_CHAIN \
+	{"no-chain", 0, NULL, cli_flag, TO(no_chain), \
+	 "where cycles start again, do not put them after the earlier ones"}
+
+static const struct cli_option check_options[] = {
+	{"chain", 0, NULL, cli_flag, TO(chain),
+	 "where cycles start again with an epoch or invocation, go on after the earlier ones"},
+	{"strict", 0, NULL, cli_flag, TO(strict), "fail for warnings, too"},
+	{"all", 0, NULL, cli_flag, TO(all), "print every finding, not the first 20 of a rule"},
+	{"json", 0, NULL, cli_flag, TO(json), "print JSON"},
+	{"same-as", 0, "RUN", cli_text, TO(same_as), "the records must be those of another run"},
+	PERF, LAYOUT, STYLE,
+	{"declare-kinds", 0, "LIST", parse_kinds, TO(declared), "only these kinds were recorded"},
+	{"declare-cores", 0, "LIST", parse_cores, TO(declared), "only these cores were recorded"},
+	{"declare-nodes", 0, "LIST", parse_nodes, TO(declared), "only these nodes were recorded"},
+	{0},
+};
+
+static const struct cli_option dump_options[] = {
+	KINDS, CORES, NODES,
+	{"cycles", 0, "FIRST-LAST", parse_cycles, 0, "only these cycles (either may be left out)"},
+	SAMPLE,
+	{"apply-ids", 0, NULL, cli_flag, TO(apply_ids), "give records of JSON the ids of the first one"},
+	PERF, LAYOUT,
+	{0},
+};
+
+static const struct cli_option import_options[] = {
+	{"output", 'o', "DIR", cli_text, TO(output), "trace to make, or to add the run to (ovni)"},
+	{"name", 0, "NAME", cli_text, TO(name), "name of the run in the trace (that of its files)"},
+	NAMES,
+	{"clock-period", 0, "TIME", parse_period, 0,
+	 "duration of a cycle, as in 800ps or 1.25ns (that of the statistics, else 1ns)"},
+	FREQUENCY,
+	{"base", 0, "TIME", moment_option, TO(base),
+	 "clock of cycle 0 in ns, or +TIME after the start of the trace in DIR"},
+	STYLE,
+	{"lanes", 0, NULL, cli_flag, TO(lanes), "a row for each output of a node that routes"},
+	{"no-keep", 0, NULL, cli_flag, TO(no_keep), "do not copy the run into the trace"},
+	NO_CHAIN, PERF, LAYOUT,
+	{0},
+};
+
+static const struct cli_option export_options[] = {
+	{"output", 'o', "RUN", cli_text, TO(output), "name of the run to make"},
+	{"loom", 0, "NAME", cli_text, TO(loom), "loom of the trace to export"},
+	{"layout", 0, "packed38|natural48|ltrc", parse_new_layout, TO(layout), "layout of the records"},
+	{"statistics", 0, NULL, cli_choice, TO(legacy),
+	 "loom-perf: RUN.perf.json; legacy: RUN.stat, as upstream's simulators write it",
+	 .choices = statistics},
+	KINDS, CORES, NODES, SAMPLE,
+	{"clock-period", 0, "TIME", parse_period, 0, "duration of a cycle of a recording of threads (1us)"},
+	FREQUENCY,
+	{"no-keep", 0, NULL, cli_flag, TO(no_keep), "do not use the copy of the run in the trace"},
+	{0},
+};
+
+static const struct cli_option stats_options[] = {
+	{"by", 0, NULL, cli_choice, TO(by),
+	 "a row for each node, core or invocation, or for each node and core in each invocation (all)",
+	 .choices = rows},
+	{"window", 0, NULL, cli_choice, TO(window),
+	 "ratios are of the cycles of the invocation, of the run, or of the busy ones",
+	 .choices = windows},
+	{"csv", 0, NULL, cli_flag, TO(csv), "print comma-separated values",
+	 .holds = is_text, .rule = "excludes --json"},
+	{"json", 0, NULL, cli_flag, TO(json), "print JSON"},
+	NAMES, STYLE, NO_CHAIN, PERF, LAYOUT,
+	{0},
+};
+/* clang-format on */
+
+static int needs_output(void *settings, char **operands)
+{
+	(void)operands;
+	if (((struct loom_options *)settings)->output)
+		return 0;
+	log_error("export needs the name of the run to make: -o RUN");
+	return -EINVAL;
+}
+
+static const struct cli check = {
+	.name = "ovni-loom check",
+	.operands = "RUN",
+	.about = "Check the rules of a run, and print a verdict.",
+	.options = check_options,
+};
+static const struct cli dump = {
+	.name = "ovni-loom dump",
+	.operands = "RUN",
+	.about = "Print the records as text, one per line.",
+	.options = dump_options,
+};
+static const struct cli import = {
+	.name = "ovni-loom import",
+	.operands = "RUN",
+	.about = "Make an ovni trace from a run.",
+	.options = import_options,
+};
+static const struct cli export = {
+	.name = "ovni-loom export",
+	.operands = "TRACE",
+	.about = "Make a run from an imported trace, or from a recording of threads.",
+	.options = export_options,
+	.finish = needs_output,
+};
+static const struct cli stats = {
+	.name = "ovni-loom stats",
+	.operands = "RUN",
+	.about = "Print metrics of nodes, cores and invocations.",
+	.options = stats_options,
+};
+
+static const struct cli *const commands[] = {&check, &dump, &import, &export, &stats, NULL};
+static int (*const run[])(struct loom_options *o) = {loom_check, loom_dump, loom_import,
+						     loom_export, loom_stats};
+
+static const struct cli_program program = {
+	.name = "ovni-loom",
+	.about = "Check, show and convert the telemetry of Loom co-simulations.",
+	.commands = commands,
+	.notes = "RUN is a trace or statistics file, its directory, or the common beginning of the "
+		 "names of the files (RUN.trace.bin, RUN.perf.json).\n"
+		 "\n"
+		 "Examples:\n"
+		 "  # is the run valid?\n"
+		 "  ovni-loom check --chain run.trace.bin\n"
+		 "\n"
+		 "  # the times when node 5 of core 0 fires\n"
+		 "  ovni-loom dump --kinds NODE_FIRE --nodes 0:5 run.trace.bin\n"
+		 "\n"
+		 "  # one of a hundred records\n"
+		 "  ovni-loom dump --sample 1/100 run.trace.bin | less",
+};
+
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "COMMAND RUN", doc, NULL, NULL, NULL};
-	struct arguments a = {.o = {.last_cycle = UINT64_MAX}};
-	int status;
+	struct loom_options o = {.last_cycle = UINT64_MAX};
+	enum status status;
+	int command;
 
-	usage_parse(&argp, "ovni-loom", argc, argv, &a);
-	status = a.command->run(&a.o);
-	loom_controls_free(&a.o.chosen);
-	loom_controls_free(&a.o.declared);
+	log_setup("ovni-loom", LOG_INFO);
+	command = cli_command(&program, &argc, argv, &status);
+	if (command < 0)
+		return status;
+	o.run = cli_parse(commands[command], argc, argv, &o)[0];
+	status = (enum status)run[command](&o);
+	loom_controls_free(&o.chosen);
+	loom_controls_free(&o.declared);
 	return status;
 }

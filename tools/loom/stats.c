@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/lib/usage.h"
+#include "trace/base/status.h"
 #include "trace/base/log.h"
 #include "trace/loom/stats/agree.h"
 

@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "tools/loom/stats.h"
-#include "tools/lib/usage.h"
+#include "trace/base/status.h"
 #include "trace/loom/stats/agree.h"
 
 static const char *const window_names[] = {

@@ -21,9 +21,9 @@
 #include "tools/lib/mapped_stream.h"
 #include "tools/merge/merge_marks.h"
 #include "trace/ovni/trace_input.h"
-#include "tools/lib/usage.h"
 #include "tools/merge/merge_streams.h"
 #include "trace/catalog/catalog.h"
+#include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
@@ -31,7 +31,7 @@
 
 struct options {
 	const char *program, *kernel, *out;
-	int64_t tolerance;
+	uint64_t tolerance; /* ns */
 	bool others;
 };
 
@@ -49,45 +49,29 @@ struct merge {
 	int64_t most_moved;
 };
 
-static const struct argp_option argp_options[] = {
-	{"output", 'o', "DIR", 0, "Directory of the result (PROGRAM.merged); it must not exist", 0},
-	{"tolerance", 't', "NS", 0, "Greatest difference of the two clocks, in ns (1000)", 0},
-	{"others", 'a', NULL, 0,
-	 "Add the threads of the kernel trace alone as a second loom, HOST.bpf", 0},
+#define TO(member) offsetof(struct options, member)
+
+static const struct cli_option cli_options[] = {
+	{"output", 'o', "DIR", cli_text, TO(out), "new directory of the trace (PROGRAM.merged)"},
+	{"tolerance", 't', "NS", cli_number, TO(tolerance),
+	 "largest difference between the clocks of the two (1000)", .max = INT64_MAX / 4},
+	{"others", 'a', NULL, cli_flag, TO(others),
+	 "put threads that only the kernel saw into a second loom, HOST.bpf"},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *options = state->input;
-
-	switch (key) {
-	case 'o':
-		options->out = arg;
-		return 0;
-	case 't':
-		options->tolerance = usage_int(state, "--tolerance", arg, 0, INT64_MAX / 4);
-		return 0;
-	case 'a':
-		options->others = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (!options->program)
-			options->program = arg;
-		else if (!options->kernel)
-			options->kernel = arg;
-		else
-			argp_error(state, "unexpected argument '%s' after two traces", arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (!options->kernel)
-			argp_error(state, "two traces are missing: that of the program, then that "
-					  "of the kernel");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
+static const struct cli cli = {
+	.name = "ovni-merge",
+	.operands = "PROGRAM KERNEL",
+	.about = "Add the scheduling of a program's threads, recorded in the kernel, to the trace "
+		 "that the program wrote.",
+	.options = cli_options,
+	.notes = "Examples:\n"
+		 "  # record a program that writes ./ovni itself\n"
+		 "  ovni-bpf --kernel-model -o kernel -- ./program\n\n"
+		 "  # both in one trace, and its Paraver files\n"
+		 "  ovni-merge -o both ovni kernel && ovni-emu both",
+};
 
 /* ---- the same thread in both traces ---- */
 
@@ -504,27 +488,21 @@ static int run(struct merge *m)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		argp_options,
-		parse,
-		"PROGRAM KERNEL",
-		"Add the kernel events of a program's threads to the trace that it wrote.\v"
-		"  ovni-bpf --kernel-model -o kernel -- ./program    # writes ./ovni itself\n"
-		"  ovni-merge -o both ovni kernel && ovni-emu both",
-		NULL,
-		NULL,
-		NULL};
 	struct options options = {.tolerance = 1000};
 	struct merge merge = {
 		.options = &options, .out_fd = -1, .program.trace.fd = -1, .kernel.trace.fd = -1};
-	char *out = NULL;
+	char *out = NULL, **operands;
 	int err;
 
-	usage_parse(&argp, "ovni-merge", argc, argv, &options);
+	operands = cli_parse(&cli, argc, argv, &options);
+	options.program = operands[0];
+	options.kernel = operands[1];
 	if (!options.out) {
-		options.out = out = usage_beside(options.program, ".merged");
-		if (!out)
+		options.out = out = path_with_suffix(options.program, ".merged");
+		if (!out) {
+			log_lack("the name of the output");
 			return STATUS_FAILED;
+		}
 	}
 	err = run(&merge);
 	if (err == -ENOMEM)

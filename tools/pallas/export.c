@@ -26,7 +26,7 @@
 #include "tools/pallas/inline_regions.h"
 #include "tools/pallas/pallas_command.h"
 #include "trace/ovni/trace_input.h"
-#include "tools/lib/usage.h"
+#include "trace/base/status.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/log.h"
 #include "trace/pallas/attributes.h"

@@ -22,7 +22,7 @@
 #include "tools/lib/losses.h"
 #include "tools/pallas/region_map.h"
 #include "tools/pallas/pallas_command.h"
-#include "tools/lib/usage.h"
+#include "trace/base/status.h"
 #include "trace/ovni/event.h"
 #include "trace/base/json.h"
 #include "trace/base/log.h"

@@ -15,7 +15,7 @@
 
 struct pallas_options {
 	const char *from, *to; /* the first and second operand */
-	size_t memory;	       /* budget in bytes */
+	uint64_t memory;       /* budget in bytes */
 	bool threads;	       /* one thread after the other */
 	bool tsv;	       /* for programs: tab-separated, nanoseconds */
 	bool attributes, grammar, loops, definitions, sequences;

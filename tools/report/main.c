@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "tools/report/reports.h"
-#include "tools/lib/usage.h"
+#include "trace/base/cli.h"
 #include "trace/base/log.h"
 
 static const struct report_kind *const kinds[] = {
@@ -28,83 +28,75 @@ struct options {
 	const char *path, *order;
 	enum table_format format;
 	bool reverse;
-	size_t most;
+	uint64_t most;
 	struct filter filter;
 };
 
-enum { KEY_CSV = 0x200, KEY_SORT };
+#define TO(member) offsetof(struct options, member)
 
-static const struct argp_option argp_options[] = {
-	{"sort", KEY_SORT, "COLUMN", 0, "Sort by this column, by its name in CSV", 0},
-	{"reverse", 'r', NULL, 0, "Reverse the order", 0},
-	{"top", 'n', "N", 0, "Only the first N rows", 0},
-	{"json", 'j', NULL, 0, "A JSON array; times in ns", 0},
-	{"csv", KEY_CSV, NULL, 0, "Comma separated values; times in ns", 0},
-	{"tid", 0x101, "TID", 0, "Only threads with this id", 1},
-	{"pid", 0x102, "PID", 0, "Only processes with this id", 1},
-	{"loom", 0x103, "LOOM", 0, "Only this loom", 1},
-	{"from", 0x104, "TIME", 0,
-	 "Only from this clock on, in ns; +TIME counts from the first "
-	 "event and takes ns, us, ms, s",
-	 1},
-	{"to", 0x105, "TIME", 0, "Only up to this clock", 1},
+static int set_json(const struct cli_option *option, const char *text, void *to)
+{
+	(void)option;
+	(void)text;
+	*(enum table_format *)to = TABLE_JSON;
+	return 0;
+}
+
+static int set_csv(const struct cli_option *option, const char *text, void *to)
+{
+	(void)option;
+	(void)text;
+	*(enum table_format *)to = TABLE_CSV;
+	return 0;
+}
+
+static bool has_table(const void *settings)
+{
+	return !((const struct options *)settings)->kind->stream;
+}
+
+static bool reads_streams(const void *settings)
+{
+	return !((const struct options *)settings)->kind->read;
+}
+
+#define NEEDS_TABLE .holds = has_table, .rule = "the report prints its lines as they come"
+#define NEEDS_STREAMS                                                                              \
+	.holds = reads_streams,                                                                    \
+	.rule = "the report is of the whole recording: only --tid and --pid select"
+
+static const struct cli_option cli_options[] = {
+	{.help = "Options"},
+	{"sort", 0, "COLUMN", cli_text, TO(order), "sort by this column, by its name in CSV",
+	 NEEDS_TABLE},
+	{"reverse", 'r', NULL, cli_flag, TO(reverse), "reverse the order", NEEDS_TABLE},
+	{"top", 'n', "N", cli_number, TO(most), "print only the first N rows", .min = 1,
+	 .max = INT32_MAX, NEEDS_TABLE},
+	{"json", 'j', NULL, set_json, TO(format), "print a JSON array; times in ns"},
+	{"csv", 0, NULL, set_csv, TO(format), "print comma-separated values; times in ns"},
+	{"tid", 0, "TID", filter_add_tid, TO(filter), "only threads with this id"},
+	{"pid", 0, "PID", filter_add_pid, TO(filter), "only processes with this id"},
+	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom", NEEDS_STREAMS},
+	{"from", 0, "TIME", moment_option, TO(filter.from),
+	 "only from this clock on, in ns; +TIME counts from the first event and takes ns, us, ms, "
+	 "s",
+	 NEEDS_STREAMS},
+	{"to", 0, "TIME", moment_option, TO(filter.to), "only up to this clock", NEEDS_STREAMS},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static int choose(void *settings, char **operands)
 {
-	struct options *options = state->input;
+	struct options *options = settings;
 
-	switch (key) {
-	case KEY_SORT:
-		options->order = arg;
+	for (size_t i = 0; i < NKINDS; i++)
+		if (!strcmp(kinds[i]->name, operands[0]))
+			options->kind = kinds[i];
+	options->path = operands[1];
+	if (options->kind)
 		return 0;
-	case 'r':
-		options->reverse = true;
-		return 0;
-	case 'n':
-		options->most = (size_t)usage_int(state, "--top", arg, 1, INT32_MAX);
-		return 0;
-	case 'j':
-		options->format = TABLE_JSON;
-		return 0;
-	case KEY_CSV:
-		options->format = TABLE_CSV;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (!options->kind) {
-			for (size_t i = 0; i < NKINDS; i++)
-				if (!strcmp(kinds[i]->name, arg))
-					options->kind = kinds[i];
-			if (!options->kind)
-				argp_error(state,
-					   "no report '%s': latency, preempt, wake, timehist, "
-					   "cpu, func or counters",
-					   arg);
-			return 0;
-		}
-		if (options->path)
-			argp_error(state, "one trace at a time: '%s' is too much", arg);
-		options->path = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!options->kind || !options->path) {
-			argp_error(state, "which report, of which trace?");
-			return EINVAL;
-		}
-		if (options->kind->stream && (options->order || options->most || options->reverse))
-			argp_error(state,
-				   "%s prints its lines as they come: it cannot be sorted or cut",
-				   options->kind->name);
-		if (options->kind->read && (options->filter.nlooms || options->filter.from.given ||
-					    options->filter.to.given))
-			argp_error(state,
-				   "%s are of the whole recording: only --tid and --pid choose",
-				   options->kind->name);
-		return 0;
-	default:
-		return filter_option(&options->filter, key, arg, state);
-	}
+	log_error("unknown report '%s' (see ovni-report --help)", operands[0]);
+	return -EINVAL;
 }
 
 /* Sorts the rows and prints the table. */
@@ -188,35 +180,41 @@ static int run(struct report *report, const struct options *options, struct sour
 	return run_walk(report, options);
 }
 
+static const struct cli cli = {
+	.name = "ovni-report",
+	.operands = "REPORT TRACE",
+	.about = "Print a report of an ovni trace.\n\n"
+		 "Reports:\n"
+		 "  latency   per thread: runs, run time, and how long it waited for a CPU\n"
+		 "  preempt   threads that lost their CPU, to which thread, for how long\n"
+		 "  wake      wakers and woken threads, and how long the woken ones wait\n"
+		 "  timehist  one line per run: end, CPU, thread, times, reason, next thread\n"
+		 "  cpu       use of the time of each CPU; the parts add up to 100 %\n"
+		 "  func      calls of functions: how often, wall time, on and off the CPU\n"
+		 "  counters  use of the time of each thread, from perf.json; also of a\n"
+		 "            summary (NAME.perf.json)",
+	.options = cli_options,
+	.finish = choose,
+	.notes = "Examples:\n"
+		 "  # the longest waits first\n"
+		 "  ovni-report latency trace\n\n"
+		 "  # threads that take the CPU away\n"
+		 "  ovni-report preempt --top 10 trace\n\n"
+		 "  # one thread, run by run\n"
+		 "  ovni-report timehist --tid 1204 trace\n\n"
+		 "  # for a spreadsheet\n"
+		 "  ovni-report cpu --csv trace > cpu.csv",
+};
+
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		argp_options,
-		parse,
-		"REPORT TRACE",
-		"Print a report of an ovni trace.\n\n"
-		"  latency   per thread: runs, run time, and how long it waited for a CPU\n"
-		"  preempt   threads that lost their CPU, to which thread, for how long\n"
-		"  wake      wakers and woken threads, and how long the woken ones wait\n"
-		"  timehist  one line per run: end, CPU, thread, times, reason, next thread\n"
-		"  cpu       use of the time of each CPU; the parts add up to 100 %\n"
-		"  func      calls of functions: how often, wall time, on and off the CPU\n"
-		"  counters  use of the time of each thread, from perf.json; also of a\n"
-		"            summary (NAME.perf.json)\v"
-		"  ovni-report latency trace                   # the longest waits first\n"
-		"  ovni-report preempt --top 10 trace          # threads that take the CPU away\n"
-		"  ovni-report timehist --tid 1204 trace       # one thread, run by run\n"
-		"  ovni-report cpu --csv trace > cpu.csv       # for a spreadsheet",
-		NULL,
-		NULL,
-		NULL};
 	struct options options = {0};
 	struct report report = {0};
 	struct printer out;
 	struct source source = {0};
 	int err;
 
-	usage_parse(&argp, "ovni-report", argc, argv, &options);
+	cli_parse(&cli, argc, argv, &options);
 	table_init(&report.table, options.kind->columns, options.kind->ncolumns, options.format,
 		   &out);
 	if (options.order && table_find(&report.table, options.order) < 0) {

@@ -15,67 +15,53 @@
 #include "tools/sort/external_sort.h"
 #include "tools/sort/unordered_regions.h"
 #include "trace/ovni/trace_input.h"
-#include "tools/lib/usage.h"
+#include "trace/base/cli.h"
 #include "trace/base/log.h"
 
 struct options {
 	const char *path;
 	bool check, all, dry_run, durable, quiet;
-	size_t window;
-	uint64_t memory;
+	uint64_t window, memory;
 };
 
 struct totals {
 	uint64_t streams, changed, events, regions, moved;
 };
 
-static const struct argp_option argp_options[] = {
-	{"check", 'c', NULL, 0, "Change nothing: status 0 if all streams are in order, else 1", 0},
-	{"window", 'n', "N", 0,
-	 "Look for the place of a region among the last N events "
-	 "(1000000)",
-	 0},
-	{"all", 'a', NULL, 0, "Sort whole streams, not just their regions", 0},
-	{"memory", 'm', "SIZE", 0, "With --all: use about this much memory (256M)", 0},
-	{"dry-run", 'd', NULL, 0, "Say what would change, and change nothing", 0},
-	{"durable", 'D', NULL, 0,
-	 "Wait until a sorted stream is on the disk before it takes the "
-	 "old one's place, so that it survives a power failure too",
-	 0},
-	{"quiet", 'q', NULL, 0, "Only say what is wrong", 0},
+#define TO(member) offsetof(struct options, member)
+
+static const struct cli_option cli_options[] = {
+	{"check", 'c', NULL, cli_flag, TO(check),
+	 "only check: status 0 if all streams are in order, else 1"},
+	{"all", 'a', NULL, cli_flag, TO(all), "sort whole streams, not only their regions"},
+	{"window", 'n', "N", cli_number, TO(window),
+	 "look for the place of a region among the last N events (1000000)", .min = 1,
+	 .max = INT64_MAX / 64},
+	{"memory", 'm', "SIZE", cli_size, TO(memory),
+	 "with --all: use about this much memory (256M)"},
+	{"dry-run", 'd', NULL, cli_flag, TO(dry_run), "print the changes, and change nothing"},
+	{"durable", 'D', NULL, cli_flag, TO(durable),
+	 "wait for the disk before a sorted stream replaces the old one, to survive a power "
+	 "failure"},
+	{"quiet", 'q', NULL, cli_flag, TO(quiet), "print only warnings and errors"},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *options = state->input;
-
-	switch (key) {
-	case 'c':
-		options->check = true;
-		return 0;
-	case 'n':
-		options->window = (size_t)usage_int(state, "-n", arg, 1, INT64_MAX / 64);
-		return 0;
-	case 'a':
-		options->all = true;
-		return 0;
-	case 'm':
-		options->memory = usage_bytes(state, "--memory", arg);
-		return 0;
-	case 'd':
-		options->dry_run = true;
-		return 0;
-	case 'D':
-		options->durable = true;
-		return 0;
-	case 'q':
-		options->quiet = true;
-		return 0;
-	default:
-		return usage_trace(key, arg, state, &options->path);
-	}
-}
+static const struct cli cli = {
+	.name = "ovni-sort",
+	.operands = "TRACE",
+	.about = "Sort the regions OU[ ... OU] of the streams of an ovni trace, in place.",
+	.options = cli_options,
+	.notes = "Examples:\n"
+		 "  # sort the regions\n"
+		 "  ovni-sort trace\n\n"
+		 "  # is it in order?\n"
+		 "  ovni-sort -c trace\n\n"
+		 "  # sort everything, in bounded memory\n"
+		 "  ovni-sort --all trace\n\n"
+		 "  # what would change?\n"
+		 "  ovni-sort --dry-run trace",
+};
 
 /* Returns 1 if a clock goes back, 0 if none does, -errno if the stream is damaged. */
 static int check_stream(struct stream *stream)
@@ -193,23 +179,11 @@ static int run(const struct options *options, struct source *source)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		argp_options,
-		parse,
-		"TRACE",
-		"Sort the regions OU[ ... OU] of the streams of an ovni trace, in place.\v"
-		"  ovni-sort trace              # sort the regions\n"
-		"  ovni-sort -c trace           # is it in order?\n"
-		"  ovni-sort --all trace        # sort all, in bounded memory\n"
-		"  ovni-sort --dry-run trace    # what would change?",
-		NULL,
-		NULL,
-		NULL};
 	struct options options = {.window = 1000000, .memory = 256 << 20};
 	struct source source;
 	int err;
 
-	usage_parse(&argp, "ovni-sort", argc, argv, &options);
+	options.path = cli_parse(&cli, argc, argv, &options)[0];
 	err = source_open(&source, options.path);
 	if (!err)
 		err = run(&options, &source);

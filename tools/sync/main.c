@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "tools/sync/clock_samples.h"
-#include "tools/lib/usage.h"
+#include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
@@ -38,7 +38,7 @@ enum tag { TAG_BEGIN = 1, TAG_PING, TAG_PONG };
 
 struct request {
 	const char *output; /* NULL: the default */
-	int samples, drift;
+	uint64_t samples, drift;
 	double wait; /* between the measures of -d, s */
 	bool verbose;
 };
@@ -106,7 +106,7 @@ static struct clock_sample sample(int rank)
 static struct clock_offset measure(const struct request *request, int rank, const char *host,
 				   struct clock_sample *samples)
 {
-	int n = request->samples, warm_up = n < WARM_UP ? n : WARM_UP;
+	int n = (int)request->samples, warm_up = n < WARM_UP ? n : WARM_UP;
 	int64_t exchanges = (int64_t)(warm_up + n) * TRIES;
 
 	if (!rank)
@@ -250,7 +250,7 @@ static int write_drift(const struct request *request, FILE *out, char (*hosts)[H
 	for (int rank = 0; rank < n; rank++)
 		fprintf(out, " %-20s", hosts[rank]);
 	fputc('\n', out);
-	for (int i = 0; i < request->drift; i++) {
+	for (uint64_t i = 0; i < request->drift; i++) {
 		struct timespec t;
 
 		if (i)
@@ -294,7 +294,7 @@ static int lead(const struct request *request, char (*hosts)[HOST_SIZE], int n)
 	if (samples)
 		err = measure_all(request, &table, hosts, n, samples);
 	else
-		err = log_no_memory("for %d samples", request->samples);
+		err = log_no_memory("for %d samples", (int)request->samples);
 	for (int rank = 1; rank < n; rank++) {
 		int64_t end = 0; /* exchanges */
 
@@ -306,47 +306,43 @@ static int lead(const struct request *request, char (*hosts)[HOST_SIZE], int n)
 
 /* ---- the command line ---- */
 
-static const struct argp_option argp_options[] = {
-	{"output", 'o', "FILE", 0,
-	 "Write the table to FILE, not to " TABLE " in $OVNI_TRACEDIR or ovni", 0},
-	{"samples", 'n', "N", 0, "Samples of each clock (100)", 0},
-	{"drift", 'd', "N", 0, "Measure N times, and write a line of offsets each time", 0},
-	{"wait", 'w', "S", 0, "Seconds between two measurements of -d (5)", 0},
-	{"verbose", 'v', NULL, 0, "Print each sample with the bound of its error", 0},
+#define TO(member) offsetof(struct request, member)
+
+static int parse_wait(const struct cli_option *option, const char *text, void *to)
+{
+	double *wait = to;
+	char *end;
+
+	*wait = strtod(text, &end);
+	if (end == text || *end || !(*wait >= 0 && *wait <= 86400))
+		return cli_refuse(option, text, "not a number of seconds up to a day");
+	return 0;
+}
+
+static const struct cli_option cli_options[] = {
+	{"output", 'o', "FILE", cli_text, TO(output),
+	 "write the table to FILE, not to " TABLE " in $OVNI_TRACEDIR or ovni"},
+	{"samples", 'n', "N", cli_number, TO(samples), "samples of each clock (100)", .min = 1,
+	 .max = SAMPLES_MAX},
+	{"drift", 'd', "N", cli_number, TO(drift),
+	 "measure N times and write how the offsets change", .min = 1, .max = SAMPLES_MAX},
+	{"wait", 'w', "S", parse_wait, TO(wait), "seconds between two measurements of -d (5)"},
+	{"verbose", 'v', NULL, cli_flag, TO(verbose),
+	 "print each sample with the bound of its error"},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct request *request = state->input;
-	char *end;
-
-	switch (key) {
-	case 'o':
-		request->output = arg;
-		return 0;
-	case 'n':
-		request->samples = (int)usage_int(state, "--samples", arg, 1, SAMPLES_MAX);
-		return 0;
-	case 'd':
-		request->drift = (int)usage_int(state, "--drift", arg, 1, SAMPLES_MAX);
-		return 0;
-	case 'w':
-		request->wait = strtod(arg, &end);
-		if (end == arg || *end || !(request->wait >= 0 && request->wait <= 86400))
-			argp_error(state, "--wait: '%s' is not a number of seconds up to a day",
-				   arg);
-		return 0;
-	case 'v':
-		request->verbose = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
+static const struct cli cli = {
+	.name = "ovni-sync",
+	.about =
+		"Measure the clock offsets between nodes, with one process per node, for ovni-emu.",
+	.options = cli_options,
+	.notes = "Examples:\n"
+		 "  # into ovni/" TABLE "\n"
+		 "  mpirun -N 1 ovni-sync\n\n"
+		 "  # how they drift in an hour\n"
+		 "  mpirun -N 1 ovni-sync -d 60 -w 60",
+};
 
 /* All processes read the same command line; only rank 0 reports its mistakes. The launchers of
  * OpenMPI, MPICH and Slurm tell each process its rank. */
@@ -370,22 +366,12 @@ static void silence_all_but_one(void)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		argp_options,
-		parse,
-		NULL,
-		"Measure the clock offsets between nodes, one process a node, for ovni-emu.\v"
-		"  mpirun -N 1 ovni-sync              # into ovni/" TABLE "\n"
-		"  mpirun -N 1 ovni-sync -d 60 -w 60  # their drift in an hour",
-		NULL,
-		NULL,
-		NULL};
 	struct request request = {.samples = SAMPLES, .wait = 5};
 	char host[HOST_SIZE] = "", (*hosts)[HOST_SIZE] = NULL;
 	int rank, n, err = 0;
 
 	silence_all_but_one();
-	usage_parse(&argp, "ovni-sync", argc, argv, &request);
+	cli_parse(&cli, argc, argv, &request);
 	MPI_Init(&argc, &argv); /* MPI reports errors and ends the program */
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &n);

@@ -329,7 +329,8 @@ char **cli_parse(const struct cli *cli, int argc, char **argv, void *settings)
 	enum status status;
 	char **operands;
 
-	log_setup(cli->name, LOG_INFO);
+	if (!strchr(cli->name, ' ')) /* a command has the name of its program in messages */
+		log_setup(cli->name, LOG_INFO);
 	signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error of write() */
 	operands = cli_read(cli, argc, argv, settings, &status);
 	if (!operands)

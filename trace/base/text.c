@@ -89,3 +89,12 @@ char *xasprintf(const char *format, ...)
 	va_end(args);
 	return n < 0 ? NULL : out;
 }
+
+char *path_with_suffix(const char *path, const char *suffix)
+{
+	size_t n = strlen(path);
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	return xasprintf("%.*s%s", (int)n, path, suffix);
+}

@@ -30,6 +30,9 @@ size_t text_escape(char *out, size_t size, const char *in, size_t len);
 /* The text that printf() would print, which the caller frees; NULL without memory. */
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* A path without the slashes at its end, and `suffix`; for free(). NULL without memory. */
+char *path_with_suffix(const char *path, const char *suffix);
+
 /* The noun that agrees with the number `n`: "1 repair", "2 repairs". */
 static inline const char *plural(uint64_t n, const char *one, const char *many)
 {

@@ -6,7 +6,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CORES	     65536
-#define NO_MEMORY    "no memory"
 
 struct loom_tick {
 	uint64_t count; /* 0: free */
@@ -129,7 +128,7 @@ const char *loom_controls_cores(struct loom_controls *c, const char *list)
 		}
 		for (uint64_t core = first; core <= last; core++) {
 			if (loom_controls_add_core(c, (uint16_t)core) < 0)
-				return NO_MEMORY;
+				return LOOM_NO_MEMORY;
 		}
 		if (*list == '\0')
 			return NULL;
@@ -157,7 +156,7 @@ const char *loom_controls_nodes(struct loom_controls *c, const char *list)
 		}
 		id.node = (uint32_t)n;
 		if (loom_controls_add_node(c, id) < 0)
-			return NO_MEMORY;
+			return LOOM_NO_MEMORY;
 		if (*list == '\0')
 			return NULL;
 		if (*list++ != ',')

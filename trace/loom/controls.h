@@ -49,8 +49,9 @@ enum loom_decision { LOOM_PASSES, LOOM_FILTERED, LOOM_SAMPLED_OUT };
  * Lists as the user writes them, separated by commas: "fire,NODE_STALL_IN,EXT_9" (upstream's short
  * names fire stall_in stall_out route config start done error work too), "0,3-5",
  * "7,1:4" (node 7 of every core, node 4 of core 1), and "K/N" with 1 <= K <= N. A second list adds
- * to the first. NULL, or what is wrong with it; -ENOMEM is "no memory". `nodes` sorts.
+ * to the first. Return NULL, or what is wrong; `nodes` sorts.
  */
+#define LOOM_NO_MEMORY "out of memory" /* instead of a mistake in the list */
 const char *loom_controls_kinds(struct loom_controls *c, const char *list)
 	__attribute__((warn_unused_result));
 const char *loom_controls_cores(struct loom_controls *c, const char *list)

@@ -21,7 +21,7 @@
 #include "tools/loom/export/carry.h"
 #include "tools/loom/run/run_hints.h"
 #include "tools/loom/run/keep_files.h"
-#include "tools/lib/usage.h"
+#include "trace/base/status.h"
 #include "trace/base/log.h"
 #include "trace/loom/run_files.h"
 

@@ -29,7 +29,7 @@
 #include "tools/loom/import/core_state.h"
 #include "tools/loom/run/node_state.h"
 #include "tools/loom/run/loom_command.h"
-#include "tools/lib/usage.h"
+#include "trace/base/status.h"
 #include "trace/base/log.h"
 #include "trace/loom/run_files.h"
 #include "trace/base/text.h"

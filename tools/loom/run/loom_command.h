@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/lib/usage.h"
+#include "tools/lib/moment.h"
 #include "trace/loom/controls.h"
 #include "trace/loom/run_reader.h"
 #include "trace/loom/style.h"
@@ -36,7 +36,7 @@ struct loom_options {
 	struct moment base;    /* clock of cycle 0 */
 	enum loom_style style; /* if has_style */
 	bool has_style, exact_period, no_keep, no_chain, lanes;
-	bool legacy; /* export: upstream's statistics */
+	unsigned legacy; /* export: 1 for upstream's statistics */
 	bool json, csv;
 	/* check, stats: */
 	struct loom_controls declared; /* what the producer let through, as the user says */
