@@ -52,7 +52,7 @@ sort "$T/late" || fail "a sorted trace was refused"
 # What fails stays as it was: a window too small, a cut event after a good region.
 cp -r "$T/dry" "$T/small"
 sort -n 3 "$T/small" && fail "a window of 3 was enough"
-says "give a larger window"
+says "try a larger window"
 cmp -s "$T/dry/$stream" "$T/small/$stream" || fail "a stream that failed has changed"
 cp -r "$T/dry" "$T/cut"
 printf '\0OB' >>"$T/cut/$stream"

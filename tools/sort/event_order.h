@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event_order: events by clock, equal clocks as they stood.
+ * event_order: a stable sort of events by clock.
  *
- * In: (clock, place in the file) of events; out: the same in stable order. A merge sort
- * that takes the runs that are there already, since what is sorted here is mostly two
- * sorted sequences, one after the other.
+ * In: (clock, place in the file) of events; out: the same in stable order. A merge sort that
+ * starts from the runs in the input, since that is mostly two sorted sequences.
  */
 #ifndef TOOLS_SORT_EVENT_ORDER_H
 #define TOOLS_SORT_EVENT_ORDER_H

@@ -17,7 +17,7 @@
 #define BUFFER_BYTES (1 << 20)
 #define MEMORY_LEAST (1 << 20)
 
-struct buffer { /* bytes on their way to a file */
+struct buffer { /* bytes that are not written yet */
 	int fd, error;
 	size_t len;
 	uint8_t *bytes;
@@ -30,7 +30,7 @@ struct run {
 };
 
 struct work {
-	struct mapped_stream *image;
+	struct mapped_stream *stream;
 	struct event_place *places, *scratch;
 	size_t room;
 	uint64_t *ends; /* of each run in the file */
@@ -58,33 +58,33 @@ static void buffer_put(struct buffer *b, const uint8_t *bytes, size_t size)
 	b->len += size;
 }
 
-static bool in_order(struct mapped_stream *image, uint64_t *events, int *err)
+static bool in_order(struct mapped_stream *stream, uint64_t *events, int *err)
 {
 	uint64_t last = 0;
 	bool sorted = true;
 
 	*events = 0;
-	while ((*err = mapped_stream_step(image)) > 0) {
-		sorted = sorted && (uint64_t)image->ev.clock >= last;
-		last = (uint64_t)image->ev.clock;
+	while ((*err = mapped_stream_step(stream)) > 0) {
+		sorted = sorted && (uint64_t)stream->ev.clock >= last;
+		last = (uint64_t)stream->ev.clock;
 		++*events;
 	}
 	return sorted;
 }
 
-/* Sorts what the bound allows and appends it to the output. */
+/* Sorts as many events as the memory allows and appends them to the output. */
 static int write_run(struct work *w)
 {
-	const uint8_t *base = w->image->base;
+	const uint8_t *base = w->stream->base;
 	size_t n = 0;
 
-	while (n < w->room && mapped_stream_step(w->image) > 0)
-		w->places[n++] = (struct event_place){(uint64_t)w->image->ev.clock,
-						      mapped_stream_offset(w->image)};
+	while (n < w->room && mapped_stream_step(w->stream) > 0)
+		w->places[n++] = (struct event_place){(uint64_t)w->stream->ev.clock,
+						      mapped_stream_offset(w->stream)};
 	event_order_sort(w->places, n, w->scratch);
 	for (size_t i = 0; i < n; i++) {
 		struct event ev;
-		ssize_t size = event_decode(&ev, base + w->places[i].at, w->image->end);
+		ssize_t size = event_decode(&ev, base + w->places[i].at, w->stream->end);
 
 		buffer_put(&w->out, base + w->places[i].at, (size_t)size);
 	}
@@ -161,13 +161,29 @@ static int merge(struct work *w, const uint8_t *base)
 	return w->out.error;
 }
 
-/* Runs go to an unnamed file, so that a kill leaves nothing behind. */
+/* Writes the sorted runs one after the other, and their ends. */
+static int write_runs(struct work *w, size_t most)
+{
+	for (w->nruns = 0; w->nruns < most; w->nruns++) {
+		int err = write_run(w);
+
+		if (err)
+			return err;
+		buffer_flush(&w->out);
+		if (w->out.error)
+			return w->out.error;
+		w->ends[w->nruns] = (uint64_t)lseek(w->out.fd, 0, SEEK_CUR);
+	}
+	return 0;
+}
+
+/* Runs go to an unnamed file, so that a killed process leaves no file behind. */
 static int sort_runs(struct work *w, uint64_t events, const struct replacement *r)
 {
 	size_t most = (size_t)((events + w->room - 1) / w->room);
 	uint64_t total = 0;
 	void *map = MAP_FAILED;
-	int err = 0;
+	int err;
 
 	w->ends = calloc(most, sizeof(*w->ends));
 	if (!w->ends)
@@ -175,22 +191,19 @@ static int sort_runs(struct work *w, uint64_t events, const struct replacement *
 	w->out.fd = openat(r->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (w->out.fd < 0)
 		return -errno;
-	for (w->nruns = 0; w->nruns < most && !err; w->nruns++) {
-		err = write_run(w);
-		buffer_flush(&w->out);
-		err = err ? err : w->out.error;
-		total = (uint64_t)lseek(w->out.fd, 0, SEEK_CUR);
-		w->ends[w->nruns] = total;
-	}
-	if (!err) {
-		map = mmap(NULL, total, PROT_READ, MAP_SHARED, w->out.fd, 0);
-		err = map == MAP_FAILED ? -errno : 0;
-	}
+	err = write_runs(w, most);
+	if (err)
+		goto out;
+	total = w->ends[most - 1];
+	map = mmap(NULL, total, PROT_READ, MAP_SHARED, w->out.fd, 0);
+	if (map == MAP_FAILED)
+		err = -errno;
+out:
 	close(w->out.fd);
 	w->out.fd = r->fd;
 	if (err)
 		return err;
-	buffer_put(&w->out, w->image->base, STREAM_HEADER_SIZE);
+	buffer_put(&w->out, w->stream->base, STREAM_HEADER_SIZE);
 	err = merge(w, map);
 	munmap(map, total);
 	return err;
@@ -205,43 +218,55 @@ static int sort_all(struct work *w, uint64_t events, struct replacement *r, bool
 	w->out.bytes = malloc(BUFFER_BYTES);
 	if (!w->places || !w->scratch || !w->out.bytes)
 		return -ENOMEM;
-	mapped_stream_rewind(w->image);
+	mapped_stream_rewind(w->stream);
 	if (events <= w->room) {
 		w->out.fd = r->fd;
 		w->nruns = 1;
-		buffer_put(&w->out, w->image->base, STREAM_HEADER_SIZE);
+		buffer_put(&w->out, w->stream->base, STREAM_HEADER_SIZE);
 		err = write_run(w);
 	} else {
 		err = sort_runs(w, events, r);
 	}
-	if (!err) {
-		buffer_flush(&w->out);
-		err = w->out.error;
-	}
-	if (!err && !mapped_stream_sound(w->image))
-		err = -EIO;
-	return err ? err : replace_file_finish(r, durable);
+	if (err)
+		return err;
+	buffer_flush(&w->out);
+	if (w->out.error)
+		return w->out.error;
+	if (!mapped_stream_sound(w->stream))
+		return -EIO;
+	return replace_file_finish(r, durable);
+}
+
+/* Whether the stream is in order: 1, 0 or -errno after one message. */
+static int is_sorted(struct mapped_stream *stream, const char *path, uint64_t *events)
+{
+	int err;
+	bool sorted = in_order(stream, events, &err);
+
+	if (err == 0)
+		return sorted;
+	log_error("%s: the stream ends inside the event at byte %zu; 'ovni-check --repair' can cut "
+		  "it there",
+		  path, (size_t)(stream->at - stream->base));
+	return err;
 }
 
 int external_sort(int trace_fd, const char *path, uint64_t memory, bool dry_run, bool durable,
 		  struct sort_result *result)
 {
-	struct mapped_stream image;
-	struct work w = {.image = &image};
+	struct mapped_stream stream;
+	struct work w = {.stream = &stream};
 	struct replacement r = {.fd = -1};
 	int err;
 
 	memset(result, 0, sizeof(*result));
-	err = mapped_stream_open(&image, trace_fd, path);
+	err = mapped_stream_open(&stream, trace_fd, path);
 	if (err)
 		return err;
-	if (in_order(&image, &result->events, &err) || err < 0) {
-		if (err < 0)
-			log_error("%s: the stream ends inside the event at byte %zu; 'ovni-check "
-				  "--repair' can cut it there",
-				  path, (size_t)(image.at - image.base));
-		mapped_stream_close(&image);
-		return err;
+	err = is_sorted(&stream, path, &result->events);
+	if (err) {
+		err = err > 0 ? 0 : err;
+		goto out;
 	}
 	if (memory < MEMORY_LEAST)
 		memory = MEMORY_LEAST;
@@ -249,17 +274,16 @@ int external_sort(int trace_fd, const char *path, uint64_t memory, bool dry_run,
 	if (w.room > result->events)
 		w.room = (size_t)result->events;
 	result->runs = (result->events + w.room - 1) / w.room;
-	if (dry_run) {
-		mapped_stream_close(&image);
-		return 0;
-	}
+	if (dry_run)
+		goto out;
 	err = replace_file_start(&r, trace_fd, path, STREAM_DATA);
 	if (!err)
 		err = sort_all(&w, result->events, &r, durable);
 	if (err)
 		log_error("%s: cannot sort: %s; the stream has not changed", path, strerror(-err));
+out:
 	replace_file_abandon(&r);
-	mapped_stream_close(&image);
+	mapped_stream_close(&stream);
 	free(w.places);
 	free(w.scratch);
 	free(w.ends);

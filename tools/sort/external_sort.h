@@ -15,7 +15,7 @@
 
 struct sort_result {
 	uint64_t events; /* in the stream */
-	uint64_t runs;	 /* that were merged; 0: it was in order, nothing is written */
+	uint64_t runs;	 /* merged ones; 0: it was in order and stays unchanged */
 };
 
 /* Uses at most about `memory` bytes (at least 1 MiB). Returns 0, or -errno after one

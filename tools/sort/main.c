@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ovni-sort: puts events that were written late where their clocks belong.
+ * ovni-sort: sorts events that were written late into their streams, by clock.
  *
  * In: a trace; out: the same trace, with the regions OU[ ... OU] of each stream sorted, or
- * with --all every stream as a whole. Streams are taken one by one in sorted order; each
- * is replaced in one step or, if anything about it fails, left as it was, and then
- * the program ends.
+ * with --all every stream as a whole. Streams are sorted one by one, in the order of their
+ * paths. Invariant: each is replaced in one step or, after a failure, unchanged, and then the
+ * program ends.
  * Specification: tools.md 3.
  */
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include "trace/ovni/trace_input.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 struct options {
 	const char *path;
@@ -98,9 +99,10 @@ static int sort_regions(const struct options *options, struct unordered_regions 
 	if (err)
 		return err;
 	if (r->empty)
-		log_warn("%s: %llu regions are empty", stream->path, (unsigned long long)r->empty);
+		log_warn("%s: %llu region%s empty", stream->path, (unsigned long long)r->empty,
+			 plural(r->empty, " is", "s are"));
 	if (r->open)
-		log_warn("%s: the last region is never closed; it stays as it is", stream->path);
+		log_warn("%s: the last region is not closed; it stays unsorted", stream->path);
 	totals->regions += r->sorted;
 	totals->moved += r->moved;
 	totals->changed += r->moved > 0;

@@ -20,7 +20,7 @@ static int start_ring(struct unordered_regions *r)
 	while (room < r->window && room < most)
 		room *= 2;
 	if (r->ring && room <= r->mask + 1)
-		return 0; /* that of the stream before */
+		return 0; /* reuses that of the stream before */
 	free(r->ring);
 	r->ring = malloc(room * sizeof(*r->ring));
 	r->mask = room - 1;
@@ -55,7 +55,7 @@ static size_t event_size(const uint8_t *at, const uint8_t *end)
 }
 
 /*
- * What the file will have, from its start:
+ * Contents of the new file, from its start:
  *
  *   [0, done)         written to the replacement
  *   [done, from)      as in the image
@@ -82,8 +82,8 @@ static void write_pending(struct unordered_regions *r)
 	r->pending_size = 0;
 }
 
-/* Takes back what was written from `from` on, since a range reaches so far: it becomes
- * pending again, with all up to the end of what is pending now. */
+/* Reads the bytes from `from` on back from the new file, since a range begins there: they become
+ * pending again, up to the present end of the pending bytes. */
 static int take_back(struct unordered_regions *r, size_t from)
 {
 	size_t size, got = 0;
@@ -126,27 +126,30 @@ static int start_writing(struct unordered_regions *r)
 	if (r->changed)
 		return 0;
 	err = replace_file_start(&r->replacement, r->trace_fd, r->path, STREAM_DATA);
-	if (!err)
-		err = printer_open(&r->out, r->replacement.fd);
-	r->changed = !err;
+	if (err)
+		return err;
+	err = printer_open(&r->out, r->replacement.fd);
+	r->changed = err == 0;
 	return err;
 }
 
-/* Puts the events of r->range, which are all from byte `from` to byte `to`, in their order. */
+/* Writes the events of r->range, all from byte `from` to byte `to`, in their new order. */
 static int put_range(struct unordered_regions *r, size_t n, size_t from, size_t to)
 {
 	size_t kept, done, pending_end;
 	uint8_t *swap;
 	int err = start_writing(r);
 
-	if (!err && from < r->done)
+	if (err)
+		return err;
+	if (from < r->done)
 		err = take_back(r, from);
 	if (err)
 		return err;
 	pending_end = r->pending_from + r->pending_size;
 	if (from >= pending_end)
 		write_pending(r);
-	if (!r->pending_size) /* nothing, or it was written */
+	if (!r->pending_size) /* none, or just written */
 		r->pending_from = pending_end = from;
 	kept = from > r->pending_from ? from - r->pending_from : 0;
 	err = make_room(r, n, kept + to - from);
@@ -197,8 +200,8 @@ static int sort_range(struct unordered_regions *r, size_t first, size_t last, si
 	event_order_sort(r->range, n, r->merge);
 	for (size_t i = 0; i < n; i++)
 		r->moved += r->range[i].at != r->ring[(first + i) & r->mask].at;
-	/* A dry run must see what a real one would: its ring takes the new order as well, and
-	 * its places, which stay the old ones, are not used again. */
+	/* a dry run must find the same moves: its ring takes the new order, too, and never uses
+	 * the places, which stay the old ones */
 	if (!r->dry_run)
 		err = put_range(r, n, from, to);
 	for (size_t i = 0; i < n; i++)
@@ -214,7 +217,7 @@ static int sort_region(struct unordered_regions *r, size_t open, size_t close, u
 	size_t lowest = close > r->window - 1 ? close - (r->window - 1) : 0;
 	size_t i = open + 1;
 
-	/* nothing inside is lower than m, so the look-back may start at the OU[ */
+	/* no clock inside is lower than m, so the look-back may start at the OU[ */
 	while (i > lowest && r->ring[(i - 1) & r->mask].clock >= m)
 		i--;
 	if (i > lowest) {
@@ -222,7 +225,7 @@ static int sort_region(struct unordered_regions *r, size_t open, size_t close, u
 	} else if (close >= r->window - 1 || lowest > open) {
 		log_error(
 			"%s: the region that ends at byte %zu has an event of clock %llu, and none "
-			"of the %zu events before its end is older; give a larger window, such as "
+			"of the %zu events before its end is older; try a larger window, such as "
 			"-n %zu",
 			r->path, to, (unsigned long long)m, r->window - 1, r->window * 10);
 		return -ERANGE;
@@ -289,26 +292,30 @@ int unordered_regions_sort(struct unordered_regions *r)
 	r->changed = false;
 	err = start_ring(r);
 	if (err) {
-		log_error("%s: no memory for a window of %zu events", r->path, r->window);
+		log_no_memory("for a window of %zu events", r->window);
 		return err;
 	}
 	return walk(r);
 }
 
+/* Writes the events after the last range and renames the new file. */
+static int write_rest(struct unordered_regions *r, bool durable)
+{
+	write_pending(r);
+	write_image(r, r->done, r->image.size);
+	printer_flush(&r->out);
+	if (!mapped_stream_sound(&r->image))
+		return -EIO;
+	if (r->out.error)
+		return r->out.error;
+	return replace_file_finish(&r->replacement, durable);
+}
+
 int unordered_regions_finish(struct unordered_regions *r, int result, bool durable)
 {
 	if (r->changed) {
-		if (!result) {
-			write_pending(r);
-			write_image(r, r->done, r->image.size);
-		}
-		printer_flush(&r->out);
-		if (!result && !mapped_stream_sound(&r->image))
-			result = -EIO;
 		if (!result)
-			result = r->out.error;
-		if (!result)
-			result = replace_file_finish(&r->replacement, durable);
+			result = write_rest(r, durable);
 		if (result)
 			log_error("%s: not sorted, the stream has not changed: %s", r->path,
 				  strerror(-result));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unordered_regions: what stands between OU[ and OU] goes to where its clocks belong.
+ * unordered_regions: sorts the events between OU[ and OU] into the stream by their clocks.
  *
  * In: a stream; out: a replacement of its stream.obs with the regions sorted, or
- * none if nothing moves. The stream is walked once; a ring of the last N events
+ * none if no event moves. The stream is walked once; a ring of the last N events
  * (clock and place) serves the look-back, so memory does not follow the file.
  * Specification: tools.md 3.
  */
@@ -24,11 +24,11 @@ struct unordered_regions {
 	const char *path; /* of the stream */
 	size_t window;	  /* N: the look-back sees N - 1 events */
 	bool dry_run;	  /* count only */
-	/* found */
+	/* results */
 	uint64_t events, sorted, moved, empty, open; /* regions, but for events and moved */
 	struct replacement replacement;		     /* open if the stream changes */
 
-	/* inside */
+	/* private */
 	struct mapped_stream image;
 	bool changed;
 	struct printer out; /* to the replacement */
@@ -41,13 +41,13 @@ struct unordered_regions {
 /*
  * Sorts. Returns 0, or -errno after one message (an incomplete event, a region older than the
  * window, no memory, a failed write), and then nothing has changed. In the end the caller calls
- * unordered_regions_finish() with the result, which puts the new file in place or gives it up.
+ * unordered_regions_finish() with the result, which renames the new file or removes it.
  */
 int unordered_regions_sort(struct unordered_regions *r) __attribute__((warn_unused_result));
 int unordered_regions_finish(struct unordered_regions *r, int result, bool durable)
 	__attribute__((warn_unused_result));
 
-/* Frees the memory that one stream leaves to the next. */
+/* Frees the memory that the streams share. */
 void unordered_regions_fini(struct unordered_regions *r);
 
 #endif
