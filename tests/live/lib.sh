@@ -11,7 +11,8 @@
 #   record_output NAME OPTION... [-- COMMAND...]
 #       records any command, or what the options say, into the trace NAME; the command's
 #       output is NAME.report
-#   judge NAME          strict emulation must accept the trace
+#   judge NAME          strict emulation must accept the trace; so must the real ovniemu, if it is in
+#                       $ORACLES, with the same output
 #   start_waiting WORKLOAD [ARG...]
 #       starts a workload that waits at the gate $T/gate; $target is its pid. open_gate starts
 #       its work
@@ -159,6 +160,30 @@ record_output() { # NAME OPTION... [-- COMMAND...]
 judge() { # NAME
 	"$EMULATOR" -l "$1" >"$1.emu" 2>&1 ||
 		complain "$1: strict emulation refuses it: $(grep -v INFO "$1.emu" | tail -n 5)"
+	[ ! -x "$ORACLES/ovni/ovniemu" ] || oracle_judge "$1"
+}
+
+# Our output without our own lines is that of the real ovniemu, apart from the date in the first line.
+oracle_judge() { # NAME
+	local side file
+	if [ "$(find "$1" -name stream.obs | wc -l)" -gt 3000 ]; then
+		echo "$1: has too many threads for ovniemu, which takes minutes for them"
+		return
+	fi
+	rm -rf oracle
+	for side in theirs ours; do
+		mkdir -p oracle/$side
+		(cd "$1" && find . -name 'stream.*' -print0 | tar -c --null -T -) | tar -x -C oracle/$side
+	done
+	"$ORACLES/ovni/ovniemu" -l oracle/theirs >oracle/theirs.log 2>&1 ||
+		complain "$1: ovniemu refuses it: $(grep -v INFO oracle/theirs.log | tail -n 5)"
+	"$EMULATOR" --compat -l oracle/ours >oracle/ours.log 2>&1 ||
+		complain "$1: --compat: $(tail -n 5 oracle/ours.log)"
+	for file in thread.prv cpu.prv; do
+		cmp <(sed '1s/([^)]*)//' oracle/theirs/$file) <(sed '1s/([^)]*)//' oracle/ours/$file) ||
+			complain "$1: $file differs from that of ovniemu"
+	done
+	rm -rf oracle
 }
 
 facts() { # NAME, Python on standard input
