@@ -23,7 +23,7 @@
 #include "user/elf/elf_file.h"
 #include "user/elf/libraries.h"
 #include "user/probes/resolve.h"
-#include "user/elf/symbols.h"
+#include "user/elf/functions.h"
 #include "user/elf/unwind.h"
 #include "user/elf/usdt.h"
 #include "user/probes/usdt_argument.h"
@@ -167,7 +167,7 @@ static void resolve_all(int fd)
 	MUST(!requests_add_usdt(&requests, text, &at));
 	for (size_t i = 0; i < requests.count; i++)
 		requests.list[i].optional = true;
-	if (sites_resolve(&sites, &requests, &scope)) {
+	if (resolve_sites(&sites, &requests, &scope)) {
 		requests_free(&requests);
 		return;
 	}
@@ -185,7 +185,7 @@ static void resolve_all(int fd)
 		MUST(!i || s[-1].offset < s->offset ||
 		     (s[-1].offset == s->offset && s[-1].kind != s->kind));
 	}
-	sites_free(&sites);
+	resolve_free(&sites);
 	requests_free(&requests);
 }
 

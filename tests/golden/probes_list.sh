@@ -128,6 +128,6 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	"${nobody[@]}" "$public/ovni-bpf" --list "$public/secret" >out.txt 2>&1 && complain "a secret is listed"
 	grep -q 'permission denied' out.txt || complain "a secret: $(cat out.txt)"
 	"${nobody[@]}" "$public/ovni-bpf" --list 1:libc.so.6 >out.txt 2>&1 && complain "a process of root is read"
-	grep -q 'belongs to somebody else' out.txt || complain "a process of root: $(cat out.txt)"
+	grep -q 'belongs to another user' out.txt || complain "a process of root: $(cat out.txt)"
 fi
 exit $((wrong > 0))

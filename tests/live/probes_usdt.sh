@@ -65,8 +65,8 @@ gcc -O2 -fPIE -pie -o pie probed.c && gcc -O0 -fno-pie -no-pie -o nopie probed.c
 for file in pie nopie; do
 	"$RECORDER" -o $file.trace --usdt $file:app:values,arg1 --usdt $file:app:values,arg2 -- \
 		./$file >$file.trace.log 2>&1
-	expect "of two values of one place one is taken" \
-		grep -q 'one place: only the first counts' $file.trace.log
+	expect "of two values of one site one is taken" \
+		grep -q 'the same site: only the first counts' $file.trace.log
 	for n in 1 2 3 4; do
 		"$RECORDER" -o $file.$n --usdt $file:app:values,arg$n --usdt $file:app:other,$((n % 2 + 1)) \
 			--usdt $file:app:variable,arg1 --usdt $file:app:place,arg1 -- ./$file >$file.$n.log 2>&1

@@ -106,7 +106,7 @@ static inline int resolve_in(struct sites *sites, const char *text, bool usdt,
 	if (wrong)
 		fail_msg("'%s': %s", text, wrong);
 	said_begin(said);
-	err = sites_resolve(sites, &requests, scope);
+	err = resolve_sites(sites, &requests, scope);
 	said_end(said);
 	requests_free(&requests);
 	return err;
@@ -157,7 +157,7 @@ static inline void found(const char *text, const char *labels)
 	resolved(&sites, text);
 	if (strcmp(labels_of(&sites), labels))
 		fail_msg("'%s' finds: %s", text, labels_of(&sites));
-	sites_free(&sites);
+	resolve_free(&sites);
 }
 
 /* The bytes of the file at a site are those at the address that nm gives. */

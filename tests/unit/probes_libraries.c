@@ -187,7 +187,7 @@ static void in_scope(const struct resolve_scope *scope, const char *text, const 
 		fail_msg("'%s' is not found: %s", text, said.text);
 	assert_int_equal(sites.count, 1);
 	assert_string_equal(sites.list[0].binary, binary);
-	sites_free(&sites);
+	resolve_free(&sites);
 }
 
 static void not_in_scope(const struct resolve_scope *scope, const char *text, const char *says)
@@ -353,13 +353,13 @@ static void a_file_that_was_replaced_is_not_taken_for_the_mapped_one(void **stat
 	err = resolve_in(&sites, text, false, &no_scope, &said);
 	assert_int_equal(err, 0);
 	assert_int_equal(sites.list[0].inode, before.st_ino);
-	sites_free(&sites);
+	resolve_free(&sites);
 	/* by its name in the mappings it needs a privilege */
 	snprintf(text, sizeof(text), "%d:replaced:main", (int)pid);
 	err = resolve_in(&sites, text, false, &no_scope, &said);
 	if (!err) {
 		assert_int_equal(sites.list[0].inode, before.st_ino);
-		sites_free(&sites);
+		resolve_free(&sites);
 	} else {
 		assert_non_null(strstr(said.text, "has been replaced or deleted"));
 	}

@@ -119,9 +119,9 @@ static const struct {
 	size_t at;
 	const char *says;
 } bad[] = {
-	{"", 0, "BIN:FUNC is wanted"},
-	{"app", 0, "BIN:FUNC is wanted"},
-	{"app::f", 0, "BIN:FUNC is wanted"},
+	{"", 0, "expected BIN:FUNC"},
+	{"app", 0, "expected BIN:FUNC"},
+	{"app::f", 0, "expected BIN:FUNC"},
 	{":f", 0, "before ':' is missing"},
 	{"app:", 4, "name of a function is missing"},
 	{"app:::", 4, "name of a function is missing"},
@@ -131,7 +131,7 @@ static const struct {
 	{"0:f", 0, "no such number"},
 	{"4194305:f", 0, "no such number"},
 	{"99999999999999999999:f", 0, "no such number"},
-	{"12::f", 0, "BIN:FUNC is wanted"},
+	{"12::f", 0, "expected BIN:FUNC"},
 	{"12:", 3, "name of a function is missing"},
 	{"app:f(arg0)", 6, "arg1 to arg6"},
 	{"app:f(arg7)", 6, "arg1 to arg6"},
@@ -185,12 +185,12 @@ static void probes_of_programs_have_a_provider(void **state)
 		size_t at;
 		const char *says;
 	} refused[] = {
-		{"", 0, "PROVIDER:NAME is wanted"},
-		{"app", 0, "PROVIDER:NAME is wanted"},
-		{"app:n", 0, "PROVIDER:NAME is wanted"},
-		{"7:n", 2, "PROVIDER:NAME is wanted"},
+		{"", 0, "expected BIN:PROVIDER:NAME"},
+		{"app", 0, "expected BIN:PROVIDER:NAME"},
+		{"app:n", 0, "expected BIN:PROVIDER:NAME"},
+		{"7:n", 2, "expected BIN:PROVIDER:NAME"},
 		{"app:p:", 4, "is missing"},
-		{"app::n", 0, "PROVIDER:NAME is wanted"},
+		{"app::n", 0, "expected BIN:PROVIDER:NAME"},
 		{":p:n", 0, "before ':' is missing"},
 		{"a:b:c:d", 5, "too many"},
 		{"app:p:n,", 8, "arg1 to arg12"},

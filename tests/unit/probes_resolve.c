@@ -49,8 +49,8 @@ static void the_offset_is_that_of_the_functions_bytes(void **state)
 		assert_int_equal(again.list[0].offset, sites.list[0].offset);
 		assert_int_equal(again.list[0].kind, SITE_FUNCTION);
 		assert_string_equal(again.list[0].label, "compute_two");
-		sites_free(&again);
-		sites_free(&sites);
+		resolve_free(&again);
+		resolve_free(&sites);
 	}
 }
 
@@ -75,7 +75,7 @@ static void bytes_at_a_site_are_those_of_the_file(void **state)
 	assert_memory_equal(bytes, sites.list[0].code, sites.list[0].code_bytes);
 	assert_true(sites.list[0].code_bytes <= sites.list[0].size);
 	close(fd);
-	sites_free(&sites);
+	resolve_free(&sites);
 }
 
 static void names_globs_and_lists_find_functions(void **state)
@@ -109,7 +109,7 @@ static void a_point_inside_of_a_function_is_no_pair(void **state)
 	resolved(&sites, "./inside:fixed+1");
 	assert_int_equal(sites.list[0].kind, SITE_POINT);
 	assert_string_equal(sites.list[0].label, "fixed+0x1");
-	sites_free(&sites);
+	resolve_free(&sites);
 	/* push is 1 byte, mov 5, pop 1 */
 	found("./inside:fixed+6,fixed+7", "fixed+0x6 | fixed+0x7");
 	refused("./inside:fixed+2", -EINVAL, "no instruction begins at fixed+0x2");
@@ -118,7 +118,7 @@ static void a_point_inside_of_a_function_is_no_pair(void **state)
 	resolved(&sites, "./pie:compute_two+0");
 	assert_int_equal(sites.list[0].kind, SITE_POINT);
 	assert_string_equal(sites.list[0].label, "compute_two+0x0");
-	sites_free(&sites);
+	resolve_free(&sites);
 	refused("./pie:compute_two+0x1000", -ENOENT, "so there is no byte +0x1000");
 }
 
@@ -140,20 +140,20 @@ static void functions_of_a_stripped_file_have_addresses(void **state)
 	assert_int_equal(sites.list[0].size, named.list[0].size);
 	snprintf(text, sizeof(text), "nameless+0x%llx", (unsigned long long)address);
 	assert_string_equal(sites.list[0].label, text);
-	sites_free(&sites);
+	resolve_free(&sites);
 	/* its last byte is an instruction (ret), in the middle of the function: a point */
 	snprintf(text, sizeof(text), "./nameless:0x%llx",
 		 (unsigned long long)(address + named.list[0].size - 1));
 	resolved(&sites, text);
 	assert_int_equal(sites.list[0].kind, SITE_POINT);
-	sites_free(&sites);
-	sites_free(&named);
+	resolve_free(&sites);
+	resolve_free(&named);
 	/* the start of the program has a frame, too, but was not called */
 	snprintf(text, sizeof(text), "./nameless:0x%llx",
 		 (unsigned long long)nm_address("pie", "_start"));
 	resolved(&sites, text);
 	assert_int_equal(sites.list[0].kind, SITE_POINT);
-	sites_free(&sites);
+	resolve_free(&sites);
 }
 
 static void what_is_not_there_is_said_with_the_reason(void **state)
@@ -170,7 +170,7 @@ static void what_is_not_there_is_said_with_the_reason(void **state)
 	refused("./pie:data", -ENOENT, "has no function 'data'");
 	refused("./pie:strlen", -ENOENT, "has no function 'strlen'");
 	refused("./pie:0x1", -ENOENT, "no code at the address 0x1");
-	refused("./pie:_start", -EINVAL, "nothing has called it");
+	refused("./pie:_start", -EINVAL, "it has no caller");
 }
 
 static void things_that_are_no_files_do_not_hang(void **state)
@@ -198,7 +198,7 @@ static void a_request_for_one_place_counts_once(void **state)
 	assert_null(requests_add_functions(&requests, "./pie:compute_*", &at));
 	assert_null(requests_add_functions(&requests, "./pie:alias_of_one(arg1:i32)", &at));
 	said_begin(&said);
-	assert_int_equal(sites_resolve(&sites, &requests, &no_scope), 0);
+	assert_int_equal(resolve_sites(&sites, &requests, &no_scope), 0);
 	said_end(&said);
 	assert_string_equal(said.text, "");
 	/* what names it wins over the glob that came first */
@@ -206,14 +206,14 @@ static void a_request_for_one_place_counts_once(void **state)
 	assert_int_equal(sites.list[0].request, 1);
 	assert_int_equal(sites.list[0].value.source, SITE_ARGUMENT);
 	assert_int_equal(sites.list[0].value.bytes, 4);
-	sites_free(&sites);
+	resolve_free(&sites);
 	assert_null(requests_add_functions(&requests, "./pie:compute_one", &at));
 	said_begin(&said);
-	assert_int_equal(sites_resolve(&sites, &requests, &no_scope), 0);
+	assert_int_equal(resolve_sites(&sites, &requests, &no_scope), 0);
 	said_end(&said);
-	assert_non_null(strstr(said.text, "one place"));
+	assert_non_null(strstr(said.text, "the same site"));
 	assert_int_equal(sites.count, 2);
-	sites_free(&sites);
+	resolve_free(&sites);
 	requests_free(&requests);
 }
 
@@ -232,14 +232,14 @@ static void what_maps_miss_is_listed_and_not_fatal(void **state)
 	assert_int_equal(requests_add(&requests, &entry), 0);
 	entry.binary = (char *)"./none";
 	assert_int_equal(requests_add(&requests, &entry), 0);
-	assert_int_equal(sites_resolve(&sites, &requests, &no_scope), 0);
+	assert_int_equal(resolve_sites(&sites, &requests, &no_scope), 0);
 	assert_int_equal(sites.count, 1);
 	assert_int_equal(sites.nmissing, 2);
 	assert_int_equal(sites.missing[0].request, 1);
 	assert_non_null(strstr(sites.missing[0].why, "no function 'not_there'"));
 	assert_int_equal(sites.missing[1].request, 2);
 	assert_non_null(strstr(sites.missing[1].why, "./none does not exist"));
-	sites_free(&sites);
+	resolve_free(&sites);
 	requests_free(&requests);
 }
 
@@ -262,13 +262,13 @@ static void equal_names_stay_apart(void **state)
 	assert_int_equal(sites.count, 2);
 	assert_int_equal(strncmp(sites.list[0].label, "twice (./twice 0x", 17), 0);
 	assert_string_not_equal(sites.list[0].label, sites.list[1].label);
-	sites_free(&sites);
+	resolve_free(&sites);
 
 	assert_null(requests_add_functions(&requests, "./pie:main,helper", &at));
 	assert_null(requests_add_functions(&requests, "./nopie:main", &at));
-	assert_int_equal(sites_resolve(&sites, &requests, &no_scope), 0);
+	assert_int_equal(resolve_sites(&sites, &requests, &no_scope), 0);
 	assert_string_equal(labels_of(&sites), "helper | main (pie) | main (nopie)");
-	sites_free(&sites);
+	resolve_free(&sites);
 	requests_free(&requests);
 }
 

@@ -8,7 +8,7 @@
 #include "user/elf/demangle.h"
 #include "user/elf/elf_file.h"
 #include "user/probes/labels.h"
-#include "user/elf/symbols.h"
+#include "user/elf/functions.h"
 
 /* ---- C++ and Rust ---- */
 
@@ -184,7 +184,7 @@ static void what_is_not_called_is_no_pair(void **state)
 	assert_int_equal(sites.skipped, 4);
 	for (size_t i = 0; i < sites.count; i++)
 		assert_null(strstr(sites.list[i].label, "_start"));
-	sites_free(&sites);
+	resolve_free(&sites);
 }
 
 /* Imports have a place of their own in the table of exports of some programs: the PLT entry. */
@@ -220,7 +220,7 @@ static void names_of_stripped_files_are_in_their_debug_files(void **state)
 	assert_int_equal(stripped.list[0].offset, whole.list[0].offset);
 	assert_int_equal(stripped.list[0].size, whole.list[0].size);
 	assert_memory_equal(stripped.list[0].code, whole.list[0].code, whole.list[0].code_bytes);
-	sites_free(&stripped);
+	resolve_free(&stripped);
 	/* in .debug, by a link with another name */
 	assert_int_equal(mkdir(".debug", 0700), 0);
 	run("mv debugged.debug .debug/debugged.debug");
@@ -232,7 +232,7 @@ static void names_of_stripped_files_are_in_their_debug_files(void **state)
 	run("gcc -O1 -Wl,--build-id=none -o other other.c");
 	run("objcopy --only-keep-debug other .debug/debugged.debug");
 	refused("./linked:inner", -ENOENT, "stripped");
-	sites_free(&whole);
+	resolve_free(&whole);
 }
 
 /* Build ids hold where there are some: the checksum is then not read. */
@@ -352,7 +352,7 @@ static void values_have_the_size_that_debug_information_tells(void **state)
 			    sites.list[0].value.is_signed != is_signed)
 				fail_msg("%s: %u bytes, %s", request, sites.list[0].value.bytes,
 					 sites.list[0].value.is_signed ? "signed" : "unsigned");
-			sites_free(&sites);
+			resolve_free(&sites);
 		}
 	}
 }
@@ -376,16 +376,16 @@ static void thousands_of_functions_are_found(void **state)
 	run("gcc -O0 -o many many.c");
 	resolved(&sites, "./many:f[0-9]*");
 	assert_int_equal(sites.count, MANY);
-	sites_free(&sites);
+	resolve_free(&sites);
 	for (int i = 0; i < MANY; i++) {
 		snprintf(name, sizeof(name), "./many:f%d", i);
 		assert_null(requests_add_functions(&requests, name, &at));
 	}
-	assert_int_equal(sites_resolve(&sites, &requests, &no_scope), 0);
+	assert_int_equal(resolve_sites(&sites, &requests, &no_scope), 0);
 	assert_int_equal(sites.count, MANY);
 	for (size_t i = 1; i < sites.count; i++)
 		assert_true(sites.list[i].offset > sites.list[i - 1].offset);
-	sites_free(&sites);
+	resolve_free(&sites);
 	requests_free(&requests);
 }
 
@@ -412,7 +412,7 @@ static void labels_are_text_of_bounded_length(void **state)
 	assert_true(strlen(sites.list[0].label) < 512);
 	assert_true(strlen(sites.list[1].label) < 512);
 	assert_string_not_equal(sites.list[0].label, sites.list[1].label);
-	sites_free(&sites);
+	resolve_free(&sites);
 	found("./labels:a*b", "a\\x1b\\xffb");
 }
 
@@ -481,7 +481,7 @@ static void a_file_that_is_cut_is_refused_or_read(void **state)
 
 		write_whole("cut", bytes, n);
 		if (!resolve_in(&sites, "./cut:*", false, &no_scope, &said))
-			sites_free(&sites);
+			resolve_free(&sites);
 		else if (strcspn(said.text, "\n") != strlen(said.text) - 1)
 			fail_msg("cut at %zu: %s", n, said.text);
 	}

@@ -221,14 +221,14 @@ static void probes_of_programs_are_found_with_their_values(void **state)
 		assert_int_equal(sites.list[0].value.bytes, 4);
 		assert_true(sites.list[0].value.is_signed);
 		assert_int_equal(sites.list[0].semaphore, 0);
-		sites_free(&sites);
+		resolve_free(&sites);
 	}
 	probe(&sites, "./pie:app:work,arg2");
 	assert_int_equal(sites.list[0].value.bytes, 8);
-	sites_free(&sites);
+	resolve_free(&sites);
 	probe(&sites, "./pie:app:plain");
 	assert_int_equal(sites.list[0].value.source, SITE_NOTHING);
-	sites_free(&sites);
+	resolve_free(&sites);
 }
 
 static void a_probe_at_several_places_has_one_label(void **state)
@@ -242,10 +242,10 @@ static void a_probe_at_several_places_has_one_label(void **state)
 	assert_string_equal(labels_of(&sites), "app:twice | app:twice");
 	assert_int_equal(sites.list[0].value.source, SITE_CONSTANT);
 	assert_int_equal(sites.list[0].value.constant + sites.list[1].value.constant, 3);
-	sites_free(&sites);
+	resolve_free(&sites);
 	probe(&sites, "./pie:*:*");
 	assert_int_equal(sites.count, 4);
-	sites_free(&sites);
+	resolve_free(&sites);
 }
 
 static void probes_that_are_not_there_are_said(void **state)
@@ -298,7 +298,7 @@ static void semaphores_are_places_in_the_file(void **state)
 	assert_int_equal(pread(fd, &bytes, 2, (off_t)sites.list[0].semaphore), 2);
 	assert_int_equal(bytes, 0);
 	close(fd);
-	sites_free(&sites);
+	resolve_free(&sites);
 }
 
 /* What the compiler leaves at a variable of the file is read relative to the probe. */
@@ -327,7 +327,7 @@ static void variables_are_found_from_the_probe(void **state)
 	assert_int_equal(sites.list[0].value.reg, 128);
 	assert_int_equal(0x400000 + sites.list[0].offset + (uint64_t)sites.list[0].value.constant,
 			 nm_address("variable", "variable"));
-	sites_free(&sites);
+	resolve_free(&sites);
 }
 
 /* The program has been moved since it was linked (prelink): the base tells by how much. */
@@ -360,7 +360,7 @@ static void addresses_move_with_their_base(void **state)
 	assert_int_equal(byte, 0x90);
 	assert_int_equal(0x400000 + sites.list[0].offset, nm_address("moved", "probed"));
 	assert_true(sites.list[0].semaphore > 0);
-	sites_free(&sites);
+	resolve_free(&sites);
 }
 
 int main(void)

@@ -207,7 +207,7 @@ static int read_state(const struct api *api, const struct json *node, struct eff
 	if (json_is_string(node))
 		return read_event(api, node, effect);
 	return WRONG(api, node,
-		     "an event (\"MS[\") or a mark ({\"mark\": 7, \"label\": \"...\"}) is wanted");
+		     "expected an event (\"MS[\") or a mark ({\"mark\": 7, \"label\": \"...\"})");
 }
 
 static int read_when(const struct api *api, const struct json *node, bool at_return,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demangle: names of C++ and Rust as people write them.
+ * demangle: names of C++ and Rust as in the source.
  *
- * In: a symbol's name, of a file that may have been made to harm; out: "ns::f" or
+ * In: a symbol's name of an untrusted file; out: "ns::f" or
  * "ns::f(int)". Names that would become too long (some of a few bytes become gigabytes) are not
  * demangled: memory and time are bounded.
  */
@@ -20,7 +20,7 @@ enum demangle_form {
 	DEMANGLE_WHOLE,	     /* void ns::f<int>(int) */
 };
 
-/* Could `name` be a mangled one? */
+/* Can `name` be a mangled one? */
 bool demangle_possible(const char *name);
 
 /* Writes the demangled form of `name` to `out`. Returns its length; 0 if it is not mangled, or is

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * instruction: at which instruction of a function a probe stands, and where it is left.
+ * instruction: the instruction of a function to probe, and those that leave it.
  *
- * In: the bytes of a function; out: the cheapest safe place for its entry, and the instructions
- * that leave it. The kernel emulates a few instructions (push, nop, jump, call) and executes all
- * others in a single step, which takes ten times as long; so the probe may stand behind the first
- * ones, if these write nothing but registers. Pure: no file is looked at.
- * Invariants: a place is passed exactly once per call, before the stack pointer changes; it is
- * never the target of a branch (a loop is not a call); what comes before it does not write the
- * register of the argument that is to be read.
- * Specification: ebpf.md 6, 11.1.
+ * In: the bytes of a function; out: the cheapest safe position for a probe of its entry, and the
+ * instructions that leave it. The kernel emulates a few instructions (push, nop, jump, call) and
+ * single-steps all others, which takes ten times as long; so the probe may be placed after the
+ * first ones, if these write nothing but registers. Pure: it reads no file. Invariants: a position
+ * is passed exactly once per call, before the stack pointer changes; it is never the target of a
+ * branch (a loop is not a call); the instructions before it do not write the register of the
+ * requested argument. Specification: ebpf.md 6, 11.1.
  */
 #ifndef USER_ELF_INSTRUCTION_H
 #define USER_ELF_INSTRUCTION_H
@@ -22,10 +21,10 @@ enum spot_kind {
 	SPOT_FAST, /* emulated */
 	SPOT_NOP5, /* a nop of five bytes at the entry: made a call by Linux 6.18, cheaper still */
 	SPOT_SLOW, /* single-stepped */
-	SPOT_UNSAFE, /* a nop of five bytes elsewhere: what Linux 6.18 makes of it overwrites what a
-			function may keep below its stack pointer */
-	SPOT_REFUSED, /* the kernel does not step over it: a lock prefix, a breakpoint. It says so
-			 only where the file is mapped already, and else has no probe there */
+	SPOT_UNSAFE,  /* a nop of five bytes elsewhere: Linux 6.18 makes it a call, which overwrites
+			 the  red zone below the stack pointer */
+	SPOT_REFUSED, /* the kernel does not step over it: a lock prefix, a breakpoint. It reports
+			 that only for a mapped file, and else places no probe */
 };
 
 struct spot {
@@ -36,19 +35,19 @@ struct spot {
 /* An instruction that leaves the function: the stack pointer is what it was at the entry. */
 struct exit_spot {
 	uint32_t shift;
-	bool is_jump; /* to another function (tail call): what that one returns is not known yet */
+	bool is_jump; /* to another function (tail call), which has not returned its value yet */
 };
 
 /*
- * The place for the entry of a function whose code (all of it, or as much as there is) is given.
- * `argument`: the one that is to be read there, from 1; 0: none. Never SPOT_UNSAFE.
+ * The position for a probe of the entry of a function, by its code or the beginning of it.
+ * `argument`: the one to read there, from 1; 0: none. Never SPOT_UNSAFE.
  */
 struct spot instruction_entry(const uint8_t *code, size_t bytes, unsigned argument);
 
-/* What a probe at exactly this place is. */
+/* The kind of a probe at exactly this position. */
 struct spot instruction_point(const uint8_t *code, size_t bytes);
 
-/* Is the first instruction a cheap one, so that nothing needs to be looked for? */
+/* Is the first instruction a cheap one? */
 static inline bool instruction_is_fast(const uint8_t *code, size_t bytes)
 {
 	return instruction_point(code, bytes).kind == SPOT_FAST;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * action: what it means that a thread enters or leaves a site.
+ * action: the meaning of a thread entering or leaving a site.
  *
- * One action per site, in an array with the same indices; made by actions_of_requests() for -u and
- * --usdt (the function as a state of the stack of marks 0, a value as a single mark), by the
- * API files for theirs. The timeline (probe_events.h) does what stands here and knows neither
- * API files nor models: it keeps the stacks balanced, and never writes what a model refuses.
+ * One action per site, in an array with the same indices; made by actions_of_site() for -u and
+ * --usdt (a function is a state of the stack of marks 0, a value a single mark), and by the API
+ * files for theirs. The timeline (probe_events.h) executes them and knows neither API files nor
+ * models: it keeps the stacks balanced, and never writes an event that a model refuses.
  *
  *   entry of the function   entry[0..], then `during` begins
  *   its return              `during` ends, then at_return[0..]
- *   it is left otherwise    `during` ends (longjmp, an exception, exec, a return that was missed)
+ *   it is left otherwise    `during` ends (longjmp, an exception, exec, a missed return)
  *   a point                 entry[0..]
  *
  * Invariants: once finished, no value is 0; a mark's type is declared; constant strings live as
@@ -28,16 +28,16 @@
 
 #define ACTION_STEPS_MAX 4		 /* at the entry, and at the return */
 #define ACTION_ALSO_MAX	 3		 /* states of one call beside the first */
-#define ACTION_ZERO	 (-2147483648LL) /* how the value 0 of an argument is written */
+#define ACTION_ZERO	 (-2147483648LL) /* written for the value 0 of an argument */
 
 #define MARK_PUSH MCV('O', 'M', '[')
 #define MARK_POP  MCV('O', 'M', ']')
 #define MARK_SET  MCV('O', 'M', '=')
 
-/* A state of one of the stacks of a thread, or what a single channel is set to. */
+/* A state of one of the stacks of a thread, or the value of a single channel. */
 struct effect {
 	uint32_t enter;	   /* MCV: MARK_PUSH, MARK_SET, or an event of a model (no payload) */
-	uint32_t leave;	   /* MCV of the event that ends it; 0: enter only sets or tells */
+	uint32_t leave;	   /* MCV of the event that ends it; 0: enter has no end */
 	int32_t type;	   /* marks: type, 0 to 89 */
 	int64_t value;	   /* marks: 0 is numbered by actions_finish(), by its label */
 	const char *label; /* marks: of the value; NULL: it has none */
@@ -45,21 +45,21 @@ struct effect {
 
 	/* Given by actions_finish(): */
 	uint16_t stack;	   /* effects with the same number share one stack */
-	uint32_t declared; /* the index of what a stream that has it must declare */
+	uint32_t declared; /* the index of its declaration, for each stream that has it */
 };
 
 enum step_kind {
-	STEP_BEGIN, /* the effect is put on its stack until a STEP_END, whatever function is left */
-	STEP_END,   /* the topmost equal one (enter, type, value) is taken off; if it is there */
-	STEP_SET,   /* effect.enter is written once (leave is 0) */
-	STEP_VALUE, /* MARK_SET with the value that the record brings (argument, return, operand) */
+	STEP_BEGIN, /* pushes the effect on its stack until a STEP_END, even after the return */
+	STEP_END,   /* removes the topmost equal one (enter, type, value), if there is any */
+	STEP_SET,   /* writes effect.enter once (leave is 0) */
+	STEP_VALUE, /* MARK_SET with the value of the record (argument, return, operand) */
 };
 
 enum step_when {
 	WHEN_ALWAYS,
-	WHEN_ZERO,    /* at a return: the lower 32 bits of what is returned are 0, */
+	WHEN_ZERO,    /* at a return: the lower 32 bits of the returned value are 0, */
 	WHEN_NONZERO, /* or are not; */
-	WHEN_FALSE,   /* the same of a _Bool: of the lower 8 bits, the others mean nothing */
+	WHEN_FALSE,   /* the same for a _Bool: the lower 8 bits, the others are arbitrary */
 	WHEN_TRUE,
 };
 
@@ -85,8 +85,8 @@ struct mark_type {
 	bool single; /* else a stack */
 };
 
-/* What a stream declares in its metadata, if it uses it. In the order of the types; the one
- * of a type is followed by that of its value 0, and by those of its labels. */
+/* A declaration in the metadata of the streams that use it. In the order of the types; the one of a
+ * type is followed by that of its value 0, and by those of its labels. */
 struct declaration {
 	char model; /* not 0: an event of this model is used, and the rest means nothing */
 	bool single;
@@ -115,28 +115,27 @@ int actions_new(struct actions *actions, size_t count) __attribute__((warn_unuse
 int actions_type(struct actions *actions, int32_t type, const char *title, bool single)
 	__attribute__((warn_unused_result));
 
-/* The lowest type from `from` on that is not declared; -1: there is none up to 89. */
+/* The lowest undeclared type from `from` on; -1: there is none up to 89. */
 int32_t actions_free_type(const struct actions *actions, int32_t from);
 
 /* Gives the action of a site the meaning of -u and --usdt: a function is a state of the marks 0; a
- * point is a value of a single mark, "Point"; an argument or a returned value is what a single mark
- * of its own is set to. 0, or -errno after one message (no memory, no type is left). */
+ * point is a value of a single mark, "Point"; an argument or a returned value is the value of a
+ * single mark of its own. 0, or -errno after one message (out of memory, no type is left). */
 int actions_of_site(struct actions *actions, size_t index, const struct site *site)
 	__attribute__((warn_unused_result));
 
-/* Adds what `more` means to `into`, if no stack and no type of marks has a meaning in both, and
- * there is room. Returns whether it did; else nothing has changed. */
+/* Adds the effects of `more` to `into`, if they share no stack and no type of marks, and there is
+ * room. Returns whether it did; else nothing has changed. */
 bool action_join(struct action *into, const struct action *more);
 
 /*
- * Numbers what is left: values of marks that are 0 get dense ids from 1 in byte order of their
- * labels, type by type, past values given before; stacks get their numbers. To be called once, when
- * all actions are there. 0 or -ENOMEM; the types of all marks must be declared.
+ * Numbers the rest: values of marks that are 0 get dense ids from 1 in byte order of their
+ * labels, type by type, past values given before; stacks get their numbers. Call it once, when all
+ * actions are there. 0 or -ENOMEM; the types of all marks must be declared.
  */
 int actions_finish(struct actions *actions) __attribute__((warn_unused_result));
 
-/* Is there something to be done at the return of a function? Else it is probed at its entry alone.
- */
+/* Does the action need the return of the function? Else only the entry is probed. */
 static inline bool action_returns(const struct action *action)
 {
 	return action->has_during || action->nreturn;

@@ -7,13 +7,13 @@
 #include "user/elf/elf_child.h"
 #include "user/probes/argument_types.h"
 
-/* One byte for each question: bytes, and 16 for a sign; 0: not known. */
+/* One byte for each question: the size, plus 16 for a signed type; 0: unknown. */
 #define SIGNED 16
 
 enum value_class {
 	CLASS_INTEGER, /* in one integer register */
 	CLASS_FLOAT,   /* in none */
-	CLASS_OTHER,   /* who knows where */
+	CLASS_OTHER,   /* in memory, or in several registers */
 };
 
 /* ---- in the child ---- */
@@ -89,7 +89,7 @@ static enum value_class class_of(Dwarf_Die *die, uint8_t *answer)
 	}
 }
 
-/* A structure that is returned may take the first argument's register. */
+/* The address of a returned structure may take the first argument's register. */
 static bool shifts_arguments(Dwarf_Die *function)
 {
 	uint8_t answer;
@@ -143,7 +143,7 @@ static int look(Dwarf_Die *function, void *looking_)
 	return DWARF_CB_ABORT;
 }
 
-/* The unit by the table of addresses, or, where compilers make none, by looking at all. */
+/* The unit by the table of addresses, or, where the compiler made none, by a search of all. */
 static bool find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
 {
 	Dwarf_CU *cu = NULL;
@@ -205,7 +205,7 @@ static void take_answer(const struct type_question *question, uint8_t answer)
 	question->value->is_signed = answer & SIGNED;
 }
 
-void types_find(int fd, struct type_question *questions, size_t count)
+void argument_types_find(int fd, struct type_question *questions, size_t count)
 {
 	struct types_request request = {.fd = fd, .questions = questions, .count = count};
 	struct elf_answer answer;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * argument_types: how large arguments and results of functions are, by their debug information.
+ * argument_types: the size and the sign of arguments and results, by debug information.
  *
- * In: a file with DWARF and addresses of functions; out: bytes and sign. The registers of smaller
- * arguments have anything in their upper part, so it matters: -1 as an int is 4294967295 in a whole
- * register. libdw reads what strangers have made, so it does that in a process of its own, which
- * may crash or run for long without harm.
+ * In: a file with DWARF and addresses of functions; out: bytes and sign. The register of a smaller
+ * argument has arbitrary upper bits, so the size matters: -1 as an int is 4294967295 in a whole
+ * register. libdw reads the untrusted file in a child process (elf_child.h).
  */
 #ifndef USER_PROBES_ARGUMENT_TYPES_H
 #define USER_PROBES_ARGUMENT_TYPES_H
@@ -22,9 +21,9 @@ struct type_question {
 
 /*
  * Fills in `bytes` and `is_signed` of the values for which the answer is certain: integers,
- * pointers, enumerations. Left as they are: what is not known, floating point, structures, and
- * arguments whose register is not certain (behind a structure that is passed by value).
+ * pointers, enumerations. Unchanged: unknown types, floating point, structures, and arguments
+ * whose register is uncertain (after a structure passed by value).
  */
-void types_find(int fd, struct type_question *questions, size_t count);
+void argument_types_find(int fd, struct type_question *questions, size_t count);
 
 #endif

@@ -49,8 +49,8 @@ struct attach {
 	const struct actions *actions;
 	struct attach_options options;
 	enum attach_kind kind;
-	struct attach_place *places; /* by site */
-	struct spot_probe *probes;   /* nprobes of them, those of one link side by side */
+	struct attach_site *plans; /* by site */
+	struct spot_probe *probes; /* nprobes of them, those of one link side by side */
 	size_t nprobes, room;
 	int *fds; /* nfds of them: links */
 	size_t nfds, fds_room;
@@ -198,11 +198,11 @@ static int plan_exits(struct attach *a, size_t i, const uint8_t *code, size_t by
 	if (n == -ENOMEM)
 		return n;
 	if (n < 0) {
-		a->places[i].leave = LEAVE_AFTER;
+		a->plans[i].leave = LEAVE_AFTER;
 		return 0;
 	}
-	a->places[i].leave = LEAVE_EXITS;
-	a->places[i].nexits = (uint32_t)n;
+	a->plans[i].leave = LEAVE_EXITS;
+	a->plans[i].nexits = (uint32_t)n;
 	for (int e = 0; e < n && !err; e++) {
 		err = add_probe(a, i, ATTACH_PROGRAM_RETURN, false, s->offset + exits[e].shift,
 				PROBE_COOKIE_EXIT);
@@ -217,7 +217,7 @@ static int plan_exits(struct attach *a, size_t i, const uint8_t *code, size_t by
 static int refuse_place(struct attach *a, size_t i, const char *why)
 {
 	log_warn("%s is not probed: %s", a->sites[i].label, why);
-	a->places[i].refused = true;
+	a->plans[i].refused = true;
 	a->figures.refused++;
 	return 0;
 }
@@ -229,7 +229,7 @@ static int plan_function(struct attach *a, size_t i, bool throws)
 {
 	const struct site *s = &a->sites[i];
 	const struct action *action = &a->actions->list[i];
-	struct attach_place *place = &a->places[i];
+	struct attach_site *plan = &a->plans[i];
 	bool returns = action_returns(action), exits = returns && throws;
 	struct spot spot = {0, SPOT_FAST};
 	uint8_t *code = NULL;
@@ -246,12 +246,12 @@ static int plan_function(struct attach *a, size_t i, bool throws)
 			err = plan_exits(a, i, code, bytes);
 		free(code);
 	}
-	place->shift = spot.shift;
-	place->slow = spot.kind == SPOT_SLOW;
+	plan->shift = spot.shift;
+	plan->slow = spot.kind == SPOT_SLOW;
 	if (err)
 		return err;
 	if (returns && !exits) {
-		place->leave = LEAVE_RETURN;
+		plan->leave = LEAVE_RETURN;
 		if (a->kind == ATTACH_SESSION)
 			return add_probe(a, i, ATTACH_PROGRAM_SESSION, false,
 					 s->offset + spot.shift, 0);
@@ -267,7 +267,7 @@ static int plan_point(struct attach *a, size_t i)
 	const struct site *s = &a->sites[i];
 	struct spot spot = instruction_point(s->code, s->code_bytes);
 
-	a->places[i].slow = spot.kind == SPOT_SLOW;
+	a->plans[i].slow = spot.kind == SPOT_SLOW;
 	if (spot.kind == SPOT_REFUSED)
 		return refuse_place(a, i, refused_instruction);
 	if (spot.kind == SPOT_UNSAFE && !a->options.unsafe_nop5)
@@ -302,7 +302,7 @@ static int by_link(const void *x, const void *y, void *arg)
 }
 
 /* Says once what a property of some sites means. */
-static void tell_sites(const struct attach *a, bool (*has)(const struct attach_place *),
+static void tell_sites(const struct attach *a, bool (*has)(const struct attach_site *),
 		       const char *what)
 {
 	char names[512] = "";
@@ -311,7 +311,7 @@ static void tell_sites(const struct attach *a, bool (*has)(const struct attach_p
 	for (size_t i = 0; i < a->nsites; i++) {
 		const char *label = a->sites[i].label;
 
-		if (!has(&a->places[i]))
+		if (!has(&a->plans[i]))
 			continue;
 		if (n++ < SLOW_TOLD && at + strlen(label) + 4 < sizeof(names))
 			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
@@ -322,19 +322,19 @@ static void tell_sites(const struct attach *a, bool (*has)(const struct attach_p
 			 n > SLOW_TOLD ? ", ..." : "");
 }
 
-static bool is_slow(const struct attach_place *place)
+static bool is_slow(const struct attach_site *plan)
 {
-	return place->slow;
+	return plan->slow;
 }
 
-static bool by_exits(const struct attach_place *place)
+static bool by_exits(const struct attach_site *plan)
 {
-	return place->leave == LEAVE_EXITS;
+	return plan->leave == LEAVE_EXITS;
 }
 
-static bool by_after(const struct attach_place *place)
+static bool by_after(const struct attach_site *plan)
 {
-	return place->leave == LEAVE_AFTER;
+	return plan->leave == LEAVE_AFTER;
 }
 
 static int plan(struct attach *a)
@@ -385,9 +385,9 @@ struct attach *attach_plan(const struct site *sites, size_t nsites, const struct
 		a->nsites = nsites;
 		a->actions = actions;
 		a->options = *options;
-		a->places = calloc(nsites ? nsites : 1, sizeof(*a->places));
+		a->plans = calloc(nsites ? nsites : 1, sizeof(*a->plans));
 	}
-	if (!a || !a->places)
+	if (!a || !a->plans)
 		log_error("no memory for the probes");
 	else if (!find_kind(a) && !plan(a))
 		return a;
@@ -398,12 +398,12 @@ struct attach *attach_plan(const struct site *sites, size_t nsites, const struct
 uint64_t attach_cost_ns(const struct attach *a, size_t site)
 {
 	static const uint64_t fast = 750, slow = 10000, returns = 700;
-	const struct attach_place *place = &a->places[site];
-	uint64_t cost = place->slow ? slow : fast;
+	const struct attach_site *plan = &a->plans[site];
+	uint64_t cost = plan->slow ? slow : fast;
 
-	if (place->leave == LEAVE_RETURN)
+	if (plan->leave == LEAVE_RETURN)
 		cost += returns;
-	if (place->leave == LEAVE_EXITS)
+	if (plan->leave == LEAVE_EXITS)
 		cost += slow;
 	return cost;
 }
@@ -413,9 +413,9 @@ enum attach_kind attach_kind_of(const struct attach *a)
 	return a->kind;
 }
 
-const struct attach_place *attach_place(const struct attach *a, size_t site)
+const struct attach_site *attach_site(const struct attach *a, size_t site)
 {
-	return &a->places[site];
+	return &a->plans[site];
 }
 
 /* ---- for the programs ---- */
@@ -481,7 +481,7 @@ static void refuse(struct attach *a, const struct spot_probe *probe, int err)
 	log_warn("%s is not probed: the kernel refuses %s+0x%llx: %s", s->label, s->binary,
 		 (unsigned long long)probe->offset,
 		 err == -ENOTSUPP ? "an instruction that it does not step over" : strerror(-err));
-	a->places[probe->site].refused = true;
+	a->plans[probe->site].refused = true;
 	a->figures.refused++;
 }
 
@@ -645,6 +645,6 @@ void attach_free(struct attach *a)
 	free(a->fds);
 	free(a->perf);
 	free(a->probes);
-	free(a->places);
+	free(a->plans);
 	free(a);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach: probes of many sites, put into the kernel in bulk and taken out again.
+ * attach: attaches the probes of many sites in bulk, and detaches them.
  *
- * In: sites and what is done at them; out: for each the place where it is probed, then links, one
- * per file and program. The kernel's best way is found by trying: sessions (6.13: one program
- * for entry and return, and what tells which return is whose), pairs of multi links (6.6), perf
- * events (any; slow to take out). A site that the kernel refuses costs itself alone.
- * A return probe replaces a return address, which no unwinder of C++ exceptions can pass: the
- * program would end. So in files that can throw the instructions that leave a function are probed
- * instead. Specification: ebpf.md 6, 11.1, 11.2.
+ * In: sites and their actions; out: the position of the probe of each site, then links, one per
+ * file and program. Trying finds the kernel's best way: sessions (6.13: one program for entry and
+ * return, which matches the two), pairs of multi links (6.6), perf events (any kernel; slow to
+ * detach). A site that the kernel refuses costs itself alone. A return probe replaces a return
+ * address, which no unwinder of C++ exceptions can pass: the program would end. So in files that
+ * can throw the instructions that leave a function are probed instead. Specification: ebpf.md
+ * 6, 11.1, 11.2.
  */
 #ifndef USER_PROBES_ATTACH_H
 #define USER_PROBES_ATTACH_H
@@ -37,24 +37,24 @@ enum attach_program {
 extern const char *const attach_program_names[ATTACH_PROGRAMS];
 
 struct attach_options {
-	enum attach_kind kind; /* ATTACH_BEST: the best there is */
+	enum attach_kind kind; /* ATTACH_BEST: the best of the kernel */
 	bool unsafe_nop5;      /* also points on nops of five bytes (instruction.h) */
-	bool unsafe_returns;   /* return probes also where exceptions could not pass them */
+	bool unsafe_returns;   /* return probes also where an exception would end the program */
 	bool no_returns;       /* no return probes at all: exits instead */
-	const uint32_t *pids; /* only in these processes, npids of them; none: wherever it is hit */
+	const uint32_t *pids;  /* only in these processes, npids of them; none: in all */
 	size_t npids;
 };
 
-/* How a site is probed, for messages and estimates. */
+/* The way a site is probed, for messages and estimates. */
 enum attach_leave {
-	LEAVE_NOT,    /* its end is not looked for: a point, or nothing is done there */
+	LEAVE_NOT,    /* its end is not probed: a point, or no action there */
 	LEAVE_RETURN, /* by a return probe */
 	LEAVE_EXITS,  /* by probes at the instructions that leave it */
-	LEAVE_AFTER, /* by what comes after it: there are exceptions, and no exits could be found */
+	LEAVE_AFTER,  /* by the events after it: it can throw, and its exits were not found */
 };
 
-struct attach_place {
-	bool refused; /* not probed at all; said why */
+struct attach_site {
+	bool refused; /* not probed; reported */
 	bool slow;    /* its entry is single-stepped */
 	enum attach_leave leave;
 	uint32_t shift;	 /* of the entry's probe behind site.offset */
@@ -64,19 +64,19 @@ struct attach_place {
 struct attach;
 
 /*
- * Finds out where and how each site is probed. Sites and actions must outlive it. NULL after one
- * message (no memory; the kernel cannot do what was asked for; no site is left). What is refused or
- * will be slow is told.
+ * Decides where and how each site is probed. Sites and actions must outlive it. NULL after one
+ * message (out of memory; the kernel lacks the requested kind; no site is left). Refused and slow
+ * sites are reported.
  */
 struct attach *attach_plan(const struct site *sites, size_t nsites, const struct actions *actions,
 			   const struct attach_options *options);
 
-/* About how long one call of the site takes longer, ns: what was measured for its kind of place
- * (ebpf.md 6), for an estimate. */
+/* An estimate of the cost of a call of the site, ns, measured for its kind of instruction (ebpf.md
+ * 6). */
 uint64_t attach_cost_ns(const struct attach *attach, size_t site);
 
 enum attach_kind attach_kind_of(const struct attach *attach);
-const struct attach_place *attach_place(const struct attach *attach, size_t site);
+const struct attach_site *attach_site(const struct attach *attach, size_t site);
 
 /* Is this program needed, and as which type of attachment is it to be loaded (0: none)? */
 bool attach_needs(const struct attach *attach, enum attach_program program);

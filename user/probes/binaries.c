@@ -17,29 +17,32 @@ static struct binary *find(const struct binaries *binaries, const struct elf_fil
 	return NULL;
 }
 
-/* Opens the file that is expected: what has its name may be another one by now. */
-static const char *open_place(struct elf_file *file, const struct place *place, int *err)
+/* Opens the expected file: another one may have its name by now. */
+static const char *open_candidate(struct elf_file *file, const struct binary_candidate *candidate,
+				  int *err)
 {
-	const char *wrong = elf_file_open(file, place->direct ? "" : place->root, place->path, err);
+	const char *wrong =
+		elf_file_open(file, candidate->direct ? "" : candidate->root, candidate->path, err);
 	const char *spare_wrong;
 	struct elf_file spare;
 	int spare_err;
 
-	if (!place->expected || !place->spare ||
-	    (!wrong && file->device == place->device && file->inode == place->inode))
+	if (!candidate->expected || !candidate->spare ||
+	    (!wrong && file->device == candidate->device && file->inode == candidate->inode))
 		return wrong;
-	spare_wrong = elf_file_open(&spare, "", place->spare, &spare_err);
+	spare_wrong = elf_file_open(&spare, "", candidate->spare, &spare_err);
 	if (!spare_wrong) {
 		elf_file_close(file);
 		*file = spare;
 		return NULL;
 	}
-	/* some file systems have other numbers in maps than stat() gives: the name decides */
-	if (!place->deleted)
+	/* some file systems show other numbers in /proc/PID/maps than in stat(): the name decides
+	 */
+	if (!candidate->deleted)
 		return wrong;
 	elf_file_close(file);
 	*err = -ESTALE;
-	return "has been replaced or deleted since it was loaded (to probe it all the same takes "
+	return "has been replaced or deleted since it was loaded (probing it nevertheless needs "
 	       "CAP_SYS_ADMIN)";
 }
 
@@ -53,9 +56,10 @@ static void binary_free(struct binary *binary)
 	free(binary);
 }
 
-static int read_contents(struct binary *binary, const struct place *place)
+static int read_contents(struct binary *binary, const struct binary_candidate *candidate)
 {
-	int err = functions_read(&binary->functions, &binary->file, place->root, place->name);
+	int err =
+		functions_read(&binary->functions, &binary->file, candidate->root, candidate->name);
 
 	if (err)
 		return err;
@@ -66,8 +70,8 @@ static int read_contents(struct binary *binary, const struct place *place)
 }
 
 /* Takes the file. */
-static int add(struct binaries *binaries, struct elf_file *file, const struct place *place,
-	       struct binary **out)
+static int add(struct binaries *binaries, struct elf_file *file,
+	       const struct binary_candidate *candidate, struct binary **out)
 {
 	size_t n = binaries->count;
 	struct binary **grown = binaries->list, *binary = calloc(1, sizeof(*binary));
@@ -81,7 +85,7 @@ static int add(struct binaries *binaries, struct elf_file *file, const struct pl
 	binary->number = (unsigned)n;
 	snprintf(binary->attach, sizeof(binary->attach), "/proc/self/fd/%d", file->fd);
 	err = -ENOMEM;
-	binary->name = strdup(place->name);
+	binary->name = strdup(candidate->name);
 	if (!binary->name)
 		goto fail;
 	if (!(n & (n - 1)))
@@ -89,7 +93,7 @@ static int add(struct binaries *binaries, struct elf_file *file, const struct pl
 	if (!grown)
 		goto fail;
 	binaries->list = grown;
-	err = read_contents(binary, place);
+	err = read_contents(binary, candidate);
 	if (err)
 		goto fail;
 	grown[binaries->count++] = *out = binary;
@@ -99,13 +103,13 @@ fail:
 	return err;
 }
 
-int binaries_open(struct binaries *binaries, const struct place *place, struct binary **binary,
-		  const char **wrong)
+int binaries_open(struct binaries *binaries, const struct binary_candidate *candidate,
+		  struct binary **binary, const char **wrong)
 {
 	struct elf_file file;
 	int err;
 
-	*wrong = open_place(&file, place, &err);
+	*wrong = open_candidate(&file, candidate, &err);
 	if (*wrong)
 		return err;
 	*binary = find(binaries, &file);
@@ -113,12 +117,12 @@ int binaries_open(struct binaries *binaries, const struct place *place, struct b
 		elf_file_close(&file);
 		return 0;
 	}
-	err = add(binaries, &file, place, binary);
+	err = add(binaries, &file, candidate, binary);
 	*wrong = err ? elf_child_error(err) : NULL;
 	return err;
 }
 
-const struct unwind_frames *binary_frames(struct binary *binary)
+const struct unwind_frames *binaries_frames(struct binary *binary)
 {
 	if (!binary->has_frames && unwind_frames_read(&binary->frames, &binary->file))
 		return NULL;

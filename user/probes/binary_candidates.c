@@ -21,54 +21,55 @@
 #define SCRIPTS_MAX 4 /* that run each other; the kernel has the same limit */
 
 struct search {
-	struct places *places;
+	struct binary_candidates *candidates;
 	const struct request *request;
 	const struct resolve_scope *scope;
 };
 
-/* ---- places ---- */
+/* ---- candidates ---- */
 
-static void place_free(struct place *place)
+static void candidate_free(struct binary_candidate *candidate)
 {
-	free(place->path);
-	free(place->spare);
-	free(place->name);
-	free(place->root);
+	free(candidate->path);
+	free(candidate->spare);
+	free(candidate->name);
+	free(candidate->root);
 }
 
-void places_free(struct places *places)
+void binary_candidates_free(struct binary_candidates *candidates)
 {
-	for (size_t i = 0; i < places->count; i++)
-		place_free(&places->list[i]);
-	free(places->list);
-	*places = (struct places){0};
+	for (size_t i = 0; i < candidates->count; i++)
+		candidate_free(&candidates->list[i]);
+	free(candidates->list);
+	*candidates = (struct binary_candidates){0};
 }
 
-/* Takes the strings of `place`; spare may be NULL, the others are not if there was memory. */
-static int take_place(struct search *s, struct place *place)
+/* Takes the strings of `candidate`; spare may be NULL, the others are not if there was memory. */
+static int take_candidate(struct search *s, struct binary_candidate *candidate)
 {
-	struct places *places = s->places;
-	size_t n = places->count;
-	struct place *grown = places->list;
+	struct binary_candidates *candidates = s->candidates;
+	size_t n = candidates->count;
+	struct binary_candidate *grown = candidates->list;
 
 	if (!(n & (n - 1)))
 		grown = realloc(grown, (n ? 2 * n : 1) * sizeof(*grown));
 	if (grown)
-		places->list = grown;
-	if (!grown || !place->path || !place->name || !place->root) {
-		place_free(place);
+		candidates->list = grown;
+	if (!grown || !candidate->path || !candidate->name || !candidate->root) {
+		candidate_free(candidate);
 		return -ENOMEM;
 	}
-	grown[places->count++] = *place;
+	grown[candidates->count++] = *candidate;
 	return 0;
 }
 
-/* A path as it is. */
+/* A path, unchanged. */
 static int add_path(struct search *s, const char *root, const char *path)
 {
-	struct place place = {.path = strdup(path), .name = strdup(path), .root = strdup(root)};
+	struct binary_candidate candidate = {
+		.path = strdup(path), .name = strdup(path), .root = strdup(root)};
 
-	return take_place(s, &place);
+	return take_candidate(s, &candidate);
 }
 
 /* ---- names ---- */
@@ -80,7 +81,8 @@ static const char *file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Is a file of this name meant? libm stands for libm.so and libm.so.6, libm.so for libm.so.6. */
+/* Does the request mean a file of this name? libm stands for libm.so and libm.so.6, libm.so for
+ * libm.so.6. */
 static bool is_meant(const char *binary, const char *name)
 {
 	size_t length = strlen(binary);
@@ -95,7 +97,8 @@ static bool is_meant(const char *binary, const char *name)
 
 /* ---- mapped by processes ---- */
 
-/* Is it the same file, whoever's name it is? What cannot be looked at is taken for ours. */
+/* Compares device and inode of a file of /proc with our own. A file that cannot be examined counts
+ * as the same. */
 static bool is_ours(struct search *s, uint32_t pid, const char *name)
 {
 	char *own = xasprintf("%s/self/%s", s->scope->proc, name);
@@ -109,7 +112,7 @@ static bool is_ours(struct search *s, uint32_t pid, const char *name)
 	return ours;
 }
 
-/* What stands before the paths of a process: nothing, if it sees the same files as we do. */
+/* The root of a process: "" if it sees the same files as we do. */
 static char *root_of(struct search *s, uint32_t pid)
 {
 	if (is_ours(s, pid, "ns/mnt") && is_ours(s, pid, "root"))
@@ -118,10 +121,11 @@ static char *root_of(struct search *s, uint32_t pid)
 }
 
 /* Has another process the same file mapped? */
-static bool is_known(const struct places *places, const struct mapping *m, const char *root)
+static bool is_known(const struct binary_candidates *candidates, const struct mapping *m,
+		     const char *root)
 {
-	for (size_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (size_t i = 0; i < candidates->count; i++) {
+		const struct binary_candidate *p = &candidates->list[i];
 
 		if (p->expected && p->inode == m->inode && p->device == m->device &&
 		    !strcmp(p->name, m->path) && (!*p->root) == !*root)
@@ -141,20 +145,21 @@ static int find_mapped(struct search *s, uint32_t pid)
 	root = root_of(s, pid);
 	for (size_t i = 0; i < mappings.count && root && !err; i++) {
 		const struct mapping *m = &mappings.list[i];
-		struct place place = {.expected = true,
-				      .deleted = m->deleted,
-				      .device = m->device,
-				      .inode = m->inode};
+		struct binary_candidate candidate = {.expected = true,
+						     .deleted = m->deleted,
+						     .device = m->device,
+						     .inode = m->inode};
 
 		if (!is_meant(s->request->binary, file_name(m->path)) ||
-		    is_known(s->places, m, root))
+		    is_known(s->candidates, m, root))
 			continue;
-		place.path = strdup(m->path);
-		place.spare = xasprintf("%s/%u/map_files/%llx-%llx", s->scope->proc, pid,
-					(unsigned long long)m->start, (unsigned long long)m->end);
-		place.name = strdup(m->path);
-		place.root = strdup(root);
-		err = take_place(s, &place);
+		candidate.path = strdup(m->path);
+		candidate.spare =
+			xasprintf("%s/%u/map_files/%llx-%llx", s->scope->proc, pid,
+				  (unsigned long long)m->start, (unsigned long long)m->end);
+		candidate.name = strdup(m->path);
+		candidate.root = strdup(root);
+		err = take_candidate(s, &candidate);
 	}
 	if (!root)
 		err = -ENOMEM;
@@ -163,7 +168,7 @@ static int find_mapped(struct search *s, uint32_t pid)
 	return err;
 }
 
-/* Those that end meanwhile, or may not be looked at, do not count. */
+/* Processes that end meanwhile, or that we may not examine, do not count. */
 static int find_anywhere(struct search *s)
 {
 	DIR *dir = opendir(s->scope->proc);
@@ -182,7 +187,7 @@ static int find_anywhere(struct search *s)
 	return err;
 }
 
-/* What a link of /proc is said to lead to, for the caller to free. NULL: errno. */
+/* The target of a link of /proc, for the caller to free. NULL: errno. */
 static char *read_link(const char *path)
 {
 	char name[4096];
@@ -203,7 +208,7 @@ static bool is_executable(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode) && (st.st_mode & 0111);
 }
 
-/* The program that is run as `name`, for the caller to free; NULL: there is none. */
+/* The program that `name` runs, for the caller to free; NULL: there is none. */
 static char *find_program(const char *name)
 {
 	const char *at = getenv("PATH"), *end;
@@ -251,7 +256,7 @@ static int visit_library(const char *name, const char *path, void *visiting_)
 	return add_path(v->s, v->root, path);
 }
 
-/* What dlopen() in `program` could load by the name that is looked for. */
+/* The libraries that dlopen() in `program` could load by the name of the request. */
 static int find_loadable(struct search *s, const struct libraries *libraries, const char *program)
 {
 	const char *binary = s->request->binary;
@@ -264,7 +269,7 @@ static int find_loadable(struct search *s, const struct libraries *libraries, co
 	if (!strstr(binary, ".so") && !short_name)
 		return 0;
 	err = libraries_named(libraries, program, binary, visit_library, &v);
-	if (err || s->places->count || !(short_name || no_version))
+	if (err || s->candidates->count || !(short_name || no_version))
 		return err;
 	glob = xasprintf("%s%s", binary, short_name ? ".so*" : ".*");
 	err = glob ? libraries_named(libraries, program, glob, visit_library, &v) : -ENOMEM;
@@ -293,7 +298,7 @@ static char *read_interpreter(const char *path)
 static int find_by_word(struct search *s, const struct libraries *libraries, const char *word,
 			unsigned depth);
 
-/* A script is run by what its first line says: `#!/usr/bin/env python3` is two programs. */
+/* The first line of a script names its programs: `#!/usr/bin/env python3` is two. */
 static int find_by_script(struct search *s, const struct libraries *libraries, const char *path,
 			  unsigned depth)
 {
@@ -301,7 +306,7 @@ static int find_by_script(struct search *s, const struct libraries *libraries, c
 	int err = 0;
 
 	for (char *word = words ? strtok_r(words, " \t\r", &rest) : NULL;
-	     word && !err && !s->places->count; word = strtok_r(NULL, " \t\r", &rest))
+	     word && !err && !s->candidates->count; word = strtok_r(NULL, " \t\r", &rest))
 		if (*word != '-')
 			err = find_by_word(s, libraries, word, depth + 1);
 	free(words);
@@ -330,17 +335,17 @@ static int find_by_word(struct search *s, const struct libraries *libraries, con
 	return err;
 }
 
-/* What the command needs, and what programs among its arguments do (mpirun ./solver). */
+/* The libraries that the command, and the programs among its arguments (mpirun ./solver), need. */
 static int find_for_command(struct search *s, const struct libraries *libraries)
 {
 	char **command = s->scope->command;
 	char *program = NULL;
 	int err = 0;
 
-	for (size_t i = 0; command[i] && !err && !s->places->count; i++)
+	for (size_t i = 0; command[i] && !err && !s->candidates->count; i++)
 		if (i == 0 || (command[i][0] != '-' && !strchr(command[i], '=')))
 			err = find_by_word(s, libraries, command[i], 0);
-	if (!err && !s->places->count && command[0]) {
+	if (!err && !s->candidates->count && command[0]) {
 		program = find_program(command[0]);
 		err = find_loadable(s, libraries, program);
 	}
@@ -348,7 +353,7 @@ static int find_for_command(struct search *s, const struct libraries *libraries)
 	return err;
 }
 
-/* What stands in the environment of a process, for the caller to free; NULL: nothing. */
+/* A variable of the environment of a process, for the caller to free; NULL: not set. */
 static char *variable_of(struct search *s, uint32_t pid, const char *name)
 {
 	char *path = xasprintf("%s/%u/environ", s->scope->proc, pid), *line = NULL, *value = NULL;
@@ -365,7 +370,7 @@ static char *variable_of(struct search *s, uint32_t pid, const char *name)
 	return value;
 }
 
-/* What a process could still load. */
+/* The libraries that a process could still load. */
 static int find_for_process(struct search *s, uint32_t pid)
 {
 	char *root = root_of(s, pid), *path = variable_of(s, pid, "LD_LIBRARY_PATH");
@@ -398,7 +403,7 @@ static int find_elsewhere(struct search *s)
 	else
 		err = find_loadable(s, &libraries, NULL);
 	libraries_close(&libraries);
-	if (!err && !s->places->count)
+	if (!err && !s->candidates->count)
 		err = find_in_path(s);
 	return err;
 }
@@ -407,14 +412,15 @@ static int find_elsewhere(struct search *s)
 
 static const char *process_trouble(int err)
 {
-	return err == -ENOENT || err == -ESRCH ? "does not exist"
-	       : err == -EACCES || err == -EPERM
-		       ? "belongs to somebody else: to read what it has mapped takes its owner's "
-			 "rights, or CAP_SYS_PTRACE"
-		       : strerror(-err);
+	if (err == -ENOENT || err == -ESRCH)
+		return "does not exist";
+	if (err == -EACCES || err == -EPERM)
+		return "belongs to another user: reading its mapped files needs its owner's "
+		       "rights, or CAP_SYS_PTRACE";
+	return strerror(-err);
 }
 
-/* In the words of whoever has to say it; without memory there are none. */
+/* Sets *why to the sentence; out of memory there is none. Returns the error. */
 static int trouble(int err, char **why, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 static int trouble(int err, char **why, const char *format, ...)
@@ -433,26 +439,26 @@ static int trouble(int err, char **why, const char *format, ...)
 static int find_executable(struct search *s)
 {
 	uint32_t pid = s->request->pid;
-	struct place place = {.path = xasprintf("%s/%u/exe", s->scope->proc, pid),
-			      .root = root_of(s, pid),
-			      .direct = true};
+	struct binary_candidate candidate = {.path = xasprintf("%s/%u/exe", s->scope->proc, pid),
+					     .root = root_of(s, pid),
+					     .direct = true};
 	int err = -ENOMEM;
 
 	errno = ENOMEM;
-	place.name = place.path ? read_link(place.path) : NULL;
+	candidate.name = candidate.path ? read_link(candidate.path) : NULL;
 	err = -errno;
-	if (!place.name) {
-		place_free(&place);
+	if (!candidate.name) {
+		candidate_free(&candidate);
 		return err;
 	}
-	return take_place(s, &place);
+	return take_candidate(s, &candidate);
 }
 
 static int find_path(struct search *s)
 {
 	const char *binary = s->request->binary;
 	uint32_t pid = s->request->pid;
-	struct place place = {0};
+	struct binary_candidate candidate = {0};
 	char *link, *folder;
 	int err;
 
@@ -463,9 +469,9 @@ static int find_path(struct search *s)
 	free(link);
 	if (err)
 		return err;
-	place.root = root_of(s, pid);
+	candidate.root = root_of(s, pid);
 	if (binary[0] == '/') {
-		place.path = strdup(binary);
+		candidate.path = strdup(binary);
 	} else { /* from where the process is */
 		link = xasprintf("%s/%u/cwd", s->scope->proc, pid);
 		errno = ENOMEM;
@@ -473,14 +479,14 @@ static int find_path(struct search *s)
 		free(link);
 		if (!folder) {
 			err = -errno;
-			place_free(&place);
+			candidate_free(&candidate);
 			return err;
 		}
-		place.path = xasprintf("%s/%s", folder, binary);
+		candidate.path = xasprintf("%s/%s", folder, binary);
 		free(folder);
 	}
-	place.name = strdup(binary);
-	return take_place(s, &place);
+	candidate.name = strdup(binary);
+	return take_candidate(s, &candidate);
 }
 
 static int not_found(struct search *s, char **why)
@@ -525,24 +531,24 @@ static int find_name(struct search *s, char **why)
 		if (err)
 			return trouble(err, why, "process %u %s", pids[i], process_trouble(err));
 	}
-	for (size_t i = 0; i < npids && !err && !s->places->count; i++)
+	for (size_t i = 0; i < npids && !err && !s->candidates->count; i++)
 		err = find_for_process(s, pids[i]);
 	if (!npids && scope->all && !err)
 		err = find_anywhere(s);
 	if (!npids && !err)
 		err = find_elsewhere(s);
-	if (!err && !s->places->count)
+	if (!err && !s->candidates->count)
 		err = not_found(s, why);
 	return err;
 }
 
-int locate(struct places *places, const struct request *request, const struct resolve_scope *scope,
-	   char **why)
+int binary_candidates_find(struct binary_candidates *candidates, const struct request *request,
+			   const struct resolve_scope *scope, char **why)
 {
-	struct search s = {.places = places, .request = request, .scope = scope};
+	struct search s = {.candidates = candidates, .request = request, .scope = scope};
 	int err;
 
-	*places = (struct places){0};
+	*candidates = (struct binary_candidates){0};
 	*why = NULL;
 	if (!request->binary)
 		err = find_executable(&s);
@@ -553,6 +559,6 @@ int locate(struct places *places, const struct request *request, const struct re
 	if (err && !*why && request->pid)
 		err = trouble(err, why, "process %u %s", request->pid, process_trouble(err));
 	if (err)
-		places_free(places);
+		binary_candidates_free(candidates);
 	return err;
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * binary_candidates: which files the BIN of a request means.
+ * binary_candidates: the files that the BIN of a request may mean.
  *
- * In: a request and what is recorded; out: paths of files that may be opened, each with what is
- * known of it. A BIN with a '/' is a path (with PID: below the root of that process). A name, or
- * a glob of names (libmpi.so.*), is the file name or the soname of, in this order,
+ * In: a request and the target of the recording; out: paths of files to open, with what is known of
+ * each. A BIN with a '/' is a path (with PID: below the root of that process). A name, or a glob of
+ * names (libmpi.so.*), is the file name or the soname of, in this order,
  *
- *   with PID, or with processes that are recorded: a file whose code they have mapped;
- *   with a command: the command itself; a library that it or a program among its arguments (of
- *       mpirun, env, ...) or the interpreter of a script needs, found as the dynamic linker finds
- * it (libraries.h); with the whole machine: a file whose code any process has mapped; else, since
- * it may be loaded later: a library in the places of the system, or a program in PATH.
+ *   with PID, or with recorded processes: a file whose code they have mapped;
+ *   with a command: the command itself; a library that it, a program among its arguments (of
+ *       mpirun, env, ...) or the interpreter of a script needs (libraries.h);
+ *   with the whole machine: a file whose code any process has mapped;
+ *   else, since a program may load it later: a library of the system, or a program in PATH.
  *
- * The first of these that knows the name holds (for the whole machine: the last two). Libraries may
- * be given without version and with it: libm, libm.so, libm.so.6.
- * PATH is that of our environment; sudo sets it to a safe one, and nothing is run for being found.
+ * The first match wins (for the whole machine: the last two). Libraries may be given without
+ * version and with it: libm, libm.so, libm.so.6.
+ * PATH is that of our environment, which sudo sets to a safe one; nothing is run by the search.
  * Specification: ebpf.md 4, 11.2.
  */
 #ifndef USER_PROBES_BINARY_CANDIDATES_H
@@ -26,30 +26,31 @@
 
 #include "user/probes/resolve.h"
 
-struct place {
-	char *path;  /* to open, below `root` */
-	char *root;  /* open_in_root.h: "" or /proc/PID/root; debug files lie below it, too */
-	char *spare; /* to open, in our root, if `path` is not the file that is expected; or NULL */
-	char *name;  /* as users know it */
-	bool direct; /* `path` leads to the file whatever the root: a link of /proc */
+struct binary_candidate {
+	char *path;    /* to open, below `root` */
+	char *root;    /* open_in_root.h: "" or /proc/PID/root; of its debug files, too */
+	char *spare;   /* to open, in our root, if `path` is not the expected file; or NULL */
+	char *name;    /* for messages and labels */
+	bool direct;   /* `path` is a link of /proc, which leads to the file from any root */
 	bool expected; /* device and inode are known: by a mapping */
-	bool deleted;  /* by the mapping: no name leads to it any more */
+	bool deleted;  /* by the mapping: it has no name any more */
 	dev_t device;
 	ino_t inode;
 };
 
-struct places {
-	struct place *list;
+struct binary_candidates {
+	struct binary_candidate *list;
 	size_t count;
 };
 
 /*
- * Finds them. 0; or -errno with the end of a sentence in *why, for the caller to free ("there is no
- * process 12"; "process 12 has no libfoo.so mapped, ..."): -ENOENT, -ESRCH, -EACCES, -ENOMEM (no
+ * Finds them. 0; or -errno with the end of a sentence in *why, for the caller to free ("process
+ * 12 does not exist"): -ENOENT, -ESRCH, -EACCES, -ENOMEM (no
  * sentence then).
  */
-int locate(struct places *places, const struct request *request, const struct resolve_scope *scope,
-	   char **why) __attribute__((warn_unused_result));
-void places_free(struct places *places);
+int binary_candidates_find(struct binary_candidates *candidates, const struct request *request,
+			   const struct resolve_scope *scope, char **why)
+	__attribute__((warn_unused_result));
+void binary_candidates_free(struct binary_candidates *candidates);
 
 #endif

@@ -24,7 +24,7 @@ enum level {
 struct entry {
 	struct label *label;
 	enum level level;
-	bool alike; /* another one of another place has the same text */
+	bool alike; /* another site has the same text */
 };
 
 static const char *file_name(const char *path)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * labels: what sites are called in the trace.
+ * labels: the names of sites in the trace.
  *
- * In: sites with the functions that they are, or lie in; out: a label for each: the function's
- * name, demangled (ns::f; ns::f(int) where several have that name), f@VERSION for one that is not
- * the default, f+0x10 for a point, provider:name for a USDT probe. Where two files have the same,
- * each has its file behind it, f (libx.so.1); where one file has the same twice (static functions),
- * the address, f (0x1139). Invariants: UTF-8, at most RESOLVE_LABEL_MAX bytes; two sites share a
- * label only if they are points of one USDT probe in one file. Specification: event-mapping.md
- * "User probes and marks".
+ * In: sites with their functions; out: a label for each: the function's name, demangled (ns::f;
+ * ns::f(int) where several have that name), f@VERSION for one that is not the default, f+0x10 for a
+ * point, provider:name for a USDT probe. Equal labels of two files get the file, f (libx.so.1);
+ * equal labels of one file (static functions) the address, f (0x1139). Invariants: UTF-8, at most
+ * RESOLVE_LABEL_MAX bytes; two sites share a label only if they are points of one USDT probe in one
+ * file. Specification: event-mapping.md "User probes and marks".
  */
 #ifndef USER_PROBES_LABELS_H
 #define USER_PROBES_LABELS_H
@@ -17,7 +16,7 @@
 
 #include "user/probes/binaries.h"
 #include "user/probes/site.h"
-#include "user/elf/symbols.h"
+#include "user/elf/functions.h"
 
 struct label {
 	const struct binary *binary;

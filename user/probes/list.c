@@ -14,7 +14,7 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
-/* Why no pair, in a word. */
+/* The reason why there is no pair, in a word. */
 static const char *const kind_words[] = {
 	[FUNCTION_CALLED] = "",
 	[FUNCTION_IFUNC] = "no pair: IFUNC",
@@ -23,7 +23,7 @@ static const char *const kind_words[] = {
 	[FUNCTION_FRAME] = "no pair: uses its return address",
 };
 
-/* What of a file is shown. */
+/* The shown part of a file. */
 struct shown {
 	uint32_t *functions;
 	size_t nfunctions;
@@ -50,13 +50,13 @@ static void print_escaped(const char *text)
 	free(out);
 }
 
-/* The other names of the place, after the one that is shown. */
+/* The other names of the function, after the shown one. */
 static const struct function *next_alias(const struct functions *functions,
 					 const struct function *of, const struct function *after)
 {
 	const struct function *end = functions->list + functions->count, *f = after;
 
-	/* the names of one place stand together */
+	/* the names of one function stand together */
 	if (!f) {
 		f = of;
 		while (f > functions->list && f[-1].offset == of->offset)
@@ -70,7 +70,7 @@ static const struct function *next_alias(const struct functions *functions,
 	return NULL;
 }
 
-/* What a probe costs (instruction.h), in a word: of a function at its entry, of a point there. */
+/* The cost of a probe (instruction.h), in a word: at the entry of a function, or at a point. */
 static const char *cost_of(const struct binary *binary, uint64_t offset, uint64_t size, bool entry)
 {
 	static const char *const words[] = {[SPOT_FAST] = "fast",
@@ -258,19 +258,20 @@ static int show(struct listing *l, struct binary *binary, const char *name)
 	return ok ? err : -ENOMEM;
 }
 
-static int show_all(struct listing *l, struct binaries *binaries, const struct places *places,
-		    const struct request *request)
+static int show_all(struct listing *l, struct binaries *binaries,
+		    const struct binary_candidates *candidates, const struct request *request)
 {
 	struct binary *binary;
 	const char *wrong;
 	size_t before;
 	int err = 0;
 
-	for (size_t i = 0; i < places->count && !err; i++) {
+	for (size_t i = 0; i < candidates->count && !err; i++) {
 		before = binaries->count;
-		err = binaries_open(binaries, &places->list[i], &binary, &wrong);
+		err = binaries_open(binaries, &candidates->list[i], &binary, &wrong);
 		if (wrong)
-			log_error("--list %s: %s %s", request->text, places->list[i].name, wrong);
+			log_error("--list %s: %s %s", request->text, candidates->list[i].name,
+				  wrong);
 		else if (!err && binaries->count > before) /* not by another name before */
 			err = show(l, binary, request->name);
 	}
@@ -302,22 +303,22 @@ int list_run(const struct request *request, const struct resolve_scope *scope, b
 	struct json *root = json ? json_new_object() : NULL;
 	struct listing listing = {.files = json ? json_put_array(root, "files") : NULL};
 	struct binaries binaries = {0};
-	struct places places = {0};
+	struct binary_candidates candidates = {0};
 	char *why = NULL;
 	int err = json && !listing.files ? -ENOMEM : 0;
 
 	if (!err)
-		err = locate(&places, request, scope, &why);
+		err = binary_candidates_find(&candidates, request, scope, &why);
 	if (why)
 		log_error("--list %s: %s", request->text, why);
 	free(why);
 	if (!err)
-		err = show_all(&listing, &binaries, &places, request);
+		err = show_all(&listing, &binaries, &candidates, request);
 	if (!err)
 		err = finish(root);
 	if (err == -ENOMEM)
 		log_no_memory("--list");
-	places_free(&places);
+	binary_candidates_free(&candidates);
 	binaries_free(&binaries);
 	json_free(root);
 	return err;

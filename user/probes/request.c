@@ -360,7 +360,7 @@ const char *requests_add_functions(struct requests *requests, const char *text, 
 	colon = find_end(text, from, ':', common.pid != 0);
 	*at = from;
 	if (colon == NO_END && !common.pid)
-		return "BIN:FUNC is wanted, as in ./app:compute or libm.so.6:sin";
+		return "expected BIN:FUNC, as in ./app:compute or libm.so.6:sin";
 	if (colon != NO_END) {
 		if (colon == from)
 			return "the name of the program or library before ':' is missing";
@@ -399,7 +399,7 @@ static const char *read_usdt_value(const char *text, size_t from, struct site_va
 
 const char *requests_add_usdt(struct requests *requests, const char *text, size_t *at)
 {
-	static const char wanted[] = "BIN:PROVIDER:NAME is wanted, as in "
+	static const char wanted[] = "expected BIN:PROVIDER:NAME, as in "
 				     "libstdc++.so.6:libstdcxx:throw (see --list BIN)";
 	struct request r = {.kind = REQUEST_USDT};
 	size_t from = 0, first, second, third, end;
@@ -477,7 +477,7 @@ const char *request_of_list(struct request *request, const char *text, size_t *a
 	if (colon == NO_END)
 		colon = strlen(text);
 	if (colon == from && !(r.pid && !text[from]))
-		return "the name of a program or library is wanted";
+		return "expected the name of a program or library";
 	if (colon > from)
 		r.binary = copy_part(text, (struct part){from, colon}, true);
 	r.name = strdup(text[colon] && text[colon + 1] ? text + colon + 1 : "*");

@@ -26,20 +26,20 @@ struct sites_own {
 	size_t nstrings;
 };
 
-/* A site while sites are still being gathered. */
+/* A site while sites are collected. */
 struct draft {
 	struct site site;
 	const struct binary *binary;
-	const struct function *function; /* that it is, or lies in; NULL: none */
-	const struct usdt_probe *probe;	 /* that it is a place of; NULL: none */
+	const struct function *function; /* of the site, or around it; NULL: none */
+	const struct usdt_probe *probe;	 /* of the site; NULL: none */
 	bool glob;			 /* named by a glob */
 };
 
-/* What has become of a place that was opened. */
+/* The result of opening a candidate. */
 struct opened {
 	struct binary *binary; /* NULL: */
 	const char *wrong;     /* what is wrong with it, */
-	int err;	       /* which means this; both 0: not tried yet */
+	int err;	       /* its error; both 0: not tried yet */
 };
 
 struct resolving {
@@ -48,20 +48,20 @@ struct resolving {
 	const struct resolve_scope *scope;
 	struct draft *drafts;
 	size_t count;
-	size_t before;	   /* of them when the current request came */
+	size_t before;	   /* number of drafts before the current request */
 	char why[WHY_MAX]; /* what is wrong with the current request */
-	int err;	   /* that it means */
-	bool obstacle;	   /* it is a function that was named and is left out */
+	int err;	   /* its error */
+	bool obstacle;	   /* a named function was left out */
 
-	/* Where the file of the last request is: API files ask for many functions of one file. */
+	/* The candidates of the last request: API files ask for many functions of one file. */
 	const struct request *located; /* NULL: none yet */
-	struct places places;
-	struct opened *opened; /* by place */
+	struct binary_candidates candidates;
+	struct opened *opened; /* by candidate */
 	char *trouble;
 	int located_err;
 };
 
-/* Notes what is wrong with a request; the first file that it is tried on has the word. */
+/* Sets the error of the current request. The first error counts. */
 static void complain(struct resolving *r, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 static void complain(struct resolving *r, int err, const char *format, ...)
@@ -123,7 +123,8 @@ static int add_draft(struct resolving *r, const struct request *request,
 
 /* ---- functions ---- */
 
-/* A breakpoint in the middle of an instruction changes the program. `name`: of the function. */
+/* Checks that an instruction begins at `offset`: a breakpoint in the middle of one changes the
+ * program. `name`: of the function. */
 static bool check_boundary(struct resolving *r, const struct binary *binary, const char *name,
 			   uint64_t begin, uint64_t offset)
 {
@@ -185,8 +186,8 @@ static int add_function(struct resolving *r, const struct request *request,
 	return add_draft(r, request, binary, &draft);
 }
 
-static void complain_of_name(struct resolving *r, const struct request *request,
-			     struct binary *binary, bool glob)
+static void complain_about_name(struct resolving *r, const struct request *request,
+				struct binary *binary, bool glob)
 {
 	const char *nearest;
 
@@ -218,7 +219,7 @@ static int find_functions(struct resolving *r, const struct request *request, st
 	if (err)
 		return err;
 	if (!count)
-		complain_of_name(r, request, binary, glob || strpbrk(request->name, "*?["));
+		complain_about_name(r, request, binary, glob || strpbrk(request->name, "*?["));
 	if (count > RESOLVE_GLOB_MAX) {
 		complain(r, -E2BIG,
 			 "%s: %zu functions match, of which %d can be probed at once: "
@@ -232,14 +233,14 @@ static int find_functions(struct resolving *r, const struct request *request, st
 	return err;
 }
 
-/* The function around an address: by the symbols, else by what unwinding knows. */
+/* The function around an address: by the symbols, else by the unwind tables. */
 struct around {
 	const struct function *function; /* NULL: it has no name */
 	uint64_t begin, size;		 /* offset in the file; bytes, 0: not known */
 	bool known, called;
 };
 
-static struct around look_around(struct binary *binary, uint64_t address, uint64_t offset)
+static struct around find_around(struct binary *binary, uint64_t address, uint64_t offset)
 {
 	struct around a = {.function = functions_at(&binary->functions, offset)};
 	const struct unwind_frames *frames;
@@ -253,7 +254,7 @@ static struct around look_around(struct binary *binary, uint64_t address, uint64
 		a.called = !function_obstacle(a.function->kind);
 		return a;
 	}
-	frames = binary_frames(binary);
+	frames = binaries_frames(binary);
 	frame = frames ? unwind_frames_at(frames, address) : NULL;
 	if (frame && elf_file_offset(&binary->file, frame->begin, PF_X, &a.begin, &left)) {
 		a.size = frame->size < left ? frame->size : left;
@@ -274,7 +275,7 @@ static int find_address(struct resolving *r, const struct request *request, stru
 			 (unsigned long long)request->offset);
 		return 0;
 	}
-	around = look_around(binary, request->offset, draft.site.offset);
+	around = find_around(binary, request->offset, draft.site.offset);
 	draft.function = around.function;
 	if (around.known && around.called && around.begin == draft.site.offset) {
 		draft.site.kind = SITE_FUNCTION;
@@ -287,8 +288,8 @@ static int find_address(struct resolving *r, const struct request *request, stru
 			 binary->name, (unsigned long long)request->offset);
 		return 0;
 	} else if (!around.known) {
-		log_warn("%s: it is not known which function 0x%llx belongs to: if no instruction "
-			 "begins there, the probe changes the program",
+		log_warn("%s: no function is known around 0x%llx: if no instruction begins there, "
+			 "the probe changes the program",
 			 binary->name, (unsigned long long)request->offset);
 	} else if (!check_boundary(r, binary,
 				   around.function ? around.function->name : "the function",
@@ -300,7 +301,7 @@ static int find_address(struct resolving *r, const struct request *request, stru
 
 /* ---- USDT probes ---- */
 
-/* Where the argument that is asked for is at this place of the probe. */
+/* The location of the requested argument at this site of the probe. */
 static const char *find_argument(const struct request *request, const struct binary *binary,
 				 const struct usdt_probe *probe, struct site_value *value)
 {
@@ -385,9 +386,9 @@ static bool same_file(const struct request *a, const struct request *b)
 	       (a->binary ? b->binary && !strcmp(a->binary, b->binary) : !b->binary);
 }
 
-static void forget_places(struct resolving *r)
+static void forget_candidates(struct resolving *r)
 {
-	places_free(&r->places);
+	binary_candidates_free(&r->candidates);
 	free(r->opened);
 	free(r->trouble);
 	r->opened = NULL;
@@ -395,13 +396,14 @@ static void forget_places(struct resolving *r)
 	r->located = NULL;
 }
 
-static int find_places(struct resolving *r, const struct request *request)
+static int find_candidates(struct resolving *r, const struct request *request)
 {
 	if (!r->located || !same_file(r->located, request)) {
-		forget_places(r);
-		r->located_err = locate(&r->places, request, r->scope, &r->trouble);
+		forget_candidates(r);
+		r->located_err =
+			binary_candidates_find(&r->candidates, request, r->scope, &r->trouble);
 		r->located = request;
-		r->opened = calloc(r->places.count + 1, sizeof(*r->opened));
+		r->opened = calloc(r->candidates.count + 1, sizeof(*r->opened));
 		if (!r->opened)
 			r->located_err = -ENOMEM;
 	}
@@ -413,23 +415,23 @@ static int find_places(struct resolving *r, const struct request *request)
 static int find_request(struct resolving *r, const struct request *request)
 {
 	size_t visit = (size_t)(request - r->requests->list) + 1;
-	int err = find_places(r, request);
+	int err = find_candidates(r, request);
 
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	for (size_t i = 0; i < r->places.count && !err; i++) {
-		const struct place *place = &r->places.list[i];
+	for (size_t i = 0; i < r->candidates.count && !err; i++) {
+		const struct binary_candidate *candidate = &r->candidates.list[i];
 		struct opened *o = &r->opened[i];
 
 		if (!o->binary && !o->err)
-			o->err = binaries_open(&r->sites->own->binaries, place, &o->binary,
+			o->err = binaries_open(&r->sites->own->binaries, candidate, &o->binary,
 					       &o->wrong);
 		if (o->wrong) {
-			complain(r, o->err, "%s %s", place->name, o->wrong);
+			complain(r, o->err, "%s %s", candidate->name, o->wrong);
 		} else if (o->err) {
 			err = o->err;
 		} else if (o->binary->visited != visit) {
-			/* not by another of its names before */
+			/* another name has not led to it before */
 			o->binary->visited = visit;
 			err = find_in(r, request, o->binary);
 		}
@@ -495,7 +497,8 @@ static int compare_drafts(const void *a, const void *b)
 	return x->site.request < y->site.request ? -1 : x->site.request > y->site.request;
 }
 
-/* One site for each place. That a name is left out since another is the same function is told. */
+/* Keeps one site for each position, and warns of a name that is another name of the same function.
+ */
 static int merge_drafts(struct resolving *r)
 {
 	const struct request *list = r->requests->list;
@@ -514,7 +517,7 @@ static int merge_drafts(struct resolving *r)
 		if (last && last->binary == d->binary && last->site.offset == d->site.offset &&
 		    last->site.kind == d->site.kind) {
 			if (!d->glob && !list[d->site.request].optional)
-				log_warn("%s and %s are one place: only the first counts",
+				log_warn("%s and %s are the same site: only the first counts",
 					 list[last->site.request].text, list[d->site.request].text);
 			doubles[r->sites->ndoubles++] =
 				(struct resolve_double){.request = d->site.request,
@@ -534,8 +537,8 @@ static bool needs_type(const struct draft *d)
 	       !d->site.value.bytes && d->function;
 }
 
-/* How large values are for which that was not said: by debug information, else a whole register.
- * Drafts are sorted by file. */
+/* Sets the size of values without one: by debug information, else a whole register. Drafts are
+ * sorted by file. */
 static int find_types(struct resolving *r)
 {
 	struct type_question *questions = calloc(r->count + 1, sizeof(*questions));
@@ -552,7 +555,7 @@ static int find_types(struct resolving *r)
 				questions[n++] = (struct type_question){
 					.address = r->drafts[to].function->address,
 					.value = &r->drafts[to].site.value};
-		types_find(debug_fd >= 0 ? debug_fd : binary->file.fd, questions, n);
+		argument_types_find(debug_fd >= 0 ? debug_fd : binary->file.fd, questions, n);
 	}
 	free(questions);
 	for (size_t i = 0; i < r->count; i++) {
@@ -602,7 +605,7 @@ static int make_sites(struct resolving *r)
 	return err;
 }
 
-int sites_resolve(struct sites *sites, const struct requests *requests,
+int resolve_sites(struct sites *sites, const struct requests *requests,
 		  const struct resolve_scope *scope)
 {
 	struct resolving r = {.sites = sites, .requests = requests, .scope = scope};
@@ -613,7 +616,7 @@ int sites_resolve(struct sites *sites, const struct requests *requests,
 		err = -ENOMEM;
 	for (size_t i = 0; i < requests->count && !err; i++)
 		err = resolve_one(&r, i);
-	forget_places(&r);
+	forget_candidates(&r);
 	if (!err)
 		err = merge_drafts(&r);
 	if (!err)
@@ -624,14 +627,14 @@ int sites_resolve(struct sites *sites, const struct requests *requests,
 	if (err == -ENOMEM)
 		log_no_memory("what is to be probed");
 	if (err)
-		sites_free(sites);
+		resolve_free(sites);
 	else if (sites->skipped)
 		log_debug("functions that match, but cannot be probed in pairs: %zu",
 			  sites->skipped);
 	return err;
 }
 
-void sites_free(struct sites *sites)
+void resolve_free(struct sites *sites)
 {
 	for (size_t i = 0; i < sites->nmissing; i++)
 		free(sites->missing[i].why);

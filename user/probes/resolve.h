@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * resolve: requests become sites.
+ * resolve: turns requests into sites.
  *
- * In: requests (request.h) and where to look; out: sites (site.h), sorted by file and offset,
- * and what was not found. The files stay open as long as the sites are: site.path is
- * /proc/self/fd/N, so what is attached to is the file that was read, whatever its name means by
- * then, in whatever mount namespace it lies.
- * Invariants: no two sites have the same file, offset and kind: of two requests for one place,
- * the one that names it wins over a glob, then the earlier one, and the other is told as a double;
+ * In: requests (request.h) and the scope of the search; out: sites (site.h), sorted by file and
+ * offset, and the requests without a site. The files stay open as long as the sites: site.path is
+ * /proc/self/fd/N, so the probes attach to the file that was read, whatever its name means by then,
+ * in any mount namespace.
+ * Invariants: no two sites have the same file, offset and kind: of two requests for one site, the
+ * one that names it wins over a glob, then the earlier one, and the other is reported as a double;
  * the functions of two files never share a label.
  * Specification: ebpf.md 4, 11; event-mapping.md "User probes and marks", "Library APIs".
  */
@@ -24,23 +24,23 @@
 #define RESOLVE_GLOB_MAX  20000 /* functions that one glob may choose */
 #define RESOLVE_LABEL_MAX 511	/* bytes of a label (event-mapping.md) */
 
-/* Where a BIN without a '/' is looked for. */
+/* The scope of the search for a BIN without a '/'. */
 struct resolve_scope {
-	const uint32_t *pids; /* the processes or threads that are recorded */
+	const uint32_t *pids; /* the recorded processes or threads */
 	size_t npids;
-	char **command;	  /* the command that will be run, ended by NULL; or NULL */
+	char **command;	  /* the command to run, ended by NULL; or NULL */
 	bool all;	  /* the whole machine: in all its processes */
 	const char *proc; /* "/proc" */
-	const char *root; /* ""; tests: what stands before /lib, /usr/lib and /etc/ld.so.conf */
+	const char *root; /* ""; tests: the root of /lib and /etc/ld.so.cache */
 };
 
-/* A request that found nothing, and did not have to. */
+/* An optional request that found nothing. */
 struct resolve_missing {
 	uint32_t request; /* index */
 	char *why;	  /* "libmpi.so.40 has no function MPI_Foo" */
 };
 
-/* A request that means a place that another one has. */
+/* A request for a site that another one has. */
 struct resolve_double {
 	uint32_t request, winner, site; /* indices; the site is the winner's */
 	bool joined; /* of API files: without effect, or beside the winner's (apis.h) */
@@ -53,18 +53,19 @@ struct sites {
 	size_t ndoubles;
 	struct resolve_missing *missing;
 	size_t nmissing;
-	size_t skipped;	       /* by globs: cannot be probed as functions (told at debug level) */
+	size_t skipped; /* by globs: functions that cannot be probed in pairs (logged at debug
+			   level) */
 	struct sites_own *own; /* files, strings */
 };
 
 /*
- * Resolves all requests. 0; or -errno after one message, which says which request found nothing
- * and why (-ENOENT: no such file, process or function; -EACCES; -ENOEXEC: not a program of this
- * machine), and then there is nothing to free.
+ * Resolves all requests. 0; or -errno after one message with the request and the reason (-ENOENT:
+ * no such file, process or function; -EACCES; -ENOEXEC: not a program of this machine), and then
+ * there is nothing to free.
  */
-int sites_resolve(struct sites *sites, const struct requests *requests,
+int resolve_sites(struct sites *sites, const struct requests *requests,
 		  const struct resolve_scope *scope) __attribute__((warn_unused_result));
 
-void sites_free(struct sites *sites); /* also of a zeroed struct */
+void resolve_free(struct sites *sites); /* also of a zeroed struct */
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * site: one place in one file where a probe stands, and what it tells.
+ * site: one position in a file where a probe is placed, and the value that it reads.
  *
- * Requests (request.h: -u, --usdt, --api) are resolved into sites (resolve.h) by
- * looking into files; sites are attached (attach.h) without looking into files
- * again. Pure data; strings belong to the set of sites that holds them.
+ * Requests (request.h: -u, --usdt, --api) are resolved into sites (resolve.h), which reads the
+ * files; attaching (attach.h) does not read them again. Pure data; strings belong to the set of
+ * sites that holds them.
  * Invariant: no two sites of a set have the same file, offset and kind.
  * Specification: ebpf.md 11; event-mapping.md "User probes and marks", "Library APIs".
  */
@@ -23,14 +23,14 @@ enum site_kind {
 	SITE_POINT,    /* one event: inside a function, or a USDT probe */
 };
 
-/* Where the value of an event comes from. */
+/* The source of the value of an event. */
 enum site_source {
 	SITE_NOTHING,  /* the function itself is the value: its id */
 	SITE_ARGUMENT, /* integer argument `number`, from 1, read at the entry */
-	SITE_RETURN,   /* what the function returns */
+	SITE_RETURN,   /* the returned value */
 	SITE_CONSTANT, /* USDT: `constant` */
 	SITE_REGISTER, /* USDT: a register */
-	SITE_MEMORY,   /* USDT: what stands at register + constant; the instruction pointer as
+	SITE_MEMORY,   /* USDT: the memory at register + constant; the instruction pointer as
 			  a register is the address of the probe itself */
 };
 
@@ -46,19 +46,19 @@ struct site_value {
 struct site {
 	enum site_kind kind;
 	const char *path;   /* to attach to; may be below /proc/PID/root */
-	const char *binary; /* the file's name as users know it */
-	dev_t device;	    /* with inode: which file it is, whatever its path */
+	const char *binary; /* the name of the file, for messages */
+	dev_t device;	    /* with inode: the identity of the file, whatever its path */
 	ino_t inode;
 	uint64_t offset;    /* in the file, bytes: the function's first, or the point's */
-	uint64_t size;	    /* of the function, bytes; 0: not known */
+	uint64_t size;	    /* of the function, bytes; 0: unknown */
 	uint64_t semaphore; /* USDT: file offset of the semaphore; 0: none */
 	uint8_t code[SITE_CODE_BYTES]; /* from `offset` on */
-	size_t code_bytes;	       /* that are there */
+	size_t code_bytes;	       /* number of them */
 	const char *symbol;	       /* as the file has it; NULL: none (an address) */
 	const char *label;	       /* in the trace: demangled, made distinct between binaries */
 	struct site_value value;
 	bool unwinds;	  /* a return probe may end the program: see unwind.h */
-	uint32_t request; /* index of the request that it came from */
+	uint32_t request; /* index of its request */
 };
 
 #endif

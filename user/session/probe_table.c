@@ -92,7 +92,7 @@ static void print_slow(const struct probes *probes)
 	for (size_t i = 0; i < probes->sites.count; i++) {
 		const char *label = probes->sites.list[i].label;
 
-		if (!probes->sum->figures[i].calls || !attach_place(probes->attach, i)->slow)
+		if (!probes->sum->figures[i].calls || !attach_site(probes->attach, i)->slow)
 			continue;
 		hits += probes->sum->figures[i].calls;
 		if (n++ < NAMED && at + strlen(label) + 4 < sizeof(names))

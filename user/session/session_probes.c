@@ -33,7 +33,8 @@ static int make_actions(struct probes *probes)
 
 	if (actions_new(&probes->actions, probes->sites.count))
 		return no_memory();
-	/* The APIs first: their marks have the types that they declare, those of values any other. */
+	/* The APIs first: their marks have the types that they declare, those of values any other.
+	 */
 	err = apis_act(&probes->apis, &probes->sites, &probes->actions);
 	for (size_t i = 0; i < probes->sites.count && !err; i++)
 		if (!apis_mean(&probes->apis, &probes->sites.list[i]))
@@ -75,7 +76,7 @@ int probes_open(struct probes *probes, const struct options *o)
 	int err = ask(probes, o, &scope);
 
 	if (!err && probes->requests.count)
-		err = sites_resolve(&probes->sites, &probes->requests, &scope);
+		err = resolve_sites(&probes->sites, &probes->requests, &scope);
 	if (err)
 		return err;
 	apis_choose(&probes->apis, &probes->sites);
@@ -105,7 +106,7 @@ void probes_close(struct probes *probes)
 	attach_free(probes->attach);
 	calls_free(probes->sum);
 	actions_free(&probes->actions);
-	sites_free(&probes->sites);
+	resolve_free(&probes->sites);
 	requests_free(&probes->requests);
 	apis_free(&probes->apis);
 	memset(probes, 0, sizeof(*probes));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* symbols: see symbols.h. */
+/* functions: see functions.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -11,17 +11,17 @@
 #include "user/elf/demangle.h"
 #include "user/elf/elf_child.h"
 #include "user/elf/elf_section.h"
-#include "user/elf/symbols.h"
+#include "user/elf/functions.h"
 #include "trace/base/log.h"
 
 #define VERSIONS_MAX  0x8000	 /* their numbers have 15 bits; the next bit marks an old version */
 #define FUNCTIONS_MAX (1u << 22) /* names; the largest programs have a quarter of it */
 
-/* ---- which functions are no ordinary ones ---- */
+/* ---- functions that cannot have a return probe ---- */
 
 /*
- * These store their return address to come back to it later, look for their caller by it, or are
- * not entered by a call: with a return address replaced by the kernel's the program goes astray.
+ * These store their return address for a later jump, find their caller by it, or are not entered by
+ * a call: a replaced return address makes the program crash.
  */
 static const char *const frame_names[] = {
 	"setjmp",
@@ -56,7 +56,7 @@ static const char *const frame_names[] = {
 	"__tls_get_addr_slow",
 };
 
-/* gcc moves what is rarely run out of a function: f.cold, f.cold.1. */
+/* gcc moves rarely executed code out of a function: f.cold, f.cold.1. */
 static bool is_part(const char *name)
 {
 	const char *cold = strstr(name, ".cold");
@@ -89,7 +89,7 @@ const char *function_obstacle(enum function_kind kind)
 	case FUNCTION_PART:
 		return "is a part of a function that is jumped to, not called";
 	case FUNCTION_START:
-		return "is where the program starts: nothing has called it, so it has no return";
+		return "is where the program starts: it has no caller, so no return";
 	case FUNCTION_FRAME:
 		return "uses its own return address, which a return probe would replace";
 	}
@@ -377,7 +377,7 @@ static int compare_size(size_t a, size_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* Which of two names of one place is preferred: see symbols.h. */
+/* Orders names of one function by preference: see functions.h. */
 static int compare_names(const struct function *a, const struct function *b)
 {
 	if (a->old_version != b->old_version)
@@ -400,7 +400,7 @@ static int compare_functions(const void *a, const void *b)
 	return compare_names(x, y);
 }
 
-/* The same name at the same place, from two tables: one is left, with what both know. */
+/* Merges the same name of the same function from two tables. */
 static void merge_doubles(struct functions *functions)
 {
 	struct function *list = functions->list;
@@ -449,7 +449,7 @@ static int sort(struct functions *functions)
 	return 0;
 }
 
-/* What is one function by several names is one of all: if any name makes it special, it is. */
+/* If one name of a function makes it special, all of its names are. */
 static void share_kinds(struct functions *functions)
 {
 	struct function *list = functions->list;
@@ -505,7 +505,7 @@ void functions_free(struct functions *functions)
 
 /* ---- demangled ---- */
 
-/* Appends a string to what is being filled; offsets, as it may move. */
+/* Appends a string to a growing block. */
 static int store(char **text, size_t *used, size_t *room, const char *string, size_t length)
 {
 	while (!*text || *used + length + 1 > *room) {
@@ -525,14 +525,14 @@ static int store(char **text, size_t *used, size_t *room, const char *string, si
 int functions_demangle(struct functions *functions)
 {
 	char buffer[DEMANGLE_MAX], *text = NULL;
-	size_t used = 0, room = 0, length, *places;
+	size_t used = 0, room = 0, length, *offsets;
 	int err = 0;
 
 	if (functions->demangled || !functions->count)
 		return 0;
-	/* where each pair begins, plus 1 */
-	places = calloc(functions->count, 2 * sizeof(*places));
-	if (!places)
+	/* the offset of each pair of strings, plus 1; the block may move */
+	offsets = calloc(functions->count, 2 * sizeof(*offsets));
+	if (!offsets)
 		return -ENOMEM;
 	for (size_t i = 0; i < functions->count && !err; i++) {
 		const char *name = functions->list[i].name;
@@ -540,12 +540,12 @@ int functions_demangle(struct functions *functions)
 		length = demangle(buffer, name, DEMANGLE_NAME);
 		if (!length)
 			continue;
-		places[2 * i] = used + 1;
+		offsets[2 * i] = used + 1;
 		err = store(&text, &used, &room, buffer, length);
 		length = demangle(buffer, name, DEMANGLE_PARAMETERS);
 		if (err || !length)
 			continue;
-		places[2 * i + 1] = used + 1;
+		offsets[2 * i + 1] = used + 1;
 		err = store(&text, &used, &room, buffer, length);
 	}
 	if (!err && text)
@@ -553,13 +553,13 @@ int functions_demangle(struct functions *functions)
 	else
 		free(text);
 	for (size_t i = 0; i < functions->count && !err; i++) {
-		if (places[2 * i])
-			functions->list[i].plain = text + places[2 * i] - 1;
-		if (places[2 * i + 1])
-			functions->list[i].full = text + places[2 * i + 1] - 1;
+		if (offsets[2 * i])
+			functions->list[i].plain = text + offsets[2 * i] - 1;
+		if (offsets[2 * i + 1])
+			functions->list[i].full = text + offsets[2 * i + 1] - 1;
 	}
 	functions->demangled = !err;
-	free(places);
+	free(offsets);
 	return err;
 }
 
@@ -601,7 +601,7 @@ static bool is_exactly(const struct function *f, const char *name)
 		return false;
 	if (equal_but_blanks(f->plain, name) || (f->full && equal_but_blanks(f->full, name)))
 		return true;
-	/* with the type that it returns: only if the rest is there, since this is slow */
+	/* with the returned type: only if the rest matches, since this is slow */
 	return f->full && strstr(name, f->plain) && demangle(whole, f->name, DEMANGLE_WHOLE) &&
 	       equal_but_blanks(whole, name);
 }
@@ -617,7 +617,7 @@ struct found {
 	size_t count;
 };
 
-/* One for each place; they come in the order of the list. */
+/* Takes one index for each function; they come in the order of the list. */
 static void choose(const struct functions *functions, struct found *found, size_t i)
 {
 	const struct function *f = functions->list;
@@ -703,8 +703,8 @@ const struct function *functions_at(const struct functions *functions, uint64_t 
 		else
 			high = middle;
 	}
-	/* the last that begins at or before it, and of its names the first; those without a
-	 * size count at their beginning alone */
+	/* the last one that begins at or before it, by its first name; a function without a size
+	 * matches at its first byte alone */
 	while (low) {
 		const struct function *f;
 
@@ -721,12 +721,12 @@ const struct function *functions_at(const struct functions *functions, uint64_t 
 	return NULL;
 }
 
-/* ---- did you mean ---- */
+/* ---- the most similar name ---- */
 
-#define NEAREST_MAX 64 /* bytes of names that are compared */
+#define NEAREST_MAX 64 /* bytes of the compared names */
 
-/* How many signs must be changed, added, left out or swapped to come from one to the other,
- * letters' case apart; above `most` it need not be exact. */
+/* The edit distance: characters to change, add, remove or swap, regardless of case; above `most` it
+ * need not be exact. */
 static size_t distance(const char *a, const char *b, size_t most)
 {
 	size_t na = strlen(a), nb = strlen(b), rows[3][NEAREST_MAX + 1];
