@@ -126,7 +126,7 @@ left:
 	return true;
 }
 
-/* What a probe has found. */
+/* One hit of a probe. */
 struct hit {
 	__u64 cookie, sp, call, value;
 	__u32 stack;

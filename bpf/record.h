@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * record: what the kernel side sends, the one contract between bpf/ and user/.
+ * record: the records that the programs send to user code.
  *
- * Records travel in one ring per CPU, in the order in which their room was reserved;
- * the clock (CLOCK_MONOTONIC, ns) is read after the reserve. The CPU is the
- * ring's and is not in the record. Sizes and offsets are fixed and asserted on both
- * sides; kinds and values are on the wire: append only, never renumber. A change that
- * an older reader would misread raises RECORD_VERSION, which both sides compare
- * at load.
+ * Records travel in one ring per CPU, in the order in which their space was reserved; the clock
+ * (CLOCK_MONOTONIC, ns) is read after the reserve. The CPU is that of the ring and is not in the
+ * record. Sizes and offsets are fixed and asserted on both sides; kinds and values are on the wire:
+ * append only, never renumber. A change that an older reader would misread raises RECORD_VERSION,
+ * which both sides compare at load.
  *
- * An `id` names a task for its whole life, whatever its tid becomes (exec): dense
- * from 1, kept in the task's storage. 0 is a task that is not wanted, the idle task, or
- * one not known. tid and pid are those of the initial PID namespace (pid is what the
- * kernel calls tgid); the idle task has tid 0.
+ * An `id` names a task for its whole life, also when its tid changes (exec): dense from 1, kept in
+ * the storage of the task. 0 is a task that is not recorded, the idle task, or an unknown task. tid
+ * and pid are those of the initial PID namespace (the kernel calls this pid the tgid); the idle
+ * task has tid 0.
  *
  * Needs only __u8 ... __s64, so both clang's BPF target and user code can read it.
  */
@@ -30,9 +29,9 @@
 
 enum record_kind {
 	RECORD_SWITCH = 1,   /* struct record_switch */
-	RECORD_TASK = 2,     /* struct record_task: who an id is; at birth, rename, exec */
+	RECORD_TASK = 2,     /* struct record_task: the task of an id; at birth, rename, exec */
 	RECORD_EXIT = 3,     /* struct record_exit: the task has begun to exit */
-	RECORD_SNAPSHOT = 4, /* struct record_snapshot: who is on this CPU now */
+	RECORD_SNAPSHOT = 4, /* struct record_snapshot: the current task of this CPU */
 	RECORD_LOST = 5,     /* struct record_lost: what had no room just before this point */
 	RECORD_PROBE = 6,    /* struct record_probe: a task is at a site, in user code */
 	RECORD_KINDS	     /* first unused number */
@@ -74,20 +73,20 @@ _Static_assert(sizeof(struct record_switch) == 48, "wire size");
 #define SWITCH_NEXT_LOST      2u /* a switch of next was lost since it last left a CPU */
 
 /*
- * RECORD_TASK and RECORD_EXIT are sent from all CPUs, a CPU list or not; from those that are
- * not listed head.id is 0, since nothing is told of who runs there.
+ * RECORD_TASK and RECORD_EXIT are sent from all CPUs, with a CPU list, too; from CPUs that are not
+ * listed with head.id 0, since their current tasks are not recorded.
  *
- * A RECORD_TASK with an id and without TASK_FLAG_WANTED ends the following of that task (it was
- * renamed and no longer matches --comm, or left the cgroup): its later records have id 0. It
- * may be wanted again later, under the same id and announced by a RECORD_TASK with the flag; a
- * task may also become wanted while it runs, and its first switch record is then a switch-out.
- * TASK_ITERATED with id 0 is a task that is not wanted, told for its name alone; TASK_BORN with
- * id 0 one that is not followed, told because who created it (head.id) is.
+ * A RECORD_TASK with an id and without TASK_FLAG_TRACED: the task is no longer traced (a new name
+ * does not match --comm, or it left the cgroup), and its later records have id 0. It may be traced
+ * again later, under the same id, after a RECORD_TASK with the flag. A task may also become traced
+ * while it runs: its first switch record is then a switch-out.
+ * TASK_ITERATED with id 0 is a task that is not traced, sent only for its name; TASK_BORN with id 0
+ * is one that is not traced, sent because its creator (head.id) is.
  *
  * The cause is in head.flags of RECORD_TASK.
  */
 enum task_cause {
-	TASK_SEEN = 1,	   /* wanted from now on: moved into the cgroup, or first sight */
+	TASK_SEEN = 1,	   /* traced from now on: moved into the cgroup, or seen first */
 	TASK_ITERATED = 2, /* read by the iterator; clock 0, never through a ring */
 	TASK_BORN = 3,	   /* fork or clone; head.id is the creator's */
 	TASK_RENAMED = 4,
@@ -95,7 +94,7 @@ enum task_cause {
 };
 
 #define TASK_FLAG_KTHREAD   1u
-#define TASK_FLAG_WANTED    2u /* is followed; see above */
+#define TASK_FLAG_TRACED    2u /* see above */
 #define TASK_FLAG_ELSEWHERE 4u /* TASK_ITERATED: as SWITCH_NEXT_ELSEWHERE, at this moment */
 #define TASK_FLAG_LOST	    8u /* TASK_ITERATED: as SWITCH_NEXT_LOST, at this moment */
 
@@ -103,7 +102,7 @@ struct record_task {
 	struct record_head head;
 	__u32 id, tid, pid;
 	__u32 parent_pid;  /* of the real parent's process; 0 not known */
-	__s32 creator_tid; /* TASK_BORN: who called clone; else -1 */
+	__s32 creator_tid; /* TASK_BORN: the caller of clone(); else -1 */
 	__u32 old_tid;	   /* TASK_EXECED: the tid before; else equal to tid */
 	__u32 flags;	   /* TASK_FLAG_* */
 	__u32 state;	   /* TASK_ITERATED: raw kernel state; else 0 */
@@ -131,9 +130,9 @@ struct record_snapshot {
 _Static_assert(sizeof(struct record_snapshot) == 24, "wire size");
 
 /*
- * RECORD_LOST precedes the first record that found room after a loss: so many events (of
- * all kinds), the first of them at first_clock. A loss with nothing after it in its ring has no
- * record; the counters alone tell it.
+ * RECORD_LOST precedes the first record that found space after a loss: `count` events of all kinds,
+ * the first of them at first_clock. A loss without a later record in its ring is only in the event
+ * counts.
  */
 struct record_lost {
 	struct record_head head;

@@ -42,7 +42,7 @@ struct event_counts {
 	__u64 full;	/* lost: no space in the ring, or no ring */
 };
 
-/* What a CPU does. */
+/* The use of a CPU. */
 enum cpu_use {
 	CPU_UNKNOWN,
 	CPU_IDLE,
@@ -51,7 +51,7 @@ enum cpu_use {
 	CPU_USES
 };
 
-/* What our programs are for. */
+/* The purpose of our programs. */
 enum program_group {
 	PROGRAMS_SWITCH,
 	PROGRAMS_WAKE,
@@ -61,7 +61,7 @@ enum program_group {
 	PROGRAM_GROUPS
 };
 
-/* What the runs that were timed took: one run in 64. */
+/* Time of the runs that were timed: one in 64. */
 struct program_cost {
 	__u64 timed_runs, timed_ns;
 };

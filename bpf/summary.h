@@ -15,7 +15,7 @@
 
 #include "state.h"
 
-/* What a thread does. */
+/* The state of a thread. */
 enum time_state {
 	TIME_NONE, /* it has not begun: never run, or not traced */
 	TIME_UNKNOWN,

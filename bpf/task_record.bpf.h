@@ -28,7 +28,7 @@ static __always_inline void task_fill(struct record_task *record, __u8 cause, __
 	record->creator_tid = -1;
 	record->old_tid = task->pid;
 	record->flags = (kernel_is_kthread(task) ? TASK_FLAG_KTHREAD : 0) |
-			(task_state && task_state->id ? TASK_FLAG_WANTED : 0) |
+			(task_state && task_state->id ? TASK_FLAG_TRACED : 0) |
 			(task_state ? task_state->unseen * TASK_FLAG_ELSEWHERE : 0);
 	record->state = 0;
 	record->wake_clock = 0;

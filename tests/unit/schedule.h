@@ -409,7 +409,7 @@ static void rename_it(struct machine *m, struct machine_task *t, unsigned cpu)
 	if (m->options.joins && t->who.id % 3 == 0) {
 		t->wanted = !t->wanted;
 		r = rec_task(m->clock, TASK_RENAMED, context_id(m, cpu), t->who, name);
-		r.flags = t->wanted ? TASK_FLAG_WANTED : 0;
+		r.flags = t->wanted ? TASK_FLAG_TRACED : 0;
 	} else if (!t->wanted) {
 		return;
 	} else {

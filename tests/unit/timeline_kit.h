@@ -251,7 +251,7 @@ static struct record_task rec_task(uint64_t clock, enum task_cause cause, uint32
 		.pid = who.pid,
 		.old_tid = who.tid,
 		.creator_tid = -1,
-		.flags = who.id ? TASK_FLAG_WANTED : 0,
+		.flags = who.id ? TASK_FLAG_TRACED : 0,
 	};
 
 	snprintf(r.comm, sizeof(r.comm), "%s", comm);

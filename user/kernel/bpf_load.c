@@ -253,7 +253,7 @@ static int map_cpus(struct links *links, enum mode mode)
 	return err;
 }
 
-/* What the programs know of each site. */
+/* The states of the probed sites, shared with the programs. */
 static int map_sites(struct links *links)
 {
 	size_t bytes = links->nsites * sizeof(*links->sites);
@@ -488,7 +488,7 @@ int links_close_window(struct links *links, uint64_t *clock)
 	return choose_moment(links, MOMENT_END, &links->skeleton->data->window_end, clock);
 }
 
-uint32_t links_members(const struct links *links)
+uint32_t links_in_target(const struct links *links)
 {
 	return __atomic_load_n(&links->skeleton->bss->in_target, __ATOMIC_ACQUIRE);
 }

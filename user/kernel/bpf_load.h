@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bpf_load: the programs in the kernel: loaded, attached, and what they cost.
+ * bpf_load: loads, attaches and detaches our programs, and reads their cost.
  *
- * The life of the kernel side: open (with all knobs set, so that the verifier can remove what
- * is not used), load, attach, detach, close. A tracepoint that this kernel lacks costs what it
- * would have told (facts), not the session. Programs are attached in the order of bpf_select.h,
- * and detached in the opposite one.
+ * Steps: open (all settings are constants by then, so that the verifier can remove unused code),
+ * load, attach, detach, close. Programs are attached in the order of bpf_select.h, and detached in
+ * the opposite order.
  */
 #ifndef USER_KERNEL_BPF_LOAD_H
 #define USER_KERNEL_BPF_LOAD_H
@@ -86,7 +85,7 @@ int links_open_window(struct links *links, uint64_t *clock) __attribute__((warn_
 int links_close_window(struct links *links, uint64_t *clock) __attribute__((warn_unused_result));
 
 /* Members that are alive (not counted with -a). */
-uint32_t links_members(const struct links *links);
+uint32_t links_in_target(const struct links *links);
 
 /* How often the kernel has skipped a program that interrupted itself. */
 uint64_t links_missed(const struct links *links);

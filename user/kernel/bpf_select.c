@@ -10,8 +10,7 @@
 #include "user/config/config.h"
 #include "user/probes/attach.h"
 #include "user/kernel/bpf_select.h"
-#include "user/kernel/run_delay.h"
-#include "user/kernel/sched_clock.h"
+#include "user/kernel/kernel_features.h"
 #include "bpf/ovni.skel.h"
 #include "trace/base/log.h"
 
@@ -86,7 +85,7 @@ static const struct program_row {
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
 _Static_assert(NROWS <= LINKS_MAX, "space for all links");
 
-/* What a session and its kernel can have. */
+/* Conditions of a session and its kernel. */
 #define CAN_3_ARGUMENTS	  1u /* of sched_switch: before Linux 5.18 */
 #define CAN_CPU_LIST	  2u /* -C */
 #define CAN_SCHED_WAKEUPS 4u /* the scheduler's clock tells when threads were woken */
@@ -228,8 +227,8 @@ static unsigned conditions(const struct options *o, const struct btf *btf)
 	/* prev_state is the last of four arguments; a backport to 5.18 had it elsewhere */
 	if (tracepoint_arguments(btf, "sched_switch") < 4)
 		return can | CAN_3_ARGUMENTS;
-	if (o->wakeup_tracepoint || o->cpu_list || !run_delay_kept(btf) ||
-	    !sched_clock_readable(btf))
+	if (o->wakeup_tracepoint || o->cpu_list || !kernel_keeps_run_delay(btf) ||
+	    !kernel_shows_sched_clock(btf))
 		return can;
 	if (o->mode == MODE_FULL && (o->kinds & both) == both)
 		can |= CAN_SCHED_WAKEUPS;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bpf_select: which of our eBPF programs are needed, and which this kernel can have.
+ * bpf_select: chooses the eBPF programs that a recording needs and this kernel can have.
  *
- * In: the options, and the types of the running kernel (BTF); out: the programs that will be
- * loaded, marked as such in the skeleton, and what the kernel cannot tell, as facts in the links.
- * Invariant: what is loaded is what an event that is recorded needs, and no more.
+ * In: the options, and the types of the running kernel (BTF); out: the programs to load, marked in
+ * the skeleton, and in the links what this kernel cannot tell.
+ * Invariant: only programs that some recorded event needs are loaded.
  * Specification: ebpf.md 3 "Portability of the programs".
  */
 #ifndef USER_KERNEL_BPF_SELECT_H

@@ -44,8 +44,7 @@ static const struct ring *ring_of(const struct rings *rings, unsigned cpu)
 	return NULL;
 }
 
-/* What was seen and sent, or found no room, in the window. Without rings all that a program for
- * switches counts of them is its runs. */
+/* Events seen in the window. In summary mode the program at switches counts its runs only. */
 static uint64_t seen_of(const struct account *account, unsigned cpu, unsigned kind)
 {
 	if (kind == EVENT_SWITCH && !account->rings->nrings)
@@ -53,7 +52,7 @@ static uint64_t seen_of(const struct account *account, unsigned cpu, unsigned ki
 	return account->links->cpus[cpu].events[kind].seen - account->full_before[cpu][kind];
 }
 
-/* What has become of what was seen on a CPU. With `cut` the rest of it is in its ring, and lost. */
+/* The counts of a CPU. With `cut`, the records that are left in its ring are lost. */
 static void count(const struct account *account, unsigned cpu, const struct ring *ring, bool cut,
 		  struct account_counts *counts)
 {
@@ -113,8 +112,8 @@ int account_close(struct account *account, bool cut)
 	if (account->ncpus)
 		account->cpus[0].missed = account->missed;
 	if (!right)
-		log_warn("what was seen is not what was written and lost: the account in the trace "
-			 "does not add up, please report it");
+		log_warn("event counts disagree: seen is not the sum of written, filtered, sampled "
+			 "and lost (please report it)");
 	return 0;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event_counts: what the kernel side saw, what came out of the rings, what was lost.
+ * event_counts: events seen by the programs, taken from the rings, and lost.
  *
- * In: the counters of each CPU and of each ring; out: the table of the metadata. For each CPU and
- * kind of event seen = written + filtered + sampled + lost holds exactly once the programs are
- * detached and the rings are empty. What was lost before the window opened is no loss of the trace.
+ * In: the counts of each CPU and of each ring; out: the table of the metadata. For each CPU and
+ * kind of event, seen = written + filtered + sampled + lost holds exactly once the programs are
+ * detached and the rings are empty. Losses before the window opened do not count.
  */
 #ifndef USER_KERNEL_EVENT_COUNTS_H
 #define USER_KERNEL_EVENT_COUNTS_H
@@ -45,22 +45,22 @@ int account_close(struct account *account, bool cut) __attribute__((warn_unused_
 
 /* ---- a part of the window ---- */
 
-/* The counters at one moment: what has become of what was seen until then. */
+/* The counts at one moment. */
 struct account_mark {
 	uint64_t missed;
 	struct account_counts {
 		struct facts_kind kinds[EVENT_KINDS];
-		uint64_t untold; /* of what was lost, what no record has told by then */
+		uint64_t untold; /* lost events that no RECORD_LOST has reported by then */
 	} cpus[];		 /* by kernel number */
 };
 
 enum account_moment {
 	ACCOUNT_OPENED, /* when the window opened */
-	ACCOUNT_NOW,	/* to be asked where the rings are read */
-	ACCOUNT_CUT,	/* no program runs any more, and what is left in the rings is lost */
+	ACCOUNT_NOW,	/* in the thread that reads the rings */
+	ACCOUNT_CUT,	/* no program runs any more; the records left in the rings are lost */
 };
 
-/* A RECORD_LOST of CPU `cpu` has told of `count`. Where the rings are read. */
+/* A RECORD_LOST of CPU `cpu` has reported `count` events. In the thread that reads the rings. */
 void account_told(struct account *account, unsigned cpu, uint64_t count);
 
 /* For free(). NULL without memory, after one message; so is a copy. */
@@ -73,8 +73,8 @@ struct account_table {
 };
 
 /*
- * What happened from one mark to another. With `aged`, what was before `from` counts as seen, too,
- * and as aged: no more kept. 0, or -ENOMEM after one message.
+ * The counts between two marks. With `aged`, events before `from` count as seen, too, and as aged:
+ * no longer kept. 0, or -ENOMEM after one message.
  */
 int account_between(const struct account *account, const struct account_mark *from,
 		    const struct account_mark *to, bool aged, struct account_table *table)

@@ -2,12 +2,12 @@
 /*
  * rings: the transport from the kernel side: one ring of records per CPU.
  *
- * In: what the BPF programs reserve, fill in and commit; out: the records of each CPU, in the
- * order in which they were reserved. Nothing is copied: a record is looked at where it lies, and
- * its room is given back once it has been taken. Who merges the rings (main.h) needs only what is
- * declared here; where the records come from is told when a ring is added.
- * Invariant: the reader never goes past what rings_look() has seen committed.
- * Specification: bpf/state.h (layout of a ring), ebpf.md 10 (barriers), 14 (memory that is mapped).
+ * In: the records that the BPF programs reserve, fill in and commit; out: the records of each CPU,
+ * in the order in which they were reserved. Nothing is copied: a record is read in place, and its
+ * space is given back once it has been taken. The merge (merge.h) needs only this header; the
+ * memory of a ring is set when it is added. Invariant: the reader never goes past what rings_look()
+ * has seen committed. Specification: bpf/state.h (layout of a ring), ebpf.md 10 (barriers), 14
+ * (memory that is mapped).
  */
 #ifndef USER_KERNEL_RINGS_H
 #define USER_KERNEL_RINGS_H
@@ -55,8 +55,8 @@ int rings_add(struct rings *rings, unsigned cpu, struct cpu_state *state, const 
 	      size_t bytes) __attribute__((warn_unused_result));
 
 /*
- * Reads how far the producers are. What is not visible then was reserved later than anything
- * read before the call: in particular later than a clock read before it.
+ * Reads how far the producers are. A record that is not visible then was reserved after this call
+ * began: its clock is later than any clock read before the call.
  */
 void rings_look(struct rings *rings);
 

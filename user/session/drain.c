@@ -111,8 +111,8 @@ static int close_window(struct drain *drain)
 				return err;
 		}
 		if (err && err != -ENXIO) /* it has gone offline */
-			log_warn("cannot see who runs on CPU %u at the end: %s", drain->cpus[i],
-				 strerror(-err));
+			log_warn("cannot read the current task of CPU %u at the end: %s",
+				 drain->cpus[i], strerror(-err));
 		err = 0;
 	}
 	return err;

@@ -52,7 +52,7 @@ struct drain {
 	uint64_t fullest_until;
 	uint64_t t1; /* ns; 0: the window was not closed */
 	bool cut;    /* it hurried: records are left in the rings */
-	int err;     /* first error, reported by who found it */
+	int err;     /* first error, already reported */
 };
 
 /* Starts the thread. 0, or -errno after one message. */

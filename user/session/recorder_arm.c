@@ -144,9 +144,9 @@ static int take_snapshots(struct recorder *r)
 }
 
 /*
- * Tags who is wanted and opens the window. If a ring is full before its snapshot finds room
- * (a tiny one, a busy machine), what it holds lies before the window: it is forgotten, and
- * the tasks are read again, since births may have been forgotten with it.
+ * Marks the tasks in the target and opens the window. If a ring is full before its snapshot finds
+ * space (a small ring, a busy machine), its records are before the window: they are discarded, and
+ * the tasks are read again, since births may be among those records.
  */
 static int open_window(struct recorder *r)
 {
@@ -169,8 +169,8 @@ static int open_window(struct recorder *r)
 		log_error("the buffers are full before the recording begins: larger ones are "
 			  "needed (-b)");
 	else if (err)
-		log_error("cannot see who runs on the CPUs: %s", strerror(-err));
-	if (!err && !r->options->all && !links_members(&r->links)) {
+		log_error("cannot read the current tasks of the CPUs: %s", strerror(-err));
+	if (!err && !r->options->all && !links_in_target(&r->links)) {
 		log_error(target_lives(&r->target)
 				  ? "this kernel shows no thread of the target to eBPF programs"
 				  : "the target has ended before the recording began");

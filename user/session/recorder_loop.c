@@ -64,7 +64,7 @@ static void look_for_end(struct recorder *r, uint64_t now)
 
 	if (o->duration_ns && now - r->t0 >= o->duration_ns)
 		r->reason = "duration";
-	else if (!o->all && !links_members(&r->links))
+	else if (!o->all && !links_in_target(&r->links))
 		r->reason = "target";
 	else if (o->max_bytes && sink_full(&r->sink))
 		r->reason = "size";
@@ -135,7 +135,7 @@ static void tell_command_end(struct recorder *r, uint64_t now)
 	r->command_told = true;
 	log_info("the command has ended; what it has created goes on (threads: %u) and is recorded "
 		 "(Ctrl-C ends that)",
-		 links_members(&r->links));
+		 links_in_target(&r->links));
 }
 
 /* Traces that are complete, of a session with several. */

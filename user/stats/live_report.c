@@ -97,7 +97,7 @@ static void report_kind(const char *name, const struct facts_kind *k)
 		   name, k->seen, k->written, k->filtered, k->sampled, k->full + k->user);
 }
 
-/* What became of what our programs were called for: always, also of what is zero. */
+/* The event counts of all kinds, also of those without events. */
 static void report_account(const struct summary_end *end)
 {
 	/* what a flight recorder took in may have become too old before a trace was saved */
@@ -155,7 +155,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static void report_counters(const struct summary_end *end)
+static void report_times(const struct summary_end *end)
 {
 	const struct stats_run *run = end->run;
 	const struct thread_times *c = &run->all.times;
@@ -223,7 +223,7 @@ void summary_report(const struct summary_end *end)
 	}
 	report_account(end);
 	report_losses(end);
-	report_counters(end);
+	report_times(end);
 	if (end->repairs)
 		log_report("%" PRIu64 " repairs: moves of threads that the kernel did not tell",
 			   end->repairs);

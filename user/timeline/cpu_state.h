@@ -120,7 +120,7 @@ static inline bool belief_numbers(uint32_t pid, uint32_t tid)
 /* Does a record tell of a task that is to have a stream? */
 static inline bool belief_wanted(const struct record_task *r)
 {
-	return r->id && r->flags & TASK_FLAG_WANTED && belief_numbers(r->pid, r->tid);
+	return r->id && r->flags & TASK_FLAG_TRACED && belief_numbers(r->pid, r->tid);
 }
 
 /*

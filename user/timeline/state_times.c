@@ -453,7 +453,7 @@ static void change_traced(struct state_times *times, unsigned number, struct tas
 {
 	uint64_t clock = r->head.clock;
 
-	task->traced = r->flags & TASK_FLAG_WANTED;
+	task->traced = r->flags & TASK_FLAG_TRACED;
 	if (times->no_switches) {
 		add_off_cpu(times, task, clock);
 		set_state(task, TIME_UNKNOWN, clock);
@@ -484,7 +484,7 @@ static int take_task(struct state_times *times, unsigned number, const struct re
 	if (!r->id)
 		return 0;
 	task = find_task(times, r->id);
-	if (!task && !(r->flags & TASK_FLAG_WANTED))
+	if (!task && !(r->flags & TASK_FLAG_TRACED))
 		return 0;
 	if (!task) {
 		task = get_task(times, r->id, r->pid, r->tid);
@@ -495,7 +495,7 @@ static int take_task(struct state_times *times, unsigned number, const struct re
 	memcpy(task->comm, r->comm, sizeof(task->comm));
 	if (r->head.flags == TASK_BORN && !times->no_switches)
 		task->traced = true;
-	else if (task->traced != !!(r->flags & TASK_FLAG_WANTED))
+	else if (task->traced != !!(r->flags & TASK_FLAG_TRACED))
 		change_traced(times, number, task, r, itself);
 	if (itself && tid_changed(task, r->tid))
 		change_tid(times, task, r->pid, r->tid, r->head.clock);
@@ -576,7 +576,7 @@ static int task_before(struct state_times *times, const struct record_task *r)
 	enum time_state state = r->state ? TIME_BLOCKED : TIME_RUNNABLE;
 	struct task *task;
 
-	if (!(r->flags & TASK_FLAG_WANTED))
+	if (!(r->flags & TASK_FLAG_TRACED))
 		return 0;
 	task = get_task(times, r->id, r->pid, r->tid);
 	if (!task)

@@ -8,19 +8,19 @@
 
 #include <bpf/btf.h>
 
-#include "user/kernel/sched_clock.h"
+#include "user/kernel/kernel_features.h"
 
 static void clocks_that_all_cpus_share(void **state)
 {
 	(void)state;
-	assert_true(sched_clock_global("tsc"));
-	assert_true(sched_clock_global("kvm-clock"));
-	assert_true(sched_clock_global("arch_sys_counter"));
+	assert_true(clock_source_is_global("tsc"));
+	assert_true(clock_source_is_global("kvm-clock"));
+	assert_true(clock_source_is_global("arch_sys_counter"));
 	/* With these the time stamp counters of x86 are not to be trusted. */
-	assert_false(sched_clock_global("hpet"));
-	assert_false(sched_clock_global("acpi_pm"));
-	assert_false(sched_clock_global("tsc-early"));
-	assert_false(sched_clock_global(""));
+	assert_false(clock_source_is_global("hpet"));
+	assert_false(clock_source_is_global("acpi_pm"));
+	assert_false(clock_source_is_global("tsc-early"));
+	assert_false(clock_source_is_global(""));
 }
 
 /* Without CONFIG_FAIR_GROUP_SCHED there is no way from a task to the clock. */
@@ -31,7 +31,7 @@ static void a_kernel_that_groups_no_tasks(void **state)
 
 	(void)state;
 	assert_non_null(btf);
-	assert_false(sched_clock_readable(btf));
+	assert_false(kernel_shows_sched_clock(btf));
 	word = btf__add_int(btf, "u64", 8, 0);
 	assert_true(btf__add_struct(btf, "rq", 8) > 0);
 	assert_int_equal(btf__add_field(btf, "clock", word, 0, 0), 0);
@@ -41,7 +41,7 @@ static void a_kernel_that_groups_no_tasks(void **state)
 	assert_int_equal(btf__add_field(btf, "load", word, 0, 0), 0); /* no cfs_rq */
 	assert_true(btf__add_struct(btf, "task_struct", 8) > 0);
 	assert_int_equal(btf__add_field(btf, "se", word, 0, 0), 0);
-	assert_false(sched_clock_readable(btf));
+	assert_false(kernel_shows_sched_clock(btf));
 	btf__free(btf);
 }
 
