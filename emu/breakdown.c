@@ -67,7 +67,7 @@ struct breakdown *breakdown_new(const struct breakdown_page *page, struct out *o
 		goto fail;
 	return b;
 nomem:
-	log_error("no memory for the view %s of %u CPUs", page->file, ncpus);
+	log_no_memory("for the view %s of %u CPUs", page->file, ncpus);
 	if (!b)
 		(void)!out_close(out);
 fail:

@@ -105,7 +105,7 @@ static int load_trace(struct emulator *emu)
 	emu->offsets = calloc(emu->nstreams + 1, sizeof(*emu->offsets));
 	emu->damaged = calloc(emu->nstreams + 1, sizeof(*emu->damaged));
 	if (!emu->streams || !emu->offsets || !emu->damaged) {
-		log_error("no memory for %zu streams", emu->nstreams);
+		log_no_memory("for %zu streams", emu->nstreams);
 		return -ENOMEM;
 	}
 	err = system_init(&emu->sys, emu->nstreams);

@@ -32,7 +32,7 @@ int layout_add_channel(struct emulator *emu, const struct channel_page *page)
 		if (n <= UINT16_MAX / 2)
 			channels = realloc(emu->channels, (n ? 2ul * n : 1) * sizeof(*channels));
 		if (!channels) {
-			log_error("no memory for %" PRIu32 " channels", n);
+			log_no_memory("for %" PRIu32 " channels", n);
 			return -ENOMEM;
 		}
 		emu->channels = channels;
@@ -152,8 +152,8 @@ static int place_channels(struct emulator *emu)
 	emu->cpu_slots = calloc(sys->ncpus * n + 1, sizeof(*emu->cpu_slots));
 	emu->bits = bits = calloc((sys->ncpus + 4ul) * w + 1, sizeof(*bits));
 	if (!emu->blocks || !emu->cpu_slots || !bits) {
-		log_error("no memory for %zu channels of %" PRIu32 " threads and %" PRIu32 " CPUs",
-			  n, sys->nthreads, sys->ncpus);
+		log_no_memory("for %zu channels of %" PRIu32 " threads and %" PRIu32 " CPUs", n,
+			      sys->nthreads, sys->ncpus);
 		return -ENOMEM;
 	}
 	emu->thread_mask = bits;
@@ -202,7 +202,7 @@ int layout_models(struct emulator *emu)
 
 	emu->actions = malloc(sizeof(*emu->actions));
 	if (!emu->actions) {
-		log_error("no memory for the tables of events");
+		log_no_memory("for the tables of events");
 		return -ENOMEM;
 	}
 	emu->actions[emu->nactions++] = unknown;

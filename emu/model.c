@@ -233,6 +233,6 @@ int model_prepare_events(struct emulator *emu, struct model_state *state)
 		return 0;
 fail:
 	log_error("cannot make the tables of the model %s: %s", state->model->name,
-		  err == -ENOMEM ? "no memory" : "page and catalogue do not fit together");
+		  err == -ENOMEM ? "out of memory" : "page and catalogue do not fit together");
 	return err;
 }

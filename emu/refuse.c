@@ -78,6 +78,6 @@ int emu_refuse_channel(struct emulator *emu, enum channel_result result, const s
 	case CHANNEL_NOMEM:
 		break;
 	}
-	emu_refuse(emu, "no memory for the stack of '%s'", label);
+	emu_refuse(emu, "out of memory (for the stack of '%s')", label);
 	return -ENOMEM;
 }

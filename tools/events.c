@@ -238,7 +238,7 @@ int main(int argc, char **argv)
 		json_free(doc);
 	}
 	if ((options.json && !text) || printer_open(&out, STDOUT_FILENO) < 0) {
-		log_error("no memory");
+		log_no_memory("while starting");
 		return STATUS_FAILED;
 	}
 	if (options.json)

@@ -365,7 +365,7 @@ static int gather(struct info *info, const char *path)
 	put_text(info, info->doc, "completeness", completeness(info));
 	take_perf(info);
 	if (!err && !info->ok) {
-		log_error("%s: no memory", path);
+		log_no_memory("while reading %s", path);
 		return -ENOMEM;
 	}
 	return err;
@@ -518,7 +518,7 @@ int main(int argc, char **argv)
 
 	options.path = cli_parse(&cli, argc, argv, &options)[0];
 	if (printer_open(&out, STDOUT_FILENO) < 0) {
-		log_error("no memory to print what is known");
+		log_no_memory("while printing");
 		return STATUS_FAILED;
 	}
 	err = source_open(&info.source, options.path);

@@ -153,7 +153,7 @@ static int count_by_clock(struct top *t)
 			cpu = where.threads[player.current].cpu;
 		if (!count || (t->options.by == BY_CPU &&
 			       count_cpu(t, &source->owners[player.current], cpu) < 0)) {
-			log_error("%s: no memory", t->options.path);
+			log_no_memory("while reading %s", t->options.path);
 			failed = -ENOMEM;
 			break;
 		}
@@ -192,7 +192,7 @@ static int count(struct top *t)
 		stream_rewind(&t->source.streams[i]);
 	return count_by_clock(t);
 nomem:
-	log_error("%s: no memory", t->options.path);
+	log_no_memory("while reading %s", t->options.path);
 	return -ENOMEM;
 }
 
@@ -224,7 +224,7 @@ static int make_rows(struct top *t)
 	}
 	t->rows = calloc(room, sizeof(*t->rows));
 	if (!t->rows) {
-		log_error("%s: no memory", t->options.path);
+		log_no_memory("while reading %s", t->options.path);
 		return -ENOMEM;
 	}
 	switch (t->options.by) {
@@ -323,7 +323,7 @@ static int print(struct top *t)
 	struct printer out;
 
 	if (printer_open(&out, STDOUT_FILENO) < 0) {
-		log_error("no memory");
+		log_no_memory("while starting");
 		return -ENOMEM;
 	}
 	if (t->options.json)

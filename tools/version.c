@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 	doc = versions(&system);
 	text = doc && json ? json_text(doc) : NULL;
 	if (!doc || (json && !text) || printer_open(&out, STDOUT_FILENO) < 0) {
-		log_error("no memory");
+		log_no_memory("while starting");
 		return STATUS_FAILED;
 	}
 	if (json)

@@ -134,12 +134,12 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 		if (bpf)
 			bpf->richer = calloc(emu->nstreams + 1, sizeof(*bpf->richer));
 		if (!bpf || !bpf->richer)
-			return model_complain(state, "no memory for the model bpf");
+			return model_complain(state, "out of memory (for the model bpf)");
 	}
 	bpf->richer[stream] = true;
 	for (name = json_first(json_get(meta, "bpf.names")); name; name = json_next(name))
 		if (add_name(bpf, stream, name))
-			return model_complain(state, "no memory for the names of threads");
+			return model_complain(state, "out of memory (for the names of threads)");
 	return 0;
 }
 
@@ -173,7 +173,7 @@ static int leave(struct emulator *emu, struct bpf *bpf, struct thread *th, const
 	why = get_u16(ev->payload);
 	next = get_i32(ev->payload + 2);
 	if (thread_ids_get(&bpf->ids, th->process->loom, next, &number))
-		return emu_refuse(emu, "no memory for the names of threads");
+		return emu_refuse(emu, "out of memory (for the names of threads)");
 	set_or_clear(emu, th, bpf->first + REASON,
 		     why && why < OFF_CPU_COUNT ? why : REASON_UNKNOWN);
 	set_or_clear(emu, th, bpf->first + NEXT, next ? thread_value(number) : PEER_IDLE);
@@ -190,7 +190,7 @@ static int wake(struct emulator *emu, struct bpf *bpf, struct thread *th, const 
 		return 0;
 	waker = get_i32(ev->payload);
 	if (thread_ids_get(&bpf->ids, th->process->loom, waker, &number))
-		return emu_refuse(emu, "no memory for the names of threads");
+		return emu_refuse(emu, "out of memory (for the names of threads)");
 	switch (waker) {
 	case WAKER_NONE:
 		id = PEER_NOBODY;
@@ -306,7 +306,7 @@ static int start(struct emulator *emu, struct model_state *state)
 		qsort(bpf->names, bpf->nnames, sizeof(*bpf->names), by_loom);
 	return 0;
 nomem:
-	log_error("no memory for the model bpf");
+	log_no_memory("for the model bpf");
 	return -ENOMEM;
 }
 
@@ -350,7 +350,7 @@ static int describe(struct emulator *emu, struct model_state *state)
 			goto nomem;
 	return 0;
 nomem:
-	log_error("no memory for the names of threads");
+	log_no_memory("for the names of threads");
 	return -ENOMEM;
 }
 

@@ -68,7 +68,7 @@ int hwc_declare(struct hwc *hwc, struct model_state *state, const struct json *m
 		if (!hwc->names[i])
 			hwc->names[i] = strdup(names[i]);
 		if (!hwc->names[i])
-			return model_complain(state, "%s: no memory for counters", path);
+			return model_complain(state, "%s: out of memory (for counters)", path);
 		if (strcmp(hwc->names[i], names[i]) != 0)
 			return model_complain(state,
 					      "%s: the counter nosv.hwc.%zu is '%s', but '%s' in "

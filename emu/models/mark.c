@@ -132,7 +132,7 @@ static int declare_label(struct mark *mark, struct model_state *state, const str
 				      "%s: ovni.mark.%d.labels.%s has %zu bytes, the maximum is %d",
 				      path, type, key, strlen(text), LABEL_MAX - 1);
 	if (make_room(mark))
-		return model_complain(state, "%s: no memory for labels", path);
+		return model_complain(state, "%s: out of memory (for labels)", path);
 	label = find_label(mark, value);
 	if (label->text)
 		return strcmp(label->text, text) == 0
@@ -144,7 +144,7 @@ static int declare_label(struct mark *mark, struct model_state *state, const str
 					 path, type, key, text, label->text);
 	label->text = strdup(text);
 	if (!label->text)
-		return model_complain(state, "%s: no memory for labels", path);
+		return model_complain(state, "%s: out of memory (for labels)", path);
 	label->value = value;
 	mark->order[mark->nlabels++] = value;
 	return 0;
@@ -182,7 +182,7 @@ static int declare_type(struct marks *marks, struct model_state *state, const st
 		mark->kind = stack ? CHANNEL_STACK : CHANNEL_SINGLE;
 		mark->declared = mark->title != NULL;
 		if (!mark->declared)
-			return model_complain(state, "%s: no memory for marks", path);
+			return model_complain(state, "%s: out of memory (for marks)", path);
 	}
 	if (strcmp(mark->title, title) != 0 ||
 	    mark->kind != (stack ? CHANNEL_STACK : CHANNEL_SINGLE))
@@ -220,7 +220,7 @@ int mark_declare(struct marks *marks, struct model_state *state, const struct js
 			struct mention *list = realloc(marks->mentions, room * sizeof(*list));
 
 			if (!list)
-				return model_complain(state, "%s: no memory for marks", path);
+				return model_complain(state, "%s: out of memory (for marks)", path);
 			marks->mentions = list;
 			marks->room = room;
 		}
@@ -279,7 +279,7 @@ static int place_mark(struct mark *mark, struct emulator *emu, uint8_t type)
 		}
 		if (channel_add_label(&emu->channels[n], cut,
 				      find_label(mark, mark->order[i])->text)) {
-			log_error("no memory for the labels of mark %d", type);
+			log_no_memory("for the labels of mark %d", type);
 			return -ENOMEM;
 		}
 	}
@@ -292,7 +292,7 @@ int mark_prepare(struct marks *marks, struct emulator *emu)
 	int err = 0;
 
 	if (!list) {
-		log_error("no memory for the marks");
+		log_no_memory("for the marks");
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < marks->nmentions; i++) {

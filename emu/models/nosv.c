@@ -230,7 +230,7 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 	if (!nosv)
 		nosv = state->data = calloc(1, sizeof(*nosv));
 	if (!nosv)
-		return model_complain(state, "no memory for the model nosv");
+		return model_complain(state, "out of memory (for the model nosv)");
 	if (state->complaint)
 		return -EINVAL;
 	if (emu->opt->breakdown && !json_is_bool(can))
@@ -250,7 +250,7 @@ static int prepare(struct emulator *emu, struct model_state *state)
 	if (!nosv)
 		nosv = state->data = calloc(1, sizeof(*nosv));
 	if (!nosv) {
-		log_error("no memory for the model nosv");
+		log_no_memory("for the model nosv");
 		return -ENOMEM;
 	}
 	if (emu->opt->breakdown && state->no_breakdown)

@@ -183,7 +183,7 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 		if (ovni)
 			ovni->marks = mark_new();
 		if (!ovni || !ovni->marks)
-			return model_complain(state, "no memory for the model ovni");
+			return model_complain(state, "out of memory (for the model ovni)");
 	}
 	if (state->complaint)
 		return -EINVAL;

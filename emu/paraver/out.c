@@ -181,7 +181,7 @@ struct out_pool *out_pool_new(unsigned threads)
 	int err = 0;
 
 	if (!pool || !(pool->gzip = gzip_new())) {
-		log_error("no memory for the output");
+		log_no_memory("for the output");
 		free(pool);
 		return NULL;
 	}
@@ -273,7 +273,7 @@ struct out *out_open(struct out_pool *pool, int dir_fd, const char *dir, const c
 	log_error("%s: cannot create: %s%s", out->path, strerror(-out->fd), out_remedy(out->fd));
 	goto fail;
 nomem:
-	log_error("%s/%s: no memory for the output", dir, name);
+	log_no_memory("while writing %s/%s", dir, name);
 fail:
 	if (out)
 		free(out->path);
@@ -295,7 +295,7 @@ char *out_buffer(struct out *out, size_t bytes)
 	out->bytes = bytes;
 	out->filling = new_piece(out);
 	if (!out->filling) {
-		log_error("%s: no memory for its buffer", out->path);
+		log_no_memory("for the buffer of %s", out->path);
 		return NULL;
 	}
 	out->nbuffers = 1;

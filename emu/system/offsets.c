@@ -131,7 +131,7 @@ int offsets_parse(struct system *sys, char *text, size_t size, const char *path)
 	}
 	hosts = list_hosts(sys);
 	if (!hosts) {
-		log_error("%s: no memory", path);
+		log_no_memory("while reading %s", path);
 		return -ENOMEM;
 	}
 	for (char *next; at < end; at = next) {

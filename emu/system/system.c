@@ -68,7 +68,7 @@ int system_init(struct system *sys, size_t nstreams)
 		load->paths = calloc(nstreams + 1, sizeof(*load->paths));
 	}
 	if (!load || !load->streams || !load->paths || !sys->thread_of_stream) {
-		log_error("no memory for %zu streams", nstreams);
+		log_no_memory("for %zu streams", nstreams);
 		return -ENOMEM;
 	}
 	return 0;
@@ -161,7 +161,7 @@ static int add_cpus(struct loom *loom, const struct json *meta, const char *path
 		}
 		err = add_pair(loom, n, (int32_t)phyid, (int32_t)index);
 		if (err) {
-			log_error("%s: no memory for the CPUs", path);
+			log_no_memory("for the CPUs of %s", path);
 			return err;
 		}
 	}
@@ -248,7 +248,7 @@ static int check_lib(struct system_load *load, const struct json *meta, const ch
 		return -EINVAL;
 	}
 	if (asprintf(&lib, "%s (commit %s)", version, commit) < 0) {
-		log_error("%s: no memory for the version of its library", path);
+		log_no_memory("for the version of its library of %s", path);
 		return -ENOMEM;
 	}
 	if (!load->lib) {
@@ -310,7 +310,7 @@ int system_add(struct system *sys, size_t stream, const struct json *meta, const
 		return err;
 	err = find_loom(load, name, &info->loom);
 	if (err) {
-		log_error("%s: no memory for the loom", path);
+		log_no_memory("for the loom of %s", path);
 		return err;
 	}
 	err = add_cpus(&load->looms[info->loom], meta, path);
@@ -321,7 +321,7 @@ int system_add(struct system *sys, size_t stream, const struct json *meta, const
 	if (!title)
 		title = json_string(json_get(meta, "accel.label"));
 	if (title && !(info->name = strdup(title))) {
-		log_error("%s: no memory for its name", path);
+		log_no_memory("for the name of %s", path);
 		return -ENOMEM;
 	}
 	load->nstreams++;
@@ -377,7 +377,7 @@ static int place_cpus(struct system *sys, struct loom *loom, struct cpu *cpu)
 	loom->cpus = cpu;
 	loom->by_index = calloc(loom->ncpus, sizeof(struct cpu *));
 	if (!loom->by_index) {
-		log_error("no memory for the CPUs");
+		log_no_memory("for the CPUs");
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i <= loom->ncpus; i++, cpu++) {
@@ -587,7 +587,7 @@ static int place_processes(struct system *sys, struct loom *loom, struct process
 	loom->nthreads = sys->nthreads - first;
 	list = loom->by_tid = malloc(loom->nthreads * sizeof(*list));
 	if (!list) {
-		log_error("no memory for the threads");
+		log_no_memory("for the threads");
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < loom->nthreads; i++)
@@ -606,7 +606,7 @@ static int group(struct system_load *load, struct process_sort **out, size_t *co
 
 	*out = list;
 	if (!list) {
-		log_error("no memory for the processes");
+		log_no_memory("for the processes");
 		return -ENOMEM;
 	}
 	for (struct stream_info *last; f < end; f = last, n++) {
@@ -716,7 +716,7 @@ static int build(struct system *sys, struct process_sort *list, size_t n)
 	goto out;
 nomem:
 	err = -ENOMEM;
-	log_error("no memory for %zu threads and %" PRIu32 " CPUs", load->nstreams, sys->ncpus);
+	log_no_memory("for %zu threads and %" PRIu32 " CPUs", load->nstreams, sys->ncpus);
 out:
 	free(start);
 	return err;

@@ -32,7 +32,7 @@ struct tasks *tasks_new(const struct emulator *emu)
 	task_table_seed();
 	return tasks;
 nomem:
-	log_error("no memory for the tasks of %" PRIu32 " threads", emu->sys.nthreads);
+	log_no_memory("for the tasks of %" PRIu32 " threads", emu->sys.nthreads);
 	tasks_free(tasks);
 	return NULL;
 }
@@ -164,7 +164,7 @@ int task_create_type(struct emulator *emu, struct tasks *tasks, struct thread *t
 		return emu_refuse(emu, "process %" PRIi32 " has a task type %" PRIu32 " already",
 				  th->process->pid, id);
 	if (!type || keep_label(tasks, value, label))
-		return emu_refuse(emu, "no memory for task type %" PRIu32, id);
+		return emu_refuse(emu, "out of memory (for task type %" PRIu32 ")", id);
 	type->type = value;
 	return 0;
 }
@@ -197,7 +197,7 @@ int tasks_describe(struct emulator *emu, const struct tasks *tasks, uint32_t cha
 		if (tasks->collides && label->text == tasks->collision[1].text)
 			continue;
 		if (channel_add_label(&emu->channels[channel], label->value, label->text)) {
-			log_error("no memory for the labels of task types");
+			log_no_memory("for the labels of task types");
 			return -ENOMEM;
 		}
 	}
@@ -227,7 +227,7 @@ int task_create(struct emulator *emu, struct tasks *tasks, struct thread *th, ui
 		return emu_refuse(emu, "process %" PRIi32 " has a task %" PRIu32 " already",
 				  th->process->pid, id);
 	if (!task)
-		return emu_refuse(emu, "no memory for task %" PRIu32, id);
+		return emu_refuse(emu, "out of memory (for task %" PRIu32 ")", id);
 	task->type = value;
 	task->flags = flags;
 	task->state = BODY_CREATED;
@@ -266,7 +266,8 @@ static struct task *find_body(struct emulator *emu, struct task_space *space,
 	type = task->type;
 	found = task_table_add(&space->tasks, id, body, &exists);
 	if (!found) {
-		(void)emu_refuse(emu, "no memory for body %" PRIu32 " of task %" PRIu32, body, id);
+		(void)emu_refuse(emu, "out of memory (for body %" PRIu32 " of task %" PRIu32 ")",
+				 body, id);
 		return NULL;
 	}
 	found->type = type;
@@ -323,7 +324,8 @@ int task_execute(struct emulator *emu, struct tasks *tasks, struct thread *th, u
 	}
 	pushed = push_body(stack);
 	if (!pushed)
-		return emu_refuse(emu, "no memory for the tasks of thread %" PRIi32, th->tid);
+		return emu_refuse(emu, "out of memory (for the tasks of thread %" PRIi32 ")",
+				  th->tid);
 	entry->state = BODY_ON_STACK;
 	*pushed =
 		(struct body){id, body, entry->type, entry->flags, true, space->tasks.moves, entry};

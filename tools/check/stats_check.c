@@ -129,7 +129,7 @@ int figures_begin(struct figures *f, const struct source *source)
 	f->nthreads = source->trace.nstreams;
 	f->threads = calloc(f->nthreads + 1, sizeof(*f->threads));
 	if (!f->threads) {
-		log_error("%s: no memory for the figures of its threads", source->trace.path);
+		log_no_memory("for the figures of its threads of %s", source->trace.path);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < f->nthreads; i++)

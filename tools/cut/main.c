@@ -39,7 +39,7 @@ static int add_cpu(const struct cli_option *option, const char *text, void *to)
 	int err;
 
 	if (!grown)
-		return log_no_memory("the list of CPUs");
+		return log_no_memory("for the list of CPUs");
 	options->cpus = grown;
 	err = cli_number(option, text, &cpu);
 	if (err)

@@ -232,19 +232,19 @@ int main(int argc, char **argv)
 	int err = -ENOMEM;
 
 	if (!d) {
-		log_error("no memory");
+		log_no_memory("while starting");
 		return STATUS_FAILED;
 	}
 	d->options.path = cli_parse(&cli, argc, argv, &d->options)[0];
 	d->printable = isatty(STDOUT_FILENO);
 	d->event_text = event_text_new();
 	if (!d->event_text || printer_open(&d->out, STDOUT_FILENO) < 0) {
-		log_error("no memory");
+		log_no_memory("while starting");
 		return STATUS_FAILED;
 	}
 	err = source_open(&d->source, d->options.path);
 	if (!err && (err = make_columns(d)) < 0)
-		log_error("%s: no memory", d->options.path);
+		log_no_memory("while reading %s", d->options.path);
 	if (!err)
 		err = filter_start(&d->options.filter, &d->source, &d->filtered);
 	if (!err)

@@ -152,7 +152,7 @@ static int check_same(struct session *s)
 	int err = a && b ? run_files_find(&other, s->o->same_as, "-") : -ENOMEM;
 
 	if (!a || !b)
-		log_error("%s: no memory to compare it", s->o->run);
+		log_no_memory("while comparing %s", s->o->run);
 	if (!err && (!other.trace || !s->run.trace)) {
 		log_error("%s: no trace to compare", other.trace ? s->o->run : s->o->same_as);
 		err = -ENOENT;
@@ -230,7 +230,7 @@ static int check(struct session *s)
 	if (!err && s->has_perf) {
 		err = run_stats_check(&s->perf, &s->findings);
 		if (err)
-			log_error("%s: no memory to check it", s->run.perf);
+			log_no_memory("while checking %s", s->run.perf);
 	}
 	if (!err)
 		err = check_agreement(s);
@@ -292,7 +292,7 @@ int loom_check(struct loom_options *o)
 
 	s.findings = (struct loom_violations){.report = report, .arg = &s};
 	if (printer_open(&s.out, STDOUT_FILENO) < 0) {
-		log_error("no memory");
+		log_no_memory("while starting");
 		return STATUS_FAILED;
 	}
 	err = run_files_find(&s.run, o->run, o->perf);

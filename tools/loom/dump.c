@@ -248,7 +248,7 @@ int loom_dump(struct loom_options *o)
 	int err, lost = 0;
 
 	if (!r || printer_open(&out, STDOUT_FILENO) < 0) {
-		log_error("no memory");
+		log_no_memory("while starting");
 		free(r);
 		return STATUS_FAILED;
 	}
@@ -266,7 +266,7 @@ int loom_dump(struct loom_options *o)
 	if (!err)
 		lost = declared_losses(&run, &out);
 	if (err == -ENOMEM)
-		log_error("%s: no memory", o->run);
+		log_no_memory("while reading %s", o->run);
 	if (printer_close(&out) < 0 || r->is_damaged || err)
 		err = -EIO;
 	run_reader_close(r);

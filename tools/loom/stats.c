@@ -392,7 +392,7 @@ int loom_stats(struct loom_options *o)
 	int err;
 
 	if (printer_open(&out, STDOUT_FILENO) < 0) {
-		log_error("no memory");
+		log_no_memory("while starting");
 		return STATUS_FAILED;
 	}
 	o->chain = !o->no_chain;
@@ -418,7 +418,7 @@ int loom_stats(struct loom_options *o)
 			stats_print_text(&s, &out);
 	}
 	if (err == -ENOMEM)
-		log_error("%s: no memory", o->run);
+		log_no_memory("while reading %s", o->run);
 	if (printer_close(&out) < 0 || s.records.damaged || findings.of_rule[LOOM_P1])
 		err = err ? err : -EIO;
 	if (!err && s.has_perf && s.perf.events.dropped.v > 0)

@@ -77,7 +77,7 @@ struct export
 
 static int no_memory(struct export *x)
 {
-	log_error("%s: no memory to convert it", x->o->from);
+	log_no_memory("while converting %s", x->o->from);
 	return -ENOMEM;
 }
 

@@ -529,7 +529,7 @@ int pallas_import(const struct pallas_options *o)
 	if (!err)
 		err = put_labels(&m);
 	if (err == -ENOMEM)
-		log_error("%s: no memory to convert it", o->from);
+		log_no_memory("while converting %s", o->from);
 	if (!err)
 		log_info("%s: %" PRIu64 " events of %zu threads", o->to, m.events,
 			 m.trace.nthreads);

@@ -148,7 +148,7 @@ static void tails_free(struct printer *p, size_t thread)
 
 static int no_memory(const struct printer *p)
 {
-	log_error("%s: no memory to print it", p->trace.path);
+	log_no_memory("while printing %s", p->trace.path);
 	return -ENOMEM;
 }
 
@@ -374,7 +374,7 @@ int pallas_print(const struct pallas_options *o)
 	int err;
 
 	if (!p) {
-		log_error("no memory");
+		log_no_memory("while starting");
 		return 1;
 	}
 	p->o = o;

@@ -604,7 +604,7 @@ static int check_keys(const cJSON *node, const char *path)
 		return err;
 	sorted = malloc(n * sizeof(*sorted));
 	if (!sorted) {
-		log_error("%s: no memory to read it", path);
+		log_no_memory("while reading %s", path);
 		return -ENOMEM;
 	}
 	for (child = node->child; child; child = child->next)
@@ -635,7 +635,7 @@ struct json *json_parse(const char *text, size_t size, const char *path)
 
 	s.clean = calloc(size + 1, 1);
 	if (!s.clean) {
-		log_error("%s: no memory to read it", path);
+		log_no_memory("while reading %s", path);
 		return NULL;
 	}
 	if (size)
@@ -645,7 +645,7 @@ struct json *json_parse(const char *text, size_t size, const char *path)
 	errno = 0;
 	root = cJSON_ParseWithLengthOpts(s.clean, s.end, &stop, 0);
 	if (!root && errno == ENOMEM) {
-		log_error("%s: no memory to read it", path);
+		log_no_memory("while reading %s", path);
 		goto out;
 	}
 	if (!root) {
@@ -686,7 +686,7 @@ struct json *json_load(int dirfd, const char *path)
 	}
 	text = malloc((size_t)st.st_size + 1);
 	if (!text) {
-		log_error("%s: no memory to read it", path);
+		log_no_memory("while reading %s", path);
 		goto out;
 	}
 	while (got < (size_t)st.st_size) {

@@ -32,7 +32,7 @@ int inflow_open(struct inflow *s, int dirfd, const char *path)
 	s->path = strdup(path);
 	s->buf = malloc(BUFFER_SIZE);
 	if (!s->path || !s->buf) {
-		log_error("%s: no memory to read it", path);
+		log_no_memory("while reading %s", path);
 		return -ENOMEM;
 	}
 	(void)posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* only an improvement */

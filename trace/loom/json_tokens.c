@@ -35,7 +35,7 @@ bool tokens_refuse(struct tokens *t, const char *why)
 bool tokens_no_memory(struct tokens *t)
 {
 	t->no_memory = true;
-	return tokens_refuse(t, "no memory");
+	return tokens_refuse(t, "out of memory");
 }
 
 /* The file ends too early. */

@@ -173,6 +173,6 @@ int loom_modules_load(struct loom_modules *t, int dirfd, const char *path)
 	inflow_close(&in);
 	loom_modules_seal(t);
 	if (err == -ENOMEM)
-		log_error("%s: no memory for its names", path);
+		log_no_memory("for the names of %s", path);
 	return err;
 }

@@ -219,7 +219,7 @@ enum loom_content loom_content_of(int dirfd, const char *path)
 
 static int no_memory(const char *arg)
 {
-	log_error("%s: no memory", arg);
+	log_no_memory("while reading %s", arg);
 	return -ENOMEM;
 }
 

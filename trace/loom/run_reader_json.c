@@ -22,7 +22,7 @@ static int report_mistake(struct run_reader *r)
 	struct loom_place place = {r->path, r->count, t->where};
 
 	if (t->no_memory) {
-		log_error("%s: no memory to read it", r->path);
+		log_no_memory("while reading %s", r->path);
 		return -ENOMEM;
 	}
 	r->is_damaged = true;

@@ -253,7 +253,7 @@ int player_open(struct player *player, struct stream *streams, size_t nstreams,
 		player->heap = calloc(nodes, sizeof(*player->heap));
 	}
 	if (!player->clocks || !player->heap) {
-		log_error("no memory to play %zu streams", nstreams);
+		log_no_memory("while playing %zu streams", nstreams);
 		err = -ENOMEM;
 		goto fail;
 	}

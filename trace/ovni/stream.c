@@ -146,7 +146,7 @@ int stream_open(struct stream *stream, int trace_fd, const char *path)
 	stream->path = strdup(path);
 	if (!stream->path) {
 		err = -ENOMEM;
-		log_error("%s: no memory to open the stream", stream_name(path));
+		log_no_memory("while opening %s", stream_name(path));
 		goto out;
 	}
 	stream->trace_fd = trace_fd;

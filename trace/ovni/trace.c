@@ -206,7 +206,7 @@ int trace_open(struct trace *trace, const char *path)
 		len--;
 	trace->path = strndup(path, len);
 	if (!trace->path) {
-		log_error("%s: no memory to open the trace", path);
+		log_no_memory("while opening %s", path);
 		return -ENOMEM;
 	}
 	trace->fd = open(trace->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -221,7 +221,7 @@ int trace_open(struct trace *trace, const char *path)
 	list_free(&w.links);
 	if (err < 0) {
 		if (err == -ENOMEM)
-			log_error("%s: no memory to find its streams", trace->path);
+			log_no_memory("while reading %s", trace->path);
 		list_free(&w.streams);
 		goto fail;
 	}
@@ -255,7 +255,7 @@ struct json *trace_metadata(const struct trace *trace, size_t i)
 	char *name;
 
 	if (asprintf(&name, "%s%s" STREAM_META, path, *path ? "/" : "") < 0) {
-		log_error("%s: no memory to read its " STREAM_META, path);
+		log_no_memory("while reading %s/" STREAM_META, path);
 		return NULL;
 	}
 	meta = json_load(trace->fd, name);

@@ -55,7 +55,7 @@ int source_open(struct source *source, const char *path)
 	source->streams = streams_new(n);
 	source->owners = calloc(n + 1, sizeof(*source->owners));
 	if (!source->streams || !source->owners) {
-		log_error("%s: no memory for %zu streams", path, n);
+		log_no_memory("for the %zu streams of %s", n, path);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -66,7 +66,7 @@ int source_open(struct source *source, const char *path)
 		err = owner_init(&source->owners[i], meta);
 		json_free(meta);
 		if (err < 0) {
-			log_error("%s: no memory", path);
+			log_no_memory("while reading %s", path);
 			return err;
 		}
 		err = stream_open(&source->streams[i], source->trace.fd, source->trace.streams[i]);

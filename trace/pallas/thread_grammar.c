@@ -268,7 +268,7 @@ int thread_grammar_parse(struct thread_grammar *g, uint8_t *bytes, size_t size, 
 	if (!err)
 		err = thread_grammar_verify(g, shown);
 	if (err == -ENOMEM)
-		log_error("%s: no memory for its grammar", shown);
+		log_no_memory("for the grammar of %s", shown);
 	if (err)
 		thread_grammar_free(g);
 	return err;

@@ -38,7 +38,7 @@ int state_walk_init(struct state_walk *w, const struct source *source)
 	w->by_tid = calloc(n + 1, sizeof(*w->by_tid));
 	if (!w->threads || !w->by_tid) {
 		state_walk_fini(w);
-		return log_no_memory("%zu threads of %s", n, source->trace.path);
+		return log_no_memory("for %zu threads of %s", n, source->trace.path);
 	}
 	for (size_t i = 0; i < n; i++) {
 		w->threads[i].cpu = CPU_NONE;

@@ -51,7 +51,7 @@ static int parse_pids(const struct cli_option *option, const char *text, void *t
 	/* as many as commas, and one more */
 	o->pids = calloc(strlen(text) / 2 + 1, sizeof(*o->pids));
 	if (!o->pids)
-		return log_no_memory("the list of %s", option->name);
+		return log_no_memory("for the list of %s", option->name);
 	for (;; at = end + 1) {
 		errno = 0;
 		pid = isdigit((unsigned char)*at) ? strtoul(at, &end, 10) : 0;
@@ -124,7 +124,7 @@ static int refuse_request(const struct cli_option *option, const char *text, con
 	if (!wrong)
 		return 0;
 	if (!strcmp(wrong, REQUEST_NO_MEMORY))
-		return log_no_memory("the request '%s'", text);
+		return log_no_memory("for the request '%s'", text);
 	if (at)
 		return cli_refuse(option, text, "character %zu: %s", at + 1, wrong);
 	return cli_refuse(option, text, "%s", wrong);
@@ -158,7 +158,7 @@ static int parse_list(const struct cli_option *option, const char *text, void *t
 		return cli_refuse(option, text, "give only one file to list");
 	o->list = calloc(1, sizeof(*o->list));
 	if (!o->list)
-		return log_no_memory("the request '%s'", text);
+		return log_no_memory("for the request '%s'", text);
 	wrong = request_of_list(o->list, text, &at);
 	if (wrong)
 		*o->list = (struct request){0};
@@ -171,7 +171,7 @@ static int parse_api(const struct cli_option *option, const char *text, void *to
 	const char **grown = realloc(o->apis, (o->napis + 1) * sizeof(*grown));
 
 	if (!grown)
-		return log_no_memory("the names of APIs");
+		return log_no_memory("for the names of APIs");
 	o->apis = grown;
 	for (size_t i = 0; i < o->napis; i++)
 		if (!strcmp(o->apis[i], text))
@@ -514,7 +514,7 @@ static int take_probed_processes(struct options *o)
 		return 0;
 	o->pids = malloc((o->probes->count + 1) * sizeof(*o->pids));
 	if (!o->pids)
-		return log_no_memory("the probed processes");
+		return log_no_memory("for the probed processes");
 	for (size_t i = 0; i < o->probes->count; i++)
 		if (o->probes->list[i].pid)
 			o->pids[n++] = o->probes->list[i].pid;

@@ -29,7 +29,7 @@ int control_begin(struct control *control, const char *output, char *const *argv
 	    json_put_int(info, "started", (int64_t)time(NULL)))
 		text = json_text(info);
 	err = text ? place_write(&control->place, "info", text)
-		   : log_no_memory("what is known of the session");
+		   : log_no_memory("for the state of the session");
 	free(text);
 	json_free(info);
 	if (err)

@@ -86,7 +86,7 @@ static int print_json(const struct finding *findings, size_t count)
 		err = fputs(text, stdout) < 0 ? -1 : 0;
 out:
 	if (err)
-		log_error("doctor: no memory for the answer");
+		log_no_memory("while printing the answer");
 	free(text);
 	json_free(document);
 	return err;

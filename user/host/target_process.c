@@ -71,7 +71,7 @@ int target_find(struct target *target, const uint32_t *pids, size_t npids, bool 
 	*target = (struct target){.pids = pids, .npids = npids, .threads = threads};
 	target->fds = malloc((npids + 1) * sizeof(*target->fds));
 	if (!target->fds)
-		return log_no_memory("the processes to be recorded");
+		return log_no_memory("for the processes to be recorded");
 	for (size_t i = 0; i < npids; i++)
 		target->fds[i] = -1;
 	for (size_t i = 0; i < npids && !err; i++)

@@ -170,7 +170,7 @@ int topology_read(struct topology *topology, const char *sysfs)
 
 	memset(topology, 0, sizeof(*topology));
 	if (asprintf(&path, "%s/devices/system/cpu/online", sysfs) < 0) {
-		return log_no_memory("the list of CPUs");
+		return log_no_memory("for the list of CPUs");
 	}
 	text = slurp(path, &err);
 	if (!text) {
@@ -180,7 +180,7 @@ int topology_read(struct topology *topology, const char *sysfs)
 	}
 	err = topology_parse(topology, text);
 	if (err == -ENOMEM)
-		log_no_memory("the list of CPUs");
+		log_no_memory("for the list of CPUs");
 	else if (err)
 		log_error("%s: not a list of CPUs: '%.64s'", path, text);
 out:

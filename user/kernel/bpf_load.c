@@ -164,7 +164,7 @@ static int add_rings(struct links *links, const struct options *options,
 		return 0;
 	links->ring_fds = calloc(topology->ncpus, sizeof(*links->ring_fds));
 	if (!links->ring_fds)
-		return log_no_memory("the buffers");
+		return log_no_memory("for the buffers");
 	for (unsigned i = 0; i < topology->ncpus; i++) {
 		__u32 cpu = topology->phyid[i];
 		int fd = make_ring(options->buffer_bytes);

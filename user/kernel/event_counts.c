@@ -14,7 +14,7 @@ int account_open(struct account *account, const struct links *links, const struc
 	account->full_before = calloc(links->npossible, sizeof(*account->full_before));
 	account->told = calloc(links->npossible, sizeof(*account->told));
 	if (!account->full_before || !account->told)
-		return log_no_memory("the account");
+		return log_no_memory("for the account");
 	for (unsigned cpu = 0; cpu < links->npossible; cpu++)
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
 			account->full_before[cpu][kind] = links->cpus[cpu].events[kind].full;
@@ -86,7 +86,7 @@ int account_close(struct account *account, bool cut)
 
 	account->cpus = calloc(links->npossible, sizeof(*account->cpus));
 	if (!account->cpus)
-		return log_no_memory("the account");
+		return log_no_memory("for the account");
 	for (unsigned cpu = 0; cpu < links->npossible; cpu++) {
 		const struct ring *ring = ring_of(account->rings, cpu);
 		struct facts_cpu *line = &account->cpus[account->ncpus];
@@ -134,7 +134,7 @@ struct account_mark *account_mark(const struct account *account, enum account_mo
 	struct account_mark *mark = calloc(1, account_mark_size(account));
 
 	if (!mark)
-		log_no_memory("the account");
+		log_no_memory("for the account");
 	if (!mark || moment == ACCOUNT_OPENED)
 		return mark;
 	mark->missed = links_missed(account->links);
@@ -152,7 +152,7 @@ struct account_mark *account_mark_copy(const struct account *account,
 	if (copy)
 		memcpy(copy, mark, account_mark_size(account));
 	else
-		log_no_memory("the account");
+		log_no_memory("for the account");
 	return copy;
 }
 
@@ -206,7 +206,7 @@ int account_between(const struct account *account, const struct account_mark *fr
 
 	*table = (struct account_table){.cpus = calloc(n ? n : 1, sizeof(*table->cpus))};
 	if (!table->cpus)
-		return log_no_memory("the account");
+		return log_no_memory("for the account");
 	for (unsigned cpu = 0; cpu < n; cpu++) {
 		struct facts_cpu *line = &table->cpus[table->ncpus];
 

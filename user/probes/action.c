@@ -119,7 +119,7 @@ static int explain(const struct site *site, int32_t err)
 		log_error("%s: no more values can be shown: there are types of marks for %d",
 			  site->label, TYPE_MAX);
 	else
-		log_error("no memory for the probe of %s", site->label);
+		log_no_memory("for the probe of %s", site->label);
 	return err;
 }
 

@@ -352,7 +352,7 @@ static int plan(struct attach *a)
 			err = plan_point(a, i);
 	}
 	if (err) {
-		log_error("no memory for the probes");
+		log_no_memory("for the probes");
 		return err;
 	}
 	if (!a->nprobes) {
@@ -388,7 +388,7 @@ struct attach *attach_plan(const struct site *sites, size_t nsites, const struct
 		a->plans = calloc(nsites ? nsites : 1, sizeof(*a->plans));
 	}
 	if (!a || !a->plans)
-		log_error("no memory for the probes");
+		log_no_memory("for the probes");
 	else if (!find_kind(a) && !plan(a))
 		return a;
 	attach_free(a);

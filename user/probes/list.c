@@ -42,7 +42,7 @@ static void print_escaped(const char *text)
 	char *out = malloc(size);
 
 	if (!out) {
-		log_no_memory("the names of functions");
+		log_no_memory("for the names of functions");
 		return;
 	}
 	text_escape(out, size, text, length);
@@ -317,7 +317,7 @@ int list_run(const struct request *request, const struct resolve_scope *scope, b
 	if (!err)
 		err = finish(root);
 	if (err == -ENOMEM)
-		log_no_memory("--list");
+		log_no_memory("for --list");
 	binary_candidates_free(&candidates);
 	binaries_free(&binaries);
 	json_free(root);

@@ -625,7 +625,7 @@ int resolve_sites(struct sites *sites, const struct requests *requests,
 		err = make_sites(&r);
 	free(r.drafts);
 	if (err == -ENOMEM)
-		log_no_memory("what is to be probed");
+		log_no_memory("for the probed functions");
 	if (err)
 		resolve_free(sites);
 	else if (sites->skipped)

@@ -34,7 +34,7 @@ static int take(void *arg, unsigned cpu, const struct record_head *record)
 	if (__builtin_expect(atomic_load_explicit(&drain->hurry, memory_order_relaxed), 0))
 		return -ECANCELED;
 	if (state_times_record(drain->times, cpu, record))
-		return log_no_memory("the times of the threads");
+		return log_no_memory("for the times of the threads");
 	return sink_take(drain->sink, cpu, record);
 }
 
@@ -179,7 +179,7 @@ int drain_times(struct drain *drain, struct time_stats *stats)
 	pthread_mutex_lock(&drain->lock);
 	err = state_times_read(drain->times, drain->released, stats);
 	pthread_mutex_unlock(&drain->lock);
-	return err ? log_no_memory("the times of the threads") : 0;
+	return err ? log_no_memory("for the times of the threads") : 0;
 }
 
 int drain_start(struct drain *drain)

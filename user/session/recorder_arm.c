@@ -83,7 +83,7 @@ enum status recorder_prepare(struct recorder *r)
 	r->order = r->rings ? order_new(r->rings) : NULL;
 	if (r->order)
 		return STATUS_COMPLETE;
-	log_no_memory("the rings");
+	log_no_memory("for the rings");
 	return STATUS_FAILED;
 }
 
@@ -205,7 +205,7 @@ static int open_times(struct recorder *r)
 			goto no_memory;
 	return 0;
 no_memory:
-	return log_no_memory("the times of the threads");
+	return log_no_memory("for the times of the threads");
 }
 
 static int open_store(struct recorder *r)

@@ -71,7 +71,7 @@ static int read_times(struct recorder *r)
 	if (!err)
 		return 0;
 no_memory:
-	return log_no_memory("the times of the threads");
+	return log_no_memory("for the times of the threads");
 }
 
 static void write_stats(struct recorder *r, bool closed)

@@ -23,7 +23,7 @@ static void choose_scope(const struct options *o, struct attach_options *attach)
 
 static int no_memory(void)
 {
-	log_error("no memory for the probes");
+	log_no_memory("for the probes");
 	return -ENOMEM;
 }
 
@@ -97,7 +97,7 @@ int probes_open(struct probes *probes, const struct options *o)
 	};
 	probes->sum = calls_new(&probes->calls);
 	if (!probes->sum)
-		log_error("no memory for the probes");
+		log_no_memory("for the probes");
 	return probes->sum ? 0 : -ENOMEM;
 }
 

@@ -81,7 +81,7 @@ int flight_init(struct flight *flight, const struct flight_options *options, uin
 		err = flight->history ? 0 : -ENOMEM;
 	}
 	if (err == -ENOMEM)
-		log_no_memory("the flight recorder");
+		log_no_memory("for the flight recorder");
 	return err;
 }
 
@@ -109,7 +109,7 @@ int flight_take(struct flight *flight, unsigned cpu, const struct record_head *r
 		err = history_put(flight->history, cpu, record);
 	flight->taking = NULL;
 	if (err == -ENOMEM)
-		log_no_memory("the flight recorder");
+		log_no_memory("for the flight recorder");
 	flight->records++;
 	return err;
 }
@@ -282,7 +282,7 @@ int flight_save(struct flight *flight, struct segment *segment, struct finalizer
 	flight->trigger.met = false;
 	return 0;
 failed:
-	log_no_memory("the trace to be saved");
+	log_no_memory("for the trace to be saved");
 	if (saving)
 		drop(saving);
 	return err;

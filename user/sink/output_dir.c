@@ -202,7 +202,7 @@ static int keep_earlier(struct output_dir *output)
 
 	if (asprintf(&output->kept, "%s.old", output->path) < 0) {
 		output->kept = NULL;
-		return log_no_memory("the name of the earlier trace");
+		return log_no_memory("for the name of the earlier trace");
 	}
 	if (!lstat(output->kept, &st)) {
 		err = remove_trace(output->kept);
@@ -261,7 +261,7 @@ int output_dir_create(struct output_dir *output, const char *path, bool chosen, 
 		len--;
 	output->path = output->trimmed = strndup(path, len);
 	if (!output->trimmed)
-		return log_no_memory("the name of the trace");
+		return log_no_memory("for the name of the trace");
 	if (!lstat(output->path, &st)) {
 		err = make_way(output, S_ISLNK(st.st_mode), chosen, force);
 		if (err)
@@ -341,7 +341,7 @@ int output_dir_create_file(struct output_dir *output, const char *path, bool cho
 		len--;
 	if (asprintf(&output->trimmed, "%.*s." STATS_FILE, (int)len, path) < 0) {
 		output->trimmed = NULL;
-		return log_no_memory("the name of the file");
+		return log_no_memory("for the name of the file");
 	}
 	output->path = output->trimmed;
 	slash = strrchr(output->trimmed, '/');

@@ -73,7 +73,7 @@ struct segment *segment_open(const struct segment_plan *plan, bool several)
 		goto fail;
 	return segment;
 no_memory:
-	log_no_memory("another trace");
+	log_no_memory("for another trace");
 fail:
 	segment_close(segment);
 	return NULL;
@@ -87,7 +87,7 @@ int segment_begin(struct segment *segment, uint64_t t0)
 	segment->timeline = timeline_new(&options, segment->threads, &segment->topology);
 	if (segment->timeline)
 		return 0;
-	return log_no_memory("another trace");
+	return log_no_memory("for another trace");
 }
 
 int segment_name(struct segment *segment, unsigned number)

@@ -32,7 +32,7 @@ int sink_open(struct sink *sink, const struct sink_options *options)
 	sink->options.plan.max_bytes = 0;
 	sink->pending = calloc(options->links->npossible, sizeof(*sink->pending));
 	if (!sink->pending)
-		return log_no_memory("several traces");
+		return log_no_memory("for several traces");
 	sink->finalizer = finalizer_start(&sink->options.plan, options->account, options->keep);
 	if (!sink->finalizer)
 		return -EIO;
@@ -57,7 +57,7 @@ static int begin_flight(struct sink *sink, uint64_t t0, const struct snapshot_ta
 	sink->flight = calloc(1, sizeof(*sink->flight));
 	if (sink->flight)
 		return flight_init(sink->flight, &options, t0, tasks);
-	return log_no_memory("the flight recorder");
+	return log_no_memory("for the flight recorder");
 }
 
 int sink_begin(struct sink *sink, uint64_t t0, const struct snapshot_tasks *tasks)

@@ -47,7 +47,7 @@ int trigger_find(struct trigger_plan *plan, const struct site *sites, size_t nsi
 		return 0;
 	*bits = calloc(nsites / 64 + 1, sizeof(**bits));
 	if (!*bits)
-		return log_no_memory("the trigger");
+		return log_no_memory("for the trigger");
 	for (size_t i = 0; i < nsites; i++) {
 		if ((!sites[i].symbol || strcmp(sites[i].symbol, plan->place)) &&
 		    (!sites[i].label || strcmp(sites[i].label, plan->place)))
@@ -79,7 +79,7 @@ static int begin_wait(struct trigger *trigger, uint32_t id, uint64_t clock)
 	if (n > trigger->npages) {
 		grown = realloc(trigger->pages, n * sizeof(struct trigger_page *));
 		if (!grown)
-			return log_no_memory("the trigger");
+			return log_no_memory("for the trigger");
 		memset(grown + trigger->npages, 0,
 		       (n - trigger->npages) * sizeof(struct trigger_page *));
 		trigger->pages = grown;
@@ -89,7 +89,7 @@ static int begin_wait(struct trigger *trigger, uint32_t id, uint64_t clock)
 	if (!page) {
 		page = trigger->pages[id / PAGE] = calloc(1, sizeof(*page));
 		if (!page)
-			return log_no_memory("the trigger");
+			return log_no_memory("for the trigger");
 	}
 	page->used += !page->since[id % PAGE];
 	page->since[id % PAGE] = clock;

@@ -632,7 +632,7 @@ int stats_open(struct stats_file *file, const struct cpu_state *states, const un
 	file->states = states;
 	file->costs = calloc(ncpus + 1, sizeof(*file->costs));
 	if (!file->costs)
-		return log_no_memory("the cost of our programs");
+		return log_no_memory("for the cost of our programs");
 	file->ncpus = ncpus;
 	for (unsigned i = 0; i < ncpus; i++)
 		file->costs[i].cpu = cpus[i];

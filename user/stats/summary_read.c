@@ -109,7 +109,7 @@ static int note_id(struct summary *summary, uint32_t id)
 	if (summary->ndead_ids == summary->dead_ids_room) {
 		grown = reallocarray(grown, room, sizeof(*grown));
 		if (!grown)
-			return log_no_memory("the times of threads that have ended");
+			return log_no_memory("for the times of threads that have ended");
 		summary->dead_ids = grown;
 		summary->dead_ids_room = room;
 	}
@@ -330,7 +330,7 @@ static int add_living(const struct summary *summary, struct time_stats *stats)
 
 	stats->cpus = calloc(summary->ncpus + 1, sizeof(*stats->cpus));
 	if (!stats->cpus)
-		return log_no_memory("the times of the CPUs");
+		return log_no_memory("for the times of the CPUs");
 	for (unsigned i = 0; i < summary->ncpus; i++) {
 		const struct summary_cpu *cpu = &summary->cpus[i];
 
@@ -400,7 +400,7 @@ static int read_dead_sums(const struct summary *summary, struct thread_times *al
 
 	*all = (struct thread_times){0};
 	if (!sums)
-		return log_no_memory("the times of threads that have ended");
+		return log_no_memory("for the times of threads that have ended");
 	if (bpf_map_lookup_elem(fd, &zero, sums)) {
 		err = -errno;
 		log_error("cannot read the times of threads that have ended: %s", strerror(-err));
@@ -483,7 +483,7 @@ int summary_open(struct summary *summary, const struct links *links, uint64_t t0
 	*summary = (struct summary){.links = links, .t0 = t0, .t1 = UINT64_MAX};
 	summary->cpus = calloc(ncpus + 1, sizeof(*summary->cpus));
 	if (!summary->cpus)
-		return log_no_memory("the times of the CPUs");
+		return log_no_memory("for the times of the CPUs");
 	summary->ncpus = ncpus;
 	for (unsigned i = 0; i < ncpus; i++)
 		summary->cpus[i].cpu = cpus[i];

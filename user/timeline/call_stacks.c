@@ -141,7 +141,7 @@ int stacks_begin(struct stacks *stacks, const struct effect *effect, bool of_fra
 		struct state *grown = realloc(stacks->states, room * sizeof(*grown));
 
 		if (!grown)
-			return log_no_memory("the functions of a thread");
+			return log_no_memory("for the functions of a thread");
 		stacks->states = grown;
 		stacks->states_room = room;
 	}

@@ -26,7 +26,7 @@ static int believe_on(struct timeline *tl, struct cpu *cpu, uint32_t id, uint32_
 	struct task *task = can ? threads_task(tl->threads, id) : NULL;
 
 	if (can && !task)
-		return log_no_memory("another task");
+		return log_no_memory("for another task");
 	if (cpu->on && cpu->on != task)
 		believe_off(cpu->on, false, tl->options.t0);
 	if (task) {
@@ -258,7 +258,7 @@ static int account(struct timeline *tl, struct session *session)
 	struct timeline_cpu *cpus = calloc(tl->ncpus ? tl->ncpus : 1, sizeof(*cpus));
 
 	if (!cpus)
-		return log_no_memory("the account of the CPUs");
+		return log_no_memory("for the account of the CPUs");
 	for (unsigned i = 0; i < tl->ncpus; i++) {
 		cpus[i] = tl->cpus[i]->account;
 		if (tl->moves.calls)

@@ -33,7 +33,7 @@ static int inherit_task(struct timeline *tl, const struct timeline *from, const 
 	struct task *task = threads_task(tl->threads, old->id);
 
 	if (!task)
-		return log_no_memory("another task");
+		return log_no_memory("for another task");
 	threads_use(tl->threads, task, old->id, old->pid, old->tid);
 	task->parent_pid = old->parent_pid;
 	task->creator_tid = old->creator_tid;
@@ -81,7 +81,7 @@ int timeline_inherit(struct timeline *tl, const struct timeline *from)
 	for (unsigned i = 0; i < from->ncpus && !err; i++)
 		err = inherit_cpu(tl, from->cpus[i]);
 	if (err) {
-		log_no_memory("another trace");
+		log_no_memory("for another trace");
 		return err;
 	}
 	names_inherit(&tl->threads->names, &from->threads->names);

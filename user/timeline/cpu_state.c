@@ -32,14 +32,15 @@ struct cpu *belief_new_cpu(struct timeline *tl, unsigned number)
 	struct cpu *cpu;
 
 	if (index < 0) {
-		log_error("CPU %u cannot be recorded: no memory, or no such number", number);
+		log_error("cannot record CPU %u: out of memory, or its number is too large",
+			  number);
 		return NULL;
 	}
 	cpu = calloc(1, sizeof(*cpu));
 	if (!cpu || reach(&tl->by_number, &tl->numbers, number) ||
 	    reach(&tl->by_index, &tl->indices, (unsigned)index) ||
 	    reach(&tl->cpus, &tl->room, tl->ncpus)) {
-		log_no_memory("CPU %u", number);
+		log_no_memory("for CPU %u", number);
 		free(cpu);
 		return NULL;
 	}

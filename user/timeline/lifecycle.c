@@ -52,7 +52,7 @@ int lives_admit(struct timeline *tl, const struct record_task *r, struct task **
 		task = threads_task(tl->threads, r->id);
 	}
 	if (!task)
-		return log_no_memory("another task");
+		return log_no_memory("for another task");
 	if (!task->id) {
 		threads_use(tl->threads, task, r->id, r->pid, r->tid);
 		if (r->head.flags != TASK_BORN && r->head.flags != TASK_ITERATED) {

@@ -178,7 +178,7 @@ static struct stacks *stacks_of(struct task *task)
 		if (task->stacks)
 			task->stacks->shown = task->state == THREAD_STATE_RUNNING;
 		else
-			log_no_memory("the probes of thread %u", task->tid);
+			log_no_memory("for the probes of thread %u", task->tid);
 	}
 	return task->stacks;
 }
@@ -409,7 +409,7 @@ int calls_inherit(struct task *task, const struct task *old, uint64_t t0)
 		return 0;
 	task->stacks = stacks_copy(old->stacks);
 	if (!task->stacks)
-		return log_no_memory("the functions of a thread");
+		return log_no_memory("for the functions of a thread");
 	for (uint32_t i = 0; i < task->stacks->nframes; i++) {
 		task->stacks->frames[i].clock = t0;
 		task->stacks->frames[i].ran = 0;

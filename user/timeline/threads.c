@@ -61,7 +61,7 @@ struct threads *threads_new(struct writer *writer, const struct facts *facts,
 	return threads;
 
 fail:
-	log_no_memory("the threads to be traced");
+	log_no_memory("for the threads to be traced");
 	threads_free(threads);
 	return NULL;
 }
@@ -225,7 +225,7 @@ int threads_declare_new(struct thread *thread, const struct actions *actions, ui
 	if (!thread->declared)
 		thread->declared = calloc(1, declared_bytes(actions));
 	if (!thread->declared) {
-		return log_no_memory("the marks of a thread");
+		return log_no_memory("for the marks of a thread");
 	}
 	thread->declared[declaration / 64] |= 1ull << declaration % 64;
 	thread->ndeclared++;
@@ -322,7 +322,7 @@ static int create_first(struct threads *threads)
 	meta = meta_new(threads, threads->streams[0], false);
 	if (meta)
 		return put(threads, threads->streams[0], NULL, 0, meta);
-	return log_no_memory("the description of a stream");
+	return log_no_memory("for the description of a stream");
 }
 
 /* Without memory what was to be written is gone: no more is then written of anything, or a stream
@@ -343,7 +343,7 @@ static int hand_over(struct threads *threads, struct thread *thread, void *event
 	     thread->marks != thread->marks_told || thread->ndeclared != thread->declared_told)) {
 		meta = meta_new(threads, thread, finished);
 		if (!meta)
-			err = log_no_memory("the description of a stream");
+			err = log_no_memory("for the description of a stream");
 		else /* the first stream of the session is described once more at the end */
 			meta->last = last && thread->process != threads->streams[0]->process;
 	}
@@ -382,7 +382,7 @@ int threads_make_room(struct threads *threads, struct task *task)
 	}
 	buffer = realloc(task->buffer, size);
 	if (!buffer) {
-		return log_no_memory("the events of thread %u", task->tid);
+		return log_no_memory("for the events of thread %u", task->tid);
 	}
 	task->buffer = buffer;
 	task->size = (uint32_t)size;
@@ -532,7 +532,7 @@ static int rename_to(struct thread *thread, const struct rename *name)
 	if (!last || !(thread->nnames & (thread->nnames - 1))) {
 		grown = realloc(thread->names, room * sizeof(*grown));
 		if (!grown)
-			return log_no_memory("the names of a thread");
+			return log_no_memory("for the names of a thread");
 		thread->names = grown;
 	}
 	thread->names[thread->nnames++] = *name;
@@ -555,7 +555,7 @@ int threads_bind(struct threads *threads, struct task *task)
 	if (!thread)
 		thread = thread_new(threads, task->pid, task->tid);
 	if (!thread || rename_to(thread, &task->name)) {
-		return log_no_memory("the stream of thread %u", task->tid);
+		return log_no_memory("for the stream of thread %u", task->tid);
 	}
 	thread->owner = task;
 	thread->exited = false;
@@ -631,7 +631,7 @@ int threads_finish(struct threads *threads, const struct session *session)
 			continue;
 		meta = meta_new(threads, thread, true);
 		if (!meta)
-			return log_no_memory("the description of a stream");
+			return log_no_memory("for the description of a stream");
 		if (ranked && thread == process->first) {
 			meta->d.rank = process->facts->rank;
 			meta->d.nranks = process->facts->nranks;

@@ -117,7 +117,7 @@ static int unusual(struct timeline *tl, struct cpu *cpu, const struct record_swi
 	int err = 0;
 
 	if ((!*prev && r->head.id) || (!*next && r->next_id)) {
-		return log_no_memory("another task");
+		return log_no_memory("for another task");
 	}
 	if (!*prev && !cpu->on && cpu->tid != r->prev_tid && !tl->options.some_threads)
 		cpu->use = CPU_UNKNOWN; /* there was a switch that nothing told */

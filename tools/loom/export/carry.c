@@ -114,7 +114,7 @@ int loom_carry_load(struct loom_carry *c, int dirfd, const char *path, struct lo
 		return -ERANGE;
 	}
 	if (err)
-		log_error("%s: no memory to carry it over", path);
+		log_no_memory("while carrying %s over", path);
 	return err;
 }
 

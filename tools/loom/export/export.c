@@ -38,7 +38,7 @@ static bool chooses(const struct loom_export *x)
 
 static int no_memory(const struct loom_export *x)
 {
-	log_error("%s: no memory to export it", x->o->run);
+	log_no_memory("while exporting %s", x->o->run);
 	return -ENOMEM;
 }
 

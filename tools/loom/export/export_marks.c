@@ -515,7 +515,7 @@ int loom_export_marks(struct loom_export *x)
 	m.tellers = calloc(x->nstreams + 1, sizeof(*m.tellers));
 	m.cores = calloc(x->nstreams + 1, sizeof(*m.cores));
 	if (!m.tellers || !m.cores) {
-		log_error("%s: no memory to export it", x->trace.path);
+		log_no_memory("while exporting %s", x->trace.path);
 		free(m.tellers);
 		free(m.cores);
 		return -ENOMEM;
@@ -538,7 +538,7 @@ int loom_export_marks(struct loom_export *x)
 		err = feed(x, w, &m);
 	err = loom_export_close(x, w, err);
 	if (err == -ENOMEM)
-		log_error("%s: no memory to export it", x->trace.path);
+		log_no_memory("while exporting %s", x->trace.path);
 	for (size_t i = 0; i < m.n; i++)
 		stream_close(&m.tellers[i].stream);
 	for (size_t i = 0; i < m.ncores; i++) {

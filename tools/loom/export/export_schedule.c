@@ -266,7 +266,7 @@ int loom_export_schedule(struct loom_export *x)
 	}
 	err = loom_export_close(x, w, err ? err : got);
 	if (err == -ENOMEM)
-		log_error("%s: no memory to export it", x->trace.path);
+		log_no_memory("while exporting %s", x->trace.path);
 	record_merge_free(merge);
 	for (size_t i = 0; threads && i < x->nstreams; i++) {
 		stream_close(&threads[i].stream);

@@ -70,7 +70,7 @@ struct import {
 
 static int no_memory(const struct import *m)
 {
-	log_error("%s: no memory to convert it", m->o->run);
+	log_no_memory("while converting %s", m->o->run);
 	return -ENOMEM;
 }
 

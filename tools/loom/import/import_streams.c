@@ -209,7 +209,7 @@ static struct json *describe(const struct import_streams *w, size_t row, bool fi
 	if (ok && finished)
 		ok = describe_marks(r, meta) && json_put_int(meta, "ovni.finished", 1);
 	if (!ok) {
-		log_error("%s: no memory for the metadata", w->dir);
+		log_no_memory("for the metadata of %s", w->dir);
 		json_free(meta);
 		return NULL;
 	}
@@ -323,7 +323,7 @@ int import_streams_label(struct import_streams *w, size_t row, enum loom_mark ma
 	if (label->text)
 		return 0;
 no_memory:
-	log_error("%s: no memory for the labels", w->dir);
+	log_no_memory("for the labels of %s", w->dir);
 	return -ENOMEM;
 }
 
@@ -402,7 +402,7 @@ struct import_streams *import_streams_open(int fd, const char *dir, const char *
 	import_streams_close(w);
 	return NULL;
 no_memory:
-	log_error("%s: no memory", dir);
+	log_no_memory("while reading %s", dir);
 	import_streams_close(w);
 	return NULL;
 }

@@ -69,7 +69,7 @@ int keep_files(int fd, const char *dir, const char *name, const char *path, char
 	if (!*kept || asprintf(&folder, "loom.loomsim.%s", name) < 0) {
 		folder = NULL;
 		err = -ENOMEM;
-		log_error("%s: no memory", dir);
+		log_no_memory("while reading %s", dir);
 		goto out;
 	}
 	at = beneath_mkdirs(fd, folder);

@@ -116,7 +116,7 @@ int run_records_read(struct run_records *r, const struct loom_options *o,
 		run_reader_close(reader);
 	free(reader);
 	if (err == -ENOMEM)
-		log_error("%s: no memory", run->name);
+		log_no_memory("while reading %s", run->name);
 	return err;
 }
 

@@ -481,14 +481,14 @@ int run_stats_load(struct run_stats *p, int dirfd, const char *path,
 	memset(p, 0, sizeof(*p));
 	p->path = strdup(path);
 	if (!p->path) {
-		log_error("%s: no memory to read it", path);
+		log_no_memory("while reading %s", path);
 		return -ENOMEM;
 	}
 	err = inflow_open(&l.in, dirfd, path);
 	if (!err && !load(&l)) {
 		err = l.in.error ? l.in.error : l.t.no_memory ? -ENOMEM : -EBADMSG;
 		if (l.t.no_memory)
-			log_error("%s: no memory to read it", path);
+			log_no_memory("while reading %s", path);
 		if (err == -EBADMSG) {
 			struct loom_place place = {p->path, LOOM_NOWHERE, l.t.where};
 
@@ -499,7 +499,7 @@ int run_stats_load(struct run_stats *p, int dirfd, const char *path,
 	inflow_close(&l.in);
 	loom_modules_seal(&p->modules);
 	if (!err && (mark_last(p) < 0 || find_joins(p) < 0)) {
-		log_error("%s: no memory to read it", path);
+		log_no_memory("while reading %s", path);
 		err = -ENOMEM;
 	}
 	return err;

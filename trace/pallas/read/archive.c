@@ -329,7 +329,7 @@ int pallas_open(struct pallas_trace *trace, const char *path, size_t budget)
 out:
 	free(shown);
 	if (err == -ENOMEM)
-		log_error("%s: no memory to open it", path);
+		log_no_memory("while opening %s", path);
 	if (err)
 		pallas_close(trace);
 	return err;

@@ -448,7 +448,8 @@ int pallas_check(struct pallas_trace *trace, FILE *out)
 		pallas_thread_unload(trace, t);
 	}
 	if (err == -ENOMEM)
-		log_error("%s: no memory to check it, or a budget that is too small", trace->path);
+		log_error("%s: out of memory (while checking), or the budget is too small",
+			  trace->path);
 	if (!err && c.violations > SHOWN_MAX)
 		fprintf(out, "%d more violations are not shown\n", c.violations - SHOWN_MAX);
 	return err ? err : c.violations;

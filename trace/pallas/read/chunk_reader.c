@@ -104,7 +104,7 @@ int chunk_reader_read(struct chunk_reader *r, int fd, uint64_t file_size, uint64
 			*why = "the zstd frame is larger than what it holds";
 			if (size > ZSTD_compressBound(8 * n) + 4096)
 				return -EBADMSG;
-			*why = "no memory";
+			*why = "out of memory";
 			free(r->raw);
 			r->room = 0;
 			r->raw = malloc((size_t)size);

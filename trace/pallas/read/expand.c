@@ -27,7 +27,7 @@ int pallas_expand_init(struct pallas_expand *x, struct pallas_loader *loader,
 	x->seen = calloc(g->nevents + 1, sizeof(*x->seen));
 	x->frames = calloc(g->depth + 1, sizeof(*x->frames));
 	if (!x->times || !x->seen || !x->frames) {
-		log_error("%s: no memory to expand its grammar", thread->path);
+		log_no_memory("while reading %s", thread->path);
 		pallas_expand_fini(x);
 		return -ENOMEM;
 	}

@@ -41,7 +41,7 @@ struct pallas_loader *pallas_loader_new(struct pallas_trace *trace)
 	if (l)
 		l->reader = chunk_reader_new(trace->compression, trace->encoding);
 	if (!l || !l->reader) {
-		log_error("%s: no memory to read it", trace->path);
+		log_no_memory("while reading %s", trace->path);
 		free(l);
 		return NULL;
 	}
@@ -199,7 +199,7 @@ static int decode_room(struct pallas_loader *l, const struct pallas_walk *w, uin
 	l->room = 0;
 	l->decoded = malloc(8 * n);
 	if (!l->decoded)
-		return walk_fail(w, -ENOMEM, "no memory");
+		return walk_fail(w, -ENOMEM, "out of memory");
 	l->room = n;
 	return 0;
 }
@@ -229,7 +229,7 @@ static int keep(struct pallas_loader *l, struct pallas_walk *w, uint64_t left)
 	}
 	w->chunk = malloc(8 * left);
 	if (!w->chunk)
-		return walk_fail(w, -ENOMEM, "no memory");
+		return walk_fail(w, -ENOMEM, "out of memory");
 	memcpy(w->chunk, l->decoded + w->behind, 8 * left);
 	w->chunk_bytes = 8 * left;
 	w->data = w->chunk;

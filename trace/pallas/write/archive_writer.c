@@ -72,7 +72,7 @@ struct archive_writer *archive_writer_new(const char *path,
 	struct archive_writer *w = calloc(1, sizeof(*w));
 
 	if (!w || !(w->path = strdup(path))) {
-		log_error("%s: no memory to write it", path);
+		log_no_memory("while writing %s", path);
 		free(w);
 		return NULL;
 	}
@@ -303,7 +303,7 @@ uint32_t archive_writer_archive(struct archive_writer *w, const char *name)
 		return PALLAS_NONE;
 	}
 	if (string == PALLAS_NONE || location_add(&w->main, w->narchives, string, PALLAS_NONE)) {
-		log_error("%s: no memory to write it", w->path);
+		log_no_memory("while writing %s", w->path);
 		return PALLAS_NONE;
 	}
 	return w->narchives++;
@@ -317,12 +317,12 @@ struct thread_writer *archive_writer_thread(struct archive_writer *w, const char
 	char path[96], *shown;
 
 	if (string == PALLAS_NONE || location_add(&w->archive, w->nthreads, string, archive)) {
-		log_error("%s: no memory to write it", w->path);
+		log_no_memory("while writing %s", w->path);
 		return NULL;
 	}
 	snprintf(path, sizeof(path), "archive_%u/thread_%u", archive, w->nthreads);
 	if (asprintf(&shown, "%s/%s", w->path, path) < 0) {
-		log_error("%s: no memory to write it", w->path);
+		log_no_memory("while writing %s", w->path);
 		return NULL;
 	}
 	t = thread_writer_new(w->fd, path, shown, archive, w->nthreads, &w->options);
@@ -366,7 +366,7 @@ static int metadata_add(struct archive_writer *w, struct part *p, const char *ke
 	free(e->key);
 	free(e->value);
 fail:
-	log_error("%s: no memory to write it", w->path);
+	log_no_memory("while writing %s", w->path);
 	return -ENOMEM;
 }
 

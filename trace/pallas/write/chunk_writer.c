@@ -31,7 +31,7 @@ struct chunk_writer {
 
 static int no_memory(struct chunk_writer *w, const char *shown)
 {
-	log_error("%s: no memory to write it", shown);
+	log_no_memory("while writing %s", shown);
 	chunk_writer_close(w);
 	return -ENOMEM;
 }
@@ -43,7 +43,7 @@ struct chunk_writer *chunk_writer_new(int dirfd, const char *path, const char *s
 	size_t raw = 8 * (size_t)CHUNK_ELEMENTS_MAX;
 
 	if (!w) {
-		log_error("%s: no memory to write it", shown);
+		log_no_memory("while writing %s", shown);
 		return NULL;
 	}
 	w->fd = -1;

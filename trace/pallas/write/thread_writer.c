@@ -22,7 +22,7 @@ struct thread_writer *thread_writer_new(int dirfd, const char *path, const char 
 	char *name = NULL;
 
 	if (!w) {
-		log_error("%s: no memory to write it", shown);
+		log_no_memory("while writing %s", shown);
 		return NULL;
 	}
 	w->dirfd = w->scratch.fd = -1;
@@ -31,7 +31,7 @@ struct thread_writer *thread_writer_new(int dirfd, const char *path, const char 
 	w->whole_blocks = options->whole_blocks;
 	w->shown = strdup(shown);
 	if (!w->shown || grammar_builder_init(w)) {
-		log_error("%s: no memory to write it", shown);
+		log_no_memory("while writing %s", shown);
 		goto fail;
 	}
 	if (mkdirat(dirfd, path, 0755) < 0) {
@@ -57,7 +57,7 @@ struct thread_writer *thread_writer_new(int dirfd, const char *path, const char 
 		goto fail;
 	return w;
 no_memory:
-	log_error("%s: no memory to write it", shown);
+	log_no_memory("while writing %s", shown);
 fail:
 	thread_writer_free(w);
 	return NULL;
@@ -89,7 +89,7 @@ void thread_writer_free(struct thread_writer *w)
 int archive_writer_fail(struct thread_writer *w, int err)
 {
 	if (!w->failed && err == -ENOMEM)
-		log_error("%s: no memory to write it", w->shown);
+		log_no_memory("while writing %s", w->shown);
 	w->failed = true;
 	return err;
 }
