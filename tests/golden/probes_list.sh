@@ -102,7 +102,7 @@ mkfifo fifo
 refused 1 'does not exist' --list ./none
 refused 1 'not a program or library' --list ./a.cc
 refused 1 'not a regular file' --list ./fifo
-refused 1 "is called 'nothing\*'" --list './pie:nothing*'
+refused 1 "no name matches 'nothing\*'" --list './pie:nothing*'
 refused 1 "no 'no-such-program'" --list no-such-program
 refused 1 'process 4194304 does not exist' --list 4194304
 refused 2 'only one file|one file can be listed' --list ./pie --list ./nopie

@@ -261,15 +261,17 @@ static int read_step(const struct api *api, const struct json *node, bool at_ret
 static int read_steps(const struct api *api, const struct json *node, bool at_return,
 		      struct step *steps, unsigned *count)
 {
-	int err = 0;
+	int err;
 
-	for (const struct json *child = json_first(node); child && !err; child = json_next(child)) {
+	for (const struct json *child = json_first(node); child; child = json_next(child)) {
 		if (*count == ACTION_STEPS_MAX)
 			return WRONG(api, child, "\"%s\" has more than %d steps", json_name(node),
 				     ACTION_STEPS_MAX);
 		err = read_step(api, child, at_return, &steps[(*count)++]);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 /* ---- symbols ---- */
@@ -370,10 +372,13 @@ static int check_symbols(const struct api *api, const struct api_part *part)
 			all[n++] = (struct named){part->functions[i].symbols[j].text,
 						  part->functions[i].line};
 	qsort(all, n, sizeof(*all), by_symbol);
-	for (size_t i = 1; i < n && !err; i++)
-		if (!strcmp(all[i - 1].symbol, all[i].symbol))
-			err = wrong(api, all[i].line, "%s has a meaning already, in line %u",
-				    all[i].symbol, all[i - 1].line);
+	for (size_t i = 1; i < n; i++) {
+		if (strcmp(all[i - 1].symbol, all[i].symbol))
+			continue;
+		err = wrong(api, all[i].line, "%s has a meaning already, in line %u", all[i].symbol,
+			    all[i - 1].line);
+		break;
+	}
 	free(all);
 	return err;
 }
@@ -402,17 +407,22 @@ static int read_function(struct api *api, const struct json *node, const char **
 	function->note = json_string(json_key(node, "note"));
 	action->has_during = during;
 	err = read_symbols(api, json_key(node, "symbols"), spellings, nspellings, function);
-	if (!err && during)
+	if (err)
+		return err;
+	if (during) {
 		err = read_state(api, during, &action->during);
-	if (!err)
-		err = read_steps(api, json_key(node, "entry"), false, action->entry,
-				 &action->nentry);
-	if (!err)
-		err = read_steps(api, json_key(node, "return"), true, action->at_return,
-				 &action->nreturn);
-	if (!err && !during && !action->nentry && !action->nreturn)
-		err = WRONG(api, node, "a function needs a meaning: during, entry or return");
-	return err;
+		if (err)
+			return err;
+	}
+	err = read_steps(api, json_key(node, "entry"), false, action->entry, &action->nentry);
+	if (err)
+		return err;
+	err = read_steps(api, json_key(node, "return"), true, action->at_return, &action->nreturn);
+	if (err)
+		return err;
+	if (!during && !action->nentry && !action->nreturn)
+		return WRONG(api, node, "a function needs a meaning: during, entry or return");
+	return 0;
 }
 
 /* How names are spelt: {name} as it is, {lower}, {upper}; without the key as they are. */
@@ -458,10 +468,13 @@ static int read_functions(struct api *api, const struct json *list, const char *
 	part->functions = calloc(json_count(list), sizeof(*part->functions));
 	if (!part->functions)
 		return no_memory(api);
-	for (const struct json *child = json_first(list); child && !err; child = json_next(child))
+	for (const struct json *child = json_first(list); child; child = json_next(child)) {
 		err = read_function(api, child, spellings, nspellings,
 				    &part->functions[part->nfunctions++]);
-	return err ? err : check_symbols(api, part);
+		if (err)
+			return err;
+	}
+	return check_symbols(api, part);
 }
 
 static int read_part(struct api *api, const struct json *node, struct api_part *part)

@@ -97,19 +97,22 @@ int elf_child_run(elf_child_work work, void *arg, struct elf_answer *answer)
 	pid = fork();
 	if (!pid)
 		child(work, arg, pipes[1]);
-	err = pid < 0 ? -errno : 0;
+	err = -errno; /* of fork() */
 	close(pipes[1]);
-	if (!err)
-		err = receive(pipes[0], answer);
+	if (pid < 0)
+		goto out;
+	err = receive(pipes[0], answer);
+out:
 	close(pipes[0]);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (!err && !WIFEXITED(status))
-		err = -ENOEXEC;
-	else if (!err && WEXITSTATUS(status) != CHILD_DONE)
-		err = WEXITSTATUS(status) == CHILD_NO_MEMORY ? -ENOMEM : -ENOEXEC;
 	if (err)
-		elf_answer_free(answer);
+		goto fail;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_DONE)
+		return 0;
+	err = WIFEXITED(status) && WEXITSTATUS(status) == CHILD_NO_MEMORY ? -ENOMEM : -ENOEXEC;
+fail:
+	elf_answer_free(answer);
 	return err;
 }
 

@@ -241,21 +241,26 @@ static int choose_probes(struct shown *s, const struct usdt_probes *probes, cons
 static int show(struct listing *l, struct binary *binary, const char *name)
 {
 	struct shown s = {0};
-	bool glob, ok = true;
+	bool glob;
 	int err = functions_demangle(&binary->functions);
 
-	if (!err)
-		err = functions_find(&binary->functions, name, &s.functions, &s.nfunctions, &glob);
-	if (!err)
-		err = choose_probes(&s, &binary->usdt, name);
-	if (!err && l->files)
-		ok = put_file(l->files, binary, &s);
-	else if (!err && (s.nfunctions || s.nprobes || !strcmp(name, "*")))
+	if (err)
+		return err;
+	err = functions_find(&binary->functions, name, &s.functions, &s.nfunctions, &glob);
+	if (err)
+		return err;
+	err = choose_probes(&s, &binary->usdt, name);
+	if (err)
+		goto out;
+	if (l->files)
+		err = put_file(l->files, binary, &s) ? 0 : -ENOMEM;
+	else if (s.nfunctions || s.nprobes || !strcmp(name, "*"))
 		print_file(binary, &s);
 	l->shown += s.nfunctions + s.nprobes;
+out:
 	free(s.functions);
 	free(s.probes);
-	return ok ? err : -ENOMEM;
+	return err;
 }
 
 static int show_all(struct listing *l, struct binaries *binaries,
@@ -264,24 +269,30 @@ static int show_all(struct listing *l, struct binaries *binaries,
 	struct binary *binary;
 	const char *wrong;
 	size_t before;
-	int err = 0;
+	int err;
 
-	for (size_t i = 0; i < candidates->count && !err; i++) {
+	for (size_t i = 0; i < candidates->count; i++) {
 		before = binaries->count;
 		err = binaries_open(binaries, &candidates->list[i], &binary, &wrong);
 		if (wrong)
 			log_error("--list %s: %s %s", request->text, candidates->list[i].name,
 				  wrong);
-		else if (!err && binaries->count > before) /* not by another name before */
-			err = show(l, binary, request->name);
+		if (err)
+			return err;
+		if (binaries->count == before)
+			continue; /* another of its names was listed */
+		err = show(l, binary, request->name);
+		if (err)
+			return err;
 	}
-	if (!err && !l->shown && log_lacks_memory())
-		err = -ENOMEM;
-	if (!err && !l->shown && strcmp(request->name, "*")) {
-		log_error("--list %s: nothing in it is called '%s'", request->text, request->name);
-		err = -ENOENT;
-	}
-	return err;
+	if (l->shown)
+		return 0;
+	if (log_lacks_memory())
+		return -ENOMEM;
+	if (!strcmp(request->name, "*"))
+		return 0;
+	log_error("--list %s: no name matches '%s'", request->text, request->name);
+	return -ENOENT;
 }
 
 static int finish(const struct json *root)
@@ -305,17 +316,21 @@ int list_run(const struct request *request, const struct resolve_scope *scope, b
 	struct binaries binaries = {0};
 	struct binary_candidates candidates = {0};
 	char *why = NULL;
-	int err = json && !listing.files ? -ENOMEM : 0;
+	int err = -ENOMEM;
 
-	if (!err)
-		err = binary_candidates_find(&candidates, request, scope, &why);
+	if (json && !listing.files)
+		goto out;
+	err = binary_candidates_find(&candidates, request, scope, &why);
 	if (why)
 		log_error("--list %s: %s", request->text, why);
 	free(why);
-	if (!err)
-		err = show_all(&listing, &binaries, &candidates, request);
-	if (!err)
-		err = finish(root);
+	if (err)
+		goto out;
+	err = show_all(&listing, &binaries, &candidates, request);
+	if (err)
+		goto out;
+	err = finish(root);
+out:
 	if (err == -ENOMEM)
 		log_no_memory("for --list");
 	binary_candidates_free(&candidates);

@@ -227,8 +227,11 @@ static int find_functions(struct resolving *r, const struct request *request, st
 			 binary->name, count, RESOLVE_GLOB_MAX);
 		count = 0;
 	}
-	for (size_t i = 0; i < count && !err; i++)
+	for (size_t i = 0; i < count; i++) {
 		err = add_function(r, request, binary, &functions->list[found[i]], glob);
+		if (err)
+			break;
+	}
 	free(found);
 	return err;
 }
@@ -347,9 +350,9 @@ static int find_probes(struct resolving *r, const struct request *request,
 {
 	const struct usdt_probes *probes = &binary->usdt;
 	size_t matching = 0;
-	int err = 0;
+	int err;
 
-	for (size_t i = 0; i < probes->count && !err; i++) {
+	for (size_t i = 0; i < probes->count; i++) {
 		const struct usdt_probe *p = &probes->list[i];
 
 		if (fnmatch(request->provider, p->provider, 0) ||
@@ -357,12 +360,14 @@ static int find_probes(struct resolving *r, const struct request *request,
 			continue;
 		matching++;
 		err = add_probe(r, request, binary, p);
+		if (err)
+			return err;
 	}
 	if (!matching)
 		complain(r, -ENOENT, "%s has no %sprobe %s:%s (see --list)", binary->name,
 			 probes->count ? "" : "USDT probes, so no ", request->provider,
 			 request->name);
-	return err;
+	return 0;
 }
 
 /* ---- one request ---- */
@@ -612,17 +617,24 @@ int resolve_sites(struct sites *sites, const struct requests *requests,
 	int err = 0;
 
 	*sites = (struct sites){.own = calloc(1, sizeof(*sites->own))};
-	if (!sites->own)
+	if (!sites->own) {
 		err = -ENOMEM;
-	for (size_t i = 0; i < requests->count && !err; i++)
+		goto out;
+	}
+	for (size_t i = 0; i < requests->count; i++) {
 		err = resolve_one(&r, i);
+		if (err)
+			goto out;
+	}
+	err = merge_drafts(&r);
+	if (err)
+		goto out;
+	err = find_types(&r);
+	if (err)
+		goto out;
+	err = make_sites(&r);
+out:
 	forget_candidates(&r);
-	if (!err)
-		err = merge_drafts(&r);
-	if (!err)
-		err = find_types(&r);
-	if (!err)
-		err = make_sites(&r);
 	free(r.drafts);
 	if (err == -ENOMEM)
 		log_no_memory("for the probed functions");
