@@ -82,7 +82,7 @@ lacking() { # NAME OPTION...
 	}
 	run 0 "$@" || complain "$name: without a fault: $(cat memory.log)"
 	count=$(cat count) answer=$(cat memory.out)
-	expect "$name: the allocations are counted" [ "${count:-0}" -gt 40 ]
+	expect "$name: the allocations are counted" [ "${count:-0}" -gt 20 ]
 	for at in $(numbers "$count"); do
 		run "$at" "$@"
 		status=$?

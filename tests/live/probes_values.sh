@@ -33,7 +33,7 @@ for kind in session multi; do
 	record sample-$kind command --attach $kind --sample-calls 10 -u "$WORKLOADS/calls:branch" -- \
 		calls -m 10 -n 1000
 	judge sample-$kind
-	expect "what was left out is told" grep -q ' 900 calls were left out' sample-$kind.log
+	expect "what was left out is told" grep -q ' 900 calls were omitted' sample-$kind.log
 	facts sample-$kind <<'E'
 from calls import *
 check(text(trace.thread(said["main"])) == " ".join(["branch"] * 100), count(trace.thread(said["main"])))
