@@ -31,7 +31,7 @@ expect "it has a terminal session of its own" [ "$(awk '{ print $6 }' "/proc/$pi
 	"$(awk '{ print $6 }' /proc/$$/stat)" ]
 expect "it has no terminal" [ "$(awk '{ print $7 }' "/proc/$pid/stat")" = 0 ]
 expect "it keeps no directory busy" [ "$(readlink "/proc/$pid/cwd")" = / ]
-try 1 'runs already' session start $n-a -a
+try 1 'already running' session start $n-a -a
 try 0 'keeps +flight recorder' session status $n-a
 try 0 "$n-a +running +$pid +$T/flight" session list
 "$WORKLOADS/sleepers" -s 50 >/dev/null
@@ -91,9 +91,10 @@ try 1 'no session' session status $n-f
 try 2 'no target' session start $n-f -o nothing
 try 2 'letters' session start 'a/b' -a
 try 2 'begins with' session start ../up -a
-try 2 'name' session start
-try 2 'wanted' session begin $n-f
-try 2 'too many' session status $n-f and more
+try 2 'NAME is missing' session start
+try 2 'COMMAND is missing' session
+try 2 'unknown command' session begin $n-f
+try 2 'unexpected argument' session status $n-f and more
 try 2 'dry-run' session start $n-f -a --dry-run
 
 # Killed: that is seen, what it wrote can be mended, and its name is free again.
@@ -101,7 +102,7 @@ try 0 recording session start $n-g -a -o killed
 pid=$(field $n-g pid)
 kill -9 "$pid"
 wait_until gone $n-g dead || complain "nobody sees that it is dead: $(session list)"
-try 1 'died without a word' session status $n-g
+try 1 'was killed' session status $n-g
 try 0 recording session start $n-g -a -o killed2
 try 0 'recorded dir' session stop $n-g
 judge killed2
@@ -136,16 +137,16 @@ try 1 'no session' session status $n-a
 try 0 'recorded dir' own stop $n-a
 expect "nothing is left of it" [ -z "$(find "$P/runtime" -name $n-a)" ]
 chmod 770 "$P/runtime"
-try 1 'not to be trusted' own start $n-a -a -o "$P/out/never"
+try 1 'other users own it' own start $n-a -a -o "$P/out/never"
 
 # A place that others could have had a hand in is not used.
 mkdir "$T/elsewhere"
 ln -s "$T/elsewhere" "/run/ovni-bpf/$n-a"
-try 1 'cannot make the place' session start $n-a -a -o never
+try 1 'cannot create the session directory' session start $n-a -a -o never
 rm "/run/ovni-bpf/$n-a"
 mkdir -m 777 "/run/ovni-bpf/$n-a"
 : >"/run/ovni-bpf/$n-a/theirs"
-try 1 'not to be trusted' session start $n-a -a -o never
+try 1 'other users own it' session start $n-a -a -o never
 rm -r "/run/ovni-bpf/$n-a"
 expect "nothing was recorded" [ ! -e never ]
 

@@ -30,12 +30,12 @@ static int setup(void **state)
 	snprintf(dir, sizeof(dir), "/tmp/ovni-control-XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	control->ready_fd = -1;
-	control->place = (struct place){.base = -1, .lock = -1};
-	snprintf(control->place.name, sizeof(control->place.name), "test");
-	control->place.path = strdup(dir);
-	control->place.owner = geteuid();
-	control->place.fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(control->place.fd >= 0);
+	control->dir = (struct session_dir){.base = -1, .lock = -1};
+	snprintf(control->dir.name, sizeof(control->dir.name), "test");
+	control->dir.path = strdup(dir);
+	control->dir.owner = geteuid();
+	control->dir.fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(control->dir.fd >= 0);
 	assert_int_equal(control_begin(control, "/out", (char *[]){(char *)"ovni-bpf", NULL}), 0);
 	*state = control;
 	return 0;
@@ -45,9 +45,9 @@ static int teardown(void **state)
 {
 	struct control *control = *state;
 
-	server_close(control->server);
-	place_remove(&control->place);
-	place_close(&control->place);
+	control_socket_close(control->socket);
+	session_dir_remove(&control->dir);
+	session_dir_close(&control->dir);
 	rmdir(dir);
 	free(control);
 	return 0;
@@ -90,18 +90,18 @@ static void names_of_sessions(void **state)
 	static const char *const good[] = {"a", "night", "db-1", "a.b_c@d", "2026"};
 	static const char *const bad[] = {"",	 "/",	"a/b",	     "..", ".a",  "-a",
 					  "a b", "a\n", "n\303\266", "_a", "a\\b"};
-	char longest[PLACE_NAME_MAX + 2];
+	char longest[SESSION_NAME_MAX + 2];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		assert_null(place_check_name(good[i]));
+		assert_null(session_dir_check_name(good[i]));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_non_null(place_check_name(bad[i]));
+		assert_non_null(session_dir_check_name(bad[i]));
 	memset(longest, 'a', sizeof(longest));
-	longest[PLACE_NAME_MAX + 1] = '\0';
-	assert_non_null(place_check_name(longest));
-	longest[PLACE_NAME_MAX] = '\0';
-	assert_null(place_check_name(longest));
+	longest[SESSION_NAME_MAX + 1] = '\0';
+	assert_non_null(session_dir_check_name(longest));
+	longest[SESSION_NAME_MAX] = '\0';
+	assert_null(session_dir_check_name(longest));
 }
 
 static void a_status_is_told_at_once_and_a_save_later(void **state)
@@ -111,20 +111,20 @@ static void a_status_is_told_at_once_and_a_save_later(void **state)
 	unsigned client;
 	int saver, asker;
 
-	assert_int_equal(control_next(control, &client), ASK_NONE);
+	assert_int_equal(control_next(control, &client), CONTROL_NONE);
 	saver = dial();
 	say(saver, "save\n");
-	assert_int_equal(control_next(control, &client), ASK_SAVE);
+	assert_int_equal(control_next(control, &client), CONTROL_SAVE);
 	asker = dial();
 	say(asker, "sta");
-	assert_int_equal(control_next(control, &client), ASK_NONE);
+	assert_int_equal(control_next(control, &client), CONTROL_NONE);
 	say(asker, "tus\n");
-	assert_int_equal(control_next(control, &client), ASK_STATUS);
+	assert_int_equal(control_next(control, &client), CONTROL_STATUS);
 	control_tell(control, client, &figures);
 	expect_answer(asker, "\"records\": 77");
 	control_saved(control, "/out/0001");
 	expect_answer(saver, "/out/0001");
-	assert_int_equal(control_next(control, &client), ASK_NONE);
+	assert_int_equal(control_next(control, &client), CONTROL_NONE);
 }
 
 static void who_talks_nonsense_is_hung_up_on(void **state)
@@ -147,7 +147,7 @@ static void who_talks_nonsense_is_hung_up_on(void **state)
 		say(fd, nonsense[i]);
 		shutdown(fd, SHUT_WR);
 		for (unsigned k = 0; k < 3; k++)
-			assert_int_equal(control_next(control, &client), ASK_NONE);
+			assert_int_equal(control_next(control, &client), CONTROL_NONE);
 		expect_answer(fd, NULL);
 	}
 }
@@ -161,14 +161,14 @@ static void too_many_do_not_keep_others_out_for_good(void **state)
 
 	for (size_t i = 0; i < 40; i++) {
 		fds[i] = dial();
-		assert_int_equal(control_next(control, &client), ASK_NONE);
+		assert_int_equal(control_next(control, &client), CONTROL_NONE);
 	}
 	for (size_t i = 0; i < 40; i++)
 		close(fds[i]);
-	assert_int_equal(control_next(control, &client), ASK_NONE);
+	assert_int_equal(control_next(control, &client), CONTROL_NONE);
 	fd = dial();
 	say(fd, "status\n");
-	assert_int_equal(control_next(control, &client), ASK_STATUS);
+	assert_int_equal(control_next(control, &client), CONTROL_STATUS);
 	control_tell(control, client, &figures);
 	expect_answer(fd, "recording");
 }
@@ -181,14 +181,14 @@ static void who_is_gone_gets_no_answer(void **state)
 	int fd = dial();
 
 	say(fd, "save\n");
-	assert_int_equal(control_next(control, &client), ASK_SAVE);
+	assert_int_equal(control_next(control, &client), CONTROL_SAVE);
 	close(fd);
 	control_saved(control, "/out/0001");
 	fd = dial();
 	say(fd, "save\n");
-	assert_int_equal(control_next(control, &client), ASK_SAVE);
+	assert_int_equal(control_next(control, &client), CONTROL_SAVE);
 	close(fd);
-	assert_int_equal(control_next(control, &client), ASK_NONE);
+	assert_int_equal(control_next(control, &client), CONTROL_NONE);
 	control_saved(control, "/out/0002");
 }
 
@@ -199,17 +199,17 @@ static void the_end_is_told_to_all_who_wait_and_kept(void **state)
 	unsigned client;
 
 	say(stopper, "stop\n");
-	assert_int_equal(control_next(control, &client), ASK_STOP);
+	assert_int_equal(control_next(control, &client), CONTROL_STOP);
 	say(saver, "save\n");
-	assert_int_equal(control_next(control, &client), ASK_SAVE);
+	assert_int_equal(control_next(control, &client), CONTROL_SAVE);
 	say(late, "status\n");
 	control_end(control, 3);
 	expect_answer(stopper, "\"status\": 3");
 	expect_answer(saver, "\"status\": 3");
 	expect_answer(late, "\"status\": 3");
-	assert_true(place_status(&control->place, &status));
+	assert_true(session_dir_status(&control->dir, &status));
 	assert_int_equal(status, 3);
-	assert_int_equal(faccessat(control->place.fd, "control", F_OK, 0), -1);
+	assert_int_equal(faccessat(control->dir.fd, "control", F_OK, 0), -1);
 }
 
 static void a_recording_without_a_name_has_none_of_this(void **state)
@@ -219,7 +219,7 @@ static void a_recording_without_a_name_has_none_of_this(void **state)
 	(void)state;
 	assert_int_equal(control_begin(NULL, "/out", NULL), 0);
 	assert_int_equal(control_fd(NULL), -1);
-	assert_int_equal(control_next(NULL, &client), ASK_NONE);
+	assert_int_equal(control_next(NULL, &client), CONTROL_NONE);
 	control_ready(NULL);
 	control_saved(NULL, "/out");
 	control_end(NULL, 0);

@@ -127,7 +127,8 @@ static void print_synopsis(const struct cli *cli)
 	if (cli->synopsis)
 		printf("Usage: %s\n", cli->synopsis);
 	else
-		printf("Usage: %s [OPTION]... %s\n", cli->name, cli->operands ? cli->operands : "");
+		printf("Usage: %s [OPTION]...%s%s\n", cli->name, cli->operands ? " " : "",
+		       cli->operands ? cli->operands : "");
 }
 
 static void print_help(const struct cli *cli)
@@ -135,7 +136,7 @@ static void print_help(const struct cli *cli)
 	print_synopsis(cli);
 	putchar('\n');
 	print_wrapped(cli->about, 0, 0);
-	if (cli->options[0].name)
+	if (cli->options[0].name || is_end(cli->options))
 		putchar('\n');
 	print_rows(cli->options);
 	print_rows(common);

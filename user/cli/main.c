@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "doctor"))
 		return doctor_run(argc - 1, argv + 1);
 	if (argc > 1 && !strcmp(argv[1], "session"))
-		return client_run(argc, argv);
+		return session_command(argc, argv);
 	if (!options_parse(&options, argc, argv, &status))
 		return status;
 	log_setup("ovni-bpf", options.quiet ? LOG_WARN : options.verbose ? LOG_DEBUG : LOG_INFO);

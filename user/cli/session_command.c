@@ -13,6 +13,7 @@
 #include "user/cli/session_command.h"
 #include "user/control/control.h"
 #include "user/host/daemon.h"
+#include "trace/base/cli.h"
 #include "trace/base/json.h"
 #include "trace/base/log.h"
 #include "user/host/privilege.h"
@@ -21,16 +22,16 @@
 
 #define ANSWER_MAX 65536
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
-static int connect_to(const struct place *place)
+static int connect_to(const struct session_dir *dir)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
 
 	if (fd < 0)
 		return -errno;
-	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/control", place->fd);
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/control", dir->fd);
 	if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
 		return fd;
 	err = -errno;
@@ -38,21 +39,22 @@ static int connect_to(const struct place *place)
 	return err;
 }
 
-/* The answer to a request, for json_free(); NULL after one message. Waits as long as it takes. */
-static struct json *ask(const struct place *place, enum ask request)
+/* Sends a request. Returns the answer, for json_free(), or NULL after one message. Has no time
+ * limit: a save may take long. */
+static struct json *ask(const struct session_dir *dir, enum control_request request)
 {
 	struct json *answer = NULL;
 	char *text = malloc(ANSWER_MAX), line[16];
-	int fd = connect_to(place), len;
+	int fd = connect_to(dir), len;
 	size_t used = 0;
 	ssize_t n;
 
 	if (fd < 0 || !text) {
-		log_error("the session %s does not answer: %s", place->name,
+		log_error("cannot reach session %s: %s", dir->name,
 			  strerror(fd < 0 ? -fd : ENOMEM));
 		goto out;
 	}
-	len = snprintf(line, sizeof(line), "%s\n", ask_names[request]);
+	len = snprintf(line, sizeof(line), "%s\n", control_request_names[request]);
 	if (send(fd, line, (size_t)len, MSG_NOSIGNAL) == len) {
 		do {
 			n = read(fd, text + used, ANSWER_MAX - used);
@@ -60,10 +62,10 @@ static struct json *ask(const struct place *place, enum ask request)
 		} while ((n > 0 && used < ANSWER_MAX) || (n < 0 && errno == EINTR));
 	}
 	if (used)
-		answer = json_parse(text, used, place->name);
+		answer = json_parse(text, used, dir->name);
 	else
-		log_error("the session %s has hung up: you may not control it, or it has died",
-			  place->name);
+		log_error("session %s gave no answer: it was killed, or belongs to another user",
+			  dir->name);
 out:
 	if (fd >= 0)
 		close(fd);
@@ -71,25 +73,23 @@ out:
 	return answer;
 }
 
-/* Finds a session that runs, or says why not. */
-static bool find_running(struct place *place, const char *name)
+/* Finds a running session; false after one message. */
+static bool find_running(struct session_dir *dir, const char *name)
 {
-	int err = place_find(place, name);
-	enum place_state state = place_state(place);
+	int err = session_dir_find(dir, name);
+	enum session_state state = session_dir_state(dir);
 
 	if (err && err != -ENOENT)
 		return false;
-	if (state == PLACE_RUNNING)
+	if (state == SESSION_RUNNING)
 		return true;
-	if (state == PLACE_NONE)
-		log_error("there is no session %s (ovni-bpf session list shows those there are)",
-			  name);
-	else if (state == PLACE_ENDED)
-		log_error("the session %s has ended (ovni-bpf session stop %s shows how)", name,
-			  name);
+	if (state == SESSION_NONE)
+		log_error("no session %s (see ovni-bpf session list)", name);
+	else if (state == SESSION_ENDED)
+		log_error("session %s has ended (ovni-bpf session stop %s prints its messages)",
+			  name, name);
 	else
-		log_error("the session %s has died without a word: was it killed? (ovni-bpf "
-			  "session stop %s shows the rest)",
+		log_error("session %s was killed (ovni-bpf session stop %s prints its messages)",
 			  name, name);
 	return false;
 }
@@ -122,12 +122,12 @@ static void print_text(const struct json *answer)
 static int status_of(const char *name, bool as_json)
 {
 	struct json *answer = NULL;
-	struct place place;
+	struct session_dir dir;
 	char *text;
 
-	if (find_running(&place, name))
-		answer = ask(&place, ASK_STATUS);
-	place_close(&place);
+	if (find_running(&dir, name))
+		answer = ask(&dir, CONTROL_STATUS);
+	session_dir_close(&dir);
 	if (!answer)
 		return STATUS_FAILED;
 	if (as_json) {
@@ -145,11 +145,11 @@ static int save(const char *name)
 {
 	struct json *answer = NULL;
 	const char *error, *trace;
-	struct place place;
+	struct session_dir dir;
 
-	if (find_running(&place, name))
-		answer = ask(&place, ASK_SAVE);
-	place_close(&place);
+	if (find_running(&dir, name))
+		answer = ask(&dir, CONTROL_SAVE);
+	session_dir_close(&dir);
 	if (!answer)
 		return STATUS_FAILED;
 	error = json_string(json_get(answer, "error"));
@@ -162,15 +162,15 @@ static int save(const char *name)
 	return trace ? STATUS_COMPLETE : STATUS_FAILED;
 }
 
-static const char *state_name(const struct place *place, char *text, size_t size)
+static const char *state_name(const struct session_dir *dir, char *text, size_t size)
 {
 	int status = 0;
 
-	switch (place_state(place)) {
-	case PLACE_RUNNING:
+	switch (session_dir_state(dir)) {
+	case SESSION_RUNNING:
 		return "running";
-	case PLACE_ENDED:
-		place_status(place, &status);
+	case SESSION_ENDED:
+		session_dir_status(dir, &status);
 		snprintf(text, size, "ended (%d)", status);
 		return text;
 	default:
@@ -178,13 +178,13 @@ static const char *state_name(const struct place *place, char *text, size_t size
 	}
 }
 
-static int put_line(void *arg, const struct place *place)
+static int put_line(void *arg, const struct session_dir *dir)
 {
-	struct json *list = arg, *info = place_info(place), *line = json_put_object(list, NULL);
+	struct json *list = arg, *info = session_dir_info(dir), *line = json_put_object(list, NULL);
 	char text[32];
 
-	json_put_string(line, "session", place->name);
-	json_put_string(line, "state", state_name(place, text, sizeof(text)));
+	json_put_string(line, "session", dir->name);
+	json_put_string(line, "state", state_name(dir, text, sizeof(text)));
 	json_put_int(line, "pid", json_int(json_get(info, "pid")));
 	json_put_string(line, "output", json_string(json_get(info, "output")) ?: "");
 	json_free(info);
@@ -194,7 +194,7 @@ static int put_line(void *arg, const struct place *place)
 static int list(bool as_json)
 {
 	struct json *doc = json_new_object(), *lines = json_put_array(doc, "sessions");
-	int err = place_list(put_line, lines);
+	int err = session_dir_list(put_line, lines);
 	char *text;
 
 	if (as_json) {
@@ -216,10 +216,10 @@ static int list(bool as_json)
 
 /* ---- stop ---- */
 
-/* Its end is when it lets the lock go. */
-static void wait_for_end(const struct place *place)
+/* Waits until the session ends, which releases the lock. */
+static void wait_for_end(const struct session_dir *dir)
 {
-	int lock = openat(place->fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int lock = openat(dir->fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
 	while (lock >= 0 && flock(lock, LOCK_SH) && errno == EINTR)
 		;
@@ -227,26 +227,26 @@ static void wait_for_end(const struct place *place)
 		close(lock);
 }
 
-static void print_log(const struct place *place)
+static void print_log(const struct session_dir *dir)
 {
-	char *text = place_read(place, "log");
+	char *text = session_dir_read(dir, "log");
 
 	if (text)
 		fputs(text, stderr);
 	free(text);
 }
 
-static int tell_end(const struct place *place)
+static int report_end(const struct session_dir *dir)
 {
-	struct json *info = place_info(place);
+	struct json *info = session_dir_info(dir);
 	const char *output = json_string(json_get(info, "output"));
 	int status = STATUS_FAILED;
 
-	print_log(place);
-	if (!place_status(place, &status))
-		log_error("the session %s has died without a word: was it killed? ovni-check "
-			  "--repair mends what it was writing, below %s",
-			  place->name, output ? output : "its output");
+	print_log(dir);
+	if (!session_dir_status(dir, &status))
+		log_error("session %s was killed: repair its trace with ovni-check --repair, below "
+			  "%s",
+			  dir->name, output ? output : "its output");
 	json_free(info);
 	return status;
 }
@@ -254,27 +254,26 @@ static int tell_end(const struct place *place)
 static int stop(const char *name)
 {
 	struct json *answer = NULL;
-	struct place place;
-	int status = STATUS_FAILED, err = place_find(&place, name);
+	struct session_dir dir;
+	int status = STATUS_FAILED, err = session_dir_find(&dir, name);
 
-	if (err == -ENOENT || place_state(&place) == PLACE_NONE) {
+	if (err == -ENOENT || session_dir_state(&dir) == SESSION_NONE) {
 		if (!err)
-			place_remove(&place); /* the rest of one that a user has stopped */
-		log_error("there is no session %s (ovni-bpf session list shows those there are)",
-			  name);
+			session_dir_remove(&dir); /* left by a stop that could not remove it */
+		log_error("no session %s (see ovni-bpf session list)", name);
 	} else if (!err) {
-		if (place_state(&place) == PLACE_RUNNING) {
-			answer = ask(&place, ASK_STOP);
+		if (session_dir_state(&dir) == SESSION_RUNNING) {
+			answer = ask(&dir, CONTROL_STOP);
 			if (!answer)
-				goto out; /* not ours to remove */
+				goto out; /* not ours: do not remove it */
 			json_free(answer);
-			wait_for_end(&place);
+			wait_for_end(&dir);
 		}
-		status = tell_end(&place);
-		place_remove(&place);
+		status = report_end(&dir);
+		session_dir_remove(&dir);
 	}
 out:
-	place_close(&place);
+	session_dir_close(&dir);
 	return status;
 }
 
@@ -297,91 +296,89 @@ static int run(const struct options *o, struct control *control)
 	enum status status = session_run(o, control);
 
 	control_end(control, (int)status);
-	place_close(&control->place);
+	session_dir_close(&control->dir);
 	return (int)status;
 }
 
-/* In the process that called: the other one records, or has said in its log why not. */
-static int tell_start(struct place *place, const struct options *o, bool ready)
+/* In the calling process: the other process records, or its log says why not. */
+static int report_start(struct session_dir *dir, const struct options *o, bool ready)
 {
 	struct json *info;
 	int status = STATUS_FAILED;
 
 	if (ready) {
-		info = place_info(place);
+		info = session_dir_info(dir);
 		if (!o->quiet)
-			printf("session %s: recording to %s (pid %lld)\n", place->name, o->output,
+			printf("session %s: recording to %s (pid %lld)\n", dir->name, o->output,
 			       (long long)json_int(json_get(info, "pid")));
 		json_free(info);
-		place_close(place);
+		session_dir_close(dir);
 		return STATUS_COMPLETE;
 	}
-	close(place->lock); /* the other one's copy of it goes with its end */
-	place->lock = -1;
-	wait_for_end(place);
-	print_log(place);
-	place_status(place, &status);
-	place_remove(place);
-	place_close(place);
+	close(dir->lock); /* the other process holds its copy until it ends */
+	dir->lock = -1;
+	wait_for_end(dir);
+	print_log(dir);
+	session_dir_status(dir, &status);
+	session_dir_remove(dir);
+	session_dir_close(dir);
 	return status;
 }
 
 static int start(const char *name, struct options *o, bool background)
 {
-	struct control control = {.ready_fd = -1, .place = {.base = -1, .fd = -1, .lock = -1}};
-	struct place *place = &control.place;
+	struct control control = {.ready_fd = -1, .dir = {.base = -1, .fd = -1, .lock = -1}};
+	struct session_dir *dir = &control.dir;
 	struct identity caller;
 	int log = -1, here, err = identity_of_caller(&caller);
 	bool ready = false;
 
 	if (!err)
-		err = place_make(place, name, caller.uid, caller.gid);
+		err = session_dir_make(dir, name, caller.uid, caller.gid);
 	identity_free(&caller);
 	if (err) {
-		place_close(place);
+		session_dir_close(dir);
 		return STATUS_FAILED;
 	}
 	if (!background)
 		return run(o, &control);
-	log = place_make_log(place);
+	log = session_dir_make_log(dir);
 	here = log < 0 ? log : daemon_begin(log, &control.ready_fd, &ready);
 	if (log >= 0)
 		close(log);
 	if (here < 0) {
-		place_remove(place);
-		place_close(place);
+		session_dir_remove(dir);
+		session_dir_close(dir);
 		return STATUS_FAILED;
 	}
-	return here ? tell_start(place, o, ready) : run(o, &control);
+	return here ? report_start(dir, o, ready) : run(o, &control);
 }
 
-static int parse_and_start(int argc, char **argv, bool background)
+/* `operands` are the name of the session and the options of a recording. */
+static int parse_and_start(int argc, char **operands, char **argv, bool background)
 {
 	struct options options;
 	enum status status;
-	const char *name = argv[3];
-	char *output;
-	int result;
+	char *output = NULL;
+	int result = STATUS_FAILED;
 
-	argv[3] = argv[0];
-	if (!options_parse(&options, argc - 3, argv + 3, &status))
+	if (!options_parse(&options, argc, operands, &status))
 		return status;
-	argv[3] = (char *)name;
 	options.argv = argv;
 	if (options.list || options.dry_run) {
-		log_error("--list and --dry-run do not go with a session");
-		options_free(&options);
-		return STATUS_USAGE;
+		log_error("a session takes neither --list nor --dry-run");
+		result = STATUS_USAGE;
+		goto out;
 	}
 	log_setup("ovni-bpf", options.quiet ? LOG_WARN : options.verbose ? LOG_DEBUG : LOG_INFO);
 	output = absolute(options.output);
 	if (!output) {
-		log_error("the current directory cannot be found: give an absolute path with -o");
-		options_free(&options);
-		return STATUS_FAILED;
+		log_error("cannot find the current directory: give an absolute path with -o");
+		goto out;
 	}
 	options.output = output;
-	result = start(name, &options, background);
+	result = start(operands[0], &options, background);
+out:
 	options_free(&options);
 	free(output);
 	return result;
@@ -389,48 +386,125 @@ static int parse_and_start(int argc, char **argv, bool background)
 
 /* ---- the command line ---- */
 
-static const char usage[] =
-	"Usage: ovni-bpf session start NAME OPTIONS...   record in the background\n"
-	"       ovni-bpf session run NAME OPTIONS...     record in the foreground, for a service\n"
-	"       ovni-bpf session status NAME [--json]    what it does now\n"
-	"       ovni-bpf session save NAME               save what is kept, or begin a new trace\n"
-	"       ovni-bpf session stop NAME               end it, and tell how it ended\n"
-	"       ovni-bpf session list [--json]           all there are\n"
-	"\n"
-	"OPTIONS are those of a recording (ovni-bpf --help). save goes with --last and --rotate.\n";
+static const struct cli_option no_options[] = {{0}};
+static const struct cli_option json_option[] = {
+	{"json", 0, NULL, cli_flag, 0, "print JSON"},
+	{0},
+};
 
-static int misused(const char *why)
+static const struct cli cli_start = {
+	.name = "ovni-bpf session start",
+	.operands = "NAME",
+	.synopsis = "ovni-bpf session start NAME OPTION...",
+	.about =
+		"Record in the background. The options are those of a recording (ovni-bpf --help).",
+	.options = no_options,
+	.command = true,
+};
+static const struct cli cli_run = {
+	.name = "ovni-bpf session run",
+	.operands = "NAME",
+	.synopsis = "ovni-bpf session run NAME OPTION...",
+	.about = "Record in the foreground, for a service manager. The options are those of a "
+		 "recording (ovni-bpf --help).",
+	.options = no_options,
+	.command = true,
+};
+static const struct cli cli_status = {
+	.name = "ovni-bpf session status",
+	.operands = "NAME",
+	.about = "Print the state of a recording, and what it has recorded and lost.",
+	.options = json_option,
+};
+static const struct cli cli_save = {
+	.name = "ovni-bpf session save",
+	.operands = "NAME",
+	.about = "Save the memory of --last, or begin a new trace with --rotate; print the trace.",
+	.options = no_options,
+};
+static const struct cli cli_stop = {
+	.name = "ovni-bpf session stop",
+	.operands = "NAME",
+	.about = "Stop a recording, print its messages, and return its exit status.",
+	.options = no_options,
+};
+static const struct cli cli_list = {
+	.name = "ovni-bpf session list",
+	.about = "List all sessions.",
+	.options = json_option,
+};
+
+/* In the order of the table below. */
+enum command {
+	COMMAND_START,
+	COMMAND_STATUS,
+	COMMAND_SAVE,
+	COMMAND_STOP,
+	COMMAND_LIST,
+	COMMAND_RUN
+};
+
+static const struct cli *const commands[] = {&cli_start, &cli_status, &cli_save, &cli_stop,
+					     &cli_list,	 &cli_run,    NULL};
+
+static const struct cli_program program = {
+	.name = "ovni-bpf session",
+	.about = "Control recordings that have a name and outlive the terminal.",
+	.commands = commands,
+	.notes = "Examples:\n"
+		 "  # a flight recorder of the whole machine\n"
+		 "  sudo ovni-bpf session start night -a --last 30s\n"
+		 "\n"
+		 "  # save the last 30 seconds, then end\n"
+		 "  sudo ovni-bpf session save night\n"
+		 "  sudo ovni-bpf session stop night",
+};
+
+static int run_command(enum command command, char **operands, bool as_json)
 {
-	log_error("session: %s (ovni-bpf session --help)", why);
-	return STATUS_USAGE;
+	switch (command) {
+	case COMMAND_STATUS:
+		return status_of(operands[0], as_json);
+	case COMMAND_SAVE:
+		return save(operands[0]);
+	case COMMAND_STOP:
+		return stop(operands[0]);
+	default:
+		return list(as_json);
+	}
 }
 
-int client_run(int argc, char **argv)
+int session_command(int argc, char **argv)
 {
-	const char *verb = argc > 2 ? argv[2] : "", *name = argc > 3 ? argv[3] : NULL, *wrong;
-	bool as_json = argc > 2 && !strcmp(argv[argc - 1], "--json");
-	bool starts = !strcmp(verb, "start") || !strcmp(verb, "run");
+	char **words = calloc((size_t)argc + 1, sizeof(*words)), **operands;
+	int n = argc - 1, command, result = STATUS_FAILED;
+	bool as_json = false;
+	const char *wrong;
+	enum status status;
 
-	if (!strcmp(verb, "--help") || !strcmp(verb, "-?") || !strcmp(verb, "-h")) {
-		fputs(usage, stdout);
-		return STATUS_COMPLETE;
+	if (!words) {
+		log_lack("the command line");
+		return STATUS_FAILED;
 	}
-	if (!strcmp(verb, "list"))
-		return argc == 3 + as_json ? list(as_json) : misused("list takes no name");
-	if (!starts && strcmp(verb, "status") && strcmp(verb, "save") && strcmp(verb, "stop"))
-		return misused("start, run, status, save, stop or list is wanted");
-	if (!name)
-		return misused("the name of a session is wanted");
-	wrong = place_check_name(name);
+	memcpy(words, argv + 1, (size_t)n * sizeof(*words)); /* argv stays whole for the metadata */
+	command = cli_command(&program, &n, words, &status);
+	operands = command < 0 ? NULL : cli_read(commands[command], n, words, &as_json, &status);
+	if (!operands) {
+		result = (int)status;
+		goto out;
+	}
+	wrong = command == COMMAND_LIST ? NULL : session_dir_check_name(operands[0]);
 	if (wrong) {
-		log_error("session %s '%.80s': %s", verb, name, wrong);
-		return STATUS_USAGE;
+		log_error("session '%.80s': %s", operands[0], wrong);
+		result = STATUS_USAGE;
+		goto out;
 	}
-	if (starts)
-		return parse_and_start(argc, argv, !strcmp(verb, "start"));
-	if (argc != 4 + (as_json && !strcmp(verb, "status")))
-		return misused("too many words");
-	if (!strcmp(verb, "status"))
-		return status_of(name, as_json);
-	return !strcmp(verb, "save") ? save(name) : stop(name);
+	if (command == COMMAND_START || command == COMMAND_RUN)
+		result = parse_and_start(n - (int)(operands - words), operands, argv,
+					 command == COMMAND_START);
+	else
+		result = run_command((enum command)command, operands, as_json);
+out:
+	free(words);
+	return result;
 }

@@ -24,18 +24,18 @@ int control_begin(struct control *control, const char *output, char *const *argv
 	options = json_put_array(info, "options");
 	for (; options && *argv; argv++)
 		json_put_string(options, NULL, *argv);
-	if (json_put_string(info, "session", control->place.name) &&
+	if (json_put_string(info, "session", control->dir.name) &&
 	    json_put_int(info, "pid", getpid()) && json_put_string(info, "output", output) &&
 	    json_put_int(info, "started", (int64_t)time(NULL)))
 		text = json_text(info);
-	err = text ? place_write(&control->place, "info", text)
+	err = text ? session_dir_write(&control->dir, "info", text)
 		   : log_no_memory("for the state of the session");
 	free(text);
 	json_free(info);
 	if (err)
 		return err;
-	control->server = server_open(&control->place, geteuid());
-	return control->server ? 0 : -EIO;
+	control->socket = control_socket_open(&control->dir, geteuid());
+	return control->socket ? 0 : -EIO;
 }
 
 void control_ready(struct control *control)
@@ -47,29 +47,30 @@ void control_ready(struct control *control)
 	daemon_notify("READY=1");
 	if (control->ready_fd < 0)
 		return;
-	if (chdir("/")) /* do not keep a file system from being unmounted */
+	if (chdir("/")) /* so that the file system can be unmounted */
 		log_debug("cannot leave the current directory: %s", strerror(errno));
 	if (write(control->ready_fd, &byte, 1) < 0)
-		log_debug("nobody waits for the session to begin");
+		log_debug("no process waits for the start of the session");
 	close(control->ready_fd);
 	control->ready_fd = -1;
 }
 
 int control_fd(const struct control *control)
 {
-	return control && control->server ? server_fd(control->server) : -1;
+	return control && control->socket ? control_socket_fd(control->socket) : -1;
 }
 
-enum ask control_next(struct control *control, unsigned *client)
+enum control_request control_next(struct control *control, unsigned *client)
 {
-	return control && control->server ? server_next(control->server, client) : ASK_NONE;
+	return control && control->socket ? control_socket_next(control->socket, client)
+					  : CONTROL_NONE;
 }
 
 void control_tell(struct control *control, unsigned client, const struct control_figures *f)
 {
 	struct json *doc = json_new_object();
 
-	json_put_string(doc, "session", control->place.name);
+	json_put_string(doc, "session", control->dir.name);
 	json_put_string(doc, "state", "recording");
 	json_put_int(doc, "pid", getpid());
 	json_put_string(doc, "output", f->output);
@@ -82,7 +83,7 @@ void control_tell(struct control *control, unsigned client, const struct control
 	json_put_int(doc, "lost", (int64_t)f->lost);
 	json_put_int(doc, "traces", (int64_t)f->traces);
 	json_put_real(doc, "fullest_ring", f->fullest);
-	server_answer(control->server, client, doc);
+	control_socket_answer(control->socket, client, doc);
 	json_free(doc);
 }
 
@@ -91,7 +92,7 @@ void control_refuse(struct control *control, unsigned client, const char *why)
 	struct json *doc = json_new_object();
 
 	json_put_string(doc, "error", why);
-	server_answer(control->server, client, doc);
+	control_socket_answer(control->socket, client, doc);
 	json_free(doc);
 }
 
@@ -99,11 +100,11 @@ void control_saved(struct control *control, const char *trace)
 {
 	struct json *doc;
 
-	if (!control || !control->server)
+	if (!control || !control->socket)
 		return;
 	doc = json_new_object();
 	json_put_string(doc, "trace", trace);
-	server_answer_all(control->server, ASK_SAVE, doc);
+	control_socket_answer_all(control->socket, CONTROL_SAVE, doc);
 	json_free(doc);
 }
 
@@ -116,20 +117,20 @@ void control_end(struct control *control, int status)
 	if (!control)
 		return;
 	snprintf(text, sizeof(text), "%d\n", status);
-	if (place_write(&control->place, "status", text))
-		log_debug("the exit status is not kept");
-	/* who has asked in the last moment gets the same answer */
+	if (session_dir_write(&control->dir, "status", text))
+		log_debug("cannot keep the exit status");
+	/* the last requests get the same answer */
 	while (control_next(control, &client))
 		;
-	if (control->server) {
+	if (control->socket) {
 		doc = json_new_object();
 		json_put_string(doc, "state", "ended");
 		json_put_int(doc, "status", status);
-		for (enum ask r = ASK_STATUS; r <= ASK_STOP; r++)
-			server_answer_all(control->server, r, doc);
+		for (enum control_request r = CONTROL_STATUS; r <= CONTROL_STOP; r++)
+			control_socket_answer_all(control->socket, r, doc);
 		json_free(doc);
 	}
-	server_close(control->server);
-	control->server = NULL;
-	unlinkat(control->place.fd, "control", 0);
+	control_socket_close(control->socket);
+	control->socket = NULL;
+	unlinkat(control->dir.fd, "control", 0);
 }

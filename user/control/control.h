@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * control: how a named session is found, asked and ended, seen from the recording.
+ * control: the directory and the control socket of a named session, as the recording uses them.
  *
- * In: the place (made, and locked, before anything else) and requests; out: answers, and, when it
- * is over, its exit status for whoever comes later. A recording without a name has none of this:
- * every function takes NULL, and does nothing.
+ * In: the session directory (created and locked before anything else) and requests; out: answers,
+ * and at the end the exit status. A recording without a name has no control: every function accepts
+ * NULL and does nothing.
  */
 #ifndef USER_CONTROL_CONTROL_H
 #define USER_CONTROL_CONTROL_H
@@ -17,12 +17,12 @@
 #include "user/control/control_socket.h"
 
 struct control {
-	struct place place;
-	struct server *server;
-	int ready_fd; /* told once it records; -1: nobody waits */
+	struct session_dir dir;
+	struct control_socket *socket;
+	int ready_fd; /* written to when the recording runs; -1: none */
 };
 
-/* What `status` tells. */
+/* The answer to `status`. */
 struct control_figures {
 	const char *output;
 	const char *keeps;	 /* "one trace", "rotation", "flight recorder", "counters" */
@@ -30,24 +30,24 @@ struct control_figures {
 	uint64_t records, events, threads, bytes, lost, traces;
 };
 
-/* The recording has begun, into `output` (absolute). As the user who owns the trace. 0 or -errno
- * after one message. */
+/* Publishes the session, which records into `output` (absolute). Call it as the user who owns the
+ * trace. 0 or -errno after one message. */
 int control_begin(struct control *control, const char *output, char *const *argv)
 	__attribute__((warn_unused_result));
 
-/* It records: whoever has started it can go. */
+/* Reports that the recording runs, to the process that has started it. */
 void control_ready(struct control *control);
 
 int control_fd(const struct control *control); /* for poll(); -1: none */
 
-/* The next request; ASK_NONE: none. A status is to be answered by control_tell(), a save
- * by control_saved() or control_refuse() later, a stop by control_end(). */
-enum ask control_next(struct control *control, unsigned *client);
+/* Returns the next request, or CONTROL_NONE. Answer a status by control_tell(), a save by
+ * control_saved() or control_refuse(), at once or later, a stop by control_end(). */
+enum control_request control_next(struct control *control, unsigned *client);
 void control_tell(struct control *control, unsigned client, const struct control_figures *figures);
 void control_refuse(struct control *control, unsigned client, const char *why);
 void control_saved(struct control *control, const char *trace);
 
-/* It is over: the status is kept in the place, and told. */
+/* Ends the session: keeps the exit status in the directory, and answers all clients with it. */
 void control_end(struct control *control, int status);
 
 #endif

@@ -17,60 +17,61 @@
 #define CLIENTS 16
 #define LINE	32
 
-const char *const ask_names[4] = {
-	[ASK_NONE] = "",
-	[ASK_STATUS] = "status",
-	[ASK_SAVE] = "save",
-	[ASK_STOP] = "stop",
+const char *const control_request_names[4] = {
+	[CONTROL_NONE] = "",
+	[CONTROL_STATUS] = "status",
+	[CONTROL_SAVE] = "save",
+	[CONTROL_STOP] = "stop",
 };
 
 struct client {
-	int fd; /* -1: free */
+	int fd; /* -1: this slot is free */
 	char line[LINE];
 	size_t used;
-	enum ask waits; /* has been told to the session, and not been answered */
+	enum control_request waits; /* handed to the session, and not answered yet */
 };
 
-struct server {
+struct control_socket {
 	int epoll, listen;
 	uid_t owner;
 	struct client clients[CLIENTS];
 };
 
-static int watch(struct server *server, int fd, unsigned what)
+static int watch(struct control_socket *control, int fd, unsigned what)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.u32 = what};
 
-	return epoll_ctl(server->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+	return epoll_ctl(control->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-struct server *server_open(const struct place *place, uid_t owner)
+struct control_socket *control_socket_open(const struct session_dir *dir, uid_t owner)
 {
-	struct server *server = calloc(1, sizeof(*server));
+	struct control_socket *control = calloc(1, sizeof(*control));
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int err = -ENOMEM;
 
-	if (!server)
+	if (!control)
 		goto failed;
-	server->owner = owner;
+	control->owner = owner;
 	for (unsigned i = 0; i < CLIENTS; i++)
-		server->clients[i].fd = -1;
-	server->epoll = epoll_create1(EPOLL_CLOEXEC);
-	server->listen = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* a path of the directory itself would be too long sooner or later */
-	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/control", place->fd);
-	if (server->epoll < 0 || server->listen < 0 ||
-	    bind(server->listen, (struct sockaddr *)&address, sizeof(address)) ||
-	    listen(server->listen, CLIENTS)) {
+		control->clients[i].fd = -1;
+	control->epoll = epoll_create1(EPOLL_CLOEXEC);
+	control->listen = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* the path of the directory may be too long for sun_path */
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/control", dir->fd);
+	if (control->epoll < 0 || control->listen < 0 ||
+	    bind(control->listen, (struct sockaddr *)&address, sizeof(address)) ||
+	    listen(control->listen, CLIENTS)) {
 		err = -errno;
 		goto failed;
 	}
-	err = watch(server, server->listen, CLIENTS);
-	if (!err)
-		return server;
+	err = watch(control, control->listen, CLIENTS);
+	if (err)
+		goto failed;
+	return control;
 failed:
-	log_error("%s: cannot listen there: %s", place->path, strerror(-err));
-	server_close(server);
+	log_error("cannot listen on '%s/control': %s", dir->path, strerror(-err));
+	control_socket_close(control);
 	return NULL;
 }
 
@@ -80,75 +81,76 @@ static void hang_up(struct client *client)
 	*client = (struct client){.fd = -1};
 }
 
-void server_close(struct server *server)
+void control_socket_close(struct control_socket *control)
 {
-	if (!server)
+	if (!control)
 		return;
 	for (unsigned i = 0; i < CLIENTS; i++)
-		if (server->clients[i].fd >= 0)
-			hang_up(&server->clients[i]);
-	if (server->listen >= 0)
-		close(server->listen);
-	if (server->epoll >= 0)
-		close(server->epoll);
-	free(server);
+		if (control->clients[i].fd >= 0)
+			hang_up(&control->clients[i]);
+	if (control->listen >= 0)
+		close(control->listen);
+	if (control->epoll >= 0)
+		close(control->epoll);
+	free(control);
 }
 
-int server_fd(const struct server *server)
+int control_socket_fd(const struct control_socket *control)
 {
-	return server->epoll;
+	return control->epoll;
 }
 
 /* ---- requests ---- */
 
-static void accept_one(struct server *server)
+static void accept_one(struct control_socket *control)
 {
-	int fd = accept4(server->listen, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(control->listen, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
 	if (fd < 0)
 		return;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ||
-	    (peer.uid != 0 && peer.uid != server->owner && peer.uid != geteuid())) {
-		log_warn("user %u is not allowed to control this session", peer.uid);
+	    (peer.uid != 0 && peer.uid != control->owner && peer.uid != geteuid())) {
+		log_warn("refused a request of user %u, who may not control this session",
+			 peer.uid);
 		close(fd);
 		return;
 	}
 	for (unsigned i = 0; i < CLIENTS; i++) {
-		if (server->clients[i].fd >= 0)
+		if (control->clients[i].fd >= 0)
 			continue;
-		server->clients[i] = (struct client){.fd = fd};
-		if (watch(server, fd, i))
-			hang_up(&server->clients[i]);
+		control->clients[i] = (struct client){.fd = fd};
+		if (watch(control, fd, i))
+			hang_up(&control->clients[i]);
 		return;
 	}
-	close(fd); /* too many at once */
+	close(fd); /* all slots are taken */
 }
 
-static enum ask parse(const char *line)
+static enum control_request parse(const char *line)
 {
-	for (enum ask r = ASK_STATUS; r <= ASK_STOP; r++)
-		if (!strcmp(line, ask_names[r]))
+	for (enum control_request r = CONTROL_STATUS; r <= CONTROL_STOP; r++)
+		if (!strcmp(line, control_request_names[r]))
 			return r;
-	return ASK_NONE;
+	return CONTROL_NONE;
 }
 
-/* Takes what a client has sent. Whoever sends more than a line, or none that is known, goes. */
-static enum ask take(struct server *server, unsigned i)
+/* Reads from a client. Closes the connection after more than a line, or an unknown request. */
+static enum control_request take(struct control_socket *control, unsigned i)
 {
-	struct client *client = &server->clients[i];
+	struct client *client = &control->clients[i];
 	ssize_t n;
 	char *end;
 
 	if (client->fd < 0)
-		return ASK_NONE;
+		return CONTROL_NONE;
 	n = read(client->fd, client->line + client->used, LINE - 1 - client->used);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return ASK_NONE;
+		return CONTROL_NONE;
 	if (n <= 0 || client->waits) {
 		hang_up(client);
-		return ASK_NONE;
+		return CONTROL_NONE;
 	}
 	client->used += (size_t)n;
 	end = memchr(client->line, '\n', client->used);
@@ -160,51 +162,52 @@ static enum ask take(struct server *server, unsigned i)
 	}
 	if (end || client->used == LINE - 1)
 		hang_up(client);
-	return ASK_NONE;
+	return CONTROL_NONE;
 }
 
-enum ask server_next(struct server *server, unsigned *client)
+enum control_request control_socket_next(struct control_socket *control, unsigned *client)
 {
 	struct epoll_event event;
-	enum ask request;
+	enum control_request request;
 
-	while (epoll_wait(server->epoll, &event, 1, 0) > 0) {
+	while (epoll_wait(control->epoll, &event, 1, 0) > 0) {
 		if (event.data.u32 == CLIENTS) {
-			accept_one(server);
+			accept_one(control);
 			continue;
 		}
-		request = take(server, event.data.u32);
+		request = take(control, event.data.u32);
 		if (request) {
 			*client = event.data.u32;
 			return request;
 		}
 	}
-	return ASK_NONE;
+	return CONTROL_NONE;
 }
 
 /* ---- answers ---- */
 
-/* An answer is small: what does not fit into an empty socket at once goes to one who does not read.
- */
+/* An answer is small and fits into an empty socket; if it does not, the client does not read. */
 static void send_text(struct client *client, const char *text)
 {
 	if (text && send(client->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		log_debug("an answer was not taken: %s", strerror(errno));
+		log_debug("cannot send an answer: %s", strerror(errno));
 	hang_up(client);
 }
 
-void server_answer(struct server *server, unsigned client, const struct json *answer)
+void control_socket_answer(struct control_socket *control, unsigned client,
+			   const struct json *answer)
 {
 	char *text = json_text(answer);
 
-	if (server->clients[client].fd >= 0)
-		send_text(&server->clients[client], text);
+	if (control->clients[client].fd >= 0)
+		send_text(&control->clients[client], text);
 	free(text);
 }
 
-void server_answer_all(struct server *server, enum ask request, const struct json *answer)
+void control_socket_answer_all(struct control_socket *control, enum control_request request,
+			       const struct json *answer)
 {
 	for (unsigned i = 0; i < CLIENTS; i++)
-		if (server->clients[i].fd >= 0 && server->clients[i].waits == request)
-			server_answer(server, i, answer);
+		if (control->clients[i].fd >= 0 && control->clients[i].waits == request)
+			control_socket_answer(control, i, answer);
 }

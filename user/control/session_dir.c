@@ -22,12 +22,12 @@
 
 static const char *const files[] = {"control", "info", "log", "status", "new", "lock"};
 
-const char *place_check_name(const char *name)
+const char *session_dir_check_name(const char *name)
 {
 	size_t len = strlen(name);
 
-	if (!len || len > PLACE_NAME_MAX)
-		return "a name of 1 to 64 letters and digits is wanted";
+	if (!len || len > SESSION_NAME_MAX)
+		return "a name has 1 to 64 letters and digits";
 	if (!isalnum((unsigned char)name[0]))
 		return "a name begins with a letter or a digit";
 	for (size_t i = 0; i < len; i++)
@@ -38,7 +38,7 @@ const char *place_check_name(const char *name)
 
 /* ---- directories ---- */
 
-/* Opens `name` if nobody but we, or root, can have a hand in what is there. */
+/* Opens a directory that only `owner`, we or root may write to; else -EPERM. */
 static int open_trusted(int dirfd, const char *name, uid_t owner)
 {
 	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -61,7 +61,7 @@ static int make_trusted(int dirfd, const char *name, mode_t mode, uid_t owner)
 	return open_trusted(dirfd, name, owner);
 }
 
-/* Where the user's own sessions are. */
+/* Opens the directory of the sessions of this user. */
 static int user_base(char *path, size_t size, bool make)
 {
 	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
@@ -93,20 +93,20 @@ static int own_base(char *path, size_t size, bool make)
 	return geteuid() == 0 ? root_base(path, size, make) : user_base(path, size, make);
 }
 
-static void init(struct place *place, const char *name)
+static void init(struct session_dir *dir, const char *name)
 {
-	*place = (struct place){.base = -1, .fd = -1, .lock = -1};
-	snprintf(place->name, sizeof(place->name), "%s", name);
+	*dir = (struct session_dir){.base = -1, .fd = -1, .lock = -1};
+	snprintf(dir->name, sizeof(dir->name), "%s", name);
 }
 
-static int set_path(struct place *place, const char *base)
+static int set_path(struct session_dir *dir, const char *base)
 {
-	return asprintf(&place->path, "%s/%s", base, place->name) < 0 ? -ENOMEM : 0;
+	return asprintf(&dir->path, "%s/%s", base, dir->name) < 0 ? -ENOMEM : 0;
 }
 
-/* ---- a new one ---- */
+/* ---- a new session ---- */
 
-/* Is the file of this descriptor still the one with the name? */
+/* True if the open file `fd` still has the name `name`. */
 static bool is_there(int dirfd, const char *name, int fd)
 {
 	struct stat a, b;
@@ -115,31 +115,32 @@ static bool is_there(int dirfd, const char *name, int fd)
 	       a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
-/* Gives what has just been made, and has no other name, to the owner. A file that the owner has put
- * there may be one of somebody else. */
-static int give(const struct place *place, int fd)
+/* Gives a file that we have just created to the owner. Refuses a file with a second name: the owner
+ * may have put a file of another user there. */
+static int give(const struct session_dir *dir, int fd)
 {
 	struct stat st;
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (st.st_uid == place->owner)
+	if (st.st_uid == dir->owner)
 		return 0;
 	if (st.st_uid != geteuid() || (!S_ISDIR(st.st_mode) && st.st_nlink != 1))
 		return -EPERM;
-	return fchown(fd, place->owner, place->group) ? -errno : 0;
+	return fchown(fd, dir->owner, dir->group) ? -errno : 0;
 }
 
-/* Root removes what is left of another user's session, which that user cannot. */
-static int make_anew(struct place *place)
+/* Creates or opens the directory. Root also replaces the directory of a dead session of another
+ * user, which that user cannot. */
+static int make_anew(struct session_dir *dir)
 {
 	int fd, lock;
 	bool runs;
 
-	fd = make_trusted(place->base, place->name, 0700, place->owner);
+	fd = make_trusted(dir->base, dir->name, 0700, dir->owner);
 	if (fd != -EPERM || geteuid() != 0)
 		return fd;
-	fd = openat(place->base, place->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(dir->base, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	lock = openat(fd, "lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -151,173 +152,180 @@ static int make_anew(struct place *place)
 	close(fd);
 	if (runs)
 		return -EBUSY;
-	if (unlinkat(place->base, place->name, AT_REMOVEDIR))
+	if (unlinkat(dir->base, dir->name, AT_REMOVEDIR))
 		return -EPERM;
-	return make_trusted(place->base, place->name, 0700, place->owner);
+	return make_trusted(dir->base, dir->name, 0700, dir->owner);
 }
 
-/* Takes the lock. Who stops a session may remove its place at the same moment. */
-static int take(struct place *place)
+/* Takes the lock. Tries again if `session stop` removes the directory at the same moment. */
+static int take(struct session_dir *dir)
 {
 	for (unsigned tries = 0; tries < TRIES; tries++) {
-		place->fd = make_anew(place);
-		if (place->fd < 0)
-			return place->fd;
-		place->lock =
-			openat(place->fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (place->lock < 0 && errno != ENOENT)
+		dir->fd = make_anew(dir);
+		if (dir->fd < 0)
+			return dir->fd;
+		dir->lock =
+			openat(dir->fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (dir->lock < 0 && errno != ENOENT)
 			return -errno;
-		if (place->lock >= 0 && flock(place->lock, LOCK_EX | LOCK_NB))
+		if (dir->lock >= 0 && flock(dir->lock, LOCK_EX | LOCK_NB))
 			return errno == EWOULDBLOCK ? -EBUSY : -errno;
-		if (place->lock >= 0 && is_there(place->base, place->name, place->fd) &&
-		    is_there(place->fd, "lock", place->lock))
+		if (dir->lock >= 0 && is_there(dir->base, dir->name, dir->fd) &&
+		    is_there(dir->fd, "lock", dir->lock))
 			return 0;
-		if (place->lock >= 0)
-			close(place->lock);
-		close(place->fd);
-		place->fd = place->lock = -1;
+		if (dir->lock >= 0)
+			close(dir->lock);
+		close(dir->fd);
+		dir->fd = dir->lock = -1;
 	}
 	return -EAGAIN;
 }
 
-int place_make(struct place *place, const char *name, uid_t owner, gid_t group)
+/* Says why the directory `path` cannot be used, and returns `err`. */
+static int report_failure(const char *path, int err)
+{
+	if (err == -EPERM)
+		log_error("cannot use '%s': other users own it or may write to it (remove it)",
+			  path);
+	else
+		log_error("cannot create the session directory '%s': %s", path, strerror(-err));
+	return err;
+}
+
+int session_dir_make(struct session_dir *dir, const char *name, uid_t owner, gid_t group)
 {
 	char base[4096];
 	int err;
 
-	init(place, name);
-	place->owner = owner;
-	place->group = group;
-	place->base = own_base(base, sizeof(base), true);
-	err = place->base < 0 ? place->base : set_path(place, base);
-	if (err == -EPERM)
-		log_error("%s is not to be trusted: it belongs to somebody else, or others may "
-			  "write there",
-			  base);
-	else if (err)
-		log_error("%s: cannot make the directory of sessions: %s", base, strerror(-err));
+	init(dir, name);
+	dir->owner = owner;
+	dir->group = group;
+	dir->base = own_base(base, sizeof(base), true);
+	err = dir->base < 0 ? dir->base : set_path(dir, base);
 	if (err)
-		return err;
-	err = take(place);
-	if (!err)
-		err = give(place, place->lock);
-	if (!err)
-		err = give(place, place->fd);
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !err; i++)
+		return report_failure(base, err);
+	err = take(dir);
+	if (err)
+		goto failed;
+	err = give(dir, dir->lock);
+	if (err)
+		goto failed;
+	err = give(dir, dir->fd);
+	if (err)
+		goto failed;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		if (strcmp(files[i], "lock") != 0)
-			unlinkat(place->fd, files[i], 0); /* of the one before */
-	if (err == -EBUSY)
-		log_error("the session %s runs already (ovni-bpf session status %s)", name, name);
-	else if (err == -EPERM)
-		log_error("%s is not to be trusted: it belongs to somebody else, or others may "
-			  "write there",
-			  place->path);
-	else if (err)
-		log_error("%s: cannot make the place of the session: %s", place->path,
-			  strerror(-err));
-	return err;
+			unlinkat(dir->fd, files[i], 0); /* of an earlier session */
+	return 0;
+failed:
+	if (err == -EBUSY) {
+		log_error("session %s is already running (see ovni-bpf session status %s)", name,
+			  name);
+		return err;
+	}
+	return report_failure(dir->path, err);
 }
 
-/* ---- one that is there ---- */
+/* ---- an existing session ---- */
 
-static int find_in(struct place *place, int (*base)(char *, size_t, bool))
+static int find_in(struct session_dir *dir, int (*base)(char *, size_t, bool))
 {
 	char path[4096];
 	int fd = base(path, sizeof(path), false);
 
 	if (fd < 0)
 		return fd;
-	place->base = fd;
-	place->fd = open_trusted(fd, place->name, geteuid());
-	/* of the user that called sudo: only root looks at it like this */
-	if (place->fd == -EPERM && geteuid() == 0) {
+	dir->base = fd;
+	dir->fd = open_trusted(fd, dir->name, geteuid());
+	/* the session of a user who has called sudo: only for root */
+	if (dir->fd == -EPERM && geteuid() == 0) {
 		struct stat st;
 
-		if (!fstatat(fd, place->name, &st, AT_SYMLINK_NOFOLLOW))
-			place->fd = open_trusted(fd, place->name, st.st_uid);
+		if (!fstatat(fd, dir->name, &st, AT_SYMLINK_NOFOLLOW))
+			dir->fd = open_trusted(fd, dir->name, st.st_uid);
 	}
-	if (place->fd >= 0)
-		return set_path(place, path);
+	if (dir->fd >= 0)
+		return set_path(dir, path);
 	close(fd);
-	place->base = -1;
-	return place->fd;
+	dir->base = -1;
+	return dir->fd;
 }
 
-int place_find(struct place *place, const char *name)
+int session_dir_find(struct session_dir *dir, const char *name)
 {
 	int err;
 
-	init(place, name);
-	err = find_in(place, own_base);
+	init(dir, name);
+	err = find_in(dir, own_base);
 	if (err && geteuid() != 0)
-		err = find_in(place, root_base);
+		err = find_in(dir, root_base);
 	if (err == -EACCES || err == -EPERM)
-		log_error("the session %s belongs to another user", name);
+		log_error("session %s belongs to another user", name);
 	else if (err && err != -ENOENT)
-		log_error("cannot look for the session %s: %s", name, strerror(-err));
+		log_error("cannot find session %s: %s", name, strerror(-err));
 	return err;
 }
 
-enum place_state place_state(const struct place *place)
+enum session_state session_dir_state(const struct session_dir *dir)
 {
 	int lock, status;
 	bool free;
 
-	if (place->fd < 0)
-		return PLACE_NONE;
-	if (place->lock >= 0)
-		return PLACE_RUNNING;
-	lock = openat(place->fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir->fd < 0)
+		return SESSION_NONE;
+	if (dir->lock >= 0)
+		return SESSION_RUNNING;
+	lock = openat(dir->fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (lock < 0)
-		return PLACE_NONE;
+		return SESSION_NONE;
 	free = !flock(lock, LOCK_SH | LOCK_NB);
 	close(lock);
 	if (!free)
-		return PLACE_RUNNING;
-	return place_status(place, &status) ? PLACE_ENDED : PLACE_DEAD;
+		return SESSION_RUNNING;
+	return session_dir_status(dir, &status) ? SESSION_ENDED : SESSION_DEAD;
 }
 
 /* ---- files ---- */
 
-static int failed(const struct place *place, const char *file)
+static int failed(const struct session_dir *dir, const char *file)
 {
 	int err = -errno;
 
-	log_error("%s/%s: cannot write: %s", place->path, file, strerror(-err));
+	log_error("cannot write '%s/%s': %s", dir->path, file, strerror(-err));
 	return err;
 }
 
-int place_write(const struct place *place, const char *file, const char *text)
+int session_dir_write(const struct session_dir *dir, const char *file, const char *text)
 {
 	size_t len = strlen(text);
 	int fd, err = 0;
 
-	unlinkat(place->fd, "new", 0);
-	fd = openat(place->fd, "new", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	unlinkat(dir->fd, "new", 0);
+	fd = openat(dir->fd, "new", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return failed(place, file);
-	if (write(fd, text, len) != (ssize_t)len || give(place, fd) ||
-	    renameat(place->fd, "new", place->fd, file))
-		err = failed(place, file);
+		return failed(dir, file);
+	if (write(fd, text, len) != (ssize_t)len || give(dir, fd) ||
+	    renameat(dir->fd, "new", dir->fd, file))
+		err = failed(dir, file);
 	close(fd);
 	return err;
 }
 
-int place_make_log(const struct place *place)
+int session_dir_make_log(const struct session_dir *dir)
 {
-	int fd = openat(place->fd, "log",
+	int fd = openat(dir->fd, "log",
 			O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	if (fd >= 0 && !give(place, fd))
+	if (fd >= 0 && !give(dir, fd))
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	return failed(place, "log");
+	return failed(dir, "log");
 }
 
-char *place_read(const struct place *place, const char *file)
+char *session_dir_read(const struct session_dir *dir, const char *file)
 {
-	int fd = openat(place->fd, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = openat(dir->fd, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	char *text = fd >= 0 ? malloc(FILE_MAX + 1) : NULL;
 	size_t used = 0;
 	ssize_t n = 1;
@@ -333,92 +341,115 @@ char *place_read(const struct place *place, const char *file)
 	return text;
 }
 
-struct json *place_info(const struct place *place)
+struct json *session_dir_info(const struct session_dir *dir)
 {
-	char *text = place_read(place, "info");
-	struct json *info = text ? json_parse(text, strlen(text), place->path) : NULL;
+	char *text = session_dir_read(dir, "info");
+	struct json *info = text ? json_parse(text, strlen(text), dir->path) : NULL;
 
 	free(text);
 	return info;
 }
 
-bool place_status(const struct place *place, int *status)
+bool session_dir_status(const struct session_dir *dir, int *status)
 {
-	char *text = place_read(place, "status");
-	bool told = text && isdigit((unsigned char)text[0]);
+	char *text = session_dir_read(dir, "status");
+	bool known = text && isdigit((unsigned char)text[0]);
 
-	if (told)
+	if (known)
 		*status = atoi(text) & 255;
 	free(text);
-	return told;
+	return known;
 }
 
-void place_remove(const struct place *place)
+void session_dir_remove(const struct session_dir *dir)
 {
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		unlinkat(place->fd, files[i], 0);
-	unlinkat(place->base, place->name, AT_REMOVEDIR);
+		unlinkat(dir->fd, files[i], 0);
+	unlinkat(dir->base, dir->name, AT_REMOVEDIR);
 }
 
-void place_close(struct place *place)
+void session_dir_close(struct session_dir *dir)
 {
-	if (place->lock >= 0)
-		close(place->lock);
-	if (place->fd >= 0)
-		close(place->fd);
-	if (place->base >= 0)
-		close(place->base);
-	free(place->path);
-	*place = (struct place){.base = -1, .fd = -1, .lock = -1};
+	if (dir->lock >= 0)
+		close(dir->lock);
+	if (dir->fd >= 0)
+		close(dir->fd);
+	if (dir->base >= 0)
+		close(dir->base);
+	free(dir->path);
+	*dir = (struct session_dir){.base = -1, .fd = -1, .lock = -1};
 }
 
-/* ---- all of them ---- */
+/* ---- all sessions ---- */
 
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int list_in(int (*base)(char *, size_t, bool), int (*each)(void *, const struct place *),
-		   void *arg)
+/* The names of all sessions below an open directory, which is closed. 0 or -ENOMEM; the names are
+ * the caller's in any case. */
+static int read_names(int fd, char ***names, size_t *n)
 {
-	char path[4096], **names = NULL, **grown;
-	int fd = base(path, sizeof(path), false), err = 0;
+	DIR *dir = fdopendir(fd);
 	struct dirent *entry;
-	struct place place;
+	char **grown;
+	int err = 0;
+
+	if (!dir) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while ((entry = readdir(dir))) {
+		if (session_dir_check_name(entry->d_name))
+			continue;
+		err = -ENOMEM;
+		grown = realloc(*names, (*n + 1) * sizeof(*grown));
+		if (!grown)
+			goto out;
+		*names = grown;
+		grown[*n] = strdup(entry->d_name);
+		if (!grown[*n])
+			goto out;
+		++*n;
+		err = 0;
+	}
+	if (*n)
+		qsort(*names, *n, sizeof(**names), by_name);
+out:
+	closedir(dir);
+	return err;
+}
+
+static int list_in(int (*base)(char *, size_t, bool),
+		   int (*each)(void *, const struct session_dir *), void *arg)
+{
+	struct session_dir session;
+	char path[4096], **names = NULL;
+	int fd = base(path, sizeof(path), false), err;
 	size_t n = 0;
-	DIR *dir;
 
 	if (fd < 0)
 		return fd == -ENOENT || fd == -EACCES ? 0 : fd;
-	dir = fdopendir(fd);
-	while (dir && !err && (entry = readdir(dir))) {
-		if (place_check_name(entry->d_name))
-			continue;
-		grown = realloc(names, (n + 1) * sizeof(*grown));
-		if (grown) {
-			names = grown;
-			names[n] = strdup(entry->d_name);
-		}
-		if (!grown || !names[n++])
-			err = -ENOMEM;
-	}
-	if (dir)
-		closedir(dir);
-	if (n)
-		qsort(names, n, sizeof(*names), by_name);
+	err = read_names(fd, &names, &n);
+	if (err)
+		goto out;
 	for (size_t i = 0; i < n; i++) {
-		init(&place, names[i] ? names[i] : "");
-		if (!err && !find_in(&place, base) && place_state(&place) != PLACE_NONE)
-			err = each(arg, &place);
-		place_close(&place);
-		free(names[i]);
+		init(&session, names[i]);
+		if (!find_in(&session, base) && session_dir_state(&session) != SESSION_NONE)
+			err = each(arg, &session);
+		session_dir_close(&session);
+		if (err)
+			goto out;
 	}
+out:
+	for (size_t i = 0; i < n; i++)
+		free(names[i]);
 	free(names);
 	return err;
 }
 
-int place_list(int (*each)(void *arg, const struct place *place), void *arg)
+int session_dir_list(int (*each)(void *arg, const struct session_dir *dir), void *arg)
 {
 	int err = list_in(own_base, each, arg);
 

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session_dir: the directory in which a named session can be found while it runs.
+ * session_dir: the directory of a named session.
  *
- *   /run/ovni-bpf/NAME            of root
- *   $XDG_RUNTIME_DIR/ovni-bpf/NAME    of others; /run/user/UID where that is not set, or not to be
- *                                 believed (a program with capabilities believes no environment)
+ *   /run/ovni-bpf/NAME                of root
+ *   $XDG_RUNTIME_DIR/ovni-bpf/NAME    of other users; /run/user/UID where the variable is not set
+ * or not trusted (by a program with capabilities)
  *
- *   lock      locked by the session as long as it lives, however it ends
+ *   lock      locked by the session while it lives, however it ends
  *   control   the socket (control_socket.h)
- *   info      JSON: pid, output, options, when it was started
- *   log       what it says
- *   status    its exit status, once it has ended of itself
+ *   info      JSON: pid, output, options, time of the start
+ *   log       messages of the session
+ *   status    exit status of the session; missing if it was killed
  *
- * In: a name; out: descriptors. What another user could have put there is refused: every
- * directory on the way is ours and nobody else's to write, no link is followed, and all
- * files are opened below the directory.
+ * In: a name; out: descriptors. Files of other users are refused: only we (or root) may write to
+ * any directory of the path, no link is followed, and all files are opened below the directory.
  */
 #ifndef USER_CONTROL_SESSION_DIR_H
 #define USER_CONTROL_SESSION_DIR_H
@@ -23,63 +22,64 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define PLACE_NAME_MAX 64
+#define SESSION_NAME_MAX 64
 
 struct json;
 
-struct place {
-	char name[PLACE_NAME_MAX + 1];
+struct session_dir {
+	char name[SESSION_NAME_MAX + 1];
 	char *path;  /* for messages */
 	int base;    /* the directory of all sessions; -1: none */
-	int fd;	     /* that of this one; -1: none */
+	int fd;	     /* the directory of this session; -1: none */
 	int lock;    /* -1: not held */
-	uid_t owner; /* of a new one: files are given to it */
+	uid_t owner; /* of a new session: gets all files */
 	gid_t group;
 };
 
-enum place_state {
-	PLACE_NONE,    /* no such session */
-	PLACE_RUNNING, /* somebody holds the lock */
-	PLACE_ENDED,   /* it has said how */
-	PLACE_DEAD,    /* it has not: killed */
+enum session_state {
+	SESSION_NONE,	 /* no such session */
+	SESSION_RUNNING, /* the lock is held */
+	SESSION_ENDED,	 /* the exit status is known */
+	SESSION_DEAD,	 /* killed: no lock, no exit status */
 };
 
-/* NULL, or one clause that says why this cannot be a name. */
-const char *place_check_name(const char *name);
+/* Returns NULL, or one clause that says why `name` is no valid name. */
+const char *session_dir_check_name(const char *name);
 
 /*
- * Makes the place of a new session, in which `owner` may write, and takes the lock. One that
- * has ended, or is dead, is replaced. 0, or -errno after one message (-EBUSY: it runs).
- * place_close() is due in any case.
+ * Makes the directory of a new session, in which `owner` may write, and takes the lock. The
+ * directory of a session that has ended or is dead is replaced. Returns 0, or -errno after one
+ * message (-EBUSY: the session runs). Call session_dir_close() in any case.
  */
-int place_make(struct place *place, const char *name, uid_t owner, gid_t group)
+int session_dir_make(struct session_dir *dir, const char *name, uid_t owner, gid_t group)
 	__attribute__((warn_unused_result));
 
-/* Finds that of a session, whoever has made it. 0; -ENOENT without a message: there is none; else
- * -errno after one message. place_close() is due in any case. */
-int place_find(struct place *place, const char *name) __attribute__((warn_unused_result));
+/* Finds the directory of a session, of any user. Returns 0, -ENOENT without a message if there is
+ * none, or -errno after one message. Call session_dir_close() in any case. */
+int session_dir_find(struct session_dir *dir, const char *name) __attribute__((warn_unused_result));
 
-enum place_state place_state(const struct place *place);
+enum session_state session_dir_state(const struct session_dir *dir);
 
-/* Writes a file there, in place of an earlier one, so that it is there whole or not at all. 0 or
- * -errno after one message. */
-int place_write(const struct place *place, const char *file, const char *text)
+/* Replaces a file in one step: readers see all of it, or the old one. 0 or -errno after one
+ * message.
+ */
+int session_dir_write(const struct session_dir *dir, const char *file, const char *text)
 	__attribute__((warn_unused_result));
-/* Makes the log, for appending. A descriptor, or -errno after one message. */
-int place_make_log(const struct place *place) __attribute__((warn_unused_result));
+/* Creates the log, for appending. Returns a descriptor, or -errno after one message. */
+int session_dir_make_log(const struct session_dir *dir) __attribute__((warn_unused_result));
 
-/* The whole of a file there, ended by NUL, for free(); NULL: there is none. */
-char *place_read(const struct place *place, const char *file);
-struct json *place_info(const struct place *place); /* for json_free(); NULL: there is none */
-bool place_status(const struct place *place, int *status);
+/* Reads a file of the directory. Returns its text, for free(), or NULL if there is none. */
+char *session_dir_read(const struct session_dir *dir, const char *file);
+struct json *session_dir_info(const struct session_dir *dir); /* for json_free(), or NULL */
+bool session_dir_status(const struct session_dir *dir, int *status);
 
-/* Removes it with all files. Without the right to (another user's), what can be. */
-void place_remove(const struct place *place);
+/* Removes the directory and its files, as far as permitted. */
+void session_dir_remove(const struct session_dir *dir);
 
-void place_close(struct place *place);
+void session_dir_close(struct session_dir *dir);
 
-/* Calls `each` for every session that can be seen, in the order of names, until it does not return
- * 0. 0, or what `each` has returned, or -errno after one message. */
-int place_list(int (*each)(void *arg, const struct place *place), void *arg);
+/* Calls `each` for every visible session, by name, until it returns something but 0. Returns that,
+ * or 0, or -errno after one message. */
+int session_dir_list(int (*each)(void *arg, const struct session_dir *dir), void *arg);
 
 #endif

@@ -180,17 +180,17 @@ static void tell_status(struct recorder *r, unsigned client)
 
 static void answer(struct recorder *r)
 {
-	enum ask request;
+	enum control_request request;
 	unsigned client;
 
 	while ((request = control_next(r->control, &client))) {
-		if (request == ASK_STATUS)
+		if (request == CONTROL_STATUS)
 			tell_status(r, client);
-		else if (request == ASK_SAVE && !sink_request(&r->sink))
+		else if (request == CONTROL_SAVE && !sink_request(&r->sink))
 			control_refuse(r->control, client,
 				       "there is nothing to save: it records one trace (see "
 				       "--last and --rotate)");
-		else if (request == ASK_STOP && !r->reason)
+		else if (request == CONTROL_STOP && !r->reason)
 			r->reason = "request";
 	}
 }
