@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check: the check command: one line per violation, status 1 if there is any.
+ * check: the check command. In: an archive; out: one line per violation, and status 1 if there is
+ * one.
  */
 #include <inttypes.h>
 

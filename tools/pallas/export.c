@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * export: an ovni trace becomes a Pallas archive.
+ * export: converts an ovni trace into a Pallas archive.
  *
- *   process              location group and archive; loom and pid in its metadata
- *   stream               location, thread; its stream.json in the metadata of the archive
- *   a pair of the catalog   ENTER and LEAVE of a region with the label of the pair
- *   OM[ OM] of a value   ENTER and LEAVE of a region with the label of the mark
- *   OHp ... OHr          ENTER and LEAVE of the region "Off the CPU: sleeping", and so on
- *   any other event      GENERIC, a string with its MCV and what it means
- *   arguments            attribute list of the occurrence, one value each
+ *   process                location group and archive; loom and pid in its metadata
+ *   stream                 location, thread; its stream.json in the metadata of the archive
+ *   pair of the catalogue  ENTER and LEAVE of a region with the label of the pair
+ *   OM[ OM] of a value     ENTER and LEAVE of a region with the label of the mark
+ *   OHp ... OHr            ENTER and LEAVE of the region "Off the CPU: sleeping", and so on
+ *   other event            GENERIC, a string with its MCV and meaning
+ *   arguments              attribute list of the occurrence, one value each
  *
- * One ovni event is one Pallas event, THREAD_BEGIN and THREAD_END are added around each thread; so
- * the import gets back every event (region_map.h). Streams are read one after the other.
+ * In: the streams, one after the other; out: the archive. Invariant: each ovni event is one Pallas
+ * event, between THREAD_BEGIN and THREAD_END of its thread, so the import restores every event
+ * (region_map.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -45,13 +46,13 @@ enum role {
 	ROLE_ON
 };
 
-/* What is known of one MCV. */
+/* The conversion of one MCV. */
 struct kind {
 	uint32_t mcv;
 	enum role role;
 	const struct signature *sig;
 	uint32_t partner;	 /* of ROLE_ENTER and ROLE_LEAVE: the other MCV */
-	uint32_t region, string; /* PALLAS_NONE until they are needed */
+	uint32_t region, string; /* PALLAS_NONE before their first use */
 	uint32_t attributes[SIGNATURE_ARGS_MAX];
 };
 
@@ -64,15 +65,15 @@ struct export
 	struct event_map *map; /* MCV -> index in kinds + 1 */
 	struct kind *kinds;
 	size_t nkinds, kind_room;
-	uint32_t known_strings;	 /* above those of all jumbo events so far */
-	uint32_t bytes8, bytes1; /* attributes of payload without a declaration */
+	uint32_t known_strings;	 /* references below it have a line in the mapping */
+	uint32_t bytes8, bytes1; /* attributes for undeclared payload */
 	int64_t start;
 	uint64_t events;
 	struct losses losses;
-	/* of the present thread */
+	/* the present thread */
 	struct thread_writer *t;
 	uint32_t thread;
-	uint32_t off_region; /* it left the CPU and has not come back */
+	uint32_t off_region; /* the open region off the CPU, PALLAS_NONE for none */
 };
 
 static int no_memory(struct export *x)
@@ -88,7 +89,7 @@ static uint32_t mcv_of(const char *text)
 	return MCV(text[0], text[1], text[2]);
 }
 
-/* The event that an MCV is left by, or that it leaves. */
+/* The role of an MCV; *partner gets the other event of its pair. */
 static enum role pair_role(uint32_t mcv, uint32_t *partner)
 {
 	const struct catalog_event *entry = catalog_find(mcv, NULL);
@@ -147,7 +148,7 @@ static struct kind *kind_of(struct export *x, uint32_t mcv)
 	return k;
 }
 
-/* The string of a punctual event; PALLAS_NONE without memory. */
+/* The string of a single event; PALLAS_NONE out of memory. */
 static uint32_t kind_string(struct export *x, struct kind *k)
 {
 	if (k->string == PALLAS_NONE)
@@ -155,7 +156,7 @@ static uint32_t kind_string(struct export *x, struct kind *k)
 	return k->string;
 }
 
-/* The region that both halves of a pair share; PALLAS_NONE without memory. The table may move. */
+/* The region of both events of a pair; PALLAS_NONE out of memory. May move x->kinds. */
 static uint32_t kind_region(struct export *x, const struct kind *k)
 {
 	uint32_t mcv = k->mcv, partner = k->partner, ref = k->region;
@@ -199,7 +200,7 @@ static void value_put(struct values *v, uint32_t attribute, const uint8_t *at, s
 	v->n++;
 }
 
-/* The payload from byte `at` on, as values: declared arguments, then what is left. */
+/* Writes the payload from byte `at` on as values: declared arguments, then the rest. */
 static int put_values(struct export *x, struct kind *k, uint32_t entry, const struct event *ev,
 		      size_t at)
 {
@@ -229,7 +230,7 @@ static int put_values(struct export *x, struct kind *k, uint32_t entry, const st
 
 /* ---- events ---- */
 
-/* A jumbo event is a string of its own for each content: there are few of them. */
+/* The string of a jumbo event, one for each content: there are few of them. */
 static uint32_t jumbo_string(struct export *x, const struct event *ev)
 {
 	struct bytes text = {0};
@@ -248,7 +249,7 @@ static uint32_t jumbo_string(struct export *x, const struct event *ev)
 	}
 	ref = archive_writer_string(x->w, (char *)text.data);
 	if (ref != PALLAS_NONE && ref >= x->known_strings) {
-		/* New strings have the highest reference: this one has not been seen before. */
+		/* new strings get the highest reference: this one is new */
 		x->known_strings = ref + 1;
 		regions_line(&x->regions, "S %u ", ref);
 		bytes_put(&x->regions.lines, text.data + 6, text.size - 7);
@@ -267,7 +268,7 @@ static int put_event(struct export *x, const struct event *ev)
 {
 	struct kind *k = kind_of(x, event_mcv(ev));
 	uint32_t record = PALLAS_GENERIC, ref = PALLAS_NONE, entry;
-	size_t covered = 0; /* bytes of the payload that the region tells */
+	size_t covered = 0; /* bytes of the payload that the region stands for */
 	enum role role;
 	int err;
 
@@ -315,7 +316,9 @@ static int put_event(struct export *x, const struct event *ev)
 	if (entry == PALLAS_NONE)
 		return no_memory(x);
 	err = thread_writer_event(x->t, entry, time_of(x, ev->clock));
-	if (!err && covered < ev->payload_size)
+	if (err)
+		return err;
+	if (covered < ev->payload_size)
 		err = put_values(x, k, entry, ev, covered);
 	return err;
 }
@@ -329,13 +332,13 @@ static int put_frame(struct export *x, uint32_t record, int64_t clock)
 	return thread_writer_event(x->t, entry, time_of(x, clock));
 }
 
-/* With --calls what the scheduler did is left out: it does not repeat as what the program does. */
+/* --calls leaves out the events of the scheduler, which do not repeat as the program does. */
 static bool left_out(const struct export *x, const struct event *ev)
 {
 	return x->o->calls && (ev->model == 'K' || (ev->model == 'O' && ev->category != 'M'));
 }
 
-/* All events of a stream, in a THREAD_BEGIN and THREAD_END; empty streams have these alone. */
+/* Writes all events of a stream between THREAD_BEGIN and THREAD_END. */
 static int put_events(struct export *x, struct stream *stream)
 {
 	int64_t last = x->start;
@@ -346,7 +349,9 @@ static int put_events(struct export *x, struct stream *stream)
 	if (got == 1)
 		last = stream->ev.clock;
 	err = put_frame(x, PALLAS_THREAD_BEGIN, last);
-	while (!err && got == 1) {
+	if (err)
+		return err;
+	for (; got == 1; got = stream_step(stream)) {
 		if (stream->ev.clock < last) {
 			log_error("%s: byte %" PRIu64 ": the clock goes back by %" PRId64
 				  " ns; put the events in order with ovni-sort first",
@@ -355,17 +360,18 @@ static int put_events(struct export *x, struct stream *stream)
 			return -EINVAL;
 		}
 		last = stream->ev.clock;
-		if (!left_out(x, &stream->ev)) {
-			err = put_event(x, &stream->ev);
-			x->events++;
-		}
-		got = stream_step(stream);
+		if (left_out(x, &stream->ev))
+			continue;
+		err = put_event(x, &stream->ev);
+		if (err)
+			return err;
+		x->events++;
 	}
-	if (!err && got < 0) {
+	if (got < 0) {
 		stream_report(stream);
 		return got;
 	}
-	return err ? err : put_frame(x, PALLAS_THREAD_END, last);
+	return put_frame(x, PALLAS_THREAD_END, last);
 }
 
 static int put_metadata(struct export *x, const char *key_format, uint32_t id, const char *value)
@@ -396,12 +402,16 @@ static int put_stream(struct export *x, size_t i)
 		return -EIO;
 	}
 	err = put_events(x, &x->source.streams[i]);
-	if (!err)
-		err = thread_writer_finish(x->t);
-	if (!err)
-		err = put_metadata(x, PALLAS_KEY_PATH, x->thread, x->source.trace.streams[i]);
-	if (!err)
-		err = put_metadata(x, PALLAS_KEY_STREAM, x->thread, text);
+	if (err)
+		goto out;
+	err = thread_writer_finish(x->t);
+	if (err)
+		goto out;
+	err = put_metadata(x, PALLAS_KEY_PATH, x->thread, x->source.trace.streams[i]);
+	if (err)
+		goto out;
+	err = put_metadata(x, PALLAS_KEY_STREAM, x->thread, text);
+out:
 	free(text);
 	regions = err ? NULL : thread_writer_regions(x->t, &n);
 	if (regions && n) {
@@ -434,10 +444,12 @@ static int put_process(struct export *x, const struct owner *owner)
 	err = archive_writer_archive(x->w, name) == PALLAS_NONE ? -EIO : 0;
 	free(name);
 	snprintf(pid, sizeof(pid), "%" PRId64, owner->pid);
-	if (!err)
-		err = archive_writer_metadata(x->w, PALLAS_KEY_LOOM, loom);
-	if (!err)
-		err = archive_writer_metadata(x->w, PALLAS_KEY_PID, pid);
+	if (err)
+		return err;
+	err = archive_writer_metadata(x->w, PALLAS_KEY_LOOM, loom);
+	if (err)
+		return err;
+	err = archive_writer_metadata(x->w, PALLAS_KEY_PID, pid);
 	return err;
 }
 
@@ -447,17 +459,24 @@ static int put_processes(struct export *x)
 	bool *done = calloc(n + 1, sizeof(*done));
 	int err = done ? 0 : no_memory(x);
 
-	for (size_t i = 0; !err && i < n; i++) {
+	if (err)
+		return err;
+	for (size_t i = 0; i < n; i++) {
 		if (done[i])
 			continue;
 		err = put_process(x, &x->source.owners[i]);
-		for (size_t k = i; !err && k < n; k++) {
+		if (err)
+			goto out;
+		for (size_t k = i; k < n; k++) {
 			if (done[k] || !same_process(&x->source.owners[i], &x->source.owners[k]))
 				continue;
 			done[k] = true;
 			err = put_stream(x, k);
+			if (err)
+				goto out;
 		}
 	}
+out:
 	free(done);
 	return err;
 }
@@ -472,14 +491,16 @@ static int put_main(struct export *x)
 	if (x->regions.lines.failed)
 		return no_memory(x);
 	snprintf(clock, sizeof(clock), "%" PRId64, x->start);
-	/* Without all events there is no way back to this trace. */
+	/* the mapping is for the import, which needs all events */
 	err = x->o->calls ? 0
 			  : archive_writer_main_metadata(x->w, PALLAS_KEY_MAP,
 							 (char *)x->regions.lines.data);
-	if (!err)
-		err = archive_writer_main_metadata(x->w, PALLAS_KEY_CLOCK, clock);
-	if (!err)
-		err = archive_writer_main_metadata(x->w, PALLAS_KEY_TOOL, tool);
+	if (err)
+		return err;
+	err = archive_writer_main_metadata(x->w, PALLAS_KEY_CLOCK, clock);
+	if (err)
+		return err;
+	err = archive_writer_main_metadata(x->w, PALLAS_KEY_TOOL, tool);
 	return err ? err : archive_writer_finish(x->w);
 }
 
@@ -490,22 +511,24 @@ static int prepare(struct export *x)
 	if (err)
 		return err;
 	if (x->source.trace.nstreams == 0) {
-		log_error("%s: there are no streams in it", x->o->from);
+		log_error("%s: the trace has no streams", x->o->from);
 		return -ENOENT;
 	}
-	for (size_t i = 0; !err && i < x->source.trace.nstreams; i++) {
+	for (size_t i = 0; i < x->source.trace.nstreams; i++) {
 		struct json *meta = trace_metadata(&x->source.trace, i);
 
-		err = meta ? 0 : -EINVAL;
+		if (!meta)
+			return -EINVAL;
 		losses_add(&x->losses, meta);
-		if (meta && mark_labels_add(&x->regions.labels, meta))
-			err = no_memory(x);
+		err = mark_labels_add(&x->regions.labels, meta);
 		json_free(meta);
+		if (err)
+			return no_memory(x);
 	}
 	mark_labels_sort(&x->regions.labels);
 	x->map = calloc(1, sizeof(*x->map));
-	if (err || !x->map)
-		return err ? err : no_memory(x);
+	if (!x->map)
+		return no_memory(x);
 	if (!source_start(&x->source, &x->start))
 		x->start = 0;
 	return 0;
@@ -522,22 +545,24 @@ int pallas_export(const struct pallas_options *o)
 	struct export x = {.o = o};
 	int err = prepare(&x);
 
-	if (!err) {
-		x.w = archive_writer_new(o->to, &options);
-		err = x.w ? 0 : -EIO;
-		x.regions.w = x.w;
-	}
-	if (!err) {
-		x.bytes8 = archive_writer_attribute(x.w, "bytes", PALLAS_TYPE_U64);
-		x.bytes1 = archive_writer_attribute(x.w, "byte", PALLAS_TYPE_U8);
-		err = x.bytes8 == PALLAS_NONE || x.bytes1 == PALLAS_NONE ? no_memory(&x)
-									 : put_processes(&x);
-	}
-	if (!err)
-		err = put_main(&x);
-	if (!err)
-		log_info("%s: %" PRIu64 " events of %zu threads", o->to, x.events,
-			 x.source.trace.nstreams);
+	if (err)
+		goto out;
+	x.w = archive_writer_new(o->to, &options);
+	err = x.w ? 0 : -EIO;
+	x.regions.w = x.w;
+	if (err)
+		goto out;
+	x.bytes8 = archive_writer_attribute(x.w, "bytes", PALLAS_TYPE_U64);
+	x.bytes1 = archive_writer_attribute(x.w, "byte", PALLAS_TYPE_U8);
+	err = x.bytes8 == PALLAS_NONE || x.bytes1 == PALLAS_NONE ? no_memory(&x)
+								 : put_processes(&x);
+	if (err)
+		goto out;
+	err = put_main(&x);
+	if (err)
+		goto out;
+	log_info("%s: %" PRIu64 " events of %zu threads", o->to, x.events, x.source.trace.nstreams);
+out:
 	thread_writer_free(x.t);
 	archive_writer_free(x.w);
 	source_close(&x.source);

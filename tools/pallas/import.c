@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * import: a Pallas archive becomes an ovni v3 trace.
+ * import: converts a Pallas archive into an ovni v3 trace.
  *
- * An archive of ours has all of the trace that it was made from: each event gets its MCV, payload
- * and clock back, each stream its metadata and its place (region_map.h).
+ * In: an archive; out: a trace with all of its events. An exported archive restores its trace: each
+ * event has its MCV, payload and clock, each stream its metadata and path (region_map.h).
  *
- * Of an archive of others each process becomes a process of the loom "pallas", each thread a stream
- * that runs on the virtual CPU from its first to its last event. What is properly nested of
- * ENTER and LEAVE becomes a stack mark (type 0, Function), everything else the value of a single
- * mark (type 1, Event) with the text of the event as its label. Nothing is left out.
+ * In any other archive, each process becomes a process of the loom "pallas", and each thread a
+ * stream that runs on the virtual CPU from its first to its last event. Properly nested ENTER and
+ * LEAVE become a stack mark (type 0, Function), all other events the value of a single mark (type
+ * 1, Event) with the text of the event as its label.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,12 +37,12 @@
 #define STACK_MAX    512 /* values of a stack mark */
 #define LABEL_MAX    511
 
-/* Of an event entry: how it is written, and the lists of its occurrences. */
+/* The conversion of an event entry, and the position in its attribute lists. */
 struct plan {
-	const struct mapped_event *as; /* ours; NULL: not written */
-	bool jumbo, begins, ends;      /* foreign: begins or ends a call */
-	int64_t value, alone;	       /* foreign: value of the stack mark, of the single mark */
-	const uint8_t *at;	       /* next attribute list */
+	const struct mapped_event *as; /* exported archive; NULL: not written */
+	bool jumbo, begins, ends;      /* other archive: begins or ends a call */
+	int64_t value, alone; /* other archive: value of the stack mark, of the single mark */
+	const uint8_t *at;    /* next attribute list */
 	struct pallas_list list;
 	bool has_list;
 };
@@ -53,10 +53,10 @@ struct import {
 	struct pallas_mapping map;
 	bool ours;
 	int64_t start;
-	int fd; /* of the new trace */
+	int fd; /* directory of the new trace */
 	uint64_t events;
-	struct json *labels[2]; /* foreign: of the marks, as far as they are known */
-	struct json *first;	/* foreign: metadata of the first stream, which gets the labels */
+	struct json *labels[2]; /* other archive: labels of the marks so far */
+	struct json *first;	/* other archive: metadata of the first stream, for the labels */
 	struct losses losses;
 	char first_path[64];
 	int64_t nlabels[2];
@@ -117,7 +117,7 @@ static int put_jumbo(struct import *m, const struct mapped_event *as, int64_t cl
 	return err;
 }
 
-/* ---- archives of ours ---- */
+/* ---- exported archives ---- */
 
 static int no_mapping(const struct import *m, const struct pallas_event *e)
 {
@@ -146,7 +146,7 @@ static int plan_ours(struct import *m, const struct pallas_event *e, struct plan
 	return p->as && p->as->mcv ? 0 : no_mapping(m, e);
 }
 
-/* Moves to the list of the next occurrence that has one. */
+/* Goes to the next attribute list. */
 static int next_list(const struct pallas_event *e, struct plan *p)
 {
 	int got = pallas_list_next(e, &p->at, &p->list);
@@ -155,7 +155,7 @@ static int next_list(const struct pallas_event *e, struct plan *p)
 	return got < 0 ? got : 0;
 }
 
-/* The payload is what the mapping says and the values of the occurrence. */
+/* Writes an event: the payload is the start in the mapping, then the values of the occurrence. */
 static int put_ours(struct import *m, const struct pallas_expand *x, struct plan *p)
 {
 	const struct pallas_event *e = &m->thread->grammar.events[x->event];
@@ -197,7 +197,7 @@ static int put_ours(struct import *m, const struct pallas_expand *x, struct plan
 	return put(m, p->as->mcv, clock, payload, size);
 }
 
-/* ---- archives of others ---- */
+/* ---- other archives ---- */
 
 static int64_t label_of(struct import *m, unsigned type, const char *text)
 {
@@ -205,7 +205,7 @@ static int64_t label_of(struct import *m, unsigned type, const char *text)
 	const struct json *row;
 
 	snprintf(cut, sizeof(cut), "%s", *text ? text : "(no name)");
-	/* Texts are few (one for each region or event entry) and each is asked for once a thread.
+	/* a linear search: texts are few (regions and event entries), with one look-up per thread
 	 */
 	for (row = json_first(m->labels[type]); row; row = json_next(row)) {
 		if (strcmp(json_string(row), cut) == 0)
@@ -289,7 +289,7 @@ static struct json *foreign_metadata(struct import *m)
 	return NULL;
 }
 
-/* The labels are complete when the last thread is: they go to the first stream. */
+/* Writes the labels, complete after the last thread, to the first stream. */
 static int put_labels(struct import *m)
 {
 	static const char *const titles[] = {"Function", "Event"}, *const kinds[] = {"stack",
@@ -331,7 +331,7 @@ static const char *thread_metadata(const struct import *m, const char *format)
 	return pallas_metadata(&m->thread->archive->part, key);
 }
 
-/* A path of an archive is not trusted: relative, no "..", no empty part. */
+/* Checks a path from an archive, which is untrusted: relative, no "..", no empty name. */
 static bool safe_path(const char *path)
 {
 	if (strlen(path) >= 4000)
@@ -391,7 +391,7 @@ static int stream_end(struct import *m, struct json *meta)
 		if (!m->first) {
 			m->first = meta;
 			snprintf(m->first_path, sizeof(m->first_path), "%.63s", m->path);
-			return 0; /* described when all labels are known */
+			return 0; /* put_labels() writes its metadata */
 		}
 	}
 	err = stream_describe(m->fd, m->path, meta);
@@ -409,43 +409,52 @@ static int put_all(struct import *m, struct pallas_expand *x)
 		uint64_t tag;
 	} execute = {-1, -1, 0};
 	int64_t last = (int64_t)m->thread->grammar.first_time;
-	int err = 0, got;
+	int err, got;
 
-	if (!m->ours)
-		err = put(m, MCV('O', 'H', 'x'), last, &execute, sizeof(execute));
-	while (!err && (got = pallas_expand_next(x)) != 0) {
+	err = m->ours ? 0 : put(m, MCV('O', 'H', 'x'), last, &execute, sizeof(execute));
+	if (err)
+		return err;
+	while ((got = pallas_expand_next(x)) != 0) {
 		if (got < 0)
 			return got;
 		err = m->ours ? put_ours(m, x, &m->plans[x->event])
 			      : put_foreign(m, x, &m->plans[x->event]);
+		if (err)
+			return err;
 		last = (int64_t)x->time;
 	}
-	while (!err && !m->ours && m->depth)
+	if (m->ours)
+		return flush(m);
+	while (m->depth) {
 		err = put_mark(m, ']', last, m->stack[--m->depth], 0);
-	if (!err && !m->ours)
-		err = put(m, MCV('O', 'H', 'e'), last, NULL, 0);
+		if (err)
+			return err;
+	}
+	err = put(m, MCV('O', 'H', 'e'), last, NULL, 0);
 	return err ? err : flush(m);
 }
 
 static int plans_make(struct import *m)
 {
 	const struct thread_grammar *g = &m->thread->grammar;
-	int err = 0;
+	int err;
 
 	m->plans = calloc(g->nevents + 1, sizeof(*m->plans));
 	if (!m->plans)
 		return -ENOMEM;
-	for (uint32_t i = 0; !err && i < g->nevents; i++) {
+	for (uint32_t i = 0; i < g->nevents; i++) {
 		m->plans[i].at = g->events[i].attributes;
 		err = m->ours ? plan_ours(m, &g->events[i], &m->plans[i])
 			      : plan_foreign(m, i, &m->plans[i]);
-		if (!err && next_list(&g->events[i], &m->plans[i])) {
+		if (err)
+			return err;
+		if (next_list(&g->events[i], &m->plans[i])) {
 			log_error("%s/%s: event %u: its attribute lists are damaged", m->trace.path,
 				  m->thread->path, g->events[i].id);
-			err = -EBADMSG;
+			return -EBADMSG;
 		}
 	}
-	return err;
+	return 0;
 }
 
 static int import_thread(struct import *m, struct pallas_thread *t)
@@ -458,22 +467,22 @@ static int import_thread(struct import *m, struct pallas_thread *t)
 	m->thread = t;
 	m->used = m->depth = 0;
 	err = pallas_thread_load(&m->trace, t);
-	if (!err) {
-		loader = pallas_loader_new(&m->trace);
-		err = loader ? pallas_expand_init(&x, loader, t) : -ENOMEM;
-	}
-	if (!err)
-		err = plans_make(m);
-	if (!err) {
-		meta = stream_begin(m);
-		err = meta ? 0 : -EIO;
-	}
-	if (!err)
-		err = put_all(m, &x);
-	if (!err)
-		err = stream_end(m, meta);
-	else
+	if (err)
+		goto out;
+	loader = pallas_loader_new(&m->trace);
+	err = loader ? pallas_expand_init(&x, loader, t) : -ENOMEM;
+	if (err)
+		goto out;
+	err = plans_make(m);
+	if (err)
+		goto out;
+	meta = stream_begin(m);
+	err = meta ? put_all(m, &x) : -EIO;
+	if (err)
 		json_free(meta);
+	else
+		err = stream_end(m, meta);
+out:
 	free(m->plans);
 	m->plans = NULL;
 	pallas_expand_fini(&x);
@@ -499,8 +508,11 @@ static int prepare(struct import *m)
 	m->out = malloc(BUFFER_BYTES);
 	m->labels[0] = json_new_object();
 	m->labels[1] = json_new_object();
-	if (!err && (!m->out || !m->labels[0] || !m->labels[1]))
+	if (err)
+		goto out;
+	if ((!m->out || !m->labels[0] || !m->labels[1]))
 		err = -ENOMEM;
+out:
 	if (err)
 		return err;
 	if (mkdir(m->o->to, 0755) < 0) {
@@ -524,15 +536,20 @@ int pallas_import(const struct pallas_options *o)
 	if (err)
 		return STATUS_FAILED;
 	err = prepare(&m);
-	for (size_t i = 0; !err && i < m.trace.nthreads; i++)
+	if (err)
+		goto out;
+	for (size_t i = 0; i < m.trace.nthreads; i++) {
 		err = import_thread(&m, &m.trace.threads[i]);
-	if (!err)
-		err = put_labels(&m);
+		if (err)
+			goto out;
+	}
+	err = put_labels(&m);
+	if (err)
+		goto out;
+	log_info("%s: %" PRIu64 " events of %zu threads", o->to, m.events, m.trace.nthreads);
+out:
 	if (err == -ENOMEM)
 		log_no_memory("while converting %s", o->from);
-	if (!err)
-		log_info("%s: %" PRIu64 " events of %zu threads", o->to, m.events,
-			 m.trace.nthreads);
 	json_free(m.labels[0]);
 	json_free(m.labels[1]);
 	json_free(m.first);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * info: what an archive is made of: configuration, names, threads, grammar.
+ * info: prints the parts of an archive: configuration, names, threads, grammar.
  *
- * Nothing here opens a data file: all is in main.pallas, archive.pallas and thread.pallas.
+ * In: main.pallas, archive.pallas and thread.pallas, but no data file; out: text.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -71,17 +71,15 @@ static const char *loop_finding(uint32_t v)
 
 static int show_threads(struct pallas_trace *trace)
 {
-	int err = 0;
-
 	printf("\n%8s %8s %-24s %20s %20s %14s %10s %10s %10s %6s\n", "archive", "thread", "name",
 	       "first (ns)", "last (ns)", "events", "entries", "sequences", "loops", "depth");
-	for (size_t i = 0; !err && i < trace->nthreads; i++) {
+	for (size_t i = 0; i < trace->nthreads; i++) {
 		struct pallas_thread *t = &trace->threads[i];
 		const struct thread_grammar *g = &t->grammar;
+		int err = pallas_thread_load(trace, t);
 
-		err = pallas_thread_load(trace, t);
 		if (err)
-			break;
+			return err;
 		printf("%8u %8u %-24s %20" PRIu64 " %20" PRIu64 " %14" PRIu64
 		       " %10zu %10zu %10zu %6u\n",
 		       t->archive->id, t->id, pallas_thread_name(trace, t), g->first_time,
@@ -89,7 +87,7 @@ static int show_threads(struct pallas_trace *trace)
 		       g->nevents, g->nsequences, g->nloops, g->depth);
 		pallas_thread_unload(trace, t);
 	}
-	return err;
+	return 0;
 }
 
 static int show(struct pallas_trace *trace, const struct pallas_options *o)
@@ -141,7 +139,7 @@ static void show_sequence(const struct thread_grammar *g, const struct pallas_se
 	printf("]\n");
 }
 
-/* The tables of a thread, in the order of the logical ids. */
+/* Prints the tables of a thread, by logical id. */
 static void show_grammar(const struct pallas_thread *t)
 {
 	const struct thread_grammar *g = &t->grammar;
@@ -179,14 +177,18 @@ int pallas_info(const struct pallas_options *o)
 
 	if (err)
 		return 1;
-	if (!o->grammar)
+	if (!o->grammar) {
 		err = show(&trace, o);
-	for (size_t i = 0; o->grammar && !err && i < trace.nthreads; i++) {
+		goto out;
+	}
+	for (size_t i = 0; i < trace.nthreads; i++) {
 		err = pallas_thread_load(&trace, &trace.threads[i]);
-		if (!err)
-			show_grammar(&trace.threads[i]);
+		if (err)
+			goto out;
+		show_grammar(&trace.threads[i]);
 		pallas_thread_unload(&trace, &trace.threads[i]);
 	}
+out:
 	pallas_close(&trace);
 	return flush_stdout() || err ? 1 : 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inline_regions: durations of regions, of which some calls are in no sequence of the archive.
+ * inline_regions: durations of regions with calls outside the sequences of an archive.
  *
- * The writer leaves blocks that do not repeat inline, and says in the metadata of the archive what
- * their region amounts to, a line per region (ns; all calls of the thread, inline or not):
+ * The writer leaves blocks that do not repeat inline, without durations. In and out: a text in the
+ * metadata of the archive, with one line per region (ns; all calls of the thread, inline or not):
  *
  *   REGION CALLS INLINED MIN MAX SUM EXCL_MIN EXCL_MAX EXCL_SUM
  */
@@ -14,10 +14,11 @@
 
 #include "trace/pallas/write/thread_writer.h"
 
-/* The text; the caller frees. NULL without memory. */
+/* Returns the text, which the caller frees; NULL out of memory. */
 char *pallas_summary_text(const struct region_summary *regions, size_t n);
 
-/* Reads it: *n rows that the caller frees; NULL if it is damaged or without memory. */
+/* Parses the text into *n rows, which the caller frees; NULL if it is malformed or out of memory.
+ */
 struct region_summary *pallas_summary_parse(const char *text, size_t *n);
 
 #endif

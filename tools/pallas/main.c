@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ovni-pallas: looks into Pallas archives, and converts them from and to ovni traces.
+ * ovni-pallas: shows Pallas archives, and converts from and to ovni traces.
  *
- * Here are the command line and the table of commands; each command is a file of this folder.
+ * In: the command line; out: a call of a command. Each command has a file (print.c, info.c, ...).
  */
 #include <limits.h>
 #include <stddef.h>

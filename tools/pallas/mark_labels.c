@@ -25,18 +25,18 @@ static int add(struct mark_labels *labels, int32_t type, int64_t value, const ch
 int mark_labels_add(struct mark_labels *labels, const struct json *meta)
 {
 	const struct json *types = json_get(meta, "ovni.mark"), *type, *label;
-	int err = 0;
 
-	for (type = json_first(types); !err && type; type = json_next(type)) {
+	for (type = json_first(types); type; type = json_next(type)) {
 		int32_t number = (int32_t)strtol(json_name(type), NULL, 10);
 
-		err = add(labels, number, 0, json_string(json_key(type, "title")));
-		for (label = json_first(json_key(type, "labels")); !err && label;
-		     label = json_next(label))
-			err = add(labels, number, strtoll(json_name(label), NULL, 10),
-				  json_string(label));
+		if (add(labels, number, 0, json_string(json_key(type, "title"))))
+			return -ENOMEM;
+		for (label = json_first(json_key(type, "labels")); label; label = json_next(label))
+			if (add(labels, number, strtoll(json_name(label), NULL, 10),
+				json_string(label)))
+				return -ENOMEM;
 	}
-	return err;
+	return 0;
 }
 
 static int compare(const void *a, const void *b)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pallas_command: the commands of ovni-pallas, one file each (print.c, info.c, ...).
+ * pallas_command: declares the commands of ovni-pallas, one file each (print.c, info.c, ...).
  *
- * Each takes the options of the command line and returns the exit status of the program:
- * 0 complete, 1 failed, 3 complete but events were lost.
+ * In: the options of the command line; out: the exit status of the program: 0 complete, 1 failed,
+ * 3 complete but events were lost.
  */
 #ifndef TOOLS_PALLAS_PALLAS_COMMAND_H
 #define TOOLS_PALLAS_PALLAS_COMMAND_H
@@ -15,9 +15,9 @@
 
 struct pallas_options {
 	const char *from, *to; /* the first and second operand */
-	uint64_t memory;       /* budget in bytes */
+	uint64_t memory;       /* limit in bytes */
 	bool threads;	       /* one thread after the other */
-	bool tsv;	       /* for programs: tab-separated, nanoseconds */
+	bool tsv;	       /* tab-separated, in ns */
 	bool attributes, grammar, loops, definitions, sequences;
 	int level; /* of zstd; -1: no compression */
 	bool masking, blocks, calls;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * print: the events of an archive as text, in the order of time.
+ * print: prints the events of an archive as text, in the order of time.
  *
  *             Timestamp
  *           0.000001000      main    THREAD_BEGIN()
  *           0.000001100      main    Enter 0 (work)
  *
- * All of a line but its time depends on the event entry and the thread alone, so that part is
- * formatted once per entry, and an event costs the digits of its time and two copies.
+ * In: an archive; out: one line per event. A line, except its time, depends on the event entry and
+ * the thread alone: that part is formatted once per entry, and an event costs the digits of its
+ * time and two copies.
  * Specification: pallas.md 18.
  */
 #include <errno.h>
@@ -24,7 +25,7 @@
 
 #define OUT_BYTES (1u << 18)
 
-/* What follows the time in a line, for each event entry of a thread. */
+/* The text after the time in a line, per event entry of a thread. */
 struct tail {
 	char *text;
 	size_t size;
@@ -33,7 +34,7 @@ struct tail {
 struct printer {
 	const struct pallas_options *o;
 	struct pallas_trace trace;
-	struct tail **tails; /* per thread, then per event; made when first needed */
+	struct tail **tails; /* per thread, then per event entry; made at the first use */
 	char out[OUT_BYTES];
 	size_t used;
 	int err;
@@ -112,7 +113,7 @@ static char *tail_text(struct printer *p, const struct pallas_thread *t, uint32_
 	return n < 0 ? NULL : text;
 }
 
-/* The tail of an event entry; made at its first use. */
+/* The tail of an event entry, made at its first use. */
 static const struct tail *tail_of(struct printer *p, size_t thread, uint32_t event)
 {
 	struct pallas_thread *t = &p->trace.threads[thread];
@@ -214,16 +215,19 @@ static int print_thread(struct printer *p, struct pallas_loader *loader, size_t 
 	struct pallas_expand x = {0};
 	int err = pallas_thread_load(&p->trace, t);
 
-	if (!err)
-		err = pallas_expand_init(&x, loader, t);
-	if (!err && !p->o->tsv)
+	if (err)
+		goto out;
+	err = pallas_expand_init(&x, loader, t);
+	if (err)
+		goto out;
+	if (!p->o->tsv)
 		put_text(p, "            Timestamp\n");
-	while (!err) {
-		err = pallas_expand_next(&x);
-		if (err != 1)
-			break;
+	while ((err = pallas_expand_next(&x)) == 1) {
 		err = line(p, i, x.event, x.time);
+		if (err)
+			goto out;
 	}
+out:
 	if (t->loaded)
 		tails_free(p, i);
 	pallas_expand_fini(&x);
@@ -238,13 +242,19 @@ static int print_threads(struct printer *p)
 
 	if (p->o->tsv)
 		put_text(p, "#archive\tthread\ttimestamp\trecord\trecord_name\tpayload_hex\n");
-	for (size_t i = 0; !err && i < p->trace.nthreads; i++)
+	if (err)
+		goto out;
+	for (size_t i = 0; i < p->trace.nthreads; i++) {
 		err = print_thread(p, loader, i);
+		if (err)
+			goto out;
+	}
+out:
 	pallas_loader_free(loader);
 	return err;
 }
 
-/* A double with the fewest digits that read back as the same number. */
+/* Writes a double with the fewest digits that parse as the same number. */
 static void put_real(struct printer *p, double v, int most)
 {
 	char text[40];
@@ -317,7 +327,7 @@ static void put_value(struct printer *p, const struct pallas_archive *a,
 	}
 }
 
-/* The lists of one event entry: a line for each occurrence that has one. */
+/* Prints the attribute lists of one event entry, one line each. */
 static int print_lists(struct printer *p, const struct pallas_thread *t,
 		       const struct pallas_event *e)
 {
@@ -350,22 +360,25 @@ static int print_lists(struct printer *p, const struct pallas_thread *t,
 
 static int print_attributes(struct printer *p)
 {
-	int err = 0;
-
 	put_text(p, "#archive\tthread\tevent\toccurrence\tvalues\n");
-	for (size_t i = 0; !err && i < p->trace.nthreads; i++) {
+	for (size_t i = 0; i < p->trace.nthreads; i++) {
 		struct pallas_thread *t = &p->trace.threads[i];
+		int err = pallas_thread_load(&p->trace, t);
 
-		err = pallas_thread_load(&p->trace, t);
-		for (size_t k = 0; !err && k < t->grammar.event_map.n; k++) {
-			uint32_t place = t->grammar.event_map.places[k];
+		if (err)
+			return err;
+		for (size_t k = 0; k < t->grammar.event_map.n; k++) {
+			uint32_t index = t->grammar.event_map.places[k];
 
-			if (place != PALLAS_NONE)
-				err = print_lists(p, t, &t->grammar.events[place]);
+			if (index == PALLAS_NONE)
+				continue;
+			err = print_lists(p, t, &t->grammar.events[index]);
+			if (err)
+				return err;
 		}
 		pallas_thread_unload(&p->trace, t);
 	}
-	return err;
+	return 0;
 }
 
 int pallas_print(const struct pallas_options *o)

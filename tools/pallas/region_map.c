@@ -5,14 +5,14 @@
 
 #include "tools/pallas/region_map.h"
 
-#define REFERENCE_MAX (1u << 26) /* more names than any archive has */
+#define REFERENCE_MAX (1u << 26) /* limit for references */
 
 static int digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The word at *at, up to a blank or the end of the line; moves behind it. */
+/* Returns the length of the word at *at, which ends at a blank or a newline, and advances *at. */
 static size_t word(const char **at, const char **start)
 {
 	while (**at == ' ')
@@ -72,7 +72,7 @@ static int parse_event(const char **at, struct mapped_event *ev)
 	return 0;
 }
 
-/* Makes row `ref` of a table exist. */
+/* Grows a table to row `ref`. */
 static int reach(void *table, size_t *n, uint32_t ref, size_t size)
 {
 	char **rows = table, *more;
@@ -105,37 +105,44 @@ static int parse_line(struct pallas_mapping *map, const char **at)
 		return err;
 	if (*start == 'R') {
 		err = reach(&map->regions, &map->nregions, ref, sizeof(*map->regions));
-		if (!err)
-			err = parse_event(at, &map->regions[ref].enter);
+		if (err)
+			return err;
+		err = parse_event(at, &map->regions[ref].enter);
 		return err ? err : parse_event(at, &map->regions[ref].leave);
 	}
 	if (*start != 'S')
 		return -EBADMSG;
 	err = reach(&map->strings, &map->nstrings, ref, sizeof(*map->strings));
-	if (!err)
-		err = parse_event(at, &map->strings[ref].point);
-	if (!err && word(at, &start) != 1)
-		err = -EBADMSG;
-	if (!err)
-		map->strings[ref].jumbo = *start == '+';
-	return err;
+	if (err)
+		return err;
+	err = parse_event(at, &map->strings[ref].point);
+	if (err)
+		return err;
+	if (word(at, &start) != 1)
+		return -EBADMSG;
+	map->strings[ref].jumbo = *start == '+';
+	return 0;
 }
 
 int pallas_mapping_parse(struct pallas_mapping *map, const char *text)
 {
+	int err;
+
 	*map = (struct pallas_mapping){0};
 	while (*text) {
-		int err = parse_line(map, &text);
-
-		if (!err && *text && *text != '\n')
+		err = parse_line(map, &text);
+		if (err)
+			goto fail;
+		if (*text && *text != '\n') {
 			err = -EBADMSG;
-		if (err) {
-			pallas_mapping_free(map);
-			return err;
+			goto fail;
 		}
 		text += *text == '\n';
 	}
 	return 0;
+fail:
+	pallas_mapping_free(map);
+	return err;
 }
 
 void pallas_mapping_free(struct pallas_mapping *map)

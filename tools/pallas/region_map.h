@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * region_map: what the regions and strings of an exported archive were in the ovni trace.
+ * region_map: maps the regions and strings of an exported archive to events of the ovni trace.
  *
- * The export writes one line for each into the metadata of the main file, under PALLAS_KEY_MAP:
+ * The export writes a line for each into the metadata of the main file, under PALLAS_KEY_MAP:
  *
  *   R 3 4f4d5b 01000000000000000000000 4f4d5d ...   region 3: enter and leave, with the start of
- *   S 7 4f4877 - .                                  string 7: a punctual event;  the payload
+ *   S 7 4f4877 - .                                  string 7: a single event;     the payload
  *   S 9 565963 01000000 +                           the same, a jumbo event
  *
- * MCV and payload are hexadecimal, "-" is nothing. The values of the attribute list of an
- * occurrence follow the payload that stands here; together they are the payload of the event. The
- * import needs nothing else. Times in the archive are clocks minus PALLAS_KEY_CLOCK.
+ * MCV and payload are hexadecimal, "-" is empty. The payload of an event is the bytes in its line,
+ * then the values in the attribute list of the occurrence. Times in the archive are clocks minus
+ * PALLAS_KEY_CLOCK. In: that text; out: tables for the import, which needs no other data.
  */
 #ifndef TOOLS_PALLAS_REGION_MAP_H
 #define TOOLS_PALLAS_REGION_MAP_H
@@ -21,7 +21,7 @@
 
 #define PALLAS_KEY_MAP	  "ovni.map"	   /* main file */
 #define PALLAS_KEY_CLOCK  "ovni.clock"	   /* main file: ns, decimal */
-#define PALLAS_KEY_TOOL	  "ovni.tool"	   /* main file: who made it */
+#define PALLAS_KEY_TOOL	  "ovni.tool"	   /* main file: name and version of the converter */
 #define PALLAS_KEY_LOOM	  "ovni.loom"	   /* archive: name of the loom */
 #define PALLAS_KEY_PID	  "ovni.pid"	   /* archive */
 #define PALLAS_KEY_PATH	  "ovni.path.%u"   /* archive: of the stream of a location */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* regions: see unordered_regions.h */
+/* regions: strings and regions of an export (see regions.h). */
 #include "tools/pallas/regions.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "trace/catalog/catalog.h"
 #include "trace/pallas/write/archive_writer.h"
 
-/* A region of a mark or of a reason to leave the CPU. */
+/* A region of a mark, or of a reason to leave the CPU. */
 struct region_variant {
 	uint32_t mcv;
 	int32_t type;
@@ -63,7 +63,7 @@ static void region_line(struct regions *r, uint32_t ref, uint32_t enter, uint32_
 	regions_line(r, "\n");
 }
 
-/* The English of an event up to its first argument. */
+/* The sentence of an event up to its first argument. */
 static void plain_english(const struct catalog_event *entry, char *out, size_t size)
 {
 	size_t n = entry ? strcspn(entry->english, "[%") : 0;
@@ -73,7 +73,7 @@ static void plain_english(const struct catalog_event *entry, char *out, size_t s
 	snprintf(out, size, "%.*s", (int)n, entry ? entry->english : "");
 }
 
-/* "OHw warms up: is about to run"; MCVs that are no text are "#4f4801". */
+/* "OHw warms up: is about to run"; an unprintable MCV is "#4f4801". */
 uint32_t regions_point(struct regions *r, uint32_t mcv)
 {
 	char text[256], english[200];
@@ -94,7 +94,7 @@ uint32_t regions_point(struct regions *r, uint32_t mcv)
 	return ref;
 }
 
-/* The region of a pair of the catalog. */
+/* The region of a pair in the catalogue. */
 uint32_t regions_pair(struct regions *r, uint32_t enter, uint32_t leave)
 {
 	const struct catalog_event *entry = catalog_find(enter, NULL);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats: durations, regions and repetitions, from the grammar and stored summaries alone.
+ * stats: prints durations, regions and repetitions from grammars and stored summaries.
  *
- * No data file is opened: the numbers are those that thread.pallas holds for each vector, and, for
- * calls that are part of no sequence, the summary in the metadata of an archive of ours. The time
- * taken is that of reading thread.pallas.
+ * In: thread.pallas, which has a summary of each vector, and the metadata of an exported archive,
+ * which has a summary of calls outside the sequences; out: tables. It opens no data file, so the
+ * time is that of reading thread.pallas.
  *
- *   sum ± bound   the stored means are rounded down, so a sum is known up to a bound
- *   from          stored: vectors; summary: metadata; part: only so many of the calls are known
+ *   sum ± bound   the stored means are rounded down, so a sum has a bound
+ *   from          stored: vectors; summary: metadata; part: some durations are unknown
  * Specification: pallas.md 14.
  */
 #include <inttypes.h>
@@ -86,7 +86,7 @@ static void show_sequences(const struct pallas_trace *trace, const struct pallas
 struct region {
 	uint32_t ref;
 	uint64_t entered; /* occurrences of its ENTER events */
-	uint64_t calls;	  /* of which durations are known */
+	uint64_t calls;	  /* with known durations */
 	uint64_t min, max, low, high, excl_low, excl_high;
 	bool summary; /* from the metadata: exact, all calls */
 };
@@ -110,7 +110,7 @@ static struct region *region_of(const struct regions *r, uint32_t ref)
 	return r->n ? bsearch(&key, r->rows, r->n, sizeof(key), by_ref) : NULL;
 }
 
-/* A row for each region that is entered, with how often. */
+/* Adds a row with the number of ENTER events for each region. */
 static int regions_collect(struct regions *r, const struct thread_grammar *g)
 {
 	size_t n = 0;
@@ -136,7 +136,7 @@ static int regions_collect(struct regions *r, const struct thread_grammar *g)
 	return 0;
 }
 
-/* The region whose call a block sequence is: it begins with ENTER and ends with the LEAVE of it. */
+/* The region of a block sequence that is a call: it begins with ENTER and ends with its LEAVE. */
 static struct region *call_of(const struct regions *r, const struct thread_grammar *g,
 			      const struct pallas_sequence *s)
 {
@@ -173,7 +173,7 @@ static void region_add(struct region *row, const struct pallas_sequence *s)
 	row->excl_high += high;
 }
 
-/* What the archive says itself of regions with calls that are in no sequence. */
+/* Reads the summaries of regions with calls outside the sequences. */
 static int regions_summaries(struct regions *r, const struct pallas_trace *trace,
 			     const struct pallas_thread *t)
 {
@@ -220,21 +220,22 @@ static int show_regions(const struct pallas_trace *trace, const struct pallas_th
 	struct regions r = {0};
 	int err = regions_collect(&r, g);
 
-	for (size_t i = 0; !err && i < g->nsequences; i++) {
+	if (err)
+		goto out;
+	for (size_t i = 0; i < g->nsequences; i++) {
 		struct region *row = call_of(&r, g, &g->sequences[i]);
 
 		if (row)
 			region_add(row, &g->sequences[i]);
 	}
-	if (!err)
-		err = regions_summaries(&r, trace, t);
-	if (!err) {
-		head(t, pallas_thread_name(trace, t));
-		printf("%11s %13s %13s %13s %17s %9s %17s %9s  %-22s  %s\n", "calls", "min (ns)",
-		       "mean (ns)", "max (ns)", "total (ns)", "+ at most", "exclusive (ns)",
-		       "+ at most", "from", "region");
-	}
-	for (size_t i = 0; !err && i < r.n; i++) {
+	err = regions_summaries(&r, trace, t);
+	if (err)
+		goto out;
+	head(t, pallas_thread_name(trace, t));
+	printf("%11s %13s %13s %13s %17s %9s %17s %9s  %-22s  %s\n", "calls", "min (ns)",
+	       "mean (ns)", "max (ns)", "total (ns)", "+ at most", "exclusive (ns)", "+ at most",
+	       "from", "region");
+	for (size_t i = 0; i < r.n; i++) {
 		const struct region *row = &r.rows[i];
 		const char *name = pallas_region(trace, t->archive, row->ref);
 		char from[64];
@@ -252,6 +253,7 @@ static int show_regions(const struct pallas_trace *trace, const struct pallas_th
 		       row->max, row->low, row->high - row->low, row->excl_low,
 		       row->excl_high - row->excl_low, from, name ? name : "?");
 	}
+out:
 	free(r.rows);
 	return err;
 }
@@ -262,8 +264,8 @@ static int show_regions(const struct pallas_trace *trace, const struct pallas_th
 struct repeated {
 	uint32_t sequence;
 	uint64_t runs, iterations;     /* sums over all executions */
-	uint32_t fewest, most, counts; /* counts: how many different numbers of iterations */
-	uint32_t usual;		       /* the number of iterations that most executions have */
+	uint32_t fewest, most, counts; /* counts: number of different numbers of iterations */
+	uint32_t usual;		       /* the most frequent number of iterations */
 	uint64_t usual_runs;
 };
 
@@ -325,7 +327,7 @@ static int show_loops(const struct pallas_trace *trace, const struct pallas_thre
 		r->most = l->iterations > r->most ? l->iterations : r->most;
 		r->counts++;
 		r->runs += l->runs;
-		r->iterations += l->runs * l->iterations; /* the parser has seen that it fits */
+		r->iterations += l->runs * l->iterations; /* the parser has checked the range */
 		if (l->runs > r->usual_runs) {
 			r->usual_runs = l->runs;
 			r->usual = l->iterations;
@@ -370,12 +372,12 @@ int pallas_stats(const struct pallas_options *o)
 	if (o->tsv)
 		printf("#archive\tthread\tsequence\tname\ttype\tcount\tmin\tmax\tmean\texcl_min\t"
 		       "excl_max\texcl_mean\n");
-	for (size_t i = 0; !err && i < trace.nthreads; i++) {
+	for (size_t i = 0; i < trace.nthreads; i++) {
 		struct pallas_thread *t = &trace.threads[i];
 
 		err = pallas_thread_load(&trace, t);
 		if (err)
-			break;
+			goto out;
 		if (o->tsv)
 			tsv_thread(&trace, t);
 		else if (o->loops)
@@ -385,7 +387,10 @@ int pallas_stats(const struct pallas_options *o)
 		else
 			err = show_regions(&trace, t);
 		pallas_thread_unload(&trace, t);
+		if (err)
+			goto out;
 	}
+out:
 	pallas_close(&trace);
 	return flush_stdout() || err ? 1 : 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attributes: values that belong to single occurrences of an event.
+ * attributes: reads the values of single occurrences of an event.
  *
  * In: the attribute buffer of an event; out: its lists, and the values of a list, one after the
- * other. A list that leaves its buffer, or a value that leaves its list, ends the walk.
+ * other. Invariant: a list ends inside its buffer, and a value inside its list, or the walk ends.
  * Specification: pallas.md 11.
  */
 #ifndef TRACE_PALLAS_ATTRIBUTES_H
@@ -46,11 +46,13 @@ struct pallas_value {
 	uint16_t size;
 };
 
-/* The list at *at (start at e->attributes); moves *at behind it. Returns 1, 0 at the end, or
- * -EBADMSG without a message. */
+/*
+ * Reads the list at *at, which starts at e->attributes, and advances *at. Returns 1, 0 at the end,
+ * or -EBADMSG without a message.
+ */
 int pallas_list_next(const struct pallas_event *e, const uint8_t **at, struct pallas_list *list);
 
-/* The value at list->values, which moves behind it. Returns 1, 0 at the end, or -EBADMSG. */
+/* Reads the value at list->values and advances it. Returns 1, 0 at the end, or -EBADMSG. */
 int pallas_value_next(struct pallas_list *list, struct pallas_value *value);
 
 #endif

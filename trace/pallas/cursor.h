@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cursor: a walk over the bytes of one file that cannot leave them.
+ * cursor: reads the bytes of one file in order, inside its bounds.
  *
- * In: bytes and the name of their file; out: integers and slices of them. The first
- * read that does not fit gives one message and makes the cursor bad; a bad cursor
- * yields zeros, so that a caller looks once per record and not once per field.
- * Invariant: at <= end, and nothing at or past `end` is read.
+ * In: bytes and the name of their file; out: integers and slices. The first read beyond the end
+ * logs one message and makes the cursor bad; a bad cursor returns zeros, so a caller checks once
+ * per record. Invariant: at <= end, and no byte at or past `end` is read.
  */
 #ifndef TRACE_PALLAS_CURSOR_H
 #define TRACE_PALLAS_CURSOR_H
@@ -21,7 +20,7 @@
 
 struct cursor {
 	uint8_t *start, *at, *end;
-	const char *path; /* for messages; the caller's */
+	const char *path; /* for messages; owned by the caller */
 	bool bad;
 };
 
@@ -35,7 +34,7 @@ static inline size_t cursor_left(const struct cursor *c)
 	return (size_t)(c->end - c->at);
 }
 
-/* Says what is wrong at the present byte, once; returns -EBADMSG. */
+/* Logs a fault at the present byte, once per cursor. Returns -EBADMSG. */
 #define cursor_fail(c, fmt, ...)                                                                   \
 	({                                                                                         \
 		if (!(c)->bad)                                                                     \
@@ -45,7 +44,7 @@ static inline size_t cursor_left(const struct cursor *c)
 		-EBADMSG;                                                                          \
 	})
 
-/* The next `size` bytes (what they are is for the message), or NULL. */
+/* The next `size` bytes, or NULL; `what` is for the message. */
 static inline uint8_t *cursor_bytes(struct cursor *c, size_t size, const char *what)
 {
 	uint8_t *at = c->at;
@@ -82,7 +81,7 @@ static inline uint64_t cursor_u64(struct cursor *c, const char *what)
 	return at ? get_u64(at) : 0;
 }
 
-/* A count of records of at least `least` bytes each: more than fit are refused. */
+/* Checks a count of records of at least `least` bytes each against the rest of the file. */
 static inline size_t cursor_check(struct cursor *c, uint64_t n, size_t least, const char *what)
 {
 	if (!c->bad && n > cursor_left(c) / least)

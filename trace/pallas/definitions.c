@@ -3,7 +3,7 @@
 
 #include "trace/pallas/definitions.h"
 
-/* Every table row starts with its reference, so one comparison serves all. */
+/* Every row of a table starts with its reference. */
 static int by_ref(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -11,7 +11,7 @@ static int by_ref(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Makes room for n rows and says when the cursor or the memory fails. */
+/* Allocates n rows. Returns 0, -EBADMSG for a bad cursor, or -ENOMEM. */
 static int rows_alloc(const struct cursor *c, void *table, size_t n, size_t size)
 {
 	void **rows = table;
@@ -27,7 +27,9 @@ static int read_strings(struct pallas_definitions *defs, struct cursor *c)
 	size_t n = cursor_count(c, 9, "strings");
 	int err = rows_alloc(c, &defs->strings, n, sizeof(*defs->strings));
 
-	for (size_t i = 0; !err && i < n; i++) {
+	if (err)
+		return err;
+	for (size_t i = 0; i < n; i++) {
 		struct pallas_string *s = &defs->strings[i];
 		uint32_t len;
 
@@ -52,7 +54,9 @@ static int read_regions(struct pallas_definitions *defs, struct cursor *c)
 	size_t n = cursor_count(c, 8, "regions");
 	int err = rows_alloc(c, &defs->regions, n, sizeof(*defs->regions));
 
-	for (size_t i = 0; !err && i < n; i++, defs->nregions++) {
+	if (err)
+		return err;
+	for (size_t i = 0; i < n; i++, defs->nregions++) {
 		defs->regions[i].ref = cursor_u32(c, "a region");
 		defs->regions[i].name = cursor_u32(c, "a region");
 	}
@@ -64,7 +68,9 @@ static int read_attributes(struct pallas_definitions *defs, struct cursor *c)
 	size_t n = cursor_count(c, 16, "attributes");
 	int err = rows_alloc(c, &defs->attributes, n, sizeof(*defs->attributes));
 
-	for (size_t i = 0; !err && i < n; i++, defs->nattributes++) {
+	if (err)
+		return err;
+	for (size_t i = 0; i < n; i++, defs->nattributes++) {
 		struct pallas_attribute *a = &defs->attributes[i];
 
 		a->ref = cursor_u32(c, "an attribute");
@@ -81,7 +87,9 @@ static int read_groups(struct pallas_definitions *defs, struct cursor *c)
 	size_t n = cursor_count(c, 20, "groups");
 	int err = rows_alloc(c, &defs->groups, n, sizeof(*defs->groups));
 
-	for (size_t i = 0; !err && i < n; i++, defs->ngroups++) {
+	if (err)
+		return err;
+	for (size_t i = 0; i < n; i++, defs->ngroups++) {
 		struct pallas_group *g = &defs->groups[i];
 
 		g->ref = cursor_u32(c, "a group");
@@ -101,7 +109,9 @@ static int read_comms(struct pallas_definitions *defs, struct cursor *c)
 	size_t n = cursor_count(c, 16, "communicators");
 	int err = rows_alloc(c, &defs->comms, n, sizeof(*defs->comms));
 
-	for (size_t i = 0; !err && i < n; i++, defs->ncomms++) {
+	if (err)
+		return err;
+	for (size_t i = 0; i < n; i++, defs->ncomms++) {
 		struct pallas_comm *m = &defs->comms[i];
 
 		m->ref = cursor_u32(c, "a communicator");
@@ -118,16 +128,23 @@ int pallas_definitions_read(struct pallas_definitions *defs, struct cursor *c)
 
 	*defs = (struct pallas_definitions){0};
 	err = read_strings(defs, c);
-	if (!err)
-		err = read_regions(defs, c);
-	if (!err)
-		err = read_attributes(defs, c);
-	if (!err)
-		err = read_groups(defs, c);
-	if (!err)
-		err = read_comms(defs, c);
-	if (!err && c->bad)
+	if (err)
+		goto out;
+	err = read_regions(defs, c);
+	if (err)
+		goto out;
+	err = read_attributes(defs, c);
+	if (err)
+		goto out;
+	err = read_groups(defs, c);
+	if (err)
+		goto out;
+	err = read_comms(defs, c);
+	if (err)
+		goto out;
+	if (c->bad)
 		err = -EBADMSG;
+out:
 	if (err)
 		return err;
 	qsort(defs->strings, defs->nstrings, sizeof(*defs->strings), by_ref);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * definitions: the five tables of names of a main file or an archive.
+ * definitions: reads the five tables of names of a main file or an archive.
  *
- * In: the bytes of a definition block; out: tables sorted by reference, whose strings
- * point into those bytes. A reference is looked up in the archive first, then in the
- * main file; each step of a chain (region, then its name) by itself.
- * Specification: pallas.md 5.
+ * In: the bytes of a definition block; out: tables sorted by reference, with strings that point
+ * into those bytes. A look-up goes to the archive first, then to the main file; each step of a
+ * chain (region, then its name) is a look-up of its own. Specification: pallas.md 5.
  */
 #ifndef TRACE_PALLAS_DEFINITIONS_H
 #define TRACE_PALLAS_DEFINITIONS_H
@@ -51,13 +50,15 @@ struct pallas_definitions {
 	size_t ncomms;
 };
 
-/* Reads a block; the tables point into the cursor's bytes, which must outlive them.
- * Returns 0, -EBADMSG after one message, or -ENOMEM. */
+/*
+ * Reads a block; the tables point into the bytes of the cursor, which must outlive them. Returns 0,
+ * -EBADMSG after one message, or -ENOMEM.
+ */
 int pallas_definitions_read(struct pallas_definitions *defs, struct cursor *c)
 	__attribute__((warn_unused_result));
-void pallas_definitions_free(struct pallas_definitions *defs); /* also of a zeroed struct */
+void pallas_definitions_free(struct pallas_definitions *defs); /* accepts a zeroed struct */
 
-/* One table; NULL if the reference is not in it. */
+/* Look-ups in one table; NULL if it does not have the reference. */
 const char *pallas_definitions_string(const struct pallas_definitions *defs, uint32_t ref);
 const struct pallas_region *pallas_definitions_region(const struct pallas_definitions *defs,
 						      uint32_t ref);

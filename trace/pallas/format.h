@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #define PALLAS_ABI     20
-#define PALLAS_NONE    UINT32_MAX /* a reference or map entry that names nothing */
-#define PALLAS_INVALID UINT64_MAX /* a timestamp */
+#define PALLAS_NONE    UINT32_MAX /* no reference, or an empty map entry */
+#define PALLAS_INVALID UINT64_MAX /* no timestamp */
 
 #define PALLAS_MAIN	  "main.pallas"
 #define PALLAS_ARCHIVE	  "archive.pallas"
@@ -27,7 +27,7 @@
 #define PALLAS_SEQ_DATA	  "sequence_durations.dat"
 
 #define PALLAS_PAYLOAD_MAX    250 /* bytes of one event */
-#define PALLAS_DEPTH_MAX      100 /* levels that the reference readers stand (rule R12) */
+#define PALLAS_DEPTH_MAX      100 /* levels; the limit of the reference readers (rule R12) */
 #define PALLAS_ID_MAX	      0x3ffffffeu
 #define PALLAS_ITERATIONS_MAX 0x7fffffffu
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grammar_rules: what only the whole grammar shows: no cycle, depth, expansion counts.
+ * grammar_rules: checks a whole grammar: cycles, depth, number of occurrences.
  *
- * One depth-first walk without recursion orders the sequences (each after those that it
- * contains); the reverse order then carries the number of occurrences from the root
- * down. Time is that of reading the tokens, whatever the expansion is.
+ * In: the tables of thread_grammar.h; out: their order and counts. One depth-first walk without
+ * recursion orders the sequences, each after those that it contains; in the reverse order, the
+ * number of occurrences goes from the root down. The time depends on the number of tokens, not on
+ * the length of the expansion.
  * Specification: pallas.md 13, 22; rules R13 and R14.
  */
 #include <stdlib.h>
@@ -16,7 +17,7 @@ enum { WHITE, GREY, BLACK };
 
 struct visit {
 	uint32_t sequence;
-	uint32_t below; /* deepest level found so far below it */
+	uint32_t below; /* levels below it so far */
 	uint64_t at;	/* next token */
 };
 
@@ -76,7 +77,7 @@ static int too_many(const char *shown)
 	return -EBADMSG;
 }
 
-/* Carries the occurrences from the root down. */
+/* Counts the occurrences from the root down. */
 static int count(struct thread_grammar *g, uint64_t *events, uint64_t *sequences, const char *shown)
 {
 	sequences[g->root] = 1;
@@ -156,10 +157,12 @@ int thread_grammar_verify(struct thread_grammar *g, const char *shown)
 	if (!stack || !colour || !depths || !events || !sequences || !g->order)
 		goto out;
 	err = walk(g, stack, colour, depths, shown);
-	if (!err)
-		err = count(g, events, sequences, shown);
-	if (!err)
-		err = compare(g, events, sequences, shown);
+	if (err)
+		goto out;
+	err = count(g, events, sequences, shown);
+	if (err)
+		goto out;
+	err = compare(g, events, sequences, shown);
 out:
 	free(stack);
 	free(colour);
@@ -173,7 +176,7 @@ void pallas_vector_total(const struct pallas_vector *v, uint64_t *low, uint64_t 
 {
 	uint64_t sum = 0, most = 0;
 
-	/* A mean m of n elements stands for a sum in [m n, m n + n - 1]. */
+	/* the mean m of n elements is rounded down: the sum is in [m n, m n + n - 1] */
 	for (uint64_t i = 0; i < v->nsubs; i++) {
 		struct pallas_sub sub = pallas_vector_sub(v, i);
 		uint64_t part, top, exact = sub.min == sub.max;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pallas_file: a whole small file in memory, and slices of a large one.
+ * pallas_file: reads whole small files, and parts of large ones.
  */
 #ifndef TRACE_PALLAS_PALLAS_FILE_H
 #define TRACE_PALLAS_PALLAS_FILE_H
@@ -10,14 +10,13 @@
 #include <sys/types.h>
 
 /*
- * Reads the regular file `path` below `dirfd` into memory that the caller frees; `shown`
- * names it in messages. Files of more than `most` bytes are refused (-EFBIG). Returns 0
- * or a negative errno after one message.
+ * Reads the regular file `path` below `dirfd` into memory that the caller frees; `shown` is its
+ * name in messages. Returns 0, or -errno after one message; -EFBIG for more than `most` bytes.
  */
 int pallas_file_read(int dirfd, const char *path, const char *shown, size_t most, uint8_t **bytes,
 		     size_t *size) __attribute__((warn_unused_result));
 
-/* pread() of exactly `size` bytes: 0, -errno, or -EIO if the file is shorter. No message. */
+/* Reads exactly `size` bytes. Returns 0, or -errno without a message; -EIO for a shorter file. */
 int pallas_file_at(int fd, void *out, size_t size, uint64_t offset)
 	__attribute__((warn_unused_result));
 

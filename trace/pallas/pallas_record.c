@@ -32,7 +32,7 @@ static const struct pallas_record_spec specs[PALLAS_RECORD_COUNT] = {
 	[6] = SINGLE("MPI_ISEND_COMPLETE", "MPI_ISEND_COMPLETE(req=%U)"),
 	[7] = SINGLE("MPI_IRECV_REQUEST", "MPI_IRECV_REQUEST(req=%U)"),
 	[8] = SINGLE("MPI_RECV", "MPI_RECV(src=%u, comm=%u, tag=%u, len=%U)"),
-	/* The reference shows the tag where the request belongs. */
+	/* the reference tools print the tag in place of the request */
 	[9] = SINGLE("MPI_IRECV", "MPI_IRECV(src=%u, comm=%u, tag=%u, len=%U, tag=%T)%+"),
 	[10] = RAW("MPI_REQUEST_TEST"),
 	[11] = RAW("MPI_REQUEST_CANCELLED"),
@@ -93,7 +93,7 @@ const struct pallas_record_spec *pallas_record_spec(uint32_t record)
 	return record < PALLAS_RECORD_COUNT ? &specs[record] : NULL;
 }
 
-/* Bytes of payload that the text of a record takes. */
+/* Bytes of payload in the text of a record. */
 static size_t text_bytes(const char *text)
 {
 	size_t n = 0;
@@ -103,7 +103,7 @@ static size_t text_bytes(const char *text)
 	return n;
 }
 
-/* Appends to a buffer as snprintf() counts; `len` may run past `size`. */
+/* Appends as snprintf() does; `len` may exceed `size`. */
 #define put(...)                                                                                   \
 	(len += (size_t)snprintf(len < size ? out + len : NULL, len < size ? size - len : 0,       \
 				 __VA_ARGS__))

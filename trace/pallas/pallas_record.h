@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pallas_record: THE table of Pallas event records: number, name, payload, text.
+ * pallas_record: the table of Pallas event records: number, name, payload, text.
  *
- * A new record is one line of the table in pallas_record.c; the reader, the printer and the
- * exporter derive what they need from it. Specification: pallas.md 10, 18.
+ * In: the number of a record; out: its entry, or the text of an event. Reader, printer and exporter
+ * use this table: a new record is one line in pallas_record.c. Specification: pallas.md 10, 18.
  */
 #ifndef TRACE_PALLAS_PALLAS_RECORD_H
 #define TRACE_PALLAS_PALLAS_RECORD_H
@@ -34,8 +34,8 @@ struct pallas_record_spec {
 	uint16_t closes; /* of an END: the record that opens the block */
 	/*
 	 * Text with the fields of the payload in order: %u a u32, %U a u64, %r the region and %s
-	 * the string that a u32 names, %- a u32 and %+ a u64 that are not shown, %T the third u32
-	 * again. NULL: the payload has no defined layout.
+	 * the string of a u32, %- a hidden u32, %+ a hidden u64, %T the third u32 again. NULL: the
+	 * payload has no defined layout.
 	 */
 	const char *text;
 };
@@ -43,13 +43,12 @@ struct pallas_record_spec {
 /* The entry of a record, or NULL for numbers of 60 and more. */
 const struct pallas_record_spec *pallas_record_spec(uint32_t record);
 
-/* How a name is found: region (kind 'r') or string ('s') of a reference; NULL if none. */
+/* Returns the name of a region (kind 'r') or string ('s') by its reference, or NULL. */
 typedef const char *(*pallas_record_name_fn)(const void *arg, char kind, uint32_t ref);
 
 /*
- * Writes the text of an event as the reference tools show it, ended by NUL, cut if `size` bytes
- * are too few. Returns the length it would have. A payload that is too short for its record
- * is shown raw ("{.record=4, .size=9}").
+ * Writes the text of an event as the reference tools do: at most `size` bytes with the NUL. Returns
+ * the full length. A payload that is too short for its record gives "{.record=4, .size=9}".
  */
 size_t pallas_record_text(char *out, size_t size, uint32_t record, const uint8_t *payload,
 			  size_t payload_size, pallas_record_name_fn name, const void *arg);

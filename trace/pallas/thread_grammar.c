@@ -8,7 +8,7 @@
 #include "trace/pallas/pallas_file.h"
 #include "trace/pallas/thread_grammar.h"
 
-/* Checks the sub-arrays of a vector against its summary: sizes, order, bounds. */
+/* Compares the sub-arrays of a vector with its summary: sizes, order, bounds. */
 static int vector_check(const struct pallas_vector *v, struct cursor *c)
 {
 	uint64_t left = v->n, before = 0;
@@ -112,17 +112,19 @@ static int sequence_read(struct pallas_sequence *s, struct cursor *c)
 		return 0;
 	s->tokens = cursor_bytes(c, 4 * (size_t)s->ntokens, "tokens");
 	err = vector_read(&s->durations, VECTOR_DURATIONS, c);
-	if (!err)
-		err = vector_read(&s->exclusive, VECTOR_DURATIONS, c);
-	if (!err)
-		err = vector_read(&s->starts, VECTOR_TIMES, c);
+	if (err)
+		return err;
+	err = vector_read(&s->exclusive, VECTOR_DURATIONS, c);
+	if (err)
+		return err;
+	err = vector_read(&s->starts, VECTOR_TIMES, c);
 	return err;
 }
 
 static int loop_read(struct pallas_loop *l, struct cursor *c)
 {
 	l->id = PALLAS_NONE;
-	l->sequence = cursor_u32(c, "a loop"); /* still a token */
+	l->sequence = cursor_u32(c, "a loop"); /* a token until tokens_resolve() */
 	l->iterations = cursor_u32(c, "a loop");
 	l->occurrences = cursor_u64(c, "a loop");
 	return c->bad ? -EBADMSG : 0;
@@ -163,7 +165,7 @@ static uint32_t map_place(const struct pallas_map *map, uint32_t id)
 	return id < map->n ? map->places[id] : PALLAS_NONE;
 }
 
-/* Turns the ids of all tokens into places; nothing looks at a map afterwards. */
+/* Replaces the ids in all tokens with indices. The maps are not used afterwards. */
 static int tokens_resolve(struct thread_grammar *g, struct cursor *c)
 {
 	for (size_t i = 0; i < g->nloops; i++) {
@@ -172,7 +174,7 @@ static int tokens_resolve(struct thread_grammar *g, struct cursor *c)
 
 		l->sequence = PALLAS_NONE;
 		if (l->id == PALLAS_NONE)
-			continue; /* a dead slot */
+			continue; /* an unused slot */
 		if (token_type(token) == TOKEN_SEQUENCE)
 			l->sequence = map_place(&g->sequence_map, token_id(token));
 		if (l->sequence == PALLAS_NONE)
@@ -225,26 +227,47 @@ static int grammar_read(struct thread_grammar *g, struct cursor *c)
 		return -EBADMSG;
 
 	err = TABLE(g, events, c, 29, "events");
-	for (size_t i = 0; !err && i < g->nevents; i++)
+	if (err)
+		goto out;
+	for (size_t i = 0; i < g->nevents; i++) {
 		err = event_read(&g->events[i], c);
-	if (!err)
-		err = map_read(&g->event_map, g->nevents, g->events, sizeof(*g->events), c,
-			       "event");
-	if (!err)
-		err = TABLE(g, sequences, c, 12, "sequences");
-	for (size_t i = 0; !err && i < g->nsequences; i++)
+		if (err)
+			goto out;
+	}
+	if (err)
+		goto out;
+	err = map_read(&g->event_map, g->nevents, g->events, sizeof(*g->events), c, "event");
+	if (err)
+		goto out;
+	err = TABLE(g, sequences, c, 12, "sequences");
+	if (err)
+		goto out;
+	for (size_t i = 0; i < g->nsequences; i++) {
 		err = sequence_read(&g->sequences[i], c);
-	if (!err)
-		err = map_read(&g->sequence_map, g->nsequences, g->sequences, sizeof(*g->sequences),
-			       c, "sequence");
-	if (!err)
-		err = TABLE(g, loops, c, 16, "loops");
-	for (size_t i = 0; !err && i < g->nloops; i++)
+		if (err)
+			goto out;
+	}
+	if (err)
+		goto out;
+	err = map_read(&g->sequence_map, g->nsequences, g->sequences, sizeof(*g->sequences), c,
+		       "sequence");
+	if (err)
+		goto out;
+	err = TABLE(g, loops, c, 16, "loops");
+	if (err)
+		goto out;
+	for (size_t i = 0; i < g->nloops; i++) {
 		err = loop_read(&g->loops[i], c);
-	if (!err)
-		err = map_read(&g->loop_map, g->nloops, g->loops, sizeof(*g->loops), c, "loop");
-	if (!err)
-		err = tokens_resolve(g, c);
+		if (err)
+			goto out;
+	}
+	if (err)
+		goto out;
+	err = map_read(&g->loop_map, g->nloops, g->loops, sizeof(*g->loops), c, "loop");
+	if (err)
+		goto out;
+	err = tokens_resolve(g, c);
+out:
 	if (err)
 		return err;
 	if (cursor_left(c))
@@ -265,8 +288,10 @@ int thread_grammar_parse(struct thread_grammar *g, uint8_t *bytes, size_t size, 
 	*g = (struct thread_grammar){.bytes = bytes, .memory = size};
 	cursor_init(&c, bytes, size, shown);
 	err = grammar_read(g, &c);
-	if (!err)
-		err = thread_grammar_verify(g, shown);
+	if (err)
+		goto out;
+	err = thread_grammar_verify(g, shown);
+out:
 	if (err == -ENOMEM)
 		log_no_memory("for the grammar of %s", shown);
 	if (err)

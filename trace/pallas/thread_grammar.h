@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thread_grammar: thread.pallas, the grammar of one thread with the summaries of its vectors.
+ * thread_grammar: reads thread.pallas, the grammar of one thread with summaries of its vectors.
  *
- * In: the bytes of the file; out: tables of events, sequences and loops that refer to each
- * other by their place in the table (the id maps are applied once, here). Bytes that
- * may be large (tokens, sub-array descriptions, payloads) stay where the file has them.
- * Invariant after pallas_thread_parse(): every token is valid, the grammar has no
- * cycle, and each vector is as long as the expansion of the root makes it.
+ * In: the bytes of the file; out: tables of events, sequences and loops with references by index
+ * (the reader applies the id maps). Large parts (tokens, sub-array descriptions, payloads) stay in
+ * the bytes of the file. Invariant after thread_grammar_parse(): every token is valid, the grammar
+ * has no cycle, and the length of each vector is the number of its occurrences in the expansion.
  * Specification: pallas.md 7, 8, 13, 22.
  */
 #ifndef TRACE_PALLAS_THREAD_GRAMMAR_H
@@ -20,7 +19,7 @@
 
 enum pallas_vector_kind { VECTOR_TIMES, VECTOR_DURATIONS };
 
-/* One vector: its summary, and where its chunks are. */
+/* One vector: its summary, and its sub-arrays. */
 struct pallas_vector {
 	uint64_t n;		 /* elements */
 	uint64_t nsubs;		 /* sub-arrays */
@@ -51,7 +50,7 @@ static inline struct pallas_sub pallas_vector_sub(const struct pallas_vector *v,
 	};
 }
 
-/* The sum of all elements lies in [*low, *high] (the stored means are rounded down). */
+/* The sum of all elements is in [*low, *high], since the stored means are rounded down. */
 void pallas_vector_total(const struct pallas_vector *v, uint64_t *low, uint64_t *high);
 
 struct pallas_event {
@@ -67,36 +66,36 @@ struct pallas_event {
 struct pallas_sequence {
 	uint32_t id;
 	enum pallas_sequence_type type;
-	uint8_t *tokens;  /* ntokens x u32, not aligned; ids are places in the tables */
+	uint8_t *tokens;  /* ntokens x u32, not aligned; ids are indices of the tables */
 	uint64_t ntokens; /* 0: unused slot */
 	struct pallas_vector durations, exclusive, starts;
 };
 
 struct pallas_loop {
 	uint32_t id;
-	uint32_t sequence; /* place in the table; PALLAS_NONE in a dead slot */
+	uint32_t sequence; /* index in the table; PALLAS_NONE in an unused slot */
 	uint32_t iterations;
-	uint64_t occurrences; /* as the file says */
-	uint64_t runs;	      /* as the expansion has it */
+	uint64_t occurrences; /* from the file */
+	uint64_t runs;	      /* from the expansion */
 };
 
 struct pallas_map {
-	uint32_t *places; /* logical id -> place in the table, or PALLAS_NONE */
+	uint32_t *places; /* logical id -> index in the table, or PALLAS_NONE */
 	size_t n;
 };
 
 struct thread_grammar {
 	uint32_t thread, archive; /* ids in the header */
-	uint64_t first_time;	  /* ns, as the header says */
-	uint32_t root;		  /* place in the table */
+	uint64_t first_time;	  /* ns, from the header */
+	uint32_t root;		  /* index in the table */
 	uint32_t root_id;	  /* logical */
 	struct pallas_event *events;
 	struct pallas_sequence *sequences;
 	struct pallas_loop *loops;
 	size_t nevents, nsequences, nloops;
 	struct pallas_map event_map, sequence_map, loop_map;
-	uint32_t *order;       /* sequences, each before those that contain it */
-	uint32_t norder;       /* those reached from the root */
+	uint32_t *order;       /* sequences, each before its parents */
+	uint32_t norder;       /* number of sequences below the root, with it */
 	uint32_t depth;	       /* levels from the root: sequences, and loops between them */
 	uint64_t total_events; /* of the expansion */
 	size_t memory;	       /* bytes held, file included */
@@ -109,18 +108,18 @@ static inline uint32_t pallas_sequence_token(const struct pallas_sequence *s, ui
 }
 
 /*
- * Reads thread.pallas at `path` below `dirfd`; `shown` names it in messages. `most` bounds
- * the bytes that it may take. Returns 0, or a negative errno after one message.
+ * Reads thread.pallas at `path` below `dirfd`, of at most `most` bytes; `shown` is its name in
+ * messages. Returns 0, or -errno after one message.
  */
 int thread_grammar_load(struct thread_grammar *g, int dirfd, const char *path, const char *shown,
 			size_t most) __attribute__((warn_unused_result));
 
-/* The same from memory: takes `bytes` (from malloc) in every case. */
+/* The same from memory: owns `bytes` (from malloc()), also after a failure. */
 int thread_grammar_parse(struct thread_grammar *g, uint8_t *bytes, size_t size, const char *shown)
 	__attribute__((warn_unused_result));
-void thread_grammar_free(struct thread_grammar *g); /* also of a zeroed struct */
+void thread_grammar_free(struct thread_grammar *g); /* accepts a zeroed struct */
 
-/* Internal to the room: order and depth of the sequences, lengths of the vectors. */
+/* Internal (grammar_rules.c): order and depth of the sequences, lengths of the vectors. */
 int thread_grammar_verify(struct thread_grammar *g, const char *shown);
 
 #endif

@@ -29,7 +29,7 @@ static int by_id(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Location groups and locations have the same 12 bytes: id, name, parent. */
+/* Reads location groups or locations: both have 12 bytes: id, name, parent. */
 static int places_read(struct pallas_location **rows, size_t *count, struct cursor *c,
 		       const char *what)
 {
@@ -82,18 +82,23 @@ static int metadata_read(struct pallas_part *part, struct cursor *c)
 	return 0;
 }
 
-/* Definitions, groups, locations, metadata: the end of both kinds of file. */
+/* Reads the common end of both kinds of file: definitions, groups, locations, metadata. */
 static int part_read(struct pallas_part *part, struct cursor *c)
 {
 	int err = pallas_definitions_read(&part->defs, c);
 
-	if (!err)
-		err = places_read(&part->groups, &part->ngroups, c, "location groups");
-	if (!err)
-		err = places_read(&part->locations, &part->nlocations, c, "locations");
-	if (!err)
-		err = metadata_read(part, c);
-	if (!err && cursor_left(c))
+	if (err)
+		return err;
+	err = places_read(&part->groups, &part->ngroups, c, "location groups");
+	if (err)
+		return err;
+	err = places_read(&part->locations, &part->nlocations, c, "locations");
+	if (err)
+		return err;
+	err = metadata_read(part, c);
+	if (err)
+		return err;
+	if (cursor_left(c))
 		log_warn("%s: %zu bytes after the last section are not understood", c->path,
 			 cursor_left(c));
 	return err;
@@ -108,7 +113,7 @@ static void part_free(struct pallas_part *part)
 	free(part->bytes);
 }
 
-/* Reads a file into part->bytes and accounts for it and its tables. */
+/* Reads a file into part->bytes and counts its memory and that of its tables. */
 static int part_load(struct pallas_trace *trace, struct pallas_part *part, const char *path,
 		     const char *shown, struct cursor *c)
 {
@@ -117,7 +122,7 @@ static int part_load(struct pallas_trace *trace, struct pallas_part *part, const
 
 	if (err)
 		return err;
-	trace->used += 3 * size; /* a row in memory is at most twice that in the file */
+	trace->used += 3 * size; /* the file, and rows of at most twice its size */
 	cursor_init(c, part->bytes, size, shown);
 	return 0;
 }
@@ -177,10 +182,11 @@ static int archive_read(struct pallas_trace *trace, struct pallas_archive *a)
 		goto out;
 	id = cursor_u32(&c, "the archive");
 	a->nthreads = cursor_u32(&c, "the archive");
-	err = c.bad ? -EBADMSG : 0;
-	if (!err && id != a->id)
+	if (c.bad)
+		err = -EBADMSG;
+	else if (id != a->id)
 		err = cursor_fail(&c, "the archive says that its id is %u", id);
-	if (!err)
+	else
 		err = part_read(&a->part, &c);
 out:
 	free(shown);
@@ -208,21 +214,28 @@ static int thread_add(struct pallas_trace *trace, const struct pallas_archive *a
 	return 0;
 }
 
-/* The locations of an archive, those of the main file that belong to it behind its own. */
+/* Adds the threads of an archive: its own locations, then its locations in the main file. */
 static int threads_list(struct pallas_trace *trace, const struct pallas_archive *a)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < a->part.nlocations; i++)
+	for (size_t i = 0; i < a->part.nlocations; i++) {
 		err = thread_add(trace, a, &a->part.locations[i]);
-	for (size_t i = 0; !err && i < trace->part.nlocations; i++) {
+		if (err)
+			return err;
+	}
+	if (err)
+		return err;
+	for (size_t i = 0; i < trace->part.nlocations; i++) {
 		if (trace->part.locations[i].parent == a->id)
 			err = thread_add(trace, a, &trace->part.locations[i]);
+		if (err)
+			return err;
 	}
 	return err;
 }
 
-/* Splits `path` into directory and main file; a directory has PALLAS_MAIN, or one *.pallas. */
+/* Splits `path` into directory and main file: PALLAS_MAIN, or the only *.pallas of a directory. */
 static int find_main(struct pallas_trace *trace, const char *path)
 {
 	struct stat st;
@@ -239,9 +252,10 @@ static int find_main(struct pallas_trace *trace, const char *path)
 	}
 	if (!S_ISDIR(st.st_mode)) {
 		slash = strrchr(path, '/');
-		trace->path = slash == path ? strdup("/")
-			      : slash	    ? strndup(path, (size_t)(slash - path))
-					    : strdup(".");
+		if (!slash)
+			trace->path = strdup(".");
+		else
+			trace->path = strndup(path, slash == path ? 1 : (size_t)(slash - path));
 		trace->main = strdup(slash ? slash + 1 : path);
 		return trace->path && trace->main ? 0 : -ENOMEM;
 	}
@@ -281,7 +295,7 @@ static int find_main(struct pallas_trace *trace, const char *path)
 	return -ENOENT;
 }
 
-/* What the process takes beside what is counted: its own pages, and the gaps of the allocator. */
+/* Memory outside the counted bytes: pages of the program, and gaps of the allocator. */
 static size_t reserve(size_t budget)
 {
 	size_t own = (3u << 20) + budget / 8;
@@ -318,13 +332,16 @@ int pallas_open(struct pallas_trace *trace, const char *path, size_t budget)
 		err = -ENOMEM;
 		goto out;
 	}
-	for (size_t i = 0; !err && i < trace->part.ngroups; i++) {
+	for (size_t i = 0; i < trace->part.ngroups; i++) {
 		struct pallas_archive *a = &trace->archives[trace->narchives++];
 
 		a->id = trace->part.groups[i].id;
 		err = archive_read(trace, a);
-		if (!err)
-			err = threads_list(trace, a);
+		if (err)
+			goto out;
+		err = threads_list(trace, a);
+		if (err)
+			goto out;
 	}
 out:
 	free(shown);
@@ -365,10 +382,11 @@ int pallas_thread_load(struct pallas_trace *trace, struct pallas_thread *thread)
 	if (asprintf(&shown, "%s/%s", trace->path, path) < 0)
 		return -ENOMEM;
 	err = thread_grammar_load(&thread->grammar, trace->fd, path, shown, most);
-	if (!err) {
-		thread->loaded = true;
-		trace->used += thread->grammar.memory;
-	}
+	if (err)
+		goto out;
+	thread->loaded = true;
+	trace->used += thread->grammar.memory;
+out:
 	free(shown);
 	return err;
 }

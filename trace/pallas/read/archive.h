@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive: a Pallas trace: main file, archives (processes), threads.
+ * archive: opens a Pallas trace: main file, archives (processes), threads.
  *
- * In: the path of a main file or of its directory; out: names, locations and, on demand,
- * the grammars of threads. Only main.pallas and the archive.pallas files are read by
- * pallas_open(). Threads stand in (archive id, location id) order, which is the order
- * of equal times in a merge.
+ * In: the path of a main file or of its directory; out: names, locations and, on demand, the
+ * grammars of threads. pallas_open() reads only main.pallas and the archive.pallas files.
+ * Invariant: threads are in (archive id, location id) order, which is the order of equal times in a
+ * merge.
  * Specification: pallas.md 2 to 6.
  */
 #ifndef TRACE_PALLAS_READ_ARCHIVE_H
@@ -27,9 +27,9 @@ struct pallas_entry { /* of the metadata */
 	const char *key, *value;
 };
 
-/* What main file and archive have in common. */
+/* The common part of main file and archive. */
 struct pallas_part {
-	uint8_t *bytes; /* the file, into which names and metadata point */
+	uint8_t *bytes; /* the file; names and metadata point into it */
 	struct pallas_definitions defs;
 	struct pallas_location *groups; /* location groups, by id */
 	size_t ngroups;
@@ -41,7 +41,7 @@ struct pallas_part {
 
 struct pallas_archive {
 	uint32_t id;
-	uint32_t nthreads; /* as the file says (rule R6) */
+	uint32_t nthreads; /* from the file (rule R6) */
 	struct pallas_part part;
 };
 
@@ -65,26 +65,29 @@ struct pallas_trace {
 	size_t narchives;
 	struct pallas_thread *threads;
 	size_t nthreads;
-	size_t budget; /* bytes that names, grammars and chunks may take */
-	size_t used;   /* by names and grammars */
+	size_t budget; /* limit for names, grammars and chunks, in bytes */
+	size_t used;   /* bytes of names and grammars */
 };
 
 #define PALLAS_BUDGET (64u << 20)
 
-/* Opens `path`. `budget` bounds what is held in memory, in bytes (0: PALLAS_BUDGET). Returns 0
- * or a negative errno after one message. */
+/*
+ * Opens `path`. `budget` is the limit for memory in bytes (0: PALLAS_BUDGET). Returns 0, or -errno
+ * after one message.
+ */
 int pallas_open(struct pallas_trace *trace, const char *path, size_t budget)
 	__attribute__((warn_unused_result));
-void pallas_close(struct pallas_trace *trace); /* also of a zeroed struct */
+void pallas_close(struct pallas_trace *trace); /* accepts a zeroed struct */
 
-/* Loads the grammar of a thread, if it is not there yet. 0 or a negative errno after one message.
- */
+/* Loads the grammar of a thread unless it is loaded. Returns 0, or -errno after one message. */
 int pallas_thread_load(struct pallas_trace *trace, struct pallas_thread *thread)
 	__attribute__((warn_unused_result));
 void pallas_thread_unload(struct pallas_trace *trace, struct pallas_thread *thread);
 
-/* A string or the name of a region as a thread of `archive` (NULL: the main file alone) sees it:
- * local definitions first. NULL if there is none. */
+/*
+ * A string, or the name of a region, for a thread of `archive`: definitions of the archive, then of
+ * the main file (NULL: only these). NULL if there is none.
+ */
 const char *pallas_string(const struct pallas_trace *trace, const struct pallas_archive *archive,
 			  uint32_t ref);
 const char *pallas_region(const struct pallas_trace *trace, const struct pallas_archive *archive,
@@ -100,14 +103,15 @@ const char *pallas_thread_name(const struct pallas_trace *trace,
 const char *pallas_metadata(const struct pallas_part *part, const char *key);
 
 /*
- * The name that the reference tools guess for a sequence from its first token: a region,
- * "thread", "Sequence_7", "invalid". `out` has room for `size` bytes; returns it.
+ * The name of a sequence, which the reference tools derive from its first token: a region,
+ * "thread", "Sequence_7", "invalid". Writes at most `size` bytes to `out` and returns it.
  */
 const char *pallas_sequence_name(const struct pallas_trace *trace,
 				 const struct pallas_thread *thread, uint32_t place, char *out,
 				 size_t size);
 
-/* The text of an event of a thread (pallas_record.h), cut to `size`; returns the full length. */
+/* Writes at most `size` bytes of the text of an event (pallas_record.h). Returns the full length.
+ */
 size_t pallas_event_text(const struct pallas_trace *trace, const struct pallas_thread *thread,
 			 uint32_t place, char *out, size_t size);
 

@@ -11,7 +11,7 @@
 #include "trace/pallas/read/loader.h"
 #include "trace/pallas/pallas_record.h"
 
-#define SHOWN_MAX 100 /* lines; more are counted only */
+#define SHOWN_MAX 100 /* lines; further violations are only counted */
 
 struct check {
 	struct pallas_trace *trace;
@@ -34,7 +34,7 @@ __attribute__((format(printf, 3, 4))) static void say(struct check *c, const cha
 	fputc('\n', c->out);
 }
 
-/* ---- names and places: R5 to R9 ---- */
+/* ---- names and locations: R5 to R9 ---- */
 
 static void check_regions(struct check *c, const struct pallas_part *part, const char *where)
 {
@@ -220,7 +220,7 @@ static void check_tables(struct check *c, const struct thread_grammar *g)
 
 /* ---- the vectors: R15 and summaries ---- */
 
-/* A vector as it is walked, with what its summaries have to be. */
+/* A walk over a vector, with its expected summaries. */
 struct tally {
 	struct pallas_walk walk;
 	uint64_t n, min, max, sum; /* of the present sub-array */
@@ -231,7 +231,7 @@ struct tally {
 struct levels {
 	const struct pallas_sequence *sequence;
 	uint64_t at, first, last, block;
-	uint32_t left; /* iterations of its loop still to come */
+	uint32_t left; /* further iterations of its loop */
 	bool started;
 };
 
@@ -253,7 +253,7 @@ static void tally_init(struct tally *t, struct pallas_loader *loader,
 	pallas_walk_init(&t->walk, loader, thread, v);
 }
 
-/* The next element of a vector has to be `want`. */
+/* Compares the next element of a vector with `want`. */
 static int expect(struct replay *r, struct tally *t, const char *what, uint32_t id, uint64_t want)
 {
 	const struct pallas_vector *v = t->walk.vector;
@@ -301,7 +301,7 @@ static void level_push(struct replay *r, uint32_t sequence, uint32_t iterations)
 	};
 }
 
-/* An occurrence of a sequence is complete: compares it, and adds it to the one around it. */
+/* Ends an occurrence of a sequence: compares it, and adds it to its parent. */
 static int level_done(struct replay *r)
 {
 	struct levels *l = &r->stack[r->depth - 1];
@@ -312,11 +312,15 @@ static int level_done(struct replay *r)
 	uint64_t exclusive = root ? 0 : s->type == SEQUENCE_BLOCK ? duration - l->block : l->block;
 	int err = expect(r, &t[0], "duration", s->id, duration);
 
-	if (!err)
-		err = expect(r, &t[1], "exclusive duration", s->id, exclusive);
-	if (!err)
-		err = expect(r, &t[2], "start", s->id, l->first);
-	if (!err && r->depth > 1) {
+	if (err)
+		goto out;
+	err = expect(r, &t[1], "exclusive duration", s->id, exclusive);
+	if (err)
+		goto out;
+	err = expect(r, &t[2], "start", s->id, l->first);
+	if (err)
+		goto out;
+	if (r->depth > 1) {
 		struct levels *around = l - 1;
 
 		if (!around->started)
@@ -325,6 +329,7 @@ static int level_done(struct replay *r)
 		around->last = l->last;
 		around->block += s->type == SEQUENCE_BLOCK ? duration : l->block;
 	}
+out:
 	if (l->left) {
 		*l = (struct levels){.sequence = s, .left = l->left - 1};
 	} else {
@@ -357,15 +362,16 @@ static int replay_event(struct replay *r, uint32_t event)
 
 static int replay(struct replay *r)
 {
-	int err = 0;
-
 	level_push(r, r->g->root, 1);
-	while (!err && r->depth) {
+	while (r->depth) {
 		struct levels *l = &r->stack[r->depth - 1];
 		uint32_t token;
+		int err = 0;
 
 		if (l->at == l->sequence->ntokens) {
 			err = level_done(r);
+			if (err)
+				return err;
 			continue;
 		}
 		token = pallas_sequence_token(l->sequence, l->at++);
@@ -376,8 +382,10 @@ static int replay(struct replay *r)
 		else
 			level_push(r, r->g->loops[token_id(token)].sequence,
 				   r->g->loops[token_id(token)].iterations);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 static int check_vectors(struct check *c, struct pallas_loader *loader)
@@ -433,24 +441,29 @@ int pallas_check(struct pallas_trace *trace, FILE *out)
 
 	check_places(&c);
 	err = check_unique(&c);
-	for (size_t i = 0; !err && i < trace->nthreads; i++) {
+	if (err)
+		goto out;
+	for (size_t i = 0; i < trace->nthreads; i++) {
 		struct pallas_thread *t = &trace->threads[i];
 
 		c.thread = t;
 		err = pallas_thread_load(trace, t);
 		if (err)
-			break;
+			goto out;
 		check_files(&c);
 		check_tables(&c, &t->grammar);
 		loader = pallas_loader_new(trace);
 		err = loader ? check_vectors(&c, loader) : -ENOMEM;
 		pallas_loader_free(loader);
 		pallas_thread_unload(trace, t);
+		if (err)
+			goto out;
 	}
+	if (c.violations > SHOWN_MAX)
+		fprintf(out, "%d more violations are not shown\n", c.violations - SHOWN_MAX);
+out:
 	if (err == -ENOMEM)
 		log_error("%s: out of memory (while checking), or the budget is too small",
 			  trace->path);
-	if (!err && c.violations > SHOWN_MAX)
-		fprintf(out, "%d more violations are not shown\n", c.violations - SHOWN_MAX);
 	return err ? err : c.violations;
 }

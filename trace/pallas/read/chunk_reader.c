@@ -46,7 +46,7 @@ size_t chunk_reader_memory(const struct chunk_reader *r)
 	return r->room + (r->zstd ? ZSTD_sizeof_DCtx(r->zstd) : 0);
 }
 
-/* Spreads n elements of w bytes, at the start of out, to 8 bytes each. */
+/* Expands n elements of w bytes at the start of out to 8 bytes each. */
 static void unmask(uint64_t *out, size_t n, size_t w)
 {
 	const uint8_t *bytes = (const uint8_t *)out;
@@ -59,7 +59,7 @@ static void unmask(uint64_t *out, size_t n, size_t w)
 	}
 }
 
-/* Bytes of an element if `size` encoded bytes can hold n elements, else 0. */
+/* Bytes of an element if `size` encoded bytes have n elements, else 0. */
 static size_t width(const struct chunk_reader *r, uint64_t size, size_t n)
 {
 	if (size == 8 * (uint64_t)n)
@@ -129,7 +129,9 @@ int chunk_reader_read(struct chunk_reader *r, int fd, uint64_t file_size, uint64
 		*why = "the zstd frame is damaged";
 		err = ZSTD_isError(got) || got != content ? -EBADMSG : 0;
 	}
-	if (!err && w < 8)
+	if (err)
+		return err;
+	if (w < 8)
 		unmask(out, n, w);
 	return err;
 }

@@ -79,7 +79,7 @@ int pallas_expand_next(struct pallas_expand *x)
 		case TOKEN_SEQUENCE:
 			enter(x, token_id(token), 1);
 			break;
-		default: /* a loop: the parser admits nothing else */
+		default: /* a loop: the parser refuses other types */
 			l = &g->loops[token_id(token)];
 			enter(x, l->sequence, l->iterations);
 			break;
@@ -88,7 +88,7 @@ int pallas_expand_next(struct pallas_expand *x)
 	return 0;
 }
 
-/* Whether thread a comes before thread b: by time, then by place. */
+/* True if thread a precedes thread b: by time, then by index. */
 static inline bool before(const struct pallas_merge *m, uint32_t a, uint32_t b)
 {
 	uint64_t x = m->threads[a].time, y = m->threads[b].time;
@@ -127,8 +127,9 @@ int pallas_merge_open(struct pallas_merge *m, struct pallas_trace *trace)
 		goto fail;
 	for (size_t i = 0; i < trace->nthreads; i++) {
 		err = pallas_thread_load(trace, &trace->threads[i]);
-		if (!err)
-			err = pallas_expand_init(&m->threads[i], m->loader, &trace->threads[i]);
+		if (err)
+			goto fail;
+		err = pallas_expand_init(&m->threads[i], m->loader, &trace->threads[i]);
 		if (err)
 			goto fail;
 	}
@@ -148,7 +149,7 @@ void pallas_merge_close(struct pallas_merge *m)
 	*m = (struct pallas_merge){0};
 }
 
-/* The first event of each thread. */
+/* Reads the first event of each thread. */
 static int start(struct pallas_merge *m)
 {
 	for (uint32_t i = 0; i < m->trace->nthreads; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * expand: the events of one thread, or of all threads, in order.
+ * expand: returns the events of one thread, or of all threads, in order.
  *
- * In: a grammar and the times of its events; out: one event at a time. The walk keeps one
- * frame for each level of the grammar and one place for each event: constant time
- * and no allocation per event. Threads are merged by (time, archive id, location id).
+ * In: a grammar and the times of its events; out: one event at a time. The walk has one frame for
+ * each level of the grammar and one position for each event entry: an event takes constant time
+ * and no allocation. Invariant: threads are merged by (time, archive id, location id).
  * Specification: pallas.md 13.
  */
 #ifndef TRACE_PALLAS_READ_EXPAND_H
@@ -16,9 +16,9 @@
 #include "trace/pallas/read/loader.h"
 
 struct pallas_frame {
-	const uint8_t *at, *end; /* tokens still to come */
+	const uint8_t *at, *end; /* the next tokens */
 	const struct pallas_sequence *sequence;
-	uint32_t left; /* further iterations of the loop that this frame runs */
+	uint32_t left; /* further iterations of the loop of this frame */
 };
 
 struct pallas_expand {
@@ -30,35 +30,36 @@ struct pallas_expand {
 	size_t memory; /* bytes held */
 
 	/* the present event, after pallas_expand_next() returned 1 */
-	uint32_t event; /* place in the table */
+	uint32_t event; /* index in the table */
 	uint64_t time;	/* ns */
 };
 
-/* Starts before the first event of a loaded thread. Returns 0 or a negative errno after one
- * message. */
+/* Starts before the first event of a loaded thread. Returns 0, or -errno after one message. */
 int pallas_expand_init(struct pallas_expand *x, struct pallas_loader *loader,
 		       const struct pallas_thread *thread) __attribute__((warn_unused_result));
-void pallas_expand_fini(struct pallas_expand *x); /* also of a zeroed struct */
+void pallas_expand_fini(struct pallas_expand *x); /* accepts a zeroed struct */
 
-/* The next event. Returns 1, 0 at the end, or a negative errno after one message. */
+/* Goes to the next event. Returns 1, 0 at the end, or -errno after one message. */
 int pallas_expand_next(struct pallas_expand *x) __attribute__((warn_unused_result));
 
 struct pallas_merge {
 	struct pallas_trace *trace;
 	struct pallas_loader *loader;
 	struct pallas_expand *threads; /* one per thread of the trace */
-	uint32_t *heap; /* threads that have an event; heap[0] is the first in time */
+	uint32_t *heap; /* threads with a present event; heap[0] is the first in time */
 	size_t n;
 	bool started;
 };
 
-/* Loads every thread of `trace`. Returns 0 or a negative errno after one message. */
+/* Loads every thread of `trace`. Returns 0, or -errno after one message. */
 int pallas_merge_open(struct pallas_merge *m, struct pallas_trace *trace)
 	__attribute__((warn_unused_result));
 void pallas_merge_close(struct pallas_merge *m);
 
-/* The next event of the trace: *thread is the index of its thread, whose pallas_expand holds it.
- * Returns 1, 0 at the end, or a negative errno after one message. */
+/*
+ * Goes to the next event of the trace, in the pallas_expand of thread *thread. Returns 1, 0 at the
+ * end, or -errno after one message.
+ */
 int pallas_merge_next(struct pallas_merge *m, uint32_t *thread) __attribute__((warn_unused_result));
 
 #endif

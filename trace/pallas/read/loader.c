@@ -11,7 +11,7 @@
 #include "trace/pallas/read/chunk_reader.h"
 #include "trace/pallas/read/loader.h"
 
-/* Descriptors of data files that stay open: the last ones used. */
+/* Number of data files that stay open: the most recently used ones. */
 #define LOADER_FILES 32
 
 struct open_file {
@@ -26,12 +26,12 @@ struct pallas_loader {
 	struct chunk_reader *reader;
 	struct pallas_walk *oldest, *newest;
 	size_t bytes;	   /* of all loaded chunks */
-	size_t walks;	   /* that may hold one */
-	uint64_t *decoded; /* a chunk before what is needed of it is kept */
+	size_t walks;	   /* number of walks that may hold a chunk */
+	uint64_t *decoded; /* buffer for a whole decoded chunk */
 	size_t room;	   /* elements at decoded */
 	struct pallas_load_stats stats;
 	struct open_file files[LOADER_FILES];
-	unsigned next_file; /* to be replaced */
+	unsigned next_file; /* index of the file to close next */
 };
 
 struct pallas_loader *pallas_loader_new(struct pallas_trace *trace)
@@ -76,7 +76,7 @@ void pallas_walk_init(struct pallas_walk *w, struct pallas_loader *loader,
 	loader->walks++;
 }
 
-/* Takes the chunk of a walk away; the walk keeps its place. */
+/* Unloads the chunk of a walk, which keeps its position. */
 static void unload(struct pallas_walk *w)
 {
 	struct pallas_loader *l = w->loader;
@@ -164,7 +164,7 @@ static int file_of(struct pallas_walk *w, const struct open_file **out)
 	return 0;
 }
 
-/* Bytes that chunks may take: the budget without names, grammars and the buffers of the loader. */
+/* Limit for chunks in bytes: the budget without names, grammars and the buffers of the loader. */
 static size_t room_for_chunks(const struct pallas_loader *l)
 {
 	size_t fixed =
@@ -182,7 +182,7 @@ static int no_room(const struct pallas_walk *w, uint64_t bytes, size_t most)
 	return -ENOMEM;
 }
 
-/* Makes the buffer large enough for a chunk of n elements. */
+/* Grows the buffer to n elements. */
 static int decode_room(struct pallas_loader *l, const struct pallas_walk *w, uint64_t n)
 {
 	size_t most = room_for_chunks(l) + l->room * sizeof(*l->decoded);
@@ -205,9 +205,9 @@ static int decode_room(struct pallas_loader *l, const struct pallas_walk *w, uin
 }
 
 /*
- * Keeps `left` decoded elements for the walk if there is room for all of them, else as many as each
- * walk can have at a time: a chunk is then decoded several times, but the walks do not take each
- * other's chunks away again and again. Unloads the oldest until they fit.
+ * Keeps `left` decoded elements for the walk, or the share of one walk if the budget is too small
+ * for all of them: a chunk is then decoded several times, but walks do not unload the chunks of one
+ * another all the time. Unloads the oldest chunks first.
  */
 #define KEEP_LEAST 64
 
@@ -257,19 +257,20 @@ int pallas_walk_load(struct pallas_walk *w)
 	if (sub.n > SIZE_MAX / 16)
 		return walk_fail(w, -EBADMSG, "the sub-array is impossibly large");
 	err = decode_room(l, w, sub.n);
-	if (!err)
-		err = file_of(w, &file);
+	if (err)
+		return err;
+	err = file_of(w, &file);
 	if (err)
 		return err;
 	err = chunk_reader_read(l->reader, file->fd, file->size, sub.offset, l->decoded,
 				(size_t)sub.n, &why);
-	if (!err && w->vector->kind == VECTOR_TIMES &&
-	    (l->decoded[0] != sub.min || l->decoded[sub.n - 1] != sub.max)) {
-		err = -EBADMSG;
-		why = "its first or last element is not the one that thread.pallas states";
-	}
 	if (err)
 		return walk_fail(w, err, why);
+	if (w->vector->kind == VECTOR_TIMES &&
+	    (l->decoded[0] != sub.min || l->decoded[sub.n - 1] != sub.max))
+		return walk_fail(
+			w, -EBADMSG,
+			"its first or last element is not the one that thread.pallas states");
 	err = keep(l, w, sub.n - w->behind);
 	if (err)
 		return err;

@@ -11,7 +11,7 @@
 #include "trace/base/array.h"
 #include "trace/pallas/write/archive_writer.h"
 
-/* Rows of a table, each with a text or a number to find it by. */
+/* Rows of a table, with a text or a number as the key. */
 struct name {
 	char *text;
 	uint32_t a, b; /* region: its string; attribute: its string and type */
@@ -43,7 +43,7 @@ struct archive_writer {
 	int fd;
 	struct thread_writer_options options;
 	struct table strings, regions, attributes;
-	struct part main, archive; /* the locations of main are the location groups */
+	struct part main, archive; /* the locations of `main` are the location groups */
 	uint32_t narchives, nthreads;
 };
 
@@ -153,7 +153,7 @@ static int table_grow(struct table *t)
 	return 0;
 }
 
-/* The row with this key, made when it is new. */
+/* The row with this key, added if it is new. */
 static uint32_t intern(struct table *t, const char *text, uint32_t a, uint32_t b)
 {
 	uint32_t *slot;
@@ -230,25 +230,30 @@ static void put_metadata(struct bytes *b, struct part *p)
 	}
 }
 
-/* Writes `b` as a new file below the directory of the trace; frees it. */
+/* Writes `b` as a new file below the directory of the trace, and frees `b`. */
 static int put_file(struct archive_writer *w, const char *path, struct bytes *b)
 {
 	int err = b->failed ? -ENOMEM : 0, fd = -1;
 	size_t at = 0;
 
-	if (!err) {
-		fd = openat(w->fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			    0644);
-		err = fd < 0 ? -errno : 0;
+	if (err)
+		goto out;
+	fd = openat(w->fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0) {
+		err = -errno;
+		goto out;
 	}
-	while (!err && at < b->size) {
+	while (at < b->size) {
 		ssize_t n = write(fd, b->data + at, b->size - at);
 
-		if (n < 0 && errno != EINTR)
+		if (n < 0 && errno != EINTR) {
 			err = -errno;
+			goto out;
+		}
 		at += n > 0 ? (size_t)n : 0;
 	}
-	if (fd >= 0 && close(fd) < 0 && !err)
+out:
+	if (fd >= 0 && close(fd) < 0 && err == 0)
 		err = -errno;
 	if (err)
 		log_error("%s/%s: cannot write: %s", w->path, path, strerror(-err));
@@ -256,7 +261,7 @@ static int put_file(struct archive_writer *w, const char *path, struct bytes *b)
 	return err;
 }
 
-/* Ends the present archive, if there is one. All definitions are in the main file. */
+/* Ends the present archive, if there is one. The main file has all definitions. */
 static int archive_close(struct archive_writer *w)
 {
 	struct bytes b = {0};
@@ -417,7 +422,7 @@ int archive_writer_finish(struct archive_writer *w)
 	bytes_u64(&b, 0); /* groups */
 	bytes_u64(&b, 0); /* communicators */
 	put_locations(&b, &w->main);
-	bytes_u64(&b, 0); /* locations: they are in the archives */
+	bytes_u64(&b, 0); /* no locations: the archives have them */
 	put_metadata(&b, &w->main);
 	return put_file(w, PALLAS_MAIN, &b);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive_writer: a whole archive: names, processes, threads.
+ * archive_writer: writes a whole archive: names, processes, threads.
  *
  * In: definitions and, thread by thread, events (thread_writer.h); out: the directory of an
- * archive. Names are interned: the same text is one reference. main.pallas is written last (rule
- * R19): a trace that was not finished cannot be opened. Specification: pallas.md 2 to
- * 6, 16.
+ * archive. Invariants: equal names have one reference; main.pallas is written last (rule R19), so
+ * an incomplete archive cannot be opened. Specification: pallas.md 2 to 6, 16.
  */
 #ifndef TRACE_PALLAS_WRITE_ARCHIVE_WRITER_H
 #define TRACE_PALLAS_WRITE_ARCHIVE_WRITER_H
@@ -17,35 +16,41 @@
 
 struct archive_writer;
 
-/* Creates the directory `path`, which must not exist. NULL after one message. */
+/* Creates the directory `path`, which must not exist. Returns NULL after one message. */
 struct archive_writer *archive_writer_new(const char *path,
 					  const struct thread_writer_options *options);
 
-/* References of names; PALLAS_NONE without memory. A region is named once per text, an attribute
- * once per text and type. */
+/*
+ * References of names, or PALLAS_NONE out of memory. Regions have one reference per text,
+ * attributes one per text and type.
+ */
 uint32_t archive_writer_string(struct archive_writer *w, const char *text);
 uint32_t archive_writer_region(struct archive_writer *w, const char *name);
 uint32_t archive_writer_new_region(struct archive_writer *w,
-				   const char *name); /* never one that is there */
+				   const char *name); /* always a new region */
 uint32_t archive_writer_attribute(struct archive_writer *w, const char *name, uint8_t type);
 
-/* Begins the archive of the next process; returns its id, or PALLAS_NONE after one message. The one
- * before is then complete. */
+/*
+ * Completes the present archive and begins that of the next process. Returns its id, or PALLAS_NONE
+ * after one message.
+ */
 uint32_t archive_writer_archive(struct archive_writer *w, const char *name);
 
-/* Begins the next thread of the present archive: NULL after one message. The caller gives it
- * events and finishes and frees it before the next one begins. *id is its location. */
+/*
+ * Begins the next thread of the present archive; *id is its location. The caller must finish and
+ * free it before the next one begins. Returns NULL after one message.
+ */
 struct thread_writer *archive_writer_thread(struct archive_writer *w, const char *name,
 					    uint32_t *id);
 
-/* Metadata of the main file, or of the present archive. Keys are unique; the later value holds. */
+/* Sets metadata of the main file, or of the present archive; a later value of a key replaces it. */
 int archive_writer_main_metadata(struct archive_writer *w, const char *key, const char *value)
 	__attribute__((warn_unused_result));
 int archive_writer_metadata(struct archive_writer *w, const char *key, const char *value)
 	__attribute__((warn_unused_result));
 
-/* Completes the archive. 0 or a negative errno after one message. */
+/* Completes the archive. Returns 0, or -errno after one message. */
 int archive_writer_finish(struct archive_writer *w) __attribute__((warn_unused_result));
-void archive_writer_free(struct archive_writer *w); /* NULL is fine */
+void archive_writer_free(struct archive_writer *w); /* accepts NULL */
 
 #endif

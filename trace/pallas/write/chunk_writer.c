@@ -20,11 +20,11 @@ struct chunk_writer {
 	ZSTD_CCtx *zstd;
 	ZSTD_Sequence *parse; /* at most one per element, and the end */
 	uint8_t *encoded;     /* with Masking */
-	uint8_t *packed;      /* a chunk, its size in front */
+	uint8_t *packed;      /* a chunk, after its size */
 	size_t packed_room;
 	char *shown;
 	int fd;
-	uint64_t size; /* bytes put so far */
+	uint64_t size; /* bytes of the file so far */
 	uint8_t *out;
 	size_t used;
 };
@@ -118,16 +118,16 @@ static int put(struct chunk_writer *w, const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-/* Low bytes up to and including the highest one in which a and b differ. */
+/* Number of low bytes up to the highest one that differs between a and b. */
 static inline unsigned differing(uint64_t a, uint64_t b)
 {
 	return a == b ? 0 : 8 - (unsigned)__builtin_clzll(a ^ b) / 8;
 }
 
 /*
- * The parse of v[0..n): per element its low bytes as literals, at least `least` of them, the
- * others as a match 8 bytes back; equal elements lengthen the match. Returns the number of
- * sequences, the last of which holds the literals that are left.
+ * Parses v[0..n): the low bytes of an element are literals, at least `least` of them, and its high
+ * bytes match those 8 bytes back; equal elements lengthen the match. Returns the number of
+ * sequences; the last one has the remaining literals.
  */
 static size_t parse(ZSTD_Sequence *out, const uint64_t *v, size_t n, unsigned least)
 {
@@ -155,7 +155,7 @@ static size_t parse(ZSTD_Sequence *out, const uint64_t *v, size_t n, unsigned le
 	return (size_t)(s - out);
 }
 
-/* Bits that an ideal code takes for symbols that occur count[i] times. */
+/* Bits of an ideal code for symbols with count[i] occurrences. */
 static double bits(const uint32_t *count, unsigned n)
 {
 	double sum = 0, all = 0;
@@ -168,7 +168,7 @@ static double bits(const uint32_t *count, unsigned n)
 	return all ? sum + all * log2(all) : 0;
 }
 
-/* Estimated bits of the first elements if each has at least so many literals. */
+/* Estimated bits of the first elements with at least `least` literals each. */
 static double estimate(const uint64_t *v, size_t n, unsigned least)
 {
 	uint32_t bytes[256] = {0}, lengths[9] = {0};
@@ -185,8 +185,8 @@ static double estimate(const uint64_t *v, size_t n, unsigned least)
 }
 
 /*
- * Fewer literals per element, or an equal number in most? Lengths that vary cost twice (literal
- * and match length), superfluous literals cost their bytes: the usual length is tried as the least.
+ * Chooses the minimum of literals per element: none, or the most frequent length. Varying lengths
+ * cost bits twice (literal and match length); superfluous literals cost their bytes.
  */
 #define SAMPLE 512
 
@@ -228,7 +228,7 @@ static size_t compress(struct chunk_writer *w, const void *bytes, size_t size, c
 	return ZSTD_compressCCtx(w->zstd, w->packed + 8, w->packed_room - 8, bytes, size, w->level);
 }
 
-/* Masking: cuts every element to the bytes that the largest needs. Returns the bytes. */
+/* Masking: cuts every element to the size of the largest one. Returns the number of bytes. */
 static size_t mask(struct chunk_writer *w, const uint64_t *v, size_t n)
 {
 	uint64_t all = 0;

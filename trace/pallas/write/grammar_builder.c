@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grammar_builder: tokens arrive in the frame of the innermost open block, and fold as they repeat.
+ * grammar_builder: folds the tokens of a thread into sequences and loops.
  *
- * All frames share one stack of items; a block that stays inline only loses its frame. The oldest
- * tokens of a frame that grows without folding go to a scratch file: nothing that could
- * still change is among them.
+ * In: events; out: the tables of sequences.c. A token goes to the frame of the innermost open block
+ * and folds with tokens that it repeats. All frames share one stack of items; a block that stays
+ * inline only loses its frame. When a frame grows without folding, its oldest tokens, which can no
+ * longer change, go to a scratch file.
  * Specification: pallas.md 15.
  */
 #include <errno.h>
@@ -18,20 +19,22 @@
 #include "trace/pallas/write/grammar_builder.h"
 #include "trace/pallas/pallas_record.h"
 
-#define FRAME_ITEMS   4096 /* of the innermost frame, before half of them are spilled */
-#define HEIGHT_MAX    (PALLAS_DEPTH_MAX - 5) /* of a sequence: root, wrapper and loops come on top */
-#define WORTH_TOKENS  64  /* a block of so many tokens is worth a sequence in any case */
-#define WORTH_FREE    256 /* sequences that may occur only once, plus one per WORTH_EVENTS events */
+#define FRAME_ITEMS  4096 /* of the innermost frame, before half of them go to the scratch file */
+#define HEIGHT_MAX   (PALLAS_DEPTH_MAX - 5) /* of a sequence, without root, wrapper and loops */
+#define WORTH_TOKENS 64			    /* minimum of a block that always becomes a sequence */
+#define WORTH_FREE                                                                                 \
+	256 /* limit of sequences with one occurrence, plus one per WORTH_EVENTS events */
 #define WORTH_EVENTS  48
-#define SEQUENCES_MAX 65536	 /* from here on only what must be becomes a sequence */
-#define TOKENS_HELD   (8u << 20) /* bytes of tokens in memory, before long lists go to the file */
-#define TOKENS_LONG   64
-#define DISORDER      2048  /* from this score on a frame counts as irregular */
-#define FOLD_ORDER    16    /* what a fold takes from the score, beside its tokens */
-#define PAIR_SLOTS    65536 /* a power of 2 */
-#define PAIR_SEEN     32 /* times that two calls follow each other before they become one token */
-#define TAIL_TOKENS   4	 /* a known pattern outside a loop folds from this length on */
-#define SEEN_SLOTS    65536 /* a power of 2 */
+#define SEQUENCES_MAX 65536 /* above it, only unavoidable sequences are added */
+#define TOKENS_HELD                                                                                \
+	(8u << 20) /* bytes of tokens in memory, before long lists go to the scratch file */
+#define TOKENS_LONG 64
+#define DISORDER    2048  /* score of an irregular frame */
+#define FOLD_ORDER  16	  /* subtracted from the score per fold, beside its tokens */
+#define PAIR_SLOTS  65536 /* a power of 2 */
+#define PAIR_SEEN   32	  /* repetitions of two successive calls before they become one token */
+#define TAIL_TOKENS 4	  /* minimum length of a known pattern outside a loop */
+#define SEEN_SLOTS  65536 /* a power of 2 */
 
 int grammar_builder_init(struct thread_writer *w)
 {
@@ -82,8 +85,8 @@ static int items_grow(struct thread_writer *w)
 /* ---- folding ---- */
 
 /*
- * How irregular the innermost frame is at present: each token that comes adds one, each fold
- * takes away more than the tokens that it replaces, so that a program that repeats stays near 0.
+ * Updates the score of disorder of the innermost frame: each new token adds one, each fold
+ * subtracts more than its tokens, so a program that repeats stays near 0.
  */
 static void order(struct thread_writer *w, size_t ntokens)
 {
@@ -93,7 +96,7 @@ static void order(struct thread_writer *w, size_t ntokens)
 	f->disorder = f->disorder > take ? f->disorder - (uint32_t)take : 0;
 }
 
-/* The sum of the time in blocks of n items. */
+/* Time in blocks of n items. */
 static uint64_t block_sum(const struct item *items, size_t n)
 {
 	uint64_t sum = 0;
@@ -103,7 +106,7 @@ static uint64_t block_sum(const struct item *items, size_t n)
 	return sum;
 }
 
-/* The last n items become one item with `key`. */
+/* Replaces the last n items with one item with `key`. */
 static void replace(struct thread_writer *w, size_t n, uint64_t key)
 {
 	size_t at = w->nitems - n;
@@ -119,7 +122,7 @@ static void replace(struct thread_writer *w, size_t n, uint64_t key)
 	order(w, n);
 }
 
-/* If the last item is one more iteration of the loop before it, joins them. */
+/* Joins the last item with the loop before it, if it is a further iteration. */
 static bool join(struct thread_writer *w, size_t count)
 {
 	uint64_t *end = w->keys + w->nitems;
@@ -132,8 +135,8 @@ static bool join(struct thread_writer *w, size_t count)
 }
 
 /*
- * A body that has been seen before: as one more iteration of the loop before it, or if it is
- * long enough to be worth an occurrence. Returns 1 if the tail changed.
+ * Folds a known loop body at the tail: as a further iteration of the loop before it, or by itself
+ * if it is long enough. Returns 1 if the tail changed.
  */
 static int fold_known(struct thread_writer *w, size_t count)
 {
@@ -160,8 +163,10 @@ static int fold_known(struct thread_writer *w, size_t count)
 	return 1;
 }
 
-/* The pattern that a new loop repeats, as a sequence with its first two occurrences; PALLAS_NONE if
- * there are too many already. */
+/*
+ * Makes the sequence of a new loop, with its first two occurrences; *out is PALLAS_NONE if there
+ * are too many sequences.
+ */
 static int pattern(struct thread_writer *w, size_t n, uint32_t *out)
 {
 	uint64_t *keys = w->keys + w->nitems - n, hash;
@@ -182,14 +187,18 @@ static int pattern(struct thread_writer *w, size_t n, uint32_t *out)
 		id = pallas_sequence_add(w, keys, n, hash, SEQUENCE_LOOP);
 	if (id == PALLAS_NONE)
 		return -ENOMEM;
-	for (unsigned i = 0; !err && i < 2; i++, half += n)
+	for (unsigned i = 0; i < 2; i++, half += n) {
 		err = pallas_sequence_occurs(w, id, half[0].first, half[n - 1].last,
 					     block_sum(half, n));
+		if (err)
+			goto out;
+	}
+out:
 	*out = id;
 	return err;
 }
 
-/* Whether a loop may repeat these keys: not if they begin like a block, or are too high. */
+/* True if a loop may repeat these keys: they do not begin as a block, and are not too high. */
 static bool may_repeat(const struct thread_writer *w, const uint64_t *keys, size_t n)
 {
 	if ((keys[0] & 3) == TOKEN_EVENT && w->events[key_id(keys[0])].record == PALLAS_ENTER)
@@ -197,7 +206,7 @@ static bool may_repeat(const struct thread_writer *w, const uint64_t *keys, size
 	return !(n == 1 && key_is_loop(keys[0])) && pallas_keys_height(w, keys, n) < HEIGHT_MAX;
 }
 
-/* A tail that equals what is before it becomes a loop of two iterations. 1 if it did. */
+/* Folds a tail that equals the items before it into a loop of two iterations. Returns 1 if so. */
 static int fold_repeated(struct thread_writer *w, size_t count)
 {
 	const uint64_t *end = w->keys + w->nitems;
@@ -222,7 +231,7 @@ static int fold_repeated(struct thread_writer *w, size_t count)
 	return 0;
 }
 
-/* Folds the tail of the innermost frame as far as it goes. */
+/* Folds the tail of the innermost frame until nothing changes. */
 static int reduce(struct thread_writer *w)
 {
 	for (;;) {
@@ -243,7 +252,7 @@ static int reduce(struct thread_writer *w)
 
 /* ---- spilling ---- */
 
-/* Sends the first n items (at most FRAME_ITEMS) of the innermost frame to the scratch file. */
+/* Writes the first n items (at most FRAME_ITEMS) of the innermost frame to the scratch file. */
 static int spill(struct thread_writer *w, size_t n)
 {
 	struct frame *f = top(w);
@@ -291,22 +300,27 @@ static int append(struct thread_writer *w, uint64_t key, uint64_t first, uint64_
 			order(w, 1);
 			return 0;
 		}
-		/* The loop is complete, unless this begins one more iteration of several tokens. */
-		if (!pallas_sequence_starts(w, key_id(*loop), key))
+		/* the loop is complete, unless this token begins a further iteration of several
+		 * tokens */
+		if (!pallas_sequence_starts(w, key_id(*loop), key)) {
 			err = reduce(w);
+			if (err)
+				return err;
+		}
 	}
-	if (!err && w->nitems == w->item_room)
+	if (w->nitems == w->item_room) {
 		err = items_grow(w);
-	if (err)
-		return err;
+		if (err)
+			return err;
+	}
 	w->keys[w->nitems] = key;
 	w->items[w->nitems++] = (struct item){first, last, block};
 	if (top(w)->disorder < 2 * DISORDER)
 		top(w)->disorder++;
 	err = reduce(w);
-	if (!err && w->nitems - top(w)->start > FRAME_ITEMS)
-		err = spill(w, FRAME_ITEMS / 2);
-	return err;
+	if (err)
+		return err;
+	return w->nitems - top(w)->start > FRAME_ITEMS ? spill(w, FRAME_ITEMS / 2) : 0;
 }
 
 static int frame_push(struct thread_writer *w, uint32_t entry, uint64_t time)
@@ -324,7 +338,7 @@ static int frame_push(struct thread_writer *w, uint32_t entry, uint64_t time)
 	return 0;
 }
 
-/* Whether an END event closes the innermost block. */
+/* True if an END event closes the innermost block. */
 static bool closes(const struct thread_writer *w, const struct event_entry *end)
 {
 	const struct frame *f = &w->frames[w->nframes - 1];
@@ -339,7 +353,7 @@ static bool closes(const struct thread_writer *w, const struct event_entry *end)
 					       get_u32(start->payload) == get_u32(end->payload));
 }
 
-/* Whether a block that is not known yet becomes a sequence; one that does not is remembered. */
+/* True if a new block becomes a sequence; otherwise keeps its hash for the next time. */
 static bool worth(struct thread_writer *w, size_t ntokens, uint64_t hash)
 {
 	uint32_t *seen = &w->seen[hash & (SEEN_SLOTS - 1)], tag = (uint32_t)(hash >> 32) | 1;
@@ -376,8 +390,8 @@ static void summarize(struct thread_writer *w, const struct frame *f, uint64_t t
 }
 
 /*
- * The sequence of the block that is the innermost frame; PALLAS_NONE: it stays inline. `always`: it
- * becomes one in any case. Its tokens may be in the scratch file afterwards.
+ * Stores the sequence of the block in the innermost frame, or PALLAS_NONE if it stays inline, which
+ * `always` excludes. May move its tokens to the scratch file.
  */
 static int block_sequence(struct thread_writer *w, enum pallas_sequence_type type, bool always,
 			  uint32_t *out)
@@ -386,7 +400,6 @@ static int block_sequence(struct thread_writer *w, enum pallas_sequence_type typ
 	size_t n = w->nitems - f->start;
 	uint64_t hash = pallas_keys_hash(w->keys + f->start, n);
 	uint8_t height;
-	int err = 0;
 
 	*out = PALLAS_NONE;
 	if (!f->spilled)
@@ -400,10 +413,12 @@ static int block_sequence(struct thread_writer *w, enum pallas_sequence_type typ
 	if (!always && !f->spilled && !worth(w, n, hash))
 		return 0;
 	if (n > TOKENS_LONG && (f->spilled || w->held_tokens > TOKENS_HELD)) {
-		for (; !err && n; n = w->nitems - f->start)
-			err = spill(w, n < FRAME_ITEMS ? n : FRAME_ITEMS);
-		if (err)
-			return err;
+		for (; n; n = w->nitems - f->start) {
+			int err = spill(w, n < FRAME_ITEMS ? n : FRAME_ITEMS);
+
+			if (err)
+				return err;
+		}
 	}
 	*out = pallas_sequence_add(w, w->keys + f->start, n, hash, type);
 	if (*out == PALLAS_NONE)
@@ -415,7 +430,7 @@ static int block_sequence(struct thread_writer *w, enum pallas_sequence_type typ
 	return 0;
 }
 
-/* Closes the innermost frame: its tokens become a sequence, or stay where they are. */
+/* Closes the innermost frame: its tokens become a sequence, or stay inline. */
 static int block_close(struct thread_writer *w, uint64_t time)
 {
 	struct frame f = *top(w);
@@ -448,12 +463,12 @@ static int block_close(struct thread_writer *w, uint64_t time)
 /* ---- calls in irregular frames ---- */
 
 /*
- * Where calls follow each other without order, a token and a sequence occurrence per call is what
- * the archive consists of. Two calls that often follow each other become one token then, a sequence
- * of their four events. Their durations are in no vector of their region; the summary has them.
+ * Without an order of calls, an archive has one token and one occurrence of a sequence per call. So
+ * two calls that often follow each other become one token, a sequence of their four events. Their
+ * durations are in no vector of their region, but in its summary.
  */
 
-/* The frame of the held call must be on top. */
+/* Appends the held call to its frame, which must be the innermost one. */
 static int held_append(struct thread_writer *w)
 {
 	struct held_call call = w->call;
@@ -474,7 +489,7 @@ static int held_append(struct thread_writer *w)
 		      call.last - call.first);
 }
 
-/* Gives up waiting. A block that has just been opened in the frame steps aside meanwhile. */
+/* Appends the held call alone, below a block that is already open in its frame. */
 static int held_flush(struct thread_writer *w)
 {
 	struct frame opened;
@@ -501,12 +516,12 @@ static int held_flush(struct thread_writer *w)
 	return 0;
 }
 
-/* Whether the next event can still be part of a second call right after the held one. */
+/* True if the next event may belong to a second call directly after the held one. */
 static bool held_goes_on(const struct thread_writer *w, const struct event_entry *e, bool end)
 {
 	if (w->nframes - 1 == w->call.frame)
 		return e->region != PALLAS_NONE;
-	return end; /* only the block that follows is open, with its first event */
+	return end; /* the next block is open, with its first event only */
 }
 
 static bool pair_is_usual(struct thread_writer *w, const uint64_t *keys)
@@ -524,7 +539,7 @@ static void count_inlined(struct thread_writer *w, uint64_t enter)
 	w->inlined++;
 }
 
-/* A call without anything in it has ended in an irregular frame, which is on top. */
+/* Ends an empty call in an irregular frame, which is the innermost one. */
 static int call_ended(struct thread_writer *w, uint64_t enter, uint64_t leave, uint64_t first,
 		      uint64_t last)
 {
@@ -552,8 +567,7 @@ static int call_ended(struct thread_writer *w, uint64_t enter, uint64_t leave, u
 	return err ? err : append(w, pallas_token(TOKEN_SEQUENCE, id), call.first, last, 0);
 }
 
-/* Whether the innermost block is a call without anything in it, in an irregular frame or after a
- * call that waits for it. */
+/* True if the innermost block is an empty call in an irregular frame, or after a held call. */
 static bool is_plain_call(const struct thread_writer *w)
 {
 	const struct frame *f = &w->frames[w->nframes - 1];
@@ -573,10 +587,14 @@ int grammar_builder_event(struct thread_writer *w, uint32_t entry, uint64_t time
 
 	if (w->call.active && !held_goes_on(w, e, end))
 		err = held_flush(w);
-	if (!err && e->kind == PALLAS_START)
+	if (err)
+		goto out;
+	if (e->kind == PALLAS_START)
 		err = frame_push(w, entry, time);
-	if (!err)
-		err = append(w, pallas_token(TOKEN_EVENT, entry), time, time, 0);
+	if (err)
+		goto out;
+	err = append(w, pallas_token(TOKEN_EVENT, entry), time, time, 0);
+out:
 	if (err || !end)
 		return err;
 	if (!is_plain_call(w))
@@ -590,22 +608,23 @@ int grammar_builder_event(struct thread_writer *w, uint32_t entry, uint64_t time
 	return call_ended(w, keys[0], keys[1], f.opened_at, time);
 }
 
-/* Blocks that were never closed stay inline; all is wrapped into one token of the root. */
+/* Blocks that are still open stay inline; the root gets one token for all. */
 int grammar_builder_finish(struct thread_writer *w)
 {
 	struct frame *f;
 	struct sequence *root;
 	uint64_t block, first;
 	uint32_t id, token;
-	int err = 0;
+	int err = w->call.active ? held_flush(w) : 0;
 
-	if (w->call.active)
-		err = held_flush(w);
-	while (!err && w->nframes > 1) {
+	if (err)
+		return err;
+	while (w->nframes > 1) {
 		struct frame open = *top(w);
 
 		if (open.spilled) {
-			/* What has been spilled cannot move: the rest follows it as a sequence. */
+			/* tokens in the scratch file cannot move: the others follow as a sequence
+			 */
 			err = block_close(w, w->last_time);
 			if (err)
 				return err;
@@ -616,19 +635,21 @@ int grammar_builder_finish(struct thread_writer *w)
 		w->inlined++;
 	}
 	f = top(w);
-	if (!err && w->nitems == f->start + 1 && !f->spilled &&
-	    (w->keys[f->start] & 3) != TOKEN_EVENT) {
+	if (w->nitems == f->start + 1 && !f->spilled && (w->keys[f->start] & 3) != TOKEN_EVENT) {
 		token = pallas_key_token(w, w->keys[f->start]);
+		if (token == PALLAS_NONE)
+			return -ENOMEM;
 	} else {
 		first = f->spilled ? f->first : w->items[f->start].first;
 		block = f->block + block_sum(&w->items[f->start], w->nitems - f->start);
 		err = block_sequence(w, SEQUENCE_LOOP, true, &id);
-		if (!err)
-			err = pallas_sequence_occurs(w, id, first, w->last_time, block);
-		token = err ? PALLAS_NONE : pallas_token(TOKEN_SEQUENCE, id);
+		if (err)
+			return err;
+		err = pallas_sequence_occurs(w, id, first, w->last_time, block);
+		if (err)
+			return err;
+		token = pallas_token(TOKEN_SEQUENCE, id);
 	}
-	if (err || token == PALLAS_NONE)
-		return err ? err : -ENOMEM;
 	root = &w->sequences[0];
 	free(root->tokens);
 	root->tokens = malloc(sizeof(*root->tokens));

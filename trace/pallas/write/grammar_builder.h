@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grammar_builder: the inside of a thread_writer, shared by its files; nobody else includes it.
+ * grammar_builder: the data of a thread_writer, for its three files alone.
  *
- *   thread_writer.c   events, and the file thread.pallas
- *   grammar_builder.c         frames, items, and the folding of what repeats
- *   sequences.c       the tables of sequences and loops
+ *   thread_writer.c    events, and the file thread.pallas
+ *   grammar_builder.c  frames, items, and the folding of repetitions
+ *   sequences.c        the tables of sequences and loops
+ *
+ * In: the events of a thread; out: its grammar. Invariant: memory follows the size of the grammar,
+ * not the number of events.
  */
 #ifndef TRACE_PALLAS_WRITE_GRAMMAR_BUILDER_H
 #define TRACE_PALLAS_WRITE_GRAMMAR_BUILDER_H
@@ -20,12 +23,12 @@ struct event_entry {
 	uint64_t hash;
 	uint8_t *payload;
 	uint32_t record;
-	uint32_t region; /* of an ENTER: place in regions */
+	uint32_t region; /* of an ENTER: index in regions */
 	uint16_t closes; /* of an END: the record of its START */
 	uint8_t size, kind;
 	struct series times;
 	struct bytes attributes;
-	struct bytes attribute_spills; /* those before, in the scratch file */
+	struct bytes attribute_spills; /* earlier lists, in the scratch file */
 	uint64_t attributes_spilled;   /* bytes */
 };
 
@@ -33,12 +36,12 @@ struct sequence {
 	uint64_t hash;
 	uint32_t *tokens;
 	uint32_t ntokens;
-	uint32_t next_last;  /* next loop body that ends with the same token */
-	struct bytes spills; /* the tokens before those, in the scratch file */
+	uint32_t next_last;  /* next loop body with the same last token */
+	struct bytes spills; /* earlier tokens, in the scratch file */
 	uint64_t spilled;    /* their number */
 	uint64_t count;	     /* occurrences */
 	uint8_t type, height;
-	bool same; /* exclusive durations equal the durations (so far) and are not kept */
+	bool same; /* exclusive durations equal the durations so far, and are not stored */
 	struct series durations, exclusive, starts;
 };
 
@@ -47,7 +50,7 @@ struct loop_entry {
 	uint64_t occurrences;
 };
 
-/* What a key of the item stack knows of its occurrence. */
+/* The occurrence of a key on the stack of items. */
 struct item {
 	uint64_t first, last, block; /* ns */
 };
@@ -57,18 +60,17 @@ struct frame {
 	uint32_t opened_by; /* event entry; PALLAS_NONE for the bottom frame */
 	uint64_t opened_at;
 	uint64_t called;   /* time in regions called directly from it */
-	uint32_t disorder; /* tokens that did not fold, less those that did: see order() in
-			      grammar_builder.c */
-	/* of tokens that left the items for the scratch file: */
+	uint32_t disorder; /* score: see order() in grammar_builder.c */
+	/* tokens in the scratch file */
 	struct bytes spills;
 	uint64_t spilled, first, block;
 	uint8_t height;
 };
 
-/* A call that has ended, whose token waits for the next call: both may become one. */
+/* A complete call, held back because it may become one token with the next call. */
 struct held_call {
 	bool active;
-	size_t frame;	       /* that it belongs to */
+	size_t frame;	       /* its frame */
 	uint64_t enter, leave; /* keys */
 	uint64_t first, last;
 };
@@ -79,7 +81,7 @@ struct thread_writer {
 	struct scratch scratch;
 	uint32_t archive, thread;
 	struct chunk_writer *event_data, *sequence_data;
-	size_t held;		/* bytes of waiting elements */
+	size_t held;		/* bytes of unwritten elements */
 	size_t held_attributes; /* bytes of attribute lists in memory */
 	size_t held_tokens;	/* bytes of tokens in memory */
 	uint64_t total_events, first_time, last_time;
@@ -106,7 +108,7 @@ struct thread_writer {
 	size_t nframes, frame_room;
 
 	struct held_call call;
-	uint8_t *pairs; /* how often calls followed each other */
+	uint8_t *pairs; /* numbers of successive calls */
 
 	struct region_summary *regions;
 	size_t nregions, region_room;
@@ -120,8 +122,8 @@ static inline uint64_t hash_step(uint64_t h, uint64_t v)
 }
 
 /*
- * A key is a token; that of a loop has its iterations in the upper half and the id of its
- * *sequence* below, so that it has a value before the loop is known to be complete.
+ * A key is a token. The key of a loop has its iterations in the upper half and the id of its
+ * sequence below, so it has a value before the loop is complete.
  */
 static inline uint64_t key_loop(uint32_t sequence, uint32_t iterations)
 {
@@ -143,20 +145,20 @@ void grammar_builder_fini(struct thread_writer *w);
 int grammar_builder_event(struct thread_writer *w, uint32_t entry, uint64_t time);
 int grammar_builder_finish(struct thread_writer *w);
 
-/* sequences.c: hash of keys; the sequence with these keys and type, or PALLAS_NONE; a new one. */
+/* sequences.c: hash of keys; the sequence with these keys and type, or PALLAS_NONE; adds one. */
 uint64_t pallas_keys_hash(const uint64_t *keys, size_t n);
 uint32_t pallas_sequence_find(const struct thread_writer *w, const uint64_t *keys, size_t n,
 			      uint64_t hash, enum pallas_sequence_type type);
 uint32_t pallas_sequence_add(struct thread_writer *w, const uint64_t *keys, size_t n, uint64_t hash,
 			     enum pallas_sequence_type type);
-/* The loop body of 2 to `most` tokens that the last keys are; PALLAS_NONE if there is none. */
+/* The loop body of 2 to `most` tokens that equals the last keys; PALLAS_NONE if there is none. */
 uint32_t pallas_sequence_tail(const struct thread_writer *w, const uint64_t *end, size_t most);
 bool pallas_sequence_starts(const struct thread_writer *w, uint32_t id, uint64_t key);
 uint8_t pallas_keys_height(const struct thread_writer *w, const uint64_t *keys, size_t n);
 int pallas_sequence_occurs(struct thread_writer *w, uint32_t id, uint64_t first, uint64_t last,
 			   uint64_t exclusive);
 int pallas_sequence_flush(struct thread_writer *w, struct sequence *s);
-/* The token of a key; the loop gets an id if it has none. PALLAS_NONE without memory. */
+/* The token of a key; gives a loop its id. PALLAS_NONE out of memory. */
 uint32_t pallas_key_token(struct thread_writer *w, uint64_t key);
 void pallas_loops_count(struct thread_writer *w, const uint32_t *tokens, size_t n, uint64_t times);
 int pallas_sequences_init(struct thread_writer *w);

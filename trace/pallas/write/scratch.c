@@ -24,25 +24,32 @@ int pallas_scratch_put(struct scratch *s, int dirfd, const char *shown, const vo
 	const char *from = data;
 	int err = s->fd < 0 ? scratch_open(s, dirfd) : 0;
 
+	if (err)
+		goto out;
 	if (parts->size)
 		last = (struct scratch_part *)(parts->data + parts->size) - 1;
 	if (last && last->at + last->n == s->size)
 		last->n += size;
 	else
 		bytes_put(parts, &(struct scratch_part){s->size, size}, sizeof(*last));
-	if (!err && parts->failed)
+	if (parts->failed) {
 		err = -ENOMEM;
-	while (!err && size) {
+		goto out;
+	}
+	while (size) {
 		ssize_t n = pwrite(s->fd, from, size, (off_t)s->size);
 
-		if (n < 0 && errno != EINTR)
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
 			err = -errno;
-		if (n > 0) {
-			from += n;
-			size -= (size_t)n;
-			s->size += (uint64_t)n;
+			goto out;
 		}
+		from += n;
+		size -= (size_t)n;
+		s->size += (uint64_t)n;
 	}
+out:
 	if (err)
 		log_error("%s: cannot write a scratch file: %s", shown, strerror(-err));
 	return err;

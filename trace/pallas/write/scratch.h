@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scratch: what a thread_writer cannot keep in memory until thread.pallas is written.
+ * scratch: a temporary file for data of a thread_writer that do not fit in memory.
  *
- * In: bytes; out: their places in a file without a name, which goes away with its descriptor.
+ * In: bytes; out: their offsets in a file without a name, which close() removes.
  */
 #ifndef TRACE_PALLAS_WRITE_SCRATCH_H
 #define TRACE_PALLAS_WRITE_SCRATCH_H
@@ -13,19 +13,19 @@
 #include "trace/base/array.h"
 
 struct scratch {
-	int fd; /* -1 until something is put */
+	int fd; /* -1 before the first write */
 	uint64_t size;
 };
 
-/* Bytes that were put together. */
+/* Adjacent bytes. */
 struct scratch_part {
 	uint64_t at, n;
 };
 
 /*
- * Appends `size` bytes and adds their place to `parts` (an array of struct scratch_part; what
- * follows its last part is joined with it). The file is made in `dirfd` at first use. 0, or a
- * negative errno after one message in which `shown` names the place.
+ * Appends `size` bytes and adds their offset to `parts`, an array of struct scratch_part that joins
+ * adjacent parts. The first call creates the file in `dirfd`; `shown` is its name in messages.
+ * Returns 0, or -errno after one message.
  */
 int pallas_scratch_put(struct scratch *s, int dirfd, const char *shown, const void *data,
 		       size_t size, struct bytes *parts) __attribute__((warn_unused_result));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sequences: the tables of sequences and loops of a grammar that grows.
+ * sequences: the tables of sequences and loops of a growing grammar.
  *
- * A sequence is found by the hash of its keys and compared token by token, so equal lists are
- * one sequence. A loop gets its id when a sequence that holds it is stored, so that no id
- * is ever left unused (rule R10).
+ * In: keys; out: ids. The hash of the keys finds a sequence, and a comparison confirms it.
+ * Invariants: equal lists are one sequence; every loop id is used (rule R10), since a loop gets its
+ * id with the first stored sequence that contains it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "trace/pallas/write/grammar_builder.h"
 
 #define LAST_SLOTS 4096 /* chains of loop bodies by their last two tokens; a power of 2 */
-#define CHAIN_MAX  8	/* loop bodies looked at per token */
+#define CHAIN_MAX  8	/* loop bodies compared per token */
 
 int pallas_sequences_init(struct thread_writer *w)
 {
@@ -23,7 +23,7 @@ int pallas_sequences_init(struct thread_writer *w)
 	if (!w->last_table)
 		return -ENOMEM;
 	memset(w->last_table, 0xff, LAST_SLOTS * sizeof(*w->last_table));
-	/* Id 0 is the root's: it gets its tokens at the end. */
+	/* id 0 is the root, which gets its tokens at the end */
 	return pallas_sequence_add(w, NULL, 0, 0, SEQUENCE_BLOCK) == 0 ? 0 : -ENOMEM;
 }
 
@@ -53,7 +53,7 @@ static struct hash_key loop_key(uint64_t key)
 	return (struct hash_key){.a = key_id(key), .b = key >> 32};
 }
 
-/* The token of a key, or PALLAS_NONE if it is a loop that has no id yet. */
+/* The token of a key, or PALLAS_NONE for a loop without an id. */
 static uint32_t known_token(const struct thread_writer *w, uint64_t key)
 {
 	uint32_t id;
@@ -158,7 +158,7 @@ static int sequences_grow(struct thread_writer *w)
 	return 0;
 }
 
-/* The chain of the loop bodies that end with these two tokens. */
+/* The chain of loop bodies with these last two tokens. */
 static uint32_t *last_slot(const struct thread_writer *w, uint32_t before, uint32_t last)
 {
 	return &w->last_table[hash_step(hash_step(2, before), last) & (LAST_SLOTS - 1)];
@@ -240,13 +240,13 @@ uint8_t pallas_keys_height(const struct thread_writer *w, const uint64_t *keys, 
 	return (uint8_t)(below + 1);
 }
 
-/* Exclusive durations are kept apart from the first one on that differs from its duration. */
+/* Stores exclusive durations separately, from the first one that differs from its duration. */
 static int exclusive_split(struct thread_writer *w, struct sequence *s)
 {
 	int err = 0;
 
 	if (s->durations.nsubs) {
-		/* The written sub-arrays are the same: so are their descriptions and chunks. */
+		/* the sub-arrays so far are equal: they share descriptions and chunks */
 		bytes_put(&s->exclusive.subs, s->durations.subs.data, s->durations.subs.size);
 		s->exclusive.total = s->durations.total;
 		s->exclusive.nsubs = s->durations.nsubs;
@@ -254,8 +254,12 @@ static int exclusive_split(struct thread_writer *w, struct sequence *s)
 		s->exclusive.max = s->durations.max;
 		s->exclusive.sum = s->durations.sum;
 	}
-	for (uint32_t i = 0; !err && i < s->durations.n; i++)
+	for (uint32_t i = 0; i < s->durations.n; i++) {
 		err = pallas_series_add(&s->exclusive, s->durations.v[i], &w->held);
+		if (err)
+			goto out;
+	}
+out:
 	s->same = false;
 	return err;
 }
@@ -271,13 +275,19 @@ int pallas_sequence_occurs(struct thread_writer *w, uint32_t id, uint64_t first,
 		w->once += s->count == 1 ? 1u : -1u;
 	if (s->same && exclusive != last - first)
 		err = exclusive_split(w, s);
-	if (!err)
-		err = pallas_series_add(&s->durations, last - first, &w->held);
-	if (!err && !s->same)
+	if (err)
+		return err;
+	err = pallas_series_add(&s->durations, last - first, &w->held);
+	if (err)
+		return err;
+	if (!s->same)
 		err = pallas_series_add(&s->exclusive, exclusive, &w->held);
-	if (!err)
-		err = pallas_series_add(&s->starts, first, &w->held);
-	if (!err && s->starts.n == CHUNK_ELEMENTS_MAX)
+	if (err)
+		return err;
+	err = pallas_series_add(&s->starts, first, &w->held);
+	if (err)
+		return err;
+	if (s->starts.n == CHUNK_ELEMENTS_MAX)
 		err = pallas_sequence_flush(w, s);
 	return err;
 }
@@ -292,11 +302,13 @@ int pallas_sequence_flush(struct thread_writer *w, struct sequence *s)
 
 	if (!same)
 		place = PALLAS_INVALID;
-	if (!err && !s->same)
+	if (err)
+		return err;
+	if (!s->same)
 		err = pallas_series_flush(&s->exclusive, VECTOR_DURATIONS, w->sequence_data, &place,
 					  &w->held);
-	if (!err)
-		err = pallas_series_flush(&s->starts, VECTOR_TIMES, w->sequence_data, NULL,
-					  &w->held);
+	if (err)
+		return err;
+	err = pallas_series_flush(&s->starts, VECTOR_TIMES, w->sequence_data, NULL, &w->held);
 	return err;
 }

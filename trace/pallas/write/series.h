@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * series: a vector that is being written.
+ * series: writes one vector.
  *
- * In: one element after the other; out: chunks in a data file, and the bytes that describe the
- * vector in thread.pallas. Elements wait in memory until a sub-array is full; of a
- * sub-array that is written only its description stays.
+ * In: one element after the other; out: chunks in a data file, and the description of the vector in
+ * thread.pallas. Memory has the elements of one incomplete sub-array, and the descriptions of the
+ * others.
  * Specification: pallas.md 8.
  */
 #ifndef TRACE_PALLAS_WRITE_SERIES_H
@@ -18,14 +18,14 @@
 #include "trace/pallas/thread_grammar.h"
 
 struct series {
-	uint64_t *v; /* elements that wait */
+	uint64_t *v; /* elements of the incomplete sub-array */
 	uint32_t n, room;
 	uint64_t total; /* elements of written sub-arrays */
 	uint64_t nsubs, min, max, sum;
 	struct bytes subs; /* their descriptions */
 };
 
-/* Makes room for more elements: *held counts the bytes of all series. 0 or -ENOMEM. */
+/* Grows the memory; *held counts the bytes of all series. Returns 0 or -ENOMEM. */
 int pallas_series_grow(struct series *s, size_t *held) __attribute__((warn_unused_result));
 
 static inline int pallas_series_add(struct series *s, uint64_t value, size_t *held)
@@ -41,14 +41,14 @@ static inline int pallas_series_add(struct series *s, uint64_t value, size_t *he
 }
 
 /*
- * Writes what waits as one sub-array. `offset`: NULL, or the place of a chunk that holds the same
- * elements already (it is not written again) or, if it is PALLAS_INVALID, where to return
- * the place of the new one. 0, or a negative errno.
+ * Writes the elements in memory as one sub-array. If *offset is the offset of a chunk with the same
+ * elements, uses that chunk; if it is PALLAS_INVALID, stores the offset of the new chunk. `offset`
+ * may be NULL. Returns 0 or -errno.
  */
 int pallas_series_flush(struct series *s, enum pallas_vector_kind kind, struct chunk_writer *w,
 			uint64_t *offset, size_t *held) __attribute__((warn_unused_result));
 
-/* Appends the description of a flushed series as it stands in thread.pallas. */
+/* Appends the description of a flushed series for thread.pallas. */
 int pallas_series_describe(const struct series *s, enum pallas_vector_kind kind, struct bytes *out)
 	__attribute__((warn_unused_result));
 

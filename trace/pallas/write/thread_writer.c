@@ -137,7 +137,7 @@ static int events_grow(struct thread_writer *w)
 	return 0;
 }
 
-/* The summary of a region, found through the entry of its ENTER event. */
+/* Finds or adds the summary of the region of an ENTER event. */
 static int region_of(struct thread_writer *w, struct event_entry *e)
 {
 	uint32_t region = get_u32(e->payload);
@@ -200,7 +200,8 @@ uint32_t thread_writer_entry(struct thread_writer *w, uint32_t record, const voi
 	return (uint32_t)w->nevents++;
 }
 
-#define ATTRIBUTES_HELD (8u << 20) /* bytes in memory, before they go to the scratch file */
+#define ATTRIBUTES_HELD                                                                            \
+	(8u << 20) /* bytes of attribute lists in memory, before they go to the scratch file */
 
 static int attributes_spill(struct thread_writer *w)
 {
@@ -246,24 +247,36 @@ static int times_flush(struct thread_writer *w, struct event_entry *e)
 	return pallas_series_flush(&e->times, VECTOR_TIMES, w->event_data, NULL, &w->held);
 }
 
-/* Writes what waits: vectors with many elements first, so that sub-arrays stay large. */
-static int hold_less(struct thread_writer *w)
+/* Writes the elements in memory of vectors with at least `least` of them. */
+static int flush_vectors(struct thread_writer *w, uint32_t least)
 {
-	int err = 0;
+	int err;
 
-	for (uint32_t least = 4096; !err && w->held > THREAD_HELD / 2; least /= 16) {
-		for (size_t i = 0; !err && i < w->nevents; i++) {
-			if (w->events[i].times.n >= least)
-				err = times_flush(w, &w->events[i]);
-		}
-		for (uint32_t i = 0; !err && i < w->nsequences; i++) {
-			if (w->sequences[i].durations.n >= least)
-				err = pallas_sequence_flush(w, &w->sequences[i]);
-		}
-		if (least == 1)
-			break;
+	for (size_t i = 0; i < w->nevents; i++) {
+		err = w->events[i].times.n >= least ? times_flush(w, &w->events[i]) : 0;
+		if (err)
+			return err;
 	}
-	return err;
+	for (uint32_t i = 0; i < w->nsequences; i++) {
+		struct sequence *s = &w->sequences[i];
+
+		err = s->durations.n >= least ? pallas_sequence_flush(w, s) : 0;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Writes elements in memory: vectors with many elements first, so that sub-arrays stay large. */
+static int flush_elements(struct thread_writer *w)
+{
+	for (uint32_t least = 4096; least && w->held > THREAD_HELD / 2; least /= 16) {
+		int err = flush_vectors(w, least);
+
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 int thread_writer_event(struct thread_writer *w, uint32_t entry, uint64_t time)
@@ -281,12 +294,17 @@ int thread_writer_event(struct thread_writer *w, uint32_t entry, uint64_t time)
 		w->first_time = time;
 	w->last_time = time;
 	err = pallas_series_add(&e->times, time, &w->held);
-	if (!err && e->times.n == CHUNK_ELEMENTS_MAX)
+	if (err)
+		return err;
+	if (e->times.n == CHUNK_ELEMENTS_MAX)
 		err = times_flush(w, e);
-	if (!err && __builtin_expect(w->held > THREAD_HELD, 0))
-		err = hold_less(w);
-	if (!err)
-		err = grammar_builder_event(w, entry, time);
+	if (err)
+		return err;
+	if (__builtin_expect(w->held > THREAD_HELD, 0))
+		err = flush_elements(w);
+	if (err)
+		return err;
+	err = grammar_builder_event(w, entry, time);
 	return err ? archive_writer_fail(w, err) : 0;
 }
 
@@ -298,7 +316,7 @@ const struct region_summary *thread_writer_regions(const struct thread_writer *w
 
 /* ---- thread.pallas ---- */
 
-/* Hands `b` to the file once it is large. */
+/* Writes `b` to the file if it has at least `least` bytes. */
 static int drain(struct thread_writer *w, int fd, struct bytes *b, size_t least)
 {
 	size_t at = 0;
@@ -334,17 +352,17 @@ static void put_map(struct bytes *b, size_t n)
 		bytes_u32(b, (uint32_t)i);
 }
 
-/* Copies what is in the scratch file; tokens are counted (times > 0), attributes are not. */
+/* Copies parts of the scratch file; with times > 0 they are tokens, whose loops are counted. */
 static int put_spills(struct thread_writer *w, int fd, struct bytes *b, const struct bytes *parts,
 		      uint64_t times)
 {
 	const struct scratch_part *part;
 	size_t n = scratch_parts(parts, &part);
 	uint32_t copy[4096];
-	int err = 0;
+	int err;
 
-	for (size_t i = 0; !err && i < n; i++) {
-		for (uint64_t at = 0; !err && at < part[i].n; at += sizeof(copy)) {
+	for (size_t i = 0; i < n; i++) {
+		for (uint64_t at = 0; at < part[i].n; at += sizeof(copy)) {
 			uint64_t left = part[i].n - at;
 			size_t size = left < sizeof(copy) ? (size_t)left : sizeof(copy);
 
@@ -352,22 +370,24 @@ static int put_spills(struct thread_writer *w, int fd, struct bytes *b, const st
 			if (err) {
 				log_error("%s: cannot read the scratch file: %s", w->shown,
 					  strerror(-err));
-				break;
+				return err;
 			}
 			if (times)
 				pallas_loops_count(w, copy, size / 4, times);
 			bytes_put(b, copy, size);
 			err = drain(w, fd, b, DRAIN_BYTES);
+			if (err)
+				return err;
 		}
 	}
-	return err;
+	return 0;
 }
 
 static int put_events(struct thread_writer *w, int fd, struct bytes *b)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < w->nevents; i++) {
+	for (size_t i = 0; i < w->nevents; i++) {
 		struct event_entry *e = &w->events[i];
 
 		bytes_u32(b, e->record);
@@ -375,12 +395,17 @@ static int put_events(struct thread_writer *w, int fd, struct bytes *b)
 		bytes_put(b, e->payload, e->size);
 		bytes_u64(b, e->attributes_spilled + e->attributes.size);
 		err = put_spills(w, fd, b, &e->attribute_spills, 0);
+		if (err)
+			return err;
 		bytes_put(b, e->attributes.data, e->attributes.size);
-		if (!err)
-			err = pallas_series_describe(&e->times, VECTOR_TIMES, b);
-		if (!err)
-			err = drain(w, fd, b, DRAIN_BYTES);
+		err = pallas_series_describe(&e->times, VECTOR_TIMES, b);
+		if (err)
+			return err;
+		err = drain(w, fd, b, DRAIN_BYTES);
+		if (err)
+			goto out;
 	}
+out:
 	put_map(b, w->nevents);
 	return err;
 }
@@ -398,22 +423,29 @@ static int put_sequences(struct thread_writer *w, int fd, struct bytes *b)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < w->nsequences; i++) {
+	for (uint32_t i = 0; i < w->nsequences; i++) {
 		const struct sequence *s = &w->sequences[i];
 
 		bytes_u32(b, s->type);
 		bytes_u64(b, s->spilled + s->ntokens);
 		err = put_tokens(w, fd, b, s);
-		if (!err)
-			err = pallas_series_describe(&s->durations, VECTOR_DURATIONS, b);
-		if (!err)
-			err = pallas_series_describe(s->same ? &s->durations : &s->exclusive,
-						     VECTOR_DURATIONS, b);
-		if (!err)
-			err = pallas_series_describe(&s->starts, VECTOR_TIMES, b);
-		if (!err)
-			err = drain(w, fd, b, DRAIN_BYTES);
+		if (err)
+			return err;
+		err = pallas_series_describe(&s->durations, VECTOR_DURATIONS, b);
+		if (err)
+			return err;
+		err = pallas_series_describe(s->same ? &s->durations : &s->exclusive,
+					     VECTOR_DURATIONS, b);
+		if (err)
+			return err;
+		err = pallas_series_describe(&s->starts, VECTOR_TIMES, b);
+		if (err)
+			return err;
+		err = drain(w, fd, b, DRAIN_BYTES);
+		if (err)
+			goto out;
 	}
+out:
 	put_map(b, w->nsequences);
 	return err;
 }
@@ -447,12 +479,16 @@ static int put_thread(struct thread_writer *w)
 	bytes_u32(&b, 0);
 	bytes_u64(&b, w->first_time);
 	err = put_events(w, fd, &b);
-	if (!err)
-		err = put_sequences(w, fd, &b);
-	if (!err)
-		put_loops(w, &b);
-	if (!err)
-		err = drain(w, fd, &b, 1);
+	if (err)
+		goto out;
+	err = put_sequences(w, fd, &b);
+	if (err)
+		goto out;
+	put_loops(w, &b);
+	if (err)
+		goto out;
+	err = drain(w, fd, &b, 1);
+out:
 	bytes_free(&b);
 	if (close(fd) < 0 && !err) {
 		err = -errno;
@@ -464,29 +500,34 @@ static int put_thread(struct thread_writer *w)
 int thread_writer_finish(struct thread_writer *w)
 {
 	struct chunk_writer *files[2] = {w->event_data, w->sequence_data};
-	int err, closed;
+	int err;
 
 	if (w->total_events == 0) {
-		log_error("%s: a thread without events has no place in an archive", w->shown);
+		log_error("%s: an archive cannot have a thread without events", w->shown);
 		return -EINVAL;
 	}
 	err = grammar_builder_finish(w);
-	for (size_t i = 0; !err && i < w->nevents; i++) {
+	if (err)
+		goto fail;
+	for (size_t i = 0; i < w->nevents; i++) {
 		if (w->events[i].times.total + w->events[i].times.n == 0) {
-			log_error("%s: event entry %zu was made and never used", w->shown, i);
+			log_error("%s: event entry %zu has no occurrence", w->shown, i);
 			err = -EINVAL;
+			goto fail;
 		}
 	}
-	for (size_t i = 0; !err && i < w->nevents; i++)
-		err = times_flush(w, &w->events[i]);
-	for (uint32_t i = 0; !err && i < w->nsequences; i++)
-		err = pallas_sequence_flush(w, &w->sequences[i]);
+	err = flush_vectors(w, 0);
+	if (err)
+		goto fail;
 	w->event_data = w->sequence_data = NULL;
-	for (unsigned i = 0; i < 2; i++) {
-		closed = chunk_writer_close(files[i]);
-		err = err ? err : closed;
-	}
-	if (!err)
-		err = put_thread(w);
-	return err ? archive_writer_fail(w, err) : 0;
+	for (unsigned i = 0; i < 2; i++)
+		err = chunk_writer_close(files[i]) ?: err;
+	if (err)
+		goto fail;
+	err = put_thread(w);
+	if (err)
+		goto fail;
+	return 0;
+fail:
+	return archive_writer_fail(w, err);
 }
