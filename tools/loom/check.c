@@ -227,14 +227,19 @@ static int check(struct session *s)
 	perf = s->has_perf ? &s->perf : NULL;
 	err = run_records_read(&s->records, s->o, &s->run, perf, run_records_style(s->o, perf),
 			       true, &s->findings);
-	if (!err && s->has_perf) {
+	if (err)
+		return err;
+	if (s->has_perf) {
 		err = run_stats_check(&s->perf, &s->findings);
 		if (err)
 			log_no_memory("while checking %s", s->run.perf);
 	}
-	if (!err)
-		err = check_agreement(s);
-	if (!err && s->o->same_as)
+	if (err)
+		return err;
+	err = check_agreement(s);
+	if (err)
+		return err;
+	if (s->o->same_as)
 		err = check_same(s);
 	return err;
 }
@@ -296,16 +301,19 @@ int loom_check(struct loom_options *o)
 		return STATUS_FAILED;
 	}
 	err = run_files_find(&s.run, o->run, o->perf);
-	if (!err && o->json)
+	if (err)
+		goto out;
+	if (o->json)
 		printer_text(&s.out, "{\n  \"findings\": [");
-	if (!err) {
-		err = check(&s);
-		s.verdict = err ? "undecided" : loom_verdict(&s.findings);
-		if (o->json)
-			print_end_json(&s);
-		else
-			print_end_text(&s);
-	}
+	if (err)
+		goto out;
+	err = check(&s);
+	s.verdict = err ? "undecided" : loom_verdict(&s.findings);
+	if (o->json)
+		print_end_json(&s);
+	else
+		print_end_text(&s);
+out:
 	bad = s.findings.counts[LOOM_ERROR] || (o->strict && s.findings.counts[LOOM_WARNING]);
 	if (printer_close(&s.out) < 0)
 		err = -EIO;

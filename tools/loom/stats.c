@@ -335,10 +335,21 @@ static int name_rows(struct stats *s)
 
 	if (s->o->nodes_file)
 		err = loom_modules_load(&s->names, AT_FDCWD, s->o->nodes_file);
-	for (size_t i = 0; !err && i < s->records.modules.n; i++)
+	if (err)
+		goto out;
+	for (size_t i = 0; i < s->records.modules.n; i++) {
 		err = loom_modules_add(&s->names, &s->records.modules.list[i]);
-	for (size_t i = 0; !err && i < s->perf.modules.n; i++)
+		if (err)
+			goto out;
+	}
+	if (err)
+		goto out;
+	for (size_t i = 0; i < s->perf.modules.n; i++) {
 		err = loom_modules_add(&s->names, &s->perf.modules.list[i]);
+		if (err)
+			goto out;
+	}
+out:
 	if (err)
 		return err;
 	loom_modules_seal(&s->names);
@@ -375,7 +386,9 @@ static int read_run(struct stats *s, struct loom_violations *findings)
 	err = run_records_read(&s->records, s->o, &s->run, perf, run_records_style(s->o, perf),
 			       false, findings);
 	how.without_start = s->records.without_start;
-	if (!err && perf && s->records.readable) {
+	if (err)
+		return err;
+	if (perf && s->records.readable) {
 		s->obstacle = loom_agree_obstacle(&s->records.tally, perf, &how);
 		if (!s->obstacle)
 			err = run_records_try_edge(&s->records, s->o, &s->run, perf);

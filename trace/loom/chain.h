@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * chain: runs that each start at cycle 0, put one behind the other.
+ * chain: puts runs that each start at cycle 0 on one time line.
  *
- * In: records in the order of the file; out: the same with cycles on one time line. Where the cycle
- * falls just as the epoch or the invocation changes, a new part begins: it is shifted by the cycle
- * at which the part before it was done, or by the cycle after its last record if it never was (or
- * went on afterwards). Invariant: a record that starts no part is shifted as the one before it.
- * Specification: loom.md 8, "Chaining".
+ * In: records in the order of the file; out: the same records with shifted cycles. A new part
+ * begins where the cycle decreases together with a change of epoch or invocation. Its shift is the
+ * cycle of the last DONE of the part before it, or the cycle after its last record if that is later
+ * or there is no DONE. Invariant: records of one part have one shift. Specification: loom.md 8,
+ * "Chaining".
  */
 #ifndef TRACE_LOOM_CHAIN_H
 #define TRACE_LOOM_CHAIN_H
@@ -16,25 +16,29 @@
 
 #include "trace/loom/loom_record.h"
 
-struct loom_chain { /* all zero is the start */
-	bool off;   /* nothing is shifted: whatever falls is a mistake */
-	bool fell;  /* the cycle of the last record fell, and no part begins with it */
+struct loom_chain { /* zero it to start */
+	bool off;   /* never shift: each decrease is a violation */
+	bool fell;  /* the last cycle decreased inside a part */
 	bool any, has_done;
-	uint32_t parts; /* that were shifted */
+	uint32_t parts; /* number of shifted parts */
 	uint32_t epoch_id;
 	uint64_t invocation_id;
 	uint64_t shift;	     /* of the present part */
-	uint64_t last, done; /* cycles of the part, shifted */
-	uint64_t raw;	     /* cycle of the last record, as it stands in the file */
+	uint64_t last, done; /* shifted cycles of the part: last record, last DONE */
+	uint64_t raw;	     /* cycle of the last record in the file */
 };
 
-/* Shifts r->cycle. Returns 1 if a new part begins with it, else 0; -EOVERFLOW, with nothing
- * changed, if it would exceed 64 bits. */
+/*
+ * Shifts r->cycle. Returns 1 if a new part begins with the record, else 0; -EOVERFLOW, without a
+ * change, for a result of more than 64 bits.
+ */
 int loom_chain_record(struct loom_chain *chain, struct loom_record *r)
 	__attribute__((warn_unused_result));
 
-/* The same for who cannot go back in time: 0; -ERANGE, with the record unchanged, if its cycle
- * falls inside of a part; or -EOVERFLOW. Nothing is said. */
+/*
+ * The same for callers that need increasing cycles: returns 0, -EOVERFLOW, or -ERANGE without a
+ * change if the cycle decreases inside a part. Logs nothing.
+ */
 int loom_chain_step(struct loom_chain *chain, struct loom_record *r)
 	__attribute__((warn_unused_result));
 

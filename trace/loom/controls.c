@@ -72,7 +72,8 @@ int loom_controls_add_node(struct loom_controls *c, struct loom_node_id node)
 	return 0;
 }
 
-/* The decimal number at *at, which moves behind it. False if there is none or it exceeds `most`. */
+/* Parses the decimal number at *at and advances *at. Returns false if it is missing or above
+ * `most`. */
 static bool number(const char **at, uint64_t most, uint64_t *out)
 {
 	uint64_t v = 0;
@@ -176,9 +177,9 @@ const char *loom_controls_sample(struct loom_controls *c, const char *ratio)
 	return NULL;
 }
 
-/* ---- both of two ---- */
+/* ---- intersection ---- */
 
-/* The nodes that both lists name. */
+/* Keeps the nodes of both lists. */
 static int narrow_nodes(struct loom_controls *c, const struct loom_controls *by)
 {
 	struct loom_controls both = {.by_node = true};
@@ -223,8 +224,13 @@ int loom_controls_narrow(struct loom_controls *c, const struct loom_controls *by
 		return err;
 	if (c->by_node)
 		return narrow_nodes(c, by);
-	for (size_t i = 0; !err && i < by->nnodes; i++)
+	if (err)
+		return err;
+	for (size_t i = 0; i < by->nnodes; i++) {
 		err = loom_controls_add_node(c, by->nodes[i]);
+		if (err)
+			return err;
+	}
 	return err;
 }
 

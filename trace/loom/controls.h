@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * controls: which records pass: by kind, core and node, and of those every so many.
+ * controls: filters records by kind, core and node, and samples the rest.
  *
- * In: a record; out: does it pass, and if not, why. The same records in the same order get the same
- * answers. Sampling counts the records of each node and kind by themselves, and keeps the first of
- * every so many; what tells when an invocation begins, ends or fails is never sampled out.
- * Memory follows the nodes. Used by whoever writes, rewrites or shows records.
- * Invariant: every record gets exactly one answer, so that the counts add up.
+ * In: a record; out: a decision to keep it, or the reason against it. Decisions depend only on the
+ * records and their order. Sampling counts per node and kind, and keeps the first K of every N; it
+ * keeps all records about the start, end or failure of an invocation. Memory follows the nodes.
+ * Writer, dump and export use it. Invariant: every record gets exactly one decision, so that the
+ * counts add up.
  * Specification: loom.md 5.4 (controls), 7, 11 (sampling).
  */
 #ifndef TRACE_LOOM_CONTROLS_H
@@ -28,17 +28,17 @@ struct loom_node_id {
 	bool any_core;
 };
 
-struct loom_tick; /* how many records of a node and kind there were */
+struct loom_tick; /* number of records of a node and kind */
 
 struct loom_controls {
 	bool by_kind, by_core, by_node; /* false: all pass */
-	/* Session-level kinds (4 to 6) pass whatever nodes are chosen: they are of no node. */
+	/* kinds of the session (4 to 6), which have no node, pass the filter of nodes */
 	bool session_passes;
 	uint8_t kinds[32];	    /* a bit for each */
 	uint8_t *cores;		    /* a bit for each of 65536, if by_core */
 	struct loom_node_id *nodes; /* if by_node, sorted */
 	size_t nnodes;
-	uint32_t keep, of; /* sampling; all pass if they are equal (0 and 0 too) */
+	uint32_t keep, of; /* sampling: keep K of N; equal numbers keep all */
 	struct loom_tick *ticks;
 	size_t nticks, room;
 };
@@ -46,10 +46,10 @@ struct loom_controls {
 enum loom_decision { LOOM_PASSES, LOOM_FILTERED, LOOM_SAMPLED_OUT };
 
 /*
- * Lists as the user writes them, separated by commas: "fire,NODE_STALL_IN,EXT_9" (upstream's short
- * names fire stall_in stall_out route config start done error work too), "0,3-5",
- * "7,1:4" (node 7 of every core, node 4 of core 1), and "K/N" with 1 <= K <= N. A second list adds
- * to the first. Return NULL, or what is wrong; `nodes` sorts.
+ * These parse lists of the user, separated by commas: "fire,NODE_STALL_IN,EXT_9" (also the short
+ * names of upstream: fire stall_in stall_out route config start done error work), "0,3-5", "7,1:4"
+ * (node 7 of every core, node 4 of core 1), and "K/N" with 1 <= K <= N. A second list adds to the
+ * first. They return NULL, or the reason of a failure. `nodes` sorts.
  */
 #define LOOM_NO_MEMORY "out of memory" /* instead of a mistake in the list */
 const char *loom_controls_kinds(struct loom_controls *c, const char *list)
@@ -61,22 +61,22 @@ const char *loom_controls_nodes(struct loom_controls *c, const char *list)
 const char *loom_controls_sample(struct loom_controls *c, const char *ratio)
 	__attribute__((warn_unused_result));
 
-/* The same one by one; 0 or -ENOMEM. */
+/* These add one element. They return 0 or -ENOMEM. */
 void loom_controls_add_kind(struct loom_controls *c, uint8_t kind);
 int loom_controls_add_core(struct loom_controls *c, uint16_t core)
 	__attribute__((warn_unused_result));
 int loom_controls_add_node(struct loom_controls *c, struct loom_node_id node)
 	__attribute__((warn_unused_result));
 
-/* Lets through only what the filters of `by` let through, too (sampling apart). 0 or -ENOMEM. */
+/* Restricts the filters, but not the sampling, to those of `by`. Returns 0 or -ENOMEM. */
 int loom_controls_narrow(struct loom_controls *c, const struct loom_controls *by)
 	__attribute__((warn_unused_result));
 
-/* The answer for the next record, or -ENOMEM. */
+/* Returns the decision for the next record, or -ENOMEM. */
 int loom_controls_decide(struct loom_controls *c, const struct loom_record *r)
 	__attribute__((warn_unused_result));
 
-/* True if a record of this kind, core and node gets through the filters (sampling apart). */
+/* True if a record of this kind, core and node passes the filters, without sampling. */
 bool loom_controls_filters_pass(const struct loom_controls *c, uint8_t kind, uint16_t core,
 				uint32_t node);
 
@@ -85,7 +85,7 @@ static inline bool loom_controls_samples(const struct loom_controls *c)
 	return c->keep != c->of;
 }
 
-void loom_controls_free(struct loom_controls *c); /* all pass again */
+void loom_controls_free(struct loom_controls *c); /* afterwards all records pass */
 
 #ifdef __cplusplus
 }

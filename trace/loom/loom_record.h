@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loom_record: one event of a Loom co-simulation, and the bytes that it is in a file.
+ * loom_record: decodes and encodes one event of a Loom co-simulation.
  *
- * In: 38 bytes without gaps, or 48 as compilers of 64-bit machines align the structure; out:
- * struct loom_record, and the other way round. All numbers are little endian.
- * Invariant: encoding and decoding lose nothing but the padding of the 48 bytes.
+ * In: 38 packed bytes, or 48 bytes with the alignment of 64-bit machines; out: struct loom_record;
+ * and the reverse. All numbers are little-endian. Invariant: decoding and encoding keep all bytes
+ * except the padding of the 48 bytes.
  * Specification: loom.md 2 (layouts), 4 (meaning).
  */
 #ifndef TRACE_LOOM_LOOM_RECORD_H
@@ -29,17 +29,17 @@ enum loom_kind {
 	LOOM_INVOCATION_START = 5,
 	LOOM_INVOCATION_DONE = 6,
 	LOOM_DEVICE_ERROR = 7,
-	LOOM_KINDS = 8,		 /* from here on extensions, whose meaning is the producer's */
-	LOOM_KIND_UNNAMED = 255, /* JSON: a name that is none of the above */
+	LOOM_KINDS = 8,		 /* first extension; the producer defines their meaning */
+	LOOM_KIND_UNNAMED = 255, /* JSON: any other name */
 };
 
-enum loom_phase { LOOM_NO_PHASE, LOOM_EVALUATE, LOOM_COMMIT }; /* JSON alone has it */
+enum loom_phase { LOOM_NO_PHASE, LOOM_EVALUATE, LOOM_COMMIT }; /* only in JSON */
 
 struct loom_record {
 	uint64_t cycle;
 	uint64_t invocation_id;
 	uint32_t epoch_id;
-	uint32_t hw_node_id; /* unique within a core; 0 and without meaning for kinds 4 to 6 */
+	uint32_t hw_node_id; /* unique in a core; 0 for kinds 4 to 6, which have no node */
 	uint32_t arg0, arg1;
 	uint16_t core_id;
 	uint16_t flags;
@@ -80,7 +80,7 @@ static inline uint8_t loom_swap8(uint8_t v)
 	return v;
 }
 
-#define loom_swap16 htole16 /* its own inverse, on every machine */
+#define loom_swap16 htole16 /* its own inverse */
 #define loom_swap32 htole32
 #define loom_swap64 htole64
 
@@ -103,7 +103,7 @@ static inline void loom_decode(struct loom_record *r, const uint8_t *at, bool is
 	r->phase = LOOM_NO_PHASE;
 }
 
-/* Encodes as many; the padding of the natural layout is zero. */
+/* Encodes as many bytes; the padding of the natural layout is zero. */
 static inline void loom_encode(const struct loom_record *r, uint8_t *at, bool is_natural)
 {
 	if (is_natural)
@@ -114,7 +114,7 @@ static inline void loom_encode(const struct loom_record *r, uint8_t *at, bool is
 /* True if the padding of a record in natural layout is zero. */
 bool loom_padding_is_zero(const uint8_t *at);
 
-/* True for the kinds that belong to the node (0 to 3), not to the session. */
+/* True for the kinds of a node (0 to 3), false for those of the session. */
 static inline bool loom_is_of_node(uint8_t kind)
 {
 	return kind <= LOOM_ROUTE_USE;
@@ -122,16 +122,16 @@ static inline bool loom_is_of_node(uint8_t kind)
 
 /* ---- names ---- */
 
-/* "NODE_FIRE", or "EXT_9" written into `room`: the name in our files and listings. */
+/* "NODE_FIRE", or "EXT_9" written into `room`: the name in loom-perf files and listings. */
 const char *loom_kind_name(uint8_t kind, char room[8]);
 /* "node_fire", or "unknown": the name in JSON traces. */
 const char *loom_kind_json_name(uint8_t kind);
-/* The kind of either name, or of EXT_n, whatever the case of its letters. False if it is none. */
+/* Parses either name, or EXT_n, in any case of letters. Returns false for other text. */
 bool loom_kind_parse(const char *name, size_t len, uint8_t *kind);
 
-/* What an error code of DEVICE_ERROR means; NULL for 0 and for codes that are not assigned. */
+/* The meaning of an error code of DEVICE_ERROR; NULL for 0 and for unassigned codes. */
 const char *loom_error_name(uint32_t code);
-/* True for the codes that the list of the specification reserves (16 to 255). */
+/* True for the reserved codes of the specification (16 to 255). */
 bool loom_error_reserved(uint32_t code);
 
 #ifdef __cplusplus

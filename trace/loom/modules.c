@@ -15,7 +15,7 @@ static char *copy(const char *text)
 	return text && *text ? strdup(text) : NULL;
 }
 
-/* Was there no memory for the copy of `text`? */
+/* True if copying `text` failed. */
 static bool lacks(const char *text, const char *copied)
 {
 	return text && *text && !copied;
@@ -30,7 +30,7 @@ static void clear(struct loom_module *m)
 	*m = (struct loom_module){.any_core = true, .boundary_ordinal = -1};
 }
 
-/* The same thing has two names upstream. */
+/* The usual name of a kind that has two names upstream. */
 static const char *usual(const char *kind)
 {
 	if (kind && !strcmp(kind, "spatial_switch"))
@@ -69,7 +69,7 @@ int loom_modules_add(struct loom_modules *t, const struct loom_module *m)
 		       : 0;
 }
 
-/* Nodes of a core before those of any core, for the search. */
+/* Nodes of one core precede those of any core, for the search. */
 static int compare(const struct loom_module *a, const struct loom_module *b)
 {
 	if (a->any_core != b->any_core)
@@ -95,7 +95,7 @@ void loom_modules_seal(struct loom_modules *t)
 		return;
 	t->sorted = calloc(t->n, sizeof(*t->sorted));
 	if (!t->sorted)
-		return; /* found by a linear search then */
+		return; /* look-ups search linearly then */
 	for (size_t i = 0; i < t->n; i++)
 		t->sorted[i] = (uint32_t)i;
 	qsort_r(t->sorted, t->n, sizeof(*t->sorted), by_node, t->list);

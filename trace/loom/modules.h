@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * modules: what the hardware nodes are called, and what they are.
+ * modules: names and kinds of the hardware nodes.
  *
  * In: the modules table of a JSON trace or of statistics, a mapping report, or lines of text; out:
- * the name and kind of a node. Memory follows the nodes. Invariants: entries stay in the order in
- * which they were added; of those for the same node the first counts. Specification: loom.md
- * 3, 5.3.
+ * the name and kind of a node. Memory follows the nodes. Invariants: entries stay in the order of
+ * their additions; the first entry of a node is valid. Specification: loom.md 3, 5.3.
  */
 #ifndef TRACE_LOOM_MODULES_H
 #define TRACE_LOOM_MODULES_H
@@ -19,9 +18,9 @@ struct tokens;
 struct loom_module {
 	uint32_t hw_node_id;
 	uint16_t core_id;
-	bool any_core; /* no core was named: it is this node of every core */
-	char *kind;    /* "fifo", or NULL; the switches are spatial_sw and temporal_sw */
-	char *name;    /* NULL if it has none */
+	bool any_core; /* without a core: this node of every core */
+	char *kind;    /* "fifo", or NULL; switches are spatial_sw and temporal_sw */
+	char *name;    /* or NULL */
 	char *component_name, *function_unit_name; /* NULL or not empty */
 	int64_t boundary_ordinal;		   /* -1: none */
 };
@@ -29,30 +28,33 @@ struct loom_module {
 struct loom_modules {
 	struct loom_module *list;
 	size_t n, room;
-	uint32_t *sorted; /* indices by core and node, once sealed; else NULL */
+	uint32_t *sorted; /* indices by core and node after loom_modules_seal(), else NULL */
 };
 
-/* Adds a copy of `m` (its texts too). Returns 0 or -ENOMEM. */
+/* Adds a copy of `m` and its texts. Returns 0 or -ENOMEM. */
 int loom_modules_add(struct loom_modules *t, const struct loom_module *m)
 	__attribute__((warn_unused_result));
-/* Nothing more is added for now: makes the search fast. */
+/* Sorts the table after the last addition, for fast look-ups. */
 void loom_modules_seal(struct loom_modules *t);
-/* The node of this core, or NULL. Valid until the table changes. */
+/* The entry of a node, or NULL. Valid until the table changes. */
 const struct loom_module *loom_modules_find(const struct loom_modules *t, uint16_t core,
 					    uint32_t node);
 void loom_modules_free(struct loom_modules *t);
 
-/* Reads the elements of a modules array whose bracket was taken. Keys that it does not know are
- * handed to `other` (which must take the value), or passed over if it is NULL. `other` gets arg and
- * the module that is being read, and with a key of NULL the end of it. False after a mistake in
- * `t`. */
+/*
+ * Reads the elements of a modules array after its bracket. Calls `other` for unknown keys, with
+ * `arg` and the present module, and with a NULL key at the end of a module; `other` must read the
+ * value. If it is NULL, unknown keys are skipped. Returns false after a mistake in `t`.
+ */
 typedef bool (*loom_module_fn)(void *arg, struct tokens *t, const char *key,
 			       const struct loom_module *m);
 bool loom_modules_read(struct loom_modules *table, struct tokens *t, loom_module_fn other,
 		       void *arg);
 
-/* Adds the names of a file: a JSON document with modules, a mapping report with pairs of hwNode and
- * hwNodeName, or lines "CORE NODE NAME". Returns 0, or -errno after one message. */
+/*
+ * Adds the names in a file: a JSON document with modules, a mapping report with pairs of hwNode and
+ * hwNodeName, or lines "CORE NODE NAME". Returns 0, or -errno after one message.
+ */
 int loom_modules_load(struct loom_modules *t, int dirfd, const char *path)
 	__attribute__((warn_unused_result));
 

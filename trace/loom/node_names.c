@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * node_names: a file that tells the names of nodes, for traces that do not (loom.md 3): any JSON
- * document with a modules table, the mapping report of upstream, or lines of text.
+ * node_names: reads the names of nodes from a file, for traces without names (loom.md 3).
+ *
+ * In: any JSON document with a modules table, the mapping report of upstream, or lines of text;
+ * out: entries of modules.h.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +15,7 @@
 
 #define LINE_MAX_BYTES 4096
 
-/* hwNode and hwNodeName of one object of a mapping report. */
+/* hwNode and hwNodeName in one object of a mapping report. */
 struct pair {
 	bool has_node, has_name;
 	uint32_t node;
@@ -69,7 +71,7 @@ static bool walk_object(struct loom_modules *table, struct tokens *t, unsigned l
 	return more == 0 && keep_pair(table, t, &pair);
 }
 
-/* All objects below a value that was just taken. The depth is bounded by the tokens. */
+/* Visits all objects below the present value. The tokens bound the depth. */
 static bool walk(struct loom_modules *table, struct tokens *t, const struct token *v,
 		 unsigned level)
 {
@@ -162,14 +164,15 @@ int loom_modules_load(struct loom_modules *t, int dirfd, const char *path)
 	struct inflow in;
 	int c, err = inflow_open(&in, dirfd, path);
 
-	if (!err) {
-		do {
-			c = inflow_look(&in);
-			if (c == ' ' || c == '\n' || c == '\r' || c == '\t')
-				inflow_skip(&in, 1);
-		} while (c == ' ' || c == '\n' || c == '\r' || c == '\t');
-		err = c == '{' || c == '[' ? load_json(t, &in) : load_lines(t, &in);
-	}
+	if (err)
+		goto out;
+	do {
+		c = inflow_look(&in);
+		if (c == ' ' || c == '\n' || c == '\r' || c == '\t')
+			inflow_skip(&in, 1);
+	} while (c == ' ' || c == '\n' || c == '\r' || c == '\t');
+	err = c == '{' || c == '[' ? load_json(t, &in) : load_lines(t, &in);
+out:
 	inflow_close(&in);
 	loom_modules_seal(t);
 	if (err == -ENOMEM)

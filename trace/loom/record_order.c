@@ -14,7 +14,7 @@
 #define NEVER  UINT64_MAX
 #define LLU(v) ((unsigned long long)(v))
 
-/* A record: which one, and where. */
+/* A record and its position. */
 struct spot {
 	uint64_t index, offset;
 };
@@ -25,9 +25,9 @@ struct scope {
 	uint16_t core_id;
 	uint64_t starts, dones, errors, config_writes;
 	struct spot first_start, first_done, last_done;
-	struct spot first_node;	 /* of the kinds 0 to 3 */
-	struct spot last_active; /* fire or route */
-	struct spot after_done;	 /* the first fire or route behind the last DONE */
+	struct spot first_node;	 /* first record of the kinds 0 to 3 */
+	struct spot last_active; /* last fire or route */
+	struct spot after_done;	 /* first fire or route after the last DONE */
 	struct spot last_config;
 };
 
@@ -39,7 +39,7 @@ struct record_order {
 	struct hash scope_of; /* invocation, epoch, core */
 	size_t last;	      /* scope of the last record */
 	uint32_t *epochs;
-	uint8_t *seen; /* a bit for each core: it has an epoch */
+	uint8_t *seen; /* a bit for each core with an epoch */
 	uint64_t records[256];
 	uint64_t last_cycle;
 	uint32_t last_epoch;
@@ -263,7 +263,7 @@ __attribute__((format(printf, 5, 6))) static void tell(const struct record_order
 	say(o, loom_rules[rule].severity, rule, s, where, what);
 }
 
-/* `start` and `done`: the scope's own, or what stands for them on another core. */
+/* Judges a scope; `start` and `done` are its own, or those of another core. */
 static void judge(struct record_order *o, const struct scope *s, struct spot start,
 		  struct spot done, bool (*may_lack)(void *, uint8_t, uint16_t), void *arg)
 {
@@ -311,7 +311,7 @@ static void judge(struct record_order *o, const struct scope *s, struct spot sta
 		     LLU(s->last_active.index), LLU(done.index));
 }
 
-/* The scopes of one invocation: cores take over the START and DONE of others. */
+/* Judges the scopes of one invocation: a core without START or DONE uses that of another core. */
 static void judge_invocation(struct record_order *o, const struct scope *s, size_t n,
 			     bool (*may_lack)(void *, uint8_t, uint16_t), void *arg)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * record_order: the rules of order that the records of a trace must keep.
+ * record_order: checks the order of the records of a trace.
  *
- * In: records with their places, in the order of the file; out: findings, some at once, those about
- * whole scopes at the end. A scope is a core, an epoch and an invocation. Memory follows cores and
- * scopes. Invariant: what is said of a scope does not depend on records of others, but for a START
- * or DONE that only another core of the same invocation has. Specification: loom.md 8, rules O1 to
- * O6, O8, O9, K1, K2; scopes: 4.1.
+ * In: records with their positions, in the order of the file; out: violations, at once or, about
+ * whole scopes, at the end. A scope is a core, an epoch and an invocation. Memory follows cores and
+ * scopes. Invariant: the result for a scope depends only on its own records, and on a START or DONE
+ * that only another core of the same invocation has. Specification: loom.md 8, rules O1 to O6, O8,
+ * O9, K1, K2; scopes: 4.1.
  */
 #ifndef TRACE_LOOM_RECORD_ORDER_H
 #define TRACE_LOOM_RECORD_ORDER_H
@@ -19,19 +19,21 @@
 
 struct record_order;
 
-/* NULL without memory. The caller frees. */
+/* Returns NULL out of memory. The caller frees. */
 struct record_order *record_order_new(struct loom_violations *findings);
-void record_order_free(struct record_order *order); /* NULL is fine */
+void record_order_free(struct record_order *order); /* accepts NULL */
 
-/* The next record. `restarts`: its cycle was put behind those before it (chain.h), which is told.
- * Returns 0 or -ENOMEM. */
+/*
+ * Checks the next record. `restarts`: it begins a new part (chain.h), which is reported. Returns 0
+ * or -ENOMEM.
+ */
 int record_order_add(struct record_order *order, const struct loom_place *place,
 		     const struct loom_record *record, bool restarts)
 	__attribute__((warn_unused_result));
 
 /*
- * Judges the scopes. `may_lack` tells whether the INVOCATION_START or _DONE of a core may have been
- * filtered, sampled out or dropped, as somebody declares. Nothing may be added afterwards.
+ * Judges the scopes, after the last record. `may_lack` returns true if the INVOCATION_START or
+ * _DONE of a core may be missing because of declared filters, sampling or drops.
  */
 void record_order_finish(struct record_order *order,
 			 bool (*may_lack)(void *arg, uint8_t kind, uint16_t core), void *arg);
@@ -41,7 +43,7 @@ uint64_t record_order_config_writes(const struct record_order *order);
 uint64_t record_order_last_config_writes(const struct record_order *order);
 /* After record_order_finish(): scopes with records of nodes, but without a start. */
 uint64_t record_order_without_start(const struct record_order *order);
-/* How many records of a kind there were. */
+/* Number of records of a kind. */
 uint64_t record_order_records(const struct record_order *order, uint8_t kind);
 /* Number of scopes. */
 uint64_t record_order_scopes(const struct record_order *order);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * record_size: is a file without a header one of records of 38 or of 48 bytes?
+ * record_size: finds the record size, 38 or 48 bytes, of a file without a header.
  *
- * Those that divide its size are judged on the first records: the order of cycles, padding, the
- * number of cores, kinds. What has only kinds of the specification is before what has a few
- * extensions; when both or none fit, whoever calls has to say it.
+ * In: the first records of the file, in each size that divides the size of the file; out: the size
+ * with plausible cycles, padding, cores and kinds. A size with only specified kinds is preferred to
+ * one with extensions; if both or none fit, the user must choose.
  */
 #include <stdlib.h>
 
 #include "trace/loom/run_reader.h"
 
 #define JUDGED	  64 /* records */
-#define CORES_FEW 8  /* different ones that are plausible in any case */
+#define CORES_FEW 8  /* number of different cores that is always plausible */
 
 #define LLU(v) ((unsigned long long)(v))
 

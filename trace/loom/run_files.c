@@ -16,7 +16,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define SNIFFED	     8192 /* bytes */
 
-/* What follows the name of the run in the names of its files (loom.md 1); longest first. */
+/* Ends of file names after the name of the run (loom.md 1); longest first. */
 static const char *const trace_ends[] = {
 	".runtime.trace", ".gem5.trace", ".trace.json", ".trace.bin",
 	".sim.trace",	  ".trace",	 ".bin",
@@ -26,7 +26,7 @@ static const char *const stats_ends[] = {
 	".sim.stat",	    ".stat.json",    ".stat.txt",  ".stat",
 };
 
-/* Which statistics are written together with a trace, the best first. */
+/* Pairs of ends of a trace and its statistics, best first. */
 static const struct {
 	const char *trace, *perf;
 } partners[] = {
@@ -36,8 +36,10 @@ static const struct {
 	{".trace.bin", ".perf.json"},	     {".trace", ".stat"},
 };
 
-/* The end in the list that the name has: its length, 0 if it has none. A name may be nothing but
- * an end, without the dot. */
+/*
+ * Returns the length of the end of a name that is in the list, or 0. A name may be only an end,
+ * without the dot.
+ */
 static size_t end_of(const char *name, const char *const *ends, size_t n)
 {
 	size_t len = strlen(name);
@@ -62,7 +64,7 @@ size_t run_files_stem(const char *name)
 	return tail < len ? len - tail : len;
 }
 
-/* Is the first of these the trace, and the second the statistics, of one run? */
+/* True if the files are the trace and the statistics of one run. */
 static bool same_run(const char *trace, const char *perf)
 {
 	size_t stem = strlen(trace) - end_of(trace, trace_ends, COUNT(trace_ends));
@@ -71,7 +73,7 @@ static bool same_run(const char *trace, const char *perf)
 	       !strncmp(trace, perf, stem);
 }
 
-/* How well they fit: the lower the better; COUNT(partners) if they may only happen to. */
+/* Rank of a pair, lower is better; COUNT(partners) if its ends are not in the table. */
 static size_t rank(const char *trace, const char *perf)
 {
 	const char *trace_end =
@@ -93,7 +95,7 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* JSON that is damaged, by what stands in its first bytes. */
+/* Classifies damaged JSON by its first bytes. */
 static enum loom_content json_sniffed(const char *text)
 {
 	static const char *const of_trace[] = {"\"trace_kind\"", "\"event_kind\""};
@@ -111,8 +113,10 @@ static enum loom_content json_sniffed(const char *text)
 	return *text == '[' || strstr(text, "\"events\"") ? LOOM_TRACE : LOOM_OTHER;
 }
 
-/* JSON: traces tell a trace_kind, have a list of events, or are a bare one; statistics are known by
- * a key, wherever it stands. -1: it is damaged before it could be told. */
+/*
+ * Classifies JSON: a trace has a trace_kind or a list of events, or is a bare list; statistics have
+ * a known key in any position. Returns -1 if the document is damaged before that.
+ */
 static int json_content(struct tokens *t)
 {
 	static const char *const of_perf[] = {"schema",	      "nodePerf",      "totalCycles",
@@ -163,7 +167,7 @@ static enum loom_content json_file(int dirfd, const char *path, const char *text
 	return content < 0 ? json_sniffed(text) : (enum loom_content)content;
 }
 
-/* Statistics as text are lines "key: value", and these are among the first. */
+/* True for statistics in text: lines "key: value", with known keys among the first lines. */
 static bool is_text_stat(const char *text)
 {
 	return begins(text, "success:") || begins(text, "termination:") ||
@@ -171,7 +175,7 @@ static bool is_text_stat(const char *text)
 	       begins(text, "[node_perf]");
 }
 
-/* Records without a header: only what the reader would take without being told. */
+/* True for records without a header, if the reader finds their size. */
 static bool are_records(int dirfd, const char *path)
 {
 	struct loom_violations findings = {.report = loom_violation_ignore};
@@ -223,7 +227,7 @@ static int no_memory(const char *arg)
 	return -ENOMEM;
 }
 
-/* What a directory holds: paths of both kinds. */
+/* The traces and statistics in a directory. */
 struct folder {
 	char **paths;
 	size_t n, room;
@@ -289,17 +293,22 @@ static int read_folder(const char *dir, struct folder *traces, struct folder *pe
 		log_error("%s: cannot open: %s", dir, strerror(-err));
 		return err;
 	}
-	while (!err && (entry = readdir(d)) != NULL) {
+	if (err)
+		goto out;
+	while ((entry = readdir(d)) != NULL) {
 		if (entry->d_name[0] != '.')
 			err = sort_content(dir, entry->d_name, traces, perfs);
+		if (err)
+			goto out;
 	}
+out:
 	closedir(d);
 	return err ? no_memory(dir) : 0;
 }
 
 /*
- * Of the files in `f` the one that belongs to `like`: to the trace, or with `is_perf` to the
- * statistics, of that name; to anything if NULL. Its index; -1: none; -2: several might.
+ * Finds the file in `f` that belongs to `like`: to a trace, or with `is_perf` to statistics, of
+ * that name; to any file if `like` is NULL. Returns its index, -1 for none, -2 for several.
  */
 static int choose(const struct folder *f, const char *like, bool is_perf)
 {
@@ -330,7 +339,7 @@ static char *take(struct folder *f, int which)
 	return path;
 }
 
-/* Which statistics are those of run->trace. 0 or -EINVAL after a message. */
+/* Chooses the statistics of run->trace. Returns 0, or -EINVAL after a message. */
 static int choose_perf(struct run_files *run, const char *where, struct folder *perfs)
 {
 	int which = perfs->paths ? choose(perfs, run->trace, false) : -1;
@@ -347,7 +356,7 @@ static int choose_perf(struct run_files *run, const char *where, struct folder *
 	return 0;
 }
 
-/* Which of the traces is that of run->perf, or the only one. 0 or -EINVAL after a message. */
+/* Chooses the trace of run->perf, or the only trace. Returns 0, or -EINVAL after a message. */
 static int choose_trace(struct run_files *run, const char *where, struct folder *traces)
 {
 	int which = traces->paths ? choose(traces, run->perf, true) : -1;
@@ -380,8 +389,7 @@ static int find_in_folder(struct run_files *run, const char *dir, const char *pe
 	return err;
 }
 
-/* The files that are named like the first `stem` bytes of `path`, and are what `statistics` says.
- */
+/* Lists the files with the first `stem` bytes of `path`: statistics, or traces. */
 static int siblings(struct folder *f, const char *path, size_t stem, bool statistics)
 {
 	const char *const *ends = statistics ? stats_ends : trace_ends;
@@ -420,9 +428,10 @@ static int find_by_file(struct run_files *run, const char *path, const char *per
 	if (tail == 0 || (!statistics && perf))
 		return 0;
 	err = siblings(&others, path, strlen(path) - tail, !statistics);
-	if (!err)
-		err = statistics ? choose_trace(run, path, &others)
-				 : choose_perf(run, path, &others);
+	if (err)
+		goto out;
+	err = statistics ? choose_trace(run, path, &others) : choose_perf(run, path, &others);
+out:
 	folder_free(&others);
 	return err;
 }

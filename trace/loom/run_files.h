@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_files: which files a run consists of: its trace, its statistics, or both.
+ * run_files: finds the files of a run: its trace, its statistics, or both.
  *
- * In: what the user named: a file of the run, a directory, or the name that its files begin
- * with; out: the paths. What a file is follows from its content; names only tell which files
- * belong together.
- * Invariant: nothing is guessed: of several candidates none is taken.
- * Specification: loom.md 1 (forms on disk).
+ * In: a file of the run, a directory, or the common start of the names of its files; out: the
+ * paths. The content determines the type of a file, and the names determine which files belong
+ * together. Invariant: several candidates are an error. Specification: loom.md 1 (forms on disk).
  */
 #ifndef TRACE_LOOM_RUN_FILES_H
 #define TRACE_LOOM_RUN_FILES_H
@@ -15,32 +13,34 @@
 #include <stddef.h>
 
 enum loom_content {
-	LOOM_OTHER,	 /* nothing of ours, or not to be told */
+	LOOM_OTHER,	 /* another or an unknown type */
 	LOOM_TRACE,	 /* LTRC or a JSON trace */
-	LOOM_RECORDS,	 /* records without a header, by all that can be seen */
+	LOOM_RECORDS,	 /* apparently records without a header */
 	LOOM_STATISTICS, /* of any form */
 };
 
 struct run_files {
-	char *name;  /* what the run is called: the common part of its names, without directories */
-	char *trace; /* path, relative to the current directory; NULL: there is none */
-	char *perf;  /* likewise */
+	char *name;  /* of the run: the common part of its file names, without directories */
+	char *trace; /* path relative to the current directory, or NULL */
+	char *perf;  /* the same, of the statistics */
 };
 
 /*
- * Finds the files of the run `arg`. `perf`, if not NULL, is the statistics file whatever lies
- * around ("-": none). Returns 0, with at least one of trace and perf set, or -errno after one
- * message. run_files_free() is allowed in any case.
+ * Finds the files of the run `arg`. `perf`, if not NULL, is its statistics file ("-": none).
+ * Returns 0 with a trace or statistics, or -errno after one message. run_files_free() may follow in
+ * both cases.
  */
 int run_files_find(struct run_files *run, const char *arg, const char *perf)
 	__attribute__((warn_unused_result));
 void run_files_free(struct run_files *run);
 
-/* The length of the run's name in the name of one of its files (without directories); all of it if
- * nothing known follows. */
+/*
+ * Length of the name of the run in the name of one of its files, without directories; the full
+ * length if no known end follows.
+ */
 size_t run_files_stem(const char *name);
 
-/* What the file `path` is, by its first bytes. Silent: LOOM_OTHER for what cannot be read. */
+/* Type of a file by its first bytes, without messages: LOOM_OTHER for an unreadable file. */
 enum loom_content loom_content_of(int dirfd, const char *path);
 
 #endif

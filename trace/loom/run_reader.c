@@ -67,8 +67,10 @@ static int open_ltrc(struct run_reader *r)
 	return 0;
 }
 
-/* JSON, or not? Its first byte that is no blank tells; in a record that byte is of the cycle, and a
- * zero follows, which no JSON has. */
+/*
+ * True for JSON, by the first byte after blanks. In a record, that byte belongs to the cycle, and a
+ * zero follows, which JSON does not have.
+ */
 static bool looks_like_json(struct run_reader *r)
 {
 	size_t size = inflow_fill(&r->inflow, 4096);
@@ -130,7 +132,7 @@ void run_reader_close(struct run_reader *r)
 	inflow_close(&r->inflow);
 }
 
-/* What is known only at the end of a binary file. */
+/* Checks at the end of a binary file. */
 static int end(struct run_reader *r)
 {
 	uint64_t offset = inflow_tell(&r->inflow);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_reader: the records of one trace file, in any form, in the order of the file.
+ * run_reader: reads the records of one trace file of any form, in the order of the file.
  *
- * In: a file; out: its form, its metadata, and record after record with its place. The form is
- * found in the content: LTRC, JSON, or records of 38 or 48 bytes without a header. Memory does not
- * depend on the number of records. Invariants: a record is shown only if it is whole; what breaks a
- * rule of the file (S1 to S5, O10) is reported once, and the records before it are shown all the
- * same. Specification: loom.md 2, 3.
+ * In: a file; out: its form, its metadata, and its records with their positions. The content
+ * determines the form: LTRC, JSON, or records of 38 or 48 bytes without a header. Memory does not
+ * depend on the number of records. Invariants: the reader returns only whole records; it reports a
+ * violation of the rules of files (S1 to S5, O10) once, after the records before it.
+ * Specification: loom.md 2, 3.
  */
 #ifndef TRACE_LOOM_RUN_READER_H
 #define TRACE_LOOM_RUN_READER_H
@@ -24,33 +24,33 @@
 enum loom_form { LOOM_UNKNOWN, LOOM_LTRC, LOOM_PACKED38, LOOM_NATURAL48, LOOM_JSON };
 
 const char *loom_form_name(enum loom_form form); /* "ltrc", "packed38", "natural48", "json" */
-/* LOOM_PACKED38 or LOOM_NATURAL48 by its name; LOOM_UNKNOWN for anything else. */
+/* LOOM_PACKED38 or LOOM_NATURAL48 by its name; LOOM_UNKNOWN for other text. */
 enum loom_form loom_layout_parse(const char *name);
 
 struct run_reader_options {
-	enum loom_form layout; /* without a header: how to read it; LOOM_UNKNOWN: find out */
-	bool as_stored; /* JSON: the ids as they stand at each record, not those of the first */
+	enum loom_form layout; /* form without a header; LOOM_UNKNOWN: find it */
+	bool as_stored;	       /* JSON: use the ids of each record, not those of the first */
 };
 
 struct run_reader {
-	/* of the record that run_reader_next() gave last */
+	/* the present record */
 	uint64_t index;	   /* from 0 */
 	uint64_t offset;   /* of its first byte in the file */
-	uint64_t sequence; /* among the records of its cycle that follow each other, from 0 */
+	uint64_t sequence; /* among successive records of its cycle, from 0 */
 
 	enum loom_form form;
-	uint64_t count;	 /* records shown so far; after the end: all */
+	uint64_t count;	 /* number of records so far */
 	uint64_t size;	 /* of the file in bytes */
-	bool is_damaged; /* an error was reported: what was shown is not the whole */
+	bool is_damaged; /* an error was reported: the records are incomplete */
 	bool has_announced;
 	uint64_t announced; /* LTRC: the number of records in the header */
 
 	/* JSON alone */
 	uint32_t version;
 	char trace_kind[32], producer[64]; /* empty if there is none */
-	struct loom_modules modules;	   /* complete once the file is open, sealed */
+	struct loom_modules modules;	   /* complete and sealed after run_reader_open() */
 
-	/* what follows is the reader's own */
+	/* private */
 	const char *path;
 	struct loom_violations *findings;
 	struct run_reader_options options;
@@ -58,31 +58,33 @@ struct run_reader {
 	struct tokens tokens;
 	uint64_t last_cycle;
 	uint64_t padded, first_padded; /* records with padding that is not zero */
-	bool ended, is_bare;	       /* is_bare: a JSON array without a document around it */
+	bool ended, is_bare;	       /* is_bare: a JSON array without a document */
 	bool has_ids;
-	uint16_t core_id; /* of the first record: they hold for all of a JSON trace */
+	uint16_t core_id; /* of the first record, for a whole JSON trace */
 	uint32_t epoch_id;
 	uint64_t invocation_id;
 };
 
 /*
- * Opens the trace `path` (kept by the caller until run_reader_close()) below `dirfd`. Findings go
- * to `findings` now and at each step. Returns 0; -EBADMSG if there is nothing to be read and
- * findings say why (r->form tells as much as was recognised); or another -errno after one message.
- * run_reader_close() is allowed in any case. `options` may be NULL.
+ * Opens the trace `path` below `dirfd`; the caller keeps `path` until run_reader_close(). This and
+ * each step report to `findings`. Returns 0; -EBADMSG for an unreadable trace, after violations
+ * with the reason (r->form may be known); or another -errno after one message. run_reader_close()
+ * may follow in all cases. `options` may be NULL.
  */
 int run_reader_open(struct run_reader *r, int dirfd, const char *path,
 		    const struct run_reader_options *options, struct loom_violations *findings)
 	__attribute__((warn_unused_result));
 
-/* The next record: 1, or 0 at the end (which may be one of a damaged file), or -errno after a
- * message if the file cannot be read. */
+/*
+ * Reads the next record. Returns 1, 0 at the end or at damage, or -errno after a message about an
+ * unreadable file.
+ */
 int run_reader_next(struct run_reader *r, struct loom_record *record)
 	__attribute__((warn_unused_result));
 
 void run_reader_close(struct run_reader *r);
 
-/* The place of the last record, for a finding. */
+/* The position of the present record, for a violation. */
 static inline struct loom_place run_reader_place(const struct run_reader *r)
 {
 	return (struct loom_place){r->path, r->index, r->offset};
@@ -92,8 +94,10 @@ static inline struct loom_place run_reader_place(const struct run_reader *r)
 
 int loom_json_open(struct run_reader *r);
 int loom_json_next(struct run_reader *r, struct loom_record *record);
-/* The layout of a file without a header, judged by its first records (loom.md 2.2); LOOM_UNKNOWN
- * after a finding. */
+/*
+ * The layout of a file without a header, from its first records (loom.md 2.2); LOOM_UNKNOWN after a
+ * violation.
+ */
 enum loom_form loom_layout_find(struct run_reader *r);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_reader_json: JSON traces, one event after the other.
+ * run_reader_json: reads JSON traces, one event after the other.
  *
- * The keys of the document may come in any order: what stands before the events is read when the
- * file is opened, what stands behind them too if something is missing by then; the events are read
- * when they are asked for.
+ * In: the tokens of a document; out: its metadata and records. Keys may be in any order: opening
+ * the file reads those before the events, and those after the events if a required key is missing;
+ * each step reads one event.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define LLU(v)	     ((unsigned long long)(v))
 
-/* Reports the mistake that stopped the tokens: -EBADMSG, or -ENOMEM after a message. */
+/* Reports the mistake of the tokens. Returns -EBADMSG, or -ENOMEM after a message. */
 static int report_mistake(struct run_reader *r)
 {
 	const struct tokens *t = &r->tokens;
@@ -43,7 +43,7 @@ struct head {
 	bool version, trace_kind, modules, events;
 	struct token version_value;
 	char version_text[32];
-	uint64_t events_at; /* behind the bracket */
+	uint64_t events_at; /* offset after the bracket */
 };
 
 static bool put_text(struct tokens *t, char *out, size_t size)
@@ -73,7 +73,7 @@ static bool head_version(struct run_reader *r, struct head *h)
 	return true;
 }
 
-/* One key of the document. */
+/* Reads one key of the document. */
 static bool head_key(struct run_reader *r, struct head *h, const char *key)
 {
 	struct tokens *t = &r->tokens;
@@ -109,8 +109,7 @@ static bool head_key(struct run_reader *r, struct head *h, const char *key)
 	return tokens_skip(t);
 }
 
-/* Reads the keys up to the events, or all of them if the events stand before something else that is
- * needed. */
+/* Reads the keys up to the events, or all keys if a required one is after the events. */
 static void read_head(struct run_reader *r, struct head *h)
 {
 	const char *key;
@@ -159,7 +158,7 @@ int loom_json_open(struct run_reader *r)
 		return t->why ? report_mistake(r)
 			      : refuse(r, LOOM_S1, "a JSON document without events: no trace", "");
 	}
-	/* a mistake behind the events is found again after they were read */
+	/* reading the events finds a mistake after them again */
 	if (h.version &&
 	    !(token_fits(&h.version_value, UINT32_MAX) && h.version_value.integer == LOOM_VERSION))
 		return refuse(r, LOOM_S2, "unsupported version", h.version_text);
@@ -294,7 +293,7 @@ static bool read_event(struct tokens *t, struct loom_record *record)
 	return true;
 }
 
-/* What stands behind the events has to be JSON too. */
+/* Checks that the rest after the events is JSON. */
 static bool read_tail(struct run_reader *r)
 {
 	const char *key;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * style: for how long a record of a node says something.
+ * style: the duration of a record of a node.
  *
- * The trace file does not tell: the statistics beside it do (`record_style`), or the user.
+ * In: a record and its style; out: cycles. The style is not in the trace file, but in the
+ * statistics
+ * (`record_style`), or an option of the user.
  * Specification: loom.md 4.3.
  */
 #ifndef TRACE_LOOM_STYLE_H
@@ -11,7 +13,7 @@
 #include "trace/loom/loom_record.h"
 
 enum loom_style {
-	LOOM_STYLE_CYCLE, /* for its own cycle */
+	LOOM_STYLE_CYCLE, /* its own cycle */
 	LOOM_STYLE_EDGE,  /* until the next record of the node, or the end of the invocation */
 	LOOM_STYLE_SPAN,  /* kinds 0 to 2: for arg0 + 2^32 * arg1 cycles; ROUTE_USE: its own */
 	LOOM_STYLES
@@ -20,7 +22,7 @@ enum loom_style {
 static const char *const loom_style_names[LOOM_STYLES]
 	__attribute__((unused)) = {"cycle", "edge", "span"};
 
-/* The cycles that a record of kind 0 to 2 covers in style `span`. */
+/* Number of cycles of a record of kind 0 to 2 in style `span`. */
 static inline uint64_t loom_record_span(const struct loom_record *r)
 {
 	return r->event_kind <= LOOM_NODE_STALL_OUT ? (uint64_t)r->arg1 << 32 | r->arg0 : 1;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * violation: one rule of the specification that a file breaks, or what is worth knowing about it.
+ * violation: reports violations of the rules of the specification.
  *
- * In: the id of a rule, a place, a sentence; out: a call of whoever collects them, and counts.
- * Invariant: a rule that is not in the table cannot be reported; the verdict follows from the
- * counts alone.
+ * In: the id of a rule, a position, a sentence; out: a call of the collector, and counts.
+ * Invariants: every reported rule is in the table; the verdict depends on the counts alone.
  * Specification: loom.md 8.
  */
 #ifndef TRACE_LOOM_VIOLATION_H
@@ -51,7 +50,7 @@ enum loom_rule {
 struct loom_rule_text {
 	const char *id;
 	enum loom_severity severity;
-	const char *text; /* what holds when it is kept */
+	const char *text; /* the rule in words */
 };
 extern const struct loom_rule_text loom_rules[LOOM_RULES];
 
@@ -60,14 +59,15 @@ extern const struct loom_rule_text loom_rules[LOOM_RULES];
 struct loom_violation {
 	enum loom_rule rule;
 	enum loom_severity severity; /* at most that of the rule */
-	const char *file;	     /* as it was named, or NULL */
-	uint64_t record;	     /* its number from 0, or LOOM_NOWHERE */
+	const char *file;	     /* its name for the user, or NULL */
+	uint64_t record;	     /* number from 0, or LOOM_NOWHERE */
 	uint64_t offset;	     /* in the file, or LOOM_NOWHERE */
 	const char *text;	     /* one sentence; valid during the call */
 };
 
 struct loom_violations {
-	void (*report)(void *arg, const struct loom_violation *finding); /* NULL: into the log */
+	void (*report)(void *arg,
+		       const struct loom_violation *finding); /* NULL: loom_violation_log() */
 	void *arg;
 	uint64_t counts[LOOM_SEVERITIES];
 	uint64_t of_rule[LOOM_RULES];
@@ -78,7 +78,7 @@ struct loom_place {
 	uint64_t record, offset;
 };
 
-/* Reports with the severity of the rule. `place` may be NULL. */
+/* Reports a violation with the severity of its rule. `place` may be NULL. */
 void loom_violation_add(struct loom_violations *f, enum loom_rule rule,
 			const struct loom_place *place, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -87,9 +87,9 @@ void loom_violation_add_as(struct loom_violations *f, enum loom_severity severit
 			   enum loom_rule rule, const struct loom_place *place, const char *fmt,
 			   ...) __attribute__((format(printf, 5, 6)));
 
-/* A report into the log, as if there were none. */
+/* A collector that writes to the log. */
 void loom_violation_log(void *arg, const struct loom_violation *finding);
-/* A report that says nothing. */
+/* A collector without any effect. */
 void loom_violation_ignore(void *arg, const struct loom_violation *finding);
 
 const char *loom_severity_name(enum loom_severity severity); /* "error", "warning", "notice" */

@@ -103,14 +103,18 @@ int loom_carry_load(struct loom_carry *c, int dirfd, const char *path, struct lo
 	if (err)
 		return err;
 	err = carry_counters(c);
-	if (!err)
-		err = carry_account(c);
-	if (!err)
-		err = loom_controls_narrow(chosen, &c->perf.controls);
-	if (!err && c->carried.of &&
-	    (uint64_t)c->carried.of * (chosen->of ? chosen->of : 1) > UINT32_MAX) {
+	if (err)
+		goto out;
+	err = carry_account(c);
+	if (err)
+		goto out;
+	err = loom_controls_narrow(chosen, &c->perf.controls);
+	if (err)
+		goto out;
+	if (c->carried.of && (uint64_t)c->carried.of * (chosen->of ? chosen->of : 1) > UINT32_MAX) {
 		log_error("%s: the run was sampled already, and 1 of so many records has no words",
 			  path);
+	out:
 		return -ERANGE;
 	}
 	if (err)

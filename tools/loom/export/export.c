@@ -104,7 +104,9 @@ int loom_export_close(struct loom_export *x, struct loom_writer *w, int err)
 	if (failed && !err)
 		log_error("%s.%s: cannot write: %s", x->o->output,
 			  x->o->legacy ? "stat" : "perf.json", strerror(-failed));
-	if (!err && !failed)
+	if (err)
+		return err;
+	if (!failed)
 		log_info("%s: seen %" PRIu64 " written %" PRIu64 " filtered %" PRIu64
 			 " sampled_out %" PRIu64 " dropped %" PRIu64,
 			 x->o->output, a.seen, a.written, a.filtered, a.sampled_out, a.dropped);
@@ -152,8 +154,10 @@ static int return_file(struct loom_export *x, const char *kept)
 			return no_memory(x);
 	}
 	err = keep_files_return(x->trace.fd, x->trace.path, kept, path);
-	if (!err)
-		log_info("%s: the kept file %s", path, kept);
+	if (err)
+		goto out;
+	log_info("%s: the kept file %s", path, kept);
+out:
 	free(path);
 	return err;
 }
@@ -174,13 +178,18 @@ static int rewrite(struct loom_export *x, const char *kept, const char *perf)
 	if (!reader)
 		return no_memory(x);
 	err = run_reader_open(reader, x->trace.fd, kept, &how, &findings);
-	if (!err && perf) {
+	if (err)
+		goto out;
+	if (perf) {
 		err = loom_carry_load(&carry, x->trace.fd, perf, &x->o->chosen);
 		x->as.carried = &carry.carried;
 	}
-	if (!err)
-		err = loom_export_open(x, &w);
-	while (!err && (got = run_reader_next(reader, &r)) > 0) {
+	if (err)
+		goto out;
+	err = loom_export_open(x, &w);
+	if (err)
+		goto out;
+	while ((got = run_reader_next(reader, &r)) > 0) {
 		err = loom_chain_step(&chain, &r);
 		if (err)
 			log_error("%s/%s: record %" PRIu64 ": cycles out of order; see 'ovni-loom "
@@ -188,10 +197,15 @@ static int rewrite(struct loom_export *x, const char *kept, const char *perf)
 				  x->trace.path, kept, reader->index);
 		else
 			err = loom_export_put(x, w, &r);
+		if (err)
+			goto out;
 	}
-	if (!err && !got && reader->is_damaged)
+	if (err)
+		goto out;
+	if (!got && reader->is_damaged)
 		err = -EBADMSG; /* the findings have said why */
-	if (chain.parts)	/* they are of cycles that have been put behind others */
+out:
+	if (chain.parts) /* they are of cycles that have been put behind others */
 		loom_carry_forget_counters(&carry);
 	err = loom_export_close(x, w, err ? err : got);
 	loom_carry_free(&carry);
@@ -330,14 +344,18 @@ int loom_export(struct loom_options *o)
 	if (err)
 		return STATUS_FAILED;
 	err = choose(&x);
-	if (!err)
-		err = find_run(&x);
-	if (!err && x.run) {
+	if (err)
+		goto out;
+	err = find_run(&x);
+	if (err)
+		goto out;
+	if (x.run) {
 		err = export_run(&x);
 	} else if (!err) {
 		x.clock.period_ps = o->period_ps ? o->period_ps : SCHEDULE_PERIOD_PS;
 		err = loom_export_schedule(&x);
 	}
+out:
 	/* a recording that does not tell its losses as a whole has marks of them */
 	if (!x.losses.events)
 		x.losses.events = x.lost;

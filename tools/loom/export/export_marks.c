@@ -487,10 +487,15 @@ static int feed(struct loom_export *x, struct loom_writer *w, struct marks *m)
 	int err, got = 1;
 
 	merge = record_merge_new(m->tellers, m->n, sizeof(*m->tellers), next, &err);
-	while (!err && (got = record_merge_next(merge, &r, &source)) > 0) {
+	if (err)
+		goto out;
+	while ((got = record_merge_next(merge, &r, &source)) > 0) {
 		if (!is_no_end(source, &r))
 			err = loom_export_put(x, w, &r);
+		if (err)
+			goto out;
 	}
+out:
 	record_merge_free(merge);
 	return err ? err : got;
 }
@@ -524,18 +529,24 @@ int loom_export_marks(struct loom_export *x)
 		for (size_t i = 0; !err && i < x->nstreams; i++)
 			err = open_teller(x, &m, i, control);
 	}
-	if (!err) {
-		x->as.sort_cycles = true;
-		err = loom_export_open(x, &w);
-	}
-	for (size_t i = 0; !err && i < m.n; i++) {
+	if (err)
+		goto out;
+	x->as.sort_cycles = true;
+	err = loom_export_open(x, &w);
+	if (err)
+		goto out;
+	for (size_t i = 0; i < m.n; i++) {
 		const struct core *core = m.tellers[i].core;
 
 		if (core && !m.tellers[i].control)
 			err = loom_writer_node(w, core->id, m.tellers[i].node);
+		if (err)
+			goto out;
 	}
-	if (!err)
-		err = feed(x, w, &m);
+	if (err)
+		goto out;
+	err = feed(x, w, &m);
+out:
 	err = loom_export_close(x, w, err);
 	if (err == -ENOMEM)
 		log_no_memory("while exporting %s", x->trace.path);

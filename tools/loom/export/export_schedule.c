@@ -90,8 +90,9 @@ static int begin(struct thread *t, uint64_t cycle)
 		return 0;
 	t->open = t->n;
 	err = push(t, cycle, (uint8_t)kinds[t->state], t->cpu, 0, 0);
-	if (!err)
-		t->queue[t->open].lane = t->on_virtual;
+	if (err)
+		return err;
+	t->queue[t->open].lane = t->on_virtual;
 	return err;
 }
 
@@ -229,12 +230,16 @@ static int open_threads(struct loom_export *x, struct thread *threads)
 			  x->trace.path, cpus + 1);
 		return -EOVERFLOW;
 	}
-	for (size_t i = 0; !err && i < x->nstreams; i++) {
+	if (err)
+		return err;
+	for (size_t i = 0; i < x->nstreams; i++) {
 		threads[i].clock = &x->clock;
 		threads[i].nowhere = (uint16_t)(cpus + 1);
 		threads[i].cpu = -1;
 		threads[i].open = NONE;
 		err = stream_open(&threads[i].stream, x->trace.fd, x->trace.streams[x->streams[i]]);
+		if (err)
+			return err;
 	}
 	return err;
 }
@@ -250,11 +255,15 @@ int loom_export_schedule(struct loom_export *x)
 	int err = threads ? open_threads(x, threads) : -ENOMEM, got = 1;
 
 	x->as.style = LOOM_STYLE_SPAN;
-	if (!err)
-		merge = record_merge_new(threads, x->nstreams, sizeof(*threads), next, &err);
-	if (!err)
-		err = loom_export_open(x, &w);
-	while (!err && (got = record_merge_next(merge, &r, &source)) > 0) {
+	if (err)
+		goto out;
+	merge = record_merge_new(threads, x->nstreams, sizeof(*threads), next, &err);
+	if (err)
+		goto out;
+	err = loom_export_open(x, &w);
+	if (err)
+		goto out;
+	while ((got = record_merge_next(merge, &r, &source)) > 0) {
 		struct thread *t = source;
 
 		if (r.event_kind == LOOM_INVOCATION_START)
@@ -263,7 +272,10 @@ int loom_export_schedule(struct loom_export *x)
 		if (r.event_kind == LOOM_DEVICE_ERROR)
 			x->lost += r.arg0;
 		err = loom_export_put(x, w, &r);
+		if (err)
+			goto out;
 	}
+out:
 	err = loom_export_close(x, w, err ? err : got);
 	if (err == -ENOMEM)
 		log_no_memory("while exporting %s", x->trace.path);

@@ -76,8 +76,12 @@ struct core_state *core_state_new(const struct run_survey *survey, core_state_fn
 		return NULL;
 	*s = (struct core_state){.survey = survey, .change = change, .arg = arg};
 	s->cores = calloc(survey->ncores + 1, sizeof(*s->cores));
-	for (uint32_t i = 0; !err && s->cores && i < survey->ncores; i++)
+	for (uint32_t i = 0; s->cores && i < survey->ncores; i++) {
 		err = prepare(&s->cores[i], survey, i);
+		if (err)
+			goto out;
+	}
+out:
 	if (!s->cores || err) {
 		core_state_free(s);
 		return NULL;
@@ -178,13 +182,18 @@ int core_state_add(struct core_state *s, const struct loom_record *r, uint32_t p
 	if (loom_is_of_node(r->event_kind) && c->epoch == r->epoch_id)
 		return 0;
 	err = advance(s, c, r->cycle, r->event_kind == LOOM_CONFIG_WRITE);
-	if (!err)
-		err = tell_epoch(s, c, r->cycle, r->epoch_id);
-	if (!err && r->event_kind == LOOM_CONFIG_WRITE) {
+	if (err)
+		return err;
+	err = tell_epoch(s, c, r->cycle, r->epoch_id);
+	if (err)
+		return err;
+	if (r->event_kind == LOOM_CONFIG_WRITE) {
 		c->config_end = end;
 		err = tell(s, c, LOOM_SESSION_CONFIG, r->cycle, r->arg0);
 	}
-	if (!err && r->event_kind == LOOM_DEVICE_ERROR) {
+	if (err)
+		return err;
+	if (r->event_kind == LOOM_DEVICE_ERROR) {
 		scope = run_survey_scope(s->survey, core, r, part);
 		if (scope != LOOM_NONE && s->survey->scopes[scope].end > end)
 			end = s->survey->scopes[scope].end;
@@ -199,7 +208,10 @@ int core_state_finish(struct core_state *s)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < s->survey->ncores; i++)
+	for (size_t i = 0; i < s->survey->ncores; i++) {
 		err = advance(s, &s->cores[i], s->survey->end, false);
+		if (err)
+			return err;
+	}
 	return err;
 }

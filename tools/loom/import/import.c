@@ -424,14 +424,18 @@ static int begin_rows(struct import *m)
 	const struct run_survey *s = m->survey;
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < s->ncores; i++) {
+	for (uint32_t i = 0; i < s->ncores; i++) {
 		size_t row = loom_row_of_core(i);
 
 		err = mark_labelled(m, row, LOOM_MARK_INVOCATION, 0, LOOM_NO_INVOCATION, "none");
 		if (!err)
 			err = mark_labelled(m, row, LOOM_MARK_CONFIG, 0, LOOM_NO_CONFIG, "none");
+		if (err)
+			return err;
 	}
-	for (uint32_t i = 0; !err && i < s->nnodes; i++) {
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < s->nnodes; i++) {
 		size_t row = loom_row_of_node(s, i);
 
 		for (int state = LOOM_OUTSIDE; !err && state < LOOM_STATES; state++)
@@ -441,10 +445,17 @@ static int begin_rows(struct import *m)
 			err = mark(m, row, LOOM_MARK_STATE, 0, LOOM_OUTSIDE);
 		if (!err && s->nodes[i].routes)
 			err = mark_labelled(m, row, LOOM_MARK_ROUTE, 0, LOOM_NO_ROUTE, "none");
+		if (err)
+			return err;
 	}
-	for (uint32_t i = 0; !err && i < s->nlanes; i++)
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < s->nlanes; i++) {
 		err = mark_labelled(m, loom_row_of_lane(s, i), LOOM_MARK_ROUTE, 0, LOOM_NO_ROUTE,
 				    "none");
+		if (err)
+			return err;
+	}
 	return err;
 }
 
@@ -596,7 +607,9 @@ static int keep(struct import *m)
 {
 	int err = keep_files(m->fd, m->o->output, m->name, m->run.trace, &m->kept_trace);
 
-	if (!err && m->run.perf)
+	if (err)
+		return err;
+	if (m->run.perf)
 		err = keep_files(m->fd, m->o->output, m->name, m->run.perf, &m->kept_perf);
 	return err;
 }
@@ -620,16 +633,19 @@ static int make_trace(struct import *m)
 	if (!m->rows)
 		return -EIO;
 	err = begin_rows(m);
-	if (!err)
-		err = tell_records(m);
-	if (!err)
-		err = import_streams_finish(m->rows, run_clock_ns(&m->clock, m->survey->end));
-	if (!err)
-		log_info("%s: %" PRIu64 " records of %zu nodes on %zu cores became %" PRIu64
-			 " events of %zu threads",
-			 m->o->output, m->survey->records, m->survey->nnodes, m->survey->ncores,
-			 import_streams_events(m->rows),
-			 m->survey->nnodes + m->survey->ncores + m->survey->nlanes);
+	if (err)
+		return err;
+	err = tell_records(m);
+	if (err)
+		return err;
+	err = import_streams_finish(m->rows, run_clock_ns(&m->clock, m->survey->end));
+	if (err)
+		return err;
+	log_info("%s: %" PRIu64 " records of %zu nodes on %zu cores became %" PRIu64
+		 " events of %zu threads",
+		 m->o->output, m->survey->records, m->survey->nnodes, m->survey->ncores,
+		 import_streams_events(m->rows),
+		 m->survey->nnodes + m->survey->ncores + m->survey->nlanes);
 	return err;
 }
 
@@ -637,14 +653,18 @@ static int prepare(struct import *m)
 {
 	int err = run_files_find(&m->run, m->o->run, m->o->perf);
 
-	if (!err && !m->run.trace) {
+	if (err)
+		goto out;
+	if (!m->run.trace) {
 		log_error("%s: no trace, only statistics, which have no time line: see 'ovni-loom "
 			  "stats'",
 			  m->o->run);
 		err = -ENOENT;
 	}
-	if (!err)
-		err = run_hints_load(&m->hints, m->run.perf);
+	if (err)
+		goto out;
+	err = run_hints_load(&m->hints, m->run.perf);
+out:
 	if (err)
 		return err;
 	m->clock.period_ps = m->o->period_ps ? m->o->period_ps : m->hints.period_ps;

@@ -245,8 +245,11 @@ static int flush(struct import_streams *w, size_t row)
 		r->made = !err;
 		json_free(meta);
 	}
-	if (!err && r->used)
+	if (err)
+		goto out;
+	if (r->used)
 		err = stream_append(w->fd, path, w->buffers + row * w->buffer_bytes, r->used);
+out:
 	r->used = 0;
 	return complain(w, path, err);
 }
@@ -395,10 +398,17 @@ struct import_streams *import_streams_open(int fd, const char *dir, const char *
 		w->rows[i].core = core_of(survey, i);
 	number(w);
 	err = check_new(w);
-	for (size_t i = 0; !err && i < w->n; i++)
+	if (err)
+		goto out;
+	for (size_t i = 0; i < w->n; i++) {
 		err = begin(w, i, clock);
-	if (!err)
-		return w;
+		if (err)
+			goto out;
+	}
+	if (err)
+		goto out;
+	return w;
+out:
 	import_streams_close(w);
 	return NULL;
 no_memory:
@@ -411,10 +421,12 @@ int import_streams_finish(struct import_streams *w, int64_t clock)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < w->n; i++) {
+	for (size_t i = 0; i < w->n; i++) {
 		err = put(w, i, MCV('O', 'H', 'e'), clock, NULL, 0);
 		if (!err)
 			err = complete(w, i);
+		if (err)
+			return err;
 	}
 	return err;
 }

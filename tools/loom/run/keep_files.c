@@ -128,12 +128,18 @@ int keep_files_return(int fd, const char *dir, const char *from, const char *pat
 	}
 	out = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
 	err = out < 0 ? -errno : 0;
-	if (!err && (fstat(out, &st) || !S_ISREG(st.st_mode)))
+	if (err)
+		goto out;
+	if ((fstat(out, &st) || !S_ISREG(st.st_mode)))
 		err = -EINVAL;
-	if (!err && ftruncate(out, 0))
+	if (err)
+		goto out;
+	if (ftruncate(out, 0))
 		err = -errno;
-	if (!err)
-		err = copy(in, out);
+	if (err)
+		goto out;
+	err = copy(in, out);
+out:
 	if (out >= 0 && close(out) && !err)
 		err = -errno;
 	if (err)

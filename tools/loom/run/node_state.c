@@ -266,7 +266,10 @@ int node_state_finish(struct node_state *s)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < s->run->nnodes; i++)
+	for (size_t i = 0; i < s->run->nnodes; i++) {
 		err = advance(s, &s->nodes[i], s->run->end);
+		if (err)
+			return err;
+	}
 	return err;
 }

@@ -88,11 +88,14 @@ static int read_trace(struct run_records *r, struct run_reader *reader,
 	r->damaged = reader->is_damaged;
 	r->modules = reader->modules; /* taken over */
 	reader->modules = (struct loom_modules){.list = NULL};
-	if (!err && order) {
+	if (err)
+		goto out;
+	if (order) {
 		record_order_finish(order, may_lack, &declared);
 		r->without_start = record_order_without_start(order);
 		r->last_config_writes = record_order_last_config_writes(order);
 	}
+out:
 	record_order_free(order);
 	return err;
 }
@@ -108,10 +111,14 @@ int run_records_read(struct run_records *r, const struct loom_options *o,
 	err = loom_tally_init(&r->tally, style);
 	if (!reader)
 		err = -ENOMEM;
-	if (!err && run->trace)
+	if (err)
+		goto out;
+	if (run->trace)
 		err = read_trace(r, reader, o, run, perf, judge, findings);
-	if (!err)
-		err = loom_tally_finish(&r->tally);
+	if (err)
+		goto out;
+	err = loom_tally_finish(&r->tally);
+out:
 	if (reader)
 		run_reader_close(reader);
 	free(reader);

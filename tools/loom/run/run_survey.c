@@ -314,12 +314,18 @@ static int seal_scopes(struct run_survey *run)
 		if (run->scopes[i].end > run->end)
 			run->end = run->scopes[i].end;
 	}
-	for (size_t i = 0; !err && i < run->ncores; i++)
+	for (size_t i = 0; i < run->ncores; i++) {
 		err = make_inside(run, &run->cores[i]);
+		if (err)
+			return err;
+	}
 	hash_free(&run->scope_of);
-	for (uint32_t i = 0; !err && i < run->nscopes; i++)
+	for (uint32_t i = 0; i < run->nscopes; i++) {
 		err = enter(&run->scope_of, scope_key(&run->scopes[i]), i);
-	return err;
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static bool uses_lane(const struct run_survey_node *node, unsigned lane)
@@ -377,12 +383,16 @@ int run_survey_seal(struct run_survey *run)
 		run->scopes[i].core = moved[run->scopes[i].core];
 	free(moved);
 	hash_free(&run->node_of);
-	for (uint32_t i = 0; !err && i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		err = enter(&run->node_of, node_key(run->nodes[i].core, run->nodes[i].node), i);
-	if (!err)
-		err = seal_lanes(run);
-	if (!err)
-		err = seal_scopes(run);
+		if (err)
+			goto out;
+	}
+	err = seal_lanes(run);
+	if (err)
+		goto out;
+	err = seal_scopes(run);
+out:
 	run->sealed = true;
 	return err;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cells: found by their ids (see cells.h). */
+/* cells: look-ups by ids (see cells.h). */
 #include "trace/loom/stats/cells.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* counters: of nodes and cores, by invocation (see counters.h). */
+/* counters: counts for nodes and cores, by invocation (see counters.h). */
 #include "trace/loom/stats/counters.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #define NONE  LOOM_NO_CELL
 #define CORES 65536
 
-/* A cycle and some more; the highest number there is, if that does not fit. */
+/* The sum of a cycle and a duration, clamped. */
 static uint64_t later(uint64_t cycle, uint64_t more)
 {
 	return cycle + more < cycle ? UINT64_MAX : cycle + more;
@@ -62,7 +62,7 @@ static struct loom_cell *core_of(const struct loom_counters *c, const struct loo
 	return &c->cells[c->invocations[cell->invocation].cell];
 }
 
-/* The first record of a node: tokens that it had before are of this invocation. */
+/* At the first record of a node, adds its earlier tokens to this invocation. */
 static void take_tokens(struct loom_counters *c, struct loom_unit *u, struct loom_cell *cell)
 {
 	struct loom_cell *core = core_of(c, cell);
@@ -76,7 +76,7 @@ static void take_tokens(struct loom_counters *c, struct loom_unit *u, struct loo
 
 /* ---- counting ---- */
 
-/* Counts what is done up to `end`; in style `cycle` it is done for one cycle. */
+/* Counts the activity of a cell up to `end`; in style `cycle`, for one cycle. */
 static void settle(const struct loom_counters *c, struct loom_cell *cell, uint64_t end)
 {
 	if (cell->left < end)
@@ -128,7 +128,7 @@ static struct loom_row row_of(const struct loom_counters *c, const struct loom_c
 	};
 }
 
-/* An invocation without a start of its own takes that of other cores. */
+/* The start of an invocation, its own or that of other cores. */
 static uint64_t start_of(const struct loom_counters *c, const struct loom_invocation *v)
 {
 	const struct loom_invocation *all = &c->invocations[v->joint];
@@ -138,9 +138,9 @@ static uint64_t start_of(const struct loom_counters *c, const struct loom_invoca
 	return all->started && (v->has_nodes || all->start < v->first) ? all->start : v->first;
 }
 
-/* ---- snapshots on the way ---- */
+/* ---- periodic snapshots ---- */
 
-/* Passes on the snapshot that waits. */
+/* Reports the pending snapshot. */
 static void give(const struct loom_counters *c, struct loom_invocation *v)
 {
 	struct loom_invocation until = *v;
@@ -154,7 +154,7 @@ static void give(const struct loom_counters *c, struct loom_invocation *v)
 	v->npending = 0;
 }
 
-/* What the cell amounts to up to a cycle before which nothing will change any more. */
+/* The counters of a cell up to a cycle; earlier cycles are complete. */
 static struct loom_row row_at(const struct loom_counters *c, const struct loom_cell *cell,
 			      uint64_t cycle)
 {
@@ -196,7 +196,7 @@ static int take(const struct loom_counters *c, struct loom_invocation *v, uint64
 	return 0;
 }
 
-/* Takes the snapshot of the invocation that is due before something happens in it in the cycle. */
+/* Takes a due snapshot of the invocation before a record in the cycle. */
 static int due(const struct loom_counters *c, struct loom_invocation *v, uint64_t cycle)
 {
 	uint64_t next = v->last - v->last % c->every;
@@ -210,7 +210,7 @@ static int due(const struct loom_counters *c, struct loom_invocation *v, uint64_
 	return take(c, v, next);
 }
 
-/* The same before a record of it; passes on the one before. */
+/* The same for a record of the invocation; reports the earlier snapshot. */
 static int pass(const struct loom_counters *c, struct loom_invocation *v,
 		const struct loom_record *r)
 {
@@ -221,7 +221,7 @@ static int pass(const struct loom_counters *c, struct loom_invocation *v,
 	err = due(c, v, r->cycle);
 	if (err)
 		return err;
-	/* an invocation that ends there has rows for that anyway */
+	/* an invocation that ends in this cycle gets rows anyway */
 	if (v->pending_cycle == r->cycle && r->event_kind == LOOM_INVOCATION_DONE)
 		v->npending = 0;
 	return 0;
@@ -229,7 +229,7 @@ static int pass(const struct loom_counters *c, struct loom_invocation *v,
 
 /* ---- records of nodes ---- */
 
-/* Style edge: the node of the cell goes on in another invocation. */
+/* Style edge: the node of the cell continues in another invocation. */
 static int leave(struct loom_counters *c, struct loom_cell *cell, uint64_t cycle)
 {
 	struct loom_invocation *v = &c->invocations[cell->invocation];
@@ -258,7 +258,7 @@ static int count_edge(struct loom_counters *c, struct loom_cell *cell, const str
 		err = leave(c, last, r->cycle);
 	if (err)
 		return err;
-	if (cell->left != UINT64_MAX) { /* it is back */
+	if (cell->left != UINT64_MAX) { /* it returns */
 		settle(c, cell, cell->left);
 		cell->left = UINT64_MAX;
 	}
@@ -270,12 +270,14 @@ static int count_edge(struct loom_counters *c, struct loom_cell *cell, const str
 	return 0;
 }
 
-/* In style span no cycle is counted twice: a route is the one thing that may happen inside an
- * interval, and an interval ends where the next one begins. */
+/*
+ * Counts a record in style span. No cycle counts twice: only a route may be inside an interval, and
+ * an interval ends where the next one begins.
+ */
 static void count_span(struct loom_counters *c, struct loom_cell *cell, const struct loom_record *r,
 		       enum loom_does does)
 {
-	bool routed = cell->routed && cell->cycle == r->cycle; /* in this cycle, which is counted */
+	bool routed = cell->routed && cell->cycle == r->cycle; /* in this cycle, already counted */
 	uint64_t until = later(r->cycle, loom_record_span(r)), *cycles = cell->cycles;
 	struct loom_sweep *sweep = sweep_of(c, cell->invocation);
 
@@ -288,7 +290,7 @@ static void count_span(struct loom_counters *c, struct loom_cell *cell, const st
 		cell->cycle = r->cycle;
 		return;
 	}
-	/* of several that begin together the highest counts */
+	/* of several intervals with one start, the highest activity counts */
 	if (until == r->cycle ||
 	    (r->cycle < cell->until && r->cycle == cell->from && cell->lasting > does))
 		return;
@@ -330,14 +332,15 @@ static int count_node(struct loom_counters *c, const struct loom_record *r, uint
 		count(c, core_of(c, cell), r->cycle, (uint8_t)does[r->event_kind]);
 		break;
 	}
-	if (!err)
-		u->cell = (uint32_t)(cell - c->cells);
+	if (err)
+		return err;
+	u->cell = (uint32_t)(cell - c->cells);
 	return err;
 }
 
 /* ---- records ---- */
 
-/* May the record stand here? `all` is its invocation on all cores together. */
+/* Checks the order of a record; `all` is its joint invocation on all cores. */
 static int judge(const struct loom_counters *c, const struct loom_record *r,
 		 const struct loom_invocation *v, const struct loom_invocation *all)
 {
@@ -358,7 +361,7 @@ static int judge(const struct loom_counters *c, const struct loom_record *r,
 	}
 }
 
-/* The record has been counted: where it stands. */
+/* Updates the cycles of the invocation after counting a record. */
 static void note_cycle(struct loom_counters *c, struct loom_invocation *v,
 		       const struct loom_record *r)
 {
@@ -370,7 +373,7 @@ static void note_cycle(struct loom_counters *c, struct loom_invocation *v,
 		v->first = r->cycle;
 	v->seen = true;
 	v->last = r->cycle;
-	/* in style edge, what holds ends with its invocation */
+	/* in style edge, an activity ends with its invocation */
 	if (loom_is_of_node(r->event_kind)) {
 		v->has_nodes = true;
 		if (c->style != LOOM_STYLE_EDGE && later(r->cycle, length) > v->covered)
@@ -399,8 +402,11 @@ int loom_counters_add(struct loom_counters *c, const struct loom_record *r)
 	v = &c->invocations[own];
 	all = &c->invocations[v->joint];
 	err = judge(c, r, v, all);
-	if (!err && c->every)
+	if (err)
+		goto out;
+	if (c->every)
 		err = pass(c, v, r);
+out:
 	if (err)
 		return err;
 	switch (r->event_kind) {
@@ -476,7 +482,7 @@ int loom_counters_tokens(struct loom_counters *c, uint16_t core, uint32_t node, 
 
 /* ---- the end ---- */
 
-/* An invocation, and the number that it had. */
+/* An invocation with its former index. */
 struct numbered {
 	struct loom_invocation v;
 	uint32_t was;
@@ -496,8 +502,10 @@ static int by_first(const void *a, const void *b)
 	return x->core < y->core ? -1 : x->core > y->core;
 }
 
-/* The invocations of all cores together go, and those of refused records; the others get an order
- * that does not depend on that of records within a cycle, and rows their new numbers. */
+/*
+ * Removes the joint invocations, and those of refused records; sorts the others in an order that
+ * does not depend on the order of records within a cycle, and updates the indices.
+ */
 static int sort_invocations(struct loom_counters *c)
 {
 	struct numbered *sorted = calloc(c->ninvocations + 1, sizeof(*sorted));
@@ -524,7 +532,7 @@ static int sort_invocations(struct loom_counters *c)
 	return n ? 0 : -ENOMEM;
 }
 
-/* Nodes that never did anything: a cell of zeros in the first invocation of their core. */
+/* Adds idle nodes: a cell of zeros in the first invocation of their core. */
 static int add_idle(struct loom_counters *c)
 {
 	uint32_t *first;
@@ -540,7 +548,7 @@ static int add_idle(struct loom_counters *c)
 		if (c->invocations[i].core != LOOM_ANY_CORE && c->invocations[i].seen)
 			first[c->invocations[i].core] = (uint32_t)i;
 	}
-	for (size_t i = 0; !err && i < c->nunits; i++) {
+	for (size_t i = 0; i < c->nunits; i++) {
 		const struct loom_unit *u = &c->units[i];
 		uint32_t v = first[u->key >> 32];
 		struct loom_cell *cell;
@@ -552,12 +560,15 @@ static int add_idle(struct loom_counters *c)
 			cell->node = (uint32_t)u->key;
 		else
 			err = -ENOMEM;
+		if (err)
+			goto out;
 	}
+out:
 	free(first);
 	return err;
 }
 
-/* Begin and end of an invocation: its own, those of another core, or its records. */
+/* Sets start and end of an invocation: its own, those of another core, or of its records. */
 static void bound(const struct loom_counters *c, struct loom_invocation *v)
 {
 	const struct loom_invocation *all = &c->invocations[v->joint];
@@ -570,7 +581,7 @@ static void bound(const struct loom_counters *c, struct loom_invocation *v)
 	v->done = v->done || all->done;
 }
 
-/* A row of each cell. */
+/* Makes a row of each cell. */
 static int make_rows(struct loom_counters *c)
 {
 	c->rows = calloc(c->ncells + 1, sizeof(*c->rows));
@@ -605,14 +616,15 @@ int loom_counters_finish(struct loom_counters *c)
 			give(c, v);
 		free(v->pending);
 		v->pending = NULL;
-		/* a core has a row for what it was configured with, though no node of it did
-		 * anything */
+		/* a core with only configuration writes has a row, too */
 		if (!loom_cells_core(c, i))
 			return -ENOMEM;
 	}
 	err = add_idle(c);
-	if (!err)
-		err = make_rows(c);
+	if (err)
+		goto out;
+	err = make_rows(c);
+out:
 	if (err)
 		return err;
 	loom_cells_free(c);

@@ -105,7 +105,7 @@ bool stats_read_choice(struct stats_loader *l, const char *const *names, size_t 
 	return tokens_refuse(&l->t, wrong);
 }
 
-/* P2: the value under `key` is no counter. */
+/* Reports P2: the value of `key` is not a counter. */
 static void no_counter(struct stats_loader *l, const char *key)
 {
 	struct loom_place place = {l->perf->path, LOOM_NOWHERE, inflow_tell(&l->in)};
@@ -118,7 +118,7 @@ static void no_counter(struct stats_loader *l, const char *key)
 			   key);
 }
 
-/* Reads a counter; *given tells if it is one. Brackets are passed over. */
+/* Reads a counter; *given is true for a valid one. Skips arrays and objects. */
 static bool counter(struct stats_loader *l, const char *key, uint64_t *out, bool *given)
 {
 	struct token v;
@@ -327,7 +327,7 @@ void stats_want(struct stats_loader *l, const struct stats_snapshot *s, uint64_t
 
 /* ---- which form ---- */
 
-/* The keys of the document tell. */
+/* Finds the form from the keys of the document. */
 static bool find_json_form(struct stats_loader *l)
 {
 	static const struct {
@@ -376,7 +376,7 @@ static bool find_json_form(struct stats_loader *l)
 	return true;
 }
 
-/* Snapshots of one thing by their cycles. */
+/* Sorts snapshots by object and cycle. */
 static int by_thing(const void *a, const void *b)
 {
 	const struct stats_snapshot *x = *(struct stats_snapshot *const *)a;
@@ -403,7 +403,7 @@ static bool same_thing(const struct stats_snapshot *x, const struct stats_snapsh
 	       x->invocation_id == y->invocation_id && x->hw_node_id == y->hw_node_id;
 }
 
-/* Upstream takes one snapshot of each node, at the end; the recorder numbers those before. */
+/* Marks final snapshots: upstream has only these, and the recorder numbers the others. */
 static int mark_last(struct run_stats *p)
 {
 	struct stats_snapshot **sorted;
@@ -432,7 +432,7 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* P11: is a node listed twice, without a core? */
+/* Looks for a node that is listed twice without a core (P11). */
 static int find_joins(struct run_stats *p)
 {
 	uint32_t *nodes;
@@ -521,7 +521,7 @@ void run_stats_free(struct run_stats *p)
 	memset(p, 0, sizeof(*p));
 }
 
-/* ---- what is not there ---- */
+/* ---- missing records ---- */
 
 bool run_stats_leaves_out(const struct run_stats *p)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_stats: statistics of a run, in any form, and the rules that they must obey by themselves.
+ * run_stats: reads the statistics of a run in any form, and checks their own rules.
  *
- * In: a statistics file of upstream (JSON, lines of text, the gem5 device's), or of ours:
- * "loom-perf" of co-simulations and "ovni-bpf-perf" of the recorder; out: counters, the metrics
- * that the file derives from them, and what it declares: clock, controls, the account of events.
- * Memory follows nodes, threads and scopes. Invariants: integers keep their 64 bits; counters that
- * are missing are not zero but missing. Specification: loom.md 5, 6, 12; rules P1 to P5, P7, P10 to
- * P12 of 8.
+ * In: a statistics file of upstream (JSON, lines of text, or of the gem5 device), "loom-perf" of a
+ * co-simulation, or "ovni-bpf-perf" of the recorder; out: counters, the metrics in the file, and
+ * its declarations: clock, controls, counts of events. Memory follows nodes, threads and scopes.
+ * Invariants: integers keep their 64 bits; a missing counter is not zero but missing.
+ * Specification: loom.md 5, 6, 12; rules P1 to P5, P7, P10 to P12 of 8.
  */
 #ifndef TRACE_LOOM_STATS_RUN_STATS_H
 #define TRACE_LOOM_STATS_RUN_STATS_H
@@ -23,15 +22,15 @@
 
 enum stats_form {
 	STATS_UNKNOWN,
-	STATS_LEGACY, /* upstream's .stat in JSON (L0, L1) */
-	STATS_TEXT,   /* upstream's .stat in lines (J2) */
+	STATS_LEGACY, /* .stat of upstream in JSON (L0, L1) */
+	STATS_TEXT,   /* .stat of upstream in lines (J2) */
 	STATS_GEM5,   /* stat.json of the gem5 device */
 	STATS_LOOM,   /* schema loom-perf */
 	STATS_OVNI,   /* schema ovni-bpf-perf */
 };
 const char *stats_form_name(enum stats_form form);
 
-/* Name in the enumeration, key in our two schemas. */
+/* Name in the enumeration, key in the schemas loom-perf and ovni-bpf-perf. */
 #define STATS_COUNTERS(COUNTER)                                                                    \
 	COUNTER(TOTAL_CYCLES, total_cycles)                                                        \
 	COUNTER(ACTIVE_CYCLES, active_cycles)                                                      \
@@ -73,7 +72,7 @@ const char *stats_form_name(enum stats_form form);
 #define STATS_COUNTER_ENUM(name, key) STATS_##name,
 enum stats_counter { STATS_COUNTERS(STATS_COUNTER_ENUM) STATS_NCOUNTERS };
 
-/* Derived metrics, by their keys in our schemas. */
+/* Derived metrics, by their keys in these schemas. */
 #define STATS_METRICS(METRIC)                                                                      \
 	METRIC(UTILIZATION, utilization)                                                           \
 	METRIC(INPUT_STALL, input_stall_ratio)                                                     \
@@ -93,26 +92,26 @@ enum stats_metric { STATS_METRICS(STATS_METRIC_ENUM) STATS_NMETRICS };
 extern const char *const stats_counter_names[STATS_NCOUNTERS];
 extern const char *const stats_metric_names[STATS_NMETRICS];
 
-/* What a snapshot is of. */
+/* The object of a snapshot. */
 enum stats_scope { STATS_NODE, STATS_CORE, STATS_THREAD, STATS_PROCESS, STATS_CPU, STATS_RUN };
 
 struct stats_snapshot {
 	uint64_t counters[STATS_NCOUNTERS];
 	double metrics[STATS_NMETRICS]; /* NaN: null */
 	uint64_t has_counter;		/* a bit for each */
-	uint64_t bad_counter;		/* what stands there is none */
+	uint64_t bad_counter;		/* invalid values */
 	uint16_t has_metric;
 	enum stats_scope scope;
 	bool has_core, has_epoch, has_invocation, has_cycle;
-	bool is_last; /* of its node, core, ... in its invocation: others were taken on the way */
+	bool is_last; /* the final one of its object in its invocation */
 	uint16_t core_id;
 	uint32_t epoch_id, hw_node_id;
 	uint64_t invocation_id;
 	uint64_t cycle;		/* or clock in ns */
-	uint64_t interval;	/* the recorder's: 0 for the counters at the end */
-	uint64_t tid, pid, cpu; /* the recorder's */
+	uint64_t interval;	/* of the recorder: 0 for the counters at the end */
+	uint64_t tid, pid, cpu; /* of the recorder */
 	char comm[20];		/* likewise */
-	uint64_t offset;	/* where it starts in the file */
+	uint64_t offset;	/* of its start in the file */
 };
 
 enum stats_status { STATS_DONE, STATS_ERROR, STATS_CUT };
@@ -124,78 +123,79 @@ struct stats_invocation {
 	enum stats_status status;
 };
 
-/* A number that may be missing. */
+/* An optional number. */
 struct stats_number {
 	uint64_t v;
 	bool given;
 };
 
-/* seen = written + filtered + sampled_out + dropped, as far as it is declared. */
+/* seen = written + filtered + sampled_out + dropped, where declared. */
 struct stats_account {
 	bool given;
 	struct stats_number seen, written, filtered, sampled_out, dropped;
 	struct stats_number dropped_full, dropped_size, dropped_user;
-	bool by_kind, by_core;		    /* the breakdown is there */
-	uint64_t of_kinds, of_cores;	    /* the sums of the breakdowns */
-	uint64_t of_kind[256];		    /* only if it is known by a name of ours */
-	struct loom_controls dropped_cores; /* the cores that have lost records */
-	uint64_t *of_core;		    /* 65536 of them; NULL: none has */
+	bool by_kind, by_core;		    /* it has the breakdown */
+	uint64_t of_kinds, of_cores;	    /* sums of the breakdowns */
+	uint64_t of_kind[256];		    /* of kinds with a known name */
+	struct loom_controls dropped_cores; /* the cores with lost records */
+	uint64_t *of_core;		    /* 65536, or NULL for none */
 };
 
 struct run_stats {
 	enum stats_form form;
 	char *path;
-	char *producer, *mode, *termination, *error_message; /* NULL: not given */
+	char *producer, *mode, *termination, *error_message; /* NULL: missing */
 	struct stats_number period_ps;
-	bool bad_period; /* what stands there is none */
+	bool bad_period; /* invalid values */
 	enum loom_style style;
 	bool has_style;
 	struct stats_number first_cycle, end_cycle, window_cycles; /* "window" */
-	struct loom_controls controls; /* what the producer let through */
-	bool samples;		       /* it declares a sampling of less than all */
+	struct loom_controls controls; /* filters and sampling of the producer */
+	bool samples;		       /* the producer declares sampling */
 	struct stats_account events;
 	struct stats_invocation *invocations;
 	size_t ninvocations;
-	struct stats_snapshot *snapshots; /* upstream's: the nodes, in the order of the file */
+	struct stats_snapshot *snapshots; /* of upstream: the nodes, in the order of the file */
 	size_t nsnapshots;
 	struct loom_modules modules; /* gem5 */
-	bool joins_cores;	     /* a node is listed twice, without a core (P11): */
+	bool joins_cores;	     /* a node is listed twice without a core (P11): */
 	uint32_t joined_node;	     /* this one */
 
-	/* The recorder's: threads without a snapshot of their own, together; accounts that do not
-	 * close, and the sums of all, of events by CPU and kind. */
+	/*
+	 * Of the recorder: the sum of threads without a snapshot; counts of events by CPU and kind
+	 * that do not add up, and the sums of all counts.
+	 */
 	struct stats_snapshot unlisted;
 	bool has_unlisted, has_matrix;
 	uint64_t matrix_open;
 	struct stats_account matrix;
-	struct stats_number recorder_cpu_ns, recorder_peak_rss_bytes; /* what it has cost itself */
+	struct stats_number recorder_cpu_ns, recorder_peak_rss_bytes; /* its own cost */
 
-	/* Upstream's run totals. */
+	/* totals of the run, of upstream */
 	struct stats_number total_cycles, config_cycles, execution_cycles, kernel_cycles;
 	struct stats_number node_count, snapshot_count, event_count;
-	struct stats_number sums[STATS_NCOUNTERS]; /* of the nodes, as announced */
-	double config_overhead;			   /* NaN: not given */
+	struct stats_number sums[STATS_NCOUNTERS]; /* of the nodes, from the file */
+	double config_overhead;			   /* NaN: missing */
 	bool has_config_overhead;
 	bool has_success, success;
 };
 
 /*
- * Reads the statistics `path` below `dirfd`. Findings P1 and P2 go to `findings`. Returns 0;
- * -EBADMSG if the form is unknown or the file is damaged (P1 was reported); or another -errno after
- * one message. run_stats_free() is allowed in any case.
+ * Reads the statistics `path` below `dirfd`, and reports P1 and P2 to `findings`. Returns 0;
+ * -EBADMSG for an unknown form or a damaged file, after P1; or another -errno after one message.
+ * run_stats_free() may follow in all cases.
  */
 int run_stats_load(struct run_stats *p, int dirfd, const char *path,
 		   struct loom_violations *findings) __attribute__((warn_unused_result));
 void run_stats_free(struct run_stats *p);
 
-/* Holds the statistics against themselves: rules P3 to P5, P7, P10 to P12. Returns 0 or -ENOMEM. */
+/* Checks the statistics by themselves: rules P3 to P5, P7, P10 to P12. Returns 0 or -ENOMEM. */
 int run_stats_check(const struct run_stats *p, struct loom_violations *findings)
 	__attribute__((warn_unused_result));
 
-/* True if the producer declares that something is not in the trace. */
+/* True if the producer declares that records are missing in the trace. */
 bool run_stats_leaves_out(const struct run_stats *p);
-/* True if it declares what may have taken a record of this kind of this core (node 0) out of the
- * trace. */
+/* True if a record of this kind and core (node 0) may be missing by these declarations. */
 bool run_stats_may_lack(const struct run_stats *p, uint8_t kind, uint16_t core);
 
 static inline bool stats_has(const struct stats_snapshot *s, enum stats_counter c)
@@ -204,30 +204,29 @@ static inline bool stats_has(const struct stats_snapshot *s, enum stats_counter 
 }
 
 /*
- * The five metrics of loom.md 6 from counters: out[STATS_M_UTILIZATION ...
- * STATS_M_CONFIG_OVERHEAD]. `total` is the span of the window. A divisor of 0 gives 0, and NaN
- * ("none") for the throughput.
+ * Derives the five metrics of loom.md 6: out[STATS_M_UTILIZATION ... STATS_M_CONFIG_OVERHEAD].
+ * `total` is the length of the window in cycles. A divisor of 0 gives 0, and NaN for the
+ * throughput.
  */
 void stats_derive(const uint64_t counters[STATS_NCOUNTERS], uint64_t total,
 		  double out[STATS_NMETRICS]);
 
-/* The span of the window that the counters of a snapshot are judged against: of its invocation, or
- * of the execution where the file knows no invocations. */
+/* The length of the window of a snapshot: of its invocation, or of the execution without any. */
 struct stats_number stats_window(const struct run_stats *p, const struct stats_snapshot *s);
 
 /*
- * What the metrics of a snapshot have to be, in the reading of its form (the seed's; the busy
- * cycles in upstream's legacy files; loom.md 12 for the recorder's). NaN: null.
+ * The expected metrics of a snapshot, by the definition of its form (loom.md 6; busy cycles in
+ * legacy files of upstream; loom.md 12 for the recorder). NaN: null.
  */
 void stats_wanted(const struct run_stats *p, const struct stats_snapshot *s,
 		  double out[STATS_NMETRICS]);
-/* Are these the same number, as far as the form prints it (loom.md 6, tolerance)? */
+/* True if the numbers are equal within the precision of the form (loom.md 6, tolerance). */
 bool stats_agrees(const struct run_stats *p, double have, double want);
-/* Does the snapshot announce this metric, and have all counters that it follows from? */
+/* True if the snapshot has this metric, and all counters that the metric depends on. */
 bool stats_announces(const struct run_stats *p, const struct stats_snapshot *s,
 		     enum stats_metric m);
 
-/* ---- between the files of perf ---- */
+/* ---- internal ---- */
 
 struct stats_loader;
 int stats_check_recorder(const struct run_stats *p, struct loom_violations *findings)

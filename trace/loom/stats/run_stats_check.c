@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_stats_check: statistics held against themselves: ratios against counters, totals against
- * sums, cycles against windows, the account of events.
+ * run_stats_check: checks statistics by themselves. In: run_stats; out: violations of ratios and
+ * counters, totals and sums, cycles and windows, and of the counts of events.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 #define LLU(v) ((unsigned long long)(v))
 
-typedef unsigned __int128 u128; /* sums of what are 64 bits each */
+typedef unsigned __int128 u128; /* for sums of 64-bit numbers */
 
 struct check {
 	const struct run_stats *p;
@@ -29,7 +29,7 @@ static uint64_t value(const struct stats_snapshot *s, enum stats_counter c)
 
 /* ---- P3 ---- */
 
-/* Upstream prints six significant digits, we nine. */
+/* Upstream prints six significant digits, loom-perf and ovni-bpf-perf nine. */
 bool stats_agrees(const struct run_stats *p, double have, double want)
 {
 	double off = fabs(have - want);
@@ -67,7 +67,7 @@ static double quotient(u128 part, u128 whole)
 	return whole ? (double)part / (double)whole : 0.0;
 }
 
-/* What a form's own metrics are of: the window that it means, a value each; NaN is null. */
+/* The expected metrics of a snapshot of loom-perf; NaN is null. */
 static void wanted_loom(const struct run_stats *p, const struct stats_snapshot *s,
 			double out[STATS_NMETRICS])
 {
@@ -80,15 +80,14 @@ static void wanted_loom(const struct run_stats *p, const struct stats_snapshot *
 		out[STATS_M_INPUT_STALL] = quotient(value(s, STATS_STALL_CYCLES_IN), busy);
 		out[STATS_M_OUTPUT_STALL] = quotient(value(s, STATS_STALL_CYCLES_OUT), busy);
 		if (isnan(out[STATS_M_THROUGHPUT]))
-			out[STATS_M_THROUGHPUT] = 0; /* upstream has no null */
+			out[STATS_M_THROUGHPUT] = 0; /* upstream has 0 instead of null */
 	}
 	if (p->form == STATS_GEM5)
 		out[STATS_M_UTILIZATION] =
 			quotient(value(s, STATS_ACTIVE_CYCLES), p->kernel_cycles.v);
 }
 
-/* The counters that a metric follows from; where one is missing there is nothing to compare (P2 has
- * said it). */
+/* True if a metric and all counters that it depends on are there (P2 reports missing ones). */
 bool stats_announces(const struct run_stats *p, const struct stats_snapshot *s, enum stats_metric m)
 {
 	static const uint64_t sources[STATS_NMETRICS] = {
@@ -166,7 +165,7 @@ static void check_sums(const struct check *c)
 			LLU(p->window_cycles.v), LLU(p->first_cycle.v), LLU(p->end_cycle.v));
 }
 
-/* Snapshots of one core at one cycle belong together: sorted so. */
+/* Sorts snapshots by core and cycle, into groups of one core and cycle. */
 static int by_core_and_cycle(const void *a, const void *b)
 {
 	const struct stats_snapshot *x = *(const struct stats_snapshot *const *)a;
@@ -195,7 +194,8 @@ static bool same_group(const struct stats_snapshot *x, const struct stats_snapsh
 	       x->invocation_id == y->invocation_id && x->cycle == y->cycle;
 }
 
-/* The core's tokens are the sums of its nodes; configuration writes may be of the core alone. */
+/* Compares the core with its nodes: tokens are sums; configuration writes may be of the core alone.
+ */
 static void check_core(const struct check *c, const struct stats_snapshot *core,
 		       const struct stats_snapshot *const *nodes, size_t n)
 {
@@ -221,7 +221,7 @@ static void check_core(const struct check *c, const struct stats_snapshot *core,
 	}
 }
 
-/* P4 and P11 within the snapshots of a co-simulation. */
+/* Checks P4 and P11 in the snapshots of a co-simulation. */
 static int check_groups(const struct check *c)
 {
 	size_t n = c->p->nsnapshots, start = 0;
@@ -288,7 +288,7 @@ static const struct stats_invocation *invocation_of(const struct check *c,
 	return found ? *found : NULL;
 }
 
-/* The window of a snapshot is from the start of its invocation to its cycle. */
+/* Checks the window of a snapshot, from the start of its invocation to its cycle. */
 static void check_window(const struct check *c, const struct stats_snapshot *s)
 {
 	const struct stats_invocation *v = invocation_of(c, s);
@@ -310,7 +310,7 @@ static void check_window(const struct check *c, const struct stats_snapshot *s)
 
 /* ---- P5 ---- */
 
-/* The window of the counters of upstream's nodes. */
+/* The window of the nodes of upstream. */
 static struct stats_number upstream_window(const struct run_stats *p)
 {
 	struct stats_number window = p->execution_cycles;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_stats_json: upstream's statistics in JSON: camelCase with nodePerf, or the device's with
- * modules.
+ * run_stats_json: reads statistics of upstream in JSON. In: camelCase keys with nodePerf, or
+ * modules of the gem5 device; out: run_stats.
  */
 #include <math.h>
 #include <string.h>
@@ -129,7 +129,7 @@ static bool success(struct stats_loader *l, void *to, const char *key)
 	return stats_bool(l, to, key);
 }
 
-/* P2: the first versions had fewer keys; what all of them have must be there. */
+/* Reports P2 for missing keys that all versions have; the first versions had fewer keys. */
 static void want_totals(const struct stats_loader *l)
 {
 	const struct run_stats *p = l->perf;
@@ -183,7 +183,7 @@ static const struct {
 	{"config_writes", STATS_CONFIG_WRITES},
 };
 
-/* What stands in a module beside its names; `key` is NULL at its end. */
+/* Reads a key of a module beside its names; `key` is NULL at its end. */
 static bool module_key(void *arg, struct tokens *t, const char *key, const struct loom_module *m)
 {
 	struct stats_loader *l = arg;

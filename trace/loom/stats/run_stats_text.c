@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_stats_text: upstream's statistics as lines: "key: value", then "[node_perf]" and a line of
- * "key=value" for each node.
+ * run_stats_text: reads statistics of upstream as text. In: lines "key: value", then "[node_perf]"
+ * and a line of "key=value" for each node; out: run_stats.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define AT(member)     offsetof(struct run_stats, member)
 #define LINE_MAX_BYTES 4096
 
-/* A decimal number and nothing else. */
+/* Parses a decimal number without a suffix. */
 static bool parse(const char *text, uint64_t *out)
 {
 	char *end;
@@ -113,7 +113,7 @@ static bool node_value(struct stats_loader *l, struct stats_snapshot *s, const c
 	return true;
 }
 
-/* "node=2 active=4 ..."; a value may stand behind a blank. */
+/* Parses "node=2 active=4 ..."; a blank may precede a value. */
 static bool node_line(struct stats_loader *l, char *line)
 {
 	struct stats_snapshot *s = stats_new_snapshot(l);
@@ -167,7 +167,7 @@ static bool text_line(struct stats_loader *l, char *line, bool *in_nodes)
 	return run_line(l, line, colon + strspn(colon, " \t"));
 }
 
-/* The next line without its end: 1, 0 at the end of the file, -1 after a mistake. */
+/* Reads the next line without its end. Returns 1, 0 at the end of the file, -1 after a mistake. */
 static int next_line(struct stats_loader *l, char line[LINE_MAX_BYTES])
 {
 	size_t len = 0;

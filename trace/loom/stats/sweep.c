@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep: of the nodes of a core (see sweep.h). */
+/* sweep: combines the nodes of a core (see sweep.h). */
 #include "trace/loom/stats/sweep.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static enum loom_does highest(const struct loom_sweep *s)
 	return does;
 }
 
-/* Counts [s->at, to), in which nothing changes. */
+/* Counts the cycles [s->at, to), without a change. */
 static void count(struct loom_sweep *s, uint64_t to, enum loom_does does)
 {
 	if (s->has_end && to > s->end) {
@@ -95,7 +95,7 @@ static void put(struct loom_sweep *s, uint32_t i, struct loom_sweep_span span)
 	s->where[span.place] = i;
 }
 
-/* Puts the span where it belongs; the heap is in order but for its place `i`, which is empty. */
+/* Puts the span into the heap, which is in order except for its empty entry `i`. */
 static void sift(struct loom_sweep *s, uint32_t i, struct loom_sweep_span span)
 {
 	for (; i > 0 && s->heap[(i - 1) / 2].until > span.until; i = (i - 1) / 2)
@@ -119,7 +119,7 @@ static void take(struct loom_sweep *s, uint32_t i)
 		sift(s, i, s->heap[s->nheap]);
 }
 
-/* What ends before `to` ends. */
+/* Ends the spans that end before `to`. */
 static void advance(struct loom_sweep *s, uint64_t to)
 {
 	while (s->nheap && s->heap[0].until <= to) {

@@ -8,7 +8,7 @@
 struct loom_tally_key {
 	uint64_t id;
 	uint32_t epoch, core;
-	uint32_t index; /* of the counters' invocation */
+	uint32_t index; /* of the invocation in the counters */
 };
 
 int loom_tally_init(struct loom_tally *t, enum loom_style style)
@@ -34,11 +34,13 @@ int loom_tally_add(struct loom_tally *t, const struct loom_record *r)
 	t->of_kind[r->event_kind]++;
 	t->last_epoch = r->epoch_id;
 	t->last_invocation = r->invocation_id;
-	if (!err)
-		return 0;
+	if (err)
+		goto out;
+	return 0;
+out:
 	if (err == -ENOMEM)
 		return err;
-	/* a stall may trail the end of its invocation, in time */
+	/* a stall may follow the end of its invocation */
 	if (err == -ERANGE || r->event_kind == LOOM_NODE_FIRE || r->event_kind == LOOM_ROUTE_USE ||
 	    (loom_is_of_node(r->event_kind) && !t->of_kind[LOOM_INVOCATION_DONE]))
 		t->refused++;
@@ -116,7 +118,8 @@ const struct loom_row *loom_tally_row(const struct loom_tally *t, const struct l
 	return NULL;
 }
 
-/* Where the last invocation of the trace starts in the sorted ones, and how many cores it has. */
+/* First index of the last invocation of the trace in `sorted`; *count is the number of its cores.
+ */
 static size_t last_ones(const struct loom_tally *t, size_t *count)
 {
 	struct loom_tally_key first = {.id = t->last_invocation, .epoch = t->last_epoch};

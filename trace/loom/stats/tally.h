@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tally: what the records of a trace amount to: kinds, invocations, the counters of every node.
+ * tally: counts the records of a trace: kinds, invocations, counters of every node.
  *
- * In: records in the order of the file; out: numbers to hold statistics against. Records that stand
- * outside of every invocation, or go back in time, cannot be attributed: they are counted as
- * refused. Memory follows nodes and invocations. Specification: loom.md 5.1 (counters), 4.3
- * (styles).
+ * In: records in the order of the file; out: numbers to compare with statistics. Records outside
+ * all invocations, or with decreasing cycles, count as refused. Memory follows nodes and
+ * invocations. Specification: loom.md 5.1 (counters), 4.3 (styles).
  */
 #ifndef TRACE_LOOM_STATS_TALLY_H
 #define TRACE_LOOM_STATS_TALLY_H
@@ -22,14 +21,14 @@ struct loom_tally {
 	enum loom_style style;
 	uint64_t records;
 	uint64_t of_kind[256];
-	uint64_t refused;	  /* of the kinds 0 to 3, but for stalls that trail a DONE */
-	uint64_t last_invocation; /* that of the last record */
+	uint64_t refused;	  /* of the kinds 0 to 3, except stalls after a DONE */
+	uint64_t last_invocation; /* of the last record */
 	uint32_t last_epoch;
 	struct loom_tally_key *sorted; /* the invocations by their ids */
 	size_t nsorted;
 };
 
-/* Starts. Returns 0 or -ENOMEM. loom_tally_fini() is allowed in either case. */
+/* Returns 0 or -ENOMEM. loom_tally_fini() may follow in both cases. */
 int loom_tally_init(struct loom_tally *t, enum loom_style style)
 	__attribute__((warn_unused_result));
 void loom_tally_fini(struct loom_tally *t);
@@ -37,19 +36,20 @@ void loom_tally_fini(struct loom_tally *t);
 /* Counts a record. Returns 0 or -ENOMEM. */
 int loom_tally_add(struct loom_tally *t, const struct loom_record *r)
 	__attribute__((warn_unused_result));
-/* Ends. Returns 0 or -ENOMEM. */
+/* Completes the counters, after the last record. Returns 0 or -ENOMEM. */
 int loom_tally_finish(struct loom_tally *t) __attribute__((warn_unused_result));
 
-/* After the end: the invocation of a core, or NULL; a node of it, or with `whole_core` all of it,
- * or NULL. */
+/*
+ * After loom_tally_finish(): the invocation of a core, or NULL; the row of a node in it, or with
+ * `whole_core` of the core, or NULL.
+ */
 const struct loom_invocation *loom_tally_invocation(const struct loom_tally *t, uint16_t core,
 						    uint32_t epoch, uint64_t id);
 const struct loom_row *loom_tally_row(const struct loom_tally *t, const struct loom_invocation *v,
 				      bool whole_core, uint32_t node);
-/* The last invocation of the trace, if it is of one core only; else NULL. */
+/* The last invocation of the trace, if it has one core; else NULL. */
 const struct loom_invocation *loom_tally_last(const struct loom_tally *t);
-/* The node in the last invocation of the trace, whatever its core; NULL if none or several have it.
- */
+/* The row of a node in the last invocation of the trace, if exactly one core has it; else NULL. */
 const struct loom_row *loom_tally_last_row(const struct loom_tally *t, uint32_t node);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loom_writer: what a simulator calls to record a run (see loom_writer.h). */
+/* loom_writer: records a run of a simulator (see loom_writer.h). */
 #include "trace/loom/write/loom_writer.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define NO_CORE	       UINT32_MAX
 #define MAX_RECORDS    (SIZE_MAX / sizeof(struct loom_record))
 
-/* A record of the present cycle, and which call brought it. */
+/* A record of the present cycle, with the number of its call. */
 struct held {
 	struct loom_record record;
 	uint64_t call;
@@ -27,8 +27,8 @@ struct held {
 struct loom_writer {
 	struct loom_writer_options options;
 	int fd;	    /* of the trace file; -1 in mode summary */
-	int error;  /* the first */
-	bool stuck; /* the trace file cannot be written any more */
+	int error;  /* first error */
+	bool stuck; /* the trace file has failed */
 	struct loom_account account;
 	struct loom_counters *counters;
 	FILE *out; /* the statistics */
@@ -36,11 +36,11 @@ struct loom_writer {
 	uint64_t dropped_by_kind[256];
 	struct loom_core_drops *cores;
 	size_t ncores, core_room;
-	uint32_t known_core; /* of the last record: its place in `cores` is made */
+	uint32_t known_core; /* of the last record: it has an entry in `cores` */
 	/* a ring of options.buffer_records */
 	struct loom_record *buffer;
 	size_t first, used;
-	uint8_t *chunk;		 /* encoded, on its way to the file */
+	uint8_t *chunk;		 /* encoded records to write */
 	uint64_t records, bytes; /* in the file */
 	struct held *cycle;	 /* with sort_cycles: the records of the present cycle */
 	size_t held, held_room;
@@ -83,7 +83,7 @@ static int put_header(const struct loom_writer *w)
 	return 0;
 }
 
-/* RUN and what follows it: no link is followed at the end of the path. */
+/* Creates RUN with a suffix, without following a symbolic link at the end of the path. */
 static int create(const char *run, const char *suffix)
 {
 	char *path;
@@ -95,14 +95,17 @@ static int create(const char *run, const char *suffix)
 	fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
 	err = fd < 0 ? -errno : 0;
 	free(path);
-	if (!err && (fstat(fd, &st) || !S_ISREG(st.st_mode) || ftruncate(fd, 0)))
+	if (err)
+		goto out;
+	if ((fstat(fd, &st) || !S_ISREG(st.st_mode) || ftruncate(fd, 0)))
 		err = errno ? -errno : -EINVAL;
+out:
 	if (err && fd >= 0)
 		close(fd);
 	return err ? err : fd;
 }
 
-/* What an earlier run left, and would be taken for a part of this one. */
+/* Removes a file of an earlier run that would look like a part of this one. */
 static int forget(const char *run, const char *suffix)
 {
 	char *path;
@@ -115,7 +118,7 @@ static int forget(const char *run, const char *suffix)
 	return err;
 }
 
-/* ---- the account ---- */
+/* ---- counts ---- */
 
 static struct loom_core_drops *drops_of(struct loom_writer *w, uint32_t core)
 {
@@ -155,7 +158,7 @@ static void drop(struct loom_writer *w, const struct loom_record *r)
 
 	w->account.dropped++;
 	w->dropped_by_kind[r->event_kind]++;
-	if (core) /* its place was made when the core came up */
+	if (core) /* allocated at the first record of the core */
 		core->dropped++;
 }
 
@@ -177,7 +180,7 @@ static void drop_first(struct loom_writer *w, size_t n)
 	}
 }
 
-/* The records that are buffered. */
+/* Writes the buffered records. */
 static int flush_records(struct loom_writer *w)
 {
 	size_t size, fit;
@@ -195,7 +198,7 @@ static int flush_records(struct loom_writer *w)
 		}
 		err = write_all(w->fd, w->chunk, n * size);
 		if (err) {
-			/* whole records or nothing: what is there may end inside one */
+			/* the file may end inside a record: append nothing more */
 			w->stuck = true;
 			if (ftruncate(w->fd, (off_t)w->bytes))
 				fail(w, -errno);
@@ -279,9 +282,10 @@ static int by_rank(const void *a, const void *b)
 	const struct held *x = a, *y = b;
 	const struct loom_record *p = &x->record, *q = &y->record;
 
-	if (p->epoch_id != q->epoch_id) /* one ends, and the next one begins */
+	if (p->epoch_id !=
+	    q->epoch_id) /* the end of one epoch precedes the start of the next one */
 		return p->epoch_id < q->epoch_id ? -1 : 1;
-	/* before cores: one may rely on the start and the end of another */
+	/* before cores: a core may depend on the start and end of another */
 	if (rank(p->event_kind) != rank(q->event_kind))
 		return rank(p->event_kind) - rank(q->event_kind);
 	if (p->core_id != q->core_id)
@@ -350,14 +354,16 @@ int loom_writer_event(struct loom_writer *w, const struct loom_record *r)
 	if (!w)
 		return 0;
 	if (w->known_core != r->core_id) {
-		/* what counts a drop must not need memory any more */
+		/* allocate now: counting a drop must not need memory */
 		if (w->options.statistics == LOOM_STATISTICS_LEGACY && w->known_core != NO_CORE)
 			err = -EPROTO;
 		else if (!drops_of(w, r->core_id))
 			err = -ENOMEM;
 	}
-	if (!err)
-		err = loom_counters_add(w->counters, r);
+	if (err)
+		goto out;
+	err = loom_counters_add(w->counters, r);
+out:
 	if (err) {
 		w->account.refused++;
 		return err;
@@ -391,7 +397,7 @@ static int check_options(const struct loom_writer_options *o)
 	    (unsigned)o->style >= LOOM_STYLES || (unsigned)o->on_full > LOOM_DROP_OLD ||
 	    (unsigned)o->statistics > LOOM_STATISTICS_LEGACY)
 		return -EINVAL;
-	/* what upstream's statistics have no words for */
+	/* the statistics of upstream cannot express these */
 	if (o->statistics == LOOM_STATISTICS_LEGACY &&
 	    (o->controls || o->on_full != LOOM_BLOCK || o->style != LOOM_STYLE_CYCLE ||
 	     o->snapshot_cycles))
@@ -413,15 +419,17 @@ static void writer_free(struct loom_writer *w)
 	free(w);
 }
 
-/* The file of the statistics, so that one that cannot be made shows before the run, not after it.
- */
+/* Creates the file of the statistics before the run, to fail early. */
 static int open_summary(struct loom_writer *w, const char *run)
 {
 	bool legacy = w->options.statistics == LOOM_STATISTICS_LEGACY;
 	int err = legacy ? forget(run, ".perf.json") : 0, fd;
 
-	if (!err && w->options.mode == LOOM_SUMMARY)
+	if (err)
+		goto out;
+	if (w->options.mode == LOOM_SUMMARY)
 		err = forget(run, ".trace.bin");
+out:
 	if (err)
 		return err;
 	fd = create(run, legacy ? ".stat" : ".perf.json");
@@ -470,7 +478,9 @@ static int prepare(struct loom_writer *w, const char *run)
 		return w->fd;
 	err = put_header(w);
 	w->bytes = o->as == LOOM_AS_LTRC ? LOOM_HEADER_SIZE : 0;
-	if (!err && lseek(w->fd, (off_t)w->bytes, SEEK_SET) < 0)
+	if (err)
+		return err;
+	if (lseek(w->fd, (off_t)w->bytes, SEEK_SET) < 0)
 		err = -errno;
 	return err ? err : open_summary(w, run);
 }
@@ -507,10 +517,11 @@ static int put_summary(struct loom_writer *w)
 
 	w->summary.cores = w->cores;
 	w->summary.ncores = w->ncores;
-	if (!err)
-		err = w->options.statistics == LOOM_STATISTICS_LEGACY
-			      ? run_stats_write_legacy(&w->summary)
-			      : run_stats_write_end(&w->summary);
+	if (err)
+		goto out;
+	err = w->options.statistics == LOOM_STATISTICS_LEGACY ? run_stats_write_legacy(&w->summary)
+							      : run_stats_write_end(&w->summary);
+out:
 	if (fclose(w->out) && !err)
 		err = errno ? -errno : -EIO;
 	w->out = NULL;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loom_writer: what a simulator calls to record a run.
+ * loom_writer: records a run of a simulator.
  *
- * In: one record for what a node does in a cycle, cycles never falling; out: RUN.trace.bin (the
- * records) and RUN.perf.json (counters, and the exact account of what is not in the
- * records and why). loom_writer_event() copies the record into a buffer of fixed size and does
- * nothing else, unless it is told to write a full buffer by itself (LOOM_BLOCK).
- * Invariants: what is written breaks no rule that `ovni-loom check` calls an error; the same
- * calls give the same bytes; seen = written + filtered + sampled_out + dropped; counters are
- * taken before filters, sampling and drops, so none of these falsifies a metric.
- * Needs nothing but libc: `cc sim.c -lovni-loom`. A writer is used by one thread at a time; several
- * writers, of different runs, share nothing.
+ * In: one record per activity of a node in a cycle, with cycles that do not decrease; out:
+ * RUN.trace.bin (the records) and RUN.perf.json (counters, and the exact number of missing records
+ * with the reason). loom_writer_event() copies the record into a buffer of fixed size, and writes a
+ * full buffer only with LOOM_BLOCK.
+ * Invariants: `ovni-loom check` finds no error in the output; the same calls give the same bytes;
+ * seen = written + filtered + sampled_out + dropped; counters precede filters, sampling and drops,
+ * so none of these changes a metric.
+ * Needs only libc: `cc sim.c -lovni-loom`. One thread at a time may use a writer; writers of
+ * different runs share no data.
  *
  *	struct loom_writer_options options = {.mode = LOOM_FULL, .period_ps = 1250};
  *	struct loom_writer *w;
@@ -41,9 +41,9 @@ extern "C" {
 #endif
 
 enum loom_mode {
-	LOOM_FULL,    /* records and counters */
-	LOOM_SUMMARY, /* counters alone: no trace file */
-	LOOM_OFF,     /* nothing is counted, nothing is written */
+	LOOM_FULL,    /* writes records and counters */
+	LOOM_SUMMARY, /* writes counters alone: no trace file */
+	LOOM_OFF,     /* counts and writes nothing */
 };
 
 enum loom_written { LOOM_AS_LTRC, LOOM_AS_PACKED38, LOOM_AS_NATURAL48 };
@@ -51,100 +51,103 @@ enum loom_written { LOOM_AS_LTRC, LOOM_AS_PACKED38, LOOM_AS_NATURAL48 };
 enum loom_statistics {
 	LOOM_STATISTICS_OURS, /* RUN.perf.json, schema loom-perf */
 	/*
-	 * RUN.stat, as upstream's simulators write it: of one core, the last invocation, and style
-	 * cycle. It cannot declare a clock, filters, sampling or drops: they are refused. Writes of
-	 * configuration, which records attribute to no node, stand at the first one.
+	 * RUN.stat, as simulators of upstream write it: for one core, the last invocation, and
+	 * style cycle. It cannot declare a clock, filters, sampling or drops: they are refused.
+	 * Writes of configuration, which have no node in the records, are counted for the first
+	 * node.
 	 */
 	LOOM_STATISTICS_LEGACY,
 };
 
-/* What happens to a record when the buffer is full. */
+/* Handling of a record when the buffer is full. */
 enum loom_on_full {
-	LOOM_BLOCK,    /* the buffer is written first: nothing is ever dropped */
-	LOOM_DROP_NEW, /* it is dropped, until loom_writer_flush() has made room */
-	LOOM_DROP_OLD, /* it takes the place of the oldest: the end of the run is kept */
+	LOOM_BLOCK,    /* write the buffer first: no record is dropped */
+	LOOM_DROP_NEW, /* drop it, until the next loom_writer_flush() */
+	LOOM_DROP_OLD, /* drop the oldest one: the end of the run is kept */
 };
 
-/* All zero, and NULL, is: everything, written as it fills the buffer. */
+/* All zero, or NULL: all records, written whenever the buffer is full. */
 struct loom_writer_options {
 	enum loom_mode mode;
 	enum loom_written as;  /* the layout of the trace file */
-	enum loom_style style; /* what a record of a node covers (loom.md 4.3) */
+	enum loom_style style; /* duration of a record of a node (loom.md 4.3) */
 	enum loom_on_full on_full;
 	size_t buffer_records; /* 0: 65536 */
 	/*
-	 * Filters and sampling; NULL: everything. Starts and ends of invocations and configuration
-	 * writes are of the core: a choice of nodes lets them through. The caller's, until close.
+	 * Filters and sampling; NULL: all records. Starts and ends of invocations and configuration
+	 * writes belong to the core and pass the filter of nodes. The caller keeps it until close.
 	 */
 	struct loom_controls *controls;
 	/*
-	 * The records of a cycle are put in an order that does not depend on that of the calls: by
-	 * epoch; configuration writes, starts, nodes, errors, ends; by core, node and lane.
+	 * Sorts the records of a cycle, so that their order does not depend on that of the calls:
+	 * by epoch; configuration writes, starts, nodes, errors, ends; by core, node and lane.
 	 */
 	bool sort_cycles;
 	/*
-	 * 0, or: the counters of an invocation are also written whenever it passes a multiple of so
-	 * many cycles, from its start up to there. They go to the file at once: memory does not
-	 * follow the length of the run.
+	 * If not 0, the counters of an invocation since its start are also written at multiples of
+	 * so many cycles. They go to the file at once: memory does not follow the length of the
+	 * run.
 	 */
 	uint64_t snapshot_cycles;
 	enum loom_statistics statistics;
 	uint64_t period_ps;   /* of a cycle; 0: 1000 */
-	const char *producer; /* for the summary; NULL: "ovni-loom writer" */
-	/* What a run that is written once more has lost before: of ovni-loom itself, else NULL. */
+	const char *producer; /* for the statistics; NULL: "ovni-loom writer" */
+	/* private to ovni-loom: earlier losses of a run that is rewritten; else NULL */
 	const struct loom_carried *carried;
 };
 
 /* Records: seen = written + filtered + sampled_out + dropped. */
 struct loom_account {
 	uint64_t seen, written, filtered, sampled_out, dropped;
-	uint64_t refused; /* not seen: they broke a rule */
+	uint64_t refused; /* refused by a rule, and not in `seen` */
 };
 
-struct loom_writer; /* NULL is one in mode off: every call below takes it and does nothing */
+struct loom_writer; /* NULL for mode off: the functions below accept it and do nothing */
 
 /*
- * Starts a run: makes RUN.trace.bin (in mode full) and the statistics. What an earlier run of that
- * name left is replaced: its trace, too, in mode summary. RUN is a path; links are not followed at
- * its end. Returns 0 with the writer in *w (NULL in mode off), or -errno with NULL: a file cannot
- * be made, -EINVAL options that contradict each other, no name, -ENOMEM.
+ * Starts a run: creates RUN.trace.bin (in mode full) and the statistics. Replaces the files of an
+ * earlier run of that name; mode summary removes its trace. RUN is a path; symbolic links at its
+ * end are not followed. Returns 0 with the writer in *w (NULL in mode off), or -errno with NULL: of
+ * a file that cannot be created, -EINVAL for contradictory options or an empty name, -ENOMEM.
  */
 int loom_writer_open(struct loom_writer **w, const char *run,
 		     const struct loom_writer_options *options) __attribute__((warn_unused_result));
 
 /*
- * Records one event. Returns 0 when it was taken (kept, or counted as filtered, sampled out or
- * dropped). A record that would break the run is refused, counted as such, and changes nothing:
- * -ERANGE its cycle is before the one before it; -EPROTO it stands outside of its invocation,
- * is a second start or end of one, a start after records of its nodes, or with upstream's
- * statistics of another core than the first. -ENOMEM; with LOOM_BLOCK also what writing failed
- * with.
+ * Records one event. Returns 0 for an accepted record: kept, or counted as filtered, sampled out or
+ * dropped. A record that violates a rule is refused and counted, without another change: -ERANGE
+ * for a decreasing cycle; -EPROTO outside its invocation, for a second start or end, for a start
+ * after records of its nodes, or, with statistics of upstream, for another core than the first.
+ * Also returns -ENOMEM, and with LOOM_BLOCK the error of writing.
  *
- * A core that starts an invocation itself has to end it itself. One that does not belongs to it
- * until all cores that have started it have ended it.
+ * A core that starts an invocation must end it. Any other core belongs to the invocation until all
+ * cores with a start have an end.
  */
 int loom_writer_event(struct loom_writer *w, const struct loom_record *record);
 
-/* Says that there is this node: it is in the statistics, as idle, even if it never has an event. 0
- * or -ENOMEM. */
+/* Declares a node, which is in the statistics even without an event. Returns 0 or -ENOMEM. */
 int loom_writer_node(struct loom_writer *w, uint16_t core, uint32_t node);
 
-/* Adds tokens that a node took in and gave out: counters only, in the invocation of the node's last
- * event or, before it has had one, of its first. 0, or -ENOENT if nobody has named the node yet. */
+/*
+ * Adds input and output tokens of a node, to counters only, in the invocation of its last event, or
+ * of its first one to come. Returns 0, or -ENOENT for an unknown node.
+ */
 int loom_writer_tokens(struct loom_writer *w, uint16_t core, uint32_t node, uint64_t in,
 		       uint64_t out);
 
-/* Writes what is buffered, outside of the simulator's hot path. 0 or -errno; after a failure
- * what could not be written is counted as dropped. */
+/*
+ * Writes the buffer; call it outside the hot path of the simulator. Returns 0 or -errno; records
+ * that could not be written count as dropped.
+ */
 int loom_writer_flush(struct loom_writer *w) __attribute__((warn_unused_result));
 
-/* The account so far: records that wait in the buffer are in `seen` alone. */
+/* The counts so far: buffered records are only in `seen`. */
 struct loom_account loom_writer_account(const struct loom_writer *w);
 
 /*
- * Ends the run: writes what is buffered, the number of records into the header, and the statistics.
- * The writer is freed in any case. *account, if not NULL, gets the final account. Returns 0, or
- * -errno of the first failure of the run.
+ * Ends the run: writes the buffer, the number of records in the header, and the statistics; frees
+ * the writer in all cases. *account, if not NULL, gets the final counts. Returns 0, or -errno of
+ * the first failure of the run.
  */
 int loom_writer_close(struct loom_writer *w, struct loom_account *account)
 	__attribute__((warn_unused_result));

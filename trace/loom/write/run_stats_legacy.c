@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_stats_legacy: the statistics of a run in the form of upstream's simulators.
+ * run_stats_legacy: writes the statistics of a run in the form of simulators of upstream.
  *
- * That form is of one core, and of the last invocation alone; it declares no clock, no controls and
- * no account. The writer accepts nothing that would need them. Specification: loom.md 5.2, 6.
+ * In: counters of one core; out: RUN.stat for the last invocation. The form has no clock, controls
+ * or counts of events, and the writer refuses options that need them. Specification:
+ * loom.md 5.2, 6.
  */
 #include <errno.h>
 #include <inttypes.h>
 
 #include "trace/loom/write/run_stats_write.h"
 
-/* Six digits, as upstream. */
+/* Writes a ratio with six digits, as upstream. */
 static void put_ratio(FILE *out, const char *name, uint64_t part, uint64_t whole)
 {
 	fprintf(out, ",\n      \"%s\": %.6g", name, whole ? (double)part / (double)whole : 0.0);
@@ -34,7 +35,7 @@ static void put_node(FILE *out, const struct loom_row *r)
 	fputs("\n    }", out);
 }
 
-/* Nobody knows how it ended if it did not: then there is no word for it. */
+/* Writes the outcome of an invocation, which is unknown without an end. */
 static void put_outcome(FILE *out, const struct loom_invocation *v)
 {
 	fprintf(out, "{\n  \"success\": %s,\n", v->done && !v->failed ? "true" : "false");
@@ -43,7 +44,7 @@ static void put_outcome(FILE *out, const struct loom_invocation *v)
 			v->failed ? "device_error" : "completed");
 }
 
-/* The counters of nodes of the invocation: those that are carried over, or those of the records. */
+/* The next row of the invocation: of the carried counters, or of the records. */
 static const struct loom_row *next_row(const struct run_stats_writer *s,
 				       const struct loom_invocation *v, size_t *i)
 {
@@ -57,7 +58,7 @@ static const struct loom_row *next_row(const struct run_stats_writer *s,
 		while (*i < carried->nrows) {
 			const struct loom_carried_row *c = &carried->rows[(*i)++];
 
-			/* the last one, of those on the way */
+			/* the final one, after periodic snapshots */
 			if (!c->row.whole_core &&
 			    (!c->has_ids || (c->v.core == v->core && c->v.epoch == v->epoch &&
 					     c->v.id == v->id && c->v.end == v->end)))
@@ -82,7 +83,7 @@ int run_stats_write_legacy(const struct run_stats_writer *s)
 	const struct loom_row *next;
 	struct loom_row sum = {.active = 0};
 	uint64_t total, config, nodes = 0;
-	bool attributed = false; /* configuration, to nodes */
+	bool attributed = false; /* to nodes: configuration writes */
 	size_t i = 0;
 
 	if (!v)
@@ -100,7 +101,7 @@ int run_stats_write_legacy(const struct run_stats_writer *s)
 	while ((next = next_row(s, v, &i)) != NULL) {
 		struct loom_row row = *next;
 
-		/* records of configuration name no node: the first one has them all */
+		/* configuration records have no node: the first node counts them */
 		if (!attributed)
 			row.config_writes = nodes ? 0 : v->config_writes;
 		if (nodes++)
@@ -113,7 +114,7 @@ int run_stats_write_legacy(const struct run_stats_writer *s)
 		sum.tokens_out += row.tokens_out;
 		sum.config_writes += row.config_writes;
 	}
-	if (!nodes && v->config_writes) { /* node 0, as the records say */
+	if (!nodes && v->config_writes) { /* node 0, as in the records */
 		sum.config_writes = v->config_writes;
 		put_node(s->out, &sum);
 		nodes++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run_stats_write: the statistics of a run as text (see run_stats_write.h). */
+/* run_stats_write: writes the statistics of a run (see run_stats_write.h). */
 #include "trace/loom/write/run_stats_write.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static void put_string(FILE *out, const char *text)
 	size_t len = strlen(text), size = 4 * len + 1;
 	char *safe = malloc(size);
 
-	/* valid UTF-8 without control characters: two characters are left to be escaped */
+	/* in valid UTF-8 without control characters, only two characters need an escape */
 	if (safe)
 		text_escape(safe, size, text, len);
 	fputc('"', out);
@@ -39,7 +39,7 @@ static void put_kind(FILE *out, uint8_t kind)
 	fprintf(out, "\"%s\"", loom_kind_name(kind, room));
 }
 
-/* Opens, continues and closes a list of which null stands for "everything". */
+/* These open, continue and close a list; null stands for "all". */
 static void list_next(FILE *out, bool *any)
 {
 	fputs(*any ? ", " : "[", out);
@@ -98,7 +98,7 @@ static void put_controls(FILE *out, const struct loom_writer_options *o)
 		policies[o->on_full], o->buffer_records);
 }
 
-/* A count of a breakdown. */
+/* Writes a count of a breakdown. */
 static void put_count(FILE *out, const char *name, uint64_t n, bool *any)
 {
 	if (!n)
@@ -107,7 +107,7 @@ static void put_count(FILE *out, const char *name, uint64_t n, bool *any)
 	*any = true;
 }
 
-/* By rising core, of the run and of what was before it. */
+/* Writes counts by core, in increasing order, of the run and of earlier losses. */
 static void put_cores(FILE *out, const struct run_stats_writer *s,
 		      const struct loom_carried *before)
 {
@@ -144,7 +144,7 @@ static void put_account(FILE *out, const struct run_stats_writer *s)
 		a->seen + before->filtered + before->sampled_out + before->dropped, a->written,
 		a->filtered + before->filtered, a->sampled_out + before->sampled_out,
 		a->dropped + before->dropped);
-	/* a breakdown adds up, or there is none */
+	/* without a complete breakdown, write none */
 	if (!before->dropped || before->dropped_by_kind) {
 		fputs(",\n    \"dropped_by_kind\": {", out);
 		for (unsigned kind = 0; kind < 256; kind++) {
@@ -234,7 +234,7 @@ void run_stats_write_row(void *arg, const struct loom_invocation *v, const struc
 	put_row(s->out, row, v);
 }
 
-/* Those of another file, of the invocation that they name, or of the only one. */
+/* Writes the carried rows of an invocation, or of the only one. */
 static void put_carried(struct run_stats_writer *s, const struct loom_carried *carried,
 			const struct loom_invocation *only)
 {

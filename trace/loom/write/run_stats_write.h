@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_stats_write: the statistics of a run as text: in the schema `loom-perf`, or upstream's.
+ * run_stats_write: writes the statistics of a run, in the schema `loom-perf` or of upstream.
  *
- * In: what was asked for, the account of the records, the counters; out: one JSON document. Ours is
- * written in three steps, so that snapshots on the way need no memory: what is known at the start,
- * snapshots, what is known at the end.
- * Invariant: no integer passes through a double, no ratio is NaN or infinite, and the
- * same input gives the same bytes.
+ * In: options, counts of records, counters; out: one JSON document. loom-perf is written in three
+ * steps: its start, snapshots, its end; so periodic snapshots need no memory.
+ * Invariants: no integer passes through a double, no ratio is NaN or infinite, and the same input
+ * gives the same bytes.
  * Specification: loom.md 5.2, 5.4, 6.
  */
 #ifndef TRACE_LOOM_WRITE_RUN_STATS_WRITE_H
@@ -27,12 +26,12 @@ struct loom_core_drops {
 struct loom_carried_row {
 	struct loom_invocation v;
 	struct loom_row row;
-	bool has_ids; /* else it is of the only invocation that there is, and v is nothing */
+	bool has_ids; /* else it belongs to the only invocation, and v is unused */
 };
 
 /*
- * A run that is written once more: what was left out of it before, and the counters from the time
- * when nothing was. Read when the summary ends, but for the sampling.
+ * Data of a run that is rewritten: earlier losses, and counters from before any loss. The writer
+ * reads them at the end, except the sampling.
  */
 struct loom_carried {
 	uint32_t keep, of; /* sampling; 0 and 0: none */
@@ -54,18 +53,20 @@ struct run_stats_writer {
 	const uint64_t *dropped_by_kind; /* 256 of them */
 	const struct loom_core_drops *cores;
 	size_t ncores;
-	bool any; /* a snapshot was written */
+	bool any; /* true after the first snapshot */
 };
 
-/* Ours: the start of the document. `options` must be known. */
+/* Writes the start of the document, from `options`. */
 void run_stats_write_begin(struct run_stats_writer *s);
-/* A snapshot, between start and end: is a loom_snapshot_fn for `s`. */
+/* Writes a row of a snapshot; a loom_snapshot_fn with `s` as its argument. */
 void run_stats_write_row(void *s, const struct loom_invocation *v, const struct loom_row *row);
-/* The rows of the counters, which are finished, and the end. Returns 0, or -errno if `out` failed
- * at any time. */
+/*
+ * Writes the rows of the finished counters and the end. Returns 0, or -errno after any failure of
+ * `out`.
+ */
 int run_stats_write_end(struct run_stats_writer *s) __attribute__((warn_unused_result));
 
-/* Upstream's: all of it, of the last invocation. `counters` are finished. 0, or -errno. */
+/* Writes the form of upstream, from finished counters. Returns 0 or -errno. */
 int run_stats_write_legacy(const struct run_stats_writer *s) __attribute__((warn_unused_result));
 
 #endif
