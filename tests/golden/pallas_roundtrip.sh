@@ -73,7 +73,7 @@ lossy() { # NAME METADATA SENTENCE
 		fail "another stream"
 }
 lossy recorder '{"bpf": {"session": {"lost": "7"}}}' "7 events were lost"
-lossy crash '{"bpf": {"recovered": {"by": "x"}}}' "it was closed after a crash"
+lossy crash '{"bpf": {"recovered": {"by": "x"}}}' "a repair closed 1 stream after a crash"
 lossy simulator '{"accel": {"run": {"dropped": "9"}}}' "9 records were lost"
 echo "$trips traces made the trip"
 exit $status
