@@ -29,15 +29,15 @@ while read -r status pattern arguments; do
 	# shellcheck disable=SC2086 # words
 	try "$status" "${pattern//_/ }" "$RECORDER" -o out $arguments -- true
 done <<'E'
-2 BIN:FUNC_is_wanted                     -u app
+2 expected_BIN:FUNC                      -u app
 2 name_of_a_function_is_missing          -u ./app:
 2 character_15:.*arg1_to_arg6            -u ./app:compute(arg7)
 2 one_of_i8                              -u ./app:compute(arg1:int)
 2 an_address_is_a_number                 -u ./app:0xyz
-2 PROVIDER:NAME_is_wanted                --usdt ./app:x
+2 expected_BIN:PROVIDER:NAME             --usdt ./app:x
 1 none_does_not_exist                    -u ./none:main
 1 a.c_is_not_a_program_or_library        -u ./a.c:main
-1 magic_is_not_a_program_or_library        -u ./magic:main
+1 magic_is_not_a_program_or_library      -u ./magic:main
 1 short_is_cut_short|short_.*damaged     -u ./short:main
 1 another_machine                        -u ./arm:main
 1 32-bit_program                         -u ./small:main
@@ -51,7 +51,7 @@ done <<'E'
 1 has_no_function_like_'zz\*'            -u ./app:zz*
 1 has_no_function_'data'                 -u ./app:data
 1 is_stripped_and_has_no_debug_file      -u ./stripped:compute
-1 nothing_has_called_it                  -u ./app:_start
+1 it_has_no_caller                       -u ./app:_start
 1 no_instruction_begins_at_compute       -u ./app:compute+1
 1 so_there_is_no_byte                    -u ./app:compute+4096
 1 no_code_at_the_address_0x1             -u ./app:0x1

@@ -23,8 +23,8 @@ enum { KEY_USAGE = KEY + ROWS_MAX };
 
 /* Rows of every program: --help, --version. */
 static const struct cli_option common[] = {
-	{"help", 'h', NULL, NULL, 0, "print this text"},
-	{"version", 'V', NULL, NULL, 0, "print the version"},
+	{.name = "help", .letter = 'h', .help = "print this text"},
+	{.name = "version", .letter = 'V', .help = "print the version"},
 	{0},
 };
 

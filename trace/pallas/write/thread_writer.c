@@ -295,17 +295,22 @@ int thread_writer_event(struct thread_writer *w, uint32_t entry, uint64_t time)
 	w->last_time = time;
 	err = pallas_series_add(&e->times, time, &w->held);
 	if (err)
-		return err;
-	if (e->times.n == CHUNK_ELEMENTS_MAX)
+		goto failed;
+	if (e->times.n == CHUNK_ELEMENTS_MAX) {
 		err = times_flush(w, e);
-	if (err)
-		return err;
-	if (__builtin_expect(w->held > THREAD_HELD, 0))
+		if (err)
+			goto failed;
+	}
+	if (__builtin_expect(w->held > THREAD_HELD, 0)) {
 		err = flush_elements(w);
-	if (err)
-		return err;
+		if (err)
+			goto failed;
+	}
 	err = grammar_builder_event(w, entry, time);
-	return err ? archive_writer_fail(w, err) : 0;
+	if (!err)
+		return 0;
+failed:
+	return archive_writer_fail(w, err);
 }
 
 const struct region_summary *thread_writer_regions(const struct thread_writer *w, size_t *n)
