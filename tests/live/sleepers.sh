@@ -28,8 +28,9 @@ for tid in tids:
     check(all(n.waker in (INTERRUPT, 0) for s, n in slept), thread, "was woken by", {n.waker for s, n in slept})
     check(len(by_timer) >= len(slept) // 2, thread, "was woken by an interrupt", len(by_timer),
           "times of", len(slept))
-    for s, n in whole:
-        check(n.woken - s.end >= said["usec"] * 1000 - 100_000, thread, "woke up too early")
+    # An interrupt or the hypervisor may delay a thread between its timer and its switch, too.
+    early = [n.woken for s, n in whole if n.woken - s.end < said["usec"] * 1000 - 100_000]
+    check(len(early) <= max(2, len(whole) // 50), thread, "woke up too early", len(early), "times of", len(whole))
 E
 done
 finish
