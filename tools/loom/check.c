@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check: the check command: every rule of loom.md 8, and a verdict:
+ * check: the check command. In: a run; out: violations of the rules of loom.md 8, and a verdict:
  *
  *   findings
  *     error O4 run.trace.bin record 23 @890: core=0 epoch=1 inv=0: record 23 follows ...
@@ -20,7 +20,7 @@
 #include "trace/base/log.h"
 #include "trace/loom/stats/agree.h"
 
-#define SHOWN_OF_A_RULE 20 /* findings; the others are counted */
+#define SHOWN_OF_A_RULE 20 /* violations per rule; further ones are counted */
 
 #define LLU(v) ((unsigned long long)(v))
 
@@ -32,8 +32,8 @@ struct session {
 	struct run_stats perf;
 	bool has_perf;
 	struct run_records records;
-	const char *not_checked; /* why P6 was not, or NULL */
-	bool is_edge;		 /* the style was found, not told */
+	const char *not_checked; /* why P6 was not checked, or NULL */
+	bool is_edge;		 /* the style was found by trying, not given */
 	const char *verdict;
 };
 
@@ -153,23 +153,27 @@ static int check_same(struct session *s)
 
 	if (!a || !b)
 		log_no_memory("while comparing %s", s->o->run);
-	if (!err && (!other.trace || !s->run.trace)) {
+	if (err)
+		goto out;
+	if (!other.trace || !s->run.trace) {
 		log_error("%s: no trace to compare", other.trace ? s->o->run : s->o->same_as);
 		err = -ENOENT;
-	}
-	if (!err)
-		err = run_reader_open(a, AT_FDCWD, s->run.trace, &how, &unsaid);
-	if (!err) {
-		err = run_reader_open(b, AT_FDCWD, other.trace, &how, &unsaid);
-		if (err == -EBADMSG)
-			log_error("%s: no trace that can be read: see 'ovni-loom check %s'",
-				  other.trace, other.trace);
-	} else if (err == -EBADMSG) {
-		err = 0; /* has been said */
 		goto out;
 	}
-	if (!err)
-		err = compare(s, a, b);
+	err = run_reader_open(a, AT_FDCWD, s->run.trace, &how, &unsaid);
+	if (err == -EBADMSG) {
+		err = 0; /* the check itself reports it */
+		goto out;
+	}
+	if (err)
+		goto out;
+	err = run_reader_open(b, AT_FDCWD, other.trace, &how, &unsaid);
+	if (err == -EBADMSG)
+		log_error("%s: no trace that can be read: see 'ovni-loom check %s'", other.trace,
+			  other.trace);
+	if (err)
+		goto out;
+	err = compare(s, a, b);
 out:
 	if (a)
 		run_reader_close(a);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dump: the dump command: records as text, one a line:
+ * dump: the dump command. In: a run; out: its records as text, one per line:
  *
  *   4 @168 5.0 epoch=1 inv=0 core=0 node=2 ROUTE_USE lane=0 flags=0x0000 arg0=0 arg1=0
  *
- * that is: number, byte in the file, cycle and place within it, ids, kind, payload. JSON traces
- * have a phase and no byte, and the names of their document. What filters and sampling left out is
- * counted and said, and so is what the producer left out.
+ * That is: number, offset in the file, cycle and position in it, ids, kind, payload. Records of
+ * JSON traces have a phase and no offset, and the names of their document. The end of the output
+ * has the numbers of records that filters and sampling, or the producer, left out.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -136,7 +136,7 @@ static int show(struct loom_options *o, struct run_reader *r, struct printer *ou
 	return got;
 }
 
-/* JSON does not say how many there are. */
+/* Counts the records of a JSON trace, which does not have their number. */
 static int count_records(const struct loom_options *o, const char *path, uint64_t *count)
 {
 	struct run_reader_options how = {.layout = o->layout, .as_stored = true};
@@ -163,7 +163,7 @@ static bool leaves_out(const struct loom_options *o)
 	       o->last_cycle < UINT64_MAX;
 }
 
-/* What the producer left out, as the statistics declare it. Returns 1 if something was dropped. */
+/* Prints the losses that the statistics declare. Returns 1 if records were dropped. */
 static int print_declared(const struct run_stats *p, struct printer *out)
 {
 	const struct stats_account *e = &p->events;
@@ -217,7 +217,7 @@ static int print_run(struct loom_options *o, const char *path, struct run_reader
 	return 0;
 }
 
-/* The account of the run, if it has statistics that tell one. */
+/* Prints the losses in the statistics of the run, if it has any. */
 static int declared_losses(const struct run_files *run, struct printer *out)
 {
 	struct loom_violations unsaid = {.report = loom_violation_ignore};
@@ -253,18 +253,23 @@ int loom_dump(struct loom_options *o)
 		return STATUS_FAILED;
 	}
 	err = run_files_find(&run, o->run, o->perf);
-	if (!err && !run.trace) {
+	if (err)
+		goto out;
+	if (!run.trace) {
 		log_error("%s: no trace, only statistics: see 'ovni-loom stats'", o->run);
 		err = -ENOENT;
+		goto out;
 	}
-	if (!err)
-		err = run_reader_open(r, AT_FDCWD, run.trace, &how, &findings);
-	if (!err)
-		err = print_run(o, run.trace, r, &out);
-	else if (err == -EBADMSG && r->form != LOOM_UNKNOWN)
+	err = run_reader_open(r, AT_FDCWD, run.trace, &how, &findings);
+	if (err == -EBADMSG && r->form != LOOM_UNKNOWN)
 		printer_format(&out, "layout %s\nrecords 0\n", loom_form_name(r->form));
-	if (!err)
-		lost = declared_losses(&run, &out);
+	if (err)
+		goto out;
+	err = print_run(o, run.trace, r, &out);
+	if (err)
+		goto out;
+	lost = declared_losses(&run, &out);
+out:
 	if (err == -ENOMEM)
 		log_no_memory("while reading %s", o->run);
 	if (printer_close(&out) < 0 || r->is_damaged || err)

@@ -46,7 +46,7 @@ static void fill_records(const struct stats *s, struct stats_row *to, const stru
 	to->node = row->node;
 	side->given = true;
 	side->total = v->end - v->start;
-	/* who never records a stall may have had some */
+	/* without recorded stalls, their number is unknown */
 	side->has = BIT(ACTIVE_CYCLES);
 	if (of_kind[LOOM_NODE_STALL_IN] > 0)
 		side->has |= BIT(STALL_CYCLES_IN);
@@ -89,8 +89,7 @@ static void fill_statistics(struct stats *s, struct stats_row *to,
 	memcpy(side->counters, from->counters, sizeof(side->counters));
 }
 
-/* Rows of the statistics, with those of the records that belong to them; then those of the records
- * alone. */
+/* Makes rows of the statistics with the counters of their records, then rows of records alone. */
 static int collect(struct stats *s)
 {
 	const struct loom_tally *t = &s->records.tally;
@@ -100,7 +99,9 @@ static int collect(struct stats *s)
 	bool *taken = calloc(nrows + 1, sizeof(*taken));
 	int err = taken ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !err && s->has_perf && i < s->perf.nsnapshots; i++) {
+	if (err)
+		return err;
+	for (size_t i = 0; s->has_perf && i < s->perf.nsnapshots; i++) {
 		const struct stats_snapshot *from = &s->perf.snapshots[i];
 		const struct loom_row *row = NULL;
 		struct stats_row *to;
@@ -110,7 +111,7 @@ static int collect(struct stats *s)
 		to = new_row(s);
 		if (!to) {
 			err = -ENOMEM;
-			break;
+			goto out;
 		}
 		fill_statistics(s, to, from);
 		row = s->obstacle ? NULL : loom_agree_row(t, &s->perf, from);
@@ -119,14 +120,19 @@ static int collect(struct stats *s)
 			taken[row - rows] = true;
 		}
 	}
-	for (size_t i = 0; !err && i < nrows; i++) {
-		struct stats_row *to = taken[i] ? NULL : new_row(s);
+	for (size_t i = 0; i < nrows; i++) {
+		struct stats_row *to;
 
-		if (to)
-			fill_records(s, to, &rows[i], &list[rows[i].invocation]);
-		else if (!taken[i])
+		if (taken[i])
+			continue;
+		to = new_row(s);
+		if (!to) {
 			err = -ENOMEM;
+			goto out;
+		}
+		fill_records(s, to, &rows[i], &list[rows[i].invocation]);
 	}
+out:
 	free(taken);
 	return err;
 }
@@ -180,7 +186,7 @@ static int by_node(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Adds up the rows of each node, or core, over all invocations. */
+/* Adds up the rows of each node, or core, in all invocations. */
 static void sum_up(struct stats *s, bool nodes)
 {
 	size_t n = 0;
@@ -202,7 +208,7 @@ static void sum_up(struct stats *s, bool nodes)
 		struct stats_row *to = n ? &s->rows[n - 1] : NULL;
 		const struct stats_row *from = &s->rows[i];
 
-		/* rows without a core may be of several */
+		/* rows without a core may belong to different cores */
 		if (to && from->has_core && to->has_core && to->core == from->core &&
 		    to->node == from->node) {
 			add_side(&to->statistics, &from->statistics);
@@ -240,7 +246,7 @@ static void group(struct stats *s)
 
 /* ---- the run ---- */
 
-/* All cycles of the run, and its configuration writes: of the statistics if they tell. */
+/* Finds the cycles and configuration writes of the run, in the statistics if they have them. */
 static void find_run(struct stats *s)
 {
 	const struct run_stats *p = &s->perf;
@@ -328,7 +334,7 @@ static void compare(struct stats *s)
 	}
 }
 
-/* Names: what the user gives comes first, then the trace, then the statistics. */
+/* Names the rows: from the file of the user, then the trace, then the statistics. */
 static int name_rows(struct stats *s)
 {
 	int err = 0;
@@ -361,7 +367,7 @@ out:
 	return 0;
 }
 
-/* The order is judged for what follows from it; it is check that tells it. */
+/* Logs errors only: the check command reports violations of the order. */
 static void report(void *arg, const struct loom_violation *f)
 {
 	if (f->rule <= LOOM_S5 || f->rule == LOOM_O10 || f->rule == LOOM_P1 || f->rule == LOOM_P2)
@@ -378,7 +384,7 @@ static int read_run(struct stats *s, struct loom_violations *findings)
 		err = run_stats_load(&s->perf, AT_FDCWD, s->run.perf, findings);
 		s->has_perf = !err;
 		if (err == -EBADMSG && s->run.trace)
-			err = 0; /* the records are there */
+			err = 0; /* go on with the records */
 	}
 	if (err)
 		return err;
@@ -402,7 +408,7 @@ int loom_stats(struct loom_options *o)
 	struct loom_violations findings = {.report = report};
 	struct stats s = {.o = o};
 	struct printer out;
-	int err;
+	int err, status = STATUS_COMPLETE;
 
 	if (printer_open(&out, STDOUT_FILENO) < 0) {
 		log_no_memory("while starting");
@@ -410,36 +416,39 @@ int loom_stats(struct loom_options *o)
 	}
 	o->chain = !o->no_chain;
 	err = run_files_find(&s.run, o->run, o->perf);
-	if (!err)
-		err = read_run(&s, &findings);
-	if (!err)
-		err = collect(&s);
-	if (!err) {
-		group(&s);
-		err = name_rows(&s);
-	}
-	if (!err) {
-		find_run(&s);
-		compare(&s);
-		if (o->json)
-			stats_print_json(&s, &out);
-		else if (o->csv)
-			stats_print_csv(&s, &out);
-		else if (s.has_perf && s.perf.form == STATS_OVNI)
-			stats_print_recorder(&s, &out);
-		else
-			stats_print_text(&s, &out);
-	}
+	if (err)
+		goto out;
+	err = read_run(&s, &findings);
+	if (err)
+		goto out;
+	err = collect(&s);
+	if (err)
+		goto out;
+	group(&s);
+	err = name_rows(&s);
+	if (err)
+		goto out;
+	find_run(&s);
+	compare(&s);
+	if (o->json)
+		stats_print_json(&s, &out);
+	else if (o->csv)
+		stats_print_csv(&s, &out);
+	else if (s.has_perf && s.perf.form == STATS_OVNI)
+		stats_print_recorder(&s, &out);
+	else
+		stats_print_text(&s, &out);
+out:
 	if (err == -ENOMEM)
 		log_no_memory("while reading %s", o->run);
 	if (printer_close(&out) < 0 || s.records.damaged || findings.of_rule[LOOM_P1])
 		err = err ? err : -EIO;
-	if (!err && s.has_perf && s.perf.events.dropped.v > 0)
-		err = 1;
+	if (s.has_perf && s.perf.events.dropped.v > 0)
+		status = STATUS_LOST;
 	free(s.rows);
 	loom_modules_free(&s.names);
 	run_records_fini(&s.records);
 	run_stats_free(&s.perf);
 	run_files_free(&s.run);
-	return err < 0 ? STATUS_FAILED : err ? STATUS_LOST : STATUS_COMPLETE;
+	return err ? STATUS_FAILED : status;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats: the metrics of a run, from its statistics and from its records, side by side.
+ * stats: compares the metrics of a run from its statistics and from its records.
  *
- * In: a run; out: a row for each node and each core in each invocation, or for sums of those, each
- * with the counters of both sides, as far as they have them. Invariant: metrics are always derived
- * from the counters that stand in the row; what a file announces is only compared. Specification:
- * loom.md 6 (metrics, windows, tolerance), 5.1 (cores).
+ * In: a run; out: a row for each node and each core in each invocation, or for sums of these, with
+ * the counters of both sides. Invariant: metrics are derived from the counters in the row; metrics
+ * in a file are only compared. Specification: loom.md 6 (metrics, windows, tolerance), 5.1 (cores).
  */
 #ifndef TOOLS_LOOM_STATS_H
 #define TOOLS_LOOM_STATS_H
@@ -26,8 +25,8 @@ struct stats_row {
 	uint16_t core;
 	uint32_t epoch, node;
 	uint64_t invocation;
-	uint64_t order;				/* of the row, to sort by last */
-	const struct loom_module *module;	/* NULL: nobody names it */
+	uint64_t order;				/* of the row, the last key to sort by */
+	const struct loom_module *module;	/* NULL: no name */
 	const struct stats_snapshot *announced; /* NULL for sums, and without statistics */
 	struct stats_side statistics, records;
 };
@@ -39,20 +38,18 @@ struct stats {
 	bool has_perf;
 	struct run_records records;
 	struct loom_modules names; /* of the trace, the statistics, --names */
-	const char *obstacle;	   /* why both sides cannot be compared; NULL: they are */
+	const char *obstacle;	   /* why the sides cannot be compared, or NULL */
 	struct stats_row *rows;
 	size_t nrows, room;
 	uint64_t total_cycles, config_writes; /* of the run */
 	bool has_total, has_config_writes;
-	uint64_t announced,
-		wrong; /* metrics that the file announces, and of them those that do not follow */
-	uint64_t compared,
-		differ; /* counters that both sides have, and of them those that differ */
+	uint64_t announced, wrong; /* number of metrics in the file, and of wrong ones */
+	uint64_t compared, differ; /* number of counters of both sides, and of different ones */
 };
 
-/* Is this counter one that both sides have in this row? */
+/* True if both sides of the row have this counter. */
 bool stats_comparable(const struct stats_row *row, enum stats_counter c);
-/* Does one of those differ? */
+/* True if such a counter differs. */
 bool stats_differs(const struct stats_row *row);
 
 void stats_print_text(const struct stats *s, struct printer *out);

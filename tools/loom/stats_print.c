@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats_print: the tables of the stats command:
+ * stats_print: prints the tables of the stats command. In: rows; out: text, CSV or JSON:
  *
  *   core epoch invocation  node  from        cycles  active  in-stall  out-stall  other   util   in
  * ... 0     1          0     5  both            14       4         7          3      0  0.286  0.5
  * ...
  *
- * `from`: statistics, records, or both where all that both have is equal; where it is not, both
- * are shown and marked. Ratios are of the window that the head names.
+ * `from`: statistics, records, or both if all common counters are equal; otherwise both rows are
+ * shown and marked. Ratios are of the window in the head.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -25,7 +25,7 @@ static uint64_t counter(const struct stats_side *side, enum stats_counter c)
 	return side->has >> c & 1 ? side->counters[c] : 0;
 }
 
-/* The cycles that ratios are of. */
+/* The cycles of the window of ratios. */
 static uint64_t window(const struct stats *s, const struct stats_side *side)
 {
 	if (s->o->window == LOOM_OF_RUN)
@@ -36,7 +36,7 @@ static uint64_t window(const struct stats *s, const struct stats_side *side)
 	       counter(side, STATS_STALL_CYCLES_OUT);
 }
 
-/* The metrics of a side; NaN for what it has no counters for. */
+/* Derives the metrics of a side; NaN for missing counters. */
 static void derive(const struct stats *s, const struct stats_side *side, double out[STATS_NMETRICS])
 {
 	static const enum stats_counter needed[] = {
@@ -73,7 +73,7 @@ static const char *shown_ratio(char room[24], double v)
 	return room;
 }
 
-/* total - active - stalls, which a wrong file can make negative. */
+/* total - active - stalls, which is negative in a wrong file. */
 static const char *shown_other(char room[24], const struct stats_side *side)
 {
 	__int128 other = (__int128)side->total - counter(side, STATS_ACTIVE_CYCLES) -
@@ -259,9 +259,9 @@ void stats_print_recorder(const struct stats *s, struct printer *out)
 	print_comparison(s, out);
 }
 
-/* ---- CSV: a line for each side of each row; what is not known is empty ---- */
+/* ---- CSV: a line for each side of each row; unknown values are empty ---- */
 
-/* In quotes; those within are doubled. */
+/* Writes a name in quotes, with doubled quotes inside. */
 static void csv_name(const char *name, struct printer *out)
 {
 	printer_text(out, "\"");

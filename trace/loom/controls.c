@@ -185,15 +185,18 @@ static int narrow_nodes(struct loom_controls *c, const struct loom_controls *by)
 	struct loom_controls both = {.by_node = true};
 	int err = 0;
 
-	for (size_t i = 0; !err && i < c->nnodes; i++) {
-		for (size_t k = 0; !err && k < by->nnodes; k++) {
+	for (size_t i = 0; i < c->nnodes; i++) {
+		for (size_t k = 0; k < by->nnodes; k++) {
 			const struct loom_node_id *x = &c->nodes[i], *y = &by->nodes[k];
 
 			if (x->node == y->node &&
 			    (x->any_core || y->any_core || x->core == y->core))
 				err = loom_controls_add_node(&both, x->any_core ? *y : *x);
+			if (err)
+				goto out;
 		}
 	}
+out:
 	if (err) {
 		free(both.nodes);
 		return err;
@@ -212,9 +215,11 @@ int loom_controls_narrow(struct loom_controls *c, const struct loom_controls *by
 		c->kinds[i] = c->by_kind ? c->kinds[i] & by->kinds[i] : by->kinds[i];
 	c->by_kind = c->by_kind || by->by_kind;
 	if (by->by_core && !c->by_core) {
-		for (unsigned core = 0; !err && core < CORES; core++) {
+		for (unsigned core = 0; core < CORES; core++) {
 			if (by->cores[core / 8] >> core % 8 & 1)
 				err = loom_controls_add_core(c, (uint16_t)core);
+			if (err)
+				return err;
 		}
 	} else if (by->by_core) {
 		for (unsigned i = 0; i < CORES / 8; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* carry: from the statistics that are read to those that are written (see carry.h). */
+/* carry: copies data of old statistics to new ones (see carry.h). */
 #include "tools/loom/export/carry.h"
 
 #include <errno.h>

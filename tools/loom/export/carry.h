@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * carry: what the statistics of a run know that its records do not, for a run that is written
- * once more.
+ * carry: carries data of the statistics into a run that is rewritten.
  *
- * In: the kept statistics; out: what was left out of the records before (controls, the account),
- * and the counters from the time when nothing was: tokens, stalls that nobody recorded. Invariant:
- * counters that were taken before filters stay what they were. Specification: loom.md 9.5.
+ * In: the kept statistics; out: earlier losses (controls, counts of records), and counters from
+ * before any loss, which the records do not have: tokens, unrecorded stalls. Invariant: counters
+ * from before filters do not change. Specification: loom.md 9.5.
  */
 #ifndef TOOLS_LOOM_EXPORT_CARRY_H
 #define TOOLS_LOOM_EXPORT_CARRY_H
@@ -22,13 +21,13 @@ struct loom_carry {
 };
 
 /*
- * Reads the statistics `path` below `dirfd`, and narrows the filters of `chosen` to what they let
- * through. Statistics that cannot be understood are said, and carry nothing. 0, or -errno after a
- * message. loom_carry_free() is allowed in any case.
+ * Reads the statistics `path` below `dirfd`, and restricts the filters of `chosen` to theirs. Warns
+ * about unknown statistics, which carry no data. Returns 0, or -errno after a message.
+ * loom_carry_free() may follow in both cases.
  */
 int loom_carry_load(struct loom_carry *c, int dirfd, const char *path, struct loom_controls *chosen)
 	__attribute__((warn_unused_result));
-/* The counters do not fit the records any more: they are counted anew. What was left out stays. */
+/* Drops the carried counters, which no longer fit the records; keeps the earlier losses. */
 void loom_carry_forget_counters(struct loom_carry *c);
 void loom_carry_free(struct loom_carry *c);
 

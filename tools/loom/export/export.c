@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * export: the export command: Loom files of an ovni trace.
+ * export: the export command: converts an ovni trace into Loom files.
  *
- *   an imported run, kept            its files, byte for byte; or their records again, in another
- *                                    layout, filtered, sampled
- *   an imported run, not kept        records that give equal states (loom_export_marks)
- *   a recording of threads           the scheduler as an accelerator (loom_export_schedule)
+ *   imported run with kept files     its files, byte for byte; or their records, in another layout,
+ *                                    filtered, sampled
+ *   imported run without them        records that give equal states (loom_export_marks)
+ *   recording of threads             the scheduler as an accelerator (loom_export_schedule)
  *
  * Specification: loom.md 9.5.
  */
@@ -27,7 +27,7 @@
 
 #define SCHEDULE_PERIOD_PS 1000000 /* 1 us */
 
-/* ---- to the writer ---- */
+/* ---- the writer ---- */
 
 static bool chooses(const struct loom_export *x)
 {
@@ -42,7 +42,7 @@ static int no_memory(const struct loom_export *x)
 	return -ENOMEM;
 }
 
-/* What upstream's statistics have no words for, or NULL. */
+/* The option that statistics of upstream cannot express, or NULL. */
 static const char *unsayable(const struct loom_export *x)
 {
 	const struct loom_carried *c = x->as.carried;
@@ -120,7 +120,7 @@ static bool rewrites(const struct loom_export *x)
 	return x->o->layout != LOOM_UNKNOWN || x->o->legacy || chooses(x);
 }
 
-/* The path, in the trace, of a kept file: beside the processes of its loom. NULL: there is none. */
+/* The path of a kept file in the trace, beside the processes of its loom, or NULL. */
 static char *kept_path(const struct loom_export *x, const char *key)
 {
 	const char *name = json_string(json_get(x->run, key));
@@ -130,7 +130,7 @@ static char *kept_path(const struct loom_export *x, const char *key)
 	if (!name)
 		return NULL;
 	if (strchr(name, '/') || !slash)
-		return strdup(name); /* refused when it is opened, or beside the stream */
+		return strdup(name); /* an unsafe path fails at opening */
 	for (slash--; slash > x->run_path && *slash != '/'; slash--)
 		;
 	if (asprintf(&path, "%.*s%s%s", (int)(slash - x->run_path), x->run_path,
@@ -145,7 +145,7 @@ static int return_file(struct loom_export *x, const char *kept)
 	char *path;
 	int err;
 
-	/* RUN and what the name had after that of its run */
+	/* RUN with the end of the old name */
 	if (asprintf(&path, "%s%s", x->o->output, name + run_files_stem(name)) < 0)
 		return no_memory(x);
 	if (run_files_stem(name) == strlen(name)) {
@@ -162,7 +162,7 @@ out:
 	return err;
 }
 
-/* The records of the kept file once more, through the writer; what its statistics know, too. */
+/* Rewrites the records of the kept file, with the data of its statistics. */
 static int rewrite(struct loom_export *x, const char *kept, const char *perf)
 {
 	const char *form = json_string(json_get(x->run, "accel.run.form"));
@@ -203,9 +203,9 @@ static int rewrite(struct loom_export *x, const char *kept, const char *perf)
 	if (err)
 		goto out;
 	if (!got && reader->is_damaged)
-		err = -EBADMSG; /* the findings have said why */
+		err = -EBADMSG; /* after violations */
 out:
-	if (chain.parts) /* they are of cycles that have been put behind others */
+	if (chain.parts) /* the counters are of unshifted cycles */
 		loom_carry_forget_counters(&carry);
 	err = loom_export_close(x, w, err ? err : got);
 	loom_carry_free(&carry);
@@ -240,9 +240,11 @@ static int export_run(struct loom_export *x)
 		err = rewrite(x, trace, perf);
 	} else {
 		err = return_file(x, trace);
-		if (!err && perf)
-			err = return_file(x, perf);
+		if (err)
+			goto out;
+		err = perf ? return_file(x, perf) : 0;
 	}
+out:
 	free(trace);
 	free(perf);
 	return err;
@@ -250,7 +252,7 @@ static int export_run(struct loom_export *x)
 
 /* ---- the loom ---- */
 
-/* Adds the name of a loom that could be meant to the text of a message. */
+/* Appends the name of a loom to the choices in a message. */
 static void add_name(char *text, size_t size, const char *name)
 {
 	size_t len = strlen(text);
@@ -260,8 +262,8 @@ static void add_name(char *text, size_t size, const char *name)
 }
 
 /*
- * Which loom is meant: the one that is named; else the only imported run, or the only loom there
- * is. Then its streams.
+ * Chooses the loom, and lists its streams: the named one, else the only imported run, or the only
+ * loom of the trace.
  */
 static int choose(struct loom_export *x)
 {
@@ -272,15 +274,20 @@ static int choose(struct loom_export *x)
 	int err = 0;
 
 	x->streams = calloc(n + 1, sizeof(*x->streams));
-	if (!of || !x->streams)
+	if (!of || !x->streams) {
 		err = no_memory(x);
-	for (size_t i = 0; !err && i < n; i++) {
+		goto out;
+	}
+	for (size_t i = 0; i < n; i++) {
 		struct json *meta = trace_metadata(&x->trace, i);
 		const char *loom = json_string(json_get(meta, "ovni.loom"));
 		char **list = json_get(meta, "accel.run") ? runs : looms;
 		bool plain = !json_get(meta, "accel");
 
-		err = !meta ? -EINVAL : 0;
+		if (!meta) {
+			err = -EINVAL;
+			goto out;
+		}
 		of[i] = loom ? strdup(loom) : NULL;
 		if (of[i] && (plain || list == runs)) {
 			add_name(names, sizeof(names), of[i]);
@@ -291,32 +298,35 @@ static int choose(struct loom_export *x)
 		}
 		json_free(meta);
 	}
-	if (!err)
-		x->loom = x->o->loom			      ? strdup(x->o->loom)
-			  : runs[0] && !runs[1]		      ? strdup(runs[0])
-			  : !runs[0] && looms[0] && !looms[1] ? strdup(looms[0])
-							      : NULL;
-	if (!err && !x->loom) {
+	if (x->o->loom)
+		x->loom = strdup(x->o->loom);
+	else if (runs[0] && !runs[1])
+		x->loom = strdup(runs[0]);
+	else if (!runs[0] && looms[0] && !looms[1])
+		x->loom = strdup(looms[0]);
+	if (!x->loom) {
 		log_error(*names ? "%s: choose one of its looms with --loom: %s"
 				 : "%s: no stream of a thread in it%s",
 			  x->trace.path, names);
 		err = -EINVAL;
+		goto out;
 	}
-	for (size_t i = 0; !err && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (of[i] && strcmp(of[i], x->loom) == 0)
 			x->streams[x->nstreams++] = i;
 	}
-	if (!err && !x->nstreams) {
+	if (!x->nstreams) {
 		log_error("%s: there is no loom '%s' in it, but %s", x->trace.path, x->loom, names);
 		err = -ENOENT;
 	}
+out:
 	for (size_t i = 0; of && i < n; i++)
 		free(of[i]);
 	free(of);
 	return err;
 }
 
-/* What the streams say of the run, and of what is missing. */
+/* Reads the metadata of the run and its losses from the streams. */
 static int find_run(struct loom_export *x)
 {
 	for (size_t i = 0; i < x->nstreams; i++) {
@@ -351,12 +361,12 @@ int loom_export(struct loom_options *o)
 		goto out;
 	if (x.run) {
 		err = export_run(&x);
-	} else if (!err) {
+	} else {
 		x.clock.period_ps = o->period_ps ? o->period_ps : SCHEDULE_PERIOD_PS;
 		err = loom_export_schedule(&x);
 	}
 out:
-	/* a recording that does not tell its losses as a whole has marks of them */
+	/* a recording without a total of its losses has marks of them */
 	if (!x.losses.events)
 		x.losses.events = x.lost;
 	status = err ? STATUS_FAILED : losses_status(&x.losses, o->run);

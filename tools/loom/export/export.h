@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * export: what the files of the export command share.
+ * export: declarations for the files of the export command.
  *
- * In: a trace and the loom of it that is exported; out: records, fed to a writer.
+ * In: a trace and one of its looms; out: records, passed to a writer.
  * Specification: loom.md 9.5.
  */
 #ifndef TOOLS_LOOM_EXPORT_EXPORT_H
@@ -18,30 +18,30 @@
 struct loom_export {
 	struct loom_options *o;
 	struct trace trace;
-	char *loom;	 /* that is exported */
+	char *loom;	 /* its name */
 	size_t *streams; /* its streams: indices into trace.streams */
 	size_t nstreams;
 	struct json *run; /* the metadata that has "accel.run"; NULL: not an imported run */
-	char *run_path;	  /* of the stream that it is of */
+	char *run_path;	  /* of its stream */
 	struct run_clock clock;
 	struct loom_writer_options as;
-	struct loom_carried carried; /* of the run, as far as its metadata says it */
+	struct loom_carried carried; /* of the run, from its metadata */
 	uint16_t core;		     /* of the last record */
 	struct losses losses;
-	uint64_t lost; /* events, by the marks in a recording of threads */
+	uint64_t lost; /* events, from marks in a recording of threads */
 };
 
-/* Opens the writer for x->as. 0, or -errno after a message. */
+/* Opens the writer for x->as. Returns 0, or -errno after a message. */
 int loom_export_open(struct loom_export *x, struct loom_writer **w)
 	__attribute__((warn_unused_result));
-/* Feeds a record. 0, or -errno after a message. */
+/* Passes a record to the writer. Returns 0, or -errno after a message. */
 int loom_export_put(struct loom_export *x, struct loom_writer *w, const struct loom_record *r)
 	__attribute__((warn_unused_result));
-/* Closes and says what was written. */
+/* Closes the writer and logs the numbers of records. */
 int loom_export_close(struct loom_export *x, struct loom_writer *w, int err)
 	__attribute__((warn_unused_result));
 
-/* The two ways from streams to records. 0, or -errno after a message. */
+/* These make records from streams. They return 0, or -errno after a message. */
 int loom_export_marks(struct loom_export *x) __attribute__((warn_unused_result));
 int loom_export_schedule(struct loom_export *x) __attribute__((warn_unused_result));
 

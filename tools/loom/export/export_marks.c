@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * export_marks: an imported run whose files were not kept, told again by its marks.
+ * export_marks: makes the records of an imported run from its marks, without its files.
  *
- *   node state           a record of its kind for each cycle (or one for the whole, if the records
- *                        of the run were not of single cycles)
- *   route                ROUTE_USE with its input, lane 0, for each cycle
- *   error                DEVICE_ERROR where it begins
+ *   node state           a record of its kind per cycle (or one in all, if the records of the run
+ *                        were not of single cycles)
+ *   route                ROUTE_USE with its input, lane 0, per cycle
+ *   error                DEVICE_ERROR at its begin
  *   control thread       CONFIG_WRITE, INVOCATION_START, INVOCATION_DONE, errors of the core
  *
- * What marks do not hold cannot be had back: order within a cycle, flags, arguments of a
- * fire, lanes, whether an invocation that was cut has an end. Importing the result gives equal
- * states. Invariant: memory follows nodes and invocations. Specification: loom.md 9.3, 9.5.
+ * In: streams; out: records. Marks do not have the order in a cycle, flags, arguments of a fire,
+ * lanes, or the end of a cut invocation. Invariants: importing the result gives equal states;
+ * memory follows nodes and invocations. Specification: loom.md 9.3, 9.5.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -36,13 +36,13 @@ struct invocation {
 
 struct core {
 	uint16_t id;
-	struct invocation *list; /* by begin, apart from each other */
+	struct invocation *list; /* by begin, without overlaps */
 	size_t n, room;
-	uint64_t *errors; /* cycles in which an error of a node begins */
+	uint64_t *errors; /* cycles with the begin of an error of a node */
 	size_t nerrors, error_room;
 };
 
-/* A node, or with `control` a core: a source of records. */
+/* A source of records: a node, or with `control` a core. */
 struct teller {
 	struct stream stream;
 	const struct loom_export *x;
@@ -50,15 +50,16 @@ struct teller {
 	uint32_t node;
 	bool control;
 	int64_t shown[MARKS];
-	bool has_event, ended; /* the stream's event is the next one; there is none */
+	bool has_event, ended; /* it has a next event; the stream has ended */
 	uint64_t event_cycle;
-	size_t at;  /* the invocation of the core that is not over */
-	bool begun; /* control: it has been told; node: the error that is shown has been */
-	/* node: what is shown holds in [from, until), and is being told for `cycle` */
+	size_t at;  /* the present or next invocation of the core */
+	bool begun; /* control: the start of the invocation was written; node: the present error was
+		     */
+	/* node: the values in `shown` hold in [from, until), and are written for `cycle` */
 	uint64_t from, cycle, until;
 	bool holds;
-	unsigned step;	/* of the records of a cycle */
-	uint64_t *left; /* how many cycles more may be told: of all nodes */
+	unsigned step;	/* number of the record in a cycle */
+	uint64_t *left; /* limit of further cycles, of all nodes */
 };
 
 static uint64_t cycle_of(const struct teller *s, int64_t clock)
@@ -66,7 +67,7 @@ static uint64_t cycle_of(const struct teller *s, int64_t clock)
 	return run_clock_cycle(&s->x->clock, clock);
 }
 
-/* The next event: a mark is entered into `shown` by apply(). 1, 0 at the end, -errno. */
+/* Reads the next event, which apply() enters into `shown`. Returns 1, 0 at the end, or -errno. */
 static int peek(struct teller *s)
 {
 	int got;
@@ -90,7 +91,7 @@ static int peek(struct teller *s)
 	return 1;
 }
 
-/* Takes the event: its mark, or -1. */
+/* Consumes the event. Returns its mark, or -1. */
 static int apply(struct teller *s)
 {
 	const struct event *ev = &s->stream.ev;
@@ -108,7 +109,7 @@ static int apply(struct teller *s)
 
 /* ---- invocations ---- */
 
-/* The id that a value of the mark stands for: its label has it. */
+/* The id of a value of the mark, from its label. */
 static uint64_t id_of(const struct json *labels, int64_t value)
 {
 	char key[24];
@@ -138,7 +139,7 @@ static int add_invocation(struct core *c, uint64_t begin, uint32_t epoch, uint64
 	return 0;
 }
 
-/* What was read once is to be read again. */
+/* Rewinds a source. */
 static void start_anew(struct teller *s)
 {
 	stream_rewind(&s->stream);
@@ -146,25 +147,27 @@ static void start_anew(struct teller *s)
 	s->ended = s->has_event = false;
 }
 
-/* Reads the stream of a control thread: its invocations. */
+/* Reads the invocations in the stream of a control thread. */
 static int read_invocations(struct teller *s, const struct json *labels)
 {
 	struct core *c = s->core;
 	uint64_t last = 0;
 	bool open = false;
-	int got, err = 0;
+	int got, err;
 
-	while (!err && (got = peek(s)) > 0) {
+	while ((got = peek(s)) > 0) {
 		last = s->event_cycle;
 		switch (apply(s)) {
 		case LOOM_MARK_INVOCATION:
 			if (open)
 				c->list[c->n - 1].end = last;
 			open = SHOWN(s, LOOM_MARK_INVOCATION) != LOOM_NO_INVOCATION;
-			if (open)
-				err = add_invocation(c, last,
-						     (uint32_t)(SHOWN(s, LOOM_MARK_EPOCH) - 1),
-						     id_of(labels, SHOWN(s, LOOM_MARK_INVOCATION)));
+			if (!open)
+				break;
+			err = add_invocation(c, last, (uint32_t)(SHOWN(s, LOOM_MARK_EPOCH) - 1),
+					     id_of(labels, SHOWN(s, LOOM_MARK_INVOCATION)));
+			if (err)
+				return err;
 			break;
 		case LOOM_MARK_ERROR:
 			if (open && SHOWN(s, LOOM_MARK_ERROR) != LOOM_NO_ERROR)
@@ -174,14 +177,13 @@ static int read_invocations(struct teller *s, const struct json *labels)
 			break;
 		}
 	}
-	if (open && !err)
+	if (open)
 		c->list[c->n - 1].end = last;
 	start_anew(s);
-	return err ? err : got;
+	return got;
 }
 
-/* Reads the stream of a node that has errors: where they begin. The control thread shows them, too.
- */
+/* Reads the cycles of errors in the stream of a node; the control thread shows them, too. */
 static int read_errors(struct teller *s)
 {
 	struct core *c = s->core;
@@ -224,7 +226,7 @@ static struct loom_record record_of(const struct teller *s, uint64_t cycle, uint
 				    .event_kind = kind};
 }
 
-/* Puts the record, of so many cycles, into the invocation of its core that it lies in. */
+/* Sets the invocation of a record of `cycles` cycles. */
 static int enter(struct teller *s, struct loom_record *r, uint64_t cycles)
 {
 	struct core *c = s->core;
@@ -260,7 +262,7 @@ static bool has_route(const struct teller *s)
 	       (SHOWN(s, LOOM_MARK_ROUTE) && SHOWN(s, LOOM_MARK_ROUTE) != LOOM_NO_ROUTE);
 }
 
-/* One of the up to four records of the cycle s->cycle: 1, 0: it has none of this kind. */
+/* Makes one of up to four records of s->cycle. Returns 1, or 0 if there is none of this kind. */
 static int of_cycle(struct teller *s, unsigned step, struct loom_record *r)
 {
 	int64_t state = SHOWN(s, LOOM_MARK_STATE), route = SHOWN(s, LOOM_MARK_ROUTE);
@@ -272,7 +274,7 @@ static int of_cycle(struct teller *s, unsigned step, struct loom_record *r)
 		if (state != LOOM_FIRE && state != LOOM_STALLED_IN && state != LOOM_STALLED_OUT)
 			return 0;
 		if (spans && s->cycle != s->from)
-			return 0; /* told whole in the first */
+			return 0; /* the first record covers all cycles */
 		*r = record_of(s, s->cycle, kinds[state]);
 		if (spans)
 			loom_record_set_span(r, s->until - s->from);
@@ -300,8 +302,8 @@ static int of_cycle(struct teller *s, unsigned step, struct loom_record *r)
 }
 
 /*
- * The next cycle of which there is something to tell, while the same things are shown. Each was a
- * record of the run, so a stream that tells of more cycles is damaged, and would fill any disk.
+ * Goes to the next cycle with records, while `shown` stays the same. Each was a record of the run,
+ * so a stream with more cycles is damaged, and would fill the disk.
  */
 static int next_cycle(struct teller *s)
 {
@@ -345,7 +347,7 @@ static int next_of_node(struct teller *s, struct loom_record *r)
 		got = peek(s);
 		if (got <= 0)
 			return got;
-		/* all events of a cycle, then what holds to the next one */
+		/* all events of a cycle, then its values up to the next event */
 		s->from = s->cycle = s->event_cycle;
 		while (got > 0 && s->event_cycle == s->cycle) {
 			apply(s);
@@ -360,7 +362,7 @@ static int next_of_node(struct teller *s, struct loom_record *r)
 	return got;
 }
 
-/* The invocation that a word of configuration is for: the next one of the epoch. */
+/* Sets the invocation of a word of configuration: the next one of the epoch. */
 static void enter_config(const struct teller *s, struct loom_record *r)
 {
 	const struct core *c = s->core;
@@ -384,7 +386,7 @@ static int next_of_core(struct teller *s, struct loom_record *r)
 
 		if (got < 0 || (!got && !v))
 			return got;
-		/* starts and ends come from the list */
+		/* starts and ends are in the list */
 		if (v && !s->begun && (!got || v->begin <= s->event_cycle)) {
 			s->begun = true;
 			*r = record_of(s, v->begin, LOOM_INVOCATION_START);
@@ -427,7 +429,7 @@ static int next(void *source, struct loom_record *r)
 	return s->control ? next_of_core(s, r) : next_of_node(s, r);
 }
 
-/* An invocation that failed has no end of its own, unless it went on. */
+/* True for the end of a failed invocation, which has no end record. */
 static bool is_no_end(const struct teller *s, const struct loom_record *r)
 {
 	const struct invocation *v;
@@ -442,7 +444,7 @@ static bool is_no_end(const struct teller *s, const struct loom_record *r)
 
 struct marks {
 	uint64_t left;
-	struct teller *tellers; /* control threads first: they begin and end invocations */
+	struct teller *tellers; /* control threads first, since they begin and end invocations */
 	size_t n;
 	struct core *cores;
 	size_t ncores;
@@ -457,7 +459,7 @@ static int open_teller(struct loom_export *x, struct marks *m, size_t i, bool co
 	size_t k = 0;
 	int err = meta ? 0 : -EINVAL;
 
-	/* lanes tell again what their node does */
+	/* lanes repeat the values of their node */
 	if (err || json_is_number(node) == control || json_get(meta, "accel.lane")) {
 		json_free(meta);
 		return err;
@@ -469,12 +471,14 @@ static int open_teller(struct loom_export *x, struct marks *m, size_t i, bool co
 	*s = (struct teller){.x = x, .core = &m->cores[k], .control = control, .left = &m->left};
 	s->node = (uint32_t)json_int(node);
 	err = stream_open(&s->stream, x->trace.fd, x->trace.streams[x->streams[i]]);
-	if (!err)
-		m->n++;
-	if (!err && control)
+	if (err)
+		goto out;
+	m->n++;
+	if (control)
 		err = read_invocations(s, json_get(meta, "ovni.mark.95.labels"));
-	else if (!err && json_get(meta, "ovni.mark.98"))
+	else if (json_get(meta, "ovni.mark.98"))
 		err = read_errors(s);
+out:
 	json_free(meta);
 	return err;
 }
@@ -526,11 +530,12 @@ int loom_export_marks(struct loom_export *x)
 		return -ENOMEM;
 	}
 	for (int control = 1; control >= 0; control--) {
-		for (size_t i = 0; !err && i < x->nstreams; i++)
+		for (size_t i = 0; i < x->nstreams; i++) {
 			err = open_teller(x, &m, i, control);
+			if (err)
+				goto out;
+		}
 	}
-	if (err)
-		goto out;
 	x->as.sort_cycles = true;
 	err = loom_export_open(x, &w);
 	if (err)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * export_schedule: the scheduling of threads as records of an accelerator.
+ * export_schedule: converts the scheduling of threads into records of an accelerator.
  *
- *   CPU               core, by its index; on none of them yet: the core after the last one
+ *   CPU               core, by its index; before the first CPU: the core after the last one
  *   thread            node, by its tid
- *   life of a thread  invocation, numbered in the order in which they begin
+ *   life of a thread  invocation, numbered in the order of their begin
  *   running           NODE_FIRE
  *   waits for a CPU   NODE_STALL_OUT
  *   asleep            NODE_STALL_IN
  *   migration         ROUTE_USE, from CPU arg0 to CPU arg1
  *   events lost       DEVICE_ERROR, arg0 of them
  *
- * A record stands where its interval begins and says how long it is (style span): the difference
- * of the rounded ends, so that the lengths of a thread add up. Streams are merged as they are read.
- * Invariant: memory follows threads, and what happens inside one interval of each.
+ * In: streams, merged while they are read; out: records at the begin of their interval, with its
+ * length (style span): the difference of the rounded ends, so that the lengths of a thread add up.
+ * Invariant: memory follows threads, and the events inside one interval of each.
  * Specification: loom.md 9.5.
  */
 #include <errno.h>
@@ -34,17 +34,17 @@ struct thread {
 	struct stream stream;
 	const struct run_clock *clock;
 	uint32_t tid;
-	uint16_t nowhere; /* the core of no CPU */
+	uint16_t nowhere; /* core of threads without a CPU */
 	enum thread_state state;
-	int32_t cpu;	 /* the last real one; -1: none yet */
-	bool on_virtual; /* where it is now */
-	uint64_t since;	 /* cycle in which the state was entered */
+	int32_t cpu;	 /* the last real CPU; -1: none yet */
+	bool on_virtual; /* it is on the virtual CPU */
+	uint64_t since;	 /* first cycle of the present state */
 	uint64_t last;	 /* cycle of the last event */
-	uint64_t life;	 /* its invocation, given out when its start leaves the merge */
-	/* records that are known, in order: the interval, and what happened in it */
+	uint64_t life;	 /* its invocation, numbered when its start leaves the merge */
+	/* records in order: the interval, and the events in it */
 	struct loom_record *queue;
 	size_t first, n, room;
-	size_t open; /* the one whose length is not known yet, or NONE */
+	size_t open; /* index of the interval without a length, or NONE */
 };
 
 static int push(struct thread *t, uint64_t cycle, uint8_t kind, int32_t cpu, uint32_t arg0,
@@ -71,7 +71,7 @@ static int push(struct thread *t, uint64_t cycle, uint8_t kind, int32_t cpu, uin
 	return 0;
 }
 
-/* A record that begins an interval: its length is filled in when that ends. */
+/* Begins an interval with a record, which gets its length at the end. */
 static int begin(struct thread *t, uint64_t cycle)
 {
 	static const int kinds[THREAD_STATE_COUNT] = {
@@ -143,16 +143,16 @@ static int take(struct thread *t, const struct event *ev, uint64_t cycle)
 			return -EINVAL;
 		}
 		err = push(t, cycle, LOOM_INVOCATION_START, t->cpu, 0, 0);
+		if (err)
+			return err;
 	}
 	if (ev->value == 'e')
-		err = push(t, cycle, LOOM_INVOCATION_DONE, t->cpu, 0, 0);
-	else if (!err)
-		err = begin(t, cycle);
-	return err;
+		return push(t, cycle, LOOM_INVOCATION_DONE, t->cpu, 0, 0);
+	return begin(t, cycle);
 }
 
-/* A thread that enters or leaves a window through the virtual CPU (marked by the lane) does not
- * run. */
+/* True for a thread that runs: not on the virtual CPU (marked by the lane) at a border of a window.
+ */
 static bool is_real(struct loom_record *r)
 {
 	bool on_virtual = r->lane;
@@ -168,7 +168,7 @@ static int next(void *source, struct loom_record *r)
 	while (true) {
 		int got, err;
 
-		/* what comes after an interval waits until its end is known */
+		/* records after an interval wait for its end */
 		if (t->first < (t->open < t->n ? t->open : t->n)) {
 			*r = t->queue[t->first++];
 			if (!is_real(r))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record_merge: records of many sources as one run (see record_merge.h). */
+/* record_merge: merges sources of records (see record_merge.h). */
 #include "tools/loom/export/record_merge.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ struct record_merge {
 	loom_next_fn next;
 	struct head *heads; /* a heap */
 	size_t n;
-	bool taken; /* the record of the root was given out */
+	bool taken; /* the caller has the record of the root */
 };
 
 static bool before(const struct head *a, const struct head *b)

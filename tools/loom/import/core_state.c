@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* core_state: what each core as a whole is doing (see core_state.h). */
+/* core_state: the state of each core (see core_state.h). */
 #include "tools/loom/import/core_state.h"
 
 #include <stdlib.h>
@@ -14,15 +14,15 @@ struct boundary {
 struct core {
 	struct boundary *boundaries;
 	size_t n, next;
-	/* the open scopes, in the order in which they began: a list both ways, by their places
-	 * among the scopes of the core; `last` is shown */
+	/* the open scopes by begin, a double list of indices in the scopes of the core; `last` is
+	 * the shown one */
 	struct {
 		uint32_t before, after;
 	} * open;
-	uint32_t first, last; /* place of the first one in the survey; of the one that began last */
-	int64_t epoch;	      /* shown; -1: none yet */
-	uint64_t config_end;  /* a word is shown until then; 0: none is */
-	uint64_t error_until; /* likewise */
+	uint32_t first, last; /* index of the first one in the survey; of the latest one */
+	int64_t epoch;	      /* the shown one; -1: none yet */
+	uint64_t config_end;  /* end of the shown word; 0: none */
+	uint64_t error_until; /* end of the shown error; 0: none */
 };
 
 struct core_state {
@@ -58,7 +58,7 @@ static int prepare(struct core *c, const struct run_survey *survey, uint32_t cor
 		const struct loom_scope *s = &survey->scopes[at->first_scope + i];
 
 		if (s->begin == s->end)
-			continue; /* no cycle is inside */
+			continue; /* empty */
 		c->boundaries[c->n++] = (struct boundary){s->begin, at->first_scope + i, true};
 		c->boundaries[c->n++] = (struct boundary){s->end, at->first_scope + i, false};
 	}
@@ -133,7 +133,7 @@ static int cross(struct core_state *s, struct core *c, const struct boundary *b)
 	after = c->open[at].after;
 	if (before != LOOM_NONE)
 		c->open[before].after = after;
-	if (after != LOOM_NONE) { /* not the one that is shown */
+	if (after != LOOM_NONE) { /* not the shown one */
 		c->open[after].before = before;
 		return 0;
 	}
@@ -142,33 +142,32 @@ static int cross(struct core_state *s, struct core *c, const struct boundary *b)
 		    before != LOOM_NONE ? (int64_t)c->first + before : -1);
 }
 
-/* Tells what has changed up to `cycle` without a record. A word that is written in `cycle` takes
- * the place of the one before it. */
+/* Reports changes up to `cycle` without a record. A word in `cycle` replaces the one before it. */
 static int advance(struct core_state *s, struct core *c, uint64_t cycle, bool config)
 {
-	int err = 0;
+	int err;
 
-	while (!err) {
+	for (;;) {
 		uint64_t next = UINT64_MAX;
 
 		if (c->next < c->n)
 			next = c->boundaries[c->next].cycle;
 		if (c->config_end && c->config_end <= cycle && c->config_end <= next) {
-			if (!config || c->config_end < cycle)
-				err = tell(s, c, LOOM_SESSION_CONFIG, c->config_end, -1);
+			err = !config || c->config_end < cycle
+				      ? tell(s, c, LOOM_SESSION_CONFIG, c->config_end, -1)
+				      : 0;
 			c->config_end = 0;
-			continue;
-		}
-		if (c->error_until && c->error_until <= cycle && c->error_until <= next) {
+		} else if (c->error_until && c->error_until <= cycle && c->error_until <= next) {
 			err = tell(s, c, LOOM_SESSION_ERROR, c->error_until, -1);
 			c->error_until = 0;
-			continue;
+		} else if (c->next == c->n || next > cycle) {
+			return 0;
+		} else {
+			err = cross(s, c, &c->boundaries[c->next++]);
 		}
-		if (c->next == c->n || next > cycle)
-			break;
-		err = cross(s, c, &c->boundaries[c->next++]);
+		if (err)
+			return err;
 	}
-	return err;
 }
 
 int core_state_add(struct core_state *s, const struct loom_record *r, uint32_t part)
@@ -178,7 +177,7 @@ int core_state_add(struct core_state *s, const struct loom_record *r, uint32_t p
 	uint64_t end = r->cycle + 1;
 	int err;
 
-	/* the usual record changes nothing here */
+	/* most records change nothing here */
 	if (loom_is_of_node(r->event_kind) && c->epoch == r->epoch_id)
 		return 0;
 	err = advance(s, c, r->cycle, r->event_kind == LOOM_CONFIG_WRITE);

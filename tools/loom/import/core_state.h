@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * core_state: what each core as a whole is doing: epoch, invocation, configuration, errors.
+ * core_state: derives the state of each core: epoch, invocation, configuration, errors.
  *
- * In: the records of a run whose tables are known (run_survey.h), in order; out: each change of
- * a core, in the order of the cycles of that core. Of invocations that overlap the one that began
- * last is shown.
- * Invariant: memory follows invocations.
- * Specification: loom.md 9.3.
+ * In: the records of a surveyed run (run_survey.h), in order; out: each change of a core, in the
+ * order of its cycles. Of overlapping invocations, the latest one is shown. Invariant: memory
+ * follows invocations. Specification: loom.md 9.3.
  */
 #ifndef TOOLS_LOOM_IMPORT_CORE_STATE_H
 #define TOOLS_LOOM_IMPORT_CORE_STATE_H
@@ -16,24 +14,25 @@
 enum core_state_change {
 	LOOM_SESSION_EPOCH,	 /* value: its id */
 	LOOM_SESSION_INVOCATION, /* value: index of the scope in the survey, or -1: none */
-	LOOM_SESSION_CONFIG,	 /* value: index of the word that is written, or -1: none */
-	LOOM_SESSION_ERROR,	 /* value: the code, or -1: none any more */
+	LOOM_SESSION_CONFIG,	 /* value: index of the present word, or -1: none */
+	LOOM_SESSION_ERROR,	 /* value: the code, or -1: its end */
 };
 
-/* A core (its index) changes at a cycle. Non-zero ends everything and is returned. */
+/* Reports a change of a core (an index) at a cycle. A non-zero result ends the walk and is
+ * returned. */
 typedef int (*core_state_fn)(void *arg, uint32_t core, enum core_state_change what, uint64_t cycle,
 			     int64_t value);
 
 struct core_state;
 
-/* NULL without memory. The survey must be sealed, and stay. */
+/* Returns NULL out of memory. The survey must be sealed, and outlive the result. */
 struct core_state *core_state_new(const struct run_survey *survey, core_state_fn change, void *arg);
 void core_state_free(struct core_state *sessions);
 
-/* The next record; its cycle has gone through the chain. 0 or what `change` returned. */
+/* Adds a record with a chained cycle. Returns 0, or the result of `change`. */
 int core_state_add(struct core_state *sessions, const struct loom_record *record, uint32_t part)
 	__attribute__((warn_unused_result));
-/* All changes up to the end of the run. */
+/* Reports all changes up to the end of the run. */
 int core_state_finish(struct core_state *sessions) __attribute__((warn_unused_result));
 
 #endif

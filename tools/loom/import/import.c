@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * import: the import command: a Loom run becomes an ovni v3 trace.
+ * import: the import command: converts a Loom run into an ovni v3 trace.
  *
  *   run                  loom "loomsim.NAME"
  *   core                 process, with a control thread: epoch, invocation, configuration, errors
  *   hardware node        thread and CPU: its state, route, errors, extension records
  *
- * The trace file is read twice: once to know what there is (run_survey), once to tell what
- * happens (node_state, core_state). The files of the run are kept beside its streams, since
- * marks do not hold all of a record.
- * Invariant: memory follows nodes and invocations, not records; nothing is made before it is known
- * that every cycle has a place in the trace.
- * Specification: loom.md 9.1 to 9.3.
+ * In: the trace file, read twice: for the tables (run_survey), then for the changes (node_state,
+ * core_state); out: streams. The files of the run are kept beside its streams, since marks do not
+ * have all data of a record. Invariants: memory follows nodes and invocations, not records; the
+ * import checks the range of cycles before it creates files. Specification: loom.md 9.1 to 9.3.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,13 +33,13 @@
 #include "trace/base/text.h"
 #include "trace/ovni/trace.h"
 
-#define INPUTS_LABELLED 64   /* of a node; values above say the same without a label */
-#define CODES_LABELLED	4096 /* of errors, likewise */
+#define INPUTS_LABELLED 64   /* of a node; values above it have no label */
+#define CODES_LABELLED	4096 /* of errors */
 
-/* What a lane routes: its own mark, for the cycle of its record. */
+/* The route of a lane, a mark for the cycle of its record. */
 struct lane {
 	uint64_t cycle; /* of the last record */
-	int64_t input;	/* that is shown; -1: none */
+	int64_t input;	/* shown; -1: none */
 };
 
 struct import {
@@ -53,19 +51,19 @@ struct import {
 	struct loom_modules names;
 	struct run_survey *survey;
 	struct run_clock clock;
-	struct loom_chain chain; /* as the run ends */
+	struct loom_chain chain; /* at the end of the run */
 	struct import_streams *rows;
 	enum loom_form form;
-	uint64_t last_cycle; /* that has a place in the trace */
-	struct lane *lanes;  /* of the survey, if lanes are wanted */
-	uint64_t *inputs;    /* of each node: which inputs have a label */
-	uint32_t *order;     /* scope -> its number, if an id is too large for the mark; or NULL */
+	uint64_t last_cycle; /* last cycle in the range of clocks */
+	struct lane *lanes;  /* of the survey, with the option for lanes */
+	uint64_t *inputs;    /* per node: set of inputs with a label */
+	uint32_t *order;     /* scope -> number, if an id is too large for the mark; else NULL */
 	char name[256];
 	int fd; /* of the trace */
 	bool damaged;
 	bool lost;		      /* the simulator has dropped records */
-	bool made;		      /* the directory */
-	char *kept_trace, *kept_perf; /* names in the trace, NULL: not kept */
+	bool made;		      /* the import created the directory */
+	char *kept_trace, *kept_perf; /* names in the trace, or NULL */
 };
 
 static int no_memory(const struct import *m)
@@ -74,7 +72,7 @@ static int no_memory(const struct import *m)
 	return -ENOMEM;
 }
 
-/* ---- the records, once more ---- */
+/* ---- the second reading ---- */
 
 static int open_reader(struct import *m)
 {
@@ -83,7 +81,7 @@ static int open_reader(struct import *m)
 	return run_reader_open(m->reader, AT_FDCWD, m->run.trace, &how, &m->findings);
 }
 
-/* Says where the chain broke. */
+/* Logs the record with a wrong cycle. Returns `err`. */
 static int broken(const struct import *m, int err, const struct loom_record *r, uint64_t last)
 {
 	if (err == -EOVERFLOW)
@@ -102,7 +100,7 @@ static int broken(const struct import *m, int err, const struct loom_record *r, 
 	return -EINVAL;
 }
 
-/* How many cycles after its own a record reaches. */
+/* Number of cycles after its own that a record covers. */
 static uint64_t reach(const struct import *m, const struct loom_record *r)
 {
 	if (m->survey->style == LOOM_STYLE_SPAN && loom_is_of_node(r->event_kind))
@@ -149,7 +147,25 @@ static int survey_records(struct import *m)
 	return got;
 }
 
-/* Names and nodes that are in tables alone. */
+static int survey_module(struct import *m, const struct loom_module *node)
+{
+	int err = loom_modules_add(&m->names, node);
+
+	if (err)
+		return err;
+	if (!node->any_core)
+		return run_survey_add_node(m->survey, node->core_id, node->hw_node_id);
+	for (size_t k = 0; k < m->survey->ncores; k++) {
+		const struct run_survey_core *core = &m->survey->cores[k];
+
+		err = core->used ? run_survey_add_node(m->survey, core->id, node->hw_node_id) : 0;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Adds names and nodes that are only in tables. */
 static int survey_tables(struct import *m)
 {
 	const struct loom_modules *modules = &m->reader->modules;
@@ -160,23 +176,14 @@ static int survey_tables(struct import *m)
 		log_warn("%s: its nodes belong to several cores without naming them: only nodes "
 			 "with records are shown",
 			 m->run.perf);
-	for (size_t i = 0; !err && i < modules->n; i++) {
-		const struct loom_module *node = &modules->list[i];
-
-		err = loom_modules_add(&m->names, node);
-		if (!err && !node->any_core)
-			err = run_survey_add_node(m->survey, node->core_id, node->hw_node_id);
-		for (size_t k = 0; !err && node->any_core && k < m->survey->ncores; k++) {
-			if (m->survey->cores[k].used)
-				err = run_survey_add_node(m->survey, m->survey->cores[k].id,
-							  node->hw_node_id);
-		}
-	}
-	if (!err && !m->survey->ncores)
-		err = run_survey_add_core(m->survey, 0);
-	if (!err)
-		err = run_survey_seal(m->survey);
 	if (err)
+		return no_memory(m);
+	for (size_t i = 0; i < modules->n; i++)
+		if (survey_module(m, &modules->list[i]))
+			return no_memory(m);
+	if (!m->survey->ncores && run_survey_add_core(m->survey, 0))
+		return no_memory(m);
+	if (run_survey_seal(m->survey))
 		return no_memory(m);
 	if (m->o->nodes_file)
 		err = loom_modules_load(&m->names, AT_FDCWD, m->o->nodes_file);
@@ -202,30 +209,35 @@ static int survey(struct import *m)
 	m->last_cycle = run_clock_last(&m->clock);
 	err = open_reader(m);
 	m->form = m->reader->form;
-	if (!err)
-		err = survey_records(m);
-	if (!err)
-		err = survey_tables(m);
+	if (err)
+		goto out;
+	err = survey_records(m);
+	if (err)
+		goto out;
+	err = survey_tables(m);
+out:
 	run_reader_close(m->reader);
-	if (!err && m->chain.parts)
+	m->lost = m->hints.dropped > 0;
+	if (err)
+		return err;
+	if (m->chain.parts)
 		log_info("%s: its cycles start anew %" PRIu32
 			 " %s: the parts are shown one behind the other (--no-chain refuses "
 			 "that)",
 			 m->run.trace, m->chain.parts, plural(m->chain.parts, "time", "times"));
-	m->lost = m->hints.dropped > 0;
-	if (!err && m->lost)
+	if (m->lost)
 		log_warn("%s: the simulator has dropped %" PRIu64
 			 " records: what they told is missing in the trace",
 			 m->run.trace, m->hints.dropped);
-	if (!err && m->clock.period_ps < 1000)
+	if (m->clock.period_ps < 1000)
 		log_warn("%s: a cycle of %" PRIu64
 			 " ps is shorter than the nanoseconds of a trace: "
 			 "several cycles fall into one",
 			 m->o->run, m->clock.period_ps);
-	if (!err && m->survey->records && !m->survey->stalls)
+	if (m->survey->records && !m->survey->stalls)
 		log_info("%s: no record of a stall: nodes that wait are shown as idle",
 			 m->run.trace);
-	return err;
+	return 0;
 }
 
 /* ---- marks ---- */
@@ -235,7 +247,7 @@ static int mark(struct import *m, size_t row, enum loom_mark type, uint64_t cycl
 	return import_streams_mark(m->rows, row, run_clock_ns(&m->clock, cycle), type, value);
 }
 
-/* A mark whose value is said with it, too: for what is rare. */
+/* Writes a mark and the label of its value, for rare marks. */
 static int mark_labelled(struct import *m, size_t row, enum loom_mark type, uint64_t cycle,
 			 int64_t value, const char *label)
 {
@@ -323,7 +335,7 @@ static int core_changes(void *arg, uint32_t core, enum core_state_change what, u
 	return 0;
 }
 
-/* Ends what the lane shows, unless it goes on in `cycle`. */
+/* Ends the route of a lane, unless it continues in `cycle`. */
 static int end_lane(struct import *m, uint32_t lane, uint64_t cycle)
 {
 	struct lane *l = &m->lanes[lane];
@@ -344,7 +356,7 @@ static int add_lane(struct import *m, const struct loom_record *r)
 	int err;
 
 	if (at == LOOM_NONE)
-		return -ESTALE; /* not the file that was surveyed */
+		return -ESTALE; /* the file has changed since the survey */
 	l = &m->lanes[at];
 	err = end_lane(m, at, r->cycle);
 	l->cycle = r->cycle;
@@ -377,7 +389,7 @@ static int by_scope_begin(const void *a, const void *b, void *arg)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Ids that are too large for the mark are replaced by the order in which they appear. */
+/* Numbers the invocations by their first use if an id is too large for the mark. */
 static int order_ids(struct import *m)
 {
 	const struct run_survey *s = m->survey;
@@ -399,7 +411,7 @@ static int order_ids(struct import *m)
 	for (uint32_t i = 0; i < s->nscopes; i++)
 		by_id[i] = i;
 	qsort_r(by_id, s->nscopes, sizeof(*by_id), by_scope_id, m->survey);
-	for (size_t i = 0; i < s->nscopes; i++) { /* the first scope of each id */
+	for (size_t i = 0; i < s->nscopes; i++) { /* first scope of each id */
 		if (i == 0 || s->scopes[by_id[i]].id != s->scopes[by_id[i - 1]].id)
 			firsts[n++] = by_id[i];
 	}
@@ -418,7 +430,7 @@ static int order_ids(struct import *m)
 	return 0;
 }
 
-/* The labels that every row of its kind has, and what holds at cycle 0. */
+/* Writes the common labels of the rows, and their states at cycle 0. */
 static int begin_rows(struct import *m)
 {
 	const struct run_survey *s = m->survey;
@@ -428,28 +440,29 @@ static int begin_rows(struct import *m)
 		size_t row = loom_row_of_core(i);
 
 		err = mark_labelled(m, row, LOOM_MARK_INVOCATION, 0, LOOM_NO_INVOCATION, "none");
-		if (!err)
-			err = mark_labelled(m, row, LOOM_MARK_CONFIG, 0, LOOM_NO_CONFIG, "none");
+		if (err)
+			return err;
+		err = mark_labelled(m, row, LOOM_MARK_CONFIG, 0, LOOM_NO_CONFIG, "none");
 		if (err)
 			return err;
 	}
-	if (err)
-		return err;
 	for (uint32_t i = 0; i < s->nnodes; i++) {
 		size_t row = loom_row_of_node(s, i);
 
-		for (int state = LOOM_OUTSIDE; !err && state < LOOM_STATES; state++)
+		for (int state = LOOM_OUTSIDE; state < LOOM_STATES; state++) {
 			err = import_streams_label(m->rows, row, LOOM_MARK_STATE, state,
 						   loom_state_names[state]);
-		if (!err)
-			err = mark(m, row, LOOM_MARK_STATE, 0, LOOM_OUTSIDE);
-		if (!err && s->nodes[i].routes)
+			if (err)
+				return err;
+		}
+		err = mark(m, row, LOOM_MARK_STATE, 0, LOOM_OUTSIDE);
+		if (err)
+			return err;
+		if (s->nodes[i].routes)
 			err = mark_labelled(m, row, LOOM_MARK_ROUTE, 0, LOOM_NO_ROUTE, "none");
 		if (err)
 			return err;
 	}
-	if (err)
-		return err;
 	for (uint32_t i = 0; i < s->nlanes; i++) {
 		err = mark_labelled(m, loom_row_of_lane(s, i), LOOM_MARK_ROUTE, 0, LOOM_NO_ROUTE,
 				    "none");
@@ -469,34 +482,50 @@ static int tell_records(struct import *m)
 	int err = states && sessions ? 0 : no_memory(m), got = 1;
 
 	m->findings = (struct loom_violations){.report = loom_violation_ignore};
-	if (!err)
-		err = open_reader(m);
-	while (!err && (got = run_reader_next(m->reader, &r)) > 0) {
-		/* not the file that was surveyed? */
+	if (err)
+		goto out;
+	err = open_reader(m);
+	if (err)
+		goto out;
+	while ((got = run_reader_next(m->reader, &r)) > 0) {
+		/* the file has changed since the survey */
 		if (loom_chain_step(&chain, &r) || r.cycle > m->survey->end ||
 		    run_survey_core(m->survey, r.core_id) == LOOM_NONE) {
 			err = -ESTALE;
-			break;
+			goto out;
 		}
 		n++;
 		err = core_state_add(sessions, &r, chain.parts);
-		if (!err)
-			err = node_state_add(states, &r, chain.parts);
-		if (!err && m->lanes && r.event_kind == LOOM_ROUTE_USE)
-			err = add_lane(m, &r);
+		if (err)
+			goto out;
+		err = node_state_add(states, &r, chain.parts);
+		if (err)
+			goto out;
+		err = m->lanes && r.event_kind == LOOM_ROUTE_USE ? add_lane(m, &r) : 0;
+		if (err)
+			goto out;
 	}
-	if (!err)
-		err = got;
-	if (err == -ESTALE || (!err && n != m->survey->records)) {
-		log_error("%s: it changed while it was read", m->run.trace);
+	err = got;
+	if (err)
+		goto out;
+	if (n != m->survey->records) {
 		err = -ESTALE;
+		goto out;
 	}
-	if (!err)
-		err = core_state_finish(sessions);
-	if (!err)
-		err = node_state_finish(states);
-	for (uint32_t i = 0; !err && m->lanes && i < m->survey->nlanes; i++)
+	err = core_state_finish(sessions);
+	if (err)
+		goto out;
+	err = node_state_finish(states);
+	if (err)
+		goto out;
+	for (uint32_t i = 0; m->lanes && i < m->survey->nlanes; i++) {
 		err = end_lane(m, i, m->survey->end);
+		if (err)
+			goto out;
+	}
+out:
+	if (err == -ESTALE)
+		log_error("%s: it changed while it was read", m->run.trace);
 	run_reader_close(m->reader);
 	node_state_free(states);
 	core_state_free(sessions);
@@ -526,7 +555,7 @@ static bool about_run(const void *arg, struct json *meta)
 	       (!m->kept_perf || json_put_string(meta, "accel.run.sidecar.perf", m->kept_perf));
 }
 
-/* The name of the run as a part of a path: no slash, printable. */
+/* Sets the name of the run as a part of a path: printable, without a slash. */
 static void name_run(struct import *m)
 {
 	const char *name = m->o->name ? m->o->name : m->run.name;
@@ -540,8 +569,7 @@ static void name_run(struct import *m)
 	snprintf(m->name, sizeof(m->name), "%s", *safe ? safe : "run");
 }
 
-/* The first clock of a trace that is in the directory already: its page is to show this run, too.
- */
+/* Finds the first clock of a trace in the directory, to align the run with it. */
 static int host_start(const struct import *m, int64_t *start, bool *found)
 {
 	struct trace trace;
@@ -550,7 +578,7 @@ static int host_start(const struct import *m, int64_t *start, bool *found)
 	*found = false;
 	if (err)
 		return err;
-	for (size_t i = 0; !err && i < trace.nstreams; i++) {
+	for (size_t i = 0; i < trace.nstreams; i++) {
 		struct stream stream;
 
 		err = stream_open(&stream, trace.fd, trace.streams[i]);
@@ -566,18 +594,16 @@ static int host_start(const struct import *m, int64_t *start, bool *found)
 	return err;
 }
 
-/* The directory, made if it is not there, and the clock of cycle 0. */
+/* Opens or creates the directory, and sets the clock of cycle 0. */
 static int prepare_output(struct import *m)
 {
 	int64_t start = 0;
 	bool host = false;
-	int err = 0;
+	int err;
 
-	if (mkdir(m->o->output, 0755) == 0)
-		m->made = true;
-	else if (errno != EEXIST)
+	m->made = mkdir(m->o->output, 0755) == 0;
+	if (!m->made && errno != EEXIST) {
 		err = -errno;
-	if (err) {
 		log_error("%s: cannot create: %s", m->o->output, strerror(-err));
 		return err;
 	}
@@ -587,8 +613,7 @@ static int prepare_output(struct import *m)
 		log_error("%s: cannot open: %s", m->o->output, strerror(-err));
 		return err;
 	}
-	if (!m->made)
-		err = host_start(m, &start, &host);
+	err = m->made ? 0 : host_start(m, &start, &host);
 	if (err)
 		return err;
 	m->clock.base = m->o->base.given ? moment_clock(&m->o->base, start) : start;
@@ -654,17 +679,14 @@ static int prepare(struct import *m)
 	int err = run_files_find(&m->run, m->o->run, m->o->perf);
 
 	if (err)
-		goto out;
+		return err;
 	if (!m->run.trace) {
 		log_error("%s: no trace, only statistics, which have no time line: see 'ovni-loom "
 			  "stats'",
 			  m->o->run);
-		err = -ENOENT;
+		return -ENOENT;
 	}
-	if (err)
-		goto out;
 	err = run_hints_load(&m->hints, m->run.perf);
-out:
 	if (err)
 		return err;
 	m->clock.period_ps = m->o->period_ps ? m->o->period_ps : m->hints.period_ps;
@@ -688,17 +710,23 @@ int loom_import(struct loom_options *o)
 	if (!o->output)
 		o->output = "ovni";
 	err = prepare(&m);
-	if (!err)
-		err = prepare_output(&m);
-	if (!err)
-		err = survey(&m);
-	if (!err)
-		err = make_trace(&m);
-	if (err && m.made && !m.rows)
-		rmdir(o->output); /* as it was before */
-	if (!err && m.damaged)
+	if (err)
+		goto out;
+	err = prepare_output(&m);
+	if (err)
+		goto out;
+	err = survey(&m);
+	if (err)
+		goto out;
+	err = make_trace(&m);
+	if (err)
+		goto out;
+	if (m.damaged)
 		log_warn("%s: the file is damaged: what could be read is in the trace",
 			 m.run.trace);
+out:
+	if (err && m.made && !m.rows)
+		rmdir(o->output); /* restore the former state */
 	import_streams_close(m.rows);
 	run_survey_free(m.survey);
 	loom_modules_free(&m.names);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* import_streams: the ovni streams of a Loom run (see import_streams.h). */
+/* import_streams: writes the ovni streams of a Loom run (see import_streams.h). */
 #include "tools/loom/import/import_streams.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@
 #include "trace/ovni/stream.h"
 #include "trace/base/build_info.h"
 
-#define BUFFERS_BYTES (64u << 20)  /* all together, */
-#define BUFFER_MOST   (256u << 10) /* and one of them */
+#define BUFFERS_BYTES (64u << 20)  /* all buffers */
+#define BUFFER_MOST   (256u << 10) /* one buffer */
 #define BUFFER_LEAST  512u
 #define OVNI_MODEL    "1.1.0"
 #define MARKS	      (LOOM_MARK_LAST - LOOM_MARK_FIRST + 1)
@@ -36,11 +36,11 @@ struct labels {
 };
 
 struct row {
-	bool made; /* its files are there */
+	bool made; /* its files exist */
 	uint32_t tid;
 	uint32_t core; /* index */
 	uint32_t used;
-	uint8_t marks;	       /* bits: which it has used */
+	uint8_t marks;	       /* set of used marks */
 	struct labels *labels; /* MARKS of them, or NULL */
 };
 
@@ -62,7 +62,7 @@ struct import_streams {
 
 /* ---- numbers ---- */
 
-/* Thread ids that can be read: core 1, node 3 is 15 if no node is above 7; else dense ones. */
+/* Chooses readable thread ids: core 1, node 3 is 15 if no node is above 7; else dense ones. */
 static void number(struct import_streams *w)
 {
 	const struct run_survey *s = w->survey;
@@ -87,7 +87,7 @@ static void number(struct import_streams *w)
 				w->rows[s->ncores + i].tid = tid++;
 		}
 	}
-	for (uint32_t i = 0; i < s->nlanes; i++) /* behind all others */
+	for (uint32_t i = 0; i < s->nlanes; i++) /* after all others */
 		w->rows[loom_row_of_lane(s, i)].tid = tid++;
 }
 
@@ -99,7 +99,7 @@ static void path_of(const struct import_streams *w, const struct row *r, char *p
 
 /* ---- metadata ---- */
 
-/* The name of a row: "core 0 control", "core 0 fifo_3", "core 0 node 7". */
+/* Sets the name of a row: "core 0 control", "core 0 fifo_3", "core 0 node 7". */
 static bool put_label(const struct import_streams *w, struct json *meta, size_t row,
 		      const struct loom_module *m, const char *more)
 {
@@ -254,7 +254,7 @@ out:
 	return complain(w, path, err);
 }
 
-/* The rest of a row, and its metadata: a row that fits its buffer is written in one go. */
+/* Writes the rest of a row, and its metadata; a row that fits its buffer takes one write. */
 static int complete(struct import_streams *w, size_t row)
 {
 	struct row *r = &w->rows[row];
@@ -332,7 +332,7 @@ no_memory:
 
 /* ---- begin and end ---- */
 
-/* The core (its index) that a row is of. */
+/* The core (an index) of a row. */
 static uint32_t core_of(const struct run_survey *s, size_t row)
 {
 	if (row < s->ncores)
@@ -342,7 +342,7 @@ static uint32_t core_of(const struct run_survey *s, size_t row)
 	return s->nodes[s->lanes[row - loom_row_of_lane(s, 0)].node].core;
 }
 
-/* A run of that name must not be there: its control threads would be. */
+/* Checks that the trace has no run of that name, by its control threads. */
 static int check_new(const struct import_streams *w)
 {
 	char path[512];
@@ -423,8 +423,9 @@ int import_streams_finish(struct import_streams *w, int64_t clock)
 
 	for (size_t i = 0; i < w->n; i++) {
 		err = put(w, i, MCV('O', 'H', 'e'), clock, NULL, 0);
-		if (!err)
-			err = complete(w, i);
+		if (err)
+			return err;
+		err = complete(w, i);
 		if (err)
 			return err;
 	}

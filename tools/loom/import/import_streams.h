@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * import_streams: the ovni streams of a Loom run: who they are, and a buffer for each.
+ * import_streams: writes the ovni streams of a Loom run, with a buffer for each.
  *
- * A core is a process, with a control thread for what is of the whole core; a node is a thread of
- * it, on a CPU of its own, because nodes run at once and a CPU runs one thread. In: marks; out:
- * streams below DIR/loom.NAME/.
- * Invariants: memory is bounded, however many streams there are; a stream is complete
- * (`ovni.finished`) only after rows_finish().
+ * In: marks; out: streams below DIR/loom.NAME/. A core is a process, with a control thread for the
+ * whole core; a node is a thread of it, on its own CPU, because nodes run in parallel and a CPU
+ * runs one thread. Invariants: memory is bounded for any number of streams; a stream is complete
+ * (`ovni.finished`) only after import_streams_finish().
  * Specification: loom.md 9.1.
  */
 #ifndef TOOLS_LOOM_IMPORT_IMPORT_STREAMS_H
@@ -19,7 +18,7 @@
 
 struct import_streams;
 
-/* The row of a core's control thread, of a node; indices are those of the survey. */
+/* The row of the control thread of a core, and of a node; indices are of the survey. */
 static inline size_t loom_row_of_core(uint32_t core)
 {
 	return core;
@@ -36,12 +35,12 @@ static inline size_t loom_row_of_lane(const struct run_survey *survey, uint32_t 
 	return survey->ncores + survey->nnodes + lane;
 }
 
-/* Puts what is of the whole run into the metadata of its first stream. False without memory. */
+/* Adds metadata of the whole run to its first stream. Returns false out of memory. */
 typedef bool (*import_streams_fn)(const void *arg, struct json *meta);
 
 /*
- * Makes all streams below the directory `fd` (named `dir` in messages; kept open by the caller) in
- * the loom "loomsim.NAME", and lets their threads run from `clock` on. `names` may be empty.
+ * Creates all streams of the loom "loomsim.NAME" below the directory `fd`, which the caller keeps
+ * open; `dir` is its name in messages. Their threads run from `clock` on. `names` may be empty.
  * Returns NULL after a message.
  */
 struct import_streams *import_streams_open(int fd, const char *dir, const char *name,
@@ -50,15 +49,15 @@ struct import_streams *import_streams_open(int fd, const char *dir, const char *
 					   import_streams_fn about_run, const void *arg);
 void import_streams_close(struct import_streams *rows);
 
-/* Appends a mark. The clocks of a row do not fall. 0, or -errno after a message. */
+/* Appends a mark; the clocks of a row must not decrease. Returns 0, or -errno after a message. */
 int import_streams_mark(struct import_streams *rows, size_t row, int64_t clock, enum loom_mark mark,
 			int64_t value) __attribute__((warn_unused_result));
 
-/* Says what a value of a mark means in this row; a second label for the same value is ignored. */
+/* Adds the label of a value of a mark in this row; ignores a second label of a value. */
 int import_streams_label(struct import_streams *rows, size_t row, enum loom_mark mark,
 			 int64_t value, const char *label) __attribute__((warn_unused_result));
 
-/* Ends all threads at `clock` and completes the streams. 0, or -errno after a message. */
+/* Ends all threads at `clock` and completes the streams. Returns 0, or -errno after a message. */
 int import_streams_finish(struct import_streams *rows, int64_t clock)
 	__attribute__((warn_unused_result));
 

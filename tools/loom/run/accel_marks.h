@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * accel_marks: the marks by which an ovni trace tells what an accelerator did.
+ * accel_marks: the marks of an accelerator in an ovni trace.
  *
- * One place for import, export and tests: numbers, titles, and the values that stand for
- * "nothing". A mark cannot be 0, so values are shifted.
+ * In: states and ids; out: types, titles and values of marks, for import, export and tests. A mark
+ * cannot be 0, so values have an offset.
  * Specification: loom.md 9.3; event-mapping.md (types 93 to 99).
  */
 #ifndef TOOLS_LOOM_RUN_ACCEL_MARKS_H
@@ -13,8 +13,8 @@
 
 enum loom_mark {
 	LOOM_MARK_STATE = 93,	   /* enum loom_state */
-	LOOM_MARK_ROUTE = 94,	   /* input + 1, from 65535 on + 2 */
-	LOOM_MARK_INVOCATION = 95, /* id + 2, or its number in the run + 2 if one id is too large */
+	LOOM_MARK_ROUTE = 94,	   /* input + 1, or + 2 from 65535 on */
+	LOOM_MARK_INVOCATION = 95, /* id + 2, or the number in the run + 2 if an id is too large */
 	LOOM_MARK_EPOCH = 96,	   /* id + 1 */
 	LOOM_MARK_CONFIG = 97,	   /* index of the word + 2 */
 	LOOM_MARK_ERROR = 98,	   /* code + 1 */
@@ -26,10 +26,10 @@ enum loom_mark {
 #define LOOM_NO_ROUTE	   65536
 #define LOOM_NO_INVOCATION 1
 #define LOOM_NO_CONFIG	   1
-#define LOOM_NO_ERROR	   (-1) /* 1 is the code 0; Paraver does not colour what is negative */
+#define LOOM_NO_ERROR	   (-1) /* 1 is the code 0; Paraver does not colour negative values */
 #define LOOM_NO_EXTENSION  1
 
-/* The highest invocation id that the mark can hold. */
+/* The highest invocation id in the range of the mark. */
 #define LOOM_INVOCATION_MAX ((uint64_t)INT64_MAX - 2)
 
 static const char *const loom_mark_titles[] __attribute__((unused)) = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* keep_files: the files of a Loom run beside its streams (see keep_files.h). */
+/* keep_files: copies of the files of a Loom run (see keep_files.h). */
 #include "tools/loom/run/keep_files.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define CHUNK_BYTES (1u << 20)
 
-/* By the kernel, without a copy where the file system can; else through memory. */
+/* Copies in the kernel, by reference where the file system can; else through memory. */
 static int copy(int from, int to)
 {
 	char *chunk;
@@ -31,19 +31,23 @@ static int copy(int from, int to)
 	chunk = malloc(CHUNK_BYTES);
 	if (!chunk)
 		return -ENOMEM;
-	while (!err && (n = read(from, chunk, CHUNK_BYTES)) != 0) {
-		if (n < 0) {
-			err = errno == EINTR ? 0 : -errno;
+	while ((n = read(from, chunk, CHUNK_BYTES)) != 0) {
+		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0) {
+			err = -errno;
+			goto out;
 		}
-		for (ssize_t done = 0, put; !err && done < n; done += put) {
+		for (ssize_t done = 0, put; done < n; done += put) {
 			put = write(to, chunk + done, (size_t)(n - done));
-			if (put < 0) {
-				err = errno == EINTR ? 0 : -errno;
-				put = 0;
+			if (put < 0 && errno != EINTR) {
+				err = -errno;
+				goto out;
 			}
+			put = put < 0 ? 0 : put;
 		}
 	}
+out:
 	free(chunk);
 	return err;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* node_state: what each hardware node does at each cycle (see node_state.h). */
+/* node_state: the state of each hardware node (see node_state.h). */
 #include "tools/loom/run/node_state.h"
 
 #include <stdlib.h>
@@ -19,19 +19,19 @@ static const uint8_t rank[LOOM_STATES] = {
 };
 
 struct node {
-	uint64_t at;	     /* everything before this cycle has been told */
-	uint64_t held_until; /* `held` lasts to there, */
-	uint64_t held_from;  /* and began here */
+	uint64_t at;	     /* all earlier cycles are reported */
+	uint64_t held_until; /* end of `held`, */
+	uint64_t held_from;  /* and its begin */
 	uint64_t error_until;
-	int64_t input;	 /* of the route at `at`; -1: none */
+	int64_t input;	 /* input of the route at `at`; -1: none */
 	int64_t code;	 /* of the last error */
-	uint32_t inside; /* the first span of the core that may not be over */
+	uint32_t inside; /* the first span of the core that may be open */
 	uint8_t point;	 /* state at the cycle `at` alone, 0: none */
 	uint8_t held;
 	uint8_t shown;
 	uint8_t lane;	   /* of `input` */
 	uint8_t extension; /* kind of the extension record at `at`; 0: none */
-	bool input_held;   /* the route lasts as long as `held` */
+	bool input_held;   /* the route lasts until the end of `held` */
 	bool shows_route, shows_error, shows_extension;
 	int64_t shown_input;
 	int64_t shown_code;
@@ -74,7 +74,7 @@ void node_state_free(struct node_state *s)
 	free(s);
 }
 
-/* ---- telling ---- */
+/* ---- reports ---- */
 
 static int tell_state(struct node_state *s, struct node *n, uint64_t cycle, uint8_t state)
 {
@@ -114,7 +114,7 @@ static int tell_extension(struct node_state *s, struct node *n, uint64_t cycle, 
 
 /* ---- time ---- */
 
-/* What the node does at a cycle but for the records of that cycle, and until when. */
+/* The state at a cycle without the records of that cycle, and its end. */
 static uint8_t lasting(const struct run_survey_core *core, struct node *n, uint64_t cycle,
 		       uint64_t *until)
 {
@@ -141,13 +141,13 @@ static uint8_t lasting(const struct run_survey_core *core, struct node *n, uint6
 	return state;
 }
 
-/* Tells everything before `to`. */
+/* Reports all changes before `to`. */
 static int advance(struct node_state *s, struct node *n, uint64_t to)
 {
 	const struct run_survey_core *core = &s->run->cores[s->run->nodes[n - s->nodes].core];
-	int err = 0;
+	int err;
 
-	while (!err && n->at < to) {
+	while (n->at < to) {
 		uint64_t at = n->at, until;
 		uint8_t state = lasting(core, n, at, &until);
 		bool erred = at < n->error_until;
@@ -159,13 +159,18 @@ static int advance(struct node_state *s, struct node *n, uint64_t to)
 		if (n->point && rank[n->point] > rank[state])
 			state = n->point;
 		err = tell_state(s, n, at, state);
-		if (!err)
-			err = tell_route(s, n, at, n->input);
-		if (!err)
-			err = tell_error(s, n, at, erred ? n->code : -1);
-		if (!err)
-			err = tell_extension(s, n, at, n->extension);
-		/* what is of this cycle alone needs a look at the next one */
+		if (err)
+			return err;
+		err = tell_route(s, n, at, n->input);
+		if (err)
+			return err;
+		err = tell_error(s, n, at, erred ? n->code : -1);
+		if (err)
+			return err;
+		err = tell_extension(s, n, at, n->extension);
+		if (err)
+			return err;
+		/* a state of one cycle ends at the next one */
 		if (n->point || n->extension || (n->input >= 0 && !n->input_held)) {
 			if (!n->input_held)
 				n->input = -1;
@@ -175,7 +180,7 @@ static int advance(struct node_state *s, struct node *n, uint64_t to)
 		}
 		n->at = until < to ? until : to;
 	}
-	return err;
+	return 0;
 }
 
 /* ---- records ---- */
@@ -185,7 +190,7 @@ static void hold(struct node *n, uint64_t cycle, uint64_t until, uint8_t state)
 	if (until <= cycle)
 		return;
 	if (n->held_until > cycle && n->held_from == cycle && rank[n->held] > rank[state])
-		return; /* of several that begin together the highest counts */
+		return; /* of several with one begin, the highest state counts */
 	n->held = state;
 	n->held_from = cycle;
 	n->held_until = until;
@@ -220,7 +225,7 @@ int node_state_add(struct node_state *s, const struct loom_record *r, uint32_t p
 		return 0;
 	at = run_survey_node(run, run_survey_core(run, r->core_id), r->hw_node_id);
 	if (at == LOOM_NONE)
-		return 0; /* an error of the core */
+		return 0; /* of the core */
 	n = &s->nodes[at];
 	err = r->cycle > n->at ? advance(s, n, r->cycle) : 0;
 	if (err)

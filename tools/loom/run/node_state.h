@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * node_state: what each hardware node does at each cycle, from its records.
+ * node_state: derives the state of each hardware node at each cycle from its records.
  *
  *   record        FIRE     ROUTE 1>0  ROUTE 0>1    ERROR                   DONE
  *   cycle     4     5    6     7    8     9    10    11     12         13    14
  *   state     idle  fire idle  route      route idle error  error      error outside
  *   route                      2    none  1    none
  *
- * In: the records of a run whose tables are known (run_survey.h), in order; out: each change of
- * a node, in the order of the cycles of that node. Of several records of one cycle the highest
- * counts: error, fire, route, stalled on output, stalled on input.
- * Invariant: memory follows nodes.
- * Specification: loom.md 4.3, 9.3.
+ * In: the records of a surveyed run (run_survey.h), in order; out: each change of a node, in the
+ * order of its cycles. Of several records of one cycle, the highest counts: error, fire, route,
+ * stalled on output, stalled on input. Invariant: memory follows nodes. Specification:
+ * loom.md 4.3, 9.3.
  */
 #ifndef TOOLS_LOOM_RUN_NODE_STATE_H
 #define TOOLS_LOOM_RUN_NODE_STATE_H
 
 #include "tools/loom/run/run_survey.h"
 
-/* The values of the mark, too. */
+/* Also the values of the mark. */
 enum loom_state {
 	LOOM_OUTSIDE = 1,
 	LOOM_IDLE,
@@ -34,26 +33,30 @@ extern const char *const loom_state_names[LOOM_STATES];
 
 enum loom_what {
 	LOOM_WHAT_STATE,     /* value: enum loom_state */
-	LOOM_WHAT_ROUTE,     /* the input that the lowest active lane comes from, or -1: none */
-	LOOM_WHAT_ERROR,     /* the code, or -1: none any more */
+	LOOM_WHAT_ROUTE,     /* the input of the lowest active lane, or -1: none */
+	LOOM_WHAT_ERROR,     /* the code, or -1: its end */
 	LOOM_WHAT_EXTENSION, /* the kind of the record, or -1: none */
 };
 
-/* A node (an index of run->nodes) changes at a cycle. Non-zero ends everything and is returned. */
+/*
+ * Reports a change of a node (an index of run->nodes) at a cycle. A non-zero result ends the walk
+ * and is returned.
+ */
 typedef int (*loom_change_fn)(void *arg, uint32_t node, enum loom_what what, uint64_t cycle,
 			      int64_t value);
 
 struct node_state;
 
-/* NULL without memory. The run must be sealed, and stay. All nodes are outside to begin with. */
+/* Returns NULL out of memory. The run must be sealed, and outlive the result. Nodes start outside.
+ */
 struct node_state *node_state_new(const struct run_survey *run, loom_change_fn change, void *arg);
 void node_state_free(struct node_state *states);
 
-/* The next record; its cycle has gone through the chain. 0 or what `change` returned. */
+/* Adds a record with a chained cycle. Returns 0, or the result of `change`. */
 int node_state_add(struct node_state *states, const struct loom_record *record, uint32_t part)
 	__attribute__((warn_unused_result));
 
-/* All changes up to the end of the run. */
+/* Reports all changes up to the end of the run. */
 int node_state_finish(struct node_state *states) __attribute__((warn_unused_result));
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run_clock: cycles of a run as nanoseconds of a trace, and back (see run_clock.h). */
+/* run_clock: converts cycles and nanoseconds (see run_clock.h). */
 #include "tools/loom/run/run_clock.h"
 
 #include <stddef.h>
@@ -7,12 +7,12 @@
 
 struct unit {
 	const char *name;
-	unsigned zeros; /* how many powers of ten above the smallest */
+	unsigned zeros; /* powers of ten above the smallest unit */
 };
 
 /*
- * A decimal number with a unit, in `10^-digits` of the smallest unit: 1.25ns is 1250 with digits 0.
- * False if it is none or has more digits than 64 bits.
+ * Parses a decimal number with a unit, in `10^-digits` of the smallest unit: 1.25ns is 1250 with
+ * digits 0. Returns false for other text, or more digits than 64 bits.
  */
 static bool parse(const char *text, const struct unit *units, size_t n, uint64_t *value,
 		  unsigned *digits)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_clock: cycles of a run as nanoseconds of a trace, and back.
+ * run_clock: converts cycles of a run into nanoseconds of a trace, and back.
  *
  *   ns = base + cycle * period_ps / 1000, rounded down
  *
- * Invariant: nothing overflows for cycles up to run_clock_last(); nothing is rounded twice.
- * Specification: loom.md 9.2.
+ * In: a period and the clock of cycle 0; out: clocks and cycles. Invariants: no overflow for cycles
+ * up to run_clock_last(); each result is rounded once. Specification: loom.md 9.2.
  */
 #ifndef TOOLS_LOOM_RUN_RUN_CLOCK_H
 #define TOOLS_LOOM_RUN_RUN_CLOCK_H
@@ -18,18 +18,17 @@ struct run_clock {
 	int64_t base;	    /* ns of cycle 0; not negative */
 };
 
-/* "1ns", "800ps", "1.25ns", "2us": a period in ps; 0 if it is none, or no whole number of them. */
+/* Parses "1ns", "800ps", "1.25ns", "2us" into ps; 0 for other text or a fraction of a ps. */
 uint64_t run_clock_period(const char *text);
-/* "100MHz", "1.5GHz", "32768Hz": the period in ps, rounded; 0 if it is none. *exact: not rounded.
- */
+/* Parses "100MHz", "1.5GHz", "32768Hz" into a period in ps, or 0. *exact: it was not rounded. */
 uint64_t run_clock_frequency(const char *text, bool *exact);
 
-/* The last cycle whose ns fits into 63 bits. */
+/* The last cycle with a clock of 63 bits. */
 uint64_t run_clock_last(const struct run_clock *clock);
-/* The longest period with which `cycle` would fit; 0: none. */
+/* The longest period in ps that allows `cycle`; 0: none. */
 uint64_t run_clock_longest(const struct run_clock *clock, uint64_t cycle);
 
-/* The cycle must not be after run_clock_last(). */
+/* The clock of a cycle up to run_clock_last(), ns. */
 static inline int64_t run_clock_ns(const struct run_clock *c, uint64_t cycle)
 {
 	uint64_t ps;
@@ -41,8 +40,7 @@ static inline int64_t run_clock_ns(const struct run_clock *c, uint64_t cycle)
 	return c->base + (int64_t)((unsigned __int128)cycle * c->period_ps / 1000);
 }
 
-/* The first cycle that has this ns, which must not be before the base; exact if the period is 1 ns
- * or longer. */
+/* The first cycle at this clock, which is not before the base; exact for periods from 1 ns on. */
 static inline uint64_t run_clock_cycle(const struct run_clock *c, int64_t ns)
 {
 	unsigned __int128 ps = (unsigned __int128)(uint64_t)(ns - c->base) * 1000;

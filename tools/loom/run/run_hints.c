@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run_hints: what the statistics of a Loom run tell of its trace (see run_hints.h). */
+/* run_hints: data about a trace from its statistics (see run_hints.h). */
 #include "tools/loom/run/run_hints.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "trace/base/log.h"
 
-/* Only what makes the file unreadable is said here; all else is for ovni-loom check. */
+/* Logs only violations that make the file unreadable; ovni-loom check reports the others. */
 static void report(void *arg, const struct loom_violation *finding)
 {
 	(void)arg;
@@ -30,7 +30,7 @@ int run_hints_load(struct run_hints *h, const char *path)
 	err = run_stats_load(&h->perf, AT_FDCWD, path, &findings);
 	if (err)
 		return err;
-	h->period_ps = h->perf.period_ps.v; /* 0 if it is not given */
+	h->period_ps = h->perf.period_ps.v; /* 0: missing */
 	h->dropped = h->perf.events.dropped.v;
 	h->style = h->perf.style;
 	h->has_style = h->perf.has_style;
@@ -49,7 +49,7 @@ static int by_number(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Rows of one core: [start, end) of the list, rising. */
+/* Rows of one core: [start, end) of the list, with increasing nodes. */
 struct rising {
 	size_t start, end;
 };
@@ -61,7 +61,7 @@ static int by_node(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Has every node with records its place in the rows of its core? */
+/* True if every node with records is in the rows of its core. */
 static bool covers(const struct run_survey *s, const struct rising *rows, const uint32_t *list)
 {
 	for (size_t i = 0; i < s->nnodes; i++) {
@@ -75,7 +75,7 @@ static bool covers(const struct run_survey *s, const struct rising *rows, const 
 	return true;
 }
 
-/* Rows without a core: list[0 .. n), in the order of the file. */
+/* Adds rows without a core: list[0 .. n), in the order of the file. */
 static int unnamed(struct run_survey *s, const uint32_t *list, size_t n, bool *doubtful)
 {
 	size_t starts = 0, ncores = 0, k = 0;
@@ -83,34 +83,39 @@ static int unnamed(struct run_survey *s, const uint32_t *list, size_t n, bool *d
 	struct rising *rows = calloc(s->ncores + 1, sizeof(*rows));
 	int err = cores && rows ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !err && i < s->ncores; i++) {
+	if (err)
+		goto out;
+	for (size_t i = 0; i < s->ncores; i++) {
 		if (s->cores[i].used)
 			cores[ncores++] = s->cores[i].id;
 	}
-	if (!err)
-		qsort(cores, ncores, sizeof(*cores), by_number);
+	qsort(cores, ncores, sizeof(*cores), by_number);
 	for (size_t i = 0; i < n; i++)
 		starts += i == 0 || list[i] <= list[i - 1];
 	*doubtful = n > 0 && starts != ncores;
-	for (size_t i = 0, end; !err && !*doubtful && i < n; i = end, k++) {
+	for (size_t i = 0, end; !*doubtful && i < n; i = end, k++) {
 		for (end = i + 1; end < n && list[end] > list[end - 1]; end++)
 			;
 		rows[s->core_of[cores[k]]] = (struct rising){i, end};
 	}
-	if (!err && !*doubtful && ncores > 1)
+	if (!*doubtful && ncores > 1)
 		*doubtful = !covers(s, rows, list);
-	for (size_t i = 0; !err && !*doubtful && i < ncores; i++) {
+	for (size_t i = 0; !*doubtful && i < ncores; i++) {
 		const struct rising *r = &rows[s->core_of[cores[i]]];
 
-		for (size_t at = r->start; !err && at < r->end; at++)
+		for (size_t at = r->start; at < r->end; at++) {
 			err = run_survey_add_node(s, cores[i], list[at]);
+			if (err)
+				goto out;
+		}
 	}
+out:
 	free(cores);
 	free(rows);
 	return err;
 }
 
-/* Does the file say that records were left out? */
+/* True if the file declares that records were left out. */
 static bool leaves_out(const struct run_stats *p)
 {
 	const struct stats_account *e = &p->events;
@@ -133,7 +138,7 @@ int run_hints_nodes(const struct run_hints *h, struct run_survey *s, bool *doubt
 	list = malloc(p->nsnapshots * sizeof(*list));
 	if (!list)
 		return -ENOMEM;
-	for (size_t i = 0; !err && i < p->nsnapshots; i++) {
+	for (size_t i = 0; i < p->nsnapshots; i++) {
 		const struct stats_snapshot *row = &p->snapshots[i];
 
 		if (row->scope != STATS_NODE)
@@ -142,9 +147,11 @@ int run_hints_nodes(const struct run_hints *h, struct run_survey *s, bool *doubt
 			err = run_survey_add_node(s, row->core_id, row->hw_node_id);
 		else
 			list[n++] = row->hw_node_id;
+		if (err)
+			goto out;
 	}
-	if (!err && n)
-		err = unnamed(s, list, n, doubtful);
+	err = n ? unnamed(s, list, n, doubtful) : 0;
+out:
 	free(list);
 	return err;
 }

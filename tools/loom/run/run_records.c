@@ -35,7 +35,7 @@ static bool may_lack(void *arg, uint8_t kind, uint16_t core)
 	return d->perf && run_stats_may_lack(d->perf, kind, core);
 }
 
-/* All records, one after the other. */
+/* Reads all records. */
 static int walk(struct run_records *r, struct run_reader *reader, struct record_order *order,
 		bool chain)
 {
@@ -57,8 +57,9 @@ static int walk(struct run_records *r, struct run_reader *reader, struct record_
 			restarts = err;
 		}
 		err = order ? record_order_add(order, &place, &e, restarts) : 0;
-		if (!err)
-			err = loom_tally_add(&r->tally, &e);
+		if (err < 0)
+			return err;
+		err = loom_tally_add(&r->tally, &e);
 		if (err < 0)
 			return err;
 	}
@@ -86,7 +87,7 @@ static int read_trace(struct run_records *r, struct run_reader *reader,
 	}
 	err = walk(r, reader, order, o->chain);
 	r->damaged = reader->is_damaged;
-	r->modules = reader->modules; /* taken over */
+	r->modules = reader->modules; /* moved */
 	reader->modules = (struct loom_modules){.list = NULL};
 	if (err)
 		goto out;

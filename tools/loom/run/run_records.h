@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_records: all records of a run, once through, for the commands that judge or count them.
+ * run_records: reads all records of a run once, to check or count them.
  *
- * In: the trace of a run; out: the tally, and with an order the findings about it. A run without a
- * trace, or whose trace cannot be read, has no records.
+ * In: the trace of a run; out: the tally, and violations of the order if that is checked. A run
+ * without a readable trace has no records.
  */
 #ifndef TOOLS_LOOM_RUN_RUN_RECORDS_H
 #define TOOLS_LOOM_RUN_RUN_RECORDS_H
@@ -18,17 +18,17 @@
 
 struct run_records {
 	enum loom_form form;
-	bool readable; /* the trace was opened; what follows is of it */
+	bool readable; /* the trace was opened: the next fields are valid */
 	bool damaged;
 	struct loom_tally tally;
-	struct loom_modules modules;		    /* those of the trace, sealed */
-	uint64_t without_start, last_config_writes; /* if they were put in order */
+	struct loom_modules modules;		    /* of the trace, sealed */
+	uint64_t without_start, last_config_writes; /* if the order was checked */
 };
 
 /*
- * Reads the trace of `run`. `findings`: where to (in order, and of the file); with `judge` the
- * order is judged, as `perf` (may be NULL) and the options declare. Returns 0 (with or without
- * records) or -errno after a message. run_records_fini() is allowed in any case.
+ * Reads the trace of `run` and reports violations of the file to `findings`; with `judge` also of
+ * the order, with the losses that `perf` (may be NULL) and the options declare. Returns 0, with or
+ * without records, or -errno after a message. run_records_fini() may follow in all cases.
  */
 int run_records_read(struct run_records *r, const struct loom_options *o,
 		     const struct run_files *run, const struct run_stats *perf,
@@ -37,14 +37,14 @@ int run_records_read(struct run_records *r, const struct loom_options *o,
 void run_records_fini(struct run_records *r);
 
 /*
- * The same once more, unless the style is known, in the style `edge`, if stalls are recorded and
- * only that agrees with the statistics. *r is replaced then. Returns 1 if it was, 0, or -errno.
+ * Repeats the reading in the style `edge`, unless the style is known, if there are stalls; replaces
+ * *r if only that style agrees with the statistics. Returns 1 if it was replaced, 0, or -errno.
  */
 int run_records_try_edge(struct run_records *r, const struct loom_options *o,
 			 const struct run_files *run, const struct run_stats *perf)
 	__attribute__((warn_unused_result));
 
-/* The style that the user or the statistics name, else `cycle`. */
+/* The style of the user or of the statistics, else `cycle`. */
 enum loom_style run_records_style(const struct loom_options *o, const struct run_stats *perf);
 
 /* True if the user declares a filter. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run_survey: what there is in a Loom run (see run_survey.h). */
+/* run_survey: tables of the objects of a Loom run (see run_survey.h). */
 #include "tools/loom/run/run_survey.h"
 
 #include <errno.h>
@@ -151,7 +151,7 @@ int run_survey_add(struct run_survey *run, const struct loom_record *r, uint32_t
 
 		if (!node)
 			return -ENOMEM;
-		/* node 0 of an error may stand for the core */
+		/* node 0 of an error may be the core */
 		node->evidence |= r->event_kind != LOOM_DEVICE_ERROR || r->hw_node_id != 0;
 		node->routes |= r->event_kind == LOOM_ROUTE_USE;
 		if (run->by_lane && r->event_kind == LOOM_ROUTE_USE && use_lane(node, r->lane))
@@ -166,7 +166,7 @@ int run_survey_add(struct run_survey *run, const struct loom_record *r, uint32_t
 	if (later(r->cycle, covers) > run->end)
 		run->end = later(r->cycle, covers);
 	if (r->event_kind == LOOM_CONFIG_WRITE)
-		return 0; /* before the invocation */
+		return 0; /* the configuration precedes the invocation */
 	if (r->event_kind == LOOM_INVOCATION_START && !scope->started) {
 		scope->started = true;
 		scope->begin = r->cycle;
@@ -217,7 +217,7 @@ static int by_node(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Those of all cores together, the earliest first. */
+/* Sorts the scopes of one invocation on all cores, earliest first. */
 static int by_ids(const void *a, const void *b)
 {
 	const struct loom_scope *x = a, *y = b;
@@ -242,7 +242,7 @@ static int by_begin(const void *a, const void *b)
 	return by_ids(a, b);
 }
 
-/* Begin and end of the scopes [s, s + n), which are the same invocation on several cores. */
+/* Sets begin and end of the scopes [s, s + n), one invocation on several cores. */
 static void bound(struct loom_scope *s, size_t n)
 {
 	uint64_t start = UINT64_MAX, done = 0;
@@ -360,7 +360,7 @@ int run_survey_seal(struct run_survey *run)
 	if (!moved)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < run->ncores; i++)
-		run->cores[i].first_scope = i; /* where it was */
+		run->cores[i].first_scope = i; /* its former index */
 	if (run->ncores)
 		qsort(run->cores, run->ncores, sizeof(*run->cores), by_id);
 	for (uint32_t i = 0; i < run->ncores; i++) {

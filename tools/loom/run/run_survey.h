@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_survey: what there is in a Loom run: cores, nodes, invocations, how long it lasts.
+ * run_survey: lists the cores, nodes and invocations of a Loom run, and its length.
  *
- * In: its records, one after the other; out: tables, complete once the run is sealed. Parts of a
- * run whose cycles start anew with another epoch or invocation are put one behind the other
- * (chained).
- * Invariant: memory follows cores, nodes and invocations, never records.
+ * In: its records, one after the other, with chained cycles (chain.h); out: tables, complete after
+ * run_survey_seal(). Invariant: memory follows cores, nodes and invocations, not records.
  * Specification: loom.md 4.1, 4.2, 8 (chaining), 9.1.
  */
 #ifndef TOOLS_LOOM_RUN_RUN_SURVEY_H
@@ -26,9 +24,9 @@
 struct loom_scope {
 	uint32_t core, epoch, part; /* core: its index */
 	uint64_t id;
-	uint64_t begin, end; /* cycles, end exclusive, once the run is sealed */
-	/* while it grows */
-	uint64_t first, last; /* cycles of its records; last: one past what they cover */
+	uint64_t begin, end; /* cycles, end exclusive, of a sealed run */
+	/* before run_survey_seal() */
+	uint64_t first, last; /* cycles of its records; last: end of the covered cycles */
 	bool seen, started, done;
 };
 
@@ -38,13 +36,13 @@ struct loom_span {
 
 struct run_survey_node {
 	uint32_t core, node; /* core: its index; node: hw_node_id */
-	bool evidence;	     /* it has a record that only nodes have, or a table names it */
-	bool routes;	     /* it has a ROUTE_USE */
-	uint8_t *used_lanes; /* bits, if lanes are wanted and it has any */
-	uint32_t first_lane; /* sealed: of its lanes in survey->lanes */
+	bool evidence;	     /* it has a record of a node, or is in a table */
+	bool routes;	     /* it has ROUTE_USE records */
+	uint8_t *used_lanes; /* set of lanes, with by_lane, or NULL */
+	uint32_t first_lane; /* sealed: index of its lanes in survey->lanes */
 };
 
-/* An output of a node that was routed to, if lanes are wanted. */
+/* An output of a node with routes, with by_lane. */
 struct run_survey_lane {
 	uint32_t node; /* index */
 	uint8_t lane;
@@ -52,12 +50,12 @@ struct run_survey_lane {
 
 struct run_survey_core {
 	uint16_t id;
-	/* once the run is sealed */
-	uint32_t first_scope, nscopes; /* in run->scopes, by begin */
-	struct loom_span *inside;      /* the invocations as one, in order, apart from each other */
+	/* of a sealed run */
+	uint32_t first_scope, nscopes; /* indices in run->scopes, by begin */
+	struct loom_span *inside; /* the union of the invocations: sorted spans without overlaps */
 	size_t ninside;
 	uint32_t current; /* scope of the last record */
-	bool used;	  /* has records, not just a place in a table */
+	bool used;	  /* it has records */
 };
 
 struct run_survey {
@@ -68,11 +66,11 @@ struct run_survey {
 	size_t nnodes;
 	struct loom_scope *scopes; /* sealed: by core, by begin */
 	size_t nscopes;
-	bool by_lane;		       /* lanes are wanted: to be set before the first record */
+	bool by_lane;		       /* list lanes, too; set it before the first record */
 	struct run_survey_lane *lanes; /* sealed: by node, by lane */
 	size_t nlanes;
-	uint64_t records, stalls; /* all; those of a stall */
-	uint64_t end;		  /* one past the last cycle */
+	uint64_t records, stalls; /* number of records, and of stalls */
+	uint64_t end;		  /* cycle after the last one */
 	bool sealed;
 	/* for look-ups */
 	uint32_t core_of[65536];
@@ -83,22 +81,21 @@ struct run_survey {
 struct run_survey *run_survey_new(enum loom_style style); /* NULL without memory */
 void run_survey_free(struct run_survey *run);
 
-/* Adds a record whose cycle has gone through the chain (`part`: of it). 0 or -ENOMEM. */
+/* Adds a record with a chained cycle of the part `part`. Returns 0 or -ENOMEM. */
 int run_survey_add(struct run_survey *run, const struct loom_record *record, uint32_t part)
 	__attribute__((warn_unused_result));
 
-/* Makes sure that there is this node: a table names it. 0 or -ENOMEM. */
+/* Adds a node of a table, if it is new. Returns 0 or -ENOMEM. */
 int run_survey_add_node(struct run_survey *run, uint16_t core, uint32_t node)
 	__attribute__((warn_unused_result));
 
-/* The same for a core of which nothing else is known. */
+/* The same for a core without records. */
 int run_survey_add_core(struct run_survey *run, uint16_t core) __attribute__((warn_unused_result));
 
-/* No more records. Indices change: they are those of the sealed tables from here on. 0 or -ENOMEM.
- */
+/* Completes the tables after the last record, and changes the indices. Returns 0 or -ENOMEM. */
 int run_survey_seal(struct run_survey *run) __attribute__((warn_unused_result));
 
-/* Indices of a sealed run; LOOM_NONE: there is no such core, node or scope. */
+/* Indices of a sealed run; LOOM_NONE for an unknown core, node or scope. */
 uint32_t run_survey_core(const struct run_survey *run, uint16_t core);
 uint32_t run_survey_node(const struct run_survey *run, uint32_t core, uint32_t node);
 uint32_t run_survey_lane(const struct run_survey *run, uint32_t node, uint8_t lane);
