@@ -29,6 +29,8 @@ docdir  ?= $(prefix)/share/doc/ovni-bpf
 libdir  ?= $(prefix)/lib
 incdir  ?= $(prefix)/include/ovni-bpf
 unitdir ?= $(prefix)/lib/systemd/system
+bashdir ?= $(prefix)/share/bash-completion/completions
+zshdir  ?= $(prefix)/share/zsh/site-functions
 
 ifeq ($(origin CC),default)
 CC := gcc
@@ -112,7 +114,7 @@ USER_LIBS  := -lbpf -Wl,--push-state,--as-needed -ldw -liberty -lcapstone -Wl,--
 	-lpthread
 
 .PHONY: all unit-tests workloads
-all: $(PROGRAMS) $(LIBLOOM)
+all: $(PROGRAMS) $(LIBLOOM) $(B)/completion.bash $(B)/completion.zsh
 unit-tests: $(UNIT_TESTS)
 workloads: $(WORKLOADS)
 FAULTS     := $(patsubst %.c,$(B)/%.so,$(wildcard tests/faults/*.c))
@@ -189,6 +191,11 @@ $(B)/bin/ovni-sync: $(B)/tools/sync/main.o $(LIBTOOLS) $(LIBTRACE)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MPICC) $(LDFLAGS) -o $@ $^ $(TRACE_LIBS)
+
+# Completion of shells, from --help of all programs.
+$(B)/completion.%: tools/completion.sh $(PROGRAMS)
+	$(call msg,GEN,$@)
+	$(Q)tools/completion.sh $* $(PROGRAMS) >$@
 
 # BPF: one object a topic, linked into one, and its skeleton.
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(shell uname -m | \
@@ -298,6 +305,10 @@ install: all
 	chmod 644 $(DESTDIR)$(unitdir)/ovni-bpf@.service
 	cd emu/cfg && find . -name '*.cfg' -exec \
 		$(INSTALL) -D -m 644 {} $(abspath $(DESTDIR)$(datadir)/cfg)/{} \;
+	$(INSTALL) -d $(DESTDIR)$(bashdir) $(DESTDIR)$(zshdir)
+	for program in $(notdir $(PROGRAMS)); do \
+		$(INSTALL) -m 644 $(B)/completion.bash $(DESTDIR)$(bashdir)/$$program; done
+	$(INSTALL) -m 644 $(B)/completion.zsh $(DESTDIR)$(zshdir)/_ovni
 	$(INSTALL) -m 644 $(wildcard user/apis/*.json) $(DESTDIR)$(datadir)/apis
 	$(INSTALL) -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(mandir)/man1
 	$(INSTALL) -m 644 $(wildcard docs/man/*.3) $(DESTDIR)$(mandir)/man3
@@ -319,6 +330,7 @@ install: all
 
 uninstall:
 	rm -f $(patsubst $(B)/bin/%,$(DESTDIR)$(bindir)/%,$(PROGRAMS))
+	rm -f $(patsubst $(B)/bin/%,$(DESTDIR)$(bashdir)/%,$(PROGRAMS)) $(DESTDIR)$(zshdir)/_ovni
 	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man1/%,$(wildcard docs/man/*.1))
 	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man5/%,$(wildcard docs/man/*.5))
 	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man8/%,$(wildcard docs/man/*.8))

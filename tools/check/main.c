@@ -390,7 +390,7 @@ static int repair_and_check(const struct options *options)
 	if (!options->in_place && !options->out) {
 		beside = path_with_suffix(options->path, ".repaired");
 		if (!beside) {
-			log_lack("the name of the output");
+			log_lack("for the name of the output");
 			return STATUS_FAILED;
 		}
 		repair.out = beside;

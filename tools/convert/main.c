@@ -478,7 +478,7 @@ int main(int argc, char **argv)
 	if (!options.out) {
 		options.out = out = path_with_suffix(options.path, ".v3");
 		if (!out) {
-			log_lack("the name of the output");
+			log_lack("for the name of the output");
 			return STATUS_FAILED;
 		}
 	}

@@ -13,7 +13,7 @@ static void *append(void *array, size_t n, size_t size)
 	void *grown = realloc(array, (n + 1) * size);
 
 	if (!grown)
-		log_lack("the filters");
+		log_lack("for the filters");
 	return grown;
 }
 

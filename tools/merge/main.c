@@ -500,7 +500,7 @@ int main(int argc, char **argv)
 	if (!options.out) {
 		options.out = out = path_with_suffix(options.program, ".merged");
 		if (!out) {
-			log_lack("the name of the output");
+			log_lack("for the name of the output");
 			return STATUS_FAILED;
 		}
 	}

@@ -596,7 +596,7 @@ bool options_parse(struct options *o, int argc, char **argv, enum status *status
 	};
 	if (!o->probes) {
 		*status = STATUS_FAILED;
-		log_lack("the options");
+		log_lack("for the options");
 		return false;
 	}
 	if (cli_read(&cli, argc, argv, o, status))

@@ -483,7 +483,7 @@ int session_command(int argc, char **argv)
 	enum status status;
 
 	if (!words) {
-		log_lack("the command line");
+		log_lack("for the command line");
 		return STATUS_FAILED;
 	}
 	memcpy(words, argv + 1, (size_t)n * sizeof(*words)); /* argv stays whole for the metadata */

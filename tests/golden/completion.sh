@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Completion: bash completes options, their values, commands of programs and the options of these
+# commands; every option of every --help is there. The script for zsh holds the same options.
+set -u
+failed=0
+# shellcheck source=/dev/null # made by the build
+. "$B/completion.bash" || exit 1
+
+complete_words() { # WORDS...: prints what bash offers for the last one
+	COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+	compopt() { :; } # only works inside of a real completion
+	_ovni
+	echo "${COMPREPLY[*]}"
+}
+offers() { # WANTED WORDS...
+	local want=$1 found
+	shift
+	found=$(complete_words "$@")
+	[ "$found" = "$want" ] || { echo "completion of '$*': '$found', expected '$want'"; failed=1; }
+}
+
+offers '--duration=' ovni-bpf --dur
+offers '--sample= --sample-seed= --sample-calls=' ovni-bpf -a --sam
+offers 'off summary full' ovni-bpf --mode = ''
+offers 'summary' ovni-bpf --mode su
+offers 'session doctor' ovni-bpf ''
+offers 'start run status save stop list' ovni-bpf session ''
+offers 'start status stop' ovni-bpf session st
+offers '--rotate=' ovni-bpf session start night --rot
+offers '--json' ovni-bpf session status --j
+offers '--json' ovni-bpf doctor --j
+offers "$$" ovni-bpf -p "$$"
+offers 'check dump import export stats' ovni-loom ''
+offers '--declare-kinds= --declare-cores= --declare-nodes=' ovni-loom check --declare
+offers 'cycle edge span' ovni-loom stats --style ''
+offers '--loops' ovni-pallas stats --lo
+offers '' ovni-pallas print --lo
+offers 'latency' ovni-report la
+offers '--sort=' ovni-report latency --so
+offers 'mcv thread cpu' build/bin/ovni-top -b ''
+offers '' ovni-top -o '' # files, by default
+offers '' ovni-dump tra
+
+n=0
+for program in "$B"/bin/ovni-*; do
+	name=${program##*/}
+	complete -p "$name" >/dev/null || { echo "$name has no completion"; failed=1; }
+	for option in $("$program" --help | sed -nE '/^Examples:/,$d; s/^  (-., |    )(--[a-z0-9-]+).*/\2/p'); do
+		n=$((n + 1))
+		# a program with commands offers these first
+		[[ " ${_ovni_options[$name]//=/} " == *" $option "* ]] || { echo "$name: no $option in bash"; failed=1; }
+		grep -qE "'$option=?\\[" "$B/completion.zsh" || { echo "$name: no $option in zsh"; failed=1; }
+	done
+done
+[ $n -gt 100 ] || { echo "only $n options were compared"; failed=1; }
+if command -v zsh >/dev/null; then
+	zsh -n "$B/completion.zsh" || failed=1
+else
+	echo "no zsh: its script is not parsed"
+fi
+exit $failed

@@ -1,0 +1,164 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Completion of the command lines of all programs, from their --help, which is printed from their
+# tables of options (trace/base/cli.h).
+#
+#   tools/completion.sh bash|zsh PROGRAM...   prints the script for that shell
+set -eu
+shell=$1
+shift
+
+# The help of each program and of each of its commands, after a line "@ NAME [COMMAND]".
+helps() {
+	local program name command
+	for program; do
+		name=${program##*/}
+		echo "@ $name"
+		"$program" --help
+		for command in $("$program" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+			echo "@ $name $command"
+			"$program" "$command" --help
+		done
+		[ "$name" = ovni-bpf ] || continue
+		echo "@ $name doctor"
+		"$program" doctor --help
+		for command in $("$program" session --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+			echo "@ $name session $command"
+			"$program" session "$command" --help
+		done
+	done
+}
+
+# One line for each command and option: NAME|command|COMMAND and NAME|option|-x|--long|ARGUMENT|HELP.
+table() {
+	awk '
+	function flush() { if (row != "") print row "|" help; row = "" }
+	/^@ / { flush(); name = substr($0, 3); examples = list = 0; next }
+	/^Examples:/ { flush(); examples = 1 }
+	examples { next }
+	/^(Commands|Reports):/ { list = 1; next }
+	/^[^ ]|^$/ { flush(); list = 0; next }
+	list && /^  [a-z]/ { print name "|command|" $1; next }
+	/^  (-., |    )--/ {
+		flush()
+		left = $0; sub(/^ */, "", left); help = ""
+		if (match(left, /  +/)) { help = substr(left, RSTART + RLENGTH); left = substr(left, 1, RSTART - 1) }
+		letter = ""; argument = ""
+		if (left ~ /^-., /) { letter = substr(left, 1, 2); left = substr(left, 5) }
+		if (i = index(left, "=")) { argument = substr(left, i + 1); left = substr(left, 1, i - 1) }
+		gsub(/\|/, " ", argument)
+		row = name "|option|" letter "|" left "|" argument
+		next
+	}
+	row != "" { sub(/^ */, ""); help = help (help == "" ? "" : " ") $0 }
+	END { flush() }'
+	printf '%s\n' 'ovni-bpf|command|session' 'ovni-bpf|command|doctor'
+	for command in start run status save stop list; do echo "ovni-bpf session|command|$command"; done
+}
+
+bash_script() {
+	cat <<'BASH'
+# Completion of the programs of ovni-bpf for bash; made by tools/completion.sh.
+declare -gA _ovni_commands _ovni_options _ovni_values
+BASH
+	awk -F'|' '
+	$2 == "command" { commands[$1] = commands[$1] " " $3 }
+	$2 == "option" {
+		options[$1] = options[$1] " " $4 ($5 == "" ? "" : "=")
+		if ($3 != "") options[$1] = options[$1] " " $3
+		if ($5 ~ /^[a-z]/) {
+			values[$1 " " $4] = $5
+			if ($3 != "") values[$1 " " $3] = $5
+		} else if ($5 != "") {
+			values[$1 " " $4] = $5 == "PID[,PID]" ? "<pid>" : "<file>"
+			if ($3 != "") values[$1 " " $3] = values[$1 " " $4]
+		}
+	}
+	function put(array, key, value) { sub(/^ /, "", value); printf "%s[\"%s\"]=\"%s\"\n", array, key, value }
+	END {
+		for (k in commands) put("_ovni_commands", k, commands[k])
+		for (k in options) put("_ovni_options", k, options[k])
+		for (k in values) put("_ovni_values", k, values[k])
+	}' | LC_ALL=C sort
+	cat <<'BASH'
+
+# The name in the tables above: the program and its commands among the words before the cursor.
+_ovni_name() {
+	local i word name=${COMP_WORDS[0]##*/}
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
+		[[ $word != -* && " ${_ovni_commands[$name]-} " == *" $word "* ]] || break
+		name+=" $word"
+	done
+	case $name in
+	"ovni-bpf session start" | "ovni-bpf session run") name=ovni-bpf ;;
+	ovni-report\ *) name=ovni-report ;;
+	esac
+	echo "$name"
+}
+
+_ovni() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} name values
+	name=$(_ovni_name)
+	COMPREPLY=()
+	if [ "$cur" = = ]; then # bash splits words at '='
+		cur=
+	elif [ "$prev" = = ]; then
+		prev=${COMP_WORDS[COMP_CWORD - 2]}
+	fi
+	values=${_ovni_values["$name $prev"]-}
+	if [ "$values" = "<pid>" ]; then
+		mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$cur")
+	elif [ "$values" = "<file>" ]; then
+		: # the default: files
+	elif [ -n "$values" ]; then
+		mapfile -t COMPREPLY < <(compgen -W "$values" -- "$cur")
+	elif [[ $cur == -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "${_ovni_options[$name]-}" -- "$cur")
+		[[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace
+	elif [ -n "${_ovni_commands[$name]-}" ] && [[ $prev == "${name##* }" || ${prev##*/} == "$name" ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "${_ovni_commands[$name]}" -- "$cur")
+	fi
+}
+BASH
+	echo "complete -o default -F _ovni $*"
+}
+
+zsh_script() {
+	echo "#compdef $*"
+	echo "# Completion of the programs of ovni-bpf for zsh; made by tools/completion.sh."
+	echo "local -A ovni_commands"
+	echo "local -a specs"
+	awk -F'|' '
+	function quoted(text) { gsub(/\047/, "\047\\\047\047", text); return "\047" text "\047" }
+	$2 == "command" { commands[$1] = commands[$1] " " $3 }
+	$2 == "option" {
+		if (!($1 in specs)) names[++n] = $1
+		help = $6; gsub(/\[/, "(", help); gsub(/\]/, ")", help); gsub(/:/, "\\:", help)
+		argument = tolower($5); gsub(/[^a-z]/, " ", argument)
+		action = $5 == "" ? "" : ":" argument ":_files"
+		if ($5 ~ /^[a-z]/) action = ":value:(" $5 ")"
+		if ($5 == "PID[,PID]") action = ":pid:_pids"
+		spec = $4 ($5 == "" ? "" : "=") "[" help "]" action
+		specs[$1] = specs[$1] "\n\t\t" quoted(spec)
+		if ($3 != "") specs[$1] = specs[$1] "\n\t\t" quoted($3 "[" help "]" action)
+	}
+	END {
+		for (k in commands) printf "ovni_commands[%s]=%s\n", quoted(k), quoted(substr(commands[k], 2))
+		print "local name=${service:t} word\nlocal -i at=2"
+		print "while (( at < CURRENT )); do\n\tword=$words[at]"
+		print "\t[[ \" ${ovni_commands[$name]} \" == *\" $word \"* ]] || break\n\tname+=\" $word\"\n\t(( at++ ))\ndone"
+		print "[[ $name == \"ovni-bpf session start\" || $name == \"ovni-bpf session run\" ]] && name=ovni-bpf"
+		print "[[ $name == \"ovni-report \"* ]] && name=ovni-report"
+		print "if (( at == CURRENT )) && [[ -n ${ovni_commands[$name]} && $words[CURRENT] != -* ]]; then"
+		print "\tcompadd -- ${=ovni_commands[$name]}\n\t[[ $name != ovni-bpf ]] && return\nfi"
+		print "case $name in"
+		for (i = 1; i <= n; i++) printf "%s)\n\tspecs=(%s)\n\t;;\n", quoted(names[i]), specs[names[i]]
+		print "esac\n_arguments -s $specs \047*:file:_files\047"
+	}'
+}
+
+names=()
+for program; do names+=("${program##*/}"); done
+helps "$@" | table | "${shell}_script" "${names[@]}"
