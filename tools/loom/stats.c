@@ -358,7 +358,6 @@ static int name_rows(struct stats *s)
 out:
 	if (err)
 		return err;
-	loom_modules_seal(&s->names);
 	for (size_t i = 0; i < s->nrows; i++) {
 		if (!s->rows[i].whole_core)
 			s->rows[i].module =

@@ -79,6 +79,21 @@ static bool hex4(struct tokens *t, uint32_t *out)
 	return true;
 }
 
+/* A character as UTF-8: its length. */
+static size_t utf8(uint32_t c, char out[4])
+{
+	static const uint32_t limits[] = {0x80, 0x800, 0x10000};
+	static const uint8_t first_bytes[] = {0, 0xc0, 0xe0, 0xf0};
+	size_t len = 1;
+
+	while (len < 4 && c >= limits[len - 1])
+		len++;
+	for (size_t i = len - 1; i > 0; i--, c >>= 6)
+		out[i] = (char)(0x80 | (c & 0x3f));
+	out[0] = (char)(first_bytes[len - 1] | c);
+	return len;
+}
+
 /* The character behind "\u", as UTF-8 in `out`: its length, 0 after a mistake. */
 static size_t escaped(struct tokens *t, char out[4])
 {
@@ -106,26 +121,7 @@ static size_t escaped(struct tokens *t, char out[4])
 				   : "the character \\u0000 is not supported");
 		return 0;
 	}
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
+	return utf8(c, out);
 }
 
 /* A string from its quote on; into t->text if `keep`. */
@@ -256,18 +252,12 @@ static bool number(struct tokens *t, struct token *v)
 
 static bool word(struct tokens *t, const char *letters)
 {
-	size_t len = strlen(letters);
-	const uint8_t *at = inflow_peek(t->in, len);
+	size_t len = strlen(letters), rest = inflow_fill(t->in, len);
 
-	if (!at) {
-		size_t rest = inflow_fill(t->in, len);
-
-		return memcmp(t->in->buf + t->in->at, letters, rest) == 0
-			       ? cut(t)
-			       : tokens_refuse(t, "no value starts like this");
-	}
-	if (memcmp(at, letters, len) != 0)
+	if (memcmp(t->in->buf + t->in->at, letters, rest < len ? rest : len) != 0)
 		return tokens_refuse(t, "no value starts like this");
+	if (rest < len)
+		return cut(t);
 	inflow_skip(t->in, len);
 	return true;
 }
@@ -425,6 +415,37 @@ bool tokens_end(struct tokens *t)
 	if (t->why)
 		return false;
 	return solid(t) < 0 ? true : tokens_refuse(t, "text behind the end of the document");
+}
+
+bool tokens_unsigned(struct tokens *t, unsigned bits, void *to)
+{
+	static const char *const wrong[] = {
+		[8] = "this must be an integer from 0 to 255",
+		[16] = "this must be an integer from 0 to 65535",
+		[32] = "this must be an integer of 32 bits, from 0 on",
+		[64] = "this must be an integer of 64 bits, from 0 on",
+	};
+	struct token v;
+
+	if (!tokens_value(t, &v))
+		return false;
+	if (!token_fits(&v, UINT64_MAX >> (64 - bits)))
+		return tokens_refuse(t, wrong[bits]);
+	switch (bits) {
+	case 8:
+		*(uint8_t *)to = (uint8_t)v.integer;
+		break;
+	case 16:
+		*(uint16_t *)to = (uint16_t)v.integer;
+		break;
+	case 32:
+		*(uint32_t *)to = (uint32_t)v.integer;
+		break;
+	default:
+		*(uint64_t *)to = v.integer;
+		break;
+	}
+	return true;
 }
 
 double token_real(const struct token *v)

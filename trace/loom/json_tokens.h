@@ -11,7 +11,7 @@
  *		tokens_value(t, &v) or tokens_skip(t)
  *
  * Invariants: integers keep all of their 64 bits; what is shown is well formed up to that place;
- *the first mistake is kept, with its place, and everything after it fails.
+ * the first mistake is kept, with its place, and everything after it fails.
  */
 #ifndef TRACE_LOOM_JSON_TOKENS_H
 #define TRACE_LOOM_JSON_TOKENS_H
@@ -23,8 +23,8 @@
 #include "trace/loom/inflow.h"
 
 #define TOKENS_DEPTH 64 /* more levels are refused */
-#define TOKENS_TEXT                                                                                \
-	4096 /* longer strings are refused where they are read, not where they are skipped */
+/* Longer strings are refused where they are read, not where they are skipped. */
+#define TOKENS_TEXT 4096
 
 enum token_type {
 	TOKEN_NULL,
@@ -42,9 +42,10 @@ struct token {
 	bool is_negative; /* below zero (-0 is not), */
 	bool is_huge;	  /* whose magnitude exceeds 64 bits */
 	uint64_t integer; /* the magnitude */
-	const char
-		*text; /* TOKEN_STRING, decoded, and the letters of a TOKEN_NUMBER; ended by NUL, */
-	size_t len;    /* valid until the next call */
+	/* TOKEN_STRING, decoded, and the letters of a TOKEN_NUMBER; ended by NUL, valid until the
+	 * next call */
+	const char *text;
+	size_t len;
 };
 
 struct tokens {
@@ -78,6 +79,9 @@ bool tokens_skip(struct tokens *t) __attribute__((warn_unused_result));
 bool tokens_leave(struct tokens *t) __attribute__((warn_unused_result));
 /* Nothing but blanks follows. */
 bool tokens_end(struct tokens *t) __attribute__((warn_unused_result));
+
+/* The next value as an unsigned integer of 8, 16, 32 or 64 bits; other values are a mistake. */
+bool tokens_unsigned(struct tokens *t, unsigned bits, void *to) __attribute__((warn_unused_result));
 
 /* Notes a mistake of the caller's at the current place, unless there is one already. Returns false.
  */

@@ -2,24 +2,16 @@
 #include "trace/loom/modules.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 #include "trace/loom/json_tokens.h"
 
-#define LLU(v) ((unsigned long long)(v))
-
-static char *copy(const char *text)
-{
-	return text && *text ? strdup(text) : NULL;
-}
-
-/* True if copying `text` failed. */
-static bool lacks(const char *text, const char *copied)
-{
-	return text && *text && !copied;
-}
+#define LINE_MAX_BYTES 4096
 
 static void clear(struct loom_module *m)
 {
@@ -30,6 +22,14 @@ static void clear(struct loom_module *m)
 	*m = (struct loom_module){.any_core = true, .boundary_ordinal = -1};
 }
 
+/* Replaces *to by a copy of the text; NULL for an empty one. Returns 0 or -ENOMEM. */
+static int copy(char **to, const char *text)
+{
+	free(*to);
+	*to = text && *text ? strdup(text) : NULL;
+	return text && *text && !*to ? -ENOMEM : 0;
+}
+
 /* The usual name of a kind that has two names upstream. */
 static const char *usual(const char *kind)
 {
@@ -38,102 +38,44 @@ static const char *usual(const char *kind)
 	return kind && !strcmp(kind, "temporal_switch") ? "temporal_sw" : kind;
 }
 
+static struct hash_key key_of(const struct loom_module *m)
+{
+	return (struct hash_key){.a = m->hw_node_id, .b = m->any_core ? UINT64_MAX : m->core_id};
+}
+
 int loom_modules_add(struct loom_modules *t, const struct loom_module *m)
 {
-	struct loom_module *to;
+	struct loom_module *to = ARRAY_ADD(t->list, t->n);
+	uint32_t *at;
 
-	if (t->n == UINT32_MAX)
+	if (!to)
 		return -ENOMEM;
-	if (t->n == t->room) {
-		size_t room = t->room ? 2 * t->room : 32;
-		struct loom_module *list = reallocarray(t->list, room, sizeof(*list));
-
-		if (!list)
-			return -ENOMEM;
-		t->list = list;
-		t->room = room;
-	}
-	to = &t->list[t->n];
-	*to = *m;
-	to->kind = copy(usual(m->kind));
-	to->name = copy(m->name);
-	to->component_name = copy(m->component_name);
-	to->function_unit_name = copy(m->function_unit_name);
-	t->n++;
-	free(t->sorted);
-	t->sorted = NULL;
-	return lacks(m->kind, to->kind) || lacks(m->name, to->name) ||
-			       lacks(m->component_name, to->component_name) ||
-			       lacks(m->function_unit_name, to->function_unit_name)
-		       ? -ENOMEM
-		       : 0;
-}
-
-/* Nodes of one core precede those of any core, for the search. */
-static int compare(const struct loom_module *a, const struct loom_module *b)
-{
-	if (a->any_core != b->any_core)
-		return a->any_core ? 1 : -1;
-	if (!a->any_core && a->core_id != b->core_id)
-		return a->core_id < b->core_id ? -1 : 1;
-	if (a->hw_node_id != b->hw_node_id)
-		return a->hw_node_id < b->hw_node_id ? -1 : 1;
+	*to = (struct loom_module){.hw_node_id = m->hw_node_id,
+				   .core_id = m->core_id,
+				   .any_core = m->any_core,
+				   .boundary_ordinal = m->boundary_ordinal};
+	if (copy(&to->kind, usual(m->kind)) || copy(&to->name, m->name) ||
+	    copy(&to->component_name, m->component_name) ||
+	    copy(&to->function_unit_name, m->function_unit_name))
+		return -ENOMEM;
+	at = hash_at(&t->index_of, key_of(m));
+	if (!at)
+		return -ENOMEM;
+	if (*at == HASH_NONE)
+		*at = (uint32_t)(t->n - 1);
 	return 0;
-}
-
-static int by_node(const void *a, const void *b, void *list)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	int order = compare((struct loom_module *)list + x, (struct loom_module *)list + y);
-
-	return order ? order : x < y ? -1 : x > y;
-}
-
-void loom_modules_seal(struct loom_modules *t)
-{
-	if (t->sorted || t->n == 0)
-		return;
-	t->sorted = calloc(t->n, sizeof(*t->sorted));
-	if (!t->sorted)
-		return; /* look-ups search linearly then */
-	for (size_t i = 0; i < t->n; i++)
-		t->sorted[i] = (uint32_t)i;
-	qsort_r(t->sorted, t->n, sizeof(*t->sorted), by_node, t->list);
-}
-
-static const struct loom_module *find(const struct loom_modules *t, const struct loom_module *key)
-{
-	size_t low = 0, high = t->n;
-
-	for (size_t i = 0; !t->sorted && i < t->n; i++) {
-		if (compare(&t->list[i], key) == 0)
-			return &t->list[i];
-	}
-	if (!t->sorted)
-		return NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare(&t->list[t->sorted[middle]], key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == t->n || compare(&t->list[t->sorted[low]], key) != 0)
-		return NULL;
-	return &t->list[t->sorted[low]];
 }
 
 const struct loom_module *loom_modules_find(const struct loom_modules *t, uint16_t core,
 					    uint32_t node)
 {
 	struct loom_module key = {.core_id = core, .hw_node_id = node};
-	const struct loom_module *m = find(t, &key);
+	uint32_t at = hash_get(&t->index_of, key_of(&key));
 
-	if (m)
-		return m;
 	key.any_core = true;
-	return find(t, &key);
+	if (at == HASH_NONE)
+		at = hash_get(&t->index_of, key_of(&key));
+	return at == HASH_NONE ? NULL : &t->list[at];
 }
 
 void loom_modules_free(struct loom_modules *t)
@@ -141,11 +83,11 @@ void loom_modules_free(struct loom_modules *t)
 	for (size_t i = 0; i < t->n; i++)
 		clear(&t->list[i]);
 	free(t->list);
-	free(t->sorted);
+	hash_free(&t->index_of);
 	memset(t, 0, sizeof(*t));
 }
 
-/* ---- reading ---- */
+/* ---- modules in JSON ---- */
 
 static bool read_text(struct tokens *t, char **out)
 {
@@ -157,21 +99,7 @@ static bool read_text(struct tokens *t, char **out)
 		return true;
 	if (v.type != TOKEN_STRING)
 		return tokens_refuse(t, "this must be a string");
-	free(*out);
-	*out = copy(v.text);
-	return *out || v.len == 0 ? true : tokens_no_memory(t);
-}
-
-static bool read_node(struct tokens *t, struct loom_module *m)
-{
-	struct token v;
-
-	if (!tokens_value(t, &v))
-		return false;
-	if (!token_fits(&v, UINT32_MAX))
-		return tokens_refuse(t, "this must be an integer of 32 bits, from 0 on");
-	m->hw_node_id = (uint32_t)v.integer;
-	return true;
+	return copy(out, v.text) ? tokens_no_memory(t) : true;
 }
 
 static bool read_ordinal(struct tokens *t, struct loom_module *m)
@@ -183,19 +111,6 @@ static bool read_ordinal(struct tokens *t, struct loom_module *m)
 	if (v.type != TOKEN_NUMBER || !v.is_integer || v.is_huge || v.integer > INT64_MAX)
 		return tokens_refuse(t, "this must be an integer");
 	m->boundary_ordinal = v.is_negative ? -(int64_t)v.integer : (int64_t)v.integer;
-	return true;
-}
-
-static bool read_core(struct tokens *t, struct loom_module *m)
-{
-	struct token v;
-
-	if (!tokens_value(t, &v))
-		return false;
-	if (!token_fits(&v, UINT16_MAX))
-		return tokens_refuse(t, "this must be an integer from 0 to 65535");
-	m->core_id = (uint16_t)v.integer;
-	m->any_core = false;
 	return true;
 }
 
@@ -214,7 +129,7 @@ static bool read_module(struct tokens *t, struct loom_module *m, loom_module_fn 
 		bool ok;
 
 		if (!strcmp(key, "hw_node_id")) {
-			ok = read_node(t, m);
+			ok = tokens_unsigned(t, 32, &m->hw_node_id);
 			named = true;
 		} else if (!strcmp(key, "kind")) {
 			ok = read_text(t, &m->kind);
@@ -227,7 +142,8 @@ static bool read_module(struct tokens *t, struct loom_module *m, loom_module_fn 
 		} else if (!strcmp(key, "boundary_ordinal")) {
 			ok = read_ordinal(t, m);
 		} else if (!strcmp(key, "core_id")) {
-			ok = read_core(t, m);
+			ok = tokens_unsigned(t, 16, &m->core_id);
+			m->any_core = false;
 		} else {
 			ok = other ? other(arg, t, key, m) : tokens_skip(t);
 		}
@@ -256,4 +172,169 @@ bool loom_modules_read(struct loom_modules *table, struct tokens *t, loom_module
 	}
 	clear(&m);
 	return ok && more == 0;
+}
+
+/* ---- names from a file (loom.md 3) ---- */
+
+/* hwNode and hwNodeName in one object of a mapping report. */
+struct pair {
+	bool has_node, has_name;
+	uint32_t node;
+	char name[TOKENS_TEXT];
+};
+
+static bool walk(struct loom_modules *table, struct tokens *t, const struct token *v,
+		 unsigned level);
+
+static bool keep_pair(struct loom_modules *table, struct tokens *t, struct pair *pair)
+{
+	struct loom_module m = {.any_core = true,
+				.hw_node_id = pair->node,
+				.name = pair->name,
+				.boundary_ordinal = -1};
+
+	if (!pair->has_node || !pair->has_name || loom_modules_add(table, &m) == 0)
+		return true;
+	return tokens_no_memory(t);
+}
+
+static bool walk_object(struct loom_modules *table, struct tokens *t, unsigned level)
+{
+	struct pair pair = {.has_node = false};
+	const char *key;
+	int more;
+
+	while ((more = tokens_key(t, &key)) > 0) {
+		bool is_node = !strcmp(key, "hwNode"), is_name = !strcmp(key, "hwNodeName");
+		bool is_modules = level == 0 && !strcmp(key, "modules");
+		struct token v;
+
+		if (level == 0 && !strcmp(key, "events")) {
+			if (!tokens_skip(t))
+				return false;
+			continue;
+		}
+		if (!tokens_value(t, &v))
+			return false;
+		if (is_node && token_fits(&v, UINT32_MAX)) {
+			pair.node = (uint32_t)v.integer;
+			pair.has_node = true;
+		} else if (is_name && v.type == TOKEN_STRING) {
+			memcpy(pair.name, v.text, v.len + 1);
+			pair.has_name = true;
+		} else if (is_modules && v.type == TOKEN_ARRAY) {
+			if (!loom_modules_read(table, t, NULL, NULL))
+				return false;
+		} else if (!walk(table, t, &v, level + 1)) {
+			return false;
+		}
+	}
+	return more == 0 && keep_pair(table, t, &pair);
+}
+
+/* Visits all objects below the present value. The tokens bound the depth. */
+static bool walk(struct loom_modules *table, struct tokens *t, const struct token *v,
+		 unsigned level)
+{
+	int more = 0;
+
+	if (v->type == TOKEN_OBJECT)
+		return walk_object(table, t, level);
+	if (v->type != TOKEN_ARRAY)
+		return true;
+	while ((more = tokens_element(t)) > 0) {
+		struct token element;
+
+		if (!tokens_value(t, &element) || !walk(table, t, &element, level + 1))
+			return false;
+	}
+	return more == 0;
+}
+
+static int load_json(struct loom_modules *table, struct inflow *in)
+{
+	struct tokens t;
+	struct token v;
+
+	tokens_init(&t, in);
+	if (tokens_value(&t, &v) && walk(table, &t, &v, 0) && tokens_end(&t))
+		return 0;
+	if (in->error)
+		return in->error;
+	log_error("%s: byte %" PRIu64 ": %s", in->path, t.where, t.why);
+	return -EBADMSG;
+}
+
+/* "CORE NODE NAME"; the name is the rest of the line. */
+static bool read_line(struct loom_modules *table, char *line, int *err)
+{
+	unsigned long long core, node;
+	int used = 0;
+	struct loom_module m = {.boundary_ordinal = -1};
+
+	line += strspn(line, " \t");
+	if (*line == '#' || *line == '\0')
+		return true;
+	if (strspn(line, "0123456789") == 0 ||
+	    sscanf(line, "%5llu %10llu %n", &core, &node, &used) != 2 || used == 0 ||
+	    line[used] == '\0' || core > UINT16_MAX || node > UINT32_MAX)
+		return false;
+	m.core_id = (uint16_t)core;
+	m.hw_node_id = (uint32_t)node;
+	m.name = line + used;
+	*err = loom_modules_add(table, &m);
+	return true;
+}
+
+static int load_lines(struct loom_modules *table, struct inflow *in)
+{
+	char line[LINE_MAX_BYTES];
+	size_t len = 0;
+	unsigned number = 1;
+	int c, err = 0;
+
+	do {
+		c = inflow_look(in);
+		if (c >= 0)
+			inflow_skip(in, 1);
+		if (c >= 0 && c != '\n') {
+			if (c == 0 || len + 1 >= sizeof(line)) {
+				log_error("%s: line %u: %s", in->path, number,
+					  c ? "longer than 4095 bytes" : "not text");
+				return -EBADMSG;
+			}
+			line[len++] = (char)c;
+			continue;
+		}
+		while (len > 0 && (line[len - 1] == '\r' || line[len - 1] == ' '))
+			len--;
+		line[len] = '\0';
+		if (!read_line(table, line, &err)) {
+			log_error("%s: line %u: must be CORE NODE NAME", in->path, number);
+			return -EBADMSG;
+		}
+		number++;
+		len = 0;
+	} while (c >= 0 && !err);
+	return in->error ? in->error : err;
+}
+
+int loom_modules_load(struct loom_modules *t, int dirfd, const char *path)
+{
+	struct inflow in;
+	int c, err = inflow_open(&in, dirfd, path);
+
+	if (err)
+		goto out;
+	do {
+		c = inflow_look(&in);
+		if (c == ' ' || c == '\n' || c == '\r' || c == '\t')
+			inflow_skip(&in, 1);
+	} while (c == ' ' || c == '\n' || c == '\r' || c == '\t');
+	err = c == '{' || c == '[' ? load_json(t, &in) : load_lines(t, &in);
+out:
+	inflow_close(&in);
+	if (err == -ENOMEM)
+		log_no_memory("for the names of %s", path);
+	return err;
 }

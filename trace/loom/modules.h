@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/base/hash.h"
+
 struct tokens;
 
 struct loom_module {
@@ -27,15 +29,13 @@ struct loom_module {
 
 struct loom_modules {
 	struct loom_module *list;
-	size_t n, room;
-	uint32_t *sorted; /* indices by core and node after loom_modules_seal(), else NULL */
+	size_t n;
+	struct hash index_of; /* by node and core: the first entry */
 };
 
 /* Adds a copy of `m` and its texts. Returns 0 or -ENOMEM. */
 int loom_modules_add(struct loom_modules *t, const struct loom_module *m)
 	__attribute__((warn_unused_result));
-/* Sorts the table after the last addition, for fast look-ups. */
-void loom_modules_seal(struct loom_modules *t);
 /* The entry of a node, or NULL. Valid until the table changes. */
 const struct loom_module *loom_modules_find(const struct loom_modules *t, uint16_t core,
 					    uint32_t node);

@@ -48,7 +48,7 @@ struct run_reader {
 	/* JSON alone */
 	uint32_t version;
 	char trace_kind[32], producer[64]; /* empty if there is none */
-	struct loom_modules modules;	   /* complete and sealed after run_reader_open() */
+	struct loom_modules modules;	   /* complete after run_reader_open() */
 
 	/* private */
 	const char *path;

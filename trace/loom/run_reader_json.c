@@ -46,14 +46,19 @@ struct head {
 	uint64_t events_at; /* offset after the bracket */
 };
 
+static bool read_string(struct tokens *t, struct token *v)
+{
+	if (!tokens_value(t, v))
+		return false;
+	return v->type == TOKEN_STRING ? true : tokens_refuse(t, "this must be a string");
+}
+
 static bool put_text(struct tokens *t, char *out, size_t size)
 {
 	struct token v;
 
-	if (!tokens_value(t, &v))
+	if (!read_string(t, &v))
 		return false;
-	if (v.type != TOKEN_STRING)
-		return tokens_refuse(t, "this must be a string");
 	if (v.len >= size)
 		return tokens_refuse(t, "this string is too long");
 	memcpy(out, v.text, v.len + 1);
@@ -151,7 +156,6 @@ int loom_json_open(struct run_reader *r)
 		return 0;
 	}
 	read_head(r, &h);
-	loom_modules_seal(&r->modules);
 	if (t->no_memory)
 		return report_mistake(r);
 	if (!h.events) {
@@ -177,65 +181,33 @@ int loom_json_open(struct run_reader *r)
 
 /* ---- events ---- */
 
-#define NUMBER(name)                                                                               \
-#name, sizeof(((struct loom_record *)0)->name), offsetof(struct loom_record, name)
+#define FIELD_OF_KEY(bits, name, packed, natural) {#name, bits, offsetof(struct loom_record, name)},
 
 static const struct {
 	const char *key;
-	size_t size, offset;
-} numbers[] = {
-	{NUMBER(cycle)},    {NUMBER(hw_node_id)},    {NUMBER(core_id)},
-	{NUMBER(epoch_id)}, {NUMBER(invocation_id)}, {NUMBER(lane)},
-	{NUMBER(flags)},    {NUMBER(arg0)},	     {NUMBER(arg1)},
-};
+	unsigned bits;
+	size_t offset;
+} fields[] = {LOOM_FIELDS(FIELD_OF_KEY)};
 
-#define KIND_BIT  (1u << COUNT(numbers))
-#define PHASE_BIT (KIND_BIT << 1)
+#define PHASE_BIT (1u << COUNT(fields))
 
-static bool read_number(struct tokens *t, struct loom_record *record, size_t which)
+static bool read_kind(struct tokens *t, struct loom_record *record)
 {
-	void *to = (char *)record + numbers[which].offset;
 	struct token v;
 
-	if (!tokens_value(t, &v))
+	if (!read_string(t, &v))
 		return false;
-	switch (numbers[which].size) {
-	case 1:
-		if (!token_fits(&v, UINT8_MAX))
-			return tokens_refuse(t, "this must be an integer from 0 to 255");
-		*(uint8_t *)to = (uint8_t)v.integer;
-		return true;
-	case 2:
-		if (!token_fits(&v, UINT16_MAX))
-			return tokens_refuse(t, "this must be an integer from 0 to 65535");
-		*(uint16_t *)to = (uint16_t)v.integer;
-		return true;
-	case 4:
-		if (!token_fits(&v, UINT32_MAX))
-			return tokens_refuse(t, "this must be an integer of 32 bits, from 0 on");
-		*(uint32_t *)to = (uint32_t)v.integer;
-		return true;
-	default:
-		if (!token_fits(&v, UINT64_MAX))
-			return tokens_refuse(t, "this must be an integer of 64 bits, from 0 on");
-		*(uint64_t *)to = v.integer;
-		return true;
-	}
+	if (!loom_kind_parse(v.text, v.len, &record->event_kind))
+		record->event_kind = LOOM_KIND_UNNAMED;
+	return true;
 }
 
-static bool read_name(struct tokens *t, struct loom_record *record, unsigned bit)
+static bool read_phase(struct tokens *t, struct loom_record *record)
 {
 	struct token v;
 
-	if (!tokens_value(t, &v))
+	if (!read_string(t, &v))
 		return false;
-	if (v.type != TOKEN_STRING)
-		return tokens_refuse(t, "this must be a string");
-	if (bit == KIND_BIT) {
-		if (!loom_kind_parse(v.text, v.len, &record->event_kind))
-			record->event_kind = LOOM_KIND_UNNAMED;
-		return true;
-	}
 	if (!strcmp(v.text, "evaluate"))
 		record->phase = LOOM_EVALUATE;
 	else if (!strcmp(v.text, "commit"))
@@ -245,15 +217,27 @@ static bool read_name(struct tokens *t, struct loom_record *record, unsigned bit
 	return true;
 }
 
-static unsigned bit_of(const char *key)
+/* Reads the value of a key of an event, and sets the bit of its field in *seen. */
+static bool read_field(struct tokens *t, const char *key, struct loom_record *record,
+		       unsigned *seen)
 {
-	for (size_t i = 0; i < COUNT(numbers); i++) {
-		if (!strcmp(key, numbers[i].key))
-			return 1u << i;
-	}
-	if (!strcmp(key, "event_kind"))
-		return KIND_BIT;
-	return !strcmp(key, "phase") ? PHASE_BIT : 0;
+	unsigned bit = 0;
+	size_t i = 0;
+
+	while (i < COUNT(fields) && strcmp(key, fields[i].key) != 0)
+		i++;
+	if (i < COUNT(fields) || !strcmp(key, "phase"))
+		bit = 1u << i;
+	if (*seen & bit)
+		return tokens_refuse(t, "a key twice in one event");
+	*seen |= bit;
+	if (bit == 0)
+		return tokens_skip(t);
+	if (bit == PHASE_BIT)
+		return read_phase(t, record);
+	if (fields[i].offset == offsetof(struct loom_record, event_kind))
+		return read_kind(t, record);
+	return tokens_unsigned(t, fields[i].bits, (char *)record + fields[i].offset);
 }
 
 static bool read_event(struct tokens *t, struct loom_record *record)
@@ -269,19 +253,7 @@ static bool read_event(struct tokens *t, struct loom_record *record)
 	if (v.type != TOKEN_OBJECT)
 		return tokens_refuse(t, "an event must be an object");
 	while ((more = tokens_key(t, &key)) > 0) {
-		unsigned bit = bit_of(key);
-		bool ok;
-
-		if (seen & bit)
-			return tokens_refuse(t, "a key twice in one event");
-		seen |= bit;
-		if (bit == 0)
-			ok = tokens_skip(t);
-		else if (bit >= KIND_BIT)
-			ok = read_name(t, record, bit);
-		else
-			ok = read_number(t, record, (size_t)__builtin_ctz(bit));
-		if (!ok)
+		if (!read_field(t, key, record, &seen))
 			return false;
 	}
 	if (more < 0)
@@ -318,8 +290,7 @@ static void apply_ids(struct run_reader *r, struct loom_record *record)
 		loom_violation_add(
 			r->findings, LOOM_O10, &place,
 			"core, epoch and invocation of the first record (%u, %u, %llu) applied "
-			"to all "
-			"records",
+			"to all records",
 			r->core_id, r->epoch_id, LLU(r->invocation_id));
 	}
 	record->core_id = r->core_id;

@@ -187,7 +187,6 @@ static int survey_tables(struct import *m)
 		return no_memory(m);
 	if (m->o->nodes_file)
 		err = loom_modules_load(&m->names, AT_FDCWD, m->o->nodes_file);
-	loom_modules_seal(&m->names);
 	return err;
 }
 

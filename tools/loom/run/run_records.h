@@ -21,7 +21,7 @@ struct run_records {
 	bool readable; /* the trace was opened: the next fields are valid */
 	bool damaged;
 	struct loom_tally tally;
-	struct loom_modules modules;		    /* of the trace, sealed */
+	struct loom_modules modules;		    /* of the trace */
 	uint64_t without_start, last_config_writes; /* if the order was checked */
 };
 

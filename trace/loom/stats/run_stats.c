@@ -497,7 +497,6 @@ int run_stats_load(struct run_stats *p, int dirfd, const char *path,
 		}
 	}
 	inflow_close(&l.in);
-	loom_modules_seal(&p->modules);
 	if (!err && (mark_last(p) < 0 || find_joins(p) < 0)) {
 		log_no_memory("while reading %s", path);
 		err = -ENOMEM;
