@@ -4,14 +4,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "trace/base/array.h"
+#include "trace/base/hash.h"
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CORES	     65536
 
-struct loom_tick {
-	uint64_t count; /* 0: free */
-	uint32_t node;
-	uint16_t core;
-	uint8_t kind;
+/* The numbers of records, by node, core and kind. */
+struct loom_ticks {
+	struct hash index_of;
+	uint64_t *counts;
+	size_t n;
 };
 
 /* ---- lists ---- */
@@ -56,19 +59,14 @@ static int compare(const void *a, const void *b)
 
 int loom_controls_add_node(struct loom_controls *c, struct loom_node_id node)
 {
-	struct loom_node_id *nodes = reallocarray(c->nodes, c->nnodes + 1, sizeof(*nodes));
-	size_t at = c->nnodes;
+	struct loom_node_id *to = ARRAY_ADD(c->nodes, c->nnodes);
 
-	if (!nodes)
+	if (!to)
 		return -ENOMEM;
-	c->nodes = nodes;
 	c->by_node = true;
-	while (at > 0 && compare(&node, &nodes[at - 1]) < 0) {
-		nodes[at] = nodes[at - 1];
-		at--;
-	}
-	nodes[at] = node;
-	c->nnodes++;
+	for (; to > c->nodes && compare(&node, to - 1) < 0; to--)
+		to[0] = to[-1];
+	*to = node;
 	return 0;
 }
 
@@ -103,9 +101,8 @@ const char *loom_controls_kinds(struct loom_controls *c, const char *list)
 		}
 		if (!known)
 			return "there is no such kind of record (kinds are NODE_FIRE, "
-			       "NODE_STALL_IN, "
-			       "NODE_STALL_OUT, ROUTE_USE, CONFIG_WRITE, INVOCATION_START, "
-			       "INVOCATION_DONE, DEVICE_ERROR, EXT_8 to EXT_255)";
+			       "NODE_STALL_IN, NODE_STALL_OUT, ROUTE_USE, CONFIG_WRITE, "
+			       "INVOCATION_START, INVOCATION_DONE, DEVICE_ERROR, EXT_8 to EXT_255)";
 		loom_controls_add_kind(c, kind);
 		if (list[len] == '\0')
 			return NULL;
@@ -179,27 +176,25 @@ const char *loom_controls_sample(struct loom_controls *c, const char *ratio)
 
 /* ---- intersection ---- */
 
-/* Keeps the nodes of both lists. */
+/* Keeps the nodes that both lists have. */
 static int narrow_nodes(struct loom_controls *c, const struct loom_controls *by)
 {
 	struct loom_controls both = {.by_node = true};
-	int err = 0;
+	int err;
 
 	for (size_t i = 0; i < c->nnodes; i++) {
 		for (size_t k = 0; k < by->nnodes; k++) {
 			const struct loom_node_id *x = &c->nodes[i], *y = &by->nodes[k];
 
-			if (x->node == y->node &&
-			    (x->any_core || y->any_core || x->core == y->core))
-				err = loom_controls_add_node(&both, x->any_core ? *y : *x);
-			if (err)
-				goto out;
+			if (x->node != y->node ||
+			    (!x->any_core && !y->any_core && x->core != y->core))
+				continue;
+			err = loom_controls_add_node(&both, x->any_core ? *y : *x);
+			if (err) {
+				free(both.nodes);
+				return err;
+			}
 		}
-	}
-out:
-	if (err) {
-		free(both.nodes);
-		return err;
 	}
 	free(c->nodes);
 	c->nodes = both.nodes;
@@ -209,34 +204,28 @@ out:
 
 int loom_controls_narrow(struct loom_controls *c, const struct loom_controls *by)
 {
-	int err = 0;
+	int err;
 
 	for (size_t i = 0; by->by_kind && i < sizeof(c->kinds); i++)
 		c->kinds[i] = c->by_kind ? c->kinds[i] & by->kinds[i] : by->kinds[i];
 	c->by_kind = c->by_kind || by->by_kind;
 	if (by->by_core && !c->by_core) {
-		for (unsigned core = 0; core < CORES; core++) {
-			if (by->cores[core / 8] >> core % 8 & 1)
-				err = loom_controls_add_core(c, (uint16_t)core);
-			if (err)
-				return err;
-		}
-	} else if (by->by_core) {
-		for (unsigned i = 0; i < CORES / 8; i++)
-			c->cores[i] &= by->cores[i];
+		c->cores = malloc(CORES / 8);
+		if (!c->cores)
+			return -ENOMEM;
+		c->by_core = true;
+		memcpy(c->cores, by->cores, CORES / 8);
 	}
-	if (err || !by->by_node)
-		return err;
-	if (c->by_node)
+	for (unsigned i = 0; by->by_core && i < CORES / 8; i++)
+		c->cores[i] &= by->cores[i];
+	if (by->by_node && c->by_node)
 		return narrow_nodes(c, by);
-	if (err)
-		return err;
-	for (size_t i = 0; i < by->nnodes; i++) {
+	for (size_t i = 0; by->by_node && i < by->nnodes; i++) {
 		err = loom_controls_add_node(c, by->nodes[i]);
 		if (err)
 			return err;
 	}
-	return err;
+	return 0;
 }
 
 /* ---- decisions ---- */
@@ -263,61 +252,42 @@ bool loom_controls_filters_pass(const struct loom_controls *c, uint8_t kind, uin
 	return !c->by_node || (session && c->session_passes) || has_node(c, core, node);
 }
 
-static size_t slot_of(const struct loom_tick *ticks, size_t room, const struct loom_tick *key)
-{
-	uint64_t h = ((uint64_t)key->node << 24 | (uint64_t)key->core << 8 | key->kind) *
-		     0x9e3779b97f4a7c15u;
-	size_t at = (size_t)(h >> 20) & (room - 1);
-
-	while (ticks[at].count && (ticks[at].node != key->node || ticks[at].core != key->core ||
-				   ticks[at].kind != key->kind))
-		at = (at + 1) & (room - 1);
-	return at;
-}
-
-static int grow(struct loom_controls *c)
-{
-	size_t room = c->room ? 2 * c->room : 64;
-	struct loom_tick *ticks = calloc(room, sizeof(*ticks));
-
-	if (!ticks)
-		return -ENOMEM;
-	for (size_t i = 0; i < c->room; i++) {
-		if (c->ticks[i].count)
-			ticks[slot_of(ticks, room, &c->ticks[i])] = c->ticks[i];
-	}
-	free(c->ticks);
-	c->ticks = ticks;
-	c->room = room;
-	return 0;
-}
-
 int loom_controls_decide(struct loom_controls *c, const struct loom_record *r)
 {
-	struct loom_tick key = {1, r->hw_node_id, r->core_id, r->event_kind}, *tick;
-	size_t at;
+	struct hash_key key = {r->hw_node_id, r->core_id, r->event_kind};
+	struct loom_ticks *t;
+	uint64_t *count;
+	uint32_t *at;
 
 	if (!loom_controls_filters_pass(c, r->event_kind, r->core_id, r->hw_node_id))
 		return LOOM_FILTERED;
 	if (!loom_controls_samples(c) ||
 	    (r->event_kind >= LOOM_INVOCATION_START && r->event_kind <= LOOM_DEVICE_ERROR))
 		return LOOM_PASSES;
-	if (2 * (c->nticks + 1) > c->room && grow(c) < 0)
+	if (!c->ticks)
+		c->ticks = calloc(1, sizeof(*c->ticks));
+	t = c->ticks;
+	at = t ? hash_at(&t->index_of, key) : NULL;
+	if (!at)
 		return -ENOMEM;
-	at = slot_of(c->ticks, c->room, &key);
-	tick = &c->ticks[at];
-	if (!tick->count) {
-		*tick = key;
-		tick->count = 0;
-		c->nticks++;
+	if (*at == HASH_NONE) {
+		count = ARRAY_ADD(t->counts, t->n);
+		if (!count)
+			return -ENOMEM;
+		*count = 0;
+		*at = (uint32_t)(t->n - 1);
 	}
-	return tick->count++ % c->of < c->keep ? LOOM_PASSES : LOOM_SAMPLED_OUT;
+	return t->counts[*at]++ % c->of < c->keep ? LOOM_PASSES : LOOM_SAMPLED_OUT;
 }
 
 void loom_controls_free(struct loom_controls *c)
 {
+	if (c->ticks) {
+		hash_free(&c->ticks->index_of);
+		free(c->ticks->counts);
+	}
+	free(c->ticks);
 	free(c->cores);
 	free(c->nodes);
-	free(c->ticks);
 	memset(c, 0, sizeof(*c));
 }

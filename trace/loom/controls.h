@@ -28,7 +28,7 @@ struct loom_node_id {
 	bool any_core;
 };
 
-struct loom_tick; /* number of records of a node and kind */
+struct loom_ticks; /* the numbers of records of each node and kind */
 
 struct loom_controls {
 	bool by_kind, by_core, by_node; /* false: all pass */
@@ -39,8 +39,7 @@ struct loom_controls {
 	struct loom_node_id *nodes; /* if by_node, sorted */
 	size_t nnodes;
 	uint32_t keep, of; /* sampling: keep K of N; equal numbers keep all */
-	struct loom_tick *ticks;
-	size_t nticks, room;
+	struct loom_ticks *ticks;
 };
 
 enum loom_decision { LOOM_PASSES, LOOM_FILTERED, LOOM_SAMPLED_OUT };

@@ -38,9 +38,7 @@ struct record_order {
 	size_t nscopes;
 	struct hash scope_of; /* invocation, epoch, core */
 	size_t last;	      /* scope of the last record */
-	uint32_t *epochs;
-	uint8_t *seen; /* a bit for each core with an epoch */
-	uint64_t records[256];
+	uint64_t *epochs;     /* of the last record of each core, + 1; 0: no record yet */
 	uint64_t last_cycle;
 	uint32_t last_epoch;
 	uint64_t last_invocation;
@@ -56,8 +54,7 @@ struct record_order *record_order_new(struct loom_violations *findings)
 		return NULL;
 	o->findings = findings;
 	o->epochs = calloc(CORES, sizeof(*o->epochs));
-	o->seen = calloc(CORES / 8, 1);
-	if (!o->epochs || !o->seen) {
+	if (!o->epochs) {
 		record_order_free(o);
 		return NULL;
 	}
@@ -71,7 +68,6 @@ void record_order_free(struct record_order *o)
 	free(o->scopes);
 	hash_free(&o->scope_of);
 	free(o->epochs);
-	free(o->seen);
 	free(o);
 }
 
@@ -128,8 +124,7 @@ static struct scope *scope_of(struct record_order *o, const struct loom_record *
 static void check_time(struct record_order *o, const struct loom_place *place,
 		       const struct loom_record *r, bool restarts)
 {
-	uint16_t core = r->core_id;
-	uint8_t bit = (uint8_t)(1u << core % 8);
+	uint64_t *epoch = &o->epochs[r->core_id];
 
 	if (restarts)
 		loom_violation_add_as(
@@ -145,12 +140,11 @@ static void check_time(struct record_order *o, const struct loom_place *place,
 			: r->invocation_id != o->last_invocation
 				? " (the invocation changed: see --chain)"
 				: "");
-	if ((o->seen[core / 8] & bit) && r->epoch_id < o->epochs[core])
+	if (r->epoch_id + 1ull < *epoch)
 		loom_violation_add(o->findings, LOOM_O2, place,
-				   "record %llu: core %u epoch %u after %u", LLU(place->record),
-				   core, r->epoch_id, o->epochs[core]);
-	o->seen[core / 8] |= bit;
-	o->epochs[core] = r->epoch_id;
+				   "record %llu: core %u epoch %u after %llu", LLU(place->record),
+				   r->core_id, r->epoch_id, LLU(*epoch - 1));
+	*epoch = r->epoch_id + 1ull;
 }
 
 static void check_kind(const struct record_order *o, const struct loom_place *place,
@@ -210,8 +204,7 @@ int record_order_add(struct record_order *o, const struct loom_place *place,
 		return -ENOMEM;
 	o->file = place->file;
 	if (__builtin_expect(restarts || r->cycle < o->last_cycle ||
-				     r->epoch_id != o->epochs[r->core_id] ||
-				     !(o->seen[r->core_id / 8] & 1u << r->core_id % 8),
+				     r->epoch_id + 1ull != o->epochs[r->core_id],
 			     0))
 		check_time(o, place, r, restarts);
 	if (r->event_kind >= LOOM_DEVICE_ERROR)
@@ -220,7 +213,6 @@ int record_order_add(struct record_order *o, const struct loom_place *place,
 	o->last_epoch = r->epoch_id;
 	o->last_invocation = r->invocation_id;
 	o->any = true;
-	o->records[r->event_kind]++;
 	note(s, (struct spot){place->record, place->offset}, r->event_kind);
 	return 0;
 }
@@ -239,28 +231,19 @@ static int by_invocation(const void *a, const void *b)
 	return x->core_id < y->core_id ? -1 : x->core_id > y->core_id;
 }
 
-static void say(const struct record_order *o, enum loom_severity severity, enum loom_rule rule,
-		const struct scope *s, const struct spot *where, const char *what)
+__attribute__((format(printf, 6, 7))) static void
+report(const struct record_order *o, enum loom_severity severity, enum loom_rule rule,
+       const struct scope *s, const struct spot *where, const char *fmt, ...)
 {
-	struct loom_place place = {o->file, where ? where->index : LOOM_NOWHERE,
-				   where ? where->offset : LOOM_NOWHERE};
-
-	loom_violation_add_as(o->findings, severity, rule, &place, "core=%u epoch=%u inv=%llu: %s",
-			      s->core_id, s->epoch_id, LLU(s->invocation_id), what);
-}
-
-__attribute__((format(printf, 5, 6))) static void tell(const struct record_order *o,
-						       enum loom_rule rule, const struct scope *s,
-						       const struct spot *where, const char *fmt,
-						       ...)
-{
-	char what[256];
+	struct loom_place place = {o->file, where->index, where->offset};
+	char text[256];
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(what, sizeof(what), fmt, args);
+	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	say(o, loom_rules[rule].severity, rule, s, where, what);
+	loom_violation_add_as(o->findings, severity, rule, &place, "core=%u epoch=%u inv=%llu: %s",
+			      s->core_id, s->epoch_id, LLU(s->invocation_id), text);
 }
 
 /* Judges a scope; `start` and `done` are its own, or those of another core. */
@@ -270,45 +253,48 @@ static void judge(struct record_order *o, const struct scope *s, struct spot sta
 	bool has_nodes = s->first_node.index != NEVER;
 
 	if (s->starts > 1)
-		tell(o, LOOM_O5, s, &s->first_start, "%llu INVOCATION_START", LLU(s->starts));
+		report(o, LOOM_ERROR, LOOM_O5, s, &s->first_start, "%llu INVOCATION_START",
+		       LLU(s->starts));
 	if (s->dones > 1)
-		tell(o, LOOM_O5, s, &s->first_done, "%llu INVOCATION_DONE", LLU(s->dones));
+		report(o, LOOM_ERROR, LOOM_O5, s, &s->first_done, "%llu INVOCATION_DONE",
+		       LLU(s->dones));
 	if (start.index == NEVER) {
 		if (!has_nodes)
 			return;
 		o->without_start++;
-		say(o, may_lack(arg, LOOM_INVOCATION_START, s->core_id) ? LOOM_NOTICE : LOOM_ERROR,
-		    LOOM_O8, s, &s->first_node, "node events without INVOCATION_START");
+		report(o,
+		       may_lack(arg, LOOM_INVOCATION_START, s->core_id) ? LOOM_NOTICE : LOOM_ERROR,
+		       LOOM_O8, s, &s->first_node, "node events without INVOCATION_START");
 		return;
 	}
 	if (s->first_done.index < start.index)
-		tell(o, LOOM_O5, s, &s->first_done,
-		     "INVOCATION_DONE at record %llu precedes INVOCATION_START at record %llu",
-		     LLU(s->first_done.index), LLU(start.index));
+		report(o, LOOM_ERROR, LOOM_O5, s, &s->first_done,
+		       "INVOCATION_DONE at record %llu precedes INVOCATION_START at record %llu",
+		       LLU(s->first_done.index), LLU(start.index));
 	if (s->first_node.index < start.index)
-		tell(o, LOOM_O3, s, &s->first_node,
-		     "record %llu precedes INVOCATION_START at record %llu",
-		     LLU(s->first_node.index), LLU(start.index));
+		report(o, LOOM_ERROR, LOOM_O3, s, &s->first_node,
+		       "record %llu precedes INVOCATION_START at record %llu",
+		       LLU(s->first_node.index), LLU(start.index));
 	if (s->config_writes > 0 && s->last_config.index > start.index)
-		tell(o, LOOM_O6, s, &s->last_config,
-		     "CONFIG_WRITE at record %llu follows INVOCATION_START at record %llu",
-		     LLU(s->last_config.index), LLU(start.index));
+		report(o, LOOM_WARNING, LOOM_O6, s, &s->last_config,
+		       "CONFIG_WRITE at record %llu follows INVOCATION_START at record %llu",
+		       LLU(s->last_config.index), LLU(start.index));
 	if (done.index == NEVER) {
 		if (has_nodes || s->starts > 0)
-			say(o, LOOM_NOTICE, LOOM_O9, s, &start,
-			    s->errors ? "no INVOCATION_DONE (device error)"
-				      : "no INVOCATION_DONE (cut, timed out or filtered)");
+			report(o, LOOM_NOTICE, LOOM_O9, s, &start,
+			       s->errors ? "no INVOCATION_DONE (device error)"
+					 : "no INVOCATION_DONE (cut, timed out or filtered)");
 		return;
 	}
 	if (s->after_done.index != NEVER)
-		tell(o, LOOM_O4, s, &s->after_done,
-		     "record %llu follows INVOCATION_DONE at record %llu", LLU(s->after_done.index),
-		     LLU(s->last_done.index));
+		report(o, LOOM_ERROR, LOOM_O4, s, &s->after_done,
+		       "record %llu follows INVOCATION_DONE at record %llu",
+		       LLU(s->after_done.index), LLU(s->last_done.index));
 	else if (s->dones == 0 && s->last_active.index != NEVER &&
 		 s->last_active.index > done.index)
-		tell(o, LOOM_O4, s, &s->last_active,
-		     "record %llu follows INVOCATION_DONE of another core at record %llu",
-		     LLU(s->last_active.index), LLU(done.index));
+		report(o, LOOM_ERROR, LOOM_O4, s, &s->last_active,
+		       "record %llu follows INVOCATION_DONE of another core at record %llu",
+		       LLU(s->last_active.index), LLU(done.index));
 }
 
 /* Judges the scopes of one invocation: a core without START or DONE uses that of another core. */
@@ -345,11 +331,6 @@ void record_order_finish(struct record_order *o, bool (*may_lack)(void *, uint8_
 	}
 }
 
-uint64_t record_order_config_writes(const struct record_order *o)
-{
-	return o->records[LOOM_CONFIG_WRITE];
-}
-
 uint64_t record_order_last_config_writes(const struct record_order *o)
 {
 	uint64_t sum = 0;
@@ -365,11 +346,6 @@ uint64_t record_order_last_config_writes(const struct record_order *o)
 uint64_t record_order_without_start(const struct record_order *o)
 {
 	return o->without_start;
-}
-
-uint64_t record_order_records(const struct record_order *o, uint8_t kind)
-{
-	return o->records[kind];
 }
 
 uint64_t record_order_scopes(const struct record_order *o)

@@ -38,13 +38,10 @@ int record_order_add(struct record_order *order, const struct loom_place *place,
 void record_order_finish(struct record_order *order,
 			 bool (*may_lack)(void *arg, uint8_t kind, uint16_t core), void *arg);
 
-/* CONFIG_WRITE records: all, and those of the invocation (on all cores) of the last record. */
-uint64_t record_order_config_writes(const struct record_order *order);
+/* CONFIG_WRITE records of the invocation (on all cores) of the last record. */
 uint64_t record_order_last_config_writes(const struct record_order *order);
 /* After record_order_finish(): scopes with records of nodes, but without a start. */
 uint64_t record_order_without_start(const struct record_order *order);
-/* Number of records of a kind. */
-uint64_t record_order_records(const struct record_order *order, uint8_t kind);
 /* Number of scopes. */
 uint64_t record_order_scopes(const struct record_order *order);
 

@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/base/array.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 #include "trace/loom/run_reader.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -90,24 +92,30 @@ static size_t rank(const char *trace, const char *perf)
 
 /* ---- content ---- */
 
-static bool begins(const char *text, const char *with)
+/* Keys that only statistics have, in quotes. */
+static const char *const stats_keys[] = {
+	"\"schema\"",	    "\"nodePerf\"",	 "\"totalCycles\"",
+	"\"total_cycles\"", "\"kernel_cycles\"", "\"config_load\"",
+};
+
+static bool is_stats_key(const char *key)
 {
-	return !strncmp(text, with, strlen(with));
+	size_t len = strlen(key);
+
+	for (size_t i = 0; i < COUNT(stats_keys); i++) {
+		if (strlen(stats_keys[i]) == len + 2 && !strncmp(stats_keys[i] + 1, key, len))
+			return true;
+	}
+	return false;
 }
 
 /* Classifies damaged JSON by its first bytes. */
-static enum loom_content json_sniffed(const char *text)
+static enum loom_content damaged_content(const char *text)
 {
-	static const char *const of_trace[] = {"\"trace_kind\"", "\"event_kind\""};
-	static const char *const of_perf[] = {"\"schema\"", "\"nodePerf\"", "\"totalCycles\"",
-					      "\"total_cycles\"", "\"config_load\""};
-
-	for (size_t i = 0; i < COUNT(of_trace); i++) {
-		if (strstr(text, of_trace[i]))
-			return LOOM_TRACE;
-	}
-	for (size_t i = 0; i < COUNT(of_perf); i++) {
-		if (strstr(text, of_perf[i]))
+	if (strstr(text, "\"trace_kind\"") || strstr(text, "\"event_kind\""))
+		return LOOM_TRACE;
+	for (size_t i = 0; i < COUNT(stats_keys); i++) {
+		if (strstr(text, stats_keys[i]))
 			return LOOM_STATISTICS;
 	}
 	return *text == '[' || strstr(text, "\"events\"") ? LOOM_TRACE : LOOM_OTHER;
@@ -115,64 +123,67 @@ static enum loom_content json_sniffed(const char *text)
 
 /*
  * Classifies JSON: a trace has a trace_kind or a list of events, or is a bare list; statistics have
- * a known key in any position. Returns -1 if the document is damaged before that.
+ * a known key in any position. `text` has the first bytes, for a document that is damaged before
+ * that.
  */
-static int json_content(struct tokens *t)
+static enum loom_content json_content(struct tokens *t, const char *text)
 {
-	static const char *const of_perf[] = {"schema",	      "nodePerf",      "totalCycles",
-					      "total_cycles", "kernel_cycles", "config_load"};
 	struct token v;
 	const char *key;
-	int more = -1;
+	int more;
 
 	if (!tokens_value(t, &v))
-		return -1;
+		return damaged_content(text);
 	if (v.type != TOKEN_OBJECT)
 		return LOOM_TRACE;
 	while ((more = tokens_key(t, &key)) > 0) {
-		for (size_t i = 0; i < COUNT(of_perf); i++) {
-			if (!strcmp(key, of_perf[i]))
-				return LOOM_STATISTICS;
-		}
+		if (is_stats_key(key))
+			return LOOM_STATISTICS;
 		if (!strcmp(key, "trace_kind"))
 			return LOOM_TRACE;
 		if (strcmp(key, "events") != 0) {
 			if (!tokens_skip(t))
-				return -1;
+				return damaged_content(text);
 			continue;
 		}
 		if (!tokens_value(t, &v))
-			return -1;
+			return damaged_content(text);
 		if (v.type == TOKEN_ARRAY)
 			return LOOM_TRACE;
 		if (v.type == TOKEN_OBJECT && !tokens_leave(t))
-			return -1;
+			return damaged_content(text);
 	}
-	return more < 0 ? -1 : LOOM_OTHER;
+	return more < 0 ? damaged_content(text) : LOOM_OTHER;
 }
 
 static enum loom_content json_file(int dirfd, const char *path, const char *text)
 {
-	struct inflow in;
+	enum loom_content content = damaged_content(text);
 	struct tokens *t = malloc(sizeof(*t));
-	int content = -1;
+	struct inflow in;
 
-	if (t && inflow_open(&in, dirfd, path) == 0) {
+	if (!t)
+		return content;
+	if (inflow_open(&in, dirfd, path) == 0) {
 		tokens_init(t, &in);
-		content = json_content(t);
+		content = json_content(t, text);
 	}
-	if (t)
-		inflow_close(&in);
+	inflow_close(&in);
 	free(t);
-	return content < 0 ? json_sniffed(text) : (enum loom_content)content;
+	return content;
 }
 
 /* True for statistics in text: lines "key: value", with known keys among the first lines. */
 static bool is_text_stat(const char *text)
 {
-	return begins(text, "success:") || begins(text, "termination:") ||
-	       begins(text, "total_cycles:") || strstr(text, "\ntotal_cycles:") ||
-	       begins(text, "[node_perf]");
+	static const char *const starts[] = {
+		"success:", "termination:", "total_cycles:", "[node_perf]"};
+
+	for (size_t i = 0; i < COUNT(starts); i++) {
+		if (!strncmp(text, starts[i], strlen(starts[i])))
+			return true;
+	}
+	return strstr(text, "\ntotal_cycles:") != NULL;
 }
 
 /* True for records without a header, if the reader finds their size. */
@@ -221,71 +232,39 @@ enum loom_content loom_content_of(int dirfd, const char *path)
 
 /* ---- the run ---- */
 
-static int no_memory(const char *arg)
-{
-	log_no_memory("while reading %s", arg);
-	return -ENOMEM;
-}
-
-/* The traces and statistics in a directory. */
-struct folder {
+/* The candidates for the trace, or for the statistics. */
+struct candidates {
 	char **paths;
-	size_t n, room;
+	size_t n;
 };
 
-static int folder_add(struct folder *f, char *path)
+static void candidates_free(struct candidates *c)
 {
-	if (f->n == f->room) {
-		size_t room = f->room ? 2 * f->room : 8;
-		char **paths = reallocarray(f->paths, room, sizeof(*paths));
+	for (size_t i = 0; i < c->n; i++)
+		free(c->paths[i]);
+	free(c->paths);
+}
 
-		if (!paths)
-			return -ENOMEM;
-		f->paths = paths;
-		f->room = room;
+/* Adds the path, which it takes over. Returns 0 or -ENOMEM. */
+static int add(struct candidates *c, char *path)
+{
+	char **to = ARRAY_ADD(c->paths, c->n);
+
+	if (!to) {
+		free(path);
+		return -ENOMEM;
 	}
-	f->paths[f->n++] = path;
+	*to = path;
 	return 0;
 }
 
-static void folder_free(struct folder *f)
+static int read_directory(const char *dir, struct candidates *traces, struct candidates *perfs)
 {
-	for (size_t i = 0; i < f->n; i++)
-		free(f->paths[i]);
-	free(f->paths);
-}
-
-static const char *base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-static int sort_content(const char *dir, const char *name, struct folder *traces,
-			struct folder *perfs)
-{
-	enum loom_content content;
-	char *path;
-	int err;
-
-	if (asprintf(&path, "%s%s%s", dir, dir[strlen(dir) - 1] == '/' ? "" : "/", name) < 0)
-		return -ENOMEM;
-	content = loom_content_of(AT_FDCWD, path);
-	if (content == LOOM_OTHER) {
-		free(path);
-		return 0;
-	}
-	err = folder_add(content == LOOM_STATISTICS ? perfs : traces, path);
-	if (err)
-		free(path);
-	return err;
-}
-
-static int read_folder(const char *dir, struct folder *traces, struct folder *perfs)
-{
+	const char *slash = dir[strlen(dir) - 1] == '/' ? "" : "/";
 	const struct dirent *entry;
+	enum loom_content content;
 	DIR *d = opendir(dir);
+	char *path;
 	int err = 0;
 
 	if (!d) {
@@ -293,31 +272,36 @@ static int read_folder(const char *dir, struct folder *traces, struct folder *pe
 		log_error("%s: cannot open: %s", dir, strerror(-err));
 		return err;
 	}
-	if (err)
-		goto out;
 	while ((entry = readdir(d)) != NULL) {
-		if (entry->d_name[0] != '.')
-			err = sort_content(dir, entry->d_name, traces, perfs);
+		if (entry->d_name[0] == '.')
+			continue;
+		path = xasprintf("%s%s%s", dir, slash, entry->d_name);
+		content = path ? loom_content_of(AT_FDCWD, path) : LOOM_OTHER;
+		if (content != LOOM_OTHER)
+			err = add(content == LOOM_STATISTICS ? perfs : traces, path);
+		else if (path)
+			free(path);
+		else
+			err = -ENOMEM;
 		if (err)
-			goto out;
+			break;
 	}
-out:
 	closedir(d);
-	return err ? no_memory(dir) : 0;
+	return err;
 }
 
 /*
- * Finds the file in `f` that belongs to `like`: to a trace, or with `is_perf` to statistics, of
- * that name; to any file if `like` is NULL. Returns its index, -1 for none, -2 for several.
+ * Finds the candidate that belongs to `like`: to a trace, or with `is_perf` to statistics, of that
+ * name; to any file if `like` is NULL. Returns its index, -1 for none, -2 for several.
  */
-static int choose(const struct folder *f, const char *like, bool is_perf)
+static int find(const struct candidates *c, const char *like, bool is_perf)
 {
 	size_t best = COUNT(partners), n = 0;
 	int which = -1;
 
-	for (size_t i = 0; like && i < f->n; i++) {
-		const char *trace = is_perf ? base(f->paths[i]) : base(like);
-		const char *perf = is_perf ? base(like) : base(f->paths[i]);
+	for (size_t i = 0; like && i < c->n; i++) {
+		const char *trace = basename(is_perf ? c->paths[i] : like);
+		const char *perf = basename(is_perf ? like : c->paths[i]);
 
 		if (!same_run(trace, perf))
 			continue;
@@ -328,140 +312,122 @@ static int choose(const struct folder *f, const char *like, bool is_perf)
 	}
 	if (n > 0)
 		return n == 1 || best < COUNT(partners) ? which : -2;
-	return f->n > 1 ? -2 : (int)f->n - 1;
+	return c->n > 1 ? -2 : (int)c->n - 1;
 }
 
-static char *take(struct folder *f, int which)
+/*
+ * Sets run->trace, or with `statistics` run->perf, to the candidate that belongs to the other one.
+ * Returns 0, with or without a result, or -EINVAL after a message.
+ */
+static int choose(struct run_files *run, const char *where, struct candidates *c, bool statistics)
 {
-	char *path = f->paths[which];
-
-	f->paths[which] = NULL;
-	return path;
-}
-
-/* Chooses the statistics of run->trace. Returns 0, or -EINVAL after a message. */
-static int choose_perf(struct run_files *run, const char *where, struct folder *perfs)
-{
-	int which = perfs->paths ? choose(perfs, run->trace, false) : -1;
+	int which = find(c, statistics ? run->trace : run->perf, !statistics);
 
 	if (which == -2) {
-		log_error(
-			"%s: %zu statistics files, among them %s and %s, which may be of the run: "
-			"name one with --perf",
-			where, perfs->n, base(perfs->paths[0]), base(perfs->paths[1]));
+		log_error(statistics ? "%s: %zu statistics files, among them %s and %s, which may "
+				       "be of the run: name one with --perf"
+				     : "%s: %zu traces, among them %s and %s: name one of them",
+			  where, c->n, basename(c->paths[0]), basename(c->paths[1]));
 		return -EINVAL;
 	}
-	if (which >= 0)
-		run->perf = take(perfs, which);
+	if (which >= 0) {
+		*(statistics ? &run->perf : &run->trace) = c->paths[which];
+		c->paths[which] = NULL;
+	}
 	return 0;
 }
 
-/* Chooses the trace of run->perf, or the only trace. Returns 0, or -EINVAL after a message. */
-static int choose_trace(struct run_files *run, const char *where, struct folder *traces)
-{
-	int which = traces->paths ? choose(traces, run->perf, true) : -1;
-
-	if (which == -2) {
-		log_error("%s: %zu traces, among them %s and %s: name one of them", where,
-			  traces->n, base(traces->paths[0]), base(traces->paths[1]));
-		return -EINVAL;
-	}
-	if (which >= 0)
-		run->trace = take(traces, which);
-	return 0;
-}
-
-static int find_in_folder(struct run_files *run, const char *dir, const char *perf)
-{
-	struct folder traces = {0}, perfs = {0};
-	int err = read_folder(dir, &traces, &perfs);
-
-	if (!err)
-		err = choose_trace(run, dir, &traces);
-	if (!err && !perf)
-		err = choose_perf(run, dir, &perfs);
-	folder_free(&traces);
-	folder_free(&perfs);
-	if (!err && !run->trace && !run->perf && (!perf || !strcmp(perf, "-"))) {
-		log_error("%s: no trace and no statistics of Loom in this directory", dir);
-		err = -ENOENT;
-	}
-	return err;
-}
-
-/* Lists the files with the first `stem` bytes of `path`: statistics, or traces. */
-static int siblings(struct folder *f, const char *path, size_t stem, bool statistics)
+/* Adds the files with the first `stem` bytes of `path`: statistics, or traces. */
+static int add_siblings(struct candidates *c, const char *path, size_t stem, bool statistics)
 {
 	const char *const *ends = statistics ? stats_ends : trace_ends;
 	size_t n = statistics ? COUNT(stats_ends) : COUNT(trace_ends);
-	bool only_end = base(path) == path + stem; /* trace.json, stat.json */
+	bool only_end = basename(path) == path + stem; /* trace.json, stat.json */
+	int err;
 
 	for (size_t i = 0; i < n; i++) {
-		enum loom_content content;
-		char *other;
+		char *other = xasprintf("%.*s%s", (int)stem, path, ends[i] + only_end);
+		enum loom_content content = LOOM_OTHER;
 
-		if (asprintf(&other, "%.*s%s", (int)stem, path, ends[i] + only_end) < 0)
-			return no_memory(path);
-		content = strcmp(other, path) != 0 ? loom_content_of(AT_FDCWD, other) : LOOM_OTHER;
-		if (content == LOOM_OTHER || (content == LOOM_STATISTICS) != statistics)
+		if (!other)
+			return -ENOMEM;
+		if (strcmp(other, path) != 0)
+			content = loom_content_of(AT_FDCWD, other);
+		if (content == LOOM_OTHER || (content == LOOM_STATISTICS) != statistics) {
 			free(other);
-		else if (folder_add(f, other) < 0) {
-			free(other);
-			return no_memory(path);
+			continue;
 		}
+		err = add(c, other);
+		if (err)
+			return err;
 	}
 	return 0;
 }
 
-static int find_by_file(struct run_files *run, const char *path, const char *perf)
+/* Takes the file `path` as the trace or the statistics, and adds candidates for the other one. */
+static int take_file(struct run_files *run, const char *path, const char *perf,
+		     struct candidates *traces, struct candidates *perfs)
 {
 	bool statistics = loom_content_of(AT_FDCWD, path) == LOOM_STATISTICS;
-	const char *const *ends = statistics ? stats_ends : trace_ends;
-	size_t tail = end_of(base(path), ends, statistics ? COUNT(stats_ends) : COUNT(trace_ends));
-	char **to = statistics ? &run->perf : &run->trace;
-	struct folder others = {0};
-	int err = 0;
+	size_t tail = statistics ? end_of(basename(path), stats_ends, COUNT(stats_ends))
+				 : end_of(basename(path), trace_ends, COUNT(trace_ends));
+	char *copy = strdup(path);
 
-	*to = strdup(path);
-	if (!*to)
-		return no_memory(path);
+	if (!copy)
+		return -ENOMEM;
+	*(statistics ? &run->perf : &run->trace) = copy;
 	if (tail == 0 || (!statistics && perf))
 		return 0;
-	err = siblings(&others, path, strlen(path) - tail, !statistics);
-	if (err)
-		goto out;
-	err = statistics ? choose_trace(run, path, &others) : choose_perf(run, path, &others);
-out:
-	folder_free(&others);
-	return err;
+	return add_siblings(statistics ? traces : perfs, path, strlen(path) - tail, !statistics);
 }
 
-static int find_by_name(struct run_files *run, const char *arg, const char *perf)
+/* Fills in run->trace and run->perf; `perf` as for run_files_find(). */
+static int find_files(struct run_files *run, const char *arg, const char *perf)
 {
-	struct folder traces = {0}, perfs = {0};
+	struct candidates traces = {0}, perfs = {0};
+	bool is_name, is_dir;
+	struct stat st;
 	int err = 0;
 
-	if (*base(arg)) {
-		err = siblings(&traces, arg, strlen(arg), false);
-		if (!err && !perf)
-			err = siblings(&perfs, arg, strlen(arg), true);
-		if (!err)
-			err = choose_trace(run, arg, &traces);
-		if (!err)
-			err = choose_perf(run, arg, &perfs);
-	}
-	folder_free(&traces);
-	folder_free(&perfs);
+	is_name = stat(arg, &st) < 0;
+	is_dir = !is_name && S_ISDIR(st.st_mode);
+	if (is_dir)
+		err = read_directory(arg, &traces, &perfs);
+	else if (!is_name)
+		err = take_file(run, arg, perf, &traces, &perfs);
+	else if (*basename(arg))
+		err = add_siblings(&traces, arg, strlen(arg), false);
+	if (err)
+		goto out;
+	if (is_name && *basename(arg) && !perf)
+		err = add_siblings(&perfs, arg, strlen(arg), true);
+	if (err)
+		goto out;
+	err = run->trace ? 0 : choose(run, arg, &traces, false);
+	if (err)
+		goto out;
+	err = run->perf || perf ? 0 : choose(run, arg, &perfs, true);
 	if (err || run->trace || run->perf)
-		return err;
-	log_error("%s: no such file or directory, and no %s.trace.bin or the like", arg, arg);
-	return -ENOENT;
+		goto out;
+	if (is_name) {
+		log_error("%s: no such file or directory, and no %s.trace.bin or the like", arg,
+			  arg);
+		err = -ENOENT;
+	} else if (!perf || !strcmp(perf, "-")) {
+		log_error("%s: no trace and no statistics of Loom in this directory", arg);
+		err = -ENOENT;
+	}
+out:
+	if (err == -ENOMEM)
+		log_no_memory("while reading %s", arg);
+	candidates_free(&traces);
+	candidates_free(&perfs);
+	return err;
 }
 
 int run_files_find(struct run_files *run, const char *arg, const char *perf)
 {
 	const char *named;
-	struct stat st;
 	int err;
 
 	memset(run, 0, sizeof(*run));
@@ -469,26 +435,18 @@ int run_files_find(struct run_files *run, const char *arg, const char *perf)
 		log_error("the name of the run is empty");
 		return -ENOENT;
 	}
-	if (stat(arg, &st) < 0)
-		err = find_by_name(run, arg, perf);
-	else if (S_ISDIR(st.st_mode))
-		err = find_in_folder(run, arg, perf);
-	else
-		err = find_by_file(run, arg, perf);
+	err = find_files(run, arg, perf);
 	if (err)
 		return err;
-	if (perf && strcmp(perf, "-") != 0) {
+	if (perf && (run->trace || strcmp(perf, "-") != 0)) {
 		free(run->perf);
-		run->perf = strdup(perf);
-		if (!run->perf)
-			return no_memory(arg);
-	} else if (perf && run->trace) {
-		free(run->perf);
-		run->perf = NULL;
+		run->perf = strcmp(perf, "-") != 0 ? strdup(perf) : NULL;
+		if (!run->perf && strcmp(perf, "-") != 0)
+			return log_no_memory("while reading %s", arg);
 	}
-	named = base(run->trace ? run->trace : run->perf);
+	named = basename(run->trace ? run->trace : run->perf);
 	run->name = strndup(named, run_files_stem(named));
-	return run->name ? 0 : no_memory(arg);
+	return run->name ? 0 : log_no_memory("while reading %s", arg);
 }
 
 void run_files_free(struct run_files *run)

@@ -2,10 +2,14 @@
 #include "trace/loom/run_reader.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+
+#define JUDGED	  64 /* records, to find the layout of a file without a header */
+#define CORES_FEW 8  /* number of different cores that is always plausible */
 
 #define LLU(v) ((unsigned long long)(v))
 
@@ -36,32 +40,103 @@ static size_t record_size(const struct run_reader *r)
 	return r->form == LOOM_NATURAL48 ? LOOM_NATURAL_SIZE : LOOM_PACKED_SIZE;
 }
 
+/* ---- the layout of a file without a header ---- */
+
+enum fit { FITS_NOT, FITS_WITH_EXTENSIONS, FITS };
+
+/* Judges the first records of a file in one layout, by their cycles, padding, cores and kinds. */
+static enum fit judge(const uint8_t *bytes, size_t n, bool is_natural)
+{
+	size_t size = is_natural ? LOOM_NATURAL_SIZE : LOOM_PACKED_SIZE, ncores = 0, extensions = 0;
+	uint16_t cores[JUDGED];
+	uint64_t before = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct loom_record r;
+		size_t c = 0;
+
+		loom_decode(&r, bytes + i * size, is_natural);
+		extensions += r.event_kind >= LOOM_KINDS;
+		if (r.cycle < before || (is_natural && !loom_padding_is_zero(bytes + i * size)))
+			return FITS_NOT;
+		before = r.cycle;
+		while (c < ncores && cores[c] != r.core_id)
+			c++;
+		if (c == ncores)
+			cores[ncores++] = r.core_id;
+	}
+	if ((ncores > CORES_FEW && ncores > n / 2) || extensions > n / 4)
+		return FITS_NOT;
+	return extensions ? FITS_WITH_EXTENSIONS : FITS;
+}
+
+static int refuse(struct run_reader *r, enum loom_rule rule, uint64_t offset, const char *why)
+{
+	struct loom_place place = at_offset(r, offset);
+
+	loom_violation_add(r->findings, rule, &place, "%s", why);
+	return -EBADMSG;
+}
+
+/*
+ * Finds the layout: the one that divides the size of the file and fits its first records. One with
+ * only specified kinds is preferred to one with extensions; if both or none fit, the user must
+ * choose.
+ */
+static int find_layout(struct run_reader *r)
+{
+	size_t most = inflow_fill(&r->inflow, JUDGED * LOOM_NATURAL_SIZE);
+	enum fit fits[2] = {FITS_NOT, FITS_NOT};
+	char why[256];
+
+	for (int natural = 0; natural < 2; natural++) {
+		size_t size = natural ? LOOM_NATURAL_SIZE : LOOM_PACKED_SIZE;
+		size_t n = most / size < JUDGED ? most / size : JUDGED;
+
+		if (r->size % size == 0 && n > 0)
+			fits[natural] = judge(r->inflow.buf + r->inflow.at, n, natural);
+	}
+	if (fits[0] != fits[1]) {
+		r->form = fits[1] > fits[0] ? LOOM_NATURAL48 : LOOM_PACKED38;
+		return 0;
+	}
+	if (fits[0] != FITS_NOT)
+		return refuse(r, LOOM_S1, LOOM_NOWHERE,
+			      "no header, and records of 38 and of 48 bytes are both possible: "
+			      "name one with --layout packed38 or --layout natural48");
+	if (r->size == 0)
+		return refuse(r, LOOM_S1, LOOM_NOWHERE,
+			      "the file is empty: an empty trace has a header");
+	snprintf(why, sizeof(why),
+		 "not a form of trace that is known: no header, no JSON, and its %llu bytes are "
+		 "not plausible records of 38 or of 48 bytes (if they are, name one with --layout "
+		 "packed38 or --layout natural48)",
+		 LLU(r->size));
+	return refuse(r, LOOM_S1, LOOM_NOWHERE, why);
+}
+
+/* ---- opening ---- */
+
 static int open_ltrc(struct run_reader *r)
 {
-	struct loom_place place = at_offset(r, 4);
 	const uint8_t *header = inflow_peek(&r->inflow, LOOM_HEADER_SIZE);
+	char why[64];
 	uint32_t version;
 
-	if (!header) {
-		place.offset = r->size;
-		loom_violation_add(r->findings, LOOM_S4, &place, "the file ends inside the header");
-		return -EBADMSG;
-	}
+	if (!header)
+		return refuse(r, LOOM_S4, r->size, "the file ends inside the header");
 	memcpy(&version, header + 4, sizeof(version));
 	memcpy(&r->announced, header + 8, sizeof(r->announced));
 	r->version = le32toh(version);
 	r->announced = le64toh(r->announced);
 	r->has_announced = true;
-	if (r->version == 0x01000000) {
-		loom_violation_add(
-			r->findings, LOOM_S2, &place,
-			"the version is 1 in big-endian order; only little-endian files are read");
-		return -EBADMSG;
-	}
+	if (r->version == 0x01000000)
+		return refuse(r, LOOM_S2, 4,
+			      "the version is 1 in big-endian order; only little-endian files are "
+			      "read");
 	if (r->version != LOOM_VERSION) {
-		loom_violation_add(r->findings, LOOM_S2, &place, "unsupported version %u",
-				   r->version);
-		return -EBADMSG;
+		snprintf(why, sizeof(why), "unsupported version %u", r->version);
+		return refuse(r, LOOM_S2, 4, why);
 	}
 	inflow_skip(&r->inflow, LOOM_HEADER_SIZE);
 	return 0;
@@ -98,8 +173,8 @@ static int open_form(struct run_reader *r)
 		r->form = LOOM_JSON;
 		return loom_json_open(r);
 	}
-	r->form = r->options.layout != LOOM_UNKNOWN ? r->options.layout : loom_layout_find(r);
-	return r->form == LOOM_UNKNOWN ? -EBADMSG : 0;
+	r->form = r->options.layout;
+	return r->form == LOOM_UNKNOWN ? find_layout(r) : 0;
 }
 
 int run_reader_open(struct run_reader *r, int dirfd, const char *path,

@@ -94,10 +94,5 @@ static inline struct loom_place run_reader_place(const struct run_reader *r)
 
 int loom_json_open(struct run_reader *r);
 int loom_json_next(struct run_reader *r, struct loom_record *record);
-/*
- * The layout of a file without a header, from its first records (loom.md 2.2); LOOM_UNKNOWN after a
- * violation.
- */
-enum loom_form loom_layout_find(struct run_reader *r);
 
 #endif

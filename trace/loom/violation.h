@@ -14,38 +14,40 @@
 
 enum loom_severity { LOOM_NOTICE, LOOM_WARNING, LOOM_ERROR, LOOM_SEVERITIES };
 
-enum loom_rule {
-	LOOM_S1,
-	LOOM_S2,
-	LOOM_S3,
-	LOOM_S4,
-	LOOM_S5,
-	LOOM_O1,
-	LOOM_O2,
-	LOOM_O3,
-	LOOM_O4,
-	LOOM_O5,
-	LOOM_O6,
-	LOOM_O7,
-	LOOM_O8,
-	LOOM_O9,
-	LOOM_O10,
-	LOOM_K1,
-	LOOM_K2,
-	LOOM_P1,
-	LOOM_P2,
-	LOOM_P3,
-	LOOM_P4,
-	LOOM_P5,
-	LOOM_P6,
-	LOOM_P7,
-	LOOM_P8,
-	LOOM_P9,
-	LOOM_P10,
-	LOOM_P11,
-	LOOM_P12,
-	LOOM_RULES
-};
+/* Each rule: its id, its severity, and the rule in words. */
+#define LOOM_RULE_TABLE(RULE)                                                                      \
+	RULE(S1, LOOM_ERROR, "the form is recognised")                                             \
+	RULE(S2, LOOM_ERROR, "the version is 1")                                                   \
+	RULE(S3, LOOM_ERROR, "the header's count equals the records present")                      \
+	RULE(S4, LOOM_ERROR, "no partial record at the end, no cut header")                        \
+	RULE(S5, LOOM_NOTICE, "the padding of the natural layout is zero")                         \
+	RULE(O1, LOOM_ERROR, "the cycle never falls, in file order, across all cores")             \
+	RULE(O2, LOOM_WARNING, "the epoch of a core never falls")                                  \
+	RULE(O3, LOOM_ERROR, "INVOCATION_START stands before every record of a node")              \
+	RULE(O4, LOOM_ERROR, "no NODE_FIRE or ROUTE_USE after INVOCATION_DONE")                    \
+	RULE(O5, LOOM_ERROR, "one INVOCATION_START, one INVOCATION_DONE, in this order")           \
+	RULE(O6, LOOM_WARNING, "no CONFIG_WRITE after INVOCATION_START")                           \
+	RULE(O7, LOOM_ERROR, "two runs of a deterministic simulation are equal")                   \
+	RULE(O8, LOOM_ERROR, "records of nodes have an INVOCATION_START")                          \
+	RULE(O9, LOOM_NOTICE, "every invocation has its INVOCATION_DONE")                          \
+	RULE(O10, LOOM_NOTICE, "JSON: ids of the document applied to the records")                 \
+	RULE(K1, LOOM_NOTICE, "no kind above 7")                                                   \
+	RULE(K2, LOOM_NOTICE, "no DEVICE_ERROR with code 0 or a reserved one")                     \
+	RULE(P1, LOOM_ERROR, "the statistics parse and their form is known")                       \
+	RULE(P2, LOOM_ERROR, "counters are present and integers from 0 on")                        \
+	RULE(P3, LOOM_ERROR, "every derived metric follows from its counters")                     \
+	RULE(P4, LOOM_ERROR, "totals equal the sums over the nodes, counts the lengths")           \
+	RULE(P5, LOOM_ERROR, "active and stall cycles fit into the window")                        \
+	RULE(P6, LOOM_WARNING, "cycles with records of a node equal its counters")                 \
+	RULE(P7, LOOM_ERROR, "execution = total - configuration")                                  \
+	RULE(P8, LOOM_ERROR, "the announced number of events is present")                          \
+	RULE(P9, LOOM_WARNING, "CONFIG_WRITE records equal the configuration writes")              \
+	RULE(P10, LOOM_ERROR, "seen = written + filtered + sampled out + dropped")                 \
+	RULE(P11, LOOM_WARNING, "no node twice without a core")                                    \
+	RULE(P12, LOOM_NOTICE, "nothing filtered, sampled out or dropped")
+
+#define LOOM_RULE_ENUM(id, severity, text) LOOM_##id,
+enum loom_rule { LOOM_RULE_TABLE(LOOM_RULE_ENUM) LOOM_RULES };
 
 struct loom_rule_text {
 	const char *id;

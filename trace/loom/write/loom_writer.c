@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/base/array.h"
 #include "trace/loom/stats/counters.h"
 #include "trace/loom/write/run_stats_write.h"
 
@@ -35,7 +36,7 @@ struct loom_writer {
 	struct run_stats_writer summary;
 	uint64_t dropped_by_kind[256];
 	struct loom_core_drops *cores;
-	size_t ncores, core_room;
+	size_t ncores;
 	uint32_t known_core; /* of the last record: it has an entry in `cores` */
 	/* a ring of options.buffer_records */
 	struct loom_record *buffer;
@@ -43,7 +44,7 @@ struct loom_writer {
 	uint8_t *chunk;		 /* encoded records to write */
 	uint64_t records, bytes; /* in the file */
 	struct held *cycle;	 /* with sort_cycles: the records of the present cycle */
-	size_t held, held_room;
+	size_t held;
 };
 
 /* ---- the trace file ---- */
@@ -96,12 +97,11 @@ static int create(const char *run, const char *suffix)
 	err = fd < 0 ? -errno : 0;
 	free(path);
 	if (err)
-		goto out;
-	if ((fstat(fd, &st) || !S_ISREG(st.st_mode) || ftruncate(fd, 0)))
+		return err;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || ftruncate(fd, 0)) {
 		err = errno ? -errno : -EINVAL;
-out:
-	if (err && fd >= 0)
 		close(fd);
+	}
 	return err ? err : fd;
 }
 
@@ -122,7 +122,7 @@ static int forget(const char *run, const char *suffix)
 
 static struct loom_core_drops *drops_of(struct loom_writer *w, uint32_t core)
 {
-	struct loom_core_drops *at = NULL;
+	struct loom_core_drops *at;
 	size_t low = 0, high = w->ncores;
 
 	while (low < high) {
@@ -133,21 +133,12 @@ static struct loom_core_drops *drops_of(struct loom_writer *w, uint32_t core)
 		else
 			high = middle;
 	}
+	if (low < w->ncores && w->cores[low].core == core)
+		return &w->cores[low];
+	if (!ARRAY_ADD(w->cores, w->ncores))
+		return NULL;
 	at = &w->cores[low];
-	if (low < w->ncores && at->core == core)
-		return at;
-	if (w->ncores == w->core_room) {
-		size_t room = w->core_room ? 2 * w->core_room : 16;
-
-		at = realloc(w->cores, room * sizeof(*at));
-		if (!at)
-			return NULL;
-		w->cores = at;
-		w->core_room = room;
-		at += low;
-	}
-	memmove(at + 1, at, (w->ncores - low) * sizeof(*at));
-	w->ncores++;
+	memmove(at + 1, at, (w->ncores - 1 - low) * sizeof(*at));
 	*at = (struct loom_core_drops){.core = core};
 	return at;
 }
@@ -183,10 +174,8 @@ static void drop_first(struct loom_writer *w, size_t n)
 /* Writes the buffered records. */
 static int flush_records(struct loom_writer *w)
 {
-	size_t size, fit;
+	size_t size = record_size(w), fit = CHUNK_BYTES / size;
 
-	size = record_size(w);
-	fit = CHUNK_BYTES / size;
 	while (w->used && !w->stuck) {
 		size_t n = w->used < fit ? w->used : fit, at = w->first;
 		int err;
@@ -282,8 +271,8 @@ static int by_rank(const void *a, const void *b)
 	const struct held *x = a, *y = b;
 	const struct loom_record *p = &x->record, *q = &y->record;
 
-	if (p->epoch_id !=
-	    q->epoch_id) /* the end of one epoch precedes the start of the next one */
+	/* the end of one epoch precedes the start of the next one */
+	if (p->epoch_id != q->epoch_id)
 		return p->epoch_id < q->epoch_id ? -1 : 1;
 	/* before cores: a core may depend on the start and end of another */
 	if (rank(p->event_kind) != rank(q->event_kind))
@@ -314,24 +303,17 @@ static int commit_cycle(struct loom_writer *w)
 
 static int hold(struct loom_writer *w, const struct loom_record *r)
 {
+	struct held *last;
 	int err = 0;
 
 	if (w->held && w->cycle[0].record.cycle != r->cycle)
 		err = commit_cycle(w);
-	if (w->held == w->held_room) {
-		size_t room = w->held_room ? 2 * w->held_room : 256;
-		struct held *more = realloc(w->cycle, room * sizeof(*more));
-
-		if (!more) {
-			drop(w, r);
-			return -ENOMEM;
-		}
-		w->cycle = more;
-		w->held_room = room;
+	last = ARRAY_ADD(w->cycle, w->held);
+	if (!last) {
+		drop(w, r);
+		return -ENOMEM;
 	}
-	w->cycle[w->held].record = *r;
-	w->cycle[w->held].call = w->held;
-	w->held++;
+	*last = (struct held){*r, w->held};
 	return err;
 }
 
@@ -360,10 +342,7 @@ int loom_writer_event(struct loom_writer *w, const struct loom_record *r)
 		else if (!drops_of(w, r->core_id))
 			err = -ENOMEM;
 	}
-	if (err)
-		goto out;
-	err = loom_counters_add(w->counters, r);
-out:
+	err = err ? err : loom_counters_add(w->counters, r);
 	if (err) {
 		w->account.refused++;
 		return err;
@@ -426,10 +405,8 @@ static int open_summary(struct loom_writer *w, const char *run)
 	int err = legacy ? forget(run, ".perf.json") : 0, fd;
 
 	if (err)
-		goto out;
-	if (w->options.mode == LOOM_SUMMARY)
-		err = forget(run, ".trace.bin");
-out:
+		return err;
+	err = w->options.mode == LOOM_SUMMARY ? forget(run, ".trace.bin") : 0;
 	if (err)
 		return err;
 	fd = create(run, legacy ? ".stat" : ".perf.json");
@@ -481,8 +458,8 @@ static int prepare(struct loom_writer *w, const char *run)
 	if (err)
 		return err;
 	if (lseek(w->fd, (off_t)w->bytes, SEEK_SET) < 0)
-		err = -errno;
-	return err ? err : open_summary(w, run);
+		return -errno;
+	return open_summary(w, run);
 }
 
 int loom_writer_open(struct loom_writer **w, const char *run,
