@@ -139,16 +139,10 @@ static int see_library(const char *name, const char *path, void *arg)
 
 static void read_libraries(int fd)
 {
-	struct libraries libraries;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	MUST(!libraries_open(&libraries, "/proc/self/fdinfo", "x:$ORIGIN", NULL));
-	libraries_close(&libraries);
-	MUST(!libraries_open(&libraries, "", NULL, NULL));
-	libraries.cache_count = 0; /* thousands of entries for each forged name */
-	MUST(!libraries_needed(&libraries, path, see_library, NULL));
-	libraries_close(&libraries);
+	MUST(!libraries_needed("", path, see_library, NULL));
 }
 
 static void resolve_all(int fd)

@@ -157,6 +157,8 @@ const char *elf_file_take(struct elf_file *file, int fd, int *err)
 	wrong = take(file, err);
 	if (wrong)
 		elf_file_close(file);
+	else
+		*err = 0;
 	return wrong;
 }
 

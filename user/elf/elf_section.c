@@ -37,3 +37,16 @@ Elf_Scn *elf_section_named(Elf *elf, const char *name, GElf_Shdr *header)
 	}
 	return NULL;
 }
+
+const char *elf_section_dynamic(Elf *elf, GElf_Sxword tag, int *at)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = elf_section_next(elf, NULL, SHT_DYNAMIC, &header);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	GElf_Dyn entry;
+
+	while (data && gelf_getdyn(data, (*at)++, &entry) && entry.d_tag != DT_NULL)
+		if (entry.d_tag == tag)
+			return elf_strptr(elf, header.sh_link, entry.d_un.d_val);
+	return NULL;
+}

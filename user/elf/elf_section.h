@@ -17,4 +17,8 @@ Elf_Scn *elf_section_next(Elf *elf, Elf_Scn *after, GElf_Word type, GElf_Shdr *h
 /* The first section of that name, with its header, or NULL. */
 Elf_Scn *elf_section_named(Elf *elf, const char *name, GElf_Shdr *header);
 
+/* The string of the next entry with this tag (DT_NEEDED) in the dynamic section, from entry *at on,
+ * which moves behind it; NULL: none. */
+const char *elf_section_dynamic(Elf *elf, GElf_Sxword tag, int *at);
+
 #endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* libraries: see libraries.h. */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <fnmatch.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,13 +13,14 @@
 #include "user/elf/elf_file.h"
 #include "user/elf/elf_section.h"
 #include "user/elf/libraries.h"
+#include "trace/base/array.h"
 #include "trace/base/text.h"
 #include "user/host/open_in_root.h"
 
-#define LOADED_MAX  4096
-#define FOLDERS_MAX 256 /* of one list */
-#define NEEDED_MAX  1024
-#define CACHE_MAX   (64u << 20) /* bytes of ld.so.cache */
+#define LIBRARIES_MAX 4096
+#define FOLDERS_MAX   256 /* of one list */
+#define NEEDED_MAX    1024
+#define CACHE_MAX     (64u << 20) /* bytes of ld.so.cache */
 
 #if defined(__x86_64__)
 #define MULTIARCH   "x86_64-linux-gnu"
@@ -31,6 +29,9 @@
 #define MULTIARCH   "aarch64-linux-gnu"
 #define CACHE_FLAGS 0x0a03 /* FLAG_ELF_LIBC6 | FLAG_AARCH64_LIB64 */
 #endif
+
+static const char usual_folders[] =
+	"/lib/" MULTIARCH ":/usr/lib/" MULTIARCH ":/lib64:/usr/lib64:/lib:/usr/lib";
 
 /* ---- /etc/ld.so.cache ---- */
 
@@ -50,51 +51,56 @@ struct cache_entry {
 	uint64_t hwcap;
 };
 
-/* Reads it whole, with a NUL at the end. A file that is no cache is ignored. 0 or -ENOMEM. */
-static int read_cache(struct libraries *l)
+struct cache {
+	char *bytes; /* the file, with a NUL at the end; NULL: none */
+	size_t size, count;
+};
+
+/* Reads it whole. A file that is no cache counts as an empty one. 0 or -ENOMEM. */
+static int read_cache(struct cache *cache, const char *root)
 {
-	int fd = open_regular(l->root, "/etc/ld.so.cache"), err = 0;
+	int fd = open_regular(root, "/etc/ld.so.cache"), err = 0;
 	struct cache_header header;
 	struct stat st;
 	ssize_t n;
 
+	*cache = (struct cache){0};
 	if (fd < 0)
 		return 0;
 	if (fstat(fd, &st) || st.st_size < (off_t)sizeof(header) || st.st_size > CACHE_MAX)
 		goto out;
-	l->cache = malloc((size_t)st.st_size + 1);
-	if (!l->cache) {
+	cache->bytes = malloc((size_t)st.st_size + 1);
+	if (!cache->bytes) {
 		err = -ENOMEM;
 		goto out;
 	}
-	n = pread(fd, l->cache, (size_t)st.st_size, 0);
+	n = pread(fd, cache->bytes, (size_t)st.st_size, 0);
 	if (n < (ssize_t)sizeof(header))
 		goto out;
-	memcpy(&header, l->cache, sizeof(header));
+	memcpy(&header, cache->bytes, sizeof(header));
 	if (memcmp(header.magic, CACHE_MAGIC, sizeof(header.magic)) ||
 	    header.count > ((size_t)n - sizeof(header)) / sizeof(struct cache_entry))
 		goto out;
-	l->cache[n] = '\0';
-	l->cache_size = (size_t)n;
-	l->cache_count = header.count;
+	cache->bytes[n] = '\0';
+	cache->size = (size_t)n;
+	cache->count = header.count;
 out:
 	close(fd);
 	return err;
 }
 
-/* The name and the path of an entry for this machine; false: it is for another one. */
-static bool cache_entry(const struct libraries *l, size_t index, const char **name,
-			const char **path)
+/* The name and the path of an entry; false: it is for another machine. */
+static bool read_entry(const struct cache *cache, size_t index, const char **name,
+		       const char **path)
 {
 	struct cache_entry entry;
 
-	memcpy(&entry, l->cache + sizeof(struct cache_header) + index * sizeof(entry),
+	memcpy(&entry, cache->bytes + sizeof(struct cache_header) + index * sizeof(entry),
 	       sizeof(entry));
-	if (entry.flags != CACHE_FLAGS || entry.name >= l->cache_size ||
-	    entry.path >= l->cache_size)
+	if (entry.flags != CACHE_FLAGS || entry.name >= cache->size || entry.path >= cache->size)
 		return false;
-	*name = l->cache + entry.name;
-	*path = l->cache + entry.path;
+	*name = cache->bytes + entry.name;
+	*path = cache->bytes + entry.path;
 	return true;
 }
 
@@ -130,116 +136,74 @@ static int cpu_level(const char *path)
 	return cpu_has(level) ? level[strlen(level) - 1] - '0' : -1;
 }
 
-int libraries_open(struct libraries *l, const char *root, const char *path, const char *preload)
+/* The path of the library for this CPU, or NULL. */
+static const char *find_in_cache(const struct cache *cache, const char *wanted)
 {
-	int err = -ENOMEM;
+	const char *name, *path, *best = NULL;
 
-	*l = (struct libraries){.root = root};
-	if (path && *path && !(l->path = strdup(path)))
-		goto fail;
-	if (preload && *preload && !(l->preload = strdup(preload)))
-		goto fail;
-	err = read_cache(l);
-	if (err)
-		goto fail;
-	return 0;
-fail:
-	libraries_close(l);
+	for (size_t i = 0; i < cache->count; i++)
+		if (read_entry(cache, i, &name, &path) && !strcmp(name, wanted) &&
+		    cpu_level(path) > (best ? cpu_level(best) : -1))
+			best = path;
+	return best;
+}
+
+int libraries_cached(const char *root, library_visit visit, void *arg)
+{
+	const char *name, *path, *last = "";
+	struct cache cache;
+	int err = read_cache(&cache, root);
+
+	for (size_t i = 0; i < cache.count; i++) {
+		/* entries of one name stand together */
+		if (!read_entry(&cache, i, &name, &path) || !strcmp(name, last))
+			continue;
+		last = name;
+		path = find_in_cache(&cache, name);
+		err = path ? visit(name, path, arg) : 0;
+		if (err)
+			break;
+	}
+	free(cache.bytes);
 	return err;
-}
-
-void libraries_close(struct libraries *l)
-{
-	free(l->cache);
-	free(l->path);
-	free(l->preload);
-	*l = (struct libraries){.root = ""};
-}
-
-/* ---- the dynamic section ---- */
-
-struct dynamic {
-	struct elf_answer answer; /* has the strings */
-	const char *rpath;	  /* NULL: none */
-	const char *runpath;	  /* NULL: none */
-	const char **needed;
-	size_t nneeded;
-};
-
-/* Answers the tag and the string of each entry. */
-static void answer_dynamic(struct elf_answer *answer, void *fd)
-{
-	Elf *elf = elf_section_begin(*(const int *)fd);
-	GElf_Shdr header;
-	Elf_Scn *section = elf_section_next(elf, NULL, SHT_DYNAMIC, &header);
-	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
-	GElf_Dyn entry;
-
-	for (int i = 0; data && gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++) {
-		const char *text;
-
-		if (entry.d_tag != DT_NEEDED && entry.d_tag != DT_RPATH &&
-		    entry.d_tag != DT_RUNPATH)
-			continue;
-		text = elf_strptr(elf, header.sh_link, entry.d_un.d_val);
-		if (!text || !*text)
-			continue;
-		elf_answer_put(answer, &entry.d_tag, sizeof(entry.d_tag));
-		elf_answer_put_string(answer, text);
-	}
-	elf_end(elf);
-}
-
-static void dynamic_free(struct dynamic *dynamic)
-{
-	elf_answer_free(&dynamic->answer);
-	free(dynamic->needed);
-	*dynamic = (struct dynamic){0};
-}
-
-/* All is empty for a static or a damaged file. 0 or -ENOMEM. */
-static int dynamic_read(struct dynamic *dynamic, const struct elf_file *file)
-{
-	int fd = file->fd, err;
-	const char *text;
-	GElf_Sxword tag;
-
-	*dynamic = (struct dynamic){.needed = calloc(NEEDED_MAX, sizeof(*dynamic->needed))};
-	if (!dynamic->needed)
-		return -ENOMEM;
-	err = elf_child_run(answer_dynamic, &fd, &dynamic->answer);
-	if (err)
-		return err == -ENOMEM ? err : 0;
-	while (elf_answer_take(&dynamic->answer, &tag, sizeof(tag)) &&
-	       (text = elf_answer_take_string(&dynamic->answer))) {
-		if (tag == DT_RPATH)
-			dynamic->rpath = text;
-		else if (tag == DT_RUNPATH)
-			dynamic->runpath = text;
-		else if (dynamic->nneeded < NEEDED_MAX)
-			dynamic->needed[dynamic->nneeded++] = text;
-	}
-	return 0;
 }
 
 /* ---- the search for one library ---- */
 
-/* A file of the program, and the one that needs it. */
-struct loaded {
-	char *path, *name; /* name: as the other file asks for it; NULL: the program */
-	struct dynamic dynamic;
-	const struct loaded *by;
+/* A file of the program. */
+struct library {
+	char *name; /* as another file asks for it; NULL: the program */
+	char *path;
+	const struct library *loader; /* the file that needs it; NULL: of the program */
 	dev_t device;
 	ino_t inode;
+	struct elf_answer dynamic;   /* then the names of DT_NEEDED */
+	const char *rpath, *runpath; /* "": none */
 };
 
-struct loading {
-	const struct libraries *libraries;
-	struct loaded **list;
+struct search {
+	const char *root;
+	struct cache cache;
+	struct library **list;
 	size_t count;
 };
 
-/* A part of a RUNPATH, with the folder of `origin` for $ORIGIN. */
+/* Answers DT_RPATH, DT_RUNPATH and all names of DT_NEEDED. */
+static void answer_dynamic(struct elf_answer *answer, void *fd)
+{
+	Elf *elf = elf_section_begin(*(const int *)fd);
+	int rpath_at = 0, runpath_at = 0, needed_at = 0;
+	const char *rpath = elf_section_dynamic(elf, DT_RPATH, &rpath_at);
+	const char *runpath = elf_section_dynamic(elf, DT_RUNPATH, &runpath_at), *name;
+
+	elf_answer_put_string(answer, rpath ? rpath : "");
+	elf_answer_put_string(answer, runpath ? runpath : "");
+	while ((name = elf_section_dynamic(elf, DT_NEEDED, &needed_at)))
+		elf_answer_put_string(answer, name);
+	elf_end(elf);
+}
+
+/* A path of a list, with the folder of `origin` for $ORIGIN. */
 static char *expand(const char *part, size_t length, const char *origin)
 {
 	static const char *const tokens[] = {"$ORIGIN", "${ORIGIN}"};
@@ -258,414 +222,191 @@ static char *expand(const char *part, size_t length, const char *origin)
 	return strndup(part, length);
 }
 
-/* Is it a library of this machine? */
-static bool opens(const struct libraries *l, struct elf_file *file, const char *path)
+/* Opens a library at a path, which it takes. 1: open, *path is the caller's; 0: no library of this
+ * machine; or -ENOMEM. */
+static int open_path(const struct search *s, char *candidate, struct elf_file *file, char **path)
 {
 	int err;
 
-	return !elf_file_open(file, l->root, path, &err);
+	if (!candidate)
+		return -ENOMEM;
+	*path = candidate;
+	if (!elf_file_open(file, s->root, candidate, &err))
+		return 1;
+	free(candidate);
+	return 0;
 }
 
-/* Calls `visit` for each folder of a list with ':' or ';' in between, until it returns not 0. */
-static int each_folder(const char *list, const char *origin,
-		       int (*visit)(const char *folder, void *arg), void *arg)
+/* Opens a library in the first folder that has it, of a list with ':' or ';' in between. As
+ * open_path(). */
+static int open_in(const struct search *s, const char *folders, const char *origin,
+		   const char *name, struct elf_file *file, char **path)
 {
 	const char *end;
 	char *folder;
 	int result;
 
-	for (unsigned n = 0; list && n < FOLDERS_MAX; n++, list = *end ? end + 1 : NULL) {
-		end = list + strcspn(list, ":;");
+	for (unsigned n = 0; folders && n < FOLDERS_MAX; n++) {
+		end = folders + strcspn(folders, ":;");
 		/* an empty part is the current folder */
-		folder = end == list ? strdup(".") : expand(list, (size_t)(end - list), origin);
-		result = folder ? visit(folder, arg) : -ENOMEM;
+		folder = end == folders ? strdup(".")
+					: expand(folders, (size_t)(end - folders), origin);
+		result = folder ? open_path(s, xasprintf("%s/%s", folder, name), file, path)
+				: -ENOMEM;
 		free(folder);
 		if (result)
 			return result;
+		folders = *end ? end + 1 : NULL;
 	}
 	return 0;
 }
 
-/* The folders that `by` (NULL: no file) and the environment name, in order, and last the folders
- * that the dynamic linker always searches; the cache is between them. */
-static int each_named_folder(const struct libraries *l, const struct loaded *by,
-			     int (*visit)(const char *folder, void *arg), void *arg)
+/* Opens the library that `loader` asks for by `name`. As open_path(). */
+static int open_named(const struct search *s, const struct library *loader, const char *name,
+		      struct elf_file *file, char **path)
 {
+	const char *cached;
 	int result;
 
-	for (const struct loaded *f = by; f && !by->dynamic.runpath; f = f->by) {
-		if (f->dynamic.runpath)
+	if (strchr(name, '/'))
+		return open_path(s, expand(name, strlen(name), loader->path), file, path);
+	for (const struct library *l = loader; l && !*loader->runpath; l = l->loader) {
+		if (*l->runpath || !*l->rpath)
 			continue;
-		result = each_folder(f->dynamic.rpath, f->path, visit, arg);
+		result = open_in(s, l->rpath, l->path, name, file, path);
 		if (result)
 			return result;
 	}
-	result = each_folder(l->path, by ? by->path : "./", visit, arg);
-	if (result || !by)
+	result = open_in(s, getenv("LD_LIBRARY_PATH"), loader->path, name, file, path);
+	if (result)
 		return result;
-	return each_folder(by->dynamic.runpath, by->path, visit, arg);
-}
-
-static int each_usual_folder(int (*visit)(const char *folder, void *arg), void *arg)
-{
-	return each_folder("/lib/" MULTIARCH ":/usr/lib/" MULTIARCH
-			   ":/lib64:/usr/lib64:/lib:/usr/lib",
-			   "/", visit, arg);
-}
-
-struct finding {
-	const struct libraries *libraries;
-	const char *name;
-	struct elf_file *file;
-	char **path;
-};
-
-/* 1: found, open in *file, *path is the caller's; 0: not; or -ENOMEM. */
-static int find_in(const char *folder, void *finding_)
-{
-	struct finding *f = finding_;
-
-	*f->path = xasprintf("%s/%s", folder, f->name);
-	if (!*f->path)
-		return -ENOMEM;
-	if (opens(f->libraries, f->file, *f->path))
-		return 1;
-	free(*f->path);
-	return 0;
-}
-
-static int find_in_cache(const struct finding *f)
-{
-	const struct libraries *l = f->libraries;
-	const char *name, *path, *best = NULL;
-
-	for (size_t i = 0; i < l->cache_count; i++)
-		if (cache_entry(l, i, &name, &path) && !strcmp(name, f->name) &&
-		    cpu_level(path) > (best ? cpu_level(best) : -1))
-			best = path;
-	if (!best || !opens(l, f->file, best))
-		return 0;
-	*f->path = strdup(best);
-	if (*f->path)
-		return 1;
-	elf_file_close(f->file);
-	return -ENOMEM;
-}
-
-static int find(const struct libraries *l, const struct loaded *by, const char *name,
-		struct elf_file *file, char **path)
-{
-	struct finding f = {.libraries = l, .name = name, .file = file, .path = path};
-	int result;
-
-	if (!strchr(name, '/')) {
-		result = each_named_folder(l, by, find_in, &f);
-		if (!result)
-			result = find_in_cache(&f);
-		return result ? result : each_usual_folder(find_in, &f);
+	if (*loader->runpath) {
+		result = open_in(s, loader->runpath, loader->path, name, file, path);
+		if (result)
+			return result;
 	}
-	*path = expand(name, strlen(name), by->path);
-	if (!*path)
-		return -ENOMEM;
-	if (opens(l, file, *path))
-		return 1;
-	free(*path);
-	return 0;
-}
-
-/* ---- the names in a folder ---- */
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* The names in a folder that match, sorted; the list and they are the caller's to free. */
-static int names_in(const char *root, const char *folder, const char *glob, char ***names,
-		    size_t *count)
-{
-	int fd = open_in_root(root, folder, O_RDONLY | O_DIRECTORY), err = 0;
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	*names = NULL;
-	*count = 0;
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return 0;
-	}
-	while (!err && (entry = readdir(dir))) {
-		char **grown;
-
-		if (entry->d_name[0] == '.' || fnmatch(glob, entry->d_name, 0))
-			continue;
-		grown = realloc(*names, (*count + 1) * sizeof(*grown));
-		if (grown) {
-			*names = grown;
-			grown[*count] = strdup(entry->d_name);
-		}
-		if (grown && grown[*count])
-			(*count)++;
-		else
-			err = -ENOMEM;
-	}
-	closedir(dir);
-	if (*count)
-		qsort(*names, *count, sizeof(**names), compare_names);
-	return err;
-}
-
-static void free_names(char **names, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		free(names[i]);
-	free(names);
+	cached = find_in_cache(&s->cache, name);
+	result = cached ? open_path(s, strdup(cached), file, path) : 0;
+	return result ? result : open_in(s, usual_folders, "/", name, file, path);
 }
 
 /* ---- all libraries that a program needs ---- */
 
-static void loaded_free(struct loaded *file)
+static void library_free(struct library *l)
 {
-	dynamic_free(&file->dynamic);
-	free(file->path);
-	free(file->name);
-	free(file);
+	elf_answer_free(&l->dynamic);
+	free(l->path);
+	free(l->name);
+	free(l);
 }
 
-static void loading_free(struct loading *loading)
+static bool is_loaded(const struct search *s, const struct elf_file *file)
 {
-	for (size_t i = 0; i < loading->count; i++)
-		loaded_free(loading->list[i]);
-	free(loading->list);
-}
-
-static bool is_loaded(const struct loading *loading, const struct elf_file *file)
-{
-	for (size_t i = 0; i < loading->count; i++)
-		if (loading->list[i]->inode == file->inode &&
-		    loading->list[i]->device == file->device)
+	for (size_t i = 0; i < s->count; i++)
+		if (s->list[i]->inode == file->inode && s->list[i]->device == file->device)
 			return true;
 	return false;
 }
 
-/* Takes the file and the path. -E2BIG: there are too many. */
-static int load(struct loading *loading, struct elf_file *file, char *path, const char *name,
-		const struct loaded *by)
+/* Adds an open file, unless it is there; takes the path. A damaged file needs nothing. */
+static int add_library(struct search *s, const struct elf_file *file, char *path, const char *name,
+		       const struct library *loader)
 {
-	struct loaded **grown, *loaded = NULL;
-	int err = 0;
+	struct library *l, **added;
+	int fd = file->fd, err;
 
-	if (is_loaded(loading, file))
-		goto out;
-	err = -E2BIG;
-	if (loading->count == LOADED_MAX)
-		goto out;
-	err = -ENOMEM;
-	grown = realloc(loading->list, (loading->count + 1) * sizeof(struct loaded *));
-	if (!grown)
-		goto out;
-	loading->list = grown;
-	loaded = calloc(1, sizeof(*loaded));
-	if (!loaded || (name && !(loaded->name = strdup(name))))
-		goto out;
-	err = dynamic_read(&loaded->dynamic, file);
-	if (err)
-		goto out;
-	loaded->path = path;
-	loaded->by = by;
-	loaded->device = file->device;
-	loaded->inode = file->inode;
-	grown[loading->count++] = loaded;
-	elf_file_close(file);
-	return 0;
-out:
-	if (loaded)
-		loaded_free(loaded);
-	free(path);
-	elf_file_close(file);
-	return err;
-}
-
-static int load_named(struct loading *loading, const char *name, const struct loaded *by)
-{
-	struct elf_file file;
-	char *path;
-	int err;
-
-	for (size_t i = 0; i < loading->count; i++)
-		if (loading->list[i]->name && !strcmp(loading->list[i]->name, name))
-			return 0;
-	err = find(loading->libraries, by, name, &file, &path);
-	return err > 0 ? load(loading, &file, path, name, by) : err;
-}
-
-/* The name of the dynamic linker itself, as the program has it, for the caller to free. */
-static char *read_linker(const struct elf_file *program)
-{
-	for (size_t i = 0; i < program->nsegments; i++) {
-		const Elf64_Phdr *s = &program->segments[i];
-
-		if (s->p_type == PT_INTERP && s->p_filesz <= 4096)
-			return elf_file_read(program, s->p_offset, s->p_filesz);
-	}
-	return NULL;
-}
-
-static int load_preloaded(struct loading *loading, const struct loaded *by)
-{
-	const char *preload = loading->libraries->preload;
-	char *list = strdup(preload ? preload : ""), *rest = NULL;
-	int err = list ? 0 : -ENOMEM;
-
-	for (char *name = list ? strtok_r(list, " :", &rest) : NULL; name;
-	     name = strtok_r(NULL, " :", &rest)) {
-		err = load_named(loading, name, by);
-		if (err)
-			break;
-	}
-	free(list);
-	return err;
-}
-
-static int load_program(struct loading *loading, const char *program)
-{
-	char *path, *linker;
-	struct elf_file file;
-	int err = -ENOMEM;
-
-	if (!opens(loading->libraries, &file, program))
+	if (is_loaded(s, file) || s->count == LIBRARIES_MAX) {
+		free(path);
 		return 0;
-	linker = read_linker(&file);
-	path = strdup(program);
-	if (!path) {
-		elf_file_close(&file);
-		goto out;
 	}
-	err = load(loading, &file, path, NULL, NULL);
-	if (err)
-		goto out;
-	err = load_preloaded(loading, loading->list[0]);
-	if (!err && linker && linker[0] == '/')
-		err = load_named(loading, linker, loading->list[0]);
-out:
-	free(linker);
-	return err;
-}
-
-static int load_all(struct loading *loading, const char *program)
-{
-	int err = load_program(loading, program);
-
-	if (err)
-		return err;
-	for (size_t i = 0; i < loading->count; i++) { /* the list grows meanwhile */
-		const struct loaded *by = loading->list[i];
-
-		for (size_t k = 0; k < by->dynamic.nneeded; k++) {
-			err = load_named(loading, by->dynamic.needed[k], by);
-			if (err)
-				return err;
-		}
+	l = calloc(1, sizeof(*l));
+	if (!l) {
+		free(path);
+		return -ENOMEM;
 	}
+	*l = (struct library){
+		.path = path, .loader = loader, .device = file->device, .inode = file->inode};
+	err = elf_child_run(answer_dynamic, &fd, &l->dynamic);
+	if (err == -ENOMEM)
+		goto fail;
+	l->rpath = elf_answer_take_string(&l->dynamic);
+	l->runpath = elf_answer_take_string(&l->dynamic);
+	if (!l->runpath)
+		l->rpath = l->runpath = "";
+	err = -ENOMEM;
+	l->name = name ? strdup(name) : NULL;
+	if (name && !l->name)
+		goto fail;
+	added = ARRAY_ADD(s->list, s->count);
+	if (!added)
+		goto fail;
+	*added = l;
 	return 0;
-}
-
-int libraries_needed(const struct libraries *libraries, const char *program, library_visit visit,
-		     void *arg)
-{
-	struct loading loading = {.libraries = libraries};
-	int err = load_all(&loading, program);
-
-	if (err && err != -E2BIG)
-		goto out;
-	err = 0;
-	for (size_t i = 1; i < loading.count; i++) {
-		err = visit(loading.list[i]->name, loading.list[i]->path, arg);
-		if (err)
-			break;
-	}
-out:
-	loading_free(&loading);
+fail:
+	library_free(l);
 	return err;
 }
 
-/* ---- libraries that a program could load later ---- */
-
-struct naming {
-	const struct libraries *libraries;
-	const char *glob;
-	library_visit visit;
-	void *arg;
-};
-
-/* Visits a library by its name in a folder, or (NULL) in the cache. 1: found; 0: not; or -errno. */
-static int visit_name(const struct naming *n, const char *folder, const char *name)
+static int load_needed(struct search *s, const char *name, const struct library *loader)
 {
 	struct elf_file file;
 	char *path;
-	struct finding f = {.libraries = n->libraries, .name = name, .file = &file, .path = &path};
-	int result = folder ? find_in(folder, &f) : find_in_cache(&f), err;
+	int result;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (s->list[i]->name && !strcmp(s->list[i]->name, name))
+			return 0;
+	result = open_named(s, loader, name, &file, &path);
+	if (result <= 0)
+		return result;
+	result = add_library(s, &file, path, name, loader);
+	elf_file_close(&file);
+	return result;
+}
+
+static int load_all(struct search *s, const char *program)
+{
+	struct elf_file file;
+	const char *name;
+	char *path;
+	int result = open_path(s, strdup(program), &file, &path);
 
 	if (result <= 0)
 		return result;
+	result = add_library(s, &file, path, NULL, NULL);
 	elf_file_close(&file);
-	err = n->visit(name, path, n->arg);
-	free(path);
-	return err ? err : 1;
-}
+	for (size_t i = 0; i < s->count && !result; i++) { /* the list grows meanwhile */
+		struct library *loader = s->list[i];
 
-/* The first folder that has any is the last. */
-static int visit_folder(const char *folder, void *naming_)
-{
-	struct naming *n = naming_;
-	char **names;
-	size_t count;
-	int found = 0, result = names_in(n->libraries->root, folder, n->glob, &names, &count);
-
-	for (size_t i = 0; i < count && result >= 0; i++) {
-		result = visit_name(n, folder, names[i]);
-		found |= result > 0;
+		for (unsigned n = 0; n < NEEDED_MAX; n++) {
+			name = elf_answer_take_string(&loader->dynamic);
+			result = name ? load_needed(s, name, loader) : 0;
+			if (!name || result)
+				break;
+		}
 	}
-	free_names(names, count);
-	return result < 0 ? result : found;
+	return result;
 }
 
-static int visit_cache(const struct naming *n)
+int libraries_needed(const char *root, const char *program, library_visit visit, void *arg)
 {
-	const char *name, *path, *last = "";
-	int found = 0, result;
+	struct search s = {.root = root};
+	int err = read_cache(&s.cache, root);
 
-	for (size_t i = 0; i < n->libraries->cache_count; i++) {
-		/* entries of one name stand together */
-		if (!cache_entry(n->libraries, i, &name, &path) || !strcmp(name, last) ||
-		    fnmatch(n->glob, name, 0))
-			continue;
-		last = name;
-		result = visit_name(n, NULL, name);
-		if (result < 0)
-			return result;
-		found |= result;
-	}
-	return found;
-}
-
-int libraries_named(const struct libraries *libraries, const char *program, const char *glob,
-		    library_visit visit, void *arg)
-{
-	struct loading loading = {.libraries = libraries};
-	struct naming n = {.libraries = libraries, .glob = glob, .visit = visit, .arg = arg};
-	int result = program ? load_program(&loading, program) : 0;
-
-	if (result)
+	if (err)
 		goto out;
-	result = each_named_folder(libraries, loading.count ? loading.list[0] : NULL, visit_folder,
-				   &n);
-	if (!result)
-		result = visit_cache(&n);
-	if (!result)
-		result = each_usual_folder(visit_folder, &n);
+	err = load_all(&s, program);
+	if (err)
+		goto out;
+	for (size_t i = 1; i < s.count; i++) {
+		err = visit(s.list[i]->name, s.list[i]->path, arg);
+		if (err)
+			break;
+	}
 out:
-	loading_free(&loading);
-	return result > 0 ? 0 : result;
+	for (size_t i = 0; i < s.count; i++)
+		library_free(s.list[i]);
+	free(s.list);
+	free(s.cache.bytes);
+	return err;
 }

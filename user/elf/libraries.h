@@ -2,42 +2,27 @@
 /*
  * libraries: the libraries that the dynamic linker of a program finds.
  *
- * In: programs and names; out: the files that would be loaded, by DT_NEEDED. Nothing is run. A name
- * is looked for as ld.so(8) describes: DT_RPATH of the file and of those that loaded it (if it has
- * no DT_RUNPATH), LD_LIBRARY_PATH, DT_RUNPATH of the file, /etc/ld.so.cache, the usual folders.
- * LD_PRELOAD and the linker itself count as needed.
+ * In: a program, or the name of a library; out: the files that would be loaded. Nothing is run. A
+ * name of DT_NEEDED is searched as ld.so(8) describes: DT_RPATH of the file and of those that
+ * loaded it (if it has no DT_RUNPATH), LD_LIBRARY_PATH, DT_RUNPATH of the file, /etc/ld.so.cache,
+ * the usual folders.
  */
 #ifndef USER_ELF_LIBRARIES_H
 #define USER_ELF_LIBRARIES_H
 
-#include <stddef.h>
-
-struct libraries {
-	const char *root;     /* of all paths: "" or /proc/PID/root */
-	char *path, *preload; /* LD_LIBRARY_PATH, LD_PRELOAD of the program; NULL: none */
-	char *cache;	      /* /etc/ld.so.cache: cache_count entries */
-	size_t cache_size, cache_count;
-};
-
-/* Called with the name that a program asks for, and the path of the file. Not 0 ends the visit:
+/* Called with the name by which a library is known, and the path of the file. Not 0 ends the visit:
  * only a -errno may be returned. */
 typedef int (*library_visit)(const char *name, const char *path, void *arg);
 
-/* `root` must outlive it; `path` and `preload` may be NULL. 0 or -ENOMEM. */
-int libraries_open(struct libraries *libraries, const char *root, const char *path,
-		   const char *preload) __attribute__((warn_unused_result));
-void libraries_close(struct libraries *libraries);
+/* Visits all libraries that `program` needs, and those that these need, each once, in the order of
+ * loading. All paths are below `root` ("" or /proc/PID/root). A file that is no program has none.
+ * 0, -ENOMEM, or the error of `visit`. */
+int libraries_needed(const char *root, const char *program, library_visit visit, void *arg)
+	__attribute__((warn_unused_result));
 
-/* All libraries that `program` needs, and what these need, each once, in the order of loading.
- * A file that is no program has none. 0, -ENOMEM, or what `visit` returned. */
-int libraries_needed(const struct libraries *libraries, const char *program, library_visit visit,
-		     void *arg) __attribute__((warn_unused_result));
-
-/*
- * The files that dlopen(NAME) in `program` (NULL: in any) could mean, for all names that match the
- * glob, in the first folder that has any. 0, -ENOMEM, or what `visit` returned.
- */
-int libraries_named(const struct libraries *libraries, const char *program, const char *glob,
-		    library_visit visit, void *arg) __attribute__((warn_unused_result));
+/* Visits all libraries of /etc/ld.so.cache below `root`, each once: the one for this CPU. The files
+ * may be gone. 0, -ENOMEM, or the error of `visit`. */
+int libraries_cached(const char *root, library_visit visit, void *arg)
+	__attribute__((warn_unused_result));
 
 #endif

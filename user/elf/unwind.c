@@ -30,20 +30,13 @@ static bool needs_exceptions(Elf *elf)
 	static const char *const libraries[] = {"libstdc++.so*", "libc++.so*",	"libc++abi.so*",
 						"libgcc_s.so*",	 "libstd-*.so", "libgnat-*.so*",
 						"libgphobos.so*"};
-	GElf_Shdr header;
-	Elf_Scn *section = elf_section_next(elf, NULL, SHT_DYNAMIC, &header);
-	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
-	GElf_Dyn entry;
+	const char *name;
+	int at = 0;
 
-	for (int i = 0; data && gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++) {
-		const char *name = entry.d_tag == DT_NEEDED
-					   ? elf_strptr(elf, header.sh_link, entry.d_un.d_val)
-					   : NULL;
-
-		for (size_t k = 0; name && k < sizeof(libraries) / sizeof(libraries[0]); k++)
+	while ((name = elf_section_dynamic(elf, DT_NEEDED, &at)))
+		for (size_t k = 0; k < sizeof(libraries) / sizeof(libraries[0]); k++)
 			if (!fnmatch(libraries[k], name, 0))
 				return true;
-	}
 	return false;
 }
 

@@ -9,7 +9,6 @@
 #include "user/probes/binaries.h"
 #include "user/elf/instruction.h"
 #include "user/probes/list.h"
-#include "user/probes/binary_candidates.h"
 #include "trace/base/json.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
@@ -264,24 +263,23 @@ out:
 }
 
 static int show_all(struct listing *l, struct binaries *binaries,
-		    const struct binary_candidates *candidates, const struct request *request)
+		    struct binary_candidates *candidates, const struct request *request)
 {
-	struct binary *binary;
-	const char *wrong;
-	size_t before;
 	int err;
 
 	for (size_t i = 0; i < candidates->count; i++) {
-		before = binaries->count;
-		err = binaries_open(binaries, &candidates->list[i], &binary, &wrong);
-		if (wrong)
-			log_error("--list %s: %s %s", request->text, candidates->list[i].name,
-				  wrong);
+		struct binary_candidate *candidate = &candidates->list[i];
+		size_t before = binaries->count;
+
+		err = binaries_open(binaries, candidate);
+		if (candidate->wrong)
+			log_error("--list %s: %s %s", request->text, candidate->name,
+				  candidate->wrong);
 		if (err)
 			return err;
 		if (binaries->count == before)
 			continue; /* another of its names was listed */
-		err = show(l, binary, request->name);
+		err = show(l, candidate->binary, request->name);
 		if (err)
 			return err;
 	}

@@ -7,7 +7,7 @@
  *
  *   -u      [PID:]BIN:FUNC[,FUNC...]     --usdt  [PID:]BIN:PROVIDER:NAME[,argN]
  *   BIN     a path (with a '/'), or a name: of a library or program that the target has mapped, of
- *           the command, or of a library of the system (binary_candidates.h). With PID it is
+ *           the command, or of a library of the system (binaries.h). With PID it is
  *           searched in that process alone; PID:FUNC means its executable.
  *   FUNC    NAME, a glob, NAME+OFFSET or an address (0x...; as nm and --list show it); with a value
  *           instead of the function's id: NAME(argN), NAME(ret), and its type, if the debug

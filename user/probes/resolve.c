@@ -12,7 +12,6 @@
 #include "user/probes/binaries.h"
 #include "user/elf/instruction.h"
 #include "user/probes/labels.h"
-#include "user/probes/binary_candidates.h"
 #include "user/probes/resolve.h"
 #include "trace/base/log.h"
 #include "user/probes/argument_types.h"
@@ -35,13 +34,6 @@ struct draft {
 	bool glob;			 /* named by a glob */
 };
 
-/* The result of opening a candidate. */
-struct opened {
-	struct binary *binary; /* NULL: */
-	const char *wrong;     /* what is wrong with it, */
-	int err;	       /* its error; both 0: not tried yet */
-};
-
 struct resolving {
 	struct sites *sites;
 	const struct requests *requests;
@@ -56,7 +48,6 @@ struct resolving {
 	/* The candidates of the last request: API files ask for many functions of one file. */
 	const struct request *located; /* NULL: none yet */
 	struct binary_candidates candidates;
-	struct opened *opened; /* by candidate */
 	char *trouble;
 	int located_err;
 };
@@ -394,9 +385,7 @@ static bool same_file(const struct request *a, const struct request *b)
 static void forget_candidates(struct resolving *r)
 {
 	binary_candidates_free(&r->candidates);
-	free(r->opened);
 	free(r->trouble);
-	r->opened = NULL;
 	r->trouble = NULL;
 	r->located = NULL;
 }
@@ -408,9 +397,6 @@ static int find_candidates(struct resolving *r, const struct request *request)
 		r->located_err =
 			binary_candidates_find(&r->candidates, request, r->scope, &r->trouble);
 		r->located = request;
-		r->opened = calloc(r->candidates.count + 1, sizeof(*r->opened));
-		if (!r->opened)
-			r->located_err = -ENOMEM;
 	}
 	if (r->trouble)
 		complain(r, r->located_err, "%s", r->trouble);
@@ -424,24 +410,26 @@ static int find_request(struct resolving *r, const struct request *request)
 
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	for (size_t i = 0; i < r->candidates.count && !err; i++) {
-		const struct binary_candidate *candidate = &r->candidates.list[i];
-		struct opened *o = &r->opened[i];
+	for (size_t i = 0; i < r->candidates.count; i++) {
+		struct binary_candidate *candidate = &r->candidates.list[i];
+		struct binary *binary;
 
-		if (!o->binary && !o->err)
-			o->err = binaries_open(&r->sites->own->binaries, candidate, &o->binary,
-					       &o->wrong);
-		if (o->wrong) {
-			complain(r, o->err, "%s %s", candidate->name, o->wrong);
-		} else if (o->err) {
-			err = o->err;
-		} else if (o->binary->visited != visit) {
-			/* another name has not led to it before */
-			o->binary->visited = visit;
-			err = find_in(r, request, o->binary);
+		err = binaries_open(&r->sites->own->binaries, candidate);
+		if (candidate->wrong) {
+			complain(r, err, "%s %s", candidate->name, candidate->wrong);
+			continue;
 		}
+		if (err)
+			return err;
+		binary = candidate->binary;
+		if (binary->visited == visit)
+			continue; /* another name has led to it */
+		binary->visited = visit;
+		err = find_in(r, request, binary);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 static int note_missing(struct resolving *r, size_t request)
