@@ -168,8 +168,8 @@ static void sites_get_the_meaning_of_their_function(void **state)
 	assert_int_equal(actions.list[2].during.type, 7);
 	assert_string_equal(actions.list[3].during.label, "m");
 	assert_false(actions.list[4].has_during || actions.list[4].nentry);
-	assert_int_equal(actions.ntypes, 1);
-	assert_string_equal(actions.types[0].title, "a");
+	assert_null(actions.types[0].title);
+	assert_string_equal(actions.types[7].title, "a");
 	actions_free(&actions);
 	requests_free(&requests);
 	apis_free(&apis);

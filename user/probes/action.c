@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* action: see action.h. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "user/probes/action.h"
 #include "trace/catalog/catalog.h"
+#include "trace/base/array.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 #define TYPE_FUNCTION 0
-#define TYPE_MAX      89 /* of probes */
+
+/* Effects of one action. */
+#define EFFECTS_MAX (1 + ACTION_ALSO_MAX + 2 * ACTION_STEPS_MAX)
 
 int actions_new(struct actions *actions, size_t count)
 {
@@ -21,10 +24,9 @@ int actions_new(struct actions *actions, size_t count)
 
 void actions_free(struct actions *actions)
 {
-	for (size_t i = 0; i < actions->nstrings; i++)
-		free(actions->strings[i]);
-	free(actions->strings);
-	free(actions->types);
+	for (size_t i = 0; i < actions->ntitles; i++)
+		free(actions->titles[i]);
+	free(actions->titles);
 	free(actions->declarations);
 	free(actions->list);
 	*actions = (struct actions){0};
@@ -32,163 +34,118 @@ void actions_free(struct actions *actions)
 
 /* ---- types of marks ---- */
 
-static const struct mark_type *find_type(const struct actions *actions, int32_t type)
-{
-	for (size_t i = 0; i < actions->ntypes; i++)
-		if (actions->types[i].type == type)
-			return &actions->types[i];
-	return NULL;
-}
-
 int actions_type(struct actions *actions, int32_t type, const char *title, bool single)
 {
-	const struct mark_type *there = find_type(actions, type);
-	struct mark_type *grown;
+	struct mark_type *t = &actions->types[type];
 
-	if (there)
-		return there->single == single && !strcmp(there->title, title) ? 0 : -EEXIST;
-	grown = realloc(actions->types, (actions->ntypes + 1) * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	actions->types = grown;
-	grown[actions->ntypes++] = (struct mark_type){type, title, single};
+	if (t->title)
+		return t->single == single && !strcmp(t->title, title) ? 0 : -EEXIST;
+	*t = (struct mark_type){.title = title, .single = single};
 	return 0;
 }
 
-int32_t actions_free_type(const struct actions *actions, int32_t from)
-{
-	for (int32_t type = from; type <= TYPE_MAX; type++)
-		if (!find_type(actions, type))
-			return type;
-	return -1;
-}
-
-/* The type with this title, declared if need be; -errno without a message. */
+/* The type of single marks with this title, declared if it is new. -E2BIG: no type is left. */
 static int32_t type_titled(struct actions *actions, const char *title)
 {
+	const struct mark_type *types = actions->types;
 	int32_t type;
-	int err;
 
-	for (size_t i = 0; i < actions->ntypes; i++)
-		if (actions->types[i].single && !strcmp(actions->types[i].title, title))
-			return actions->types[i].type;
-	type = actions_free_type(actions, 1);
-	if (type < 0)
+	for (type = 0; type < ACTION_TYPES; type++)
+		if (types[type].title && types[type].single && !strcmp(types[type].title, title))
+			return type;
+	for (type = 1; type < ACTION_TYPES && types[type].title; type++)
+		;
+	if (type == ACTION_TYPES)
 		return -E2BIG;
-	err = actions_type(actions, type, title, true);
-	return err ? err : type;
-}
-
-static const char *keep(struct actions *actions, char *string)
-{
-	char **grown;
-
-	if (!string)
-		return NULL;
-	grown = realloc(actions->strings, (actions->nstrings + 1) * sizeof(*grown));
-	if (!grown) {
-		free(string);
-		return NULL;
-	}
-	actions->strings = grown;
-	return grown[actions->nstrings++] = string;
+	actions->types[type] = (struct mark_type){.title = title, .single = true};
+	return type;
 }
 
 /* ---- -u and --usdt ---- */
 
-/* The type of marks for the values of a site. */
+/* The type of marks for the values of a site. -E2BIG or -ENOMEM. */
 static int32_t type_of_value(struct actions *actions, const struct site *site)
 {
-	char *title = NULL;
-	const char *kept;
-	int n;
+	char *title, **kept;
 
 	if (site->kind == SITE_POINT && !site->value.number)
-		n = asprintf(&title, "%s", site->label);
+		title = strdup(site->label);
 	else if (site->value.source == SITE_RETURN)
-		n = asprintf(&title, "%s (returned)", site->label);
+		title = xasprintf("%s (returned)", site->label);
 	else
-		n = asprintf(&title, "%s (argument %u)", site->label, site->value.number);
-	kept = keep(actions, n < 0 ? NULL : title);
-	return kept ? type_titled(actions, kept) : -ENOMEM;
-}
-
-static int explain(const struct site *site, int32_t err)
-{
-	if (err == -E2BIG)
-		log_error("%s: no more values can be shown: there are types of marks for %d",
-			  site->label, TYPE_MAX);
-	else
-		log_no_memory("for the probe of %s", site->label);
-	return err;
+		title = xasprintf("%s (argument %u)", site->label, site->value.number);
+	kept = title ? ARRAY_ADD(actions->titles, actions->ntitles) : NULL;
+	if (!kept) {
+		free(title);
+		return -ENOMEM;
+	}
+	*kept = title;
+	return type_titled(actions, title);
 }
 
 int actions_of_site(struct actions *actions, size_t index, const struct site *site)
 {
 	struct action *action = &actions->list[index];
+	bool has_value = site->value.source != SITE_NOTHING;
 	struct step *step;
 	int32_t type;
-	int err;
 
 	*action = (struct action){0};
 	if (site->kind == SITE_FUNCTION) {
-		err = actions_type(actions, TYPE_FUNCTION, "Function", false);
-		if (err)
-			return explain(site, err);
+		/* type 0 is only declared here */
+		actions->types[TYPE_FUNCTION] = (struct mark_type){.title = "Function"};
 		action->has_during = true;
 		action->during = (struct effect){.enter = MARK_PUSH,
 						 .leave = MARK_POP,
 						 .type = TYPE_FUNCTION,
 						 .label = site->label,
 						 .repeats = true};
-		if (site->value.source == SITE_NOTHING)
+		if (!has_value)
 			return 0;
 	}
-	type = site->value.source == SITE_NOTHING ? type_titled(actions, "Point")
-						  : type_of_value(actions, site);
-	if (type < 0)
-		return explain(site, type);
+	type = has_value ? type_of_value(actions, site) : type_titled(actions, "Point");
+	if (type == -ENOMEM)
+		return log_no_memory("for the probe of %s", site->label);
+	if (type < 0) {
+		log_error("%s: no more values can be shown: there are types of marks for %d",
+			  site->label, ACTION_TYPES - 1);
+		return type;
+	}
 	if (site->value.source == SITE_RETURN)
 		step = &action->at_return[action->nreturn++];
 	else
 		step = &action->entry[action->nentry++];
 	*step = (struct step){
-		.kind = site->value.source == SITE_NOTHING ? STEP_SET : STEP_VALUE,
-		.effect = {.enter = MARK_SET, .type = type, .label = site->label},
+		.kind = has_value ? STEP_VALUE : STEP_SET,
+		.effect = {.enter = MARK_SET,
+			   .type = type,
+			   .label = has_value ? NULL : site->label},
 	};
 	return 0;
 }
 
-/* ---- the end ---- */
+/* ---- more than one meaning ---- */
+
+/* All effects of an action. Returns their number. */
+static unsigned effects_of(struct action *action, struct effect *list[EFFECTS_MAX])
+{
+	unsigned n = 0;
+
+	if (action->has_during)
+		list[n++] = &action->during;
+	for (unsigned i = 0; i < action->nalso; i++)
+		list[n++] = &action->also[i];
+	for (unsigned i = 0; i < action->nentry; i++)
+		list[n++] = &action->entry[i].effect;
+	for (unsigned i = 0; i < action->nreturn; i++)
+		list[n++] = &action->at_return[i].effect;
+	return n;
+}
 
 static bool is_mark(const struct effect *effect)
 {
 	return effect->enter == MARK_PUSH || effect->enter == MARK_SET;
 }
-
-typedef int (*effect_fn)(void *arg, struct effect *effect, bool value);
-
-/* All effects of all actions; `value`: it is the record that brings its value. */
-static int each_effect(struct actions *actions, effect_fn fn, void *arg)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < actions->count && !err; i++) {
-		struct action *a = &actions->list[i];
-
-		if (a->has_during)
-			err = fn(arg, &a->during, false);
-		for (unsigned s = 0; s < a->nalso && !err; s++)
-			err = fn(arg, &a->also[s], false);
-		for (unsigned s = 0; s < a->nentry && !err; s++)
-			err = fn(arg, &a->entry[s].effect, a->entry[s].kind == STEP_VALUE);
-		for (unsigned s = 0; s < a->nreturn && !err; s++)
-			err = fn(arg, &a->at_return[s].effect, a->at_return[s].kind == STEP_VALUE);
-	}
-	return err;
-}
-
-/* ---- more than one meaning ---- */
 
 static bool same_stack(const struct effect *a, const struct effect *b)
 {
@@ -196,47 +153,27 @@ static bool same_stack(const struct effect *a, const struct effect *b)
 
 	if (is_mark(a) || is_mark(b))
 		return is_mark(a) && is_mark(b) && a->type == b->type;
+	if (a->enter >> 16 != b->enter >> 16) /* of another model */
+		return false;
 	x = catalog_find(a->enter, NULL);
 	y = catalog_find(b->enter, NULL);
-	return a->enter >> 16 == b->enter >> 16 && x && y && x->channel && y->channel &&
-	       !strcmp(x->channel, y->channel);
+	return x && y && x->channel && y->channel && !strcmp(x->channel, y->channel);
 }
 
-static bool touches_steps(const struct step *steps, unsigned n, const struct effect *effect)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (same_stack(&steps[i].effect, effect))
-			return true;
-	return false;
-}
-
-static bool touches(const struct action *action, const struct effect *effect)
-{
-	for (unsigned i = 0; i < action->nalso; i++)
-		if (same_stack(&action->also[i], effect))
-			return true;
-	return (action->has_during && same_stack(&action->during, effect)) ||
-	       touches_steps(action->entry, action->nentry, effect) ||
-	       touches_steps(action->at_return, action->nreturn, effect);
-}
-
-static bool can_join(const struct action *into, const struct action *more)
+static bool can_join(struct action *into, struct action *more)
 {
 	unsigned states = into->nalso + into->has_during + more->nalso + more->has_during;
+	struct effect *theirs[EFFECTS_MAX], *ours[EFFECTS_MAX];
+	unsigned ntheirs = effects_of(into, theirs), nours = effects_of(more, ours);
 
 	if (states > ACTION_ALSO_MAX + 1 || into->nentry + more->nentry > ACTION_STEPS_MAX ||
 	    into->nreturn + more->nreturn > ACTION_STEPS_MAX)
 		return false;
-	for (unsigned i = 0; i < more->nentry; i++)
-		if (touches(into, &more->entry[i].effect))
-			return false;
-	for (unsigned i = 0; i < more->nreturn; i++)
-		if (touches(into, &more->at_return[i].effect))
-			return false;
-	for (unsigned i = 0; i < more->nalso; i++)
-		if (touches(into, &more->also[i]))
-			return false;
-	return !more->has_during || !touches(into, &more->during);
+	for (unsigned i = 0; i < ntheirs; i++)
+		for (unsigned k = 0; k < nours; k++)
+			if (same_stack(theirs[i], ours[k]))
+				return false;
+	return true;
 }
 
 static void add_state(struct action *into, const struct effect *effect)
@@ -248,7 +185,7 @@ static void add_state(struct action *into, const struct effect *effect)
 	into->has_during = true;
 }
 
-bool action_join(struct action *into, const struct action *more)
+bool action_join(struct action *into, struct action *more)
 {
 	if (!can_join(into, more))
 		return false;
@@ -263,195 +200,158 @@ bool action_join(struct action *into, const struct action *more)
 	return true;
 }
 
-/* ---- numbers ---- */
+/* ---- numbers and declarations ---- */
 
-struct stack_key {
-	char model; /* 'O': marks, by type */
-	int32_t type;
-	const char *channel;
+/* All effects of all actions. */
+struct effects {
+	struct effect **list;
+	size_t count;
+	struct effect **stacks; /* the first effect of each stack */
+	size_t nstacks;
 };
 
-struct finishing {
-	struct effect **marks; /* all marks with a label: n of them */
-	size_t n, room;
-	struct stack_key *keys;
-	size_t nkeys;
-};
-
-static int number_stack(struct finishing *f, struct effect *effect)
+static int number_stack(struct effects *effects, struct effect *effect)
 {
-	const struct catalog_event *event;
-	struct stack_key key = {'O', effect->type, NULL}, *grown;
+	struct effect **added;
+	size_t stack = 0;
 
-	if (!is_mark(effect)) {
-		event = catalog_find(effect->enter, NULL);
-		key = (struct stack_key){(char)(effect->enter >> 16), 0,
-					 event && event->channel ? event->channel : ""};
-		for (size_t i = 0; i < f->nkeys; i++)
-			if (f->keys[i].model == key.model && f->keys[i].channel &&
-			    !strcmp(f->keys[i].channel, key.channel)) {
-				effect->stack = (uint16_t)i;
-				return 0;
-			}
-	} else {
-		for (size_t i = 0; i < f->nkeys; i++)
-			if (f->keys[i].model == 'O' && !f->keys[i].channel &&
-			    f->keys[i].type == key.type) {
-				effect->stack = (uint16_t)i;
-				return 0;
-			}
-	}
-	grown = realloc(f->keys, (f->nkeys + 1) * sizeof(*grown));
-	if (!grown)
+	while (stack < effects->nstacks && !same_stack(effects->stacks[stack], effect))
+		stack++;
+	effect->stack = (uint16_t)stack;
+	if (stack < effects->nstacks)
+		return 0;
+	added = ARRAY_ADD(effects->stacks, effects->nstacks);
+	if (!added)
 		return -ENOMEM;
-	f->keys = grown;
-	grown[f->nkeys] = key;
-	effect->stack = (uint16_t)f->nkeys++;
+	*added = effect;
 	return 0;
 }
 
-static int collect(void *arg, struct effect *effect, bool value)
+static int collect(struct effects *effects, struct action *action)
 {
-	struct finishing *f = arg;
-
-	if (is_mark(effect) && !value && effect->label) {
-		if (f->n == f->room) {
-			size_t room = f->room ? 2 * f->room : 64;
-			struct effect **grown = realloc(f->marks, room * sizeof(*grown));
-
-			if (!grown)
-				return -ENOMEM;
-			f->marks = grown;
-			f->room = room;
-		}
-		f->marks[f->n++] = effect;
-	}
-	return number_stack(f, effect);
-}
-
-/* What has a value already comes first. */
-static int by_label(const void *x, const void *y)
-{
-	const struct effect *a = *(struct effect *const *)x, *b = *(struct effect *const *)y;
-	int order;
-
-	if (a->type != b->type)
-		return a->type < b->type ? -1 : 1;
-	order = strcmp(a->label, b->label);
-	if (order)
-		return order;
-	return !a->value - !b->value;
-}
-
-static void number_values(struct finishing *f)
-{
-	for (size_t i = 0, end; i < f->n; i = end) {
-		int64_t next = 0;
-
-		for (end = i; end < f->n && f->marks[end]->type == f->marks[i]->type; end++)
-			if (f->marks[end]->value > next)
-				next = f->marks[end]->value;
-		for (size_t k = i; k < end; k++) {
-			struct effect *mark = f->marks[k], *before = k > i ? f->marks[k - 1] : NULL;
-
-			if (mark->value)
-				continue;
-			mark->value = before && !strcmp(before->label, mark->label) ? before->value
-										    : ++next;
-		}
-	}
-}
-
-static int by_type(const void *x, const void *y)
-{
-	const struct mark_type *a = x, *b = y;
-
-	return (a->type > b->type) - (a->type < b->type);
-}
-
-struct declaring {
-	struct actions *actions;
-	struct declaration *list; /* with room for all */
-	size_t n;
-};
-
-/* The index of a type's declaration. */
-static uint32_t of_type(const struct declaring *d, int32_t type)
-{
-	for (size_t i = 0; i < d->n; i++)
-		if (!d->list[i].model && d->list[i].title && d->list[i].type == type)
-			return (uint32_t)i;
-	return 0;
-}
-
-static uint32_t of_model(struct declaring *d, char model)
-{
-	for (size_t i = 0; i < d->n; i++)
-		if (d->list[i].model == model)
-			return (uint32_t)i;
-	d->list[d->n] = (struct declaration){.model = model};
-	return (uint32_t)d->n++;
-}
-
-/* All but the labelled marks, which have theirs. */
-static int declare(void *arg, struct effect *effect, bool value)
-{
-	struct declaring *d = arg;
-
-	if (!is_mark(effect))
-		effect->declared = of_model(d, (char)(effect->enter >> 16));
-	else if (value || !effect->label)
-		effect->declared = of_type(d, effect->type);
-	return 0;
-}
-
-static int declare_all(struct actions *actions, struct finishing *f)
-{
-	struct declaring d = {.actions = actions};
-	size_t m = 0;
+	struct effect *list[EFFECTS_MAX], **added;
+	unsigned n = effects_of(action, list);
 	int err;
 
-	/* a type and its 0 each, every label, and as many models as there are letters */
-	d.list = calloc(2 * actions->ntypes + f->n + 256, sizeof(*d.list));
-	if (!d.list)
-		return -ENOMEM;
-	if (actions->ntypes)
-		qsort(actions->types, actions->ntypes, sizeof(*actions->types), by_type);
-	for (size_t t = 0; t < actions->ntypes; t++) {
-		const struct mark_type *type = &actions->types[t];
-
-		d.list[d.n++] = (struct declaration){
-			.type = type->type, .title = type->title, .single = type->single};
-		d.list[d.n++] = (struct declaration){
-			.type = type->type, .value = ACTION_ZERO, .label = "0"};
-		for (; m < f->n && f->marks[m]->type <= type->type; m++) {
-			struct effect *mark = f->marks[m];
-
-			if (mark->value != d.list[d.n - 1].value)
-				d.list[d.n++] = (struct declaration){.type = mark->type,
-								     .value = mark->value,
-								     .label = mark->label};
-			mark->declared = (uint32_t)d.n - 1;
-		}
+	for (unsigned i = 0; i < n; i++) {
+		added = ARRAY_ADD(effects->list, effects->count);
+		if (!added)
+			return -ENOMEM;
+		*added = list[i];
+		err = number_stack(effects, list[i]);
+		if (err)
+			return err;
 	}
-	err = each_effect(actions, declare, &d);
-	actions->declarations = d.list;
-	actions->ndeclarations = d.n;
-	return err;
+	return 0;
+}
+
+/* Marks by type and label: without one (for values) first, and those that have a value before those
+ * that share it; then events of models. */
+static int compare_effects(const void *x, const void *y)
+{
+	const struct effect *a = *(struct effect *const *)x, *b = *(struct effect *const *)y;
+	int order = is_mark(b) - is_mark(a);
+
+	if (!order)
+		order = (a->enter >> 16 > b->enter >> 16) - (a->enter >> 16 < b->enter >> 16);
+	if (!order)
+		order = (a->type > b->type) - (a->type < b->type);
+	if (!order)
+		order = (a->label != NULL) - (b->label != NULL);
+	if (!order && a->label)
+		order = strcmp(a->label, b->label);
+	return order ? order : !a->value - !b->value;
+}
+
+static int add_declaration(struct actions *actions, struct declaration declaration)
+{
+	struct declaration *added = ARRAY_ADD(actions->declarations, actions->ndeclarations);
+
+	if (!added)
+		return -ENOMEM;
+	*added = declaration;
+	return 0;
+}
+
+static int declare_models(struct actions *actions, struct effect **events, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct declaration model = {.model = (char)(events[i]->enter >> 16)};
+
+		if ((!i || model.model != (char)(events[i - 1]->enter >> 16)) &&
+		    add_declaration(actions, model))
+			return -ENOMEM;
+		events[i]->declared = (uint32_t)actions->ndeclarations - 1;
+	}
+	return 0;
+}
+
+/* A type, its value 0, and the values of its labels, which get their numbers here. */
+static int declare_type(struct actions *actions, int32_t type, struct effect **marks, size_t count)
+{
+	const struct mark_type *t = &actions->types[type];
+	struct declaration title = {.type = type, .title = t->title, .single = t->single};
+	struct declaration zero = {.type = type, .value = ACTION_ZERO, .label = "0"};
+	uint32_t first = (uint32_t)actions->ndeclarations;
+	const struct effect *before = NULL;
+	int64_t next = 0;
+
+	if (add_declaration(actions, title) || add_declaration(actions, zero))
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (marks[i]->value > next)
+			next = marks[i]->value;
+	for (size_t i = 0; i < count; i++) {
+		struct effect *mark = marks[i];
+		struct declaration value = {.type = type, .label = mark->label};
+
+		mark->declared = first;
+		if (!mark->label)
+			continue;
+		if (!mark->value)
+			mark->value = before && !strcmp(before->label, mark->label) ? before->value
+										    : ++next;
+		value.value = mark->value;
+		if ((!before || before->value != mark->value) && add_declaration(actions, value))
+			return -ENOMEM;
+		mark->declared = (uint32_t)actions->ndeclarations - 1;
+		before = mark;
+	}
+	return 0;
+}
+
+static int declare_all(struct actions *actions, const struct effects *effects)
+{
+	struct effect **list = effects->list;
+	size_t from = 0, to;
+
+	for (int32_t type = 0; type < ACTION_TYPES; type++, from = to) {
+		for (to = from; to < effects->count; to++)
+			if (!is_mark(list[to]) || list[to]->type != type)
+				break;
+		if (actions->types[type].title &&
+		    declare_type(actions, type, list + from, to - from))
+			return -ENOMEM;
+	}
+	return declare_models(actions, list + from, effects->count - from);
 }
 
 int actions_finish(struct actions *actions)
 {
-	struct finishing f = {0};
-	int err = each_effect(actions, collect, &f);
+	struct effects effects = {0};
+	int err = 0;
 
-	if (!err) {
-		if (f.n)
-			qsort(f.marks, f.n, sizeof(*f.marks), by_label);
-		number_values(&f);
-		err = declare_all(actions, &f);
+	for (size_t i = 0; i < actions->count; i++) {
+		err = collect(&effects, &actions->list[i]);
+		if (err)
+			goto out;
 	}
-	free(f.marks);
-	free(f.keys);
+	if (!effects.count)
+		goto out;
+	qsort(effects.list, effects.count, sizeof(*effects.list), compare_effects);
+	err = declare_all(actions, &effects);
+out:
+	free(effects.list);
+	free(effects.stacks);
 	return err;
 }

@@ -29,6 +29,7 @@
 #define ACTION_STEPS_MAX 4		 /* at the entry, and at the return */
 #define ACTION_ALSO_MAX	 3		 /* states of one call beside the first */
 #define ACTION_ZERO	 (-2147483648LL) /* written for the value 0 of an argument */
+#define ACTION_TYPES	 90		 /* of marks that probes use, from 0 */
 
 #define MARK_PUSH MCV('O', 'M', '[')
 #define MARK_POP  MCV('O', 'M', ']')
@@ -40,7 +41,7 @@ struct effect {
 	uint32_t leave;	   /* MCV of the event that ends it; 0: enter has no end */
 	int32_t type;	   /* marks: type, 0 to 89 */
 	int64_t value;	   /* marks: 0 is numbered by actions_finish(), by its label */
-	const char *label; /* marks: of the value; NULL: it has none */
+	const char *label; /* marks: of the value; NULL: the value comes from the record */
 	bool repeats;	   /* may be pushed on its equal; else the inner one is not written */
 
 	/* Given by actions_finish(): */
@@ -80,13 +81,12 @@ struct action {
 
 /* A type of marks: it is declared in the streams that use it. */
 struct mark_type {
-	int32_t type;
-	const char *title;
-	bool single; /* else a stack */
+	const char *title; /* NULL: the type is not used */
+	bool single;	   /* else a stack */
 };
 
-/* A declaration in the metadata of the streams that use it. In the order of the types; the one of a
- * type is followed by that of its value 0, and by those of its labels. */
+/* A declaration in the metadata of the streams that use it: types, then models; the one of a type
+ * is followed by that of its value 0, and by those of its labels. */
 struct declaration {
 	char model; /* not 0: an event of this model is used, and the rest means nothing */
 	bool single;
@@ -99,24 +99,20 @@ struct declaration {
 struct actions {
 	struct action *list; /* by index of the site: count of them */
 	size_t count;
-	struct mark_type *types; /* ntypes of them */
-	size_t ntypes;
+	struct mark_type types[ACTION_TYPES];
 	struct declaration *declarations; /* after actions_finish(): ndeclarations of them */
 	size_t ndeclarations;
-	char **strings; /* titles made here: nstrings of them */
-	size_t nstrings;
+	char **titles; /* made here: ntitles of them */
+	size_t ntitles;
 };
 
 /* Actions that do nothing, for `count` sites. 0 or -ENOMEM. */
 int actions_new(struct actions *actions, size_t count) __attribute__((warn_unused_result));
 
 /* Declares a type of marks; one that is declared with the same title and kind is fine. The title
- * stays the caller's. 0, -ENOMEM, or -EEXIST: it is declared otherwise. */
+ * stays the caller's. 0, or -EEXIST: it is declared otherwise. */
 int actions_type(struct actions *actions, int32_t type, const char *title, bool single)
 	__attribute__((warn_unused_result));
-
-/* The lowest undeclared type from `from` on; -1: there is none up to 89. */
-int32_t actions_free_type(const struct actions *actions, int32_t from);
 
 /* Gives the action of a site the meaning of -u and --usdt: a function is a state of the marks 0; a
  * point is a value of a single mark, "Point"; an argument or a returned value is the value of a
@@ -126,7 +122,7 @@ int actions_of_site(struct actions *actions, size_t index, const struct site *si
 
 /* Adds the effects of `more` to `into`, if they share no stack and no type of marks, and there is
  * room. Returns whether it did; else nothing has changed. */
-bool action_join(struct action *into, const struct action *more);
+bool action_join(struct action *into, struct action *more);
 
 /*
  * Numbers the rest: values of marks that are 0 get dense ids from 1 in byte order of their
