@@ -37,13 +37,6 @@ struct session {
 	const char *verdict;
 };
 
-static const char *base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* ---- findings ---- */
 
 static void report_text(struct session *s, const struct loom_violation *f)
@@ -53,7 +46,7 @@ static void report_text(struct session *s, const struct loom_violation *f)
 	printer_format(&s->out, "  %s %s", loom_severity_name(f->severity), loom_rules[f->rule].id);
 	if (f->file) {
 		printer_text(&s->out, " ");
-		printer_escaped(&s->out, base(f->file), strlen(base(f->file)));
+		printer_escaped(&s->out, basename(f->file), strlen(basename(f->file)));
 	}
 	if (f->record != LOOM_NOWHERE)
 		printer_format(&s->out, " record %" PRIu64, f->record);
@@ -69,7 +62,7 @@ static void report_json(struct session *s, const struct loom_violation *f, bool 
 	printer_format(&s->out, "%s\n    {\"severity\": \"%s\", \"rule\": \"%s\", \"file\": ",
 		       first ? "" : ",", loom_severity_name(f->severity), loom_rules[f->rule].id);
 	if (f->file)
-		printer_json_string(&s->out, base(f->file), strlen(base(f->file)));
+		printer_json_string(&s->out, basename(f->file), strlen(basename(f->file)));
 	else
 		printer_text(&s->out, "null");
 	if (f->record != LOOM_NOWHERE)
@@ -128,7 +121,8 @@ static int compare(struct session *s, struct run_reader *a, struct run_reader *b
 			"record %llu differs from that of %s (cycle %llu core %u node %u "
 			"there), the first "
 			"that does",
-			LLU(place.record), base(b->path), LLU(y.cycle), y.core_id, y.hw_node_id);
+			LLU(place.record), basename(b->path), LLU(y.cycle), y.core_id,
+			y.hw_node_id);
 		return 0;
 	}
 	if (more < 0 || other < 0)
@@ -138,7 +132,7 @@ static int compare(struct session *s, struct run_reader *a, struct run_reader *b
 
 		loom_violation_add(&s->findings, LOOM_O7, &place,
 				   "%s has more records: the first %llu are equal",
-				   base((more ? a : b)->path), LLU((more ? b : a)->count));
+				   basename((more ? a : b)->path), LLU((more ? b : a)->count));
 	}
 	return 0;
 }

@@ -18,12 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/loom/export/carry.h"
-#include "tools/loom/run/run_hints.h"
 #include "tools/loom/run/keep_files.h"
 #include "trace/base/status.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
+#include "trace/loom/chain.h"
 #include "trace/loom/run_files.h"
+#include "trace/loom/stats/run_stats.h"
 
 #define SCHEDULE_PERIOD_PS 1000000 /* 1 us */
 
@@ -38,8 +39,7 @@ static bool chooses(const struct loom_export *x)
 
 static int no_memory(const struct loom_export *x)
 {
-	log_no_memory("while exporting %s", x->o->run);
-	return -ENOMEM;
+	return log_no_memory("while exporting %s", x->o->run);
 }
 
 /* The option that statistics of upstream cannot express, or NULL. */
@@ -125,7 +125,6 @@ static char *kept_path(const struct loom_export *x, const char *key)
 {
 	const char *name = json_string(json_get(x->run, key));
 	const char *slash = strrchr(x->run_path, '/');
-	char *path;
 
 	if (!name)
 		return NULL;
@@ -133,33 +132,153 @@ static char *kept_path(const struct loom_export *x, const char *key)
 		return strdup(name); /* an unsafe path fails at opening */
 	for (slash--; slash > x->run_path && *slash != '/'; slash--)
 		;
-	if (asprintf(&path, "%.*s%s%s", (int)(slash - x->run_path), x->run_path,
-		     slash > x->run_path ? "/" : "", name) < 0)
-		return NULL;
-	return path;
+	return xasprintf("%.*s%s%s", (int)(slash - x->run_path), x->run_path,
+			 slash > x->run_path ? "/" : "", name);
 }
 
 static int return_file(struct loom_export *x, const char *kept)
 {
-	const char *slash = strrchr(kept, '/'), *name = slash ? slash + 1 : kept;
-	char *path;
+	const char *name = basename(kept), *end = name + run_files_stem(name);
+	/* RUN with the end of the old name */
+	char *path = xasprintf("%s%s", x->o->output, *end ? end : ".trace.bin");
 	int err;
 
-	/* RUN with the end of the old name */
-	if (asprintf(&path, "%s%s", x->o->output, name + run_files_stem(name)) < 0)
+	if (!path)
 		return no_memory(x);
-	if (run_files_stem(name) == strlen(name)) {
-		free(path);
-		if (asprintf(&path, "%s.trace.bin", x->o->output) < 0)
-			return no_memory(x);
-	}
 	err = keep_files_return(x->trace.fd, x->trace.path, kept, path);
-	if (err)
-		goto out;
-	log_info("%s: the kept file %s", path, kept);
-out:
+	if (!err)
+		log_info("%s: the kept file %s", path, kept);
 	free(path);
 	return err;
+}
+
+/* ---- the kept statistics ---- */
+
+/*
+ * Data of the statistics of a run that is rewritten: earlier losses, and counters from before any
+ * loss, which the records do not have: tokens, unrecorded stalls.
+ */
+struct carry {
+	struct run_stats perf;
+	struct loom_carried carried;
+	struct loom_core_drops *cores;
+	struct loom_invocation *invocations;
+	struct loom_carried_row *rows;
+};
+
+static struct loom_carried_row row_of(const struct stats_snapshot *s, bool has_ids)
+{
+	const uint64_t *n = s->counters;
+	uint64_t total = n[STATS_TOTAL_CYCLES];
+
+	return (struct loom_carried_row){
+		.has_ids = has_ids,
+		.v = {.core = s->core_id,
+		      .epoch = s->epoch_id,
+		      .id = s->invocation_id,
+		      .start = s->cycle > total ? s->cycle - total : 0,
+		      .end = s->cycle},
+		.row = {.whole_core = s->scope == STATS_CORE,
+			.node = s->hw_node_id,
+			.active = n[STATS_ACTIVE_CYCLES],
+			.stall_in = n[STATS_STALL_CYCLES_IN],
+			.stall_out = n[STATS_STALL_CYCLES_OUT],
+			.tokens_in = n[STATS_TOKENS_IN],
+			.tokens_out = n[STATS_TOKENS_OUT],
+			.config_writes = n[STATS_CONFIG_WRITES]},
+	};
+}
+
+static int carry_counters(struct carry *c)
+{
+	const struct run_stats *p = &c->perf;
+
+	c->rows = calloc(p->nsnapshots + 1, sizeof(*c->rows));
+	c->invocations = calloc(p->ninvocations + 1, sizeof(*c->invocations));
+	if (!c->rows || !c->invocations)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->nsnapshots && !p->joins_cores; i++)
+		c->rows[c->carried.nrows++] = row_of(&p->snapshots[i], p->form == STATS_LOOM);
+	for (size_t i = 0; i < p->ninvocations; i++) {
+		const struct stats_invocation *v = &p->invocations[i];
+
+		c->invocations[c->carried.ninvocations++] = (struct loom_invocation){
+			.core = v->core_id,
+			.epoch = v->epoch_id,
+			.id = v->invocation_id,
+			.start = v->start_cycle,
+			.end = v->end_cycle,
+			.done = v->status == STATS_DONE,
+			.failed = v->status == STATS_ERROR,
+		};
+	}
+	c->carried.rows = c->rows;
+	c->carried.invocations = c->invocations;
+	return 0;
+}
+
+static int carry_account(struct carry *c)
+{
+	const struct stats_account *e = &c->perf.events;
+
+	c->carried.filtered = e->filtered.v;
+	c->carried.sampled_out = e->sampled_out.v;
+	c->carried.dropped = e->dropped.v;
+	if (c->perf.samples) {
+		c->carried.keep = c->perf.controls.keep;
+		c->carried.of = c->perf.controls.of;
+	}
+	if (e->by_kind)
+		c->carried.dropped_by_kind = e->of_kind;
+	if (!e->of_core)
+		return 0;
+	c->cores = calloc(UINT16_MAX + 1, sizeof(*c->cores));
+	if (!c->cores)
+		return -ENOMEM;
+	for (uint32_t core = 0; core <= UINT16_MAX; core++) {
+		if (e->of_core[core])
+			c->cores[c->carried.ncores++] =
+				(struct loom_core_drops){core, e->of_core[core]};
+	}
+	c->carried.cores = c->cores;
+	return 0;
+}
+
+/*
+ * Reads the kept statistics, and restricts the chosen filters to theirs. Warns about unknown
+ * statistics, which carry no data. Returns 0, or -errno after a message.
+ */
+static int carry_load(struct carry *c, struct loom_export *x, const char *path)
+{
+	struct loom_violations findings = {.report = loom_violation_ignore};
+	struct loom_controls *chosen = &x->o->chosen;
+	int err = run_stats_load(&c->perf, x->trace.fd, path, &findings);
+
+	if (err == -EBADMSG || findings.counts[LOOM_ERROR] > 0) {
+		log_warn("%s: cannot be understood (see 'ovni-loom check'): counters are those of "
+			 "the records alone",
+			 path);
+		return 0;
+	}
+	if (err)
+		return err;
+	if (carry_counters(c) || carry_account(c) ||
+	    loom_controls_narrow(chosen, &c->perf.controls))
+		return log_no_memory("while carrying %s over", path);
+	if (c->carried.of && (uint64_t)c->carried.of * (chosen->of ? chosen->of : 1) > UINT32_MAX) {
+		log_error("%s: the run was sampled already, and 1 of so many records has no words",
+			  path);
+		return -ERANGE;
+	}
+	return 0;
+}
+
+static void carry_free(struct carry *c)
+{
+	run_stats_free(&c->perf);
+	free(c->cores);
+	free(c->invocations);
+	free(c->rows);
 }
 
 /* Rewrites the records of the kept file, with the data of its statistics. */
@@ -171,7 +290,7 @@ static int rewrite(struct loom_export *x, const char *kept, const char *perf)
 	struct run_reader *reader = calloc(1, sizeof(*reader));
 	struct loom_writer *w = NULL;
 	struct loom_chain chain = {.off = false};
-	struct loom_carry carry = {.rows = NULL};
+	struct carry carry = {.rows = NULL};
 	struct loom_record r;
 	int err, got = 1;
 
@@ -181,7 +300,7 @@ static int rewrite(struct loom_export *x, const char *kept, const char *perf)
 	if (err)
 		goto out;
 	if (perf) {
-		err = loom_carry_load(&carry, x->trace.fd, perf, &x->o->chosen);
+		err = carry_load(&carry, x, perf);
 		x->as.carried = &carry.carried;
 	}
 	if (err)
@@ -200,15 +319,13 @@ static int rewrite(struct loom_export *x, const char *kept, const char *perf)
 		if (err)
 			goto out;
 	}
-	if (err)
-		goto out;
 	if (!got && reader->is_damaged)
 		err = -EBADMSG; /* after violations */
 out:
 	if (chain.parts) /* the counters are of unshifted cycles */
-		loom_carry_forget_counters(&carry);
+		carry.carried.nrows = carry.carried.ninvocations = 0;
 	err = loom_export_close(x, w, err ? err : got);
-	loom_carry_free(&carry);
+	carry_free(&carry);
 	x->as.carried = NULL;
 	run_reader_close(reader);
 	free(reader);
@@ -240,11 +357,9 @@ static int export_run(struct loom_export *x)
 		err = rewrite(x, trace, perf);
 	} else {
 		err = return_file(x, trace);
-		if (err)
-			goto out;
-		err = perf ? return_file(x, perf) : 0;
+		if (!err && perf)
+			err = return_file(x, perf);
 	}
-out:
 	free(trace);
 	free(perf);
 	return err;

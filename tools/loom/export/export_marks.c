@@ -22,6 +22,7 @@
 #include "tools/loom/export/record_merge.h"
 #include "tools/loom/run/node_state.h"
 #include "trace/ovni/event.h"
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 
 #define MARKS	       (LOOM_MARK_LAST - LOOM_MARK_FIRST + 1)
@@ -37,9 +38,9 @@ struct invocation {
 struct core {
 	uint16_t id;
 	struct invocation *list; /* by begin, without overlaps */
-	size_t n, room;
+	size_t n;
 	uint64_t *errors; /* cycles with the begin of an error of a node */
-	size_t nerrors, error_room;
+	size_t nerrors;
 };
 
 /* A source of records: a node, or with `control` a core. */
@@ -125,16 +126,11 @@ static uint64_t id_of(const struct json *labels, int64_t value)
 
 static int add_invocation(struct core *c, uint64_t begin, uint32_t epoch, uint64_t id)
 {
-	if (c->n == c->room) {
-		size_t room = c->room ? 2 * c->room : 16;
-		struct invocation *list = realloc(c->list, room * sizeof(*list));
+	struct invocation *v = ARRAY_ADD(c->list, c->n);
 
-		if (!list)
-			return -ENOMEM;
-		c->list = list;
-		c->room = room;
-	}
-	c->list[c->n++] = (struct invocation){
+	if (!v)
+		return -ENOMEM;
+	*v = (struct invocation){
 		.begin = begin, .end = UINT64_MAX, .id = id, .epoch = epoch, .last = begin};
 	return 0;
 }
@@ -187,21 +183,16 @@ static int read_invocations(struct teller *s, const struct json *labels)
 static int read_errors(struct teller *s)
 {
 	struct core *c = s->core;
+	uint64_t *error;
 	int got;
 
 	while ((got = peek(s)) > 0) {
 		if (apply(s) != LOOM_MARK_ERROR || SHOWN(s, LOOM_MARK_ERROR) == LOOM_NO_ERROR)
 			continue;
-		if (c->nerrors == c->error_room) {
-			size_t room = c->error_room ? 2 * c->error_room : 8;
-			uint64_t *errors = realloc(c->errors, room * sizeof(*errors));
-
-			if (!errors)
-				return -ENOMEM;
-			c->errors = errors;
-			c->error_room = room;
-		}
-		c->errors[c->nerrors++] = s->event_cycle;
+		error = ARRAY_ADD(c->errors, c->nerrors);
+		if (!error)
+			return -ENOMEM;
+		*error = s->event_cycle;
 	}
 	start_anew(s);
 	return got;
@@ -548,8 +539,6 @@ int loom_export_marks(struct loom_export *x)
 		if (err)
 			goto out;
 	}
-	if (err)
-		goto out;
 	err = feed(x, w, &m);
 out:
 	err = loom_export_close(x, w, err);

@@ -25,6 +25,7 @@
 #include "tools/loom/export/record_merge.h"
 #include "trace/ovni/event.h"
 #include "trace/ovni/thread_state.h"
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 
 #define MARK_LOST 92
@@ -43,22 +44,15 @@ struct thread {
 	uint64_t life;	 /* its invocation, numbered when its start leaves the merge */
 	/* records in order: the interval, and the events in it */
 	struct loom_record *queue;
-	size_t first, n, room;
-	size_t open; /* index of the interval without a length, or NONE */
+	size_t first, n, slots; /* `slots` never shrinks */
+	size_t open;		/* index of the interval without a length, or NONE */
 };
 
 static int push(struct thread *t, uint64_t cycle, uint8_t kind, int32_t cpu, uint32_t arg0,
 		uint32_t arg1)
 {
-	if (t->n == t->room) {
-		size_t room = t->room ? 2 * t->room : 8;
-		struct loom_record *queue = realloc(t->queue, room * sizeof(*queue));
-
-		if (!queue)
-			return -ENOMEM;
-		t->queue = queue;
-		t->room = room;
-	}
+	if (t->n == t->slots && !ARRAY_ADD(t->queue, t->slots))
+		return -ENOMEM;
 	t->queue[t->n++] = (struct loom_record){
 		.cycle = cycle,
 		.epoch_id = 1,
@@ -210,7 +204,7 @@ static int next(void *source, struct loom_record *r)
 static int open_threads(struct loom_export *x, struct thread *threads)
 {
 	int64_t cpus = -1;
-	int err = 0;
+	int err;
 
 	for (size_t i = 0; i < x->nstreams; i++) {
 		struct json *meta = trace_metadata(&x->trace, x->streams[i]);
@@ -230,8 +224,6 @@ static int open_threads(struct loom_export *x, struct thread *threads)
 			  x->trace.path, cpus + 1);
 		return -EOVERFLOW;
 	}
-	if (err)
-		return err;
 	for (size_t i = 0; i < x->nstreams; i++) {
 		threads[i].clock = &x->clock;
 		threads[i].nowhere = (uint16_t)(cpus + 1);
@@ -241,7 +233,7 @@ static int open_threads(struct loom_export *x, struct thread *threads)
 		if (err)
 			return err;
 	}
-	return err;
+	return 0;
 }
 
 int loom_export_schedule(struct loom_export *x)

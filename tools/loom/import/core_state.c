@@ -14,12 +14,10 @@ struct boundary {
 struct core {
 	struct boundary *boundaries;
 	size_t n, next;
-	/* the open scopes by begin, a double list of indices in the scopes of the core; `last` is
-	 * the shown one */
-	struct {
-		uint32_t before, after;
-	} * open;
-	uint32_t first, last; /* index of the first one in the survey; of the latest one */
+	uint32_t *open; /* a stack of scopes by begin: the last one is shown, and is not closed */
+	size_t nopen;
+	bool *closed;	      /* by index in the scopes of the core */
+	uint32_t first;	      /* index of its first scope in the survey */
 	int64_t epoch;	      /* the shown one; -1: none yet */
 	uint64_t config_end;  /* end of the shown word; 0: none */
 	uint64_t error_until; /* end of the shown error; 0: none */
@@ -50,9 +48,9 @@ static int prepare(struct core *c, const struct run_survey *survey, uint32_t cor
 	c->epoch = -1;
 	c->boundaries = calloc(2 * (size_t)at->nscopes + 1, sizeof(*c->boundaries));
 	c->open = calloc(at->nscopes + 1, sizeof(*c->open));
+	c->closed = calloc(at->nscopes + 1, sizeof(*c->closed));
 	c->first = at->first_scope;
-	c->last = LOOM_NONE;
-	if (!c->boundaries || !c->open)
+	if (!c->boundaries || !c->open || !c->closed)
 		return -1;
 	for (uint32_t i = 0; i < at->nscopes; i++) {
 		const struct loom_scope *s = &survey->scopes[at->first_scope + i];
@@ -70,23 +68,20 @@ static int prepare(struct core *c, const struct run_survey *survey, uint32_t cor
 struct core_state *core_state_new(const struct run_survey *survey, core_state_fn change, void *arg)
 {
 	struct core_state *s = calloc(1, sizeof(*s));
-	int err = 0;
 
 	if (!s)
 		return NULL;
 	*s = (struct core_state){.survey = survey, .change = change, .arg = arg};
 	s->cores = calloc(survey->ncores + 1, sizeof(*s->cores));
 	for (uint32_t i = 0; s->cores && i < survey->ncores; i++) {
-		err = prepare(&s->cores[i], survey, i);
-		if (err)
-			goto out;
+		if (prepare(&s->cores[i], survey, i))
+			goto no_memory;
 	}
-out:
-	if (!s->cores || err) {
-		core_state_free(s);
-		return NULL;
-	}
-	return s;
+	if (s->cores)
+		return s;
+no_memory:
+	core_state_free(s);
+	return NULL;
 }
 
 void core_state_free(struct core_state *s)
@@ -96,6 +91,7 @@ void core_state_free(struct core_state *s)
 	for (size_t i = 0; s->cores && i < s->survey->ncores; i++) {
 		free(s->cores[i].boundaries);
 		free(s->cores[i].open);
+		free(s->cores[i].closed);
 	}
 	free(s->cores);
 	free(s);
@@ -117,29 +113,20 @@ static int tell_epoch(struct core_state *s, struct core *c, uint64_t cycle, uint
 
 static int cross(struct core_state *s, struct core *c, const struct boundary *b)
 {
-	uint32_t at = b->scope - c->first, before, after;
 	int err;
 
 	if (b->begins) {
-		c->open[at].before = c->last;
-		c->open[at].after = LOOM_NONE;
-		if (c->last != LOOM_NONE)
-			c->open[c->last].after = at;
-		c->last = at;
+		c->open[c->nopen++] = b->scope;
 		err = tell_epoch(s, c, b->cycle, s->survey->scopes[b->scope].epoch);
 		return err ? err : tell(s, c, LOOM_SESSION_INVOCATION, b->cycle, b->scope);
 	}
-	before = c->open[at].before;
-	after = c->open[at].after;
-	if (before != LOOM_NONE)
-		c->open[before].after = after;
-	if (after != LOOM_NONE) { /* not the shown one */
-		c->open[after].before = before;
+	c->closed[b->scope - c->first] = true;
+	if (c->open[c->nopen - 1] != b->scope)
 		return 0;
-	}
-	c->last = before;
+	while (c->nopen > 0 && c->closed[c->open[c->nopen - 1] - c->first])
+		c->nopen--;
 	return tell(s, c, LOOM_SESSION_INVOCATION, b->cycle,
-		    before != LOOM_NONE ? (int64_t)c->first + before : -1);
+		    c->nopen ? (int64_t)c->open[c->nopen - 1] : -1);
 }
 
 /* Reports changes up to `cycle` without a record. A word in `cycle` replaces the one before it. */
@@ -188,29 +175,27 @@ int core_state_add(struct core_state *s, const struct loom_record *r, uint32_t p
 		return err;
 	if (r->event_kind == LOOM_CONFIG_WRITE) {
 		c->config_end = end;
-		err = tell(s, c, LOOM_SESSION_CONFIG, r->cycle, r->arg0);
+		return tell(s, c, LOOM_SESSION_CONFIG, r->cycle, r->arg0);
 	}
-	if (err)
-		return err;
 	if (r->event_kind == LOOM_DEVICE_ERROR) {
 		scope = run_survey_scope(s->survey, core, r, part);
 		if (scope != LOOM_NONE && s->survey->scopes[scope].end > end)
 			end = s->survey->scopes[scope].end;
 		if (end > c->error_until)
 			c->error_until = end;
-		err = tell(s, c, LOOM_SESSION_ERROR, r->cycle, r->arg0);
+		return tell(s, c, LOOM_SESSION_ERROR, r->cycle, r->arg0);
 	}
-	return err;
+	return 0;
 }
 
 int core_state_finish(struct core_state *s)
 {
-	int err = 0;
+	int err;
 
 	for (size_t i = 0; i < s->survey->ncores; i++) {
 		err = advance(s, &s->cores[i], s->survey->end, false);
 		if (err)
 			return err;
 	}
-	return err;
+	return 0;
 }

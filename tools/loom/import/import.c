@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "tools/loom/run/run_clock.h"
-#include "tools/loom/run/run_hints.h"
 #include "tools/loom/run/keep_files.h"
 #include "tools/loom/import/import_streams.h"
 #include "tools/loom/import/core_state.h"
@@ -30,6 +29,7 @@
 #include "trace/base/status.h"
 #include "trace/base/log.h"
 #include "trace/loom/run_files.h"
+#include "trace/loom/stats/run_stats.h"
 #include "trace/base/text.h"
 #include "trace/ovni/trace.h"
 
@@ -47,7 +47,7 @@ struct import {
 	struct run_files run;
 	struct run_reader *reader;
 	struct loom_violations findings;
-	struct run_hints hints;
+	struct run_stats perf; /* empty without a file */
 	struct loom_modules names;
 	struct run_survey *survey;
 	struct run_clock clock;
@@ -70,6 +70,146 @@ static int no_memory(const struct import *m)
 {
 	log_no_memory("while converting %s", m->o->run);
 	return -ENOMEM;
+}
+
+/* ---- the statistics ---- */
+
+/* Logs only violations that make the file unreadable; ovni-loom check reports the others. */
+static void report_unreadable(void *arg, const struct loom_violation *finding)
+{
+	(void)arg;
+	if (finding->rule == LOOM_P1)
+		log_error("%s: %s (rule P1): --perf - does without the statistics", finding->file,
+			  finding->text);
+}
+
+static int load_stats(struct import *m)
+{
+	struct loom_violations findings = {.report = report_unreadable};
+
+	return m->run.perf ? run_stats_load(&m->perf, AT_FDCWD, m->run.perf, &findings) : 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint16_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Rows of one core: [start, end) of the list, with increasing nodes. */
+struct rising {
+	size_t start, end;
+};
+
+static int by_node(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* True if every node with records is in the rows of its core. */
+static bool covers(const struct run_survey *s, const struct rising *rows, const uint32_t *list)
+{
+	for (size_t i = 0; i < s->nnodes; i++) {
+		const struct run_survey_node *node = &s->nodes[i];
+		const struct rising *r = &rows[node->core];
+
+		if (node->evidence && !bsearch(&node->node, list + r->start, r->end - r->start,
+					       sizeof(*list), by_node))
+			return false;
+	}
+	return true;
+}
+
+/* Adds rows without a core: list[0 .. n), in the order of the file. */
+static int unnamed(struct run_survey *s, const uint32_t *list, size_t n, bool *doubtful)
+{
+	size_t starts = 0, ncores = 0, k = 0;
+	uint16_t *cores = calloc(s->ncores + 1, sizeof(*cores));
+	struct rising *rows = calloc(s->ncores + 1, sizeof(*rows));
+	int err = cores && rows ? 0 : -ENOMEM;
+
+	if (err)
+		goto out;
+	for (size_t i = 0; i < s->ncores; i++) {
+		if (s->cores[i].used)
+			cores[ncores++] = s->cores[i].id;
+	}
+	qsort(cores, ncores, sizeof(*cores), by_number);
+	for (size_t i = 0; i < n; i++)
+		starts += i == 0 || list[i] <= list[i - 1];
+	*doubtful = n > 0 && starts != ncores;
+	for (size_t i = 0, end; !*doubtful && i < n; i = end, k++) {
+		for (end = i + 1; end < n && list[end] > list[end - 1]; end++)
+			;
+		rows[s->core_of[cores[k]]] = (struct rising){i, end};
+	}
+	if (!*doubtful && ncores > 1)
+		*doubtful = !covers(s, rows, list);
+	for (size_t i = 0; !*doubtful && i < ncores; i++) {
+		const struct rising *r = &rows[s->core_of[cores[i]]];
+
+		for (size_t at = r->start; at < r->end; at++) {
+			err = run_survey_add_node(s, cores[i], list[at]);
+			if (err)
+				goto out;
+		}
+	}
+out:
+	free(cores);
+	free(rows);
+	return err;
+}
+
+/* True if the file declares that records were left out. */
+static bool leaves_out(const struct run_stats *p)
+{
+	const struct stats_account *e = &p->events;
+
+	if (!e->given)
+		return run_stats_leaves_out(p);
+	return e->filtered.v > 0 || e->sampled_out.v > 0 || e->dropped.v > 0;
+}
+
+/*
+ * Adds the nodes in the statistics to the survey. Rows of several unnamed cores are separated only
+ * if that is safe: with one increasing list of nodes per core, which has all nodes with records of
+ * its core; otherwise *doubtful is set. With declared losses (filters, sampling, drops) no node is
+ * added: a node without records may have been busy, and must not appear as idle. Returns 0 or
+ * -ENOMEM.
+ */
+static int survey_stats(struct import *m, bool *doubtful)
+{
+	const struct run_stats *p = &m->perf;
+	struct run_survey *s = m->survey;
+	uint32_t *list;
+	size_t n = 0;
+	int err = 0;
+
+	*doubtful = false;
+	if (p->nsnapshots == 0 || leaves_out(p))
+		return 0;
+	list = malloc(p->nsnapshots * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->nsnapshots; i++) {
+		const struct stats_snapshot *row = &p->snapshots[i];
+
+		if (row->scope != STATS_NODE)
+			continue;
+		if (row->has_core)
+			err = run_survey_add_node(s, row->core_id, row->hw_node_id);
+		else
+			list[n++] = row->hw_node_id;
+		if (err)
+			goto out;
+	}
+	err = n ? unnamed(s, list, n, doubtful) : 0;
+out:
+	free(list);
+	return err;
 }
 
 /* ---- the second reading ---- */
@@ -170,7 +310,7 @@ static int survey_tables(struct import *m)
 {
 	const struct loom_modules *modules = &m->reader->modules;
 	bool doubtful;
-	int err = run_hints_nodes(&m->hints, m->survey, &doubtful);
+	int err = survey_stats(m, &doubtful);
 
 	if (doubtful)
 		log_warn("%s: its nodes belong to several cores without naming them: only nodes "
@@ -192,7 +332,7 @@ static int survey_tables(struct import *m)
 
 static int survey(struct import *m)
 {
-	enum loom_style style = m->o->has_style ? m->o->style : m->hints.style;
+	enum loom_style style = m->o->has_style ? m->o->style : m->perf.style;
 	int err;
 
 	m->survey = run_survey_new(style);
@@ -216,7 +356,7 @@ static int survey(struct import *m)
 	err = survey_tables(m);
 out:
 	run_reader_close(m->reader);
-	m->lost = m->hints.dropped > 0;
+	m->lost = m->perf.events.dropped.v > 0;
 	if (err)
 		return err;
 	if (m->chain.parts)
@@ -227,7 +367,7 @@ out:
 	if (m->lost)
 		log_warn("%s: the simulator has dropped %" PRIu64
 			 " records: what they told is missing in the trace",
-			 m->run.trace, m->hints.dropped);
+			 m->run.trace, m->perf.events.dropped.v);
 	if (m->clock.period_ps < 1000)
 		log_warn("%s: a cycle of %" PRIu64
 			 " ps is shorter than the nanoseconds of a trace: "
@@ -366,17 +506,6 @@ static int add_lane(struct import *m, const struct loom_record *r)
 		    loom_mark_of_input(r->arg0));
 }
 
-static int by_scope_id(const void *a, const void *b, void *arg)
-{
-	const struct run_survey *s = arg;
-	const struct loom_scope *x = &s->scopes[*(const uint32_t *)a];
-	const struct loom_scope *y = &s->scopes[*(const uint32_t *)b];
-
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return x->begin < y->begin ? -1 : x->begin > y->begin;
-}
-
 static int by_scope_begin(const void *a, const void *b, void *arg)
 {
 	const struct run_survey *s = arg;
@@ -392,41 +521,41 @@ static int by_scope_begin(const void *a, const void *b, void *arg)
 static int order_ids(struct import *m)
 {
 	const struct run_survey *s = m->survey;
-	uint32_t *by_id, *firsts, n = 0;
+	struct hash number_of = {0}; /* id */
+	uint32_t *by_begin, *at, n = 0;
 	bool large = false;
+	int err = 0;
 
 	for (size_t i = 0; i < s->nscopes; i++)
 		large |= s->scopes[i].id > LOOM_INVOCATION_MAX;
 	if (!large)
 		return 0;
 	m->order = calloc(s->nscopes, sizeof(*m->order));
-	by_id = calloc(s->nscopes, sizeof(*by_id));
-	firsts = calloc(s->nscopes, sizeof(*firsts));
-	if (!m->order || !by_id || !firsts) {
-		free(by_id);
-		free(firsts);
-		return no_memory(m);
+	by_begin = calloc(s->nscopes, sizeof(*by_begin));
+	if (!m->order || !by_begin) {
+		err = no_memory(m);
+		goto out;
 	}
 	for (uint32_t i = 0; i < s->nscopes; i++)
-		by_id[i] = i;
-	qsort_r(by_id, s->nscopes, sizeof(*by_id), by_scope_id, m->survey);
-	for (size_t i = 0; i < s->nscopes; i++) { /* first scope of each id */
-		if (i == 0 || s->scopes[by_id[i]].id != s->scopes[by_id[i - 1]].id)
-			firsts[n++] = by_id[i];
+		by_begin[i] = i;
+	qsort_r(by_begin, s->nscopes, sizeof(*by_begin), by_scope_begin, m->survey);
+	for (size_t i = 0; i < s->nscopes; i++) {
+		at = hash_at(&number_of, (struct hash_key){.a = s->scopes[by_begin[i]].id});
+		if (!at) {
+			err = no_memory(m);
+			goto out;
+		}
+		if (*at == HASH_NONE)
+			*at = n++;
+		m->order[by_begin[i]] = *at;
 	}
-	qsort_r(firsts, n, sizeof(*firsts), by_scope_begin, m->survey);
-	for (uint32_t i = 0; i < n; i++)
-		m->order[firsts[i]] = i;
-	for (size_t i = 1; i < s->nscopes; i++) {
-		if (s->scopes[by_id[i]].id == s->scopes[by_id[i - 1]].id)
-			m->order[by_id[i]] = m->order[by_id[i - 1]];
-	}
-	free(by_id);
-	free(firsts);
 	log_warn("%s: an invocation id is too large for a mark: invocations are numbered as they "
 		 "appear, the ids are in their labels",
 		 m->o->run);
-	return 0;
+out:
+	hash_free(&number_of);
+	free(by_begin);
+	return err;
 }
 
 /* Writes the common labels of the rows, and their states at cycle 0. */
@@ -548,7 +677,8 @@ static bool about_run(const void *arg, struct json *meta)
 	       json_put_int(meta, "accel.run.parts", (int64_t)m->chain.parts + 1) &&
 	       json_put_bool(meta, "accel.run.stalls", m->survey->stalls > 0) &&
 	       json_put_bool(meta, "accel.run.complete", !m->damaged) &&
-	       (!m->hints.dropped || json_put_u64(meta, "accel.run.dropped", m->hints.dropped)) &&
+	       (!m->perf.events.dropped.v ||
+		json_put_u64(meta, "accel.run.dropped", m->perf.events.dropped.v)) &&
 	       (!m->kept_trace ||
 		json_put_string(meta, "accel.run.sidecar.trace", m->kept_trace)) &&
 	       (!m->kept_perf || json_put_string(meta, "accel.run.sidecar.perf", m->kept_perf));
@@ -685,11 +815,11 @@ static int prepare(struct import *m)
 			  m->o->run);
 		return -ENOENT;
 	}
-	err = run_hints_load(&m->hints, m->run.perf);
+	err = load_stats(m);
 	if (err)
 		return err;
-	m->clock.period_ps = m->o->period_ps ? m->o->period_ps : m->hints.period_ps;
-	if (!m->clock.period_ps && m->hints.perf.bad_period)
+	m->clock.period_ps = m->o->period_ps ? m->o->period_ps : m->perf.period_ps.v;
+	if (!m->clock.period_ps && m->perf.bad_period)
 		log_warn(
 			"%s: clock.period_ps is no positive integer: 1 ns is taken (--clock-period "
 			"says what it is)",
@@ -729,7 +859,7 @@ out:
 	import_streams_close(m.rows);
 	run_survey_free(m.survey);
 	loom_modules_free(&m.names);
-	run_hints_free(&m.hints);
+	run_stats_free(&m.perf);
 	run_files_free(&m.run);
 	free(m.reader);
 	free(m.inputs);

@@ -52,19 +52,12 @@ out:
 	return err;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 int keep_files(int fd, const char *dir, const char *name, const char *path, char **kept)
 {
 	char *folder = NULL;
 	int from = open(path, O_RDONLY | O_CLOEXEC), to = -1, at = -1, err = 0;
 
-	*kept = strdup(base_name(path));
+	*kept = strdup(basename(path));
 	if (from < 0) {
 		err = -errno;
 		log_error("%s: cannot open: %s", path, strerror(-err));

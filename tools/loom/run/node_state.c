@@ -28,14 +28,10 @@ struct node {
 	uint32_t inside; /* the first span of the core that may be open */
 	uint8_t point;	 /* state at the cycle `at` alone, 0: none */
 	uint8_t held;
-	uint8_t shown;
-	uint8_t lane;	   /* of `input` */
-	uint8_t extension; /* kind of the extension record at `at`; 0: none */
-	bool input_held;   /* the route lasts until the end of `held` */
-	bool shows_route, shows_error, shows_extension;
-	int64_t shown_input;
-	int64_t shown_code;
-	uint8_t shown_extension;
+	uint8_t lane;		   /* of `input` */
+	uint8_t extension;	   /* kind of the extension record at `at`; 0: none */
+	bool input_held;	   /* the route lasts until the end of `held` */
+	int64_t shown[LOOM_WHATS]; /* the reported values */
 };
 
 struct node_state {
@@ -60,8 +56,12 @@ struct node_state *node_state_new(const struct run_survey *run, loom_change_fn c
 		return NULL;
 	}
 	for (size_t i = 0; i < run->nnodes; i++) {
-		s->nodes[i].input = -1;
-		s->nodes[i].shown = LOOM_OUTSIDE;
+		struct node *n = &s->nodes[i];
+
+		n->input = -1;
+		n->shown[LOOM_WHAT_STATE] = LOOM_OUTSIDE;
+		n->shown[LOOM_WHAT_ROUTE] = n->shown[LOOM_WHAT_ERROR] = -1;
+		n->shown[LOOM_WHAT_EXTENSION] = -1;
 	}
 	return s;
 }
@@ -74,42 +74,14 @@ void node_state_free(struct node_state *s)
 	free(s);
 }
 
-/* ---- reports ---- */
-
-static int tell_state(struct node_state *s, struct node *n, uint64_t cycle, uint8_t state)
+/* Reports a value if it differs from the reported one. */
+static int tell(struct node_state *s, struct node *n, enum loom_what what, uint64_t cycle,
+		int64_t value)
 {
-	if (n->shown == state)
+	if (n->shown[what] == value)
 		return 0;
-	n->shown = state;
-	return s->change(s->arg, (uint32_t)(n - s->nodes), LOOM_WHAT_STATE, cycle, state);
-}
-
-static int tell_route(struct node_state *s, struct node *n, uint64_t cycle, int64_t input)
-{
-	if (!n->shows_route ? input < 0 : n->shown_input == input)
-		return 0;
-	n->shows_route = input >= 0;
-	n->shown_input = input;
-	return s->change(s->arg, (uint32_t)(n - s->nodes), LOOM_WHAT_ROUTE, cycle, input);
-}
-
-static int tell_error(struct node_state *s, struct node *n, uint64_t cycle, int64_t code)
-{
-	if (!n->shows_error ? code < 0 : n->shown_code == code)
-		return 0;
-	n->shows_error = code >= 0;
-	n->shown_code = code;
-	return s->change(s->arg, (uint32_t)(n - s->nodes), LOOM_WHAT_ERROR, cycle, code);
-}
-
-static int tell_extension(struct node_state *s, struct node *n, uint64_t cycle, uint8_t kind)
-{
-	if (!n->shows_extension ? !kind : n->shown_extension == kind)
-		return 0;
-	n->shows_extension = kind != 0;
-	n->shown_extension = kind;
-	return s->change(s->arg, (uint32_t)(n - s->nodes), LOOM_WHAT_EXTENSION, cycle,
-			 kind ? kind : -1);
+	n->shown[what] = value;
+	return s->change(s->arg, (uint32_t)(n - s->nodes), what, cycle, value);
 }
 
 /* ---- time ---- */
@@ -158,16 +130,16 @@ static int advance(struct node_state *s, struct node *n, uint64_t to)
 		}
 		if (n->point && rank[n->point] > rank[state])
 			state = n->point;
-		err = tell_state(s, n, at, state);
+		err = tell(s, n, LOOM_WHAT_STATE, at, state);
 		if (err)
 			return err;
-		err = tell_route(s, n, at, n->input);
+		err = tell(s, n, LOOM_WHAT_ROUTE, at, n->input);
 		if (err)
 			return err;
-		err = tell_error(s, n, at, erred ? n->code : -1);
+		err = tell(s, n, LOOM_WHAT_ERROR, at, erred ? n->code : -1);
 		if (err)
 			return err;
-		err = tell_extension(s, n, at, n->extension);
+		err = tell(s, n, LOOM_WHAT_EXTENSION, at, n->extension ? n->extension : -1);
 		if (err)
 			return err;
 		/* a state of one cycle ends at the next one */
@@ -247,8 +219,8 @@ int node_state_add(struct node_state *s, const struct loom_record *r, uint32_t p
 		return 0;
 	}
 	if (run->style == LOOM_STYLE_SPAN && r->event_kind != LOOM_ROUTE_USE) {
-		end = r->cycle + loom_record_span(r) < r->cycle ? UINT64_MAX
-								: r->cycle + loom_record_span(r);
+		if (__builtin_add_overflow(r->cycle, loom_record_span(r), &end))
+			end = UINT64_MAX;
 		hold(n, r->cycle, end, states[r->event_kind]);
 		return 0;
 	}
@@ -269,12 +241,12 @@ int node_state_add(struct node_state *s, const struct loom_record *r, uint32_t p
 
 int node_state_finish(struct node_state *s)
 {
-	int err = 0;
+	int err;
 
 	for (size_t i = 0; i < s->run->nnodes; i++) {
 		err = advance(s, &s->nodes[i], s->run->end);
 		if (err)
 			return err;
 	}
-	return err;
+	return 0;
 }

@@ -37,6 +37,7 @@ enum loom_what {
 	LOOM_WHAT_ERROR,     /* the code, or -1: its end */
 	LOOM_WHAT_EXTENSION, /* the kind of the record, or -1: none */
 };
+#define LOOM_WHATS (LOOM_WHAT_EXTENSION + 1)
 
 /*
  * Reports a change of a node (an index of run->nodes) at a cycle. A non-zero result ends the walk

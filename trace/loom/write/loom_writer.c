@@ -44,7 +44,7 @@ struct loom_writer {
 	uint8_t *chunk;		 /* encoded records to write */
 	uint64_t records, bytes; /* in the file */
 	struct held *cycle;	 /* with sort_cycles: the records of the present cycle */
-	size_t held;
+	size_t held, slots;	 /* `slots` never shrinks */
 };
 
 /* ---- the trace file ---- */
@@ -303,17 +303,16 @@ static int commit_cycle(struct loom_writer *w)
 
 static int hold(struct loom_writer *w, const struct loom_record *r)
 {
-	struct held *last;
 	int err = 0;
 
 	if (w->held && w->cycle[0].record.cycle != r->cycle)
 		err = commit_cycle(w);
-	last = ARRAY_ADD(w->cycle, w->held);
-	if (!last) {
+	if (w->held == w->slots && !ARRAY_ADD(w->cycle, w->slots)) {
 		drop(w, r);
 		return -ENOMEM;
 	}
-	*last = (struct held){*r, w->held};
+	w->cycle[w->held] = (struct held){*r, w->held};
+	w->held++;
 	return err;
 }
 
