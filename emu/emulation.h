@@ -11,6 +11,7 @@
 #ifndef EMU_EMULATION_H
 #define EMU_EMULATION_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -95,5 +96,14 @@ struct emulator {
 	uint64_t nevents;
 	bool output_failed; /* after a message */
 };
+
+/*
+ * Runs the whole emulation and logs its messages (emulator.c). Returns the exit status: 0; 1 after
+ * a failure; 3 if parts of the trace were left out (--tolerant).
+ */
+int emulator_run(const struct emu_options *opt);
+
+/* The signal handler sets this to stop after the present event. */
+extern volatile sig_atomic_t emulator_interrupted;
 
 #endif

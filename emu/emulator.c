@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* emulator: the stages of one emulation, in their order (see emulator.h). */
-#include "emu/emulator.h"
+/*
+ * emulator: runs one emulation, from the trace to the Paraver files: its stages in their order.
+ * Specification: emulator.md 2.
+ */
+#include "emu/emulation.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,19 +13,19 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "emu/breakdown.h"
 #include "emu/cfg.h"
-#include "emu/layout.h"
 #include "emu/occupancy.h"
 #include "emu/system/offsets.h"
-#include "emu/progress.h"
-#include "emu/refuse.h"
 #include "emu/track.h"
 #include "emu/views.h"
 #include "trace/base/log.h"
 #include "trace/base/status.h"
+
+#define PROGRESS_NS 200000000 /* between two lines of progress */
 
 volatile sig_atomic_t emulator_interrupted;
 
@@ -104,10 +107,8 @@ static int load_trace(struct emulator *emu)
 	emu->streams = streams_new(emu->nstreams);
 	emu->offsets = calloc(emu->nstreams + 1, sizeof(*emu->offsets));
 	emu->damaged = calloc(emu->nstreams + 1, sizeof(*emu->damaged));
-	if (!emu->streams || !emu->offsets || !emu->damaged) {
-		log_no_memory("for %zu streams", emu->nstreams);
-		return -ENOMEM;
-	}
+	if (!emu->streams || !emu->offsets || !emu->damaged)
+		return log_no_memory("for %zu streams", emu->nstreams);
 	err = system_init(&emu->sys, emu->nstreams);
 	if (err)
 		return err;
@@ -287,7 +288,6 @@ static inline int handle(struct emulator *emu, struct thread *th, const struct e
 {
 	const struct model_state *state = emu->by_character[ev->model];
 	const struct action *action;
-	enum channel_result result;
 
 	if (__builtin_expect(!state || !state->index, 0))
 		return refuse_model(emu, ev);
@@ -298,17 +298,13 @@ static inline int handle(struct emulator *emu, struct thread *th, const struct e
 	case DO_IGNORE:
 		return 0;
 	case DO_PUSH:
-		result = channel_push(emu, th, action->channel, action->value);
-		break;
+		return emu_push(emu, th, action->channel, action->value);
 	case DO_POP:
-		result = channel_pop(emu, th, action->channel, action->value);
-		break;
+		return emu_pop(emu, th, action->channel, action->value);
 	case DO_SET:
-		result = channel_set(emu, th, action->channel, action->value);
-		break;
+		return emu_put(emu, th, action->channel, 1, action->value);
 	case DO_CLEAR:
-		result = channel_clear(emu, th, action->channel);
-		break;
+		return emu_put(emu, th, action->channel, 0, 0);
 	case DO_CALL:
 		if (__builtin_expect(ev->jumbo, 0))
 			return call_plain(emu, th, ev, action);
@@ -320,9 +316,6 @@ static inline int handle(struct emulator *emu, struct thread *th, const struct e
 	default:
 		return emu_refuse(emu, "the model %s has no such event", state->model->name);
 	}
-	if (__builtin_expect(result != CHANNEL_OK, 0))
-		return emu_refuse_channel(emu, result, th, action->channel, action->value);
-	return 0;
 }
 
 /* Makes room for the lines of one event in each output. */
@@ -406,17 +399,17 @@ static int run_event(struct emulator *emu)
  * Leaves out the rest of a stream after the message about its fault (--tolerant), and takes its
  * thread off its CPU. Returns false if the emulation must end instead.
  */
-static bool leave_out_rest(struct emulator *emu, uint32_t who)
+static bool leave_out_rest(struct emulator *emu, uint32_t stream_index)
 {
-	const struct stream *stream = &emu->streams[who];
-	struct thread *th = emu->sys.thread_of_stream[who];
+	const struct stream *stream = &emu->streams[stream_index];
+	struct thread *th = emu->sys.thread_of_stream[stream_index];
 
 	if (!emu->opt->tolerant || emu->output_failed)
 		return false;
 	player_drop(&emu->player);
-	emu->damaged[who] = true;
+	emu->damaged[stream_index] = true;
 	emu->ndamaged++;
-	log_warn("%s: left out from byte %" PRIu64 " on", emu_stream_name(emu, who),
+	log_warn("%s: left out from byte %" PRIu64 " on", emu_stream_name(emu, stream_index),
 		 stream_offset(stream));
 	if (!th || !th->cpu)
 		return true;
@@ -427,6 +420,67 @@ static bool leave_out_rest(struct emulator *emu, uint32_t who)
 	for (size_t i = 0; i < emu->nbreakdowns; i++)
 		breakdown_end(emu->breakdowns[i], &emu->time);
 	return true;
+}
+
+/* ---- progress ---- */
+
+static int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+struct progress {
+	bool on;
+	int64_t start_ns, next_ns;
+	uint64_t total_bytes; /* of all streams */
+};
+
+static void progress_start(struct progress *progress, const struct emulator *emu)
+{
+	*progress = (struct progress){.start_ns = now_ns()};
+	progress->next_ns = progress->start_ns + PROGRESS_NS;
+	progress->on = !emu->opt->quiet && isatty(STDERR_FILENO);
+	for (size_t i = 0; i < emu->nstreams; i++)
+		progress->total_bytes += emu->streams[i].size;
+}
+
+/* Shows "43 %, 12.3 M events, 9.1 M/s, 2 s left" on the terminal, at most five times a second. */
+static void progress_show(struct progress *progress, const struct emulator *emu)
+{
+	int64_t now;
+	uint64_t bytes = 0;
+	double seconds, share;
+	char line[128];
+
+	if (!progress->on)
+		return;
+	now = now_ns();
+	if (now < progress->next_ns)
+		return;
+	progress->next_ns = now + PROGRESS_NS;
+	for (size_t i = 0; i < emu->nstreams; i++)
+		bytes += stream_offset(&emu->streams[i]);
+	seconds = (double)(now - progress->start_ns) / 1e9;
+	share = (double)bytes / (double)(progress->total_bytes + 1);
+	snprintf(line, sizeof(line), "%2.0f %%, %.1f M events, %.1f M/s, %.0f s left", 100 * share,
+		 (double)emu->nevents / 1e6, (double)emu->nevents / 1e6 / seconds,
+		 share > 0 ? seconds * (1 - share) / share : 0);
+	log_status(line);
+}
+
+/* Removes the line; after a success (`err` 0) logs the summary. */
+static void progress_end(struct progress *progress, const struct emulator *emu, int err)
+{
+	double seconds = (double)(now_ns() - progress->start_ns) / 1e9;
+
+	log_status(NULL);
+	if (!err && !emu->opt->quiet)
+		log_info("%" PRIu64 " events of %u threads on %u CPUs in %.2f s (%.2f M events/s)",
+			 emu->nevents, emu->sys.nthreads, emu->sys.ncpus - emu->sys.nlooms, seconds,
+			 seconds > 0 ? (double)emu->nevents / 1e6 / seconds : 0);
 }
 
 static int run(struct emulator *emu)
@@ -507,18 +561,6 @@ static int finish_models(struct emulator *emu, bool complete)
 	return err;
 }
 
-static int complete_outputs(struct emulator *emu)
-{
-	int err = view_write_thread(emu), other = view_write_cpu(emu);
-
-	err = err ?: other;
-	for (size_t i = 0; i < emu->nbreakdowns; i++) {
-		other = view_write_breakdown(emu, emu->breakdowns[i]);
-		err = err ?: other;
-	}
-	return err;
-}
-
 /* Closes all .prv files, also those with a header alone after a failure. */
 static int close_outputs(struct emulator *emu)
 {
@@ -569,7 +611,7 @@ static int prepare(struct emulator *emu)
 {
 	static int (*const stages[])(struct emulator *) = {
 		load_trace,   build_system, open_out_dir,  cfg_install,
-		open_outputs, open_player,  choose_models, layout_models,
+		open_outputs, open_player,  choose_models, models_prepare,
 	};
 
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
@@ -596,7 +638,7 @@ int emulator_run(const struct emu_options *opt)
 	err = run(&emu);
 	failed = err != 0;
 	failed |= finish_models(&emu, !err && !emulator_interrupted) != 0;
-	failed |= complete_outputs(&emu) != 0;
+	failed |= views_write(&emu) != 0;
 out:
 	failed |= close_outputs(&emu) != 0;
 	if (!failed)

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "emu/emulator.h"
+#include "emu/emulation.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
 

@@ -6,7 +6,7 @@
  * flat table from (category, value) to an action. The catalogue has the values that events push,
  * pop or set; the page names the functions of the other events. An event of the catalogue that
  * has neither does nothing. Invariant: the core does not depend on a model, nor a model on another.
- * Specification: emulator.md 7, models.md.
+ * Specification: emulator.md 2 (stages 6 and 7) and 7, models.md.
  */
 #ifndef EMU_MODEL_H
 #define EMU_MODEL_H
@@ -104,10 +104,13 @@ struct model_state {
 	uint16_t *index;   /* category << 8 | value: index in actions */
 	bool no_breakdown; /* the trace does not allow its view of -b */
 	uint32_t first_channel;
-	char *complaint; /* first fault of its metadata, NULL if none */
-	void *data;	 /* owned by the model */
+	char *complaint;     /* first fault of its metadata, NULL if none */
+	struct tasks *tasks; /* of a model with tasks (task.h), from its start on */
+	void *data;	     /* owned by the model */
 };
 
+extern const struct model model_nanos6, model_kernel, model_ovni, model_openmp, model_nosv,
+	model_bpf;
 extern const struct model *const models[]; /* by character, extensions last, ended by NULL */
 #define MODELS_MAX 16
 
@@ -132,10 +135,17 @@ int model_obsolete(struct emulator *emu, struct thread *th, const struct event *
 		   const struct action *action);
 
 /*
- * Fills state->index from the page and the catalogue, adding to emu->actions, and the
- * labels of the channels. Returns 0 or -errno after a message.
+ * Adds a channel, before models_prepare() places them in memory. Returns its number, or -errno
+ * after a message.
  */
-int model_prepare_events(struct emulator *emu, struct model_state *state)
-	__attribute__((warn_unused_result));
+int model_add_channel(struct emulator *emu, const struct channel_page *page);
+
+/*
+ * Prepares the enabled models: their channels and tables of events, the slots of every thread and
+ * CPU, and the breakdown views. Later events allocate memory only for tasks, and the data that an
+ * event of a thread needs are side by side. Returns 0, or -errno after a message; the emulator owns
+ * the allocations in both cases.
+ */
+int models_prepare(struct emulator *emu) __attribute__((warn_unused_result));
 
 #endif

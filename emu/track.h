@@ -17,6 +17,7 @@
 
 #include "emu/breakdown.h"
 #include "emu/emulation.h"
+#include "emu/refuse.h"
 
 static inline void bit_put(uint64_t *bits, uint32_t i, bool on)
 {
@@ -187,9 +188,9 @@ static inline enum channel_result channel_pop(struct emulator *emu, struct threa
 	return CHANNEL_OK;
 }
 
-/* Sets a single channel; `has` false empties it. */
-static inline enum channel_result channel_put(struct emulator *emu, struct thread *th, uint32_t c,
-					      uint8_t has, int64_t value)
+/* Sets a single channel; `has` false empties it. Most callers have a constant `has`. */
+static inline __attribute__((always_inline)) enum channel_result
+channel_put(struct emulator *emu, struct thread *th, uint32_t c, uint8_t has, int64_t value)
 {
 	struct slot *slot = &th->slots[c];
 
@@ -212,6 +213,30 @@ static inline enum channel_result channel_set(struct emulator *emu, struct threa
 static inline enum channel_result channel_clear(struct emulator *emu, struct thread *th, uint32_t c)
 {
 	return channel_put(emu, th, c, 0, 0);
+}
+
+/* The same for events of models: 0, or -errno after emu_refuse(). */
+
+static inline int emu_push(struct emulator *emu, struct thread *th, uint32_t c, int64_t value)
+{
+	enum channel_result result = channel_push(emu, th, c, value);
+
+	return result == CHANNEL_OK ? 0 : emu_refuse_channel(emu, result, th, c, value);
+}
+
+static inline int emu_pop(struct emulator *emu, struct thread *th, uint32_t c, int64_t value)
+{
+	enum channel_result result = channel_pop(emu, th, c, value);
+
+	return result == CHANNEL_OK ? 0 : emu_refuse_channel(emu, result, th, c, value);
+}
+
+static inline int emu_put(struct emulator *emu, struct thread *th, uint32_t c, uint8_t has,
+			  int64_t value)
+{
+	enum channel_result result = channel_put(emu, th, c, has, value);
+
+	return result == CHANNEL_OK ? 0 : emu_refuse_channel(emu, result, th, c, value);
 }
 
 #endif

@@ -12,9 +12,73 @@
 #include <unistd.h>
 
 #include "emu/breakdown.h"
-#include "emu/paraver/pcf.h"
 #include "trace/ovni/thread_state.h"
 #include "trace/base/log.h"
+
+/* ---- labels ---- */
+
+static const struct {
+	const char *key, *value;
+} pcf_options[] = {
+	{"LEVEL", "THREAD"},  {"UNITS", "NANOSEC"},	 {"LOOK_BACK", "100"},
+	{"SPEED", "1"},	      {"FLAG_ICONS", "ENABLED"}, {"NUM_OF_STATE_COLORS", "1000"},
+	{"YMAX_SCALE", "37"},
+};
+
+static const unsigned char palette[][3] = {
+	{0, 0, 0},	 {0, 130, 200},	  {217, 217, 217}, {230, 25, 75},   {60, 180, 75},
+	{255, 225, 25},	 {245, 130, 48},  {145, 30, 180},  {70, 240, 240},  {240, 50, 230},
+	{210, 245, 60},	 {250, 190, 212}, {0, 128, 128},   {128, 128, 128}, {220, 190, 255},
+	{170, 110, 40},	 {255, 250, 200}, {128, 0, 0},	   {170, 255, 195}, {128, 128, 0},
+	{255, 215, 180}, {0, 0, 128},	  {0, 0, 255},
+};
+
+/* Writes a label, which comes from the trace, without characters that would end the line. */
+static void put_text(FILE *out, const char *text)
+{
+	for (; *text; text++)
+		putc(*text == '\n' || *text == '\r' ? ' ' : *text, out);
+}
+
+/* The options and the palette that every .pcf begins with. */
+static void pcf_head(FILE *out)
+{
+	fprintf(out, "DEFAULT_OPTIONS\n\n");
+	for (size_t i = 0; i < sizeof(pcf_options) / sizeof(pcf_options[0]); i++)
+		fprintf(out, "%-20s %s\n", pcf_options[i].key, pcf_options[i].value);
+	fprintf(out, "\n\nDEFAULT_SEMANTIC\n\n%-20s %s\n", "THREAD_FUNC", "State As Is");
+	fprintf(out, "\n\nSTATES_COLOR\n");
+	for (size_t i = 0; i < sizeof(palette) / sizeof(palette[0]); i++)
+		fprintf(out, "%-3zu {%3d, %3d, %3d}\n", i, palette[i][0], palette[i][1],
+			palette[i][2]);
+}
+
+/* Begins a type, with `suffix` after its label. */
+static void pcf_type(FILE *out, uint32_t type, const char *label, const char *suffix)
+{
+	fprintf(out, "\n\nEVENT_TYPE\n0 %-10" PRIu32 " ", type);
+	put_text(out, label);
+	fprintf(out, "%s\n", suffix);
+}
+
+/* Begins the values of a type, then one line each. */
+static void pcf_values(FILE *out)
+{
+	fprintf(out, "VALUES\n");
+}
+
+static void pcf_value(FILE *out, int64_t value, const char *label)
+{
+	fprintf(out, "%-4" PRIi64 " ", value);
+	put_text(out, label);
+	putc('\n', out);
+}
+
+static void pcf_labels(FILE *out, const struct value_label *labels, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		pcf_value(out, labels[i].value, labels[i].label);
+}
 
 /* ---- files ---- */
 
@@ -109,10 +173,11 @@ static void put_channels(FILE *out, const struct emulator *emu, bool cpu_view)
 
 /* ---- the thread view ---- */
 
-static void put_thread_rows(FILE *out, const struct emulator *emu)
+static void put_thread_rows(FILE *out, const struct emulator *emu, const struct breakdown *b)
 {
 	const struct system *sys = &emu->sys;
 
+	(void)b;
 	row_head(out, sys->nthreads);
 	for (uint32_t i = 0; i < sys->nthreads; i++) {
 		const struct thread *th = &sys->threads[i];
@@ -129,10 +194,11 @@ static void put_thread_rows(FILE *out, const struct emulator *emu)
 	}
 }
 
-static void put_thread_labels(FILE *out, const struct emulator *emu)
+static void put_thread_labels(FILE *out, const struct emulator *emu, const struct breakdown *b)
 {
 	const struct system *sys = &emu->sys;
 
+	(void)b;
 	pcf_head(out);
 	pcf_type(out, 6, "Thread: CPU affinity", "");
 	pcf_values(out);
@@ -150,15 +216,17 @@ static void put_thread_labels(FILE *out, const struct emulator *emu)
 
 /* ---- the cpu view ---- */
 
-static void put_cpu_rows(FILE *out, const struct emulator *emu)
+static void put_cpu_rows(FILE *out, const struct emulator *emu, const struct breakdown *b)
 {
+	(void)b;
 	row_head(out, emu->sys.ncpus);
 	for (uint32_t i = 0; i < emu->sys.ncpus; i++)
 		put_cpu_name(out, emu, &emu->sys.cpus[i]);
 }
 
-static void put_cpu_labels(FILE *out, const struct emulator *emu)
+static void put_cpu_labels(FILE *out, const struct emulator *emu, const struct breakdown *b)
 {
+	(void)b;
 	pcf_head(out);
 	if (emu->names) { /* an extension: the reference does not label the types 1 to 3 */
 		pcf_type(out, 1, "CPU: PID of the RUNNING thread", "");
@@ -168,59 +236,60 @@ static void put_cpu_labels(FILE *out, const struct emulator *emu)
 	put_channels(out, emu, true);
 }
 
-static int write_two(struct emulator *emu, const char *view,
-		     void (*rows)(FILE *, const struct emulator *),
-		     void (*labels)(FILE *, const struct emulator *))
-{
-	FILE *file = open_text(emu, view, ".row");
-	int err;
-
-	if (!file)
-		return -errno;
-	rows(file, emu);
-	err = close_text(emu, file, view, ".row");
-	if (err)
-		return err;
-	file = open_text(emu, view, ".pcf");
-	if (!file)
-		return -errno;
-	labels(file, emu);
-	return close_text(emu, file, view, ".pcf");
-}
-
-int view_write_thread(struct emulator *emu)
-{
-	return write_two(emu, "thread", put_thread_rows, put_thread_labels);
-}
-
-int view_write_cpu(struct emulator *emu)
-{
-	return write_two(emu, "cpu", put_cpu_rows, put_cpu_labels);
-}
-
 /* ---- breakdowns ---- */
 
-int view_write_breakdown(struct emulator *emu, const struct breakdown *b)
+static void put_breakdown_rows(FILE *out, const struct emulator *emu, const struct breakdown *b)
 {
-	FILE *file = open_text(emu, b->page->file, ".row");
-	int err;
+	(void)emu;
+	row_head(out, b->ncpus);
+	for (uint32_t i = b->ncpus; i > 0; i--)
+		fprintf(out, "~CPU %4" PRIu32 "\n", i);
+}
+
+static void put_breakdown_labels(FILE *out, const struct emulator *emu, const struct breakdown *b)
+{
+	pcf_head(out);
+	pcf_type(out, b->page->type, b->page->label, "");
+	pcf_values(out);
+	for (uint32_t c = 0; c < emu->nchannels; c++)
+		if (emu->channels[c].breakdown == b)
+			pcf_labels(out, emu->channels[c].labels, emu->channels[c].nlabels);
+}
+
+/* ---- all views ---- */
+
+typedef void (*put_fn)(FILE *out, const struct emulator *emu, const struct breakdown *b);
+
+static int write_file(struct emulator *emu, const char *view, const char *suffix, put_fn put,
+		      const struct breakdown *b)
+{
+	FILE *file = open_text(emu, view, suffix);
 
 	if (!file)
 		return -errno;
-	row_head(file, b->ncpus);
-	for (uint32_t i = b->ncpus; i > 0; i--)
-		fprintf(file, "~CPU %4" PRIu32 "\n", i);
-	err = close_text(emu, file, b->page->file, ".row");
-	if (err)
-		return err;
-	file = open_text(emu, b->page->file, ".pcf");
-	if (!file)
-		return -errno;
-	pcf_head(file);
-	pcf_type(file, b->page->type, b->page->label, "");
-	pcf_values(file);
-	for (uint32_t c = 0; c < emu->nchannels; c++)
-		if (emu->channels[c].breakdown == b)
-			pcf_labels(file, emu->channels[c].labels, emu->channels[c].nlabels);
-	return close_text(emu, file, b->page->file, ".pcf");
+	put(file, emu, b);
+	return close_text(emu, file, view, suffix);
+}
+
+static int write_two(struct emulator *emu, const char *view, put_fn rows, put_fn labels,
+		     const struct breakdown *b)
+{
+	int err = write_file(emu, view, ".row", rows, b);
+
+	return err ? err : write_file(emu, view, ".pcf", labels, b);
+}
+
+int views_write(struct emulator *emu)
+{
+	int err = write_two(emu, "thread", put_thread_rows, put_thread_labels, NULL);
+	int other = write_two(emu, "cpu", put_cpu_rows, put_cpu_labels, NULL);
+
+	err = err ?: other;
+	for (size_t i = 0; i < emu->nbreakdowns; i++) {
+		const struct breakdown *b = emu->breakdowns[i];
+
+		other = write_two(emu, b->page->file, put_breakdown_rows, put_breakdown_labels, b);
+		err = err ?: other;
+	}
+	return err;
 }

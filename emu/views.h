@@ -14,10 +14,7 @@
 /* Creates (truncates) NAME.prv, NAME.pcf and NAME.row. NULL after a message. */
 struct out *view_create(struct emulator *emu, const char *name);
 
-/* Fill the two files of each view. Return 0, or -errno after a message. */
-int view_write_thread(struct emulator *emu) __attribute__((warn_unused_result));
-int view_write_cpu(struct emulator *emu) __attribute__((warn_unused_result));
-int view_write_breakdown(struct emulator *emu, const struct breakdown *breakdown)
-	__attribute__((warn_unused_result));
+/* Writes the two files of each view. Returns 0, or -errno after a message. */
+int views_write(struct emulator *emu) __attribute__((warn_unused_result));
 
 #endif

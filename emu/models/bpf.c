@@ -19,10 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/models/models.h"
-#include "emu/models/thread_ids.h"
-#include "emu/refuse.h"
+#include "emu/model.h"
 #include "emu/track.h"
+#include "trace/base/array.h"
+#include "trace/base/hash.h"
 #include "trace/base/log.h"
 #include "trace/base/off_cpu.h"
 
@@ -67,6 +67,15 @@ static const struct channel_page channels[] = {
 	[LOST] = SCHEDULER_CHANNEL(303, CPU_OF_THREAD, "Gap: scheduler events lost", NULL),
 };
 
+#define TID_MAX	       (1 << 22) /* the maximum of Linux */
+#define THREAD_ID_NONE UINT32_MAX
+
+struct known_thread { /* a thread in payloads */
+	const struct loom *loom;
+	struct thread *thread; /* NULL if it has no stream */
+	int32_t tid;
+};
+
 struct thread_name { /* an entry of bpf.names */
 	const struct loom *loom;
 	uint32_t stream;
@@ -82,11 +91,13 @@ struct off_period {		     /* of one thread, for arrows */
 };
 
 struct bpf {
-	uint32_t first; /* channel */
-	bool *richer;	/* by stream: it has the richer payloads */
-	struct thread_ids ids;
+	uint32_t first;		    /* channel */
+	bool *richer;		    /* by stream: it has the richer payloads */
+	struct known_thread *known; /* in the order of their first use */
+	size_t nknown;
+	struct hash known_at; /* by loom and tid: a tid is unique in its loom only */
 	struct thread_name *names;
-	size_t nnames, names_room;
+	size_t nnames;
 	struct off_period *periods; /* by gindex, NULL without --arrows */
 	char **labels;		    /* of threads, for the .pcf */
 	size_t nlabels;
@@ -100,24 +111,17 @@ static int add_name(struct bpf *bpf, size_t stream, const struct json *node)
 	char *end;
 	long tid = strtol(json_name(node), &end, 10);
 	struct thread_name *name;
+	char *copy;
 
 	if (!text || *end || tid <= 0 || tid > INT32_MAX)
 		return 0; /* a bad name changes no value: ignore it */
-	if (bpf->nnames == bpf->names_room) {
-		size_t room = bpf->names_room ? 2 * bpf->names_room : 64;
-		struct thread_name *names = realloc(bpf->names, room * sizeof(*names));
-
-		if (!names)
-			return -ENOMEM;
-		bpf->names = names;
-		bpf->names_room = room;
-	}
-	name = &bpf->names[bpf->nnames];
-	*name = (struct thread_name){
-		.stream = (uint32_t)stream, .tid = (int32_t)tid, .text = strdup(text)};
-	if (!name->text)
+	copy = strdup(text);
+	name = copy ? ARRAY_ADD(bpf->names, bpf->nnames) : NULL;
+	if (!name) {
+		free(copy);
 		return -ENOMEM;
-	bpf->nnames++;
+	}
+	*name = (struct thread_name){.stream = (uint32_t)stream, .tid = (int32_t)tid, .text = copy};
 	return 0;
 }
 
@@ -153,6 +157,36 @@ static void set_or_clear(struct emulator *emu, struct thread *th, uint32_t chann
 		(void)channel_clear(emu, th, channel);
 }
 
+/*
+ * Stores the number of a thread in *number, or THREAD_ID_NONE for an invalid tid. Returns 0, or
+ * -errno after emu_refuse().
+ */
+static int number_thread(struct emulator *emu, struct bpf *bpf, const struct loom *loom,
+			 int32_t tid, uint32_t *number)
+{
+	struct known_thread *known;
+	uint32_t *at;
+
+	*number = THREAD_ID_NONE;
+	if (tid <= 0 || tid > TID_MAX)
+		return 0;
+	at = hash_at(&bpf->known_at,
+		     (struct hash_key){.a = (uint64_t)(loom - emu->sys.looms), .b = (uint64_t)tid});
+	if (!at)
+		goto nomem;
+	if (*at == HASH_NONE) {
+		known = ARRAY_ADD(bpf->known, bpf->nknown);
+		if (!known)
+			goto nomem;
+		*known = (struct known_thread){loom, loom_find_thread(loom, tid), tid};
+		*at = (uint32_t)bpf->nknown - 1;
+	}
+	*number = *at;
+	return 0;
+nomem:
+	return emu_refuse(emu, "out of memory (for the names of threads)");
+}
+
 /* Value of a thread in 301 and 302. */
 static int64_t thread_value(uint32_t number)
 {
@@ -161,8 +195,9 @@ static int64_t thread_value(uint32_t number)
 
 static int leave(struct emulator *emu, struct bpf *bpf, struct thread *th, const struct event *ev)
 {
-	uint32_t why, number;
+	uint32_t reason, number;
 	int32_t next;
+	int err;
 
 	if (bpf->periods)
 		bpf->periods[th->index] =
@@ -170,12 +205,13 @@ static int leave(struct emulator *emu, struct bpf *bpf, struct thread *th, const
 	set_or_clear(emu, th, bpf->first + WAKER, 0);
 	if (!bpf->richer[th->stream] || ev->payload_size < 6)
 		return 0;
-	why = get_u16(ev->payload);
+	reason = get_u16(ev->payload);
 	next = get_i32(ev->payload + 2);
-	if (thread_ids_get(&bpf->ids, th->process->loom, next, &number))
-		return emu_refuse(emu, "out of memory (for the names of threads)");
+	err = number_thread(emu, bpf, th->process->loom, next, &number);
+	if (err)
+		return err;
 	set_or_clear(emu, th, bpf->first + REASON,
-		     why && why < OFF_CPU_COUNT ? why : REASON_UNKNOWN);
+		     reason && reason < OFF_CPU_COUNT ? reason : REASON_UNKNOWN);
 	set_or_clear(emu, th, bpf->first + NEXT, next ? thread_value(number) : PEER_IDLE);
 	return 0;
 }
@@ -185,12 +221,14 @@ static int wake(struct emulator *emu, struct bpf *bpf, struct thread *th, const 
 	uint32_t number;
 	int32_t waker;
 	int64_t id;
+	int err;
 
 	if (!bpf->richer[th->stream] || ev->payload_size < 4)
 		return 0;
 	waker = get_i32(ev->payload);
-	if (thread_ids_get(&bpf->ids, th->process->loom, waker, &number))
-		return emu_refuse(emu, "out of memory (for the names of threads)");
+	err = number_thread(emu, bpf, th->process->loom, waker, &number);
+	if (err)
+		return err;
 	switch (waker) {
 	case WAKER_NONE:
 		id = PEER_NOBODY;
@@ -203,7 +241,7 @@ static int wake(struct emulator *emu, struct bpf *bpf, struct thread *th, const 
 	}
 	if (bpf->periods && number != THREAD_ID_NONE) {
 		struct off_period *period = &bpf->periods[th->index];
-		const struct thread *by = bpf->ids.list[number].thread;
+		const struct thread *by = bpf->known[number].thread;
 
 		period->waker = by;
 		period->waker_cpu = by && by->state == THREAD_STATE_RUNNING ? by->cpu : NULL;
@@ -293,8 +331,6 @@ static int start(struct emulator *emu, struct model_state *state)
 		if (channel_add_label(&emu->channels[bpf->first + REASON], i ? i : REASON_UNKNOWN,
 				      off_cpu_label(i)))
 			goto nomem;
-	if (thread_ids_init(&bpf->ids, &emu->sys))
-		goto nomem;
 	if (emu->opt->arrows) {
 		bpf->periods = calloc(emu->sys.nthreads + 1ul, sizeof(*bpf->periods));
 		if (!bpf->periods)
@@ -306,8 +342,7 @@ static int start(struct emulator *emu, struct model_state *state)
 		qsort(bpf->names, bpf->nnames, sizeof(*bpf->names), by_loom);
 	return 0;
 nomem:
-	log_no_memory("for the model bpf");
-	return -ENOMEM;
+	return log_no_memory("for the model bpf");
 }
 
 static const char *name_of(const struct bpf *bpf, const struct known_thread *known)
@@ -323,7 +358,7 @@ static const char *name_of(const struct bpf *bpf, const struct known_thread *kno
 
 static int describe_thread(struct emulator *emu, struct bpf *bpf, uint32_t number)
 {
-	const struct known_thread *known = &bpf->ids.list[number];
+	const struct known_thread *known = &bpf->known[number];
 	const char *name = name_of(bpf, known);
 	char **label = &bpf->labels[number];
 	bool many = emu->sys.nlooms > 1;
@@ -342,16 +377,15 @@ static int describe(struct emulator *emu, struct model_state *state)
 {
 	struct bpf *bpf = state->data;
 
-	bpf->labels = calloc(bpf->ids.n + 1ul, sizeof(char *));
+	bpf->labels = calloc(bpf->nknown + 1ul, sizeof(char *));
 	if (!bpf->labels)
 		goto nomem;
-	for (uint32_t i = 0; i < bpf->ids.n; i++)
+	for (uint32_t i = 0; i < bpf->nknown; i++)
 		if (describe_thread(emu, bpf, i))
 			goto nomem;
 	return 0;
 nomem:
-	log_no_memory("for the names of threads");
-	return -ENOMEM;
+	return log_no_memory("for the names of threads");
 }
 
 static void close_bpf(struct model_state *state)
@@ -366,7 +400,8 @@ static void close_bpf(struct model_state *state)
 		free(bpf->labels[i]);
 	free(bpf->names);
 	free(bpf->labels);
-	thread_ids_fini(&bpf->ids);
+	free(bpf->known);
+	hash_free(&bpf->known_at);
 	free(bpf->periods);
 	free(bpf->richer);
 	free(bpf);

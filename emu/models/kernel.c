@@ -4,8 +4,7 @@
  * nosv, ...) have no events in between.
  * Specification: models.md 2.
  */
-#include "emu/models/models.h"
-#include "emu/refuse.h"
+#include "emu/model.h"
 #include "emu/track.h"
 
 enum { CONTEXT_SWITCH };
@@ -19,27 +18,21 @@ static const struct channel_page channels[] = {
 			    .label = "Kernel context switch"},
 };
 
-static int leave(struct emulator *emu, struct thread *th, const struct event *ev,
-		 const struct action *action)
+/* KCO, KCI */
+static int switch_context(struct emulator *emu, struct thread *th, const struct event *ev,
+			  const struct action *action)
 {
-	(void)ev;
-	th->situation |= THREAD_OUT_OF_CPU;
-	return emu_refuse_channel(emu, channel_push(emu, th, action->channel, action->value), th,
-				  action->channel, action->value);
-}
-
-static int come_back(struct emulator *emu, struct thread *th, const struct event *ev,
-		     const struct action *action)
-{
-	(void)ev;
+	if (ev->value == 'O') {
+		th->situation |= THREAD_OUT_OF_CPU;
+		return emu_push(emu, th, action->channel, action->value);
+	}
 	th->situation &= (uint8_t)~THREAD_OUT_OF_CPU;
-	return emu_refuse_channel(emu, channel_pop(emu, th, action->channel, action->value), th,
-				  action->channel, action->value);
+	return emu_pop(emu, th, action->channel, action->value);
 }
 
 static const struct model_event events[] = {
-	{"KCO", false, leave},
-	{"KCI", false, come_back},
+	{"KCO", false, switch_context},
+	{"KCI", false, switch_context},
 };
 
 const struct model model_kernel = {

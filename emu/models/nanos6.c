@@ -3,10 +3,7 @@
  * nanos6: subsystems of the runtime, types of its threads, idle workers, tasks.
  * Specification: models.md 6.
  */
-#include <errno.h>
-
-#include "emu/models/models.h"
-#include "emu/refuse.h"
+#include "emu/model.h"
 #include "emu/task/task.h"
 #include "emu/track.h"
 
@@ -71,13 +68,6 @@ static const struct model_state *state_of(const struct emulator *emu)
 	return emu->by_character['6'];
 }
 
-static int create_type(struct emulator *emu, struct thread *th, const struct event *ev,
-		       const struct action *action)
-{
-	(void)action;
-	return task_create_type(emu, state_of(emu)->data, th, ev);
-}
-
 static int create_task(struct emulator *emu, struct thread *th, const struct event *ev,
 		       const struct action *action)
 {
@@ -85,7 +75,7 @@ static int create_task(struct emulator *emu, struct thread *th, const struct eve
 	if (ev->payload_size != 8)
 		return emu_refuse(emu, "has 8 bytes of payload (u32 task, u32 type), not %u",
 				  ev->payload_size);
-	return task_create(emu, state_of(emu)->data, th, get_u32(ev->payload),
+	return task_create(emu, state_of(emu)->tasks, th, get_u32(ev->payload),
 			   get_u32(ev->payload + 4), TASK_PAUSES | TASK_RELAXED);
 }
 
@@ -95,13 +85,13 @@ static int show(struct emulator *emu, struct thread *th, const struct body *body
 	uint32_t first = state_of(emu)->first_channel;
 	int32_t rank = th->process->rank;
 	uint8_t has = body != NULL;
-	enum channel_result result;
+	int err;
 
 	if (body && !body->task)
 		return emu_refuse(emu, "a task with the id 0 cannot be shown");
-	result = channel_put(emu, th, first + TASK, has, body ? body->task : 0);
-	if (result != CHANNEL_OK)
-		return emu_refuse_channel(emu, result, th, first + TASK, body ? body->task : 0);
+	err = emu_put(emu, th, first + TASK, has, body ? body->task : 0);
+	if (err)
+		return err;
 	(void)channel_put(emu, th, first + TYPE, has, body ? body->type : 0);
 	if (rank >= 0)
 		(void)channel_put(emu, th, first + RANK, has, body ? rank + 1ll : 0);
@@ -112,7 +102,7 @@ static int show(struct emulator *emu, struct thread *th, const struct body *body
 static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 		const struct action *action)
 {
-	struct tasks *tasks = state_of(emu)->data;
+	struct tasks *tasks = state_of(emu)->tasks;
 	uint32_t subsystem = state_of(emu)->first_channel + SUBSYSTEM, id;
 	const struct body *top;
 	int err;
@@ -125,10 +115,8 @@ static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 	switch (ev->value) {
 	case 'x':
 		err = task_execute(emu, tasks, th, id, 0);
-		if (err)
-			return err;
-		err = emu_refuse_channel(emu, channel_push(emu, th, subsystem, IN_BODY), th,
-					 subsystem, IN_BODY);
+		if (!err)
+			err = emu_push(emu, th, subsystem, IN_BODY);
 		break;
 	case 'p':
 		err = task_pause(emu, tasks, th, id, 0);
@@ -138,10 +126,8 @@ static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 		break;
 	default:
 		err = task_end(emu, tasks, th, id, 0);
-		if (err)
-			return err;
-		err = emu_refuse_channel(emu, channel_pop(emu, th, subsystem, IN_BODY), th,
-					 subsystem, IN_BODY);
+		if (!err)
+			err = emu_pop(emu, th, subsystem, IN_BODY);
 	}
 	if (err)
 		return err;
@@ -150,14 +136,18 @@ static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 }
 
 static const struct model_event events[] = {
-	{"6Yc", true, create_type},	{"6Tc", false, create_task}, {"6Tx", false, task},
-	{"6Tp", false, task},		{"6Tr", false, task},	     {"6Te", false, task},
+	{"6Yc", true, task_create_type},
+	{"6Tc", false, create_task},
+	{"6Tx", false, task},
+	{"6Tp", false, task},
+	{"6Tr", false, task},
+	{"6Te", false, task},
 	{"6TC", false, model_obsolete},
 };
 
 static int describe(struct emulator *emu, struct model_state *state)
 {
-	return tasks_describe(emu, state->data, state->first_channel + TYPE);
+	return tasks_describe(emu, state->tasks, state->first_channel + TYPE);
 }
 
 const struct model model_nanos6 = {

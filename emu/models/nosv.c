@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * nosv: subsystems of the nOS-V runtime, idle workers, tasks with parallel bodies, and
- * hardware counters (hwc.h).
+ * hardware counters: a channel for each one (event type 200 + i), declared in nosv.hwc.
  * Specification: models.md 5.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/models/hwc.h"
-#include "emu/models/models.h"
-#include "emu/refuse.h"
+#include "emu/cfg.h"
+#include "emu/model.h"
 #include "emu/task/task.h"
 #include "emu/track.h"
 #include "trace/base/log.h"
@@ -60,9 +60,14 @@ static const struct breakdown_page breakdown = {
 	.body = IN_BODY,
 };
 
+#define HWC_MAX	       100
+#define HWC_TYPE_FIRST 200
+
 struct nosv {
-	struct hwc hwc;
-	struct tasks *tasks;
+	uint32_t nhwc; /* hardware counters */
+	char *hwc_names[HWC_MAX];
+	struct channel_page hwc_pages[HWC_MAX];
+	uint32_t first_hwc; /* channel */
 };
 
 static const struct model_state *state_of(const struct emulator *emu)
@@ -71,15 +76,6 @@ static const struct model_state *state_of(const struct emulator *emu)
 }
 
 /* ---- tasks ---- */
-
-static int create_type(struct emulator *emu, struct thread *th, const struct event *ev,
-		       const struct action *action)
-{
-	const struct nosv *nosv = state_of(emu)->data;
-
-	(void)action;
-	return task_create_type(emu, nosv->tasks, th, ev);
-}
 
 static int refuse_size(struct emulator *emu, const struct event *ev)
 {
@@ -91,27 +87,27 @@ static int refuse_size(struct emulator *emu, const struct event *ev)
 static int create_task(struct emulator *emu, struct thread *th, const struct event *ev,
 		       const struct action *action)
 {
-	const struct nosv *nosv = state_of(emu)->data;
-
 	(void)action;
 	if (ev->payload_size < 8)
 		return refuse_size(emu, ev);
-	return task_create(emu, nosv->tasks, th, get_u32(ev->payload), get_u32(ev->payload + 4),
+	return task_create(emu, state_of(emu)->tasks, th, get_u32(ev->payload),
+			   get_u32(ev->payload + 4),
 			   ev->value == 'C' ? TASK_PARALLEL : TASK_AGAIN | TASK_PAUSES);
 }
 
 /* Sets the channels of the task to the running body. */
-static int show(struct emulator *emu, uint32_t first, struct thread *th, const struct body *body)
+static int show(struct emulator *emu, struct thread *th, const struct body *body)
 {
+	uint32_t first = state_of(emu)->first_channel;
 	const struct process *process = th->process;
-	enum channel_result result;
+	int err;
 
 	if (!body->task)
 		return emu_refuse(emu, "a task with the id 0 cannot run");
 	(void)channel_set(emu, th, first + BODY, body->body ? body->body : 1);
-	result = channel_set(emu, th, first + TASK, body->task);
-	if (result != CHANNEL_OK)
-		return emu_refuse_channel(emu, result, th, first + TASK, body->task);
+	err = emu_put(emu, th, first + TASK, 1, body->task);
+	if (err)
+		return err;
 	(void)channel_set(emu, th, first + TYPE, body->type);
 	(void)channel_set(emu, th, first + APP, process->app_id);
 	if (process->rank >= 0)
@@ -120,14 +116,15 @@ static int show(struct emulator *emu, uint32_t first, struct thread *th, const s
 }
 
 /* Empties the channels of the task: no body runs. */
-static int clear(struct emulator *emu, uint32_t first, struct thread *th)
+static int clear(struct emulator *emu, struct thread *th)
 {
-	enum channel_result result;
+	uint32_t first = state_of(emu)->first_channel;
+	int err;
 
 	(void)channel_clear(emu, th, first + BODY);
-	result = channel_clear(emu, th, first + TASK);
-	if (result != CHANNEL_OK)
-		return emu_refuse_channel(emu, result, th, first + TASK, 0);
+	err = emu_put(emu, th, first + TASK, 0, 0);
+	if (err)
+		return err;
 	(void)channel_clear(emu, th, first + TYPE);
 	(void)channel_clear(emu, th, first + APP);
 	if (th->process->rank >= 0)
@@ -135,87 +132,160 @@ static int clear(struct emulator *emu, uint32_t first, struct thread *th)
 	return 0;
 }
 
-static int execute(struct emulator *emu, struct thread *th, const struct event *ev,
-		   const struct action *action)
+/* VTx VTp VTr VTe */
+static int task(struct emulator *emu, struct thread *th, const struct event *ev,
+		const struct action *action)
 {
-	const struct model_state *state = state_of(emu);
-	struct tasks *tasks = ((struct nosv *)state->data)->tasks;
-	uint32_t first = state->first_channel;
-	enum channel_result result;
+	struct tasks *tasks = state_of(emu)->tasks;
+	uint32_t id, body;
 	int err;
 
 	if (ev->payload_size < 8)
 		return refuse_size(emu, ev);
-	err = task_execute(emu, tasks, th, get_u32(ev->payload), get_u32(ev->payload + 4));
-	if (err)
-		return err;
-	result = channel_push(emu, th, action->channel, action->value);
-	if (result != CHANNEL_OK)
-		return emu_refuse_channel(emu, result, th, action->channel, action->value);
-	return show(emu, first, th, task_top(tasks, th));
+	id = get_u32(ev->payload);
+	body = get_u32(ev->payload + 4);
+	switch (ev->value) {
+	case 'x':
+		err = task_execute(emu, tasks, th, id, body);
+		if (!err)
+			err = emu_push(emu, th, action->channel, action->value);
+		return err ? err : show(emu, th, task_top(tasks, th));
+	case 'r':
+		err = task_resume(emu, tasks, th, id, body);
+		return err ? err : show(emu, th, task_top(tasks, th));
+	case 'p':
+		err = task_pause(emu, tasks, th, id, body);
+		return err ? err : clear(emu, th);
+	default:
+		err = task_end(emu, tasks, th, id, body);
+		if (!err)
+			err = emu_pop(emu, th, action->channel, action->value);
+		return err ? err : clear(emu, th);
+	}
 }
 
-static int end(struct emulator *emu, struct thread *th, const struct event *ev,
-	       const struct action *action)
+/* ---- hardware counters ---- */
+
+/* The key as an index below n, or -1. */
+static int parse_index(const char *key, size_t n)
 {
-	const struct model_state *state = state_of(emu);
-	struct tasks *tasks = ((struct nosv *)state->data)->tasks;
-	uint32_t first = state->first_channel;
-	enum channel_result result;
-	int err;
+	char *end;
+	long i;
 
-	if (ev->payload_size < 8)
-		return refuse_size(emu, ev);
-	err = task_end(emu, tasks, th, get_u32(ev->payload), get_u32(ev->payload + 4));
-	if (err)
-		return err;
-	result = channel_pop(emu, th, action->channel, action->value);
-	if (result != CHANNEL_OK)
-		return emu_refuse_channel(emu, result, th, action->channel, action->value);
-	return clear(emu, first, th);
+	if (*key < '0' || *key > '9')
+		return -1;
+	i = strtol(key, &end, 10);
+	return *end || i < 0 || (size_t)i >= n ? -1 : (int)i;
 }
 
-static int pause_task(struct emulator *emu, struct thread *th, const struct event *ev,
-		      const struct action *action)
+/* Adds the declarations of a stream, which must be equal in all streams. */
+static int declare_counters(struct nosv *nosv, struct model_state *state, const struct json *meta,
+			    const char *path)
 {
-	const struct model_state *state = state_of(emu);
-	const struct nosv *nosv = state->data;
-	int err;
+	const struct json *object = json_get(meta, "nosv.hwc"), *node;
+	const char *names[HWC_MAX] = {NULL};
+	size_t n;
 
-	(void)action;
-	if (ev->payload_size < 8)
-		return refuse_size(emu, ev);
-	err = task_pause(emu, nosv->tasks, th, get_u32(ev->payload), get_u32(ev->payload + 4));
-	return err ? err : clear(emu, state->first_channel, th);
+	if (!json_is_object(object) || !(n = json_count(object)))
+		return 0;
+	if (n > HWC_MAX)
+		return model_complain(state, "%s: nosv.hwc has %zu counters, the maximum is %d",
+				      path, n, HWC_MAX);
+	if (nosv->nhwc && nosv->nhwc != n)
+		return model_complain(state,
+				      "%s: nosv.hwc has %zu counters, but %" PRIu32 " in another "
+				      "stream",
+				      path, n, nosv->nhwc);
+	for (node = json_first(object); node; node = json_next(node)) {
+		int i = parse_index(json_name(node), n);
+		const char *name = json_string(json_key(node, "name"));
+
+		if (i < 0)
+			return model_complain(state,
+					      "%s: nosv.hwc has the key '%s': the %zu counters "
+					      "have the keys 0 to %zu",
+					      path, json_name(node), n, n - 1);
+		if (!json_is_object(node) || !name)
+			return model_complain(state,
+					      "%s: nosv.hwc.%d must be an object with the string "
+					      "name",
+					      path, i);
+		if (names[i])
+			return model_complain(state, "%s: nosv.hwc has the index %d twice", path,
+					      i);
+		names[i] = name;
+	}
+	/* n different indices below n: each has a name */
+	for (size_t i = 0; i < n; i++) { /* NOLINTBEGIN(clang-analyzer-core.NonNullParamChecker) */
+		if (!nosv->hwc_names[i])
+			nosv->hwc_names[i] = strdup(names[i]);
+		if (!nosv->hwc_names[i])
+			return model_complain(state, "%s: out of memory (for counters)", path);
+		if (strcmp(nosv->hwc_names[i], names[i]) != 0)
+			return model_complain(state,
+					      "%s: the counter nosv.hwc.%zu is '%s', but '%s' in "
+					      "another stream",
+					      path, i, names[i], nosv->hwc_names[i]);
+	} /* NOLINTEND(clang-analyzer-core.NonNullParamChecker) */
+	nosv->nhwc = (uint32_t)n;
+	return 0;
 }
 
-static int resume(struct emulator *emu, struct thread *th, const struct event *ev,
-		  const struct action *action)
+/* Adds a channel for each counter and writes its configurations. */
+static int prepare_counters(struct nosv *nosv, struct emulator *emu)
 {
-	const struct model_state *state = state_of(emu);
-	const struct nosv *nosv = state->data;
-	int err;
+	for (uint32_t i = 0; i < nosv->nhwc; i++) {
+		int n, err;
 
-	(void)action;
-	if (ev->payload_size < 8)
-		return refuse_size(emu, ev);
-	err = task_resume(emu, nosv->tasks, th, get_u32(ev->payload), get_u32(ev->payload + 4));
-	return err ? err : show(emu, state->first_channel, th, task_top(nosv->tasks, th));
+		nosv->hwc_pages[i] = (struct channel_page){
+			.type = HWC_TYPE_FIRST + i,
+			.kind = CHANNEL_SINGLE,
+			.repeats = true,
+			.track = TRACK_ACTIVE,
+			.policy = POLICY_SKIP_EMPTY,
+			.label = nosv->hwc_names[i],
+			.alone = true,
+		};
+		n = model_add_channel(emu, &nosv->hwc_pages[i]);
+		if (n < 0)
+			return n;
+		if (i == 0)
+			nosv->first_hwc = (uint32_t)n;
+		err = cfg_write_counter(emu, HWC_TYPE_FIRST + i, nosv->hwc_names[i]);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
+/* VWC */
 static int counters(struct emulator *emu, struct thread *th, const struct event *ev,
 		    const struct action *action)
 {
 	const struct nosv *nosv = state_of(emu)->data;
 
 	(void)action;
-	return hwc_event(&nosv->hwc, emu, th, ev);
+	if (!nosv->nhwc)
+		return emu_refuse(emu,
+				  "has values of hardware counters, but no stream declares any in "
+				  "nosv.hwc");
+	if (ev->payload_size != 8 * nosv->nhwc)
+		return emu_refuse(emu, "has %u bytes of data: %" PRIu32 " counters take %" PRIu32,
+				  ev->payload_size, nosv->nhwc, 8 * nosv->nhwc);
+	for (uint32_t i = 0; i < nosv->nhwc; i++)
+		(void)channel_set(emu, th, nosv->first_hwc + i, get_i64(ev->payload + 8ul * i));
+	return 0;
 }
 
 static const struct model_event events[] = {
-	{"VYc", true, create_type}, {"VTc", false, create_task}, {"VTC", false, create_task},
-	{"VTx", false, execute},    {"VTp", false, pause_task},	 {"VTr", false, resume},
-	{"VTe", false, end},	    {"VWC", true, counters},
+	{"VYc", true, task_create_type},
+	{"VTc", false, create_task},
+	{"VTC", false, create_task},
+	{"VTx", false, task},
+	{"VTp", false, task},
+	{"VTr", false, task},
+	{"VTe", false, task},
+	{"VWC", true, counters},
 };
 
 /* ---- hooks ---- */
@@ -240,7 +310,7 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 				      path, can ? "not a boolean" : "missing");
 	if (!json_bool(can))
 		state->no_breakdown = true;
-	return hwc_declare(&nosv->hwc, state, meta, path);
+	return declare_counters(nosv, state, meta, path);
 }
 
 static int prepare(struct emulator *emu, struct model_state *state)
@@ -255,32 +325,21 @@ static int prepare(struct emulator *emu, struct model_state *state)
 	}
 	if (emu->opt->breakdown && state->no_breakdown)
 		log_warn("no nosv-breakdown: nosv.can_breakdown is false in some stream");
-	return hwc_prepare(&nosv->hwc, emu);
-}
-
-static int start(struct emulator *emu, struct model_state *state)
-{
-	struct nosv *nosv = state->data;
-
-	nosv->tasks = tasks_new(emu);
-	return nosv->tasks ? 0 : -ENOMEM;
+	return prepare_counters(nosv, emu);
 }
 
 static int describe(struct emulator *emu, struct model_state *state)
 {
-	const struct nosv *nosv = state->data;
-
-	return tasks_describe(emu, nosv->tasks, state->first_channel + TYPE);
+	return tasks_describe(emu, state->tasks, state->first_channel + TYPE);
 }
 
 static void close_nosv(struct model_state *state)
 {
 	struct nosv *nosv = state->data;
 
-	if (!nosv)
-		return;
-	hwc_fini(&nosv->hwc);
-	tasks_free(nosv->tasks);
+	tasks_close(state);
+	for (uint32_t i = 0; nosv && i < HWC_MAX; i++)
+		free(nosv->hwc_names[i]);
 	free(nosv);
 }
 
@@ -295,7 +354,7 @@ const struct model model_nosv = {
 	.breakdown = &breakdown,
 	.metadata = metadata,
 	.prepare = prepare,
-	.start = start,
+	.start = tasks_start,
 	.describe = describe,
 	.close = close_nosv,
 };

@@ -5,35 +5,22 @@
  */
 #include <errno.h>
 
-#include "emu/models/models.h"
-#include "emu/refuse.h"
+#include "emu/model.h"
 #include "emu/task/task.h"
 #include "emu/track.h"
 
 enum { SUBSYSTEM, LABEL, TASK };
 
+#define OPENMP_CHANNEL(number, catalog_name, text)                                                 \
+	{                                                                                          \
+		.type = number, .name = catalog_name, .kind = CHANNEL_STACK, .repeats = true,      \
+		.track = TRACK_ACTIVE, .policy = POLICY_SKIP_EMPTY, .label = text                  \
+	}
+
 static const struct channel_page channels[] = {
-	[SUBSYSTEM] = {.type = 50,
-		       .name = "subsystem",
-		       .kind = CHANNEL_STACK,
-		       .repeats = true,
-		       .track = TRACK_ACTIVE,
-		       .policy = POLICY_SKIP_EMPTY,
-		       .label = "OpenMP subsystem"},
-	[LABEL] = {.type = 51,
-		   .name = "label",
-		   .kind = CHANNEL_STACK,
-		   .repeats = true,
-		   .track = TRACK_ACTIVE,
-		   .policy = POLICY_SKIP_EMPTY,
-		   .label = "OpenMP label"},
-	[TASK] = {.type = 52,
-		  .name = "task",
-		  .kind = CHANNEL_STACK,
-		  .repeats = true,
-		  .track = TRACK_ACTIVE,
-		  .policy = POLICY_SKIP_EMPTY,
-		  .label = "OpenMP task ID"},
+	[SUBSYSTEM] = OPENMP_CHANNEL(50, "subsystem", "OpenMP subsystem"),
+	[LABEL] = OPENMP_CHANNEL(51, "label", "OpenMP label"),
+	[TASK] = OPENMP_CHANNEL(52, "task", "OpenMP task ID"),
 };
 
 static const struct breakdown_page breakdown = {
@@ -50,13 +37,6 @@ static const struct model_state *state_of(const struct emulator *emu)
 	return emu->by_character['P'];
 }
 
-static int create_type(struct emulator *emu, struct thread *th, const struct event *ev,
-		       const struct action *action)
-{
-	(void)action;
-	return task_create_type(emu, state_of(emu)->data, th, ev);
-}
-
 static int create_task(struct emulator *emu, struct thread *th, const struct event *ev,
 		       const struct action *action)
 {
@@ -66,7 +46,7 @@ static int create_task(struct emulator *emu, struct thread *th, const struct eve
 				  ev->payload_size);
 	if (!get_u32(ev->payload))
 		return emu_refuse(emu, "the id of a task may not be 0");
-	return task_create(emu, state_of(emu)->data, th, get_u32(ev->payload),
+	return task_create(emu, state_of(emu)->tasks, th, get_u32(ev->payload),
 			   get_u32(ev->payload + 4), TASK_AGAIN | TASK_RELAXED);
 }
 
@@ -75,10 +55,8 @@ static int push_or_pop(struct emulator *emu, struct thread *th, uint32_t local, 
 		       int64_t value)
 {
 	uint32_t channel = state_of(emu)->first_channel + local;
-	enum channel_result result =
-		push ? channel_push(emu, th, channel, value) : channel_pop(emu, th, channel, value);
 
-	return emu_refuse_channel(emu, result, th, channel, value);
+	return push ? emu_push(emu, th, channel, value) : emu_pop(emu, th, channel, value);
 }
 
 static int check_id(struct emulator *emu, const struct event *ev, uint32_t *id)
@@ -94,27 +72,22 @@ static int check_id(struct emulator *emu, const struct event *ev, uint32_t *id)
 static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 		const struct action *action)
 {
-	struct tasks *tasks = state_of(emu)->data;
+	struct tasks *tasks = state_of(emu)->tasks;
 	bool begins = ev->value == 'x';
+	const struct body *top;
 	uint32_t id = 0, type;
 	int err = check_id(emu, ev, &id);
 
 	(void)action;
 	if (err)
 		return err;
-	if (begins) {
-		err = task_execute(emu, tasks, th, id, 0);
-		if (err)
-			return err;
+	top = task_top(tasks, th);
+	type = top ? top->type : 0;
+	err = begins ? task_execute(emu, tasks, th, id, 0) : task_end(emu, tasks, th, id, 0);
+	if (err)
+		return err;
+	if (begins)
 		type = task_top(tasks, th)->type;
-	} else {
-		const struct body *top = task_top(tasks, th);
-
-		type = top ? top->type : 0;
-		err = task_end(emu, tasks, th, id, 0);
-		if (err)
-			return err;
-	}
 	err = push_or_pop(emu, th, TASK, begins, id);
 	return err ? err : push_or_pop(emu, th, LABEL, begins, type);
 }
@@ -129,18 +102,22 @@ static int worksharing(struct emulator *emu, struct thread *th, const struct eve
 	(void)action;
 	if (err)
 		return err;
-	value = task_type_value(emu, state_of(emu)->data, th, id);
+	value = task_type_value(emu, state_of(emu)->tasks, th, id);
 	return value ? push_or_pop(emu, th, LABEL, ev->value == 'x', value) : -EINVAL;
 }
 
 static const struct model_event events[] = {
-	{"POc", true, create_type}, {"PPc", false, create_task}, {"PPx", false, task},
-	{"PPe", false, task},	    {"PQx", false, worksharing}, {"PQe", false, worksharing},
+	{"POc", true, task_create_type},
+	{"PPc", false, create_task},
+	{"PPx", false, task},
+	{"PPe", false, task},
+	{"PQx", false, worksharing},
+	{"PQe", false, worksharing},
 };
 
 static int describe(struct emulator *emu, struct model_state *state)
 {
-	return tasks_describe(emu, state->data, state->first_channel + LABEL);
+	return tasks_describe(emu, state->tasks, state->first_channel + LABEL);
 }
 
 const struct model model_openmp = {

@@ -5,6 +5,7 @@
  * In: full buffers; out: writes, in order. The writers take pieces from one queue. A writer with a
  * compressed piece waits for its turn in the file. Turns always come: another writer took the piece
  * before it from the queue earlier, and works on it.
+ * Specification: paraver.md 8.
  */
 #include "emu/paraver/out.h"
 
@@ -19,10 +20,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "emu/paraver/gzip.h"
+#include <zlib.h>
+
 #include "trace/base/log.h"
 
 #define BUFFERS_PER_FILE 3 /* plus one per writer */
+
+#define GZIP_LEVEL	1	  /* three times as fast as the default, a fifth larger */
+#define GZIP_WINDOW	(15 + 16) /* a gzip member, not a bare zlib stream */
+#define GZIP_MEMORY	8
+#define GZIP_LINE_MAX	256
+#define GZIP_STORED_MAX (GZIP_LINE_MAX + 23)
+
+struct gzip { /* of one thread; its members make one file */
+	z_stream z;
+	bool started;
+	char *buffer;
+	size_t room;
+};
 
 struct piece { /* a buffer, full or empty */
 	struct piece *next;
@@ -40,7 +55,7 @@ struct out_pool {
 	bool over;
 	atomic_bool reported;
 	unsigned nthreads;
-	struct gzip *gzip; /* of the emulator, without writers */
+	struct gzip gzip; /* of the emulator, without writers */
 	pthread_t threads[];
 };
 
@@ -57,6 +72,75 @@ struct out {
 	size_t bytes;		  /* of a buffer */
 	uint64_t queued, written; /* pieces; `written` is the next turn */
 };
+
+/* ---- compression ---- */
+
+static void gzip_free(struct gzip *gzip)
+{
+	if (gzip->started)
+		deflateEnd(&gzip->z);
+	free(gzip->buffer);
+}
+
+/*
+ * Compresses `size` bytes into an independent gzip member, in *out of *out_size bytes, valid until
+ * the next call. Returns 0 or -ENOMEM.
+ */
+static int gzip_member(struct gzip *gzip, const char *data, size_t size, const char **out,
+		       size_t *out_size)
+{
+	size_t bound;
+
+	if (!gzip->started && deflateInit2(&gzip->z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW,
+					   GZIP_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	gzip->started = true;
+	deflateReset(&gzip->z);
+	bound = deflateBound(&gzip->z, size);
+	if (bound > gzip->room) {
+		char *buffer = realloc(gzip->buffer, bound);
+
+		if (!buffer)
+			return -ENOMEM;
+		gzip->buffer = buffer;
+		gzip->room = bound;
+	}
+	gzip->z.next_in = (Bytef *)(uintptr_t)data;
+	gzip->z.avail_in = (uInt)size;
+	gzip->z.next_out = (Bytef *)gzip->buffer;
+	gzip->z.avail_out = (uInt)gzip->room;
+	if (deflate(&gzip->z, Z_FINISH) != Z_STREAM_END)
+		return -ENOMEM;
+	*out = gzip->buffer;
+	*out_size = gzip->room - gzip->z.avail_out;
+	return 0;
+}
+
+static char *put_u32(char *at, uint32_t value)
+{
+	for (int i = 0; i < 4; i++, value >>= 8)
+		*at++ = (char)(value & 0xff);
+	return at;
+}
+
+/*
+ * Writes a stored member of `size` (at most GZIP_LINE_MAX) bytes at `out`, and returns its size. It
+ * depends on `size` alone, so the first line of a .prv can be rewritten in place.
+ */
+static size_t gzip_stored(char *out, const char *data, size_t size)
+{
+	static const char head[] = "\x1f\x8b\x08\0\0\0\0\0\0\xff" /* no name, no time */
+				   "\x01";			  /* last block, stored */
+	char *at = out;
+
+	memcpy(at, head, sizeof(head) - 1);
+	at += sizeof(head) - 1;
+	at = put_u32(at, (uint32_t)size | (uint32_t)~size << 16);
+	memcpy(at, data, size);
+	at = put_u32(at + size, (uint32_t)crc32(0, (const Bytef *)data, (uInt)size));
+	at = put_u32(at, (uint32_t)size);
+	return (size_t)(at - out);
+}
 
 /* ---- writing ---- */
 
@@ -147,7 +231,7 @@ static void put_queued(struct out_pool *pool, struct gzip *gzip, struct piece *p
 static void *run_writer(void *arg)
 {
 	struct out_pool *pool = arg;
-	struct gzip *gzip = gzip_new();
+	struct gzip gzip = {.started = false};
 
 	pthread_setname_np(pthread_self(), "emu-writer");
 	pthread_mutex_lock(&pool->lock);
@@ -164,11 +248,11 @@ static void *run_writer(void *arg)
 		if (!pool->first)
 			pool->last = &pool->first;
 		pthread_mutex_unlock(&pool->lock);
-		put_queued(pool, gzip, piece);
+		put_queued(pool, &gzip, piece);
 		pthread_mutex_lock(&pool->lock);
 	}
 	pthread_mutex_unlock(&pool->lock);
-	gzip_free(gzip);
+	gzip_free(&gzip);
 	return NULL;
 }
 
@@ -180,9 +264,8 @@ struct out_pool *out_pool_new(unsigned threads)
 	sigset_t all, old;
 	int err = 0;
 
-	if (!pool || !(pool->gzip = gzip_new())) {
-		log_no_memory("for the output");
-		free(pool);
+	if (!pool) {
+		log_lack("for the output");
 		return NULL;
 	}
 	pthread_mutex_init(&pool->lock, NULL);
@@ -218,7 +301,7 @@ void out_pool_free(struct out_pool *pool)
 	pthread_cond_destroy(&pool->work);
 	pthread_cond_destroy(&pool->done);
 	pthread_mutex_destroy(&pool->lock);
-	gzip_free(pool->gzip);
+	gzip_free(&pool->gzip);
 	free(pool);
 }
 
@@ -333,7 +416,7 @@ int out_put(struct out *out, size_t size, char **buffer)
 		return err;
 	piece->size = size;
 	if (!pool->nthreads) {
-		err = prepare(out, pool->gzip, piece, &data, &size);
+		err = prepare(out, &pool->gzip, piece, &data, &size);
 		return err ? err : write_all(out, data, size);
 	}
 	pthread_mutex_lock(&pool->lock);

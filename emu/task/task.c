@@ -10,34 +10,12 @@
 
 #include "emu/refuse.h"
 #include "emu/task/lookup2.h"
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 
 #define LABEL_MAX 512 /* bytes, the NUL included */
 
-struct tasks *tasks_new(const struct emulator *emu)
-{
-	struct tasks *tasks = calloc(1, sizeof(*tasks));
-
-	if (!tasks)
-		goto nomem;
-	tasks->nspaces = emu->sys.nprocesses;
-	tasks->nstacks = emu->sys.nthreads;
-	tasks->spaces = calloc(tasks->nspaces + 1ul, sizeof(*tasks->spaces));
-	tasks->stacks = calloc(tasks->nstacks + 1ul, sizeof(*tasks->stacks));
-	tasks->room = 64;
-	tasks->index = calloc(tasks->room, sizeof(*tasks->index));
-	tasks->labels = calloc(tasks->room / 2, sizeof(*tasks->labels));
-	if (!tasks->spaces || !tasks->stacks || !tasks->index || !tasks->labels)
-		goto nomem;
-	task_table_seed();
-	return tasks;
-nomem:
-	log_no_memory("for the tasks of %" PRIu32 " threads", emu->sys.nthreads);
-	tasks_free(tasks);
-	return NULL;
-}
-
-void tasks_free(struct tasks *tasks)
+static void free_tasks(struct tasks *tasks)
 {
 	if (!tasks)
 		return;
@@ -47,89 +25,77 @@ void tasks_free(struct tasks *tasks)
 	}
 	for (uint32_t i = 0; tasks->stacks && i < tasks->nstacks; i++)
 		free(tasks->stacks[i].bodies);
-	for (uint32_t i = 0; tasks->labels && i < tasks->nlabels; i++)
+	for (size_t i = 0; i < tasks->nlabels; i++)
 		free(tasks->labels[i].text);
 	free(tasks->spaces);
 	free(tasks->stacks);
 	free(tasks->labels);
-	free(tasks->index);
+	hash_free(&tasks->by_value);
 	free(tasks);
 }
 
 int tasks_start(struct emulator *emu, struct model_state *state)
 {
-	state->data = tasks_new(emu);
-	return state->data ? 0 : -ENOMEM;
+	struct tasks *tasks = calloc(1, sizeof(*tasks));
+
+	if (!tasks)
+		goto nomem;
+	tasks->nspaces = emu->sys.nprocesses;
+	tasks->nstacks = emu->sys.nthreads;
+	tasks->spaces = calloc(tasks->nspaces + 1ul, sizeof(*tasks->spaces));
+	tasks->stacks = calloc(tasks->nstacks + 1ul, sizeof(*tasks->stacks));
+	if (!tasks->spaces || !tasks->stacks)
+		goto nomem;
+	task_table_seed();
+	state->tasks = tasks;
+	return 0;
+nomem:
+	free_tasks(tasks);
+	return log_no_memory("for the tasks of %" PRIu32 " threads", emu->sys.nthreads);
 }
 
 void tasks_close(struct model_state *state)
 {
-	tasks_free(state->data);
+	free_tasks(state->tasks);
 }
 
 /* ---- types ---- */
 
-static uint32_t *find_label(const struct tasks *tasks, uint32_t value)
-{
-	uint32_t i = value & (tasks->room - 1);
-
-	while (tasks->index[i] && tasks->labels[tasks->index[i] - 1].value != value)
-		i = (i + 1) & (tasks->room - 1);
-	return &tasks->index[i];
-}
-
-static int grow_labels(struct tasks *tasks)
-{
-	uint32_t room = 2 * tasks->room;
-	struct task_label *labels = realloc(tasks->labels, room / 2 * sizeof(*labels));
-	uint32_t *index;
-
-	if (!labels)
-		return -ENOMEM;
-	tasks->labels = labels;
-	index = calloc(room, sizeof(*index));
-	if (!index)
-		return -ENOMEM;
-	free(tasks->index);
-	tasks->index = index;
-	tasks->room = room;
-	for (uint32_t i = 0; i < tasks->nlabels; i++)
-		*find_label(tasks, labels[i].value) = i + 1;
-	return 0;
-}
-
 /* Keeps the label for the .pcf, once per value. Returns 0 or -ENOMEM. */
 static int keep_label(struct tasks *tasks, uint32_t value, const char *text)
 {
-	uint32_t *at = find_label(tasks, value);
+	uint32_t *at = hash_at(&tasks->by_value, (struct hash_key){.a = value});
+	bool taken = at && *at != HASH_NONE;
+	struct task_label *label;
 	char *copy;
 
-	if (*at && strcmp(tasks->labels[*at - 1].text, text) == 0)
-		return 0;
-	if (*at && tasks->collides)
-		return 0; /* the message at the end shows one collision */
-	if (2 * (tasks->nlabels + 1) > tasks->room) {
-		if (grow_labels(tasks))
-			return -ENOMEM;
-		at = find_label(tasks, value);
-	}
-	copy = strdup(text);
-	if (!copy)
+	if (!at)
 		return -ENOMEM;
-	if (*at) {
-		tasks->collides = true;
-		tasks->collision[0] = tasks->labels[*at - 1];
-		tasks->collision[1] = (struct task_label){value, copy};
+	if (taken && strcmp(tasks->labels[*at].text, text) == 0)
+		return 0;
+	if (taken && tasks->collides)
+		return 0; /* the message at the end shows one collision */
+	copy = strdup(text);
+	label = copy ? ARRAY_ADD(tasks->labels, tasks->nlabels) : NULL;
+	if (!label) {
+		free(copy);
+		return -ENOMEM;
 	}
-	tasks->labels[tasks->nlabels++] = (struct task_label){value, copy};
-	if (!*at)
-		*at = tasks->nlabels;
-	return 0; /* cppcheck-suppress memleak ; the labels have it */
+	*label = (struct task_label){value, copy};
+	if (taken) {
+		tasks->collides = true;
+		tasks->collision[0] = tasks->labels[*at];
+		tasks->collision[1] = *label;
+	} else {
+		*at = (uint32_t)tasks->nlabels - 1;
+	}
+	return 0;
 }
 
-int task_create_type(struct emulator *emu, struct tasks *tasks, struct thread *th,
-		     const struct event *ev)
+int task_create_type(struct emulator *emu, struct thread *th, const struct event *ev,
+		     const struct action *action)
 {
+	struct tasks *tasks = emu->by_character[ev->model]->tasks;
 	struct task_space *space = &tasks->spaces[th->process->index];
 	const char *label = (const char *)ev->payload + 4;
 	char unlabeled[48];
@@ -138,6 +104,7 @@ int task_create_type(struct emulator *emu, struct tasks *tasks, struct thread *t
 	size_t length;
 	bool exists;
 
+	(void)action;
 	if (ev->payload_size < 5)
 		return emu_refuse(emu,
 				  "has only %u bytes of data: a task type has a u32 id and a label",
@@ -191,7 +158,7 @@ uint32_t task_type_value(struct emulator *emu, struct tasks *tasks, const struct
 
 int tasks_describe(struct emulator *emu, const struct tasks *tasks, uint32_t channel)
 {
-	for (uint32_t i = 0; i < tasks->nlabels; i++) {
+	for (size_t i = 0; i < tasks->nlabels; i++) {
 		const struct task_label *label = &tasks->labels[i];
 
 		if (tasks->collides && label->text == tasks->collision[1].text)
@@ -276,20 +243,6 @@ static struct task *find_body(struct emulator *emu, struct task_space *space,
 	return found;
 }
 
-static struct body *push_body(struct body_stack *stack)
-{
-	if (stack->n == stack->room) {
-		uint32_t room = stack->room ? 2 * stack->room : 8;
-		struct body *bodies = realloc(stack->bodies, room * sizeof(*bodies));
-
-		if (!bodies)
-			return NULL;
-		stack->bodies = bodies;
-		stack->room = room;
-	}
-	return &stack->bodies[stack->n++];
-}
-
 int task_execute(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,
 		 uint32_t body)
 {
@@ -297,7 +250,7 @@ int task_execute(struct emulator *emu, struct tasks *tasks, struct thread *th, u
 	struct task *entry = find_body(emu, space, th, id, body);
 	struct body_stack *stack = &tasks->stacks[th->index];
 	const struct body *top = task_top(tasks, th);
-	struct body *pushed;
+	struct body *bodies;
 
 	if (!entry)
 		return -EINVAL;
@@ -322,12 +275,13 @@ int task_execute(struct emulator *emu, struct tasks *tasks, struct thread *th, u
 			 ", which is running on thread %" PRIi32 ": this is deprecated",
 			 emu_stream_name(emu, th->stream), id, top->task, th->tid);
 	}
-	pushed = push_body(stack);
-	if (!pushed)
+	bodies = stack_more(stack->bodies, stack->n, &stack->room, sizeof(*bodies));
+	if (!bodies)
 		return emu_refuse(emu, "out of memory (for the tasks of thread %" PRIi32 ")",
 				  th->tid);
 	entry->state = BODY_ON_STACK;
-	*pushed =
+	stack->bodies = bodies;
+	bodies[stack->n++] =
 		(struct body){id, body, entry->type, entry->flags, true, space->tasks.moves, entry};
 	return 0;
 }
@@ -336,8 +290,7 @@ int task_execute(struct emulator *emu, struct tasks *tasks, struct thread *th, u
 static struct body *top_body(struct emulator *emu, struct tasks *tasks, const struct thread *th,
 			     uint32_t id, uint32_t body, const char *verb)
 {
-	struct body_stack *stack = &tasks->stacks[th->index];
-	struct body *top = stack->n ? &stack->bodies[stack->n - 1] : NULL;
+	struct body *top = (struct body *)task_top(tasks, th);
 
 	if (__builtin_expect(top && top->task == id && top->body == body, 1))
 		return top;
@@ -354,10 +307,10 @@ static struct body *top_body(struct emulator *emu, struct tasks *tasks, const st
 	return NULL;
 }
 
-static int refuse_state(struct emulator *emu, const struct body *top, const char *what)
+static int refuse_state(struct emulator *emu, const struct body *top, const char *state)
 {
 	return emu_refuse(emu, "body %" PRIu32 " of task %" PRIu32 " %s", top->body, top->task,
-			  what);
+			  state);
 }
 
 int task_pause(struct emulator *emu, struct tasks *tasks, struct thread *th, uint32_t id,

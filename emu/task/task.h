@@ -18,6 +18,7 @@
 
 #include "emu/emulation.h"
 #include "emu/task/tasktable.h"
+#include "trace/base/hash.h"
 
 enum task_flags {
 	TASK_PARALLEL = 1, /* several bodies */
@@ -61,27 +62,22 @@ struct tasks {			   /* of one model */
 	struct body_stack *stacks; /* by gindex of the thread */
 	uint32_t nspaces, nstacks;
 	struct task_label *labels; /* in the order of their first use */
-	uint32_t nlabels;
-	uint32_t *index; /* open addressing: index in labels + 1, by value */
-	uint32_t room;	 /* of index, a power of two */
-	bool nested;	 /* the warning about a task over a running one was logged */
+	size_t nlabels;
+	struct hash by_value; /* the first label of each value */
+	bool nested;	      /* the warning about a task over a running one was logged */
 	bool collides;
 	struct task_label collision[2]; /* two labels with one value; `labels` owns the texts */
 };
 
-/* Allocates the data of a model. Returns NULL after a message. */
-struct tasks *tasks_new(const struct emulator *emu);
-void tasks_free(struct tasks *tasks); /* accepts NULL */
-
-/* Hooks (struct model) of a model without other data than its tasks. */
+/* Hooks (struct model) of a model with tasks: they allocate and free state->tasks. */
 int tasks_start(struct emulator *emu, struct model_state *state);
 void tasks_close(struct model_state *state);
 
 /* The next functions return 0, or -errno after emu_refuse(), unless they say otherwise. */
 
-/* ?Yc+ and POc+: u32 type id, str label. */
-int task_create_type(struct emulator *emu, struct tasks *tasks, struct thread *th,
-		     const struct event *ev);
+/* ?Yc+ and POc+: u32 type id, str label; a model_event_fn. */
+int task_create_type(struct emulator *emu, struct thread *th, const struct event *ev,
+		     const struct action *action);
 /* Returns the value of a task type, or 0 after emu_refuse(). */
 uint32_t task_type_value(struct emulator *emu, struct tasks *tasks, const struct thread *th,
 			 uint32_t type);

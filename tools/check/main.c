@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "emu/emulator.h"
+#include "emu/emulation.h"
 #include "trace/states/cpu_time.h"
 #include "tools/check/stats_check.h"
 #include "tools/check/diagnostics.h"

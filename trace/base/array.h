@@ -29,6 +29,21 @@ static inline void *array_more(void *list, size_t used, size_t size)
 	return reallocarray(list, used ? 2 * used : ARRAY_FIRST, size);
 }
 
+/* The same for a list that also shrinks, and so keeps its capacity in *room, 0 at first. */
+static inline void *stack_more(void *list, size_t used, uint32_t *room, size_t size)
+{
+	uint32_t more = *room ? 2 * *room : ARRAY_FIRST;
+
+	if (used < *room)
+		return list;
+	if (used >= ARRAY_MOST)
+		return NULL;
+	list = reallocarray(list, more, size);
+	if (list)
+		*room = more;
+	return list;
+}
+
 /* Appends an element and counts it: its address, to be filled in by the caller; NULL without
  * memory. `list` and `n` are lvalues. */
 #define ARRAY_ADD(list, n)                                                                         \

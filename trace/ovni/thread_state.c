@@ -14,17 +14,20 @@ const char *const thread_state_names[THREAD_STATE_COUNT] = {
 
 #define FROM(state) (1u << (state))
 
-static const struct move {
-	char value;   /* of OH? */
+#define MOVE(value) ((value) - 'a') /* of OH? */
+
+static const struct {
 	uint8_t from; /* set of states that allow it */
 	uint8_t to;
-} moves[] = {
-	{'x', FROM(THREAD_STATE_UNKNOWN) | FROM(THREAD_STATE_DEAD), THREAD_STATE_RUNNING},
-	{'e', FROM(THREAD_STATE_RUNNING) | FROM(THREAD_STATE_COOLING), THREAD_STATE_DEAD},
-	{'p', FROM(THREAD_STATE_RUNNING) | FROM(THREAD_STATE_COOLING), THREAD_STATE_PAUSED},
-	{'r', FROM(THREAD_STATE_PAUSED) | FROM(THREAD_STATE_WARMING), THREAD_STATE_RUNNING},
-	{'c', FROM(THREAD_STATE_RUNNING), THREAD_STATE_COOLING},
-	{'w', FROM(THREAD_STATE_PAUSED), THREAD_STATE_WARMING},
+} moves[26] = {
+	[MOVE('x')] = {FROM(THREAD_STATE_UNKNOWN) | FROM(THREAD_STATE_DEAD), THREAD_STATE_RUNNING},
+	[MOVE('e')] = {FROM(THREAD_STATE_RUNNING) | FROM(THREAD_STATE_COOLING), THREAD_STATE_DEAD},
+	[MOVE('p')] = {FROM(THREAD_STATE_RUNNING) | FROM(THREAD_STATE_COOLING),
+		       THREAD_STATE_PAUSED},
+	[MOVE('r')] = {FROM(THREAD_STATE_PAUSED) | FROM(THREAD_STATE_WARMING),
+		       THREAD_STATE_RUNNING},
+	[MOVE('c')] = {FROM(THREAD_STATE_RUNNING), THREAD_STATE_COOLING},
+	[MOVE('w')] = {FROM(THREAD_STATE_PAUSED), THREAD_STATE_WARMING},
 };
 
 int thread_state_next(enum thread_state state, char value)
@@ -33,10 +36,9 @@ int thread_state_next(enum thread_state state, char value)
 		return -1;
 	if (value == 'C')
 		return (int)state;
-	for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++)
-		if (moves[i].value == value)
-			return moves[i].from & FROM(state) ? moves[i].to : -1;
-	return -1;
+	if (value < 'a' || value > 'z' || !(moves[MOVE(value)].from & FROM(state)))
+		return -1;
+	return moves[MOVE(value)].to;
 }
 
 #define VIRTUAL_CPU (-1)
