@@ -14,7 +14,7 @@
 
 #include "emu/emulation.h"
 #include "trace/base/log.h"
-#include "trace/base/data_dir.h"
+#include "trace/base/build_info.h"
 
 #define CFG_DEPTH_MAX 8		       /* nested folders of the installed set */
 #define UNFINISHED    "cfg.unfinished" /* name of an incomplete copy */

@@ -30,7 +30,6 @@
 #include "trace/catalog/catalog.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
-#include "trace/loom/stats/run_stats.h"
 #include "trace/ovni/stats_file.h"
 
 struct options {
@@ -265,56 +264,51 @@ static int take_stream(struct info *info, size_t i)
 	return 0;
 }
 
-static void put_number(struct info *info, struct json *node, const char *key, struct stats_number n)
+/* Puts the numbers that the line has. */
+static void put_line(struct info *info, struct json *node, const struct stats_line *line,
+		     const char *prefix)
 {
-	if (n.given)
-		put_u64(info, node, key, n.v);
-}
+	static const uint64_t keys =
+		1ull << STATS_SEEN | 1ull << STATS_WRITTEN | 1ull << STATS_FILTERED |
+		1ull << STATS_SAMPLED_OUT | 1ull << STATS_DROPPED | 1ull << STATS_THREADS |
+		1ull << STATS_TOTAL_NS | 1ull << STATS_ACTIVE_NS | 1ull << STATS_RUNNABLE_NS |
+		1ull << STATS_BLOCKED_NS | 1ull << STATS_UNKNOWN_NS | 1ull << STATS_WINDOW_NS |
+		1ull << STATS_CPUS | 1ull << STATS_PROG_RUNS | 1ull << STATS_PROG_NS |
+		1ull << STATS_CPU_NS | 1ull << STATS_PEAK_RSS_BYTES;
+	char name[64];
 
-/* The line of the whole recording at its end. */
-static void take_run(struct info *info, struct json *node, const struct run_stats *perf)
-{
-	static const enum stats_counter keys[] = {
-		STATS_THREADS,	  STATS_TOTAL_NS,   STATS_ACTIVE_NS, STATS_RUNNABLE_NS,
-		STATS_BLOCKED_NS, STATS_UNKNOWN_NS, STATS_WINDOW_NS, STATS_CPUS,
-		STATS_PROG_RUNS,  STATS_PROG_NS,
-	};
-
-	for (size_t i = 0; i < perf->nsnapshots; i++) {
-		const struct stats_snapshot *s = &perf->snapshots[i];
-
-		for (size_t k = 0;
-		     s->scope == STATS_RUN && !s->interval && k < sizeof(keys) / sizeof(keys[0]);
-		     k++)
-			if (stats_has(s, keys[k]))
-				put_u64(info, node, stats_counter_names[keys[k]],
-					s->counters[keys[k]]);
+	for (int key = 0; key < STATS_NKEYS; key++) {
+		if (!(line->has & keys & 1ull << key))
+			continue;
+		snprintf(name, sizeof(name), "%s%s", prefix, stats_keys[key]);
+		put_u64(info, node, name, line->values[key]);
 	}
 }
 
-/* What the recorder has counted, if it has: what it saw, where the time went, what it cost. */
-static void take_perf(struct info *info)
+/* The statistics of the recorder: event counts, times, costs. */
+static void take_stats(struct info *info)
 {
-	struct loom_violations findings = {0};
-	struct run_stats perf;
+	const char *name = stats_find(info->source.trace.fd);
+	struct recorded_stats stats;
 	struct json *node;
 
-	if (faccessat(info->source.trace.fd, STATS_FILE, F_OK, 0) < 0)
+	if (!name)
 		return;
-	if (run_stats_load(&perf, info->source.trace.fd, STATS_FILE, &findings) < 0) {
-		info->unreadable = true; /* which has been said */
-	} else if (perf.form == STATS_OVNI) {
-		node = json_put_object(info->doc, "perf");
-		put_number(info, node, "seen", perf.events.seen);
-		put_number(info, node, "written", perf.events.written);
-		put_number(info, node, "filtered", perf.events.filtered);
-		put_number(info, node, "sampled_out", perf.events.sampled_out);
-		put_number(info, node, "dropped", perf.events.dropped);
-		take_run(info, node, &perf);
-		put_number(info, node, "recorder_cpu_ns", perf.recorder_cpu_ns);
-		put_number(info, node, "recorder_peak_rss_bytes", perf.recorder_peak_rss_bytes);
+	if (recorded_stats_load(&stats, info->source.trace.fd, name) < 0) {
+		info->unreadable = true; /* reported */
+		goto out;
 	}
-	run_stats_free(&perf);
+	node = json_put_object(info->doc, "perf");
+	put_line(info, node, &stats.events, "");
+	for (size_t i = 0; i < stats.nlines; i++) {
+		const struct stats_line *line = &stats.lines[i];
+
+		if (line->scope == STATS_RUN && !line->values[STATS_INTERVAL])
+			put_line(info, node, line, "");
+	}
+	put_line(info, node, &stats.recorder, "recorder_");
+out:
+	recorded_stats_free(&stats);
 }
 
 static const char *completeness(const struct info *info)
@@ -363,7 +357,7 @@ static int gather(struct info *info, const char *path)
 	put_u64(info, info->doc, "bytes", info->bytes);
 	put_u64(info, info->doc, "duration", (uint64_t)info->last - (uint64_t)info->first);
 	put_text(info, info->doc, "completeness", completeness(info));
-	take_perf(info);
+	take_stats(info);
 	if (!err && !info->ok) {
 		log_no_memory("while reading %s", path);
 		return -ENOMEM;

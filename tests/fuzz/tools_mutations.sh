@@ -58,7 +58,7 @@ tools = [["dump", "-j", "-"], ["dump", "-x", "-"], ["dump", "-s", "-"], ["top", 
          ["report", "cpu", "-"], ["report", "func", "-"], ["cut", "--from", "+10ns", "--to", "+50us", "-o", "OUT", "-"],
          ["cut", "--cpu", "0", "-o", "OUT", "-"], ["convert", "-o", "OUT", "-"], ["merge", "-o", "OUT", "-", "-"]]
 figures_tools = [["check", "-"], ["check", "--json", "-"], ["report", "counters", "-"], ["info", "-"], ["info", "--json", "-"],
-                 ["loom", "check", "PERF"], ["loom", "stats", "PERF"], ["loom", "export", "-o", "OUT", "-"]]
+                 ["check", "PERF"], ["report", "counters", "PERF"], ["loom", "export", "-o", "OUT", "-"]]
 tools = [t for t in tools if os.access(bin + "/ovni-" + t[0], os.X_OK)]
 values = [b"\0", b"\xff", b"\x10", b"\x1f", b"\xff\xff\xff\x7f", b"\0\0\0\x80", b'"', b"{", b"-1", b"1e999"]
 

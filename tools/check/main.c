@@ -12,6 +12,7 @@
  * Specification: emulator.md, models.md.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,7 +39,7 @@ struct check {
 	struct diagnostics diagnostics;
 	struct survey survey;
 	struct cpu_times cpu_times;
-	struct figures figures;
+	struct stats_check stats;
 	bool accepted;	   /* by the emulator */
 	bool clean;	   /* by its lint, too */
 	bool contradicted; /* perf.json, by the streams */
@@ -88,6 +89,8 @@ static const struct cli cli = {
 		 "  ovni-check trace\n\n"
 		 "  # regions must be closed at the end, too\n"
 		 "  ovni-check --strict trace\n\n"
+		 "  # check the statistics of a recording in summary mode\n"
+		 "  ovni-check ovni.perf.json\n\n"
 		 "  # write trace.repaired after a crash\n"
 		 "  ovni-check --repair trace",
 };
@@ -149,7 +152,7 @@ static int on_event(void *arg, const struct intervals *intervals, uint32_t strea
 	struct check *c = arg;
 
 	(void)intervals;
-	figures_event(&c->figures, stream, ev);
+	stats_check_event(&c->stats, stream, ev);
 	return 0;
 }
 
@@ -187,7 +190,7 @@ static int walk(struct check *c, struct source *source, struct intervals *interv
 	err = source_open(source, c->options->path);
 	if (err)
 		return err;
-	err = figures_begin(&c->figures, source);
+	err = stats_check_begin(&c->stats, source);
 	if (err)
 		return err;
 	err = intervals_walk(intervals, source, &listener, c);
@@ -210,9 +213,8 @@ static int check_times(struct check *c)
 	if (err)
 		goto out;
 	report_cpu_times(c);
-	c->contradicted = !figures_compare(&c->figures, &c->survey,
-					   c->options->strict ? SEVERITY_ERROR : SEVERITY_WARNING,
-					   &c->diagnostics);
+	c->contradicted = !stats_check_compare(
+		&c->stats, &c->survey, c->options->strict ? SEVERITY_ERROR : SEVERITY_WARNING);
 out:
 	intervals_fini(&intervals);
 	source_close(&source);
@@ -325,6 +327,7 @@ static int check_streams(struct check *c)
 {
 	struct trace trace = {.fd = -1};
 	bool accepted = c->accepted && (c->clean || !c->options->strict);
+	const char *stats;
 	int err;
 
 	diagnostics_capture(&c->diagnostics, SEVERITY_ERROR);
@@ -338,7 +341,9 @@ static int check_streams(struct check *c)
 	report_survey(c);
 	if (err)
 		goto out;
-	err = figures_load(&c->figures, &trace, &c->diagnostics);
+	stats = stats_find(trace.fd);
+	if (stats)
+		err = stats_check_load(&c->stats, trace.fd, stats);
 	if (err)
 		goto out;
 	err = check_times(c);
@@ -352,18 +357,34 @@ static int verdict(const struct check *c)
 	bool strict = c->options->strict;
 
 	if (!c->accepted || (strict && (!c->clean || c->contradicted)) ||
-	    (c->figures.there && !c->figures.sound))
+	    (c->stats.name && !c->stats.sound))
 		return STATUS_FAILED;
 	return incomplete(&c->survey) ? STATUS_LOST : STATUS_COMPLETE;
 }
 
+/* Checks a statistics file alone, that of a recording in summary mode. */
+static int check_summary(struct check *c)
+{
+	int err = stats_check_load(&c->stats, AT_FDCWD, c->options->path);
+
+	c->accepted = c->clean = true;
+	c->survey.lost = c->stats.stats.events.values[STATS_DROPPED];
+	c->survey.verifiable = c->stats.sound;
+	report_survey(c);
+	return err;
+}
+
 static int check(const struct options *options)
 {
-	struct check c = {.options = options};
+	struct check c = {.options = options, .stats = {.diagnostics = &c.diagnostics}};
 	int err, status = STATUS_FAILED;
 
-	judge(&c);
-	err = check_streams(&c);
+	if (stats_is_file_name(options->path)) {
+		err = check_summary(&c);
+	} else {
+		judge(&c);
+		err = check_streams(&c);
+	}
 	if (!err && c.diagnostics.nomem)
 		err = -ENOMEM;
 	if (err) {
@@ -375,7 +396,7 @@ static int check(const struct options *options)
 		status = STATUS_FAILED;
 out:
 	cpu_times_fini(&c.cpu_times);
-	figures_free(&c.figures);
+	stats_check_free(&c.stats);
 	diagnostics_free(&c.diagnostics);
 	return status;
 }

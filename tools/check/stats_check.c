@@ -2,108 +2,282 @@
 #include "tools/check/stats_check.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "trace/states/intervals.h"
+#include "trace/base/hash.h"
 #include "trace/base/log.h"
-#include "trace/loom/violation.h"
-#include "trace/ovni/stats_file.h"
+#include "trace/base/text.h"
+#include "trace/ovni/event.h"
 
-#define LLU(v)	   ((unsigned long long)(v))
-#define SAID_MOST  8	/* findings of one kind; the others are counted */
-#define NO_CPU	   (-1) /* the virtual one: what is not recorded */
-#define NOT_PAUSED (-1) /* the waker of a thread that stayed runnable */
+#define LLU(v)	      ((unsigned long long)(v))
+#define FINDINGS_MOST 8	   /* more are counted */
+#define NO_CPU	      (-1) /* the virtual one: not recorded */
+#define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
 
-/* What is known from both sides. */
-static const enum stats_counter compared[] = {
-	STATS_ACTIVE_NS,	  STATS_RUNNABLE_NS, STATS_BLOCKED_NS, STATS_SWITCHES_VOLUNTARY,
-	STATS_SWITCHES_PREEMPTED, STATS_YIELDS,	     STATS_WAKEUPS,    STATS_MIGRATIONS,
-};
-#define NCOMPARED (sizeof(compared) / sizeof(compared[0]))
+typedef unsigned __int128 u128; /* for sums of 64-bit numbers */
 
-enum { ACTIVE, RUNNABLE, BLOCKED, VOLUNTARY, PREEMPTED, YIELDS, WAKEUPS, MIGRATIONS };
-
-struct figures_thread {
+/* The counts of a thread in its stream, and in the file. */
+struct stats_thread {
 	int64_t pid, tid;
-	uint64_t streams[NCOMPARED], counters[NCOMPARED];
-	uint64_t at;	 /* ns: since then it is in `state` */
-	uint64_t life;	 /* of the counters, ns */
-	uint64_t before; /* ns off the CPU from the opening of the window to its first run */
+	uint64_t switches, migrations;
+	uint64_t file_switches, file_migrations;
 	int32_t cpu;
-	uint8_t state; /* ACTIVE, RUNNABLE or BLOCKED */
-	bool sleeps;   /* to the end, as far as its stream knows */
-	bool early;    /* it has not run yet since the window opened */
-	bool listed;   /* perf.json has it */
+	bool is_listed; /* in the file */
 };
 
-/* ---- the rules of the file ---- */
-
-struct judge {
-	struct diagnostics *findings;
-	uint64_t said[LOOM_RULES];
-};
-
-static void judge_found(void *arg, const struct loom_violation *finding)
+static void __attribute__((format(printf, 3, 4)))
+found(struct stats_check *c, enum severity severity, const char *fmt, ...)
 {
-	static const enum severity severities[LOOM_SEVERITIES] = {
-		[LOOM_NOTICE] = SEVERITY_NOTE,
-		[LOOM_WARNING] = SEVERITY_WARNING,
-		[LOOM_ERROR] = SEVERITY_ERROR,
-	};
-	struct judge *judge = arg;
+	char text[256];
+	va_list args;
 
-	/* what was filtered or lost is no news here (P12) */
-	if (finding->severity == LOOM_NOTICE || judge->said[finding->rule]++ >= SAID_MOST)
+	if (++c->findings > FINDINGS_MOST)
 		return;
-	diagnostics_add(judge->findings, severities[finding->severity], STATS_FILE ": %s (rule %s)",
-			finding->text, loom_rules[finding->rule].id);
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	diagnostics_add(c->diagnostics, severity, "%s: %s", c->name, text);
 }
 
-static void judge_rest(const struct judge *judge)
+static void count_rest(struct stats_check *c, enum severity severity)
 {
-	for (int rule = 0; rule < LOOM_RULES; rule++)
-		if (judge->said[rule] > SAID_MOST)
-			diagnostics_add(judge->findings,
-					loom_rules[rule].severity == LOOM_ERROR ? SEVERITY_ERROR
-										: SEVERITY_WARNING,
-					STATS_FILE ": %llu more findings of rule %s",
-					LLU(judge->said[rule] - SAID_MOST), loom_rules[rule].id);
+	if (c->findings > FINDINGS_MOST)
+		diagnostics_add(c->diagnostics, severity, "%s: %llu more findings", c->name,
+				LLU(c->findings - FINDINGS_MOST));
+	c->findings = 0;
 }
 
-int figures_load(struct figures *f, const struct trace *trace, struct diagnostics *findings)
+/* ---- the sums of the file ---- */
+
+static const char *line_name(const struct stats_line *line, char name[64])
 {
-	struct judge judge = {.findings = findings};
-	struct loom_violations rules = {.report = judge_found, .arg = &judge};
-	struct stat st;
+	static const struct {
+		const char *noun;
+		enum stats_key id;
+	} nouns[] = {
+		[STATS_NO_SCOPE] = {"events", STATS_NKEYS},
+		[STATS_RUN] = {"the run", STATS_NKEYS},
+		[STATS_CPU] = {"CPU", STATS_CPU_ID},
+		[STATS_PROCESS] = {"process", STATS_PID},
+		[STATS_THREAD] = {"thread", STATS_TID},
+	};
+	enum stats_key id = nouns[line->scope].id;
+
+	if (id == STATS_NKEYS)
+		return nouns[line->scope].noun;
+	snprintf(name, 64, "%s %llu", nouns[line->scope].noun, LLU(line->values[id]));
+	return name;
+}
+
+/* The states of a line fill its total. */
+static void check_states(struct stats_check *c, const struct stats_line *line)
+{
+	static const enum stats_key of_thread[] = {STATS_ACTIVE_NS, STATS_RUNNABLE_NS,
+						   STATS_BLOCKED_NS, STATS_UNKNOWN_NS};
+	static const enum stats_key of_cpu[] = {STATS_ACTIVE_NS, STATS_OTHER_NS, STATS_IDLE_NS,
+						STATS_UNKNOWN_NS};
+	const enum stats_key *states = line->scope == STATS_CPU ? of_cpu : of_thread;
+	char name[64];
+	u128 sum = 0;
+
+	for (size_t i = 0; i < COUNT(of_thread); i++)
+		sum += line->values[states[i]];
+	if (sum != line->values[STATS_TOTAL_NS])
+		found(c, SEVERITY_ERROR, "%s: the states add up to %llu ns of %llu",
+		      line_name(line, name), LLU(sum), LLU(line->values[STATS_TOTAL_NS]));
+}
+
+/* Each seen event is written, filtered, sampled out or dropped. */
+static void check_events(struct stats_check *c, const struct stats_line *line)
+{
+	const uint64_t *v = line->values;
+	u128 sum = (u128)v[STATS_WRITTEN] + v[STATS_FILTERED] + v[STATS_SAMPLED_OUT] +
+		   v[STATS_DROPPED];
+	u128 dropped = (u128)v[STATS_DROPPED_FULL] + v[STATS_DROPPED_SIZE] + v[STATS_DROPPED_USER];
+	char name[64];
+
+	if (sum != v[STATS_SEEN])
+		found(c, SEVERITY_ERROR,
+		      "%s: seen %llu but written %llu + filtered %llu + sampled out %llu + dropped "
+		      "%llu",
+		      line_name(line, name), LLU(v[STATS_SEEN]), LLU(v[STATS_WRITTEN]),
+		      LLU(v[STATS_FILTERED]), LLU(v[STATS_SAMPLED_OUT]), LLU(v[STATS_DROPPED]));
+	if (stats_has(line, STATS_DROPPED_FULL) && dropped != v[STATS_DROPPED])
+		found(c, SEVERITY_ERROR, "%s: the breakdown of the drops does not add up to %llu",
+		      line_name(line, name), LLU(v[STATS_DROPPED]));
+}
+
+static void add_line(u128 sums[STATS_NKEYS], const struct stats_line *line)
+{
+	for (int key = 0; key < STATS_NKEYS; key++)
+		sums[key] += line->values[key];
+}
+
+/* Compares `sum`, of the lines `of`, with a number of their sum. */
+static void check_sum(struct stats_check *c, const struct stats_line *line, enum stats_key key,
+		      u128 sum, const char *of)
+{
+	char name[64];
+
+	if (stats_has(line, key) && sum != line->values[key])
+		found(c, SEVERITY_ERROR, "%s: %s %llu but %s sum to %llu", line_name(line, name),
+		      stats_keys[key], LLU(line->values[key]), of, LLU(sum));
+}
+
+static void check_thread_sums(struct stats_check *c, const struct stats_line *line,
+			      const u128 sums[STATS_NKEYS], const char *of)
+{
+	static const enum stats_key keys[] = {
+		STATS_TOTAL_NS,		  STATS_ACTIVE_NS,
+		STATS_RUNNABLE_NS,	  STATS_BLOCKED_NS,
+		STATS_UNKNOWN_NS,	  STATS_SWITCHES_VOLUNTARY,
+		STATS_SWITCHES_PREEMPTED, STATS_WAKEUPS,
+		STATS_MIGRATIONS,	  STATS_CALLS,
+	};
+
+	for (size_t i = 0; i < COUNT(keys); i++)
+		check_sum(c, line, keys[i], sums[keys[i]], of);
+}
+
+static void check_cpu_sums(struct stats_check *c, const struct stats_line *run,
+			   const u128 cpus[STATS_NKEYS], u128 threads_active)
+{
+	static const enum stats_key keys[][2] = {
+		{STATS_CPU_ACTIVE_NS, STATS_ACTIVE_NS}, {STATS_CPU_OTHER_NS, STATS_OTHER_NS},
+		{STATS_CPU_IDLE_NS, STATS_IDLE_NS},	{STATS_CPU_UNKNOWN_NS, STATS_UNKNOWN_NS},
+		{STATS_SWITCHES, STATS_SWITCHES},	{STATS_PROG_NS, STATS_PROG_NS},
+		{STATS_PROG_RUNS, STATS_PROG_RUNS},
+	};
+
+	for (size_t i = 0; i < COUNT(keys); i++)
+		check_sum(c, run, keys[i][0], cpus[keys[i][1]], "the CPUs");
+	/* after a lost switch, a thread may have run while its CPU is unknown */
+	if (threads_active < cpus[STATS_ACTIVE_NS] ||
+	    threads_active - cpus[STATS_ACTIVE_NS] > cpus[STATS_UNKNOWN_NS])
+		check_sum(c, run, STATS_CPU_ACTIVE_NS, threads_active, "active_ns of the threads");
+}
+
+/* The run is the sum of all threads, and of all CPUs. */
+static void check_run(struct stats_check *c)
+{
+	u128 threads[STATS_NKEYS] = {0}, cpus[STATS_NKEYS] = {0};
+	const struct stats_line *run = NULL;
+	size_t nthreads = 0, ncpus = 0;
+
+	for (size_t i = 0; i < c->stats.nlines; i++) {
+		const struct stats_line *line = &c->stats.lines[i];
+
+		check_states(c, line);
+		if (stats_has(line, STATS_SEEN))
+			check_events(c, line);
+		if (line->values[STATS_INTERVAL])
+			continue;
+		if (line->scope == STATS_RUN)
+			run = line;
+		if (line->scope == STATS_THREAD)
+			add_line(threads, line);
+		if (line->scope == STATS_CPU)
+			add_line(cpus, line);
+		nthreads += line->scope == STATS_THREAD;
+		ncpus += line->scope == STATS_CPU;
+	}
+	add_line(threads, &c->stats.unlisted);
+	if (run && nthreads)
+		check_thread_sums(c, run, threads, "the threads");
+	if (run && nthreads && ncpus)
+		check_cpu_sums(c, run, cpus, threads[STATS_ACTIVE_NS]);
+}
+
+/* A process is the sum of the threads with its pid, unless some of them are unlisted, or the pid
+ * was used twice. */
+static int check_processes(struct stats_check *c)
+{
+	struct process {
+		u128 sums[STATS_NKEYS];
+		const struct stats_line *line;
+		unsigned nlines;
+	} *processes = calloc(c->stats.nlines + 1, sizeof(*processes));
+	struct hash by_pid = {0};
+	uint32_t n = 0, *index;
+	int err = -ENOMEM;
+
+	if (!processes)
+		goto out;
+	for (size_t i = 0; i < c->stats.nlines; i++) {
+		const struct stats_line *line = &c->stats.lines[i];
+
+		if (line->values[STATS_INTERVAL] || line->scope < STATS_PROCESS)
+			continue;
+		index = hash_at(&by_pid, (struct hash_key){line->values[STATS_PID], 0, 0});
+		if (!index)
+			goto out;
+		if (*index == HASH_NONE)
+			*index = n++;
+		if (line->scope == STATS_THREAD) {
+			add_line(processes[*index].sums, line);
+		} else {
+			processes[*index].line = line;
+			processes[*index].nlines++;
+		}
+	}
+	for (uint32_t i = 0; i < n && !c->stats.unlisted.values[STATS_THREADS]; i++) {
+		if (processes[i].nlines == 1)
+			check_thread_sums(c, processes[i].line, processes[i].sums, "its threads");
+	}
+	err = 0;
+out:
+	hash_free(&by_pid);
+	free(processes);
+	return err;
+}
+
+/* The events by CPU and kind are those of the recording. */
+static void check_kinds(struct stats_check *c)
+{
+	u128 sums[STATS_NKEYS] = {0};
+
+	check_events(c, &c->stats.events);
+	for (size_t i = 0; i < c->stats.nby_kind; i++) {
+		check_events(c, &c->stats.by_kind[i]);
+		add_line(sums, &c->stats.by_kind[i]);
+	}
+	for (int key = STATS_SEEN; key <= STATS_DROPPED && c->stats.nby_kind; key++)
+		check_sum(c, &c->stats.events, (enum stats_key)key, sums[key],
+			  "the counts by CPU and kind");
+}
+
+int stats_check_load(struct stats_check *c, int dirfd, const char *name)
+{
+	const uint64_t *window = c->stats.window.values;
 	int err;
 
-	if (fstatat(trace->fd, STATS_FILE, &st, 0) < 0 && errno == ENOENT)
-		return 0;
-	f->there = true;
-	diagnostics_capture(findings, SEVERITY_ERROR);
-	err = run_stats_load(&f->perf, trace->fd, STATS_FILE, &rules);
+	c->name = name;
+	diagnostics_capture(c->diagnostics, SEVERITY_ERROR);
+	err = recorded_stats_load(&c->stats, dirfd, name);
 	diagnostics_release();
 	if (err)
-		return err == -ENOMEM ? err : 0; /* said */
-	if (f->perf.form != STATS_OVNI)
-		diagnostics_add(findings, SEVERITY_ERROR, STATS_FILE ": has the form %s, not %s",
-				stats_form_name(f->perf.form), STATS_SCHEMA);
-	else
-		err = run_stats_check(&f->perf, &rules);
-	judge_rest(&judge);
-	f->sound = f->perf.form == STATS_OVNI && !rules.counts[LOOM_ERROR];
+		return err == -ENOMEM ? err : 0; /* reported */
+	if (window[STATS_END_CYCLE] - window[STATS_FIRST_CYCLE] != window[STATS_TOTAL_CYCLES])
+		found(c, SEVERITY_ERROR, "window: total %llu but it goes from %llu to %llu",
+		      LLU(window[STATS_TOTAL_CYCLES]), LLU(window[STATS_FIRST_CYCLE]),
+		      LLU(window[STATS_END_CYCLE]));
+	check_run(c);
+	check_kinds(c);
+	err = check_processes(c);
+	c->sound = !c->findings;
+	count_rest(c, SEVERITY_ERROR);
 	return err;
 }
 
 /* ---- the streams ---- */
 
 /* The session is the same in all streams that have one. */
-static int take_session(struct figures *f, const struct source *source)
+static int take_session(struct stats_check *c, const struct source *source)
 {
-	for (size_t i = 0; i < source->trace.nstreams && !f->session; i++) {
+	for (size_t i = 0; i < source->trace.nstreams && !c->has_session; i++) {
 		struct json *meta = trace_metadata(&source->trace, i);
 		const struct json *session, *kinds;
 
@@ -111,311 +285,178 @@ static int take_session(struct figures *f, const struct source *source)
 			return -EINVAL;
 		session = json_get(meta, "bpf.session");
 		kinds = json_key(session, "kinds");
-		f->session = json_u64(json_key(session, "t0"), &f->t0) &&
-			     json_u64(json_key(session, "t1"), &f->t1);
-		f->part = json_is_number(json_key(session, "part"));
-		f->switches = !json_is_array(kinds);
+		c->has_session = json_u64(json_key(session, "t0"), &c->t0) &&
+				 json_u64(json_key(session, "t1"), &c->t1);
+		c->is_part = json_is_number(json_key(session, "part"));
+		c->has_switches = !json_is_array(kinds);
 		for (const struct json *kind = json_first(kinds); kind; kind = json_next(kind))
-			f->switches |= json_string(kind) && !strcmp(json_string(kind), "switch");
+			c->has_switches |=
+				json_string(kind) && !strcmp(json_string(kind), "switch");
 		json_free(meta);
 	}
 	return 0;
 }
 
-int figures_begin(struct figures *f, const struct source *source)
+int stats_check_begin(struct stats_check *c, const struct source *source)
 {
-	if (!f->there)
+	if (!c->sound)
 		return 0;
-	f->nthreads = source->trace.nstreams;
-	f->threads = calloc(f->nthreads + 1, sizeof(*f->threads));
-	if (!f->threads) {
-		log_no_memory("for the figures of its threads of %s", source->trace.path);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < f->nthreads; i++)
-		f->threads[i] = (struct figures_thread){
+	c->nthreads = source->trace.nstreams;
+	c->threads = calloc(c->nthreads + 1, sizeof(*c->threads));
+	if (!c->threads)
+		return log_no_memory("while reading %s", source->trace.path);
+	for (size_t i = 0; i < c->nthreads; i++)
+		c->threads[i] = (struct stats_thread){
 			.pid = source->owners[i].pid, .tid = source->owners[i].tid, .cpu = NO_CPU};
-	return take_session(f, source);
+	return take_session(c, source);
 }
 
-/* The time up to `clock` was spent in the present state; from there on it is in another. */
-static void change(struct figures_thread *t, uint64_t clock, uint8_t state)
+void stats_check_event(struct stats_check *c, uint32_t i, const struct event *ev)
 {
-	t->streams[t->state] += clock - t->at;
-	t->at = clock;
-	t->state = state;
-}
+	struct stats_thread *t;
+	int32_t to;
 
-static void leave(struct figures_thread *t, uint64_t clock, const struct event *ev)
-{
-	uint16_t why = ev->payload_size >= 2 ? get_u16(ev->payload) : OFF_CPU_UNKNOWN;
-
-	if (t->cpu != NO_CPU) {
-		change(t, clock, BLOCKED);
-		t->streams[off_cpu_runnable(why) ? PREEMPTED : VOLUNTARY]++;
-		t->streams[YIELDS] += why == OFF_CPU_YIELDED;
-	}
-	t->at = clock;
-	t->state = BLOCKED;
-}
-
-/* Woken at `clock`, or, if it stayed runnable, since it left the CPU. At `t0` it had been before.
- */
-static void wake(const struct figures *f, struct figures_thread *t, uint64_t clock,
-		 const struct event *ev)
-{
-	int32_t waker = ev->payload_size >= 4 ? get_i32(ev->payload) : 0;
-
-	if (waker != NOT_PAUSED) {
-		change(t, clock, RUNNABLE);
-		t->streams[WAKEUPS] += waker != 0 && clock != f->t0;
-		t->sleeps = waker == 0 && clock == f->t1;
-	}
-	t->state = RUNNABLE;
-}
-
-/* One switch has one clock: who leaves does so at t, who enters is written at t + 1. */
-static void enter(const struct figures *f, struct figures_thread *t, uint64_t clock)
-{
-	if (t->cpu == NO_CPU) { /* it is closed here, at the clock of the end itself */
-		if (t->early)
-			t->before = clock - f->t0;
-		change(t, clock, ACTIVE);
+	if (!c->threads)
 		return;
-	}
-	if (t->early)
-		t->before = clock - f->t0;
-	t->early = false;
-	if (t->at == clock) { /* woken, nobody knows when: that event is at the switch, too */
-		t->streams[BLOCKED]--;
-		t->at--;
-	}
-	change(t, clock - 1, ACTIVE);
-}
-
-void figures_event(struct figures *f, uint32_t who, const struct event *ev)
-{
-	struct figures_thread *t;
-	uint64_t clock = (uint64_t)ev->clock;
-
-	if (!f->threads)
-		return;
+	t = &c->threads[i];
 	if (ev->model == 'K' && ev->category == 'C')
-		f->switches = false; /* told in another way, with other clocks */
+		c->has_switches = false; /* events of another recorder */
 	if (ev->model != 'O')
 		return;
-	t = &f->threads[who];
-	if (ev->category == 'A' && ev->value == 's' && ev->payload_size >= 4) {
-		int32_t to = get_i32(ev->payload);
-
-		t->streams[MIGRATIONS] += t->cpu >= 0 && to >= 0;
+	if (ev->category == 'H' && ev->value == 'p')
+		t->switches += t->cpu != NO_CPU;
+	if (ev->payload_size < 4)
+		return;
+	to = get_i32(ev->payload);
+	if (ev->category == 'A' && ev->value == 's') {
+		t->migrations += t->cpu >= 0 && to >= 0;
 		t->cpu = to;
 	}
-	if (ev->category != 'H')
-		return;
-	switch (ev->value) {
-	case 'x':
-		t->cpu = ev->payload_size >= 4 ? get_i32(ev->payload) : NO_CPU;
-		t->at = clock == f->t0 ? clock : clock - 1;
-		t->early = clock == f->t0 && t->cpu == NO_CPU;
-		t->state = ACTIVE;
-		break;
-	case 'p':
-		leave(t, clock, ev);
-		break;
-	case 'w':
-		wake(f, t, clock, ev);
-		break;
-	case 'r':
-		enter(f, t, clock);
-		break;
-	case 'e':
-		change(t, clock, ACTIVE);
-		break;
-	default:
-		break;
-	}
+	if (ev->category == 'H' && ev->value == 'x')
+		t->cpu = to;
 }
 
 /* ---- both ---- */
 
 static int by_ids(const void *pa, const void *pb)
 {
-	const struct figures_thread *a = pa, *b = pb;
+	const struct stats_thread *a = pa, *b = pb;
 
 	if (a->pid != b->pid)
 		return a->pid < b->pid ? -1 : 1;
 	return a->tid < b->tid ? -1 : a->tid > b->tid;
 }
 
-/* Why the streams cannot be held against the counters; NULL if they can. */
-static const char *obstacle(const struct figures *f, const struct survey *s)
+/* The reason not to compare the threads; NULL: they can be compared. */
+static const char *obstacle(const struct stats_check *c, const struct survey *s)
 {
-	if (!f->sound)
-		return "it breaks its own rules";
-	if (!f->session)
-		return "no stream tells of its session";
-	if (f->part)
+	if (!c->sound)
+		return "it has errors";
+	if (!c->has_session)
+		return "no stream has its session";
+	if (c->is_part)
 		return "it is that of all traces of its session";
 	if (s->lost || s->missing || s->recovered || s->unfinished)
 		return "events are missing in the streams";
 	if (s->repairs)
-		return "moves of threads had to be concluded";
-	if (f->perf.unlisted.counters[STATS_ACTIVE_NS])
+		return "switches without a record were concluded from others";
+	if (c->stats.unlisted.values[STATS_ACTIVE_NS])
 		return "not all threads that ran are listed";
-	if (!f->switches)
-		return "its switches are not those of the recorder, or were not recorded";
+	if (!c->has_switches)
+		return "the switches of the streams are not those of the recorder";
 	return NULL;
 }
 
-/* Adds up the lines of each thread: one whose number is used again has several. Returns how many
- * ran and have no stream. */
-static uint64_t take_counters(struct figures *f)
+/* Adds up the lines of each thread: a number that is used again has several. Returns the number of
+ * threads that ran and have no stream. */
+static uint64_t take_lines(struct stats_check *c)
 {
-	uint64_t strangers = 0;
+	uint64_t unknown = 0;
 
-	for (size_t i = 0; i < f->perf.nsnapshots; i++) {
-		const struct stats_snapshot *s = &f->perf.snapshots[i];
-		struct figures_thread key = {.pid = (int64_t)s->pid, .tid = (int64_t)s->tid}, *t;
+	for (size_t i = 0; i < c->stats.nlines; i++) {
+		const struct stats_line *line = &c->stats.lines[i];
+		const uint64_t *v = line->values;
+		struct stats_thread key = {.pid = (int64_t)v[STATS_PID],
+					   .tid = (int64_t)v[STATS_TID]};
+		struct stats_thread *t;
 
-		if (s->scope != STATS_THREAD || s->interval)
+		if (line->scope != STATS_THREAD || v[STATS_INTERVAL])
 			continue;
-		t = bsearch(&key, f->threads, f->nthreads, sizeof(key), by_ids);
+		t = bsearch(&key, c->threads, c->nthreads, sizeof(key), by_ids);
 		if (!t) {
-			strangers += s->counters[STATS_ACTIVE_NS] > 0;
+			unknown += v[STATS_ACTIVE_NS] > 0;
 			continue;
 		}
-		t->listed = true;
-		t->life += s->counters[STATS_TOTAL_NS];
-		for (size_t k = 0; k < NCOMPARED; k++)
-			t->counters[k] += s->counters[compared[k]];
+		t->is_listed = true;
+		t->file_switches += v[STATS_SWITCHES_VOLUNTARY] + v[STATS_SWITCHES_PREEMPTED];
+		t->file_migrations += v[STATS_MIGRATIONS];
 	}
-	return strangers;
+	return unknown;
 }
 
-/* `ns` that the stream has as asleep were spent waiting for a CPU, or, below 0, the other way. */
-static void swap(struct figures_thread *t, uint64_t ns)
+static void compare_thread(struct stats_check *c, const struct stats_thread *t,
+			   enum severity severity)
 {
-	t->streams[RUNNABLE] += ns;
-	t->streams[BLOCKED] -= ns;
-	t->streams[WAKEUPS] = t->counters[WAKEUPS];
-}
+	const struct {
+		const char *noun;
+		uint64_t file, stream;
+	} counts[] = {{"switches", t->file_switches, t->switches},
+		      {"migrations", t->file_migrations, t->migrations}};
 
-static uint64_t off_cpu(const uint64_t figures[NCOMPARED])
-{
-	return figures[RUNNABLE] + figures[BLOCKED];
-}
-
-/* Born before the window, and run first in it: the counters begin with that. */
-static void begin_later(struct figures_thread *t)
-{
-	t->streams[RUNNABLE] = t->counters[RUNNABLE];
-	t->streams[BLOCKED] = t->counters[BLOCKED];
-	t->streams[WAKEUPS] = t->counters[WAKEUPS];
-}
-
-/*
- * Where the window opens and closes, streams and counters may know more than each other. Programs
- * are attached one after the other, so that of a thread off its CPU one of them may have missed
- * what happened last; a last wake-up is known to the counters also where the thread has ended
- * before it could be asked; and a thread that has not yet run in the window has a stream, but no
- * life. The sum of waiting and sleeping is the same in any case.
- */
-static void allow_for_ends(struct figures_thread *t)
-{
-	uint64_t more = t->counters[RUNNABLE] - t->streams[RUNNABLE], less = 0 - more;
-	bool waits = t->counters[RUNNABLE] > t->streams[RUNNABLE];
-
-	if (!t->life) {
-		memcpy(t->streams, t->counters, sizeof(t->streams));
-		return;
+	if (!t->is_listed && !c->stats.unlisted.values[STATS_THREADS])
+		found(c, severity, "thread %lld of process %lld has a stream, but no line",
+		      (long long)t->tid, (long long)t->pid);
+	for (size_t i = 0; i < COUNT(counts) && t->is_listed; i++) {
+		if (counts[i].file != counts[i].stream)
+			found(c, severity,
+			      "thread %lld of process %lld: %llu %s, but %llu in its stream",
+			      (long long)t->tid, (long long)t->pid, LLU(counts[i].file),
+			      counts[i].noun, LLU(counts[i].stream));
 	}
-	if (t->before && off_cpu(t->streams) == off_cpu(t->counters) + t->before - 1)
-		begin_later(t);
-	else if (waits ? (t->sleeps || more <= t->before) && more <= t->streams[BLOCKED]
-		       : less > 0 && less <= t->before)
-		swap(t, more);
 }
 
-/* The first figure that differs, as a finding if it is among the first. */
-static bool thread_agrees(const struct figures_thread *t, bool say, enum severity severity,
-			  struct diagnostics *findings)
+bool stats_check_compare(struct stats_check *c, const struct survey *survey, enum severity severity)
 {
-	for (size_t k = 0; k < NCOMPARED; k++) {
-		if (t->streams[k] == t->counters[k])
-			continue;
-		if (say)
-			diagnostics_add(findings, severity,
-					STATS_FILE ": thread %lld of process %lld: %s is %llu, but "
-						   "%llu in its stream",
-					(long long)t->tid, (long long)t->pid,
-					stats_counter_names[compared[k]], LLU(t->counters[k]),
-					LLU(t->streams[k]));
-		return false;
-	}
-	return true;
-}
+	const struct recorded_stats *s = &c->stats;
+	const char *why = obstacle(c, survey);
+	uint64_t unknown;
+	bool agrees;
 
-static uint64_t compare_threads(const struct figures *f, enum severity severity,
-				struct diagnostics *findings)
-{
-	bool all = !f->perf.has_unlisted || !f->perf.unlisted.counters[STATS_THREADS];
-	uint64_t wrong = 0;
-
-	for (size_t i = 0; i < f->nthreads; i++) {
-		struct figures_thread *t = &f->threads[i];
-
-		if (t->listed) {
-			allow_for_ends(t);
-			wrong += !thread_agrees(t, wrong < SAID_MOST, severity, findings);
-		} else if (all) {
-			if (wrong++ < SAID_MOST)
-				diagnostics_add(findings, severity,
-						STATS_FILE
-						": thread %lld of process %lld has a stream "
-						"and no counters",
-						(long long)t->tid, (long long)t->pid);
-		}
-	}
-	if (wrong > SAID_MOST)
-		diagnostics_add(findings, severity, STATS_FILE ": %llu more threads do not agree",
-				LLU(wrong - SAID_MOST));
-	return wrong;
-}
-
-bool figures_compare(struct figures *f, const struct survey *survey, enum severity severity,
-		     struct diagnostics *findings)
-{
-	const char *why = obstacle(f, survey);
-	uint64_t strangers;
-
-	if (!f->there)
+	if (!c->name)
 		return true;
+	if (c->sound && c->has_session && !c->is_part) {
+		if (s->window.values[STATS_FIRST_CYCLE] != c->t0 ||
+		    s->window.values[STATS_END_CYCLE] != c->t1)
+			found(c, severity,
+			      "its window is %llu to %llu, that of the streams %llu to %llu: it is "
+			      "of another recording",
+			      LLU(s->window.values[STATS_FIRST_CYCLE]),
+			      LLU(s->window.values[STATS_END_CYCLE]), LLU(c->t0), LLU(c->t1));
+		if (!s->events.values[STATS_DROPPED] && survey->lost)
+			found(c, severity, "no event is dropped, but the streams lost some");
+	}
 	if (why) {
-		diagnostics_add(findings, SEVERITY_NOTE,
-				STATS_FILE " is not held against the streams: %s", why);
-		return true;
+		diagnostics_add(c->diagnostics, SEVERITY_NOTE,
+				"%s: its threads are not compared with the streams: %s", c->name,
+				why);
+		goto out;
 	}
-	if (f->perf.first_cycle.v != f->t0 || f->perf.end_cycle.v != f->t1) {
-		diagnostics_add(findings, severity,
-				STATS_FILE
-				": its window is %llu to %llu, that of the streams %llu to "
-				"%llu: it is of another recording",
-				LLU(f->perf.first_cycle.v), LLU(f->perf.end_cycle.v), LLU(f->t0),
-				LLU(f->t1));
-		return false;
-	}
-	qsort(f->threads, f->nthreads, sizeof(*f->threads), by_ids);
-	strangers = take_counters(f);
-	if (strangers && !f->perf.samples)
-		diagnostics_add(findings, severity,
-				STATS_FILE ": %llu threads ran and have no stream", LLU(strangers));
-	return !(compare_threads(f, severity, findings) | (strangers && !f->perf.samples));
+	qsort(c->threads, c->nthreads, sizeof(*c->threads), by_ids);
+	unknown = take_lines(c);
+	if (unknown && s->sampling.values[STATS_KEEP] == s->sampling.values[STATS_OF])
+		found(c, severity, "%llu thread%s ran and %s no stream", LLU(unknown),
+		      plural(unknown, "", "s"), plural(unknown, "has", "have"));
+	for (size_t i = 0; i < c->nthreads; i++)
+		compare_thread(c, &c->threads[i], severity);
+out:
+	agrees = !c->findings;
+	count_rest(c, severity);
+	return agrees;
 }
 
-void figures_free(struct figures *f)
+void stats_check_free(struct stats_check *c)
 {
-	run_stats_free(&f->perf);
-	free(f->threads);
-	memset(f, 0, sizeof(*f));
+	recorded_stats_free(&c->stats);
+	free(c->threads);
+	memset(c, 0, sizeof(*c));
 }

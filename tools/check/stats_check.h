@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats_check: perf.json of a recording, held against its own rules and against the streams beside
- * it.
+ * stats_check: checks perf.json, the statistics of a recording, by its own sums and against the
+ * streams beside it.
  *
- * In: the perf.json in the directory of a trace, and the events of its streams; out: findings.
+ * In: the file, and the events of the streams; out: diagnostics.
  *
- *   counters   active + runnable + blocked    switches   wake-ups   migrations
- *                 =         =         =           =          =          =         to the nanosecond
- *   stream     Running   Warming   Paused        OHp        OHw        OAs
+ *   file        threads = run      CPUs = run      switches     migrations    dropped    window
+ *   streams                                          OHp           OAs         lost     t0 to t1
  *
- * Invariant: where the streams do not tell everything (events were lost or sampled out, moves had
- * to be concluded, no switches were recorded) they are not held against the counters.
- * Specification: loom.md 8 (P1 to P5, P8, P10), 12; ovni-perf(5).
+ * Invariant: where the streams may lack events (of lost events, of repairs, of kinds that were not
+ * recorded) their threads are not compared. Specification: loom.md 12; ovni-perf(5).
  */
 #ifndef TOOLS_CHECK_STATS_CHECK_H
 #define TOOLS_CHECK_STATS_CHECK_H
@@ -20,37 +18,39 @@
 #include <stdint.h>
 
 #include "tools/check/diagnostics.h"
-#include "trace/ovni/trace_input.h"
 #include "tools/check/survey.h"
-#include "trace/loom/stats/run_stats.h"
+#include "trace/ovni/stats_file.h"
+#include "trace/ovni/trace_input.h"
 
-struct figures {
-	struct run_stats perf;
-	bool there;			/* the trace has a perf.json, and it could be read */
-	bool sound;			/* it breaks no rule */
-	uint64_t t0, t1;		/* the window, as the streams have it */
-	bool session;			/* they have one, */
-	bool part;			/* which has several traces, */
-	bool switches;			/* and it was told who runs when */
-	struct figures_thread *threads; /* one for each stream, by pid and tid when compared */
+struct stats_check {
+	struct diagnostics *diagnostics;
+	struct recorded_stats stats;
+	const char *name;	      /* of the file; NULL: the trace has none */
+	bool sound;		      /* it could be read, and its sums agree */
+	uint64_t t0, t1;	      /* the window of the streams */
+	bool has_session;	      /* the streams have their session */
+	bool is_part;		      /* of the session: the file is that of several traces */
+	bool has_switches;	      /* switches were recorded */
+	struct stats_thread *threads; /* one for each stream */
 	size_t nthreads;
+	uint64_t findings;
 };
 
-/* Reads perf.json, if there is one, and judges it: rules that are broken become findings. Returns 0
- * or -ENOMEM. figures_free() is allowed in any case. */
-int figures_load(struct figures *figures, const struct trace *trace, struct diagnostics *findings)
+/* Reads the file `name` below `dirfd`, and checks its sums. Returns 0 or -ENOMEM.
+ * stats_check_free() may follow in all cases. */
+int stats_check_load(struct stats_check *check, int dirfd, const char *name)
 	__attribute__((warn_unused_result));
 
-/* What the streams tell of themselves; then each event of stream `who`. Returns 0, or -errno after
- * one message. */
-int figures_begin(struct figures *figures, const struct source *source)
+/* Takes the session of the streams, then each event of stream `i`. Returns 0, or -errno after one
+ * message. */
+int stats_check_begin(struct stats_check *check, const struct source *source)
 	__attribute__((warn_unused_result));
-void figures_event(struct figures *figures, uint32_t who, const struct event *ev);
+void stats_check_event(struct stats_check *check, uint32_t i, const struct event *ev);
 
-/* Once all events were seen: what does not agree becomes findings of the severity `severity`.
- * Returns true if all that can be compared agrees. */
-bool figures_compare(struct figures *figures, const struct survey *survey, enum severity severity,
-		     struct diagnostics *findings);
-void figures_free(struct figures *figures); /* also of a zeroed struct */
+/* Compares file and streams after all events; differences have the severity `severity`. Returns
+ * false if there are any. */
+bool stats_check_compare(struct stats_check *check, const struct survey *survey,
+			 enum severity severity);
+void stats_check_free(struct stats_check *check); /* also of a zeroed struct */
 
 #endif

@@ -433,8 +433,6 @@ int loom_stats(struct loom_options *o)
 		stats_print_json(&s, &out);
 	else if (o->csv)
 		stats_print_csv(&s, &out);
-	else if (s.has_perf && s.perf.form == STATS_OVNI)
-		stats_print_recorder(&s, &out);
 	else
 		stats_print_text(&s, &out);
 out:

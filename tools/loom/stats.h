@@ -55,7 +55,5 @@ bool stats_differs(const struct stats_row *row);
 void stats_print_text(const struct stats *s, struct printer *out);
 void stats_print_json(const struct stats *s, struct printer *out);
 void stats_print_csv(const struct stats *s, struct printer *out);
-/* The recorder's: threads, CPUs. */
-void stats_print_recorder(const struct stats *s, struct printer *out);
 
 #endif

@@ -155,7 +155,7 @@ static void print_account(const struct stats *s, struct printer *out)
 
 static void print_comparison(const struct stats *s, struct printer *out)
 {
-	bool ours = s->perf.form == STATS_LOOM || s->perf.form == STATS_OVNI;
+	bool ours = s->perf.form == STATS_LOOM;
 
 	if (s->has_perf)
 		printer_format(out,
@@ -217,48 +217,6 @@ void stats_print_text(const struct stats *s, struct printer *out)
 	print_comparison(s, out);
 }
 
-/* ---- the recorder's ---- */
-
-void stats_print_recorder(const struct stats *s, struct printer *out)
-{
-	printer_format(out, "statistics: %s\n", stats_form_name(s->perf.form));
-	print_account(s, out);
-	printer_format(out, "\n%-8s %10s %-16s %16s %16s %16s %16s %16s %11s %11s %11s %11s\n",
-		       "of", "id", "name", "total ns", "active", "runnable/other", "blocked/idle",
-		       "unknown", "utilization", "in-stall", "out-stall", "throughput");
-	for (size_t i = 0; i < s->perf.nsnapshots; i++) {
-		static const char *const scopes[] = {"node",	"core", "thread",
-						     "process", "cpu",	"run"};
-		const struct stats_snapshot *n = &s->perf.snapshots[i];
-		bool cpu = n->scope == STATS_CPU;
-		double m[STATS_NMETRICS];
-		char room[4][24];
-
-		if (!n->is_last)
-			continue;
-		stats_wanted(&s->perf, n, m);
-		printer_format(out, "%-8s %10" PRIu64 " ", scopes[n->scope],
-			       cpu			  ? n->cpu
-			       : n->scope == STATS_THREAD ? n->tid
-							  : n->pid);
-		printer_escaped(out, n->comm, strlen(n->comm));
-		printer_format(out, "%*s", (int)(16 - strlen(n->comm)), "");
-		printer_format(out,
-			       " %16" PRIu64 " %16" PRIu64 " %16" PRIu64 " %16" PRIu64 " %16" PRIu64
-			       " %11s %11s %11s %11s\n",
-			       n->counters[STATS_TOTAL_NS], n->counters[STATS_ACTIVE_NS],
-			       n->counters[cpu ? STATS_OTHER_NS : STATS_RUNNABLE_NS],
-			       n->counters[cpu ? STATS_IDLE_NS : STATS_BLOCKED_NS],
-			       n->counters[STATS_UNKNOWN_NS],
-			       shown_ratio(room[0], m[STATS_M_UTILIZATION]),
-			       shown_ratio(room[1], m[STATS_M_INPUT_STALL]),
-			       shown_ratio(room[2], cpu ? (double)NAN : m[STATS_M_OUTPUT_STALL]),
-			       shown_ratio(room[3], m[STATS_M_THROUGHPUT]));
-	}
-	printer_text(out, "\n");
-	print_comparison(s, out);
-}
-
 /* ---- CSV: a line for each side of each row; unknown values are empty ---- */
 
 /* Writes a name in quotes, with doubled quotes inside. */
@@ -312,37 +270,8 @@ static void csv_side(const struct stats *s, const struct stats_row *row,
 	printer_format(out, ",%s\n", stats_differs(row) ? "differs" : "");
 }
 
-/* The recorder's counters have other names. */
-static void csv_recorder(const struct stats *s, struct printer *out)
-{
-	static const char *const scopes[] = {"node", "core", "thread", "process", "cpu", "run"};
-
-	printer_text(out, "scope,tid,pid,cpu");
-	for (int c = STATS_TOTAL_NS; c < STATS_NCOUNTERS; c++)
-		printer_format(out, ",%s", stats_counter_names[c]);
-	printer_text(out, "\n");
-	for (size_t i = 0; i < s->perf.nsnapshots; i++) {
-		const struct stats_snapshot *n = &s->perf.snapshots[i];
-
-		if (!n->is_last)
-			continue;
-		printer_format(out, "%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64, scopes[n->scope], n->tid,
-			       n->pid, n->cpu);
-		for (int c = STATS_TOTAL_NS; c < STATS_NCOUNTERS; c++) {
-			printer_text(out, ",");
-			if (stats_has(n, (enum stats_counter)c))
-				printer_format(out, "%" PRIu64, n->counters[c]);
-		}
-		printer_text(out, "\n");
-	}
-}
-
 void stats_print_csv(const struct stats *s, struct printer *out)
 {
-	if (s->has_perf && s->perf.form == STATS_OVNI) {
-		csv_recorder(s, out);
-		return;
-	}
 	printer_text(out, "core_id,epoch_id,invocation_id,hw_node_id,name,from,total_cycles");
 	for (int c = STATS_ACTIVE_CYCLES; c <= STATS_CONFIG_WRITES; c++)
 		printer_format(out, ",%s", stats_counter_names[c]);
@@ -446,32 +375,6 @@ static void json_row(const struct stats *s, const struct stats_row *row, struct 
 	printer_format(out, ",\n     \"differs\": %s}", stats_differs(row) ? "true" : "false");
 }
 
-/* A snapshot of the recorder. */
-static void json_snapshot(const struct stats *s, const struct stats_snapshot *n,
-			  struct printer *out)
-{
-	static const char *const scopes[] = {"node", "core", "thread", "process", "cpu", "run"};
-	double m[STATS_NMETRICS];
-
-	stats_wanted(&s->perf, n, m);
-	printer_format(out,
-		       "\"scope\": \"%s\", \"tid\": %" PRIu64 ", \"pid\": %" PRIu64
-		       ", \"cpu\": %" PRIu64 ", \"comm\": ",
-		       scopes[n->scope], n->tid, n->pid, n->cpu);
-	printer_json_string(out, n->comm, strlen(n->comm));
-	for (int c = STATS_TOTAL_NS; c < STATS_NCOUNTERS; c++) {
-		if (stats_has(n, (enum stats_counter)c))
-			printer_format(out, ", \"%s\": %" PRIu64, stats_counter_names[c],
-				       n->counters[c]);
-	}
-	printer_text(out, ", \"metrics\": {");
-	for (int i = 0; i <= STATS_M_THROUGHPUT; i++)
-		json_real(out, stats_metric_names[i], m[i], i == 0);
-	printer_text(out, "},\n     \"announced\": ");
-	json_announced(s, n, out);
-	printer_text(out, "}");
-}
-
 static void json_events(const struct stats *s, struct printer *out)
 {
 	const struct stats_account *e = &s->perf.events;
@@ -487,8 +390,6 @@ static void json_events(const struct stats *s, struct printer *out)
 
 void stats_print_json(const struct stats *s, struct printer *out)
 {
-	bool recorder = s->has_perf && s->perf.form == STATS_OVNI, first = true;
-
 	printer_text(out, "{\n  \"run\": ");
 	printer_json_string(out, s->run.name, strlen(s->run.name));
 	if (s->run.trace)
@@ -519,16 +420,9 @@ void stats_print_json(const struct stats *s, struct printer *out)
 	if (s->obstacle)
 		printer_format(out, ",\n  \"not_compared\": \"%s\"", s->obstacle);
 	printer_text(out, ",\n  \"rows\": [");
-	for (size_t i = 0; i < s->nrows && !recorder; i++) {
+	for (size_t i = 0; i < s->nrows; i++) {
 		printer_format(out, "%s\n    {", i ? "," : "");
 		json_row(s, &s->rows[i], out);
-	}
-	for (size_t i = 0; recorder && i < s->perf.nsnapshots; i++) {
-		if (!s->perf.snapshots[i].is_last)
-			continue;
-		printer_format(out, "%s\n    {", first ? "" : ",");
-		json_snapshot(s, &s->perf.snapshots[i], out);
-		first = false;
 	}
 	printer_text(out, "\n  ]\n}\n");
 }

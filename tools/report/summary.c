@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report counters: use of the time of each thread, as the kernel side counted it.
+ * report counters: use of the time of each thread, as the recorder counted it.
  *
  *   thread          pid      life    active   waiting    asleep  unknown  switches  preempted ...
  *   all 3 threads     -  30.021 s   9.120 s   1.204 s  19.697 s     0 ns      9120        310 ...
@@ -19,7 +19,6 @@
 
 #include "tools/report/reports.h"
 #include "trace/base/log.h"
-#include "trace/loom/stats/run_stats.h"
 #include "trace/ovni/stats_file.h"
 
 static const struct table_column columns[] = {
@@ -32,7 +31,7 @@ static const struct table_column columns[] = {
 };
 
 /* The columns after the name and the pid. */
-static const enum stats_counter counters[] = {
+static const enum stats_key counters[] = {
 	STATS_TOTAL_NS,		  STATS_ACTIVE_NS,
 	STATS_RUNNABLE_NS,	  STATS_BLOCKED_NS,
 	STATS_UNKNOWN_NS,	  STATS_SWITCHES_VOLUNTARY,
@@ -43,36 +42,38 @@ static const enum stats_counter counters[] = {
 _Static_assert(NCOUNTERS + 2 == sizeof(columns) / sizeof(columns[0]), "a counter for each column");
 
 /* Takes the ownership of `name`. */
-static int add(struct report *report, const struct stats_snapshot *s, char *name, int64_t pid)
+static int add(struct report *report, const struct stats_line *line, char *name, int64_t pid)
 {
 	union cell row[NCOUNTERS + 2] = {{.text = name}, {.number = pid}};
 
 	for (size_t i = 0; i < NCOUNTERS; i++) {
-		uint64_t value = s->counters[counters[i]];
+		uint64_t value = line->values[counters[i]];
 
-		row[i + 2].number = stats_has(s, counters[i]) && value <= INT64_MAX ? (int64_t)value
-										    : CELL_UNKNOWN;
+		row[i + 2].number = stats_has(line, counters[i]) && value <= INT64_MAX
+					    ? (int64_t)value
+					    : CELL_UNKNOWN;
 	}
 	return table_add(&report->table, row);
 }
 
-static int add_snapshot(struct report *report, const struct stats_snapshot *s)
+static int add_line(struct report *report, const struct stats_line *line)
 {
 	const struct filter *filter = report->filter;
 	char *name;
 	int n;
 
-	if (s->interval)
+	if (line->values[STATS_INTERVAL])
 		return 0;
-	if (s->scope == STATS_RUN && !filter->ntids && !filter->npids) {
+	if (line->scope == STATS_RUN && !filter->ntids && !filter->npids) {
 		n = asprintf(&name, "all %llu threads",
-			     (unsigned long long)s->counters[STATS_THREADS]);
-		return add(report, s, n < 0 ? NULL : name, CELL_UNKNOWN);
+			     (unsigned long long)line->values[STATS_THREADS]);
+		return add(report, line, n < 0 ? NULL : name, CELL_UNKNOWN);
 	}
-	if (s->scope != STATS_THREAD || !filter_ids(filter, (int64_t)s->pid, (int64_t)s->tid))
+	if (line->scope != STATS_THREAD ||
+	    !filter_ids(filter, (int64_t)line->values[STATS_PID], (int64_t)line->values[STATS_TID]))
 		return 0;
-	n = asprintf(&name, "%s (%llu)", s->comm, (unsigned long long)s->tid);
-	return add(report, s, n < 0 ? NULL : name, (int64_t)s->pid);
+	n = asprintf(&name, "%s (%llu)", line->comm, (unsigned long long)line->values[STATS_TID]);
+	return add(report, line, n < 0 ? NULL : name, (int64_t)line->values[STATS_PID]);
 }
 
 /* Finds the file: `path` itself, or the one in a trace. NULL after one message. */
@@ -101,28 +102,16 @@ static char *find(const char *path)
 
 static int read_file(struct report *report, const char *path)
 {
-	struct loom_violations findings = {0};
-	struct run_stats perf;
+	struct recorded_stats stats;
 	char *file = find(path);
 	int err;
 
 	if (!file)
 		return -ENOENT;
-	err = run_stats_load(&perf, AT_FDCWD, file, &findings);
-	if (err)
-		goto out;
-	if (perf.form != STATS_OVNI) {
-		log_error("%s: no counters of ovni-bpf, but %s", file, stats_form_name(perf.form));
-		err = -EINVAL;
-		goto out;
-	}
-	for (size_t i = 0; i < perf.nsnapshots; i++) {
-		err = add_snapshot(report, &perf.snapshots[i]);
-		if (err)
-			break;
-	}
-out:
-	run_stats_free(&perf);
+	err = recorded_stats_load(&stats, AT_FDCWD, file);
+	for (size_t i = 0; i < stats.nlines && !err; i++)
+		err = add_line(report, &stats.lines[i]);
+	recorded_stats_free(&stats);
 	free(file);
 	return err;
 }

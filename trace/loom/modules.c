@@ -9,7 +9,7 @@
 
 #include "trace/base/array.h"
 #include "trace/base/log.h"
-#include "trace/loom/json_tokens.h"
+#include "trace/base/json_tokens.h"
 
 #define LINE_MAX_BYTES 4096
 

@@ -18,8 +18,8 @@
 #include "trace/loom/violation.h"
 #include "trace/loom/modules.h"
 #include "trace/loom/loom_record.h"
-#include "trace/loom/inflow.h"
-#include "trace/loom/json_tokens.h"
+#include "trace/base/inflow.h"
+#include "trace/base/json_tokens.h"
 
 enum loom_form { LOOM_UNKNOWN, LOOM_LTRC, LOOM_PACKED38, LOOM_NATURAL48, LOOM_JSON };
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "trace/catalog/catalog.h"
-#include "trace/base/data_dir.h"
+#include "trace/base/build_info.h"
 #include "trace/base/json.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"

@@ -12,8 +12,6 @@ const struct loom_row *loom_agree_row(const struct loom_tally *t, const struct r
 {
 	const struct loom_invocation *v;
 
-	if (p->form == STATS_OVNI)
-		return NULL;
 	if (p->form != STATS_LOOM && !s->has_core)
 		return loom_tally_last_row(t, s->hw_node_id);
 	v = loom_tally_invocation(t, s->core_id,
@@ -128,8 +126,6 @@ void loom_agree(const struct loom_tally *t, const struct run_stats *p,
 		p->form == STATS_LOOM ? t->of_kind[LOOM_CONFIG_WRITE] : o->last_config_writes;
 	uint64_t want;
 
-	if (p->form == STATS_OVNI)
-		return;
 	if (announced.given && announced.v != t->records)
 		loom_violation_add(findings, LOOM_P8, &place,
 				   "%llu records are announced but the trace holds %llu",

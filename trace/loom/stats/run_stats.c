@@ -25,9 +25,8 @@ _Static_assert(STATS_NMETRICS <= 16, "a bit for each metric");
 const char *stats_form_name(enum stats_form form)
 {
 	static const char *const names[] = {
-		[STATS_UNKNOWN] = "unknown", [STATS_LEGACY] = "legacy",
-		[STATS_TEXT] = "text",	     [STATS_GEM5] = "gem5",
-		[STATS_LOOM] = "loom-perf",  [STATS_OVNI] = "ovni-bpf-perf",
+		[STATS_UNKNOWN] = "unknown", [STATS_LEGACY] = "legacy",	 [STATS_TEXT] = "text",
+		[STATS_GEM5] = "gem5",	     [STATS_LOOM] = "loom-perf",
 	};
 
 	return names[form];
@@ -277,23 +276,6 @@ const char *stats_called(const struct stats_snapshot *s, char *out, size_t size)
 {
 	int n = 0;
 
-	switch (s->scope) {
-	case STATS_THREAD:
-		snprintf(out, size, "thread %" PRIu64, s->tid);
-		return out;
-	case STATS_PROCESS:
-		snprintf(out, size, "process %" PRIu64, s->pid);
-		return out;
-	case STATS_CPU:
-		snprintf(out, size, "CPU %" PRIu64, s->cpu);
-		return out;
-	case STATS_RUN:
-		snprintf(out, size, "the run");
-		return out;
-	case STATS_NODE:
-	case STATS_CORE:
-		break;
-	}
 	if (s->has_core)
 		n = snprintf(out, size, "core %u epoch %" PRIu32 " inv %" PRIu64 " ", s->core_id,
 			     s->epoch_id, s->invocation_id);
@@ -361,11 +343,13 @@ static bool find_json_form(struct stats_loader *l)
 		}
 		if (!tokens_value(&l->t, &v))
 			return false;
-		if (v.type != TOKEN_STRING ||
-		    (strcmp(v.text, "loom-perf") != 0 && strcmp(v.text, "ovni-bpf-perf") != 0))
-			return tokens_refuse(
-				&l->t, "an unknown schema (loom-perf and ovni-bpf-perf are known)");
-		l->perf->form = !strcmp(v.text, "loom-perf") ? STATS_LOOM : STATS_OVNI;
+		if (v.type == TOKEN_STRING && !strcmp(v.text, "ovni-bpf-perf"))
+			return tokens_refuse(&l->t,
+					     "the statistics of a recording: see ovni-check and "
+					     "ovni-report counters");
+		if (v.type != TOKEN_STRING || strcmp(v.text, "loom-perf") != 0)
+			return tokens_refuse(&l->t, "an unknown schema (loom-perf is known)");
+		l->perf->form = STATS_LOOM;
 	}
 	if (more < 0 || !tokens_end(&l->t))
 		return false;
@@ -403,13 +387,13 @@ static bool same_thing(const struct stats_snapshot *x, const struct stats_snapsh
 	       x->invocation_id == y->invocation_id && x->hw_node_id == y->hw_node_id;
 }
 
-/* Marks final snapshots: upstream has only these, and the recorder numbers the others. */
+/* Marks final snapshots: upstream has only these. */
 static int mark_last(struct run_stats *p)
 {
 	struct stats_snapshot **sorted;
 
 	for (size_t i = 0; i < p->nsnapshots; i++)
-		p->snapshots[i].is_last = p->form != STATS_LOOM && p->snapshots[i].interval == 0;
+		p->snapshots[i].is_last = p->form != STATS_LOOM;
 	if (p->form != STATS_LOOM || p->nsnapshots == 0)
 		return 0;
 	sorted = calloc(p->nsnapshots, sizeof(*sorted));
@@ -438,7 +422,7 @@ static int find_joins(struct run_stats *p)
 	uint32_t *nodes;
 	size_t n = 0;
 
-	if (p->form == STATS_LOOM || p->form == STATS_OVNI || p->nsnapshots < 2)
+	if (p->form == STATS_LOOM || p->nsnapshots < 2)
 		return 0;
 	nodes = calloc(p->nsnapshots, sizeof(*nodes));
 	if (!nodes)
@@ -468,8 +452,7 @@ static bool load(struct stats_loader *l)
 	}
 	if (!find_json_form(l))
 		return false;
-	return l->perf->form == STATS_LOOM || l->perf->form == STATS_OVNI ? stats_load_ours(l)
-									  : stats_load_json(l);
+	return l->perf->form == STATS_LOOM ? stats_load_ours(l) : stats_load_json(l);
 }
 
 int run_stats_load(struct run_stats *p, int dirfd, const char *path,

@@ -2,11 +2,11 @@
 /*
  * run_stats: reads the statistics of a run in any form, and checks their own rules.
  *
- * In: a statistics file of upstream (JSON, lines of text, or of the gem5 device), "loom-perf" of a
- * co-simulation, or "ovni-bpf-perf" of the recorder; out: counters, the metrics in the file, and
- * its declarations: clock, controls, counts of events. Memory follows nodes, threads and scopes.
+ * In: a statistics file of upstream (JSON, lines of text, or of the gem5 device), or "loom-perf" of
+ * a co-simulation; out: counters, the metrics in the file, and its declarations: clock, controls,
+ * counts of events. Memory follows nodes and scopes.
  * Invariants: integers keep their 64 bits; a missing counter is not zero but missing.
- * Specification: loom.md 5, 6, 12; rules P1 to P5, P7, P10 to P12 of 8.
+ * Specification: loom.md 5, 6; rules P1 to P5, P7, P10 to P12 of 8.
  */
 #ifndef TRACE_LOOM_STATS_RUN_STATS_H
 #define TRACE_LOOM_STATS_RUN_STATS_H
@@ -26,11 +26,10 @@ enum stats_form {
 	STATS_TEXT,   /* .stat of upstream in lines (J2) */
 	STATS_GEM5,   /* stat.json of the gem5 device */
 	STATS_LOOM,   /* schema loom-perf */
-	STATS_OVNI,   /* schema ovni-bpf-perf */
 };
 const char *stats_form_name(enum stats_form form);
 
-/* Name in the enumeration, key in the schemas loom-perf and ovni-bpf-perf. */
+/* Name in the enumeration, key in the schema loom-perf. */
 #define STATS_COUNTERS(COUNTER)                                                                    \
 	COUNTER(TOTAL_CYCLES, total_cycles)                                                        \
 	COUNTER(ACTIVE_CYCLES, active_cycles)                                                      \
@@ -38,53 +37,18 @@ const char *stats_form_name(enum stats_form form);
 	COUNTER(STALL_CYCLES_OUT, stall_cycles_out)                                                \
 	COUNTER(TOKENS_IN, tokens_in)                                                              \
 	COUNTER(TOKENS_OUT, tokens_out)                                                            \
-	COUNTER(CONFIG_WRITES, config_writes)                                                      \
-	COUNTER(TOTAL_NS, total_ns)                                                                \
-	COUNTER(ACTIVE_NS, active_ns)                                                              \
-	COUNTER(RUNNABLE_NS, runnable_ns)                                                          \
-	COUNTER(BLOCKED_NS, blocked_ns)                                                            \
-	COUNTER(UNKNOWN_NS, unknown_ns)                                                            \
-	COUNTER(OTHER_NS, other_ns)                                                                \
-	COUNTER(IDLE_NS, idle_ns)                                                                  \
-	COUNTER(SWITCHES, switches)                                                                \
-	COUNTER(SWITCHES_VOLUNTARY, switches_voluntary)                                            \
-	COUNTER(SWITCHES_PREEMPTED, switches_preempted)                                            \
-	COUNTER(WAKEUPS, wakeups)                                                                  \
-	COUNTER(MIGRATIONS, migrations)                                                            \
-	COUNTER(CALLS, calls)                                                                      \
-	COUNTER(CALLS_NS, calls_ns)                                                                \
-	COUNTER(PROG_NS, prog_ns)                                                                  \
-	COUNTER(PROG_RUNS, prog_runs)                                                              \
-	COUNTER(EVENTS_SEEN, events_seen)                                                          \
-	COUNTER(EVENTS_WRITTEN, events_written)                                                    \
-	COUNTER(EVENTS_FILTERED, events_filtered)                                                  \
-	COUNTER(EVENTS_SAMPLED_OUT, events_sampled_out)                                            \
-	COUNTER(EVENTS_DROPPED, events_dropped)                                                    \
-	COUNTER(THREADS, threads)                                                                  \
-	COUNTER(YIELDS, yields)                                                                    \
-	COUNTER(WINDOW_NS, window_ns)                                                              \
-	COUNTER(CPUS, cpus)                                                                        \
-	COUNTER(CPU_ACTIVE_NS, cpu_active_ns)                                                      \
-	COUNTER(CPU_OTHER_NS, cpu_other_ns)                                                        \
-	COUNTER(CPU_IDLE_NS, cpu_idle_ns)                                                          \
-	COUNTER(CPU_UNKNOWN_NS, cpu_unknown_ns)
+	COUNTER(CONFIG_WRITES, config_writes)
 
 #define STATS_COUNTER_ENUM(name, key) STATS_##name,
 enum stats_counter { STATS_COUNTERS(STATS_COUNTER_ENUM) STATS_NCOUNTERS };
 
-/* Derived metrics, by their keys in these schemas. */
+/* Derived metrics, by their keys in this schema. */
 #define STATS_METRICS(METRIC)                                                                      \
 	METRIC(UTILIZATION, utilization)                                                           \
 	METRIC(INPUT_STALL, input_stall_ratio)                                                     \
 	METRIC(OUTPUT_STALL, output_stall_ratio)                                                   \
 	METRIC(THROUGHPUT, throughput)                                                             \
-	METRIC(CONFIG_OVERHEAD, config_overhead)                                                   \
-	METRIC(TRACED_SHARE, traced_share)                                                         \
-	METRIC(UNKNOWN, unknown_ratio)                                                             \
-	METRIC(CALL_THROUGHPUT, call_throughput)                                                   \
-	METRIC(MEAN_WAIT, mean_wait_ns)                                                            \
-	METRIC(OVERHEAD, overhead)                                                                 \
-	METRIC(DROP_RATIO, drop_ratio)
+	METRIC(CONFIG_OVERHEAD, config_overhead)
 
 #define STATS_METRIC_ENUM(name, key) STATS_M_##name,
 enum stats_metric { STATS_METRICS(STATS_METRIC_ENUM) STATS_NMETRICS };
@@ -93,7 +57,7 @@ extern const char *const stats_counter_names[STATS_NCOUNTERS];
 extern const char *const stats_metric_names[STATS_NMETRICS];
 
 /* The object of a snapshot. */
-enum stats_scope { STATS_NODE, STATS_CORE, STATS_THREAD, STATS_PROCESS, STATS_CPU, STATS_RUN };
+enum stats_scope { STATS_NODE, STATS_CORE };
 
 struct stats_snapshot {
 	uint64_t counters[STATS_NCOUNTERS];
@@ -102,16 +66,13 @@ struct stats_snapshot {
 	uint64_t bad_counter;		/* invalid values */
 	uint16_t has_metric;
 	enum stats_scope scope;
-	bool has_core, has_epoch, has_invocation, has_cycle;
+	bool has_core;
 	bool is_last; /* the final one of its object in its invocation */
 	uint16_t core_id;
 	uint32_t epoch_id, hw_node_id;
 	uint64_t invocation_id;
-	uint64_t cycle;		/* or clock in ns */
-	uint64_t interval;	/* of the recorder: 0 for the counters at the end */
-	uint64_t tid, pid, cpu; /* of the recorder */
-	char comm[20];		/* likewise */
-	uint64_t offset;	/* of its start in the file */
+	uint64_t cycle;
+	uint64_t offset; /* of its start in the file */
 };
 
 enum stats_status { STATS_DONE, STATS_ERROR, STATS_CUT };
@@ -161,16 +122,6 @@ struct run_stats {
 	bool joins_cores;	     /* a node is listed twice without a core (P11): */
 	uint32_t joined_node;	     /* this one */
 
-	/*
-	 * Of the recorder: the sum of threads without a snapshot; counts of events by CPU and kind
-	 * that do not add up, and the sums of all counts.
-	 */
-	struct stats_snapshot unlisted;
-	bool has_unlisted, has_matrix;
-	uint64_t matrix_open;
-	struct stats_account matrix;
-	struct stats_number recorder_cpu_ns, recorder_peak_rss_bytes; /* its own cost */
-
 	/* totals of the run, of upstream */
 	struct stats_number total_cycles, config_cycles, execution_cycles, kernel_cycles;
 	struct stats_number node_count, snapshot_count, event_count;
@@ -216,7 +167,7 @@ struct stats_number stats_window(const struct run_stats *p, const struct stats_s
 
 /*
  * The expected metrics of a snapshot, by the definition of its form (loom.md 6; busy cycles in
- * legacy files of upstream; loom.md 12 for the recorder). NaN: null.
+ * legacy files of upstream). NaN: null.
  */
 void stats_wanted(const struct run_stats *p, const struct stats_snapshot *s,
 		  double out[STATS_NMETRICS]);
@@ -229,10 +180,6 @@ bool stats_announces(const struct run_stats *p, const struct stats_snapshot *s,
 /* ---- internal ---- */
 
 struct stats_loader;
-int stats_check_recorder(const struct run_stats *p, struct loom_violations *findings)
-	__attribute__((warn_unused_result));
-bool stats_has_states(const struct stats_snapshot *s);
-void stats_wanted_recorder(const struct stats_snapshot *s, double out[STATS_NMETRICS]);
 bool stats_load_json(struct stats_loader *l);
 bool stats_load_ours(struct stats_loader *l);
 bool stats_load_text(struct stats_loader *l);

@@ -29,14 +29,14 @@ static uint64_t value(const struct stats_snapshot *s, enum stats_counter c)
 
 /* ---- P3 ---- */
 
-/* Upstream prints six significant digits, loom-perf and ovni-bpf-perf nine. */
+/* Upstream prints six significant digits, loom-perf nine. */
 bool stats_agrees(const struct run_stats *p, double have, double want)
 {
 	double off = fabs(have - want);
 
 	if (isnan(have) || isnan(want))
 		return isnan(have) && isnan(want);
-	if (p->form == STATS_LOOM || p->form == STATS_OVNI)
+	if (p->form == STATS_LOOM)
 		return off <= 1e-6 * fabs(want) || off <= 1e-12;
 	return off <= 5e-6 * fabs(want) || off <= 5e-7;
 }
@@ -67,9 +67,8 @@ static double quotient(u128 part, u128 whole)
 	return whole ? (double)part / (double)whole : 0.0;
 }
 
-/* The expected metrics of a snapshot of loom-perf; NaN is null. */
-static void wanted_loom(const struct run_stats *p, const struct stats_snapshot *s,
-			double out[STATS_NMETRICS])
+void stats_wanted(const struct run_stats *p, const struct stats_snapshot *s,
+		  double out[STATS_NMETRICS])
 {
 	u128 busy = (u128)value(s, STATS_ACTIVE_CYCLES) + value(s, STATS_STALL_CYCLES_IN) +
 		    value(s, STATS_STALL_CYCLES_OUT);
@@ -100,21 +99,9 @@ bool stats_announces(const struct run_stats *p, const struct stats_snapshot *s, 
 
 	if (!(s->has_metric >> m & 1))
 		return false;
-	if (p->form == STATS_OVNI)
-		return stats_has_states(s);
 	if (p->form == STATS_LOOM && !stats_has(s, STATS_TOTAL_CYCLES))
 		return false;
 	return (s->has_counter & sources[m]) == sources[m];
-}
-
-void stats_wanted(const struct run_stats *p, const struct stats_snapshot *s,
-		  double out[STATS_NMETRICS])
-{
-	memset(out, 0, STATS_NMETRICS * sizeof(*out));
-	if (p->form == STATS_OVNI)
-		stats_wanted_recorder(s, out);
-	else
-		wanted_loom(p, s, out);
 }
 
 static void check_metrics(const struct check *c, const struct stats_snapshot *s)
@@ -329,9 +316,6 @@ struct stats_number stats_window(const struct run_stats *p, const struct stats_s
 	if (p->form == STATS_LOOM)
 		return (struct stats_number){value(s, STATS_TOTAL_CYCLES),
 					     stats_has(s, STATS_TOTAL_CYCLES)};
-	if (p->form == STATS_OVNI)
-		return (struct stats_number){value(s, STATS_TOTAL_NS),
-					     stats_has(s, STATS_TOTAL_NS)};
 	return upstream_window(p);
 }
 
@@ -388,19 +372,6 @@ static void check_account(const struct check *c)
 		loom_violation_add(c->f, LOOM_P10, &place,
 				   "the breakdown of the drops does not add up to %llu",
 				   LLU(e->dropped.v));
-	for (size_t i = 0; i < c->p->nsnapshots; i++) {
-		const struct stats_snapshot *s = &c->p->snapshots[i];
-		char called[96];
-
-		place = stats_place(c->p, s);
-		sum = (u128)value(s, STATS_EVENTS_WRITTEN) + value(s, STATS_EVENTS_FILTERED) +
-		      value(s, STATS_EVENTS_SAMPLED_OUT) + value(s, STATS_EVENTS_DROPPED);
-		if (stats_has(s, STATS_EVENTS_SEEN) && sum != value(s, STATS_EVENTS_SEEN))
-			loom_violation_add(c->f, LOOM_P10, &place,
-					   "%s: seen %llu events but accounts for %llu",
-					   stats_called(s, called, sizeof(called)),
-					   LLU(value(s, STATS_EVENTS_SEEN)), LLU(sum));
-	}
 }
 
 static void tell_losses(const struct check *c)
@@ -440,8 +411,7 @@ int run_stats_check(const struct run_stats *p, struct loom_violations *findings)
 		const struct stats_snapshot *s = &p->snapshots[i];
 
 		check_metrics(&c, s);
-		if (p->form != STATS_OVNI)
-			check_fit(&c, s);
+		check_fit(&c, s);
 		if (p->form == STATS_LOOM)
 			check_window(&c, s);
 	}
@@ -451,8 +421,6 @@ int run_stats_check(const struct run_stats *p, struct loom_violations *findings)
 	check_sums(&c);
 	if (p->form == STATS_LOOM)
 		err = check_groups(&c);
-	if (p->form == STATS_OVNI)
-		err = stats_check_recorder(p, findings);
 	check_execution(&c);
 	check_account(&c);
 	if (p->joins_cores)

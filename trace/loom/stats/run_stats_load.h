@@ -10,7 +10,7 @@
 #define TRACE_LOOM_STATS_RUN_STATS_LOAD_H
 
 #include "trace/loom/stats/run_stats.h"
-#include "trace/loom/json_tokens.h"
+#include "trace/base/json_tokens.h"
 
 struct stats_loader {
 	struct run_stats *perf;

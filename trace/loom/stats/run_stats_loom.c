@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_stats_loom: statistics of our own schemas, loom-perf (loom.md 5.4) and ovni-bpf-perf (12).
- *
- * Both have the same frame: clock, window, controls, events, invocations, snapshots. They differ in
- * what a snapshot is of, and in what it counts.
+ * run_stats_loom: reads statistics of our own schema, loom-perf (loom.md 5.4): clock, window,
+ * controls, events, invocations, snapshots. Out: run_stats.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +12,6 @@
 #define AT(member)    offsetof(struct run_stats, member)
 #define EVENT(member) offsetof(struct stats_account, member)
 #define SNAP(member)  offsetof(struct stats_snapshot, member)
-
-static bool is_loom(const struct stats_loader *l)
-{
-	return l->perf->form == STATS_LOOM;
-}
 
 static bool read_version(struct stats_loader *l, void *to, const char *key)
 {
@@ -68,9 +61,6 @@ static bool read_window(struct stats_loader *l, void *to, const char *key)
 		{"first_cycle", stats_number, AT(first_cycle)},
 		{"end_cycle", stats_number, AT(end_cycle)},
 		{"total_cycles", stats_number, AT(window_cycles)},
-		{"first_clock", stats_number, AT(first_cycle)},
-		{"end_clock", stats_number, AT(end_cycle)},
-		{"total_ns", stats_number, AT(window_cycles)},
 	};
 	uint64_t seen;
 
@@ -80,15 +70,13 @@ static bool read_window(struct stats_loader *l, void *to, const char *key)
 
 /* ---- controls ---- */
 
-/* A list of `put`, or null; which kinds the recorder has is its own matter. */
+/* A list of `put`, or null. */
 static bool read_list(struct stats_loader *l,
 		      bool (*put)(struct stats_loader *, const struct token *))
 {
 	struct token v;
 	int more;
 
-	if (!is_loom(l))
-		return tokens_skip(&l->t);
 	if (!tokens_value(&l->t, &v))
 		return false;
 	if (v.type == TOKEN_NULL)
@@ -234,8 +222,6 @@ static bool put_dropped_kind(struct stats_loader *l, const char *name, uint64_t 
 {
 	uint8_t kind;
 
-	if (!is_loom(l))
-		return true;
 	if (!loom_kind_parse(name, strlen(name), &kind))
 		return tokens_refuse(&l->t, "no such kind of record");
 	l->perf->events.of_kind[kind] = n;
@@ -247,7 +233,7 @@ static bool put_dropped_core(struct stats_loader *l, const char *name, uint64_t 
 	struct stats_account *e = &l->perf->events;
 	const char *wrong;
 
-	if (n == 0 || !is_loom(l))
+	if (n == 0)
 		return true;
 	wrong = strspn(name, "0123456789") != strlen(name)
 			? "a core is a number from 0 to 65535"
@@ -280,40 +266,6 @@ static bool read_by_core(struct stats_loader *l, void *to, const char *key)
 	return read_breakdown(l, &e->of_cores, &e->by_core, put_dropped_core);
 }
 
-static bool read_matrix_row(struct stats_loader *l)
-{
-	static const struct stats_field fields[] = {
-		{"seen", stats_number, EVENT(seen)},
-		{"written", stats_number, EVENT(written)},
-		{"filtered", stats_number, EVENT(filtered)},
-		{"sampled_out", stats_number, EVENT(sampled_out)},
-		{"dropped", stats_number, EVENT(dropped)},
-	};
-	struct stats_account *sum = &l->perf->matrix, e = {.given = true};
-	uint64_t seen;
-
-	if (!stats_read_object(l, fields, COUNT(fields), &e, &seen))
-		return false;
-	l->perf->matrix_open +=
-		(unsigned __int128)e.written.v + e.filtered.v + e.sampled_out.v + e.dropped.v !=
-		e.seen.v;
-	sum->seen.v += e.seen.v;
-	sum->written.v += e.written.v;
-	sum->filtered.v += e.filtered.v;
-	sum->sampled_out.v += e.sampled_out.v;
-	sum->dropped.v += e.dropped.v;
-	return true;
-}
-
-/* The recorder's account of each CPU and kind: what is added up is held against the whole. */
-static bool read_matrix(struct stats_loader *l, void *to, const char *key)
-{
-	(void)to;
-	(void)key;
-	l->perf->has_matrix = true;
-	return stats_read_array(l, read_matrix_row);
-}
-
 static bool read_events(struct stats_loader *l, void *to, const char *key)
 {
 	static const struct stats_field fields[] = {
@@ -327,8 +279,6 @@ static bool read_events(struct stats_loader *l, void *to, const char *key)
 		{"dropped_user", stats_number, EVENT(dropped_user)},
 		{"dropped_by_kind", read_by_kind, 0},
 		{"dropped_by_core", read_by_core, 0},
-		{"dropped_by_cpu", read_by_core, 0},
-		{"by_core_and_kind", read_matrix, 0},
 	};
 	static const char *const wanted[] = {"seen", "written", "filtered", "sampled_out",
 					     "dropped"};
@@ -403,7 +353,7 @@ static bool read_invocations(struct stats_loader *l, void *to, const char *key)
 {
 	(void)to;
 	(void)key;
-	return is_loom(l) ? stats_read_array(l, read_invocation) : tokens_skip(&l->t);
+	return stats_read_array(l, read_invocation);
 }
 
 /* ---- snapshots ---- */
@@ -438,58 +388,7 @@ static bool read_metrics(struct stats_loader *l, void *to, const char *key)
 	return stats_read_object(l, fields, COUNT(fields), to, &seen);
 }
 
-static bool read_scope(struct stats_loader *l, void *to, const char *key)
-{
-	static const char *const names[] = {
-		[STATS_NODE] = "node",	     [STATS_CORE] = "core", [STATS_THREAD] = "thread",
-		[STATS_PROCESS] = "process", [STATS_CPU] = "cpu",   [STATS_RUN] = "run",
-	};
-	int which;
-
-	(void)key;
-	if (!stats_read_choice(l, names, COUNT(names), "a scope is thread, cpu, process or run",
-			       &which))
-		return false;
-	*(enum stats_scope *)to = (enum stats_scope)which;
-	return true;
-}
-
-static bool read_comm(struct stats_loader *l, void *to, const char *key)
-{
-	struct stats_snapshot *s = to;
-	struct token v;
-
-	(void)key;
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (v.type == TOKEN_STRING)
-		strncpy(s->comm, v.text, sizeof(s->comm) - 1);
-	return v.type == TOKEN_STRING || v.type == TOKEN_NULL
-		       ? true
-		       : tokens_refuse(&l->t, "this must be a string");
-}
-
-/* The account of a CPU has the names of that of the run. */
-static bool read_event_count(struct stats_loader *l, void *to, const char *key)
-{
-	static const struct {
-		const char *key;
-		enum stats_counter counter;
-	} counts[] = {
-		{"seen", STATS_EVENTS_SEEN},	     {"written", STATS_EVENTS_WRITTEN},
-		{"filtered", STATS_EVENTS_FILTERED}, {"sampled_out", STATS_EVENTS_SAMPLED_OUT},
-		{"dropped", STATS_EVENTS_DROPPED},
-	};
-
-	(void)to;
-	for (size_t i = 0; i < COUNT(counts); i++) {
-		if (!strcmp(key, counts[i].key))
-			return stats_counter_value(l, counts[i].counter, key);
-	}
-	return tokens_skip(&l->t);
-}
-
-enum { F_CYCLE, F_EPOCH, F_INVOCATION, F_CORE, F_NODE, F_CLOCK, F_SCOPE, F_TID, F_PID, F_CPU };
+enum { F_CYCLE, F_EPOCH, F_INVOCATION, F_CORE, F_NODE };
 
 #define COUNTER_FIELD(name, counter) {#counter, read_counter, 0},
 static const struct stats_field snapshot_fields[] = {
@@ -498,74 +397,24 @@ static const struct stats_field snapshot_fields[] = {
 	[F_INVOCATION] = {"invocation_id", stats_u64, SNAP(invocation_id)},
 	[F_CORE] = {"core_id", stats_u16, SNAP(core_id)},
 	[F_NODE] = {"hw_node_id", stats_u32, SNAP(hw_node_id)},
-	[F_CLOCK] = {"clock", stats_u64, SNAP(cycle)},
-	[F_SCOPE] = {"scope", read_scope, SNAP(scope)},
-	[F_TID] = {"tid", stats_u64, SNAP(tid)},
-	[F_PID] = {"pid", stats_u64, SNAP(pid)},
-	[F_CPU] = {"cpu", stats_u64, SNAP(cpu)},
-	{"comm", read_comm, 0},
 	{"metrics", read_metrics, 0},
-	{"interval", stats_u64, SNAP(interval)},
-	{"seen", read_event_count, 0},
-	{"written", read_event_count, 0},
-	{"filtered", read_event_count, 0},
-	{"sampled_out", read_event_count, 0},
-	{"dropped", read_event_count, 0},
 	STATS_COUNTERS(COUNTER_FIELD)};
-_Static_assert(COUNT(snapshot_fields) <= 64, "a bit for each field");
 
-#define BIT(c) (1ull << STATS_##c)
+#define ALL_COUNTERS ((1ull << STATS_NCOUNTERS) - 1)
 
-/* Which counters a snapshot must have, and which ids. */
-static bool complete(struct stats_loader *l, struct stats_snapshot *s, uint64_t seen)
+/* Reports missing ids and counters. */
+static void want_all(struct stats_loader *l, struct stats_snapshot *s, uint64_t seen)
 {
 	struct loom_place place = stats_place(l->perf, s);
-	bool has[F_CPU + 1];
 
-	for (int i = 0; i <= F_CPU; i++)
-		has[i] = seen >> i & 1;
-	s->has_cycle = has[F_CYCLE] || has[F_CLOCK];
-	s->has_epoch = has[F_EPOCH];
-	s->has_invocation = has[F_INVOCATION];
-	s->has_core = has[F_CORE];
-	if (is_loom(l)) {
-		s->scope = has[F_NODE] ? STATS_NODE : STATS_CORE;
-		for (int i = F_CYCLE; i <= F_CORE; i++) {
-			if (!has[i])
-				loom_violation_add(l->findings, LOOM_P2, &place,
-						   "a snapshot has no %s", snapshot_fields[i].key);
-		}
-		stats_want(l, s,
-			   BIT(TOTAL_CYCLES) | BIT(ACTIVE_CYCLES) | BIT(STALL_CYCLES_IN) |
-				   BIT(STALL_CYCLES_OUT) | BIT(TOKENS_IN) | BIT(TOKENS_OUT) |
-				   BIT(CONFIG_WRITES));
-		return true;
+	s->has_core = seen >> F_CORE & 1;
+	s->scope = seen >> F_NODE & 1 ? STATS_NODE : STATS_CORE;
+	for (int i = F_CYCLE; i <= F_CORE; i++) {
+		if (!(seen >> i & 1))
+			loom_violation_add(l->findings, LOOM_P2, &place, "a snapshot has no %s",
+					   snapshot_fields[i].key);
 	}
-	if (!has[F_SCOPE])
-		return tokens_refuse(&l->t, "this snapshot has no scope");
-	if ((s->scope == STATS_THREAD && !has[F_TID]) ||
-	    (s->scope == STATS_PROCESS && !has[F_PID]) || (s->scope == STATS_CPU && !has[F_CPU]))
-		return tokens_refuse(&l->t,
-				     "this snapshot does not tell of which thread, process or CPU "
-				     "it is");
-	switch (s->scope) {
-	case STATS_THREAD:
-		stats_want(l, s,
-			   BIT(TOTAL_NS) | BIT(ACTIVE_NS) | BIT(RUNNABLE_NS) | BIT(BLOCKED_NS) |
-				   BIT(UNKNOWN_NS));
-		break;
-	case STATS_PROCESS:
-	case STATS_RUN:
-	case STATS_CPU:
-		stats_want(l, s,
-			   BIT(TOTAL_NS) | BIT(ACTIVE_NS) |
-				   (s->scope == STATS_CPU ? BIT(OTHER_NS) | BIT(IDLE_NS)
-							  : BIT(RUNNABLE_NS) | BIT(BLOCKED_NS)));
-		break;
-	default:
-		break;
-	}
-	return true;
+	stats_want(l, s, ALL_COUNTERS);
 }
 
 static bool read_snapshot(struct stats_loader *l)
@@ -573,8 +422,10 @@ static bool read_snapshot(struct stats_loader *l)
 	struct stats_snapshot *s = stats_new_snapshot(l);
 	uint64_t seen;
 
-	return s && stats_read_object(l, snapshot_fields, COUNT(snapshot_fields), s, &seen) &&
-	       complete(l, s, seen);
+	if (!s || !stats_read_object(l, snapshot_fields, COUNT(snapshot_fields), s, &seen))
+		return false;
+	want_all(l, s, seen);
+	return true;
 }
 
 static bool read_snapshots(struct stats_loader *l, void *to, const char *key)
@@ -585,33 +436,6 @@ static bool read_snapshots(struct stats_loader *l, void *to, const char *key)
 	(void)key;
 	l->snapshot = NULL;
 	return ok;
-}
-
-/* Threads that have no snapshot of their own. */
-static bool read_unlisted(struct stats_loader *l, void *to, const char *key)
-{
-	uint64_t seen;
-	bool ok;
-
-	(void)key;
-	l->snapshot = to;
-	l->snapshot->scope = STATS_RUN;
-	l->perf->has_unlisted = true;
-	ok = stats_read_object(l, snapshot_fields, COUNT(snapshot_fields), to, &seen);
-	l->snapshot = NULL;
-	return ok;
-}
-
-static bool read_recorder(struct stats_loader *l, void *to, const char *key)
-{
-	static const struct stats_field fields[] = {
-		{"cpu_ns", stats_number, AT(recorder_cpu_ns)},
-		{"peak_rss_bytes", stats_number, AT(recorder_peak_rss_bytes)},
-	};
-	uint64_t seen;
-
-	(void)key;
-	return stats_read_object(l, fields, COUNT(fields), to, &seen);
 }
 
 static bool read_mode(struct stats_loader *l, void *to, const char *key)
@@ -637,8 +461,6 @@ bool stats_load_ours(struct stats_loader *l)
 		{"controls", read_controls, 0},
 		{"events", read_events, 0},
 		{"invocations", read_invocations, 0},
-		{"unlisted", read_unlisted, AT(unlisted)},
-		{"recorder", read_recorder, 0},
 	};
 	struct loom_place place = stats_place(l->perf, NULL);
 	uint64_t seen;

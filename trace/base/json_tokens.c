@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "trace/loom/json_tokens.h"
+#include "trace/base/json_tokens.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,14 +13,14 @@
  * Invariants: integers keep all of their 64 bits; what is shown is well formed up to that place;
  * the first mistake is kept, with its place, and everything after it fails.
  */
-#ifndef TRACE_LOOM_JSON_TOKENS_H
-#define TRACE_LOOM_JSON_TOKENS_H
+#ifndef TRACE_BASE_JSON_TOKENS_H
+#define TRACE_BASE_JSON_TOKENS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/loom/inflow.h"
+#include "trace/base/inflow.h"
 
 #define TOKENS_DEPTH 64 /* more levels are refused */
 /* Longer strings are refused where they are read, not where they are skipped. */

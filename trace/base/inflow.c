@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "trace/loom/inflow.h"
+#include "trace/base/inflow.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,8 +6,8 @@
  * large the file is, and a file that shrinks meanwhile just ends earlier.
  * Invariant: nothing is shown that was not read.
  */
-#ifndef TRACE_LOOM_INFLOW_H
-#define TRACE_LOOM_INFLOW_H
+#ifndef TRACE_BASE_INFLOW_H
+#define TRACE_BASE_INFLOW_H
 
 #include <stdbool.h>
 #include <stddef.h>
