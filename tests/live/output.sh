@@ -21,6 +21,7 @@ cd .. || exit 1
 # What saw no thread at all, or was killed at its beginning, is not in the way of the next one.
 mkdir night && cd night || exit 1
 for options in '--comm nobody' '-a --last 10s' '--mode summary --interval 20ms -a'; do
+	rm -f night.log
 	# shellcheck disable=SC2086 # words
 	"$RECORDER" $options >night.log 2>&1 &
 	recorder=$!

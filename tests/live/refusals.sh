@@ -107,6 +107,7 @@ refuse() { # FAULT MODE
 		wait_until over || complain "$fault: the session goes on"
 		"$RECORDER" session stop $session >said 2>&1 || status=$?
 	else
+		: >said # begun() must not find what the last one said
 		"${run[@]}" >said 2>&1 &
 		recorder=$!
 		wait_until begun

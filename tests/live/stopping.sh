@@ -91,7 +91,7 @@ os.kill(int(sys.argv[1]), signal.SIGTERM)
 sys.exit(time.monotonic() - begin > 0.1)
 E
 	wait $recorder
-	rm -rf pair
+	rm -rf pair pair.log
 done
 wait $recorder || complain "a signal that is sent twice, turn $turn: status $?: $(tail -n 3 pair.log)"
 look pair signal
