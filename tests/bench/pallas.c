@@ -48,9 +48,11 @@ static void event(struct sink *s, uint32_t record, uint32_t region)
 	s->now += 1 + below(1000);
 	s->events++;
 	if (s->w) {
-		uint32_t entry = thread_writer_entry(
-			s->w, record, &s->regions[region],
-			record == PALLAS_THREAD_BEGIN || record == PALLAS_THREAD_END ? 0 : 4);
+		uint32_t entry = thread_writer_entry(s->w, record,
+						     record == PALLAS_THREAD_BEGIN ||
+								     record == PALLAS_THREAD_END
+							     ? PALLAS_NONE
+							     : s->regions[region]);
 
 		if (thread_writer_event(s->w, entry, s->now))
 			exit(1);

@@ -181,12 +181,12 @@ static void write_archive(const char *path, struct stream_of *streams, size_t n,
 
 		assert_non_null(t);
 		if (wrap) {
-			begin = thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
+			begin = thread_writer_entry(t, PALLAS_THREAD_BEGIN, PALLAS_NONE);
 			assert_int_equal(thread_writer_event(t, begin, streams[i].e[0].time), 0);
 		}
 		put_events(t, &streams[i]);
 		if (wrap) {
-			end = thread_writer_entry(t, PALLAS_THREAD_END, NULL, 0);
+			end = thread_writer_entry(t, PALLAS_THREAD_END, PALLAS_NONE);
 			assert_int_equal(thread_writer_event(t, end, streams[i].now), 0);
 		}
 		assert_int_equal(thread_writer_finish(t), 0);
@@ -502,7 +502,7 @@ static void attribute_lists_come_back(void **unused)
 	memcpy(value + 2, &ref, 4);
 	t = archive_writer_thread(w, "t", &id);
 	ref = archive_writer_string(w, "text");
-	entry = thread_writer_entry(t, PALLAS_GENERIC, &ref, 4);
+	entry = thread_writer_entry(t, PALLAS_GENERIC, ref);
 	for (uint64_t i = 0; i < LISTS; i++) {
 		assert_int_equal(thread_writer_event(t, entry, i), 0);
 		memcpy(value + 6, &i, 8);
@@ -545,13 +545,13 @@ static void wrong_use_is_refused(void **unused)
 	assert_int_equal(thread_writer_finish(t), -EINVAL);
 	thread_writer_free(t);
 	t = archive_writer_thread(w, "unused entry", &id);
-	assert_int_not_equal(thread_writer_entry(t, PALLAS_THREAD_END, NULL, 0), PALLAS_NONE);
-	entry = thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
+	assert_int_not_equal(thread_writer_entry(t, PALLAS_THREAD_END, PALLAS_NONE), PALLAS_NONE);
+	entry = thread_writer_entry(t, PALLAS_THREAD_BEGIN, PALLAS_NONE);
 	assert_int_equal(thread_writer_event(t, entry, 10), 0);
 	assert_int_equal(thread_writer_finish(t), -EINVAL);
 	thread_writer_free(t);
 	t = archive_writer_thread(w, "backwards", &id);
-	entry = thread_writer_entry(t, PALLAS_THREAD_BEGIN, NULL, 0);
+	entry = thread_writer_entry(t, PALLAS_THREAD_BEGIN, PALLAS_NONE);
 	assert_int_equal(thread_writer_event(t, entry, 10), 0);
 	assert_int_equal(thread_writer_event(t, entry, 9), -EINVAL);
 	thread_writer_free(t);

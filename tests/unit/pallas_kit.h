@@ -87,7 +87,7 @@ static UNUSED char *new_path(void)
 static UNUSED void put_events(struct thread_writer *t, const struct stream_of *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		uint32_t entry = thread_writer_entry(t, s->e[i].record, &s->e[i].region, 4);
+		uint32_t entry = thread_writer_entry(t, s->e[i].record, s->e[i].region);
 
 		assert_int_not_equal(entry, PALLAS_NONE);
 		assert_int_equal(thread_writer_event(t, entry, s->e[i].time), 0);

@@ -312,7 +312,7 @@ static int put_event(struct export *x, const struct event *ev)
 	}
 	if (ref == PALLAS_NONE)
 		return no_memory(x);
-	entry = thread_writer_entry(x->t, record, &ref, sizeof(ref));
+	entry = thread_writer_entry(x->t, record, ref);
 	if (entry == PALLAS_NONE)
 		return no_memory(x);
 	err = thread_writer_event(x->t, entry, time_of(x, ev->clock));
@@ -325,7 +325,7 @@ static int put_event(struct export *x, const struct event *ev)
 
 static int put_frame(struct export *x, uint32_t record, int64_t clock)
 {
-	uint32_t entry = thread_writer_entry(x->t, record, NULL, 0);
+	uint32_t entry = thread_writer_entry(x->t, record, PALLAS_NONE);
 
 	if (entry == PALLAS_NONE)
 		return no_memory(x);

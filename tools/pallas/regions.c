@@ -105,7 +105,7 @@ uint32_t regions_pair(struct regions *r, uint32_t enter, uint32_t leave)
 		snprintf(name, sizeof(name), "%s", entry->label);
 	else
 		plain_english(entry, name, sizeof(name));
-	ref = archive_writer_new_region(r->w, name);
+	ref = archive_writer_region(r->w, name);
 	if (ref != PALLAS_NONE)
 		region_line(r, ref, enter, leave, NULL, 0, 0);
 	return ref;
@@ -124,7 +124,7 @@ static uint32_t new_variant(struct regions *r, const struct region_variant *v)
 			 v->value < 0		    ? ""
 			 : v->value < OFF_CPU_COUNT ? off_cpu_label(v->value)
 						    : "other");
-		ref = archive_writer_new_region(r->w, name);
+		ref = archive_writer_region(r->w, name);
 		memcpy(payload, &why, 2);
 		if (ref != PALLAS_NONE)
 			region_line(r, ref, v->mcv, MCV('O', 'H', 'r'), payload,
@@ -138,7 +138,7 @@ static uint32_t new_variant(struct regions *r, const struct region_variant *v)
 			 mark_label(&r->labels, v->type, 0) ? mark_label(&r->labels, v->type, 0)
 							    : "Mark",
 			 v->value);
-	ref = archive_writer_new_region(r->w, name);
+	ref = archive_writer_region(r->w, name);
 	memcpy(payload, &v->value, 8);
 	memcpy(payload + 8, &v->type, 4);
 	if (ref != PALLAS_NONE)

@@ -9,18 +9,13 @@
 
 #include "trace/base/log.h"
 #include "trace/base/array.h"
+#include "trace/base/hash.h"
+#include "trace/base/text.h"
+#include "trace/pallas/pallas_file.h"
 #include "trace/pallas/write/archive_writer.h"
 
-/* Rows of a table, with a text or a number as the key. */
-struct name {
-	char *text;
-	uint32_t a, b; /* region: its string; attribute: its string and type */
-};
-
-struct table {
-	struct name *rows;
-	uint32_t n, room;
-	uint32_t *slots; /* twice `room` */
+struct attribute {
+	uint32_t name, type;
 };
 
 struct location {
@@ -33,16 +28,22 @@ struct entry {
 
 struct part {
 	struct location *locations;
-	size_t nlocations, location_room;
+	size_t nlocations;
 	struct entry *metadata;
-	size_t nmetadata, metadata_room;
+	size_t nmetadata;
 };
 
 struct archive_writer {
 	char *path;
 	int fd;
 	struct thread_writer_options options;
-	struct table strings, regions, attributes;
+	char **strings;
+	uint32_t nstrings;
+	struct hash string_of; /* hash of the text, number of the texts with it before */
+	uint32_t *regions;     /* their names */
+	uint32_t nregions;
+	struct attribute *attributes;
+	uint32_t nattributes;
 	struct part main, archive; /* the locations of `main` are the location groups */
 	uint32_t narchives, nthreads;
 };
@@ -56,14 +57,6 @@ static void part_free(struct part *p)
 	free(p->metadata);
 	free(p->locations);
 	*p = (struct part){0};
-}
-
-static void table_free(struct table *t)
-{
-	for (uint32_t i = 0; i < t->n; i++)
-		free(t->rows[i].text);
-	free(t->rows);
-	free(t->slots);
 }
 
 struct archive_writer *archive_writer_new(const char *path,
@@ -96,9 +89,12 @@ void archive_writer_free(struct archive_writer *w)
 {
 	if (!w)
 		return;
-	table_free(&w->strings);
-	table_free(&w->regions);
-	table_free(&w->attributes);
+	for (uint32_t i = 0; i < w->nstrings; i++)
+		free(w->strings[i]);
+	free(w->strings);
+	hash_free(&w->string_of);
+	free(w->regions);
+	free(w->attributes);
 	part_free(&w->main);
 	part_free(&w->archive);
 	if (w->fd >= 0)
@@ -109,91 +105,67 @@ void archive_writer_free(struct archive_writer *w)
 
 /* ---- names ---- */
 
-static uint64_t name_hash(const char *text, uint32_t a, uint32_t b)
+static uint64_t text_hash(const char *text)
 {
-	uint64_t h = 0xcbf29ce484222325u ^ a ^ (uint64_t)b << 32;
+	uint64_t h = 0xcbf29ce484222325u;
 
-	for (; text && *text; text++)
+	for (; *text; text++)
 		h = (h ^ (uint8_t)*text) * 0x100000001b3u;
-	return h ^ h >> 31;
-}
-
-static uint32_t *name_slot(const struct table *t, const char *text, uint32_t a, uint32_t b)
-{
-	size_t mask = 2 * (size_t)t->room - 1, slot = name_hash(text, a, b) & mask;
-
-	while (t->slots[slot] != PALLAS_NONE) {
-		const struct name *row = &t->rows[t->slots[slot]];
-
-		if (row->a == a && row->b == b && (!text || strcmp(row->text, text) == 0))
-			break;
-		slot = (slot + 1) & mask;
-	}
-	return &t->slots[slot];
-}
-
-static int table_grow(struct table *t)
-{
-	uint32_t room = t->room ? 2 * t->room : 64;
-	struct name *rows = realloc(t->rows, room * sizeof(*rows));
-	uint32_t *slots;
-
-	if (!rows)
-		return -ENOMEM;
-	t->rows = rows;
-	slots = malloc(2 * (size_t)room * sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	memset(slots, 0xff, 2 * (size_t)room * sizeof(*slots));
-	free(t->slots);
-	t->slots = slots;
-	t->room = room;
-	for (uint32_t i = 0; i < t->n; i++)
-		*name_slot(t, rows[i].text, rows[i].a, rows[i].b) = i;
-	return 0;
-}
-
-/* The row with this key, added if it is new. */
-static uint32_t intern(struct table *t, const char *text, uint32_t a, uint32_t b)
-{
-	uint32_t *slot;
-
-	if (t->n == t->room && table_grow(t))
-		return PALLAS_NONE;
-	slot = name_slot(t, text, a, b);
-	if (*slot != PALLAS_NONE)
-		return *slot;
-	t->rows[t->n] = (struct name){.a = a, .b = b};
-	if (text && !(t->rows[t->n].text = strdup(text)))
-		return PALLAS_NONE;
-	*slot = t->n;
-	return t->n++;
+	return h;
 }
 
 uint32_t archive_writer_string(struct archive_writer *w, const char *text)
 {
-	return intern(&w->strings, text, 0, 0);
+	struct hash_key key = {.a = text_hash(text)};
+	uint32_t *at;
+	char **added;
+
+	for (;; key.b++) {
+		at = hash_at(&w->string_of, key);
+		if (!at)
+			return PALLAS_NONE;
+		if (*at == HASH_NONE)
+			break;
+		if (strcmp(w->strings[*at], text) == 0)
+			return *at;
+	}
+	added = ARRAY_ADD(w->strings, w->nstrings);
+	if (!added)
+		return PALLAS_NONE;
+	*added = strdup(text);
+	if (!*added) {
+		w->nstrings--;
+		return PALLAS_NONE;
+	}
+	*at = (uint32_t)(added - w->strings);
+	return *at;
 }
 
 uint32_t archive_writer_region(struct archive_writer *w, const char *name)
 {
 	uint32_t string = archive_writer_string(w, name);
+	uint32_t *added = string == PALLAS_NONE ? NULL : ARRAY_ADD(w->regions, w->nregions);
 
-	return string == PALLAS_NONE ? string : intern(&w->regions, NULL, string, 0);
-}
-
-uint32_t archive_writer_new_region(struct archive_writer *w, const char *name)
-{
-	uint32_t string = archive_writer_string(w, name);
-
-	return string == PALLAS_NONE ? string : intern(&w->regions, NULL, string, w->regions.n + 1);
+	if (!added)
+		return PALLAS_NONE;
+	*added = string;
+	return (uint32_t)(added - w->regions);
 }
 
 uint32_t archive_writer_attribute(struct archive_writer *w, const char *name, uint8_t type)
 {
 	uint32_t string = archive_writer_string(w, name);
+	struct attribute *added;
 
-	return string == PALLAS_NONE ? string : intern(&w->attributes, NULL, string, type);
+	for (uint32_t i = 0; i < w->nattributes; i++) {
+		if (w->attributes[i].name == string && w->attributes[i].type == type)
+			return i;
+	}
+	added = string == PALLAS_NONE ? NULL : ARRAY_ADD(w->attributes, w->nattributes);
+	if (!added)
+		return PALLAS_NONE;
+	*added = (struct attribute){string, type};
+	return (uint32_t)(added - w->attributes);
 }
 
 /* ---- files ---- */
@@ -203,95 +175,63 @@ static int by_key(const void *a, const void *b)
 	return strcmp(((const struct entry *)a)->key, ((const struct entry *)b)->key);
 }
 
-static void put_text(struct bytes *b, const char *text)
+static void put_text(struct pallas_out *out, const char *text)
 {
-	bytes_u64(b, strlen(text) + 1);
-	bytes_put(b, text, strlen(text) + 1);
+	pallas_out_u64(out, strlen(text) + 1);
+	pallas_out_put(out, text, strlen(text) + 1);
 }
 
-static void put_locations(struct bytes *b, const struct part *p)
+static void put_locations(struct pallas_out *out, const struct part *p)
 {
-	bytes_u64(b, p->nlocations);
+	pallas_out_u64(out, p->nlocations);
 	for (size_t i = 0; i < p->nlocations; i++) {
-		bytes_u32(b, p->locations[i].id);
-		bytes_u32(b, p->locations[i].name);
-		bytes_u32(b, p->locations[i].parent);
+		pallas_out_u32(out, p->locations[i].id);
+		pallas_out_u32(out, p->locations[i].name);
+		pallas_out_u32(out, p->locations[i].parent);
 	}
 }
 
-static void put_metadata(struct bytes *b, struct part *p)
+static void put_metadata(struct pallas_out *out, struct part *p)
 {
 	if (p->nmetadata)
 		qsort(p->metadata, p->nmetadata, sizeof(*p->metadata), by_key);
-	bytes_u64(b, p->nmetadata);
+	pallas_out_u64(out, p->nmetadata);
 	for (size_t i = 0; i < p->nmetadata; i++) {
-		put_text(b, p->metadata[i].key);
-		put_text(b, p->metadata[i].value);
+		put_text(out, p->metadata[i].key);
+		put_text(out, p->metadata[i].value);
 	}
-}
-
-/* Writes `b` as a new file below the directory of the trace, and frees `b`. */
-static int put_file(struct archive_writer *w, const char *path, struct bytes *b)
-{
-	int err = b->failed ? -ENOMEM : 0, fd = -1;
-	size_t at = 0;
-
-	if (err)
-		goto out;
-	fd = openat(w->fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd < 0) {
-		err = -errno;
-		goto out;
-	}
-	while (at < b->size) {
-		ssize_t n = write(fd, b->data + at, b->size - at);
-
-		if (n < 0 && errno != EINTR) {
-			err = -errno;
-			goto out;
-		}
-		at += n > 0 ? (size_t)n : 0;
-	}
-out:
-	if (fd >= 0 && close(fd) < 0 && err == 0)
-		err = -errno;
-	if (err)
-		log_error("%s/%s: cannot write: %s", w->path, path, strerror(-err));
-	bytes_free(b);
-	return err;
 }
 
 /* Ends the present archive, if there is one. The main file has all definitions. */
 static int archive_close(struct archive_writer *w)
 {
-	struct bytes b = {0};
+	struct pallas_out out;
 	char path[64];
+	int err;
 
 	if (w->narchives == 0)
 		return 0;
 	snprintf(path, sizeof(path), "archive_%u/" PALLAS_ARCHIVE, w->narchives - 1);
-	bytes_u32(&b, w->narchives - 1);
-	bytes_u32(&b, (uint32_t)w->archive.nlocations);
+	err = pallas_out_create(&out, w->fd, path, w->path);
+	if (err)
+		return err;
+	pallas_out_u32(&out, w->narchives - 1);
+	pallas_out_u32(&out, (uint32_t)w->archive.nlocations);
 	for (unsigned i = 0; i < 6; i++)
-		bytes_u64(&b, 0); /* five tables of definitions, location groups */
-	put_locations(&b, &w->archive);
-	put_metadata(&b, &w->archive);
+		pallas_out_u64(&out, 0); /* five tables of definitions, location groups */
+	put_locations(&out, &w->archive);
+	put_metadata(&out, &w->archive);
 	part_free(&w->archive);
-	return put_file(w, path, &b);
+	return pallas_out_close(&out);
 }
 
 static int location_add(struct part *p, uint32_t id, uint32_t name, uint32_t parent)
 {
-	if (p->nlocations == p->location_room) {
-		size_t room = p->location_room ? 2 * p->location_room : 16;
-		struct location *rows = realloc(p->locations, room * sizeof(*rows));
+	struct location *added = ARRAY_ADD(p->locations, p->nlocations);
 
-		if (!rows)
-			return -ENOMEM;
-		p->locations = rows;
-		p->location_room = room;
-	}
-	p->locations[p->nlocations++] = (struct location){id, name, parent};
+	if (!added)
+		return -ENOMEM;
+	*added = (struct location){id, name, parent};
 	return 0;
 }
 
@@ -319,14 +259,15 @@ struct thread_writer *archive_writer_thread(struct archive_writer *w, const char
 {
 	uint32_t string = archive_writer_string(w, name), archive = w->narchives - 1;
 	struct thread_writer *t;
-	char path[96], *shown;
+	char path[64], *shown;
 
 	if (string == PALLAS_NONE || location_add(&w->archive, w->nthreads, string, archive)) {
 		log_no_memory("while writing %s", w->path);
 		return NULL;
 	}
 	snprintf(path, sizeof(path), "archive_%u/thread_%u", archive, w->nthreads);
-	if (asprintf(&shown, "%s/%s", w->path, path) < 0) {
+	shown = xasprintf("%s/%s", w->path, path);
+	if (!shown) {
 		log_no_memory("while writing %s", w->path);
 		return NULL;
 	}
@@ -339,40 +280,13 @@ struct thread_writer *archive_writer_thread(struct archive_writer *w, const char
 static int metadata_add(struct archive_writer *w, struct part *p, const char *key,
 			const char *value)
 {
-	struct entry *e = NULL;
+	struct entry *added = ARRAY_ADD(p->metadata, p->nmetadata);
 
-	for (size_t i = p->nmetadata; i-- > 0;) {
-		if (strcmp(p->metadata[i].key, key) == 0) {
-			char *copy = strdup(value);
-
-			if (!copy)
-				goto fail;
-			free(p->metadata[i].value);
-			p->metadata[i].value = copy;
-			return 0;
-		}
-	}
-	if (p->nmetadata == p->metadata_room) {
-		size_t room = p->metadata_room ? 2 * p->metadata_room : 16;
-
-		e = realloc(p->metadata, room * sizeof(*e));
-		if (!e)
-			goto fail;
-		p->metadata = e;
-		p->metadata_room = room;
-	}
-	e = &p->metadata[p->nmetadata];
-	e->key = strdup(key);
-	e->value = strdup(value);
-	if (e->key && e->value) {
-		p->nmetadata++;
-		return 0;
-	}
-	free(e->key);
-	free(e->value);
-fail:
-	log_no_memory("while writing %s", w->path);
-	return -ENOMEM;
+	if (added)
+		*added = (struct entry){strdup(key), strdup(value)};
+	if (!added || !added->key || !added->value)
+		return log_no_memory("while writing %s", w->path);
+	return 0;
 }
 
 int archive_writer_main_metadata(struct archive_writer *w, const char *key, const char *value)
@@ -387,42 +301,46 @@ int archive_writer_metadata(struct archive_writer *w, const char *key, const cha
 
 int archive_writer_finish(struct archive_writer *w)
 {
-	struct bytes b = {0};
+	const uint8_t version = PALLAS_ABI;
+	struct pallas_out out;
 	int err = archive_close(w);
 
 	if (err)
 		return err;
-	bytes_u8(&b, PALLAS_ABI);
-	bytes_u32(&b, w->options.compression);
-	bytes_u32(&b, w->options.encoding);
-	bytes_u64(&b, (uint64_t)w->options.level);
-	bytes_u32(&b, 2); /* loop finding: truncated */
-	bytes_u64(&b, THREAD_PATTERN);
-	bytes_u32(&b, 1); /* "Delta" */
-	bytes_u64(&b, w->strings.n);
-	for (uint32_t i = 0; i < w->strings.n; i++) {
-		uint32_t size = (uint32_t)strlen(w->strings.rows[i].text) + 1;
+	err = pallas_out_create(&out, w->fd, PALLAS_MAIN, w->path);
+	if (err)
+		return err;
+	pallas_out_put(&out, &version, 1);
+	pallas_out_u32(&out, w->options.compression);
+	pallas_out_u32(&out, w->options.encoding);
+	pallas_out_u64(&out, (uint64_t)w->options.level);
+	pallas_out_u32(&out, 2); /* loop finding: truncated */
+	pallas_out_u64(&out, THREAD_PATTERN);
+	pallas_out_u32(&out, 1); /* "Delta" */
+	pallas_out_u64(&out, w->nstrings);
+	for (uint32_t i = 0; i < w->nstrings; i++) {
+		uint32_t size = (uint32_t)strlen(w->strings[i]) + 1;
 
-		bytes_u32(&b, i);
-		bytes_u32(&b, size);
-		bytes_put(&b, w->strings.rows[i].text, size);
+		pallas_out_u32(&out, i);
+		pallas_out_u32(&out, size);
+		pallas_out_put(&out, w->strings[i], size);
 	}
-	bytes_u64(&b, w->regions.n);
-	for (uint32_t i = 0; i < w->regions.n; i++) {
-		bytes_u32(&b, i);
-		bytes_u32(&b, w->regions.rows[i].a);
+	pallas_out_u64(&out, w->nregions);
+	for (uint32_t i = 0; i < w->nregions; i++) {
+		pallas_out_u32(&out, i);
+		pallas_out_u32(&out, w->regions[i]);
 	}
-	bytes_u64(&b, w->attributes.n);
-	for (uint32_t i = 0; i < w->attributes.n; i++) {
-		bytes_u32(&b, i);
-		bytes_u32(&b, w->attributes.rows[i].a);
-		bytes_u32(&b, w->attributes.rows[i].a);
-		bytes_u32(&b, w->attributes.rows[i].b); /* type and padding */
+	pallas_out_u64(&out, w->nattributes);
+	for (uint32_t i = 0; i < w->nattributes; i++) {
+		pallas_out_u32(&out, i);
+		pallas_out_u32(&out, w->attributes[i].name);
+		pallas_out_u32(&out, w->attributes[i].name); /* the description */
+		pallas_out_u32(&out, w->attributes[i].type); /* and padding */
 	}
-	bytes_u64(&b, 0); /* groups */
-	bytes_u64(&b, 0); /* communicators */
-	put_locations(&b, &w->main);
-	bytes_u64(&b, 0); /* no locations: the archives have them */
-	put_metadata(&b, &w->main);
-	return put_file(w, PALLAS_MAIN, &b);
+	pallas_out_u64(&out, 0); /* groups */
+	pallas_out_u64(&out, 0); /* communicators */
+	put_locations(&out, &w->main);
+	pallas_out_u64(&out, 0); /* no locations: the archives have them */
+	put_metadata(&out, &w->main);
+	return pallas_out_close(&out);
 }

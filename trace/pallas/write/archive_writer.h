@@ -3,7 +3,7 @@
  * archive_writer: writes a whole archive: names, processes, threads.
  *
  * In: definitions and, thread by thread, events (thread_writer.h); out: the directory of an
- * archive. Invariants: equal names have one reference; main.pallas is written last (rule R19), so
+ * archive. Invariants: equal strings have one reference; main.pallas is written last (rule R19), so
  * an incomplete archive cannot be opened. Specification: pallas.md 2 to 6, 16.
  */
 #ifndef TRACE_PALLAS_WRITE_ARCHIVE_WRITER_H
@@ -21,13 +21,11 @@ struct archive_writer *archive_writer_new(const char *path,
 					  const struct thread_writer_options *options);
 
 /*
- * References of names, or PALLAS_NONE out of memory. Regions have one reference per text,
- * attributes one per text and type.
+ * References of names, or PALLAS_NONE out of memory. Strings have one reference per text,
+ * attributes one per text and type; a region is always new.
  */
 uint32_t archive_writer_string(struct archive_writer *w, const char *text);
 uint32_t archive_writer_region(struct archive_writer *w, const char *name);
-uint32_t archive_writer_new_region(struct archive_writer *w,
-				   const char *name); /* always a new region */
 uint32_t archive_writer_attribute(struct archive_writer *w, const char *name, uint8_t type);
 
 /*
@@ -43,7 +41,7 @@ uint32_t archive_writer_archive(struct archive_writer *w, const char *name);
 struct thread_writer *archive_writer_thread(struct archive_writer *w, const char *name,
 					    uint32_t *id);
 
-/* Sets metadata of the main file, or of the present archive; a later value of a key replaces it. */
+/* Adds metadata with a new key to the main file, or to the present archive. */
 int archive_writer_main_metadata(struct archive_writer *w, const char *key, const char *value)
 	__attribute__((warn_unused_result));
 int archive_writer_metadata(struct archive_writer *w, const char *key, const char *value)

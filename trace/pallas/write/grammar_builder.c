@@ -2,22 +2,20 @@
 /*
  * grammar_builder: folds the tokens of a thread into sequences and loops.
  *
- * In: events; out: the tables of sequences.c. A token goes to the frame of the innermost open block
- * and folds with tokens that it repeats. All frames share one stack of items; a block that stays
- * inline only loses its frame. When a frame grows without folding, its oldest tokens, which can no
- * longer change, go to a scratch file.
+ * In: events; out: the tables of sequences and loops. A token goes to the frame of the innermost
+ * open block and folds with tokens that it repeats. All frames share one stack of items; a block
+ * that stays inline only loses its frame. When a frame grows without folding, its oldest tokens,
+ * which can no longer change, go to a scratch file. Invariants: equal lists are one sequence; every
+ * loop id is used (rule R10), since a loop gets its id with the first stored sequence that contains
+ * it.
  * Specification: pallas.md 15.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "trace/ovni/event.h"
-#include "trace/base/log.h"
+#include "trace/base/array.h"
 #include "trace/pallas/write/grammar_builder.h"
-#include "trace/pallas/pallas_record.h"
 
 #define FRAME_ITEMS  4096 /* of the innermost frame, before half of them go to the scratch file */
 #define HEIGHT_MAX   (PALLAS_DEPTH_MAX - 5) /* of a sequence, without root, wrapper and loops */
@@ -35,34 +33,274 @@
 #define PAIR_SEEN   32	  /* repetitions of two successive calls before they become one token */
 #define TAIL_TOKENS 4	  /* minimum length of a known pattern outside a loop */
 #define SEEN_SLOTS  65536 /* a power of 2 */
+#define LAST_SLOTS  4096  /* chains of loop bodies by their last two tokens; a power of 2 */
+#define CHAIN_MAX   8	  /* loop bodies compared per token */
 
-int grammar_builder_init(struct thread_writer *w)
+/* ---- keys ---- */
+
+/*
+ * A key is a token. The key of a loop has its iterations in the upper half and the id of its
+ * sequence below, so it has a value before the loop is complete.
+ */
+static uint64_t key_loop(uint32_t sequence, uint32_t iterations)
 {
-	w->seen = calloc(SEEN_SLOTS, sizeof(*w->seen));
-	w->frames = malloc(16 * sizeof(*w->frames));
-	w->frame_room = 16;
-	w->pairs = calloc(PAIR_SLOTS, 1);
-	if (!w->seen || !w->frames || !w->pairs)
-		return -ENOMEM;
-	w->frames[w->nframes++] = (struct frame){.opened_by = PALLAS_NONE};
-	return pallas_sequences_init(w);
+	return (uint64_t)iterations << 32 | pallas_token(TOKEN_LOOP, sequence);
 }
 
-void grammar_builder_fini(struct thread_writer *w)
+static bool key_is_loop(uint64_t key)
 {
-	pallas_sequences_fini(w);
-	free(w->seen);
-	free(w->pairs);
-	free(w->keys);
-	free(w->items);
-	for (size_t i = 0; i < w->nframes; i++)
-		bytes_free(&w->frames[i].spills);
-	free(w->frames);
+	return (key & 3) == TOKEN_LOOP;
 }
+
+static uint32_t key_id(uint64_t key)
+{
+	return token_id((uint32_t)key);
+}
+
+static uint64_t hash_step(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15u;
+	return h ^ h >> 29;
+}
+
+static uint64_t keys_hash(const uint64_t *keys, size_t n)
+{
+	uint64_t h = n;
+
+	for (size_t i = 0; i < n; i++)
+		h = hash_step(h, keys[i]);
+	return h;
+}
+
+/* ---- loops ---- */
+
+/* In a key of a loop: its sequence and its iterations. */
+static struct hash_key loop_key(uint64_t key)
+{
+	return (struct hash_key){.a = key_id(key), .b = key >> 32};
+}
+
+/* The token of a key, or PALLAS_NONE for a loop without an id. */
+static uint32_t known_token(const struct thread_writer *w, uint64_t key)
+{
+	uint32_t id;
+
+	if (!key_is_loop(key))
+		return (uint32_t)key;
+	id = hash_get(&w->loop_of, loop_key(key));
+	return id == HASH_NONE ? PALLAS_NONE : pallas_token(TOKEN_LOOP, id);
+}
+
+/* The token of a key; gives a loop its id. PALLAS_NONE out of memory. */
+static uint32_t key_token(struct thread_writer *w, uint64_t key)
+{
+	uint32_t token = known_token(w, key), *at;
+	struct loop_entry *loop;
+
+	if (token != PALLAS_NONE)
+		return token;
+	if (w->nloops >= PALLAS_ID_MAX)
+		return PALLAS_NONE;
+	at = hash_at(&w->loop_of, loop_key(key));
+	loop = at ? ARRAY_ADD(w->loops, w->nloops) : NULL;
+	if (!loop)
+		return PALLAS_NONE;
+	*loop = (struct loop_entry){key_id(key), (uint32_t)(key >> 32), 0};
+	*at = (uint32_t)(loop - w->loops);
+	return pallas_token(TOKEN_LOOP, *at);
+}
+
+void loops_count(struct thread_writer *w, const uint32_t *tokens, size_t n, uint64_t times)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (token_type(tokens[i]) == TOKEN_LOOP)
+			w->loops[token_id(tokens[i])].occurrences += times;
+	}
+}
+
+/* ---- sequences ---- */
+
+static bool same_tokens(const struct thread_writer *w, const struct sequence *s,
+			const uint64_t *keys)
+{
+	for (uint32_t i = s->ntokens; i-- > 0;) {
+		if (known_token(w, keys[i]) != s->tokens[i])
+			return false;
+	}
+	return true;
+}
+
+static uint8_t keys_height(const struct thread_writer *w, const uint64_t *keys, size_t n)
+{
+	unsigned below = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned h = 0;
+
+		if ((keys[i] & 3) != TOKEN_EVENT)
+			h = w->sequences[key_id(keys[i])].height + (key_is_loop(keys[i]) ? 1u : 0u);
+		below = h > below ? h : below;
+	}
+	return (uint8_t)(below + 1);
+}
+
+/* The chain of loop bodies with these last two tokens. */
+static uint32_t *last_slot(const struct thread_writer *w, uint32_t before, uint32_t last)
+{
+	return &w->last_table[hash_step(hash_step(2, before), last) & (LAST_SLOTS - 1)];
+}
+
+static struct hash_key sequence_key(uint64_t hash, size_t n, enum pallas_sequence_type type)
+{
+	return (struct hash_key){.a = hash, .b = n, .c = type};
+}
+
+/* The sequence with these keys and type, or PALLAS_NONE. */
+static uint32_t sequence_find(const struct thread_writer *w, const uint64_t *keys, size_t n,
+			      uint64_t hash, enum pallas_sequence_type type)
+{
+	uint32_t id = hash_get(&w->sequence_of, sequence_key(hash, n, type));
+
+	if (id == HASH_NONE || w->sequences[id].spilled || !same_tokens(w, &w->sequences[id], keys))
+		return PALLAS_NONE;
+	return id;
+}
+
+/* Adds a sequence without occurrences. Returns its id, or PALLAS_NONE out of memory. */
+static uint32_t sequence_add(struct thread_writer *w, const uint64_t *keys, size_t n, uint64_t hash,
+			     enum pallas_sequence_type type)
+{
+	struct sequence *s =
+		w->nsequences < PALLAS_ID_MAX ? ARRAY_ADD(w->sequences, w->nsequences) : NULL;
+	uint32_t id = w->nsequences - 1, *slot;
+
+	if (!s)
+		return PALLAS_NONE;
+	*s = (struct sequence){.type = (uint8_t)type, .next_last = PALLAS_NONE};
+	s->tokens = malloc(n ? n * sizeof(*s->tokens) : 1);
+	if (!s->tokens)
+		return PALLAS_NONE;
+	s->ntokens = (uint32_t)n;
+	w->held_tokens += 4 * n;
+	s->height = keys_height(w, keys, n);
+	for (size_t i = 0; i < n; i++) {
+		s->tokens[i] = key_token(w, keys[i]);
+		if (s->tokens[i] == PALLAS_NONE)
+			return PALLAS_NONE;
+	}
+	if (id == 0)
+		return id;
+	slot = hash_at(&w->sequence_of, sequence_key(hash, n, type));
+	if (!slot)
+		return PALLAS_NONE;
+	*slot = id;
+	if (type == SEQUENCE_LOOP && n >= 2 && n <= THREAD_PATTERN) {
+		slot = last_slot(w, s->tokens[n - 2], s->tokens[n - 1]);
+		s->next_last = *slot;
+		*slot = id;
+	}
+	return id;
+}
+
+/* The sequence with these keys and type, added if it is new; PALLAS_NONE out of memory. */
+static uint32_t sequence_of(struct thread_writer *w, const uint64_t *keys, size_t n,
+			    enum pallas_sequence_type type)
+{
+	uint64_t hash = keys_hash(keys, n);
+	uint32_t id = sequence_find(w, keys, n, hash, type);
+
+	return id == PALLAS_NONE ? sequence_add(w, keys, n, hash, type) : id;
+}
+
+/* The loop body of 2 to `most` tokens that equals the last keys; PALLAS_NONE if there is none. */
+static uint32_t sequence_tail(const struct thread_writer *w, const uint64_t *end, size_t most)
+{
+	uint32_t last, before, id;
+	unsigned looked = 0;
+
+	if (most < 2)
+		return PALLAS_NONE;
+	last = known_token(w, end[-1]);
+	before = known_token(w, end[-2]);
+	if (last == PALLAS_NONE || before == PALLAS_NONE)
+		return PALLAS_NONE;
+	for (id = *last_slot(w, before, last); id != PALLAS_NONE && looked < CHAIN_MAX; looked++) {
+		const struct sequence *s = &w->sequences[id];
+
+		if (s->ntokens <= most && same_tokens(w, s, end - s->ntokens))
+			return id;
+		id = s->next_last;
+	}
+	return PALLAS_NONE;
+}
+
+static bool sequence_starts(const struct thread_writer *w, uint32_t id, uint64_t key)
+{
+	const struct sequence *s = &w->sequences[id];
+
+	return s->ntokens > 1 && s->tokens[0] == known_token(w, key);
+}
+
+static int sequence_occurs(struct thread_writer *w, uint32_t id, uint64_t first, uint64_t last,
+			   uint64_t exclusive)
+{
+	struct sequence *s = &w->sequences[id];
+	int err;
+
+	s->count++;
+	if (s->count <= 2)
+		w->once += s->count == 1 ? 1u : -1u;
+	err = series_add(&s->durations, last - first, &w->held);
+	if (err)
+		return err;
+	err = series_add(&s->exclusive, exclusive, &w->held);
+	if (err)
+		return err;
+	err = series_add(&s->starts, first, &w->held);
+	if (err)
+		return err;
+	return s->starts.n == CHUNK_ELEMENTS_MAX ? sequence_flush(w, s) : 0;
+}
+
+int sequence_flush(struct thread_writer *w, struct sequence *s)
+{
+	uint64_t durations = PALLAS_INVALID, exclusive = PALLAS_INVALID, starts = PALLAS_INVALID;
+	bool same = s->durations.n &&
+		    memcmp(s->exclusive.v, s->durations.v, 8 * (size_t)s->durations.n) == 0;
+	int err = series_flush(&s->durations, VECTOR_DURATIONS, w->sequence_data, &durations,
+			       &w->held);
+
+	if (err)
+		return err;
+	if (same)
+		exclusive = durations;
+	err = series_flush(&s->exclusive, VECTOR_DURATIONS, w->sequence_data, &exclusive, &w->held);
+	if (err)
+		return err;
+	return series_flush(&s->starts, VECTOR_TIMES, w->sequence_data, &starts, &w->held);
+}
+
+/* ---- frames and items ---- */
 
 static struct frame *top(struct thread_writer *w)
 {
 	return &w->frames[w->nframes - 1];
+}
+
+static int frame_push(struct thread_writer *w, uint32_t entry, uint64_t time)
+{
+	if (w->nframes == w->frame_room) {
+		size_t room = w->frame_room ? 2 * w->frame_room : 16;
+		struct frame *frames = reallocarray(w->frames, room, sizeof(*frames));
+
+		if (!frames)
+			return -ENOMEM;
+		w->frames = frames;
+		w->frame_room = room;
+	}
+	w->frames[w->nframes++] =
+		(struct frame){.start = w->nitems, .opened_by = entry, .opened_at = time};
+	return 0;
 }
 
 static int items_grow(struct thread_writer *w)
@@ -142,7 +380,7 @@ static int fold_known(struct thread_writer *w, size_t count)
 {
 	uint64_t *end = w->keys + w->nitems;
 	size_t most = count < THREAD_PATTERN ? count : THREAD_PATTERN;
-	uint32_t id = pallas_sequence_tail(w, end, most);
+	uint32_t id = sequence_tail(w, end, most);
 	const struct sequence *s;
 	struct item *tail;
 	uint32_t n;
@@ -156,7 +394,7 @@ static int fold_known(struct thread_writer *w, size_t count)
 				key_id(end[-1 - (ptrdiff_t)n]) != id))
 		return 0;
 	tail = &w->items[w->nitems - n];
-	err = pallas_sequence_occurs(w, id, tail[0].first, tail[n - 1].last, block_sum(tail, n));
+	err = sequence_occurs(w, id, tail[0].first, tail[n - 1].last, block_sum(tail, n));
 	if (err)
 		return err;
 	replace(w, n, pallas_token(TOKEN_SEQUENCE, id));
@@ -179,17 +417,16 @@ static int pattern(struct thread_writer *w, size_t n, uint32_t *out)
 		*out = key_id(keys[0]);
 		return 0;
 	}
-	hash = pallas_keys_hash(keys, n);
-	id = pallas_sequence_find(w, keys, n, hash, SEQUENCE_LOOP);
+	hash = keys_hash(keys, n);
+	id = sequence_find(w, keys, n, hash, SEQUENCE_LOOP);
 	if (id == PALLAS_NONE && w->nsequences >= 2 * SEQUENCES_MAX)
 		return 0;
 	if (id == PALLAS_NONE)
-		id = pallas_sequence_add(w, keys, n, hash, SEQUENCE_LOOP);
+		id = sequence_add(w, keys, n, hash, SEQUENCE_LOOP);
 	if (id == PALLAS_NONE)
 		return -ENOMEM;
 	for (unsigned i = 0; i < 2; i++, half += n) {
-		err = pallas_sequence_occurs(w, id, half[0].first, half[n - 1].last,
-					     block_sum(half, n));
+		err = sequence_occurs(w, id, half[0].first, half[n - 1].last, block_sum(half, n));
 		if (err)
 			goto out;
 	}
@@ -203,7 +440,7 @@ static bool may_repeat(const struct thread_writer *w, const uint64_t *keys, size
 {
 	if ((keys[0] & 3) == TOKEN_EVENT && w->events[key_id(keys[0])].record == PALLAS_ENTER)
 		return false;
-	return !(n == 1 && key_is_loop(keys[0])) && pallas_keys_height(w, keys, n) < HEIGHT_MAX;
+	return !(n == 1 && key_is_loop(keys[0])) && keys_height(w, keys, n) < HEIGHT_MAX;
 }
 
 /* Folds a tail that equals the items before it into a loop of two iterations. Returns 1 if so. */
@@ -258,16 +495,15 @@ static int spill(struct thread_writer *w, size_t n)
 	struct frame *f = top(w);
 	uint32_t tokens[FRAME_ITEMS];
 	size_t rest = w->nitems - f->start - n;
-	uint8_t height = pallas_keys_height(w, w->keys + f->start, n);
+	uint8_t height = keys_height(w, w->keys + f->start, n);
 	int err;
 
 	for (size_t i = 0; i < n; i++) {
-		tokens[i] = pallas_key_token(w, w->keys[f->start + i]);
+		tokens[i] = key_token(w, w->keys[f->start + i]);
 		if (tokens[i] == PALLAS_NONE)
 			return -ENOMEM;
 	}
-	err = pallas_scratch_put(&w->scratch, w->dirfd, w->shown, tokens, n * sizeof(*tokens),
-				 &f->spills);
+	err = thread_writer_spill(w, tokens, n * sizeof(*tokens), &f->spills);
 	if (err)
 		return err;
 	if (!f->spilled)
@@ -302,7 +538,7 @@ static int append(struct thread_writer *w, uint64_t key, uint64_t first, uint64_
 		}
 		/* the loop is complete, unless this token begins a further iteration of several
 		 * tokens */
-		if (!pallas_sequence_starts(w, key_id(*loop), key)) {
+		if (!sequence_starts(w, key_id(*loop), key)) {
 			err = reduce(w);
 			if (err)
 				return err;
@@ -323,21 +559,6 @@ static int append(struct thread_writer *w, uint64_t key, uint64_t first, uint64_
 	return w->nitems - top(w)->start > FRAME_ITEMS ? spill(w, FRAME_ITEMS / 2) : 0;
 }
 
-static int frame_push(struct thread_writer *w, uint32_t entry, uint64_t time)
-{
-	if (w->nframes == w->frame_room) {
-		struct frame *frames = realloc(w->frames, 2 * w->frame_room * sizeof(*frames));
-
-		if (!frames)
-			return -ENOMEM;
-		w->frames = frames;
-		w->frame_room *= 2;
-	}
-	w->frames[w->nframes++] =
-		(struct frame){.start = w->nitems, .opened_by = entry, .opened_at = time};
-	return 0;
-}
-
 /* True if an END event closes the innermost block. */
 static bool closes(const struct thread_writer *w, const struct event_entry *end)
 {
@@ -349,8 +570,7 @@ static bool closes(const struct thread_writer *w, const struct event_entry *end)
 	start = &w->events[f->opened_by];
 	if (start->record != end->closes)
 		return false;
-	return end->record != PALLAS_LEAVE || (start->size >= 4 && end->size >= 4 &&
-					       get_u32(start->payload) == get_u32(end->payload));
+	return end->record != PALLAS_LEAVE || (start->ref == end->ref && end->ref != PALLAS_NONE);
 }
 
 /* True if a new block becomes a sequence; otherwise keeps its hash for the next time. */
@@ -398,15 +618,15 @@ static int block_sequence(struct thread_writer *w, enum pallas_sequence_type typ
 {
 	struct frame *f = top(w);
 	size_t n = w->nitems - f->start;
-	uint64_t hash = pallas_keys_hash(w->keys + f->start, n);
+	uint64_t hash = keys_hash(w->keys + f->start, n);
 	uint8_t height;
 
 	*out = PALLAS_NONE;
 	if (!f->spilled)
-		*out = pallas_sequence_find(w, w->keys + f->start, n, hash, type);
+		*out = sequence_find(w, w->keys + f->start, n, hash, type);
 	if (*out != PALLAS_NONE)
 		return 0;
-	height = pallas_keys_height(w, w->keys + f->start, n);
+	height = keys_height(w, w->keys + f->start, n);
 	height = f->height > height ? f->height : height;
 	if (!always && height > HEIGHT_MAX)
 		return 0;
@@ -420,7 +640,7 @@ static int block_sequence(struct thread_writer *w, enum pallas_sequence_type typ
 				return err;
 		}
 	}
-	*out = pallas_sequence_add(w, w->keys + f->start, n, hash, type);
+	*out = sequence_add(w, w->keys + f->start, n, hash, type);
 	if (*out == PALLAS_NONE)
 		return -ENOMEM;
 	w->sequences[*out].spilled = f->spilled;
@@ -452,8 +672,8 @@ static int block_close(struct thread_writer *w, uint64_t time)
 		return 0;
 	}
 	w->nitems = f.start;
-	err = pallas_sequence_occurs(w, id, first, time,
-				     type == SEQUENCE_BLOCK ? time - first - block : block);
+	err = sequence_occurs(w, id, first, time,
+			      type == SEQUENCE_BLOCK ? time - first - block : block);
 	if (err)
 		return err;
 	return append(w, pallas_token(TOKEN_SEQUENCE, id), first, time,
@@ -473,16 +693,13 @@ static int held_append(struct thread_writer *w)
 {
 	struct held_call call = w->call;
 	uint64_t keys[2] = {call.enter, call.leave};
-	uint64_t hash = pallas_keys_hash(keys, 2);
-	uint32_t id = pallas_sequence_find(w, keys, 2, hash, SEQUENCE_BLOCK);
+	uint32_t id = sequence_of(w, keys, 2, SEQUENCE_BLOCK);
 	int err;
 
 	w->call.active = false;
 	if (id == PALLAS_NONE)
-		id = pallas_sequence_add(w, keys, 2, hash, SEQUENCE_BLOCK);
-	if (id == PALLAS_NONE)
 		return -ENOMEM;
-	err = pallas_sequence_occurs(w, id, call.first, call.last, call.last - call.first);
+	err = sequence_occurs(w, id, call.first, call.last, call.last - call.first);
 	if (err)
 		return err;
 	return append(w, pallas_token(TOKEN_SEQUENCE, id), call.first, call.last,
@@ -526,7 +743,7 @@ static bool held_goes_on(const struct thread_writer *w, const struct event_entry
 
 static bool pair_is_usual(struct thread_writer *w, const uint64_t *keys)
 {
-	uint8_t *seen = &w->pairs[pallas_keys_hash(keys, 4) >> 8 & (PAIR_SLOTS - 1)];
+	uint8_t *seen = &w->pairs[keys_hash(keys, 4) >> 8 & (PAIR_SLOTS - 1)];
 
 	if (*seen < PAIR_SEEN)
 		++*seen;
@@ -543,7 +760,7 @@ static void count_inlined(struct thread_writer *w, uint64_t enter)
 static int call_ended(struct thread_writer *w, uint64_t enter, uint64_t leave, uint64_t first,
 		      uint64_t last)
 {
-	uint64_t keys[4] = {w->call.enter, w->call.leave, enter, leave}, hash;
+	uint64_t keys[4] = {w->call.enter, w->call.leave, enter, leave};
 	struct held_call call = w->call;
 	uint32_t id;
 	int err = 0;
@@ -555,15 +772,12 @@ static int call_ended(struct thread_writer *w, uint64_t enter, uint64_t leave, u
 		return err;
 	}
 	w->call.active = false;
-	hash = pallas_keys_hash(keys, 4);
-	id = pallas_sequence_find(w, keys, 4, hash, SEQUENCE_LOOP);
-	if (id == PALLAS_NONE)
-		id = pallas_sequence_add(w, keys, 4, hash, SEQUENCE_LOOP);
+	id = sequence_of(w, keys, 4, SEQUENCE_LOOP);
 	if (id == PALLAS_NONE)
 		return -ENOMEM;
 	count_inlined(w, call.enter);
 	count_inlined(w, enter);
-	err = pallas_sequence_occurs(w, id, call.first, last, 0);
+	err = sequence_occurs(w, id, call.first, last, 0);
 	return err ? err : append(w, pallas_token(TOKEN_SEQUENCE, id), call.first, last, 0);
 }
 
@@ -636,7 +850,7 @@ int grammar_builder_finish(struct thread_writer *w)
 	}
 	f = top(w);
 	if (w->nitems == f->start + 1 && !f->spilled && (w->keys[f->start] & 3) != TOKEN_EVENT) {
-		token = pallas_key_token(w, w->keys[f->start]);
+		token = key_token(w, w->keys[f->start]);
 		if (token == PALLAS_NONE)
 			return -ENOMEM;
 	} else {
@@ -645,7 +859,7 @@ int grammar_builder_finish(struct thread_writer *w)
 		err = block_sequence(w, SEQUENCE_LOOP, true, &id);
 		if (err)
 			return err;
-		err = pallas_sequence_occurs(w, id, first, w->last_time, block);
+		err = sequence_occurs(w, id, first, w->last_time, block);
 		if (err)
 			return err;
 		token = pallas_token(TOKEN_SEQUENCE, id);
@@ -657,5 +871,42 @@ int grammar_builder_finish(struct thread_writer *w)
 		return -ENOMEM;
 	root->tokens[0] = token;
 	root->ntokens = 1;
-	return pallas_sequence_occurs(w, 0, w->first_time, w->last_time, 0);
+	return sequence_occurs(w, 0, w->first_time, w->last_time, 0);
+}
+
+int grammar_builder_init(struct thread_writer *w)
+{
+	w->last_table = malloc(LAST_SLOTS * sizeof(*w->last_table));
+	w->seen = calloc(SEEN_SLOTS, sizeof(*w->seen));
+	w->pairs = calloc(PAIR_SLOTS, 1);
+	if (!w->last_table || !w->seen || !w->pairs || frame_push(w, PALLAS_NONE, 0))
+		return -ENOMEM;
+	memset(w->last_table, 0xff, LAST_SLOTS * sizeof(*w->last_table));
+	/* id 0 is the root, which gets its tokens at the end */
+	return sequence_add(w, NULL, 0, 0, SEQUENCE_BLOCK) == 0 ? 0 : -ENOMEM;
+}
+
+void grammar_builder_fini(struct thread_writer *w)
+{
+	for (uint32_t i = 0; i < w->nsequences; i++) {
+		struct sequence *s = &w->sequences[i];
+
+		free(s->tokens);
+		bytes_free(&s->spills);
+		series_free(&s->durations);
+		series_free(&s->exclusive);
+		series_free(&s->starts);
+	}
+	free(w->sequences);
+	hash_free(&w->sequence_of);
+	free(w->last_table);
+	free(w->loops);
+	hash_free(&w->loop_of);
+	free(w->seen);
+	free(w->pairs);
+	free(w->keys);
+	free(w->items);
+	for (size_t i = 0; i < w->nframes; i++)
+		bytes_free(&w->frames[i].spills);
+	free(w->frames);
 }

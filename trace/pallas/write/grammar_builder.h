@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grammar_builder: the data of a thread_writer, for its three files alone.
+ * grammar_builder: the data of a thread_writer, for its two files alone.
  *
  *   thread_writer.c    events, and the file thread.pallas
- *   grammar_builder.c  frames, items, and the folding of repetitions
- *   sequences.c        the tables of sequences and loops
+ *   grammar_builder.c  the tables of sequences and loops, frames, and the folding of repetitions
  *
  * In: the events of a thread; out: its grammar. Invariant: memory follows the size of the grammar,
  * not the number of events.
@@ -14,26 +13,24 @@
 
 #include <stdbool.h>
 
-#include "trace/pallas/write/scratch.h"
 #include "trace/base/hash.h"
-#include "trace/pallas/write/series.h"
+#include "trace/pallas/pallas_record.h"
 #include "trace/pallas/write/thread_writer.h"
+#include "trace/pallas/write/vector_writer.h"
 
 struct event_entry {
-	uint64_t hash;
-	uint8_t *payload;
 	uint32_t record;
+	uint32_t ref;	 /* the payload; PALLAS_NONE: none */
 	uint32_t region; /* of an ENTER: index in regions */
 	uint16_t closes; /* of an END: the record of its START */
-	uint8_t size, kind;
+	enum pallas_record_kind kind;
 	struct series times;
 	struct bytes attributes;
-	struct bytes attribute_spills; /* earlier lists, in the scratch file */
-	uint64_t attributes_spilled;   /* bytes */
+	struct bytes spills; /* earlier lists, in the scratch file */
+	uint64_t spilled;    /* their bytes */
 };
 
 struct sequence {
-	uint64_t hash;
 	uint32_t *tokens;
 	uint32_t ntokens;
 	uint32_t next_last;  /* next loop body with the same last token */
@@ -41,8 +38,12 @@ struct sequence {
 	uint64_t spilled;    /* their number */
 	uint64_t count;	     /* occurrences */
 	uint8_t type, height;
-	bool same; /* exclusive durations equal the durations so far, and are not stored */
 	struct series durations, exclusive, starts;
+};
+
+/* Adjacent bytes of the scratch file; lists of them are in `struct bytes`. */
+struct scratch_part {
+	uint64_t at, n;
 };
 
 struct loop_entry {
@@ -78,9 +79,10 @@ struct held_call {
 struct thread_writer {
 	char *shown;
 	int dirfd;
-	struct scratch scratch;
+	int scratch_fd; /* of a file without a name; -1 before its first use */
+	uint64_t scratch_size;
 	uint32_t archive, thread;
-	struct chunk_writer *event_data, *sequence_data;
+	struct data_file *event_data, *sequence_data;
 	size_t held;		/* bytes of unwritten elements */
 	size_t held_attributes; /* bytes of attribute lists in memory */
 	size_t held_tokens;	/* bytes of tokens in memory */
@@ -88,14 +90,14 @@ struct thread_writer {
 	bool failed, whole_blocks;
 
 	struct event_entry *events;
-	size_t nevents, event_room;
-	uint32_t *event_table; /* twice event_room slots */
+	size_t nevents;
+	struct hash event_of; /* record, reference */
 
 	struct sequence *sequences; /* 0 is the root */
-	uint32_t nsequences, sequence_room;
-	uint32_t *sequence_table;
-	uint32_t once;	      /* sequences with one occurrence */
-	uint32_t *last_table; /* loop bodies by their last token */
+	uint32_t nsequences;
+	struct hash sequence_of; /* hash of the keys, their number, type */
+	uint32_t once;		 /* sequences with one occurrence */
+	uint32_t *last_table;	 /* loop bodies by their last token */
 	struct loop_entry *loops;
 	uint32_t nloops;
 	struct hash loop_of; /* sequence, iterations */
@@ -111,58 +113,23 @@ struct thread_writer {
 	uint8_t *pairs; /* numbers of successive calls */
 
 	struct region_summary *regions;
-	size_t nregions, region_room;
+	size_t nregions;
 	uint64_t inlined;
 };
-
-static inline uint64_t hash_step(uint64_t h, uint64_t v)
-{
-	h = (h ^ v) * 0x9e3779b97f4a7c15u;
-	return h ^ h >> 29;
-}
-
-/*
- * A key is a token. The key of a loop has its iterations in the upper half and the id of its
- * sequence below, so it has a value before the loop is complete.
- */
-static inline uint64_t key_loop(uint32_t sequence, uint32_t iterations)
-{
-	return (uint64_t)iterations << 32 | pallas_token(TOKEN_LOOP, sequence);
-}
-
-static inline bool key_is_loop(uint64_t key)
-{
-	return (key & 3) == TOKEN_LOOP;
-}
-
-static inline uint32_t key_id(uint64_t key)
-{
-	return token_id((uint32_t)key);
-}
 
 int grammar_builder_init(struct thread_writer *w);
 void grammar_builder_fini(struct thread_writer *w);
 int grammar_builder_event(struct thread_writer *w, uint32_t entry, uint64_t time);
 int grammar_builder_finish(struct thread_writer *w);
+int sequence_flush(struct thread_writer *w, struct sequence *s);
+/* Adds the occurrences of loops among n tokens of a sequence that occurs `times` times. */
+void loops_count(struct thread_writer *w, const uint32_t *tokens, size_t n, uint64_t times);
 
-/* sequences.c: hash of keys; the sequence with these keys and type, or PALLAS_NONE; adds one. */
-uint64_t pallas_keys_hash(const uint64_t *keys, size_t n);
-uint32_t pallas_sequence_find(const struct thread_writer *w, const uint64_t *keys, size_t n,
-			      uint64_t hash, enum pallas_sequence_type type);
-uint32_t pallas_sequence_add(struct thread_writer *w, const uint64_t *keys, size_t n, uint64_t hash,
-			     enum pallas_sequence_type type);
-/* The loop body of 2 to `most` tokens that equals the last keys; PALLAS_NONE if there is none. */
-uint32_t pallas_sequence_tail(const struct thread_writer *w, const uint64_t *end, size_t most);
-bool pallas_sequence_starts(const struct thread_writer *w, uint32_t id, uint64_t key);
-uint8_t pallas_keys_height(const struct thread_writer *w, const uint64_t *keys, size_t n);
-int pallas_sequence_occurs(struct thread_writer *w, uint32_t id, uint64_t first, uint64_t last,
-			   uint64_t exclusive);
-int pallas_sequence_flush(struct thread_writer *w, struct sequence *s);
-/* The token of a key; gives a loop its id. PALLAS_NONE out of memory. */
-uint32_t pallas_key_token(struct thread_writer *w, uint64_t key);
-void pallas_loops_count(struct thread_writer *w, const uint32_t *tokens, size_t n, uint64_t times);
-int pallas_sequences_init(struct thread_writer *w);
-void pallas_sequences_fini(struct thread_writer *w);
-int archive_writer_fail(struct thread_writer *w, int err);
+/*
+ * thread_writer.c: appends `size` bytes to the scratch file and adds their offset to `parts`, which
+ * joins adjacent ones. Returns 0, or -errno after one message.
+ */
+int thread_writer_spill(struct thread_writer *w, const void *data, size_t size, struct bytes *parts)
+	__attribute__((warn_unused_result));
 
 #endif

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/ovni/event.h"
 #include "trace/base/log.h"
 #include "trace/pallas/attributes.h"
 #include "trace/pallas/write/grammar_builder.h"
@@ -19,13 +17,12 @@ struct thread_writer *thread_writer_new(int dirfd, const char *path, const char 
 					const struct thread_writer_options *options)
 {
 	struct thread_writer *w = calloc(1, sizeof(*w));
-	char *name = NULL;
 
 	if (!w) {
 		log_no_memory("while writing %s", shown);
 		return NULL;
 	}
-	w->dirfd = w->scratch.fd = -1;
+	w->dirfd = w->scratch_fd = -1;
 	w->archive = archive;
 	w->thread = thread;
 	w->whole_blocks = options->whole_blocks;
@@ -43,21 +40,13 @@ struct thread_writer *thread_writer_new(int dirfd, const char *path, const char 
 		log_error("%s: cannot open: %s", shown, strerror(errno));
 		goto fail;
 	}
-	if (asprintf(&name, "%s/%s", shown, PALLAS_EVENT_DATA) < 0)
-		goto no_memory;
-	w->event_data = chunk_writer_new(w->dirfd, PALLAS_EVENT_DATA, name, options->compression,
+	w->event_data = data_file_new(w->dirfd, PALLAS_EVENT_DATA, shown, options->compression,
+				      options->encoding, options->level);
+	w->sequence_data = data_file_new(w->dirfd, PALLAS_SEQ_DATA, shown, options->compression,
 					 options->encoding, options->level);
-	free(name);
-	if (asprintf(&name, "%s/%s", shown, PALLAS_SEQ_DATA) < 0)
-		goto no_memory;
-	w->sequence_data = chunk_writer_new(w->dirfd, PALLAS_SEQ_DATA, name, options->compression,
-					    options->encoding, options->level);
-	free(name);
 	if (!w->event_data || !w->sequence_data)
 		goto fail;
 	return w;
-no_memory:
-	log_no_memory("while writing %s", shown);
 fail:
 	thread_writer_free(w);
 	return NULL;
@@ -68,25 +57,26 @@ void thread_writer_free(struct thread_writer *w)
 	if (!w)
 		return;
 	for (size_t i = 0; i < w->nevents; i++) {
-		free(w->events[i].payload);
 		bytes_free(&w->events[i].attributes);
-		bytes_free(&w->events[i].attribute_spills);
-		pallas_series_free(&w->events[i].times, &w->held);
+		bytes_free(&w->events[i].spills);
+		series_free(&w->events[i].times);
 	}
 	free(w->events);
-	free(w->event_table);
+	hash_free(&w->event_of);
 	grammar_builder_fini(w);
-	(void)chunk_writer_close(w->event_data);
-	(void)chunk_writer_close(w->sequence_data);
+	(void)data_file_close(w->event_data);
+	(void)data_file_close(w->sequence_data);
 	if (w->dirfd >= 0)
 		close(w->dirfd);
-	pallas_scratch_close(&w->scratch);
+	if (w->scratch_fd >= 0)
+		close(w->scratch_fd);
 	free(w->regions);
 	free(w->shown);
 	free(w);
 }
 
-int archive_writer_fail(struct thread_writer *w, int err)
+/* Reports a lack of memory once. Returns `err`. */
+static int fail(struct thread_writer *w, int err)
 {
 	if (!w->failed && err == -ENOMEM)
 		log_no_memory("while writing %s", w->shown);
@@ -94,114 +84,123 @@ int archive_writer_fail(struct thread_writer *w, int err)
 	return err;
 }
 
-/* ---- events ---- */
+/* ---- the scratch file ---- */
 
-static uint64_t event_hash(uint32_t record, const void *payload, size_t size)
+static int scratch_open(struct thread_writer *w)
 {
-	const uint8_t *at = payload;
-	uint64_t h = hash_step(hash_step(0, record), size), part;
+	static const char name[] = ".scratch";
 
-	for (; size >= 8; size -= 8, at += 8) {
-		memcpy(&part, at, 8);
-		h = hash_step(h, part);
-	}
-	part = 0;
-	if (size)
-		memcpy(&part, at, size);
-	return hash_step(h, part);
-}
-
-static int events_grow(struct thread_writer *w)
-{
-	size_t room = w->event_room ? 2 * w->event_room : 64;
-	struct event_entry *events = realloc(w->events, room * sizeof(*events));
-	uint32_t *table;
-
-	if (!events)
-		return -ENOMEM;
-	w->events = events;
-	table = malloc(2 * room * sizeof(*table));
-	if (!table)
-		return -ENOMEM;
-	memset(table, 0xff, 2 * room * sizeof(*table));
-	for (uint32_t i = 0; i < w->nevents; i++) {
-		size_t slot = w->events[i].hash & (2 * room - 1);
-
-		while (table[slot] != PALLAS_NONE)
-			slot = (slot + 1) & (2 * room - 1);
-		table[slot] = i;
-	}
-	free(w->event_table);
-	w->event_table = table;
-	w->event_room = room;
+	w->scratch_fd =
+		openat(w->dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (w->scratch_fd < 0 || unlinkat(w->dirfd, name, 0) < 0)
+		return -errno;
 	return 0;
 }
 
-/* Finds or adds the summary of the region of an ENTER event. */
-static int region_of(struct thread_writer *w, struct event_entry *e)
+int thread_writer_spill(struct thread_writer *w, const void *data, size_t size, struct bytes *parts)
 {
-	uint32_t region = get_u32(e->payload);
-	struct region_summary *r;
+	struct scratch_part *last = NULL;
+	const char *from = data;
+	int err = w->scratch_fd < 0 ? scratch_open(w) : 0;
 
-	for (size_t i = w->nregions; i-- > 0 && i + 64 > w->nregions;) {
-		if (w->regions[i].region == region) {
-			e->region = (uint32_t)i;
-			return 0;
+	if (err)
+		goto out;
+	if (parts->size)
+		last = (struct scratch_part *)(parts->data + parts->size) - 1;
+	if (last && last->at + last->n == w->scratch_size)
+		last->n += size;
+	else
+		bytes_put(parts, &(struct scratch_part){w->scratch_size, size}, sizeof(*last));
+	if (parts->failed) {
+		err = -ENOMEM;
+		goto out;
+	}
+	while (size) {
+		ssize_t n = pwrite(w->scratch_fd, from, size, (off_t)w->scratch_size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			err = -errno;
+			goto out;
+		}
+		from += n;
+		size -= (size_t)n;
+		w->scratch_size += (uint64_t)n;
+	}
+out:
+	if (err)
+		log_error("%s: cannot write a scratch file: %s", w->shown, strerror(-err));
+	return err;
+}
+
+/* Copies parts of the scratch file to thread.pallas; with times > 0 they are tokens, whose loops
+ * are counted. */
+static int put_spills(struct thread_writer *w, struct pallas_out *out, const struct bytes *parts,
+		      uint64_t times)
+{
+	const struct scratch_part *part = (const struct scratch_part *)parts->data;
+	size_t n = parts->size / sizeof(*part);
+	uint32_t copy[4096];
+	int err;
+
+	for (size_t i = 0; i < n; i++) {
+		for (uint64_t at = 0; at < part[i].n; at += sizeof(copy)) {
+			uint64_t left = part[i].n - at;
+			size_t size = left < sizeof(copy) ? (size_t)left : sizeof(copy);
+
+			err = pallas_file_at(w->scratch_fd, copy, size, part[i].at + at);
+			if (err) {
+				log_error("%s: cannot read the scratch file: %s", w->shown,
+					  strerror(-err));
+				return err;
+			}
+			if (times)
+				loops_count(w, copy, size / 4, times);
+			pallas_out_put(out, copy, size);
 		}
 	}
-	if (w->nregions == w->region_room) {
-		size_t room = w->region_room ? 2 * w->region_room : 16;
-
-		r = realloc(w->regions, room * sizeof(*r));
-		if (!r)
-			return -ENOMEM;
-		w->regions = r;
-		w->region_room = room;
-	}
-	w->regions[w->nregions] = (struct region_summary){.region = region};
-	e->region = (uint32_t)w->nregions++;
 	return 0;
 }
 
-uint32_t thread_writer_entry(struct thread_writer *w, uint32_t record, const void *payload,
-			     size_t size)
-{
-	uint64_t hash = event_hash(record, payload, size);
-	const struct pallas_record_spec *spec = pallas_record_spec(record);
-	struct event_entry *e;
-	size_t slot;
+/* ---- events ---- */
 
-	if (w->nevents == w->event_room && events_grow(w))
+uint32_t thread_writer_entry(struct thread_writer *w, uint32_t record, uint32_t ref)
+{
+	const struct pallas_record_spec *spec = pallas_record_spec(record);
+	uint32_t *at = hash_at(&w->event_of, (struct hash_key){.a = record, .b = ref});
+	struct region_summary *region;
+	struct event_entry *e;
+
+	if (!at)
 		return PALLAS_NONE;
-	for (slot = hash & (2 * w->event_room - 1); w->event_table[slot] != PALLAS_NONE;
-	     slot = (slot + 1) & (2 * w->event_room - 1)) {
-		e = &w->events[w->event_table[slot]];
-		if (e->hash == hash && e->record == record && e->size == size &&
-		    (size == 0 || memcmp(e->payload, payload, size) == 0))
-			return w->event_table[slot];
+	if (*at != HASH_NONE)
+		return *at;
+	e = w->nevents < PALLAS_ID_MAX ? ARRAY_ADD(w->events, w->nevents) : NULL;
+	if (!e)
+		return PALLAS_NONE;
+	*e = (struct event_entry){
+		.record = record,
+		.ref = ref,
+		.region = PALLAS_NONE,
+		.kind = spec ? spec->kind : PALLAS_SINGLE,
+		.closes = spec ? spec->closes : 0,
+	};
+	if (record == PALLAS_ENTER && ref != PALLAS_NONE) {
+		region = ARRAY_ADD(w->regions, w->nregions);
+		if (!region) {
+			w->nevents--;
+			return PALLAS_NONE;
+		}
+		*region = (struct region_summary){.region = ref};
+		e->region = (uint32_t)(region - w->regions);
 	}
-	if (w->nevents >= PALLAS_ID_MAX || size > PALLAS_PAYLOAD_MAX)
-		return PALLAS_NONE;
-	e = &w->events[w->nevents];
-	*e = (struct event_entry){.hash = hash, .record = record, .size = (uint8_t)size};
-	e->kind = spec ? (uint8_t)spec->kind : PALLAS_SINGLE;
-	e->closes = spec ? spec->closes : 0;
-	e->region = PALLAS_NONE;
-	e->payload = malloc(size ? size : 1);
-	if (!e->payload)
-		return PALLAS_NONE;
-	if (size)
-		memcpy(e->payload, payload, size);
-	if (record == PALLAS_ENTER && size >= 4 && region_of(w, e)) {
-		free(e->payload);
-		return PALLAS_NONE;
-	}
-	w->event_table[slot] = (uint32_t)w->nevents;
-	return (uint32_t)w->nevents++;
+	*at = (uint32_t)(e - w->events);
+	return *at;
 }
 
-#define ATTRIBUTES_HELD                                                                            \
-	(8u << 20) /* bytes of attribute lists in memory, before they go to the scratch file */
+/* Bytes of attribute lists in memory, before they go to the scratch file. */
+#define ATTRIBUTES_HELD (8u << 20)
 
 static int attributes_spill(struct thread_writer *w)
 {
@@ -211,11 +210,10 @@ static int attributes_spill(struct thread_writer *w)
 
 		if (e->attributes.size == 0)
 			continue;
-		err = pallas_scratch_put(&w->scratch, w->dirfd, w->shown, e->attributes.data,
-					 e->attributes.size, &e->attribute_spills);
+		err = thread_writer_spill(w, e->attributes.data, e->attributes.size, &e->spills);
 		if (err)
-			return archive_writer_fail(w, err);
-		e->attributes_spilled += e->attributes.size;
+			return fail(w, err);
+		e->spilled += e->attributes.size;
 		bytes_free(&e->attributes);
 	}
 	w->held_attributes = 0;
@@ -237,14 +235,16 @@ int thread_writer_values(struct thread_writer *w, uint32_t entry, uint8_t nvalue
 	bytes_u8(&e->attributes, nvalues);
 	bytes_put(&e->attributes, values, size);
 	if (e->attributes.failed)
-		return archive_writer_fail(w, -ENOMEM);
+		return fail(w, -ENOMEM);
 	w->held_attributes += whole;
 	return w->held_attributes > ATTRIBUTES_HELD ? attributes_spill(w) : 0;
 }
 
 static int times_flush(struct thread_writer *w, struct event_entry *e)
 {
-	return pallas_series_flush(&e->times, VECTOR_TIMES, w->event_data, NULL, &w->held);
+	uint64_t offset = PALLAS_INVALID;
+
+	return series_flush(&e->times, VECTOR_TIMES, w->event_data, &offset, &w->held);
 }
 
 /* Writes the elements in memory of vectors with at least `least` of them. */
@@ -260,7 +260,7 @@ static int flush_vectors(struct thread_writer *w, uint32_t least)
 	for (uint32_t i = 0; i < w->nsequences; i++) {
 		struct sequence *s = &w->sequences[i];
 
-		err = s->durations.n >= least ? pallas_sequence_flush(w, s) : 0;
+		err = s->durations.n >= least ? sequence_flush(w, s) : 0;
 		if (err)
 			return err;
 	}
@@ -288,29 +288,27 @@ int thread_writer_event(struct thread_writer *w, uint32_t entry, uint64_t time)
 		log_error("%s: event %llu is %llu ns earlier than the one before", w->shown,
 			  (unsigned long long)w->total_events,
 			  (unsigned long long)(w->last_time - time));
-		return archive_writer_fail(w, -EINVAL);
+		return fail(w, -EINVAL);
 	}
 	if (w->total_events++ == 0)
 		w->first_time = time;
 	w->last_time = time;
-	err = pallas_series_add(&e->times, time, &w->held);
+	err = series_add(&e->times, time, &w->held);
 	if (err)
-		goto failed;
+		goto out;
 	if (e->times.n == CHUNK_ELEMENTS_MAX) {
 		err = times_flush(w, e);
 		if (err)
-			goto failed;
+			goto out;
 	}
 	if (__builtin_expect(w->held > THREAD_HELD, 0)) {
 		err = flush_elements(w);
 		if (err)
-			goto failed;
+			goto out;
 	}
 	err = grammar_builder_event(w, entry, time);
-	if (!err)
-		return 0;
-failed:
-	return archive_writer_fail(w, err);
+out:
+	return err ? fail(w, err) : 0;
 }
 
 const struct region_summary *thread_writer_regions(const struct thread_writer *w, size_t *n)
@@ -321,190 +319,101 @@ const struct region_summary *thread_writer_regions(const struct thread_writer *w
 
 /* ---- thread.pallas ---- */
 
-/* Writes `b` to the file if it has at least `least` bytes. */
-static int drain(struct thread_writer *w, int fd, struct bytes *b, size_t least)
+static void put_map(struct pallas_out *out, size_t n)
 {
-	size_t at = 0;
-
-	if (b->failed)
-		return -ENOMEM;
-	if (b->size < least)
-		return 0;
-	while (at < b->size) {
-		ssize_t n = write(fd, b->data + at, b->size - at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			int err = -errno;
-
-			log_error("%s/%s: cannot write: %s", w->shown, PALLAS_THREAD,
-				  strerror(-err));
-			return err;
-		}
-		at += (size_t)n;
-	}
-	b->size = 0;
-	return 0;
+	pallas_out_u64(out, n);
+	for (uint32_t i = 0; i < n; i++)
+		pallas_out_u32(out, i);
 }
 
-#define DRAIN_BYTES (256u << 10)
-
-static void put_map(struct bytes *b, size_t n)
+static int put_events(struct thread_writer *w, struct pallas_out *out)
 {
-	bytes_u64(b, n);
-	for (size_t i = 0; i < n; i++)
-		bytes_u32(b, (uint32_t)i);
-}
-
-/* Copies parts of the scratch file; with times > 0 they are tokens, whose loops are counted. */
-static int put_spills(struct thread_writer *w, int fd, struct bytes *b, const struct bytes *parts,
-		      uint64_t times)
-{
-	const struct scratch_part *part;
-	size_t n = scratch_parts(parts, &part);
-	uint32_t copy[4096];
-	int err;
-
-	for (size_t i = 0; i < n; i++) {
-		for (uint64_t at = 0; at < part[i].n; at += sizeof(copy)) {
-			uint64_t left = part[i].n - at;
-			size_t size = left < sizeof(copy) ? (size_t)left : sizeof(copy);
-
-			err = pallas_file_at(w->scratch.fd, copy, size, part[i].at + at);
-			if (err) {
-				log_error("%s: cannot read the scratch file: %s", w->shown,
-					  strerror(-err));
-				return err;
-			}
-			if (times)
-				pallas_loops_count(w, copy, size / 4, times);
-			bytes_put(b, copy, size);
-			err = drain(w, fd, b, DRAIN_BYTES);
-			if (err)
-				return err;
-		}
-	}
-	return 0;
-}
-
-static int put_events(struct thread_writer *w, int fd, struct bytes *b)
-{
-	int err = 0;
-
 	for (size_t i = 0; i < w->nevents; i++) {
-		struct event_entry *e = &w->events[i];
+		const struct event_entry *e = &w->events[i];
+		uint8_t payload = e->ref == PALLAS_NONE ? 0 : sizeof(e->ref), size = 5 + payload;
+		int err;
 
-		bytes_u32(b, e->record);
-		bytes_u8(b, (uint8_t)(5 + e->size));
-		bytes_put(b, e->payload, e->size);
-		bytes_u64(b, e->attributes_spilled + e->attributes.size);
-		err = put_spills(w, fd, b, &e->attribute_spills, 0);
+		pallas_out_u32(out, e->record);
+		pallas_out_put(out, &size, 1);
+		pallas_out_put(out, &e->ref, payload);
+		pallas_out_u64(out, e->spilled + e->attributes.size);
+		err = put_spills(w, out, &e->spills, 0);
 		if (err)
 			return err;
-		bytes_put(b, e->attributes.data, e->attributes.size);
-		err = pallas_series_describe(&e->times, VECTOR_TIMES, b);
-		if (err)
-			return err;
-		err = drain(w, fd, b, DRAIN_BYTES);
-		if (err)
-			goto out;
+		pallas_out_put(out, e->attributes.data, e->attributes.size);
+		series_describe(&e->times, VECTOR_TIMES, out);
 	}
-out:
-	put_map(b, w->nevents);
-	return err;
+	put_map(out, w->nevents);
+	return 0;
 }
 
-static int put_tokens(struct thread_writer *w, int fd, struct bytes *b, const struct sequence *s)
+static int put_sequences(struct thread_writer *w, struct pallas_out *out)
 {
-	int err = put_spills(w, fd, b, &s->spills, s->count);
-
-	pallas_loops_count(w, s->tokens, s->ntokens, s->count);
-	bytes_put(b, s->tokens, 4 * (size_t)s->ntokens);
-	return err;
-}
-
-static int put_sequences(struct thread_writer *w, int fd, struct bytes *b)
-{
-	int err = 0;
-
 	for (uint32_t i = 0; i < w->nsequences; i++) {
 		const struct sequence *s = &w->sequences[i];
+		int err;
 
-		bytes_u32(b, s->type);
-		bytes_u64(b, s->spilled + s->ntokens);
-		err = put_tokens(w, fd, b, s);
+		pallas_out_u32(out, s->type);
+		pallas_out_u64(out, s->spilled + s->ntokens);
+		err = put_spills(w, out, &s->spills, s->count);
 		if (err)
 			return err;
-		err = pallas_series_describe(&s->durations, VECTOR_DURATIONS, b);
-		if (err)
-			return err;
-		err = pallas_series_describe(s->same ? &s->durations : &s->exclusive,
-					     VECTOR_DURATIONS, b);
-		if (err)
-			return err;
-		err = pallas_series_describe(&s->starts, VECTOR_TIMES, b);
-		if (err)
-			return err;
-		err = drain(w, fd, b, DRAIN_BYTES);
-		if (err)
-			goto out;
+		loops_count(w, s->tokens, s->ntokens, s->count);
+		pallas_out_put(out, s->tokens, 4 * (size_t)s->ntokens);
+		series_describe(&s->durations, VECTOR_DURATIONS, out);
+		series_describe(&s->exclusive, VECTOR_DURATIONS, out);
+		series_describe(&s->starts, VECTOR_TIMES, out);
 	}
-out:
-	put_map(b, w->nsequences);
-	return err;
+	put_map(out, w->nsequences);
+	return 0;
 }
 
-static void put_loops(struct thread_writer *w, struct bytes *b)
+static void put_loops(const struct thread_writer *w, struct pallas_out *out)
 {
 	for (uint32_t i = 0; i < w->nloops; i++) {
-		bytes_u32(b, pallas_token(TOKEN_SEQUENCE, w->loops[i].sequence));
-		bytes_u32(b, w->loops[i].iterations);
-		bytes_u64(b, w->loops[i].occurrences);
+		pallas_out_u32(out, pallas_token(TOKEN_SEQUENCE, w->loops[i].sequence));
+		pallas_out_u32(out, w->loops[i].iterations);
+		pallas_out_u64(out, w->loops[i].occurrences);
 	}
-	put_map(b, w->nloops);
+	put_map(out, w->nloops);
 }
 
 static int put_thread(struct thread_writer *w)
 {
-	struct bytes b = {0};
-	int err, fd = openat(w->dirfd, PALLAS_THREAD,
-			     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	struct pallas_out out;
+	int closed, err = pallas_out_create(&out, w->dirfd, PALLAS_THREAD, w->shown);
 
-	if (fd < 0) {
-		err = -errno;
-		log_error("%s/%s: cannot create: %s", w->shown, PALLAS_THREAD, strerror(-err));
+	if (err)
 		return err;
-	}
-	bytes_u32(&b, w->thread);
-	bytes_u32(&b, w->archive);
-	bytes_u64(&b, w->nevents);
-	bytes_u64(&b, w->nsequences);
-	bytes_u64(&b, w->nloops);
-	bytes_u32(&b, 0);
-	bytes_u64(&b, w->first_time);
-	err = put_events(w, fd, &b);
+	pallas_out_u32(&out, w->thread);
+	pallas_out_u32(&out, w->archive);
+	pallas_out_u64(&out, w->nevents);
+	pallas_out_u64(&out, w->nsequences);
+	pallas_out_u64(&out, w->nloops);
+	pallas_out_u32(&out, 0); /* the root */
+	pallas_out_u64(&out, w->first_time);
+	err = put_events(w, &out);
 	if (err)
 		goto out;
-	err = put_sequences(w, fd, &b);
+	err = put_sequences(w, &out);
 	if (err)
 		goto out;
-	put_loops(w, &b);
-	if (err)
-		goto out;
-	err = drain(w, fd, &b, 1);
+	put_loops(w, &out);
 out:
-	bytes_free(&b);
-	if (close(fd) < 0 && !err) {
-		err = -errno;
-		log_error("%s/%s: cannot write: %s", w->shown, PALLAS_THREAD, strerror(-err));
-	}
+	closed = pallas_out_close(&out);
+	return err ? err : closed;
+}
+
+static int data_close(struct data_file **file)
+{
+	int err = data_file_close(*file);
+
+	*file = NULL;
 	return err;
 }
 
 int thread_writer_finish(struct thread_writer *w)
 {
-	struct chunk_writer *files[2] = {w->event_data, w->sequence_data};
 	int err;
 
 	if (w->total_events == 0) {
@@ -513,26 +422,24 @@ int thread_writer_finish(struct thread_writer *w)
 	}
 	err = grammar_builder_finish(w);
 	if (err)
-		goto fail;
+		goto out;
 	for (size_t i = 0; i < w->nevents; i++) {
 		if (w->events[i].times.total + w->events[i].times.n == 0) {
 			log_error("%s: event entry %zu has no occurrence", w->shown, i);
 			err = -EINVAL;
-			goto fail;
+			goto out;
 		}
 	}
 	err = flush_vectors(w, 0);
 	if (err)
-		goto fail;
-	w->event_data = w->sequence_data = NULL;
-	for (unsigned i = 0; i < 2; i++)
-		err = chunk_writer_close(files[i]) ?: err;
+		goto out;
+	err = data_close(&w->event_data);
 	if (err)
-		goto fail;
+		goto out;
+	err = data_close(&w->sequence_data);
+	if (err)
+		goto out;
 	err = put_thread(w);
-	if (err)
-		goto fail;
-	return 0;
-fail:
-	return archive_writer_fail(w, err);
+out:
+	return err ? fail(w, err) : 0;
 }

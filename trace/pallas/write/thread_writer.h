@@ -53,11 +53,11 @@ struct thread_writer *thread_writer_new(int dirfd, const char *path, const char 
 					const struct thread_writer_options *options);
 
 /*
- * Returns the index of an event entry, added if it is new, or PALLAS_NONE out of memory. `size` is
- * at most PALLAS_PAYLOAD_MAX. Every entry must occur before the end (rule R10).
+ * Returns the index of an event entry, added if it is new, or PALLAS_NONE out of memory. The
+ * payload is the reference of a string or region, PALLAS_NONE for no payload. Every entry must
+ * occur before the end (rule R10).
  */
-uint32_t thread_writer_entry(struct thread_writer *w, uint32_t record, const void *payload,
-			     size_t size);
+uint32_t thread_writer_entry(struct thread_writer *w, uint32_t record, uint32_t ref);
 
 /*
  * Adds an occurrence of an entry. `time` (ns) must not decrease. Returns 0, or -errno after one
