@@ -30,7 +30,6 @@
 #include "trace/base/status.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/log.h"
-#include "trace/pallas/attributes.h"
 #include "trace/base/array.h"
 #include "trace/pallas/pallas_record.h"
 #include "trace/pallas/write/archive_writer.h"

@@ -26,7 +26,6 @@
 #include "trace/ovni/event.h"
 #include "trace/base/json.h"
 #include "trace/base/log.h"
-#include "trace/pallas/attributes.h"
 #include "trace/base/array.h"
 #include "trace/pallas/read/expand.h"
 #include "trace/pallas/pallas_record.h"

@@ -19,7 +19,6 @@
 #include "tools/pallas/pallas_command.h"
 #include "trace/base/digits.h"
 #include "trace/base/log.h"
-#include "trace/pallas/attributes.h"
 #include "trace/pallas/read/expand.h"
 #include "trace/pallas/pallas_record.h"
 
@@ -273,7 +272,7 @@ static void put_value(struct printer *p, const struct pallas_archive *a,
 		      const struct pallas_value *v)
 {
 	static const uint8_t widths[] = {0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 4, 4};
-	const struct pallas_attribute *attr = pallas_definitions_attribute(&a->part.defs, v->ref);
+	const struct pallas_attribute *attr = pallas_attribute(&p->trace, a, v->ref);
 	const char *name = NULL, *text;
 	uint8_t type;
 	uint64_t u = 0;
@@ -282,8 +281,6 @@ static void put_value(struct printer *p, const struct pallas_archive *a,
 	float f;
 	char number[32];
 
-	if (!attr)
-		attr = pallas_definitions_attribute(&p->trace.part.defs, v->ref);
 	if (attr)
 		name = pallas_string(&p->trace, a, attr->name);
 	snprintf(number, sizeof(number), "attribute %u", v->ref);

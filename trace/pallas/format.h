@@ -9,7 +9,7 @@
  *                            sequence_durations.dat   three vectors per sequence
  *
  * A token is 32 bits: two of type, thirty of id. All integers are little endian.
- * Specification: pallas.md 2 to 10.
+ * Specification: pallas.md 2 to 11.
  */
 #ifndef TRACE_PALLAS_FORMAT_H
 #define TRACE_PALLAS_FORMAT_H
@@ -51,6 +51,29 @@ enum pallas_encoding {
 enum pallas_token_type { TOKEN_INVALID = 0, TOKEN_EVENT = 1, TOKEN_SEQUENCE = 2, TOKEN_LOOP = 3 };
 
 enum pallas_sequence_type { SEQUENCE_BLOCK = 0, SEQUENCE_LOOP = 1 };
+
+enum pallas_vector_kind { VECTOR_TIMES, VECTOR_DURATIONS };
+
+/* Lists of the values of an occurrence, pallas.md 11. */
+#define PALLAS_LIST_HEADER  7
+#define PALLAS_VALUE_HEADER 6
+#define PALLAS_LIST_VALUES  127
+
+enum pallas_attribute_type {
+	PALLAS_TYPE_NONE = 0,
+	PALLAS_TYPE_U8,
+	PALLAS_TYPE_U16,
+	PALLAS_TYPE_U32,
+	PALLAS_TYPE_U64,
+	PALLAS_TYPE_I8,
+	PALLAS_TYPE_I16,
+	PALLAS_TYPE_I32,
+	PALLAS_TYPE_I64,
+	PALLAS_TYPE_FLOAT,
+	PALLAS_TYPE_DOUBLE,
+	PALLAS_TYPE_STRING,
+	PALLAS_TYPE_REFERENCE, /* this one and all after it: a u32 */
+};
 
 static inline uint32_t pallas_token(enum pallas_token_type type, uint32_t id)
 {

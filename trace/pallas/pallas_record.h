@@ -2,13 +2,12 @@
 /*
  * pallas_record: the table of Pallas event records: number, name, payload, text.
  *
- * In: the number of a record; out: its entry, or the text of an event. Reader, printer and exporter
- * use this table: a new record is one line in pallas_record.c. Specification: pallas.md 10, 18.
+ * In: the number of a record; out: its entry. Reader, printer and exporter use this table: a new
+ * record is one line in pallas_record.c. Specification: pallas.md 10, 18.
  */
 #ifndef TRACE_PALLAS_PALLAS_RECORD_H
 #define TRACE_PALLAS_PALLAS_RECORD_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum pallas_record {
@@ -34,7 +33,7 @@ struct pallas_record_spec {
 	uint16_t closes; /* of an END: the record that opens the block */
 	/*
 	 * Text with the fields of the payload in order: %u a u32, %U a u64, %r the region and %s
-	 * the string of a u32, %- a hidden u32, %+ a hidden u64, %T the third u32 again. NULL: the
+	 * the string of a u32, %+ a hidden u64, %T the third u32 again. NULL: the
 	 * payload has no defined layout.
 	 */
 	const char *text;
@@ -42,15 +41,5 @@ struct pallas_record_spec {
 
 /* The entry of a record, or NULL for numbers of 60 and more. */
 const struct pallas_record_spec *pallas_record_spec(uint32_t record);
-
-/* Returns the name of a region (kind 'r') or string ('s') by its reference, or NULL. */
-typedef const char *(*pallas_record_name_fn)(const void *arg, char kind, uint32_t ref);
-
-/*
- * Writes the text of an event as the reference tools do: at most `size` bytes with the NUL. Returns
- * the full length. A payload that is too short for its record gives "{.record=4, .size=9}".
- */
-size_t pallas_record_text(char *out, size_t size, uint32_t record, const uint8_t *payload,
-			  size_t payload_size, pallas_record_name_fn name, const void *arg);
 
 #endif

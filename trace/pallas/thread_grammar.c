@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "trace/pallas/cursor.h"
-#include "trace/pallas/pallas_file.h"
 #include "trace/pallas/thread_grammar.h"
 
 /* Compares the sub-arrays of a vector with its summary: sizes, order, bounds. */
@@ -117,8 +113,7 @@ static int sequence_read(struct pallas_sequence *s, struct cursor *c)
 	err = vector_read(&s->exclusive, VECTOR_DURATIONS, c);
 	if (err)
 		return err;
-	err = vector_read(&s->starts, VECTOR_TIMES, c);
-	return err;
+	return vector_read(&s->starts, VECTOR_TIMES, c);
 }
 
 static int loop_read(struct pallas_loop *l, struct cursor *c)
@@ -228,46 +223,39 @@ static int grammar_read(struct thread_grammar *g, struct cursor *c)
 
 	err = TABLE(g, events, c, 29, "events");
 	if (err)
-		goto out;
+		return err;
 	for (size_t i = 0; i < g->nevents; i++) {
 		err = event_read(&g->events[i], c);
 		if (err)
-			goto out;
+			return err;
 	}
-	if (err)
-		goto out;
 	err = map_read(&g->event_map, g->nevents, g->events, sizeof(*g->events), c, "event");
 	if (err)
-		goto out;
+		return err;
 	err = TABLE(g, sequences, c, 12, "sequences");
 	if (err)
-		goto out;
+		return err;
 	for (size_t i = 0; i < g->nsequences; i++) {
 		err = sequence_read(&g->sequences[i], c);
 		if (err)
-			goto out;
+			return err;
 	}
-	if (err)
-		goto out;
 	err = map_read(&g->sequence_map, g->nsequences, g->sequences, sizeof(*g->sequences), c,
 		       "sequence");
 	if (err)
-		goto out;
+		return err;
 	err = TABLE(g, loops, c, 16, "loops");
 	if (err)
-		goto out;
+		return err;
 	for (size_t i = 0; i < g->nloops; i++) {
 		err = loop_read(&g->loops[i], c);
 		if (err)
-			goto out;
+			return err;
 	}
-	if (err)
-		goto out;
 	err = map_read(&g->loop_map, g->nloops, g->loops, sizeof(*g->loops), c, "loop");
 	if (err)
-		goto out;
+		return err;
 	err = tokens_resolve(g, c);
-out:
 	if (err)
 		return err;
 	if (cursor_left(c))
@@ -280,6 +268,172 @@ out:
 	return 0;
 }
 
+/* ---- the whole grammar: cycles, depth, number of occurrences ---- */
+
+/*
+ * One depth-first walk without recursion orders the sequences, each after those that it contains;
+ * in the reverse order, the number of occurrences goes from the root down. The time depends on the
+ * number of tokens, not on the length of the expansion.
+ */
+enum { WHITE, GREY, BLACK };
+
+struct visit {
+	uint32_t sequence;
+	uint32_t below; /* levels below it so far */
+	uint64_t at;	/* next token */
+};
+
+static int walk(struct thread_grammar *g, struct visit *stack, uint8_t *colour, uint32_t *depths,
+		const char *shown)
+{
+	size_t n = 0;
+
+	stack[n++] = (struct visit){.sequence = g->root};
+	colour[g->root] = GREY;
+	while (n) {
+		struct visit *top = &stack[n - 1];
+		struct pallas_sequence *s = &g->sequences[top->sequence];
+		uint32_t token, next, level = 1;
+
+		if (s->ntokens == 0) {
+			log_error("%s: sequence %u is used, but has no tokens", shown, s->id);
+			return -EBADMSG;
+		}
+		if (top->at == s->ntokens) {
+			colour[top->sequence] = BLACK;
+			depths[top->sequence] = top->below + 1;
+			g->order[g->norder++] = top->sequence;
+			n--;
+			continue;
+		}
+		token = pallas_sequence_token(s, top->at);
+		next = token_id(token);
+		if (token_type(token) == TOKEN_EVENT) {
+			top->at++;
+			continue;
+		}
+		if (token_type(token) == TOKEN_LOOP) {
+			next = g->loops[next].sequence;
+			level = 2;
+		}
+		if (colour[next] == GREY) {
+			log_error("%s: sequence %u contains itself", shown, g->sequences[next].id);
+			return -EBADMSG;
+		}
+		if (colour[next] == WHITE) {
+			colour[next] = GREY;
+			stack[n++] = (struct visit){.sequence = next};
+			continue;
+		}
+		if (top->below < depths[next] + level - 1)
+			top->below = depths[next] + level - 1;
+		top->at++;
+	}
+	g->depth = depths[g->root];
+	return 0;
+}
+
+static int too_many(const char *shown)
+{
+	log_error("%s: the grammar expands to more than 2^64 events", shown);
+	return -EBADMSG;
+}
+
+/* Counts the occurrences from the root down. */
+static int count(struct thread_grammar *g, uint64_t *events, uint64_t *sequences, const char *shown)
+{
+	sequences[g->root] = 1;
+	for (uint32_t i = g->norder; i-- > 0;) {
+		const struct pallas_sequence *s = &g->sequences[g->order[i]];
+		uint64_t times = sequences[g->order[i]];
+
+		for (uint64_t k = 0; k < s->ntokens; k++) {
+			uint32_t token = pallas_sequence_token(s, k), id = token_id(token);
+			uint64_t add = times, *to = &events[id];
+
+			if (token_type(token) == TOKEN_SEQUENCE) {
+				to = &sequences[id];
+			} else if (token_type(token) == TOKEN_LOOP) {
+				struct pallas_loop *l = &g->loops[id];
+
+				to = &sequences[l->sequence];
+				if (__builtin_add_overflow(l->runs, times, &l->runs) ||
+				    __builtin_mul_overflow(times, (uint64_t)l->iterations, &add))
+					return too_many(shown);
+			} else if (__builtin_add_overflow(g->total_events, times,
+							  &g->total_events)) {
+				return too_many(shown);
+			}
+			if (__builtin_add_overflow(*to, add, to))
+				return too_many(shown);
+		}
+	}
+	return 0;
+}
+
+static int wrong_length(const char *shown, const char *what, uint32_t id, size_t place,
+			uint64_t has, uint64_t want)
+{
+	log_error("%s: %s %u (entry %zu) has %llu elements, its grammar makes %llu", shown, what,
+		  id, place, (unsigned long long)has, (unsigned long long)want);
+	return -EBADMSG;
+}
+
+static int compare(const struct thread_grammar *g, const uint64_t *events,
+		   const uint64_t *sequences, const char *shown)
+{
+	for (size_t i = 0; i < g->nevents; i++) {
+		const struct pallas_event *e = &g->events[i];
+
+		if (e->times.n != events[i])
+			return wrong_length(shown, "the vector of event", e->id, i, e->times.n,
+					    events[i]);
+	}
+	for (size_t i = 0; i < g->nsequences; i++) {
+		const struct pallas_sequence *s = &g->sequences[i];
+
+		if (s->durations.n != sequences[i])
+			return wrong_length(shown, "the duration vector of sequence", s->id, i,
+					    s->durations.n, sequences[i]);
+		if (s->exclusive.n != sequences[i])
+			return wrong_length(shown, "the exclusive duration vector of sequence",
+					    s->id, i, s->exclusive.n, sequences[i]);
+		if (s->starts.n != sequences[i])
+			return wrong_length(shown, "the start vector of sequence", s->id, i,
+					    s->starts.n, sequences[i]);
+	}
+	return 0;
+}
+
+static int verify(struct thread_grammar *g, const char *shown)
+{
+	size_t n = g->nsequences;
+	struct visit *stack = calloc(n + 1, sizeof(*stack));
+	uint8_t *colour = calloc(n + 1, 1);
+	uint32_t *depths = calloc(n + 1, sizeof(*depths));
+	uint64_t *events = calloc(g->nevents + 1, sizeof(*events));
+	uint64_t *sequences = calloc(n + 1, sizeof(*sequences));
+	int err = -ENOMEM;
+
+	g->order = calloc(n + 1, sizeof(*g->order));
+	if (!stack || !colour || !depths || !events || !sequences || !g->order)
+		goto out;
+	err = walk(g, stack, colour, depths, shown);
+	if (err)
+		goto out;
+	err = count(g, events, sequences, shown);
+	if (err)
+		goto out;
+	err = compare(g, events, sequences, shown);
+out:
+	free(stack);
+	free(colour);
+	free(depths);
+	free(events);
+	free(sequences);
+	return err;
+}
+
 int thread_grammar_parse(struct thread_grammar *g, uint8_t *bytes, size_t size, const char *shown)
 {
 	struct cursor c;
@@ -290,25 +444,13 @@ int thread_grammar_parse(struct thread_grammar *g, uint8_t *bytes, size_t size, 
 	err = grammar_read(g, &c);
 	if (err)
 		goto out;
-	err = thread_grammar_verify(g, shown);
+	err = verify(g, shown);
 out:
 	if (err == -ENOMEM)
 		log_no_memory("for the grammar of %s", shown);
 	if (err)
 		thread_grammar_free(g);
 	return err;
-}
-
-int thread_grammar_load(struct thread_grammar *g, int dirfd, const char *path, const char *shown,
-			size_t most)
-{
-	uint8_t *bytes;
-	size_t size;
-	int err;
-
-	*g = (struct thread_grammar){0};
-	err = pallas_file_read(dirfd, path, shown, most, &bytes, &size);
-	return err ? err : thread_grammar_parse(g, bytes, size, shown);
 }
 
 void thread_grammar_free(struct thread_grammar *g)
@@ -322,4 +464,67 @@ void thread_grammar_free(struct thread_grammar *g)
 	free(g->order);
 	free(g->bytes);
 	*g = (struct thread_grammar){0};
+}
+
+void pallas_vector_total(const struct pallas_vector *v, uint64_t *low, uint64_t *high)
+{
+	uint64_t sum = 0, most = 0;
+
+	/* the mean m of n elements is rounded down: the sum is in [m n, m n + n - 1] */
+	for (uint64_t i = 0; i < v->nsubs; i++) {
+		struct pallas_sub sub = pallas_vector_sub(v, i);
+		uint64_t part, top, exact = sub.min == sub.max;
+
+		if (__builtin_mul_overflow(sub.mean, sub.n, &part) ||
+		    __builtin_add_overflow(sum, part, &sum))
+			sum = UINT64_MAX;
+		if (sub.n == 1 || exact)
+			top = part;
+		else if (__builtin_add_overflow(part, sub.n - 1, &top))
+			top = UINT64_MAX;
+		if (__builtin_add_overflow(most, top, &most))
+			most = UINT64_MAX;
+	}
+	*low = sum;
+	*high = most;
+}
+
+int pallas_list_next(const struct pallas_event *e, const uint8_t **at, struct pallas_list *list)
+{
+	size_t left = e->attributes_size - (size_t)(*at - e->attributes);
+	uint16_t size;
+
+	if (left == 0)
+		return 0;
+	if (left < PALLAS_LIST_HEADER)
+		return -EBADMSG;
+	size = get_u16(*at + 4);
+	if (size < PALLAS_LIST_HEADER || size > left)
+		return -EBADMSG;
+	list->occurrence = get_i32(*at);
+	list->nvalues = (*at)[6];
+	list->values = *at + PALLAS_LIST_HEADER;
+	list->end = *at + size;
+	*at += size;
+	return 1;
+}
+
+int pallas_value_next(struct pallas_list *list, struct pallas_value *value)
+{
+	size_t left = (size_t)(list->end - list->values);
+	uint16_t size;
+
+	if (list->nvalues == 0)
+		return left ? -EBADMSG : 0;
+	if (left < PALLAS_VALUE_HEADER)
+		return -EBADMSG;
+	size = get_u16(list->values);
+	if (size < PALLAS_VALUE_HEADER || size > left)
+		return -EBADMSG;
+	value->ref = get_u32(list->values + 2);
+	value->bytes = list->values + PALLAS_VALUE_HEADER;
+	value->size = (uint16_t)(size - PALLAS_VALUE_HEADER);
+	list->values += size;
+	list->nvalues--;
+	return 1;
 }

@@ -6,7 +6,7 @@
  * (the reader applies the id maps). Large parts (tokens, sub-array descriptions, payloads) stay in
  * the bytes of the file. Invariant after thread_grammar_parse(): every token is valid, the grammar
  * has no cycle, and the length of each vector is the number of its occurrences in the expansion.
- * Specification: pallas.md 7, 8, 13, 22.
+ * Specification: pallas.md 7, 8, 11, 13, 22; rules R13 and R14.
  */
 #ifndef TRACE_PALLAS_THREAD_GRAMMAR_H
 #define TRACE_PALLAS_THREAD_GRAMMAR_H
@@ -16,8 +16,6 @@
 
 #include "trace/ovni/event.h"
 #include "trace/pallas/format.h"
-
-enum pallas_vector_kind { VECTOR_TIMES, VECTOR_DURATIONS };
 
 /* One vector: its summary, and its sub-arrays. */
 struct pallas_vector {
@@ -108,18 +106,32 @@ static inline uint32_t pallas_sequence_token(const struct pallas_sequence *s, ui
 }
 
 /*
- * Reads thread.pallas at `path` below `dirfd`, of at most `most` bytes; `shown` is its name in
- * messages. Returns 0, or -errno after one message.
+ * Reads the bytes of a thread.pallas (from malloc()), which it owns, also after a failure; `shown`
+ * is its name in messages. Returns 0, or -errno after one message.
  */
-int thread_grammar_load(struct thread_grammar *g, int dirfd, const char *path, const char *shown,
-			size_t most) __attribute__((warn_unused_result));
-
-/* The same from memory: owns `bytes` (from malloc()), also after a failure. */
 int thread_grammar_parse(struct thread_grammar *g, uint8_t *bytes, size_t size, const char *shown)
 	__attribute__((warn_unused_result));
 void thread_grammar_free(struct thread_grammar *g); /* accepts a zeroed struct */
 
-/* Internal (grammar_rules.c): order and depth of the sequences, lengths of the vectors. */
-int thread_grammar_verify(struct thread_grammar *g, const char *shown);
+struct pallas_list {
+	int32_t occurrence; /* 0 is the first of its event */
+	uint8_t nvalues;
+	const uint8_t *values, *end;
+};
+
+struct pallas_value {
+	uint32_t ref; /* the attribute */
+	const uint8_t *bytes;
+	uint16_t size;
+};
+
+/*
+ * Reads the list at *at, which starts at e->attributes, and advances *at. Returns 1, 0 at the end,
+ * or -EBADMSG without a message: a list ends inside its buffer, and a value inside its list.
+ */
+int pallas_list_next(const struct pallas_event *e, const uint8_t **at, struct pallas_list *list);
+
+/* Reads the value at list->values and advances it. Returns 1, 0 at the end, or -EBADMSG. */
+int pallas_value_next(struct pallas_list *list, struct pallas_value *value);
 
 #endif

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/base/array.h"
+#include "trace/base/text.h"
 #include "trace/pallas/read/archive.h"
 #include "trace/pallas/cursor.h"
 #include "trace/pallas/pallas_file.h"
@@ -22,34 +24,96 @@ const char *const pallas_encoding_names[PALLAS_ENCODING_COUNT] = {
 	"LeadingZeroes",
 };
 
-static int by_id(const void *a, const void *b)
+/* Rows of a table begin with their reference or id. */
+static int by_ref(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
 	return (x > y) - (x < y);
 }
 
-/* Reads location groups or locations: both have 12 bytes: id, name, parent. */
-static int places_read(struct pallas_location **rows, size_t *count, struct cursor *c,
-		       const char *what)
+/* Reads a table whose rows are `size` bytes in the file as in memory, without pointers. */
+static int rows_read(struct cursor *c, void *table, size_t *count, size_t size, const char *what)
 {
-	size_t n = cursor_count(c, 12, what);
+	size_t n = cursor_count(c, size, what);
+	const uint8_t *bytes = cursor_bytes(c, n * size, what);
+	void *rows;
+
+	if (!bytes)
+		return -EBADMSG;
+	rows = malloc(n ? n * size : 1);
+	if (!rows)
+		return -ENOMEM;
+	memcpy(rows, bytes, n * size);
+	qsort(rows, n, size, by_ref);
+	*(void **)table = rows;
+	*count = n;
+	return 0;
+}
+
+#define ROWS(c, part, field, what)                                                                 \
+	rows_read(c, &(part)->field, &(part)->n##field, sizeof(*(part)->field), what)
+
+static int strings_read(struct pallas_definitions *defs, struct cursor *c)
+{
+	size_t n = cursor_count(c, 9, "strings");
 
 	if (c->bad)
 		return -EBADMSG;
-	*rows = calloc(n ? n : 1, sizeof(**rows));
-	if (!*rows)
+	defs->strings = calloc(n ? n : 1, sizeof(*defs->strings));
+	if (!defs->strings)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		(*rows)[i].id = cursor_u32(c, what);
-		(*rows)[i].name = cursor_u32(c, what);
-		(*rows)[i].parent = cursor_u32(c, what);
+	for (; defs->nstrings < n; defs->nstrings++) {
+		struct pallas_string *s = &defs->strings[defs->nstrings];
+		uint32_t len;
+
+		s->ref = cursor_u32(c, "a string");
+		len = cursor_u32(c, "a string");
+		if (!c->bad && (len < 1 || len > INT32_MAX))
+			return cursor_fail(c,
+					   "string %u has the length %d, which must be 1 or more",
+					   s->ref, (int)len);
+		s->text = (const char *)cursor_bytes(c, len, "a string");
+		if (!s->text)
+			return -EBADMSG;
+		if (s->text[len - 1] != '\0')
+			return cursor_fail(c, "string %u does not end with a NUL", s->ref);
 	}
-	*count = n;
-	qsort(*rows, n, sizeof(**rows), by_id);
+	qsort(defs->strings, n, sizeof(*defs->strings), by_ref);
+	return 0;
+}
+
+static int groups_read(struct pallas_definitions *defs, struct cursor *c)
+{
+	size_t n = cursor_count(c, 20, "groups");
+
+	if (c->bad)
+		return -EBADMSG;
+	defs->groups = calloc(n ? n : 1, sizeof(*defs->groups));
+	if (!defs->groups)
+		return -ENOMEM;
+	for (; defs->ngroups < n; defs->ngroups++) {
+		struct pallas_group *g = &defs->groups[defs->ngroups];
+
+		g->ref = cursor_u32(c, "a group");
+		g->name = cursor_u32(c, "a group");
+		g->type = cursor_u32(c, "a group");
+		g->paradigm = cursor_u32(c, "a group");
+		g->nmembers = cursor_u32(c, "a group");
+		g->members = cursor_bytes(c, 4 * (size_t)g->nmembers, "the members of a group");
+		if (!g->members)
+			return -EBADMSG;
+	}
+	qsort(defs->groups, n, sizeof(*defs->groups), by_ref);
+	return 0;
+}
+
+static int check_ids(struct cursor *c, const struct pallas_location *rows, size_t n,
+		     const char *what)
+{
 	for (size_t i = 1; i < n; i++) {
-		if ((*rows)[i].id == (*rows)[i - 1].id)
-			return cursor_fail(c, "two %s have the id %u", what, (*rows)[i].id);
+		if (rows[i].id == rows[i - 1].id)
+			return cursor_fail(c, "two %s have the id %u", what, rows[i].id);
 	}
 	return 0;
 }
@@ -85,14 +149,33 @@ static int metadata_read(struct pallas_part *part, struct cursor *c)
 /* Reads the common end of both kinds of file: definitions, groups, locations, metadata. */
 static int part_read(struct pallas_part *part, struct cursor *c)
 {
-	int err = pallas_definitions_read(&part->defs, c);
+	struct pallas_definitions *defs = &part->defs;
+	int err = strings_read(defs, c);
 
 	if (err)
 		return err;
-	err = places_read(&part->groups, &part->ngroups, c, "location groups");
+	err = ROWS(c, defs, regions, "regions");
 	if (err)
 		return err;
-	err = places_read(&part->locations, &part->nlocations, c, "locations");
+	err = ROWS(c, defs, attributes, "attributes");
+	if (err)
+		return err;
+	err = groups_read(defs, c);
+	if (err)
+		return err;
+	err = ROWS(c, defs, comms, "communicators");
+	if (err)
+		return err;
+	err = ROWS(c, part, groups, "location groups");
+	if (err)
+		return err;
+	err = check_ids(c, part->groups, part->ngroups, "location groups");
+	if (err)
+		return err;
+	err = ROWS(c, part, locations, "locations");
+	if (err)
+		return err;
+	err = check_ids(c, part->locations, part->nlocations, "locations");
 	if (err)
 		return err;
 	err = metadata_read(part, c);
@@ -101,53 +184,51 @@ static int part_read(struct pallas_part *part, struct cursor *c)
 	if (cursor_left(c))
 		log_warn("%s: %zu bytes after the last section are not understood", c->path,
 			 cursor_left(c));
-	return err;
+	return 0;
 }
 
 static void part_free(struct pallas_part *part)
 {
-	pallas_definitions_free(&part->defs);
+	free(part->defs.strings);
+	free(part->defs.regions);
+	free(part->defs.attributes);
+	free(part->defs.groups);
+	free(part->defs.comms);
 	free(part->groups);
 	free(part->locations);
 	free(part->metadata);
 	free(part->bytes);
 }
 
+/* Reads a file below the trace. The caller frees *shown, its name in messages. */
+static int file_read(struct pallas_trace *trace, const char *path, char **shown, uint8_t **bytes,
+		     size_t *size)
+{
+	size_t most = trace->budget > trace->used ? trace->budget - trace->used : 0;
+
+	*shown = xasprintf("%s/%s", trace->path, path);
+	if (!*shown)
+		return -ENOMEM;
+	return pallas_file_read(trace->fd, path, *shown, most, bytes, size);
+}
+
 /* Reads a file into part->bytes and counts its memory and that of its tables. */
 static int part_load(struct pallas_trace *trace, struct pallas_part *part, const char *path,
-		     const char *shown, struct cursor *c)
+		     char **shown, struct cursor *c)
 {
-	size_t size, most = trace->budget > trace->used ? trace->budget - trace->used : 0;
-	int err = pallas_file_read(trace->fd, path, shown, most, &part->bytes, &size);
+	size_t size;
+	int err = file_read(trace, path, shown, &part->bytes, &size);
 
 	if (err)
 		return err;
 	trace->used += 3 * size; /* the file, and rows of at most twice its size */
-	cursor_init(c, part->bytes, size, shown);
+	cursor_init(c, part->bytes, size, *shown);
 	return 0;
 }
 
-static int main_read(struct pallas_trace *trace, const char *shown)
+/* Refuses a configuration that this program does not read. */
+static int configuration_check(const struct pallas_trace *trace, const char *shown)
 {
-	struct cursor c;
-	int err = part_load(trace, &trace->part, trace->main, shown, &c);
-
-	if (err)
-		return err;
-	trace->version = cursor_u8(&c, "the version");
-	if (!c.bad && trace->version != PALLAS_ABI) {
-		log_error("%s: ABI version %u: this program reads version %u alone", shown,
-			  trace->version, PALLAS_ABI);
-		return -EPROTONOSUPPORT;
-	}
-	trace->compression = cursor_u32(&c, "the configuration");
-	trace->encoding = cursor_u32(&c, "the configuration");
-	trace->zstd_level = cursor_u64(&c, "the configuration");
-	trace->loop_finding = cursor_u32(&c, "the configuration");
-	trace->max_loop = cursor_u64(&c, "the configuration");
-	trace->timestamp_storage = cursor_u32(&c, "the configuration");
-	if (c.bad)
-		return -EBADMSG;
 	if (trace->compression >= PALLAS_COMPRESSION_COUNT) {
 		log_error("%s: compression %u is not known", shown, trace->compression);
 		return -EPROTONOSUPPORT;
@@ -164,7 +245,37 @@ static int main_read(struct pallas_trace *trace, const char *shown)
 				  : "?");
 		return -EPROTONOSUPPORT;
 	}
-	return part_read(&trace->part, &c);
+	return 0;
+}
+
+static int main_read(struct pallas_trace *trace)
+{
+	struct cursor c;
+	char *shown;
+	int err = part_load(trace, &trace->part, trace->main, &shown, &c);
+
+	if (err)
+		goto out;
+	trace->version = cursor_u8(&c, "the version");
+	if (!c.bad && trace->version != PALLAS_ABI) {
+		log_error("%s: ABI version %u: this program reads version %u alone", shown,
+			  trace->version, PALLAS_ABI);
+		err = -EPROTONOSUPPORT;
+		goto out;
+	}
+	trace->compression = cursor_u32(&c, "the configuration");
+	trace->encoding = cursor_u32(&c, "the configuration");
+	trace->zstd_level = cursor_u64(&c, "the configuration");
+	trace->loop_finding = cursor_u32(&c, "the configuration");
+	trace->max_loop = cursor_u64(&c, "the configuration");
+	(void)cursor_u32(&c, "the configuration"); /* the storage of timestamps */
+	err = c.bad ? -EBADMSG : configuration_check(trace, shown);
+	if (err)
+		goto out;
+	err = part_read(&trace->part, &c);
+out:
+	free(shown);
+	return err;
 }
 
 static int archive_read(struct pallas_trace *trace, struct pallas_archive *a)
@@ -175,19 +286,14 @@ static int archive_read(struct pallas_trace *trace, struct pallas_archive *a)
 	int err;
 
 	snprintf(path, sizeof(path), "archive_%u/" PALLAS_ARCHIVE, a->id);
-	if (asprintf(&shown, "%s/%s", trace->path, path) < 0)
-		return -ENOMEM;
-	err = part_load(trace, &a->part, path, shown, &c);
+	err = part_load(trace, &a->part, path, &shown, &c);
 	if (err)
 		goto out;
 	id = cursor_u32(&c, "the archive");
 	a->nthreads = cursor_u32(&c, "the archive");
-	if (c.bad)
-		err = -EBADMSG;
-	else if (id != a->id)
-		err = cursor_fail(&c, "the archive says that its id is %u", id);
-	else
-		err = part_read(&a->part, &c);
+	if (!c.bad && id != a->id)
+		cursor_fail(&c, "the archive says that its id is %u", id);
+	err = c.bad ? -EBADMSG : part_read(&a->part, &c);
 out:
 	free(shown);
 	return err;
@@ -196,92 +302,56 @@ out:
 static int thread_add(struct pallas_trace *trace, const struct pallas_archive *a,
 		      const struct pallas_location *l)
 {
-	struct pallas_thread *t;
+	struct pallas_thread *t = ARRAY_ADD(trace->threads, trace->nthreads);
 
-	if ((trace->nthreads & (trace->nthreads - 1)) == 0) {
-		size_t room = trace->nthreads ? 2 * trace->nthreads : 1;
-
-		t = realloc(trace->threads, room * sizeof(*t));
-		if (!t)
-			return -ENOMEM;
-		trace->threads = t;
-	}
-	t = &trace->threads[trace->nthreads];
-	*t = (struct pallas_thread){.archive = a, .id = l->id, .name = l->name};
-	if (asprintf(&t->path, "archive_%u/thread_%u", a->id, l->id) < 0)
+	if (!t)
 		return -ENOMEM;
-	trace->nthreads++;
-	return 0;
+	*t = (struct pallas_thread){.archive = a, .id = l->id, .name = l->name};
+	t->path = xasprintf("archive_%u/thread_%u", a->id, l->id);
+	return t->path ? 0 : -ENOMEM;
 }
 
 /* Adds the threads of an archive: its own locations, then its locations in the main file. */
 static int threads_list(struct pallas_trace *trace, const struct pallas_archive *a)
 {
-	int err = 0;
-
 	for (size_t i = 0; i < a->part.nlocations; i++) {
-		err = thread_add(trace, a, &a->part.locations[i]);
-		if (err)
-			return err;
+		if (thread_add(trace, a, &a->part.locations[i]))
+			return -ENOMEM;
 	}
-	if (err)
-		return err;
 	for (size_t i = 0; i < trace->part.nlocations; i++) {
-		if (trace->part.locations[i].parent == a->id)
-			err = thread_add(trace, a, &trace->part.locations[i]);
-		if (err)
-			return err;
+		if (trace->part.locations[i].parent == a->id &&
+		    thread_add(trace, a, &trace->part.locations[i]))
+			return -ENOMEM;
 	}
+	return 0;
+}
+
+static int cannot_open(const char *path)
+{
+	int err = -errno;
+
+	log_error("%s: cannot open: %s", path, strerror(-err));
 	return err;
 }
 
-/* Splits `path` into directory and main file: PALLAS_MAIN, or the only *.pallas of a directory. */
-static int find_main(struct pallas_trace *trace, const char *path)
+/* Finds the main file in a directory: PALLAS_MAIN, or the only *.pallas. */
+static int search_main(struct pallas_trace *trace)
 {
-	struct stat st;
-	const char *slash;
-	struct dirent *d;
-	DIR *dir;
-	int found = 0;
+	DIR *dir = opendir(trace->path);
+	const struct dirent *d;
+	unsigned found = 0;
 
-	if (stat(path, &st) < 0) {
-		int err = -errno;
-
-		log_error("%s: cannot open: %s", path, strerror(errno));
-		return err;
-	}
-	if (!S_ISDIR(st.st_mode)) {
-		slash = strrchr(path, '/');
-		if (!slash)
-			trace->path = strdup(".");
-		else
-			trace->path = strndup(path, slash == path ? 1 : (size_t)(slash - path));
-		trace->main = strdup(slash ? slash + 1 : path);
-		return trace->path && trace->main ? 0 : -ENOMEM;
-	}
-	trace->path = strdup(path);
-	if (!trace->path)
-		return -ENOMEM;
-	for (size_t n = strlen(trace->path); n > 1 && trace->path[n - 1] == '/';)
-		trace->path[--n] = '\0';
-	dir = opendir(path);
-	if (!dir) {
-		int err = -errno;
-
-		log_error("%s: cannot open: %s", path, strerror(errno));
-		return err;
-	}
+	if (!dir)
+		return cannot_open(trace->path);
 	while ((d = readdir(dir))) {
 		size_t n = strlen(d->d_name);
-		bool exact = strcmp(d->d_name, PALLAS_MAIN) == 0;
 
 		if (n <= 7 || strcmp(d->d_name + n - 7, ".pallas") != 0)
 			continue;
-		if (found++ && !exact)
-			continue;
 		free(trace->main);
 		trace->main = strdup(d->d_name);
-		if (exact) {
+		found++;
+		if (strcmp(d->d_name, PALLAS_MAIN) == 0) {
 			found = 1;
 			break;
 		}
@@ -291,8 +361,28 @@ static int find_main(struct pallas_trace *trace, const char *path)
 		return trace->main ? 0 : -ENOMEM;
 	log_error(found ? "%s: more than one .pallas file: name the one to open"
 			: "%s: no main file (*.pallas) in it",
-		  path);
+		  trace->path);
 	return -ENOENT;
+}
+
+/* Splits `path` into directory and main file. */
+static int find_main(struct pallas_trace *trace, const char *path)
+{
+	struct stat st;
+	const char *slash = strrchr(path, '/');
+
+	if (stat(path, &st) < 0)
+		return cannot_open(path);
+	if (S_ISDIR(st.st_mode)) {
+		trace->path = path_with_suffix(path, "");
+		return trace->path ? search_main(trace) : -ENOMEM;
+	}
+	if (!slash)
+		trace->path = strdup(".");
+	else
+		trace->path = strndup(path, slash == path ? 1 : (size_t)(slash - path));
+	trace->main = strdup(slash ? slash + 1 : path);
+	return trace->path && trace->main ? 0 : -ENOMEM;
 }
 
 /* Memory outside the counted bytes: pages of the program, and gaps of the allocator. */
@@ -305,7 +395,6 @@ static size_t reserve(size_t budget)
 
 int pallas_open(struct pallas_trace *trace, const char *path, size_t budget)
 {
-	char *shown = NULL;
 	int err;
 
 	budget = budget ? budget : PALLAS_BUDGET;
@@ -315,16 +404,10 @@ int pallas_open(struct pallas_trace *trace, const char *path, size_t budget)
 		goto out;
 	trace->fd = open(trace->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (trace->fd < 0) {
-		err = -errno;
-		log_error("%s: cannot open: %s", trace->path, strerror(errno));
+		err = cannot_open(trace->path);
 		goto out;
 	}
-	if (asprintf(&shown, "%s/%s", trace->path, trace->main) < 0) {
-		shown = NULL;
-		err = -ENOMEM;
-		goto out;
-	}
-	err = main_read(trace, shown);
+	err = main_read(trace);
 	if (err)
 		goto out;
 	trace->archives = calloc(trace->part.ngroups + 1, sizeof(*trace->archives));
@@ -344,7 +427,6 @@ int pallas_open(struct pallas_trace *trace, const char *path, size_t budget)
 			goto out;
 	}
 out:
-	free(shown);
 	if (err == -ENOMEM)
 		log_no_memory("while opening %s", path);
 	if (err)
@@ -373,15 +455,17 @@ void pallas_close(struct pallas_trace *trace)
 int pallas_thread_load(struct pallas_trace *trace, struct pallas_thread *thread)
 {
 	char path[96], *shown;
-	size_t most = trace->budget > trace->used ? trace->budget - trace->used : 0;
+	uint8_t *bytes;
+	size_t size;
 	int err;
 
 	if (thread->loaded)
 		return 0;
 	snprintf(path, sizeof(path), "%s/" PALLAS_THREAD, thread->path);
-	if (asprintf(&shown, "%s/%s", trace->path, path) < 0)
-		return -ENOMEM;
-	err = thread_grammar_load(&thread->grammar, trace->fd, path, shown, most);
+	err = file_read(trace, path, &shown, &bytes, &size);
+	if (err)
+		goto out;
+	err = thread_grammar_parse(&thread->grammar, bytes, size, shown);
 	if (err)
 		goto out;
 	thread->loaded = true;
@@ -400,30 +484,47 @@ void pallas_thread_unload(struct pallas_trace *trace, struct pallas_thread *thre
 	thread->loaded = false;
 }
 
+#define FIND(table, n, ref) bsearch(&(ref), table, n, sizeof(*(table)), by_ref)
+
+const char *pallas_part_string(const struct pallas_part *part, uint32_t ref)
+{
+	const struct pallas_string *s = FIND(part->defs.strings, part->defs.nstrings, ref);
+
+	return s ? s->text : NULL;
+}
+
 const char *pallas_string(const struct pallas_trace *trace, const struct pallas_archive *archive,
 			  uint32_t ref)
 {
-	const char *text = archive ? pallas_definitions_string(&archive->part.defs, ref) : NULL;
+	const char *text = archive ? pallas_part_string(&archive->part, ref) : NULL;
 
-	return text ? text : pallas_definitions_string(&trace->part.defs, ref);
+	return text ? text : pallas_part_string(&trace->part, ref);
 }
 
 const char *pallas_region(const struct pallas_trace *trace, const struct pallas_archive *archive,
 			  uint32_t ref)
 {
-	const struct pallas_region *r = NULL;
+	const struct pallas_definitions *own = archive ? &archive->part.defs : NULL;
+	const struct pallas_definitions *all = &trace->part.defs;
+	const struct pallas_region *r = own ? FIND(own->regions, own->nregions, ref) : NULL;
 
-	if (archive)
-		r = pallas_definitions_region(&archive->part.defs, ref);
 	if (!r)
-		r = pallas_definitions_region(&trace->part.defs, ref);
+		r = FIND(all->regions, all->nregions, ref);
 	return r ? pallas_string(trace, archive, r->name) : NULL;
+}
+
+const struct pallas_attribute *pallas_attribute(const struct pallas_trace *trace,
+						const struct pallas_archive *archive, uint32_t ref)
+{
+	const struct pallas_definitions *own = &archive->part.defs, *all = &trace->part.defs;
+	const struct pallas_attribute *found = FIND(own->attributes, own->nattributes, ref);
+
+	return found ? found : FIND(all->attributes, all->nattributes, ref);
 }
 
 const char *pallas_group_name(const struct pallas_trace *trace, uint32_t id)
 {
-	const struct pallas_location *g = bsearch(&id, trace->part.groups, trace->part.ngroups,
-						  sizeof(*trace->part.groups), by_id);
+	const struct pallas_location *g = FIND(trace->part.groups, trace->part.ngroups, id);
 	const char *name = g ? pallas_string(trace, NULL, g->name) : NULL;
 
 	return name ? name : "";
@@ -445,27 +546,67 @@ const char *pallas_metadata(const struct pallas_part *part, const char *key)
 	return NULL;
 }
 
-struct names {
-	const struct pallas_trace *trace;
-	const struct pallas_archive *archive;
-};
-
-static const char *find_name(const void *arg, char kind, uint32_t ref)
+/* Bytes of payload in the text of a record. */
+static size_t text_bytes(const char *text)
 {
-	const struct names *n = arg;
+	size_t n = 0;
 
-	return kind == 'r' ? pallas_region(n->trace, n->archive, ref)
-			   : pallas_string(n->trace, n->archive, ref);
+	for (const char *p = text; (p = strchr(p, '%')); p++)
+		n += p[1] == 'T' ? 0 : p[1] == 'U' || p[1] == '+' ? 8 : 4;
+	return n;
 }
+
+/* Appends as snprintf() does; `len` may exceed `size`. */
+#define put(...)                                                                                   \
+	(len += (size_t)snprintf(len < size ? out + len : NULL, len < size ? size - len : 0,       \
+				 __VA_ARGS__))
 
 size_t pallas_event_text(const struct pallas_trace *trace, const struct pallas_thread *thread,
 			 uint32_t place, char *out, size_t size)
 {
 	const struct pallas_event *e = &thread->grammar.events[place];
-	struct names names = {trace, thread->archive};
+	const struct pallas_record_spec *spec = pallas_record_spec(e->record);
+	const uint8_t *at = e->payload;
+	const char *name;
+	size_t len = 0;
 
-	return pallas_record_text(out, size, e->record, e->payload, e->payload_size, find_name,
-				  &names);
+	if (!spec || !spec->text || e->payload_size < text_bytes(spec->text))
+		return put("{.record=%u, .size=%u}", e->record, e->payload_size + 5u);
+	if (size)
+		out[0] = '\0';
+	for (const char *p = spec->text; *p; p++) {
+		if (*p != '%') {
+			put("%c", *p);
+			continue;
+		}
+		switch (*++p) {
+		case 'u':
+			put("%u", get_u32(at));
+			at += 4;
+			break;
+		case 'U':
+			put("%llu", (unsigned long long)get_u64(at));
+			at += 8;
+			break;
+		case 'T':
+			put("%u", get_u32(e->payload + 8));
+			break;
+		case 'r':
+			name = pallas_region(trace, thread->archive, get_u32(at));
+			put("%u (%s)", get_u32(at), name ? name : "?");
+			at += 4;
+			break;
+		case 's':
+			name = pallas_string(trace, thread->archive, get_u32(at));
+			put("%s", name ? name : "?");
+			at += 4;
+			break;
+		case '+':
+			at += 8;
+			break;
+		}
+	}
+	return len;
 }
 
 const char *pallas_sequence_name(const struct pallas_trace *trace,

@@ -6,7 +6,7 @@
  * grammars of threads. pallas_open() reads only main.pallas and the archive.pallas files.
  * Invariant: threads are in (archive id, location id) order, which is the order of equal times in a
  * merge.
- * Specification: pallas.md 2 to 6.
+ * Specification: pallas.md 2 to 6, 18.
  */
 #ifndef TRACE_PALLAS_READ_ARCHIVE_H
 #define TRACE_PALLAS_READ_ARCHIVE_H
@@ -15,9 +15,42 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/pallas/definitions.h"
 #include "trace/pallas/format.h"
 #include "trace/pallas/thread_grammar.h"
+
+/* Rows of the tables of names, which are sorted by reference (or id), the first field of each. */
+struct pallas_string {
+	uint32_t ref;
+	const char *text; /* ended by NUL */
+};
+
+struct pallas_region {
+	uint32_t ref, name;
+};
+
+struct pallas_attribute {
+	uint32_t ref, name, description;
+	uint8_t type; /* enum pallas_attribute_type */
+	uint8_t padding[3];
+};
+
+struct pallas_group {
+	uint32_t ref, name, type, paradigm, nmembers;
+	const uint8_t *members; /* nmembers x u32, not aligned */
+};
+
+struct pallas_comm {
+	uint32_t ref, name, group, parent;
+};
+
+struct pallas_definitions {
+	struct pallas_string *strings;
+	struct pallas_region *regions;
+	struct pallas_attribute *attributes;
+	struct pallas_group *groups;
+	struct pallas_comm *comms;
+	size_t nstrings, nregions, nattributes, ngroups, ncomms;
+};
 
 struct pallas_location {
 	uint32_t id, name, parent;
@@ -85,13 +118,18 @@ int pallas_thread_load(struct pallas_trace *trace, struct pallas_thread *thread)
 void pallas_thread_unload(struct pallas_trace *trace, struct pallas_thread *thread);
 
 /*
- * A string, or the name of a region, for a thread of `archive`: definitions of the archive, then of
- * the main file (NULL: only these). NULL if there is none.
+ * A string, the name of a region, or an attribute, for a thread of `archive`: definitions of the
+ * archive, then of the main file (NULL: only these). Each step of a chain (region, then its name)
+ * is a look-up of its own. NULL if there is none.
  */
 const char *pallas_string(const struct pallas_trace *trace, const struct pallas_archive *archive,
 			  uint32_t ref);
 const char *pallas_region(const struct pallas_trace *trace, const struct pallas_archive *archive,
 			  uint32_t ref);
+const struct pallas_attribute *pallas_attribute(const struct pallas_trace *trace,
+						const struct pallas_archive *archive, uint32_t ref);
+/* The string in one file, or NULL. */
+const char *pallas_part_string(const struct pallas_part *part, uint32_t ref);
 
 /* The name of a location group; "" if it has none. */
 const char *pallas_group_name(const struct pallas_trace *trace, uint32_t id);
@@ -110,7 +148,9 @@ const char *pallas_sequence_name(const struct pallas_trace *trace,
 				 const struct pallas_thread *thread, uint32_t place, char *out,
 				 size_t size);
 
-/* Writes at most `size` bytes of the text of an event (pallas_record.h). Returns the full length.
+/*
+ * Writes the text of an event as the reference tools do: at most `size` bytes with the NUL. Returns
+ * the full length. A payload that is too short for its record gives "{.record=4, .size=9}".
  */
 size_t pallas_event_text(const struct pallas_trace *trace, const struct pallas_thread *thread,
 			 uint32_t place, char *out, size_t size);

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "trace/base/log.h"
-#include "trace/pallas/attributes.h"
 #include "trace/pallas/read/archive_rules.h"
 #include "trace/pallas/read/loader.h"
 #include "trace/pallas/pallas_record.h"
@@ -39,7 +38,7 @@ __attribute__((format(printf, 3, 4))) static void say(struct check *c, const cha
 static void check_regions(struct check *c, const struct pallas_part *part, const char *where)
 {
 	for (size_t i = 0; i < part->defs.nregions; i++) {
-		if (!pallas_definitions_string(&part->defs, part->defs.regions[i].name))
+		if (!pallas_part_string(part, part->defs.regions[i].name))
 			say(c, "R9", "%s: the name of region %u is not in the same file", where,
 			    part->defs.regions[i].ref);
 	}

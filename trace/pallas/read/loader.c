@@ -6,48 +6,47 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "trace/base/log.h"
-#include "trace/pallas/read/chunk_reader.h"
+#include "trace/pallas/pallas_file.h"
 #include "trace/pallas/read/loader.h"
 
-/* Number of data files that stay open: the most recently used ones. */
-#define LOADER_FILES 32
+#define SHARE_LEAST 64 /* elements */
 
-struct open_file {
-	const struct pallas_thread *thread;
-	bool events;
+struct data_file {
+	const struct pallas_thread *thread; /* NULL: not open */
 	int fd;
 	uint64_t size;
 };
 
 struct pallas_loader {
 	struct pallas_trace *trace;
-	struct chunk_reader *reader;
-	struct pallas_walk *oldest, *newest;
-	size_t bytes;	   /* of all loaded chunks */
-	size_t walks;	   /* number of walks that may hold a chunk */
+	TAILQ_HEAD(, pallas_walk) loaded; /* walks with a chunk, oldest first */
+	size_t bytes;			  /* of all loaded chunks */
+	size_t walks;			  /* number of walks that may hold a chunk */
+	ZSTD_DCtx *zstd;
+	uint8_t *raw; /* buffer for a compressed chunk */
+	size_t raw_room;
 	uint64_t *decoded; /* buffer for a whole decoded chunk */
 	size_t room;	   /* elements at decoded */
 	struct pallas_load_stats stats;
-	struct open_file files[LOADER_FILES];
-	unsigned next_file; /* index of the file to close next */
+	struct data_file files[2]; /* the last ones: sequences, events */
 };
 
 struct pallas_loader *pallas_loader_new(struct pallas_trace *trace)
 {
 	struct pallas_loader *l = calloc(1, sizeof(*l));
 
-	if (l)
-		l->reader = chunk_reader_new(trace->compression, trace->encoding);
-	if (!l || !l->reader) {
+	if (l && trace->compression == PALLAS_COMPRESSION_ZSTD)
+		l->zstd = ZSTD_createDCtx();
+	if (!l || (trace->compression == PALLAS_COMPRESSION_ZSTD && !l->zstd)) {
 		log_no_memory("while reading %s", trace->path);
 		free(l);
 		return NULL;
 	}
 	l->trace = trace;
-	for (unsigned i = 0; i < LOADER_FILES; i++)
-		l->files[i].fd = -1;
+	TAILQ_INIT(&l->loaded);
 	return l;
 }
 
@@ -55,11 +54,12 @@ void pallas_loader_free(struct pallas_loader *loader)
 {
 	if (!loader)
 		return;
-	for (unsigned i = 0; i < LOADER_FILES; i++) {
-		if (loader->files[i].fd >= 0)
+	for (unsigned i = 0; i < 2; i++) {
+		if (loader->files[i].thread)
 			close(loader->files[i].fd);
 	}
-	chunk_reader_free(loader->reader);
+	ZSTD_freeDCtx(loader->zstd);
+	free(loader->raw);
 	free(loader->decoded);
 	free(loader);
 }
@@ -79,33 +79,21 @@ void pallas_walk_init(struct pallas_walk *w, struct pallas_loader *loader,
 /* Unloads the chunk of a walk, which keeps its position. */
 static void unload(struct pallas_walk *w)
 {
-	struct pallas_loader *l = w->loader;
-
 	if (!w->chunk)
 		return;
-	if (w->older)
-		w->older->newer = w->newer;
-	else
-		l->oldest = w->newer;
-	if (w->newer)
-		w->newer->older = w->older;
-	else
-		l->newest = w->older;
-	w->older = w->newer = NULL;
+	TAILQ_REMOVE(&w->loader->loaded, w, loaded);
+	w->loader->bytes -= w->chunk_bytes;
 	free(w->chunk);
-	l->bytes -= w->chunk_bytes;
 	w->chunk = NULL;
-	w->chunk_bytes = 0;
-	w->data = NULL;
 	w->left = 0;
 }
 
 void pallas_walk_fini(struct pallas_walk *w)
 {
-	if (w->loader) {
-		unload(w);
-		w->loader->walks--;
-	}
+	if (!w->loader)
+		return;
+	unload(w);
+	w->loader->walks--;
 	*w = (struct pallas_walk){0};
 }
 
@@ -129,72 +117,53 @@ static int walk_fail(const struct pallas_walk *w, int err, const char *why)
 	return err;
 }
 
-static int file_of(struct pallas_walk *w, const struct open_file **out)
-{
-	struct pallas_loader *l = w->loader;
-	bool events = is_event_vector(w);
-	struct open_file *f;
-	struct stat st;
-	char path[96];
-	int err;
+/* ---- memory ---- */
 
-	for (unsigned i = 0; i < LOADER_FILES; i++) {
-		f = &l->files[i];
-		if (f->fd >= 0 && f->thread == w->thread && f->events == events) {
-			*out = f;
-			return 0;
-		}
-	}
-	f = &l->files[l->next_file];
-	l->next_file = (l->next_file + 1) % LOADER_FILES;
-	if (f->fd >= 0)
-		close(f->fd);
-	snprintf(path, sizeof(path), "%s/%s", w->thread->path, data_name(w));
-	f->fd = openat(l->trace->fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (f->fd < 0 || fstat(f->fd, &st) < 0) {
-		err = -errno;
-		return walk_fail(w, err, strerror(-err));
-	}
-	if (!S_ISREG(st.st_mode))
-		return walk_fail(w, -EINVAL, "not a regular file");
-	f->thread = w->thread;
-	f->events = events;
-	f->size = (uint64_t)st.st_size;
-	*out = f;
-	return 0;
+/* Bytes held beside the chunks: names, grammars, and the buffers. */
+static size_t fixed_bytes(const struct pallas_loader *l)
+{
+	return l->trace->used + (l->zstd ? ZSTD_sizeof_DCtx(l->zstd) : 0) + l->raw_room +
+	       l->room * sizeof(*l->decoded);
 }
 
-/* Limit for chunks in bytes: the budget without names, grammars and the buffers of the loader. */
+/* Bytes that the budget leaves for chunks. */
 static size_t room_for_chunks(const struct pallas_loader *l)
 {
-	size_t fixed =
-		l->trace->used + chunk_reader_memory(l->reader) + l->room * sizeof(*l->decoded);
+	size_t fixed = fixed_bytes(l);
 
 	return l->trace->budget > fixed ? l->trace->budget - fixed : 0;
 }
 
-static int no_room(const struct pallas_walk *w, uint64_t bytes, size_t most)
+/* Unloads the oldest chunks until `bytes` more fit into `most`. */
+static int make_room(struct pallas_walk *w, uint64_t bytes, size_t most)
 {
-	log_error("%s/%s/%s: a chunk of %llu bytes does not fit into the %zu that the memory "
-		  "budget leaves; give more with --memory",
-		  w->loader->trace->path, w->thread->path, data_name(w), (unsigned long long)bytes,
-		  most);
-	return -ENOMEM;
+	struct pallas_loader *l = w->loader;
+
+	if (bytes > most) {
+		log_error("%s/%s/%s: a chunk of %llu bytes does not fit into the %zu that the "
+			  "memory budget leaves; give more with --memory",
+			  l->trace->path, w->thread->path, data_name(w), (unsigned long long)bytes,
+			  most);
+		return -ENOMEM;
+	}
+	while (!TAILQ_EMPTY(&l->loaded) && l->bytes > most - bytes) {
+		unload(TAILQ_FIRST(&l->loaded));
+		l->stats.unloaded++;
+	}
+	return 0;
 }
 
 /* Grows the buffer to n elements. */
-static int decode_room(struct pallas_loader *l, const struct pallas_walk *w, uint64_t n)
+static int decode_room(struct pallas_walk *w, uint64_t n)
 {
-	size_t most = room_for_chunks(l) + l->room * sizeof(*l->decoded);
+	struct pallas_loader *l = w->loader;
+	int err;
 
 	if (n <= l->room)
 		return 0;
-	if (n > most / sizeof(*l->decoded))
-		return no_room(w, 8 * n, most);
-	while (l->oldest && l->bytes > most - 8 * n) {
-		unload(l->oldest);
-		l->stats.unloaded++;
-	}
+	err = make_room(w, 8 * n, room_for_chunks(l) + l->room * sizeof(*l->decoded));
+	if (err)
+		return err;
 	free(l->decoded);
 	l->room = 0;
 	l->decoded = malloc(8 * n);
@@ -205,28 +174,23 @@ static int decode_room(struct pallas_loader *l, const struct pallas_walk *w, uin
 }
 
 /*
- * Keeps `left` decoded elements for the walk, or the share of one walk if the budget is too small
- * for all of them: a chunk is then decoded several times, but walks do not unload the chunks of one
- * another all the time. Unloads the oldest chunks first.
+ * Keeps the decoded elements from the position of the walk on, or the share of one walk if the
+ * budget is too small for all of them: a chunk is then decoded several times, but walks do not
+ * unload the chunks of one another all the time.
  */
-#define KEEP_LEAST 64
-
-static int keep(struct pallas_loader *l, struct pallas_walk *w, uint64_t left)
+static int keep(struct pallas_walk *w, uint64_t left)
 {
-	size_t most = room_for_chunks(l), share;
+	struct pallas_loader *l = w->loader;
+	size_t most = room_for_chunks(l), share = most / 8 / l->walks;
+	int err;
 
-	if (l->bytes + 8 * left > most) {
-		share = most / 8 / (l->walks ? l->walks : 1);
-		if (share < KEEP_LEAST)
-			share = KEEP_LEAST;
-		left = left < share ? left : share;
-	}
-	if (8 * left > most)
-		return no_room(w, 8 * left, most);
-	while (l->oldest && l->bytes > most - 8 * left) {
-		unload(l->oldest);
-		l->stats.unloaded++;
-	}
+	if (share < SHARE_LEAST)
+		share = SHARE_LEAST;
+	if (l->bytes + 8 * left > most && left > share)
+		left = share;
+	err = make_room(w, 8 * left, most);
+	if (err)
+		return err;
 	w->chunk = malloc(8 * left);
 	if (!w->chunk)
 		return walk_fail(w, -ENOMEM, "out of memory");
@@ -234,14 +198,149 @@ static int keep(struct pallas_loader *l, struct pallas_walk *w, uint64_t left)
 	w->chunk_bytes = 8 * left;
 	w->data = w->chunk;
 	w->left = left;
+	TAILQ_INSERT_TAIL(&l->loaded, w, loaded);
+	l->bytes += w->chunk_bytes;
+	return 0;
+}
+
+/* ---- chunks ---- */
+
+static int file_of(struct pallas_walk *w, const struct data_file **out)
+{
+	struct data_file *f = &w->loader->files[is_event_vector(w)];
+	struct stat st;
+	char path[96];
+	int err;
+
+	*out = f;
+	if (f->thread == w->thread)
+		return 0;
+	if (f->thread)
+		close(f->fd);
+	f->thread = NULL;
+	snprintf(path, sizeof(path), "%s/%s", w->thread->path, data_name(w));
+	f->fd = openat(w->loader->trace->fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (f->fd < 0) {
+		err = -errno;
+		return walk_fail(w, err, strerror(-err));
+	}
+	f->thread = w->thread;
+	if (fstat(f->fd, &st) < 0) {
+		err = -errno;
+		return walk_fail(w, err, strerror(-err));
+	}
+	if (!S_ISREG(st.st_mode))
+		return walk_fail(w, -EINVAL, "not a regular file");
+	f->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+/* Expands n elements of w bytes at the start of out to 8 bytes each. */
+static void unmask(uint64_t *out, size_t n, size_t w)
+{
+	const uint8_t *bytes = (const uint8_t *)out;
+
+	for (size_t i = n; i-- > 0;) {
+		uint64_t v = 0;
+
+		memcpy(&v, bytes + i * w, w);
+		out[i] = v;
+	}
+}
+
+/* Bytes of an element if `size` encoded bytes have n elements, else 0. */
+static size_t width(const struct pallas_trace *trace, uint64_t size, uint64_t n)
+{
+	if (size == 8 * n)
+		return 8;
+	if (trace->encoding != PALLAS_ENCODING_MASKING || size % n || size / n > 7)
+		return 0;
+	return (size_t)(size / n);
+}
+
+/* Reads `size` bytes of a zstd frame that has n elements. Returns their width, or -errno with the
+ * reason in *why. */
+static int frame_read(struct pallas_loader *l, int fd, uint64_t size, uint64_t offset, uint64_t n,
+		      const char **why)
+{
+	uint64_t content;
+	size_t got, w;
+	int err;
+
+	if (size > l->raw_room) {
+		/* Incompressible data grows by little: more than that is no frame of ours. */
+		*why = "the zstd frame is larger than what it holds";
+		if (size > ZSTD_compressBound(8 * n) + 4096)
+			return -EBADMSG;
+		*why = "out of memory";
+		free(l->raw);
+		l->raw_room = 0;
+		l->raw = malloc((size_t)size);
+		if (!l->raw)
+			return -ENOMEM;
+		l->raw_room = (size_t)size;
+	}
+	err = pallas_file_at(fd, l->raw, (size_t)size, offset);
+	*why = strerror(-err);
+	if (err)
+		return err;
+	content = ZSTD_getFrameContentSize(l->raw, (size_t)size);
+	*why = "the zstd frame is damaged or does not say its content size";
+	if (content == ZSTD_CONTENTSIZE_UNKNOWN || content == ZSTD_CONTENTSIZE_ERROR)
+		return -EBADMSG;
+	*why = "the size of the zstd frame does not fit its number of elements";
+	w = width(l->trace, content, n);
+	if (!w)
+		return -EBADMSG;
+	got = ZSTD_decompressDCtx(l->zstd, l->decoded, (size_t)content, l->raw, (size_t)size);
+	*why = "the zstd frame is damaged";
+	return ZSTD_isError(got) || got != content ? -EBADMSG : (int)w;
+}
+
+/*
+ * Decodes the chunk of n elements at `offset`: u64 size of the rest, then 8 or w bytes per element,
+ * in a zstd frame or as they are. Sizes are checked before memory is allocated for them.
+ */
+static int chunk_read(struct pallas_walk *walk, uint64_t offset, uint64_t n)
+{
+	struct pallas_loader *l = walk->loader;
+	const struct data_file *file;
+	const char *why = "the chunk is not inside the file";
+	uint64_t size;
+	int w, err = file_of(walk, &file);
+
+	if (err)
+		return err;
+	if (file->size < 8 || offset > file->size - 8)
+		return walk_fail(walk, -EBADMSG, why);
+	err = pallas_file_at(file->fd, &size, 8, offset);
+	if (err)
+		return walk_fail(walk, err, strerror(-err));
+	offset += 8;
+	if (size > file->size - offset)
+		return walk_fail(walk, -EBADMSG, why);
+	if (l->zstd) {
+		w = frame_read(l, file->fd, size, offset, n, &why);
+		if (w < 0)
+			return walk_fail(walk, w, why);
+	} else {
+		w = (int)width(l->trace, size, n);
+		if (!w)
+			return walk_fail(
+				walk, -EBADMSG,
+				"the size of the chunk does not fit its number of elements");
+		err = pallas_file_at(file->fd, l->decoded, (size_t)size, offset);
+		if (err)
+			return walk_fail(walk, err, strerror(-err));
+	}
+	if (w < 8)
+		unmask(l->decoded, (size_t)n, (size_t)w);
 	return 0;
 }
 
 int pallas_walk_load(struct pallas_walk *w)
 {
 	struct pallas_loader *l = w->loader;
-	const struct open_file *file = NULL;
-	const char *why = NULL;
 	struct pallas_sub sub;
 	size_t held;
 	int err;
@@ -256,34 +355,22 @@ int pallas_walk_load(struct pallas_walk *w)
 	unload(w);
 	if (sub.n > SIZE_MAX / 16)
 		return walk_fail(w, -EBADMSG, "the sub-array is impossibly large");
-	err = decode_room(l, w, sub.n);
+	err = decode_room(w, sub.n);
 	if (err)
 		return err;
-	err = file_of(w, &file);
+	err = chunk_read(w, sub.offset, sub.n);
 	if (err)
 		return err;
-	err = chunk_reader_read(l->reader, file->fd, file->size, sub.offset, l->decoded,
-				(size_t)sub.n, &why);
-	if (err)
-		return walk_fail(w, err, why);
 	if (w->vector->kind == VECTOR_TIMES &&
 	    (l->decoded[0] != sub.min || l->decoded[sub.n - 1] != sub.max))
 		return walk_fail(
 			w, -EBADMSG,
 			"its first or last element is not the one that thread.pallas states");
-	err = keep(l, w, sub.n - w->behind);
+	err = keep(w, sub.n - w->behind);
 	if (err)
 		return err;
-	w->older = l->newest;
-	if (l->newest)
-		l->newest->newer = w;
-	else
-		l->oldest = w;
-	l->newest = w;
-	l->bytes += w->chunk_bytes;
 	l->stats.loaded++;
-	held = l->trace->used + l->bytes + chunk_reader_memory(l->reader) +
-	       l->room * sizeof(*l->decoded);
+	held = fixed_bytes(l) + l->bytes;
 	l->stats.peak_bytes = held > l->stats.peak_bytes ? held : l->stats.peak_bytes;
 	return 0;
 }

@@ -12,20 +12,21 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "trace/pallas/read/archive.h"
 
 struct pallas_loader;
 
 struct pallas_walk {
-	const uint64_t *data; /* the present element; NULL: not loaded */
-	uint64_t left;	      /* elements at data, in the loaded chunk */
+	const uint64_t *data; /* the present element */
+	uint64_t left;	      /* elements at data, in the loaded chunk; 0: not loaded */
 	uint64_t behind;      /* elements of the present sub-array before data */
 	uint64_t sub;	      /* the present sub-array */
 	const struct pallas_vector *vector;
 	const struct pallas_thread *thread;
 	struct pallas_loader *loader;
-	struct pallas_walk *older, *newer; /* in the order of loading */
+	TAILQ_ENTRY(pallas_walk) loaded; /* in the order of loading */
 	uint64_t *chunk;
 	size_t chunk_bytes;
 };
@@ -54,7 +55,7 @@ int pallas_walk_load(struct pallas_walk *w) __attribute__((warn_unused_result));
 /* Reads the next element. Returns 0, or -errno after one message. */
 static inline int pallas_walk_next(struct pallas_walk *w, uint64_t *out)
 {
-	if (__builtin_expect(w->left == 0 || !w->data, 0)) {
+	if (__builtin_expect(w->left == 0, 0)) {
 		int err = pallas_walk_load(w);
 
 		if (err)

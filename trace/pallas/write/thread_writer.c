@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "trace/base/log.h"
-#include "trace/pallas/attributes.h"
 #include "trace/pallas/write/grammar_builder.h"
 #include "trace/pallas/pallas_file.h"
 #include "trace/pallas/pallas_record.h"
