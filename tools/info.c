@@ -14,7 +14,7 @@
  *               ./solver --fast
  *   thread      1204/1205 worker: 12044 events
  *
- * In: a trace; out: facts of its metadata and of its perf.json, and counts of its events. Nothing
+ * In: a trace; out: facts of its metadata and of its stats.json, and counts of its events. Nothing
  * is judged here: that is ovni-check. All facts are put into one JSON document first, which --json
  * prints and the text is made of.
  */
@@ -44,7 +44,7 @@ struct info {
 	uint64_t unfinished, damaged, recovered;
 	int64_t first, last;
 	bool ok;	 /* no memory was missing */
-	bool unreadable; /* perf.json */
+	bool unreadable; /* stats.json */
 };
 
 #define TO(member) offsetof(struct options, member)

@@ -20,7 +20,7 @@ thread n 1 1 ovni.mark={"0":{"title":"F","chan_type":"stack"}} ovni.require={"ov
 70 OHr
 80 OHe
 END
-# A recording with its perf.json, which agrees with the stream.
+# A recording with its stats.json, which agrees with the stream.
 "$S/tests/golden/tools_make.py" "$T/figures" <<'END'
 thread n 1 1 bpf.events="5" bpf.name="w" bpf.session.t0="1000" bpf.session.t1="2000" bpf.session.lost="0"
 1000 OHx i32:0 i32:-1 u64:0
@@ -29,8 +29,8 @@ thread n 1 1 bpf.events="5" bpf.name="w" bpf.session.t0="1000" bpf.session.t1="2
 1900 OHr
 2000 OHe
 END
-cat >"$T/figures/perf.json" <<'END'
-{"schema": "ovni-bpf-perf", "version": 1, "mode": "full",
+cat >"$T/figures/stats.json" <<'END'
+{"schema": "ovni-bpf-stats", "version": 1, "mode": "full",
  "window": {"first_cycle": 1000, "end_cycle": 2000, "total_cycles": 1000},
  "events": {"seen": 7, "written": 4, "filtered": 2, "sampled_out": 1, "dropped": 0, "by_core_and_kind": [
   {"cpu": 0, "kind": "switch", "seen": 7, "written": 4, "filtered": 2, "sampled_out": 1, "dropped": 0}]},
@@ -44,7 +44,7 @@ cat >"$T/figures/perf.json" <<'END'
    "runnable_ns": 99, "blocked_ns": 400, "unknown_ns": 0, "switches_voluntary": 1, "switches_preempted": 0,
    "yields": 0, "wakeups": 1, "migrations": 0, "calls": 0}]}
 END
-"$bin/ovni-report" counters "$T/figures" | grep -q 501 || { echo "perf.json is not read"; exit 1; }
+"$bin/ovni-report" counters "$T/figures" | grep -q 501 || { echo "stats.json is not read"; exit 1; }
 cat >"$T/mutate.py" <<'END'
 import glob, os, random, shutil, subprocess, sys, tempfile, time
 bin, top, small, figures, vectors, seconds, most = sys.argv[1:]
@@ -96,7 +96,7 @@ while (n < most) if most else (time.time() - start < seconds):
     chosen = tools if source != figures else figures_tools
     for tool in random.sample(chosen, min(len(chosen), 6)) if not most else chosen:
         shutil.rmtree(out, ignore_errors=True)
-        command = [bin + "/ovni-" + tool[0]] + [{"-": trace, "PERF": trace + "/perf.json", "OUT": out}.get(w, w) for w in tool[1:]]
+        command = [bin + "/ovni-" + tool[0]] + [{"-": trace, "PERF": trace + "/stats.json", "OUT": out}.get(w, w) for w in tool[1:]]
         run = subprocess.run(command, capture_output=True, timeout=60)
         if run.returncode not in (0, 1, 3) or b"Sanitizer" in run.stderr or b"runtime error" in run.stderr:
             sys.exit("seed %d: %s ended with %d\n%s" % (base + n, " ".join(command), run.returncode,

@@ -361,7 +361,7 @@ RUNS = {
                 ["error P10"]),
     "breakdown": ({"run.perf.json": dumps(perf(WHOLE, events={"seen": 8, "dropped": 1}))}, "",
                   ["error P10", "notice P12"]),
-    "recording": ({"run.perf.json": b'{"schema": "ovni-bpf-perf", "version": 1, "snapshots": []}\n'}, "", ["error P1"]),
+    "recording": ({"run.perf.json": b'{"schema": "ovni-bpf-stats", "version": 1, "snapshots": []}\n'}, "", ["error P1"]),
 }
 
 

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# perf.json of a recording: ovni-check checks its sums, and compares it with the streams; ovni-info and
+# stats.json of a recording: ovni-check checks its sums, and compares it with the streams; ovni-info and
 # ovni-report print it.
 set -eu
 python3 - "$B/bin" "$S/tests/golden/tools_make.py" "$T" <<'END'
 import json, os, subprocess, sys
 bin_dir, make, top = sys.argv[1:]
-path = top + "/t/perf.json"
+path = top + "/t/stats.json"
 said = ""
 
 # A thread that runs 400, sleeps 400, waits 99 and runs 101: it enters a nanosecond after the switch.
@@ -39,7 +39,7 @@ def thread(tid, ns):
 
 
 def figures(change=""):
-    """Its perf.json, after a change of what the lines are called here."""
+    """Its stats.json, after a change of what the lines are called here."""
     one = line("thread", tid=1, pid=1, comm="w")
     run = line("run", threads=1, window_ns=1000, cpus=1, cpu_active_ns=501, prog_ns=20, prog_runs=2)
     cpu = {"clock": 2000, "scope": "cpu", "cpu": 0, "total_ns": 1000, "active_ns": 501,
@@ -47,7 +47,7 @@ def figures(change=""):
            "metrics": {"utilization": 0.51, "overhead": 0.02}}
     kind = {"cpu": 0, "kind": "switch", "seen": 7, "written": 4, "filtered": 2, "sampled_out": 1,
             "dropped": 0}
-    perf = {"schema": "ovni-bpf-perf", "version": 1, "mode": "full",
+    perf = {"schema": "ovni-bpf-stats", "version": 1, "mode": "full",
             "window": {"first_cycle": 1000, "end_cycle": 2000, "total_cycles": 1000},
             "events": {"seen": 7, "written": 4, "filtered": 2, "sampled_out": 1, "dropped": 0,
                        "by_core_and_kind": [kind]},
@@ -78,7 +78,7 @@ def check(status, *options, needs=()):
 
 trace()
 figures()
-assert "perf.json" not in check(0, "--strict"), said
+assert "stats.json" not in check(0, "--strict"), said
 
 # Its own rules: errors.
 for finding, change in (
@@ -97,25 +97,25 @@ for finding, change in (
         ("23 more findings",
          'perf["snapshots"] += [thread(i, 10) | {"total_ns": 9} for i in range(2, 30)]')):
     figures(change)
-    check(1, needs=["error: perf.json: " + finding,
-                    "note: perf.json: its threads are not compared with the streams: it has errors"])
+    check(1, needs=["error: stats.json: " + finding,
+                    "note: stats.json: its threads are not compared with the streams: it has errors"])
 assert said.count("the states add up") == 8, said
 for finding, change in (
-        ("another schema than ovni-bpf-perf", 'perf["schema"] = "loom-perf"'),
+        ("another schema than ovni-bpf-stats", 'perf["schema"] = "loom-perf"'),
         ("this snapshot has no blocked_ns", 'del one["blocked_ns"]'),
         ("this must be an integer from 0 to 2^64 - 1", 'one["tid"] = -1'),
         ("this must be an integer from 0 to 2^64 - 1", 'one["tid"] = 1 << 64'),
         ("no snapshots, or no counts of events", 'perf["snapshots"] = []')):
     figures(change)
-    check(1, needs=["error: perf.json: byte ", finding])
-write('{"schema": "ovni-bpf-perf", ')
-check(1, needs=["error: perf.json: byte "])
+    check(1, needs=["error: stats.json: byte ", finding])
+write('{"schema": "ovni-bpf-stats", ')
+check(1, needs=["error: stats.json: byte "])
 for words in (["ovni-info"], ["ovni-report", "counters"]):
-    tool(1, *words, top + "/t", needs=["perf.json: byte "])
+    tool(1, *words, top + "/t", needs=["stats.json: byte "])
 os.remove(path)
-tool(1, "ovni-report", "counters", top + "/t", needs=["no perf.json in this directory"])
+tool(1, "ovni-report", "counters", top + "/t", needs=["no stats.json in this directory"])
 os.mkdir(path)
-check(1, needs=["error: perf.json: not a regular file"])
+check(1, needs=["error: stats.json: not a regular file"])
 os.rmdir(path)
 
 # The sums agree, but not with the streams: a warning, with --strict an error.
@@ -128,13 +128,13 @@ for finding, change in (
         ("its window is 999 to 2000, that of the streams 1000 to 2000",
          'perf["window"].update(first_cycle=999, total_cycles=1001)')):
     figures(change)
-    check(0, needs=["warning: perf.json: " + finding])
-    check(1, "--strict", needs=["error: perf.json: " + finding])
+    check(0, needs=["warning: stats.json: " + finding])
+    check(1, "--strict", needs=["error: stats.json: " + finding])
 
 # A switch that was not seen: who ran is known of the thread, and not of the CPU.
 figures('cpu["active_ns"] -= 5; cpu["unknown_ns"] += 5; run["cpu_active_ns"] -= 5\n'
         'cpu["metrics"]["utilization"] = 0.505')
-assert "error: perf.json" not in check(0), said
+assert "error: stats.json" not in check(0), said
 figures('cpu["active_ns"] -= 5; cpu["idle_ns"] += 4; cpu["unknown_ns"] += 1\n'
         'run["cpu_active_ns"] -= 5; cpu["metrics"]["utilization"] = 0.505')
 check(1, needs=["cpu_active_ns 496 but active_ns of the threads sum to 501"])
@@ -145,13 +145,13 @@ figures('one["total_ns"] -= 100; one["active_ns"] -= 100; perf["snapshots"].appe
 check(0, "--strict")
 OTHER = 'one["total_ns"] -= 10; one["active_ns"] -= 10; perf["snapshots"].append(thread(3, 10))\n'
 figures(OTHER)
-check(0, needs=["warning: perf.json: 1 thread ran and has no stream"])
+check(0, needs=["warning: stats.json: 1 thread ran and has no stream"])
 figures(OTHER + 'one["total_ns"] += 10; one["active_ns"] += 10\n'
         'for s in (run,): s["total_ns"] += 10; s["active_ns"] += 10\n'
         'run["cpu_active_ns"] += 10; cpu["active_ns"] += 10; cpu["idle_ns"] -= 10\n'
         'cpu["metrics"]["utilization"] = 0.52\n'
         'perf["controls"] = {"sampling": {"keep": 1, "of": 2}}')
-assert "warning: perf.json" not in check(0, "--strict"), said
+assert "warning: stats.json" not in check(0, "--strict"), said
 
 # Streams that may lack events are not compared by thread.
 LOST = 'for e in (perf["events"], kind): e.update(written=1, dropped=3)'
@@ -159,10 +159,21 @@ for status, session, change in ((3, 'bpf.session.lost="3"', LOST), (0, 'bpf.repa
                                 (0, 'bpf.session.kinds=["exit"]', ""), (0, "bpf.session.part=1", "")):
     trace(session)
     figures('for s in both: s["migrations"] += 1\n' + change)
-    check(status, "--strict", needs=["note: perf.json: its threads are not compared with the streams: "])
+    check(status, "--strict", needs=["note: stats.json: its threads are not compared with the streams: "])
 trace('bpf.session.lost="3"')
 figures()
-check(3, needs=["warning: perf.json: no event is dropped, but the streams lost some"])
+check(3, needs=["warning: stats.json: no event is dropped, but the streams lost some"])
+
+# The old name and schema are read, too, unless there is a new file.
+trace()
+figures('perf["schema"] = "ovni-bpf-perf"; one["migrations"] += 1; run["migrations"] += 1')
+os.rename(path, top + "/t/perf.json")
+check(0, needs=["warning: perf.json: thread 1 of process 1: 1 migrations, but 0 in its stream"])
+assert json.loads(tool(0, "ovni-info", "--json", top + "/t"))["perf"]["seen"] == "7", said
+for where in ("/t", "/t/perf.json"):
+    tool(0, "ovni-report", "counters", top + where, needs=["all 1 threads"])
+figures()
+assert "perf.json" not in check(0, "--strict"), said
 
 # ovni-info, ovni-report.
 trace()
@@ -174,11 +185,11 @@ tool(0, "ovni-info", top + "/t", needs=[
 info = json.loads(tool(0, "ovni-info", "--json", top + "/t"))["perf"]
 assert info["seen"] == "7" and info["dropped"] == "0" and info["active_ns"] == "501", info
 assert info["recorder_peak_rss_bytes"] == "4096" and info["prog_ns"] == "20", info
-os.rename(path, top + "/run.perf.json")
-os.link(top + "/run.perf.json", path)
+os.rename(path, top + "/run.stats.json")
+os.link(top + "/run.stats.json", path)
 HEAD = "thread,pid,life,active,runnable,blocked,unknown,switches,preempted,wakeups,migrations,calls"
-tool(0, "ovni-check", top + "/run.perf.json", needs=["valid: 0 streams, 0 events, 0 errors, 0 warnings; complete"])
-for where in (top + "/t", top + "/run.perf.json"):
+tool(0, "ovni-check", top + "/run.stats.json", needs=["valid: 0 streams, 0 events, 0 errors, 0 warnings; complete"])
+for where in (top + "/t", top + "/run.stats.json"):
     rows = tool(0, "ovni-report", "counters", "--csv", where).split()
     assert rows[0] == HEAD, rows
     rows = tool(0, "ovni-report", "counters", "--csv", "--sort", "thread", where).splitlines()[1:]

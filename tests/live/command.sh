@@ -38,7 +38,7 @@ judge gone
 	<&- >&- 2>&- || complain "with all standard files closed: status $?"
 expect "the command has them closed: $(tr '\n' ' ' <left)" [ "$(cat left)" = 1 ] # which is `left`
 judge closed
-expect "what is said is in no file of the trace" [ -z "$(grep -rl 'ovni-bpf: ' closed/loom.* closed/perf.json)" ]
+expect "what is said is in no file of the trace" [ -z "$(grep -rl 'ovni-bpf: ' closed/loom.* closed/stats.json)" ]
 
 # The set-user-ID bit holds, for a command of a user that sudo was called by.
 P=$(mktemp -d /tmp/ovni-public.XXXXXX) && chmod 1777 "$P" || exit 1

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # What is left out is left out completely, and accounted for: kinds of events, sampled threads, and
-# what found no room. The account closes for each CPU and kind, and perf.json adds up.
+# what found no room. The account closes for each CPU and kind, and stats.json adds up.
 # needs: root
 set -u
 cd "$T" || exit 1
@@ -15,7 +15,7 @@ adds_up() { # FILE
 # Kinds: programs that none needs are not attached, and listed as off.
 record switches command --events switch,exit -- threads -n 20
 judge switches
-adds_up switches/perf.json
+adds_up switches/stats.json
 facts switches <<'E'
 s = trace.session
 check_account(s)
@@ -44,7 +44,7 @@ expect "wake-ups alone are refused" [ $? = 2 ]
 # statistics have the same threads.
 record sampled command --sample 1/3 --sample-seed 7 -- threads -n 60
 judge sampled
-adds_up sampled/perf.json
+adds_up sampled/stats.json
 facts sampled <<'E'
 import json
 import re
@@ -57,7 +57,7 @@ def keeps(number, seed, keep, of):
     return (x ^ (x >> 32)) % of < keep
 
 check_account(trace.session)
-with open(name + "/perf.json", encoding="utf-8") as f:
+with open(name + "/stats.json", encoding="utf-8") as f:
     perf = json.load(f)
 with open(name + ".report", encoding="utf-8") as f:
     tids = {int(tid) for tid in re.findall(r"thread=\d+ tid=(\d+)", f.read())}
@@ -75,11 +75,11 @@ E
 wanted_status=3
 record full command -b 4K -- storm -n 8 -l 5000
 judge full
-adds_up full/perf.json
+adds_up full/stats.json
 facts full <<'E'
 import json
 check_account(trace.session)
-with open(name + "/perf.json", encoding="utf-8") as f:
+with open(name + "/stats.json", encoding="utf-8") as f:
     events = json.load(f)["events"]
 check(events["dropped_full"] > 0 and events["dropped_user"] == 0, events["dropped_full"])
 for line in events["by_core_and_kind"]:
@@ -98,11 +98,11 @@ wanted_status=0
 # Snapshots on the way: each adds up by itself, and nothing is left behind.
 "$RECORDER" --mode summary --interval 50ms -o way -- "$WORKLOADS/pingpong" -n 40000 >way.log 2>&1 ||
 	complain "summary: $(cat way.log)"
-adds_up way.perf.json
-expect "one file" [ "$(echo way.*)" = "way.log way.perf.json" ]
+adds_up way.stats.json
+expect "one file" [ "$(echo way.*)" = "way.log way.stats.json" ]
 python3 - <<'E' || complain "snapshots on the way"
 import json
-with open("way.perf.json", encoding="utf-8") as f:
+with open("way.stats.json", encoding="utf-8") as f:
     perf = json.load(f)
 way = [s for s in perf["snapshots"] if "interval" in s and s["scope"] == "thread"]
 assert way, "there are none"
@@ -115,17 +115,17 @@ for s in way:
 # and a nanosecond more would be seen
 end = next(s for s in perf["snapshots"] if "interval" not in s and s["scope"] == "thread")
 end["active_ns"] += 1
-with open("wrong.perf.json", "w", encoding="utf-8") as f:
+with open("wrong.stats.json", "w", encoding="utf-8") as f:
     json.dump(perf, f)
 E
-"$B/bin/ovni-check" wrong.perf.json >check.log 2>&1 && complain "a nanosecond too much is not seen"
+"$B/bin/ovni-check" wrong.stats.json >check.log 2>&1 && complain "a nanosecond too much is not seen"
 
 # What is not ours is not replaced; what is ours is kept.
-echo mine >photo.perf.json
+echo mine >photo.stats.json
 "$RECORDER" --mode summary --force -o photo -- true >log 2>&1 && complain "a stranger's file is replaced"
-expect "it stays" [ "$(cat photo.perf.json)" = mine ]
+expect "it stays" [ "$(cat photo.stats.json)" = mine ]
 "$RECORDER" --mode summary -o way -- true >log 2>&1 && complain "a chosen file is replaced"
-ln -s photo.perf.json link.perf.json
+ln -s photo.stats.json link.stats.json
 "$RECORDER" --mode summary --force -o link -- true >log 2>&1 && complain "a link is followed"
-expect "still mine" [ "$(cat photo.perf.json)" = mine ]
+expect "still mine" [ "$(cat photo.stats.json)" = mine ]
 finish

@@ -61,7 +61,7 @@ check(total("aged") > 10000, "only", total("aged"), "aged")
 check(4000 < total("written") < 25000, "a megabyte holds", total("written"), "records")
 E
 
-expect "the session says so, too" grep -q '"policy": "drop-old", "bytes": 4194304, "keep_ns": 3600000000000, "keep_bytes": 1048576' small/perf.json
+expect "the session says so, too" grep -q '"policy": "drop-old", "bytes": 4194304, "keep_ns": 3600000000000, "keep_bytes": 1048576' small/stats.json
 expect "what is taken in is not called written" grep -q '^ovni-bpf: events  *seen  *taken in  *filtered' small.log
 expect "too little memory is told" grep -q 'the memory holds .* instead of 3600.000 s' small.log
 

@@ -14,7 +14,7 @@ host=$(uname -n)
 # Everything that a path inside the trace could mean is there to be damaged.
 for below in "" "loom.$host" "loom.$host/proc.1" "proc.1" "thread.1"; do
 	mkdir -p "victim/$below"
-	for file in stream.obs stream.json stream.json.new perf.json thread.prv keep; do
+	for file in stream.obs stream.json stream.json.new stats.json thread.prv keep; do
 		echo keep >"victim/$below/$file"
 	done
 done

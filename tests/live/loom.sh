@@ -19,7 +19,7 @@ for period in 1ns 1us; do
 	"$loom" check --strict run.$period >verdict 2>&1 || complain "$period: $(tail -n 5 verdict)"
 	"$loom" dump run.$period.trace.bin >listing.$period || complain "dump"
 done
-diff -r before trace || complain "the export changed the recording (its perf.json too is of its own schema)"
+diff -r before trace || complain "the export changed the recording (its stats.json too is of its own schema)"
 
 cat >compare.py <<'END'
 import collections, glob, json, re, struct, sys
@@ -79,7 +79,7 @@ python3 compare.py || complain "the run is not what the streams say"
 # but that an event which follows another on its CPU is a nanosecond later.
 cat >counters.py <<'END'
 import collections, json
-perf, run = json.load(open("trace/perf.json")), json.load(open("run.1ns.perf.json"))
+perf, run = json.load(open("trace/stats.json")), json.load(open("run.1ns.perf.json"))
 FROM = {"active_cycles": "active_ns", "stall_cycles_out": "runnable_ns", "stall_cycles_in": "blocked_ns"}
 have, want, cores = collections.Counter(), collections.Counter(), 0
 for s in run["snapshots"]:
@@ -104,10 +104,10 @@ for (tid, what), ns in want.items():
 assert compared >= 6, compared
 active = sum(ns for (_, what), ns in have.items() if what == "active_ns")
 assert active == cores, (active, cores)
-print(compared, "counters of perf.json,", active, "ns on all cores")
+print(compared, "counters of stats.json,", active, "ns on all cores")
 END
 if grep -q "lost=0 missed=0 repairs=0" log; then
-	python3 counters.py || complain "the run is not what perf.json says"
+	python3 counters.py || complain "the run is not what stats.json says"
 fi
 
 "$loom" import run.1us -o trace 2>err || complain "import: $(cat err)"

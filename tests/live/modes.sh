@@ -23,7 +23,7 @@ both() { # process | all | -C CPU, WORKLOAD...
 	local sum full scope=$1 choice=()
 	[ "$1" != -C ] || { choice=(-C "$2") && shift; }
 	shift
-	rm -rf sum.perf.json gate full full.log sum.log
+	rm -rf sum.stats.json gate full full.log sum.log
 	mkfifo gate
 	WORKLOAD_REPORT=$T/report WORKLOAD_GATE=$T/gate "$WORKLOADS/$1" "${@:2}" >/dev/null &
 	target=$!
@@ -53,11 +53,11 @@ for workload in 'process pingpong -n 3000' 'process hopper -n 200' 'process thre
 	done
 	[ $try -lt 8 ] || skip "PID 1 gets in the way of every run"
 	judge full
-	expect "$workload: summary writes one file" [ "$(echo sum*)" = "sum.log sum.perf.json" ]
-	python3 "$S/tests/live/perf.py" full sum.perf.json ||
+	expect "$workload: summary writes one file" [ "$(echo sum*)" = "sum.log sum.stats.json" ]
+	python3 "$S/tests/live/stats.py" full sum.stats.json ||
 		complain "$workload: the modes do not agree"
 	"$B/bin/ovni-check" --strict full >check.log 2>&1 || complain "$workload: $(cat check.log)"
-	grep -q 'perf.json' check.log && complain "$workload: not held against the streams: $(cat check.log)"
+	grep -q 'stats.json' check.log && complain "$workload: not held against the streams: $(cat check.log)"
 done
 for workload in 'all pingpong -n 3000' 'all threads -n 50'; do
 	for ((try = 0; try < 8; try++)); do
@@ -65,7 +65,7 @@ for workload in 'all pingpong -n 3000' 'all threads -n 50'; do
 		both $workload && break
 	done
 	[ $try -lt 8 ] || skip "PID 1 gets in the way of every run"
-	python3 "$S/tests/live/perf.py" full sum.perf.json "$target" ||
+	python3 "$S/tests/live/stats.py" full sum.stats.json "$target" ||
 		complain "$workload: the modes do not agree"
 done
 finish

@@ -95,7 +95,7 @@ kill $sleeper
 wait $busy
 judge six
 expect "a summary tells it" grep -q 'warning: inside a PID namespace .* are one sum' seven.log
-expect "what others ran is counted" grep -q '"unlisted": {"threads": [1-9][0-9]*, "total_ns": [1-9]' seven.perf.json
+expect "what others ran is counted" grep -q '"unlisted": {"threads": [1-9][0-9]*, "total_ns": [1-9]' seven.stats.json
 "$RECORDER" -a -d 50ms -o eight >eight.log 2>&1 || complain "eight: $(cat eight.log)"
 expect "outside nothing is told" [ "$(grep -c 'PID namespace' eight.log)" = 0 ]
 

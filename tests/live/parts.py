@@ -14,7 +14,7 @@ import sys
 from facts import Trace, check, check_account, report, verdict
 
 name = sys.argv[1]
-names = sorted(n for n in os.listdir(name) if n != "perf.json")
+names = sorted(n for n in os.listdir(name) if n != "stats.json")
 traces = [Trace(os.path.join(name, n)) for n in names]
 with open(name + ".log", encoding="utf-8") as f:
     last = dict(w.split("=", 1) for w in f.read().strip().split("\n")[-1].split() if "=" in w)

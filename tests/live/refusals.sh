@@ -83,7 +83,7 @@ left() { # FAULT MODE
 			complain "$1, $2: $part is not mended: $(tail -n 3 said.emu)"
 		rm -rf out/*
 	done
-	for part in disk/here/*.perf.json; do
+	for part in disk/here/*.stats.json; do
 		[ ! -e "$part" ] || "$CHECK" "$part" >said.check 2>&1 || [ $? = 3 ] ||
 			complain "$1, $2: $part: $(cat said.check)"
 	done

@@ -196,6 +196,7 @@ static void what_a_recorder_leaves_without_streams_is_ours(void **state)
 	put_text("ovni/" STATS_FILE, STATS_BEGINS ", and so on");
 	put_text("ovni/" STATS_FILE STATS_PART, STATS_LINE_BEGINS "1");
 	put_text("ovni/" STATS_FILE STATS_NEW, "");
+	put_text("ovni/" STATS_FILE_OLD, STATS_BEGINS_OLD ", of an older version");
 	assert_int_equal(create("ovni", false, false), 0);
 	assert_true(exists("ovni.old/" SEGMENT_NEXT));
 	assert_int_equal(create("ovni.old", true, true), 0);

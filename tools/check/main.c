@@ -42,7 +42,7 @@ struct check {
 	struct stats_check stats;
 	bool accepted;	   /* by the emulator */
 	bool clean;	   /* by its lint, too */
-	bool contradicted; /* perf.json, by the streams */
+	bool contradicted; /* stats.json, by the streams */
 };
 
 #define TO(member) offsetof(struct options, member)
@@ -90,7 +90,7 @@ static const struct cli cli = {
 		 "  # regions must be closed at the end, too\n"
 		 "  ovni-check --strict trace\n\n"
 		 "  # check the statistics of a recording in summary mode\n"
-		 "  ovni-check ovni.perf.json\n\n"
+		 "  ovni-check ovni.stats.json\n\n"
 		 "  # write trace.repaired after a crash\n"
 		 "  ovni-check --repair trace",
 };
@@ -199,8 +199,8 @@ static int walk(struct check *c, struct source *source, struct intervals *interv
 	return cpu_times_finish(&c->cpu_times, intervals);
 }
 
-/* Compares times with the window and with perf.json; impossible for a trace whose streams cannot be
- * walked. Returns 0 or -ENOMEM. */
+/* Compares times with the window and with stats.json; impossible for a trace whose streams cannot
+ * be walked. Returns 0 or -ENOMEM. */
 static int check_times(struct check *c)
 {
 	struct source source = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats_check: checks perf.json, the statistics of a recording, by its own sums and against the
+ * stats_check: checks stats.json, the statistics of a recording, by its own sums and against the
  * streams beside it.
  *
  * In: the file, and the events of the streams; out: diagnostics.
@@ -9,7 +9,7 @@
  *   streams                                          OHp           OAs         lost     t0 to t1
  *
  * Invariant: where the streams may lack events (of lost events, of repairs, of kinds that were not
- * recorded) their threads are not compared. Specification: loom.md 12; ovni-perf(5).
+ * recorded) their threads are not compared. Specification: loom.md 12; ovni-stats(5).
  */
 #ifndef TOOLS_CHECK_STATS_CHECK_H
 #define TOOLS_CHECK_STATS_CHECK_H

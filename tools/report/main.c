@@ -191,8 +191,8 @@ static const struct cli cli = {
 		 "  timehist  one line per run: end, CPU, thread, times, reason, next thread\n"
 		 "  cpu       use of the time of each CPU; the parts add up to 100 %\n"
 		 "  func      calls of functions: how often, wall time, on and off the CPU\n"
-		 "  counters  use of the time of each thread, from perf.json; also of a\n"
-		 "            summary (NAME.perf.json)",
+		 "  counters  use of the time of each thread, from stats.json; also of a\n"
+		 "            summary (NAME.stats.json)",
 	.options = cli_options,
 	.finish = choose,
 	.notes = "Examples:\n"

@@ -6,19 +6,20 @@
  *   all 3 threads     -  30.021 s   9.120 s   1.204 s  19.697 s     0 ns      9120        310 ...
  *   worker (1204)  1200  10.002 s   3.904 s  21.40 ms   6.076 s     0 ns      5310         12 ...
  *
- * In: perf.json of a recording, of mode summary or full; out: a row of each thread, and of all.
+ * In: stats.json of a recording, of mode summary or full; out: a row of each thread, and of all.
  * The counts come from before filters and losses, so they may cover more than the streams.
- * Specification: loom.md 12; ovni-perf(5).
+ * Specification: loom.md 12; ovni-stats(5).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <fcntl.h>
+#include <unistd.h>
 
 #include "tools/report/reports.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 #include "trace/ovni/stats_file.h"
 
 static const struct table_column columns[] = {
@@ -76,28 +77,29 @@ static int add_line(struct report *report, const struct stats_line *line)
 	return add(report, line, n < 0 ? NULL : name, (int64_t)line->values[STATS_PID]);
 }
 
-/* Finds the file: `path` itself, or the one in a trace. NULL after one message. */
+/* The path of the file: `path` itself, or the one in a trace; for free(). NULL after one message.
+ */
 static char *find(const char *path)
 {
-	struct stat st;
+	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const char *name = NULL;
 	char *file;
 
-	if (stat(path, &st) < 0) {
-		log_error("%s: cannot open: %s", path, strerror(errno));
+	if (dir >= 0) {
+		name = stats_find(dir);
+		close(dir);
+	}
+	if (dir >= 0 && !name) {
+		log_error("%s: no " STATS_FILE
+			  " in this directory: recordings of ovni-bpf have one; a recording "
+			  "of several traces has one for all, beside them",
+			  path);
 		return NULL;
 	}
-	if (asprintf(&file, "%s%s", path, S_ISDIR(st.st_mode) ? "/" STATS_FILE : "") < 0) {
-		log_no_memory("while reading %s", path);
-		return NULL;
-	}
-	if (!stat(file, &st) || errno != ENOENT)
-		return file;
-	log_error("%s: no " STATS_FILE
-		  " in this directory: recordings of ovni-bpf have one; a recording "
-		  "of several traces has one for all, beside them",
-		  path);
-	free(file);
-	return NULL;
+	file = name ? xasprintf("%s/%s", path, name) : strdup(path);
+	if (!file)
+		log_lack("while reading %s", path);
+	return file;
 }
 
 static int read_file(struct report *report, const char *path)
@@ -118,7 +120,7 @@ static int read_file(struct report *report, const char *path)
 
 const struct report_kind report_counters = {
 	.name = "counters",
-	.help = "use of the time of each thread, from perf.json",
+	.help = "use of the time of each thread, from stats.json",
 	.columns = columns,
 	.ncolumns = sizeof(columns) / sizeof(columns[0]),
 	.order = "active",

@@ -35,7 +35,8 @@ static bool read_schema(struct reader *r)
 
 	if (!tokens_value(&r->t, &v))
 		return false;
-	r->has_schema = v.type == TOKEN_STRING && !strcmp(v.text, STATS_SCHEMA);
+	r->has_schema = v.type == TOKEN_STRING &&
+			(!strcmp(v.text, STATS_SCHEMA) || !strcmp(v.text, STATS_SCHEMA_OLD));
 	return r->has_schema || tokens_refuse(&r->t, "another schema than " STATS_SCHEMA);
 }
 
@@ -212,15 +213,22 @@ static bool read_document(struct reader *r)
 
 const char *stats_find(int dirfd)
 {
-	return faccessat(dirfd, STATS_FILE, F_OK, 0) ? NULL : STATS_FILE;
+	if (!faccessat(dirfd, STATS_FILE, F_OK, 0))
+		return STATS_FILE;
+	return faccessat(dirfd, STATS_FILE_OLD, F_OK, 0) ? NULL : STATS_FILE_OLD;
+}
+
+static bool has_name(const char *path, const char *name)
+{
+	size_t len = strlen(path), tail = strlen(name);
+
+	return len >= tail && !strcmp(path + len - tail, name) &&
+	       (len == tail || path[len - tail - 1] == '/' || path[len - tail - 1] == '.');
 }
 
 bool stats_is_file_name(const char *path)
 {
-	size_t len = strlen(path), tail = strlen(STATS_FILE);
-
-	return len >= tail && !strcmp(path + len - tail, STATS_FILE) &&
-	       (len == tail || path[len - tail - 1] == '/' || path[len - tail - 1] == '.');
+	return has_name(path, STATS_FILE) || has_name(path, STATS_FILE_OLD);
 }
 
 int recorded_stats_load(struct recorded_stats *stats, int dirfd, const char *path)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats_file: perf.json, the statistics of a recording.
+ * stats_file: stats.json, the statistics of a recording.
  *
- * In: a file of the schema `ovni-bpf-perf`; out: its integers. For the writer
+ * In: a file of the schema `ovni-bpf-stats`; out: its integers. For the writer
  * (user/stats/stats_output.h): names and derived values.
  * Invariants: integers keep their 64 bits; each line of a thread, process, CPU or run has its ids,
- * and the times that add up to its total. Specification: loom.md 12; ovni-perf(5).
+ * and the times that add up to its total. Specification: loom.md 12; ovni-stats(5).
  */
 #ifndef TRACE_OVNI_STATS_FILE_H
 #define TRACE_OVNI_STATS_FILE_H
@@ -15,11 +15,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define STATS_SCHEMA	  "ovni-bpf-perf"
-#define STATS_FILE	  "perf.json"
+#define STATS_SCHEMA	  "ovni-bpf-stats"
+#define STATS_FILE	  "stats.json"
+#define STATS_SCHEMA_OLD  "ovni-bpf-perf" /* of the first version, */
+#define STATS_FILE_OLD	  "perf.json"	  /* which is still read */
 #define STATS_PART	  ".part" /* behind that name: snapshots of a recording that goes on, */
 #define STATS_NEW	  ".tmp"  /* and the whole while it is being written */
 #define STATS_BEGINS	  "{\n  \"schema\": \"" STATS_SCHEMA "\""
+#define STATS_BEGINS_OLD  "{\n  \"schema\": \"" STATS_SCHEMA_OLD "\""
 #define STATS_LINE_BEGINS "{\"clock\": " /* of a snapshot */
 #define STATS_VERSION	  1
 
@@ -100,7 +103,8 @@ static inline bool stats_has(const struct stats_line *line, enum stats_key key)
 
 /* The name of the statistics in the directory of a trace; NULL if it has none. */
 const char *stats_find(int dirfd);
-/* True if the path is that of a statistics file by its name: "perf.json", "NAME.perf.json". */
+/* True if the path is that of a statistics file by its name: "stats.json", "NAME.stats.json", or
+ * with the old name. */
 bool stats_is_file_name(const char *path);
 
 /* Reads the file. Returns 0, -EBADMSG for a damaged file or another schema, or another -errno,

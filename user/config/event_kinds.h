@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event_kinds: the kinds of events by their names, as in --events, the account and perf.json.
+ * event_kinds: the kinds of events by their names, as in --events, the account and stats.json.
  *
  *   switch,wake,fork,exec,exit,rename,probe
  *

@@ -72,7 +72,7 @@ static bool is_counters(int dirfd, const char *name)
 	for (size_t i = 0; i < NCOUNTERS && !strncmp(name, STATS_FILE, len); i++)
 		if (!strcmp(name + len, counters[i].suffix))
 			return is_ours(dirfd, name, counters[i].begins, counters[i].or_empty);
-	return false;
+	return !strcmp(name, STATS_FILE_OLD) && is_ours(dirfd, name, STATS_BEGINS_OLD, false);
 }
 
 struct content {

@@ -29,7 +29,7 @@ int output_dir_create(struct output_dir *output, const char *path, bool chosen, 
 	__attribute__((warn_unused_result));
 
 /*
- * The same for the only file of summary mode, `path`.perf.json, which is not created yet:
+ * The same for the only file of summary mode, `path`.stats.json, which is not created yet:
  * output->fd is its directory, output->path its full name. An existing file, or the rest of a
  * killed recorder beside it, must begin like one of ours.
  */

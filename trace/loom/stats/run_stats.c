@@ -343,7 +343,8 @@ static bool find_json_form(struct stats_loader *l)
 		}
 		if (!tokens_value(&l->t, &v))
 			return false;
-		if (v.type == TOKEN_STRING && !strcmp(v.text, "ovni-bpf-perf"))
+		if (v.type == TOKEN_STRING &&
+		    (!strcmp(v.text, "ovni-bpf-stats") || !strcmp(v.text, "ovni-bpf-perf")))
 			return tokens_refuse(&l->t,
 					     "the statistics of a recording: see ovni-check and "
 					     "ovni-report counters");

@@ -16,24 +16,24 @@ counted() { # NAME FILE OPTION... -- COMMAND...: records, and checks the file
 	grep -q '^valid: ' checked || complain "$name: no verdict: $(cat checked)"
 }
 
-counted full full/perf.json -- "$WORKLOADS/threads" -n 50
-counted summary summary.perf.json --mode summary -- "$WORKLOADS/processes" -n 20
-counted often often/perf.json --interval 20ms -- "$WORKLOADS/sleepers"
-counted sampled sampled/perf.json --sample 1/2 -- "$WORKLOADS/processes" -n 20
-counted filtered filtered/perf.json --events switch -- "$WORKLOADS/pingpong" -n 1000
-counted all all/perf.json -a -d 300ms
+counted full full/stats.json -- "$WORKLOADS/threads" -n 50
+counted summary summary.stats.json --mode summary -- "$WORKLOADS/processes" -n 20
+counted often often/stats.json --interval 20ms -- "$WORKLOADS/sleepers"
+counted sampled sampled/stats.json --sample 1/2 -- "$WORKLOADS/processes" -n 20
+counted filtered filtered/stats.json --events switch -- "$WORKLOADS/pingpong" -n 1000
+counted all all/stats.json -a -d 300ms
 
 # The check sees a nanosecond.
-python3 - full/perf.json <<'PYTHON'
+python3 - full/stats.json <<'PYTHON'
 import re
-text = open("full/perf.json").read()
+text = open("full/stats.json").read()
 at = text.rindex('"scope": "thread"')
 changed = re.sub(r'"active_ns": (\d+)', lambda m: '"active_ns": %d' % (int(m.group(1)) + 1), text[at:], count=1)
-open("changed.perf.json", "w").write(text[:at] + changed)
+open("changed.stats.json", "w").write(text[:at] + changed)
 PYTHON
-"$B/bin/ovni-check" changed.perf.json >checked 2>&1
+"$B/bin/ovni-check" changed.stats.json >checked 2>&1
 expect "a nanosecond more: status 1" [ $? = 1 ]
 for finding in 'the states add up to' 'active_ns .* but the threads sum to'; do
-	expect "a nanosecond more: $finding: $(cat checked)" grep -q "^error: changed.perf.json: .*$finding" checked
+	expect "a nanosecond more: $finding: $(cat checked)" grep -q "^error: changed.stats.json: .*$finding" checked
 done
 finish

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """
-perf: do the counters of a full recording agree with its streams, and with another recorder's?
+stats: do the counters of a full recording agree with its streams, and with another recorder's?
 
-    perf.py TRACE [SUMMARY.perf.json [PID]]
+    stats.py TRACE [SUMMARY.stats.json [PID]]
 
-In: a trace with its perf.json; out: each thread's times computed again from its events, held
+In: a trace with its stats.json; out: each thread's times computed again from its events, held
 against the counters to the nanosecond. One switch has one clock: who leaves does so at t, who enters
 is written at t + 1. Where only some CPUs are recorded, a stream ends and begins with the stays of its
 thread there; what is between is unknown to the counters. Then the figures of a recorder in mode
@@ -26,7 +26,7 @@ BLOCKED = {0: "before", 1: "sleeping", 2: "uninterruptible", 3: "io", 4: "stoppe
 def load(path):
     with open(path, encoding="utf-8") as f:
         perf = json.load(f)
-    check(perf["schema"] == "ovni-bpf-perf" and perf["unit"] == "ns", path, "is something else")
+    check(perf["schema"] == "ovni-bpf-stats" and perf["unit"] == "ns", path, "is something else")
     return perf, [s for s in perf["snapshots"] if "interval" not in s]
 
 
@@ -77,7 +77,7 @@ def from_stream(stream, t0):
 
 
 trace = Trace(sys.argv[1])
-perf, snapshots = load(os.path.join(sys.argv[1], "perf.json"))
+perf, snapshots = load(os.path.join(sys.argv[1], "stats.json"))
 threads = [s for s in snapshots if s["scope"] == "thread"]
 t0 = int(trace.session["t0"])
 check(perf["window"]["first_cycle"] == t0, "another window")
