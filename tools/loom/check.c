@@ -116,13 +116,11 @@ static int compare(struct session *s, struct run_reader *a, struct run_reader *b
 		if (same_record(&x, &y))
 			continue;
 		place = run_reader_place(a);
-		loom_violation_add(
-			&s->findings, LOOM_O7, &place,
-			"record %llu differs from that of %s (cycle %llu core %u node %u "
-			"there), the first "
-			"that does",
-			LLU(place.record), basename(b->path), LLU(y.cycle), y.core_id,
-			y.hw_node_id);
+		loom_violation_add(&s->findings, LOOM_O7, &place,
+				   "record %llu differs from that of %s (cycle %llu core %u node "
+				   "%u there), the first that does",
+				   LLU(place.record), basename(b->path), LLU(y.cycle), y.core_id,
+				   y.hw_node_id);
 		return 0;
 	}
 	if (more < 0 || other < 0)

@@ -16,6 +16,7 @@
 
 #include "tools/loom/run/loom_command.h"
 #include "tools/lib/printer.h"
+#include "trace/base/digits.h"
 #include "trace/base/status.h"
 #include "trace/base/log.h"
 #include "trace/loom/stats/run_stats.h"
@@ -23,32 +24,10 @@
 
 #define LINE_MAX_BYTES 320
 
-static char *put_text(char *at, const char *text)
+/* Writes a text and a number after it. */
+static char *put(char *at, const char *text, uint64_t v)
 {
-	return stpcpy(at, text);
-}
-
-static char *put_number(char *at, uint64_t v)
-{
-	char digits[20];
-	size_t n = 0;
-
-	do {
-		digits[n++] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	while (n > 0)
-		*at++ = digits[--n];
-	return at;
-}
-
-static char *put_flags(char *at, uint16_t flags)
-{
-	static const char hex[] = "0123456789abcdef";
-
-	for (int shift = 12; shift >= 0; shift -= 4)
-		*at++ = hex[flags >> shift & 15];
-	return at;
+	return digits_put_u64(stpcpy(at, text), v);
 }
 
 static void print_record(struct printer *out, const struct run_reader *r,
@@ -59,27 +38,27 @@ static void print_record(struct printer *out, const struct run_reader *r,
 
 	if (!at)
 		return;
-	at = put_number(at, r->index);
+	at = put(at, "", r->index);
 	if (r->form != LOOM_JSON)
-		at = put_number(put_text(at, " @"), r->offset);
+		at = put(at, " @", r->offset);
+	at = put(at, " ", e->cycle);
+	at = put(at, ".", r->sequence);
+	at = stpcpy(at, phases[e->phase]);
+	at = put(at, " epoch=", e->epoch_id);
+	at = put(at, " inv=", e->invocation_id);
+	at = put(at, " core=", e->core_id);
+	at = put(at, " node=", e->hw_node_id);
 	*at++ = ' ';
-	at = put_number(at, e->cycle);
-	*at++ = '.';
-	at = put_number(at, r->sequence);
-	at = put_text(at, phases[e->phase]);
-	at = put_number(put_text(at, " epoch="), e->epoch_id);
-	at = put_number(put_text(at, " inv="), e->invocation_id);
-	at = put_number(put_text(at, " core="), e->core_id);
-	at = put_number(put_text(at, " node="), e->hw_node_id);
-	*at++ = ' ';
-	at = put_text(at, r->form == LOOM_JSON && (e->event_kind < LOOM_KINDS ||
-						   e->event_kind == LOOM_KIND_UNNAMED)
-				  ? loom_kind_json_name(e->event_kind)
-				  : loom_kind_name(e->event_kind, room));
-	at = put_number(put_text(at, " lane="), e->lane);
-	at = put_flags(put_text(at, " flags=0x"), e->flags);
-	at = put_number(put_text(at, " arg0="), e->arg0);
-	at = put_number(put_text(at, " arg1="), e->arg1);
+	at = stpcpy(at, r->form == LOOM_JSON && (e->event_kind < LOOM_KINDS ||
+						 e->event_kind == LOOM_KIND_UNNAMED)
+				? loom_kind_json_name(e->event_kind)
+				: loom_kind_name(e->event_kind, room));
+	at = put(at, " lane=", e->lane);
+	at = stpcpy(at, " flags=0x");
+	for (int shift = 12; shift >= 0; shift -= 4)
+		*at++ = "0123456789abcdef"[e->flags >> shift & 15];
+	at = put(at, " arg0=", e->arg0);
+	at = put(at, " arg1=", e->arg1);
 	*at++ = '\n';
 	printer_upto(out, at);
 }
@@ -108,16 +87,17 @@ static void print_modules(struct printer *out, const struct loom_modules *module
 	}
 }
 
+/* Numbers of records, by decision. */
 struct counts {
-	uint64_t seen, shown, filtered, sampled_out;
+	uint64_t seen, of[LOOM_SAMPLED_OUT + 1];
 };
 
 static int show(struct loom_options *o, struct run_reader *r, struct printer *out, struct counts *n)
 {
 	struct loom_record e;
-	int got;
+	int got = 0;
 
-	while ((got = run_reader_next(r, &e)) > 0) {
+	while (!out->error && (got = run_reader_next(r, &e)) > 0) {
 		int decision = LOOM_FILTERED;
 
 		n->seen++;
@@ -125,13 +105,9 @@ static int show(struct loom_options *o, struct run_reader *r, struct printer *ou
 			decision = loom_controls_decide(&o->chosen, &e);
 		if (decision < 0)
 			return decision;
-		n->shown += decision == LOOM_PASSES;
-		n->filtered += decision == LOOM_FILTERED;
-		n->sampled_out += decision == LOOM_SAMPLED_OUT;
+		n->of[decision]++;
 		if (decision == LOOM_PASSES)
 			print_record(out, r, &e);
-		if (out->error)
-			break;
 	}
 	return got;
 }
@@ -213,7 +189,8 @@ static int print_run(struct loom_options *o, const char *path, struct run_reader
 		printer_format(out,
 			       "seen %" PRIu64 " written %" PRIu64 " filtered %" PRIu64
 			       " sampled_out %" PRIu64 " dropped 0\n",
-			       n.seen, n.shown, n.filtered, n.sampled_out);
+			       n.seen, n.of[LOOM_PASSES], n.of[LOOM_FILTERED],
+			       n.of[LOOM_SAMPLED_OUT]);
 	return 0;
 }
 

@@ -127,11 +127,11 @@ static void check_time(struct record_order *o, const struct loom_place *place,
 	uint64_t *epoch = &o->epochs[r->core_id];
 
 	if (restarts)
-		loom_violation_add_as(
-			o->findings, LOOM_NOTICE, LOOM_O1, place,
-			"record %llu: the cycle starts anew with epoch %u invocation %llu, "
-			"chained to %llu",
-			LLU(place->record), r->epoch_id, LLU(r->invocation_id), LLU(r->cycle));
+		loom_violation_add_as(o->findings, LOOM_NOTICE, LOOM_O1, place,
+				      "record %llu: the cycle starts anew with epoch %u invocation "
+				      "%llu, chained to %llu",
+				      LLU(place->record), r->epoch_id, LLU(r->invocation_id),
+				      LLU(r->cycle));
 	else if (o->any && r->cycle < o->last_cycle)
 		loom_violation_add(
 			o->findings, LOOM_O1, place, "record %llu: cycle %llu after %llu%s",

@@ -131,9 +131,9 @@ static int open_ltrc(struct run_reader *r)
 	r->announced = le64toh(r->announced);
 	r->has_announced = true;
 	if (r->version == 0x01000000)
-		return refuse(r, LOOM_S2, 4,
-			      "the version is 1 in big-endian order; only little-endian files are "
-			      "read");
+		return refuse(
+			r, LOOM_S2, 4,
+			"the version is 1 in big-endian order; only little-endian files are read");
 	if (r->version != LOOM_VERSION) {
 		snprintf(why, sizeof(why), "unsupported version %u", r->version);
 		return refuse(r, LOOM_S2, 4, why);

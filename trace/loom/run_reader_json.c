@@ -259,9 +259,8 @@ static bool read_event(struct tokens *t, struct loom_record *record)
 	if (more < 0)
 		return false;
 	if ((seen | PHASE_BIT) != (PHASE_BIT << 1) - 1)
-		return tokens_refuse(
-			t, "this event lacks one of cycle, epoch_id, invocation_id, core_id, "
-			   "hw_node_id, event_kind, lane, flags, arg0, arg1");
+		return tokens_refuse(t, "this event lacks one of cycle, epoch_id, invocation_id, "
+					"core_id, hw_node_id, event_kind, lane, flags, arg0, arg1");
 	return true;
 }
 
@@ -287,11 +286,10 @@ static void apply_ids(struct run_reader *r, struct loom_record *record)
 		r->core_id = record->core_id;
 		r->epoch_id = record->epoch_id;
 		r->invocation_id = record->invocation_id;
-		loom_violation_add(
-			r->findings, LOOM_O10, &place,
-			"core, epoch and invocation of the first record (%u, %u, %llu) applied "
-			"to all records",
-			r->core_id, r->epoch_id, LLU(r->invocation_id));
+		loom_violation_add(r->findings, LOOM_O10, &place,
+				   "core, epoch and invocation of the first record (%u, %u, %llu) "
+				   "applied to all records",
+				   r->core_id, r->epoch_id, LLU(r->invocation_id));
 	}
 	record->core_id = r->core_id;
 	record->epoch_id = r->epoch_id;

@@ -382,7 +382,7 @@ static void add_name(char *text, size_t size, const char *name)
  */
 static int choose(struct loom_export *x)
 {
-	char *runs[2] = {NULL, NULL}, *looms[2] = {NULL, NULL};
+	const char *runs[2] = {NULL, NULL}, *looms[2] = {NULL, NULL}, *chosen = x->o->loom;
 	char names[512] = "";
 	size_t n = x->trace.nstreams;
 	char **of = calloc(n + 1, sizeof(*of));
@@ -396,7 +396,7 @@ static int choose(struct loom_export *x)
 	for (size_t i = 0; i < n; i++) {
 		struct json *meta = trace_metadata(&x->trace, i);
 		const char *loom = json_string(json_get(meta, "ovni.loom"));
-		char **list = json_get(meta, "accel.run") ? runs : looms;
+		const char **list = json_get(meta, "accel.run") ? runs : looms;
 		bool plain = !json_get(meta, "accel");
 
 		if (!meta) {
@@ -406,20 +406,15 @@ static int choose(struct loom_export *x)
 		of[i] = loom ? strdup(loom) : NULL;
 		if (of[i] && (plain || list == runs)) {
 			add_name(names, sizeof(names), of[i]);
-			if (!list[0])
-				list[0] = of[i];
-			else if (strcmp(list[0], of[i]) != 0)
-				list[1] = of[i];
+			list[list[0] && strcmp(list[0], of[i]) != 0] = of[i];
 		}
 		json_free(meta);
 	}
-	if (x->o->loom)
-		x->loom = strdup(x->o->loom);
-	else if (runs[0] && !runs[1])
-		x->loom = strdup(runs[0]);
-	else if (!runs[0] && looms[0] && !looms[1])
-		x->loom = strdup(looms[0]);
-	if (!x->loom) {
+	if (!chosen && !runs[1])
+		chosen = runs[0];
+	if (!chosen && !runs[0] && !looms[1])
+		chosen = looms[0];
+	if (!chosen) {
 		log_error(*names ? "%s: choose one of its looms with --loom: %s"
 				 : "%s: no stream of a thread in it%s",
 			  x->trace.path, names);
@@ -427,11 +422,11 @@ static int choose(struct loom_export *x)
 		goto out;
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (of[i] && strcmp(of[i], x->loom) == 0)
+		if (of[i] && strcmp(of[i], chosen) == 0)
 			x->streams[x->nstreams++] = i;
 	}
 	if (!x->nstreams) {
-		log_error("%s: there is no loom '%s' in it, but %s", x->trace.path, x->loom, names);
+		log_error("%s: there is no loom '%s' in it, but %s", x->trace.path, chosen, names);
 		err = -ENOENT;
 	}
 out:
@@ -486,7 +481,6 @@ out:
 		x.losses.events = x.lost;
 	status = err ? STATUS_FAILED : losses_status(&x.losses, o->run);
 	json_free(x.run);
-	free(x.loom);
 	free(x.streams);
 	trace_close(&x.trace);
 	return status;

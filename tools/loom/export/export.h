@@ -18,8 +18,7 @@
 struct loom_export {
 	struct loom_options *o;
 	struct trace trace;
-	char *loom;	 /* its name */
-	size_t *streams; /* its streams: indices into trace.streams */
+	size_t *streams; /* of the chosen loom: indices into trace.streams */
 	size_t nstreams;
 	struct json *run; /* the metadata that has "accel.run"; NULL: not an imported run */
 	char *run_path;	  /* of its stream */

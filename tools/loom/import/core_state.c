@@ -97,85 +97,72 @@ void core_state_free(struct core_state *s)
 	free(s);
 }
 
-static int tell(struct core_state *s, const struct core *c, enum core_state_change what,
-		uint64_t cycle, int64_t value)
+static void tell(struct core_state *s, const struct core *c, enum core_state_change what,
+		 uint64_t cycle, int64_t value)
 {
-	return s->change(s->arg, (uint32_t)(c - s->cores), what, cycle, value);
+	s->change(s->arg, (uint32_t)(c - s->cores), what, cycle, value);
 }
 
-static int tell_epoch(struct core_state *s, struct core *c, uint64_t cycle, uint32_t epoch)
+static void tell_epoch(struct core_state *s, struct core *c, uint64_t cycle, uint32_t epoch)
 {
 	if (c->epoch == epoch)
-		return 0;
+		return;
 	c->epoch = epoch;
-	return tell(s, c, LOOM_SESSION_EPOCH, cycle, epoch);
+	tell(s, c, LOOM_SESSION_EPOCH, cycle, epoch);
 }
 
-static int cross(struct core_state *s, struct core *c, const struct boundary *b)
+static void cross(struct core_state *s, struct core *c, const struct boundary *b)
 {
-	int err;
-
 	if (b->begins) {
 		c->open[c->nopen++] = b->scope;
-		err = tell_epoch(s, c, b->cycle, s->survey->scopes[b->scope].epoch);
-		return err ? err : tell(s, c, LOOM_SESSION_INVOCATION, b->cycle, b->scope);
+		tell_epoch(s, c, b->cycle, s->survey->scopes[b->scope].epoch);
+		tell(s, c, LOOM_SESSION_INVOCATION, b->cycle, b->scope);
+		return;
 	}
 	c->closed[b->scope - c->first] = true;
 	if (c->open[c->nopen - 1] != b->scope)
-		return 0;
+		return;
 	while (c->nopen > 0 && c->closed[c->open[c->nopen - 1] - c->first])
 		c->nopen--;
-	return tell(s, c, LOOM_SESSION_INVOCATION, b->cycle,
-		    c->nopen ? (int64_t)c->open[c->nopen - 1] : -1);
+	tell(s, c, LOOM_SESSION_INVOCATION, b->cycle,
+	     c->nopen ? (int64_t)c->open[c->nopen - 1] : -1);
 }
 
 /* Reports changes up to `cycle` without a record. A word in `cycle` replaces the one before it. */
-static int advance(struct core_state *s, struct core *c, uint64_t cycle, bool config)
+static void advance(struct core_state *s, struct core *c, uint64_t cycle, bool config)
 {
-	int err;
-
 	for (;;) {
-		uint64_t next = UINT64_MAX;
+		uint64_t next = c->next < c->n ? c->boundaries[c->next].cycle : UINT64_MAX;
 
-		if (c->next < c->n)
-			next = c->boundaries[c->next].cycle;
 		if (c->config_end && c->config_end <= cycle && c->config_end <= next) {
-			err = !config || c->config_end < cycle
-				      ? tell(s, c, LOOM_SESSION_CONFIG, c->config_end, -1)
-				      : 0;
+			if (!config || c->config_end < cycle)
+				tell(s, c, LOOM_SESSION_CONFIG, c->config_end, -1);
 			c->config_end = 0;
 		} else if (c->error_until && c->error_until <= cycle && c->error_until <= next) {
-			err = tell(s, c, LOOM_SESSION_ERROR, c->error_until, -1);
+			tell(s, c, LOOM_SESSION_ERROR, c->error_until, -1);
 			c->error_until = 0;
-		} else if (c->next == c->n || next > cycle) {
-			return 0;
+		} else if (c->next < c->n && next <= cycle) {
+			cross(s, c, &c->boundaries[c->next++]);
 		} else {
-			err = cross(s, c, &c->boundaries[c->next++]);
+			return;
 		}
-		if (err)
-			return err;
 	}
 }
 
-int core_state_add(struct core_state *s, const struct loom_record *r, uint32_t part)
+void core_state_add(struct core_state *s, const struct loom_record *r, uint32_t part)
 {
 	uint32_t core = run_survey_core(s->survey, r->core_id), scope;
 	struct core *c = &s->cores[core];
 	uint64_t end = r->cycle + 1;
-	int err;
 
 	/* most records change nothing here */
 	if (loom_is_of_node(r->event_kind) && c->epoch == r->epoch_id)
-		return 0;
-	err = advance(s, c, r->cycle, r->event_kind == LOOM_CONFIG_WRITE);
-	if (err)
-		return err;
-	err = tell_epoch(s, c, r->cycle, r->epoch_id);
-	if (err)
-		return err;
+		return;
+	advance(s, c, r->cycle, r->event_kind == LOOM_CONFIG_WRITE);
+	tell_epoch(s, c, r->cycle, r->epoch_id);
 	if (r->event_kind == LOOM_CONFIG_WRITE) {
 		c->config_end = end;
-		return tell(s, c, LOOM_SESSION_CONFIG, r->cycle, r->arg0);
+		tell(s, c, LOOM_SESSION_CONFIG, r->cycle, r->arg0);
 	}
 	if (r->event_kind == LOOM_DEVICE_ERROR) {
 		scope = run_survey_scope(s->survey, core, r, part);
@@ -183,19 +170,12 @@ int core_state_add(struct core_state *s, const struct loom_record *r, uint32_t p
 			end = s->survey->scopes[scope].end;
 		if (end > c->error_until)
 			c->error_until = end;
-		return tell(s, c, LOOM_SESSION_ERROR, r->cycle, r->arg0);
+		tell(s, c, LOOM_SESSION_ERROR, r->cycle, r->arg0);
 	}
-	return 0;
 }
 
-int core_state_finish(struct core_state *s)
+void core_state_finish(struct core_state *s)
 {
-	int err;
-
-	for (size_t i = 0; i < s->survey->ncores; i++) {
-		err = advance(s, &s->cores[i], s->survey->end, false);
-		if (err)
-			return err;
-	}
-	return 0;
+	for (size_t i = 0; i < s->survey->ncores; i++)
+		advance(s, &s->cores[i], s->survey->end, false);
 }

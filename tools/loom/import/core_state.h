@@ -18,10 +18,9 @@ enum core_state_change {
 	LOOM_SESSION_ERROR,	 /* value: the code, or -1: its end */
 };
 
-/* Reports a change of a core (an index) at a cycle. A non-zero result ends the walk and is
- * returned. */
-typedef int (*core_state_fn)(void *arg, uint32_t core, enum core_state_change what, uint64_t cycle,
-			     int64_t value);
+/* Receives a change of a core (an index) at a cycle. */
+typedef void (*core_state_fn)(void *arg, uint32_t core, enum core_state_change what, uint64_t cycle,
+			      int64_t value);
 
 struct core_state;
 
@@ -29,10 +28,9 @@ struct core_state;
 struct core_state *core_state_new(const struct run_survey *survey, core_state_fn change, void *arg);
 void core_state_free(struct core_state *sessions);
 
-/* Adds a record with a chained cycle. Returns 0, or the result of `change`. */
-int core_state_add(struct core_state *sessions, const struct loom_record *record, uint32_t part)
-	__attribute__((warn_unused_result));
+/* Adds a record with a chained cycle. */
+void core_state_add(struct core_state *sessions, const struct loom_record *record, uint32_t part);
 /* Reports all changes up to the end of the run. */
-int core_state_finish(struct core_state *sessions) __attribute__((warn_unused_result));
+void core_state_finish(struct core_state *sessions);
 
 #endif

@@ -361,17 +361,15 @@ out:
 		return err;
 	if (m->chain.parts)
 		log_info("%s: its cycles start anew %" PRIu32
-			 " %s: the parts are shown one behind the other (--no-chain refuses "
-			 "that)",
+			 " %s: the parts are shown one behind the other (--no-chain refuses that)",
 			 m->run.trace, m->chain.parts, plural(m->chain.parts, "time", "times"));
 	if (m->lost)
 		log_warn("%s: the simulator has dropped %" PRIu64
 			 " records: what they told is missing in the trace",
 			 m->run.trace, m->perf.events.dropped.v);
 	if (m->clock.period_ps < 1000)
-		log_warn("%s: a cycle of %" PRIu64
-			 " ps is shorter than the nanoseconds of a trace: "
-			 "several cycles fall into one",
+		log_warn("%s: a cycle of %" PRIu64 " ps is shorter than the nanoseconds of a "
+			 "trace: several cycles fall into one",
 			 m->o->run, m->clock.period_ps);
 	if (m->survey->records && !m->survey->stalls)
 		log_info("%s: no record of a stall: nodes that wait are shown as idle",
@@ -381,50 +379,50 @@ out:
 
 /* ---- marks ---- */
 
-static int mark(struct import *m, size_t row, enum loom_mark type, uint64_t cycle, int64_t value)
+static void mark(struct import *m, size_t row, enum loom_mark type, uint64_t cycle, int64_t value)
 {
-	return import_streams_mark(m->rows, row, run_clock_ns(&m->clock, cycle), type, value);
+	import_streams_mark(m->rows, row, run_clock_ns(&m->clock, cycle), type, value);
 }
 
 /* Writes a mark and the label of its value, for rare marks. */
-static int mark_labelled(struct import *m, size_t row, enum loom_mark type, uint64_t cycle,
-			 int64_t value, const char *label)
+static void mark_labelled(struct import *m, size_t row, enum loom_mark type, uint64_t cycle,
+			  int64_t value, const char *label)
 {
-	int err = import_streams_label(m->rows, row, type, value, label);
-
-	return err ? err : mark(m, row, type, cycle, value);
+	import_streams_label(m->rows, row, type, value, label);
+	mark(m, row, type, cycle, value);
 }
 
-static int mark_error(struct import *m, size_t row, uint64_t cycle, int64_t code)
+static void mark_error(struct import *m, size_t row, uint64_t cycle, int64_t code)
 {
 	const char *name = code < 0 ? "none" : loom_error_name((uint32_t)code);
 	char label[128];
 
-	if (code < 0)
-		return mark_labelled(m, row, LOOM_MARK_ERROR, cycle, LOOM_NO_ERROR, name);
-	if (code >= CODES_LABELLED)
-		return mark(m, row, LOOM_MARK_ERROR, cycle, code + 1);
-	snprintf(label, sizeof(label), "%" PRId64 "%s%s", code, name ? ": " : "", name ? name : "");
-	return mark_labelled(m, row, LOOM_MARK_ERROR, cycle, code + 1, label);
+	if (code < 0) {
+		mark_labelled(m, row, LOOM_MARK_ERROR, cycle, LOOM_NO_ERROR, name);
+	} else if (code >= CODES_LABELLED) {
+		mark(m, row, LOOM_MARK_ERROR, cycle, code + 1);
+	} else {
+		snprintf(label, sizeof(label), "%" PRId64 "%s%s", code, name ? ": " : "",
+			 name ? name : "");
+		mark_labelled(m, row, LOOM_MARK_ERROR, cycle, code + 1, label);
+	}
 }
 
-static int mark_route(struct import *m, size_t row, uint32_t node, uint64_t cycle, int64_t input)
+static void mark_route(struct import *m, size_t row, uint32_t node, uint64_t cycle, int64_t input)
 {
+	int64_t value = input < 0 ? LOOM_NO_ROUTE : loom_mark_of_input((uint32_t)input);
 	char label[32];
 
-	if (input < 0)
-		return mark(m, row, LOOM_MARK_ROUTE, cycle, LOOM_NO_ROUTE);
-	if (input < INPUTS_LABELLED && !(m->inputs[node] >> input & 1)) {
+	if (input >= 0 && input < INPUTS_LABELLED && !(m->inputs[node] >> input & 1)) {
 		m->inputs[node] |= UINT64_C(1) << input;
 		snprintf(label, sizeof(label), "input %" PRId64, input);
-		return mark_labelled(m, row, LOOM_MARK_ROUTE, cycle,
-				     loom_mark_of_input((uint32_t)input), label);
+		import_streams_label(m->rows, row, LOOM_MARK_ROUTE, value, label);
 	}
-	return mark(m, row, LOOM_MARK_ROUTE, cycle, loom_mark_of_input((uint32_t)input));
+	mark(m, row, LOOM_MARK_ROUTE, cycle, value);
 }
 
-static int node_changes(void *arg, uint32_t node, enum loom_what what, uint64_t cycle,
-			int64_t value)
+static void node_changes(void *arg, uint32_t node, enum loom_what what, uint64_t cycle,
+			 int64_t value)
 {
 	struct import *m = arg;
 	size_t row = loom_row_of_node(m->survey, node);
@@ -432,22 +430,25 @@ static int node_changes(void *arg, uint32_t node, enum loom_what what, uint64_t 
 
 	switch (what) {
 	case LOOM_WHAT_STATE:
-		return mark(m, row, LOOM_MARK_STATE, cycle, value);
+		mark(m, row, LOOM_MARK_STATE, cycle, value);
+		break;
 	case LOOM_WHAT_ROUTE:
-		return mark_route(m, row, node, cycle, value);
+		mark_route(m, row, node, cycle, value);
+		break;
 	case LOOM_WHAT_ERROR:
-		return mark_error(m, row, cycle, value);
+		mark_error(m, row, cycle, value);
+		break;
 	case LOOM_WHAT_EXTENSION:
 		if (value >= 0)
 			snprintf(label, sizeof(label), "extension %" PRId64, value);
-		return mark_labelled(m, row, LOOM_MARK_EXTENSION, cycle,
-				     value < 0 ? LOOM_NO_EXTENSION : value, label);
+		mark_labelled(m, row, LOOM_MARK_EXTENSION, cycle,
+			      value < 0 ? LOOM_NO_EXTENSION : value, label);
+		break;
 	}
-	return 0;
 }
 
-static int core_changes(void *arg, uint32_t core, enum core_state_change what, uint64_t cycle,
-			int64_t value)
+static void core_changes(void *arg, uint32_t core, enum core_state_change what, uint64_t cycle,
+			 int64_t value)
 {
 	struct import *m = arg;
 	size_t row = loom_row_of_core(core);
@@ -457,33 +458,36 @@ static int core_changes(void *arg, uint32_t core, enum core_state_change what, u
 	switch (what) {
 	case LOOM_SESSION_EPOCH:
 		snprintf(label, sizeof(label), "epoch %" PRId64, value);
-		return mark_labelled(m, row, LOOM_MARK_EPOCH, cycle, value + 1, label);
+		mark_labelled(m, row, LOOM_MARK_EPOCH, cycle, value + 1, label);
+		break;
 	case LOOM_SESSION_INVOCATION:
-		if (value < 0)
-			return mark(m, row, LOOM_MARK_INVOCATION, cycle, LOOM_NO_INVOCATION);
+		if (value < 0) {
+			mark(m, row, LOOM_MARK_INVOCATION, cycle, LOOM_NO_INVOCATION);
+			break;
+		}
 		id = m->survey->scopes[value].id;
 		snprintf(label, sizeof(label), "invocation %" PRIu64, id);
-		return mark_labelled(m, row, LOOM_MARK_INVOCATION, cycle,
-				     (int64_t)(m->order ? m->order[value] : id) + 2, label);
+		mark_labelled(m, row, LOOM_MARK_INVOCATION, cycle,
+			      (int64_t)(m->order ? m->order[value] : id) + 2, label);
+		break;
 	case LOOM_SESSION_CONFIG:
-		return mark(m, row, LOOM_MARK_CONFIG, cycle,
-			    value < 0 ? LOOM_NO_CONFIG : value + 2);
+		mark(m, row, LOOM_MARK_CONFIG, cycle, value < 0 ? LOOM_NO_CONFIG : value + 2);
+		break;
 	case LOOM_SESSION_ERROR:
-		return mark_error(m, row, cycle, value);
+		mark_error(m, row, cycle, value);
+		break;
 	}
-	return 0;
 }
 
 /* Ends the route of a lane, unless it continues in `cycle`. */
-static int end_lane(struct import *m, uint32_t lane, uint64_t cycle)
+static void end_lane(struct import *m, uint32_t lane, uint64_t cycle)
 {
 	struct lane *l = &m->lanes[lane];
 
 	if (l->input < 0 || cycle <= l->cycle + 1)
-		return 0;
+		return;
 	l->input = -1;
-	return mark(m, loom_row_of_lane(m->survey, lane), LOOM_MARK_ROUTE, l->cycle + 1,
-		    LOOM_NO_ROUTE);
+	mark(m, loom_row_of_lane(m->survey, lane), LOOM_MARK_ROUTE, l->cycle + 1, LOOM_NO_ROUTE);
 }
 
 static int add_lane(struct import *m, const struct loom_record *r)
@@ -492,18 +496,17 @@ static int add_lane(struct import *m, const struct loom_record *r)
 	uint32_t node = run_survey_node(s, run_survey_core(s, r->core_id), r->hw_node_id);
 	uint32_t at = node == LOOM_NONE ? LOOM_NONE : run_survey_lane(s, node, r->lane);
 	struct lane *l;
-	int err;
 
 	if (at == LOOM_NONE)
 		return -ESTALE; /* the file has changed since the survey */
 	l = &m->lanes[at];
-	err = end_lane(m, at, r->cycle);
+	end_lane(m, at, r->cycle);
 	l->cycle = r->cycle;
-	if (err || l->input == r->arg0)
-		return err;
+	if (l->input == r->arg0)
+		return 0;
 	l->input = r->arg0;
-	return mark(m, loom_row_of_lane(s, at), LOOM_MARK_ROUTE, r->cycle,
-		    loom_mark_of_input(r->arg0));
+	mark(m, loom_row_of_lane(s, at), LOOM_MARK_ROUTE, r->cycle, loom_mark_of_input(r->arg0));
+	return 0;
 }
 
 static int by_scope_begin(const void *a, const void *b, void *arg)
@@ -559,48 +562,32 @@ out:
 }
 
 /* Writes the common labels of the rows, and their states at cycle 0. */
-static int begin_rows(struct import *m)
+static void begin_rows(struct import *m)
 {
 	const struct run_survey *s = m->survey;
-	int err = 0;
 
 	for (uint32_t i = 0; i < s->ncores; i++) {
 		size_t row = loom_row_of_core(i);
 
-		err = mark_labelled(m, row, LOOM_MARK_INVOCATION, 0, LOOM_NO_INVOCATION, "none");
-		if (err)
-			return err;
-		err = mark_labelled(m, row, LOOM_MARK_CONFIG, 0, LOOM_NO_CONFIG, "none");
-		if (err)
-			return err;
+		mark_labelled(m, row, LOOM_MARK_INVOCATION, 0, LOOM_NO_INVOCATION, "none");
+		mark_labelled(m, row, LOOM_MARK_CONFIG, 0, LOOM_NO_CONFIG, "none");
 	}
 	for (uint32_t i = 0; i < s->nnodes; i++) {
 		size_t row = loom_row_of_node(s, i);
 
-		for (int state = LOOM_OUTSIDE; state < LOOM_STATES; state++) {
-			err = import_streams_label(m->rows, row, LOOM_MARK_STATE, state,
-						   loom_state_names[state]);
-			if (err)
-				return err;
-		}
-		err = mark(m, row, LOOM_MARK_STATE, 0, LOOM_OUTSIDE);
-		if (err)
-			return err;
+		for (int state = LOOM_OUTSIDE; state < LOOM_STATES; state++)
+			import_streams_label(m->rows, row, LOOM_MARK_STATE, state,
+					     loom_state_names[state]);
+		mark(m, row, LOOM_MARK_STATE, 0, LOOM_OUTSIDE);
 		if (s->nodes[i].routes)
-			err = mark_labelled(m, row, LOOM_MARK_ROUTE, 0, LOOM_NO_ROUTE, "none");
-		if (err)
-			return err;
+			mark_labelled(m, row, LOOM_MARK_ROUTE, 0, LOOM_NO_ROUTE, "none");
 	}
-	for (uint32_t i = 0; i < s->nlanes; i++) {
-		err = mark_labelled(m, loom_row_of_lane(s, i), LOOM_MARK_ROUTE, 0, LOOM_NO_ROUTE,
-				    "none");
-		if (err)
-			return err;
-	}
-	return err;
+	for (uint32_t i = 0; i < s->nlanes; i++)
+		mark_labelled(m, loom_row_of_lane(s, i), LOOM_MARK_ROUTE, 0, LOOM_NO_ROUTE, "none");
 }
 
-static int tell_records(struct import *m)
+/* Reads the records again, and writes the changes that they cause. */
+static int write_marks(struct import *m)
 {
 	struct node_state *states = node_state_new(m->survey, node_changes, m);
 	struct core_state *sessions = core_state_new(m->survey, core_changes, m);
@@ -612,6 +599,7 @@ static int tell_records(struct import *m)
 	m->findings = (struct loom_violations){.report = loom_violation_ignore};
 	if (err)
 		goto out;
+	begin_rows(m);
 	err = open_reader(m);
 	if (err)
 		goto out;
@@ -623,34 +611,22 @@ static int tell_records(struct import *m)
 			goto out;
 		}
 		n++;
-		err = core_state_add(sessions, &r, chain.parts);
-		if (err)
-			goto out;
-		err = node_state_add(states, &r, chain.parts);
-		if (err)
-			goto out;
-		err = m->lanes && r.event_kind == LOOM_ROUTE_USE ? add_lane(m, &r) : 0;
-		if (err)
-			goto out;
-	}
-	err = got;
-	if (err)
-		goto out;
-	if (n != m->survey->records) {
-		err = -ESTALE;
-		goto out;
-	}
-	err = core_state_finish(sessions);
-	if (err)
-		goto out;
-	err = node_state_finish(states);
-	if (err)
-		goto out;
-	for (uint32_t i = 0; m->lanes && i < m->survey->nlanes; i++) {
-		err = end_lane(m, i, m->survey->end);
+		core_state_add(sessions, &r, chain.parts);
+		node_state_add(states, &r, chain.parts);
+		err = import_streams_error(m->rows);
+		if (m->lanes && r.event_kind == LOOM_ROUTE_USE && add_lane(m, &r))
+			err = -ESTALE;
 		if (err)
 			goto out;
 	}
+	err = got == 0 && n != m->survey->records ? -ESTALE : got;
+	if (err)
+		goto out;
+	core_state_finish(sessions);
+	node_state_finish(states);
+	for (uint32_t i = 0; m->lanes && i < m->survey->nlanes; i++)
+		end_lane(m, i, m->survey->end);
+	err = import_streams_finish(m->rows, run_clock_ns(&m->clock, m->survey->end));
 out:
 	if (err == -ESTALE)
 		log_error("%s: it changed while it was read", m->run.trace);
@@ -786,13 +762,7 @@ static int make_trace(struct import *m)
 				      m->clock.base, about_run, m);
 	if (!m->rows)
 		return -EIO;
-	err = begin_rows(m);
-	if (err)
-		return err;
-	err = tell_records(m);
-	if (err)
-		return err;
-	err = import_streams_finish(m->rows, run_clock_ns(&m->clock, m->survey->end));
+	err = write_marks(m);
 	if (err)
 		return err;
 	log_info("%s: %" PRIu64 " records of %zu nodes on %zu cores became %" PRIu64
@@ -820,10 +790,9 @@ static int prepare(struct import *m)
 		return err;
 	m->clock.period_ps = m->o->period_ps ? m->o->period_ps : m->perf.period_ps.v;
 	if (!m->clock.period_ps && m->perf.bad_period)
-		log_warn(
-			"%s: clock.period_ps is no positive integer: 1 ns is taken (--clock-period "
-			"says what it is)",
-			m->run.perf);
+		log_warn("%s: clock.period_ps is no positive integer: 1 ns is taken "
+			 "(--clock-period says what it is)",
+			 m->run.perf);
 	if (!m->clock.period_ps)
 		m->clock.period_ps = 1000;
 	name_run(m);

@@ -15,6 +15,7 @@
 #include "trace/ovni/beneath.h"
 #include "trace/ovni/event.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 #include "trace/ovni/stream.h"
 #include "trace/base/build_info.h"
 
@@ -24,15 +25,12 @@
 #define OVNI_MODEL    "1.1.0"
 #define MARKS	      (LOOM_MARK_LAST - LOOM_MARK_FIRST + 1)
 
+/* The label of a value of a mark in a row. */
 struct label {
+	size_t row, number; /* in the order of the labels */
+	int mark;	    /* from LOOM_MARK_FIRST on */
 	int64_t value;
 	char *text;
-};
-
-/* Labels of one mark of one row, in the order of their first use. */
-struct labels {
-	struct label *list;
-	size_t n;
 };
 
 struct row {
@@ -40,12 +38,14 @@ struct row {
 	uint32_t tid;
 	uint32_t core; /* index */
 	uint32_t used;
-	uint8_t marks;	       /* set of used marks */
-	struct labels *labels; /* MARKS of them, or NULL */
+	uint8_t marks; /* set of used marks */
 };
 
 struct import_streams {
+	struct label *labels; /* at the end sorted by row, by mark */
+	size_t nlabels, next_label;
 	struct hash label_of; /* value, row, mark */
+	int error;	      /* the first one */
 	int fd;
 	const char *dir;
 	char *loom;
@@ -97,6 +97,29 @@ static void path_of(const struct import_streams *w, const struct row *r, char *p
 		 w->survey->cores[r->core].id + 1, r->tid);
 }
 
+/* ---- errors ---- */
+
+/* Remembers an error, after a message if it is the first one. */
+static void note_error(struct import_streams *w, const char *path, int err)
+{
+	if (!err || w->error)
+		return;
+	w->error = err;
+	if (err == -EEXIST)
+		log_error("%s/%s is there already: choose another directory with -o, or another "
+			  "name of the run with --name",
+			  w->dir, path);
+	else
+		log_error("%s/%s: cannot write: %s", w->dir, path, strerror(-err));
+}
+
+/* The same for a lack of memory. */
+static void note_no_memory(struct import_streams *w, const char *what)
+{
+	if (!w->error)
+		w->error = log_no_memory("for the %s of %s", what, w->dir);
+}
+
 /* ---- metadata ---- */
 
 /* Sets the name of a row: "core 0 control", "core 0 fifo_3", "core 0 node 7". */
@@ -144,30 +167,35 @@ static bool describe_node(const struct import_streams *w, struct json *meta, siz
 	       put_text(meta, "accel.function_unit", m ? m->function_unit_name : NULL);
 }
 
-static bool describe_marks(const struct row *r, struct json *meta)
+/* Describes the marks of the row, with the next labels. */
+static bool describe_marks(struct import_streams *w, size_t row, struct json *meta)
 {
-	char key[16];
-	bool ok = true;
+	char key[24];
 
-	for (int i = 0; ok && i < MARKS; i++) {
+	for (int i = 0; i < MARKS; i++) {
 		struct json *mark, *list;
 
-		if (!(r->marks >> i & 1))
+		if (!(w->rows[row].marks >> i & 1))
 			continue;
 		snprintf(key, sizeof(key), "ovni.mark.%d", LOOM_MARK_FIRST + i);
 		mark = json_put_object(meta, key);
-		ok = mark && json_put_string(mark, "title", loom_mark_titles[i]) &&
-		     json_put_string(mark, "chan_type", "single");
-		list = ok ? json_put_object(mark, "labels") : NULL;
-		ok = ok && list;
-		for (size_t k = 0; ok && r->labels && k < r->labels[i].n; k++) {
-			char value[24];
+		list = json_put_string(mark, "title", loom_mark_titles[i]) &&
+				       json_put_string(mark, "chan_type", "single")
+			       ? json_put_object(mark, "labels")
+			       : NULL;
+		if (!list)
+			return false;
+		for (; w->next_label < w->nlabels; w->next_label++) {
+			const struct label *l = &w->labels[w->next_label];
 
-			snprintf(value, sizeof(value), "%" PRId64, r->labels[i].list[k].value);
-			ok = json_add_string(list, value, r->labels[i].list[k].text) != NULL;
+			if (l->row != row || l->mark != i)
+				break;
+			snprintf(key, sizeof(key), "%" PRId64, l->value);
+			if (!json_add_string(list, key, l->text))
+				return false;
 		}
 	}
-	return ok;
+	return true;
 }
 
 static bool describe_cpus(const struct import_streams *w, struct json *meta)
@@ -184,7 +212,7 @@ static bool describe_cpus(const struct import_streams *w, struct json *meta)
 	return ok;
 }
 
-static struct json *describe(const struct import_streams *w, size_t row, bool finished)
+static struct json *describe(struct import_streams *w, size_t row, bool finished)
 {
 	const struct row *r = &w->rows[row];
 	struct json *meta = json_new_object();
@@ -207,9 +235,9 @@ static struct json *describe(const struct import_streams *w, size_t row, bool fi
 		ok = row < w->survey->ncores ? put_label(w, meta, row, NULL, "")
 					     : describe_node(w, meta, row);
 	if (ok && finished)
-		ok = describe_marks(r, meta) && json_put_int(meta, "ovni.finished", 1);
+		ok = describe_marks(w, row, meta) && json_put_int(meta, "ovni.finished", 1);
 	if (!ok) {
-		log_no_memory("for the metadata of %s", w->dir);
+		note_no_memory(w, "metadata");
 		json_free(meta);
 		return NULL;
 	}
@@ -218,79 +246,66 @@ static struct json *describe(const struct import_streams *w, size_t row, bool fi
 
 /* ---- events ---- */
 
-static int complain(const struct import_streams *w, const char *path, int err)
-{
-	if (err == -EEXIST)
-		log_error("%s/%s is there already: choose another directory with -o, or another "
-			  "name of the run with --name",
-			  w->dir, path);
-	else if (err)
-		log_error("%s/%s: cannot write: %s", w->dir, path, strerror(-err));
-	return err;
-}
-
-static int flush(struct import_streams *w, size_t row)
+static void flush(struct import_streams *w, size_t row)
 {
 	struct row *r = &w->rows[row];
+	uint32_t used = r->used;
 	struct json *meta = NULL;
 	char path[512];
-	int err = 0;
 
+	r->used = 0;
+	if (w->error)
+		return;
 	path_of(w, r, path, sizeof(path));
 	if (!r->made) {
 		meta = describe(w, row, false);
 		if (!meta)
-			return -ENOMEM;
-		err = stream_create(w->fd, path, meta);
-		r->made = !err;
+			return;
+		note_error(w, path, stream_create(w->fd, path, meta));
+		r->made = !w->error;
 		json_free(meta);
 	}
-	if (err)
-		goto out;
-	if (r->used)
-		err = stream_append(w->fd, path, w->buffers + row * w->buffer_bytes, r->used);
-out:
-	r->used = 0;
-	return complain(w, path, err);
+	if (r->made && used)
+		note_error(w, path,
+			   stream_append(w->fd, path, w->buffers + row * w->buffer_bytes, used));
 }
 
 /* Writes the rest of a row, and its metadata; a row that fits its buffer takes one write. */
-static int complete(struct import_streams *w, size_t row)
+static void complete(struct import_streams *w, size_t row)
 {
 	struct row *r = &w->rows[row];
-	struct json *meta = NULL;
+	struct json *meta;
 	char path[512];
-	int err = r->made ? flush(w, row) : 0;
 
-	if (err)
-		return err;
+	if (r->made)
+		flush(w, row);
+	if (w->error)
+		return;
 	meta = describe(w, row, true);
 	if (!meta)
-		return -ENOMEM;
+		return;
 	path_of(w, r, path, sizeof(path));
-	err = r->made ? stream_describe(w->fd, path, meta)
-		      : stream_store(w->fd, path, meta, w->buffers + row * w->buffer_bytes,
-				     r->used);
+	note_error(w, path,
+		   r->made ? stream_describe(w->fd, path, meta)
+			   : stream_store(w->fd, path, meta, w->buffers + row * w->buffer_bytes,
+					  r->used));
 	json_free(meta);
-	return complain(w, path, err);
 }
 
-static inline int put(struct import_streams *w, size_t row, uint32_t mcv, int64_t clock,
-		      const void *payload, size_t size)
+static inline void put(struct import_streams *w, size_t row, uint32_t mcv, int64_t clock,
+		       const void *payload, size_t size)
 {
 	struct row *r = &w->rows[row];
-	int err = 0;
 
 	if (__builtin_expect(r->used + EVENT_SIZE_MAX > w->buffer_bytes, 0))
-		err = flush(w, row);
+		flush(w, row);
 	r->used += (uint32_t)event_encode(w->buffers + row * w->buffer_bytes + r->used, mcv, clock,
 					  payload, size);
 	w->events++;
-	return err;
 }
 
-int import_streams_mark(struct import_streams *w, size_t row, int64_t clock, enum loom_mark mark,
-			int64_t value)
+void import_streams_mark(struct import_streams *w, size_t row, int64_t clock, enum loom_mark mark,
+			 int64_t value)
 {
 	uint8_t payload[12];
 	int32_t type = (int32_t)mark;
@@ -298,36 +313,31 @@ int import_streams_mark(struct import_streams *w, size_t row, int64_t clock, enu
 	memcpy(payload, &value, 8);
 	memcpy(payload + 8, &type, 4);
 	w->rows[row].marks |= (uint8_t)(1u << (mark - LOOM_MARK_FIRST));
-	return put(w, row, MCV('O', 'M', '='), clock, payload, sizeof(payload));
+	put(w, row, MCV('O', 'M', '='), clock, payload, sizeof(payload));
 }
 
-int import_streams_label(struct import_streams *w, size_t row, enum loom_mark mark, int64_t value,
-			 const char *text)
+void import_streams_label(struct import_streams *w, size_t row, enum loom_mark mark, int64_t value,
+			  const char *text)
 {
-	struct row *r = &w->rows[row];
 	uint32_t *at = hash_at(&w->label_of, (struct hash_key){(uint64_t)value, row, mark});
 	struct label *label;
-	struct labels *l;
 
-	if (!at)
-		goto no_memory;
-	if (*at != HASH_NONE)
-		return 0;
-	if (!r->labels)
-		r->labels = calloc(MARKS, sizeof(*r->labels));
-	if (!r->labels)
-		goto no_memory;
-	l = &r->labels[mark - LOOM_MARK_FIRST];
-	label = ARRAY_ADD(l->list, l->n);
-	if (!label)
-		goto no_memory;
-	*label = (struct label){value, strdup(text)};
-	*at = (uint32_t)(label - l->list);
-	if (label->text)
-		return 0;
-no_memory:
-	log_no_memory("for the labels of %s", w->dir);
-	return -ENOMEM;
+	if (at && *at != HASH_NONE)
+		return;
+	label = at ? ARRAY_ADD(w->labels, w->nlabels) : NULL;
+	if (!label) {
+		note_no_memory(w, "labels");
+		return;
+	}
+	*at = (uint32_t)(w->nlabels - 1);
+	*label = (struct label){row, *at, mark - LOOM_MARK_FIRST, value, strdup(text)};
+	if (!label->text)
+		note_no_memory(w, "labels");
+}
+
+int import_streams_error(const struct import_streams *w)
+{
+	return w->error;
 }
 
 /* ---- begin and end ---- */
@@ -343,7 +353,7 @@ static uint32_t core_of(const struct run_survey *s, size_t row)
 }
 
 /* Checks that the trace has no run of that name, by its control threads. */
-static int check_new(const struct import_streams *w)
+static void check_new(struct import_streams *w)
 {
 	char path[512];
 	int dir;
@@ -351,19 +361,19 @@ static int check_new(const struct import_streams *w)
 	path_of(w, &w->rows[0], path, sizeof(path));
 	dir = beneath_open(w->fd, path, O_PATH | O_DIRECTORY, 0);
 	if (dir < 0)
-		return 0;
+		return;
 	close(dir);
-	return complain(w, path, -EEXIST);
+	note_error(w, path, -EEXIST);
 }
 
-static int begin(struct import_streams *w, size_t row, int64_t clock)
+static void begin(struct import_streams *w, size_t row, int64_t clock)
 {
 	struct {
 		int32_t cpu, creator;
 		uint64_t tag;
 	} execute = {(int32_t)row, -1, 0};
 
-	return put(w, row, MCV('O', 'H', 'x'), clock, &execute, sizeof(execute));
+	put(w, row, MCV('O', 'H', 'x'), clock, &execute, sizeof(execute));
 }
 
 struct import_streams *import_streams_open(int fd, const char *dir, const char *name,
@@ -372,7 +382,6 @@ struct import_streams *import_streams_open(int fd, const char *dir, const char *
 					   import_streams_fn about_run, const void *arg)
 {
 	struct import_streams *w = calloc(1, sizeof(*w));
-	int err = 0;
 
 	if (!w)
 		goto no_memory;
@@ -390,25 +399,17 @@ struct import_streams *import_streams_open(int fd, const char *dir, const char *
 		w->buffer_bytes = BUFFER_LEAST;
 	w->rows = calloc(w->n + 1, sizeof(*w->rows));
 	w->buffers = malloc((w->n + 1) * w->buffer_bytes);
-	if (asprintf(&w->loom, "loomsim.%s", name) < 0)
-		w->loom = NULL;
+	w->loom = xasprintf("loomsim.%s", name);
 	if (!w->rows || !w->buffers || !w->loom)
 		goto no_memory;
 	for (size_t i = 0; i < w->n; i++)
 		w->rows[i].core = core_of(survey, i);
 	number(w);
-	err = check_new(w);
-	if (err)
-		goto out;
-	for (size_t i = 0; i < w->n; i++) {
-		err = begin(w, i, clock);
-		if (err)
-			goto out;
-	}
-	if (err)
-		goto out;
-	return w;
-out:
+	check_new(w);
+	for (size_t i = 0; i < w->n; i++)
+		begin(w, i, clock);
+	if (!w->error)
+		return w;
 	import_streams_close(w);
 	return NULL;
 no_memory:
@@ -417,19 +418,26 @@ no_memory:
 	return NULL;
 }
 
+static int by_row(const void *a, const void *b)
+{
+	const struct label *x = a, *y = b;
+
+	if (x->row != y->row)
+		return x->row < y->row ? -1 : 1;
+	if (x->mark != y->mark)
+		return x->mark < y->mark ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
 int import_streams_finish(struct import_streams *w, int64_t clock)
 {
-	int err = 0;
-
+	if (w->nlabels)
+		qsort(w->labels, w->nlabels, sizeof(*w->labels), by_row);
 	for (size_t i = 0; i < w->n; i++) {
-		err = put(w, i, MCV('O', 'H', 'e'), clock, NULL, 0);
-		if (err)
-			return err;
-		err = complete(w, i);
-		if (err)
-			return err;
+		put(w, i, MCV('O', 'H', 'e'), clock, NULL, 0);
+		complete(w, i);
 	}
-	return err;
+	return w->error;
 }
 
 uint64_t import_streams_events(const struct import_streams *w)
@@ -441,14 +449,9 @@ void import_streams_close(struct import_streams *w)
 {
 	if (!w)
 		return;
-	for (size_t i = 0; w->rows && i < w->n; i++) {
-		for (int k = 0; w->rows[i].labels && k < MARKS; k++) {
-			for (size_t l = 0; l < w->rows[i].labels[k].n; l++)
-				free(w->rows[i].labels[k].list[l].text);
-			free(w->rows[i].labels[k].list);
-		}
-		free(w->rows[i].labels);
-	}
+	for (size_t i = 0; i < w->nlabels; i++)
+		free(w->labels[i].text);
+	free(w->labels);
 	free(w->rows);
 	free(w->buffers);
 	hash_free(&w->label_of);

@@ -49,15 +49,22 @@ struct import_streams *import_streams_open(int fd, const char *dir, const char *
 					   import_streams_fn about_run, const void *arg);
 void import_streams_close(struct import_streams *rows);
 
-/* Appends a mark; the clocks of a row must not decrease. Returns 0, or -errno after a message. */
-int import_streams_mark(struct import_streams *rows, size_t row, int64_t clock, enum loom_mark mark,
-			int64_t value) __attribute__((warn_unused_result));
+/*
+ * Appends a mark; the clocks of a row must not decrease. An error is reported once, and remembered:
+ * import_streams_error().
+ */
+void import_streams_mark(struct import_streams *rows, size_t row, int64_t clock,
+			 enum loom_mark mark, int64_t value);
 
-/* Adds the label of a value of a mark in this row; ignores a second label of a value. */
-int import_streams_label(struct import_streams *rows, size_t row, enum loom_mark mark,
-			 int64_t value, const char *label) __attribute__((warn_unused_result));
+/* Adds the label of a value of a mark in this row; ignores a second label of a value. Remembers an
+ * error likewise. */
+void import_streams_label(struct import_streams *rows, size_t row, enum loom_mark mark,
+			  int64_t value, const char *label);
 
-/* Ends all threads at `clock` and completes the streams. Returns 0, or -errno after a message. */
+/* The first error, which was reported: -errno, or 0. */
+int import_streams_error(const struct import_streams *rows);
+
+/* Ends all threads at `clock` and completes the streams. Returns 0, or the first error. */
 int import_streams_finish(struct import_streams *rows, int64_t clock)
 	__attribute__((warn_unused_result));
 

@@ -4,57 +4,34 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "trace/ovni/beneath.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
-#define CHUNK_BYTES (1u << 20)
+#define CHUNK_BYTES (1u << 30)
 
-/* Copies in the kernel, by reference where the file system can; else through memory. */
+/* Copies in the kernel, by reference where the file system can. */
 static int copy(int from, int to)
 {
-	char *chunk;
 	ssize_t n;
-	int err = 0;
 
-	while ((n = copy_file_range(from, NULL, to, NULL, 1u << 30, 0)) > 0)
+	while ((n = copy_file_range(from, NULL, to, NULL, CHUNK_BYTES, 0)) > 0)
 		;
-	if (n == 0)
-		return 0;
-	if (errno != EXDEV && errno != ENOSYS && errno != EINVAL && errno != EOPNOTSUPP)
-		return -errno;
-	chunk = malloc(CHUNK_BYTES);
-	if (!chunk)
-		return -ENOMEM;
-	while ((n = read(from, chunk, CHUNK_BYTES)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			err = -errno;
-			goto out;
-		}
-		for (ssize_t done = 0, put; done < n; done += put) {
-			put = write(to, chunk + done, (size_t)(n - done));
-			if (put < 0 && errno != EINTR) {
-				err = -errno;
-				goto out;
-			}
-			put = put < 0 ? 0 : put;
-		}
-	}
-out:
-	free(chunk);
-	return err;
+	if (n < 0 && (errno == EXDEV || errno == ENOSYS || errno == EINVAL || errno == EOPNOTSUPP))
+		while ((n = sendfile(to, from, NULL, CHUNK_BYTES)) > 0)
+			;
+	return n < 0 ? -errno : 0;
 }
 
 int keep_files(int fd, const char *dir, const char *name, const char *path, char **kept)
 {
-	char *folder = NULL;
+	char *folder = xasprintf("loom.loomsim.%s", name);
 	int from = open(path, O_RDONLY | O_CLOEXEC), to = -1, at = -1, err = 0;
 
 	*kept = strdup(basename(path));
@@ -63,10 +40,8 @@ int keep_files(int fd, const char *dir, const char *name, const char *path, char
 		log_error("%s: cannot open: %s", path, strerror(-err));
 		goto out;
 	}
-	if (!*kept || asprintf(&folder, "loom.loomsim.%s", name) < 0) {
-		folder = NULL;
-		err = -ENOMEM;
-		log_no_memory("while reading %s", dir);
+	if (!*kept || !folder) {
+		err = log_no_memory("while reading %s", dir);
 		goto out;
 	}
 	at = beneath_mkdirs(fd, folder);
@@ -106,7 +81,7 @@ out:
 
 int keep_files_return(int fd, const char *dir, const char *from, const char *path)
 {
-	int in = beneath_open(fd, from, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0), out, err;
+	int in = beneath_open(fd, from, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0), out = -1, err;
 	struct stat st;
 
 	if (in < 0 || fstat(in, &st)) {
@@ -114,33 +89,26 @@ int keep_files_return(int fd, const char *dir, const char *from, const char *pat
 		log_error(
 			"%s/%s: cannot open the file that was kept: %s; --no-keep does without it",
 			dir, from, strerror(-err));
-		if (in >= 0)
-			close(in);
-		return err;
+		goto out;
 	}
 	if (!S_ISREG(st.st_mode)) {
+		err = -EINVAL;
 		log_error("%s/%s: the kept file is not a regular file", dir, from);
-		close(in);
-		return -EINVAL;
+		goto out;
 	}
 	out = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
-	err = out < 0 ? -errno : 0;
-	if (err)
-		goto out;
-	if ((fstat(out, &st) || !S_ISREG(st.st_mode)))
-		err = -EINVAL;
-	if (err)
-		goto out;
-	if (ftruncate(out, 0))
+	if (out < 0 || fstat(out, &st))
 		err = -errno;
-	if (err)
-		goto out;
-	err = copy(in, out);
-out:
+	else if (!S_ISREG(st.st_mode))
+		err = -EINVAL;
+	else
+		err = ftruncate(out, 0) ? -errno : copy(in, out);
 	if (out >= 0 && close(out) && !err)
 		err = -errno;
 	if (err)
 		log_error("%s: cannot write: %s", path, strerror(-err));
-	close(in);
+out:
+	if (in >= 0)
+		close(in);
 	return err;
 }

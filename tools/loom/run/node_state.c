@@ -75,13 +75,13 @@ void node_state_free(struct node_state *s)
 }
 
 /* Reports a value if it differs from the reported one. */
-static int tell(struct node_state *s, struct node *n, enum loom_what what, uint64_t cycle,
-		int64_t value)
+static void tell(struct node_state *s, struct node *n, enum loom_what what, uint64_t cycle,
+		 int64_t value)
 {
 	if (n->shown[what] == value)
-		return 0;
+		return;
 	n->shown[what] = value;
-	return s->change(s->arg, (uint32_t)(n - s->nodes), what, cycle, value);
+	s->change(s->arg, (uint32_t)(n - s->nodes), what, cycle, value);
 }
 
 /* ---- time ---- */
@@ -114,10 +114,9 @@ static uint8_t lasting(const struct run_survey_core *core, struct node *n, uint6
 }
 
 /* Reports all changes before `to`. */
-static int advance(struct node_state *s, struct node *n, uint64_t to)
+static void advance(struct node_state *s, struct node *n, uint64_t to)
 {
 	const struct run_survey_core *core = &s->run->cores[s->run->nodes[n - s->nodes].core];
-	int err;
 
 	while (n->at < to) {
 		uint64_t at = n->at, until;
@@ -130,18 +129,10 @@ static int advance(struct node_state *s, struct node *n, uint64_t to)
 		}
 		if (n->point && rank[n->point] > rank[state])
 			state = n->point;
-		err = tell(s, n, LOOM_WHAT_STATE, at, state);
-		if (err)
-			return err;
-		err = tell(s, n, LOOM_WHAT_ROUTE, at, n->input);
-		if (err)
-			return err;
-		err = tell(s, n, LOOM_WHAT_ERROR, at, erred ? n->code : -1);
-		if (err)
-			return err;
-		err = tell(s, n, LOOM_WHAT_EXTENSION, at, n->extension ? n->extension : -1);
-		if (err)
-			return err;
+		tell(s, n, LOOM_WHAT_STATE, at, state);
+		tell(s, n, LOOM_WHAT_ROUTE, at, n->input);
+		tell(s, n, LOOM_WHAT_ERROR, at, erred ? n->code : -1);
+		tell(s, n, LOOM_WHAT_EXTENSION, at, n->extension ? n->extension : -1);
 		/* a state of one cycle ends at the next one */
 		if (n->point || n->extension || (n->input >= 0 && !n->input_held)) {
 			if (!n->input_held)
@@ -152,7 +143,6 @@ static int advance(struct node_state *s, struct node *n, uint64_t to)
 		}
 		n->at = until < to ? until : to;
 	}
-	return 0;
 }
 
 /* ---- records ---- */
@@ -179,7 +169,7 @@ static void add_route(struct node *n, const struct loom_record *r, bool held)
 	n->input_held = held;
 }
 
-int node_state_add(struct node_state *s, const struct loom_record *r, uint32_t part)
+void node_state_add(struct node_state *s, const struct loom_record *r, uint32_t part)
 {
 	static const uint8_t states[] = {
 		[LOOM_NODE_FIRE] = LOOM_FIRE,
@@ -191,17 +181,14 @@ int node_state_add(struct node_state *s, const struct loom_record *r, uint32_t p
 	uint64_t end = r->cycle + 1;
 	struct node *n;
 	uint32_t at;
-	int err;
 
 	if (r->event_kind >= LOOM_CONFIG_WRITE && r->event_kind <= LOOM_INVOCATION_DONE)
-		return 0;
+		return;
 	at = run_survey_node(run, run_survey_core(run, r->core_id), r->hw_node_id);
 	if (at == LOOM_NONE)
-		return 0; /* of the core */
+		return; /* of the core */
 	n = &s->nodes[at];
-	err = r->cycle > n->at ? advance(s, n, r->cycle) : 0;
-	if (err)
-		return err;
+	advance(s, n, r->cycle);
 	if (r->event_kind == LOOM_DEVICE_ERROR || run->style == LOOM_STYLE_EDGE) {
 		uint32_t scope = run_survey_scope(run, run_survey_core(run, r->core_id), r, part);
 
@@ -212,17 +199,17 @@ int node_state_add(struct node_state *s, const struct loom_record *r, uint32_t p
 		if (end > n->error_until)
 			n->error_until = end;
 		n->code = r->arg0;
-		return 0;
+		return;
 	}
 	if (r->event_kind > LOOM_DEVICE_ERROR) {
 		n->extension = r->event_kind;
-		return 0;
+		return;
 	}
 	if (run->style == LOOM_STYLE_SPAN && r->event_kind != LOOM_ROUTE_USE) {
 		if (__builtin_add_overflow(r->cycle, loom_record_span(r), &end))
 			end = UINT64_MAX;
 		hold(n, r->cycle, end, states[r->event_kind]);
-		return 0;
+		return;
 	}
 	if (run->style == LOOM_STYLE_EDGE) {
 		if (r->event_kind == LOOM_ROUTE_USE)
@@ -230,23 +217,18 @@ int node_state_add(struct node_state *s, const struct loom_record *r, uint32_t p
 		else if (n->input_held && n->held_from != r->cycle)
 			n->input = -1;
 		hold(n, r->cycle, end, states[r->event_kind]);
-		return 0;
+		return;
 	}
 	if (r->event_kind == LOOM_ROUTE_USE)
 		add_route(n, r, false);
 	if (rank[states[r->event_kind]] > rank[n->point])
 		n->point = states[r->event_kind];
-	return 0;
+	return;
 }
 
-int node_state_finish(struct node_state *s)
+void node_state_finish(struct node_state *s)
 {
-	int err;
 
-	for (size_t i = 0; i < s->run->nnodes; i++) {
-		err = advance(s, &s->nodes[i], s->run->end);
-		if (err)
-			return err;
-	}
-	return 0;
+	for (size_t i = 0; i < s->run->nnodes; i++)
+		advance(s, &s->nodes[i], s->run->end);
 }

@@ -39,12 +39,9 @@ enum loom_what {
 };
 #define LOOM_WHATS (LOOM_WHAT_EXTENSION + 1)
 
-/*
- * Reports a change of a node (an index of run->nodes) at a cycle. A non-zero result ends the walk
- * and is returned.
- */
-typedef int (*loom_change_fn)(void *arg, uint32_t node, enum loom_what what, uint64_t cycle,
-			      int64_t value);
+/* Receives a change of a node (an index of run->nodes) at a cycle. */
+typedef void (*loom_change_fn)(void *arg, uint32_t node, enum loom_what what, uint64_t cycle,
+			       int64_t value);
 
 struct node_state;
 
@@ -53,11 +50,10 @@ struct node_state;
 struct node_state *node_state_new(const struct run_survey *run, loom_change_fn change, void *arg);
 void node_state_free(struct node_state *states);
 
-/* Adds a record with a chained cycle. Returns 0, or the result of `change`. */
-int node_state_add(struct node_state *states, const struct loom_record *record, uint32_t part)
-	__attribute__((warn_unused_result));
+/* Adds a record with a chained cycle. */
+void node_state_add(struct node_state *states, const struct loom_record *record, uint32_t part);
 
 /* Reports all changes up to the end of the run. */
-int node_state_finish(struct node_state *states) __attribute__((warn_unused_result));
+void node_state_finish(struct node_state *states);
 
 #endif

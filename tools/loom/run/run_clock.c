@@ -17,7 +17,7 @@ struct unit {
 static bool parse(const char *text, const struct unit *units, size_t n, uint64_t *value,
 		  unsigned *digits)
 {
-	unsigned fraction = 0, zeros = 0;
+	unsigned fraction = 0, zeros;
 	bool dot = false, any = false;
 
 	*value = 0;
@@ -32,24 +32,21 @@ static bool parse(const char *text, const struct unit *units, size_t n, uint64_t
 		fraction += dot;
 		any = true;
 	}
-	for (size_t i = 0; any && i < n; i++) {
-		if (strcmp(text, units[i].name) != 0)
-			continue;
-		zeros = units[i].zeros;
-		while (fraction && *value % 10 == 0) {
-			*value /= 10;
-			fraction--;
-		}
-		for (; zeros && fraction; zeros--)
-			fraction--;
-		for (; zeros; zeros--) {
-			if (__builtin_mul_overflow(*value, 10, value))
-				return false;
-		}
-		*digits = fraction;
-		return true;
+	while (n > 0 && strcmp(text, units[n - 1].name) != 0)
+		n--;
+	if (!any || n == 0)
+		return false;
+	for (; fraction && *value % 10 == 0; fraction--)
+		*value /= 10;
+	zeros = units[n - 1].zeros;
+	for (; zeros && fraction; zeros--)
+		fraction--;
+	for (; zeros; zeros--) {
+		if (__builtin_mul_overflow(*value, 10, value))
+			return false;
 	}
-	return false;
+	*digits = fraction;
+	return true;
 }
 
 uint64_t run_clock_period(const char *text)
