@@ -21,10 +21,8 @@ static int report_mistake(struct run_reader *r)
 	const struct tokens *t = &r->tokens;
 	struct loom_place place = {r->path, r->count, t->where};
 
-	if (t->no_memory) {
-		log_no_memory("while reading %s", r->path);
-		return -ENOMEM;
-	}
+	if (t->no_memory)
+		return log_no_memory("while reading %s", r->path);
 	r->is_damaged = true;
 	if (t->is_cut)
 		loom_violation_add(

@@ -68,8 +68,7 @@ struct import {
 
 static int no_memory(const struct import *m)
 {
-	log_no_memory("while converting %s", m->o->run);
-	return -ENOMEM;
+	return log_no_memory("while converting %s", m->o->run);
 }
 
 /* ---- the statistics ---- */
