@@ -45,7 +45,7 @@ static int teardown(void **state)
 {
 	struct control *control = *state;
 
-	control_socket_close(control->socket);
+	control_end(control, 0);
 	session_dir_remove(&control->dir);
 	session_dir_close(&control->dir);
 	rmdir(dir);

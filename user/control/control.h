@@ -5,6 +5,12 @@
  * In: the session directory (created and locked before anything else) and requests; out: answers,
  * and at the end the exit status. A recording without a name has no control: every function accepts
  * NULL and does nothing.
+ *
+ * The socket is a UNIX socket in the directory. It takes connections of the owner of the session
+ * and of root (checked by peer credentials, beside the mode of the directory), each with one line:
+ * status, save or stop. The answer is one JSON document, after which the connection is closed.
+ * Never blocks: a client that sends nothing, or does not read, only occupies one of a few slots.
+ * Signals are not used: a pid may have been reused.
  */
 #ifndef USER_CONTROL_CONTROL_H
 #define USER_CONTROL_CONTROL_H
@@ -14,7 +20,10 @@
 #include <sys/types.h>
 
 #include "user/control/session_dir.h"
-#include "user/control/control_socket.h"
+
+enum control_request { CONTROL_NONE, CONTROL_STATUS, CONTROL_SAVE, CONTROL_STOP };
+
+extern const char *const control_request_names[4]; /* as sent by clients */
 
 struct control {
 	struct session_dir dir;
@@ -40,8 +49,9 @@ void control_ready(struct control *control);
 
 int control_fd(const struct control *control); /* for poll(); -1: none */
 
-/* Returns the next request, or CONTROL_NONE. Answer a status by control_tell(), a save by
- * control_saved() or control_refuse(), at once or later, a stop by control_end(). */
+/* Returns the next request, for whose answer *client is set, or CONTROL_NONE. Answer a status by
+ * control_tell(), a save by control_saved() or control_refuse(), at once or later, a stop by
+ * control_end(). */
 enum control_request control_next(struct control *control, unsigned *client);
 void control_tell(struct control *control, unsigned client, const struct control_figures *figures);
 void control_refuse(struct control *control, unsigned client, const char *why);

@@ -7,7 +7,7 @@
  * or not trusted (by a program with capabilities)
  *
  *   lock      locked by the session while it lives, however it ends
- *   control   the socket (control_socket.h)
+ *   control   the socket (control.h)
  *   info      JSON: pid, output, options, time of the start
  *   log       messages of the session
  *   status    exit status of the session; missing if it was killed
