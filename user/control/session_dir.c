@@ -13,6 +13,7 @@
 
 #include "user/control/session_dir.h"
 #include "trace/base/json.h"
+#include "user/host/read_file.h"
 #include "trace/base/log.h"
 
 #define ROOT_BASE "/run/ovni-bpf"
@@ -96,7 +97,7 @@ static int own_base(char *path, size_t size, bool make)
 static void init(struct session_dir *dir, const char *name)
 {
 	*dir = (struct session_dir){.base = -1, .fd = -1, .lock = -1};
-	snprintf(dir->name, sizeof(dir->name), "%s", name);
+	snprintf(dir->name, sizeof(dir->name), "%.*s", SESSION_NAME_MAX, name);
 }
 
 static int set_path(struct session_dir *dir, const char *base)
@@ -325,20 +326,9 @@ int session_dir_make_log(const struct session_dir *dir)
 
 char *session_dir_read(const struct session_dir *dir, const char *file)
 {
-	int fd = openat(dir->fd, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	char *text = fd >= 0 ? malloc(FILE_MAX + 1) : NULL;
-	size_t used = 0;
-	ssize_t n = 1;
+	size_t size;
 
-	while (text && n > 0 && used < FILE_MAX) {
-		n = read(fd, text + used, FILE_MAX - used);
-		used += n > 0 ? (size_t)n : 0;
-	}
-	if (fd >= 0)
-		close(fd);
-	if (text)
-		text[used] = '\0';
-	return text;
+	return read_file(dir->fd, file, O_NOFOLLOW | O_NONBLOCK, FILE_MAX, &size);
 }
 
 struct json *session_dir_info(const struct session_dir *dir)
@@ -382,70 +372,36 @@ void session_dir_close(struct session_dir *dir)
 
 /* ---- all sessions ---- */
 
-static int by_name(const void *a, const void *b)
+static int is_session(const struct dirent *entry)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* The names of all sessions below an open directory, which is closed. 0 or -ENOMEM; the names are
- * the caller's in any case. */
-static int read_names(int fd, char ***names, size_t *n)
-{
-	DIR *dir = fdopendir(fd);
-	struct dirent *entry;
-	char **grown;
-	int err = 0;
-
-	if (!dir) {
-		close(fd);
-		return -ENOMEM;
-	}
-	while ((entry = readdir(dir))) {
-		if (session_dir_check_name(entry->d_name))
-			continue;
-		err = -ENOMEM;
-		grown = realloc(*names, (*n + 1) * sizeof(*grown));
-		if (!grown)
-			goto out;
-		*names = grown;
-		grown[*n] = strdup(entry->d_name);
-		if (!grown[*n])
-			goto out;
-		++*n;
-		err = 0;
-	}
-	if (*n)
-		qsort(*names, *n, sizeof(**names), by_name);
-out:
-	closedir(dir);
-	return err;
+	return !session_dir_check_name(entry->d_name);
 }
 
 static int list_in(int (*base)(char *, size_t, bool),
 		   int (*each)(void *, const struct session_dir *), void *arg)
 {
 	struct session_dir session;
-	char path[4096], **names = NULL;
-	int fd = base(path, sizeof(path), false), err;
-	size_t n = 0;
+	struct dirent **entries;
+	char path[4096];
+	int fd = base(path, sizeof(path), false), n, err = 0;
 
 	if (fd < 0)
 		return fd == -ENOENT || fd == -EACCES ? 0 : fd;
-	err = read_names(fd, &names, &n);
-	if (err)
-		goto out;
-	for (size_t i = 0; i < n; i++) {
-		init(&session, names[i]);
+	n = scandirat(fd, ".", &entries, is_session, alphasort);
+	if (n < 0)
+		err = -errno;
+	close(fd);
+	for (int i = 0; i < n; i++) {
+		init(&session, entries[i]->d_name);
+		free(entries[i]);
+		if (err)
+			continue;
 		if (!find_in(&session, base) && session_dir_state(&session) != SESSION_NONE)
 			err = each(arg, &session);
 		session_dir_close(&session);
-		if (err)
-			goto out;
 	}
-out:
-	for (size_t i = 0; i < n; i++)
-		free(names[i]);
-	free(names);
+	if (n >= 0)
+		free(entries);
 	return err;
 }
 

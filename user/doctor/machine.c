@@ -27,6 +27,7 @@
 #include "user/config/event_kinds.h"
 #include "user/kernel/bpf_load.h"
 #include "user/config/config.h"
+#include "user/host/read_file.h"
 #include "user/kernel/rings.h"
 #include "user/kernel/snapshot.h"
 #include "user/host/topology.h"
@@ -42,23 +43,6 @@
 #define TYPE_UPROBE_SESSION 57
 
 /* ---- settings ---- */
-
-/* The first line of a file, without its end; false if it cannot be read. */
-static bool read_line(const char *path, char *line, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return false;
-	n = read(fd, line, size - 1);
-	close(fd);
-	if (n < 0)
-		return false;
-	line[n] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	return true;
-}
 
 static int read_number(const char *path)
 {
@@ -118,9 +102,8 @@ static void look_at_kernel(struct machine *m)
 	m->kptr_restrict = read_number("/proc/sys/kernel/kptr_restrict");
 	m->tracefs_err = access("/sys/kernel/tracing/events", R_OK) ? -errno : 0;
 	m->cgroups = find_cgroups();
-	if (!read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource",
-		       m->clocksource, sizeof(m->clocksource)))
-		m->clocksource[0] = '\0';
+	read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		  m->clocksource, sizeof(m->clocksource));
 }
 
 /* ---- this process ---- */

@@ -15,9 +15,10 @@
 #include <unistd.h>
 
 #include "user/host/privilege.h"
+#include "user/host/read_file.h"
 #include "trace/base/log.h"
 
-#define NOBODY 65534 /* user and group */
+#define NOBODY		65534	  /* user and group */
 #define ENVIRONMENT_MAX (1 << 20) /* bytes; the kernel permits more, nobody has it */
 
 /* Newer than the headers of some build hosts. */
@@ -88,46 +89,21 @@ static int look_up(struct identity *identity)
  */
 static void read_environment(struct identity *identity)
 {
-	char path[64], comm[32] = "";
-	size_t used = 0, room = 0;
+	char path[64], comm[32];
 	struct stat st;
-	char *grown;
-	ssize_t n;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)getppid());
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	n = read(fd, comm, sizeof(comm) - 1);
-	if (fstat(fd, &st))
-		st.st_uid = (uid_t)-1;
-	close(fd);
-	if (n <= 0 || strcmp(comm, "sudo\n") || st.st_uid != 0)
+	if (!read_line(path, comm, sizeof(comm)) || strcmp(comm, "sudo") || stat(path, &st) ||
+	    st.st_uid != 0)
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)getppid());
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	for (n = 1; fd >= 0 && n > 0; used += (size_t)n) {
-		if (room - used < 4096 && room < ENVIRONMENT_MAX) {
-			room += ENVIRONMENT_MAX / 16;
-			grown = realloc(identity->environment, room);
-			if (!grown)
-				break;
-			identity->environment = grown;
-		}
-		n = read(fd, identity->environment + used, room - used - 1);
-		if (n < 0)
-			break;
-	}
-	if (fd >= 0)
-		close(fd);
-	if (fd < 0 || n || !used) {
+	identity->environment =
+		read_file(AT_FDCWD, path, 0, ENVIRONMENT_MAX, &identity->environment_size);
+	if (identity->environment &&
+	    (!identity->environment_size || identity->environment_size == ENVIRONMENT_MAX)) {
 		free(identity->environment);
 		identity->environment = NULL;
-		return;
 	}
-	identity->environment[used] = '\0';
-	identity->environment_size = used;
 }
 
 int identity_of_caller(struct identity *identity)
@@ -309,8 +285,8 @@ void privilege_keep(enum privilege_need need)
 void privilege_drop_all(void)
 {
 	/* in a user namespace nobody may not exist: then root remains, without capabilities */
-	if (geteuid() == 0 && setgroups(0, NULL) == 0 &&
-	    setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0)
+	if (geteuid() == 0 && setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
+	    setresuid(NOBODY, NOBODY, NOBODY) == 0)
 		errno = 0;
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	capng_clear(CAPNG_SELECT_CAPS);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "user/host/proc_info.h"
+#include "user/host/read_file.h"
 #include "trace/base/json.h"
 
 #define ENVIRONMENT_MAX (256 * 1024)
@@ -31,49 +32,6 @@ static const struct {
 	{"SLURM_PROCID=", "SLURM_NTASKS="},
 };
 
-/* Up to `max` bytes of a file, ended by one more NUL, for the caller to free. NULL: none. */
-static char *slurp(int dir, const char *name, size_t max, size_t *size, bool *cut)
-{
-	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
-	size_t room = 1024, used = 0;
-	char *text = NULL, *grown;
-	ssize_t n;
-
-	*cut = false;
-	if (fd < 0)
-		return NULL;
-	for (;;) {
-		grown = realloc(text, room + 1);
-		if (!grown)
-			goto fail;
-		text = grown;
-		n = read(fd, text + used, room - used);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			goto fail;
-		if (n == 0)
-			break;
-		used += (size_t)n;
-		if (used >= max) {
-			*cut = used > max || read(fd, &(char){0}, 1) > 0;
-			used = max;
-			break;
-		}
-		if (used == room)
-			room *= 4;
-	}
-	close(fd);
-	text[used] = '\0';
-	*size = used;
-	return text;
-
-fail:
-	close(fd);
-	free(text);
-	return NULL;
-}
-
 static uint64_t namespace_number(int dir, const char *name)
 {
 	char path[32], link[64];
@@ -93,8 +51,7 @@ static void read_offset(struct process_facts *facts, int dir)
 {
 	long long seconds, nanoseconds;
 	size_t size;
-	bool cut;
-	char *text = slurp(dir, "timens_offsets", 4096, &size, &cut);
+	char *text = read_file(dir, "timens_offsets", 0, 4096, &size);
 
 	if (text && sscanf(text, "monotonic %lld %lld", &seconds, &nanoseconds) == 2 &&
 	    llabs(seconds) < INT64_MAX / NANOSECONDS - 1 && llabs(nanoseconds) < NANOSECONDS)
@@ -118,7 +75,6 @@ bool process_read(struct process_facts *facts, const char *proc, uint32_t pid)
 	char path[256];
 	char *environment;
 	size_t size;
-	bool cut;
 	int dir;
 
 	snprintf(path, sizeof(path), "%s/%u", proc, pid);
@@ -128,9 +84,13 @@ bool process_read(struct process_facts *facts, const char *proc, uint32_t pid)
 	memset(facts, 0, sizeof(*facts));
 	facts->rank = facts->nranks = -1;
 	facts->executable = read_executable(dir);
-	facts->command = slurp(dir, "cmdline", PROCESS_COMMAND_MAX, &facts->command_size,
-			       &facts->command_cut);
-	environment = slurp(dir, "environ", ENVIRONMENT_MAX, &size, &cut);
+	facts->command = read_file(dir, "cmdline", 0, PROCESS_COMMAND_MAX + 1, &size);
+	if (facts->command) {
+		facts->command_cut = size > PROCESS_COMMAND_MAX;
+		facts->command_size = facts->command_cut ? PROCESS_COMMAND_MAX : size;
+		facts->command[facts->command_size] = '\0';
+	}
+	environment = read_file(dir, "environ", 0, ENVIRONMENT_MAX, &size);
 	if (environment)
 		process_rank(environment, size, &facts->rank, &facts->nranks);
 	free(environment);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* self_cost: see self_cost.h. */
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "user/host/read_file.h"
 #include "user/host/self_cost.h"
 
 static uint64_t clock_ns(clockid_t clock)
@@ -29,26 +28,11 @@ static uint64_t timeval_ns(struct timeval t)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_usec * 1000;
 }
 
-static void read_name(int tid, char *name, size_t size)
-{
-	char path[64];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, name, size - 1);
-	if (fd >= 0)
-		close(fd);
-	while (n > 0 && name[n - 1] == '\n')
-		n--;
-	name[n > 0 ? n : 0] = '\0';
-}
-
 static void look(struct cost *cost)
 {
 	DIR *dir = opendir("/proc/self/task");
 	struct dirent *entry;
+	char path[64];
 	struct rusage usage;
 
 	memset(cost, 0, sizeof(*cost));
@@ -58,7 +42,8 @@ static void look(struct cost *cost)
 		t->tid = atoi(entry->d_name);
 		if (t->tid <= 0)
 			continue;
-		read_name(t->tid, t->name, sizeof(t->name));
+		snprintf(path, sizeof(path), "/proc/self/task/%d/comm", t->tid);
+		read_line(path, t->name, sizeof(t->name));
 		t->cpu_ns = clock_ns(thread_clock(t->tid));
 		cost->nthreads++;
 	}

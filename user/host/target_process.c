@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* target_process: see target_process.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "user/host/read_file.h"
 #include "user/host/target_process.h"
 #include "trace/base/log.h"
 
@@ -23,18 +25,18 @@ static bool in_proc(uint32_t pid)
 /* A zombie is in /proc, and no more than that. */
 static bool is_alive(uint32_t pid)
 {
-	char path[32], text[128] = "";
-	const char *state;
-	FILE *file;
+	char path[32], *text, *state;
+	size_t size;
+	bool alive;
 
 	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	file = fopen(path, "re");
-	if (!file)
+	text = read_file(AT_FDCWD, path, 0, 128, &size);
+	if (!text)
 		return false;
-	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-	fclose(file);
 	state = strrchr(text, ')'); /* of the name, which may have any signs */
-	return state && !strchr("ZX", state[2]);
+	alive = state && !strchr("ZX", state[2]);
+	free(text);
+	return alive;
 }
 
 static int find_one(struct target *target, size_t i)

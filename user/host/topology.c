@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "user/host/read_file.h"
 #include "user/host/topology.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 #define NUMBERS_MAX                                                                                \
 	65536 /* a kernel has at most 8192 CPUs; what is above is not a list of CPUs               \
@@ -131,49 +132,19 @@ fail:
 	return err;
 }
 
-/* The whole file, ended by NUL, for the caller to free; *err tells why there is none. */
-static char *slurp(const char *path, int *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char *text = malloc(LIST_MAX + 1);
-	size_t used = 0;
-	ssize_t n;
-
-	if (fd < 0 || !text) {
-		*err = fd < 0 ? -errno : -ENOMEM;
-		goto fail;
-	}
-	do {
-		n = read(fd, text + used, LIST_MAX - used);
-		if (n > 0)
-			used += (size_t)n;
-	} while ((n > 0 && used < LIST_MAX) || (n < 0 && errno == EINTR));
-	if (n < 0 || used == LIST_MAX || memchr(text, '\0', used)) {
-		*err = n < 0 ? -errno : -EINVAL;
-		goto fail;
-	}
-	close(fd);
-	text[used] = '\0';
-	return text;
-
-fail:
-	if (fd >= 0)
-		close(fd);
-	free(text);
-	return NULL;
-}
-
 int topology_read(struct topology *topology, const char *sysfs)
 {
 	char *path = NULL, *text = NULL;
+	size_t size;
 	int err = 0;
 
 	memset(topology, 0, sizeof(*topology));
-	if (asprintf(&path, "%s/devices/system/cpu/online", sysfs) < 0) {
+	path = xasprintf("%s/devices/system/cpu/online", sysfs);
+	if (!path)
 		return log_no_memory("for the list of CPUs");
-	}
-	text = slurp(path, &err);
-	if (!text) {
+	text = read_file(AT_FDCWD, path, 0, LIST_MAX, &size);
+	if (!text || size == LIST_MAX || memchr(text, '\0', size)) {
+		err = text ? -EINVAL : -errno;
 		log_error("%s: cannot read the CPUs that are online: %s; is sysfs mounted?", path,
 			  strerror(-err));
 		goto out;

@@ -6,25 +6,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "user/host/read_file.h"
 #include "user/kernel/kernel_features.h"
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 bool kernel_keeps_run_delay(const struct btf *btf)
 {
-	FILE *file;
 	uint64_t runs = 0;
+	char line[128];
 
 	if (btf__find_by_name_kind(btf, "sched_info", BTF_KIND_STRUCT) < 0)
 		return false;
 	/* ns on a CPU, ns waiting for one, runs: the last two are 0 in a kernel that keeps none */
-	file = fopen("/proc/self/schedstat", "re");
-	if (!file)
-		return false;
-	if (fscanf(file, "%*u %*u %" SCNu64, &runs) != 1)
-		runs = 0;
-	fclose(file);
-	return runs > 0;
+	return read_line("/proc/self/schedstat", line, sizeof(line)) &&
+	       sscanf(line, "%*u %*u %" SCNu64, &runs) == 1 && runs > 0;
 }
 
 bool clock_source_is_global(const char *name)
@@ -59,18 +55,10 @@ bool kernel_shows_sched_clock(const struct btf *btf)
 		    {"sched_entity", "cfs_rq"},
 		    {"cfs_rq", "rq"},
 		    {"rq", "clock"}};
-	char name[64] = "";
-	FILE *file;
+	char name[64];
 
 	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++)
 		if (!has_member(btf, path[i].type, path[i].member))
 			return false;
-	file = fopen(CLOCK_SOURCE, "re");
-	if (!file)
-		return false;
-	if (!fgets(name, sizeof(name), file))
-		name[0] = '\0';
-	fclose(file);
-	name[strcspn(name, "\n")] = '\0';
-	return clock_source_is_global(name);
+	return read_line(CLOCK_SOURCE, name, sizeof(name)) && clock_source_is_global(name);
 }

@@ -6,25 +6,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "user/timeline/thread_names.h"
+#include "trace/base/array.h"
+#include "trace/base/hash.h"
 #include "trace/base/json.h"
+#include "user/host/read_file.h"
 #include "user/writer/writer.h"
 
 #define WORDS (NAMES_TID_MAX / 64)
 
 struct entry {
-	uint32_t tid; /* 0: free */
+	uint32_t tid;
 	char comm[RECORD_COMM_SIZE];
 };
 
-/* Open addressing by tid; written by the draining thread (tell) and the writer's (look up). */
+/* By tid; written by the draining thread (tell) and the writer's (look up). */
 struct names_table {
 	pthread_mutex_t lock;
-	struct entry *entries;
-	size_t size; /* a power of two, or 0 */
-	size_t used;
+	struct entry *entries; /* nentries of them */
+	size_t nentries;
+	struct hash index_of;
 	const char *proc;
 };
 
@@ -57,6 +59,7 @@ void names_fini(struct names *names)
 	if (names->table) {
 		pthread_mutex_destroy(&names->table->lock);
 		free(names->table->entries);
+		hash_free(&names->table->index_of);
 		free(names->table);
 	}
 	free(names->mentioned);
@@ -64,45 +67,21 @@ void names_fini(struct names *names)
 	memset(names, 0, sizeof(*names));
 }
 
-/* The place of `tid`, or the free one where it belongs. There is always a free one. */
-static struct entry *place(struct entry *entries, size_t size, uint32_t tid)
-{
-	size_t i = (tid * 0x9e3779b1u) & (size - 1);
-
-	while (entries[i].tid && entries[i].tid != tid)
-		i = (i + 1) & (size - 1);
-	return &entries[i];
-}
-
-static bool grow(struct names_table *table)
-{
-	size_t size = table->size ? table->size * 2 : 256;
-	struct entry *entries = calloc(size, sizeof(*entries));
-
-	if (!entries)
-		return false;
-	for (size_t i = 0; i < table->size; i++)
-		if (table->entries[i].tid)
-			*place(entries, size, table->entries[i].tid) = table->entries[i];
-	free(table->entries);
-	table->entries = entries;
-	table->size = size;
-	return true;
-}
-
 /* Without memory the name stays unknown, which the metadata allows. */
 static void tell(struct names_table *table, uint32_t tid, const char *comm)
 {
 	struct entry *entry;
+	uint32_t *index;
 
 	pthread_mutex_lock(&table->lock);
-	if (table->used * 2 < table->size || grow(table)) {
-		entry = place(table->entries, table->size, tid);
-		if (!entry->tid) {
+	index = hash_at(&table->index_of, (struct hash_key){.a = tid});
+	if (index && *index == HASH_NONE) {
+		entry = ARRAY_ADD(table->entries, table->nentries);
+		if (entry) {
+			*index = (uint32_t)(entry - table->entries);
 			entry->tid = tid;
 			memcpy(entry->comm, comm, sizeof(entry->comm));
 			entry->comm[sizeof(entry->comm) - 1] = '\0';
-			table->used++;
 		}
 	}
 	pthread_mutex_unlock(&table->lock);
@@ -110,39 +89,32 @@ static void tell(struct names_table *table, uint32_t tid, const char *comm)
 
 static bool told(struct names_table *table, uint32_t tid, char *comm)
 {
-	bool found = false;
+	uint32_t index;
 
 	pthread_mutex_lock(&table->lock);
-	if (table->size) {
-		const struct entry *entry = place(table->entries, table->size, tid);
-
-		found = entry->tid == tid;
-		if (found && comm)
-			memcpy(comm, entry->comm, sizeof(entry->comm));
-	}
+	index = hash_get(&table->index_of, (struct hash_key){.a = tid});
+	if (index != HASH_NONE && comm)
+		memcpy(comm, table->entries[index].comm, RECORD_COMM_SIZE);
 	pthread_mutex_unlock(&table->lock);
-	return found;
+	return index != HASH_NONE;
 }
 
 /* In the writer's thread: /proc/TID exists for each thread, though it is not listed. */
 static void look_up(void *arg)
 {
 	struct lookup *lookup = arg;
-	char path[256], comm[RECORD_COMM_SIZE + 1] = "";
-	ssize_t n = -1;
-	int fd;
+	char path[256], comm[RECORD_COMM_SIZE + 1] = "", *text;
+	size_t n = 0;
 
 	snprintf(path, sizeof(path), "%s/%u/comm", lookup->table->proc, lookup->tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, comm, sizeof(comm) - 1);
-		close(fd);
-	}
+	text = read_file(AT_FDCWD, path, 0, sizeof(comm) - 1, &n);
 	if (n > 0) {
-		if (comm[n - 1] == '\n')
-			comm[n - 1] = '\0';
+		if (text[n - 1] == '\n')
+			text[n - 1] = '\0';
+		memcpy(comm, text, n);
 		tell(lookup->table, lookup->tid, comm);
 	}
+	free(text);
 	free(lookup);
 }
 
@@ -179,9 +151,8 @@ void names_inherit(struct names *names, const struct names *from)
 	struct names_table *table = from->table;
 
 	pthread_mutex_lock(&table->lock);
-	for (size_t i = 0; i < table->size; i++)
-		if (table->entries[i].tid)
-			tell(names->table, table->entries[i].tid, table->entries[i].comm);
+	for (size_t i = 0; i < table->nentries; i++)
+		tell(names->table, table->entries[i].tid, table->entries[i].comm);
 	pthread_mutex_unlock(&table->lock);
 }
 
