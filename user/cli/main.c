@@ -5,7 +5,6 @@
 
 #include "user/cli/session_command.h"
 #include "user/doctor/doctor.h"
-#include "user/session/mode_off.h"
 #include "user/cli/options.h"
 #include "user/probes/list.h"
 #include "user/session/session.h"
@@ -39,7 +38,7 @@ int main(int argc, char **argv)
 		return status;
 	log_setup("ovni-bpf", options.quiet ? LOG_WARN : options.verbose ? LOG_DEBUG : LOG_INFO);
 	status = options.list		    ? list(&options)
-		 : options.mode == MODE_OFF ? off_run(&options)
+		 : options.mode == MODE_OFF ? session_run_off(&options)
 					    : session_run(&options, NULL);
 	options_free(&options);
 	return status;

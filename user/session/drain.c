@@ -54,8 +54,8 @@ static void tell(struct drain *drain, double fullest)
 	}
 }
 
-/* Takes what is below the watermark; `before` lowers it further. */
-static int release(struct drain *drain, uint64_t before)
+/* Takes the records below the watermark. */
+static int release(struct drain *drain)
 {
 	uint64_t watermark = clock_now() - ORDER_SLACK_NS;
 	double fullest;
@@ -64,7 +64,7 @@ static int release(struct drain *drain, uint64_t before)
 	rings_look(drain->rings);
 	fullest = rings_fullest(drain->rings);
 	pthread_mutex_lock(&drain->lock);
-	err = order_release(drain->order, watermark < before ? watermark : before, take, drain);
+	err = order_release(drain->order, watermark, take, drain);
 	drain->released = order_released(drain->order);
 	pthread_mutex_unlock(&drain->lock);
 	if (!err)
@@ -86,39 +86,47 @@ static void pause_us(struct drain *drain, unsigned us)
 }
 
 /*
- * Closes the window, and reads the tasks: which of them wait for a CPU, the scheduler forgets when
+ * Closes the window, and reads the tasks: the scheduler forgets which of them wait for a CPU when
  * they run. Then each CPU writes one more record, which tells of a gap before it; a ring without
- * space for it is emptied first.
+ * space for it is emptied first. Reading the tasks may take long, so the rings are emptied before
+ * and after it.
  */
 static int close_window(struct drain *drain)
 {
 	uint64_t clock;
 	int err;
 
+	err = release(drain);
+	if (err)
+		return err;
 	err = links_close_window(drain->links, &drain->t1);
 	if (err)
 		return err;
 	sink_stop(drain->sink, drain->t1);
 	state_times_stop(drain->times, drain->t1);
 	err = snapshot_tasks(drain->links, false, drain->tasks);
-	for (unsigned i = 0; i < drain->ncpus && !err; i++) {
+	if (err)
+		return err;
+	err = release(drain);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < drain->ncpus; i++) {
 		for (unsigned tries = 0; tries < SNAPSHOT_TRIES; tries++) {
 			err = snapshot_take(drain->links, drain->cpus[i], SNAPSHOT_STOP, &clock);
 			if (err != -ENOBUFS)
 				break;
-			err = release(drain, UINT64_MAX);
+			err = release(drain);
 			if (err)
 				return err;
 		}
 		if (err && err != -ENXIO) /* it has gone offline */
 			log_warn("cannot read the current task of CPU %u at the end: %s",
 				 drain->cpus[i], strerror(-err));
-		err = 0;
 	}
-	return err;
+	return 0;
 }
 
-/* Nothing is written to the rings any more: what is there is all. */
+/* No program writes to the rings any more: takes all records. */
 static int take_the_rest(struct drain *drain)
 {
 	int err;
@@ -134,13 +142,13 @@ static void *run(void *arg)
 	struct drain *drain = arg;
 	int err = 0;
 
-	/* Behind busy neighbours it would come too late and lose what they do. Without the right
-	 * to this (CAP_SYS_NICE) it takes its turn like anyone. */
+	/* On a busy machine a thread of usual priority comes too late, and events are lost. Raising
+	 * the priority needs CAP_SYS_NICE. */
 	if (setpriority(PRIO_PROCESS, 0, NICE))
 		log_debug("the draining thread has no priority: %s", strerror(errno));
 	privilege_keep(PRIVILEGE_DRAIN);
 	while (!err && !atomic_load(&drain->stop)) {
-		err = release(drain, UINT64_MAX);
+		err = release(drain);
 		if (!err)
 			pause_us(drain, drain->interval_us);
 	}
@@ -160,8 +168,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* A CPU that does nothing but switch fills a ring at RATE_MAX: it must not be full before its time.
- */
+/* A CPU that only switches fills a ring at RATE_MAX: no ring may be full before the timer. */
 static unsigned longest_interval(const struct rings *rings)
 {
 	uint64_t us = INTERVAL_MAX_US;

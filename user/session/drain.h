@@ -51,7 +51,7 @@ struct drain {
 	unsigned interval_us, interval_max_us;
 	uint64_t fullest_until;
 	uint64_t t1; /* ns; 0: the window was not closed */
-	bool cut;    /* it hurried: records are left in the rings */
+	bool cut;    /* records were left in the rings: it hurried, or failed */
 	int err;     /* first error, already reported */
 };
 

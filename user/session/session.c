@@ -1,19 +1,707 @@
 /* SPDX-License-Identifier: MIT */
-/* session: its last stages, and all of them in their order (see session.h, recorder.h). */
+/* session: see session.h. */
+#include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "user/session/emulate.h"
-#include "user/kernel/merge.h"
-#include "user/session/recorder.h"
 #include "user/session/session.h"
-#include "user/timeline/state_times.h"
-#include "user/stats/thread_table.h"
 #include "trace/base/log.h"
+#include "trace/base/status.h"
+#include "trace/ovni/stats_file.h"
+#include "user/config/config.h"
+#include "user/control/control.h"
+#include "user/host/clock.h"
+#include "user/host/command.h"
+#include "user/host/privilege.h"
+#include "user/host/self_cost.h"
+#include "user/host/signals.h"
+#include "user/host/target_process.h"
+#include "user/host/topology.h"
+#include "user/kernel/bpf_load.h"
+#include "user/kernel/event_counts.h"
+#include "user/kernel/merge.h"
+#include "user/kernel/snapshot.h"
+#include "user/probes/attach.h"
+#include "user/session/drain.h"
+#include "user/session/session_probes.h"
+#include "user/sink/finalizer.h"
+#include "user/sink/output_dir.h"
+#include "user/sink/sink.h"
+#include "user/stats/live_report.h"
+#include "user/stats/stats_output.h"
+#include "user/stats/summary_read.h"
+#include "user/stats/thread_table.h"
+#include "user/timeline/state_times.h"
+#include "user/writer/writer.h"
+
+#define COMMAND_PATIENCE_MS 1000 /* for a command that was sent a signal */
+#define ARM_TRIES	    100
+#define SNAPSHOT_TRIES	    3
+#define FETCH_MS	    100 /* how often threads that have died are fetched */
+#define LOOK_MS		    20 /* how often the end of the target, and --max-size, are looked for */
+#define EMULATOR	    "ovni-emu"
+
+/* A session while it lasts. */
+struct recorder {
+	const struct options *options;
+	struct control *control; /* of a named session, else NULL */
+	uint64_t traces;	 /* number of complete traces (--rotate, --last) */
+	struct utsname host;
+	char kernel[sizeof(((struct utsname *)0)->release) +
+		    sizeof(((struct utsname *)0)->version) + 2];
+	struct identity caller, runner;
+	struct topology topology;
+	struct target target;
+	struct command command;
+
+	struct probes probes;
+	struct trigger_plan trigger;
+	uint64_t *trigger_sites;
+	struct links links;
+	struct rings *rings;
+	struct order *order;
+	struct output_dir output;
+	struct sink sink;
+	struct account account;
+	struct summary summary; /* mode summary */
+	struct stats_file stats;
+	struct time_stats times;      /* at the end */
+	struct disk_error disk_error; /* of the trace and the statistics */
+	struct cost cost;
+	uint64_t next_interval_ns; /* --interval */
+	struct drain drain;
+	struct snapshot_tasks tasks; /* at the beginning; then those at the end */
+	struct summary_live live;
+
+	struct signals signals;
+	uint64_t t0;
+	const char *reason; /* of the end of the recording; NULL: it goes on */
+	int killed_by;	    /* the second signal; 0: none */
+	uint64_t command_end_ns;
+	bool command_told; /* the user knows that the command has ended and its children go on */
+	bool failed;	   /* after one message */
+};
+
+/* ---- the emulator ---- */
+
+/* Path of the emulator, in the folder of this program. */
+static int emulator_path(char *path, size_t size)
+{
+	char own[PATH_MAX], *slash;
+	ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
+
+	if (len < 0)
+		return -errno;
+	own[len] = '\0';
+	slash = strrchr(own, '/');
+	if (!slash)
+		return -ENOENT;
+	*slash = '\0';
+	return snprintf(path, size, "%s/" EMULATOR, own) < (int)size ? 0 : -ENAMETOOLONG;
+}
+
+/* --emulate: checks that there is an emulator. 0, or -errno after one message. */
+static int find_emulator(void)
+{
+	char path[PATH_MAX];
+	int err = emulator_path(path, sizeof(path));
+
+	if (!err && access(path, X_OK))
+		err = -errno;
+	if (err)
+		log_error("--emulate: cannot run " EMULATOR " in the folder of ovni-bpf: %s",
+			  strerror(-err));
+	return err;
+}
+
+/* Runs the emulator on the trace, as the user that this process is by now, and waits for it. 0 if
+ * its exit status is 0, else -errno after a message, of the emulator or of this function. */
+static int emulate(const struct recorder *r)
+{
+	char path[PATH_MAX];
+	char *loud[] = {path, (char *)"--", (char *)r->output.path, NULL};
+	char *quiet[] = {path, (char *)"-q", (char *)"--", (char *)r->output.path, NULL};
+	const struct identity self = {0};
+	struct command emulator;
+	int err = emulator_path(path, sizeof(path));
+
+	if (err) {
+		log_error("cannot run " EMULATOR ": %s", strerror(-err));
+		return err;
+	}
+	err = command_start(&emulator, r->options->quiet ? quiet : loud, &self, &r->signals);
+	if (!err)
+		err = command_release(&emulator);
+	while (!err && !command_ended(&emulator, 1000))
+		;
+	if (!err && WIFSIGNALED(emulator.status))
+		log_error(EMULATOR " was killed by signal %d", WTERMSIG(emulator.status));
+	if (!err && emulator.status)
+		err = -ECHILD;
+	command_close(&emulator);
+	return err;
+}
+
+/* ---- prepared ---- */
+
+/* The CPUs that are listed must be online, and those of the snapshots are chosen. */
+static enum status check_cpus(struct recorder *r)
+{
+	const struct options *o = r->options;
+
+	r->drain.cpus = r->topology.phyid;
+	r->drain.ncpus = r->topology.ncpus;
+	if (!o->cpu_list)
+		return STATUS_COMPLETE;
+	for (unsigned i = 0; i < o->cpus.ncpus; i++) {
+		unsigned cpu = o->cpus.phyid[i];
+
+		if (cpu >= r->topology.size || r->topology.index_of[cpu] < 0) {
+			log_error("-C: CPU %u is not online (/sys/devices/system/cpu/online has "
+				  "those that are)",
+				  cpu);
+			return STATUS_USAGE;
+		}
+	}
+	r->drain.cpus = o->cpus.phyid;
+	r->drain.ncpus = o->cpus.ncpus;
+	return STATUS_COMPLETE;
+}
+
+static int find_identities(struct recorder *r)
+{
+	const struct options *o = r->options;
+	int err = identity_of_caller(&r->caller);
+
+	if (!err)
+		err = o->user ? identity_of_user(&r->runner, o->user)
+			      : identity_of_caller(&r->runner);
+	return err;
+}
+
+static enum status prepare(struct recorder *r)
+{
+	const struct options *o = r->options;
+	enum status status;
+
+	clock_prepare();
+	uname(&r->host);
+	snprintf(r->kernel, sizeof(r->kernel), "%s %s", r->host.release, r->host.version);
+	if (topology_read(&r->topology, "/sys"))
+		return STATUS_FAILED;
+	status = check_cpus(r);
+	if (status)
+		return status;
+	if (find_identities(r) || target_find(&r->target, o->pids, o->npids, o->threads) ||
+	    (o->command && command_find(o->command[0], identity_path(&r->runner))) ||
+	    (o->emulate && find_emulator()) || probes_open(&r->probes, o))
+		return STATUS_FAILED;
+	r->trigger = o->trigger;
+	if (trigger_find(&r->trigger, r->probes.sites.list, r->probes.sites.count,
+			 &r->trigger_sites))
+		return STATUS_FAILED;
+	r->rings = rings_new();
+	if (r->rings && links_open(&r->links, o, &r->topology, r->rings, o->pids, o->npids,
+				   r->probes.attach, r->probes.sites.count))
+		return STATUS_FAILED;
+	r->order = r->rings ? order_new(r->rings) : NULL;
+	if (r->order)
+		return STATUS_COMPLETE;
+	log_no_memory("for the rings");
+	return STATUS_FAILED;
+}
+
+static int print_plan(const struct recorder *r)
+{
+	const struct options *o = r->options;
+
+	printf("what: %s\n", o->command	  ? o->command[0]
+			     : o->all	  ? "all threads"
+			     : o->threads ? "threads"
+			     : o->follow  ? "processes and their children"
+					  : "processes");
+	if (o->comm)
+		printf("only threads called: %s\n", o->comm);
+	if (o->cgroup)
+		printf("only threads in the cgroup: %s\n", o->cgroup);
+	if (r->probes.sites.count)
+		printf("places that are probed: %zu\n", r->probes.sites.count);
+	for (size_t i = 0; i < r->probes.sites.count; i++)
+		printf("    %s, %s+0x%llx\n", r->probes.sites.list[i].label,
+		       r->probes.sites.list[i].binary,
+		       (unsigned long long)r->probes.sites.list[i].offset);
+	apis_report(&r->probes.apis, &r->probes.sites);
+	printf("CPUs: %u of %u\n", r->drain.ncpus, r->topology.ncpus);
+	printf("buffer of each CPU: %llu KiB\n", (unsigned long long)o->buffer_bytes >> 10);
+	printf("written to: %s\n", o->output);
+	if (r->caller.changed)
+		printf("files belong to: %s (%u)\n", r->caller.name ? r->caller.name : "user",
+		       r->caller.uid);
+	printf("yielded and preempted are told apart: %s\n",
+	       r->links.yields_unknown ? "no" : "yes");
+	printf("interrupts are told as wakers: %s\n", r->links.interrupts_unknown ? "no" : "yes");
+	printf("the programs are loaded; nothing is recorded (--dry-run)\n");
+	return flush_stdout();
+}
+
+/* ---- armed ---- */
+
+/* All CPUs in turn, before the window opens. One that comes in the middle of another record finds
+ * no room just then. */
+static int take_snapshots(struct recorder *r)
+{
+	bool taken = false;
+	uint64_t clock;
+	int err;
+
+	for (unsigned i = 0; i < r->drain.ncpus; i++) {
+		err = -ENOBUFS;
+		for (unsigned tries = 0; tries < SNAPSHOT_TRIES && err == -ENOBUFS; tries++)
+			err = snapshot_take(&r->links, r->drain.cpus[i], SNAPSHOT_START, &clock);
+		if (err == -ENXIO) /* it has just gone offline */
+			continue;
+		if (err)
+			return err;
+		taken = true;
+	}
+	return taken ? 0 : -ENXIO;
+}
+
+/*
+ * Marks the tasks in the target and opens the window. If a ring is full before its snapshot finds
+ * space (a small ring, a busy machine), its records are before the window: they are discarded, and
+ * the tasks are read again, since births may be among those records.
+ */
+static int open_window(struct recorder *r)
+{
+	int err = -ENOBUFS;
+
+	for (unsigned tries = 0; tries < ARM_TRIES && err == -ENOBUFS; tries++) {
+		if (tries) {
+			rings_look(r->rings);
+			rings_discard(r->rings);
+		}
+		err = snapshot_tasks(&r->links, true, &r->tasks);
+		if (err)
+			return err;
+		links_start_probes(&r->links);
+		err = take_snapshots(r);
+	}
+	if (!err)
+		err = links_open_window(&r->links, &r->t0);
+	if (err == -ENOBUFS)
+		log_error("the buffers are full before the recording begins: larger ones are "
+			  "needed (-b)");
+	else if (err)
+		log_error("cannot read the current tasks of the CPUs: %s", strerror(-err));
+	if (!err && !r->options->all && !links_in_target(&r->links)) {
+		log_error(target_lives(&r->target)
+				  ? "this kernel shows no thread of the target to eBPF programs"
+				  : "the target has ended before the recording began");
+		err = -ESRCH;
+	}
+	return err;
+}
+
+/* Does a recording send only the switches of some threads? */
+static bool some_threads(const struct options *o)
+{
+	return !o->all || o->comm || o->cgroup || o->sample;
+}
+
+static int open_times(struct recorder *r)
+{
+	const struct state_times_options options = {
+		.t0 = r->t0,
+		.npossible = r->links.npossible,
+		.cpus = r->drain.cpus,
+		.ncpus = r->drain.ncpus,
+		.cpu_list = r->options->cpu_list,
+		.some_threads = some_threads(r->options),
+		.no_switches = !(r->options->kinds & 1u << EVENT_SWITCH),
+	};
+
+	r->drain.times = state_times_new(&options);
+	if (!r->drain.times)
+		goto no_memory;
+	for (size_t i = 0; i < r->tasks.ntasks; i++)
+		if (state_times_task(r->drain.times, &r->tasks.tasks[i]))
+			goto no_memory;
+	return 0;
+no_memory:
+	return log_no_memory("for the times of the threads");
+}
+
+static int open_sink(struct recorder *r)
+{
+	const struct options *o = r->options;
+	const struct facts facts = {
+		.loom = r->host.nodename,
+		.kernel = r->kernel,
+		.machine = r->host.machine,
+		.mode = "full",
+		.sampling = o->sample,
+		.kinds = r->links.kinds | 1u << EVENT_OTHER,
+		.on_full = o->last_bytes ? "drop-old" : "drop-new",
+		.argv = (const char *const *)o->argv,
+		.buffer_bytes = o->buffer_bytes,
+		.yields_unknown = r->links.yields_unknown,
+		.wakeup_clock = links_wakeup_clock(&r->links),
+		.interrupts_unknown = r->links.interrupts_unknown,
+		.proc = "/proc",
+		.command_status = -1,
+		.lost = FACTS_UNKNOWN,
+	};
+	const struct timeline_options timeline = {
+		.kernel_model = o->kernel_model,
+		.all_threads = o->all_threads,
+		.cpu_filter = o->cpu_list,
+		.some_threads = some_threads(o),
+		.no_switches = !(o->kinds & 1u << EVENT_SWITCH),
+		.calls = r->probes.attach ? &r->probes.calls : NULL,
+	};
+	const struct segment_plan plan = {
+		.facts = facts,
+		.timeline = timeline,
+		.topology = &r->topology,
+		.calls = r->probes.sum,
+		.max_bytes = o->max_bytes,
+		.disk_error = &r->disk_error,
+		.fd = r->output.fd,
+		.path = r->output.path,
+	};
+	const struct sink_options options = {
+		.plan = plan,
+		.flush_ns = o->flush_ns,
+		.rotate_ns = o->rotate_ns,
+		.rotate_bytes = o->rotate_bytes,
+		.last_ns = o->last_ns,
+		.last_bytes = o->last_bytes,
+		.trigger = r->trigger,
+		.keep = o->keep,
+		.links = &r->links,
+		.account = &r->account,
+	};
+	int err = sink_open(&r->sink, &options);
+
+	return err ? err : sink_begin(&r->sink, r->t0, &r->tasks);
+}
+
+/* Becomes the user who called, and creates the output. */
+static int open_output(struct recorder *r)
+{
+	const struct options *o = r->options;
+	int err = privilege_drop(&r->caller, PRIVILEGE_ATTACH);
+
+	if (err)
+		return err;
+	if (o->mode == MODE_FULL)
+		err = output_dir_create(&r->output, o->output, o->output_chosen, o->force);
+	else
+		err = output_dir_create_file(&r->output, o->output, o->output_chosen, o->force);
+	if (err)
+		return err;
+	r->stats = (struct stats_file){.dirfd = r->output.fd,
+				       .name = r->output.file ? r->output.file : STATS_FILE,
+				       .disk_error = &r->disk_error};
+	return control_begin(r->control, r->output.path, o->argv);
+}
+
+static int start_command(struct recorder *r)
+{
+	const struct options *o = r->options;
+	int err = command_start(&r->command, o->command, &r->runner, &r->signals);
+
+	if (err)
+		return err;
+	if (!o->follow && r->probes.attach)
+		attach_only(r->probes.attach, (uint32_t)r->command.pid);
+	return links_target(&r->links, (uint32_t)r->command.pid);
+}
+
+static int start_drain(struct recorder *r)
+{
+	int err = open_sink(r);
+
+	if (err)
+		return err;
+	r->drain.tasks = &r->tasks;
+	r->drain.links = &r->links;
+	r->drain.rings = r->rings;
+	r->drain.order = r->order;
+	r->drain.sink = &r->sink;
+	err = drain_start(&r->drain);
+	privilege_keep(PRIVILEGE_WAIT);
+	return err;
+}
+
+/* Attaches the programs and opens the window. 0, or -errno after one message. */
+static int arm(struct recorder *r)
+{
+	const struct options *o = r->options;
+	int err = signals_take(&r->signals, SIGUSR1);
+
+	if (!err && o->command)
+		err = start_command(r);
+	if (err)
+		return err;
+	err = links_attach_probes(&r->links); /* perf events need more than is kept */
+	if (err)
+		return err;
+	err = open_output(r);
+	if (err)
+		return err;
+	err = links_attach(&r->links);
+	if (err)
+		return err;
+	err = open_window(r);
+	if (err)
+		return err;
+	err = account_open(&r->account, &r->links, r->rings);
+	if (err)
+		return err;
+	if (o->mode == MODE_FULL)
+		err = open_times(r);
+	else
+		err = summary_open(&r->summary, &r->links, r->t0, r->drain.cpus, r->drain.ncpus);
+	if (err)
+		return err;
+	err = stats_open(&r->stats, r->links.cpus, r->drain.cpus, r->drain.ncpus);
+	if (err)
+		return err;
+	err = privilege_drop(&r->caller, PRIVILEGE_RECORD);
+	if (err)
+		return err;
+	r->next_interval_ns = r->t0 + o->interval_ns;
+	cost_begin(&r->cost);
+	return o->mode == MODE_FULL ? start_drain(r) : 0;
+}
+
+/* ---- recording ---- */
+
+/* A signal from the terminal has reached the command as well; another one is passed on. */
+static void read_signals(struct recorder *r)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->signals.fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGUSR1) {
+			if (r->options->mode != MODE_FULL || !sink_request(&r->sink))
+				log_warn("SIGUSR1 means nothing to a recording of one trace (see "
+					 "--rotate, --last)");
+			continue;
+		}
+		if (signals_repeated((int)info.ssi_signo, info.ssi_code, (pid_t)info.ssi_pid))
+			continue;
+		if (info.ssi_code <= 0)
+			command_signal(&r->command, (int)info.ssi_signo);
+		if (!r->reason) {
+			r->reason = "signal";
+		} else if (!r->killed_by) {
+			r->killed_by = (int)info.ssi_signo;
+			atomic_store(&r->drain.hurry, true);
+		}
+	}
+}
+
+static void show_live(struct recorder *r, uint64_t now)
+{
+	const struct summary_now figures = {
+		.now_ns = now,
+		.events = atomic_load(&r->drain.events),
+		.bytes = r->options->mode == MODE_FULL ? sink_bytes(&r->sink) : 0,
+		.threads = atomic_load(&r->drain.streams),
+		.lost = account_lost(&r->account),
+		.fullest = atomic_load(&r->drain.fullest) / 1000.0,
+	};
+
+	summary_live_show(&r->live, &figures);
+}
+
+static void look_for_end(struct recorder *r, uint64_t now)
+{
+	const struct options *o = r->options;
+
+	if (o->duration_ns && now - r->t0 >= o->duration_ns)
+		r->reason = "duration";
+	else if (!o->all && !links_in_target(&r->links))
+		r->reason = "target";
+	else if (o->max_bytes && sink_full(&r->sink))
+		r->reason = "size";
+	else if (o->strict_drops && account_lost(&r->account))
+		r->reason = "drops";
+}
+
+/* --interval: the times so far go to the statistics. */
+static int take_snapshot(struct recorder *r)
+{
+	struct time_stats times = {0};
+	int err = r->options->mode == MODE_FULL ? drain_times(&r->drain, &times)
+						: summary_now(&r->summary, &times);
+
+	if (!err)
+		err = stats_snapshot(&r->stats, &times);
+	time_stats_free(&times);
+	return err;
+}
+
+/* In mode summary the kernel keeps a limited number of threads that have ended. */
+static void count(struct recorder *r, uint64_t now)
+{
+	int err = r->options->mode == MODE_FULL ? 0 : summary_fetch(&r->summary);
+
+	if (err)
+		goto failed;
+	if (!r->options->interval_ns || now < r->next_interval_ns)
+		return;
+	r->next_interval_ns += r->options->interval_ns;
+	if (r->next_interval_ns <= now)
+		r->next_interval_ns = now + r->options->interval_ns;
+	err = take_snapshot(r);
+	if (!err)
+		return;
+failed:
+	r->failed = true;
+	r->reason = "error";
+}
+
+/* How long nothing needs to be looked at, ns. */
+static uint64_t time_to_next(const struct recorder *r, uint64_t now)
+{
+	const struct options *o = r->options;
+	uint64_t next = FETCH_MS * 1000000ull;
+
+	if (!o->all || o->max_bytes || o->strict_drops)
+		next = LOOK_MS * 1000000ull;
+	if (r->live.on && r->live.next_ns - now < next)
+		next = r->live.next_ns > now ? r->live.next_ns - now : 0;
+	if (o->duration_ns && r->t0 + o->duration_ns - now < next)
+		next = r->t0 + o->duration_ns - now;
+	if (o->interval_ns && r->next_interval_ns < now + next)
+		next = r->next_interval_ns > now ? r->next_interval_ns - now : 0;
+	return next;
+}
+
+/* Waits for the command, so that it is no zombie for long. If what it has created goes on, that
+ * is said: the recording goes on, too. */
+static void tell_command_end(struct recorder *r, uint64_t now)
+{
+	if (!r->options->command || !command_ended(&r->command, 0) || r->command_told)
+		return;
+	if (!r->command_end_ns)
+		r->command_end_ns = now;
+	if (now - r->command_end_ns < COMMAND_PATIENCE_MS * 1000000ull)
+		return;
+	r->command_told = true;
+	log_info("the command has ended; what it has created goes on (threads: %u) and is recorded "
+		 "(Ctrl-C ends that)",
+		 links_in_target(&r->links));
+}
+
+/* Traces that are complete, of a session with several. */
+static void report_traces(struct recorder *r)
+{
+	struct finalizer_report news;
+
+	while (sink_report(&r->sink, &news)) {
+		char trace[PATH_MAX];
+
+		r->traces++;
+		snprintf(trace, sizeof(trace), "%s/%04u", r->output.path, news.number);
+		if (!strcmp(news.why, "request"))
+			control_saved(r->control, trace);
+		summary_live_clear();
+		if (!r->options->quiet)
+			summary_part(r->output.path, &news);
+	}
+}
+
+static void tell_status(struct recorder *r, unsigned client)
+{
+	const struct options *o = r->options;
+	const struct control_figures figures = {
+		.output = r->output.path,
+		.keeps = o->mode != MODE_FULL	  ? "counters"
+			 : o->last_bytes	  ? "flight recorder"
+			 : sink_fd(&r->sink) >= 0 ? "rotation"
+						  : "one trace",
+		.seconds = (double)(clock_now() - r->t0) / 1e9,
+		.fullest = atomic_load(&r->drain.fullest) / 1000.0,
+		.records = atomic_load(&r->drain.records),
+		.events = atomic_load(&r->drain.events),
+		.threads = atomic_load(&r->drain.streams),
+		.bytes = sink_bytes(&r->sink),
+		.lost = account_lost(&r->account),
+		.traces = r->traces,
+	};
+
+	control_tell(r->control, client, &figures);
+}
+
+static void answer(struct recorder *r)
+{
+	enum control_request request;
+	unsigned client;
+
+	while ((request = control_next(r->control, &client))) {
+		if (request == CONTROL_STATUS)
+			tell_status(r, client);
+		else if (request == CONTROL_SAVE && !sink_request(&r->sink))
+			control_refuse(r->control, client,
+				       "there is nothing to save: it records one trace (see "
+				       "--last and --rotate)");
+		else if (request == CONTROL_STOP && !r->reason)
+			r->reason = "request";
+	}
+}
+
+static void record(struct recorder *r)
+{
+	struct pollfd fds[] = {{.fd = r->signals.fd, .events = POLLIN},
+			       {.fd = r->drain.done_fd, .events = POLLIN},
+			       {.fd = sink_fd(&r->sink), .events = POLLIN},
+			       {.fd = control_fd(r->control), .events = POLLIN}};
+
+	if (!r->options->quiet)
+		summary_begin(r->output.path);
+	control_ready(r->control);
+	summary_live_begin(&r->live, clock_now(), !r->options->quiet);
+	if (r->options->command && command_release(&r->command)) {
+		r->failed = true;
+		r->reason = "error";
+	}
+	while (!r->reason) {
+		uint64_t now = clock_now(), next = time_to_next(r, now);
+		struct timespec wait = {.tv_sec = (time_t)(next / 1000000000),
+					.tv_nsec = (long)(next % 1000000000)};
+
+		ppoll(fds, 4, &wait, NULL);
+		now = clock_now();
+		read_signals(r);
+		report_traces(r);
+		answer(r);
+		if (!r->reason && (fds[1].revents & POLLIN))
+			r->reason = "error";
+		if (!r->reason)
+			look_for_end(r, now);
+		if (!r->reason)
+			count(r, now);
+		if (summary_live_due(&r->live, now))
+			show_live(r, now);
+		tell_command_end(r, now);
+	}
+}
 
 /* ---- draining, done ---- */
 
@@ -48,7 +736,7 @@ static void drain(struct recorder *r)
 	drain_stop(&r->drain);
 	while (!(fds[1].revents & POLLIN)) {
 		poll(fds, 2, -1);
-		recorder_read_signals(r);
+		read_signals(r);
 	}
 	if (drain_join(&r->drain))
 		fail(r);
@@ -118,7 +806,7 @@ static void finish(struct recorder *r)
 	if (full && sink_end(&r->sink, &r->tasks, &end, r->drain.cut))
 		r->failed = true;
 	write_stats(r, closed);
-	recorder_tell_parts(r);
+	report_traces(r);
 }
 
 static enum status status_of(const struct recorder *r)
@@ -214,21 +902,21 @@ enum status session_run(const struct options *options, struct control *control)
 	struct recorder *r = &recorder;
 	enum status status;
 
-	status = recorder_prepare(r);
+	status = prepare(r);
 	if (status || options->dry_run) {
-		if (!status && recorder_tell_plan(r))
+		if (!status && print_plan(r))
 			status = STATUS_FAILED;
 		close_all(r);
 		return status;
 	}
-	if (recorder_arm(r)) {
+	if (arm(r)) {
 		command_close(&r->command);
 		close_all(r);
 		output_dir_abandon(&r->output);
 		output_dir_close(&r->output);
 		return STATUS_FAILED;
 	}
-	recorder_record(r);
+	record(r);
 	drain(r);
 	finish(r);
 	status = status_of(r);
@@ -238,7 +926,7 @@ enum status session_run(const struct options *options, struct control *control)
 		signals_let_through(&r->signals);
 		raise(r->killed_by);
 	}
-	if (options->emulate && emulate_run(r->output.path, options->quiet, &r->signals))
+	if (options->emulate && emulate(r))
 		status = STATUS_FAILED;
 	if (options->command && !command_ended(&r->command, 0) && strcmp(r->reason, "signal")) {
 		log_info("the command goes on; waiting for its end");
@@ -248,4 +936,56 @@ enum status session_run(const struct options *options, struct control *control)
 	command_close(&r->command);
 	output_dir_close(&r->output);
 	return status;
+}
+
+/* ---- --mode off ---- */
+
+/* The command receives a signal of the terminal itself; other signals are passed on. */
+static void pass_signals(int fd, const struct command *command)
+{
+	struct pollfd wait = {.fd = fd, .events = POLLIN};
+	struct signalfd_siginfo info;
+
+	poll(&wait, 1, LOOK_MS);
+	while (read(fd, &info, sizeof(info)) == sizeof(info))
+		if (info.ssi_code <= 0)
+			command_signal(command, (int)info.ssi_signo);
+}
+
+static int run_command(struct command *command, char **argv, const struct identity *runner)
+{
+	struct signals signals;
+	int err = signals_take(&signals, 0);
+
+	if (err)
+		return err;
+	err = command_start(command, argv, runner, &signals);
+	if (!err)
+		err = command_release(command);
+	while (!err && !command_ended(command, 0))
+		pass_signals(signals.fd, command);
+	signals_close(&signals);
+	return err;
+}
+
+enum status session_run_off(const struct options *o)
+{
+	struct identity runner = {0};
+	struct command command = {0};
+	int err = o->user ? identity_of_user(&runner, o->user) : identity_of_caller(&runner);
+
+	if (!err)
+		err = command_find(o->command[0], identity_path(&runner));
+	if (!err && o->dry_run) {
+		printf("what: %s, without a recording (--mode off)\n", o->command[0]);
+		identity_free(&runner);
+		return flush_stdout() ? STATUS_FAILED : STATUS_COMPLETE;
+	}
+	if (!err)
+		err = run_command(&command, o->command, &runner);
+	if (!err && !o->quiet)
+		summary_off(command.status);
+	command_close(&command);
+	identity_free(&runner);
+	return err ? STATUS_FAILED : STATUS_COMPLETE;
 }

@@ -3,10 +3,10 @@
  * session: one recording from its options to its exit status.
  *
  *   prepared    everything that can be refused has been checked, the programs are loaded
- *   armed       programs attached, wanted threads tagged, T0 chosen and passed: the window is open
- *   recording   the drain runs; the session waits for a reason to stop
- *   draining    T1 chosen and passed, programs detached, the rings emptied
- *   done        streams closed, files written, the report given
+ *   armed       programs attached, threads of the target marked, T0 chosen and passed: the window
+ * is open recording   the drain runs; the session waits for a reason to stop draining    T1 chosen
+ * and passed, programs detached, the rings emptied done        streams closed, files written, the
+ * report given
  *
  * Threads: this one waits for signals and shows the live line; drain.h empties the rings;
  * writer.h touches files.
@@ -24,5 +24,9 @@ struct control;
 /* Runs it; with `control` one that has a name and answers. Every problem has been said when it
  * returns. */
 enum status session_run(const struct options *options, struct control *control);
+
+/* --mode off: runs the command as the same user as in the other modes, and loads, maps and writes
+ * nothing. */
+enum status session_run_off(const struct options *options);
 
 #endif

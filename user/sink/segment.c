@@ -13,7 +13,6 @@
 #include "user/sink/output_dir.h"
 #include "user/sink/segment.h"
 #include "user/host/privilege.h"
-#include "user/writer/disk_error.h"
 #include "user/kernel/snapshot.h"
 #include "user/timeline/threads.h"
 #include "trace/base/log.h"

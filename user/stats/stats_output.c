@@ -17,7 +17,7 @@
 #include "user/host/self_cost.h"
 #include "user/kernel/event_counts.h"
 #include "user/stats/stats_output.h"
-#include "user/writer/disk_error.h"
+#include "user/writer/writer.h"
 #include "trace/base/build_info.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"

@@ -19,8 +19,18 @@
 #include <sys/types.h>
 
 struct json;
-struct disk_error;
 struct writer;
+
+/* The first error of the disk in a session, of any thread and any file, is reported; later ones are
+ * its consequences and stay silent. */
+struct disk_error { /* zeroed: no error yet */
+	_Atomic bool reported;
+};
+
+/* Reports that the operation `fmt`, as in "PATH: cannot write", failed with `err` (-errno), and the
+ * remedy, unless another error was reported before. With NULL it always reports. */
+void disk_error_report(struct disk_error *disk_error, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* The functions that touch the disk, of trace/ovni/stream.h; a table so that tests can make them
  * fail. */
