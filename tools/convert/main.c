@@ -4,27 +4,30 @@
  *
  *   loom.L/proc.P/metadata.json + thread.T   ──►   loom.L/proc.P/thread.T/stream.{json,obs}
  *
+ * A file thread.T has events, with or without the 8-byte header; metadata.json must keep all rules.
  * In: a trace of version 1 (or of version 3, to change its events); out: a new trace of version 3.
  * Events are copied byte for byte. Unknown events are listed, and left out on request; old task
  * events get a body on request.
  * Specification: tools.md 8.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/lib/event_map.h"
+#include "tools/lib/mapped_stream.h"
 #include "tools/lib/replace_file.h"
-#include "tools/convert/v1.h"
-#include "trace/catalog/catalog.h"
-#include "trace/ovni/guard.h"
+#include "trace/base/array.h"
+#include "trace/base/build_info.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "trace/catalog/catalog.h"
 #include "trace/ovni/trace.h"
 
 #define PIECE_BYTES (1 << 20)
@@ -45,8 +48,7 @@ struct convert {
 struct piece {
 	struct convert *convert;
 	const char *path;
-	uint8_t *bytes;
-	size_t size, room;
+	struct bytes bytes;
 };
 
 #define TO(member) offsetof(struct options, member)
@@ -72,18 +74,382 @@ static const struct cli cli = {
 		 "  ovni-convert --drop-unknown --modernise old",
 };
 
+#define METADATA     "metadata.json"
+#define META_VERSION 1
+
+struct v1_process {
+	char *loom, *path; /* path: "loom.LOOM/proc.PID" */
+	int32_t pid;
+	int64_t app_id, rank, nranks; /* rank: -1 if there is none */
+	struct json *meta;
+	const struct json *cpus; /* in meta, NULL if it does not declare them */
+};
+
+struct v1_thread {
+	uint32_t process; /* index */
+	int32_t tid;
+	char *path; /* "loom.LOOM/proc.PID/thread.TID" */
+};
+
+struct v1 {
+	int fd; /* of the trace */
+	struct v1_process *processes;
+	struct v1_thread *threads;
+	size_t nprocesses, nthreads;
+};
+
+/* ---- directories of version 1 ---- */
+
+/* Entries of one directory, sorted by name. */
+struct names {
+	struct dirent **list;
+	int n;
+};
+
+/* Lists the directory `path`. Returns 0, or -errno after one message; free_names() must follow. */
+static int list_names(int fd, const char *path, struct names *names)
+{
+	int err;
+
+	names->n = scandirat(fd, path, &names->list, NULL, alphasort);
+	if (names->n >= 0)
+		return 0;
+	err = -errno;
+	*names = (struct names){NULL, 0};
+	log_error("%s: cannot read the directory: %s", path, strerror(-err));
+	return err;
+}
+
+/* The name of entry i if it starts with `prefix`, else NULL. */
+static const char *name_with(const struct names *names, int i, const char *prefix)
+{
+	const char *name = names->list[i]->d_name;
+
+	return strncmp(name, prefix, strlen(prefix)) ? NULL : name;
+}
+
+static void free_names(struct names *names)
+{
+	for (int i = 0; i < names->n; i++)
+		free(names->list[i]);
+	free(names->list);
+}
+
+/* The positive number after the prefix of `name`, or 0. */
+static int32_t number_of(const char *name, size_t prefix)
+{
+	char *end;
+	long v;
+
+	errno = 0;
+	v = strtol(name + prefix, &end, 10);
+	if (errno || end == name + prefix || *end || v <= 0 || v > INT32_MAX || name[prefix] == '+')
+		return 0;
+	return (int32_t)v;
+}
+
+/* Whether a process of the loom has its metadata; -errno. */
+static int has_metadata(int fd, const char *loom)
+{
+	struct names procs = {NULL, 0};
+	struct stat st;
+	int found = 0, err;
+
+	if (fstatat(fd, loom, &st, 0) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	err = list_names(fd, loom, &procs);
+	for (int i = 0; i < procs.n && !found; i++) {
+		const char *proc = name_with(&procs, i, "proc.");
+		char *meta;
+
+		if (!proc)
+			continue;
+		meta = xasprintf("%s/%s/" METADATA, loom, proc);
+		if (!meta) {
+			err = -ENOMEM;
+			break;
+		}
+		found = faccessat(fd, meta, F_OK, 0) == 0;
+		free(meta);
+	}
+	free_names(&procs);
+	return err ? err : found;
+}
+
+/* Whether the directory has the layout of version 1 (a loom.* with a proc.* with a metadata.json):
+ * 1, 0 or -errno. */
+static int v1_looks_like(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), found;
+	struct names looms = {NULL, 0};
+
+	if (fd < 0)
+		return -errno;
+	found = list_names(fd, ".", &looms);
+	for (int i = 0; i < looms.n && !found; i++)
+		if (name_with(&looms, i, "loom."))
+			found = has_metadata(fd, looms.list[i]->d_name);
+	free_names(&looms);
+	close(fd);
+	return found;
+}
+
+/* ---- metadata of version 1 ---- */
+
+/* Reports a rule that the metadata breaks. */
+static int refuse(const struct v1_process *p, const char *what)
+{
+	log_error("%s/" METADATA ": %s", p->path, what);
+	return -EINVAL;
+}
+
+/* Each index from 0 to N - 1 stands once; numbers of the system are not negative, and differ. */
+static int check_cpus(const struct v1_process *p)
+{
+	size_t n = json_count(p->cpus);
+
+	if (!json_is_array(p->cpus) || n == 0)
+		return refuse(p, "cpus must be an array of at least one CPU");
+	for (const struct json *a = json_first(p->cpus); a; a = json_next(a)) {
+		int64_t index = json_int(json_key(a, "index")),
+			phyid = json_int(json_key(a, "phyid"));
+
+		if (!json_is_number(json_key(a, "index")) || !json_is_number(json_key(a, "phyid")))
+			return refuse(p, "each of cpus must have an index and a phyid");
+		if (index < 0 || (size_t)index >= n || phyid < 0)
+			return refuse(
+				p,
+				"the index of a CPU must be from 0 to N-1, its phyid not below 0");
+		for (const struct json *b = json_next(a); b; b = json_next(b))
+			if (json_int(json_key(b, "index")) == index ||
+			    json_int(json_key(b, "phyid")) == phyid)
+				return refuse(p, "two CPUs have the same index or phyid");
+	}
+	return 0;
+}
+
+static int check_process(struct v1_process *p)
+{
+	const struct json *rank = json_key(p->meta, "rank"), *nranks = json_key(p->meta, "nranks");
+
+	if (!json_is_object(p->meta))
+		return refuse(p, "it is not an object");
+	if (json_int(json_key(p->meta, "version")) != META_VERSION)
+		return refuse(p, "version must be 1");
+	p->app_id = json_int(json_key(p->meta, "app_id"));
+	if (p->app_id <= 0 || p->app_id > INT32_MAX)
+		return refuse(p, "app_id must be a positive number");
+	p->rank = -1;
+	if (rank) {
+		p->rank = json_int(rank);
+		p->nranks = json_int(nranks);
+		if (!json_is_number(rank) || p->rank < 0 || p->nranks <= p->rank ||
+		    p->nranks > INT32_MAX)
+			return refuse(p, "rank and nranks must be numbers, 0 <= rank < nranks");
+	}
+	p->cpus = json_key(p->meta, "cpus");
+	return p->cpus ? check_cpus(p) : 0;
+}
+
+/* Exactly one process of a loom declares the CPUs; all or none of them have ranks. */
+static int check_looms(const struct v1 *v1)
+{
+	for (size_t i = 0; i < v1->nprocesses; i++) {
+		const struct v1_process *p = &v1->processes[i];
+		size_t declared = 0;
+
+		for (size_t k = 0; k < v1->nprocesses; k++) {
+			const struct v1_process *q = &v1->processes[k];
+
+			if (strcmp(p->loom, q->loom))
+				continue;
+			declared += q->cpus != NULL;
+			if ((p->rank < 0) != (q->rank < 0)) {
+				log_error("loom.%s: process %d has a rank and process %d has none",
+					  p->loom, p->rank < 0 ? q->pid : p->pid,
+					  p->rank < 0 ? p->pid : q->pid);
+				return -EINVAL;
+			}
+		}
+		if (declared != 1) {
+			log_error(
+				"loom.%s: %zu of its processes declare the CPUs; exactly one must",
+				p->loom, declared);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+/* ---- a trace of version 1 ---- */
+
+static int take_thread(struct v1 *v1, uint32_t process, const char *name)
+{
+	const struct v1_process *p = &v1->processes[process];
+	struct v1_thread *t = ARRAY_ADD(v1->threads, v1->nthreads);
+
+	if (!t)
+		return -ENOMEM;
+	*t = (struct v1_thread){.process = process, .tid = number_of(name, strlen("thread."))};
+	if (!t->tid) {
+		log_error("%s/%s: the name must be thread. and a positive number", p->path, name);
+		return -EINVAL;
+	}
+	t->path = xasprintf("%s/%s", p->path, name);
+	return t->path ? 0 : -ENOMEM;
+}
+
+static int take_threads(struct v1 *v1, uint32_t process)
+{
+	struct names names = {NULL, 0};
+	int err = list_names(v1->fd, v1->processes[process].path, &names);
+
+	for (int i = 0; i < names.n; i++) {
+		err = name_with(&names, i, "thread.")
+			      ? take_thread(v1, process, names.list[i]->d_name)
+			      : 0;
+		if (err)
+			break;
+	}
+	free_names(&names);
+	return err;
+}
+
+static int take_process(struct v1 *v1, const char *loom, const char *name)
+{
+	struct v1_process *p = ARRAY_ADD(v1->processes, v1->nprocesses);
+	char *meta;
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	*p = (struct v1_process){.pid = number_of(name, strlen("proc."))};
+	p->loom = strdup(loom + strlen("loom."));
+	p->path = xasprintf("%s/%s", loom, name);
+	if (!p->loom || !p->path)
+		return -ENOMEM;
+	if (!p->pid) {
+		log_error("%s: the name must be proc. and a positive number", p->path);
+		return -EINVAL;
+	}
+	meta = xasprintf("%s/" METADATA, p->path);
+	if (!meta)
+		return -ENOMEM;
+	p->meta = json_load(v1->fd, meta);
+	free(meta);
+	err = p->meta ? check_process(p) : -EINVAL;
+	return err ? err : take_threads(v1, (uint32_t)(v1->nprocesses - 1));
+}
+
+static int take_loom(struct v1 *v1, const char *loom)
+{
+	struct names names = {NULL, 0};
+	int err = list_names(v1->fd, loom, &names);
+
+	for (int i = 0; i < names.n; i++) {
+		err = name_with(&names, i, "proc.") ? take_process(v1, loom, names.list[i]->d_name)
+						    : 0;
+		if (err)
+			break;
+	}
+	free_names(&names);
+	return err;
+}
+
+/* Opens and checks. Returns 0, or -errno after one message. v1_close() must follow. */
+static int v1_open(struct v1 *v1, const char *path)
+{
+	struct names looms = {NULL, 0};
+	int err;
+
+	memset(v1, 0, sizeof(*v1));
+	v1->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (v1->fd < 0) {
+		err = -errno;
+		log_error("cannot open '%s': %s", path, strerror(-err));
+		return err;
+	}
+	err = list_names(v1->fd, ".", &looms);
+	for (int i = 0; i < looms.n; i++) {
+		err = name_with(&looms, i, "loom.") ? take_loom(v1, looms.list[i]->d_name) : 0;
+		if (err)
+			break;
+	}
+	free_names(&looms);
+	return err ? err : check_looms(v1);
+}
+
+static void v1_close(struct v1 *v1)
+{
+	for (size_t i = 0; i < v1->nprocesses; i++) {
+		free(v1->processes[i].loom);
+		free(v1->processes[i].path);
+		json_free(v1->processes[i].meta);
+	}
+	for (size_t i = 0; i < v1->nthreads; i++)
+		free(v1->threads[i].path);
+	free(v1->processes);
+	free(v1->threads);
+	if (v1->fd >= 0)
+		close(v1->fd);
+	memset(v1, 0, sizeof(*v1));
+	v1->fd = -1;
+}
+
+/* ---- metadata of version 3 ---- */
+
+static bool put_cpus(struct json *doc, const struct json *cpus)
+{
+	struct json *array = json_put_array(doc, "ovni.loom_cpus");
+	bool ok = array;
+
+	for (const struct json *node = json_first(cpus); ok && node; node = json_next(node)) {
+		struct json *cpu = json_put_object(array, NULL);
+
+		ok = cpu && json_put_int(cpu, "index", json_int(json_key(node, "index"))) &&
+		     json_put_int(cpu, "phyid", json_int(json_key(node, "phyid")));
+	}
+	return ok;
+}
+
+/* The stream.json of version 3 of a thread, without the models that its events need. NULL without
+ * memory; the caller frees it. */
+static struct json *v1_describe(const struct v1 *v1, const struct v1_thread *thread)
+{
+	const struct v1_process *p = &v1->processes[thread->process];
+	struct json *doc = json_new_object();
+	bool ok = doc && json_put_int(doc, "version", 3) &&
+		  json_put_string(doc, "ovni.lib.version", version_string) &&
+		  json_put_string(doc, "ovni.lib.commit", "converted from version 1") &&
+		  json_put_string(doc, "ovni.part", "thread") &&
+		  json_put_int(doc, "ovni.tid", thread->tid) &&
+		  json_put_int(doc, "ovni.pid", p->pid) &&
+		  json_put_string(doc, "ovni.loom", p->loom) &&
+		  json_put_int(doc, "ovni.app_id", p->app_id);
+
+	if (ok && p->rank >= 0)
+		ok = json_put_int(doc, "ovni.rank", p->rank) &&
+		     json_put_int(doc, "ovni.nranks", p->nranks);
+	if (ok && p->cpus)
+		ok = put_cpus(doc, p->cpus);
+	if (ok && json_put_object(doc, "ovni.require") && json_put_int(doc, "ovni.finished", 1))
+		return doc;
+	json_free(doc);
+	return NULL;
+}
+
 /* ---- events ---- */
 
 static int flush(struct piece *piece)
 {
-	int err;
+	struct bytes *bytes = &piece->bytes;
+	int err = 0;
 
-	if (!piece->size)
-		return 0;
-	err = stream_append(piece->convert->out_fd, piece->path, piece->bytes, piece->size);
+	if (bytes->size)
+		err = stream_append(piece->convert->out_fd, piece->path, bytes->data, bytes->size);
 	if (err)
 		log_error("%s: cannot write: %s", piece->path, strerror(-err));
-	piece->size = 0;
+	bytes->size = 0;
 	return err;
 }
 
@@ -91,22 +457,12 @@ static int put(struct piece *piece, const void *bytes, size_t size)
 {
 	int err = 0;
 
-	if (piece->size && piece->size + size > PIECE_BYTES)
+	if (piece->bytes.size + size > PIECE_BYTES)
 		err = flush(piece);
 	if (err)
 		return err;
-	if (size > piece->room) {
-		size_t room = size > PIECE_BYTES ? size : PIECE_BYTES;
-		uint8_t *grown = realloc(piece->bytes, room);
-
-		if (!grown)
-			return -ENOMEM;
-		piece->bytes = grown;
-		piece->room = room;
-	}
-	memcpy(piece->bytes + piece->size, bytes, size);
-	piece->size += size;
-	return 0;
+	bytes_put(&piece->bytes, bytes, size);
+	return piece->bytes.failed ? -ENOMEM : 0;
 }
 
 /* Events of a task body (execute, pause, resume, end) from before nosv had bodies. */
@@ -170,67 +526,14 @@ static int copy_events(struct convert *c, const char *path, const uint8_t *start
 	}
 	err = flush(&piece);
 out:
-	free(piece.bytes);
+	bytes_free(&piece.bytes);
 	return err;
 }
 
 /* ---- files ---- */
 
-struct file {
-	const uint8_t *base;
-	size_t size;
-	struct guard *guard;
-};
-
-static int map_fd(struct file *file, int fd)
-{
-	struct stat st;
-	void *base;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	if (!st.st_size)
-		return 0;
-	base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (base == MAP_FAILED)
-		return -errno;
-	file->guard = guard_add(base, (size_t)st.st_size);
-	if (!file->guard) {
-		munmap(base, (size_t)st.st_size);
-		return -ENOMEM;
-	}
-	file->base = base;
-	file->size = (size_t)st.st_size;
-	return 0;
-}
-
-static int map_file(struct file *file, int dir_fd, const char *path)
-{
-	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	int err = fd < 0 ? -errno : 0;
-
-	memset(file, 0, sizeof(*file));
-	if (!err)
-		err = map_fd(file, fd);
-	if (err)
-		log_error("cannot read '%s': %s", path, strerror(-err));
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
-static void unmap_file(struct file *file)
-{
-	if (!file->base)
-		return;
-	guard_remove(file->guard);
-	munmap((void *)file->base, file->size);
-}
-
 /* The byte after the header of a stream, which a file of version 1 may have. */
-static int after_header(const struct file *file, const char *path, size_t *start)
+static int after_header(const struct mapped_stream *file, const char *path, size_t *start)
 {
 	*start = 0;
 	if (file->size < 4 || memcmp(file->base, STREAM_MAGIC, 4))
@@ -261,8 +564,8 @@ static int require_models(struct json *meta, const uint64_t models[4])
 	return 0;
 }
 
-static int copy_file(struct convert *c, const char *path, const char *data, const struct file *file,
-		     size_t start, uint64_t models[4])
+static int copy_file(struct convert *c, const char *path, const char *data,
+		     const struct mapped_stream *file, size_t start, uint64_t models[4])
 {
 	int err;
 
@@ -273,7 +576,7 @@ static int copy_file(struct convert *c, const char *path, const char *data, cons
 	err = copy_events(c, path, file->base, file->base + start, file->base + file->size, models);
 	if (err)
 		return err;
-	if (guard_hit(file->guard)) {
+	if (!mapped_stream_sound(file)) {
 		log_error("%s: the file became shorter while it was read", data);
 		return -EIO;
 	}
@@ -286,10 +589,10 @@ static int write_stream(struct convert *c, const char *path, const char *data, b
 			struct json *meta)
 {
 	uint64_t models[4] = {0};
-	struct file file;
+	struct mapped_stream file;
 	size_t start = STREAM_HEADER_SIZE;
 	bool finished = json_number(json_get(meta, "ovni.finished")) == 1;
-	int err = map_file(&file, c->from_fd, data);
+	int err = mapped_file_open(&file, c->from_fd, data);
 
 	if (err)
 		goto out;
@@ -317,7 +620,7 @@ static int write_stream(struct convert *c, const char *path, const char *data, b
 		goto out;
 	err = stream_describe(c->out_fd, path, meta);
 out:
-	unmap_file(&file);
+	mapped_stream_close(&file);
 	c->streams += !err;
 	return err;
 }

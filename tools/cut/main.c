@@ -3,8 +3,11 @@
  * ovni-cut: a part of a trace as a trace of its own.
  *
  * In: a trace, and a selection: a window of time, threads, processes, looms, CPUs, models; out: a
- * new, valid trace. Threads that live at the edges of the window are entered and closed there
- * (cutter.h).
+ * new, valid trace. A thread that lives where the part begins is entered there (its state, its CPU,
+ * its open regions), and closed where the part ends.
+ * Invariant: the creation of a type or a task is never lost with its thread or its clock: it goes
+ * into the stream of another thread of the same process.
+ * Specification: models.md; event-mapping.md, "The thread state machine".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,13 +16,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/cut/cutter.h"
-#include "tools/lib/metadata_subset.h"
 #include "tools/lib/filter.h"
-#include "trace/catalog/catalog.h"
+#include "tools/lib/metadata_subset.h"
+#include "trace/base/array.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "trace/catalog/catalog.h"
+#include "trace/ovni/player.h"
+#include "trace/states/open_regions.h"
+#include "trace/states/state_walk.h"
 
 struct options {
 	const char *path, *out;
@@ -34,17 +40,16 @@ struct options {
 static int add_cpu(const struct cli_option *option, const char *text, void *to)
 {
 	struct options *options = to;
-	int32_t *grown = realloc(options->cpus, (options->ncpus + 1) * sizeof(*grown));
+	int32_t *added;
 	uint64_t cpu;
-	int err;
+	int err = cli_number(option, text, &cpu);
 
-	if (!grown)
-		return log_no_memory("for the list of CPUs");
-	options->cpus = grown;
-	err = cli_number(option, text, &cpu);
 	if (err)
 		return err;
-	grown[options->ncpus++] = (int32_t)cpu;
+	added = ARRAY_ADD(options->cpus, options->ncpus);
+	if (!added)
+		return log_no_memory("for the list of CPUs");
+	*added = (int32_t)cpu;
 	return 0;
 }
 
@@ -89,6 +94,570 @@ static const struct cli cli = {
 		 "  # the threads on CPU 3, while they are there\n"
 		 "  ovni-cut --cpu 3 --model kernel trace",
 };
+
+/* ---- the part ---- */
+
+#define BUFFER_BYTES (16 << 10)
+
+struct cut_thread {
+	struct open_regions regions; /* in the whole trace */
+	uint32_t process;
+	bool inside;	 /* its events are written */
+	bool on_virtual; /* in the new trace alone */
+	uint8_t idle[2]; /* value of the last VP? and 6P? in the new trace */
+	uint8_t *buffer;
+	size_t size;
+};
+
+/* Models whose creations wait for a thread, each in its own group: they accept events in different
+ * states. */
+static const char groups[] = {'V', 'P', '6'};
+#define NGROUPS ((int)sizeof(groups))
+
+struct cut_process {
+	const struct owner *owner;
+	struct bytes pending[NGROUPS]; /* creations that are not written yet */
+	uint32_t inside;	       /* number of its threads that are written */
+};
+
+struct cutter {
+	/* set by the caller */
+	const struct source *source;
+	int out_fd;	     /* directory of the new trace */
+	int64_t from, to;    /* clocks, both included */
+	const bool *streams; /* true: selected */
+	const int32_t *cpus; /* indices; NULL: all */
+	size_t ncpus;
+	const bool *models; /* by character; NULL: all. ovni is always kept */
+
+	/* results */
+	uint64_t kept, added, dropped;
+	uint64_t *written; /* events of each stream; 0: it was not made */
+
+	/* private */
+	struct cut_thread *threads;
+	struct cut_process *processes;
+	size_t nprocesses;
+	struct state_walk *names; /* to find the thread of an OAr */
+	bool opened;		  /* the window */
+};
+
+/* Whether the event creates a type or a task, which belong to the process, not to the thread. */
+static bool creates(uint32_t mcv)
+{
+	static const uint32_t creations[] = {
+		MCV('V', 'Y', 'c'), MCV('V', 'T', 'c'), MCV('V', 'T', 'C'), MCV('6', 'Y', 'c'),
+		MCV('6', 'T', 'c'), MCV('P', 'O', 'c'), MCV('P', 'P', 'c'),
+	};
+
+	for (size_t i = 0; i < sizeof(creations) / sizeof(creations[0]); i++)
+		if (creations[i] == mcv)
+			return true;
+	return false;
+}
+
+/* ---- writing ---- */
+
+static int append(const struct cutter *c, uint32_t stream, const void *bytes, size_t size)
+{
+	const char *path = c->source->trace.streams[stream];
+	int err = stream_append(c->out_fd, path, bytes, size);
+
+	if (err)
+		log_error("%s: cannot write: %s", path, strerror(-err));
+	return err;
+}
+
+static int flush(struct cutter *c, uint32_t stream)
+{
+	struct cut_thread *t = &c->threads[stream];
+	size_t size = t->size;
+
+	t->size = 0;
+	return size ? append(c, stream, t->buffer, size) : 0;
+}
+
+static int create(struct cutter *c, uint32_t stream)
+{
+	struct json *meta = json_new_object();
+	int err = -ENOMEM;
+
+	if (meta && json_put_int(meta, "version", 3))
+		err = stream_create(c->out_fd, c->source->trace.streams[stream], meta);
+	json_free(meta);
+	if (err)
+		log_error("%s: cannot create the stream: %s", c->source->trace.streams[stream],
+			  strerror(-err));
+	return err;
+}
+
+static int put(struct cutter *c, uint32_t stream, const void *bytes, size_t size)
+{
+	struct cut_thread *t = &c->threads[stream];
+	int err = 0;
+
+	if (!c->written[stream]++)
+		err = create(c, stream);
+	if (err)
+		return err;
+	if (t->size + size > BUFFER_BYTES)
+		err = flush(c, stream);
+	if (err)
+		return err;
+	if (size > BUFFER_BYTES)
+		return append(c, stream, bytes, size);
+	if (!t->buffer)
+		t->buffer = malloc(BUFFER_BYTES);
+	if (!t->buffer)
+		return -ENOMEM;
+	memcpy(t->buffer + t->size, bytes, size);
+	t->size += size;
+	return 0;
+}
+
+/* The idle state that the event sets, in the new trace; NULL for other events. It starts as
+ * Progressing, outlives the thread, and must not be set to its present value. */
+static uint8_t *idle_of(struct cut_thread *t, uint32_t mcv)
+{
+	if (mcv >> 8 == MCV(0, 'V', 'P'))
+		return &t->idle[0];
+	return mcv >> 8 == MCV(0, '6', 'P') ? &t->idle[1] : NULL;
+}
+
+/* An event that the cut adds, at one clock. */
+struct adding {
+	struct cutter *cutter;
+	uint32_t stream;
+	int64_t clock;
+	bool create; /* pending creations follow the OHx */
+};
+
+/* Writes the events of one group. */
+static int put_group(struct cutter *c, uint32_t stream, int64_t clock, struct bytes *p)
+{
+	const uint8_t *at = p->data, *end = p->data + p->size;
+	struct event ev;
+	ssize_t n;
+
+	p->size = 0;
+	while (at < end && (n = event_decode(&ev, at, end)) > 0) {
+		int err;
+
+		memcpy((uint8_t *)at + 4, &clock, sizeof(clock)); /* our copy */
+		err = put(c, stream, at, (size_t)n);
+		c->added++;
+		if (err)
+			return err;
+		at += n;
+	}
+	return 0;
+}
+
+/* Whether the model of a group accepts events of the thread (models.md, first line of each). */
+static bool may_write(const struct open_regions *t, int group)
+{
+	const struct catalog_model *model = catalog_model(groups[group]);
+
+	return (model->out_of_cpu || !t->thread.out) &&
+	       (model->when == WHEN_RUNNING ? t->thread.state == THREAD_STATE_RUNNING
+					    : thread_state_is_active(t->thread.state));
+}
+
+/* Writes the pending creations that the thread may write in this condition. */
+static int put_pending(struct cutter *c, uint32_t stream, int64_t clock,
+		       const struct open_regions *regions)
+{
+	struct cut_process *p = &c->processes[c->threads[stream].process];
+
+	for (int i = 0; i < NGROUPS; i++) {
+		int err = 0;
+
+		if (p->pending[i].size && may_write(regions, i))
+			err = put_group(c, stream, clock, &p->pending[i]);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int add(void *arg, uint32_t mcv, const void *payload, size_t size)
+{
+	static const struct open_regions begun = {.thread.state = THREAD_STATE_RUNNING};
+	const struct adding *a = arg;
+	uint8_t bytes[EVENT_SIZE_MAX], *idle = idle_of(&a->cutter->threads[a->stream], mcv);
+	int err;
+
+	if (idle && *idle == (uint8_t)mcv)
+		return 0;
+	if (idle)
+		*idle = (uint8_t)mcv;
+	err = put(a->cutter, a->stream, bytes, event_encode(bytes, mcv, a->clock, payload, size));
+	a->cutter->added++;
+	if (err || !a->create || mcv != MCV('O', 'H', 'x'))
+		return err;
+	return put_pending(a->cutter, a->stream, a->clock, &begun);
+}
+
+/* ---- entering and closing ---- */
+
+static bool wanted_cpu(const struct cutter *c, int32_t cpu)
+{
+	for (size_t i = 0; i < c->ncpus; i++)
+		if (c->cpus[i] == cpu)
+			return true;
+	return !c->cpus;
+}
+
+static bool lives(const struct cut_thread *t)
+{
+	return t->regions.thread.state != THREAD_STATE_UNKNOWN &&
+	       t->regions.thread.state != THREAD_STATE_DEAD;
+}
+
+static int enter(struct cutter *c, uint32_t stream, int64_t clock)
+{
+	struct cut_thread *t = &c->threads[stream];
+	struct cut_process *p = &c->processes[t->process];
+	struct adding adding = {c, stream, clock, true};
+	bool waits = false;
+
+	/* other threads of the process may need the creations at this clock: one earlier */
+	for (int i = 0; i < NGROUPS; i++)
+		waits |= p->pending[i].size > 0;
+	if (waits && clock > 0)
+		adding.clock--;
+	t->inside = true;
+	p->inside++;
+	return open_regions_enter(&t->regions, add, &adding, &t->on_virtual);
+}
+
+/* Closes a copy: the regions of the whole trace continue. */
+static int leave(struct cutter *c, uint32_t stream, int64_t clock)
+{
+	struct cut_thread *t = &c->threads[stream];
+	struct open_regions copy = t->regions;
+	struct adding adding = {c, stream, clock, false};
+	int err;
+
+	copy.open = malloc((copy.nopen + 1) * sizeof(*copy.open));
+	if (!copy.open)
+		return -ENOMEM;
+	if (copy.nopen)
+		memcpy(copy.open, t->regions.open, copy.nopen * sizeof(*copy.open));
+	copy.room = copy.nopen + 1;
+	if (t->on_virtual)
+		copy.thread.cpu = CPU_VIRTUAL;
+	err = open_regions_close(&copy, add, &adding);
+	open_regions_fini(&copy);
+	t->inside = t->on_virtual = false;
+	c->processes[t->process].inside--;
+	return err;
+}
+
+static int open_window(struct cutter *c)
+{
+	c->opened = true;
+	for (size_t i = 0; i < c->source->trace.nstreams; i++) {
+		const struct cut_thread *t = &c->threads[i];
+		int err = 0;
+
+		if (c->streams[i] && lives(t) && wanted_cpu(c, t->regions.thread.cpu))
+			err = enter(c, (uint32_t)i, c->from);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int close_window(struct cutter *c, int64_t clock)
+{
+	for (size_t i = 0; i < c->source->trace.nstreams; i++) {
+		int err = c->threads[i].inside ? leave(c, (uint32_t)i, clock) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* ---- one event ---- */
+
+/* Keeps a creation for the next thread of its process that is written, or writes it at once. */
+static int keep_creation(struct cutter *c, uint32_t stream, const uint8_t *bytes,
+			 const struct event *ev)
+{
+	uint32_t process = c->threads[stream].process;
+	int group = (int)((const char *)memchr(groups, ev->model, sizeof(groups)) - groups);
+	struct bytes *p = &c->processes[process].pending[group];
+	uint32_t inside = c->processes[process].inside;
+
+	bytes_put(p, bytes, ev->size);
+	if (p->failed)
+		return -ENOMEM;
+	for (size_t i = 0; inside && i < c->source->trace.nstreams; i++) {
+		const struct cut_thread *t = &c->threads[i];
+
+		if (t->process == process && t->inside && may_write(&t->regions, group))
+			return put_pending(c, (uint32_t)i, ev->clock, &t->regions);
+	}
+	return 0;
+}
+
+/* Applies an OAr; *write if the new trace can have it: its thread is there, on another CPU. */
+static int take_move(struct cutter *c, uint32_t stream, const struct event *ev, bool *write)
+{
+	int64_t target = ev->payload_size < 8
+				 ? -1
+				 : state_walk_find(c->names, stream, get_i32(ev->payload + 4));
+	int32_t cpu = ev->payload_size < 8 ? CPU_NONE : get_i32(ev->payload);
+	struct cut_thread *t;
+	int err = 0;
+
+	*write = false;
+	if (target < 0)
+		return 0;
+	t = &c->threads[target];
+	if (t->inside && !wanted_cpu(c, cpu))
+		err = leave(c, (uint32_t)target, ev->clock);
+	t->regions.thread.cpu = cpu;
+	if (err)
+		return err;
+	if (t->inside)
+		*write = !t->on_virtual; /* else it moves when it wakes */
+	else if (c->opened && c->streams[target] && lives(t) && c->cpus && wanted_cpu(c, cpu))
+		err = enter(c, (uint32_t)target, ev->clock);
+	return err;
+}
+
+/* A thread that was entered as paused, on the virtual CPU, moves to its own CPU when it wakes. */
+static int put_waking(struct cutter *c, uint32_t stream, const uint8_t *bytes,
+		      const struct event *ev)
+{
+	struct cut_thread *t = &c->threads[stream];
+	struct adding adding = {c, stream, ev->clock, false};
+	int32_t cpu = t->regions.thread.cpu;
+	int err;
+
+	t->on_virtual = false;
+	c->kept++;
+	if (ev->value == 'w')
+		err = put(c, stream, bytes, ev->size);
+	else
+		err = add(&adding, MCV('O', 'H', 'w'), NULL, 0);
+	if (err)
+		return err;
+	err = add(&adding, MCV('O', 'A', 's'), &cpu, sizeof(cpu));
+	if (err || ev->value != 'r')
+		return err;
+	return put(c, stream, bytes, ev->size);
+}
+
+static int write_event(struct cutter *c, uint32_t stream, const uint8_t *bytes,
+		       const struct event *ev)
+{
+	struct cut_thread *t = &c->threads[stream];
+	uint8_t *idle;
+	int err = 0;
+
+	if (t->on_virtual && ev->model == 'O' && ev->category == 'H' &&
+	    (ev->value == 'w' || ev->value == 'r'))
+		return put_waking(c, stream, bytes, ev);
+	/* pending creations come before the event that may need them, if the thread may write them
+	 */
+	if (event_mcv(ev) >> 8 != MCV(0, 'O', 'H'))
+		err = put_pending(c, stream, ev->clock, &t->regions);
+	if (err)
+		return err;
+	err = put(c, stream, bytes, ev->size);
+	if (err)
+		return err;
+	c->kept++;
+	idle = idle_of(t, event_mcv(ev));
+	if (idle)
+		*idle = ev->value;
+	return put_pending(c, stream, ev->clock, &t->regions);
+}
+
+/* With a filter of CPUs a thread is written while it is on one of them. */
+static int follow_cpu(struct cutter *c, uint32_t stream, const struct event *ev, bool *write)
+{
+	struct cut_thread *t = &c->threads[stream];
+	bool on = wanted_cpu(c, t->regions.thread.cpu);
+
+	if (t->inside || !c->streams[stream] || !c->opened || !lives(t) || !on)
+		return 0;
+	/* an OHx without open regions is copied; after any other event the thread is entered */
+	if (event_mcv(ev) == MCV('O', 'H', 'x') && !t->regions.nopen) {
+		t->inside = true;
+		c->processes[t->process].inside++;
+		return 0;
+	}
+	*write = false;
+	return enter(c, stream, ev->clock);
+}
+
+/* Applies the event to its thread; *write if the thread is written and the event, too. */
+static int apply(struct cutter *c, uint32_t stream, const struct event *ev, bool *write)
+{
+	struct cut_thread *t = &c->threads[stream];
+	uint32_t mcv = event_mcv(ev);
+	int err = 0;
+
+	if (mcv == MCV('O', 'A', 'r')) {
+		err = take_move(c, stream, ev, write);
+	} else if (mcv == MCV('O', 'A', 's') && t->inside && ev->payload_size >= 4 &&
+		   !wanted_cpu(c, get_i32(ev->payload))) {
+		err = leave(c, stream, ev->clock);
+		*write = false;
+	}
+	if (err)
+		return err;
+	if (open_regions_step(&t->regions, ev) == FAULT_NOMEM)
+		return -ENOMEM;
+	return follow_cpu(c, stream, ev, write);
+}
+
+static int take(struct cutter *c, uint32_t stream, const uint8_t *bytes, const struct event *ev)
+{
+	struct cut_thread *t = &c->threads[stream];
+	bool write = true;
+	int err;
+
+	if (c->models && ev->model != 'O' && !c->models[ev->model]) {
+		c->dropped++;
+		return 0;
+	}
+	err = apply(c, stream, ev, &write);
+	if (err)
+		return err;
+	if (!t->inside || !write) {
+		c->dropped++;
+		if (creates(event_mcv(ev)) && !t->inside)
+			err = keep_creation(c, stream, bytes, ev);
+		return err;
+	}
+	err = write_event(c, stream, bytes, ev);
+	if (!err && t->regions.thread.state == THREAD_STATE_DEAD) {
+		t->inside = t->on_virtual = false;
+		c->processes[t->process].inside--;
+	}
+	return err;
+}
+
+/* ---- the whole trace ---- */
+
+/* Finds the process of each stream. */
+static void group_streams(struct cutter *c)
+{
+	size_t n = c->source->trace.nstreams;
+
+	c->nprocesses = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct owner *owner = &c->source->owners[i];
+		size_t k = c->nprocesses;
+
+		c->threads[i].regions.thread.cpu = CPU_NONE;
+		memset(c->threads[i].idle, 'p', sizeof(c->threads[i].idle));
+		/* streams of one process are mostly neighbours */
+		while (k && (c->processes[k - 1].owner->pid != owner->pid ||
+			     strcmp(c->processes[k - 1].owner->loom ?: "", owner->loom ?: "")))
+			k--;
+		if (!k) {
+			c->processes[c->nprocesses].owner = owner;
+			k = ++c->nprocesses;
+		}
+		c->threads[i].process = (uint32_t)(k - 1);
+	}
+}
+
+static int walk(struct cutter *c)
+{
+	struct stream *streams = c->source->streams;
+	struct player player;
+	int64_t last = c->from;
+	int err, step;
+
+	err = player_open(&player, streams, c->source->trace.nstreams, NULL, false);
+	if (err < 0)
+		return err;
+	while ((step = player_step(&player)) > 0) {
+		const struct event *ev = &streams[player.current].ev;
+		const uint8_t *bytes = ev->payload - EVENT_HEADER_SIZE - (ev->jumbo ? 4 : 0);
+
+		if (ev->clock > c->to)
+			break;
+		if (!c->opened && ev->clock >= c->from)
+			err = open_window(c);
+		if (err)
+			goto out;
+		last = ev->clock;
+		err = take(c, player.current, bytes, ev);
+		if (err)
+			goto out;
+	}
+	if (step < 0) {
+		err = step;
+		goto out;
+	}
+	/* events follow the window, but none is inside */
+	if (step > 0 && !c->opened && c->from <= c->to)
+		err = open_window(c);
+	if (!err)
+		err = close_window(c, step > 0 ? c->to : last);
+out:
+	player_close(&player);
+	return err;
+}
+
+/* Writes the streams, without their metadata. Returns 0, or -errno after one message. */
+static int cutter_run(struct cutter *c)
+{
+	size_t n = c->source->trace.nstreams;
+	int err = -ENOMEM;
+
+	c->threads = calloc(n + 1, sizeof(*c->threads));
+	c->processes = calloc(n + 1, sizeof(*c->processes));
+	c->written = calloc(n + 1, sizeof(*c->written));
+	c->names = calloc(1, sizeof(*c->names));
+	if (!c->threads || !c->processes || !c->written || !c->names)
+		goto out;
+	err = state_walk_init(c->names, c->source);
+	if (err)
+		goto out;
+	group_streams(c);
+	err = walk(c);
+	if (err)
+		goto out;
+	for (size_t i = 0; i < n; i++) {
+		err = flush(c, (uint32_t)i);
+		if (err)
+			goto out;
+	}
+out:
+	if (err == -ENOMEM)
+		log_no_memory("while cutting %s", c->source->trace.path);
+	return err;
+}
+
+static void cutter_fini(struct cutter *c)
+{
+	for (size_t i = 0; c->threads && i < c->source->trace.nstreams; i++) {
+		open_regions_fini(&c->threads[i].regions);
+		free(c->threads[i].buffer);
+	}
+	for (size_t i = 0; c->processes && i < c->nprocesses; i++) {
+		for (int k = 0; k < NGROUPS; k++)
+			bytes_free(&c->processes[i].pending[k]);
+	}
+	if (c->names)
+		state_walk_fini(c->names);
+	free(c->names);
+	free(c->threads);
+	free(c->processes);
+	free(c->written);
+}
+
+/* ---- metadata ---- */
 
 /* Corrects the counts and the window of the recorder, which describe the whole trace. */
 static int correct_metadata(struct json *meta, const struct cutter *c, size_t i)

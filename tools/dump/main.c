@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ovni-dump: all the events of a trace as text.
+ * ovni-dump: the events of a trace as text.
  *
  *    100000352  OHp  loom.node1.0/proc.10/thread.11  pauses the execution
  *   CLOCK       MCV  STREAM                          TEXT
@@ -14,14 +14,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tools/dump/event_text.h"
 #include "tools/lib/filter.h"
 #include "tools/lib/printer.h"
-#include "trace/ovni/trace_input.h"
-#include "trace/base/digits.h"
 #include "trace/base/cli.h"
+#include "trace/base/digits.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
+#include "trace/catalog/catalog.h"
 #include "trace/ovni/player.h"
+#include "trace/ovni/trace_input.h"
 
 struct options {
 	const char *path;
@@ -29,11 +30,34 @@ struct options {
 	struct filter filter;
 };
 
+#define SENTENCE 256 /* most are shorter; the others are written twice */
+
+/*
+ * What was explained before: a few CPUs, threads and reasons come again and again. One place
+ * for each of 2048 hashes of an event without its clock: 256 KiB, which the second level
+ * cache holds.
+ */
+#define MEMORY_BITS 11
+#define REMEMBERED  102 /* bytes; longer sentences are not kept */
+
+struct remembered {
+	uint64_t payload[2]; /* zeros behind its end */
+	uint32_t mcv;
+	uint8_t size;	/* of the payload */
+	uint8_t length; /* of the text; 0: the place is free */
+	char text[REMEMBERED];
+};
+_Static_assert(sizeof(struct remembered) == 128, "two cache lines");
+
+struct event_text { /* remembers the explained events */
+	struct remembered memory[1 << MEMORY_BITS];
+};
+
 struct dump {
 	struct options options;
 	struct source source;
 	struct printer out;
-	struct event_text *event_text;
+	struct event_text event_text;
 	uint64_t clock_high; /* clock / 10^8 of the last line, 0 at the start, and its digits */
 	size_t clock_digits;
 	char clock_text[DIGITS_SIZE];
@@ -85,27 +109,196 @@ static const struct cli cli = {
 		 "  ovni-dump -x trace",
 };
 
+/* ---- the text of an event ---- */
+
+static const char hex[] = "0123456789abcdef";
+
+static void put_bytes(struct printer *out, const uint8_t *bytes, size_t size)
+{
+	char *at = printer_room(out, 3 * size);
+
+	if (!at)
+		return;
+	for (size_t i = 0; i < size; i++) {
+		*at++ = ':';
+		*at++ = hex[bytes[i] >> 4];
+		*at++ = hex[bytes[i] & 15];
+	}
+	printer_upto(out, at);
+}
+
+/* The payload as -x shows it: a colon and two hexadecimal digits for each byte, the length word of
+ * a jumbo event included. */
+static void put_raw(struct printer *out, const struct event *ev)
+{
+	if (ev->jumbo)
+		put_bytes(out, (const uint8_t *)&ev->payload_size, sizeof(ev->payload_size));
+	put_bytes(out, ev->payload, ev->payload_size);
+}
+
+/* How many bytes of the payload the declaration covers, from the first one on. */
+static size_t covered(const struct signature *sig, const struct event *ev)
+{
+	size_t n = 0, len;
+
+	if (!sig || sig->jumbo != ev->jumbo)
+		return 0;
+	for (unsigned i = 0; i < sig->nargs; i++) {
+		const struct arg *arg = &sig->args[i];
+
+		if (arg->type == ARG_STR)
+			n = signature_str(sig, ev, i, &len) ? arg->offset + len + 1 : n;
+		else if (arg->many)
+			n = arg->offset + arg->size * signature_count(sig, ev, i);
+		else if (arg->offset + arg->size <= ev->payload_size)
+			n = arg->offset + arg->size;
+	}
+	return n;
+}
+
+static void explain_anew(struct printer *out, const struct event *ev)
+{
+	const struct signature *sig = NULL;
+	char *at = printer_room(out, SENTENCE);
+	size_t n;
+
+	if (!at)
+		return;
+	n = catalog_explain(ev, at, SENTENCE);
+	if (n >= SENTENCE) {
+		at = printer_room(out, n + 1);
+		if (!at)
+			return;
+		n = catalog_explain(ev, at, n + 1);
+	}
+	out->len += n;
+	if (!ev->payload_size)
+		return;
+	(void)catalog_find(event_mcv(ev), &sig);
+	n = covered(sig, ev);
+	if (n < ev->payload_size) {
+		printer_bytes(out, " +", 2);
+		put_bytes(out, ev->payload + n, ev->payload_size - n);
+	}
+}
+
+/* Appends the explanation; an event that no model knows is UNKNOWN and its bytes. */
+static void explain(struct event_text *event_text, struct printer *out, const struct event *ev)
+{
+	uint64_t payload[2] = {0, 0}, hash;
+	uint32_t mcv = event_mcv(ev);
+	struct remembered *place;
+	size_t before, n;
+	char *at;
+
+	if (ev->jumbo || ev->payload_size > sizeof(payload)) {
+		explain_anew(out, ev);
+		return;
+	}
+	if (ev->payload_size)
+		memcpy(payload, ev->payload, ev->payload_size);
+	hash = ((payload[0] ^ mcv) * 0x9e3779b97f4a7c15u + payload[1]) * 0xff51afd7ed558ccdu;
+	place = &event_text->memory[hash >> (64 - MEMORY_BITS)];
+	if (place->length && place->mcv == mcv && place->size == ev->payload_size &&
+	    place->payload[0] == payload[0] && place->payload[1] == payload[1]) {
+		at = printer_room(out, sizeof(place->text));
+		if (!at)
+			return;
+		memcpy(at, place->text, sizeof(place->text)); /* a fixed size: a few wide moves */
+		out->len += place->length;
+		return;
+	}
+	/* room for the longest first, so that the text stays where it was written */
+	if (!printer_room(out, 2 * SENTENCE))
+		return;
+	before = out->len;
+	explain_anew(out, ev);
+	n = out->len - before;
+	if (out->len < before || n == 0 || n > sizeof(place->text))
+		return;
+	place->mcv = mcv;
+	place->size = (uint8_t)ev->payload_size;
+	memcpy(place->payload, payload, sizeof(payload));
+	place->length = (uint8_t)n;
+	memcpy(place->text, out->buf + before, n);
+}
+
+static void put_integer(struct printer *out, const struct arg *arg, int64_t value)
+{
+	if (arg->type == ARG_U64)
+		printer_format(out, "\"%llu\"", (unsigned long long)value);
+	else if (arg->type == ARG_I64)
+		printer_format(out, "\"%lld\"", (long long)value);
+	else
+		printer_format(out, "%lld", (long long)value);
+}
+
+static void put_values(struct printer *out, const struct signature *sig, const struct event *ev,
+		       unsigned i)
+{
+	size_t n = signature_count(sig, ev, i);
+	int64_t value;
+
+	printer_text(out, sig->args[i].many ? "[" : "");
+	for (size_t k = 0; k < n && signature_nth(sig, ev, i, k, &value); k++) {
+		printer_text(out, k ? "," : "");
+		put_integer(out, &sig->args[i], value);
+	}
+	printer_text(out, sig->args[i].many ? "]" : "");
+}
+
+/* Appends the arguments as a JSON object: {"cpu":3,"tag":"18446744073709551615"}; 64-bit values are
+ * strings, an argument with any number of values is an array. False if no model knows the event. */
+static bool put_json_arguments(struct printer *out, const struct event *ev)
+{
+	const struct signature *sig = NULL;
+	const struct catalog_event *entry = catalog_find(event_mcv(ev), &sig);
+	const char *comma = "";
+
+	printer_bytes(out, "{", 1);
+	for (unsigned i = 0; entry && sig && i < sig->nargs; i++) {
+		const struct arg *arg = &sig->args[i];
+		size_t size = 0;
+		const char *text = arg->type == ARG_STR ? signature_str(sig, ev, i, &size) : NULL;
+
+		if (arg->type == ARG_STR ? !text : !arg->many && !signature_count(sig, ev, i))
+			continue; /* the payload is too short for it */
+		printer_text(out, comma);
+		comma = ",";
+		printer_json_string(out, arg->name, strlen(arg->name));
+		printer_bytes(out, ":", 1);
+		if (text)
+			printer_json_string(out, text, size);
+		else
+			put_values(out, sig, ev, i);
+	}
+	printer_bytes(out, "}", 1);
+	return entry != NULL;
+}
+
+/* ---- lines ---- */
+
 static int make_columns(struct dump *d)
 {
 	const struct trace *trace = &d->source.trace;
 
 	d->columns = calloc(trace->nstreams + 1, sizeof(*d->columns));
 	if (!d->columns)
-		return -ENOMEM;
+		goto nomem;
 	for (size_t i = 0; i < trace->nstreams; i++) {
 		struct column *column = &d->columns[i];
-		int n = asprintf(&column->text, "  %s  ", trace->streams[i]);
 
-		if (n < 0) {
-			column->text = NULL;
-			return -ENOMEM;
-		}
-		column->size = (size_t)n;
-		for (int k = 0; d->printable && k < n; k++)
+		column->text = xasprintf("  %s  ", trace->streams[i]);
+		if (!column->text)
+			goto nomem;
+		column->size = strlen(column->text);
+		for (size_t k = 0; d->printable && k < column->size; k++)
 			if ((uint8_t)column->text[k] < 0x20 || column->text[k] == 0x7f)
 				column->text[k] = '?';
 	}
 	return 0;
+nomem:
+	return log_no_memory("while reading %s", d->options.path);
 }
 
 static inline char shown(const struct dump *d, uint8_t c)
@@ -137,9 +330,9 @@ static inline char *put_clock(struct dump *d, char *at, int64_t clock)
 	return at + d->clock_digits + 8;
 }
 
-static inline void print_line(struct dump *d, uint32_t who, const struct event *ev)
+static inline void print_line(struct dump *d, uint32_t stream, const struct event *ev)
 {
-	const struct column *column = &d->columns[who];
+	const struct column *column = &d->columns[stream];
 	char *at = printer_room(&d->out, 10 + DIGITS_SIZE + 8 + column->size);
 
 	if (!at)
@@ -154,16 +347,16 @@ static inline void print_line(struct dump *d, uint32_t who, const struct event *
 	memcpy(at, column->text, column->size);
 	printer_upto(&d->out, at + column->size);
 	if (d->options.raw)
-		event_text_raw(&d->out, ev);
+		put_raw(&d->out, ev);
 	else
-		event_text_put(d->event_text, &d->out, ev);
+		explain(&d->event_text, &d->out, ev);
 	printer_bytes(&d->out, "\n", 1);
 }
 
-static void print_json(struct dump *d, uint32_t who, const struct event *ev)
+static void print_json(struct dump *d, uint32_t stream, const struct event *ev)
 {
 	const char mcv[3] = {(char)ev->model, (char)ev->category, (char)ev->value};
-	const char *path = d->source.trace.streams[who];
+	const char *path = d->source.trace.streams[stream];
 	struct printer *out = &d->out;
 
 	printer_format(out, "{\"clock\":\"%lld\",\"mcv\":", (long long)ev->clock);
@@ -174,17 +367,18 @@ static void print_json(struct dump *d, uint32_t who, const struct event *ev)
 	for (uint32_t i = 0; i < ev->payload_size; i++)
 		printer_format(out, "%02x", ev->payload[i]);
 	printer_text(out, "\",\"args\":");
-	printer_text(out, event_text_json(out, ev) ? ",\"known\":true}\n" : ",\"known\":false}\n");
+	printer_text(out,
+		     put_json_arguments(out, ev) ? ",\"known\":true}\n" : ",\"known\":false}\n");
 }
 
-static inline void print(struct dump *d, uint32_t who, const struct event *ev)
+static inline void print(struct dump *d, uint32_t stream, const struct event *ev)
 {
-	if (d->filtered && !filter_event(&d->options.filter, who, ev))
+	if (d->filtered && !filter_event(&d->options.filter, stream, ev))
 		return;
 	if (__builtin_expect(d->options.json, 0))
-		print_json(d, who, ev);
+		print_json(d, stream, ev);
 	else
-		print_line(d, who, ev);
+		print_line(d, stream, ev);
 }
 
 static int dump_by_clock(struct dump *d)
@@ -229,7 +423,7 @@ static int dump_by_stream(struct dump *d)
 int main(int argc, char **argv)
 {
 	struct dump *d = calloc(1, sizeof(*d));
-	int err = -ENOMEM;
+	int err;
 
 	if (!d) {
 		log_no_memory("while starting");
@@ -237,24 +431,26 @@ int main(int argc, char **argv)
 	}
 	d->options.path = cli_parse(&cli, argc, argv, &d->options)[0];
 	d->printable = isatty(STDOUT_FILENO);
-	d->event_text = event_text_new();
-	if (!d->event_text || printer_open(&d->out, STDOUT_FILENO) < 0) {
+	if (printer_open(&d->out, STDOUT_FILENO) < 0) {
 		log_no_memory("while starting");
 		return STATUS_FAILED;
 	}
 	err = source_open(&d->source, d->options.path);
-	if (!err && (err = make_columns(d)) < 0)
-		log_no_memory("while reading %s", d->options.path);
-	if (!err)
-		err = filter_start(&d->options.filter, &d->source, &d->filtered);
-	if (!err)
-		err = d->options.by_stream ? dump_by_stream(d) : dump_by_clock(d);
+	if (err)
+		goto out;
+	err = make_columns(d);
+	if (err)
+		goto out;
+	err = filter_start(&d->options.filter, &d->source, &d->filtered);
+	if (err)
+		goto out;
+	err = d->options.by_stream ? dump_by_stream(d) : dump_by_clock(d);
+out:
 	if (printer_close(&d->out) < 0)
 		err = -EIO;
 	for (size_t i = 0; d->columns && i < d->source.trace.nstreams; i++)
 		free(d->columns[i].text);
 	free(d->columns);
-	free(d->event_text);
 	filter_free(&d->options.filter);
 	source_close(&d->source);
 	free(d);

@@ -5,59 +5,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/array.h"
 #include "trace/base/log.h"
-
-/* Makes room for one more element of `size` bytes; NULL after one message. */
-static void *append(void *array, size_t n, size_t size)
-{
-	void *grown = realloc(array, (n + 1) * size);
-
-	if (!grown)
-		log_lack("for the filters");
-	return grown;
-}
 
 int filter_add_pattern(const struct cli_option *option, const char *text, void *to)
 {
 	struct filter *f = to;
-	const char **grown;
+	const char **pattern;
 
 	if (!*text || (strlen(text) > 3 && !strchr(text, '*')))
 		return cli_refuse(option, text, "an event has three characters, as in OHx or OH*");
-	grown = append(f->patterns, f->npatterns, sizeof(*f->patterns));
-	if (!grown)
-		return -ENOMEM;
-	f->patterns = grown;
-	grown[f->npatterns++] = text;
+	pattern = ARRAY_ADD(f->patterns, f->npatterns);
+	if (!pattern)
+		return log_no_memory("for the filters");
+	*pattern = text;
 	return 0;
 }
 
 int filter_add_loom(const struct cli_option *option, const char *text, void *to)
 {
 	struct filter *f = to;
-	const char **grown = append(f->looms, f->nlooms, sizeof(*f->looms));
+	const char **loom = ARRAY_ADD(f->looms, f->nlooms);
 
-	if (!grown)
-		return -ENOMEM;
-	f->looms = grown;
-	return cli_text(option, text, &grown[f->nlooms++]);
+	return loom ? cli_text(option, text, loom) : log_no_memory("for the filters");
 }
 
 static int add_id(const struct cli_option *option, const char *text, int64_t **ids, size_t *n)
 {
-	int64_t *grown = append(*ids, *n, sizeof(*grown));
-	uint64_t id;
-	int err;
+	uint64_t number;
+	int64_t *id;
+	int err = cli_number(option, text, &number);
 
-	if (!grown)
-		return -ENOMEM;
-	*ids = grown;
-	err = cli_number(option, text, &id);
 	if (err)
 		return err;
-	if (id > INT32_MAX)
+	if (number > INT32_MAX)
 		return cli_refuse(option, text, "the largest number is %d", INT32_MAX);
-	grown[(*n)++] = (int64_t)id;
+	id = ARRAY_ADD(*ids, *n);
+	if (!id)
+		return log_no_memory("for the filters");
+	*id = (int64_t)number;
 	return 0;
 }
 
@@ -103,9 +89,8 @@ int filter_start(struct filter *f, const struct source *source, bool *active)
 
 	f->streams = calloc(n + 1, sizeof(*f->streams));
 	f->seen = calloc(1, sizeof(*f->seen));
-	if (!f->streams || !f->seen) {
+	if (!f->streams || !f->seen)
 		return log_no_memory("while filtering %zu streams", n);
-	}
 	for (size_t i = 0; i < n; i++) {
 		const struct owner *owner = &source->owners[i];
 

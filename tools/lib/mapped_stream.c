@@ -12,9 +12,10 @@
 
 #include "trace/ovni/guard.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 #include "trace/ovni/stream.h"
 
-static int map(struct mapped_stream *stream, int fd)
+static int map(struct mapped_stream *stream, int fd, size_t least)
 {
 	struct stat st;
 	void *base;
@@ -23,9 +24,11 @@ static int map(struct mapped_stream *stream, int fd)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EINVAL;
-	if (st.st_size < STREAM_HEADER_SIZE)
-		return -EBADMSG;
 	stream->size = (size_t)st.st_size;
+	if (stream->size < least)
+		return -EBADMSG;
+	if (!stream->size)
+		return 0;
 	base = mmap(NULL, stream->size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (base == MAP_FAILED)
 		return -errno;
@@ -36,24 +39,40 @@ static int map(struct mapped_stream *stream, int fd)
 	}
 	stream->base = base;
 	stream->end = stream->base + stream->size;
-	mapped_stream_rewind(stream);
 	return 0;
+}
+
+static int map_path(struct mapped_stream *stream, int dir_fd, const char *path, size_t least)
+{
+	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int err = fd < 0 ? -errno : 0;
+
+	memset(stream, 0, sizeof(*stream));
+	if (!err)
+		err = map(stream, fd, least);
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		log_error("cannot read '%s': %s", path, strerror(-err));
+	return err;
+}
+
+int mapped_file_open(struct mapped_stream *stream, int dir_fd, const char *path)
+{
+	return map_path(stream, dir_fd, path, 0);
 }
 
 int mapped_stream_open(struct mapped_stream *stream, int trace_fd, const char *path)
 {
-	char *full;
-	int fd, err;
+	char *full = xasprintf("%s%s" STREAM_DATA, path, *path ? "/" : "");
+	int err;
 
 	memset(stream, 0, sizeof(*stream));
-	if (asprintf(&full, "%s%s" STREAM_DATA, path, *path ? "/" : "") < 0)
+	if (!full)
 		return log_no_memory("while reading %s", path);
-	fd = openat(trace_fd, full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	err = fd < 0 ? -errno : map(stream, fd);
-	if (fd >= 0)
-		close(fd);
-	if (err < 0)
-		log_error("cannot read '%s': %s", full, strerror(-err));
+	err = map_path(stream, trace_fd, full, STREAM_HEADER_SIZE);
+	if (!err)
+		mapped_stream_rewind(stream);
 	free(full);
 	return err;
 }

@@ -30,6 +30,9 @@ struct mapped_stream {
 /* Maps the stream in the directory `path`. Returns 0, or -errno after one message. */
 int mapped_stream_open(struct mapped_stream *stream, int trace_fd, const char *path)
 	__attribute__((warn_unused_result));
+/* The same for any file, which may be empty; mapped_stream_step() needs a stream. */
+int mapped_file_open(struct mapped_stream *stream, int dir_fd, const char *path)
+	__attribute__((warn_unused_result));
 void mapped_stream_close(struct mapped_stream *stream); /* also of a zeroed one */
 
 void mapped_stream_rewind(struct mapped_stream *stream);

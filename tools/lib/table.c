@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/array.h"
 #include "trace/base/text.h"
 
 void table_init(struct table *table, const struct table_column *columns, size_t ncolumns,
@@ -24,28 +25,17 @@ int table_find(const struct table *table, const char *name)
 	return -1;
 }
 
-static bool make_room(struct table *table)
-{
-	size_t room = table->room ? 2 * table->room : 64;
-	union cell *cells;
-
-	if (table->nrows < table->room)
-		return true;
-	cells = realloc(table->cells, room * table->ncolumns * sizeof(*cells));
-	if (!cells)
-		return false;
-	table->cells = cells;
-	table->room = room;
-	return true;
-}
-
 int table_add(struct table *table, const union cell *row)
 {
-	bool whole = make_room(table);
+	union cell *cells =
+		array_more(table->cells, table->nrows, table->ncolumns * sizeof(*cells));
+	bool whole = cells;
 
 	for (size_t i = 0; i < table->ncolumns; i++)
 		if (table->columns[i].kind == CELL_TEXT && !row[i].text)
 			whole = false;
+	if (cells)
+		table->cells = cells;
 	if (!whole) {
 		for (size_t i = 0; i < table->ncolumns; i++)
 			if (table->columns[i].kind == CELL_TEXT)
@@ -59,54 +49,41 @@ int table_add(struct table *table, const union cell *row)
 
 struct order {
 	const struct table *table;
-	int column;
+	size_t column;
 	bool reverse;
 };
 
-static int compare_cells(const struct table *table, int column, size_t a, size_t b)
+static int compare_cells(const struct table *table, size_t column, const union cell *a,
+			 const union cell *b)
 {
-	const union cell *ca = &table->cells[a * table->ncolumns + column];
-	const union cell *cb = &table->cells[b * table->ncolumns + column];
-
 	if (table->columns[column].kind == CELL_TEXT)
-		return strcmp(ca->text ? ca->text : "", cb->text ? cb->text : "");
-	return ca->number < cb->number ? 1 : ca->number > cb->number ? -1 : 0;
+		return strcmp(a[column].text ? a[column].text : "",
+			      b[column].text ? b[column].text : "");
+	return a[column].number < b[column].number   ? 1
+	       : a[column].number > b[column].number ? -1
+						     : 0;
 }
 
-static int compare(const void *pa, const void *pb, void *arg)
+/* Compares two rows. */
+static int compare(const void *a, const void *b, void *arg)
 {
 	const struct order *order = arg;
-	size_t a = *(const size_t *)pa, b = *(const size_t *)pb;
 	int result = compare_cells(order->table, order->column, a, b);
 
 	if (result)
 		return order->reverse ? -result : result;
 	for (size_t i = 0; i < order->table->ncolumns && !result; i++)
-		result = compare_cells(order->table, (int)i, a, b);
-	return result ? result : a < b ? -1 : a > b;
+		result = compare_cells(order->table, i, a, b);
+	return result;
 }
 
-int table_sort(struct table *table, int column, bool reverse)
+void table_sort(struct table *table, size_t column, bool reverse)
 {
 	struct order order = {table, column, reverse};
-	size_t *index = malloc((table->nrows + 1) * sizeof(*index));
-	union cell *cells = malloc((table->room + 1) * table->ncolumns * sizeof(*cells));
 
-	if (!index || !cells) {
-		free(index);
-		free(cells);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < table->nrows; i++)
-		index[i] = i;
-	qsort_r(index, table->nrows, sizeof(*index), compare, &order);
-	for (size_t i = 0; i < table->nrows; i++)
-		memcpy(cells + i * table->ncolumns, table->cells + index[i] * table->ncolumns,
-		       table->ncolumns * sizeof(*cells));
-	free(table->cells);
-	free(index);
-	table->cells = cells;
-	return 0;
+	if (table->nrows)
+		qsort_r(table->cells, table->nrows, table->ncolumns * sizeof(*table->cells),
+			compare, &order);
 }
 
 void table_duration(char *text, int64_t ns)
@@ -344,5 +321,5 @@ void table_fini(struct table *table)
 				free(table->cells[r * table->ncolumns + i].text);
 	free(table->cells);
 	table->cells = NULL;
-	table->nrows = table->room = 0;
+	table->nrows = 0;
 }

@@ -46,7 +46,7 @@ struct table {
 	enum table_format format;
 	struct printer *out;
 	union cell *cells; /* of the kept rows */
-	size_t nrows, room;
+	size_t nrows;
 	uint64_t printed;
 };
 
@@ -60,10 +60,9 @@ int table_find(const struct table *table, const char *name);
  * and the row has none then. Returns 0 or -ENOMEM. */
 int table_add(struct table *table, const union cell *row) __attribute__((warn_unused_result));
 
-/* Sorts the kept rows by a column: numbers falling, texts rising; the other way round
- * if `reverse`. Equal ones are sorted by the other columns, so that the order is total. 0 or
- * -ENOMEM. */
-int table_sort(struct table *table, int column, bool reverse) __attribute__((warn_unused_result));
+/* Sorts the kept rows by a column: numbers falling, texts rising; the other way round if `reverse`.
+ * Equal ones are sorted by the other columns, so that the order is total. */
+void table_sort(struct table *table, size_t column, bool reverse);
 
 /* Prints head, the first `most` kept rows (0: all) and foot, and frees them. */
 void table_print(struct table *table, size_t most);

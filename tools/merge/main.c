@@ -6,26 +6,35 @@
  *                     ├──► one stream per thread: the program's events, KCO and KCI
  *   kernel trace  ──┘    (ovni-bpf --kernel-model)
  *
- * In: two traces of one node; out: the first one with the KCO and KCI of the second
- * (merge_streams.h). Threads of the kernel trace alone are left out or, on request, make a second
- * loom of the host. Specification: event-mapping.md, "Next to libovni".
+ * In: two traces of one node; out: the first one with the KCO and KCI of the second. Threads of the
+ * kernel trace alone are left out or, on request, make a second loom of the host (with its marks:
+ * merge_marks.h).
+ *
+ *   program   ── a ─────── b ── c ───────── d ──
+ *   kernel    ────── KCO ───────────── KCI ─────
+ *
+ * While a thread is off the CPU the models ovni and nosv accept no event. Such an event inside the
+ * interval moves its boundary by at most the tolerance, since the two clocks are not read at the
+ * same moment; further inside, the interval is split: KCI, event, KCO.
+ * Invariant: no event of the program is dropped.
+ * Specification: event-mapping.md, "Next to libovni".
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/lib/metadata_subset.h"
 #include "tools/lib/mapped_stream.h"
+#include "tools/lib/metadata_subset.h"
 #include "tools/merge/merge_marks.h"
-#include "trace/ovni/trace_input.h"
-#include "tools/merge/merge_streams.h"
-#include "trace/catalog/catalog.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "trace/catalog/catalog.h"
+#include "trace/ovni/trace_input.h"
 
 #define BUFFER_BYTES (256 << 10)
 
@@ -129,9 +138,8 @@ static int flush(struct merge *m)
 	return err;
 }
 
-static int put(void *arg, const void *bytes, size_t size)
+static int put(struct merge *m, const void *bytes, size_t size)
 {
-	struct merge *m = arg;
 	int err = 0;
 
 	if (m->size + size > BUFFER_BYTES)
@@ -169,11 +177,234 @@ static const char *reason(int err)
 	}
 }
 
+/* ---- the events of one thread ---- */
+
+/* The streams of one thread in both traces. */
+struct pair {
+	struct merge *merge;
+	struct mapped_stream program, kernel; /* other kernel events are skipped */
+	int64_t offset;	   /* ns, added to the kernel's clocks (time namespace of the process) */
+	int64_t tolerance; /* ns */
+
+	uint64_t kernel_events, moved, split;
+	int64_t most_moved; /* ns */
+};
+
+#define OUT MCV('K', 'C', 'O')
+#define IN  MCV('K', 'C', 'I')
+
+/* The next event of one input. */
+struct side {
+	struct mapped_stream *stream;
+	bool has;
+	int64_t clock;
+	const uint8_t *bytes;
+};
+
+struct interval { /* off the CPU */
+	bool open;
+	uint8_t out[EVENT_SIZE_MAX], in[EVENT_SIZE_MAX]; /* the K events that bound it */
+	size_t out_size, in_size;
+	int64_t seen;	  /* clock of the KCO */
+	int64_t from, to; /* present begin; end, INT64_MAX without a KCI */
+	bool written;	  /* its KCO is in the output */
+};
+
+static int step(struct side *side, int64_t offset)
+{
+	int64_t last = side->clock;
+	bool had = side->has;
+	int err = mapped_stream_step(side->stream);
+
+	side->has = err > 0;
+	if (err <= 0)
+		return err;
+	if (__builtin_add_overflow(side->stream->ev.clock, offset, &side->clock))
+		return -ERANGE;
+	side->bytes = side->stream->at - side->stream->ev.size;
+	return had && side->clock < last ? -ERANGE : 0;
+}
+
+static int next_program(struct side *side)
+{
+	int err = step(side, 0);
+
+	if (err || !side->has)
+		return err;
+	return side->stream->ev.model == 'K' ? -EEXIST : 0;
+}
+
+/* Steps to the next KCO or KCI. */
+static int next_kernel(struct pair *w, struct side *side)
+{
+	int err;
+
+	do {
+		err = step(side, w->offset);
+	} while (!err && side->has && event_mcv(&side->stream->ev) != OUT &&
+		 event_mcv(&side->stream->ev) != IN);
+	return err;
+}
+
+static int put_at(struct pair *w, uint8_t *bytes, size_t size, int64_t clock)
+{
+	memcpy(bytes + 4, &clock, sizeof(clock));
+	w->kernel_events++;
+	return put(w->merge, bytes, size);
+}
+
+static bool needs_cpu(const struct event *ev)
+{
+	const struct catalog_model *model = catalog_model((char)ev->model);
+
+	return model && !model->out_of_cpu;
+}
+
+/* Reads the interval from the present KCO to its KCI. */
+static int take_interval(struct pair *w, struct side *kernel, struct interval *iv)
+{
+	static const uint8_t bare[EVENT_HEADER_SIZE] = {0, 'K', 'C', 'I'};
+	int err;
+
+	if (kernel->stream->ev.size > sizeof(iv->out))
+		return -EBADMSG;
+	iv->open = true;
+	iv->written = false;
+	iv->from = iv->seen = kernel->clock;
+	iv->to = INT64_MAX;
+	iv->out_size = kernel->stream->ev.size;
+	memcpy(iv->out, kernel->bytes, iv->out_size);
+	iv->in_size = sizeof(bare);
+	memcpy(iv->in, bare, sizeof(bare));
+	do {
+		err = next_kernel(w, kernel); /* a repeated KCO has no effect */
+	} while (!err && kernel->has && event_mcv(&kernel->stream->ev) == OUT);
+	if (err || !kernel->has)
+		return err;
+	if (kernel->stream->ev.size > sizeof(iv->in))
+		return -EBADMSG;
+	iv->to = kernel->clock;
+	iv->in_size = kernel->stream->ev.size;
+	memcpy(iv->in, kernel->bytes, iv->in_size);
+	return next_kernel(w, kernel);
+}
+
+static void count_moved(struct pair *w, int64_t by)
+{
+	w->moved++;
+	if (by > w->most_moved)
+		w->most_moved = by;
+}
+
+/* Writes the KCO of the interval, once. */
+static int write_out(struct pair *w, struct interval *iv)
+{
+	if (iv->written)
+		return 0;
+	iv->written = true;
+	return put_at(w, iv->out, iv->out_size, iv->from);
+}
+
+/* Writes an event that needs the CPU in the middle of the interval: KCI, event, KCO. */
+static int split_interval(struct pair *w, struct side *program, struct interval *iv)
+{
+	int64_t clock = program->clock;
+	int err = put_at(w, iv->in, iv->in_size, clock);
+
+	if (err)
+		return err;
+	err = put(w->merge, program->bytes, program->stream->ev.size);
+	if (err)
+		return err;
+	if (iv->to != INT64_MAX && clock_distance(clock, iv->to) <= w->tolerance) {
+		count_moved(w, clock_distance(clock, iv->to)); /* it came back at this event */
+		iv->open = false;
+		return 0;
+	}
+	w->split++;
+	iv->from = clock;
+	return put_at(w, iv->out, iv->out_size, clock);
+}
+
+/* Writes one event of the program that is strictly inside the interval. */
+static int put_inside(struct pair *w, struct side *program, struct interval *iv)
+{
+	const struct event *ev = &program->stream->ev;
+	int64_t clock = program->clock;
+	int err;
+
+	if (needs_cpu(ev) && !iv->written && clock_distance(iv->seen, clock) <= w->tolerance) {
+		count_moved(w, clock_distance(iv->seen, clock)); /* the KCO comes after the event */
+		iv->from = clock;
+		return put(w->merge, program->bytes, ev->size);
+	}
+	err = write_out(w, iv);
+	if (err)
+		return err;
+	if (needs_cpu(ev))
+		return split_interval(w, program, iv);
+	return put(w->merge, program->bytes, ev->size);
+}
+
+static int close_interval(struct pair *w, struct interval *iv, int64_t last)
+{
+	int64_t to = iv->to;
+	int err = write_out(w, iv);
+
+	if (to == INT64_MAX)
+		to = last > iv->from ? last : iv->from;
+	iv->open = false;
+	return err ? err : put_at(w, iv->in, iv->in_size, to);
+}
+
+/* Writes the next event of the program, and steps. */
+static int put_program(struct pair *w, struct side *program, struct interval *iv)
+{
+	int err;
+
+	if (iv->open)
+		err = put_inside(w, program, iv);
+	else
+		err = put(w->merge, program->bytes, program->stream->ev.size);
+	return err ? err : next_program(program);
+}
+
+/* Merges the events of one thread. Returns 0, -ERANGE if a stream is not sorted, -EBADMSG if one is
+ * cut, -EEXIST if the program has K events, or the error of put(). No message. */
+static int merge_pair(struct pair *w)
+{
+	struct side program = {.stream = &w->program}, kernel = {.stream = &w->kernel};
+	struct interval iv = {.open = false};
+	int64_t last = INT64_MIN;
+	int err = next_program(&program);
+
+	if (err)
+		return err;
+	err = next_kernel(w, &kernel);
+	while (!err) {
+		bool first = !kernel.has || program.clock <= kernel.clock;
+
+		if (!program.has && !kernel.has && !iv.open)
+			break;
+		if (iv.open && (!program.has || program.clock >= iv.to)) {
+			err = close_interval(w, &iv, last);
+		} else if (program.has && (iv.open || first)) {
+			last = program.clock;
+			err = put_program(w, &program, &iv);
+		} else if (event_mcv(&kernel.stream->ev) == IN) {
+			err = next_kernel(w, &kernel); /* the thread is on the CPU already */
+		} else {
+			err = take_interval(w, &kernel, &iv);
+		}
+	}
+	return err;
+}
+
 /* ---- one stream ---- */
 
 /* Adds the metadata of the kernel stream. */
 static bool add_metadata(const struct merge *m, struct json *meta, size_t with,
-			 const struct merge_streams *w)
+			 const struct pair *w)
 {
 	struct json *kernel = trace_metadata(&m->kernel.trace, with);
 	bool ok = kernel && !metadata_add(meta, kernel, "bpf.name") &&
@@ -203,7 +434,7 @@ static bool add_names(const struct merge *m, struct json *meta)
 }
 
 /* Writes the metadata of stream i, merged with the kernel stream `with`; -1: none. */
-static int describe(struct merge *m, size_t i, int64_t with, const struct merge_streams *w)
+static int describe(struct merge *m, size_t i, int64_t with, const struct pair *w)
 {
 	struct json *meta = trace_metadata(&m->program.trace, i);
 	int err = -ENOMEM;
@@ -223,7 +454,7 @@ out:
 	return err;
 }
 
-static void count_merged(struct merge *m, size_t i, bool with, const struct merge_streams *w)
+static void count_merged(struct merge *m, size_t i, bool with, const struct pair *w)
 {
 	if (w->moved || w->split)
 		log_info("%s: %llu boundar%s moved (%lld ns at most), %llu interval%s split",
@@ -239,10 +470,10 @@ static void count_merged(struct merge *m, size_t i, bool with, const struct merg
 }
 
 /* Opens the kernel stream of the same thread. */
-static int open_kernel(struct merge *m, size_t with, struct merge_streams *w)
+static int open_kernel(struct merge *m, size_t with, struct pair *w)
 {
 	const char *path = m->kernel.trace.streams[with];
-	int err = mapped_stream_open(w->kernel, m->kernel.trace.fd, path);
+	int err = mapped_stream_open(&w->kernel, m->kernel.trace.fd, path);
 
 	m->used[with] = true;
 	return err ? err : clock_offset(m, with, &w->offset);
@@ -252,15 +483,10 @@ static int merge_stream(struct merge *m, size_t i)
 {
 	const char *path = m->program.trace.streams[i];
 	int64_t with = counterpart(m, &m->program.owners[i]);
-	struct mapped_stream program = {0}, kernel = {0};
-	struct merge_streams w = {.program = &program,
-				  .kernel = &kernel,
-				  .tolerance = m->options->tolerance,
-				  .put = put,
-				  .arg = m};
+	struct pair w = {.merge = m, .tolerance = (int64_t)m->options->tolerance};
 	int err;
 
-	err = mapped_stream_open(&program, m->program.trace.fd, path);
+	err = mapped_stream_open(&w.program, m->program.trace.fd, path);
 	if (err)
 		goto out;
 	if (with >= 0)
@@ -271,15 +497,16 @@ static int merge_stream(struct merge *m, size_t i)
 	if (err)
 		goto out;
 	if (with >= 0)
-		err = merge_streams(&w);
+		err = merge_pair(&w);
 	else
-		err = put(m, program.base + STREAM_HEADER_SIZE, program.size - STREAM_HEADER_SIZE);
+		err = put(m, w.program.base + STREAM_HEADER_SIZE,
+			  w.program.size - STREAM_HEADER_SIZE);
 	if (err)
 		goto out;
 	err = flush(m);
 	if (err)
 		goto out;
-	if (!mapped_stream_sound(&program) || (with >= 0 && !mapped_stream_sound(&kernel))) {
+	if (!mapped_stream_sound(&w.program) || (with >= 0 && !mapped_stream_sound(&w.kernel))) {
 		err = -EIO;
 		goto out;
 	}
@@ -288,8 +515,8 @@ out:
 	if (err)
 		log_error("%s: cannot merge: %s", path, reason(err));
 	count_merged(m, i, with >= 0, &w);
-	mapped_stream_close(&program);
-	mapped_stream_close(&kernel);
+	mapped_stream_close(&w.program);
+	mapped_stream_close(&w.kernel);
 	return err;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tools/lib/metadata_subset.h"
+#include "trace/base/array.h"
 
 #define TYPES	  100
 #define TYPES_OWN 92 /* from here on a type means the same in all traces */
@@ -21,7 +22,7 @@ struct label {
 struct type {
 	char *title, *kind;
 	struct label *labels; /* sorted by value by merge_marks_settle() */
-	size_t nlabels, room;
+	size_t nlabels;
 	int32_t to;
 	int64_t highest; /* value with a label */
 };
@@ -67,19 +68,13 @@ static bool number(const char *key, int64_t *out)
 
 static int add_label(struct type *type, int64_t value, const char *text)
 {
-	if (type->nlabels == type->room) {
-		size_t room = type->room ? 2 * type->room : 16;
-		struct label *labels = realloc(type->labels, room * sizeof(*labels));
+	struct label *label = ARRAY_ADD(type->labels, type->nlabels);
 
-		if (!labels)
-			return -ENOMEM;
-		type->labels = labels;
-		type->room = room;
-	}
-	type->labels[type->nlabels] = (struct label){.value = value, .to = value, strdup(text)};
-	if (!type->labels[type->nlabels].text)
+	if (!label)
 		return -ENOMEM;
-	type->nlabels++;
+	*label = (struct label){.value = value, .to = value, strdup(text)};
+	if (!label->text)
+		return -ENOMEM;
 	if (value > type->highest)
 		type->highest = value;
 	return 0;

@@ -17,6 +17,7 @@
 
 #include "trace/states/pairs.h"
 #include "tools/report/reports.h"
+#include "trace/base/array.h"
 #include "trace/catalog/catalog.h"
 
 #define TYPE_LOST 92 /* "Events lost" is not a function */
@@ -30,7 +31,8 @@ struct call {
 
 struct calls { /* of one thread */
 	struct call *stack;
-	size_t depth, room;
+	size_t depth;
+	uint32_t room;
 };
 
 struct totals {
@@ -48,15 +50,11 @@ static const struct table_column columns[] = {
 
 static int enter(struct calls *calls, struct call call)
 {
-	if (calls->depth == calls->room) {
-		size_t room = calls->room ? 2 * calls->room : 16;
-		struct call *stack = realloc(calls->stack, room * sizeof(*stack));
+	struct call *stack = stack_more(calls->stack, calls->depth, &calls->room, sizeof(*stack));
 
-		if (!stack)
-			return -ENOMEM;
-		calls->stack = stack;
-		calls->room = room;
-	}
+	if (!stack)
+		return -ENOMEM;
+	calls->stack = stack;
 	for (size_t i = 0; i < calls->depth && !call.inner; i++)
 		call.inner =
 			calls->stack[i].type == call.type && calls->stack[i].value == call.value;

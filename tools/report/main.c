@@ -100,26 +100,14 @@ static int choose(void *settings, char **operands)
 }
 
 /* Sorts the rows and prints the table. */
-static int finish(struct report *report, const struct options *options)
+static void finish(struct report *report, const struct options *options)
 {
 	const char *order = options->order ? options->order : report->kind->order;
 	int column = order ? table_find(&report->table, order) : -1;
-	int err = column >= 0 ? table_sort(&report->table, column, options->reverse) : 0;
 
-	if (err)
-		return err;
+	if (column >= 0)
+		table_sort(&report->table, (size_t)column, options->reverse);
 	table_print(&report->table, options->most);
-	return 0;
-}
-
-/* A report that reads a file of its own. */
-static int run_file(struct report *report, const struct options *options)
-{
-	int err = report->kind->read(report, options->path);
-
-	if (err)
-		return err;
-	return finish(report, options);
 }
 
 static int run_walk(struct report *report, const struct options *options)
@@ -149,7 +137,7 @@ static int run_walk(struct report *report, const struct options *options)
 	if (intervals.threads && kind->rows) {
 		err = kind->rows(report);
 		if (!err)
-			err = finish(report, options);
+			finish(report, options);
 	}
 	if (kind->stream)
 		table_end(&report->table);
@@ -169,8 +157,12 @@ static int run(struct report *report, const struct options *options, struct sour
 	bool active;
 	int err;
 
-	if (report->kind->read)
-		return run_file(report, options);
+	if (report->kind->read) { /* a file of its own */
+		err = report->kind->read(report, options->path);
+		if (!err)
+			finish(report, options);
+		return err;
+	}
 	err = source_open(source, options->path);
 	if (err)
 		return err;
