@@ -42,7 +42,6 @@ PROGRAMS = [
     ("loom", ["check", LOOM + "ours"]),
     ("loom", ["check", "--json", LOOM + "json"]),
     ("loom", ["check", "--same-as", LOOM + "json-bare", LOOM + "gem5"]),
-    ("loom", ["check", LOOM + "recorder"]),
     ("loom", ["stats", LOOM + "ours"]),
     ("loom", ["stats", "--csv", "--by", "node", LOOM + "gem5"]),
     ("loom", ["dump", "--sample", "1/2", "--cores", "0", "--nodes", "1", LOOM + "json"]),
