@@ -20,26 +20,24 @@
 
 /* Answers the build id in hexadecimal digits and the name in .gnu_debuglink, "" for none; nothing
  * for a file with symbols. */
-static void read_link(struct elf_answer *answer, void *fd)
+static void read_link(struct bytes *answer, Elf *elf, void *arg)
 {
-	Elf *elf = elf_section_begin(*(const int *)fd);
 	char digits[2 * BUILD_ID_MAX + 1] = "";
-	const char *link = NULL;
+	const char *link;
 	const void *id = NULL;
 	GElf_Shdr header;
 	GElf_Word crc;
 	ssize_t size;
 
+	(void)arg;
 	if (!elf || elf_section_next(elf, NULL, SHT_SYMTAB, &header))
-		goto out;
+		return;
 	size = dwelf_elf_gnu_build_id(elf, &id);
 	for (ssize_t i = 0; i < size && size <= BUILD_ID_MAX; i++)
 		snprintf(digits + 2 * i, 3, "%02x", ((const uint8_t *)id)[i]);
 	link = dwelf_elf_gnu_debuglink(elf, &crc);
 	elf_answer_put_string(answer, digits);
 	elf_answer_put_string(answer, link ? link : "");
-out:
-	elf_end(elf);
 }
 
 static bool belongs(Elf *main, Elf *debug, uint32_t crc)
@@ -149,10 +147,10 @@ int debug_files_open(struct debug_files *files, const struct elf_file *file, con
 	struct search s = {.files = files, .file = file, .root = root};
 	const char *build_id, *link;
 	struct elf_answer answer;
-	int fd = file->fd, err;
+	int err;
 
 	*files = (struct debug_files){0};
-	err = elf_child_run(read_link, &fd, &answer);
+	err = elf_child_run(file->fd, read_link, NULL, &answer);
 	if (err)
 		return err;
 	build_id = elf_answer_take_string(&answer);

@@ -10,23 +10,48 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
+
+#include "trace/base/array.h"
 
 struct elf_answer {
-	char *bytes;
-	size_t size, room;
-	size_t at;    /* the next byte to take */
-	bool no_room; /* out of memory */
+	struct bytes bytes;
+	size_t at; /* the next byte to take */
 };
 
-/* Append bytes, or a string. */
-void elf_answer_put(struct elf_answer *answer, const void *bytes, size_t size);
-void elf_answer_put_string(struct elf_answer *answer, const char *text);
+/* In the child: appends a string with its NUL. */
+static inline void elf_answer_put_string(struct bytes *bytes, const char *text)
+{
+	bytes_put(bytes, text, strlen(text) + 1);
+}
 
-/* Take the next `size` bytes, or the next string, in the order of writing. False, NULL: there are
- * no more. Strings live as long as the answer. */
-bool elf_answer_take(struct elf_answer *answer, void *bytes, size_t size);
-char *elf_answer_take_string(struct elf_answer *answer);
+/* Takes the next `size` bytes, in the order of writing. False: there are no more. */
+static inline bool elf_answer_take(struct elf_answer *answer, void *to, size_t size)
+{
+	if (answer->bytes.size - answer->at < size)
+		return false;
+	memcpy(to, answer->bytes.data + answer->at, size);
+	answer->at += size;
+	return true;
+}
 
-void elf_answer_free(struct elf_answer *answer); /* also of a zeroed struct */
+/* Takes the next string, which lives as long as the answer. NULL: there are no more. */
+static inline char *elf_answer_take_string(struct elf_answer *answer)
+{
+	size_t left = answer->bytes.size - answer->at;
+	char *text = left ? (char *)answer->bytes.data + answer->at : NULL;
+	char *end = left ? memchr(text, '\0', left) : NULL;
+
+	if (!end)
+		return NULL;
+	answer->at += (size_t)(end - text) + 1;
+	return text;
+}
+
+static inline void elf_answer_free(struct elf_answer *answer) /* also of a zeroed struct */
+{
+	bytes_free(&answer->bytes);
+	answer->at = 0;
+}
 
 #endif

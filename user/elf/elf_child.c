@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "user/elf/elf_child.h"
+#include "user/elf/elf_section.h"
 #include "user/host/privilege.h"
 
 #define SECONDS_MAX 20		 /* of CPU time, for one answer */
@@ -38,10 +39,10 @@ static void die_first(void)
 	close(fd);
 }
 
-static void __attribute__((noreturn)) child(elf_child_work work, void *arg, int out)
+static void __attribute__((noreturn)) child(int fd, elf_child_work work, void *arg, int out)
 {
 	static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU};
-	struct elf_answer answer = {0};
+	struct bytes answer = {0};
 
 	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
 		signal(crashes[i], SIG_DFL);
@@ -53,11 +54,11 @@ static void __attribute__((noreturn)) child(elf_child_work work, void *arg, int 
 	die_first();
 	privilege_drop_all();
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of the user clears it */
-	work(&answer, arg);
-	if (answer.no_room)
+	work(&answer, elf_section_begin(fd), arg);
+	if (answer.failed)
 		_exit(CHILD_NO_MEMORY);
 	for (size_t done = 0; done < answer.size;) {
-		ssize_t n = write(out, answer.bytes + done, answer.size - done);
+		ssize_t n = write(out, answer.data + done, answer.size - done);
 
 		if (n <= 0)
 			break; /* the parent has enough */
@@ -67,7 +68,7 @@ static void __attribute__((noreturn)) child(elf_child_work work, void *arg, int 
 }
 
 /* Reads all that the child writes. */
-static int receive(int fd, struct elf_answer *answer)
+static int receive(int fd, struct bytes *answer)
 {
 	char bytes[READ_SIZE];
 	ssize_t n;
@@ -79,14 +80,14 @@ static int receive(int fd, struct elf_answer *answer)
 		if (n < 0)
 			return -errno;
 		if (!n)
-			return answer->no_room ? -ENOMEM : 0;
+			return answer->failed ? -ENOMEM : 0;
 		if (answer->size > ANSWER_MAX)
 			return -ENOEXEC;
-		elf_answer_put(answer, bytes, (size_t)n);
+		bytes_put(answer, bytes, (size_t)n);
 	}
 }
 
-int elf_child_run(elf_child_work work, void *arg, struct elf_answer *answer)
+int elf_child_run(int fd, elf_child_work work, void *arg, struct elf_answer *answer)
 {
 	int pipes[2], status = 0, err;
 	pid_t pid;
@@ -96,12 +97,12 @@ int elf_child_run(elf_child_work work, void *arg, struct elf_answer *answer)
 		return -errno;
 	pid = fork();
 	if (!pid)
-		child(work, arg, pipes[1]);
+		child(fd, work, arg, pipes[1]);
 	err = -errno; /* of fork() */
 	close(pipes[1]);
 	if (pid < 0)
 		goto out;
-	err = receive(pipes[0], answer);
+	err = receive(pipes[0], &answer->bytes);
 out:
 	close(pipes[0]);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)

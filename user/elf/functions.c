@@ -12,6 +12,7 @@
 #include "user/elf/elf_child.h"
 #include "user/elf/elf_section.h"
 #include "user/elf/functions.h"
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 
 #define VERSIONS_MAX  0x8000	 /* their numbers have 15 bits; the next bit marks an old version */
@@ -117,7 +118,7 @@ struct symbols_request {
 };
 
 /* The name in a .symtab may have the version: f@V1, f@@V2. */
-static void put_symbol(struct elf_answer *answer, const GElf_Sym *symbol, const char *name,
+static void put_symbol(struct bytes *answer, const GElf_Sym *symbol, const char *name,
 		       const char *version, bool is_old_version)
 {
 	unsigned type = GELF_ST_TYPE(symbol->st_info);
@@ -138,10 +139,10 @@ static void put_symbol(struct elf_answer *answer, const GElf_Sym *symbol, const 
 	}
 	record.has_version = version != NULL;
 	record.is_old_version = version && is_old_version;
-	elf_answer_put(answer, &record, sizeof(record));
+	bytes_put(answer, &record, sizeof(record));
 	if (at) {
-		elf_answer_put(answer, name, (size_t)(at - name));
-		elf_answer_put(answer, "", 1);
+		bytes_put(answer, name, (size_t)(at - name));
+		bytes_put(answer, "", 1);
 	} else {
 		elf_answer_put_string(answer, name);
 	}
@@ -173,7 +174,7 @@ static const char **read_definitions(Elf *elf)
 }
 
 /* The exported symbols, with their versions, which libdwfl does not tell. */
-static void put_dynamic_symbols(struct elf_answer *answer, Elf *elf)
+static void put_dynamic_symbols(struct bytes *answer, Elf *elf)
 {
 	GElf_Shdr header, versions_header;
 	Elf_Scn *section = elf_section_next(elf, NULL, SHT_DYNSYM, &header);
@@ -210,7 +211,7 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 }
 
 /* The symbols of .symtab: of the file, of its debug file, or of .gnu_debugdata. */
-static void put_symbols(struct elf_answer *answer, Dwfl_Module *module, struct symbols_head *head)
+static void put_symbols(struct bytes *answer, Dwfl_Module *module, struct symbols_head *head)
 {
 	int count = dwfl_module_getsymtab(module);
 	GElf_Addr bias, address;
@@ -233,17 +234,16 @@ static void put_symbols(struct elf_answer *answer, Dwfl_Module *module, struct s
 	}
 }
 
-static void read_symbols(struct elf_answer *answer, void *request_)
+static void read_symbols(struct bytes *answer, Elf *elf, void *request_)
 {
 	static const Dwfl_Callbacks callbacks = {.find_debuginfo = find_debuginfo};
 	struct symbols_request *request = request_;
 	struct symbols_head head = {.debug_file = -1, .stripped = true};
-	Elf *elf = elf_section_begin(request->fd);
 	Dwfl *dwfl = dwfl_begin(&callbacks);
 	Dwfl_Module *module = NULL;
 	void **userdata;
 
-	elf_answer_put(answer, &head, sizeof(head));
+	bytes_put(answer, &head, sizeof(head));
 	if (dwfl)
 		module = dwfl_report_elf(dwfl, "file", "file", dup(request->fd), 0, true);
 	if (module) {
@@ -255,105 +255,62 @@ static void read_symbols(struct elf_answer *answer, void *request_)
 	}
 	if (elf)
 		put_dynamic_symbols(answer, elf);
-	if (!answer->no_room)
-		memcpy(answer->bytes, &head, sizeof(head));
+	if (!answer->failed)
+		memcpy(answer->data, &head, sizeof(head));
 	dwfl_end(dwfl);
-	elf_end(elf);
 }
 
 /* ---- reading, in the parent ---- */
 
-struct reading {
-	struct functions *functions;
-	const struct elf_file *file;
-	size_t room;
-	bool full; /* the file has more functions than FUNCTIONS_MAX */
-};
-
-/* Keeps a block as long as the functions. */
-static int keep(struct functions *functions, char *block)
-{
-	char **grown = realloc(functions->blocks, (functions->nblocks + 1) * sizeof(*grown));
-
-	if (!grown) {
-		free(block);
-		return -ENOMEM;
-	}
-	functions->blocks = grown;
-	grown[functions->nblocks++] = block;
-	return 0;
-}
-
-static int add(struct reading *r, const struct function *f)
-{
-	struct functions *functions = r->functions;
-
-	if (functions->count == FUNCTIONS_MAX) {
-		if (!r->full)
-			log_warn("only the first %u functions of a file are considered",
-				 FUNCTIONS_MAX);
-		r->full = true;
-		return 0;
-	}
-	if (functions->count == r->room) {
-		size_t room = r->room ? 2 * r->room : 256;
-		struct function *grown = realloc(functions->list, room * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		functions->list = grown;
-		r->room = room;
-	}
-	functions->list[functions->count++] = *f;
-	return 0;
-}
-
 /* Adds the functions of the answer that lie in executable segments. */
-static int take_symbols(struct reading *r, struct elf_answer *answer)
+static int take_symbols(struct functions *functions, const struct elf_file *file)
 {
+	struct elf_answer *answer = &functions->answer;
 	struct symbol_record record;
 	uint64_t left;
-	int err;
 
 	while (elf_answer_take(answer, &record, sizeof(record))) {
-		struct function f = {.address = record.address,
-				     .size = record.size,
-				     .name = elf_answer_take_string(answer),
-				     .local = record.is_local};
+		struct function *added, f = {.address = record.address,
+					     .size = record.size,
+					     .name = elf_answer_take_string(answer),
+					     .local = record.is_local};
 
 		if (record.has_version)
 			f.version = elf_answer_take_string(answer);
 		if (!f.name || !*f.name || (record.has_version && !f.version))
 			return -ENOEXEC;
 		f.old_version = f.version && record.is_old_version;
-		if (!elf_file_offset(r->file, f.address, PF_X, &f.offset, &left))
+		if (!elf_file_offset(file, f.address, PF_X, &f.offset, &left))
 			continue;
 		if (f.size > left)
 			f.size = left;
-		f.kind = kind_of(r->file, &f, record.is_ifunc);
-		err = add(r, &f);
-		if (err)
-			return err;
+		f.kind = kind_of(file, &f, record.is_ifunc);
+		if (functions->count == FUNCTIONS_MAX) {
+			log_warn("only the first %u functions of a file are considered",
+				 FUNCTIONS_MAX);
+			return 0;
+		}
+		added = ARRAY_ADD(functions->list, functions->count);
+		if (!added)
+			return -ENOMEM;
+		*added = f;
 	}
 	return 0;
 }
 
 /* Reads the symbols in the child, and gives the functions the debug file that it used. */
-static int read_functions(struct reading *r, struct debug_files *debug_files)
+static int read_functions(struct functions *functions, const struct elf_file *file,
+			  struct debug_files *debug_files)
 {
-	struct functions *functions = r->functions;
 	struct symbols_request request = {
-		.fd = r->file->fd, .debug_files = debug_files, .debug_file = -1};
-	struct elf_answer answer;
+		.fd = file->fd, .debug_files = debug_files, .debug_file = -1};
 	struct symbols_head head;
-	int err = elf_child_run(read_symbols, &request, &answer);
+	int err = elf_child_run(file->fd, read_symbols, &request, &functions->answer);
 
 	if (err)
 		return err;
-	if (!elf_answer_take(&answer, &head, sizeof(head))) {
-		elf_answer_free(&answer);
+	if (!elf_answer_take(&functions->answer, &head, sizeof(head)))
 		return -ENOEXEC;
-	}
 	functions->stripped = head.stripped;
 	if (head.debug_file >= 0 && (size_t)head.debug_file < debug_files->count) {
 		functions->debug_file = debug_files->paths[head.debug_file];
@@ -361,8 +318,7 @@ static int read_functions(struct reading *r, struct debug_files *debug_files)
 		debug_files->paths[head.debug_file] = NULL;
 		debug_files->fds[head.debug_file] = -1;
 	}
-	err = take_symbols(r, &answer);
-	return err ? (elf_answer_free(&answer), err) : keep(functions, answer.bytes);
+	return take_symbols(functions, file);
 }
 
 /* ---- order ---- */
@@ -468,7 +424,6 @@ static void share_kinds(struct functions *functions)
 int functions_read(struct functions *functions, const struct elf_file *file, const char *root,
 		   const char *path)
 {
-	struct reading r = {.functions = functions, .file = file};
 	struct debug_files debug_files;
 	int err;
 
@@ -476,7 +431,7 @@ int functions_read(struct functions *functions, const struct elf_file *file, con
 	err = debug_files_open(&debug_files, file, root, path);
 	if (err)
 		return err;
-	err = read_functions(&r, &debug_files);
+	err = read_functions(functions, file, &debug_files);
 	debug_files_close(&debug_files);
 	if (err)
 		goto fail;
@@ -492,10 +447,12 @@ fail:
 
 void functions_free(struct functions *functions)
 {
-	for (size_t i = 0; i < functions->nblocks; i++)
-		free(functions->blocks[i]);
-	free(functions->blocks);
+	for (size_t i = 0; i < functions->count; i++) {
+		free(functions->list[i].plain);
+		free(functions->list[i].full);
+	}
 	free(functions->list);
+	elf_answer_free(&functions->answer);
 	free(functions->by_name);
 	free(functions->debug_file);
 	if (functions->debug_fd > 0)
@@ -505,62 +462,28 @@ void functions_free(struct functions *functions)
 
 /* ---- demangled ---- */
 
-/* Appends a string to a growing block. */
-static int store(char **text, size_t *used, size_t *room, const char *string, size_t length)
-{
-	while (!*text || *used + length + 1 > *room) {
-		size_t more = *room ? 2 * *room : 1 << 16;
-		char *grown = realloc(*text, more);
-
-		if (!grown)
-			return -ENOMEM;
-		*text = grown;
-		*room = more;
-	}
-	memcpy(*text + *used, string, length + 1);
-	*used += length + 1;
-	return 0;
-}
-
 int functions_demangle(struct functions *functions)
 {
-	char buffer[DEMANGLE_MAX], *text = NULL;
-	size_t used = 0, room = 0, length, *offsets;
-	int err = 0;
+	char buffer[DEMANGLE_MAX];
 
-	if (functions->demangled || !functions->count)
+	if (functions->demangled)
 		return 0;
-	/* the offset of each pair of strings, plus 1; the block may move */
-	offsets = calloc(functions->count, 2 * sizeof(*offsets));
-	if (!offsets)
-		return -ENOMEM;
-	for (size_t i = 0; i < functions->count && !err; i++) {
-		const char *name = functions->list[i].name;
+	for (size_t i = 0; i < functions->count; i++) {
+		struct function *f = &functions->list[i];
 
-		length = demangle(buffer, name, DEMANGLE_NAME);
-		if (!length)
+		if (!demangle(buffer, f->name, DEMANGLE_NAME))
 			continue;
-		offsets[2 * i] = used + 1;
-		err = store(&text, &used, &room, buffer, length);
-		length = demangle(buffer, name, DEMANGLE_PARAMETERS);
-		if (err || !length)
+		f->plain = strdup(buffer);
+		if (!f->plain)
+			return -ENOMEM;
+		if (!demangle(buffer, f->name, DEMANGLE_PARAMETERS))
 			continue;
-		offsets[2 * i + 1] = used + 1;
-		err = store(&text, &used, &room, buffer, length);
+		f->full = strdup(buffer);
+		if (!f->full)
+			return -ENOMEM;
 	}
-	if (!err && text)
-		err = keep(functions, text);
-	else
-		free(text);
-	for (size_t i = 0; i < functions->count && !err; i++) {
-		if (offsets[2 * i])
-			functions->list[i].plain = text + offsets[2 * i] - 1;
-		if (offsets[2 * i + 1])
-			functions->list[i].full = text + offsets[2 * i + 1] - 1;
-	}
-	functions->demangled = !err;
-	free(offsets);
-	return err;
+	functions->demangled = true;
+	return 0;
 }
 
 /* ---- by name, glob and offset ---- */

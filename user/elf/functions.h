@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/elf/elf_answer.h"
 #include "user/elf/elf_file.h"
 
 enum function_kind {
@@ -35,19 +36,18 @@ struct function {
 	bool old_version;    /* f@V, not f@@V */
 	bool local;	     /* not exported */
 	enum function_kind kind;
-	const char *plain; /* ns::f, after functions_demangle(); NULL: not mangled */
-	const char *full;  /* ns::f(int) */
+	char *plain; /* ns::f, after functions_demangle(); NULL: not mangled */
+	char *full;  /* ns::f(int) */
 };
 
 struct functions {
 	struct function *list;
 	size_t count;
-	bool stripped;	   /* only exported functions are known */
-	char *debug_file;  /* the source of most names; NULL: the file itself */
-	int debug_fd;	   /* the same, open; -1: none */
-	uint32_t *by_name; /* indices, in byte order of the names */
-	char **blocks;	   /* memory of the strings */
-	size_t nblocks;
+	bool stripped;		  /* only exported functions are known */
+	char *debug_file;	  /* the source of most names; NULL: the file itself */
+	int debug_fd;		  /* the same, open; -1: none */
+	uint32_t *by_name;	  /* indices, in byte order of the names */
+	struct elf_answer answer; /* has the names */
 	bool demangled;
 };
 

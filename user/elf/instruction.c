@@ -4,26 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/array.h"
 #include "user/elf/instruction.h"
 
 #if defined(__x86_64__)
 #include <capstone/capstone.h>
 
 #define INSTRUCTION_MAX 15  /* bytes */
-#define PASS_MAX	8   /* instructions before the place */
+#define PASS_MAX	9   /* instructions before the probe, with endbr64 */
 #define NEAR_BYTES	160 /* a short branch back to the beginning starts within these */
-#define RSP		4   /* number of the register */
 
 static bool starts_with(const uint8_t *code, size_t bytes, const char *with, size_t size)
 {
 	return bytes >= size && !memcmp(code, with, size);
 }
 #define STARTS(code, bytes, with) starts_with(code, bytes, with, sizeof(with) - 1)
-
-static bool is_endbr64(const uint8_t *code, size_t bytes)
-{
-	return STARTS(code, bytes, "\xf3\x0f\x1e\xfa");
-}
 
 /* Every nop of five bytes that compilers and sdt.h make. */
 static bool is_nop5(const uint8_t *code, size_t bytes)
@@ -66,161 +61,116 @@ static bool is_refused(const uint8_t *code, size_t bytes)
 	return at < bytes && (code[at] == 0xf0 || code[at] == 0xcc || code[at] == 0xf4);
 }
 
-/* Bytes of a ModRM operand behind the opcode, with its displacement; 0: not all there. */
-static size_t modrm_bytes(const uint8_t *at, size_t bytes)
+/* ---- decoding ---- */
+
+struct decoder {
+	csh handle;
+	cs_insn *insn;
+	const uint8_t *at; /* behind insn */
+	size_t left;
+	uint64_t address; /* of `at`, from the beginning of the code */
+};
+
+static bool decoder_open(struct decoder *d, const uint8_t *code, size_t bytes)
 {
-	uint8_t mod, rm;
-	size_t size = 1;
-
-	if (!bytes)
-		return 0;
-	mod = at[0] >> 6;
-	rm = at[0] & 7;
-	if (mod != 3 && rm == 4) {
-		if (bytes < 2)
-			return 0;
-		size = 2;
-		if (mod == 0 && (at[1] & 7) == 5)
-			size += 4;
-	}
-	if (mod == 0 && rm == 5)
-		size += 4;
-	size += mod == 1 ? 1 : mod == 2 ? 4 : 0;
-	return size <= bytes ? size : 0;
-}
-
-/*
- * The length of an instruction that writes nothing but a register other than the stack pointer;
- * it may read memory. 0: it is another one. *written: the register, -1: none.
- */
-static size_t harmless(const uint8_t *code, size_t bytes, int *written)
-{
-	size_t at = 0, operand, immediate = 0;
-	uint8_t rex = 0, opcode, modrm;
-	bool to_reg = false, compares = false, address = false;
-
-	if (bytes && (code[0] == 0x64 || code[0] == 0x65)) /* of the thread's own memory */
-		at++;
-	if (at < bytes && (code[at] & 0xf0) == 0x40)
-		rex = code[at++];
-	if (at >= bytes)
-		return 0;
-	opcode = code[at++];
-	*written = -1;
-	if (opcode >= 0xb8 && opcode <= 0xbf) { /* mov reg, imm */
-		*written = (opcode & 7) | (rex & 1) << 3;
-		at += rex & 8 ? 8 : 4;
-		return at <= bytes && *written != RSP ? at : 0;
-	}
-	/* clang-format off */
-	switch (opcode) {
-	case 0x01: case 0x09: case 0x21: case 0x29: case 0x31: case 0x89: break;
-	case 0x03: case 0x0b: case 0x23: case 0x2b: case 0x33: case 0x8b: case 0x63:
-		to_reg = true;
-		break;
-	case 0x38: case 0x39: case 0x3a: case 0x3b: case 0x84: case 0x85: compares = true; break;
-	case 0x8d: to_reg = address = true; break;
-	case 0x83: case 0xc1: immediate = 1; break;
-	case 0x81: case 0xc7: immediate = 4; break;
-	case 0xf6: immediate = 1; compares = true; break; /* test, if /0 */
-	case 0xf7: immediate = 4; compares = true; break;
-	case 0x0f:
-		if (at >= bytes)
-			return 0;
-		opcode = code[at++];
-		if (opcode != 0xb6 && opcode != 0xb7 && opcode != 0xbe && opcode != 0xbf)
-			return 0;
-		to_reg = true;
-		break;
-	default: return 0;
-	}
-	/* clang-format on */
-	operand = modrm_bytes(code + at, bytes - at);
-	if (!operand || at + operand + immediate > bytes)
-		return 0;
-	modrm = code[at];
-	if (address && modrm >> 6 == 3)
-		return 0; /* no instruction */
-	if ((opcode == 0xf6 || opcode == 0xf7) && (modrm >> 3 & 7))
-		return 0; /* not, neg, mul, div */
-	if (opcode == 0x83 || opcode == 0x81)
-		compares = (modrm >> 3 & 7) == 7;
-	if (opcode == 0xc7 && (modrm >> 3 & 7))
-		return 0;
-	if (!compares && !to_reg && modrm >> 6 != 3)
-		return 0; /* a store */
-	if (!compares)
-		*written =
-			to_reg ? (modrm >> 3 & 7) | (rex & 4) << 1 : (modrm & 7) | (rex & 1) << 3;
-	if (*written == RSP)
-		return 0;
-	return at + operand + immediate;
-}
-
-/* The register of an integer argument. */
-static int register_of_argument(unsigned argument)
-{
-	static const int registers[] = {7, 6, 2, 1, 8, 9}; /* rdi, rsi, rdx, rcx, r8, r9 */
-
-	return argument && argument <= 6 ? registers[argument - 1] : -1;
-}
-
-static int32_t read_i32(const uint8_t *at)
-{
-	int32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
-/* Where a branch of this function goes, from its beginning; false: it is none with a fixed target.
- */
-static bool branch_target(const cs_insn *insn, uint64_t *target)
-{
-	const uint8_t *b = insn->bytes;
-	size_t size = insn->size, skip = 0;
-
-	while (skip < size &&
-	       (b[skip] == 0xf2 || b[skip] == 0x2e || b[skip] == 0x3e || (b[skip] & 0xf0) == 0x40))
-		skip++;
-	b += skip;
-	size -= skip;
-	if (size == 2 && (b[0] == 0xeb || (b[0] & 0xf0) == 0x70 || (b[0] >= 0xe0 && b[0] <= 0xe3)))
-		*target = insn->address + insn->size + (uint64_t)(int64_t)(int8_t)b[1];
-	else if (size == 5 && b[0] == 0xe9)
-		*target = insn->address + insn->size + (uint64_t)(int64_t)read_i32(b + 1);
-	else if (size == 6 && b[0] == 0x0f && (b[1] & 0xf0) == 0x80)
-		*target = insn->address + insn->size + (uint64_t)(int64_t)read_i32(b + 2);
-	else
+	*d = (struct decoder){.at = code, .left = bytes};
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &d->handle))
 		return false;
+	cs_option(d->handle, CS_OPT_DETAIL, CS_OPT_ON);
+	d->insn = cs_malloc(d->handle);
+	if (!d->insn)
+		cs_close(&d->handle);
+	return d->insn;
+}
+
+/* Decodes the next instruction. False: there is none. */
+static bool decoder_next(struct decoder *d)
+{
+	return d->left && cs_disasm_iter(d->handle, &d->at, &d->left, &d->address, d->insn);
+}
+
+static void decoder_close(struct decoder *d)
+{
+	cs_free(d->insn, 1);
+	cs_close(&d->handle);
+}
+
+/* The stack pointer, then the registers of arguments 1 to 6, in all widths. */
+static const x86_reg registers[][5] = {
+	{X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL, X86_REG_INVALID},
+	{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL, X86_REG_INVALID},
+	{X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL, X86_REG_INVALID},
+	{X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH},
+	{X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH},
+	{X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B, X86_REG_INVALID},
+	{X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B, X86_REG_INVALID},
+};
+
+static bool is_register(x86_reg reg, unsigned of)
+{
+	for (size_t i = 0; of < sizeof(registers) / sizeof(registers[0]) && i < 5; i++)
+		if (registers[of][i] == reg)
+			return true;
+	return false;
+}
+
+/* Does the instruction write nothing but a register, neither the stack pointer nor that of the
+ * argument? It may read memory. */
+static bool is_harmless(const cs_insn *insn, unsigned argument)
+{
+	static const unsigned writes_first[] = {
+		X86_INS_ADD,   X86_INS_ADC,   X86_INS_SUB,    X86_INS_SBB,
+		X86_INS_AND,   X86_INS_OR,    X86_INS_XOR,    X86_INS_SHL,
+		X86_INS_SHR,   X86_INS_SAR,   X86_INS_MOV,    X86_INS_MOVABS,
+		X86_INS_MOVZX, X86_INS_MOVSX, X86_INS_MOVSXD, X86_INS_LEA};
+	const cs_x86 *x86 = &insn->detail->x86;
+	const cs_x86_op *to = &x86->operands[0];
+	bool found = false;
+
+	if (insn->id == X86_INS_CMP || insn->id == X86_INS_TEST)
+		return true;
+	for (size_t i = 0; i < sizeof(writes_first) / sizeof(writes_first[0]); i++)
+		found = found || insn->id == writes_first[i];
+	/* not into registers of segments and of the processor */
+	if (insn->id == X86_INS_MOV && (x86->opcode[0] == 0x8e || x86->opcode[0] == 0x0f))
+		return false;
+	return found && to->type == X86_OP_REG && !is_register(to->reg, 0) &&
+	       (!argument || !is_register(to->reg, argument));
+}
+
+/* The target of a branch of this function, from its beginning; false: it is none with a fixed one.
+ */
+static bool branch_target(const struct decoder *d, uint64_t *target)
+{
+	const cs_x86_op *to = &d->insn->detail->x86.operands[0];
+
+	if (d->insn->id == X86_INS_CALL || to->type != X86_OP_IMM ||
+	    !(cs_insn_group(d->handle, d->insn, CS_GRP_JUMP) ||
+	      cs_insn_group(d->handle, d->insn, CS_GRP_BRANCH_RELATIVE)))
+		return false;
+	*target = (uint64_t)to->imm;
 	return true;
 }
 
 /* Does a branch of the function go to (0, shift]? Instructions are followed as far as short
- * branches reach; beyond, whatever looks like a long one counts. */
+ * branches reach; beyond, all bytes that look like a long one count. */
 static bool is_branched_to(const uint8_t *code, size_t bytes, uint32_t shift)
 {
-	const uint8_t *at = code;
-	size_t left = bytes < NEAR_BYTES + 16 ? bytes : NEAR_BYTES + 16;
-	uint64_t address = 0, target;
+	struct decoder d;
+	uint64_t target;
 	bool found = false;
-	cs_insn *insn;
-	csh handle;
+	int32_t distance;
 
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle))
+	if (!decoder_open(&d, code, bytes < NEAR_BYTES + 16 ? bytes : NEAR_BYTES + 16))
 		return true;
-	insn = cs_malloc(handle);
-	while (insn && !found && left && cs_disasm_iter(handle, &at, &left, &address, insn))
-		found = branch_target(insn, &target) && target > 0 && target <= shift;
-	if (insn)
-		cs_free(insn, 1);
-	cs_close(&handle);
-	if (!insn)
-		return true;
+	while (!found && decoder_next(&d))
+		found = branch_target(&d, &target) && target > 0 && target <= shift;
+	decoder_close(&d);
 	for (size_t i = 1; i + 5 <= bytes && !found; i++) {
 		if (code[i] != 0xe9 && !(code[i - 1] == 0x0f && (code[i] & 0xf0) == 0x80))
 			continue;
-		target = i + 5 + (uint64_t)(int64_t)read_i32(code + i + 1);
+		memcpy(&distance, code + i + 1, sizeof(distance));
+		target = i + 5 + (uint64_t)(int64_t)distance;
 		found = target > 0 && target <= shift;
 	}
 	return found;
@@ -239,112 +189,94 @@ struct spot instruction_point(const uint8_t *code, size_t bytes)
 	return spot;
 }
 
+/* The first spot behind harmless instructions that the kernel need not step over. False: none. */
+static bool find_fast(const uint8_t *code, size_t bytes, unsigned argument, struct spot *spot)
+{
+	bool behind_endbr = false, found = false;
+	struct decoder d;
+
+	if (!decoder_open(&d, code, bytes))
+		return false;
+	for (unsigned passed = 0; passed < PASS_MAX && decoder_next(&d); passed++) {
+		behind_endbr = !passed && d.insn->id == X86_INS_ENDBR64;
+		if (!behind_endbr && !is_harmless(d.insn, argument))
+			break;
+		*spot = instruction_point(d.at, d.left);
+		spot->shift = (uint32_t)d.address;
+		if (behind_endbr && spot->kind == SPOT_UNSAFE)
+			spot->kind = SPOT_NOP5;
+		found = spot->kind == SPOT_FAST || spot->kind == SPOT_NOP5;
+		if (found)
+			break;
+	}
+	decoder_close(&d);
+	return found;
+}
+
 struct spot instruction_entry(const uint8_t *code, size_t bytes, unsigned argument)
 {
-	struct spot first = instruction_point(code, bytes), spot;
-	int reg = register_of_argument(argument), written;
-	uint32_t shift = is_endbr64(code, bytes) ? 4 : 0;
-	size_t length;
+	struct spot first = instruction_point(code, bytes), fast;
 
 	if (first.kind == SPOT_UNSAFE) /* at the entry nothing is below the stack pointer */
 		first.kind = SPOT_NOP5;
-	if (first.kind != SPOT_SLOW)
+	if (first.kind != SPOT_SLOW || !find_fast(code, bytes, argument, &fast) ||
+	    is_branched_to(code, bytes, fast.shift))
 		return first;
-	for (unsigned passed = 0; passed <= PASS_MAX; passed++) {
-		spot = instruction_point(code + shift, bytes - shift);
-		if (spot.kind == SPOT_UNSAFE && passed == 0)
-			spot.kind = SPOT_NOP5; /* right behind endbr64 */
-		if (spot.kind == SPOT_FAST || spot.kind == SPOT_NOP5) {
-			spot.shift = shift;
-			return is_branched_to(code, bytes, shift) ? first : spot;
-		}
-		length = harmless(code + shift, bytes - shift, &written);
-		if (!length || (reg >= 0 && written == reg))
-			break;
-		shift += (uint32_t)length;
-	}
-	return first;
+	return fast;
 }
 
 /* ---- leaving ---- */
 
-static int add_exit(struct exit_spot **exits, int n, uint32_t shift, bool is_jump)
-{
-	if (!(n & (n - 1))) {
-		struct exit_spot *grown = realloc(*exits, (size_t)(n ? 2 * n : 1) * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		*exits = grown;
-	}
-	(*exits)[n] = (struct exit_spot){shift, is_jump};
-	return n + 1;
-}
-
-static bool is_return(const cs_insn *insn)
-{
-	return insn->id == X86_INS_RET || insn->id == X86_INS_RETF || insn->id == X86_INS_RETFQ;
-}
-
 int instruction_exits(const uint8_t *code, size_t bytes, struct exit_spot **exits)
 {
-	uint64_t address = 0, target;
-	const uint8_t *at = code;
-	size_t left = bytes;
-	cs_insn *insn;
-	csh handle;
-	int n = 0;
+	struct exit_spot *added;
+	struct decoder d;
+	uint64_t target;
+	uint32_t n = 0;
+	int err = 0;
 
 	*exits = NULL;
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle))
+	if (!decoder_open(&d, code, bytes))
 		return -ENOMEM;
-	insn = cs_malloc(handle);
-	if (!insn)
-		n = -ENOMEM;
-	while (n >= 0 && left) {
-		if (!cs_disasm_iter(handle, &at, &left, &address, insn)) {
-			n = -ENOEXEC;
+	while (decoder_next(&d)) {
+		bool is_jump =
+			d.insn->id == X86_INS_JMP && branch_target(&d, &target) && target >= bytes;
+
+		if (!is_jump && d.insn->id != X86_INS_RET && d.insn->id != X86_INS_RETF &&
+		    d.insn->id != X86_INS_RETFQ)
+			continue;
+		added = ARRAY_ADD(*exits, n);
+		if (!added) {
+			err = -ENOMEM;
 			break;
 		}
-		if (is_return(insn))
-			n = add_exit(exits, n, (uint32_t)insn->address, false);
-		else if (insn->id == X86_INS_JMP && branch_target(insn, &target) && target >= bytes)
-			n = add_exit(exits, n, (uint32_t)insn->address, true);
+		*added = (struct exit_spot){(uint32_t)d.insn->address, is_jump};
 	}
-	if (insn)
-		cs_free(insn, 1);
-	cs_close(&handle);
-	if (n <= 0) {
+	if (!err && (d.left || !n))
+		err = -ENOEXEC;
+	decoder_close(&d);
+	if (err) {
 		free(*exits);
 		*exits = NULL;
-		return n ? n : -ENOEXEC;
 	}
-	return n;
+	return err ? err : (int)n;
 }
 
 enum boundary instruction_boundary(const uint8_t *code, size_t bytes)
 {
-	enum boundary result = BOUNDARY_UNKNOWN;
-	/* an instruction that the end cuts is one that goes on behind it */
-	size_t whole = bytes;
-	const uint8_t *at = code;
-	uint64_t address = 0;
-	cs_insn *one;
-	csh handle;
+	struct decoder d;
+	size_t left;
 
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle))
+	if (!decoder_open(&d, code, bytes))
 		return BOUNDARY_UNKNOWN;
-	one = cs_malloc(handle);
-	while (one && address < bytes && cs_disasm_iter(handle, &at, &whole, &address, one))
+	while (decoder_next(&d))
 		;
-	if (address == bytes)
-		result = BOUNDARY_YES;
-	else if (bytes - address < INSTRUCTION_MAX)
-		result = BOUNDARY_NO;
-	if (one)
-		cs_free(one, 1);
-	cs_close(&handle);
-	return result;
+	left = d.left;
+	decoder_close(&d);
+	if (!left)
+		return BOUNDARY_YES;
+	/* an instruction that the end cuts is one that goes on behind it */
+	return left < INSTRUCTION_MAX ? BOUNDARY_NO : BOUNDARY_UNKNOWN;
 }
 #else /* other machines: the function's first instruction, as it is */
 

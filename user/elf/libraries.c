@@ -189,18 +189,17 @@ struct search {
 };
 
 /* Answers DT_RPATH, DT_RUNPATH and all names of DT_NEEDED. */
-static void answer_dynamic(struct elf_answer *answer, void *fd)
+static void answer_dynamic(struct bytes *answer, Elf *elf, void *arg)
 {
-	Elf *elf = elf_section_begin(*(const int *)fd);
 	int rpath_at = 0, runpath_at = 0, needed_at = 0;
 	const char *rpath = elf_section_dynamic(elf, DT_RPATH, &rpath_at);
 	const char *runpath = elf_section_dynamic(elf, DT_RUNPATH, &runpath_at), *name;
 
+	(void)arg;
 	elf_answer_put_string(answer, rpath ? rpath : "");
 	elf_answer_put_string(answer, runpath ? runpath : "");
 	while ((name = elf_section_dynamic(elf, DT_NEEDED, &needed_at)))
 		elf_answer_put_string(answer, name);
-	elf_end(elf);
 }
 
 /* A path of a list, with the folder of `origin` for $ORIGIN. */
@@ -313,7 +312,7 @@ static int add_library(struct search *s, const struct elf_file *file, char *path
 		       const struct library *loader)
 {
 	struct library *l, **added;
-	int fd = file->fd, err;
+	int err;
 
 	if (is_loaded(s, file) || s->count == LIBRARIES_MAX) {
 		free(path);
@@ -326,7 +325,7 @@ static int add_library(struct search *s, const struct elf_file *file, char *path
 	}
 	*l = (struct library){
 		.path = path, .loader = loader, .device = file->device, .inode = file->inode};
-	err = elf_child_run(answer_dynamic, &fd, &l->dynamic);
+	err = elf_child_run(file->fd, answer_dynamic, NULL, &l->dynamic);
 	if (err == -ENOMEM)
 		goto fail;
 	l->rpath = elf_answer_take_string(&l->dynamic);

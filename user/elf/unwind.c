@@ -93,22 +93,18 @@ static bool throws(Elf *elf)
 	       (language != LANGUAGE_C && elf_section_named(elf, ".gcc_except_table", &header));
 }
 
-static void answer_throws(struct elf_answer *answer, void *fd)
+static void answer_throws(struct bytes *answer, Elf *elf, void *arg)
 {
-	Elf *elf = elf_section_begin(*(const int *)fd);
-	uint8_t result = throws(elf);
-
-	elf_answer_put(answer, &result, sizeof(result));
-	elf_end(elf);
+	(void)arg;
+	bytes_u8(answer, throws(elf));
 }
 
 int unwind_throws(const struct elf_file *file, bool *result)
 {
-	int fd = file->fd, err;
 	struct elf_answer answer;
 	uint8_t byte;
+	int err = elf_child_run(file->fd, answer_throws, NULL, &answer);
 
-	err = elf_child_run(answer_throws, &fd, &answer);
 	if (err)
 		return err;
 	if (elf_answer_take(&answer, &byte, sizeof(byte)))
@@ -141,11 +137,10 @@ static bool is_plt(const GElf_Shdr plts[NPLT], uint64_t address)
 	return false;
 }
 
-/* Answers the functions of .eh_frame whose begin is written relative to its own address, as all
- * linkers do: begin (4 bytes, signed), size (4 bytes). */
-static void answer_frames(struct elf_answer *answer, void *fd)
+/* Answers the function of .eh_frame around an address, whose begin is written relative to its own
+ * address, as all linkers do: begin (4 bytes, signed), size (4 bytes). */
+static void answer_frame(struct bytes *answer, Elf *elf, void *address)
 {
-	Elf *elf = elf_section_begin(*(const int *)fd);
 	GElf_Shdr header, plts[NPLT];
 	Elf_Scn *section = elf_section_named(elf, ".eh_frame", &header);
 	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
@@ -154,7 +149,7 @@ static void answer_frames(struct elf_answer *answer, void *fd)
 	Dwarf_CFI_Entry entry;
 
 	if (!data || !ident)
-		goto out;
+		return;
 	read_plts(elf, plts);
 	for (Dwarf_Off at = 0; at < data->d_size; at = next) {
 		struct unwind_frame frame;
@@ -176,55 +171,22 @@ static void answer_frames(struct elf_answer *answer, void *fd)
 			      (uint64_t)(entry.fde.start - (const uint8_t *)data->d_buf) +
 			      (uint64_t)(int64_t)begin;
 		frame.size = size;
-		if (!is_plt(plts, frame.begin))
-			elf_answer_put(answer, &frame, sizeof(frame));
+		if (*(const uint64_t *)address - frame.begin < size && !is_plt(plts, frame.begin)) {
+			bytes_put(answer, &frame, sizeof(frame));
+			return;
+		}
 	}
-out:
-	elf_end(elf);
 }
 
-static int compare(const void *a, const void *b)
+bool unwind_frame_at(const struct elf_file *file, uint64_t address, struct unwind_frame *frame)
 {
-	const struct unwind_frame *x = a, *y = b;
-
-	return x->begin < y->begin ? -1 : x->begin > y->begin;
-}
-
-int unwind_frames_read(struct unwind_frames *frames, const struct elf_file *file)
-{
-	int fd = file->fd, err;
 	struct elf_answer answer;
+	bool found;
 
-	*frames = (struct unwind_frames){0};
-	err = elf_child_run(answer_frames, &fd, &answer);
-	if (err)
-		return err;
-	frames->list = (struct unwind_frame *)answer.bytes;
-	frames->count = answer.size / sizeof(*frames->list);
-	if (frames->count)
-		qsort(frames->list, frames->count, sizeof(*frames->list), compare);
-	return 0;
-}
-
-const struct unwind_frame *unwind_frames_at(const struct unwind_frames *frames, uint64_t address)
-{
-	size_t low = 0, high = frames->count, middle;
-
-	/* the last one that begins at or before it */
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (frames->list[middle].begin <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || address - frames->list[low - 1].begin >= frames->list[low - 1].size)
-		return NULL;
-	return &frames->list[low - 1];
-}
-
-void unwind_frames_free(struct unwind_frames *frames)
-{
-	free(frames->list);
-	*frames = (struct unwind_frames){0};
+	if (elf_child_run(file->fd, answer_frame, &address, &answer))
+		return false;
+	found = elf_answer_take(&answer, frame, sizeof(*frame)) &&
+		address - frame->begin < frame->size;
+	elf_answer_free(&answer);
+	return found;
 }

@@ -7,7 +7,7 @@
  * file, or can Go move their stack? A return probe replaces the return address of a running
  * function; a walk of the stack then ends the program ("terminate called"). In doubt the answer is
  * yes.
- * unwind_frames(): the begin and the size of each function, by .eh_frame, which strip leaves.
+ * unwind_frame_at(): begin and size of a function, by .eh_frame, which strip leaves.
  * Specification: ebpf.md 11.3.
  */
 #ifndef USER_ELF_UNWIND_H
@@ -24,16 +24,8 @@ struct unwind_frame {
 	uint64_t begin, size; /* address; bytes */
 };
 
-struct unwind_frames {
-	struct unwind_frame *list; /* sorted by address */
-	size_t count;
-};
-
-/* The functions of the file, without those of the PLT. 0 or the error of elf_child_run(). */
-int unwind_frames_read(struct unwind_frames *frames, const struct elf_file *file)
-	__attribute__((warn_unused_result));
-/* The function around an address, or NULL. */
-const struct unwind_frame *unwind_frames_at(const struct unwind_frames *frames, uint64_t address);
-void unwind_frames_free(struct unwind_frames *frames);
+/* The function around an address, unless it is of the PLT. False: there is none, or the file cannot
+ * be read. */
+bool unwind_frame_at(const struct elf_file *file, uint64_t address, struct unwind_frame *frame);
 
 #endif

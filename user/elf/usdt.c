@@ -24,7 +24,7 @@ struct usdt_record {
 
 /* ---- in the child ---- */
 
-static void put_note(struct elf_answer *answer, const char *bytes, size_t size)
+static void put_note(struct bytes *answer, const char *bytes, size_t size)
 {
 	struct usdt_record record;
 	size_t lengths[3], at = sizeof(record);
@@ -38,16 +38,16 @@ static void put_note(struct elf_answer *answer, const char *bytes, size_t size)
 			return;
 		at += lengths[i] + 1;
 	}
-	elf_answer_put(answer, &record, sizeof(record));
+	bytes_put(answer, &record, sizeof(record));
 	at = sizeof(record);
 	for (size_t i = 0; i < 3; i++) {
-		elf_answer_put(answer, bytes + at, lengths[i]);
-		elf_answer_put(answer, "", 1);
+		bytes_put(answer, bytes + at, lengths[i]);
+		bytes_put(answer, "", 1);
 		at += lengths[i] + 1;
 	}
 }
 
-static void put_notes(struct elf_answer *answer, Elf_Data *data)
+static void put_notes(struct bytes *answer, Elf_Data *data)
 {
 	size_t at = 0, name, bytes;
 	GElf_Nhdr note;
@@ -59,9 +59,8 @@ static void put_notes(struct elf_answer *answer, Elf_Data *data)
 }
 
 /* The notes of all sections, or, without any, of all segments. */
-static void read_notes(struct elf_answer *answer, void *fd)
+static void read_notes(struct bytes *answer, Elf *elf, void *arg)
 {
-	Elf *elf = elf_section_begin(*(const int *)fd);
 	struct usdt_head head = {0};
 	Elf_Scn *section;
 	GElf_Shdr header;
@@ -69,38 +68,23 @@ static void read_notes(struct elf_answer *answer, void *fd)
 	bool sections = false;
 	size_t count = 0;
 
+	(void)arg;
 	if (elf_section_named(elf, ".stapsdt.base", &header))
 		head.base = header.sh_addr;
-	elf_answer_put(answer, &head, sizeof(head));
+	bytes_put(answer, &head, sizeof(head));
 	for (section = NULL; (section = elf_section_next(elf, section, SHT_NOTE, &header));) {
 		sections = true;
 		put_notes(answer, elf_getdata(section, NULL));
 	}
 	if (sections || elf_getphdrnum(elf, &count))
-		goto out;
+		return;
 	for (size_t i = 0; i < count; i++)
 		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_NOTE)
 			put_notes(answer, elf_getdata_rawchunk(elf, (int64_t)segment.p_offset,
 							       segment.p_filesz, ELF_T_NHDR));
-out:
-	elf_end(elf);
 }
 
 /* ---- in the parent ---- */
-
-static int add(struct usdt_probes *probes, const struct usdt_probe *probe)
-{
-	size_t n = probes->count;
-	struct usdt_probe *grown = probes->list;
-
-	if (!(n & (n - 1)))
-		grown = realloc(grown, (n ? 2 * n : 1) * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	probes->list = grown;
-	grown[probes->count++] = *probe;
-	return 0;
-}
 
 /* The second address of a note is that of .stapsdt.base when the program was linked: if it is
  * another one now (prelink), all have moved with it. */
@@ -110,14 +94,13 @@ static int take_probes(struct usdt_probes *probes, const struct elf_file *file)
 	struct usdt_record record;
 	struct usdt_head head;
 	uint64_t moved, left;
-	int err;
 
 	if (!elf_answer_take(answer, &head, sizeof(head)))
 		return -ENOEXEC;
 	while (probes->count < PROBES_MAX && elf_answer_take(answer, &record, sizeof(record))) {
-		struct usdt_probe probe = {.provider = elf_answer_take_string(answer),
-					   .name = elf_answer_take_string(answer),
-					   .arguments = elf_answer_take_string(answer)};
+		struct usdt_probe *added, probe = {.provider = elf_answer_take_string(answer),
+						   .name = elf_answer_take_string(answer),
+						   .arguments = elf_answer_take_string(answer)};
 
 		if (!probe.provider || !probe.name || !probe.arguments)
 			return -ENOEXEC;
@@ -129,9 +112,10 @@ static int take_probes(struct usdt_probes *probes, const struct elf_file *file)
 		if (record.semaphore &&
 		    !elf_file_offset(file, record.semaphore + moved, PF_W, &probe.semaphore, &left))
 			continue;
-		err = add(probes, &probe);
-		if (err)
-			return err;
+		added = ARRAY_ADD(probes->list, probes->count);
+		if (!added)
+			return -ENOMEM;
+		*added = probe;
 	}
 	return 0;
 }
@@ -150,10 +134,10 @@ static int compare(const void *a, const void *b)
 
 int usdt_read(struct usdt_probes *probes, const struct elf_file *file)
 {
-	int fd = file->fd, err;
+	int err;
 
 	*probes = (struct usdt_probes){0};
-	err = elf_child_run(read_notes, &fd, &probes->answer);
+	err = elf_child_run(file->fd, read_notes, NULL, &probes->answer);
 	if (err)
 		return err;
 	err = take_probes(probes, file);
@@ -166,15 +150,8 @@ int usdt_read(struct usdt_probes *probes, const struct elf_file *file)
 
 /* ---- symbols of arguments ---- */
 
-struct symbol_search {
-	int fd;
-	const char *name;
-};
-
-static void find_symbol(struct elf_answer *answer, void *search_)
+static void find_symbol(struct bytes *answer, Elf *elf, void *wanted)
 {
-	const struct symbol_search *search = search_;
-	Elf *elf = elf_section_begin(search->fd);
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
 	GElf_Sym symbol;
@@ -188,21 +165,18 @@ static void find_symbol(struct elf_answer *answer, void *search_)
 			const char *name = elf_strptr(elf, header.sh_link, symbol.st_name);
 
 			if (!name || symbol.st_shndx == SHN_UNDEF ||
-			    GELF_ST_TYPE(symbol.st_info) == STT_TLS || strcmp(name, search->name))
+			    GELF_ST_TYPE(symbol.st_info) == STT_TLS || strcmp(name, wanted))
 				continue;
-			elf_answer_put(answer, &symbol.st_value, sizeof(symbol.st_value));
-			goto out;
+			bytes_u64(answer, symbol.st_value);
+			return;
 		}
 	}
-out:
-	elf_end(elf);
 }
 
 int usdt_symbol(const struct elf_file *file, const char *name, uint64_t *address)
 {
-	struct symbol_search search = {.fd = file->fd, .name = name};
 	struct elf_answer answer;
-	int err = elf_child_run(find_symbol, &search, &answer);
+	int err = elf_child_run(file->fd, find_symbol, (void *)name, &answer);
 
 	if (err)
 		return err;

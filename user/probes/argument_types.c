@@ -177,43 +177,35 @@ static uint8_t find_answer(Dwarf *dwarf, const struct type_question *question)
 }
 
 struct types_request {
-	int fd;
 	const struct type_question *questions;
 	size_t count;
 };
 
-static void find_answers(struct elf_answer *answer, void *request_)
+static void find_answers(struct bytes *answer, Elf *elf, void *request_)
 {
 	const struct types_request *request = request_;
-	Dwarf *dwarf = dwarf_begin(request->fd, DWARF_C_READ);
+	Dwarf *dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 
-	for (size_t i = 0; dwarf && i < request->count; i++) {
-		uint8_t byte = find_answer(dwarf, &request->questions[i]);
-
-		elf_answer_put(answer, &byte, sizeof(byte));
-	}
+	for (size_t i = 0; dwarf && i < request->count; i++)
+		bytes_u8(answer, find_answer(dwarf, &request->questions[i]));
 	dwarf_end(dwarf);
 }
 
 /* ---- in the parent ---- */
 
-static void take_answer(const struct type_question *question, uint8_t answer)
-{
-	if (!answer)
-		return;
-	question->value->bytes = answer & (SIGNED - 1);
-	question->value->is_signed = answer & SIGNED;
-}
-
 void argument_types_find(int fd, struct type_question *questions, size_t count)
 {
-	struct types_request request = {.fd = fd, .questions = questions, .count = count};
+	struct types_request request = {.questions = questions, .count = count};
 	struct elf_answer answer;
 	uint8_t byte;
 
-	if (!count || elf_child_run(find_answers, &request, &answer))
+	if (!count || elf_child_run(fd, find_answers, &request, &answer))
 		return;
-	for (size_t i = 0; i < count && elf_answer_take(&answer, &byte, sizeof(byte)); i++)
-		take_answer(&questions[i], byte);
+	for (size_t i = 0; i < count && elf_answer_take(&answer, &byte, sizeof(byte)); i++) {
+		if (!byte)
+			continue;
+		questions[i].value->bytes = byte & (SIGNED - 1);
+		questions[i].value->is_signed = byte & SIGNED;
+	}
 	elf_answer_free(&answer);
 }

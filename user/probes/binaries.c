@@ -15,6 +15,7 @@
 #include "trace/base/text.h"
 #include "user/elf/elf_child.h"
 #include "user/elf/libraries.h"
+#include "user/elf/unwind.h"
 #include "user/host/open_in_root.h"
 #include "user/host/proc_maps.h"
 #include "user/probes/binaries.h"
@@ -565,7 +566,6 @@ static void binary_free(struct binary *binary)
 {
 	functions_free(&binary->functions);
 	usdt_free(&binary->usdt);
-	unwind_frames_free(&binary->frames);
 	elf_file_close(&binary->file);
 	free(binary->name);
 	free(binary);
@@ -635,14 +635,6 @@ int binaries_open(struct binaries *binaries, struct binary_candidate *candidate)
 	if (candidate->err)
 		candidate->wrong = elf_child_error(candidate->err);
 	return candidate->err;
-}
-
-const struct unwind_frames *binaries_frames(struct binary *binary)
-{
-	if (!binary->has_frames && unwind_frames_read(&binary->frames, &binary->file))
-		return NULL;
-	binary->has_frames = true;
-	return &binary->frames;
 }
 
 void binaries_free(struct binaries *binaries)

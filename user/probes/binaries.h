@@ -29,7 +29,6 @@
 
 #include "user/elf/elf_file.h"
 #include "user/elf/functions.h"
-#include "user/elf/unwind.h"
 #include "user/elf/usdt.h"
 #include "user/probes/resolve.h"
 
@@ -38,8 +37,6 @@ struct binary {
 	struct elf_file file;
 	struct functions functions;
 	struct usdt_probes usdt;
-	struct unwind_frames frames; /* binaries_frames() reads them */
-	bool has_frames;
 	char *name;	 /* for messages and labels */
 	char attach[32]; /* /proc/self/fd/N */
 	bool unwinds;	 /* unwind_throws() */
@@ -85,8 +82,6 @@ void binary_candidates_free(struct binary_candidates *candidates);
 /* Opens the file of a candidate, or finds it among the open ones; does nothing if that was tried
  * before. Returns candidate->err. */
 int binaries_open(struct binaries *binaries, struct binary_candidate *candidate);
-/* The functions of the unwind tables, read at the first call. NULL: they cannot be read. */
-const struct unwind_frames *binaries_frames(struct binary *binary);
 
 void binaries_free(struct binaries *binaries);
 

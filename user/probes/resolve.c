@@ -11,6 +11,7 @@
 
 #include "user/probes/binaries.h"
 #include "user/elf/instruction.h"
+#include "user/elf/unwind.h"
 #include "user/probes/labels.h"
 #include "user/probes/resolve.h"
 #include "trace/base/log.h"
@@ -234,11 +235,10 @@ struct around {
 	bool known, called;
 };
 
-static struct around find_around(struct binary *binary, uint64_t address, uint64_t offset)
+static struct around find_around(const struct binary *binary, uint64_t address, uint64_t offset)
 {
 	struct around a = {.function = functions_at(&binary->functions, offset)};
-	const struct unwind_frames *frames;
-	const struct unwind_frame *frame;
+	struct unwind_frame frame;
 	uint64_t left;
 
 	if (a.function) {
@@ -248,12 +248,11 @@ static struct around find_around(struct binary *binary, uint64_t address, uint64
 		a.called = !function_obstacle(a.function->kind);
 		return a;
 	}
-	frames = binaries_frames(binary);
-	frame = frames ? unwind_frames_at(frames, address) : NULL;
-	if (frame && elf_file_offset(&binary->file, frame->begin, PF_X, &a.begin, &left)) {
-		a.size = frame->size < left ? frame->size : left;
+	if (unwind_frame_at(&binary->file, address, &frame) &&
+	    elf_file_offset(&binary->file, frame.begin, PF_X, &a.begin, &left)) {
+		a.size = frame.size < left ? frame.size : left;
 		a.known = true;
-		a.called = frame->begin != binary->file.entry;
+		a.called = frame.begin != binary->file.entry;
 	}
 	return a;
 }
