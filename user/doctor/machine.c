@@ -30,6 +30,7 @@
 #include "user/host/read_file.h"
 #include "user/kernel/rings.h"
 #include "user/kernel/snapshot.h"
+#include "user/probes/attach.h"
 #include "user/host/topology.h"
 
 /* Inode numbers of the first namespaces, fixed by the kernel. */
@@ -37,10 +38,6 @@
 #define INITIAL_PID_NS	0xeffffffcu
 
 #define CAPABILITIES 41 /* up to CAP_CHECKPOINT_RESTORE */
-
-/* Attach types that are newer than the headers of some build hosts. */
-#define TYPE_UPROBE_MULTI   48
-#define TYPE_UPROBE_SESSION 57
 
 /* ---- settings ---- */
 
@@ -237,44 +234,6 @@ static uint64_t probed_offset(void)
 	return found;
 }
 
-/* The kernel's bpf_attr for a link of that type. */
-struct multi_attr {
-	__u32 prog_fd, target_fd, attach_type, flags;
-	__u64 path, offsets, ref_ctr_offsets, cookies;
-	__u32 cnt, multi_flags, pid, pad;
-};
-
-/* A link for several probes at once, and one program for entry and return. */
-static int try_multi(uint64_t offset, enum bpf_attach_type type)
-{
-	static const struct bpf_insn nothing[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	static const char path[] = "/proc/self/exe";
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = type);
-	struct multi_attr attr = {
-		.attach_type = type,
-		.path = (uintptr_t)path,
-		.offsets = (uintptr_t)&offset,
-		.cnt = 1,
-	};
-	int program, link, err = 0;
-
-	program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "ovni_doctor", "GPL", nothing,
-				sizeof(nothing) / sizeof(nothing[0]), &opts);
-	if (program < 0)
-		return -errno;
-	attr.prog_fd = (__u32)program;
-	link = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	if (link < 0)
-		err = -errno;
-	else
-		close(link);
-	close(program);
-	return err;
-}
-
 /* The older way, which needs more than CAP_PERFMON. */
 static int try_perf(uint64_t offset)
 {
@@ -319,6 +278,7 @@ void machine_look(struct machine *m)
 {
 	enum log_level level = log_level();
 	int possible = libbpf_num_possible_cpus();
+	static const char own[] = "/proc/self/exe";
 	uint64_t offset = probed_offset();
 
 	*m = (struct machine){.ring_bytes = OPTIONS_BUFFER};
@@ -331,8 +291,8 @@ void machine_look(struct machine *m)
 	m->map_err = try_map(8, false);
 	m->ring_err = try_map(m->ring_bytes, true);
 	try_recording(m);
-	m->multi_err = offset ? try_multi(offset, TYPE_UPROBE_MULTI) : -ENOENT;
-	m->session_err = offset ? try_multi(offset, TYPE_UPROBE_SESSION) : -ENOENT;
+	m->multi_err = offset ? attach_try(ATTACH_TYPE_MULTI, own, offset) : -ENOENT;
+	m->session_err = offset ? attach_try(ATTACH_TYPE_SESSION, own, offset) : -ENOENT;
 	m->perf_err = offset ? try_perf(offset) : -ENOENT;
 	m->statistics_err = try_statistics();
 	log_setup("ovni-bpf", level);

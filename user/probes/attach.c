@@ -15,16 +15,13 @@
 #include "user/elf/instruction.h"
 #include "user/host/clock.h"
 #include "bpf/state.h"
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 
-/* Of newer kernels than the headers that this may be built with. */
-#define TYPE_UPROBE_MULTI   48
-#define TYPE_UPROBE_SESSION 57
-#define MULTI_RETURN	    1u /* flag of a link: the return of the function */
-
-#define FUNCTION_MAX (256u << 10) /* bytes of a function that are looked at */
+#define MULTI_RETURN 1u		  /* flag of a link: the return of the function */
+#define FUNCTION_MAX (256u << 10) /* bytes of a function that are decoded */
 #define ENOTSUPP     524	  /* of the kernel alone */
-#define SLOW_TOLD    5		  /* functions that a message names */
+#define NAMES_MAX    5		  /* functions that a message names */
 
 const char *const attach_kind_names[] = {"best", "session", "multi", "perf", NULL};
 
@@ -43,21 +40,34 @@ struct spot_probe {
 	uint64_t offset, semaphore, cookie;
 };
 
+/* The way the end of a site is probed. */
+enum leave {
+	LEAVE_NOT,    /* not: a point, or no action there */
+	LEAVE_RETURN, /* by a return probe */
+	LEAVE_EXITS,  /* by probes at the instructions that leave it */
+	LEAVE_AFTER,  /* by the events after it: it can throw, and its exits were not found */
+};
+
+struct site_plan {
+	bool slow; /* its entry is single-stepped */
+	enum leave leave;
+};
+
 struct attach {
 	const struct site *sites;
 	size_t nsites;
 	const struct actions *actions;
-	struct attach_options options;
+	const struct options *options;
 	enum attach_kind kind;
-	struct attach_site *plans; /* by site */
+	struct site_plan *plans;   /* by site */
 	struct spot_probe *probes; /* nprobes of them, those of one link side by side */
-	size_t nprobes, room;
-	int *fds; /* nfds of them: links */
-	size_t nfds, fds_room;
+	size_t nprobes;
+	uint32_t only; /* attach_only(); 0: the processes of the options */
+	int *fds;      /* nfds of them: links */
+	size_t nfds;
 	struct bpf_link **perf; /* nperf of them: links of perf events */
 	size_t nperf;
-	struct attach_figures figures;
-	uint32_t only; /* attach_only() */
+	size_t nattached;
 };
 
 /* ---- what the kernel can do ---- */
@@ -76,46 +86,50 @@ static int create_link(const struct multi_attr *attr)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Is a link of this type known? One to a folder is refused as such by a kernel that knows it. */
-static bool type_is_known(enum bpf_attach_type type)
+int attach_try(int type, const char *path, uint64_t offset)
 {
 	struct bpf_insn nothing[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = type);
-	uint64_t offset = 0;
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = (enum bpf_attach_type)type);
 	struct multi_attr attr = {.attach_type = (uint32_t)type,
-				  .path = (uintptr_t) "/",
+				  .path = (uintptr_t)path,
 				  .offsets = (uintptr_t)&offset,
 				  .count = 1};
 	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "ovni_try", "Dual MIT/GPL", nothing, 2, &opts);
 	int link;
 
 	if (fd < 0)
-		return false;
+		return -errno;
 	attr.program_fd = (uint32_t)fd;
 	link = create_link(&attr);
 	close(fd);
-	if (link >= 0)
-		close(link);
-	return link == -EBADF;
+	if (link < 0)
+		return link;
+	close(link);
+	return 0;
+}
+
+/* A link to a folder is refused as such by a kernel that knows the type. */
+static bool type_is_known(int type)
+{
+	return attach_try(type, "/", 0) == -EBADF;
 }
 
 static int find_kind(struct attach *a)
 {
-	bool session = type_is_known(TYPE_UPROBE_SESSION), multi = type_is_known(TYPE_UPROBE_MULTI);
-	enum attach_kind wanted = a->options.kind;
+	bool session = type_is_known(ATTACH_TYPE_SESSION), multi = type_is_known(ATTACH_TYPE_MULTI);
 
-	a->kind = wanted;
-	if (wanted == ATTACH_BEST)
-		a->kind = session ? ATTACH_SESSION : multi ? ATTACH_MULTI : ATTACH_PERF;
+	a->kind = a->options->attach;
+	if (a->kind == ATTACH_BEST && session)
+		a->kind = ATTACH_SESSION;
+	else if (a->kind == ATTACH_BEST)
+		a->kind = multi ? ATTACH_MULTI : ATTACH_PERF;
 	if ((a->kind == ATTACH_SESSION && !session) || (a->kind == ATTACH_MULTI && !multi)) {
-		log_error("--attach %s: this kernel cannot do that, or does not permit it (%s; "
-			  "CAP_BPF and CAP_PERFMON)",
-			  attach_kind_names[wanted],
-			  wanted == ATTACH_SESSION ? "Linux 6.13 or newer is needed"
-						   : "Linux 6.6 or newer is needed");
+		log_error("--attach %s: this kernel cannot do that, or does not permit it (Linux "
+			  "%s or newer is needed; CAP_BPF and CAP_PERFMON)",
+			  attach_kind_names[a->kind], a->kind == ATTACH_SESSION ? "6.13" : "6.6");
 		return -EOPNOTSUPP;
 	}
 	log_debug("probes are attached by %s links", attach_kind_names[a->kind]);
@@ -147,17 +161,11 @@ static int add_probe(struct attach *a, size_t site, enum attach_program program,
 	};
 	unsigned number =
 		s->value.source == SITE_ARGUMENT ? argument_offset(s->value.number) : s->value.reg;
+	struct spot_probe *added = ARRAY_ADD(a->probes, a->nprobes);
 
-	if (a->nprobes == a->room) {
-		size_t room = a->room ? a->room * 2 : 64;
-		struct spot_probe *grown = realloc(a->probes, room * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		a->probes = grown;
-		a->room = room;
-	}
-	a->probes[a->nprobes++] = (struct spot_probe){
+	if (!added)
+		return -ENOMEM;
+	*added = (struct spot_probe){
 		.site = (uint32_t)site,
 		.program = (uint8_t)program,
 		.at_return = at_return,
@@ -202,11 +210,12 @@ static int plan_exits(struct attach *a, size_t i, const uint8_t *code, size_t by
 		return 0;
 	}
 	a->plans[i].leave = LEAVE_EXITS;
-	a->plans[i].nexits = (uint32_t)n;
-	for (int e = 0; e < n && !err; e++) {
+	for (int e = 0; e < n; e++) {
 		err = add_probe(a, i, ATTACH_PROGRAM_RETURN, false, s->offset + exits[e].shift,
 				PROBE_COOKIE_EXIT);
-		if (!err && exits[e].is_jump) /* nothing has been returned yet */
+		if (err)
+			break;
+		if (exits[e].is_jump) /* nothing has been returned yet */
 			a->probes[a->nprobes - 1].cookie =
 				PROBE_COOKIE(i, PROBE_FROM_NOTHING, 0, PROBE_COOKIE_EXIT);
 	}
@@ -214,30 +223,24 @@ static int plan_exits(struct attach *a, size_t i, const uint8_t *code, size_t by
 	return err;
 }
 
-static int refuse_place(struct attach *a, size_t i, const char *why)
-{
-	log_warn("%s is not probed: %s", a->sites[i].label, why);
-	a->plans[i].refused = true;
-	a->figures.refused++;
-	return 0;
-}
-
 static const char refused_instruction[] =
 	"its first instruction is one that the kernel does not step over (a lock prefix)";
 
-static int plan_function(struct attach *a, size_t i, bool throws)
+static int plan_function(struct attach *a, size_t i)
 {
 	const struct site *s = &a->sites[i];
-	const struct action *action = &a->actions->list[i];
-	struct attach_site *plan = &a->plans[i];
-	bool returns = action_returns(action), exits = returns && throws;
+	const struct options *o = a->options;
+	bool returns = action_returns(&a->actions->list[i]);
+	bool exits = returns && (o->no_returns || (s->unwinds && !o->unsafe_returns));
 	struct spot spot = {0, SPOT_FAST};
 	uint8_t *code = NULL;
 	size_t bytes;
 	int err = 0;
 
-	if (instruction_point(s->code, s->code_bytes).kind == SPOT_REFUSED)
-		return refuse_place(a, i, refused_instruction);
+	if (instruction_point(s->code, s->code_bytes).kind == SPOT_REFUSED) {
+		log_warn("%s is not probed: %s", s->label, refused_instruction);
+		return 0;
+	}
 	if (exits || !instruction_is_fast(s->code, s->code_bytes)) {
 		bytes = read_code(s, &code);
 		spot = instruction_entry(code, bytes,
@@ -246,20 +249,19 @@ static int plan_function(struct attach *a, size_t i, bool throws)
 			err = plan_exits(a, i, code, bytes);
 		free(code);
 	}
-	plan->shift = spot.shift;
-	plan->slow = spot.kind == SPOT_SLOW;
 	if (err)
 		return err;
+	a->plans[i].slow = spot.kind == SPOT_SLOW;
 	if (returns && !exits) {
-		plan->leave = LEAVE_RETURN;
+		a->plans[i].leave = LEAVE_RETURN;
 		if (a->kind == ATTACH_SESSION)
 			return add_probe(a, i, ATTACH_PROGRAM_SESSION, false,
 					 s->offset + spot.shift, 0);
 		err = add_probe(a, i, ATTACH_PROGRAM_RETURN, true, s->offset + spot.shift, 0);
+		if (err)
+			return err;
 	}
-	if (!err)
-		err = add_probe(a, i, ATTACH_PROGRAM_ENTRY, false, s->offset + spot.shift, 0);
-	return err;
+	return add_probe(a, i, ATTACH_PROGRAM_ENTRY, false, s->offset + spot.shift, 0);
 }
 
 static int plan_point(struct attach *a, size_t i)
@@ -268,14 +270,17 @@ static int plan_point(struct attach *a, size_t i)
 	struct spot spot = instruction_point(s->code, s->code_bytes);
 
 	a->plans[i].slow = spot.kind == SPOT_SLOW;
-	if (spot.kind == SPOT_REFUSED)
-		return refuse_place(a, i, refused_instruction);
-	if (spot.kind == SPOT_UNSAFE && !a->options.unsafe_nop5)
-		return refuse_place(
-			a, i,
-			"it is a nop of five bytes, and Linux 6.18 makes a call of it that "
-			"overwrites what the function may keep below its stack pointer "
-			"(--unsafe-nop5 if it does not)");
+	if (spot.kind == SPOT_REFUSED) {
+		log_warn("%s is not probed: %s", s->label, refused_instruction);
+		return 0;
+	}
+	if (spot.kind == SPOT_UNSAFE && !a->options->unsafe_nop5) {
+		log_warn("%s is not probed: it is a nop of five bytes, and Linux 6.18 makes a call "
+			 "of it that overwrites what the function may keep below its stack pointer "
+			 "(--unsafe-nop5 if it does not)",
+			 s->label);
+		return 0;
+	}
 	return add_probe(a, i, ATTACH_PROGRAM_POINT, false, s->offset, 0);
 }
 
@@ -301,9 +306,9 @@ static int by_link(const void *x, const void *y, void *arg)
 	return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-/* Says once what a property of some sites means. */
-static void tell_sites(const struct attach *a, bool (*has)(const struct attach_site *),
-		       const char *what)
+/* Reports once what a property of some sites means: those of one `leave`, or, for LEAVE_NOT, the
+ * slow ones. */
+static void report_sites(const struct attach *a, enum leave leave, const char *meaning)
 {
 	char names[512] = "";
 	size_t n = 0, at = 0;
@@ -311,49 +316,25 @@ static void tell_sites(const struct attach *a, bool (*has)(const struct attach_s
 	for (size_t i = 0; i < a->nsites; i++) {
 		const char *label = a->sites[i].label;
 
-		if (!has(&a->plans[i]))
+		if (leave == LEAVE_NOT ? !a->plans[i].slow : a->plans[i].leave != leave)
 			continue;
-		if (n++ < SLOW_TOLD && at + strlen(label) + 4 < sizeof(names))
+		if (n++ < NAMES_MAX && at + strlen(label) + 4 < sizeof(names))
 			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
 					       at ? ", " : "", label);
 	}
 	if (n)
-		log_info("%s: %zu of %zu (%s%s)", what, n, a->nsites, names,
-			 n > SLOW_TOLD ? ", ..." : "");
-}
-
-static bool is_slow(const struct attach_site *plan)
-{
-	return plan->slow;
-}
-
-static bool by_exits(const struct attach_site *plan)
-{
-	return plan->leave == LEAVE_EXITS;
-}
-
-static bool by_after(const struct attach_site *plan)
-{
-	return plan->leave == LEAVE_AFTER;
+		log_info("%s: %zu of %zu (%s%s)", meaning, n, a->nsites, names,
+			 n > NAMES_MAX ? ", ..." : "");
 }
 
 static int plan(struct attach *a)
 {
-	int err = 0;
+	int err;
 
-	for (size_t i = 0; i < a->nsites && !err; i++) {
-		const struct site *s = &a->sites[i];
-
-		if (s->kind == SITE_FUNCTION)
-			err = plan_function(a, i,
-					    a->options.no_returns ||
-						    (s->unwinds && !a->options.unsafe_returns));
-		else
-			err = plan_point(a, i);
-	}
-	if (err) {
-		log_no_memory("for the probes");
-		return err;
+	for (size_t i = 0; i < a->nsites; i++) {
+		err = a->sites[i].kind == SITE_FUNCTION ? plan_function(a, i) : plan_point(a, i);
+		if (err)
+			return log_no_memory("for the probes");
 	}
 	if (!a->nprobes) {
 		log_error("there is nothing left to probe");
@@ -361,36 +342,38 @@ static int plan(struct attach *a)
 	}
 	qsort_r(a->probes, a->nprobes, sizeof(*a->probes), by_link, (void *)a->sites);
 	if (log_level() >= LOG_DEBUG)
-		tell_sites(a, is_slow, "probes that are single-stepped");
-	if (a->options.no_returns)
+		report_sites(a, LEAVE_NOT, "probes that are single-stepped");
+	if (a->options->no_returns)
 		return 0;
-	tell_sites(
-		a, by_exits,
+	report_sites(
+		a, LEAVE_EXITS,
 		"functions whose exits are probed, single-stepped, since exceptions of C++ cannot "
 		"pass a return probe (--unsafe-returns if there are none)");
-	tell_sites(
-		a, by_after,
+	report_sites(
+		a, LEAVE_AFTER,
 		"functions whose end is only known from what comes after, since exceptions of C++ "
 		"cannot pass a return probe (--unsafe-returns if there are none)");
 	return 0;
 }
 
 struct attach *attach_plan(const struct site *sites, size_t nsites, const struct actions *actions,
-			   const struct attach_options *options)
+			   const struct options *options)
 {
 	struct attach *a = calloc(1, sizeof(*a));
 
-	if (a) {
-		a->sites = sites;
-		a->nsites = nsites;
-		a->actions = actions;
-		a->options = *options;
-		a->plans = calloc(nsites ? nsites : 1, sizeof(*a->plans));
-	}
-	if (!a || !a->plans)
-		log_no_memory("for the probes");
-	else if (!find_kind(a) && !plan(a))
-		return a;
+	if (!a)
+		goto no_memory;
+	*a = (struct attach){
+		.sites = sites, .nsites = nsites, .actions = actions, .options = options};
+	a->plans = calloc(nsites ? nsites : 1, sizeof(*a->plans));
+	if (!a->plans)
+		goto no_memory;
+	if (find_kind(a) || plan(a))
+		goto fail;
+	return a;
+no_memory:
+	log_no_memory("for the probes");
+fail:
 	attach_free(a);
 	return NULL;
 }
@@ -398,7 +381,7 @@ struct attach *attach_plan(const struct site *sites, size_t nsites, const struct
 uint64_t attach_cost_ns(const struct attach *a, size_t site)
 {
 	static const uint64_t fast = 750, slow = 10000, returns = 700;
-	const struct attach_site *plan = &a->plans[site];
+	const struct site_plan *plan = &a->plans[site];
 	uint64_t cost = plan->slow ? slow : fast;
 
 	if (plan->leave == LEAVE_RETURN)
@@ -408,14 +391,9 @@ uint64_t attach_cost_ns(const struct attach *a, size_t site)
 	return cost;
 }
 
-enum attach_kind attach_kind_of(const struct attach *a)
+bool attach_is_slow(const struct attach *a, size_t site)
 {
-	return a->kind;
-}
-
-const struct attach_site *attach_site(const struct attach *a, size_t site)
-{
-	return &a->plans[site];
+	return a->plans[site].slow;
 }
 
 /* ---- for the programs ---- */
@@ -432,7 +410,7 @@ int attach_type(const struct attach *a, enum attach_program program)
 {
 	if (a->kind == ATTACH_PERF)
 		return 0;
-	return program == ATTACH_PROGRAM_SESSION ? TYPE_UPROBE_SESSION : TYPE_UPROBE_MULTI;
+	return program == ATTACH_PROGRAM_SESSION ? ATTACH_TYPE_SESSION : ATTACH_TYPE_MULTI;
 }
 
 void attach_fill(const struct attach *a, struct probe_site *table)
@@ -457,32 +435,13 @@ static int explain(const struct attach *a, int err)
 	return err;
 }
 
-static int keep_fd(struct attach *a, int fd)
-{
-	if (a->nfds == a->fds_room) {
-		size_t room = a->fds_room ? a->fds_room * 2 : 16;
-		int *grown = realloc(a->fds, room * sizeof(*grown));
-
-		if (!grown) {
-			close(fd);
-			return -ENOMEM;
-		}
-		a->fds = grown;
-		a->fds_room = room;
-	}
-	a->fds[a->nfds++] = fd;
-	return 0;
-}
-
-static void refuse(struct attach *a, const struct spot_probe *probe, int err)
+static void refuse(const struct attach *a, const struct spot_probe *probe, int err)
 {
 	const struct site *s = &a->sites[probe->site];
 
 	log_warn("%s is not probed: the kernel refuses %s+0x%llx: %s", s->label, s->binary,
 		 (unsigned long long)probe->offset,
 		 err == -ENOTSUPP ? "an instruction that it does not step over" : strerror(-err));
-	a->plans[probe->site].refused = true;
-	a->figures.refused++;
 }
 
 /* Some probes of one file and program, in one link; if the kernel refuses one of them, by halves.
@@ -496,14 +455,14 @@ static int link_probes(struct attach *a, const struct spot_probe *probes, size_t
 	bool counted = false;
 	struct multi_attr attr = {
 		.program_fd = (uint32_t)fd,
-		.attach_type = probes->program == ATTACH_PROGRAM_SESSION ? TYPE_UPROBE_SESSION
-									 : TYPE_UPROBE_MULTI,
+		.attach_type = probes->program == ATTACH_PROGRAM_SESSION ? ATTACH_TYPE_SESSION
+									 : ATTACH_TYPE_MULTI,
 		.path = (uintptr_t)s->path,
 		.count = (uint32_t)count,
 		.multi_flags = probes->at_return ? MULTI_RETURN : 0,
 		.pid = pid,
 	};
-	int err;
+	int *kept, err;
 
 	if (!offsets)
 		return -ENOMEM;
@@ -519,9 +478,14 @@ static int link_probes(struct attach *a, const struct spot_probe *probes, size_t
 	err = create_link(&attr);
 	free(offsets);
 	if (err >= 0) {
-		a->figures.links++;
-		a->figures.probes += count;
-		return keep_fd(a, err);
+		kept = ARRAY_ADD(a->fds, a->nfds);
+		if (!kept) {
+			close(err);
+			return -ENOMEM;
+		}
+		*kept = err;
+		a->nattached += count;
+		return 0;
 	}
 	if (err == -EPERM || err == -EACCES || err == -ENOMEM || err == -EMFILE || err == -ESRCH)
 		return err;
@@ -538,7 +502,7 @@ static int perf_probe(struct attach *a, const struct spot_probe *probe, struct b
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = probe->semaphore,
 		    .bpf_cookie = probe->cookie, .retprobe = probe->at_return);
-	struct bpf_link *link, **grown;
+	struct bpf_link *link, **kept;
 
 	link = bpf_program__attach_uprobe_opts(program, pid, a->sites[probe->site].path,
 					       probe->offset, &opts);
@@ -548,31 +512,32 @@ static int perf_probe(struct attach *a, const struct spot_probe *probe, struct b
 		refuse(a, probe, -errno);
 		return 0;
 	}
-	grown = realloc(a->perf, (a->nperf + 1) * sizeof(*grown));
-	if (!grown) {
+	kept = ARRAY_ADD(a->perf, a->nperf);
+	if (!kept) {
 		bpf_link__destroy(link);
 		return -ENOMEM;
 	}
-	a->perf = grown;
-	a->perf[a->nperf++] = link;
-	a->figures.links++;
-	a->figures.probes++;
+	*kept = link;
+	a->nattached++;
 	return 0;
 }
 
 static int attach_group(struct attach *a, const struct spot_probe *probes, size_t count,
 			struct bpf_program *program, uint32_t pid)
 {
-	int err = 0;
+	int err;
 
 	if (a->kind != ATTACH_PERF)
 		return link_probes(a, probes, count, bpf_program__fd(program), pid);
-	for (size_t i = 0; i < count && !err; i++)
+	for (size_t i = 0; i < count; i++) {
 		err = perf_probe(a, &probes[i], program, pid ? (int)pid : -1);
-	return err;
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
-/* How many probes, from the first one on, go into one link. */
+/* The number of probes, from the first one on, that go into one link. */
 static size_t group(const struct attach *a, size_t from)
 {
 	const struct spot_probe *first = &a->probes[from];
@@ -588,39 +553,48 @@ static size_t group(const struct attach *a, size_t from)
 void attach_only(struct attach *a, uint32_t pid)
 {
 	a->only = pid;
-	a->options.pids = &a->only;
-	a->options.npids = 1;
+}
+
+/*
+ * The processes that have the probes, npids of them. With a target whose children are not followed
+ * only its processes, so that no other has any cost; else (0) all that map the file, and the
+ * programs check whether a thread is recorded.
+ */
+static size_t find_scope(const struct attach *a, const uint32_t **pids)
+{
+	const struct options *o = a->options;
+
+	*pids = a->only ? &a->only : o->pids;
+	if (a->only)
+		return 1;
+	return o->follow || o->all || o->threads || o->command ? 0 : o->npids;
 }
 
 int attach_attach(struct attach *a, struct bpf_program *const programs[ATTACH_PROGRAMS])
 {
+	const uint32_t *pids;
+	size_t npids = find_scope(a, &pids);
 	uint64_t start = clock_now();
 	int err = 0;
 
-	for (size_t at = 0, n; at < a->nprobes && !err; at += n) {
+	for (size_t at = 0, n; at < a->nprobes; at += n) {
 		struct bpf_program *program = programs[a->probes[at].program];
 
 		n = group(a, at);
-		if (!a->options.npids)
+		if (!npids)
 			err = attach_group(a, &a->probes[at], n, program, 0);
-		for (size_t p = 0; p < a->options.npids && !err; p++)
-			err = attach_group(a, &a->probes[at], n, program, a->options.pids[p]);
+		for (size_t p = 0; p < npids && !err; p++)
+			err = attach_group(a, &a->probes[at], n, program, pids[p]);
+		if (err)
+			return explain(a, err);
 	}
-	a->figures.attach_ns = clock_now() - start;
-	if (err)
-		return explain(a, err);
-	if (!a->figures.links) {
+	if (!a->nattached) {
 		log_error("the kernel has refused every probe");
 		return -EINVAL;
 	}
-	log_debug("%zu probes are attached by %zu links, in %.1f ms", a->figures.probes,
-		  a->figures.links, (double)a->figures.attach_ns / 1e6);
+	log_debug("%zu probes are attached by %zu links, in %.1f ms", a->nattached,
+		  a->nfds + a->nperf, (double)(clock_now() - start) / 1e6);
 	return 0;
-}
-
-struct attach_figures attach_figures(const struct attach *a)
-{
-	return a->figures;
 }
 
 void attach_detach(struct attach *a)
@@ -633,8 +607,7 @@ void attach_detach(struct attach *a)
 		close(a->fds[--a->nfds]);
 	while (a->nperf)
 		bpf_link__destroy(a->perf[--a->nperf]);
-	a->figures.detach_ns = clock_now() - start;
-	log_debug("the probes were detached in %.1f ms", (double)a->figures.detach_ns / 1e6);
+	log_debug("the probes were detached in %.1f ms", (double)(clock_now() - start) / 1e6);
 }
 
 void attach_free(struct attach *a)

@@ -36,69 +36,43 @@ enum attach_program {
 };
 extern const char *const attach_program_names[ATTACH_PROGRAMS];
 
-struct attach_options {
-	enum attach_kind kind; /* ATTACH_BEST: the best of the kernel */
-	bool unsafe_nop5;      /* also points on nops of five bytes (instruction.h) */
-	bool unsafe_returns;   /* return probes also where an exception would end the program */
-	bool no_returns;       /* no return probes at all: exits instead */
-	const uint32_t *pids;  /* only in these processes, npids of them; none: in all */
-	size_t npids;
-};
-
-/* The way a site is probed, for messages and estimates. */
-enum attach_leave {
-	LEAVE_NOT,    /* its end is not probed: a point, or no action there */
-	LEAVE_RETURN, /* by a return probe */
-	LEAVE_EXITS,  /* by probes at the instructions that leave it */
-	LEAVE_AFTER,  /* by the events after it: it can throw, and its exits were not found */
-};
-
-struct attach_site {
-	bool refused; /* not probed; reported */
-	bool slow;    /* its entry is single-stepped */
-	enum attach_leave leave;
-	uint32_t shift;	 /* of the entry's probe behind site.offset */
-	uint32_t nexits; /* LEAVE_EXITS */
-};
-
 struct attach;
 
 /*
- * Decides where and how each site is probed. Sites and actions must outlive it. NULL after one
- * message (out of memory; the kernel lacks the requested kind; no site is left). Refused and slow
- * sites are reported.
+ * Decides where and how each site is probed, by the options. Sites, actions and options must
+ * outlive it. NULL after one message (out of memory; the kernel lacks the requested kind; no site
+ * is left). Refused and slow sites are reported.
  */
 struct attach *attach_plan(const struct site *sites, size_t nsites, const struct actions *actions,
-			   const struct attach_options *options);
+			   const struct options *options);
 
 /* An estimate of the cost of a call of the site, ns, measured for its kind of instruction (ebpf.md
  * 6). */
 uint64_t attach_cost_ns(const struct attach *attach, size_t site);
 
-enum attach_kind attach_kind_of(const struct attach *attach);
-const struct attach_site *attach_site(const struct attach *attach, size_t site);
+/* Is the entry of the site single-stepped? */
+bool attach_is_slow(const struct attach *attach, size_t site);
 
-/* Is this program needed, and as which type of attachment is it to be loaded (0: none)? */
+/* Whether this program is needed, and as which type of attachment it must be loaded (0: none). */
 bool attach_needs(const struct attach *attach, enum attach_program program);
 int attach_type(const struct attach *attach, enum attach_program program);
 
-/* What the programs have to know about each site; `table` has room for all. */
+/* Fills in the data of the programs about each site; `table` has room for all. */
 void attach_fill(const struct attach *attach, struct probe_site *table);
 
-/* Only in this process, which has not been there when it was planned. */
+/* Attaches only in this process, which did not exist yet when the probes were planned. */
 void attach_only(struct attach *attach, uint32_t pid);
 
-/* Attaches all, by programs that are loaded. 0, or -errno after one message; what has been attached
- * then stays so until attach_detach(). */
+/* Attaches all, by programs that are loaded. 0, or -errno after one message; the probes attached
+ * until then stay so until attach_detach(). */
 int attach_attach(struct attach *attach, struct bpf_program *const programs[ATTACH_PROGRAMS])
 	__attribute__((warn_unused_result));
 
-/* How many probes and links are attached, and how long that took. */
-struct attach_figures {
-	size_t probes, links, refused;
-	uint64_t attach_ns, detach_ns;
-};
-struct attach_figures attach_figures(const struct attach *attach);
+/* Tries to load an empty program and to attach it to a file, by a link of one of these types (Linux
+ * 6.6, 6.13), and detaches it. 0 or -errno. */
+#define ATTACH_TYPE_MULTI   48
+#define ATTACH_TYPE_SESSION 57
+int attach_try(int type, const char *path, uint64_t offset);
 
 void attach_detach(struct attach *attach); /* NULL is fine, here and below */
 void attach_free(struct attach *attach);   /* detaches first */

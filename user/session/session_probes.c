@@ -15,18 +15,6 @@
 #define ROWS  20
 #define NAMED 5 /* functions named in one line */
 
-/*
- * Where probes are put: with a target whose children are not followed only into its processes, so
- * that no other has any cost; else wherever the file is mapped, and the programs ask who it is.
- */
-static void choose_scope(const struct options *o, struct attach_options *attach)
-{
-	if (o->follow || o->all || o->threads || o->command)
-		return;
-	attach->pids = o->pids;
-	attach->npids = o->npids;
-}
-
 static int no_memory(void)
 {
 	return log_no_memory("for the probes");
@@ -78,12 +66,6 @@ int probes_open(struct probes *probes, const struct options *o)
 		.proc = "/proc",
 		.root = "",
 	};
-	struct attach_options attach = {
-		.kind = o->attach,
-		.unsafe_nop5 = o->unsafe_nop5,
-		.unsafe_returns = o->unsafe_returns,
-		.no_returns = o->no_returns,
-	};
 	int err = ask(probes, o, &scope);
 
 	if (!err && probes->requests.count)
@@ -96,9 +78,7 @@ int probes_open(struct probes *probes, const struct options *o)
 	err = make_actions(probes);
 	if (err)
 		return err;
-	choose_scope(o, &attach);
-	probes->attach =
-		attach_plan(probes->sites.list, probes->sites.count, &probes->actions, &attach);
+	probes->attach = attach_plan(probes->sites.list, probes->sites.count, &probes->actions, o);
 	if (!probes->attach)
 		return -EINVAL;
 	probes->calls = (struct calls_plan){
@@ -189,7 +169,7 @@ static void print_slow(const struct probes *probes)
 	for (size_t i = 0; i < probes->sites.count; i++) {
 		const char *label = probes->sites.list[i].label;
 
-		if (!probes->sum->figures[i].calls || !attach_site(probes->attach, i)->slow)
+		if (!probes->sum->figures[i].calls || !attach_is_slow(probes->attach, i))
 			continue;
 		hits += probes->sum->figures[i].calls;
 		if (n++ < NAMED && at + strlen(label) + 4 < sizeof(names))
