@@ -11,8 +11,8 @@
  *   arguments              attribute list of the occurrence, one value each
  *
  * In: the streams, one after the other; out: the archive. Invariant: each ovni event is one Pallas
- * event, between THREAD_BEGIN and THREAD_END of its thread, so the import restores every event
- * (region_map.h).
+ * event, between THREAD_BEGIN and THREAD_END of its thread; and each region or string has its line
+ * in the mapping, so the import restores every event.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,15 +22,14 @@
 
 #include "tools/lib/losses.h"
 #include "tools/lib/event_map.h"
-#include "tools/pallas/region_map.h"
-#include "tools/pallas/regions.h"
-#include "tools/pallas/inline_regions.h"
 #include "tools/pallas/pallas_command.h"
 #include "trace/ovni/trace_input.h"
 #include "trace/base/status.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/log.h"
 #include "trace/base/array.h"
+#include "trace/base/hash.h"
+#include "trace/base/off_cpu.h"
 #include "trace/pallas/pallas_record.h"
 #include "trace/pallas/write/archive_writer.h"
 #include "trace/base/build_info.h"
@@ -50,7 +49,8 @@ struct kind {
 	uint32_t mcv;
 	enum role role;
 	const struct signature *sig;
-	uint32_t partner;	 /* of ROLE_ENTER and ROLE_LEAVE: the other MCV */
+	uint32_t enter;		 /* of ROLE_ENTER and ROLE_LEAVE: the MCV that enters */
+	uint32_t leave;		 /* the one that leaves */
 	uint32_t region, string; /* PALLAS_NONE before their first use */
 	uint32_t attributes[SIGNATURE_ARGS_MAX];
 };
@@ -60,10 +60,16 @@ struct export
 	const struct pallas_options *o;
 	struct source source;
 	struct archive_writer *w;
-	struct regions regions;
+	FILE *lines; /* of the mapping, to be `mapping` */
+	char *mapping;
+	size_t mapping_size;
+	char **labels; /* titles of types and labels of values of marks */
+	uint32_t nlabels;
+	struct hash label_of;  /* value (of a title: 0, which no mark has), type */
+	struct hash region_of; /* value, type, MCV that enters */
 	struct event_map *map; /* MCV -> index in kinds + 1 */
 	struct kind *kinds;
-	size_t nkinds, kind_room;
+	size_t nkinds;
 	uint32_t known_strings;	 /* references below it have a line in the mapping */
 	uint32_t bytes8, bytes1; /* attributes for undeclared payload */
 	int64_t start;
@@ -88,11 +94,12 @@ static uint32_t mcv_of(const char *text)
 	return MCV(text[0], text[1], text[2]);
 }
 
-/* The role of an MCV; *partner gets the other event of its pair. */
-static enum role pair_role(uint32_t mcv, uint32_t *partner)
+/* Finds the role of an MCV, and both events of its pair. */
+static enum role pair_role(uint32_t mcv, uint32_t *enter, uint32_t *leave)
 {
 	const struct catalog_event *entry = catalog_find(mcv, NULL);
 
+	*enter = *leave = mcv;
 	if (mcv == MCV('O', 'M', '['))
 		return ROLE_MARK_ENTER;
 	if (mcv == MCV('O', 'M', ']'))
@@ -104,7 +111,7 @@ static enum role pair_role(uint32_t mcv, uint32_t *partner)
 	if (!entry)
 		return ROLE_POINT;
 	if (entry->leaves[0]) {
-		*partner = mcv_of(entry->leaves);
+		*leave = mcv_of(entry->leaves);
 		return ROLE_ENTER;
 	}
 	for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++) {
@@ -112,7 +119,7 @@ static enum role pair_role(uint32_t mcv, uint32_t *partner)
 			const struct catalog_event *e = &(*m)->events[i];
 
 			if (e->leaves[0] && mcv_of(e->leaves) == mcv) {
-				*partner = mcv_of(e->signature);
+				*enter = mcv_of(e->signature);
 				return ROLE_LEAVE;
 			}
 		}
@@ -129,49 +136,165 @@ static struct kind *kind_of(struct export *x, uint32_t mcv)
 		return NULL;
 	if (*word)
 		return &x->kinds[*word - 1];
-	if (x->nkinds == x->kind_room) {
-		size_t room = x->kind_room ? 2 * x->kind_room : 64;
-
-		k = realloc(x->kinds, room * sizeof(*k));
-		if (!k)
-			return NULL;
-		x->kinds = k;
-		x->kind_room = room;
-	}
-	k = &x->kinds[x->nkinds++];
+	k = ARRAY_ADD(x->kinds, x->nkinds);
+	if (!k)
+		return NULL;
 	*k = (struct kind){.mcv = mcv, .region = PALLAS_NONE, .string = PALLAS_NONE};
 	memset(k->attributes, 0xff, sizeof(k->attributes));
 	catalog_find(mcv, &k->sig);
-	k->role = pair_role(mcv, &k->partner);
+	k->role = pair_role(mcv, &k->enter, &k->leave);
 	*word = x->nkinds;
 	return k;
 }
 
-/* The string of a single event; PALLAS_NONE out of memory. */
+/* ---- names ---- */
+
+/* Adds the labels of marks in the metadata of a stream. */
+static int label_add(struct export *x, int32_t type, int64_t value, const char *text)
+{
+	uint32_t *at;
+	char **added;
+
+	if (!text)
+		return 0;
+	at = hash_at(&x->label_of, (struct hash_key){(uint64_t)value, (uint32_t)type, 0});
+	if (!at)
+		return -ENOMEM;
+	if (*at != HASH_NONE)
+		return 0;
+	added = ARRAY_ADD(x->labels, x->nlabels);
+	if (!added)
+		return -ENOMEM;
+	*at = (uint32_t)(added - x->labels);
+	*added = strdup(text);
+	return *added ? 0 : -ENOMEM;
+}
+
+static int labels_add(struct export *x, const struct json *meta)
+{
+	const struct json *type, *label;
+
+	for (type = json_first(json_get(meta, "ovni.mark")); type; type = json_next(type)) {
+		int32_t number = (int32_t)strtol(json_name(type), NULL, 10);
+
+		if (label_add(x, number, 0, json_string(json_key(type, "title"))))
+			return -ENOMEM;
+		for (label = json_first(json_key(type, "labels")); label; label = json_next(label))
+			if (label_add(x, number, strtoll(json_name(label), NULL, 10),
+				      json_string(label)))
+				return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The label of a value, or the title of a type (value 0), or NULL. */
+static const char *label_of(const struct export *x, int32_t type, int64_t value)
+{
+	uint32_t at = hash_get(&x->label_of, (struct hash_key){(uint64_t)value, (uint32_t)type, 0});
+
+	return at == HASH_NONE ? NULL : x->labels[at];
+}
+
+/* Appends bytes to the mapping in hexadecimal, "-" for none. */
+static void put_hex(struct export *x, const uint8_t *at, size_t size)
+{
+	if (!size)
+		fputc('-', x->lines);
+	for (size_t i = 0; i < size; i++)
+		fprintf(x->lines, "%02x", at[i]);
+}
+
+/* The sentence of an event up to its first argument. */
+static void plain_english(const struct catalog_event *entry, char *out, size_t size)
+{
+	size_t n = entry ? strcspn(entry->english, "[%") : 0;
+
+	while (n && entry->english[n - 1] == ' ')
+		n--;
+	snprintf(out, size, "%.*s", (int)n, entry ? entry->english : "");
+}
+
+/* "OHw warms up: is about to run"; an unprintable MCV is "#4f4801". */
 static uint32_t kind_string(struct export *x, struct kind *k)
 {
-	if (k->string == PALLAS_NONE)
-		k->string = regions_point(&x->regions, k->mcv);
+	char text[256], english[200];
+	bool printable = true;
+
+	if (k->string != PALLAS_NONE)
+		return k->string;
+	for (int shift = 16; shift >= 0; shift -= 8)
+		printable = printable && (k->mcv >> shift & 0xff) > ' ' &&
+			    (k->mcv >> shift & 0xff) < 0x7f;
+	plain_english(catalog_find(k->mcv, NULL), english, sizeof(english));
+	if (printable)
+		snprintf(text, sizeof(text), "%c%c%c%s%s", (char)(k->mcv >> 16),
+			 (char)(k->mcv >> 8), (char)k->mcv, *english ? " " : "", english);
+	else
+		snprintf(text, sizeof(text), "#%06x", k->mcv);
+	k->string = archive_writer_string(x->w, text);
+	fprintf(x->lines, "S %u %06x - .\n", k->string, k->mcv);
 	return k->string;
 }
 
-/* The region of both events of a pair; PALLAS_NONE out of memory. May move x->kinds. */
-static uint32_t kind_region(struct export *x, const struct kind *k)
+/* Names the region of a pair. A mark has a type and value, OHp a reason as value (-1: none). */
+static void region_name(const struct export *x, uint32_t enter, int64_t value, int32_t type,
+			char *name, size_t size)
 {
-	uint32_t mcv = k->mcv, partner = k->partner, ref = k->region;
-	struct kind *half;
+	const struct catalog_event *entry = catalog_find(enter, NULL);
+	const char *label = label_of(x, type, value), *title = label_of(x, type, 0);
 
-	if (ref != PALLAS_NONE)
-		return ref;
-	ref = k->role == ROLE_ENTER ? regions_pair(&x->regions, mcv, partner)
-				    : regions_pair(&x->regions, partner, mcv);
-	for (int i = 0; i < 2; i++) {
-		half = kind_of(x, i ? partner : mcv);
-		if (!half)
-			return PALLAS_NONE;
-		half->region = ref;
+	if (enter == MCV('O', 'H', 'p')) {
+		label = value < OFF_CPU_COUNT ? off_cpu_label((unsigned)value) : "other";
+		if (value < 0)
+			snprintf(name, size, "Off the CPU");
+		else
+			snprintf(name, size, "Off the CPU: %s", label);
+	} else if (enter == MCV('O', 'M', '[')) {
+		if (label)
+			snprintf(name, size, "%s", label);
+		else
+			snprintf(name, size, "%s %" PRId64, title ? title : "Mark", value);
+	} else if (entry && entry->label) {
+		snprintf(name, size, "%s", entry->label);
+	} else {
+		plain_english(entry, name, size);
 	}
-	return ref;
+}
+
+/*
+ * The region of a pair with a value, defined at its first use with its line in the mapping; the
+ * line has the first bytes of both payloads, which no attribute list repeats. PALLAS_NONE out of
+ * memory.
+ */
+static uint32_t region_of(struct export *x, uint32_t enter, uint32_t leave, int64_t value,
+			  int32_t type)
+{
+	struct hash_key key = {(uint64_t)value, (uint32_t)type, enter};
+	uint32_t *at = hash_at(&x->region_of, key);
+	size_t enter_size = 0, leave_size = 0;
+	uint8_t payload[12];
+	char name[600];
+
+	if (!at)
+		return PALLAS_NONE;
+	if (*at != HASH_NONE)
+		return *at;
+	memcpy(payload, &value, 8);
+	memcpy(payload + 8, &type, 4);
+	if (enter == MCV('O', 'M', '['))
+		enter_size = leave_size = 12;
+	else if (enter == MCV('O', 'H', 'p') && value >= 0)
+		enter_size = 2;
+	region_name(x, enter, value, type, name, sizeof(name));
+	*at = archive_writer_region(x->w, name);
+	if (*at == PALLAS_NONE)
+		return PALLAS_NONE;
+	fprintf(x->lines, "R %u %06x ", *at, enter);
+	put_hex(x, payload, enter_size);
+	fprintf(x->lines, " %06x ", leave);
+	put_hex(x, payload, leave_size);
+	fputc('\n', x->lines);
+	return *at;
 }
 
 /* ---- values ---- */
@@ -232,28 +355,28 @@ static int put_values(struct export *x, struct kind *k, uint32_t entry, const st
 /* The string of a jumbo event, one for each content: there are few of them. */
 static uint32_t jumbo_string(struct export *x, const struct event *ev)
 {
+	static const char digits[] = "0123456789abcdef";
 	struct bytes text = {0};
-	size_t from = x->regions.lines.size;
-	uint32_t ref;
+	char head[16];
+	uint32_t ref = PALLAS_NONE;
 
-	regions_line(&x->regions, "%06x ", event_mcv(ev));
-	regions_hex(&x->regions, ev->payload, ev->payload_size);
-	bytes_put(&text, "jumbo ", 6);
-	bytes_put(&text, x->regions.lines.data + from, x->regions.lines.size - from);
-	bytes_u8(&text, 0);
-	x->regions.lines.size = from;
-	if (text.failed || x->regions.lines.failed) {
-		bytes_free(&text);
-		return PALLAS_NONE;
+	bytes_put(&text, head, (size_t)snprintf(head, sizeof(head), "jumbo %06x ", event_mcv(ev)));
+	for (size_t i = 0; i < ev->payload_size; i++) {
+		bytes_u8(&text, (uint8_t)digits[ev->payload[i] >> 4]);
+		bytes_u8(&text, (uint8_t)digits[ev->payload[i] & 15]);
 	}
+	if (!ev->payload_size)
+		bytes_u8(&text, '-');
+	bytes_u8(&text, 0);
+	if (text.failed)
+		goto out;
 	ref = archive_writer_string(x->w, (char *)text.data);
 	if (ref != PALLAS_NONE && ref >= x->known_strings) {
 		/* new strings get the highest reference: this one is new */
 		x->known_strings = ref + 1;
-		regions_line(&x->regions, "S %u ", ref);
-		bytes_put(&x->regions.lines, text.data + 6, text.size - 7);
-		regions_line(&x->regions, " +\n");
+		fprintf(x->lines, "S %u %s +\n", ref, (char *)text.data + 6);
 	}
+out:
 	bytes_free(&text);
 	return ref;
 }
@@ -283,13 +406,14 @@ static int put_event(struct export *x, const struct event *ev)
 	case ROLE_MARK_ENTER:
 	case ROLE_MARK_LEAVE:
 		record = role == ROLE_MARK_ENTER ? PALLAS_ENTER : PALLAS_LEAVE;
-		ref = regions_variant(&x->regions, MCV('O', 'M', '['), get_i64(ev->payload),
-				      get_i32(ev->payload + 8));
+		ref = region_of(x, MCV('O', 'M', '['), MCV('O', 'M', ']'), get_i64(ev->payload),
+				get_i32(ev->payload + 8));
 		covered = 12;
 		break;
 	case ROLE_OFF:
 		covered = ev->payload_size >= 2 ? 2 : 0;
-		ref = regions_variant(&x->regions, k->mcv, covered ? get_u16(ev->payload) : -1, 0);
+		ref = region_of(x, k->mcv, MCV('O', 'H', 'r'), covered ? get_u16(ev->payload) : -1,
+				0);
 		x->off_region = ref;
 		record = PALLAS_ENTER;
 		break;
@@ -300,8 +424,9 @@ static int put_event(struct export *x, const struct event *ev)
 		break;
 	case ROLE_ENTER:
 	case ROLE_LEAVE:
-		ref = kind_region(x, k);
-		k = kind_of(x, event_mcv(ev));
+		if (k->region == PALLAS_NONE)
+			k->region = region_of(x, k->enter, k->leave, 0, 0);
+		ref = k->region;
 		record = role == ROLE_ENTER ? PALLAS_ENTER : PALLAS_LEAVE;
 		break;
 	case ROLE_POINT:
@@ -381,26 +506,50 @@ static int put_metadata(struct export *x, const char *key_format, uint32_t id, c
 	return archive_writer_metadata(x->w, key, value);
 }
 
+/* Adds the durations of all calls if blocks of the thread stayed inline. */
+static int put_summary(struct export *x)
+{
+	const struct region_summary *regions;
+	char *text = NULL;
+	size_t n, size;
+	FILE *lines;
+	int err;
+
+	regions = thread_writer_regions(x->t, &n);
+	if (!n)
+		return 0;
+	lines = open_memstream(&text, &size);
+	if (!lines)
+		return no_memory(x);
+	for (size_t i = 0; i < n; i++) {
+		const struct region_summary *r = &regions[i];
+
+		if (r->calls)
+			fprintf(lines,
+				"%u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+				" %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+				r->region, r->calls, r->inlined, r->min, r->max, r->sum,
+				r->excl_min, r->excl_max, r->excl_sum);
+	}
+	err = fclose(lines) ? no_memory(x) : put_metadata(x, PALLAS_KEY_SUMMARY, x->thread, text);
+	free(text);
+	return err;
+}
+
 static int put_stream(struct export *x, size_t i)
 {
 	const struct owner *owner = &x->source.owners[i];
 	struct json *meta = trace_metadata(&x->source.trace, i);
-	const struct region_summary *regions;
 	char name[64], *text = meta ? json_text(meta) : NULL;
-	size_t n;
-	int err = text ? 0 : no_memory(x);
+	int err;
 
 	json_free(meta);
-	if (err)
-		return err;
+	if (!text)
+		return no_memory(x);
 	snprintf(name, sizeof(name), "thread %" PRId64, owner->tid);
 	x->off_region = PALLAS_NONE;
 	x->t = archive_writer_thread(x->w, owner->name ? owner->name : name, &x->thread);
-	if (!x->t) {
-		free(text);
-		return -EIO;
-	}
-	err = put_events(x, &x->source.streams[i]);
+	err = x->t ? put_events(x, &x->source.streams[i]) : -EIO;
 	if (err)
 		goto out;
 	err = thread_writer_finish(x->t);
@@ -410,14 +559,11 @@ static int put_stream(struct export *x, size_t i)
 	if (err)
 		goto out;
 	err = put_metadata(x, PALLAS_KEY_STREAM, x->thread, text);
+	if (err)
+		goto out;
+	err = put_summary(x);
 out:
 	free(text);
-	regions = err ? NULL : thread_writer_regions(x->t, &n);
-	if (regions && n) {
-		text = pallas_summary_text(regions, n);
-		err = text ? put_metadata(x, PALLAS_KEY_SUMMARY, x->thread, text) : no_memory(x);
-		free(text);
-	}
 	thread_writer_free(x->t);
 	x->t = NULL;
 	return err;
@@ -486,14 +632,11 @@ static int put_main(struct export *x)
 	int err;
 
 	snprintf(tool, sizeof(tool), "ovni-pallas %s (%s)", version_string, version_commit);
-	bytes_u8(&x->regions.lines, 0);
-	if (x->regions.lines.failed)
-		return no_memory(x);
 	snprintf(clock, sizeof(clock), "%" PRId64, x->start);
+	if (fflush(x->lines) || ferror(x->lines))
+		return no_memory(x);
 	/* the mapping is for the import, which needs all events */
-	err = x->o->calls ? 0
-			  : archive_writer_main_metadata(x->w, PALLAS_KEY_MAP,
-							 (char *)x->regions.lines.data);
+	err = x->o->calls ? 0 : archive_writer_main_metadata(x->w, PALLAS_KEY_MAP, x->mapping);
 	if (err)
 		return err;
 	err = archive_writer_main_metadata(x->w, PALLAS_KEY_CLOCK, clock);
@@ -519,14 +662,14 @@ static int prepare(struct export *x)
 		if (!meta)
 			return -EINVAL;
 		losses_add(&x->losses, meta);
-		err = mark_labels_add(&x->regions.labels, meta);
+		err = labels_add(x, meta);
 		json_free(meta);
 		if (err)
 			return no_memory(x);
 	}
-	mark_labels_sort(&x->regions.labels);
 	x->map = calloc(1, sizeof(*x->map));
-	if (!x->map)
+	x->lines = open_memstream(&x->mapping, &x->mapping_size);
+	if (!x->map || !x->lines)
 		return no_memory(x);
 	if (!source_start(&x->source, &x->start))
 		x->start = 0;
@@ -548,7 +691,6 @@ int pallas_export(const struct pallas_options *o)
 		goto out;
 	x.w = archive_writer_new(o->to, &options);
 	err = x.w ? 0 : -EIO;
-	x.regions.w = x.w;
 	if (err)
 		goto out;
 	x.bytes8 = archive_writer_attribute(x.w, "bytes", PALLAS_TYPE_U64);
@@ -565,7 +707,14 @@ out:
 	thread_writer_free(x.t);
 	archive_writer_free(x.w);
 	source_close(&x.source);
-	regions_free(&x.regions);
+	if (x.lines)
+		fclose(x.lines);
+	free(x.mapping);
+	for (uint32_t i = 0; i < x.nlabels; i++)
+		free(x.labels[i]);
+	free(x.labels);
+	hash_free(&x.label_of);
+	hash_free(&x.region_of);
 	event_map_free(x.map);
 	free(x.kinds);
 	return err ? STATUS_FAILED : losses_status(&x.losses, o->from);

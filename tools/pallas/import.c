@@ -3,7 +3,7 @@
  * import: converts a Pallas archive into an ovni v3 trace.
  *
  * In: an archive; out: a trace with all of its events. An exported archive restores its trace: each
- * event has its MCV, payload and clock, each stream its metadata and path (region_map.h).
+ * event has its MCV, payload and clock, each stream its metadata and path (pallas_command.h).
  *
  * In any other archive, each process becomes a process of the loom "pallas", and each thread a
  * stream that runs on the virtual CPU from its first to its last event. Properly nested ENTER and
@@ -20,13 +20,14 @@
 #include <unistd.h>
 
 #include "tools/lib/losses.h"
-#include "tools/pallas/region_map.h"
 #include "tools/pallas/pallas_command.h"
 #include "trace/base/status.h"
 #include "trace/ovni/event.h"
 #include "trace/base/json.h"
 #include "trace/base/log.h"
 #include "trace/base/array.h"
+#include "trace/base/hash.h"
+#include "trace/base/text.h"
 #include "trace/pallas/read/expand.h"
 #include "trace/pallas/pallas_record.h"
 #include "trace/ovni/stream.h"
@@ -36,10 +37,20 @@
 #define STACK_MAX    512 /* values of a stack mark */
 #define LABEL_MAX    511
 
+enum { FUNCTION, EVENT }; /* types of marks of other archives */
+
+/* An event of the mapping: its three characters and the start of its payload. */
+struct mapped_event {
+	uint32_t mcv;
+	uint8_t *payload;
+	size_t size;
+	bool jumbo;
+};
+
 /* The conversion of an event entry, and the position in its attribute lists. */
 struct plan {
-	const struct mapped_event *as; /* exported archive; NULL: not written */
-	bool jumbo, begins, ends;      /* other archive: begins or ends a call */
+	uint32_t as;	      /* exported archive: index in mapped; HASH_NONE: not written */
+	bool begins, ends;    /* other archive: begins or ends a call */
 	int64_t value, alone; /* other archive: value of the stack mark, of the single mark */
 	const uint8_t *at;    /* next attribute list */
 	struct pallas_list list;
@@ -49,31 +60,32 @@ struct plan {
 struct import {
 	const struct pallas_options *o;
 	struct pallas_trace trace;
-	struct pallas_mapping map;
+	struct mapped_event *mapped;
+	uint32_t nmapped;
+	struct hash mapped_of; /* record, reference */
 	bool ours;
 	int64_t start;
 	int fd; /* directory of the new trace */
 	uint64_t events;
-	struct json *labels[2]; /* other archive: labels of the marks so far */
-	struct json *first;	/* other archive: metadata of the first stream, for the labels */
 	struct losses losses;
-	char first_path[64];
+	struct json *first; /* other archive: metadata of the first stream, written at the end */
+	char *first_path;
+	struct json *labels[2]; /* in `first`, by type of mark */
 	int64_t nlabels[2];
 	/* of the present thread */
 	struct pallas_thread *thread;
 	struct plan *plans;
-	char path[4096];
-	uint8_t *out;
-	size_t used;
+	char *path; /* of the stream */
+	struct bytes out;
 	int64_t stack[STACK_MAX];
 	size_t depth;
 };
 
 static int flush(struct import *m)
 {
-	int err = m->used ? stream_append(m->fd, m->path, m->out, m->used) : 0;
+	int err = m->out.size ? stream_append(m->fd, m->path, m->out.data, m->out.size) : 0;
 
-	m->used = 0;
+	m->out.size = 0;
 	if (err)
 		log_error("%s/%s: cannot write: %s", m->o->to, m->path, strerror(-err));
 	return err;
@@ -81,38 +93,116 @@ static int flush(struct import *m)
 
 static int put(struct import *m, uint32_t mcv, int64_t clock, const void *payload, size_t size)
 {
-	int err = 0;
+	uint8_t *at = bytes_more(&m->out, EVENT_SIZE_MAX);
 
-	if (m->used + EVENT_SIZE_MAX > BUFFER_BYTES)
-		err = flush(m);
-	m->used += event_encode(m->out + m->used, mcv, clock, payload, size);
-	return err;
+	if (!at)
+		return -ENOMEM;
+	m->out.size -= EVENT_SIZE_MAX - event_encode(at, mcv, clock, payload, size);
+	return m->out.size < BUFFER_BYTES ? 0 : flush(m);
 }
 
 static int put_jumbo(struct import *m, const struct mapped_event *as, int64_t clock)
 {
-	size_t whole = EVENT_HEADER_SIZE + 4 + as->size;
-	uint8_t *bytes;
-	int err = 0;
+	uint8_t *at = bytes_more(&m->out, EVENT_HEADER_SIZE + 4);
 
-	if (m->used + whole > BUFFER_BYTES)
-		err = flush(m);
+	if (!at)
+		return -ENOMEM;
+	event_encode_jumbo(at, as->mcv, clock, (uint32_t)as->size);
+	bytes_put(&m->out, as->payload, as->size);
+	if (m->out.failed)
+		return -ENOMEM;
+	return m->out.size < BUFFER_BYTES ? 0 : flush(m);
+}
+
+/* ---- the mapping of exported archives ---- */
+
+static int digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Parses the MCV and payload of an event, the next two words of `line`. */
+static int parse_event(char **line, struct mapped_event *ev)
+{
+	const char *mcv = strsep(line, " "), *hex = strsep(line, " ");
+	size_t n = hex ? strlen(hex) : 0;
+	char *end;
+
+	if (n == 0 || strlen(mcv) != 6)
+		return -EBADMSG;
+	ev->mcv = (uint32_t)strtoul(mcv, &end, 16);
+	if (*end)
+		return -EBADMSG;
+	if (strcmp(hex, "-") == 0)
+		return 0;
+	if (n % 2)
+		return -EBADMSG;
+	ev->payload = malloc(n / 2);
+	if (!ev->payload)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i += 2) {
+		if (digit(hex[i]) < 0 || digit(hex[i + 1]) < 0)
+			return -EBADMSG;
+		ev->payload[ev->size++] = (uint8_t)(digit(hex[i]) << 4 | digit(hex[i + 1]));
+	}
+	return 0;
+}
+
+/* Adds the event for a record with a reference. Returns 0, -EBADMSG or -ENOMEM. */
+static int map_event(struct import *m, uint32_t record, uint32_t ref, char **line)
+{
+	uint32_t *at = hash_at(&m->mapped_of, (struct hash_key){.a = record, .b = ref});
+	struct mapped_event *ev = at ? ARRAY_ADD(m->mapped, m->nmapped) : NULL;
+
+	if (!ev)
+		return -ENOMEM;
+	*ev = (struct mapped_event){0};
+	*at = (uint32_t)(ev - m->mapped);
+	return parse_event(line, ev);
+}
+
+static int map_line(struct import *m, char *line)
+{
+	const char *kind = strsep(&line, " "), *number = strsep(&line, " ");
+	uint32_t ref;
+	char *end;
+	int err;
+
+	if (!number || !*number)
+		return -EBADMSG;
+	ref = (uint32_t)strtoul(number, &end, 10);
+	if (*end)
+		return -EBADMSG;
+	if (strcmp(kind, "R") == 0) {
+		err = map_event(m, PALLAS_ENTER, ref, &line);
+		return err ? err : map_event(m, PALLAS_LEAVE, ref, &line);
+	}
+	if (strcmp(kind, "S") != 0)
+		return -EBADMSG;
+	err = map_event(m, PALLAS_GENERIC, ref, &line);
 	if (err)
 		return err;
-	if (whole <= BUFFER_BYTES) {
-		event_encode_jumbo(m->out + m->used, as->mcv, clock, (uint32_t)as->size);
-		if (as->size)
-			memcpy(m->out + m->used + EVENT_HEADER_SIZE + 4, as->payload, as->size);
-		m->used += whole;
-		return 0;
-	}
-	bytes = malloc(whole);
-	if (!bytes)
+	if (!line)
+		return -EBADMSG;
+	m->mapped[m->nmapped - 1].jumbo = *line == '+';
+	return 0;
+}
+
+static int map_parse(struct import *m, const char *text)
+{
+	char *copy = strdup(text), *rest = copy, *line;
+	int err = 0;
+
+	if (!copy)
 		return -ENOMEM;
-	event_encode_jumbo(bytes, as->mcv, clock, (uint32_t)as->size);
-	memcpy(bytes + EVENT_HEADER_SIZE + 4, as->payload, as->size);
-	err = stream_append(m->fd, m->path, bytes, whole);
-	free(bytes);
+	while ((line = strsep(&rest, "\n"))) {
+		err = *line ? map_line(m, line) : 0;
+		if (err)
+			break;
+	}
+	free(copy);
+	if (err == -EBADMSG)
+		log_error("%s/%s: its mapping of events is damaged", m->trace.path, m->trace.main);
 	return err;
 }
 
@@ -127,22 +217,13 @@ static int no_mapping(const struct import *m, const struct pallas_event *e)
 
 static int plan_ours(struct import *m, const struct pallas_event *e, struct plan *p)
 {
-	uint32_t ref;
-
+	p->as = HASH_NONE;
 	if (e->record == PALLAS_THREAD_BEGIN || e->record == PALLAS_THREAD_END)
 		return 0;
-	if (e->payload_size < 4)
-		return no_mapping(m, e);
-	ref = get_u32(e->payload);
-	if (e->record == PALLAS_GENERIC && ref < m->map.nstrings) {
-		p->as = &m->map.strings[ref].point;
-		p->jumbo = m->map.strings[ref].jumbo;
-	} else if (e->record == PALLAS_ENTER && ref < m->map.nregions) {
-		p->as = &m->map.regions[ref].enter;
-	} else if (e->record == PALLAS_LEAVE && ref < m->map.nregions) {
-		p->as = &m->map.regions[ref].leave;
-	}
-	return p->as && p->as->mcv ? 0 : no_mapping(m, e);
+	if (e->payload_size >= 4)
+		p->as = hash_get(&m->mapped_of,
+				 (struct hash_key){.a = e->record, .b = get_u32(e->payload)});
+	return p->as == HASH_NONE ? no_mapping(m, e) : 0;
 }
 
 /* Goes to the next attribute list. */
@@ -158,22 +239,23 @@ static int next_list(const struct pallas_event *e, struct plan *p)
 static int put_ours(struct import *m, const struct pallas_expand *x, struct plan *p)
 {
 	const struct pallas_event *e = &m->thread->grammar.events[x->event];
+	const struct mapped_event *as = &m->mapped[p->as];
 	int64_t clock = (int64_t)(x->time + (uint64_t)m->start);
 	uint8_t payload[EVENT_PAYLOAD_MAX];
 	struct pallas_value v;
 	size_t size;
-	int err = 0, got;
+	int err, got;
 
-	if (!p->as)
+	if (p->as == HASH_NONE)
 		return 0;
 	m->events++;
-	if (p->jumbo)
-		return put_jumbo(m, p->as, clock);
-	size = p->as->size;
+	if (as->jumbo)
+		return put_jumbo(m, as, clock);
+	size = as->size;
 	if (size > EVENT_PAYLOAD_MAX)
 		return no_mapping(m, e);
 	if (size)
-		memcpy(payload, p->as->payload, size);
+		memcpy(payload, as->payload, size);
 	if (p->has_list && (uint64_t)p->list.occurrence == x->seen[x->event] - 1) {
 		while ((got = pallas_value_next(&p->list, &v)) == 1) {
 			if (v.size > EVENT_PAYLOAD_MAX - size)
@@ -193,7 +275,7 @@ static int put_ours(struct import *m, const struct pallas_expand *x, struct plan
 			  m->trace.path, m->thread->path, e->id);
 		return -EBADMSG;
 	}
-	return put(m, p->as->mcv, clock, payload, size);
+	return put(m, as->mcv, clock, payload, size);
 }
 
 /* ---- other archives ---- */
@@ -211,7 +293,7 @@ static int64_t label_of(struct import *m, unsigned type, const char *text)
 			return strtoll(json_name(row), NULL, 10);
 	}
 	snprintf(number, sizeof(number), "%" PRId64, ++m->nlabels[type]);
-	return json_put_string(m->labels[type], number, cut) ? m->nlabels[type] : -1;
+	return json_add_string(m->labels[type], number, cut) ? m->nlabels[type] : -1;
 }
 
 static int plan_foreign(struct import *m, uint32_t place, struct plan *p)
@@ -224,14 +306,14 @@ static int plan_foreign(struct import *m, uint32_t place, struct plan *p)
 	if (!text)
 		return -ENOMEM;
 	pallas_event_text(&m->trace, m->thread, place, text, size);
-	p->alone = label_of(m, 1, text);
+	p->alone = label_of(m, EVENT, text);
 	free(text);
 	p->begins = e->record == PALLAS_ENTER && e->payload_size >= 4;
 	p->ends = e->record == PALLAS_LEAVE && e->payload_size >= 4;
 	p->value = 1;
 	if (p->begins || p->ends) {
 		region = pallas_region(&m->trace, m->thread->archive, get_u32(e->payload));
-		p->value = label_of(m, 0, region ? region : "?");
+		p->value = label_of(m, FUNCTION, region ? region : "?");
 	}
 	return p->alone < 0 || p->value < 0 ? -ENOMEM : 0;
 }
@@ -257,13 +339,25 @@ static int put_foreign(struct import *m, const struct pallas_expand *x, const st
 	}
 	if (p->begins && m->depth < STACK_MAX) {
 		m->stack[m->depth++] = p->value;
-		return put_mark(m, '[', clock, p->value, 0);
+		return put_mark(m, '[', clock, p->value, FUNCTION);
 	}
 	if (p->ends && m->depth && m->stack[m->depth - 1] == p->value) {
 		m->depth--;
-		return put_mark(m, ']', clock, p->value, 0);
+		return put_mark(m, ']', clock, p->value, FUNCTION);
 	}
-	return put_mark(m, '=', clock, p->alone, 1);
+	return put_mark(m, '=', clock, p->alone, EVENT);
+}
+
+/* Declares both types of marks in the metadata of the first stream. */
+static bool declare_marks(struct import *m, struct json *meta)
+{
+	m->labels[FUNCTION] = json_put_object(meta, "ovni.mark.0.labels");
+	m->labels[EVENT] = json_put_object(meta, "ovni.mark.1.labels");
+	return m->labels[FUNCTION] && m->labels[EVENT] &&
+	       json_put_string(meta, "ovni.mark.0.title", "Function") &&
+	       json_put_string(meta, "ovni.mark.0.chan_type", "stack") &&
+	       json_put_string(meta, "ovni.mark.1.title", "Event") &&
+	       json_put_string(meta, "ovni.mark.1.chan_type", "single");
 }
 
 static struct json *foreign_metadata(struct import *m)
@@ -282,42 +376,11 @@ static struct json *foreign_metadata(struct import *m)
 
 	cpus = ok ? json_put_array(meta, "ovni.loom_cpus") : NULL;
 	cpu = cpus ? json_put_object(cpus, NULL) : NULL;
-	if (cpu && json_put_int(cpu, "index", 0) && json_put_int(cpu, "phyid", 0))
+	if (cpu && json_put_int(cpu, "index", 0) && json_put_int(cpu, "phyid", 0) &&
+	    (m->first || declare_marks(m, meta)))
 		return meta;
 	json_free(meta);
 	return NULL;
-}
-
-/* Writes the labels, complete after the last thread, to the first stream. */
-static int put_labels(struct import *m)
-{
-	static const char *const titles[] = {"Function", "Event"}, *const kinds[] = {"stack",
-										     "single"};
-	bool ok = true;
-	int err;
-
-	if (!m->first)
-		return 0;
-	for (unsigned t = 0; t < 2 && ok; t++) {
-		char path[64];
-		struct json *labels;
-		const struct json *row;
-
-		snprintf(path, sizeof(path), "ovni.mark.%u.title", t);
-		ok = json_put_string(m->first, path, titles[t]);
-		snprintf(path, sizeof(path), "ovni.mark.%u.chan_type", t);
-		ok = ok && json_put_string(m->first, path, kinds[t]);
-		snprintf(path, sizeof(path), "ovni.mark.%u.labels", t);
-		labels = ok ? json_put_object(m->first, path) : NULL;
-		ok = labels;
-		for (row = json_first(m->labels[t]); ok && row; row = json_next(row))
-			ok = json_put_string(labels, json_name(row), json_string(row));
-	}
-	err = ok ? stream_describe(m->fd, m->first_path, m->first) : -ENOMEM;
-	if (err)
-		log_error("%s/%s: cannot write its metadata: %s", m->o->to, m->first_path,
-			  strerror(-err));
-	return err;
 }
 
 /* ---- streams ---- */
@@ -330,74 +393,47 @@ static const char *thread_metadata(const struct import *m, const char *format)
 	return pallas_metadata(&m->thread->archive->part, key);
 }
 
-/* Checks a path from an archive, which is untrusted: relative, no "..", no empty name. */
-static bool safe_path(const char *path)
-{
-	if (strlen(path) >= 4000)
-		return false;
-	for (;;) {
-		size_t n = strcspn(path, "/");
-
-		if (n == 0 || (n == 1 && path[0] == '.') ||
-		    (n == 2 && path[0] == '.' && path[1] == '.'))
-			return false;
-		if (!path[n])
-			return true;
-		path += n + 1;
-	}
-}
-
+/* Creates the stream of the present thread. Returns its metadata, or NULL after one message. */
 static struct json *stream_begin(struct import *m)
 {
-	const char *path = NULL, *text = NULL;
+	const char *path, *text;
 	struct json *meta;
 	int err;
 
 	if (m->ours) {
 		path = thread_metadata(m, PALLAS_KEY_PATH);
 		text = thread_metadata(m, PALLAS_KEY_STREAM);
-		if (!path || !text || !(*path == '\0' || safe_path(path))) {
-			log_error("%s/%s: the archive does not say what stream it was",
+		if (!path || !text) {
+			log_error("%s/%s: the archive does not name the stream of this thread",
 				  m->trace.path, m->thread->path);
 			return NULL;
 		}
-		snprintf(m->path, sizeof(m->path), "%s", path);
-		meta = json_parse(text, strlen(text), m->path);
+		m->path = strdup(path);
+		meta = m->path ? json_parse(text, strlen(text), path) : NULL;
 	} else {
-		snprintf(m->path, sizeof(m->path), "loom.pallas/proc.%u/thread.%u",
-			 m->thread->archive->id + 1, m->thread->id + 1);
-		meta = foreign_metadata(m);
+		m->path = xasprintf("loom.pallas/proc.%u/thread.%u", m->thread->archive->id + 1,
+				    m->thread->id + 1);
+		meta = m->path ? foreign_metadata(m) : NULL;
+		if (!meta)
+			log_no_memory("while converting %s", m->o->from);
 	}
 	if (!meta)
 		return NULL;
 	losses_add(&m->losses, meta);
 	err = stream_create(m->fd, m->path, meta);
-	if (err) {
-		log_error("%s/%s: cannot create: %s", m->o->to, m->path, strerror(-err));
-		json_free(meta);
-		return NULL;
-	}
-	return meta;
+	if (!err)
+		return meta;
+	log_error("%s/%s: cannot create: %s", m->o->to, m->path, strerror(-err));
+	json_free(meta);
+	return NULL;
 }
 
-static int stream_end(struct import *m, struct json *meta)
+static int write_metadata(struct import *m, const char *path, const struct json *meta)
 {
-	int err;
+	int err = stream_describe(m->fd, path, meta);
 
-	if (!m->ours) {
-		if (!json_put_int(meta, "ovni.finished", 1))
-			return -ENOMEM;
-		if (!m->first) {
-			m->first = meta;
-			snprintf(m->first_path, sizeof(m->first_path), "%.63s", m->path);
-			return 0; /* put_labels() writes its metadata */
-		}
-	}
-	err = stream_describe(m->fd, m->path, meta);
 	if (err)
-		log_error("%s/%s: cannot write its metadata: %s", m->o->to, m->path,
-			  strerror(-err));
-	json_free(meta);
+		log_error("%s/%s: cannot write its metadata: %s", m->o->to, path, strerror(-err));
 	return err;
 }
 
@@ -425,7 +461,7 @@ static int put_all(struct import *m, struct pallas_expand *x)
 	if (m->ours)
 		return flush(m);
 	while (m->depth) {
-		err = put_mark(m, ']', last, m->stack[--m->depth], 0);
+		err = put_mark(m, ']', last, m->stack[--m->depth], FUNCTION);
 		if (err)
 			return err;
 	}
@@ -464,7 +500,7 @@ static int import_thread(struct import *m, struct pallas_thread *t)
 	int err;
 
 	m->thread = t;
-	m->used = m->depth = 0;
+	m->out.size = m->depth = 0;
 	err = pallas_thread_load(&m->trace, t);
 	if (err)
 		goto out;
@@ -472,16 +508,32 @@ static int import_thread(struct import *m, struct pallas_thread *t)
 	err = loader ? pallas_expand_init(&x, loader, t) : -ENOMEM;
 	if (err)
 		goto out;
+	meta = stream_begin(m);
+	if (!meta) {
+		err = -EIO;
+		goto out;
+	}
+	if (!m->ours && !m->first) {
+		/* the metadata of the first stream gets the labels of all threads */
+		m->first = meta;
+		m->first_path = m->path;
+	}
 	err = plans_make(m);
 	if (err)
 		goto out;
-	meta = stream_begin(m);
-	err = meta ? put_all(m, &x) : -EIO;
+	err = put_all(m, &x);
 	if (err)
-		json_free(meta);
-	else
-		err = stream_end(m, meta);
+		goto out;
+	if (!m->ours && !json_put_int(meta, "ovni.finished", 1))
+		err = -ENOMEM;
+	else if (meta != m->first)
+		err = write_metadata(m, m->path, meta);
 out:
+	if (meta != m->first)
+		json_free(meta);
+	if (m->path != m->first_path)
+		free(m->path);
+	m->path = NULL;
 	free(m->plans);
 	m->plans = NULL;
 	pallas_expand_fini(&x);
@@ -499,21 +551,10 @@ static int prepare(struct import *m)
 	m->ours = map && clock;
 	if (m->ours) {
 		m->start = strtoll(clock, NULL, 10);
-		err = pallas_mapping_parse(&m->map, map);
+		err = map_parse(m, map);
 		if (err)
-			log_error("%s/%s: its mapping of events is damaged", m->trace.path,
-				  m->trace.main);
+			return err;
 	}
-	m->out = malloc(BUFFER_BYTES);
-	m->labels[0] = json_new_object();
-	m->labels[1] = json_new_object();
-	if (err)
-		goto out;
-	if ((!m->out || !m->labels[0] || !m->labels[1]))
-		err = -ENOMEM;
-out:
-	if (err)
-		return err;
 	if (mkdir(m->o->to, 0755) < 0) {
 		err = -errno;
 		log_error("%s: cannot create: %s", m->o->to, strerror(-err));
@@ -542,18 +583,20 @@ int pallas_import(const struct pallas_options *o)
 		if (err)
 			goto out;
 	}
-	err = put_labels(&m);
+	err = m.first ? write_metadata(&m, m.first_path, m.first) : 0;
 	if (err)
 		goto out;
 	log_info("%s: %" PRIu64 " events of %zu threads", o->to, m.events, m.trace.nthreads);
 out:
 	if (err == -ENOMEM)
 		log_no_memory("while converting %s", o->from);
-	json_free(m.labels[0]);
-	json_free(m.labels[1]);
 	json_free(m.first);
-	free(m.out);
-	pallas_mapping_free(&m.map);
+	free(m.first_path);
+	bytes_free(&m.out);
+	for (uint32_t i = 0; i < m.nmapped; i++)
+		free(m.mapped[i].payload);
+	free(m.mapped);
+	hash_free(&m.mapped_of);
 	if (m.fd >= 0)
 		close(m.fd);
 	pallas_close(&m.trace);

@@ -13,6 +13,31 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/*
+ * Metadata of an exported archive. PALLAS_KEY_MAP has a line for each region and string:
+ *
+ *   R 3 4f4d5b 01000000000000000000000 4f4d5d ...   region 3: enter and leave, with the start of
+ *   S 7 4f4877 - .                                  string 7: a single event;     the payload
+ *   S 9 565963 01000000 +                           the same, a jumbo event
+ *
+ * MCV and payload are hexadecimal, "-" is empty. The payload of an event is the bytes in its line,
+ * then the values in the attribute list of the occurrence. Times in the archive are clocks minus
+ * PALLAS_KEY_CLOCK.
+ *
+ * PALLAS_KEY_SUMMARY has the durations of all calls of a thread, inline or not, if blocks stayed
+ * inline, which are in no sequence: a line for each region (ns),
+ *
+ *   REGION CALLS INLINED MIN MAX SUM EXCL_MIN EXCL_MAX EXCL_SUM
+ */
+#define PALLAS_KEY_MAP	   "ovni.map"	     /* main file */
+#define PALLAS_KEY_CLOCK   "ovni.clock"	     /* main file: ns, decimal */
+#define PALLAS_KEY_TOOL	   "ovni.tool"	     /* main file: name and version of the converter */
+#define PALLAS_KEY_LOOM	   "ovni.loom"	     /* archive: name of the loom */
+#define PALLAS_KEY_PID	   "ovni.pid"	     /* archive */
+#define PALLAS_KEY_PATH	   "ovni.path.%u"    /* archive: of the stream of a location */
+#define PALLAS_KEY_STREAM  "ovni.stream.%u"  /* archive: its stream.json */
+#define PALLAS_KEY_SUMMARY "ovni.summary.%u" /* archive: of a location */
+
 struct pallas_options {
 	const char *from, *to; /* the first and second operand */
 	uint64_t memory;       /* limit in bytes */
@@ -30,7 +55,4 @@ int pallas_export(const struct pallas_options *o);
 int pallas_import(const struct pallas_options *o);
 int pallas_validate(const struct pallas_options *o);
 
-/* Writes ns as seconds with 9 decimals, right-aligned in at least `width` columns, no NUL, into
- * `out` of at least 40 bytes. Returns the length. */
-size_t pallas_put_seconds(char *out, uint64_t ns, size_t width);
 #endif

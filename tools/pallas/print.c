@@ -15,14 +15,17 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tools/lib/printer.h"
 #include "tools/pallas/pallas_command.h"
 #include "trace/base/digits.h"
 #include "trace/base/log.h"
 #include "trace/pallas/read/expand.h"
 #include "trace/pallas/pallas_record.h"
 
-#define OUT_BYTES (1u << 18)
+#define TIME_WIDTH 21
+#define HEAD_MAX   80 /* bytes of a line before its tail */
 
 /* The text after the time in a line, per event entry of a thread. */
 struct tail {
@@ -30,21 +33,21 @@ struct tail {
 	size_t size;
 };
 
-struct printer {
+struct print {
 	const struct pallas_options *o;
 	struct pallas_trace trace;
 	struct tail **tails; /* per thread, then per event entry; made at the first use */
-	char out[OUT_BYTES];
-	size_t used;
-	int err;
+	struct printer out;
 };
 
-size_t pallas_put_seconds(char *out, uint64_t ns, size_t width)
+/* Writes ns as seconds with 9 decimals, right-aligned in TIME_WIDTH columns or more; at most 40
+ * bytes. Returns the end. */
+static char *put_seconds(char *out, uint64_t ns)
 {
 	char digits[DIGITS_SIZE];
 	uint32_t fraction = (uint32_t)(ns % 1000000000);
 	size_t n = (size_t)(digits_put_u64(digits, ns / 1000000000) - digits);
-	size_t blanks = n + 10 < width ? width - n - 10 : 0;
+	size_t blanks = n + 10 < TIME_WIDTH ? TIME_WIDTH - n - 10 : 0;
 	char *at = out + blanks;
 
 	memset(out, ' ', blanks);
@@ -55,32 +58,7 @@ size_t pallas_put_seconds(char *out, uint64_t ns, size_t width)
 		at[i] = (char)('0' + fraction % 10);
 		fraction /= 10;
 	}
-	return blanks + n + 10;
-}
-
-static void flush(struct printer *p)
-{
-	if (p->used && fwrite(p->out, 1, p->used, stdout) != p->used && !p->err)
-		p->err = errno ? -errno : -EIO;
-	p->used = 0;
-}
-
-static void put(struct printer *p, const char *text, size_t size)
-{
-	if (size > OUT_BYTES - p->used)
-		flush(p);
-	if (size > OUT_BYTES) {
-		if (fwrite(text, 1, size, stdout) != size && !p->err)
-			p->err = errno ? -errno : -EIO;
-		return;
-	}
-	memcpy(p->out + p->used, text, size);
-	p->used += size;
-}
-
-static void put_text(struct printer *p, const char *text)
-{
-	put(p, text, strlen(text));
+	return at + 10;
 }
 
 static char *tail_tsv(const struct pallas_event *e)
@@ -95,7 +73,7 @@ static char *tail_tsv(const struct pallas_event *e)
 	return text;
 }
 
-static char *tail_text(struct printer *p, const struct pallas_thread *t, uint32_t event)
+static char *tail_text(struct print *p, const struct pallas_thread *t, uint32_t event)
 {
 	size_t size = pallas_event_text(&p->trace, t, event, NULL, 0) + 1;
 	char *what = malloc(size), *text = NULL;
@@ -113,7 +91,7 @@ static char *tail_text(struct printer *p, const struct pallas_thread *t, uint32_
 }
 
 /* The tail of an event entry, made at its first use. */
-static const struct tail *tail_of(struct printer *p, size_t thread, uint32_t event)
+static const struct tail *tail_of(struct print *p, size_t thread, uint32_t event)
 {
 	struct pallas_thread *t = &p->trace.threads[thread];
 	struct tail *tail;
@@ -134,7 +112,7 @@ static const struct tail *tail_of(struct printer *p, size_t thread, uint32_t eve
 	return tail;
 }
 
-static void tails_free(struct printer *p, size_t thread)
+static void tails_free(struct print *p, size_t thread)
 {
 	const struct pallas_thread *t = &p->trace.threads[thread];
 
@@ -146,13 +124,13 @@ static void tails_free(struct printer *p, size_t thread)
 	p->tails[thread] = NULL;
 }
 
-static int no_memory(const struct printer *p)
+static int no_memory(const struct print *p)
 {
 	log_no_memory("while printing %s", p->trace.path);
 	return -ENOMEM;
 }
 
-static int line(struct printer *p, size_t thread, uint32_t event, uint64_t time)
+static int line(struct print *p, size_t thread, uint32_t event, uint64_t time)
 {
 	const struct tail *tail = p->tails[thread] ? &p->tails[thread][event] : NULL;
 	char *at;
@@ -162,18 +140,9 @@ static int line(struct printer *p, size_t thread, uint32_t event, uint64_t time)
 		if (!tail)
 			return no_memory(p);
 	}
-	if (tail->size + 64 > OUT_BYTES - p->used)
-		flush(p);
-	if (tail->size + 64 > OUT_BYTES) {
-		char head[64];
-
-		size_t size = pallas_put_seconds(head, time, 21);
-
-		put(p, head, size); /* cppcheck-suppress uninitvar ; it has just been filled */
-		put(p, tail->text, tail->size);
-		return p->err;
-	}
-	at = p->out + p->used;
+	at = printer_room(&p->out, tail->size + HEAD_MAX);
+	if (!at)
+		return no_memory(p);
 	if (p->o->tsv) {
 		at = digits_put_u64(at, p->trace.threads[thread].archive->id);
 		*at++ = '\t';
@@ -181,14 +150,14 @@ static int line(struct printer *p, size_t thread, uint32_t event, uint64_t time)
 		*at++ = '\t';
 		at = digits_put_u64(at, time);
 	} else {
-		at += pallas_put_seconds(at, time, 21);
+		at = put_seconds(at, time);
 	}
 	memcpy(at, tail->text, tail->size);
-	p->used = (size_t)(at - p->out) + tail->size;
-	return p->err;
+	printer_upto(&p->out, at + tail->size);
+	return p->out.error;
 }
 
-static int print_merged(struct printer *p)
+static int print_merged(struct print *p)
 {
 	struct pallas_merge m;
 	uint32_t who = 0;
@@ -196,7 +165,7 @@ static int print_merged(struct printer *p)
 
 	if (err)
 		return err;
-	put_text(p, "            Timestamp\n");
+	printer_text(&p->out, "            Timestamp\n");
 	while ((err = pallas_merge_next(&m, &who)) == 1) {
 		err = line(p, who, m.threads[who].event, m.threads[who].time);
 		if (err)
@@ -208,7 +177,7 @@ static int print_merged(struct printer *p)
 	return err;
 }
 
-static int print_thread(struct printer *p, struct pallas_loader *loader, size_t i)
+static int print_thread(struct print *p, struct pallas_loader *loader, size_t i)
 {
 	struct pallas_thread *t = &p->trace.threads[i];
 	struct pallas_expand x = {0};
@@ -220,7 +189,7 @@ static int print_thread(struct printer *p, struct pallas_loader *loader, size_t 
 	if (err)
 		goto out;
 	if (!p->o->tsv)
-		put_text(p, "            Timestamp\n");
+		printer_text(&p->out, "            Timestamp\n");
 	while ((err = pallas_expand_next(&x)) == 1) {
 		err = line(p, i, x.event, x.time);
 		if (err)
@@ -234,13 +203,14 @@ out:
 	return err;
 }
 
-static int print_threads(struct printer *p)
+static int print_threads(struct print *p)
 {
 	struct pallas_loader *loader = pallas_loader_new(&p->trace);
 	int err = loader ? 0 : -ENOMEM;
 
 	if (p->o->tsv)
-		put_text(p, "#archive\tthread\ttimestamp\trecord\trecord_name\tpayload_hex\n");
+		printer_text(&p->out,
+			     "#archive\tthread\ttimestamp\trecord\trecord_name\tpayload_hex\n");
 	if (err)
 		goto out;
 	for (size_t i = 0; i < p->trace.nthreads; i++) {
@@ -254,7 +224,7 @@ out:
 }
 
 /* Writes a double with the fewest digits that parse as the same number. */
-static void put_real(struct printer *p, double v, int most)
+static void put_real(struct print *p, double v, int most)
 {
 	char text[40];
 
@@ -263,13 +233,12 @@ static void put_real(struct printer *p, double v, int most)
 		if (strtod(text, NULL) == v)
 			break;
 	}
-	put_text(p, text);
+	printer_text(&p->out, text);
 	if (!strpbrk(text, ".einEIN"))
-		put_text(p, ".0");
+		printer_text(&p->out, ".0");
 }
 
-static void put_value(struct printer *p, const struct pallas_archive *a,
-		      const struct pallas_value *v)
+static void put_value(struct print *p, const struct pallas_archive *a, const struct pallas_value *v)
 {
 	static const uint8_t widths[] = {0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 4, 4};
 	const struct pallas_attribute *attr = pallas_attribute(&p->trace, a, v->ref);
@@ -279,21 +248,19 @@ static void put_value(struct printer *p, const struct pallas_archive *a,
 	int64_t i;
 	double d;
 	float f;
-	char number[32];
 
 	if (attr)
 		name = pallas_string(&p->trace, a, attr->name);
-	snprintf(number, sizeof(number), "attribute %u", v->ref);
-	put_text(p, name ? name : number);
-	put_text(p, "=");
+	if (name)
+		printer_format(&p->out, "%s=", name);
+	else
+		printer_format(&p->out, "attribute %u=", v->ref);
 	type = attr ? attr->type : PALLAS_TYPE_NONE;
 	if (type > PALLAS_TYPE_REFERENCE)
 		type = PALLAS_TYPE_REFERENCE;
 	if (!attr || v->size != widths[type]) {
-		for (unsigned k = 0; k < v->size; k++) {
-			snprintf(number, sizeof(number), "%02x", v->bytes[k]);
-			put_text(p, number);
-		}
+		for (unsigned k = 0; k < v->size; k++)
+			printer_format(&p->out, "%02x", v->bytes[k]);
 		return;
 	}
 	memcpy(&u, v->bytes, v->size);
@@ -303,8 +270,7 @@ static void put_value(struct printer *p, const struct pallas_archive *a,
 	case PALLAS_TYPE_I32:
 	case PALLAS_TYPE_I64:
 		i = (int64_t)(u << (64 - 8 * v->size)) >> (64 - 8 * v->size);
-		snprintf(number, sizeof(number), "%" PRId64, i);
-		put_text(p, number);
+		printer_format(&p->out, "%" PRId64, i);
 		break;
 	case PALLAS_TYPE_FLOAT:
 		memcpy(&f, v->bytes, sizeof(f));
@@ -316,36 +282,32 @@ static void put_value(struct printer *p, const struct pallas_archive *a,
 		break;
 	case PALLAS_TYPE_STRING:
 		text = pallas_string(&p->trace, a, (uint32_t)u);
-		put_text(p, text ? text : "?");
+		printer_text(&p->out, text ? text : "?");
 		break;
 	default:
-		snprintf(number, sizeof(number), "%" PRIu64, u);
-		put_text(p, number);
+		printer_format(&p->out, "%" PRIu64, u);
 	}
 }
 
 /* Prints the attribute lists of one event entry, one line each. */
-static int print_lists(struct printer *p, const struct pallas_thread *t,
-		       const struct pallas_event *e)
+static int print_lists(struct print *p, const struct pallas_thread *t, const struct pallas_event *e)
 {
 	const uint8_t *at = e->attributes;
 	struct pallas_list list;
 	struct pallas_value v;
-	char head[96];
 	int got;
 
 	while ((got = pallas_list_next(e, &at, &list)) == 1) {
 		const char *between = "";
 
-		snprintf(head, sizeof(head), "%u\t%u\tE%u\t%d\t", t->archive->id, t->id, e->id,
-			 list.occurrence);
-		put_text(p, head);
+		printer_format(&p->out, "%u\t%u\tE%u\t%d\t", t->archive->id, t->id, e->id,
+			       list.occurrence);
 		while ((got = pallas_value_next(&list, &v)) == 1) {
-			put_text(p, between);
+			printer_text(&p->out, between);
 			put_value(p, t->archive, &v);
 			between = "; ";
 		}
-		put_text(p, "\n");
+		printer_text(&p->out, "\n");
 		if (got < 0)
 			break;
 	}
@@ -355,9 +317,9 @@ static int print_lists(struct printer *p, const struct pallas_thread *t,
 	return got;
 }
 
-static int print_attributes(struct printer *p)
+static int print_attributes(struct print *p)
 {
-	put_text(p, "#archive\tthread\tevent\toccurrence\tvalues\n");
+	printer_text(&p->out, "#archive\tthread\tevent\toccurrence\tvalues\n");
 	for (size_t i = 0; i < p->trace.nthreads; i++) {
 		struct pallas_thread *t = &p->trace.threads[i];
 		int err = pallas_thread_load(&p->trace, t);
@@ -380,34 +342,22 @@ static int print_attributes(struct printer *p)
 
 int pallas_print(const struct pallas_options *o)
 {
-	struct printer *p = calloc(1, sizeof(*p));
-	int err;
+	struct print p = {.o = o};
+	int closed, err = pallas_open(&p.trace, o->from, o->memory);
 
-	if (!p) {
-		log_no_memory("while starting");
-		return 1;
-	}
-	p->o = o;
-	err = pallas_open(&p->trace, o->from, o->memory);
 	if (err)
-		goto out;
-	p->tails = calloc(p->trace.nthreads + 1, sizeof(*p->tails));
-	if (!p->tails)
-		err = no_memory(p);
+		return 1;
+	p.tails = calloc(p.trace.nthreads + 1, sizeof(*p.tails));
+	if (!p.tails || printer_open(&p.out, STDOUT_FILENO))
+		err = no_memory(&p);
 	else if (o->attributes)
-		err = print_attributes(p);
+		err = print_attributes(&p);
 	else if (o->tsv || o->threads)
-		err = print_threads(p);
+		err = print_threads(&p);
 	else
-		err = print_merged(p);
-	flush(p);
-	if (p->err) {
-		log_error("cannot write the output: %s", strerror(-p->err));
-		err = p->err;
-	}
-	free(p->tails);
-	pallas_close(&p->trace);
-out:
-	free(p);
-	return err || flush_stdout() ? 1 : 0;
+		err = print_merged(&p);
+	closed = printer_close(&p.out);
+	free(p.tails);
+	pallas_close(&p.trace);
+	return err || closed ? 1 : 0;
 }

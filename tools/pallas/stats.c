@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/pallas/region_map.h"
-#include "tools/pallas/inline_regions.h"
 #include "tools/pallas/pallas_command.h"
 #include "trace/base/log.h"
 #include "trace/pallas/read/archive.h"
@@ -117,7 +115,7 @@ static int regions_collect(struct regions *r, const struct thread_grammar *g)
 
 	r->rows = calloc(g->nevents + 1, sizeof(*r->rows));
 	if (!r->rows)
-		return -1;
+		return log_no_memory("for the table of regions");
 	for (size_t i = 0; i < g->nevents; i++) {
 		const struct pallas_event *e = &g->events[i];
 
@@ -173,44 +171,42 @@ static void region_add(struct region *row, const struct pallas_sequence *s)
 	row->excl_high += high;
 }
 
-/* Reads the summaries of regions with calls outside the sequences. */
+/* Reads the summaries of regions with calls outside the sequences: PALLAS_KEY_SUMMARY. */
 static int regions_summaries(struct regions *r, const struct pallas_trace *trace,
 			     const struct pallas_thread *t)
 {
-	struct region_summary *rows;
+	enum { REGION, CALLS, INLINED, MIN, MAX, SUM, EXCL_MIN, EXCL_MAX, EXCL_SUM, COLUMNS };
 	const char *text;
 	char key[64];
-	size_t n;
 
 	snprintf(key, sizeof(key), PALLAS_KEY_SUMMARY, t->id);
 	text = pallas_metadata(&t->archive->part, key);
-	if (!text)
-		return 0;
-	rows = pallas_summary_parse(text, &n);
-	if (!rows) {
-		log_error("%s/archive_%u/" PALLAS_ARCHIVE ": the summary of thread %u is damaged",
-			  trace->path, t->archive->id, t->id);
-		return -1;
-	}
-	for (size_t i = 0; i < n; i++) {
-		struct region *row = region_of(r, rows[i].region);
+	for (; text && *text; text += strspn(text, "\n")) {
+		uint64_t v[COLUMNS];
+		struct region *row;
 
+		for (unsigned i = 0; i < COLUMNS; i++) {
+			char *end;
+
+			v[i] = strtoull(text, &end, 10);
+			if (end == text) {
+				log_error("%s/archive_%u/" PALLAS_ARCHIVE
+					  ": the summary of thread %u is damaged",
+					  trace->path, t->archive->id, t->id);
+				return -EBADMSG;
+			}
+			text = end;
+		}
+		row = region_of(r, (uint32_t)v[REGION]);
 		if (!row)
 			continue;
-		*row = (struct region){
-			.ref = row->ref,
-			.entered = row->entered,
-			.calls = rows[i].calls,
-			.min = rows[i].min,
-			.max = rows[i].max,
-			.low = rows[i].sum,
-			.high = rows[i].sum,
-			.excl_low = rows[i].excl_sum,
-			.excl_high = rows[i].excl_sum,
-			.summary = true,
-		};
+		row->calls = v[CALLS];
+		row->min = v[MIN];
+		row->max = v[MAX];
+		row->low = row->high = v[SUM];
+		row->excl_low = row->excl_high = v[EXCL_SUM];
+		row->summary = true;
 	}
-	free(rows);
 	return 0;
 }
 
@@ -314,7 +310,7 @@ static int show_loops(const struct pallas_trace *trace, const struct pallas_thre
 	char text[200], name[NAME_BYTES];
 
 	if (!rows)
-		return -1;
+		return log_no_memory("while reading %s", trace->path);
 	for (size_t i = 0; i < g->nsequences; i++)
 		rows[i].sequence = (uint32_t)i;
 	for (size_t i = 0; i < g->nloops; i++) {
