@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "trace/loom/stats/run_stats_load.h"
+#include "trace/loom/stats/run_stats.h"
 
 #define LLU(v) ((unsigned long long)(v))
 

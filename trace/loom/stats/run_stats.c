@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * run_stats: see run_stats.h. Each form is a table of its keys; a line of the table has a function
+ * that reads the value. Unknown keys are skipped, repeated keys are a mistake.
+ */
 #include "trace/loom/stats/run_stats.h"
 
 #include <errno.h>
@@ -8,19 +12,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/array.h"
+#include "trace/base/json_tokens.h"
 #include "trace/base/log.h"
-#include "trace/loom/stats/run_stats_load.h"
+#include "trace/base/units.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define LLU(v)	     ((unsigned long long)(v))
+#define LLU(v)	       ((unsigned long long)(v))
+#define COUNT(array)   (sizeof(array) / sizeof((array)[0]))
+#define LINE_MAX_BYTES 4096
 
 #define COUNTER_NAME(name, key) [STATS_##name] = #key,
 const char *const stats_counter_names[STATS_NCOUNTERS] = {STATS_COUNTERS(COUNTER_NAME)};
 #define METRIC_NAME(name, key) [STATS_M_##name] = #key,
 const char *const stats_metric_names[STATS_NMETRICS] = {STATS_METRICS(METRIC_NAME)};
 
-_Static_assert(STATS_NCOUNTERS <= 64, "a bit for each counter");
-_Static_assert(STATS_NMETRICS <= 16, "a bit for each metric");
+#define BIT(counter) (1u << STATS_##counter)
+#define ALL_COUNTERS ((1u << STATS_NCOUNTERS) - 1)
 
 const char *stats_form_name(enum stats_form form)
 {
@@ -32,15 +39,46 @@ const char *stats_form_name(enum stats_form form)
 	return names[form];
 }
 
-/* ---- fields ---- */
+struct loader {
+	struct run_stats *p;
+	struct loom_violations *findings;
+	struct inflow in;
+	struct tokens t;
+	struct stats_snapshot *snapshot; /* the present one */
+};
 
-bool stats_read_members(struct stats_loader *l, const struct stats_field *fields, size_t n,
-			void *to, uint64_t *seen)
+/* A key, and its value. */
+struct field {
+	const char *key;
+	/* reads the value into the member at `at` of `to`, or into the counter or metric `at` */
+	bool (*read)(struct loader *l, void *to, const struct field *f);
+	size_t at, size;
+	const struct field *fields;	   /* of an object: `size` of them */
+	const char *const *names;	   /* of a choice: `size` of them */
+	const char *wrong;		   /* of a choice, or a list: the mistake */
+	bool (*element)(struct loader *l); /* of an array or a list */
+};
+
+/* The place of a member: offset and size. */
+#define IN(type, member)                                                                           \
+	.at = offsetof(struct type, member), .size = sizeof(((struct type *)0)->member)
+#define OBJECT_OF(table) .read = read_object, .size = COUNT(table), .fields = (table)
+#define ARRAY_OF(function)                                                                         \
+	.read = read_array, .element = (function), .wrong = "this must be an array"
+#define LIST_OF(function)                                                                          \
+	.read = read_list, .element = (function), .wrong = "this must be a list or null"
+#define SUM(counter)                                                                               \
+	offsetof(struct run_stats, sums) + STATS_##counter * sizeof(struct stats_number)
+
+/* ---- values ---- */
+
+/* Reads the members of an object after its brace. *seen, 0 before, gets a bit for each field. */
+static bool read_members(struct loader *l, const struct field *fields, size_t n, void *to,
+			 uint64_t *seen)
 {
 	const char *key;
 	int more;
 
-	*seen = 0;
 	while ((more = tokens_key(&l->t, &key)) > 0) {
 		size_t i = 0;
 
@@ -54,60 +92,85 @@ bool stats_read_members(struct stats_loader *l, const struct stats_field *fields
 		if (*seen & 1ull << i)
 			return tokens_refuse(&l->t, "a key twice in one object");
 		*seen |= 1ull << i;
-		if (!fields[i].read(l, (char *)to + fields[i].offset, fields[i].key))
+		if (!fields[i].read(l, to, &fields[i]))
 			return false;
 	}
 	return more == 0;
 }
 
-bool stats_read_object(struct stats_loader *l, const struct stats_field *fields, size_t n, void *to,
-		       uint64_t *seen)
+/* Reads an object, of which *seen then has the members. */
+static bool read_fields(struct loader *l, const struct field *fields, size_t n, void *to,
+			uint64_t *seen)
 {
 	struct token v;
 
+	*seen = 0;
 	if (!tokens_value(&l->t, &v))
 		return false;
 	if (v.type != TOKEN_OBJECT)
 		return tokens_refuse(&l->t, "this must be an object");
-	return stats_read_members(l, fields, n, to, seen);
+	return read_members(l, fields, n, to, seen);
 }
 
-bool stats_read_array(struct stats_loader *l, bool (*element)(struct stats_loader *l))
+static bool read_object(struct loader *l, void *to, const struct field *f)
+{
+	uint64_t seen;
+
+	return read_fields(l, f->fields, f->size, to, &seen);
+}
+
+/* Reads the elements of an array; null is one without elements if `nullable`. */
+static bool read_elements(struct loader *l, const struct field *f, bool nullable)
 {
 	struct token v;
 	int more;
 
 	if (!tokens_value(&l->t, &v))
 		return false;
+	if (nullable && v.type == TOKEN_NULL)
+		return true;
 	if (v.type != TOKEN_ARRAY)
-		return tokens_refuse(&l->t, "this must be an array");
+		return tokens_refuse(&l->t, f->wrong);
 	while ((more = tokens_element(&l->t)) > 0) {
-		if (!element(l))
+		if (!f->element(l))
 			return false;
 	}
+	l->snapshot = NULL;
 	return more == 0;
 }
 
-bool stats_read_choice(struct stats_loader *l, const char *const *names, size_t n,
-		       const char *wrong, int *which)
+static bool read_array(struct loader *l, void *to, const struct field *f)
+{
+	(void)to;
+	return read_elements(l, f, false);
+}
+
+static bool read_list(struct loader *l, void *to, const struct field *f)
+{
+	(void)to;
+	return read_elements(l, f, true);
+}
+
+/* Reads a string that is one of the names, as their index. */
+static bool read_choice(struct loader *l, void *to, const struct field *f)
 {
 	struct token v;
 
 	if (!tokens_value(&l->t, &v))
 		return false;
-	for (size_t i = 0; v.type == TOKEN_STRING && i < n; i++) {
-		if (!strcmp(v.text, names[i])) {
-			*which = (int)i;
+	for (size_t i = 0; v.type == TOKEN_STRING && i < f->size; i++) {
+		if (!strcmp(v.text, f->names[i])) {
+			*(int *)((char *)to + f->at) = (int)i;
 			return true;
 		}
 	}
-	return tokens_refuse(&l->t, wrong);
+	return tokens_refuse(&l->t, f->wrong);
 }
 
 /* Reports P2: the value of `key` is not a counter. */
-static void no_counter(struct stats_loader *l, const char *key)
+static void no_counter(struct loader *l, const char *key)
 {
-	struct loom_place place = {l->perf->path, LOOM_NOWHERE, inflow_tell(&l->in)};
+	struct loom_place place = {l->p->path, LOOM_NOWHERE, inflow_tell(&l->in)};
 	char name[64] = "";
 
 	if (l->snapshot)
@@ -117,17 +180,16 @@ static void no_counter(struct stats_loader *l, const char *key)
 			   key);
 }
 
-/* Reads a counter; *given is true for a valid one. Skips arrays and objects. */
-static bool counter(struct stats_loader *l, const char *key, uint64_t *out, bool *given)
+/* Reads a number; n->given is true for a valid one. Skips arrays and objects. */
+static bool read_counter(struct loader *l, const char *key, struct stats_number *n)
 {
 	struct token v;
 
-	*given = false;
+	n->given = false;
 	if (!tokens_value(&l->t, &v))
 		return false;
 	if (token_fits(&v, UINT64_MAX)) {
-		*out = v.integer;
-		*given = true;
+		*n = (struct stats_number){v.integer, true};
 		return true;
 	}
 	no_counter(l, key);
@@ -136,155 +198,129 @@ static bool counter(struct stats_loader *l, const char *key, uint64_t *out, bool
 	return true;
 }
 
-bool stats_number(struct stats_loader *l, void *to, const char *key)
+/* A struct stats_number. */
+static bool read_number(struct loader *l, void *to, const struct field *f)
 {
-	struct stats_number *n = to;
-
-	return counter(l, key, &n->v, &n->given);
+	return read_counter(l, f->key, (struct stats_number *)((char *)to + f->at));
 }
 
-bool stats_counter_value(struct stats_loader *l, enum stats_counter which, const char *key)
+static void set_counter(struct stats_snapshot *s, size_t counter, struct stats_number n)
 {
-	bool given;
+	s->counters[counter] = n.v;
+	s->has_counter |= (uint32_t)n.given << counter;
+	s->bad_counter |= (uint32_t)!n.given << counter;
+}
 
-	if (!counter(l, key, &l->snapshot->counters[which], &given))
+/* A counter of the present snapshot. */
+static bool read_snapshot_counter(struct loader *l, void *to, const struct field *f)
+{
+	struct stats_number n = {.v = 0};
+
+	(void)to;
+	if (!read_counter(l, f->key, &n))
 		return false;
-	l->snapshot->has_counter |= (uint64_t)given << which;
-	l->snapshot->bad_counter |= (uint64_t)!given << which;
+	set_counter(l->snapshot, f->at, n);
 	return true;
 }
 
-bool stats_real(struct stats_loader *l, void *to, const char *key)
+/* A real number, or null: NaN. */
+static bool read_real(struct loader *l, double *out)
 {
-	double *out = to;
 	struct token v;
 
-	(void)key;
 	if (!tokens_value(&l->t, &v))
 		return false;
-	if (v.type == TOKEN_NULL)
-		*out = NAN;
-	else if (v.type == TOKEN_NUMBER)
-		*out = token_real(&v);
-	else
+	if (v.type != TOKEN_NULL && v.type != TOKEN_NUMBER)
 		return tokens_refuse(&l->t, "this must be a number or null");
+	*out = v.type == TOKEN_NULL ? (double)NAN : token_real(&v);
 	return true;
 }
 
-bool stats_metric_value(struct stats_loader *l, enum stats_metric which, const char *key)
+/* A metric of the present snapshot. */
+static bool read_metric(struct loader *l, void *to, const struct field *f)
 {
-	if (!stats_real(l, &l->snapshot->metrics[which], key))
-		return false;
-	l->snapshot->has_metric |= (uint16_t)(1u << which);
-	return true;
+	(void)to;
+	l->snapshot->has_metric |= (uint16_t)(1u << f->at);
+	return read_real(l, &l->snapshot->metrics[f->at]);
 }
 
-bool stats_text(struct stats_loader *l, void *to, const char *key)
+static bool read_overhead(struct loader *l, void *to, const struct field *f)
 {
-	char **out = to;
-	struct token v;
-
-	(void)key;
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (v.type == TOKEN_NULL)
-		return true;
-	if (v.type != TOKEN_STRING)
-		return tokens_refuse(&l->t, "this must be a string");
-	free(*out);
-	*out = strdup(v.text);
-	return *out ? true : tokens_no_memory(&l->t);
+	(void)to;
+	(void)f;
+	l->p->has_config_overhead = true;
+	return read_real(l, &l->p->config_overhead);
 }
 
-bool stats_bool(struct stats_loader *l, void *to, const char *key)
+/* These only check the type of a value that nobody needs. */
+static bool check_text(struct loader *l, void *to, const struct field *f)
 {
 	struct token v;
 
-	(void)key;
+	(void)to;
+	(void)f;
 	if (!tokens_value(&l->t, &v))
 		return false;
-	if (v.type != TOKEN_BOOL)
-		return tokens_refuse(&l->t, "this must be true or false");
-	*(bool *)to = v.truth;
-	return true;
+	return v.type == TOKEN_NULL || v.type == TOKEN_STRING ||
+	       tokens_refuse(&l->t, "this must be a string");
 }
 
-static bool identifier(struct stats_loader *l, uint64_t most, uint64_t *out)
+static bool check_bool(struct loader *l, void *to, const struct field *f)
 {
+	struct token v;
+
+	(void)to;
+	(void)f;
+	if (!tokens_value(&l->t, &v))
+		return false;
+	return v.type == TOKEN_BOOL || tokens_refuse(&l->t, "this must be true or false");
+}
+
+/* An id: an unsigned integer of 2, 4 or 8 bytes. */
+static bool read_id(struct loader *l, void *to, const struct field *f)
+{
+	uint64_t most = UINT64_MAX >> (64 - 8 * f->size);
+	void *at = (char *)to + f->at;
 	struct token v;
 
 	if (!tokens_value(&l->t, &v))
 		return false;
 	if (!token_fits(&v, most))
-		return tokens_refuse(&l->t,
-				     "this must be an integer that is not negative and fits its "
-				     "field");
-	*out = v.integer;
+		return tokens_refuse(&l->t, "this must be an integer that is not negative and fits "
+					    "its field");
+	if (f->size == sizeof(uint16_t))
+		*(uint16_t *)at = (uint16_t)v.integer;
+	else if (f->size == sizeof(uint32_t))
+		*(uint32_t *)at = (uint32_t)v.integer;
+	else
+		*(uint64_t *)at = v.integer;
 	return true;
 }
 
-bool stats_u64(struct stats_loader *l, void *to, const char *key)
+/* ---- snapshots ---- */
+
+/* Appends a snapshot, all zero; NULL out of memory. */
+static struct stats_snapshot *new_snapshot(struct loader *l)
 {
-	(void)key;
-	return identifier(l, UINT64_MAX, to);
-}
-
-bool stats_u32(struct stats_loader *l, void *to, const char *key)
-{
-	uint64_t v = 0;
-
-	(void)key;
-	if (!identifier(l, UINT32_MAX, &v))
-		return false;
-	*(uint32_t *)to = (uint32_t)v;
-	return true;
-}
-
-bool stats_u16(struct stats_loader *l, void *to, const char *key)
-{
-	uint64_t v = 0;
-
-	(void)key;
-	if (!identifier(l, UINT16_MAX, &v))
-		return false;
-	*(uint16_t *)to = (uint16_t)v;
-	return true;
-}
-
-struct stats_snapshot *stats_new_snapshot(struct stats_loader *l)
-{
-	struct run_stats *p = l->perf;
-
-	if (p->nsnapshots == l->snapshot_room) {
-		size_t room = l->snapshot_room ? 2 * l->snapshot_room : 16;
-		struct stats_snapshot *list = reallocarray(p->snapshots, room, sizeof(*list));
-
-		if (!list) {
-			tokens_no_memory(&l->t);
-			return NULL;
-		}
-		p->snapshots = list;
-		l->snapshot_room = room;
+	l->snapshot = ARRAY_ADD(l->p->snapshots, l->p->nsnapshots);
+	if (!l->snapshot) {
+		tokens_no_memory(&l->t);
+		return NULL;
 	}
-	l->snapshot = &p->snapshots[p->nsnapshots++];
-	memset(l->snapshot, 0, sizeof(*l->snapshot));
-	l->snapshot->offset = inflow_tell(&l->in);
+	*l->snapshot = (struct stats_snapshot){.offset = inflow_tell(&l->in)};
 	return l->snapshot;
 }
 
 const char *stats_called(const struct stats_snapshot *s, char *out, size_t size)
 {
-	int n = 0;
+	char core[64] = "", node[16] = "";
 
 	if (s->has_core)
-		n = snprintf(out, size, "core %u epoch %" PRIu32 " inv %" PRIu64 " ", s->core_id,
-			     s->epoch_id, s->invocation_id);
-	if (n < 0 || (size_t)n >= size)
-		return out;
-	if (s->scope == STATS_CORE)
-		snprintf(out + n, size - (size_t)n, "all nodes");
-	else
-		snprintf(out + n, size - (size_t)n, "node %" PRIu32, s->hw_node_id);
+		snprintf(core, sizeof(core), "core %u epoch %" PRIu32 " inv %" PRIu64 " ",
+			 s->core_id, s->epoch_id, s->invocation_id);
+	if (s->scope == STATS_NODE)
+		snprintf(node, sizeof(node), "%" PRIu32, s->hw_node_id);
+	snprintf(out, size, "%s%s%s", core, s->scope == STATS_CORE ? "all nodes" : "node ", node);
 	return out;
 }
 
@@ -293,10 +329,12 @@ struct loom_place stats_place(const struct run_stats *p, const struct stats_snap
 	return (struct loom_place){p->path, LOOM_NOWHERE, s ? s->offset : LOOM_NOWHERE};
 }
 
-void stats_want(struct stats_loader *l, const struct stats_snapshot *s, uint64_t wanted)
+/* Reports P2 for missing counters of the present snapshot. */
+static void want_counters(struct loader *l, uint32_t wanted)
 {
-	struct loom_place place = stats_place(l->perf, s);
-	uint64_t missing = wanted & ~(s->has_counter | s->bad_counter);
+	const struct stats_snapshot *s = l->snapshot;
+	struct loom_place place = stats_place(l->p, s);
+	uint32_t missing = wanted & ~(s->has_counter | s->bad_counter);
 	char name[64];
 
 	for (int c = 0; c < STATS_NCOUNTERS; c++) {
@@ -307,10 +345,645 @@ void stats_want(struct stats_loader *l, const struct stats_snapshot *s, uint64_t
 	}
 }
 
+/* Reports P2 for a missing number of the run. */
+static void want_number(struct loader *l, const struct stats_number *n, const char *key)
+{
+	struct loom_place place = stats_place(l->p, NULL);
+
+	if (!n->given)
+		loom_violation_add(l->findings, LOOM_P2, &place, "no %s", key);
+}
+
+/* ---- upstream's JSON ---- */
+
+static bool read_node(struct loader *l)
+{
+	static const struct field fields[] = {
+		{"nodeIndex", read_id, IN(stats_snapshot, hw_node_id)},
+		{"activeCycles", read_snapshot_counter, .at = STATS_ACTIVE_CYCLES},
+		{"stallCyclesIn", read_snapshot_counter, .at = STATS_STALL_CYCLES_IN},
+		{"stallCyclesOut", read_snapshot_counter, .at = STATS_STALL_CYCLES_OUT},
+		{"tokensIn", read_snapshot_counter, .at = STATS_TOKENS_IN},
+		{"tokensOut", read_snapshot_counter, .at = STATS_TOKENS_OUT},
+		{"configWrites", read_snapshot_counter, .at = STATS_CONFIG_WRITES},
+		{"utilization", read_metric, .at = STATS_M_UTILIZATION},
+		{"inputStallRatio", read_metric, .at = STATS_M_INPUT_STALL},
+		{"outputStallRatio", read_metric, .at = STATS_M_OUTPUT_STALL},
+		{"throughputProxy", read_metric, .at = STATS_M_THROUGHPUT},
+	};
+	struct stats_snapshot *s = new_snapshot(l);
+	uint64_t seen;
+
+	if (!s || !read_fields(l, fields, COUNT(fields), s, &seen))
+		return false;
+	if (!(seen & 1))
+		return tokens_refuse(&l->t, "this node has no nodeIndex");
+	want_counters(l, ALL_COUNTERS & ~BIT(TOTAL_CYCLES));
+	return true;
+}
+
+static bool load_legacy(struct loader *l)
+{
+	static const struct field summary[] = {
+		{"nodeCount", read_number, IN(run_stats, node_count)},
+		{"totalActiveCycles", read_number, .at = SUM(ACTIVE_CYCLES)},
+		{"totalStallInCycles", read_number, .at = SUM(STALL_CYCLES_IN)},
+		{"totalStallOutCycles", read_number, .at = SUM(STALL_CYCLES_OUT)},
+		{"totalTokensIn", read_number, .at = SUM(TOKENS_IN)},
+		{"totalTokensOut", read_number, .at = SUM(TOKENS_OUT)},
+		{"totalConfigWrites", read_number, .at = SUM(CONFIG_WRITES)},
+		{"configOverheadRatio", .read = read_overhead},
+		{"traceEventCount", read_number, IN(run_stats, event_count)},
+	};
+	static const struct field fields[] = {
+		{"success", .read = check_bool},
+		{"termination", .read = check_text},
+		{"errorMessage", .read = check_text},
+		{"totalCycles", read_number, IN(run_stats, total_cycles)},
+		{"configCycles", read_number, IN(run_stats, config_cycles)},
+		{"executionCycles", read_number, IN(run_stats, execution_cycles)},
+		{"nodePerf", ARRAY_OF(read_node)},
+		{"summary", OBJECT_OF(summary)},
+	};
+	uint64_t seen;
+
+	if (!read_fields(l, fields, COUNT(fields), l->p, &seen))
+		return false;
+	/* all versions have these; the first ones had fewer other keys */
+	want_number(l, &l->p->total_cycles, "totalCycles");
+	want_number(l, &l->p->config_cycles, "configCycles");
+	want_number(l, &l->p->execution_cycles, "executionCycles");
+	return true;
+}
+
+/* Reads a key of a module beside its names; `key` is NULL at its end. */
+static bool read_module_key(void *arg, struct tokens *t, const char *key,
+			    const struct loom_module *m)
+{
+	static const struct field fields[] = {
+		{"active_cycles", read_snapshot_counter, .at = STATS_ACTIVE_CYCLES},
+		{"stall_cycles_in", read_snapshot_counter, .at = STATS_STALL_CYCLES_IN},
+		{"stall_cycles_out", read_snapshot_counter, .at = STATS_STALL_CYCLES_OUT},
+		{"tokens_in", read_snapshot_counter, .at = STATS_TOKENS_IN},
+		{"tokens_out", read_snapshot_counter, .at = STATS_TOKENS_OUT},
+		{"config_writes", read_snapshot_counter, .at = STATS_CONFIG_WRITES},
+		{"dynamic_utilization", read_metric, .at = STATS_M_UTILIZATION},
+	};
+	struct loader *l = arg;
+
+	if (!l->snapshot && !new_snapshot(l))
+		return false;
+	if (!key) {
+		l->snapshot->hw_node_id = m->hw_node_id;
+		l->snapshot->has_core = !m->any_core;
+		l->snapshot->core_id = m->core_id;
+		want_counters(l, ALL_COUNTERS & ~BIT(TOTAL_CYCLES) & ~BIT(CONFIG_WRITES));
+		l->snapshot = NULL;
+		return true;
+	}
+	for (size_t i = 0; i < COUNT(fields); i++) {
+		if (!strcmp(key, fields[i].key))
+			return fields[i].read(l, NULL, &fields[i]);
+	}
+	return tokens_skip(t);
+}
+
+static bool read_modules(struct loader *l, void *to, const struct field *f)
+{
+	struct token v;
+
+	(void)to;
+	(void)f;
+	if (!tokens_value(&l->t, &v))
+		return false;
+	if (v.type != TOKEN_ARRAY)
+		return tokens_refuse(&l->t, "the modules must be an array");
+	return loom_modules_read(&l->p->modules, &l->t, read_module_key, l);
+}
+
+static bool load_gem5(struct loader *l)
+{
+	static const struct field fields[] = {
+		{"success", .read = check_bool},
+		{"termination", .read = check_text},
+		{"total_cycles", read_number, IN(run_stats, total_cycles)},
+		{"kernel_cycles", read_number, IN(run_stats, kernel_cycles)},
+		{"modules", .read = read_modules},
+	};
+	uint64_t seen;
+
+	if (!read_fields(l, fields, COUNT(fields), l->p, &seen))
+		return false;
+	want_number(l, &l->p->total_cycles, "total_cycles");
+	want_number(l, &l->p->kernel_cycles, "kernel_cycles");
+	return true;
+}
+
+/* ---- upstream's text ---- */
+
+/* Parses a decimal number without a suffix, or reports P2. */
+static struct stats_number parse_counter(struct loader *l, const char *key, const char *text)
+{
+	struct stats_number n = {.v = 0};
+
+	n.given = !units_parse_number(text, &n.v);
+	if (!n.given)
+		no_counter(l, key);
+	return n;
+}
+
+/* Reads a line of the run. *known is set for a key that only statistics have. */
+static bool run_line(struct loader *l, const char *key, const char *value, bool *known)
+{
+	static const struct {
+		const char *key;
+		size_t at;
+	} numbers[] = {
+		{"total_cycles", offsetof(struct run_stats, total_cycles)},
+		{"config_cycles", offsetof(struct run_stats, config_cycles)},
+		{"total_config_writes", SUM(CONFIG_WRITES)},
+		{"trace_event_count", offsetof(struct run_stats, event_count)},
+		{"perf_snapshot_count", offsetof(struct run_stats, snapshot_count)},
+	};
+
+	*known |= !strcmp(key, "success") || !strcmp(key, "termination");
+	for (size_t i = 0; i < COUNT(numbers); i++) {
+		struct stats_number *n = (struct stats_number *)((char *)l->p + numbers[i].at);
+
+		if (strcmp(key, numbers[i].key) != 0)
+			continue;
+		if (n->given)
+			return tokens_refuse(&l->t, "a key twice");
+		*n = parse_counter(l, key, value);
+		break;
+	}
+	return true; /* other keys are of other versions */
+}
+
+static bool node_value(struct loader *l, struct stats_snapshot *s, const char *key,
+		       const char *value, bool *named)
+{
+	static const struct {
+		const char *key;
+		enum stats_counter counter;
+	} counters[] = {
+		{"active", STATS_ACTIVE_CYCLES},       {"stall_in", STATS_STALL_CYCLES_IN},
+		{"stall_out", STATS_STALL_CYCLES_OUT}, {"tokens_in", STATS_TOKENS_IN},
+		{"tokens_out", STATS_TOKENS_OUT},      {"config_writes", STATS_CONFIG_WRITES},
+	};
+	uint64_t v;
+
+	if (!strcmp(key, "node")) {
+		if (units_parse_number(value, &v) || v > UINT32_MAX)
+			return tokens_refuse(&l->t, "a node is a number of 32 bits");
+		s->hw_node_id = (uint32_t)v;
+		*named = true;
+		return true;
+	}
+	for (size_t i = 0; i < COUNT(counters); i++) {
+		if (strcmp(key, counters[i].key) != 0)
+			continue;
+		set_counter(s, counters[i].counter, parse_counter(l, key, value));
+		break;
+	}
+	return true;
+}
+
+/* Parses "node=2 active=4 ..."; a blank may precede a value. */
+static bool node_line(struct loader *l, char *line)
+{
+	struct stats_snapshot *s = new_snapshot(l);
+	bool named = false;
+	char *at = line;
+
+	l->snapshot = NULL;
+	if (!s)
+		return false;
+	while (*at) {
+		char *key = at, *value = strchr(at, '='), *end;
+
+		if (!value)
+			return tokens_refuse(&l->t, "the line of a node consists of KEY=VALUE");
+		*value++ = '\0';
+		value += strspn(value, " \t");
+		end = value + strcspn(value, " \t");
+		at = end + strspn(end, " \t");
+		*end = '\0';
+		if (!node_value(l, s, key, value, &named))
+			return false;
+	}
+	if (!named)
+		return tokens_refuse(&l->t, "the line of a node starts with node=");
+	l->snapshot = s;
+	want_counters(l, ALL_COUNTERS & ~BIT(TOTAL_CYCLES));
+	l->snapshot = NULL;
+	return true;
+}
+
+static bool text_line(struct loader *l, char *line, bool *in_nodes, bool *known)
+{
+	char *colon;
+
+	line += strspn(line, " \t");
+	if (!*line)
+		return true;
+	if (!strcmp(line, "[node_perf]")) {
+		*in_nodes = true;
+		return true;
+	}
+	if (*in_nodes)
+		return node_line(l, line);
+	colon = strchr(line, ':');
+	if (!colon)
+		return tokens_refuse(&l->t,
+				     "no form of statistics that is known: neither JSON nor lines "
+				     "\"key: value\"");
+	*colon++ = '\0';
+	return run_line(l, line, colon + strspn(colon, " \t"), known);
+}
+
+/* Reads the next line without its end. Returns 1, 0 at the end of the file, -1 after a mistake. */
+static int next_line(struct loader *l, char line[LINE_MAX_BYTES])
+{
+	size_t len = 0;
+	int c = inflow_look(&l->in);
+
+	if (c < 0)
+		return 0;
+	while (c >= 0 && c != '\n') {
+		if (c == 0 || len + 1 >= LINE_MAX_BYTES) {
+			tokens_refuse(&l->t,
+				      "no form of statistics that is known: neither JSON nor text");
+			return -1;
+		}
+		line[len++] = (char)c;
+		inflow_skip(&l->in, 1);
+		c = inflow_look(&l->in);
+	}
+	if (c == '\n')
+		inflow_skip(&l->in, 1);
+	while (len > 0 && (line[len - 1] == '\r' || line[len - 1] == ' '))
+		len--;
+	line[len] = '\0';
+	return 1;
+}
+
+static bool load_text(struct loader *l)
+{
+	struct run_stats *p = l->p;
+	char line[LINE_MAX_BYTES];
+	bool in_nodes = false, known = false;
+	int more;
+
+	tokens_init(&l->t, &l->in);
+	while ((more = next_line(l, line)) > 0) {
+		if (!text_line(l, line, &in_nodes, &known))
+			return false;
+	}
+	if (more < 0 || l->in.error)
+		return false;
+	if (!p->total_cycles.given && !known)
+		return tokens_refuse(&l->t, "no form of statistics that is known");
+	p->form = STATS_TEXT;
+	want_number(l, &p->total_cycles, "total_cycles");
+	want_number(l, &p->config_cycles, "config_cycles");
+	return true;
+}
+
+/* ---- loom-perf ---- */
+
+static bool read_version(struct loader *l, void *to, const struct field *f)
+{
+	struct token v;
+
+	(void)to;
+	(void)f;
+	if (!tokens_value(&l->t, &v))
+		return false;
+	return (token_fits(&v, 1) && v.integer == 1) ||
+	       tokens_refuse(&l->t, "an unsupported version of the schema (1 is known)");
+}
+
+static bool check_mode(struct loader *l, void *to, const struct field *f)
+{
+	struct token v;
+
+	(void)to;
+	(void)f;
+	if (!tokens_value(&l->t, &v))
+		return false;
+	return v.type == TOKEN_NULL ||
+	       (v.type == TOKEN_STRING &&
+		(!strcmp(v.text, "full") || !strcmp(v.text, "summary"))) ||
+	       tokens_refuse(&l->t, "a mode is full or summary");
+}
+
+static bool read_clock(struct loader *l, void *to, const struct field *f)
+{
+	static const struct field fields[] = {{"period_ps", read_number, IN(run_stats, period_ps)}};
+	struct loom_place place = stats_place(l->p, NULL);
+	uint64_t seen;
+
+	(void)f;
+	if (!read_fields(l, fields, COUNT(fields), to, &seen))
+		return false;
+	l->p->bad_period = seen && l->p->period_ps.v == 0;
+	if (l->p->period_ps.given && l->p->bad_period)
+		loom_violation_add(l->findings, LOOM_P2, &place, "clock.period_ps is 0");
+	return true;
+}
+
+static bool read_kind(struct loader *l)
+{
+	struct token v;
+	uint8_t kind;
+
+	if (!tokens_value(&l->t, &v))
+		return false;
+	if (v.type != TOKEN_STRING || !loom_kind_parse(v.text, v.len, &kind))
+		return tokens_refuse(&l->t, "no such kind of record");
+	loom_controls_add_kind(&l->p->controls, kind);
+	return true;
+}
+
+static bool read_core(struct loader *l)
+{
+	struct token v;
+
+	if (!tokens_value(&l->t, &v))
+		return false;
+	if (!token_fits(&v, UINT16_MAX))
+		return tokens_refuse(&l->t, "a core is a number from 0 to 65535");
+	if (loom_controls_add_core(&l->p->controls, (uint16_t)v.integer) < 0)
+		return tokens_no_memory(&l->t);
+	return true;
+}
+
+static bool read_chosen_node(struct loader *l)
+{
+	const char *wrong;
+	struct token v;
+
+	if (!tokens_value(&l->t, &v))
+		return false;
+	if (v.type != TOKEN_STRING && v.type != TOKEN_NUMBER)
+		wrong = "a node is a number or \"CORE:NODE\"";
+	else if (strchr(v.text, ','))
+		wrong = "one node for each element";
+	else
+		wrong = loom_controls_nodes(&l->p->controls, v.text);
+	return !wrong || tokens_refuse(&l->t, wrong);
+}
+
+static bool read_sampling(struct loader *l, void *to, const struct field *f)
+{
+	static const struct field fields[] = {
+		{"keep", read_id, IN(loom_controls, keep)},
+		{"of", read_id, IN(loom_controls, of)},
+	};
+	struct loom_controls *c = &l->p->controls;
+	struct token v;
+	uint64_t seen = 0;
+
+	(void)to;
+	(void)f;
+	if (!tokens_value(&l->t, &v))
+		return false;
+	if (v.type == TOKEN_NULL)
+		return true;
+	if (v.type != TOKEN_OBJECT)
+		return tokens_refuse(&l->t, "sampling must be an object or null");
+	if (!read_members(l, fields, COUNT(fields), c, &seen))
+		return false;
+	if (seen != 3 || c->keep > c->of || c->of == 0)
+		return tokens_refuse(&l->t, "sampling keeps K of N, with K from 0 to N");
+	l->p->samples = c->keep < c->of;
+	return true;
+}
+
+/* ---- events ---- */
+
+/* An object of counts; `put` gets each of them with its key. */
+static bool read_breakdown(struct loader *l, uint64_t *sum, bool *given,
+			   bool (*put)(struct loader *, const char *, uint64_t))
+{
+	struct token v;
+	const char *key;
+	int more;
+
+	if (!tokens_value(&l->t, &v))
+		return false;
+	if (v.type == TOKEN_NULL)
+		return true;
+	if (v.type != TOKEN_OBJECT)
+		return tokens_refuse(&l->t, "this must be an object of counts");
+	*given = true;
+	while ((more = tokens_key(&l->t, &key)) > 0) {
+		char name[64];
+
+		if (strlen(key) >= sizeof(name))
+			return tokens_refuse(&l->t, "this name is too long");
+		memcpy(name, key, strlen(key) + 1);
+		if (!tokens_value(&l->t, &v))
+			return false;
+		if (!token_fits(&v, UINT64_MAX))
+			return tokens_refuse(&l->t, "a count is an integer from 0 on");
+		if (__builtin_add_overflow(*sum, v.integer, sum))
+			return tokens_refuse(&l->t, "these counts exceed 64 bits");
+		if (!put(l, name, v.integer))
+			return false;
+	}
+	return more == 0;
+}
+
+static bool put_dropped_kind(struct loader *l, const char *name, uint64_t n)
+{
+	uint8_t kind;
+
+	if (!loom_kind_parse(name, strlen(name), &kind))
+		return tokens_refuse(&l->t, "no such kind of record");
+	l->p->events.of_kind[kind] = n;
+	return true;
+}
+
+static bool put_dropped_core(struct loader *l, const char *name, uint64_t n)
+{
+	struct stats_account *e = &l->p->events;
+	const char *wrong;
+
+	if (n == 0)
+		return true;
+	wrong = strspn(name, "0123456789") != strlen(name)
+			? "a core is a number from 0 to 65535"
+			: loom_controls_cores(&e->dropped_cores, name);
+	if (wrong)
+		return tokens_refuse(&l->t, wrong);
+	if (!e->of_core)
+		e->of_core = calloc(UINT16_MAX + 1, sizeof(*e->of_core));
+	if (!e->of_core)
+		return tokens_no_memory(&l->t);
+	e->of_core[strtoul(name, NULL, 10)] = n;
+	return true;
+}
+
+static bool read_by_kind(struct loader *l, void *to, const struct field *f)
+{
+	struct stats_account *e = to;
+
+	(void)f;
+	return read_breakdown(l, &e->of_kinds, &e->by_kind, put_dropped_kind);
+}
+
+static bool read_by_core(struct loader *l, void *to, const struct field *f)
+{
+	struct stats_account *e = to;
+
+	(void)f;
+	return read_breakdown(l, &e->of_cores, &e->by_core, put_dropped_core);
+}
+
+static bool read_events(struct loader *l, void *to, const struct field *f)
+{
+	static const struct field fields[] = {
+		{"seen", read_number, IN(stats_account, seen)},
+		{"written", read_number, IN(stats_account, written)},
+		{"filtered", read_number, IN(stats_account, filtered)},
+		{"sampled_out", read_number, IN(stats_account, sampled_out)},
+		{"dropped", read_number, IN(stats_account, dropped)},
+		{"dropped_full", read_number, IN(stats_account, dropped_full)},
+		{"dropped_size", read_number, IN(stats_account, dropped_size)},
+		{"dropped_user", read_number, IN(stats_account, dropped_user)},
+		{"dropped_by_kind", .read = read_by_kind},
+		{"dropped_by_core", .read = read_by_core},
+	};
+	struct loom_place place = stats_place(l->p, NULL);
+	uint64_t seen;
+
+	(void)to;
+	(void)f;
+	l->p->events.given = true;
+	if (!read_fields(l, fields, COUNT(fields), &l->p->events, &seen))
+		return false;
+	for (size_t i = 0; i < 5; i++) { /* the breakdowns may be missing */
+		if (!(seen >> i & 1))
+			loom_violation_add(l->findings, LOOM_P2, &place, "events: no %s",
+					   fields[i].key);
+	}
+	return true;
+}
+
+/* ---- invocations, snapshots ---- */
+
+static bool read_invocation(struct loader *l)
+{
+	static const char *const statuses[] = {
+		[STATS_DONE] = "done", [STATS_ERROR] = "error", [STATS_CUT] = "cut"};
+	static const struct field fields[] = {
+		{"core_id", read_id, IN(stats_invocation, core_id)},
+		{"epoch_id", read_id, IN(stats_invocation, epoch_id)},
+		{"invocation_id", read_id, IN(stats_invocation, invocation_id)},
+		{"start_cycle", read_id, IN(stats_invocation, start_cycle)},
+		{"end_cycle", read_id, IN(stats_invocation, end_cycle)},
+		{"status", read_choice, .at = offsetof(struct stats_invocation, status),
+		 .size = COUNT(statuses), .names = statuses,
+		 .wrong = "a status is done, error or cut"},
+	};
+	struct stats_invocation v = {.core_id = 0}, *to;
+	uint64_t seen;
+
+	if (!read_fields(l, fields, COUNT(fields), &v, &seen))
+		return false;
+	if (seen != (1u << COUNT(fields)) - 1)
+		return tokens_refuse(&l->t, "this invocation lacks one of core_id, epoch_id, "
+					    "invocation_id, start_cycle, end_cycle, status");
+	if (v.end_cycle < v.start_cycle)
+		return tokens_refuse(&l->t, "this invocation ends before it starts");
+	to = ARRAY_ADD(l->p->invocations, l->p->ninvocations);
+	if (!to)
+		return tokens_no_memory(&l->t);
+	*to = v;
+	return true;
+}
+
+static bool read_snapshot(struct loader *l)
+{
+#define METRIC_FIELD(name, key)	 {#key, read_metric, .at = STATS_M_##name},
+#define COUNTER_FIELD(name, key) {#key, read_snapshot_counter, .at = STATS_##name},
+	static const struct field metrics[] = {STATS_METRICS(METRIC_FIELD)};
+	static const struct field fields[] = {
+		{"cycle", read_id, IN(stats_snapshot, cycle)},
+		{"epoch_id", read_id, IN(stats_snapshot, epoch_id)},
+		{"invocation_id", read_id, IN(stats_snapshot, invocation_id)},
+		{"core_id", read_id, IN(stats_snapshot, core_id)},
+		{"hw_node_id", read_id, IN(stats_snapshot, hw_node_id)},
+		{"metrics", OBJECT_OF(metrics)},
+		STATS_COUNTERS(COUNTER_FIELD)};
+	enum { F_CORE = 3, F_NODE = 4 };
+	struct stats_snapshot *s = new_snapshot(l);
+	struct loom_place place;
+	uint64_t seen;
+
+	if (!s || !read_fields(l, fields, COUNT(fields), s, &seen))
+		return false;
+	place = stats_place(l->p, s);
+	s->has_core = seen >> F_CORE & 1;
+	s->scope = seen >> F_NODE & 1 ? STATS_NODE : STATS_CORE;
+	for (int i = 0; i < F_NODE; i++) {
+		if (!(seen >> i & 1))
+			loom_violation_add(l->findings, LOOM_P2, &place, "a snapshot has no %s",
+					   fields[i].key);
+	}
+	want_counters(l, ALL_COUNTERS);
+	return true;
+}
+
+static bool load_loom(struct loader *l)
+{
+	static const struct field window[] = {
+		{"first_cycle", read_number, IN(run_stats, first_cycle)},
+		{"end_cycle", read_number, IN(run_stats, end_cycle)},
+		{"total_cycles", read_number, IN(run_stats, window_cycles)},
+	};
+	static const struct field controls[] = {
+		{"kinds", LIST_OF(read_kind)},
+		{"cores", LIST_OF(read_core)},
+		{"nodes", LIST_OF(read_chosen_node)},
+		{"sampling", .read = read_sampling},
+	};
+	enum { F_VERSION, F_SNAPSHOTS, F_STYLE };
+	static const struct field fields[] = {
+		[F_VERSION] = {"version", .read = read_version},
+		[F_SNAPSHOTS] = {"snapshots", ARRAY_OF(read_snapshot)},
+		[F_STYLE] = {"record_style", read_choice, .at = offsetof(struct run_stats, style),
+			     .size = LOOM_STYLES, .names = loom_style_names,
+			     .wrong = "an unknown record_style (cycle, edge and span are known)"},
+		{"producer", .read = check_text},
+		{"mode", .read = check_mode},
+		{"clock", .read = read_clock},
+		{"window", OBJECT_OF(window)},
+		{"controls", OBJECT_OF(controls)},
+		{"events", .read = read_events},
+		{"invocations", ARRAY_OF(read_invocation)},
+	};
+	struct loom_place place = stats_place(l->p, NULL);
+	uint64_t seen;
+
+	if (!read_fields(l, fields, COUNT(fields), l->p, &seen) || !tokens_end(&l->t))
+		return false;
+	l->p->has_style = seen >> F_STYLE & 1;
+	if (!(seen >> F_VERSION & 1))
+		return tokens_refuse(&l->t, "the schema has no version");
+	if (!(seen >> F_SNAPSHOTS & 1))
+		loom_violation_add(l->findings, LOOM_P2, &place, "no snapshots");
+	if (!l->p->events.given)
+		loom_violation_add(l->findings, LOOM_P2, &place, "no account of the events");
+	return true;
+}
+
 /* ---- which form ---- */
 
 /* Finds the form from the keys of the document. */
-static bool find_json_form(struct stats_loader *l)
+static bool find_json_form(struct loader *l)
 {
 	static const struct {
 		const char *key;
@@ -332,9 +1005,9 @@ static bool find_json_form(struct stats_loader *l)
 	while ((more = tokens_key(&l->t, &key)) > 0) {
 		bool is_schema = !strcmp(key, "schema");
 
-		for (size_t i = 0; i < COUNT(keys) && l->perf->form == STATS_UNKNOWN; i++) {
+		for (size_t i = 0; i < COUNT(keys) && l->p->form == STATS_UNKNOWN; i++) {
 			if (!strcmp(key, keys[i].key))
-				l->perf->form = keys[i].form;
+				l->p->form = keys[i].form;
 		}
 		if (!is_schema) {
 			if (!tokens_skip(&l->t))
@@ -350,11 +1023,11 @@ static bool find_json_form(struct stats_loader *l)
 					     "ovni-report counters");
 		if (v.type != TOKEN_STRING || strcmp(v.text, "loom-perf") != 0)
 			return tokens_refuse(&l->t, "an unknown schema (loom-perf is known)");
-		l->perf->form = STATS_LOOM;
+		l->p->form = STATS_LOOM;
 	}
 	if (more < 0 || !tokens_end(&l->t))
 		return false;
-	if (l->perf->form == STATS_UNKNOWN)
+	if (l->p->form == STATS_UNKNOWN)
 		return tokens_refuse(&l->t, "no form of statistics that is known");
 	inflow_seek(&l->in, 0);
 	tokens_init(&l->t, &l->in);
@@ -441,25 +1114,30 @@ static int find_joins(struct run_stats *p)
 	return 0;
 }
 
-static bool load(struct stats_loader *l)
+static bool load(struct loader *l)
 {
 	int c;
 
 	while ((c = inflow_look(&l->in)) == ' ' || c == '\t' || c == '\n' || c == '\r')
 		inflow_skip(&l->in, 1);
-	if (c != '{' && c != '[') {
-		tokens_init(&l->t, &l->in);
-		return stats_load_text(l);
-	}
+	if (c != '{' && c != '[')
+		return load_text(l);
 	if (!find_json_form(l))
 		return false;
-	return l->perf->form == STATS_LOOM ? stats_load_ours(l) : stats_load_json(l);
+	switch (l->p->form) {
+	case STATS_LEGACY:
+		return load_legacy(l) && tokens_end(&l->t);
+	case STATS_GEM5:
+		return load_gem5(l) && tokens_end(&l->t);
+	default:
+		return load_loom(l);
+	}
 }
 
 int run_stats_load(struct run_stats *p, int dirfd, const char *path,
 		   struct loom_violations *findings)
 {
-	struct stats_loader l = {.perf = p, .findings = findings};
+	struct loader l = {.p = p, .findings = findings};
 	int err;
 
 	memset(p, 0, sizeof(*p));
@@ -491,10 +1169,6 @@ int run_stats_load(struct run_stats *p, int dirfd, const char *path,
 void run_stats_free(struct run_stats *p)
 {
 	free(p->path);
-	free(p->producer);
-	free(p->mode);
-	free(p->termination);
-	free(p->error_message);
 	free(p->invocations);
 	free(p->snapshots);
 	loom_controls_free(&p->controls);

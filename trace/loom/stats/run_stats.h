@@ -62,8 +62,8 @@ enum stats_scope { STATS_NODE, STATS_CORE };
 struct stats_snapshot {
 	uint64_t counters[STATS_NCOUNTERS];
 	double metrics[STATS_NMETRICS]; /* NaN: null */
-	uint64_t has_counter;		/* a bit for each */
-	uint64_t bad_counter;		/* invalid values */
+	uint32_t has_counter;		/* a bit for each */
+	uint32_t bad_counter;		/* invalid values */
 	uint16_t has_metric;
 	enum stats_scope scope;
 	bool has_core;
@@ -105,7 +105,6 @@ struct stats_account {
 struct run_stats {
 	enum stats_form form;
 	char *path;
-	char *producer, *mode, *termination, *error_message; /* NULL: missing */
 	struct stats_number period_ps;
 	bool bad_period; /* invalid values */
 	enum loom_style style;
@@ -128,7 +127,6 @@ struct run_stats {
 	struct stats_number sums[STATS_NCOUNTERS]; /* of the nodes, from the file */
 	double config_overhead;			   /* NaN: missing */
 	bool has_config_overhead;
-	bool has_success, success;
 };
 
 /*
@@ -177,11 +175,10 @@ bool stats_agrees(const struct run_stats *p, double have, double want);
 bool stats_announces(const struct run_stats *p, const struct stats_snapshot *s,
 		     enum stats_metric m);
 
-/* ---- internal ---- */
+/* ---- for violations ---- */
 
-struct stats_loader;
-bool stats_load_json(struct stats_loader *l);
-bool stats_load_ours(struct stats_loader *l);
-bool stats_load_text(struct stats_loader *l);
+/* Writes the name of a snapshot for violations. Returns `out`. */
+const char *stats_called(const struct stats_snapshot *s, char *out, size_t size);
+struct loom_place stats_place(const struct run_stats *p, const struct stats_snapshot *s);
 
 #endif

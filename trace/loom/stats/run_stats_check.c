@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/loom/stats/run_stats_load.h"
+#include "trace/loom/stats/run_stats.h"
 
 #define LLU(v) ((unsigned long long)(v))
 
