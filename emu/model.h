@@ -76,6 +76,7 @@ struct model {
 	uint16_t lint_channel; /* the stack that must be empty at the end (-l) */
 	const char *lint;      /* its contents in messages: "subsystems"; NULL: not checked */
 	const struct breakdown_page *breakdown;
+	uint16_t types_channel; /* of a model with tasks: shows the labels of task types */
 
 	/*
 	 * The hooks, in the order of their calls; each may be NULL. They return 0, or -errno after
@@ -108,6 +109,10 @@ struct model_state {
 	struct tasks *tasks; /* of a model with tasks (task.h), from its start on */
 	void *data;	     /* owned by the model */
 };
+
+/* The fields of struct model for a table of channels and of events. */
+#define CHANNELS(table) .channels = table, .nchannels = sizeof(table) / sizeof((table)[0])
+#define EVENTS(table)	.events = table, .nevents = sizeof(table) / sizeof((table)[0])
 
 extern const struct model model_nanos6, model_kernel, model_ovni, model_openmp, model_nosv,
 	model_bpf;

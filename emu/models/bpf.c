@@ -54,11 +54,9 @@ static const struct value_label waker_values[] = {
 
 #define MARK_LOST 92
 
-#define SCHEDULER_CHANNEL(number, view, name, labels)                                              \
-	{                                                                                          \
-		.type = number, .kind = CHANNEL_SINGLE, .repeats = true, .track = TRACK_ANY,       \
-		.policy = POLICY_SKIP, .label = name, .alone = true, .cpu = view, .values = labels \
-	}
+#define SCHEDULER_CHANNEL(number, view, text, labels)                                              \
+	CHANNEL_PAGE(number, text, SINGLE, ANY, SKIP, .repeats = true, .alone = true, .cpu = view, \
+		     .values = labels)
 
 static const struct channel_page channels[] = {
 	[REASON] = SCHEDULER_CHANNEL(300, CPU_NONE, "Thread: why off the CPU", NULL),
@@ -410,8 +408,7 @@ static void close_bpf(struct model_state *state)
 const struct model model_bpf = {
 	.name = "bpf",
 	.extension = true,
-	.channels = channels,
-	.nchannels = sizeof(channels) / sizeof(channels[0]),
+	CHANNELS(channels),
 	.metadata = metadata,
 	.start = start,
 	.watch = watch,

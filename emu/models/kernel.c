@@ -7,15 +7,8 @@
 #include "emu/model.h"
 #include "emu/track.h"
 
-enum { CONTEXT_SWITCH };
-
 static const struct channel_page channels[] = {
-	[CONTEXT_SWITCH] = {.type = 45,
-			    .name = "context switch",
-			    .kind = CHANNEL_STACK,
-			    .track = TRACK_ANY,
-			    .policy = POLICY_SKIP,
-			    .label = "Kernel context switch"},
+	CHANNEL_PAGE(45, "Kernel context switch", STACK, ANY, SKIP, .name = "context switch"),
 };
 
 /* KCO, KCI */
@@ -37,8 +30,6 @@ static const struct model_event events[] = {
 
 const struct model model_kernel = {
 	.name = "kernel",
-	.channels = channels,
-	.nchannels = sizeof(channels) / sizeof(channels[0]),
-	.events = events,
-	.nevents = sizeof(events) / sizeof(events[0]),
+	CHANNELS(channels),
+	EVENTS(events),
 };

@@ -8,39 +8,19 @@
 
 #include "emu/model.h"
 
-static const struct channel_page mpi_function = {
-	.type = 25,
-	.name = "function",
-	.kind = CHANNEL_STACK,
-	.track = TRACK_RUNNING,
-	.policy = POLICY_SKIP,
-	.label = "MPI function",
+static const struct channel_page mpi[] = {
+	CHANNEL_PAGE(25, "MPI function", STACK, RUNNING, SKIP, .name = "function"),
+};
+static const struct channel_page nodes[] = {
+	CHANNEL_PAGE(30, "NODES subsystem", STACK, ACTIVE, SKIP, .name = "subsystem"),
+};
+static const struct channel_page tampi[] = {
+	CHANNEL_PAGE(20, "TAMPI subsystem", STACK, ACTIVE, SKIP, .name = "subsystem"),
 };
 
-static const struct channel_page nodes_subsystem = {
-	.type = 30,
-	.name = "subsystem",
-	.kind = CHANNEL_STACK,
-	.track = TRACK_ACTIVE,
-	.policy = POLICY_SKIP,
-	.label = "NODES subsystem",
-};
-
-static const struct channel_page tampi_subsystem = {
-	.type = 20,
-	.name = "subsystem",
-	.kind = CHANNEL_STACK,
-	.track = TRACK_ACTIVE,
-	.policy = POLICY_SKIP,
-	.label = "TAMPI subsystem",
-};
-
-static const struct model model_mpi = {
-	.name = "mpi", .channels = &mpi_function, .nchannels = 1, .lint = "MPI functions"};
-static const struct model model_nodes = {
-	.name = "nodes", .channels = &nodes_subsystem, .nchannels = 1, .lint = "subsystems"};
-static const struct model model_tampi = {
-	.name = "tampi", .channels = &tampi_subsystem, .nchannels = 1, .lint = "subsystems"};
+static const struct model model_mpi = {.name = "mpi", CHANNELS(mpi), .lint = "MPI functions"};
+static const struct model model_nodes = {.name = "nodes", CHANNELS(nodes), .lint = "subsystems"};
+static const struct model model_tampi = {.name = "tampi", CHANNELS(tampi), .lint = "subsystems"};
 
 const struct model *const models[] = {
 	&model_nanos6, &model_nodes, &model_kernel, &model_mpi, &model_ovni,

@@ -14,43 +14,15 @@ enum { TASK, TYPE, SUBSYSTEM, RANK, THREAD_TYPE, IDLE };
 enum { PROGRESSING = 100, RESTING = 101 };
 
 static const struct channel_page channels[] = {
-	[TASK] = {.type = 35,
-		  .kind = CHANNEL_SINGLE,
-		  .track = TRACK_RUNNING,
-		  .policy = POLICY_SKIP,
-		  .label = "Nanos6 task ID"},
-	[TYPE] = {.type = 36,
-		  .kind = CHANNEL_SINGLE,
-		  .repeats = true,
-		  .track = TRACK_RUNNING,
-		  .policy = POLICY_ALL,
-		  .label = "Nanos6 task type"},
-	[SUBSYSTEM] = {.type = 37,
-		       .name = "subsystem",
-		       .kind = CHANNEL_STACK,
-		       .track = TRACK_ACTIVE,
-		       .policy = POLICY_SKIP,
-		       .label = "Nanos6 subsystem"},
-	[RANK] = {.type = 38,
-		  .kind = CHANNEL_SINGLE,
-		  .repeats = true,
-		  .track = TRACK_RUNNING,
-		  .policy = POLICY_ALL,
-		  .label = "Nanos6 task MPI rank"},
-	[THREAD_TYPE] = {.type = 39,
-			 .name = "thread type",
-			 .kind = CHANNEL_STACK,
-			 .track = TRACK_ANY,
-			 .policy = POLICY_SKIP,
-			 .label = "Nanos6 thread type"},
-	[IDLE] = {.type = 40,
-		  .name = "idle",
-		  .kind = CHANNEL_SINGLE,
-		  .track = TRACK_RUNNING,
-		  .policy = POLICY_SKIP,
-		  .label = "Nanos6 idle state",
-		  .initial = PROGRESSING,
-		  .cpu_default = RESTING},
+	[TASK] = CHANNEL_PAGE(35, "Nanos6 task ID", SINGLE, RUNNING, SKIP),
+	[TYPE] = CHANNEL_PAGE(36, "Nanos6 task type", SINGLE, RUNNING, ALL, .repeats = true),
+	[SUBSYSTEM] =
+		CHANNEL_PAGE(37, "Nanos6 subsystem", STACK, ACTIVE, SKIP, .name = "subsystem"),
+	[RANK] = CHANNEL_PAGE(38, "Nanos6 task MPI rank", SINGLE, RUNNING, ALL, .repeats = true),
+	[THREAD_TYPE] =
+		CHANNEL_PAGE(39, "Nanos6 thread type", STACK, ANY, SKIP, .name = "thread type"),
+	[IDLE] = CHANNEL_PAGE(40, "Nanos6 idle state", SINGLE, RUNNING, SKIP, .name = "idle",
+			      .initial = PROGRESSING, .cpu_default = RESTING),
 };
 
 static const struct breakdown_page breakdown = {
@@ -145,21 +117,15 @@ static const struct model_event events[] = {
 	{"6TC", false, model_obsolete},
 };
 
-static int describe(struct emulator *emu, struct model_state *state)
-{
-	return tasks_describe(emu, state->tasks, state->first_channel + TYPE);
-}
-
 const struct model model_nanos6 = {
 	.name = "nanos6",
-	.channels = channels,
-	.nchannels = sizeof(channels) / sizeof(channels[0]),
-	.events = events,
-	.nevents = sizeof(events) / sizeof(events[0]),
+	CHANNELS(channels),
+	EVENTS(events),
 	.lint_channel = SUBSYSTEM,
 	.lint = "subsystems",
 	.breakdown = &breakdown,
+	.types_channel = TYPE,
 	.start = tasks_start,
-	.describe = describe,
+	.describe = tasks_describe,
 	.close = tasks_close,
 };

@@ -21,33 +21,19 @@ enum { BODY, TASK, TYPE, APP, SUBSYSTEM, RANK, IDLE };
 
 enum { PROGRESSING = 100, RESTING = 101 };
 
-#define TASK_CHANNEL(number, again, name)                                                          \
-	{                                                                                          \
-		.type = number, .kind = CHANNEL_SINGLE, .repeats = again, .track = TRACK_RUNNING,  \
-		.policy = POLICY_SKIP_EMPTY, .label = name                                         \
-	}
+#define TASK_CHANNEL(number, again, text)                                                          \
+	CHANNEL_PAGE(number, text, SINGLE, RUNNING, SKIP_EMPTY, .repeats = again)
 
 static const struct channel_page channels[] = {
 	[BODY] = TASK_CHANNEL(15, true, "nOS-V task body ID"),
 	[TASK] = TASK_CHANNEL(10, false, "nOS-V task ID"),
 	[TYPE] = TASK_CHANNEL(11, true, "nOS-V task type"),
 	[APP] = TASK_CHANNEL(12, true, "nOS-V task AppID"),
-	[SUBSYSTEM] = {.type = 13,
-		       .name = "subsystem",
-		       .kind = CHANNEL_STACK,
-		       .repeats = true,
-		       .track = TRACK_ACTIVE,
-		       .policy = POLICY_SKIP_EMPTY,
-		       .label = "nOS-V subsystem"},
+	[SUBSYSTEM] = CHANNEL_PAGE(13, "nOS-V subsystem", STACK, ACTIVE, SKIP_EMPTY,
+				   .name = "subsystem", .repeats = true),
 	[RANK] = TASK_CHANNEL(14, true, "nOS-V task MPI rank"),
-	[IDLE] = {.type = 16,
-		  .name = "idle",
-		  .kind = CHANNEL_SINGLE,
-		  .track = TRACK_RUNNING,
-		  .policy = POLICY_SKIP_EMPTY,
-		  .label = "nOS-V idle state",
-		  .initial = PROGRESSING,
-		  .cpu_default = RESTING},
+	[IDLE] = CHANNEL_PAGE(16, "nOS-V idle state", SINGLE, RUNNING, SKIP_EMPTY, .name = "idle",
+			      .initial = PROGRESSING, .cpu_default = RESTING),
 };
 
 static const struct breakdown_page breakdown = {
@@ -237,15 +223,9 @@ static int prepare_counters(struct nosv *nosv, struct emulator *emu)
 	for (uint32_t i = 0; i < nosv->nhwc; i++) {
 		int n, err;
 
-		nosv->hwc_pages[i] = (struct channel_page){
-			.type = HWC_TYPE_FIRST + i,
-			.kind = CHANNEL_SINGLE,
-			.repeats = true,
-			.track = TRACK_ACTIVE,
-			.policy = POLICY_SKIP_EMPTY,
-			.label = nosv->hwc_names[i],
-			.alone = true,
-		};
+		nosv->hwc_pages[i] = (struct channel_page)CHANNEL_PAGE(
+			HWC_TYPE_FIRST + i, nosv->hwc_names[i], SINGLE, ACTIVE, SKIP_EMPTY,
+			.repeats = true, .alone = true);
 		n = model_add_channel(emu, &nosv->hwc_pages[i]);
 		if (n < 0)
 			return n;
@@ -328,11 +308,6 @@ static int prepare(struct emulator *emu, struct model_state *state)
 	return prepare_counters(nosv, emu);
 }
 
-static int describe(struct emulator *emu, struct model_state *state)
-{
-	return tasks_describe(emu, state->tasks, state->first_channel + TYPE);
-}
-
 static void close_nosv(struct model_state *state)
 {
 	struct nosv *nosv = state->data;
@@ -345,16 +320,15 @@ static void close_nosv(struct model_state *state)
 
 const struct model model_nosv = {
 	.name = "nosv",
-	.channels = channels,
-	.nchannels = sizeof(channels) / sizeof(channels[0]),
-	.events = events,
-	.nevents = sizeof(events) / sizeof(events[0]),
+	CHANNELS(channels),
+	EVENTS(events),
 	.lint_channel = SUBSYSTEM,
 	.lint = "subsystems",
 	.breakdown = &breakdown,
+	.types_channel = TYPE,
 	.metadata = metadata,
 	.prepare = prepare,
 	.start = tasks_start,
-	.describe = describe,
+	.describe = tasks_describe,
 	.close = close_nosv,
 };

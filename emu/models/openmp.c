@@ -12,10 +12,7 @@
 enum { SUBSYSTEM, LABEL, TASK };
 
 #define OPENMP_CHANNEL(number, catalog_name, text)                                                 \
-	{                                                                                          \
-		.type = number, .name = catalog_name, .kind = CHANNEL_STACK, .repeats = true,      \
-		.track = TRACK_ACTIVE, .policy = POLICY_SKIP_EMPTY, .label = text                  \
-	}
+	CHANNEL_PAGE(number, text, STACK, ACTIVE, SKIP_EMPTY, .name = catalog_name, .repeats = true)
 
 static const struct channel_page channels[] = {
 	[SUBSYSTEM] = OPENMP_CHANNEL(50, "subsystem", "OpenMP subsystem"),
@@ -115,21 +112,15 @@ static const struct model_event events[] = {
 	{"PQe", false, worksharing},
 };
 
-static int describe(struct emulator *emu, struct model_state *state)
-{
-	return tasks_describe(emu, state->tasks, state->first_channel + LABEL);
-}
-
 const struct model model_openmp = {
 	.name = "openmp",
-	.channels = channels,
-	.nchannels = sizeof(channels) / sizeof(channels[0]),
-	.events = events,
-	.nevents = sizeof(events) / sizeof(events[0]),
+	CHANNELS(channels),
+	EVENTS(events),
 	.lint_channel = SUBSYSTEM,
 	.lint = "subsystems",
 	.breakdown = &breakdown,
+	.types_channel = LABEL,
 	.start = tasks_start,
-	.describe = describe,
+	.describe = tasks_describe,
 	.close = tasks_close,
 };

@@ -16,15 +16,8 @@
 #include "trace/base/hash.h"
 #include "trace/base/log.h"
 
-enum { FLUSH };
-
 static const struct channel_page channels[] = {
-	[FLUSH] = {.type = 7,
-		   .name = "flush",
-		   .kind = CHANNEL_SINGLE,
-		   .track = TRACK_ANY,
-		   .policy = POLICY_SKIP,
-		   .label = "Flushing ovni buffer"},
+	CHANNEL_PAGE(7, "Flushing ovni buffer", SINGLE, ANY, SKIP, .name = "flush"),
 };
 
 #define MARK_TYPE_FIRST 100 /* event type of mark 0 in Paraver */
@@ -375,15 +368,10 @@ static int place_mark(struct mark *mark, struct emulator *emu, uint8_t type)
 	bool wide = false; /* a value does not fit in 32 bits */
 	int n;
 
-	mark->page = (struct channel_page){
-		.type = MARK_TYPE_FIRST + (uint32_t)type,
-		.kind = mark->kind,
-		.repeats = true,
-		.track = TRACK_ACTIVE,
-		.policy = POLICY_SKIP_EMPTY,
-		.label = mark->title,
-		.alone = true,
-	};
+	mark->page = (struct channel_page)CHANNEL_PAGE(MARK_TYPE_FIRST + (uint32_t)type,
+						       mark->title, SINGLE, ACTIVE, SKIP_EMPTY,
+						       .repeats = true, .alone = true);
+	mark->page.kind = mark->kind;
 	n = model_add_channel(emu, &mark->page);
 	if (n < 0)
 		return n;
@@ -494,10 +482,8 @@ static void close_ovni(struct model_state *state)
 
 const struct model model_ovni = {
 	.name = "ovni",
-	.channels = channels,
-	.nchannels = sizeof(channels) / sizeof(channels[0]),
-	.events = events,
-	.nevents = sizeof(events) / sizeof(events[0]),
+	CHANNELS(channels),
+	EVENTS(events),
 	.metadata = metadata,
 	.prepare = prepare,
 	.finish = finish,

@@ -60,6 +60,13 @@ struct channel_page {
 					   * label; NULL for none */
 };
 
+/* A page with the constants above, without their prefixes, and further fields. */
+#define CHANNEL_PAGE(number, text, its_kind, its_track, its_policy, ...)                           \
+	{                                                                                          \
+		.type = number, .label = text, .kind = CHANNEL_##its_kind,                         \
+		.track = TRACK_##its_track, .policy = POLICY_##its_policy, __VA_ARGS__             \
+	}
+
 struct breakdown;
 
 /* A channel of one emulation: its page, prepared for the hot path. */

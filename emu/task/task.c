@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "emu/refuse.h"
-#include "emu/task/lookup2.h"
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 
@@ -20,8 +19,8 @@ static void free_tasks(struct tasks *tasks)
 	if (!tasks)
 		return;
 	for (uint32_t i = 0; tasks->spaces && i < tasks->nspaces; i++) {
-		task_table_fini(&tasks->spaces[i].tasks);
-		task_table_fini(&tasks->spaces[i].types);
+		free(tasks->spaces[i].tasks.tasks);
+		free(tasks->spaces[i].types.tasks);
 	}
 	for (uint32_t i = 0; tasks->stacks && i < tasks->nstacks; i++)
 		free(tasks->stacks[i].bodies);
@@ -57,6 +56,62 @@ nomem:
 void tasks_close(struct model_state *state)
 {
 	free_tasks(state->tasks);
+}
+
+/* ---- values of labels: the hash lookup2 of Bob Jenkins, of 1996 (public domain) ---- */
+
+struct words {
+	uint32_t a, b, c;
+};
+
+static void mix(struct words *w)
+{
+	static const unsigned shifts[3][3] = {{13, 8, 13}, {12, 16, 5}, {3, 10, 15}};
+
+	for (int i = 0; i < 3; i++) {
+		w->a = (w->a - w->b - w->c) ^ w->c >> shifts[i][0];
+		w->b = (w->b - w->c - w->a) ^ w->a << shifts[i][1];
+		w->c = (w->c - w->a - w->b) ^ w->b >> shifts[i][2];
+	}
+}
+
+/* Up to four bytes as a little-endian word. */
+static uint32_t word(const uint8_t *at, size_t size)
+{
+	uint32_t value = 0;
+
+	for (size_t i = 0; i < size && i < 4; i++)
+		value |= (uint32_t)at[i] << (8 * i);
+	return value;
+}
+
+static uint32_t lookup2(const char *bytes, size_t size)
+{
+	struct words w = {0x9e3779b9, 0x9e3779b9, 0xfeedbeef};
+	const uint8_t *at = (const uint8_t *)bytes;
+	size_t left = size;
+
+	for (; left >= 12; at += 12, left -= 12) {
+		w.a += word(at, 4);
+		w.b += word(at + 4, 4);
+		w.c += word(at + 8, 4);
+		mix(&w);
+	}
+	w.c += (uint32_t)size;
+	w.a += word(at, left);
+	if (left > 4)
+		w.b += word(at + 4, left - 4);
+	if (left > 8) /* the lowest byte of c has the length */
+		w.c += word(at + 8, left - 8) << 8;
+	mix(&w);
+	return w.c;
+}
+
+uint32_t task_label_value(const char *label, size_t size)
+{
+	uint32_t value = (lookup2(label, size) + 666) & 0x7fffffff;
+
+	return value < 1000 ? value + 1000 : value;
 }
 
 /* ---- types ---- */
@@ -125,7 +180,7 @@ int task_create_type(struct emulator *emu, struct thread *th, const struct event
 					  "(unlabeled task type %" PRIu32 ")", id);
 		label = unlabeled;
 	}
-	value = lookup2_type_value(label, length);
+	value = task_label_value(label, length);
 	type = task_table_add(&space->types, id, 0, &exists);
 	if (exists)
 		return emu_refuse(emu, "process %" PRIi32 " has a task type %" PRIu32 " already",
@@ -156,24 +211,26 @@ uint32_t task_type_value(struct emulator *emu, struct tasks *tasks, const struct
 	return 0;
 }
 
-int tasks_describe(struct emulator *emu, const struct tasks *tasks, uint32_t channel)
+int tasks_describe(struct emulator *emu, struct model_state *state)
 {
+	const struct tasks *tasks = state->tasks;
+	struct channel *channel =
+		&emu->channels[state->first_channel + state->model->types_channel];
+
 	for (size_t i = 0; i < tasks->nlabels; i++) {
 		const struct task_label *label = &tasks->labels[i];
 
 		if (tasks->collides && label->text == tasks->collision[1].text)
 			continue;
-		if (channel_add_label(&emu->channels[channel], label->value, label->text)) {
-			log_no_memory("for the labels of task types");
-			return -ENOMEM;
-		}
+		if (channel_add_label(channel, label->value, label->text))
+			return log_no_memory("for the labels of task types");
 	}
 	if (!tasks->collides)
 		return 0;
 	log_error("the task types '%s' and '%s' have the same value %" PRIu32
 		  " in '%s': rename one",
 		  tasks->collision[0].text, tasks->collision[1].text, tasks->collision[0].value,
-		  emu->channels[channel].page->label);
+		  channel->page->label);
 	return -EINVAL;
 }
 
@@ -282,7 +339,7 @@ int task_execute(struct emulator *emu, struct tasks *tasks, struct thread *th, u
 	entry->state = BODY_ON_STACK;
 	stack->bodies = bodies;
 	bodies[stack->n++] =
-		(struct body){id, body, entry->type, entry->flags, true, space->tasks.moves, entry};
+		(struct body){id, body, entry->type, entry->flags, true, space->tasks.room, entry};
 	return 0;
 }
 
@@ -354,7 +411,7 @@ int task_end(struct emulator *emu, struct tasks *tasks, struct thread *th, uint3
 		return refuse_state(emu, top, "is paused: it must be resumed before it ends");
 	tasks->stacks[th->index].n--;
 	entry = top->entry;
-	if (top->moves != space->tasks.moves)
+	if (top->room != space->tasks.room)
 		entry = task_table_find(&space->tasks, id, body);
 	if (entry)
 		entry->state = BODY_DEAD;

@@ -33,8 +33,8 @@ struct body { /* on the stack of a thread */
 	uint32_t task, body;
 	uint32_t type; /* value in Paraver */
 	uint8_t flags;
-	bool running;	/* else paused */
-	uint32_t moves; /* of the table at the look-up of `entry` */
+	bool running; /* else paused */
+	size_t room;  /* of the table at the look-up of `entry` */
 	struct task *entry;
 };
 
@@ -73,6 +73,12 @@ struct tasks {			   /* of one model */
 int tasks_start(struct emulator *emu, struct model_state *state);
 void tasks_close(struct model_state *state);
 
+/*
+ * Value in Paraver of a task type with this label: 1000 to 2^31 - 1 (or 999 more). A label has the
+ * same value, and so the same colour, in all traces.
+ */
+uint32_t task_label_value(const char *label, size_t size);
+
 /* The next functions return 0, or -errno after emu_refuse(), unless they say otherwise. */
 
 /* ?Yc+ and POc+: u32 type id, str label; a model_event_fn. */
@@ -102,10 +108,10 @@ static inline const struct body *task_top(const struct tasks *tasks, const struc
 }
 
 /*
- * Adds all task types to the labels of a channel, at the end. Returns 0 or -errno after a message;
- * -EINVAL if two labels have one value, where the first label stays.
+ * The hook that adds all task types to the labels of the channel model->types_channel. Returns 0 or
+ * -errno after a message; -EINVAL if two labels have one value, where the first label stays.
  */
-int tasks_describe(struct emulator *emu, const struct tasks *tasks, uint32_t channel)
+int tasks_describe(struct emulator *emu, struct model_state *state)
 	__attribute__((warn_unused_result));
 
 #endif
