@@ -113,6 +113,80 @@ int loom_export_close(struct loom_export *x, struct loom_writer *w, int err)
 	return err ? err : failed;
 }
 
+/* ---- merging ---- */
+
+/* The next record of a source. */
+struct head {
+	struct loom_record record;
+	size_t source;
+};
+
+static bool before(const struct head *a, const struct head *b)
+{
+	if (a->record.cycle != b->record.cycle)
+		return a->record.cycle < b->record.cycle;
+	return a->source < b->source;
+}
+
+/* Restores the heap, whose element `i` may be too high. */
+static void sink(struct head *heap, size_t n, size_t i)
+{
+	struct head moving = heap[i];
+
+	while (2 * i + 1 < n) {
+		size_t child = 2 * i + 1;
+
+		if (child + 1 < n && before(&heap[child + 1], &heap[child]))
+			child++;
+		if (!before(&heap[child], &moving))
+			break;
+		heap[i] = heap[child];
+		i = child;
+	}
+	heap[i] = moving;
+}
+
+int loom_export_merge(struct loom_export *x, struct loom_writer **w, void *sources, size_t n,
+		      size_t size, loom_next_fn next, loom_complete_fn complete)
+{
+	struct head *heap = calloc(n + 1, sizeof(*heap));
+	size_t used = 0;
+	int err;
+
+	if (!heap)
+		return no_memory(x);
+	for (size_t i = 0; i < n; i++) {
+		err = next((char *)sources + i * size, &heap[used].record);
+		if (err < 0)
+			goto out;
+		heap[used].source = i;
+		used += err > 0;
+	}
+	for (size_t i = used / 2; i-- > 0;)
+		sink(heap, used, i);
+	err = *w ? 0 : loom_export_open(x, w);
+	if (err)
+		goto out;
+	while (used > 0) {
+		void *source = (char *)sources + heap[0].source * size;
+		struct loom_record r = heap[0].record;
+
+		err = complete(x, source, &r) ? loom_export_put(x, *w, &r) : 0;
+		if (err)
+			goto out;
+		err = next(source, &heap[0].record);
+		if (err < 0)
+			goto out;
+		if (err == 0)
+			heap[0] = heap[--used];
+		sink(heap, used, 0);
+	}
+	err = 0;
+out:
+	free(heap);
+	return err;
+}
+
 /* ---- the kept files ---- */
 
 static bool rewrites(const struct loom_export *x)

@@ -27,7 +27,8 @@ struct loom_export {
 	struct loom_carried carried; /* of the run, from its metadata */
 	uint16_t core;		     /* of the last record */
 	struct losses losses;
-	uint64_t lost; /* events, from marks in a recording of threads */
+	uint64_t lost;	/* events, from marks in a recording of threads */
+	uint64_t lives; /* of threads so far */
 };
 
 /* Opens the writer for x->as. Returns 0, or -errno after a message. */
@@ -35,6 +36,21 @@ int loom_export_open(struct loom_export *x, struct loom_writer **w)
 	__attribute__((warn_unused_result));
 /* Passes a record to the writer. Returns 0, or -errno after a message. */
 int loom_export_put(struct loom_export *x, struct loom_writer *w, const struct loom_record *r)
+	__attribute__((warn_unused_result));
+
+/* Reads the next record of a source. Returns 1, 0 at its end, or -errno after a message. */
+typedef int (*loom_next_fn)(void *source, struct loom_record *record);
+/* Completes the next record of all; false: it is not written. */
+typedef bool (*loom_complete_fn)(struct loom_export *x, void *source, struct loom_record *record);
+
+/*
+ * Merges `n` sources, which are `size` bytes apart: passes all their records to the writer in the
+ * order of the cycles, and of the sources for one cycle. The order in a source stays; memory is one
+ * record per source. If *w is NULL, opens the writer after the first records are read. Returns 0,
+ * or -errno after a message.
+ */
+int loom_export_merge(struct loom_export *x, struct loom_writer **w, void *sources, size_t n,
+		      size_t size, loom_next_fn next, loom_complete_fn complete)
 	__attribute__((warn_unused_result));
 /* Closes the writer and logs the numbers of records. */
 int loom_export_close(struct loom_export *x, struct loom_writer *w, int err)

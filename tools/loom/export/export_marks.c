@@ -19,7 +19,6 @@
 
 #include "tools/loom/export/export.h"
 #include "tools/loom/run/accel_marks.h"
-#include "tools/loom/export/record_merge.h"
 #include "tools/loom/run/node_state.h"
 #include "trace/ovni/event.h"
 #include "trace/base/array.h"
@@ -420,15 +419,17 @@ static int next(void *source, struct loom_record *r)
 	return s->control ? next_of_core(s, r) : next_of_node(s, r);
 }
 
-/* True for the end of a failed invocation, which has no end record. */
-static bool is_no_end(const struct teller *s, const struct loom_record *r)
+/* All records are written, but the end of a failed invocation, which has no end record. */
+static bool complete(struct loom_export *x, void *source, struct loom_record *r)
 {
+	const struct teller *s = source;
 	const struct invocation *v;
 
+	(void)x;
 	if (!s->control || r->event_kind != LOOM_INVOCATION_DONE)
-		return false;
+		return true;
 	v = &s->core->list[s->at - 1];
-	return v->failed && v->last + 1 >= v->end;
+	return !v->failed || v->last + 1 < v->end;
 }
 
 /* ---- the streams ---- */
@@ -472,27 +473,6 @@ static int open_teller(struct loom_export *x, struct marks *m, size_t i, bool co
 out:
 	json_free(meta);
 	return err;
-}
-
-static int feed(struct loom_export *x, struct loom_writer *w, struct marks *m)
-{
-	struct record_merge *merge;
-	struct loom_record r;
-	void *source;
-	int err, got = 1;
-
-	merge = record_merge_new(m->tellers, m->n, sizeof(*m->tellers), next, &err);
-	if (err)
-		goto out;
-	while ((got = record_merge_next(merge, &r, &source)) > 0) {
-		if (!is_no_end(source, &r))
-			err = loom_export_put(x, w, &r);
-		if (err)
-			goto out;
-	}
-out:
-	record_merge_free(merge);
-	return err ? err : got;
 }
 
 int loom_export_marks(struct loom_export *x)
@@ -539,7 +519,7 @@ int loom_export_marks(struct loom_export *x)
 		if (err)
 			goto out;
 	}
-	err = feed(x, w, &m);
+	err = loom_export_merge(x, &w, m.tellers, m.n, sizeof(*m.tellers), next, complete);
 out:
 	err = loom_export_close(x, w, err);
 	if (err == -ENOMEM)

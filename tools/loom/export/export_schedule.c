@@ -22,7 +22,6 @@
 #include <string.h>
 
 #include "tools/loom/export/export.h"
-#include "tools/loom/export/record_merge.h"
 #include "trace/ovni/event.h"
 #include "trace/ovni/thread_state.h"
 #include "trace/base/array.h"
@@ -236,42 +235,33 @@ static int open_threads(struct loom_export *x, struct thread *threads)
 	return 0;
 }
 
+/* Numbers the lives of threads as they begin, and counts the lost events. */
+static bool complete(struct loom_export *x, void *source, struct loom_record *r)
+{
+	struct thread *t = source;
+
+	if (r->event_kind == LOOM_INVOCATION_START)
+		t->life = ++x->lives;
+	r->invocation_id = t->life;
+	if (r->event_kind == LOOM_DEVICE_ERROR)
+		x->lost += r->arg0;
+	return true;
+}
+
 int loom_export_schedule(struct loom_export *x)
 {
 	struct thread *threads = calloc(x->nstreams + 1, sizeof(*threads));
-	struct record_merge *merge = NULL;
 	struct loom_writer *w = NULL;
-	struct loom_record r;
-	uint64_t lives = 0;
-	void *source;
-	int err = threads ? open_threads(x, threads) : -ENOMEM, got = 1;
+	int err = threads ? open_threads(x, threads) : -ENOMEM;
 
 	x->as.style = LOOM_STYLE_SPAN;
 	if (err)
 		goto out;
-	merge = record_merge_new(threads, x->nstreams, sizeof(*threads), next, &err);
-	if (err)
-		goto out;
-	err = loom_export_open(x, &w);
-	if (err)
-		goto out;
-	while ((got = record_merge_next(merge, &r, &source)) > 0) {
-		struct thread *t = source;
-
-		if (r.event_kind == LOOM_INVOCATION_START)
-			t->life = ++lives;
-		r.invocation_id = t->life;
-		if (r.event_kind == LOOM_DEVICE_ERROR)
-			x->lost += r.arg0;
-		err = loom_export_put(x, w, &r);
-		if (err)
-			goto out;
-	}
+	err = loom_export_merge(x, &w, threads, x->nstreams, sizeof(*threads), next, complete);
 out:
-	err = loom_export_close(x, w, err ? err : got);
+	err = loom_export_close(x, w, err);
 	if (err == -ENOMEM)
 		log_no_memory("while exporting %s", x->trace.path);
-	record_merge_free(merge);
 	for (size_t i = 0; threads && i < x->nstreams; i++) {
 		stream_close(&threads[i].stream);
 		free(threads[i].queue);

@@ -6,10 +6,11 @@
  *   core                 process, with a control thread: epoch, invocation, configuration, errors
  *   hardware node        thread and CPU: its state, route, errors, extension records
  *
- * In: the trace file, read twice: for the tables (run_survey), then for the changes (node_state,
- * core_state); out: streams. The files of the run are kept beside its streams, since marks do not
- * have all data of a record. Invariants: memory follows nodes and invocations, not records; the
- * import checks the range of cycles before it creates files. Specification: loom.md 9.1 to 9.3.
+ * In: the trace file, read twice: for the tables (run_survey), then for the changes (node_state
+ * and the state of each core); out: streams. The files of the run are kept beside its streams,
+ * since marks do not have all data of a record. Invariants: memory follows nodes and invocations,
+ * not records; the import checks the range of cycles before it creates files. Specification:
+ * loom.md 9.1 to 9.3.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,6 @@
 #include "tools/loom/run/run_clock.h"
 #include "tools/loom/run/keep_files.h"
 #include "tools/loom/import/import_streams.h"
-#include "tools/loom/import/core_state.h"
 #include "tools/loom/run/node_state.h"
 #include "tools/loom/run/loom_command.h"
 #include "trace/base/status.h"
@@ -55,6 +55,7 @@ struct import {
 	struct import_streams *rows;
 	enum loom_form form;
 	uint64_t last_cycle; /* last cycle in the range of clocks */
+	struct core *cores;  /* of the survey */
 	struct lane *lanes;  /* of the survey, with the option for lanes */
 	uint64_t *inputs;    /* per node: set of inputs with a label */
 	uint32_t *order;     /* scope -> number, if an id is too large for the mark; else NULL */
@@ -211,7 +212,7 @@ out:
 	return err;
 }
 
-/* ---- the second reading ---- */
+/* ---- the first reading ---- */
 
 static int open_reader(struct import *m)
 {
@@ -446,37 +447,153 @@ static void node_changes(void *arg, uint32_t node, enum loom_what what, uint64_t
 	}
 }
 
-static void core_changes(void *arg, uint32_t core, enum core_state_change what, uint64_t cycle,
-			 int64_t value)
-{
-	struct import *m = arg;
-	size_t row = loom_row_of_core(core);
-	char label[64];
-	uint64_t id;
+/* ---- the state of each core ---- */
 
-	switch (what) {
-	case LOOM_SESSION_EPOCH:
-		snprintf(label, sizeof(label), "epoch %" PRId64, value);
-		mark_labelled(m, row, LOOM_MARK_EPOCH, cycle, value + 1, label);
-		break;
-	case LOOM_SESSION_INVOCATION:
-		if (value < 0) {
-			mark(m, row, LOOM_MARK_INVOCATION, cycle, LOOM_NO_INVOCATION);
-			break;
+/* A begin or end of an invocation. */
+struct boundary {
+	uint64_t cycle;
+	uint32_t scope;
+	bool begins;
+};
+
+/* The epoch, invocation, configuration word and error that a core shows. */
+struct core {
+	size_t row;
+	struct boundary *boundaries;
+	size_t n, next;
+	uint32_t *open; /* a stack of scopes by begin: the last one is shown, and is not closed */
+	size_t nopen;
+	bool *closed;	      /* by index in the scopes of the core */
+	uint32_t first;	      /* index of its first scope in the survey */
+	int64_t epoch;	      /* the shown one; -1: none yet */
+	uint64_t config_end;  /* end of the shown word; 0: none */
+	uint64_t error_until; /* end of the shown error; 0: none */
+};
+
+static int by_cycle(const void *a, const void *b)
+{
+	const struct boundary *x = a, *y = b;
+
+	if (x->cycle != y->cycle)
+		return x->cycle < y->cycle ? -1 : 1;
+	if (x->begins != y->begins)
+		return x->begins ? 1 : -1;
+	return x->scope < y->scope ? -1 : x->scope > y->scope;
+}
+
+static int prepare_core(struct core *c, const struct run_survey *survey, uint32_t core)
+{
+	const struct run_survey_core *at = &survey->cores[core];
+
+	c->row = loom_row_of_core(core);
+	c->epoch = -1;
+	c->boundaries = calloc(2 * (size_t)at->nscopes + 1, sizeof(*c->boundaries));
+	c->open = calloc(at->nscopes + 1, sizeof(*c->open));
+	c->closed = calloc(at->nscopes + 1, sizeof(*c->closed));
+	c->first = at->first_scope;
+	if (!c->boundaries || !c->open || !c->closed)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < at->nscopes; i++) {
+		const struct loom_scope *s = &survey->scopes[at->first_scope + i];
+
+		if (s->begin == s->end)
+			continue; /* empty */
+		c->boundaries[c->n++] = (struct boundary){s->begin, at->first_scope + i, true};
+		c->boundaries[c->n++] = (struct boundary){s->end, at->first_scope + i, false};
+	}
+	if (c->n)
+		qsort(c->boundaries, c->n, sizeof(*c->boundaries), by_cycle);
+	return 0;
+}
+
+static void show_epoch(struct import *m, struct core *c, uint64_t cycle, uint32_t epoch)
+{
+	char label[32];
+
+	if (c->epoch == epoch)
+		return;
+	c->epoch = epoch;
+	snprintf(label, sizeof(label), "epoch %" PRIu32, epoch);
+	mark_labelled(m, c->row, LOOM_MARK_EPOCH, cycle, c->epoch + 1, label);
+}
+
+static void show_invocation(struct import *m, struct core *c, uint64_t cycle, uint32_t scope)
+{
+	uint64_t id = m->survey->scopes[scope].id;
+	char label[48];
+
+	snprintf(label, sizeof(label), "invocation %" PRIu64, id);
+	mark_labelled(m, c->row, LOOM_MARK_INVOCATION, cycle,
+		      (int64_t)(m->order ? m->order[scope] : id) + 2, label);
+}
+
+/* Of overlapping invocations, the latest one is shown. */
+static void cross(struct import *m, struct core *c, const struct boundary *b)
+{
+	if (b->begins) {
+		c->open[c->nopen++] = b->scope;
+		show_epoch(m, c, b->cycle, m->survey->scopes[b->scope].epoch);
+		show_invocation(m, c, b->cycle, b->scope);
+		return;
+	}
+	c->closed[b->scope - c->first] = true;
+	if (c->open[c->nopen - 1] != b->scope)
+		return;
+	while (c->nopen > 0 && c->closed[c->open[c->nopen - 1] - c->first])
+		c->nopen--;
+	if (c->nopen > 0)
+		show_invocation(m, c, b->cycle, c->open[c->nopen - 1]);
+	else
+		mark(m, c->row, LOOM_MARK_INVOCATION, b->cycle, LOOM_NO_INVOCATION);
+}
+
+/* Shows changes up to `cycle` without a record. A word in `cycle` replaces the one before it. */
+static void advance(struct import *m, struct core *c, uint64_t cycle, bool config)
+{
+	for (;;) {
+		uint64_t next = c->next < c->n ? c->boundaries[c->next].cycle : UINT64_MAX;
+
+		if (c->config_end && c->config_end <= cycle && c->config_end <= next) {
+			if (!config || c->config_end < cycle)
+				mark(m, c->row, LOOM_MARK_CONFIG, c->config_end, LOOM_NO_CONFIG);
+			c->config_end = 0;
+		} else if (c->error_until && c->error_until <= cycle && c->error_until <= next) {
+			mark_error(m, c->row, c->error_until, -1);
+			c->error_until = 0;
+		} else if (c->next < c->n && next <= cycle) {
+			cross(m, c, &c->boundaries[c->next++]);
+		} else {
+			return;
 		}
-		id = m->survey->scopes[value].id;
-		snprintf(label, sizeof(label), "invocation %" PRIu64, id);
-		mark_labelled(m, row, LOOM_MARK_INVOCATION, cycle,
-			      (int64_t)(m->order ? m->order[value] : id) + 2, label);
-		break;
-	case LOOM_SESSION_CONFIG:
-		mark(m, row, LOOM_MARK_CONFIG, cycle, value < 0 ? LOOM_NO_CONFIG : value + 2);
-		break;
-	case LOOM_SESSION_ERROR:
-		mark_error(m, row, cycle, value);
-		break;
 	}
 }
+
+static void add_to_core(struct import *m, uint32_t core, const struct loom_record *r, uint32_t part)
+{
+	struct core *c = &m->cores[core];
+	uint64_t end = r->cycle + 1;
+	uint32_t scope;
+
+	/* most records change nothing here */
+	if (loom_is_of_node(r->event_kind) && c->epoch == r->epoch_id)
+		return;
+	advance(m, c, r->cycle, r->event_kind == LOOM_CONFIG_WRITE);
+	show_epoch(m, c, r->cycle, r->epoch_id);
+	if (r->event_kind == LOOM_CONFIG_WRITE) {
+		c->config_end = end;
+		mark(m, c->row, LOOM_MARK_CONFIG, r->cycle, (int64_t)r->arg0 + 2);
+	}
+	if (r->event_kind == LOOM_DEVICE_ERROR) {
+		scope = run_survey_scope(m->survey, core, r, part);
+		if (scope != LOOM_NONE && m->survey->scopes[scope].end > end)
+			end = m->survey->scopes[scope].end;
+		if (end > c->error_until)
+			c->error_until = end;
+		mark_error(m, c->row, r->cycle, r->arg0);
+	}
+}
+
+/* ---- lanes ---- */
 
 /* Ends the route of a lane, unless it continues in `cycle`. */
 static void end_lane(struct import *m, uint32_t lane, uint64_t cycle)
@@ -507,6 +624,8 @@ static int add_lane(struct import *m, const struct loom_record *r)
 	mark(m, loom_row_of_lane(s, at), LOOM_MARK_ROUTE, r->cycle, loom_mark_of_input(r->arg0));
 	return 0;
 }
+
+/* ---- the second reading ---- */
 
 static int by_scope_begin(const void *a, const void *b, void *arg)
 {
@@ -589,11 +708,11 @@ static void begin_rows(struct import *m)
 static int write_marks(struct import *m)
 {
 	struct node_state *states = node_state_new(m->survey, node_changes, m);
-	struct core_state *sessions = core_state_new(m->survey, core_changes, m);
 	struct loom_chain chain = {.off = m->o->no_chain};
 	struct loom_record r;
 	uint64_t n = 0;
-	int err = states && sessions ? 0 : no_memory(m), got = 1;
+	uint32_t core;
+	int err = states ? 0 : no_memory(m), got = 1;
 
 	m->findings = (struct loom_violations){.report = loom_violation_ignore};
 	if (err)
@@ -603,14 +722,14 @@ static int write_marks(struct import *m)
 	if (err)
 		goto out;
 	while ((got = run_reader_next(m->reader, &r)) > 0) {
+		core = run_survey_core(m->survey, r.core_id);
 		/* the file has changed since the survey */
-		if (loom_chain_step(&chain, &r) || r.cycle > m->survey->end ||
-		    run_survey_core(m->survey, r.core_id) == LOOM_NONE) {
+		if (loom_chain_step(&chain, &r) || r.cycle > m->survey->end || core == LOOM_NONE) {
 			err = -ESTALE;
 			goto out;
 		}
 		n++;
-		core_state_add(sessions, &r, chain.parts);
+		add_to_core(m, core, &r, chain.parts);
 		node_state_add(states, &r, chain.parts);
 		err = import_streams_error(m->rows);
 		if (m->lanes && r.event_kind == LOOM_ROUTE_USE && add_lane(m, &r))
@@ -621,7 +740,8 @@ static int write_marks(struct import *m)
 	err = got == 0 && n != m->survey->records ? -ESTALE : got;
 	if (err)
 		goto out;
-	core_state_finish(sessions);
+	for (size_t i = 0; i < m->survey->ncores; i++)
+		advance(m, &m->cores[i], m->survey->end, false);
 	node_state_finish(states);
 	for (uint32_t i = 0; m->lanes && i < m->survey->nlanes; i++)
 		end_lane(m, i, m->survey->end);
@@ -631,7 +751,6 @@ out:
 		log_error("%s: it changed while it was read", m->run.trace);
 	run_reader_close(m->reader);
 	node_state_free(states);
-	core_state_free(sessions);
 	return err;
 }
 
@@ -750,11 +869,18 @@ static int make_trace(struct import *m)
 	if (err)
 		return err;
 	m->inputs = calloc(m->survey->nnodes + 1, sizeof(*m->inputs));
+	m->cores = calloc(m->survey->ncores + 1, sizeof(*m->cores));
 	if (m->o->lanes)
 		m->lanes = calloc(m->survey->nlanes + 1, sizeof(*m->lanes));
+	if (!m->inputs || !m->cores || (m->o->lanes && !m->lanes))
+		return no_memory(m);
 	for (size_t i = 0; m->lanes && i < m->survey->nlanes; i++)
 		m->lanes[i].input = -1;
-	err = m->inputs && (m->lanes || !m->o->lanes) ? order_ids(m) : no_memory(m);
+	for (uint32_t i = 0; i < m->survey->ncores; i++) {
+		if (prepare_core(&m->cores[i], m->survey, i))
+			return no_memory(m);
+	}
+	err = order_ids(m);
 	if (err)
 		return err;
 	m->rows = import_streams_open(m->fd, m->o->output, m->name, m->survey, &m->names,
@@ -825,13 +951,19 @@ out:
 	if (err && m.made && !m.rows)
 		rmdir(o->output); /* restore the former state */
 	import_streams_close(m.rows);
-	run_survey_free(m.survey);
 	loom_modules_free(&m.names);
 	run_stats_free(&m.perf);
 	run_files_free(&m.run);
 	free(m.reader);
 	free(m.inputs);
 	free(m.lanes);
+	for (size_t i = 0; m.cores && i < m.survey->ncores; i++) {
+		free(m.cores[i].boundaries);
+		free(m.cores[i].open);
+		free(m.cores[i].closed);
+	}
+	free(m.cores);
+	run_survey_free(m.survey);
 	free(m.order);
 	free(m.kept_trace);
 	free(m.kept_perf);
