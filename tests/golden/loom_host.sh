@@ -22,7 +22,7 @@ cp -r "$T/host" "$T/before"
 echo "cycle 0 is at the start of the recording"
 "$loom" import "$T/own/ranks.trace.bin" -o "$T/host" --clock-period 500ns 2>"$T/said" ||
 	wrong "not imported: $(cat "$T/said")"
-grep -q "begins at 10000 ns: cycle 0 is put at 10000 ns" "$T/said" || wrong "$(cat "$T/said")"
+grep -q "begins at 10000 ns: cycle 0 is at 10000 ns" "$T/said" || wrong "$(cat "$T/said")"
 diff -r "$T/before/loom.node" "$T/host/loom.node" || wrong "the recording was changed"
 "$emu" -l "$T/host" 2>"$T/said" || wrong "not emulated: $(cat "$T/said")"
 sed '1,/LEVEL THREAD/d' "$T/host/thread.row" >"$T/rows"
@@ -39,7 +39,7 @@ for base in +2us 12us; do
 	cp -r "$T/before" "$T/base.$base"
 	"$loom" import "$T/own/ranks.trace.bin" -o "$T/base.$base" --base $base 2>"$T/said" ||
 		wrong "--base $base: $(cat "$T/said")"
-	grep -q "cycle 0 is put at 12000 ns" "$T/said" || wrong "--base $base: $(cat "$T/said")"
+	grep -q "cycle 0 is at 12000 ns" "$T/said" || wrong "--base $base: $(cat "$T/said")"
 	"$emu" -l "$T/base.$base" 2>/dev/null || wrong "--base $base: not emulated"
 done
 

@@ -48,8 +48,8 @@ static const char *unsayable(const struct loom_export *x)
 	const struct loom_carried *c = x->as.carried;
 
 	if (chooses(x) || (c && (c->of || c->filtered || c->sampled_out || c->dropped)))
-		return "what was left out";
-	return x->as.style == LOOM_STYLE_CYCLE ? NULL : "records that hold for more than a cycle";
+		return "filters, sampling and drops";
+	return x->as.style == LOOM_STYLE_CYCLE ? NULL : "records that last longer than a cycle";
 }
 
 int loom_export_open(struct loom_export *x, struct loom_writer **w)
@@ -57,7 +57,7 @@ int loom_export_open(struct loom_export *x, struct loom_writer **w)
 	int err;
 
 	if (x->o->legacy && unsayable(x)) {
-		log_error("%s: upstream's statistics cannot tell of %s: leave out --statistics",
+		log_error("%s: upstream's statistics cannot express %s: leave out --statistics",
 			  x->o->run, unsayable(x));
 		return -EINVAL;
 	}
@@ -329,9 +329,10 @@ static int carry_load(struct carry *c, struct loom_export *x, const char *path)
 	int err = run_stats_load(&c->perf, x->trace.fd, path, &findings);
 
 	if (err == -EBADMSG || findings.counts[LOOM_ERROR] > 0) {
-		log_warn("%s: cannot be understood (see 'ovni-loom check'): counters are those of "
-			 "the records alone",
-			 path);
+		log_warn(
+			"%s: unreadable statistics (see 'ovni-loom check'): the counters come from "
+			"the records alone",
+			path);
 		return 0;
 	}
 	if (err)
@@ -340,7 +341,8 @@ static int carry_load(struct carry *c, struct loom_export *x, const char *path)
 	    loom_controls_narrow(chosen, &c->perf.controls))
 		return log_no_memory("while carrying %s over", path);
 	if (c->carried.of && (uint64_t)c->carried.of * (chosen->of ? chosen->of : 1) > UINT32_MAX) {
-		log_error("%s: the run was sampled already, and 1 of so many records has no words",
+		log_error("%s: the run is sampled already: the product of both ratios exceeds 32 "
+			  "bits",
 			  path);
 		return -ERANGE;
 	}

@@ -226,9 +226,9 @@ static int enter(struct teller *s, struct loom_record *r, uint64_t cycles)
 		s->at++;
 	v = s->at < c->n ? &c->list[s->at] : NULL;
 	if (!v || v->begin > r->cycle) {
-		log_error("%s: what node %" PRIu32 " does in cycle %" PRIu64
-			  " belongs to no invocation: without the kept files such a run cannot be "
-			  "exported",
+		log_error("%s: node %" PRIu32 " is busy in cycle %" PRIu64
+			  ", outside of all invocations: such a run cannot be exported without the "
+			  "kept files",
 			  s->stream.path, s->node, r->cycle);
 		return -EINVAL;
 	}
@@ -482,8 +482,8 @@ int loom_export_marks(struct loom_export *x)
 	int err = 0;
 
 	if (x->clock.period_ps < 1000) {
-		log_error("%s: its cycles are shorter than the nanoseconds of a trace: without the "
-			  "kept files they cannot be had back",
+		log_error("%s: a cycle is shorter than a nanosecond: the run cannot be exported "
+			  "without the kept files",
 			  x->trace.path);
 		return -EINVAL;
 	}

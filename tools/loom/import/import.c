@@ -79,7 +79,7 @@ static void report_unreadable(void *arg, const struct loom_violation *finding)
 {
 	(void)arg;
 	if (finding->rule == LOOM_P1)
-		log_error("%s: %s (rule P1): --perf - does without the statistics", finding->file,
+		log_error("%s: %s (rule P1); --perf - ignores the statistics", finding->file,
 			  finding->text);
 }
 
@@ -313,9 +313,10 @@ static int survey_tables(struct import *m)
 	int err = survey_stats(m, &doubtful);
 
 	if (doubtful)
-		log_warn("%s: its nodes belong to several cores without naming them: only nodes "
-			 "with records are shown",
-			 m->run.perf);
+		log_warn(
+			"%s: nodes of several cores, without core ids: only nodes with records are "
+			"shown",
+			m->run.perf);
 	if (err)
 		return no_memory(m);
 	for (size_t i = 0; i < modules->n; i++)
@@ -340,8 +341,7 @@ static int survey(struct import *m)
 		return no_memory(m);
 	m->survey->by_lane = m->o->lanes;
 	if (m->o->lanes && style == LOOM_STYLE_EDGE) {
-		log_error("--lanes: a lane cannot be told where records hold until the next one "
-			  "(style edge)");
+		log_error("--lanes: in style edge, the routes of single lanes are unknown");
 		return -EINVAL;
 	}
 	m->chain.off = m->o->no_chain;
@@ -360,13 +360,13 @@ out:
 	if (err)
 		return err;
 	if (m->chain.parts)
-		log_info("%s: its cycles start anew %" PRIu32
-			 " %s: the parts are shown one behind the other (--no-chain refuses that)",
+		log_info("%s: the cycles start again %" PRIu32
+			 " %s: the parts follow each other in the trace (--no-chain refuses that)",
 			 m->run.trace, m->chain.parts, plural(m->chain.parts, "time", "times"));
 	if (m->lost)
-		log_warn("%s: the simulator has dropped %" PRIu64
-			 " records: what they told is missing in the trace",
-			 m->run.trace, m->perf.events.dropped.v);
+		log_warn("%s: the simulator dropped %" PRIu64 " %s, missing in the trace",
+			 m->run.trace, m->perf.events.dropped.v,
+			 plural(m->perf.events.dropped.v, "record", "records"));
 	if (m->clock.period_ps < 1000)
 		log_warn("%s: a cycle of %" PRIu64 " ps is shorter than the nanoseconds of a "
 			 "trace: several cycles fall into one",
@@ -670,8 +670,8 @@ static int order_ids(struct import *m)
 			*at = n++;
 		m->order[by_begin[i]] = *at;
 	}
-	log_warn("%s: an invocation id is too large for a mark: invocations are numbered as they "
-		 "appear, the ids are in their labels",
+	log_warn("%s: an invocation id is too large for a mark: invocations are numbered in "
+		 "the order of their begin, and their labels have the ids",
 		 m->o->run);
 out:
 	hash_free(&number_of);
@@ -748,7 +748,7 @@ static int write_marks(struct import *m)
 	err = import_streams_finish(m->rows, run_clock_ns(&m->clock, m->survey->end));
 out:
 	if (err == -ESTALE)
-		log_error("%s: it changed while it was read", m->run.trace);
+		log_error("%s: the file changed while it was read", m->run.trace);
 	run_reader_close(m->reader);
 	node_state_free(states);
 	return err;
@@ -841,12 +841,12 @@ static int prepare_output(struct import *m)
 		return err;
 	m->clock.base = m->o->base.given ? moment_clock(&m->o->base, start) : start;
 	if (m->clock.base < 0) {
-		log_error("--base: a clock cannot be below 0");
+		log_error("--base: the clock of cycle 0 is negative");
 		return -EINVAL;
 	}
 	if (host)
-		log_info("%s: there is a trace already, which begins at %" PRId64
-			 " ns: cycle 0 is put at %" PRId64 " ns",
+		log_info("%s: the trace there begins at %" PRId64 " ns: cycle 0 is at %" PRId64
+			 " ns",
 			 m->o->output, start, m->clock.base);
 	return 0;
 }
@@ -915,8 +915,8 @@ static int prepare(struct import *m)
 		return err;
 	m->clock.period_ps = m->o->period_ps ? m->o->period_ps : m->perf.period_ps.v;
 	if (!m->clock.period_ps && m->perf.bad_period)
-		log_warn("%s: clock.period_ps is no positive integer: 1 ns is taken "
-			 "(--clock-period says what it is)",
+		log_warn("%s: clock.period_ps is not a positive integer: assuming 1 ns (see "
+			 "--clock-period)",
 			 m->run.perf);
 	if (!m->clock.period_ps)
 		m->clock.period_ps = 1000;
@@ -945,7 +945,7 @@ int loom_import(struct loom_options *o)
 	if (err)
 		goto out;
 	if (m.damaged)
-		log_warn("%s: the file is damaged: what could be read is in the trace",
+		log_warn("%s: the file is damaged: the trace has the records before the damage",
 			 m.run.trace);
 out:
 	if (err && m.made && !m.rows)

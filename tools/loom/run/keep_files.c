@@ -86,9 +86,8 @@ int keep_files_return(int fd, const char *dir, const char *from, const char *pat
 
 	if (in < 0 || fstat(in, &st)) {
 		err = in < 0 ? in : -errno;
-		log_error(
-			"%s/%s: cannot open the file that was kept: %s; --no-keep does without it",
-			dir, from, strerror(-err));
+		log_error("%s/%s: cannot open the kept file: %s (--no-keep ignores it)", dir, from,
+			  strerror(-err));
 		goto out;
 	}
 	if (!S_ISREG(st.st_mode)) {
