@@ -36,7 +36,7 @@ sys.exit(status if status < 128 else status >> 8)
 E2
 
 # Each update is told from the next by the return to the first column.
-python3 terminal.py 40 "" "$RECORDER" -a -d 700ms -o live >said || complain "-a on a terminal: $(cat said)"
+python3 terminal.py 40 "" "$RECORDER" -a -d 2s -o live >said || complain "-a on a terminal: $(cat said)"
 python3 - <<'E2' || wrong=$((wrong + 1))
 text = open("said", encoding="utf-8", newline="").read().replace("\r\n", "\n")
 lines = [l.replace("\33[K", "") for l in text.split("\r") if l.startswith("\33[K")]
