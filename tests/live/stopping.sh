@@ -51,7 +51,7 @@ status=$?
 look size size
 bytes=$(find size -name stream.obs -printf '%s\n' | awk '{ n += $1 } END { print n }')
 expect "--max-size 256K holds" [ "$bytes" -gt 200000 ]
-# The whole is above 20 MB. A busy machine lets the recorder wait, and its buffers hold what comes.
+# The whole is some 18 MB. A busy machine lets the recorder wait, and its buffers hold what comes.
 expect "--max-size 256K holds" [ "$bytes" -lt 8000000 ]
 wait_until ended "$(sed -n 's/.* main=//p' size.report)" || complain "the command goes on for long"
 
