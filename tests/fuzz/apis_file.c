@@ -16,7 +16,7 @@
 static void check_effect(const struct api *api, const struct effect *effect, bool set)
 {
 	const struct catalog_event *event;
-	const struct api_mark *mark = NULL;
+	const struct api_mark *mark;
 
 	if (effect->enter != MARK_PUSH && effect->enter != MARK_SET) {
 		MUST(!set);
@@ -25,10 +25,9 @@ static void check_effect(const struct api *api, const struct effect *effect, boo
 		MUST(effect->leave == MCV(event->leaves[0], event->leaves[1], event->leaves[2]));
 		return;
 	}
-	for (size_t i = 0; i < api->nmarks; i++)
-		if (api->marks[i].type == effect->type)
-			mark = &api->marks[i];
-	MUST(mark && mark->type > 0 && mark->type <= API_MARK_MAX && *mark->title);
+	MUST(effect->type > 0 && effect->type <= API_MARK_MAX);
+	mark = &api->marks[effect->type];
+	MUST(mark->title && *mark->title);
 	MUST(mark->single == set && (effect->enter == MARK_SET) == set);
 	MUST(effect->leave == (set ? 0 : MARK_POP));
 	MUST(!effect->label || (*effect->label && strlen(effect->label) <= API_LABEL_MAX));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an API file says, and what the streams of threads then get: from its text to the events. Every
- * stream is held to the rules by the checker of timeline_kit.h as well.
+ * What an API file says, and what the streams of threads then get: from its text to the events.
+ * Every stream is held to the rules by the checker of timeline_kit.h as well.
  */
 #include "timeline_kit.h"
 
@@ -40,10 +40,11 @@ static int setup(void **state)
 	(void)state;
 	assert_int_equal(api_file_parse(&api, text, strlen(text), "test"), 0);
 	assert_int_equal(actions_new(&actions, NSITES), 0);
-	for (size_t i = 0; i < api.nmarks; i++)
-		assert_int_equal(actions_type(&actions, api.marks[i].type, api.marks[i].title,
-					      api.marks[i].single),
-				 0);
+	for (int type = 1; type <= API_MARK_MAX; type++)
+		if (api.marks[type].title)
+			assert_int_equal(actions_type(&actions, type, api.marks[type].title,
+						      api.marks[type].single),
+					 0);
 	for (size_t i = 0; i < NSITES; i++) {
 		sites[i] = (struct site){.kind = SITE_FUNCTION,
 					 .label = api.parts[0].functions[i].symbols[0].text};

@@ -18,32 +18,42 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
-/* ---- what is wrong, and where ---- */
+/* ---- errors with their line ---- */
 
 #define WRONG(api, node, ...) wrong(api, json_line(node), __VA_ARGS__)
 
 __attribute__((format(printf, 3, 4))) static int wrong(const struct api *api, unsigned line,
 						       const char *fmt, ...)
 {
-	char what[512];
+	char text[512];
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(what, sizeof(what), fmt, args);
+	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	log_error("%s: line %u: %s", api->path, line, what);
+	log_error("%s: line %u: %s", api->path, line, text);
 	return -EINVAL;
 }
 
 static int no_memory(const struct api *api)
 {
-	log_error("out of memory (while reading %s)", api->path);
-	return -ENOMEM;
+	return log_no_memory("while reading %s", api->path);
 }
 
 /* ---- keys and kinds ---- */
 
-enum kind { KIND_NUMBER, KIND_STRING, KIND_BOOL, KIND_OBJECT, KIND_ARRAY, KIND_ANY };
+enum kind { KIND_ANY, KIND_NUMBER, KIND_STRING, KIND_BOOL, KIND_OBJECT, KIND_ARRAY };
+
+static const struct {
+	bool (*is)(const struct json *node);
+	const char *name;
+} kinds[] = {
+	[KIND_NUMBER] = {json_is_number, "a number"},
+	[KIND_STRING] = {json_is_string, "a string"},
+	[KIND_BOOL] = {json_is_bool, "true or false"},
+	[KIND_OBJECT] = {json_is_object, "an object"},
+	[KIND_ARRAY] = {json_is_array, "an array"},
+};
 
 struct key {
 	const char *name;
@@ -51,31 +61,10 @@ struct key {
 	bool required;
 };
 
-static bool is_kind(const struct json *node, enum kind kind)
-{
-	switch (kind) {
-	case KIND_NUMBER:
-		return json_is_number(node);
-	case KIND_STRING:
-		return json_is_string(node);
-	case KIND_BOOL:
-		return json_is_bool(node);
-	case KIND_OBJECT:
-		return json_is_object(node);
-	case KIND_ARRAY:
-		return json_is_array(node);
-	case KIND_ANY:
-		break;
-	}
-	return true;
-}
-
 /* `node` must be an object with these keys (ended by a NULL name) and no others. */
 static int check_keys(const struct api *api, const struct json *node, const char *what,
 		      const struct key *keys)
 {
-	static const char *const kind_names[] = {"a number",  "a string", "true or false",
-						 "an object", "an array", "a value"};
 	char names[256] = "";
 	size_t used = 0;
 
@@ -86,11 +75,11 @@ static int check_keys(const struct api *api, const struct json *node, const char
 
 		while (key->name && strcmp(key->name, json_name(child)))
 			key++;
-		if (key->name && !is_kind(child, key->kind))
-			return WRONG(api, child, "\"%s\" must be %s", key->name,
-				     kind_names[key->kind]);
-		if (key->name)
+		if (key->name && (!key->kind || kinds[key->kind].is(child)))
 			continue;
+		if (key->name)
+			return WRONG(api, child, "\"%s\" must be %s", key->name,
+				     kinds[key->kind].name);
 		for (key = keys; key->name && used < sizeof(names); key++)
 			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
 						 key == keys ? "" : ", ", key->name);
@@ -132,14 +121,6 @@ static int read_strings(const struct api *api, const struct json *node, const ch
 
 /* ---- states and steps ---- */
 
-static const struct api_mark *find_mark(const struct api *api, int type)
-{
-	for (size_t i = 0; i < api->nmarks; i++)
-		if (api->marks[i].type == type)
-			return &api->marks[i];
-	return NULL;
-}
-
 /* A model's event that enters a state: the three characters of it. */
 static int read_event(const struct api *api, const struct json *node, struct effect *effect)
 {
@@ -174,23 +155,22 @@ static int read_mark(const struct api *api, const struct json *node, bool set,
 	static const struct key keys[] = {
 		{"mark", KIND_NUMBER, true}, {"label", KIND_STRING, false}, {NULL, 0, false}};
 	int err = check_keys(api, node, "a mark", keys);
-	double type = json_number(json_key(node, "mark"));
-	const struct api_mark *mark;
+	double number = json_number(json_key(node, "mark"));
+	int type = number >= 1 && number <= API_MARK_MAX ? (int)number : 0;
+	const struct api_mark *mark = &api->marks[type];
 
 	if (err)
 		return err;
-	mark = type >= 0 && type <= API_MARK_MAX ? find_mark(api, (int)type) : NULL;
-	if (!mark || type != mark->type)
-		return WRONG(api, node, "the mark %g is not declared in \"marks\"", type);
-	if (mark->single != set)
-		return WRONG(api, node,
-			     mark->single ? "the mark %d is single: it can only be \"set\""
-					  : "the mark %d is a stack: it cannot be \"set\"",
-			     mark->type);
+	if (!mark->title || number != type)
+		return WRONG(api, node, "the mark %g is not declared in \"marks\"", number);
+	if (mark->single && !set)
+		return WRONG(api, node, "the mark %d is single: it can only be \"set\"", type);
+	if (!mark->single && set)
+		return WRONG(api, node, "the mark %d is a stack: it cannot be \"set\"", type);
 	*effect = (struct effect){
 		.enter = set ? MARK_SET : MARK_PUSH,
 		.leave = set ? 0 : MARK_POP,
-		.type = mark->type,
+		.type = type,
 		.label = json_string(json_key(node, "label")),
 		.repeats = true,
 	};
@@ -252,9 +232,13 @@ static int read_step(const struct api *api, const struct json *node, bool at_ret
 	set = json_key(node, "set");
 	if (!!begin + !!end + !!set != 1)
 		return WRONG(api, node, "a step has one of begin, end and set");
-	step->kind = begin ? STEP_BEGIN : end ? STEP_END : STEP_SET;
-	err = set ? read_mark(api, set, true, &step->effect)
-		  : read_state(api, begin ? begin : end, &step->effect);
+	if (set) {
+		step->kind = STEP_SET;
+		err = read_mark(api, set, true, &step->effect);
+	} else {
+		step->kind = begin ? STEP_BEGIN : STEP_END;
+		err = read_state(api, begin ? begin : end, &step->effect);
+	}
 	return err ? err : read_when(api, json_key(node, "if"), at_return, &step->when);
 }
 
@@ -276,73 +260,72 @@ static int read_steps(const struct api *api, const struct json *node, bool at_re
 
 /* ---- symbols ---- */
 
-/* `name` as a spelling has it, in memory of the API; NULL: out of memory. */
-static const char *spell(struct api *api, const char *spelling, const char *name)
+/* `name` as a spelling has it, for the caller to free; NULL: out of memory. */
+static char *spell(const char *spelling, const char *name)
 {
-	static const struct {
-		const char *sign;
-		int (*convert)(int);
-	} signs[] = {{"{name}", NULL}, {"{lower}", tolower}, {"{upper}", toupper}};
-	char **grown = realloc(api->spelt, (api->nspelt + 1) * sizeof(*grown));
-	char *out = grown ? malloc(strlen(spelling) + strlen(name) + 1) : NULL, *at = out;
+	const char *sign = strchr(spelling, '{');
+	char *out = xasprintf("%.*s%s%s", (int)(sign - spelling), spelling, name,
+			      strchr(sign, '}') + 1);
+	char *at = out ? out + (sign - spelling) : NULL;
 
-	if (grown)
-		api->spelt = grown;
-	if (!out)
-		return NULL;
-	while (*spelling) {
-		size_t i = 0, len;
-
-		while (i < 3 && strncmp(spelling, signs[i].sign, strlen(signs[i].sign)))
-			i++;
-		if (i == 3) {
-			*at++ = *spelling++;
-			continue;
-		}
-		len = strlen(name);
-		memcpy(at, name, len + 1);
-		for (char *c = at; signs[i].convert && *c; c++)
-			*c = (char)signs[i].convert((unsigned char)*c);
-		at += len;
-		spelling += strlen(signs[i].sign);
+	for (size_t i = 0; out && name[i]; i++) {
+		if (!strncmp(sign, "{lower}", 7))
+			at[i] = (char)tolower((unsigned char)name[i]);
+		else if (!strncmp(sign, "{upper}", 7))
+			at[i] = (char)toupper((unsigned char)name[i]);
 	}
-	*at = '\0';
-	api->spelt[api->nspelt++] = out;
 	return out;
 }
 
-static int read_symbols(struct api *api, const struct json *node, const char **spellings,
-			size_t nspellings, struct api_function *function)
+/* Adds the spelling of a name, unless it equals another one. */
+static int add_symbol(struct api_function *function, unsigned name, char *text)
+{
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; i < function->nsymbols; i++) {
+		if (!strcmp(text, function->symbols[i].text)) {
+			free(text);
+			return 0;
+		}
+	}
+	function->symbols[function->nsymbols++] = (struct api_symbol){text, name};
+	return 0;
+}
+
+static int read_symbols(struct api *api, const struct json *node, const struct api_part *part,
+			struct api_function *function)
 {
 	const char **names;
-	size_t nnames, n = 0;
+	size_t nnames, n;
 	int err = read_strings(api, node, &names, &nnames);
 
 	if (err)
 		return err;
-	if (!nnames)
+	n = nnames * part->nspellings;
+	if (!nnames) {
 		err = WRONG(api, node, "\"symbols\" has none");
-	else if (nnames * nspellings + api->nsymbols > API_SYMBOLS_MAX)
-		err = WRONG(api, node, "more than %d symbols in all spellings", API_SYMBOLS_MAX);
-	else if (!(function->symbols = calloc(nnames * nspellings, sizeof(*function->symbols))))
-		err = no_memory(api);
-	for (size_t i = 0; i < nnames && !err; i++) {
-		for (size_t j = 0; j < nspellings && !err; j++) {
-			const char *symbol = spell(api, spellings[j], names[i]);
-			size_t k = 0;
-
-			while (symbol && k < n && strcmp(symbol, function->symbols[k].text))
-				k++;
-			if (!symbol)
-				err = no_memory(api);
-			else if (k == n)
-				function->symbols[n++] = (struct api_symbol){symbol, (unsigned)i};
-		}
+		goto out;
 	}
+	if (n + api->nsymbols > API_SYMBOLS_MAX) {
+		err = WRONG(api, node, "more than %d symbols in all spellings", API_SYMBOLS_MAX);
+		goto out;
+	}
+	err = -ENOMEM;
+	function->symbols = calloc(n, sizeof(*function->symbols));
+	if (!function->symbols)
+		goto out;
+	for (size_t i = 0; i < n; i++) {
+		unsigned name = (unsigned)(i / part->nspellings);
+
+		err = add_symbol(function, name,
+				 spell(part->spellings[i % part->nspellings], names[name]));
+		if (err)
+			goto out;
+	}
+	api->nsymbols += function->nsymbols;
+out:
 	free(names);
-	function->nsymbols = n;
-	api->nsymbols += n;
-	return err;
+	return err == -ENOMEM ? no_memory(api) : err;
 }
 
 struct named {
@@ -385,8 +368,8 @@ static int check_symbols(const struct api *api, const struct api_part *part)
 
 /* ---- functions, parts, the whole ---- */
 
-static int read_function(struct api *api, const struct json *node, const char **spellings,
-			 size_t nspellings, struct api_function *function)
+static int read_function(struct api *api, const struct json *node, const struct api_part *part,
+			 struct api_function *function)
 {
 	static const struct key keys[] = {{"symbols", KIND_ANY, true},
 					  {"first", KIND_BOOL, false},
@@ -404,9 +387,8 @@ static int read_function(struct api *api, const struct json *node, const char **
 	during = json_key(node, "during");
 	function->line = json_line(node);
 	function->first = json_bool(json_key(node, "first"));
-	function->note = json_string(json_key(node, "note"));
 	action->has_during = during;
-	err = read_symbols(api, json_key(node, "symbols"), spellings, nspellings, function);
+	err = read_symbols(api, json_key(node, "symbols"), part, function);
 	if (err)
 		return err;
 	if (during) {
@@ -426,42 +408,40 @@ static int read_function(struct api *api, const struct json *node, const char **
 }
 
 /* How names are spelt: {name} as it is, {lower}, {upper}; without the key as they are. */
-static int read_spellings(const struct api *api, const struct json *node, const char ***list,
-			  size_t *count)
+static int read_spellings(const struct api *api, const struct json *node, struct api_part *part)
 {
-	static const char as_it_is[] = "{name}";
-	int err = node ? read_strings(api, node, list, count) : 0;
+	int err;
 
+	if (!node) {
+		part->spellings = calloc(1, sizeof(*part->spellings));
+		if (!part->spellings)
+			return no_memory(api);
+		part->spellings[part->nspellings++] = "{name}";
+		return 0;
+	}
+	err = read_strings(api, node, &part->spellings, &part->nspellings);
 	if (err)
 		return err;
-	if (!node) {
-		*list = calloc(1, sizeof(**list));
-		if (!*list)
-			return no_memory(api);
-		**list = as_it_is;
-		*count = 1;
+	if (!part->nspellings)
+		return WRONG(api, node, "\"spellings\" has none");
+	for (size_t i = 0; i < part->nspellings; i++) {
+		const char *spelling = part->spellings[i];
+
+		if (!strstr(spelling, "{name}") && !strstr(spelling, "{lower}") &&
+		    !strstr(spelling, "{upper}"))
+			return WRONG(api, node,
+				     "the spelling \"%s\" has none of {name}, {lower} and {upper}",
+				     spelling);
+		if (strchr(spelling, '{') != strrchr(spelling, '{'))
+			return WRONG(api, node, "the spelling \"%s\" has more than one name",
+				     spelling);
 	}
-	for (size_t i = 0; i < *count && !err; i++)
-		if (!strstr((*list)[i], "{name}") && !strstr((*list)[i], "{lower}") &&
-		    !strstr((*list)[i], "{upper}"))
-			err = WRONG(api, node,
-				    "the spelling \"%s\" has none of {name}, {lower} "
-				    "and {upper}",
-				    (*list)[i]);
-		else if (strchr((*list)[i], '{') != strrchr((*list)[i], '{'))
-			err = WRONG(api, node, "the spelling \"%s\" has more than one name",
-				    (*list)[i]);
-	if (!err && !*count)
-		err = WRONG(api, node, "\"spellings\" has none");
-	if (err)
-		free(*list);
-	return err;
+	return 0;
 }
 
-static int read_functions(struct api *api, const struct json *list, const char **spellings,
-			  size_t nspellings, struct api_part *part)
+static int read_functions(struct api *api, const struct json *list, struct api_part *part)
 {
-	int err = 0;
+	int err;
 
 	if (!json_first(list))
 		return WRONG(api, list, "\"functions\" has none");
@@ -469,12 +449,27 @@ static int read_functions(struct api *api, const struct json *list, const char *
 	if (!part->functions)
 		return no_memory(api);
 	for (const struct json *child = json_first(list); child; child = json_next(child)) {
-		err = read_function(api, child, spellings, nspellings,
-				    &part->functions[part->nfunctions++]);
+		err = read_function(api, child, part, &part->functions[part->nfunctions++]);
 		if (err)
 			return err;
 	}
 	return check_symbols(api, part);
+}
+
+static int read_libraries(const struct api *api, const struct json *node, struct api_part *part)
+{
+	int err = node ? read_strings(api, node, &part->libraries, &part->nlibraries) : 0;
+
+	for (size_t i = 0; i < part->nlibraries; i++) {
+		const char *library = part->libraries[i];
+
+		if (strchr(library, '/') && (*library != '/' || strpbrk(library, "*?[")))
+			return WRONG(api, node,
+				     "\"%s\": a library is told by its name, which may be a "
+				     "pattern, or by its whole path",
+				     library);
+	}
+	return err;
 }
 
 static int read_part(struct api *api, const struct json *node, struct api_part *part)
@@ -484,71 +479,46 @@ static int read_part(struct api *api, const struct json *node, struct api_part *
 					  {"spellings", KIND_ANY, false},
 					  {"functions", KIND_ARRAY, true},
 					  {NULL, 0, false}};
-	const struct json *libraries;
-	const char **spellings;
-	size_t nspellings;
 	int err = check_keys(api, node, "a part", keys);
 
 	if (err)
 		return err;
-	part->line = json_line(node);
 	part->program = json_bool(json_key(node, "program"));
-	libraries = json_key(node, "libraries");
-	if (libraries)
-		err = read_strings(api, libraries, &part->libraries, &part->nlibraries);
-	for (size_t i = 0; i < part->nlibraries && !err; i++)
-		if (strchr(part->libraries[i], '/') &&
-		    (*part->libraries[i] != '/' || strpbrk(part->libraries[i], "*?[")))
-			err = WRONG(api, libraries,
-				    "\"%s\": a library is told by its name, which may be a "
-				    "pattern, or by its whole path",
-				    part->libraries[i]);
-	if (!err && !part->nlibraries && !part->program)
-		err = WRONG(api, node, "a part needs \"libraries\", or \"program\": true");
-	if (!err)
-		err = read_spellings(api, json_key(node, "spellings"), &spellings, &nspellings);
+	err = read_libraries(api, json_key(node, "libraries"), part);
 	if (err)
 		return err;
-	err = read_functions(api, json_key(node, "functions"), spellings, nspellings, part);
-	free(spellings);
-	return err;
+	if (!part->nlibraries && !part->program)
+		return WRONG(api, node, "a part needs \"libraries\", or \"program\": true");
+	err = read_spellings(api, json_key(node, "spellings"), part);
+	if (err)
+		return err;
+	return read_functions(api, json_key(node, "functions"), part);
 }
 
-static int read_marks(struct api *api, const struct json *marks)
+static int read_mark_type(struct api *api, const struct json *node)
 {
 	static const struct key keys[] = {
 		{"title", KIND_STRING, true}, {"chan_type", KIND_STRING, true}, {NULL, 0, false}};
-	int err = 0;
+	const char *name = json_name(node), *title, *kind;
+	int err = check_keys(api, node, "a mark", keys);
+	long type;
+	char *end;
 
-	api->marks = calloc(json_count(marks) + 1, sizeof(*api->marks));
-	if (!api->marks)
-		return no_memory(api);
-	for (const struct json *child = json_first(marks); child && !err;
-	     child = json_next(child)) {
-		struct api_mark *mark = &api->marks[api->nmarks++];
-		const char *kind;
-		char *end;
-		long type;
-
-		err = check_keys(api, child, "a mark", keys);
-		if (err)
-			break;
-		type = strtol(json_name(child), &end, 10);
-		kind = json_string(json_key(child, "chan_type"));
-		*mark = (struct api_mark){.type = (int)type,
-					  .title = json_string(json_key(child, "title")),
-					  .single = !strcmp(kind, "single"),
-					  .line = json_line(child)};
-		if (*end || !isdigit((unsigned char)*json_name(child)) || type < 1 ||
-		    type > API_MARK_MAX || *json_name(child) == '0')
-			err = WRONG(api, child, "the type of a mark is a number from 1 to %d",
-				    API_MARK_MAX);
-		else if (!*mark->title || strlen(mark->title) > API_LABEL_MAX)
-			err = WRONG(api, child, "a title has 1 to %d bytes", API_LABEL_MAX);
-		else if (!mark->single && strcmp(kind, "stack"))
-			err = WRONG(api, child, "\"chan_type\" is \"stack\" or \"single\"");
-	}
-	return err;
+	if (err)
+		return err;
+	type = strtol(name, &end, 10);
+	title = json_string(json_key(node, "title"));
+	kind = json_string(json_key(node, "chan_type"));
+	if (*end || !isdigit((unsigned char)*name) || *name == '0' || type > API_MARK_MAX)
+		return WRONG(api, node, "the type of a mark is a number from 1 to %d",
+			     API_MARK_MAX);
+	if (!*title || strlen(title) > API_LABEL_MAX)
+		return WRONG(api, node, "a title has 1 to %d bytes", API_LABEL_MAX);
+	if (strcmp(kind, "single") && strcmp(kind, "stack"))
+		return WRONG(api, node, "\"chan_type\" is \"stack\" or \"single\"");
+	api->marks[type] = (struct api_mark){
+		.title = title, .single = !strcmp(kind, "single"), .line = json_line(node)};
+	return 0;
 }
 
 static int read_api(struct api *api)
@@ -564,46 +534,57 @@ static int read_api(struct api *api)
 	if (json_is_object(api->text) && json_key(api->text, "map"))
 		keys[0].name = "map"; /* the key of older files */
 	err = check_keys(api, api->text, "an API file", keys);
-
 	if (err)
 		return err;
 	version = json_key(api->text, keys[0].name);
 	if (json_number(version) != API_VERSION)
 		return WRONG(api, version, "version %g of the form is not supported, only %d",
 			     json_number(version), API_VERSION);
-	api->title = json_string(json_key(api->text, "title"));
-	err = read_marks(api, json_key(api->text, "marks"));
+	for (const struct json *mark = json_first(json_key(api->text, "marks")); mark;
+	     mark = json_next(mark)) {
+		err = read_mark_type(api, mark);
+		if (err)
+			return err;
+	}
 	parts = json_key(api->text, "parts");
-	if (!err && !json_first(parts))
-		err = WRONG(api, parts, "\"parts\" has none");
-	if (!err && !(api->parts = calloc(json_count(parts), sizeof(*api->parts))))
-		err = no_memory(api);
-	for (const struct json *child = json_first(parts); child && !err; child = json_next(child))
-		err = read_part(api, child, &api->parts[api->nparts++]);
-	return err;
+	if (!json_first(parts))
+		return WRONG(api, parts, "\"parts\" has none");
+	api->parts = calloc(json_count(parts), sizeof(*api->parts));
+	if (!api->parts)
+		return no_memory(api);
+	for (const struct json *part = json_first(parts); part; part = json_next(part)) {
+		err = read_part(api, part, &api->parts[api->nparts++]);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 /* Reads api->text, which may be NULL after a message. */
-static int understand(struct api *api, const char *path)
+static int read_text(struct api *api, const char *path)
 {
-	int err = api->text ? 0 : -EINVAL;
+	int err = -EINVAL;
 
+	if (!api->text)
+		goto fail;
 	api->path = strdup(path);
-	if (!err && !api->path) {
-		log_error("out of memory (while reading %s)", path);
-		err = -ENOMEM;
+	if (!api->path) {
+		err = log_no_memory("while reading %s", path);
+		goto fail;
 	}
-	if (!err)
-		err = read_api(api);
+	err = read_api(api);
 	if (err)
-		api_file_free(api);
+		goto fail;
+	return 0;
+fail:
+	api_file_free(api);
 	return err;
 }
 
 int api_file_parse(struct api *api, const char *text, size_t size, const char *path)
 {
 	*api = (struct api){.text = json_parse(text, size, path)};
-	return understand(api, path);
+	return read_text(api, path);
 }
 
 /* ---- finding the file ---- */
@@ -683,22 +664,24 @@ int api_file_load(struct api *api, const char *name)
 	if (err)
 		return err;
 	api->text = json_load(AT_FDCWD, path);
-	return understand(api, path);
+	return read_text(api, path);
 }
 
 void api_file_free(struct api *api)
 {
 	for (size_t i = 0; i < api->nparts; i++) {
-		for (size_t j = 0; j < api->parts[i].nfunctions; j++)
-			free(api->parts[i].functions[j].symbols);
-		free(api->parts[i].functions);
-		free(api->parts[i].libraries);
+		struct api_part *part = &api->parts[i];
+
+		for (size_t j = 0; j < part->nfunctions; j++) {
+			for (size_t k = 0; k < part->functions[j].nsymbols; k++)
+				free(part->functions[j].symbols[k].text);
+			free(part->functions[j].symbols);
+		}
+		free(part->functions);
+		free(part->spellings);
+		free(part->libraries);
 	}
 	free(api->parts);
-	free(api->marks);
-	for (size_t i = 0; i < api->nspelt; i++)
-		free(api->spelt[i]);
-	free(api->spelt);
 	json_free(api->text);
 	free(api->path);
 	*api = (struct api){0};

@@ -23,8 +23,8 @@ struct json;
 #define API_SYMBOLS_MAX 4096 /* of one file, in all spellings */
 
 struct api_symbol {
-	const char *text; /* a name or a glob, spelt out */
-	unsigned name;	  /* which name of the file this is a spelling of, from 0 */
+	char *text;    /* a name or a glob, spelt out */
+	unsigned name; /* the name of the file that this is a spelling of, from 0 */
 };
 
 struct api_function {
@@ -32,7 +32,6 @@ struct api_function {
 	size_t nsymbols;
 	bool first;	      /* only the first of `symbols` that a file has; else all it has */
 	struct action action; /* a mark without a label: the function's own is meant */
-	const char *note;     /* where the meaning is an approximation; else NULL */
 	unsigned line;
 };
 
@@ -40,29 +39,26 @@ struct api_function {
 struct api_part {
 	const char **libraries; /* globs of names ("libgomp.so.*"): nlibraries of them */
 	size_t nlibraries;
-	bool program; /* and the programs that are recorded themselves */
+	bool program;		/* and the programs that are recorded themselves */
+	const char **spellings; /* nspellings of them, each with one {name}, {lower} or {upper} */
+	size_t nspellings;
 	struct api_function *functions;
 	size_t nfunctions;
-	unsigned line;
 };
 
 struct api_mark {
-	int type;
-	const char *title;
-	bool single; /* else a stack */
+	const char *title; /* NULL: the type is not declared */
+	bool single;	   /* else a stack */
 	unsigned line;
 };
 
 struct api {
-	char *path;	   /* of the file, for messages */
-	const char *title; /* what it shows */
-	struct api_mark *marks;
-	size_t nmarks;
+	char *path;				 /* of the file, for messages */
+	struct api_mark marks[API_MARK_MAX + 1]; /* by type */
 	struct api_part *parts;
 	size_t nparts;
-	struct json *text; /* who owns most of the strings */
-	char **spelt;	   /* and the others: nspelt of them */
-	size_t nspelt, nsymbols;
+	struct json *text; /* the owner of the strings but those of symbols */
+	size_t nsymbols;   /* of all functions */
 };
 
 /* The path of the file that --api NAME names: a name without a slash that does not end in .json is

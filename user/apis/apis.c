@@ -28,16 +28,16 @@ static int no_memory(void)
 static int check_marks(const struct apis *apis, const struct api *api)
 {
 	for (const struct api *other = apis->list; other < api; other++) {
-		for (size_t i = 0; i < other->nmarks * api->nmarks; i++) {
-			const struct api_mark *theirs = &other->marks[i / api->nmarks];
-			const struct api_mark *mark = &api->marks[i % api->nmarks];
+		for (int type = 1; type <= API_MARK_MAX; type++) {
+			const struct api_mark *theirs = &other->marks[type];
+			const struct api_mark *mark = &api->marks[type];
 
-			if (theirs->type != mark->type ||
+			if (!theirs->title || !mark->title ||
 			    (theirs->single == mark->single && !strcmp(theirs->title, mark->title)))
 				continue;
 			log_error("%s: line %u: the mark %d is declared otherwise in %s, line %u: "
 				  "give one of them another type",
-				  api->path, mark->line, mark->type, other->path, theirs->line);
+				  api->path, mark->line, type, other->path, theirs->line);
 			return -EEXIST;
 		}
 	}
@@ -384,15 +384,17 @@ static void tell_files(const struct apis *apis, const struct sites *sites)
 int apis_act(const struct apis *apis, const struct sites *sites, struct actions *actions)
 {
 	for (size_t i = 0; i < apis->count; i++) {
-		for (size_t j = 0; j < apis->list[i].nmarks; j++) {
-			const struct api_mark *mark = &apis->list[i].marks[j];
-			int err = actions_type(actions, mark->type, mark->title, mark->single);
+		for (int type = 1; type <= API_MARK_MAX; type++) {
+			const struct api_mark *mark = &apis->list[i].marks[type];
+			int err = 0;
 
-			if (err == -EEXIST)
-				log_error("%s: line %u: the mark %d is in use", apis->list[i].path,
-					  mark->line, mark->type);
-			if (err)
-				return err == -EEXIST ? err : no_memory();
+			if (mark->title)
+				err = actions_type(actions, type, mark->title, mark->single);
+			if (!err)
+				continue;
+			log_error("%s: line %u: the mark %d is in use", apis->list[i].path,
+				  mark->line, type);
+			return err;
 		}
 	}
 	for (size_t i = 0; i < sites->count; i++) {
