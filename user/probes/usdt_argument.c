@@ -3,14 +3,16 @@
 #include <ctype.h>
 #include <elf.h>
 #include <errno.h>
+#include <regex.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "user/probes/usdt_argument.h"
 
-#define X86_IP	 128 /* offset of the instruction pointer in struct pt_regs */
-#define ARM64_SP 248
+#define ARM64_SP    248		    /* offset in struct pt_regs */
+#define OPERAND_MAX USDT_SYMBOL_MAX /* bytes */
 
 /* Families of names with their place in struct pt_regs of x86-64. */
 static const struct {
@@ -24,7 +26,7 @@ static const struct {
 	{{"r9", "r9d", "r9w", "r9b", ""}, 64},	   {{"r8", "r8d", "r8w", "r8b", ""}, 72},
 	{{"rax", "eax", "ax", "al", "ah"}, 80},	   {{"rcx", "ecx", "cx", "cl", "ch"}, 88},
 	{{"rdx", "edx", "dx", "dl", "dh"}, 96},	   {{"rsi", "esi", "si", "sil", ""}, 104},
-	{{"rdi", "edi", "di", "dil", ""}, 112},	   {{"rip", "eip", "", "", ""}, X86_IP},
+	{{"rdi", "edi", "di", "dil", ""}, 112},	   {{"rip", "eip", "", "", ""}, 128},
 	{{"rsp", "esp", "sp", "spl", ""}, 152},
 };
 
@@ -32,13 +34,7 @@ static const char not_understood[] = "its place is written in a way that is not 
 static const char two_registers[] = "its address is the sum of two registers, which is not read";
 static const char floating[] = "it is a floating point number";
 
-static void skip_blanks(const char **at)
-{
-	while (**at == ' ' || **at == '\t')
-		(*at)++;
-}
-
-/* ---- cutting the text ---- */
+/* ---- arguments of a text ---- */
 
 /* The end of the argument at `at`: a blank outside of brackets. */
 static const char *end_of(const char *at)
@@ -54,203 +50,121 @@ static const char *end_of(const char *at)
 	return at;
 }
 
+static const char *skip_blanks(const char *at)
+{
+	return at + strspn(at, " \t");
+}
+
 unsigned usdt_arguments(const char *text)
 {
 	unsigned n = 0;
 
-	for (skip_blanks(&text); *text; skip_blanks(&text)) {
-		text = end_of(text);
+	for (text = skip_blanks(text); *text; text = skip_blanks(end_of(text)))
 		n++;
-	}
 	return n;
 }
 
-/* ---- pieces ---- */
+/* ---- the forms of an operand ---- */
 
-/* A number with or without sign: decimal, hexadecimal. Nothing is moved if there is none. */
-static bool take_number(const char **at, int64_t *value)
+#define NUMBER "([-+]?[0-9][0-9a-fx]*)"
+#define NAME   "([a-zA-Z_.$@][a-zA-Z0-9_.$@]*)"
+#define OFFSET "([-+][0-9][0-9a-fx]*|)"
+#define GROUPS 4
+
+struct form {
+	const char *pattern; /* of an operand without blanks */
+	enum site_source source;
+	unsigned symbol, number, reg; /* groups of the pattern; 0: none */
+	const char *wrong;	      /* not NULL: the reason why such an operand is not read */
+	regex_t regex;
+	bool compiled;
+};
+
+static struct form x86_forms[] = {
+	{"^\\$" NUMBER "$", SITE_CONSTANT, .number = 1},
+	{"^\\$[^-+0-9]", .wrong = "it is the address of a symbol, which is not read"},
+	{"^%[a-z]s(:|$)", .wrong = "it lies in memory of a segment (of the thread)"},
+	{"^%([xyz]mm|st)", .wrong = floating},
+	{"^%" NAME "$", SITE_REGISTER, .reg = 1},
+	{"[(][^)]*,", .wrong = two_registers},
+	{"^" NAME OFFSET "[(]%([re]ip)[)]$", SITE_MEMORY, .symbol = 1, .number = 2, .reg = 3},
+	{"[(]%[re]ip[)]$", .wrong = not_understood},
+	{"^(" NUMBER "|)[(]%" NAME "[)]$", SITE_MEMORY, .number = 1, .reg = 3},
+	{"^" NAME OFFSET "[(]%",
+	 .wrong = "its address is a symbol plus a register, which is not read"},
+	{"^" NAME OFFSET "$", .wrong = "its address is absolute, which is not read"},
+	{.pattern = NULL},
+};
+
+static struct form arm64_forms[] = {
+	{"^[xw]zr$", .source = SITE_CONSTANT},
+	{"^#?" NUMBER "$", SITE_CONSTANT, .number = 1},
+	{"^[vqdsh][0-9]", .wrong = floating},
+	{"^" NAME "$", SITE_REGISTER, .reg = 1},
+	{"^\\[" NAME "\\]$", SITE_MEMORY, .reg = 1},
+	{"^\\[" NAME ",#?" NUMBER "\\]$", SITE_MEMORY, .number = 2, .reg = 1},
+	{"^\\[" NAME ",", .wrong = two_registers},
+	{.pattern = NULL},
+};
+
+/* The form of the operand; NULL: none of them. */
+static const struct form *find_form(struct form *forms, const char *operand,
+				    regmatch_t groups[GROUPS])
 {
-	const char *digits = *at + (**at == '-' || **at == '+');
+	for (struct form *form = forms; form->pattern; form++) {
+		if (!form->compiled && regcomp(&form->regex, form->pattern, REG_EXTENDED))
+			return NULL;
+		form->compiled = true;
+		if (!regexec(&form->regex, operand, GROUPS, groups, 0))
+			return form;
+	}
+	return NULL;
+}
+
+/* Decimal or hexadecimal. A number that does not fit with a sign is meant as 64 bits without one.
+ */
+static bool read_number(const char *text, size_t length, int64_t *value)
+{
 	char *end;
 
-	if (!isdigit((unsigned char)*digits))
-		return false;
 	errno = 0;
-	/* what does not fit with a sign is meant as 64 bits without one */
-	*value = **at == '-' ? strtoll(*at, &end, 0) : (int64_t)strtoull(*at, &end, 0);
-	if (errno)
-		return false;
-	*at = end;
-	return true;
+	*value = *text == '-' ? strtoll(text, &end, 0) : (int64_t)strtoull(text, &end, 0);
+	return !errno && end == text + length;
 }
 
-static bool is_name(char c)
+/* ---- registers ---- */
+
+static bool find_x86_register(const char *name, unsigned *place)
 {
-	return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '$' || c == '@';
-}
-
-static bool take_name(const char **at, char *name, size_t size)
-{
-	size_t n = 0;
-
-	while (is_name((*at)[n]))
-		n++;
-	if (!n || n >= size)
-		return false;
-	memcpy(name, *at, n);
-	name[n] = '\0';
-	*at += n;
-	return true;
-}
-
-/* ---- x86-64 ---- */
-
-static const char *take_register(const char **at, unsigned *place)
-{
-	char name[16];
-
-	if (**at != '%')
-		return not_understood;
-	(*at)++;
-	if (!take_name(at, name, sizeof(name)))
-		return not_understood;
 	for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++) {
 		for (size_t k = 0; k < 5; k++) {
 			if (strcmp(registers[i].names[k], name))
 				continue;
 			*place = registers[i].place + (k == 4);
-			return NULL;
+			return true;
 		}
 	}
-	if (!strncmp(name, "xmm", 3) || !strncmp(name, "ymm", 3) || !strncmp(name, "zmm", 3) ||
-	    !strncmp(name, "st", 2))
-		return floating;
-	return strlen(name) == 2 && name[1] == 's'
-		       ? "it lies in memory of a segment (of the thread)"
-		       : not_understood;
+	return false;
 }
 
-/* "(%rbp)" after what stands before it; symbols only go with the instruction pointer. */
-static const char *x86_memory(const char *at, struct site_value *value, struct usdt_symbol *symbol)
+static bool find_arm64_register(const char *name, unsigned *place)
 {
-	const char *wrong;
-
-	if (*at != '(')
-		return not_understood;
-	at++;
-	skip_blanks(&at);
-	if (*at == ',')
-		return two_registers;
-	wrong = take_register(&at, &value->reg);
-	if (wrong)
-		return wrong;
-	skip_blanks(&at);
-	if (*at == ',')
-		return two_registers;
-	if (*at != ')' || at[1])
-		return not_understood;
-	if ((value->reg == X86_IP) != (symbol->name[0] != '\0'))
-		return symbol->name[0]
-			       ? "its address is a symbol plus a register, which is not read"
-			       : not_understood;
-	value->source = SITE_MEMORY;
-	return NULL;
-}
-
-static const char *x86_operand(const char *at, struct site_value *value, struct usdt_symbol *symbol)
-{
-	const char *wrong;
-
-	if (*at == '$') {
-		at++;
-		value->source = SITE_CONSTANT;
-		if (!take_number(&at, &value->constant))
-			return "it is the address of a symbol, which is not read";
-		return *at ? not_understood : NULL;
-	}
-	if (*at == '%') {
-		wrong = take_register(&at, &value->reg);
-		value->source = SITE_REGISTER;
-		return wrong ? wrong : *at ? not_understood : NULL;
-	}
-	if (take_number(&at, &value->constant))
-		return x86_memory(at, value, symbol);
-	if (*at == '(')
-		return x86_memory(at, value, symbol);
-	if (!take_name(&at, symbol->name, sizeof(symbol->name)))
-		return not_understood;
-	if (*at == '+' || *at == '-')
-		take_number(&at, &symbol->offset);
-	/* a name alone is its address, absolute */
-	if (!*at)
-		return "its address is absolute, which is not read";
-	return x86_memory(at, value, symbol);
-}
-
-/* ---- arm64 ---- */
-
-static const char *take_arm64_register(const char **at, unsigned *place)
-{
-	char name[16], *end;
 	unsigned long number;
+	char *end;
 
-	if (!take_name(at, name, sizeof(name)))
-		return not_understood;
 	if (!strcmp(name, "sp") || !strcmp(name, "wsp")) {
 		*place = ARM64_SP;
-		return NULL;
+		return true;
 	}
-	if (!strcmp(name, "fp") || !strcmp(name, "lr")) {
-		*place = name[0] == 'f' ? 29 * 8 : 30 * 8;
-		return NULL;
-	}
-	if (strchr("vqdsh", name[0]) && isdigit((unsigned char)name[1]))
-		return floating;
+	if (!strcmp(name, "fp"))
+		name = "x29";
+	else if (!strcmp(name, "lr"))
+		name = "x30";
 	if ((name[0] != 'x' && name[0] != 'w') || !isdigit((unsigned char)name[1]))
-		return not_understood;
+		return false;
 	number = strtoul(name + 1, &end, 10);
-	if (*end || number > 30)
-		return not_understood;
-	*place = (unsigned)number * 8;
-	return NULL;
-}
-
-static const char *arm64_operand(const char *at, struct site_value *value)
-{
-	const char *wrong;
-
-	if (*at == '[') {
-		at++;
-		skip_blanks(&at);
-		wrong = take_arm64_register(&at, &value->reg);
-		if (wrong)
-			return wrong;
-		skip_blanks(&at);
-		if (*at == ',') {
-			at++;
-			skip_blanks(&at);
-			if (*at == '#')
-				at++;
-			if (!take_number(&at, &value->constant))
-				return two_registers;
-			skip_blanks(&at);
-		}
-		value->source = SITE_MEMORY;
-		return *at != ']' || at[1] ? not_understood : NULL;
-	}
-	if (!strcmp(at, "xzr") || !strcmp(at, "wzr")) {
-		value->source = SITE_CONSTANT;
-		return NULL;
-	}
-	if (*at == '#')
-		at++;
-	if (take_number(&at, &value->constant)) {
-		value->source = SITE_CONSTANT;
-		return *at ? not_understood : NULL;
-	}
-	wrong = take_arm64_register(&at, &value->reg);
-	value->source = SITE_REGISTER;
-	return wrong ? wrong : *at ? not_understood : NULL;
+	*place = 8 * (unsigned)number;
+	return !*end && number <= 30;
 }
 
 /* ---- one argument ---- */
@@ -258,55 +172,82 @@ static const char *arm64_operand(const char *at, struct site_value *value)
 /* "-4@": its size, with a minus if it has a sign; older notes leave it out. */
 static const char *take_size(const char **at, struct site_value *value)
 {
-	const char *sign = strchr(*at, '@'), *from = *at;
-	int64_t size;
+	char *end;
+	long size = strtol(*at, &end, 10);
 
 	value->bytes = 8;
 	value->is_signed = true;
-	if (!sign || !take_number(&from, &size)) {
-		if (sign == *at)
-			*at += 1;
+	if (end == *at || (*end != '@' && strncmp(end, "f@", 2))) {
+		*at += **at == '@';
 		return NULL;
 	}
-	if (*from == 'f' && from[1] == '@')
+	if (*end == 'f')
 		return floating;
-	if (*from != '@') {
-		/* a number that is the operand itself (arm64) */
-		return NULL;
-	}
 	value->is_signed = size < 0;
-	if (size < 0)
-		size = -size;
+	size = labs(size);
 	if (size != 1 && size != 2 && size != 4 && size != 8)
 		return "it has a size other than 1, 2, 4 or 8 bytes";
 	value->bytes = (unsigned)size;
-	*at = from + 1;
+	*at = end + 1;
+	return NULL;
+}
+
+static const char *read_operand(const char *operand, unsigned machine, struct site_value *value,
+				struct usdt_symbol *symbol)
+{
+	bool arm64 = machine == EM_AARCH64;
+	regmatch_t groups[GROUPS];
+	const struct form *form = find_form(arm64 ? arm64_forms : x86_forms, operand, groups);
+	int64_t *number = form && form->symbol ? &symbol->offset : &value->constant;
+	char name[OPERAND_MAX];
+	const regmatch_t *g;
+
+	if (!form)
+		return not_understood;
+	if (form->wrong)
+		return form->wrong;
+	value->source = form->source;
+	g = &groups[form->number];
+	if (form->number && g->rm_eo > g->rm_so &&
+	    !read_number(operand + g->rm_so, (size_t)(g->rm_eo - g->rm_so), number))
+		return not_understood;
+	g = &groups[form->symbol];
+	if (form->symbol)
+		snprintf(symbol->name, sizeof(symbol->name), "%.*s", (int)(g->rm_eo - g->rm_so),
+			 operand + g->rm_so);
+	g = &groups[form->reg];
+	if (!form->reg)
+		return NULL;
+	snprintf(name, sizeof(name), "%.*s", (int)(g->rm_eo - g->rm_so), operand + g->rm_so);
+	if (arm64 ? !find_arm64_register(name, &value->reg) : !find_x86_register(name, &value->reg))
+		return not_understood;
 	return NULL;
 }
 
 const char *usdt_argument(const char *text, unsigned number, unsigned machine,
 			  struct site_value *value, struct usdt_symbol *symbol)
 {
-	const char *end, *wrong, *at;
-	char *operand;
+	char operand[OPERAND_MAX];
+	const char *end, *wrong;
+	size_t n = 0;
 
 	*value = (struct site_value){.source = SITE_NOTHING};
 	*symbol = (struct usdt_symbol){.offset = 0};
-	for (skip_blanks(&text), end = end_of(text); number > 1 && *text; number--) {
-		text = end;
-		skip_blanks(&text);
-		end = end_of(text);
-	}
+	for (text = skip_blanks(text); number > 1 && *text; number--)
+		text = skip_blanks(end_of(text));
 	if (!*text || !number)
 		return "there is no such argument";
-	operand = strndup(text, (size_t)(end - text));
-	if (!operand)
-		return "not enough memory";
-	at = operand;
-	wrong = take_size(&at, value);
-	if (!wrong)
-		wrong = machine == EM_AARCH64 ? arm64_operand(at, value)
-					      : x86_operand(at, value, symbol);
-	free(operand);
-	return wrong;
+	end = end_of(text);
+	wrong = take_size(&text, value);
+	if (wrong)
+		return wrong;
+	for (; text < end; text++) {
+		if (*text == ' ' || *text == '\t')
+			continue;
+		if (n + 1 == sizeof(operand))
+			return not_understood;
+		operand[n++] = *text;
+	}
+	operand[n] = '\0';
+	return read_operand(operand, machine, value, symbol);
 }
