@@ -2,10 +2,13 @@
 /* request: see request.h. */
 #include <ctype.h>
 #include <errno.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "trace/base/array.h"
 #include "trace/base/text.h"
 #include "user/probes/request.h"
 
@@ -13,11 +16,6 @@
 #define NO_END	SIZE_MAX
 
 static const char no_memory[] = REQUEST_NO_MEMORY;
-
-/* A part of the text of an option, from `from` to `to`. */
-struct part {
-	size_t from, to;
-};
 
 void request_free(struct request *r)
 {
@@ -44,17 +42,13 @@ static void shrink(struct requests *requests, size_t count)
 /* Takes the strings of `request`, also if there is no memory. */
 static int take(struct requests *requests, struct request *request)
 {
-	size_t n = requests->count;
-	struct request *grown = requests->list;
+	struct request *added = ARRAY_ADD(requests->list, requests->count);
 
-	if (!(n & (n - 1)))
-		grown = realloc(requests->list, (n ? 2 * n : 1) * sizeof(*grown));
-	if (!grown) {
+	if (!added) {
 		request_free(request);
 		return -ENOMEM;
 	}
-	requests->list = grown;
-	grown[requests->count++] = *request;
+	*added = *request;
 	return 0;
 }
 
@@ -93,15 +87,15 @@ int requests_add(struct requests *requests, const struct request *request)
 	return take(requests, &r);
 }
 
-/* ---- where parts end ---- */
+/* ---- the ends of parts ---- */
 
 static bool is_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-/* The signs of a C++ operator's name are no brackets and no separators: the place after them,
- * or `at` itself if the word there is not 'operator'. */
+/* The position after the signs of a C++ operator's name, which are no brackets and no separators;
+ * `at` itself if the word there is not 'operator'. */
 static size_t skip_operator(const char *text, size_t at)
 {
 	static const char word[] = "operator";
@@ -144,56 +138,37 @@ static size_t find_end(const char *text, size_t from, char ends, bool brackets)
 	return NO_END;
 }
 
-/* A copy of a part, without its backslashes if `plain`. */
-static char *copy_part(const char *text, struct part part, bool plain)
+/* A copy of a part without its backslashes, which protect a sign in the name of a file. */
+static char *copy_file(const char *from, size_t length)
 {
-	char *copied = malloc(part.to - part.from + 1);
-	size_t n = 0;
+	char *copied = strndup(from, length), *to = copied;
 
-	if (!copied)
-		return NULL;
-	for (size_t at = part.from; at < part.to; at++) {
-		if (plain && text[at] == '\\' && at + 1 < part.to)
+	for (const char *at = copied; at && *at; at++) {
+		if (*at == '\\' && at[1])
 			at++;
-		copied[n++] = text[at];
+		*to++ = *at;
 	}
-	copied[n] = '\0';
+	if (copied)
+		*to = '\0';
 	return copied;
 }
 
 /* ---- numbers and values ---- */
 
-/* A number that is the whole of the part: decimal, or hexadecimal after 0x. */
-static bool read_number(const char *text, struct part part, uint64_t *value)
+/* The number between `text` and `end`: decimal, or hexadecimal after 0x. */
+static bool read_number(const char *text, const char *end, uint64_t *value)
 {
-	size_t at = part.from;
-	unsigned base = 10, digit;
-	uint64_t number = 0;
+	bool hexadecimal = !strncasecmp(text, "0x", 2);
+	char *stop;
 
-	if (part.to - at > 2 && text[at] == '0' && (text[at + 1] == 'x' || text[at + 1] == 'X')) {
-		base = 16;
-		at += 2;
-	}
-	if (at == part.to)
+	if (!isxdigit((unsigned char)text[hexadecimal ? 2 : 0]))
 		return false;
-	for (; at < part.to; at++) {
-		char c = (char)tolower((unsigned char)text[at]);
-
-		if (isdigit((unsigned char)c))
-			digit = (unsigned)(c - '0');
-		else if (base == 16 && c >= 'a' && c <= 'f')
-			digit = (unsigned)(c - 'a') + 10;
-		else
-			return false;
-		if (__builtin_mul_overflow(number, base, &number) ||
-		    __builtin_add_overflow(number, digit, &number))
-			return false;
-	}
-	*value = number;
-	return true;
+	errno = 0;
+	*value = strtoull(text, &stop, hexadecimal ? 16 : 10);
+	return !errno && stop == end;
 }
 
-static bool read_type(const char *text, struct part part, struct site_value *value)
+static bool read_type(const char *text, size_t length, struct site_value *value)
 {
 	static const struct {
 		const char *name;
@@ -203,84 +178,62 @@ static bool read_type(const char *text, struct part part, struct site_value *val
 		     {"u8", 1, false}, {"u16", 2, false}, {"u32", 4, false}, {"u64", 8, false}};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if (strlen(types[i].name) == part.to - part.from &&
-		    !strncmp(types[i].name, text + part.from, part.to - part.from)) {
-			value->bytes = types[i].bytes;
-			value->is_signed = types[i].is_signed;
-			return true;
-		}
+		if (strlen(types[i].name) != length || strncmp(types[i].name, text, length))
+			continue;
+		value->bytes = types[i].bytes;
+		value->is_signed = types[i].is_signed;
+		return true;
 	}
 	return false;
 }
 
-static bool starts_with(const char *text, struct part part, const char *word)
-{
-	return part.to - part.from >= strlen(word) &&
-	       !strncmp(text + part.from, word, strlen(word));
-}
-
 /*
- * Reads "(arg2)", "(ret)", "(arg2:i32)" at the end of a function, and takes it off; other
- * brackets there are parameters of a C++ function. NULL or what is wrong.
+ * Reads "(arg2)", "(ret)", "(arg2:i32)" at the end of a function, and cuts it off; other brackets
+ * there are parameters of a C++ function. NULL or the error, with its position.
  */
-static const char *read_value(const char *text, struct part *function, struct site_value *value,
-			      size_t *at)
+static const char *read_value(char *function, struct site_value *value, size_t *at)
 {
-	struct part inner, what;
-	size_t open = function->to;
+	enum { SOURCE = 1, NUMBER, COLON, TYPE, GROUPS };
+	static regex_t form;
+	static bool compiled;
+	regmatch_t g[GROUPS];
 	uint64_t number;
-	char after;
 
-	*value = (struct site_value){0};
-	if (function->to - function->from < 2 || text[function->to - 1] != ')')
+	if (!compiled &&
+	    regcomp(&form, "\\((ret|arg([0-9][^:()]*)?)(:([^()]*))?\\)$", REG_EXTENDED))
+		return no_memory;
+	compiled = true;
+	if (regexec(&form, function, GROUPS, g, 0))
 		return NULL;
-	while (open > function->from && text[open - 1] != '(')
-		open--;
-	inner = what = (struct part){open, function->to - 1};
-	for (size_t i = inner.from; i < inner.to; i++) {
-		if (text[i] == ':') {
-			what.to = i;
-			break;
-		}
-	}
-	*at = what.from;
-	after = what.to - what.from > 3 ? text[what.from + 3] : '\0';
-	if (starts_with(text, what, "ret") && !after) {
-		value->source = SITE_RETURN;
-	} else if (starts_with(text, what, "arg") && (!after || isdigit((unsigned char)after))) {
-		what.from += 3;
-		if (!read_number(text, what, &number) || !number || number > REQUEST_ARGUMENTS_MAX)
+	*at = (size_t)g[SOURCE].rm_so;
+	value->source = function[*at] == 'r' ? SITE_RETURN : SITE_ARGUMENT;
+	if (value->source == SITE_ARGUMENT) {
+		if (!read_number(function + *at + 3, function + g[SOURCE].rm_eo, &number) ||
+		    !number || number > REQUEST_ARGUMENTS_MAX)
 			return "arguments are arg1 to arg6, those in integer registers";
-		value->source = SITE_ARGUMENT;
 		value->number = (unsigned)number;
-	} else {
-		return NULL;
 	}
-	if (what.to < inner.to) {
-		*at = what.to + 1;
-		inner.from = *at;
-		if (!read_type(text, inner, value))
+	if (g[COLON].rm_so >= 0) {
+		*at = (size_t)g[TYPE].rm_so;
+		if (!read_type(function + *at, (size_t)g[TYPE].rm_eo - *at, value))
 			return "a type of a value is one of i8, i16, i32, i64, u8, u16, u32, u64";
 	}
-	function->to = open - 1;
+	function[g[0].rm_so] = '\0';
 	return NULL;
 }
 
-/* Takes "+0x10" off the end of a function. */
-static const char *read_offset(const char *text, struct part *function, struct request *r,
-			       size_t *at)
+/* Cuts "+0x10" off the end of a function. */
+static const char *read_offset(char *function, struct request *r, size_t *at)
 {
-	size_t plus = function->to;
+	char *plus = strrchr(function, '+');
 
-	while (plus > function->from && text[plus - 1] != '+')
-		plus--;
-	if (plus <= function->from + 1 || !isdigit((unsigned char)text[plus]))
+	if (!plus || plus == function || !isdigit((unsigned char)plus[1]))
 		return NULL;
-	*at = plus;
-	if (!read_number(text, (struct part){plus, function->to}, &r->offset))
+	*at = (size_t)(plus + 1 - function);
+	if (!read_number(plus + 1, plus + strlen(plus), &r->offset))
 		return "an offset is a number of bytes, as in FUNC+16 or FUNC+0x10";
 	r->has_offset = true;
-	function->to = plus - 1;
+	*plus = '\0';
 	return NULL;
 }
 
@@ -296,54 +249,66 @@ static const char *read_pid(const char *text, size_t *from, uint32_t *pid, size_
 	*at = 0;
 	if (!digits || text[digits] != ':' || text[digits + 1] == ':')
 		return NULL;
-	if (!read_number(text, (struct part){0, digits}, &number) || !number || number > PID_MAX)
+	if (!read_number(text, text + digits, &number) || !number || number > PID_MAX)
 		return "no such number of a process is possible (a file with such a name: ./NAME)";
 	*pid = (uint32_t)number;
 	*from = digits + 1;
 	return NULL;
 }
 
-/* `function` without its list. */
-static const char *add_function(struct requests *requests, const char *text, struct request *common,
-				struct part head, struct part function, size_t *at)
+/* Reads one function of a list into a request; r->name is its text, which becomes its name. */
+static const char *read_function(struct request *r, size_t *at)
 {
-	struct request r = {.kind = REQUEST_FUNCTION, .pid = common->pid};
-	struct part whole = function;
+	static const char missing[] = "the name of a function is missing";
 	const char *wrong;
 
-	*at = function.from;
-	/* of the outermost scope: no symbol has it in front */
-	if (starts_with(text, function, "::"))
-		function.from += 2;
-	if (function.from == function.to)
-		return "the name of a function is missing";
-	wrong = read_value(text, &function, &r.value, at);
+	*at = 0;
+	if (!r->name[0])
+		return missing;
+	wrong = read_value(r->name, &r->value, at);
 	if (wrong)
 		return wrong;
-	*at = function.from;
-	if (isdigit((unsigned char)text[function.from])) {
-		r.kind = REQUEST_ADDRESS;
-		if (!read_number(text, function, &r.offset))
+	*at = 0;
+	if (isdigit((unsigned char)r->name[0])) {
+		r->kind = REQUEST_ADDRESS;
+		if (!read_number(r->name, r->name + strlen(r->name), &r->offset))
 			return "an address is a number, as in 0x1234; names have no digit in front";
-	} else {
-		wrong = read_offset(text, &function, &r, at);
-		if (wrong)
-			return wrong;
-		if (r.has_offset && r.value.source)
-			return "an argument or a return value is known at the beginning only: "
-			       "leave the offset out";
-		*at = function.from;
-		if (function.from == function.to)
-			return "the name of a function is missing";
-		r.name = copy_part(text, function, false);
-		if (!r.name)
-			return no_memory;
+		free(r->name);
+		r->name = NULL;
+		return NULL;
 	}
-	r.text = xasprintf("%.*s%.*s", (int)(head.to - head.from), text + head.from,
-			   (int)(whole.to - whole.from), text + whole.from);
-	if (!r.text || copy(&r.binary, common->binary)) {
+	wrong = read_offset(r->name, r, at);
+	if (wrong)
+		return wrong;
+	if (r->has_offset && r->value.source)
+		return "an argument or a return value is known at the beginning only: leave the "
+		       "offset out";
+	*at = 0;
+	return r->name[0] ? NULL : missing;
+}
+
+/* One function of a list, `length` bytes from `from` on; the first `head` bytes of the text stand
+ * before the list. */
+static const char *add_function(struct requests *requests, const char *text, struct request *common,
+				size_t head, size_t from, size_t length, size_t *at)
+{
+	/* of the outermost scope: no symbol has it in front */
+	size_t skip = length >= 2 && !strncmp(text + from, "::", 2) ? 2 : 0;
+	struct request r = {
+		.kind = REQUEST_FUNCTION,
+		.pid = common->pid,
+		.text = xasprintf("%.*s%.*s", (int)head, text, (int)length, text + from),
+		.name = strndup(text + from + skip, length - skip),
+	};
+	const char *wrong = no_memory;
+
+	if (r.text && r.name && !copy(&r.binary, common->binary)) {
+		wrong = read_function(&r, at);
+		*at += from + (r.name && r.name[0] ? skip : 0);
+	}
+	if (wrong) {
 		request_free(&r);
-		return no_memory;
+		return wrong;
 	}
 	return take(requests, &r) ? no_memory : NULL;
 }
@@ -353,7 +318,7 @@ const char *requests_add_functions(struct requests *requests, const char *text, 
 	struct request common = {0};
 	size_t from = 0, colon, comma, count = requests->count;
 	const char *wrong = read_pid(text, &from, &common.pid, at);
-	struct part head = {0, 0};
+	size_t head;
 
 	if (wrong)
 		return wrong;
@@ -364,17 +329,16 @@ const char *requests_add_functions(struct requests *requests, const char *text, 
 	if (colon != NO_END) {
 		if (colon == from)
 			return "the name of the program or library before ':' is missing";
-		common.binary = copy_part(text, (struct part){from, colon}, true);
+		common.binary = copy_file(text + from, colon - from);
 		if (!common.binary)
 			return no_memory;
 		from = colon + 1;
 	}
-	head.to = from;
+	head = from;
 	do {
 		comma = find_end(text, from, ',', true);
-		wrong = add_function(requests, text, &common, head,
-				     (struct part){from, comma == NO_END ? strlen(text) : comma},
-				     at);
+		wrong = add_function(requests, text, &common, head, from,
+				     (comma == NO_END ? strlen(text) : comma) - from, at);
 		from = comma + 1;
 	} while (!wrong && comma != NO_END);
 	if (wrong)
@@ -383,14 +347,13 @@ const char *requests_add_functions(struct requests *requests, const char *text, 
 	return wrong;
 }
 
-static const char *read_usdt_value(const char *text, size_t from, struct site_value *value)
+static const char *read_usdt_value(const char *text, struct site_value *value)
 {
-	struct part number = {from, strlen(text)};
 	uint64_t n;
 
-	if (starts_with(text, number, "arg"))
-		number.from += 3;
-	if (!read_number(text, number, &n) || !n || n > REQUEST_USDT_ARGUMENTS_MAX)
+	if (!strncmp(text, "arg", 3))
+		text += 3;
+	if (!read_number(text, text + strlen(text), &n) || !n || n > REQUEST_USDT_ARGUMENTS_MAX)
 		return "arguments of such a probe are arg1 to arg12";
 	value->source = SITE_ARGUMENT;
 	value->number = (unsigned)n;
@@ -421,7 +384,7 @@ const char *requests_add_usdt(struct requests *requests, const char *text, size_
 			return "a ':' too many (one in the name of a file is written '\\:')";
 		if (first == from)
 			return "the name of the program or library before ':' is missing";
-		r.binary = copy_part(text, (struct part){from, first}, true);
+		r.binary = copy_file(text + from, first - from);
 		if (!r.binary)
 			return no_memory;
 		from = first + 1;
@@ -435,12 +398,12 @@ const char *requests_add_usdt(struct requests *requests, const char *text, size_
 	}
 	if (text[end]) {
 		*at = end + 1;
-		wrong = read_usdt_value(text, end + 1, &r.value);
+		wrong = read_usdt_value(text + end + 1, &r.value);
 		if (wrong)
 			goto out;
 	}
-	r.provider = copy_part(text, (struct part){from, first}, false);
-	r.name = copy_part(text, (struct part){first + 1, end}, false);
+	r.provider = strndup(text + from, first - from);
+	r.name = strndup(text + first + 1, end - first - 1);
 	r.text = strdup(text);
 	if (!r.provider || !r.name || !r.text) {
 		wrong = no_memory;
@@ -479,7 +442,7 @@ const char *request_of_list(struct request *request, const char *text, size_t *a
 	if (colon == from && !(r.pid && !text[from]))
 		return "expected the name of a program or library";
 	if (colon > from)
-		r.binary = copy_part(text, (struct part){from, colon}, true);
+		r.binary = copy_file(text + from, colon - from);
 	r.name = strdup(text[colon] && text[colon + 1] ? text + colon + 1 : "*");
 	r.text = strdup(text);
 	if (!r.name || !r.text || (colon > from && !r.binary)) {
