@@ -277,8 +277,8 @@ static char *spell(const char *spelling, const char *name)
 	return out;
 }
 
-/* Adds the spelling of a name, unless it equals another one. */
-static int add_symbol(struct api_function *function, unsigned name, char *text)
+/* Adds the spelling of a name, unless it equals another one of the function. */
+static int add_symbol(struct api *api, struct api_function *function, unsigned name, char *text)
 {
 	if (!text)
 		return -ENOMEM;
@@ -288,7 +288,8 @@ static int add_symbol(struct api_function *function, unsigned name, char *text)
 			return 0;
 		}
 	}
-	function->symbols[function->nsymbols++] = (struct api_symbol){text, name};
+	function->nsymbols++;
+	api->symbols[api->nsymbols++] = (struct api_symbol){text, name, function};
 	return 0;
 }
 
@@ -310,59 +311,48 @@ static int read_symbols(struct api *api, const struct json *node, const struct a
 		err = WRONG(api, node, "more than %d symbols in all spellings", API_SYMBOLS_MAX);
 		goto out;
 	}
-	err = -ENOMEM;
-	function->symbols = calloc(n, sizeof(*function->symbols));
-	if (!function->symbols)
-		goto out;
+	function->symbols = api->symbols + api->nsymbols;
 	for (size_t i = 0; i < n; i++) {
 		unsigned name = (unsigned)(i / part->nspellings);
 
-		err = add_symbol(function, name,
+		err = add_symbol(api, function, name,
 				 spell(part->spellings[i % part->nspellings], names[name]));
 		if (err)
 			goto out;
 	}
-	api->nsymbols += function->nsymbols;
 out:
 	free(names);
 	return err == -ENOMEM ? no_memory(api) : err;
 }
 
-struct named {
-	const char *symbol;
-	unsigned line;
-};
-
-static int by_symbol(const void *a, const void *b)
+static int by_text(const void *a, const void *b)
 {
-	const struct named *x = a, *y = b;
-	int order = strcmp(x->symbol, y->symbol);
+	const struct api_symbol *x = *(const struct api_symbol *const *)a;
+	const struct api_symbol *y = *(const struct api_symbol *const *)b;
+	int order = strcmp(x->text, y->text);
 
-	return order ? order : (x->line > y->line) - (x->line < y->line);
+	return order ? order : (x > y) - (x < y);
 }
 
 /* In one part a symbol has one meaning. */
 static int check_symbols(const struct api *api, const struct api_part *part)
 {
-	struct named *all = calloc(api->nsymbols + 1, sizeof(*all));
-	size_t n = 0;
+	const struct api_symbol **sorted = calloc(part->nsymbols + 1, sizeof(*sorted));
 	int err = 0;
 
-	if (!all)
+	if (!sorted)
 		return no_memory(api);
-	for (size_t i = 0; i < part->nfunctions; i++)
-		for (size_t j = 0; j < part->functions[i].nsymbols; j++)
-			all[n++] = (struct named){part->functions[i].symbols[j].text,
-						  part->functions[i].line};
-	qsort(all, n, sizeof(*all), by_symbol);
-	for (size_t i = 1; i < n; i++) {
-		if (strcmp(all[i - 1].symbol, all[i].symbol))
+	for (size_t i = 0; i < part->nsymbols; i++)
+		sorted[i] = &part->symbols[i];
+	qsort(sorted, part->nsymbols, sizeof(*sorted), by_text);
+	for (size_t i = 1; i < part->nsymbols; i++) {
+		if (strcmp(sorted[i - 1]->text, sorted[i]->text))
 			continue;
-		err = wrong(api, all[i].line, "%s has a meaning already, in line %u", all[i].symbol,
-			    all[i - 1].line);
+		err = wrong(api, sorted[i]->function->line, "%s has a meaning already, in line %u",
+			    sorted[i]->text, sorted[i - 1]->function->line);
 		break;
 	}
-	free(all);
+	free(sorted);
 	return err;
 }
 
@@ -448,11 +438,13 @@ static int read_functions(struct api *api, const struct json *list, struct api_p
 	part->functions = calloc(json_count(list), sizeof(*part->functions));
 	if (!part->functions)
 		return no_memory(api);
+	part->symbols = api->symbols + api->nsymbols;
 	for (const struct json *child = json_first(list); child; child = json_next(child)) {
 		err = read_function(api, child, part, &part->functions[part->nfunctions++]);
 		if (err)
 			return err;
 	}
+	part->nsymbols = (size_t)(api->symbols + api->nsymbols - part->symbols);
 	return check_symbols(api, part);
 }
 
@@ -550,7 +542,8 @@ static int read_api(struct api *api)
 	if (!json_first(parts))
 		return WRONG(api, parts, "\"parts\" has none");
 	api->parts = calloc(json_count(parts), sizeof(*api->parts));
-	if (!api->parts)
+	api->symbols = calloc(API_SYMBOLS_MAX, sizeof(*api->symbols));
+	if (!api->parts || !api->symbols)
 		return no_memory(api);
 	for (const struct json *part = json_first(parts); part; part = json_next(part)) {
 		err = read_part(api, part, &api->parts[api->nparts++]);
@@ -670,18 +663,14 @@ int api_file_load(struct api *api, const char *name)
 void api_file_free(struct api *api)
 {
 	for (size_t i = 0; i < api->nparts; i++) {
-		struct api_part *part = &api->parts[i];
-
-		for (size_t j = 0; j < part->nfunctions; j++) {
-			for (size_t k = 0; k < part->functions[j].nsymbols; k++)
-				free(part->functions[j].symbols[k].text);
-			free(part->functions[j].symbols);
-		}
-		free(part->functions);
-		free(part->spellings);
-		free(part->libraries);
+		free(api->parts[i].functions);
+		free(api->parts[i].spellings);
+		free(api->parts[i].libraries);
 	}
 	free(api->parts);
+	for (size_t i = 0; i < api->nsymbols; i++)
+		free(api->symbols[i].text);
+	free(api->symbols);
 	json_free(api->text);
 	free(api->path);
 	*api = (struct api){0};

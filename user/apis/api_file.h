@@ -24,11 +24,13 @@ struct json;
 
 struct api_symbol {
 	char *text;    /* a name or a glob, spelt out */
-	unsigned name; /* the name of the file that this is a spelling of, from 0 */
+	unsigned name; /* the name of the function that this is a spelling of, from 0 */
+	const struct api_function *function;
 };
 
+/* Spellings of one name stand side by side, the symbols of a part, too. */
 struct api_function {
-	struct api_symbol *symbols; /* nsymbols of them, spellings of one name side by side */
+	struct api_symbol *symbols; /* nsymbols of those of the file */
 	size_t nsymbols;
 	bool first;	      /* only the first of `symbols` that a file has; else all it has */
 	struct action action; /* a mark without a label: the function's own is meant */
@@ -44,6 +46,8 @@ struct api_part {
 	size_t nspellings;
 	struct api_function *functions;
 	size_t nfunctions;
+	struct api_symbol *symbols; /* of all functions: nsymbols of those of the file */
+	size_t nsymbols;
 };
 
 struct api_mark {
@@ -57,8 +61,9 @@ struct api {
 	struct api_mark marks[API_MARK_MAX + 1]; /* by type */
 	struct api_part *parts;
 	size_t nparts;
-	struct json *text; /* the owner of the strings but those of symbols */
-	size_t nsymbols;   /* of all functions */
+	struct json *text;	    /* the owner of the strings but those of symbols */
+	struct api_symbol *symbols; /* nsymbols of at most API_SYMBOLS_MAX */
+	size_t nsymbols;
 };
 
 /* The path of the file that --api NAME names: a name without a slash that does not end in .json is

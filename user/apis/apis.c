@@ -12,14 +12,15 @@
 
 #include "user/probes/request.h"
 #include "user/probes/resolve.h"
+#include "trace/base/array.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 #define LISTED_MAX 1500 /* bytes of names that are listed as missing */
 
 static int no_memory(void)
 {
-	log_error("--api: out of memory");
-	return -ENOMEM;
+	return log_no_memory("for --api");
 }
 
 /* ---- the files ---- */
@@ -46,20 +47,23 @@ static int check_marks(const struct apis *apis, const struct api *api)
 
 int apis_load(struct apis *apis, const char *const *names, size_t count)
 {
-	int err = 0;
+	int err;
 
 	*apis = (struct apis){.list = calloc(count + 1, sizeof(*apis->list)), .names = names};
 	if (!apis->list)
 		return no_memory();
-	for (size_t i = 0; i < count && !err; i++) {
+	for (size_t i = 0; i < count; i++) {
 		err = api_file_load(&apis->list[i], names[i]);
 		if (err)
-			break;
+			goto fail;
 		apis->count++;
 		err = check_marks(apis, &apis->list[i]);
+		if (err)
+			goto fail;
 	}
-	if (err)
-		apis_free(apis);
+	return 0;
+fail:
+	apis_free(apis);
 	return err;
 }
 
@@ -70,12 +74,6 @@ void apis_free(struct apis *apis)
 	free(apis->list);
 	free(apis->origins);
 	*apis = (struct apis){0};
-}
-
-static const struct api_function *function_at(const struct apis *apis,
-					      const struct api_origin *origin)
-{
-	return &apis->list[origin->api].parts[origin->part].functions[origin->function];
 }
 
 /* The origin of the request `index`, or NULL: not from an API file. */
@@ -100,40 +98,6 @@ struct programs {
 	size_t count;
 };
 
-static bool is_program(int fd, struct stat *st)
-{
-	char magic[4];
-
-	return !fstat(fd, st) && S_ISREG(st->st_mode) && (st->st_mode & 0111) &&
-	       pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
-	       !memcmp(magic, "\177ELF", sizeof(magic));
-}
-
-/* Adds the program at `path`, which of the process `pid` is a link to it, unless it is there, or
- * is none. */
-static int add_program(struct programs *programs, const char *path, uint32_t pid)
-{
-	struct program *program = &programs->list[programs->count];
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct stat st;
-	bool fine = fd >= 0 && is_program(fd, &st);
-
-	if (fd >= 0)
-		close(fd);
-	for (size_t i = 0; i < programs->count && fine; i++)
-		fine = programs->list[i].device != st.st_dev ||
-		       programs->list[i].inode != st.st_ino;
-	if (!fine)
-		return 0;
-	*program = (struct program){.pid = pid, .device = st.st_dev, .inode = st.st_ino};
-	if (!pid && asprintf(&program->path, "%s%s", strchr(path, '/') ? "" : "./", path) < 0) {
-		program->path = NULL;
-		return no_memory();
-	}
-	programs->count++;
-	return 0;
-}
-
 static void programs_free(struct programs *programs)
 {
 	for (size_t i = 0; i < programs->count; i++)
@@ -141,36 +105,76 @@ static void programs_free(struct programs *programs)
 	free(programs->list);
 }
 
+static bool is_program(const char *path, struct stat *st)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char magic[4];
+	bool result = fd >= 0 && !fstat(fd, st) && S_ISREG(st->st_mode) && (st->st_mode & 0111) &&
+		      pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+		      !memcmp(magic, "\177ELF", sizeof(magic));
+
+	if (fd >= 0)
+		close(fd);
+	return result;
+}
+
+/* Takes the path. */
+static int add_program(struct programs *programs, struct program program)
+{
+	struct program *added = NULL;
+
+	if (program.pid || program.path)
+		added = ARRAY_ADD(programs->list, programs->count);
+	if (!added) {
+		free(program.path);
+		return no_memory();
+	}
+	*added = program;
+	return 0;
+}
+
+/* Adds the file at `path`, the executable of `pid`, or (0) an argument of the command, unless it is
+ * there or is no program. */
+static int add_file(struct programs *programs, const char *path, uint32_t pid)
+{
+	struct program program = {.pid = pid};
+	struct stat st;
+
+	if (!is_program(path, &st))
+		return 0;
+	for (size_t i = 0; i < programs->count; i++)
+		if (programs->list[i].device == st.st_dev && programs->list[i].inode == st.st_ino)
+			return 0;
+	program.device = st.st_dev;
+	program.inode = st.st_ino;
+	if (!pid)
+		program.path = xasprintf("%s%s", strchr(path, '/') ? "" : "./", path);
+	return add_program(programs, program);
+}
+
 static int find_programs(struct programs *programs, const struct resolve_scope *scope)
 {
-	char **command = scope->command;
-	size_t n = scope->npids;
-	int err = 0;
+	char **command = scope->command, path[64];
+	int err;
 
-	for (char **arg = command; arg && *arg; arg++)
-		n++;
-	*programs = (struct programs){.list = calloc(n + 1, sizeof(*programs->list))};
-	if (!programs->list)
-		return no_memory();
-	for (size_t i = 0; i < scope->npids && !err; i++) {
-		char path[64];
-
+	for (size_t i = 0; i < scope->npids; i++) {
 		snprintf(path, sizeof(path), "%s/%u/exe", scope->proc, scope->pids[i]);
-		err = add_program(programs, path, scope->pids[i]);
+		err = add_file(programs, path, scope->pids[i]);
+		if (err)
+			return err;
 	}
 	if (command && *command && !strchr(*command, '/')) {
 		/* the resolver looks for it in $PATH */
-		programs->list[0].path = strdup(*command++);
-		if (!programs->list[0].path)
-			err = no_memory();
-		else
-			programs->count++;
+		err = add_program(programs, (struct program){.path = strdup(*command++)});
+		if (err)
+			return err;
 	}
-	for (; command && *command && !err; command++)
-		err = add_program(programs, *command, 0);
-	if (err)
-		programs_free(programs);
-	return err;
+	for (; command && *command; command++) {
+		err = add_file(programs, *command, 0);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 /* ---- requests ---- */
@@ -184,66 +188,63 @@ static bool looks_at_return(const struct action *action)
 	return false;
 }
 
-static int ask(struct apis *apis, const struct api_origin *origin, const char *binary, uint32_t pid,
+static int ask(struct apis *apis, struct api_origin origin, const char *binary, uint32_t pid,
 	       struct requests *requests)
 {
-	const struct api_function *function = function_at(apis, origin);
 	const struct request request = {
 		.kind = REQUEST_FUNCTION,
 		.pid = pid,
 		.binary = (char *)binary,
-		.name = (char *)function->symbols[origin->symbol].text,
-		.value.source = looks_at_return(&function->action) ? SITE_RETURN : SITE_NOTHING,
+		.name = origin.symbol->text,
+		.value.source = looks_at_return(&origin.symbol->function->action) ? SITE_RETURN
+										  : SITE_NOTHING,
 		.optional = true,
 	};
-	size_t n = apis->norigins;
+	struct api_origin *added = ARRAY_ADD(apis->origins, apis->norigins);
 
-	if (!(n & (n - 1))) {
-		struct api_origin *grown = realloc(apis->origins, (n ? 2 * n : 1) * sizeof(*grown));
-
-		if (!grown)
-			return no_memory();
-		apis->origins = grown;
-	}
-	if (requests_add(requests, &request))
+	if (!added || requests_add(requests, &request))
 		return no_memory();
-	apis->origins[apis->norigins++] = *origin;
+	*added = origin;
 	return 0;
 }
 
 /* All symbols of a part in one file: side by side, so that the resolver looks for it once. */
-static int ask_file(struct apis *apis, struct api_origin at, const char *binary, uint32_t pid,
-		    struct requests *requests)
+static int ask_file(struct apis *apis, uint32_t api, const struct api_part *part,
+		    const char *binary, uint32_t pid, struct requests *requests)
 {
-	const struct api_part *part = &apis->list[at.api].parts[at.part];
-	int err = 0;
+	int err;
 
-	for (at.function = 0; at.function < part->nfunctions; at.function++) {
-		size_t nsymbols = part->functions[at.function].nsymbols;
-
-		for (at.symbol = 0; at.symbol < nsymbols && !err; at.symbol++, at.number++)
-			err = ask(apis, &at, binary, pid, requests);
+	for (size_t i = 0; i < part->nsymbols; i++) {
+		err = ask(apis, (struct api_origin){api, &part->symbols[i]}, binary, pid, requests);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
-static int ask_part(struct apis *apis, const struct api_origin *at, const struct programs *programs,
-		    struct requests *requests)
+static int ask_part(struct apis *apis, uint32_t api, const struct api_part *part,
+		    const struct programs *programs, struct requests *requests)
 {
-	const struct api_part *part = &apis->list[at->api].parts[at->part];
-	int err = 0;
+	int err;
 
-	for (size_t i = 0; i < part->nlibraries && !err; i++)
-		err = ask_file(apis, *at, part->libraries[i], 0, requests);
-	for (size_t i = 0; part->program && i < programs->count && !err; i++)
-		err = ask_file(apis, *at, programs->list[i].path, programs->list[i].pid, requests);
-	return err;
+	for (size_t i = 0; i < part->nlibraries; i++) {
+		err = ask_file(apis, api, part, part->libraries[i], 0, requests);
+		if (err)
+			return err;
+	}
+	for (size_t i = 0; part->program && i < programs->count; i++) {
+		const struct program *program = &programs->list[i];
+
+		err = ask_file(apis, api, part, program->path, program->pid, requests);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 int apis_ask(struct apis *apis, const struct resolve_scope *scope, struct requests *requests)
 {
-	struct api_origin at = {0};
-	struct programs programs;
+	struct programs programs = {0};
 	int err;
 
 	apis->first = (uint32_t)requests->count;
@@ -251,29 +252,21 @@ int apis_ask(struct apis *apis, const struct resolve_scope *scope, struct reques
 		return 0;
 	err = find_programs(&programs, scope);
 	if (err)
-		return err;
-	for (at.api = 0; at.api < apis->count && !err; at.api++) {
-		const struct api *api = &apis->list[at.api];
-
-		at.number = 0;
-		for (at.part = 0; at.part < api->nparts && !err; at.part++) {
-			const struct api_part *part = &api->parts[at.part];
-
-			err = ask_part(apis, &at, &programs, requests);
-			for (size_t i = 0; i < part->nfunctions; i++)
-				at.number += (uint32_t)part->functions[i].nsymbols;
+		goto out;
+	for (uint32_t api = 0; api < apis->count; api++) {
+		for (size_t part = 0; part < apis->list[api].nparts; part++) {
+			err = ask_part(apis, api, &apis->list[api].parts[part], &programs,
+				       requests);
+			if (err)
+				goto out;
 		}
 	}
+out:
 	programs_free(&programs);
 	return err;
 }
 
 /* ---- sites ---- */
-
-static bool same_function(const struct api_origin *a, const struct api_origin *b)
-{
-	return a->api == b->api && a->part == b->part && a->function == b->function;
-}
 
 /* Is there a site in the same file for a symbol of the same function that goes before? */
 static bool is_second(const struct apis *apis, const struct sites *sites, size_t index)
@@ -281,56 +274,46 @@ static bool is_second(const struct apis *apis, const struct sites *sites, size_t
 	const struct site *site = &sites->list[index];
 	const struct api_origin *origin = origin_of(apis, site->request);
 
-	if (!origin || !function_at(apis, origin)->first)
+	if (!origin || !origin->symbol->function->first)
 		return false;
 	for (size_t i = 0; i < sites->count; i++) {
 		const struct site *other = &sites->list[i];
 		const struct api_origin *better = origin_of(apis, other->request);
 
 		if (better && other->device == site->device && other->inode == site->inode &&
-		    same_function(better, origin) && better->symbol < origin->symbol)
+		    better->symbol->function == origin->symbol->function &&
+		    better->symbol < origin->symbol)
 			return true;
 	}
 	return false;
 }
 
-/* Sites have other indices, since some are out: those of the doubles follow. */
-static void move_doubles(struct sites *sites, const bool *out)
+int apis_choose(const struct apis *apis, struct sites *sites)
 {
-	uint32_t *places = calloc(sites->count + 1, sizeof(*places)), place = 0;
-	size_t n = 0;
+	uint32_t *moved = calloc(sites->count + 1, sizeof(*moved)); /* new index + 1; 0: removed */
+	uint32_t count = 0;
+	size_t ndoubles = 0;
 
-	for (size_t i = 0; places && i < sites->count; i++) {
-		places[i] = place;
-		place += !out[i];
-	}
+	if (!moved)
+		return no_memory();
+	for (size_t i = 0; i < sites->count; i++)
+		if (!is_second(apis, sites, i))
+			moved[i] = ++count;
+	for (size_t i = 0; i < sites->count; i++)
+		if (moved[i])
+			sites->list[moved[i] - 1] = sites->list[i];
+	sites->count = count;
 	for (size_t i = 0; i < sites->ndoubles; i++) {
-		struct resolve_double *d = &sites->doubles[i];
+		struct resolve_double d = sites->doubles[i];
 
-		if (!places || out[d->site])
+		if (!moved[d.site])
 			continue;
-		d->site = places[d->site];
-		sites->doubles[n++] = *d;
+		d.site = moved[d.site] - 1;
+		sites->doubles[ndoubles++] = d;
 	}
-	sites->ndoubles = n;
-	free(places);
-}
-
-void apis_choose(const struct apis *apis, struct sites *sites)
-{
-	bool *out = calloc(sites->count + 1, sizeof(*out));
-	size_t n = 0;
-
-	if (!out)
-		return;
-	for (size_t i = 0; i < sites->count; i++)
-		out[i] = is_second(apis, sites, i);
-	move_doubles(sites, out);
-	for (size_t i = 0; i < sites->count; i++)
-		if (!out[i])
-			sites->list[n++] = sites->list[i];
-	sites->count = n;
-	free(out);
+	sites->ndoubles = ndoubles;
+	free(moved);
+	return 0;
 }
 
 bool apis_mean(const struct apis *apis, const struct site *site)
@@ -344,10 +327,9 @@ static void label(struct effect *effect, const struct site *site)
 		effect->label = site->label;
 }
 
-static struct action action_of(const struct apis *apis, const struct api_origin *origin,
-			       const struct site *site)
+static struct action action_of(const struct api_origin *origin, const struct site *site)
 {
-	struct action action = function_at(apis, origin)->action;
+	struct action action = origin->symbol->function->action;
 
 	label(&action.during, site);
 	for (unsigned j = 0; j < action.nentry; j++)
@@ -403,7 +385,7 @@ int apis_act(const struct apis *apis, const struct sites *sites, struct actions 
 
 		if (!origin)
 			continue;
-		*action = action_of(apis, origin, &sites->list[i]);
+		*action = action_of(origin, &sites->list[i]);
 	}
 	tell_files(apis, sites);
 	return 0;
@@ -432,10 +414,11 @@ static bool is_alias(const struct apis *apis, const struct sites *sites, size_t 
 	return false;
 }
 
-/* What the request means at the site, with the value that it wants. 0 or -errno after a message. */
-static int meaning(const struct apis *apis, const struct requests *requests, uint32_t index,
-		   struct site site, size_t place, struct actions *actions, struct action *action,
-		   struct site_value *value)
+/* The action of the request at the site, and the value that it needs. 0 or -errno after a message.
+ */
+static int find_meaning(const struct apis *apis, const struct requests *requests, uint32_t index,
+			struct site site, size_t place, struct actions *actions,
+			struct action *action, struct site_value *value)
 {
 	const struct api_origin *origin = origin_of(apis, index);
 	struct action kept = actions->list[place];
@@ -447,7 +430,7 @@ static int meaning(const struct apis *apis, const struct requests *requests, uin
 		value->is_signed = true;
 	}
 	if (origin) {
-		*action = action_of(apis, origin, &site);
+		*action = action_of(origin, &site);
 		return 0;
 	}
 	site.value = *value;
@@ -470,7 +453,8 @@ int apis_join(const struct apis *apis, const struct requests *requests, struct s
 		d->joined = is_alias(apis, sites, i);
 		if (d->joined)
 			continue;
-		err = meaning(apis, requests, d->request, *site, d->site, actions, &more, &value);
+		err = find_meaning(apis, requests, d->request, *site, d->site, actions, &more,
+				   &value);
 		if (err)
 			return err;
 		/* a record brings one value */
@@ -484,7 +468,7 @@ int apis_join(const struct apis *apis, const struct requests *requests, struct s
 	return 0;
 }
 
-/* ---- what was not found, and what another has ---- */
+/* ---- missing names, and functions with another meaning ---- */
 
 /* Names of `api` that were not found, into `names`; *found and *missing count. */
 struct listing {
@@ -506,39 +490,32 @@ static void list(struct listing *l, const char *name)
 	l->used += (size_t)n;
 }
 
-/* Lists the names of a function that are nowhere. found[i]: there is its symbol i. */
+/* Lists the names of a function that were not found. found[i]: its symbol i was. */
 static void list_function(const struct api_function *f, const bool *found, struct listing *l)
 {
 	for (size_t begin = 0, end; begin < f->nsymbols; begin = end) {
-		bool there = false;
+		bool any = false;
 
 		for (end = begin; end < f->nsymbols; end++) {
 			if (!f->first && f->symbols[end].name != f->symbols[begin].name)
 				break;
-			there |= found[end];
+			any |= found[end];
 		}
-		l->found += there;
-		if (!there && !strpbrk(f->symbols[begin].text, "*?["))
+		l->found += any;
+		if (!any && !strpbrk(f->symbols[begin].text, "*?["))
 			list(l, f->symbols[begin].text);
 	}
 }
 
-/* Of a part of which nothing is there, its files are not: that is no lack. */
-static size_t list_part(const struct api_part *part, const bool *found, struct listing *l)
+/* A part none of whose symbols was found has no files here: that is no lack. */
+static void list_part(const struct api *api, const struct api_part *part, const bool *found,
+		      struct listing *l)
 {
-	size_t n = 0;
-	bool any = false;
-
+	if (!memchr(found + (part->symbols - api->symbols), true, part->nsymbols))
+		return;
 	for (size_t i = 0; i < part->nfunctions; i++)
-		for (size_t j = 0; j < part->functions[i].nsymbols; j++)
-			any |= found[n++];
-	n = 0;
-	for (size_t i = 0; i < part->nfunctions; i++) {
-		if (any)
-			list_function(&part->functions[i], found + n, l);
-		n += part->functions[i].nsymbols;
-	}
-	return n;
+		list_function(&part->functions[i],
+			      found + (part->functions[i].symbols - api->symbols), l);
 }
 
 /* By symbol of the API file: was it found? The caller frees it; NULL: out of memory. */
@@ -555,9 +532,9 @@ static bool *found_symbols(const struct apis *apis, uint32_t api, const struct s
 	for (size_t i = 0; i < sites->nmissing; i++)
 		if (origin_of(apis, sites->missing[i].request))
 			missing[sites->missing[i].request - apis->first] = true;
-	for (size_t i = 0; apis->origins && i < apis->norigins; i++)
+	for (size_t i = 0; i < apis->norigins; i++)
 		if (apis->origins[i].api == api && !missing[i])
-			found[apis->origins[i].number] = true;
+			found[apis->origins[i].symbol - apis->list[api].symbols] = true;
 	free(missing);
 	return found;
 }
@@ -579,14 +556,13 @@ static void report_api(const struct apis *apis, uint32_t api, const struct sites
 	bool *found = found_symbols(apis, api, sites);
 	struct listing missing = {.used = 0}, doubles = {.used = 0};
 	const char *name = apis->names[api];
-	size_t n = 0;
 
 	if (!found) {
-		log_warn("--api %s: out of memory (while listing the names not found)", name);
+		log_lack("while listing the names that --api %s did not find", name);
 		return;
 	}
 	for (size_t i = 0; i < apis->list[api].nparts; i++)
-		n += list_part(&apis->list[api].parts[i], found + n, &missing);
+		list_part(&apis->list[api], &apis->list[api].parts[i], found, &missing);
 	free(found);
 	list_doubles(apis, api, sites, &doubles);
 	if (!missing.found)

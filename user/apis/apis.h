@@ -22,10 +22,10 @@ struct requests;
 struct resolve_scope;
 struct sites;
 
-/* The origin of a request: indices into the API files. */
+/* The origin of a request. */
 struct api_origin {
-	uint32_t api, part, function, symbol;
-	uint32_t number; /* of the symbol in the whole file */
+	uint32_t api; /* index */
+	const struct api_symbol *symbol;
 };
 
 struct apis {
@@ -49,8 +49,8 @@ int apis_ask(struct apis *apis, const struct resolve_scope *scope, struct reques
 	__attribute__((warn_unused_result));
 
 /* Removes the sites of a name for which the same file has a better one ("first"). Call it before
- * sites get their numbers. */
-void apis_choose(const struct apis *apis, struct sites *sites);
+ * sites get their numbers. 0, or -ENOMEM after one message. */
+int apis_choose(const struct apis *apis, struct sites *sites) __attribute__((warn_unused_result));
 
 /* Declares the marks of the API files, and sets the actions of their sites, which actions_new()
  * has allocated. 0, or -errno after one message. */

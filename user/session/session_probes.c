@@ -72,7 +72,9 @@ int probes_open(struct probes *probes, const struct options *o)
 		err = resolve_sites(&probes->sites, &probes->requests, &scope);
 	if (err)
 		return err;
-	apis_choose(&probes->apis, &probes->sites);
+	err = apis_choose(&probes->apis, &probes->sites);
+	if (err)
+		return err;
 	if (!probes->sites.count)
 		return 0;
 	err = make_actions(probes);
