@@ -73,13 +73,6 @@ static int add_path(struct search *s, const char *root, const char *path)
 
 /* ---- names ---- */
 
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Does the request mean a file of this name? libm stands for libm.so and libm.so.6, libm.so for
  * libm.so.6. */
 static bool is_meant(const char *binary, const char *name)
@@ -151,7 +144,7 @@ static int find_mapped(struct search *s, uint32_t pid)
 						     .device = m->device,
 						     .inode = m->inode};
 
-		if (!is_meant(s->request->binary, file_name(m->path)) ||
+		if (!is_meant(s->request->binary, basename(m->path)) ||
 		    is_known(s->candidates, m, root))
 			continue;
 		candidate.path = strdup(m->path);
@@ -248,7 +241,7 @@ static int visit_meant(const char *name, const char *path, void *search)
 {
 	struct search *s = search;
 
-	if (!is_meant(s->request->binary, name) && !is_meant(s->request->binary, file_name(path)))
+	if (!is_meant(s->request->binary, name) && !is_meant(s->request->binary, basename(path)))
 		return 0;
 	return add_path(s, s->root, path);
 }
@@ -328,7 +321,7 @@ static int find_by_word(struct search *s, const char *word, unsigned depth)
 	}
 	elf_file_close(&file);
 	s->root = "";
-	if (is_meant(s->request->binary, file_name(path)))
+	if (is_meant(s->request->binary, basename(path)))
 		err = add_path(s, "", path);
 	else
 		err = libraries_needed("", path, visit_meant, s);

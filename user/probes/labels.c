@@ -10,7 +10,7 @@
 #include "user/probes/resolve.h"
 #include "trace/base/text.h"
 
-/* How much is told to keep labels apart; each level only for those that are alike without it. */
+/* The parts of a label that keep it apart; each level only for labels that are equal without it. */
 enum level {
 	LEVEL_NAME,	  /* ns::f */
 	LEVEL_PARAMETERS, /* ns::f(int) */
@@ -27,13 +27,6 @@ struct entry {
 	bool alike; /* another site has the same text */
 };
 
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static uint64_t address_of(const struct label *label)
 {
 	uint64_t address = label->site->offset;
@@ -42,7 +35,7 @@ static uint64_t address_of(const struct label *label)
 	return address;
 }
 
-/* Without what keeps it apart. */
+/* The name without its file. */
 static void write_name(const struct label *l, enum level level, char *out, size_t size)
 {
 	const struct function *f = l->function;
@@ -55,7 +48,7 @@ static void write_name(const struct label *l, enum level level, char *out, size_
 		return;
 	}
 	if (!f) {
-		snprintf(out, size, "%s+0x%llx", file_name(l->binary->name),
+		snprintf(out, size, "%s+0x%llx", basename(l->binary->name),
 			 (unsigned long long)address_of(l));
 		return;
 	}
@@ -72,12 +65,12 @@ static void write_name(const struct label *l, enum level level, char *out, size_
 static void write_suffix(const struct label *l, enum level level, char *out, size_t size)
 {
 	char file[256];
-	const char *name = level == LEVEL_FILE ? file_name(l->binary->name) : l->binary->name;
+	const char *name = level == LEVEL_FILE ? basename(l->binary->name) : l->binary->name;
 
 	out[0] = '\0';
 	if (level < LEVEL_FILE)
 		return;
-	/* of a long path the end is what tells */
+	/* the end of a long path differs most */
 	if (strlen(name) > 63)
 		name += strlen(name) - 63;
 	text_escape(file, sizeof(file), name, strlen(name));
@@ -141,22 +134,25 @@ static bool find_alike(struct entry *entries, size_t count)
 int labels_make(struct label *labels, size_t count)
 {
 	struct entry *entries = calloc(count + 1, sizeof(*entries));
-	int err = entries ? 0 : -ENOMEM;
+	int err = 0;
 
-	for (size_t i = 0; i < count && !err; i++) {
-		entries[i].label = &labels[i];
-		err = write_label(&entries[i]);
-	}
-	for (int level = LEVEL_PARAMETERS; level < LEVEL_END && !err; level++) {
-		if (!find_alike(entries, count))
-			break;
-		for (size_t i = 0; i < count && !err; i++) {
+	if (!entries)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		entries[i] = (struct entry){.label = &labels[i], .alike = true};
+	for (int level = LEVEL_NAME; level < LEVEL_END; level++) {
+		for (size_t i = 0; i < count; i++) {
 			if (!entries[i].alike)
 				continue;
 			entries[i].level = (enum level)level;
 			err = write_label(&entries[i]);
+			if (err)
+				goto out;
 		}
+		if (!find_alike(entries, count))
+			break;
 	}
+out:
 	free(entries);
 	return err;
 }

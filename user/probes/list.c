@@ -22,11 +22,11 @@ static const char *const kind_words[] = {
 	[FUNCTION_FRAME] = "no pair: uses its return address",
 };
 
-/* The shown part of a file. */
+/* The shown part of a file: functions by index, USDT probes by address. */
 struct shown {
 	uint32_t *functions;
 	size_t nfunctions;
-	struct usdt_probe *probes; /* strings are the binary's */
+	const struct usdt_probe **probes;
 	size_t nprobes;
 };
 
@@ -144,7 +144,7 @@ static void print_file(const struct binary *binary, const struct shown *s)
 		printf("%12s %10s %8s %-5s %s\n", "address", "offset", "counted", "probe",
 		       "USDT probe");
 	for (size_t i = 0; i < s->nprobes; i++)
-		print_probe(binary, &s->probes[i]);
+		print_probe(binary, s->probes[i]);
 }
 
 /* ---- JSON ---- */
@@ -208,7 +208,7 @@ static bool put_file(struct json *files, const struct binary *binary, const stru
 		return false;
 	array = json_put_array(node, "usdt");
 	for (size_t i = 0; i < s->nprobes && ok; i++)
-		ok = put_probe(array, binary, &s->probes[i]);
+		ok = put_probe(array, binary, s->probes[i]);
 	return ok && array;
 }
 
@@ -232,7 +232,7 @@ static int choose_probes(struct shown *s, const struct usdt_probes *probes, cons
 
 		snprintf(whole, sizeof(whole), "%s:%s", p->provider, p->name);
 		if (!fnmatch(glob, p->name, 0) || !fnmatch(glob, whole, 0))
-			s->probes[s->nprobes++] = *p;
+			s->probes[s->nprobes++] = p;
 	}
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "user/elf/unwind.h"
 #include "user/probes/labels.h"
 #include "user/probes/resolve.h"
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 #include "user/probes/argument_types.h"
 #include "user/probes/usdt_argument.h"
@@ -22,8 +23,8 @@
 
 struct sites_own {
 	struct binaries binaries;
-	char **strings; /* labels that were made */
-	size_t nstrings;
+	struct label *labels; /* nlabels of them */
+	size_t nlabels;
 };
 
 /* A site while sites are collected. */
@@ -54,9 +55,8 @@ struct resolving {
 };
 
 /* Sets the error of the current request. The first error counts. */
-static void complain(struct resolving *r, int err, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-static void complain(struct resolving *r, int err, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void complain(struct resolving *r, int err,
+							   const char *format, ...)
 {
 	va_list args;
 
@@ -88,19 +88,15 @@ static void read_code(struct site *site, const struct binary *binary, uint64_t l
 static int add_draft(struct resolving *r, const struct request *request,
 		     const struct binary *binary, const struct draft *proto)
 {
-	size_t n = r->count;
-	struct draft *grown = r->drafts;
+	struct draft *added = ARRAY_ADD(r->drafts, r->count);
 	struct site *site;
 	uint64_t left = 0, address, offset;
 
-	if (!(n & (n - 1)))
-		grown = realloc(grown, (n ? 2 * n : 1) * sizeof(*grown));
-	if (!grown)
+	if (!added)
 		return -ENOMEM;
-	r->drafts = grown;
-	grown[r->count++] = *proto;
-	site = &grown[n].site;
-	grown[n].binary = binary;
+	*added = *proto;
+	added->binary = binary;
+	site = &added->site;
 	site->path = binary->attach;
 	site->binary = binary->name;
 	site->device = binary->file.device;
@@ -433,19 +429,15 @@ static int find_request(struct resolving *r, const struct request *request)
 
 static int note_missing(struct resolving *r, size_t request)
 {
-	struct sites *sites = r->sites;
-	size_t n = sites->nmissing;
-	struct resolve_missing *grown = sites->missing;
+	char *why = strdup(r->why);
+	struct resolve_missing *added =
+		why ? ARRAY_ADD(r->sites->missing, r->sites->nmissing) : NULL;
 
-	if (!(n & (n - 1)))
-		grown = realloc(grown, (n ? 2 * n : 1) * sizeof(*grown));
-	if (!grown)
+	if (!added) {
+		free(why);
 		return -ENOMEM;
-	sites->missing = grown;
-	grown[n] = (struct resolve_missing){.request = (uint32_t)request, .why = strdup(r->why)};
-	if (!grown[n].why)
-		return -ENOMEM;
-	sites->nmissing++;
+	}
+	*added = (struct resolve_missing){.request = (uint32_t)request, .why = why};
 	return 0;
 }
 
@@ -567,11 +559,10 @@ static int make_sites(struct resolving *r)
 	struct label *labels = calloc(r->count + 1, sizeof(*labels));
 	int err;
 
+	sites->own->labels = labels;
 	sites->list = calloc(r->count + 1, sizeof(*sites->list));
-	if (!sites->list || !labels) {
-		free(labels);
+	if (!sites->list || !labels)
 		return -ENOMEM;
-	}
 	for (size_t i = 0; i < r->count; i++) {
 		const struct draft *d = &r->drafts[i];
 
@@ -581,19 +572,10 @@ static int make_sites(struct resolving *r)
 					   .probe = d->probe,
 					   .site = &sites->list[i]};
 	}
-	sites->count = r->count;
-	err = labels_make(labels, sites->count);
-	sites->own->strings = calloc(r->count + 1, sizeof(char *));
-	for (size_t i = 0; i < r->count; i++) {
+	sites->count = sites->own->nlabels = r->count;
+	err = labels_make(labels, r->count);
+	for (size_t i = 0; i < r->count; i++)
 		sites->list[i].label = labels[i].text;
-		if (sites->own->strings)
-			sites->own->strings[sites->own->nstrings++] = labels[i].text;
-		else
-			free(labels[i].text);
-	}
-	if (!sites->own->strings)
-		err = -ENOMEM;
-	free(labels);
 	return err;
 }
 
@@ -641,9 +623,9 @@ void resolve_free(struct sites *sites)
 	free(sites->doubles);
 	free(sites->list);
 	if (sites->own) {
-		for (size_t i = 0; i < sites->own->nstrings; i++)
-			free(sites->own->strings[i]);
-		free(sites->own->strings);
+		for (size_t i = 0; i < sites->own->nlabels; i++)
+			free(sites->own->labels[i].text);
+		free(sites->own->labels);
 		binaries_free(&sites->own->binaries);
 		free(sites->own);
 	}
