@@ -202,8 +202,8 @@ static void kit_close(struct kit *kit, uint64_t t1)
 	timeline_stop(kit->timeline, t1);
 	kit->err = timeline_close(kit->timeline);
 	kit->counts = *timeline_counts(kit->timeline);
-	while (kit->ncpus < 16 && timeline_cpu(kit->timeline, kit->ncpus, &kit->cpus[kit->ncpus]))
-		kit->ncpus++;
+	for (size_t i = 0; i < 16 && i < kit->threads->session.ncpus; i++)
+		kit->cpus[kit->ncpus++] = kit->threads->session.cpus[i];
 	writer_sync(kit->writer); /* descriptions look at the timeline until here */
 	timeline_free(kit->timeline);
 	err = writer_finish(kit->writer);

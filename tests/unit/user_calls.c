@@ -6,7 +6,6 @@
 #include "timeline_kit.h"
 
 #include "user/timeline/probe_events.h"
-#include "user/timeline/carry_over.h"
 
 #define T0    1000
 #define STACK 7

@@ -9,7 +9,6 @@
  */
 #include "schedule.h"
 
-#include "user/timeline/carry_over.h"
 
 #define PARTS 4
 
@@ -70,7 +69,7 @@ static void shadow_close(struct kit *kit)
 static void begin(struct kit *kit, const struct machine *m, const struct kit *from)
 {
 	if (from) {
-		assert_int_equal(timeline_inherit(kit->timeline, from->timeline), 0);
+		assert_int_equal(timeline_carry_over(kit->timeline, from->timeline), 0);
 		return;
 	}
 	for (size_t i = 0; i < m->nbefore; i++)
@@ -283,7 +282,7 @@ static void who_waits_at_a_cut_waits_on_both_sides_of_it(void **state)
 			give_switch(k, 1300, two, OFF_CPU_PREEMPTED, one, 0, 0);
 		}
 		if (side)
-			assert_int_equal(timeline_inherit(kit.timeline, shadow.timeline), 0);
+			assert_int_equal(timeline_carry_over(kit.timeline, shadow.timeline), 0);
 		else
 			timeline_stop(kit.timeline, 2000);
 		/* three was woken at 1500 by one: this is told after the cut */
@@ -333,7 +332,7 @@ static void lives_are_followed_without_switches(void **state)
 	assert_int_equal(threads_known(base.threads), 1);
 	options.t0 = 2000;
 	kit_open(&kit, "0", options);
-	assert_int_equal(timeline_inherit(kit.timeline, base.timeline), 0);
+	assert_int_equal(timeline_carry_over(kit.timeline, base.timeline), 0);
 	shadow_close(&base);
 	assert_int_equal(kit_give(&kit, 0, &born), 0);
 	kit_close(&kit, 3000);

@@ -8,7 +8,6 @@
 #include "user/kernel/event_counts.h"
 #include "user/host/clock.h"
 #include "user/sink/flight.h"
-#include "user/timeline/carry_over.h"
 #include "user/kernel/bpf_load.h"
 #include "user/sink/segment.h"
 #include "user/sink/history.h"
@@ -252,7 +251,7 @@ int flight_save(struct flight *flight, struct segment *segment, struct finalizer
 		goto failed;
 	err = segment_begin(segment, window_start(flight, flight->t1));
 	if (!err)
-		err = timeline_inherit(segment->timeline, flight->base);
+		err = timeline_carry_over(segment->timeline, flight->base);
 	if (err) {
 		drop(saving);
 		return err;

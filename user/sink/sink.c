@@ -8,7 +8,6 @@
 #include "user/host/clock.h"
 #include "user/sink/finalizer.h"
 #include "user/sink/flight.h"
-#include "user/timeline/carry_over.h"
 #include "user/kernel/bpf_load.h"
 #include "user/sink/history.h"
 #include "user/sink/sink.h"
@@ -126,7 +125,7 @@ static int cut(struct sink *sink, struct segment *next, uint64_t at, const char 
 	}
 	err = segment_begin(next, at);
 	if (!err)
-		err = timeline_inherit(next->timeline, segment->timeline);
+		err = timeline_carry_over(next->timeline, segment->timeline);
 	if (err) {
 		segment_close(next);
 		return err;

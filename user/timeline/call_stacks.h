@@ -7,13 +7,12 @@
  *
  * A *frame* is a call that has begun. It is left by its return, or when the thread is seen higher
  * on the same stack: what was below is gone (longjmp, an exception, a return that was missed).
- * A stack pointer on another stack says nothing about this one, except that who was on the
- * alternate stack of signal handlers and is off it has left its frames there.
- * A *state* is an effect (action.h) that has begun: of a frame, or free, until it is ended by name.
- * States that share a stack are popped in the opposite order; what ends below others has them
- * popped and pushed again.
- * Invariants: what has been put can be popped in its order at any moment; no stack has more than
- * STACKS_DEPTH states written; equal ones follow each other only where the model lets them.
+ * A stack pointer on another stack says nothing about this one, except that a thread that was on
+ * the alternate stack of signal handlers and is off it has left its frames there. A *state* is an
+ * effect (action.h) that has begun: of a frame, or free, until it is ended by name. States that
+ * share a stack are popped in the opposite order; what ends below others has them popped and pushed
+ * again. Invariants: what has been put can be popped in its order at any moment; no stack has more
+ * than STACKS_DEPTH states written; equal ones follow each other only where the model lets them.
  * Specification: ebpf.md 11.3; event-mapping.md "User probes and marks", "Library APIs".
  */
 #ifndef USER_TIMELINE_CALL_STACKS_H
@@ -70,7 +69,7 @@ struct stacks_counts {
 /* Writes the event that opens (`begin`) or closes the effect. 0 or -errno. */
 typedef int (*stacks_put_fn)(void *arg, const struct effect *effect, bool begin);
 
-/* Who writes, and what is counted on the way. */
+/* The writer of events, and the counts. */
 struct stacks_out {
 	stacks_put_fn put;
 	void *arg;

@@ -4,81 +4,84 @@
 
 #define CLOCK_GATE_NS (30 * 60 * 1000000000ull) /* half of what the reference accepts */
 
-int move_begin(struct moves *m, struct task *task, int32_t cpu, uint64_t clock)
+int emit_execute(struct timeline *tl, struct task *task, int32_t cpu, uint64_t clock)
 {
 	struct {
 		int32_t cpu, creator;
 		uint64_t parent;
-	} payload = {m->kernel_model ? -1 : cpu, task->creator_tid, task->parent_pid};
-	int err = task_room(m->threads, task);
+	} payload = {tl->options.kernel_model ? -1 : cpu, task->creator_tid, task->parent_pid};
+	int err = task_room(tl->threads, task);
 
 	if (err)
 		return err;
 	if (task->creator_tid > 0)
-		names_mention(&m->threads->names, (uint32_t)task->creator_tid);
-	move_put(m, task, MCV('O', 'H', 'x'), clock, &payload, sizeof(payload));
+		names_mention(&tl->threads->names, (uint32_t)task->creator_tid);
+	emit(tl, task, MCV('O', 'H', 'x'), clock, &payload, sizeof(payload));
 	task->cpu = cpu;
 	task->in = clock;
 	task->state = THREAD_STATE_RUNNING;
-	return calls_show(m, task, clock);
+	return calls_show(tl, task, clock);
 }
 
-int move_bind(struct moves *m, struct task *task, uint64_t clock, bool before)
+int emit_bind(struct timeline *tl, struct task *task, uint64_t clock, bool before)
 {
 	bool runnable = task->flags & TASK_RUNNABLE;
-	int err = threads_bind(m->threads, task);
+	int err = threads_bind(tl->threads, task);
 
 	task->flags &= (uint8_t) ~(TASK_BEFORE | TASK_RUNNABLE);
 	if (err || task->state != THREAD_STATE_UNKNOWN)
 		return err;
 	if (!before) {
-		if (clock < m->t0 || clock - m->t0 <= CLOCK_GATE_NS)
+		if (clock < tl->options.t0 || clock - tl->options.t0 <= CLOCK_GATE_NS)
 			return 0;
-		err = task_room(m->threads, task);
+		err = task_room(tl->threads, task);
 		if (!err)
-			move_put(m, task, MCV('O', 'B', '.'), m->t0, NULL, 0);
+			emit(tl, task, MCV('O', 'B', '.'), tl->options.t0, NULL, 0);
 		return err;
 	}
-	err = move_begin(m, task, -1, m->t0);
-	if (!err)
-		err = move_out(m, task, m->t0, OFF_CPU_UNKNOWN, -1);
-	if (!err && runnable && !m->kernel_model)
-		err = task_room(m->threads, task);
-	if (!err && runnable && !m->kernel_model)
-		move_wake(m, task, m->t0, 0, WAKER_UNKNOWN);
-	return err;
+	err = emit_execute(tl, task, -1, tl->options.t0);
+	if (err)
+		return err;
+	err = emit_leave(tl, task, tl->options.t0, OFF_CPU_UNKNOWN, -1);
+	if (err || !runnable || tl->options.kernel_model)
+		return err;
+	err = task_room(tl->threads, task);
+	if (err)
+		return err;
+	emit_wakeup(tl, task, tl->options.t0, 0, WAKER_UNKNOWN);
+	return 0;
 }
 
-int move_create(struct moves *m, struct task *task, uint64_t clock, uint32_t tid)
+int emit_create(struct timeline *tl, struct task *task, uint64_t clock, uint32_t tid)
 {
 	uint8_t payload[12];
 	uint64_t tag = tid;
-	int err = task_room(m->threads, task);
+	int err = task_room(tl->threads, task);
 
 	if (err)
 		return err;
 	memcpy(payload, &task->cpu, sizeof(task->cpu));
 	memcpy(payload + sizeof(task->cpu), &tag, sizeof(tag));
-	names_mention(&m->threads->names, tid);
-	move_put(m, task, MCV('O', 'H', 'C'), clock, payload, sizeof(payload));
+	names_mention(&tl->threads->names, tid);
+	emit(tl, task, MCV('O', 'H', 'C'), clock, payload, sizeof(payload));
 	return 0;
 }
 
-int move_end(struct moves *m, struct task *task, uint64_t clock)
+int emit_end(struct timeline *tl, struct task *task, uint64_t clock)
 {
-	int err = calls_hide(m, task, clock);
+	int err = calls_hide(tl, task, clock);
 
 	if (!err)
-		err = task_room(m->threads, task);
+		err = task_room(tl->threads, task);
 	if (err)
 		return err;
-	move_put(m, task, MCV('O', 'H', 'e'), clock, NULL, 0);
+	emit(tl, task, MCV('O', 'H', 'e'), clock, NULL, 0);
 	task->state = THREAD_STATE_DEAD;
 	return 0;
 }
 
-struct finalizer_job {
-	struct moves *moves;
+struct closing {
+	struct timeline *tl;
 	struct task *task;
 	uint64_t clock;
 };
@@ -86,39 +89,39 @@ struct finalizer_job {
 static int put_closing(void *arg, uint32_t mcv, int32_t cpu)
 {
 	static const int32_t unknown = WAKER_UNKNOWN;
-	const struct finalizer_job *c = arg;
+	const struct closing *c = arg;
 	int err = 0;
 
 	switch (mcv) {
 	case MCV('O', 'H', 'w'):
-		move_put(c->moves, c->task, mcv, c->clock, &unknown, sizeof(unknown));
+		emit(c->tl, c->task, mcv, c->clock, &unknown, sizeof(unknown));
 		break;
 	case MCV('O', 'A', 's'):
-		move_put(c->moves, c->task, mcv, c->clock, &cpu, sizeof(cpu));
+		emit(c->tl, c->task, mcv, c->clock, &cpu, sizeof(cpu));
 		break;
 	case MCV('O', 'H', 'e'):
-		err = calls_hide(c->moves, c->task, c->clock);
+		err = calls_hide(c->tl, c->task, c->clock);
 		if (!err)
-			err = task_room(c->moves->threads, c->task);
+			err = task_room(c->tl->threads, c->task);
 		if (err)
 			return err;
 		/* fall through */
 	default:
-		move_put(c->moves, c->task, mcv, c->clock, NULL, 0);
+		emit(c->tl, c->task, mcv, c->clock, NULL, 0);
 	}
 	return 0;
 }
 
-int move_close(struct moves *m, struct task *task, uint64_t clock)
+int emit_close(struct timeline *tl, struct task *task, uint64_t clock)
 {
 	static const int32_t virtual_cpu = -1;
-	struct finalizer_job closing = {m, task, clock};
-	int err = task_room(m->threads, task);
+	struct closing closing = {tl, task, clock};
+	int err = task_room(tl->threads, task);
 
 	if (err)
 		return err;
-	if (m->kernel_model && task->state == THREAD_STATE_PAUSED) {
-		move_put(m, task, MCV('K', 'C', 'I'), clock, &virtual_cpu, sizeof(virtual_cpu));
+	if (tl->options.kernel_model && task->state == THREAD_STATE_PAUSED) {
+		emit(tl, task, MCV('K', 'C', 'I'), clock, &virtual_cpu, sizeof(virtual_cpu));
 		task->state = THREAD_STATE_RUNNING;
 	}
 	err = thread_state_close(task->state, task->cpu < 0, put_closing, &closing);
@@ -127,29 +130,26 @@ int move_close(struct moves *m, struct task *task, uint64_t clock)
 	return err;
 }
 
-static int put_mark(struct moves *m, struct task *task, uint32_t mcv, uint64_t clock,
-		    uint64_t count)
+int emit_mark(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t clock, int32_t type,
+	      int64_t value)
 {
-	const int32_t type = MARK_LOST;
 	uint8_t payload[12];
-	int64_t value = count > INT64_MAX ? INT64_MAX : (int64_t)count;
-	int err = task_room(m->threads, task);
+	int err = task_room(tl->threads, task);
 
 	if (err)
 		return err;
 	memcpy(payload, &value, sizeof(value));
 	memcpy(payload + sizeof(value), &type, sizeof(type));
-	move_put(m, task, mcv, clock, payload, sizeof(payload));
-	task->thread->marks = true;
+	emit(tl, task, mcv, clock, payload, sizeof(payload));
 	return 0;
 }
 
-int move_gap_opens(struct moves *m, struct task *task, uint64_t clock, uint64_t count)
+int emit_gap(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t clock, uint64_t count)
 {
-	return put_mark(m, task, MCV('O', 'M', '['), clock, count);
-}
+	int64_t value = count > INT64_MAX ? INT64_MAX : (int64_t)count;
+	int err = emit_mark(tl, task, mcv, clock, MARK_LOST, value);
 
-int move_gap_closes(struct moves *m, struct task *task, uint64_t clock, uint64_t count)
-{
-	return put_mark(m, task, MCV('O', 'M', ']'), clock, count);
+	if (!err)
+		task->thread->marks = true;
+	return err;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * emit_events: one step of one thread, as the events that its stream gets for it.
+ * emit_events: the events of one step of one thread; and the inside of the timeline.
  *
- * In: a task, what it does, and when; out: events at the end of its buffer, and its new state.
- * What the other threads do is the timeline's affair; here, each move is legal
- * in the state it starts from (thread_state.h) and clocks are clamped to the stream's last.
- * With the kernel model a thread that is out of the CPU is Paused here, and
- * Warming does not exist. A move returns 0 or -errno (no memory, the writer's error).
+ * In: a task, its step and the clock; out: events at the end of its buffer, and its new state.
+ * Each step is legal in the state in which it starts (thread_state.h), and clocks never fall. With
+ * the kernel model a thread that is out of the CPU is Paused here, and Warming does not exist.
+ * Functions that return int return 0 or -errno (no memory, the writer's error).
  * Specification: event-mapping.md "The thread state machine", "richer payloads", "Next to
  * libovni".
  */
@@ -21,92 +20,124 @@
 #include "user/timeline/threads.h"
 #include "user/timeline/timeline.h"
 
-struct moves {
-	struct threads *threads;
-	struct timeline_counts *counts;
-	uint64_t t0; /* no event is earlier */
-	bool kernel_model;
-	struct calls *calls; /* NULL: there are no probes */
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+struct cpu {
+	struct task *on; /* runs here; NULL: no task with a stream */
+	uint64_t last;	 /* clock of the last event of a running thread here */
+	uint64_t since;	 /* the present use began */
+	uint32_t tid;	 /* of the thread that runs here, if use is CPU_OTHER or CPU_THREAD */
+	enum cpu_use use;
+	uint64_t gap, gap_clock; /* events lost here and not yet shown; clock of the first */
+	struct timeline_cpu account;
 };
 
+struct timeline {
+	struct timeline_options options;
+	struct timeline_counts counts;
+	struct threads *threads;
+	struct topology *topology;
+	struct calls *calls;	/* of the probes; NULL: there are none */
+	struct cpu **by_number; /* by kernel number; NULL: no record yet */
+	unsigned numbers;
+	struct cpu **by_index; /* by index in the loom; NULL: no record yet */
+	unsigned indices;
+	struct cpu **cpus; /* in the order of their first records */
+	unsigned ncpus;
+	uint64_t t1;
+	uint64_t now;		   /* clock of the newest record, */
+	const struct cpu *now_cpu; /* and its CPU */
+	bool open;		   /* the window has been entered */
+	bool stopped;
+	int error;
+};
+
+/*
+ * The task in whose context a record was made, ready for events and proven to run on `cpu`; *out is
+ * NULL if it has no stream, or is not known. `pid` is that of a task not known yet; `tid` is 0 if
+ * the record does not tell it. 0, or -errno after one message.
+ */
+int timeline_context(struct timeline *tl, struct cpu *cpu, const struct record_head *head,
+		     uint32_t pid, uint32_t tid, struct task **out);
+
 /* Appends an event; the caller has made room. */
-static inline void move_put(struct moves *m, struct task *task, uint32_t mcv, uint64_t clock,
-			    const void *payload, size_t size)
+static inline void emit(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t clock,
+			const void *payload, size_t size)
 {
 	task_put(task, mcv, clock, payload, size);
-	m->counts->events++;
-	m->counts->bytes += EVENT_HEADER_SIZE + size;
+	tl->counts.events++;
+	tl->counts.bytes += EVENT_HEADER_SIZE + size;
 }
 
 /* The CPU is taken from a running task: blocked, or still runnable. */
-static inline int move_out(struct moves *m, struct task *task, uint64_t clock, uint16_t why,
-			   int32_t taker)
+static inline int emit_leave(struct timeline *tl, struct task *task, uint64_t clock, uint16_t why,
+			     int32_t taker)
 {
 	static const int32_t nobody = WAKER_NONE;
 	uint8_t payload[6];
-	int err = task_room(m->threads, task);
+	int err = task_room(tl->threads, task);
 
-	if (__builtin_expect(err, 0))
+	if (unlikely(err))
 		return err;
 	memcpy(payload, &why, sizeof(why));
 	memcpy(payload + sizeof(why), &taker, sizeof(taker));
 	task->ran += clock > task->in ? clock - task->in : 0;
 	task->state = THREAD_STATE_PAUSED;
-	if (__builtin_expect(m->kernel_model, 0)) {
-		move_put(m, task, MCV('K', 'C', 'O'), clock, payload, sizeof(payload));
+	if (unlikely(tl->options.kernel_model)) {
+		emit(tl, task, MCV('K', 'C', 'O'), clock, payload, sizeof(payload));
 		return 0;
 	}
-	move_put(m, task, MCV('O', 'H', 'p'), clock, payload, sizeof(payload));
+	emit(tl, task, MCV('O', 'H', 'p'), clock, payload, sizeof(payload));
 	if (off_cpu_runnable(why)) {
-		move_put(m, task, MCV('O', 'H', 'w'), clock, &nobody, sizeof(nobody));
+		emit(tl, task, MCV('O', 'H', 'w'), clock, &nobody, sizeof(nobody));
 		task->state = THREAD_STATE_WARMING;
 	}
 	return 0;
 }
 
 /* The first event on a CPU of a task that is unknown or dead. */
-int move_begin(struct moves *m, struct task *task, int32_t cpu, uint64_t clock);
+int emit_execute(struct timeline *tl, struct task *task, int32_t cpu, uint64_t clock);
 
 /* A paused task was woken at `wake`, as its wake-up is known; 0 or older than its last leave:
- * not known, and the move is then at `clock`. */
-static inline void move_wake(struct moves *m, struct task *task, uint64_t clock, uint64_t wake,
-			     int32_t waker)
+ * not known, and the event is then at `clock`. */
+static inline void emit_wakeup(struct timeline *tl, struct task *task, uint64_t clock,
+			       uint64_t wake, int32_t waker)
 {
 	if (wake && wake >= task->out) {
 		clock = wake < clock ? wake : clock;
-		m->counts->wakeups++;
+		tl->counts.wakeups++;
 		if (waker > 0)
-			names_mention(&m->threads->names, (uint32_t)waker);
+			names_mention(&tl->threads->names, (uint32_t)waker);
 	} else {
 		waker = WAKER_UNKNOWN;
 	}
-	move_put(m, task, MCV('O', 'H', 'w'), clock, &waker, sizeof(waker));
+	emit(tl, task, MCV('O', 'H', 'w'), clock, &waker, sizeof(waker));
 	task->state = THREAD_STATE_WARMING;
 }
 
 /* A task that does not run gets the CPU with the index `cpu`. */
-static inline int move_in(struct moves *m, struct task *task, int32_t cpu, uint64_t clock,
-			  uint64_t wake, int32_t waker)
+static inline int emit_enter(struct timeline *tl, struct task *task, int32_t cpu, uint64_t clock,
+			     uint64_t wake, int32_t waker)
 {
 	int err;
 
-	if (__builtin_expect(
-		    task->state != THREAD_STATE_PAUSED && task->state != THREAD_STATE_WARMING, 0))
-		return move_begin(m, task, cpu, clock);
-	err = task_room(m->threads, task);
-	if (__builtin_expect(err, 0))
+	if (unlikely(task->state != THREAD_STATE_PAUSED && task->state != THREAD_STATE_WARMING))
+		return emit_execute(tl, task, cpu, clock);
+	err = task_room(tl->threads, task);
+	if (unlikely(err))
 		return err;
-	if (__builtin_expect(!m->kernel_model, 1)) {
+	if (likely(!tl->options.kernel_model)) {
 		if (task->state == THREAD_STATE_PAUSED)
-			move_wake(m, task, clock, wake, waker);
+			emit_wakeup(tl, task, clock, wake, waker);
 		if (task->cpu != cpu) {
-			move_put(m, task, MCV('O', 'A', 's'), clock, &cpu, sizeof(cpu));
-			m->counts->migrations += task->cpu >= 0;
+			emit(tl, task, MCV('O', 'A', 's'), clock, &cpu, sizeof(cpu));
+			tl->counts.migrations += task->cpu >= 0;
 		}
-		move_put(m, task, MCV('O', 'H', 'r'), clock, NULL, 0);
+		emit(tl, task, MCV('O', 'H', 'r'), clock, NULL, 0);
 	} else {
-		move_put(m, task, MCV('K', 'C', 'I'), clock, &cpu, sizeof(cpu));
-		m->counts->migrations += task->cpu >= 0 && task->cpu != cpu;
+		emit(tl, task, MCV('K', 'C', 'I'), clock, &cpu, sizeof(cpu));
+		tl->counts.migrations += task->cpu >= 0 && task->cpu != cpu;
 	}
 	task->cpu = cpu;
 	task->in = clock;
@@ -119,19 +150,22 @@ static inline int move_in(struct moves *m, struct task *task, int32_t cpu, uint6
  * event comes late says OB. at t0 (clock gate). `before`: it existed at t0, off the CPU, and
  * is entered there.
  */
-int move_bind(struct moves *m, struct task *task, uint64_t clock, bool before);
+int emit_bind(struct timeline *tl, struct task *task, uint64_t clock, bool before);
 
 /* The task creates the thread `tid`. */
-int move_create(struct moves *m, struct task *task, uint64_t clock, uint32_t tid);
+int emit_create(struct timeline *tl, struct task *task, uint64_t clock, uint32_t tid);
 
 /* A running task ends, or is no more followed. */
-int move_end(struct moves *m, struct task *task, uint64_t clock);
+int emit_end(struct timeline *tl, struct task *task, uint64_t clock);
 
 /* Brings a task to dead, from wherever it is. */
-int move_close(struct moves *m, struct task *task, uint64_t clock);
+int emit_close(struct timeline *tl, struct task *task, uint64_t clock);
 
-/* Opens and closes the mark of a gap: `count` events (1 or more) lost. */
-int move_gap_opens(struct moves *m, struct task *task, uint64_t clock, uint64_t count);
-int move_gap_closes(struct moves *m, struct task *task, uint64_t clock, uint64_t count);
+/* A mark of type MARK_LOST, `mcv` OM[ or OM]: `count` events (1 or more) are lost. */
+int emit_gap(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t clock, uint64_t count);
+
+/* A mark of any type. */
+int emit_mark(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t clock, int32_t type,
+	      int64_t value);
 
 #endif

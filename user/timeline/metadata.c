@@ -113,7 +113,7 @@ static void put_declared(struct json *ovni, const struct description *d, bool *o
 	}
 }
 
-/* What the models ask for. */
+/* The metadata that the models of ovni need. */
 static void put_ovni(struct json *doc, const struct description *d, bool *ok)
 {
 	struct json *ovni = put_object(doc, "ovni", ok);
@@ -226,7 +226,7 @@ static void put_account(struct json *session, const struct facts *facts, bool *o
 	}
 }
 
-/* What each CPU did, and what the timeline met on it. */
+/* The times and the repairs of each CPU. */
 static void put_cpus(struct json *session, const struct session *s, bool *ok)
 {
 	struct json *list = put_array(session, "cpus", ok);
@@ -269,7 +269,7 @@ static void put_counts(struct json *session, const struct timeline_counts *count
 		put_u64(node, figures[i].key, figures[i].value, ok);
 }
 
-/* What was probed, and what came of it. */
+/* The probed sites and their calls. */
 static void put_calls(struct json *session, const struct calls *calls, bool *ok)
 {
 	struct json *list = put_array(session, "probes.sites", ok);

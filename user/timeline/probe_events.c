@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/timeline/cpu_state.h"
+#include "user/timeline/emit_events.h"
 #include "user/timeline/probe_events.h"
-#include "user/timeline/lifecycle.h"
 #include "trace/base/log.h"
 
 struct calls *calls_new(const struct calls_plan *plan)
@@ -54,7 +53,7 @@ void calls_add(struct calls *sum, const struct calls *calls)
 /* ---- events ---- */
 
 struct writing {
-	struct moves *moves;
+	struct timeline *tl;
 	struct task *task;
 	uint64_t clock;
 	bool before; /* the window is not open yet: nothing is counted */
@@ -62,20 +61,12 @@ struct writing {
 
 static int write_mark(struct writing *w, uint32_t mcv, int32_t type, int64_t value)
 {
-	uint8_t payload[12];
-	int err = task_room(w->moves->threads, w->task);
-
-	if (err)
-		return err;
-	memcpy(payload, &value, sizeof(value));
-	memcpy(payload + sizeof(value), &type, sizeof(type));
-	move_put(w->moves, w->task, mcv, w->clock, payload, sizeof(payload));
-	return 0;
+	return emit_mark(w->tl, w->task, mcv, w->clock, type, value);
 }
 
 static int declare(struct writing *w, uint32_t declaration)
 {
-	return threads_declare(w->moves->threads, w->task->thread, declaration);
+	return threads_declare(w->tl->threads, w->task->thread, declaration);
 }
 
 /* Also stacks_put_fn. */
@@ -89,17 +80,17 @@ static int write_effect(void *arg, const struct effect *effect, bool begin)
 		return err;
 	if (effect->enter == MARK_PUSH || effect->enter == MARK_SET)
 		return write_mark(w, mcv, effect->type, effect->value);
-	err = task_room(w->moves->threads, w->task);
+	err = task_room(w->tl->threads, w->task);
 	if (!err)
-		move_put(w->moves, w->task, mcv, w->clock, NULL, 0);
+		emit(w->tl, w->task, mcv, w->clock, NULL, 0);
 	return err;
 }
 
-#define OUT(w) (&(struct stacks_out){write_effect, w, &(w)->moves->calls->counts.stacks})
+#define OUT(w) (&(struct stacks_out){write_effect, w, &(w)->tl->calls->counts.stacks})
 
 /* ---- steps ---- */
 
-/* What was read, as wide as it is in the program. */
+/* The value that was read, with its width and sign in the program. */
 static int64_t value_of(const struct site *site, int64_t raw)
 {
 	switch (site->value.bytes) {
@@ -116,7 +107,7 @@ static int64_t value_of(const struct site *site, int64_t raw)
 
 static int write_value(struct writing *w, const struct effect *effect, const struct record_probe *r)
 {
-	struct calls *calls = w->moves->calls;
+	struct calls *calls = w->tl->calls;
 	int64_t value = value_of(&calls->plan->sites[r->site], r->value);
 	int err;
 
@@ -153,7 +144,7 @@ static int do_steps(struct writing *w, const struct step *steps, unsigned n,
 	for (unsigned i = 0; i < n && !err; i++) {
 		const struct effect *effect = &steps[i].effect;
 
-		if (!holds(w->moves->calls, &steps[i], r))
+		if (!holds(w->tl->calls, &steps[i], r))
 			continue;
 		if (steps[i].kind == STEP_BEGIN)
 			err = stacks_begin(stacks, effect, false, OUT(w));
@@ -209,7 +200,7 @@ static int leave(struct writing *w, bool returned)
 	struct stacks *stacks = w->task->stacks;
 	int err = stacks_end_frame(stacks, OUT(w));
 
-	account(w->moves->calls, w->task, &stacks->frames[stacks->nframes - 1], w->clock, returned);
+	account(w->tl->calls, w->task, &stacks->frames[stacks->nframes - 1], w->clock, returned);
 	stacks_pop(stacks);
 	return err;
 }
@@ -225,7 +216,7 @@ static int leave_down_to(struct writing *w, uint32_t nframes)
 
 static int enter(struct writing *w, const struct record_probe *r, const struct stacks_at *at)
 {
-	struct calls *calls = w->moves->calls;
+	struct calls *calls = w->tl->calls;
 	const struct action *action = &calls->plan->actions->list[r->site];
 	struct stacks *stacks = w->task->stacks;
 	struct frame *frame;
@@ -253,7 +244,7 @@ static int enter(struct writing *w, const struct record_probe *r, const struct s
 
 static int come_back(struct writing *w, const struct record_probe *r, const struct stacks_at *at)
 {
-	struct calls *calls = w->moves->calls;
+	struct calls *calls = w->tl->calls;
 	const struct action *action = &calls->plan->actions->list[r->site];
 	int64_t i = stacks_find(w->task->stacks, at);
 	int err;
@@ -273,10 +264,10 @@ static int come_back(struct writing *w, const struct record_probe *r, const stru
 
 static int pass(struct writing *w, const struct record_probe *r, const struct stacks_at *at)
 {
-	const struct action *action = &w->moves->calls->plan->actions->list[r->site];
+	const struct action *action = &w->tl->calls->plan->actions->list[r->site];
 	int err = leave_down_to(w, stacks_alive_at_point(w->task->stacks, at));
 
-	w->moves->calls->figures[r->site].calls += !w->before;
+	w->tl->calls->figures[r->site].calls += !w->before;
 	return err ? err : do_steps(w, action->entry, action->nentry, r);
 }
 
@@ -338,20 +329,20 @@ static int take(struct writing *w, const struct record_probe *r)
 
 int calls_record(struct timeline *tl, struct cpu *cpu, const struct record_probe *r)
 {
-	struct writing w = {&tl->moves, NULL, r->head.clock, false};
+	struct writing w = {tl, NULL, r->head.clock, false};
 	int err;
 
-	if (!tl->moves.calls || r->site >= tl->moves.calls->plan->actions->count)
+	if (!tl->calls || r->site >= tl->calls->plan->actions->count)
 		return 0;
 	if (r->head.flags & PROBE_ELSEWHERE) {
 		w.task = threads_task(tl->threads, r->head.id);
 		return take(&w, r);
 	}
-	err = lives_context(tl, cpu, &r->head, r->pid, r->tid, &w.task);
+	err = timeline_context(tl, cpu, &r->head, r->pid, r->tid, &w.task);
 	if (err)
 		return err;
 	if (!w.task) {
-		tl->moves.calls->counts.strays++;
+		tl->calls->counts.strays++;
 		return 0;
 	}
 	return take(&w, r);
@@ -359,9 +350,9 @@ int calls_record(struct timeline *tl, struct cpu *cpu, const struct record_probe
 
 int calls_before(struct timeline *tl, struct task *task, const struct record_probe *r)
 {
-	struct writing w = {&tl->moves, task, tl->options.t0, true};
+	struct writing w = {tl, task, tl->options.t0, true};
 
-	if (!tl->moves.calls || r->site >= tl->moves.calls->plan->actions->count)
+	if (!tl->calls || r->site >= tl->calls->plan->actions->count)
 		return 0;
 	if (!stacks_of(task))
 		return -ENOMEM;
@@ -369,9 +360,9 @@ int calls_before(struct timeline *tl, struct task *task, const struct record_pro
 	return take(&w, r);
 }
 
-int calls_show(struct moves *m, struct task *task, uint64_t clock)
+int calls_show(struct timeline *tl, struct task *task, uint64_t clock)
 {
-	struct writing w = {m, task, clock, false};
+	struct writing w = {tl, task, clock, false};
 	int err;
 
 	if (!task->stacks)
@@ -380,16 +371,16 @@ int calls_show(struct moves *m, struct task *task, uint64_t clock)
 	return err ? err : stacks_show(task->stacks, OUT(&w));
 }
 
-int calls_hide(struct moves *m, struct task *task, uint64_t clock)
+int calls_hide(struct timeline *tl, struct task *task, uint64_t clock)
 {
-	struct writing w = {m, task, clock, false};
+	struct writing w = {tl, task, clock, false};
 
 	return task->stacks ? stacks_hide(task->stacks, OUT(&w)) : 0;
 }
 
 int calls_exec(struct timeline *tl, struct task *task, uint64_t clock)
 {
-	struct writing w = {&tl->moves, task, clock, false};
+	struct writing w = {tl, task, clock, false};
 	int err;
 
 	if (!task->stacks)
@@ -403,7 +394,7 @@ int calls_exec(struct timeline *tl, struct task *task, uint64_t clock)
 	return err;
 }
 
-int calls_inherit(struct task *task, const struct task *old, uint64_t t0)
+int calls_carry_over(struct task *task, const struct task *old, uint64_t t0)
 {
 	if (!old->stacks)
 		return 0;
@@ -420,7 +411,7 @@ int calls_inherit(struct task *task, const struct task *old, uint64_t t0)
 void calls_account(struct timeline *tl, struct task *task, uint64_t clock)
 {
 	for (uint32_t i = 0; task->stacks && i < task->stacks->nframes; i++)
-		account(tl->moves.calls, task, &task->stacks->frames[i], clock, false);
+		account(tl->calls, task, &task->stacks->frames[i], clock, false);
 }
 
 void calls_forget(struct task *task)

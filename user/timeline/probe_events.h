@@ -2,7 +2,7 @@
 /*
  * probe_events: what threads do at probes, as the events that their streams get for it.
  *
- * In: records of probes, in the order of the timeline, and the moves of threads; out: marks and
+ * In: records of probes, in the order of the timeline, and the steps of threads; out: marks and
  * events of models (what is told by the actions), and for each site how often it was called and how
  * long that took. Each thread has its stacks (call_stacks.h), made at its first probe.
  * Invariants: what is begun in a stream is ended before its OHe, and begun again behind its next
@@ -20,7 +20,6 @@
 #include "user/timeline/call_stacks.h"
 
 struct cpu;
-struct moves;
 struct record_probe;
 struct site;
 struct task;
@@ -41,7 +40,7 @@ struct calls_counts {
 	struct stacks_counts stacks;
 };
 
-/* What is probed, the same for all timelines of a session. All of it stays the caller's. */
+/* The probes, the same for all timelines of a session. All of it stays the caller's. */
 struct calls_plan {
 	const struct actions *actions;
 	const struct site *sites;
@@ -69,15 +68,15 @@ int calls_record(struct timeline *tl, struct cpu *cpu, const struct record_probe
 int calls_before(struct timeline *tl, struct task *task, const struct record_probe *r);
 
 /* The stream of `task` has begun (OHx), and is about to end (OHe). */
-int calls_show(struct moves *m, struct task *task, uint64_t clock);
-int calls_hide(struct moves *m, struct task *task, uint64_t clock);
+int calls_show(struct timeline *tl, struct task *task, uint64_t clock);
+int calls_hide(struct timeline *tl, struct task *task, uint64_t clock);
 
 /* The task has left all its functions: exec. */
 int calls_exec(struct timeline *tl, struct task *task, uint64_t clock);
 
 /* A new timeline begins at t0 where `old` of another one is: in the same functions. 0 or -ENOMEM.
  */
-int calls_inherit(struct task *task, const struct task *old, uint64_t t0);
+int calls_carry_over(struct task *task, const struct task *old, uint64_t t0);
 
 /* The task ends: what it is in is counted, before its stream ends, and forgotten, after. */
 void calls_account(struct timeline *tl, struct task *task, uint64_t clock);

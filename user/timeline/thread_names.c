@@ -146,7 +146,7 @@ void names_tell(struct names *names, uint32_t tid, const char comm[RECORD_COMM_S
 		tell(names->table, tid, comm);
 }
 
-void names_inherit(struct names *names, const struct names *from)
+void names_copy(struct names *names, const struct names *from)
 {
 	struct names_table *table = from->table;
 

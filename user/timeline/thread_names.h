@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thread_names: which tids appear in payloads, and what the threads that have no stream are called.
+ * thread_names: the tids in payloads, and the names of those that have no stream.
  *
  * In: every tid that is written into a payload (names_mention, on the hot path: one bit),
- * and the names of threads that are not wanted, from the iterator and, for those
+ * and the names of threads that are not traced, from the iterator and, for those
  * that are born later, from /proc; out: `bpf.names`.
  * Invariants: memory is bounded by the highest tid, not by the events; a tid's first known
- * name stays, so it says who it was when it was first met.
+ * name stays, that of its first mention.
  */
 #ifndef USER_TIMELINE_THREAD_NAMES_H
 #define USER_TIMELINE_THREAD_NAMES_H
@@ -36,7 +36,7 @@ int names_init(struct names *names, struct writer *writer, const char *proc);
 /* Not before the writer has finished: its jobs write into the table. */
 void names_fini(struct names *names);
 
-/* The first mention of a tid: has its name looked up if nobody has told it. */
+/* The first mention of a tid: has its name looked up if it is not known. */
 void names_first(struct names *names, uint32_t tid);
 
 /* `tid` has been written into a payload. Any number is fine; 0 and above the limit are ignored. */
@@ -55,7 +55,7 @@ void names_has_stream(struct names *names, uint32_t tid);
 void names_tell(struct names *names, uint32_t tid, const char comm[RECORD_COMM_SIZE]);
 
 /* Tells all that `from` has been told. */
-void names_inherit(struct names *names, const struct names *from);
+void names_copy(struct names *names, const struct names *from);
 
 /* Puts tid -> name of all that were mentioned, have no stream and whose name is known below
  * `object`, in the order of the tids. 0 or -ENOMEM. */

@@ -76,16 +76,15 @@ static void process_free(struct process *process)
 
 void threads_free(struct threads *threads)
 {
+	struct task *task;
+	uint32_t id = 0;
 
 	if (!threads)
 		return;
-	for (size_t i = 0; i < threads->npages; i++) {
-		for (size_t j = 0; threads->pages[i] && j < TASKS_PAGE; j++) {
-			free(threads->pages[i]->tasks[j].buffer);
-			stacks_free(threads->pages[i]->tasks[j].stacks);
-		}
+	while ((task = threads_next(threads, &id)))
+		threads_release(threads, task);
+	for (size_t i = 0; i < threads->npages; i++)
 		free(threads->pages[i]);
-	}
 	free(threads->pages);
 	for (size_t i = 0; i < threads->nstreams; i++) {
 		free(threads->streams[i]->names);
@@ -140,6 +139,17 @@ struct task *threads_task_new_page(struct threads *threads, uint32_t id)
 	if (!threads->pages[page])
 		threads->pages[page] = calloc(1, sizeof(**threads->pages));
 	return threads->pages[page] ? &threads->pages[page]->tasks[id % TASKS_PAGE] : NULL;
+}
+
+struct task *threads_next(const struct threads *threads, uint32_t *id)
+{
+	while (++*id / TASKS_PAGE < threads->npages) {
+		struct task_page *page = threads->pages[*id / TASKS_PAGE];
+
+		if (page && page->tasks[*id % TASKS_PAGE].id)
+			return &page->tasks[*id % TASKS_PAGE];
+	}
+	return NULL;
 }
 
 void threads_use(struct threads *threads, struct task *task, uint32_t id, uint32_t pid,
@@ -404,16 +414,16 @@ static int hand_over_task(struct threads *threads, struct task *task, bool finis
 
 int threads_flush(struct threads *threads)
 {
-	for (size_t i = 0; i < threads->npages; i++) {
-		for (size_t j = 0; threads->pages[i] && j < TASKS_PAGE; j++) {
-			struct task *task = &threads->pages[i]->tasks[j];
-			int err = 0;
+	struct task *task;
+	uint32_t id = 0;
+	int err;
 
-			if (task->thread && task->at > task->buffer)
-				err = hand_over_task(threads, task, false, false);
-			if (err)
-				return err;
-		}
+	while ((task = threads_next(threads, &id))) {
+		if (!task->thread || task->at <= task->buffer)
+			continue;
+		err = hand_over_task(threads, task, false, false);
+		if (err)
+			return err;
 	}
 	return 0;
 }
@@ -426,7 +436,7 @@ struct look {
 };
 
 /* In the writer's thread. A process that is gone leaves what is known of it, but for what an
- * exec has made stale: who cannot be read now is not what was read before. */
+ * exec has made stale: it is now another program than the one that was read. */
 static void look(void *arg)
 {
 	struct look *l = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * threads: who is who, and the buffer of each one's stream.
+ * threads: tasks, processes and streams, and the buffer of each stream.
  *
  * A task is found by the dense id that the kernel side gave it: pages of an array, no
  * hashing on the hot path; a page goes when its tasks are dead. A stream is a (pid, tid)
@@ -48,7 +48,7 @@ int threads_flush(struct threads *threads);
 
 /* ---- for the timeline ---- */
 
-#define TASK_ROOM  128 /* bytes that task_room() guarantees: the events of one move */
+#define TASK_ROOM  128 /* bytes that task_room() guarantees: the events of one step */
 #define TASKS_PAGE 128 /* tasks in a page */
 
 enum task_flags {
@@ -56,12 +56,12 @@ enum task_flags {
 	TASK_RUNNABLE = 2, /* with TASK_BEFORE: it was not asleep */
 	TASK_EXITING = 4,  /* RECORD_EXIT seen: it keeps its stream, whatever its tid becomes */
 	TASK_GONE = 8,	   /* another task has its stream: its records mean nothing any more */
-	TASK_JOINED = 16,  /* became wanted at `joined`, maybe while it ran */
+	TASK_JOINED = 16,  /* traced since `joined`, maybe while it ran */
 	TASK_KERNEL = 32,  /* kernel thread */
 };
 
 struct task {
-	/* What each switch looks at. */
+	/* Used at each switch. */
 	uint64_t key;	   /* of the stream that it writes to; 0: none (thread is NULL) */
 	uint8_t *at, *end; /* the next event goes to `at`, if that is below `end` */
 	uint64_t last;	   /* clock of the last event in the stream */
@@ -104,7 +104,7 @@ struct process {
 struct thread {
 	uint64_t key;
 	struct process *process;
-	struct task *owner; /* who writes to it, or NULL */
+	struct task *owner; /* the task that writes to it, or NULL */
 	uint64_t last;	    /* clock of its last event, as long as it has no owner */
 	uint64_t events;    /* of the owners before this one */
 	uint64_t repairs;
@@ -157,6 +157,10 @@ static inline struct task *threads_task(struct threads *threads, uint32_t id)
 		return threads_task_new_page(threads, id);
 	return id ? &threads->pages[page]->tasks[id % TASKS_PAGE] : NULL;
 }
+
+/* The tasks in use, in the order of their ids; *id is 0 at first. NULL: no other. A task may be
+ * released meanwhile. */
+struct task *threads_next(const struct threads *threads, uint32_t *id);
 
 /* Takes a free slot into use, and gives it back with all it holds (it must not be bound). */
 void threads_use(struct threads *threads, struct task *task, uint32_t id, uint32_t pid,

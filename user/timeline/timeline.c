@@ -1,83 +1,508 @@
 /* SPDX-License-Identifier: MIT */
-/* timeline: see timeline.h, and cpu_state.h for what it keeps. */
+/*
+ * timeline: see timeline.h.
+ *
+ * A record made by a task proves that the task runs on that CPU. State that contradicts this is
+ * repaired first, so that the rest sees only the ordinary case. The clock of the last event on each
+ * CPU keeps leaving and entering apart: a task enters after, never at, the clock at which another
+ * one left, since the order of events with equal clocks is not ours.
+ * Invariants, in the window: a Running task is cpu->on of the CPU task->cpu and of no other, and
+ * its last event is not before cpu->last; a task that does not run is cpu->on of none.
+ * Functions that return int return 0, or -errno after one message (no memory, the writer's error).
+ * Specification: event-mapping.md "Repair", "Identity", "Losses"; ebpf.md 8.6, 9.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "user/timeline/cpu_state.h"
-#include "user/timeline/lifecycle.h"
+#include "trace/base/array.h"
 #include "trace/base/log.h"
-#include "user/timeline/capture_window.h"
+#include "user/host/topology.h"
+#include "user/timeline/emit_events.h"
+#include "user/timeline/timeline.h"
 
 /* The window ends here at the latest. Clocks of a stream are signed; from here on there is still
  * room for 2^36 events of one CPU in the same nanosecond, each a nanosecond after the other. */
 #define CLOCK_MAX ((uint64_t)INT64_MAX - (1ull << 36))
+/* Flags that a new timeline takes over as they are. */
+#define KEPT (TASK_EXITING | TASK_GONE | TASK_JOINED | TASK_KERNEL)
 
-/* ---- the whole ---- */
-
-struct timeline *timeline_new(const struct timeline_options *options, struct threads *threads,
-			      struct topology *topology)
+static inline uint64_t later(uint64_t a, uint64_t b)
 {
-	struct timeline *tl = calloc(1, sizeof(*tl));
+	return a > b ? a : b;
+}
 
-	if (!tl)
-		return NULL;
-	tl->options = *options;
-	if (tl->options.t0 > CLOCK_MAX)
-		tl->options.t0 = CLOCK_MAX;
-	tl->threads = threads;
-	tl->topology = topology;
-	tl->t1 = CLOCK_MAX;
-	tl->moves = (struct moves){
-		.threads = threads,
-		.counts = &tl->counts,
-		.t0 = tl->options.t0,
-		.kernel_model = options->kernel_model,
-	};
-	if (options->calls) {
-		tl->moves.calls = calls_new(options->calls);
-		if (!tl->moves.calls) {
-			free(tl);
-			return NULL;
-		}
-		threads->actions = options->calls->actions;
+static inline uint64_t earlier_by(uint64_t clock, uint64_t ns)
+{
+	return clock > ns ? clock - ns : 0;
+}
+
+/* Adds the time up to `clock` to the present use of the CPU. */
+static inline void cpu_add_time(struct cpu *cpu, uint64_t clock)
+{
+	if (clock > cpu->since) {
+		cpu->account.ns[cpu->use] += clock - cpu->since;
+		cpu->since = clock;
 	}
-	threads->kernel_model = options->kernel_model;
-	threads->session.t0 = tl->options.t0;
-	return tl;
 }
 
-void timeline_free(struct timeline *tl)
+/* From now on `task` runs there; NULL: the thread `tid`, which has no stream, or none (0). If only
+ * some threads are recorded, no record tells when a CPU goes idle after one of them. */
+static inline void cpu_runs(struct timeline *tl, struct cpu *cpu, struct task *task, uint32_t tid)
 {
-	if (!tl)
-		return;
-	for (unsigned i = 0; i < tl->ncpus; i++)
-		free(tl->cpus[i]);
-	free(tl->cpus);
-	free(tl->by_number);
-	free(tl->by_index);
-	calls_free(tl->moves.calls);
-	free(tl);
+	cpu->on = task;
+	cpu->tid = tid;
+	cpu->use = task ? CPU_THREAD : tid || tl->options.some_threads ? CPU_OTHER : CPU_IDLE;
 }
 
-const struct timeline_counts *timeline_counts(const struct timeline *tl)
+/* ---- CPUs ---- */
+
+/* Grows the array to more than i elements; new ones are NULL. */
+static int grow(struct cpu ***array, unsigned *size, unsigned i)
 {
-	return &tl->counts;
+	unsigned want = *size ? *size : 16;
+	struct cpu **grown;
+
+	if (i < *size)
+		return 0;
+	while (want <= i)
+		want *= 2;
+	grown = reallocarray(*array, want, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	while (*size < want)
+		grown[(*size)++] = NULL;
+	*array = grown;
+	return 0;
 }
 
-const struct calls *timeline_calls(const struct timeline *tl)
+static struct cpu *new_cpu(struct timeline *tl, unsigned number)
 {
-	return tl->moves.calls;
+	int32_t index = topology_index(tl->topology, number);
+	struct cpu *cpu, **added;
+
+	if (index < 0) {
+		log_error("cannot record CPU %u: out of memory, or its number is too large",
+			  number);
+		return NULL;
+	}
+	cpu = calloc(1, sizeof(*cpu));
+	if (!cpu || grow(&tl->by_number, &tl->numbers, number) ||
+	    grow(&tl->by_index, &tl->indices, (unsigned)index))
+		goto no_memory;
+	added = ARRAY_ADD(tl->cpus, tl->ncpus);
+	if (!added)
+		goto no_memory;
+	cpu->last = cpu->since = tl->options.t0;
+	cpu->account.cpu = number;
+	cpu->account.index = index;
+	tl->by_number[number] = tl->by_index[index] = *added = cpu;
+	return cpu;
+no_memory:
+	log_no_memory("for CPU %u", number);
+	free(cpu);
+	return NULL;
 }
 
-bool timeline_cpu(const struct timeline *tl, size_t i, struct timeline_cpu *out)
+/* The CPU with the kernel's `number`, made at its first record. NULL after one message. */
+static inline struct cpu *get_cpu(struct timeline *tl, unsigned number)
 {
-	if (i >= tl->ncpus)
-		return false;
-	*out = tl->cpus[i]->account;
-	return true;
+	if (unlikely(number >= tl->numbers || !tl->by_number[number]))
+		return new_cpu(tl, number);
+	return tl->by_number[number];
 }
 
-/* The gap is shown in the stream of the task that enters, since the one that leaves has none. */
+/* The CPU of a running task; NULL on the virtual one, and if it does not run. */
+static struct cpu *cpu_of(const struct timeline *tl, const struct task *task)
+{
+	return task->state == THREAD_STATE_RUNNING && task->cpu >= 0 ? tl->by_index[task->cpu]
+								     : NULL;
+}
+
+/* ---- repairs ---- */
+
+/* A step that no record told. `cpu` may be NULL. */
+static void count_repair(struct timeline *tl, struct cpu *cpu, struct task *task)
+{
+	tl->counts.repairs++;
+	if (task->thread)
+		task->thread->repairs++;
+	if (cpu)
+		cpu->account.repairs++;
+}
+
+/* A task that seemed to run has left its CPU; no record told when. */
+static int leave_unseen(struct timeline *tl, struct task *task, uint64_t clock)
+{
+	struct cpu *cpu = tl->by_index[task->cpu];
+	int err = emit_leave(tl, task, clock, OFF_CPU_LOST, -1);
+
+	task->out = clock;
+	cpu->use = CPU_UNKNOWN; /* since the last record: the task may have left right after it */
+	cpu_add_time(cpu, clock);
+	cpu->last = task->last;
+	cpu->on = NULL;
+	count_repair(tl, cpu, task);
+	return err;
+}
+
+/* A record at `clock` proves that `task` runs on `cpu` (NULL: that no task with a stream does). The
+ * task is ready: see make_ready(). */
+static int prove_running(struct timeline *tl, struct cpu *cpu, struct task *task, uint64_t clock)
+{
+	uint64_t enter = earlier_by(clock, 1);
+	int err;
+
+	if (unlikely(tl->options.no_switches)) {
+		if (!task || task->state == THREAD_STATE_RUNNING)
+			return 0;
+		return emit_execute(tl, task, -1, clock);
+	}
+	if (cpu->on == task)
+		return 0;
+	if (cpu->on) {
+		err = leave_unseen(tl, cpu->on, earlier_by(clock, 2));
+		if (err)
+			return err;
+	}
+	if (!task)
+		return 0;
+	if (task->state == THREAD_STATE_RUNNING) {
+		err = leave_unseen(tl, task, earlier_by(clock, 2));
+		if (err)
+			return err;
+	}
+	if (task->flags & TASK_JOINED && cpu->use == CPU_OTHER &&
+	    (cpu->tid == task->tid || tl->options.some_threads)) {
+		enter = later(task->joined, cpu->since); /* it ran there before it was traced */
+	} else {
+		cpu->use = CPU_UNKNOWN;
+		count_repair(tl, cpu, task);
+	}
+	task->flags &= (uint8_t)~TASK_JOINED;
+	cpu_add_time(cpu, enter);
+	err = emit_enter(tl, task, cpu->account.index, later(enter, cpu->last + 1), 0, 0);
+	cpu->last = task->last;
+	cpu_runs(tl, cpu, task, task->tid);
+	return err;
+}
+
+/* ---- identity ---- */
+
+/* True if a stream can have these numbers: not those of the idle task, nor invalid ones. */
+static bool valid_numbers(uint32_t pid, uint32_t tid)
+{
+	return pid - 1 < INT32_MAX && tid - 1 < INT32_MAX;
+}
+
+/* True if the task of a record gets a stream. */
+static bool is_traced(const struct record_task *r)
+{
+	return r->id && r->flags & TASK_FLAG_TRACED && valid_numbers(r->pid, r->tid);
+}
+
+/* The stream of a task ends at `clock`: dead, from any state. */
+static int end_stream(struct timeline *tl, struct task *task, uint64_t clock)
+{
+	struct cpu *cpu = cpu_of(tl, task);
+	int err;
+
+	if (cpu)
+		cpu_add_time(cpu, clock < tl->now ? clock : tl->now);
+	calls_account(tl, task, clock);
+	err = emit_close(tl, task, clock);
+	calls_forget(task);
+	if (cpu) {
+		cpu->last = task->last;
+		cpu_runs(tl, cpu, NULL, task->tid);
+	}
+	return err ? err : threads_unbind(tl->threads, task);
+}
+
+/* Frees the slot of a task without a stream. Before the window it may seem to run. */
+static void forget_task(struct timeline *tl, struct task *task)
+{
+	struct cpu *cpu = cpu_of(tl, task);
+
+	if (cpu)
+		cpu_runs(tl, cpu, NULL, task->tid);
+	threads_release(tl->threads, task);
+}
+
+/* Gives `task` the stream of its pid and tid. If another task still has the stream, its tid has
+ * been reused: it is dying, and only its last switch was not seen. `before`: the task existed at
+ * t0, off the CPU. */
+static int take_stream(struct timeline *tl, struct task *task, uint64_t clock, bool before)
+{
+	struct thread *thread = threads_find(tl->threads, task->pid, task->tid);
+	struct task *owner = thread ? thread->owner : NULL;
+	int err;
+
+	if (owner) {
+		/* With a list of CPUs it may have died where nothing is recorded. */
+		if (tl->options.cpu_filter && owner->state != THREAD_STATE_RUNNING) {
+			err = end_stream(tl, owner, owner->last);
+		} else {
+			count_repair(tl, NULL, owner);
+			err = end_stream(tl, owner, clock);
+		}
+		owner->flags |= TASK_GONE;
+		if (err)
+			return err;
+	}
+	return emit_bind(tl, task, clock, before);
+}
+
+/* A task that has taken the tid of its leader (exec) goes on in the leader's stream. */
+static int change_stream(struct timeline *tl, struct task *task, uint32_t pid, uint32_t tid,
+			 uint64_t clock)
+{
+	struct cpu *cpu = cpu_of(tl, task);
+	int err = end_stream(tl, task, clock);
+
+	task->pid = pid;
+	task->tid = tid;
+	task->creator_tid = -1;
+	if (err)
+		return err;
+	err = take_stream(tl, task, clock, false);
+	if (err || !cpu)
+		return err;
+	err = emit_enter(tl, task, cpu->account.index, cpu->last + 1, 0, 0);
+	cpu->last = task->last;
+	cpu_runs(tl, cpu, task, tid);
+	return err;
+}
+
+/*
+ * Makes `task`, which a record at `clock` shows with this id, pid and tid, ready for events: its
+ * slot is in use, and it has the stream of that pair. *out is NULL if it can have no stream, or has
+ * lost it (TASK_GONE). `dying`: the record is its last switch.
+ */
+static int make_ready(struct timeline *tl, struct task *task, uint32_t id, uint32_t pid,
+		      uint32_t tid, uint64_t clock, bool dying, struct task **out)
+{
+	bool before;
+
+	*out = NULL;
+	if (task->flags & TASK_GONE || !valid_numbers(pid, tid))
+		return 0;
+	*out = task;
+	if (!task->id)
+		threads_use(tl->threads, task, id, pid, tid);
+	if (dying || task->flags & TASK_EXITING) {
+		/* A thread that calls exec() takes the tid of the leader, which has the other tid
+		 * for its last steps: they belong to the stream of the leader. */
+		pid = task->pid;
+		tid = task->tid;
+	}
+	if (task->key == thread_key(pid, tid))
+		return 0;
+	if (task->key)
+		return change_stream(tl, task, pid, tid, clock);
+	task->pid = pid;
+	task->tid = tid;
+	before = task->flags & TASK_BEFORE && !tl->options.no_switches;
+	return take_stream(tl, task, clock, before);
+}
+
+/* ---- losses ---- */
+
+/* Shows the gap of this CPU in the stream of `task`, as a mark from the first loss ... */
+static int begin_gap(struct timeline *tl, struct cpu *cpu, struct task *task, uint64_t clock)
+{
+	uint64_t from = later(cpu->gap_clock, tl->options.t0);
+
+	return emit_gap(tl, task, MCV('O', 'M', '['), from < clock ? from : clock, cpu->gap);
+}
+
+/* ... to `clock`. */
+static int end_gap(struct timeline *tl, struct cpu *cpu, struct task *task, uint64_t clock)
+{
+	uint64_t count = cpu->gap;
+
+	cpu->gap = 0;
+	return emit_gap(tl, task, MCV('O', 'M', ']'), clock, count);
+}
+
+static int show_gap(struct timeline *tl, struct cpu *cpu, struct task *task, uint64_t clock)
+{
+	int err = begin_gap(tl, cpu, task, clock);
+
+	return err ? err : end_gap(tl, cpu, task, clock);
+}
+
+/* prove_running() inside the mark of the gap before the record. The kernel model accepts no ovni
+ * event while the thread is out of the CPU: there the mark comes after the repair. */
+static int prove_after_gap(struct timeline *tl, struct cpu *cpu, struct task *task, uint64_t clock)
+{
+	int err;
+
+	if (!cpu->gap || !task)
+		return prove_running(tl, cpu, task, clock);
+	if (tl->options.kernel_model) {
+		err = prove_running(tl, cpu, task, clock);
+		return err ? err : show_gap(tl, cpu, task, clock);
+	}
+	err = begin_gap(tl, cpu, task, clock);
+	if (err)
+		return err;
+	err = prove_running(tl, cpu, task, clock);
+	return err ? err : end_gap(tl, cpu, task, clock);
+}
+
+/* ---- tasks ---- */
+
+int timeline_context(struct timeline *tl, struct cpu *cpu, const struct record_head *head,
+		     uint32_t pid, uint32_t tid, struct task **out)
+{
+	struct task *task = threads_task(tl->threads, head->id);
+	int err;
+
+	*out = NULL;
+	if (!task || (!task->id && !tid))
+		return 0;
+	if (task->id)
+		pid = task->pid;
+	if (!tid)
+		tid = task->tid;
+	err = make_ready(tl, task, head->id, pid, tid, head->clock, false, out);
+	return err || !*out ? err : prove_after_gap(tl, cpu, *out, head->clock);
+}
+
+/* The task of the record is not traced, or no longer. Payloads may still name it. */
+static int drop_task(struct timeline *tl, const struct record_task *r)
+{
+	struct task *task = threads_task(tl->threads, r->id);
+	int err = 0;
+
+	names_tell(&tl->threads->names, r->tid, r->comm);
+	if (!task || !task->id)
+		return 0;
+	if (task->thread)
+		err = end_stream(tl, task, r->head.clock);
+	forget_task(tl, task);
+	return err;
+}
+
+/* Takes the slot of a traced task into use; it may still be that of a task whose end was lost. */
+static int admit_task(struct timeline *tl, const struct record_task *r, struct task **out)
+{
+	struct task *task = threads_task(tl->threads, r->id);
+	int err = 0;
+
+	if (task && task->id && r->head.flags == TASK_BORN &&
+	    (task->pid != r->pid || task->tid != r->tid)) {
+		if (task->thread) {
+			count_repair(tl, NULL, task);
+			err = end_stream(tl, task, task->last);
+		}
+		forget_task(tl, task);
+		task = threads_task(tl->threads, r->id);
+	}
+	if (!task)
+		return log_no_memory("for another task");
+	if (!task->id) {
+		threads_use(tl->threads, task, r->id, r->pid, r->tid);
+		if (r->head.flags != TASK_BORN && r->head.flags != TASK_ITERATED) {
+			task->flags |= TASK_JOINED;
+			task->joined = r->head.clock;
+		}
+	}
+	*out = task;
+	return err;
+}
+
+/* Takes over the fields of a record of a task, except its tid. */
+static int update_task(struct timeline *tl, struct task *task, const struct record_task *r)
+{
+	if (r->head.flags == TASK_BORN)
+		task->creator_tid = r->creator_tid;
+	if (r->parent_pid)
+		task->parent_pid = r->parent_pid;
+	if (r->flags & TASK_FLAG_KTHREAD)
+		task->flags |= TASK_KERNEL;
+	return threads_name(tl->threads, task, later(r->head.clock, tl->options.t0), r->comm);
+}
+
+/* The task that made the record, if it has a stream: *maker, or NULL. */
+static int find_maker(struct timeline *tl, struct cpu *cpu, const struct record_task *r,
+		      struct task **maker)
+{
+	bool itself = r->head.id == r->id;
+	uint32_t creator = r->creator_tid > 0 ? (uint32_t)r->creator_tid : 0;
+
+	*maker = NULL;
+	if (r->head.flags == TASK_BORN)
+		return timeline_context(tl, cpu, &r->head,
+					r->pid == r->tid ? r->parent_pid : r->pid, creator, maker);
+	if (!itself)
+		return timeline_context(tl, cpu, &r->head, 0, 0, maker);
+	return is_traced(r) ? timeline_context(tl, cpu, &r->head, r->pid, r->tid, maker) : 0;
+}
+
+/* A task is born, renamed, executes another program, is traced or no longer. */
+static int take_task(struct timeline *tl, struct cpu *cpu, const struct record_task *r)
+{
+	struct task *task = NULL, *maker;
+	bool updated = false;
+	int err;
+
+	if (is_traced(r)) {
+		err = admit_task(tl, r, &task);
+		if (err)
+			return err;
+		updated = !task->thread; /* its stream, which may begin now, needs the name */
+		err = updated ? update_task(tl, task, r) : 0;
+		if (err)
+			return err;
+	}
+	err = find_maker(tl, cpu, r, &maker);
+	if (!err && r->head.flags == TASK_BORN && maker)
+		err = emit_create(tl, maker, r->head.clock, r->tid);
+	if (err)
+		return err;
+	if (!task)
+		err = drop_task(tl, r);
+	else if (!updated)
+		err = update_task(tl, task, r);
+	if (err || r->head.id != r->id || !maker || r->head.flags != TASK_EXECED)
+		return err;
+	threads_look(tl->threads, maker->thread->process);
+	return calls_exec(tl, maker, r->head.clock);
+}
+
+static int take_exit(struct timeline *tl, struct cpu *cpu, const struct record_exit *r)
+{
+	struct task *task = threads_task(tl->threads, r->id), *maker;
+	int err = 0;
+
+	if (tl->open)
+		err = timeline_context(tl, cpu, &r->head, r->pid, r->head.id == r->id ? r->tid : 0,
+				       &maker);
+	if (err || !task || !task->id)
+		return err;
+	task->flags |= TASK_EXITING;
+	task->exit_code = r->exit_code;
+	if (tl->options.no_switches) { /* there will be no last switch */
+		if (task->thread)
+			err = end_stream(tl, task, r->head.clock);
+		forget_task(tl, task);
+		return err;
+	}
+	if (r->head.id)
+		return 0;
+	/* On a CPU that is not listed: its last switch is not recorded. */
+	if (task->thread && task->state == THREAD_STATE_RUNNING)
+		count_repair(tl, tl->by_index[task->cpu], task);
+	if (task->thread)
+		err = end_stream(tl, task, task->last);
+	forget_task(tl, task);
+	return err;
+}
+
+/* ---- records: switches ---- */
+
+/* Shows the gap in the stream of the task that enters, since the one that leaves has none. */
 static int gap_of_next(struct timeline *tl, struct cpu *cpu, struct task *next,
 		       const struct record_switch *r)
 {
@@ -89,12 +514,10 @@ static int gap_of_next(struct timeline *tl, struct cpu *cpu, struct task *next,
 		err = task_room(tl->threads, next);
 		if (err)
 			return err;
-		move_wake(&tl->moves, next, clock, r->wake_clock, r->waker_tid);
+		emit_wakeup(tl, next, clock, r->wake_clock, r->waker_tid);
 	}
-	return belief_show_gap(tl, cpu, next, clock);
+	return show_gap(tl, cpu, next, clock);
 }
-
-/* ---- records: switches ---- */
 
 static inline uint64_t prev_key(const struct record_switch *r)
 {
@@ -106,46 +529,53 @@ static inline uint64_t next_key(const struct record_switch *r)
 	return thread_key(r->next_pid, r->next_tid);
 }
 
-/*
- * Whatever is not the ordinary case in a switch, mended so that it is: *prev runs here, or is
- * NULL; *next is bound and does not run, or is NULL.
- */
+/* Makes *prev, which leaves, the task that runs here, or NULL. */
+static int repair_prev(struct timeline *tl, struct cpu *cpu, const struct record_switch *r,
+		       struct task **prev)
+{
+	int err = 0;
+
+	if (!*prev && !cpu->on && cpu->tid != r->prev_tid && !tl->options.some_threads)
+		cpu->use = CPU_UNKNOWN; /* a switch was not seen */
+	if (*prev)
+		err = make_ready(tl, *prev, r->head.id, r->prev_pid, r->prev_tid, r->head.clock,
+				 r->head.why == OFF_CPU_DEAD, prev);
+	return err ? err : prove_after_gap(tl, cpu, *prev, r->head.clock);
+}
+
+/* Repairs all that is unusual in a switch: *prev runs here then, or is NULL; *next has a stream and
+ * does not run, or is NULL. */
 static int unusual(struct timeline *tl, struct cpu *cpu, const struct record_switch *r,
 		   struct task **prev, struct task **next)
 {
+	bool elsewhere = r->head.flags & SWITCH_NEXT_ELSEWHERE;
 	uint64_t clock = r->head.clock;
-	int err = 0;
+	int err;
 
-	if ((!*prev && r->head.id) || (!*next && r->next_id)) {
+	if ((!*prev && r->head.id) || (!*next && r->next_id))
 		return log_no_memory("for another task");
-	}
-	if (!*prev && !cpu->on && cpu->tid != r->prev_tid && !tl->options.some_threads)
-		cpu->use = CPU_UNKNOWN; /* there was a switch that nothing told */
-	if (*prev)
-		err = belief_ready(tl, *prev, r->head.id, r->prev_pid, r->prev_tid, clock,
-				   r->head.why == OFF_CPU_DEAD, prev);
-	if (!err)
-		err = belief_prove_after_gap(tl, cpu, *prev, clock);
+	err = repair_prev(tl, cpu, r, prev);
 	if (err || !*next)
 		return err;
-
-	if (r->head.flags & SWITCH_NEXT_ELSEWHERE)
+	if (elsewhere)
 		(*next)->flags &= (uint8_t)~TASK_BEFORE;
-	if ((*next)->state == THREAD_STATE_RUNNING && (*next)->key && *next != *prev)
-		err = belief_expel(tl, *next, earlier_by(clock, 2));
-	if (!err)
-		err = belief_ready(tl, *next, r->next_id, r->next_pid, r->next_tid, clock, false,
-				   next);
+	if ((*next)->state == THREAD_STATE_RUNNING && (*next)->key && *next != *prev) {
+		err = leave_unseen(tl, *next, earlier_by(clock, 2));
+		if (err)
+			return err;
+	}
+	err = make_ready(tl, *next, r->next_id, r->next_pid, r->next_tid, clock, false, next);
 	if (*prev && (*prev)->flags & TASK_GONE)
-		*prev = NULL; /* its tid is already that of *next */
+		*prev = NULL; /* *next has its tid now */
 	if (err || !*next)
 		return err;
 	(*next)->flags &= (uint8_t)~TASK_JOINED;
-	if (r->head.flags & SWITCH_NEXT_ELSEWHERE && *next != *prev)
-		err = move_close(&tl->moves, *next, (*next)->last);
-	if (!err && cpu->gap && !tl->options.kernel_model)
-		err = gap_of_next(tl, cpu, *next, r);
-	return err;
+	if (elsewhere && *next != *prev) {
+		err = emit_close(tl, *next, (*next)->last);
+		if (err)
+			return err;
+	}
+	return cpu->gap && !tl->options.kernel_model ? gap_of_next(tl, cpu, *next, r) : 0;
 }
 
 /* The last switch of a task: its stream ends, and its slot is free. */
@@ -154,10 +584,11 @@ static int die(struct timeline *tl, struct cpu *cpu, struct task *task, uint64_t
 	int err;
 
 	calls_account(tl, task, clock);
-	err = move_end(&tl->moves, task, clock);
+	err = emit_end(tl, task, clock);
 	cpu->last = task->last;
 	cpu->on = NULL;
-	if (!err)
+	if (!err) /* else the writer has failed, or there is no memory: the slot goes all the same
+		   */
 		err = threads_unbind(tl->threads, task);
 	threads_release(tl->threads, task);
 	return err;
@@ -188,7 +619,7 @@ static int take_switch(struct timeline *tl, struct cpu *cpu, const struct record
 		if (err || (prev && prev == next))
 			return err;
 	}
-	cpu_charge(cpu, clock);
+	cpu_add_time(cpu, clock);
 	cpu->last = later(cpu->last, clock);
 	if (prev) {
 		if (unlikely(r->head.why == OFF_CPU_DEAD)) {
@@ -196,8 +627,7 @@ static int take_switch(struct timeline *tl, struct cpu *cpu, const struct record
 		} else {
 			if (!r->next_id)
 				names_mention(&tl->threads->names, r->next_tid);
-			err = move_out(&tl->moves, prev, cpu->last, r->head.why,
-				       (int32_t)r->next_tid);
+			err = emit_leave(tl, prev, cpu->last, r->head.why, (int32_t)r->next_tid);
 			prev->out = clock;
 			cpu->last = prev->last;
 			tl->counts.preemptions += r->head.why == OFF_CPU_PREEMPTED;
@@ -207,15 +637,14 @@ static int take_switch(struct timeline *tl, struct cpu *cpu, const struct record
 	} else if (unlikely(r->head.why == OFF_CPU_DEAD && r->head.id)) {
 		release_gone(tl, r->head.id);
 	}
-	cpu_occupy(tl, cpu, next, r->next_tid);
+	cpu_runs(tl, cpu, next, r->next_tid);
 	if (!next)
 		return 0;
-	err = move_in(&tl->moves, next, cpu->account.index, cpu->last + 1, r->wake_clock,
-		      r->waker_tid);
+	err = emit_enter(tl, next, cpu->account.index, cpu->last + 1, r->wake_clock, r->waker_tid);
 	cpu->last = next->last;
-	if (unlikely(cpu->gap) && !err)
-		err = belief_show_gap(tl, cpu, next, next->last);
-	return err;
+	if (likely(!cpu->gap) || err)
+		return err;
+	return show_gap(tl, cpu, next, next->last);
 }
 
 /* ---- records: the rest ---- */
@@ -226,10 +655,10 @@ static int take_snapshot(struct timeline *tl, struct cpu *cpu, const struct reco
 	int err;
 
 	if (r->head.id)
-		return lives_context(tl, cpu, &r->head, r->pid, r->tid, &task);
-	err = belief_prove(tl, cpu, NULL, r->head.clock);
-	cpu_charge(cpu, r->head.clock);
-	cpu_occupy(tl, cpu, NULL, r->tid);
+		return timeline_context(tl, cpu, &r->head, r->pid, r->tid, &task);
+	err = prove_running(tl, cpu, NULL, r->head.clock);
+	cpu_add_time(cpu, r->head.clock);
+	cpu_runs(tl, cpu, NULL, r->tid);
 	return err;
 }
 
@@ -244,6 +673,147 @@ static void take_lost(struct timeline *tl, struct cpu *cpu, const struct record_
 	tl->counts.lost += r->count;
 }
 
+/* ---- before the window: records only tell which tasks exist and run ---- */
+
+static void set_off_cpu(struct task *task, bool runnable, uint64_t clock)
+{
+	task->state = THREAD_STATE_UNKNOWN;
+	task->cpu = -1;
+	task->out = clock;
+	task->flags &= (uint8_t)~TASK_RUNNABLE;
+	if (runnable)
+		task->flags |= TASK_RUNNABLE;
+}
+
+/* The task of that id runs on `cpu` (0: none that is traced). */
+static int set_on_cpu(struct timeline *tl, struct cpu *cpu, uint32_t id, uint32_t pid, uint32_t tid)
+{
+	bool can = id && valid_numbers(pid, tid);
+	struct task *task = can ? threads_task(tl->threads, id) : NULL;
+
+	if (can && !task)
+		return log_no_memory("for another task");
+	if (cpu->on && cpu->on != task)
+		set_off_cpu(cpu->on, false, tl->options.t0);
+	if (task) {
+		if (!task->id)
+			threads_use(tl->threads, task, id, pid, tid);
+		if (task->state == THREAD_STATE_RUNNING && tl->by_index[task->cpu] != cpu) {
+			tl->by_index[task->cpu]->on = NULL;
+			tl->by_index[task->cpu]->use = CPU_UNKNOWN;
+		}
+		task->pid = pid;
+		task->tid = tid;
+		task->flags |= TASK_BEFORE;
+		task->state = THREAD_STATE_RUNNING;
+		task->cpu = cpu->account.index;
+	}
+	cpu_runs(tl, cpu, task, tid);
+	return 0;
+}
+
+static int switch_before(struct timeline *tl, struct cpu *cpu, const struct record_switch *r)
+{
+	struct task *prev;
+	int err = set_on_cpu(tl, cpu, r->head.id, r->prev_pid, r->prev_tid);
+
+	if (err)
+		return err;
+	prev = cpu->on;
+	cpu->on = NULL;
+	if (prev) {
+		set_off_cpu(prev, off_cpu_runnable(r->head.why), r->head.clock);
+		if (r->head.why == OFF_CPU_DEAD)
+			threads_release(tl->threads, prev);
+	}
+	return set_on_cpu(tl, cpu, r->next_id, r->next_pid, r->next_tid);
+}
+
+static int task_before(struct timeline *tl, struct cpu *cpu, const struct record_task *r)
+{
+	struct task *task;
+	int err;
+
+	if (!is_traced(r))
+		return drop_task(tl, r);
+	err = admit_task(tl, r, &task);
+	if (err)
+		return err;
+	task->pid = r->pid;
+	task->tid = r->tid;
+	task->flags |= TASK_BEFORE;
+	if (r->head.flags == TASK_BORN)
+		task->flags |= TASK_RUNNABLE;
+	if (r->head.id == r->id && cpu->on != task && !tl->options.no_switches)
+		err = set_on_cpu(tl, cpu, r->id, r->pid, r->tid);
+	return err ? err : update_task(tl, task, r);
+}
+
+/* A function that a thread enters before the window opens is still open then. */
+static int probe_before(struct timeline *tl, struct cpu *cpu, const struct record_probe *r)
+{
+	struct task *task = threads_task(tl->threads, r->head.id);
+	int err = 0;
+
+	if (!task || !valid_numbers(r->pid, r->tid))
+		return 0;
+	if (!task->id)
+		threads_use(tl->threads, task, r->head.id, r->pid, r->tid);
+	if (!tl->options.no_switches && !(r->head.flags & PROBE_ELSEWHERE) && cpu->on != task)
+		err = set_on_cpu(tl, cpu, r->head.id, r->pid, r->tid);
+	return err ? err : calls_before(tl, task, r);
+}
+
+/* ---- the window ---- */
+
+/* At the first record after t0, or at the end: the tasks that run enter at t0. */
+static int open_window(struct timeline *tl)
+{
+	uint64_t t0 = tl->options.t0;
+	int err;
+
+	tl->open = true;
+	for (unsigned i = 0; i < tl->ncpus; i++) {
+		struct cpu *cpu = tl->cpus[i];
+		struct task *task = cpu->on;
+
+		if (!task)
+			continue;
+		task->state = THREAD_STATE_UNKNOWN;
+		err = take_stream(tl, task, t0, false);
+		if (err)
+			return err;
+		err = emit_execute(tl, task, cpu->account.index, t0);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int before_window(struct timeline *tl, struct cpu *cpu, const struct record_head *head)
+{
+	const struct record_snapshot *snapshot = (const struct record_snapshot *)head;
+
+	tl->counts.outside++;
+	if (!tl->open && head->kind == RECORD_PROBE)
+		return probe_before(tl, cpu, (const struct record_probe *)head);
+	if (tl->open || (tl->options.no_switches &&
+			 (head->kind == RECORD_SWITCH || head->kind == RECORD_SNAPSHOT)))
+		return 0;
+	switch (head->kind) {
+	case RECORD_SWITCH:
+		return switch_before(tl, cpu, (const struct record_switch *)head);
+	case RECORD_TASK:
+		return task_before(tl, cpu, (const struct record_task *)head);
+	case RECORD_EXIT:
+		return take_exit(tl, cpu, (const struct record_exit *)head);
+	case RECORD_SNAPSHOT:
+		return set_on_cpu(tl, cpu, head->id, snapshot->pid, snapshot->tid);
+	default:
+		return 0;
+	}
+}
+
 static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_head *head)
 {
 	switch (head->kind) {
@@ -252,9 +822,9 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 			return 0;
 		return take_switch(tl, cpu, (const struct record_switch *)head);
 	case RECORD_TASK:
-		return lives_task(tl, cpu, (const struct record_task *)head);
+		return take_task(tl, cpu, (const struct record_task *)head);
 	case RECORD_EXIT:
-		return lives_exit(tl, cpu, (const struct record_exit *)head);
+		return take_exit(tl, cpu, (const struct record_exit *)head);
 	case RECORD_SNAPSHOT:
 		if (tl->options.no_switches)
 			return 0;
@@ -269,8 +839,40 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 	}
 }
 
-/* A gap that began in the window was lost from it, though this is told only after its end; and
- * who was woken in the window says so when it runs. */
+/* The task `id`, which has not run since, was woken at `wake` (0: it was not): if that is in the
+ * window, it does not sleep at its end. */
+static int take_wakeup(struct timeline *tl, uint32_t id, uint64_t wake, int32_t waker)
+{
+	struct task *task = threads_task(tl->threads, id), *ready;
+	int err;
+
+	if (!task || !task->id || task->flags & TASK_GONE || !wake || wake <= tl->options.t0 ||
+	    wake > tl->t1 || wake < task->out || tl->options.kernel_model ||
+	    tl->options.no_switches)
+		return 0;
+	err = tl->open ? 0 : open_window(tl);
+	if (err)
+		return err;
+	if (!task->thread) {
+		err = make_ready(tl, task, id, task->pid, task->tid, wake, false, &ready);
+		if (!err && task->state == THREAD_STATE_UNKNOWN)
+			err = emit_execute(tl, task, -1, wake);
+		if (!err && task->state == THREAD_STATE_RUNNING)
+			err = emit_leave(tl, task, wake, OFF_CPU_UNKNOWN, -1);
+		if (err)
+			return err;
+	}
+	if (task->state != THREAD_STATE_PAUSED)
+		return 0;
+	err = task_room(tl->threads, task);
+	if (err)
+		return err;
+	emit_wakeup(tl, task, wake, wake, waker);
+	return 0;
+}
+
+/* The losses of a gap that began in the window belong to it, though the record comes later; so does
+ * a wake-up, whose record is the switch after it. */
 static int after_window(struct timeline *tl, struct cpu *cpu, const struct record_head *head)
 {
 	const struct record_lost *lost = (const struct record_lost *)head;
@@ -280,13 +882,13 @@ static int after_window(struct timeline *tl, struct cpu *cpu, const struct recor
 	if (head->kind == RECORD_LOST && lost->first_clock <= tl->t1)
 		take_lost(tl, cpu, lost);
 	if (head->kind == RECORD_SWITCH && r->next_id && r->wake_clock <= tl->t1)
-		return window_woken(tl, r->next_id, r->wake_clock, r->waker_tid);
+		return take_wakeup(tl, r->next_id, r->wake_clock, r->waker_tid);
 	return 0;
 }
 
 int timeline_record(struct timeline *tl, unsigned number, const struct record_head *head)
 {
-	struct cpu *cpu = belief_cpu(tl, number);
+	struct cpu *cpu = get_cpu(tl, number);
 	uint64_t clock = head->clock;
 
 	if (unlikely(tl->error))
@@ -307,19 +909,258 @@ int timeline_record(struct timeline *tl, unsigned number, const struct record_he
 	if (unlikely(clock > tl->t1))
 		return tl->error = after_window(tl, cpu, head);
 	if (unlikely(clock <= tl->options.t0))
-		return tl->error = window_before(tl, cpu, head);
+		return tl->error = before_window(tl, cpu, head);
 	if (unlikely(!tl->open)) {
-		tl->error = window_open(tl);
+		tl->error = open_window(tl);
 		if (tl->error)
 			return tl->error;
 	}
 	return tl->error = in_window(tl, cpu, head);
 }
 
+/* ---- the task iterator ---- */
+
+static int iterated_before(struct timeline *tl, const struct record_task *r)
+{
+	struct task *task;
+	int err = admit_task(tl, r, &task);
+
+	if (err)
+		return err;
+	if (!task->thread && !(task->flags & TASK_BEFORE) && !(r->flags & TASK_FLAG_ELSEWHERE)) {
+		task->flags |= TASK_BEFORE;
+		if (r->state == 0)
+			task->flags |= TASK_RUNNABLE;
+	}
+	return update_task(tl, task, r);
+}
+
+/* At the end: threads that were woken and have not run, and threads on CPUs that are not listed. */
+static int iterated_after(struct timeline *tl, const struct record_task *r)
+{
+	struct task *task = threads_task(tl->threads, r->id);
+
+	if (!task || !task->id || task->flags & TASK_GONE)
+		return 0;
+	if (r->flags & TASK_FLAG_ELSEWHERE) {
+		task->flags &= (uint8_t)~TASK_BEFORE;
+		/* A task that ran on a listed CPU when the window closed has left it since. */
+		if (!task->thread || task->state == THREAD_STATE_RUNNING)
+			return 0;
+		return emit_close(tl, task, task->last);
+	}
+	return take_wakeup(tl, r->id, r->wake_clock, r->waker_tid);
+}
+
+int timeline_iterated(struct timeline *tl, const struct record_task *r)
+{
+	if (tl->error)
+		return tl->error;
+	if (!is_traced(r)) {
+		names_tell(&tl->threads->names, r->tid, r->comm);
+		return 0;
+	}
+	return tl->error = tl->stopped ? iterated_after(tl, r) : iterated_before(tl, r);
+}
+
 /* ---- the end ---- */
+
+static int close_task(struct timeline *tl, struct task *task)
+{
+	int err = 0;
+
+	/* A task whose stream another one has used since has died. */
+	if (!task->thread && task->flags & TASK_BEFORE && tl->options.all_threads &&
+	    !threads_find(tl->threads, task->pid, task->tid))
+		err = take_stream(tl, task, tl->options.t0, true);
+	if (!err && task->thread)
+		err = end_stream(tl, task, tl->t1);
+	threads_release(tl->threads, task);
+	return err;
+}
+
+/* The counts and the times of the CPUs, for the metadata. */
+static int fill_session(struct timeline *tl, struct session *session)
+{
+	struct timeline_cpu *cpus = calloc(tl->ncpus ? tl->ncpus : 1, sizeof(*cpus));
+
+	if (!cpus)
+		return log_no_memory("for the times of the CPUs");
+	for (unsigned i = 0; i < tl->ncpus; i++) {
+		cpus[i] = tl->cpus[i]->account;
+		if (tl->calls)
+			tl->calls->thread_ns += cpus[i].ns[CPU_THREAD];
+	}
+	*session = tl->threads->session;
+	session->closed = true;
+	session->t1 = tl->t1;
+	session->counts = tl->counts;
+	session->cpus = cpus;
+	session->ncpus = tl->ncpus;
+	session->calls = tl->calls;
+	return 0;
+}
 
 void timeline_stop(struct timeline *tl, uint64_t t1)
 {
 	tl->stopped = true;
 	tl->t1 = later(tl->options.t0, t1 < CLOCK_MAX ? t1 : CLOCK_MAX);
+}
+
+static int close_all(struct timeline *tl)
+{
+	struct session session;
+	struct task *task;
+	uint32_t id = 0;
+	int err;
+
+	if (!tl->open) {
+		err = open_window(tl);
+		if (err)
+			return err;
+	}
+	for (unsigned i = 0; i < tl->ncpus; i++)
+		cpu_add_time(tl->cpus[i], tl->t1);
+	while ((task = threads_next(tl->threads, &id))) {
+		err = close_task(tl, task);
+		if (err)
+			return err;
+	}
+	err = fill_session(tl, &session);
+	return err ? err : threads_finish(tl->threads, &session);
+}
+
+int timeline_close(struct timeline *tl)
+{
+	if (!tl->stopped)
+		timeline_stop(tl, tl->now);
+	if (!tl->error)
+		tl->error = close_all(tl);
+	return tl->error;
+}
+
+/* ---- a timeline that begins where another one is ---- */
+
+/* TASK_BEFORE if the task exists when the new window opens, TASK_RUNNABLE if it does not sleep. */
+static uint8_t flags_before(const struct timeline *from, const struct task *old)
+{
+	switch (old->state) {
+	case THREAD_STATE_RUNNING:
+	case THREAD_STATE_PAUSED:
+		return TASK_BEFORE;
+	case THREAD_STATE_WARMING:
+		return TASK_BEFORE | TASK_RUNNABLE;
+	case THREAD_STATE_UNKNOWN:
+		if (old->flags & TASK_BEFORE || from->options.cpu_filter)
+			return old->flags & (TASK_BEFORE | TASK_RUNNABLE);
+		/* Born, and not yet run; or traced since then, and its state is not known. */
+		return old->flags & TASK_JOINED ? TASK_BEFORE : TASK_BEFORE | TASK_RUNNABLE;
+	default:
+		return 0; /* it has left the CPUs that are recorded */
+	}
+}
+
+static int carry_over_task(struct timeline *tl, const struct timeline *from, const struct task *old)
+{
+	struct task *task = threads_task(tl->threads, old->id);
+
+	if (!task)
+		return log_no_memory("for another task");
+	threads_use(tl->threads, task, old->id, old->pid, old->tid);
+	task->parent_pid = old->parent_pid;
+	task->creator_tid = old->creator_tid;
+	task->exit_code = old->exit_code;
+	task->joined = old->joined;
+	task->out = old->out;
+	task->name = old->name;
+	task->name.clock = later(old->name.clock, tl->options.t0);
+	task->flags = (old->flags & KEPT) | flags_before(from, old);
+	return calls_carry_over(task, old, tl->options.t0);
+}
+
+static int carry_over_cpu(struct timeline *tl, const struct cpu *old)
+{
+	struct cpu *cpu = get_cpu(tl, old->account.cpu);
+
+	if (!cpu)
+		return -ENOMEM;
+	cpu->tid = old->tid;
+	cpu->use = old->use;
+	if (!old->on)
+		return 0;
+	cpu->on = threads_task(tl->threads, old->on->id);
+	cpu->on->state = THREAD_STATE_RUNNING;
+	cpu->on->cpu = cpu->account.index;
+	return 0;
+}
+
+int timeline_carry_over(struct timeline *tl, const struct timeline *from)
+{
+	const struct task *task;
+	uint32_t id = 0;
+	int err;
+
+	while ((task = threads_next(from->threads, &id))) {
+		err = carry_over_task(tl, from, task);
+		if (err)
+			return err;
+	}
+	for (unsigned i = 0; i < from->ncpus; i++) {
+		err = carry_over_cpu(tl, from->cpus[i]);
+		if (err)
+			return err;
+	}
+	names_copy(&tl->threads->names, &from->threads->names);
+	return 0;
+}
+
+/* ---- making and freeing ---- */
+
+struct timeline *timeline_new(const struct timeline_options *options, struct threads *threads,
+			      struct topology *topology)
+{
+	struct timeline *tl = calloc(1, sizeof(*tl));
+
+	if (!tl)
+		return NULL;
+	tl->options = *options;
+	if (tl->options.t0 > CLOCK_MAX)
+		tl->options.t0 = CLOCK_MAX;
+	tl->threads = threads;
+	tl->topology = topology;
+	tl->t1 = CLOCK_MAX;
+	if (options->calls) {
+		tl->calls = calls_new(options->calls);
+		if (!tl->calls) {
+			free(tl);
+			return NULL;
+		}
+		threads->actions = options->calls->actions;
+	}
+	threads->kernel_model = options->kernel_model;
+	threads->session.t0 = tl->options.t0;
+	return tl;
+}
+
+void timeline_free(struct timeline *tl)
+{
+	if (!tl)
+		return;
+	for (unsigned i = 0; i < tl->ncpus; i++)
+		free(tl->cpus[i]);
+	free(tl->cpus);
+	free(tl->by_number);
+	free(tl->by_index);
+	calls_free(tl->calls);
+	free(tl);
+}
+
+const struct timeline_counts *timeline_counts(const struct timeline *tl)
+{
+	return &tl->counts;
+}
+
+const struct calls *timeline_calls(const struct timeline *tl)
+{
+	return tl->calls;
 }

@@ -6,8 +6,8 @@
  * the records of all rings in one order (clock, then ring, then place) and
  * appends the events of event-mapping.md to the threads' buffers (threads.h).
  * Invariants: clocks of a stream never fall; no CPU but the virtual one ever has two
- * running threads; every event is legal in the state of its thread; what had to be
- * mended to keep this is counted as a repair.
+ * running threads; every event is legal in the state of its thread; each repair that
+ * keeps this is counted.
  */
 #ifndef USER_TIMELINE_TIMELINE_H
 #define USER_TIMELINE_TIMELINE_H
@@ -30,7 +30,7 @@ struct timeline_options {
 	bool all_threads;  /* a stream for each thread that existed at t0 */
 	bool cpu_filter;   /* -C: records of other CPUs are missing on purpose */
 	bool no_switches;  /* no records of switches: threads are on the virtual CPU */
-	bool some_threads; /* switches between threads that are not wanted are not recorded */
+	bool some_threads; /* switches between threads that are not traced are not recorded */
 	const struct calls_plan *calls; /* of the probes; the caller's; NULL: there are none */
 };
 
@@ -39,7 +39,7 @@ struct timeline_counts {
 	uint64_t by_kind[RECORD_KINDS];
 	uint64_t events;  /* written to streams, */
 	uint64_t bytes;	  /* and their size */
-	uint64_t repairs; /* moves that no record told */
+	uint64_t repairs; /* steps of threads that no record told */
 	uint64_t ties;	  /* records with the clock of the one before in another ring */
 	uint64_t late;	  /* records older than what had been taken in: clamped */
 	uint64_t outside; /* before t0 or after t1: no event, not a loss */
@@ -48,10 +48,10 @@ struct timeline_counts {
 };
 
 /*
- * What a CPU did in the window, by enum cpu_use (bpf/state.h). The four times add up to the window
- * for each CPU. Unknown is the time before a repair, back to the last record that told who ran, and
- * that of a CPU that appeared later, until its first record. With some_threads, idle is within
- * other.
+ * The times of a CPU in the window, by enum cpu_use (bpf/state.h). The four times add up to the
+ * window for each CPU. Unknown is the time before a repair, back to the last record of its current
+ * task, and that of a CPU that appeared later, until its first record. With some_threads, idle is
+ * within other.
  */
 struct timeline_cpu {
 	unsigned cpu;  /* the kernel's number */
@@ -67,9 +67,9 @@ struct timeline *timeline_new(const struct timeline_options *options, struct thr
 /* Descriptions of streams look at its figures until they are written: after writer_sync(). */
 void timeline_free(struct timeline *timeline);
 
-/* What the task iterator says before t0 (names, parents, states of threads off the CPU) and
- * after t1 (who was woken and never ran), then once the last record has been taken in.
- * Never decides who runs. */
+/* A task from the iterator: before t0 (names, parents, states of threads off the CPU), and after
+ * t1, once the last record has been given (threads that were woken and never ran). Never decides
+ * which task runs. */
 int timeline_iterated(struct timeline *timeline, const struct record_task *task);
 
 /*
@@ -89,11 +89,17 @@ int timeline_close(struct timeline *timeline) __attribute__((warn_unused_result)
 
 const struct timeline_counts *timeline_counts(const struct timeline *timeline);
 
-/* What came of the probes; NULL without any. */
+/* The counts of the probes; NULL without any. */
 const struct calls *timeline_calls(const struct timeline *timeline);
 
-/* CPU number i, in the order of their first records; false if there is none. Times
- * are complete after timeline_close(). */
-bool timeline_cpu(const struct timeline *timeline, size_t i, struct timeline_cpu *out);
+/*
+ * `timeline`, which has just been made, begins where `from` is (rotation; after the records that a
+ * flight recorder has discarded): with its threads and their names, and which of them run, wait
+ * and sleep. Its window opens at its own t0, not before any record that `from` was given; there
+ * the threads enter as at the beginning of a session. Shares nothing with `from`. 0 or -ENOMEM
+ * after one message.
+ */
+int timeline_carry_over(struct timeline *timeline, const struct timeline *from)
+	__attribute__((warn_unused_result));
 
 #endif
