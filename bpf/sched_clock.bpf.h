@@ -4,7 +4,7 @@
  *
  * The scheduler notes when it put a woken task on a run queue, by its own clock. calibrate() keeps
  * the difference of the two clocks, wakeup_clock() applies it: no program is needed at
- * sched_wakeup. Used only where user/kernel/kernel_features.h says that both clocks are the same
+ * sched_wakeup. Used only where user/kernel/bpf_select.h says that both clocks are the same
  * on all CPUs. Specification: ebpf.md 5, 8.2.
  */
 #ifndef BPF_SCHED_CLOCK_H

@@ -8,7 +8,7 @@
 
 #include <bpf/btf.h>
 
-#include "user/kernel/kernel_features.h"
+#include "user/kernel/bpf_select.h"
 
 static void clocks_that_all_cpus_share(void **state)
 {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "bpf/state.h"
-#include "user/kernel/merge.h"
+#include "user/kernel/rings.h"
 
 #define CPUS  4
 #define BYTES 4096u
@@ -24,7 +24,6 @@ struct producer {
 struct bench {
 	struct producer producers[CPUS];
 	struct rings *rings;
-	struct order *order;
 	struct {
 		unsigned cpu;
 		uint64_t clock;
@@ -42,7 +41,6 @@ static int setup(void **state)
 		assert_int_equal(rings_add(b->rings, 2 * i, &b->producers[i].state,
 					   b->producers[i].data, BYTES),
 				 0);
-	b->order = order_new(b->rings);
 	b->stop_at = UINT32_MAX;
 	*state = b;
 	return 0;
@@ -52,7 +50,6 @@ static int teardown(void **state)
 {
 	struct bench *b = *state;
 
-	order_free(b->order);
 	rings_close(b->rings);
 	free(b);
 	return 0;
@@ -102,7 +99,7 @@ static int take(void *arg, unsigned cpu, const struct record_head *record)
 static int release(struct bench *b, uint64_t before)
 {
 	rings_look(b->rings);
-	return order_release(b->order, before, take, b);
+	return rings_release(b->rings, before, take, b);
 }
 
 static void expect_ids(struct bench *b, const char *ids)
@@ -194,7 +191,7 @@ static void a_record_that_is_committed_meanwhile_waits_for_the_next_look(void **
 	push(b, 0, 10, 'a');
 	rings_look(b->rings);
 	push(b, 0, 20, 'b');
-	assert_int_equal(order_release(b->order, UINT64_MAX, take, b), 0);
+	assert_int_equal(rings_release(b->rings, UINT64_MAX, take, b), 0);
 	expect_ids(b, "a");
 	assert_int_equal(release(b, UINT64_MAX), 0);
 	expect_ids(b, "ab");

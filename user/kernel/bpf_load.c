@@ -28,7 +28,7 @@
 #define TUNE_SLEEPS	8   /* before the window opens, */
 #define TUNE_SLEEPS_MAX 100 /* and if the clock of the scheduler is not known then */
 
-/* libbpf speaks in -v alone: what went wrong is said in one sentence of ours. */
+/* Messages of libbpf are shown with -v alone: one sentence of ours reports a failure. */
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
 	char text[1024];
@@ -116,7 +116,7 @@ static int set_constants(struct links *links, const struct options *options)
 	return 0;
 }
 
-/* Where a loaded program can be refused, what would permit it is said. */
+/* Reports that a program or map was refused, and the remedy. */
 static int explain_load(int err)
 {
 	if (err == -EPERM)
@@ -185,8 +185,8 @@ static int add_rings(struct links *links, const struct options *options,
 	return 0;
 }
 
-/* Sizes that follow the machine and the options; the kernel wants to see one ring before. -errno
- * after one message. */
+/* Sets sizes that follow the machine and the options; the kernel needs one ring as a template.
+ * -errno after one message. */
 static int size_maps(struct links *links, const struct options *options, size_t ntargets)
 {
 	struct ovni *skeleton = links->skeleton;
@@ -234,7 +234,7 @@ static int map_array(const struct bpf_map *map, size_t bytes, void **at)
 		return 0;
 	err = -errno;
 	*at = NULL;
-	log_error("cannot map the states of the CPUs: %s", strerror(-err));
+	log_error("cannot map %s: %s", bpf_map__name(map), strerror(-err));
 	return err;
 }
 
@@ -256,24 +256,20 @@ static int map_cpus(struct links *links, enum mode mode)
 /* The states of the probed sites, shared with the programs. */
 static int map_sites(struct links *links)
 {
-	size_t bytes = links->nsites * sizeof(*links->sites);
+	void *at;
 	int err;
 
 	if (!links->attach)
 		return 0;
-	links->sites = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			    bpf_map__fd(links->skeleton->maps.sites), 0);
-	if (links->sites == MAP_FAILED) {
-		err = -errno;
-		links->sites = NULL;
-		log_error("cannot map the states of the probes: %s", strerror(-err));
+	err = map_array(links->skeleton->maps.sites, links->nsites * sizeof(*links->sites), &at);
+	if (err)
 		return err;
-	}
+	links->sites = at;
 	attach_fill(links->attach, links->sites);
 	return 0;
 }
 
-/* A signal would make the kernel give up (EAGAIN), and again the next time: it waits. */
+/* Loads with signals blocked: a pending one makes the kernel give up (EAGAIN). */
 static int load(struct ovni *skeleton)
 {
 	sigset_t all, before;
@@ -314,8 +310,9 @@ int links_open(struct links *links, const struct options *options, const struct 
 		return -EPROTO;
 	}
 	err = programs_choose(links, options);
-	if (!err)
-		err = set_constants(links, options);
+	if (err)
+		return err;
+	err = set_constants(links, options);
 	if (err)
 		return err;
 	links->npossible = (unsigned)possible;
@@ -325,14 +322,18 @@ int links_open(struct links *links, const struct options *options, const struct 
 	err = load(skeleton);
 	if (err)
 		return explain_load(err);
-	for (size_t i = 0; i < ntargets && !err; i++)
+	for (size_t i = 0; i < ntargets; i++) {
 		err = links_target(links, targets[i]);
-	if (!err)
-		err = map_cpus(links, options->mode);
-	if (!err)
-		err = map_sites(links);
-	if (!err)
-		err = add_rings(links, options, topology, rings);
+		if (err)
+			return err;
+	}
+	err = map_cpus(links, options->mode);
+	if (err)
+		return err;
+	err = map_sites(links);
+	if (err)
+		return err;
+	err = add_rings(links, options, topology, rings);
 	if (err)
 		return err;
 	if (options->verbose) {
@@ -417,8 +418,8 @@ void links_start_probes(struct links *links)
 		__atomic_store_n(&links->skeleton->bss->probes_on, 1, __ATOMIC_RELEASE);
 }
 
-/* A program runs with preemption off, a probe from where it asks whether it is to record: none
- * runs any more after a grace period. */
+/* Programs run with preemption off, probes from their test of probes_on: none runs any more after a
+ * grace period. */
 void links_detach(struct links *links)
 {
 	if (!links->nlinks)

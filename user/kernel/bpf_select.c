@@ -3,20 +3,23 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "user/kernel/bpf_load.h"
 #include "user/config/config.h"
+#include "user/host/read_file.h"
 #include "user/probes/attach.h"
 #include "user/kernel/bpf_select.h"
-#include "user/kernel/kernel_features.h"
 #include "bpf/ovni.skel.h"
 #include "trace/base/log.h"
 
 /* The order of attaching: programs that mark new tasks first, then the exits of interrupts before
  * their entries, and those that record most at the end. */
 enum group { GROUP_LIFE, GROUP_INTERRUPT, GROUP_WAKE, GROUP_SWITCH, GROUP_PROBE, GROUP_RUN };
+
+#define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 #define KIND(name) (1u << EVENT_##name)
 #define IN_FULL	   (1u << MODE_FULL)
@@ -177,19 +180,64 @@ static int choose_probes(struct links *links, const struct btf *btf)
 	return 0;
 }
 
+/* Does the scheduler add up how long each task has waited for a CPU? */
+static bool keeps_run_delay(const struct btf *btf)
+{
+	uint64_t runs = 0;
+	char line[128];
+
+	if (btf__find_by_name_kind(btf, "sched_info", BTF_KIND_STRUCT) < 0)
+		return false;
+	/* ns on a CPU, ns waiting for one, runs: the last two are 0 in a kernel that keeps none */
+	return read_line("/proc/self/schedstat", line, sizeof(line)) &&
+	       sscanf(line, "%*u %*u %" SCNu64, &runs) == 1 && runs > 0;
+}
+
+bool clock_source_is_global(const char *name)
+{
+	/* On x86, those that show that the time stamp counter is good; others have one clock. */
+	static const char *const names[] = {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page",
+					    "xen", "arch_sys_counter"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+static bool has_member(const struct btf *btf, const char *type_name, const char *member)
+{
+	int id = btf__find_by_name_kind(btf, type_name, BTF_KIND_STRUCT);
+	const struct btf_type *type = id < 0 ? NULL : btf__type_by_id(btf, (__u32)id);
+
+	for (unsigned i = 0; type && i < btf_vlen(type); i++)
+		if (!strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), member))
+			return true;
+	return false;
+}
+
+bool kernel_shows_sched_clock(const struct btf *btf)
+{
+	/* the way from a task to the scheduler's clock; without CONFIG_FAIR_GROUP_SCHED it ends */
+	static const struct {
+		const char *type, *member;
+	} path[] = {{"task_struct", "se"},
+		    {"sched_entity", "cfs_rq"},
+		    {"cfs_rq", "rq"},
+		    {"rq", "clock"}};
+	char name[64];
+
+	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++)
+		if (!has_member(btf, path[i].type, path[i].member))
+			return false;
+	return read_line(CLOCK_SOURCE, name, sizeof(name)) && clock_source_is_global(name);
+}
+
 /* Can the scheduler's programs mark a task that no other one has seen (compat.bpf.h)? */
 static bool storage_anywhere(const struct btf *btf)
 {
-	int id = btf__find_by_name_kind(btf, "bpf_local_storage_map", BTF_KIND_STRUCT);
-	const struct btf_type *type = id < 0 ? NULL : btf__type_by_id(btf, (__u32)id);
-
-	for (unsigned i = 0; type && i < btf_vlen(type); i++) {
-		const char *name = btf__name_by_offset(btf, btf_members(type)[i].name_off);
-
-		if (!strcmp(name, "selem_ma") || !strcmp(name, "use_kmalloc_nolock"))
-			return true;
-	}
-	return false;
+	return has_member(btf, "bpf_local_storage_map", "selem_ma") ||
+	       has_member(btf, "bpf_local_storage_map", "use_kmalloc_nolock");
 }
 
 /* Is a program needed, for the recorded kinds or for what holds the others together? */
@@ -227,7 +275,7 @@ static unsigned conditions(const struct options *o, const struct btf *btf)
 	/* prev_state is the last of four arguments; a backport to 5.18 had it elsewhere */
 	if (tracepoint_arguments(btf, "sched_switch") < 4)
 		return can | CAN_3_ARGUMENTS;
-	if (o->wakeup_tracepoint || o->cpu_list || !kernel_keeps_run_delay(btf) ||
+	if (o->wakeup_tracepoint || o->cpu_list || !keeps_run_delay(btf) ||
 	    !kernel_shows_sched_clock(btf))
 		return can;
 	if (o->mode == MODE_FULL && (o->kinds & both) == both)

@@ -10,8 +10,10 @@
 #ifndef USER_KERNEL_BPF_SELECT_H
 #define USER_KERNEL_BPF_SELECT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+struct btf;
 struct links;
 struct options;
 
@@ -24,5 +26,18 @@ int programs_choose(struct links *links, const struct options *options)
 const char *programs_name(size_t i);
 /* Where it is attached; NULL: at no tracepoint, it is run in another way. */
 const char *programs_tracepoint(size_t i);
+
+/*
+ * With yes to both questions, and a scheduler that adds up how long tasks wait, no program is
+ * needed at wake-ups: the time at which the scheduler queued a woken thread is turned into
+ * CLOCK_MONOTONIC (bpf/sched_clock.bpf.h). Specification: ebpf.md 5, 8.2; loom.md 12.
+ */
+
+/* Can a program read the scheduler's clock, and is it the same on all CPUs, as CLOCK_MONOTONIC is?
+ * The difference measured on one CPU is used by all. False also if the answer cannot be found. */
+bool kernel_shows_sched_clock(const struct btf *btf);
+
+/* Is the clock source `name` ("tsc"), and the scheduler's clock with it, the same on all CPUs? */
+bool clock_source_is_global(const char *name);
 
 #endif

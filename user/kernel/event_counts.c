@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* event_counts: see event_counts.h. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,44 +78,6 @@ static void count(const struct account *account, unsigned cpu, const struct ring
 	}
 	/* records may tell of what was lost before the window, too */
 	counts->untold = lost > account->told[cpu] ? lost - account->told[cpu] : 0;
-}
-
-int account_close(struct account *account, bool cut)
-{
-	const struct links *links = account->links;
-	bool right = true;
-
-	account->cpus = calloc(links->npossible, sizeof(*account->cpus));
-	if (!account->cpus)
-		return log_no_memory("for the account");
-	for (unsigned cpu = 0; cpu < links->npossible; cpu++) {
-		const struct ring *ring = ring_of(account->rings, cpu);
-		struct facts_cpu *line = &account->cpus[account->ncpus];
-		struct account_counts counts = {0};
-		bool any = ring != NULL;
-
-		count(account, cpu, ring, cut, &counts);
-		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
-			right &= counts.kinds[kind].seen == seen_of(account, cpu, kind);
-			account->full += counts.kinds[kind].full;
-			account->user += counts.kinds[kind].user;
-			any |= counts.kinds[kind].seen != 0;
-		}
-		if (!any)
-			continue;
-		line->cpu = cpu;
-		memcpy(line->kinds, counts.kinds, sizeof(line->kinds));
-		account->ncpus++;
-	}
-	account->missed = links_missed(links);
-	account->lost = account->full + account->user + account->missed;
-	/* the kernel does not tell on which CPU */
-	if (account->ncpus)
-		account->cpus[0].missed = account->missed;
-	if (!right)
-		log_warn("event counts disagree: seen is not the sum of written, filtered, sampled "
-			 "and lost (please report it)");
-	return 0;
 }
 
 void account_told(struct account *account, unsigned cpu, uint64_t count)
@@ -220,6 +183,38 @@ int account_between(const struct account *account, const struct account_mark *fr
 	if (table->ncpus) /* the kernel does not tell on which CPU */
 		table->cpus[0].missed = to->missed - from->missed;
 	return 0;
+}
+
+int account_close(struct account *account, bool cut)
+{
+	struct account_mark *from = account_mark(account, ACCOUNT_OPENED);
+	struct account_mark *to = account_mark(account, cut ? ACCOUNT_CUT : ACCOUNT_NOW);
+	struct account_table table = {0};
+	bool right = true;
+	int err = from && to ? account_between(account, from, to, false, &table) : -ENOMEM;
+
+	if (err)
+		goto out;
+	account->cpus = table.cpus;
+	account->ncpus = table.ncpus;
+	account->lost = table.lost;
+	account->missed = to->missed;
+	for (unsigned cpu = 0; cpu < account->links->npossible; cpu++) {
+		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
+			const struct facts_kind *counts = &to->cpus[cpu].kinds[kind];
+
+			right &= counts->seen == seen_of(account, cpu, kind);
+			account->full += counts->full;
+			account->user += counts->user;
+		}
+	}
+	if (!right)
+		log_warn("event counts disagree: seen is not the sum of written, filtered, sampled "
+			 "and lost (please report it)");
+out:
+	free(from);
+	free(to);
+	return err;
 }
 
 void account_free(struct account *account)

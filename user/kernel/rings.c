@@ -33,18 +33,20 @@ void rings_close(struct rings *rings)
 		if (rings->ring[i].mapped)
 			munmap((void *)rings->ring[i].data, rings->ring[i].mapped);
 	free(rings->ring);
+	free(rings->heap);
 	free(rings);
 }
 
 int rings_add(struct rings *rings, unsigned cpu, struct cpu_state *state, const void *data,
 	      size_t bytes)
 {
-	struct ring *grown;
+	struct ring_head *heads = reallocarray(rings->heap, rings->nrings + 1, sizeof(*heads));
+	struct ring *grown = reallocarray(rings->ring, rings->nrings + 1, sizeof(*grown));
 
-	grown = realloc(rings->ring, (rings->nrings + 1) * sizeof(*grown));
-	if (!grown)
+	rings->heap = heads ? heads : rings->heap;
+	rings->ring = grown ? grown : rings->ring;
+	if (!heads || !grown)
 		return -ENOMEM;
-	rings->ring = grown;
 	grown[rings->nrings++] = (struct ring){
 		.data = data,
 		.mask = bytes - 1,
@@ -131,4 +133,106 @@ void rings_discard(struct rings *rings)
 			ring_advance(ring, record);
 	}
 	rings_give_back(rings);
+}
+
+/* ---- the merge: a binary heap of the rings, by the clock of the record at their head ---- */
+
+#define GIVE_BACK_EVERY 4096 /* records; a long release must not keep the producers out */
+
+/* Rings stand in an array, ascending by CPU. */
+static inline bool earlier(const struct ring_head *a, const struct ring_head *b)
+{
+	return a->clock < b->clock || (a->clock == b->clock && a->ring < b->ring);
+}
+
+/* Reads the head of a ring. False if it has none to be released now. */
+static inline bool head_read(struct rings *rings, struct ring_head *head, struct ring *ring)
+{
+	const struct record_head *record = ring_peek(ring);
+	uint64_t clock;
+
+	if (__builtin_expect(!record, 0)) {
+		/* The clock of what is written will not be earlier than that of the one before. */
+		if (ring->writing && ring->clock < rings->before)
+			rings->before = ring->clock;
+		return false;
+	}
+	if (__builtin_expect(!rings_record_size[record->kind], 0)) {
+		log_error("the ring of CPU %u holds no record at byte %llu (kind %u): this is a "
+			  "mistake in ovni-bpf, please report it",
+			  ring->cpu, (unsigned long long)ring->at, record->kind);
+		rings->err = -EBADMSG;
+		return false;
+	}
+	clock = record->clock;
+	if (__builtin_expect(clock < ring->clock, 0))
+		clock = ring->clock;
+	*head = (struct ring_head){clock, ring, record};
+	return true;
+}
+
+static void sift_down(struct rings *rings, unsigned i)
+{
+	struct ring_head moved = rings->heap[i];
+
+	for (;;) {
+		unsigned child = 2 * i + 1;
+
+		if (child >= rings->nheads)
+			break;
+		if (child + 1 < rings->nheads &&
+		    earlier(&rings->heap[child + 1], &rings->heap[child]))
+			child++;
+		if (!earlier(&rings->heap[child], &moved))
+			break;
+		rings->heap[i] = rings->heap[child];
+		i = child;
+	}
+	rings->heap[i] = moved;
+}
+
+/* The heads of all rings. A ring that is being written lowers `before`, so it comes first. */
+static void fill(struct rings *rings)
+{
+	rings->nheads = 0;
+	for (unsigned i = 0; i < rings->nrings; i++)
+		if (head_read(rings, &rings->heap[rings->nheads], &rings->ring[i]))
+			rings->nheads++;
+	for (unsigned i = rings->nheads / 2; i-- > 0;)
+		sift_down(rings, i);
+}
+
+int rings_release(struct rings *rings, uint64_t before, rings_take_fn take, void *arg)
+{
+	int err = 0;
+
+	rings->before = before;
+	rings->err = 0;
+	fill(rings);
+	while (rings->nheads > 0 && !rings->err) {
+		struct ring_head *top = &rings->heap[0];
+		struct ring *ring = top->ring;
+
+		if (top->clock >= rings->before && rings->before != UINT64_MAX)
+			break;
+		ring->clock = top->clock;
+		ring_advance(ring, top->record);
+		err = take(arg, ring->cpu, top->record);
+		if (__builtin_expect(err, 0))
+			break;
+		if (++rings->since_give_back >= GIVE_BACK_EVERY) {
+			rings->since_give_back = 0;
+			rings_give_back(rings);
+		}
+		if (!head_read(rings, top, ring))
+			*top = rings->heap[--rings->nheads];
+		sift_down(rings, 0);
+	}
+	rings_give_back(rings);
+	return err ? err : rings->err;
+}
+
+uint64_t rings_released(const struct rings *rings)
+{
+	return rings->before;
 }

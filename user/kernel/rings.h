@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rings: the transport from the kernel side: one ring of records per CPU.
+ * rings: the transport from the kernel side: one ring of records per CPU, merged by clock.
  *
  * In: the records that the BPF programs reserve, fill in and commit; out: the records of each CPU,
  * in the order in which they were reserved. Nothing is copied: a record is read in place, and its
- * space is given back once it has been taken. The merge (merge.h) needs only this header; the
- * memory of a ring is set when it is added. Invariant: the reader never goes past what rings_look()
- * has seen committed. Specification: bpf/state.h (layout of a ring), ebpf.md 10 (barriers), 14
- * (memory that is mapped).
+ * space is given back once it has been taken. Invariant: the reader never goes past the bytes that
+ * rings_look() has seen committed.
+ *
+ * The merge takes records by (clock, CPU, place in the ring). A record whose clock is behind one
+ * taken before it from the same ring (an interrupt between its reserve and its clock) counts as of
+ * that clock. Records stay in the rings until they are taken, so memory is bounded by the rings,
+ * and an idle CPU delays no other.
+ *
+ * The watermark: with W = (a clock, read before rings_look()) - RINGS_SLACK_NS, a record that is
+ * not yet visible has a clock above W, since its clock is read after the reserve. So all records
+ * below W can be taken, and none that comes later belongs before them. A record that is still being
+ * written holds back those that are later than the one before it in its ring.
+ * Specification: bpf/state.h (layout of a ring), ebpf.md 10 (barriers, watermark), 14 (memory that
+ * is mapped).
  */
 #ifndef USER_KERNEL_RINGS_H
 #define USER_KERNEL_RINGS_H
@@ -35,10 +45,26 @@ struct ring {
 	size_t mapped;		     /* bytes at data to unmap; 0: the caller's memory */
 };
 
+/* The next record of a ring. */
+struct ring_head {
+	uint64_t clock; /* of the record, or of the one before it if that is later */
+	struct ring *ring;
+	const struct record_head *record;
+};
+
 struct rings {
 	struct ring *ring; /* nrings of them, ascending by cpu */
 	unsigned nrings;
+
+	/* Of rings_release(). */
+	struct ring_head *heap; /* nheads of them, the earliest first */
+	unsigned nheads, since_give_back;
+	uint64_t before; /* lowered by rings that are being written */
+	int err;
 };
+
+/* How late the position of a producer may become visible after the clock of its record was read. */
+#define RINGS_SLACK_NS 20000
 
 /* All are freed, and what was mapped is unmapped, by rings_close(); NULL is fine there. */
 struct rings *rings_new(void);
@@ -63,11 +89,26 @@ void rings_look(struct rings *rings);
 /* The part of the fullest ring, of its size, that was in use at the last rings_look(). */
 double rings_fullest(const struct rings *rings);
 
-/* Gives the room of the records taken back to the producers. */
+/* Gives the space of the records taken back to the producers. */
 void rings_give_back(struct rings *rings);
 
-/* Takes and forgets all that rings_look() has seen. */
+/* Takes and forgets all records that rings_look() has seen. */
 void rings_discard(struct rings *rings);
+
+/* Takes the next record, that of kernel CPU `cpu`, whose kind is known. Not 0: stop. */
+typedef int (*rings_take_fn)(void *arg, unsigned cpu, const struct record_head *record);
+
+/*
+ * Hands over, in order, all records that rings_look() has seen with a clock below `before` ns
+ * (UINT64_MAX: all), and gives their space back. Returns 0; the value of `take` if that is not 0
+ * (the record counts as taken); or -EBADMSG after one message if a ring holds no valid record.
+ */
+int rings_release(struct rings *rings, uint64_t before, rings_take_fn take, void *arg)
+	__attribute__((warn_unused_result));
+
+/* The clock (excluded) up to which the last rings_release() has handed over all records: `before`,
+ * or less if a record was being written. */
+uint64_t rings_released(const struct rings *rings);
 
 /* The size of a record by its kind; 0 if there is no such kind. */
 extern const uint8_t rings_record_size[256];

@@ -10,6 +10,7 @@
 #include "user/kernel/bpf_load.h"
 #include "user/kernel/snapshot.h"
 #include "bpf/ovni.skel.h"
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 
 #define TASKS_AT_ONCE 64
@@ -31,21 +32,12 @@ int snapshot_take(const struct links *links, unsigned cpu, enum snapshot_phase p
 	return 0;
 }
 
-static int grow(struct snapshot_tasks *tasks)
-{
-	size_t room = tasks->room ? 2 * tasks->room : 512;
-	struct record_task *grown = realloc(tasks->tasks, room * sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	tasks->tasks = grown;
-	tasks->room = room;
-	return 0;
-}
-
 int snapshot_tasks(const struct links *links, bool mark, struct snapshot_tasks *tasks)
 {
+	const size_t chunk = TASKS_AT_ONCE * sizeof(*tasks->tasks);
+	struct bytes records = {0};
 	int fd, err = 0;
+	void *to;
 	ssize_t n;
 
 	snapshot_tasks_free(tasks);
@@ -56,27 +48,24 @@ int snapshot_tasks(const struct links *links, bool mark, struct snapshot_tasks *
 		goto failed;
 	}
 	for (;;) {
-		if (tasks->room - tasks->ntasks < TASKS_AT_ONCE) {
-			err = grow(tasks);
-			if (err)
-				break;
+		to = bytes_more(&records, chunk);
+		if (!to) {
+			err = -ENOMEM;
+			break;
 		}
-		/* the kernel hands over whole records only */
-		n = read(fd, tasks->tasks + tasks->ntasks,
-			 (tasks->room - tasks->ntasks) * sizeof(*tasks->tasks));
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		n = read(fd, to, chunk);
+		records.size -= chunk - (n > 0 ? (size_t)n : 0);
+		if (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)))
 			continue;
-		if (n < 0)
-			err = -errno;
-		if (n <= 0)
-			break;
-		if ((size_t)n % sizeof(*tasks->tasks)) {
-			err = -EBADMSG;
-			break;
-		}
-		tasks->ntasks += (size_t)n / sizeof(*tasks->tasks);
+		err = n < 0 ? -errno : 0;
+		break;
 	}
 	close(fd);
+	/* the kernel hands over whole records only */
+	if (!err && records.size % sizeof(*tasks->tasks))
+		err = -EBADMSG;
+	tasks->tasks = (void *)records.data;
+	tasks->ntasks = records.size / sizeof(*tasks->tasks);
 	if (!err)
 		return 0;
 failed:

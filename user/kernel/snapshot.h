@@ -25,7 +25,7 @@ int snapshot_take(const struct links *links, unsigned cpu, enum snapshot_phase p
 
 struct snapshot_tasks {
 	struct record_task *tasks; /* ntasks of them */
-	size_t ntasks, room;
+	size_t ntasks;
 };
 
 /* Reads all tasks; with `mark`, marks those in the target first. 0, or -errno after one message.

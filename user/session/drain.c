@@ -11,7 +11,7 @@
 #include "user/host/clock.h"
 #include "user/session/drain.h"
 #include "user/kernel/bpf_load.h"
-#include "user/kernel/merge.h"
+#include "user/kernel/rings.h"
 #include "user/host/privilege.h"
 #include "user/kernel/snapshot.h"
 #include "user/sink/sink.h"
@@ -57,18 +57,18 @@ static void tell(struct drain *drain, double fullest)
 /* Takes the records below the watermark. */
 static int release(struct drain *drain)
 {
-	uint64_t watermark = clock_now() - ORDER_SLACK_NS;
+	uint64_t watermark = clock_now() - RINGS_SLACK_NS;
 	double fullest;
 	int err;
 
 	rings_look(drain->rings);
 	fullest = rings_fullest(drain->rings);
 	pthread_mutex_lock(&drain->lock);
-	err = order_release(drain->order, watermark, take, drain);
-	drain->released = order_released(drain->order);
+	err = rings_release(drain->rings, watermark, take, drain);
+	drain->released = rings_released(drain->rings);
 	pthread_mutex_unlock(&drain->lock);
 	if (!err)
-		err = sink_advance(drain->sink, order_released(drain->order));
+		err = sink_advance(drain->sink, rings_released(drain->rings));
 	if (fullest > FULL && drain->interval_us > INTERVAL_MIN_US)
 		drain->interval_us /= 2;
 	else if (fullest < EMPTY && drain->interval_us < drain->interval_max_us)
@@ -132,7 +132,7 @@ static int take_the_rest(struct drain *drain)
 	int err;
 
 	rings_look(drain->rings);
-	err = order_release(drain->order, UINT64_MAX, take, drain);
+	err = rings_release(drain->rings, UINT64_MAX, take, drain);
 	tell(drain, 0);
 	return err;
 }

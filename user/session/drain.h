@@ -20,7 +20,6 @@ struct snapshot_tasks;
 struct state_times;
 struct time_stats;
 struct links;
-struct order;
 struct rings;
 struct sink;
 
@@ -30,7 +29,6 @@ struct drain {
 	struct state_times *times;    /* under `lock` */
 	struct snapshot_tasks *tasks; /* of the end; the caller's after drain_join() */
 	struct rings *rings;
-	struct order *order;
 	struct sink *sink;
 	const unsigned *cpus; /* those with snapshots, ncpus of them */
 	unsigned ncpus;

@@ -30,7 +30,7 @@
 #include "user/host/topology.h"
 #include "user/kernel/bpf_load.h"
 #include "user/kernel/event_counts.h"
-#include "user/kernel/merge.h"
+#include "user/kernel/rings.h"
 #include "user/kernel/snapshot.h"
 #include "user/probes/attach.h"
 #include "user/session/drain.h"
@@ -70,7 +70,6 @@ struct recorder {
 	uint64_t *trigger_sites;
 	struct links links;
 	struct rings *rings;
-	struct order *order;
 	struct output_dir output;
 	struct sink sink;
 	struct account account;
@@ -212,14 +211,14 @@ static enum status prepare(struct recorder *r)
 			 &r->trigger_sites))
 		return STATUS_FAILED;
 	r->rings = rings_new();
-	if (r->rings && links_open(&r->links, o, &r->topology, r->rings, o->pids, o->npids,
-				   r->probes.attach, r->probes.sites.count))
+	if (!r->rings) {
+		log_no_memory("for the rings");
 		return STATUS_FAILED;
-	r->order = r->rings ? order_new(r->rings) : NULL;
-	if (r->order)
-		return STATUS_COMPLETE;
-	log_no_memory("for the rings");
-	return STATUS_FAILED;
+	}
+	if (links_open(&r->links, o, &r->topology, r->rings, o->pids, o->npids, r->probes.attach,
+		       r->probes.sites.count))
+		return STATUS_FAILED;
+	return STATUS_COMPLETE;
 }
 
 static int print_plan(const struct recorder *r)
@@ -439,7 +438,6 @@ static int start_drain(struct recorder *r)
 	r->drain.tasks = &r->tasks;
 	r->drain.links = &r->links;
 	r->drain.rings = r->rings;
-	r->drain.order = r->order;
 	r->drain.sink = &r->sink;
 	err = drain_start(&r->drain);
 	privilege_keep(PRIVILEGE_WAIT);
@@ -880,7 +878,6 @@ static void close_all(struct recorder *r)
 	time_stats_free(&r->times);
 	stats_close(&r->stats);
 	snapshot_tasks_free(&r->tasks);
-	order_free(r->order);
 	rings_close(r->rings);
 	links_close(&r->links);
 	probes_close(&r->probes);
