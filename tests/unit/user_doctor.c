@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "user/doctor/advice.h"
+#include "user/doctor/doctor.h"
 
 #define BIT(n) (1ull << (n))
 #define ALL    (BIT(41) - 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* machine: see machine.h. */
+/* machine: examines this machine and this process, for doctor.h. */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -22,7 +22,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "user/doctor/machine.h"
+#include "user/doctor/doctor.h"
 #include "trace/base/log.h"
 #include "user/config/event_kinds.h"
 #include "user/kernel/bpf_load.h"
@@ -145,7 +145,7 @@ static void look_at_process(struct machine *m)
 							       : limit.rlim_cur;
 }
 
-/* ---- what is tried ---- */
+/* ---- trying ---- */
 
 static int try_map(uint64_t bytes, bool map)
 {
@@ -187,24 +187,26 @@ static void try_recording(struct machine *m)
 	uint64_t clock;
 
 	m->sched_err = rings ? topology_read(&topology, "/sys") : -ENOMEM;
-	if (!m->sched_err) {
-		m->online = topology.ncpus;
-		m->sched_err = links_open(&links, &options, &topology, rings, NULL, 0, NULL, 0);
-	}
-	if (!m->sched_err) {
-		m->yields_unknown = links.yields_unknown;
-		m->interrupts_unknown = links.interrupts_unknown;
-		m->wakeups_probed = !links.wakeup_from_sched_info;
-		m->sched_err = links_attach(&links);
-		m->attached = links.nlinks;
-	}
-	if (!m->sched_err)
-		m->sched_err = snapshot_tasks(&links, true, &tasks);
-	if (!m->sched_err) {
-		m->sched_err = snapshot_take(&links, topology.phyid[0], SNAPSHOT_START, &clock);
-		if (m->sched_err == -ENOBUFS) /* a busy CPU has filled the small buffer: it works */
-			m->sched_err = 0;
-	}
+	if (m->sched_err)
+		goto out;
+	m->online = topology.ncpus;
+	m->sched_err = links_open(&links, &options, &topology, rings, NULL, 0, NULL, 0);
+	if (m->sched_err)
+		goto out;
+	m->yields_unknown = links.yields_unknown;
+	m->interrupts_unknown = links.interrupts_unknown;
+	m->wakeups_probed = !links.wakeup_from_sched_info;
+	m->sched_err = links_attach(&links);
+	m->attached = links.nlinks;
+	if (m->sched_err)
+		goto out;
+	m->sched_err = snapshot_tasks(&links, true, &tasks);
+	if (m->sched_err)
+		goto out;
+	m->sched_err = snapshot_take(&links, topology.phyid[0], SNAPSHOT_START, &clock);
+	if (m->sched_err == -ENOBUFS) /* a busy CPU has filled the small buffer: it works */
+		m->sched_err = 0;
+out:
 	snapshot_tasks_free(&tasks);
 	rings_close(rings);
 	links_close(&links);
@@ -286,7 +288,7 @@ void machine_look(struct machine *m)
 	look_at_kernel(m);
 	look_at_process(m);
 	look_at_output(m);
-	/* What fails here is a finding, with a remedy of its own. */
+	/* A failure is a finding with a remedy, not a message. */
 	log_setup("ovni-bpf", LOG_NOTHING);
 	m->map_err = try_map(8, false);
 	m->ring_err = try_map(m->ring_bytes, true);

@@ -38,9 +38,10 @@ bool read_line(const char *path, char *line, size_t size)
 {
 	size_t n;
 	char *text = read_file(AT_FDCWD, path, 0, size - 1, &n);
+	bool there = text;
 
-	snprintf(line, size, "%s", text ? text : "");
+	snprintf(line, size, "%s", there ? text : "");
 	line[strcspn(line, "\n")] = '\0';
 	free(text);
-	return text;
+	return there;
 }
