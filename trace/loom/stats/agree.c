@@ -14,10 +14,10 @@ const struct loom_row *loom_agree_row(const struct loom_tally *t, const struct r
 
 	if (p->form != STATS_LOOM && !s->has_core)
 		return loom_tally_last_row(t, s->hw_node_id);
-	v = loom_tally_invocation(t, s->core_id,
-				  p->form == STATS_LOOM ? s->epoch_id : t->last_epoch,
-				  p->form == STATS_LOOM ? s->invocation_id : t->last_invocation);
-	return loom_tally_row(t, v, s->scope == STATS_CORE, s->hw_node_id);
+	v = loom_counters_find(t->counters, s->core_id,
+			       p->form == STATS_LOOM ? s->epoch_id : t->last_epoch,
+			       p->form == STATS_LOOM ? s->invocation_id : t->last_invocation);
+	return v ? loom_counters_row(t->counters, v, s->scope == STATS_CORE, s->hw_node_id) : NULL;
 }
 
 const char *loom_agree_obstacle(const struct loom_tally *t, const struct run_stats *p,

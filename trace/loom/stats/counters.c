@@ -1,15 +1,213 @@
 /* SPDX-License-Identifier: MIT */
-/* counters: counts for nodes and cores, by invocation (see counters.h). */
+/*
+ * counters: see counters.h. A cell has the activity of a node, or of a whole core, in one
+ * invocation. Indices into the tables are stable; pointers are valid until the next addition.
+ */
 #include "trace/loom/stats/counters.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/loom/stats/cells.h"
+#include "trace/base/array.h"
+#include "trace/base/hash.h"
+#include "trace/loom/loom_record.h"
+#include "trace/loom/stats/sweep.h"
 
-#define NONE  LOOM_NO_CELL
-#define CORES 65536
+#define NONE	      HASH_NONE
+#define CORES	      65536
+#define LOOM_ANY_CORE UINT32_MAX /* the invocation of all cores together */
+
+/* Activity of a node in an invocation, or with whole_core of all nodes of its core. */
+struct loom_cell {
+	uint64_t cycles[LOOM_DOES]; /* by activity */
+	uint64_t tokens_in, tokens_out;
+	/*
+	 * Its last record, not counted yet: an activity in `cycle`, or in style edge from `cycle`
+	 * to `left`, where the node continued in another invocation.
+	 */
+	uint64_t cycle, left;
+	/* style span: the last interval; `cycle` is that of the last route */
+	uint64_t from, until;
+	uint32_t invocation, node, unit;
+	uint32_t next;	/* next cell of the invocation */
+	uint32_t place; /* index in the sweep of its core; of a core: index of its sweep */
+	bool whole_core, routed;
+	uint8_t does, lasting;
+};
+
+/* A node. */
+struct loom_unit {
+	uint64_t key;
+	uint64_t tokens_in, tokens_out; /* before its first record */
+	uint32_t cell;			/* of its last record, or NONE */
+	bool declared;
+};
+
+struct loom_counters {
+	enum loom_style style;
+	bool strict;
+	struct loom_unit *units;
+	size_t nunits;
+	struct hash unit_of;	 /* core, node */
+	struct loom_cell *cells; /* until the rows are made */
+	size_t ncells;
+	struct hash cell_of; /* node, invocation; cells of cores are found by their invocations */
+	struct loom_sweep *sweeps;
+	size_t nsweeps;
+	struct loom_invocation *invocations;
+	size_t ninvocations;
+	struct hash invocation_of; /* id, epoch, core */
+	struct loom_row *rows;
+	size_t nrows;
+	uint32_t last_invocation; /* of the last record, and of the last counted record */
+	uint32_t last_counted;
+	uint64_t every; /* cycles; 0: no periodic snapshots */
+	loom_snapshot_fn snapshot;
+	void *arg;
+	uint64_t first, last, end;
+	bool any;
+};
+
+/* ---- the tables ---- */
+
+/* Frees the cells and their sweeps. */
+static void free_cells(struct loom_counters *c)
+{
+	for (size_t i = 0; i < c->nsweeps; i++)
+		loom_sweep_fini(&c->sweeps[i]);
+	free(c->sweeps);
+	free(c->cells);
+	hash_free(&c->cell_of);
+	c->sweeps = NULL;
+	c->cells = NULL;
+	c->nsweeps = c->ncells = 0;
+}
+
+static struct hash_key unit_key(uint32_t core, uint32_t node)
+{
+	return (struct hash_key){.a = node, .b = core};
+}
+
+/* The node, added if it is new; NULL out of memory. */
+static struct loom_unit *unit_at(struct loom_counters *c, uint32_t core, uint32_t node)
+{
+	uint32_t *at = hash_at(&c->unit_of, unit_key(core, node));
+	struct loom_unit *unit;
+
+	if (!at)
+		return NULL;
+	if (*at != NONE)
+		return &c->units[*at];
+	unit = ARRAY_ADD(c->units, c->nunits);
+	if (!unit)
+		return NULL;
+	*unit = (struct loom_unit){.key = (uint64_t)core << 32 | node, .cell = NONE};
+	*at = (uint32_t)(unit - c->units);
+	return unit;
+}
+
+/* The index of an invocation, NONE without memory. A new one has no joint one yet. */
+static uint32_t invocation_of(struct loom_counters *c, uint32_t core, uint32_t epoch, uint64_t id)
+{
+	uint32_t *at = hash_at(&c->invocation_of, (struct hash_key){id, epoch, core});
+	struct loom_invocation *v;
+
+	if (!at)
+		return NONE;
+	if (*at != NONE)
+		return *at;
+	v = ARRAY_ADD(c->invocations, c->ninvocations);
+	if (!v)
+		return NONE;
+	*v = (struct loom_invocation){
+		.core = core, .epoch = epoch, .id = id, .joint = NONE, .cell = NONE, .cells = NONE};
+	return *at = (uint32_t)(v - c->invocations);
+}
+
+/* The index of the invocation of a record on its core, which gets a joint one; NONE out of memory.
+ */
+static uint32_t own_invocation(struct loom_counters *c, const struct loom_record *r)
+{
+	uint32_t own = c->last_invocation, joint;
+
+	if (own != NONE && c->invocations[own].core == r->core_id &&
+	    c->invocations[own].epoch == r->epoch_id && c->invocations[own].id == r->invocation_id)
+		return own;
+	own = invocation_of(c, r->core_id, r->epoch_id, r->invocation_id);
+	if (own == NONE || c->invocations[own].joint != NONE)
+		return own;
+	joint = invocation_of(c, LOOM_ANY_CORE, r->epoch_id, r->invocation_id);
+	if (joint == NONE)
+		return NONE;
+	c->invocations[own].joint = joint;
+	return own;
+}
+
+/* Adds a cell without an index; NULL out of memory. */
+static struct loom_cell *new_cell(struct loom_counters *c, uint32_t invocation)
+{
+	struct loom_cell *cell = ARRAY_ADD(c->cells, c->ncells);
+
+	if (!cell)
+		return NULL;
+	*cell = (struct loom_cell){.invocation = invocation,
+				   .left = UINT64_MAX,
+				   .next = c->invocations[invocation].cells};
+	c->invocations[invocation].cells = (uint32_t)(cell - c->cells);
+	return cell;
+}
+
+/* The cell of the core, with a sweep if the style needs one; NULL out of memory. */
+static struct loom_cell *core_cell(struct loom_counters *c, uint32_t invocation)
+{
+	struct loom_invocation *v = &c->invocations[invocation];
+	struct loom_sweep *sweep = NULL;
+	struct loom_cell *cell;
+
+	if (v->cell != NONE)
+		return &c->cells[v->cell];
+	cell = new_cell(c, invocation);
+	if (cell && c->style != LOOM_STYLE_CYCLE)
+		sweep = ARRAY_ADD(c->sweeps, c->nsweeps);
+	if (!cell || (c->style != LOOM_STYLE_CYCLE && !sweep))
+		return NULL;
+	cell->whole_core = true;
+	if (sweep) {
+		*sweep = (struct loom_sweep){.at = 0};
+		cell->place = (uint32_t)(sweep - c->sweeps);
+	}
+	v->cell = (uint32_t)(cell - c->cells);
+	return cell;
+}
+
+/* The cell of a node in the invocation; its core gets one, too. NULL out of memory. */
+static struct loom_cell *node_cell(struct loom_counters *c, uint32_t invocation, uint32_t node)
+{
+	uint32_t *at = hash_at(&c->cell_of, (struct hash_key){.a = node, .b = invocation}),
+		 place = 0;
+	struct loom_cell *cell;
+	struct loom_unit *u;
+
+	if (!at)
+		return NULL;
+	if (*at != NONE)
+		return &c->cells[*at];
+	u = unit_at(c, c->invocations[invocation].core, node);
+	if (!u || !core_cell(c, invocation))
+		return NULL;
+	if (c->style == LOOM_STYLE_SPAN &&
+	    loom_sweep_join(&c->sweeps[c->cells[c->invocations[invocation].cell].place], &place))
+		return NULL;
+	cell = new_cell(c, invocation);
+	if (!cell)
+		return NULL;
+	cell->node = node;
+	cell->unit = (uint32_t)(u - c->units);
+	cell->place = place;
+	*at = (uint32_t)(cell - c->cells);
+	return cell;
+}
 
 /* The sum of a cycle and a duration, clamped. */
 static uint64_t later(uint64_t cycle, uint64_t more)
@@ -40,7 +238,7 @@ void loom_counters_free(struct loom_counters *c)
 {
 	if (!c)
 		return;
-	loom_cells_free(c);
+	free_cells(c);
 	free(c->units);
 	hash_free(&c->unit_of);
 	for (size_t i = 0; i < c->ninvocations; i++)
@@ -176,22 +374,15 @@ static struct loom_row row_at(const struct loom_counters *c, const struct loom_c
 
 static int take(const struct loom_counters *c, struct loom_invocation *v, uint64_t cycle)
 {
-	size_t n = 0;
+	v->npending = 0;
+	for (uint32_t i = v->cells; i != NONE; i = c->cells[i].next) {
+		struct loom_row *row = ARRAY_ADD(v->pending, v->npending);
 
-	for (uint32_t i = v->cells; i != NONE; i = c->cells[i].next, n++) {
-		if (n == v->pending_room) {
-			size_t room = n ? 2 * n : 16;
-			struct loom_row *rows = reallocarray(v->pending, room, sizeof(*rows));
-
-			if (!rows)
-				return -ENOMEM;
-			v->pending = rows;
-			v->pending_room = room;
-		}
-		v->pending[n] = row_at(c, &c->cells[i], cycle);
+		if (!row)
+			return -ENOMEM;
+		*row = row_at(c, &c->cells[i], cycle);
 	}
-	qsort(v->pending, n, sizeof(*v->pending), by_invocation);
-	v->npending = n;
+	qsort(v->pending, v->npending, sizeof(*v->pending), by_invocation);
 	v->pending_cycle = cycle;
 	return 0;
 }
@@ -311,7 +502,7 @@ static int count_node(struct loom_counters *c, const struct loom_record *r, uint
 		[LOOM_NODE_STALL_OUT] = LOOM_DOES_STALL_OUT,
 		[LOOM_ROUTE_USE] = LOOM_DOES_WORK,
 	};
-	struct loom_cell *cell = loom_cells_node(c, invocation, r->hw_node_id);
+	struct loom_cell *cell = node_cell(c, invocation, r->hw_node_id);
 	struct loom_unit *u;
 	int err = 0;
 
@@ -395,7 +586,7 @@ int loom_counters_add(struct loom_counters *c, const struct loom_record *r)
 
 	if (c->any && r->cycle < c->last)
 		return -ERANGE;
-	own = loom_cells_invocation(c, r);
+	own = own_invocation(c, r);
 	if (own == NONE)
 		return -ENOMEM;
 	c->last_invocation = own;
@@ -403,10 +594,8 @@ int loom_counters_add(struct loom_counters *c, const struct loom_record *r)
 	all = &c->invocations[v->joint];
 	err = judge(c, r, v, all);
 	if (err)
-		goto out;
-	if (c->every)
-		err = pass(c, v, r);
-out:
+		return err;
+	err = c->every ? pass(c, v, r) : 0;
 	if (err)
 		return err;
 	switch (r->event_kind) {
@@ -450,7 +639,7 @@ out:
 
 int loom_counters_node(struct loom_counters *c, uint16_t core, uint32_t node)
 {
-	struct loom_unit *u = loom_cells_unit(c, core, node);
+	struct loom_unit *u = unit_at(c, core, node);
 
 	if (!u)
 		return -ENOMEM;
@@ -461,11 +650,13 @@ int loom_counters_node(struct loom_counters *c, uint16_t core, uint32_t node)
 int loom_counters_tokens(struct loom_counters *c, uint16_t core, uint32_t node, uint64_t in,
 			 uint64_t out)
 {
-	struct loom_unit *u = loom_cells_find_unit(c, core, node);
+	uint32_t at = hash_get(&c->unit_of, unit_key(core, node));
 	struct loom_cell *cell, *all;
+	struct loom_unit *u;
 
-	if (!u)
+	if (at == NONE)
 		return -ENOENT;
+	u = &c->units[at];
 	if (u->cell == NONE) {
 		u->tokens_in += in;
 		u->tokens_out += out;
@@ -510,26 +701,37 @@ static int sort_invocations(struct loom_counters *c)
 {
 	struct numbered *sorted = calloc(c->ninvocations + 1, sizeof(*sorted));
 	uint32_t *number = calloc(c->ninvocations + 1, sizeof(*number)), n = 0;
+	int err = -ENOMEM;
 
-	for (uint32_t i = 0; sorted && number && i < c->ninvocations; i++) {
+	if (!sorted || !number)
+		goto out;
+	for (uint32_t i = 0; i < c->ninvocations; i++) {
 		if (c->invocations[i].core != LOOM_ANY_CORE && c->invocations[i].seen)
 			sorted[n++] = (struct numbered){c->invocations[i], i};
 	}
-	if (n)
-		qsort(sorted, n, sizeof(*sorted), by_first);
+	qsort(sorted, n, sizeof(*sorted), by_first);
+	hash_free(&c->invocation_of);
+	c->ninvocations = n;
 	for (uint32_t i = 0; i < n; i++) {
-		c->invocations[i] = sorted[i].v;
+		struct loom_invocation *v = &sorted[i].v;
+		uint32_t *at =
+			hash_at(&c->invocation_of, (struct hash_key){v->id, v->epoch, v->core});
+
+		if (!at)
+			goto out;
+		*at = i;
+		c->invocations[i] = *v;
 		number[sorted[i].was] = i;
 	}
-	for (size_t i = 0; sorted && number && i < c->nrows; i++)
+	for (size_t i = 0; i < c->nrows; i++)
 		c->rows[i].invocation = number[c->rows[i].invocation];
 	if (n)
 		c->last_counted = number[c->last_counted];
-	c->ninvocations = n;
-	n = sorted && number;
+	err = 0;
+out:
 	free(sorted);
 	free(number);
-	return n ? 0 : -ENOMEM;
+	return err;
 }
 
 /* Adds idle nodes: a cell of zeros in the first invocation of their core. */
@@ -555,7 +757,7 @@ static int add_idle(struct loom_counters *c)
 
 		if (!u->declared || u->cell != NONE || v == NONE)
 			continue;
-		cell = loom_cells_new(c, v);
+		cell = new_cell(c, v);
 		if (cell)
 			cell->node = (uint32_t)u->key;
 		else
@@ -617,7 +819,7 @@ int loom_counters_finish(struct loom_counters *c)
 		free(v->pending);
 		v->pending = NULL;
 		/* a core with only configuration writes has a row, too */
-		if (!loom_cells_core(c, i))
+		if (!core_cell(c, i))
 			return -ENOMEM;
 	}
 	err = add_idle(c);
@@ -627,7 +829,7 @@ int loom_counters_finish(struct loom_counters *c)
 out:
 	if (err)
 		return err;
-	loom_cells_free(c);
+	free_cells(c);
 	err = sort_invocations(c);
 	qsort(c->rows, c->nrows, sizeof(*c->rows), by_invocation);
 	return err;
@@ -642,6 +844,25 @@ const struct loom_invocation *loom_counters_invocations(const struct loom_counte
 const struct loom_invocation *loom_counters_last(const struct loom_counters *c)
 {
 	return c->last_counted == NONE ? NULL : &c->invocations[c->last_counted];
+}
+
+const struct loom_invocation *loom_counters_find(const struct loom_counters *c, uint16_t core,
+						 uint32_t epoch, uint64_t id)
+{
+	uint32_t at = hash_get(&c->invocation_of, (struct hash_key){id, epoch, core});
+
+	return at == NONE ? NULL : &c->invocations[at];
+}
+
+const struct loom_row *loom_counters_row(const struct loom_counters *c,
+					 const struct loom_invocation *v, bool whole_core,
+					 uint32_t node)
+{
+	struct loom_row key = {.invocation = (uint32_t)(v - c->invocations),
+			       .whole_core = whole_core,
+			       .node = whole_core ? 0 : node};
+
+	return bsearch(&key, c->rows, c->nrows, sizeof(key), by_invocation);
 }
 
 const struct loom_row *loom_counters_rows(const struct loom_counters *c, size_t *n)

@@ -32,7 +32,7 @@ struct loom_invocation {
 	uint32_t open;		     /* of a joint one: number of cores with a start and no end */
 	bool has_nodes;
 	struct loom_row *pending; /* the snapshot at pending_cycle, unless it ends there */
-	size_t npending, pending_room;
+	size_t npending;
 	uint64_t pending_cycle;
 };
 
@@ -96,6 +96,14 @@ const struct loom_invocation *loom_counters_invocations(const struct loom_counte
 /* The invocation of the last record, or NULL. */
 const struct loom_invocation *loom_counters_last(const struct loom_counters *counters);
 const struct loom_row *loom_counters_rows(const struct loom_counters *counters, size_t *n);
+
+/* The invocation of a core, or NULL; the row in it of a node, or with `whole_core` of the core, or
+ * NULL. */
+const struct loom_invocation *loom_counters_find(const struct loom_counters *counters,
+						 uint16_t core, uint32_t epoch, uint64_t id);
+const struct loom_row *loom_counters_row(const struct loom_counters *counters,
+					 const struct loom_invocation *v, bool whole_core,
+					 uint32_t node);
 
 /* The range of cycles of the records, end exclusive; both 0 without records. */
 void loom_counters_window(const struct loom_counters *counters, uint64_t *first, uint64_t *end);

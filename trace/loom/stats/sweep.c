@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "trace/base/array.h"
+
 #define NOWHERE UINT32_MAX
 
 void loom_sweep_fini(struct loom_sweep *s)
@@ -71,21 +73,18 @@ void loom_sweep_ends(struct loom_sweep *s, uint64_t cycle)
 
 int loom_sweep_join(struct loom_sweep *s, uint32_t *place)
 {
-	if (s->nplaces == s->room) {
-		uint32_t room = s->room ? 2 * s->room : 4;
-		struct loom_sweep_span *heap = reallocarray(s->heap, room, sizeof(*heap));
-		uint32_t *where;
+	/* the heap has space for a span of each node */
+	struct loom_sweep_span *heap = array_more(s->heap, s->nplaces, sizeof(*heap));
+	uint32_t *where;
 
-		if (heap)
-			s->heap = heap;
-		where = heap ? reallocarray(s->where, room, sizeof(*where)) : NULL;
-		if (!where)
-			return -ENOMEM;
-		s->where = where;
-		s->room = room;
-	}
-	s->where[s->nplaces] = NOWHERE;
-	*place = s->nplaces++;
+	if (!heap)
+		return -ENOMEM;
+	s->heap = heap;
+	*place = s->nplaces;
+	where = ARRAY_ADD(s->where, s->nplaces);
+	if (!where)
+		return -ENOMEM;
+	*where = NOWHERE;
 	return 0;
 }
 

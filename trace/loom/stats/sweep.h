@@ -40,7 +40,7 @@ struct loom_sweep {	      /* zero it to start */
 	/* style span: a heap by `until`, and the index of each node in it */
 	struct loom_sweep_span *heap;
 	uint32_t *where;
-	uint32_t nheap, nplaces, room;
+	uint32_t nheap, nplaces;
 };
 
 void loom_sweep_fini(struct loom_sweep *sweep);

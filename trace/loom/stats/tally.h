@@ -24,8 +24,8 @@ struct loom_tally {
 	uint64_t refused;	  /* of the kinds 0 to 3, except stalls after a DONE */
 	uint64_t last_invocation; /* of the last record */
 	uint32_t last_epoch;
-	struct loom_tally_key *sorted; /* the invocations by their ids */
-	size_t nsorted;
+	const struct loom_invocation **last; /* the last invocation, on each of its cores */
+	size_t nlast;
 };
 
 /* Returns 0 or -ENOMEM. loom_tally_fini() may follow in both cases. */
@@ -39,14 +39,7 @@ int loom_tally_add(struct loom_tally *t, const struct loom_record *r)
 /* Completes the counters, after the last record. Returns 0 or -ENOMEM. */
 int loom_tally_finish(struct loom_tally *t) __attribute__((warn_unused_result));
 
-/*
- * After loom_tally_finish(): the invocation of a core, or NULL; the row of a node in it, or with
- * `whole_core` of the core, or NULL.
- */
-const struct loom_invocation *loom_tally_invocation(const struct loom_tally *t, uint16_t core,
-						    uint32_t epoch, uint64_t id);
-const struct loom_row *loom_tally_row(const struct loom_tally *t, const struct loom_invocation *v,
-				      bool whole_core, uint32_t node);
+/* After loom_tally_finish(). */
 /* The last invocation of the trace, if it has one core; else NULL. */
 const struct loom_invocation *loom_tally_last(const struct loom_tally *t);
 /* The row of a node in the last invocation of the trace, if exactly one core has it; else NULL. */
