@@ -104,7 +104,7 @@ LIBTOOLS := $(B)/libtools.a
 # What a simulator is linked with to record itself: the writer of Loom runs, and libc.
 LIBLOOM      := $(B)/libovni-loom.a
 LOOM_OBJS    := $(call objs,$(patsubst %,trace/loom/%.c,loom_record controls stats/counters \
-	stats/sweep write/run_stats_legacy write/run_stats_write write/loom_writer) trace/base/text.c trace/base/hash.c)
+	stats/sweep write/run_stats_write write/loom_writer) trace/base/text.c trace/base/hash.c)
 LOOM_HEADERS := $(patsubst %,trace/loom/%.h,loom_record controls style)
 
 # Only what reads Pallas archives is linked with zstd.

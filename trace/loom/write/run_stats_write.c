@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -270,6 +271,143 @@ int run_stats_write_end(struct run_stats_writer *s)
 	else
 		put_invocations(s->out, invocations, ninvocations);
 	fputs("}\n", s->out);
+	if (ferror(s->out))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+/*
+ * ---- the form of upstream's simulators ----
+ *
+ * RUN.stat has the last invocation of one core. It has no clock, controls or counts of events, and
+ * the writer refuses options that need them.
+ */
+
+/* The counters of a node, in upstream's names. */
+static const struct {
+	const char *of_node, *of_all;
+	size_t at;
+} legacy_counters[] = {
+	{"activeCycles", "totalActiveCycles", offsetof(struct loom_row, active)},
+	{"stallCyclesIn", "totalStallInCycles", offsetof(struct loom_row, stall_in)},
+	{"stallCyclesOut", "totalStallOutCycles", offsetof(struct loom_row, stall_out)},
+	{"tokensIn", "totalTokensIn", offsetof(struct loom_row, tokens_in)},
+	{"tokensOut", "totalTokensOut", offsetof(struct loom_row, tokens_out)},
+	{"configWrites", "totalConfigWrites", offsetof(struct loom_row, config_writes)},
+};
+#define LEGACY_COUNTERS (sizeof(legacy_counters) / sizeof(legacy_counters[0]))
+
+static uint64_t *legacy_counter(struct loom_row *r, size_t i)
+{
+	return (uint64_t *)((char *)r + legacy_counters[i].at);
+}
+
+/* Writes a ratio with six digits, as upstream. */
+static void put_legacy_ratio(FILE *out, const char *name, uint64_t part, uint64_t whole)
+{
+	fprintf(out, ",\n      \"%s\": %.6g", name, whole ? (double)part / (double)whole : 0.0);
+}
+
+static void put_legacy_node(FILE *out, struct loom_row *r, struct loom_row *sum)
+{
+	uint64_t busy = r->active + r->stall_in + r->stall_out;
+
+	fprintf(out, "\n    {\n      \"nodeIndex\": %" PRIu32, r->node);
+	for (size_t i = 0; i < LEGACY_COUNTERS; i++) {
+		fprintf(out, ",\n      \"%s\": %" PRIu64, legacy_counters[i].of_node,
+			*legacy_counter(r, i));
+		*legacy_counter(sum, i) += *legacy_counter(r, i);
+	}
+	put_legacy_ratio(out, "utilization", r->active, busy);
+	put_legacy_ratio(out, "inputStallRatio", r->stall_in, busy);
+	put_legacy_ratio(out, "outputStallRatio", r->stall_out, busy);
+	put_legacy_ratio(out, "throughputProxy", r->tokens_out, r->active);
+	fputs("\n    }", out);
+}
+
+/* The next row of the invocation: of the carried counters, or of the records. */
+static const struct loom_row *next_row(const struct run_stats_writer *s,
+				       const struct loom_invocation *v, size_t *i)
+{
+	const struct loom_carried *carried = s->options->carried;
+	const struct loom_invocation *list;
+	const struct loom_row *rows;
+	size_t n;
+
+	list = loom_counters_invocations(s->counters, &n);
+	if (carried && carried->nrows && (carried->rows[0].has_ids || n == 1)) {
+		while (*i < carried->nrows) {
+			const struct loom_carried_row *c = &carried->rows[(*i)++];
+
+			/* the final one, after periodic snapshots */
+			if (!c->row.whole_core &&
+			    (!c->has_ids || (c->v.core == v->core && c->v.epoch == v->epoch &&
+					     c->v.id == v->id && c->v.end == v->end)))
+				return &c->row;
+		}
+		return NULL;
+	}
+	rows = loom_counters_rows(s->counters, &n);
+	while (*i < n) {
+		const struct loom_row *row = &rows[(*i)++];
+
+		if (!row->whole_core && &list[row->invocation] == v)
+			return row;
+	}
+	return NULL;
+}
+
+int run_stats_write_legacy(const struct run_stats_writer *s)
+{
+	static const struct loom_invocation none;
+	const struct loom_invocation *v = loom_counters_last(s->counters);
+	const struct loom_row *next;
+	struct loom_row sum = {.active = 0};
+	uint64_t total, config, nodes = 0;
+	bool attributed = false; /* to nodes: configuration writes */
+	size_t i = 0;
+
+	if (!v)
+		v = &none;
+	total = v->end - (v->first < v->start ? v->first : v->start);
+	config = total - (v->end - v->start);
+	/* without an end, the outcome is unknown */
+	fprintf(s->out, "{\n  \"success\": %s,\n", v->done && !v->failed ? "true" : "false");
+	if (v->failed || v->done)
+		fprintf(s->out, "  \"termination\": \"%s\",\n",
+			v->failed ? "device_error" : "completed");
+	fprintf(s->out,
+		"  \"totalCycles\": %" PRIu64 ",\n  \"configCycles\": %" PRIu64
+		",\n  \"executionCycles\": %" PRIu64 ",\n  \"nodePerf\": [",
+		total, config, total - config);
+	while ((next = next_row(s, v, &i)) != NULL)
+		attributed = attributed || next->config_writes;
+	i = 0;
+	while ((next = next_row(s, v, &i)) != NULL) {
+		struct loom_row row = *next;
+
+		/* configuration records have no node: the first node counts them */
+		if (!attributed)
+			row.config_writes = nodes ? 0 : v->config_writes;
+		if (nodes++)
+			fputc(',', s->out);
+		put_legacy_node(s->out, &row, &sum);
+	}
+	if (!nodes && v->config_writes) { /* node 0, as in the records */
+		struct loom_row row = {.config_writes = v->config_writes};
+
+		put_legacy_node(s->out, &row, &sum);
+		nodes++;
+	}
+	fprintf(s->out, "%s],\n  \"summary\": {\n    \"nodeCount\": %" PRIu64, nodes ? "\n  " : "",
+		nodes);
+	for (i = 0; i < LEGACY_COUNTERS; i++)
+		fprintf(s->out, ",\n    \"%s\": %" PRIu64, legacy_counters[i].of_all,
+			*legacy_counter(&sum, i));
+	fprintf(s->out,
+		",\n    \"configOverheadRatio\": %.6g,\n    \"traceEventCount\": %" PRIu64
+		"\n  }\n}\n",
+		total ? (double)sum.config_writes / (double)total : 0.0, s->account->written);
 	if (ferror(s->out))
 		return errno ? -errno : -EIO;
 	return 0;
