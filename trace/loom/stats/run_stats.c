@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "trace/base/array.h"
+#include "trace/base/hash.h"
 #include "trace/base/json_tokens.h"
 #include "trace/base/log.h"
 #include "trace/base/units.h"
@@ -1034,84 +1035,63 @@ static bool find_json_form(struct loader *l)
 	return true;
 }
 
-/* Sorts snapshots by object and cycle. */
-static int by_thing(const void *a, const void *b)
-{
-	const struct stats_snapshot *x = *(struct stats_snapshot *const *)a;
-	const struct stats_snapshot *y = *(struct stats_snapshot *const *)b;
-
-#define ORDER(member)                                                                              \
-	do {                                                                                       \
-		if (x->member != y->member)                                                        \
-			return x->member < y->member ? -1 : 1;                                     \
-	} while (0)
-	ORDER(scope);
-	ORDER(core_id);
-	ORDER(epoch_id);
-	ORDER(invocation_id);
-	ORDER(hw_node_id);
-	ORDER(cycle);
-#undef ORDER
-	return x < y ? -1 : x > y;
-}
-
-static bool same_thing(const struct stats_snapshot *x, const struct stats_snapshot *y)
-{
-	return x->scope == y->scope && x->core_id == y->core_id && x->epoch_id == y->epoch_id &&
-	       x->invocation_id == y->invocation_id && x->hw_node_id == y->hw_node_id;
-}
-
 /* Marks final snapshots: upstream has only these. */
 static int mark_last(struct run_stats *p)
 {
-	struct stats_snapshot **sorted;
+	struct hash last = {0};
+	int err = -ENOMEM;
 
-	for (size_t i = 0; i < p->nsnapshots; i++)
-		p->snapshots[i].is_last = p->form != STATS_LOOM;
-	if (p->form != STATS_LOOM || p->nsnapshots == 0)
-		return 0;
-	sorted = calloc(p->nsnapshots, sizeof(*sorted));
-	if (!sorted)
-		return -ENOMEM;
-	for (size_t i = 0; i < p->nsnapshots; i++)
-		sorted[i] = &p->snapshots[i];
-	qsort(sorted, p->nsnapshots, sizeof(*sorted), by_thing);
-	for (size_t i = 0; i < p->nsnapshots; i++)
-		sorted[i]->is_last =
-			i + 1 == p->nsnapshots || !same_thing(sorted[i], sorted[i + 1]);
-	free(sorted);
-	return 0;
-}
+	for (size_t i = 0; i < p->nsnapshots; i++) {
+		struct stats_snapshot *s = &p->snapshots[i];
+		struct hash_key key = {s->invocation_id,
+				       (uint64_t)s->epoch_id << 32 | s->hw_node_id,
+				       (uint32_t)s->core_id << 1 | (s->scope == STATS_CORE)};
+		uint32_t *at;
 
-static int by_number(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
+		s->is_last = true;
+		if (p->form != STATS_LOOM)
+			continue;
+		at = hash_at(&last, key);
+		if (!at)
+			goto out;
+		if (*at != HASH_NONE && p->snapshots[*at].cycle > s->cycle) {
+			s->is_last = false;
+			continue;
+		}
+		if (*at != HASH_NONE)
+			p->snapshots[*at].is_last = false;
+		*at = (uint32_t)i;
+	}
+	err = 0;
+out:
+	hash_free(&last);
+	return err;
 }
 
 /* Looks for a node that is listed twice without a core (P11). */
 static int find_joins(struct run_stats *p)
 {
-	uint32_t *nodes;
-	size_t n = 0;
+	struct hash nodes = {0};
+	int err = -ENOMEM;
 
-	if (p->form == STATS_LOOM || p->nsnapshots < 2)
-		return 0;
-	nodes = calloc(p->nsnapshots, sizeof(*nodes));
-	if (!nodes)
-		return -ENOMEM;
-	for (size_t i = 0; i < p->nsnapshots; i++) {
-		if (!p->snapshots[i].has_core)
-			nodes[n++] = p->snapshots[i].hw_node_id;
+	for (size_t i = 0; i < p->nsnapshots && p->form != STATS_LOOM; i++) {
+		uint32_t node = p->snapshots[i].hw_node_id, *at;
+
+		if (p->snapshots[i].has_core)
+			continue;
+		at = hash_at(&nodes, (struct hash_key){.a = node});
+		if (!at)
+			goto out;
+		if (*at != HASH_NONE && (!p->joins_cores || node < p->joined_node)) {
+			p->joins_cores = true;
+			p->joined_node = node;
+		}
+		*at = (uint32_t)i;
 	}
-	qsort(nodes, n, sizeof(*nodes), by_number);
-	for (size_t i = 1; i < n && !p->joins_cores; i++) {
-		p->joins_cores = nodes[i] == nodes[i - 1];
-		p->joined_node = nodes[i];
-	}
-	free(nodes);
-	return 0;
+	err = 0;
+out:
+	hash_free(&nodes);
+	return err;
 }
 
 static bool load(struct loader *l)

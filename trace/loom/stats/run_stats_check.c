@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/hash.h"
 #include "trace/loom/stats/run_stats.h"
 
 #define LLU(v) ((unsigned long long)(v))
@@ -19,7 +20,7 @@ typedef unsigned __int128 u128; /* for sums of 64-bit numbers */
 struct check {
 	const struct run_stats *p;
 	struct loom_violations *f;
-	const struct stats_invocation **invocations; /* sorted by their ids */
+	struct hash invocations; /* by their ids */
 };
 
 static uint64_t value(const struct stats_snapshot *s, enum stats_counter c)
@@ -241,50 +242,39 @@ static int check_groups(const struct check *c)
 	return 0;
 }
 
-static int by_ids(const void *a, const void *b)
+static struct hash_key invocation_key(uint64_t id, uint32_t epoch, uint16_t core)
 {
-	const struct stats_invocation *x = *(const struct stats_invocation *const *)a;
-	const struct stats_invocation *y = *(const struct stats_invocation *const *)b;
-
-	if (x->core_id != y->core_id)
-		return x->core_id < y->core_id ? -1 : 1;
-	if (x->epoch_id != y->epoch_id)
-		return x->epoch_id < y->epoch_id ? -1 : 1;
-	return x->invocation_id < y->invocation_id ? -1 : x->invocation_id > y->invocation_id;
+	return (struct hash_key){id, epoch, core};
 }
 
-static const struct stats_invocation **sort_invocations(const struct run_stats *p)
+/* Finds the invocations by their ids. */
+static int index_invocations(struct check *c)
 {
-	const struct stats_invocation **sorted = calloc(p->ninvocations + 1, sizeof(*sorted));
+	for (size_t i = 0; i < c->p->ninvocations; i++) {
+		const struct stats_invocation *v = &c->p->invocations[i];
+		uint32_t *at = hash_at(&c->invocations,
+				       invocation_key(v->invocation_id, v->epoch_id, v->core_id));
 
-	for (size_t i = 0; sorted && i < p->ninvocations; i++)
-		sorted[i] = &p->invocations[i];
-	if (sorted)
-		qsort(sorted, p->ninvocations, sizeof(*sorted), by_ids);
-	return sorted;
-}
-
-static const struct stats_invocation *invocation_of(const struct check *c,
-						    const struct stats_snapshot *s)
-{
-	const struct stats_invocation wanted = {
-		.core_id = s->core_id, .epoch_id = s->epoch_id, .invocation_id = s->invocation_id};
-	const struct stats_invocation *key = &wanted, **found;
-
-	found = bsearch(&key, c->invocations, c->p->ninvocations, sizeof(*c->invocations), by_ids);
-	return found ? *found : NULL;
+		if (!at)
+			return -ENOMEM;
+		*at = (uint32_t)i;
+	}
+	return 0;
 }
 
 /* Checks the window of a snapshot, from the start of its invocation to its cycle. */
 static void check_window(const struct check *c, const struct stats_snapshot *s)
 {
-	const struct stats_invocation *v = invocation_of(c, s);
+	uint32_t at = hash_get(&c->invocations,
+			       invocation_key(s->invocation_id, s->epoch_id, s->core_id));
 	struct loom_place place = stats_place(c->p, s);
+	const struct stats_invocation *v;
 	uint64_t end = s->cycle;
 	char called[96];
 
-	if (!v || !stats_has(s, STATS_TOTAL_CYCLES))
+	if (at == HASH_NONE || !stats_has(s, STATS_TOTAL_CYCLES))
 		return;
+	v = &c->p->invocations[at];
 	if (end > v->end_cycle)
 		end = v->end_cycle;
 	if (end < v->start_cycle || end - v->start_cycle != value(s, STATS_TOTAL_CYCLES))
@@ -400,13 +390,12 @@ static void tell_losses(const struct check *c)
 
 int run_stats_check(const struct run_stats *p, struct loom_violations *findings)
 {
-	struct check c = {p, findings, sort_invocations(p)};
+	struct check c = {.p = p, .f = findings};
 	struct loom_place place = stats_place(p, NULL);
-	int err = 0;
+	int err = index_invocations(&c);
 
-	if (!c.invocations)
-		return -ENOMEM;
-
+	if (err)
+		goto out;
 	for (size_t i = 0; i < p->nsnapshots; i++) {
 		const struct stats_snapshot *s = &p->snapshots[i];
 
@@ -419,8 +408,11 @@ int run_stats_check(const struct run_stats *p, struct loom_violations *findings)
 		check_ratio(&c, NULL, "configOverheadRatio", p->config_overhead,
 			    quotient(p->sums[STATS_CONFIG_WRITES].v, p->total_cycles.v));
 	check_sums(&c);
-	if (p->form == STATS_LOOM)
+	if (p->form == STATS_LOOM) {
 		err = check_groups(&c);
+		if (err)
+			goto out;
+	}
 	check_execution(&c);
 	check_account(&c);
 	if (p->joins_cores)
@@ -429,6 +421,7 @@ int run_stats_check(const struct run_stats *p, struct loom_violations *findings)
 			"node %u is listed twice: the file joins several cores without naming them",
 			p->joined_node);
 	tell_losses(&c);
-	free(c.invocations);
+out:
+	hash_free(&c.invocations);
 	return err;
 }
