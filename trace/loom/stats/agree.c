@@ -97,25 +97,6 @@ uint64_t loom_agree_differences(const struct loom_tally *t, const struct run_sta
 	return n;
 }
 
-/* The configuration writes of a run: upstream's file has the sum, ours those of the cores. */
-static bool config_writes(const struct run_stats *p, uint64_t *sum)
-{
-	bool any = false;
-
-	*sum = p->sums[STATS_CONFIG_WRITES].v;
-	if (p->form != STATS_LOOM)
-		return p->sums[STATS_CONFIG_WRITES].given;
-	for (size_t i = 0; i < p->nsnapshots; i++) {
-		const struct stats_snapshot *s = &p->snapshots[i];
-
-		if (s->scope != STATS_CORE || !s->is_last)
-			continue;
-		any = true;
-		*sum += s->counters[STATS_CONFIG_WRITES];
-	}
-	return any;
-}
-
 void loom_agree(const struct loom_tally *t, const struct run_stats *p,
 		const struct loom_agree_options *o, struct loom_violations *findings)
 {
@@ -131,8 +112,8 @@ void loom_agree(const struct loom_tally *t, const struct run_stats *p,
 				   "%llu records are announced but the trace holds %llu",
 				   LLU(announced.v), LLU(t->records));
 	if (!run_stats_leaves_out(p) && !o->leaves_out && o->without_start == 0 &&
-	    (!o->is_json || t->of_kind[LOOM_CONFIG_WRITE] > 0) && config_writes(p, &want) &&
-	    have != want)
+	    (!o->is_json || t->of_kind[LOOM_CONFIG_WRITE] > 0) &&
+	    run_stats_config_writes(p, &want) && have != want)
 		loom_violation_add(findings, LOOM_P9, &place,
 				   "%llu configuration writes but %llu CONFIG_WRITE records",
 				   LLU(want), LLU(have));

@@ -1180,6 +1180,24 @@ bool run_stats_may_lack(const struct run_stats *p, uint8_t kind, uint16_t core)
 	return !d->by_core || loom_controls_filters_pass(d, kind, core, 0);
 }
 
+bool run_stats_config_writes(const struct run_stats *p, uint64_t *sum)
+{
+	bool any = false;
+
+	*sum = p->sums[STATS_CONFIG_WRITES].v;
+	if (p->form != STATS_LOOM)
+		return p->sums[STATS_CONFIG_WRITES].given;
+	for (size_t i = 0; i < p->nsnapshots; i++) {
+		const struct stats_snapshot *s = &p->snapshots[i];
+
+		if (s->scope != STATS_CORE || !s->is_last)
+			continue;
+		any = true;
+		*sum += s->counters[STATS_CONFIG_WRITES];
+	}
+	return any;
+}
+
 static double ratio(uint64_t part, uint64_t whole)
 {
 	return whole ? (double)part / (double)whole : 0.0;

@@ -147,6 +147,10 @@ bool run_stats_leaves_out(const struct run_stats *p);
 /* True if a record of this kind and core (node 0) may be missing by these declarations. */
 bool run_stats_may_lack(const struct run_stats *p, uint8_t kind, uint16_t core);
 
+/* The configuration writes of the run: of all nodes, or of the cores. Returns false if they are
+ * unknown. */
+bool run_stats_config_writes(const struct run_stats *p, uint64_t *sum);
+
 static inline bool stats_has(const struct stats_snapshot *s, enum stats_counter c)
 {
 	return s->has_counter >> c & 1;
