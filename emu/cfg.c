@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cfg: Paraver configurations beside the output (see cfg.h). */
-#include "emu/cfg.h"
-
+/*
+ * cfg: copies the Paraver configurations beside the output.
+ *
+ * In: the installed set (PREFIX/share/ovni-bpf/cfg, found relative to the executable, or emu/cfg
+ * of the source tree for an executable in build/bin); out: a copy in OUT/cfg, unless that exists.
+ * Invariants: OUT/cfg is complete, and nothing is written through a symbolic link.
+ * Specification: emulator.md 1, models.md 5.4.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,36 +14,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "emu/emulation.h"
 #include "trace/base/log.h"
 #include "trace/base/build_info.h"
+#include "trace/ovni/beneath.h"
 
+#define COPY_BYTES    (1 << 20)	       /* in one call */
 #define CFG_DEPTH_MAX 8		       /* nested folders of the installed set */
 #define UNFINISHED    "cfg.unfinished" /* name of an incomplete copy */
 
 /* ---- the copy ---- */
 
-static int copy_bytes(int from, int to)
-{
-	char buffer[16384];
-	ssize_t n;
-
-	while ((n = read(from, buffer, sizeof(buffer))) > 0) {
-		for (ssize_t done = 0, m; done < n; done += m) {
-			m = write(to, buffer + done, (size_t)(n - done));
-			if (m < 0)
-				return -errno;
-		}
-	}
-	return n < 0 ? -errno : 0;
-}
-
 static int copy_file(int from_dir, int to_dir, const char *name)
 {
 	int from = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), to, err;
+	ssize_t n;
 
 	if (from < 0)
 		return -errno;
@@ -47,7 +41,10 @@ static int copy_file(int from_dir, int to_dir, const char *name)
 		close(from);
 		return to;
 	}
-	err = copy_bytes(from, to);
+	do
+		n = sendfile(to, from, NULL, COPY_BYTES);
+	while (n > 0);
+	err = n < 0 ? -errno : 0;
 	if (close(to) && !err)
 		err = -errno;
 	close(from);
@@ -206,20 +203,18 @@ static const char counter_text[] =
 	"window_filter_module evt_type 1 %3$u\n"
 	"window_filter_module evt_type_label 1 \"%1$s\"\n";
 
-static int write_counter(int cfg, const char *view, unsigned type, const char *safe)
+static int write_counter(int out_fd, const char *view, unsigned type, const char *safe)
 {
-	char name[NAME_MAX];
-	int dir = make_dir(cfg, view), below, fd, err = 0;
+	char path[NAME_MAX];
+	int dir, fd, err = 0;
 
+	snprintf(path, sizeof(path), "cfg/%s/nosv", view);
+	dir = beneath_mkdirs(out_fd, path);
 	if (dir < 0)
 		return dir;
-	below = make_dir(dir, "nosv");
+	snprintf(path, sizeof(path), "hwc-%s.cfg", safe);
+	fd = out_create(dir, path);
 	close(dir);
-	if (below < 0)
-		return below;
-	snprintf(name, sizeof(name), "hwc-%s.cfg", safe);
-	fd = out_create(below, name);
-	close(below);
 	if (fd < 0)
 		return fd;
 	if (dprintf(fd, counter_text, safe, view, type) < 0)
@@ -233,7 +228,7 @@ int cfg_write_counter(struct emulator *emu, unsigned type, const char *name)
 {
 	char safe[128];
 	size_t n = 0;
-	int cfg, err;
+	int err;
 
 	if (emu->opt->no_output)
 		return 0;
@@ -243,14 +238,9 @@ int cfg_write_counter(struct emulator *emu, unsigned type, const char *name)
 		safe[n] = c <= ' ' || c == '/' || c == '"' || c == 0x7f ? '_' : name[n];
 	}
 	safe[n] = '\0';
-	cfg = make_dir(emu->out_fd, "cfg");
-	err = cfg;
-	if (cfg >= 0) {
-		err = write_counter(cfg, "thread", type, safe);
-		if (!err)
-			err = write_counter(cfg, "cpu", type, safe);
-		close(cfg);
-	}
+	err = write_counter(emu->out_fd, "thread", type, safe);
+	if (!err)
+		err = write_counter(emu->out_fd, "cpu", type, safe);
 	if (err)
 		log_error("%s/cfg: cannot write the configuration of the counter %s: %s%s",
 			  emu->out_dir, safe, strerror(-err), out_remedy(err));

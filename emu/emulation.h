@@ -106,4 +106,37 @@ int emulator_run(const struct emu_options *opt);
 /* The signal handler sets this to stop after the present event. */
 extern volatile sig_atomic_t emulator_interrupted;
 
+/* Name of a stream in messages: its path in the trace. */
+const char *emu_stream_name(const struct emulator *emu, size_t i);
+
+/*
+ * Refuses the present event: logs its MCV, clock, stream and byte, then the reason.
+ * Returns -EINVAL.
+ */
+int emu_refuse(struct emulator *emu, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same for a failed write to a channel. Returns 0 for CHANNEL_OK, else a negative errno. */
+int emu_refuse_channel(struct emulator *emu, enum channel_result result, const struct thread *th,
+		       uint32_t channel, int64_t value);
+
+/* ---- files beside a .prv: names of rows (.row) and labels (.pcf), from views.c ---- */
+
+/* Creates (truncates) NAME.prv, NAME.pcf and NAME.row. NULL after a message. */
+struct out *view_create(struct emulator *emu, const char *name);
+
+/* Writes .pcf and .row of each view, at the end. Returns 0, or -errno after a message. */
+int views_write(struct emulator *emu) __attribute__((warn_unused_result));
+
+/* ---- configurations of Paraver beside the output, from cfg.c ---- */
+
+/* Copies the shipped set to OUT/cfg, unless that exists. Returns 0, or -errno after a message. */
+int cfg_install(struct emulator *emu) __attribute__((warn_unused_result));
+
+/*
+ * Writes the two configurations of a hardware counter, OUT/cfg/{thread,cpu}/nosv/hwc-NAME.cfg.
+ * Characters that a file name cannot have become '_'. Returns 0, or -errno after a message.
+ */
+int cfg_write_counter(struct emulator *emu, unsigned type, const char *name)
+	__attribute__((warn_unused_result));
+
 #endif

@@ -12,7 +12,6 @@
 
 #include "emu/breakdown.h"
 #include "emu/track.h"
-#include "emu/views.h"
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 
@@ -108,6 +107,24 @@ int model_add_channel(struct emulator *emu, const struct channel_page *page)
 	ch->page = page;
 	ch->number = (uint32_t)n;
 	return (int)n;
+}
+
+int channel_add_label(struct channel *channel, int64_t value, const char *label)
+{
+	struct value_label *added = ARRAY_ADD(channel->labels, channel->nlabels);
+
+	if (!added)
+		return -ENOMEM;
+	*added = (struct value_label){value, label};
+	return 0;
+}
+
+const char *channel_label(const struct channel *channel, int64_t value)
+{
+	for (size_t i = 0; i < channel->nlabels; i++)
+		if (channel->labels[i].value == value)
+			return channel->labels[i].label;
+	return NULL;
 }
 
 /* ---- events ---- */

@@ -145,6 +145,12 @@ int model_obsolete(struct emulator *emu, struct thread *th, const struct event *
  */
 int model_add_channel(struct emulator *emu, const struct channel_page *page);
 
+/* Adds the label of a value to the .pcf; the caller owns the string. Returns 0 or -ENOMEM. */
+int channel_add_label(struct channel *channel, int64_t value, const char *label)
+	__attribute__((warn_unused_result));
+/* The label of a value, or NULL. */
+const char *channel_label(const struct channel *channel, int64_t value);
+
 /*
  * Prepares the enabled models: their channels and tables of events, the slots of every thread and
  * CPU, and the breakdown views. Later events allocate memory only for tasks, and the data that an

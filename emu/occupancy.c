@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* occupancy: states of threads, and the running threads of CPUs (see occupancy.h). */
-#include "emu/occupancy.h"
-
+/*
+ * occupancy: the state of each thread, and the running threads of each CPU.
+ *
+ * In: state changes and moves of the ovni model; out: the base types (prv.md 2) and touches of
+ * channels. A CPU has counts that each change updates: no function walks the threads of a CPU.
+ * Invariant: a physical CPU has at most one running thread.
+ * Specification: emulator.md 8, prv.md 2 and 4.1.
+ */
 #include <inttypes.h>
 
-#include "emu/refuse.h"
 #include "emu/track.h"
 
 static struct prv_type type_pid, type_tid, type_count, type_state, type_cpu;

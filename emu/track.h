@@ -17,7 +17,7 @@
 
 #include "emu/breakdown.h"
 #include "emu/emulation.h"
-#include "emu/refuse.h"
+#include "trace/base/array.h"
 
 static inline void bit_put(uint64_t *bits, uint32_t i, bool on)
 {
@@ -153,10 +153,14 @@ static inline enum channel_result channel_push(struct emulator *emu, struct thre
 	if (slot->has && slot->value == value && !emu->channels[c].repeats)
 		return CHANNEL_REPEAT;
 	if (slot->depth == slot->room) {
-		enum channel_result grown = channel_stack_grow(slot);
+		int64_t *stack;
 
-		if (grown != CHANNEL_OK)
-			return grown;
+		if (slot->depth >= CHANNEL_STACK_MAX)
+			return CHANNEL_FULL;
+		stack = stack_more(slot->stack, slot->depth, &slot->room, sizeof(*stack));
+		if (!stack)
+			return CHANNEL_NOMEM;
+		slot->stack = stack;
 	}
 	if (!slot->has)
 		bit_put(th->has, c, true);
@@ -238,5 +242,22 @@ static inline int emu_put(struct emulator *emu, struct thread *th, uint32_t c, u
 
 	return result == CHANNEL_OK ? 0 : emu_refuse_channel(emu, result, th, c, value);
 }
+
+/* ---- states of threads and running threads of CPUs, from occupancy.c ---- */
+
+/* Prepares the base types (prv.md 2). */
+void occupancy_init(void);
+
+/* These return 0, or -errno after emu_refuse() without any change. */
+
+/* The thread, so far without a CPU, runs on `cpu`. */
+int occupancy_execute(struct emulator *emu, struct thread *th, struct cpu *cpu);
+/* The thread gets another state and stays on its CPU. */
+int occupancy_change(struct emulator *emu, struct thread *th, enum thread_state state);
+/* The thread moves to another CPU. */
+int occupancy_move(struct emulator *emu, struct thread *th, struct cpu *cpu);
+
+/* The thread is dead and leaves its CPU. */
+void occupancy_end(struct emulator *emu, struct thread *th);
 
 #endif

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* views: writes names of rows and labels beside each .prv (see views.h). */
-#include "emu/views.h"
-
+/*
+ * views: writes the files beside a .prv: names of rows (.row) and labels (.pcf).
+ *
+ * In: the finished emulation; out: thread.row, thread.pcf, cpu.row, cpu.pcf, and those of the
+ * breakdowns. They are created empty together with the .prv, and filled at the end.
+ * Specification: prv.md 1.3, 1.4, 2, 6.4; emulator.md 4.3.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +16,7 @@
 #include <unistd.h>
 
 #include "emu/breakdown.h"
+#include "emu/emulation.h"
 #include "trace/ovni/thread_state.h"
 #include "trace/base/log.h"
 

@@ -25,6 +25,7 @@
 #include "trace/base/hash.h"
 #include "trace/base/log.h"
 #include "trace/base/off_cpu.h"
+#include "trace/base/text.h"
 
 enum { REASON, NEXT, WAKER, LOST };
 
@@ -72,10 +73,10 @@ struct known_thread { /* a thread in payloads */
 	const struct loom *loom;
 	struct thread *thread; /* NULL if it has no stream */
 	int32_t tid;
+	char *label; /* for the .pcf */
 };
 
 struct thread_name { /* an entry of bpf.names */
-	const struct loom *loom;
 	uint32_t stream;
 	int32_t tid;
 	char *text;
@@ -96,9 +97,8 @@ struct bpf {
 	struct hash known_at; /* by loom and tid: a tid is unique in its loom only */
 	struct thread_name *names;
 	size_t nnames;
+	struct hash name_at;	    /* of names, by loom and tid */
 	struct off_period *periods; /* by gindex, NULL without --arrows */
-	char **labels;		    /* of threads, for the .pcf */
-	size_t nlabels;
 };
 
 /* ---- metadata ---- */
@@ -155,6 +155,11 @@ static void set_or_clear(struct emulator *emu, struct thread *th, uint32_t chann
 		(void)channel_clear(emu, th, channel);
 }
 
+static struct hash_key key_of(const struct emulator *emu, const struct loom *loom, int32_t tid)
+{
+	return (struct hash_key){.a = (uint64_t)(loom - emu->sys.looms), .b = (uint64_t)tid};
+}
+
 /*
  * Stores the number of a thread in *number, or THREAD_ID_NONE for an invalid tid. Returns 0, or
  * -errno after emu_refuse().
@@ -168,15 +173,18 @@ static int number_thread(struct emulator *emu, struct bpf *bpf, const struct loo
 	*number = THREAD_ID_NONE;
 	if (tid <= 0 || tid > TID_MAX)
 		return 0;
-	at = hash_at(&bpf->known_at,
-		     (struct hash_key){.a = (uint64_t)(loom - emu->sys.looms), .b = (uint64_t)tid});
+	at = hash_at(&bpf->known_at, key_of(emu, loom, tid));
 	if (!at)
 		goto nomem;
 	if (*at == HASH_NONE) {
 		known = ARRAY_ADD(bpf->known, bpf->nknown);
 		if (!known)
 			goto nomem;
-		*known = (struct known_thread){loom, loom_find_thread(loom, tid), tid};
+		*known = (struct known_thread){
+			.loom = loom,
+			.thread = system_find_thread(&emu->sys, loom, NULL, tid),
+			.tid = tid,
+		};
 		*at = (uint32_t)bpf->nknown - 1;
 	}
 	*number = *at;
@@ -310,15 +318,6 @@ static int watch(struct emulator *emu, struct model_state *state, struct thread 
 
 /* ---- hooks ---- */
 
-static int by_loom(const void *a, const void *b)
-{
-	const struct thread_name *x = a, *y = b;
-
-	if (x->loom != y->loom)
-		return x->loom < y->loom ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
-
 static int start(struct emulator *emu, struct model_state *state)
 {
 	struct bpf *bpf = state->data;
@@ -334,56 +333,50 @@ static int start(struct emulator *emu, struct model_state *state)
 		if (!bpf->periods)
 			goto nomem;
 	}
-	for (size_t i = 0; i < bpf->nnames; i++)
-		bpf->names[i].loom = emu->sys.thread_of_stream[bpf->names[i].stream]->process->loom;
-	if (bpf->nnames)
-		qsort(bpf->names, bpf->nnames, sizeof(*bpf->names), by_loom);
+	for (size_t i = 0; i < bpf->nnames; i++) {
+		const struct thread *th = emu->sys.thread_of_stream[bpf->names[i].stream];
+		uint32_t *at =
+			hash_at(&bpf->name_at, key_of(emu, th->process->loom, bpf->names[i].tid));
+
+		if (!at)
+			goto nomem;
+		*at = (uint32_t)i;
+	}
 	return 0;
 nomem:
 	return log_no_memory("for the model bpf");
 }
 
-static const char *name_of(const struct bpf *bpf, const struct known_thread *known)
+static const char *name_of(const struct emulator *emu, const struct bpf *bpf,
+			   const struct known_thread *known)
 {
-	struct thread_name key = {.loom = known->loom, .tid = known->tid}, *name;
+	uint32_t i;
 
 	if (known->thread && known->thread->name)
 		return known->thread->name;
-	name = bpf->nnames ? bsearch(&key, bpf->names, bpf->nnames, sizeof(*bpf->names), by_loom)
-			   : NULL;
-	return name ? name->text : NULL;
-}
-
-static int describe_thread(struct emulator *emu, struct bpf *bpf, uint32_t number)
-{
-	const struct known_thread *known = &bpf->known[number];
-	const char *name = name_of(bpf, known);
-	char **label = &bpf->labels[number];
-	bool many = emu->sys.nlooms > 1;
-
-	if (asprintf(label, "%s (%" PRIi32 ")%s%s", name ?: "thread", known->tid,
-		     many ? " on " : "", many ? known->loom->name : "") < 0)
-		return -ENOMEM;
-	bpf->nlabels++;
-	if (channel_add_label(&emu->channels[bpf->first + NEXT], thread_value(number), *label) ||
-	    channel_add_label(&emu->channels[bpf->first + WAKER], thread_value(number), *label))
-		return -ENOMEM;
-	return 0;
+	i = hash_get(&bpf->name_at, key_of(emu, known->loom, known->tid));
+	return i == HASH_NONE ? NULL : bpf->names[i].text;
 }
 
 static int describe(struct emulator *emu, struct model_state *state)
 {
 	struct bpf *bpf = state->data;
+	bool many = emu->sys.nlooms > 1;
 
-	bpf->labels = calloc(bpf->nknown + 1ul, sizeof(char *));
-	if (!bpf->labels)
-		goto nomem;
-	for (uint32_t i = 0; i < bpf->nknown; i++)
-		if (describe_thread(emu, bpf, i))
-			goto nomem;
+	for (uint32_t i = 0; i < bpf->nknown; i++) {
+		struct known_thread *known = &bpf->known[i];
+		const char *name = name_of(emu, bpf, known);
+
+		known->label = xasprintf("%s (%" PRIi32 ")%s%s", name ?: "thread", known->tid,
+					 many ? " on " : "", many ? known->loom->name : "");
+		if (!known->label ||
+		    channel_add_label(&emu->channels[bpf->first + NEXT], thread_value(i),
+				      known->label) ||
+		    channel_add_label(&emu->channels[bpf->first + WAKER], thread_value(i),
+				      known->label))
+			return log_no_memory("for the names of threads");
+	}
 	return 0;
-nomem:
-	return log_no_memory("for the names of threads");
 }
 
 static void close_bpf(struct model_state *state)
@@ -394,10 +387,10 @@ static void close_bpf(struct model_state *state)
 		return;
 	for (size_t i = 0; i < bpf->nnames; i++)
 		free(bpf->names[i].text);
-	for (size_t i = 0; i < bpf->nlabels; i++)
-		free(bpf->labels[i]);
+	for (size_t i = 0; i < bpf->nknown; i++)
+		free(bpf->known[i].label);
 	free(bpf->names);
-	free(bpf->labels);
+	hash_free(&bpf->name_at);
 	free(bpf->known);
 	hash_free(&bpf->known_at);
 	free(bpf->periods);

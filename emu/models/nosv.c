@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/cfg.h"
 #include "emu/model.h"
 #include "emu/task/task.h"
 #include "emu/track.h"
@@ -299,10 +298,8 @@ static int prepare(struct emulator *emu, struct model_state *state)
 
 	if (!nosv)
 		nosv = state->data = calloc(1, sizeof(*nosv));
-	if (!nosv) {
-		log_no_memory("for the model nosv");
-		return -ENOMEM;
-	}
+	if (!nosv)
+		return log_no_memory("for the model nosv");
 	if (emu->opt->breakdown && state->no_breakdown)
 		log_warn("no nosv-breakdown: nosv.can_breakdown is false in some stream");
 	return prepare_counters(nosv, emu);

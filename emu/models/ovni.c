@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "emu/model.h"
-#include "emu/occupancy.h"
 #include "emu/track.h"
 #include "trace/base/array.h"
 #include "trace/base/hash.h"
@@ -161,7 +160,7 @@ static int move_other(struct emulator *emu, struct thread *th, const struct even
 	cpu = loom_cpu(loom, get_i32(ev->payload));
 	if (!cpu)
 		return refuse_cpu(emu, loom, get_i32(ev->payload));
-	other = process_find_thread(th->process, tid);
+	other = system_find_thread(&emu->sys, loom, th->process, tid);
 	if (!other)
 		return emu_refuse(emu, "loom %s has no thread %" PRIi32, loom->name, tid);
 	if (other->state == THREAD_STATE_UNKNOWN || other->state == THREAD_STATE_DEAD)

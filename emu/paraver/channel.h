@@ -89,9 +89,10 @@ struct slot {	       /* of one thread and channel */
 	int64_t value; /* present value: the top of a stack */
 	int64_t last;  /* last value in the row of the thread */
 	int64_t *stack;
-	uint16_t depth, room; /* of the stack */
-	uint8_t has;	      /* 0 if empty */
-	uint8_t last_kind;    /* LAST_* */
+	uint32_t room;	   /* of the stack */
+	uint16_t depth;	   /* of the stack */
+	uint8_t has;	   /* 0 if empty */
+	uint8_t last_kind; /* LAST_* */
 };
 
 struct cpu_slot { /* of one CPU and channel */
@@ -108,14 +109,5 @@ enum channel_result {
 	CHANNEL_MISMATCH, /* pop of another value than the top */
 	CHANNEL_NOMEM,
 };
-
-/* Grows the stack. Returns CHANNEL_OK, _FULL or _NOMEM. */
-enum channel_result channel_stack_grow(struct slot *slot);
-
-/* Adds the label of a value to the .pcf; the caller owns the string. Returns 0 or -ENOMEM. */
-int channel_add_label(struct channel *channel, int64_t value, const char *label)
-	__attribute__((warn_unused_result));
-/* The label of a value, or NULL. */
-const char *channel_label(const struct channel *channel, int64_t value);
 
 #endif

@@ -11,7 +11,7 @@
 #ifndef EMU_SYSTEM_OFFSETS_H
 #define EMU_SYSTEM_OFFSETS_H
 
-#include <stddef.h>
+#include <stdio.h>
 
 #include "emu/system/system.h"
 
@@ -24,8 +24,8 @@
 int offsets_load(struct system *sys, int dir_fd, const char *path, bool optional)
 	__attribute__((warn_unused_result));
 
-/* The same for `size` bytes of text, ended by a NUL; `path` is its name in messages. */
-int offsets_parse(struct system *sys, char *text, size_t size, const char *path)
+/* The same for an open file; `path` is its name in messages. */
+int offsets_parse(struct system *sys, FILE *file, const char *path)
 	__attribute__((warn_unused_result));
 
 #endif

@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 
 /*
@@ -29,31 +29,17 @@ struct stream_info {	       /* metadata of one stream: its thread, process and l
 	char *name;
 };
 
-struct loom_entry {
-	const char *name;
-	uint32_t found;
-};
-
 struct system_load {
 	struct stream_info *streams;
 	size_t nstreams;
 	struct loom *looms; /* in order of discovery */
-	uint32_t nlooms, room;
-	void *by_name;	    /* tree of struct loom_entry */
+	uint32_t nlooms;
 	const char **paths; /* of the streams; the caller owns them */
 	char *lib;	    /* library of the first stream, NULL before it */
 	bool mixed_libs;    /* the warning about another library was logged */
-	uint32_t last_loom;
 };
 
 /* ---- the metadata of one stream ---- */
-
-static int compare_entries(const void *a, const void *b)
-{
-	const struct loom_entry *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
 
 int system_init(struct system *sys, size_t nstreams)
 {
@@ -67,67 +53,48 @@ int system_init(struct system *sys, size_t nstreams)
 		load->streams = calloc(nstreams + 1, sizeof(*load->streams));
 		load->paths = calloc(nstreams + 1, sizeof(*load->paths));
 	}
-	if (!load || !load->streams || !load->paths || !sys->thread_of_stream) {
-		log_no_memory("for %zu streams", nstreams);
-		return -ENOMEM;
-	}
+	if (!load || !load->streams || !load->paths || !sys->thread_of_stream)
+		return log_no_memory("for %zu streams", nstreams);
 	return 0;
 }
 
-/* Stores the number of the loom of this name, added if it is new, in *found. */
+/*
+ * Stores the number of the loom of this name, added if it is new, in *found. The streams of a loom
+ * are neighbours, so it is mostly the last one.
+ */
 static int find_loom(struct system_load *load, const char *name, uint32_t *found)
 {
-	struct loom_entry key = {.name = name}, *entry;
-	void **node;
+	struct loom *loom;
+	char *copy;
 
-	if (load->nlooms && strcmp(load->looms[load->last_loom].name, name) == 0) {
-		*found = load->last_loom;
-		return 0;
+	for (uint32_t i = load->nlooms; i-- > 0;) {
+		if (strcmp(load->looms[i].name, name) == 0) {
+			*found = i;
+			return 0;
+		}
 	}
-	node = tfind(&key, &load->by_name, compare_entries);
-	if (node) {
-		*found = load->last_loom = (*(struct loom_entry **)node)->found;
-		return 0;
-	}
-	if (load->nlooms == load->room) {
-		uint32_t room = load->room ? 2 * load->room : 8;
-		struct loom *looms = realloc(load->looms, room * sizeof(*looms));
-
-		if (!looms)
-			return -ENOMEM;
-		load->looms = looms;
-		load->room = room;
-	}
-	entry = malloc(sizeof(*entry));
-	if (!entry)
-		return -ENOMEM;
-	memset(&load->looms[load->nlooms], 0, sizeof(load->looms[0]));
-	entry->name = load->looms[load->nlooms].name = strdup(name);
-	entry->found = load->looms[load->nlooms].found = load->nlooms;
-	if (!entry->name || !tsearch(entry, &load->by_name, compare_entries)) {
-		free(load->looms[load->nlooms].name);
-		free(entry);
+	copy = strdup(name);
+	loom = copy ? ARRAY_ADD(load->looms, load->nlooms) : NULL;
+	if (!loom) {
+		free(copy);
 		return -ENOMEM;
 	}
-	*found = load->last_loom = load->nlooms++;
+	*found = load->nlooms - 1;
+	*loom = (struct loom){.name = copy, .found = *found};
 	return 0;
 }
 
 static int add_pair(struct loom *loom, uint32_t n, int32_t phyid, int32_t index)
 {
+	struct cpu_pair *pair;
+
 	/* streams of a loom tend to repeat the same list */
 	if (n < loom->npairs && loom->pairs[n].phyid == phyid && loom->pairs[n].index == index)
 		return 0;
-	if ((loom->npairs & (loom->npairs - 1)) == 0) {
-		size_t room = loom->npairs ? 2ul * loom->npairs : 1;
-		struct cpu_pair *pairs = realloc(loom->pairs, room * sizeof(*pairs));
-
-		if (!pairs)
-			return -ENOMEM;
-		loom->pairs = pairs;
-	}
-	loom->pairs[loom->npairs] = (struct cpu_pair){phyid, index, loom->npairs};
-	loom->npairs++;
+	pair = ARRAY_ADD(loom->pairs, loom->npairs);
+	if (!pair)
+		return -ENOMEM;
+	*pair = (struct cpu_pair){phyid, index, loom->npairs - 1};
 	return 0;
 }
 
@@ -160,10 +127,8 @@ static int add_cpus(struct loom *loom, const struct json *meta, const char *path
 			return -ERANGE;
 		}
 		err = add_pair(loom, n, (int32_t)phyid, (int32_t)index);
-		if (err) {
-			log_no_memory("for the CPUs of %s", path);
-			return err;
-		}
+		if (err)
+			return log_no_memory("for the CPUs of %s", path);
 	}
 	return 0;
 }
@@ -247,10 +212,8 @@ static int check_lib(struct system_load *load, const struct json *meta, const ch
 		log_error("%s: ovni.lib.version or ovni.lib.commit is missing", path);
 		return -EINVAL;
 	}
-	if (asprintf(&lib, "%s (commit %s)", version, commit) < 0) {
-		log_no_memory("for the version of its library of %s", path);
-		return -ENOMEM;
-	}
+	if (asprintf(&lib, "%s (commit %s)", version, commit) < 0)
+		return log_no_memory("for the version of its library of %s", path);
 	if (!load->lib) {
 		load->lib = lib;
 		return 0;
@@ -309,10 +272,8 @@ int system_add(struct system *sys, size_t stream, const struct json *meta, const
 	if (err)
 		return err;
 	err = find_loom(load, name, &info->loom);
-	if (err) {
-		log_no_memory("for the loom of %s", path);
-		return err;
-	}
+	if (err)
+		return log_no_memory("for the loom of %s", path);
 	err = add_cpus(&load->looms[info->loom], meta, path);
 	if (err)
 		return err;
@@ -320,10 +281,8 @@ int system_add(struct system *sys, size_t stream, const struct json *meta, const
 	title = json_string(json_get(meta, "bpf.name"));
 	if (!title)
 		title = json_string(json_get(meta, "accel.label"));
-	if (title && !(info->name = strdup(title))) {
-		log_no_memory("for the name of %s", path);
-		return -ENOMEM;
-	}
+	if (title && !(info->name = strdup(title)))
+		return log_no_memory("for the name of %s", path);
 	load->nstreams++;
 	return 0;
 }
@@ -376,10 +335,8 @@ static int place_cpus(struct system *sys, struct loom *loom, struct cpu *cpu)
 {
 	loom->cpus = cpu;
 	loom->by_index = calloc(loom->ncpus, sizeof(struct cpu *));
-	if (!loom->by_index) {
-		log_no_memory("for the CPUs");
-		return -ENOMEM;
-	}
+	if (!loom->by_index)
+		return log_no_memory("for the CPUs");
 	for (uint32_t i = 0; i <= loom->ncpus; i++, cpu++) {
 		bool virtual = i == loom->ncpus;
 
@@ -536,22 +493,24 @@ static void sort_looms(struct system *sys)
 	     ranked == sys->nlooms ? looms_by_rank : looms_by_name);
 }
 
-static int by_tid(const void *a, const void *b)
+/* Key of a thread in its process, or without a process in its loom. */
+static struct hash_key key_of(const struct system *sys, const struct loom *loom,
+			      const struct process *process, int32_t tid)
 {
-	const struct thread *x = *(struct thread *const *)a, *y = *(struct thread *const *)b;
-
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
+	return (struct hash_key){.a = (uint64_t)(loom - sys->looms),
+				 .b = process ? process->index + 1 : 0,
+				 .c = (uint32_t)tid};
 }
 
-static void place_threads(struct system *sys, struct process *process, struct stream_info *f,
-			  const struct stream_info *last)
+static int place_threads(struct system *sys, struct process *process, struct stream_info *f,
+			 const struct stream_info *last)
 {
 	process->threads = &sys->threads[sys->nthreads];
 	process->nthreads = (uint32_t)(last - f);
 	for (; f < last; f++) {
 		struct thread *th = &sys->threads[sys->nthreads];
+		struct hash_key key = key_of(sys, process->loom, process, f->tid);
+		uint32_t *in_process, *in_loom;
 
 		th->process = process;
 		th->tid = f->tid;
@@ -562,15 +521,24 @@ static void place_threads(struct system *sys, struct process *process, struct st
 		th->last_cpu = th->last_state = th->last_tid = -1;
 		prv_row_init(&th->row, th->index + 1);
 		sys->thread_of_stream[f->stream] = th;
+		in_process = hash_at(&sys->by_tid, key);
+		if (!in_process)
+			return log_no_memory("for the threads");
+		*in_process = th->index;
+		in_loom = hash_at(&sys->by_tid, key_of(sys, process->loom, NULL, f->tid));
+		if (!in_loom)
+			return log_no_memory("for the threads");
+		if (*in_loom == HASH_NONE)
+			*in_loom = th->index;
 	}
+	return 0;
 }
 
 /* Places the processes and threads of a loom, from the sorted list [p, end). */
 static int place_processes(struct system *sys, struct loom *loom, struct process_sort *p,
 			   struct process_sort *end)
 {
-	struct thread **list;
-	uint32_t first = sys->nthreads;
+	int err;
 
 	if (loom->has_ranks)
 		sort(p, (size_t)(end - p), sizeof(*p), by_rank);
@@ -582,17 +550,10 @@ static int place_processes(struct system *sys, struct loom *loom, struct process
 		*process = p->process;
 		process->loom = loom;
 		process->index = sys->nprocesses++;
-		place_threads(sys, process, (struct stream_info *)p->first, p->last);
+		err = place_threads(sys, process, (struct stream_info *)p->first, p->last);
+		if (err)
+			return err;
 	}
-	loom->nthreads = sys->nthreads - first;
-	list = loom->by_tid = malloc(loom->nthreads * sizeof(*list));
-	if (!list) {
-		log_no_memory("for the threads");
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < loom->nthreads; i++)
-		list[i] = &sys->threads[first + i];
-	sort(list, loom->nthreads, sizeof(*list), by_tid);
 	return 0;
 }
 
@@ -605,10 +566,8 @@ static int group(struct system_load *load, struct process_sort **out, size_t *co
 	int err;
 
 	*out = list;
-	if (!list) {
-		log_no_memory("for the processes");
-		return -ENOMEM;
-	}
+	if (!list)
+		return log_no_memory("for the processes");
 	for (struct stream_info *last; f < end; f = last, n++) {
 		list[n].first = list[n].found = f;
 		for (last = f; last < end && last->loom == f->loom && last->pid == f->pid; last++)
@@ -628,7 +587,6 @@ static void free_loom(struct loom *loom)
 	free(loom->name);
 	free(loom->pairs);
 	free(loom->by_index);
-	free(loom->by_tid);
 }
 
 static void free_looms(struct loom *looms, uint32_t n)
@@ -729,7 +687,6 @@ static void free_load(struct system *sys)
 	sys->load = NULL;
 	if (!load)
 		return;
-	tdestroy(load->by_name, free);
 	free_looms(load->looms, load->nlooms);
 	for (size_t i = 0; i < load->nstreams; i++)
 		free(load->streams[i].name);
@@ -767,46 +724,18 @@ void system_fini(struct system *sys)
 	free(sys->processes);
 	free(sys->cpus);
 	free(sys->thread_of_stream);
+	hash_free(&sys->by_tid);
 	memset(sys, 0, sizeof(*sys));
 }
 
 /* ---- look-ups ---- */
 
-/* Index of the first thread of the loom with a tid that is not lower. */
-static uint32_t first_tid(const struct loom *loom, int32_t tid)
+struct thread *system_find_thread(const struct system *sys, const struct loom *loom,
+				  const struct process *process, int32_t tid)
 {
-	uint32_t low = 0, high = loom->nthreads;
+	uint32_t i = hash_get(&sys->by_tid, key_of(sys, loom, process, tid));
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (loom->by_tid[mid]->tid < tid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-struct thread *loom_find_thread(const struct loom *loom, int32_t tid)
-{
-	uint32_t i = first_tid(loom, tid);
-
-	return i < loom->nthreads && loom->by_tid[i]->tid == tid ? loom->by_tid[i] : NULL;
-}
-
-struct thread *process_find_thread(const struct process *process, int32_t tid)
-{
-	const struct loom *loom = process->loom;
-	uint32_t first = first_tid(loom, tid);
-
-	for (uint32_t i = first; i < loom->nthreads && loom->by_tid[i]->tid == tid; i++)
-		if (loom->by_tid[i]->process == process)
-			return loom->by_tid[i];
-	return loom_find_thread(loom, tid);
-}
-
-size_t loom_host_length(const struct loom *loom)
-{
-	return strcspn(loom->name, ".");
+	if (i != HASH_NONE)
+		return &sys->threads[i];
+	return process ? system_find_thread(sys, loom, NULL, tid) : NULL;
 }

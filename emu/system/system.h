@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "emu/paraver/channel.h"
+#include "trace/base/hash.h"
 #include "trace/base/json.h"
 #include "trace/ovni/thread_state.h"
 
@@ -25,13 +26,12 @@
 struct loom {
 	char *name;
 	int64_t offset;	  /* of its clocks, ns */
+	bool has_offset;  /* from the table of offsets */
 	struct cpu *cpus; /* physical ones by phyid, then the virtual one */
 	uint32_t ncpus;	  /* physical */
 	struct cpu **by_index;
 	struct process *processes;
 	uint32_t nprocesses;
-	struct thread **by_tid; /* its threads by tid, then gindex */
-	uint32_t nthreads;
 	bool has_ranks;
 	/* until system_finish() */
 	struct cpu_pair *pairs;
@@ -91,6 +91,7 @@ struct system {
 	struct thread *threads;
 	struct cpu *cpus;
 	uint32_t nlooms, nprocesses, nthreads, ncpus, nphysical;
+	struct hash by_tid;		  /* threads by loom and tid, and by process and tid */
 	struct thread **thread_of_stream; /* NULL: the stream has no thread */
 	size_t nstreams;
 	struct system_load *load; /* until system_finish() */
@@ -120,15 +121,10 @@ static inline struct cpu *loom_cpu(const struct loom *loom, int32_t index)
 }
 
 /*
- * The thread `tid` of the process, else the first one of the other processes of its loom, in their
- * order. NULL if there is none.
+ * The thread `tid` of the process (unless that is NULL), else the first one of the processes of the
+ * loom, in their order. NULL if there is none.
  */
-struct thread *process_find_thread(const struct process *process, int32_t tid);
-
-/* The first thread `tid` of the loom, or NULL; takes O(log n). */
-struct thread *loom_find_thread(const struct loom *loom, int32_t tid);
-
-/* Length of the host name: the name of the loom up to its first dot. */
-size_t loom_host_length(const struct loom *loom);
+struct thread *system_find_thread(const struct system *sys, const struct loom *loom,
+				  const struct process *process, int32_t tid);
 
 #endif

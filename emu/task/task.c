@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/refuse.h"
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 

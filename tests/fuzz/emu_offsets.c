@@ -20,16 +20,14 @@ static int parse(const uint8_t *data, size_t size, int64_t *offsets)
 {
 	struct loom looms[LOOMS] = {0};
 	struct system sys = {.looms = looms, .nlooms = LOOMS};
-	char *text = malloc(size + 1); /* exactly, so that a step too far is seen */
+	FILE *file = fmemopen((void *)(uintptr_t)data, size, "r");
 	int err;
 
-	MUST(text);
-	memcpy(text, data, size);
-	text[size] = '\0';
+	MUST(file);
 	for (int i = 0; i < LOOMS; i++)
 		looms[i].name = names[i];
-	err = offsets_parse(&sys, text, size, "table");
-	free(text);
+	err = offsets_parse(&sys, file, "table");
+	fclose(file);
 	for (int i = 0; i < LOOMS; i++)
 		offsets[i] = looms[i].offset;
 	return err;

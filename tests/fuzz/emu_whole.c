@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "emu/emulator.h"
+#include "emu/emulation.h"
 #include "emu/system/offsets.h"
 #include "trace/ovni/event.h"
 #include "trace/base/log.h"
