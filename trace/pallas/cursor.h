@@ -2,17 +2,18 @@
 /*
  * cursor: reads the bytes of one file in order, inside its bounds.
  *
- * In: bytes and the name of their file; out: integers and slices. The first read beyond the end
- * logs one message and makes the cursor bad; a bad cursor returns zeros, so a caller checks once
- * per record. Invariant: at <= end, and no byte at or past `end` is read.
+ * In: bytes and the name of their file; out: integers and slices. The first error stays in `err`: a
+ * read beyond the end, which logs one message, or a lack of memory. After it, every read returns
+ * zeros, so a caller checks once per record. Invariant: at <= end, and no byte at or past `end` is
+ * read.
  */
 #ifndef TRACE_PALLAS_CURSOR_H
 #define TRACE_PALLAS_CURSOR_H
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace/ovni/event.h"
@@ -21,7 +22,7 @@
 struct cursor {
 	uint8_t *start, *at, *end;
 	const char *path; /* for messages; owned by the caller */
-	bool bad;
+	int err;	  /* -EBADMSG or -ENOMEM */
 };
 
 static inline void cursor_init(struct cursor *c, uint8_t *bytes, size_t size, const char *path)
@@ -34,14 +35,15 @@ static inline size_t cursor_left(const struct cursor *c)
 	return (size_t)(c->end - c->at);
 }
 
-/* Logs a fault at the present byte, once per cursor. Returns -EBADMSG. */
+/* Logs a fault at the present byte unless there was an error before. Returns the first error. */
 #define cursor_fail(c, fmt, ...)                                                                   \
 	({                                                                                         \
-		if (!(c)->bad)                                                                     \
+		if (!(c)->err) {                                                                   \
 			log_error("%s: byte %zu: " fmt, (c)->path, (size_t)((c)->at - (c)->start), \
 				  ##__VA_ARGS__);                                                  \
-		(c)->bad = true;                                                                   \
-		-EBADMSG;                                                                          \
+			(c)->err = -EBADMSG;                                                       \
+		}                                                                                  \
+		(c)->err;                                                                          \
 	})
 
 /* The next `size` bytes, or NULL; `what` is for the message. */
@@ -49,7 +51,7 @@ static inline uint8_t *cursor_bytes(struct cursor *c, size_t size, const char *w
 {
 	uint8_t *at = c->at;
 
-	if (c->bad)
+	if (c->err)
 		return NULL;
 	if (size > cursor_left(c)) {
 		cursor_fail(c, "the file ends inside %s: %zu bytes wanted, %zu left", what, size,
@@ -84,10 +86,10 @@ static inline uint64_t cursor_u64(struct cursor *c, const char *what)
 /* Checks a count of records of at least `least` bytes each against the rest of the file. */
 static inline size_t cursor_check(struct cursor *c, uint64_t n, size_t least, const char *what)
 {
-	if (!c->bad && n > cursor_left(c) / least)
+	if (n > cursor_left(c) / least)
 		cursor_fail(c, "%llu %s do not fit into the %zu bytes that are left",
 			    (unsigned long long)n, what, cursor_left(c));
-	return c->bad ? 0 : (size_t)n;
+	return c->err ? 0 : (size_t)n;
 }
 
 static inline size_t cursor_count(struct cursor *c, size_t least, const char *what)
@@ -95,6 +97,16 @@ static inline size_t cursor_count(struct cursor *c, size_t least, const char *wh
 	uint64_t n = cursor_u64(c, what);
 
 	return cursor_check(c, n, least, what);
+}
+
+/* Zeroed memory for n rows, which the caller frees; NULL after an error. */
+static inline void *cursor_rows(struct cursor *c, size_t n, size_t size)
+{
+	void *rows = c->err ? NULL : calloc(n ? n : 1, size);
+
+	if (!rows && !c->err)
+		c->err = -ENOMEM;
+	return rows;
 }
 
 #endif

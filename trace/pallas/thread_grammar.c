@@ -39,105 +39,88 @@ static int vector_check(const struct pallas_vector *v, struct cursor *c)
 	return 0;
 }
 
-static int vector_read(struct pallas_vector *v, enum pallas_vector_kind kind, struct cursor *c)
+static void vector_read(struct pallas_vector *v, enum pallas_vector_kind kind, struct cursor *c)
 {
 	size_t size = kind == VECTOR_DURATIONS ? 40 : 32;
 
 	v->kind = kind;
 	v->n = cursor_u64(c, "a vector");
 	v->nsubs = cursor_u64(c, "a vector");
-	if (c->bad)
-		return -EBADMSG;
 	if (v->n == 0) {
 		v->nsubs = 0;
-		return 0;
+		return;
 	}
 	if (kind == VECTOR_DURATIONS) {
 		v->min = cursor_u64(c, "a vector");
 		v->max = cursor_u64(c, "a vector");
 		v->mean = cursor_u64(c, "a vector");
-		if (!c->bad && (v->min > v->mean || v->mean > v->max))
-			return cursor_fail(c, "the mean of a vector is not between its bounds");
+		if (v->min > v->mean || v->mean > v->max)
+			cursor_fail(c, "the mean of a vector is not between its bounds");
 	}
-	if (cursor_check(c, v->nsubs, size, "sub-arrays") != v->nsubs || c->bad)
-		return -EBADMSG;
 	if (v->nsubs == 0)
-		return cursor_fail(c, "a vector of %llu elements has no sub-array",
-				   (unsigned long long)v->n);
+		cursor_fail(c, "a vector of %llu elements has no sub-array",
+			    (unsigned long long)v->n);
+	v->nsubs = cursor_check(c, v->nsubs, size, "sub-arrays");
 	v->subs = cursor_bytes(c, size * (size_t)v->nsubs, "a vector");
+	if (c->err)
+		return;
 	if (kind == VECTOR_TIMES) {
 		v->min = pallas_vector_sub(v, 0).min;
 		v->max = pallas_vector_sub(v, v->nsubs - 1).max;
 	}
-	return vector_check(v, c);
+	(void)vector_check(v, c);
 }
 
-static int event_read(struct pallas_event *e, struct cursor *c)
+static void event_read(struct pallas_event *e, struct cursor *c)
 {
 	uint8_t size;
 
 	e->id = PALLAS_NONE;
 	e->record = cursor_u32(c, "an event");
 	size = cursor_u8(c, "an event");
-	if (!c->bad && size < 5)
-		return cursor_fail(c, "an event has the size %u, below the 5 of its header", size);
-	if (c->bad)
-		return -EBADMSG;
+	if (size < 5)
+		cursor_fail(c, "an event has the size %u, below the 5 of its header", size);
 	e->payload_size = (uint8_t)(size - 5);
 	e->payload = cursor_bytes(c, e->payload_size, "an event");
-	e->attributes_size = cursor_u64(c, "an event");
-	if (cursor_check(c, e->attributes_size, 1, "attribute bytes") != e->attributes_size)
-		return -EBADMSG;
+	e->attributes_size = cursor_count(c, 1, "attribute bytes");
 	e->attributes = cursor_bytes(c, e->attributes_size, "attributes");
-	return c->bad ? -EBADMSG : vector_read(&e->times, VECTOR_TIMES, c);
+	vector_read(&e->times, VECTOR_TIMES, c);
 }
 
-static int sequence_read(struct pallas_sequence *s, struct cursor *c)
+static void sequence_read(struct pallas_sequence *s, struct cursor *c)
 {
 	uint32_t type = cursor_u32(c, "a sequence");
-	int err;
 
 	s->id = PALLAS_NONE;
-	s->ntokens = cursor_u64(c, "a sequence");
-	if (!c->bad && type > SEQUENCE_LOOP)
-		return cursor_fail(c, "a sequence has the type %u, which is neither 0 nor 1", type);
+	if (type > SEQUENCE_LOOP)
+		cursor_fail(c, "a sequence has the type %u, which is neither 0 nor 1", type);
 	s->type = (enum pallas_sequence_type)type;
-	if (cursor_check(c, s->ntokens, 4, "tokens") != s->ntokens || c->bad)
-		return -EBADMSG;
+	s->ntokens = cursor_count(c, 4, "tokens");
 	if (s->ntokens == 0)
-		return 0;
+		return;
 	s->tokens = cursor_bytes(c, 4 * (size_t)s->ntokens, "tokens");
-	err = vector_read(&s->durations, VECTOR_DURATIONS, c);
-	if (err)
-		return err;
-	err = vector_read(&s->exclusive, VECTOR_DURATIONS, c);
-	if (err)
-		return err;
-	return vector_read(&s->starts, VECTOR_TIMES, c);
+	vector_read(&s->durations, VECTOR_DURATIONS, c);
+	vector_read(&s->exclusive, VECTOR_DURATIONS, c);
+	vector_read(&s->starts, VECTOR_TIMES, c);
 }
 
-static int loop_read(struct pallas_loop *l, struct cursor *c)
+static void loop_read(struct pallas_loop *l, struct cursor *c)
 {
 	l->id = PALLAS_NONE;
 	l->sequence = cursor_u32(c, "a loop"); /* a token until tokens_resolve() */
 	l->iterations = cursor_u32(c, "a loop");
 	l->occurrences = cursor_u64(c, "a loop");
-	return c->bad ? -EBADMSG : 0;
 }
 
 /* Reads an id map of a table of `n` entries; `id` of entry i is at ids + i * stride. */
 static int map_read(struct pallas_map *map, size_t n, void *ids, size_t stride, struct cursor *c,
 		    const char *what)
 {
-	size_t count = cursor_count(c, 4, "map entries");
-
-	if (c->bad)
-		return -EBADMSG;
-	map->places = malloc(count ? count * sizeof(*map->places) : 1);
+	map->n = cursor_count(c, 4, "map entries");
+	map->places = cursor_rows(c, map->n, sizeof(*map->places));
 	if (!map->places)
-		return -ENOMEM;
-	map->n = count;
-	for (size_t i = 0; i < count; i++) {
+		return c->err;
+	for (size_t i = 0; i < map->n; i++) {
 		uint32_t place = cursor_u32(c, "a map");
 		uint32_t *id;
 
@@ -152,7 +135,7 @@ static int map_read(struct pallas_map *map, size_t n, void *ids, size_t stride, 
 			return cursor_fail(c, "%s %zu and %u are the same entry", what, i, *id);
 		*id = (uint32_t)i;
 	}
-	return 0;
+	return c->err;
 }
 
 static uint32_t map_place(const struct pallas_map *map, uint32_t id)
@@ -199,12 +182,18 @@ static int tokens_resolve(struct thread_grammar *g, struct cursor *c)
 	return 0;
 }
 
-#define TABLE(g, field, c, least, what)                                                            \
+/* Reads a table of g->n<field> rows of at least `least` bytes, and its id map. */
+#define TABLE(g, c, field, row, map, least, what)                                                  \
 	({                                                                                         \
-		(g)->n##field = cursor_check(c, (g)->n##field, least, what);                       \
-		(g)->field = calloc((g)->n##field ? (g)->n##field : 1, sizeof(*(g)->field));       \
+		(g)->n##field = cursor_check(c, (g)->n##field, least, #field);                     \
+		(g)->field = cursor_rows(c, (g)->n##field, sizeof(*(g)->field));                   \
 		(g)->memory += (g)->n##field * sizeof(*(g)->field);                                \
-		(c)->bad ? -EBADMSG : (g)->field ? 0 : -ENOMEM;                                    \
+		for (size_t i = 0; i < (g)->n##field; i++) {                                       \
+			if ((c)->err)                                                              \
+				break;                                                             \
+			row(&(g)->field[i], c);                                                    \
+		}                                                                                  \
+		map_read(&(g)->map, (g)->n##field, (g)->field, sizeof(*(g)->field), c, what);      \
 	})
 
 static int grammar_read(struct thread_grammar *g, struct cursor *c)
@@ -218,41 +207,13 @@ static int grammar_read(struct thread_grammar *g, struct cursor *c)
 	g->nloops = cursor_u64(c, "the header");
 	g->root_id = cursor_u32(c, "the header");
 	g->first_time = cursor_u64(c, "the header");
-	if (c->bad)
-		return -EBADMSG;
-
-	err = TABLE(g, events, c, 29, "events");
+	err = TABLE(g, c, events, event_read, event_map, 29, "event");
 	if (err)
 		return err;
-	for (size_t i = 0; i < g->nevents; i++) {
-		err = event_read(&g->events[i], c);
-		if (err)
-			return err;
-	}
-	err = map_read(&g->event_map, g->nevents, g->events, sizeof(*g->events), c, "event");
+	err = TABLE(g, c, sequences, sequence_read, sequence_map, 12, "sequence");
 	if (err)
 		return err;
-	err = TABLE(g, sequences, c, 12, "sequences");
-	if (err)
-		return err;
-	for (size_t i = 0; i < g->nsequences; i++) {
-		err = sequence_read(&g->sequences[i], c);
-		if (err)
-			return err;
-	}
-	err = map_read(&g->sequence_map, g->nsequences, g->sequences, sizeof(*g->sequences), c,
-		       "sequence");
-	if (err)
-		return err;
-	err = TABLE(g, loops, c, 16, "loops");
-	if (err)
-		return err;
-	for (size_t i = 0; i < g->nloops; i++) {
-		err = loop_read(&g->loops[i], c);
-		if (err)
-			return err;
-	}
-	err = map_read(&g->loop_map, g->nloops, g->loops, sizeof(*g->loops), c, "loop");
+	err = TABLE(g, c, loops, loop_read, loop_map, 16, "loop");
 	if (err)
 		return err;
 	err = tokens_resolve(g, c);

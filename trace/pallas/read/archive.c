@@ -33,67 +33,55 @@ static int by_ref(const void *a, const void *b)
 }
 
 /* Reads a table whose rows are `size` bytes in the file as in memory, without pointers. */
-static int rows_read(struct cursor *c, void *table, size_t *count, size_t size, const char *what)
+static void *rows_read(struct cursor *c, size_t *count, size_t size, const char *what)
 {
 	size_t n = cursor_count(c, size, what);
 	const uint8_t *bytes = cursor_bytes(c, n * size, what);
-	void *rows;
+	void *rows = cursor_rows(c, n, size);
 
-	if (!bytes)
-		return -EBADMSG;
-	rows = malloc(n ? n * size : 1);
 	if (!rows)
-		return -ENOMEM;
+		return NULL;
 	memcpy(rows, bytes, n * size);
 	qsort(rows, n, size, by_ref);
-	*(void **)table = rows;
 	*count = n;
-	return 0;
+	return rows;
 }
 
-#define ROWS(c, part, field, what)                                                                 \
-	rows_read(c, &(part)->field, &(part)->n##field, sizeof(*(part)->field), what)
-
-static int strings_read(struct pallas_definitions *defs, struct cursor *c)
+static void strings_read(struct pallas_definitions *defs, struct cursor *c)
 {
 	size_t n = cursor_count(c, 9, "strings");
 
-	if (c->bad)
-		return -EBADMSG;
-	defs->strings = calloc(n ? n : 1, sizeof(*defs->strings));
+	defs->strings = cursor_rows(c, n, sizeof(*defs->strings));
 	if (!defs->strings)
-		return -ENOMEM;
-	for (; defs->nstrings < n; defs->nstrings++) {
-		struct pallas_string *s = &defs->strings[defs->nstrings];
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct pallas_string *s = &defs->strings[i];
 		uint32_t len;
 
 		s->ref = cursor_u32(c, "a string");
 		len = cursor_u32(c, "a string");
-		if (!c->bad && (len < 1 || len > INT32_MAX))
-			return cursor_fail(c,
-					   "string %u has the length %d, which must be 1 or more",
-					   s->ref, (int)len);
+		if (len < 1 || len > INT32_MAX)
+			cursor_fail(c, "string %u has the length %d, which must be 1 or more",
+				    s->ref, (int)len);
 		s->text = (const char *)cursor_bytes(c, len, "a string");
-		if (!s->text)
-			return -EBADMSG;
-		if (s->text[len - 1] != '\0')
-			return cursor_fail(c, "string %u does not end with a NUL", s->ref);
+		if (s->text && s->text[len - 1] != '\0')
+			cursor_fail(c, "string %u does not end with a NUL", s->ref);
+		if (c->err)
+			return;
 	}
 	qsort(defs->strings, n, sizeof(*defs->strings), by_ref);
-	return 0;
+	defs->nstrings = n;
 }
 
-static int groups_read(struct pallas_definitions *defs, struct cursor *c)
+static void groups_read(struct pallas_definitions *defs, struct cursor *c)
 {
 	size_t n = cursor_count(c, 20, "groups");
 
-	if (c->bad)
-		return -EBADMSG;
-	defs->groups = calloc(n ? n : 1, sizeof(*defs->groups));
+	defs->groups = cursor_rows(c, n, sizeof(*defs->groups));
 	if (!defs->groups)
-		return -ENOMEM;
-	for (; defs->ngroups < n; defs->ngroups++) {
-		struct pallas_group *g = &defs->groups[defs->ngroups];
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct pallas_group *g = &defs->groups[i];
 
 		g->ref = cursor_u32(c, "a group");
 		g->name = cursor_u32(c, "a group");
@@ -101,21 +89,22 @@ static int groups_read(struct pallas_definitions *defs, struct cursor *c)
 		g->paradigm = cursor_u32(c, "a group");
 		g->nmembers = cursor_u32(c, "a group");
 		g->members = cursor_bytes(c, 4 * (size_t)g->nmembers, "the members of a group");
-		if (!g->members)
-			return -EBADMSG;
+		if (c->err)
+			return;
 	}
 	qsort(defs->groups, n, sizeof(*defs->groups), by_ref);
-	return 0;
+	defs->ngroups = n;
 }
 
-static int check_ids(struct cursor *c, const struct pallas_location *rows, size_t n,
-		     const char *what)
+static struct pallas_location *locations_read(struct cursor *c, size_t *n, const char *what)
 {
-	for (size_t i = 1; i < n; i++) {
+	struct pallas_location *rows = rows_read(c, n, sizeof(*rows), what);
+
+	for (size_t i = 1; i < *n; i++) {
 		if (rows[i].id == rows[i - 1].id)
-			return cursor_fail(c, "two %s have the id %u", what, rows[i].id);
+			cursor_fail(c, "two %s have the id %u", what, rows[i].id);
 	}
-	return 0;
+	return rows;
 }
 
 static const char *text_read(struct cursor *c)
@@ -125,62 +114,41 @@ static const char *text_read(struct cursor *c)
 
 	if (text && (n == 0 || text[n - 1] != '\0'))
 		cursor_fail(c, "a text of the metadata does not end with a NUL");
-	return c->bad ? NULL : text;
+	return text;
 }
 
-static int metadata_read(struct pallas_part *part, struct cursor *c)
+static void metadata_read(struct pallas_part *part, struct cursor *c)
 {
 	size_t n = cursor_count(c, 18, "metadata entries");
 
-	if (c->bad)
-		return -EBADMSG;
-	part->metadata = calloc(n ? n : 1, sizeof(*part->metadata));
+	part->metadata = cursor_rows(c, n, sizeof(*part->metadata));
 	if (!part->metadata)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++, part->nmetadata++) {
+		return;
+	for (size_t i = 0; i < n; i++) {
 		part->metadata[i].key = text_read(c);
 		part->metadata[i].value = text_read(c);
-		if (c->bad)
-			return -EBADMSG;
+		if (c->err)
+			return;
 	}
-	return 0;
+	part->nmetadata = n;
 }
 
 /* Reads the common end of both kinds of file: definitions, groups, locations, metadata. */
 static int part_read(struct pallas_part *part, struct cursor *c)
 {
 	struct pallas_definitions *defs = &part->defs;
-	int err = strings_read(defs, c);
 
-	if (err)
-		return err;
-	err = ROWS(c, defs, regions, "regions");
-	if (err)
-		return err;
-	err = ROWS(c, defs, attributes, "attributes");
-	if (err)
-		return err;
-	err = groups_read(defs, c);
-	if (err)
-		return err;
-	err = ROWS(c, defs, comms, "communicators");
-	if (err)
-		return err;
-	err = ROWS(c, part, groups, "location groups");
-	if (err)
-		return err;
-	err = check_ids(c, part->groups, part->ngroups, "location groups");
-	if (err)
-		return err;
-	err = ROWS(c, part, locations, "locations");
-	if (err)
-		return err;
-	err = check_ids(c, part->locations, part->nlocations, "locations");
-	if (err)
-		return err;
-	err = metadata_read(part, c);
-	if (err)
-		return err;
+	strings_read(defs, c);
+	defs->regions = rows_read(c, &defs->nregions, sizeof(*defs->regions), "regions");
+	defs->attributes =
+		rows_read(c, &defs->nattributes, sizeof(*defs->attributes), "attributes");
+	groups_read(defs, c);
+	defs->comms = rows_read(c, &defs->ncomms, sizeof(*defs->comms), "communicators");
+	part->groups = locations_read(c, &part->ngroups, "location groups");
+	part->locations = locations_read(c, &part->nlocations, "locations");
+	metadata_read(part, c);
+	if (c->err)
+		return c->err;
 	if (cursor_left(c))
 		log_warn("%s: %zu bytes after the last section are not understood", c->path,
 			 cursor_left(c));
@@ -257,7 +225,7 @@ static int main_read(struct pallas_trace *trace)
 	if (err)
 		goto out;
 	trace->version = cursor_u8(&c, "the version");
-	if (!c.bad && trace->version != PALLAS_ABI) {
+	if (!c.err && trace->version != PALLAS_ABI) {
 		log_error("%s: ABI version %u: this program reads version %u alone", shown,
 			  trace->version, PALLAS_ABI);
 		err = -EPROTONOSUPPORT;
@@ -269,7 +237,7 @@ static int main_read(struct pallas_trace *trace)
 	trace->loop_finding = cursor_u32(&c, "the configuration");
 	trace->max_loop = cursor_u64(&c, "the configuration");
 	(void)cursor_u32(&c, "the configuration"); /* the storage of timestamps */
-	err = c.bad ? -EBADMSG : configuration_check(trace, shown);
+	err = c.err ? c.err : configuration_check(trace, shown);
 	if (err)
 		goto out;
 	err = part_read(&trace->part, &c);
@@ -291,9 +259,9 @@ static int archive_read(struct pallas_trace *trace, struct pallas_archive *a)
 		goto out;
 	id = cursor_u32(&c, "the archive");
 	a->nthreads = cursor_u32(&c, "the archive");
-	if (!c.bad && id != a->id)
+	if (id != a->id)
 		cursor_fail(&c, "the archive says that its id is %u", id);
-	err = c.bad ? -EBADMSG : part_read(&a->part, &c);
+	err = part_read(&a->part, &c);
 out:
 	free(shown);
 	return err;

@@ -7,7 +7,7 @@
 
 #include "trace/base/log.h"
 #include "trace/pallas/read/archive_rules.h"
-#include "trace/pallas/read/loader.h"
+#include "trace/pallas/read/expand.h"
 #include "trace/pallas/pallas_record.h"
 
 #define SHOWN_MAX 100 /* lines; further violations are only counted */
@@ -227,20 +227,18 @@ struct tally {
 	unsigned __int128 all_sum;
 };
 
-struct levels {
-	const struct pallas_sequence *sequence;
-	uint64_t at, first, last, block;
-	uint32_t left; /* further iterations of its loop */
+/* A sequence with an open occurrence. */
+struct level {
+	uint64_t first, last, block; /* ns; block: in blocks */
 	bool started;
 };
 
 struct replay {
 	struct check *c;
 	const struct thread_grammar *g;
-	struct pallas_walk *times;
+	struct pallas_expand events;
 	struct tally *tallies; /* durations, exclusive, starts of each sequence */
-	struct levels *stack;
-	uint32_t depth;
+	struct level *levels;  /* by depth */
 	uint64_t now;
 	bool any;
 };
@@ -258,7 +256,7 @@ static int expect(struct replay *r, struct tally *t, const char *what, uint32_t 
 	const struct pallas_vector *v = t->walk.vector;
 	struct pallas_sub sub;
 	uint64_t got;
-	int err = v ? pallas_walk_next(&t->walk, &got) : -EINVAL;
+	int err = pallas_walk_next(&t->walk, &got);
 
 	if (err)
 		return err;
@@ -292,62 +290,44 @@ static int expect(struct replay *r, struct tally *t, const char *what, uint32_t 
 	return 0;
 }
 
-static void level_push(struct replay *r, uint32_t sequence, uint32_t iterations)
-{
-	r->stack[r->depth++] = (struct levels){
-		.sequence = &r->g->sequences[sequence],
-		.left = iterations - 1,
-	};
-}
-
 /* Ends an occurrence of a sequence: compares it, and adds it to its parent. */
-static int level_done(struct replay *r)
+static int replay_sequence(struct replay *r)
 {
-	struct levels *l = &r->stack[r->depth - 1];
-	const struct pallas_sequence *s = l->sequence;
+	const struct pallas_sequence *s = r->events.ended;
+	struct level *l = &r->levels[r->events.ended_depth], *around = l - 1;
 	struct tally *t = r->tallies + 3 * (s - r->g->sequences);
 	uint64_t duration = l->last - l->first;
-	bool root = s == &r->g->sequences[r->g->root];
-	uint64_t exclusive = root ? 0 : s->type == SEQUENCE_BLOCK ? duration - l->block : l->block;
+	uint64_t block = s->type == SEQUENCE_BLOCK ? duration : l->block;
+	uint64_t exclusive = s->type == SEQUENCE_BLOCK ? duration - l->block : l->block;
 	int err = expect(r, &t[0], "duration", s->id, duration);
 
 	if (err)
-		goto out;
+		return err;
+	if (s == &r->g->sequences[r->g->root])
+		exclusive = 0;
 	err = expect(r, &t[1], "exclusive duration", s->id, exclusive);
 	if (err)
-		goto out;
+		return err;
 	err = expect(r, &t[2], "start", s->id, l->first);
 	if (err)
-		goto out;
-	if (r->depth > 1) {
-		struct levels *around = l - 1;
-
-		if (!around->started)
-			around->first = l->first;
-		around->started = true;
-		around->last = l->last;
-		around->block += s->type == SEQUENCE_BLOCK ? duration : l->block;
-	}
-out:
-	if (l->left) {
-		*l = (struct levels){.sequence = s, .left = l->left - 1};
-	} else {
-		r->depth--;
-	}
-	return err;
+		return err;
+	if (!around->started)
+		around->first = l->first;
+	around->started = true;
+	around->last = l->last;
+	around->block += block;
+	*l = (struct level){0};
+	return 0;
 }
 
-static int replay_event(struct replay *r, uint32_t event)
+static void replay_event(struct replay *r)
 {
-	struct levels *l = &r->stack[r->depth - 1];
-	uint64_t time;
-	int err = pallas_walk_next(&r->times[event], &time);
+	struct level *l = &r->levels[r->events.depth];
+	uint64_t time = r->events.time;
 
-	if (err)
-		return err;
 	if (r->any && time < r->now)
 		say(r->c, "R15", "an occurrence of event %u is earlier than the event before",
-		    r->g->events[event].id);
+		    r->g->events[r->events.event].id);
 	if (!r->any && time != r->g->first_time)
 		say(r->c, "R15", "the first event is not at the time that the header states");
 	r->any = true;
@@ -356,66 +336,52 @@ static int replay_event(struct replay *r, uint32_t event)
 		l->first = time;
 	l->started = true;
 	l->last = time;
-	return 0;
 }
 
 static int replay(struct replay *r)
 {
-	level_push(r, r->g->root, 1);
-	while (r->depth) {
-		struct levels *l = &r->stack[r->depth - 1];
-		uint32_t token;
-		int err = 0;
+	int got, err;
 
-		if (l->at == l->sequence->ntokens) {
-			err = level_done(r);
-			if (err)
-				return err;
+	while ((got = pallas_expand_step(&r->events)) > 0) {
+		if (got == EXPAND_EVENT) {
+			replay_event(r);
 			continue;
 		}
-		token = pallas_sequence_token(l->sequence, l->at++);
-		if (token_type(token) == TOKEN_EVENT)
-			err = replay_event(r, token_id(token));
-		else if (token_type(token) == TOKEN_SEQUENCE)
-			level_push(r, token_id(token), 1);
-		else
-			level_push(r, r->g->loops[token_id(token)].sequence,
-				   r->g->loops[token_id(token)].iterations);
+		err = replay_sequence(r);
 		if (err)
 			return err;
 	}
-	return 0;
+	return got;
 }
 
 static int check_vectors(struct check *c, struct pallas_loader *loader)
 {
 	const struct thread_grammar *g = &c->thread->grammar;
 	struct replay r = {.c = c, .g = g};
-	int err = -ENOMEM;
+	int err = pallas_expand_init(&r.events, loader, c->thread);
 
-	r.times = calloc(g->nevents + 1, sizeof(*r.times));
+	if (err)
+		return err;
 	r.tallies = calloc(3 * g->nsequences + 1, sizeof(*r.tallies));
-	r.stack = calloc(g->depth + 1, sizeof(*r.stack));
-	if (r.times && r.tallies && r.stack) {
-		for (size_t i = 0; i < g->nevents; i++)
-			pallas_walk_init(&r.times[i], loader, c->thread, &g->events[i].times);
-		for (size_t i = 0; i < g->nsequences; i++) {
-			tally_init(&r.tallies[3 * i], loader, c->thread,
-				   &g->sequences[i].durations);
-			tally_init(&r.tallies[3 * i + 1], loader, c->thread,
-				   &g->sequences[i].exclusive);
-			tally_init(&r.tallies[3 * i + 2], loader, c->thread,
-				   &g->sequences[i].starts);
-		}
-		err = replay(&r);
+	r.levels = calloc(g->depth + 1, sizeof(*r.levels));
+	if (!r.tallies || !r.levels) {
+		err = -ENOMEM;
+		goto out;
 	}
-	for (size_t i = 0; r.times && i < g->nevents; i++)
-		pallas_walk_fini(&r.times[i]);
-	for (size_t i = 0; r.tallies && i < 3 * g->nsequences; i++)
+	for (size_t i = 0; i < g->nsequences; i++) {
+		const struct pallas_sequence *s = &g->sequences[i];
+
+		tally_init(&r.tallies[3 * i], loader, c->thread, &s->durations);
+		tally_init(&r.tallies[3 * i + 1], loader, c->thread, &s->exclusive);
+		tally_init(&r.tallies[3 * i + 2], loader, c->thread, &s->starts);
+	}
+	err = replay(&r);
+	for (size_t i = 0; i < 3 * g->nsequences; i++)
 		pallas_walk_fini(&r.tallies[i].walk);
-	free(r.times);
+out:
 	free(r.tallies);
-	free(r.stack);
+	free(r.levels);
+	pallas_expand_fini(&r.events);
 	return err;
 }
 

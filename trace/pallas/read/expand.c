@@ -47,10 +47,8 @@ void pallas_expand_fini(struct pallas_expand *x)
 	*x = (struct pallas_expand){0};
 }
 
-int pallas_expand_next(struct pallas_expand *x)
+int pallas_expand_step(struct pallas_expand *x)
 {
-	const struct thread_grammar *g = x->g;
-
 	while (x->depth) {
 		struct pallas_frame *f = &x->frames[x->depth - 1];
 		const struct pallas_loop *l;
@@ -58,13 +56,12 @@ int pallas_expand_next(struct pallas_expand *x)
 		int err;
 
 		if (f->at == f->end) {
-			if (f->left) {
-				f->left--;
-				f->at = f->sequence->tokens;
-			} else {
+			x->ended = f->sequence;
+			x->ended_depth = x->depth;
+			f->at = f->sequence->tokens;
+			if (f->left-- == 0)
 				x->depth--;
-			}
-			continue;
+			return EXPAND_SEQUENCE;
 		}
 		token = get_u32(f->at);
 		f->at += 4;
@@ -75,17 +72,27 @@ int pallas_expand_next(struct pallas_expand *x)
 			if (err)
 				return err;
 			x->seen[x->event]++;
-			return 1;
+			return EXPAND_EVENT;
 		case TOKEN_SEQUENCE:
 			enter(x, token_id(token), 1);
 			break;
 		default: /* a loop: the parser refuses other types */
-			l = &g->loops[token_id(token)];
+			l = &x->g->loops[token_id(token)];
 			enter(x, l->sequence, l->iterations);
 			break;
 		}
 	}
-	return 0;
+	return EXPAND_END;
+}
+
+int pallas_expand_next(struct pallas_expand *x)
+{
+	int got;
+
+	do
+		got = pallas_expand_step(x);
+	while (got == EXPAND_SEQUENCE);
+	return got;
 }
 
 /* True if thread a precedes thread b: by time, then by index. */

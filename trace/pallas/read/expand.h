@@ -27,17 +27,23 @@ struct pallas_expand {
 	uint64_t *seen;		     /* occurrences returned so far, per event */
 	struct pallas_frame *frames; /* frames[depth - 1] is the innermost */
 	uint32_t depth;
-	size_t memory; /* bytes held */
 
-	/* the present event, after pallas_expand_next() returned 1 */
+	/* the present event */
 	uint32_t event; /* index in the table */
 	uint64_t time;	/* ns */
+	/* the sequence with an occurrence that has ended, and the depth of its frame */
+	const struct pallas_sequence *ended;
+	uint32_t ended_depth;
 };
 
 /* Starts before the first event of a loaded thread. Returns 0, or -errno after one message. */
 int pallas_expand_init(struct pallas_expand *x, struct pallas_loader *loader,
 		       const struct pallas_thread *thread) __attribute__((warn_unused_result));
 void pallas_expand_fini(struct pallas_expand *x); /* accepts a zeroed struct */
+
+/* Goes to the next event or end of a sequence. Returns a step, or -errno after one message. */
+enum { EXPAND_END, EXPAND_EVENT, EXPAND_SEQUENCE };
+int pallas_expand_step(struct pallas_expand *x) __attribute__((warn_unused_result));
 
 /* Goes to the next event. Returns 1, 0 at the end, or -errno after one message. */
 int pallas_expand_next(struct pallas_expand *x) __attribute__((warn_unused_result));
