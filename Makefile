@@ -105,7 +105,7 @@ LIBTOOLS := $(B)/libtools.a
 LIBLOOM      := $(B)/libovni-loom.a
 LOOM_OBJS    := $(call objs,$(patsubst %,trace/loom/%.c,loom_record controls stats/counters \
 	stats/sweep write/run_stats_write write/loom_writer) trace/base/text.c trace/base/hash.c)
-LOOM_HEADERS := $(patsubst %,trace/loom/%.h,loom_record controls style)
+LOOM_HEADERS := $(patsubst %,trace/loom/%.h,loom_record controls)
 
 # Only what reads Pallas archives is linked with zstd.
 TRACE_LIBS := -lcjson -lm -Wl,--push-state,--as-needed -lzstd -Wl,--pop-state

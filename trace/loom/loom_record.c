@@ -6,26 +6,17 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const char *const names[LOOM_KINDS] = {
-	[LOOM_NODE_FIRE] = "NODE_FIRE",
-	[LOOM_NODE_STALL_IN] = "NODE_STALL_IN",
-	[LOOM_NODE_STALL_OUT] = "NODE_STALL_OUT",
-	[LOOM_ROUTE_USE] = "ROUTE_USE",
-	[LOOM_CONFIG_WRITE] = "CONFIG_WRITE",
-	[LOOM_INVOCATION_START] = "INVOCATION_START",
-	[LOOM_INVOCATION_DONE] = "INVOCATION_DONE",
-	[LOOM_DEVICE_ERROR] = "DEVICE_ERROR",
-};
-
-static const char *const json_names[LOOM_KINDS] = {
-	[LOOM_NODE_FIRE] = "node_fire",
-	[LOOM_NODE_STALL_IN] = "node_stall_in",
-	[LOOM_NODE_STALL_OUT] = "node_stall_out",
-	[LOOM_ROUTE_USE] = "route_use",
-	[LOOM_CONFIG_WRITE] = "config_write",
-	[LOOM_INVOCATION_START] = "invocation_start",
-	[LOOM_INVOCATION_DONE] = "invocation_done",
-	[LOOM_DEVICE_ERROR] = "device_error",
+static const struct {
+	const char *name, *json;
+} kinds[LOOM_KINDS] = {
+	[LOOM_NODE_FIRE] = {"NODE_FIRE", "node_fire"},
+	[LOOM_NODE_STALL_IN] = {"NODE_STALL_IN", "node_stall_in"},
+	[LOOM_NODE_STALL_OUT] = {"NODE_STALL_OUT", "node_stall_out"},
+	[LOOM_ROUTE_USE] = {"ROUTE_USE", "route_use"},
+	[LOOM_CONFIG_WRITE] = {"CONFIG_WRITE", "config_write"},
+	[LOOM_INVOCATION_START] = {"INVOCATION_START", "invocation_start"},
+	[LOOM_INVOCATION_DONE] = {"INVOCATION_DONE", "invocation_done"},
+	[LOOM_DEVICE_ERROR] = {"DEVICE_ERROR", "device_error"},
 };
 
 /* loom.md 4.2 */
@@ -69,14 +60,14 @@ bool loom_padding_is_zero(const uint8_t *at)
 const char *loom_kind_name(uint8_t kind, char room[8])
 {
 	if (kind < LOOM_KINDS)
-		return names[kind];
+		return kinds[kind].name;
 	snprintf(room, 8, "EXT_%u", kind);
 	return room;
 }
 
 const char *loom_kind_json_name(uint8_t kind)
 {
-	return kind < LOOM_KINDS ? json_names[kind] : "unknown";
+	return kind < LOOM_KINDS ? kinds[kind].json : "unknown";
 }
 
 bool loom_kind_parse(const char *name, size_t len, uint8_t *kind)
@@ -84,7 +75,7 @@ bool loom_kind_parse(const char *name, size_t len, uint8_t *kind)
 	unsigned n = 0;
 
 	for (int k = 0; k < LOOM_KINDS; k++) {
-		if (strlen(names[k]) == len && !strncasecmp(names[k], name, len)) {
+		if (strlen(kinds[k].name) == len && !strncasecmp(kinds[k].name, name, len)) {
 			*kind = (uint8_t)k;
 			return true;
 		}

@@ -120,6 +120,32 @@ static inline bool loom_is_of_node(uint8_t kind)
 	return kind <= LOOM_ROUTE_USE;
 }
 
+/* ---- duration ---- */
+
+/* Cycles of a record of a node: in the statistics (`record_style`), not in the trace (loom.md 4.3).
+ */
+enum loom_style {
+	LOOM_STYLE_CYCLE, /* its own cycle */
+	LOOM_STYLE_EDGE,  /* until the next record of the node, or the end of the invocation */
+	LOOM_STYLE_SPAN,  /* kinds 0 to 2: for arg0 + 2^32 * arg1 cycles; ROUTE_USE: its own */
+	LOOM_STYLES
+};
+
+static const char *const loom_style_names[LOOM_STYLES]
+	__attribute__((unused)) = {"cycle", "edge", "span"};
+
+/* Number of cycles of a record of kind 0 to 2 in style `span`. */
+static inline uint64_t loom_record_span(const struct loom_record *r)
+{
+	return r->event_kind <= LOOM_NODE_STALL_OUT ? (uint64_t)r->arg1 << 32 | r->arg0 : 1;
+}
+
+static inline void loom_record_set_span(struct loom_record *r, uint64_t cycles)
+{
+	r->arg0 = (uint32_t)cycles;
+	r->arg1 = (uint32_t)(cycles >> 32);
+}
+
 /* ---- names ---- */
 
 /* "NODE_FIRE", or "EXT_9" written into `room`: the name in loom-perf files and listings. */

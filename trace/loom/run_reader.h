@@ -90,9 +90,4 @@ static inline struct loom_place run_reader_place(const struct run_reader *r)
 	return (struct loom_place){r->path, r->index, r->offset};
 }
 
-/* ---- between the files of the reader ---- */
-
-int loom_json_open(struct run_reader *r);
-int loom_json_next(struct run_reader *r, struct loom_record *record);
-
 #endif

@@ -14,7 +14,6 @@
 #include "tools/lib/moment.h"
 #include "trace/loom/controls.h"
 #include "trace/loom/run_reader.h"
-#include "trace/loom/style.h"
 
 /* stats: the object of a row, and the window of ratios. */
 enum loom_by { LOOM_BY_ALL, LOOM_BY_NODE, LOOM_BY_CORE, LOOM_BY_INVOCATION };

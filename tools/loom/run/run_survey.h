@@ -16,7 +16,6 @@
 #include "trace/loom/chain.h"
 #include "trace/base/hash.h"
 #include "trace/loom/loom_record.h"
-#include "trace/loom/style.h"
 
 #define LOOM_NONE UINT32_MAX
 

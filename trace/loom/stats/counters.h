@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/loom/style.h"
+#include "trace/loom/loom_record.h"
 
 struct loom_counters;
 

@@ -18,7 +18,7 @@
 #include "trace/loom/controls.h"
 #include "trace/loom/violation.h"
 #include "trace/loom/modules.h"
-#include "trace/loom/style.h"
+#include "trace/loom/loom_record.h"
 
 enum stats_form {
 	STATS_UNKNOWN,

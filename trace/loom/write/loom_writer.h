@@ -34,7 +34,6 @@
 
 #include "trace/loom/controls.h"
 #include "trace/loom/loom_record.h"
-#include "trace/loom/style.h"
 
 #ifdef __cplusplus
 extern "C" {
