@@ -139,12 +139,10 @@ static int check_same(struct session *s)
 {
 	struct run_reader_options how = {.layout = s->o->layout, .as_stored = true};
 	struct loom_violations unsaid = {.report = loom_violation_ignore};
-	struct run_reader *a = calloc(1, sizeof(*a)), *b = calloc(1, sizeof(*b));
+	struct run_reader a = {0}, b = {0};
 	struct run_files other = {0};
-	int err = a && b ? run_files_find(&other, s->o->same_as, "-") : -ENOMEM;
+	int err = run_files_find(&other, s->o->same_as, "-");
 
-	if (!a || !b)
-		log_no_memory("while comparing %s", s->o->run);
 	if (err)
 		goto out;
 	if (!other.trace || !s->run.trace) {
@@ -152,27 +150,23 @@ static int check_same(struct session *s)
 		err = -ENOENT;
 		goto out;
 	}
-	err = run_reader_open(a, AT_FDCWD, s->run.trace, &how, &unsaid);
+	err = run_reader_open(&a, AT_FDCWD, s->run.trace, &how, &unsaid);
 	if (err == -EBADMSG) {
 		err = 0; /* the check itself reports it */
 		goto out;
 	}
 	if (err)
 		goto out;
-	err = run_reader_open(b, AT_FDCWD, other.trace, &how, &unsaid);
+	err = run_reader_open(&b, AT_FDCWD, other.trace, &how, &unsaid);
 	if (err == -EBADMSG)
 		log_error("%s: no trace that can be read: see 'ovni-loom check %s'", other.trace,
 			  other.trace);
 	if (err)
 		goto out;
-	err = compare(s, a, b);
+	err = compare(s, &a, &b);
 out:
-	if (a)
-		run_reader_close(a);
-	if (b)
-		run_reader_close(b);
-	free(a);
-	free(b);
+	run_reader_close(&a);
+	run_reader_close(&b);
 	run_files_free(&other);
 	return err;
 }

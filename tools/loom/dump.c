@@ -117,18 +117,14 @@ static int count_records(const struct loom_options *o, const char *path, uint64_
 {
 	struct run_reader_options how = {.layout = o->layout, .as_stored = true};
 	struct loom_violations unsaid = {.report = loom_violation_ignore};
-	struct run_reader *r = malloc(sizeof(*r));
+	struct run_reader r;
 	struct loom_record e;
-	int got;
+	int got = run_reader_open(&r, AT_FDCWD, path, &how, &unsaid);
 
-	if (!r)
-		return -ENOMEM;
-	got = run_reader_open(r, AT_FDCWD, path, &how, &unsaid);
-	while (!got && (got = run_reader_next(r, &e)) > 0)
+	while (!got && (got = run_reader_next(&r, &e)) > 0)
 		got = 0;
-	*count = r->count;
-	run_reader_close(r);
-	free(r);
+	*count = r.count;
+	run_reader_close(&r);
 	return got;
 }
 
@@ -220,14 +216,13 @@ int loom_dump(struct loom_options *o)
 {
 	struct run_reader_options how = {.layout = o->layout, .as_stored = !o->apply_ids};
 	struct loom_violations findings = {0};
-	struct run_reader *r = calloc(1, sizeof(*r));
+	struct run_reader r = {0};
 	struct run_files run;
 	struct printer out;
 	int err, lost = 0;
 
-	if (!r || printer_open(&out, STDOUT_FILENO) < 0) {
+	if (printer_open(&out, STDOUT_FILENO) < 0) {
 		log_no_memory("while starting");
-		free(r);
 		return STATUS_FAILED;
 	}
 	err = run_files_find(&run, o->run, o->perf);
@@ -238,22 +233,21 @@ int loom_dump(struct loom_options *o)
 		err = -ENOENT;
 		goto out;
 	}
-	err = run_reader_open(r, AT_FDCWD, run.trace, &how, &findings);
-	if (err == -EBADMSG && r->form != LOOM_UNKNOWN)
-		printer_format(&out, "layout %s\nrecords 0\n", loom_form_name(r->form));
+	err = run_reader_open(&r, AT_FDCWD, run.trace, &how, &findings);
+	if (err == -EBADMSG && r.form != LOOM_UNKNOWN)
+		printer_format(&out, "layout %s\nrecords 0\n", loom_form_name(r.form));
 	if (err)
 		goto out;
-	err = print_run(o, run.trace, r, &out);
+	err = print_run(o, run.trace, &r, &out);
 	if (err)
 		goto out;
 	lost = declared_losses(&run, &out);
 out:
 	if (err == -ENOMEM)
 		log_no_memory("while reading %s", o->run);
-	if (printer_close(&out) < 0 || r->is_damaged || err)
+	if (printer_close(&out) < 0 || r.is_damaged || err)
 		err = -EIO;
-	run_reader_close(r);
-	free(r);
+	run_reader_close(&r);
 	run_files_free(&run);
 	if (err)
 		return STATUS_FAILED;

@@ -159,17 +159,14 @@ static enum loom_content json_content(struct tokens *t, const char *text)
 static enum loom_content json_file(int dirfd, const char *path, const char *text)
 {
 	enum loom_content content = damaged_content(text);
-	struct tokens *t = malloc(sizeof(*t));
+	struct tokens t;
 	struct inflow in;
 
-	if (!t)
-		return content;
 	if (inflow_open(&in, dirfd, path) == 0) {
-		tokens_init(t, &in);
-		content = json_content(t, text);
+		tokens_init(&t, &in);
+		content = json_content(&t, text);
 	}
 	inflow_close(&in);
-	free(t);
 	return content;
 }
 
@@ -190,14 +187,11 @@ static bool is_text_stat(const char *text)
 static bool are_records(int dirfd, const char *path)
 {
 	struct loom_violations findings = {.report = loom_violation_ignore};
-	struct run_reader *r = malloc(sizeof(*r));
-	bool found = false;
+	struct run_reader r;
+	bool found = run_reader_open(&r, dirfd, path, NULL, &findings) == 0 &&
+		     (r.form == LOOM_PACKED38 || r.form == LOOM_NATURAL48);
 
-	if (r && run_reader_open(r, dirfd, path, NULL, &findings) == 0)
-		found = r->form == LOOM_PACKED38 || r->form == LOOM_NATURAL48;
-	if (r)
-		run_reader_close(r);
-	free(r);
+	run_reader_close(&r);
 	return found;
 }
 

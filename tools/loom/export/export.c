@@ -363,16 +363,14 @@ static int rewrite(struct loom_export *x, const char *kept, const char *perf)
 	const char *form = json_string(json_get(x->run, "accel.run.form"));
 	struct run_reader_options how = {.layout = form ? loom_layout_parse(form) : LOOM_UNKNOWN};
 	struct loom_violations findings = {.report = NULL};
-	struct run_reader *reader = calloc(1, sizeof(*reader));
+	struct run_reader reader;
 	struct loom_writer *w = NULL;
 	struct loom_chain chain = {.off = false};
 	struct carry carry = {.rows = NULL};
 	struct loom_record r;
 	int err, got = 1;
 
-	if (!reader)
-		return no_memory(x);
-	err = run_reader_open(reader, x->trace.fd, kept, &how, &findings);
+	err = run_reader_open(&reader, x->trace.fd, kept, &how, &findings);
 	if (err)
 		goto out;
 	if (perf) {
@@ -384,18 +382,18 @@ static int rewrite(struct loom_export *x, const char *kept, const char *perf)
 	err = loom_export_open(x, &w);
 	if (err)
 		goto out;
-	while ((got = run_reader_next(reader, &r)) > 0) {
+	while ((got = run_reader_next(&reader, &r)) > 0) {
 		err = loom_chain_step(&chain, &r);
 		if (err)
 			log_error("%s/%s: record %" PRIu64 ": cycles out of order; see 'ovni-loom "
 				  "check'",
-				  x->trace.path, kept, reader->index);
+				  x->trace.path, kept, reader.index);
 		else
 			err = loom_export_put(x, w, &r);
 		if (err)
 			goto out;
 	}
-	if (!got && reader->is_damaged)
+	if (!got && reader.is_damaged)
 		err = -EBADMSG; /* after violations */
 out:
 	if (chain.parts) /* the counters are of unshifted cycles */
@@ -403,8 +401,7 @@ out:
 	err = loom_export_close(x, w, err ? err : got);
 	carry_free(&carry);
 	x->as.carried = NULL;
-	run_reader_close(reader);
-	free(reader);
+	run_reader_close(&reader);
 	return err;
 }
 

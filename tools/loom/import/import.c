@@ -45,7 +45,7 @@ struct lane {
 struct import {
 	struct loom_options *o;
 	struct run_files run;
-	struct run_reader *reader;
+	struct run_reader reader;
 	struct loom_violations findings;
 	struct run_stats perf; /* empty without a file */
 	struct loom_modules names;
@@ -97,69 +97,43 @@ static int by_number(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Rows of one core: [start, end) of the list, with increasing nodes. */
-struct rising {
-	size_t start, end;
-};
-
-static int by_node(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* True if every node with records is in the rows of its core. */
-static bool covers(const struct run_survey *s, const struct rising *rows, const uint32_t *list)
-{
-	for (size_t i = 0; i < s->nnodes; i++) {
-		const struct run_survey_node *node = &s->nodes[i];
-		const struct rising *r = &rows[node->core];
-
-		if (node->evidence && !bsearch(&node->node, list + r->start, r->end - r->start,
-					       sizeof(*list), by_node))
-			return false;
-	}
-	return true;
-}
-
-/* Adds rows without a core: list[0 .. n), in the order of the file. */
+/*
+ * Adds rows without a core: list[0 .. n), in the order of the file. They belong to the next core
+ * where the nodes do not increase; *doubtful if that does not fit the cores and nodes with records.
+ */
 static int unnamed(struct run_survey *s, const uint32_t *list, size_t n, bool *doubtful)
 {
-	size_t starts = 0, ncores = 0, k = 0;
 	uint16_t *cores = calloc(s->ncores + 1, sizeof(*cores));
-	struct rising *rows = calloc(s->ncores + 1, sizeof(*rows));
-	int err = cores && rows ? 0 : -ENOMEM;
+	size_t ncores = 0, known = 0, found = 0, k = 0;
+	int err = 0;
 
-	if (err)
-		goto out;
+	if (!cores)
+		return -ENOMEM;
 	for (size_t i = 0; i < s->ncores; i++) {
 		if (s->cores[i].used)
 			cores[ncores++] = s->cores[i].id;
 	}
 	qsort(cores, ncores, sizeof(*cores), by_number);
-	for (size_t i = 0; i < n; i++)
-		starts += i == 0 || list[i] <= list[i - 1];
-	*doubtful = n > 0 && starts != ncores;
-	for (size_t i = 0, end; !*doubtful && i < n; i = end, k++) {
-		for (end = i + 1; end < n && list[end] > list[end - 1]; end++)
-			;
-		rows[s->core_of[cores[k]]] = (struct rising){i, end};
-	}
-	if (!*doubtful && ncores > 1)
-		*doubtful = !covers(s, rows, list);
-	for (size_t i = 0; !*doubtful && i < ncores; i++) {
-		const struct rising *r = &rows[s->core_of[cores[i]]];
+	for (size_t i = 0; i < s->nnodes; i++)
+		known += s->nodes[i].evidence;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t node = LOOM_NONE;
 
-		for (size_t at = r->start; at < r->end; at++) {
-			err = run_survey_add_node(s, cores[i], list[at]);
-			if (err)
-				goto out;
-		}
+		k += i > 0 && list[i] <= list[i - 1];
+		if (k < ncores)
+			node = run_survey_node(s, run_survey_core(s, cores[k]), list[i]);
+		found += node != LOOM_NONE && s->nodes[node].evidence;
+	}
+	*doubtful = k + 1 != ncores || (ncores > 1 && found != known);
+	k = 0;
+	for (size_t i = 0; !*doubtful && i < n; i++) {
+		k += i > 0 && list[i] <= list[i - 1];
+		err = run_survey_add_node(s, cores[k], list[i]);
+		if (err)
+			goto out;
 	}
 out:
 	free(cores);
-	free(rows);
 	return err;
 }
 
@@ -218,7 +192,7 @@ static int open_reader(struct import *m)
 {
 	struct run_reader_options how = {.layout = m->o->layout};
 
-	return run_reader_open(m->reader, AT_FDCWD, m->run.trace, &how, &m->findings);
+	return run_reader_open(&m->reader, AT_FDCWD, m->run.trace, &how, &m->findings);
 }
 
 /* Logs the record with a wrong cycle. Returns `err`. */
@@ -227,16 +201,16 @@ static int broken(const struct import *m, int err, const struct loom_record *r, 
 	if (err == -EOVERFLOW)
 		log_error("%s: record %" PRIu64 ": cycle %" PRIu64
 			  " does not fit behind the part of the run before it",
-			  m->run.trace, m->reader->index, r->cycle);
+			  m->run.trace, m->reader.index, r->cycle);
 	else if (m->o->no_chain)
 		log_error("%s: record %" PRIu64 ": cycle %" PRIu64 " comes after %" PRIu64
 			  "; see 'ovni-loom check', or leave --no-chain out",
-			  m->run.trace, m->reader->index, r->cycle, last);
+			  m->run.trace, m->reader.index, r->cycle, last);
 	else
 		log_error("%s: record %" PRIu64 ": cycle %" PRIu64 " comes after %" PRIu64
 			  " within one invocation: a trace cannot go back in time; see 'ovni-loom "
 			  "check'",
-			  m->run.trace, m->reader->index, r->cycle, last);
+			  m->run.trace, m->reader.index, r->cycle, last);
 	return -EINVAL;
 }
 
@@ -258,11 +232,11 @@ static int too_late(const struct import *m, const struct loom_record *r)
 		log_error("%s: record %" PRIu64 ": cycle %" PRIu64
 			  " lies beyond the clock of a trace (2^63 ns) with a period of %" PRIu64
 			  " ps; the longest that fits is --clock-period %" PRIu64 "ps",
-			  m->run.trace, m->reader->index, end - 1, m->clock.period_ps, longest);
+			  m->run.trace, m->reader.index, end - 1, m->clock.period_ps, longest);
 	else
 		log_error("%s: record %" PRIu64 ": cycle %" PRIu64
 			  " lies beyond the clock of a trace (2^63 ns), whatever the period",
-			  m->run.trace, m->reader->index, r->cycle);
+			  m->run.trace, m->reader.index, r->cycle);
 	return -EOVERFLOW;
 }
 
@@ -271,7 +245,7 @@ static int survey_records(struct import *m)
 	struct loom_record r;
 	int got, err;
 
-	while ((got = run_reader_next(m->reader, &r)) > 0) {
+	while ((got = run_reader_next(&m->reader, &r)) > 0) {
 		uint64_t last = m->chain.last;
 
 		err = loom_chain_step(&m->chain, &r);
@@ -283,7 +257,7 @@ static int survey_records(struct import *m)
 		if (err)
 			return no_memory(m);
 	}
-	m->damaged = m->reader->is_damaged;
+	m->damaged = m->reader.is_damaged;
 	return got;
 }
 
@@ -308,7 +282,7 @@ static int survey_module(struct import *m, const struct loom_module *node)
 /* Adds names and nodes that are only in tables. */
 static int survey_tables(struct import *m)
 {
-	const struct loom_modules *modules = &m->reader->modules;
+	const struct loom_modules *modules = &m->reader.modules;
 	bool doubtful;
 	int err = survey_stats(m, &doubtful);
 
@@ -347,7 +321,7 @@ static int survey(struct import *m)
 	m->chain.off = m->o->no_chain;
 	m->last_cycle = run_clock_last(&m->clock);
 	err = open_reader(m);
-	m->form = m->reader->form;
+	m->form = m->reader.form;
 	if (err)
 		goto out;
 	err = survey_records(m);
@@ -355,7 +329,7 @@ static int survey(struct import *m)
 		goto out;
 	err = survey_tables(m);
 out:
-	run_reader_close(m->reader);
+	run_reader_close(&m->reader);
 	m->lost = m->perf.events.dropped.v > 0;
 	if (err)
 		return err;
@@ -721,7 +695,7 @@ static int write_marks(struct import *m)
 	err = open_reader(m);
 	if (err)
 		goto out;
-	while ((got = run_reader_next(m->reader, &r)) > 0) {
+	while ((got = run_reader_next(&m->reader, &r)) > 0) {
 		core = run_survey_core(m->survey, r.core_id);
 		/* the file has changed since the survey */
 		if (loom_chain_step(&chain, &r) || r.cycle > m->survey->end || core == LOOM_NONE) {
@@ -749,7 +723,7 @@ static int write_marks(struct import *m)
 out:
 	if (err == -ESTALE)
 		log_error("%s: the file changed while it was read", m->run.trace);
-	run_reader_close(m->reader);
+	run_reader_close(&m->reader);
 	node_state_free(states);
 	return err;
 }
@@ -921,8 +895,7 @@ static int prepare(struct import *m)
 	if (!m->clock.period_ps)
 		m->clock.period_ps = 1000;
 	name_run(m);
-	m->reader = calloc(1, sizeof(*m->reader));
-	return m->reader ? 0 : no_memory(m);
+	return 0;
 }
 
 int loom_import(struct loom_options *o)
@@ -954,7 +927,6 @@ out:
 	loom_modules_free(&m.names);
 	run_stats_free(&m.perf);
 	run_files_free(&m.run);
-	free(m.reader);
 	free(m.inputs);
 	free(m.lanes);
 	for (size_t i = 0; m.cores && i < m.survey->ncores; i++) {

@@ -105,24 +105,20 @@ int run_records_read(struct run_records *r, const struct loom_options *o,
 		     const struct run_files *run, const struct run_stats *perf,
 		     enum loom_style style, bool judge, struct loom_violations *findings)
 {
-	struct run_reader *reader = calloc(1, sizeof(*reader));
+	struct run_reader reader = {0};
 	int err;
 
 	*r = (struct run_records){.form = LOOM_UNKNOWN};
 	err = loom_tally_init(&r->tally, style);
-	if (!reader)
-		err = -ENOMEM;
 	if (err)
 		goto out;
 	if (run->trace)
-		err = read_trace(r, reader, o, run, perf, judge, findings);
+		err = read_trace(r, &reader, o, run, perf, judge, findings);
 	if (err)
 		goto out;
 	err = loom_tally_finish(&r->tally);
 out:
-	if (reader)
-		run_reader_close(reader);
-	free(reader);
+	run_reader_close(&reader);
 	if (err == -ENOMEM)
 		log_no_memory("while reading %s", run->name);
 	return err;

@@ -94,7 +94,7 @@ int run_survey_add_core(struct run_survey *run, uint16_t core) __attribute__((wa
 /* Completes the tables after the last record, and changes the indices. Returns 0 or -ENOMEM. */
 int run_survey_seal(struct run_survey *run) __attribute__((warn_unused_result));
 
-/* Indices of a sealed run; LOOM_NONE for an unknown core, node or scope. */
+/* Indices, of lanes and scopes in a sealed run; LOOM_NONE if it is unknown. */
 uint32_t run_survey_core(const struct run_survey *run, uint16_t core);
 uint32_t run_survey_node(const struct run_survey *run, uint32_t core, uint32_t node);
 uint32_t run_survey_lane(const struct run_survey *run, uint32_t node, uint8_t lane);
