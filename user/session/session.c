@@ -41,7 +41,6 @@
 #include "user/stats/live_report.h"
 #include "user/stats/stats_output.h"
 #include "user/stats/summary_read.h"
-#include "user/stats/thread_table.h"
 #include "user/timeline/state_times.h"
 #include "user/writer/writer.h"
 
@@ -854,7 +853,7 @@ static void report(struct recorder *r)
 	if (!full) {
 		end.threads = run.all.times.threads;
 		if (!r->options->quiet)
-			table_show(&r->times);
+			summary_table(&r->times);
 	}
 	links_report(&r->links);
 	apis_report(&r->probes.apis, &r->probes.sites);

@@ -22,6 +22,7 @@ struct finalizer_report;
 struct cost;
 struct facts_cpu;
 struct stats_run;
+struct time_stats;
 
 struct summary_now {
 	uint64_t now_ns; /* CLOCK_MONOTONIC */
@@ -73,6 +74,15 @@ struct summary_end {
 void summary_off(int command_status);
 
 void summary_report(const struct summary_end *end);
+
+/*
+ * The threads that ran longest (--mode summary); all numbers of all threads are in stats.json.
+ * Sorts the threads.
+ *
+ *   thread            tid      active    waiting     asleep   switches  preempted  wake-ups  moves
+ *   worker-3         4711     1.204 s   12.10 ms    0.800 s       1203         31      1200      4
+ */
+void summary_table(struct time_stats *times);
 
 /* "22.1 MB" into `out`, for people: three digits and a unit. */
 void summary_bytes(char *out, size_t size, uint64_t bytes);

@@ -12,6 +12,7 @@
 #include "user/kernel/bpf_load.h"
 #include "user/stats/summary_read.h"
 #include "bpf/ovni.skel.h"
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 
 #define READ_TRIES  100 /* of a thread or a CPU whose times change all the time */
@@ -103,17 +104,11 @@ struct thread_stats summary_settle(const struct summary_thread *thread, uint64_t
 
 static int note_id(struct summary *summary, uint32_t id)
 {
-	size_t room = summary->dead_ids_room ? 2 * summary->dead_ids_room : 256;
-	uint32_t *grown = summary->dead_ids;
+	uint32_t *dead = ARRAY_ADD(summary->dead_ids, summary->ndead_ids);
 
-	if (summary->ndead_ids == summary->dead_ids_room) {
-		grown = reallocarray(grown, room, sizeof(*grown));
-		if (!grown)
-			return log_no_memory("for the times of threads that have ended");
-		summary->dead_ids = grown;
-		summary->dead_ids_room = room;
-	}
-	grown[summary->ndead_ids++] = id;
+	if (!dead)
+		return log_no_memory("for the times of threads that have ended");
+	*dead = id;
 	return 0;
 }
 
@@ -149,22 +144,6 @@ int summary_fetch(struct summary *summary)
 
 /* ---- the living ---- */
 
-static int keep_alive(struct summary *summary, const struct summary_thread *thread)
-{
-	size_t room = summary->alive_room ? 2 * summary->alive_room : 256;
-	struct summary_thread *grown = summary->alive;
-
-	if (summary->nalive == summary->alive_room) {
-		grown = reallocarray(grown, room, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		summary->alive = grown;
-		summary->alive_room = room;
-	}
-	grown[summary->nalive++] = *thread;
-	return 0;
-}
-
 /* Reads all live threads; how many of them changed during the copy into *unstable. */
 static int read_threads(struct summary *summary, size_t *unstable)
 {
@@ -185,10 +164,13 @@ static int read_threads(struct summary *summary, size_t *unstable)
 		if (n <= 0)
 			goto out;
 		for (size_t i = 0; i < (size_t)n / sizeof(*some); i++) {
-			*unstable += !some[i].clock;
-			err = keep_alive(summary, &some[i]);
+			struct summary_thread *alive = ARRAY_ADD(summary->alive, summary->nalive);
+
+			err = alive ? 0 : -ENOMEM;
 			if (err)
 				goto out;
+			*alive = some[i];
+			*unstable += !some[i].clock;
 		}
 	}
 out:

@@ -31,9 +31,9 @@ struct summary {
 	struct time_stats dead;	       /* threads that have died so far, */
 	struct thread_times dead_sums; /* and the sum of them all */
 	uint32_t *dead_ids;	       /* of those that died since the last reading; */
-	size_t ndead_ids, dead_ids_room;
+	size_t ndead_ids;
 	struct summary_thread *alive; /* as read last, nalive of them */
-	size_t nalive, alive_room;
+	size_t nalive;
 	struct summary_cpu *cpus; /* ncpus of them, as read last */
 	unsigned ncpus;
 	int64_t sched_offset; /* CLOCK_MONOTONIC - the scheduler's clock, ns (lazy variant) */
