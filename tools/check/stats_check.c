@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/base/hash.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/ovni/event.h"
@@ -191,47 +190,48 @@ static void check_run(struct stats_check *c)
 		check_cpu_sums(c, run, cpus, threads[STATS_ACTIVE_NS]);
 }
 
-/* A process is the sum of the threads with its pid, unless some of them are unlisted, or the pid
+/* By pid, the process before its threads. */
+static int by_pid(const void *a, const void *b)
+{
+	const struct stats_line *x = *(const struct stats_line *const *)a;
+	const struct stats_line *y = *(const struct stats_line *const *)b;
+
+	if (x->values[STATS_PID] != y->values[STATS_PID])
+		return x->values[STATS_PID] < y->values[STATS_PID] ? -1 : 1;
+	return (int)x->scope - (int)y->scope;
+}
+
+/* A process is the sum of the threads with its pid, unless some threads are unlisted, or the pid
  * was used twice. */
 static int check_processes(struct stats_check *c)
 {
-	struct process {
-		u128 sums[STATS_NKEYS];
-		const struct stats_line *line;
-		unsigned nlines;
-	} *processes = calloc(c->stats.nlines + 1, sizeof(*processes));
-	struct hash by_pid = {0};
-	uint32_t n = 0, *index;
-	int err = -ENOMEM;
+	const struct stats_line **sorted = calloc(c->stats.nlines + 1, sizeof(*sorted));
+	size_t n = 0, end;
 
-	if (!processes)
-		goto out;
+	if (!sorted)
+		return log_no_memory("while reading %s", c->name);
 	for (size_t i = 0; i < c->stats.nlines; i++) {
 		const struct stats_line *line = &c->stats.lines[i];
 
-		if (line->values[STATS_INTERVAL] || line->scope < STATS_PROCESS)
-			continue;
-		index = hash_at(&by_pid, (struct hash_key){line->values[STATS_PID], 0, 0});
-		if (!index)
-			goto out;
-		if (*index == HASH_NONE)
-			*index = n++;
-		if (line->scope == STATS_THREAD) {
-			add_line(processes[*index].sums, line);
-		} else {
-			processes[*index].line = line;
-			processes[*index].nlines++;
+		if (!line->values[STATS_INTERVAL] && line->scope >= STATS_PROCESS)
+			sorted[n++] = line;
+	}
+	qsort(sorted, n, sizeof(*sorted), by_pid);
+	for (size_t i = 0; i < n && !c->stats.unlisted.values[STATS_THREADS]; i = end) {
+		const uint64_t pid = sorted[i]->values[STATS_PID];
+		u128 sums[STATS_NKEYS] = {0};
+		size_t nprocesses = 0;
+
+		for (end = i; end < n && sorted[end]->values[STATS_PID] == pid; end++) {
+			nprocesses += sorted[end]->scope == STATS_PROCESS;
+			if (sorted[end]->scope == STATS_THREAD)
+				add_line(sums, sorted[end]);
 		}
+		if (nprocesses == 1)
+			check_thread_sums(c, sorted[i], sums, "its threads");
 	}
-	for (uint32_t i = 0; i < n && !c->stats.unlisted.values[STATS_THREADS]; i++) {
-		if (processes[i].nlines == 1)
-			check_thread_sums(c, processes[i].line, processes[i].sums, "its threads");
-	}
-	err = 0;
-out:
-	hash_free(&by_pid);
-	free(processes);
-	return err;
+	free(sorted);
+	return 0;
 }
 
 /* The events by CPU and kind are those of the recording. */
