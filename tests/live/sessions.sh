@@ -34,6 +34,8 @@ expect "it keeps no directory busy" [ "$(readlink "/proc/$pid/cwd")" = / ]
 try 1 'already running' session start $n-a -a
 try 0 'keeps +flight recorder' session status $n-a
 try 0 "$n-a +running +$pid +$T/flight" session list
+session list >/dev/full 2>said && complain "list: a full device is not noticed"
+session status $n-a --json >/dev/full 2>said && complain "status: a full device is not noticed"
 "$WORKLOADS/sleepers" -s 50 >/dev/null
 try 0 "^$T/flight/0001\$" session save $n-a
 judge flight/0001

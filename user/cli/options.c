@@ -248,99 +248,34 @@ static bool records(const struct options *o, enum event_kind kind)
 	return o->kinds & 1u << kind;
 }
 
-static bool follows(const void *settings)
-{
-	const struct options *o = settings;
+#define RULE(name, condition)                                                                      \
+	static bool name(const void *settings)                                                     \
+	{                                                                                          \
+		const struct options *o = settings;                                                \
+                                                                                                   \
+		return condition;                                                                  \
+	}
 
-	return o->command || (o->npids && !o->threads);
-}
-
-static bool has_command(const void *settings)
-{
-	return ((const struct options *)settings)->command;
-}
-
-static bool has_output(const void *settings)
-{
-	return ((const struct options *)settings)->output_chosen;
-}
-
-static bool has_last(const void *settings)
-{
-	return ((const struct options *)settings)->last_bytes;
-}
-
-static bool has_list(const void *settings)
-{
-	return ((const struct options *)settings)->list;
-}
-
-static bool has_several(const void *settings)
-{
-	return several_traces(settings);
-}
-
-static bool is_full(const void *settings)
-{
-	return ((const struct options *)settings)->mode == MODE_FULL;
-}
-
-static bool is_full_of_one(const void *settings)
-{
-	return is_full(settings) && !several_traces(settings);
-}
-
-static bool is_full_without_last(const void *settings)
-{
-	return is_full(settings) && !has_last(settings);
-}
-
-static bool is_full_of_switches(const void *settings)
-{
-	return is_full(settings) && records(settings, EVENT_SWITCH);
-}
-
-static bool is_full_of_probes(const void *settings)
-{
-	return is_full(settings) && records(settings, EVENT_PROBE);
-}
-
-static bool has_probes(const void *settings)
-{
-	return records(settings, EVENT_PROBE);
-}
-
-static bool mode_fits(const void *settings)
-{
-	const struct options *o = settings;
-
-	return (o->mode != MODE_OFF || o->command) &&
-	       (o->mode != MODE_SUMMARY || records(o, EVENT_SWITCH));
-}
-
-static bool on_full_fits(const void *settings)
-{
-	const struct options *o = settings;
-
-	return o->on_full == DROP_OLD ? o->mode == MODE_FULL : !o->last_bytes;
-}
-
-static bool list_is_alone(const void *settings)
-{
-	const struct options *o = settings;
-
-	return !o->probes->count && !o->napis;
-}
-
-static bool is_not_quiet(const void *settings)
-{
-	return !((const struct options *)settings)->quiet;
-}
-
-static bool uses_return_probes(const void *settings)
-{
-	return !((const struct options *)settings)->no_returns;
-}
+/* clang-format off */
+RULE(follows, o->command || (o->npids && !o->threads))
+RULE(has_command, o->command)
+RULE(has_output, o->output_chosen)
+RULE(has_last, o->last_bytes)
+RULE(has_list, o->list)
+RULE(has_several, several_traces(o))
+RULE(has_probes, records(o, EVENT_PROBE))
+RULE(is_full, o->mode == MODE_FULL)
+RULE(is_full_of_one, is_full(o) && !several_traces(o))
+RULE(is_full_without_last, is_full(o) && !has_last(o))
+RULE(is_full_of_switches, is_full(o) && records(o, EVENT_SWITCH))
+RULE(is_full_of_probes, is_full(o) && records(o, EVENT_PROBE))
+RULE(mode_fits, (o->mode != MODE_OFF || o->command) &&
+		(o->mode != MODE_SUMMARY || records(o, EVENT_SWITCH)))
+RULE(on_full_fits, o->on_full == DROP_OLD ? o->mode == MODE_FULL : !o->last_bytes)
+RULE(list_is_alone, !o->probes->count && !o->napis)
+RULE(is_not_quiet, !o->quiet)
+RULE(uses_return_probes, !o->no_returns)
+/* clang-format on */
 
 /* ---- the table ---- */
 

@@ -119,24 +119,31 @@ static void print_text(const struct json *answer)
 	}
 }
 
+static void print_json(const struct json *document)
+{
+	char *text = json_text(document);
+
+	if (text)
+		fputs(text, stdout);
+	else
+		log_lack("while printing the answer");
+	free(text);
+}
+
 static int status_of(const char *name, bool as_json)
 {
 	struct json *answer = NULL;
 	struct session_dir dir;
-	char *text;
 
 	if (find_running(&dir, name))
 		answer = ask(&dir, CONTROL_STATUS);
 	session_dir_close(&dir);
 	if (!answer)
 		return STATUS_FAILED;
-	if (as_json) {
-		text = json_text(answer);
-		fputs(text ? text : "", stdout);
-		free(text);
-	} else {
+	if (as_json)
+		print_json(answer);
+	else
 		print_text(answer);
-	}
 	json_free(answer);
 	return STATUS_COMPLETE;
 }
@@ -195,12 +202,9 @@ static int list(bool as_json)
 {
 	struct json *doc = json_new_object(), *lines = json_put_array(doc, "sessions");
 	int err = session_dir_list(put_line, lines);
-	char *text;
 
 	if (as_json) {
-		text = json_text(doc);
-		fputs(text ? text : "", stdout);
-		free(text);
+		print_json(doc);
 	} else {
 		if (json_first(lines))
 			printf("%-16s %-12s %8s  %s\n", "session", "state", "pid", "output");
@@ -504,6 +508,8 @@ int session_command(int argc, char **argv)
 					 command == COMMAND_START);
 	else
 		result = run_command((enum command)command, operands, as_json);
+	if ((flush_stdout() || log_lacks_memory()) && !result)
+		result = STATUS_FAILED;
 out:
 	free(words);
 	return result;
