@@ -196,6 +196,9 @@ struct json *json_new_object(void)
 	return json_own(cJSON_CreateObject());
 }
 
+#define INCOMPLETE (1 << 16) /* bit of cJSON.type: memory was missing when something was put here  \
+			      */
+
 /* Puts `item`, which it takes over, at `dotted` below `node`. */
 static struct json *put(struct json *node, const char *dotted, cJSON *item)
 {
@@ -203,10 +206,12 @@ static struct json *put(struct json *node, const char *dotted, cJSON *item)
 	const char *key;
 
 	if (!item || !at)
-		goto fail;
+		goto no_memory;
 	if (!dotted) {
-		if (!cJSON_IsArray(at) || !cJSON_AddItemToArray(at, item))
+		if (!cJSON_IsArray(at))
 			goto fail;
+		if (!cJSON_AddItemToArray(at, item))
+			goto no_memory;
 		return json_own(item);
 	}
 	for (;;) {
@@ -222,15 +227,18 @@ static struct json *put(struct json *node, const char *dotted, cJSON *item)
 			child = name ? cJSON_AddObjectToObject(at, name) : NULL;
 			free(name);
 			if (!child)
-				goto fail;
+				goto no_memory;
 		}
 		at = child;
 	}
 	if (child)
 		cJSON_Delete(cJSON_DetachItemViaPointer(at, child));
 	if (!cJSON_AddItemToObject(at, key, item))
-		goto fail;
+		goto no_memory;
 	return json_own(item);
+no_memory:
+	if (node)
+		json_tree(node)->type |= INCOMPLETE;
 fail:
 	cJSON_Delete(item);
 	return NULL;
@@ -248,7 +256,7 @@ struct json *json_put_array(struct json *node, const char *dotted)
 
 struct json *json_put_string(struct json *node, const char *dotted, const char *value)
 {
-	return put(node, dotted, cJSON_CreateString(value));
+	return value ? put(node, dotted, cJSON_CreateString(value)) : NULL;
 }
 
 struct json *json_put_int(struct json *node, const char *dotted, int64_t value)
@@ -288,6 +296,8 @@ struct json *json_add_string(struct json *object, const char *key, const char *v
 
 	if (item && json_is_object(object) && cJSON_AddItemToObject(json_tree(object), key, item))
 		return json_own(item);
+	if (object)
+		json_tree(object)->type |= INCOMPLETE;
 	cJSON_Delete(item);
 	return NULL;
 }
@@ -373,6 +383,14 @@ static void write_node(FILE *out, const cJSON *node, int depth)
 	}
 }
 
+static bool is_complete(const cJSON *node)
+{
+	for (const cJSON *child = node->child; child; child = child->next)
+		if (!is_complete(child))
+			return false;
+	return !(node->type & INCOMPLETE);
+}
+
 char *json_text(const struct json *node)
 {
 	char *text = NULL;
@@ -382,9 +400,10 @@ char *json_text(const struct json *node)
 
 	if (!out)
 		return NULL;
+	failed = node && !is_complete(json_tree(node));
 	write_node(out, json_tree(node), 0);
 	fputc('\n', out);
-	failed = ferror(out);
+	failed |= ferror(out) != 0;
 	if (fclose(out) != 0 || failed) {
 		free(text);
 		return NULL;

@@ -71,11 +71,14 @@ size_t json_count(const struct json *node);
  * its end; a path of NULL appends to an array. All return the new node (owned by
  * `node`), or NULL: without memory, if `node` is NULL, if the path leads through
  * something that is no object, or if NULL meets something that is no array.
+ * A document of which a part is missing for lack of memory has no json_text(): so
+ * callers need not check each step.
  */
 struct json *json_new_object(void);
 struct json *json_put_object(struct json *node, const char *dotted);
 struct json *json_put_array(struct json *node, const char *dotted);
-struct json *json_put_string(struct json *node, const char *dotted, const char *value);
+struct json *json_put_string(struct json *node, const char *dotted,
+			     const char *value); /* NULL: puts nothing */
 /* |value| < 2^53 */
 struct json *json_put_int(struct json *node, const char *dotted, int64_t value);
 struct json *json_put_u64(struct json *node, const char *dotted, uint64_t value); /* a string */
@@ -89,8 +92,8 @@ struct json *json_add_string(struct json *object, const char *key, const char *v
 
 /*
  * The text, indented by 4 blanks, ended by a newline; the caller frees it. NULL without
- * memory. Bytes of strings that are not UTF-8 are written as the four characters \xNN,
- * numbers that are not finite as null.
+ * memory, now or while the document was built. Bytes of strings that are not UTF-8 are written as
+ * the four characters \xNN, numbers that are not finite as null.
  */
 char *json_text(const struct json *node);
 

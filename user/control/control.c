@@ -206,7 +206,7 @@ static void answer(struct control *control, unsigned i, struct json *document)
 int control_begin(struct control *control, const char *output, char *const *argv)
 {
 	struct json *info, *options;
-	char *text = NULL;
+	char *text;
 	int err;
 
 	if (!control)
@@ -215,10 +215,11 @@ int control_begin(struct control *control, const char *output, char *const *argv
 	options = json_put_array(info, "options");
 	for (; options && *argv; argv++)
 		json_put_string(options, NULL, *argv);
-	if (json_put_string(info, "session", control->dir.name) &&
-	    json_put_int(info, "pid", getpid()) && json_put_string(info, "output", output) &&
-	    json_put_int(info, "started", (int64_t)time(NULL)))
-		text = json_text(info);
+	json_put_string(info, "session", control->dir.name);
+	json_put_int(info, "pid", getpid());
+	json_put_string(info, "output", output);
+	json_put_int(info, "started", (int64_t)time(NULL));
+	text = info ? json_text(info) : NULL;
 	err = text ? session_dir_write(&control->dir, "info", text)
 		   : log_no_memory("for the state of the session");
 	free(text);

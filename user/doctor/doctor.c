@@ -532,21 +532,21 @@ static void print_table(const struct finding *findings, size_t count)
 static int print_json(const struct finding *findings, size_t count)
 {
 	struct json *document = json_new_object(), *list, *one;
-	bool ok = json_put_bool(document, "can_record", findings_permit(findings, count));
 	char *text;
 	int err = 0;
 
+	json_put_bool(document, "can_record", findings_permit(findings, count));
 	list = json_put_array(document, "findings");
 	for (size_t i = 0; i < count; i++) {
 		const struct finding *f = &findings[i];
 
 		one = json_put_object(list, NULL);
-		ok = ok && json_put_string(one, "name", f->name) &&
-		     json_put_string(one, "verdict", findings_verdict(f->verdict)) &&
-		     json_put_string(one, "found", f->found) &&
-		     (!*f->remedy || json_put_string(one, "remedy", f->remedy));
+		json_put_string(one, "name", f->name);
+		json_put_string(one, "verdict", findings_verdict(f->verdict));
+		json_put_string(one, "found", f->found);
+		json_put_string(one, "remedy", *f->remedy ? f->remedy : NULL);
 	}
-	text = ok ? json_text(document) : NULL;
+	text = document ? json_text(document) : NULL;
 	if (text)
 		fputs(text, stdout);
 	else

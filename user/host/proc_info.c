@@ -172,42 +172,32 @@ void process_rank(const char *environment, size_t size, int32_t *rank, int32_t *
 	}
 }
 
-static int put_command(const struct process_facts *facts, struct json *bpf)
+void process_put(const struct process_facts *facts, const struct process_facts *own,
+		 struct json *bpf)
 {
-	const char *end = facts->command + facts->command_size;
-	struct json *list = json_put_array(bpf, "command");
+	struct json *list;
+	char key[32];
 
-	if (!list)
-		return -ENOMEM;
-	for (const char *at = facts->command; at < end; at += strlen(at) + 1)
-		if (!json_put_string(list, NULL, at))
-			return -ENOMEM;
-	if (facts->command_cut && !json_put_bool(bpf, "command_cut", true))
-		return -ENOMEM;
-	return 0;
-}
+	json_put_string(bpf, "executable", facts->executable);
+	if (facts->command && facts->command_size) {
+		const char *end = facts->command + facts->command_size;
 
-int process_put(const struct process_facts *facts, const struct process_facts *own,
-		struct json *bpf)
-{
-	if (facts->executable && !json_put_string(bpf, "executable", facts->executable))
-		return -ENOMEM;
-	if (facts->command && facts->command_size && put_command(facts, bpf))
-		return -ENOMEM;
-	if (facts->rank >= 0 && !json_put_int(bpf, "rank", facts->rank))
-		return -ENOMEM;
-	if (facts->nranks >= 0 && !json_put_int(bpf, "nranks", facts->nranks))
-		return -ENOMEM;
+		list = json_put_array(bpf, "command");
+		for (const char *at = facts->command; at < end; at += strlen(at) + 1)
+			json_put_string(list, NULL, at);
+		if (facts->command_cut)
+			json_put_bool(bpf, "command_cut", true);
+	}
+	if (facts->rank >= 0)
+		json_put_int(bpf, "rank", facts->rank);
+	if (facts->nranks >= 0)
+		json_put_int(bpf, "nranks", facts->nranks);
 	for (int i = 0; i < NS_COUNT; i++) {
-		char key[32];
-
 		if (!facts->ns[i] || (own && own->ns[i] == facts->ns[i]))
 			continue;
 		snprintf(key, sizeof(key), "namespaces.%s", namespace_names[i]);
-		if (!json_put_u64(bpf, key, facts->ns[i]))
-			return -ENOMEM;
+		json_put_u64(bpf, key, facts->ns[i]);
 	}
-	if (facts->monotonic_ns && !json_put_i64(bpf, "monotonic_offset", facts->monotonic_ns))
-		return -ENOMEM;
-	return 0;
+	if (facts->monotonic_ns)
+		json_put_i64(bpf, "monotonic_offset", facts->monotonic_ns);
 }

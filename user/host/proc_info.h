@@ -57,8 +57,8 @@ bool process_numbers_are_ours(const char *proc);
 void process_rank(const char *environment, size_t size, int32_t *rank, int32_t *nranks);
 
 /* Puts the facts below `bpf`; namespaces that are those of `own` (the recorder) are left
- * out, NULL: all are put. 0 or -ENOMEM. */
-int process_put(const struct process_facts *facts, const struct process_facts *own,
-		struct json *bpf);
+ * out, NULL: all are put. */
+void process_put(const struct process_facts *facts, const struct process_facts *own,
+		 struct json *bpf);
 
 #endif

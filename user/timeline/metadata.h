@@ -2,7 +2,7 @@
 /*
  * metadata: what goes into each stream.json.
  *
- * In: the facts of one stream, and for the first stream of a process and of the session
+ * In: the description of one stream, and for the first stream of a process and of the session
  * theirs too; out: a JSON document. Pure: no file, no shared state but what the
  * description points to. Called in the writer's thread.
  * Invariant: `ovni.finished` is there only if the description says so.
@@ -74,7 +74,7 @@ struct description {
 	const struct session *session;
 };
 
-/* The document, for the caller to free, or NULL without memory. */
+/* The document, for the caller to free; NULL, or a document without a text, without memory. */
 struct json *describe_stream(const struct description *d);
 
 #endif

@@ -156,7 +156,7 @@ void names_copy(struct names *names, const struct names *from)
 	pthread_mutex_unlock(&table->lock);
 }
 
-int names_put(struct names *names, struct json *object)
+void names_put(struct names *names, struct json *object)
 {
 	for (size_t word = 0; word < WORDS; word++) {
 		uint64_t bits = names->mentioned[word] & ~names->streams[word];
@@ -168,9 +168,7 @@ int names_put(struct names *names, struct json *object)
 			if (!told(names->table, tid, comm))
 				continue;
 			snprintf(key, sizeof(key), "%u", tid);
-			if (!json_add_string(object, key, comm))
-				return -ENOMEM;
+			json_add_string(object, key, comm);
 		}
 	}
-	return 0;
 }

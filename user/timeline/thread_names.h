@@ -58,7 +58,7 @@ void names_tell(struct names *names, uint32_t tid, const char comm[RECORD_COMM_S
 void names_copy(struct names *names, const struct names *from);
 
 /* Puts tid -> name of all that were mentioned, have no stream and whose name is known below
- * `object`, in the order of the tids. 0 or -ENOMEM. */
-int names_put(struct names *names, struct json *object);
+ * `object`, in the order of the tids. */
+void names_put(struct names *names, struct json *object);
 
 #endif
