@@ -177,7 +177,6 @@ static void resolve_all(int fd)
 			n = text_char(c, end);
 			MUST(n && text_printable(c, n));
 		}
-		MUST(s->code_bytes <= SITE_CODE_BYTES);
 		MUST(!i || s[-1].offset < s->offset ||
 		     (s[-1].offset == s->offset && s[-1].kind != s->kind));
 	}

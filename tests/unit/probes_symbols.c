@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <sys/stat.h>
 
-#include "user/elf/demangle.h"
 #include "user/elf/elf_file.h"
 #include "user/probes/labels.h"
 #include "user/elf/functions.h"
@@ -219,7 +218,6 @@ static void names_of_stripped_files_are_in_their_debug_files(void **state)
 	resolved(&stripped, "./linked:inner");
 	assert_int_equal(stripped.list[0].offset, whole.list[0].offset);
 	assert_int_equal(stripped.list[0].size, whole.list[0].size);
-	assert_memory_equal(stripped.list[0].code, whole.list[0].code, whole.list[0].code_bytes);
 	resolve_free(&stripped);
 	/* in .debug, by a link with another name */
 	assert_int_equal(mkdir(".debug", 0700), 0);

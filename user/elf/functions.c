@@ -5,13 +5,14 @@
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <libiberty/demangle.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#include "user/elf/demangle.h"
 #include "user/elf/elf_child.h"
 #include "user/elf/elf_section.h"
 #include "user/elf/functions.h"
@@ -364,7 +365,7 @@ static const char **read_definitions(Elf *elf)
 	return names;
 }
 
-/* The exported symbols, with their versions, which libdwfl does not tell. */
+/* The exported symbols, with their versions, which libdwfl does not have. */
 static void put_dynamic_symbols(struct bytes *answer, Elf *elf)
 {
 	GElf_Shdr header, versions_header;
@@ -416,7 +417,7 @@ static void put_symbols(struct bytes *answer, Dwfl_Module *module, struct symbol
 		const char *name =
 			dwfl_module_getsym_info(module, i, &symbol, &address, NULL, &from, &bias);
 
-		/* without a .symtab libdwfl tells those of .dynsym */
+		/* without a .symtab libdwfl gives those of .dynsym */
 		if (!name || (from == main && !has_symtab))
 			continue;
 		head->stripped = false;
@@ -651,7 +652,48 @@ void functions_free(struct functions *functions)
 	*functions = (struct functions){.debug_fd = -1};
 }
 
-/* ---- demangled ---- */
+/* ---- names of C++ and Rust ---- */
+
+struct demangled {
+	char *text;
+	size_t length;
+	jmp_buf full; /* the only way to stop the demangler */
+};
+
+static void append(const char *text, size_t length, void *opaque)
+{
+	struct demangled *out = opaque;
+
+	if (length >= DEMANGLE_MAX - out->length)
+		longjmp(out->full, 1);
+	memcpy(out->text + out->length, text, length);
+	out->length += length;
+}
+
+size_t demangle(char out[DEMANGLE_MAX], const char *name, enum demangle_form form)
+{
+	static const int options[] = {
+		[DEMANGLE_NAME] = DMGL_ANSI,
+		[DEMANGLE_PARAMETERS] = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP,
+		[DEMANGLE_WHOLE] = DMGL_PARAMS | DMGL_ANSI,
+	};
+	struct demangled output = {.text = out};
+
+	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R') ||
+	    strnlen(name, DEMANGLE_MAX) == DEMANGLE_MAX)
+		return 0;
+	if (setjmp(output.full))
+		return 0;
+	/* the older names of Rust look like those of C++ */
+	if (!rust_demangle_callback(name, options[form], append, &output)) {
+		output.length = 0;
+		if (!cplus_demangle_v3_callback(name, options[form], append, &output))
+			return 0;
+	}
+	out[output.length] = '\0';
+	/* a NUL inside, or nothing, is no name */
+	return strlen(out) == output.length ? output.length : 0;
+}
 
 int functions_demangle(struct functions *functions)
 {

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "user/elf/elf_answer.h"
+#include "user/elf/elf_child.h"
 #include "user/elf/elf_file.h"
 
 enum function_kind {
@@ -58,6 +58,18 @@ struct functions {
 int functions_read(struct functions *functions, const struct elf_file *file, const char *root,
 		   const char *path) __attribute__((warn_unused_result));
 void functions_free(struct functions *functions);
+
+#define DEMANGLE_MAX 4096 /* bytes of a name, with its NUL, before and after */
+
+enum demangle_form {
+	DEMANGLE_NAME,	     /* ns::f<int> */
+	DEMANGLE_PARAMETERS, /* ns::f<int>(int) */
+	DEMANGLE_WHOLE,	     /* void ns::f<int>(int) */
+};
+
+/* Writes the demangled form of a name of C++ or Rust to `out`. Returns its length; 0 if it is not
+ * mangled, or is too long: some names of a few bytes become gigabytes. */
+size_t demangle(char out[DEMANGLE_MAX], const char *name, enum demangle_form form);
 
 /* Fills in `plain` and `full` of all; once is enough. 0 or -ENOMEM. */
 int functions_demangle(struct functions *functions) __attribute__((warn_unused_result));

@@ -47,12 +47,6 @@ struct spot instruction_entry(const uint8_t *code, size_t bytes, unsigned argume
 /* The kind of a probe at exactly this position. */
 struct spot instruction_point(const uint8_t *code, size_t bytes);
 
-/* Is the first instruction a cheap one? */
-static inline bool instruction_is_fast(const uint8_t *code, size_t bytes)
-{
-	return instruction_point(code, bytes).kind == SPOT_FAST;
-}
-
 /*
  * The instructions that leave a function, all of whose code is given: in *exits (for the caller to
  * free) their number, or -errno: -ENOMEM, or -ENOEXEC: it cannot be followed to its end (data

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "user/elf/elf_answer.h"
+#include "user/elf/elf_child.h"
 #include "user/elf/elf_file.h"
 
 struct usdt_probe {

@@ -18,10 +18,11 @@
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 
-#define MULTI_RETURN 1u		  /* flag of a link: the return of the function */
-#define FUNCTION_MAX (256u << 10) /* bytes of a function that are decoded */
-#define ENOTSUPP     524	  /* of the kernel alone */
-#define NAMES_MAX    5		  /* functions that a message names */
+#define MULTI_RETURN	1u	     /* flag of a link: the return of the function */
+#define FUNCTION_MAX	(256u << 10) /* bytes of a function that are decoded */
+#define BEGINNING_BYTES 48
+#define ENOTSUPP	524 /* of the kernel alone */
+#define NAMES_MAX	5   /* functions that a message names */
 
 const char *const attach_kind_names[] = {"best", "session", "multi", "perf", NULL};
 
@@ -177,16 +178,17 @@ static int add_probe(struct attach *a, size_t site, enum attach_program program,
 	return 0;
 }
 
-/* The code of a function; *code is for the caller to free. */
+/* The code of a function, or, if its size is unknown, its beginning; *code is for the caller to
+ * free. */
 static size_t read_code(const struct site *s, uint8_t **code)
 {
-	size_t want = s->size ? s->size : s->code_bytes;
+	size_t want = s->size && s->size < FUNCTION_MAX ? s->size : FUNCTION_MAX;
 	ssize_t n = -1;
 	int fd;
 
-	if (want > FUNCTION_MAX)
-		want = FUNCTION_MAX;
-	*code = malloc(want ? want : 1);
+	if (!s->size)
+		want = BEGINNING_BYTES;
+	*code = malloc(want);
 	fd = *code ? open(s->path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd >= 0) {
 		n = pread(fd, *code, want, (off_t)s->offset);
@@ -232,24 +234,18 @@ static int plan_function(struct attach *a, size_t i)
 	const struct options *o = a->options;
 	bool returns = action_returns(&a->actions->list[i]);
 	bool exits = returns && (o->no_returns || (s->unwinds && !o->unsafe_returns));
-	struct spot spot = {0, SPOT_FAST};
-	uint8_t *code = NULL;
-	size_t bytes;
+	uint8_t *code;
+	size_t bytes = read_code(s, &code);
+	struct spot spot = instruction_entry(
+		code, bytes, s->value.source == SITE_ARGUMENT ? s->value.number : 0);
 	int err = 0;
 
-	if (instruction_point(s->code, s->code_bytes).kind == SPOT_REFUSED) {
+	if (spot.kind == SPOT_REFUSED)
 		log_warn("%s is not probed: %s", s->label, refused_instruction);
-		return 0;
-	}
-	if (exits || !instruction_is_fast(s->code, s->code_bytes)) {
-		bytes = read_code(s, &code);
-		spot = instruction_entry(code, bytes,
-					 s->value.source == SITE_ARGUMENT ? s->value.number : 0);
-		if (exits)
-			err = plan_exits(a, i, code, bytes);
-		free(code);
-	}
-	if (err)
+	else if (exits)
+		err = plan_exits(a, i, code, bytes);
+	free(code);
+	if (err || spot.kind == SPOT_REFUSED)
 		return err;
 	a->plans[i].slow = spot.kind == SPOT_SLOW;
 	if (returns && !exits) {
@@ -267,8 +263,11 @@ static int plan_function(struct attach *a, size_t i)
 static int plan_point(struct attach *a, size_t i)
 {
 	const struct site *s = &a->sites[i];
-	struct spot spot = instruction_point(s->code, s->code_bytes);
+	uint8_t *code;
+	size_t bytes = read_code(s, &code);
+	struct spot spot = instruction_point(code, bytes);
 
+	free(code);
 	a->plans[i].slow = spot.kind == SPOT_SLOW;
 	if (spot.kind == SPOT_REFUSED) {
 		log_warn("%s is not probed: %s", s->label, refused_instruction);

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -372,30 +371,25 @@ static int find_elsewhere(struct search *s)
 
 /* ---- all ---- */
 
-static const char *process_trouble(int err)
+/* Sets *why to the sentence, NULL without memory. Returns the error. */
+static int fail(int err, char **why, char *sentence)
 {
-	if (err == -ENOENT || err == -ESRCH)
-		return "does not exist";
-	if (err == -EACCES || err == -EPERM)
-		return "belongs to another user: reading its mapped files needs its owner's "
-		       "rights, or CAP_SYS_PTRACE";
-	return strerror(-err);
+	*why = sentence;
+	return sentence ? err : -ENOMEM;
 }
 
-/* Sets *why to the sentence; out of memory there is none. Returns the error. */
-static int trouble(int err, char **why, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-static int trouble(int err, char **why, const char *format, ...)
+static int process_error(int err, char **why, uint32_t pid)
 {
-	va_list args;
+	const char *reason = strerror(-err);
 
-	va_start(args, format);
-	if (err == -ENOMEM || vasprintf(why, format, args) < 0) {
-		*why = NULL;
-		err = -ENOMEM;
-	}
-	va_end(args);
-	return err;
+	if (err == -ENOMEM)
+		return err;
+	if (err == -ENOENT || err == -ESRCH)
+		reason = "does not exist";
+	else if (err == -EACCES || err == -EPERM)
+		reason = "belongs to another user: reading its mapped files needs its owner's "
+			 "rights, or CAP_SYS_PTRACE";
+	return fail(err, why, xasprintf("process %u %s", pid, reason));
 }
 
 static int find_executable(struct search *s)
@@ -436,7 +430,8 @@ static int find_path_of_process(struct search *s, uint32_t pid)
 	return err ? err : take_candidate(s, &candidate);
 }
 
-static int not_found(struct search *s, char **why)
+/* The sentence about a name that no file has. */
+static char *not_found(const struct search *s)
 {
 	const struct resolve_scope *scope = s->scope;
 	const struct request *r = s->request;
@@ -446,23 +441,19 @@ static int not_found(struct search *s, char **why)
 				   : "";
 
 	if (r->pid)
-		return trouble(
-			-ENOENT, why,
-			"process %u has no file '%s' mapped, nor is there such a library that "
-			"it could load%s",
-			r->pid, r->binary, path);
+		return xasprintf("process %u has no file '%s' mapped, nor is there such a library "
+				 "that it could load%s",
+				 r->pid, r->binary, path);
 	if (scope->npids)
-		return trouble(-ENOENT, why,
-			       "no recorded process has a file '%s' mapped, nor is there such a "
-			       "library that it could load%s",
-			       r->binary, path);
+		return xasprintf("no recorded process has a file '%s' mapped, nor is there such a "
+				 "library that it could load%s",
+				 r->binary, path);
 	if (scope->command)
-		return trouble(-ENOENT, why,
-			       "'%s' is neither the command nor a library that it needs, nor is it "
-			       "in the folders of libraries or in PATH%s",
-			       r->binary, path);
-	return trouble(-ENOENT, why, "there is no '%s'%s in the folders of libraries or in PATH%s",
-		       r->binary, scope->all ? " that a process has mapped, nor" : "", path);
+		return xasprintf("'%s' is neither the command nor a library that it needs, nor is "
+				 "it in the folders of libraries or in PATH%s",
+				 r->binary, path);
+	return xasprintf("there is no '%s'%s in the folders of libraries or in PATH%s", r->binary,
+			 scope->all ? " that a process has mapped, nor" : "", path);
 }
 
 static int find_name(struct search *s, char **why)
@@ -476,7 +467,7 @@ static int find_name(struct search *s, char **why)
 	for (size_t i = 0; i < npids; i++) {
 		err = find_mapped(s, pids[i]);
 		if (err)
-			return trouble(err, why, "process %u %s", pids[i], process_trouble(err));
+			return process_error(err, why, pids[i]);
 	}
 	for (size_t i = 0; i < npids && !s->candidates->count; i++) {
 		err = find_for_process(s, pids[i]);
@@ -490,9 +481,11 @@ static int find_name(struct search *s, char **why)
 	}
 	if (!npids)
 		err = find_elsewhere(s);
-	if (!err && !s->candidates->count)
-		return not_found(s, why);
-	return err;
+	if (err)
+		return err;
+	if (!s->candidates->count)
+		return fail(-ENOENT, why, not_found(s));
+	return 0;
 }
 
 int binary_candidates_find(struct binary_candidates *candidates, const struct request *request,
@@ -511,7 +504,7 @@ int binary_candidates_find(struct binary_candidates *candidates, const struct re
 	else
 		err = find_name(&s, why);
 	if (err && !*why && request->pid)
-		err = trouble(err, why, "process %u %s", request->pid, process_trouble(err));
+		err = process_error(err, why, request->pid);
 	if (err)
 		binary_candidates_free(candidates);
 	return err;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/elf/demangle.h"
 #include "user/probes/labels.h"
 #include "user/probes/resolve.h"
 #include "trace/base/text.h"

@@ -13,6 +13,8 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
+#define CODE_BYTES 48 /* of the beginning of a function */
+
 /* The reason why there is no pair, in a word. */
 static const char *const kind_words[] = {
 	[FUNCTION_CALLED] = "",
@@ -77,7 +79,7 @@ static const char *cost_of(const struct binary *binary, uint64_t offset, uint64_
 					    [SPOT_SLOW] = "slow",
 					    [SPOT_UNSAFE] = "unsafe",
 					    [SPOT_REFUSED] = "never"};
-	uint64_t bytes = size && size < SITE_CODE_BYTES ? size : SITE_CODE_BYTES;
+	uint64_t bytes = size && size < CODE_BYTES ? size : CODE_BYTES;
 	uint8_t *code = elf_file_read(&binary->file, offset, bytes);
 	struct spot spot;
 

@@ -419,22 +419,15 @@ const char *request_of_list(struct request *request, const char *text, size_t *a
 {
 	struct request r = {.kind = REQUEST_FUNCTION};
 	size_t from = 0, colon, digits = strspn(text, "0123456789");
-	const char *wrong;
-	char *whole = NULL;
-
 	/* a number alone is a process, as with a ':' after it */
-	if (digits && !text[digits]) {
-		whole = xasprintf("%s:", text);
-		if (!whole)
-			return no_memory;
-		wrong = read_pid(whole, &from, &r.pid, at);
-		free(whole);
-		from = digits;
-	} else {
-		wrong = read_pid(text, &from, &r.pid, at);
-	}
+	char *whole = xasprintf("%s%s", text, digits && !text[digits] ? ":" : "");
+	const char *wrong = whole ? read_pid(whole, &from, &r.pid, at) : no_memory;
+
+	free(whole);
 	if (wrong)
 		return wrong;
+	if (from > strlen(text))
+		from = digits;
 	*at = from;
 	colon = find_end(text, from, ':', false);
 	if (colon == NO_END)

@@ -70,27 +70,11 @@ __attribute__((format(printf, 3, 4))) static void complain(struct resolving *r, 
 
 /* ---- drafts ---- */
 
-static void read_code(struct site *site, const struct binary *binary, uint64_t left)
-{
-	uint64_t bytes = left < SITE_CODE_BYTES ? left : SITE_CODE_BYTES;
-	void *code;
-
-	if (site->size && bytes > site->size)
-		bytes = site->size;
-	code = elf_file_read(&binary->file, site->offset, bytes);
-	if (!code)
-		return;
-	memcpy(site->code, code, bytes);
-	site->code_bytes = bytes;
-	free(code);
-}
-
 static int add_draft(struct resolving *r, const struct request *request,
 		     const struct binary *binary, const struct draft *proto)
 {
 	struct draft *added = ARRAY_ADD(r->drafts, r->count);
 	struct site *site;
-	uint64_t left = 0, address, offset;
 
 	if (!added)
 		return -ENOMEM;
@@ -103,9 +87,6 @@ static int add_draft(struct resolving *r, const struct request *request,
 	site->inode = binary->file.inode;
 	site->request = (uint32_t)(request - r->requests->list);
 	site->unwinds = binary->unwinds;
-	if (elf_file_address(&binary->file, site->offset, PF_X, &address) &&
-	    elf_file_offset(&binary->file, address, PF_X, &offset, &left))
-		read_code(site, binary, left);
 	return 0;
 }
 

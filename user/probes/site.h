@@ -3,10 +3,9 @@
  * site: one position in a file where a probe is placed, and the value that it reads.
  *
  * Requests (request.h: -u, --usdt, --api) are resolved into sites (resolve.h), which reads the
- * files; attaching (attach.h) does not read them again. Pure data; strings belong to the set of
- * sites that holds them.
- * Invariant: no two sites of a set have the same file, offset and kind.
- * Specification: ebpf.md 11; event-mapping.md "User probes and marks", "Library APIs".
+ * files; attaching (attach.h) reads only the code at the sites. Pure data; strings belong to the
+ * set of sites that holds them. Invariant: no two sites of a set have the same file, offset and
+ * kind. Specification: ebpf.md 11; event-mapping.md "User probes and marks", "Library APIs".
  */
 #ifndef USER_PROBES_SITE_H
 #define USER_PROBES_SITE_H
@@ -15,8 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-#define SITE_CODE_BYTES 48 /* of the function's beginning, to choose the instruction */
 
 enum site_kind {
 	SITE_FUNCTION, /* entry and return: a pair */
@@ -52,10 +49,8 @@ struct site {
 	uint64_t offset;    /* in the file, bytes: the function's first, or the point's */
 	uint64_t size;	    /* of the function, bytes; 0: unknown */
 	uint64_t semaphore; /* USDT: file offset of the semaphore; 0: none */
-	uint8_t code[SITE_CODE_BYTES]; /* from `offset` on */
-	size_t code_bytes;	       /* number of them */
-	const char *symbol;	       /* as the file has it; NULL: none (an address) */
-	const char *label;	       /* in the trace: demangled, made distinct between binaries */
+	const char *symbol; /* as the file has it; NULL: none (an address) */
+	const char *label;  /* in the trace: demangled, made distinct between binaries */
 	struct site_value value;
 	bool unwinds;	  /* a return probe may end the program: see unwind.h */
 	uint32_t request; /* index of its request */
