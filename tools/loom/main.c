@@ -7,13 +7,14 @@
  */
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tools/loom/run/loom_command.h"
 #include "tools/loom/run/run_clock.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
+#include "trace/base/units.h"
 
 /* ---- parsers of options ---- */
 
@@ -47,26 +48,20 @@ static int parse_sample(const struct cli_option *option, const char *text, void 
 	return refuse(option, text, loom_controls_sample(to, text));
 }
 
-/* A number of 64 bits that ends at `end`; false if it is none. */
-static bool number(const char *text, const char *end, uint64_t *out)
-{
-	char *stop;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*out = strtoull(text, &stop, 10);
-	return errno == 0 && stop == end;
-}
-
 /* "FIRST-LAST", either may be left out. */
 static int parse_cycles(const struct cli_option *option, const char *text, void *to)
 {
-	const char *dash = strchr(text, '-'), *end = text + strlen(text);
+	char first[48];
+	char *last;
 	struct loom_options *o = to;
 
-	if (!dash || end - text < 2 || (dash > text && !number(text, dash, &o->first_cycle)) ||
-	    (dash + 1 < end && !number(dash + 1, end, &o->last_cycle)))
+	snprintf(first, sizeof(first), "%s", text);
+	last = strchr(first, '-');
+	if (!last || strlen(text) < 2 || strlen(text) >= sizeof(first))
+		return cli_refuse(option, text, "cycles are FIRST-LAST, numbers of 64 bits");
+	*last++ = '\0';
+	if ((*first && units_parse_number(first, &o->first_cycle)) ||
+	    (*last && units_parse_number(last, &o->last_cycle)))
 		return cli_refuse(option, text, "cycles are FIRST-LAST, numbers of 64 bits");
 	if (o->first_cycle > o->last_cycle)
 		return cli_refuse(option, text, "the first cycle is larger than the last");
@@ -116,12 +111,13 @@ static int parse_period(const struct cli_option *option, const char *text, void 
 static int parse_frequency(const struct cli_option *option, const char *text, void *to)
 {
 	struct loom_options *o = to;
+	bool exact;
 
-	o->period_ps = run_clock_frequency(text, &o->exact_period);
+	o->period_ps = run_clock_frequency(text, &exact);
 	if (!o->period_ps)
 		return cli_refuse(option, text,
 				  "a frequency is a number of Hz, kHz, MHz or GHz, at most 1THz");
-	if (!o->exact_period)
+	if (!exact)
 		log_warn("--clock-freq %s: the period is rounded to %llu ps", text,
 			 (unsigned long long)o->period_ps);
 	return 0;

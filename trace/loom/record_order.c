@@ -81,23 +81,15 @@ static bool is_scope(const struct scope *s, const struct loom_record *r)
 
 static struct scope *new_scope(struct record_order *o, const struct loom_record *r)
 {
-	static const struct spot never = {NEVER, NEVER};
 	struct scope *s = ARRAY_ADD(o->scopes, o->nscopes);
 
 	if (!s)
 		return NULL;
-	*s = (struct scope){
-		.invocation_id = r->invocation_id,
-		.epoch_id = r->epoch_id,
-		.core_id = r->core_id,
-		.first_start = never,
-		.first_done = never,
-		.last_done = never,
-		.first_node = never,
-		.last_active = never,
-		.after_done = never,
-		.last_config = never,
-	};
+	memset(s, 0xff, sizeof(*s)); /* all spots: NEVER */
+	s->invocation_id = r->invocation_id;
+	s->epoch_id = r->epoch_id;
+	s->core_id = r->core_id;
+	s->starts = s->dones = s->errors = s->config_writes = 0;
 	return s;
 }
 

@@ -131,15 +131,15 @@ static int open_ltrc(struct run_reader *r)
 		return refuse(r, LOOM_S4, r->size, "the file ends inside the header");
 	memcpy(&version, header + 4, sizeof(version));
 	memcpy(&r->announced, header + 8, sizeof(r->announced));
-	r->version = le32toh(version);
+	version = le32toh(version);
 	r->announced = le64toh(r->announced);
 	r->has_announced = true;
-	if (r->version == 0x01000000)
+	if (version == 0x01000000)
 		return refuse(
 			r, LOOM_S2, 4,
 			"the version is 1 in big-endian order; only little-endian files are read");
-	if (r->version != LOOM_VERSION)
-		return refuse(r, LOOM_S2, 4, "unsupported version %u", r->version);
+	if (version != LOOM_VERSION)
+		return refuse(r, LOOM_S2, 4, "unsupported version %u", version);
 	inflow_skip(&r->inflow, LOOM_HEADER_SIZE);
 	return 0;
 }
@@ -174,7 +174,7 @@ static int report_mistake(struct run_reader *r)
 struct head {
 	bool version, trace_kind, modules, events;
 	struct token version_value;
-	char version_text[32];
+	char version_text[32], trace_kind_text[32], producer[64];
 	uint64_t events_at; /* offset after the bracket */
 };
 
@@ -220,10 +220,10 @@ static bool head_key(struct run_reader *r, struct head *h, const char *key)
 		return head_version(r, h);
 	if (!strcmp(key, "trace_kind")) {
 		h->trace_kind = true;
-		return put_text(t, r->trace_kind, sizeof(r->trace_kind));
+		return put_text(t, h->trace_kind_text, sizeof(h->trace_kind_text));
 	}
 	if (!strcmp(key, "producer"))
-		return put_text(t, r->producer, sizeof(r->producer));
+		return put_text(t, h->producer, sizeof(h->producer));
 	if (!strcmp(key, "modules") && !h->modules) {
 		h->modules = true;
 		if (!tokens_value(t, &v))
@@ -294,10 +294,10 @@ static int open_json(struct run_reader *r)
 		return refuse(r, LOOM_S2, LOOM_NOWHERE, "the document has no version");
 	if (!t->why && !h.trace_kind)
 		return refuse(r, LOOM_S1, LOOM_NOWHERE, "the document has no trace_kind");
-	if (h.trace_kind && strcmp(r->trace_kind, "loom_cycle_trace") != 0 &&
-	    strcmp(r->trace_kind, "fcc_cycle_trace") != 0)
-		return refuse(r, LOOM_S1, LOOM_NOWHERE, "unknown trace_kind '%s'", r->trace_kind);
-	r->version = LOOM_VERSION;
+	if (h.trace_kind && strcmp(h.trace_kind_text, "loom_cycle_trace") != 0 &&
+	    strcmp(h.trace_kind_text, "fcc_cycle_trace") != 0)
+		return refuse(r, LOOM_S1, LOOM_NOWHERE, "unknown trace_kind '%s'",
+			      h.trace_kind_text);
 	inflow_seek(&r->inflow, h.events_at);
 	tokens_resume(t, &r->inflow, 2, true);
 	return 0;

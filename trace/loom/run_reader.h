@@ -45,10 +45,7 @@ struct run_reader {
 	bool has_announced;
 	uint64_t announced; /* LTRC: the number of records in the header */
 
-	/* JSON alone */
-	uint32_t version;
-	char trace_kind[32], producer[64]; /* empty if there is none */
-	struct loom_modules modules;	   /* complete after run_reader_open() */
+	struct loom_modules modules; /* of JSON; complete after run_reader_open() */
 
 	/* private */
 	const char *path;

@@ -32,8 +32,9 @@ void loom_violation_log(void *arg, const struct loom_violation *finding)
 	       finding->file ? ": " : "", finding->text, loom_rules[finding->rule].id);
 }
 
-static void found(struct loom_violations *f, enum loom_severity severity, enum loom_rule rule,
-		  const struct loom_place *place, const char *fmt, va_list args)
+void loom_violation_add_as(struct loom_violations *f, enum loom_severity severity,
+			   enum loom_rule rule, const struct loom_place *place, const char *fmt,
+			   ...)
 {
 	char text[512];
 	struct loom_violation finding = {
@@ -44,35 +45,17 @@ static void found(struct loom_violations *f, enum loom_severity severity, enum l
 		.offset = place ? place->offset : LOOM_NOWHERE,
 		.text = text,
 	};
+	va_list args;
 
+	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
 	f->counts[severity]++;
 	f->of_rule[rule]++;
 	if (f->report)
 		f->report(f->arg, &finding);
 	else
 		loom_violation_log(NULL, &finding);
-}
-
-void loom_violation_add(struct loom_violations *f, enum loom_rule rule,
-			const struct loom_place *place, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	found(f, loom_rules[rule].severity, rule, place, fmt, args);
-	va_end(args);
-}
-
-void loom_violation_add_as(struct loom_violations *f, enum loom_severity severity,
-			   enum loom_rule rule, const struct loom_place *place, const char *fmt,
-			   ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	found(f, severity, rule, place, fmt, args);
-	va_end(args);
 }
 
 void loom_violation_ignore(void *arg, const struct loom_violation *finding)

@@ -80,14 +80,13 @@ struct loom_place {
 	uint64_t record, offset;
 };
 
-/* Reports a violation with the severity of its rule. `place` may be NULL. */
-void loom_violation_add(struct loom_violations *f, enum loom_rule rule,
-			const struct loom_place *place, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-/* The same with another severity. */
+/* Reports a violation. `place` may be NULL. */
 void loom_violation_add_as(struct loom_violations *f, enum loom_severity severity,
 			   enum loom_rule rule, const struct loom_place *place, const char *fmt,
 			   ...) __attribute__((format(printf, 5, 6)));
+/* The same with the severity of its rule. */
+#define loom_violation_add(f, rule, place, ...)                                                    \
+	loom_violation_add_as(f, loom_rules[rule].severity, rule, place, __VA_ARGS__)
 
 /* A collector that writes to the log. */
 void loom_violation_log(void *arg, const struct loom_violation *finding);

@@ -34,7 +34,7 @@ struct loom_options {
 	uint64_t period_ps;    /* of a cycle; 0: from the statistics, else 1 ns */
 	struct moment base;    /* clock of cycle 0 */
 	enum loom_style style; /* if has_style */
-	bool has_style, exact_period, no_keep, no_chain, lanes;
+	bool has_style, no_keep, no_chain, lanes;
 	unsigned legacy; /* export: 1 for upstream's statistics */
 	bool json, csv;
 	/* check, stats: */

@@ -393,7 +393,6 @@ int run_survey_seal(struct run_survey *run)
 		goto out;
 	err = seal_scopes(run);
 out:
-	run->sealed = true;
 	return err;
 }
 

@@ -70,7 +70,6 @@ struct run_survey {
 	size_t nlanes;
 	uint64_t records, stalls; /* number of records, and of stalls */
 	uint64_t end;		  /* cycle after the last one */
-	bool sealed;
 	/* for look-ups */
 	uint32_t core_of[65536];
 	struct hash node_of;  /* node, core */
