@@ -358,10 +358,8 @@ static int gather(struct info *info, const char *path)
 	put_u64(info, info->doc, "duration", (uint64_t)info->last - (uint64_t)info->first);
 	put_text(info, info->doc, "completeness", completeness(info));
 	take_stats(info);
-	if (!err && !info->ok) {
-		log_no_memory("while reading %s", path);
-		return -ENOMEM;
-	}
+	if (!err && !info->ok)
+		return log_no_memory("while reading %s", path);
 	return err;
 }
 

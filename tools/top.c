@@ -192,8 +192,7 @@ static int count(struct top *t)
 		stream_rewind(&t->source.streams[i]);
 	return count_by_clock(t);
 nomem:
-	log_no_memory("while reading %s", t->options.path);
-	return -ENOMEM;
+	return log_no_memory("while reading %s", t->options.path);
 }
 
 static int compare_rows(const void *pa, const void *pb)
@@ -223,10 +222,8 @@ static int make_rows(struct top *t)
 		room += t->options.by == BY_THREAD ? t->source.trace.nstreams : t->ncpus;
 	}
 	t->rows = calloc(room, sizeof(*t->rows));
-	if (!t->rows) {
-		log_no_memory("while reading %s", t->options.path);
-		return -ENOMEM;
-	}
+	if (!t->rows)
+		return log_no_memory("while reading %s", t->options.path);
 	switch (t->options.by) {
 	case BY_MCV:
 		for (uint32_t i = 0; i < 1 << 16; i++)
@@ -322,10 +319,8 @@ static int print(struct top *t)
 	uint64_t total = 0;
 	struct printer out;
 
-	if (printer_open(&out, STDOUT_FILENO) < 0) {
-		log_no_memory("while starting");
-		return -ENOMEM;
-	}
+	if (printer_open(&out, STDOUT_FILENO) < 0)
+		return log_no_memory("while starting");
 	if (t->options.json)
 		printer_text(&out, "[");
 	for (size_t i = 0; i < t->nrows; i++) {

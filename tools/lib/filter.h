@@ -10,7 +10,13 @@
 
 #include "tools/lib/event_map.h"
 #include "trace/ovni/trace_input.h"
-#include "tools/lib/moment.h"
+#include "trace/base/cli.h"
+
+/* A clock in ns, or the time since the first event of the trace: "1204" or "+1.5s". */
+struct moment {
+	bool given, relative;
+	int64_t ns;
+};
 
 struct filter {
 	const char **patterns; /* of the MCV */
@@ -25,8 +31,12 @@ struct filter {
 	int64_t first, last;	/* clocks, both included */
 };
 
-/* Parsers of options (trace/base/cli.h) whose value is a struct filter; from and to have
- * moment_option(). */
+/* The parser of an option (trace/base/cli.h) with a moment. The number may have a unit: s, ms, us
+ * or ns. */
+int moment_option(const struct cli_option *option, const char *text, void *to);
+/* The clock of the moment in a trace whose first event has the clock `start`; clamped. */
+int64_t moment_clock(const struct moment *moment, int64_t start);
+/* Parsers of options whose value is a struct filter. */
 int filter_add_pattern(const struct cli_option *option, const char *text, void *to);
 int filter_add_tid(const struct cli_option *option, const char *text, void *to);
 int filter_add_pid(const struct cli_option *option, const char *text, void *to);

@@ -714,7 +714,7 @@ static void json_announced(const struct stats *s, const struct stats_snapshot *f
 	printer_text(out, "true");
 }
 
-static void json_name(const struct stats_row *row, struct printer *out)
+static void put_json_name(const struct stats_row *row, struct printer *out)
 {
 	if (row->module && row->module->name) {
 		printer_text(out, ", \"name\": ");
@@ -737,7 +737,7 @@ static void json_row(const struct stats *s, const struct stats_row *row, struct 
 		printer_text(out, "\"hw_node_id\": null");
 	else
 		printer_format(out, "\"hw_node_id\": %" PRIu32, row->node);
-	json_name(row, out);
+	put_json_name(row, out);
 	printer_text(out, ",\n     \"statistics\": ");
 	json_side(s, &row->statistics, out);
 	printer_text(out, ",\n     \"records\": ");

@@ -763,10 +763,8 @@ static int unordered_regions_sort(struct unordered_regions *r)
 	r->done = r->pending_from = r->pending_size = 0;
 	r->changed = false;
 	err = start_ring(r);
-	if (err) {
-		log_no_memory("for a window of %zu events", r->window);
-		return err;
-	}
+	if (err)
+		return log_no_memory("for a window of %zu events", r->window);
 	return walk(r);
 }
 

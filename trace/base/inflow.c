@@ -31,10 +31,8 @@ int inflow_open(struct inflow *s, int dirfd, const char *path)
 	s->size = (uint64_t)st.st_size;
 	s->path = strdup(path);
 	s->buf = malloc(BUFFER_SIZE);
-	if (!s->path || !s->buf) {
-		log_no_memory("while reading %s", path);
-		return -ENOMEM;
-	}
+	if (!s->path || !s->buf)
+		return log_no_memory("while reading %s", path);
 	(void)posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* only an improvement */
 	return 0;
 }

@@ -622,10 +622,8 @@ static int check_keys(const cJSON *node, const char *path)
 	if (err || !cJSON_IsObject(node) || n < 2)
 		return err;
 	sorted = malloc(n * sizeof(*sorted));
-	if (!sorted) {
-		log_no_memory("while reading %s", path);
-		return -ENOMEM;
-	}
+	if (!sorted)
+		return log_no_memory("while reading %s", path);
 	for (child = node->child; child; child = child->next)
 		sorted[i++] = child;
 	qsort(sorted, n, sizeof(*sorted), by_name);

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <search.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/base/array.h"
+#include "trace/base/hash.h"
 #include "trace/base/log.h"
 
 #define METADATA_VERSION 3
@@ -20,12 +21,8 @@
 
 struct list {
 	char **paths;
-	size_t n, capacity;
-};
-
-struct identity {
-	dev_t device;
-	ino_t inode;
+	size_t n;
+	uint32_t room;
 };
 
 /*
@@ -36,24 +33,20 @@ struct identity {
 struct walk {
 	struct trace *trace;
 	struct list streams, directories, links;
-	void *seen; /* tree of struct identity: the directories read so far */
+	struct hash seen; /* device and inode of the directories read so far */
 	char entries[ENTRIES_BYTES] __attribute__((aligned(8)));
 };
 
 /* Adds `path`, which it owns even after a failure. */
 static int list_add(struct list *list, char *path)
 {
-	if (list->n == list->capacity) {
-		size_t capacity = list->capacity ? 2 * list->capacity : 64;
-		char **grown = reallocarray(list->paths, capacity, sizeof(*grown));
+	char **grown = stack_more(list->paths, list->n, &list->room, sizeof(*grown));
 
-		if (!grown) {
-			free(path);
-			return -ENOMEM;
-		}
-		list->paths = grown;
-		list->capacity = capacity;
+	if (!grown) {
+		free(path);
+		return -ENOMEM;
 	}
+	list->paths = grown;
 	list->paths[list->n++] = path;
 	return 0;
 }
@@ -75,29 +68,17 @@ static int last_first(const void *a, const void *b)
 	return by_bytes(b, a);
 }
 
-static int by_identity(const void *a, const void *b)
-{
-	const struct identity *x = a, *y = b;
-
-	if (x->device != y->device)
-		return x->device < y->device ? -1 : 1;
-	return (x->inode > y->inode) - (x->inode < y->inode);
-}
-
 /* Returns 1 for a new directory, 0 for one read before, or -ENOMEM. */
 static int enter(struct walk *w, const struct stat *st)
 {
-	struct identity *id = malloc(sizeof(*id)), **in;
+	uint32_t *at = hash_at(&w->seen, (struct hash_key){.a = st->st_dev, .b = st->st_ino});
 
-	if (!id)
+	if (!at)
 		return -ENOMEM;
-	id->device = st->st_dev;
-	id->inode = st->st_ino;
-	in = tsearch(id, &w->seen, by_identity);
-	if (in && *in == id)
-		return 1;
-	free(id);
-	return in ? 0 : -ENOMEM;
+	if (*at != HASH_NONE)
+		return 0;
+	*at = 0;
+	return 1;
 }
 
 /* Adds one entry of the directory `path` to its list: stream, directory or link. */
@@ -205,10 +186,8 @@ int trace_open(struct trace *trace, const char *path)
 	while (len > 1 && path[len - 1] == '/')
 		len--;
 	trace->path = strndup(path, len);
-	if (!trace->path) {
-		log_no_memory("while opening %s", path);
-		return -ENOMEM;
-	}
+	if (!trace->path)
+		return log_no_memory("while opening %s", path);
 	trace->fd = open(trace->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (trace->fd < 0) {
 		err = -errno;
@@ -216,7 +195,7 @@ int trace_open(struct trace *trace, const char *path)
 		goto fail;
 	}
 	err = walk_all(&w);
-	tdestroy(w.seen, free);
+	hash_free(&w.seen);
 	list_free(&w.directories);
 	list_free(&w.links);
 	if (err < 0) {
@@ -237,7 +216,7 @@ fail:
 
 void trace_close(struct trace *trace)
 {
-	struct list streams = {trace->streams, trace->nstreams, 0};
+	struct list streams = {.paths = trace->streams, .n = trace->nstreams};
 
 	list_free(&streams);
 	if (trace->path && trace->fd >= 0)

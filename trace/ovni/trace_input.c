@@ -54,10 +54,8 @@ int source_open(struct source *source, const char *path)
 	n = source->trace.nstreams;
 	source->streams = streams_new(n);
 	source->owners = calloc(n + 1, sizeof(*source->owners));
-	if (!source->streams || !source->owners) {
-		log_no_memory("for the %zu streams of %s", n, path);
-		return -ENOMEM;
-	}
+	if (!source->streams || !source->owners)
+		return log_no_memory("for the %zu streams of %s", n, path);
 	for (size_t i = 0; i < n; i++) {
 		struct json *meta = trace_metadata(&source->trace, i);
 
@@ -65,10 +63,8 @@ int source_open(struct source *source, const char *path)
 			return -EINVAL;
 		err = owner_init(&source->owners[i], meta);
 		json_free(meta);
-		if (err < 0) {
-			log_no_memory("while reading %s", path);
-			return err;
-		}
+		if (err < 0)
+			return log_no_memory("while reading %s", path);
 		err = stream_open(&source->streams[i], source->trace.fd, source->trace.streams[i]);
 		if (err < 0)
 			return err;

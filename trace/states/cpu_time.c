@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 
 int cpu_times_add(struct cpu_times *times, uint32_t stream, int32_t cpu, int64_t from, int64_t to)
@@ -16,22 +17,20 @@ int cpu_times_add(struct cpu_times *times, uint32_t stream, int32_t cpu, int64_t
 
 static struct cpu_time *cpu_of(struct cpu_times *times, const char *loom, int32_t cpu)
 {
+	struct cpu_time *added;
+	char *name;
+
 	for (size_t i = 0; i < times->ncpus; i++)
 		if (times->cpus[i].cpu == cpu && !strcmp(times->cpus[i].loom, loom))
 			return &times->cpus[i];
-	if (times->ncpus == times->room) {
-		size_t room = times->room ? 2 * times->room : 16;
-		void *grown = realloc(times->cpus, room * sizeof(*times->cpus));
-
-		if (!grown)
-			return NULL;
-		times->cpus = grown;
-		times->room = room;
-	}
-	times->cpus[times->ncpus] = (struct cpu_time){.loom = strdup(loom), .cpu = cpu};
-	if (!times->cpus[times->ncpus].loom)
+	name = strdup(loom);
+	added = name ? ARRAY_ADD(times->cpus, times->ncpus) : NULL;
+	if (!added) {
+		free(name);
 		return NULL;
-	return &times->cpus[times->ncpus++];
+	}
+	*added = (struct cpu_time){.loom = name, .cpu = cpu};
+	return added;
 }
 
 static void take_window(struct cpu_times *times, const struct json *session)

@@ -28,7 +28,7 @@ struct cpu_time { /* all in ns */
 
 struct cpu_times {
 	struct cpu_time *cpus; /* sorted by loom and CPU */
-	size_t ncpus, room;
+	size_t ncpus;
 	struct pairs spans; /* (stream, cpu): ns on it */
 	int64_t t0, t1;	    /* the window */
 	bool session;	    /* it is that of the session */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/array.h"
+
 const char *const event_fault_names[FAULT_COUNT] = {
 	[FAULT_NONE] = "is allowed",
 	[FAULT_UNKNOWN] = "is not known to any model",
@@ -56,15 +58,10 @@ static enum event_fault add_region(struct open_regions *t, const struct catalog_
 {
 	struct open_region *new;
 
-	if (t->nopen == t->room) {
-		size_t room = t->room ? 2 * t->room : 8;
-		struct open_region *open = realloc(t->open, room * sizeof(*open));
-
-		if (!open)
-			return FAULT_NOMEM;
-		t->open = open;
-		t->room = room;
-	}
+	new = stack_more(t->open, t->nopen, &t->room, sizeof(*new));
+	if (!new)
+		return FAULT_NOMEM;
+	t->open = new;
 	new = &t->open[t->nopen++];
 	*new = (struct open_region){.model = model,
 				    .entry = entry,

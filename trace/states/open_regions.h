@@ -48,7 +48,8 @@ struct open_region {
 struct open_regions {
 	struct sched_state thread;
 	struct open_region *open; /* oldest first */
-	size_t nopen, room;
+	size_t nopen;
+	uint32_t room;
 };
 
 void open_regions_fini(

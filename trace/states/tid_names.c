@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/array.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 struct tid_name {
 	const char *loom; /* of an owner */
@@ -32,20 +34,12 @@ static int add_names(struct tid_names *names, const struct json *list, const cha
 
 		if (!key || !name)
 			continue;
-		if (names->n == names->room) {
-			size_t room = names->room ? 2 * names->room : 64;
-			void *grown = realloc(names->names, room * sizeof(*names->names));
-
-			if (!grown)
-				return -ENOMEM;
-			names->names = grown;
-			names->room = room;
-		}
-		entry = &names->names[names->n];
+		entry = ARRAY_ADD(names->names, names->n);
+		if (!entry)
+			return -ENOMEM;
 		*entry = (struct tid_name){loom, (int32_t)strtol(key, NULL, 10), strdup(name)};
 		if (!entry->name)
 			return -ENOMEM;
-		names->n++;
 	}
 	return 0;
 }
@@ -83,11 +77,8 @@ void tid_names_fini(struct tid_names *names)
 
 static char *format(const char *name, int64_t tid)
 {
-	char *text;
-	int n = name ? asprintf(&text, "%s (%lld)", name, (long long)tid)
-		     : asprintf(&text, "%lld", (long long)tid);
-
-	return n < 0 ? NULL : text;
+	return name ? xasprintf("%s (%lld)", name, (long long)tid)
+		    : xasprintf("%lld", (long long)tid);
 }
 
 char *tid_names_of_stream(const struct tid_names *names, uint32_t stream)

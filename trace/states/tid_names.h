@@ -14,7 +14,7 @@
 struct tid_names {
 	const struct state_walk *walk;
 	struct tid_name *names; /* of threads without a stream, sorted */
-	size_t n, room;
+	size_t n;
 };
 
 /* Reads the metadata of all streams. Returns 0, or -errno after one message. */

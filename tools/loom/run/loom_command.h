@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/lib/moment.h"
+#include "tools/lib/filter.h"
 #include "trace/loom/controls.h"
 #include "trace/loom/run_reader.h"
 
