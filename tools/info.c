@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "tools/lib/printer.h"
-#include "trace/ovni/trace_input.h"
+#include "trace/ovni/trace.h"
 #include "tools/lib/table.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/cli.h"

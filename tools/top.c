@@ -18,7 +18,7 @@
 
 #include "tools/lib/event_map.h"
 #include "tools/lib/printer.h"
-#include "trace/ovni/trace_input.h"
+#include "trace/ovni/trace.h"
 #include "trace/states/state_walk.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"

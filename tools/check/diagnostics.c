@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 
 static const char *const severity_names[SEVERITY_COUNT] = {"error", "warning", "note"};
@@ -22,34 +23,22 @@ static bool known(const struct diagnostics *d, enum severity severity, const cha
 	return false;
 }
 
-static int make_room(struct diagnostics *d)
-{
-	size_t room = d->room ? 2 * d->room : 16;
-	struct diagnostic *list;
-
-	if (d->n < d->room)
-		return 0;
-	list = realloc(d->list, room * sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	d->list = list;
-	d->room = room;
-	return 0;
-}
-
 /* Takes the ownership of `text`; NULL is a text without memory. */
 static void keep(struct diagnostics *d, enum severity severity, char *text)
 {
-	if (!text || make_room(d) < 0) {
+	struct diagnostic *added;
+
+	if (text && known(d, severity, text)) {
+		free(text);
+		return;
+	}
+	added = text ? ARRAY_ADD(d->list, d->n) : NULL;
+	if (!added) {
 		d->nomem = true;
 		free(text);
 		return;
 	}
-	if (known(d, severity, text)) {
-		free(text);
-		return;
-	}
-	d->list[d->n++] = (struct diagnostic){severity, text};
+	*added = (struct diagnostic){severity, text};
 	d->counts[severity]++;
 }
 

@@ -24,7 +24,7 @@ struct diagnostic {
 
 struct diagnostics {
 	struct diagnostic *list;
-	size_t n, room;
+	size_t n;
 	size_t counts[SEVERITY_COUNT];
 	bool nomem;	       /* some texts are missing */
 	enum severity highest; /* of captured messages */

@@ -11,9 +11,10 @@
 
 #include "tools/lib/mapped_stream.h"
 #include "tools/lib/replace_file.h"
-#include "trace/ovni/trace_input.h"
+#include "trace/ovni/trace.h"
 #include "trace/states/open_regions.h"
 #include "trace/states/state_walk.h"
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 #include "trace/base/build_info.h"
 #include "trace/base/text.h"
@@ -32,8 +33,7 @@ struct part { /* one stream */
 	bool repair;
 	int64_t closed_at;  /* clock of its last event, if the repair closes it */
 	uint64_t models[4]; /* a bit for each model of its events */
-	uint8_t *added;	    /* events that close it */
-	size_t added_size;
+	struct bytes added; /* events that close it */
 	uint64_t added_events, dropped;
 };
 
@@ -156,12 +156,11 @@ static int load(struct work *w)
 static int add_event(void *arg, uint32_t mcv, const void *payload, size_t size)
 {
 	struct part *p = arg;
-	uint8_t *grown = realloc(p->added, p->added_size + EVENT_SIZE_MAX);
+	uint8_t event[EVENT_SIZE_MAX];
 
-	if (!grown)
+	bytes_put(&p->added, event, event_encode(event, mcv, p->last, payload, size));
+	if (p->added.failed)
 		return -ENOMEM;
-	p->added = grown;
-	p->added_size += event_encode(p->added + p->added_size, mcv, p->last, payload, size);
 	p->added_events++;
 	p->models[(mcv >> 16) >> 6] |= 1ull << (mcv >> 16 & 63);
 	return 0;
@@ -277,7 +276,8 @@ static int sink_put(struct sink *sink, const uint8_t *bytes, size_t size)
 		return write_all(sink->replacement.fd, bytes, size);
 	while (size) {
 		size_t n = size < COPY_BYTES ? size : COPY_BYTES;
-		/* a piece may end inside an event: the stream is not finished before the last one */
+		/* a piece may end inside an event: the stream is not finished before the last one
+		 */
 		int err = stream_append(sink->work->out_fd, sink->part->path, bytes, n);
 
 		if (err)
@@ -356,9 +356,9 @@ static int put_stream(struct sink *sink, struct part *p)
 	if (err)
 		return err;
 	err = copy_events(sink, p, false);
-	if (err || !p->added_size)
+	if (err || !p->added.size)
 		return err;
-	return sink_put(sink, p->added, p->added_size);
+	return sink_put(sink, p->added.data, p->added.size);
 }
 
 static int write_part(struct work *w, struct part *p)
@@ -481,7 +481,7 @@ out:
 		json_free(w.parts[i].meta);
 		owner_fini(&w.parts[i].owner);
 		open_regions_fini(&w.parts[i].regions);
-		free(w.parts[i].added);
+		bytes_free(&w.parts[i].added);
 	}
 	free(w.parts);
 	if (w.out_fd >= 0)

@@ -20,7 +20,7 @@
 #include "tools/check/diagnostics.h"
 #include "tools/check/survey.h"
 #include "trace/ovni/stats_file.h"
-#include "trace/ovni/trace_input.h"
+#include "trace/ovni/trace.h"
 
 struct stats_check {
 	struct diagnostics *diagnostics;

@@ -22,7 +22,7 @@
 #include "trace/base/text.h"
 #include "trace/catalog/catalog.h"
 #include "trace/ovni/player.h"
-#include "trace/ovni/trace_input.h"
+#include "trace/ovni/trace.h"
 
 struct options {
 	const char *path;

@@ -9,7 +9,7 @@
 #define TOOLS_LIB_FILTER_H
 
 #include "tools/lib/event_map.h"
-#include "trace/ovni/trace_input.h"
+#include "trace/ovni/trace.h"
 #include "trace/base/cli.h"
 
 /* A clock in ns, or the time since the first event of the trace: "1204" or "+1.5s". */

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "trace/ovni/trace_input.h"
+#include "trace/ovni/trace.h"
 
 /* Copies the members of `from` below `path` (dotted, "" for all) that `to` does not have. Returns 0
  * or -ENOMEM. */

@@ -34,7 +34,7 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/catalog/catalog.h"
-#include "trace/ovni/trace_input.h"
+#include "trace/ovni/trace.h"
 
 #define BUFFER_BYTES (256 << 10)
 

@@ -23,7 +23,7 @@
 #include "tools/lib/losses.h"
 #include "tools/lib/event_map.h"
 #include "tools/pallas/pallas_command.h"
-#include "trace/ovni/trace_input.h"
+#include "trace/ovni/trace.h"
 #include "trace/base/status.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/log.h"

@@ -22,7 +22,7 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/ovni/stream.h"
-#include "trace/ovni/trace_input.h"
+#include "trace/ovni/trace.h"
 
 struct options {
 	const char *path;
@@ -170,14 +170,7 @@ struct sort_result {
 	uint64_t runs;	 /* merged ones; 0: it was in order and stays unchanged */
 };
 
-#define BUFFER_BYTES (1 << 20)
 #define MEMORY_LEAST (1 << 20)
-
-struct buffer { /* bytes that are not written yet */
-	int fd, error;
-	size_t len;
-	uint8_t *bytes;
-};
 
 struct run {
 	const uint8_t *at, *end; /* in the mapped file of runs; at is the present event */
@@ -191,28 +184,8 @@ struct work {
 	size_t room;
 	uint64_t *ends; /* of each run in the file */
 	size_t nruns;
-	struct buffer out;
+	struct printer out;
 };
-
-static void buffer_flush(struct buffer *b)
-{
-	if (!b->error)
-		b->error = write_all(b->fd, b->bytes, b->len);
-	b->len = 0;
-}
-
-static void buffer_put(struct buffer *b, const uint8_t *bytes, size_t size)
-{
-	if (size > BUFFER_BYTES - b->len)
-		buffer_flush(b);
-	if (size > BUFFER_BYTES) {
-		if (!b->error)
-			b->error = write_all(b->fd, bytes, size);
-		return;
-	}
-	memcpy(b->bytes + b->len, bytes, size);
-	b->len += size;
-}
 
 static bool in_order(struct mapped_stream *stream, uint64_t *events, int *err)
 {
@@ -242,7 +215,7 @@ static int write_run(struct work *w)
 		struct event ev;
 		ssize_t size = event_decode(&ev, base + w->places[i].at, w->stream->end);
 
-		buffer_put(&w->out, base + w->places[i].at, (size_t)size);
+		printer_bytes(&w->out, base + w->places[i].at, (size_t)size);
 	}
 	return w->out.error;
 }
@@ -307,7 +280,7 @@ static int merge(struct work *w, const uint8_t *base)
 	while (n && !w->out.error) {
 		struct run *run = &runs[heap[0]];
 
-		buffer_put(&w->out, run->at, run->size);
+		printer_bytes(&w->out, run->at, run->size);
 		if (!run_step(run))
 			heap[0] = heap[--n];
 		sift(runs, heap, n, 0);
@@ -325,7 +298,7 @@ static int write_runs(struct work *w, size_t most)
 
 		if (err)
 			return err;
-		buffer_flush(&w->out);
+		printer_flush(&w->out);
 		if (w->out.error)
 			return w->out.error;
 		w->ends[w->nruns] = (uint64_t)lseek(w->out.fd, 0, SEEK_CUR);
@@ -359,7 +332,7 @@ out:
 	w->out.fd = r->fd;
 	if (err)
 		return err;
-	buffer_put(&w->out, w->stream->base, STREAM_HEADER_SIZE);
+	printer_bytes(&w->out, w->stream->base, STREAM_HEADER_SIZE);
 	err = merge(w, map);
 	munmap(map, total);
 	return err;
@@ -371,21 +344,19 @@ static int sort_all(struct work *w, uint64_t events, struct replacement *r, bool
 
 	w->places = malloc(w->room * sizeof(*w->places));
 	w->scratch = malloc(w->room * sizeof(*w->scratch));
-	w->out.bytes = malloc(BUFFER_BYTES);
-	if (!w->places || !w->scratch || !w->out.bytes)
+	if (!w->places || !w->scratch || printer_open(&w->out, r->fd) < 0)
 		return -ENOMEM;
 	mapped_stream_rewind(w->stream);
 	if (events <= w->room) {
-		w->out.fd = r->fd;
 		w->nruns = 1;
-		buffer_put(&w->out, w->stream->base, STREAM_HEADER_SIZE);
+		printer_bytes(&w->out, w->stream->base, STREAM_HEADER_SIZE);
 		err = write_run(w);
 	} else {
 		err = sort_runs(w, events, r);
 	}
 	if (err)
 		return err;
-	buffer_flush(&w->out);
+	printer_flush(&w->out);
 	if (w->out.error)
 		return w->out.error;
 	if (!mapped_stream_sound(w->stream))
@@ -445,7 +416,7 @@ out:
 	free(w.places);
 	free(w.scratch);
 	free(w.ends);
-	free(w.out.bytes);
+	free(w.out.buf);
 	return err;
 }
 

@@ -119,23 +119,23 @@ bool json_u64(const struct json *node, uint64_t *out)
 {
 	const char *text = json_string(node);
 	double number = json_number(node);
+	unsigned long long value;
 	char *end;
 
-	if (text) {
-		unsigned long long value;
-
-		if (*text < '0' || *text > '9') /* strtoull() takes blanks and signs */
+	if (!text) {
+		if (!json_is_number(node) || number < 0 || number > EXACT ||
+		    number != floor(number))
 			return false;
-		errno = 0;
-		value = strtoull(text, &end, 10);
-		if (errno || *end)
-			return false;
-		*out = value;
+		*out = (uint64_t)number;
 		return true;
 	}
-	if (!json_is_number(node) || number < 0 || number > EXACT || number != floor(number))
+	if (*text < '0' || *text > '9') /* strtoull() takes blanks and signs */
 		return false;
-	*out = (uint64_t)number;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || *end)
+		return false;
+	*out = value;
 	return true;
 }
 
@@ -143,24 +143,22 @@ bool json_i64(const struct json *node, int64_t *out)
 {
 	const char *text = json_string(node);
 	double number = json_number(node);
+	long long value;
 	char *end;
 
-	if (text) {
-		const char *digits = text + (*text == '-');
-		long long value;
-
-		if (*digits < '0' || *digits > '9')
+	if (!text) {
+		if (!json_is_number(node) || fabs(number) > EXACT || number != floor(number))
 			return false;
-		errno = 0;
-		value = strtoll(text, &end, 10);
-		if (errno || *end)
-			return false;
-		*out = value;
+		*out = (int64_t)number;
 		return true;
 	}
-	if (!json_is_number(node) || fabs(number) > EXACT || number != floor(number))
+	if (text[*text == '-'] < '0' || text[*text == '-'] > '9')
 		return false;
-	*out = (int64_t)number;
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	if (errno || *end)
+		return false;
+	*out = value;
 	return true;
 }
 

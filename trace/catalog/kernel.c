@@ -3,19 +3,11 @@
 #include "trace/catalog/tables.h"
 
 static const struct catalog_event events[] = {
-	{.signature = "KCO([u16 why, i32 next])",
-	 .english = "leaves the CPU[: %{why}][, which goes to thread %{next}]",
-	 .leaves = "KCI",
-	 .action = ACTION_PUSH,
-	 .channel = "context switch",
-	 .value = 3,
-	 .label = "Context switch: Out of the CPU"},
-	{.signature = "KCI([i32 cpu])",
-	 .english = "is back on the CPU[ %{cpu}]",
-	 .action = ACTION_POP,
-	 .channel = "context switch",
-	 .value = 3,
-	 .label = "Context switch: Out of the CPU"},
+	PUSH("context switch", "KCO([u16 why, i32 next])", "KCI", 3,
+	     "Context switch: Out of the CPU",
+	     "leaves the CPU[: %{why}][, which goes to thread %{next}]"),
+	POP("context switch", "KCI([i32 cpu])", 3, "Context switch: Out of the CPU",
+	    "is back on the CPU[ %{cpu}]"),
 };
 
 const struct catalog_model catalog_kernel = {

@@ -53,24 +53,10 @@ static const struct catalog_event events[] = {
 	/* tasks and worksharings: the pushed value is in the arguments */
 	EVENT("POc+(u32 typeid, str label)", "creates the type %{typeid} labelled %{label}"),
 	EVENT("PPc(u32 taskid, u32 typeid)", "creates the task %{taskid} of type %{typeid}"),
-	{.signature = "PPx(u32 taskid)",
-	 .english = "executes the task %{taskid}",
-	 .leaves = "PPe",
-	 .action = ACTION_PUSH,
-	 .channel = TASK},
-	{.signature = "PPe(u32 taskid)",
-	 .english = "ends the task %{taskid}",
-	 .action = ACTION_POP,
-	 .channel = TASK},
-	{.signature = "PQx(u32 typeid)",
-	 .english = "begins a worksharing of type %{typeid}",
-	 .leaves = "PQe",
-	 .action = ACTION_PUSH,
-	 .channel = LABEL},
-	{.signature = "PQe(u32 typeid)",
-	 .english = "ends a worksharing of type %{typeid}",
-	 .action = ACTION_POP,
-	 .channel = LABEL},
+	PUSH(TASK, "PPx(u32 taskid)", "PPe", 0, NULL, "executes the task %{taskid}"),
+	POP(TASK, "PPe(u32 taskid)", 0, NULL, "ends the task %{taskid}"),
+	PUSH(LABEL, "PQx(u32 typeid)", "PQe", 0, NULL, "begins a worksharing of type %{typeid}"),
+	POP(LABEL, "PQe(u32 typeid)", 0, NULL, "ends a worksharing of type %{typeid}"),
 };
 
 static const struct catalog_label labels[] = {

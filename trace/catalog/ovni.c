@@ -34,15 +34,9 @@ static const struct catalog_event events[] = {
 	 .channel = FLUSH},
 
 	/* marks: the program chooses type and value */
-	{.signature = "OM[(i64 value, i32 type)",
-	 .english = "enters the mark %{value} of type %{type}",
-	 .leaves = "OM]",
-	 .action = ACTION_PUSH,
-	 .channel = MARK},
-	{.signature = "OM](i64 value, i32 type)",
-	 .english = "leaves the mark %{value} of type %{type}",
-	 .action = ACTION_POP,
-	 .channel = MARK},
+	PUSH(MARK, "OM[(i64 value, i32 type)", "OM]", 0, NULL,
+	     "enters the mark %{value} of type %{type}"),
+	POP(MARK, "OM](i64 value, i32 type)", 0, NULL, "leaves the mark %{value} of type %{type}"),
 	{.signature = "OM=(i64 value, i32 type)",
 	 .english = "sets the mark of type %{type} to %{value}",
 	 .action = ACTION_SET,

@@ -9,19 +9,24 @@
 
 #include "trace/catalog/catalog.h"
 
-/* Two events: one enters a value of a stack, the other leaves it. */
-#define PAIR(chan, enter, leave, number, pcf, what)                                                \
-	{.signature = enter,                                                                       \
-	 .english = "begins " what,                                                                \
-	 .leaves = leave,                                                                          \
-	 .action = ACTION_PUSH,                                                                    \
-	 .channel = chan,                                                                          \
-	 .value = number,                                                                          \
-	 .label = pcf},                                                                            \
+/* An event that enters a value of a stack, which the event `leave` leaves. */
+#define PUSH(chan, event, leave, number, pcf, text)                                                \
 	{                                                                                          \
-		.signature = leave, .english = "ends " what, .action = ACTION_POP,                 \
+		.signature = event, .english = text, .leaves = leave, .action = ACTION_PUSH,       \
 		.channel = chan, .value = number, .label = pcf                                     \
 	}
+
+/* An event that leaves a value of a stack. */
+#define POP(chan, event, number, pcf, text)                                                        \
+	{                                                                                          \
+		.signature = event, .english = text, .action = ACTION_POP, .channel = chan,        \
+		.value = number, .label = pcf                                                      \
+	}
+
+/* Two events: one enters a value of a stack, the other leaves it. */
+#define PAIR(chan, enter, leave, number, pcf, what)                                                \
+	PUSH(chan, enter, leave, number, pcf, "begins " what),                                     \
+		POP(chan, leave, number, pcf, "ends " what)
 
 /* An event that sets a single channel. */
 #define SET(chan, event, number, pcf, text)                                                        \

@@ -9,7 +9,9 @@
 #ifndef TRACE_OVNI_TRACE_H
 #define TRACE_OVNI_TRACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "trace/base/json.h"
 #include "trace/ovni/stream.h"
@@ -30,5 +32,37 @@ void trace_close(struct trace *trace);
  * frees it with json_free(). Returns NULL after one message.
  */
 struct json *trace_metadata(const struct trace *trace, size_t i);
+
+/* ---- a trace for the tools: its open streams with their owners ---- */
+
+/* The thread of a stream, from its metadata; missing values are 0, NULL or -1 (rank). */
+struct owner {
+	char *loom;
+	char *name; /* bpf.name; NULL in traces of other programs */
+	int64_t pid, tid, app_id, rank;
+	bool thread;   /* ovni.part is "thread" */
+	bool finished; /* ovni.finished is 1 */
+};
+
+struct source {
+	struct trace trace;
+	struct stream *streams; /* trace.nstreams, open */
+	struct owner *owners;	/* of each stream */
+};
+
+/*
+ * Opens a trace and all its streams. Returns 0, or -errno after one message; source_close()
+ * must follow in both cases.
+ */
+int source_open(struct source *source, const char *path) __attribute__((warn_unused_result));
+void source_close(struct source *source);
+
+/* Stores the lowest clock of all events in *clock, ns. Returns false if there is no event. */
+bool source_start(const struct source *source, int64_t *clock);
+
+/* Reads the owner in a stream.json. Returns 0 or -ENOMEM. The caller frees with
+ * owner_fini(). */
+int owner_init(struct owner *owner, const struct json *meta) __attribute__((warn_unused_result));
+void owner_fini(struct owner *owner);
 
 #endif

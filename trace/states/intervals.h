@@ -17,7 +17,7 @@
 #define TRACE_STATES_INTERVALS_H
 
 #include "trace/base/off_cpu.h"
-#include "trace/ovni/trace_input.h"
+#include "trace/ovni/trace.h"
 #include "trace/states/state_walk.h"
 
 #define INTERVAL_UNKNOWN      INT64_MIN /* of a duration or a clock */

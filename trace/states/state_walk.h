@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "trace/ovni/thread_state.h"
-#include "trace/ovni/trace_input.h"
+#include "trace/ovni/trace.h"
 
 #define CPU_NONE    (-2) /* the thread belongs to no CPU */
 #define CPU_VIRTUAL (-1)
