@@ -139,8 +139,8 @@ static __noinline __attribute__((unused)) int rare_off_cpu_reason(__u32 state,
 }
 
 /*
- * The reason for which prev leaves the CPU. `preempt` alone says little: a tick in user code
- * preempts with it unset and state 0. But if it is set, prev stays runnable whatever its state.
+ * The reason why prev leaves the CPU. If `preempt` is set, prev stays runnable whatever its state.
+ * It is not set for every preemption: a tick in user code preempts with it unset and state 0.
  */
 static __always_inline __u16 off_cpu_reason(bool preempt, __u32 state, struct task_struct *prev)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * maps: what the programs share: rings, states of CPUs and tasks, targets, and settings.
+ * maps: shared by the programs: rings, states of CPUs and tasks, targets, and settings.
  *
  * Every program includes this; maps.bpf.c has the definitions.
  */

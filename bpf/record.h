@@ -32,7 +32,7 @@ enum record_kind {
 	RECORD_TASK = 2,     /* struct record_task: the task of an id; at birth, rename, exec */
 	RECORD_EXIT = 3,     /* struct record_exit: the task has begun to exit */
 	RECORD_SNAPSHOT = 4, /* struct record_snapshot: the current task of this CPU */
-	RECORD_LOST = 5,     /* struct record_lost: what had no room just before this point */
+	RECORD_LOST = 5,     /* struct record_lost: events without space just before this point */
 	RECORD_PROBE = 6,    /* struct record_probe: a task is at a site, in user code */
 	RECORD_KINDS	     /* first unused number */
 };

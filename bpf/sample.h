@@ -4,7 +4,7 @@
  *
  * In: a number that names one (a tid; the number of a call), the seed; out: kept or not, K of N in
  * the long run. The same input always gives the same answer, on any machine: user code and
- * tests can tell beforehand what the kernel side will keep.
+ * tests can tell beforehand the threads that the programs keep.
  */
 #ifndef BPF_SAMPLE_H
 #define BPF_SAMPLE_H

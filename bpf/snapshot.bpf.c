@@ -63,7 +63,7 @@ static __always_inline bool is_ksoftirqd(struct task_struct *task, const char *c
 	return true;
 }
 
-/* Marks an existing task. What it does from now on is seen; `*state` tells what it did before. */
+/* Marks an existing task. Programs see its events from now on; `*state` is its state before. */
 static __always_inline struct task_state *mark_existing(struct task_struct *task, const char *comm,
 							__u32 *state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * state: what the programs and user code share in maps, beside the records.
+ * state: data of maps that the programs and user code share, beside the records.
  *
  * One struct cpu_state per possible CPU, in an array that user code maps: the positions of its
- * ring, the event counts (seen, and what became of them), the runs and costs of our programs.
+ * ring, the event counts (seen, filtered, sampled, lost), the runs and costs of our programs.
  * Written by that CPU alone, except `consumed`, and `recorded`, which user code writes before the
  * programs are attached.
  *

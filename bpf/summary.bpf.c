@@ -586,7 +586,7 @@ static __always_inline void on_switch_lazy(struct cpu_state *cpu, bool preempt,
 					   struct task_struct *prev, struct task_struct *next,
 					   __u32 prev_state)
 {
-	/* Read first: fewer values are live across what follows. */
+	/* Read first: fewer values are live across the rest. */
 	__u16 reason = off_cpu_reason(preempt, prev_state, prev);
 	struct cpu_summary *sums = this_cpu_summary();
 	struct task_summary *leaving;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * summary: what summary mode shares with user code: where the time of threads and CPUs went.
+ * summary: times of threads and CPUs, which summary mode shares with user code.
  *
  * In summary mode the programs add up times in the storage of each task and in one struct
  * cpu_summary per CPU, which user code reads. Each change is between two steps of `seq`, so that a

@@ -2,7 +2,7 @@
 /*
  * target: which tasks are traced.
  *
- * A task is *in the target* if it belongs to what the user named: everything, processes with their
+ * A task is *in the target* if the user named it: everything, processes with their
  * children, or threads. This is marked in its storage; children inherit it. A task in the target is
  * *traced* unless a filter leaves it out (--comm, --cgroup, no kernel threads, --no-self). The
  * result is kept in the storage, so that the hot paths test one word; it is computed again when a

@@ -96,14 +96,14 @@ static void only_the_first_stream_of_a_process_has_its_facts(void **state)
 {
 	static const unsigned cpus[] = {0, 4, 2};
 	static char command[] = "prog\0-x\0two words";
-	struct process_facts facts = {.executable = (char[]){"/bin/prog"},
-				      .command = command,
-				      .command_size = sizeof(command),
-				      .rank = 3,
-				      .nranks = 8,
-				      .ns = {[NS_PID] = 77, [NS_NET] = 5},
-				      .monotonic_ns = -5000};
-	struct process_facts own = {.ns = {[NS_PID] = 66, [NS_NET] = 5}};
+	struct process_info facts = {.executable = (char[]){"/bin/prog"},
+				     .command = command,
+				     .command_size = sizeof(command),
+				     .rank = 3,
+				     .nranks = 8,
+				     .ns = {[NS_PID] = 77, [NS_NET] = 5},
+				     .monotonic_ns = -5000};
+	struct process_info own = {.ns = {[NS_PID] = 66, [NS_NET] = 5}};
 	struct description d = simple();
 	const struct json *cpu;
 	struct json *doc;
@@ -376,7 +376,7 @@ static int remove_proc(void **state)
 
 static void proc_is_read_and_what_it_lacks_is_left_out(void **state)
 {
-	struct process_facts facts;
+	struct process_info facts;
 	char long_line[2 * PROCESS_COMMAND_MAX];
 
 	(void)state;

@@ -9,7 +9,6 @@
  */
 #include "schedule.h"
 
-
 #define PARTS 4
 
 static int ignore_create(int fd, const char *path, const struct json *meta)
@@ -327,9 +326,9 @@ static void lives_are_followed_without_switches(void **state)
 	iterated(&base, one);
 	iterated(&base, three);
 	assert_int_equal(kit_give(&base, 0, &named), 0);
-	assert_int_equal(threads_known(base.threads), 2);
+	assert_int_equal(base.threads->known, 2);
 	assert_int_equal(kit_give(&base, 0, &end), 0);
-	assert_int_equal(threads_known(base.threads), 1);
+	assert_int_equal(base.threads->known, 1);
 	options.t0 = 2000;
 	kit_open(&kit, "0", options);
 	assert_int_equal(timeline_carry_over(kit.timeline, base.timeline), 0);

@@ -71,14 +71,14 @@ static void a_page_goes_when_its_tasks_are_dead(void **state)
 		give(0, clock + 5, thread_of(id, 100),
 		     id % TASKS_PAGE ? OFF_CPU_DEAD : OFF_CPU_SLEEPING, idle);
 	}
-	assert_int_equal(threads_known(kit.threads), 9);
+	assert_int_equal(kit.threads->known, 9);
 	assert_int_equal(threads_streams(kit.threads), 10 * TASKS_PAGE - 1);
 	assert_int_equal(pages(), 9);
 	for (uint32_t id = TASKS_PAGE; id < 10 * TASKS_PAGE; id += TASKS_PAGE, clock += 10) {
 		give(0, clock, idle, 0, thread_of(id, 100));
 		give(0, clock + 5, thread_of(id, 100), OFF_CPU_DEAD, idle);
 	}
-	assert_int_equal(threads_known(kit.threads), 0);
+	assert_int_equal(kit.threads->known, 0);
 	assert_int_equal(pages(), 0);
 	kit_close(&kit, clock);
 	kit_check(1);
@@ -276,7 +276,7 @@ static void twenty_thousand_threads(void **state)
 			give(0, clock += 10, who, OFF_CPU_SLEEPING, id == n ? idle : next);
 		}
 	}
-	assert_int_equal(threads_known(kit.threads), n);
+	assert_int_equal(kit.threads->known, n);
 	bytes = mallinfo2().uordblks - before;
 	print_message("  %zu bytes for each thread\n", bytes / n);
 	if (before) /* else the allocator is another one, that of a sanitizer */

@@ -15,10 +15,10 @@
 
 #define GLOB_SIGNS_MAX 63
 
-/* Compiles `pattern`. Returns NULL, or what is wrong with it. */
+/* Compiles `pattern`. Returns NULL, or one clause about the mistake. */
 const char *glob_compile(struct comm_glob *glob, const char *pattern);
 
-/* What the kernel side does with it: does the whole of `name` match? */
+/* Does the whole of `name` match? The same steps as in the kernel. */
 bool glob_matches(const struct comm_glob *glob, const char *name);
 
 #endif

@@ -4,7 +4,7 @@
  *
  *   switch,wake,fork,exec,exit,rename,probe
  *
- * `other` (snapshots, and who an id is) is in the account alone: it cannot be left out.
+ * `other` (snapshots, and the tasks of ids) is in the counts alone: it cannot be left out.
  */
 #ifndef USER_CONFIG_EVENT_KINDS_H
 #define USER_CONFIG_EVENT_KINDS_H
@@ -19,10 +19,10 @@
 /* By enum event_kind. */
 extern const char *const kind_names[EVENT_KINDS];
 
-/* Reads "switch,wake,..." into bits by enum event_kind. NULL, or what is wrong. */
+/* Reads "switch,wake,..." into bits by enum event_kind. NULL, or one clause about the mistake. */
 const char *kinds_parse(const char *text, uint32_t *kinds);
 
-/* What kind of event a record tells of; wake-ups are in those of switches. */
+/* The kind of event of a record; wake-ups are in those of switches. */
 enum event_kind kinds_of_record(const struct record_head *record);
 
 #endif

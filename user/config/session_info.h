@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session_info: what the live part knows about the session and only the metadata tells.
+ * session_info: facts about the session for its metadata.
  *
  * In: the live part fills one struct facts, the first half before threads_new(), the second
  * half before timeline_close(); out: `bpf.session` in the first stream of the session
@@ -19,8 +19,9 @@
 
 #define FACTS_UNKNOWN UINT64_MAX
 
-/* seen = written + filtered + sampled + full + user + aged: what the attached programs were called
- * for. Aged is what a flight recorder kept no more when its trace was saved: no loss. */
+/* seen = written + filtered + sampled + full + user + aged: the calls of the
+ * attached programs. Aged events were discarded by the flight recorder before its trace was saved:
+ * no loss. */
 struct facts_kind {
 	uint64_t seen, written, filtered, sampled;
 	uint64_t full; /* lost: no room in the ring, or no ring */
@@ -65,7 +66,7 @@ struct facts {
 	/* Before timeline_close(). */
 	const char *stopped_by;	      /* "duration", "signal", "target", "size", "error";
 				       * of one of several: "rotation", "request", "trigger" */
-	const char *trigger;	      /* what was met, in words; NULL: nothing */
+	const char *trigger;	      /* the reason, in words; NULL: none */
 	int command_status;	      /* of `-- COMMAND`, as wait() has it; -1: none */
 	const struct facts_cpu *cpus; /* the account, by CPU and kind */
 	size_t ncpus;

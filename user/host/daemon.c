@@ -28,7 +28,7 @@ static int wait_until_ready(int fd, pid_t child, bool *ready)
 	return 1;
 }
 
-/* Standard input is nothing, what is said goes to the log. */
+/* Standard input is empty, and messages go to the log. */
 static void redirect(int log)
 {
 	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -62,7 +62,7 @@ int daemon_begin(int log, int *ready_fd, bool *ready)
 	}
 	close(fds[0]);
 	setsid();
-	/* who does not lead the session gets no terminal ever again */
+	/* a process that does not lead its session can never get a terminal */
 	child = fork();
 	if (child)
 		_exit(child < 0);

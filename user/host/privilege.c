@@ -19,7 +19,7 @@
 #include "trace/base/log.h"
 
 #define NOBODY		65534	  /* user and group */
-#define ENVIRONMENT_MAX (1 << 20) /* bytes; the kernel permits more, nobody has it */
+#define ENVIRONMENT_MAX (1 << 20) /* bytes; far more than is usual; the kernel permits more */
 
 /* Newer than the headers of some build hosts. */
 #ifndef CAP_PERFMON
@@ -83,7 +83,7 @@ static int look_up(struct identity *identity)
 }
 
 /*
- * What sudo was called with: the environment of our parent as it began, if that is sudo. Sudo gives
+ * The environment in which sudo was called: that of our parent, if that is sudo. Sudo gives
  * us another one, without the library paths and OMP_NUM_THREADS that a command may depend on.
  * Without it the identity has none of its own.
  */
@@ -180,7 +180,8 @@ const char *identity_path(const struct identity *identity)
 	return NULL;
 }
 
-/* What sudo has set for root is set as a login of the user would, if his own is not known. */
+/* Sets the environment of the user; if it is not known, the variables that sudo has set for root
+ * become those of a login of the user. */
 static void set_environment(const struct identity *identity)
 {
 	const struct {
@@ -218,7 +219,7 @@ int identity_become(const struct identity *identity)
 	return 0;
 }
 
-/* Which capability is kept, as far as it is there, and for what. */
+/* The capabilities to keep, if the process has them, and their purpose. */
 static const struct {
 	unsigned capability;
 	unsigned needs; /* enum privilege_need, any of */
@@ -236,7 +237,7 @@ static const struct {
 };
 #define NKEPT (sizeof(kept) / sizeof(kept[0]))
 
-/* Chooses for capng_apply() and the like what is there and needed. */
+/* Chooses the capabilities that the process has and needs, for capng_apply(). */
 static void choose(enum privilege_need need, bool root)
 {
 	bool keep[NKEPT];

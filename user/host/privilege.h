@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * privilege: who called us, and how much power is kept.
+ * privilege: the user who called us, and the capabilities to keep.
  *
  * The recorder may be started by root, through sudo, or by a user with file capabilities. The
  * programs are loaded with all there is; everything that is written, and the command that is
@@ -27,8 +27,8 @@ struct identity {
 };
 
 /*
- * Who called: with the user id 0 and SUDO_UID in the environment that user, else whoever this
- * process is. 0 or -errno after one message.
+ * The calling user: with the user id 0 and SUDO_UID in the environment that one, else the user of
+ * this process. 0 or -errno after one message.
  */
 int identity_of_caller(struct identity *identity) __attribute__((warn_unused_result));
 /* The user called `name`. 0, or -errno after one message (no such user, not permitted). */
@@ -55,12 +55,12 @@ enum privilege_need {
 	PRIVILEGE_ATTACH = PRIVILEGE_RECORD | PRIVILEGE_LINK,
 };
 
-/* Becomes `identity`, keeping of what there is only what `need` asks for. All threads that are
+/* Becomes `identity`, and keeps only the capabilities for `need`. All threads that are
  * started later have no more. 0 or -errno after one message. */
 int privilege_drop(const struct identity *identity, enum privilege_need need)
 	__attribute__((warn_unused_result));
 
-/* Of what the calling thread still has, keeps only what `need` asks for. What fails is said. */
+/* The calling thread keeps only its capabilities for `need`. Reports a failure. */
 void privilege_keep(enum privilege_need need);
 
 /* Gives up the user (root becomes nobody), the groups and all capabilities, as far as the kernel

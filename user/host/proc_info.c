@@ -47,7 +47,7 @@ static uint64_t namespace_number(int dir, const char *name)
 }
 
 /* "monotonic  5000  0" and "boottime ...": seconds and nanoseconds, one clock a line. */
-static void read_offset(struct process_facts *facts, int dir)
+static void read_offset(struct process_info *facts, int dir)
 {
 	long long seconds, nanoseconds;
 	size_t size;
@@ -70,7 +70,7 @@ static char *read_executable(int dir)
 	return strdup(path);
 }
 
-bool process_read(struct process_facts *facts, const char *proc, uint32_t pid)
+bool process_read(struct process_info *facts, const char *proc, uint32_t pid)
 {
 	char path[256];
 	char *environment;
@@ -101,14 +101,14 @@ bool process_read(struct process_facts *facts, const char *proc, uint32_t pid)
 	return true;
 }
 
-void process_fini(struct process_facts *facts)
+void process_fini(struct process_info *facts)
 {
 	free(facts->executable);
 	free(facts->command);
 	memset(facts, 0, sizeof(*facts));
 }
 
-void process_forget_program(struct process_facts *facts)
+void process_forget_program(struct process_info *facts)
 {
 	free(facts->executable);
 	free(facts->command);
@@ -172,8 +172,7 @@ void process_rank(const char *environment, size_t size, int32_t *rank, int32_t *
 	}
 }
 
-void process_put(const struct process_facts *facts, const struct process_facts *own,
-		 struct json *bpf)
+void process_put(const struct process_info *facts, const struct process_info *own, struct json *bpf)
 {
 	struct json *list;
 	char key[32];

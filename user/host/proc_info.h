@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * proc_info: what /proc tells of one process: executable, command line, MPI rank, namespaces.
+ * proc_info: one process in /proc: executable, command line, MPI rank, namespaces.
  *
- * In: a pid of the initial PID namespace and the place of proc; out: struct process_facts,
+ * In: a pid of the initial PID namespace and the place of proc; out: struct process_info,
  * and its `bpf` keys. A process may be gone, or another user's: what cannot be read is
  * left out. Read in the writer's thread (writer_run), never while records wait.
  * Specification: event-mapping.md "Metadata", ebpf.md 9 (namespaces, MPI rank).
@@ -30,7 +30,7 @@ enum process_namespace {
 	NS_COUNT
 };
 
-struct process_facts {
+struct process_info {
 	char *executable;      /* NULL: not known */
 	char *command;	       /* arguments, each ended by NUL; NULL: not known */
 	size_t command_size;   /* bytes at command */
@@ -42,23 +42,23 @@ struct process_facts {
 
 /* Reads all that can be read. False if the process is not there (nothing is changed then),
  * or without memory. The caller frees with process_fini(). */
-bool process_read(struct process_facts *facts, const char *proc, uint32_t pid);
-void process_fini(struct process_facts *facts); /* also of a zeroed struct */
+bool process_read(struct process_info *facts, const char *proc, uint32_t pid);
+void process_fini(struct process_info *facts); /* also of a zeroed struct */
 
-/* The process has become another program that cannot be read: what an exec changes goes. */
-void process_forget_program(struct process_facts *facts);
+/* The process has become another program that cannot be read: forgets all that an exec changes. */
+void process_forget_program(struct process_info *facts);
 
 /* True if the numbers in `proc` are those of the initial PID namespace: only then can a pid of
  * the kernel be looked up there. */
 bool process_numbers_are_ours(const char *proc);
 
 /* The rank that an environment (strings, each ended by NUL) gives, and how many there are:
- * -1 for what it does not say, or says in a way that makes no sense. */
+ * -1 if they are missing or invalid. */
 void process_rank(const char *environment, size_t size, int32_t *rank, int32_t *nranks);
 
 /* Puts the facts below `bpf`; namespaces that are those of `own` (the recorder) are left
  * out, NULL: all are put. */
-void process_put(const struct process_facts *facts, const struct process_facts *own,
+void process_put(const struct process_info *facts, const struct process_info *own,
 		 struct json *bpf);
 
 #endif

@@ -7,24 +7,22 @@
 #include <sys/sysmacros.h>
 
 #include "user/host/proc_maps.h"
+#include "trace/base/array.h"
+#include "trace/base/text.h"
 
 static const char deleted[] = " (deleted)";
 
 static int add(struct mappings *mappings, const struct mapping *mapping)
 {
-	size_t n = mappings->count;
-	struct mapping *grown = mappings->list;
+	char *path = strdup(mapping->path);
+	struct mapping *added = path ? ARRAY_ADD(mappings->list, mappings->count) : NULL;
 
-	if (!(n & (n - 1)))
-		grown = realloc(mappings->list, (n ? 2 * n : 1) * sizeof(*grown));
-	if (!grown)
+	if (!added) {
+		free(path);
 		return -ENOMEM;
-	mappings->list = grown;
-	grown[n] = *mapping;
-	grown[n].path = strdup(mapping->path);
-	if (!grown[n].path)
-		return -ENOMEM;
-	mappings->count++;
+	}
+	*added = *mapping;
+	added->path = path;
 	return 0;
 }
 
@@ -94,7 +92,8 @@ int mappings_read(struct mappings *mappings, const char *proc, uint32_t pid)
 	int err = 0;
 
 	*mappings = (struct mappings){0};
-	if (asprintf(&path, "%s/%u/maps", proc, pid) < 0)
+	path = xasprintf("%s/%u/maps", proc, pid);
+	if (!path)
 		return -ENOMEM;
 	file = fopen(path, "re");
 	free(path);

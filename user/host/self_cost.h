@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * self_cost: what the recorder itself takes: CPU time of its threads, and memory.
+ * self_cost: the cost of the recorder itself: CPU time of its threads, and memory.
  *
- * In: the clocks of the threads of this process; out: what each has used since cost_begin().
- * Threads that have ended since are in the sum of the process alone.
+ * In: the clocks of the threads of this process; out: the time that each has used since
+ * cost_begin(). Threads that have ended since are in the sum of the process alone.
  */
 #ifndef USER_HOST_SELF_COST_H
 #define USER_HOST_SELF_COST_H

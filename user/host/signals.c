@@ -12,7 +12,7 @@
 
 static const int changed[SIGNALS_CHANGED] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
 
-/* Who ignores it gets an error from write() instead. */
+/* If it is ignored, write() returns an error instead. */
 static bool of_write(int signal)
 {
 	return signal == SIGPIPE || signal == SIGXFSZ;

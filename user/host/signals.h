@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * signals: which of them end a recording, and what a command gets back of them.
+ * signals: those that end a recording, and their state for a command.
  *
  * In: how the caller has set them; out: a descriptor from which they are read. SIGINT and SIGTERM
  * are taken in any case, so that scripts can end a recording that they have put into the
@@ -22,15 +22,16 @@ struct signals {
 	struct sigaction actions[SIGNALS_CHANGED];
 };
 
-/* From here on what ends a recording, and `also` (0: none), comes through `fd` alone; SIGPIPE and
- * SIGXFSZ are errors of the write. 0 or -errno, after which there is nothing to close. */
+/* From here on the signals that end a recording, and `also` (0: none), come through `fd` alone;
+ * SIGPIPE and SIGXFSZ are errors of the write. 0 or -errno, after which there is nothing to close.
+ */
 int signals_take(struct signals *signals, int also) __attribute__((warn_unused_result));
 
-/* Is this what was taken first, sent twice? timeout(1) sends a signal to the process that it runs
- * and then to its group. `code` and `from` are those of siginfo_t. */
+/* Is this the second copy of the first signal? timeout(1) sends a signal to the process that it
+ * runs and then to its group. `code` and `from` are those of siginfo_t. */
 bool signals_repeated(int number, int code, pid_t from);
 
-/* What ends a recording ends us at once from here on, unless it is such a second one. */
+/* From here on the signals that end a recording end us at once, except such a second copy. */
 void signals_let_through(const struct signals *signals);
 
 /* In a new process, before it executes a program. */

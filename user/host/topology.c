@@ -56,7 +56,7 @@ int32_t topology_index(struct topology *topology, unsigned cpu)
 	return topology->index_of[cpu];
 }
 
-/* A number and what follows it; a sign or a blank is not one. */
+/* Reads a number without sign or blank, and moves *at behind it. */
 static int number(const char **at, unsigned *out)
 {
 	unsigned long n = 0;
@@ -72,8 +72,8 @@ static int number(const char **at, unsigned *out)
 	return 0;
 }
 
-/* Marks each number of the list as wanted; they get their indices once all are known,
- * since a list need not ascend. */
+/* Marks each number of the list; they get their indices once all are known, since a list need not
+ * ascend. */
 static int mark(struct topology *topology, const char *at)
 {
 	unsigned first, last;
@@ -124,7 +124,6 @@ int topology_parse(struct topology *topology, const char *list)
 		topology->index_of[cpu] = (int32_t)topology->ncpus;
 		topology->phyid[topology->ncpus++] = cpu;
 	}
-	topology->online = topology->ncpus;
 	return 0;
 
 fail:

@@ -14,7 +14,6 @@
 
 struct topology {
 	unsigned ncpus;	   /* CPUs with an index */
-	unsigned online;   /* how many of them were online at the start */
 	unsigned *phyid;   /* by index: the kernel's number */
 	int32_t *index_of; /* by kernel number: the index, or -1 */
 	unsigned size;	   /* numbers that index_of knows */

@@ -33,8 +33,8 @@ struct links {
 	struct bpf_link *marker;   /* the iterator that marks the tasks in the target */
 	int *ring_fds;		   /* of the CPUs of the topology, by index */
 	unsigned nrings;
-	int template_fd;	/* a ring that shows the kernel what rings are like; -1: none */
-	struct cpu_state *cpus; /* by kernel number, shared; npossible of them */
+	int template_fd;		   /* a ring as template for the map of rings; -1: none */
+	struct cpu_state *cpus;		   /* by kernel number, shared; npossible of them */
 	struct cpu_summary *cpu_summaries; /* the same; NULL in full mode */
 	unsigned npossible;
 	int statistics_fd;	     /* -1: the kernel keeps none */
@@ -50,7 +50,7 @@ struct links {
 };
 
 /*
- * Opens and loads the programs for what the options ask for: `targets` are the processes or
+ * Opens and loads the programs for the options: `targets` are the processes or
  * threads to begin with, `ntargets` of them. Adds a ring for each CPU of the topology to
  * `rings`. `attach` has the probes of `nsites` sites, NULL if there are none.
  * 0, or -errno after one message. links_close() is due in any case.
@@ -90,7 +90,7 @@ uint32_t links_in_target(const struct links *links);
 /* How often the kernel has skipped a program that interrupted itself. */
 uint64_t links_missed(const struct links *links);
 
-/* Tells what each program has cost (log_info), if the kernel has kept count. */
+/* Reports the cost of each program (log_info), if the kernel has measured it. */
 void links_report(const struct links *links);
 
 void links_close(struct links *links);

@@ -152,7 +152,7 @@ static bool has_enum_value(const struct btf *btf, const char *name, const char *
 	return false;
 }
 
-/* The programs that the probes need, as what they are to be attached. */
+/* Selects the programs of the probes, with their attach types. */
 static int choose_probes(struct links *links, const struct btf *btf)
 {
 	if (!links->attach)
@@ -240,7 +240,7 @@ static bool storage_anywhere(const struct btf *btf)
 	       has_member(btf, "bpf_local_storage_map", "use_kmalloc_nolock");
 }
 
-/* Is a program needed, for the recorded kinds or for what holds the others together? */
+/* Is a program needed, for the recorded kinds or by other programs? */
 static bool needed(const struct links *links, const struct program_row *row,
 		   const struct options *options, const struct btf *btf)
 {

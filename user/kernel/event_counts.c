@@ -76,7 +76,7 @@ static void count(const struct account *account, unsigned cpu, const struct ring
 		}
 		lost += k->full;
 	}
-	/* records may tell of what was lost before the window, too */
+	/* records may report losses before the window, too */
 	counts->untold = lost > account->told[cpu] ? lost - account->told[cpu] : 0;
 }
 
@@ -131,7 +131,8 @@ void account_mark_untake(struct account_mark *mark, unsigned cpu, const struct r
 	}
 }
 
-uint64_t account_mark_lost(const struct account_mark *mark, unsigned cpu)
+/* Lost on the CPU with the number `cpu` until then. */
+static uint64_t mark_lost(const struct account_mark *mark, unsigned cpu)
 {
 	uint64_t lost = 0;
 
@@ -177,7 +178,7 @@ int account_between(const struct account *account, const struct account_mark *fr
 		if (difference(line, &from->cpus[cpu], &to->cpus[cpu], aged) ||
 		    ring_of(account->rings, cpu))
 			table->ncpus++;
-		table->lost += account_mark_lost(to, cpu) - account_mark_lost(from, cpu);
+		table->lost += mark_lost(to, cpu) - mark_lost(from, cpu);
 	}
 	table->lost += to->missed - from->missed;
 	if (table->ncpus) /* the kernel does not tell on which CPU */

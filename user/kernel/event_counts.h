@@ -38,9 +38,9 @@ int account_open(struct account *account, const struct links *links, const struc
 /* Lost in the window so far (live line). */
 uint64_t account_lost(const struct account *account);
 
-/* Makes the table, once no program runs any more. If the rings were not emptied (`cut`), what is
- * left in them is lost, too; else it must add up, and is reported if not. 0, or -ENOMEM
- * after one message. */
+/* Makes the table, once no program runs any more. If the rings were not emptied (`cut`), the
+ * records left in them are lost, too; else the counts must add up, which is reported if they do
+ * not. 0, or -ENOMEM after one message. */
 int account_close(struct account *account, bool cut) __attribute__((warn_unused_result));
 
 /* ---- a part of the window ---- */
@@ -86,9 +86,6 @@ size_t account_mark_size(const struct account *account);
 
 /* A record that is out of the ring of `cpu` already counts as being in it. */
 void account_mark_untake(struct account_mark *mark, unsigned cpu, const struct record_head *record);
-
-/* Lost on the CPU with the number `cpu` until then. */
-uint64_t account_mark_lost(const struct account_mark *mark, unsigned cpu);
 
 void account_free(struct account *account); /* also of a zeroed struct */
 

@@ -88,7 +88,7 @@ void rings_look(struct rings *rings)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (unsigned i = 0; i < rings->nrings; i++) {
 		struct ring *ring = &rings->ring[i];
-		/* in this order: what is reserved in between is later than the call */
+		/* in this order: a record reserved in between is later than the call */
 		uint64_t reserved = __atomic_load_n(&ring->state->reserved, __ATOMIC_ACQUIRE);
 
 		ring->end = __atomic_load_n(&ring->state->committed, __ATOMIC_ACQUIRE);
@@ -110,7 +110,8 @@ double rings_fullest(const struct rings *rings)
 	return fullest;
 }
 
-void rings_give_back(struct rings *rings)
+/* Gives the space of the records taken back to the producers. */
+static void give_back(struct rings *rings)
 {
 	for (unsigned i = 0; i < rings->nrings; i++) {
 		struct ring *ring = &rings->ring[i];
@@ -132,7 +133,7 @@ void rings_discard(struct rings *rings)
 		while ((record = ring_peek(ring)) && rings_record_size[record->kind])
 			ring_advance(ring, record);
 	}
-	rings_give_back(rings);
+	give_back(rings);
 }
 
 /* ---- the merge: a binary heap of the rings, by the clock of the record at their head ---- */
@@ -152,7 +153,7 @@ static inline bool head_read(struct rings *rings, struct ring_head *head, struct
 	uint64_t clock;
 
 	if (__builtin_expect(!record, 0)) {
-		/* The clock of what is written will not be earlier than that of the one before. */
+		/* The record that is being written is not earlier than the one before. */
 		if (ring->writing && ring->clock < rings->before)
 			rings->before = ring->clock;
 		return false;
@@ -222,13 +223,13 @@ int rings_release(struct rings *rings, uint64_t before, rings_take_fn take, void
 			break;
 		if (++rings->since_give_back >= GIVE_BACK_EVERY) {
 			rings->since_give_back = 0;
-			rings_give_back(rings);
+			give_back(rings);
 		}
 		if (!head_read(rings, top, ring))
 			*top = rings->heap[--rings->nheads];
 		sift_down(rings, 0);
 	}
-	rings_give_back(rings);
+	give_back(rings);
 	return err ? err : rings->err;
 }
 

@@ -66,7 +66,7 @@ struct rings {
 /* How late the position of a producer may become visible after the clock of its record was read. */
 #define RINGS_SLACK_NS 20000
 
-/* All are freed, and what was mapped is unmapped, by rings_close(); NULL is fine there. */
+/* rings_close() frees and unmaps all rings; NULL is fine. */
 struct rings *rings_new(void);
 void rings_close(struct rings *rings);
 
@@ -88,9 +88,6 @@ void rings_look(struct rings *rings);
 
 /* The part of the fullest ring, of its size, that was in use at the last rings_look(). */
 double rings_fullest(const struct rings *rings);
-
-/* Gives the space of the records taken back to the producers. */
-void rings_give_back(struct rings *rings);
 
 /* Takes and forgets all records that rings_look() has seen. */
 void rings_discard(struct rings *rings);
@@ -114,7 +111,7 @@ uint64_t rings_released(const struct rings *rings);
 extern const uint8_t rings_record_size[256];
 
 /* The next record of a ring, or NULL if there is none up to `end`. It stays valid until
- * rings_give_back(). */
+ * rings_release() or rings_discard() returns. */
 static inline const struct record_head *ring_peek(const struct ring *ring)
 {
 	const uint8_t *at = ring->data + (ring->at & ring->mask);

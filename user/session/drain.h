@@ -5,7 +5,7 @@
  * It wakes on a timer, more often the fuller the rings become, so that no event ever wakes it.
  * From its start to its end the rings and the sink are its own; others read its figures, and the
  * times so far. Asked to stop, it closes the window, reads the tasks, has the programs detached,
- * and takes what is left. It never opens a file.
+ * and takes the rest of the records. It never opens a file.
  * Specification: ebpf.md 7 (timer), 9 (stop), 10 (watermark).
  */
 #ifndef USER_SESSION_DRAIN_H
@@ -37,7 +37,7 @@ struct drain {
 	_Atomic uint64_t records, events, streams;
 	_Atomic unsigned fullest; /* ring, per mille, the highest of the last quarter second */
 	_Atomic bool stop;	  /* close the window */
-	_Atomic bool hurry;	  /* do not take what is left */
+	_Atomic bool hurry;	  /* leave the rest of the records */
 	int wake_fd;		  /* readable for the drain: look at `stop` */
 	int done_fd;		  /* readable for others: it has ended, or failed */
 

@@ -590,8 +590,8 @@ static uint64_t time_to_next(const struct recorder *r, uint64_t now)
 	return next;
 }
 
-/* Waits for the command, so that it is no zombie for long. If what it has created goes on, that
- * is said: the recording goes on, too. */
+/* Waits for the command, so that it is no zombie for long. Reports if its children, and so the
+ * recording, go on. */
 static void tell_command_end(struct recorder *r, uint64_t now)
 {
 	if (!r->options->command || !command_ended(&r->command, 0) || r->command_told)
@@ -783,7 +783,7 @@ static void finish(struct recorder *r)
 
 	if (!whole)
 		snapshot_tasks_free(&r->tasks);
-	/* Without an end of the window, which has been said, there are no times. */
+	/* Without an end of the window there are no times; its failure has been reported. */
 	closed = !r->drain.err && r->drain.t1 && (r->summary.t1 == r->drain.t1 || full);
 	if (closed && read_times(r)) {
 		closed = false;

@@ -10,7 +10,7 @@
  *
  * Threads: this one waits for signals and shows the live line; drain.h empties the rings;
  * writer.h touches files.
- * Invariant: what was recorded is finished and kept, whatever goes wrong later.
+ * Invariant: all recorded events are written and kept, whatever fails later.
  * Specification: event-mapping.md "Clock and window", ebpf.md 9.
  */
 #ifndef USER_SESSION_SESSION_H
@@ -21,7 +21,7 @@
 
 struct control;
 
-/* Runs it; with `control` one that has a name and answers. Every problem has been said when it
+/* Runs it; with `control` a named session, which answers requests. Reports every error before it
  * returns. */
 enum status session_run(const struct options *options, struct control *control);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session_probes: all probes of a session, from what was asked for to what came of it.
+ * session_probes: all probes of a session, from the requests to the table of calls.
  *
  * In: the options -u, --usdt and --api; out: sites with their actions, planned to be attached
  * (attach.h, by bpf_load.h), the calls of the timeline (probe_events.h), and at the end the table
- * of functions. What each step does stands in the file of its noun. Specification: ebpf.md 11;
+ * of functions. Specification: ebpf.md 11;
  * event-mapping.md "User probes and marks", "Library APIs".
  */
 #ifndef USER_SESSION_SESSION_PROBES_H
@@ -38,8 +38,8 @@ struct probes {
 int probes_open(struct probes *probes, const struct options *options)
 	__attribute__((warn_unused_result));
 
-/* Prints what came of it: a table of functions (`all`: not only those with the most time in them),
- * and all that was not as it should be. `states` are those of the sites in the kernel. */
+/* Prints a table of functions (`all`: not only those with the most time in them), and the calls
+ * that were not recorded as usual. `states` are those of the sites in the kernel. */
 void probes_report(const struct probes *probes, const struct probe_site *states, uint64_t window_ns,
 		   bool all);
 

@@ -12,6 +12,7 @@
 #include "user/sink/output_dir.h"
 #include "user/sink/segment.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 #include "trace/ovni/stats_file.h"
 
 #define DEPTH_MAX 32 /* a trace has four levels */
@@ -200,10 +201,9 @@ static int keep_earlier(struct output_dir *output)
 	struct stat st;
 	int err;
 
-	if (asprintf(&output->kept, "%s.old", output->path) < 0) {
-		output->kept = NULL;
+	output->kept = xasprintf("%s.old", output->path);
+	if (!output->kept)
 		return log_no_memory("for the name of the earlier trace");
-	}
 	if (!lstat(output->kept, &st)) {
 		err = remove_trace(output->kept);
 		if (err)
@@ -252,14 +252,11 @@ static int make_way(struct output_dir *output, bool link, bool chosen, bool forc
 
 int output_dir_create(struct output_dir *output, const char *path, bool chosen, bool force)
 {
-	size_t len = strlen(path);
 	struct stat st;
 	int err;
 
 	*output = (struct output_dir){.fd = -1};
-	while (len > 1 && path[len - 1] == '/')
-		len--;
-	output->path = output->trimmed = strndup(path, len);
+	output->path = output->trimmed = path_with_suffix(path, "");
 	if (!output->trimmed)
 		return log_no_memory("for the name of the trace");
 	if (!lstat(output->path, &st)) {
@@ -288,11 +285,11 @@ failed:
 static int replace_file(struct output_dir *output, size_t which, bool chosen, bool force)
 {
 	const char *suffix = counters[which].suffix, *old_name;
-	char *name = NULL, *old = NULL;
+	char *name = xasprintf("%s%s", output->file, suffix);
+	char *old = xasprintf("%s%s.old", output->path, suffix);
 	int err = -ENOMEM;
 
-	if (asprintf(&name, "%s%s", output->file, suffix) < 0 ||
-	    asprintf(&old, "%s%s.old", output->path, suffix) < 0)
+	if (!name || !old)
 		goto out;
 	err = 0;
 	if (faccessat(output->fd, name, F_OK, AT_SYMLINK_NOFOLLOW))
@@ -332,18 +329,13 @@ out:
 
 int output_dir_create_file(struct output_dir *output, const char *path, bool chosen, bool force)
 {
-	size_t len = strlen(path);
 	char *slash;
 	int err;
 
 	*output = (struct output_dir){.fd = -1};
-	while (len > 1 && path[len - 1] == '/')
-		len--;
-	if (asprintf(&output->trimmed, "%.*s." STATS_FILE, (int)len, path) < 0) {
-		output->trimmed = NULL;
+	output->path = output->trimmed = path_with_suffix(path, "." STATS_FILE);
+	if (!output->trimmed)
 		return log_no_memory("for the name of the file");
-	}
-	output->path = output->trimmed;
 	slash = strrchr(output->trimmed, '/');
 	output->file = slash ? slash + 1 : output->trimmed;
 	if (slash && slash != output->trimmed)

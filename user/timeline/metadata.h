@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * metadata: what goes into each stream.json.
+ * metadata: the content of each stream.json.
  *
  * In: the description of one stream, and for the first stream of a process and of the session
- * theirs too; out: a JSON document. Pure: no file, no shared state but what the
+ * theirs too; out: a JSON document. Pure: no file, no shared state but that to which the
  * description points to. Called in the writer's thread.
  * Invariant: `ovni.finished` is there only if the description says so.
  * Specification: event-mapping.md "Metadata", emulator.md 4.1, models.md 1.4.
@@ -23,7 +23,7 @@ struct calls;
 struct facts;
 struct json;
 struct names;
-struct process_facts;
+struct process_info;
 
 #define DESCRIBE_RENAMES_MAX 64 /* changes of a name that are kept; the rest is counted */
 
@@ -34,7 +34,7 @@ struct rename {
 	char name[RECORD_COMM_SIZE];
 };
 
-/* Of the session. What comes after `closed` is read only if that is set. */
+/* Of the session. Members after `closed` are read only if that is set. */
 struct session {
 	const struct facts *facts;
 	uint64_t t0;
@@ -65,10 +65,10 @@ struct description {
 	/* The first stream of a process, else NULL. */
 	const unsigned *cpus; /* kernel numbers by index, ncpus of them */
 	unsigned ncpus;
-	uint32_t parent_pid;		   /* 0: not known */
-	const struct process_facts *facts; /* NULL: not known */
-	const struct process_facts *own;   /* of the recorder */
-	int32_t rank, nranks;		   /* for ovni.rank; -1: not to be written */
+	uint32_t parent_pid;		  /* 0: not known */
+	const struct process_info *facts; /* NULL: not known */
+	const struct process_info *own;	  /* of the recorder */
+	int32_t rank, nranks;		  /* for ovni.rank; -1: not to be written */
 
 	/* The first stream of the session, else NULL. */
 	const struct session *session;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe_events: what threads do at probes, as the events that their streams get for it.
+ * probe_events: the events that a hit of a probe adds to the stream of its thread.
  *
  * In: records of probes, in the order of the timeline, and the steps of threads; out: marks and
- * events of models (what is told by the actions), and for each site how often it was called and how
+ * events of models (by the actions), and for each site how often it was called and how
  * long that took. Each thread has its stacks (call_stacks.h), made at its first probe.
- * Invariants: what is begun in a stream is ended before its OHe, and begun again behind its next
+ * Invariants: a state that begins in a stream ends before its OHe, and begins again after its next
  * OHx if it goes on; nothing is written while a thread is out of its CPU, since a record of its own
  * brings it in first.
  * Specification: event-mapping.md "User probes and marks", "Library APIs"; ebpf.md 11.3.
@@ -58,7 +58,7 @@ struct calls {
 struct calls *calls_new(const struct calls_plan *plan);
 void calls_free(struct calls *calls); /* NULL is fine */
 
-/* Adds what came of one timeline to the figures of the session. */
+/* Adds the counts of one timeline to those of the session. */
 void calls_add(struct calls *sum, const struct calls *calls);
 
 /* All that follow return 0 or -errno after one message. */
@@ -78,7 +78,7 @@ int calls_exec(struct timeline *tl, struct task *task, uint64_t clock);
  */
 int calls_carry_over(struct task *task, const struct task *old, uint64_t t0);
 
-/* The task ends: what it is in is counted, before its stream ends, and forgotten, after. */
+/* The task ends: its open calls are counted, before its stream ends, and forgotten, after. */
 void calls_account(struct timeline *tl, struct task *task, uint64_t clock);
 void calls_forget(struct task *task);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/array.h"
 #include "user/timeline/state_times.h"
 
 #define PAGE_TASKS  256
@@ -89,19 +90,14 @@ static bool busy(const struct thread_stats *thread)
 
 void time_stats_add(struct time_stats *stats, const struct thread_stats *thread)
 {
-	size_t room = stats->room ? 2 * stats->room : 256;
-	struct thread_stats *grown;
+	struct thread_stats *added;
 
 	if (!busy(thread) || stats->nthreads >= TIME_STATS_LISTED_MAX)
 		goto sum;
-	if (stats->nthreads == stats->room) {
-		grown = reallocarray(stats->threads, room, sizeof(*grown));
-		if (!grown)
-			goto sum;
-		stats->threads = grown;
-		stats->room = room;
-	}
-	stats->threads[stats->nthreads++] = *thread;
+	added = ARRAY_ADD(stats->threads, stats->nthreads);
+	if (!added)
+		goto sum;
+	*added = *thread;
 	return;
 sum:
 	thread_times_add(&stats->unlisted, &thread->times);

@@ -46,7 +46,7 @@ struct cpu_stats {
 struct time_stats {
 	uint64_t t0;
 	struct thread_stats *threads; /* nthreads of them */
-	size_t nthreads, room;
+	size_t nthreads;
 	struct thread_times unlisted; /* of `threads` threads */
 	struct cpu_stats *cpus;	      /* ncpus of them */
 	unsigned ncpus;

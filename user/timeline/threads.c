@@ -107,11 +107,6 @@ void threads_free(struct threads *threads)
 	free(threads);
 }
 
-uint64_t threads_known(const struct threads *threads)
-{
-	return threads->known;
-}
-
 uint64_t threads_streams(const struct threads *threads)
 {
 	return threads->nstreams;
@@ -181,7 +176,7 @@ void threads_release(struct threads *threads, struct task *task)
 
 /* ---- stream.json ---- */
 
-/* A description and what it points to, on its way to the writer's thread. */
+/* A description and its data, on the way to the writer's thread. */
 struct meta {
 	struct threads *threads;
 	struct process *process; /* whose facts are told, or NULL */
@@ -335,7 +330,7 @@ static int create_first(struct threads *threads)
 	return log_no_memory("for the description of a stream");
 }
 
-/* Without memory what was to be written is gone: no more is then written of anything, or a stream
+/* Without memory the events are lost: nothing more is then written of any stream, or a stream
  * that lacks events would be described as finished. */
 static int hand_over(struct threads *threads, struct thread *thread, void *events, size_t size,
 		     bool finished, bool last)
@@ -343,7 +338,7 @@ static int hand_over(struct threads *threads, struct thread *thread, void *event
 	struct meta *meta = NULL;
 	int err = 0;
 
-	/* The first stream tells what the session has lost: it is finished when that is known. */
+	/* The first stream has the losses of the session: it is finished when they are known. */
 	if (thread == threads->streams[0])
 		finished = false;
 	else
@@ -441,7 +436,7 @@ static void look(void *arg)
 {
 	struct look *l = arg;
 	struct process *process = l->process;
-	struct process_facts *facts = calloc(1, sizeof(*facts));
+	struct process_info *facts = calloc(1, sizeof(*facts));
 
 	if (facts && process_read(facts, l->threads->proc, process->pid)) {
 		if (process->facts)
@@ -612,7 +607,7 @@ static bool all_ranked(const struct threads *threads)
 	int32_t nranks = threads->nprocesses ? 0 : -1;
 
 	for (size_t i = 0; i < threads->nprocesses; i++) {
-		const struct process_facts *facts = threads->processes[i]->facts;
+		const struct process_info *facts = threads->processes[i]->facts;
 
 		if (!facts || facts->rank < 0 || facts->nranks < 0 ||
 		    (nranks && facts->nranks != nranks))

@@ -9,7 +9,7 @@
  * from 256 bytes to 16 KiB and are handed to the writer when full and when the
  * thread dies, then with its finished stream.json.
  * Invariants: memory follows the number of threads, not of events; a stream has at most
- * one task at a time; what is handed over is whole events.
+ * one task at a time; only whole events are handed over.
  * Specification: event-mapping.md "Identity", ebpf.md 13.
  */
 #ifndef USER_TIMELINE_THREADS_H
@@ -36,11 +36,10 @@ struct writer;
 /* All three stay the caller's and must outlive the threads. NULL after one message. */
 struct threads *threads_new(struct writer *writer, const struct facts *facts,
 			    const struct topology *topology);
-/* After writer_finish(): until then the writer reads what the threads know. */
+/* After writer_finish(): until then the writer reads the threads. */
 void threads_free(struct threads *threads);
 
-/* How many live tasks and how many streams with events there are (live line). */
-uint64_t threads_known(const struct threads *threads);
+/* The number of streams with events (live line). */
 uint64_t threads_streams(const struct threads *threads);
 
 /* Hands over all that is buffered (--flush-interval). 0 or the writer's error. */
@@ -96,8 +95,8 @@ struct process {
 	uint32_t pid, parent_pid;
 	uint32_t live; /* tasks bound to streams of it */
 	bool kernel;
-	struct thread *first;	     /* its first stream */
-	struct process_facts *facts; /* the writer's thread's; after writer_sync() anybody's */
+	struct thread *first;	    /* its first stream */
+	struct process_info *facts; /* the writer's thread's; after writer_sync() anybody's */
 };
 
 /* One stream. */
@@ -115,7 +114,7 @@ struct thread {
 	bool finished;	    /* and described as finished */
 	bool marks;	    /* it has marks, */
 	bool marks_told;    /* and its stream.json says so */
-	uint64_t *declared; /* bits, by struct declaration: what of the probes it has; or NULL, */
+	uint64_t *declared; /* bits, by struct declaration: those of the stream; or NULL, */
 	uint32_t ndeclared, declared_told; /* how many, and how many stream.json tells */
 	bool exited;
 };
@@ -132,9 +131,9 @@ struct threads {
 	struct writer *writer;
 	const struct topology *topology;
 	char *loom;
-	const char *proc;	   /* NULL: not to be read */
-	struct process_facts *own; /* of the recorder, or NULL */
-	_Atomic bool rankless;	   /* some process has no MPI rank */
+	const char *proc;	  /* NULL: not to be read */
+	struct process_info *own; /* of the recorder, or NULL */
+	_Atomic bool rankless;	  /* some process has no MPI rank */
 	bool kernel_model;
 	const struct actions *actions; /* of the probes; NULL: there are none */
 	struct session session;
@@ -202,7 +201,8 @@ static inline void task_put(struct task *task, uint32_t mcv, uint64_t clock, con
 /* The task is called `comm` (RECORD_COMM_SIZE bytes) from `clock` on. 0 or -ENOMEM. */
 int threads_name(struct threads *threads, struct task *task, uint64_t clock, const char *comm);
 
-/* The stream has what `declaration` of the actions stands for. 0 or -ENOMEM after one message. */
+/* The stream has the mark, label or model of `declaration` of the actions. 0 or -ENOMEM after one
+ * message. */
 int threads_declare_new(struct thread *thread, const struct actions *actions, uint32_t declaration);
 
 static inline int threads_declare(struct threads *threads, struct thread *thread,

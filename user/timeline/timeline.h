@@ -41,7 +41,7 @@ struct timeline_counts {
 	uint64_t bytes;	  /* and their size */
 	uint64_t repairs; /* steps of threads that no record told */
 	uint64_t ties;	  /* records with the clock of the one before in another ring */
-	uint64_t late;	  /* records older than what had been taken in: clamped */
+	uint64_t late;	  /* records older than the one before: clamped */
 	uint64_t outside; /* before t0 or after t1: no event, not a loss */
 	uint64_t lost;	  /* told by RECORD_LOST */
 	uint64_t migrations, wakeups, preemptions, switches;
@@ -74,8 +74,8 @@ int timeline_iterated(struct timeline *timeline, const struct record_task *task)
 
 /*
  * Takes in the next record, which came from the ring of kernel CPU `cpu`. Returns 0, or
- * -errno (no memory, or the writer has failed) after which nothing more is to be given but
- * the closing. Sizes have been checked by the reader of the ring.
+ * -errno (no memory, or the writer has failed) after which the caller may only
+ * close. Sizes have been checked by the reader of the ring.
  */
 int timeline_record(struct timeline *timeline, unsigned cpu, const struct record_head *record)
 	__attribute__((warn_unused_result));

@@ -398,11 +398,6 @@ int writer_finish(struct writer *writer)
 	return err;
 }
 
-int writer_error(const struct writer *writer)
-{
-	return writer->error;
-}
-
 uint64_t writer_bytes(const struct writer *writer)
 {
 	return writer->written;

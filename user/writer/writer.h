@@ -89,7 +89,6 @@ int writer_sync(struct writer *writer);
 int writer_finish(struct writer *writer);
 
 /* Any time, any thread: */
-int writer_error(const struct writer *writer);	    /* first error or 0 */
 uint64_t writer_bytes(const struct writer *writer); /* written to stream.obs files */
 size_t writer_queued(const struct writer *writer);  /* bytes waiting */
 /* True if written and queued bytes have reached --max-size: the session must stop. Not an error:
