@@ -60,9 +60,7 @@ static uint64_t compare(const struct loom_tally *t, const struct run_stats *p,
 {
 	const struct loom_row *row = loom_agree_row(t, p, s);
 	static const struct loom_row nothing;
-	struct loom_place place = stats_place(p, s);
 	uint64_t differences = 0;
-	char called[96];
 
 	if (!s->is_last)
 		return 0;
@@ -78,12 +76,10 @@ static uint64_t compare(const struct loom_tally *t, const struct run_stats *p,
 			continue;
 		differences++;
 		if (findings)
-			loom_violation_add(findings, LOOM_P6, &place,
-					   "%s: %llu cycles with %s in the trace, %s %llu",
-					   stats_called(s, called, sizeof(called)), LLU(have),
-					   compared[i].what,
-					   stats_counter_names[compared[i].counter],
-					   LLU(s->counters[compared[i].counter]));
+			stats_found(findings, p, s, LOOM_P6,
+				    "%llu cycles with %s in the trace, %s %llu", LLU(have),
+				    compared[i].what, stats_counter_names[compared[i].counter],
+				    LLU(s->counters[compared[i].counter]));
 	}
 	return differences;
 }
@@ -100,7 +96,6 @@ uint64_t loom_agree_differences(const struct loom_tally *t, const struct run_sta
 void loom_agree(const struct loom_tally *t, const struct run_stats *p,
 		const struct loom_agree_options *o, struct loom_violations *findings)
 {
-	struct loom_place place = stats_place(p, NULL);
 	struct stats_number announced = p->form == STATS_LOOM ? p->events.written : p->event_count;
 	/* upstream's counters are of the last run alone */
 	uint64_t have =
@@ -108,15 +103,15 @@ void loom_agree(const struct loom_tally *t, const struct run_stats *p,
 	uint64_t want;
 
 	if (announced.given && announced.v != t->records)
-		loom_violation_add(findings, LOOM_P8, &place,
-				   "%llu records are announced but the trace holds %llu",
-				   LLU(announced.v), LLU(t->records));
+		stats_found(findings, p, NULL, LOOM_P8,
+			    "%llu records are announced but the trace holds %llu", LLU(announced.v),
+			    LLU(t->records));
 	if (!run_stats_leaves_out(p) && !o->leaves_out && o->without_start == 0 &&
 	    (!o->is_json || t->of_kind[LOOM_CONFIG_WRITE] > 0) &&
 	    run_stats_config_writes(p, &want) && have != want)
-		loom_violation_add(findings, LOOM_P9, &place,
-				   "%llu configuration writes but %llu CONFIG_WRITE records",
-				   LLU(want), LLU(have));
+		stats_found(findings, p, NULL, LOOM_P9,
+			    "%llu configuration writes but %llu CONFIG_WRITE records", LLU(want),
+			    LLU(have));
 	if (loom_agree_obstacle(t, p, o))
 		return;
 	for (size_t i = 0; i < p->nsnapshots; i++)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -330,29 +331,38 @@ struct loom_place stats_place(const struct run_stats *p, const struct stats_snap
 	return (struct loom_place){p->path, LOOM_NOWHERE, s ? s->offset : LOOM_NOWHERE};
 }
 
+void stats_found(struct loom_violations *f, const struct run_stats *p,
+		 const struct stats_snapshot *s, enum loom_rule rule, const char *fmt, ...)
+{
+	struct loom_place place = stats_place(p, s);
+	char text[400], called[96] = "";
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	if (s)
+		stats_called(s, called, sizeof(called));
+	loom_violation_add(f, rule, &place, "%s%s%s", called, s ? ": " : "", text);
+}
+
 /* Reports P2 for missing counters of the present snapshot. */
 static void want_counters(struct loader *l, uint32_t wanted)
 {
-	const struct stats_snapshot *s = l->snapshot;
-	struct loom_place place = stats_place(l->p, s);
-	uint32_t missing = wanted & ~(s->has_counter | s->bad_counter);
-	char name[64];
+	uint32_t missing = wanted & ~(l->snapshot->has_counter | l->snapshot->bad_counter);
 
 	for (int c = 0; c < STATS_NCOUNTERS; c++) {
 		if (missing >> c & 1)
-			loom_violation_add(l->findings, LOOM_P2, &place, "%s: no %s",
-					   stats_called(s, name, sizeof(name)),
-					   stats_counter_names[c]);
+			stats_found(l->findings, l->p, l->snapshot, LOOM_P2, "no %s",
+				    stats_counter_names[c]);
 	}
 }
 
 /* Reports P2 for a missing number of the run. */
 static void want_number(struct loader *l, const struct stats_number *n, const char *key)
 {
-	struct loom_place place = stats_place(l->p, NULL);
-
 	if (!n->given)
-		loom_violation_add(l->findings, LOOM_P2, &place, "no %s", key);
+		stats_found(l->findings, l->p, NULL, LOOM_P2, "no %s", key);
 }
 
 /* ---- upstream's JSON ---- */
@@ -682,7 +692,6 @@ static bool check_mode(struct loader *l, void *to, const struct field *f)
 static bool read_clock(struct loader *l, void *to, const struct field *f)
 {
 	static const struct field fields[] = {{"period_ps", read_number, IN(run_stats, period_ps)}};
-	struct loom_place place = stats_place(l->p, NULL);
 	uint64_t seen;
 
 	(void)f;
@@ -690,7 +699,7 @@ static bool read_clock(struct loader *l, void *to, const struct field *f)
 		return false;
 	l->p->bad_period = seen && l->p->period_ps.v == 0;
 	if (l->p->period_ps.given && l->p->bad_period)
-		loom_violation_add(l->findings, LOOM_P2, &place, "clock.period_ps is 0");
+		stats_found(l->findings, l->p, NULL, LOOM_P2, "clock.period_ps is 0");
 	return true;
 }
 
@@ -857,7 +866,6 @@ static bool read_events(struct loader *l, void *to, const struct field *f)
 		{"dropped_by_kind", .read = read_by_kind},
 		{"dropped_by_core", .read = read_by_core},
 	};
-	struct loom_place place = stats_place(l->p, NULL);
 	uint64_t seen;
 
 	(void)to;
@@ -867,8 +875,8 @@ static bool read_events(struct loader *l, void *to, const struct field *f)
 		return false;
 	for (size_t i = 0; i < 5; i++) { /* the breakdowns may be missing */
 		if (!(seen >> i & 1))
-			loom_violation_add(l->findings, LOOM_P2, &place, "events: no %s",
-					   fields[i].key);
+			stats_found(l->findings, l->p, NULL, LOOM_P2, "events: no %s",
+				    fields[i].key);
 	}
 	return true;
 }
@@ -966,7 +974,6 @@ static bool load_loom(struct loader *l)
 		{"events", .read = read_events},
 		{"invocations", ARRAY_OF(read_invocation)},
 	};
-	struct loom_place place = stats_place(l->p, NULL);
 	uint64_t seen;
 
 	if (!read_fields(l, fields, COUNT(fields), l->p, &seen) || !tokens_end(&l->t))
@@ -975,9 +982,9 @@ static bool load_loom(struct loader *l)
 	if (!(seen >> F_VERSION & 1))
 		return tokens_refuse(&l->t, "the schema has no version");
 	if (!(seen >> F_SNAPSHOTS & 1))
-		loom_violation_add(l->findings, LOOM_P2, &place, "no snapshots");
+		stats_found(l->findings, l->p, NULL, LOOM_P2, "no snapshots");
 	if (!l->p->events.given)
-		loom_violation_add(l->findings, LOOM_P2, &place, "no account of the events");
+		stats_found(l->findings, l->p, NULL, LOOM_P2, "no account of the events");
 	return true;
 }
 

@@ -184,5 +184,9 @@ bool stats_announces(const struct run_stats *p, const struct stats_snapshot *s,
 /* Writes the name of a snapshot for violations. Returns `out`. */
 const char *stats_called(const struct stats_snapshot *s, char *out, size_t size);
 struct loom_place stats_place(const struct run_stats *p, const struct stats_snapshot *s);
+/* Reports a violation of the snapshot, with its name, or of the file (s is NULL). */
+void stats_found(struct loom_violations *f, const struct run_stats *p,
+		 const struct stats_snapshot *s, enum loom_rule rule, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
 
 #endif

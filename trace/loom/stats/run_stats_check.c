@@ -121,7 +121,6 @@ static void check_metrics(const struct check *c, const struct stats_snapshot *s)
 static void check_sums(const struct check *c)
 {
 	const struct run_stats *p = c->p;
-	struct loom_place place = stats_place(p, NULL);
 
 	for (int k = 0; k < STATS_NCOUNTERS; k++) {
 		u128 sum = 0;
@@ -132,25 +131,24 @@ static void check_sums(const struct check *c)
 			whole &= stats_has(&p->snapshots[i], (enum stats_counter)k);
 		}
 		if (whole && sum != p->sums[k].v)
-			loom_violation_add(c->f, LOOM_P4, &place,
-					   "summary total of %s %llu but nodes sum to %s%llu",
-					   stats_counter_names[k], LLU(p->sums[k].v),
-					   sum >> 64 ? "more than 64 bits: 2^64 * n + " : "",
-					   LLU(sum));
+			stats_found(c->f, c->p, NULL, LOOM_P4,
+				    "summary total of %s %llu but nodes sum to %s%llu",
+				    stats_counter_names[k], LLU(p->sums[k].v),
+				    sum >> 64 ? "more than 64 bits: 2^64 * n + " : "", LLU(sum));
 	}
 	if (p->node_count.given && p->node_count.v != p->nsnapshots)
-		loom_violation_add(c->f, LOOM_P4, &place, "nodeCount %llu but %zu nodes are listed",
-				   LLU(p->node_count.v), p->nsnapshots);
+		stats_found(c->f, c->p, NULL, LOOM_P4, "nodeCount %llu but %zu nodes are listed",
+			    LLU(p->node_count.v), p->nsnapshots);
 	if (p->snapshot_count.given && p->snapshot_count.v != p->nsnapshots)
-		loom_violation_add(c->f, LOOM_P4, &place,
-				   "perf_snapshot_count %llu but %zu nodes are listed",
-				   LLU(p->snapshot_count.v), p->nsnapshots);
+		stats_found(c->f, c->p, NULL, LOOM_P4,
+			    "perf_snapshot_count %llu but %zu nodes are listed",
+			    LLU(p->snapshot_count.v), p->nsnapshots);
 	if (p->first_cycle.given && p->end_cycle.given && p->window_cycles.given &&
 	    (p->end_cycle.v < p->first_cycle.v ||
 	     p->end_cycle.v - p->first_cycle.v != p->window_cycles.v))
-		loom_violation_add(
-			c->f, LOOM_P4, &place, "window: total %llu but it goes from %llu to %llu",
-			LLU(p->window_cycles.v), LLU(p->first_cycle.v), LLU(p->end_cycle.v));
+		stats_found(c->f, c->p, NULL, LOOM_P4,
+			    "window: total %llu but it goes from %llu to %llu",
+			    LLU(p->window_cycles.v), LLU(p->first_cycle.v), LLU(p->end_cycle.v));
 }
 
 /* Sorts snapshots by core and cycle, into groups of one core and cycle. */
@@ -189,8 +187,6 @@ static void check_core(const struct check *c, const struct stats_snapshot *core,
 {
 	static const enum stats_counter summed[] = {STATS_TOKENS_IN, STATS_TOKENS_OUT,
 						    STATS_CONFIG_WRITES};
-	struct loom_place place = stats_place(c->p, core);
-	char called[96];
 
 	for (size_t k = 0; k < 3 && n > 0; k++) {
 		u128 sum = 0;
@@ -202,10 +198,8 @@ static void check_core(const struct check *c, const struct stats_snapshot *core,
 			sum += value(nodes[i], summed[k]);
 		if (sum > have ||
 		    (sum != have && summed[k] != STATS_CONFIG_WRITES && !c->p->controls.by_node))
-			loom_violation_add(c->f, LOOM_P4, &place,
-					   "%s: %s %llu but nodes sum to %llu",
-					   stats_called(core, called, sizeof(called)),
-					   stats_counter_names[summed[k]], LLU(have), LLU(sum));
+			stats_found(c->f, c->p, core, LOOM_P4, "%s %llu but nodes sum to %llu",
+				    stats_counter_names[summed[k]], LLU(have), LLU(sum));
 	}
 }
 
@@ -267,10 +261,8 @@ static void check_window(const struct check *c, const struct stats_snapshot *s)
 {
 	uint32_t at = hash_get(&c->invocations,
 			       invocation_key(s->invocation_id, s->epoch_id, s->core_id));
-	struct loom_place place = stats_place(c->p, s);
 	const struct stats_invocation *v;
 	uint64_t end = s->cycle;
-	char called[96];
 
 	if (at == HASH_NONE || !stats_has(s, STATS_TOTAL_CYCLES))
 		return;
@@ -278,11 +270,9 @@ static void check_window(const struct check *c, const struct stats_snapshot *s)
 	if (end > v->end_cycle)
 		end = v->end_cycle;
 	if (end < v->start_cycle || end - v->start_cycle != value(s, STATS_TOTAL_CYCLES))
-		loom_violation_add(
-			c->f, LOOM_P4, &place,
-			"%s: total_cycles %llu but its invocation goes from %llu to %llu",
-			stats_called(s, called, sizeof(called)), LLU(value(s, STATS_TOTAL_CYCLES)),
-			LLU(v->start_cycle), LLU(end));
+		stats_found(c->f, c->p, s, LOOM_P4,
+			    "total_cycles %llu but its invocation goes from %llu to %llu",
+			    LLU(value(s, STATS_TOTAL_CYCLES)), LLU(v->start_cycle), LLU(end));
 }
 
 /* ---- P5 ---- */
@@ -314,13 +304,10 @@ static void check_fit(const struct check *c, const struct stats_snapshot *s)
 	u128 accounted = (u128)value(s, STATS_ACTIVE_CYCLES) + value(s, STATS_STALL_CYCLES_IN) +
 			 value(s, STATS_STALL_CYCLES_OUT);
 	struct stats_number window = stats_window(c->p, s);
-	struct loom_place place = stats_place(c->p, s);
-	char called[96];
 
 	if (window.given && accounted > window.v)
-		loom_violation_add(
-			c->f, LOOM_P5, &place, "%s: %llu accounted cycles in a window of %llu",
-			stats_called(s, called, sizeof(called)), LLU(accounted), LLU(window.v));
+		stats_found(c->f, c->p, s, LOOM_P5, "%llu accounted cycles in a window of %llu",
+			    LLU(accounted), LLU(window.v));
 }
 
 /* ---- P7, P10, P11, P12 ---- */
@@ -328,46 +315,42 @@ static void check_fit(const struct check *c, const struct stats_snapshot *s)
 static void check_execution(const struct check *c)
 {
 	const struct run_stats *p = c->p;
-	struct loom_place place = stats_place(p, NULL);
 	uint64_t want;
 
 	if (!p->total_cycles.given || !p->config_cycles.given || !p->execution_cycles.given)
 		return;
 	want = p->total_cycles.v > p->config_cycles.v ? p->total_cycles.v - p->config_cycles.v : 0;
 	if (p->execution_cycles.v != want)
-		loom_violation_add(c->f, LOOM_P7, &place,
-				   "executionCycles %llu but total - configuration is %llu",
-				   LLU(p->execution_cycles.v), LLU(want));
+		stats_found(c->f, c->p, NULL, LOOM_P7,
+			    "executionCycles %llu but total - configuration is %llu",
+			    LLU(p->execution_cycles.v), LLU(want));
 }
 
 static void check_account(const struct check *c)
 {
 	const struct stats_account *e = &c->p->events;
-	struct loom_place place = stats_place(c->p, NULL);
 	u128 sum = (u128)e->written.v + e->filtered.v + e->sampled_out.v + e->dropped.v;
 	bool breaks = (e->by_kind && e->of_kinds != e->dropped.v) ||
 		      (e->by_core && e->of_cores != e->dropped.v);
 
 	if (e->seen.given && e->written.given && sum != e->seen.v)
-		loom_violation_add(
-			c->f, LOOM_P10, &place,
-			"seen %llu but written %llu + filtered %llu + sampled out %llu + "
-			"dropped %llu",
-			LLU(e->seen.v), LLU(e->written.v), LLU(e->filtered.v),
-			LLU(e->sampled_out.v), LLU(e->dropped.v));
+		stats_found(c->f, c->p, NULL, LOOM_P10,
+			    "seen %llu but written %llu + filtered %llu + sampled out %llu + "
+			    "dropped %llu",
+			    LLU(e->seen.v), LLU(e->written.v), LLU(e->filtered.v),
+			    LLU(e->sampled_out.v), LLU(e->dropped.v));
 	if (e->dropped_full.given || e->dropped_size.given || e->dropped_user.given)
 		breaks |= (u128)e->dropped_full.v + e->dropped_size.v + e->dropped_user.v !=
 			  e->dropped.v;
 	if (breaks)
-		loom_violation_add(c->f, LOOM_P10, &place,
-				   "the breakdown of the drops does not add up to %llu",
-				   LLU(e->dropped.v));
+		stats_found(c->f, c->p, NULL, LOOM_P10,
+			    "the breakdown of the drops does not add up to %llu",
+			    LLU(e->dropped.v));
 }
 
 static void tell_losses(const struct check *c)
 {
 	const struct stats_account *e = &c->p->events;
-	struct loom_place place = stats_place(c->p, NULL);
 	char kinds[256] = "", room[8];
 	size_t len = 0;
 
@@ -378,20 +361,19 @@ static void tell_losses(const struct check *c)
 						LLU(e->of_kind[k]));
 	}
 	if (e->dropped.v > 0)
-		loom_violation_add(c->f, LOOM_P12, &place, "%llu records dropped%s",
-				   LLU(e->dropped.v), kinds);
+		stats_found(c->f, c->p, NULL, LOOM_P12, "%llu records dropped%s", LLU(e->dropped.v),
+			    kinds);
 	if (e->sampled_out.v > 0)
-		loom_violation_add(c->f, LOOM_P12, &place, "%llu records sampled out",
-				   LLU(e->sampled_out.v));
+		stats_found(c->f, c->p, NULL, LOOM_P12, "%llu records sampled out",
+			    LLU(e->sampled_out.v));
 	if (e->filtered.v > 0)
-		loom_violation_add(c->f, LOOM_P12, &place, "%llu records filtered",
-				   LLU(e->filtered.v));
+		stats_found(c->f, c->p, NULL, LOOM_P12, "%llu records filtered",
+			    LLU(e->filtered.v));
 }
 
 int run_stats_check(const struct run_stats *p, struct loom_violations *findings)
 {
 	struct check c = {.p = p, .f = findings};
-	struct loom_place place = stats_place(p, NULL);
 	int err = index_invocations(&c);
 
 	if (err)
@@ -416,8 +398,8 @@ int run_stats_check(const struct run_stats *p, struct loom_violations *findings)
 	check_execution(&c);
 	check_account(&c);
 	if (p->joins_cores)
-		loom_violation_add(
-			findings, LOOM_P11, &place,
+		stats_found(
+			findings, p, NULL, LOOM_P11,
 			"node %u is listed twice: the file joins several cores without naming them",
 			p->joined_node);
 	tell_losses(&c);
