@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,8 +19,6 @@
 #define KEY_NAME(name, key) [STATS_##name] = #key,
 const char *const stats_keys[STATS_NKEYS] = {STATS_KEYS(KEY_NAME)};
 _Static_assert(STATS_NKEYS <= 64, "a bit for each key");
-
-/* ---- reading ---- */
 
 struct reader {
 	struct recorded_stats *stats;
@@ -259,19 +258,4 @@ void recorded_stats_free(struct recorded_stats *stats)
 	free(stats->by_kind);
 	free(stats->lines);
 	memset(stats, 0, sizeof(*stats));
-}
-
-/* ---- writing ---- */
-
-void stats_ratio(FILE *out, const char *name, uint64_t above, uint64_t below, bool none)
-{
-	if (!below && none)
-		fprintf(out, "\"%s\": null", name);
-	else
-		fprintf(out, "\"%s\": %.9g", name, below ? (double)above / (double)below : 0.0);
-}
-
-uint64_t stats_cost_ns(uint64_t runs, uint64_t timed_runs, uint64_t timed_ns)
-{
-	return timed_runs ? (uint64_t)((unsigned __int128)timed_ns * runs / timed_runs) : 0;
 }

@@ -3,7 +3,7 @@
  * stats_file: stats.json, the statistics of a recording.
  *
  * In: a file of the schema `ovni-bpf-stats`; out: its integers. For the writer
- * (user/stats/stats_output.h): names and derived values.
+ * (user/stats/stats_output.h): the names.
  * Invariants: integers keep their 64 bits; each line of a thread, process, CPU or run has its ids,
  * and the times that add up to its total. Specification: loom.md 12; ovni-stats(5).
  */
@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #define STATS_SCHEMA	  "ovni-bpf-stats"
 #define STATS_FILE	  "stats.json"
@@ -25,8 +24,6 @@
 #define STATS_BEGINS_OLD  "{\n  \"schema\": \"" STATS_SCHEMA_OLD "\""
 #define STATS_LINE_BEGINS "{\"clock\": " /* of a snapshot */
 #define STATS_VERSION	  1
-
-/* ---- reading ---- */
 
 /* The integers of the document: name in the enumeration, key. */
 #define STATS_KEYS(KEY)                                                                            \
@@ -112,13 +109,5 @@ bool stats_is_file_name(const char *path);
 int recorded_stats_load(struct recorded_stats *stats, int dirfd, const char *path)
 	__attribute__((warn_unused_result));
 void recorded_stats_free(struct recorded_stats *stats);
-
-/* ---- writing ---- */
-
-/* "name": above / below, with nine significant digits; if below is 0, 0 or with `none` null. */
-void stats_ratio(FILE *out, const char *name, uint64_t above, uint64_t below, bool none);
-
-/* What `runs` of programs cost, ns, when `timed_runs` of them took `timed_ns`: rounded down. */
-uint64_t stats_cost_ns(uint64_t runs, uint64_t timed_runs, uint64_t timed_ns);
 
 #endif

@@ -44,6 +44,7 @@ static uint64_t unlisted_life(const struct thread_times *t)
 	return t->active_ns + t->runnable_ns + t->unknown_ns + thread_times_blocked(t);
 }
 
+/* All runs, and what they cost by those that were timed. */
 static struct program_runs sum_programs(const struct cpu_cost *cost)
 {
 	struct program_runs sum = {0};
@@ -52,7 +53,9 @@ static struct program_runs sum_programs(const struct cpu_cost *cost)
 		const struct program_runs *g = &cost->groups[group];
 
 		sum.runs += g->runs;
-		sum.timed_ns += stats_cost_ns(g->runs, g->timed_runs, g->timed_ns);
+		if (g->timed_runs)
+			sum.timed_ns += (uint64_t)((unsigned __int128)g->timed_ns * g->runs /
+						   g->timed_runs);
 	}
 	return sum;
 }
@@ -166,25 +169,34 @@ static void put_times(FILE *out, uint64_t life_ns, const struct thread_times *t)
 	put(out, "calls_ns", t->calls_ns);
 }
 
-/* A metric of the object "metrics": above / below. Without a value (below is 0) it is null if
- * `null` is set, else 0. */
-static void put_ratio(FILE *out, const char *name, uint64_t above, uint64_t below, bool null)
+/* Opens the metrics with the utilization. */
+static void open_metrics(FILE *out, uint64_t above, uint64_t below)
 {
-	fputs(", ", out);
-	stats_ratio(out, name, above, below, null);
+	fprintf(out, ", \"metrics\": {\"utilization\": %.9g",
+		below ? (double)above / (double)below : 0.0);
 }
 
-/* Opens with the metrics of a thread, or of many; the caller may add some and closes. */
-static void put_metrics(FILE *out, uint64_t life_ns, const struct thread_times *t)
+/* A metric: above / below. If below is 0, it is null if `null` is set, else 0. */
+static void put_ratio(FILE *out, const char *name, uint64_t above, uint64_t below, bool null)
 {
-	fputs(", \"metrics\": {", out);
-	stats_ratio(out, "utilization", t->active_ns, life_ns, false);
+	if (!below && null)
+		fprintf(out, ", \"%s\": null", name);
+	else
+		fprintf(out, ", \"%s\": %.9g", name, below ? (double)above / (double)below : 0.0);
+}
+
+/* The times and metrics of a thread, or of many, and the end of the line. */
+static void end_thread_line(FILE *out, uint64_t life_ns, const struct thread_times *t)
+{
+	put_times(out, life_ns, t);
+	open_metrics(out, t->active_ns, life_ns);
 	put_ratio(out, "input_stall_ratio", thread_times_blocked(t), life_ns, false);
 	put_ratio(out, "output_stall_ratio", t->runnable_ns, life_ns, false);
 	put_ratio(out, "unknown_ratio", t->unknown_ns, life_ns, false);
 	put_ratio(out, "throughput", t->wakeups, t->active_ns, true);
 	put_ratio(out, "call_throughput", t->calls, t->active_ns, true);
 	put_ratio(out, "mean_wait_ns", t->runnable_ns, t->wakeups + t->switches_preempted, true);
+	fputs("}}", out);
 }
 
 /* `interval` is the number of the moment while the session runs, from 1; 0 at its end. */
@@ -197,15 +209,11 @@ static void begin_line(FILE *out, uint64_t clock, const char *scope, unsigned in
 
 static void put_thread(FILE *out, const struct thread_stats *t, unsigned interval)
 {
-	uint64_t life = t->end > t->begin ? t->end - t->begin : 0;
-
 	begin_line(out, t->end, "thread", interval);
 	put(out, "tid", t->tid);
 	put(out, "pid", t->pid);
 	put_comm(out, t->comm);
-	put_times(out, life, &t->times);
-	put_metrics(out, life, &t->times);
-	fputs("}}", out);
+	end_thread_line(out, t->end > t->begin ? t->end - t->begin : 0, &t->times);
 }
 
 static void put_process(FILE *out, const struct stats_sums *p)
@@ -214,9 +222,7 @@ static void put_process(FILE *out, const struct stats_sums *p)
 	put(out, "pid", p->pid);
 	put_comm(out, p->comm);
 	put(out, "threads", p->times.threads);
-	put_times(out, p->life_ns, &p->times);
-	put_metrics(out, p->life_ns, &p->times);
-	fputs("}}", out);
+	end_thread_line(out, p->life_ns, &p->times);
 }
 
 static const char *const group_names[PROGRAM_GROUPS] = {
@@ -269,8 +275,7 @@ static void put_cpu(FILE *out, const struct cpu_stats *cpu, const struct cpu_cos
 		put_counts(out, counts);
 	}
 	put_programs(out, cost);
-	fputs(", \"metrics\": {", out);
-	stats_ratio(out, "utilization", busy, total, false);
+	open_metrics(out, busy, total);
 	put_ratio(out, "traced_share", cpu->ns[CPU_THREAD], busy, false);
 	put_ratio(out, "input_stall_ratio", cpu->ns[CPU_IDLE], total, false);
 	put_ratio(out, "throughput", cpu->switches, cpu->ns[CPU_THREAD], true);
@@ -298,8 +303,7 @@ static void put_run(FILE *out, const struct stats_run *run, unsigned interval)
 	put(out, "switches", run->switches);
 	put(out, "prog_runs", run->prog_runs);
 	put(out, "prog_ns", run->prog_ns);
-	fputs(", \"metrics\": {", out);
-	stats_ratio(out, "utilization", ns[CPU_THREAD], total, false);
+	open_metrics(out, ns[CPU_THREAD], total);
 	put_ratio(out, "traced_share", ns[CPU_THREAD], ns[CPU_THREAD] + ns[CPU_OTHER], false);
 	put_ratio(out, "input_stall_ratio", thread_times_blocked(t), run->all.life_ns, false);
 	put_ratio(out, "output_stall_ratio", t->runnable_ns, run->all.life_ns, false);
@@ -378,6 +382,25 @@ static void put_controls(FILE *out, const struct stats_session *session)
 	fprintf(out, "    \"interval_ns\": %" PRIu64 "\n  },\n", o->interval_ns);
 }
 
+/* The event counts of a CPU, all kinds together. */
+static struct facts_kind sum_kinds(const struct facts_cpu *cpu)
+{
+	struct facts_kind sum = {0};
+
+	for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
+		facts_add(&sum, &cpu->kinds[kind]);
+	return sum;
+}
+
+/* A count of a breakdown, unless it is 0. */
+static void put_dropped(FILE *out, const char *key, const struct facts_kind *k, const char **comma)
+{
+	if (!(k->full + k->user))
+		return;
+	fprintf(out, "%s\"%s\": %" PRIu64, *comma, key, k->full + k->user);
+	*comma = ", ";
+}
+
 static void put_events(FILE *out, const struct account *account, uint32_t kinds)
 {
 	struct facts_kind all = {0}, by_kind[EVENT_KINDS] = {{0}};
@@ -393,25 +416,16 @@ static void put_events(FILE *out, const struct account *account, uint32_t kinds)
 	put_counts(out, &all);
 	fprintf(out, ",\n    \"missed\": %" PRIu64 ",\n    \"dropped_by_kind\": {",
 		account->missed);
-	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
-		if (!(by_kind[kind].full + by_kind[kind].user))
-			continue;
-		fprintf(out, "%s\"%s\": %" PRIu64, comma, kind_names[kind],
-			by_kind[kind].full + by_kind[kind].user);
-		comma = ", ";
-	}
+	for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
+		put_dropped(out, kind_names[kind], &by_kind[kind], &comma);
 	fputs("},\n    \"dropped_by_core\": {", out);
 	comma = "";
 	for (size_t i = 0; i < account->ncpus; i++) {
-		struct facts_kind sum = {0};
+		struct facts_kind sum = sum_kinds(&account->cpus[i]);
+		char name[16];
 
-		for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
-			facts_add(&sum, &account->cpus[i].kinds[kind]);
-		if (!(sum.full + sum.user))
-			continue;
-		fprintf(out, "%s\"%u\": %" PRIu64, comma, account->cpus[i].cpu,
-			sum.full + sum.user);
-		comma = ", ";
+		snprintf(name, sizeof(name), "%u", account->cpus[i].cpu);
+		put_dropped(out, name, &sum, &comma);
 	}
 	fputs("},\n    \"by_core_and_kind\": [", out);
 	comma = "\n";
@@ -472,15 +486,14 @@ static void put_unlisted(FILE *out, const struct thread_times *t)
 	fputs("},\n", out);
 }
 
-/* The event counts of a CPU, all kinds together; none if it is not in the table. */
+/* The event counts of a CPU; none if it is not in the table. */
 static struct facts_kind counts_of(const struct account *account, unsigned cpu)
 {
-	struct facts_kind sum = {0};
-
-	for (size_t i = 0; i < account->ncpus; i++)
-		for (unsigned kind = 0; account->cpus[i].cpu == cpu && kind < EVENT_KINDS; kind++)
-			facts_add(&sum, &account->cpus[i].kinds[kind]);
-	return sum;
+	for (size_t i = 0; i < account->ncpus; i++) {
+		if (account->cpus[i].cpu == cpu)
+			return sum_kinds(&account->cpus[i]);
+	}
+	return (struct facts_kind){0};
 }
 
 /* Copies the snapshots that were written while the session ran. */
