@@ -3,8 +3,8 @@
 """
 cfg: one table of views in, the Paraver configurations of emu/cfg/ out.
 
-    emu/cfg.py              writes emu/cfg/ anew (from the top of the tree)
-    emu/cfg.py --check      says which files differ from what it would write; status 1 if any do
+    emu/cfg.py              replaces emu/cfg/
+    emu/cfg.py FOLDER       writes the files into a new folder
 
 A view is a line of a table below: where its file lies, the label and number of
 its event type (those that the emulator writes in the .pcf), and how it is drawn. The folder
@@ -12,7 +12,9 @@ says on which trace a view is to be opened: thread/ on thread.prv, cpu/ on cpu.p
 breakdown/ on the trace of the same name. The same numbers mean other things in the
 other trace, so a view opened there shows something plausible and wrong.
 """
+import dataclasses
 import os
+import shutil
 import sys
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cfg")
@@ -38,42 +40,32 @@ TAG_WAKE, TAG_MIGRATION = 1, 2
 
 OPENED_ON = {"thread": "thread.prv", "cpu": "cpu.prv"}
 
-
-def functions(thread="", event="=", tag="All", compose=""):
-    """The two lines that say how records become a value."""
-    pairs = (("cpu", "Active Thd"), ("appl", "Adding"), ("task", "Adding"), ("thread", thread),
-             ("node", "Adding"), ("system", "Adding"), ("workload", "Adding"), ("from_obj", "All"),
-             ("to_obj", "All"), ("tag_msg", tag), ("size_msg", "All"), ("bw_msg", "All"),
-             ("evt_type", event), ("evt_value", "All"))
-    levels = ("compose_cpu", "compose_appl", "compose_task", "compose_thread", "compose_node",
-              "compose_system", "compose_workload", "topcompose1", "topcompose2")
-    steps = [(level, compose if compose and level == "compose_thread" else "As Is")
-             for level in levels]
-
-    def line(tag, chosen):
-        return "%s { %d, { %s } }" % (tag, len(chosen), ", ".join("{%s, %s}" % p for p in chosen))
-
-    return [line("window_selected_functions", pairs), line("window_compose_functions", steps)]
+# How records become a value.
+SELECTED = ("window_selected_functions { 14, { {cpu, Active Thd}, {appl, Adding}, {task, Adding}, "
+            "{thread, %s}, {node, Adding}, {system, Adding}, {workload, Adding}, {from_obj, All}, "
+            "{to_obj, All}, {tag_msg, %s}, {size_msg, All}, {bw_msg, All}, {evt_type, %s}, "
+            "{evt_value, All} } }")
+COMPOSED = ("window_compose_functions { 9, { {compose_cpu, As Is}, {compose_appl, As Is}, "
+            "{compose_task, As Is}, {compose_thread, %s}, {compose_node, As Is}, "
+            "{compose_system, As Is}, {compose_workload, As Is}, {topcompose1, As Is}, "
+            "{topcompose2, As Is} } }")
 
 
+@dataclasses.dataclass
 class Window:
     """One window of a file: what it shows and how it is drawn."""
-
-    def __init__(self, name, type_label=None, draw=BY_VALUE, thread="Last Evt Val", compose=None,
-                 values=(), tag=None, arrows=False, level="thread", colours=None, shown=True,
-                 parts=None):
-        self.name = name
-        self.type_label = type_label    # (number, label) of the event type, or None
-        self.draw = draw
-        self.thread = thread            # thread function
-        self.compose = compose          # compose_thread function with `values`, or None
-        self.values = values
-        self.tag = tag                  # of the communications it is about, or None
-        self.arrows = arrows
-        self.level = level
-        self.colours = colours
-        self.shown = shown
-        self.parts = parts              # (operation, i, j) of a composed window
+    name: str
+    type_label: tuple = None        # (number, label) of the event type, or None
+    draw: tuple = BY_VALUE
+    thread: str = "Last Evt Val"    # thread function
+    compose: str = None             # compose_thread function with `values`, or None
+    values: tuple = ()
+    tag: int = None                 # of the communications it is about, or None
+    arrows: bool = False
+    level: str = "thread"
+    colours: dict = None
+    shown: bool = True
+    parts: tuple = None             # (operation, i, j) of a composed window
 
     def lines(self, number):
         mode, pixel = self.draw
@@ -106,8 +98,9 @@ class Window:
                 "window_pixel_size 1", "window_labels_to_draw 1"]
         if self.parts:
             return out
-        out += functions(self.thread, "=" if self.type_label else "None",
-                         "=" if self.tag else "All", self.compose or "")
+        out += [SELECTED % (self.thread, "=" if self.tag else "All",
+                            "=" if self.type_label else "None"),
+                COMPOSED % (self.compose or "As Is")]
         if self.values:
             where = "compose_thread " + self.compose if self.compose else "thread " + self.thread
             out.append("window_semantic_module %s { 1, { %d %s } }" % (
@@ -138,8 +131,7 @@ def histogram(name, statistic, control, data=None, columns=None):
 
 def text(path, about, windows, histograms=()):
     """A whole file."""
-    folder = path.split("/")[0]
-    trace = OPENED_ON.get(folder) or os.path.basename(path)[:-len(".cfg")] + "-breakdown.prv"
+    trace = OPENED_ON.get(path.split("/")[0]) or os.path.basename(path) + "-breakdown.prv"
     out = ["#ParaverCFG", "ConfigFile.Version: 3.4", "ConfigFile.NumWindows: %d" % len(windows),
            "ConfigFile.BeginDescription"]
     out += about.split("\n") + ["To be opened on %s." % trace, "ConfigFile.EndDescription"]
@@ -327,16 +319,15 @@ def other_views():
     runnable = [is_state("Thread: is runnable", STATE_WARMING, shown=False),
                 Window("Thread: stay in its state", STATE, GRADIENT, thread="Int. Between Evt",
                        shown=False)]
+    time_runnable = Window("Thread: time runnable", None, GRADIENT, parts=("product", 1, 2))
     yield ("thread/runnable",
            "Run-queue latency of every thread: while it is runnable and waits for a CPU (Warming),\n"
            "how long this wait lasts in all, in microseconds; nothing otherwise.",
-           runnable + [Window("Thread: time runnable", None, GRADIENT, parts=("product", 1, 2))],
-           [])
+           runnable + [time_runnable], [])
     yield ("thread/runnable-lengths",
            "How many waits for a CPU (Warming) of each thread have each length: columns of 25\n"
            "microseconds, up to 5 milliseconds; longer ones are not counted.",
-           runnable + [Window("Thread: time runnable", None, GRADIENT, parts=("product", 1, 2),
-                              shown=False)],
+           runnable + [dataclasses.replace(time_runnable, shown=False)],
            [histogram("Waits for a CPU by length", "# Bursts", 3, columns=(0.001, 5000.001, 25))])
     yield ("thread/running-count",
            "Number of threads that run at each moment, of all in the trace, as a line.",
@@ -350,26 +341,26 @@ def other_views():
            "woken thread when it runs. Needs a trace emulated with wake-up arrows.",
            [Window("Thread: state and wake-ups", STATE, tag=TAG_WAKE, arrows=True,
                    colours=STATE_COLOURS)], [])
-    waiting = dict(thread="Recv Messages in Transit", tag=TAG_WAKE)
+    waiting = Window("Thread: waiting to run after a wake-up", thread="Recv Messages in Transit",
+                     tag=TAG_WAKE, arrows=True)
     yield ("thread/waiting",
            "Rows light up from a wake-up until the woken thread runs, with an arrow from the waker.\n"
-           "Needs a trace emulated with wake-up arrows.",
-           [Window("Thread: waiting to run after a wake-up", arrows=True, **waiting)], [])
-    hidden = Window("Thread: waiting to run after a wake-up", shown=False, **waiting)
-    yield ("thread/who-wakes-whom",
-           "Who wakes whom, and how often: the row is the thread that is woken, the column its\n"
-           "waker. Needs a trace emulated with wake-up arrows.",
-           [hidden], [histogram("Wake-ups: woken thread by waker", "#Receives", 1)])
-    yield ("thread/wake-up-latency",
-           "Average time from a wake-up until the woken thread (row) runs, in nanoseconds, by waker\n"
-           "(column). Needs a trace emulated with wake-up arrows.",
-           [hidden], [histogram("Wake-up latency in ns: woken thread by waker",
-                                "Average bytes received", 1)])
-    yield ("thread/wake-up-latency-maximum",
-           "Longest time from a wake-up until the woken thread (row) runs, in nanoseconds, by waker\n"
-           "(column). Needs a trace emulated with wake-up arrows.",
-           [hidden], [histogram("Longest wake-up latency in ns: woken thread by waker",
-                                "Maximum bytes received", 1)])
+           "Needs a trace emulated with wake-up arrows.", [waiting], [])
+    for file, about, title, statistic in (
+            ("who-wakes-whom",
+             "Who wakes whom, and how often: the row is the thread that is woken, the column its\n"
+             "waker.", "Wake-ups: woken thread by waker", "#Receives"),
+            ("wake-up-latency",
+             "Average time from a wake-up until the woken thread (row) runs, in nanoseconds, by waker\n"
+             "(column).", "Wake-up latency in ns: woken thread by waker",
+             "Average bytes received"),
+            ("wake-up-latency-maximum",
+             "Longest time from a wake-up until the woken thread (row) runs, in nanoseconds, by waker\n"
+             "(column).", "Longest wake-up latency in ns: woken thread by waker",
+             "Maximum bytes received")):
+        yield ("thread/" + file, about + " Needs a trace emulated with wake-up arrows.",
+               [dataclasses.replace(waiting, arrows=False, shown=False)],
+               [histogram(title, statistic, 1)])
 
     running = (1, "CPU: PID of the RUNNING thread")
     for file, name, tag, what in (
@@ -415,41 +406,18 @@ def other_views():
            [histogram("Share of time by number of running threads", "% Time", 1)])
 
 
-def all_files():
-    files = {}
+def main(argv):
+    if len(argv) > 2 or argv[1:2] == ["--help"]:
+        sys.exit("usage: %s [FOLDER]" % argv[0])
+    out = argv[1] if argv[1:] else HERE
+    if out == HERE:
+        shutil.rmtree(HERE)
     for source in (base_views, model_views, other_views):
         for path, about, windows, histograms in source():
-            path += ".cfg"
-            assert path not in files, path
-            files[path] = text(path, about, windows, histograms)
-    return files
-
-
-def main(argv):
-    if argv[1:] not in ([], ["--check"]):
-        sys.exit("usage: %s [--check]" % argv[0])
-    files = all_files()
-    there = {os.path.relpath(os.path.join(folder, name), HERE)
-             for folder, _, names in os.walk(HERE) for name in names}
-    wrong = 0
-    for path in sorted(there | set(files)):
-        full = os.path.join(HERE, path)
-        old = open(full, encoding="utf-8").read() if path in there else None
-        new = files.get(path)
-        if old == new:
-            continue
-        if argv[1:]:
-            print("emu/cfg/%s: %s" % (path, "missing" if old is None else "not of the table"
-                                      if new is None else "differs from the table"))
-            wrong += 1
-        elif new is None:
-            os.unlink(full)
-        else:
-            os.makedirs(os.path.dirname(full), exist_ok=True)
-            with open(full, "w", encoding="utf-8") as file:
-                file.write(new)
-    if wrong:
-        sys.exit("%d files of emu/cfg differ; run emu/cfg.py" % wrong)
+            file_path = os.path.join(out, path + ".cfg")
+            os.makedirs(os.path.dirname(file_path), exist_ok=True)
+            with open(file_path, "x", encoding="utf-8") as file:
+                file.write(text(path, about, windows, histograms))
 
 
 if __name__ == "__main__":

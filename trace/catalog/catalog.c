@@ -18,7 +18,6 @@
 #include "trace/base/text.h"
 
 #define ENTRIES_MAX 640
-#define BUCKETS	    2048 /* a power of two, at least twice ENTRIES_MAX */
 
 static const struct catalog_model none;
 
@@ -47,26 +46,17 @@ struct entry {
 
 static struct entry entries[ENTRIES_MAX];
 static size_t nentries;
-static uint16_t buckets[BUCKETS]; /* index in entries + 1; 0: free */
+static uint16_t entry_of[128][128][128]; /* by MCV: index in entries + 1; 0: none */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static size_t bucket_of(uint32_t mcv)
-{
-	return (mcv * 2654435761u) >> 16 & (BUCKETS - 1);
-}
 
 static struct entry *find(uint32_t mcv)
 {
-	size_t i = bucket_of(mcv);
+	uint16_t i;
 
-	while (buckets[i]) {
-		struct entry *entry = &entries[buckets[i] - 1];
-
-		if (entry->sig.mcv == mcv)
-			return entry;
-		i = (i + 1) & (BUCKETS - 1);
-	}
-	return NULL;
+	if (mcv & 0x808080)
+		return NULL; /* not ASCII */
+	i = entry_of[mcv >> 16 & 0x7f][mcv >> 8 & 0x7f][mcv & 0x7f];
+	return i ? &entries[i - 1] : NULL;
 }
 
 /* Values of arguments with a name. */
@@ -145,7 +135,7 @@ static bool parse_sentence(struct entry *entry)
 static void add(const struct catalog_model *model, const struct catalog_event *event)
 {
 	struct entry *entry = &entries[nentries];
-	size_t i;
+	const char *mcv = event->signature;
 
 	if (nentries == ENTRIES_MAX || signature_parse(&entry->sig, event->signature) < 0 ||
 	    (entry->event = event, !parse_sentence(entry)) ||
@@ -153,9 +143,7 @@ static void add(const struct catalog_model *model, const struct catalog_event *e
 		log_error("catalogue: bad entry '%s' in model %s", event->signature, model->name);
 		abort();
 	}
-	for (i = bucket_of(entry->sig.mcv); buckets[i]; i = (i + 1) & (BUCKETS - 1))
-		;
-	buckets[i] = (uint16_t)++nentries;
+	entry_of[mcv[0] & 0x7f][mcv[1] & 0x7f][mcv[2] & 0x7f] = (uint16_t)++nentries;
 }
 
 static void build(void)

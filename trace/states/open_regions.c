@@ -194,6 +194,7 @@ enum event_fault open_regions_step(struct open_regions *t, const struct event *e
 struct output {
 	open_regions_put_fn put;
 	void *arg;
+	const struct open_regions *regions;
 };
 
 static uint32_t mcv_of(const char text[4])
@@ -247,27 +248,22 @@ static int put_enter(const struct output *o, const struct open_region *region)
 	return put_sibling(o, region, 'p');
 }
 
-/* The steps of thread_state_close(): the open regions are left just before OHe. */
-struct closing {
-	struct output output;
-	struct open_regions *regions;
-};
-
+/* A step of thread_state_close(): the open regions are left just before OHe. */
 static int put_closing(void *arg, uint32_t mcv, int32_t cpu)
 {
-	struct closing *c = arg;
-	const struct open_regions *t = c->regions;
+	const struct output *o = arg;
+	const struct open_regions *t = o->regions;
 
 	for (size_t i = t->nopen; i-- > 0 && mcv == MCV('O', 'H', 'e');) {
 		int err;
 
 		if (!t->open[i].entry->leaves[0])
 			continue;
-		err = put_leave(&c->output, &t->open[i]);
+		err = put_leave(o, &t->open[i]);
 		if (err)
 			return err;
 	}
-	return put_state(&c->output, mcv, cpu);
+	return put_state(o, mcv, cpu);
 }
 
 /* Comes back to the CPU: leaves the newest KCO. */
@@ -303,17 +299,17 @@ static int pause_cooling(struct open_regions *t, const struct output *o)
 
 int open_regions_close(struct open_regions *t, open_regions_put_fn put, void *arg)
 {
-	struct closing closing = {{put, arg}, t};
+	struct output output = {put, arg, t};
 	int err;
 
-	err = close_out(t, &closing.output);
+	err = close_out(t, &output);
 	if (err)
 		return err;
-	err = pause_cooling(t, &closing.output);
+	err = pause_cooling(t, &output);
 	if (err)
 		return err;
 	err = thread_state_close(t->thread.state, t->thread.cpu == CPU_VIRTUAL, put_closing,
-				 &closing);
+				 &output);
 	if (err)
 		return err;
 	if (t->thread.state != THREAD_STATE_UNKNOWN)
@@ -324,8 +320,10 @@ int open_regions_close(struct open_regions *t, open_regions_put_fn put, void *ar
 }
 
 /* Enters the open regions that are KCO, or the others. */
-static int put_regions(const struct output *o, const struct open_regions *t, bool out)
+static int put_regions(const struct output *o, bool out)
 {
+	const struct open_regions *t = o->regions;
+
 	for (size_t i = 0; i < t->nopen; i++) {
 		int err;
 
@@ -338,40 +336,35 @@ static int put_regions(const struct output *o, const struct open_regions *t, boo
 	return 0;
 }
 
-/* The steps of thread_state_enter(): the open regions are entered just after OHx. */
-struct entering {
-	struct output output;
-	const struct open_regions *regions;
-};
-
+/* A step of thread_state_enter(): the open regions are entered just after OHx. */
 static int put_entering(void *arg, uint32_t mcv, int32_t cpu)
 {
-	const struct entering *e = arg;
-	int err = put_state(&e->output, mcv, cpu);
+	const struct output *o = arg;
+	int err = put_state(o, mcv, cpu);
 
 	if (err || mcv != MCV('O', 'H', 'x'))
 		return err;
-	return put_regions(&e->output, e->regions, false);
+	return put_regions(o, false);
 }
 
 int open_regions_enter(const struct open_regions *t, open_regions_put_fn put, void *arg,
 		       bool *moves_later)
 {
-	struct entering entering = {{put, arg}, t};
+	struct output output = {put, arg, t};
 	enum thread_state state = t->thread.state;
 	bool running = state == THREAD_STATE_RUNNING;
 	int32_t cpu = t->thread.cpu == CPU_NONE ? CPU_VIRTUAL : t->thread.cpu;
 	int err;
 
 	*moves_later = false;
-	err = thread_state_enter(state, running ? cpu : CPU_VIRTUAL, put_entering, &entering);
+	err = thread_state_enter(state, running ? cpu : CPU_VIRTUAL, put_entering, &output);
 	if (err)
 		return err;
 	if (cpu != CPU_VIRTUAL && thread_state_is_active(state) && !running)
-		err = put_state(&entering.output, MCV('O', 'A', 's'), cpu);
+		err = put_state(&output, MCV('O', 'A', 's'), cpu);
 	else if (cpu != CPU_VIRTUAL && state == THREAD_STATE_PAUSED)
 		*moves_later = true;
 	if (err)
 		return err;
-	return put_regions(&entering.output, t, true);
+	return put_regions(&output, true);
 }

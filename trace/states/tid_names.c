@@ -2,7 +2,6 @@
 #include "trace/states/tid_names.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
