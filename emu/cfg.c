@@ -7,9 +7,9 @@
  * Invariants: OUT/cfg is complete, and nothing is written through a symbolic link.
  * Specification: emulator.md 1, models.md 5.4.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,117 +23,67 @@
 #include "trace/base/build_info.h"
 #include "trace/ovni/beneath.h"
 
-#define COPY_BYTES    (1 << 20)	       /* in one call */
-#define CFG_DEPTH_MAX 8		       /* nested folders of the installed set */
-#define UNFINISHED    "cfg.unfinished" /* name of an incomplete copy */
+#define COPY_BYTES (1 << 20)	    /* in one call */
+#define NESTED_MAX 8		    /* open folders of the installed set */
+#define UNFINISHED "cfg.unfinished" /* name of an incomplete copy */
 
 /* ---- the copy ---- */
 
-static int copy_file(int from_dir, int to_dir, const char *name)
+static struct {
+	int to;	       /* directory of the output */
+	size_t length; /* of the path of the set */
+} copy;		       /* for copy_entry(), which gets no argument */
+
+/* Called by nftw() for each entry of the set: copies a file, and skips what is hidden. */
+static int copy_entry(const char *path, const struct stat *st, int type, struct FTW *at)
 {
-	int from = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), to, err;
+	const char *name = path + at->base;
+	char folder[PATH_MAX + sizeof(UNFINISHED)];
+	int dir, from = -1, to = -1, err;
 	ssize_t n;
 
-	if (from < 0)
-		return -errno;
-	to = out_create(to_dir, name);
-	if (to < 0) {
-		close(from);
-		return to;
+	(void)st;
+	if (type != FTW_F || name[0] == '.')
+		return 0;
+	snprintf(folder, sizeof(folder), UNFINISHED "%.*s", (int)(name - path - copy.length - 1),
+		 path + copy.length);
+	dir = beneath_mkdirs(copy.to, folder);
+	if (dir < 0)
+		return dir;
+	from = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (from < 0) {
+		err = -errno;
+		goto out;
 	}
+	err = to = out_create(dir, name);
+	if (to < 0)
+		goto out;
 	do
 		n = sendfile(to, from, NULL, COPY_BYTES);
 	while (n > 0);
 	err = n < 0 ? -errno : 0;
 	if (close(to) && !err)
 		err = -errno;
-	close(from);
+out:
+	if (from >= 0)
+		close(from);
+	close(dir);
 	return err;
 }
 
 /*
- * Creates the directory `name` below `dir_fd` if it is missing, and opens it. Returns the
- * descriptor or -errno; -ELOOP for a symbolic link.
+ * Copies the set in the directory `path` to `cfg` in the output. The name appears only when the
+ * copy is complete, since later runs leave an existing cfg as it is.
  */
-static int make_dir(int dir_fd, const char *name)
+static int copy_set(struct emulator *emu, const char *path)
 {
-	struct stat st;
-	int fd, err;
-
-	if (mkdirat(dir_fd, name, 0777) && errno != EEXIST)
-		return -errno;
-	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	err = -errno;
-	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
-		err = -ELOOP;
-	return err;
-}
-
-static int copy_dir(int from, int to, unsigned depth);
-
-/* Copies a regular file, or a directory with its contents; skips other entries. */
-static int copy_entry(int from, int to, const char *name, unsigned depth)
-{
-	struct stat st;
-	int below, there, err;
-
-	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW))
-		return -errno;
-	if (S_ISREG(st.st_mode))
-		return copy_file(from, to, name);
-	if (!S_ISDIR(st.st_mode) || depth == CFG_DEPTH_MAX)
-		return 0;
-	there = make_dir(to, name);
-	if (there < 0)
-		return there;
-	below = openat(from, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	err = below < 0 ? -errno : copy_dir(below, there, depth + 1);
-	close(there);
-	return err;
-}
-
-/* Copies the contents of the directory `from`, which it closes, into `to`. */
-static int copy_dir(int from, int to, unsigned depth)
-{
-	DIR *dir = fdopendir(from);
-	const struct dirent *entry;
 	int err;
 
-	if (!dir) {
+	copy.to = emu->out_fd;
+	copy.length = strlen(path);
+	err = nftw(path, copy_entry, NESTED_MAX, FTW_PHYS);
+	if (err == -1)
 		err = -errno;
-		close(from);
-		return err;
-	}
-	while ((errno = 0, entry = readdir(dir))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		err = copy_entry(from, to, entry->d_name, depth);
-		if (err)
-			goto out;
-	}
-	err = -errno;
-out:
-	closedir(dir);
-	return err;
-}
-
-/*
- * Copies the set in `from`, which it closes, to `cfg` in the output; `path` is for messages. The
- * name appears only when the copy is complete, since later runs leave an existing cfg as it is.
- */
-static int copy_set(struct emulator *emu, int from, const char *path)
-{
-	int to = make_dir(emu->out_fd, UNFINISHED), err;
-
-	if (to < 0) {
-		err = to;
-		close(from);
-		goto fail;
-	}
-	err = copy_dir(from, to, 0);
-	close(to);
 	if (err)
 		goto fail;
 	if (renameat(emu->out_fd, UNFINISHED, emu->out_fd, "cfg") == 0)
@@ -159,8 +109,10 @@ int cfg_install(struct emulator *emu)
 		return 0;
 	}
 	set = shipped_open("cfg", "emu/cfg", path, sizeof(path));
-	if (set >= 0)
-		return copy_set(emu, set, path);
+	if (set >= 0) {
+		close(set);
+		return copy_set(emu, path);
+	}
 	log_warn("no Paraver configurations beside this program or in " DATADIR
 		 ": the output gets no cfg/");
 	return 0;

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "emu/breakdown.h"
-#include "emu/system/offsets.h"
 #include "emu/track.h"
 #include "trace/base/log.h"
 #include "trace/base/status.h"

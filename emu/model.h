@@ -114,8 +114,7 @@ struct model_state {
 #define CHANNELS(table) .channels = table, .nchannels = sizeof(table) / sizeof((table)[0])
 #define EVENTS(table)	.events = table, .nevents = sizeof(table) / sizeof((table)[0])
 
-extern const struct model model_nanos6, model_kernel, model_ovni, model_openmp, model_nosv,
-	model_bpf;
+extern const struct model model_nanos6, model_ovni, model_openmp, model_nosv, model_bpf;
 extern const struct model *const models[]; /* by character, extensions last, ended by NULL */
 #define MODELS_MAX 16
 

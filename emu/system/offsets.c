@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* offsets: the table of clock offsets (see offsets.h). */
-#include "emu/system/offsets.h"
-
+/*
+ * offsets: reads the table of clock offsets, one row per host.
+ *
+ *   rank       hostname             offset_median        offset_mean          offset_std
+ *   0          node1                0                    0.000000             0.000000
+ *
+ * In: the file; out: loom->offset, in ns, of all looms of the listed hosts.
+ * Specification: emulator.md 5.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -10,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "emu/system/system.h"
 #include "trace/base/log.h"
 
 #define FILE_MAX (64ul << 20)

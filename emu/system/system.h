@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "emu/paraver/channel.h"
 #include "trace/base/hash.h"
@@ -126,5 +127,20 @@ static inline struct cpu *loom_cpu(const struct loom *loom, int32_t index)
  */
 struct thread *system_find_thread(const struct system *sys, const struct loom *loom,
 				  const struct process *process, int32_t tid);
+
+/* ---- the table of clock offsets, from offsets.c ---- */
+
+#define OFFSETS_FILE "clock-offsets.txt"
+
+/*
+ * Reads `path` below `dir_fd` into loom->offset. With `optional` a missing file leaves all offsets
+ * at 0, with a warning if there are several looms. Returns 0, or -errno after a message.
+ */
+int offsets_load(struct system *sys, int dir_fd, const char *path, bool optional)
+	__attribute__((warn_unused_result));
+
+/* The same for an open file; `path` is its name in messages. */
+int offsets_parse(struct system *sys, FILE *file, const char *path)
+	__attribute__((warn_unused_result));
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/system/offsets.h"
+#include "emu/system/system.h"
 #include "trace/base/log.h"
 #include "fuzz.h"
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "emu/emulation.h"
-#include "emu/system/offsets.h"
+#include "emu/system/system.h"
 #include "trace/ovni/event.h"
 #include "trace/base/log.h"
 #include "fuzz.h"

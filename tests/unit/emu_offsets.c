@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "emu/system/offsets.h"
+#include "emu/system/system.h"
 
 #define HEAD "rank hostname offset_median offset_mean offset_std\n"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* task and tasktable: millions of tasks found again, and the values of labels. */
+/* task: millions of tasks found again, and the values of labels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

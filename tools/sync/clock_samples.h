@@ -3,7 +3,7 @@
  * clock_samples: the offset of two clocks from many readings, and the table of offsets.
  *
  * In: for each exchange between this host and another one the three clock readings; out: the
- * offset with its spread and bound, and the rows that ovni-emu reads (emu/system/offsets.h). Pure.
+ * offset with its spread and bound, and the rows that ovni-emu reads (emu/system/offsets.c). Pure.
  *
  * An exchange reads our clock, the other clock, and ours again. The other reading lies between the
  * two of ours, so their middle differs from it by the offset of the clocks, with an error of at
