@@ -179,11 +179,11 @@ static __always_inline bool count_hit(struct cpu_state *cpu, struct task_struct 
 	return summary_call(task, hit->side, hit->sp);
 }
 
-/* A probe is hit; `task_state` is that of `task`, or NULL. Returns whether the return of this call
- * must be told, too. */
-static __always_inline bool tell(struct pt_regs *regs, __u64 cookie, struct task_struct *task,
-				 struct task_state *task_state, __u8 side, __u8 flags, __u64 sp,
-				 __u64 call)
+/* Handles a hit; `task_state` is that of `task`, or NULL. Returns whether the return of this call
+ * must be handled, too. */
+static __always_inline bool handle_hit(struct pt_regs *regs, __u64 cookie, struct task_struct *task,
+				       struct task_state *task_state, __u8 side, __u8 flags,
+				       __u64 sp, __u64 call)
 {
 	struct hit hit = {.cookie = cookie, .sp = sp, .call = call, .side = side, .flags = flags};
 	struct cpu_state *cpu;
@@ -225,15 +225,15 @@ int probe_session(struct pt_regs *regs)
 	if (!call)
 		return 1;
 	if (bpf_session_is_return()) {
-		tell(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_RETURN, 0,
-		     kernel_return_sp(regs), *call);
+		handle_hit(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_RETURN, 0,
+			   kernel_return_sp(regs), *call);
 		return 0;
 	}
 	flags = kernel_tail_called(task, regs) ? PROBE_TAIL : 0;
 	number = task_state ? ++task_state->calls : 0; /* written by its own thread only */
 	*call = number;
-	return !tell(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_ENTRY, flags,
-		     kernel_entry_sp(regs), number);
+	return !handle_hit(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_ENTRY, flags,
+			   kernel_entry_sp(regs), number);
 }
 
 /* The same for kernels without sessions, and for functions whose exits are probed one by one. */
@@ -243,8 +243,8 @@ int probe_entry(struct pt_regs *regs)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct task_state *task_state = task_state_of(task);
 
-	tell(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_ENTRY,
-	     kernel_tail_called(task, regs) ? PROBE_TAIL : 0, kernel_entry_sp(regs), 0);
+	handle_hit(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_ENTRY,
+		   kernel_tail_called(task, regs) ? PROBE_TAIL : 0, kernel_entry_sp(regs), 0);
 	return 0;
 }
 
@@ -256,8 +256,8 @@ int probe_return(struct pt_regs *regs)
 	__u64 cookie = bpf_get_attach_cookie(regs);
 	bool at_exit = COOKIE_FLAGS(cookie) & PROBE_COOKIE_EXIT;
 
-	tell(regs, cookie, task, task_state, PROBE_RETURN, at_exit ? PROBE_AT_EXIT : 0,
-	     at_exit ? kernel_entry_sp(regs) : kernel_return_sp(regs), 0);
+	handle_hit(regs, cookie, task, task_state, PROBE_RETURN, at_exit ? PROBE_AT_EXIT : 0,
+		   at_exit ? kernel_entry_sp(regs) : kernel_return_sp(regs), 0);
 	return 0;
 }
 
@@ -267,7 +267,7 @@ int probe_point(struct pt_regs *regs)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct task_state *task_state = task_state_of(task);
 
-	tell(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_POINT, 0,
-	     kernel_entry_sp(regs), 0);
+	handle_hit(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_POINT, 0,
+		   kernel_entry_sp(regs), 0);
 	return 0;
 }

@@ -62,14 +62,14 @@ struct key {
 };
 
 /* `node` must be an object with these keys (ended by a NULL name) and no others. */
-static int check_keys(const struct api *api, const struct json *node, const char *what,
+static int check_keys(const struct api *api, const struct json *node, const char *noun,
 		      const struct key *keys)
 {
 	char names[256] = "";
 	size_t used = 0;
 
 	if (!json_is_object(node))
-		return WRONG(api, node, "%s must be an object: {...}", what);
+		return WRONG(api, node, "%s must be an object: {...}", noun);
 	for (const struct json *child = json_first(node); child; child = json_next(child)) {
 		const struct key *key = keys;
 
@@ -83,12 +83,12 @@ static int check_keys(const struct api *api, const struct json *node, const char
 		for (key = keys; key->name && used < sizeof(names); key++)
 			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
 						 key == keys ? "" : ", ", key->name);
-		return WRONG(api, child, "%s has no key \"%s\", only: %s", what, json_name(child),
+		return WRONG(api, child, "%s has no key \"%s\", only: %s", noun, json_name(child),
 			     names);
 	}
 	for (const struct key *key = keys; key->name; key++)
 		if (key->required && !json_key(node, key->name))
-			return WRONG(api, node, "%s needs the key \"%s\"", what, key->name);
+			return WRONG(api, node, "%s needs the key \"%s\"", noun, key->name);
 	return 0;
 }
 

@@ -33,7 +33,7 @@ struct api_function {
 	struct api_symbol *symbols; /* nsymbols of those of the file */
 	size_t nsymbols;
 	bool first;	      /* only the first of `symbols` that a file has; else all it has */
-	struct action action; /* a mark without a label: the function's own is meant */
+	struct action action; /* a mark without a label has that of the function */
 	unsigned line;
 };
 

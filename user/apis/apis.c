@@ -179,7 +179,7 @@ static int find_programs(struct programs *programs, const struct resolve_scope *
 
 /* ---- requests ---- */
 
-/* A condition looks at what the function returns. */
+/* A condition needs the returned value. */
 static bool looks_at_return(const struct action *action)
 {
 	for (unsigned i = 0; i < action->nreturn; i++)

@@ -32,7 +32,7 @@ struct spot {
 	enum spot_kind kind;
 };
 
-/* An instruction that leaves the function: the stack pointer is what it was at the entry. */
+/* An instruction that leaves the function, with the stack pointer as at the entry. */
 struct exit_spot {
 	uint32_t shift;
 	bool is_jump; /* to another function (tail call), which has not returned its value yet */

@@ -207,6 +207,7 @@ static char *expand(const char *part, size_t length, const char *origin)
 {
 	static const char *const tokens[] = {"$ORIGIN", "${ORIGIN}"};
 	const char *slash = strrchr(origin, '/');
+	int folder = slash ? (int)(slash - origin) : 1;
 
 	for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
 		const char *at = memmem(part, length, tokens[i], strlen(tokens[i])), *rest;
@@ -214,9 +215,8 @@ static char *expand(const char *part, size_t length, const char *origin)
 		if (!at)
 			continue;
 		rest = at + strlen(tokens[i]);
-		return xasprintf("%.*s%.*s%.*s", (int)(at - part), part,
-				 slash ? (int)(slash - origin) : 1, slash ? origin : ".",
-				 (int)(part + length - rest), rest);
+		return xasprintf("%.*s%.*s%.*s", (int)(at - part), part, folder,
+				 slash ? origin : ".", (int)(part + length - rest), rest);
 	}
 	return strndup(part, length);
 }

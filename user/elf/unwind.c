@@ -7,7 +7,7 @@
  * personality routine is a symbol, or, if stripped, the table alone is left. C has such a table for
  * the clean-ups of cancelled threads; its personality routine is then that of C, and a stripped C
  * library is known by an exported symbol. A C library that calls back into C++ which throws cannot
- * be told from other C.
+ * be distinguished from other C.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>

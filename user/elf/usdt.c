@@ -12,19 +12,16 @@
 #define NOTE_NAME  "stapsdt"
 #define PROBES_MAX 1000000
 
-/* Begins the answer. */
-struct usdt_head {
-	uint64_t base; /* address of .stapsdt.base; 0: the file has none */
-};
-
-/* One note: three addresses; the strings follow them. */
+/* One note, as it is in the file and in the answer; three strings follow. */
 struct usdt_record {
 	uint64_t address, base, semaphore;
 };
 
 /* ---- in the child ---- */
 
-static void put_note(struct bytes *answer, const char *bytes, size_t size)
+/* The second address of a note is that of .stapsdt.base when the program was linked: if it is
+ * another one now (`base`; prelink), all have moved with it. */
+static void put_note(struct bytes *answer, uint64_t base, const char *bytes, size_t size)
 {
 	struct usdt_record record;
 	size_t lengths[3], at = sizeof(record);
@@ -38,6 +35,10 @@ static void put_note(struct bytes *answer, const char *bytes, size_t size)
 			return;
 		at += lengths[i] + 1;
 	}
+	if (base && record.base) {
+		record.address += base - record.base;
+		record.semaphore += record.semaphore ? base - record.base : 0;
+	}
 	bytes_put(answer, &record, sizeof(record));
 	at = sizeof(record);
 	for (size_t i = 0; i < 3; i++) {
@@ -47,7 +48,7 @@ static void put_note(struct bytes *answer, const char *bytes, size_t size)
 	}
 }
 
-static void put_notes(struct bytes *answer, Elf_Data *data)
+static void put_notes(struct bytes *answer, uint64_t base, Elf_Data *data)
 {
 	size_t at = 0, name, bytes;
 	GElf_Nhdr note;
@@ -55,13 +56,13 @@ static void put_notes(struct bytes *answer, Elf_Data *data)
 	while (data && (at = gelf_getnote(data, at, &note, &name, &bytes)))
 		if (note.n_type == NOTE_TYPE && note.n_namesz == sizeof(NOTE_NAME) &&
 		    !memcmp((const char *)data->d_buf + name, NOTE_NAME, sizeof(NOTE_NAME)))
-			put_note(answer, (const char *)data->d_buf + bytes, note.n_descsz);
+			put_note(answer, base, (const char *)data->d_buf + bytes, note.n_descsz);
 }
 
 /* The notes of all sections, or, without any, of all segments. */
 static void read_notes(struct bytes *answer, Elf *elf, void *arg)
 {
-	struct usdt_head head = {0};
+	uint64_t base = 0;
 	Elf_Scn *section;
 	GElf_Shdr header;
 	GElf_Phdr segment;
@@ -70,33 +71,28 @@ static void read_notes(struct bytes *answer, Elf *elf, void *arg)
 
 	(void)arg;
 	if (elf_section_named(elf, ".stapsdt.base", &header))
-		head.base = header.sh_addr;
-	bytes_put(answer, &head, sizeof(head));
+		base = header.sh_addr;
 	for (section = NULL; (section = elf_section_next(elf, section, SHT_NOTE, &header));) {
 		sections = true;
-		put_notes(answer, elf_getdata(section, NULL));
+		put_notes(answer, base, elf_getdata(section, NULL));
 	}
 	if (sections || elf_getphdrnum(elf, &count))
 		return;
 	for (size_t i = 0; i < count; i++)
 		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_NOTE)
-			put_notes(answer, elf_getdata_rawchunk(elf, (int64_t)segment.p_offset,
-							       segment.p_filesz, ELF_T_NHDR));
+			put_notes(answer, base,
+				  elf_getdata_rawchunk(elf, (int64_t)segment.p_offset,
+						       segment.p_filesz, ELF_T_NHDR));
 }
 
 /* ---- in the parent ---- */
 
-/* The second address of a note is that of .stapsdt.base when the program was linked: if it is
- * another one now (prelink), all have moved with it. */
 static int take_probes(struct usdt_probes *probes, const struct elf_file *file)
 {
 	struct elf_answer *answer = &probes->answer;
 	struct usdt_record record;
-	struct usdt_head head;
-	uint64_t moved, left;
+	uint64_t left;
 
-	if (!elf_answer_take(answer, &head, sizeof(head)))
-		return -ENOEXEC;
 	while (probes->count < PROBES_MAX && elf_answer_take(answer, &record, sizeof(record))) {
 		struct usdt_probe *added, probe = {.provider = elf_answer_take_string(answer),
 						   .name = elf_answer_take_string(answer),
@@ -104,13 +100,12 @@ static int take_probes(struct usdt_probes *probes, const struct elf_file *file)
 
 		if (!probe.provider || !probe.name || !probe.arguments)
 			return -ENOEXEC;
-		moved = head.base && record.base ? head.base - record.base : 0;
-		probe.address = record.address + moved;
+		probe.address = record.address;
 		if (!*probe.provider || !*probe.name ||
 		    !elf_file_offset(file, probe.address, PF_X, &probe.offset, &left))
 			continue;
 		if (record.semaphore &&
-		    !elf_file_offset(file, record.semaphore + moved, PF_W, &probe.semaphore, &left))
+		    !elf_file_offset(file, record.semaphore, PF_W, &probe.semaphore, &left))
 			continue;
 		added = ARRAY_ADD(probes->list, probes->count);
 		if (!added)

@@ -71,7 +71,7 @@ struct attach {
 	size_t nattached;
 };
 
-/* ---- what the kernel can do ---- */
+/* ---- abilities of the kernel ---- */
 
 /* The part of bpf_attr that creates a link of many uprobes. */
 struct multi_attr {
@@ -137,9 +137,9 @@ static int find_kind(struct attach *a)
 	return 0;
 }
 
-/* ---- where each site is probed ---- */
+/* ---- the probes of each site ---- */
 
-/* Where an integer argument, from 1, is in struct pt_regs. */
+/* The offset of an integer argument, from 1, in struct pt_regs. */
 static unsigned argument_offset(unsigned number)
 {
 #if defined(__x86_64__)

@@ -2,11 +2,11 @@
 /*
  * binaries: the files that the BIN of a request may mean, each opened and read once.
  *
- * In: a request and the target of the recording; out: candidates, and for each file, whatever its
- * names, one binary: its segments, functions and USDT probes, and a path that leads to exactly this
- * file as long as it is open. A BIN with a '/' is a path (with PID: below the root of that
- * process). A name, or a glob of names (libmpi.so.*), is the file name or the soname of, in this
- * order,
+ * In: a request and the target of the recording; out: candidates, and for each file, with any
+ * number of names, one binary: its segments, functions and USDT probes, and a path that leads to
+ * exactly this file as long as it is open. A BIN with a '/' is a path (with PID: below the root of
+ * that process). A name, or a glob of names (libmpi.so.*), is the file name or the soname of, in
+ * this order,
  *
  *   with PID, or with recorded processes: a file whose code they have mapped;
  *   with a command: the command itself; a library that it, a program among its arguments (of

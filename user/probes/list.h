@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * list: what can be probed in a file, as text or JSON on standard output (--list).
+ * list: the possible probes of a file, as text or JSON on standard output (--list).
  *
  * In: a request whose name is a glob; out: the functions that match by any of their names, each
- * place once, with what cannot be probed in pairs and why, and the USDT probes. Needs no privileges
- * for files that can be read.
+ * place once, those that cannot be probed in pairs with the reason, and the USDT probes. Needs no
+ * privileges for files that can be read.
  */
 #ifndef USER_PROBES_LIST_H
 #define USER_PROBES_LIST_H

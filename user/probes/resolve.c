@@ -43,7 +43,7 @@ struct resolving {
 	struct draft *drafts;
 	size_t count;
 	size_t before;	   /* number of drafts before the current request */
-	char why[WHY_MAX]; /* what is wrong with the current request */
+	char why[WHY_MAX]; /* the error of the current request */
 	int err;	   /* its error */
 	bool obstacle;	   /* a named function was left out */
 

@@ -4,11 +4,10 @@
  *
  * In: requests (request.h) and the scope of the search; out: sites (site.h), sorted by file and
  * offset, and the requests without a site. The files stay open as long as the sites: site.path is
- * /proc/self/fd/N, so the probes attach to the file that was read, whatever its name means by then,
- * in any mount namespace.
- * Invariants: no two sites have the same file, offset and kind: of two requests for one site, the
- * one that names it wins over a glob, then the earlier one, and the other is reported as a double;
- * the functions of two files never share a label.
+ * /proc/self/fd/N, so the probes attach to the file that was read, even if its name means another
+ * one by then, in any mount namespace. Invariants: no two sites have the same file, offset and
+ * kind: of two requests for one site, the one that names it wins over a glob, then the earlier one,
+ * and the other is reported as a double; the functions of two files never share a label.
  * Specification: ebpf.md 4, 11; event-mapping.md "User probes and marks", "Library APIs".
  */
 #ifndef USER_PROBES_RESOLVE_H

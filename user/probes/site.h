@@ -44,7 +44,7 @@ struct site {
 	enum site_kind kind;
 	const char *path;   /* to attach to; may be below /proc/PID/root */
 	const char *binary; /* the name of the file, for messages */
-	dev_t device;	    /* with inode: the identity of the file, whatever its path */
+	dev_t device;	    /* with inode: the identity of the file */
 	ino_t inode;
 	uint64_t offset;    /* in the file, bytes: the function's first, or the point's */
 	uint64_t size;	    /* of the function, bytes; 0: unknown */
