@@ -14,7 +14,6 @@
 
 #include "trace/base/log.h"
 #include "trace/loom/stats/agree.h"
-#include "trace/loom/chain.h"
 #include "trace/loom/controls.h"
 #include "trace/loom/record_order.h"
 #include "trace/loom/stats/run_stats.h"

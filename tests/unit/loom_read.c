@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <math.h>
 
-#include "trace/loom/chain.h"
 #include "trace/loom/controls.h"
 #include "trace/loom/record_order.h"
 #include "trace/loom/stats/run_stats.h"

@@ -24,8 +24,8 @@ struct record_order *record_order_new(struct loom_violations *findings);
 void record_order_free(struct record_order *order); /* accepts NULL */
 
 /*
- * Checks the next record. `restarts`: it begins a new part (chain.h), which is reported. Returns 0
- * or -ENOMEM.
+ * Checks the next record. `restarts`: it begins a new part (struct loom_chain), which is reported.
+ * Returns 0 or -ENOMEM.
  */
 int record_order_add(struct record_order *order, const struct loom_place *place,
 		     const struct loom_record *record, bool restarts)

@@ -22,7 +22,7 @@
 #include "trace/base/status.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
-#include "trace/loom/chain.h"
+#include "trace/loom/run_reader.h"
 #include "trace/loom/run_files.h"
 #include "trace/loom/stats/run_stats.h"
 

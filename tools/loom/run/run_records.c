@@ -7,7 +7,7 @@
 
 #include "trace/base/log.h"
 #include "trace/loom/stats/agree.h"
-#include "trace/loom/chain.h"
+#include "trace/loom/run_reader.h"
 
 bool loom_declares(const struct loom_options *o)
 {

@@ -2,9 +2,9 @@
 /*
  * run_survey: lists the cores, nodes and invocations of a Loom run, and its length.
  *
- * In: its records, one after the other, with chained cycles (chain.h); out: tables, complete after
- * run_survey_seal(). Invariant: memory follows cores, nodes and invocations, not records.
- * Specification: loom.md 4.1, 4.2, 8 (chaining), 9.1.
+ * In: its records, one after the other, with chained cycles (struct loom_chain); out: tables,
+ * complete after run_survey_seal(). Invariant: memory follows cores, nodes and invocations, not
+ * records. Specification: loom.md 4.1, 4.2, 8 (chaining), 9.1.
  */
 #ifndef TOOLS_LOOM_RUN_RUN_SURVEY_H
 #define TOOLS_LOOM_RUN_RUN_SURVEY_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/loom/chain.h"
+#include "trace/loom/run_reader.h"
 #include "trace/base/hash.h"
 #include "trace/loom/loom_record.h"
 
