@@ -688,59 +688,6 @@ static int block_close(struct thread_writer *w, uint64_t time)
  * durations are in no vector of their region, but in its summary.
  */
 
-/* Appends the held call to its frame, which must be the innermost one. */
-static int held_append(struct thread_writer *w)
-{
-	struct held_call call = w->call;
-	uint64_t keys[2] = {call.enter, call.leave};
-	uint32_t id = sequence_of(w, keys, 2, SEQUENCE_BLOCK);
-	int err;
-
-	w->call.active = false;
-	if (id == PALLAS_NONE)
-		return -ENOMEM;
-	err = sequence_occurs(w, id, call.first, call.last, call.last - call.first);
-	if (err)
-		return err;
-	return append(w, pallas_token(TOKEN_SEQUENCE, id), call.first, call.last,
-		      call.last - call.first);
-}
-
-/* Appends the held call alone, below a block that is already open in its frame. */
-static int held_flush(struct thread_writer *w)
-{
-	struct frame opened;
-	struct item item;
-	uint64_t key;
-	int err;
-
-	if (w->nframes - 1 == w->call.frame)
-		return held_append(w);
-	opened = *top(w);
-	w->nframes--;
-	w->nitems--;
-	key = w->keys[w->nitems];
-	item = w->items[w->nitems];
-	err = held_append(w);
-	if (err)
-		return err;
-	if (w->nitems == w->item_room && items_grow(w))
-		return -ENOMEM;
-	opened.start = w->nitems;
-	w->frames[w->nframes++] = opened;
-	w->keys[w->nitems] = key;
-	w->items[w->nitems++] = item;
-	return 0;
-}
-
-/* True if the next event may belong to a second call directly after the held one. */
-static bool held_goes_on(const struct thread_writer *w, const struct event_entry *e, bool end)
-{
-	if (w->nframes - 1 == w->call.frame)
-		return e->region != PALLAS_NONE;
-	return end; /* the next block is open, with its first event only */
-}
-
 static bool pair_is_usual(struct thread_writer *w, const uint64_t *keys)
 {
 	uint8_t *seen = &w->pairs[keys_hash(keys, 4) >> 8 & (PAIR_SLOTS - 1)];
@@ -756,70 +703,88 @@ static void count_inlined(struct thread_writer *w, uint64_t enter)
 	w->inlined++;
 }
 
-/* Ends an empty call in an irregular frame, which is the innermost one. */
-static int call_ended(struct thread_writer *w, uint64_t enter, uint64_t leave, uint64_t first,
-		      uint64_t last)
-{
-	uint64_t keys[4] = {w->call.enter, w->call.leave, enter, leave};
-	struct held_call call = w->call;
-	uint32_t id;
-	int err = 0;
-
-	if (!call.active || !pair_is_usual(w, keys)) {
-		if (call.active)
-			err = held_append(w);
-		w->call = (struct held_call){true, w->nframes - 1, enter, leave, first, last};
-		return err;
-	}
-	w->call.active = false;
-	id = sequence_of(w, keys, 4, SEQUENCE_LOOP);
-	if (id == PALLAS_NONE)
-		return -ENOMEM;
-	count_inlined(w, call.enter);
-	count_inlined(w, enter);
-	err = sequence_occurs(w, id, call.first, last, 0);
-	return err ? err : append(w, pallas_token(TOKEN_SEQUENCE, id), call.first, last, 0);
-}
-
-/* True if the innermost block is an empty call in an irregular frame, or after a held call. */
+/* True if the innermost block is an empty call in an irregular frame. */
 static bool is_plain_call(const struct thread_writer *w)
 {
 	const struct frame *f = &w->frames[w->nframes - 1];
 
 	return !w->whole_blocks && w->nframes > 2 && w->nitems - f->start == 2 && !f->spilled &&
-	       (w->call.active || f[-1].disorder >= DISORDER) &&
-	       w->events[f->opened_by].region != PALLAS_NONE;
+	       f[-1].disorder >= DISORDER && w->events[f->opened_by].region != PALLAS_NONE;
+}
+
+/* True if the last item is the call directly before the present one, and can be taken back: it did
+ * not fold, its times are in memory, and its sequence has others (rule R10). */
+static bool call_is_last(const struct thread_writer *w)
+{
+	const struct sequence *s = &w->sequences[key_id(w->call.key)];
+
+	return w->call.end == w->total_events - 2 && w->call.nitems == w->nitems &&
+	       w->keys[w->nitems - 1] == w->call.key && s->durations.n && s->count > 1;
+}
+
+/* Takes the last call back. Returns the time of its first event. */
+static uint64_t call_undo(struct thread_writer *w)
+{
+	struct sequence *s = &w->sequences[key_id(w->call.key)];
+
+	s->durations.n--;
+	s->exclusive.n--;
+	s->starts.n--;
+	w->once += --s->count == 1;
+	return w->items[--w->nitems].first;
+}
+
+/* Closes the innermost frame, an empty call in an irregular frame. */
+static int call_close(struct thread_writer *w, uint64_t time)
+{
+	struct frame f = *top(w);
+	uint64_t keys[4] = {w->call.enter, w->call.leave, w->keys[f.start], w->keys[f.start + 1]};
+	uint64_t first = f.opened_at;
+	bool pair;
+	uint32_t id;
+	int err;
+
+	summarize(w, &f, time, false);
+	w->nframes--;
+	top(w)->called += time - first;
+	w->nitems = f.start;
+	pair = call_is_last(w) && pair_is_usual(w, keys);
+	if (pair) {
+		first = call_undo(w);
+		count_inlined(w, keys[0]);
+		count_inlined(w, keys[2]);
+		id = sequence_of(w, keys, 4, SEQUENCE_LOOP);
+	} else {
+		id = sequence_of(w, keys + 2, 2, SEQUENCE_BLOCK);
+	}
+	if (id == PALLAS_NONE)
+		return -ENOMEM;
+	err = sequence_occurs(w, id, first, time, pair ? 0 : time - first);
+	if (err)
+		return err;
+	err = append(w, pallas_token(TOKEN_SEQUENCE, id), first, time, pair ? 0 : time - first);
+	if (err || pair)
+		return err;
+	w->call = (struct last_call){.enter = keys[2],
+				     .leave = keys[3],
+				     .key = pallas_token(TOKEN_SEQUENCE, id),
+				     .nitems = w->nitems,
+				     .end = w->total_events};
+	return 0;
 }
 
 int grammar_builder_event(struct thread_writer *w, uint32_t entry, uint64_t time)
 {
 	const struct event_entry *e = &w->events[entry];
 	bool end = e->kind == PALLAS_END && closes(w, e);
-	struct frame f;
-	uint64_t *keys;
-	int err = 0;
+	int err = e->kind == PALLAS_START ? frame_push(w, entry, time) : 0;
 
-	if (w->call.active && !held_goes_on(w, e, end))
-		err = held_flush(w);
 	if (err)
-		goto out;
-	if (e->kind == PALLAS_START)
-		err = frame_push(w, entry, time);
-	if (err)
-		goto out;
+		return err;
 	err = append(w, pallas_token(TOKEN_EVENT, entry), time, time, 0);
-out:
 	if (err || !end)
 		return err;
-	if (!is_plain_call(w))
-		return block_close(w, time);
-	f = *top(w);
-	keys = w->keys + f.start;
-	summarize(w, &f, time, false);
-	w->nframes--;
-	top(w)->called += time - f.opened_at;
-	w->nitems = f.start;
-	return call_ended(w, keys[0], keys[1], f.opened_at, time);
+	return is_plain_call(w) ? call_close(w, time) : block_close(w, time);
 }
 
 /* Blocks that are still open stay inline; the root gets one token for all. */
@@ -829,10 +794,8 @@ int grammar_builder_finish(struct thread_writer *w)
 	struct sequence *root;
 	uint64_t block, first;
 	uint32_t id, token;
-	int err = w->call.active ? held_flush(w) : 0;
+	int err;
 
-	if (err)
-		return err;
 	while (w->nframes > 1) {
 		struct frame open = *top(w);
 

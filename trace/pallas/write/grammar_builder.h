@@ -68,12 +68,12 @@ struct frame {
 	uint8_t height;
 };
 
-/* A complete call, held back because it may become one token with the next call. */
-struct held_call {
-	bool active;
-	size_t frame;	       /* its frame */
+/* The last empty call in an irregular frame, which may become one token with the next call. */
+struct last_call {
 	uint64_t enter, leave; /* keys */
-	uint64_t first, last;
+	uint64_t key;	       /* its token */
+	size_t nitems;	       /* items when it was the last one */
+	uint64_t end;	       /* number of its last event, from 1 */
 };
 
 struct thread_writer {
@@ -109,7 +109,7 @@ struct thread_writer {
 	struct frame *frames;
 	size_t nframes, frame_room;
 
-	struct held_call call;
+	struct last_call call;
 	uint8_t *pairs; /* numbers of successive calls */
 
 	struct region_summary *regions;
