@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define ZSTD_STATIC_LINKING_ONLY /* for ZSTD_compressSequences() */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
@@ -81,11 +80,11 @@ static inline unsigned differing(uint64_t a, uint64_t b)
 }
 
 /*
- * Parses v[0..n): the low bytes of an element are literals, at least `least` of them, and its high
- * bytes match those 8 bytes back; equal elements lengthen the match. Returns the number of
- * sequences; the last one has the remaining literals.
+ * Parses v[0..n): the low bytes of an element are literals, and its high bytes match those 8 bytes
+ * back; equal elements lengthen the match. Returns the number of sequences; the last one has the
+ * remaining literals.
  */
-static size_t parse(ZSTD_Sequence *out, const uint64_t *v, size_t n, unsigned least)
+static size_t parse(ZSTD_Sequence *out, const uint64_t *v, size_t n)
 {
 	ZSTD_Sequence *s = out;
 	unsigned literals = 8; /* the first element */
@@ -97,8 +96,6 @@ static size_t parse(ZSTD_Sequence *out, const uint64_t *v, size_t n, unsigned le
 			s[-1].matchLength += 8;
 			continue;
 		}
-		if (low < least)
-			low = least;
 		literals += low;
 		if (8 - low < MATCH_MIN) {
 			literals += 8 - low;
@@ -111,65 +108,12 @@ static size_t parse(ZSTD_Sequence *out, const uint64_t *v, size_t n, unsigned le
 	return (size_t)(s - out);
 }
 
-/* Bits of an ideal code for symbols with count[i] occurrences. */
-static double bits(const uint32_t *count, unsigned n)
-{
-	double sum = 0, all = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		if (count[i])
-			sum -= count[i] * log2(count[i]);
-		all += count[i];
-	}
-	return all ? sum + all * log2(all) : 0;
-}
-
-/* Estimated bits of the first elements with at least `least` literals each. */
-static double estimate(const uint64_t *v, size_t n, unsigned least)
-{
-	uint32_t bytes[256] = {0}, lengths[9] = {0};
-
-	for (size_t i = 1; i < n; i++) {
-		unsigned low = differing(v[i], v[i - 1]);
-
-		low = low < least ? least : low;
-		lengths[low]++;
-		for (unsigned k = 0; k < low; k++)
-			bytes[v[i] >> 8 * k & 0xff]++;
-	}
-	return bits(bytes, 256) + 2 * bits(lengths, 9);
-}
-
-/*
- * Chooses the minimum of literals per element: none, or the most frequent length. Varying lengths
- * cost bits twice (literal and match length); superfluous literals cost their bytes.
- */
-#define SAMPLE 512
-
-static unsigned best_least(const uint64_t *v, size_t n)
-{
-	uint32_t lengths[9] = {0};
-	unsigned usual = 0;
-
-	if (n > SAMPLE)
-		n = SAMPLE;
-	for (size_t i = 1; i < n; i++)
-		lengths[differing(v[i], v[i - 1])]++;
-	for (unsigned k = 1; k <= 8 - MATCH_MIN; k++)
-		usual = lengths[k] > lengths[usual] ? k : usual;
-	if (usual == 0 || estimate(v, n, usual) >= estimate(v, n, 0))
-		return 0;
-	return usual;
-}
-
 static size_t compress_parsed(struct data_file *f, const uint64_t *v, size_t n)
 {
-	unsigned least = n > 256 ? best_least(v, n) : 0;
-
 	ZSTD_CCtx_reset(f->zstd, ZSTD_reset_session_and_parameters);
 	ZSTD_CCtx_setParameter(f->zstd, ZSTD_c_compressionLevel, 1);
 	return ZSTD_compressSequences(f->zstd, f->packed, f->packed_room, f->parse,
-				      parse(f->parse, v, n, least), v, 8 * n);
+				      parse(f->parse, v, n), v, 8 * n);
 }
 
 static size_t compress(struct data_file *f, const void *bytes, size_t size, const uint64_t *v,
