@@ -19,7 +19,6 @@
 #include <time.h>
 
 #include "trace/base/log.h"
-#include "trace/pallas/pallas_record.h"
 #include "trace/pallas/write/archive_writer.h"
 
 static uint64_t state;

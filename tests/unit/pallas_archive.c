@@ -2,7 +2,7 @@
 /* pallas: what is written is read back and obeys the rules. */
 #include "pallas_kit.h"
 
-#include "trace/pallas/read/archive_rules.h"
+#include "trace/pallas/read/archive.h"
 #include "trace/pallas/read/expand.h"
 #include "trace/pallas/pallas_file.h"
 

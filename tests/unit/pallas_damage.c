@@ -2,7 +2,7 @@
 /* pallas: no damage to an archive gets past the reader, and none crashes it. */
 #include "pallas_kit.h"
 
-#include "trace/pallas/read/archive_rules.h"
+#include "trace/pallas/read/archive.h"
 #include "trace/pallas/pallas_file.h"
 
 static uint8_t *load(const char *dir, const char *file, size_t *size)

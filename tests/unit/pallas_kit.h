@@ -22,7 +22,6 @@
 
 #include "trace/base/log.h"
 #include "trace/pallas/read/archive.h"
-#include "trace/pallas/pallas_record.h"
 #include "trace/pallas/write/archive_writer.h"
 
 #define UNUSED __attribute__((unused))

@@ -7,7 +7,7 @@
 
 #include "tools/pallas/pallas_command.h"
 #include "trace/base/log.h"
-#include "trace/pallas/read/archive_rules.h"
+#include "trace/pallas/read/archive.h"
 
 int pallas_validate(const struct pallas_options *o)
 {

@@ -30,7 +30,6 @@
 #include "trace/base/array.h"
 #include "trace/base/hash.h"
 #include "trace/base/off_cpu.h"
-#include "trace/pallas/pallas_record.h"
 #include "trace/pallas/write/archive_writer.h"
 #include "trace/base/build_info.h"
 

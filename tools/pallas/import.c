@@ -29,7 +29,6 @@
 #include "trace/base/hash.h"
 #include "trace/base/text.h"
 #include "trace/pallas/read/expand.h"
-#include "trace/pallas/pallas_record.h"
 #include "trace/ovni/stream.h"
 #include "trace/base/build_info.h"
 

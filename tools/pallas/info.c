@@ -10,7 +10,6 @@
 #include "tools/pallas/pallas_command.h"
 #include "trace/base/log.h"
 #include "trace/pallas/read/archive.h"
-#include "trace/pallas/pallas_record.h"
 
 static void show_parent(const char *key, uint32_t ref)
 {

@@ -22,7 +22,6 @@
 #include "trace/base/digits.h"
 #include "trace/base/log.h"
 #include "trace/pallas/read/expand.h"
-#include "trace/pallas/pallas_record.h"
 
 #define TIME_WIDTH 21
 #define HEAD_MAX   80 /* bytes of a line before its tail */

@@ -18,7 +18,6 @@
 #include "tools/pallas/pallas_command.h"
 #include "trace/base/log.h"
 #include "trace/pallas/read/archive.h"
-#include "trace/pallas/pallas_record.h"
 
 #define NAME_BYTES 512
 

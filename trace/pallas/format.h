@@ -9,7 +9,7 @@
  *                            sequence_durations.dat   three vectors per sequence
  *
  * A token is 32 bits: two of type, thirty of id. All integers are little endian.
- * Specification: pallas.md 2 to 11.
+ * Specification: pallas.md 2 to 11, 18.
  */
 #ifndef TRACE_PALLAS_FORMAT_H
 #define TRACE_PALLAS_FORMAT_H
@@ -89,5 +89,39 @@ static inline uint32_t token_id(uint32_t token)
 {
 	return token >> 2;
 }
+
+/* Event records, pallas.md 10 and 18: reader, printer and exporter use the table in
+ * pallas_record.c, where a new record is one line. */
+enum pallas_record {
+	PALLAS_ENTER = 2,
+	PALLAS_LEAVE = 3,
+	PALLAS_OMP_FORK = 14,
+	PALLAS_OMP_JOIN = 15,
+	PALLAS_THREAD_FORK = 25,
+	PALLAS_THREAD_JOIN = 26,
+	PALLAS_THREAD_TEAM_BEGIN = 27,
+	PALLAS_THREAD_TEAM_END = 28,
+	PALLAS_THREAD_BEGIN = 35,
+	PALLAS_THREAD_END = 37,
+	PALLAS_GENERIC = 58,
+	PALLAS_RECORD_COUNT = 60,
+};
+
+enum pallas_record_kind { PALLAS_SINGLE, PALLAS_START, PALLAS_END };
+
+struct pallas_record_spec {
+	const char *name; /* "ENTER" */
+	enum pallas_record_kind kind;
+	uint16_t closes; /* of an END: the record that opens the block */
+	/*
+	 * Text with the fields of the payload in order: %u a u32, %U a u64, %r the region and %s
+	 * the string of a u32, %+ a hidden u64, %T the third u32 again. NULL: the
+	 * payload has no defined layout.
+	 */
+	const char *text;
+};
+
+/* The entry of a record, or NULL for numbers of 60 and more. */
+const struct pallas_record_spec *pallas_record_spec(uint32_t record);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stddef.h>
 
-#include "trace/pallas/pallas_record.h"
+#include "trace/pallas/format.h"
 
 static const struct pallas_record_spec specs[PALLAS_RECORD_COUNT] = {
 	[0] = {"INVALID"},

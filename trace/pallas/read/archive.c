@@ -12,7 +12,6 @@
 #include "trace/pallas/read/archive.h"
 #include "trace/pallas/cursor.h"
 #include "trace/pallas/pallas_file.h"
-#include "trace/pallas/pallas_record.h"
 
 const char *const pallas_compression_names[PALLAS_COMPRESSION_COUNT] = {
 	"None", "ZSTD", "Histogram", "SZ", "ZFP", "ZSTD_Histogram",

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "trace/pallas/format.h"
 #include "trace/pallas/thread_grammar.h"
@@ -157,5 +158,11 @@ size_t pallas_event_text(const struct pallas_trace *trace, const struct pallas_t
 
 extern const char *const pallas_compression_names[PALLAS_COMPRESSION_COUNT];
 extern const char *const pallas_encoding_names[PALLAS_ENCODING_COUNT];
+
+/*
+ * archive_rules.c: writes the violations of the rules that the reference tools need to `out`.
+ * Returns their number, or -errno after one message about an unreadable file.
+ */
+int pallas_check(struct pallas_trace *trace, FILE *out);
 
 #endif

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * archive_rules: checks the rules that the reference tools need.
+ *
+ * In: an open archive; out: a line for each violation, with its rule. The reader itself refuses
+ * violations of R11, R13, R14, R16 and R17, and pallas_open() those of R4. R19 is an order of
+ * writes that is not visible in the files. Further checks: exact summaries of every sub-array,
+ * attribute lists inside their buffers, and the number of occurrences of loops. Specification:
+ * pallas.md 8, 12, 16.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -6,9 +15,7 @@
 #include <sys/stat.h>
 
 #include "trace/base/log.h"
-#include "trace/pallas/read/archive_rules.h"
 #include "trace/pallas/read/expand.h"
-#include "trace/pallas/pallas_record.h"
 
 #define SHOWN_MAX 100 /* lines; further violations are only counted */
 

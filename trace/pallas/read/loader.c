@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * loader: walks vectors forward; loads their chunks on demand and unloads them.
+ *
+ * In: descriptions of vectors (thread_grammar.h); out: one element after the other. All walks of a
+ * trace share one loader. A walk has at most its present chunk. Above the budget, the loader
+ * unloads the oldest chunk, and loads it again when its walk needs it. Invariant: memory stays
+ * below the budget for any archive. Specification: pallas.md 8, 9, 13, 22.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +18,7 @@
 
 #include "trace/base/log.h"
 #include "trace/pallas/pallas_file.h"
-#include "trace/pallas/read/loader.h"
+#include "trace/pallas/read/expand.h"
 
 #define SHARE_LEAST 64 /* elements */
 

@@ -12,7 +12,7 @@
 #include "trace/base/hash.h"
 #include "trace/base/text.h"
 #include "trace/pallas/pallas_file.h"
-#include "trace/pallas/write/archive_writer.h"
+#include "trace/pallas/write/grammar_builder.h"
 
 struct attribute {
 	uint32_t name, type;

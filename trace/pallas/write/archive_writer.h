@@ -2,19 +2,27 @@
 /*
  * archive_writer: writes a whole archive: names, processes, threads.
  *
- * In: definitions and, thread by thread, events (thread_writer.h); out: the directory of an
+ * In: definitions and, thread by thread, events; out: the directory of an
  * archive. Invariants: equal strings have one reference; main.pallas is written last (rule R19), so
  * an incomplete archive cannot be opened. Specification: pallas.md 2 to 6, 16.
  */
 #ifndef TRACE_PALLAS_WRITE_ARCHIVE_WRITER_H
 #define TRACE_PALLAS_WRITE_ARCHIVE_WRITER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/pallas/write/thread_writer.h"
+#include "trace/pallas/format.h"
 
 struct archive_writer;
+struct thread_writer;
+
+struct thread_writer_options {
+	uint32_t compression, encoding;
+	int level;
+	bool whole_blocks; /* make every block a sequence, at any cost */
+};
 
 /* Creates the directory `path`, which must not exist. Returns NULL after one message. */
 struct archive_writer *archive_writer_new(const char *path,
@@ -50,5 +58,44 @@ int archive_writer_metadata(struct archive_writer *w, const char *key, const cha
 /* Completes the archive. Returns 0, or -errno after one message. */
 int archive_writer_finish(struct archive_writer *w) __attribute__((warn_unused_result));
 void archive_writer_free(struct archive_writer *w); /* accepts NULL */
+
+/* ---- one thread (thread_writer.c) ---- */
+
+/* All calls of a region in one thread, with inline blocks; times in ns. */
+struct region_summary {
+	uint32_t region;
+	uint64_t calls, inlined; /* inlined: those without an occurrence of a sequence */
+	uint64_t min, max, sum;
+	uint64_t excl_min, excl_max, excl_sum; /* without the regions called from it */
+};
+
+/*
+ * Returns the index of an event entry, added if it is new, or PALLAS_NONE out of memory. The
+ * payload is the reference of a string or region, PALLAS_NONE for no payload. Every entry must
+ * occur before the end (rule R10).
+ */
+uint32_t thread_writer_entry(struct thread_writer *w, uint32_t record, uint32_t ref);
+
+/*
+ * Adds an occurrence of an entry. `time` (ns) must not decrease. Returns 0, or -errno after one
+ * message; then the caller must free the writer.
+ */
+int thread_writer_event(struct thread_writer *w, uint32_t entry, uint64_t time)
+	__attribute__((warn_unused_result));
+
+/*
+ * Adds a list of values (pallas.md 11, without its header) to the last occurrence of `entry`.
+ * Returns 0 or -errno.
+ */
+int thread_writer_values(struct thread_writer *w, uint32_t entry, uint8_t nvalues,
+			 const void *values, size_t size) __attribute__((warn_unused_result));
+
+/* Completes the grammar and writes thread.pallas. A thread without events is an error (rule R3). */
+int thread_writer_finish(struct thread_writer *w) __attribute__((warn_unused_result));
+
+/* Summaries of all regions, after thread_writer_finish(); *n is 0 if no block stayed inline. */
+const struct region_summary *thread_writer_regions(const struct thread_writer *w, size_t *n);
+
+void thread_writer_free(struct thread_writer *w); /* accepts NULL */
 
 #endif

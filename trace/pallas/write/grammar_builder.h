@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grammar_builder: the data of a thread_writer, for its two files alone.
+ * grammar_builder: the data of a thread_writer, for the files of the writer alone.
  *
  *   thread_writer.c    events, and the file thread.pallas
  *   grammar_builder.c  the tables of sequences and loops, frames, and the folding of repetitions
@@ -14,9 +14,11 @@
 #include <stdbool.h>
 
 #include "trace/base/hash.h"
-#include "trace/pallas/pallas_record.h"
-#include "trace/pallas/write/thread_writer.h"
+#include "trace/pallas/write/archive_writer.h"
 #include "trace/pallas/write/vector_writer.h"
+
+#define THREAD_PATTERN 100	   /* tokens of the longest pattern */
+#define THREAD_HELD    (40u << 20) /* bytes of elements in incomplete sub-arrays */
 
 struct event_entry {
 	uint32_t record;
@@ -116,6 +118,14 @@ struct thread_writer {
 	size_t nregions;
 	uint64_t inlined;
 };
+
+/*
+ * Creates the directory `path` below `dirfd` with its three files; `shown` is its name in messages.
+ * Returns NULL after one message.
+ */
+struct thread_writer *thread_writer_new(int dirfd, const char *path, const char *shown,
+					uint32_t archive, uint32_t thread,
+					const struct thread_writer_options *options);
 
 int grammar_builder_init(struct thread_writer *w);
 void grammar_builder_fini(struct thread_writer *w);

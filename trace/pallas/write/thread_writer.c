@@ -1,4 +1,21 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * thread_writer: the events of one thread in, its grammar and its data files out.
+ *
+ * The writer builds the grammar event by event. Open blocks are frames on a stack; a frame has the
+ * tokens of its block, which fold when they repeat:
+ *
+ *   E0 (S1 S1) (S1 S1)   ->   E0 L(S1 x 4)        a loop grows
+ *   A B | A B            ->   L([A B] x 2)        at most THREAD_PATTERN tokens per pattern
+ *   [E1 E2]              ->   S1                  a closed block, known or large enough
+ *
+ * Each token has its first and last time and its time in blocks, so no data are read back. A block
+ * that is too small for a sequence (some 280 bytes) stays inline, as tokens of its parent; calls
+ * without an order share tokens in pairs. Statistics of such calls are kept per region (struct
+ * region_summary). Work per event is bounded; memory is bounded by THREAD_HELD plus the size of the
+ * grammar. Invariant: the output obeys the rules R1 to R3 and R10 to R18.
+ * Specification: pallas.md 7, 12, 15, 16.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,7 +26,6 @@
 #include "trace/base/log.h"
 #include "trace/pallas/write/grammar_builder.h"
 #include "trace/pallas/pallas_file.h"
-#include "trace/pallas/pallas_record.h"
 
 struct thread_writer *thread_writer_new(int dirfd, const char *path, const char *shown,
 					uint32_t archive, uint32_t thread,
