@@ -107,7 +107,7 @@ static void names_of_sessions(void **state)
 static void a_status_is_told_at_once_and_a_save_later(void **state)
 {
 	struct control *control = *state;
-	struct control_figures figures = {.output = "/out", .keeps = "rotation", .records = 77};
+	struct json *status = control_status(control);
 	unsigned client;
 	int saver, asker;
 
@@ -120,7 +120,8 @@ static void a_status_is_told_at_once_and_a_save_later(void **state)
 	assert_int_equal(control_next(control, &client), CONTROL_NONE);
 	say(asker, "tus\n");
 	assert_int_equal(control_next(control, &client), CONTROL_STATUS);
-	control_tell(control, client, &figures);
+	json_put_int(status, "records", 77);
+	control_tell(control, client, status);
 	expect_answer(asker, "\"records\": 77");
 	control_saved(control, "/out/0001");
 	expect_answer(saver, "/out/0001");
@@ -155,7 +156,6 @@ static void who_talks_nonsense_is_hung_up_on(void **state)
 static void too_many_do_not_keep_others_out_for_good(void **state)
 {
 	struct control *control = *state;
-	struct control_figures figures = {.output = "/out", .keeps = "rotation"};
 	unsigned client;
 	int fds[40], fd;
 
@@ -169,7 +169,7 @@ static void too_many_do_not_keep_others_out_for_good(void **state)
 	fd = dial();
 	say(fd, "status\n");
 	assert_int_equal(control_next(control, &client), CONTROL_STATUS);
-	control_tell(control, client, &figures);
+	control_tell(control, client, control_status(control));
 	expect_answer(fd, "recording");
 }
 

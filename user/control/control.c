@@ -185,12 +185,11 @@ enum control_request control_next(struct control *control, unsigned *client)
 
 /* ---- answers ---- */
 
-/* Sends a document, which is freed, to one client. It is small and fits into an empty socket; if it
- * does not, the client does not read. */
-static void answer(struct control *control, unsigned i, struct json *document)
+/* An answer is small and fits into an empty socket; if it does not, the client does not read. */
+void control_tell(struct control *control, unsigned i, struct json *document)
 {
 	struct client *client = &control->socket->clients[i];
-	char *text = json_text(document);
+	char *text = document ? json_text(document) : NULL;
 
 	if (client->fd >= 0) {
 		if (text && send(client->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
@@ -252,24 +251,14 @@ int control_fd(const struct control *control)
 	return control && control->socket ? control->socket->epoll : -1;
 }
 
-void control_tell(struct control *control, unsigned client, const struct control_figures *f)
+struct json *control_status(const struct control *control)
 {
-	struct json *doc = json_new_object();
+	struct json *status = json_new_object();
 
-	json_put_string(doc, "session", control->dir.name);
-	json_put_string(doc, "state", "recording");
-	json_put_int(doc, "pid", getpid());
-	json_put_string(doc, "output", f->output);
-	json_put_string(doc, "keeps", f->keeps);
-	json_put_real(doc, "seconds", f->seconds);
-	json_put_int(doc, "records", (int64_t)f->records);
-	json_put_int(doc, "events", (int64_t)f->events);
-	json_put_int(doc, "threads", (int64_t)f->threads);
-	json_put_int(doc, "bytes", (int64_t)f->bytes);
-	json_put_int(doc, "lost", (int64_t)f->lost);
-	json_put_int(doc, "traces", (int64_t)f->traces);
-	json_put_real(doc, "fullest_ring", f->fullest);
-	answer(control, client, doc);
+	json_put_string(status, "session", control->dir.name);
+	json_put_string(status, "state", "recording");
+	json_put_int(status, "pid", getpid());
+	return status;
 }
 
 void control_refuse(struct control *control, unsigned client, const char *why)
@@ -277,7 +266,7 @@ void control_refuse(struct control *control, unsigned client, const char *why)
 	struct json *doc = json_new_object();
 
 	json_put_string(doc, "error", why);
-	answer(control, client, doc);
+	control_tell(control, client, doc);
 }
 
 /* Answers all clients that wait for the answer to `request`. */
@@ -294,7 +283,7 @@ static void answer_all(struct control *control, enum control_request request, co
 		json_put_string(doc, key, value);
 		if (status >= 0)
 			json_put_int(doc, "status", status);
-		answer(control, i, doc);
+		control_tell(control, i, doc);
 	}
 }
 

@@ -21,6 +21,8 @@
 
 #include "user/control/session_dir.h"
 
+struct json;
+
 enum control_request { CONTROL_NONE, CONTROL_STATUS, CONTROL_SAVE, CONTROL_STOP };
 
 extern const char *const control_request_names[4]; /* as sent by clients */
@@ -29,14 +31,6 @@ struct control {
 	struct session_dir dir;
 	struct control_socket *socket;
 	int ready_fd; /* written to when the recording runs; -1: none */
-};
-
-/* The answer to `status`. */
-struct control_figures {
-	const char *output;
-	const char *keeps;	 /* "one trace", "rotation", "flight recorder", "counters" */
-	double seconds, fullest; /* fullest ring: 0 to 1 */
-	uint64_t records, events, threads, bytes, lost, traces;
 };
 
 /* Publishes the session, which records into `output` (absolute). Call it as the user who owns the
@@ -50,10 +44,13 @@ void control_ready(struct control *control);
 int control_fd(const struct control *control); /* for poll(); -1: none */
 
 /* Returns the next request, for whose answer *client is set, or CONTROL_NONE. Answer a status by
- * control_tell(), a save by control_saved() or control_refuse(), at once or later, a stop by
- * control_end(). */
+ * control_status() and control_tell(), a save by control_saved() or control_refuse(), at once or
+ * later, a stop by control_end(). */
 enum control_request control_next(struct control *control, unsigned *client);
-void control_tell(struct control *control, unsigned client, const struct control_figures *figures);
+/* The beginning of the answer to a status: name, state and pid. NULL without memory. */
+struct json *control_status(const struct control *control);
+/* Sends a document, which is freed, to the client. */
+void control_tell(struct control *control, unsigned client, struct json *document);
 void control_refuse(struct control *control, unsigned client, const char *why);
 void control_saved(struct control *control, const char *trace);
 

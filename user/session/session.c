@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "user/session/session.h"
+#include "trace/base/json.h"
 #include "trace/base/log.h"
 #include "trace/base/status.h"
 #include "trace/ovni/stats_file.h"
@@ -624,26 +625,30 @@ static void report_traces(struct recorder *r)
 	}
 }
 
+static const char *kind_of_output(const struct recorder *r)
+{
+	if (r->options->mode != MODE_FULL)
+		return "counters";
+	if (r->options->last_bytes)
+		return "flight recorder";
+	return sink_fd(&r->sink) >= 0 ? "rotation" : "one trace";
+}
+
 static void tell_status(struct recorder *r, unsigned client)
 {
-	const struct options *o = r->options;
-	const struct control_figures figures = {
-		.output = r->output.path,
-		.keeps = o->mode != MODE_FULL	  ? "counters"
-			 : o->last_bytes	  ? "flight recorder"
-			 : sink_fd(&r->sink) >= 0 ? "rotation"
-						  : "one trace",
-		.seconds = (double)(clock_now() - r->t0) / 1e9,
-		.fullest = atomic_load(&r->drain.fullest) / 1000.0,
-		.records = atomic_load(&r->drain.records),
-		.events = atomic_load(&r->drain.events),
-		.threads = atomic_load(&r->drain.streams),
-		.bytes = sink_bytes(&r->sink),
-		.lost = account_lost(&r->account),
-		.traces = r->traces,
-	};
+	struct json *status = control_status(r->control);
 
-	control_tell(r->control, client, &figures);
+	json_put_string(status, "output", r->output.path);
+	json_put_string(status, "keeps", kind_of_output(r));
+	json_put_real(status, "seconds", (double)(clock_now() - r->t0) / 1e9);
+	json_put_int(status, "records", (int64_t)atomic_load(&r->drain.records));
+	json_put_int(status, "events", (int64_t)atomic_load(&r->drain.events));
+	json_put_int(status, "threads", (int64_t)atomic_load(&r->drain.streams));
+	json_put_int(status, "bytes", (int64_t)sink_bytes(&r->sink));
+	json_put_int(status, "lost", (int64_t)account_lost(&r->account));
+	json_put_int(status, "traces", (int64_t)r->traces);
+	json_put_real(status, "fullest_ring", atomic_load(&r->drain.fullest) / 1000.0);
+	control_tell(r->control, client, status);
 }
 
 static void answer(struct recorder *r)

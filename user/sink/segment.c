@@ -116,11 +116,14 @@ void segment_stop(struct segment *segment, uint64_t t1)
 
 static int tell_tasks(struct segment *segment, const struct snapshot_tasks *tasks)
 {
-	int err = 0;
+	int err;
 
-	for (size_t i = 0; tasks && i < tasks->ntasks && !err; i++)
+	for (size_t i = 0; tasks && i < tasks->ntasks; i++) {
 		err = timeline_iterated(segment->timeline, &tasks->tasks[i]);
-	return err;
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 int segment_finish(struct segment *segment, const struct account *account,
