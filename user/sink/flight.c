@@ -50,9 +50,7 @@ static int begin_base(struct flight *flight, const struct snapshot_tasks *tasks)
 		flight->base = timeline_new(&options, flight->threads, &flight->topology);
 	if (!flight->base)
 		return -ENOMEM;
-	for (size_t i = 0; i < tasks->ntasks && !err; i++)
-		err = timeline_iterated(flight->base, &tasks->tasks[i]);
-	return err;
+	return segment_tell_tasks(flight->base, tasks);
 }
 
 int flight_init(struct flight *flight, const struct flight_options *options, uint64_t t0,
@@ -75,13 +73,10 @@ int flight_init(struct flight *flight, const struct flight_options *options, uin
 		.saved_t1 = t0,
 	};
 	err = begin_base(flight, tasks);
-	if (!err) {
-		flight->history = history_new(&history, t0);
-		err = flight->history ? 0 : -ENOMEM;
-	}
-	if (err == -ENOMEM)
-		log_no_memory("for the flight recorder");
-	return err;
+	if (err)
+		return err == -ENOMEM ? log_no_memory("for the flight recorder") : err;
+	flight->history = history_new(&history, t0);
+	return flight->history ? 0 : log_no_memory("for the flight recorder");
 }
 
 void flight_fini(struct flight *flight)

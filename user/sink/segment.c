@@ -114,12 +114,12 @@ void segment_stop(struct segment *segment, uint64_t t1)
 	timeline_stop(segment->timeline, t1);
 }
 
-static int tell_tasks(struct segment *segment, const struct snapshot_tasks *tasks)
+int segment_tell_tasks(struct timeline *timeline, const struct snapshot_tasks *tasks)
 {
 	int err;
 
 	for (size_t i = 0; tasks && i < tasks->ntasks; i++) {
-		err = timeline_iterated(segment->timeline, &tasks->tasks[i]);
+		err = timeline_iterated(timeline, &tasks->tasks[i]);
 		if (err)
 			return err;
 	}
@@ -131,7 +131,7 @@ int segment_finish(struct segment *segment, const struct account *account,
 {
 	struct account_table table = {0};
 	const struct timeline_counts *counts;
-	int err = tell_tasks(segment, tasks), failed, unknown = 0;
+	int err = segment_tell_tasks(segment->timeline, tasks), failed, unknown = 0;
 
 	if (segment->from && segment->to)
 		unknown = account_between(account, segment->from, segment->to, end->aged, &table);

@@ -77,6 +77,10 @@ struct segment *segment_open(const struct segment_plan *plan, bool several);
 /* Opens the window at t0 (ns). 0 or -errno after one message. */
 int segment_begin(struct segment *segment, uint64_t t0) __attribute__((warn_unused_result));
 
+/* Gives the tasks of the iterator to a timeline. NULL: none. 0 or -errno after one message. */
+int segment_tell_tasks(struct timeline *timeline, const struct snapshot_tasks *tasks)
+	__attribute__((warn_unused_result));
+
 /* Renames the directory to its number. 0 or -errno after one message. */
 int segment_name(struct segment *segment, unsigned number) __attribute__((warn_unused_result));
 

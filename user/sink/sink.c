@@ -67,13 +67,13 @@ int sink_begin(struct sink *sink, uint64_t t0, const struct snapshot_tasks *task
 	if (sink->options.last_bytes)
 		return begin_flight(sink, t0, tasks);
 	err = segment_begin(segment, t0);
+	if (err)
+		return err;
 	segment->from = account_mark(sink->options.account, ACCOUNT_OPENED);
-	if (!err && !segment->from)
-		err = -ENOMEM;
+	if (!segment->from)
+		return -ENOMEM;
 	sink->timeline = segment->timeline;
-	for (size_t i = 0; i < tasks->ntasks && !err; i++)
-		err = timeline_iterated(segment->timeline, &tasks->tasks[i]);
-	return err;
+	return segment_tell_tasks(segment->timeline, tasks);
 }
 
 /* ---- records ---- */
