@@ -173,55 +173,53 @@ static void print_page(struct printer *out, const struct options *options)
 
 /* ---- JSON ---- */
 
-static bool add_event(struct json *list, const struct catalog_event *event)
+static void add_event(struct json *list, const struct catalog_event *event)
 {
 	struct json *node = json_put_object(list, NULL);
-	bool ok = node && json_put_string(node, "signature", event->signature) &&
-		  json_put_string(node, "english", event->english);
 
-	if (event->action != ACTION_NONE)
-		ok = ok && json_put_string(node, "channel", event->channel) &&
-		     json_put_string(node, "action", action_names[event->action]);
-	if (event->label)
-		ok = ok && json_put_int(node, "value", event->value) &&
-		     json_put_string(node, "label", event->label);
+	json_put_string(node, "signature", event->signature);
+	json_put_string(node, "english", event->english);
+	if (event->action != ACTION_NONE) {
+		json_put_string(node, "channel", event->channel);
+		json_put_string(node, "action", action_names[event->action]);
+	}
+	if (event->label) {
+		json_put_int(node, "value", event->value);
+		json_put_string(node, "label", event->label);
+	}
 	if (*event->leaves)
-		ok = ok && json_put_string(node, "until", event->leaves);
-	return ok;
+		json_put_string(node, "until", event->leaves);
 }
 
-/* All the answer; NULL without memory. */
+static void add_model(struct json *list, const struct catalog_model *m)
+{
+	const char character[] = {m->character, '\0'};
+	struct json *model = json_put_object(list, NULL), *events, *labels;
+
+	json_put_string(model, "name", m->name);
+	json_put_string(model, "character", character);
+	json_put_string(model, "version", m->version);
+	events = json_put_array(model, "events");
+	for (size_t i = 0; i < m->nevents; i++)
+		add_event(events, &m->events[i]);
+	labels = json_put_array(model, "labels");
+	for (size_t i = 0; i < m->nlabels; i++) {
+		struct json *label = json_put_object(labels, NULL);
+
+		json_put_string(label, "channel", m->labels[i].channel);
+		json_put_int(label, "value", m->labels[i].value);
+		json_put_string(label, "label", m->labels[i].label);
+	}
+}
+
 static struct json *document(const struct options *options)
 {
-	struct json *doc = json_new_object(), *models = doc ? json_put_array(doc, "models") : NULL;
-	bool ok = models != NULL;
+	struct json *doc = json_new_object(), *models = json_put_array(doc, "models");
 
-	for (const struct catalog_model *const *m = catalog_models; ok && (*m)->name; m++) {
-		const char character[] = {(*m)->character, '\0'};
-		struct json *model, *events, *labels;
-
-		if (options->only && *m != options->only)
-			continue;
-		model = json_put_object(models, NULL);
-		ok = json_put_string(model, "name", (*m)->name) &&
-		     json_put_string(model, "character", character) &&
-		     json_put_string(model, "version", (*m)->version);
-		events = json_put_array(model, "events");
-		for (size_t i = 0; ok && i < (*m)->nevents; i++)
-			ok = events && add_event(events, &(*m)->events[i]);
-		labels = json_put_array(model, "labels");
-		for (size_t i = 0; ok && i < (*m)->nlabels; i++) {
-			struct json *label = json_put_object(labels, NULL);
-
-			ok = json_put_string(label, "channel", (*m)->labels[i].channel) &&
-			     json_put_int(label, "value", (*m)->labels[i].value) &&
-			     json_put_string(label, "label", (*m)->labels[i].label);
-		}
-	}
-	if (ok)
-		return doc;
-	json_free(doc);
-	return NULL;
+	for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++)
+		if (!options->only || *m == options->only)
+			add_model(models, *m);
+	return doc;
 }
 
 int main(int argc, char **argv)
@@ -234,7 +232,7 @@ int main(int argc, char **argv)
 	cli_parse(&cli, argc, argv, &options);
 	if (options.json) {
 		doc = document(&options);
-		text = doc ? json_text(doc) : NULL;
+		text = json_text(doc);
 		json_free(doc);
 	}
 	if ((options.json && !text) || printer_open(&out, STDOUT_FILENO) < 0) {

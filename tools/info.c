@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ovni-info: what a trace is: who made it, how, where, and how much is in it.
+ * ovni-info: a summary of a trace: its producer, its hosts, and its amount of events.
  *
  *   trace       ovni
  *   made by     ovni-bpf 0.1.0 (3f2a1b0): ovni-bpf -o ovni -- ./solver
@@ -30,6 +30,7 @@
 #include "trace/catalog/catalog.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 #include "trace/ovni/stats_file.h"
 
 struct options {
@@ -43,7 +44,8 @@ struct info {
 	uint64_t events, bytes, models_seen[4];
 	uint64_t unfinished, damaged, recovered;
 	int64_t first, last;
-	bool ok;	 /* no memory was missing */
+	char *text;	 /* of doc; NULL if memory was missing */
+	bool no_memory;	 /* for a text in doc */
 	bool unreadable; /* stats.json */
 };
 
@@ -72,39 +74,23 @@ static const struct cli cli = {
 
 /* ---- gathering ---- */
 
-static void put_int(struct info *info, struct json *node, const char *key, int64_t value)
-{
-	info->ok = info->ok && node && json_put_int(node, key, value);
-}
-
-static void put_u64(struct info *info, struct json *node, const char *key, uint64_t value)
-{
-	info->ok = info->ok && node && json_put_u64(node, key, value);
-}
-
-static void put_text(struct info *info, struct json *node, const char *key, const char *value)
-{
-	if (value)
-		info->ok = info->ok && node && json_put_string(node, key, value);
-}
-
 /* The object for `key` below `list`, new ones with a count of 0; keys may hold dots, so they
  * are members of their own. */
-static struct json *entry(struct info *info, struct json *list, const char *key)
+static struct json *entry(struct json *list, const char *key)
 {
 	const struct json *node;
 
 	for (node = json_first(list); node; node = json_next(node))
-		if (!strcmp(json_string(json_key(node, "name")), key))
+		if (!strcmp(json_string(json_key(node, "name")) ?: "", key))
 			return (struct json *)node;
 	node = json_put_object(list, NULL);
-	put_text(info, (struct json *)node, "name", key);
+	json_put_string((struct json *)node, "name", key);
 	return (struct json *)node;
 }
 
-static void add(struct info *info, struct json *node, const char *key, int64_t more)
+static void add(struct json *node, const char *key, int64_t more)
 {
-	put_int(info, node, key, json_int(json_key(node, key)) + more);
+	json_put_int(node, key, json_int(json_key(node, key)) + more);
 }
 
 /* The command line as one text; arguments are separated by blanks. */
@@ -127,22 +113,21 @@ static char *joined(const struct json *list)
 }
 
 /* Where not all processes of a loom have a rank, only what the recorder says tells it. */
-static void put_rank(struct info *info, struct json *process, const struct json *meta,
-		     const struct owner *owner)
+static void put_rank(struct json *process, const struct json *meta, const struct owner *owner)
 {
 	const struct json *rank = json_get(meta, "bpf.rank"),
 			  *nranks = json_get(meta, "bpf.nranks");
 
 	if (owner->rank >= 0) {
-		put_int(info, process, "rank", owner->rank);
+		json_put_int(process, "rank", owner->rank);
 		nranks = json_get(meta, "ovni.nranks");
 	} else if (json_is_number(rank) && json_int(rank) >= 0) {
-		put_int(info, process, "rank", json_int(rank));
+		json_put_int(process, "rank", json_int(rank));
 	} else {
 		return;
 	}
 	if (json_int(nranks) > 0)
-		put_int(info, process, "nranks", json_int(nranks));
+		json_put_int(process, "nranks", json_int(nranks));
 }
 
 static void take_process(struct info *info, const struct json *meta, const struct owner *owner)
@@ -152,18 +137,18 @@ static void take_process(struct info *info, const struct json *meta, const struc
 	char name[64];
 
 	snprintf(name, sizeof(name), "%lld", (long long)owner->pid);
-	process = entry(info, info->processes, name);
-	add(info, process, "threads", 1);
-	put_text(info, process, "loom", owner->loom);
+	process = entry(info->processes, name);
+	add(process, "threads", 1);
+	json_put_string(process, "loom", owner->loom);
 	if (owner->app_id)
-		put_int(info, process, "app_id", owner->app_id);
-	put_rank(info, process, meta, owner);
-	put_text(info, process, "executable", json_string(json_get(meta, "bpf.executable")));
+		json_put_int(process, "app_id", owner->app_id);
+	put_rank(process, meta, owner);
+	json_put_string(process, "executable", json_string(json_get(meta, "bpf.executable")));
 	if (json_is_array(command)) {
 		char *text = joined(command);
 
-		info->ok = info->ok && text;
-		put_text(info, process, "command", text);
+		info->no_memory |= !text;
+		json_put_string(process, "command", text);
 		free(text);
 	}
 }
@@ -181,10 +166,10 @@ static void take_session(struct info *info, const struct json *meta)
 		return;
 	node = json_put_object(info->doc, "session");
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		put_text(info, node, keys[i], json_string(json_key(session, keys[i])));
+		json_put_string(node, keys[i], json_string(json_key(session, keys[i])));
 	text = joined(json_key(session, "options"));
-	info->ok = info->ok && text;
-	put_text(info, node, "command", text);
+	info->no_memory |= !text;
+	json_put_string(node, "command", text);
 	free(text);
 }
 
@@ -201,10 +186,10 @@ static void take_events(struct info *info, struct stream *stream, struct json *t
 		info->models_seen[stream->ev.model >> 6] |= 1ull << (stream->ev.model & 63);
 		info->bytes += stream->ev.size;
 	}
-	put_u64(info, thread, "events", n);
+	json_put_u64(thread, "events", n);
 	if (n) {
-		info->ok = info->ok && json_put_i64(thread, "first", first) &&
-			   json_put_i64(thread, "last", last);
+		json_put_i64(thread, "first", first);
+		json_put_i64(thread, "last", last);
 		info->first = !info->events || first < info->first ? first : info->first;
 		info->last = !info->events || last > info->last ? last : info->last;
 	}
@@ -212,7 +197,7 @@ static void take_events(struct info *info, struct stream *stream, struct json *t
 	if (err < 0) {
 		stream_report(stream);
 		info->damaged++;
-		info->ok = info->ok && json_put_bool(thread, "damaged", true);
+		json_put_bool(thread, "damaged", true);
 	}
 }
 
@@ -224,8 +209,8 @@ static void take_require(struct info *info, const struct json *meta)
 
 		if (!json_string(node) || !json_name(node))
 			continue;
-		model = entry(info, info->models, json_name(node));
-		put_text(info, model, "version", json_string(node));
+		model = entry(info->models, json_name(node));
+		json_put_string(model, "version", json_string(node));
 	}
 }
 
@@ -237,24 +222,24 @@ static int take_stream(struct info *info, size_t i)
 	if (!meta)
 		return -EINVAL;
 	thread = json_put_object(info->threads, NULL);
-	put_text(info, thread, "stream", info->source.trace.streams[i]);
-	put_text(info, thread, "loom", owner->loom);
-	put_int(info, thread, "pid", owner->pid);
-	put_int(info, thread, "tid", owner->tid);
-	put_text(info, thread, "name", owner->name);
+	json_put_string(thread, "stream", info->source.trace.streams[i]);
+	json_put_string(thread, "loom", owner->loom);
+	json_put_int(thread, "pid", owner->pid);
+	json_put_int(thread, "tid", owner->tid);
+	json_put_string(thread, "name", owner->name);
 	if (!owner->finished)
 		info->unfinished++;
-	info->ok = info->ok && thread && json_put_bool(thread, "finished", owner->finished);
+	json_put_bool(thread, "finished", owner->finished);
 	info->recovered += json_is_object(json_get(meta, "bpf.recovered"));
-	loom = entry(info, info->looms, owner->loom ? owner->loom : "");
-	add(info, loom, "threads", 1);
+	loom = entry(info->looms, owner->loom ? owner->loom : "");
+	add(loom, "threads", 1);
 	if (json_count(json_get(meta, "ovni.loom_cpus")) > (size_t)json_int(json_key(loom, "cpus")))
-		put_int(info, loom, "cpus", (int64_t)json_count(json_get(meta, "ovni.loom_cpus")));
+		json_put_int(loom, "cpus", (int64_t)json_count(json_get(meta, "ovni.loom_cpus")));
 	if (!i) {
-		put_text(info, info->doc, "library",
-			 json_string(json_get(meta, "ovni.lib.version")));
-		put_text(info, info->doc, "library_commit",
-			 json_string(json_get(meta, "ovni.lib.commit")));
+		json_put_string(info->doc, "library",
+				json_string(json_get(meta, "ovni.lib.version")));
+		json_put_string(info->doc, "library_commit",
+				json_string(json_get(meta, "ovni.lib.commit")));
 	}
 	take_process(info, meta, owner);
 	take_session(info, meta);
@@ -265,8 +250,7 @@ static int take_stream(struct info *info, size_t i)
 }
 
 /* Puts the numbers that the line has. */
-static void put_line(struct info *info, struct json *node, const struct stats_line *line,
-		     const char *prefix)
+static void put_line(struct json *node, const struct stats_line *line, const char *prefix)
 {
 	static const uint64_t keys =
 		1ull << STATS_SEEN | 1ull << STATS_WRITTEN | 1ull << STATS_FILTERED |
@@ -281,7 +265,7 @@ static void put_line(struct info *info, struct json *node, const struct stats_li
 		if (!(line->has & keys & 1ull << key))
 			continue;
 		snprintf(name, sizeof(name), "%s%s", prefix, stats_keys[key]);
-		put_u64(info, node, name, line->values[key]);
+		json_put_u64(node, name, line->values[key]);
 	}
 }
 
@@ -299,14 +283,14 @@ static void take_stats(struct info *info)
 		goto out;
 	}
 	node = json_put_object(info->doc, "perf");
-	put_line(info, node, &stats.events, "");
+	put_line(node, &stats.events, "");
 	for (size_t i = 0; i < stats.nlines; i++) {
 		const struct stats_line *line = &stats.lines[i];
 
 		if (line->scope == STATS_RUN && !line->values[STATS_INTERVAL])
-			put_line(info, node, line, "");
+			put_line(node, line, "");
 	}
-	put_line(info, node, &stats.recorder, "recorder_");
+	put_line(node, &stats.recorder, "recorder_");
 out:
 	recorded_stats_free(&stats);
 }
@@ -330,37 +314,35 @@ static const char *completeness(const struct info *info)
 
 static int gather(struct info *info, const char *path)
 {
-	int err = 0;
-
-	info->ok = true;
 	info->doc = json_new_object();
-	put_text(info, info->doc, "trace", path);
+	json_put_string(info->doc, "trace", path);
 	info->looms = json_put_array(info->doc, "looms");
 	info->processes = json_put_array(info->doc, "processes");
 	info->models = json_put_array(info->doc, "models");
 	info->threads = json_put_array(info->doc, "threads");
-	for (size_t i = 0; i < info->source.trace.nstreams && !err && info->ok; i++)
-		err = take_stream(info, i);
-	for (const struct json *node = json_first(info->models); node && info->ok;
-	     node = json_next(node)) {
+	for (size_t i = 0; i < info->source.trace.nstreams; i++) {
+		int err = take_stream(info, i);
+
+		if (err)
+			return err;
+	}
+	for (const struct json *node = json_first(info->models); node; node = json_next(node)) {
 		const struct catalog_model *model =
-			catalog_model_by_name(json_string(json_key(node, "name")));
+			catalog_model_by_name(json_string(json_key(node, "name")) ?: "");
 		uint8_t c = model ? (uint8_t)model->character : 0;
 
 		if (model) /* others have no events that one could tell */
-			info->ok = info->ok &&
-				   json_put_bool((struct json *)node, "used",
-						 info->models_seen[c >> 6] >> (c & 63) & 1);
+			json_put_bool((struct json *)node, "used",
+				      info->models_seen[c >> 6] >> (c & 63) & 1);
 	}
-	put_int(info, info->doc, "streams", (int64_t)info->source.trace.nstreams);
-	put_u64(info, info->doc, "events", info->events);
-	put_u64(info, info->doc, "bytes", info->bytes);
-	put_u64(info, info->doc, "duration", (uint64_t)info->last - (uint64_t)info->first);
-	put_text(info, info->doc, "completeness", completeness(info));
+	json_put_int(info->doc, "streams", (int64_t)info->source.trace.nstreams);
+	json_put_u64(info->doc, "events", info->events);
+	json_put_u64(info->doc, "bytes", info->bytes);
+	json_put_u64(info->doc, "duration", (uint64_t)info->last - (uint64_t)info->first);
+	json_put_string(info->doc, "completeness", completeness(info));
 	take_stats(info);
-	if (!err && !info->ok)
-		return log_no_memory("while reading %s", path);
-	return err;
+	info->text = info->no_memory ? NULL : json_text(info->doc);
+	return info->text ? 0 : log_no_memory("while reading %s", path);
 }
 
 /* ---- printing ---- */
@@ -372,12 +354,12 @@ static const char *text_of(const struct json *node, const char *key)
 	return text ? text : "";
 }
 
-static void print_line(struct printer *out, const char *what, const char *fmt, const char *a,
+static void print_line(struct printer *out, const char *title, const char *fmt, const char *a,
 		       const char *b, const char *c)
 {
 	char *text;
 
-	printer_format(out, "%-12s", what);
+	printer_format(out, "%-12s", title);
 	if (asprintf(&text, fmt, a, b, c) < 0) {
 		out->error = -ENOMEM;
 		return;
@@ -487,8 +469,9 @@ static void print_text(struct info *info, struct printer *out, bool threads)
 	}
 	table_duration(duration, info->events ? clock_distance(info->first, info->last) : 0);
 	print_line(out, "duration", "%s%s%s", duration, "", "");
-	printer_format(out, "%-12s%llu in %zu streams, %llu bytes\n", "events",
+	printer_format(out, "%-12s%llu in %zu %s, %llu bytes\n", "events",
 		       (unsigned long long)info->events, info->source.trace.nstreams,
+		       plural(info->source.trace.nstreams, "stream", "streams"),
 		       (unsigned long long)info->bytes);
 	if (*text_of(session, "lost"))
 		print_line(out, "lost", "%s%s%s", text_of(session, "lost"), "", "");
@@ -505,7 +488,6 @@ int main(int argc, char **argv)
 	struct options options = {0};
 	struct info info = {0};
 	struct printer out;
-	char *text = NULL;
 	int err;
 
 	options.path = cli_parse(&cli, argc, argv, &options)[0];
@@ -514,18 +496,19 @@ int main(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	err = source_open(&info.source, options.path);
-	if (!err)
-		err = gather(&info, options.path);
-	if (!err && options.json) {
-		text = json_text(info.doc);
-		printer_text(&out, text ? text : "");
-		err = text ? 0 : -ENOMEM;
-	} else if (!err) {
+	if (err)
+		goto out;
+	err = gather(&info, options.path);
+	if (err)
+		goto out;
+	if (options.json)
+		printer_text(&out, info.text);
+	else
 		print_text(&info, &out, options.threads);
-	}
+out:
 	if (printer_close(&out) < 0)
 		err = -EIO;
-	free(text);
+	free(info.text);
 	json_free(info.doc);
 	source_close(&info.source);
 	return err || info.damaged || info.unreadable ? STATUS_FAILED : STATUS_COMPLETE;

@@ -47,35 +47,30 @@ static const struct cli cli = {
 static int take_library(struct dl_phdr_info *info, size_t size, void *libraries)
 {
 	char *path = *info->dlpi_name == '/' ? realpath(info->dlpi_name, NULL) : NULL;
-	bool put;
 
 	(void)size;
-	if (!path) /* the program itself, the vDSO */
-		return 0;
-	put = json_put_string(libraries, NULL, path);
+	json_put_string(libraries, NULL, path); /* the program itself and the vDSO have none */
 	free(path);
-	return put ? 0 : -ENOMEM;
+	return 0;
 }
 
-/* All the answer, as JSON; NULL without memory. */
+/* All versions, as JSON. */
 static struct json *versions(const struct utsname *system)
 {
-	struct json *doc = json_new_object(), *node;
-	bool ok = doc && json_put_string(doc, "version", version_string) &&
-		  json_put_string(doc, "commit", version_commit) &&
-		  json_put_int(doc, "trace", TRACE_VERSION) &&
-		  json_put_int(doc, "stream", STREAM_VERSION);
+	struct json *doc = json_new_object(), *models, *libraries;
 
-	node = ok ? json_put_object(doc, "models") : NULL;
-	for (const struct catalog_model *const *m = catalog_models; node && (*m)->name; m++)
-		ok = ok && json_put_string(node, (*m)->name, (*m)->version);
-	node = ok && node ? json_put_array(doc, "libraries") : NULL;
-	if (node && !dl_iterate_phdr(take_library, node) &&
-	    json_put_string(doc, "kernel", system->release) &&
-	    json_put_string(doc, "machine", system->machine))
-		return doc;
-	json_free(doc);
-	return NULL;
+	json_put_string(doc, "version", version_string);
+	json_put_string(doc, "commit", version_commit);
+	json_put_int(doc, "trace", TRACE_VERSION);
+	json_put_int(doc, "stream", STREAM_VERSION);
+	models = json_put_object(doc, "models");
+	for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++)
+		json_put_string(models, (*m)->name, (*m)->version);
+	libraries = json_put_array(doc, "libraries");
+	dl_iterate_phdr(take_library, libraries);
+	json_put_string(doc, "kernel", system->release);
+	json_put_string(doc, "machine", system->machine);
+	return doc;
 }
 
 static void print_text(struct printer *out, const struct json *doc)
@@ -109,8 +104,8 @@ int main(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	doc = versions(&system);
-	text = doc && json ? json_text(doc) : NULL;
-	if (!doc || (json && !text) || printer_open(&out, STDOUT_FILENO) < 0) {
+	text = json_text(doc);
+	if (!text || printer_open(&out, STDOUT_FILENO) < 0) {
 		log_no_memory("while starting");
 		return STATUS_FAILED;
 	}

@@ -196,25 +196,24 @@ static bool same_text(const char *a, const char *b)
 	return a && b && !strcmp(a, b);
 }
 
-static bool put_cpus(struct work *w, struct part *p)
+static void put_cpus(struct work *w, struct part *p)
 {
 	struct json *list = json_put_array(p->meta, "ovni.loom_cpus");
-	bool ok = list;
 
-	for (int32_t i = 0; ok && i <= w->highest_cpu; i++) {
+	for (int32_t i = 0; i <= w->highest_cpu; i++) {
 		struct json *cpu = json_put_object(list, NULL);
 
-		ok = cpu && json_put_int(cpu, "index", i) && json_put_int(cpu, "phyid", i);
+		json_put_int(cpu, "index", i);
+		json_put_int(cpu, "phyid", i);
 	}
-	return ok && json_put_bool(p->meta, "bpf.recovered.cpus_invented", true);
+	json_put_bool(p->meta, "bpf.recovered.cpus_invented", true);
 }
 
 /* Adds the metadata that a program writes at its end: CPUs of the loom, application of the process.
  */
-static bool complete(struct work *w, size_t i)
+static void complete(struct work *w, struct part *p)
 {
-	struct part *p = &w->parts[i];
-	bool cpus = false, app = false, ok = true;
+	bool cpus = false, app = false;
 
 	for (size_t k = 0; k < w->n; k++) {
 		struct part *q = &w->parts[k];
@@ -225,40 +224,38 @@ static bool complete(struct work *w, size_t i)
 		app |= q->owner.pid == p->owner.pid && q->owner.app_id > 0;
 	}
 	if (!cpus)
-		ok = put_cpus(w, p);
+		put_cpus(w, p);
 	if (!app) {
-		ok = ok && json_put_int(p->meta, "ovni.app_id", 1);
+		json_put_int(p->meta, "ovni.app_id", 1);
 		p->owner.app_id = 1;
 	}
-	return ok;
 }
 
-static bool complete_metadata(struct work *w, size_t i)
+static void complete_metadata(struct work *w, struct part *p)
 {
-	struct part *p = &w->parts[i];
 	const struct json *require = json_get(p->meta, "ovni.require");
-	bool ok = complete(w, i);
 
-	for (const struct catalog_model *const *m = catalog_models; ok && (*m)->name; m++) {
+	complete(w, p);
+	for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++) {
 		uint8_t c = (uint8_t)(*m)->character;
 		char key[64];
 
 		if (!(p->models[c >> 6] >> (c & 63) & 1) || json_key(require, (*m)->name))
 			continue;
 		snprintf(key, sizeof(key), "ovni.require.%s", (*m)->name);
-		ok = json_put_string(p->meta, key, (*m)->version);
+		json_put_string(p->meta, key, (*m)->version);
 	}
 	if (!json_is_string(json_get(p->meta, "ovni.lib.version")))
-		ok = ok && json_put_string(p->meta, "ovni.lib.version", "unknown");
+		json_put_string(p->meta, "ovni.lib.version", "unknown");
 	if (!json_is_string(json_get(p->meta, "ovni.lib.commit")))
-		ok = ok && json_put_string(p->meta, "ovni.lib.commit", "unknown");
-	return ok && json_put_string(p->meta, "bpf.recovered.by", version_string) &&
-	       json_put_u64(p->meta, "bpf.recovered.added", p->added_events) &&
-	       json_put_u64(p->meta, "bpf.recovered.dropped", p->dropped) &&
-	       json_put_u64(p->meta, "bpf.recovered.cut_bytes", p->size - p->kept) &&
-	       json_put_string(p->meta, "bpf.recovered.note",
-			       "closed after a crash; later events are missing") &&
-	       json_put_int(p->meta, "ovni.finished", 1);
+		json_put_string(p->meta, "ovni.lib.commit", "unknown");
+	json_put_string(p->meta, "bpf.recovered.by", version_string);
+	json_put_u64(p->meta, "bpf.recovered.added", p->added_events);
+	json_put_u64(p->meta, "bpf.recovered.dropped", p->dropped);
+	json_put_u64(p->meta, "bpf.recovered.cut_bytes", p->size - p->kept);
+	json_put_string(p->meta, "bpf.recovered.note",
+			"closed after a crash; later events are missing");
+	json_put_int(p->meta, "ovni.finished", 1);
 }
 
 /* ---- writing ---- */
@@ -416,11 +413,10 @@ static int write_all_parts(struct work *w)
 }
 
 /* Closes one stream, once all closing clocks are known. */
-static int repair_part(struct work *w, size_t i)
+static int repair_part(struct work *w, struct part *p)
 {
 	struct sink nowhere = {.work = w};
 	struct repair *repair = w->repair;
-	struct part *p = &w->parts[i];
 	uint64_t kept;
 	int err = copy_events(&nowhere, p, true);
 
@@ -430,8 +426,7 @@ static int repair_part(struct work *w, size_t i)
 	p->repair |= p->dropped > 0;
 	if (!p->repair)
 		return 0;
-	if (!complete_metadata(w, i))
-		return -ENOMEM;
+	complete_metadata(w, p);
 	repair->repaired++;
 	repair->bytes_cut += p->size - p->kept;
 	repair->events_added += p->added_events;
@@ -455,7 +450,7 @@ static int repair_streams(struct work *w)
 			return err;
 	}
 	for (size_t i = 0; i < w->n; i++) {
-		int err = w->parts[i].meta ? repair_part(w, i) : 0;
+		int err = w->parts[i].meta ? repair_part(w, &w->parts[i]) : 0;
 
 		if (err)
 			return err;

@@ -398,44 +398,35 @@ static void v1_close(struct v1 *v1)
 
 /* ---- metadata of version 3 ---- */
 
-static bool put_cpus(struct json *doc, const struct json *cpus)
-{
-	struct json *array = json_put_array(doc, "ovni.loom_cpus");
-	bool ok = array;
-
-	for (const struct json *node = json_first(cpus); ok && node; node = json_next(node)) {
-		struct json *cpu = json_put_object(array, NULL);
-
-		ok = cpu && json_put_int(cpu, "index", json_int(json_key(node, "index"))) &&
-		     json_put_int(cpu, "phyid", json_int(json_key(node, "phyid")));
-	}
-	return ok;
-}
-
-/* The stream.json of version 3 of a thread, without the models that its events need. NULL without
- * memory; the caller frees it. */
+/* The stream.json of version 3 of a thread, without the models that its events need. The caller
+ * frees it. */
 static struct json *v1_describe(const struct v1 *v1, const struct v1_thread *thread)
 {
 	const struct v1_process *p = &v1->processes[thread->process];
-	struct json *doc = json_new_object();
-	bool ok = doc && json_put_int(doc, "version", 3) &&
-		  json_put_string(doc, "ovni.lib.version", version_string) &&
-		  json_put_string(doc, "ovni.lib.commit", "converted from version 1") &&
-		  json_put_string(doc, "ovni.part", "thread") &&
-		  json_put_int(doc, "ovni.tid", thread->tid) &&
-		  json_put_int(doc, "ovni.pid", p->pid) &&
-		  json_put_string(doc, "ovni.loom", p->loom) &&
-		  json_put_int(doc, "ovni.app_id", p->app_id);
+	struct json *doc = json_new_object(), *cpus;
 
-	if (ok && p->rank >= 0)
-		ok = json_put_int(doc, "ovni.rank", p->rank) &&
-		     json_put_int(doc, "ovni.nranks", p->nranks);
-	if (ok && p->cpus)
-		ok = put_cpus(doc, p->cpus);
-	if (ok && json_put_object(doc, "ovni.require") && json_put_int(doc, "ovni.finished", 1))
-		return doc;
-	json_free(doc);
-	return NULL;
+	json_put_int(doc, "version", 3);
+	json_put_string(doc, "ovni.lib.version", version_string);
+	json_put_string(doc, "ovni.lib.commit", "converted from version 1");
+	json_put_string(doc, "ovni.part", "thread");
+	json_put_int(doc, "ovni.tid", thread->tid);
+	json_put_int(doc, "ovni.pid", p->pid);
+	json_put_string(doc, "ovni.loom", p->loom);
+	json_put_int(doc, "ovni.app_id", p->app_id);
+	if (p->rank >= 0) {
+		json_put_int(doc, "ovni.rank", p->rank);
+		json_put_int(doc, "ovni.nranks", p->nranks);
+	}
+	cpus = p->cpus ? json_put_array(doc, "ovni.loom_cpus") : NULL;
+	for (const struct json *node = json_first(p->cpus); node; node = json_next(node)) {
+		struct json *cpu = json_put_object(cpus, NULL);
+
+		json_put_int(cpu, "index", json_int(json_key(node, "index")));
+		json_put_int(cpu, "phyid", json_int(json_key(node, "phyid")));
+	}
+	json_put_object(doc, "ovni.require");
+	json_put_int(doc, "ovni.finished", 1);
+	return doc;
 }
 
 /* ---- events ---- */
@@ -547,7 +538,7 @@ static int after_header(const struct mapped_stream *file, const char *path, size
 	return 0;
 }
 
-static int require_models(struct json *meta, const uint64_t models[4])
+static void require_models(struct json *meta, const uint64_t models[4])
 {
 	const struct json *require = json_get(meta, "ovni.require");
 
@@ -558,10 +549,9 @@ static int require_models(struct json *meta, const uint64_t models[4])
 		if (c != 'O' && !(models[c >> 6] >> (c & 63) & 1))
 			continue;
 		snprintf(key, sizeof(key), "ovni.require.%s", (*m)->name);
-		if (!json_key(require, (*m)->name) && !json_put_string(meta, key, (*m)->version))
-			return -ENOMEM;
+		if (!json_key(require, (*m)->name))
+			json_put_string(meta, key, (*m)->version);
 	}
-	return 0;
 }
 
 static int copy_file(struct convert *c, const char *path, const char *data,
@@ -600,10 +590,8 @@ static int write_stream(struct convert *c, const char *path, const char *data, b
 		err = after_header(&file, data, &start);
 	if (err)
 		goto out;
-	if (finished && !json_put_int(meta, "ovni.finished", 0)) {
-		err = -ENOMEM;
-		goto out;
-	}
+	if (finished)
+		json_put_int(meta, "ovni.finished", 0);
 	err = stream_create(c->out_fd, path, meta);
 	if (err) {
 		log_error("cannot create the stream '%s': %s", path, strerror(-err));
@@ -613,11 +601,9 @@ static int write_stream(struct convert *c, const char *path, const char *data, b
 	if (err)
 		goto out;
 	if (v1)
-		err = require_models(meta, models);
-	if (!err && finished && !json_put_int(meta, "ovni.finished", 1))
-		err = -ENOMEM;
-	if (err)
-		goto out;
+		require_models(meta, models);
+	if (finished)
+		json_put_int(meta, "ovni.finished", 1);
 	err = stream_describe(c->out_fd, path, meta);
 out:
 	mapped_stream_close(&file);
@@ -637,7 +623,7 @@ static int convert_v1(struct convert *c)
 		const char *path = v1.threads[i].path;
 		struct json *meta = v1_describe(&v1, &v1.threads[i]);
 
-		err = meta ? write_stream(c, path, path, true, meta) : -ENOMEM;
+		err = write_stream(c, path, path, true, meta);
 		json_free(meta);
 		if (err)
 			goto out;

@@ -180,10 +180,10 @@ static int flush(struct cutter *c, uint32_t stream)
 static int create(struct cutter *c, uint32_t stream)
 {
 	struct json *meta = json_new_object();
-	int err = -ENOMEM;
+	int err;
 
-	if (meta && json_put_int(meta, "version", 3))
-		err = stream_create(c->out_fd, c->source->trace.streams[stream], meta);
+	json_put_int(meta, "version", 3);
+	err = stream_create(c->out_fd, c->source->trace.streams[stream], meta);
 	json_free(meta);
 	if (err)
 		log_error("%s: cannot create the stream: %s", c->source->trace.streams[stream],
@@ -660,23 +660,23 @@ static void cutter_fini(struct cutter *c)
 /* ---- metadata ---- */
 
 /* Corrects the counts and the window of the recorder, which describe the whole trace. */
-static int correct_metadata(struct json *meta, const struct cutter *c, size_t i)
+static void correct_metadata(struct json *meta, const struct cutter *c, size_t i)
 {
 	uint64_t t0, t1, events;
-	bool ok = true;
 
 	if (json_u64(json_get(meta, "bpf.events"), &events))
-		ok = json_put_u64(meta, "bpf.events", c->written[i]);
+		json_put_u64(meta, "bpf.events", c->written[i]);
 	if (json_u64(json_get(meta, "bpf.session.t0"), &t0) && c->from > 0 &&
 	    t0 < (uint64_t)c->from)
-		ok = ok && json_put_u64(meta, "bpf.session.t0", (uint64_t)c->from);
+		json_put_u64(meta, "bpf.session.t0", (uint64_t)c->from);
 	if (json_u64(json_get(meta, "bpf.session.t1"), &t1) && c->to >= 0 && t1 > (uint64_t)c->to)
-		ok = ok && json_put_u64(meta, "bpf.session.t1", (uint64_t)c->to);
+		json_put_u64(meta, "bpf.session.t1", (uint64_t)c->to);
 	if (json_get(meta, "bpf.session.cpus"))
-		ok = ok && json_put_array(meta, "bpf.session.cpus");
-	ok = ok && json_put_string(meta, "cut.by", "ovni-cut") &&
-	     json_put_i64(meta, "cut.from", c->from) && json_put_i64(meta, "cut.to", c->to);
-	return ok ? 0 : -ENOMEM;
+		json_put_array(meta, "bpf.session.cpus");
+	json_put_string(meta, "cut.by", "ovni-cut");
+	json_put_i64(meta, "cut.from", c->from);
+	json_put_i64(meta, "cut.to", c->to);
+	json_put_int(meta, "ovni.finished", 1);
 }
 
 static int describe_stream(const struct cutter *c, const bool *kept, size_t i)
@@ -687,15 +687,8 @@ static int describe_stream(const struct cutter *c, const bool *kept, size_t i)
 
 	if (!meta)
 		return -EINVAL;
-	err = correct_metadata(meta, c, i);
-	if (err)
-		goto out;
-	if (!json_put_int(meta, "ovni.finished", 1)) {
-		err = -ENOMEM;
-		goto out;
-	}
+	correct_metadata(meta, c, i);
 	err = stream_describe(c->out_fd, path, meta);
-out:
 	json_free(meta);
 	if (err)
 		log_error("%s: cannot write the metadata: %s", path, strerror(-err));

@@ -154,11 +154,11 @@ static int put(struct merge *m, const void *bytes, size_t size)
 static int begin(struct merge *m, const char *path)
 {
 	struct json *meta = json_new_object();
-	int err = -ENOMEM;
+	int err;
 
 	m->path = path;
-	if (meta && json_put_int(meta, "version", 3))
-		err = stream_create(m->out_fd, path, meta);
+	json_put_int(meta, "version", 3);
+	err = stream_create(m->out_fd, path, meta);
 	json_free(meta);
 	return err;
 }
@@ -407,14 +407,14 @@ static bool add_metadata(const struct merge *m, struct json *meta, size_t with,
 			 const struct pair *w)
 {
 	struct json *kernel = trace_metadata(&m->kernel.trace, with);
-	bool ok = kernel && !metadata_add(meta, kernel, "bpf.name") &&
-		  json_put_string(meta, "ovni.require.kernel", catalog_model('K')->version) &&
-		  json_put_string(meta, "ovni.require.bpf", "1.0.0") &&
-		  json_put_u64(meta, "merge.kernel_events", w->kernel_events) &&
-		  json_put_u64(meta, "merge.moved", w->moved) &&
-		  json_put_u64(meta, "merge.split", w->split) &&
-		  json_put_i64(meta, "merge.tolerance", w->tolerance);
+	bool ok = kernel && !metadata_add(meta, kernel, "bpf.name");
 
+	json_put_string(meta, "ovni.require.kernel", catalog_model('K')->version);
+	json_put_string(meta, "ovni.require.bpf", "1.0.0");
+	json_put_u64(meta, "merge.kernel_events", w->kernel_events);
+	json_put_u64(meta, "merge.moved", w->moved);
+	json_put_u64(meta, "merge.split", w->split);
+	json_put_i64(meta, "merge.tolerance", w->tolerance);
 	json_free(kernel);
 	return ok;
 }

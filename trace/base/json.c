@@ -194,8 +194,9 @@ struct json *json_new_object(void)
 	return json_own(cJSON_CreateObject());
 }
 
-#define INCOMPLETE (1 << 16) /* bit of cJSON.type: memory was missing when something was put here  \
-			      */
+#define INCOMPLETE                                                                                 \
+	(1 << 16) /* bit of cJSON.type: memory was missing when something was put here             \
+		   */
 
 /* Puts `item`, which it takes over, at `dotted` below `node`. */
 static struct json *put(struct json *node, const char *dotted, cJSON *item)
@@ -398,7 +399,7 @@ char *json_text(const struct json *node)
 
 	if (!out)
 		return NULL;
-	failed = node && !is_complete(json_tree(node));
+	failed = !node || !is_complete(json_tree(node));
 	write_node(out, json_tree(node), 0);
 	fputc('\n', out);
 	failed |= ferror(out) != 0;
