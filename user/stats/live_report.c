@@ -103,7 +103,7 @@ static void report_kind(const char *name, const struct facts_kind *k)
 /* The event counts of all kinds, also of those without events. */
 static void report_account(const struct summary_end *end)
 {
-	/* what a flight recorder took in may have become too old before a trace was saved */
+	/* the events of a flight recorder may have become too old before a trace was saved */
 	log_report("events              seen   %12s     filtered   sampled out       lost",
 		   end->keeps ? "taken in" : "written");
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
@@ -202,8 +202,8 @@ void summary_off(int command_status)
 	log_report("recorded mode=off command=%s status=0", word);
 }
 
-/* A path as one word of the line for scripts, the caller's to free; NULL without memory. What
- * cannot be shown is escaped like this in all that is said. */
+/* A path as one word of the line for scripts, for free(); NULL without memory. The log escapes
+ * characters that are not printable in the same way. */
 static char *word_of(const char *path)
 {
 	char *word = malloc(4 * strlen(path) + 1), *at = word;

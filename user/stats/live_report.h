@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * live_report: what the user sees of a session: a live line, and a report at the end.
+ * live_report: prints the progress of a session in one line, and a report at its end.
  *
  *   ovni-bpf: 3.2 s  512403 events/s  12.3 MB  14 threads  0 lost  fullest ring 3 %
  *
  *   ovni-bpf: recorded ovni: 3.210 s, 14 threads, 1644814 events, 22.1 MB, 512403 events/s
  *   ovni-bpf: recorded dir=ovni seconds=3.210 cpus=2 threads=14 events=1644814 ... lost=0
  *
- * All of it goes to standard error, which is not the command's. The live line is shown on a
- * terminal alone, at most five times a second, and never wider than that. The last line is one
- * for scripts: words without blanks; keys are never renamed, new ones come at the end.
+ * The output goes to standard error. The live line is shown only on a terminal, at most five times
+ * a second, and is cut to its width. The last line is for scripts: words without blanks; keys are
+ * never renamed, new ones come at the end.
  */
 #ifndef USER_STATS_LIVE_REPORT_H
 #define USER_STATS_LIVE_REPORT_H
@@ -31,17 +31,17 @@ struct summary_now {
 };
 
 struct summary_live {
-	uint64_t start_ns, next_ns; /* when it was begun, and when it may be shown again */
+	uint64_t start_ns, next_ns; /* of the session; when the line is due again */
 	uint64_t last_ns, last_events;
 	bool on;
 };
 
 /* Begins a live line, if standard error is a terminal and `wanted`. */
 void summary_live_begin(struct summary_live *live, uint64_t now_ns, bool wanted);
-/* Is it time to show it again? */
+/* True if the line is due. */
 bool summary_live_due(const struct summary_live *live, uint64_t now_ns);
 void summary_live_show(struct summary_live *live, const struct summary_now *now);
-/* Takes it from the screen, so that lines other than messages can be written (these do it
+/* Removes the line from the terminal, before output that is not a message (messages do it
  * themselves). */
 void summary_live_clear(void);
 
@@ -52,14 +52,14 @@ void summary_begin(const char *dir);
 void summary_part(const char *dir, const struct finalizer_report *news);
 
 struct summary_end {
-	const char *dir, *kept; /* kept: where the earlier trace is, or NULL */
+	const char *dir, *kept; /* kept: the path of the earlier trace, or NULL */
 	const char *stopped_by;
 	uint64_t window_ns, events, records, bytes, threads, repairs, late;
 	uint64_t lost, full, user, missed;
 	uint32_t kinds; /* of events with a program; the others are off */
 	bool streams;	/* were written (--mode full) */
-	bool keeps;	/* the newest alone, in memory (--last) */
-	bool verbose;	/* the account of each CPU, too */
+	bool keeps;	/* only the newest events, in memory (--last) */
+	bool verbose;	/* also print the event counts of each CPU */
 	unsigned ncpus, parts;
 	const struct facts_cpu *account; /* naccount of them */
 	size_t naccount;
@@ -70,7 +70,7 @@ struct summary_end {
 	int status; /* ours */
 };
 
-/* Of --mode off: how the command has ended. */
+/* The end of the command in mode off. */
 void summary_off(int command_status);
 
 void summary_report(const struct summary_end *end);

@@ -54,7 +54,8 @@ static const struct {
 	 "an output stall"},
 };
 
-/* Compares one snapshot; what differs goes to `findings` if it is not NULL. Returns how many do. */
+/* Compares one snapshot; reports differences to `findings` unless it is NULL. Returns their number.
+ */
 static uint64_t compare(const struct loom_tally *t, const struct run_stats *p,
 			const struct stats_snapshot *s, struct loom_violations *findings)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agree: do the records of a run and its statistics tell the same?
+ * agree: compares the records of a run with its statistics.
  *
- * In: statistics, and the tally of the records; out: findings.
- * Invariant: what cannot be decided (something was left out, or is out of order) is not judged, and
- * the reason is given. Specification: loom.md 8, rules P6, P8, P9.
+ * In: statistics, and the tally of the records; out: violations.
+ * Invariant: where records are missing or out of order, counters are not compared, and the reason
+ * is given. Specification: loom.md 8, rules P6, P8, P9.
  */
 #ifndef TRACE_LOOM_STATS_AGREE_H
 #define TRACE_LOOM_STATS_AGREE_H
@@ -21,20 +21,19 @@ struct loom_agree_options {
 	uint64_t last_config_writes; /* of the last invocation of the trace, on all cores */
 };
 
-/* What the records say of the node, or core, of a snapshot; NULL if that cannot be told. */
+/* The row of the records for the node, or core, of a snapshot; NULL if it is unknown. */
 const struct loom_row *loom_agree_row(const struct loom_tally *t, const struct run_stats *p,
 				      const struct stats_snapshot *s);
 
-/*
- * Why the counters of nodes cannot be held against the records; NULL if they can. Static.
- */
+/* The reason not to compare the counters of nodes with the records; NULL: they can be compared.
+ * Static. */
 const char *loom_agree_obstacle(const struct loom_tally *t, const struct run_stats *p,
 				const struct loom_agree_options *o);
 
-/* How many counters differ from the records: what P6 would find, without saying it. */
+/* The number of counters that differ from the records: violations of P6, not reported. */
 uint64_t loom_agree_differences(const struct loom_tally *t, const struct run_stats *p);
 
-/* P8, P9, and if there is no obstacle P6. */
+/* Reports violations of P8 and P9, and without an obstacle of P6. */
 void loom_agree(const struct loom_tally *t, const struct run_stats *p,
 		const struct loom_agree_options *o, struct loom_violations *findings);
 
