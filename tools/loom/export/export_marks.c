@@ -495,10 +495,8 @@ int loom_export_marks(struct loom_export *x)
 	m.tellers = calloc(x->nstreams + 1, sizeof(*m.tellers));
 	m.cores = calloc(x->nstreams + 1, sizeof(*m.cores));
 	if (!m.tellers || !m.cores) {
-		log_no_memory("while exporting %s", x->trace.path);
-		free(m.tellers);
-		free(m.cores);
-		return -ENOMEM;
+		err = -ENOMEM;
+		goto out;
 	}
 	for (int control = 1; control >= 0; control--) {
 		for (size_t i = 0; i < x->nstreams; i++) {
@@ -512,10 +510,8 @@ int loom_export_marks(struct loom_export *x)
 	if (err)
 		goto out;
 	for (size_t i = 0; i < m.n; i++) {
-		const struct core *core = m.tellers[i].core;
-
-		if (core && !m.tellers[i].control)
-			err = loom_writer_node(w, core->id, m.tellers[i].node);
+		if (!m.tellers[i].control)
+			err = loom_writer_node(w, m.tellers[i].core->id, m.tellers[i].node);
 		if (err)
 			goto out;
 	}

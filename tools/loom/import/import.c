@@ -83,13 +83,6 @@ static void report_unreadable(void *arg, const struct loom_violation *finding)
 			  finding->text);
 }
 
-static int load_stats(struct import *m)
-{
-	struct loom_violations findings = {.report = report_unreadable};
-
-	return m->run.perf ? run_stats_load(&m->perf, AT_FDCWD, m->run.perf, &findings) : 0;
-}
-
 static int by_number(const void *a, const void *b)
 {
 	const uint16_t *x = a, *y = b;
@@ -874,6 +867,7 @@ static int make_trace(struct import *m)
 
 static int prepare(struct import *m)
 {
+	struct loom_violations findings = {.report = report_unreadable};
 	int err = run_files_find(&m->run, m->o->run, m->o->perf);
 
 	if (err)
@@ -884,7 +878,8 @@ static int prepare(struct import *m)
 			  m->o->run);
 		return -ENOENT;
 	}
-	err = load_stats(m);
+	if (m->run.perf)
+		err = run_stats_load(&m->perf, AT_FDCWD, m->run.perf, &findings);
 	if (err)
 		return err;
 	m->clock.period_ps = m->o->period_ps ? m->o->period_ps : m->perf.period_ps.v;
