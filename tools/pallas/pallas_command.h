@@ -53,6 +53,5 @@ int pallas_info(const struct pallas_options *o);
 int pallas_stats(const struct pallas_options *o);
 int pallas_export(const struct pallas_options *o);
 int pallas_import(const struct pallas_options *o);
-int pallas_validate(const struct pallas_options *o);
 
 #endif

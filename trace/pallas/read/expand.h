@@ -34,8 +34,8 @@ struct pallas_walk {
 };
 
 struct pallas_load_stats {
-	uint64_t loaded, unloaded; /* chunks; unloaded: because of the budget */
-	uint64_t peak_bytes;	   /* of names, grammars and chunks */
+	uint64_t unloaded;   /* chunks, because of the budget */
+	uint64_t peak_bytes; /* of names, grammars and chunks */
 };
 
 /* Creates the loader of a trace. Returns NULL after a message. */

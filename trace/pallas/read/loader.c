@@ -377,7 +377,6 @@ int pallas_walk_load(struct pallas_walk *w)
 	err = keep(w, sub.n - w->behind);
 	if (err)
 		return err;
-	l->stats.loaded++;
 	held = fixed_bytes(l) + l->bytes;
 	l->stats.peak_bytes = held > l->stats.peak_bytes ? held : l->stats.peak_bytes;
 	return 0;
