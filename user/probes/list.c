@@ -24,13 +24,22 @@ static const char *const kind_words[] = {
 	[FUNCTION_FRAME] = "no pair: uses its return address",
 };
 
-/* The shown part of a file: functions by index, USDT probes by address. */
+/* The shown part of a file. */
 struct shown {
-	uint32_t *functions;
+	uint32_t *functions; /* indices */
 	size_t nfunctions;
-	const struct usdt_probe **probes;
+	const char *glob; /* of the USDT probes */
 	size_t nprobes;
 };
+
+/* Does the name of the probe, or provider:name, match? */
+static bool is_shown(const struct shown *s, const struct usdt_probe *p)
+{
+	char whole[512];
+
+	snprintf(whole, sizeof(whole), "%s:%s", p->provider, p->name);
+	return !fnmatch(s->glob, p->name, 0) || !fnmatch(s->glob, whole, 0);
+}
 
 static const char *display_name(const struct function *f)
 {
@@ -145,8 +154,9 @@ static void print_file(const struct binary *binary, const struct shown *s)
 	if (s->nprobes)
 		printf("%12s %10s %8s %-5s %s\n", "address", "offset", "counted", "probe",
 		       "USDT probe");
-	for (size_t i = 0; i < s->nprobes; i++)
-		print_probe(binary, s->probes[i]);
+	for (size_t i = 0; i < binary->usdt.count; i++)
+		if (is_shown(s, &binary->usdt.list[i]))
+			print_probe(binary, &binary->usdt.list[i]);
 }
 
 /* ---- JSON ---- */
@@ -209,8 +219,9 @@ static bool put_file(struct json *files, const struct binary *binary, const stru
 	if (!ok || !array)
 		return false;
 	array = json_put_array(node, "usdt");
-	for (size_t i = 0; i < s->nprobes && ok; i++)
-		ok = put_probe(array, binary, s->probes[i]);
+	for (size_t i = 0; i < binary->usdt.count && ok; i++)
+		if (is_shown(s, &binary->usdt.list[i]))
+			ok = put_probe(array, binary, &binary->usdt.list[i]);
 	return ok && array;
 }
 
@@ -221,27 +232,9 @@ struct listing {
 	size_t shown;
 };
 
-/* Probes whose name, or provider:name, matches. */
-static int choose_probes(struct shown *s, const struct usdt_probes *probes, const char *glob)
-{
-	char whole[512];
-
-	s->probes = calloc(probes->count + 1, sizeof(*s->probes));
-	if (!s->probes)
-		return -ENOMEM;
-	for (size_t i = 0; i < probes->count; i++) {
-		const struct usdt_probe *p = &probes->list[i];
-
-		snprintf(whole, sizeof(whole), "%s:%s", p->provider, p->name);
-		if (!fnmatch(glob, p->name, 0) || !fnmatch(glob, whole, 0))
-			s->probes[s->nprobes++] = p;
-	}
-	return 0;
-}
-
 static int show(struct listing *l, struct binary *binary, const char *name)
 {
-	struct shown s = {0};
+	struct shown s = {.glob = name};
 	bool glob;
 	int err = functions_demangle(&binary->functions);
 
@@ -250,17 +243,14 @@ static int show(struct listing *l, struct binary *binary, const char *name)
 	err = functions_find(&binary->functions, name, &s.functions, &s.nfunctions, &glob);
 	if (err)
 		return err;
-	err = choose_probes(&s, &binary->usdt, name);
-	if (err)
-		goto out;
+	for (size_t i = 0; i < binary->usdt.count; i++)
+		s.nprobes += is_shown(&s, &binary->usdt.list[i]);
 	if (l->files)
 		err = put_file(l->files, binary, &s) ? 0 : -ENOMEM;
 	else if (s.nfunctions || s.nprobes || !strcmp(name, "*"))
 		print_file(binary, &s);
 	l->shown += s.nfunctions + s.nprobes;
-out:
 	free(s.functions);
-	free(s.probes);
 	return err;
 }
 
