@@ -42,6 +42,8 @@ struct mark {
 
 struct mention { /* a stream declares a type */
 	uint32_t stream;
+	uint32_t gindex; /* of its thread */
+	uint32_t place;	 /* order of the declarations */
 	uint8_t type;
 };
 
@@ -340,22 +342,18 @@ static int declare_marks(struct marks *marks, struct model_state *state, const s
 		mention = ARRAY_ADD(marks->mentions, marks->nmentions);
 		if (!mention)
 			return model_complain(state, "%s: out of memory (for marks)", path);
-		*mention = (struct mention){(uint32_t)stream, type};
+		*mention = (struct mention){.stream = (uint32_t)stream,
+					    .place = (uint32_t)marks->nmentions,
+					    .type = type};
 	}
 	return 0;
 }
 
 /* ---- channels of marks ---- */
 
-struct ordered {
-	uint32_t gindex;
-	uint32_t place;
-	uint8_t type;
-};
-
 static int by_thread(const void *a, const void *b)
 {
-	const struct ordered *x = a, *y = b;
+	const struct mention *x = a, *y = b;
 
 	if (x->gindex != y->gindex)
 		return x->gindex < y->gindex ? -1 : 1;
@@ -398,26 +396,22 @@ static int place_mark(struct mark *mark, struct emulator *emu, uint8_t type)
 /* Adds the channels of all types, in the order of their first declarations, by gindex. */
 static int prepare_marks(struct marks *marks, struct emulator *emu)
 {
-	struct ordered *list = calloc(marks->nmentions + 1, sizeof(*list));
-	int err = 0;
-
-	if (!list)
-		return log_no_memory("for the marks");
 	for (size_t i = 0; i < marks->nmentions; i++) {
-		const struct thread *th = emu->sys.thread_of_stream[marks->mentions[i].stream];
+		struct mention *mention = &marks->mentions[i];
 
-		list[i] = (struct ordered){th->index, (uint32_t)i, marks->mentions[i].type};
+		mention->gindex = emu->sys.thread_of_stream[mention->stream]->index;
 	}
-	qsort(list, marks->nmentions, sizeof(*list), by_thread);
+	if (marks->nmentions)
+		qsort(marks->mentions, marks->nmentions, sizeof(*marks->mentions), by_thread);
 	for (size_t i = 0; i < marks->nmentions; i++) {
-		struct mark *mark = &marks->types[list[i].type];
+		uint8_t type = marks->mentions[i].type;
+		int err =
+			marks->types[type].placed ? 0 : place_mark(&marks->types[type], emu, type);
 
-		err = mark->placed ? 0 : place_mark(mark, emu, list[i].type);
 		if (err)
-			break;
+			return err;
 	}
-	free(list);
-	return err;
+	return 0;
 }
 
 /* ---- hooks ---- */

@@ -23,6 +23,7 @@
 #include <zlib.h>
 
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 #define BUFFERS_PER_FILE 3 /* plus one per writer */
 
@@ -340,26 +341,22 @@ struct out *out_open(struct out_pool *pool, int dir_fd, const char *dir, const c
 		     bool gzip)
 {
 	struct out *out = calloc(1, sizeof(*out));
+	char *path = xasprintf("%s/%s%s", dir, name, gzip ? ".gz" : "");
+	int fd;
 
-	if (!out)
-		goto nomem;
-	out->pool = pool;
-	out->gzip = gzip;
-	out->fd = -1;
-	if (asprintf(&out->path, "%s/%s%s", dir, name, gzip ? ".gz" : "") < 0) {
-		out->path = NULL;
-		goto nomem;
+	if (!out || !path) {
+		log_lack("while writing %s/%s", dir, name);
+		goto fail;
 	}
-	out->fd = out_create(dir_fd, out->path + strlen(dir) + 1);
-	if (out->fd >= 0)
-		return out;
-	log_error("%s: cannot create: %s%s", out->path, strerror(-out->fd), out_remedy(out->fd));
-	goto fail;
-nomem:
-	log_no_memory("while writing %s/%s", dir, name);
+	fd = out_create(dir_fd, path + strlen(dir) + 1);
+	if (fd < 0) {
+		log_error("%s: cannot create: %s%s", path, strerror(-fd), out_remedy(fd));
+		goto fail;
+	}
+	*out = (struct out){.pool = pool, .path = path, .fd = fd, .gzip = gzip};
+	return out;
 fail:
-	if (out)
-		free(out->path);
+	free(path);
 	free(out);
 	return NULL;
 }

@@ -439,13 +439,12 @@ static int by_rank(const void *a, const void *b)
 	return x->found->stream < y->found->stream ? -1 : x->found->stream > y->found->stream;
 }
 
-/* Checks that all processes [p, end) of a loom have a rank, or none. */
-static int check_ranks(struct loom *loom, const struct process_sort *p,
-		       const struct process_sort *end)
+/* Checks that all processes of a loom have a rank, or none. */
+static int check_ranks(struct loom *loom)
 {
 	const struct process_sort *with = NULL, *without = NULL;
 
-	for (; p < end; p++) {
+	for (const struct process_sort *p = loom->first; p < loom->last; p++) {
 		if (p->process.rank < 0) {
 			without = p;
 			continue;
@@ -522,11 +521,10 @@ static int place_threads(struct system *sys, struct process *process, struct str
 		prv_row_init(&th->row, th->index + 1);
 		sys->thread_of_stream[f->stream] = th;
 		in_process = hash_at(&sys->by_tid, key);
-		if (!in_process)
-			return log_no_memory("for the threads");
-		*in_process = th->index;
+		if (in_process)
+			*in_process = th->index;
 		in_loom = hash_at(&sys->by_tid, key_of(sys, process->loom, NULL, f->tid));
-		if (!in_loom)
+		if (!in_process || !in_loom)
 			return log_no_memory("for the threads");
 		if (*in_loom == HASH_NONE)
 			*in_loom = th->index;
@@ -534,17 +532,16 @@ static int place_threads(struct system *sys, struct process *process, struct str
 	return 0;
 }
 
-/* Places the processes and threads of a loom, from the sorted list [p, end). */
-static int place_processes(struct system *sys, struct loom *loom, struct process_sort *p,
-			   struct process_sort *end)
+/* Places the processes and threads of a loom. */
+static int place_processes(struct system *sys, struct loom *loom)
 {
 	int err;
 
+	loom->nprocesses = (uint32_t)(loom->last - loom->first);
 	if (loom->has_ranks)
-		sort(p, (size_t)(end - p), sizeof(*p), by_rank);
+		sort(loom->first, loom->nprocesses, sizeof(*loom->first), by_rank);
 	loom->processes = &sys->processes[sys->nprocesses];
-	loom->nprocesses = (uint32_t)(end - p);
-	for (; p < end; p++) {
+	for (const struct process_sort *p = loom->first; p < loom->last; p++) {
 		struct process *process = &sys->processes[sys->nprocesses];
 
 		*process = p->process;
@@ -596,13 +593,13 @@ static void free_looms(struct loom *looms, uint32_t n)
 	free(looms);
 }
 
-/* Removes looms without a process: all their streams were left out. start[i]: first of loom i. */
-static void drop_empty_looms(struct system *sys, struct process_sort *const *start)
+/* Removes looms without a process: all their streams were left out. */
+static void drop_empty_looms(struct system *sys)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < sys->nlooms; i++) {
-		if (start[i] < start[i + 1])
+		if (sys->looms[i].first < sys->looms[i].last)
 			sys->looms[kept++] = sys->looms[i];
 		else
 			free_loom(&sys->looms[i]);
@@ -610,74 +607,66 @@ static void drop_empty_looms(struct system *sys, struct process_sort *const *sta
 	sys->nlooms = kept;
 }
 
-/* Checks the looms; start[i] gets the processes of loom i in the sorted list [p, end). */
-static int check_looms(struct system *sys, struct process_sort **start, struct process_sort *p,
-		       struct process_sort *end)
+/* Finds the processes of each loom in the sorted list [p, end), and checks the looms. */
+static int check_looms(struct system *sys, struct process_sort *p, struct process_sort *end)
 {
 	struct system_load *load = sys->load;
 	int err;
 
 	/* looms and the list are both in the order of discovery */
 	for (uint32_t i = 0; i < load->nlooms; i++) {
-		for (start[i] = p; p < end && p->first->loom == i;)
+		struct loom *loom = &load->looms[i];
+
+		for (loom->first = p; p < end && p->first->loom == i;)
 			p++;
-		if (p == start[i])
+		loom->last = p;
+		if (loom->first == loom->last)
 			continue;
-		err = check_ranks(&load->looms[i], start[i], p);
+		err = check_ranks(loom);
 		if (err)
 			return err;
-		err = merge_pairs(&load->looms[i]);
+		err = merge_pairs(loom);
 		if (err)
 			return err;
-		sys->ncpus += load->looms[i].ncpus + 1;
+		sys->ncpus += loom->ncpus + 1;
 	}
-	start[load->nlooms] = end;
 	return 0;
 }
 
 static int build(struct system *sys, struct process_sort *list, size_t n)
 {
 	struct system_load *load = sys->load;
-	struct process_sort **start = calloc(load->nlooms + 1ul, sizeof(struct process_sort *));
 	uint32_t ncpus = 0;
-	int err = -ENOMEM;
+	int err = check_looms(sys, list, list + n);
 
-	if (!start)
-		goto nomem;
-	err = check_looms(sys, start, list, list + n);
 	if (err)
-		goto out;
+		return err;
 	sys->looms = load->looms;
 	sys->nlooms = load->nlooms;
 	load->looms = NULL;
 	load->nlooms = 0;
-	drop_empty_looms(sys, start);
+	drop_empty_looms(sys);
 	sort_looms(sys);
 
 	sys->cpus = calloc(sys->ncpus + 1ul, sizeof(*sys->cpus));
 	sys->processes = calloc(n + 1, sizeof(*sys->processes));
 	sys->threads = aligned_alloc(CACHE_LINE, (load->nstreams + 1) * sizeof(*sys->threads));
 	if (!sys->cpus || !sys->processes || !sys->threads)
-		goto nomem;
+		return log_no_memory("for %zu threads and %" PRIu32 " CPUs", load->nstreams,
+				     sys->ncpus);
 	memset(sys->threads, 0, (load->nstreams + 1) * sizeof(*sys->threads));
 	for (uint32_t i = 0; i < sys->nlooms; i++) {
 		struct loom *loom = &sys->looms[i];
 
 		err = place_cpus(sys, loom, &sys->cpus[ncpus]);
 		if (err)
-			goto out;
+			return err;
 		ncpus += loom->ncpus + 1;
-		err = place_processes(sys, loom, start[loom->found], start[loom->found + 1]);
+		err = place_processes(sys, loom);
 		if (err)
-			goto out;
+			return err;
 	}
-	goto out;
-nomem:
-	err = -ENOMEM;
-	log_no_memory("for %zu threads and %" PRIu32 " CPUs", load->nstreams, sys->ncpus);
-out:
-	free(start);
-	return err;
+	return 0;
 }
 
 static void free_load(struct system *sys)

@@ -37,7 +37,8 @@ struct loom {
 	/* until system_finish() */
 	struct cpu_pair *pairs;
 	uint32_t npairs;
-	uint32_t found; /* order of discovery */
+	uint32_t found;			   /* order of discovery */
+	struct process_sort *first, *last; /* its processes; last: behind them */
 	int64_t min_rank;
 };
 
