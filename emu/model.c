@@ -99,7 +99,6 @@ int model_add_channel(struct emulator *emu, const struct channel_page *page)
 	memset(ch, 0, sizeof(*ch));
 	prv_type_init(&ch->type, page->type);
 	ch->visible = visible[page->track];
-	ch->kind = (uint8_t)page->kind;
 	ch->policy = (uint8_t)page->policy;
 	ch->repeats = page->repeats;
 	ch->cpu = (uint8_t)page->cpu;

@@ -73,7 +73,7 @@ struct breakdown;
 struct channel {
 	struct prv_type type;
 	uint8_t visible; /* bit s: the row of a thread in state s shows it */
-	uint8_t kind, policy, repeats, cpu;
+	uint8_t policy, repeats, cpu;
 	int64_t cpu_default;
 	const struct channel_page *page;
 	struct breakdown *breakdown; /* view with the rows of CPUs as an input, NULL if none */

@@ -47,7 +47,6 @@ int system_init(struct system *sys, size_t nstreams)
 
 	memset(sys, 0, sizeof(*sys));
 	sys->load = load;
-	sys->nstreams = nstreams;
 	sys->thread_of_stream = calloc(nstreams + 1, sizeof(*sys->thread_of_stream));
 	if (load) {
 		load->streams = calloc(nstreams + 1, sizeof(*load->streams));
@@ -504,8 +503,6 @@ static struct hash_key key_of(const struct system *sys, const struct loom *loom,
 static int place_threads(struct system *sys, struct process *process, struct stream_info *f,
 			 const struct stream_info *last)
 {
-	process->threads = &sys->threads[sys->nthreads];
-	process->nthreads = (uint32_t)(last - f);
 	for (; f < last; f++) {
 		struct thread *th = &sys->threads[sys->nthreads];
 		struct hash_key key = key_of(sys, process->loom, process, f->tid);
@@ -537,10 +534,9 @@ static int place_processes(struct system *sys, struct loom *loom)
 {
 	int err;
 
-	loom->nprocesses = (uint32_t)(loom->last - loom->first);
 	if (loom->has_ranks)
-		sort(loom->first, loom->nprocesses, sizeof(*loom->first), by_rank);
-	loom->processes = &sys->processes[sys->nprocesses];
+		sort(loom->first, (size_t)(loom->last - loom->first), sizeof(*loom->first),
+		     by_rank);
 	for (const struct process_sort *p = loom->first; p < loom->last; p++) {
 		struct process *process = &sys->processes[sys->nprocesses];
 

@@ -31,8 +31,6 @@ struct loom {
 	struct cpu *cpus; /* physical ones by phyid, then the virtual one */
 	uint32_t ncpus;	  /* physical */
 	struct cpu **by_index;
-	struct process *processes;
-	uint32_t nprocesses;
 	bool has_ranks;
 	/* until system_finish() */
 	struct cpu_pair *pairs;
@@ -50,8 +48,6 @@ struct process {
 	int32_t nranks;
 	int32_t shown_rank; /* in the names of rows: rank or bpf.rank; -1: none */
 	uint32_t index;	    /* gindex */
-	struct thread *threads;
-	uint32_t nthreads;
 };
 
 #define CACHE_LINE 64
@@ -95,8 +91,7 @@ struct system {
 	uint32_t nlooms, nprocesses, nthreads, ncpus, nphysical;
 	struct hash by_tid;		  /* threads by loom and tid, and by process and tid */
 	struct thread **thread_of_stream; /* NULL: the stream has no thread */
-	size_t nstreams;
-	struct system_load *load; /* until system_finish() */
+	struct system_load *load;	  /* until system_finish() */
 };
 
 /* Returns 0, or -ENOMEM after a message; system_fini() must follow in both cases. */
