@@ -18,7 +18,7 @@
 static __always_inline void on_newtask(struct cpu_state *cpu, struct task_struct *task)
 {
 	struct task_struct *creator = bpf_get_current_task_btf();
-	struct event_counts *births = &cpu->events[EVENT_FORK];
+	struct kind_counts *births = &cpu->events[EVENT_FORK];
 	struct task_state *task_state, *parent;
 	char comm[RECORD_COMM_SIZE] = {};
 	struct record_task *record;
@@ -65,7 +65,7 @@ int BPF_PROG(task_newtask, struct task_struct *task)
 static __always_inline void on_rename(struct cpu_state *cpu, struct task_struct *task,
 				      const char *name)
 {
-	struct event_counts *renames = &cpu->events[EVENT_RENAME];
+	struct kind_counts *renames = &cpu->events[EVENT_RENAME];
 	struct task_state *task_state = task_state_of(task);
 	bool changed = false, was = task_state && task_state->traced;
 	char comm[RECORD_COMM_SIZE] = {};
@@ -99,7 +99,7 @@ int BPF_PROG(task_rename, struct task_struct *task, const char *name)
 }
 
 /* Counts an event of a task. Returns whether it is left out. */
-static __always_inline bool left_out(struct event_counts *counts, enum event_kind kind,
+static __always_inline bool left_out(struct kind_counts *counts, enum event_kind kind,
 				     struct task_state *task_state)
 {
 	counts->seen++;

@@ -137,7 +137,7 @@ struct hit {
 static __always_inline bool record_hit(struct cpu_state *cpu, struct task_struct *task,
 				       struct task_state *task_state, const struct hit *hit)
 {
-	struct event_counts *hits = &cpu->events[EVENT_PROBE];
+	struct kind_counts *hits = &cpu->events[EVENT_PROBE];
 	bool elsewhere = cpu_left_out(cpu);
 	struct record_probe *record;
 

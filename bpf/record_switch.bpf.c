@@ -132,8 +132,8 @@ static __always_inline bool recorded(const struct sw *sw)
 /* Counts a switch that is not sent, and the wake-up that would have gone with it. */
 static __always_inline void count_unsent(const struct sw *sw)
 {
-	struct event_counts *switches = &sw->cpu->events[EVENT_SWITCH];
-	struct event_counts *wakeups = &sw->cpu->events[EVENT_WAKE];
+	struct kind_counts *switches = &sw->cpu->events[EVENT_SWITCH];
+	struct kind_counts *wakeups = &sw->cpu->events[EVENT_WAKE];
 	bool sampled = !cpu_left_out(sw->cpu) && ((sw->leaving && sw->leaving->traced) ||
 						  (sw->entering && sw->entering->traced));
 

@@ -35,7 +35,7 @@ enum event_kind {
 };
 
 /* seen = sent + filtered + sampled + full, always. */
-struct event_counts {
+struct kind_counts {
 	__u64 seen;	/* the program was called for one */
 	__u64 filtered; /* left out: its kind, its thread, its CPU, or the mode */
 	__u64 sampled;	/* left out by --sample */
@@ -74,7 +74,7 @@ struct cpu_state {
 	__u32 recorded;		    /* switches of this CPU are sent (-C); written by user code */
 	__u32 interrupt;	    /* depth of interrupt handlers that run now */
 
-	struct event_counts events[EVENT_KINDS];
+	struct kind_counts events[EVENT_KINDS];
 
 	__u64 gap_count; /* events lost since the last record that found space, */
 	__u64 gap_clock; /* and the clock of the first of them, ns */

@@ -56,7 +56,7 @@ int BPF_PROG(sched_waking, struct task_struct *task)
  */
 static __always_inline void on_wakeup(struct cpu_state *cpu, struct task_struct *task, bool new)
 {
-	struct event_counts *wakeups = &cpu->events[EVENT_WAKE];
+	struct kind_counts *wakeups = &cpu->events[EVENT_WAKE];
 	struct task_state *wakee = task_state_of(task);
 
 	if (!wakee || (!new && task->on_cpu)) {

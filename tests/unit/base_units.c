@@ -95,11 +95,11 @@ static void globs_match_as_those_of_shells(void **state)
 
 	(void)state;
 	for (size_t p = 0; p < sizeof(patterns) / sizeof(patterns[0]); p++) {
-		assert_null(glob_compile(&glob, patterns[p]));
+		assert_null(comm_glob_compile(&glob, patterns[p]));
 		for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
 			bool want = fnmatch(patterns[p], names[n], 0) == 0;
 
-			if (glob_matches(&glob, names[n]) != want)
+			if (comm_glob_matches(&glob, names[n]) != want)
 				fail_msg("'%s' and '%s': %d expected", patterns[p], names[n], want);
 		}
 	}
@@ -125,8 +125,8 @@ static void globs_match_as_those_of_shells_at_random(void **state)
 		for (unsigned i = 0; i < length; i++)
 			name[i] = "ab"[((seed = seed * 1103515245 + 12345) >> 16) % 2];
 		name[length] = '\0';
-		assert_null(glob_compile(&glob, pattern));
-		if (glob_matches(&glob, name) != (fnmatch(pattern, name, 0) == 0))
+		assert_null(comm_glob_compile(&glob, pattern));
+		if (comm_glob_matches(&glob, name) != (fnmatch(pattern, name, 0) == 0))
 			fail_msg("'%s' and '%s'", pattern, name);
 	}
 }
@@ -139,9 +139,9 @@ static void globs_that_can_match_nothing_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		if (!glob_compile(&glob, bad[i]))
+		if (!comm_glob_compile(&glob, bad[i]))
 			fail_msg("'%s' was accepted", bad[i]);
-	assert_null(glob_compile(&glob, "012345678901234*"));
+	assert_null(comm_glob_compile(&glob, "012345678901234*"));
 }
 
 int main(void)

@@ -166,7 +166,7 @@ static void kit_save(int fd)
 /* ---- a recorder ---- */
 
 struct kit {
-	struct facts facts;
+	struct session_info info;
 	struct topology topology;
 	struct writer *writer;
 	struct threads *threads;
@@ -184,12 +184,12 @@ static void kit_open(struct kit *kit, const char *cpus, struct timeline_options 
 
 	kit_forget(); /* what a test that failed has left */
 	memset(kit, 0, sizeof(*kit));
-	kit->facts = (struct facts){
-		.loom = "node", .mode = "full", .command_status = -1, .lost = FACTS_UNKNOWN};
+	kit->info = (struct session_info){
+		.loom = "node", .mode = "full", .command_status = -1, .lost = SESSION_UNKNOWN};
 	assert_int_equal(topology_parse(&kit->topology, cpus), 0);
 	kit->writer = writer_start(&writer_options);
 	assert_non_null(kit->writer);
-	kit->threads = threads_new(kit->writer, &kit->facts, &kit->topology);
+	kit->threads = threads_new(kit->writer, &kit->info, &kit->topology);
 	assert_non_null(kit->threads);
 	kit->timeline = timeline_new(&options, kit->threads, &kit->topology);
 	assert_non_null(kit->timeline);

@@ -104,7 +104,7 @@ static void the_directory_itself_may_be_a_stream(void **state)
 	check("nothing", none);
 }
 
-static void links_are_followed_and_cycles_end(void **state)
+static void bpf_load_are_followed_and_cycles_end(void **state)
 {
 	static const char *const want[] = {"again/sub", "file", "real", "zz", NULL};
 
@@ -371,7 +371,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(streams_are_found_at_any_depth_in_the_order_of_bytes),
 		cmocka_unit_test(the_directory_itself_may_be_a_stream),
-		cmocka_unit_test(links_are_followed_and_cycles_end),
+		cmocka_unit_test(bpf_load_are_followed_and_cycles_end),
 		cmocka_unit_test(a_directory_with_several_names_is_one),
 		cmocka_unit_test(what_cannot_be_read_is_an_error),
 		cmocka_unit_test(a_directory_without_permission_is_an_error),

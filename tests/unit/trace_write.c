@@ -111,7 +111,7 @@ static void what_a_killed_program_left_is_replaced(void **state)
 /* In the folder: `outside` is where nothing may be written. */
 static void lay_traps(void)
 {
-	static const char *const links[][2] = {
+	static const char *const bpf[][2] = {
 		{"../outside", "trace/link"},
 		{"real", "trace/inside"}, /* stays below, and is refused all the same */
 		{"../../outside/victim", "trace/obs/stream.obs"},
@@ -127,8 +127,8 @@ static void lay_traps(void)
 	kit_mkdir("trace/json");
 	kit_mkdir("trace/new");
 	kit_mkdir("trace/hard");
-	for (size_t i = 0; i < COUNT(links); i++)
-		assert_int_equal(symlinkat(links[i][0], kit_dir, links[i][1]), 0);
+	for (size_t i = 0; i < COUNT(bpf); i++)
+		assert_int_equal(symlinkat(bpf[i][0], kit_dir, bpf[i][1]), 0);
 	assert_int_equal(linkat(kit_dir, "outside/victim", kit_dir, "trace/hard/stream.obs", 0), 0);
 }
 

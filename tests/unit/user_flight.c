@@ -20,10 +20,10 @@
 /* A flight recorder without a kernel; its traces are those of the kit. */
 struct bench {
 	struct cpu_state states[CPUS];
-	struct links links;
+	struct bpf_load bpf;
 	uint8_t data[4096 + RING_SPILL];
 	struct rings *rings;
-	struct account account;
+	struct event_counts counts;
 	struct topology topology;
 	struct segment_plan plan;
 	struct flight flight;
@@ -36,14 +36,14 @@ static void bench_open(struct bench *b, const char *cpus, struct flight_options 
 
 	memset(b, 0, sizeof(*b));
 	kit_forget();
-	b->links = (struct links){.cpus = b->states, .npossible = CPUS};
+	b->bpf = (struct bpf_load){.cpus = b->states, .npossible = CPUS};
 	b->rings = rings_new();
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
 		assert_int_equal(rings_add(b->rings, cpu, &b->states[cpu], b->data, 4096), 0);
-	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
+	assert_int_equal(event_counts_open(&b->counts, &b->bpf, b->rings), 0);
 	assert_int_equal(topology_parse(&b->topology, cpus), 0);
 	b->plan = (struct segment_plan){
-		.facts = {.loom = "node", .mode = "full", .lost = FACTS_UNKNOWN},
+		.info = {.loom = "node", .mode = "full", .lost = SESSION_UNKNOWN},
 		.timeline = timeline,
 		.topology = &b->topology,
 		.files = &kit_files,
@@ -51,14 +51,14 @@ static void bench_open(struct bench *b, const char *cpus, struct flight_options 
 		.path = "test",
 	};
 	options.plan = &b->plan;
-	options.account = &b->account;
+	options.counts = &b->counts;
 	assert_int_equal(flight_init(&b->flight, &options, t0, &none), 0);
 }
 
 static void bench_close(struct bench *b)
 {
 	flight_fini(&b->flight);
-	account_free(&b->account);
+	event_counts_free(&b->counts);
 	rings_close(b->rings);
 	topology_free(&b->topology);
 	kit_forget();
@@ -72,18 +72,18 @@ static void give(struct bench *b, unsigned cpu, const struct record_head *record
 		uint64_t count = ((const struct record_lost *)record)->count;
 
 		b->states[cpu].events[EVENT_SWITCH].full += count;
-		account_told(&b->account, cpu, count);
+		event_counts_reported(&b->counts, cpu, count);
 	}
 	assert_int_equal(flight_take(&b->flight, cpu, record), 0);
 }
 
 /* Finishes the save that has begun; the trace is then the kit's. */
 static struct segment_result bench_save(struct bench *b, uint64_t *t0, uint64_t *t1,
-					struct facts_kind *switches)
+					struct event_count *switches)
 {
 	struct segment *part = segment_open(&b->plan, false);
 	struct segment_result result;
-	struct account_table table;
+	struct event_counts_table table;
 	struct finalizer_job closing;
 
 	kit_forget();
@@ -93,7 +93,7 @@ static struct segment_result bench_save(struct bench *b, uint64_t *t0, uint64_t 
 	*t0 = part->t0;
 	*t1 = part->t1;
 	memset(switches, 0, sizeof(*switches));
-	assert_int_equal(account_between(&b->account, part->from, part->to, true, &table), 0);
+	assert_int_equal(event_counts_between(&b->counts, part->from, part->to, true, &table), 0);
 	for (size_t i = 0; i < table.ncpus; i++) {
 		switches->written += table.cpus[i].kinds[EVENT_SWITCH].written;
 		switches->aged += table.cpus[i].kinds[EVENT_SWITCH].aged;
@@ -101,7 +101,7 @@ static struct segment_result bench_save(struct bench *b, uint64_t *t0, uint64_t 
 		switches->full += table.cpus[i].kinds[EVENT_SWITCH].full;
 	}
 	free(table.cpus);
-	assert_int_equal(segment_finish(part, &b->account, &closing.tasks, &closing.end), 0);
+	assert_int_equal(segment_finish(part, &b->counts, &closing.tasks, &closing.end), 0);
 	result = part->result;
 	closing.drop(closing.arg);
 	segment_close(part);
@@ -116,7 +116,7 @@ static void try(const struct schedule_options *options, uint64_t seed, uint64_t 
 	struct timeline_options timeline = {.all_threads = seed & 1,
 					    .cpu_filter = options->some_cpus};
 	uint64_t m_t0 = m->t0, m_t1 = m->t1, at = 0, t0, t1, total = 0;
-	struct facts_kind switches;
+	struct event_count switches;
 	struct kit_check check;
 	struct bench b;
 	size_t end = 0;
@@ -219,7 +219,7 @@ static void clocks_near_their_end(void **state)
 
 /* Returns where the window began. */
 static uint64_t save_now(struct bench *b, uint64_t t1, struct segment_result *result,
-			 struct facts_kind *switches)
+			 struct event_count *switches)
 {
 	uint64_t t0, end;
 
@@ -235,7 +235,7 @@ static void zero_events(void **state)
 {
 	struct flight_options options = {.ns = 1000, .bytes = HISTORY_BYTES_MIN};
 	struct segment_result result;
-	struct facts_kind switches;
+	struct event_count switches;
 	struct bench b;
 
 	(void)state;
@@ -255,7 +255,7 @@ static void ten_thousand_events_in_one_nanosecond(void **state)
 	struct flight_options options = {.ns = 1000, .bytes = 4 << 20};
 	struct who a = {1, 11, 11}, c = {2, 12, 12};
 	struct segment_result result;
-	struct facts_kind switches;
+	struct event_count switches;
 	struct bench b;
 
 	(void)state;
@@ -279,7 +279,7 @@ static void twenty_thousand_threads(void **state)
 	const unsigned n = 20000;
 	struct flight_options options = {.ns = 1000000000, .bytes = 64 << 20};
 	struct segment_result result;
-	struct facts_kind switches;
+	struct event_count switches;
 	uint64_t clock = 1000;
 	struct bench b;
 
@@ -313,7 +313,7 @@ static void memory_is_flat_for_a_day(void **state)
 		.ns = 60ull * 1000000000, .bytes = 4 << 20, .trigger.latency_ns = 1000000000};
 	struct who creator = {1, 1, 1};
 	struct segment_result result;
-	struct facts_kind switches;
+	struct event_count switches;
 	size_t after_an_hour = 0, now = 0;
 	uint64_t clock = 1000, hour = day / 24, next_save = hour;
 	struct bench b;
@@ -363,7 +363,7 @@ static void a_trigger_counts_once_for_what_is_kept(void **state)
 	struct flight_options options = {
 		.ns = 1000000, .bytes = HISTORY_BYTES_MIN, .trigger.latency_ns = 5000};
 	struct who a = {1, 11, 11}, c = {2, 12, 12};
-	struct facts_kind switches;
+	struct event_count switches;
 	struct segment_result result;
 	uint64_t clock = 2000000, saved = 0, saves = 0;
 	struct bench b;

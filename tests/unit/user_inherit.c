@@ -45,10 +45,10 @@ static void shadow_open(struct kit *kit, const char *cpus, struct timeline_optio
 	struct writer_options writer_options = {.trace_fd = -1, .files = &nowhere};
 
 	memset(kit, 0, sizeof(*kit));
-	kit->facts = (struct facts){.loom = "node", .mode = "full", .lost = FACTS_UNKNOWN};
+	kit->info = (struct session_info){.loom = "node", .mode = "full", .lost = SESSION_UNKNOWN};
 	assert_int_equal(topology_parse(&kit->topology, cpus), 0);
 	kit->writer = writer_start(&writer_options);
-	kit->threads = threads_new(kit->writer, &kit->facts, &kit->topology);
+	kit->threads = threads_new(kit->writer, &kit->info, &kit->topology);
 	kit->timeline = timeline_new(&options, kit->threads, &kit->topology);
 	assert_non_null(kit->timeline);
 }

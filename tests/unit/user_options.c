@@ -287,7 +287,7 @@ static void a_filter_alone_means_the_whole_machine(void **state)
 	(void)state;
 	accepted(&o, "--comm rank*");
 	assert_true(o.all);
-	assert_true(glob_matches(&o.glob, "rank12"));
+	assert_true(comm_glob_matches(&o.glob, "rank12"));
 	options_free(&o);
 	accepted(&o, "--cgroup a.slice -d 1");
 	assert_true(o.all);

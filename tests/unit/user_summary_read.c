@@ -193,14 +193,14 @@ static void kinds_are_read_by_their_names(void **state)
 	uint32_t kinds;
 
 	(void)state;
-	assert_null(kinds_parse("switch,wake,probe", &kinds));
+	assert_null(event_kinds_parse("switch,wake,probe", &kinds));
 	assert_int_equal(kinds, 1u << EVENT_SWITCH | 1u << EVENT_WAKE | 1u << EVENT_PROBE |
 					1u << EVENT_OTHER);
-	assert_non_null(kinds_parse("wake", &kinds)); /* it travels with a switch */
-	assert_non_null(kinds_parse("other", &kinds));
-	assert_non_null(kinds_parse("", &kinds));
-	assert_non_null(kinds_parse("switch,", &kinds));
-	assert_non_null(kinds_parse("switches", &kinds));
+	assert_non_null(event_kinds_parse("wake", &kinds)); /* it travels with a switch */
+	assert_non_null(event_kinds_parse("other", &kinds));
+	assert_non_null(event_kinds_parse("", &kinds));
+	assert_non_null(event_kinds_parse("switch,", &kinds));
+	assert_non_null(event_kinds_parse("switches", &kinds));
 }
 
 int main(void)

@@ -241,8 +241,8 @@ static void a_host_name_fits_into_a_path(void **state)
 		open_kit();
 		threads_free(kit.threads);
 		timeline_free(kit.timeline);
-		kit.facts.loom = cases[i].host;
-		kit.threads = threads_new(kit.writer, &kit.facts, &kit.topology);
+		kit.info.loom = cases[i].host;
+		kit.threads = threads_new(kit.writer, &kit.info, &kit.topology);
 		kit.timeline = timeline_new(&(struct timeline_options){.t0 = T0}, kit.threads,
 					    &kit.topology);
 		give(0, 2000, idle, 0, thread_of(1, 100));
@@ -344,7 +344,7 @@ static void a_day_in_flat_memory(void **state)
 	timeline_free(kit.timeline);
 	assert_int_equal(writer_finish(kit.writer), 0);
 	kit.writer = writer_start(&options);
-	kit.threads = threads_new(kit.writer, &kit.facts, &kit.topology);
+	kit.threads = threads_new(kit.writer, &kit.info, &kit.topology);
 	kit.timeline =
 		timeline_new(&(struct timeline_options){.t0 = T0}, kit.threads, &kit.topology);
 	for (uint64_t s = 1; s < day; s++) {

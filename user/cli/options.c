@@ -88,12 +88,12 @@ static int parse_comm(const struct cli_option *option, const char *text, void *t
 	struct options *o = to;
 
 	o->comm = text;
-	return refuse(option, text, glob_compile(&o->glob, text));
+	return refuse(option, text, comm_glob_compile(&o->glob, text));
 }
 
 static int parse_events(const struct cli_option *option, const char *text, void *to)
 {
-	return refuse(option, text, kinds_parse(text, to));
+	return refuse(option, text, event_kinds_parse(text, to));
 }
 
 static int parse_sample(const struct cli_option *option, const char *text, void *to)

@@ -38,7 +38,7 @@ static const char *compile_set(struct comm_glob *glob, const char *at, unsigned 
 	return at + 1;
 }
 
-const char *glob_compile(struct comm_glob *glob, const char *pattern)
+const char *comm_glob_compile(struct comm_glob *glob, const char *pattern)
 {
 	const char *at = pattern;
 	unsigned signs = 0;
@@ -76,7 +76,7 @@ const char *glob_compile(struct comm_glob *glob, const char *pattern)
 	return NULL;
 }
 
-bool glob_matches(const struct comm_glob *glob, const char *name)
+bool comm_glob_matches(const struct comm_glob *glob, const char *name)
 {
 	uint64_t states = glob->start;
 

@@ -16,9 +16,9 @@
 #define GLOB_SIGNS_MAX 63
 
 /* Compiles `pattern`. Returns NULL, or one clause about the mistake. */
-const char *glob_compile(struct comm_glob *glob, const char *pattern);
+const char *comm_glob_compile(struct comm_glob *glob, const char *pattern);
 
 /* Does the whole of `name` match? The same steps as in the kernel. */
-bool glob_matches(const struct comm_glob *glob, const char *name);
+bool comm_glob_matches(const struct comm_glob *glob, const char *name);
 
 #endif

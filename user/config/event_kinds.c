@@ -4,21 +4,21 @@
 
 #include "user/config/event_kinds.h"
 
-const char *const kind_names[EVENT_KINDS] = {
+const char *const event_kind_names[EVENT_KINDS] = {
 	[EVENT_SWITCH] = "switch", [EVENT_WAKE] = "wake",   [EVENT_FORK] = "fork",
 	[EVENT_EXEC] = "exec",	   [EVENT_EXIT] = "exit",   [EVENT_RENAME] = "rename",
 	[EVENT_PROBE] = "probe",   [EVENT_OTHER] = "other",
 };
 
-const char *kinds_parse(const char *text, uint32_t *kinds)
+const char *event_kinds_parse(const char *text, uint32_t *kinds)
 {
 	*kinds = 1u << EVENT_OTHER;
 	for (;;) {
 		size_t len = strcspn(text, ",");
 		unsigned kind = 0;
 
-		while (kind < EVENT_OTHER &&
-		       (strlen(kind_names[kind]) != len || strncmp(kind_names[kind], text, len)))
+		while (kind < EVENT_OTHER && (strlen(event_kind_names[kind]) != len ||
+					      strncmp(event_kind_names[kind], text, len)))
 			kind++;
 		if (kind == EVENT_OTHER)
 			return "not a list of kinds: switch, wake, fork, exec, exit, rename, probe";
@@ -33,7 +33,7 @@ const char *kinds_parse(const char *text, uint32_t *kinds)
 	return NULL;
 }
 
-enum event_kind kinds_of_record(const struct record_head *record)
+enum event_kind event_kind_of_record(const struct record_head *record)
 {
 	switch (record->kind) {
 	case RECORD_SWITCH:

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session_info: facts about the session for its metadata.
+ * session_info: the session, for its metadata.
  *
- * In: the live part fills one struct facts, the first half before threads_new(), the second
+ * In: the live part fills one struct session_info, the first half before threads_new(), the second
  * half before timeline_close(); out: `bpf.session` in the first stream of the session
  * (metadata.h). All memory stays the live part's and must outlive the threads.
- * A pointer of NULL, and a figure of FACTS_UNKNOWN, is left out of the metadata.
+ * A pointer of NULL, and a figure of SESSION_UNKNOWN, is left out of the metadata.
  * Specification: event-mapping.md "Metadata".
  */
 #ifndef USER_CONFIG_SESSION_INFO_H
@@ -17,19 +17,19 @@
 
 #include "bpf/state.h"
 
-#define FACTS_UNKNOWN UINT64_MAX
+#define SESSION_UNKNOWN UINT64_MAX
 
 /* seen = written + filtered + sampled + full + user + aged: the calls of the
  * attached programs. Aged events were discarded by the flight recorder before its trace was saved:
  * no loss. */
-struct facts_kind {
+struct event_count {
 	uint64_t seen, written, filtered, sampled;
 	uint64_t full; /* lost: no room in the ring, or no ring */
 	uint64_t user; /* lost after the ring: it was not emptied to the end */
 	uint64_t aged;
 };
 
-static inline void facts_add(struct facts_kind *to, const struct facts_kind *from)
+static inline void event_count_add(struct event_count *to, const struct event_count *from)
 {
 	to->seen += from->seen;
 	to->written += from->written;
@@ -40,13 +40,13 @@ static inline void facts_add(struct facts_kind *to, const struct facts_kind *fro
 	to->aged += from->aged;
 }
 
-struct facts_cpu {
+struct cpu_event_counts {
 	unsigned cpu; /* the kernel's number */
-	struct facts_kind kinds[EVENT_KINDS];
+	struct event_count kinds[EVENT_KINDS];
 	uint64_t missed; /* runs that the kernel skipped (recursion_misses) */
 };
 
-struct facts {
+struct session_info {
 	/* Before threads_new(). */
 	const char *loom;	  /* host name as the system gives it; a slash becomes '-' */
 	const char *kernel;	  /* "6.18.44 #1 SMP ...": release and version of uname() */
@@ -64,13 +64,13 @@ struct facts {
 	const char *proc;	  /* "/proc" (another one in tests); NULL: nothing is read there */
 
 	/* Before timeline_close(). */
-	const char *stopped_by;	      /* "duration", "signal", "target", "size", "error";
-				       * of one of several: "rotation", "request", "trigger" */
-	const char *trigger;	      /* the reason, in words; NULL: none */
-	int command_status;	      /* of `-- COMMAND`, as wait() has it; -1: none */
-	const struct facts_cpu *cpus; /* the account, by CPU and kind */
+	const char *stopped_by;		     /* "duration", "signal", "target", "size", "error";
+					      * of one of several: "rotation", "request", "trigger" */
+	const char *trigger;		     /* the reason, in words; NULL: none */
+	int command_status;		     /* of `-- COMMAND`, as wait() has it; -1: none */
+	const struct cpu_event_counts *cpus; /* counts by CPU and kind */
 	size_t ncpus;
-	uint64_t lost; /* events lost, all told; FACTS_UNKNOWN until the end */
+	uint64_t lost; /* events lost, all told; SESSION_UNKNOWN until the end */
 };
 
 #endif

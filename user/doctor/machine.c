@@ -181,7 +181,7 @@ static void try_recording(struct machine *m)
 		.buffer_bytes = OPTIONS_BUFFER_MIN,
 	};
 	struct topology topology = {0};
-	struct links links = {0};
+	struct bpf_load bpf = {0};
 	struct rings *rings = rings_new();
 	struct snapshot_tasks tasks = {0};
 	uint64_t clock;
@@ -190,26 +190,26 @@ static void try_recording(struct machine *m)
 	if (m->sched_err)
 		goto out;
 	m->online = topology.ncpus;
-	m->sched_err = links_open(&links, &options, &topology, rings, NULL, 0, NULL, 0);
+	m->sched_err = bpf_load_open(&bpf, &options, &topology, rings, NULL, 0, NULL, 0);
 	if (m->sched_err)
 		goto out;
-	m->yields_unknown = links.yields_unknown;
-	m->interrupts_unknown = links.interrupts_unknown;
-	m->wakeups_probed = !links.wakeup_from_sched_info;
-	m->sched_err = links_attach(&links);
-	m->attached = links.nlinks;
+	m->yields_unknown = bpf.yields_unknown;
+	m->interrupts_unknown = bpf.interrupts_unknown;
+	m->wakeups_probed = !bpf.wakeup_from_sched_info;
+	m->sched_err = bpf_load_attach(&bpf);
+	m->attached = bpf.nlinks;
 	if (m->sched_err)
 		goto out;
-	m->sched_err = snapshot_tasks(&links, true, &tasks);
+	m->sched_err = snapshot_tasks(&bpf, true, &tasks);
 	if (m->sched_err)
 		goto out;
-	m->sched_err = snapshot_take(&links, topology.phyid[0], SNAPSHOT_START, &clock);
+	m->sched_err = snapshot_take(&bpf, topology.phyid[0], SNAPSHOT_START, &clock);
 	if (m->sched_err == -ENOBUFS) /* a busy CPU has filled the small buffer: it works */
 		m->sched_err = 0;
 out:
 	snapshot_tasks_free(&tasks);
 	rings_close(rings);
-	links_close(&links);
+	bpf_load_close(&bpf);
 	topology_free(&topology);
 }
 

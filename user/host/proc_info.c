@@ -47,7 +47,7 @@ static uint64_t namespace_number(int dir, const char *name)
 }
 
 /* "monotonic  5000  0" and "boottime ...": seconds and nanoseconds, one clock a line. */
-static void read_offset(struct process_info *facts, int dir)
+static void read_offset(struct process_info *info, int dir)
 {
 	long long seconds, nanoseconds;
 	size_t size;
@@ -55,7 +55,7 @@ static void read_offset(struct process_info *facts, int dir)
 
 	if (text && sscanf(text, "monotonic %lld %lld", &seconds, &nanoseconds) == 2 &&
 	    llabs(seconds) < INT64_MAX / NANOSECONDS - 1 && llabs(nanoseconds) < NANOSECONDS)
-		facts->monotonic_ns = seconds * NANOSECONDS + nanoseconds;
+		info->monotonic_ns = seconds * NANOSECONDS + nanoseconds;
 	free(text);
 }
 
@@ -70,7 +70,7 @@ static char *read_executable(int dir)
 	return strdup(path);
 }
 
-bool process_read(struct process_info *facts, const char *proc, uint32_t pid)
+bool process_read(struct process_info *info, const char *proc, uint32_t pid)
 {
 	char path[256];
 	char *environment;
@@ -81,40 +81,40 @@ bool process_read(struct process_info *facts, const char *proc, uint32_t pid)
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return false;
-	memset(facts, 0, sizeof(*facts));
-	facts->rank = facts->nranks = -1;
-	facts->executable = read_executable(dir);
-	facts->command = read_file(dir, "cmdline", 0, PROCESS_COMMAND_MAX + 1, &size);
-	if (facts->command) {
-		facts->command_cut = size > PROCESS_COMMAND_MAX;
-		facts->command_size = facts->command_cut ? PROCESS_COMMAND_MAX : size;
-		facts->command[facts->command_size] = '\0';
+	memset(info, 0, sizeof(*info));
+	info->rank = info->nranks = -1;
+	info->executable = read_executable(dir);
+	info->command = read_file(dir, "cmdline", 0, PROCESS_COMMAND_MAX + 1, &size);
+	if (info->command) {
+		info->command_cut = size > PROCESS_COMMAND_MAX;
+		info->command_size = info->command_cut ? PROCESS_COMMAND_MAX : size;
+		info->command[info->command_size] = '\0';
 	}
 	environment = read_file(dir, "environ", 0, ENVIRONMENT_MAX, &size);
 	if (environment)
-		process_rank(environment, size, &facts->rank, &facts->nranks);
+		process_rank(environment, size, &info->rank, &info->nranks);
 	free(environment);
 	for (int i = 0; i < NS_COUNT; i++)
-		facts->ns[i] = namespace_number(dir, namespace_names[i]);
-	read_offset(facts, dir);
+		info->ns[i] = namespace_number(dir, namespace_names[i]);
+	read_offset(info, dir);
 	close(dir);
 	return true;
 }
 
-void process_fini(struct process_info *facts)
+void process_fini(struct process_info *info)
 {
-	free(facts->executable);
-	free(facts->command);
-	memset(facts, 0, sizeof(*facts));
+	free(info->executable);
+	free(info->command);
+	memset(info, 0, sizeof(*info));
 }
 
-void process_forget_program(struct process_info *facts)
+void process_forget_program(struct process_info *info)
 {
-	free(facts->executable);
-	free(facts->command);
-	facts->executable = facts->command = NULL;
-	facts->command_size = 0;
-	facts->command_cut = false;
+	free(info->executable);
+	free(info->command);
+	info->executable = info->command = NULL;
+	info->command_size = 0;
+	info->command_cut = false;
 }
 
 bool process_numbers_are_ours(const char *proc)
@@ -172,31 +172,31 @@ void process_rank(const char *environment, size_t size, int32_t *rank, int32_t *
 	}
 }
 
-void process_put(const struct process_info *facts, const struct process_info *own, struct json *bpf)
+void process_put(const struct process_info *info, const struct process_info *own, struct json *bpf)
 {
 	struct json *list;
 	char key[32];
 
-	json_put_string(bpf, "executable", facts->executable);
-	if (facts->command && facts->command_size) {
-		const char *end = facts->command + facts->command_size;
+	json_put_string(bpf, "executable", info->executable);
+	if (info->command && info->command_size) {
+		const char *end = info->command + info->command_size;
 
 		list = json_put_array(bpf, "command");
-		for (const char *at = facts->command; at < end; at += strlen(at) + 1)
+		for (const char *at = info->command; at < end; at += strlen(at) + 1)
 			json_put_string(list, NULL, at);
-		if (facts->command_cut)
+		if (info->command_cut)
 			json_put_bool(bpf, "command_cut", true);
 	}
-	if (facts->rank >= 0)
-		json_put_int(bpf, "rank", facts->rank);
-	if (facts->nranks >= 0)
-		json_put_int(bpf, "nranks", facts->nranks);
+	if (info->rank >= 0)
+		json_put_int(bpf, "rank", info->rank);
+	if (info->nranks >= 0)
+		json_put_int(bpf, "nranks", info->nranks);
 	for (int i = 0; i < NS_COUNT; i++) {
-		if (!facts->ns[i] || (own && own->ns[i] == facts->ns[i]))
+		if (!info->ns[i] || (own && own->ns[i] == info->ns[i]))
 			continue;
 		snprintf(key, sizeof(key), "namespaces.%s", namespace_names[i]);
-		json_put_u64(bpf, key, facts->ns[i]);
+		json_put_u64(bpf, key, info->ns[i]);
 	}
-	if (facts->monotonic_ns)
-		json_put_i64(bpf, "monotonic_offset", facts->monotonic_ns);
+	if (info->monotonic_ns)
+		json_put_i64(bpf, "monotonic_offset", info->monotonic_ns);
 }

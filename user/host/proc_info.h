@@ -42,11 +42,11 @@ struct process_info {
 
 /* Reads all that can be read. False if the process is not there (nothing is changed then),
  * or without memory. The caller frees with process_fini(). */
-bool process_read(struct process_info *facts, const char *proc, uint32_t pid);
-void process_fini(struct process_info *facts); /* also of a zeroed struct */
+bool process_read(struct process_info *info, const char *proc, uint32_t pid);
+void process_fini(struct process_info *info); /* also of a zeroed struct */
 
 /* The process has become another program that cannot be read: forgets all that an exec changes. */
-void process_forget_program(struct process_info *facts);
+void process_forget_program(struct process_info *info);
 
 /* True if the numbers in `proc` are those of the initial PID namespace: only then can a pid of
  * the kernel be looked up there. */
@@ -56,9 +56,8 @@ bool process_numbers_are_ours(const char *proc);
  * -1 if they are missing or invalid. */
 void process_rank(const char *environment, size_t size, int32_t *rank, int32_t *nranks);
 
-/* Puts the facts below `bpf`; namespaces that are those of `own` (the recorder) are left
+/* Puts what is known below `bpf`; namespaces that are those of `own` (the recorder) are left
  * out, NULL: all are put. */
-void process_put(const struct process_info *facts, const struct process_info *own,
-		 struct json *bpf);
+void process_put(const struct process_info *info, const struct process_info *own, struct json *bpf);
 
 #endif

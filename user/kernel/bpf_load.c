@@ -76,9 +76,9 @@ static __u32 pid_namespace(void)
 	return (__u32)st.st_ino;
 }
 
-static int set_constants(struct links *links, const struct options *options)
+static int set_constants(struct bpf_load *bpf, const struct options *options)
 {
-	struct ovni__rodata *rodata = links->skeleton->rodata;
+	struct ovni__rodata *rodata = bpf->skeleton->rodata;
 	__u64 id = 0;
 	int err;
 
@@ -95,16 +95,16 @@ static int set_constants(struct links *links, const struct options *options)
 		.filters = options->comm || options->cgroup,
 		.use_comm = options->comm != NULL,
 		.cpu_list = options->cpu_list,
-		.interrupts = !links->interrupts_unknown,
-		.registers = !links->yields_unknown,
+		.interrupts = !bpf->interrupts_unknown,
+		.registers = !bpf->yields_unknown,
 		.hidden_pid = options->self ? 0 : (__u32)getpid(),
 		.pid_namespace = pid_namespace(),
 		.max_rate = options->max_rate,
 		.one_of = options->one_of,
-		.find_stack = links->find_stack,
+		.find_stack = bpf->find_stack,
 		.summary = options->mode == MODE_SUMMARY,
 		.kinds = options->kinds,
-		.wakeup_from_sched_info = links->wakeup_from_sched_info,
+		.wakeup_from_sched_info = bpf->wakeup_from_sched_info,
 		.sample_keep = options->sample_keep,
 		.sample_of = options->sample_of,
 		.sample_seed = options->sample_seed,
@@ -153,17 +153,17 @@ static bool listed(const struct options *options, unsigned cpu)
 	return !options->cpu_list || (cpu < options->cpus.size && options->cpus.index_of[cpu] >= 0);
 }
 
-static int add_rings(struct links *links, const struct options *options,
+static int add_rings(struct bpf_load *bpf, const struct options *options,
 		     const struct topology *topology, struct rings *rings)
 {
 	int err;
 
 	for (unsigned i = 0; i < topology->ncpus; i++)
-		links->cpus[topology->phyid[i]].recorded = listed(options, topology->phyid[i]);
+		bpf->cpus[topology->phyid[i]].recorded = listed(options, topology->phyid[i]);
 	if (options->mode != MODE_FULL)
 		return 0;
-	links->ring_fds = calloc(topology->ncpus, sizeof(*links->ring_fds));
-	if (!links->ring_fds)
+	bpf->ring_fds = calloc(topology->ncpus, sizeof(*bpf->ring_fds));
+	if (!bpf->ring_fds)
 		return log_no_memory("for the buffers");
 	for (unsigned i = 0; i < topology->ncpus; i++) {
 		__u32 cpu = topology->phyid[i];
@@ -171,14 +171,14 @@ static int add_rings(struct links *links, const struct options *options,
 
 		if (fd < 0)
 			return fd;
-		links->ring_fds[links->nrings++] = fd;
-		if (bpf_map_update_elem(bpf_map__fd(links->skeleton->maps.rings), &cpu, &fd,
+		bpf->ring_fds[bpf->nrings++] = fd;
+		if (bpf_map_update_elem(bpf_map__fd(bpf->skeleton->maps.rings), &cpu, &fd,
 					BPF_ANY)) {
 			err = -errno;
 			log_error("cannot set up CPU %u: %s", cpu, strerror(-err));
 			return err;
 		}
-		err = rings_map(rings, cpu, &links->cpus[cpu], fd, options->buffer_bytes);
+		err = rings_map(rings, cpu, &bpf->cpus[cpu], fd, options->buffer_bytes);
 		if (err)
 			return err;
 	}
@@ -187,9 +187,9 @@ static int add_rings(struct links *links, const struct options *options,
 
 /* Sets sizes that follow the machine and the options; the kernel needs one ring as a template.
  * -errno after one message. */
-static int size_maps(struct links *links, const struct options *options, size_t ntargets)
+static int size_maps(struct bpf_load *bpf, const struct options *options, size_t ntargets)
 {
-	struct ovni *skeleton = links->skeleton;
+	struct ovni *skeleton = bpf->skeleton;
 	struct bpf_map *const of_summary[] = {
 		skeleton->maps.cpu_summaries,
 		skeleton->maps.task_summaries,
@@ -198,10 +198,10 @@ static int size_maps(struct links *links, const struct options *options, size_t 
 	};
 	int fd, err;
 
-	bpf_map__set_max_entries(skeleton->maps.cpus, links->npossible);
-	bpf_map__set_max_entries(skeleton->maps.cpu_summaries, links->npossible);
+	bpf_map__set_max_entries(skeleton->maps.cpus, bpf->npossible);
+	bpf_map__set_max_entries(skeleton->maps.cpu_summaries, bpf->npossible);
 	bpf_map__set_max_entries(skeleton->maps.targets, (__u32)ntargets + 1);
-	bpf_map__set_max_entries(skeleton->maps.sites, (__u32)links->nsites + 1);
+	bpf_map__set_max_entries(skeleton->maps.sites, (__u32)bpf->nsites + 1);
 	/* The programs that use the maps of the other mode are not loaded. */
 	if (options->mode != MODE_FULL) {
 		err = bpf_map__set_autocreate(skeleton->maps.rings, false);
@@ -220,8 +220,8 @@ static int size_maps(struct links *links, const struct options *options, size_t 
 		close(fd);
 		return explain_load(err);
 	}
-	links->template_fd = fd;
-	bpf_map__set_max_entries(skeleton->maps.rings, links->npossible);
+	bpf->template_fd = fd;
+	bpf_map__set_max_entries(skeleton->maps.rings, bpf->npossible);
 	return 0;
 }
 
@@ -238,34 +238,33 @@ static int map_array(const struct bpf_map *map, size_t bytes, void **at)
 	return err;
 }
 
-static int map_cpus(struct links *links, enum mode mode)
+static int map_cpus(struct bpf_load *bpf, enum mode mode)
 {
-	size_t n = links->npossible;
+	size_t n = bpf->npossible;
 	void *at;
-	int err = map_array(links->skeleton->maps.cpus, n * sizeof(*links->cpus), &at);
+	int err = map_array(bpf->skeleton->maps.cpus, n * sizeof(*bpf->cpus), &at);
 
-	links->cpus = at;
+	bpf->cpus = at;
 	if (err || mode != MODE_SUMMARY)
 		return err;
-	err = map_array(links->skeleton->maps.cpu_summaries, n * sizeof(*links->cpu_summaries),
-			&at);
-	links->cpu_summaries = at;
+	err = map_array(bpf->skeleton->maps.cpu_summaries, n * sizeof(*bpf->cpu_summaries), &at);
+	bpf->cpu_summaries = at;
 	return err;
 }
 
 /* The states of the probed sites, shared with the programs. */
-static int map_sites(struct links *links)
+static int map_sites(struct bpf_load *bpf)
 {
 	void *at;
 	int err;
 
-	if (!links->attach)
+	if (!bpf->attach)
 		return 0;
-	err = map_array(links->skeleton->maps.sites, links->nsites * sizeof(*links->sites), &at);
+	err = map_array(bpf->skeleton->maps.sites, bpf->nsites * sizeof(*bpf->sites), &at);
 	if (err)
 		return err;
-	links->sites = at;
-	attach_fill(links->attach, links->sites);
+	bpf->sites = at;
+	attach_fill(bpf->attach, bpf->sites);
 	return 0;
 }
 
@@ -282,22 +281,22 @@ static int load(struct ovni *skeleton)
 	return err;
 }
 
-int links_open(struct links *links, const struct options *options, const struct topology *topology,
-	       struct rings *rings, const uint32_t *targets, size_t ntargets, struct attach *attach,
-	       size_t nsites)
+int bpf_load_open(struct bpf_load *bpf, const struct options *options,
+		  const struct topology *topology, struct rings *rings, const uint32_t *targets,
+		  size_t ntargets, struct attach *attach, size_t nsites)
 {
 	int err, possible = libbpf_num_possible_cpus();
 	struct ovni *skeleton;
 
-	*links = (struct links){.statistics_fd = -1, .template_fd = -1};
-	links->attach = attach;
-	links->nsites = attach ? nsites : 0;
+	*bpf = (struct bpf_load){.statistics_fd = -1, .template_fd = -1};
+	bpf->attach = attach;
+	bpf->nsites = attach ? nsites : 0;
 	libbpf_set_print(print_libbpf);
 	if (possible <= 0) {
 		log_error("cannot find out how many CPUs are possible: %s", strerror(-possible));
 		return possible ? possible : -EINVAL;
 	}
-	skeleton = links->skeleton = ovni__open();
+	skeleton = bpf->skeleton = ovni__open();
 	if (!skeleton) {
 		err = -errno;
 		log_error("cannot open our eBPF programs: %s", strerror(-err));
@@ -309,66 +308,66 @@ int links_open(struct links *links, const struct options *options, const struct 
 			  skeleton->rodata->record_version, RECORD_VERSION);
 		return -EPROTO;
 	}
-	err = programs_choose(links, options);
+	err = programs_choose(bpf, options);
 	if (err)
 		return err;
-	err = set_constants(links, options);
+	err = set_constants(bpf, options);
 	if (err)
 		return err;
-	links->npossible = (unsigned)possible;
-	err = size_maps(links, options, ntargets);
+	bpf->npossible = (unsigned)possible;
+	err = size_maps(bpf, options, ntargets);
 	if (err)
 		return err;
 	err = load(skeleton);
 	if (err)
 		return explain_load(err);
 	for (size_t i = 0; i < ntargets; i++) {
-		err = links_target(links, targets[i]);
+		err = bpf_load_target(bpf, targets[i]);
 		if (err)
 			return err;
 	}
-	err = map_cpus(links, options->mode);
+	err = map_cpus(bpf, options->mode);
 	if (err)
 		return err;
-	err = map_sites(links);
+	err = map_sites(bpf);
 	if (err)
 		return err;
-	err = add_rings(links, options, topology, rings);
+	err = add_rings(bpf, options, topology, rings);
 	if (err)
 		return err;
 	if (options->verbose) {
-		links->statistics_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-		if (links->statistics_fd < 0)
+		bpf->statistics_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+		if (bpf->statistics_fd < 0)
 			log_debug("the kernel keeps no count of what programs cost: %s",
 				  strerror(errno));
 	}
 	return 0;
 }
 
-int links_target(struct links *links, uint32_t pid)
+int bpf_load_target(struct bpf_load *bpf, uint32_t pid)
 {
 	__u32 one = 1;
 
-	if (!bpf_map_update_elem(bpf_map__fd(links->skeleton->maps.targets), &pid, &one, BPF_ANY))
+	if (!bpf_map_update_elem(bpf_map__fd(bpf->skeleton->maps.targets), &pid, &one, BPF_ANY))
 		return 0;
 	log_error("cannot name process %u to the kernel: %s", pid, strerror(errno));
 	return -errno;
 }
 
-static int attach_iterators(struct links *links)
+static int attach_iterators(struct bpf_load *bpf)
 {
-	const struct ovni *skeleton = links->skeleton;
+	const struct ovni *skeleton = bpf->skeleton;
 	const bool summary = skeleton->rodata->settings.summary;
 	int err;
 
-	links->iterator = bpf_program__attach_iter(
+	bpf->iterator = bpf_program__attach_iter(
 		summary ? skeleton->progs.summary_read : skeleton->progs.iterate_tasks, NULL);
-	if (!links->iterator)
+	if (!bpf->iterator)
 		goto failed;
 	if (!summary)
 		return 0;
-	links->marker = bpf_program__attach_iter(skeleton->progs.summary_find_tasks, NULL);
-	if (links->marker)
+	bpf->marker = bpf_program__attach_iter(skeleton->progs.summary_find_tasks, NULL);
+	if (bpf->marker)
 		return 0;
 failed:
 	err = -errno;
@@ -376,7 +375,7 @@ failed:
 	return err;
 }
 
-int links_attach(struct links *links)
+int bpf_load_attach(struct bpf_load *bpf)
 {
 	struct bpf_link *link;
 	int err;
@@ -384,7 +383,7 @@ int links_attach(struct links *links)
 	for (size_t i = 0; programs_name(i); i++) {
 		struct bpf_program *program;
 
-		program = bpf_object__find_program_by_name(links->skeleton->obj, programs_name(i));
+		program = bpf_object__find_program_by_name(bpf->skeleton->obj, programs_name(i));
 		if (!programs_tracepoint(i) || !bpf_program__autoload(program))
 			continue;
 		link = bpf_program__attach(program);
@@ -394,52 +393,52 @@ int links_attach(struct links *links)
 				  strerror(-err));
 			return err;
 		}
-		links->link[links->nlinks++] = link;
+		bpf->link[bpf->nlinks++] = link;
 	}
-	log_info("%u programs attached", links->nlinks);
-	return attach_iterators(links);
+	log_info("%u programs attached", bpf->nlinks);
+	return attach_iterators(bpf);
 }
 
-int links_attach_probes(struct links *links)
+int bpf_load_attach_probes(struct bpf_load *bpf)
 {
 	struct bpf_program *programs[ATTACH_PROGRAMS];
 
-	if (!links->attach)
+	if (!bpf->attach)
 		return 0;
 	for (int p = 0; p < ATTACH_PROGRAMS; p++)
-		programs[p] = bpf_object__find_program_by_name(links->skeleton->obj,
+		programs[p] = bpf_object__find_program_by_name(bpf->skeleton->obj,
 							       attach_program_names[p]);
-	return attach_attach(links->attach, programs);
+	return attach_attach(bpf->attach, programs);
 }
 
-void links_start_probes(struct links *links)
+void bpf_load_start_probes(struct bpf_load *bpf)
 {
-	if (links->attach)
-		__atomic_store_n(&links->skeleton->bss->probes_on, 1, __ATOMIC_RELEASE);
+	if (bpf->attach)
+		__atomic_store_n(&bpf->skeleton->bss->probes_on, 1, __ATOMIC_RELEASE);
 }
 
 /* Programs run with preemption off, probes from their test of probes_on: none runs any more after a
  * grace period. */
-void links_detach(struct links *links)
+void bpf_load_detach(struct bpf_load *bpf)
 {
-	if (!links->nlinks)
+	if (!bpf->nlinks)
 		return;
-	__atomic_store_n(&links->skeleton->bss->probes_on, 0, __ATOMIC_RELEASE);
-	while (links->nlinks > 0)
-		bpf_link__destroy(links->link[--links->nlinks]);
+	__atomic_store_n(&bpf->skeleton->bss->probes_on, 0, __ATOMIC_RELEASE);
+	while (bpf->nlinks > 0)
+		bpf_link__destroy(bpf->link[--bpf->nlinks]);
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		usleep(20000);
 }
 
 /* 0 or -errno after one message. */
-static int choose_moment(const struct links *links, enum moment which, const __u64 *chosen,
+static int choose_moment(const struct bpf_load *bpf, enum moment which, const __u64 *chosen,
 			 uint64_t *clock)
 {
 	uint64_t args[1] = {which}, now;
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
 	int err;
 
-	if (bpf_prog_test_run_opts(bpf_program__fd(links->skeleton->progs.choose_moment), &opts)) {
+	if (bpf_prog_test_run_opts(bpf_program__fd(bpf->skeleton->progs.choose_moment), &opts)) {
 		err = -errno;
 		log_error("cannot %s the window of the recording: %s",
 			  which == MOMENT_BEGIN ? "open" : "close", strerror(-err));
@@ -459,10 +458,10 @@ static int choose_moment(const struct links *links, enum moment which, const __u
  * window opens they must have done so more than once: the time between the two readings is in the
  * difference.
  */
-static void compare_clocks(const struct links *links)
+static void compare_clocks(const struct bpf_load *bpf)
 {
 	static const struct timespec a_moment = {.tv_nsec = TUNE_SLEEP_NS};
-	const volatile __u64 *known = &links->skeleton->bss->sched_offset_clock;
+	const volatile __u64 *known = &bpf->skeleton->bss->sched_offset_clock;
 
 	for (int i = 0; i < TUNE_SLEEPS_MAX && (i < TUNE_SLEEPS || !*known); i++)
 		nanosleep(&a_moment, NULL);
@@ -470,28 +469,28 @@ static void compare_clocks(const struct links *links)
 		log_debug("the scheduler's clock is not known: wake-ups are told at the switch");
 }
 
-const char *links_wakeup_clock(const struct links *links)
+const char *bpf_load_wakeup_clock(const struct bpf_load *bpf)
 {
-	if (!(links->kinds & 1u << EVENT_WAKE))
+	if (!(bpf->kinds & 1u << EVENT_WAKE))
 		return NULL;
-	return links->wakeup_from_sched_info ? "scheduler" : "tracepoint";
+	return bpf->wakeup_from_sched_info ? "scheduler" : "tracepoint";
 }
 
-int links_open_window(struct links *links, uint64_t *clock)
+int bpf_load_open_window(struct bpf_load *bpf, uint64_t *clock)
 {
-	if (links->wakeup_from_sched_info)
-		compare_clocks(links);
-	return choose_moment(links, MOMENT_BEGIN, &links->skeleton->data->window_begin, clock);
+	if (bpf->wakeup_from_sched_info)
+		compare_clocks(bpf);
+	return choose_moment(bpf, MOMENT_BEGIN, &bpf->skeleton->data->window_begin, clock);
 }
 
-int links_close_window(struct links *links, uint64_t *clock)
+int bpf_load_close_window(struct bpf_load *bpf, uint64_t *clock)
 {
-	return choose_moment(links, MOMENT_END, &links->skeleton->data->window_end, clock);
+	return choose_moment(bpf, MOMENT_END, &bpf->skeleton->data->window_end, clock);
 }
 
-uint32_t links_in_target(const struct links *links)
+uint32_t bpf_load_in_target(const struct bpf_load *bpf)
 {
-	return __atomic_load_n(&links->skeleton->bss->in_target, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&bpf->skeleton->bss->in_target, __ATOMIC_ACQUIRE);
 }
 
 static int program_info(const struct bpf_program *program, struct bpf_prog_info *info)
@@ -504,28 +503,27 @@ static int program_info(const struct bpf_program *program, struct bpf_prog_info 
 	return bpf_obj_get_info_by_fd(bpf_program__fd(program), info, &size);
 }
 
-uint64_t links_missed(const struct links *links)
+uint64_t bpf_load_missed(const struct bpf_load *bpf)
 {
 	struct bpf_program *program;
 	struct bpf_prog_info info;
 	uint64_t missed = 0;
 
-	if (!links->skeleton)
+	if (!bpf->skeleton)
 		return 0;
-	bpf_object__for_each_program(program,
-				     links->skeleton->obj) if (!program_info(program, &info))
+	bpf_object__for_each_program(program, bpf->skeleton->obj) if (!program_info(program, &info))
 		missed += info.recursion_misses;
 	return missed;
 }
 
-void links_report(const struct links *links)
+void bpf_load_report(const struct bpf_load *bpf)
 {
 	struct bpf_program *program;
 	struct bpf_prog_info info;
 
-	if (links->statistics_fd < 0)
+	if (bpf->statistics_fd < 0)
 		return;
-	bpf_object__for_each_program(program, links->skeleton->obj)
+	bpf_object__for_each_program(program, bpf->skeleton->obj)
 	{
 		if (program_info(program, &info) || !info.run_cnt)
 			continue;
@@ -535,26 +533,26 @@ void links_report(const struct links *links)
 	}
 }
 
-void links_close(struct links *links)
+void bpf_load_close(struct bpf_load *bpf)
 {
-	if (!links->skeleton)
+	if (!bpf->skeleton)
 		return;
-	links_detach(links);
-	bpf_link__destroy(links->iterator);
-	bpf_link__destroy(links->marker);
-	if (links->statistics_fd >= 0)
-		close(links->statistics_fd);
-	if (links->template_fd >= 0)
-		close(links->template_fd);
-	for (unsigned i = 0; i < links->nrings; i++)
-		close(links->ring_fds[i]);
-	free(links->ring_fds);
-	if (links->cpus)
-		munmap(links->cpus, links->npossible * sizeof(*links->cpus));
-	if (links->cpu_summaries)
-		munmap(links->cpu_summaries, links->npossible * sizeof(*links->cpu_summaries));
-	if (links->sites)
-		munmap(links->sites, links->nsites * sizeof(*links->sites));
-	ovni__destroy(links->skeleton);
-	memset(links, 0, sizeof(*links));
+	bpf_load_detach(bpf);
+	bpf_link__destroy(bpf->iterator);
+	bpf_link__destroy(bpf->marker);
+	if (bpf->statistics_fd >= 0)
+		close(bpf->statistics_fd);
+	if (bpf->template_fd >= 0)
+		close(bpf->template_fd);
+	for (unsigned i = 0; i < bpf->nrings; i++)
+		close(bpf->ring_fds[i]);
+	free(bpf->ring_fds);
+	if (bpf->cpus)
+		munmap(bpf->cpus, bpf->npossible * sizeof(*bpf->cpus));
+	if (bpf->cpu_summaries)
+		munmap(bpf->cpu_summaries, bpf->npossible * sizeof(*bpf->cpu_summaries));
+	if (bpf->sites)
+		munmap(bpf->sites, bpf->nsites * sizeof(*bpf->sites));
+	ovni__destroy(bpf->skeleton);
+	memset(bpf, 0, sizeof(*bpf));
 }

@@ -25,7 +25,7 @@ struct topology;
 struct bpf_link;
 struct ovni;
 
-struct links {
+struct bpf_load {
 	struct ovni *skeleton;
 	struct bpf_link *link[LINKS_MAX]; /* nlinks of them, in the order of attaching */
 	unsigned nlinks;
@@ -53,46 +53,48 @@ struct links {
  * Opens and loads the programs for the options: `targets` are the processes or
  * threads to begin with, `ntargets` of them. Adds a ring for each CPU of the topology to
  * `rings`. `attach` has the probes of `nsites` sites, NULL if there are none.
- * 0, or -errno after one message. links_close() is due in any case.
+ * 0, or -errno after one message. bpf_load_close() is due in any case.
  */
-int links_open(struct links *links, const struct options *options, const struct topology *topology,
-	       struct rings *rings, const uint32_t *targets, size_t ntargets, struct attach *attach,
-	       size_t nsites) __attribute__((warn_unused_result));
+int bpf_load_open(struct bpf_load *bpf, const struct options *options,
+		  const struct topology *topology, struct rings *rings, const uint32_t *targets,
+		  size_t ntargets, struct attach *attach, size_t nsites)
+	__attribute__((warn_unused_result));
 
 /* Which clock tells when threads are woken: "scheduler" or "tracepoint"; NULL: no
  * wake-ups are recorded. */
-const char *links_wakeup_clock(const struct links *links);
+const char *bpf_load_wakeup_clock(const struct bpf_load *bpf);
 
-/* Names one more process before links_attach(). 0 or -errno after one message. */
-int links_target(struct links *links, uint32_t pid) __attribute__((warn_unused_result));
+/* Names one more process before bpf_load_attach(). 0 or -errno after one message. */
+int bpf_load_target(struct bpf_load *bpf, uint32_t pid) __attribute__((warn_unused_result));
 
-/* 0, or -errno after one message; what has been attached then stays so until links_detach(). */
-int links_attach(struct links *links) __attribute__((warn_unused_result));
+/* 0, or -errno after one message; what has been attached then stays so until bpf_load_detach(). */
+int bpf_load_attach(struct bpf_load *bpf) __attribute__((warn_unused_result));
 
 /* Attaches the probes, which record nothing yet; then, just before the window opens, lets them
  * record. 0, or -errno after one message. */
-int links_attach_probes(struct links *links) __attribute__((warn_unused_result));
-void links_start_probes(struct links *links);
+int bpf_load_attach_probes(struct bpf_load *bpf) __attribute__((warn_unused_result));
+void bpf_load_start_probes(struct bpf_load *bpf);
 
 /* Returns once no program runs any more, and no probe records. */
-void links_detach(struct links *links);
+void bpf_load_detach(struct bpf_load *bpf);
 
 /*
  * The window opens, or closes, at *clock (ns), a moment that is chosen a little ahead, so that all
  * programs know it when it comes. Returns after it. 0 or -errno after one message.
  */
-int links_open_window(struct links *links, uint64_t *clock) __attribute__((warn_unused_result));
-int links_close_window(struct links *links, uint64_t *clock) __attribute__((warn_unused_result));
+int bpf_load_open_window(struct bpf_load *bpf, uint64_t *clock) __attribute__((warn_unused_result));
+int bpf_load_close_window(struct bpf_load *bpf, uint64_t *clock)
+	__attribute__((warn_unused_result));
 
 /* Members that are alive (not counted with -a). */
-uint32_t links_in_target(const struct links *links);
+uint32_t bpf_load_in_target(const struct bpf_load *bpf);
 
 /* How often the kernel has skipped a program that interrupted itself. */
-uint64_t links_missed(const struct links *links);
+uint64_t bpf_load_missed(const struct bpf_load *bpf);
 
 /* Reports the cost of each program (log_info), if the kernel has measured it. */
-void links_report(const struct links *links);
+void bpf_load_report(const struct bpf_load *bpf);
 
-void links_close(struct links *links);
+void bpf_load_close(struct bpf_load *bpf);
 
 #endif

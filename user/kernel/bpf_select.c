@@ -128,9 +128,9 @@ static int tracepoint_arguments(const struct btf *btf, const char *tracepoint)
 	return btf_is_func_proto(type) ? (int)btf_vlen(type) - 1 : -1;
 }
 
-static bool autoload(struct links *links, const char *program, bool on)
+static bool autoload(struct bpf_load *bpf, const char *program, bool on)
 {
-	struct bpf_program *p = bpf_object__find_program_by_name(links->skeleton->obj, program);
+	struct bpf_program *p = bpf_object__find_program_by_name(bpf->skeleton->obj, program);
 
 	return p && !bpf_program__set_autoload(p, on);
 }
@@ -153,11 +153,11 @@ static bool has_enum_value(const struct btf *btf, const char *name, const char *
 }
 
 /* Selects the programs of the probes, with their attach types. */
-static int choose_probes(struct links *links, const struct btf *btf)
+static int choose_probes(struct bpf_load *bpf, const struct btf *btf)
 {
-	if (!links->attach)
+	if (!bpf->attach)
 		return 0;
-	links->kinds |= KIND(PROBE);
+	bpf->kinds |= KIND(PROBE);
 	if (btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) < 0) {
 		log_error(
 			"probes need Linux 6.10 or newer: this kernel does not let a program keep "
@@ -167,16 +167,16 @@ static int choose_probes(struct links *links, const struct btf *btf)
 	}
 	for (int p = 0; p < ATTACH_PROGRAMS; p++) {
 		struct bpf_program *program = bpf_object__find_program_by_name(
-			links->skeleton->obj, attach_program_names[p]);
+			bpf->skeleton->obj, attach_program_names[p]);
 
-		if (!attach_needs(links->attach, (enum attach_program)p))
+		if (!attach_needs(bpf->attach, (enum attach_program)p))
 			continue;
 		bpf_program__set_autoload(program, true);
 		bpf_program__set_expected_attach_type(
 			program,
-			(enum bpf_attach_type)attach_type(links->attach, (enum attach_program)p));
+			(enum bpf_attach_type)attach_type(bpf->attach, (enum attach_program)p));
 	}
-	links->find_stack = has_enum_value(btf, "bpf_func_id", "BPF_FUNC_find_vma");
+	bpf->find_stack = has_enum_value(btf, "bpf_func_id", "BPF_FUNC_find_vma");
 	return 0;
 }
 
@@ -241,18 +241,18 @@ static bool storage_anywhere(const struct btf *btf)
 }
 
 /* Is a program needed, for the recorded kinds or by other programs? */
-static bool needed(const struct links *links, const struct program_row *row,
+static bool needed(const struct bpf_load *bpf, const struct program_row *row,
 		   const struct options *options, const struct btf *btf)
 {
 	if (!(row->modes & 1u << options->mode) || row->group == GROUP_PROBE)
 		return false; /* choose_probes() has the probes */
 	if (row->group == GROUP_RUN)
 		return true;
-	if (row->group == GROUP_WAKE && links->lazy_summary)
+	if (row->group == GROUP_WAKE && bpf->lazy_summary)
 		return false;
-	if (links->wakeup_from_sched_info && !strcmp(row->program, "sched_wakeup"))
+	if (bpf->wakeup_from_sched_info && !strcmp(row->program, "sched_wakeup"))
 		return false;
-	if (row->group == GROUP_INTERRUPT && links->interrupts_unknown)
+	if (row->group == GROUP_INTERRUPT && bpf->interrupts_unknown)
 		return false;
 	if (row->kinds & options->kinds)
 		return true;
@@ -302,7 +302,7 @@ static bool has_interrupt_pairs(const struct btf *btf)
 	       tracepoint_arguments(btf, "softirq_entry") >= 0;
 }
 
-static int choose_row(struct links *links, const struct program_row *row,
+static int choose_row(struct bpf_load *bpf, const struct program_row *row,
 		      const struct options *options, const struct btf *btf, const char *switches)
 {
 	bool there = !row->tracepoint || tracepoint_arguments(btf, row->tracepoint) >= 0;
@@ -313,17 +313,17 @@ static int choose_row(struct links *links, const struct program_row *row,
 	}
 	if (!there)
 		log_debug("this kernel has no tracepoint %s", row->tracepoint);
-	there = there && needed(links, row, options, btf) &&
+	there = there && needed(bpf, row, options, btf) &&
 		(row->group != GROUP_SWITCH || !strcmp(row->program, switches));
 	if (there)
-		links->kinds |= row->kinds & options->kinds;
-	if (autoload(links, row->program, there))
+		bpf->kinds |= row->kinds & options->kinds;
+	if (autoload(bpf, row->program, there))
 		return 0;
 	log_error("the program %s is missing in this build", row->program);
 	return -ENOENT;
 }
 
-int programs_choose(struct links *links, const struct options *options)
+int programs_choose(struct bpf_load *bpf, const struct options *options)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	const char *switches;
@@ -336,22 +336,22 @@ int programs_choose(struct links *links, const struct options *options)
 			  "built with CONFIG_DEBUG_INFO_BTF is needed");
 		return err;
 	}
-	links->interrupts_unknown = !has_interrupt_pairs(btf);
+	bpf->interrupts_unknown = !has_interrupt_pairs(btf);
 #if defined(__x86_64__) || defined(__aarch64__)
-	links->yields_unknown = !has_enum_value(btf, "bpf_func_id", "BPF_FUNC_task_pt_regs");
+	bpf->yields_unknown = !has_enum_value(btf, "bpf_func_id", "BPF_FUNC_task_pt_regs");
 #else
-	links->yields_unknown = true;
+	bpf->yields_unknown = true;
 #endif
 	can = conditions(options, btf);
-	links->lazy_summary = can & CAN_LAZY;
-	links->wakeup_from_sched_info = can & (CAN_LAZY | CAN_SCHED_WAKEUPS);
+	bpf->lazy_summary = can & CAN_LAZY;
+	bpf->wakeup_from_sched_info = can & (CAN_LAZY | CAN_SCHED_WAKEUPS);
 	switches = switch_variant(options->mode, can);
 	for (size_t i = 0; i < NROWS; i++) {
-		err = choose_row(links, &rows[i], options, btf, switches);
+		err = choose_row(bpf, &rows[i], options, btf, switches);
 		if (err)
 			goto out;
 	}
-	err = choose_probes(links, btf);
+	err = choose_probes(bpf, btf);
 out:
 	btf__free(btf);
 	return err;

@@ -3,7 +3,7 @@
  * bpf_select: chooses the eBPF programs that a recording needs and this kernel can have.
  *
  * In: the options, and the types of the running kernel (BTF); out: the programs to load, marked in
- * the skeleton, and in the links the facts that this kernel cannot tell.
+ * the skeleton, and in struct bpf_load what this kernel cannot tell.
  * Invariant: only programs that some recorded event needs are loaded.
  * Specification: ebpf.md 3 "Portability of the programs".
  */
@@ -14,12 +14,12 @@
 #include <stddef.h>
 
 struct btf;
-struct links;
+struct bpf_load;
 struct options;
 
 /* Chooses the programs by the recorded kinds and the tracepoints of this kernel. 0, or -errno after
  * one message. */
-int programs_choose(struct links *links, const struct options *options)
+int programs_choose(struct bpf_load *bpf, const struct options *options)
 	__attribute__((warn_unused_result));
 
 /* Program number i, in the order of attaching; NULL: there are no more. */

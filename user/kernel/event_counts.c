@@ -9,31 +9,32 @@
 #include "user/kernel/rings.h"
 #include "trace/base/log.h"
 
-int account_open(struct account *account, const struct links *links, const struct rings *rings)
+int event_counts_open(struct event_counts *counts, const struct bpf_load *bpf,
+		      const struct rings *rings)
 {
-	*account = (struct account){.links = links, .rings = rings};
-	account->full_before = calloc(links->npossible, sizeof(*account->full_before));
-	account->told = calloc(links->npossible, sizeof(*account->told));
-	if (!account->full_before || !account->told)
-		return log_no_memory("for the account");
-	for (unsigned cpu = 0; cpu < links->npossible; cpu++)
+	*counts = (struct event_counts){.bpf = bpf, .rings = rings};
+	counts->full_before = calloc(bpf->npossible, sizeof(*counts->full_before));
+	counts->told = calloc(bpf->npossible, sizeof(*counts->told));
+	if (!counts->full_before || !counts->told)
+		return log_no_memory("for the event counts");
+	for (unsigned cpu = 0; cpu < bpf->npossible; cpu++)
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
-			account->full_before[cpu][kind] = links->cpus[cpu].events[kind].full;
+			counts->full_before[cpu][kind] = bpf->cpus[cpu].events[kind].full;
 	return 0;
 }
 
-static uint64_t full_of(const struct account *account, unsigned cpu, unsigned kind)
+static uint64_t full_of(const struct event_counts *counts, unsigned cpu, unsigned kind)
 {
-	return account->links->cpus[cpu].events[kind].full - account->full_before[cpu][kind];
+	return counts->bpf->cpus[cpu].events[kind].full - counts->full_before[cpu][kind];
 }
 
-uint64_t account_lost(const struct account *account)
+uint64_t event_counts_lost(const struct event_counts *counts)
 {
 	uint64_t lost = 0;
 
-	for (unsigned cpu = 0; cpu < account->links->npossible; cpu++)
+	for (unsigned cpu = 0; cpu < counts->bpf->npossible; cpu++)
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
-			lost += full_of(account, cpu, kind);
+			lost += full_of(counts, cpu, kind);
 	return lost;
 }
 
@@ -46,82 +47,84 @@ static const struct ring *ring_of(const struct rings *rings, unsigned cpu)
 }
 
 /* Events seen in the window. In summary mode the program at switches counts its runs only. */
-static uint64_t seen_of(const struct account *account, unsigned cpu, unsigned kind)
+static uint64_t seen_of(const struct event_counts *counts, unsigned cpu, unsigned kind)
 {
-	if (kind == EVENT_SWITCH && !account->rings->nrings)
-		return account->links->cpus[cpu].runs[PROGRAMS_SWITCH];
-	return account->links->cpus[cpu].events[kind].seen - account->full_before[cpu][kind];
+	if (kind == EVENT_SWITCH && !counts->rings->nrings)
+		return counts->bpf->cpus[cpu].runs[PROGRAMS_SWITCH];
+	return counts->bpf->cpus[cpu].events[kind].seen - counts->full_before[cpu][kind];
 }
 
 /* The counts of a CPU. With `cut`, the records that are left in its ring are lost. */
-static void count(const struct account *account, unsigned cpu, const struct ring *ring, bool cut,
-		  struct account_counts *counts)
+static void count(const struct event_counts *counts, unsigned cpu, const struct ring *ring,
+		  bool cut, struct counts_of_cpu *out)
 {
-	const struct cpu_state *state = &account->links->cpus[cpu];
+	const struct cpu_state *state = &counts->bpf->cpus[cpu];
 	uint64_t lost = 0;
 
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
-		struct facts_kind *k = &counts->kinds[kind];
+		struct event_count *k = &out->kinds[kind];
 
 		k->written = ring ? ring->taken[kind] : 0;
 		/* without rings nothing is sent, and the programs do not count that */
-		k->filtered = account->rings->nrings ? state->events[kind].filtered
-						     : seen_of(account, cpu, kind);
+		k->filtered = counts->rings->nrings ? state->events[kind].filtered
+						    : seen_of(counts, cpu, kind);
 		k->sampled = state->events[kind].sampled;
-		k->full = full_of(account, cpu, kind);
+		k->full = full_of(counts, cpu, kind);
 		k->seen = k->written + k->filtered + k->sampled + k->full;
 		if (cut) {
-			k->user = seen_of(account, cpu, kind) - k->seen;
+			k->user = seen_of(counts, cpu, kind) - k->seen;
 			k->seen += k->user;
 		}
 		lost += k->full;
 	}
 	/* records may report losses before the window, too */
-	counts->untold = lost > account->told[cpu] ? lost - account->told[cpu] : 0;
+	out->untold = lost > counts->told[cpu] ? lost - counts->told[cpu] : 0;
 }
 
-void account_told(struct account *account, unsigned cpu, uint64_t count)
+void event_counts_reported(struct event_counts *counts, unsigned cpu, uint64_t count)
 {
-	if (cpu < account->links->npossible)
-		account->told[cpu] += count;
+	if (cpu < counts->bpf->npossible)
+		counts->told[cpu] += count;
 }
 
-size_t account_mark_size(const struct account *account)
+size_t event_counts_mark_size(const struct event_counts *counts)
 {
-	return sizeof(struct account_mark) +
-	       account->links->npossible * sizeof(struct account_counts);
+	return sizeof(struct event_counts_mark) +
+	       counts->bpf->npossible * sizeof(struct counts_of_cpu);
 }
 
-struct account_mark *account_mark(const struct account *account, enum account_moment moment)
+struct event_counts_mark *event_counts_mark(const struct event_counts *counts,
+					    enum counts_moment moment)
 {
-	struct account_mark *mark = calloc(1, account_mark_size(account));
+	struct event_counts_mark *mark = calloc(1, event_counts_mark_size(counts));
 
 	if (!mark)
-		log_no_memory("for the account");
-	if (!mark || moment == ACCOUNT_OPENED)
+		log_no_memory("for the event counts");
+	if (!mark || moment == COUNTS_OPENED)
 		return mark;
-	mark->missed = links_missed(account->links);
-	for (unsigned cpu = 0; cpu < account->links->npossible; cpu++)
-		count(account, cpu, ring_of(account->rings, cpu), moment == ACCOUNT_CUT,
+	mark->missed = bpf_load_missed(counts->bpf);
+	for (unsigned cpu = 0; cpu < counts->bpf->npossible; cpu++)
+		count(counts, cpu, ring_of(counts->rings, cpu), moment == COUNTS_CUT,
 		      &mark->cpus[cpu]);
 	return mark;
 }
 
-struct account_mark *account_mark_copy(const struct account *account,
-				       const struct account_mark *mark)
+struct event_counts_mark *event_counts_mark_copy(const struct event_counts *counts,
+						 const struct event_counts_mark *mark)
 {
-	struct account_mark *copy = malloc(account_mark_size(account));
+	struct event_counts_mark *copy = malloc(event_counts_mark_size(counts));
 
 	if (copy)
-		memcpy(copy, mark, account_mark_size(account));
+		memcpy(copy, mark, event_counts_mark_size(counts));
 	else
-		log_no_memory("for the account");
+		log_no_memory("for the event counts");
 	return copy;
 }
 
-void account_mark_untake(struct account_mark *mark, unsigned cpu, const struct record_head *record)
+void event_counts_mark_untake(struct event_counts_mark *mark, unsigned cpu,
+			      const struct record_head *record)
 {
-	struct facts_kind *kinds = mark->cpus[cpu].kinds;
+	struct event_count *kinds = mark->cpus[cpu].kinds;
 	uint64_t taken[EVENT_KINDS] = {0};
 
 	ring_count(taken, record);
@@ -132,7 +135,7 @@ void account_mark_untake(struct account_mark *mark, unsigned cpu, const struct r
 }
 
 /* Lost on the CPU with the number `cpu` until then. */
-static uint64_t mark_lost(const struct account_mark *mark, unsigned cpu)
+static uint64_t mark_lost(const struct event_counts_mark *mark, unsigned cpu)
 {
 	uint64_t lost = 0;
 
@@ -142,14 +145,14 @@ static uint64_t mark_lost(const struct account_mark *mark, unsigned cpu)
 }
 
 /* One line of the table. True if there is anything to tell. */
-static bool difference(struct facts_cpu *line, const struct account_counts *from,
-		       const struct account_counts *to, bool aged)
+static bool difference(struct cpu_event_counts *line, const struct counts_of_cpu *from,
+		       const struct counts_of_cpu *to, bool aged)
 {
 	uint64_t any = 0;
 
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
-		const struct facts_kind *a = &from->kinds[kind], *b = &to->kinds[kind];
-		struct facts_kind *k = &line->kinds[kind];
+		const struct event_count *a = &from->kinds[kind], *b = &to->kinds[kind];
+		struct event_count *k = &line->kinds[kind];
 
 		k->written = b->written - a->written;
 		k->filtered = b->filtered - a->filtered;
@@ -163,20 +166,21 @@ static bool difference(struct facts_cpu *line, const struct account_counts *from
 	return any;
 }
 
-int account_between(const struct account *account, const struct account_mark *from,
-		    const struct account_mark *to, bool aged, struct account_table *table)
+int event_counts_between(const struct event_counts *counts, const struct event_counts_mark *from,
+			 const struct event_counts_mark *to, bool aged,
+			 struct event_counts_table *table)
 {
-	unsigned n = account->links->npossible;
+	unsigned n = counts->bpf->npossible;
 
-	*table = (struct account_table){.cpus = calloc(n ? n : 1, sizeof(*table->cpus))};
+	*table = (struct event_counts_table){.cpus = calloc(n ? n : 1, sizeof(*table->cpus))};
 	if (!table->cpus)
-		return log_no_memory("for the account");
+		return log_no_memory("for the event counts");
 	for (unsigned cpu = 0; cpu < n; cpu++) {
-		struct facts_cpu *line = &table->cpus[table->ncpus];
+		struct cpu_event_counts *line = &table->cpus[table->ncpus];
 
 		line->cpu = cpu;
 		if (difference(line, &from->cpus[cpu], &to->cpus[cpu], aged) ||
-		    ring_of(account->rings, cpu))
+		    ring_of(counts->rings, cpu))
 			table->ncpus++;
 		table->lost += mark_lost(to, cpu) - mark_lost(from, cpu);
 	}
@@ -186,27 +190,27 @@ int account_between(const struct account *account, const struct account_mark *fr
 	return 0;
 }
 
-int account_close(struct account *account, bool cut)
+int event_counts_close(struct event_counts *counts, bool cut)
 {
-	struct account_mark *from = account_mark(account, ACCOUNT_OPENED);
-	struct account_mark *to = account_mark(account, cut ? ACCOUNT_CUT : ACCOUNT_NOW);
-	struct account_table table = {0};
+	struct event_counts_mark *from = event_counts_mark(counts, COUNTS_OPENED);
+	struct event_counts_mark *to = event_counts_mark(counts, cut ? COUNTS_CUT : COUNTS_NOW);
+	struct event_counts_table table = {0};
 	bool right = true;
-	int err = from && to ? account_between(account, from, to, false, &table) : -ENOMEM;
+	int err = from && to ? event_counts_between(counts, from, to, false, &table) : -ENOMEM;
 
 	if (err)
 		goto out;
-	account->cpus = table.cpus;
-	account->ncpus = table.ncpus;
-	account->lost = table.lost;
-	account->missed = to->missed;
-	for (unsigned cpu = 0; cpu < account->links->npossible; cpu++) {
+	counts->cpus = table.cpus;
+	counts->ncpus = table.ncpus;
+	counts->lost = table.lost;
+	counts->missed = to->missed;
+	for (unsigned cpu = 0; cpu < counts->bpf->npossible; cpu++) {
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
-			const struct facts_kind *counts = &to->cpus[cpu].kinds[kind];
+			const struct event_count *k = &to->cpus[cpu].kinds[kind];
 
-			right &= counts->seen == seen_of(account, cpu, kind);
-			account->full += counts->full;
-			account->user += counts->user;
+			right &= k->seen == seen_of(counts, cpu, kind);
+			counts->full += k->full;
+			counts->user += k->user;
 		}
 	}
 	if (!right)
@@ -218,10 +222,10 @@ out:
 	return err;
 }
 
-void account_free(struct account *account)
+void event_counts_free(struct event_counts *counts)
 {
-	free(account->full_before);
-	free(account->told);
-	free(account->cpus);
-	memset(account, 0, sizeof(*account));
+	free(counts->full_before);
+	free(counts->told);
+	free(counts->cpus);
+	memset(counts, 0, sizeof(*counts));
 }

@@ -15,15 +15,15 @@
 
 #include "user/config/session_info.h"
 
-struct links;
+struct bpf_load;
 struct rings;
 
-struct account {
-	const struct links *links;
+struct event_counts {
+	const struct bpf_load *bpf;
 	const struct rings *rings;
 	uint64_t (*full_before)[EVENT_KINDS]; /* by kernel number: when the window opened */
 	uint64_t *told;			      /* lost, by kernel number, as records tell */
-	struct facts_cpu *cpus;		      /* ncpus of them: the CPUs with a ring or a record */
+	struct cpu_event_counts *cpus;	      /* ncpus of them: the CPUs with a ring or a record */
 	size_t ncpus;
 	uint64_t lost;	 /* of all: full + user + missed */
 	uint64_t full;	 /* no room in a ring */
@@ -32,42 +32,43 @@ struct account {
 };
 
 /* The window opens. Both stay the caller's. 0, or -ENOMEM after one message. */
-int account_open(struct account *account, const struct links *links, const struct rings *rings)
-	__attribute__((warn_unused_result));
+int event_counts_open(struct event_counts *counts, const struct bpf_load *bpf,
+		      const struct rings *rings) __attribute__((warn_unused_result));
 
 /* Lost in the window so far (live line). */
-uint64_t account_lost(const struct account *account);
+uint64_t event_counts_lost(const struct event_counts *counts);
 
 /* Makes the table, once no program runs any more. If the rings were not emptied (`cut`), the
  * records left in them are lost, too; else the counts must add up, which is reported if they do
  * not. 0, or -ENOMEM after one message. */
-int account_close(struct account *account, bool cut) __attribute__((warn_unused_result));
+int event_counts_close(struct event_counts *counts, bool cut) __attribute__((warn_unused_result));
 
 /* ---- a part of the window ---- */
 
 /* The counts at one moment. */
-struct account_mark {
+struct event_counts_mark {
 	uint64_t missed;
-	struct account_counts {
-		struct facts_kind kinds[EVENT_KINDS];
+	struct counts_of_cpu {
+		struct event_count kinds[EVENT_KINDS];
 		uint64_t untold; /* lost events that no RECORD_LOST has reported by then */
 	} cpus[];		 /* by kernel number */
 };
 
-enum account_moment {
-	ACCOUNT_OPENED, /* when the window opened */
-	ACCOUNT_NOW,	/* in the thread that reads the rings */
-	ACCOUNT_CUT,	/* no program runs any more; the records left in the rings are lost */
+enum counts_moment {
+	COUNTS_OPENED, /* when the window opened */
+	COUNTS_NOW,    /* in the thread that reads the rings */
+	COUNTS_CUT,    /* no program runs any more; the records left in the rings are lost */
 };
 
 /* A RECORD_LOST of CPU `cpu` has reported `count` events. In the thread that reads the rings. */
-void account_told(struct account *account, unsigned cpu, uint64_t count);
+void event_counts_reported(struct event_counts *counts, unsigned cpu, uint64_t count);
 
 /* For free(). NULL without memory, after one message; so is a copy. */
-struct account_mark *account_mark(const struct account *account, enum account_moment moment);
+struct event_counts_mark *event_counts_mark(const struct event_counts *counts,
+					    enum counts_moment moment);
 
-struct account_table {
-	struct facts_cpu *cpus; /* ncpus of them, for free() */
+struct event_counts_table {
+	struct cpu_event_counts *cpus; /* ncpus of them, for free() */
 	size_t ncpus;
 	uint64_t lost; /* of all, the missed runs included */
 };
@@ -76,17 +77,18 @@ struct account_table {
  * The counts between two marks. With `aged`, events before `from` count as seen, too, and as aged:
  * no longer kept. 0, or -ENOMEM after one message.
  */
-int account_between(const struct account *account, const struct account_mark *from,
-		    const struct account_mark *to, bool aged, struct account_table *table)
-	__attribute__((warn_unused_result));
+int event_counts_between(const struct event_counts *counts, const struct event_counts_mark *from,
+			 const struct event_counts_mark *to, bool aged,
+			 struct event_counts_table *table) __attribute__((warn_unused_result));
 
-struct account_mark *account_mark_copy(const struct account *account,
-				       const struct account_mark *mark);
-size_t account_mark_size(const struct account *account);
+struct event_counts_mark *event_counts_mark_copy(const struct event_counts *counts,
+						 const struct event_counts_mark *mark);
+size_t event_counts_mark_size(const struct event_counts *counts);
 
 /* A record that is out of the ring of `cpu` already counts as being in it. */
-void account_mark_untake(struct account_mark *mark, unsigned cpu, const struct record_head *record);
+void event_counts_mark_untake(struct event_counts_mark *mark, unsigned cpu,
+			      const struct record_head *record);
 
-void account_free(struct account *account); /* also of a zeroed struct */
+void event_counts_free(struct event_counts *counts); /* also of a zeroed struct */
 
 #endif

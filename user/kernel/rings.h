@@ -129,7 +129,7 @@ static inline void ring_count(uint64_t taken[EVENT_KINDS], const struct record_h
 		taken[EVENT_SWITCH]++;
 		taken[EVENT_WAKE] += ((const struct record_switch *)record)->wake_clock != 0;
 	} else if (record->kind != RECORD_LOST) {
-		taken[kinds_of_record(record)]++;
+		taken[event_kind_of_record(record)]++;
 	}
 }
 

@@ -15,11 +15,11 @@
 
 #define TASKS_AT_ONCE 64
 
-int snapshot_take(const struct links *links, unsigned cpu, enum snapshot_phase phase,
+int snapshot_take(const struct bpf_load *bpf, unsigned cpu, enum snapshot_phase phase,
 		  uint64_t *clock)
 {
-	const struct bpf_program *program = links->marker ? links->skeleton->progs.summary_snapshot
-							  : links->skeleton->progs.take_snapshot;
+	const struct bpf_program *program = bpf->marker ? bpf->skeleton->progs.summary_snapshot
+							: bpf->skeleton->progs.take_snapshot;
 	uint64_t args[1] = {phase};
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args),
 		    .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu);
@@ -28,11 +28,11 @@ int snapshot_take(const struct links *links, unsigned cpu, enum snapshot_phase p
 		return -errno;
 	if (opts.retval != 1)
 		return -ENOBUFS;
-	*clock = links->cpus[cpu].snapshot_clock;
+	*clock = bpf->cpus[cpu].snapshot_clock;
 	return 0;
 }
 
-int snapshot_tasks(const struct links *links, bool mark, struct snapshot_tasks *tasks)
+int snapshot_tasks(const struct bpf_load *bpf, bool mark, struct snapshot_tasks *tasks)
 {
 	const size_t chunk = TASKS_AT_ONCE * sizeof(*tasks->tasks);
 	struct bytes records = {0};
@@ -41,8 +41,8 @@ int snapshot_tasks(const struct links *links, bool mark, struct snapshot_tasks *
 	ssize_t n;
 
 	snapshot_tasks_free(tasks);
-	links->skeleton->bss->iterator_marks = mark;
-	fd = bpf_iter_create(bpf_link__fd(links->marker ? links->marker : links->iterator));
+	bpf->skeleton->bss->iterator_marks = mark;
+	fd = bpf_iter_create(bpf_link__fd(bpf->marker ? bpf->marker : bpf->iterator));
 	if (fd < 0) {
 		err = -errno;
 		goto failed;

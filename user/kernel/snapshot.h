@@ -16,11 +16,11 @@
 
 #include "bpf/record.h"
 
-struct links;
+struct bpf_load;
 
 /* Has CPU `cpu` write a record of its current task. Its clock goes to *clock. 0, -ENXIO if the CPU
  * is not online, -ENOBUFS if there was no space, else -errno; no message. */
-int snapshot_take(const struct links *links, unsigned cpu, enum snapshot_phase phase,
+int snapshot_take(const struct bpf_load *bpf, unsigned cpu, enum snapshot_phase phase,
 		  uint64_t *clock) __attribute__((warn_unused_result));
 
 struct snapshot_tasks {
@@ -30,7 +30,7 @@ struct snapshot_tasks {
 
 /* Reads all tasks; with `mark`, marks those in the target first. 0, or -errno after one message.
  * The old content of `tasks` is freed. */
-int snapshot_tasks(const struct links *links, bool mark, struct snapshot_tasks *tasks)
+int snapshot_tasks(const struct bpf_load *bpf, bool mark, struct snapshot_tasks *tasks)
 	__attribute__((warn_unused_result));
 void snapshot_tasks_free(struct snapshot_tasks *tasks); /* also of a zeroed struct */
 

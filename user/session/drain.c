@@ -99,12 +99,12 @@ static int close_window(struct drain *drain)
 	err = release(drain);
 	if (err)
 		return err;
-	err = links_close_window(drain->links, &drain->t1);
+	err = bpf_load_close_window(drain->bpf, &drain->t1);
 	if (err)
 		return err;
 	sink_stop(drain->sink, drain->t1);
 	state_times_stop(drain->times, drain->t1);
-	err = snapshot_tasks(drain->links, false, drain->tasks);
+	err = snapshot_tasks(drain->bpf, false, drain->tasks);
 	if (err)
 		return err;
 	err = release(drain);
@@ -112,7 +112,7 @@ static int close_window(struct drain *drain)
 		return err;
 	for (unsigned i = 0; i < drain->ncpus; i++) {
 		for (unsigned tries = 0; tries < SNAPSHOT_TRIES; tries++) {
-			err = snapshot_take(drain->links, drain->cpus[i], SNAPSHOT_STOP, &clock);
+			err = snapshot_take(drain->bpf, drain->cpus[i], SNAPSHOT_STOP, &clock);
 			if (err != -ENOBUFS)
 				break;
 			err = release(drain);
@@ -154,7 +154,7 @@ static void *run(void *arg)
 	}
 	if (!err)
 		err = close_window(drain);
-	links_detach(drain->links);
+	bpf_load_detach(drain->bpf);
 	if (!drain->t1) {
 		drain->t1 = clock_now();
 		sink_stop(drain->sink, drain->t1);

@@ -19,13 +19,13 @@
 struct snapshot_tasks;
 struct state_times;
 struct time_stats;
-struct links;
+struct bpf_load;
 struct rings;
 struct sink;
 
 struct drain {
 	/* The caller's, before drain_start(). */
-	struct links *links;
+	struct bpf_load *bpf;
 	struct state_times *times;    /* under `lock` */
 	struct snapshot_tasks *tasks; /* of the end; the caller's after drain_join() */
 	struct rings *rings;

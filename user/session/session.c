@@ -68,11 +68,11 @@ struct recorder {
 	struct probes probes;
 	struct trigger_plan trigger;
 	uint64_t *trigger_sites;
-	struct links links;
+	struct bpf_load bpf;
 	struct rings *rings;
 	struct output_dir output;
 	struct sink sink;
-	struct account account;
+	struct event_counts counts;
 	struct summary summary; /* mode summary */
 	struct stats_file stats;
 	struct time_stats times;      /* at the end */
@@ -215,8 +215,8 @@ static enum status prepare(struct recorder *r)
 		log_no_memory("for the rings");
 		return STATUS_FAILED;
 	}
-	if (links_open(&r->links, o, &r->topology, r->rings, o->pids, o->npids, r->probes.attach,
-		       r->probes.sites.count))
+	if (bpf_load_open(&r->bpf, o, &r->topology, r->rings, o->pids, o->npids, r->probes.attach,
+			  r->probes.sites.count))
 		return STATUS_FAILED;
 	return STATUS_COMPLETE;
 }
@@ -247,9 +247,8 @@ static int print_plan(const struct recorder *r)
 	if (r->caller.changed)
 		printf("files belong to: %s (%u)\n", r->caller.name ? r->caller.name : "user",
 		       r->caller.uid);
-	printf("yielded and preempted are told apart: %s\n",
-	       r->links.yields_unknown ? "no" : "yes");
-	printf("interrupts are told as wakers: %s\n", r->links.interrupts_unknown ? "no" : "yes");
+	printf("yielded and preempted are told apart: %s\n", r->bpf.yields_unknown ? "no" : "yes");
+	printf("interrupts are told as wakers: %s\n", r->bpf.interrupts_unknown ? "no" : "yes");
 	printf("the programs are loaded; nothing is recorded (--dry-run)\n");
 	return flush_stdout();
 }
@@ -267,7 +266,7 @@ static int take_snapshots(struct recorder *r)
 	for (unsigned i = 0; i < r->drain.ncpus; i++) {
 		err = -ENOBUFS;
 		for (unsigned tries = 0; tries < SNAPSHOT_TRIES && err == -ENOBUFS; tries++)
-			err = snapshot_take(&r->links, r->drain.cpus[i], SNAPSHOT_START, &clock);
+			err = snapshot_take(&r->bpf, r->drain.cpus[i], SNAPSHOT_START, &clock);
 		if (err == -ENXIO) /* it has just gone offline */
 			continue;
 		if (err)
@@ -291,20 +290,20 @@ static int open_window(struct recorder *r)
 			rings_look(r->rings);
 			rings_discard(r->rings);
 		}
-		err = snapshot_tasks(&r->links, true, &r->tasks);
+		err = snapshot_tasks(&r->bpf, true, &r->tasks);
 		if (err)
 			return err;
-		links_start_probes(&r->links);
+		bpf_load_start_probes(&r->bpf);
 		err = take_snapshots(r);
 	}
 	if (!err)
-		err = links_open_window(&r->links, &r->t0);
+		err = bpf_load_open_window(&r->bpf, &r->t0);
 	if (err == -ENOBUFS)
 		log_error("the buffers are full before the recording begins: larger ones are "
 			  "needed (-b)");
 	else if (err)
 		log_error("cannot read the current tasks of the CPUs: %s", strerror(-err));
-	if (!err && !r->options->all && !links_in_target(&r->links)) {
+	if (!err && !r->options->all && !bpf_load_in_target(&r->bpf)) {
 		log_error(target_lives(&r->target)
 				  ? "this kernel shows no thread of the target to eBPF programs"
 				  : "the target has ended before the recording began");
@@ -323,7 +322,7 @@ static int open_times(struct recorder *r)
 {
 	const struct state_times_options options = {
 		.t0 = r->t0,
-		.npossible = r->links.npossible,
+		.npossible = r->bpf.npossible,
 		.cpus = r->drain.cpus,
 		.ncpus = r->drain.ncpus,
 		.cpu_list = r->options->cpu_list,
@@ -345,22 +344,22 @@ no_memory:
 static int open_sink(struct recorder *r)
 {
 	const struct options *o = r->options;
-	const struct facts facts = {
+	const struct session_info info = {
 		.loom = r->host.nodename,
 		.kernel = r->kernel,
 		.machine = r->host.machine,
 		.mode = "full",
 		.sampling = o->sample,
-		.kinds = r->links.kinds | 1u << EVENT_OTHER,
+		.kinds = r->bpf.kinds | 1u << EVENT_OTHER,
 		.on_full = o->last_bytes ? "drop-old" : "drop-new",
 		.argv = (const char *const *)o->argv,
 		.buffer_bytes = o->buffer_bytes,
-		.yields_unknown = r->links.yields_unknown,
-		.wakeup_clock = links_wakeup_clock(&r->links),
-		.interrupts_unknown = r->links.interrupts_unknown,
+		.yields_unknown = r->bpf.yields_unknown,
+		.wakeup_clock = bpf_load_wakeup_clock(&r->bpf),
+		.interrupts_unknown = r->bpf.interrupts_unknown,
 		.proc = "/proc",
 		.command_status = -1,
-		.lost = FACTS_UNKNOWN,
+		.lost = SESSION_UNKNOWN,
 	};
 	const struct timeline_options timeline = {
 		.kernel_model = o->kernel_model,
@@ -371,7 +370,7 @@ static int open_sink(struct recorder *r)
 		.calls = r->probes.attach ? &r->probes.calls : NULL,
 	};
 	const struct segment_plan plan = {
-		.facts = facts,
+		.info = info,
 		.timeline = timeline,
 		.topology = &r->topology,
 		.calls = r->probes.sum,
@@ -389,8 +388,8 @@ static int open_sink(struct recorder *r)
 		.last_bytes = o->last_bytes,
 		.trigger = r->trigger,
 		.keep = o->keep,
-		.links = &r->links,
-		.account = &r->account,
+		.bpf = &r->bpf,
+		.counts = &r->counts,
 	};
 	int err = sink_open(&r->sink, &options);
 
@@ -426,7 +425,7 @@ static int start_command(struct recorder *r)
 		return err;
 	if (!o->follow && r->probes.attach)
 		attach_only(r->probes.attach, (uint32_t)r->command.pid);
-	return links_target(&r->links, (uint32_t)r->command.pid);
+	return bpf_load_target(&r->bpf, (uint32_t)r->command.pid);
 }
 
 static int start_drain(struct recorder *r)
@@ -436,7 +435,7 @@ static int start_drain(struct recorder *r)
 	if (err)
 		return err;
 	r->drain.tasks = &r->tasks;
-	r->drain.links = &r->links;
+	r->drain.bpf = &r->bpf;
 	r->drain.rings = r->rings;
 	r->drain.sink = &r->sink;
 	err = drain_start(&r->drain);
@@ -454,28 +453,28 @@ static int arm(struct recorder *r)
 		err = start_command(r);
 	if (err)
 		return err;
-	err = links_attach_probes(&r->links); /* perf events need more than is kept */
+	err = bpf_load_attach_probes(&r->bpf); /* perf events need more than is kept */
 	if (err)
 		return err;
 	err = open_output(r);
 	if (err)
 		return err;
-	err = links_attach(&r->links);
+	err = bpf_load_attach(&r->bpf);
 	if (err)
 		return err;
 	err = open_window(r);
 	if (err)
 		return err;
-	err = account_open(&r->account, &r->links, r->rings);
+	err = event_counts_open(&r->counts, &r->bpf, r->rings);
 	if (err)
 		return err;
 	if (o->mode == MODE_FULL)
 		err = open_times(r);
 	else
-		err = summary_open(&r->summary, &r->links, r->t0, r->drain.cpus, r->drain.ncpus);
+		err = summary_open(&r->summary, &r->bpf, r->t0, r->drain.cpus, r->drain.ncpus);
 	if (err)
 		return err;
-	err = stats_open(&r->stats, r->links.cpus, r->drain.cpus, r->drain.ncpus);
+	err = stats_open(&r->stats, r->bpf.cpus, r->drain.cpus, r->drain.ncpus);
 	if (err)
 		return err;
 	err = privilege_drop(&r->caller, PRIVILEGE_RECORD);
@@ -520,7 +519,7 @@ static void show_live(struct recorder *r, uint64_t now)
 		.events = atomic_load(&r->drain.events),
 		.bytes = r->options->mode == MODE_FULL ? sink_bytes(&r->sink) : 0,
 		.threads = atomic_load(&r->drain.streams),
-		.lost = account_lost(&r->account),
+		.lost = event_counts_lost(&r->counts),
 		.fullest = atomic_load(&r->drain.fullest) / 1000.0,
 	};
 
@@ -533,11 +532,11 @@ static void look_for_end(struct recorder *r, uint64_t now)
 
 	if (o->duration_ns && now - r->t0 >= o->duration_ns)
 		r->reason = "duration";
-	else if (!o->all && !links_in_target(&r->links))
+	else if (!o->all && !bpf_load_in_target(&r->bpf))
 		r->reason = "target";
 	else if (o->max_bytes && sink_full(&r->sink))
 		r->reason = "size";
-	else if (o->strict_drops && account_lost(&r->account))
+	else if (o->strict_drops && event_counts_lost(&r->counts))
 		r->reason = "drops";
 }
 
@@ -604,7 +603,7 @@ static void tell_command_end(struct recorder *r, uint64_t now)
 	r->command_told = true;
 	log_info("the command has ended; what it has created goes on (threads: %u) and is recorded "
 		 "(Ctrl-C ends that)",
-		 links_in_target(&r->links));
+		 bpf_load_in_target(&r->bpf));
 }
 
 /* Traces that are complete, of a session with several. */
@@ -645,7 +644,7 @@ static void tell_status(struct recorder *r, unsigned client)
 	json_put_int(status, "events", (int64_t)atomic_load(&r->drain.events));
 	json_put_int(status, "threads", (int64_t)atomic_load(&r->drain.streams));
 	json_put_int(status, "bytes", (int64_t)sink_bytes(&r->sink));
-	json_put_int(status, "lost", (int64_t)account_lost(&r->account));
+	json_put_int(status, "lost", (int64_t)event_counts_lost(&r->counts));
 	json_put_int(status, "traces", (int64_t)r->traces);
 	json_put_real(status, "fullest_ring", atomic_load(&r->drain.fullest) / 1000.0);
 	control_tell(r->control, client, status);
@@ -716,11 +715,11 @@ static void fail(struct recorder *r)
 /* Mode summary: there are no rings to drain. */
 static void close_window(struct recorder *r)
 {
-	int err = links_close_window(&r->links, &r->drain.t1);
+	int err = bpf_load_close_window(&r->bpf, &r->drain.t1);
 
 	if (!err)
 		err = summary_stop(&r->summary, r->drain.t1);
-	links_detach(&r->links);
+	bpf_load_detach(&r->bpf);
 	if (err)
 		fail(r);
 	summary_live_clear();
@@ -768,8 +767,8 @@ static void write_stats(struct recorder *r, bool closed)
 {
 	const struct stats_session session = {
 		.options = r->options,
-		.account = &r->account,
-		.kinds = r->links.kinds | 1u << EVENT_OTHER,
+		.counts = &r->counts,
+		.kinds = r->bpf.kinds | 1u << EVENT_OTHER,
 		.t0 = r->t0,
 		.t1 = r->drain.t1,
 		.cost = &r->cost,
@@ -803,7 +802,7 @@ static void finish(struct recorder *r)
 		command_ended(&r->command, soon && !r->killed_by ? COMMAND_PATIENCE_MS : 0);
 		end.command_status = r->command.status;
 	}
-	if (account_close(&r->account, r->drain.cut))
+	if (event_counts_close(&r->counts, r->drain.cut))
 		r->failed = true;
 	if (full && sink_end(&r->sink, &r->tasks, &end, r->drain.cut))
 		r->failed = true;
@@ -815,7 +814,7 @@ static enum status status_of(const struct recorder *r)
 {
 	if (r->failed)
 		return STATUS_FAILED;
-	return r->account.lost ? STATUS_LOST : STATUS_COMPLETE;
+	return r->counts.lost ? STATUS_LOST : STATUS_COMPLETE;
 }
 
 static void report(struct recorder *r)
@@ -836,19 +835,19 @@ static void report(struct recorder *r)
 		.repairs = sum->repairs,
 		.late = sum->late,
 		.parts = full ? sink_segments(&r->sink) : 0,
-		.lost = r->account.lost,
-		.full = r->account.full,
-		.user = r->account.user,
-		.kinds = r->links.kinds | 1u << EVENT_OTHER,
+		.lost = r->counts.lost,
+		.full = r->counts.full,
+		.user = r->counts.user,
+		.kinds = r->bpf.kinds | 1u << EVENT_OTHER,
 		.streams = full,
 		.keeps = r->options->last_bytes > 0,
 		.verbose = r->options->verbose,
 		.run = &run,
 		.cost = &r->cost,
-		.missed = r->account.missed,
+		.missed = r->counts.missed,
 		.ncpus = r->drain.ncpus,
-		.account = r->account.cpus,
-		.naccount = r->account.ncpus,
+		.counts = r->counts.cpus,
+		.naccount = r->counts.ncpus,
 		.command = r->options->command != NULL,
 		.command_status = r->command.status,
 		.status = status_of(r),
@@ -860,12 +859,11 @@ static void report(struct recorder *r)
 		if (!r->options->quiet)
 			summary_table(&r->times);
 	}
-	links_report(&r->links);
+	bpf_load_report(&r->bpf);
 	apis_report(&r->probes.apis, &r->probes.sites);
 	if (!r->options->quiet) {
 		if (full)
-			probes_report(&r->probes, r->links.sites, end.window_ns,
-				      r->options->verbose);
+			probes_report(&r->probes, r->bpf.sites, end.window_ns, r->options->verbose);
 		summary_report(&end);
 	} else if (end.lost)
 		log_warn("%llu events were lost: %s says which", (unsigned long long)end.lost,
@@ -876,14 +874,14 @@ static void close_all(struct recorder *r)
 {
 	drain_join(&r->drain);
 	sink_close(&r->sink);
-	account_free(&r->account);
+	event_counts_free(&r->counts);
 	summary_free(&r->summary);
 	state_times_free(r->drain.times);
 	time_stats_free(&r->times);
 	stats_close(&r->stats);
 	snapshot_tasks_free(&r->tasks);
 	rings_close(r->rings);
-	links_close(&r->links);
+	bpf_load_close(&r->bpf);
 	probes_close(&r->probes);
 	free(r->trigger_sites);
 	signals_close(&r->signals);

@@ -18,7 +18,7 @@
 
 struct finalizer {
 	const struct segment_plan *plan;
-	const struct account *account;
+	const struct event_counts *counts;
 	unsigned keep;
 	int fd;
 	pthread_t thread;
@@ -104,7 +104,7 @@ int finalizer_run(struct finalizer *finalizer, const struct finalizer_job *job)
 	if (!err && job->fill)
 		err = job->fill(job->arg, segment);
 	/* also after an error: the records so far become a trace */
-	failed = segment_finish(segment, finalizer->account, &tasks, &job->end);
+	failed = segment_finish(segment, finalizer->counts, &tasks, &job->end);
 	if (!err)
 		err = failed;
 	if (!err && job->drop_empty && !segment->result.threads) {
@@ -167,8 +167,8 @@ static void *work(void *arg)
 	return NULL;
 }
 
-struct finalizer *finalizer_start(const struct segment_plan *plan, const struct account *account,
-				  unsigned keep)
+struct finalizer *finalizer_start(const struct segment_plan *plan,
+				  const struct event_counts *counts, unsigned keep)
 {
 	struct finalizer *finalizer = calloc(1, sizeof(*finalizer));
 	sigset_t all, before;
@@ -177,7 +177,7 @@ struct finalizer *finalizer_start(const struct segment_plan *plan, const struct 
 	if (!finalizer)
 		goto failed;
 	finalizer->plan = plan;
-	finalizer->account = account;
+	finalizer->counts = counts;
 	finalizer->keep = keep;
 	pthread_mutex_init(&finalizer->lock, NULL);
 	pthread_cond_init(&finalizer->work, NULL);

@@ -18,7 +18,7 @@
 #include "user/kernel/snapshot.h"
 #include "user/sink/trigger.h"
 
-struct account;
+struct event_counts;
 struct finalizer;
 
 /* One segment to close. The finalizer takes over everything here. */
@@ -44,8 +44,8 @@ struct finalizer_report {
 
 /* Starts the thread, with one empty segment. `keep` finished segments stay on the disk; 0: all.
  * The caller keeps both pointers. NULL after one message. */
-struct finalizer *finalizer_start(const struct segment_plan *plan, const struct account *account,
-				  unsigned keep);
+struct finalizer *finalizer_start(const struct segment_plan *plan,
+				  const struct event_counts *counts, unsigned keep);
 
 /* Gives the empty segment to the caller; NULL if it is not ready, or after an error. */
 struct segment *finalizer_take_empty(struct finalizer *finalizer);

@@ -20,10 +20,10 @@
 static void *note(void *arg)
 {
 	const struct flight *flight = arg;
-	struct account_mark *mark = account_mark(flight->options.account, ACCOUNT_NOW);
+	struct event_counts_mark *mark = event_counts_mark(flight->options.counts, COUNTS_NOW);
 
 	if (mark && flight->taking)
-		account_mark_untake(mark, flight->taking_cpu, flight->taking);
+		event_counts_mark_untake(mark, flight->taking_cpu, flight->taking);
 	return mark;
 }
 
@@ -40,12 +40,12 @@ static int begin_base(struct flight *flight, const struct snapshot_tasks *tasks)
 	int err;
 
 	options.t0 = UINT64_MAX;
-	flight->facts = flight->options.plan->facts;
-	flight->facts.proc = NULL; /* nothing is ever written */
+	flight->info = flight->options.plan->info;
+	flight->info.proc = NULL; /* nothing is ever written */
 	err = topology_copy(&flight->topology, flight->options.plan->topology);
 	if (err)
 		return err;
-	flight->threads = threads_new(NULL, &flight->facts, &flight->topology);
+	flight->threads = threads_new(NULL, &flight->info, &flight->topology);
 	if (flight->threads)
 		flight->base = timeline_new(&options, flight->threads, &flight->topology);
 	if (!flight->base)
@@ -62,7 +62,7 @@ int flight_init(struct flight *flight, const struct flight_options *options, uin
 		.discarded = discarded,
 		.note = note,
 		.drop_note = free,
-		.note_bytes = account_mark_size(options->account),
+		.note_bytes = event_counts_mark_size(options->counts),
 		.arg = flight,
 	};
 	int err;
@@ -144,7 +144,7 @@ bool flight_triggered(struct flight *flight, uint64_t t1)
 
 int flight_begin(struct flight *flight, uint64_t t1, const char *why)
 {
-	flight->to = account_mark(flight->options.account, ACCOUNT_NOW);
+	flight->to = event_counts_mark(flight->options.counts, COUNTS_NOW);
 	if (!flight->to)
 		return -ENOMEM;
 	flight->end = (struct segment_end){.stopped_by = why, .command_status = -1, .aged = true};
@@ -155,7 +155,7 @@ int flight_begin(struct flight *flight, uint64_t t1, const char *why)
 	flight->t1 = t1;
 	flight->saving = true;
 	if (flight->options.iterate &&
-	    snapshot_tasks(flight->options.account->links, false, &flight->tasks))
+	    snapshot_tasks(flight->options.counts->bpf, false, &flight->tasks))
 		log_warn("cannot tell which threads are runnable at the end of the trace");
 	flight->until = clock_now();
 	return 0;
@@ -216,11 +216,11 @@ static int fill(void *arg, struct segment *segment)
 static struct saving *saving_new(struct flight *flight)
 {
 	struct saving *saving = calloc(1, sizeof(*saving));
-	const struct account_mark *mark;
+	const struct event_counts_mark *mark;
 
 	if (!saving)
 		return NULL;
-	saving->ncpus = flight->options.account->links->npossible;
+	saving->ncpus = flight->options.counts->bpf->npossible;
 	saving->pending = calloc(saving->ncpus + 1, sizeof(*saving->pending));
 	saving->t1 = flight->t1;
 	memcpy(saving->text, flight->text, sizeof(saving->text));
@@ -241,7 +241,7 @@ int flight_save(struct flight *flight, struct segment *segment, struct finalizer
 
 	if (!saving)
 		goto failed;
-	segment->from = account_mark_copy(flight->options.account, saving->held.note);
+	segment->from = event_counts_mark_copy(flight->options.counts, saving->held.note);
 	if (!segment->from)
 		goto failed;
 	err = segment_begin(segment, window_start(flight, flight->t1));
@@ -282,7 +282,7 @@ failed:
 	return err;
 }
 
-void flight_end(struct flight *flight, uint64_t t1, struct account_mark *to,
+void flight_end(struct flight *flight, uint64_t t1, struct event_counts_mark *to,
 		struct snapshot_tasks *tasks, const struct segment_end *end)
 {
 	free(flight->to);

@@ -23,13 +23,13 @@
 #include "user/host/topology.h"
 #include "user/sink/trigger.h"
 
-struct account;
+struct event_counts;
 struct segment_plan;
 struct history;
 
 struct flight_options {
 	const struct segment_plan *plan;
-	const struct account *account;
+	const struct event_counts *counts;
 	bool iterate;	    /* read the tasks at a save (not in tests) */
 	uint64_t ns, bytes; /* time and memory to keep; bytes is never 0 */
 	struct trigger_plan trigger;
@@ -43,7 +43,7 @@ struct flight {
 	unsigned taking_cpu;
 
 	/* State at the start of the history, from the discarded records. */
-	struct facts facts;
+	struct session_info info;
 	struct topology topology;
 	struct threads *threads;
 	struct timeline *base;
@@ -52,7 +52,7 @@ struct flight {
 	struct segment_end end;
 	char text[TRIGGER_TEXT];
 	uint64_t t1, until;
-	struct account_mark *to;
+	struct event_counts_mark *to;
 	struct snapshot_tasks tasks;
 	bool saving;
 	bool short_told; /* the user knows that the memory is too small */
@@ -92,7 +92,7 @@ int flight_save(struct flight *flight, struct segment *segment, struct finalizer
 
 /* The recording, and with it the last save, ends at t1. Takes over `to`, the event counts, and
  * `tasks`, both of that time. The caller calls flight_save() next. */
-void flight_end(struct flight *flight, uint64_t t1, struct account_mark *to,
+void flight_end(struct flight *flight, uint64_t t1, struct event_counts_mark *to,
 		struct snapshot_tasks *tasks, const struct segment_end *end);
 
 #endif

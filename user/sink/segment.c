@@ -56,7 +56,7 @@ struct segment *segment_open(const struct segment_plan *plan, bool several)
 		goto no_memory;
 	segment->plan = plan;
 	segment->fd = -1;
-	segment->facts = plan->facts;
+	segment->info = plan->info;
 	if (topology_copy(&segment->topology, plan->topology))
 		goto no_memory;
 	if (several && make_directory(segment))
@@ -67,7 +67,7 @@ struct segment *segment_open(const struct segment_plan *plan, bool several)
 		goto fail;
 	if (writer_run(segment->writer, keep_privileges, NULL))
 		goto no_memory;
-	segment->threads = threads_new(segment->writer, &segment->facts, &segment->topology);
+	segment->threads = threads_new(segment->writer, &segment->info, &segment->topology);
 	if (!segment->threads)
 		goto fail;
 	return segment;
@@ -126,28 +126,29 @@ int segment_tell_tasks(struct timeline *timeline, const struct snapshot_tasks *t
 	return 0;
 }
 
-int segment_finish(struct segment *segment, const struct account *account,
+int segment_finish(struct segment *segment, const struct event_counts *counts,
 		   const struct snapshot_tasks *tasks, const struct segment_end *end)
 {
-	struct account_table table = {0};
-	const struct timeline_counts *counts;
+	struct event_counts_table table = {0};
+	const struct timeline_counts *made;
 	int err = segment_tell_tasks(segment->timeline, tasks), failed, unknown = 0;
 
 	if (segment->from && segment->to)
-		unknown = account_between(account, segment->from, segment->to, end->aged, &table);
+		unknown =
+			event_counts_between(counts, segment->from, segment->to, end->aged, &table);
 	if (!err)
 		err = unknown;
 	/* the writer reads session_info when it describes the first stream: let it finish first */
 	failed = writer_sync(segment->writer);
 	if (!err)
 		err = failed;
-	segment->facts.part = segment->number;
-	segment->facts.stopped_by = end->stopped_by;
-	segment->facts.trigger = end->trigger;
-	segment->facts.command_status = end->command_status;
-	segment->facts.cpus = table.cpus;
-	segment->facts.ncpus = table.ncpus;
-	segment->facts.lost = unknown ? FACTS_UNKNOWN : table.lost;
+	segment->info.part = segment->number;
+	segment->info.stopped_by = end->stopped_by;
+	segment->info.trigger = end->trigger;
+	segment->info.command_status = end->command_status;
+	segment->info.cpus = table.cpus;
+	segment->info.ncpus = table.ncpus;
+	segment->info.lost = unknown ? SESSION_UNKNOWN : table.lost;
 	failed = timeline_close(segment->timeline);
 	if (!err)
 		err = failed;
@@ -156,19 +157,19 @@ int segment_finish(struct segment *segment, const struct account *account,
 		err = failed;
 	if (segment->plan->calls)
 		calls_add(segment->plan->calls, timeline_calls(segment->timeline));
-	counts = timeline_counts(segment->timeline);
+	made = timeline_counts(segment->timeline);
 	segment->result = (struct segment_result){
 		.window_ns = segment->t1 > segment->t0 ? segment->t1 - segment->t0 : 0,
-		.events = counts->events,
-		.records = counts->records,
+		.events = made->events,
+		.records = made->records,
 		.bytes = writer_bytes(segment->writer),
 		.threads = threads_streams(segment->threads),
-		.repairs = counts->repairs,
-		.late = counts->late,
+		.repairs = made->repairs,
+		.late = made->late,
 		.lost = table.lost,
 	};
-	segment->facts.cpus = NULL;
-	segment->facts.ncpus = 0;
+	segment->info.cpus = NULL;
+	segment->info.ncpus = 0;
 	free(table.cpus);
 	return err;
 }

@@ -22,8 +22,8 @@
 
 #define SEGMENT_NEXT ".next" /* directory of the segment that is not used yet */
 
-struct account;
-struct account_mark;
+struct event_counts;
+struct event_counts_mark;
 struct disk_error;
 struct snapshot_tasks;
 struct threads;
@@ -32,7 +32,7 @@ struct writer_files;
 
 /* Owned by the caller; must outlive the segments. */
 struct segment_plan {
-	struct facts facts;		  /* the members known before recording */
+	struct session_info info;	  /* the members known before recording */
 	struct timeline_options timeline; /* t0 is set by segment_begin() */
 	const struct topology *topology;  /* copied */
 	struct calls *calls;		  /* sums over all segments, each adds its own at its
@@ -60,13 +60,13 @@ struct segment {
 	unsigned number; /* 0: the only segment */
 	char name[16];	 /* below the output directory; "": that directory itself */
 	int fd;		 /* its own directory; -1: the directory of the plan */
-	struct facts facts;
+	struct session_info info;
 	struct topology topology;
 	struct writer *writer;
 	struct threads *threads;
 	struct timeline *timeline; /* NULL until segment_begin() */
 	uint64_t t0, t1;	   /* ns; t1 is 0 until segment_stop() */
-	struct account_mark *from, *to;
+	struct event_counts_mark *from, *to;
 	struct segment_result result; /* after segment_finish() */
 };
 
@@ -92,7 +92,7 @@ void segment_stop(struct segment *segment, uint64_t t1);
  * segment->result. segment->from and ->to bound its event counts; `tasks` has the threads that were
  * woken and did not run (NULL: unknown). 0 or -errno after one message.
  */
-int segment_finish(struct segment *segment, const struct account *account,
+int segment_finish(struct segment *segment, const struct event_counts *counts,
 		   const struct snapshot_tasks *tasks, const struct segment_end *end)
 	__attribute__((warn_unused_result));
 

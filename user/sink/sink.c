@@ -29,10 +29,10 @@ int sink_open(struct sink *sink, const struct sink_options *options)
 	}
 	sink->max_bytes = options->plan.max_bytes;
 	sink->options.plan.max_bytes = 0;
-	sink->pending = calloc(options->links->npossible, sizeof(*sink->pending));
+	sink->pending = calloc(options->bpf->npossible, sizeof(*sink->pending));
 	if (!sink->pending)
 		return log_no_memory("for several traces");
-	sink->finalizer = finalizer_start(&sink->options.plan, options->account, options->keep);
+	sink->finalizer = finalizer_start(&sink->options.plan, options->counts, options->keep);
 	if (!sink->finalizer)
 		return -EIO;
 	if (options->last_bytes)
@@ -46,7 +46,7 @@ static int begin_flight(struct sink *sink, uint64_t t0, const struct snapshot_ta
 	const struct sink_options *o = &sink->options;
 	const struct flight_options options = {
 		.plan = &o->plan,
-		.account = o->account,
+		.counts = o->counts,
 		.iterate = true,
 		.ns = o->last_ns,
 		.bytes = o->last_bytes,
@@ -69,7 +69,7 @@ int sink_begin(struct sink *sink, uint64_t t0, const struct snapshot_tasks *task
 	err = segment_begin(segment, t0);
 	if (err)
 		return err;
-	segment->from = account_mark(sink->options.account, ACCOUNT_OPENED);
+	segment->from = event_counts_mark(sink->options.counts, COUNTS_OPENED);
 	if (!segment->from)
 		return -ENOMEM;
 	sink->timeline = segment->timeline;
@@ -97,11 +97,11 @@ int sink_take_several(struct sink *sink, unsigned cpu, const struct record_head 
 	int err = 0;
 
 	if (record->kind == RECORD_LOST)
-		account_told(sink->options.account, cpu,
-			     ((const struct record_lost *)record)->count);
+		event_counts_reported(sink->options.counts, cpu,
+				      ((const struct record_lost *)record)->count);
 	if (sink->flight)
 		return flight_take(sink->flight, cpu, record);
-	if (record->kind == RECORD_LOST && cpu < sink->options.links->npossible)
+	if (record->kind == RECORD_LOST && cpu < sink->options.bpf->npossible)
 		return take_lost(sink, cpu, (const struct record_lost *)record);
 	if (sink->old)
 		err = timeline_record(sink->old->timeline, cpu, record);
@@ -117,8 +117,8 @@ static int cut(struct sink *sink, struct segment *next, uint64_t at, const char 
 	struct segment *segment = sink->segment;
 	int err;
 
-	segment->to = account_mark(sink->options.account, ACCOUNT_NOW);
-	next->from = segment->to ? account_mark_copy(sink->options.account, segment->to) : NULL;
+	segment->to = event_counts_mark(sink->options.counts, COUNTS_NOW);
+	next->from = segment->to ? event_counts_mark_copy(sink->options.counts, segment->to) : NULL;
 	if (!next->from) {
 		segment_close(next);
 		return -ENOMEM;
@@ -130,7 +130,7 @@ static int cut(struct sink *sink, struct segment *next, uint64_t at, const char 
 		segment_close(next);
 		return err;
 	}
-	for (unsigned cpu = 0; cpu < sink->options.links->npossible; cpu++)
+	for (unsigned cpu = 0; cpu < sink->options.bpf->npossible; cpu++)
 		sink->pending[cpu] = segment->to->cpus[cpu].untold;
 	sink->before.records += counts->records;
 	sink->before.events += counts->events;
@@ -143,7 +143,7 @@ static int cut(struct sink *sink, struct segment *next, uint64_t at, const char 
 	sink->timeline = next->timeline;
 	/* without the tasks, a thread woken just before the cut would seem to sleep until the end
 	 */
-	if (snapshot_tasks(sink->options.links, false, &sink->old_tasks))
+	if (snapshot_tasks(sink->options.bpf, false, &sink->old_tasks))
 		log_warn("cannot tell which threads are runnable at the end of the trace");
 	sink->old_until = clock_now();
 	return 0;
@@ -324,7 +324,7 @@ unsigned sink_segments(const struct sink *sink)
 
 /* Saves the content of the flight recorder at the end of the session. */
 static int end_flight(struct sink *sink, struct snapshot_tasks *tasks,
-		      const struct segment_end *end, struct account_mark *to)
+		      const struct segment_end *end, struct event_counts_mark *to)
 {
 	struct finalizer_job job;
 	int err = finalizer_stop(sink->finalizer), failed;
@@ -345,8 +345,8 @@ static int end_flight(struct sink *sink, struct snapshot_tasks *tasks,
 int sink_end(struct sink *sink, struct snapshot_tasks *tasks, const struct segment_end *end,
 	     bool left)
 {
-	struct account_mark *to =
-		account_mark(sink->options.account, left ? ACCOUNT_CUT : ACCOUNT_NOW);
+	struct event_counts_mark *to =
+		event_counts_mark(sink->options.counts, left ? COUNTS_CUT : COUNTS_NOW);
 	struct finalizer_job job = {.segment = sink->segment, .tasks = *tasks, .end = *end};
 	int err = 0, failed;
 
@@ -358,7 +358,7 @@ int sink_end(struct sink *sink, struct snapshot_tasks *tasks, const struct segme
 	*tasks = (struct snapshot_tasks){0};
 	sink->segment->to = to;
 	if (!sink->several) {
-		err = segment_finish(sink->segment, sink->options.account, &job.tasks, end);
+		err = segment_finish(sink->segment, sink->options.counts, &job.tasks, end);
 		sink->only = sink->segment->result;
 		snapshot_tasks_free(&job.tasks);
 		return err;

@@ -31,11 +31,11 @@
 #include "user/timeline/timeline.h"
 #include "user/sink/trigger.h"
 
-struct account;
+struct event_counts;
 struct finalizer;
 struct finalizer_report;
 struct flight;
-struct links;
+struct bpf_load;
 
 struct sink_options {
 	struct segment_plan plan;
@@ -43,9 +43,9 @@ struct sink_options {
 	uint64_t rotate_ns, rotate_bytes; /* --rotate; both 0: one trace */
 	uint64_t last_ns, last_bytes;	  /* --last; both 0: no flight recorder */
 	struct trigger_plan trigger;
-	unsigned keep;		   /* --keep; 0: all */
-	const struct links *links; /* to read the tasks at a cut */
-	struct account *account;
+	unsigned keep;		    /* --keep; 0: all */
+	const struct bpf_load *bpf; /* to read the tasks at a cut */
+	struct event_counts *counts;
 };
 
 struct sink {

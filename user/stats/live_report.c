@@ -93,7 +93,7 @@ static void describe_command(int status, char *text, size_t text_size, char *wor
 	}
 }
 
-static void report_kind(const char *name, const struct facts_kind *k)
+static void report_kind(const char *name, const struct event_count *k)
 {
 	log_report("  %-10s %12" PRIu64 " = %12" PRIu64 " + %11" PRIu64 " + %11" PRIu64
 		   " + %8" PRIu64,
@@ -107,23 +107,23 @@ static void report_account(const struct summary_end *end)
 	log_report("events              seen   %12s     filtered   sampled out       lost",
 		   end->keeps ? "taken in" : "written");
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
-		struct facts_kind sum = {0};
+		struct event_count sum = {0};
 
 		for (size_t i = 0; i < end->naccount; i++)
-			facts_add(&sum, &end->account[i].kinds[kind]);
+			event_count_add(&sum, &end->counts[i].kinds[kind]);
 		if (end->kinds & 1u << kind)
-			report_kind(kind_names[kind], &sum);
+			report_kind(event_kind_names[kind], &sum);
 		else
-			log_report("  %-10s          off", kind_names[kind]);
+			log_report("  %-10s          off", event_kind_names[kind]);
 	}
 	for (size_t i = 0; i < end->naccount && end->verbose; i++) {
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
 			char name[32];
 
-			snprintf(name, sizeof(name), "%u %s", end->account[i].cpu,
-				 kind_names[kind]);
+			snprintf(name, sizeof(name), "%u %s", end->counts[i].cpu,
+				 event_kind_names[kind]);
 			if (end->kinds & 1u << kind)
-				report_kind(name, &end->account[i].kinds[kind]);
+				report_kind(name, &end->counts[i].kinds[kind]);
 		}
 	}
 }
@@ -141,13 +141,13 @@ static void report_losses(const struct summary_end *end)
 			   " of them were left in the buffers when the recording was cut short",
 			   end->user);
 	for (size_t i = 0; i < end->naccount; i++) {
-		const struct facts_cpu *cpu = &end->account[i];
+		const struct cpu_event_counts *cpu = &end->counts[i];
 
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
 			if (cpu->kinds[kind].full + cpu->kinds[kind].user)
 				log_report("  CPU %u: %" PRIu64 " of %" PRIu64 " %s", cpu->cpu,
 					   cpu->kinds[kind].full + cpu->kinds[kind].user,
-					   cpu->kinds[kind].seen, kind_names[kind]);
+					   cpu->kinds[kind].seen, event_kind_names[kind]);
 	}
 	if (end->missed)
 		log_report("  %" PRIu64 " runs that the kernel skipped", end->missed);

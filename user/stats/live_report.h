@@ -20,7 +20,7 @@
 
 struct finalizer_report;
 struct cost;
-struct facts_cpu;
+struct cpu_event_counts;
 struct stats_run;
 struct time_stats;
 
@@ -61,7 +61,7 @@ struct summary_end {
 	bool keeps;	/* only the newest events, in memory (--last) */
 	bool verbose;	/* also print the event counts of each CPU */
 	unsigned ncpus, parts;
-	const struct facts_cpu *account; /* naccount of them */
+	const struct cpu_event_counts *counts; /* naccount of them */
 	size_t naccount;
 	const struct stats_run *run; /* sums of the times; NULL: not known */
 	const struct cost *cost;     /* of the recorder */

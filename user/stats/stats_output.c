@@ -246,7 +246,7 @@ static void put_programs(FILE *out, const struct cpu_cost *cost)
 	put(out, "prog_ns", sum.timed_ns);
 }
 
-static void put_counts(FILE *out, const struct facts_kind *k)
+static void put_counts(FILE *out, const struct event_count *k)
 {
 	fprintf(out,
 		"\"seen\": %" PRIu64 ", \"written\": %" PRIu64 ", \"filtered\": %" PRIu64
@@ -257,7 +257,7 @@ static void put_counts(FILE *out, const struct facts_kind *k)
 
 /* `counts` may be NULL: not known while the session runs. */
 static void put_cpu(FILE *out, const struct cpu_stats *cpu, const struct cpu_cost *cost,
-		    const struct facts_kind *counts, uint64_t t0, unsigned interval)
+		    const struct event_count *counts, uint64_t t0, unsigned interval)
 {
 	uint64_t total = cpu->end > t0 ? cpu->end - t0 : 0;
 	uint64_t busy = cpu->ns[CPU_THREAD] + cpu->ns[CPU_OTHER];
@@ -324,7 +324,7 @@ static void put_list(FILE *out, const char *key, uint32_t kinds)
 	for (unsigned kind = 0; kind < EVENT_OTHER; kind++) {
 		if (!(kinds & 1u << kind))
 			continue;
-		fprintf(out, "%s\"%s\"", comma, kind_names[kind]);
+		fprintf(out, "%s\"%s\"", comma, event_kind_names[kind]);
 		comma = ", ";
 	}
 	fputc(']', out);
@@ -383,17 +383,17 @@ static void put_controls(FILE *out, const struct stats_session *session)
 }
 
 /* The event counts of a CPU, all kinds together. */
-static struct facts_kind sum_kinds(const struct facts_cpu *cpu)
+static struct event_count sum_kinds(const struct cpu_event_counts *cpu)
 {
-	struct facts_kind sum = {0};
+	struct event_count sum = {0};
 
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
-		facts_add(&sum, &cpu->kinds[kind]);
+		event_count_add(&sum, &cpu->kinds[kind]);
 	return sum;
 }
 
 /* A count of a breakdown, unless it is 0. */
-static void put_dropped(FILE *out, const char *key, const struct facts_kind *k, const char **comma)
+static void put_dropped(FILE *out, const char *key, const struct event_count *k, const char **comma)
 {
 	if (!(k->full + k->user))
 		return;
@@ -401,42 +401,41 @@ static void put_dropped(FILE *out, const char *key, const struct facts_kind *k, 
 	*comma = ", ";
 }
 
-static void put_events(FILE *out, const struct account *account, uint32_t kinds)
+static void put_events(FILE *out, const struct event_counts *counts, uint32_t kinds)
 {
-	struct facts_kind all = {0}, by_kind[EVENT_KINDS] = {{0}};
+	struct event_count all = {0}, by_kind[EVENT_KINDS] = {{0}};
 	const char *comma = "";
 
-	for (size_t i = 0; i < account->ncpus; i++) {
+	for (size_t i = 0; i < counts->ncpus; i++) {
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
-			facts_add(&all, &account->cpus[i].kinds[kind]);
-			facts_add(&by_kind[kind], &account->cpus[i].kinds[kind]);
+			event_count_add(&all, &counts->cpus[i].kinds[kind]);
+			event_count_add(&by_kind[kind], &counts->cpus[i].kinds[kind]);
 		}
 	}
 	fputs("  \"events\": {\n    ", out);
 	put_counts(out, &all);
-	fprintf(out, ",\n    \"missed\": %" PRIu64 ",\n    \"dropped_by_kind\": {",
-		account->missed);
+	fprintf(out, ",\n    \"missed\": %" PRIu64 ",\n    \"dropped_by_kind\": {", counts->missed);
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
-		put_dropped(out, kind_names[kind], &by_kind[kind], &comma);
+		put_dropped(out, event_kind_names[kind], &by_kind[kind], &comma);
 	fputs("},\n    \"dropped_by_core\": {", out);
 	comma = "";
-	for (size_t i = 0; i < account->ncpus; i++) {
-		struct facts_kind sum = sum_kinds(&account->cpus[i]);
+	for (size_t i = 0; i < counts->ncpus; i++) {
+		struct event_count sum = sum_kinds(&counts->cpus[i]);
 		char name[16];
 
-		snprintf(name, sizeof(name), "%u", account->cpus[i].cpu);
+		snprintf(name, sizeof(name), "%u", counts->cpus[i].cpu);
 		put_dropped(out, name, &sum, &comma);
 	}
 	fputs("},\n    \"by_core_and_kind\": [", out);
 	comma = "\n";
-	for (size_t i = 0; i < account->ncpus; i++) {
+	for (size_t i = 0; i < counts->ncpus; i++) {
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
 			/* a kind that is off may be seen, too, and counts then */
-			if (!(kinds & 1u << kind) && !account->cpus[i].kinds[kind].seen)
+			if (!(kinds & 1u << kind) && !counts->cpus[i].kinds[kind].seen)
 				continue;
 			fprintf(out, "%s      {\"cpu\": %u, \"kind\": \"%s\", ", comma,
-				account->cpus[i].cpu, kind_names[kind]);
-			put_counts(out, &account->cpus[i].kinds[kind]);
+				counts->cpus[i].cpu, event_kind_names[kind]);
+			put_counts(out, &counts->cpus[i].kinds[kind]);
 			fputc('}', out);
 			comma = ",\n";
 		}
@@ -487,13 +486,13 @@ static void put_unlisted(FILE *out, const struct thread_times *t)
 }
 
 /* The event counts of a CPU; none if it is not in the table. */
-static struct facts_kind counts_of(const struct account *account, unsigned cpu)
+static struct event_count counts_of(const struct event_counts *counts, unsigned cpu)
 {
-	for (size_t i = 0; i < account->ncpus; i++) {
-		if (account->cpus[i].cpu == cpu)
-			return sum_kinds(&account->cpus[i]);
+	for (size_t i = 0; i < counts->ncpus; i++) {
+		if (counts->cpus[i].cpu == cpu)
+			return sum_kinds(&counts->cpus[i]);
 	}
-	return (struct facts_kind){0};
+	return (struct event_count){0};
 }
 
 /* Copies the snapshots that were written while the session ran. */
@@ -519,7 +518,7 @@ static int copy_part(FILE *out, struct stats_file *file)
 }
 
 static int put_snapshots(FILE *out, struct stats_file *file, const struct time_stats *times,
-			 const struct account *account)
+			 const struct event_counts *counts)
 {
 	struct stats_sums process;
 	struct stats_run run;
@@ -533,10 +532,10 @@ static int put_snapshots(FILE *out, struct stats_file *file, const struct time_s
 	stats_sum(file, times, &run);
 	put_run(out, &run, 0);
 	for (unsigned i = 0; i < times->ncpus; i++) {
-		struct facts_kind counts = counts_of(account, times->cpus[i].cpu);
+		struct event_count events = counts_of(counts, times->cpus[i].cpu);
 
 		fputs(",\n", out);
-		put_cpu(out, &times->cpus[i], &file->costs[i], &counts, times->t0, 0);
+		put_cpu(out, &times->cpus[i], &file->costs[i], &events, times->t0, 0);
 	}
 	while (at < times->nthreads) {
 		fputs(",\n", out);
@@ -567,11 +566,11 @@ static int put_document(FILE *out, struct stats_file *file, struct time_stats *t
 		", \"total_cycles\": %" PRIu64 ", \"cpus\": %u},\n",
 		session->t0, session->t1, session->t1 - session->t0, times->ncpus);
 	put_controls(out, session);
-	put_events(out, session->account, session->kinds);
+	put_events(out, session->counts, session->kinds);
 	put_invocations(out, times);
 	put_recorder(out, session->cost);
 	put_unlisted(out, &times->unlisted);
-	return put_snapshots(out, file, times, session->account);
+	return put_snapshots(out, file, times, session->counts);
 }
 
 /* ---- files ---- */

@@ -19,7 +19,7 @@
 
 #include "user/timeline/state_times.h"
 
-struct account;
+struct event_counts;
 struct cost;
 struct options;
 struct disk_error;
@@ -57,7 +57,7 @@ struct stats_run {
 /* Contents of the document, beside the times. */
 struct stats_session {
 	const struct options *options;
-	const struct account *account;
+	const struct event_counts *counts;
 	uint32_t kinds; /* with a program */
 	uint64_t t0, t1;
 	const struct cost *cost; /* of the recorder */

@@ -125,7 +125,7 @@ static void take_dead(struct summary *summary, struct summary_thread *thread)
 
 int summary_fetch(struct summary *summary)
 {
-	int fd = bpf_map__fd(summary->links->skeleton->maps.dead), err;
+	int fd = bpf_map__fd(summary->bpf->skeleton->maps.dead), err;
 	struct summary_thread thread;
 
 	while (!bpf_map_lookup_and_delete_elem(fd, NULL, &thread)) {
@@ -147,7 +147,7 @@ int summary_fetch(struct summary *summary)
 /* Reads all live threads; how many of them changed during the copy into *unstable. */
 static int read_threads(struct summary *summary, size_t *unstable)
 {
-	int fd = bpf_iter_create(bpf_link__fd(summary->links->iterator)), err = 0;
+	int fd = bpf_iter_create(bpf_link__fd(summary->bpf->iterator)), err = 0;
 	struct summary_thread some[32];
 	ssize_t n;
 
@@ -180,7 +180,7 @@ out:
 
 static int read_cpu(const struct summary *summary, struct summary_cpu *cpu)
 {
-	const struct cpu_summary *sums = &summary->links->cpu_summaries[cpu->cpu];
+	const struct cpu_summary *sums = &summary->bpf->cpu_summaries[cpu->cpu];
 	uint32_t seq, tries = 0;
 
 	do {
@@ -239,7 +239,7 @@ void summary_find_woken(struct summary *summary)
 /* Reads the CPUs and the threads once. */
 static int read_once(struct summary *summary, size_t *unstable)
 {
-	const struct ovni *kernel = summary->links->skeleton;
+	const struct ovni *kernel = summary->bpf->skeleton;
 	uint64_t then = clock_now();
 	int err;
 
@@ -249,7 +249,7 @@ static int read_once(struct summary *summary, size_t *unstable)
 			return err;
 	}
 	err = read_threads(summary, unstable);
-	if (err || !summary->links->lazy_summary)
+	if (err || !summary->bpf->lazy_summary)
 		return err;
 	summary->sched_offset = *(const volatile __s64 *)&kernel->data->sched_offset;
 	summary->sched_known = *(const volatile __u64 *)&kernel->bss->sched_offset_clock != 0;
@@ -280,7 +280,7 @@ static int read_all(struct summary *summary)
 /* Inside a PID namespace the iterator lists its own threads only. */
 static bool sees_some(const struct summary *summary)
 {
-	const struct ovni__rodata *rodata = summary->links->skeleton->rodata;
+	const struct ovni__rodata *rodata = summary->bpf->skeleton->rodata;
 
 	return rodata->settings.all && rodata->settings.pid_namespace;
 }
@@ -375,8 +375,8 @@ static void remove_dead(struct summary *summary)
 /* The sums of dead threads that found no space in the queue. */
 static int read_dead_sums(const struct summary *summary, struct thread_times *all)
 {
-	size_t size = sizeof(struct thread_times), possible = summary->links->npossible;
-	int fd = bpf_map__fd(summary->links->skeleton->maps.dead_sums), err = 0;
+	size_t size = sizeof(struct thread_times), possible = summary->bpf->npossible;
+	int fd = bpf_map__fd(summary->bpf->skeleton->maps.dead_sums), err = 0;
 	struct thread_times *sums = calloc(possible, size);
 	__u32 zero = 0;
 
@@ -459,10 +459,10 @@ int summary_end(struct summary *summary, struct time_stats *stats)
 	return add_living(summary, stats);
 }
 
-int summary_open(struct summary *summary, const struct links *links, uint64_t t0,
+int summary_open(struct summary *summary, const struct bpf_load *bpf, uint64_t t0,
 		 const unsigned *cpus, unsigned ncpus)
 {
-	*summary = (struct summary){.links = links, .t0 = t0, .t1 = UINT64_MAX};
+	*summary = (struct summary){.bpf = bpf, .t0 = t0, .t1 = UINT64_MAX};
 	summary->cpus = calloc(ncpus + 1, sizeof(*summary->cpus));
 	if (!summary->cpus)
 		return log_no_memory("for the times of the CPUs");

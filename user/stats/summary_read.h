@@ -16,7 +16,7 @@
 
 #include "user/timeline/state_times.h"
 
-struct links;
+struct bpf_load;
 
 /* A CPU as read last. */
 struct summary_cpu {
@@ -26,7 +26,7 @@ struct summary_cpu {
 };
 
 struct summary {
-	const struct links *links;
+	const struct bpf_load *bpf;
 	uint64_t t0, t1;	       /* of the window; t1: UINT64_MAX while it is open */
 	struct time_stats dead;	       /* threads that have died so far, */
 	struct thread_times dead_sums; /* and the sum of them all */
@@ -41,7 +41,7 @@ struct summary {
 };
 
 /* The window has opened at t0, on the CPUs with these numbers. 0, or -ENOMEM after one message. */
-int summary_open(struct summary *summary, const struct links *links, uint64_t t0,
+int summary_open(struct summary *summary, const struct bpf_load *bpf, uint64_t t0,
 		 const unsigned *cpus, unsigned ncpus) __attribute__((warn_unused_result));
 
 /* Takes the threads that have died meanwhile out of the kernel. 0, or -errno after one message. */

@@ -165,39 +165,44 @@ static int end_state(struct stacks *stacks, uint32_t i, const struct stacks_out 
 	bool written = state->written;
 	int err = 0;
 
-	if (written) {
-		for (uint32_t k = n; k > i + 1 && !err; k--) {
-			if (!stacks->states[k - 1].written ||
-			    stacks->states[k - 1].effect->stack != stack)
-				continue;
-			err = unwrite(&stacks->states[k - 1], out);
-			others++;
-		}
-		if (!err)
-			err = unwrite(state, out);
+	for (uint32_t k = n; written && k > i; k--) {
+		if (!stacks->states[k - 1].written || stacks->states[k - 1].effect->stack != stack)
+			continue;
+		err = unwrite(&stacks->states[k - 1], out);
+		if (err)
+			break;
+		others += k - 1 != i;
 	}
 	memmove(state, state + 1, (n - i - 1) * sizeof(*state));
 	stacks->nstates--;
 	out->counts->reopened += others;
-	for (uint32_t k = i; k < stacks->nstates && written && !err; k++)
-		if (!stacks->states[k].written && stacks->states[k].effect->stack == stack)
-			err = write_state(stacks, k, out);
-	return err;
+	if (err || !written)
+		return err;
+	for (uint32_t k = i; k < stacks->nstates; k++) {
+		if (stacks->states[k].written || stacks->states[k].effect->stack != stack)
+			continue;
+		err = write_state(stacks, k, out);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 int stacks_end_frame(struct stacks *stacks, const struct stacks_out *out)
 {
-	int err = 0;
-
-	for (uint32_t i = stacks->nstates; i > 0 && !err; i--) {
+	for (uint32_t i = stacks->nstates; i > 0; i--) {
 		uint32_t frame = stacks->states[i - 1].frame;
+		int err;
 
-		if (frame == stacks->nframes)
-			err = end_state(stacks, i - 1, out);
-		else if (frame)
+		if (!frame)
+			continue;
+		if (frame != stacks->nframes)
 			break; /* of one below */
+		err = end_state(stacks, i - 1, out);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 int stacks_end(struct stacks *stacks, const struct effect *effect, const struct stacks_out *out)
@@ -210,23 +215,27 @@ int stacks_end(struct stacks *stacks, const struct effect *effect, const struct 
 
 int stacks_hide(struct stacks *stacks, const struct stacks_out *out)
 {
-	int err = 0;
-
 	stacks->shown = false;
-	for (uint32_t i = stacks->nstates; i > 0 && !err; i--)
-		if (stacks->states[i - 1].written)
-			err = unwrite(&stacks->states[i - 1], out);
-	return err;
+	for (uint32_t i = stacks->nstates; i > 0; i--) {
+		struct state *state = &stacks->states[i - 1];
+		int err = state->written ? unwrite(state, out) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 int stacks_show(struct stacks *stacks, const struct stacks_out *out)
 {
-	int err = 0;
-
 	stacks->shown = true;
-	for (uint32_t i = 0; i < stacks->nstates && !err; i++)
-		err = write_state(stacks, i, out);
-	return err;
+	for (uint32_t i = 0; i < stacks->nstates; i++) {
+		int err = write_state(stacks, i, out);
+
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 void stacks_clear(struct stacks *stacks)

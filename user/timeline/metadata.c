@@ -162,9 +162,9 @@ static void put_thread(struct json *bpf, const struct description *d)
 	json_put_u64(bpf, "repairs", d->repairs);
 }
 
-static void put_kind(struct json *cpu, unsigned kind, const struct facts_kind *figures)
+static void put_kind(struct json *cpu, unsigned kind, const struct event_count *figures)
 {
-	struct json *node = json_put_object(cpu, kind_names[kind]);
+	struct json *node = json_put_object(cpu, event_kind_names[kind]);
 
 	json_put_u64(node, "seen", figures->seen);
 	json_put_u64(node, "written", figures->written);
@@ -177,18 +177,18 @@ static void put_kind(struct json *cpu, unsigned kind, const struct facts_kind *f
 		json_put_u64(node, "aged", figures->aged);
 }
 
-/* The account of the kernel side, by CPU and kind. */
-static void put_account(struct json *session, const struct facts *facts)
+/* The event counts, by CPU and kind. */
+static void put_account(struct json *session, const struct session_info *info)
 {
 	struct json *list = json_put_array(session, "account");
 
-	for (size_t i = 0; i < facts->ncpus; i++) {
-		const struct facts_cpu *from = &facts->cpus[i];
+	for (size_t i = 0; i < info->ncpus; i++) {
+		const struct cpu_event_counts *from = &info->cpus[i];
 		struct json *cpu = json_put_object(list, NULL);
 
 		json_put_int(cpu, "cpu", from->cpu);
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
-			if (facts->kinds & 1u << kind)
+			if (info->kinds & 1u << kind)
 				put_kind(cpu, kind, &from->kinds[kind]);
 		json_put_u64(cpu, "missed", from->missed);
 	}
@@ -274,47 +274,47 @@ static void put_kinds(struct json *session, const char *key, uint32_t kinds)
 
 	for (unsigned kind = 0; kind < EVENT_OTHER; kind++)
 		if (kinds & 1u << kind)
-			json_put_string(list, NULL, kind_names[kind]);
+			json_put_string(list, NULL, event_kind_names[kind]);
 }
 
 static void put_session(struct json *bpf, const struct session *s)
 {
-	const struct facts *facts = s->facts;
+	const struct session_info *info = s->info;
 	struct json *session = json_put_object(bpf, "session");
 
 	json_put_string(session, "version", version_string);
 	json_put_string(session, "commit", version_commit);
-	json_put_string(session, "kernel", facts->kernel);
-	json_put_string(session, "machine", facts->machine);
-	if (facts->argv) {
+	json_put_string(session, "kernel", info->kernel);
+	json_put_string(session, "machine", info->machine);
+	if (info->argv) {
 		struct json *options = json_put_array(session, "options");
 
-		for (const char *const *arg = facts->argv; *arg; arg++)
+		for (const char *const *arg = info->argv; *arg; arg++)
 			json_put_string(options, NULL, *arg);
 	}
-	json_put_string(session, "mode", facts->mode);
-	json_put_string(session, "sampling", facts->sampling);
-	put_kinds(session, "kinds", facts->kinds);
-	put_kinds(session, "kinds_off", ~facts->kinds);
-	json_put_u64(session, "buffer_bytes", facts->buffer_bytes);
-	json_put_string(session, "on_full", facts->on_full);
-	if (facts->part)
-		json_put_int(session, "part", facts->part);
-	put_true(session, "yields_unknown", facts->yields_unknown);
-	put_true(session, "interrupts_unknown", facts->interrupts_unknown);
-	json_put_string(session, "wakeup_clock", facts->wakeup_clock);
+	json_put_string(session, "mode", info->mode);
+	json_put_string(session, "sampling", info->sampling);
+	put_kinds(session, "kinds", info->kinds);
+	put_kinds(session, "kinds_off", ~info->kinds);
+	json_put_u64(session, "buffer_bytes", info->buffer_bytes);
+	json_put_string(session, "on_full", info->on_full);
+	if (info->part)
+		json_put_int(session, "part", info->part);
+	put_true(session, "yields_unknown", info->yields_unknown);
+	put_true(session, "interrupts_unknown", info->interrupts_unknown);
+	json_put_string(session, "wakeup_clock", info->wakeup_clock);
 	json_put_u64(session, "t0", s->t0);
 	if (!s->closed)
 		return;
 	json_put_u64(session, "t1", s->t1);
-	json_put_string(session, "stopped_by", facts->stopped_by);
-	json_put_string(session, "trigger", facts->trigger);
-	if (facts->command_status >= 0)
-		put_exit(session, "command", (uint32_t)facts->command_status);
-	if (facts->lost != FACTS_UNKNOWN)
-		json_put_u64(session, "lost", facts->lost);
+	json_put_string(session, "stopped_by", info->stopped_by);
+	json_put_string(session, "trigger", info->trigger);
+	if (info->command_status >= 0)
+		put_exit(session, "command", (uint32_t)info->command_status);
+	if (info->lost != SESSION_UNKNOWN)
+		json_put_u64(session, "lost", info->lost);
 	put_counts(session, &s->counts);
-	put_account(session, facts);
+	put_account(session, info);
 	if (s->calls)
 		put_calls(session, s->calls);
 	put_cpus(session, s);
@@ -344,8 +344,8 @@ struct json *describe_stream(const struct description *d)
 	put_thread(bpf, d);
 	if (d->cpus && d->parent_pid)
 		json_put_int(bpf, "parent", d->parent_pid);
-	if (d->facts)
-		process_put(d->facts, d->own, bpf);
+	if (d->info)
+		process_put(d->info, d->own, bpf);
 	if (d->session)
 		put_session(bpf, d->session);
 	return doc;

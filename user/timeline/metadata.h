@@ -20,7 +20,7 @@
 
 struct actions;
 struct calls;
-struct facts;
+struct session_info;
 struct json;
 struct names;
 struct process_info;
@@ -36,7 +36,7 @@ struct rename {
 
 /* Of the session. Members after `closed` are read only if that is set. */
 struct session {
-	const struct facts *facts;
+	const struct session_info *info;
 	uint64_t t0;
 	bool closed;
 	uint64_t t1;
@@ -65,10 +65,10 @@ struct description {
 	/* The first stream of a process, else NULL. */
 	const unsigned *cpus; /* kernel numbers by index, ncpus of them */
 	unsigned ncpus;
-	uint32_t parent_pid;		  /* 0: not known */
-	const struct process_info *facts; /* NULL: not known */
-	const struct process_info *own;	  /* of the recorder */
-	int32_t rank, nranks;		  /* for ovni.rank; -1: not to be written */
+	uint32_t parent_pid;		 /* 0: not known */
+	const struct process_info *info; /* NULL: not known */
+	const struct process_info *own;	 /* of the recorder */
+	int32_t rank, nranks;		 /* for ovni.rank; -1: not to be written */
 
 	/* The first stream of the session, else NULL. */
 	const struct session *session;

@@ -135,29 +135,32 @@ static bool holds(struct calls *calls, const struct step *step, const struct rec
 	return !(int32_t)r->value == (step->when == WHEN_ZERO);
 }
 
+static int do_step(struct writing *w, const struct step *step, const struct record_probe *r)
+{
+	struct stacks *stacks = w->task->stacks;
+
+	if (!holds(w->tl->calls, step, r))
+		return 0;
+	if (step->kind == STEP_BEGIN)
+		return stacks_begin(stacks, &step->effect, false, OUT(w));
+	if (step->kind == STEP_END)
+		return stacks_end(stacks, &step->effect, OUT(w));
+	if (!stacks->shown)
+		return 0;
+	return step->kind == STEP_SET ? write_effect(w, &step->effect, true)
+				      : write_value(w, &step->effect, r);
+}
+
 static int do_steps(struct writing *w, const struct step *steps, unsigned n,
 		    const struct record_probe *r)
 {
-	struct stacks *stacks = w->task->stacks;
-	int err = 0;
+	for (unsigned i = 0; i < n; i++) {
+		int err = do_step(w, &steps[i], r);
 
-	for (unsigned i = 0; i < n && !err; i++) {
-		const struct effect *effect = &steps[i].effect;
-
-		if (!holds(w->tl->calls, &steps[i], r))
-			continue;
-		if (steps[i].kind == STEP_BEGIN)
-			err = stacks_begin(stacks, effect, false, OUT(w));
-		else if (steps[i].kind == STEP_END)
-			err = stacks_end(stacks, effect, OUT(w));
-		else if (!stacks->shown)
-			continue;
-		else if (steps[i].kind == STEP_SET)
-			err = write_effect(w, effect, true);
-		else
-			err = write_value(w, effect, r);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 /* ---- frames ---- */
@@ -182,8 +185,8 @@ static uint64_t ran(const struct task *task, uint64_t clock)
 	return task->ran + clock - task->in;
 }
 
-static void account(struct calls *calls, const struct task *task, const struct frame *frame,
-		    uint64_t clock, bool returned)
+static void add_call(struct calls *calls, const struct task *task, const struct frame *frame,
+		     uint64_t clock, bool returned)
 {
 	struct call_figures *figures = &calls->figures[frame->site];
 
@@ -200,18 +203,20 @@ static int leave(struct writing *w, bool returned)
 	struct stacks *stacks = w->task->stacks;
 	int err = stacks_end_frame(stacks, OUT(w));
 
-	account(w->tl->calls, w->task, &stacks->frames[stacks->nframes - 1], w->clock, returned);
+	add_call(w->tl->calls, w->task, &stacks->frames[stacks->nframes - 1], w->clock, returned);
 	stacks_pop(stacks);
 	return err;
 }
 
 static int leave_down_to(struct writing *w, uint32_t nframes)
 {
-	int err = 0;
+	while (w->task->stacks->nframes > nframes) {
+		int err = leave(w, false);
 
-	while (w->task->stacks->nframes > nframes && !err)
-		err = leave(w, false);
-	return err;
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static int enter(struct writing *w, const struct record_probe *r, const struct stacks_at *at)
@@ -224,8 +229,9 @@ static int enter(struct writing *w, const struct record_probe *r, const struct s
 	int err = leave_down_to(w, stacks_alive_at_entry(stacks, at));
 
 	calls->figures[r->site].calls += !w->before;
-	if (!err)
-		err = do_steps(w, action->entry, action->nentry, r);
+	if (err)
+		return err;
+	err = do_steps(w, action->entry, action->nentry, r);
 	if (err || !action_returns(action))
 		return err;
 	frame = stacks_push(stacks, at, &deep);
@@ -237,9 +243,14 @@ static int enter(struct writing *w, const struct record_probe *r, const struct s
 	frame->ran = ran(w->task, w->clock);
 	if (action->has_during)
 		err = stacks_begin(stacks, &action->during, true, OUT(w));
-	for (unsigned i = 0; i < action->nalso && !err; i++)
+	if (err)
+		return err;
+	for (unsigned i = 0; i < action->nalso; i++) {
 		err = stacks_begin(stacks, &action->also[i], true, OUT(w));
-	return err;
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static int come_back(struct writing *w, const struct record_probe *r, const struct stacks_at *at)
@@ -257,8 +268,9 @@ static int come_back(struct writing *w, const struct record_probe *r, const stru
 		return leave_down_to(w, stacks_alive_at_point(w->task->stacks, at));
 	}
 	err = leave_down_to(w, (uint32_t)i + 1);
-	if (!err)
-		err = leave(w, true);
+	if (err)
+		return err;
+	err = leave(w, true);
 	return err ? err : do_steps(w, action->at_return, action->nreturn, r);
 }
 
@@ -286,11 +298,13 @@ static void returned_elsewhere(struct task *task, const struct stacks_at *at)
 static int leave_gone(struct writing *w)
 {
 	struct stacks *stacks = w->task->stacks;
-	int err = 0;
+	while (stacks->nframes && stacks->frames[stacks->nframes - 1].gone) {
+		int err = leave(w, true);
 
-	while (stacks->nframes && stacks->frames[stacks->nframes - 1].gone && !err)
-		err = leave(w, true);
-	return err;
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static int take(struct writing *w, const struct record_probe *r)
@@ -411,7 +425,7 @@ int calls_carry_over(struct task *task, const struct task *old, uint64_t t0)
 void calls_account(struct timeline *tl, struct task *task, uint64_t clock)
 {
 	for (uint32_t i = 0; task->stacks && i < task->stacks->nframes; i++)
-		account(tl->calls, task, &task->stacks->frames[i], clock, false);
+		add_call(tl->calls, task, &task->stacks->frames[i], clock, false);
 }
 
 void calls_forget(struct task *task)

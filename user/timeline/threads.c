@@ -37,7 +37,7 @@ static char *loom_name(const char *host)
 	return loom;
 }
 
-struct threads *threads_new(struct writer *writer, const struct facts *facts,
+struct threads *threads_new(struct writer *writer, const struct session_info *info,
 			    const struct topology *topology)
 {
 	struct threads *threads = calloc(1, sizeof(*threads));
@@ -46,10 +46,10 @@ struct threads *threads_new(struct writer *writer, const struct facts *facts,
 		goto fail;
 	threads->writer = writer;
 	threads->topology = topology;
-	threads->session.facts = facts;
-	threads->loom = loom_name(facts->loom);
-	if (facts->proc && process_numbers_are_ours(facts->proc))
-		threads->proc = facts->proc;
+	threads->session.info = info;
+	threads->loom = loom_name(info->loom);
+	if (info->proc && process_numbers_are_ours(info->proc))
+		threads->proc = info->proc;
 	if (!threads->loom || names_init(&threads->names, writer, threads->proc))
 		goto fail;
 	if (threads->proc) {
@@ -68,9 +68,9 @@ fail:
 
 static void process_free(struct process *process)
 {
-	if (process->facts)
-		process_fini(process->facts);
-	free(process->facts);
+	if (process->info)
+		process_fini(process->info);
+	free(process->info);
 	free(process);
 }
 
@@ -179,20 +179,20 @@ void threads_release(struct threads *threads, struct task *task)
 /* A description and its data, on the way to the writer's thread. */
 struct meta {
 	struct threads *threads;
-	struct process *process; /* whose facts are told, or NULL */
-	bool last;		 /* the last one of the process: its facts may go */
+	struct process *process; /* that it describes, or NULL */
+	bool last;		 /* the last one of the process: frees what is known of it */
 	uint64_t *declared;	 /* that of d */
 	struct description d;
 	struct rename names[]; /* d.names, then d.cpus */
 };
 
-/* In the writer's thread, as all that looks at process->facts. */
+/* In the thread of the writer, as all that reads process->info. */
 static struct json *meta_build(void *arg)
 {
 	struct meta *meta = arg;
 
 	if (meta->process)
-		meta->d.facts = meta->process->facts;
+		meta->d.info = meta->process->info;
 	return describe_stream(&meta->d);
 }
 
@@ -202,11 +202,11 @@ static void meta_drop(void *arg)
 {
 	struct meta *meta = arg;
 
-	if (meta->last && meta->process && meta->process->facts &&
+	if (meta->last && meta->process && meta->process->info &&
 	    atomic_load(&meta->threads->rankless)) {
-		process_fini(meta->process->facts);
-		free(meta->process->facts);
-		meta->process->facts = NULL;
+		process_fini(meta->process->info);
+		free(meta->process->info);
+		meta->process->info = NULL;
 	}
 	free(meta->declared);
 	free(meta);
@@ -436,19 +436,19 @@ static void look(void *arg)
 {
 	struct look *l = arg;
 	struct process *process = l->process;
-	struct process_info *facts = calloc(1, sizeof(*facts));
+	struct process_info *info = calloc(1, sizeof(*info));
 
-	if (facts && process_read(facts, l->threads->proc, process->pid)) {
-		if (process->facts)
-			process_fini(process->facts);
-		free(process->facts);
-		process->facts = facts;
+	if (info && process_read(info, l->threads->proc, process->pid)) {
+		if (process->info)
+			process_fini(process->info);
+		free(process->info);
+		process->info = info;
 	} else {
-		free(facts);
-		if (process->facts)
-			process_forget_program(process->facts);
+		free(info);
+		if (process->info)
+			process_forget_program(process->info);
 	}
-	if (!process->facts || process->facts->nranks < 0)
+	if (!process->info || process->info->nranks < 0)
 		atomic_store(&l->threads->rankless, true);
 	free(l);
 }
@@ -601,18 +601,18 @@ int threads_unbind(struct threads *threads, struct task *task)
 
 /* ---- the end ---- */
 
-/* ovni.rank is for all processes or for none. The writer is idle: the facts are ours. */
+/* ovni.rank is for all processes or for none. The writer is idle: processes can be read here. */
 static bool all_ranked(const struct threads *threads)
 {
 	int32_t nranks = threads->nprocesses ? 0 : -1;
 
 	for (size_t i = 0; i < threads->nprocesses; i++) {
-		const struct process_info *facts = threads->processes[i]->facts;
+		const struct process_info *info = threads->processes[i]->info;
 
-		if (!facts || facts->rank < 0 || facts->nranks < 0 ||
-		    (nranks && facts->nranks != nranks))
+		if (!info || info->rank < 0 || info->nranks < 0 ||
+		    (nranks && info->nranks != nranks))
 			return false;
-		nranks = facts->nranks;
+		nranks = info->nranks;
 	}
 	return nranks > 0;
 }
@@ -638,8 +638,8 @@ int threads_finish(struct threads *threads, const struct session *session)
 		if (!meta)
 			return log_no_memory("for the description of a stream");
 		if (ranked && thread == process->first) {
-			meta->d.rank = process->facts->rank;
-			meta->d.nranks = process->facts->nranks;
+			meta->d.rank = process->info->rank;
+			meta->d.nranks = process->info->nranks;
 		}
 		err = put(threads, thread, NULL, 0, meta);
 		if (err)

@@ -26,7 +26,7 @@
 #include "trace/ovni/event.h"
 #include "trace/ovni/thread_state.h"
 
-struct facts;
+struct session_info;
 struct threads;
 struct topology;
 struct writer;
@@ -34,7 +34,7 @@ struct writer;
 /* ---- for the live part ---- */
 
 /* All three stay the caller's and must outlive the threads. NULL after one message. */
-struct threads *threads_new(struct writer *writer, const struct facts *facts,
+struct threads *threads_new(struct writer *writer, const struct session_info *info,
 			    const struct topology *topology);
 /* After writer_finish(): until then the writer reads the threads. */
 void threads_free(struct threads *threads);
@@ -90,13 +90,13 @@ struct task_page {
 	struct task tasks[TASKS_PAGE];
 };
 
-/* One process: its facts, and the stream that tells them. */
+/* One process: what is known of it, and the stream that has it. */
 struct process {
 	uint32_t pid, parent_pid;
 	uint32_t live; /* tasks bound to streams of it */
 	bool kernel;
-	struct thread *first;	    /* its first stream */
-	struct process_info *facts; /* the writer's thread's; after writer_sync() anybody's */
+	struct thread *first;	   /* its first stream */
+	struct process_info *info; /* the writer's thread's; after writer_sync() anybody's */
 };
 
 /* One stream. */
@@ -216,8 +216,8 @@ static inline int threads_declare(struct threads *threads, struct thread *thread
 /* /proc has something new about the task's process (first sight, exec). Its stream must exist. */
 void threads_look(struct threads *threads, struct process *process);
 
-/* All streams are closed: the ranks, and the account of the session, with which the first stream is
- * finished, too, so that without it no trace looks complete. Takes session->cpus over,
+/* All streams are closed: the ranks, and the event counts of the session, with which the first
+ * stream is finished, too, so that without it no trace looks complete. Takes session->cpus over,
  * also on failure. 0 or the writer's error. */
 int threads_finish(struct threads *threads, const struct session *session);
 

@@ -40,7 +40,7 @@ static inline uint64_t earlier_by(uint64_t clock, uint64_t ns)
 static inline void cpu_add_time(struct cpu *cpu, uint64_t clock)
 {
 	if (clock > cpu->since) {
-		cpu->account.ns[cpu->use] += clock - cpu->since;
+		cpu->counts.ns[cpu->use] += clock - cpu->since;
 		cpu->since = clock;
 	}
 }
@@ -93,8 +93,8 @@ static struct cpu *new_cpu(struct timeline *tl, unsigned number)
 	if (!added)
 		goto no_memory;
 	cpu->last = cpu->since = tl->options.t0;
-	cpu->account.cpu = number;
-	cpu->account.index = index;
+	cpu->counts.cpu = number;
+	cpu->counts.index = index;
 	tl->by_number[number] = tl->by_index[index] = *added = cpu;
 	return cpu;
 no_memory:
@@ -127,7 +127,7 @@ static void count_repair(struct timeline *tl, struct cpu *cpu, struct task *task
 	if (task->thread)
 		task->thread->repairs++;
 	if (cpu)
-		cpu->account.repairs++;
+		cpu->counts.repairs++;
 }
 
 /* A task that seemed to run has left its CPU; no record told when. */
@@ -180,7 +180,7 @@ static int prove_running(struct timeline *tl, struct cpu *cpu, struct task *task
 	}
 	task->flags &= (uint8_t)~TASK_JOINED;
 	cpu_add_time(cpu, enter);
-	err = emit_enter(tl, task, cpu->account.index, later(enter, cpu->last + 1), 0, 0);
+	err = emit_enter(tl, task, cpu->counts.index, later(enter, cpu->last + 1), 0, 0);
 	cpu->last = task->last;
 	cpu_runs(tl, cpu, task, task->tid);
 	return err;
@@ -267,7 +267,7 @@ static int change_stream(struct timeline *tl, struct task *task, uint32_t pid, u
 	err = take_stream(tl, task, clock, false);
 	if (err || !cpu)
 		return err;
-	err = emit_enter(tl, task, cpu->account.index, cpu->last + 1, 0, 0);
+	err = emit_enter(tl, task, cpu->counts.index, cpu->last + 1, 0, 0);
 	cpu->last = task->last;
 	cpu_runs(tl, cpu, task, tid);
 	return err;
@@ -640,7 +640,7 @@ static int take_switch(struct timeline *tl, struct cpu *cpu, const struct record
 	cpu_runs(tl, cpu, next, r->next_tid);
 	if (!next)
 		return 0;
-	err = emit_enter(tl, next, cpu->account.index, cpu->last + 1, r->wake_clock, r->waker_tid);
+	err = emit_enter(tl, next, cpu->counts.index, cpu->last + 1, r->wake_clock, r->waker_tid);
 	cpu->last = next->last;
 	if (likely(!cpu->gap) || err)
 		return err;
@@ -669,7 +669,7 @@ static void take_lost(struct timeline *tl, struct cpu *cpu, const struct record_
 	if (!cpu->gap)
 		cpu->gap_clock = r->first_clock;
 	cpu->gap += r->count;
-	cpu->account.lost += r->count;
+	cpu->counts.lost += r->count;
 	tl->counts.lost += r->count;
 }
 
@@ -706,7 +706,7 @@ static int set_on_cpu(struct timeline *tl, struct cpu *cpu, uint32_t id, uint32_
 		task->tid = tid;
 		task->flags |= TASK_BEFORE;
 		task->state = THREAD_STATE_RUNNING;
-		task->cpu = cpu->account.index;
+		task->cpu = cpu->counts.index;
 	}
 	cpu_runs(tl, cpu, task, tid);
 	return 0;
@@ -783,7 +783,7 @@ static int open_window(struct timeline *tl)
 		err = take_stream(tl, task, t0, false);
 		if (err)
 			return err;
-		err = emit_execute(tl, task, cpu->account.index, t0);
+		err = emit_execute(tl, task, cpu->counts.index, t0);
 		if (err)
 			return err;
 	}
@@ -898,7 +898,7 @@ int timeline_record(struct timeline *tl, unsigned number, const struct record_he
 	tl->counts.records++;
 	if (head->kind < RECORD_KINDS)
 		tl->counts.by_kind[head->kind]++;
-	cpu->account.records++;
+	cpu->counts.records++;
 	if (unlikely(clock < tl->now)) {
 		tl->counts.late++;
 	} else {
@@ -987,7 +987,7 @@ static int fill_session(struct timeline *tl, struct session *session)
 	if (!cpus)
 		return log_no_memory("for the times of the CPUs");
 	for (unsigned i = 0; i < tl->ncpus; i++) {
-		cpus[i] = tl->cpus[i]->account;
+		cpus[i] = tl->cpus[i]->counts;
 		if (tl->calls)
 			tl->calls->thread_ns += cpus[i].ns[CPU_THREAD];
 	}
@@ -1080,7 +1080,7 @@ static int carry_over_task(struct timeline *tl, const struct timeline *from, con
 
 static int carry_over_cpu(struct timeline *tl, const struct cpu *old)
 {
-	struct cpu *cpu = get_cpu(tl, old->account.cpu);
+	struct cpu *cpu = get_cpu(tl, old->counts.cpu);
 
 	if (!cpu)
 		return -ENOMEM;
@@ -1090,7 +1090,7 @@ static int carry_over_cpu(struct timeline *tl, const struct cpu *old)
 		return 0;
 	cpu->on = threads_task(tl->threads, old->on->id);
 	cpu->on->state = THREAD_STATE_RUNNING;
-	cpu->on->cpu = cpu->account.index;
+	cpu->on->cpu = cpu->counts.index;
 	return 0;
 }
 

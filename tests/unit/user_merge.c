@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* order: rings of records, filled by hand, come out as one sequence. */
+/* merge: rings of records, filled by hand, come out as one sequence. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

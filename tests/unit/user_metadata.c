@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* describe: what stands in stream.json, and what /proc, made of files here, adds to it. */
+/* metadata: the content of stream.json, and what /proc (files of ours here) adds to it. */
 #include "timeline_kit.h"
 
 #include <fcntl.h>
@@ -96,13 +96,13 @@ static void only_the_first_stream_of_a_process_has_its_facts(void **state)
 {
 	static const unsigned cpus[] = {0, 4, 2};
 	static char command[] = "prog\0-x\0two words";
-	struct process_info facts = {.executable = (char[]){"/bin/prog"},
-				     .command = command,
-				     .command_size = sizeof(command),
-				     .rank = 3,
-				     .nranks = 8,
-				     .ns = {[NS_PID] = 77, [NS_NET] = 5},
-				     .monotonic_ns = -5000};
+	struct process_info info = {.executable = (char[]){"/bin/prog"},
+				    .command = command,
+				    .command_size = sizeof(command),
+				    .rank = 3,
+				    .nranks = 8,
+				    .ns = {[NS_PID] = 77, [NS_NET] = 5},
+				    .monotonic_ns = -5000};
 	struct process_info own = {.ns = {[NS_PID] = 66, [NS_NET] = 5}};
 	struct description d = simple();
 	const struct json *cpu;
@@ -112,7 +112,7 @@ static void only_the_first_stream_of_a_process_has_its_facts(void **state)
 	d.cpus = cpus;
 	d.ncpus = 3;
 	d.parent_pid = 9;
-	d.facts = &facts;
+	d.info = &info;
 	d.own = &own;
 	doc = describe_stream(&d);
 	assert_int_equal(json_count(json_get(doc, "ovni.loom_cpus")), 3);
@@ -188,32 +188,32 @@ static void names_that_are_not_utf8_are_escaped(void **state)
 static void the_first_stream_of_the_session_has_its_account(void **state)
 {
 	const char *const argv[] = {"ovni-bpf", "-a", NULL};
-	struct facts_cpu cpu = {.cpu = 4, .missed = 1};
+	struct cpu_event_counts cpu = {.cpu = 4, .missed = 1};
 	struct timeline_cpu use = {.cpu = 4, .index = 1, .ns = {1, 2, 3, 4}, .records = 9};
-	struct facts facts = {.kernel = "6.18",
-			      .kinds = 1u << EVENT_SWITCH | 1u << EVENT_EXIT,
-			      .mode = "full",
-			      .argv = argv,
-			      .buffer_bytes = 1ull << 54,
-			      .yields_unknown = true,
-			      .stopped_by = "signal",
-			      .command_status = 3 << 8,
-			      .cpus = &cpu,
-			      .ncpus = 1,
-			      .lost = 17};
-	struct session session = {.facts = &facts,
+	struct session_info info = {.kernel = "6.18",
+				    .kinds = 1u << EVENT_SWITCH | 1u << EVENT_EXIT,
+				    .mode = "full",
+				    .argv = argv,
+				    .buffer_bytes = 1ull << 54,
+				    .yields_unknown = true,
+				    .stopped_by = "signal",
+				    .command_status = 3 << 8,
+				    .cpus = &cpu,
+				    .ncpus = 1,
+				    .lost = 17};
+	struct session session = {.info = &info,
 				  .t0 = 1ull << 62,
 				  .t1 = (1ull << 62) + 1,
 				  .counts = {.records = 99, .repairs = 2},
 				  .cpus = &use,
 				  .ncpus = 1};
 	struct description d = simple();
-	const struct json *account, *cpus;
+	const struct json *counts, *cpus;
 	struct names names;
 	struct json *doc;
 
 	(void)state;
-	cpu.kinds[EVENT_SWITCH] = (struct facts_kind){.seen = 10, .written = 7, .full = 3};
+	cpu.kinds[EVENT_SWITCH] = (struct event_count){.seen = 10, .written = 7, .full = 3};
 	assert_int_equal(names_init(&names, NULL, NULL), 0);
 	session.names = &names;
 	d.session = &session;
@@ -238,12 +238,12 @@ static void the_first_stream_of_the_session_has_its_account(void **state)
 	assert_text(doc, "bpf.session.lost", "17");
 	assert_text(doc, "bpf.session.counts.records", "99");
 	assert_text(doc, "bpf.session.counts.repairs", "2");
-	account = json_first(json_get(doc, "bpf.session.account"));
-	assert_int_equal(json_int(json_get(account, "cpu")), 4);
-	assert_text(account, "switch.seen", "10");
-	assert_text(account, "switch.lost", "3");
-	assert_text(account, "missed", "1");
-	assert_null(json_get(account, "task"));
+	counts = json_first(json_get(doc, "bpf.session.account"));
+	assert_int_equal(json_int(json_get(counts, "cpu")), 4);
+	assert_text(counts, "switch.seen", "10");
+	assert_text(counts, "switch.lost", "3");
+	assert_text(counts, "missed", "1");
+	assert_null(json_get(counts, "task"));
 	cpus = json_first(json_get(doc, "bpf.session.cpus"));
 	assert_int_equal(json_int(json_get(cpus, "index")), 1);
 	assert_text(cpus, "ns.unknown", "1");
@@ -376,45 +376,45 @@ static int remove_proc(void **state)
 
 static void proc_is_read_and_what_it_lacks_is_left_out(void **state)
 {
-	struct process_info facts;
+	struct process_info info;
 	char long_line[2 * PROCESS_COMMAND_MAX];
 
 	(void)state;
 	make_process("10", "/bin/a b", "PMI_RANK=1\0PMI_SIZE=2", 22);
 	make_file("10", "timens_offsets", "monotonic        5000         1\nboottime  0 0\n", 46);
-	assert_true(process_read(&facts, proc, 10));
-	assert_string_equal(facts.executable, "/bin/a b");
-	assert_int_equal(facts.command_size, 9);
-	assert_false(facts.command_cut);
-	assert_int_equal(facts.rank, 1);
-	assert_int_equal(facts.nranks, 2);
-	assert_true(facts.ns[NS_PID] == 4026531836);
-	assert_true(facts.ns[NS_USER] == 0);
-	assert_true(facts.monotonic_ns == 5000000000001);
-	process_fini(&facts);
+	assert_true(process_read(&info, proc, 10));
+	assert_string_equal(info.executable, "/bin/a b");
+	assert_int_equal(info.command_size, 9);
+	assert_false(info.command_cut);
+	assert_int_equal(info.rank, 1);
+	assert_int_equal(info.nranks, 2);
+	assert_true(info.ns[NS_PID] == 4026531836);
+	assert_true(info.ns[NS_USER] == 0);
+	assert_true(info.monotonic_ns == 5000000000001);
+	process_fini(&info);
 
 	memset(long_line, 'x', sizeof(long_line));
 	make_file("10", "cmdline", long_line, sizeof(long_line));
 	make_file("10", "timens_offsets", "monotonic 99999999999999 0\n", 27);
-	assert_true(process_read(&facts, proc, 10));
-	assert_int_equal(facts.command_size, PROCESS_COMMAND_MAX);
-	assert_true(facts.command_cut);
-	assert_true(facts.monotonic_ns == 0);
-	process_fini(&facts);
+	assert_true(process_read(&info, proc, 10));
+	assert_int_equal(info.command_size, PROCESS_COMMAND_MAX);
+	assert_true(info.command_cut);
+	assert_true(info.monotonic_ns == 0);
+	process_fini(&info);
 
 	make_file("10", "cmdline", long_line, PROCESS_COMMAND_MAX);
-	assert_true(process_read(&facts, proc, 10));
-	assert_int_equal(facts.command_size, PROCESS_COMMAND_MAX);
-	assert_false(facts.command_cut);
-	process_fini(&facts);
+	assert_true(process_read(&info, proc, 10));
+	assert_int_equal(info.command_size, PROCESS_COMMAND_MAX);
+	assert_false(info.command_cut);
+	process_fini(&info);
 
 	make_dir("11", "");
-	assert_true(process_read(&facts, proc, 11));
-	assert_null(facts.executable);
-	assert_null(facts.command);
-	assert_int_equal(facts.rank, -1);
-	process_fini(&facts);
-	assert_false(process_read(&facts, proc, 12));
+	assert_true(process_read(&info, proc, 11));
+	assert_null(info.executable);
+	assert_null(info.command);
+	assert_int_equal(info.rank, -1);
+	process_fini(&info);
+	assert_false(process_read(&info, proc, 12));
 	assert_true(process_numbers_are_ours(proc));
 }
 
@@ -427,8 +427,8 @@ static void open_kit(const char *from)
 	kit_open(&kit, "0", (struct timeline_options){.t0 = 1000});
 	timeline_free(kit.timeline);
 	threads_free(kit.threads);
-	kit.facts.proc = from;
-	kit.threads = threads_new(kit.writer, &kit.facts, &kit.topology);
+	kit.info.proc = from;
+	kit.threads = threads_new(kit.writer, &kit.info, &kit.topology);
 	kit.timeline =
 		timeline_new(&(struct timeline_options){.t0 = 1000}, kit.threads, &kit.topology);
 }
@@ -602,10 +602,10 @@ static void what_is_known_of_a_process_goes_with_it(void **state)
 	give(2100, a, OFF_CPU_SLEEPING, b);
 	assert_int_equal(writer_sync(kit.writer), 0);
 	assert_int_equal(kit.threads->nprocesses, 2);
-	assert_non_null(kit.threads->processes[1]->facts);
+	assert_non_null(kit.threads->processes[1]->info);
 	give(2200, b, OFF_CPU_DEAD, idle);
 	assert_int_equal(writer_sync(kit.writer), 0);
-	assert_null(kit.threads->processes[1]->facts);
+	assert_null(kit.threads->processes[1]->info);
 	kit_close(&kit, 3000);
 	assert_int_equal(kit.err, 0);
 }

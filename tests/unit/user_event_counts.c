@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* account: counters of CPUs and rings, and whether they add up. */
+/* event_counts: counters of CPUs and rings, and whether they add up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,10 +16,10 @@
 
 struct bench {
 	struct cpu_state cpus[CPUS];
-	struct links links;
+	struct bpf_load bpf;
 	uint8_t data[4096 + RING_SPILL];
 	struct rings *rings;
-	struct account account;
+	struct event_counts counts;
 };
 
 /* CPUs 0 and 2 have rings; 1 and 3 do not. */
@@ -27,7 +27,7 @@ static int setup(void **state)
 {
 	struct bench *b = calloc(1, sizeof(*b));
 
-	b->links = (struct links){.cpus = b->cpus, .npossible = CPUS};
+	b->bpf = (struct bpf_load){.cpus = b->cpus, .npossible = CPUS};
 	b->rings = rings_new();
 	assert_int_equal(rings_add(b->rings, 0, &b->cpus[0], b->data, 4096), 0);
 	assert_int_equal(rings_add(b->rings, 2, &b->cpus[2], b->data, 4096), 0);
@@ -39,7 +39,7 @@ static int teardown(void **state)
 {
 	struct bench *b = *state;
 
-	account_free(&b->account);
+	event_counts_free(&b->counts);
 	rings_close(b->rings);
 	free(b);
 	return 0;
@@ -49,35 +49,35 @@ static void what_came_out_and_what_was_lost_is_told_by_cpu_and_kind(void **state
 {
 	struct bench *b = *state;
 
-	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
+	assert_int_equal(event_counts_open(&b->counts, &b->bpf, b->rings), 0);
 	b->cpus[0].events[EVENT_SWITCH].seen = 100;
 	b->cpus[0].events[EVENT_SWITCH].full = 30;
 	b->rings->ring[0].taken[EVENT_SWITCH] = 70;
 	b->cpus[2].events[EVENT_FORK].seen = 5;
 	b->rings->ring[1].taken[EVENT_FORK] = 5;
-	assert_int_equal(account_lost(&b->account), 30);
-	assert_int_equal(account_close(&b->account, false), 0);
-	assert_int_equal(b->account.ncpus, 2);
-	assert_int_equal(b->account.cpus[0].cpu, 0);
-	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].seen, 100);
-	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].written, 70);
-	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].full, 30);
-	assert_int_equal(b->account.cpus[1].cpu, 2);
-	assert_int_equal(b->account.cpus[1].kinds[EVENT_FORK].written, 5);
-	assert_int_equal(b->account.lost, 30);
+	assert_int_equal(event_counts_lost(&b->counts), 30);
+	assert_int_equal(event_counts_close(&b->counts, false), 0);
+	assert_int_equal(b->counts.ncpus, 2);
+	assert_int_equal(b->counts.cpus[0].cpu, 0);
+	assert_int_equal(b->counts.cpus[0].kinds[EVENT_SWITCH].seen, 100);
+	assert_int_equal(b->counts.cpus[0].kinds[EVENT_SWITCH].written, 70);
+	assert_int_equal(b->counts.cpus[0].kinds[EVENT_SWITCH].full, 30);
+	assert_int_equal(b->counts.cpus[1].cpu, 2);
+	assert_int_equal(b->counts.cpus[1].kinds[EVENT_FORK].written, 5);
+	assert_int_equal(b->counts.lost, 30);
 }
 
 static void a_cpu_without_a_ring_loses_all_it_sees(void **state)
 {
 	struct bench *b = *state;
 
-	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
+	assert_int_equal(event_counts_open(&b->counts, &b->bpf, b->rings), 0);
 	b->cpus[3].events[EVENT_SWITCH].seen = b->cpus[3].events[EVENT_SWITCH].full = 7;
-	assert_int_equal(account_close(&b->account, false), 0);
-	assert_int_equal(b->account.ncpus, 3);
-	assert_int_equal(b->account.cpus[2].cpu, 3);
-	assert_int_equal(b->account.cpus[2].kinds[EVENT_SWITCH].full, 7);
-	assert_int_equal(b->account.lost, 7);
+	assert_int_equal(event_counts_close(&b->counts, false), 0);
+	assert_int_equal(b->counts.ncpus, 3);
+	assert_int_equal(b->counts.cpus[2].cpu, 3);
+	assert_int_equal(b->counts.cpus[2].kinds[EVENT_SWITCH].full, 7);
+	assert_int_equal(b->counts.lost, 7);
 }
 
 static void what_was_lost_before_the_window_is_no_loss(void **state)
@@ -86,32 +86,32 @@ static void what_was_lost_before_the_window_is_no_loss(void **state)
 
 	b->cpus[0].events[EVENT_SWITCH].seen = 50;
 	b->cpus[0].events[EVENT_SWITCH].full = 20;
-	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
+	assert_int_equal(event_counts_open(&b->counts, &b->bpf, b->rings), 0);
 	b->cpus[0].events[EVENT_SWITCH].seen = 60;
 	b->cpus[0].events[EVENT_SWITCH].full = 21;
 	b->rings->ring[0].taken[EVENT_SWITCH] = 39;
-	assert_int_equal(account_lost(&b->account), 1);
-	assert_int_equal(account_close(&b->account, false), 0);
-	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].seen, 40);
-	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].full, 1);
-	assert_int_equal(b->account.lost, 1);
+	assert_int_equal(event_counts_lost(&b->counts), 1);
+	assert_int_equal(event_counts_close(&b->counts, false), 0);
+	assert_int_equal(b->counts.cpus[0].kinds[EVENT_SWITCH].seen, 40);
+	assert_int_equal(b->counts.cpus[0].kinds[EVENT_SWITCH].full, 1);
+	assert_int_equal(b->counts.lost, 1);
 }
 
 static void what_is_left_in_the_rings_is_lost_when_draining_was_cut(void **state)
 {
 	struct bench *b = *state;
 
-	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
+	assert_int_equal(event_counts_open(&b->counts, &b->bpf, b->rings), 0);
 	b->cpus[0].events[EVENT_SWITCH].seen = 100;
 	b->cpus[0].events[EVENT_SWITCH].full = 10;
 	b->rings->ring[0].taken[EVENT_SWITCH] = 50;
-	assert_int_equal(account_close(&b->account, true), 0);
-	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].written, 50);
-	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].full, 10);
-	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].user, 40);
-	assert_int_equal(b->account.full, 10);
-	assert_int_equal(b->account.user, 40);
-	assert_int_equal(b->account.lost, 50);
+	assert_int_equal(event_counts_close(&b->counts, true), 0);
+	assert_int_equal(b->counts.cpus[0].kinds[EVENT_SWITCH].written, 50);
+	assert_int_equal(b->counts.cpus[0].kinds[EVENT_SWITCH].full, 10);
+	assert_int_equal(b->counts.cpus[0].kinds[EVENT_SWITCH].user, 40);
+	assert_int_equal(b->counts.full, 10);
+	assert_int_equal(b->counts.user, 40);
+	assert_int_equal(b->counts.lost, 50);
 }
 
 /* Mode summary: what it has been called for is not counted twice. */
@@ -121,16 +121,16 @@ static void without_rings_the_runs_tell_of_switches(void **state)
 	unsigned nrings = b->rings->nrings;
 
 	b->rings->nrings = 0;
-	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
+	assert_int_equal(event_counts_open(&b->counts, &b->bpf, b->rings), 0);
 	b->cpus[1].runs[PROGRAMS_SWITCH] = 70;
 	b->cpus[1].events[EVENT_FORK].seen = 3;
-	assert_int_equal(account_close(&b->account, false), 0);
+	assert_int_equal(event_counts_close(&b->counts, false), 0);
 	b->rings->nrings = nrings;
-	assert_int_equal(b->account.ncpus, 1);
-	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].seen, 70);
-	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].filtered, 70);
-	assert_int_equal(b->account.cpus[0].kinds[EVENT_FORK].seen, 3);
-	assert_int_equal(b->account.lost, 0);
+	assert_int_equal(b->counts.ncpus, 1);
+	assert_int_equal(b->counts.cpus[0].kinds[EVENT_SWITCH].seen, 70);
+	assert_int_equal(b->counts.cpus[0].kinds[EVENT_SWITCH].filtered, 70);
+	assert_int_equal(b->counts.cpus[0].kinds[EVENT_FORK].seen, 3);
+	assert_int_equal(b->counts.lost, 0);
 }
 
 static void records_that_tell_of_gaps_are_no_events(void **state)
@@ -138,15 +138,15 @@ static void records_that_tell_of_gaps_are_no_events(void **state)
 	struct bench *b = *state;
 	struct record_lost *record = (struct record_lost *)b->data;
 
-	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
+	assert_int_equal(event_counts_open(&b->counts, &b->bpf, b->rings), 0);
 	record->head.kind = RECORD_LOST;
 	b->cpus[0].reserved = b->cpus[0].committed = sizeof(*record);
 	rings_look(b->rings);
 	rings_discard(b->rings);
-	assert_int_equal(account_close(&b->account, false), 0);
+	assert_int_equal(event_counts_close(&b->counts, false), 0);
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
-		assert_int_equal(b->account.cpus[0].kinds[kind].written, 0);
-	assert_int_equal(b->account.lost, 0);
+		assert_int_equal(b->counts.cpus[0].kinds[kind].written, 0);
+	assert_int_equal(b->counts.lost, 0);
 }
 
 static void a_switch_that_brings_in_who_was_woken_is_two_events(void **state)
@@ -159,13 +159,13 @@ static void a_switch_that_brings_in_who_was_woken_is_two_events(void **state)
 	b->cpus[0].reserved = b->cpus[0].committed = 2 * sizeof(*record);
 	b->cpus[0].events[EVENT_SWITCH].seen = 2;
 	b->cpus[0].events[EVENT_WAKE].seen = 1;
-	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
+	assert_int_equal(event_counts_open(&b->counts, &b->bpf, b->rings), 0);
 	rings_look(b->rings);
 	rings_discard(b->rings);
-	assert_int_equal(account_close(&b->account, true), 0);
-	assert_int_equal(b->account.cpus[0].kinds[EVENT_SWITCH].written, 2);
-	assert_int_equal(b->account.cpus[0].kinds[EVENT_WAKE].written, 1);
-	assert_int_equal(b->account.lost, 0);
+	assert_int_equal(event_counts_close(&b->counts, true), 0);
+	assert_int_equal(b->counts.cpus[0].kinds[EVENT_SWITCH].written, 2);
+	assert_int_equal(b->counts.cpus[0].kinds[EVENT_WAKE].written, 1);
+	assert_int_equal(b->counts.lost, 0);
 }
 
 static void what_is_left_out_is_no_loss(void **state)
@@ -173,14 +173,14 @@ static void what_is_left_out_is_no_loss(void **state)
 	struct bench *b = *state;
 
 	b->cpus[2].events[EVENT_SWITCH] =
-		(struct event_counts){.seen = 100, .filtered = 60, .sampled = 30};
+		(struct kind_counts){.seen = 100, .filtered = 60, .sampled = 30};
 	b->rings->ring[1].taken[EVENT_SWITCH] = 10;
-	assert_int_equal(account_open(&b->account, &b->links, b->rings), 0);
-	assert_int_equal(account_close(&b->account, true), 0);
-	assert_int_equal(b->account.cpus[1].kinds[EVENT_SWITCH].filtered, 60);
-	assert_int_equal(b->account.cpus[1].kinds[EVENT_SWITCH].sampled, 30);
-	assert_int_equal(b->account.cpus[1].kinds[EVENT_SWITCH].user, 0);
-	assert_int_equal(b->account.lost, 0);
+	assert_int_equal(event_counts_open(&b->counts, &b->bpf, b->rings), 0);
+	assert_int_equal(event_counts_close(&b->counts, true), 0);
+	assert_int_equal(b->counts.cpus[1].kinds[EVENT_SWITCH].filtered, 60);
+	assert_int_equal(b->counts.cpus[1].kinds[EVENT_SWITCH].sampled, 30);
+	assert_int_equal(b->counts.cpus[1].kinds[EVENT_SWITCH].user, 0);
+	assert_int_equal(b->counts.lost, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
