@@ -114,6 +114,7 @@ lacking last --last 1s -o memory -- "${workload[@]}"
 lacking probes -u "$WORKLOADS/switcher:steady,step" -o memory -- "${switcher[@]}" 50000
 lacking api --api pthread -o memory -- "${workload[@]}"
 lacking session session run faults-$$ -o memory -- "${workload[@]}"
+"$RECORDER" session stop faults-$$ >/dev/null 2>&1 # else it stays in the list
 lacking list --list "$WORKLOADS/switcher:s*"
 lacking doctor doctor
 
