@@ -105,7 +105,7 @@ cmp "$T/all2/$stream" "$T/all.obs" || fail "--all in runs does not sort as Pytho
 
 # 400 random traces with regions that reach back by little and by much, against the
 # algorithm of tools.md 3 in its plainest form.
-cat >"$T/random.py" <<'END'
+cat >"$T/regions.py" <<'END'
 import os, random, struct, subprocess, sys
 sort, top = sys.argv[1:]
 head = b"ovni\1\0\0\0"
@@ -162,7 +162,7 @@ for seed in range(400):
 assert failed > 20 and changed > 100, (failed, changed)
 END
 mkdir "$T/random"
-python3 "$T/random.py" "$B/bin/ovni-sort" "$T/random" || fail "random regions"
+python3 "$T/regions.py" "$B/bin/ovni-sort" "$T/random" || fail "random regions"
 
 sort --help >/dev/null || fail "--help fails"
 status=0; sort --no-such-option "$T/all" || status=$?
