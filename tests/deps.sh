@@ -42,6 +42,7 @@ g++                       g++
 sudo                      sudo
 systemtap-sdt-dev         /usr/include/*/sys/sdt.h
 xz-utils                  xz
+zsh                       zsh
 '
 long='
 stress-ng                 stress-ng

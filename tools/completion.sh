@@ -145,14 +145,16 @@ zsh_script() {
 		if ($3 != "") specs[$1] = specs[$1] "\n\t\t" quoted($3 "[" help "]" action)
 	}
 	END {
-		for (k in commands) printf "ovni_commands[%s]=%s\n", quoted(k), quoted(substr(commands[k], 2))
+		print "ovni_commands=("
+		for (k in commands) printf "\t%s %s\n", quoted(k), quoted(substr(commands[k], 2))
+		print ")"
 		print "local name=${service:t} word\nlocal -i at=2"
 		print "while (( at < CURRENT )); do\n\tword=$words[at]"
 		print "\t[[ \" ${ovni_commands[$name]} \" == *\" $word \"* ]] || break\n\tname+=\" $word\"\n\t(( at++ ))\ndone"
-		print "[[ $name == \"ovni-bpf session start\" || $name == \"ovni-bpf session run\" ]] && name=ovni-bpf"
-		print "[[ $name == \"ovni-report \"* ]] && name=ovni-report"
 		print "if (( at == CURRENT )) && [[ -n ${ovni_commands[$name]} && $words[CURRENT] != -* ]]; then"
 		print "\tcompadd -- ${=ovni_commands[$name]}\n\t[[ $name != ovni-bpf ]] && return\nfi"
+		print "[[ $name == \"ovni-bpf session start\" || $name == \"ovni-bpf session run\" ]] && name=ovni-bpf"
+		print "[[ $name == \"ovni-report \"* ]] && name=ovni-report"
 		print "case $name in"
 		for (i = 1; i <= n; i++) printf "%s)\n\tspecs=(%s)\n\t;;\n", quoted(names[i]), specs[names[i]]
 		print "esac\n_arguments -s $specs \047*:file:_files\047"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Completion: bash completes options, their values, commands of programs and the options of these
-# commands; every option of every --help is there. The script for zsh holds the same options.
+# commands; every option of every --help is there. So does zsh.
 set -u
 failed=0
 # shellcheck source=/dev/null # made by the build
@@ -55,9 +55,25 @@ for program in "$B"/bin/ovni-*; do
 	done
 done
 [ $n -gt 100 ] || { echo "only $n options were compared"; failed=1; }
-if command -v zsh >/dev/null; then
-	zsh -n "$B/completion.zsh" || failed=1
-else
-	echo "no zsh: its script is not parsed"
-fi
+
+# In zsh, with its helpers replaced by ones that print what they get: options that begin with $option.
+cat >stubs.zsh <<'ZSH'
+compadd() { shift; print -rn -- "$* " }
+_arguments() { print -rn -- options ${${(M)@:#$~option*}%%\[*} }
+complete_words() { words=("$@") CURRENT=$# service=$1; source $B/completion.zsh; print }
+ZSH
+zsh_offers() { # WANTED OPTION WORDS...
+	local found
+	found=$(option=$2 zsh -fc '. ./stubs.zsh; complete_words "$@"' zsh "${@:3}" 2>&1)
+	[ "$found" = "$1" ] || { echo "zsh: completion of '${*:3}': '$found', expected '$1'"; failed=1; }
+}
+zsh_offers 'session doctor options --duration=' --dur ovni-bpf ''
+zsh_offers 'start run status save stop list ' --dur ovni-bpf session ''
+zsh_offers 'options --rotate=' --rot ovni-bpf session start ''
+zsh_offers 'options --json' --j ovni-bpf session status --
+zsh_offers 'check dump import export stats ' -- ovni-loom ''
+zsh_offers 'options --style=' --st ovni-loom stats --
+zsh_offers 'latency preempt wake timehist cpu func counters ' -- build/bin/ovni-report ''
+zsh_offers 'options --sort=' --so ovni-report latency --
+zsh_offers 'options --loops' --lo ovni-pallas stats --
 exit $failed
