@@ -298,7 +298,7 @@ out:
 static const char *completeness(const struct info *info)
 {
 	uint64_t lost = 0;
-	bool told = json_u64(json_get(info->doc, "session.lost"), &lost);
+	bool known = json_u64(json_get(info->doc, "session.lost"), &lost);
 
 	if (info->damaged)
 		return "damaged: a stream ends inside an event";
@@ -308,8 +308,8 @@ static const char *completeness(const struct info *info)
 		return "incomplete: it was closed after a crash";
 	if (lost)
 		return "incomplete: the recorder lost events";
-	return told ? "complete, as the recorder says"
-		    : "finished; whether events are missing is not told";
+	return known ? "complete, as the recorder says"
+		     : "finished; it is not known whether events are missing";
 }
 
 static int gather(struct info *info, const char *path)

@@ -60,4 +60,4 @@ grep -q 'rank' "$T/b/thread.row" && fail "--compat: names of ours"
 printf 'OB' >>"$T/a/loom.node2/proc.9/thread.9/stream.obs"
 status=0; info "$T/a" >"$T/got" || status=$?
 [ $status = 1 ] || fail "a cut stream gives status $status"
-grep -q '^complete? *damaged' "$T/got" || fail "a cut stream is not told"
+grep -q '^complete? *damaged' "$T/got" || fail "a cut stream is not reported"

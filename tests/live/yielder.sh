@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Two threads that yield the CPU to each other leave as yielded, and those that are forced
-# off it as preempted: the two are told apart.
+# off it as preempted: the two differ.
 # needs: root
 # long: live/truth records the same workload
 set -u

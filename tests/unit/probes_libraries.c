@@ -196,7 +196,7 @@ static void a_command_and_what_it_runs_have_their_libraries(void **state)
 	in_scope(&scope, "libone:one", "./lib/libone.so.1");
 	in_scope(&scope, "libone.so:one", "./lib/libone.so.1");
 	in_scope(&scope, "libdeep.so.*:deep", "./lib/../deep/libdeep.so.3");
-	/* what it would load by dlopen() alone is found when it is mapped */
+	/* a library that only dlopen() loads is found once it is mapped */
 	not_in_scope(&scope, "libplug.so.2:deep",
 		     "neither the command nor a library that it needs");
 	not_in_scope(&scope, "libone.so.1:two", "has no function 'two'");

@@ -362,7 +362,7 @@ static int verdict(const struct check *c)
 	return incomplete(&c->survey) ? STATUS_LOST : STATUS_COMPLETE;
 }
 
-/* Checks a statistics file alone, that of a recording in summary mode. */
+/* Checks the statistics file of a recording in summary mode, which has no trace. */
 static int check_summary(struct check *c)
 {
 	int err = stats_check_load(&c->stats, AT_FDCWD, c->options->path);

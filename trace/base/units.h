@@ -16,7 +16,7 @@ const char *units_parse_size(const char *text, uint64_t *bytes);
 /* "10s", "250ms", "1.5m", "2h", "100us"; a number alone is in seconds. ns, above 0. */
 const char *units_parse_time(const char *text, uint64_t *ns);
 
-/* "10s" or "64M": a time or a size, told apart by the unit, which must be there; the other one is
+/* "10s" or "64M": a time or a size. The unit is required and shows which; the other one is
  * set to 0. "10m" is ten minutes. */
 const char *units_parse_bound(const char *text, uint64_t *ns, uint64_t *bytes);
 

@@ -100,8 +100,8 @@ static inline bool stats_has(const struct stats_line *line, enum stats_key key)
 
 /* The name of the statistics in the directory of a trace; NULL if it has none. */
 const char *stats_find(int dirfd);
-/* True if the path is that of a statistics file by its name: "stats.json", "NAME.stats.json", or
- * with the old name. */
+/* True if the file name is one of statistics: stats.json, NAME.stats.json, or the same with the old
+ * perf.json. */
 bool stats_is_file_name(const char *path);
 
 /* Reads the file. Returns 0, -EBADMSG for a damaged file or another schema, or another -errno,

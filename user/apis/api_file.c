@@ -457,8 +457,8 @@ static int read_libraries(const struct api *api, const struct json *node, struct
 
 		if (strchr(library, '/') && (*library != '/' || strpbrk(library, "*?[")))
 			return WRONG(api, node,
-				     "\"%s\": a library is told by its name, which may be a "
-				     "pattern, or by its whole path",
+				     "\"%s\": name a library by its file name, which may be a "
+				     "pattern, or by its full path",
 				     library);
 	}
 	return err;

@@ -117,7 +117,7 @@ static int parse_output(const struct cli_option *option, const char *text, void 
 	return cli_text(option, text, &o->output);
 }
 
-/* A mistake in a request is told with its position, and lack of memory once. */
+/* Reports a mistake in a request with its position; lack of memory has been reported. */
 static int refuse_request(const struct cli_option *option, const char *text, const char *wrong,
 			  size_t at)
 {

@@ -59,7 +59,7 @@ struct session_info {
 	const char *const *argv;  /* the command line of the recorder, ended by NULL */
 	uint64_t buffer_bytes;	  /* of the ring of one CPU */
 	bool yields_unknown;	  /* this kernel does not tell yielded (7) from preempted (6) */
-	bool interrupts_unknown;  /* a waker that is an interrupt is not told: 0, not known */
+	bool interrupts_unknown;  /* a waker that is an interrupt is recorded as 0, unknown */
 	const char *wakeup_clock; /* "scheduler", "tracepoint"; NULL: no wake-ups are recorded */
 	const char *proc;	  /* "/proc" (another one in tests); NULL: nothing is read there */
 
@@ -70,7 +70,7 @@ struct session_info {
 	int command_status;		     /* of `-- COMMAND`, as wait() has it; -1: none */
 	const struct cpu_event_counts *cpus; /* counts by CPU and kind */
 	size_t ncpus;
-	uint64_t lost; /* events lost, all told; SESSION_UNKNOWN until the end */
+	uint64_t lost; /* all events lost; SESSION_UNKNOWN until the end */
 };
 
 #endif

@@ -336,21 +336,21 @@ static void look_lack(const struct machine *m, struct finding *f, bool lacks, co
 static void look_yields(const struct machine *m, struct finding *f)
 {
 	look_lack(m, f, m->yields_unknown,
-		  m->yields_unknown ? "look the same to this kernel" : "told apart",
-		  "Linux 5.15 or newer on x86-64 tells them apart");
+		  m->yields_unknown ? "look the same to this kernel" : "differ",
+		  "they differ with Linux 5.15 or newer on x86-64");
 }
 
 static void look_interrupts(const struct machine *m, struct finding *f)
 {
 	look_lack(m, f, m->interrupts_unknown,
-		  m->interrupts_unknown ? "not told by this kernel" : "told as wakers",
+		  m->interrupts_unknown ? "not reported by this kernel" : "recorded as wakers",
 		  "boot a kernel with the tracepoints irq_handler_entry and softirq_entry");
 }
 
 static void look_wakeups(const struct machine *m, struct finding *f)
 {
 	look_lack(m, f, m->wakeups_probed,
-		  m->wakeups_probed ? "need a program of their own" : "told by the scheduler",
+		  m->wakeups_probed ? "need a program of their own" : "read from the scheduler",
 		  "recording costs less with a kernel that has CONFIG_SCHED_INFO and "
 		  "CONFIG_FAIR_GROUP_SCHED, and a clock that all CPUs share (clocksource=tsc)");
 }
@@ -392,7 +392,7 @@ static void look_statistics(const struct machine *m, struct finding *f)
 	found(f, "%s", m->statistics_err ? strerror(-m->statistics_err) : "measured");
 	f->verdict = m->statistics_err ? VERDICT_FACT : VERDICT_FINE;
 	if (m->statistics_err)
-		strncat(f->found, ": what our programs cost is not told (it needs CAP_SYS_ADMIN)",
+		strncat(f->found, ": the cost of our programs is unknown (it needs CAP_SYS_ADMIN)",
 			sizeof(f->found) - strlen(f->found) - 1);
 }
 

@@ -8,10 +8,10 @@
 #include <stdbool.h>
 
 /*
- * Goes on in a new session, without a terminal, with `log` as standard output and error. In the
- * process that called: waits until the other one says that it records, *ready tells if it did, and
- * 1 is returned. In the one that goes on: *ready_fd is to be told, and 0 is returned. -errno after
- * one message. No thread may run yet.
+ * Continues in a new process and session, without a terminal, with `log` as standard output and
+ * error. In the new process it returns 0, and a write to *ready_fd reports that the recording has
+ * begun. In the caller it waits for that or for the end of the new process, sets *ready if the
+ * recording has begun, and returns 1. -errno after one message. No other thread may run yet.
  */
 int daemon_begin(int log, int *ready_fd, bool *ready);
 

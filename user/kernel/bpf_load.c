@@ -466,7 +466,8 @@ static void compare_clocks(const struct bpf_load *bpf)
 	for (int i = 0; i < TUNE_SLEEPS_MAX && (i < TUNE_SLEEPS || !*known); i++)
 		nanosleep(&a_moment, NULL);
 	if (!*known)
-		log_debug("the scheduler's clock is not known: wake-ups are told at the switch");
+		log_debug(
+			"the scheduler's clock is not known: wake-ups are recorded at the switch");
 }
 
 const char *bpf_load_wakeup_clock(const struct bpf_load *bpf)

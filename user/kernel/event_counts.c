@@ -14,8 +14,8 @@ int event_counts_open(struct event_counts *counts, const struct bpf_load *bpf,
 {
 	*counts = (struct event_counts){.bpf = bpf, .rings = rings};
 	counts->full_before = calloc(bpf->npossible, sizeof(*counts->full_before));
-	counts->told = calloc(bpf->npossible, sizeof(*counts->told));
-	if (!counts->full_before || !counts->told)
+	counts->reported = calloc(bpf->npossible, sizeof(*counts->reported));
+	if (!counts->full_before || !counts->reported)
 		return log_no_memory("for the event counts");
 	for (unsigned cpu = 0; cpu < bpf->npossible; cpu++)
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
@@ -78,13 +78,13 @@ static void count(const struct event_counts *counts, unsigned cpu, const struct 
 		lost += k->full;
 	}
 	/* records may report losses before the window, too */
-	out->untold = lost > counts->told[cpu] ? lost - counts->told[cpu] : 0;
+	out->untold = lost > counts->reported[cpu] ? lost - counts->reported[cpu] : 0;
 }
 
 void event_counts_reported(struct event_counts *counts, unsigned cpu, uint64_t count)
 {
 	if (cpu < counts->bpf->npossible)
-		counts->told[cpu] += count;
+		counts->reported[cpu] += count;
 }
 
 size_t event_counts_mark_size(const struct event_counts *counts)
@@ -225,7 +225,7 @@ out:
 void event_counts_free(struct event_counts *counts)
 {
 	free(counts->full_before);
-	free(counts->told);
+	free(counts->reported);
 	free(counts->cpus);
 	memset(counts, 0, sizeof(*counts));
 }

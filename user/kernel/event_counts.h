@@ -22,7 +22,7 @@ struct event_counts {
 	const struct bpf_load *bpf;
 	const struct rings *rings;
 	uint64_t (*full_before)[EVENT_KINDS]; /* by kernel number: when the window opened */
-	uint64_t *told;			      /* lost, by kernel number, as records tell */
+	uint64_t *reported;		      /* lost, by kernel number, as records say */
 	struct cpu_event_counts *cpus;	      /* ncpus of them: the CPUs with a ring or a record */
 	size_t ncpus;
 	uint64_t lost;	 /* of all: full + user + missed */

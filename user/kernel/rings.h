@@ -4,8 +4,8 @@
  *
  * In: the records that the BPF programs reserve, fill in and commit; out: the records of each CPU,
  * in the order in which they were reserved. Nothing is copied: a record is read in place, and its
- * space is given back once it has been taken. Invariant: the reader never goes past the bytes that
- * rings_look() has seen committed.
+ * space is given back once it has been taken. Invariant: the reader never goes past the records
+ * that rings_look() found committed.
  *
  * The merge takes records by (clock, CPU, place in the ring). A record whose clock is behind one
  * taken before it from the same ring (an interrupt between its reserve and its clock) counts as of

@@ -247,8 +247,8 @@ static int print_plan(const struct recorder *r)
 	if (r->caller.changed)
 		printf("files belong to: %s (%u)\n", r->caller.name ? r->caller.name : "user",
 		       r->caller.uid);
-	printf("yielded and preempted are told apart: %s\n", r->bpf.yields_unknown ? "no" : "yes");
-	printf("interrupts are told as wakers: %s\n", r->bpf.interrupts_unknown ? "no" : "yes");
+	printf("yielded differs from preempted: %s\n", r->bpf.yields_unknown ? "no" : "yes");
+	printf("interrupts are recorded as wakers: %s\n", r->bpf.interrupts_unknown ? "no" : "yes");
 	printf("the programs are loaded; nothing is recorded (--dry-run)\n");
 	return flush_stdout();
 }

@@ -55,8 +55,8 @@ struct timeline {
 
 /*
  * The task in whose context a record was made, ready for events and proven to run on `cpu`; *out is
- * NULL if it has no stream, or is not known. `pid` is that of a task not known yet; `tid` is 0 if
- * the record does not tell it. 0, or -errno after one message.
+ * NULL if the task has no stream, or is unknown. `pid` is for a task that is seen for the first
+ * time; `tid` is 0 if the record does not have it. 0, or -errno after one message.
  */
 int timeline_context(struct timeline *tl, struct cpu *cpu, const struct record_head *head,
 		     uint32_t pid, uint32_t tid, struct task **out);

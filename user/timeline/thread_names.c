@@ -21,7 +21,7 @@ struct entry {
 	char comm[RECORD_COMM_SIZE];
 };
 
-/* By tid; written by the draining thread (tell) and the writer's (look up). */
+/* By tid; written by the draining thread (names_add) and the writer thread (look_up). */
 struct names_table {
 	pthread_mutex_t lock;
 	struct entry *entries; /* nentries of them */
@@ -68,7 +68,7 @@ void names_fini(struct names *names)
 }
 
 /* Without memory the name stays unknown, which the metadata allows. */
-static void tell(struct names_table *table, uint32_t tid, const char *comm)
+static void keep_name(struct names_table *table, uint32_t tid, const char *comm)
 {
 	struct entry *entry;
 	uint32_t *index;
@@ -87,7 +87,7 @@ static void tell(struct names_table *table, uint32_t tid, const char *comm)
 	pthread_mutex_unlock(&table->lock);
 }
 
-static bool told(struct names_table *table, uint32_t tid, char *comm)
+static bool find_name(struct names_table *table, uint32_t tid, char *comm)
 {
 	uint32_t index;
 
@@ -112,7 +112,7 @@ static void look_up(void *arg)
 		if (text[n - 1] == '\n')
 			text[n - 1] = '\0';
 		memcpy(comm, text, n);
-		tell(lookup->table, lookup->tid, comm);
+		keep_name(lookup->table, lookup->tid, comm);
 	}
 	free(text);
 	free(lookup);
@@ -124,7 +124,7 @@ void names_first(struct names *names, uint32_t tid)
 
 	names->mentioned[tid >> 6] |= 1ull << (tid & 63);
 	if (!names->proc || names->streams[tid >> 6] >> (tid & 63) & 1 ||
-	    told(names->table, tid, NULL))
+	    find_name(names->table, tid, NULL))
 		return;
 	lookup = malloc(sizeof(*lookup));
 	if (!lookup)
@@ -140,10 +140,10 @@ void names_has_stream(struct names *names, uint32_t tid)
 		names->streams[tid >> 6] |= 1ull << (tid & 63);
 }
 
-void names_tell(struct names *names, uint32_t tid, const char comm[RECORD_COMM_SIZE])
+void names_add(struct names *names, uint32_t tid, const char comm[RECORD_COMM_SIZE])
 {
 	if (tid && tid < NAMES_TID_MAX)
-		tell(names->table, tid, comm);
+		keep_name(names->table, tid, comm);
 }
 
 void names_copy(struct names *names, const struct names *from)
@@ -152,7 +152,7 @@ void names_copy(struct names *names, const struct names *from)
 
 	pthread_mutex_lock(&table->lock);
 	for (size_t i = 0; i < table->nentries; i++)
-		tell(names->table, table->entries[i].tid, table->entries[i].comm);
+		keep_name(names->table, table->entries[i].tid, table->entries[i].comm);
 	pthread_mutex_unlock(&table->lock);
 }
 
@@ -165,7 +165,7 @@ void names_put(struct names *names, struct json *object)
 			uint32_t tid = (uint32_t)(word * 64) + (uint32_t)__builtin_ctzll(bits);
 			char comm[RECORD_COMM_SIZE], key[16];
 
-			if (!told(names->table, tid, comm))
+			if (!find_name(names->table, tid, comm))
 				continue;
 			snprintf(key, sizeof(key), "%u", tid);
 			json_add_string(object, key, comm);

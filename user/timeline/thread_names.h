@@ -52,9 +52,9 @@ static inline void names_mention(struct names *names, uint32_t tid)
 void names_has_stream(struct names *names, uint32_t tid);
 
 /* The thread `tid`, which has no stream, is called `comm` (ended by NUL or full). */
-void names_tell(struct names *names, uint32_t tid, const char comm[RECORD_COMM_SIZE]);
+void names_add(struct names *names, uint32_t tid, const char comm[RECORD_COMM_SIZE]);
 
-/* Tells all that `from` has been told. */
+/* Copies all names that `from` keeps. */
 void names_copy(struct names *names, const struct names *from);
 
 /* Puts tid -> name of all that were mentioned, have no stream and whose name is known below

@@ -120,7 +120,7 @@ static struct cpu *cpu_of(const struct timeline *tl, const struct task *task)
 
 /* ---- repairs ---- */
 
-/* A step that no record told. `cpu` may be NULL. */
+/* Counts a change of state that no record reported. `cpu` may be NULL. */
 static void count_repair(struct timeline *tl, struct cpu *cpu, struct task *task)
 {
 	tl->counts.repairs++;
@@ -130,7 +130,7 @@ static void count_repair(struct timeline *tl, struct cpu *cpu, struct task *task
 		cpu->counts.repairs++;
 }
 
-/* A task that seemed to run has left its CPU; no record told when. */
+/* A task that seemed to run has left its CPU; no record says when. */
 static int leave_unseen(struct timeline *tl, struct task *task, uint64_t clock)
 {
 	struct cpu *cpu = tl->by_index[task->cpu];
@@ -375,7 +375,7 @@ static int drop_task(struct timeline *tl, const struct record_task *r)
 	struct task *task = threads_task(tl->threads, r->id);
 	int err = 0;
 
-	names_tell(&tl->threads->names, r->tid, r->comm);
+	names_add(&tl->threads->names, r->tid, r->comm);
 	if (!task || !task->id)
 		return 0;
 	if (task->thread)
@@ -384,7 +384,7 @@ static int drop_task(struct timeline *tl, const struct record_task *r)
 	return err;
 }
 
-/* Takes the slot of a traced task into use; it may still be that of a task whose end was lost. */
+/* Gives a slot to a traced task. The slot may still hold a task whose end was lost. */
 static int admit_task(struct timeline *tl, const struct record_task *r, struct task **out)
 {
 	struct task *task = threads_task(tl->threads, r->id);
@@ -957,7 +957,7 @@ int timeline_iterated(struct timeline *tl, const struct record_task *r)
 	if (tl->error)
 		return tl->error;
 	if (!is_traced(r)) {
-		names_tell(&tl->threads->names, r->tid, r->comm);
+		names_add(&tl->threads->names, r->tid, r->comm);
 		return 0;
 	}
 	return tl->error = tl->stopped ? iterated_after(tl, r) : iterated_before(tl, r);

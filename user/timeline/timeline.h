@@ -39,19 +39,19 @@ struct timeline_counts {
 	uint64_t by_kind[RECORD_KINDS];
 	uint64_t events;  /* written to streams, */
 	uint64_t bytes;	  /* and their size */
-	uint64_t repairs; /* steps of threads that no record told */
+	uint64_t repairs; /* changes of threads that no record reported */
 	uint64_t ties;	  /* records with the clock of the one before in another ring */
 	uint64_t late;	  /* records older than the one before: clamped */
 	uint64_t outside; /* before t0 or after t1: no event, not a loss */
-	uint64_t lost;	  /* told by RECORD_LOST */
+	uint64_t lost;	  /* as RECORD_LOST says */
 	uint64_t migrations, wakeups, preemptions, switches;
 };
 
 /*
  * The times of a CPU in the window, by enum cpu_use (bpf/state.h). The four times add up to the
  * window for each CPU. Unknown is the time before a repair, back to the last record of its current
- * task, and that of a CPU that appeared later, until its first record. With some_threads, idle is
- * within other.
+ * task, and, on a CPU that appeared later, the time before its first record. With some_threads,
+ * idle is within other.
  */
 struct timeline_cpu {
 	unsigned cpu;  /* the kernel's number */

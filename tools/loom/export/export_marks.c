@@ -43,7 +43,7 @@ struct core {
 };
 
 /* A source of records: a node, or with `control` a core. */
-struct teller {
+struct marks_reader {
 	struct stream stream;
 	const struct loom_export *x;
 	struct core *core;
@@ -62,13 +62,13 @@ struct teller {
 	uint64_t *left; /* limit of further cycles, of all nodes */
 };
 
-static uint64_t cycle_of(const struct teller *s, int64_t clock)
+static uint64_t cycle_of(const struct marks_reader *s, int64_t clock)
 {
 	return run_clock_cycle(&s->x->clock, clock);
 }
 
 /* Reads the next event, which apply() enters into `shown`. Returns 1, 0 at the end, or -errno. */
-static int peek(struct teller *s)
+static int peek(struct marks_reader *s)
 {
 	int got;
 
@@ -92,7 +92,7 @@ static int peek(struct teller *s)
 }
 
 /* Consumes the event. Returns its mark, or -1. */
-static int apply(struct teller *s)
+static int apply(struct marks_reader *s)
 {
 	const struct event *ev = &s->stream.ev;
 	int32_t type;
@@ -135,7 +135,7 @@ static int add_invocation(struct core *c, uint64_t begin, uint32_t epoch, uint64
 }
 
 /* Rewinds a source. */
-static void start_anew(struct teller *s)
+static void start_anew(struct marks_reader *s)
 {
 	stream_rewind(&s->stream);
 	memset(s->shown, 0, sizeof(s->shown));
@@ -143,7 +143,7 @@ static void start_anew(struct teller *s)
 }
 
 /* Reads the invocations in the stream of a control thread. */
-static int read_invocations(struct teller *s, const struct json *labels)
+static int read_invocations(struct marks_reader *s, const struct json *labels)
 {
 	struct core *c = s->core;
 	uint64_t last = 0;
@@ -179,7 +179,7 @@ static int read_invocations(struct teller *s, const struct json *labels)
 }
 
 /* Reads the cycles of errors in the stream of a node; the control thread shows them, too. */
-static int read_errors(struct teller *s)
+static int read_errors(struct marks_reader *s)
 {
 	struct core *c = s->core;
 	uint64_t *error;
@@ -208,7 +208,7 @@ static bool is_of_node(const struct core *c, uint64_t cycle)
 
 /* ---- records ---- */
 
-static struct loom_record record_of(const struct teller *s, uint64_t cycle, uint8_t kind)
+static struct loom_record record_of(const struct marks_reader *s, uint64_t cycle, uint8_t kind)
 {
 	return (struct loom_record){.cycle = cycle,
 				    .core_id = s->core->id,
@@ -217,7 +217,7 @@ static struct loom_record record_of(const struct teller *s, uint64_t cycle, uint
 }
 
 /* Sets the invocation of a record of `cycles` cycles. */
-static int enter(struct teller *s, struct loom_record *r, uint64_t cycles)
+static int enter(struct marks_reader *s, struct loom_record *r, uint64_t cycles)
 {
 	struct core *c = s->core;
 	struct invocation *v;
@@ -246,14 +246,14 @@ static const uint8_t kinds[LOOM_STATES] = {
 	[LOOM_STALLED_OUT] = LOOM_NODE_STALL_OUT,
 };
 
-static bool has_route(const struct teller *s)
+static bool has_route(const struct marks_reader *s)
 {
 	return SHOWN(s, LOOM_MARK_STATE) == LOOM_ROUTE ||
 	       (SHOWN(s, LOOM_MARK_ROUTE) && SHOWN(s, LOOM_MARK_ROUTE) != LOOM_NO_ROUTE);
 }
 
 /* Makes one of up to four records of s->cycle. Returns 1, or 0 if there is none of this kind. */
-static int of_cycle(struct teller *s, unsigned step, struct loom_record *r)
+static int of_cycle(struct marks_reader *s, unsigned step, struct loom_record *r)
 {
 	int64_t state = SHOWN(s, LOOM_MARK_STATE), route = SHOWN(s, LOOM_MARK_ROUTE);
 	int64_t error = SHOWN(s, LOOM_MARK_ERROR), extension = SHOWN(s, LOOM_MARK_EXTENSION);
@@ -292,10 +292,10 @@ static int of_cycle(struct teller *s, unsigned step, struct loom_record *r)
 }
 
 /*
- * Goes to the next cycle with records, while `shown` stays the same. Each was a record of the run,
- * so a stream with more cycles is damaged, and would fill the disk.
+ * Advances to the next cycle with records; `shown` is unchanged. Each cycle had a record in the
+ * run: a stream with more cycles than records is damaged, and would fill the disk.
  */
-static int next_cycle(struct teller *s)
+static int next_cycle(struct marks_reader *s)
 {
 	int64_t state = SHOWN(s, LOOM_MARK_STATE);
 	bool again = has_route(s) || SHOWN(s, LOOM_MARK_EXTENSION) > LOOM_NO_EXTENSION;
@@ -319,7 +319,7 @@ static int next_cycle(struct teller *s)
 	return 0;
 }
 
-static int next_of_node(struct teller *s, struct loom_record *r)
+static int next_of_node(struct marks_reader *s, struct loom_record *r)
 {
 	int got = 1;
 
@@ -353,7 +353,7 @@ static int next_of_node(struct teller *s, struct loom_record *r)
 }
 
 /* Sets the invocation of a word of configuration: the next one of the epoch. */
-static void enter_config(const struct teller *s, struct loom_record *r)
+static void enter_config(const struct marks_reader *s, struct loom_record *r)
 {
 	const struct core *c = s->core;
 
@@ -366,7 +366,7 @@ static void enter_config(const struct teller *s, struct loom_record *r)
 	}
 }
 
-static int next_of_core(struct teller *s, struct loom_record *r)
+static int next_of_core(struct marks_reader *s, struct loom_record *r)
 {
 	struct core *c = s->core;
 
@@ -414,7 +414,7 @@ static int next_of_core(struct teller *s, struct loom_record *r)
 
 static int next(void *source, struct loom_record *r)
 {
-	struct teller *s = source;
+	struct marks_reader *s = source;
 
 	return s->control ? next_of_core(s, r) : next_of_node(s, r);
 }
@@ -422,7 +422,7 @@ static int next(void *source, struct loom_record *r)
 /* All records are written, but the end of a failed invocation, which has no end record. */
 static bool complete(struct loom_export *x, void *source, struct loom_record *r)
 {
-	const struct teller *s = source;
+	const struct marks_reader *s = source;
 	const struct invocation *v;
 
 	(void)x;
@@ -436,7 +436,8 @@ static bool complete(struct loom_export *x, void *source, struct loom_record *r)
 
 struct marks {
 	uint64_t left;
-	struct teller *tellers; /* control threads first, since they begin and end invocations */
+	struct marks_reader
+		*tellers; /* control threads first, since they begin and end invocations */
 	size_t n;
 	struct core *cores;
 	size_t ncores;
@@ -447,7 +448,7 @@ static int open_teller(struct loom_export *x, struct marks *m, size_t i, bool co
 	struct json *meta = trace_metadata(&x->trace, x->streams[i]);
 	const struct json *node = json_get(meta, "accel.hw_node_id");
 	uint16_t id = (uint16_t)json_int(json_get(meta, "accel.core_id"));
-	struct teller *s = &m->tellers[m->n];
+	struct marks_reader *s = &m->tellers[m->n];
 	size_t k = 0;
 	int err = meta ? 0 : -EINVAL;
 
@@ -460,7 +461,8 @@ static int open_teller(struct loom_export *x, struct marks *m, size_t i, bool co
 		k++;
 	if (k == m->ncores)
 		m->cores[m->ncores++].id = id;
-	*s = (struct teller){.x = x, .core = &m->cores[k], .control = control, .left = &m->left};
+	*s = (struct marks_reader){
+		.x = x, .core = &m->cores[k], .control = control, .left = &m->left};
 	s->node = (uint32_t)json_int(node);
 	err = stream_open(&s->stream, x->trace.fd, x->trace.streams[x->streams[i]]);
 	if (err)
