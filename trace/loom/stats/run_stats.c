@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_stats: see run_stats.h. Each form is a table of its keys; a line of the table has a function
- * that reads the value. Unknown keys are skipped, repeated keys are a mistake.
+ * run_stats: see run_stats.h. Each form is a table of its keys and the types of their values.
+ * Unknown keys are skipped, repeated keys are a mistake.
  */
 #include "trace/loom/stats/run_stats.h"
 
@@ -47,40 +47,58 @@ struct loader {
 	struct inflow in;
 	struct tokens t;
 	struct stats_snapshot *snapshot; /* the present one */
+	uint64_t element_at;		 /* offset of the present element of an array */
 };
 
-/* A key, and its value. */
+enum field_type {
+	FIELD_ID,      /* an integer of the size of its member */
+	FIELD_NUMBER,  /* a struct stats_number */
+	FIELD_COUNTER, /* of the present snapshot: `at` is its number */
+	FIELD_METRIC,  /* likewise */
+	FIELD_CHOICE,  /* one of the `names`, as their index */
+	FIELD_TEXT,    /* a string or null, not kept */
+	FIELD_BOOL,    /* not kept */
+	FIELD_OBJECT,  /* `fields` */
+	FIELD_ARRAY,   /* `read` reads each element */
+	FIELD_LIST,    /* the same, or null */
+	FIELD_OTHER,   /* `read` reads it */
+};
+
+/* A key, and its value: the member at `at`. */
 struct field {
 	const char *key;
-	/* reads the value into the member at `at` of `to`, or into the counter or metric `at` */
-	bool (*read)(struct loader *l, void *to, const struct field *f);
+	enum field_type type;
 	size_t at, size;
-	const struct field *fields;	   /* of an object: `size` of them */
-	const char *const *names;	   /* of a choice: `size` of them */
-	const char *wrong;		   /* of a choice, or a list: the mistake */
-	bool (*element)(struct loader *l); /* of an array or a list */
+	const struct field *fields; /* of an object: `size` of them */
+	const char *const *names;   /* of a choice: `size` of them */
+	const char *wrong;	    /* of a choice: the mistake */
+	bool (*read)(struct loader *l, const struct token *v);
 };
 
 /* The place of a member: offset and size. */
 #define IN(type, member)                                                                           \
 	.at = offsetof(struct type, member), .size = sizeof(((struct type *)0)->member)
-#define OBJECT_OF(table) .read = read_object, .size = COUNT(table), .fields = (table)
-#define ARRAY_OF(function)                                                                         \
-	.read = read_array, .element = (function), .wrong = "this must be an array"
-#define LIST_OF(function)                                                                          \
-	.read = read_list, .element = (function), .wrong = "this must be a list or null"
+#define OBJECT_OF(table)   .type = FIELD_OBJECT, .size = COUNT(table), .fields = (table)
+#define ARRAY_OF(function) .type = FIELD_ARRAY, .read = (function)
+#define LIST_OF(function)  .type = FIELD_LIST, .read = (function)
+#define OTHER(function)	   .type = FIELD_OTHER, .read = (function)
 #define SUM(counter)                                                                               \
 	offsetof(struct run_stats, sums) + STATS_##counter * sizeof(struct stats_number)
 
 /* ---- values ---- */
 
-/* Reads the members of an object after its brace. *seen, 0 before, gets a bit for each field. */
-static bool read_members(struct loader *l, const struct field *fields, size_t n, void *to,
-			 uint64_t *seen)
+static bool read_field(struct loader *l, const struct field *f, void *to);
+
+/* Reads the object that `v` begins. *seen gets a bit for each of the fields that it has. */
+static bool read_fields(struct loader *l, const struct token *v, const struct field *fields,
+			size_t n, void *to, uint64_t *seen)
 {
 	const char *key;
 	int more;
 
+	*seen = 0;
+	if (v->type != TOKEN_OBJECT)
+		return tokens_refuse(&l->t, "this must be an object");
 	while ((more = tokens_key(&l->t, &key)) > 0) {
 		size_t i = 0;
 
@@ -94,75 +112,31 @@ static bool read_members(struct loader *l, const struct field *fields, size_t n,
 		if (*seen & 1ull << i)
 			return tokens_refuse(&l->t, "a key twice in one object");
 		*seen |= 1ull << i;
-		if (!fields[i].read(l, to, &fields[i]))
+		if (!read_field(l, &fields[i], to))
 			return false;
 	}
 	return more == 0;
 }
 
-/* Reads an object, of which *seen then has the members. */
-static bool read_fields(struct loader *l, const struct field *fields, size_t n, void *to,
-			uint64_t *seen)
-{
-	struct token v;
-
-	*seen = 0;
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (v.type != TOKEN_OBJECT)
-		return tokens_refuse(&l->t, "this must be an object");
-	return read_members(l, fields, n, to, seen);
-}
-
-static bool read_object(struct loader *l, void *to, const struct field *f)
-{
-	uint64_t seen;
-
-	return read_fields(l, f->fields, f->size, to, &seen);
-}
-
-/* Reads the elements of an array; null is one without elements if `nullable`. */
-static bool read_elements(struct loader *l, const struct field *f, bool nullable)
+static bool read_elements(struct loader *l, const struct field *f)
 {
 	struct token v;
 	int more;
 
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (nullable && v.type == TOKEN_NULL)
-		return true;
-	if (v.type != TOKEN_ARRAY)
-		return tokens_refuse(&l->t, f->wrong);
 	while ((more = tokens_element(&l->t)) > 0) {
-		if (!f->element(l))
+		l->element_at = inflow_tell(&l->in);
+		if (!tokens_value(&l->t, &v) || !f->read(l, &v))
 			return false;
 	}
 	l->snapshot = NULL;
 	return more == 0;
 }
 
-static bool read_array(struct loader *l, void *to, const struct field *f)
+static bool read_choice(struct loader *l, const struct token *v, const struct field *f, int *to)
 {
-	(void)to;
-	return read_elements(l, f, false);
-}
-
-static bool read_list(struct loader *l, void *to, const struct field *f)
-{
-	(void)to;
-	return read_elements(l, f, true);
-}
-
-/* Reads a string that is one of the names, as their index. */
-static bool read_choice(struct loader *l, void *to, const struct field *f)
-{
-	struct token v;
-
-	if (!tokens_value(&l->t, &v))
-		return false;
-	for (size_t i = 0; v.type == TOKEN_STRING && i < f->size; i++) {
-		if (!strcmp(v.text, f->names[i])) {
-			*(int *)((char *)to + f->at) = (int)i;
+	for (size_t i = 0; v->type == TOKEN_STRING && i < f->size; i++) {
+		if (!strcmp(v->text, f->names[i])) {
+			*to = (int)i;
 			return true;
 		}
 	}
@@ -183,27 +157,18 @@ static void no_counter(struct loader *l, const char *key)
 }
 
 /* Reads a number; n->given is true for a valid one. Skips arrays and objects. */
-static bool read_counter(struct loader *l, const char *key, struct stats_number *n)
+static bool read_counter(struct loader *l, const struct token *v, const char *key,
+			 struct stats_number *n)
 {
-	struct token v;
-
-	n->given = false;
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (token_fits(&v, UINT64_MAX)) {
-		*n = (struct stats_number){v.integer, true};
+	n->given = token_fits(v, UINT64_MAX);
+	if (n->given) {
+		n->v = v->integer;
 		return true;
 	}
 	no_counter(l, key);
-	if (v.type == TOKEN_ARRAY || v.type == TOKEN_OBJECT)
+	if (v->type == TOKEN_ARRAY || v->type == TOKEN_OBJECT)
 		return tokens_leave(&l->t);
 	return true;
-}
-
-/* A struct stats_number. */
-static bool read_number(struct loader *l, void *to, const struct field *f)
-{
-	return read_counter(l, f->key, (struct stats_number *)((char *)to + f->at));
 }
 
 static void set_counter(struct stats_snapshot *s, size_t counter, struct stats_number n)
@@ -213,103 +178,77 @@ static void set_counter(struct stats_snapshot *s, size_t counter, struct stats_n
 	s->bad_counter |= (uint32_t)!n.given << counter;
 }
 
-/* A counter of the present snapshot. */
-static bool read_snapshot_counter(struct loader *l, void *to, const struct field *f)
-{
-	struct stats_number n = {.v = 0};
-
-	(void)to;
-	if (!read_counter(l, f->key, &n))
-		return false;
-	set_counter(l->snapshot, f->at, n);
-	return true;
-}
-
 /* A real number, or null: NaN. */
-static bool read_real(struct loader *l, double *out)
+static bool read_real(struct loader *l, const struct token *v, double *to)
 {
-	struct token v;
-
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (v.type != TOKEN_NULL && v.type != TOKEN_NUMBER)
+	if (v->type != TOKEN_NULL && v->type != TOKEN_NUMBER)
 		return tokens_refuse(&l->t, "this must be a number or null");
-	*out = v.type == TOKEN_NULL ? (double)NAN : token_real(&v);
+	*to = v->type == TOKEN_NULL ? (double)NAN : token_real(v);
 	return true;
 }
 
-/* A metric of the present snapshot. */
-static bool read_metric(struct loader *l, void *to, const struct field *f)
+static bool read_overhead(struct loader *l, const struct token *v)
 {
-	(void)to;
-	l->snapshot->has_metric |= (uint16_t)(1u << f->at);
-	return read_real(l, &l->snapshot->metrics[f->at]);
-}
-
-static bool read_overhead(struct loader *l, void *to, const struct field *f)
-{
-	(void)to;
-	(void)f;
 	l->p->has_config_overhead = true;
-	return read_real(l, &l->p->config_overhead);
+	return read_real(l, v, &l->p->config_overhead);
 }
 
-/* These only check the type of a value that nobody needs. */
-static bool check_text(struct loader *l, void *to, const struct field *f)
+/* Reads the value of a key of the object `to`. */
+static bool read_field(struct loader *l, const struct field *f, void *to)
 {
-	struct token v;
-
-	(void)to;
-	(void)f;
-	if (!tokens_value(&l->t, &v))
-		return false;
-	return v.type == TOKEN_NULL || v.type == TOKEN_STRING ||
-	       tokens_refuse(&l->t, "this must be a string");
-}
-
-static bool check_bool(struct loader *l, void *to, const struct field *f)
-{
-	struct token v;
-
-	(void)to;
-	(void)f;
-	if (!tokens_value(&l->t, &v))
-		return false;
-	return v.type == TOKEN_BOOL || tokens_refuse(&l->t, "this must be true or false");
-}
-
-/* An id: an unsigned integer of 2, 4 or 8 bytes. */
-static bool read_id(struct loader *l, void *to, const struct field *f)
-{
-	uint64_t most = UINT64_MAX >> (64 - 8 * f->size);
 	void *at = (char *)to + f->at;
+	struct stats_number n = {.v = 0};
 	struct token v;
+	uint64_t seen;
 
+	if (f->type == FIELD_ID)
+		return tokens_unsigned(&l->t, 8 * (unsigned)f->size, at);
 	if (!tokens_value(&l->t, &v))
 		return false;
-	if (!token_fits(&v, most))
-		return tokens_refuse(&l->t, "this must be an integer that is not negative and fits "
-					    "its field");
-	if (f->size == sizeof(uint16_t))
-		*(uint16_t *)at = (uint16_t)v.integer;
-	else if (f->size == sizeof(uint32_t))
-		*(uint32_t *)at = (uint32_t)v.integer;
-	else
-		*(uint64_t *)at = v.integer;
-	return true;
+	switch (f->type) {
+	case FIELD_NUMBER:
+		return read_counter(l, &v, f->key, at);
+	case FIELD_COUNTER:
+		if (!read_counter(l, &v, f->key, &n))
+			return false;
+		set_counter(l->snapshot, f->at, n);
+		return true;
+	case FIELD_METRIC:
+		l->snapshot->has_metric |= (uint16_t)(1u << f->at);
+		return read_real(l, &v, &l->snapshot->metrics[f->at]);
+	case FIELD_CHOICE:
+		return read_choice(l, &v, f, at);
+	case FIELD_TEXT:
+		return v.type == TOKEN_NULL || v.type == TOKEN_STRING ||
+		       tokens_refuse(&l->t, "this must be a string");
+	case FIELD_BOOL:
+		return v.type == TOKEN_BOOL || tokens_refuse(&l->t, "this must be true or false");
+	case FIELD_OBJECT:
+		return read_fields(l, &v, f->fields, f->size, to, &seen);
+	case FIELD_LIST:
+		if (v.type != TOKEN_NULL && v.type != TOKEN_ARRAY)
+			return tokens_refuse(&l->t, "this must be a list or null");
+		return v.type == TOKEN_NULL || read_elements(l, f);
+	case FIELD_ARRAY:
+		if (v.type != TOKEN_ARRAY)
+			return tokens_refuse(&l->t, "this must be an array");
+		return read_elements(l, f);
+	default:
+		return f->read(l, &v);
+	}
 }
 
 /* ---- snapshots ---- */
 
-/* Appends a snapshot, all zero; NULL out of memory. */
-static struct stats_snapshot *new_snapshot(struct loader *l)
+/* Appends a snapshot, all zero, that starts at `offset`; NULL out of memory. */
+static struct stats_snapshot *new_snapshot(struct loader *l, uint64_t offset)
 {
 	l->snapshot = ARRAY_ADD(l->p->snapshots, l->p->nsnapshots);
 	if (!l->snapshot) {
 		tokens_no_memory(&l->t);
 		return NULL;
 	}
-	*l->snapshot = (struct stats_snapshot){.offset = inflow_tell(&l->in)};
+	*l->snapshot = (struct stats_snapshot){.offset = offset};
 	return l->snapshot;
 }
 
@@ -367,25 +306,25 @@ static void want_number(struct loader *l, const struct stats_number *n, const ch
 
 /* ---- upstream's JSON ---- */
 
-static bool read_node(struct loader *l)
+static bool read_node(struct loader *l, const struct token *v)
 {
 	static const struct field fields[] = {
-		{"nodeIndex", read_id, IN(stats_snapshot, hw_node_id)},
-		{"activeCycles", read_snapshot_counter, .at = STATS_ACTIVE_CYCLES},
-		{"stallCyclesIn", read_snapshot_counter, .at = STATS_STALL_CYCLES_IN},
-		{"stallCyclesOut", read_snapshot_counter, .at = STATS_STALL_CYCLES_OUT},
-		{"tokensIn", read_snapshot_counter, .at = STATS_TOKENS_IN},
-		{"tokensOut", read_snapshot_counter, .at = STATS_TOKENS_OUT},
-		{"configWrites", read_snapshot_counter, .at = STATS_CONFIG_WRITES},
-		{"utilization", read_metric, .at = STATS_M_UTILIZATION},
-		{"inputStallRatio", read_metric, .at = STATS_M_INPUT_STALL},
-		{"outputStallRatio", read_metric, .at = STATS_M_OUTPUT_STALL},
-		{"throughputProxy", read_metric, .at = STATS_M_THROUGHPUT},
+		{"nodeIndex", FIELD_ID, IN(stats_snapshot, hw_node_id)},
+		{"activeCycles", FIELD_COUNTER, .at = STATS_ACTIVE_CYCLES},
+		{"stallCyclesIn", FIELD_COUNTER, .at = STATS_STALL_CYCLES_IN},
+		{"stallCyclesOut", FIELD_COUNTER, .at = STATS_STALL_CYCLES_OUT},
+		{"tokensIn", FIELD_COUNTER, .at = STATS_TOKENS_IN},
+		{"tokensOut", FIELD_COUNTER, .at = STATS_TOKENS_OUT},
+		{"configWrites", FIELD_COUNTER, .at = STATS_CONFIG_WRITES},
+		{"utilization", FIELD_METRIC, .at = STATS_M_UTILIZATION},
+		{"inputStallRatio", FIELD_METRIC, .at = STATS_M_INPUT_STALL},
+		{"outputStallRatio", FIELD_METRIC, .at = STATS_M_OUTPUT_STALL},
+		{"throughputProxy", FIELD_METRIC, .at = STATS_M_THROUGHPUT},
 	};
-	struct stats_snapshot *s = new_snapshot(l);
+	struct stats_snapshot *s = new_snapshot(l, l->element_at);
 	uint64_t seen;
 
-	if (!s || !read_fields(l, fields, COUNT(fields), s, &seen))
+	if (!s || !read_fields(l, v, fields, COUNT(fields), s, &seen))
 		return false;
 	if (!(seen & 1))
 		return tokens_refuse(&l->t, "this node has no nodeIndex");
@@ -393,32 +332,32 @@ static bool read_node(struct loader *l)
 	return true;
 }
 
-static bool load_legacy(struct loader *l)
+static bool load_legacy(struct loader *l, const struct token *v)
 {
 	static const struct field summary[] = {
-		{"nodeCount", read_number, IN(run_stats, node_count)},
-		{"totalActiveCycles", read_number, .at = SUM(ACTIVE_CYCLES)},
-		{"totalStallInCycles", read_number, .at = SUM(STALL_CYCLES_IN)},
-		{"totalStallOutCycles", read_number, .at = SUM(STALL_CYCLES_OUT)},
-		{"totalTokensIn", read_number, .at = SUM(TOKENS_IN)},
-		{"totalTokensOut", read_number, .at = SUM(TOKENS_OUT)},
-		{"totalConfigWrites", read_number, .at = SUM(CONFIG_WRITES)},
-		{"configOverheadRatio", .read = read_overhead},
-		{"traceEventCount", read_number, IN(run_stats, event_count)},
+		{"nodeCount", FIELD_NUMBER, IN(run_stats, node_count)},
+		{"totalActiveCycles", FIELD_NUMBER, .at = SUM(ACTIVE_CYCLES)},
+		{"totalStallInCycles", FIELD_NUMBER, .at = SUM(STALL_CYCLES_IN)},
+		{"totalStallOutCycles", FIELD_NUMBER, .at = SUM(STALL_CYCLES_OUT)},
+		{"totalTokensIn", FIELD_NUMBER, .at = SUM(TOKENS_IN)},
+		{"totalTokensOut", FIELD_NUMBER, .at = SUM(TOKENS_OUT)},
+		{"totalConfigWrites", FIELD_NUMBER, .at = SUM(CONFIG_WRITES)},
+		{"configOverheadRatio", OTHER(read_overhead)},
+		{"traceEventCount", FIELD_NUMBER, IN(run_stats, event_count)},
 	};
 	static const struct field fields[] = {
-		{"success", .read = check_bool},
-		{"termination", .read = check_text},
-		{"errorMessage", .read = check_text},
-		{"totalCycles", read_number, IN(run_stats, total_cycles)},
-		{"configCycles", read_number, IN(run_stats, config_cycles)},
-		{"executionCycles", read_number, IN(run_stats, execution_cycles)},
+		{"success", .type = FIELD_BOOL},
+		{"termination", .type = FIELD_TEXT},
+		{"errorMessage", .type = FIELD_TEXT},
+		{"totalCycles", FIELD_NUMBER, IN(run_stats, total_cycles)},
+		{"configCycles", FIELD_NUMBER, IN(run_stats, config_cycles)},
+		{"executionCycles", FIELD_NUMBER, IN(run_stats, execution_cycles)},
 		{"nodePerf", ARRAY_OF(read_node)},
 		{"summary", OBJECT_OF(summary)},
 	};
 	uint64_t seen;
 
-	if (!read_fields(l, fields, COUNT(fields), l->p, &seen))
+	if (!read_fields(l, v, fields, COUNT(fields), l->p, &seen))
 		return false;
 	/* all versions have these; the first ones had fewer other keys */
 	want_number(l, &l->p->total_cycles, "totalCycles");
@@ -432,17 +371,17 @@ static bool read_module_key(void *arg, struct tokens *t, const char *key,
 			    const struct loom_module *m)
 {
 	static const struct field fields[] = {
-		{"active_cycles", read_snapshot_counter, .at = STATS_ACTIVE_CYCLES},
-		{"stall_cycles_in", read_snapshot_counter, .at = STATS_STALL_CYCLES_IN},
-		{"stall_cycles_out", read_snapshot_counter, .at = STATS_STALL_CYCLES_OUT},
-		{"tokens_in", read_snapshot_counter, .at = STATS_TOKENS_IN},
-		{"tokens_out", read_snapshot_counter, .at = STATS_TOKENS_OUT},
-		{"config_writes", read_snapshot_counter, .at = STATS_CONFIG_WRITES},
-		{"dynamic_utilization", read_metric, .at = STATS_M_UTILIZATION},
+		{"active_cycles", FIELD_COUNTER, .at = STATS_ACTIVE_CYCLES},
+		{"stall_cycles_in", FIELD_COUNTER, .at = STATS_STALL_CYCLES_IN},
+		{"stall_cycles_out", FIELD_COUNTER, .at = STATS_STALL_CYCLES_OUT},
+		{"tokens_in", FIELD_COUNTER, .at = STATS_TOKENS_IN},
+		{"tokens_out", FIELD_COUNTER, .at = STATS_TOKENS_OUT},
+		{"config_writes", FIELD_COUNTER, .at = STATS_CONFIG_WRITES},
+		{"dynamic_utilization", FIELD_METRIC, .at = STATS_M_UTILIZATION},
 	};
 	struct loader *l = arg;
 
-	if (!l->snapshot && !new_snapshot(l))
+	if (!l->snapshot && !new_snapshot(l, inflow_tell(&l->in)))
 		return false;
 	if (!key) {
 		l->snapshot->hw_node_id = m->hw_node_id;
@@ -454,36 +393,30 @@ static bool read_module_key(void *arg, struct tokens *t, const char *key,
 	}
 	for (size_t i = 0; i < COUNT(fields); i++) {
 		if (!strcmp(key, fields[i].key))
-			return fields[i].read(l, NULL, &fields[i]);
+			return read_field(l, &fields[i], l->snapshot);
 	}
 	return tokens_skip(t);
 }
 
-static bool read_modules(struct loader *l, void *to, const struct field *f)
+static bool read_modules(struct loader *l, const struct token *v)
 {
-	struct token v;
-
-	(void)to;
-	(void)f;
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (v.type != TOKEN_ARRAY)
+	if (v->type != TOKEN_ARRAY)
 		return tokens_refuse(&l->t, "the modules must be an array");
 	return loom_modules_read(&l->p->modules, &l->t, read_module_key, l);
 }
 
-static bool load_gem5(struct loader *l)
+static bool load_gem5(struct loader *l, const struct token *v)
 {
 	static const struct field fields[] = {
-		{"success", .read = check_bool},
-		{"termination", .read = check_text},
-		{"total_cycles", read_number, IN(run_stats, total_cycles)},
-		{"kernel_cycles", read_number, IN(run_stats, kernel_cycles)},
-		{"modules", .read = read_modules},
+		{"success", .type = FIELD_BOOL},
+		{"termination", .type = FIELD_TEXT},
+		{"total_cycles", FIELD_NUMBER, IN(run_stats, total_cycles)},
+		{"kernel_cycles", FIELD_NUMBER, IN(run_stats, kernel_cycles)},
+		{"modules", OTHER(read_modules)},
 	};
 	uint64_t seen;
 
-	if (!read_fields(l, fields, COUNT(fields), l->p, &seen))
+	if (!read_fields(l, v, fields, COUNT(fields), l->p, &seen))
 		return false;
 	want_number(l, &l->p->total_cycles, "total_cycles");
 	want_number(l, &l->p->kernel_cycles, "kernel_cycles");
@@ -563,7 +496,7 @@ static bool node_value(struct loader *l, struct stats_snapshot *s, const char *k
 /* Parses "node=2 active=4 ..."; a blank may precede a value. */
 static bool node_line(struct loader *l, char *line)
 {
-	struct stats_snapshot *s = new_snapshot(l);
+	struct stats_snapshot *s = new_snapshot(l, inflow_tell(&l->in));
 	bool named = false;
 	char *at = line;
 
@@ -663,39 +596,27 @@ static bool load_text(struct loader *l)
 
 /* ---- loom-perf ---- */
 
-static bool read_version(struct loader *l, void *to, const struct field *f)
+static bool read_version(struct loader *l, const struct token *v)
 {
-	struct token v;
-
-	(void)to;
-	(void)f;
-	if (!tokens_value(&l->t, &v))
-		return false;
-	return (token_fits(&v, 1) && v.integer == 1) ||
+	return (token_fits(v, 1) && v->integer == 1) ||
 	       tokens_refuse(&l->t, "an unsupported version of the schema (1 is known)");
 }
 
-static bool check_mode(struct loader *l, void *to, const struct field *f)
+static bool check_mode(struct loader *l, const struct token *v)
 {
-	struct token v;
-
-	(void)to;
-	(void)f;
-	if (!tokens_value(&l->t, &v))
-		return false;
-	return v.type == TOKEN_NULL ||
-	       (v.type == TOKEN_STRING &&
-		(!strcmp(v.text, "full") || !strcmp(v.text, "summary"))) ||
+	return v->type == TOKEN_NULL ||
+	       (v->type == TOKEN_STRING &&
+		(!strcmp(v->text, "full") || !strcmp(v->text, "summary"))) ||
 	       tokens_refuse(&l->t, "a mode is full or summary");
 }
 
-static bool read_clock(struct loader *l, void *to, const struct field *f)
+static bool read_clock(struct loader *l, const struct token *v)
 {
-	static const struct field fields[] = {{"period_ps", read_number, IN(run_stats, period_ps)}};
+	static const struct field fields[] = {
+		{"period_ps", FIELD_NUMBER, IN(run_stats, period_ps)}};
 	uint64_t seen;
 
-	(void)f;
-	if (!read_fields(l, fields, COUNT(fields), to, &seen))
+	if (!read_fields(l, v, fields, COUNT(fields), l->p, &seen))
 		return false;
 	l->p->bad_period = seen && l->p->period_ps.v == 0;
 	if (l->p->period_ps.given && l->p->bad_period)
@@ -703,67 +624,52 @@ static bool read_clock(struct loader *l, void *to, const struct field *f)
 	return true;
 }
 
-static bool read_kind(struct loader *l)
+static bool read_kind(struct loader *l, const struct token *v)
 {
-	struct token v;
 	uint8_t kind;
 
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (v.type != TOKEN_STRING || !loom_kind_parse(v.text, v.len, &kind))
+	if (v->type != TOKEN_STRING || !loom_kind_parse(v->text, v->len, &kind))
 		return tokens_refuse(&l->t, "no such kind of record");
 	loom_controls_add_kind(&l->p->controls, kind);
 	return true;
 }
 
-static bool read_core(struct loader *l)
+static bool read_core(struct loader *l, const struct token *v)
 {
-	struct token v;
-
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (!token_fits(&v, UINT16_MAX))
+	if (!token_fits(v, UINT16_MAX))
 		return tokens_refuse(&l->t, "a core is a number from 0 to 65535");
-	if (loom_controls_add_core(&l->p->controls, (uint16_t)v.integer) < 0)
+	if (loom_controls_add_core(&l->p->controls, (uint16_t)v->integer) < 0)
 		return tokens_no_memory(&l->t);
 	return true;
 }
 
-static bool read_chosen_node(struct loader *l)
+static bool read_chosen_node(struct loader *l, const struct token *v)
 {
 	const char *wrong;
-	struct token v;
 
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (v.type != TOKEN_STRING && v.type != TOKEN_NUMBER)
+	if (v->type != TOKEN_STRING && v->type != TOKEN_NUMBER)
 		wrong = "a node is a number or \"CORE:NODE\"";
-	else if (strchr(v.text, ','))
+	else if (strchr(v->text, ','))
 		wrong = "one node for each element";
 	else
-		wrong = loom_controls_nodes(&l->p->controls, v.text);
+		wrong = loom_controls_nodes(&l->p->controls, v->text);
 	return !wrong || tokens_refuse(&l->t, wrong);
 }
 
-static bool read_sampling(struct loader *l, void *to, const struct field *f)
+static bool read_sampling(struct loader *l, const struct token *v)
 {
 	static const struct field fields[] = {
-		{"keep", read_id, IN(loom_controls, keep)},
-		{"of", read_id, IN(loom_controls, of)},
+		{"keep", FIELD_ID, IN(loom_controls, keep)},
+		{"of", FIELD_ID, IN(loom_controls, of)},
 	};
 	struct loom_controls *c = &l->p->controls;
-	struct token v;
-	uint64_t seen = 0;
+	uint64_t seen;
 
-	(void)to;
-	(void)f;
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (v.type == TOKEN_NULL)
+	if (v->type == TOKEN_NULL)
 		return true;
-	if (v.type != TOKEN_OBJECT)
+	if (v->type != TOKEN_OBJECT)
 		return tokens_refuse(&l->t, "sampling must be an object or null");
-	if (!read_members(l, fields, COUNT(fields), c, &seen))
+	if (!read_fields(l, v, fields, COUNT(fields), c, &seen))
 		return false;
 	if (seen != 3 || c->keep > c->of || c->of == 0)
 		return tokens_refuse(&l->t, "sampling keeps K of N, with K from 0 to N");
@@ -774,18 +680,16 @@ static bool read_sampling(struct loader *l, void *to, const struct field *f)
 /* ---- events ---- */
 
 /* An object of counts; `put` gets each of them with its key. */
-static bool read_breakdown(struct loader *l, uint64_t *sum, bool *given,
+static bool read_breakdown(struct loader *l, const struct token *counts, uint64_t *sum, bool *given,
 			   bool (*put)(struct loader *, const char *, uint64_t))
 {
 	struct token v;
 	const char *key;
 	int more;
 
-	if (!tokens_value(&l->t, &v))
-		return false;
-	if (v.type == TOKEN_NULL)
+	if (counts->type == TOKEN_NULL)
 		return true;
-	if (v.type != TOKEN_OBJECT)
+	if (counts->type != TOKEN_OBJECT)
 		return tokens_refuse(&l->t, "this must be an object of counts");
 	*given = true;
 	while ((more = tokens_key(&l->t, &key)) > 0) {
@@ -836,42 +740,38 @@ static bool put_dropped_core(struct loader *l, const char *name, uint64_t n)
 	return true;
 }
 
-static bool read_by_kind(struct loader *l, void *to, const struct field *f)
+static bool read_by_kind(struct loader *l, const struct token *v)
 {
-	struct stats_account *e = to;
+	struct stats_account *e = &l->p->events;
 
-	(void)f;
-	return read_breakdown(l, &e->of_kinds, &e->by_kind, put_dropped_kind);
+	return read_breakdown(l, v, &e->of_kinds, &e->by_kind, put_dropped_kind);
 }
 
-static bool read_by_core(struct loader *l, void *to, const struct field *f)
+static bool read_by_core(struct loader *l, const struct token *v)
 {
-	struct stats_account *e = to;
+	struct stats_account *e = &l->p->events;
 
-	(void)f;
-	return read_breakdown(l, &e->of_cores, &e->by_core, put_dropped_core);
+	return read_breakdown(l, v, &e->of_cores, &e->by_core, put_dropped_core);
 }
 
-static bool read_events(struct loader *l, void *to, const struct field *f)
+static bool read_events(struct loader *l, const struct token *v)
 {
 	static const struct field fields[] = {
-		{"seen", read_number, IN(stats_account, seen)},
-		{"written", read_number, IN(stats_account, written)},
-		{"filtered", read_number, IN(stats_account, filtered)},
-		{"sampled_out", read_number, IN(stats_account, sampled_out)},
-		{"dropped", read_number, IN(stats_account, dropped)},
-		{"dropped_full", read_number, IN(stats_account, dropped_full)},
-		{"dropped_size", read_number, IN(stats_account, dropped_size)},
-		{"dropped_user", read_number, IN(stats_account, dropped_user)},
-		{"dropped_by_kind", .read = read_by_kind},
-		{"dropped_by_core", .read = read_by_core},
+		{"seen", FIELD_NUMBER, IN(stats_account, seen)},
+		{"written", FIELD_NUMBER, IN(stats_account, written)},
+		{"filtered", FIELD_NUMBER, IN(stats_account, filtered)},
+		{"sampled_out", FIELD_NUMBER, IN(stats_account, sampled_out)},
+		{"dropped", FIELD_NUMBER, IN(stats_account, dropped)},
+		{"dropped_full", FIELD_NUMBER, IN(stats_account, dropped_full)},
+		{"dropped_size", FIELD_NUMBER, IN(stats_account, dropped_size)},
+		{"dropped_user", FIELD_NUMBER, IN(stats_account, dropped_user)},
+		{"dropped_by_kind", OTHER(read_by_kind)},
+		{"dropped_by_core", OTHER(read_by_core)},
 	};
 	uint64_t seen;
 
-	(void)to;
-	(void)f;
 	l->p->events.given = true;
-	if (!read_fields(l, fields, COUNT(fields), &l->p->events, &seen))
+	if (!read_fields(l, v, fields, COUNT(fields), &l->p->events, &seen))
 		return false;
 	for (size_t i = 0; i < 5; i++) { /* the breakdowns may be missing */
 		if (!(seen >> i & 1))
@@ -883,24 +783,24 @@ static bool read_events(struct loader *l, void *to, const struct field *f)
 
 /* ---- invocations, snapshots ---- */
 
-static bool read_invocation(struct loader *l)
+static bool read_invocation(struct loader *l, const struct token *token)
 {
 	static const char *const statuses[] = {
 		[STATS_DONE] = "done", [STATS_ERROR] = "error", [STATS_CUT] = "cut"};
 	static const struct field fields[] = {
-		{"core_id", read_id, IN(stats_invocation, core_id)},
-		{"epoch_id", read_id, IN(stats_invocation, epoch_id)},
-		{"invocation_id", read_id, IN(stats_invocation, invocation_id)},
-		{"start_cycle", read_id, IN(stats_invocation, start_cycle)},
-		{"end_cycle", read_id, IN(stats_invocation, end_cycle)},
-		{"status", read_choice, .at = offsetof(struct stats_invocation, status),
+		{"core_id", FIELD_ID, IN(stats_invocation, core_id)},
+		{"epoch_id", FIELD_ID, IN(stats_invocation, epoch_id)},
+		{"invocation_id", FIELD_ID, IN(stats_invocation, invocation_id)},
+		{"start_cycle", FIELD_ID, IN(stats_invocation, start_cycle)},
+		{"end_cycle", FIELD_ID, IN(stats_invocation, end_cycle)},
+		{"status", FIELD_CHOICE, .at = offsetof(struct stats_invocation, status),
 		 .size = COUNT(statuses), .names = statuses,
 		 .wrong = "a status is done, error or cut"},
 	};
 	struct stats_invocation v = {.core_id = 0}, *to;
 	uint64_t seen;
 
-	if (!read_fields(l, fields, COUNT(fields), &v, &seen))
+	if (!read_fields(l, token, fields, COUNT(fields), &v, &seen))
 		return false;
 	if (seen != (1u << COUNT(fields)) - 1)
 		return tokens_refuse(&l->t, "this invocation lacks one of core_id, epoch_id, "
@@ -914,25 +814,25 @@ static bool read_invocation(struct loader *l)
 	return true;
 }
 
-static bool read_snapshot(struct loader *l)
+static bool read_snapshot(struct loader *l, const struct token *v)
 {
-#define METRIC_FIELD(name, key)	 {#key, read_metric, .at = STATS_M_##name},
-#define COUNTER_FIELD(name, key) {#key, read_snapshot_counter, .at = STATS_##name},
+#define METRIC_FIELD(name, key)	 {#key, FIELD_METRIC, .at = STATS_M_##name},
+#define COUNTER_FIELD(name, key) {#key, FIELD_COUNTER, .at = STATS_##name},
 	static const struct field metrics[] = {STATS_METRICS(METRIC_FIELD)};
 	static const struct field fields[] = {
-		{"cycle", read_id, IN(stats_snapshot, cycle)},
-		{"epoch_id", read_id, IN(stats_snapshot, epoch_id)},
-		{"invocation_id", read_id, IN(stats_snapshot, invocation_id)},
-		{"core_id", read_id, IN(stats_snapshot, core_id)},
-		{"hw_node_id", read_id, IN(stats_snapshot, hw_node_id)},
+		{"cycle", FIELD_ID, IN(stats_snapshot, cycle)},
+		{"epoch_id", FIELD_ID, IN(stats_snapshot, epoch_id)},
+		{"invocation_id", FIELD_ID, IN(stats_snapshot, invocation_id)},
+		{"core_id", FIELD_ID, IN(stats_snapshot, core_id)},
+		{"hw_node_id", FIELD_ID, IN(stats_snapshot, hw_node_id)},
 		{"metrics", OBJECT_OF(metrics)},
 		STATS_COUNTERS(COUNTER_FIELD)};
 	enum { F_CORE = 3, F_NODE = 4 };
-	struct stats_snapshot *s = new_snapshot(l);
+	struct stats_snapshot *s = new_snapshot(l, l->element_at);
 	struct loom_place place;
 	uint64_t seen;
 
-	if (!s || !read_fields(l, fields, COUNT(fields), s, &seen))
+	if (!s || !read_fields(l, v, fields, COUNT(fields), s, &seen))
 		return false;
 	place = stats_place(l->p, s);
 	s->has_core = seen >> F_CORE & 1;
@@ -946,37 +846,37 @@ static bool read_snapshot(struct loader *l)
 	return true;
 }
 
-static bool load_loom(struct loader *l)
+static bool load_loom(struct loader *l, const struct token *v)
 {
 	static const struct field window[] = {
-		{"first_cycle", read_number, IN(run_stats, first_cycle)},
-		{"end_cycle", read_number, IN(run_stats, end_cycle)},
-		{"total_cycles", read_number, IN(run_stats, window_cycles)},
+		{"first_cycle", FIELD_NUMBER, IN(run_stats, first_cycle)},
+		{"end_cycle", FIELD_NUMBER, IN(run_stats, end_cycle)},
+		{"total_cycles", FIELD_NUMBER, IN(run_stats, window_cycles)},
 	};
 	static const struct field controls[] = {
 		{"kinds", LIST_OF(read_kind)},
 		{"cores", LIST_OF(read_core)},
 		{"nodes", LIST_OF(read_chosen_node)},
-		{"sampling", .read = read_sampling},
+		{"sampling", OTHER(read_sampling)},
 	};
 	enum { F_VERSION, F_SNAPSHOTS, F_STYLE };
 	static const struct field fields[] = {
-		[F_VERSION] = {"version", .read = read_version},
+		[F_VERSION] = {"version", OTHER(read_version)},
 		[F_SNAPSHOTS] = {"snapshots", ARRAY_OF(read_snapshot)},
-		[F_STYLE] = {"record_style", read_choice, .at = offsetof(struct run_stats, style),
+		[F_STYLE] = {"record_style", FIELD_CHOICE, .at = offsetof(struct run_stats, style),
 			     .size = LOOM_STYLES, .names = loom_style_names,
 			     .wrong = "an unknown record_style (cycle, edge and span are known)"},
-		{"producer", .read = check_text},
-		{"mode", .read = check_mode},
-		{"clock", .read = read_clock},
+		{"producer", .type = FIELD_TEXT},
+		{"mode", OTHER(check_mode)},
+		{"clock", OTHER(read_clock)},
 		{"window", OBJECT_OF(window)},
 		{"controls", OBJECT_OF(controls)},
-		{"events", .read = read_events},
+		{"events", OTHER(read_events)},
 		{"invocations", ARRAY_OF(read_invocation)},
 	};
 	uint64_t seen;
 
-	if (!read_fields(l, fields, COUNT(fields), l->p, &seen) || !tokens_end(&l->t))
+	if (!read_fields(l, v, fields, COUNT(fields), l->p, &seen) || !tokens_end(&l->t))
 		return false;
 	l->p->has_style = seen >> F_STYLE & 1;
 	if (!(seen >> F_VERSION & 1))
@@ -1103,21 +1003,22 @@ out:
 
 static bool load(struct loader *l)
 {
+	struct token v;
 	int c;
 
 	while ((c = inflow_look(&l->in)) == ' ' || c == '\t' || c == '\n' || c == '\r')
 		inflow_skip(&l->in, 1);
 	if (c != '{' && c != '[')
 		return load_text(l);
-	if (!find_json_form(l))
+	if (!find_json_form(l) || !tokens_value(&l->t, &v))
 		return false;
 	switch (l->p->form) {
 	case STATS_LEGACY:
-		return load_legacy(l) && tokens_end(&l->t);
+		return load_legacy(l, &v) && tokens_end(&l->t);
 	case STATS_GEM5:
-		return load_gem5(l) && tokens_end(&l->t);
+		return load_gem5(l, &v) && tokens_end(&l->t);
 	default:
-		return load_loom(l);
+		return load_loom(l, &v);
 	}
 }
 
