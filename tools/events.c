@@ -160,9 +160,9 @@ static void print_page(struct printer *out, const struct options *options)
 {
 	if (!options->only)
 		printer_text(out, introduction);
-	for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++)
-		if (!options->only || *m == options->only)
-			print_model(out, *m);
+	for (const struct catalog_model *m = catalog_models; m->name; m++)
+		if (!options->only || m == options->only)
+			print_model(out, m);
 	if (options->only)
 		return;
 	printer_text(out, "\n## Why a thread left the CPU\n\n"
@@ -216,9 +216,9 @@ static struct json *document(const struct options *options)
 {
 	struct json *doc = json_new_object(), *models = json_put_array(doc, "models");
 
-	for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++)
-		if (!options->only || *m == options->only)
-			add_model(models, *m);
+	for (const struct catalog_model *m = catalog_models; m->name; m++)
+		if (!options->only || m == options->only)
+			add_model(models, m);
 	return doc;
 }
 

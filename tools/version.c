@@ -64,8 +64,8 @@ static struct json *versions(const struct utsname *system)
 	json_put_int(doc, "trace", TRACE_VERSION);
 	json_put_int(doc, "stream", STREAM_VERSION);
 	models = json_put_object(doc, "models");
-	for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++)
-		json_put_string(models, (*m)->name, (*m)->version);
+	for (const struct catalog_model *m = catalog_models; m->name; m++)
+		json_put_string(models, m->name, m->version);
 	libraries = json_put_array(doc, "libraries");
 	dl_iterate_phdr(take_library, libraries);
 	json_put_string(doc, "kernel", system->release);

@@ -8,7 +8,7 @@
 #include "trace/catalog/catalog.h"
 #include "trace_kit.h"
 
-#define EACH_MODEL(m) for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++)
+#define EACH_MODEL(m) for (const struct catalog_model *m = catalog_models; m->name; m++)
 
 static uint32_t mcv_of(const char *text)
 {
@@ -42,19 +42,19 @@ static void models_are_those_of_the_specification(void **state)
 		size_t pushes = 0, pops = 0;
 
 		assert_true(n < COUNT(models));
-		assert_int_equal((*m)->character, models[n].character);
-		assert_string_equal((*m)->name, models[n].name);
-		assert_string_equal((*m)->version, models[n].version);
-		assert_int_equal((*m)->when, models[n].when);
-		assert_int_equal((*m)->out_of_cpu, models[n].out_of_cpu);
-		for (size_t i = 0; i < (*m)->nevents; i++) {
-			pushes += (*m)->events[i].action == ACTION_PUSH;
-			pops += (*m)->events[i].action == ACTION_POP;
+		assert_int_equal(m->character, models[n].character);
+		assert_string_equal(m->name, models[n].name);
+		assert_string_equal(m->version, models[n].version);
+		assert_int_equal(m->when, models[n].when);
+		assert_int_equal(m->out_of_cpu, models[n].out_of_cpu);
+		for (size_t i = 0; i < m->nevents; i++) {
+			pushes += m->events[i].action == ACTION_PUSH;
+			pops += m->events[i].action == ACTION_POP;
 		}
 		assert_int_equal(pushes, models[n].pairs);
 		assert_int_equal(pops, models[n].pairs);
-		assert_ptr_equal(catalog_model(models[n].character), *m);
-		assert_ptr_equal(catalog_model_by_name(models[n].name), *m);
+		assert_ptr_equal(catalog_model(models[n].character), m);
+		assert_ptr_equal(catalog_model_by_name(models[n].name), m);
 		n++;
 	}
 	assert_int_equal(n, COUNT(models));
@@ -69,8 +69,8 @@ static void every_entry_is_found_by_its_characters(void **state)
 	(void)state;
 	EACH_MODEL(m)
 	{
-		for (size_t i = 0; i < (*m)->nevents; i++) {
-			const struct catalog_event *e = &(*m)->events[i];
+		for (size_t i = 0; i < m->nevents; i++) {
+			const struct catalog_event *e = &m->events[i];
 			const struct signature *sig = NULL;
 
 			assert_ptr_equal(catalog_find(mcv_of(e->signature), &sig), e);
@@ -104,8 +104,8 @@ static void what_enters_has_what_leaves(void **state)
 	(void)state;
 	EACH_MODEL(m)
 	{
-		for (size_t i = 0; i < (*m)->nevents; i++) {
-			const struct catalog_event *e = &(*m)->events[i], *leave;
+		for (size_t i = 0; i < m->nevents; i++) {
+			const struct catalog_event *e = &m->events[i], *leave;
 
 			print_message("  %s\n", e->signature);
 			assert_int_equal(e->action == ACTION_NONE, e->channel == NULL);
@@ -154,13 +154,13 @@ static void a_value_of_a_channel_has_one_label(void **state)
 		struct known known[128];
 		size_t n = 0;
 
-		for (size_t i = 0; i < (*m)->nevents; i++)
-			if ((*m)->events[i].label)
-				learn(known, &n, (*m)->events[i].channel, (*m)->events[i].value,
-				      (*m)->events[i].label);
-		for (size_t i = 0; i < (*m)->nlabels; i++)
-			learn(known, &n, (*m)->labels[i].channel, (*m)->labels[i].value,
-			      (*m)->labels[i].label);
+		for (size_t i = 0; i < m->nevents; i++)
+			if (m->events[i].label)
+				learn(known, &n, m->events[i].channel, m->events[i].value,
+				      m->events[i].label);
+		for (size_t i = 0; i < m->nlabels; i++)
+			learn(known, &n, m->labels[i].channel, m->labels[i].value,
+			      m->labels[i].label);
 	}
 }
 

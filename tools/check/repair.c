@@ -236,14 +236,14 @@ static void complete_metadata(struct work *w, struct part *p)
 	const struct json *require = json_get(p->meta, "ovni.require");
 
 	complete(w, p);
-	for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++) {
-		uint8_t c = (uint8_t)(*m)->character;
+	for (const struct catalog_model *m = catalog_models; m->name; m++) {
+		uint8_t c = (uint8_t)m->character;
 		char key[64];
 
-		if (!(p->models[c >> 6] >> (c & 63) & 1) || json_key(require, (*m)->name))
+		if (!(p->models[c >> 6] >> (c & 63) & 1) || json_key(require, m->name))
 			continue;
-		snprintf(key, sizeof(key), "ovni.require.%s", (*m)->name);
-		json_put_string(p->meta, key, (*m)->version);
+		snprintf(key, sizeof(key), "ovni.require.%s", m->name);
+		json_put_string(p->meta, key, m->version);
 	}
 	if (!json_is_string(json_get(p->meta, "ovni.lib.version")))
 		json_put_string(p->meta, "ovni.lib.version", "unknown");

@@ -542,15 +542,15 @@ static void require_models(struct json *meta, const uint64_t models[4])
 {
 	const struct json *require = json_get(meta, "ovni.require");
 
-	for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++) {
-		uint8_t c = (uint8_t)(*m)->character;
+	for (const struct catalog_model *m = catalog_models; m->name; m++) {
+		uint8_t c = (uint8_t)m->character;
 		char key[64];
 
 		if (c != 'O' && !(models[c >> 6] >> (c & 63) & 1))
 			continue;
-		snprintf(key, sizeof(key), "ovni.require.%s", (*m)->name);
-		if (!json_key(require, (*m)->name))
-			json_put_string(meta, key, (*m)->version);
+		snprintf(key, sizeof(key), "ovni.require.%s", m->name);
+		if (!json_key(require, m->name))
+			json_put_string(meta, key, m->version);
 	}
 }
 

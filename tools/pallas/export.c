@@ -113,9 +113,9 @@ static enum role pair_role(uint32_t mcv, uint32_t *enter, uint32_t *leave)
 		*leave = mcv_of(entry->leaves);
 		return ROLE_ENTER;
 	}
-	for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++) {
-		for (size_t i = 0; i < (*m)->nevents; i++) {
-			const struct catalog_event *e = &(*m)->events[i];
+	for (const struct catalog_model *m = catalog_models; m->name; m++) {
+		for (size_t i = 0; i < m->nevents; i++) {
+			const struct catalog_event *e = &m->events[i];
 
 			if (e->leaves[0] && mcv_of(e->leaves) == mcv) {
 				*enter = mcv_of(e->signature);

@@ -11,20 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/catalog/tables.h"
 #include "trace/base/log.h"
 #include "trace/base/digits.h"
 #include "trace/base/off_cpu.h"
 #include "trace/base/text.h"
 
 #define ENTRIES_MAX 640
-
-static const struct catalog_model none;
-
-const struct catalog_model *const catalog_models[] = {
-	&catalog_nanos6, &catalog_nodes, &catalog_kernel, &catalog_mpi, &catalog_ovni,
-	&catalog_openmp, &catalog_tampi, &catalog_nosv,	  &none,
-};
 
 #define PIECES_MAX 12
 
@@ -148,9 +140,9 @@ static void add(const struct catalog_model *model, const struct catalog_event *e
 
 static void build(void)
 {
-	for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++)
-		for (size_t i = 0; i < (*m)->nevents; i++)
-			add(*m, &(*m)->events[i]);
+	for (const struct catalog_model *m = catalog_models; m->name; m++)
+		for (size_t i = 0; i < m->nevents; i++)
+			add(m, &m->events[i]);
 }
 
 /* The entry of an MCV, its own or the wildcard of its category, or NULL. */
@@ -176,17 +168,17 @@ const struct catalog_event *catalog_find(uint32_t mcv, const struct signature **
 
 const struct catalog_model *catalog_model(char character)
 {
-	for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++)
-		if ((*m)->character == character)
-			return *m;
+	for (const struct catalog_model *m = catalog_models; m->name; m++)
+		if (m->character == character)
+			return m;
 	return NULL;
 }
 
 const struct catalog_model *catalog_model_by_name(const char *name)
 {
-	for (const struct catalog_model *const *m = catalog_models; (*m)->name; m++)
-		if (!strcmp((*m)->name, name))
-			return *m;
+	for (const struct catalog_model *m = catalog_models; m->name; m++)
+		if (!strcmp(m->name, name))
+			return m;
 	return NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * catalog: the tables of all known events, one file per model (catalog/ovni.c, ...).
+ * catalog: the tables of all known events, in catalog/tables.c.
  *
  * In: an MCV or an event; out: its entry, or a sentence in English. An entry is a signature and a
  * sentence, in which %{name} stands for an argument, and the catalogue leaves out a part in [...]
@@ -67,7 +67,7 @@ struct catalog_model {
 };
 
 /* All models by character; the last one has a NULL name. */
-extern const struct catalog_model *const catalog_models[];
+extern const struct catalog_model catalog_models[];
 
 /* The model of a character or a name, or NULL. */
 const struct catalog_model *catalog_model(char character);
