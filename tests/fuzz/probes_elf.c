@@ -21,7 +21,6 @@
 #include "trace/base/text.h"
 #include "user/elf/elf_child.h"
 #include "user/elf/elf_file.h"
-#include "user/elf/elf_section.h"
 #include "user/elf/libraries.h"
 #include "user/probes/resolve.h"
 #include "user/elf/functions.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "user/config/comm_glob.h"
+#include "user/config/config.h"
 #include "trace/base/units.h"
 
 static const struct {

@@ -6,7 +6,8 @@
 #include <sys/stat.h>
 
 #include "user/elf/elf_file.h"
-#include "user/probes/labels.h"
+#include "user/probes/binaries.h"
+#include "user/probes/resolve.h"
 #include "user/elf/functions.h"
 
 /* ---- C++ and Rust ---- */

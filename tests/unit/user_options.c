@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "user/config/comm_glob.h"
+#include "user/config/config.h"
 #include "user/cli/options.h"
 #include "user/probes/request.h"
 #include "trace/base/log.h"

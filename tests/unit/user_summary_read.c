@@ -9,7 +9,7 @@
 
 #include "bpf/sample.h"
 #include "user/stats/summary_read.h"
-#include "user/config/event_kinds.h"
+#include "user/config/config.h"
 
 #define T0 1000u
 #define T1 2000u

@@ -100,4 +100,37 @@ struct options {
 	bool verbose, quiet;
 };
 
+/*
+ * Patterns for thread names, compiled for the kernel side.
+ *
+ * In: a pattern with *, ?, [a-z], [!a-z] and \x, as shells have them; out: a machine whose states
+ * are the bits of a word (struct comm_glob in bpf/state.h), which the BPF programs step through a
+ * name without going back. A name has at most 15 bytes.
+ */
+#define GLOB_SIGNS_MAX 63
+
+/* Compiles `pattern`. Returns NULL, or one clause about the mistake. */
+const char *comm_glob_compile(struct comm_glob *glob, const char *pattern);
+
+/* Does the whole of `name` match? The same steps as in the kernel. */
+bool comm_glob_matches(const struct comm_glob *glob, const char *name);
+
+/*
+ * The kinds of events by their names, as in --events, the metadata and stats.json.
+ *
+ *   switch,wake,fork,exec,exit,rename,probe
+ *
+ * `other` (snapshots, and the tasks of ids) is in the counts alone: it cannot be left out.
+ */
+#define KINDS_ALL ((1u << EVENT_KINDS) - 1)
+
+/* By enum event_kind. */
+extern const char *const event_kind_names[EVENT_KINDS];
+
+/* Reads "switch,wake,..." into bits by enum event_kind. NULL, or one clause about the mistake. */
+const char *event_kinds_parse(const char *text, uint32_t *kinds);
+
+/* The kind of event of a record; wake-ups are in those of switches. */
+enum event_kind event_kind_of_record(const struct record_head *record);
+
 #endif

@@ -24,7 +24,6 @@
 
 #include "user/doctor/doctor.h"
 #include "trace/base/log.h"
-#include "user/config/event_kinds.h"
 #include "user/kernel/bpf_load.h"
 #include "user/config/config.h"
 #include "user/host/read_file.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "user/elf/elf_file.h"
-#include "user/host/open_in_root.h"
+#include "user/host/read_file.h"
 #include "trace/base/log.h"
 
 #define SEGMENTS_MAX 4096	 /* real files have about ten */

@@ -38,7 +38,7 @@ struct elf_file {
 	size_t nsegments;
 };
 
-/* Opens `path` below `root` (open_in_root.h; "": ours). Nothing to close on failure. *err is 0,
+/* Opens `path` below `root` (read_file.h; "": ours). Nothing to close on failure. *err is 0,
  * -errno or -ENOEXEC. */
 const char *elf_file_open(struct elf_file *file, const char *root, const char *path, int *err);
 /* The same for an open descriptor, which then belongs to the file, also on failure. */

@@ -14,7 +14,6 @@
 #include <zlib.h>
 
 #include "user/elf/elf_child.h"
-#include "user/elf/elf_section.h"
 #include "user/elf/functions.h"
 #include "trace/base/array.h"
 #include "trace/base/log.h"

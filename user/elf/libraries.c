@@ -11,11 +11,10 @@
 
 #include "user/elf/elf_child.h"
 #include "user/elf/elf_file.h"
-#include "user/elf/elf_section.h"
 #include "user/elf/libraries.h"
 #include "trace/base/array.h"
 #include "trace/base/text.h"
-#include "user/host/open_in_root.h"
+#include "user/host/read_file.h"
 
 #define LIBRARIES_MAX 4096
 #define FOLDERS_MAX   256 /* of one list */

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "user/elf/elf_child.h"
-#include "user/elf/elf_section.h"
 #include "user/elf/unwind.h"
 
 enum language { LANGUAGE_UNKNOWN, LANGUAGE_C, LANGUAGE_THROWS };

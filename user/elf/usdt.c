@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "user/elf/elf_child.h"
-#include "user/elf/elf_section.h"
 #include "user/elf/usdt.h"
 
 #define NOTE_TYPE  3

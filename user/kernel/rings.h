@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #include "bpf/record.h"
-#include "user/config/event_kinds.h"
+#include "user/config/config.h"
 
 struct cpu_state;
 

@@ -15,7 +15,7 @@
 #include "user/elf/elf_child.h"
 #include "user/elf/libraries.h"
 #include "user/elf/unwind.h"
-#include "user/host/open_in_root.h"
+#include "user/host/read_file.h"
 #include "user/host/proc_maps.h"
 #include "user/probes/binaries.h"
 

@@ -50,7 +50,7 @@ struct binaries {
 
 struct binary_candidate {
 	char *path;    /* to open, below `root` */
-	char *root;    /* open_in_root.h: "" or /proc/PID/root; of its debug files, too */
+	char *root;    /* read_file.h: "" or /proc/PID/root; of its debug files, too */
 	char *spare;   /* to open, in our root, if `path` is not the expected file; or NULL */
 	char *name;    /* for messages and labels */
 	bool direct;   /* `path` is a link of /proc, which leads to the file from any root */

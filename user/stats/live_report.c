@@ -11,7 +11,7 @@
 #include "user/sink/finalizer.h"
 #include "user/host/self_cost.h"
 #include "user/config/session_info.h"
-#include "user/config/event_kinds.h"
+#include "user/config/config.h"
 #include "user/stats/stats_output.h"
 #include "user/stats/live_report.h"
 #include "user/timeline/state_times.h"

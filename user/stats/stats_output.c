@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "user/config/config.h"
-#include "user/config/event_kinds.h"
 #include "user/config/session_info.h"
 #include "user/host/self_cost.h"
 #include "user/kernel/event_counts.h"

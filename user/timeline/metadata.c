@@ -8,7 +8,7 @@
 #include "user/timeline/probe_events.h"
 #include "user/timeline/metadata.h"
 #include "user/config/session_info.h"
-#include "user/config/event_kinds.h"
+#include "user/config/config.h"
 #include "user/timeline/thread_names.h"
 #include "user/probes/action.h"
 #include "user/host/proc_info.h"
