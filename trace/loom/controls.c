@@ -8,7 +8,6 @@
 #include "trace/base/hash.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define CORES	     65536
 
 /* The numbers of records, by node, core and kind. */
 struct loom_ticks {
@@ -38,7 +37,7 @@ void loom_controls_add_kind(struct loom_controls *c, uint8_t kind)
 int loom_controls_add_core(struct loom_controls *c, uint16_t core)
 {
 	if (!c->cores)
-		c->cores = calloc(CORES / 8, 1);
+		c->cores = calloc(LOOM_CORES / 8, 1);
 	if (!c->cores)
 		return -ENOMEM;
 	c->by_core = true;
@@ -115,12 +114,12 @@ const char *loom_controls_cores(struct loom_controls *c, const char *list)
 	while (true) {
 		uint64_t first, last;
 
-		if (!number(&list, CORES - 1, &first))
+		if (!number(&list, LOOM_CORES - 1, &first))
 			return "a core is a number from 0 to 65535";
 		last = first;
 		if (*list == '-') {
 			list++;
-			if (!number(&list, CORES - 1, &last) || last < first)
+			if (!number(&list, LOOM_CORES - 1, &last) || last < first)
 				return "a range of cores goes from a number to a larger one, at "
 				       "most 65535";
 		}
@@ -210,13 +209,13 @@ int loom_controls_narrow(struct loom_controls *c, const struct loom_controls *by
 		c->kinds[i] = c->by_kind ? c->kinds[i] & by->kinds[i] : by->kinds[i];
 	c->by_kind = c->by_kind || by->by_kind;
 	if (by->by_core && !c->by_core) {
-		c->cores = malloc(CORES / 8);
+		c->cores = malloc(LOOM_CORES / 8);
 		if (!c->cores)
 			return -ENOMEM;
 		c->by_core = true;
-		memcpy(c->cores, by->cores, CORES / 8);
+		memcpy(c->cores, by->cores, LOOM_CORES / 8);
 	}
-	for (unsigned i = 0; by->by_core && i < CORES / 8; i++)
+	for (unsigned i = 0; by->by_core && i < LOOM_CORES / 8; i++)
 		c->cores[i] &= by->cores[i];
 	if (by->by_node && c->by_node)
 		return narrow_nodes(c, by);

@@ -35,7 +35,7 @@ struct loom_controls {
 	/* kinds of the session (4 to 6), which have no node, pass the filter of nodes */
 	bool session_passes;
 	uint8_t kinds[32];	    /* a bit for each */
-	uint8_t *cores;		    /* a bit for each of 65536, if by_core */
+	uint8_t *cores;		    /* a bit for each of LOOM_CORES, if by_core */
 	struct loom_node_id *nodes; /* if by_node, sorted */
 	size_t nnodes;
 	uint32_t keep, of; /* sampling: keep K of N; equal numbers keep all */

@@ -48,6 +48,8 @@ struct loom_record {
 	uint8_t phase; /* enum loom_phase */
 };
 
+#define LOOM_CORES 65536 /* highest core_id + 1 */
+
 /* ---- LTRC: 16 bytes of header, then records of 38 bytes ---- */
 
 #define LOOM_MAGIC	 "LTRC"
@@ -144,6 +146,12 @@ static inline void loom_record_set_span(struct loom_record *r, uint64_t cycles)
 {
 	r->arg0 = (uint32_t)cycles;
 	r->arg1 = (uint32_t)(cycles >> 32);
+}
+
+/* The cycle `cycles` after a cycle, at most the highest one. */
+static inline uint64_t loom_cycle_after(uint64_t cycle, uint64_t cycles)
+{
+	return cycle + cycles < cycle ? UINT64_MAX : cycle + cycles;
 }
 
 /* ---- names ---- */

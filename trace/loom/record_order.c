@@ -10,7 +10,6 @@
 #include "trace/base/array.h"
 #include "trace/base/hash.h"
 
-#define CORES  65536
 #define NEVER  UINT64_MAX
 #define LLU(v) ((unsigned long long)(v))
 
@@ -53,7 +52,7 @@ struct record_order *record_order_new(struct loom_violations *findings)
 	if (!o)
 		return NULL;
 	o->findings = findings;
-	o->epochs = calloc(CORES, sizeof(*o->epochs));
+	o->epochs = calloc(LOOM_CORES, sizeof(*o->epochs));
 	if (!o->epochs) {
 		record_order_free(o);
 		return NULL;

@@ -235,7 +235,6 @@ static int return_file(struct loom_export *x, const char *kept)
 struct carry {
 	struct run_stats perf;
 	struct loom_carried carried;
-	struct loom_core_drops *cores;
 	struct loom_invocation *invocations;
 	struct loom_carried_row *rows;
 };
@@ -291,7 +290,7 @@ static int carry_counters(struct carry *c)
 	return 0;
 }
 
-static int carry_account(struct carry *c)
+static void carry_account(struct carry *c)
 {
 	const struct stats_account *e = &c->perf.events;
 
@@ -304,18 +303,7 @@ static int carry_account(struct carry *c)
 	}
 	if (e->by_kind)
 		c->carried.dropped_by_kind = e->of_kind;
-	if (!e->of_core)
-		return 0;
-	c->cores = calloc(UINT16_MAX + 1, sizeof(*c->cores));
-	if (!c->cores)
-		return -ENOMEM;
-	for (uint32_t core = 0; core <= UINT16_MAX; core++) {
-		if (e->of_core[core])
-			c->cores[c->carried.ncores++] =
-				(struct loom_core_drops){core, e->of_core[core]};
-	}
-	c->carried.cores = c->cores;
-	return 0;
+	c->carried.dropped_by_core = e->of_core;
 }
 
 /*
@@ -337,8 +325,8 @@ static int carry_load(struct carry *c, struct loom_export *x, const char *path)
 	}
 	if (err)
 		return err;
-	if (carry_counters(c) || carry_account(c) ||
-	    loom_controls_narrow(chosen, &c->perf.controls))
+	carry_account(c);
+	if (carry_counters(c) || loom_controls_narrow(chosen, &c->perf.controls))
 		return log_no_memory("while carrying %s over", path);
 	if (c->carried.of && (uint64_t)c->carried.of * (chosen->of ? chosen->of : 1) > UINT32_MAX) {
 		log_error("%s: the run is sampled already: the product of both ratios exceeds 32 "
@@ -352,7 +340,6 @@ static int carry_load(struct carry *c, struct loom_export *x, const char *path)
 static void carry_free(struct carry *c)
 {
 	run_stats_free(&c->perf);
-	free(c->cores);
 	free(c->invocations);
 	free(c->rows);
 }

@@ -15,7 +15,6 @@
 #include "trace/loom/stats/sweep.h"
 
 #define NONE	      HASH_NONE
-#define CORES	      65536
 #define LOOM_ANY_CORE UINT32_MAX /* the invocation of all cores together */
 
 /* Activity of a node in an invocation, or with whole_core of all nodes of its core. */
@@ -207,12 +206,6 @@ static struct loom_cell *node_cell(struct loom_counters *c, uint32_t invocation,
 	cell->place = place;
 	*at = (uint32_t)(cell - c->cells);
 	return cell;
-}
-
-/* The sum of a cycle and a duration, clamped. */
-static uint64_t later(uint64_t cycle, uint64_t more)
-{
-	return cycle + more < cycle ? UINT64_MAX : cycle + more;
 }
 
 struct loom_counters *loom_counters_new(enum loom_style style, bool strict)
@@ -453,7 +446,7 @@ static int count_edge(struct loom_counters *c, struct loom_cell *cell, const str
 		settle(c, cell, cell->left);
 		cell->left = UINT64_MAX;
 	}
-	loom_sweep_ends(sweep, later(r->cycle, 1));
+	loom_sweep_ends(sweep, loom_cycle_after(r->cycle, 1));
 	before = cell->does;
 	count(c, cell, r->cycle, (uint8_t)does);
 	if (cell->does != before)
@@ -469,7 +462,7 @@ static void count_span(struct loom_counters *c, struct loom_cell *cell, const st
 		       enum loom_does does)
 {
 	bool routed = cell->routed && cell->cycle == r->cycle; /* in this cycle, already counted */
-	uint64_t until = later(r->cycle, loom_record_span(r)), *cycles = cell->cycles;
+	uint64_t until = loom_cycle_after(r->cycle, loom_record_span(r)), *cycles = cell->cycles;
 	struct loom_sweep *sweep = sweep_of(c, cell->invocation);
 
 	if (r->event_kind == LOOM_ROUTE_USE) {
@@ -567,15 +560,15 @@ static void note_cycle(struct loom_counters *c, struct loom_invocation *v,
 	/* in style edge, an activity ends with its invocation */
 	if (loom_is_of_node(r->event_kind)) {
 		v->has_nodes = true;
-		if (c->style != LOOM_STYLE_EDGE && later(r->cycle, length) > v->covered)
-			v->covered = later(r->cycle, length);
+		if (c->style != LOOM_STYLE_EDGE && loom_cycle_after(r->cycle, length) > v->covered)
+			v->covered = loom_cycle_after(r->cycle, length);
 	}
 	if (!c->any)
 		c->first = r->cycle;
 	c->any = true;
 	c->last = r->cycle;
-	if (later(r->cycle, length) > c->end)
-		c->end = later(r->cycle, length);
+	if (loom_cycle_after(r->cycle, length) > c->end)
+		c->end = loom_cycle_after(r->cycle, length);
 }
 
 int loom_counters_add(struct loom_counters *c, const struct loom_record *r)
@@ -742,10 +735,10 @@ static int add_idle(struct loom_counters *c)
 
 	if (!c->nunits)
 		return 0;
-	first = malloc(CORES * sizeof(*first));
+	first = malloc(LOOM_CORES * sizeof(*first));
 	if (!first)
 		return -ENOMEM;
-	memset(first, 0xff, CORES * sizeof(*first));
+	memset(first, 0xff, LOOM_CORES * sizeof(*first));
 	for (size_t i = c->ninvocations; i-- > 0;) {
 		if (c->invocations[i].core != LOOM_ANY_CORE && c->invocations[i].seen)
 			first[c->invocations[i].core] = (uint32_t)i;
@@ -777,7 +770,7 @@ static void bound(const struct loom_counters *c, struct loom_invocation *v)
 
 	v->start = start_of(c, v);
 	if (!v->done)
-		v->end = all->done && all->end > v->last ? all->end : later(v->last, 1);
+		v->end = all->done && all->end > v->last ? all->end : loom_cycle_after(v->last, 1);
 	if (v->covered > v->end)
 		v->end = v->covered;
 	v->done = v->done || all->done;

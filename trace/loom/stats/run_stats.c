@@ -733,7 +733,7 @@ static bool put_dropped_core(struct loader *l, const char *name, uint64_t n)
 	if (wrong)
 		return tokens_refuse(&l->t, wrong);
 	if (!e->of_core)
-		e->of_core = calloc(UINT16_MAX + 1, sizeof(*e->of_core));
+		e->of_core = calloc(LOOM_CORES, sizeof(*e->of_core));
 	if (!e->of_core)
 		return tokens_no_memory(&l->t);
 	e->of_core[strtoul(name, NULL, 10)] = n;

@@ -99,7 +99,7 @@ struct stats_account {
 	uint64_t of_kinds, of_cores;	    /* sums of the breakdowns */
 	uint64_t of_kind[256];		    /* of kinds with a known name */
 	struct loom_controls dropped_cores; /* the cores with lost records */
-	uint64_t *of_core;		    /* 65536, or NULL for none */
+	uint64_t *of_core;		    /* LOOM_CORES, or NULL for none */
 };
 
 struct run_stats {

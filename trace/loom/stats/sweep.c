@@ -118,8 +118,7 @@ static void take(struct loom_sweep *s, uint32_t i)
 		sift(s, i, s->heap[s->nheap]);
 }
 
-/* Ends the spans that end before `to`. */
-static void advance(struct loom_sweep *s, uint64_t to)
+void loom_sweep_to(struct loom_sweep *s, uint64_t to)
 {
 	while (s->nheap && s->heap[0].until <= to) {
 		step(s, s->heap[0].until);
@@ -133,7 +132,7 @@ void loom_sweep_span(struct loom_sweep *s, uint32_t place, uint64_t cycle, uint6
 {
 	struct loom_sweep_span span = {.until = until, .place = place, .does = (uint8_t)does};
 
-	advance(s, cycle);
+	loom_sweep_to(s, cycle);
 	if (s->where[place] != NOWHERE)
 		take(s, s->where[place]);
 	s->nodes[does]++;
@@ -142,19 +141,14 @@ void loom_sweep_span(struct loom_sweep *s, uint32_t place, uint64_t cycle, uint6
 
 void loom_sweep_route(struct loom_sweep *s, uint64_t cycle)
 {
-	advance(s, cycle);
+	loom_sweep_to(s, cycle);
 	s->works_until = cycle + 1 ? cycle + 1 : cycle;
-}
-
-void loom_sweep_to(struct loom_sweep *s, uint64_t cycle)
-{
-	advance(s, cycle);
 }
 
 void loom_sweep_finish(struct loom_sweep *s, uint64_t end)
 {
 	while (s->nheap)
-		advance(s, s->heap[0].until);
+		loom_sweep_to(s, s->heap[0].until);
 	step(s, s->works_until);
 	if (s->has_end && end > s->end)
 		loom_sweep_ends(s, end);

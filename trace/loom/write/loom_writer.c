@@ -35,9 +35,8 @@ struct loom_writer {
 	FILE *out; /* the statistics */
 	struct run_stats_writer summary;
 	uint64_t dropped_by_kind[256];
-	struct loom_core_drops *cores;
-	size_t ncores;
-	uint32_t known_core; /* of the last record: it has an entry in `cores` */
+	uint64_t *dropped_by_core;
+	uint32_t core; /* of the last record, or NO_CORE */
 	/* a ring of options.buffer_records */
 	struct loom_record *buffer;
 	size_t first, used;
@@ -120,37 +119,11 @@ static int forget(const char *run, const char *suffix)
 
 /* ---- counts ---- */
 
-static struct loom_core_drops *drops_of(struct loom_writer *w, uint32_t core)
-{
-	struct loom_core_drops *at;
-	size_t low = 0, high = w->ncores;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (w->cores[middle].core < core)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < w->ncores && w->cores[low].core == core)
-		return &w->cores[low];
-	if (!ARRAY_ADD(w->cores, w->ncores))
-		return NULL;
-	at = &w->cores[low];
-	memmove(at + 1, at, (w->ncores - 1 - low) * sizeof(*at));
-	*at = (struct loom_core_drops){.core = core};
-	return at;
-}
-
 static void drop(struct loom_writer *w, const struct loom_record *r)
 {
-	struct loom_core_drops *core = drops_of(w, r->core_id);
-
 	w->account.dropped++;
 	w->dropped_by_kind[r->event_kind]++;
-	if (core) /* allocated at the first record of the core */
-		core->dropped++;
+	w->dropped_by_core[r->core_id]++;
 }
 
 static int fail(struct loom_writer *w, int err)
@@ -330,23 +303,20 @@ int loom_writer_flush(struct loom_writer *w)
 
 int loom_writer_event(struct loom_writer *w, const struct loom_record *r)
 {
-	int err = 0;
+	int err;
 
 	if (!w)
 		return 0;
-	if (w->known_core != r->core_id) {
-		/* allocate now: counting a drop must not need memory */
-		if (w->options.statistics == LOOM_STATISTICS_LEGACY && w->known_core != NO_CORE)
-			err = -EPROTO;
-		else if (!drops_of(w, r->core_id))
-			err = -ENOMEM;
-	}
-	err = err ? err : loom_counters_add(w->counters, r);
+	if (w->options.statistics == LOOM_STATISTICS_LEGACY && w->core != NO_CORE &&
+	    w->core != r->core_id)
+		err = -EPROTO;
+	else
+		err = loom_counters_add(w->counters, r);
 	if (err) {
 		w->account.refused++;
 		return err;
 	}
-	w->known_core = r->core_id;
+	w->core = r->core_id;
 	w->account.seen++;
 	return fail(w, w->options.sort_cycles ? hold(w, r) : commit(w, r));
 }
@@ -390,7 +360,7 @@ static void writer_free(struct loom_writer *w)
 	if (w->out)
 		fclose(w->out);
 	loom_counters_free(w->counters);
-	free(w->cores);
+	free(w->dropped_by_core);
 	free(w->buffer);
 	free(w->chunk);
 	free(w->cycle);
@@ -422,6 +392,7 @@ static int open_summary(struct loom_writer *w, const char *run)
 		.account = &w->account,
 		.counters = w->counters,
 		.dropped_by_kind = w->dropped_by_kind,
+		.dropped_by_core = w->dropped_by_core,
 	};
 	if (!legacy)
 		run_stats_write_begin(&w->summary);
@@ -441,7 +412,8 @@ static int prepare(struct loom_writer *w, const char *run)
 	if (o->controls)
 		o->controls->session_passes = true;
 	w->counters = loom_counters_new(o->style, true);
-	if (!w->counters)
+	w->dropped_by_core = calloc(LOOM_CORES, sizeof(*w->dropped_by_core));
+	if (!w->counters || !w->dropped_by_core)
 		return -ENOMEM;
 	if (o->mode != LOOM_FULL)
 		return open_summary(w, run);
@@ -478,7 +450,7 @@ int loom_writer_open(struct loom_writer **w, const char *run,
 		return -ENOMEM;
 	(*w)->options = *options;
 	(*w)->fd = -1;
-	(*w)->known_core = NO_CORE;
+	(*w)->core = NO_CORE;
 	err = prepare(*w, run);
 	if (err) {
 		writer_free(*w);
@@ -491,8 +463,6 @@ static int put_summary(struct loom_writer *w)
 {
 	int err = loom_counters_finish(w->counters);
 
-	w->summary.cores = w->cores;
-	w->summary.ncores = w->ncores;
 	if (err)
 		goto out;
 	err = w->options.statistics == LOOM_STATISTICS_LEGACY ? run_stats_write_legacy(&w->summary)

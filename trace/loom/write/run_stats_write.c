@@ -76,7 +76,7 @@ static void put_controls(FILE *out, const struct loom_writer_options *o)
 	list_end(out, c->by_kind, any);
 	any = false;
 	fputs("    \"cores\": ", out);
-	for (unsigned core = 0; c->by_core && core < 65536; core++) {
+	for (unsigned core = 0; c->by_core && core < LOOM_CORES; core++) {
 		if (!(c->cores[core / 8] >> core % 8 & 1))
 			continue;
 		list_next(out, &any);
@@ -99,35 +99,25 @@ static void put_controls(FILE *out, const struct loom_writer_options *o)
 		policies[o->on_full], o->buffer_records);
 }
 
-/* Writes a count of a breakdown. */
-static void put_count(FILE *out, const char *name, uint64_t n, bool *any)
+/* Writes the counts that are not 0, by kind or by core, of the run and of earlier losses. */
+static void put_counts(FILE *out, const char *key, const uint64_t *counts, const uint64_t *before,
+		       unsigned n)
 {
-	if (!n)
-		return;
-	fprintf(out, "%s\"%s\": %" PRIu64, *any ? ", " : " ", name, n);
-	*any = true;
-}
-
-/* Writes counts by core, in increasing order, of the run and of earlier losses. */
-static void put_cores(FILE *out, const struct run_stats_writer *s,
-		      const struct loom_carried *before)
-{
-	size_t i = 0, k = 0;
 	bool any = false;
+	char room[8];
 
-	fputs(",\n    \"dropped_by_core\": {", out);
-	while (i < s->ncores || k < before->ncores) {
-		uint32_t x = i < s->ncores ? s->cores[i].core : UINT32_MAX;
-		uint32_t y = k < before->ncores ? before->cores[k].core : UINT32_MAX;
-		char name[16];
-		uint64_t n = 0;
+	fprintf(out, ",\n    \"%s\": {", key);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t count = counts[i] + (before ? before[i] : 0);
 
-		if (x <= y)
-			n += s->cores[i++].dropped;
-		if (y <= x)
-			n += before->cores[k++].dropped;
-		snprintf(name, sizeof(name), "%" PRIu32, x < y ? x : y);
-		put_count(out, name, n, &any);
+		if (!count)
+			continue;
+		fputs(any ? ", " : " ", out);
+		any = true;
+		if (n == LOOM_CORES)
+			fprintf(out, "\"%u\": %" PRIu64, i, count);
+		else
+			fprintf(out, "\"%s\": %" PRIu64, loom_kind_name((uint8_t)i, room), count);
 	}
 	fputs(any ? " }" : "}", out);
 }
@@ -137,7 +127,6 @@ static void put_account(FILE *out, const struct run_stats_writer *s)
 	static const struct loom_carried nothing;
 	const struct loom_carried *before = s->options->carried ? s->options->carried : &nothing;
 	const struct loom_account *a = s->account;
-	bool any = false;
 
 	fprintf(out,
 		"  \"events\": {\n    \"seen\": %" PRIu64 ", \"written\": %" PRIu64
@@ -146,19 +135,12 @@ static void put_account(FILE *out, const struct run_stats_writer *s)
 		a->filtered + before->filtered, a->sampled_out + before->sampled_out,
 		a->dropped + before->dropped);
 	/* without a complete breakdown, write none */
-	if (!before->dropped || before->dropped_by_kind) {
-		fputs(",\n    \"dropped_by_kind\": {", out);
-		for (unsigned kind = 0; kind < 256; kind++) {
-			uint64_t n = before->dropped_by_kind ? before->dropped_by_kind[kind] : 0;
-			char room[8];
-
-			put_count(out, loom_kind_name((uint8_t)kind, room),
-				  n + s->dropped_by_kind[kind], &any);
-		}
-		fputs(any ? " }" : "}", out);
-	}
-	if (!before->dropped || before->ncores)
-		put_cores(out, s, before);
+	if (!before->dropped || before->dropped_by_kind)
+		put_counts(out, "dropped_by_kind", s->dropped_by_kind, before->dropped_by_kind,
+			   256);
+	if (!before->dropped || before->dropped_by_core)
+		put_counts(out, "dropped_by_core", s->dropped_by_core, before->dropped_by_core,
+			   LOOM_CORES);
 	fputs("\n  },\n", out);
 }
 

@@ -17,11 +17,6 @@
 #include "trace/loom/stats/counters.h"
 #include "trace/loom/write/loom_writer.h"
 
-struct loom_core_drops {
-	uint32_t core;
-	uint64_t dropped;
-};
-
 /* A snapshot of another file. */
 struct loom_carried_row {
 	struct loom_invocation v;
@@ -37,8 +32,7 @@ struct loom_carried {
 	uint32_t keep, of; /* sampling; 0 and 0: none */
 	uint64_t filtered, sampled_out, dropped;
 	const uint64_t *dropped_by_kind; /* 256 of them; NULL: not known */
-	const struct loom_core_drops *cores;
-	size_t ncores; /* 0 though records were dropped: not known */
+	const uint64_t *dropped_by_core; /* LOOM_CORES of them; NULL: not known */
 	const struct loom_invocation *invocations;
 	size_t ninvocations; /* 0: those of the records */
 	const struct loom_carried_row *rows;
@@ -51,9 +45,8 @@ struct run_stats_writer {
 	const struct loom_account *account;
 	const struct loom_counters *counters;
 	const uint64_t *dropped_by_kind; /* 256 of them */
-	const struct loom_core_drops *cores;
-	size_t ncores;
-	bool any; /* true after the first snapshot */
+	const uint64_t *dropped_by_core; /* LOOM_CORES of them */
+	bool any;			 /* true after the first snapshot */
 };
 
 /* Writes the start of the document, from `options`. */
