@@ -114,7 +114,7 @@ static int unnamed(struct run_survey *s, const uint32_t *list, size_t n, bool *d
 
 		k += i > 0 && list[i] <= list[i - 1];
 		if (k < ncores)
-			node = run_survey_node(s, run_survey_core(s, cores[k]), list[i]);
+			node = run_survey_node(s, cores[k], list[i]);
 		found += node != LOOM_NONE && s->nodes[node].evidence;
 	}
 	*doubtful = k + 1 != ncores || (ncores > 1 && found != known);
@@ -551,7 +551,7 @@ static void add_to_core(struct import *m, uint32_t core, const struct loom_recor
 		mark(m, c->row, LOOM_MARK_CONFIG, r->cycle, (int64_t)r->arg0 + 2);
 	}
 	if (r->event_kind == LOOM_DEVICE_ERROR) {
-		scope = run_survey_scope(m->survey, core, r, part);
+		scope = run_survey_scope(m->survey, r, part);
 		if (scope != LOOM_NONE && m->survey->scopes[scope].end > end)
 			end = m->survey->scopes[scope].end;
 		if (end > c->error_until)
@@ -576,7 +576,7 @@ static void end_lane(struct import *m, uint32_t lane, uint64_t cycle)
 static int add_lane(struct import *m, const struct loom_record *r)
 {
 	const struct run_survey *s = m->survey;
-	uint32_t node = run_survey_node(s, run_survey_core(s, r->core_id), r->hw_node_id);
+	uint32_t node = run_survey_node(s, r->core_id, r->hw_node_id);
 	uint32_t at = node == LOOM_NONE ? LOOM_NONE : run_survey_lane(s, node, r->lane);
 	struct lane *l;
 

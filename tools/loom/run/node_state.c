@@ -184,13 +184,13 @@ void node_state_add(struct node_state *s, const struct loom_record *r, uint32_t 
 
 	if (r->event_kind >= LOOM_CONFIG_WRITE && r->event_kind <= LOOM_INVOCATION_DONE)
 		return;
-	at = run_survey_node(run, run_survey_core(run, r->core_id), r->hw_node_id);
+	at = run_survey_node(run, r->core_id, r->hw_node_id);
 	if (at == LOOM_NONE)
 		return; /* of the core */
 	n = &s->nodes[at];
 	advance(s, n, r->cycle);
 	if (r->event_kind == LOOM_DEVICE_ERROR || run->style == LOOM_STYLE_EDGE) {
-		uint32_t scope = run_survey_scope(run, run_survey_core(run, r->core_id), r, part);
+		uint32_t scope = run_survey_scope(run, r, part);
 
 		if (scope != LOOM_NONE && run->scopes[scope].end > end)
 			end = run->scopes[scope].end;

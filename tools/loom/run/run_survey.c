@@ -11,11 +11,6 @@
 #define LANES	    256
 #define LANES_BYTES (LANES / 8)
 
-static uint64_t later(uint64_t cycle, uint64_t more)
-{
-	return cycle + more < cycle ? UINT64_MAX : cycle + more;
-}
-
 /* ---- tables ---- */
 
 struct run_survey *run_survey_new(enum loom_style style)
@@ -46,14 +41,14 @@ void run_survey_free(struct run_survey *run)
 	free(run);
 }
 
-static struct hash_key node_key(uint32_t core, uint32_t node)
+static struct hash_key node_key(uint16_t core, uint32_t node)
 {
 	return (struct hash_key){.a = node, .b = core};
 }
 
-static struct hash_key scope_key(const struct loom_scope *s)
+static struct hash_key scope_key(uint16_t core, uint32_t epoch, uint64_t id, uint32_t part)
 {
-	return (struct hash_key){s->id, (uint64_t)s->core << 32 | s->epoch, s->part};
+	return (struct hash_key){id, (uint64_t)core << 32 | epoch, part};
 }
 
 static int enter(struct hash *h, struct hash_key key, uint32_t index)
@@ -79,7 +74,7 @@ static struct run_survey_core *core_of(struct run_survey *run, uint16_t id)
 	return &run->cores[run->core_of[id]];
 }
 
-static struct run_survey_node *node_of(struct run_survey *run, uint32_t core, uint32_t node)
+static struct run_survey_node *node_of(struct run_survey *run, uint16_t core, uint32_t node)
 {
 	uint32_t *at = hash_at(&run->node_of, node_key(core, node));
 	struct run_survey_node *n;
@@ -99,27 +94,26 @@ static struct run_survey_node *node_of(struct run_survey *run, uint32_t core, ui
 static struct loom_scope *scope_of(struct run_survey *run, struct run_survey_core *core,
 				   const struct loom_record *r, uint32_t part)
 {
-	struct loom_scope key = {.core = run->core_of[r->core_id],
-				 .epoch = r->epoch_id,
-				 .part = part,
-				 .id = r->invocation_id};
 	struct loom_scope *scope;
 	uint32_t *at;
 
 	if (core->current != LOOM_NONE) {
 		struct loom_scope *s = &run->scopes[core->current];
 
-		if (s->epoch == key.epoch && s->part == part && s->id == key.id)
+		if (s->epoch == r->epoch_id && s->part == part && s->id == r->invocation_id)
 			return s;
 	}
-	at = hash_at(&run->scope_of, scope_key(&key));
+	at = hash_at(&run->scope_of, scope_key(r->core_id, r->epoch_id, r->invocation_id, part));
 	if (!at)
 		return NULL;
 	if (*at == HASH_NONE) {
 		scope = ARRAY_ADD(run->scopes, run->nscopes);
 		if (!scope)
 			return NULL;
-		*scope = key;
+		*scope = (struct loom_scope){.core = r->core_id,
+					     .epoch = r->epoch_id,
+					     .part = part,
+					     .id = r->invocation_id};
 		*at = (uint32_t)(scope - run->scopes);
 	}
 	core->current = *at;
@@ -147,7 +141,7 @@ int run_survey_add(struct run_survey *run, const struct loom_record *r, uint32_t
 	if (!scope)
 		return -ENOMEM;
 	if (r->event_kind < LOOM_CONFIG_WRITE || r->event_kind >= LOOM_DEVICE_ERROR) {
-		struct run_survey_node *node = node_of(run, scope->core, r->hw_node_id);
+		struct run_survey_node *node = node_of(run, r->core_id, r->hw_node_id);
 
 		if (!node)
 			return -ENOMEM;
@@ -163,8 +157,8 @@ int run_survey_add(struct run_survey *run, const struct loom_record *r, uint32_t
 	}
 	core->used = true;
 	run->records++;
-	if (later(r->cycle, covers) > run->end)
-		run->end = later(r->cycle, covers);
+	if (loom_cycle_after(r->cycle, covers) > run->end)
+		run->end = loom_cycle_after(r->cycle, covers);
 	if (r->event_kind == LOOM_CONFIG_WRITE)
 		return 0; /* the configuration precedes the invocation */
 	if (r->event_kind == LOOM_INVOCATION_START && !scope->started) {
@@ -177,8 +171,8 @@ int run_survey_add(struct run_survey *run, const struct loom_record *r, uint32_t
 	}
 	if (!scope->seen)
 		scope->first = r->cycle;
-	if (later(r->cycle, covers) > scope->last)
-		scope->last = later(r->cycle, covers);
+	if (loom_cycle_after(r->cycle, covers) > scope->last)
+		scope->last = loom_cycle_after(r->cycle, covers);
 	scope->seen = true;
 	return 0;
 }
@@ -186,7 +180,7 @@ int run_survey_add(struct run_survey *run, const struct loom_record *r, uint32_t
 int run_survey_add_node(struct run_survey *run, uint16_t id, uint32_t node_id)
 {
 	struct run_survey_core *core = core_of(run, id);
-	struct run_survey_node *node = core ? node_of(run, run->core_of[id], node_id) : NULL;
+	struct run_survey_node *node = core ? node_of(run, id, node_id) : NULL;
 
 	if (!node)
 		return -ENOMEM;
@@ -321,7 +315,10 @@ static int seal_scopes(struct run_survey *run)
 	}
 	hash_free(&run->scope_of);
 	for (uint32_t i = 0; i < run->nscopes; i++) {
-		err = enter(&run->scope_of, scope_key(&run->scopes[i]), i);
+		const struct loom_scope *s = &run->scopes[i];
+
+		err = enter(&run->scope_of,
+			    scope_key(run->cores[s->core].id, s->epoch, s->id, s->part), i);
 		if (err)
 			return err;
 	}
@@ -353,47 +350,37 @@ static int seal_lanes(struct run_survey *run)
 
 int run_survey_seal(struct run_survey *run)
 {
-	uint32_t *moved = malloc((run->ncores + 1) * sizeof(*moved));
 	size_t n = 0;
-	int err = 0;
+	int err;
 
-	if (!moved)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < run->ncores; i++)
-		run->cores[i].first_scope = i; /* its former index */
 	if (run->ncores)
 		qsort(run->cores, run->ncores, sizeof(*run->cores), by_id);
 	for (uint32_t i = 0; i < run->ncores; i++) {
-		moved[run->cores[i].first_scope] = i;
 		run->core_of[run->cores[i].id] = i;
 		run->cores[i].current = LOOM_NONE;
-		run->cores[i].first_scope = 0;
 	}
 	for (size_t i = 0; i < run->nnodes; i++) {
 		if (!run->nodes[i].evidence)
 			continue;
 		run->nodes[n] = run->nodes[i];
-		run->nodes[n].core = moved[run->nodes[n].core];
+		run->nodes[n].core = run->core_of[run->nodes[n].core];
 		n++;
 	}
 	run->nnodes = n;
 	if (n)
 		qsort(run->nodes, n, sizeof(*run->nodes), by_node);
 	for (size_t i = 0; i < run->nscopes; i++)
-		run->scopes[i].core = moved[run->scopes[i].core];
-	free(moved);
+		run->scopes[i].core = run->core_of[run->scopes[i].core];
 	hash_free(&run->node_of);
 	for (uint32_t i = 0; i < n; i++) {
-		err = enter(&run->node_of, node_key(run->nodes[i].core, run->nodes[i].node), i);
+		const struct run_survey_node *node = &run->nodes[i];
+
+		err = enter(&run->node_of, node_key(run->cores[node->core].id, node->node), i);
 		if (err)
-			goto out;
+			return err;
 	}
 	err = seal_lanes(run);
-	if (err)
-		goto out;
-	err = seal_scopes(run);
-out:
-	return err;
+	return err ? err : seal_scopes(run);
 }
 
 uint32_t run_survey_core(const struct run_survey *run, uint16_t core)
@@ -401,7 +388,7 @@ uint32_t run_survey_core(const struct run_survey *run, uint16_t core)
 	return run->core_of[core];
 }
 
-uint32_t run_survey_node(const struct run_survey *run, uint32_t core, uint32_t node)
+uint32_t run_survey_node(const struct run_survey *run, uint16_t core, uint32_t node)
 {
 	return hash_get(&run->node_of, node_key(core, node));
 }
@@ -415,11 +402,7 @@ uint32_t run_survey_lane(const struct run_survey *run, uint32_t node, uint8_t la
 	return at < run->nlanes && run->lanes[at].node == node ? at : LOOM_NONE;
 }
 
-uint32_t run_survey_scope(const struct run_survey *run, uint32_t core, const struct loom_record *r,
-			  uint32_t part)
+uint32_t run_survey_scope(const struct run_survey *run, const struct loom_record *r, uint32_t part)
 {
-	struct loom_scope key = {
-		.core = core, .epoch = r->epoch_id, .part = part, .id = r->invocation_id};
-
-	return hash_get(&run->scope_of, scope_key(&key));
+	return hash_get(&run->scope_of, scope_key(r->core_id, r->epoch_id, r->invocation_id, part));
 }

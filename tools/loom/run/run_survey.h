@@ -21,7 +21,7 @@
 
 /* One invocation on one core. */
 struct loom_scope {
-	uint32_t core, epoch, part; /* core: its index */
+	uint32_t core, epoch, part; /* core: its id; sealed: its index */
 	uint64_t id;
 	uint64_t begin, end; /* cycles, end exclusive, of a sealed run */
 	/* before run_survey_seal() */
@@ -34,7 +34,7 @@ struct loom_span {
 };
 
 struct run_survey_node {
-	uint32_t core, node; /* core: its index; node: hw_node_id */
+	uint32_t core, node; /* core: its id; sealed: its index. node: hw_node_id */
 	bool evidence;	     /* it has a record of a node, or is in a table */
 	bool routes;	     /* it has ROUTE_USE records */
 	uint8_t *used_lanes; /* set of lanes, with by_lane, or NULL */
@@ -71,9 +71,9 @@ struct run_survey {
 	uint64_t records, stalls; /* number of records, and of stalls */
 	uint64_t end;		  /* cycle after the last one */
 	/* for look-ups */
-	uint32_t core_of[65536];
-	struct hash node_of;  /* node, core */
-	struct hash scope_of; /* id, core and epoch, part */
+	uint32_t core_of[LOOM_CORES];
+	struct hash node_of;  /* node, id of the core */
+	struct hash scope_of; /* id, id of the core and epoch, part */
 };
 
 struct run_survey *run_survey_new(enum loom_style style); /* NULL without memory */
@@ -93,11 +93,12 @@ int run_survey_add_core(struct run_survey *run, uint16_t core) __attribute__((wa
 /* Completes the tables after the last record, and changes the indices. Returns 0 or -ENOMEM. */
 int run_survey_seal(struct run_survey *run) __attribute__((warn_unused_result));
 
-/* Indices, of lanes and scopes in a sealed run; LOOM_NONE if it is unknown. */
+/* The index of a core, or of a node or scope on a core, by their ids; of a lane, by the index of
+ * its node. Lanes and scopes are of a sealed run. LOOM_NONE if it is unknown. */
 uint32_t run_survey_core(const struct run_survey *run, uint16_t core);
-uint32_t run_survey_node(const struct run_survey *run, uint32_t core, uint32_t node);
+uint32_t run_survey_node(const struct run_survey *run, uint16_t core, uint32_t node);
 uint32_t run_survey_lane(const struct run_survey *run, uint32_t node, uint8_t lane);
-uint32_t run_survey_scope(const struct run_survey *run, uint32_t core,
-			  const struct loom_record *record, uint32_t part);
+uint32_t run_survey_scope(const struct run_survey *run, const struct loom_record *record,
+			  uint32_t part);
 
 #endif
