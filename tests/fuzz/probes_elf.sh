@@ -43,8 +43,8 @@ for name in ("static", "lib", "stripped"):
         open("%s/%s.%d" % (folder, name, turn), "wb").write(copy)
 PYTHON
 cd "$T"
-mapfile -t sources < <(module trace/base/{log,text}.c user/host/{open_in_root,proc_maps}.c \
-	user/elf/{elf_file,elf_section,functions,instruction,libraries,unwind,usdt}.c \
-	user/probes/{argument_types,binaries,labels,request,resolve,usdt_argument}.c)
+mapfile -t sources < <(module trace/base/{log,text}.c user/host/{read_file,proc_maps}.c \
+	user/elf/{elf_file,functions,instruction,libraries,unwind,usdt}.c \
+	user/probes/{argument_types,binaries,request,resolve,usdt_argument}.c)
 LDLIBS="-lz -ldw -lelf -lcapstone -Wl,--push-state,-Bstatic -liberty -Wl,--pop-state" build_fuzzer probes_elf "${sources[@]}"
 run_fuzzer probes_elf "$FUZZ_SECONDS" -max_len=20000

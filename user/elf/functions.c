@@ -18,6 +18,7 @@
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "user/elf/elf_file.h"
 
 #define VERSIONS_MAX  0x8000	 /* their numbers have 15 bits; the next bit marks an old version */
 #define FUNCTIONS_MAX (1u << 22) /* names; the largest programs have a quarter of it */

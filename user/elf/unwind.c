@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "user/elf/elf_child.h"
+#include "user/elf/elf_file.h"
 #include "user/elf/unwind.h"
 
 enum language { LANGUAGE_UNKNOWN, LANGUAGE_C, LANGUAGE_THROWS };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "user/elf/elf_child.h"
+#include "user/elf/elf_file.h"
 #include "user/elf/usdt.h"
 
 #define NOTE_TYPE  3
