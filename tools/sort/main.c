@@ -18,6 +18,7 @@
 #include "tools/lib/mapped_stream.h"
 #include "tools/lib/printer.h"
 #include "tools/lib/replace_file.h"
+#include "trace/base/array.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
@@ -76,28 +77,6 @@ struct event_place {
 	uint64_t at;	/* byte in the file */
 };
 
-#define SMALL 24 /* below this insertion is faster */
-
-static bool event_order_is_sorted(const struct event_place *places, size_t n)
-{
-	for (size_t i = 1; i < n; i++)
-		if (places[i].clock < places[i - 1].clock)
-			return false;
-	return true;
-}
-
-static void insertion(struct event_place *a, size_t n)
-{
-	for (size_t i = 1; i < n; i++) {
-		struct event_place p = a[i];
-		size_t j = i;
-
-		for (; j > 0 && a[j - 1].clock > p.clock; j--)
-			a[j] = a[j - 1];
-		a[j] = p;
-	}
-}
-
 static size_t run_end(const struct event_place *a, size_t start, size_t n)
 {
 	size_t end = start + 1;
@@ -107,12 +86,10 @@ static size_t run_end(const struct event_place *a, size_t start, size_t n)
 	return end < n ? end : n;
 }
 
-/* Merges neighbouring runs of `from` into `to`; returns how many are left. */
-static size_t merge_pass(const struct event_place *from, struct event_place *to, size_t n)
+/* Merges neighbouring runs of `from` into `to`. */
+static void merge_runs(const struct event_place *from, struct event_place *to, size_t n)
 {
-	size_t runs = 0;
-
-	for (size_t start = 0; start < n; runs++) {
+	for (size_t start = 0; start < n;) {
 		size_t middle = run_end(from, start, n), end = middle;
 		size_t a = start, b = middle, out = start;
 
@@ -125,37 +102,33 @@ static size_t merge_pass(const struct event_place *from, struct event_place *to,
 		memcpy(to + out, from + b, (end - b) * sizeof(*to));
 		start = end;
 	}
-	return runs;
 }
 
 /*
  * A merge sort that starts from the runs in the input, since that is mostly two sorted sequences.
- * `scratch` has room for n places.
+ * `places` has room for 2 * n places, of which the first n are sorted.
  */
-static void event_order_sort(struct event_place *places, size_t n, struct event_place *scratch)
+static void event_order_sort(struct event_place *places, size_t n)
 {
-	struct event_place *from = places, *to = scratch;
+	struct event_place *from = places, *to = places + n;
 
-	if (n <= SMALL) {
-		insertion(places, n);
-		return;
-	}
-	if (event_order_is_sorted(places, n))
-		return;
-	for (size_t i = 0; i < n; i += SMALL)
-		if (!event_order_is_sorted(places + i, n - i < SMALL ? n - i : SMALL))
-			insertion(places + i, n - i < SMALL ? n - i : SMALL);
-	for (;;) {
+	while (run_end(from, 0, n) < n) {
 		struct event_place *swap = from;
-		size_t runs = merge_pass(from, to, n);
 
+		merge_runs(from, to, n);
 		from = to;
 		to = swap;
-		if (runs <= 1)
-			break;
 	}
 	if (from != places)
 		memcpy(places, from, n * sizeof(*places));
+}
+
+/* Reports an event that is not complete. */
+static void report_cut(const char *path, const struct mapped_stream *stream)
+{
+	log_error("%s: the stream ends inside the event at byte %zu; 'ovni-check --repair' can cut "
+		  "it there",
+		  path, (size_t)(stream->at - stream->base));
 }
 
 /*
@@ -164,11 +137,6 @@ static void event_order_sort(struct event_place *places, size_t n, struct event_
  * As many events as the bound allows are sorted at a time and written to a run in an unnamed file
  * beside the stream; the runs are then merged, ties by run, so by their first order.
  */
-
-struct sort_result {
-	uint64_t events; /* in the stream */
-	uint64_t runs;	 /* merged ones; 0: it was in order and stays unchanged */
-};
 
 #define MEMORY_LEAST (1 << 20)
 
@@ -179,44 +147,46 @@ struct run {
 };
 
 struct work {
-	struct mapped_stream *stream;
-	struct event_place *places, *scratch;
-	size_t room;
-	uint64_t *ends; /* of each run in the file */
+	struct mapped_stream stream;
+	struct event_place *places; /* room for 2 * most */
+	size_t most;		    /* events of a run */
+	uint64_t *ends;		    /* of each run in the file */
 	size_t nruns;
 	struct printer out;
 };
 
-static bool in_order(struct mapped_stream *stream, uint64_t *events, int *err)
+/* Whether the stream is in order: 1, 0 or -errno. */
+static int in_order(struct mapped_stream *stream, uint64_t *events)
 {
 	uint64_t last = 0;
 	bool sorted = true;
+	int err;
 
-	*events = 0;
-	while ((*err = mapped_stream_step(stream)) > 0) {
+	while ((err = mapped_stream_step(stream)) > 0) {
 		sorted = sorted && (uint64_t)stream->ev.clock >= last;
 		last = (uint64_t)stream->ev.clock;
 		++*events;
 	}
-	return sorted;
+	return err ? err : sorted;
 }
 
 /* Sorts as many events as the memory allows and appends them to the output. */
 static int write_run(struct work *w)
 {
-	const uint8_t *base = w->stream->base;
+	const uint8_t *base = w->stream.base;
 	size_t n = 0;
 
-	while (n < w->room && mapped_stream_step(w->stream) > 0)
-		w->places[n++] = (struct event_place){(uint64_t)w->stream->ev.clock,
-						      mapped_stream_offset(w->stream)};
-	event_order_sort(w->places, n, w->scratch);
+	while (n < w->most && mapped_stream_step(&w->stream) > 0)
+		w->places[n++] = (struct event_place){(uint64_t)w->stream.ev.clock,
+						      mapped_stream_offset(&w->stream)};
+	event_order_sort(w->places, n);
 	for (size_t i = 0; i < n; i++) {
 		struct event ev;
-		ssize_t size = event_decode(&ev, base + w->places[i].at, w->stream->end);
+		ssize_t size = event_decode(&ev, base + w->places[i].at, w->stream.end);
 
 		printer_bytes(&w->out, base + w->places[i].at, (size_t)size);
 	}
+	printer_flush(&w->out);
 	return w->out.error;
 }
 
@@ -263,12 +233,10 @@ static int merge(struct work *w, const uint8_t *base)
 	struct run *runs = calloc(w->nruns, sizeof(*runs));
 	size_t *heap = calloc(w->nruns, sizeof(*heap)), n = 0;
 	uint64_t start = 0;
+	int err = -ENOMEM;
 
-	if (!runs || !heap) {
-		free(runs);
-		free(heap);
-		return -ENOMEM;
-	}
+	if (!runs || !heap)
+		goto out;
 	for (size_t i = 0; i < w->nruns; i++) {
 		runs[i] = (struct run){.at = base + start, .end = base + w->ends[i]};
 		start = w->ends[i];
@@ -285,45 +253,34 @@ static int merge(struct work *w, const uint8_t *base)
 			heap[0] = heap[--n];
 		sift(runs, heap, n, 0);
 	}
+	printer_flush(&w->out);
+	err = w->out.error;
+out:
 	free(runs);
 	free(heap);
-	return w->out.error;
+	return err;
 }
 
-/* Writes the sorted runs one after the other, and their ends. */
-static int write_runs(struct work *w, size_t most)
+/* Writes the sorted runs to an unnamed file, so that a killed process leaves no file behind, and
+ * merges them. */
+static int sort_runs(struct work *w, const struct replacement *r)
 {
-	for (w->nruns = 0; w->nruns < most; w->nruns++) {
-		int err = write_run(w);
-
-		if (err)
-			return err;
-		printer_flush(&w->out);
-		if (w->out.error)
-			return w->out.error;
-		w->ends[w->nruns] = (uint64_t)lseek(w->out.fd, 0, SEEK_CUR);
-	}
-	return 0;
-}
-
-/* Runs go to an unnamed file, so that a killed process leaves no file behind. */
-static int sort_runs(struct work *w, uint64_t events, const struct replacement *r)
-{
-	size_t most = (size_t)((events + w->room - 1) / w->room);
 	uint64_t total = 0;
 	void *map = MAP_FAILED;
-	int err;
+	int err = 0;
 
-	w->ends = calloc(most, sizeof(*w->ends));
+	w->ends = calloc(w->nruns, sizeof(*w->ends));
 	if (!w->ends)
 		return -ENOMEM;
 	w->out.fd = openat(r->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (w->out.fd < 0)
 		return -errno;
-	err = write_runs(w, most);
-	if (err)
-		goto out;
-	total = w->ends[most - 1];
+	for (size_t i = 0; i < w->nruns; i++) {
+		err = write_run(w);
+		if (err)
+			goto out;
+		w->ends[i] = total = (uint64_t)lseek(w->out.fd, 0, SEEK_CUR);
+	}
 	map = mmap(NULL, total, PROT_READ, MAP_SHARED, w->out.fd, 0);
 	if (map == MAP_FAILED)
 		err = -errno;
@@ -332,89 +289,74 @@ out:
 	w->out.fd = r->fd;
 	if (err)
 		return err;
-	printer_bytes(&w->out, w->stream->base, STREAM_HEADER_SIZE);
+	printer_bytes(&w->out, w->stream.base, STREAM_HEADER_SIZE);
 	err = merge(w, map);
 	munmap(map, total);
 	return err;
 }
 
-static int sort_all(struct work *w, uint64_t events, struct replacement *r, bool durable)
+static int write_sorted(struct work *w, struct replacement *r, int trace_fd, const char *path,
+			bool durable)
 {
-	int err;
+	int err = replace_file_start(r, trace_fd, path, STREAM_DATA);
 
-	w->places = malloc(w->room * sizeof(*w->places));
-	w->scratch = malloc(w->room * sizeof(*w->scratch));
-	if (!w->places || !w->scratch || printer_open(&w->out, r->fd) < 0)
+	if (err)
+		return err;
+	w->places = reallocarray(NULL, 2 * w->most, sizeof(*w->places));
+	if (!w->places || printer_open(&w->out, r->fd) < 0)
 		return -ENOMEM;
-	mapped_stream_rewind(w->stream);
-	if (events <= w->room) {
-		w->nruns = 1;
-		printer_bytes(&w->out, w->stream->base, STREAM_HEADER_SIZE);
+	mapped_stream_rewind(&w->stream);
+	if (w->nruns == 1) {
+		printer_bytes(&w->out, w->stream.base, STREAM_HEADER_SIZE);
 		err = write_run(w);
 	} else {
-		err = sort_runs(w, events, r);
+		err = sort_runs(w, r);
 	}
 	if (err)
 		return err;
-	printer_flush(&w->out);
-	if (w->out.error)
-		return w->out.error;
-	if (!mapped_stream_sound(w->stream))
+	if (!mapped_stream_sound(&w->stream))
 		return -EIO;
 	return replace_file_finish(r, durable);
 }
 
-/* Whether the stream is in order: 1, 0 or -errno after one message. */
-static int is_sorted(struct mapped_stream *stream, const char *path, uint64_t *events)
+/* Uses at most about options->memory bytes (at least 1 MiB). Returns 0, or -errno after one
+ * message; then, and in a dry run, the stream has not changed. */
+static int sort_whole(const struct options *options, const char *path, int trace_fd,
+		      struct totals *totals)
 {
-	int err;
-	bool sorted = in_order(stream, events, &err);
-
-	if (err == 0)
-		return sorted;
-	log_error("%s: the stream ends inside the event at byte %zu; 'ovni-check --repair' can cut "
-		  "it there",
-		  path, (size_t)(stream->at - stream->base));
-	return err;
-}
-
-/* Uses at most about `memory` bytes (at least 1 MiB). Returns 0, or -errno after one message; then,
- * and in a dry run, the stream has not changed. */
-static int external_sort(int trace_fd, const char *path, uint64_t memory, bool dry_run,
-			 bool durable, struct sort_result *result)
-{
-	struct mapped_stream stream;
-	struct work w = {.stream = &stream};
+	struct work w = {.most = options->memory / (2 * sizeof(*w.places))};
 	struct replacement r = {.fd = -1};
+	uint64_t events = 0;
 	int err;
 
-	memset(result, 0, sizeof(*result));
-	err = mapped_stream_open(&stream, trace_fd, path);
+	err = mapped_stream_open(&w.stream, trace_fd, path);
 	if (err)
 		return err;
-	err = is_sorted(&stream, path, &result->events);
+	err = in_order(&w.stream, &events);
+	totals->events += events;
+	if (err < 0)
+		report_cut(path, &w.stream);
 	if (err) {
 		err = err > 0 ? 0 : err;
 		goto out;
 	}
-	if (memory < MEMORY_LEAST)
-		memory = MEMORY_LEAST;
-	w.room = (size_t)(memory / (2 * sizeof(*w.places)));
-	if (w.room > result->events)
-		w.room = (size_t)result->events;
-	result->runs = (result->events + w.room - 1) / w.room;
-	if (dry_run)
+	if (w.most < MEMORY_LEAST / (2 * sizeof(*w.places)))
+		w.most = MEMORY_LEAST / (2 * sizeof(*w.places));
+	if (w.most > events)
+		w.most = events;
+	w.nruns = (events + w.most - 1) / w.most;
+	totals->changed++;
+	if (options->dry_run) {
+		log_info("%s: would sort %llu events", path, (unsigned long long)events);
 		goto out;
-	err = replace_file_start(&r, trace_fd, path, STREAM_DATA);
-	if (!err)
-		err = sort_all(&w, result->events, &r, durable);
+	}
+	err = write_sorted(&w, &r, trace_fd, path, options->durable);
 	if (err)
 		log_error("%s: cannot sort: %s; the stream has not changed", path, strerror(-err));
 out:
 	replace_file_abandon(&r);
-	mapped_stream_close(&stream);
+	mapped_stream_close(&w.stream);
 	free(w.places);
-	free(w.scratch);
 	free(w.ends);
 	free(w.out.buf);
 	return err;
@@ -424,124 +366,63 @@ out:
  * ---- the events between OU[ and OU] ----
  *
  * The stream is walked once; a ring of the last N events (clock and place) serves the look-back, so
- * memory does not follow the file.
+ * memory does not follow the file. The first change makes a copy of the file, in which each range
+ * is sorted in place.
  */
 
-#define OPEN	    MCV('O', 'U', '[')
-#define CLOSE	    MCV('O', 'U', ']')
-#define WRITE_BYTES (64 << 10)
+#define OPEN  MCV('O', 'U', '[')
+#define CLOSE MCV('O', 'U', ']')
 
 struct unordered_regions {
-	/* set by the caller before each stream; the rest is zero before the first one */
+	const struct options *options; /* options->window, N: the look-back sees N - 1 events */
 	int trace_fd;
 	const char *path; /* of the stream */
-	size_t window;	  /* N: the look-back sees N - 1 events */
-	bool dry_run;	  /* count only */
-	/* results */
-	uint64_t events, sorted, moved, empty, open; /* regions, but for events and moved */
-	struct replacement replacement;		     /* open if the stream changes */
-
-	/* private */
 	struct mapped_stream image;
-	bool changed;
-	struct printer out; /* to the replacement */
-	size_t done, pending_from, pending_size, pending_room, scratch_size;
-	uint8_t *pending, *scratch;
-	struct event_place *ring, *range, *merge;
+	struct replacement copy; /* open if the stream changes */
+	uint64_t sorted, moved, empty;
+	bool open; /* the last region */
+
+	/* kept for the next stream */
+	struct event_place *ring, *range;
 	size_t mask, range_room;
+	struct bytes before, after; /* the range in the copy, as it is and sorted */
 };
 
 static int start_ring(struct unordered_regions *r)
 {
 	size_t most = r->image.size / EVENT_HEADER_SIZE + 1, room = 2;
 
-	while (room < r->window && room < most)
+	while (room < r->options->window && room < most)
 		room *= 2;
 	if (r->ring && room <= r->mask + 1)
-		return 0; /* reuses that of the stream before */
+		return 0;
 	free(r->ring);
-	r->ring = malloc(room * sizeof(*r->ring));
+	r->ring = reallocarray(NULL, room, sizeof(*r->ring));
 	r->mask = room - 1;
 	return r->ring ? 0 : -ENOMEM;
 }
 
-static int make_room(struct unordered_regions *r, size_t n, size_t bytes)
+static int start_copy(struct unordered_regions *r)
 {
-	if (n > r->range_room) {
-		size_t room = n * 2;
+	int err;
 
-		free(r->range);
-		free(r->merge);
-		r->range = malloc(room * sizeof(*r->range));
-		r->merge = malloc(room * sizeof(*r->merge));
-		r->range_room = r->range && r->merge ? room : 0;
-	}
-	if (bytes > r->scratch_size) {
-		free(r->scratch);
-		r->scratch = malloc(bytes * 2);
-		r->scratch_size = r->scratch ? bytes * 2 : 0;
-	}
-	return n > r->range_room || bytes > r->scratch_size ? -ENOMEM : 0;
+	if (r->copy.open)
+		return 0;
+	err = replace_file_start(&r->copy, r->trace_fd, r->path, STREAM_DATA);
+	return err ? err : write_all(r->copy.fd, r->image.base, r->image.size);
 }
 
-static size_t event_size(const uint8_t *at, const uint8_t *end)
+/* Reads bytes of the copy into r->before, and makes room for as many in r->after. */
+static int read_range(struct unordered_regions *r, size_t from, size_t size)
 {
-	struct event ev;
-	ssize_t n = event_decode(&ev, at, end);
+	size_t got = 0;
 
-	return n > 0 ? (size_t)n : 0; /* it has been decoded before: never 0 */
-}
-
-/*
- * Contents of the new file, from its start:
- *
- *   [0, done)         written to the replacement
- *   [done, from)      as in the image
- *   [from, to)        the range sorted last, in r->pending: it may be sorted once more
- *   [to, ...)         as in the image
- */
-static void write_image(struct unordered_regions *r, size_t from, size_t to)
-{
-	while (from < to) {
-		size_t n = to - from < WRITE_BYTES ? to - from : WRITE_BYTES;
-
-		printer_bytes(&r->out, r->image.base + from, n);
-		from += n;
-	}
-}
-
-static void write_pending(struct unordered_regions *r)
-{
-	write_image(r, r->done, r->pending_from);
-	if (r->pending_size)
-		printer_bytes(&r->out, r->pending, r->pending_size);
-	r->done = r->pending_from + r->pending_size;
-	r->pending_from = r->done;
-	r->pending_size = 0;
-}
-
-/* Reads the bytes from `from` on back from the new file, since a range begins there: they become
- * pending again, up to the present end of the pending bytes. */
-static int take_back(struct unordered_regions *r, size_t from)
-{
-	size_t size, got = 0;
-
-	write_pending(r);
-	printer_flush(&r->out);
-	if (r->out.error)
-		return r->out.error;
-	size = r->done - from;
-	if (size > r->pending_room) {
-		uint8_t *grown = realloc(r->pending, size * 2);
-
-		if (!grown)
-			return -ENOMEM;
-		r->pending = grown;
-		r->pending_room = size * 2;
-	}
+	r->before.size = r->after.size = 0;
+	if (!bytes_more(&r->before, size) || !bytes_more(&r->after, size))
+		return -ENOMEM;
 	while (got < size) {
 		ssize_t n =
-			pread(r->replacement.fd, r->pending + got, size - got, (off_t)(from + got));
+			pread(r->copy.fd, r->before.data + got, size - got, (off_t)(from + got));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -549,98 +430,56 @@ static int take_back(struct unordered_regions *r, size_t from)
 			return n < 0 ? -errno : -EIO;
 		got += (size_t)n;
 	}
-	if (lseek(r->replacement.fd, (off_t)from, SEEK_SET) < 0)
-		return -errno;
-	r->done = r->pending_from = from;
-	r->pending_size = size;
 	return 0;
-}
-
-/* The first change starts the replacement. */
-static int start_writing(struct unordered_regions *r)
-{
-	int err;
-
-	if (r->changed)
-		return 0;
-	err = replace_file_start(&r->replacement, r->trace_fd, r->path, STREAM_DATA);
-	if (err)
-		return err;
-	err = printer_open(&r->out, r->replacement.fd);
-	r->changed = err == 0;
-	return err;
 }
 
 /* Writes the events of r->range, all from byte `from` to byte `to`, in their new order. */
 static int put_range(struct unordered_regions *r, size_t n, size_t from, size_t to)
 {
-	size_t kept, done, pending_end;
-	uint8_t *swap;
-	int err = start_writing(r);
+	size_t done = 0;
+	int err = start_copy(r);
 
 	if (err)
 		return err;
-	if (from < r->done)
-		err = take_back(r, from);
+	err = read_range(r, from, to - from);
 	if (err)
 		return err;
-	pending_end = r->pending_from + r->pending_size;
-	if (from >= pending_end)
-		write_pending(r);
-	if (!r->pending_size) /* none, or just written */
-		r->pending_from = pending_end = from;
-	kept = from > r->pending_from ? from - r->pending_from : 0;
-	err = make_room(r, n, kept + to - from);
-	if (err)
-		return err;
-	if (kept)
-		memcpy(r->scratch, r->pending, kept);
-	done = kept;
 	for (size_t i = 0; i < n; i++) {
-		size_t at = r->range[i].at, size;
-		bool pending = at >= r->pending_from && at < pending_end;
-		const uint8_t *bytes =
-			pending ? r->pending + (at - r->pending_from) : r->image.base + at;
+		const uint8_t *bytes = r->before.data + (r->range[i].at - from);
+		struct event ev;
+		ssize_t size = event_decode(&ev, bytes, r->before.data + r->before.size);
 
-		size = event_size(bytes, pending ? r->pending + r->pending_size : r->image.end);
-		memcpy(r->scratch + done, bytes, size);
-		r->range[i].at = from + done - kept;
-		done += size;
+		memcpy(r->after.data + done, bytes, (size_t)size); /* decoded before: never 0 */
+		r->range[i].at = from + done;
+		done += (size_t)size;
 	}
-	swap = r->pending;
-	r->pending = r->scratch;
-	r->scratch = swap;
-	kept = r->pending_room;
-	r->pending_room = r->scratch_size;
-	r->scratch_size = kept;
-	if (from < r->pending_from)
-		r->pending_from = from;
-	r->pending_size = done;
-	return r->out.error;
+	if (lseek(r->copy.fd, (off_t)from, SEEK_SET) < 0)
+		return -errno;
+	return write_all(r->copy.fd, r->after.data, done);
 }
 
 /* Sorts the events [first, last) by their indices; `to` is the byte after the last. */
 static int sort_range(struct unordered_regions *r, size_t first, size_t last, size_t to)
 {
-	size_t n = last - first, from = r->ring[first & r->mask].at;
-	bool sorted = true;
-	int err;
+	size_t n = last - first, from = r->ring[first & r->mask].at, moved = 0;
+	int err = 0;
 
-	for (size_t i = first + 1; i < last && sorted; i++)
-		sorted = r->ring[i & r->mask].clock >= r->ring[(i - 1) & r->mask].clock;
-	if (sorted)
-		return 0;
-	err = make_room(r, n, 0);
-	if (err)
-		return err;
+	if (n > r->range_room) {
+		free(r->range);
+		r->range = reallocarray(NULL, 4 * n, sizeof(*r->range));
+		r->range_room = r->range ? 2 * n : 0;
+	}
+	if (!r->range)
+		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		r->range[i] = r->ring[(first + i) & r->mask];
-	event_order_sort(r->range, n, r->merge);
+	event_order_sort(r->range, n);
 	for (size_t i = 0; i < n; i++)
-		r->moved += r->range[i].at != r->ring[(first + i) & r->mask].at;
+		moved += r->range[i].at != r->ring[(first + i) & r->mask].at;
+	r->moved += moved;
 	/* a dry run must find the same moves: its ring takes the new order, too, and never uses
 	 * the places, which stay the old ones */
-	if (!r->dry_run)
+	if (moved && !r->options->dry_run)
 		err = put_range(r, n, from, to);
 	for (size_t i = 0; i < n; i++)
 		r->ring[(first + i) & r->mask] = r->range[i];
@@ -652,7 +491,8 @@ static int sort_range(struct unordered_regions *r, size_t first, size_t last, si
 static int sort_region(struct unordered_regions *r, size_t open, size_t close, uint64_t m,
 		       size_t to)
 {
-	size_t lowest = close > r->window - 1 ? close - (r->window - 1) : 0;
+	size_t window = r->options->window - 1; /* events before the OU] */
+	size_t lowest = close > window ? close - window : 0;
 	size_t i = open + 1;
 
 	/* no clock inside is lower than m, so the look-back may start at the OU[ */
@@ -660,24 +500,23 @@ static int sort_region(struct unordered_regions *r, size_t open, size_t close, u
 		i--;
 	if (i > lowest) {
 		i--;
-	} else if (close >= r->window - 1 || lowest > open) {
+	} else if (close >= window || lowest > open) {
 		log_error(
 			"%s: the region that ends at byte %zu has an event of clock %llu, and none "
 			"of the %zu events before its end is older; try a larger window, such as "
 			"-n %zu",
-			r->path, to, (unsigned long long)m, r->window - 1, r->window * 10);
+			r->path, to, (unsigned long long)m, window, (window + 1) * 10);
 		return -ERANGE;
 	}
 	r->sorted++;
 	return sort_range(r, i, close, to);
 }
 
-static int walk(struct unordered_regions *r)
+static int walk(struct unordered_regions *r, struct totals *totals)
 {
 	struct mapped_stream *image = &r->image;
 	uint64_t m = UINT64_MAX;
 	size_t n = 0, open = 0;
-	bool inside = false;
 	int err;
 
 	while ((err = mapped_stream_step(image)) > 0) {
@@ -686,12 +525,12 @@ static int walk(struct unordered_regions *r)
 		uint32_t mcv = event_mcv(ev);
 
 		r->ring[n & r->mask] = (struct event_place){clock, mapped_stream_offset(image)};
-		if (__builtin_expect(mcv == OPEN && !inside, 0)) {
-			inside = true;
+		if (__builtin_expect(mcv == OPEN && !r->open, 0)) {
+			r->open = true;
 			open = n;
 			m = UINT64_MAX;
-		} else if (__builtin_expect(mcv == CLOSE && inside, 0)) {
-			inside = false;
+		} else if (__builtin_expect(mcv == CLOSE && r->open, 0)) {
+			r->open = false;
 			if (n == open + 1)
 				r->empty++;
 			else
@@ -703,80 +542,66 @@ static int walk(struct unordered_regions *r)
 		}
 		n++;
 	}
-	r->events = n;
-	r->open = inside;
-	if (err >= 0 && !mapped_stream_sound(image))
-		err = -EIO;
-	if (err == -EBADMSG || err == -EFBIG)
-		log_error("%s: the stream ends inside the event at byte %zu; 'ovni-check --repair' "
-			  "can "
-			  "cut it there",
-			  r->path, (size_t)(image->at - image->base));
-	else if (err < 0 && err != -ERANGE)
-		log_error("%s: cannot sort: %s", r->path, strerror(-err));
-	return err < 0 ? err : 0;
+	totals->events += n;
+	if (err < 0)
+		return err;
+	return mapped_stream_sound(image) ? 0 : -EIO;
 }
 
-/*
- * Sorts. Returns 0, or -errno after one message (an incomplete event, a region older than the
- * window, no memory, a failed write), and then nothing has changed. In the end the caller calls
- * unordered_regions_finish() with the result, which renames the new file or removes it.
- */
-static int unordered_regions_sort(struct unordered_regions *r)
+static void report_failure(const struct unordered_regions *r, int err, bool changed)
 {
+	bool cut = err == -EBADMSG || err == -EFBIG;
+
+	if (cut)
+		report_cut(r->path, &r->image);
+	if (changed)
+		log_error("%s: not sorted, the stream has not changed: %s", r->path,
+			  strerror(-err));
+	else if (!cut && err != -ERANGE) /* reported by sort_region() */
+		log_error("%s: cannot sort: %s", r->path, strerror(-err));
+}
+
+/* Returns 0, or -errno after a message (an incomplete event, a region older than the window, no
+ * memory, a failed write), and then the stream has not changed. */
+static int sort_regions(struct unordered_regions *r, const char *path, struct totals *totals)
+{
+	bool changed;
 	int err;
 
-	r->events = r->sorted = r->moved = r->empty = r->open = 0;
-	r->replacement.fd = -1;
-	err = mapped_stream_open(&r->image, r->trace_fd, r->path);
+	r->path = path;
+	r->sorted = r->moved = r->empty = 0;
+	r->open = false;
+	err = mapped_stream_open(&r->image, r->trace_fd, path);
 	if (err)
 		return err;
-	r->done = r->pending_from = r->pending_size = 0;
-	r->changed = false;
 	err = start_ring(r);
-	if (err)
-		return log_no_memory("for a window of %zu events", r->window);
-	return walk(r);
-}
-
-/* Writes the events after the last range and renames the new file. */
-static int write_rest(struct unordered_regions *r, bool durable)
-{
-	write_pending(r);
-	write_image(r, r->done, r->image.size);
-	printer_flush(&r->out);
-	if (!mapped_stream_sound(&r->image))
-		return -EIO;
-	if (r->out.error)
-		return r->out.error;
-	return replace_file_finish(&r->replacement, durable);
-}
-
-static int unordered_regions_finish(struct unordered_regions *r, int result, bool durable)
-{
-	if (r->changed) {
-		if (!result)
-			result = write_rest(r, durable);
-		if (result)
-			log_error("%s: not sorted, the stream has not changed: %s", r->path,
-				  strerror(-result));
-		free(r->out.buf);
+	if (err) {
+		log_no_memory("for a window of %zu events", (size_t)r->options->window);
+		goto out;
 	}
-	replace_file_abandon(&r->replacement);
+	err = walk(r, totals);
+	changed = r->copy.open;
+	if (changed && !err)
+		err = replace_file_finish(&r->copy, r->options->durable);
+	if (err) {
+		report_failure(r, err, changed);
+		goto out;
+	}
+	if (r->empty)
+		log_warn("%s: %llu region%s empty", path, (unsigned long long)r->empty,
+			 plural(r->empty, " is", "s are"));
+	if (r->open)
+		log_warn("%s: the last region is not closed; it stays unsorted", path);
+	totals->regions += r->sorted;
+	totals->moved += r->moved;
+	totals->changed += r->moved > 0;
+	if (r->moved && r->options->dry_run)
+		log_info("%s: would move %llu events of %llu regions", path,
+			 (unsigned long long)r->moved, (unsigned long long)r->sorted);
+out:
+	replace_file_abandon(&r->copy);
 	mapped_stream_close(&r->image);
-	r->changed = false;
-	return result;
-}
-
-/* Frees the memory that the streams share. */
-static void unordered_regions_fini(struct unordered_regions *r)
-{
-	free(r->ring);
-	free(r->range);
-	free(r->merge);
-	free(r->scratch);
-	free(r->pending);
-	memset(r, 0, sizeof(*r));
+	return err;
 }
 
 /* ---- the program ---- */
@@ -802,48 +627,6 @@ static int check_stream(struct stream *stream)
 	if (err < 0)
 		stream_report(stream);
 	return err < 0 ? err : jumps;
-}
-
-static int sort_regions(const struct options *options, struct unordered_regions *r,
-			struct stream *stream, struct totals *totals)
-{
-	int err;
-
-	r->path = stream->path;
-	err = unordered_regions_sort(r);
-	err = unordered_regions_finish(r, err, options->durable);
-	totals->events += r->events;
-	if (err)
-		return err;
-	if (r->empty)
-		log_warn("%s: %llu region%s empty", stream->path, (unsigned long long)r->empty,
-			 plural(r->empty, " is", "s are"));
-	if (r->open)
-		log_warn("%s: the last region is not closed; it stays unsorted", stream->path);
-	totals->regions += r->sorted;
-	totals->moved += r->moved;
-	totals->changed += r->moved > 0;
-	if (r->moved && options->dry_run)
-		log_info("%s: would move %llu events of %llu regions", stream->path,
-			 (unsigned long long)r->moved, (unsigned long long)r->sorted);
-	return 0;
-}
-
-static int sort_whole(const struct options *options, struct stream *stream, int trace_fd,
-		      struct totals *totals)
-{
-	struct sort_result result;
-	int err = external_sort(trace_fd, stream->path, options->memory, options->dry_run,
-				options->durable, &result);
-
-	totals->events += result.events;
-	if (err)
-		return err;
-	totals->changed += result.runs > 0;
-	if (result.runs && options->dry_run)
-		log_info("%s: would sort %llu events", stream->path,
-			 (unsigned long long)result.events);
-	return 0;
 }
 
 static void report(const struct options *options, const struct totals *totals)
@@ -880,25 +663,26 @@ static int check_all(const struct options *options, struct source *source)
 
 static int sort(const struct options *options, struct source *source)
 {
-	struct unordered_regions regions = {.trace_fd = source->trace.fd,
-					    .window = options->window,
-					    .dry_run = options->dry_run};
+	struct unordered_regions regions = {.options = options, .trace_fd = source->trace.fd};
 	struct totals totals = {.streams = source->trace.nstreams};
 	int err = 0;
 
 	for (size_t i = 0; i < source->trace.nstreams; i++) {
-		struct stream *stream = &source->streams[i];
+		const char *path = source->trace.streams[i];
 
 		if (options->all)
-			err = sort_whole(options, stream, source->trace.fd, &totals);
+			err = sort_whole(options, path, source->trace.fd, &totals);
 		else
-			err = sort_regions(options, &regions, stream, &totals);
+			err = sort_regions(&regions, path, &totals);
 		if (err)
 			goto out;
 	}
 	report(options, &totals);
 out:
-	unordered_regions_fini(&regions);
+	free(regions.ring);
+	free(regions.range);
+	bytes_free(&regions.before);
+	bytes_free(&regions.after);
 	return err;
 }
 
@@ -910,8 +694,10 @@ int main(int argc, char **argv)
 
 	options.path = cli_parse(&cli, argc, argv, &options)[0];
 	err = source_open(&source, options.path);
-	if (!err)
-		err = options.check ? check_all(&options, &source) : sort(&options, &source);
+	if (err)
+		goto out;
+	err = options.check ? check_all(&options, &source) : sort(&options, &source);
+out:
 	source_close(&source);
 	return err ? STATUS_FAILED : STATUS_COMPLETE;
 }
