@@ -723,26 +723,25 @@ out:
 
 /* ---- the trace ---- */
 
-static bool about_run(const void *arg, struct json *meta)
+static void about_run(const void *arg, struct json *meta)
 {
 	const struct import *m = arg;
+	uint64_t dropped = m->perf.events.dropped.v;
 
-	return json_put_string(meta, "accel.run.name", m->name) &&
-	       json_put_string(meta, "accel.run.form", loom_form_name(m->form)) &&
-	       json_put_u64(meta, "accel.run.period_ps", m->clock.period_ps) &&
-	       json_put_i64(meta, "accel.run.base", m->clock.base) &&
-	       json_put_u64(meta, "accel.run.records", m->survey->records) &&
-	       json_put_u64(meta, "accel.run.end_cycle", m->survey->end) &&
-	       json_put_string(meta, "accel.run.record_style",
-			       loom_style_names[m->survey->style]) &&
-	       json_put_int(meta, "accel.run.parts", (int64_t)m->chain.parts + 1) &&
-	       json_put_bool(meta, "accel.run.stalls", m->survey->stalls > 0) &&
-	       json_put_bool(meta, "accel.run.complete", !m->damaged) &&
-	       (!m->perf.events.dropped.v ||
-		json_put_u64(meta, "accel.run.dropped", m->perf.events.dropped.v)) &&
-	       (!m->kept_trace ||
-		json_put_string(meta, "accel.run.sidecar.trace", m->kept_trace)) &&
-	       (!m->kept_perf || json_put_string(meta, "accel.run.sidecar.perf", m->kept_perf));
+	json_put_string(meta, "accel.run.name", m->name);
+	json_put_string(meta, "accel.run.form", loom_form_name(m->form));
+	json_put_u64(meta, "accel.run.period_ps", m->clock.period_ps);
+	json_put_i64(meta, "accel.run.base", m->clock.base);
+	json_put_u64(meta, "accel.run.records", m->survey->records);
+	json_put_u64(meta, "accel.run.end_cycle", m->survey->end);
+	json_put_string(meta, "accel.run.record_style", loom_style_names[m->survey->style]);
+	json_put_int(meta, "accel.run.parts", (int64_t)m->chain.parts + 1);
+	json_put_bool(meta, "accel.run.stalls", m->survey->stalls > 0);
+	json_put_bool(meta, "accel.run.complete", !m->damaged);
+	if (dropped)
+		json_put_u64(meta, "accel.run.dropped", dropped);
+	json_put_string(meta, "accel.run.sidecar.trace", m->kept_trace);
+	json_put_string(meta, "accel.run.sidecar.perf", m->kept_perf);
 }
 
 /* Sets the name of the run as a part of a path: printable, without a slash. */

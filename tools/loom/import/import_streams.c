@@ -105,7 +105,9 @@ static void note_error(struct import_streams *w, const char *path, int err)
 	if (!err || w->error)
 		return;
 	w->error = err;
-	if (err == -EEXIST)
+	if (err == -ENOMEM)
+		log_no_memory("while writing %s/%s", w->dir, path);
+	else if (err == -EEXIST)
 		log_error("%s/%s is there already: choose another directory with -o, or another "
 			  "name of the run with --name",
 			  w->dir, path);
@@ -113,17 +115,10 @@ static void note_error(struct import_streams *w, const char *path, int err)
 		log_error("%s/%s: cannot write: %s", w->dir, path, strerror(-err));
 }
 
-/* The same for a lack of memory. */
-static void note_no_memory(struct import_streams *w, const char *what)
-{
-	if (!w->error)
-		w->error = log_no_memory("for the %s of %s", what, w->dir);
-}
-
 /* ---- metadata ---- */
 
 /* Sets the name of a row: "core 0 control", "core 0 fifo_3", "core 0 node 7". */
-static bool put_label(const struct import_streams *w, struct json *meta, size_t row,
+static void put_label(const struct import_streams *w, struct json *meta, size_t row,
 		      const struct loom_module *m, const char *more)
 {
 	unsigned core = w->survey->cores[w->rows[row].core].id;
@@ -136,15 +131,10 @@ static bool put_label(const struct import_streams *w, struct json *meta, size_t 
 	else
 		snprintf(label, sizeof(label), "core %u node %" PRIu32 "%s", core,
 			 w->survey->nodes[row - w->survey->ncores].node, more);
-	return json_put_string(meta, "accel.label", label) != NULL;
+	json_put_string(meta, "accel.label", label);
 }
 
-static struct json *put_text(struct json *meta, const char *key, const char *text)
-{
-	return text ? json_put_string(meta, key, text) : meta;
-}
-
-static bool describe_node(const struct import_streams *w, struct json *meta, size_t row)
+static void describe_node(const struct import_streams *w, struct json *meta, size_t row)
 {
 	size_t first_lane = loom_row_of_lane(w->survey, 0);
 	const struct run_survey_lane *lane =
@@ -158,17 +148,20 @@ static bool describe_node(const struct import_streams *w, struct json *meta, siz
 
 	if (lane)
 		snprintf(more, sizeof(more), " lane %u", lane->lane);
-	return put_label(w, meta, of_node, m, more) &&
-	       (!lane || json_put_int(meta, "accel.lane", lane->lane)) &&
-	       json_put_int(meta, "accel.hw_node_id", node->node) &&
-	       put_text(meta, "accel.name", m ? m->name : NULL) &&
-	       put_text(meta, "accel.kind", m ? m->kind : NULL) &&
-	       put_text(meta, "accel.component", m ? m->component_name : NULL) &&
-	       put_text(meta, "accel.function_unit", m ? m->function_unit_name : NULL);
+	put_label(w, meta, of_node, m, more);
+	if (lane)
+		json_put_int(meta, "accel.lane", lane->lane);
+	json_put_int(meta, "accel.hw_node_id", node->node);
+	if (!m)
+		return;
+	json_put_string(meta, "accel.name", m->name);
+	json_put_string(meta, "accel.kind", m->kind);
+	json_put_string(meta, "accel.component", m->component_name);
+	json_put_string(meta, "accel.function_unit", m->function_unit_name);
 }
 
 /* Describes the marks of the row, with the next labels. */
-static bool describe_marks(struct import_streams *w, size_t row, struct json *meta)
+static void describe_marks(struct import_streams *w, size_t row, struct json *meta)
 {
 	char key[24];
 
@@ -179,67 +172,59 @@ static bool describe_marks(struct import_streams *w, size_t row, struct json *me
 			continue;
 		snprintf(key, sizeof(key), "ovni.mark.%d", LOOM_MARK_FIRST + i);
 		mark = json_put_object(meta, key);
-		list = json_put_string(mark, "title", loom_mark_titles[i]) &&
-				       json_put_string(mark, "chan_type", "single")
-			       ? json_put_object(mark, "labels")
-			       : NULL;
-		if (!list)
-			return false;
+		json_put_string(mark, "title", loom_mark_titles[i]);
+		json_put_string(mark, "chan_type", "single");
+		list = json_put_object(mark, "labels");
 		for (; w->next_label < w->nlabels; w->next_label++) {
 			const struct label *l = &w->labels[w->next_label];
 
 			if (l->row != row || l->mark != i)
 				break;
 			snprintf(key, sizeof(key), "%" PRId64, l->value);
-			if (!json_add_string(list, key, l->text))
-				return false;
+			json_add_string(list, key, l->text);
 		}
 	}
-	return true;
 }
 
-static bool describe_cpus(const struct import_streams *w, struct json *meta)
+static void describe_cpus(const struct import_streams *w, struct json *meta)
 {
 	struct json *cpus = json_put_array(meta, "ovni.loom_cpus");
-	bool ok = cpus != NULL;
 
-	for (size_t i = 0; ok && i < w->n; i++) {
+	for (size_t i = 0; i < w->n; i++) {
 		struct json *cpu = json_put_object(cpus, NULL);
 
-		ok = cpu && json_put_int(cpu, "index", (int64_t)i) &&
-		     json_put_int(cpu, "phyid", w->rows[i].tid);
+		json_put_int(cpu, "index", (int64_t)i);
+		json_put_int(cpu, "phyid", w->rows[i].tid);
 	}
-	return ok;
 }
 
 static struct json *describe(struct import_streams *w, size_t row, bool finished)
 {
 	const struct row *r = &w->rows[row];
+	uint16_t core = w->survey->cores[r->core].id;
 	struct json *meta = json_new_object();
-	bool ok = meta && json_put_int(meta, "version", 3) &&
-		  json_put_string(meta, "ovni.lib.version", version_string) &&
-		  json_put_string(meta, "ovni.lib.commit", version_commit) &&
-		  json_put_string(meta, "ovni.part", "thread") &&
-		  json_put_int(meta, "ovni.tid", r->tid) &&
-		  json_put_int(meta, "ovni.pid", w->survey->cores[r->core].id + 1) &&
-		  json_put_string(meta, "ovni.loom", w->loom) &&
-		  json_put_int(meta, "ovni.app_id", w->survey->cores[r->core].id + 1) &&
-		  json_put_string(meta, "ovni.require.ovni", OVNI_MODEL) &&
-		  json_put_int(meta, "accel.core_id", w->survey->cores[r->core].id);
 
-	if (ok && row == 0)
-		ok = describe_cpus(w, meta);
-	if (ok && row == 0)
-		ok = w->about_run(w->arg, meta);
-	if (ok)
-		ok = row < w->survey->ncores ? put_label(w, meta, row, NULL, "")
-					     : describe_node(w, meta, row);
-	if (ok && finished)
-		ok = describe_marks(w, row, meta) && json_put_int(meta, "ovni.finished", 1);
-	if (!ok) {
-		note_no_memory(w, "metadata");
-		json_free(meta);
-		return NULL;
+	json_put_int(meta, "version", 3);
+	json_put_string(meta, "ovni.lib.version", version_string);
+	json_put_string(meta, "ovni.lib.commit", version_commit);
+	json_put_string(meta, "ovni.part", "thread");
+	json_put_int(meta, "ovni.tid", r->tid);
+	json_put_int(meta, "ovni.pid", core + 1);
+	json_put_string(meta, "ovni.loom", w->loom);
+	json_put_int(meta, "ovni.app_id", core + 1);
+	json_put_string(meta, "ovni.require.ovni", OVNI_MODEL);
+	json_put_int(meta, "accel.core_id", core);
+	if (row == 0) {
+		describe_cpus(w, meta);
+		w->about_run(w->arg, meta);
+	}
+	if (row < w->survey->ncores)
+		put_label(w, meta, row, NULL, "");
+	else
+		describe_node(w, meta, row);
+	if (finished) {
+		describe_marks(w, row, meta);
+		json_put_int(meta, "ovni.finished", 1);
 	}
 	return meta;
 }
@@ -259,8 +244,6 @@ static void flush(struct import_streams *w, size_t row)
 	path_of(w, r, path, sizeof(path));
 	if (!r->made) {
 		meta = describe(w, row, false);
-		if (!meta)
-			return;
 		note_error(w, path, stream_create(w->fd, path, meta));
 		r->made = !w->error;
 		json_free(meta);
@@ -282,8 +265,6 @@ static void complete(struct import_streams *w, size_t row)
 	if (w->error)
 		return;
 	meta = describe(w, row, true);
-	if (!meta)
-		return;
 	path_of(w, r, path, sizeof(path));
 	note_error(w, path,
 		   r->made ? stream_describe(w->fd, path, meta)
@@ -326,13 +307,13 @@ void import_streams_label(struct import_streams *w, size_t row, enum loom_mark m
 		return;
 	label = at ? ARRAY_ADD(w->labels, w->nlabels) : NULL;
 	if (!label) {
-		note_no_memory(w, "labels");
+		note_error(w, w->loom, -ENOMEM);
 		return;
 	}
 	*at = (uint32_t)(w->nlabels - 1);
 	*label = (struct label){row, *at, mark - LOOM_MARK_FIRST, value, strdup(text)};
 	if (!label->text)
-		note_no_memory(w, "labels");
+		note_error(w, w->loom, -ENOMEM);
 }
 
 int import_streams_error(const struct import_streams *w)

@@ -35,8 +35,8 @@ static inline size_t loom_row_of_lane(const struct run_survey *survey, uint32_t 
 	return survey->ncores + survey->nnodes + lane;
 }
 
-/* Adds metadata of the whole run to its first stream. Returns false out of memory. */
-typedef bool (*import_streams_fn)(const void *arg, struct json *meta);
+/* Adds metadata of the whole run to its first stream. */
+typedef void (*import_streams_fn)(const void *arg, struct json *meta);
 
 /*
  * Creates all streams of the loom "loomsim.NAME" below the directory `fd`, which the caller keeps
