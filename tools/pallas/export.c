@@ -82,8 +82,7 @@ struct export
 
 static int no_memory(struct export *x)
 {
-	log_no_memory("while converting %s", x->o->from);
-	return -ENOMEM;
+	return log_no_memory("while converting %s", x->o->from);
 }
 
 /* ---- kinds ---- */
@@ -194,13 +193,13 @@ static const char *label_of(const struct export *x, int32_t type, int64_t value)
 	return at == HASH_NONE ? NULL : x->labels[at];
 }
 
-/* Appends bytes to the mapping in hexadecimal, "-" for none. */
-static void put_hex(struct export *x, const uint8_t *at, size_t size)
+/* Writes bytes in hexadecimal, "-" for none. */
+static void put_hex(FILE *out, const uint8_t *at, size_t size)
 {
 	if (!size)
-		fputc('-', x->lines);
+		fputc('-', out);
 	for (size_t i = 0; i < size; i++)
-		fprintf(x->lines, "%02x", at[i]);
+		fprintf(out, "%02x", at[i]);
 }
 
 /* The sentence of an event up to its first argument. */
@@ -289,9 +288,9 @@ static uint32_t region_of(struct export *x, uint32_t enter, uint32_t leave, int6
 	if (*at == PALLAS_NONE)
 		return PALLAS_NONE;
 	fprintf(x->lines, "R %u %06x ", *at, enter);
-	put_hex(x, payload, enter_size);
+	put_hex(x->lines, payload, enter_size);
 	fprintf(x->lines, " %06x ", leave);
-	put_hex(x, payload, leave_size);
+	put_hex(x->lines, payload, leave_size);
 	fputc('\n', x->lines);
 	return *at;
 }
@@ -354,29 +353,25 @@ static int put_values(struct export *x, struct kind *k, uint32_t entry, const st
 /* The string of a jumbo event, one for each content: there are few of them. */
 static uint32_t jumbo_string(struct export *x, const struct event *ev)
 {
-	static const char digits[] = "0123456789abcdef";
-	struct bytes text = {0};
-	char head[16];
 	uint32_t ref = PALLAS_NONE;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
 
-	bytes_put(&text, head, (size_t)snprintf(head, sizeof(head), "jumbo %06x ", event_mcv(ev)));
-	for (size_t i = 0; i < ev->payload_size; i++) {
-		bytes_u8(&text, (uint8_t)digits[ev->payload[i] >> 4]);
-		bytes_u8(&text, (uint8_t)digits[ev->payload[i] & 15]);
-	}
-	if (!ev->payload_size)
-		bytes_u8(&text, '-');
-	bytes_u8(&text, 0);
-	if (text.failed)
+	if (!out)
+		return PALLAS_NONE;
+	fprintf(out, "jumbo %06x ", event_mcv(ev));
+	put_hex(out, ev->payload, ev->payload_size);
+	if (fclose(out))
 		goto out;
-	ref = archive_writer_string(x->w, (char *)text.data);
+	ref = archive_writer_string(x->w, text);
 	if (ref != PALLAS_NONE && ref >= x->known_strings) {
 		/* new strings get the highest reference: this one is new */
 		x->known_strings = ref + 1;
-		fprintf(x->lines, "S %u %s +\n", ref, (char *)text.data + 6);
+		fprintf(x->lines, "S %u %s +\n", ref, text + 6);
 	}
 out:
-	bytes_free(&text);
+	free(text);
 	return ref;
 }
 

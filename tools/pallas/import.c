@@ -348,38 +348,36 @@ static int put_foreign(struct import *m, const struct pallas_expand *x, const st
 }
 
 /* Declares both types of marks in the metadata of the first stream. */
-static bool declare_marks(struct import *m, struct json *meta)
+static void declare_marks(struct import *m, struct json *meta)
 {
 	m->labels[FUNCTION] = json_put_object(meta, "ovni.mark.0.labels");
 	m->labels[EVENT] = json_put_object(meta, "ovni.mark.1.labels");
-	return m->labels[FUNCTION] && m->labels[EVENT] &&
-	       json_put_string(meta, "ovni.mark.0.title", "Function") &&
-	       json_put_string(meta, "ovni.mark.0.chan_type", "stack") &&
-	       json_put_string(meta, "ovni.mark.1.title", "Event") &&
-	       json_put_string(meta, "ovni.mark.1.chan_type", "single");
+	json_put_string(meta, "ovni.mark.0.title", "Function");
+	json_put_string(meta, "ovni.mark.0.chan_type", "stack");
+	json_put_string(meta, "ovni.mark.1.title", "Event");
+	json_put_string(meta, "ovni.mark.1.chan_type", "single");
 }
 
 static struct json *foreign_metadata(struct import *m)
 {
-	struct json *meta = json_new_object(), *cpus, *cpu;
-	bool ok = meta && json_put_int(meta, "version", 3) &&
-		  json_put_string(meta, "ovni.lib.version", version_string) &&
-		  json_put_string(meta, "ovni.lib.commit", version_commit) &&
-		  json_put_string(meta, "ovni.part", "thread") &&
-		  json_put_int(meta, "ovni.tid", (int64_t)m->thread->id + 1) &&
-		  json_put_int(meta, "ovni.pid", (int64_t)m->thread->archive->id + 1) &&
-		  json_put_string(meta, "ovni.loom", "pallas") &&
-		  json_put_int(meta, "ovni.app_id", 1) &&
-		  json_put_string(meta, "ovni.require.ovni", "1.1.0") &&
-		  json_put_string(meta, "bpf.name", pallas_thread_name(&m->trace, m->thread));
+	struct json *meta = json_new_object(), *cpu;
 
-	cpus = ok ? json_put_array(meta, "ovni.loom_cpus") : NULL;
-	cpu = cpus ? json_put_object(cpus, NULL) : NULL;
-	if (cpu && json_put_int(cpu, "index", 0) && json_put_int(cpu, "phyid", 0) &&
-	    (m->first || declare_marks(m, meta)))
-		return meta;
-	json_free(meta);
-	return NULL;
+	json_put_int(meta, "version", 3);
+	json_put_string(meta, "ovni.lib.version", version_string);
+	json_put_string(meta, "ovni.lib.commit", version_commit);
+	json_put_string(meta, "ovni.part", "thread");
+	json_put_int(meta, "ovni.tid", (int64_t)m->thread->id + 1);
+	json_put_int(meta, "ovni.pid", (int64_t)m->thread->archive->id + 1);
+	json_put_string(meta, "ovni.loom", "pallas");
+	json_put_int(meta, "ovni.app_id", 1);
+	json_put_string(meta, "ovni.require.ovni", "1.1.0");
+	json_put_string(meta, "bpf.name", pallas_thread_name(&m->trace, m->thread));
+	cpu = json_put_object(json_put_array(meta, "ovni.loom_cpus"), NULL);
+	json_put_int(cpu, "index", 0);
+	json_put_int(cpu, "phyid", 0);
+	if (!m->first)
+		declare_marks(m, meta);
+	return meta;
 }
 
 /* ---- streams ---- */
@@ -408,21 +406,22 @@ static struct json *stream_begin(struct import *m)
 			return NULL;
 		}
 		m->path = strdup(path);
-		meta = m->path ? json_parse(text, strlen(text), path) : NULL;
+		meta = json_parse(text, strlen(text), path);
+		if (!meta)
+			return NULL;
 	} else {
 		m->path = xasprintf("loom.pallas/proc.%u/thread.%u", m->thread->archive->id + 1,
 				    m->thread->id + 1);
-		meta = m->path ? foreign_metadata(m) : NULL;
-		if (!meta)
-			log_no_memory("while converting %s", m->o->from);
+		meta = foreign_metadata(m);
 	}
-	if (!meta)
-		return NULL;
 	losses_add(&m->losses, meta);
-	err = stream_create(m->fd, m->path, meta);
+	err = m->path ? stream_create(m->fd, m->path, meta) : -ENOMEM;
 	if (!err)
 		return meta;
-	log_error("%s/%s: cannot create: %s", m->o->to, m->path, strerror(-err));
+	if (err == -ENOMEM)
+		log_no_memory("while converting %s", m->o->from);
+	else
+		log_error("%s/%s: cannot create: %s", m->o->to, m->path, strerror(-err));
 	json_free(meta);
 	return NULL;
 }
@@ -431,7 +430,7 @@ static int write_metadata(struct import *m, const char *path, const struct json 
 {
 	int err = stream_describe(m->fd, path, meta);
 
-	if (err)
+	if (err && err != -ENOMEM)
 		log_error("%s/%s: cannot write its metadata: %s", m->o->to, path, strerror(-err));
 	return err;
 }
@@ -523,9 +522,9 @@ static int import_thread(struct import *m, struct pallas_thread *t)
 	err = put_all(m, &x);
 	if (err)
 		goto out;
-	if (!m->ours && !json_put_int(meta, "ovni.finished", 1))
-		err = -ENOMEM;
-	else if (meta != m->first)
+	if (!m->ours)
+		json_put_int(meta, "ovni.finished", 1);
+	if (meta != m->first)
 		err = write_metadata(m, m->path, meta);
 out:
 	if (meta != m->first)

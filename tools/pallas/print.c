@@ -125,8 +125,7 @@ static void tails_free(struct print *p, size_t thread)
 
 static int no_memory(const struct print *p)
 {
-	log_no_memory("while printing %s", p->trace.path);
-	return -ENOMEM;
+	return log_no_memory("while printing %s", p->trace.path);
 }
 
 static int line(struct print *p, size_t thread, uint32_t event, uint64_t time)

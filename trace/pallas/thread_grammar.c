@@ -236,7 +236,7 @@ static int grammar_read(struct thread_grammar *g, struct cursor *c)
  * in the reverse order, the number of occurrences goes from the root down. The time depends on the
  * number of tokens, not on the length of the expansion.
  */
-enum { WHITE, GREY, BLACK };
+#define OPEN UINT32_MAX /* the depth of a sequence on the stack; 0 before its visit */
 
 struct visit {
 	uint32_t sequence;
@@ -244,13 +244,12 @@ struct visit {
 	uint64_t at;	/* next token */
 };
 
-static int walk(struct thread_grammar *g, struct visit *stack, uint8_t *colour, uint32_t *depths,
-		const char *shown)
+static int walk(struct thread_grammar *g, struct visit *stack, uint32_t *depths, const char *shown)
 {
 	size_t n = 0;
 
 	stack[n++] = (struct visit){.sequence = g->root};
-	colour[g->root] = GREY;
+	depths[g->root] = OPEN;
 	while (n) {
 		struct visit *top = &stack[n - 1];
 		struct pallas_sequence *s = &g->sequences[top->sequence];
@@ -261,7 +260,6 @@ static int walk(struct thread_grammar *g, struct visit *stack, uint8_t *colour, 
 			return -EBADMSG;
 		}
 		if (top->at == s->ntokens) {
-			colour[top->sequence] = BLACK;
 			depths[top->sequence] = top->below + 1;
 			g->order[g->norder++] = top->sequence;
 			n--;
@@ -277,12 +275,12 @@ static int walk(struct thread_grammar *g, struct visit *stack, uint8_t *colour, 
 			next = g->loops[next].sequence;
 			level = 2;
 		}
-		if (colour[next] == GREY) {
+		if (depths[next] == OPEN) {
 			log_error("%s: sequence %u contains itself", shown, g->sequences[next].id);
 			return -EBADMSG;
 		}
-		if (colour[next] == WHITE) {
-			colour[next] = GREY;
+		if (depths[next] == 0) {
+			depths[next] = OPEN;
 			stack[n++] = (struct visit){.sequence = next};
 			continue;
 		}
@@ -370,16 +368,15 @@ static int verify(struct thread_grammar *g, const char *shown)
 {
 	size_t n = g->nsequences;
 	struct visit *stack = calloc(n + 1, sizeof(*stack));
-	uint8_t *colour = calloc(n + 1, 1);
 	uint32_t *depths = calloc(n + 1, sizeof(*depths));
 	uint64_t *events = calloc(g->nevents + 1, sizeof(*events));
 	uint64_t *sequences = calloc(n + 1, sizeof(*sequences));
 	int err = -ENOMEM;
 
 	g->order = calloc(n + 1, sizeof(*g->order));
-	if (!stack || !colour || !depths || !events || !sequences || !g->order)
+	if (!stack || !depths || !events || !sequences || !g->order)
 		goto out;
-	err = walk(g, stack, colour, depths, shown);
+	err = walk(g, stack, depths, shown);
 	if (err)
 		goto out;
 	err = count(g, events, sequences, shown);
@@ -388,7 +385,6 @@ static int verify(struct thread_grammar *g, const char *shown)
 	err = compare(g, events, sequences, shown);
 out:
 	free(stack);
-	free(colour);
 	free(depths);
 	free(events);
 	free(sequences);

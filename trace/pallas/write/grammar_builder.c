@@ -289,16 +289,12 @@ static struct frame *top(struct thread_writer *w)
 
 static int frame_push(struct thread_writer *w, uint32_t entry, uint64_t time)
 {
-	if (w->nframes == w->frame_room) {
-		size_t room = w->frame_room ? 2 * w->frame_room : 16;
-		struct frame *frames = reallocarray(w->frames, room, sizeof(*frames));
+	struct frame *frames = stack_more(w->frames, w->nframes, &w->frame_room, sizeof(*frames));
 
-		if (!frames)
-			return -ENOMEM;
-		w->frames = frames;
-		w->frame_room = room;
-	}
-	w->frames[w->nframes++] =
+	if (!frames)
+		return -ENOMEM;
+	w->frames = frames;
+	frames[w->nframes++] =
 		(struct frame){.start = w->nitems, .opened_by = entry, .opened_at = time};
 	return 0;
 }

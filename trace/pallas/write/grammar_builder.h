@@ -109,7 +109,8 @@ struct thread_writer {
 	struct item *items;
 	size_t nitems, item_room;
 	struct frame *frames;
-	size_t nframes, frame_room;
+	size_t nframes;
+	uint32_t frame_room;
 
 	struct last_call call;
 	uint8_t *pairs; /* numbers of successive calls */

@@ -419,14 +419,6 @@ out:
 	return err ? err : closed;
 }
 
-static int data_close(struct data_file **file)
-{
-	int err = data_file_close(*file);
-
-	*file = NULL;
-	return err;
-}
-
 int thread_writer_finish(struct thread_writer *w)
 {
 	int err;
@@ -448,10 +440,12 @@ int thread_writer_finish(struct thread_writer *w)
 	err = flush_vectors(w, 0);
 	if (err)
 		goto out;
-	err = data_close(&w->event_data);
+	err = data_file_close(w->event_data);
+	w->event_data = NULL;
 	if (err)
 		goto out;
-	err = data_close(&w->sequence_data);
+	err = data_file_close(w->sequence_data);
+	w->sequence_data = NULL;
 	if (err)
 		goto out;
 	err = put_thread(w);
