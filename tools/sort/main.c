@@ -366,26 +366,29 @@ out:
  * ---- the events between OU[ and OU] ----
  *
  * The stream is walked once; a ring of the last N events (clock and place) serves the look-back, so
- * memory does not follow the file. The first change makes a copy of the file, in which each range
- * is sorted in place.
+ * memory does not follow the file. Each range is sorted in place in the private mapping of the
+ * file; its pages go to the new file, and back to the kernel, when no later range can reach them.
  */
 
 #define OPEN  MCV('O', 'U', '[')
 #define CLOSE MCV('O', 'U', ']')
+
+#define WRITE_BYTES (16 << 20) /* a multiple of the page size */
 
 struct unordered_regions {
 	const struct options *options; /* options->window, N: the look-back sees N - 1 events */
 	int trace_fd;
 	const char *path; /* of the stream */
 	struct mapped_stream image;
-	struct replacement copy; /* open if the stream changes */
+	struct replacement replacement; /* open if the stream changes */
+	size_t written;			/* bytes of it */
 	uint64_t sorted, moved, empty;
 	bool open; /* the last region */
 
 	/* kept for the next stream */
 	struct event_place *ring, *range;
 	size_t mask, range_room;
-	struct bytes before, after; /* the range in the copy, as it is and sorted */
+	struct bytes bytes; /* of a sorted range */
 };
 
 static int start_ring(struct unordered_regions *r)
@@ -402,64 +405,57 @@ static int start_ring(struct unordered_regions *r)
 	return r->ring ? 0 : -ENOMEM;
 }
 
-static int start_copy(struct unordered_regions *r)
+/* The first change starts the new file. */
+static int start_writing(struct unordered_regions *r)
 {
 	int err;
 
-	if (r->copy.open)
+	if (r->replacement.open)
 		return 0;
-	err = replace_file_start(&r->copy, r->trace_fd, r->path, STREAM_DATA);
-	return err ? err : write_all(r->copy.fd, r->image.base, r->image.size);
-}
-
-/* Reads bytes of the copy into r->before, and makes room for as many in r->after. */
-static int read_range(struct unordered_regions *r, size_t from, size_t size)
-{
-	size_t got = 0;
-
-	r->before.size = r->after.size = 0;
-	if (!bytes_more(&r->before, size) || !bytes_more(&r->after, size))
-		return -ENOMEM;
-	while (got < size) {
-		ssize_t n =
-			pread(r->copy.fd, r->before.data + got, size - got, (off_t)(from + got));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		got += (size_t)n;
-	}
+	err = replace_file_start(&r->replacement, r->trace_fd, r->path, STREAM_DATA);
+	if (err)
+		return err;
+	r->written = 0;
+	if (mprotect((void *)r->image.base, r->image.size, PROT_READ | PROT_WRITE) < 0)
+		return -errno;
 	return 0;
 }
 
-/* Writes the events of r->range, all from byte `from` to byte `to`, in their new order. */
-static int put_range(struct unordered_regions *r, size_t n, size_t from, size_t to)
+static int write_until(struct unordered_regions *r, size_t end)
 {
-	size_t done = 0;
-	int err = start_copy(r);
+	const uint8_t *from = r->image.base + r->written;
+	int err = write_all(r->replacement.fd, from, end - r->written);
 
-	if (err)
-		return err;
-	err = read_range(r, from, to - from);
-	if (err)
-		return err;
-	for (size_t i = 0; i < n; i++) {
-		const uint8_t *bytes = r->before.data + (r->range[i].at - from);
-		struct event ev;
-		ssize_t size = event_decode(&ev, bytes, r->before.data + r->before.size);
-
-		memcpy(r->after.data + done, bytes, (size_t)size); /* decoded before: never 0 */
-		r->range[i].at = from + done;
-		done += (size_t)size;
-	}
-	if (lseek(r->copy.fd, (off_t)from, SEEK_SET) < 0)
-		return -errno;
-	return write_all(r->copy.fd, r->after.data, done);
+	/* only an advice: the pages are not used again */
+	(void)madvise((void *)from, end - r->written, MADV_DONTNEED);
+	r->written = end;
+	return err == -EFAULT ? -EIO : err; /* the file has become shorter */
 }
 
-/* Sorts the events [first, last) by their indices; `to` is the byte after the last. */
-static int sort_range(struct unordered_regions *r, size_t first, size_t last, size_t to)
+/* Writes the events of r->range in their new order, from byte `from` on. */
+static int put_range(struct unordered_regions *r, size_t n, size_t from)
+{
+	int err = start_writing(r);
+
+	if (err)
+		return err;
+	r->bytes.size = 0;
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *at = r->image.base + r->range[i].at;
+		struct event ev;
+		ssize_t size = event_decode(&ev, at, r->image.end);
+
+		r->range[i].at = from + r->bytes.size;
+		bytes_put(&r->bytes, at, (size_t)size); /* decoded before: never 0 */
+	}
+	if (r->bytes.failed)
+		return -ENOMEM;
+	memcpy((void *)(r->image.base + from), r->bytes.data, r->bytes.size);
+	return 0;
+}
+
+/* Sorts the events [first, last) by their indices. */
+static int sort_range(struct unordered_regions *r, size_t first, size_t last)
 {
 	size_t n = last - first, from = r->ring[first & r->mask].at, moved = 0;
 	int err = 0;
@@ -480,7 +476,7 @@ static int sort_range(struct unordered_regions *r, size_t first, size_t last, si
 	/* a dry run must find the same moves: its ring takes the new order, too, and never uses
 	 * the places, which stay the old ones */
 	if (moved && !r->options->dry_run)
-		err = put_range(r, n, from, to);
+		err = put_range(r, n, from);
 	for (size_t i = 0; i < n; i++)
 		r->ring[(first + i) & r->mask] = r->range[i];
 	return err;
@@ -493,7 +489,8 @@ static int sort_region(struct unordered_regions *r, size_t open, size_t close, u
 {
 	size_t window = r->options->window - 1; /* events before the OU] */
 	size_t lowest = close > window ? close - window : 0;
-	size_t i = open + 1;
+	size_t i = open + 1, reached;
+	int err;
 
 	/* no clock inside is lower than m, so the look-back may start at the OU[ */
 	while (i > lowest && r->ring[(i - 1) & r->mask].clock >= m)
@@ -509,7 +506,12 @@ static int sort_region(struct unordered_regions *r, size_t open, size_t close, u
 		return -ERANGE;
 	}
 	r->sorted++;
-	return sort_range(r, i, close, to);
+	err = sort_range(r, i, close);
+	if (err || !r->replacement.open)
+		return err;
+	/* the first byte that a later range can reach */
+	reached = r->ring[lowest & r->mask].at / WRITE_BYTES * WRITE_BYTES;
+	return reached > r->written ? write_until(r, reached) : 0;
 }
 
 static int walk(struct unordered_regions *r, struct totals *totals)
@@ -545,7 +547,11 @@ static int walk(struct unordered_regions *r, struct totals *totals)
 	totals->events += n;
 	if (err < 0)
 		return err;
-	return mapped_stream_sound(image) ? 0 : -EIO;
+	if (r->replacement.open)
+		err = write_until(r, image->size);
+	if (!mapped_stream_sound(image))
+		err = -EIO;
+	return err;
 }
 
 static void report_failure(const struct unordered_regions *r, int err, bool changed)
@@ -580,9 +586,9 @@ static int sort_regions(struct unordered_regions *r, const char *path, struct to
 		goto out;
 	}
 	err = walk(r, totals);
-	changed = r->copy.open;
+	changed = r->replacement.open;
 	if (changed && !err)
-		err = replace_file_finish(&r->copy, r->options->durable);
+		err = replace_file_finish(&r->replacement, r->options->durable);
 	if (err) {
 		report_failure(r, err, changed);
 		goto out;
@@ -599,7 +605,7 @@ static int sort_regions(struct unordered_regions *r, const char *path, struct to
 		log_info("%s: would move %llu events of %llu regions", path,
 			 (unsigned long long)r->moved, (unsigned long long)r->sorted);
 out:
-	replace_file_abandon(&r->copy);
+	replace_file_abandon(&r->replacement);
 	mapped_stream_close(&r->image);
 	return err;
 }
@@ -681,8 +687,7 @@ static int sort(const struct options *options, struct source *source)
 out:
 	free(regions.ring);
 	free(regions.range);
-	bytes_free(&regions.before);
-	bytes_free(&regions.after);
+	bytes_free(&regions.bytes);
 	return err;
 }
 

@@ -47,8 +47,8 @@ static struct guard *find(uintptr_t address)
 
 static bool put_zeros(uintptr_t from, uintptr_t to)
 {
-	return mmap((void *)from, to - from, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-		    0) != MAP_FAILED;
+	return mmap((void *)from, to - from, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
 static void on_sigbus(int sig, siginfo_t *info, void *context)
