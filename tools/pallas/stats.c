@@ -93,18 +93,11 @@ struct regions {
 	size_t n;
 };
 
-static int by_ref(const void *a, const void *b)
-{
-	uint32_t x = ((const struct region *)a)->ref, y = ((const struct region *)b)->ref;
-
-	return (x > y) - (x < y);
-}
-
 static struct region *region_of(const struct regions *r, uint32_t ref)
 {
 	struct region key = {.ref = ref};
 
-	return r->n ? bsearch(&key, r->rows, r->n, sizeof(key), by_ref) : NULL;
+	return r->n ? bsearch(&key, r->rows, r->n, sizeof(key), pallas_by_id) : NULL;
 }
 
 /* Adds a row with the number of ENTER events for each region. */
@@ -123,7 +116,7 @@ static int regions_collect(struct regions *r, const struct thread_grammar *g)
 						       .entered = e->times.n,
 						       .min = UINT64_MAX};
 	}
-	qsort(r->rows, n, sizeof(*r->rows), by_ref);
+	qsort(r->rows, n, sizeof(*r->rows), pallas_by_id);
 	for (size_t i = 0; i < n; i++) {
 		if (r->n && r->rows[r->n - 1].ref == r->rows[i].ref)
 			r->rows[r->n - 1].entered += r->rows[i].entered;

@@ -23,8 +23,7 @@ const char *const pallas_encoding_names[PALLAS_ENCODING_COUNT] = {
 	"LeadingZeroes",
 };
 
-/* Rows of a table begin with their reference or id. */
-static int by_ref(const void *a, const void *b)
+int pallas_by_id(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -41,7 +40,7 @@ static void *rows_read(struct cursor *c, size_t *count, size_t size, const char 
 	if (!rows)
 		return NULL;
 	memcpy(rows, bytes, n * size);
-	qsort(rows, n, size, by_ref);
+	qsort(rows, n, size, pallas_by_id);
 	*count = n;
 	return rows;
 }
@@ -68,7 +67,7 @@ static void strings_read(struct pallas_definitions *defs, struct cursor *c)
 		if (c->err)
 			return;
 	}
-	qsort(defs->strings, n, sizeof(*defs->strings), by_ref);
+	qsort(defs->strings, n, sizeof(*defs->strings), pallas_by_id);
 	defs->nstrings = n;
 }
 
@@ -91,7 +90,7 @@ static void groups_read(struct pallas_definitions *defs, struct cursor *c)
 		if (c->err)
 			return;
 	}
-	qsort(defs->groups, n, sizeof(*defs->groups), by_ref);
+	qsort(defs->groups, n, sizeof(*defs->groups), pallas_by_id);
 	defs->ngroups = n;
 }
 
@@ -451,7 +450,7 @@ void pallas_thread_unload(struct pallas_trace *trace, struct pallas_thread *thre
 	thread->loaded = false;
 }
 
-#define FIND(table, n, ref) bsearch(&(ref), table, n, sizeof(*(table)), by_ref)
+#define FIND(table, n, ref) bsearch(&(ref), table, n, sizeof(*(table)), pallas_by_id)
 
 const char *pallas_part_string(const struct pallas_part *part, uint32_t ref)
 {

@@ -92,7 +92,7 @@ struct pallas_trace {
 	char *main; /* file name of the main file */
 	int fd;	    /* of the directory */
 	uint8_t version;
-	uint32_t compression, encoding, loop_finding, timestamp_storage;
+	uint32_t compression, encoding, loop_finding;
 	uint64_t zstd_level, max_loop;
 	struct pallas_part part;
 	struct pallas_archive *archives; /* by id */
@@ -131,6 +131,9 @@ const struct pallas_attribute *pallas_attribute(const struct pallas_trace *trace
 						const struct pallas_archive *archive, uint32_t ref);
 /* The string in one file, or NULL. */
 const char *pallas_part_string(const struct pallas_part *part, uint32_t ref);
+
+/* Compares rows that begin with their id or reference, for qsort() and bsearch(). */
+int pallas_by_id(const void *a, const void *b);
 
 /* The name of a location group; "" if it has none. */
 const char *pallas_group_name(const struct pallas_trace *trace, uint32_t id);

@@ -91,13 +91,6 @@ static void check_places(struct check *c)
 	}
 }
 
-static int by_number(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int check_unique(struct check *c)
 {
 	uint32_t *ids = malloc((c->trace->nthreads + 1) * sizeof(*ids));
@@ -106,7 +99,7 @@ static int check_unique(struct check *c)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->trace->nthreads; i++)
 		ids[i] = c->trace->threads[i].id;
-	qsort(ids, c->trace->nthreads, sizeof(*ids), by_number);
+	qsort(ids, c->trace->nthreads, sizeof(*ids), pallas_by_id);
 	for (size_t i = 1; i < c->trace->nthreads; i++) {
 		if (ids[i] == ids[i - 1])
 			say(c, "R8", "two threads have the id %u", ids[i]);
