@@ -295,8 +295,6 @@ int loom_check(struct loom_options *o)
 		goto out;
 	if (o->json)
 		printer_text(&s.out, "{\n  \"findings\": [");
-	if (err)
-		goto out;
 	err = check(&s);
 	s.verdict = err ? "undecided" : loom_verdict(&s.findings);
 	if (o->json)

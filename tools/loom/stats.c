@@ -67,11 +67,6 @@ struct stats {
 	uint64_t compared, differ; /* number of counters of both sides, and of different ones */
 };
 
-static double ratio(uint64_t part, uint64_t whole)
-{
-	return whole ? (double)part / (double)whole : 0.0;
-}
-
 /* ---- rows ---- */
 
 static struct stats_row *new_row(struct stats *s)
@@ -365,7 +360,7 @@ static void compare(struct stats *s)
 	if (s->has_perf && s->perf.has_config_overhead) {
 		s->announced++;
 		s->wrong += !stats_agrees(&s->perf, s->perf.config_overhead,
-					  ratio(s->config_writes, s->perf.total_cycles.v));
+					  stats_ratio(s->config_writes, s->perf.total_cycles.v));
 	}
 }
 
@@ -573,7 +568,8 @@ static void print_text(const struct stats *s, struct printer *out)
 			printer_format(out, " config_cycles %" PRIu64, s->perf.config_cycles.v);
 		if (s->has_config_writes)
 			printer_format(out, " config_writes %" PRIu64 " config_overhead %.6g",
-				       s->config_writes, ratio(s->config_writes, s->total_cycles));
+				       s->config_writes,
+				       stats_ratio(s->config_writes, s->total_cycles));
 		printer_text(out, "\n");
 	}
 	printer_format(out, "ratios are of the window: %s\n\n", window_names[s->o->window]);
@@ -782,7 +778,8 @@ static void print_json(const struct stats *s, struct printer *out)
 		printer_format(out, ",\n  \"config_writes\": %" PRIu64, s->config_writes);
 	if (s->has_total && s->has_config_writes) {
 		printer_text(out, ",\n  ");
-		json_real(out, "config_overhead", ratio(s->config_writes, s->total_cycles), true);
+		json_real(out, "config_overhead", stats_ratio(s->config_writes, s->total_cycles),
+			  true);
 	}
 	printer_format(out,
 		       ",\n  \"window\": \"%s\",\n  \"announced\": %" PRIu64 ", \"wrong\": %" PRIu64

@@ -11,8 +11,6 @@
 #include "trace/base/log.h"
 #include "trace/base/json_tokens.h"
 
-#define LINE_MAX_BYTES 4096
-
 static void clear(struct loom_module *m)
 {
 	free(m->kind);
@@ -265,8 +263,8 @@ static int load_json(struct loom_modules *table, struct inflow *in)
 	return -EBADMSG;
 }
 
-/* "CORE NODE NAME"; the name is the rest of the line. */
-static bool read_line(struct loom_modules *table, char *line, int *err)
+/* Reads "CORE NODE NAME"; the name is the rest of the line. */
+static int read_line(struct loom_modules *table, char *line)
 {
 	unsigned long long core, node;
 	int used = 0;
@@ -274,49 +272,57 @@ static bool read_line(struct loom_modules *table, char *line, int *err)
 
 	line += strspn(line, " \t");
 	if (*line == '#' || *line == '\0')
-		return true;
+		return 0;
 	if (strspn(line, "0123456789") == 0 ||
 	    sscanf(line, "%5llu %10llu %n", &core, &node, &used) != 2 || used == 0 ||
 	    line[used] == '\0' || core > UINT16_MAX || node > UINT32_MAX)
-		return false;
+		return -EBADMSG;
 	m.core_id = (uint16_t)core;
 	m.hw_node_id = (uint32_t)node;
 	m.name = line + used;
-	*err = loom_modules_add(table, &m);
-	return true;
+	return loom_modules_add(table, &m);
+}
+
+int loom_line_next(struct inflow *in, char line[LOOM_LINE_BYTES])
+{
+	size_t len = 0;
+	int c = inflow_look(in);
+
+	if (c < 0)
+		return 0;
+	for (; c >= 0 && c != '\n'; c = inflow_look(in)) {
+		if (c == 0 || len + 1 >= LOOM_LINE_BYTES)
+			return c ? -E2BIG : -EBADMSG;
+		line[len++] = (char)c;
+		inflow_skip(in, 1);
+	}
+	if (c == '\n')
+		inflow_skip(in, 1);
+	while (len > 0 && (line[len - 1] == '\r' || line[len - 1] == ' '))
+		len--;
+	line[len] = '\0';
+	return 1;
 }
 
 static int load_lines(struct loom_modules *table, struct inflow *in)
 {
-	char line[LINE_MAX_BYTES];
-	size_t len = 0;
+	char line[LOOM_LINE_BYTES];
 	unsigned number = 1;
-	int c, err = 0;
+	int more, err;
 
-	do {
-		c = inflow_look(in);
-		if (c >= 0)
-			inflow_skip(in, 1);
-		if (c >= 0 && c != '\n') {
-			if (c == 0 || len + 1 >= sizeof(line)) {
-				log_error("%s: line %u: %s", in->path, number,
-					  c ? "longer than 4095 bytes" : "not text");
-				return -EBADMSG;
-			}
-			line[len++] = (char)c;
-			continue;
-		}
-		while (len > 0 && (line[len - 1] == '\r' || line[len - 1] == ' '))
-			len--;
-		line[len] = '\0';
-		if (!read_line(table, line, &err)) {
+	for (; (more = loom_line_next(in, line)) > 0; number++) {
+		err = read_line(table, line);
+		if (err == -EBADMSG)
 			log_error("%s: line %u: must be CORE NODE NAME", in->path, number);
-			return -EBADMSG;
-		}
-		number++;
-		len = 0;
-	} while (c >= 0 && !err);
-	return in->error ? in->error : err;
+		if (err)
+			return err;
+	}
+	if (more < 0) {
+		log_error("%s: line %u: %s", in->path, number,
+			  more == -E2BIG ? "longer than 4095 bytes" : "not text");
+		return -EBADMSG;
+	}
+	return in->error;
 }
 
 int loom_modules_load(struct loom_modules *t, int dirfd, const char *path)

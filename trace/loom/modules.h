@@ -15,7 +15,10 @@
 
 #include "trace/base/hash.h"
 
+struct inflow;
 struct tokens;
+
+#define LOOM_LINE_BYTES 4096
 
 struct loom_module {
 	uint32_t hw_node_id;
@@ -50,6 +53,12 @@ typedef bool (*loom_module_fn)(void *arg, struct tokens *t, const char *key,
 			       const struct loom_module *m);
 bool loom_modules_read(struct loom_modules *table, struct tokens *t, loom_module_fn other,
 		       void *arg);
+
+/*
+ * Reads the next line without its end and the blanks before it. Returns 1, 0 at the end of the
+ * file, -EBADMSG at a NUL, or -E2BIG for a longer line.
+ */
+int loom_line_next(struct inflow *in, char line[LOOM_LINE_BYTES]);
 
 /*
  * Adds the names in a file: a JSON document with modules, a mapping report with pairs of hwNode and

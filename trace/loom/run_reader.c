@@ -116,7 +116,7 @@ static int find_layout(struct run_reader *r)
 		return refuse(r, LOOM_S1, LOOM_NOWHERE,
 			      "the file is empty: an empty trace has a header");
 	return refuse(r, LOOM_S1, LOOM_NOWHERE,
-		      "not a form of trace that is known: no header, no JSON, and its %llu bytes "
+		      "not a known form of trace: no header, no JSON, and its %llu bytes "
 		      "are not plausible records of 38 or of 48 bytes (if they are, name one with "
 		      "--layout packed38 or --layout natural48)",
 		      LLU(r->size));

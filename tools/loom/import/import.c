@@ -83,13 +83,6 @@ static void report_unreadable(void *arg, const struct loom_violation *finding)
 			  finding->text);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const uint16_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /*
  * Adds rows without a core: list[0 .. n), in the order of the file. They belong to the next core
  * where the nodes do not increase; *doubtful if that does not fit the cores and nodes with records.
@@ -102,11 +95,10 @@ static int unnamed(struct run_survey *s, const uint32_t *list, size_t n, bool *d
 
 	if (!cores)
 		return -ENOMEM;
-	for (size_t i = 0; i < s->ncores; i++) {
-		if (s->cores[i].used)
-			cores[ncores++] = s->cores[i].id;
+	for (uint32_t id = 0; id < LOOM_CORES; id++) {
+		if (s->core_of[id] != LOOM_NONE && s->cores[s->core_of[id]].used)
+			cores[ncores++] = (uint16_t)id;
 	}
-	qsort(cores, ncores, sizeof(*cores), by_number);
 	for (size_t i = 0; i < s->nnodes; i++)
 		known += s->nodes[i].evidence;
 	for (size_t i = 0; i < n; i++) {

@@ -37,20 +37,13 @@ const char *loom_agree_obstacle(const struct loom_tally *t, const struct run_sta
 static const struct {
 	enum stats_counter counter;
 	size_t offset; /* in the row */
-	uint8_t kinds[2];
+	uint8_t kind;
 	const char *what;
 } compared[] = {
-	{STATS_ACTIVE_CYCLES,
-	 offsetof(struct loom_row, active),
-	 {LOOM_NODE_FIRE, LOOM_ROUTE_USE},
-	 "activity"},
-	{STATS_STALL_CYCLES_IN,
-	 offsetof(struct loom_row, stall_in),
-	 {LOOM_NODE_STALL_IN, LOOM_NODE_STALL_IN},
+	{STATS_ACTIVE_CYCLES, offsetof(struct loom_row, active), LOOM_NODE_FIRE, "activity"},
+	{STATS_STALL_CYCLES_IN, offsetof(struct loom_row, stall_in), LOOM_NODE_STALL_IN,
 	 "an input stall"},
-	{STATS_STALL_CYCLES_OUT,
-	 offsetof(struct loom_row, stall_out),
-	 {LOOM_NODE_STALL_OUT, LOOM_NODE_STALL_OUT},
+	{STATS_STALL_CYCLES_OUT, offsetof(struct loom_row, stall_out), LOOM_NODE_STALL_OUT,
 	 "an output stall"},
 };
 
@@ -70,7 +63,7 @@ static uint64_t compare(const struct loom_tally *t, const struct run_stats *p,
 	for (size_t i = 0; i < 3; i++) {
 		uint64_t have = *(const uint64_t *)((const char *)row + compared[i].offset);
 		/* stalls are counted by all producers, but not all of them record them */
-		bool written = i == 0 || t->of_kind[compared[i].kinds[0]] > 0;
+		bool written = i == 0 || t->of_kind[compared[i].kind] > 0;
 
 		if (!written || !stats_has(s, compared[i].counter) ||
 		    have == s->counters[compared[i].counter])

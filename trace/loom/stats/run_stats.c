@@ -19,9 +19,8 @@
 #include "trace/base/log.h"
 #include "trace/base/units.h"
 
-#define LLU(v)	       ((unsigned long long)(v))
-#define COUNT(array)   (sizeof(array) / sizeof((array)[0]))
-#define LINE_MAX_BYTES 4096
+#define LLU(v)	     ((unsigned long long)(v))
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define COUNTER_NAME(name, key) [STATS_##name] = #key,
 const char *const stats_counter_names[STATS_NCOUNTERS] = {STATS_COUNTERS(COUNTER_NAME)};
@@ -248,7 +247,7 @@ static struct stats_snapshot *new_snapshot(struct loader *l, uint64_t offset)
 		tokens_no_memory(&l->t);
 		return NULL;
 	}
-	*l->snapshot = (struct stats_snapshot){.offset = offset};
+	*l->snapshot = (struct stats_snapshot){.offset = offset, .is_last = true};
 	return l->snapshot;
 }
 
@@ -540,54 +539,31 @@ static bool text_line(struct loader *l, char *line, bool *in_nodes, bool *known)
 	colon = strchr(line, ':');
 	if (!colon)
 		return tokens_refuse(&l->t,
-				     "no form of statistics that is known: neither JSON nor lines "
+				     "not a known form of statistics: neither JSON nor lines "
 				     "\"key: value\"");
 	*colon++ = '\0';
 	return run_line(l, line, colon + strspn(colon, " \t"), known);
 }
 
-/* Reads the next line without its end. Returns 1, 0 at the end of the file, -1 after a mistake. */
-static int next_line(struct loader *l, char line[LINE_MAX_BYTES])
-{
-	size_t len = 0;
-	int c = inflow_look(&l->in);
-
-	if (c < 0)
-		return 0;
-	while (c >= 0 && c != '\n') {
-		if (c == 0 || len + 1 >= LINE_MAX_BYTES) {
-			tokens_refuse(&l->t,
-				      "no form of statistics that is known: neither JSON nor text");
-			return -1;
-		}
-		line[len++] = (char)c;
-		inflow_skip(&l->in, 1);
-		c = inflow_look(&l->in);
-	}
-	if (c == '\n')
-		inflow_skip(&l->in, 1);
-	while (len > 0 && (line[len - 1] == '\r' || line[len - 1] == ' '))
-		len--;
-	line[len] = '\0';
-	return 1;
-}
-
 static bool load_text(struct loader *l)
 {
 	struct run_stats *p = l->p;
-	char line[LINE_MAX_BYTES];
+	char line[LOOM_LINE_BYTES];
 	bool in_nodes = false, known = false;
 	int more;
 
 	tokens_init(&l->t, &l->in);
-	while ((more = next_line(l, line)) > 0) {
+	while ((more = loom_line_next(&l->in, line)) > 0) {
 		if (!text_line(l, line, &in_nodes, &known))
 			return false;
 	}
-	if (more < 0 || l->in.error)
+	if (more < 0)
+		return tokens_refuse(&l->t,
+				     "not a known form of statistics: neither JSON nor text");
+	if (l->in.error)
 		return false;
 	if (!p->total_cycles.given && !known)
-		return tokens_refuse(&l->t, "no form of statistics that is known");
+		return tokens_refuse(&l->t, "not a known form of statistics");
 	p->form = STATS_TEXT;
 	want_number(l, &p->total_cycles, "total_cycles");
 	want_number(l, &p->config_cycles, "config_cycles");
@@ -936,28 +912,25 @@ static bool find_json_form(struct loader *l)
 	if (more < 0 || !tokens_end(&l->t))
 		return false;
 	if (l->p->form == STATS_UNKNOWN)
-		return tokens_refuse(&l->t, "no form of statistics that is known");
+		return tokens_refuse(&l->t, "not a known form of statistics");
 	inflow_seek(&l->in, 0);
 	tokens_init(&l->t, &l->in);
 	return true;
 }
 
-/* Marks final snapshots: upstream has only these. */
+/* Marks the final snapshots of loom-perf; upstream has only these. */
 static int mark_last(struct run_stats *p)
 {
 	struct hash last = {0};
 	int err = -ENOMEM;
 
-	for (size_t i = 0; i < p->nsnapshots; i++) {
+	for (size_t i = 0; i < p->nsnapshots && p->form == STATS_LOOM; i++) {
 		struct stats_snapshot *s = &p->snapshots[i];
 		struct hash_key key = {s->invocation_id,
 				       (uint64_t)s->epoch_id << 32 | s->hw_node_id,
 				       (uint32_t)s->core_id << 1 | (s->scope == STATS_CORE)};
 		uint32_t *at;
 
-		s->is_last = true;
-		if (p->form != STATS_LOOM)
-			continue;
 		at = hash_at(&last, key);
 		if (!at)
 			goto out;
@@ -1106,19 +1079,15 @@ bool run_stats_config_writes(const struct run_stats *p, uint64_t *sum)
 	return any;
 }
 
-static double ratio(uint64_t part, uint64_t whole)
-{
-	return whole ? (double)part / (double)whole : 0.0;
-}
-
 void stats_derive(const uint64_t counters[STATS_NCOUNTERS], uint64_t total,
 		  double out[STATS_NMETRICS])
 {
 	uint64_t active = counters[STATS_ACTIVE_CYCLES];
 
-	out[STATS_M_UTILIZATION] = ratio(active, total);
-	out[STATS_M_INPUT_STALL] = ratio(counters[STATS_STALL_CYCLES_IN], total);
-	out[STATS_M_OUTPUT_STALL] = ratio(counters[STATS_STALL_CYCLES_OUT], total);
-	out[STATS_M_THROUGHPUT] = active ? ratio(counters[STATS_TOKENS_OUT], active) : (double)NAN;
-	out[STATS_M_CONFIG_OVERHEAD] = ratio(counters[STATS_CONFIG_WRITES], total);
+	out[STATS_M_UTILIZATION] = stats_ratio(active, total);
+	out[STATS_M_INPUT_STALL] = stats_ratio(counters[STATS_STALL_CYCLES_IN], total);
+	out[STATS_M_OUTPUT_STALL] = stats_ratio(counters[STATS_STALL_CYCLES_OUT], total);
+	out[STATS_M_THROUGHPUT] =
+		active ? stats_ratio(counters[STATS_TOKENS_OUT], active) : (double)NAN;
+	out[STATS_M_CONFIG_OVERHEAD] = stats_ratio(counters[STATS_CONFIG_WRITES], total);
 }

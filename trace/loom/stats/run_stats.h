@@ -156,6 +156,12 @@ static inline bool stats_has(const struct stats_snapshot *s, enum stats_counter 
 	return s->has_counter >> c & 1;
 }
 
+/* A ratio; a divisor of 0 gives 0. */
+static inline double stats_ratio(unsigned __int128 part, unsigned __int128 whole)
+{
+	return whole ? (double)part / (double)whole : 0.0;
+}
+
 /*
  * Derives the five metrics of loom.md 6: out[STATS_M_UTILIZATION ... STATS_M_CONFIG_OVERHEAD].
  * `total` is the length of the window in cycles. A divisor of 0 gives 0, and NaN for the

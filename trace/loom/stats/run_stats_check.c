@@ -63,11 +63,6 @@ static void check_ratio(const struct check *c, const struct stats_snapshot *s, c
 				   called, name, have, want);
 }
 
-static double quotient(u128 part, u128 whole)
-{
-	return whole ? (double)part / (double)whole : 0.0;
-}
-
 void stats_wanted(const struct run_stats *p, const struct stats_snapshot *s,
 		  double out[STATS_NMETRICS])
 {
@@ -76,15 +71,15 @@ void stats_wanted(const struct run_stats *p, const struct stats_snapshot *s,
 
 	stats_derive(s->counters, value(s, STATS_TOTAL_CYCLES), out);
 	if (p->form == STATS_LEGACY) {
-		out[STATS_M_UTILIZATION] = quotient(value(s, STATS_ACTIVE_CYCLES), busy);
-		out[STATS_M_INPUT_STALL] = quotient(value(s, STATS_STALL_CYCLES_IN), busy);
-		out[STATS_M_OUTPUT_STALL] = quotient(value(s, STATS_STALL_CYCLES_OUT), busy);
+		out[STATS_M_UTILIZATION] = stats_ratio(value(s, STATS_ACTIVE_CYCLES), busy);
+		out[STATS_M_INPUT_STALL] = stats_ratio(value(s, STATS_STALL_CYCLES_IN), busy);
+		out[STATS_M_OUTPUT_STALL] = stats_ratio(value(s, STATS_STALL_CYCLES_OUT), busy);
 		if (isnan(out[STATS_M_THROUGHPUT]))
 			out[STATS_M_THROUGHPUT] = 0; /* upstream has 0 instead of null */
 	}
 	if (p->form == STATS_GEM5)
 		out[STATS_M_UTILIZATION] =
-			quotient(value(s, STATS_ACTIVE_CYCLES), p->kernel_cycles.v);
+			stats_ratio(value(s, STATS_ACTIVE_CYCLES), p->kernel_cycles.v);
 }
 
 /* True if a metric and all counters that it depends on are there (P2 reports missing ones). */
@@ -388,7 +383,7 @@ int run_stats_check(const struct run_stats *p, struct loom_violations *findings)
 	}
 	if (p->has_config_overhead)
 		check_ratio(&c, NULL, "configOverheadRatio", p->config_overhead,
-			    quotient(p->sums[STATS_CONFIG_WRITES].v, p->total_cycles.v));
+			    stats_ratio(p->sums[STATS_CONFIG_WRITES].v, p->total_cycles.v));
 	check_sums(&c);
 	if (p->form == STATS_LOOM) {
 		err = check_groups(&c);

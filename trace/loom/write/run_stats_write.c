@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "trace/base/text.h"
+#include "trace/loom/stats/run_stats.h"
 
 static void put_string(FILE *out, const char *text)
 {
@@ -30,7 +31,7 @@ static void put_string(FILE *out, const char *text)
 
 static void put_ratio(FILE *out, uint64_t part, uint64_t whole)
 {
-	fprintf(out, "%.9g", whole ? (double)part / (double)whole : 0.0);
+	fprintf(out, "%.9g", stats_ratio(part, whole));
 }
 
 static void put_kind(FILE *out, uint8_t kind)
@@ -287,7 +288,7 @@ static uint64_t *legacy_counter(struct loom_row *r, size_t i)
 /* Writes a ratio with six digits, as upstream. */
 static void put_legacy_ratio(FILE *out, const char *name, uint64_t part, uint64_t whole)
 {
-	fprintf(out, ",\n      \"%s\": %.6g", name, whole ? (double)part / (double)whole : 0.0);
+	fprintf(out, ",\n      \"%s\": %.6g", name, stats_ratio(part, whole));
 }
 
 static void put_legacy_node(FILE *out, struct loom_row *r, struct loom_row *sum)
@@ -389,7 +390,7 @@ int run_stats_write_legacy(const struct run_stats_writer *s)
 	fprintf(s->out,
 		",\n    \"configOverheadRatio\": %.6g,\n    \"traceEventCount\": %" PRIu64
 		"\n  }\n}\n",
-		total ? (double)sum.config_writes / (double)total : 0.0, s->account->written);
+		stats_ratio(sum.config_writes, total), s->account->written);
 	if (ferror(s->out))
 		return errno ? -errno : -EIO;
 	return 0;
