@@ -538,22 +538,6 @@ static int after_header(const struct mapped_stream *file, const char *path, size
 	return 0;
 }
 
-static void require_models(struct json *meta, const uint64_t models[4])
-{
-	const struct json *require = json_get(meta, "ovni.require");
-
-	for (const struct catalog_model *m = catalog_models; m->name; m++) {
-		uint8_t c = (uint8_t)m->character;
-		char key[64];
-
-		if (c != 'O' && !(models[c >> 6] >> (c & 63) & 1))
-			continue;
-		snprintf(key, sizeof(key), "ovni.require.%s", m->name);
-		if (!json_key(require, m->name))
-			json_put_string(meta, key, m->version);
-	}
-}
-
 static int copy_file(struct convert *c, const char *path, const char *data,
 		     const struct mapped_stream *file, size_t start, uint64_t models[4])
 {
@@ -578,7 +562,7 @@ static int copy_file(struct convert *c, const char *path, const char *data,
 static int write_stream(struct convert *c, const char *path, const char *data, bool v1,
 			struct json *meta)
 {
-	uint64_t models[4] = {0};
+	uint64_t models[4] = {['O' >> 6] = 1ull << ('O' & 63)}; /* required without events, too */
 	struct mapped_stream file;
 	size_t start = STREAM_HEADER_SIZE;
 	bool finished = json_number(json_get(meta, "ovni.finished")) == 1;
@@ -601,7 +585,7 @@ static int write_stream(struct convert *c, const char *path, const char *data, b
 	if (err)
 		goto out;
 	if (v1)
-		require_models(meta, models);
+		catalog_require(meta, models);
 	if (finished)
 		json_put_int(meta, "ovni.finished", 1);
 	err = stream_describe(c->out_fd, path, meta);
@@ -736,14 +720,9 @@ static int run(struct convert *c)
 	c->unknown = calloc(1, sizeof(*c->unknown));
 	if (!c->unknown)
 		return -ENOMEM;
-	if (mkdir(c->options->out, 0777) < 0) {
-		err = -errno;
-		log_error("cannot create '%s': %s", c->options->out, strerror(-err));
-		return err;
-	}
-	c->out_fd = open(c->options->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	c->out_fd = output_create(c->options->out);
 	if (c->out_fd < 0)
-		return -errno;
+		return c->out_fd;
 	err = old ? convert_v1(c) : convert_v3(c);
 	if (err)
 		goto out;
@@ -760,17 +739,13 @@ int main(int argc, char **argv)
 {
 	struct options options = {0};
 	struct convert convert = {.options = &options};
-	char *out = NULL;
+	char *out;
 	int err;
 
 	options.path = cli_parse(&cli, argc, argv, &options)[0];
-	if (!options.out) {
-		options.out = out = path_with_suffix(options.path, ".v3");
-		if (!out) {
-			log_lack("for the name of the output");
-			return STATUS_FAILED;
-		}
-	}
+	options.out = out = output_path(options.out, options.path, ".v3");
+	if (!out)
+		return STATUS_FAILED;
 	err = run(&convert);
 	if (err == -ENOMEM)
 		log_no_memory("while converting %s", options.path);

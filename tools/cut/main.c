@@ -10,14 +10,13 @@
  * Specification: models.md; event-mapping.md, "The thread state machine".
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/lib/filter.h"
 #include "tools/lib/metadata_subset.h"
+#include "tools/lib/replace_file.h"
 #include "trace/base/array.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
@@ -717,7 +716,7 @@ static int describe(const struct cutter *c)
 
 static int run(const struct options *options, struct source *source, struct filter *filter)
 {
-	struct cutter cutter = {.source = source, .out_fd = -1};
+	struct cutter cutter = {.source = source};
 	size_t streams = 0;
 	bool active;
 	int err = filter_start(filter, source, &active);
@@ -730,13 +729,9 @@ static int run(const struct options *options, struct source *source, struct filt
 	cutter.cpus = options->cpus;
 	cutter.ncpus = options->ncpus;
 	cutter.models = options->some_models ? options->models : NULL;
-	if (mkdir(options->out, 0777) == 0)
-		cutter.out_fd = open(options->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (cutter.out_fd < 0) {
-		err = -errno;
-		log_error("cannot create '%s': %s", options->out, strerror(-err));
-		return err;
-	}
+	cutter.out_fd = output_create(options->out);
+	if (cutter.out_fd < 0)
+		return cutter.out_fd;
 	err = cutter_run(&cutter);
 	if (err)
 		goto out;
@@ -761,20 +756,18 @@ int main(int argc, char **argv)
 {
 	struct options options = {0};
 	struct source source;
-	char *out = NULL;
+	char *out;
 	int err;
 
 	options.path = cli_parse(&cli, argc, argv, &options)[0];
-	if (!options.out) {
-		options.out = out = path_with_suffix(options.path, ".cut");
-		if (!out) {
-			log_lack("for the name of the output");
-			return STATUS_FAILED;
-		}
-	}
+	options.out = out = output_path(options.out, options.path, ".cut");
+	if (!out)
+		return STATUS_FAILED;
 	err = source_open(&source, options.path);
-	if (!err)
-		err = run(&options, &source, &options.filter);
+	if (err)
+		goto out;
+	err = run(&options, &source, &options.filter);
+out:
 	filter_free(&options.filter);
 	source_close(&source);
 	free(options.cpus);

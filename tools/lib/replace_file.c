@@ -9,6 +9,29 @@
 #include <unistd.h>
 
 #include "trace/base/log.h"
+#include "trace/base/text.h"
+
+char *output_path(const char *given, const char *trace, const char *suffix)
+{
+	char *path = given ? strdup(given) : path_with_suffix(trace, suffix);
+
+	if (!path)
+		log_lack("for the name of the output");
+	return path;
+}
+
+int output_create(const char *path)
+{
+	int fd = -1, err;
+
+	if (mkdir(path, 0777) == 0)
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	err = -errno;
+	log_error("cannot create '%s': %s", path, strerror(-err));
+	return err;
+}
 
 int write_all(int fd, const void *bytes, size_t size)
 {

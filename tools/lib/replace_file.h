@@ -34,6 +34,13 @@ int replace_file_finish(struct replacement *r, bool durable) __attribute__((warn
 /* Removes the new file; the old one stays. Also for a zeroed or finished replacement. */
 void replace_file_abandon(struct replacement *r);
 
+/* The directory of a new trace: `given`, or that of `trace` with `suffix` if it is NULL. The caller
+ * frees it. NULL after one message. */
+char *output_path(const char *given, const char *trace, const char *suffix);
+
+/* Creates it. Returns a descriptor, which the caller closes, or -errno after one message. */
+int output_create(const char *path) __attribute__((warn_unused_result));
+
 /* Writes all of it or fails: 0 or -errno. */
 int write_all(int fd, const void *bytes, size_t size) __attribute__((warn_unused_result));
 

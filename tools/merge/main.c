@@ -19,17 +19,16 @@
  * Specification: event-mapping.md, "Next to libovni".
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/lib/mapped_stream.h"
 #include "tools/lib/metadata_subset.h"
+#include "tools/lib/replace_file.h"
 #include "trace/base/array.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
@@ -1038,13 +1037,9 @@ static int run(struct merge *m)
 	m->buffer = malloc(BUFFER_BYTES);
 	if (!m->used || !m->buffer)
 		return -ENOMEM;
-	if (mkdir(m->options->out, 0777) == 0)
-		m->out_fd = open(m->options->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (m->out_fd < 0) {
-		err = -errno;
-		log_error("cannot create '%s': %s", m->options->out, strerror(-err));
-		return err;
-	}
+	m->out_fd = output_create(m->options->out);
+	if (m->out_fd < 0)
+		return m->out_fd;
 	err = merge_all(m);
 	if (err)
 		return err;
@@ -1063,19 +1058,15 @@ int main(int argc, char **argv)
 	struct options options = {.tolerance = 1000};
 	struct merge merge = {
 		.options = &options, .out_fd = -1, .program.trace.fd = -1, .kernel.trace.fd = -1};
-	char *out = NULL, **operands;
+	char *out, **operands;
 	int err;
 
 	operands = cli_parse(&cli, argc, argv, &options);
 	options.program = operands[0];
 	options.kernel = operands[1];
-	if (!options.out) {
-		options.out = out = path_with_suffix(options.program, ".merged");
-		if (!out) {
-			log_lack("for the name of the output");
-			return STATUS_FAILED;
-		}
-	}
+	options.out = out = output_path(options.out, options.program, ".merged");
+	if (!out)
+		return STATUS_FAILED;
 	err = run(&merge);
 	if (err == -ENOMEM)
 		log_no_memory("while merging %s", options.program);

@@ -8,6 +8,7 @@
 #include "trace/catalog/catalog.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,6 +181,21 @@ const struct catalog_model *catalog_model_by_name(const char *name)
 		if (!strcmp(m->name, name))
 			return m;
 	return NULL;
+}
+
+void catalog_require(struct json *meta, const uint64_t models[4])
+{
+	const struct json *require = json_get(meta, "ovni.require");
+
+	for (const struct catalog_model *m = catalog_models; m->name; m++) {
+		uint8_t c = (uint8_t)m->character;
+		char key[64];
+
+		if (!(models[c >> 6] >> (c & 63) & 1) || json_key(require, m->name))
+			continue;
+		snprintf(key, sizeof(key), "ovni.require.%s", m->name);
+		json_put_string(meta, key, m->version);
+	}
 }
 
 /* ---- sentences ---- */

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/base/json.h"
 #include "trace/ovni/event.h"
 #include "trace/catalog/signature.h"
 
@@ -72,6 +73,10 @@ extern const struct catalog_model catalog_models[];
 /* The model of a character or a name, or NULL. */
 const struct catalog_model *catalog_model(char character);
 const struct catalog_model *catalog_model_by_name(const char *name);
+
+/* Adds the models with a bit in `models` to ovni.require of the metadata, where they are missing.
+ */
+void catalog_require(struct json *meta, const uint64_t models[4]);
 
 /*
  * The entry of an MCV, or NULL; its parsed signature goes to *sig, unless `sig` is NULL. A wildcard
