@@ -35,11 +35,6 @@ static const struct breakdown_page breakdown = {
 	.body = IN_BODY,
 };
 
-static const struct model_state *state_of(const struct emulator *emu)
-{
-	return emu->by_character['6'];
-}
-
 static int create_task(struct emulator *emu, struct thread *th, const struct event *ev,
 		       const struct action *action)
 {
@@ -47,14 +42,14 @@ static int create_task(struct emulator *emu, struct thread *th, const struct eve
 	if (ev->payload_size != 8)
 		return emu_refuse(emu, "has 8 bytes of payload (u32 task, u32 type), not %u",
 				  ev->payload_size);
-	return task_create(emu, state_of(emu)->tasks, th, get_u32(ev->payload),
+	return task_create(emu, emu->by_character['6']->tasks, th, get_u32(ev->payload),
 			   get_u32(ev->payload + 4), TASK_PAUSES | TASK_RELAXED);
 }
 
 /* Sets the channels of the task to a body, or empties them (NULL). */
 static int show(struct emulator *emu, struct thread *th, const struct body *body)
 {
-	uint32_t first = state_of(emu)->first_channel;
+	uint32_t first = emu->by_character['6']->first_channel;
 	int32_t rank = th->process->rank;
 	uint8_t has = body != NULL;
 	int err;
@@ -74,8 +69,8 @@ static int show(struct emulator *emu, struct thread *th, const struct body *body
 static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 		const struct action *action)
 {
-	struct tasks *tasks = state_of(emu)->tasks;
-	uint32_t subsystem = state_of(emu)->first_channel + SUBSYSTEM, id;
+	struct tasks *tasks = emu->by_character['6']->tasks;
+	uint32_t subsystem = emu->by_character['6']->first_channel + SUBSYSTEM, id;
 	const struct body *top;
 	int err;
 

@@ -55,11 +55,6 @@ struct nosv {
 	uint32_t first_hwc; /* channel */
 };
 
-static const struct model_state *state_of(const struct emulator *emu)
-{
-	return emu->by_character['V'];
-}
-
 /* ---- tasks ---- */
 
 static int refuse_size(struct emulator *emu, const struct event *ev)
@@ -75,7 +70,7 @@ static int create_task(struct emulator *emu, struct thread *th, const struct eve
 	(void)action;
 	if (ev->payload_size < 8)
 		return refuse_size(emu, ev);
-	return task_create(emu, state_of(emu)->tasks, th, get_u32(ev->payload),
+	return task_create(emu, emu->by_character['V']->tasks, th, get_u32(ev->payload),
 			   get_u32(ev->payload + 4),
 			   ev->value == 'C' ? TASK_PARALLEL : TASK_AGAIN | TASK_PAUSES);
 }
@@ -83,7 +78,7 @@ static int create_task(struct emulator *emu, struct thread *th, const struct eve
 /* Sets the channels of the task to the running body. */
 static int show(struct emulator *emu, struct thread *th, const struct body *body)
 {
-	uint32_t first = state_of(emu)->first_channel;
+	uint32_t first = emu->by_character['V']->first_channel;
 	const struct process *process = th->process;
 	int err;
 
@@ -103,7 +98,7 @@ static int show(struct emulator *emu, struct thread *th, const struct body *body
 /* Empties the channels of the task: no body runs. */
 static int clear(struct emulator *emu, struct thread *th)
 {
-	uint32_t first = state_of(emu)->first_channel;
+	uint32_t first = emu->by_character['V']->first_channel;
 	int err;
 
 	(void)channel_clear(emu, th, first + BODY);
@@ -121,7 +116,7 @@ static int clear(struct emulator *emu, struct thread *th)
 static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 		const struct action *action)
 {
-	struct tasks *tasks = state_of(emu)->tasks;
+	struct tasks *tasks = emu->by_character['V']->tasks;
 	uint32_t id, body;
 	int err;
 
@@ -241,7 +236,7 @@ static int prepare_counters(struct nosv *nosv, struct emulator *emu)
 static int counters(struct emulator *emu, struct thread *th, const struct event *ev,
 		    const struct action *action)
 {
-	const struct nosv *nosv = state_of(emu)->data;
+	const struct nosv *nosv = emu->by_character['V']->data;
 
 	(void)action;
 	if (!nosv->nhwc)

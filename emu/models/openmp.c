@@ -29,11 +29,6 @@ static const struct breakdown_page breakdown = {
 	.tasks = LABEL,
 };
 
-static const struct model_state *state_of(const struct emulator *emu)
-{
-	return emu->by_character['P'];
-}
-
 static int create_task(struct emulator *emu, struct thread *th, const struct event *ev,
 		       const struct action *action)
 {
@@ -43,7 +38,7 @@ static int create_task(struct emulator *emu, struct thread *th, const struct eve
 				  ev->payload_size);
 	if (!get_u32(ev->payload))
 		return emu_refuse(emu, "the id of a task may not be 0");
-	return task_create(emu, state_of(emu)->tasks, th, get_u32(ev->payload),
+	return task_create(emu, emu->by_character['P']->tasks, th, get_u32(ev->payload),
 			   get_u32(ev->payload + 4), TASK_AGAIN | TASK_RELAXED);
 }
 
@@ -51,7 +46,7 @@ static int create_task(struct emulator *emu, struct thread *th, const struct eve
 static int push_or_pop(struct emulator *emu, struct thread *th, uint32_t local, bool push,
 		       int64_t value)
 {
-	uint32_t channel = state_of(emu)->first_channel + local;
+	uint32_t channel = emu->by_character['P']->first_channel + local;
 
 	return push ? emu_push(emu, th, channel, value) : emu_pop(emu, th, channel, value);
 }
@@ -69,7 +64,7 @@ static int check_id(struct emulator *emu, const struct event *ev, uint32_t *id)
 static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 		const struct action *action)
 {
-	struct tasks *tasks = state_of(emu)->tasks;
+	struct tasks *tasks = emu->by_character['P']->tasks;
 	bool begins = ev->value == 'x';
 	const struct body *top;
 	uint32_t id = 0, type;
@@ -99,7 +94,7 @@ static int worksharing(struct emulator *emu, struct thread *th, const struct eve
 	(void)action;
 	if (err)
 		return err;
-	value = task_type_value(emu, state_of(emu)->tasks, th, id);
+	value = task_type_value(emu, emu->by_character['P']->tasks, th, id);
 	return value ? push_or_pop(emu, th, LABEL, ev->value == 'x', value) : -EINVAL;
 }
 
