@@ -54,6 +54,38 @@ static inline void *stack_more(void *list, size_t used, uint32_t *room, size_t s
 		array_grown ? &(list)[(n)++] : NULL;                                               \
 	})
 
+/* Returns the list of `*n` pointers, with more of them (NULL) if `number` is not below *n; NULL
+ * without memory: the list is then still valid. */
+static inline void *pages_more(void *list, size_t *n, size_t number)
+{
+	size_t more = *n ? *n : 64;
+
+	if (number < *n)
+		return list;
+	while (more <= number)
+		more *= 2;
+	list = reallocarray(list, more, sizeof(void *));
+	if (!list)
+		return NULL;
+	memset((char *)list + *n * sizeof(void *), 0, (more - *n) * sizeof(void *));
+	*n = more;
+	return list;
+}
+
+/* Page `number` of a list of pages, made of zeroed bytes if there is none; NULL without memory. The
+ * caller frees the pages and the list. `pages` and `n` are lvalues, zero at first. */
+#define ARRAY_PAGE(pages, n, number)                                                               \
+	({                                                                                         \
+		size_t page_number = (number);                                                     \
+		__typeof__(pages) page_list = pages_more((pages), &(n), page_number);              \
+		if (page_list) {                                                                   \
+			(pages) = page_list;                                                       \
+			if (!page_list[page_number])                                               \
+				page_list[page_number] = calloc(1, sizeof(**page_list));           \
+		}                                                                                  \
+		page_list ? page_list[page_number] : NULL;                                         \
+	})
+
 /* A byte buffer. A failed growth is remembered, so that the caller checks once at the end. */
 struct bytes {
 	uint8_t *data;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/array.h"
 #include "user/probes/site.h"
 #include "trace/base/log.h"
 #include "trace/base/units.h"
@@ -71,26 +72,10 @@ static struct trigger_page *page_of(const struct trigger *trigger, uint32_t id)
 
 static int begin_wait(struct trigger *trigger, uint32_t id, uint64_t clock)
 {
-	size_t n = trigger->npages ? trigger->npages : 64;
-	struct trigger_page **grown, *page;
+	struct trigger_page *page = ARRAY_PAGE(trigger->pages, trigger->npages, id / PAGE);
 
-	while (n <= id / PAGE)
-		n *= 2;
-	if (n > trigger->npages) {
-		grown = realloc(trigger->pages, n * sizeof(struct trigger_page *));
-		if (!grown)
-			return log_no_memory("for the trigger");
-		memset(grown + trigger->npages, 0,
-		       (n - trigger->npages) * sizeof(struct trigger_page *));
-		trigger->pages = grown;
-		trigger->npages = n;
-	}
-	page = trigger->pages[id / PAGE];
-	if (!page) {
-		page = trigger->pages[id / PAGE] = calloc(1, sizeof(*page));
-		if (!page)
-			return log_no_memory("for the trigger");
-	}
+	if (!page)
+		return log_no_memory("for the trigger");
 	page->used += !page->since[id % PAGE];
 	page->since[id % PAGE] = clock;
 	return 0;

@@ -135,26 +135,6 @@ static struct task *find_task(const struct state_times *times, uint32_t id)
 	return task->id ? task : NULL;
 }
 
-static int grow_pages(struct state_times *times, size_t page)
-{
-	size_t npages = times->npages ? times->npages : 64;
-	struct page **grown;
-
-	while (npages <= page)
-		npages *= 2;
-	if (npages > times->npages) {
-		grown = reallocarray(times->pages, npages, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		memset(grown + times->npages, 0, (npages - times->npages) * sizeof(*grown));
-		times->pages = grown;
-		times->npages = npages;
-	}
-	if (!times->pages[page])
-		times->pages[page] = calloc(1, sizeof(**times->pages));
-	return times->pages[page] ? 0 : -ENOMEM;
-}
-
 /* The task with this id, which is not 0; a new one if there is none. NULL without memory. */
 static struct task *get_task(struct state_times *times, uint32_t id, uint32_t pid, uint32_t tid)
 {
@@ -163,9 +143,9 @@ static struct task *get_task(struct state_times *times, uint32_t id, uint32_t pi
 
 	if (task)
 		return task;
-	if (grow_pages(times, id / PAGE_TASKS))
+	page = ARRAY_PAGE(times->pages, times->npages, id / PAGE_TASKS);
+	if (!page)
 		return NULL;
-	page = times->pages[id / PAGE_TASKS];
 	page->used++;
 	task = &page->tasks[id % PAGE_TASKS];
 	*task = (struct task){.id = id, .pid = pid, .tid = tid, .last = -1, .traced = true};

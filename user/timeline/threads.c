@@ -116,24 +116,12 @@ uint64_t threads_streams(const struct threads *threads)
 
 struct task *threads_task_new_page(struct threads *threads, uint32_t id)
 {
-	size_t page = id / TASKS_PAGE, npages = threads->npages ? threads->npages : 64;
+	struct task_page *page;
 
 	if (!id)
 		return NULL;
-	while (npages <= page)
-		npages *= 2;
-	if (npages > threads->npages) {
-		struct task_page **grown = realloc(threads->pages, npages * sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		memset(grown + threads->npages, 0, (npages - threads->npages) * sizeof(*grown));
-		threads->pages = grown;
-		threads->npages = npages;
-	}
-	if (!threads->pages[page])
-		threads->pages[page] = calloc(1, sizeof(**threads->pages));
-	return threads->pages[page] ? &threads->pages[page]->tasks[id % TASKS_PAGE] : NULL;
+	page = ARRAY_PAGE(threads->pages, threads->npages, id / TASKS_PAGE);
+	return page ? &page->tasks[id % TASKS_PAGE] : NULL;
 }
 
 struct task *threads_next(const struct threads *threads, uint32_t *id)
