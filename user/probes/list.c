@@ -161,68 +161,62 @@ static void print_file(const struct binary *binary, const struct shown *s)
 
 /* ---- JSON ---- */
 
-static bool put_names(struct json *node, const struct function *f)
+static void put_names(struct json *node, const struct function *f)
 {
-	return json_put_string(node, "name", f->name) &&
-	       (!f->full || json_put_string(node, "demangled", f->full)) &&
-	       (!f->version || json_put_string(node, "version", f->version));
+	json_put_string(node, "name", f->name);
+	json_put_string(node, "demangled", f->full);
+	json_put_string(node, "version", f->version);
 }
 
-static bool put_function(struct json *array, const struct binary *binary, const struct function *f)
+static void put_function(struct json *array, const struct binary *binary, const struct function *f)
 {
-	const struct functions *functions = &binary->functions;
 	struct json *node = json_put_object(array, NULL), *aliases = NULL;
 	const struct function *alias = NULL;
-	bool ok = node && put_names(node, f) &&
-		  json_put_int(node, "address", (int64_t)f->address) &&
-		  json_put_int(node, "offset", (int64_t)f->offset) &&
-		  json_put_int(node, "size", (int64_t)f->size) &&
-		  json_put_bool(node, "pair", f->kind == FUNCTION_CALLED);
 
-	if (ok && f->kind == FUNCTION_CALLED)
-		ok = json_put_string(node, "cost", cost_of(binary, f->offset, f->size, true));
-	if (ok && function_obstacle(f->kind))
-		ok = json_put_string(node, "why", function_obstacle(f->kind));
-	while (ok && (alias = next_alias(functions, f, alias))) {
+	put_names(node, f);
+	json_put_int(node, "address", (int64_t)f->address);
+	json_put_int(node, "offset", (int64_t)f->offset);
+	json_put_int(node, "size", (int64_t)f->size);
+	json_put_bool(node, "pair", f->kind == FUNCTION_CALLED);
+	if (f->kind == FUNCTION_CALLED)
+		json_put_string(node, "cost", cost_of(binary, f->offset, f->size, true));
+	json_put_string(node, "why", function_obstacle(f->kind));
+	while ((alias = next_alias(&binary->functions, f, alias))) {
 		if (!aliases)
 			aliases = json_put_array(node, "aliases");
-		ok = aliases && put_names(json_put_object(aliases, NULL), alias);
+		put_names(json_put_object(aliases, NULL), alias);
 	}
-	return ok;
 }
 
-static bool put_probe(struct json *array, const struct binary *binary, const struct usdt_probe *p)
+static void put_probe(struct json *array, const struct binary *binary, const struct usdt_probe *p)
 {
 	struct json *node = json_put_object(array, NULL);
 
-	return json_put_string(node, "provider", p->provider) &&
-	       json_put_string(node, "name", p->name) &&
-	       json_put_int(node, "address", (int64_t)p->address) &&
-	       json_put_int(node, "offset", (int64_t)p->offset) &&
-	       (!p->semaphore || json_put_int(node, "semaphore", (int64_t)p->semaphore)) &&
-	       json_put_string(node, "cost", cost_of(binary, p->offset, 0, false)) &&
-	       json_put_string(node, "arguments", p->arguments);
+	json_put_string(node, "provider", p->provider);
+	json_put_string(node, "name", p->name);
+	json_put_int(node, "address", (int64_t)p->address);
+	json_put_int(node, "offset", (int64_t)p->offset);
+	if (p->semaphore)
+		json_put_int(node, "semaphore", (int64_t)p->semaphore);
+	json_put_string(node, "cost", cost_of(binary, p->offset, 0, false));
+	json_put_string(node, "arguments", p->arguments);
 }
 
-static bool put_file(struct json *files, const struct binary *binary, const struct shown *s)
+static void put_file(struct json *files, const struct binary *binary, const struct shown *s)
 {
 	const struct functions *functions = &binary->functions;
 	struct json *node = json_put_object(files, NULL), *array;
-	bool ok = json_put_string(node, "file", binary->name) &&
-		  json_put_bool(node, "stripped", functions->stripped);
 
-	if (ok && functions->debug_file)
-		ok = json_put_string(node, "debug_file", functions->debug_file);
+	json_put_string(node, "file", binary->name);
+	json_put_bool(node, "stripped", functions->stripped);
+	json_put_string(node, "debug_file", functions->debug_file);
 	array = json_put_array(node, "functions");
-	for (size_t i = 0; i < s->nfunctions && ok; i++)
-		ok = put_function(array, binary, &functions->list[s->functions[i]]);
-	if (!ok || !array)
-		return false;
+	for (size_t i = 0; i < s->nfunctions; i++)
+		put_function(array, binary, &functions->list[s->functions[i]]);
 	array = json_put_array(node, "usdt");
-	for (size_t i = 0; i < binary->usdt.count && ok; i++)
+	for (size_t i = 0; i < binary->usdt.count; i++)
 		if (is_shown(s, &binary->usdt.list[i]))
-			ok = put_probe(array, binary, &binary->usdt.list[i]);
-	return ok && array;
+			put_probe(array, binary, &binary->usdt.list[i]);
 }
 
 /* ---- all files ---- */
@@ -246,7 +240,7 @@ static int show(struct listing *l, struct binary *binary, const char *name)
 	for (size_t i = 0; i < binary->usdt.count; i++)
 		s.nprobes += is_shown(&s, &binary->usdt.list[i]);
 	if (l->files)
-		err = put_file(l->files, binary, &s) ? 0 : -ENOMEM;
+		put_file(l->files, binary, &s);
 	else if (s.nfunctions || s.nprobes || !strcmp(name, "*"))
 		print_file(binary, &s);
 	l->shown += s.nfunctions + s.nprobes;
