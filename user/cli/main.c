@@ -3,7 +3,6 @@
  * --list's. */
 #include <string.h>
 
-#include "user/cli/session_command.h"
 #include "user/doctor/doctor.h"
 #include "user/cli/options.h"
 #include "user/probes/list.h"

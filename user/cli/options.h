@@ -21,4 +21,7 @@
 bool options_parse(struct options *options, int argc, char **argv, enum status *status);
 void options_free(struct options *options);
 
+/* `argv` begins with the program and "session". Returns the exit status of the program. */
+int session_command(int argc, char **argv);
+
 #endif

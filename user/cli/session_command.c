@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* session_command: see session_command.h. */
+/*
+ * session_command: `ovni-bpf session start|run|status|save|stop|list`, for options.h.
+ *
+ * In: the command line; out: a session in the background (start) or in the foreground for a service
+ * manager (run); or a request to a running session, and its answer on standard output, as text or
+ * JSON (--json).
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "user/cli/session_command.h"
+#include "user/cli/options.h"
 #include "user/control/control.h"
 #include "user/host/daemon.h"
 #include "trace/base/cli.h"

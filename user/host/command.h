@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * command: the program that is run to be recorded.
+ * command: the program that is run to be recorded; and processes that run already.
  *
  * It is started stopped, so that it can be tagged before its first instruction: a child that
  * waits for a byte, and executes the program when it comes. If the recorder dies before, so
@@ -10,6 +10,8 @@
 #define USER_HOST_COMMAND_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct identity;
@@ -44,5 +46,27 @@ void command_signal(const struct command *command, int signal);
 
 /* Closes all; a child that was not released ends. Also of a zeroed struct. */
 void command_close(struct command *command);
+
+/*
+ * The processes or threads that the user named, and whether they still live. A named one is held by
+ * a descriptor, so that its number cannot come to mean another one without notice. (Threads have no
+ * such descriptor on older kernels; they are looked up in /proc.)
+ */
+struct target {
+	const uint32_t *pids; /* the caller's, npids of them */
+	size_t npids;
+	bool threads;
+	int *fds; /* by place in pids; -1: none */
+};
+
+/* Finds them all. 0, or -errno after one message (the first that does not exist). `pids` must
+ * outlive the target. */
+int target_find(struct target *target, const uint32_t *pids, size_t npids, bool threads)
+	__attribute__((warn_unused_result));
+
+/* Does any of them live? */
+bool target_lives(const struct target *target);
+
+void target_close(struct target *target); /* also of a zeroed struct */
 
 #endif

@@ -27,7 +27,6 @@
 #include "user/host/privilege.h"
 #include "user/host/self_cost.h"
 #include "user/host/signals.h"
-#include "user/host/target_process.h"
 #include "user/host/topology.h"
 #include "user/kernel/bpf_load.h"
 #include "user/kernel/event_counts.h"
@@ -618,7 +617,7 @@ static void report_traces(struct recorder *r)
 		snprintf(trace, sizeof(trace), "%s/%04u", r->output.path, news.number);
 		if (!strcmp(news.why, "request"))
 			control_saved(r->control, trace);
-		summary_live_clear();
+		log_status(NULL);
 		if (!r->options->quiet)
 			summary_part(r->output.path, &news);
 	}
@@ -675,7 +674,7 @@ static void record(struct recorder *r)
 			       {.fd = control_fd(r->control), .events = POLLIN}};
 
 	if (!r->options->quiet)
-		summary_begin(r->output.path);
+		log_report("recording to %s (Ctrl-C ends it)", r->output.path);
 	control_ready(r->control);
 	summary_live_begin(&r->live, clock_now(), !r->options->quiet);
 	if (r->options->command && command_release(&r->command)) {
@@ -698,7 +697,7 @@ static void record(struct recorder *r)
 			look_for_end(r, now);
 		if (!r->reason)
 			count(r, now);
-		if (summary_live_due(&r->live, now))
+		if (r->live.on && now >= r->live.next_ns)
 			show_live(r, now);
 		tell_command_end(r, now);
 	}
@@ -722,7 +721,7 @@ static void close_window(struct recorder *r)
 	bpf_load_detach(&r->bpf);
 	if (err)
 		fail(r);
-	summary_live_clear();
+	log_status(NULL);
 }
 
 static void drain(struct recorder *r)
@@ -741,7 +740,7 @@ static void drain(struct recorder *r)
 	}
 	if (drain_join(&r->drain))
 		fail(r);
-	summary_live_clear();
+	log_status(NULL);
 }
 
 /* The times at the end of the window, from the records or from the kernel. */
@@ -821,53 +820,44 @@ static void report(struct recorder *r)
 {
 	bool full = r->options->mode == MODE_FULL;
 	struct stats_run run;
-	const struct segment_result counted = {0};
-	const struct segment_result *sum = full ? sink_result(&r->sink) : &counted;
 	struct summary_end end = {
 		.dir = r->output.path,
 		.kept = r->output.kept,
 		.stopped_by = r->reason,
-		.window_ns = r->drain.t1 > r->t0 ? r->drain.t1 - r->t0 : 0,
-		.events = sum->events,
-		.records = sum->records,
-		.bytes = sum->bytes,
-		.threads = sum->threads,
-		.repairs = sum->repairs,
-		.late = sum->late,
 		.parts = full ? sink_segments(&r->sink) : 0,
-		.lost = r->counts.lost,
-		.full = r->counts.full,
-		.user = r->counts.user,
 		.kinds = r->bpf.kinds | 1u << EVENT_OTHER,
 		.streams = full,
 		.keeps = r->options->last_bytes > 0,
 		.verbose = r->options->verbose,
 		.run = &run,
 		.cost = &r->cost,
-		.missed = r->counts.missed,
 		.ncpus = r->drain.ncpus,
-		.counts = r->counts.cpus,
-		.naccount = r->counts.ncpus,
+		.counts = &r->counts,
 		.command = r->options->command != NULL,
 		.command_status = r->command.status,
 		.status = status_of(r),
 	};
 
 	stats_sum(&r->stats, &r->times, &run);
-	if (!full) {
-		end.threads = run.all.times.threads;
+	if (full) {
+		end.sum = *sink_result(&r->sink);
+	} else {
+		end.sum.threads = run.all.times.threads;
 		if (!r->options->quiet)
 			summary_table(&r->times);
 	}
+	end.sum.window_ns = r->drain.t1 > r->t0 ? r->drain.t1 - r->t0 : 0;
 	bpf_load_report(&r->bpf);
 	apis_report(&r->probes.apis, &r->probes.sites);
 	if (!r->options->quiet) {
 		if (full)
-			probes_report(&r->probes, r->bpf.sites, end.window_ns, r->options->verbose);
+			probes_report(&r->probes, r->bpf.sites, end.sum.window_ns,
+				      r->options->verbose);
 		summary_report(&end);
-	} else if (end.lost)
-		log_warn("%llu events were lost: %s says which", (unsigned long long)end.lost,
+	} else if (r->counts.lost) {
+		log_warn("%llu events were lost: %s says which", (unsigned long long)r->counts.lost,
 			 r->output.path);
+	}
 }
 
 static void close_all(struct recorder *r)

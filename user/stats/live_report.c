@@ -17,6 +17,7 @@
 #include "user/timeline/state_times.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "user/kernel/event_counts.h"
 
 #define FIFTH_OF_SECOND 200000000
 #define TABLE_ROWS	20
@@ -34,11 +35,6 @@ void summary_bytes(char *out, size_t size, uint64_t bytes)
 	snprintf(out, size, "%.*f %s", unit == 0 || value >= 99.95 ? 0 : 1, value, units[unit]);
 }
 
-void summary_begin(const char *dir)
-{
-	log_report("recording to %s (Ctrl-C ends it)", dir);
-}
-
 void summary_live_begin(struct summary_live *live, uint64_t now_ns, bool wanted)
 {
 	*live = (struct summary_live){
@@ -47,11 +43,6 @@ void summary_live_begin(struct summary_live *live, uint64_t now_ns, bool wanted)
 		.next_ns = now_ns + FIFTH_OF_SECOND,
 		.on = wanted && isatty(STDERR_FILENO),
 	};
-}
-
-bool summary_live_due(const struct summary_live *live, uint64_t now_ns)
-{
-	return live->on && now_ns >= live->next_ns;
 }
 
 void summary_live_show(struct summary_live *live, const struct summary_now *now)
@@ -70,11 +61,6 @@ void summary_live_show(struct summary_live *live, const struct summary_now *now)
 	live->last_ns = now->now_ns;
 	live->last_events = now->events;
 	live->next_ns = now->now_ns + FIFTH_OF_SECOND;
-}
-
-void summary_live_clear(void)
-{
-	log_status(NULL);
 }
 
 /* "exited with status 3"; for scripts "3", "signal-9", "running". */
@@ -109,39 +95,39 @@ static void report_account(const struct summary_end *end)
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
 		struct event_count sum = {0};
 
-		for (size_t i = 0; i < end->naccount; i++)
-			event_count_add(&sum, &end->counts[i].kinds[kind]);
+		for (size_t i = 0; i < end->counts->ncpus; i++)
+			event_count_add(&sum, &end->counts->cpus[i].kinds[kind]);
 		if (end->kinds & 1u << kind)
 			report_kind(event_kind_names[kind], &sum);
 		else
 			log_report("  %-10s          off", event_kind_names[kind]);
 	}
-	for (size_t i = 0; i < end->naccount && end->verbose; i++) {
+	for (size_t i = 0; i < end->counts->ncpus && end->verbose; i++) {
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
 			char name[32];
 
-			snprintf(name, sizeof(name), "%u %s", end->counts[i].cpu,
+			snprintf(name, sizeof(name), "%u %s", end->counts->cpus[i].cpu,
 				 event_kind_names[kind]);
 			if (end->kinds & 1u << kind)
-				report_kind(name, &end->counts[i].kinds[kind]);
+				report_kind(name, &end->counts->cpus[i].kinds[kind]);
 		}
 	}
 }
 
 static void report_losses(const struct summary_end *end)
 {
-	if (!end->lost)
+	if (!end->counts->lost)
 		return;
-	log_report("%" PRIu64 " events were LOST", end->lost);
-	if (end->full)
+	log_report("%" PRIu64 " events were LOST", end->counts->lost);
+	if (end->counts->full)
 		log_report("  %" PRIu64 " of them found no room: larger buffers help (-b)",
-			   end->full);
-	if (end->user)
+			   end->counts->full);
+	if (end->counts->user)
 		log_report("  %" PRIu64
 			   " of them were left in the buffers when the recording was cut short",
-			   end->user);
-	for (size_t i = 0; i < end->naccount; i++) {
-		const struct cpu_event_counts *cpu = &end->counts[i];
+			   end->counts->user);
+	for (size_t i = 0; i < end->counts->ncpus; i++) {
+		const struct cpu_event_counts *cpu = &end->counts->cpus[i];
 
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
 			if (cpu->kinds[kind].full + cpu->kinds[kind].user)
@@ -149,8 +135,8 @@ static void report_losses(const struct summary_end *end)
 					   cpu->kinds[kind].full + cpu->kinds[kind].user,
 					   cpu->kinds[kind].seen, event_kind_names[kind]);
 	}
-	if (end->missed)
-		log_report("  %" PRIu64 " runs that the kernel skipped", end->missed);
+	if (end->counts->missed)
+		log_report("  %" PRIu64 " runs that the kernel skipped", end->counts->missed);
 }
 
 static double percent(uint64_t part, uint64_t whole)
@@ -217,7 +203,7 @@ static char *word_of(const char *path)
 
 void summary_report(const struct summary_end *end)
 {
-	double seconds = (double)end->window_ns / 1e9;
+	double seconds = (double)end->sum.window_ns / 1e9;
 	char bytes[32], threads[64], text[80] = "", word[32] = "none", *dir = word_of(end->dir);
 
 	if (end->command) {
@@ -227,37 +213,38 @@ void summary_report(const struct summary_end *end)
 	report_account(end);
 	report_losses(end);
 	report_times(end);
-	if (end->repairs)
+	if (end->sum.repairs)
 		log_report("%" PRIu64 " repairs: moves of threads that the kernel did not tell",
-			   end->repairs);
-	if (end->late)
-		log_report("%" PRIu64 " records came late: please report it", end->late);
-	if (end->streams && !end->threads)
+			   end->sum.repairs);
+	if (end->sum.late)
+		log_report("%" PRIu64 " records came late: please report it", end->sum.late);
+	if (end->streams && !end->sum.threads)
 		log_report("no thread that is wanted ran or was woken: the trace is empty "
 			   "(--all-threads shows those that sleep, too)");
 	if (end->kept)
 		log_report("the earlier one is in %s", end->kept);
-	summary_bytes(bytes, sizeof(bytes), end->bytes);
+	summary_bytes(bytes, sizeof(bytes), end->sum.bytes);
 	if (end->parts > 1)
 		snprintf(threads, sizeof(threads), "%u traces with %" PRIu64 " streams", end->parts,
-			 end->threads);
+			 end->sum.threads);
 	else
-		snprintf(threads, sizeof(threads), "%" PRIu64 " threads", end->threads);
+		snprintf(threads, sizeof(threads), "%" PRIu64 " threads", end->sum.threads);
 	if (!end->streams)
 		log_report("%s: %.3f s on %u CPUs, %s", end->dir, seconds, end->ncpus, threads);
 	else
 		log_report("%s: %.3f s on %u CPUs, %s, %" PRIu64 " events (%.0f/s), %s", end->dir,
-			   seconds, end->ncpus, threads, end->events,
-			   seconds > 0 ? (double)end->events / seconds : 0, bytes);
+			   seconds, end->ncpus, threads, end->sum.events,
+			   seconds > 0 ? (double)end->sum.events / seconds : 0, bytes);
 	log_report("recorded dir=%s seconds=%.3f cpus=%u threads=%" PRIu64 " events=%" PRIu64
 		   " records=%" PRIu64 " bytes=%" PRIu64 " lost=%" PRIu64 " missed=%" PRIu64
 		   " repairs=%" PRIu64 " late=%" PRIu64
 		   " stop=%s command=%s status=%d parts=%u mode=%s dropped_full=%" PRIu64
 		   " dropped_user=%" PRIu64 " prog_ns=%" PRIu64 " recorder_ns=%" PRIu64 "",
-		   dir ? dir : "", seconds, end->ncpus, end->threads, end->events, end->records,
-		   end->bytes, end->lost, end->missed, end->repairs, end->late, end->stopped_by,
-		   word, end->status, end->parts, end->streams ? "full" : "summary", end->full,
-		   end->user, end->run->prog_ns, end->cost->cpu_ns);
+		   dir ? dir : "", seconds, end->ncpus, end->sum.threads, end->sum.events,
+		   end->sum.records, end->sum.bytes, end->counts->lost, end->counts->missed,
+		   end->sum.repairs, end->sum.late, end->stopped_by, word, end->status, end->parts,
+		   end->streams ? "full" : "summary", end->counts->full, end->counts->user,
+		   end->run->prog_ns, end->cost->cpu_ns);
 	free(dir);
 }
 

@@ -18,9 +18,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "user/sink/segment.h"
+
 struct finalizer_report;
 struct cost;
-struct cpu_event_counts;
+struct event_counts;
 struct stats_run;
 struct time_stats;
 
@@ -38,15 +40,8 @@ struct summary_live {
 
 /* Begins a live line, if standard error is a terminal and `wanted`. */
 void summary_live_begin(struct summary_live *live, uint64_t now_ns, bool wanted);
-/* True if the line is due. */
-bool summary_live_due(const struct summary_live *live, uint64_t now_ns);
+/* Shows the line, which is due again at live->next_ns. */
 void summary_live_show(struct summary_live *live, const struct summary_now *now);
-/* Removes the line from the terminal, before output that is not a message (messages do it
- * themselves). */
-void summary_live_clear(void);
-
-/* The window is open. */
-void summary_begin(const char *dir);
 
 /* One of several traces is complete. */
 void summary_part(const char *dir, const struct finalizer_report *news);
@@ -54,15 +49,13 @@ void summary_part(const char *dir, const struct finalizer_report *news);
 struct summary_end {
 	const char *dir, *kept; /* kept: the path of the earlier trace, or NULL */
 	const char *stopped_by;
-	uint64_t window_ns, events, records, bytes, threads, repairs, late;
-	uint64_t lost, full, user, missed;
-	uint32_t kinds; /* of events with a program; the others are off */
-	bool streams;	/* were written (--mode full) */
-	bool keeps;	/* only the newest events, in memory (--last) */
-	bool verbose;	/* also print the event counts of each CPU */
+	struct segment_result sum; /* of all traces */
+	uint32_t kinds;		   /* of events with a program; the others are off */
+	bool streams;		   /* were written (--mode full) */
+	bool keeps;		   /* only the newest events, in memory (--last) */
+	bool verbose;		   /* also print the event counts of each CPU */
 	unsigned ncpus, parts;
-	const struct cpu_event_counts *counts; /* naccount of them */
-	size_t naccount;
+	const struct event_counts *counts;
 	const struct stats_run *run; /* sums of the times; NULL: not known */
 	const struct cost *cost;     /* of the recorder */
 	bool command; /* there was one; its status is that of wait(), -1: it still runs */

@@ -396,18 +396,25 @@ out:
 	return err;
 }
 
+/* Reads the threads that have died since the last call; the sums of those that were not queued go
+ * to *sums. */
+static int read_dead(struct summary *summary, struct thread_times *sums)
+{
+	int err = summary_fetch(summary);
+
+	if (err)
+		return err;
+	remove_dead(summary);
+	return read_dead_sums(summary, sums);
+}
+
 /* How much longer the CPUs ran traced threads than all known threads together, ns. */
 static int find_missing(struct summary *summary, uint64_t *ns)
 {
 	struct thread_times sums;
 	uint64_t known, ran;
-	int err;
+	int err = read_dead(summary, &sums);
 
-	err = summary_fetch(summary);
-	if (err)
-		return err;
-	remove_dead(summary);
-	err = read_dead_sums(summary, &sums);
 	if (err)
 		return err;
 	known = summary->dead_sums.active_ns + sums.active_ns;
@@ -442,13 +449,9 @@ int summary_stop(struct summary *summary, uint64_t t1)
 int summary_end(struct summary *summary, struct time_stats *stats)
 {
 	struct thread_times sums;
-	int err = summary_fetch(summary);
+	int err = read_dead(summary, &sums);
 
 	*stats = (struct time_stats){0};
-	if (err)
-		return err;
-	remove_dead(summary);
-	err = read_dead_sums(summary, &sums);
 	if (err)
 		return err;
 	*stats = summary->dead;
