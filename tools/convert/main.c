@@ -13,7 +13,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -100,39 +99,30 @@ struct v1 {
 
 /* ---- directories of version 1 ---- */
 
-/* Entries of one directory, sorted by name. */
-struct names {
+/* Calls `take` with each name in the directory `path` that starts with `prefix`, in order. Returns
+ * 0, the first other result of `take`, or -errno after one message. */
+static int each_name(int fd, const char *path, const char *prefix,
+		     int (*take)(void *arg, const char *path, const char *name), void *arg)
+{
 	struct dirent **list;
-	int n;
-};
+	int n = scandirat(fd, path, &list, NULL, alphasort), result = 0;
 
-/* Lists the directory `path`. Returns 0, or -errno after one message; free_names() must follow. */
-static int list_names(int fd, const char *path, struct names *names)
-{
-	int err;
-
-	names->n = scandirat(fd, path, &names->list, NULL, alphasort);
-	if (names->n >= 0)
-		return 0;
-	err = -errno;
-	*names = (struct names){NULL, 0};
-	log_error("%s: cannot read the directory: %s", path, strerror(-err));
-	return err;
-}
-
-/* The name of entry i if it starts with `prefix`, else NULL. */
-static const char *name_with(const struct names *names, int i, const char *prefix)
-{
-	const char *name = names->list[i]->d_name;
-
-	return strncmp(name, prefix, strlen(prefix)) ? NULL : name;
-}
-
-static void free_names(struct names *names)
-{
-	for (int i = 0; i < names->n; i++)
-		free(names->list[i]);
-	free(names->list);
+	if (n < 0) {
+		result = -errno;
+		log_error("%s: cannot read the directory: %s", path, strerror(-result));
+		return result;
+	}
+	for (int i = 0; i < n; i++) {
+		if (strncmp(list[i]->d_name, prefix, strlen(prefix)))
+			continue;
+		result = take(arg, path, list[i]->d_name);
+		if (result)
+			break;
+	}
+	for (int i = 0; i < n; i++)
+		free(list[i]);
+	free(list);
+	return result;
 }
 
 /* The positive number after the prefix of `name`, or 0. */
@@ -148,32 +138,28 @@ static int32_t number_of(const char *name, size_t prefix)
 	return (int32_t)v;
 }
 
-/* Whether a process of the loom has its metadata; -errno. */
-static int has_metadata(int fd, const char *loom)
+/* Whether a process of the loom has its metadata: 1, 0 or -errno. */
+static int process_has_metadata(void *arg, const char *loom, const char *name)
 {
-	struct names procs = {NULL, 0};
+	const int *fd = arg;
+	char *meta = xasprintf("%s/%s/" METADATA, loom, name);
+	int found = -ENOMEM;
+
+	if (meta)
+		found = faccessat(*fd, meta, F_OK, 0) == 0;
+	free(meta);
+	return found;
+}
+
+static int loom_has_metadata(void *arg, const char *path, const char *name)
+{
+	const int *fd = arg;
 	struct stat st;
-	int found = 0, err;
 
-	if (fstatat(fd, loom, &st, 0) < 0 || !S_ISDIR(st.st_mode))
+	(void)path;
+	if (fstatat(*fd, name, &st, 0) < 0 || !S_ISDIR(st.st_mode))
 		return 0;
-	err = list_names(fd, loom, &procs);
-	for (int i = 0; i < procs.n && !found; i++) {
-		const char *proc = name_with(&procs, i, "proc.");
-		char *meta;
-
-		if (!proc)
-			continue;
-		meta = xasprintf("%s/%s/" METADATA, loom, proc);
-		if (!meta) {
-			err = -ENOMEM;
-			break;
-		}
-		found = faccessat(fd, meta, F_OK, 0) == 0;
-		free(meta);
-	}
-	free_names(&procs);
-	return err ? err : found;
+	return each_name(*fd, name, "proc.", process_has_metadata, arg);
 }
 
 /* Whether the directory has the layout of version 1 (a loom.* with a proc.* with a metadata.json):
@@ -181,15 +167,10 @@ static int has_metadata(int fd, const char *loom)
 static int v1_looks_like(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), found;
-	struct names looms = {NULL, 0};
 
 	if (fd < 0)
 		return -errno;
-	found = list_names(fd, ".", &looms);
-	for (int i = 0; i < looms.n && !found; i++)
-		if (name_with(&looms, i, "loom."))
-			found = has_metadata(fd, looms.list[i]->d_name);
-	free_names(&looms);
+	found = each_name(fd, ".", "loom.", loom_has_metadata, &fd);
 	close(fd);
 	return found;
 }
@@ -283,40 +264,27 @@ static int check_looms(const struct v1 *v1)
 
 /* ---- a trace of version 1 ---- */
 
-static int take_thread(struct v1 *v1, uint32_t process, const char *name)
+/* A thread of the last process. */
+static int take_thread(void *arg, const char *path, const char *name)
 {
-	const struct v1_process *p = &v1->processes[process];
+	struct v1 *v1 = arg;
 	struct v1_thread *t = ARRAY_ADD(v1->threads, v1->nthreads);
 
 	if (!t)
 		return -ENOMEM;
-	*t = (struct v1_thread){.process = process, .tid = number_of(name, strlen("thread."))};
+	*t = (struct v1_thread){.process = (uint32_t)(v1->nprocesses - 1),
+				.tid = number_of(name, strlen("thread."))};
 	if (!t->tid) {
-		log_error("%s/%s: the name must be thread. and a positive number", p->path, name);
+		log_error("%s/%s: the name must be thread. and a positive number", path, name);
 		return -EINVAL;
 	}
-	t->path = xasprintf("%s/%s", p->path, name);
+	t->path = xasprintf("%s/%s", path, name);
 	return t->path ? 0 : -ENOMEM;
 }
 
-static int take_threads(struct v1 *v1, uint32_t process)
+static int take_process(void *arg, const char *loom, const char *name)
 {
-	struct names names = {NULL, 0};
-	int err = list_names(v1->fd, v1->processes[process].path, &names);
-
-	for (int i = 0; i < names.n; i++) {
-		err = name_with(&names, i, "thread.")
-			      ? take_thread(v1, process, names.list[i]->d_name)
-			      : 0;
-		if (err)
-			break;
-	}
-	free_names(&names);
-	return err;
-}
-
-static int take_process(struct v1 *v1, const char *loom, const char *name)
-{
+	struct v1 *v1 = arg;
 	struct v1_process *p = ARRAY_ADD(v1->processes, v1->nprocesses);
 	char *meta;
 	int err;
@@ -338,28 +306,20 @@ static int take_process(struct v1 *v1, const char *loom, const char *name)
 	p->meta = json_load(v1->fd, meta);
 	free(meta);
 	err = p->meta ? check_process(p) : -EINVAL;
-	return err ? err : take_threads(v1, (uint32_t)(v1->nprocesses - 1));
+	return err ? err : each_name(v1->fd, p->path, "thread.", take_thread, v1);
 }
 
-static int take_loom(struct v1 *v1, const char *loom)
+static int take_loom(void *arg, const char *path, const char *name)
 {
-	struct names names = {NULL, 0};
-	int err = list_names(v1->fd, loom, &names);
+	struct v1 *v1 = arg;
 
-	for (int i = 0; i < names.n; i++) {
-		err = name_with(&names, i, "proc.") ? take_process(v1, loom, names.list[i]->d_name)
-						    : 0;
-		if (err)
-			break;
-	}
-	free_names(&names);
-	return err;
+	(void)path;
+	return each_name(v1->fd, name, "proc.", take_process, v1);
 }
 
 /* Opens and checks. Returns 0, or -errno after one message. v1_close() must follow. */
 static int v1_open(struct v1 *v1, const char *path)
 {
-	struct names looms = {NULL, 0};
 	int err;
 
 	memset(v1, 0, sizeof(*v1));
@@ -369,13 +329,7 @@ static int v1_open(struct v1 *v1, const char *path)
 		log_error("cannot open '%s': %s", path, strerror(-err));
 		return err;
 	}
-	err = list_names(v1->fd, ".", &looms);
-	for (int i = 0; i < looms.n; i++) {
-		err = name_with(&looms, i, "loom.") ? take_loom(v1, looms.list[i]->d_name) : 0;
-		if (err)
-			break;
-	}
-	free_names(&looms);
+	err = each_name(v1->fd, ".", "loom.", take_loom, v1);
 	return err ? err : check_looms(v1);
 }
 
