@@ -8,8 +8,6 @@
 #include <stdio.h>
 
 #include "tools/pallas/pallas_command.h"
-#include "trace/base/log.h"
-#include "trace/pallas/read/archive.h"
 
 static void show_parent(const char *key, uint32_t ref)
 {
@@ -169,25 +167,18 @@ static void show_grammar(const struct pallas_thread *t)
 		printf("(%zu dead loop slots)\n", dead);
 }
 
-int pallas_info(const struct pallas_options *o)
+int pallas_info(struct pallas_trace *trace, const struct pallas_options *o)
 {
-	struct pallas_trace trace;
-	int err = pallas_open(&trace, o->from, o->memory);
+	int err;
 
-	if (err)
-		return 1;
-	if (!o->grammar) {
-		err = show(&trace, o);
-		goto out;
-	}
-	for (size_t i = 0; i < trace.nthreads; i++) {
-		err = pallas_thread_load(&trace, &trace.threads[i]);
+	if (!o->grammar)
+		return show(trace, o);
+	for (size_t i = 0; i < trace->nthreads; i++) {
+		err = pallas_thread_load(trace, &trace->threads[i]);
 		if (err)
-			goto out;
-		show_grammar(&trace.threads[i]);
-		pallas_thread_unload(&trace, &trace.threads[i]);
+			return err;
+		show_grammar(&trace->threads[i]);
+		pallas_thread_unload(trace, &trace->threads[i]);
 	}
-out:
-	pallas_close(&trace);
-	return flush_stdout() || err ? 1 : 0;
+	return 0;
 }

@@ -12,7 +12,7 @@
 #include "tools/pallas/pallas_command.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
-#include "trace/pallas/read/archive.h"
+#include "trace/base/status.h"
 
 #define TO(member) offsetof(struct pallas_options, member)
 
@@ -120,24 +120,21 @@ static const struct cli import = {
 };
 
 /* The check command: prints one line per violation; status 1 if there is one. */
-static int check_archive(const struct pallas_options *o)
+static int check_archive(struct pallas_trace *trace, const struct pallas_options *o)
 {
-	struct pallas_trace trace;
-	int found, err = pallas_open(&trace, o->from, o->memory);
+	int found = pallas_check(trace, stdout);
 
-	if (err)
-		return 1;
-	found = pallas_check(&trace, stdout);
+	(void)o;
 	if (found == 0)
-		printf("%s: %zu archives, %zu threads: no violation found\n", trace.path,
-		       trace.narchives, trace.nthreads);
-	pallas_close(&trace);
-	return flush_stdout() || found ? 1 : 0;
+		printf("%s: %zu archives, %zu threads: no violation found\n", trace->path,
+		       trace->narchives, trace->nthreads);
+	return found;
 }
 
 static const struct cli *const commands[] = {&print, &info, &stats, &check, &export, &import, NULL};
-static int (*const run[])(const struct pallas_options *o) = {
-	pallas_print, pallas_info, pallas_stats, check_archive, pallas_export, pallas_import};
+/* The commands that read an archive; NULL: export, import. */
+static int (*const run[])(struct pallas_trace *trace, const struct pallas_options *o) = {
+	pallas_print, pallas_info, pallas_stats, check_archive, NULL, NULL};
 
 static const struct cli_program program = {
 	.name = "ovni-pallas",
@@ -161,7 +158,8 @@ int main(int argc, char **argv)
 {
 	struct pallas_options o = {.level = 1};
 	enum status status;
-	int command;
+	struct pallas_trace trace;
+	int command, err;
 	char **operands;
 
 	log_setup("ovni-pallas", LOG_INFO);
@@ -171,5 +169,11 @@ int main(int argc, char **argv)
 	operands = cli_parse(commands[command], argc, argv, &o);
 	o.from = operands[0];
 	o.to = operands[1];
-	return run[command](&o);
+	if (!run[command])
+		return commands[command] == &export ? pallas_export(&o) : pallas_import(&o);
+	if (pallas_open(&trace, o.from, o.memory))
+		return STATUS_FAILED;
+	err = run[command](&trace, &o);
+	pallas_close(&trace);
+	return flush_stdout() || err ? STATUS_FAILED : STATUS_COMPLETE;
 }

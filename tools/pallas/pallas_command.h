@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "trace/pallas/read/archive.h"
+
 /*
  * Metadata of an exported archive. PALLAS_KEY_MAP has a line for each region and string:
  *
@@ -48,9 +50,11 @@ struct pallas_options {
 	bool masking, blocks, calls;
 };
 
-int pallas_print(const struct pallas_options *o);
-int pallas_info(const struct pallas_options *o);
-int pallas_stats(const struct pallas_options *o);
+/* These return 0, or another value after one message; main() flushes standard output. */
+int pallas_print(struct pallas_trace *trace, const struct pallas_options *o);
+int pallas_info(struct pallas_trace *trace, const struct pallas_options *o);
+int pallas_stats(struct pallas_trace *trace, const struct pallas_options *o);
+
 int pallas_export(const struct pallas_options *o);
 int pallas_import(const struct pallas_options *o);
 

@@ -34,7 +34,7 @@ struct tail {
 
 struct print {
 	const struct pallas_options *o;
-	struct pallas_trace trace;
+	struct pallas_trace *trace;
 	struct tail **tails; /* per thread, then per event entry; made at the first use */
 	struct printer out;
 };
@@ -74,16 +74,16 @@ static char *tail_tsv(const struct pallas_event *e)
 
 static char *tail_text(struct print *p, const struct pallas_thread *t, uint32_t event)
 {
-	size_t size = pallas_event_text(&p->trace, t, event, NULL, 0) + 1;
+	size_t size = pallas_event_text(p->trace, t, event, NULL, 0) + 1;
 	char *what = malloc(size), *text = NULL;
 	int n = -1;
 
 	if (what) {
-		pallas_event_text(&p->trace, t, event, what, size);
+		pallas_event_text(p->trace, t, event, what, size);
 		if (p->o->threads)
 			n = asprintf(&text, "    %s\n", what);
 		else
-			n = asprintf(&text, "%10s    %s\n", pallas_thread_name(&p->trace, t), what);
+			n = asprintf(&text, "%10s    %s\n", pallas_thread_name(p->trace, t), what);
 	}
 	free(what);
 	return n < 0 ? NULL : text;
@@ -92,7 +92,7 @@ static char *tail_text(struct print *p, const struct pallas_thread *t, uint32_t 
 /* The tail of an event entry, made at its first use. */
 static const struct tail *tail_of(struct print *p, size_t thread, uint32_t event)
 {
-	struct pallas_thread *t = &p->trace.threads[thread];
+	struct pallas_thread *t = &p->trace->threads[thread];
 	struct tail *tail;
 
 	if (!p->tails[thread]) {
@@ -113,7 +113,7 @@ static const struct tail *tail_of(struct print *p, size_t thread, uint32_t event
 
 static void tails_free(struct print *p, size_t thread)
 {
-	const struct pallas_thread *t = &p->trace.threads[thread];
+	const struct pallas_thread *t = &p->trace->threads[thread];
 
 	if (!p->tails[thread])
 		return;
@@ -125,7 +125,7 @@ static void tails_free(struct print *p, size_t thread)
 
 static int no_memory(const struct print *p)
 {
-	return log_no_memory("while printing %s", p->trace.path);
+	return log_no_memory("while printing %s", p->trace->path);
 }
 
 static int line(struct print *p, size_t thread, uint32_t event, uint64_t time)
@@ -142,9 +142,9 @@ static int line(struct print *p, size_t thread, uint32_t event, uint64_t time)
 	if (!at)
 		return no_memory(p);
 	if (p->o->tsv) {
-		at = digits_put_u64(at, p->trace.threads[thread].archive->id);
+		at = digits_put_u64(at, p->trace->threads[thread].archive->id);
 		*at++ = '\t';
-		at = digits_put_u64(at, p->trace.threads[thread].id);
+		at = digits_put_u64(at, p->trace->threads[thread].id);
 		*at++ = '\t';
 		at = digits_put_u64(at, time);
 	} else {
@@ -159,7 +159,7 @@ static int print_merged(struct print *p)
 {
 	struct pallas_merge m;
 	uint32_t who = 0;
-	int err = pallas_merge_open(&m, &p->trace);
+	int err = pallas_merge_open(&m, p->trace);
 
 	if (err)
 		return err;
@@ -169,7 +169,7 @@ static int print_merged(struct print *p)
 		if (err)
 			break;
 	}
-	for (size_t i = 0; i < p->trace.nthreads; i++)
+	for (size_t i = 0; i < p->trace->nthreads; i++)
 		tails_free(p, i);
 	pallas_merge_close(&m);
 	return err;
@@ -177,9 +177,9 @@ static int print_merged(struct print *p)
 
 static int print_thread(struct print *p, struct pallas_loader *loader, size_t i)
 {
-	struct pallas_thread *t = &p->trace.threads[i];
+	struct pallas_thread *t = &p->trace->threads[i];
 	struct pallas_expand x = {0};
-	int err = pallas_thread_load(&p->trace, t);
+	int err = pallas_thread_load(p->trace, t);
 
 	if (err)
 		goto out;
@@ -197,13 +197,13 @@ out:
 	if (t->loaded)
 		tails_free(p, i);
 	pallas_expand_fini(&x);
-	pallas_thread_unload(&p->trace, t);
+	pallas_thread_unload(p->trace, t);
 	return err;
 }
 
 static int print_threads(struct print *p)
 {
-	struct pallas_loader *loader = pallas_loader_new(&p->trace);
+	struct pallas_loader *loader = pallas_loader_new(p->trace);
 	int err = loader ? 0 : -ENOMEM;
 
 	if (p->o->tsv)
@@ -211,7 +211,7 @@ static int print_threads(struct print *p)
 			     "#archive\tthread\ttimestamp\trecord\trecord_name\tpayload_hex\n");
 	if (err)
 		goto out;
-	for (size_t i = 0; i < p->trace.nthreads; i++) {
+	for (size_t i = 0; i < p->trace->nthreads; i++) {
 		err = print_thread(p, loader, i);
 		if (err)
 			goto out;
@@ -239,7 +239,7 @@ static void put_real(struct print *p, double v, int most)
 static void put_value(struct print *p, const struct pallas_archive *a, const struct pallas_value *v)
 {
 	static const uint8_t widths[] = {0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 4, 4};
-	const struct pallas_attribute *attr = pallas_attribute(&p->trace, a, v->ref);
+	const struct pallas_attribute *attr = pallas_attribute(p->trace, a, v->ref);
 	const char *name = NULL, *text;
 	uint8_t type;
 	uint64_t u = 0;
@@ -248,7 +248,7 @@ static void put_value(struct print *p, const struct pallas_archive *a, const str
 	float f;
 
 	if (attr)
-		name = pallas_string(&p->trace, a, attr->name);
+		name = pallas_string(p->trace, a, attr->name);
 	if (name)
 		printer_format(&p->out, "%s=", name);
 	else
@@ -279,7 +279,7 @@ static void put_value(struct print *p, const struct pallas_archive *a, const str
 		put_real(p, d, 17);
 		break;
 	case PALLAS_TYPE_STRING:
-		text = pallas_string(&p->trace, a, (uint32_t)u);
+		text = pallas_string(p->trace, a, (uint32_t)u);
 		printer_text(&p->out, text ? text : "?");
 		break;
 	default:
@@ -311,16 +311,16 @@ static int print_lists(struct print *p, const struct pallas_thread *t, const str
 	}
 	if (got < 0)
 		log_error("%s/%s/" PALLAS_THREAD ": event %u: its attribute lists are damaged",
-			  p->trace.path, t->path, e->id);
+			  p->trace->path, t->path, e->id);
 	return got;
 }
 
 static int print_attributes(struct print *p)
 {
 	printer_text(&p->out, "#archive\tthread\tevent\toccurrence\tvalues\n");
-	for (size_t i = 0; i < p->trace.nthreads; i++) {
-		struct pallas_thread *t = &p->trace.threads[i];
-		int err = pallas_thread_load(&p->trace, t);
+	for (size_t i = 0; i < p->trace->nthreads; i++) {
+		struct pallas_thread *t = &p->trace->threads[i];
+		int err = pallas_thread_load(p->trace, t);
 
 		if (err)
 			return err;
@@ -333,19 +333,17 @@ static int print_attributes(struct print *p)
 			if (err)
 				return err;
 		}
-		pallas_thread_unload(&p->trace, t);
+		pallas_thread_unload(p->trace, t);
 	}
 	return 0;
 }
 
-int pallas_print(const struct pallas_options *o)
+int pallas_print(struct pallas_trace *trace, const struct pallas_options *o)
 {
-	struct print p = {.o = o};
-	int closed, err = pallas_open(&p.trace, o->from, o->memory);
+	struct print p = {.o = o, .trace = trace};
+	int closed, err;
 
-	if (err)
-		return 1;
-	p.tails = calloc(p.trace.nthreads + 1, sizeof(*p.tails));
+	p.tails = calloc(trace->nthreads + 1, sizeof(*p.tails));
 	if (!p.tails || printer_open(&p.out, STDOUT_FILENO))
 		err = no_memory(&p);
 	else if (o->attributes)
@@ -356,6 +354,5 @@ int pallas_print(const struct pallas_options *o)
 		err = print_merged(&p);
 	closed = printer_close(&p.out);
 	free(p.tails);
-	pallas_close(&p.trace);
-	return err || closed ? 1 : 0;
+	return err ? err : closed;
 }

@@ -17,7 +17,6 @@
 
 #include "tools/pallas/pallas_command.h"
 #include "trace/base/log.h"
-#include "trace/pallas/read/archive.h"
 
 #define NAME_BYTES 512
 
@@ -350,35 +349,30 @@ static int show_loops(const struct pallas_trace *trace, const struct pallas_thre
 	return 0;
 }
 
-int pallas_stats(const struct pallas_options *o)
+int pallas_stats(struct pallas_trace *trace, const struct pallas_options *o)
 {
-	struct pallas_trace trace;
-	int err = pallas_open(&trace, o->from, o->memory);
+	int err;
 
-	if (err)
-		return 1;
 	if (o->tsv)
 		printf("#archive\tthread\tsequence\tname\ttype\tcount\tmin\tmax\tmean\texcl_min\t"
 		       "excl_max\texcl_mean\n");
-	for (size_t i = 0; i < trace.nthreads; i++) {
-		struct pallas_thread *t = &trace.threads[i];
+	for (size_t i = 0; i < trace->nthreads; i++) {
+		struct pallas_thread *t = &trace->threads[i];
 
-		err = pallas_thread_load(&trace, t);
+		err = pallas_thread_load(trace, t);
 		if (err)
-			goto out;
+			return err;
 		if (o->tsv)
-			tsv_thread(&trace, t);
+			tsv_thread(trace, t);
 		else if (o->loops)
-			err = show_loops(&trace, t);
+			err = show_loops(trace, t);
 		else if (o->sequences)
-			show_sequences(&trace, t);
+			show_sequences(trace, t);
 		else
-			err = show_regions(&trace, t);
-		pallas_thread_unload(&trace, t);
+			err = show_regions(trace, t);
+		pallas_thread_unload(trace, t);
 		if (err)
-			goto out;
+			return err;
 	}
-out:
-	pallas_close(&trace);
-	return flush_stdout() || err ? 1 : 0;
+	return 0;
 }
