@@ -40,8 +40,9 @@ struct stats_side {
 };
 
 struct stats_row {
-	bool has_ids, whole_core;
-	bool has_core, has_invocation; /* of a sum */
+	bool whole_core;
+	bool has_core, has_invocation;
+	uint64_t differ; /* number of different counters of both sides */
 	uint16_t core;
 	uint32_t epoch, node;
 	uint64_t invocation;
@@ -78,16 +79,21 @@ static struct stats_row *new_row(struct stats *s)
 	return row;
 }
 
+static void set_ids(struct stats_row *to, uint16_t core, uint32_t epoch, uint64_t invocation)
+{
+	to->has_core = to->has_invocation = true;
+	to->core = core;
+	to->epoch = epoch;
+	to->invocation = invocation;
+}
+
 static void fill_records(const struct stats *s, struct stats_row *to, const struct loom_row *row,
 			 const struct loom_invocation *v)
 {
 	const uint64_t *of_kind = s->records.tally.of_kind;
 	struct stats_side *side = &to->records;
 
-	to->has_ids = to->has_core = to->has_invocation = true;
-	to->core = (uint16_t)v->core;
-	to->epoch = v->epoch;
-	to->invocation = v->id;
+	set_ids(to, (uint16_t)v->core, v->epoch, v->id);
 	to->whole_core = row->whole_core;
 	to->node = row->node;
 	side->given = true;
@@ -113,18 +119,10 @@ static void fill_statistics(struct stats *s, struct stats_row *to,
 	const struct loom_invocation *last = loom_tally_last(&s->records.tally);
 	struct stats_side *side = &to->statistics;
 
-	if (s->perf.form != STATS_LOOM && last && !s->obstacle) {
-		to->has_ids = to->has_core = to->has_invocation = true;
-		to->core = (uint16_t)last->core;
-		to->epoch = last->epoch;
-		to->invocation = last->id;
-	}
-	if (s->perf.form == STATS_LOOM) {
-		to->has_ids = to->has_core = to->has_invocation = true;
-		to->core = from->core_id;
-		to->epoch = from->epoch_id;
-		to->invocation = from->invocation_id;
-	}
+	if (s->perf.form == STATS_LOOM)
+		set_ids(to, from->core_id, from->epoch_id, from->invocation_id);
+	else if (last && !s->obstacle)
+		set_ids(to, (uint16_t)last->core, last->epoch, last->id);
 	to->whole_core = from->scope == STATS_CORE;
 	to->node = from->hw_node_id;
 	to->announced = from;
@@ -191,8 +189,8 @@ static int by_ids(const void *a, const void *b)
 		if (x->member != y->member)                                                        \
 			return x->member < y->member ? -1 : 1;                                     \
 	} while (0)
-	ORDER(has_ids);
-	if (!x->has_ids)
+	ORDER(has_core);
+	if (!x->has_core)
 		return x->order < y->order ? -1 : 1;
 	ORDER(epoch);
 	ORDER(invocation);
@@ -231,24 +229,27 @@ static int by_node(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Adds up the rows of each node, or core, in all invocations. */
-static void sum_up(struct stats *s, bool nodes)
+/* Keeps the rows of the cores, or those of the nodes. */
+static void keep(struct stats *s, bool whole_cores)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->nrows; i++) {
-		if (s->rows[i].whole_core == nodes)
-			continue;
-		s->rows[n] = s->rows[i];
-		s->rows[n].has_invocation = false;
-		if (!nodes)
-			s->rows[n].node = 0;
-		n++;
+		if (s->rows[i].whole_core == whole_cores)
+			s->rows[n++] = s->rows[i];
 	}
 	s->nrows = n;
-	if (n > 1)
-		qsort(s->rows, n, sizeof(*s->rows), by_node);
-	n = 0;
+}
+
+/* Adds up the rows of each node, or core, in all invocations. */
+static void sum_up(struct stats *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->nrows; i++)
+		s->rows[i].has_invocation = false;
+	if (s->nrows > 1)
+		qsort(s->rows, s->nrows, sizeof(*s->rows), by_node);
 	for (size_t i = 0; i < s->nrows; i++) {
 		struct stats_row *to = n ? &s->rows[n - 1] : NULL;
 		const struct stats_row *from = &s->rows[i];
@@ -268,25 +269,13 @@ static void sum_up(struct stats *s, bool nodes)
 
 static void group(struct stats *s)
 {
-	size_t n = 0;
-
 	if (s->nrows > 1)
 		qsort(s->rows, s->nrows, sizeof(*s->rows), by_ids);
-	switch (s->o->by) {
-	case LOOM_BY_ALL:
+	if (s->o->by == LOOM_BY_ALL)
 		return;
-	case LOOM_BY_NODE:
-	case LOOM_BY_CORE:
-		sum_up(s, s->o->by == LOOM_BY_NODE);
-		return;
-	case LOOM_BY_INVOCATION:
-		for (size_t i = 0; i < s->nrows; i++) {
-			if (s->rows[i].whole_core)
-				s->rows[n++] = s->rows[i];
-		}
-		s->nrows = n;
-		return;
-	}
+	keep(s, s->o->by != LOOM_BY_NODE);
+	if (s->o->by != LOOM_BY_INVOCATION)
+		sum_up(s);
 }
 
 /* ---- the run ---- */
@@ -333,19 +322,14 @@ static uint64_t compare_row(const struct stats_row *row, uint64_t *compared)
 	return different;
 }
 
-static bool differs(const struct stats_row *row)
-{
-	uint64_t compared = 0;
-
-	return compare_row(row, &compared) > 0;
-}
-
 static void compare(struct stats *s)
 {
 	double want[STATS_NMETRICS];
 
-	for (size_t i = 0; i < s->nrows; i++)
-		s->differ += compare_row(&s->rows[i], &s->compared);
+	for (size_t i = 0; i < s->nrows; i++) {
+		s->rows[i].differ = compare_row(&s->rows[i], &s->compared);
+		s->differ += s->rows[i].differ;
+	}
 	for (size_t i = 0; s->has_perf && i < s->perf.nsnapshots; i++) {
 		const struct stats_snapshot *from = &s->perf.snapshots[i];
 
@@ -501,16 +485,14 @@ static void print_side(const struct stats *s, const struct stats_row *row,
 
 static void print_row(const struct stats *s, const struct stats_row *row, struct printer *out)
 {
-	bool differ = differs(row);
-
 	if (row->statistics.given)
 		print_side(s, row, &row->statistics,
 			   !row->records.given ? "statistics"
-			   : differ	       ? "statistics!"
+			   : row->differ       ? "statistics!"
 					       : "both",
 			   out);
-	if (row->records.given && (!row->statistics.given || differ))
-		print_side(s, row, &row->records, differ ? "records!" : "records", out);
+	if (row->records.given && (!row->statistics.given || row->differ))
+		print_side(s, row, &row->records, row->differ ? "records!" : "records", out);
 }
 
 static void print_account(const struct stats *s, struct printer *out)
@@ -637,7 +619,7 @@ static void csv_side(const struct stats *s, const struct stats_row *row,
 		if (!isnan(m[i]))
 			printer_format(out, "%.9g", m[i]);
 	}
-	printer_format(out, ",%s\n", differs(row) ? "differs" : "");
+	printer_format(out, ",%s\n", row->differ ? "differs" : "");
 }
 
 static void print_csv(const struct stats *s, struct printer *out)
@@ -742,7 +724,7 @@ static void json_row(const struct stats *s, const struct stats_row *row, struct 
 		printer_text(out, ",\n     \"announced\": ");
 		json_announced(s, row->announced, out);
 	}
-	printer_format(out, ",\n     \"differs\": %s}", differs(row) ? "true" : "false");
+	printer_format(out, ",\n     \"differs\": %s}", row->differ ? "true" : "false");
 }
 
 static void json_events(const struct stats *s, struct printer *out)

@@ -377,17 +377,11 @@ static int next_of_core(struct marks_reader *s, struct loom_record *r)
 		if (got < 0 || (!got && !v))
 			return got;
 		/* starts and ends are in the list */
-		if (v && !s->begun && (!got || v->begin <= s->event_cycle)) {
-			s->begun = true;
-			*r = record_of(s, v->begin, LOOM_INVOCATION_START);
-			r->epoch_id = v->epoch;
-			r->invocation_id = v->id;
-			return 1;
-		}
-		if (v && s->begun && (!got || v->end <= s->event_cycle)) {
-			s->begun = false;
-			s->at++;
-			*r = record_of(s, v->end, LOOM_INVOCATION_DONE);
+		if (v && (!got || (s->begun ? v->end : v->begin) <= s->event_cycle)) {
+			*r = s->begun ? record_of(s, v->end, LOOM_INVOCATION_DONE)
+				      : record_of(s, v->begin, LOOM_INVOCATION_START);
+			s->at += s->begun;
+			s->begun = !s->begun;
 			r->epoch_id = v->epoch;
 			r->invocation_id = v->id;
 			return 1;
