@@ -187,7 +187,7 @@ static int load_perf(struct session *s)
 static int check_agreement(struct session *s)
 {
 	struct loom_agree_options how = {
-		.leaves_out = loom_declares(s->o),
+		.leaves_out = loom_controls_filter(&s->o->declared),
 		.is_json = s->records.form == LOOM_JSON,
 		.without_start = s->records.without_start,
 		.last_config_writes = s->records.last_config_writes,

@@ -130,9 +130,8 @@ static int count_records(const struct loom_options *o, const char *path, uint64_
 
 static bool leaves_out(const struct loom_options *o)
 {
-	return o->chosen.by_kind || o->chosen.by_core || o->chosen.by_node ||
-	       loom_controls_samples(&o->chosen) || o->first_cycle > 0 ||
-	       o->last_cycle < UINT64_MAX;
+	return loom_controls_filter(&o->chosen) || loom_controls_samples(&o->chosen) ||
+	       o->first_cycle > 0 || o->last_cycle < UINT64_MAX;
 }
 
 /* Prints the losses that the statistics declare. Returns 1 if records were dropped. */

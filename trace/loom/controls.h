@@ -79,6 +79,11 @@ int loom_controls_decide(struct loom_controls *c, const struct loom_record *r)
 bool loom_controls_filters_pass(const struct loom_controls *c, uint8_t kind, uint16_t core,
 				uint32_t node);
 
+static inline bool loom_controls_filter(const struct loom_controls *c)
+{
+	return c->by_kind || c->by_core || c->by_node;
+}
+
 static inline bool loom_controls_samples(const struct loom_controls *c)
 {
 	return c->keep != c->of;

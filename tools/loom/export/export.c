@@ -32,9 +32,7 @@
 
 static bool chooses(const struct loom_export *x)
 {
-	const struct loom_controls *c = &x->o->chosen;
-
-	return c->by_kind || c->by_core || c->by_node || loom_controls_samples(c);
+	return loom_controls_filter(&x->o->chosen) || loom_controls_samples(&x->o->chosen);
 }
 
 static int no_memory(const struct loom_export *x)

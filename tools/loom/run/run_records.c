@@ -9,11 +9,6 @@
 #include "trace/loom/stats/agree.h"
 #include "trace/loom/run_reader.h"
 
-bool loom_declares(const struct loom_options *o)
-{
-	return o->declared.by_kind || o->declared.by_core || o->declared.by_node;
-}
-
 enum loom_style run_records_style(const struct loom_options *o, const struct run_stats *perf)
 {
 	if (o->has_style)

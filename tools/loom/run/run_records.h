@@ -47,7 +47,4 @@ int run_records_try_edge(struct run_records *r, const struct loom_options *o,
 /* The style of the user or of the statistics, else `cycle`. */
 enum loom_style run_records_style(const struct loom_options *o, const struct run_stats *perf);
 
-/* True if the user declares a filter. */
-bool loom_declares(const struct loom_options *o);
-
 #endif

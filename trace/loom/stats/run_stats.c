@@ -1045,8 +1045,8 @@ bool run_stats_leaves_out(const struct run_stats *p)
 {
 	const struct stats_account *e = &p->events;
 
-	return p->controls.by_kind || p->controls.by_core || p->controls.by_node || p->samples ||
-	       e->filtered.v > 0 || e->sampled_out.v > 0 || e->dropped.v > 0;
+	return loom_controls_filter(&p->controls) || p->samples || e->filtered.v > 0 ||
+	       e->sampled_out.v > 0 || e->dropped.v > 0;
 }
 
 bool run_stats_may_lack(const struct run_stats *p, uint8_t kind, uint16_t core)
