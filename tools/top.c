@@ -318,7 +318,10 @@ static int print(struct top *t)
 {
 	uint64_t total = 0;
 	struct printer out;
+	int err = make_rows(t);
 
+	if (err)
+		return err;
 	if (printer_open(&out, STDOUT_FILENO) < 0)
 		return log_no_memory("while starting");
 	if (t->options.json)
@@ -345,15 +348,14 @@ int main(int argc, char **argv)
 
 	top.options.path = cli_parse(&cli, argc, argv, &top.options)[0];
 	err = source_open(&top.source, top.options.path);
-	if (!err) {
-		err = count(&top);
-		if (top.events) { /* what came before the damage is shown, too */
-			printed = make_rows(&top);
-			if (!printed)
-				printed = print(&top);
-			err = err ? err : printed;
-		}
-	}
+	if (err)
+		goto out;
+	err = count(&top);
+	if (!top.events)
+		goto out;
+	printed = print(&top); /* also the events before the damage */
+	err = err ? err : printed;
+out:
 	event_map_free(top.events);
 	free(top.threads);
 	free(top.cpus);

@@ -573,20 +573,22 @@ static int close_part(struct repair *w, struct part *p)
 		uint64_t tag;
 	} begin = {CPU_VIRTUAL, -1, 0};
 	struct sched_state *thread = &p->regions.thread;
-	int err = 0;
+	int err;
 
 	if (!p->events)
 		p->last = w->first;
+	p->closed_at = p->last;
 	if (thread->state == THREAD_STATE_UNKNOWN) {
 		/* a stream must end with a dead thread: one that never ran begins first */
 		err = add_event(p, MCV('O', 'H', 'x'), &begin, sizeof(begin));
+		if (err)
+			return err;
 		thread->state = THREAD_STATE_RUNNING;
 		thread->cpu = CPU_VIRTUAL;
 	}
-	if (!err && (thread->state != THREAD_STATE_DEAD || thread->out))
-		err = open_regions_close(&p->regions, add_event, p);
-	p->closed_at = p->last;
-	return err;
+	if (thread->state == THREAD_STATE_DEAD && !thread->out)
+		return 0;
+	return open_regions_close(&p->regions, add_event, p);
 }
 
 /* ---- repair: metadata ---- */
@@ -706,7 +708,9 @@ static int copy_events(struct sink *sink, struct part *p, bool count_only)
 	}
 	if (!count_only)
 		err = sink_put(sink, stream.base + from, p->kept - from);
-	if (!err && !mapped_stream_sound(&stream))
+	if (err)
+		goto out;
+	if (!mapped_stream_sound(&stream))
 		err = -EIO;
 out:
 	mapped_stream_close(&stream);

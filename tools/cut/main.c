@@ -120,20 +120,14 @@ struct cut_process {
 };
 
 struct cutter {
-	/* set by the caller */
+	const struct options *options;
+	const struct filter *filter; /* streams, and the first and last clock, both included */
 	const struct source *source;
-	int out_fd;	     /* directory of the new trace */
-	int64_t from, to;    /* clocks, both included */
-	const bool *streams; /* true: selected */
-	const int32_t *cpus; /* indices; NULL: all */
-	size_t ncpus;
-	const bool *models; /* by character; NULL: all. ovni is always kept */
+	int out_fd; /* directory of the new trace */
 
-	/* results */
 	uint64_t kept, added, dropped;
 	uint64_t *written; /* events of each stream; 0: it was not made */
 
-	/* private */
 	struct cut_thread *threads;
 	struct cut_process *processes;
 	size_t nprocesses;
@@ -301,10 +295,10 @@ static int add(void *arg, uint32_t mcv, const void *payload, size_t size)
 
 static bool wanted_cpu(const struct cutter *c, int32_t cpu)
 {
-	for (size_t i = 0; i < c->ncpus; i++)
-		if (c->cpus[i] == cpu)
+	for (size_t i = 0; i < c->options->ncpus; i++)
+		if (c->options->cpus[i] == cpu)
 			return true;
-	return !c->cpus;
+	return !c->options->cpus;
 }
 
 static bool lives(const struct cut_thread *t)
@@ -360,8 +354,8 @@ static int open_window(struct cutter *c)
 		const struct cut_thread *t = &c->threads[i];
 		int err = 0;
 
-		if (c->streams[i] && lives(t) && wanted_cpu(c, t->regions.thread.cpu))
-			err = enter(c, (uint32_t)i, c->from);
+		if (c->filter->streams[i] && lives(t) && wanted_cpu(c, t->regions.thread.cpu))
+			err = enter(c, (uint32_t)i, c->filter->first);
 		if (err)
 			return err;
 	}
@@ -423,7 +417,8 @@ static int take_move(struct cutter *c, uint32_t stream, const struct event *ev, 
 		return err;
 	if (t->inside)
 		*write = !t->on_virtual; /* else it moves when it wakes */
-	else if (c->opened && c->streams[target] && lives(t) && c->cpus && wanted_cpu(c, cpu))
+	else if (c->opened && c->filter->streams[target] && lives(t) && c->options->cpus &&
+		 wanted_cpu(c, cpu))
 		err = enter(c, (uint32_t)target, ev->clock);
 	return err;
 }
@@ -483,7 +478,7 @@ static int follow_cpu(struct cutter *c, uint32_t stream, const struct event *ev,
 	struct cut_thread *t = &c->threads[stream];
 	bool on = wanted_cpu(c, t->regions.thread.cpu);
 
-	if (t->inside || !c->streams[stream] || !c->opened || !lives(t) || !on)
+	if (t->inside || !c->filter->streams[stream] || !c->opened || !lives(t) || !on)
 		return 0;
 	/* an OHx without open regions is copied; after any other event the thread is entered */
 	if (event_mcv(ev) == MCV('O', 'H', 'x') && !t->regions.nopen) {
@@ -522,7 +517,7 @@ static int take(struct cutter *c, uint32_t stream, const uint8_t *bytes, const s
 	bool write = true;
 	int err;
 
-	if (c->models && ev->model != 'O' && !c->models[ev->model]) {
+	if (c->options->some_models && ev->model != 'O' && !c->options->models[ev->model]) {
 		c->dropped++;
 		return 0;
 	}
@@ -536,11 +531,13 @@ static int take(struct cutter *c, uint32_t stream, const uint8_t *bytes, const s
 		return err;
 	}
 	err = write_event(c, stream, bytes, ev);
-	if (!err && t->regions.thread.state == THREAD_STATE_DEAD) {
+	if (err)
+		return err;
+	if (t->regions.thread.state == THREAD_STATE_DEAD) {
 		t->inside = t->on_virtual = false;
 		c->processes[t->process].inside--;
 	}
-	return err;
+	return 0;
 }
 
 /* ---- the whole trace ---- */
@@ -573,7 +570,7 @@ static int walk(struct cutter *c)
 {
 	struct stream *streams = c->source->streams;
 	struct player player;
-	int64_t last = c->from;
+	int64_t last = c->filter->first;
 	int err, step;
 
 	err = player_open(&player, streams, c->source->trace.nstreams, NULL, false);
@@ -583,9 +580,9 @@ static int walk(struct cutter *c)
 		const struct event *ev = &streams[player.current].ev;
 		const uint8_t *bytes = ev->payload - EVENT_HEADER_SIZE - (ev->jumbo ? 4 : 0);
 
-		if (ev->clock > c->to)
+		if (ev->clock > c->filter->last)
 			break;
-		if (!c->opened && ev->clock >= c->from)
+		if (!c->opened && ev->clock >= c->filter->first)
 			err = open_window(c);
 		if (err)
 			goto out;
@@ -599,10 +596,11 @@ static int walk(struct cutter *c)
 		goto out;
 	}
 	/* events follow the window, but none is inside */
-	if (step > 0 && !c->opened && c->from <= c->to)
+	if (step > 0 && !c->opened && c->filter->first <= c->filter->last)
 		err = open_window(c);
-	if (!err)
-		err = close_window(c, step > 0 ? c->to : last);
+	if (err)
+		goto out;
+	err = close_window(c, step > 0 ? c->filter->last : last);
 out:
 	player_close(&player);
 	return err;
@@ -665,16 +663,17 @@ static void correct_metadata(struct json *meta, const struct cutter *c, size_t i
 
 	if (json_u64(json_get(meta, "bpf.events"), &events))
 		json_put_u64(meta, "bpf.events", c->written[i]);
-	if (json_u64(json_get(meta, "bpf.session.t0"), &t0) && c->from > 0 &&
-	    t0 < (uint64_t)c->from)
-		json_put_u64(meta, "bpf.session.t0", (uint64_t)c->from);
-	if (json_u64(json_get(meta, "bpf.session.t1"), &t1) && c->to >= 0 && t1 > (uint64_t)c->to)
-		json_put_u64(meta, "bpf.session.t1", (uint64_t)c->to);
+	if (json_u64(json_get(meta, "bpf.session.t0"), &t0) && c->filter->first > 0 &&
+	    t0 < (uint64_t)c->filter->first)
+		json_put_u64(meta, "bpf.session.t0", (uint64_t)c->filter->first);
+	if (json_u64(json_get(meta, "bpf.session.t1"), &t1) && c->filter->last >= 0 &&
+	    t1 > (uint64_t)c->filter->last)
+		json_put_u64(meta, "bpf.session.t1", (uint64_t)c->filter->last);
 	if (json_get(meta, "bpf.session.cpus"))
 		json_put_array(meta, "bpf.session.cpus");
 	json_put_string(meta, "cut.by", "ovni-cut");
-	json_put_i64(meta, "cut.from", c->from);
-	json_put_i64(meta, "cut.to", c->to);
+	json_put_i64(meta, "cut.from", c->filter->first);
+	json_put_i64(meta, "cut.to", c->filter->last);
 	json_put_int(meta, "ovni.finished", 1);
 }
 
@@ -714,21 +713,15 @@ static int describe(const struct cutter *c)
 	return err;
 }
 
-static int run(const struct options *options, struct source *source, struct filter *filter)
+static int run(struct options *options, struct source *source)
 {
-	struct cutter cutter = {.source = source};
+	struct cutter cutter = {.options = options, .filter = &options->filter, .source = source};
 	size_t streams = 0;
 	bool active;
-	int err = filter_start(filter, source, &active);
+	int err = filter_start(&options->filter, source, &active);
 
 	if (err)
 		return err;
-	cutter.from = filter->first;
-	cutter.to = filter->last;
-	cutter.streams = filter->streams;
-	cutter.cpus = options->cpus;
-	cutter.ncpus = options->ncpus;
-	cutter.models = options->some_models ? options->models : NULL;
 	cutter.out_fd = output_create(options->out);
 	if (cutter.out_fd < 0)
 		return cutter.out_fd;
@@ -766,7 +759,7 @@ int main(int argc, char **argv)
 	err = source_open(&source, options.path);
 	if (err)
 		goto out;
-	err = run(&options, &source, &options.filter);
+	err = run(&options, &source);
 out:
 	filter_free(&options.filter);
 	source_close(&source);

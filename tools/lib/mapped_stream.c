@@ -45,13 +45,14 @@ static int map(struct mapped_stream *stream, int fd, size_t least)
 static int map_path(struct mapped_stream *stream, int dir_fd, const char *path, size_t least)
 {
 	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	int err = fd < 0 ? -errno : 0;
+	int err = -errno;
 
 	memset(stream, 0, sizeof(*stream));
-	if (!err)
-		err = map(stream, fd, least);
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0)
+		goto out;
+	err = map(stream, fd, least);
+	close(fd);
+out:
 	if (err)
 		log_error("cannot read '%s': %s", path, strerror(-err));
 	return err;
@@ -71,10 +72,11 @@ int mapped_stream_open(struct mapped_stream *stream, int trace_fd, const char *p
 	if (!full)
 		return log_no_memory("while reading %s", path);
 	err = map_path(stream, trace_fd, full, STREAM_HEADER_SIZE);
-	if (!err)
-		mapped_stream_rewind(stream);
 	free(full);
-	return err;
+	if (err)
+		return err;
+	mapped_stream_rewind(stream);
+	return 0;
 }
 
 void mapped_stream_close(struct mapped_stream *stream)

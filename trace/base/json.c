@@ -614,19 +614,21 @@ static int check_keys(const cJSON *node, const char *path)
 	const cJSON *child, **sorted;
 	int err = 0;
 
-	for (child = node->child; child && !err; child = child->next) {
+	for (child = node->child; child; child = child->next) {
 		err = check_keys(child, path);
+		if (err)
+			return err;
 		n++;
 	}
-	if (err || !cJSON_IsObject(node) || n < 2)
-		return err;
+	if (!cJSON_IsObject(node) || n < 2)
+		return 0;
 	sorted = malloc(n * sizeof(*sorted));
 	if (!sorted)
 		return log_no_memory("while reading %s", path);
 	for (child = node->child; child; child = child->next)
 		sorted[i++] = child;
 	qsort(sorted, n, sizeof(*sorted), by_name);
-	for (i = 1; i < n && !err; i++) {
+	for (i = 1; i < n; i++) {
 		if (strcmp(sorted[i - 1]->string, sorted[i]->string))
 			continue;
 		if (sorted[i]->valueint < sorted[i - 1]->valueint)
@@ -638,6 +640,7 @@ static int check_keys(const cJSON *node, const char *path)
 			log_error("%s: line %d: the key \"%s\" is repeated", path,
 				  sorted[i]->valueint, sorted[i]->string);
 		err = -EINVAL;
+		break;
 	}
 	free(sorted);
 	return err;
