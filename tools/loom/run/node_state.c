@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#define RECENT 256 /* a power of two */
+
 const char *const loom_state_names[LOOM_STATES] = {NULL,
 						   "outside invocation",
 						   "idle",
@@ -39,9 +41,20 @@ struct node_state {
 	loom_change_fn change;
 	void *arg;
 	struct node *nodes;
-	/* of the last record, which is often of the same node */
-	uint32_t core, node;
+	uint32_t recent[RECENT]; /* the last nodes, to save look-ups */
 };
+
+/* The index of the node of a record; LOOM_NONE for one of the core. */
+static uint32_t node_of(struct node_state *s, const struct loom_record *r)
+{
+	uint32_t *recent = &s->recent[(r->hw_node_id + 61 * r->core_id) % RECENT];
+	const struct run_survey *run = s->run;
+
+	if (*recent >= run->nnodes || run->nodes[*recent].node != r->hw_node_id ||
+	    run->cores[run->nodes[*recent].core].id != r->core_id)
+		*recent = run_survey_node(run, r->core_id, r->hw_node_id);
+	return *recent;
+}
 
 struct node_state *node_state_new(const struct run_survey *run, loom_change_fn change, void *arg)
 {
@@ -184,7 +197,7 @@ void node_state_add(struct node_state *s, const struct loom_record *r, uint32_t 
 
 	if (r->event_kind >= LOOM_CONFIG_WRITE && r->event_kind <= LOOM_INVOCATION_DONE)
 		return;
-	at = run_survey_node(run, r->core_id, r->hw_node_id);
+	at = node_of(s, r);
 	if (at == LOOM_NONE)
 		return; /* of the core */
 	n = &s->nodes[at];

@@ -76,11 +76,18 @@ static struct run_survey_core *core_of(struct run_survey *run, uint16_t id)
 
 static struct run_survey_node *node_of(struct run_survey *run, uint16_t core, uint32_t node)
 {
-	uint32_t *at = hash_at(&run->node_of, node_key(core, node));
+	uint32_t *recent = &run->recent[(node + 61 * core) % RUN_SURVEY_RECENT], *at;
 	struct run_survey_node *n;
 
+	if (*recent < run->nnodes) {
+		n = &run->nodes[*recent];
+		if (n->node == node && n->core == core)
+			return n;
+	}
+	at = hash_at(&run->node_of, node_key(core, node));
 	if (!at)
 		return NULL;
+	*recent = *at;
 	if (*at != HASH_NONE)
 		return &run->nodes[*at];
 	n = ARRAY_ADD(run->nodes, run->nnodes);

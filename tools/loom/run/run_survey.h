@@ -17,7 +17,8 @@
 #include "trace/base/hash.h"
 #include "trace/loom/loom_record.h"
 
-#define LOOM_NONE UINT32_MAX
+#define LOOM_NONE	  UINT32_MAX
+#define RUN_SURVEY_RECENT 256 /* a power of two */
 
 /* One invocation on one core. */
 struct loom_scope {
@@ -71,6 +72,7 @@ struct run_survey {
 	uint64_t records, stalls; /* number of records, and of stalls */
 	uint64_t end;		  /* cycle after the last one */
 	/* for look-ups */
+	uint32_t recent[RUN_SURVEY_RECENT]; /* the last nodes */
 	uint32_t core_of[LOOM_CORES];
 	struct hash node_of;  /* node, id of the core */
 	struct hash scope_of; /* id, id of the core and epoch, part */

@@ -16,6 +16,7 @@
 
 #define NONE	      HASH_NONE
 #define LOOM_ANY_CORE UINT32_MAX /* the invocation of all cores together */
+#define RECENT	      256	 /* a power of two */
 
 /* Activity of a node in an invocation, or with whole_core of all nodes of its core. */
 struct loom_cell {
@@ -52,6 +53,7 @@ struct loom_counters {
 	struct loom_cell *cells; /* until the rows are made */
 	size_t ncells;
 	struct hash cell_of; /* node, invocation; cells of cores are found by their invocations */
+	uint32_t recent[RECENT]; /* the last cells of nodes, to save look-ups */
 	struct loom_sweep *sweeps;
 	size_t nsweeps;
 	struct loom_invocation *invocations;
@@ -183,13 +185,19 @@ static struct loom_cell *core_cell(struct loom_counters *c, uint32_t invocation)
 /* The cell of a node in the invocation; its core gets one, too. NULL out of memory. */
 static struct loom_cell *node_cell(struct loom_counters *c, uint32_t invocation, uint32_t node)
 {
-	uint32_t *at = hash_at(&c->cell_of, (struct hash_key){.a = node, .b = invocation}),
-		 place = 0;
+	uint32_t *recent = &c->recent[(node + 61 * invocation) % RECENT], *at, place = 0;
 	struct loom_cell *cell;
 	struct loom_unit *u;
 
+	if (*recent != NONE) {
+		cell = &c->cells[*recent];
+		if (cell->node == node && cell->invocation == invocation)
+			return cell;
+	}
+	at = hash_at(&c->cell_of, (struct hash_key){.a = node, .b = invocation});
 	if (!at)
 		return NULL;
+	*recent = *at;
 	if (*at != NONE)
 		return &c->cells[*at];
 	u = unit_at(c, c->invocations[invocation].core, node);
@@ -217,6 +225,7 @@ struct loom_counters *loom_counters_new(enum loom_style style, bool strict)
 	c->style = style;
 	c->strict = strict;
 	c->last_invocation = c->last_counted = NONE;
+	memset(c->recent, 0xff, sizeof(c->recent));
 	return c;
 }
 
