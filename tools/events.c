@@ -227,22 +227,22 @@ int main(int argc, char **argv)
 	struct options options = {0};
 	struct json *doc = NULL;
 	struct printer out;
-	char *text = NULL;
+	char *text;
 
 	cli_parse(&cli, argc, argv, &options);
-	if (options.json) {
-		doc = document(&options);
-		text = json_text(doc);
-		json_free(doc);
+	printer_open(&out, STDOUT_FILENO);
+	if (!options.json) {
+		print_page(&out, &options);
+		goto out;
 	}
-	if ((options.json && !text) || printer_open(&out, STDOUT_FILENO) < 0) {
-		log_no_memory("while starting");
-		return STATUS_FAILED;
-	}
-	if (options.json)
+	doc = document(&options);
+	text = json_text(doc);
+	if (text)
 		printer_text(&out, text);
 	else
-		print_page(&out, &options);
+		out.error = -ENOMEM;
 	free(text);
+	json_free(doc);
+out:
 	return printer_close(&out) < 0 ? STATUS_FAILED : STATUS_COMPLETE;
 }

@@ -491,10 +491,7 @@ int main(int argc, char **argv)
 	int err;
 
 	options.path = cli_parse(&cli, argc, argv, &options)[0];
-	if (printer_open(&out, STDOUT_FILENO) < 0) {
-		log_no_memory("while printing");
-		return STATUS_FAILED;
-	}
+	printer_open(&out, STDOUT_FILENO);
 	err = source_open(&info.source, options.path);
 	if (err)
 		goto out;

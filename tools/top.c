@@ -322,8 +322,7 @@ static int print(struct top *t)
 
 	if (err)
 		return err;
-	if (printer_open(&out, STDOUT_FILENO) < 0)
-		return log_no_memory("while starting");
+	printer_open(&out, STDOUT_FILENO);
 	if (t->options.json)
 		printer_text(&out, "[");
 	for (size_t i = 0; i < t->nrows; i++) {

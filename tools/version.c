@@ -105,10 +105,11 @@ int main(int argc, char **argv)
 	}
 	doc = versions(&system);
 	text = json_text(doc);
-	if (!text || printer_open(&out, STDOUT_FILENO) < 0) {
+	if (!text) {
 		log_no_memory("while starting");
 		return STATUS_FAILED;
 	}
+	printer_open(&out, STDOUT_FILENO);
 	if (json)
 		printer_text(&out, text);
 	else

@@ -431,10 +431,7 @@ int main(int argc, char **argv)
 	}
 	d->options.path = cli_parse(&cli, argc, argv, &d->options)[0];
 	d->printable = isatty(STDOUT_FILENO);
-	if (printer_open(&d->out, STDOUT_FILENO) < 0) {
-		log_no_memory("while starting");
-		return STATUS_FAILED;
-	}
+	printer_open(&d->out, STDOUT_FILENO);
 	err = source_open(&d->source, d->options.path);
 	if (err)
 		goto out;

@@ -15,19 +15,14 @@
 #define OUT_BYTES  (256 << 10) /* stays in the second level cache of today's cores */
 #define PIPE_BYTES (1 << 20)   /* what a user may ask for without privilege */
 
-int printer_open(struct printer *out, int fd)
+void printer_open(struct printer *out, int fd)
 {
 	struct stat st;
 
 	memset(out, 0, sizeof(*out));
 	out->fd = fd;
-	out->cap = OUT_BYTES;
-	out->buf = malloc(out->cap);
-	if (!out->buf)
-		return -ENOMEM;
 	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
 		(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES); /* only an improvement */
-	return 0;
 }
 
 void printer_flush(struct printer *out)
@@ -47,7 +42,8 @@ void printer_flush(struct printer *out)
 
 int printer_grow(struct printer *out, size_t size)
 {
-	char *buf = realloc(out->buf, out->len + size);
+	size_t cap = size < OUT_BYTES ? OUT_BYTES : size;
+	char *buf = realloc(out->buf, cap);
 
 	if (!buf) {
 		if (!out->error)
@@ -55,7 +51,7 @@ int printer_grow(struct printer *out, size_t size)
 		return -ENOMEM;
 	}
 	out->buf = buf;
-	out->cap = out->len + size;
+	out->cap = cap;
 	return 0;
 }
 
@@ -65,7 +61,9 @@ int printer_close(struct printer *out)
 	free(out->buf);
 	out->buf = NULL;
 	out->cap = 0;
-	if (out->error)
+	if (out->error == -ENOMEM)
+		log_lack("while printing");
+	else if (out->error)
 		log_error("output: %s", strerror(-out->error));
 	return out->error;
 }

@@ -20,13 +20,12 @@ struct printer {
 	char *buf;
 };
 
-/* Writes go to `fd`, which stays the caller's; a pipe is made as large as it may be. Returns 0
- * or -ENOMEM without a message. */
-int printer_open(struct printer *out, int fd) __attribute__((warn_unused_result));
+/* Writes go to `fd`, which stays the caller's; a pipe is made as large as it may be. */
+void printer_open(struct printer *out, int fd);
 
 void printer_flush(struct printer *out);
 
-/* Makes room for `size` bytes more, whatever that takes; false without memory (kept as error). */
+/* Makes room for `size` bytes in an empty buffer. Returns 0, or -ENOMEM, which is kept as error. */
 int printer_grow(struct printer *out, size_t size);
 
 /* Flushes and frees. Returns 0 or the first error after one message, "standard output: ...". */

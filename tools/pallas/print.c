@@ -344,7 +344,8 @@ int pallas_print(struct pallas_trace *trace, const struct pallas_options *o)
 	int closed, err;
 
 	p.tails = calloc(trace->nthreads + 1, sizeof(*p.tails));
-	if (!p.tails || printer_open(&p.out, STDOUT_FILENO))
+	printer_open(&p.out, STDOUT_FILENO);
+	if (!p.tails)
 		err = no_memory(&p);
 	else if (o->attributes)
 		err = print_attributes(&p);

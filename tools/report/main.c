@@ -214,10 +214,7 @@ int main(int argc, char **argv)
 			  options.order);
 		return STATUS_USAGE;
 	}
-	if (printer_open(&out, STDOUT_FILENO) < 0) {
-		log_no_memory("while printing the report");
-		return STATUS_FAILED;
-	}
+	printer_open(&out, STDOUT_FILENO);
 	report.kind = options.kind;
 	report.source = &source;
 	report.filter = &options.filter;

@@ -303,8 +303,9 @@ static int write_sorted(struct work *w, struct replacement *r, int trace_fd, con
 	if (err)
 		return err;
 	w->places = reallocarray(NULL, 2 * w->most, sizeof(*w->places));
-	if (!w->places || printer_open(&w->out, r->fd) < 0)
+	if (!w->places)
 		return -ENOMEM;
+	printer_open(&w->out, r->fd);
 	mapped_stream_rewind(&w->stream);
 	if (w->nruns == 1) {
 		printer_bytes(&w->out, w->stream.base, STREAM_HEADER_SIZE);
