@@ -56,7 +56,7 @@ static int compare(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-int loom_controls_add_node(struct loom_controls *c, struct loom_node_id node)
+static int add_node(struct loom_controls *c, struct loom_node_id node)
 {
 	struct loom_node_id *to = ARRAY_ADD(c->nodes, c->nnodes);
 
@@ -152,7 +152,7 @@ const char *loom_controls_nodes(struct loom_controls *c, const char *list)
 				return "a node is NODE or CORE:NODE, a number of 32 bits";
 		}
 		id.node = (uint32_t)n;
-		if (loom_controls_add_node(c, id) < 0)
+		if (add_node(c, id) < 0)
 			return LOOM_NO_MEMORY;
 		if (*list == '\0')
 			return NULL;
@@ -188,7 +188,7 @@ static int narrow_nodes(struct loom_controls *c, const struct loom_controls *by)
 			if (x->node != y->node ||
 			    (!x->any_core && !y->any_core && x->core != y->core))
 				continue;
-			err = loom_controls_add_node(&both, x->any_core ? *y : *x);
+			err = add_node(&both, x->any_core ? *y : *x);
 			if (err) {
 				free(both.nodes);
 				return err;
@@ -220,7 +220,7 @@ int loom_controls_narrow(struct loom_controls *c, const struct loom_controls *by
 	if (by->by_node && c->by_node)
 		return narrow_nodes(c, by);
 	for (size_t i = 0; by->by_node && i < by->nnodes; i++) {
-		err = loom_controls_add_node(c, by->nodes[i]);
+		err = add_node(c, by->nodes[i]);
 		if (err)
 			return err;
 	}

@@ -64,8 +64,6 @@ const char *loom_controls_sample(struct loom_controls *c, const char *ratio)
 void loom_controls_add_kind(struct loom_controls *c, uint8_t kind);
 int loom_controls_add_core(struct loom_controls *c, uint16_t core)
 	__attribute__((warn_unused_result));
-int loom_controls_add_node(struct loom_controls *c, struct loom_node_id node)
-	__attribute__((warn_unused_result));
 
 /* Restricts the filters, but not the sampling, to those of `by`. Returns 0 or -ENOMEM. */
 int loom_controls_narrow(struct loom_controls *c, const struct loom_controls *by)

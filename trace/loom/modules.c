@@ -332,11 +332,8 @@ int loom_modules_load(struct loom_modules *t, int dirfd, const char *path)
 
 	if (err)
 		goto out;
-	do {
-		c = inflow_look(&in);
-		if (c == ' ' || c == '\n' || c == '\r' || c == '\t')
-			inflow_skip(&in, 1);
-	} while (c == ' ' || c == '\n' || c == '\r' || c == '\t');
+	while ((c = inflow_look(&in)) == ' ' || c == '\n' || c == '\r' || c == '\t')
+		inflow_skip(&in, 1);
 	err = c == '{' || c == '[' ? load_json(t, &in) : load_lines(t, &in);
 out:
 	inflow_close(&in);

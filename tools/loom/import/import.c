@@ -681,7 +681,7 @@ static int write_marks(struct import *m)
 	if (err)
 		goto out;
 	while ((got = run_reader_next(&m->reader, &r)) > 0) {
-		core = run_survey_core(m->survey, r.core_id);
+		core = m->survey->core_of[r.core_id];
 		/* the file has changed since the survey */
 		if (loom_chain_step(&chain, &r) || r.cycle > m->survey->end || core == LOOM_NONE) {
 			err = -ESTALE;

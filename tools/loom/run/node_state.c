@@ -236,12 +236,10 @@ void node_state_add(struct node_state *s, const struct loom_record *r, uint32_t 
 		add_route(n, r, false);
 	if (rank[states[r->event_kind]] > rank[n->point])
 		n->point = states[r->event_kind];
-	return;
 }
 
 void node_state_finish(struct node_state *s)
 {
-
 	for (size_t i = 0; i < s->run->nnodes; i++)
 		advance(s, &s->nodes[i], s->run->end);
 }

@@ -390,11 +390,6 @@ int run_survey_seal(struct run_survey *run)
 	return err ? err : seal_scopes(run);
 }
 
-uint32_t run_survey_core(const struct run_survey *run, uint16_t core)
-{
-	return run->core_of[core];
-}
-
 uint32_t run_survey_node(const struct run_survey *run, uint16_t core, uint32_t node)
 {
 	return hash_get(&run->node_of, node_key(core, node));

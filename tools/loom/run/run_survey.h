@@ -71,7 +71,7 @@ struct run_survey {
 	size_t nlanes;
 	uint64_t records, stalls; /* number of records, and of stalls */
 	uint64_t end;		  /* cycle after the last one */
-	/* for look-ups */
+	/* for look-ups: indices, or LOOM_NONE */
 	uint32_t recent[RUN_SURVEY_RECENT]; /* the last nodes */
 	uint32_t core_of[LOOM_CORES];
 	struct hash node_of;  /* node, id of the core */
@@ -95,9 +95,8 @@ int run_survey_add_core(struct run_survey *run, uint16_t core) __attribute__((wa
 /* Completes the tables after the last record, and changes the indices. Returns 0 or -ENOMEM. */
 int run_survey_seal(struct run_survey *run) __attribute__((warn_unused_result));
 
-/* The index of a core, or of a node or scope on a core, by their ids; of a lane, by the index of
- * its node. Lanes and scopes are of a sealed run. LOOM_NONE if it is unknown. */
-uint32_t run_survey_core(const struct run_survey *run, uint16_t core);
+/* The index of a node or scope on a core, by their ids; of a lane, by the index of its node. Lanes
+ * and scopes are of a sealed run. LOOM_NONE if it is unknown. */
 uint32_t run_survey_node(const struct run_survey *run, uint16_t core, uint32_t node);
 uint32_t run_survey_lane(const struct run_survey *run, uint32_t node, uint8_t lane);
 uint32_t run_survey_scope(const struct run_survey *run, const struct loom_record *record,

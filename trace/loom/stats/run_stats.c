@@ -438,15 +438,12 @@ static struct stats_number parse_counter(struct loader *l, const char *key, cons
 /* Reads a line of the run. *known is set for a key that only statistics have. */
 static bool run_line(struct loader *l, const char *key, const char *value, bool *known)
 {
-	static const struct {
-		const char *key;
-		size_t at;
-	} numbers[] = {
-		{"total_cycles", offsetof(struct run_stats, total_cycles)},
-		{"config_cycles", offsetof(struct run_stats, config_cycles)},
-		{"total_config_writes", SUM(CONFIG_WRITES)},
-		{"trace_event_count", offsetof(struct run_stats, event_count)},
-		{"perf_snapshot_count", offsetof(struct run_stats, snapshot_count)},
+	static const struct field numbers[] = {
+		{"total_cycles", FIELD_NUMBER, IN(run_stats, total_cycles)},
+		{"config_cycles", FIELD_NUMBER, IN(run_stats, config_cycles)},
+		{"total_config_writes", FIELD_NUMBER, .at = SUM(CONFIG_WRITES)},
+		{"trace_event_count", FIELD_NUMBER, IN(run_stats, event_count)},
+		{"perf_snapshot_count", FIELD_NUMBER, IN(run_stats, snapshot_count)},
 	};
 
 	*known |= !strcmp(key, "success") || !strcmp(key, "termination");

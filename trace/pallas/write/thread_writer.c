@@ -149,8 +149,8 @@ out:
 	return err;
 }
 
-/* Copies parts of the scratch file to thread.pallas; with times > 0 they are tokens, whose loops
- * are counted. */
+/* Copies parts of the scratch file to thread.pallas. With times > 0 they are tokens: counts their
+ * loops. */
 static int put_spills(struct thread_writer *w, struct pallas_out *out, const struct bytes *parts,
 		      uint64_t times)
 {
