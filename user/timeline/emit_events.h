@@ -40,9 +40,9 @@ struct timeline {
 	struct topology *topology;
 	struct calls *calls;	/* of the probes; NULL: there are none */
 	struct cpu **by_number; /* by kernel number; NULL: no record yet */
-	unsigned numbers;
+	size_t numbers;
 	struct cpu **by_index; /* by index in the loom; NULL: no record yet */
-	unsigned indices;
+	size_t indices;
 	struct cpu **cpus; /* in the order of their first records */
 	unsigned ncpus;
 	uint64_t t1;

@@ -374,9 +374,8 @@ int threads_make_room(struct threads *threads, struct task *task)
 		size = BUFFER_LAST;
 	}
 	buffer = realloc(task->buffer, size);
-	if (!buffer) {
+	if (!buffer)
 		return log_no_memory("for the events of thread %u", task->tid);
-	}
 	task->buffer = buffer;
 	task->size = (uint32_t)size;
 	task->at = buffer + used;
@@ -532,9 +531,8 @@ static int rename_to(struct thread *thread, const struct rename *name)
 	return 0;
 }
 
-int threads_name(struct threads *threads, struct task *task, uint64_t clock, const char *comm)
+int threads_name(struct task *task, uint64_t clock, const char *comm)
 {
-	(void)threads;
 	task->name.clock = clock;
 	memcpy(task->name.name, comm, RECORD_COMM_SIZE);
 	task->name.name[RECORD_COMM_SIZE - 1] = '\0';
@@ -547,9 +545,8 @@ int threads_bind(struct threads *threads, struct task *task)
 
 	if (!thread)
 		thread = thread_new(threads, task->pid, task->tid);
-	if (!thread || rename_to(thread, &task->name)) {
+	if (!thread || rename_to(thread, &task->name))
 		return log_no_memory("for the stream of thread %u", task->tid);
-	}
 	thread->owner = task;
 	thread->exited = false;
 	task->thread = thread;

@@ -199,7 +199,7 @@ static inline void task_put(struct task *task, uint32_t mcv, uint64_t clock, con
 }
 
 /* The task is called `comm` (RECORD_COMM_SIZE bytes) from `clock` on. 0 or -ENOMEM. */
-int threads_name(struct threads *threads, struct task *task, uint64_t clock, const char *comm);
+int threads_name(struct task *task, uint64_t clock, const char *comm);
 
 /* The stream has the mark, label or model of `declaration` of the actions. 0 or -ENOMEM after one
  * message. */

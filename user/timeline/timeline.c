@@ -56,46 +56,32 @@ static inline void cpu_runs(struct timeline *tl, struct cpu *cpu, struct task *t
 
 /* ---- CPUs ---- */
 
-/* Grows the array to more than i elements; new ones are NULL. */
-static int grow(struct cpu ***array, unsigned *size, unsigned i)
-{
-	unsigned want = *size ? *size : 16;
-	struct cpu **grown;
-
-	if (i < *size)
-		return 0;
-	while (want <= i)
-		want *= 2;
-	grown = reallocarray(*array, want, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	while (*size < want)
-		grown[(*size)++] = NULL;
-	*array = grown;
-	return 0;
-}
-
 static struct cpu *new_cpu(struct timeline *tl, unsigned number)
 {
 	int32_t index = topology_index(tl->topology, number);
-	struct cpu *cpu, **added;
+	struct cpu *cpu = NULL, **by_number, **by_index, **added;
 
 	if (index < 0) {
 		log_error("cannot record CPU %u: out of memory, or its number is too large",
 			  number);
 		return NULL;
 	}
-	cpu = calloc(1, sizeof(*cpu));
-	if (!cpu || grow(&tl->by_number, &tl->numbers, number) ||
-	    grow(&tl->by_index, &tl->indices, (unsigned)index))
+	by_number = pages_more(tl->by_number, &tl->numbers, number);
+	if (!by_number)
 		goto no_memory;
-	added = ARRAY_ADD(tl->cpus, tl->ncpus);
+	tl->by_number = by_number;
+	by_index = pages_more(tl->by_index, &tl->indices, (size_t)index);
+	if (!by_index)
+		goto no_memory;
+	tl->by_index = by_index;
+	cpu = calloc(1, sizeof(*cpu));
+	added = cpu ? ARRAY_ADD(tl->cpus, tl->ncpus) : NULL;
 	if (!added)
 		goto no_memory;
 	cpu->last = cpu->since = tl->options.t0;
 	cpu->counts.cpu = number;
 	cpu->counts.index = index;
-	tl->by_number[number] = tl->by_index[index] = *added = cpu;
+	by_number[number] = by_index[index] = *added = cpu;
 	return cpu;
 no_memory:
 	log_no_memory("for CPU %u", number);
@@ -421,7 +407,7 @@ static int update_task(struct timeline *tl, struct task *task, const struct reco
 		task->parent_pid = r->parent_pid;
 	if (r->flags & TASK_FLAG_KTHREAD)
 		task->flags |= TASK_KERNEL;
-	return threads_name(tl->threads, task, later(r->head.clock, tl->options.t0), r->comm);
+	return threads_name(task, later(r->head.clock, tl->options.t0), r->comm);
 }
 
 /* The task that made the record, if it has a stream: *maker, or NULL. */
