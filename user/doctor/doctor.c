@@ -1,27 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor: see doctor.h. */
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "user/doctor/doctor.h"
+#include "user/host/privilege.h"
 #include "trace/base/cli.h"
 #include "trace/base/json.h"
 #include "trace/base/log.h"
 
 #define NAME_WIDTH 26
 #define LINE_WIDTH 80
-
-/* Newer than the headers of some build hosts. */
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
-#ifndef CAP_BPF
-#define CAP_BPF 39
-#endif
 
 typedef void (*look_fn)(const struct machine *m, struct finding *f);
 

@@ -21,14 +21,6 @@
 #define NOBODY		65534	  /* user and group */
 #define ENVIRONMENT_MAX (1 << 20) /* bytes; far more than is usual; the kernel permits more */
 
-/* Newer than the headers of some build hosts. */
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
-#ifndef CAP_BPF
-#define CAP_BPF 39
-#endif
-
 /* Reads a user or group number of the environment. */
 static bool read_id(const char *variable, unsigned *id)
 {

@@ -12,8 +12,17 @@
 #ifndef USER_HOST_PRIVILEGE_H
 #define USER_HOST_PRIVILEGE_H
 
+#include <linux/capability.h>
 #include <stdbool.h>
 #include <sys/types.h>
+
+/* Newer than the headers of some build hosts. */
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+#ifndef CAP_BPF
+#define CAP_BPF 39
+#endif
 
 struct identity {
 	uid_t uid;

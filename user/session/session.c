@@ -115,11 +115,14 @@ static int find_emulator(void)
 	char path[PATH_MAX];
 	int err = emulator_path(path, sizeof(path));
 
-	if (!err && access(path, X_OK))
-		err = -errno;
 	if (err)
-		log_error("--emulate: cannot run " EMULATOR " in the folder of ovni-bpf: %s",
-			  strerror(-err));
+		goto failed;
+	if (!access(path, X_OK))
+		return 0;
+	err = -errno;
+failed:
+	log_error("--emulate: cannot run " EMULATOR " in the folder of ovni-bpf: %s",
+		  strerror(-err));
 	return err;
 }
 
@@ -139,14 +142,17 @@ static int emulate(const struct recorder *r)
 		return err;
 	}
 	err = command_start(&emulator, r->options->quiet ? quiet : loud, &self, &r->signals);
-	if (!err)
-		err = command_release(&emulator);
-	while (!err && !command_ended(&emulator, 1000))
+	if (err)
+		goto out;
+	err = command_release(&emulator);
+	if (err)
+		goto out;
+	while (!command_ended(&emulator, 1000))
 		;
-	if (!err && WIFSIGNALED(emulator.status))
+	if (WIFSIGNALED(emulator.status))
 		log_error(EMULATOR " was killed by signal %d", WTERMSIG(emulator.status));
-	if (!err && emulator.status)
-		err = -ECHILD;
+	err = emulator.status ? -ECHILD : 0;
+out:
 	command_close(&emulator);
 	return err;
 }
@@ -182,10 +188,9 @@ static int find_identities(struct recorder *r)
 	const struct options *o = r->options;
 	int err = identity_of_caller(&r->caller);
 
-	if (!err)
-		err = o->user ? identity_of_user(&r->runner, o->user)
-			      : identity_of_caller(&r->runner);
-	return err;
+	if (err)
+		return err;
+	return o->user ? identity_of_user(&r->runner, o->user) : identity_of_caller(&r->runner);
 }
 
 static enum status prepare(struct recorder *r)
@@ -448,8 +453,9 @@ static int arm(struct recorder *r)
 	const struct options *o = r->options;
 	int err = signals_take(&r->signals, SIGUSR1);
 
-	if (!err && o->command)
-		err = start_command(r);
+	if (err)
+		return err;
+	err = o->command ? start_command(r) : 0;
 	if (err)
 		return err;
 	err = bpf_load_attach_probes(&r->bpf); /* perf events need more than is kept */
@@ -552,24 +558,26 @@ static int take_snapshot(struct recorder *r)
 	return err;
 }
 
+static void fail(struct recorder *r)
+{
+	r->failed = true;
+	r->reason = "error";
+}
+
 /* In mode summary the kernel keeps a limited number of threads that have ended. */
 static void count(struct recorder *r, uint64_t now)
 {
-	int err = r->options->mode == MODE_FULL ? 0 : summary_fetch(&r->summary);
-
-	if (err)
-		goto failed;
+	if (r->options->mode != MODE_FULL && summary_fetch(&r->summary)) {
+		fail(r);
+		return;
+	}
 	if (!r->options->interval_ns || now < r->next_interval_ns)
 		return;
 	r->next_interval_ns += r->options->interval_ns;
 	if (r->next_interval_ns <= now)
 		r->next_interval_ns = now + r->options->interval_ns;
-	err = take_snapshot(r);
-	if (!err)
-		return;
-failed:
-	r->failed = true;
-	r->reason = "error";
+	if (take_snapshot(r))
+		fail(r);
 }
 
 /* How long nothing needs to be looked at, ns. */
@@ -677,10 +685,8 @@ static void record(struct recorder *r)
 		log_report("recording to %s (Ctrl-C ends it)", r->output.path);
 	control_ready(r->control);
 	summary_live_begin(&r->live, clock_now(), !r->options->quiet);
-	if (r->options->command && command_release(&r->command)) {
-		r->failed = true;
-		r->reason = "error";
-	}
+	if (r->options->command && command_release(&r->command))
+		fail(r);
 	while (!r->reason) {
 		uint64_t now = clock_now(), next = time_to_next(r, now);
 		struct timespec wait = {.tv_sec = (time_t)(next / 1000000000),
@@ -704,12 +710,6 @@ static void record(struct recorder *r)
 }
 
 /* ---- draining, done ---- */
-
-static void fail(struct recorder *r)
-{
-	r->failed = true;
-	r->reason = "error";
-}
 
 /* Mode summary: there are no rings to drain. */
 static void close_window(struct recorder *r)
@@ -949,10 +949,14 @@ static int run_command(struct command *command, char **argv, const struct identi
 	if (err)
 		return err;
 	err = command_start(command, argv, runner, &signals);
-	if (!err)
-		err = command_release(command);
-	while (!err && !command_ended(command, 0))
+	if (err)
+		goto out;
+	err = command_release(command);
+	if (err)
+		goto out;
+	while (!command_ended(command, 0))
 		pass_signals(signals.fd, command);
+out:
 	signals_close(&signals);
 	return err;
 }
@@ -963,17 +967,20 @@ enum status session_run_off(const struct options *o)
 	struct command command = {0};
 	int err = o->user ? identity_of_user(&runner, o->user) : identity_of_caller(&runner);
 
-	if (!err)
-		err = command_find(o->command[0], identity_path(&runner));
-	if (!err && o->dry_run) {
+	if (err)
+		goto out;
+	err = command_find(o->command[0], identity_path(&runner));
+	if (err)
+		goto out;
+	if (o->dry_run) {
 		printf("what: %s, without a recording (--mode off)\n", o->command[0]);
-		identity_free(&runner);
-		return flush_stdout() ? STATUS_FAILED : STATUS_COMPLETE;
+		err = flush_stdout();
+		goto out;
 	}
-	if (!err)
-		err = run_command(&command, o->command, &runner);
+	err = run_command(&command, o->command, &runner);
 	if (!err && !o->quiet)
 		summary_off(command.status);
+out:
 	command_close(&command);
 	identity_free(&runner);
 	return err ? STATUS_FAILED : STATUS_COMPLETE;
