@@ -10,6 +10,7 @@
 
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "trace/ovni/stream.h"
 
 char *output_path(const char *given, const char *trace, const char *suffix)
 {
@@ -31,23 +32,6 @@ int output_create(const char *path)
 	err = -errno;
 	log_error("cannot create '%s': %s", path, strerror(-err));
 	return err;
-}
-
-int write_all(int fd, const void *bytes, size_t size)
-{
-	const char *at = bytes;
-
-	while (size) {
-		ssize_t n = write(fd, at, size < (1 << 24) ? size : 1 << 24);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		at += n;
-		size -= (size_t)n;
-	}
-	return 0;
 }
 
 #define OFFSETS "clock-offsets.txt"

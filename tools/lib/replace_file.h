@@ -41,9 +41,6 @@ char *output_path(const char *given, const char *trace, const char *suffix);
 /* Creates it. Returns a descriptor, which the caller closes, or -errno after one message. */
 int output_create(const char *path) __attribute__((warn_unused_result));
 
-/* Writes all of it or fails: 0 or -errno. */
-int write_all(int fd, const void *bytes, size_t size) __attribute__((warn_unused_result));
-
 /* Copies clock-offsets.txt, which belongs to a trace, from one directory into another that has
  * none. 0, also if there is none; or -errno after a message. */
 int copy_offsets(int from_dir, int to_dir) __attribute__((warn_unused_result));

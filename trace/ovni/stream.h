@@ -104,6 +104,9 @@ void stream_rewind(struct stream *stream);
 
 /* ---- writing ---- */
 
+/* Writes all of it or fails: 0 or -errno without a message. */
+int write_all(int fd, const void *data, size_t size) __attribute__((warn_unused_result));
+
 /*
  * Creates the directory `path` below `trace_fd` with its parents, a stream.obs with only its
  * header, and `meta` as stream.json. Returns 0, or -errno without a message and without files;

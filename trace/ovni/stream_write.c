@@ -15,7 +15,7 @@
 
 #define META_NEW STREAM_META ".new"
 
-static int write_all(int fd, const void *data, size_t size)
+int write_all(int fd, const void *data, size_t size)
 {
 	const uint8_t *from = data;
 
