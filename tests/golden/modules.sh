@@ -18,6 +18,7 @@ TABLE = {
     "trace/ovni": (BASE, r"cjson/"),
     "trace/catalog": (BASE + " trace/ovni", ""),
     "trace/states": (BASE + " trace/ovni trace/catalog", r"cjson/"),
+    "trace/analysis": (BASE + " trace/ovni trace/catalog trace/states", r"cjson/"),
     "trace/pallas": (BASE + " trace/ovni", "zstd"),
     "trace/pallas/read": (BASE + " trace/pallas", "zstd"),
     "trace/pallas/write": (BASE + " trace/ovni trace/pallas", "zstd"),

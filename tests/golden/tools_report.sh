@@ -51,9 +51,14 @@ thread,pid,runs,run_time,waits,wait_avg,wait_p50,wait_p99,wait_max,max_at
 a (1),1,3,800,2,200,101,300,300,500
 b (2),1,1,700,1,51,51,51,51,701
 END
+# CPU 0 ran thread 1 while thread 2 waited on it, 1660 to 1701; other times of threads that are not in
+# the trace, as its session says, and CPU 1 is not in the session. Of cron only the number is known.
 same preempt <<'END'
-victim,culprit,times,lost,max,max_at
-a (1),cron (9),1,300,300,200
+victim,culprit,waits,ran,percent,first,max,max_at
+b (2),not recorded,2,509,92.545,0,499,1501
+a (1),not recorded,2,400,100.000,0,300,200
+b (2),a (1),1,41,7.454,0,41,650
+a (1),cron (9),,,,1,,
 END
 same wake <<'END'
 waker,woken,times,wait_avg,wait_max,max_at

@@ -130,6 +130,11 @@ static int run_walk(struct report *report, const struct options *options)
 		if (err)
 			goto out;
 	}
+	if (kind->init) {
+		err = kind->init(report);
+		if (err)
+			goto out;
+	}
 	if (kind->stream)
 		table_begin(&report->table);
 	walked = intervals_walk(&intervals, report->source, &kind->listener, report);
@@ -178,7 +183,7 @@ static const struct cli cli = {
 	.about = "Print a report of an ovni trace.\n\n"
 		 "Reports:\n"
 		 "  latency   per thread: runs, run time, and how long it waited for a CPU\n"
-		 "  preempt   threads that lost their CPU, to which thread, for how long\n"
+		 "  preempt   threads that ran while others waited for a CPU, and for how long\n"
 		 "  wake      wakers and woken threads, and how long the woken ones wait\n"
 		 "  timehist  one line per run: end, CPU, thread, times, reason, next thread\n"
 		 "  cpu       use of the time of each CPU; the parts add up to 100 %\n"

@@ -35,6 +35,7 @@ struct report_kind {
 	/* Adds the rows from another source than a walk of the trace `path`; or NULL. Returns 0,
 	 * -ENOMEM, or -errno after one message. */
 	int (*read)(struct report *report, const char *path);
+	int (*init)(struct report *report); /* before the walk; 0, or -errno after one message */
 	struct interval_listener listener;  /* its arg is the struct report */
 	int (*rows)(struct report *report); /* after the walk; 0 or -ENOMEM */
 	void (*free)(struct report *report);

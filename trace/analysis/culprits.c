@@ -1,0 +1,685 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * culprits: charges waits for a CPU (see culprits.h).
+ *
+ * Each CPU keeps a short log of its occupants while threads wait on its queue. A waiting thread
+ * knows the clock and the position in the log up to which it is charged; it reads on when its wait
+ * ends, when it changes its CPU, and when the log is full.
+ */
+#include "trace/analysis/culprits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/base/array.h"
+#include "trace/base/log.h"
+
+#define TYPE_LOST  92	      /* mark "Events lost" */
+#define NO_QUEUE   UINT32_MAX /* the virtual CPU, or a CPU that the metadata lacks */
+#define NO_THREAD  UINT32_MAX
+#define LOG_MOST   1024 /* entries of a CPU */
+#define SPECIAL	   3	/* culprits below 0 that can be charged */
+#define SWITCH_GAP 1	/* ns between the two threads of one switch */
+
+/* The occupant of a CPU, from the end of the entry before up to `end`. */
+struct occupant {
+	int64_t end;
+	int64_t culprit;
+	int64_t other; /* to charge instead if the victim is the culprit: the gap in a switch */
+};
+
+struct queue { /* of one CPU */
+	uint32_t loom;
+	int64_t culprit; /* the present occupant, since `since` */
+	int64_t since;
+	int64_t left;	 /* the thread that left last, at `since`; CULPRIT_UNKNOWN: none */
+	bool in_session; /* the session has the times of this CPU: */
+	bool others;	 /* threads without a stream ran on it */
+	bool losses;	 /* records of it are lost, or switches were not seen */
+	bool blind;	 /* a mark of lost events is open */
+	uint32_t head;	 /* list of the waiting threads */
+	struct occupant *log;
+	uint32_t nlog, room;
+};
+
+struct charge {
+	int64_t culprit, ns;
+};
+
+struct victim {			    /* a thread: on a CPU, waiting, or neither */
+	uint32_t runs_on, waits_on; /* index of a queue, or NO_QUEUE */
+	int32_t cpu;		    /* the CPU looked up last, */
+	uint32_t queue;		    /* and its queue */
+	bool waits;
+	enum wait_cause cause;
+	int32_t taker;	     /* tid of the thread that got its CPU; -1: not known */
+	uint32_t next, prev; /* in the list of its queue */
+	uint32_t at;	     /* position in the log */
+	int64_t begin;	     /* clock of the wait */
+	int64_t since;	     /* clock up to which it is charged */
+	struct charge *charges;
+	uint32_t ncharges, room;
+};
+
+static int64_t clamp(const struct culprits *c, int64_t clock)
+{
+	if (clock < c->first)
+		return c->first;
+	return clock > c->last ? c->last : clock;
+}
+
+/* ---- metadata ---- */
+
+static const char *loom_of(const struct source *source, uint32_t stream)
+{
+	const char *loom = source->owners[stream].loom;
+
+	return loom ? loom : "";
+}
+
+static int compare_looms(const void *a, const void *b, void *arg)
+{
+	return strcmp(loom_of(arg, *(const uint32_t *)a), loom_of(arg, *(const uint32_t *)b));
+}
+
+static int number_looms(struct culprits *c)
+{
+	const struct source *source = c->source;
+	uint32_t n = (uint32_t)source->trace.nstreams;
+	uint32_t *sorted = calloc(n + 1, sizeof(*sorted));
+
+	if (!sorted)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		sorted[i] = i;
+	qsort_r(sorted, n, sizeof(*sorted), compare_looms, (void *)source);
+	for (uint32_t i = 0; i < n; i++) {
+		if (i && strcmp(loom_of(source, sorted[i - 1]), loom_of(source, sorted[i])))
+			c->nlooms++;
+		c->looms[sorted[i]] = c->nlooms;
+	}
+	c->nlooms++;
+	free(sorted);
+	return 0;
+}
+
+static struct hash_key queue_key(uint32_t loom, int32_t cpu)
+{
+	return (struct hash_key){.a = loom, .b = (uint32_t)cpu};
+}
+
+static struct queue *queue_add(struct culprits *c, uint32_t loom, int32_t cpu)
+{
+	uint32_t *at;
+	struct queue *q;
+
+	at = hash_at(&c->queue_of, queue_key(loom, cpu));
+	if (!at)
+		return NULL;
+	if (*at != HASH_NONE)
+		return &c->queues[*at];
+	q = ARRAY_ADD(c->queues, c->nqueues);
+	if (!q)
+		return NULL;
+	*at = (uint32_t)(q - c->queues);
+	*q = (struct queue){.loom = loom,
+			    .culprit = CULPRIT_UNKNOWN,
+			    .left = CULPRIT_UNKNOWN,
+			    .head = NO_THREAD};
+	return q;
+}
+
+_Static_assert(NO_QUEUE == HASH_NONE, "a CPU that the hash lacks");
+
+/* The queue of a CPU as a thread means it. */
+static uint32_t queue_of(struct culprits *c, uint32_t stream, int32_t cpu)
+{
+	struct victim *v = &c->threads[stream];
+
+	if (cpu < 0)
+		return NO_QUEUE;
+	if (v->cpu != cpu) {
+		v->cpu = cpu;
+		v->queue = hash_get(&c->queue_of, queue_key(c->looms[stream], cpu));
+	}
+	return v->queue;
+}
+
+static uint64_t number_at(const struct json *object, const char *key)
+{
+	uint64_t value = 0;
+
+	(void)json_u64(json_key(object, key), &value);
+	return value;
+}
+
+static int take_metadata(struct culprits *c, uint32_t loom, const struct json *meta)
+{
+	const struct json *node;
+
+	for (node = json_first(json_get(meta, "ovni.loom_cpus")); node; node = json_next(node))
+		if (!queue_add(c, loom, (int32_t)json_int(json_key(node, "index"))))
+			return -ENOMEM;
+	for (node = json_first(json_get(meta, "bpf.session.cpus")); node; node = json_next(node)) {
+		const struct json *ns = json_key(node, "ns");
+		struct queue *q = queue_add(c, loom, (int32_t)json_int(json_key(node, "index")));
+
+		if (!q)
+			return -ENOMEM;
+		if (!json_is_object(ns))
+			continue;
+		q->in_session = true;
+		q->others |= number_at(ns, "other") != 0;
+		q->losses |= number_at(ns, "unknown") || number_at(node, "lost");
+	}
+	return 0;
+}
+
+static int read_metadata(struct culprits *c)
+{
+	for (uint32_t i = 0; i < c->source->trace.nstreams; i++) {
+		struct json *meta = trace_metadata(&c->source->trace, i);
+		int err;
+
+		if (!meta)
+			return -EINVAL;
+		err = take_metadata(c, c->looms[i], meta);
+		json_free(meta);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* The occupant of a CPU without a thread of the trace. `idle`: the last switch led to idle. */
+static int64_t vacant(const struct queue *q, bool idle)
+{
+	if (!q->in_session || q->others)
+		return CULPRIT_UNKNOWN;
+	return idle || !q->losses ? CULPRIT_IDLE : CULPRIT_UNKNOWN;
+}
+
+int culprits_init(struct culprits *c, const struct source *source, int64_t first, int64_t last)
+{
+	size_t n = source->trace.nstreams;
+	int err = -ENOMEM;
+
+	memset(c, 0, sizeof(*c));
+	c->source = source;
+	c->first = c->now = first;
+	c->last = last;
+	c->waits = calloc(n + 1, sizeof(*c->waits));
+	c->threads = calloc(n + 1, sizeof(*c->threads));
+	c->looms = calloc(n + 1, sizeof(*c->looms));
+	c->scratch = calloc(n + SPECIAL, sizeof(*c->scratch));
+	if (!c->waits || !c->threads || !c->looms || !c->scratch)
+		goto out;
+	err = number_looms(c);
+	if (err)
+		goto out;
+	c->gaps = calloc(c->nlooms, sizeof(*c->gaps));
+	err = c->gaps ? read_metadata(c) : -ENOMEM;
+	if (err)
+		goto out;
+	for (size_t i = 0; i < n; i++)
+		c->threads[i] =
+			(struct victim){.runs_on = NO_QUEUE, .waits_on = NO_QUEUE, .cpu = -1};
+	for (size_t i = 0; i < c->nqueues; i++) {
+		c->queues[i].culprit = vacant(&c->queues[i], false);
+		c->queues[i].since = first;
+	}
+out:
+	if (err == -ENOMEM)
+		log_no_memory("while reading %s", source->trace.path);
+	return err;
+}
+
+void culprits_fini(struct culprits *c)
+{
+	for (size_t i = 0; c->threads && i < c->source->trace.nstreams; i++)
+		free(c->threads[i].charges);
+	for (size_t i = 0; i < c->nqueues; i++)
+		free(c->queues[i].log);
+	free(c->pairs);
+	free(c->waits);
+	free(c->threads);
+	free(c->queues);
+	free(c->looms);
+	free(c->gaps);
+	free(c->scratch);
+	hash_free(&c->pair_of);
+	hash_free(&c->queue_of);
+	memset(c, 0, sizeof(*c));
+}
+
+/* ---- charges of the wait that a thread is in ---- */
+
+static int charge(struct culprits *c, struct victim *v, int64_t culprit, int64_t ns)
+{
+	uint32_t *at = &c->scratch[culprit + SPECIAL];
+	struct charge *list;
+
+	if (ns <= 0)
+		return 0;
+	if (*at < v->ncharges && v->charges[*at].culprit == culprit) {
+		v->charges[*at].ns = clock_sum(v->charges[*at].ns, ns);
+		return 0;
+	}
+	list = stack_more(v->charges, v->ncharges, &v->room, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	v->charges = list;
+	*at = v->ncharges++;
+	list[*at] = (struct charge){culprit, ns};
+	return 0;
+}
+
+/* Charges the time from v->since to now to the occupants of its CPU. */
+static int charge_until_now(struct culprits *c, uint32_t stream)
+{
+	struct victim *v = &c->threads[stream];
+	const struct queue *q = v->waits_on == NO_QUEUE ? NULL : &c->queues[v->waits_on];
+	int64_t rest = v->cause == WAIT_THROTTLED ? CULPRIT_QUOTA : CULPRIT_UNKNOWN;
+	int err = 0;
+
+	if (q && v->cause != WAIT_THROTTLED) {
+		for (; v->at < q->nlog; v->at++) {
+			const struct occupant *o = &q->log[v->at];
+
+			if (o->end <= v->since)
+				continue;
+			err = charge(c, v, o->culprit == stream ? o->other : o->culprit,
+				     clock_distance(v->since, o->end));
+			if (err)
+				return err;
+			v->since = o->end;
+		}
+		rest = q->blind || q->culprit == stream ? CULPRIT_UNKNOWN : q->culprit;
+	}
+	err = charge(c, v, rest, clock_distance(v->since, c->now));
+	v->since = c->now;
+	return err;
+}
+
+static void leave_queue(struct culprits *c, uint32_t stream)
+{
+	struct victim *v = &c->threads[stream];
+	struct queue *q;
+
+	if (v->waits_on == NO_QUEUE)
+		return;
+	q = &c->queues[v->waits_on];
+	if (v->prev == NO_THREAD)
+		q->head = v->next;
+	else
+		c->threads[v->prev].next = v->next;
+	if (v->next != NO_THREAD)
+		c->threads[v->next].prev = v->prev;
+	if (q->head == NO_THREAD)
+		q->nlog = 0;
+	v->waits_on = NO_QUEUE;
+}
+
+static void join_queue(struct culprits *c, uint32_t stream, uint32_t queue)
+{
+	struct victim *v = &c->threads[stream];
+	struct queue *q;
+
+	v->waits_on = queue;
+	if (queue == NO_QUEUE)
+		return;
+	q = &c->queues[queue];
+	v->at = q->nlog;
+	v->prev = NO_THREAD;
+	v->next = q->head;
+	if (q->head != NO_THREAD)
+		c->threads[q->head].prev = stream;
+	q->head = stream;
+}
+
+/* ---- the occupant of a CPU ---- */
+
+/* All waiting threads read the log, so that it can be emptied. */
+static int empty_log(struct culprits *c, struct queue *q)
+{
+	for (uint32_t i = q->head; i != NO_THREAD; i = c->threads[i].next) {
+		int err = charge_until_now(c, i);
+
+		if (err)
+			return err;
+		c->threads[i].at = 0;
+	}
+	q->nlog = 0;
+	return 0;
+}
+
+/* Notes that `culprit` had the CPU from q->since until now. */
+static int note(struct culprits *c, struct queue *q, int64_t culprit, int64_t other)
+{
+	if (c->now == q->since)
+		return 0;
+	if (q->blind)
+		culprit = other = CULPRIT_UNKNOWN;
+	if (q->head != NO_THREAD) {
+		struct occupant *log = stack_more(q->log, q->nlog, &q->room, sizeof(*log));
+
+		if (!log)
+			return -ENOMEM;
+		q->log = log;
+		log[q->nlog++] = (struct occupant){c->now, culprit, other};
+	}
+	q->since = c->now;
+	return q->nlog >= LOG_MOST ? empty_log(c, q) : 0;
+}
+
+static int cpu_enter(struct culprits *c, struct queue *q, uint32_t stream)
+{
+	bool same_switch = q->culprit < 0 && q->left != CULPRIT_UNKNOWN &&
+			   clock_distance(q->since, c->now) <= SWITCH_GAP;
+	int err =
+		same_switch ? note(c, q, stream, q->left) : note(c, q, q->culprit, CULPRIT_UNKNOWN);
+
+	q->culprit = stream;
+	q->left = CULPRIT_UNKNOWN;
+	return err;
+}
+
+/* `why` and `next` are those of the interval that ends. */
+static int cpu_leave(struct culprits *c, struct queue *q, uint32_t stream, unsigned why,
+		     int32_t next)
+{
+	int err;
+
+	if (q->culprit != stream)
+		return 0; /* another thread was on it at the same time: a damaged trace */
+	/* the switch at which it left, or another one that came, was not seen */
+	err = note(c, q, why == OFF_CPU_LOST ? CULPRIT_UNKNOWN : (int64_t)stream, CULPRIT_UNKNOWN);
+	q->culprit = vacant(q, next == 0);
+	q->left = next == 0 ? CULPRIT_UNKNOWN : (int64_t)stream;
+	return err;
+}
+
+/* A mark of lost events opens or closes: meanwhile the occupants are unknown. */
+static int take_gap(struct culprits *c, uint32_t stream, bool opens)
+{
+	uint32_t loom = c->looms[stream];
+
+	if (!opens && !c->gaps[loom])
+		return 0;
+	c->gaps[loom] += opens ? 1 : -1u;
+	for (size_t i = 0; i < c->nqueues; i++) {
+		struct queue *q = &c->queues[i];
+		int err;
+
+		if (q->loom != loom || (q->in_session && !q->losses))
+			continue;
+		err = note(c, q, q->culprit, CULPRIT_UNKNOWN);
+		if (err)
+			return err;
+		q->blind = c->gaps[loom] > 0;
+	}
+	return 0;
+}
+
+/* ---- waits ---- */
+
+static struct culprit_pair *pair_of(struct culprits *c, uint32_t victim, int64_t culprit)
+{
+	const struct hash_key key = {.a = victim, .b = (uint64_t)culprit};
+	uint32_t *at = hash_at(&c->pair_of, key);
+	struct culprit_pair *pair;
+
+	if (!at)
+		return NULL;
+	if (*at != HASH_NONE)
+		return &c->pairs[*at];
+	pair = ARRAY_ADD(c->pairs, c->npairs);
+	if (!pair)
+		return NULL;
+	*at = (uint32_t)(pair - c->pairs);
+	*pair = (struct culprit_pair){
+		.victim = victim, .culprit = culprit, .max_at = INTERVAL_UNKNOWN};
+	return pair;
+}
+
+static int count_taker(struct culprits *c, const struct intervals *intervals, uint32_t stream)
+{
+	int32_t tid = c->threads[stream].taker;
+	struct culprit_pair *pair;
+	int64_t culprit = CULPRIT_IDLE;
+
+	if (tid < 0)
+		return 0;
+	if (tid > 0) {
+		culprit = state_walk_find(&intervals->walk, stream, tid);
+		if (culprit < 0)
+			culprit = CULPRIT_TID(tid);
+	}
+	pair = pair_of(c, stream, culprit);
+	if (!pair)
+		return -ENOMEM;
+	pair->first++;
+	return 0;
+}
+
+static void wait_begin(struct culprits *c, uint32_t stream, enum wait_cause cause, uint32_t queue,
+		       int32_t taker)
+{
+	struct victim *v = &c->threads[stream];
+
+	v->waits = true;
+	v->cause = cause;
+	v->taker = taker;
+	v->begin = v->since = c->now;
+	v->ncharges = 0;
+	join_queue(c, stream, queue);
+}
+
+static int wait_end(struct culprits *c, const struct intervals *intervals, uint32_t stream)
+{
+	struct victim *v = &c->threads[stream];
+	int err = charge_until_now(c, stream);
+
+	leave_queue(c, stream);
+	v->waits = false;
+	if (err || v->begin == c->now)
+		return err;
+	for (uint32_t i = 0; i < v->ncharges; i++) {
+		const struct charge *charge = &v->charges[i];
+		struct culprit_pair *pair = pair_of(c, stream, charge->culprit);
+
+		if (!pair)
+			return -ENOMEM;
+		pair->waits++;
+		pair->ns = clock_sum(pair->ns, charge->ns);
+		if (charge->ns > pair->max) {
+			pair->max = charge->ns;
+			pair->max_at = v->begin;
+		}
+	}
+	c->waits[stream].count[v->cause]++;
+	c->waits[stream].ns[v->cause] =
+		clock_sum(c->waits[stream].ns[v->cause], clock_distance(v->begin, c->now));
+	return count_taker(c, intervals, stream);
+}
+
+static int wait_move(struct culprits *c, uint32_t stream, uint32_t queue)
+{
+	int err;
+
+	if (c->threads[stream].waits_on == queue)
+		return 0;
+	err = charge_until_now(c, stream);
+	leave_queue(c, stream);
+	join_queue(c, stream, queue);
+	return err;
+}
+
+static enum wait_cause cause_of(const struct interval *last)
+{
+	return last->why == OFF_CPU_YIELDED ? WAIT_YIELDED : WAIT_PREEMPTED;
+}
+
+/*
+ * The CPU on whose queue a woken thread stands: the recorder knows only at the switch-in, and
+ * writes OAs there. Without a later move it was chosen at the wake-up.
+ */
+static int32_t cpu_of_wakeup(const struct stream *stream, int32_t cpu)
+{
+	struct event move, run;
+	const uint8_t *at = stream->at;
+	ssize_t n = event_decode(&move, at, stream->end);
+
+	if (n <= 0 || event_mcv(&move) != MCV('O', 'A', 's') || move.payload_size < 4)
+		return cpu;
+	n = event_decode(&run, at + n, stream->end);
+	if (n <= 0 || event_mcv(&run) != MCV('O', 'H', 'r') || run.clock != move.clock ||
+	    get_i32(move.payload) < 0)
+		return cpu;
+	return get_i32(move.payload);
+}
+
+/* A thread that its creator has just made waits for its first run. */
+static int take_birth(struct culprits *c, const struct intervals *intervals, uint32_t creator,
+		      const struct event *ev)
+{
+	const struct event *first;
+	int64_t child;
+	int32_t tid;
+
+	if (ev->payload_size < 12)
+		return 0;
+	tid = get_i32(ev->payload + 4);
+	child = tid > 0 ? state_walk_find(&intervals->walk, creator, tid) : -1;
+	if (child < 0 || child == creator || c->threads[child].waits ||
+	    intervals->threads[child].on ||
+	    (intervals->walk.threads[child].state != THREAD_STATE_UNKNOWN &&
+	     intervals->walk.threads[child].state != THREAD_STATE_DEAD))
+		return 0;
+	first = &c->source->streams[child].ev; /* the next event of that stream */
+	if (!first->size || event_mcv(first) != MCV('O', 'H', 'x') || first->payload_size < 4)
+		return 0;
+	wait_begin(c, (uint32_t)child, WAIT_NEWBORN,
+		   queue_of(c, (uint32_t)child, get_i32(first->payload)), -1);
+	return 0;
+}
+
+/* Compares a thread with its condition before the event. */
+static int take_thread(struct culprits *c, const struct intervals *intervals, uint32_t stream,
+		       const struct event *ev)
+{
+	const struct interval_thread *t = &intervals->threads[stream];
+	const struct sched_state *s = &intervals->walk.threads[stream];
+	struct victim *v = &c->threads[stream];
+	uint32_t runs_on = t->on ? queue_of(c, stream, t->interval.cpu) : NO_QUEUE;
+	bool stays = off_cpu_runnable(t->interval.why);
+	bool waits = !t->on && (t->kernel ? stays : s->state == THREAD_STATE_WARMING);
+	int32_t cpu = t->kernel ? t->interval.cpu : s->cpu;
+	int err = 0;
+
+	if (v->runs_on != runs_on) {
+		if (v->runs_on != NO_QUEUE)
+			err = cpu_leave(c, &c->queues[v->runs_on], stream, t->interval.why,
+					t->interval.next);
+		if (!err && runs_on != NO_QUEUE)
+			err = cpu_enter(c, &c->queues[runs_on], stream);
+		v->runs_on = runs_on;
+		if (err)
+			return err;
+	}
+	if (!waits && v->waits && (v->cause != WAIT_NEWBORN || t->on))
+		return wait_end(c, intervals, stream);
+	if (!waits)
+		return 0;
+	if (v->waits)
+		return event_mcv(ev) == MCV('O', 'A', 's') || event_mcv(ev) == MCV('O', 'A', 'r')
+			       ? wait_move(c, stream, queue_of(c, stream, cpu))
+			       : 0;
+	if (stays) {
+		wait_begin(c, stream, cause_of(&t->interval), queue_of(c, stream, cpu),
+			   t->interval.next);
+	} else {
+		if (cpu >= 0)
+			cpu = cpu_of_wakeup(&c->source->streams[stream], cpu);
+		wait_begin(c, stream, WAIT_WOKEN, queue_of(c, stream, cpu), -1);
+	}
+	return 0;
+}
+
+int culprits_step(struct culprits *c, const struct intervals *intervals, uint32_t stream,
+		  const struct event *ev)
+{
+	int64_t clock = clamp(c, ev->clock), other;
+	int err;
+
+	if (ev->model != 'O' && ev->model != 'K')
+		return 0;
+	if (clock > c->now)
+		c->now = clock;
+	switch (MCV(ev->model, ev->category, 0)) {
+	case MCV('O', 'M', 0):
+		if (ev->payload_size < 12 || get_i32(ev->payload + 8) != TYPE_LOST ||
+		    (ev->value != '[' && ev->value != ']'))
+			return 0;
+		return take_gap(c, stream, ev->value == '[');
+	case MCV('O', 'H', 0):
+		err = take_thread(c, intervals, stream, ev);
+		return !err && ev->value == 'C' ? take_birth(c, intervals, stream, ev) : err;
+	case MCV('O', 'A', 0):
+		if (ev->value == 'r' && ev->payload_size >= 8) {
+			other = state_walk_find(&intervals->walk, stream, get_i32(ev->payload + 4));
+			return other < 0 ? 0 : take_thread(c, intervals, (uint32_t)other, ev);
+		}
+		return take_thread(c, intervals, stream, ev);
+	case MCV('K', 'C', 0):
+		return take_thread(c, intervals, stream, ev);
+	default:
+		return 0;
+	}
+}
+
+int culprits_finish(struct culprits *c, const struct intervals *intervals)
+{
+	int64_t last = clamp(c, intervals->last);
+
+	if (last > c->now)
+		c->now = last;
+	for (uint32_t i = 0; i < c->source->trace.nstreams; i++) {
+		int err = c->threads[i].waits ? wait_end(c, intervals, i) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* ---- answers ---- */
+
+const struct culprit_pair *culprits_find(const struct culprits *c, uint32_t victim, int64_t culprit)
+{
+	const struct hash_key key = {.a = victim, .b = (uint64_t)culprit};
+	uint32_t at = hash_get(&c->pair_of, key);
+
+	return at == HASH_NONE ? NULL : &c->pairs[at];
+}
+
+int64_t culprits_waited(const struct culprits *c, uint32_t victim)
+{
+	int64_t sum = 0;
+
+	for (int i = 0; i < WAIT_CAUSES; i++)
+		sum = clock_sum(sum, c->waits[victim].ns[i]);
+	return sum;
+}
+
+const char *wait_cause_word(enum wait_cause cause)
+{
+	static const char *const words[WAIT_CAUSES] = {
+		[WAIT_PREEMPTED] = "preempted", [WAIT_YIELDED] = "yielded",
+		[WAIT_THROTTLED] = "throttled", [WAIT_WOKEN] = "woken",
+		[WAIT_NEWBORN] = "newborn",
+	};
+
+	return words[cause];
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * culprits: the threads that ran while other threads waited for a CPU.
+ *
+ *   CPU 0      │ a │      b       │ idle │ v ...
+ *   thread v       └── waits for CPU 0 ──┘          b: 14, idle: 6, of a wait of 20
+ *
+ * In: a walk over a trace (intervals.h), event by event; out: for each victim and each culprit the
+ * time that the culprit ran on the CPU on whose queue the victim stood. A wait begins with a
+ * preemption, a yield, a wake-up or a birth. A victim stands on the queue of the CPU of its last
+ * OHx or OAs; a woken thread whose OAs the recorder wrote at its switch-in, on the queue of that
+ * CPU from the wake-up on; a newborn, of the CPU of its OHx. Invariant: the charges of each wait,
+ * those to CULPRIT_IDLE, CULPRIT_UNKNOWN and CULPRIT_QUOTA included, add up to the wait, in ns.
+ * Charges that the trace does not prove go to CULPRIT_UNKNOWN: a CPU counts as idle only where the
+ * recorder saw all of its threads. Memory follows threads, CPUs and pairs of threads; a walk costs
+ * one step per run on a queue's CPU and thread on that queue. Specification: efficiency.md 2.3;
+ * event-mapping.md, "The thread state machine".
+ */
+#ifndef TRACE_ANALYSIS_CULPRITS_H
+#define TRACE_ANALYSIS_CULPRITS_H
+
+#include "trace/base/hash.h"
+#include "trace/states/intervals.h"
+
+/* A culprit is a stream (0 or more), one of these, or a thread without a stream. */
+#define CULPRIT_IDLE	  (-1)
+#define CULPRIT_UNKNOWN	  (-2) /* a thread that is not recorded, idle, or lost events */
+#define CULPRIT_QUOTA	  (-3) /* the CPU quota of a cgroup */
+#define CULPRIT_TID(tid)  (-16 - (int64_t)(tid)) /* took the CPU; its time is not known */
+#define CULPRIT_IS_TID(c) ((c) <= -16)
+#define CULPRIT_TID_OF(c) ((int32_t)(-16 - (c)))
+
+enum wait_cause {
+	WAIT_PREEMPTED,
+	WAIT_YIELDED,
+	WAIT_THROTTLED,
+	WAIT_WOKEN, /* by a thread, an interrupt, or an unknown waker */
+	WAIT_NEWBORN,
+	WAIT_CAUSES
+};
+
+struct culprit_pair {
+	uint32_t victim; /* stream */
+	int64_t culprit; /* see above */
+	uint64_t waits;	 /* of the victim, to which it was charged for at least 1 ns */
+	uint64_t first;	 /* preemptions and yields in which it got the CPU of the victim */
+	int64_t ns;	 /* it ran while the victim waited */
+	int64_t max;	 /* ns, the largest charge for one wait, */
+	int64_t max_at;	 /* the clock at which that wait began, or INTERVAL_UNKNOWN without one */
+};
+
+struct victim_waits { /* of one thread */
+	uint64_t count[WAIT_CAUSES];
+	int64_t ns[WAIT_CAUSES];
+};
+
+struct culprits {
+	struct culprit_pair *pairs; /* in the order of their first use */
+	size_t npairs;
+	struct victim_waits *waits; /* of each stream */
+
+	/* private */
+	const struct source *source;
+	struct victim *threads;
+	struct queue *queues; /* of each CPU that the metadata declares */
+	size_t nqueues;
+	uint32_t *looms; /* of each stream, from 0 */
+	uint32_t nlooms;
+	uint32_t *gaps;	   /* of each loom: marks of lost events that are open */
+	uint32_t *scratch; /* of each culprit: its index in the charges of a wait */
+	struct hash pair_of, queue_of;
+	int64_t first, last; /* clocks: only the part of a wait between them counts */
+	int64_t now;
+};
+
+/*
+ * Reads the metadata of all streams of `source`, which must stay until culprits_fini(). Only the
+ * parts of waits between the clocks `first` and `last` are charged (INT64_MIN, INT64_MAX: all).
+ * Returns 0, or -errno after one message; culprits_fini() must follow in both cases.
+ */
+int culprits_init(struct culprits *culprits, const struct source *source, int64_t first,
+		  int64_t last) __attribute__((warn_unused_result));
+
+/* One event of a walk, after its effect (interval_listener.event). Returns 0 or -ENOMEM. */
+int culprits_step(struct culprits *culprits, const struct intervals *intervals, uint32_t stream,
+		  const struct event *ev) __attribute__((warn_unused_result));
+
+/* After the walk: ends the waits that are open at its end. Returns 0 or -ENOMEM. */
+int culprits_finish(struct culprits *culprits, const struct intervals *intervals)
+	__attribute__((warn_unused_result));
+
+/* The pair, or NULL if `culprit` never ran while `victim` waited. */
+const struct culprit_pair *culprits_find(const struct culprits *culprits, uint32_t victim,
+					 int64_t culprit);
+/* ns that the thread of a stream waited for a CPU, whatever the cause. */
+int64_t culprits_waited(const struct culprits *culprits, uint32_t victim);
+
+/* "preempted", "woken", ... */
+const char *wait_cause_word(enum wait_cause cause);
+
+void culprits_fini(struct culprits *culprits);
+
+#endif
