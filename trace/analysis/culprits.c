@@ -283,6 +283,8 @@ static int charge_until_now(struct culprits *c, uint32_t stream)
 	int64_t rest = v->cause == WAIT_THROTTLED ? CULPRIT_QUOTA : CULPRIT_UNKNOWN;
 	int err = 0;
 
+	for (uint32_t i = 0; i < v->ncharges; i++) /* another thread has used it since */
+		c->scratch[v->charges[i].culprit + SPECIAL] = i;
 	if (q && v->cause != WAIT_THROTTLED) {
 		for (; v->at < q->nlog; v->at++) {
 			const struct occupant *o = &q->log[v->at];
