@@ -168,7 +168,8 @@ static void leave_out(struct emulator *emu, size_t i)
 
 static int load_trace(struct emulator *emu)
 {
-	int err = trace_open(&emu->trace, emu->opt->trace);
+	int err = emu->opt->compat ? trace_open_any(&emu->trace, emu->opt->trace)
+				   : trace_open(&emu->trace, emu->opt->trace);
 	size_t nempty = 0, empty = 0;
 
 	if (err)

@@ -175,7 +175,7 @@ static int walk_all(struct walk *w)
 	return err;
 }
 
-int trace_open(struct trace *trace, const char *path)
+int trace_open_any(struct trace *trace, const char *path)
 {
 	struct walk w = {.trace = trace};
 	size_t len = strlen(path);
@@ -198,18 +198,16 @@ int trace_open(struct trace *trace, const char *path)
 	hash_free(&w.seen);
 	list_free(&w.directories);
 	list_free(&w.links);
-	if (err < 0) {
-		if (err == -ENOMEM)
-			log_no_memory("while reading %s", trace->path);
-		list_free(&w.streams);
-		goto fail;
-	}
-	if (w.streams.n)
-		qsort(w.streams.paths, w.streams.n, sizeof(char *), by_bytes);
 	trace->streams = w.streams.paths;
 	trace->nstreams = w.streams.n;
+	if (err < 0)
+		goto fail;
+	if (w.streams.n)
+		qsort(w.streams.paths, w.streams.n, sizeof(char *), by_bytes);
 	return 0;
 fail:
+	if (err == -ENOMEM)
+		log_no_memory("while reading %s", trace->path);
 	trace_close(trace);
 	return err;
 }
@@ -224,6 +222,133 @@ void trace_close(struct trace *trace)
 	free(trace->path);
 	memset(trace, 0, sizeof(*trace));
 	trace->fd = -1;
+}
+
+/* ---- one trace, or several ---- */
+
+#define NAMED_MOST 20 /* traces that the message names */
+
+/* The directories PREFIX/LOOM of streams; LOOM is the first part of the path that begins so. */
+struct loom_dir {
+	const char *path; /* of a stream in it */
+	size_t prefix;	  /* bytes of PREFIX, with its slash */
+	size_t loom;	  /* bytes of LOOM */
+};
+
+/* Returns false for a stream outside of such a directory. */
+static bool find_loom(const char *path, struct loom_dir *dir)
+{
+	for (const char *part = path; part; part = strchr(part, '/')) {
+		part += *part == '/';
+		if (strncmp(part, "loom.", 5) || !strchr(part, '/'))
+			continue;
+		*dir = (struct loom_dir){path, (size_t)(part - path), strcspn(part, "/")};
+		return true;
+	}
+	return false;
+}
+
+static int compare_prefixes(const struct loom_dir *a, const struct loom_dir *b)
+{
+	if (a->prefix != b->prefix)
+		return a->prefix < b->prefix ? -1 : 1;
+	return memcmp(a->path, b->path, a->prefix);
+}
+
+static int compare_looms(const void *pa, const void *pb)
+{
+	const struct loom_dir *a = pa, *b = pb;
+
+	if (a->loom != b->loom)
+		return a->loom < b->loom ? -1 : 1;
+	return memcmp(a->path + a->prefix, b->path + b->prefix, a->loom);
+}
+
+/* `dirs` are in the order of the paths. */
+static void name_traces(const struct trace *trace, const struct loom_dir *dirs, size_t n)
+{
+	char *names = NULL;
+	size_t traces = 0, size = 0;
+	FILE *out = open_memstream(&names, &size);
+
+	if (!out) {
+		log_no_memory("while opening %s", trace->path);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct loom_dir *d = &dirs[i];
+		/* a trace in the directory itself has no other name than that of its loom */
+		size_t shown = d->prefix ? d->prefix - 1 : d->loom;
+
+		if (i && !compare_prefixes(d - 1, d))
+			continue;
+		if (traces++ < NAMED_MOST)
+			fprintf(out, "%s %s/%.*s", traces > 1 ? "," : "", trace->path, (int)shown,
+				d->path);
+	}
+	if (traces > NAMED_MOST)
+		fprintf(out, " and %zu more", traces - NAMED_MOST);
+	if (fclose(out))
+		log_no_memory("while opening %s", trace->path);
+	else
+		log_error("%s holds %zu traces; choose one of them:%s", trace->path, traces, names);
+	free(names);
+}
+
+/* One loom in two places: separate traces, as of --rotate. Several looms, each in a place of its
+ * own, are one trace. */
+static int refuse_several(const struct trace *trace)
+{
+	struct loom_dir *dirs = NULL, *sorted, dir;
+	size_t n = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < trace->nstreams; i++) {
+		struct loom_dir *added;
+
+		if (!find_loom(trace->streams[i], &dir) ||
+		    (n && !compare_prefixes(&dirs[n - 1], &dir) &&
+		     !compare_looms(&dirs[n - 1], &dir)))
+			continue;
+		added = ARRAY_ADD(dirs, n);
+		if (!added) {
+			free(dirs);
+			return -ENOMEM;
+		}
+		*added = dir;
+	}
+	sorted = calloc(n + 1, sizeof(*sorted));
+	if (!sorted) {
+		free(dirs);
+		return -ENOMEM;
+	}
+	if (n) {
+		memcpy(sorted, dirs, n * sizeof(*dirs));
+		qsort(sorted, n, sizeof(*sorted), compare_looms);
+	}
+	for (size_t i = 1; i < n && !err; i++)
+		if (!compare_looms(&sorted[i - 1], &sorted[i]) &&
+		    compare_prefixes(&sorted[i - 1], &sorted[i]))
+			err = -EINVAL;
+	if (err)
+		name_traces(trace, dirs, n);
+	free(sorted);
+	free(dirs);
+	return err;
+}
+
+int trace_open(struct trace *trace, const char *path)
+{
+	int err = trace_open_any(trace, path);
+
+	if (err)
+		return err;
+	err = refuse_several(trace);
+	if (err == -ENOMEM)
+		log_no_memory("while opening %s", trace->path);
+	if (err)
+		trace_close(trace);
+	return err;
 }
 
 struct json *trace_metadata(const struct trace *trace, size_t i)

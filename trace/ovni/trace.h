@@ -4,7 +4,9 @@
  *
  * In: a path; out: the streams below it, sorted by path, byte for byte. A stream is a directory
  * with a regular stream.json, at any depth, the top one included. Invariant: symbolic links are
- * followed, and each directory counts once. Specification: emulator.md 3.1.
+ * followed, and each directory counts once. A directory of separate traces, as --rotate and --last
+ * leave them, is refused: there, the same loom.NAME has several places.
+ * Specification: emulator.md 3.1.
  */
 #ifndef TRACE_OVNI_TRACE_H
 #define TRACE_OVNI_TRACE_H
@@ -23,8 +25,11 @@ struct trace {
 	size_t nstreams;
 };
 
-/* Walks `path`. Returns 0, or -errno after one message. trace_close() must follow a success. */
+/* Walks `path`. Returns 0, or -errno after one message (-EINVAL: it holds several traces).
+ * trace_close() must follow a success. */
 int trace_open(struct trace *trace, const char *path) __attribute__((warn_unused_result));
+/* The same for several traces, too, as the reference reads them: as one. */
+int trace_open_any(struct trace *trace, const char *path) __attribute__((warn_unused_result));
 void trace_close(struct trace *trace);
 
 /*
