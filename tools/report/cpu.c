@@ -6,7 +6,8 @@
  *   node1     0  worker (1204)     7.120 s     71.20     5310
  *   node1     0  idle              2.880 s     28.80        -
  *
- * The rows of one CPU add up to the window of the recording (cpu_time.h).
+ * The rows of one CPU add up to the window of the recording, or to the part of it from --from to
+ * --to (cpu_time.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +21,16 @@ static const struct table_column columns[] = {
 	{"who", "who", CELL_TEXT, 16},		 {"time", "time", CELL_DURATION, 10},
 	{"percent", "percent", CELL_PERCENT, 7}, {"pieces", "pieces", CELL_COUNT, 6},
 };
+
+static int init(struct report *report)
+{
+	struct cpu_times *times = report->more;
+
+	times->part = report->filter->from.given || report->filter->to.given;
+	times->first = report->filter->first;
+	times->last = report->filter->last;
+	return 0;
+}
 
 static int span(void *arg, const struct intervals *intervals, uint32_t stream, int32_t cpu,
 		int64_t from, int64_t to)
@@ -136,6 +147,7 @@ const struct report_kind report_cpu = {
 	.ncolumns = sizeof(columns) / sizeof(columns[0]),
 	.names = true,
 	.more = sizeof(struct cpu_times),
+	.init = init,
 	.listener = {.span = span},
 	.rows = rows,
 	.free = release,

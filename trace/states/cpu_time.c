@@ -10,8 +10,15 @@
 
 int cpu_times_add(struct cpu_times *times, uint32_t stream, int32_t cpu, int64_t from, int64_t to)
 {
-	int64_t ns = clock_distance(from, to);
+	int64_t ns;
 
+	if (times->part && from < times->first)
+		from = times->first;
+	if (times->part && to > times->last)
+		to = times->last;
+	if (to <= from)
+		return 0;
+	ns = clock_distance(from, to);
 	return pairs_add(&times->spans, stream, cpu, ns, from) ? 0 : -ENOMEM;
 }
 
@@ -95,6 +102,23 @@ static int compare(const void *pa, const void *pb)
 	return a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
 }
 
+/* Limits the window to the part. */
+static void cut_window(struct cpu_times *times)
+{
+	if (times->t0 < times->first)
+		times->t0 = times->first;
+	if (times->t1 > times->last)
+		times->t1 = times->last;
+	if (times->t1 < times->t0)
+		times->t1 = times->t0;
+	for (size_t i = 0; i < times->ncpus; i++) {
+		struct cpu_time *cpu = &times->cpus[i];
+
+		cpu->in_session &= !cpu->other && !cpu->unknown;
+		cpu->other = cpu->unknown = 0;
+	}
+}
+
 /* Makes the parts add up: where events and session differ, the rest is idle. */
 static void balance(struct cpu_time *cpu, int64_t window)
 {
@@ -159,6 +183,8 @@ int cpu_times_finish(struct cpu_times *times, const struct intervals *intervals)
 		times->t0 = intervals->first;
 		times->t1 = intervals->last;
 	}
+	if (times->part)
+		cut_window(times);
 	err = add_spans(times, source);
 	if (err)
 		goto out;

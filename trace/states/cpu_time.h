@@ -32,6 +32,11 @@ struct cpu_times {
 	struct pairs spans; /* (stream, cpu): ns on it */
 	int64_t t0, t1;	    /* the window */
 	bool session;	    /* it is that of the session */
+	/* Set before the walk: only the part of the window from clock `first` to `last` counts. The
+	 * session's times of a CPU, which are those of the whole window, then only tell whether all
+	 * the rest is idle. */
+	bool part;
+	int64_t first, last;
 };
 
 /* Adds one span (of interval_listener). Returns 0 or -ENOMEM. */
