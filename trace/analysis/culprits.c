@@ -19,7 +19,8 @@
 #define NO_QUEUE   UINT32_MAX /* the virtual CPU, or a CPU that the metadata lacks */
 #define NO_THREAD  UINT32_MAX
 #define LOG_MOST   1024 /* entries of a CPU */
-#define SPECIAL	   3	/* culprits below 0 that can be charged */
+#define SPECIAL	   3	/* culprits below 0 that have a place in a row */
+#define ROW_MOST   4096 /* threads; of more, pairs are looked up by hash */
 #define SWITCH_GAP 1	/* ns between the two threads of one switch */
 
 /* The occupant of a CPU, from the end of the entry before up to `end`. */
@@ -43,10 +44,6 @@ struct queue { /* of one CPU */
 	uint32_t nlog, room;
 };
 
-struct charge {
-	int64_t culprit, ns;
-};
-
 struct victim {			    /* a thread: on a CPU, waiting, or neither */
 	uint32_t runs_on, waits_on; /* index of a queue, or NO_QUEUE */
 	int32_t cpu;		    /* the CPU looked up last, */
@@ -58,8 +55,9 @@ struct victim {			    /* a thread: on a CPU, waiting, or neither */
 	uint32_t at;	     /* position in the log */
 	int64_t begin;	     /* clock of the wait */
 	int64_t since;	     /* clock up to which it is charged */
-	struct charge *charges;
-	uint32_t ncharges, room;
+	uint32_t wait;	     /* number of the wait, from 1 */
+	uint32_t *row;	     /* by culprit + SPECIAL: index of the pair + 1, 0: none */
+	struct hash pair_of; /* the same for culprits without a place in the row */
 };
 
 static int64_t clamp(const struct culprits *c, int64_t clock)
@@ -212,8 +210,7 @@ int culprits_init(struct culprits *c, const struct source *source, int64_t first
 	c->waits = calloc(n + 1, sizeof(*c->waits));
 	c->threads = calloc(n + 1, sizeof(*c->threads));
 	c->looms = calloc(n + 1, sizeof(*c->looms));
-	c->scratch = calloc(n + SPECIAL, sizeof(*c->scratch));
-	if (!c->waits || !c->threads || !c->looms || !c->scratch)
+	if (!c->waits || !c->threads || !c->looms)
 		goto out;
 	err = number_looms(c);
 	if (err)
@@ -237,8 +234,10 @@ out:
 
 void culprits_fini(struct culprits *c)
 {
-	for (size_t i = 0; c->threads && i < c->source->trace.nstreams; i++)
-		free(c->threads[i].charges);
+	for (size_t i = 0; c->threads && i < c->source->trace.nstreams; i++) {
+		hash_free(&c->threads[i].pair_of);
+		free(c->threads[i].row);
+	}
 	for (size_t i = 0; i < c->nqueues; i++)
 		free(c->queues[i].log);
 	free(c->pairs);
@@ -247,31 +246,96 @@ void culprits_fini(struct culprits *c)
 	free(c->queues);
 	free(c->looms);
 	free(c->gaps);
-	free(c->scratch);
-	hash_free(&c->pair_of);
 	hash_free(&c->queue_of);
 	memset(c, 0, sizeof(*c));
 }
 
 /* ---- charges of the wait that a thread is in ---- */
 
-static int charge(struct culprits *c, struct victim *v, int64_t culprit, int64_t ns)
+static struct hash_key pair_key(int64_t culprit)
 {
-	uint32_t *at = &c->scratch[culprit + SPECIAL];
-	struct charge *list;
+	return (struct hash_key){.a = (uint64_t)culprit};
+}
+
+static struct culprit_pair *pair_add(struct culprits *c, uint32_t victim, int64_t culprit)
+{
+	struct culprit_pair *pair = ARRAY_ADD(c->pairs, c->npairs);
+
+	if (pair)
+		*pair = (struct culprit_pair){
+			.victim = victim, .culprit = culprit, .max_at = INTERVAL_UNKNOWN};
+	return pair;
+}
+
+static bool in_row(const struct culprits *c, int64_t culprit)
+{
+	return culprit >= -SPECIAL && c->source->trace.nstreams <= ROW_MOST;
+}
+
+static struct culprit_pair *pair_by_hash(struct culprits *c, uint32_t victim, int64_t culprit)
+{
+	uint32_t *at = hash_at(&c->threads[victim].pair_of, pair_key(culprit));
+	struct culprit_pair *pair;
+
+	if (!at)
+		return NULL;
+	if (*at != HASH_NONE)
+		return &c->pairs[*at];
+	pair = pair_add(c, victim, culprit);
+	if (pair)
+		*at = (uint32_t)(pair - c->pairs);
+	return pair;
+}
+
+/* NULL without memory. */
+static inline struct culprit_pair *pair_of(struct culprits *c, uint32_t victim, int64_t culprit)
+{
+	struct victim *v = &c->threads[victim];
+	struct culprit_pair *pair;
+
+	if (!in_row(c, culprit))
+		return pair_by_hash(c, victim, culprit);
+	if (!v->row) {
+		v->row = calloc(c->source->trace.nstreams + SPECIAL, sizeof(*v->row));
+		if (!v->row)
+			return NULL;
+	}
+	if (v->row[culprit + SPECIAL])
+		return &c->pairs[v->row[culprit + SPECIAL] - 1];
+	pair = pair_add(c, victim, culprit);
+	if (pair)
+		v->row[culprit + SPECIAL] = (uint32_t)(pair - c->pairs) + 1;
+	return pair;
+}
+
+/* The charge of one wait is complete. */
+static void close_charge(struct culprit_pair *pair)
+{
+	if (pair->now_ns > pair->max) {
+		pair->max = pair->now_ns;
+		pair->max_at = pair->now_at;
+	}
+}
+
+static inline int charge(struct culprits *c, uint32_t victim, int64_t culprit, int64_t ns)
+{
+	const struct victim *v = &c->threads[victim];
+	struct culprit_pair *pair;
 
 	if (ns <= 0)
 		return 0;
-	if (*at < v->ncharges && v->charges[*at].culprit == culprit) {
-		v->charges[*at].ns = clock_sum(v->charges[*at].ns, ns);
-		return 0;
-	}
-	list = stack_more(v->charges, v->ncharges, &v->room, sizeof(*list));
-	if (!list)
+	pair = pair_of(c, victim, culprit);
+	if (!pair)
 		return -ENOMEM;
-	v->charges = list;
-	*at = v->ncharges++;
-	list[*at] = (struct charge){culprit, ns};
+	if (pair->wait != v->wait) {
+		close_charge(pair);
+		pair->wait = v->wait;
+		pair->waits++;
+		pair->now_ns = 0;
+		pair->now_at = v->begin;
+	}
+	pair->ns = clock_sum(pair->ns, ns);
+	pair->now_ns = clock_sum(pair->now_ns, ns);
 	return 0;
 }
 
@@ -283,15 +347,13 @@ static int charge_until_now(struct culprits *c, uint32_t stream)
 	int64_t rest = v->cause == WAIT_THROTTLED ? CULPRIT_QUOTA : CULPRIT_UNKNOWN;
 	int err = 0;
 
-	for (uint32_t i = 0; i < v->ncharges; i++) /* another thread has used it since */
-		c->scratch[v->charges[i].culprit + SPECIAL] = i;
 	if (q && v->cause != WAIT_THROTTLED) {
 		for (; v->at < q->nlog; v->at++) {
 			const struct occupant *o = &q->log[v->at];
 
 			if (o->end <= v->since)
 				continue;
-			err = charge(c, v, o->culprit == stream ? o->other : o->culprit,
+			err = charge(c, stream, o->culprit == stream ? o->other : o->culprit,
 				     clock_distance(v->since, o->end));
 			if (err)
 				return err;
@@ -299,7 +361,7 @@ static int charge_until_now(struct culprits *c, uint32_t stream)
 		}
 		rest = q->blind || q->culprit == stream ? CULPRIT_UNKNOWN : q->culprit;
 	}
-	err = charge(c, v, rest, clock_distance(v->since, c->now));
+	err = charge(c, stream, rest, clock_distance(v->since, c->now));
 	v->since = c->now;
 	return err;
 }
@@ -426,25 +488,6 @@ static int take_gap(struct culprits *c, uint32_t stream, bool opens)
 
 /* ---- waits ---- */
 
-static struct culprit_pair *pair_of(struct culprits *c, uint32_t victim, int64_t culprit)
-{
-	const struct hash_key key = {.a = victim, .b = (uint64_t)culprit};
-	uint32_t *at = hash_at(&c->pair_of, key);
-	struct culprit_pair *pair;
-
-	if (!at)
-		return NULL;
-	if (*at != HASH_NONE)
-		return &c->pairs[*at];
-	pair = ARRAY_ADD(c->pairs, c->npairs);
-	if (!pair)
-		return NULL;
-	*at = (uint32_t)(pair - c->pairs);
-	*pair = (struct culprit_pair){
-		.victim = victim, .culprit = culprit, .max_at = INTERVAL_UNKNOWN};
-	return pair;
-}
-
 static int count_taker(struct culprits *c, const struct intervals *intervals, uint32_t stream)
 {
 	int32_t tid = c->threads[stream].taker;
@@ -474,7 +517,7 @@ static void wait_begin(struct culprits *c, uint32_t stream, enum wait_cause caus
 	v->cause = cause;
 	v->taker = taker;
 	v->begin = v->since = c->now;
-	v->ncharges = 0;
+	v->wait++;
 	join_queue(c, stream, queue);
 }
 
@@ -487,19 +530,6 @@ static int wait_end(struct culprits *c, const struct intervals *intervals, uint3
 	v->waits = false;
 	if (err || v->begin == c->now)
 		return err;
-	for (uint32_t i = 0; i < v->ncharges; i++) {
-		const struct charge *charge = &v->charges[i];
-		struct culprit_pair *pair = pair_of(c, stream, charge->culprit);
-
-		if (!pair)
-			return -ENOMEM;
-		pair->waits++;
-		pair->ns = clock_sum(pair->ns, charge->ns);
-		if (charge->ns > pair->max) {
-			pair->max = charge->ns;
-			pair->max_at = v->begin;
-		}
-	}
 	c->waits[stream].count[v->cause]++;
 	c->waits[stream].ns[v->cause] =
 		clock_sum(c->waits[stream].ns[v->cause], clock_distance(v->begin, c->now));
@@ -653,6 +683,8 @@ int culprits_finish(struct culprits *c, const struct intervals *intervals)
 		if (err)
 			return err;
 	}
+	for (size_t i = 0; i < c->npairs; i++)
+		close_charge(&c->pairs[i]);
 	return 0;
 }
 
@@ -660,9 +692,14 @@ int culprits_finish(struct culprits *c, const struct intervals *intervals)
 
 const struct culprit_pair *culprits_find(const struct culprits *c, uint32_t victim, int64_t culprit)
 {
-	const struct hash_key key = {.a = victim, .b = (uint64_t)culprit};
-	uint32_t at = hash_get(&c->pair_of, key);
+	const struct victim *v = &c->threads[victim];
+	uint32_t at;
 
+	if (in_row(c, culprit))
+		return v->row && v->row[culprit + SPECIAL]
+			       ? &c->pairs[v->row[culprit + SPECIAL] - 1]
+			       : NULL;
+	at = hash_get(&v->pair_of, pair_key(culprit));
 	return at == HASH_NONE ? NULL : &c->pairs[at];
 }
 

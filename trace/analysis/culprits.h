@@ -41,13 +41,17 @@ enum wait_cause {
 
 struct culprit_pair {
 	uint32_t victim; /* stream */
-	int64_t culprit; /* see above */
-	uint64_t waits;	 /* of the victim, to which it was charged for at least 1 ns */
-	uint64_t first;	 /* preemptions and yields in which it got the CPU of the victim */
+	uint32_t wait;	 /* private: the last wait that was charged, */
 	int64_t ns;	 /* it ran while the victim waited */
+	int64_t now_ns;	 /* private: its charge for that wait, */
+	int64_t now_at;	 /* and the clock at which it began */
+	uint32_t waits;	 /* of the victim, to which it was charged for at least 1 ns */
+	uint32_t first;	 /* preemptions and yields in which it got the CPU of the victim */
 	int64_t max;	 /* ns, the largest charge for one wait, */
 	int64_t max_at;	 /* the clock at which that wait began, or INTERVAL_UNKNOWN without one */
+	int64_t culprit; /* see above */
 };
+_Static_assert(sizeof(struct culprit_pair) == 64, "a cache line: there are many");
 
 struct victim_waits { /* of one thread */
 	uint64_t count[WAIT_CAUSES];
@@ -66,9 +70,8 @@ struct culprits {
 	size_t nqueues;
 	uint32_t *looms; /* of each stream, from 0 */
 	uint32_t nlooms;
-	uint32_t *gaps;	   /* of each loom: marks of lost events that are open */
-	uint32_t *scratch; /* of each culprit: its index in the charges of a wait */
-	struct hash pair_of, queue_of;
+	uint32_t *gaps; /* of each loom: marks of lost events that are open */
+	struct hash queue_of;
 	int64_t first, last; /* clocks: only the part of a wait between them counts */
 	int64_t now;
 };
