@@ -90,7 +90,7 @@ enum task_cause {
 	TASK_ITERATED = 2, /* read by the iterator; clock 0, never through a ring */
 	TASK_BORN = 3,	   /* fork or clone; head.id is the creator's */
 	TASK_RENAMED = 4,
-	TASK_EXECED = 5, /* tid may differ from what it was: old_tid */
+	TASK_EXECED = 5, /* tid may differ from before: old_tid */
 };
 
 #define TASK_FLAG_KTHREAD   1u

@@ -118,7 +118,7 @@ struct task_state {
 };
 
 /*
- * Where a probe finds what it has to know: a cookie, and the site's entry of an array.
+ * The data of a probe: a cookie, and the entry of its site in an array.
  *
  *   63      56 55      48 47              32 31                               0
  *   ┌─────────┬──────────┬──────────────────┬─────────────────────────────────┐
@@ -142,7 +142,7 @@ enum probe_source {
 
 struct probe_site {
 	__s64 constant;
-	__u32 bytes; /* of what is read from memory: 1, 2, 4, 8 */
+	__u32 bytes; /* to read from memory: 1, 2, 4, 8 */
 	__u32 pad;
 	/* Of --max-rate and --sample-calls, written by the programs: */
 	__u64 second;	/* CLOCK_MONOTONIC, s << 32 | calls in it so far */

@@ -34,7 +34,7 @@ static struct {
 	size_t length; /* of the path of the set */
 } copy;		       /* for copy_entry(), which gets no argument */
 
-/* Called by nftw() for each entry of the set: copies a file, and skips what is hidden. */
+/* Called by nftw() for each entry of the set: copies a file, and skips hidden ones. */
 static int copy_entry(const char *path, const struct stat *st, int type, struct FTW *at)
 {
 	const char *name = path + at->base;

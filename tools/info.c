@@ -112,7 +112,7 @@ static char *joined(const struct json *list)
 	return text;
 }
 
-/* Where not all processes of a loom have a rank, only what the recorder says tells it. */
+/* If not all processes of a loom have a rank, only the recorder's metadata tell it. */
 static void put_rank(struct json *process, const struct json *meta, const struct owner *owner)
 {
 	const struct json *rank = json_get(meta, "bpf.rank"),

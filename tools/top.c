@@ -7,8 +7,8 @@
  *
  * In: a trace; out: one line for each MCV (thread, CPU), most frequent first. Streams are
  * counted one after the other, since a sum needs no order; only when one of them ends inside
- * an event is the trace walked again by clock, because what counts then is what
- * came before the damage.
+ * an event is the trace walked again by clock, because only events before
+ * the damage count then.
  * Specification: tools.md 2.
  */
 #include <errno.h>

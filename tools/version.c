@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ovni-version: what a bug report needs to know about this installation.
+ * ovni-version: the facts about this installation that a bug report needs.
  *
  *   ovni-bpf    0.1.0 (3f2a1b0)
  *   trace       version 3, streams version 1

@@ -124,7 +124,7 @@ static const struct {
 	 "line 3: a step must be an object"},
 	{"a_condition_at_the_entry",
 	 FUNCTIONS("{\"symbols\": \"f\", \"entry\": [{\"end\": \"PI[\",\n\"if\": \"zero\"}]}"),
-	 "line 4: \"if\" is about what is returned"},
+	 "line 4: \"if\" tests the returned value"},
 	{"an_unknown_condition",
 	 FUNCTIONS("{\"symbols\": \"f\", \"return\": [{\"end\": \"PI[\", \"if\": \"negative\"}]}"),
 	 "line 3: \"if\" is \"zero\", \"nonzero\", \"true\" or \"false\""},

@@ -33,7 +33,7 @@ struct options {
 #define SENTENCE 256 /* most are shorter; the others are written twice */
 
 /*
- * What was explained before: a few CPUs, threads and reasons come again and again. One place
+ * The texts of earlier events: a few CPUs, threads and reasons come again and again. One place
  * for each of 2048 hashes of an event without its clock: 256 KiB, which the second level
  * cache holds.
  */

@@ -13,7 +13,7 @@
 #include "trace/base/text.h"
 
 #define OUT_BYTES  (256 << 10) /* stays in the second level cache of today's cores */
-#define PIPE_BYTES (1 << 20)   /* what a user may ask for without privilege */
+#define PIPE_BYTES (1 << 20)   /* the limit for users without privilege */
 
 void printer_open(struct printer *out, int fd)
 {

@@ -2,8 +2,8 @@
 /*
  * printer: bytes to one descriptor through one big buffer.
  *
- * In: text made by hand; out: as few write() calls as possible. A caller asks for
- * room, writes at most that much, and says how far it came. Invariant: the first write error
+ * In: text; out: few write() calls. A caller asks for room, writes at most that many
+ * bytes, and reports the end of its text. Invariant: the first write error
  * is kept, nothing is written after it, and printer_close() returns it.
  */
 #ifndef TOOLS_LIB_PRINTER_H
@@ -42,7 +42,7 @@ static inline char *printer_room(struct printer *out, size_t size)
 	return out->buf + out->len;
 }
 
-/* What was written at printer_room() ends before `end`. */
+/* The text written at printer_room() ends before `end`. */
 static inline void printer_upto(struct printer *out, const char *end)
 {
 	out->len = (size_t)(end - out->buf);

@@ -6,7 +6,7 @@
  * reader looks for, which gets the old one's mode and owner and is renamed over it
  * when it is complete. Invariant: at any moment, also after a kill, the name has either all
  * of the old bytes or all of the new ones. If the name is a symbolic link, the link is
- * replaced and what it points to stays as it is.
+ * replaced and its target stays as it is.
  */
 #ifndef TOOLS_LIB_REPLACE_FILE_H
 #define TOOLS_LIB_REPLACE_FILE_H

@@ -148,7 +148,7 @@ static void print_help(const struct cli *cli)
 	}
 }
 
-/* The status of what has been printed on standard output. */
+/* The status after printing on standard output. */
 static enum status printed(void)
 {
 	return flush_stdout() ? STATUS_FAILED : STATUS_COMPLETE;

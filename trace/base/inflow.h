@@ -15,7 +15,7 @@
 
 struct inflow {
 	uint8_t *buf;
-	size_t at, len;	 /* what comes next in buf; bytes in it */
+	size_t at, len;	 /* the next byte in buf; bytes in it */
 	uint64_t offset; /* of buf[0] in the file */
 	uint64_t size;	 /* of the file when it was opened */
 	int fd;

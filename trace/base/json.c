@@ -37,7 +37,7 @@ const struct json *json_key(const struct json *node, const char *key)
 	return json_own(cJSON_GetObjectItemCaseSensitive(json_tree(node), key));
 }
 
-/* The child at the first key of a dotted path; *dotted moves to what is left, NULL at the end. */
+/* The child at the first key of a dotted path; *dotted moves to the rest, NULL at the end. */
 static cJSON *descend(const cJSON *node, const char **dotted)
 {
 	const char *key = *dotted, *dot = strchrnul(key, '.');
@@ -449,7 +449,7 @@ static size_t scan_string(const struct scan *s, size_t at)
 		}
 		if (*c != '\\')
 			continue;
-		/* a NUL would end the string early and hide what follows */
+		/* a NUL would end the string early and hide its rest */
 		if (s->size - i >= 6 && !memcmp(c, "\\u0000", 6)) {
 			refuse(s, i, "the character \\u0000 is not supported");
 			return 0;

@@ -40,8 +40,8 @@ const struct json *json_get(const struct json *node, const char *dotted);
 /* The node at one key, taken as it is (it may hold dots), or NULL. */
 const struct json *json_key(const struct json *node, const char *key);
 
-/* The line of a parsed node's value in the text, from 1; 0 for NULL. To tell what is wrong with a
- * document, where. Means nothing for a node that was put into a tree. */
+/* The line of a parsed node's value in the text, from 1; 0 for NULL. For messages about a
+ * document. Undefined for a node that was put into a tree. */
 unsigned json_line(const struct json *node);
 
 bool json_is_object(const struct json *node);
@@ -67,8 +67,8 @@ const char *json_name(const struct json *node); /* its key in the object it is i
 size_t json_count(const struct json *node);
 
 /*
- * Building. A dotted path creates the objects on the way and replaces what is at
- * its end; a path of NULL appends to an array. All return the new node (owned by
+ * Building. A dotted path creates the objects on the way and replaces the node
+ * at its end; a path of NULL appends to an array. All return the new node (owned by
  * `node`), or NULL: without memory, if `node` is NULL, if the path leads through
  * something that is no object, or if NULL meets something that is no array.
  * A document of which a part is missing for lack of memory has no json_text(): so

@@ -10,7 +10,7 @@
  *	while (tokens_key(t, &key) > 0)          "key":
  *		tokens_value(t, &v) or tokens_skip(t)
  *
- * Invariants: integers keep all of their 64 bits; what is shown is well formed up to that place;
+ * Invariants: integers keep all of their 64 bits; all returned tokens are well formed;
  * the first mistake is kept, with its place, and everything after it fails.
  */
 #ifndef TRACE_BASE_JSON_TOKENS_H
@@ -87,7 +87,7 @@ bool tokens_unsigned(struct tokens *t, unsigned bits, void *to) __attribute__((w
  */
 bool tokens_refuse(struct tokens *t, const char *why);
 
-/* Notes that the caller has no memory for what it reads. Returns false. */
+/* Notes that the caller is out of memory. Returns false. */
 bool tokens_no_memory(struct tokens *t);
 
 /* A TOKEN_NUMBER as a double. */

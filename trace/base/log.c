@@ -33,8 +33,8 @@ static const char *const level_kinds[] = {
 
 /*
  * The number of a standard file that the caller has closed would go to the next file that is
- * opened, and what is said would be written into it. What takes the number is of no use, as the
- * closed one was: writing to standard output and error fails, and so does reading standard input.
+ * opened, and messages would be written into that file. A useless descriptor takes the number:
+ * writing to standard output and error fails, and so does reading standard input.
  */
 static void take_closed_numbers(void)
 {

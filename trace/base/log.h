@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * log: what a program of ours says on standard error, one sentence a line:
+ * log: the messages of our programs on standard error, one sentence a line:
  *
  *   ovni-emu: error: loom.n1/proc.5/thread.7: stream ends inside an event at byte 1204
  *
- * The line that discovers a problem says it; callers pass the code on in silence.
- * Messages are for people: what is wrong, where, and what to do about it.
+ * The function that discovers a problem reports it; its callers only pass on the code.
+ * Messages are for people: the problem, its place, and the remedy.
  * Bytes that are not printable (they come from traces) are shown as \xNN.
  */
 #ifndef TRACE_BASE_LOG_H
@@ -18,8 +18,8 @@
 enum log_level { LOG_NOTHING = -1, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 /* Sets the name that starts each line, and the least important level that is
- * still shown (LOG_INFO at the start). `program` must outlive its use. To be called before files
- * are opened: from then on none of them gets the number of a standard file that is closed. */
+ * still shown (LOG_INFO at the start). `program` must outlive its use. Call it before files
+ * are opened: from then on none of them gets the number of a closed standard file. */
 void log_setup(const char *program, enum log_level level);
 enum log_level log_level(void);
 
@@ -41,8 +41,8 @@ bool log_lacks_memory(void);
 
 /*
  * Shows `line` on the terminal, with the name of the program before it, until the next one or a
- * message takes its place; NULL removes it. What is wider than the terminal is cut. To be called
- * only if standard error is a terminal.
+ * message takes its place; NULL removes it. Text beyond the width of the terminal is cut.
+ * Standard error must be a terminal.
  */
 void log_status(const char *line);
 

@@ -2,8 +2,8 @@
 /*
  * units: sizes, times and numbers as users write them.
  *
- * Each function reads the whole text. It returns NULL, or one clause that says what is wrong, to be
- * printed after the name of the option.
+ * Each function reads the whole text. It returns NULL, or one clause about the mistake, which the
+ * caller prints after the name of the option.
  */
 #ifndef TRACE_BASE_UNITS_H
 #define TRACE_BASE_UNITS_H

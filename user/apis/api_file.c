@@ -92,7 +92,7 @@ static int check_keys(const struct api *api, const struct json *node, const char
 	return 0;
 }
 
-/* The strings of an array, or a string alone, none of them empty: *list is to be freed. */
+/* The strings of an array, or a string alone, none of them empty. The caller frees *list. */
 static int read_strings(const struct api *api, const struct json *node, const char ***list,
 			size_t *count)
 {
@@ -205,7 +205,7 @@ static int read_when(const struct api *api, const struct json *node, bool at_ret
 	if (!node)
 		return 0;
 	if (!at_return)
-		return WRONG(api, node, "\"if\" is about what is returned: only in \"return\"");
+		return WRONG(api, node, "\"if\" tests the returned value: only in \"return\"");
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcmp(json_string(node), words[i].name))
 			*when = words[i].when;

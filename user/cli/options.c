@@ -235,7 +235,7 @@ static int parse_last(const struct cli_option *option, const char *text, void *t
 	return 0;
 }
 
-/* ---- rules: what must hold when an option is given ---- */
+/* ---- rules of options ---- */
 
 static bool several_traces(const struct options *o)
 {

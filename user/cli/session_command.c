@@ -423,7 +423,7 @@ static const struct cli cli_run = {
 static const struct cli cli_status = {
 	.name = "ovni-bpf session status",
 	.operands = "NAME",
-	.about = "Print the state of a recording, and what it has recorded and lost.",
+	.about = "Print the state of a recording, and its recorded and lost events.",
 	.options = json_option,
 };
 static const struct cli cli_save = {

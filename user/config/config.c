@@ -7,8 +7,8 @@
 
 /* ---- patterns; bit i of a set of states: the first i signs have been matched ---- */
 
-/* Reads a set after its '[': the sign `sign` then accepts what is in it. Returns what comes after
- * the ']', or NULL if there is none. */
+/* Reads a set after its '[': the sign `sign` then accepts its members. Returns the text after the
+ * ']', or NULL if there is none. */
 static const char *compile_set(struct comm_glob *glob, const char *at, unsigned sign)
 {
 	bool in[256] = {false}, outside = false, first = true;

@@ -221,7 +221,7 @@ static void look_seccomp(const struct machine *m, struct finding *f)
 {
 	found(f, "%s", m->seccomp ? "system calls are filtered" : "no filter");
 	if (m->seccomp)
-		f->verdict = VERDICT_FACT; /* what it forbids shows below */
+		f->verdict = VERDICT_FACT; /* the checks below show its effects */
 }
 
 static const struct {
@@ -310,7 +310,8 @@ static void look_sched(const struct machine *m, struct finding *f)
 		judge(f, VERDICT_STOP, "it needs BTF, see above");
 	else
 		judge(f, VERDICT_STOP,
-		      "ovni-bpf -v --dry-run -a shows what the kernel says; please report it with "
+		      "ovni-bpf -v --dry-run -a shows the answers of the kernel; please report it "
+		      "with "
 		      "the output of uname -a");
 }
 

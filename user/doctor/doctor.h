@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * doctor: `ovni-bpf doctor`: can this machine record, and if not, what is the remedy?
+ * doctor: `ovni-bpf doctor`: whether this machine can record, and the remedy if it cannot.
  *
  * Examines the machine by trying (machine.c), judges, and prints a table, or JSON for scripts, on
  * standard output. Programs are loaded and attached, a buffer is made, a probe is set on a function

@@ -56,8 +56,8 @@ bool process_numbers_are_ours(const char *proc);
  * -1 if they are missing or invalid. */
 void process_rank(const char *environment, size_t size, int32_t *rank, int32_t *nranks);
 
-/* Puts what is known below `bpf`; namespaces that are those of `own` (the recorder) are left
- * out, NULL: all are put. */
+/* Puts the known fields below `bpf`. Namespaces that `own` (the recorder) is in, too, are left
+ * out; NULL: all are put. */
 void process_put(const struct process_info *info, const struct process_info *own, struct json *bpf);
 
 #endif

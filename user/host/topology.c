@@ -13,7 +13,7 @@
 #include "trace/base/text.h"
 
 #define NUMBERS_MAX                                                                                \
-	65536 /* a kernel has at most 8192 CPUs; what is above is not a list of CPUs               \
+	65536 /* a kernel has at most 8192 CPUs; a larger list is not one of CPUs                  \
 	       */
 #define LIST_MAX (256 * 1024)
 

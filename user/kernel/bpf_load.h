@@ -67,7 +67,7 @@ const char *bpf_load_wakeup_clock(const struct bpf_load *bpf);
 /* Names one more process before bpf_load_attach(). 0 or -errno after one message. */
 int bpf_load_target(struct bpf_load *bpf, uint32_t pid) __attribute__((warn_unused_result));
 
-/* 0, or -errno after one message; what has been attached then stays so until bpf_load_detach(). */
+/* 0, or -errno after one message; attached programs then stay until bpf_load_detach(). */
 int bpf_load_attach(struct bpf_load *bpf) __attribute__((warn_unused_result));
 
 /* Attaches the probes, which record nothing yet; then, just before the window opens, lets them

@@ -3,7 +3,7 @@
  * bpf_select: chooses the eBPF programs that a recording needs and this kernel can have.
  *
  * In: the options, and the types of the running kernel (BTF); out: the programs to load, marked in
- * the skeleton, and in struct bpf_load what this kernel cannot tell.
+ * the skeleton, and in struct bpf_load the facts that this kernel cannot give.
  * Invariant: only programs that some recorded event needs are loaded.
  * Specification: ebpf.md 3 "Portability of the programs".
  */

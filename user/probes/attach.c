@@ -275,7 +275,8 @@ static int plan_point(struct attach *a, size_t i)
 	}
 	if (spot.kind == SPOT_UNSAFE && !a->options->unsafe_nop5) {
 		log_warn("%s is not probed: it is a nop of five bytes, and Linux 6.18 makes a call "
-			 "of it that overwrites what the function may keep below its stack pointer "
+			 "of it that overwrites data which the function may keep below its stack "
+			 "pointer "
 			 "(--unsafe-nop5 if it does not)",
 			 s->label);
 		return 0;
@@ -305,8 +306,8 @@ static int by_link(const void *x, const void *y, void *arg)
 	return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-/* Reports once what a property of some sites means: those of one `leave`, or, for LEAVE_NOT, the
- * slow ones. */
+/* Reports once the meaning of a property of some sites: of those with one `leave`, or, for
+ * LEAVE_NOT, of the slow ones. */
 static void report_sites(const struct attach *a, enum leave leave, const char *meaning)
 {
 	char names[512] = "";
@@ -348,10 +349,9 @@ static int plan(struct attach *a)
 		a, LEAVE_EXITS,
 		"functions whose exits are probed, single-stepped, since exceptions of C++ cannot "
 		"pass a return probe (--unsafe-returns if there are none)");
-	report_sites(
-		a, LEAVE_AFTER,
-		"functions whose end is only known from what comes after, since exceptions of C++ "
-		"cannot pass a return probe (--unsafe-returns if there are none)");
+	report_sites(a, LEAVE_AFTER,
+		     "functions whose end is only known from later events, since exceptions of C++ "
+		     "cannot pass a return probe (--unsafe-returns if there are none)");
 	return 0;
 }
 

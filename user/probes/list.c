@@ -145,7 +145,7 @@ static void print_file(const struct binary *binary, const struct shown *s)
 		print_escaped(functions->debug_file);
 	}
 	if (functions->stripped)
-		fputs(", stripped: only what it exports is known", stdout);
+		fputs(", stripped: only exported functions are known", stdout);
 	putchar('\n');
 	if (s->nfunctions)
 		printf("%12s %10s %8s %-5s %s\n", "address", "offset", "size", "probe", "function");

@@ -608,7 +608,7 @@ static void tell_command_end(struct recorder *r, uint64_t now)
 	if (now - r->command_end_ns < COMMAND_PATIENCE_MS * 1000000ull)
 		return;
 	r->command_told = true;
-	log_info("the command has ended; what it has created goes on (threads: %u) and is recorded "
+	log_info("the command has ended; threads that it created still run (%u) and are recorded "
 		 "(Ctrl-C ends that)",
 		 bpf_load_in_target(&r->bpf));
 }

@@ -219,7 +219,7 @@ void summary_report(const struct summary_end *end)
 	if (end->sum.late)
 		log_report("%" PRIu64 " records came late: please report it", end->sum.late);
 	if (end->streams && !end->sum.threads)
-		log_report("no thread that is wanted ran or was woken: the trace is empty "
+		log_report("no thread of the target ran or was woken: the trace is empty "
 			   "(--all-threads shows those that sleep, too)");
 	if (end->kept)
 		log_report("the earlier one is in %s", end->kept);

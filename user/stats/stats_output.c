@@ -43,7 +43,7 @@ static uint64_t unlisted_life(const struct thread_times *t)
 	return t->active_ns + t->runnable_ns + t->unknown_ns + thread_times_blocked(t);
 }
 
-/* All runs, and what they cost by those that were timed. */
+/* All runs, and their cost, estimated from the timed ones. */
 static struct program_runs sum_programs(const struct cpu_cost *cost)
 {
 	struct program_runs sum = {0};
@@ -342,7 +342,7 @@ static void put_numbers(FILE *out, const char *key, const uint32_t *list, size_t
 	fputc(']', out);
 }
 
-/* What a full buffer gives up; and what a flight recorder keeps. */
+/* The events that a full buffer gives up, and those that a flight recorder keeps. */
 static void put_buffer(FILE *out, const struct options *o)
 {
 	if (o->mode != MODE_FULL)

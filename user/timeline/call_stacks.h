@@ -2,18 +2,19 @@
 /*
  * call_stacks: which functions a thread is in, and which states of its stacks are open.
  *
- * In: where the thread is (stack pointer, which stack, which call); out: what has been left since,
- * and the events that open and close states. Pure: no record, stream or clock is known here.
+ * In: the place of a thread (stack pointer, which stack, which call); out: the calls that it has
+ * left since, and the events that open and close states. Pure: it knows no record, stream or clock.
  *
  * A *frame* is a call that has begun. It is left by its return, or when the thread is seen higher
- * on the same stack: what was below is gone (longjmp, an exception, a return that was missed).
+ * on the same stack: the frames below are gone (longjmp, an exception, a return that was missed).
  * A stack pointer on another stack says nothing about this one, except that a thread that was on
  * the alternate stack of signal handlers and is off it has left its frames there. A *state* is an
  * effect (action.h) that has begun: of a frame, or free, until it is ended by name. States that
- * share a stack are popped in the opposite order; what ends below others has them popped and pushed
- * again. Invariants: what has been put can be popped in its order at any moment; no stack has more
- * than STACKS_DEPTH states written; equal ones follow each other only where the model lets them.
- * Specification: ebpf.md 11.3; event-mapping.md "User probes and marks", "Library APIs".
+ * share a stack are popped in the opposite order; before one ends below others, these are popped,
+ * and then pushed again. Invariants: all written states can be popped in their order at any moment;
+ * no stack has more than STACKS_DEPTH states written; equal ones follow each other only where the
+ * model lets them. Specification: ebpf.md 11.3; event-mapping.md "User probes and marks", "Library
+ * APIs".
  */
 #ifndef USER_TIMELINE_CALL_STACKS_H
 #define USER_TIMELINE_CALL_STACKS_H
@@ -77,7 +78,7 @@ struct stacks_out {
 };
 
 /* How many frames, from the first on, there can still be. An entry that is no tail call also
- * leaves behind what was at its own place. */
+ * ends the frame at its own place. */
 uint32_t stacks_alive_at_entry(const struct stacks *stacks, const struct stacks_at *at);
 uint32_t stacks_alive_at_point(const struct stacks *stacks, const struct stacks_at *at);
 
@@ -99,14 +100,14 @@ int stacks_end_frame(struct stacks *stacks, const struct stacks_out *out)
 int stacks_end(struct stacks *stacks, const struct effect *effect, const struct stacks_out *out)
 	__attribute__((warn_unused_result));
 
-/* The stream ends, and begins (again): all that is written is popped, innermost first; all there
- * is is pushed. */
+/* The stream ends, and begins (again): all written states are popped, innermost first; all
+ * states are pushed. */
 int stacks_hide(struct stacks *stacks, const struct stacks_out *out)
 	__attribute__((warn_unused_result));
 int stacks_show(struct stacks *stacks, const struct stacks_out *out)
 	__attribute__((warn_unused_result));
 
-/* No frame and no state is left; what is written must have been hidden. */
+/* Removes all frames and states; the written ones must have been hidden. */
 void stacks_clear(struct stacks *stacks);
 
 /* The same frames and states, in a stream that has not begun. NULL without memory. */

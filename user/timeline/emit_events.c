@@ -2,7 +2,7 @@
 /* emit_events: see emit_events.h. */
 #include "user/timeline/emit_events.h"
 
-#define CLOCK_GATE_NS (30 * 60 * 1000000000ull) /* half of what the reference accepts */
+#define CLOCK_GATE_NS (30 * 60 * 1000000000ull) /* half of the reference's limit */
 
 int emit_execute(struct timeline *tl, struct task *task, int32_t cpu, uint64_t clock)
 {

@@ -54,7 +54,7 @@ struct description {
 	bool kernel_model;	       /* the stream has events of the model kernel */
 	bool marks;		       /* the stream has marks of the type MARK_LOST */
 	const struct actions *actions; /* of the probes; NULL: none */
-	const uint64_t *declared;      /* bits, by struct declaration: what it has; NULL: nothing */
+	const uint64_t *declared;      /* bits of the declarations that it has; NULL: none */
 	bool kthread;
 	bool exited; /* exit_code is known */
 	uint32_t exit_code;

@@ -168,7 +168,7 @@ void threads_release(struct threads *threads, struct task *task)
 struct meta {
 	struct threads *threads;
 	struct process *process; /* that it describes, or NULL */
-	bool last;		 /* the last one of the process: frees what is known of it */
+	bool last;		 /* the last one of the process: frees its metadata */
 	uint64_t *declared;	 /* that of d */
 	struct description d;
 	struct rename names[]; /* d.names, then d.cpus */
@@ -417,8 +417,8 @@ struct look {
 	struct process *process;
 };
 
-/* In the writer's thread. A process that is gone leaves what is known of it, but for what an
- * exec has made stale: it is now another program than the one that was read. */
+/* In the writer's thread. The metadata of an ended process stay, except those that an exec
+ * has made stale: the program that was read is no longer the one that runs. */
 static void look(void *arg)
 {
 	struct look *l = arg;

@@ -90,7 +90,7 @@ struct task_page {
 	struct task tasks[TASKS_PAGE];
 };
 
-/* One process: what is known of it, and the stream that has it. */
+/* One process: its metadata, and the stream that has them. */
 struct process {
 	uint32_t pid, parent_pid;
 	uint32_t live; /* tasks bound to streams of it */

@@ -277,7 +277,7 @@ static int frame_read(struct pallas_loader *l, int fd, uint64_t size, uint64_t o
 
 	if (size > l->raw_room) {
 		/* Incompressible data grows by little: more than that is no frame of ours. */
-		*why = "the zstd frame is larger than what it holds";
+		*why = "the zstd frame is larger than its contents";
 		if (size > ZSTD_compressBound(8 * n) + 4096)
 			return -EBADMSG;
 		*why = "out of memory";
