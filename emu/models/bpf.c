@@ -3,7 +3,8 @@
  * bpf: scheduler views from the payloads that the recorder adds to ovni events.
  *
  *   300  reason why the thread is off the CPU    from OHp to the next OHr
- *   301  the next thread on the CPU that it left from OHp to the next OHr
+ *   301  the next thread on the CPU that it left from OHp to the next OHr; of a throttled thread
+ *                                                the CPU quota
  *   302  the thread that woke it up              from OHw to the next OHp
  *   303  number of lost events in a gap          from OM[ to OM] of mark 92, in any state of the
  *                                                thread, and on the CPU that it belongs to
@@ -30,7 +31,14 @@
 enum { REASON, NEXT, WAKER, LOST };
 
 /* Values of 301 and 302 without a thread; the ids of threads follow. */
-enum { PEER_UNKNOWN = 1, PEER_IDLE, PEER_INTERRUPT, PEER_NOBODY, PEER_FIRST };
+enum {
+	PEER_UNKNOWN = 1,
+	PEER_IDLE = 2,	    /* 301 */
+	PEER_QUOTA = 3,	    /* 301 */
+	PEER_INTERRUPT = 3, /* 302 */
+	PEER_NOBODY = 4,    /* 302 */
+	PEER_FIRST
+};
 
 /* Instead of a tid in the payload of OHw. */
 #define WAKER_NONE	(-1)
@@ -43,6 +51,7 @@ _Static_assert(OFF_CPU_COUNT <= REASON_UNKNOWN, "the number must be free");
 static const struct value_label next_values[] = {
 	{PEER_UNKNOWN, "Not known"},
 	{PEER_IDLE, "Nobody (idle)"},
+	{PEER_QUOTA, "Nobody (CPU quota)"},
 	{0, NULL},
 };
 
@@ -199,10 +208,27 @@ static int64_t thread_value(uint32_t number)
 	return number == THREAD_ID_NONE ? PEER_UNKNOWN : PEER_FIRST + (int64_t)number;
 }
 
+/* Stores the value of 301, the thread that took the CPU: none drove out a throttled thread. Returns
+ * 0, or -errno after emu_refuse(). */
+static int taker_value(struct emulator *emu, struct bpf *bpf, const struct thread *th,
+		       uint32_t reason, int32_t next, int64_t *value)
+{
+	uint32_t number;
+	int err;
+
+	*value = reason == OFF_CPU_THROTTLED ? PEER_QUOTA : PEER_IDLE;
+	if (reason == OFF_CPU_THROTTLED || !next)
+		return 0;
+	err = number_thread(emu, bpf, th->process->loom, next, &number);
+	if (!err)
+		*value = thread_value(number);
+	return err;
+}
+
 static int leave(struct emulator *emu, struct bpf *bpf, struct thread *th, const struct event *ev)
 {
-	uint32_t reason, number;
-	int32_t next;
+	uint32_t reason;
+	int64_t taker;
 	int err;
 
 	if (bpf->periods)
@@ -212,13 +238,12 @@ static int leave(struct emulator *emu, struct bpf *bpf, struct thread *th, const
 	if (!bpf->richer[th->stream] || ev->payload_size < 6)
 		return 0;
 	reason = get_u16(ev->payload);
-	next = get_i32(ev->payload + 2);
-	err = number_thread(emu, bpf, th->process->loom, next, &number);
+	err = taker_value(emu, bpf, th, reason, get_i32(ev->payload + 2), &taker);
 	if (err)
 		return err;
 	set_or_clear(emu, th, bpf->first + REASON,
 		     reason && reason < OFF_CPU_COUNT ? reason : REASON_UNKNOWN);
-	set_or_clear(emu, th, bpf->first + NEXT, next ? thread_value(number) : PEER_IDLE);
+	set_or_clear(emu, th, bpf->first + NEXT, taker);
 	return 0;
 }
 

@@ -24,6 +24,7 @@ done <<'END'
 | `MCE` | ends MPI_Exscan | function: pops 37 `MPI_Exscan` |
 - subsystem 65: EV Worker: Waking another thread
 - 6: preempted
+- 12: throttled by a CPU quota
 END
 # Models in the order of their characters.
 models=$(sed -n 's/^## \([a-z0-9]*\)$/\1/p' "$T/page" | tr '\n' ' ')

@@ -141,3 +141,22 @@ time,cpu,thread,sleep,wait,run,why,next,waker
 60,0,a (1),30,,20,sleeping,idle,
 89,0,a (1),20,,9,exited,unknown,
 END
+
+# A CPU quota stops a thread: the thread that came next did not drive it out.
+rm -rf "$T/t"
+python3 "$S/tests/golden/tools_make.py" "$T/t" <<'END'
+thread n 1 1 bpf.name="a"
+10 OHx i32:0 i32:-1 u64:0
+20 OHp u16:12 i32:9
+20 OHw i32:-1
+50 OHr
+99 OHe
+END
+same timehist <<'END'
+time,cpu,thread,sleep,wait,run,why,next,waker
+10,0,a (1),,,10,throttled,9,
+89,0,a (1),0,30,49,exited,unknown,
+END
+same preempt <<'END'
+victim,culprit,times,lost,max,max_at
+END

@@ -12,7 +12,7 @@ import struct
 import sys
 
 WHY = ["unknown", "sleeping", "uninterruptible", "io", "stopped", "traced", "preempted",
-       "yielded", "parked", "idle", "dead", "lost"]
+       "yielded", "parked", "idle", "dead", "lost", "throttled"]
 INTERRUPT = -2
 
 _wrong = []

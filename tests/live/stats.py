@@ -44,7 +44,7 @@ def from_stream(stream, t0):
             why = e.ints("Hi")[0]
             if cpu != -1:
                 sums[state] += clock - at
-                sums["switches_preempted" if why in (6, 7) else "switches_voluntary"] += 1
+                sums["switches_preempted" if why in (6, 7, 12) else "switches_voluntary"] += 1
                 sums["yields"] += why == 7
             at, state = clock, "blocked"
         elif e.mcv == "OHw":

@@ -28,7 +28,7 @@ static int32_t get_i32(const uint8_t *at)
 
 static enum leave leave_of_why(unsigned why)
 {
-	return why == 11 ? LOST : why == 6 || why == 7 ? PREEMPTED : BLOCKED;
+	return why == 11 ? LOST : why == 6 || why == 7 || why == 12 ? PREEMPTED : BLOCKED;
 }
 
 static int16_t cpu_of_index(int32_t index)

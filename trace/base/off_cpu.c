@@ -18,6 +18,7 @@ static const struct {
 	[OFF_CPU_IDLE] = {"idle", "idle"},
 	[OFF_CPU_DEAD] = {"exited", "dead"},
 	[OFF_CPU_LOST] = {"lost", "lost"},
+	[OFF_CPU_THROTTLED] = {"throttled", "throttled by a CPU quota"},
 };
 
 const char *off_cpu_word(unsigned reason)

@@ -21,13 +21,15 @@ enum off_cpu {
 	OFF_CPU_IDLE = 9, /* a kernel thread that does not count as load (TASK_IDLE) */
 	OFF_CPU_DEAD = 10,
 	OFF_CPU_LOST = 11, /* the record of the switch was lost; the kernel side never sends this */
+	OFF_CPU_THROTTLED = 12, /* a cgroup of the thread has used up its CPU quota */
 	OFF_CPU_COUNT
 };
 
 /* Whether the thread stays runnable. */
 static inline _Bool off_cpu_runnable(unsigned reason)
 {
-	return reason == OFF_CPU_PREEMPTED || reason == OFF_CPU_YIELDED;
+	return reason == OFF_CPU_PREEMPTED || reason == OFF_CPU_YIELDED ||
+	       reason == OFF_CPU_THROTTLED;
 }
 
 /* One word for JSON, CSV and columns: "io". "unknown" for a number that is no reason. */
