@@ -117,6 +117,26 @@ static __always_inline bool kernel_yields(struct task_struct *task)
 #endif
 }
 
+/*
+ * Does the CPU quota of a cgroup stop a task that leaves the CPU runnable? e1fad12dcb66 (6.18)
+ * stops each task on its way to user space, and says so in the task. Before, all tasks of a run
+ * queue were stopped where they were; throttle_count says so then, and on newer kernels says too
+ * much: it is also set for tasks that run on to the end of their system call. A kernel without both
+ * has no quotas. (clang 14 cannot relocate the bit field cfs_rq.throttled.)
+ */
+static __always_inline bool kernel_throttles(struct task_struct *task)
+{
+	struct task_struct___6_18 *new = (void *)task;
+	struct cfs_rq___before_6_18 *queue = NULL;
+
+	if (bpf_core_field_exists(new->throttled))
+		return new->throttled;
+	if (!bpf_core_field_exists(queue->throttle_count))
+		return false;
+	queue = (void *)task->se.cfs_rq;
+	return queue->throttle_count > 0;
+}
+
 /* The rarer reasons. */
 static __noinline __attribute__((unused)) int rare_off_cpu_reason(__u32 state,
 								  struct task_struct *prev)
@@ -138,6 +158,16 @@ static __noinline __attribute__((unused)) int rare_off_cpu_reason(__u32 state,
 	return OFF_CPU_UNINTERRUPTIBLE; /* frozen, or waiting for a lock (real-time kernels) */
 }
 
+/* A task that could run on leaves its CPU. */
+static __noinline __attribute__((unused)) int runnable_reason(bool preempt,
+							      struct task_struct *prev)
+{
+	if (unlikely(kernel_throttles(prev)))
+		return OFF_CPU_THROTTLED;
+	return !preempt && settings.registers && kernel_yields(prev) ? OFF_CPU_YIELDED
+								     : OFF_CPU_PREEMPTED;
+}
+
 /*
  * The reason why prev leaves the CPU. If `preempt` is set, prev stays runnable whatever its state.
  * It is not set for every preemption: a tick in user code preempts with it unset and state 0.
@@ -145,19 +175,18 @@ static __noinline __attribute__((unused)) int rare_off_cpu_reason(__u32 state,
 static __always_inline __u16 off_cpu_reason(bool preempt, __u32 state, struct task_struct *prev)
 {
 	if (preempt)
-		return OFF_CPU_PREEMPTED;
+		return runnable_reason(preempt, prev);
 	if (likely(state & STATE_INTERRUPTIBLE))
 		return OFF_CPU_SLEEPING;
 	if (state == 0)
-		return settings.registers && kernel_yields(prev) ? OFF_CPU_YIELDED
-								 : OFF_CPU_PREEMPTED;
+		return runnable_reason(preempt, prev);
 	return rare_off_cpu_reason(state, prev);
 }
 
 /* Does a task that leaves its CPU for this reason fall asleep? */
 static __always_inline bool falls_asleep(__u16 reason)
 {
-	return reason != OFF_CPU_PREEMPTED && reason != OFF_CPU_YIELDED;
+	return !off_cpu_runnable(reason);
 }
 
 /* ---- for the probes in user code ---- */

@@ -85,6 +85,8 @@ static __always_inline void add_before_entry(struct window w, struct task_summar
 		break;
 	case TIME_RUNNABLE:
 		s->times.runnable_ns += within(w, since, entered);
+		if (unlikely(reason == OFF_CPU_THROTTLED))
+			s->times.throttled_ns += within(w, since, entered);
 		break;
 	case TIME_BLOCKED:
 		wake = s->wake;
@@ -139,10 +141,10 @@ static __always_inline void thread_leaves(struct window w, struct task_summary *
 
 	sums_begin(&s->seq);
 	add_until(w, s, clock);
+	s->reason = reason;
 	if (reason == OFF_CPU_DEAD) {
 		use = TIME_DEAD;
 	} else if (falls_asleep(reason)) {
-		s->reason = reason;
 		s->times.switches_voluntary += counts;
 	} else {
 		use = TIME_RUNNABLE;
@@ -213,6 +215,7 @@ static __always_inline void add_times(struct thread_times *to, const struct thre
 	to->active_ns += t->active_ns;
 	to->runnable_ns += t->runnable_ns;
 	to->unknown_ns += t->unknown_ns;
+	to->throttled_ns += t->throttled_ns;
 	for (i = 0; i < OFF_CPU_COUNT; i++)
 		to->blocked_ns[i] += t->blocked_ns[i];
 	to->switches_voluntary += t->switches_voluntary;
@@ -527,16 +530,18 @@ static __always_inline bool leaves_as_usual(struct window w, const struct cpu_su
 		s->times.wakeups++;
 		if (likely(s->reason < OFF_CPU_COUNT))
 			s->times.blocked_ns[s->reason] += wake - since;
+	} else if (unlikely(s->reason == OFF_CPU_THROTTLED)) {
+		s->times.throttled_ns += entered - since;
 	}
 	s->times.runnable_ns += entered - wake;
-	if (reason == OFF_CPU_PREEMPTED) {
+	if (falls_asleep(reason)) {
+		s->use = TIME_BLOCKED;
+		s->times.switches_voluntary++;
+	} else {
 		s->use = TIME_RUNNABLE;
 		s->times.switches_preempted++;
-	} else {
-		s->use = TIME_BLOCKED;
-		s->reason = reason;
-		s->times.switches_voluntary++;
 	}
+	s->reason = reason;
 	s->since = clock;
 	s->delay = task->sched_info.run_delay;
 	sums_end(&s->seq);

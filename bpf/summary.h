@@ -36,6 +36,7 @@ struct thread_times {
 	__u64 yields;			 /* of the preempted switches */
 	__u64 migrations;
 	__u64 unknown_ns;
+	__u64 throttled_ns;    /* of runnable_ns: since a CPU quota stopped it */
 	__u64 calls, calls_ns; /* of probed functions; ns: in the outermost one */
 	__u64 threads;	       /* how many threads these sums are of; 0: one */
 };
@@ -69,7 +70,7 @@ struct task_summary {
 
 	__u32 seq;    /* odd while a program changes this */
 	__u32 use;    /* enum time_state */
-	__u32 reason; /* enum off_cpu; with TIME_BLOCKED */
+	__u32 reason; /* enum off_cpu; with TIME_BLOCKED and TIME_RUNNABLE */
 	__s32 cpu;    /* where it ran last in the window; -1: nowhere */
 	__u32 tid;
 	__u64 since;

@@ -176,6 +176,14 @@ struct task_struct___before_5_14 {
 	long state;
 };
 
+struct task_struct___6_18 {
+	bool throttled;
+};
+
+struct cfs_rq___before_6_18 {
+	int throttle_count;
+};
+
 struct pt_regs___of_arm64 {
 	unsigned long regs[31];
 	unsigned long sp;

@@ -28,7 +28,7 @@ def trace(more=""):
 
 
 def line(scope, **more):
-    return {"clock": 2000, "scope": scope, "total_ns": 1000, "active_ns": 501, "runnable_ns": 99,
+    return {"clock": 2000, "scope": scope, "total_ns": 1000, "active_ns": 501, "runnable_ns": 99, "throttled_ns": 44,
             "blocked_ns": 400, "unknown_ns": 0, "switches_voluntary": 1, "switches_preempted": 0,
             "yields": 0, "wakeups": 1, "migrations": 0, "calls": 0} | more
 
@@ -187,14 +187,14 @@ assert info["seen"] == "7" and info["dropped"] == "0" and info["active_ns"] == "
 assert info["recorder_peak_rss_bytes"] == "4096" and info["prog_ns"] == "20", info
 os.rename(path, top + "/run.stats.json")
 os.link(top + "/run.stats.json", path)
-HEAD = "thread,pid,life,active,runnable,blocked,unknown,switches,preempted,wakeups,migrations,calls"
+HEAD = "thread,pid,life,active,runnable,blocked,unknown,switches,preempted,wakeups,migrations,calls,throttled"
 tool(0, "ovni-check", top + "/run.stats.json", needs=["valid: 0 streams, 0 events, 0 errors, 0 warnings; complete"])
 for where in (top + "/t", top + "/run.stats.json"):
     rows = tool(0, "ovni-report", "counters", "--csv", where).split()
     assert rows[0] == HEAD, rows
     rows = tool(0, "ovni-report", "counters", "--csv", "--sort", "thread", where).splitlines()[1:]
-    assert rows == ["all 1 threads,,1000,501,99,400,0,1,0,1,0,0",
-                    "w (1),1,1000,501,99,400,0,1,0,1,0,0"], rows
+    assert rows == ["all 1 threads,,1000,501,99,400,0,1,0,1,0,0,44",
+                    "w (1),1,1000,501,99,400,0,1,0,1,0,0,44"], rows
 assert tool(0, "ovni-report", "counters", "--csv", "--pid", "2", top + "/t") == HEAD + "\n", said
 tool(2, "ovni-report", "counters", "--from", "+1s", top + "/t", needs=["only --tid and --pid"])
 END

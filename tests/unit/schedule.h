@@ -46,7 +46,8 @@ struct truth {
 	bool hidden;	   /* not wanted, or on a CPU that is not recorded */
 };
 
-enum machine_state { M_FREE, M_RUNS, M_READY, M_SLEEPS, M_STATES };
+/* M_THROTTLED is a phase only: such a thread is M_READY. */
+enum machine_state { M_FREE, M_RUNS, M_READY, M_SLEEPS, M_THROTTLED, M_STATES };
 
 /* A time that a thread spent in one state; M_FREE: born, and not run yet. */
 struct phase {
@@ -184,6 +185,13 @@ static void begin_phase(struct machine *m, struct machine_task *t, enum machine_
 	t->since = m->clock;
 }
 
+static enum machine_state phase_after(const struct machine_task *t, unsigned why)
+{
+	if (why == OFF_CPU_DEAD)
+		return M_FREE;
+	return why == OFF_CPU_THROTTLED ? M_THROTTLED : t->state;
+}
+
 /* CPU `cpu` changes from what it runs to `next`. */
 static void switch_to(struct machine *m, unsigned cpu, unsigned why, int next)
 {
@@ -196,7 +204,7 @@ static void switch_to(struct machine *m, unsigned cpu, unsigned why, int next)
 	uint64_t dropped = m->dropped;
 
 	if (p)
-		begin_phase(m, p, why == OFF_CPU_DEAD ? M_FREE : p->state);
+		begin_phase(m, p, phase_after(p, why));
 	if (n) {
 		begin_phase(m, n, M_RUNS);
 		n->elsewhere = !listed(m, cpu);
@@ -450,8 +458,11 @@ static void step(struct machine *m)
 		t->state = M_SLEEPS;
 		switch_to(m, cpu, draw(m, 2) ? OFF_CPU_SLEEPING : OFF_CPU_IO, some_ready(m));
 	} else if ((on = some_ready(m)) >= 0) {
+		static const unsigned whys[] = {OFF_CPU_PREEMPTED, OFF_CPU_YIELDED,
+						OFF_CPU_THROTTLED};
+
 		t->state = M_READY;
-		switch_to(m, cpu, draw(m, 2) ? OFF_CPU_PREEMPTED : OFF_CPU_YIELDED, on);
+		switch_to(m, cpu, whys[draw(m, 3)], on);
 	}
 }
 
@@ -532,6 +543,9 @@ static struct machine *schedule_run(const struct schedule_options *options, uint
 	for (unsigned i = draw(m, 200); i; i--)
 		step(m);
 	m->n = 0; /* nothing was attached */
+	for (unsigned i = 0; i < m->options.threads; i++)
+		if (m->tasks[i].phase == M_THROTTLED)
+			m->tasks[i].phase = M_READY; /* nothing tells why it waits */
 	memset(m->gaps, 0, options->cpus * sizeof(*m->gaps));
 	for (unsigned i = draw(m, 20); i; i--)
 		step(m);

@@ -144,6 +144,10 @@ static void interrupts(struct machine *m)
 {
 	m->interrupts_unknown = true;
 }
+static void throttled_partly(struct machine *m)
+{
+	m->throttled_partly = true;
+}
 static void wakeups(struct machine *m)
 {
 	m->wakeups_probed = true;
@@ -209,6 +213,7 @@ static const struct {
 	{little_memory, "buffers", VERDICT_LESS, "-b", true},
 	{yields, "yields", VERDICT_LESS, "5.15", true},
 	{interrupts, "interrupts", VERDICT_LESS, "irq_handler_entry", true},
+	{throttled_partly, "quotas", VERDICT_LESS, "6.18", true},
 	{wakeups, "wake-ups", VERDICT_LESS, "CONFIG_SCHED_INFO", true},
 	{read_only_folder, "output", VERDICT_LESS, "-o", true},
 	{full_disk, "output", VERDICT_LESS, "free room", true},

@@ -196,6 +196,7 @@ static void the_first_stream_of_the_session_has_its_account(void **state)
 				    .argv = argv,
 				    .buffer_bytes = 1ull << 54,
 				    .yields_unknown = true,
+				    .throttled_partly = true,
 				    .stopped_by = "signal",
 				    .command_status = 3 << 8,
 				    .cpus = &cpu,
@@ -224,6 +225,7 @@ static void the_first_stream_of_the_session_has_its_account(void **state)
 	assert_int_equal(json_count(json_get(doc, "bpf.session.options")), 2);
 	assert_true(json_bool(json_get(doc, "bpf.session.yields_unknown")));
 	assert_null(json_get(doc, "bpf.session.interrupts_unknown"));
+	assert_true(json_bool(json_get(doc, "bpf.session.throttled_partly")));
 	assert_null(json_get(doc, "bpf.session.machine"));
 	assert_null(json_get(doc, "bpf.session.t1"));
 	assert_null(json_get(doc, "bpf.session.account"));

@@ -102,7 +102,8 @@ static struct sums done(const struct machine *m, uint32_t pid, uint32_t tid)
 static void add(struct sums *to, const struct thread_times *t)
 {
 	to->ns[M_RUNS] += t->active_ns;
-	to->ns[M_READY] += t->runnable_ns;
+	to->ns[M_READY] += t->runnable_ns - t->throttled_ns;
+	to->ns[M_THROTTLED] += t->throttled_ns;
 	to->ns[M_SLEEPS] += thread_times_blocked(t);
 	to->unknown += t->unknown_ns;
 }

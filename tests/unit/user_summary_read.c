@@ -36,6 +36,35 @@ static const struct settle_case {
 	{"dead", TIME_DEAD, 1, 1100, 1300, 1300, 0, 200, 0, 0, 0, 0, 0},
 };
 
+static struct thread_times settled(struct task_summary state, uint64_t clock)
+{
+	const struct summary_thread thread = {.clock = clock, .state = state};
+
+	return summary_settle(&thread, T0, T1).times;
+}
+
+/* The wait of a thread that a CPU quota stopped is waiting for a CPU, too. */
+static void time_throttled_is_part_of_the_waiting(void **state)
+{
+	struct task_summary s = {
+		.use = TIME_RUNNABLE, .traced = 1, .reason = OFF_CPU_THROTTLED, .since = 1200};
+	struct thread_times t;
+
+	(void)state;
+	t = settled(s, 1500); /* it still waits */
+	assert_int_equal(t.runnable_ns, 300);
+	assert_int_equal(t.throttled_ns, 300);
+	s.entered = 1350; /* it runs again */
+	t = settled(s, 1500);
+	assert_int_equal(t.runnable_ns, 150);
+	assert_int_equal(t.throttled_ns, 150);
+	assert_int_equal(t.active_ns, 150);
+	s.reason = OFF_CPU_PREEMPTED;
+	t = settled(s, 1500);
+	assert_int_equal(t.runnable_ns, 150);
+	assert_int_equal(t.throttled_ns, 0);
+}
+
 static void the_open_interval_goes_where_the_thread_is(void **state)
 {
 	(void)state;
@@ -207,6 +236,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_open_interval_goes_where_the_thread_is),
+		cmocka_unit_test(time_throttled_is_part_of_the_waiting),
 		cmocka_unit_test(who_runs_has_done_something_before),
 		cmocka_unit_test(the_cpus_tell_which_threads_run),
 		cmocka_unit_test(the_scheduler_tells_when_threads_were_woken),

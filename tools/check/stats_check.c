@@ -87,6 +87,12 @@ static void check_states(struct stats_check *c, const struct stats_line *line)
 	if (sum != line->values[STATS_TOTAL_NS])
 		found(c, SEVERITY_ERROR, "%s: the states add up to %llu ns of %llu",
 		      line_name(line, name), LLU(sum), LLU(line->values[STATS_TOTAL_NS]));
+	if (line->scope != STATS_CPU &&
+	    line->values[STATS_THROTTLED_NS] > line->values[STATS_RUNNABLE_NS])
+		found(c, SEVERITY_ERROR,
+		      "%s: throttled for %llu ns of the %llu that it was runnable",
+		      line_name(line, name), LLU(line->values[STATS_THROTTLED_NS]),
+		      LLU(line->values[STATS_RUNNABLE_NS]));
 }
 
 /* Each seen event is written, filtered, sampled out or dropped. */
@@ -135,6 +141,7 @@ static void check_thread_sums(struct stats_check *c, const struct stats_line *li
 		STATS_UNKNOWN_NS,	  STATS_SWITCHES_VOLUNTARY,
 		STATS_SWITCHES_PREEMPTED, STATS_WAKEUPS,
 		STATS_MIGRATIONS,	  STATS_CALLS,
+		STATS_THROTTLED_NS,
 	};
 
 	for (size_t i = 0; i < COUNT(keys); i++)

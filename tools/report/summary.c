@@ -23,12 +23,13 @@
 #include "trace/ovni/stats_file.h"
 
 static const struct table_column columns[] = {
-	{"thread", "thread", CELL_TEXT, 16},	    {"pid", "pid", CELL_COUNT, 6},
-	{"life", "life", CELL_DURATION, 10},	    {"active", "active", CELL_DURATION, 10},
-	{"runnable", "waiting", CELL_DURATION, 10}, {"blocked", "asleep", CELL_DURATION, 10},
-	{"unknown", "unknown", CELL_DURATION, 10},  {"switches", "switches", CELL_COUNT, 6},
-	{"preempted", "preempted", CELL_COUNT, 6},  {"wakeups", "wake-ups", CELL_COUNT, 6},
-	{"migrations", "moves", CELL_COUNT, 6},	    {"calls", "calls", CELL_COUNT, 6},
+	{"thread", "thread", CELL_TEXT, 16},	       {"pid", "pid", CELL_COUNT, 6},
+	{"life", "life", CELL_DURATION, 10},	       {"active", "active", CELL_DURATION, 10},
+	{"runnable", "waiting", CELL_DURATION, 10},    {"blocked", "asleep", CELL_DURATION, 10},
+	{"unknown", "unknown", CELL_DURATION, 10},     {"switches", "switches", CELL_COUNT, 6},
+	{"preempted", "preempted", CELL_COUNT, 6},     {"wakeups", "wake-ups", CELL_COUNT, 6},
+	{"migrations", "moves", CELL_COUNT, 6},	       {"calls", "calls", CELL_COUNT, 6},
+	{"throttled", "throttled", CELL_DURATION, 10},
 };
 
 /* The columns after the name and the pid. */
@@ -38,6 +39,7 @@ static const enum stats_key counters[] = {
 	STATS_UNKNOWN_NS,	  STATS_SWITCHES_VOLUNTARY,
 	STATS_SWITCHES_PREEMPTED, STATS_WAKEUPS,
 	STATS_MIGRATIONS,	  STATS_CALLS,
+	STATS_THROTTLED_NS,
 };
 #define NCOUNTERS (sizeof(counters) / sizeof(counters[0]))
 _Static_assert(NCOUNTERS + 2 == sizeof(columns) / sizeof(columns[0]), "a counter for each column");

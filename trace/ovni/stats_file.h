@@ -51,6 +51,7 @@
 	KEY(TOTAL_NS, total_ns)                                                                    \
 	KEY(ACTIVE_NS, active_ns)                                                                  \
 	KEY(RUNNABLE_NS, runnable_ns)                                                              \
+	KEY(THROTTLED_NS, throttled_ns)                                                            \
 	KEY(BLOCKED_NS, blocked_ns)                                                                \
 	KEY(UNKNOWN_NS, unknown_ns)                                                                \
 	KEY(OTHER_NS, other_ns)                                                                    \

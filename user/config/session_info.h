@@ -60,6 +60,7 @@ struct session_info {
 	uint64_t buffer_bytes;	  /* of the ring of one CPU */
 	bool yields_unknown;	  /* this kernel does not tell yielded (7) from preempted (6) */
 	bool interrupts_unknown;  /* a waker that is an interrupt is recorded as 0, unknown */
+	bool throttled_partly;	  /* a wait that a CPU quota prolongs counts as preempted (6) */
 	const char *wakeup_clock; /* "scheduler", "tracepoint"; NULL: no wake-ups are recorded */
 	const char *proc;	  /* "/proc" (another one in tests); NULL: nothing is read there */
 

@@ -340,6 +340,15 @@ static void look_interrupts(const struct machine *m, struct finding *f)
 		  "boot a kernel with the tracepoints irq_handler_entry and softirq_entry");
 }
 
+static void look_throttled(const struct machine *m, struct finding *f)
+{
+	look_lack(m, f, m->throttled_partly,
+		  m->throttled_partly ? "a wait that begins as preemption counts as such, also "
+					"when a quota prolongs it"
+				      : "waits are recorded as throttled",
+		  "Linux 6.18 or newer tells each of them");
+}
+
 static void look_wakeups(const struct machine *m, struct finding *f)
 {
 	look_lack(m, f, m->wakeups_probed,
@@ -427,6 +436,7 @@ static const struct {
 	{"scheduling", look_sched},
 	{"yields", look_yields},
 	{"interrupts", look_interrupts},
+	{"quotas", look_throttled},
 	{"wake-ups", look_wakeups},
 	{"uprobe.multi", look_multi},
 	{"uprobe.session", look_session},

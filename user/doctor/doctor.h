@@ -53,7 +53,7 @@ struct machine {
 	uint64_t ring_bytes; /* of one CPU */
 	int sched_err;	     /* all programs of a system-wide recording, attached */
 	unsigned attached;   /* how many they are */
-	bool yields_unknown, interrupts_unknown;
+	bool yields_unknown, interrupts_unknown, throttled_partly;
 	bool wakeups_probed;	    /* the scheduler's clock does not tell when threads are woken */
 	int multi_err, session_err; /* uprobe.multi, uprobe.session */
 	int perf_err;		    /* a probe as a perf event */

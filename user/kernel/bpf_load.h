@@ -40,6 +40,7 @@ struct bpf_load {
 	int statistics_fd;	     /* -1: the kernel keeps none */
 	bool yields_unknown;	     /* yielded and preempted look the same */
 	bool interrupts_unknown;     /* an interrupt is not recorded as a waker */
+	bool throttled_partly;	     /* a wait that begins as preempted stays so */
 	bool find_stack;	     /* the memory that a stack is in can be looked up */
 	bool wakeup_from_sched_info; /* the scheduler's clock tells when a thread was woken */
 	bool lazy_summary;	     /* the lazy variant of summary mode is loaded */

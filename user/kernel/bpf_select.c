@@ -337,6 +337,8 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 		return err;
 	}
 	bpf->interrupts_unknown = !has_interrupt_pairs(btf);
+	bpf->throttled_partly = has_member(btf, "cfs_rq", "throttle_count") &&
+				!has_member(btf, "task_struct", "throttled");
 #if defined(__x86_64__) || defined(__aarch64__)
 	bpf->yields_unknown = !has_enum_value(btf, "bpf_func_id", "BPF_FUNC_task_pt_regs");
 #else

@@ -361,6 +361,7 @@ static int open_sink(struct recorder *r)
 		.yields_unknown = r->bpf.yields_unknown,
 		.wakeup_clock = bpf_load_wakeup_clock(&r->bpf),
 		.interrupts_unknown = r->bpf.interrupts_unknown,
+		.throttled_partly = r->bpf.throttled_partly,
 		.proc = "/proc",
 		.command_status = -1,
 		.lost = SESSION_UNKNOWN,

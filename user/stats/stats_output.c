@@ -152,6 +152,7 @@ static void put_times(FILE *out, uint64_t life_ns, const struct thread_times *t)
 	put(out, "total_ns", life_ns);
 	put(out, "active_ns", t->active_ns);
 	put(out, "runnable_ns", t->runnable_ns);
+	put(out, "throttled_ns", t->throttled_ns);
 	put(out, "blocked_ns", thread_times_blocked(t));
 	put(out, "unknown_ns", t->unknown_ns);
 	fputs(", \"blocked\": {", out);

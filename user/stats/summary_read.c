@@ -34,6 +34,8 @@ static void add_before_entry(struct task_summary *s, uint64_t t0, uint64_t t1)
 		break;
 	case TIME_RUNNABLE:
 		s->times.runnable_ns += time_within(s->since, entered, t0, t1);
+		if (s->reason == OFF_CPU_THROTTLED)
+			s->times.throttled_ns += time_within(s->since, entered, t0, t1);
 		break;
 	case TIME_BLOCKED:
 		if (wake && wake >= s->since) {
@@ -70,6 +72,8 @@ struct thread_stats summary_settle(const struct summary_thread *thread, uint64_t
 		break;
 	case TIME_RUNNABLE:
 		s.times.runnable_ns += ns;
+		if (s.reason == OFF_CPU_THROTTLED)
+			s.times.throttled_ns += ns;
 		break;
 	case TIME_BLOCKED:
 		if (wake && wake >= s.since && wake <= clock) {

@@ -302,6 +302,7 @@ static void put_session(struct json *bpf, const struct session *s)
 		json_put_int(session, "part", info->part);
 	put_true(session, "yields_unknown", info->yields_unknown);
 	put_true(session, "interrupts_unknown", info->interrupts_unknown);
+	put_true(session, "throttled_partly", info->throttled_partly);
 	json_put_string(session, "wakeup_clock", info->wakeup_clock);
 	json_put_u64(session, "t0", s->t0);
 	if (!s->closed)

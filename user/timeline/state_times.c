@@ -15,7 +15,7 @@ struct task {
 	uint32_t id; /* 0: the slot is free */
 	uint32_t pid, tid;
 	uint8_t state;	/* enum time_state, from `since` on */
-	uint8_t reason; /* with TIME_BLOCKED */
+	uint8_t reason; /* enum off_cpu; with TIME_BLOCKED and TIME_RUNNABLE */
 	bool exiting;
 	bool traced;
 	bool confirmed; /* alive at the end, and none of its switches was lost */
@@ -69,6 +69,7 @@ void thread_times_add(struct thread_times *to, const struct thread_times *from)
 	to->active_ns += from->active_ns;
 	to->runnable_ns += from->runnable_ns;
 	to->unknown_ns += from->unknown_ns;
+	to->throttled_ns += from->throttled_ns;
 	for (unsigned reason = 0; reason < OFF_CPU_COUNT; reason++)
 		to->blocked_ns[reason] += from->blocked_ns[reason];
 	to->switches_voluntary += from->switches_voluntary;
@@ -177,6 +178,8 @@ static void add_off_cpu(const struct state_times *times, struct task *task, uint
 		break;
 	case TIME_RUNNABLE:
 		t->runnable_ns += ns;
+		if (unlikely(task->reason == OFF_CPU_THROTTLED))
+			t->throttled_ns += ns;
 		break;
 	case TIME_BLOCKED:
 		t->blocked_ns[task->reason] += ns;
@@ -242,13 +245,13 @@ static void leave(const struct state_times *times, struct task *task, uint16_t r
 		task->begin = clock;
 	else
 		t->unknown_ns += within(times, task->since, clock);
-	if (reason == OFF_CPU_PREEMPTED || reason == OFF_CPU_YIELDED) {
+	task->reason = reason < OFF_CPU_COUNT ? (uint8_t)reason : OFF_CPU_UNKNOWN;
+	if (off_cpu_runnable(reason)) {
 		t->switches_preempted += counts;
 		t->yields += counts && reason == OFF_CPU_YIELDED;
 		set_state(task, TIME_RUNNABLE, clock);
 	} else {
 		t->switches_voluntary += counts && reason != OFF_CPU_DEAD;
-		task->reason = reason < OFF_CPU_COUNT ? (uint8_t)reason : OFF_CPU_UNKNOWN;
 		set_state(task, reason == OFF_CPU_DEAD ? TIME_DEAD : TIME_BLOCKED, clock);
 	}
 	if (clock <= times->t0)
