@@ -33,6 +33,7 @@ static void bench_open(struct bench *b, const char *cpus, struct flight_options 
 		       struct timeline_options timeline, uint64_t t0)
 {
 	const struct snapshot_tasks none = {0};
+	const struct window_edge begin = {.clock = 1};
 
 	memset(b, 0, sizeof(*b));
 	kit_forget();
@@ -52,7 +53,7 @@ static void bench_open(struct bench *b, const char *cpus, struct flight_options 
 	};
 	options.plan = &b->plan;
 	options.counts = &b->counts;
-	assert_int_equal(flight_init(&b->flight, &options, t0, &none), 0);
+	assert_int_equal(flight_init(&b->flight, &options, t0, &begin, &none), 0);
 }
 
 static void bench_close(struct bench *b)

@@ -255,6 +255,90 @@ static void the_first_stream_of_the_session_has_its_account(void **state)
 	names_fini(&names);
 }
 
+/* ---- the time of day ---- */
+
+static void assert_i64(const struct json *doc, const char *dotted, int64_t want)
+{
+	int64_t value = 0;
+
+	assert_true(json_i64(json_get(doc, dotted), &value));
+	assert_int_equal(value, want);
+}
+
+static void the_ends_of_the_window_have_their_time_of_day(void **state)
+{
+	const uint64_t t0 = 1000000, hour = 3600000000000;
+	uint64_t before[] = {70, STEAL_UNKNOWN, 5}, after[] = {90, 8, 5};
+	struct timeline_cpu uses[] = {{.cpu = 0}, {.cpu = 1}, {.cpu = 2}, {.cpu = 3}};
+	struct session_info info = {
+		.mode = "full",
+		.boot_id = "9b3e",
+		.begin = {t0 + 10, 2 * (int64_t)hour, 30, 7200, before, 3},
+		.end = {t0 + 500, 2 * (int64_t)hour + 490, 40, 3600, after, 3},
+		.command_status = -1,
+		.lost = 0,
+	};
+	struct session session = {
+		.info = &info, .t0 = t0, .t1 = t0 + 400, .cpus = uses, .ncpus = 4};
+	struct description d = simple();
+	const struct json *cpu;
+	struct names names;
+	struct json *doc;
+
+	(void)state;
+	assert_int_equal(names_init(&names, NULL, NULL), 0);
+	session.names = &names;
+	d.session = &session;
+	doc = describe_stream(&d); /* it goes on: a killed recorder leaves this */
+	assert_text(doc, "bpf.session.boot_id", "9b3e");
+	assert_i64(doc, "bpf.session.realtime.begin.clock", (int64_t)t0);
+	assert_i64(doc, "bpf.session.realtime.begin.ns", 2 * (int64_t)hour - 10);
+	assert_i64(doc, "bpf.session.realtime.error_ns", 30);
+	assert_int_equal(json_int(json_get(doc, "bpf.session.realtime.utc_offset")), 7200);
+	assert_null(json_get(doc, "bpf.session.realtime.end"));
+	json_free(doc);
+
+	session.closed = true;
+	doc = describe_stream(&d);
+	assert_i64(doc, "bpf.session.realtime.begin.ns", 2 * (int64_t)hour - 10);
+	assert_i64(doc, "bpf.session.realtime.end.clock", (int64_t)t0 + 400);
+	assert_i64(doc, "bpf.session.realtime.end.ns", 2 * (int64_t)hour + 390);
+	assert_i64(doc, "bpf.session.realtime.error_ns", 40);
+	assert_null(json_get(doc, "bpf.session.realtime.step_ns"));
+	cpu = json_first(json_get(doc, "bpf.session.cpus"));
+	assert_i64(cpu, "steal", 20);
+	cpu = json_next(cpu);
+	assert_null(json_get(cpu, "steal"));
+	cpu = json_next(cpu);
+	assert_i64(cpu, "steal", 0);
+	assert_null(json_get(json_next(cpu), "steal"));
+	json_free(doc);
+
+	info.end.realtime += (int64_t)hour; /* it was set */
+	doc = describe_stream(&d);
+	assert_i64(doc, "bpf.session.realtime.step_ns", (int64_t)hour);
+	assert_i64(doc, "bpf.session.realtime.begin.ns", 2 * (int64_t)hour - 10);
+	json_free(doc);
+
+	/* of a flight recorder, long before the window that it saved: its end tells */
+	session.t0 += hour;
+	session.t1 += hour;
+	info.end.clock += hour;
+	info.end.realtime += (int64_t)hour;
+	doc = describe_stream(&d);
+	assert_i64(doc, "bpf.session.realtime.step_ns", (int64_t)hour);
+	assert_i64(doc, "bpf.session.realtime.begin.clock", (int64_t)(t0 + hour));
+	assert_i64(doc, "bpf.session.realtime.begin.ns", 4 * (int64_t)hour - 10);
+	assert_i64(doc, "bpf.session.realtime.end.ns", 4 * (int64_t)hour + 390);
+	json_free(doc);
+
+	info.begin.clock = 0; /* nobody looked */
+	doc = describe_stream(&d);
+	assert_null(json_get(doc, "bpf.session.realtime"));
+	json_free(doc);
+	names_fini(&names);
+}
+
 /* ---- ranks ---- */
 
 static void ranks_are_read_where_launchers_put_them(void **state)
@@ -649,6 +733,7 @@ int main(void)
 		cmocka_unit_test(every_stream_says_that_nosv_has_no_breakdown),
 		cmocka_unit_test(names_that_are_not_utf8_are_escaped),
 		cmocka_unit_test(the_first_stream_of_the_session_has_its_account),
+		cmocka_unit_test(the_ends_of_the_window_have_their_time_of_day),
 		cmocka_unit_test(ranks_are_read_where_launchers_put_them),
 		WITH_PROC(proc_is_read_and_what_it_lacks_is_left_out),
 		WITH_PROC(ranks_of_all_processes_are_the_models_too),

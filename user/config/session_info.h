@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "bpf/state.h"
+#include "user/config/window_edge.h"
 
 #define SESSION_UNKNOWN UINT64_MAX
 
@@ -62,6 +63,8 @@ struct session_info {
 	bool interrupts_unknown;  /* a waker that is an interrupt is recorded as 0, unknown */
 	bool throttled_partly;	  /* a wait that a CPU quota prolongs counts as preempted (6) */
 	const char *wakeup_clock; /* "scheduler", "tracepoint"; NULL: no wake-ups are recorded */
+	const char *boot_id;	  /* of this boot of the kernel; NULL: not known */
+	struct window_edge begin; /* the window has opened; its clock may be before t0. Owned */
 	const char *proc;	  /* "/proc" (another one in tests); NULL: nothing is read there */
 
 	/* Before timeline_close(). */
@@ -71,7 +74,8 @@ struct session_info {
 	int command_status;		     /* of `-- COMMAND`, as wait() has it; -1: none */
 	const struct cpu_event_counts *cpus; /* counts by CPU and kind */
 	size_t ncpus;
-	uint64_t lost; /* all events lost; SESSION_UNKNOWN until the end */
+	struct window_edge end; /* the window has closed. Owned */
+	uint64_t lost;		/* all events lost; SESSION_UNKNOWN until the end */
 };
 
 #endif

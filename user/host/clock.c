@@ -6,6 +6,8 @@
 
 #include "user/host/clock.h"
 
+#define PAIR_TRIES 16
+
 static int64_t offset_ns; /* of this process's clock from the kernel's */
 
 void clock_prepare(void)
@@ -28,4 +30,26 @@ uint64_t clock_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - offset_ns);
+}
+
+struct clock_pair clock_pair(void)
+{
+	struct clock_pair best = {.error_ns = UINT64_MAX};
+
+	for (int i = 0; i < PAIR_TRIES; i++) {
+		uint64_t before = clock_now(), after, error;
+		struct timespec now;
+
+		clock_gettime(CLOCK_REALTIME, &now);
+		after = clock_now();
+		error = (after - before + 1) / 2;
+		if (error >= best.error_ns)
+			continue;
+		best = (struct clock_pair){
+			.clock = before + (after - before) / 2,
+			.realtime = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+			.error_ns = error,
+		};
+	}
+	return best;
 }

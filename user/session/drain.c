@@ -102,7 +102,8 @@ static int close_window(struct drain *drain)
 	err = bpf_load_close_window(drain->bpf, &drain->t1);
 	if (err)
 		return err;
-	sink_stop(drain->sink, drain->t1);
+	window_edge_look(&drain->end, "/proc", drain->bpf->npossible);
+	sink_stop(drain->sink, drain->t1, &drain->end);
 	state_times_stop(drain->times, drain->t1);
 	err = snapshot_tasks(drain->bpf, false, drain->tasks);
 	if (err)
@@ -157,7 +158,8 @@ static void *run(void *arg)
 	bpf_load_detach(drain->bpf);
 	if (!drain->t1) {
 		drain->t1 = clock_now();
-		sink_stop(drain->sink, drain->t1);
+		window_edge_look(&drain->end, "/proc", drain->bpf->npossible);
+		sink_stop(drain->sink, drain->t1, &drain->end);
 		state_times_stop(drain->times, drain->t1);
 	}
 	if (!err)

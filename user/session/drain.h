@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "user/config/window_edge.h"
+
 struct snapshot_tasks;
 struct state_times;
 struct time_stats;
@@ -48,9 +50,10 @@ struct drain {
 	uint64_t released; /* records before this clock have been taken; under `lock` */
 	unsigned interval_us, interval_max_us;
 	uint64_t fullest_until;
-	uint64_t t1; /* ns; 0: the window was not closed */
-	bool cut;    /* records were left in the rings: it hurried, or failed */
-	int err;     /* first error, already reported */
+	uint64_t t1;		/* ns; 0: the window was not closed */
+	struct window_edge end; /* with t1; owned */
+	bool cut;		/* records were left in the rings: it hurried, or failed */
+	int err;		/* first error, already reported */
 };
 
 /* Starts the thread. 0, or -errno after one message. */

@@ -25,6 +25,7 @@
 #include "user/host/clock.h"
 #include "user/host/command.h"
 #include "user/host/privilege.h"
+#include "user/host/read_file.h"
 #include "user/host/self_cost.h"
 #include "user/host/signals.h"
 #include "user/host/topology.h"
@@ -84,6 +85,8 @@ struct recorder {
 
 	struct signals signals;
 	uint64_t t0;
+	struct window_edge begin; /* with t0 */
+	char boot_id[64];
 	const char *reason; /* of the end of the recording; NULL: it goes on */
 	int killed_by;	    /* the second signal; 0: none */
 	uint64_t command_end_ns;
@@ -201,6 +204,7 @@ static enum status prepare(struct recorder *r)
 	clock_prepare();
 	uname(&r->host);
 	snprintf(r->kernel, sizeof(r->kernel), "%s %s", r->host.release, r->host.version);
+	read_line("/proc/sys/kernel/random/boot_id", r->boot_id, sizeof(r->boot_id));
 	if (topology_read(&r->topology, "/sys"))
 		return STATUS_FAILED;
 	status = check_cpus(r);
@@ -362,6 +366,7 @@ static int open_sink(struct recorder *r)
 		.wakeup_clock = bpf_load_wakeup_clock(&r->bpf),
 		.interrupts_unknown = r->bpf.interrupts_unknown,
 		.throttled_partly = r->bpf.throttled_partly,
+		.boot_id = r->boot_id[0] ? r->boot_id : NULL,
 		.proc = "/proc",
 		.command_status = -1,
 		.lost = SESSION_UNKNOWN,
@@ -398,7 +403,7 @@ static int open_sink(struct recorder *r)
 	};
 	int err = sink_open(&r->sink, &options);
 
-	return err ? err : sink_begin(&r->sink, r->t0, &r->tasks);
+	return err ? err : sink_begin(&r->sink, r->t0, &r->begin, &r->tasks);
 }
 
 /* Becomes the user who called, and creates the output. */
@@ -471,6 +476,7 @@ static int arm(struct recorder *r)
 	err = open_window(r);
 	if (err)
 		return err;
+	window_edge_look(&r->begin, "/proc", r->bpf.npossible);
 	err = event_counts_open(&r->counts, &r->bpf, r->rings);
 	if (err)
 		return err;
@@ -717,6 +723,7 @@ static void close_window(struct recorder *r)
 {
 	int err = bpf_load_close_window(&r->bpf, &r->drain.t1);
 
+	window_edge_look(&r->drain.end, "/proc", r->bpf.npossible);
 	if (!err)
 		err = summary_stop(&r->summary, r->drain.t1);
 	bpf_load_detach(&r->bpf);
@@ -771,6 +778,8 @@ static void write_stats(struct recorder *r, bool closed)
 		.kinds = r->bpf.kinds | 1u << EVENT_OTHER,
 		.t0 = r->t0,
 		.t1 = r->drain.t1,
+		.begin = &r->begin,
+		.end = &r->drain.end,
 		.cost = &r->cost,
 	};
 
@@ -878,6 +887,8 @@ static void close_all(struct recorder *r)
 	signals_close(&r->signals);
 	target_close(&r->target);
 	topology_free(&r->topology);
+	window_edge_free(&r->begin);
+	window_edge_free(&r->drain.end);
 	identity_free(&r->caller);
 	identity_free(&r->runner);
 }

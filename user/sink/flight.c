@@ -54,7 +54,7 @@ static int begin_base(struct flight *flight, const struct snapshot_tasks *tasks)
 }
 
 int flight_init(struct flight *flight, const struct flight_options *options, uint64_t t0,
-		const struct snapshot_tasks *tasks)
+		const struct window_edge *begin, const struct snapshot_tasks *tasks)
 {
 	const struct history_options history = {
 		.bytes = options->bytes,
@@ -71,7 +71,9 @@ int flight_init(struct flight *flight, const struct flight_options *options, uin
 		.options = *options,
 		.trigger.plan = options->trigger,
 		.saved_t1 = t0,
+		.begin = *begin,
 	};
+	flight->begin.steal_ns = NULL; /* not known at the beginning of a saved window */
 	err = begin_base(flight, tasks);
 	if (err)
 		return err == -ENOMEM ? log_no_memory("for the flight recorder") : err;
@@ -153,6 +155,7 @@ int flight_begin(struct flight *flight, uint64_t t1, const char *why)
 		flight->end.trigger = flight->text;
 	}
 	flight->t1 = t1;
+	window_edge_look(&flight->edge, NULL, 0);
 	flight->saving = true;
 	if (flight->options.iterate &&
 	    snapshot_tasks(flight->options.counts->bpf, false, &flight->tasks))
@@ -244,6 +247,8 @@ int flight_save(struct flight *flight, struct segment *segment, struct finalizer
 	segment->from = event_counts_mark_copy(flight->options.counts, saving->held.note);
 	if (!segment->from)
 		goto failed;
+	segment->info.begin = flight->begin;
+	segment->info.end = flight->edge;
 	err = segment_begin(segment, window_start(flight, flight->t1));
 	if (!err)
 		err = timeline_carry_over(segment->timeline, flight->base);
@@ -280,6 +285,12 @@ failed:
 	if (saving)
 		drop(saving);
 	return err;
+}
+
+void flight_stop(struct flight *flight, const struct window_edge *end)
+{
+	flight->edge = *end;
+	flight->edge.steal_ns = NULL;
 }
 
 void flight_end(struct flight *flight, uint64_t t1, struct event_counts_mark *to,

@@ -47,6 +47,7 @@ struct flight {
 	struct topology topology;
 	struct threads *threads;
 	struct timeline *base;
+	struct window_edge begin; /* of the session, without steal */
 
 	/* Of the save in progress. */
 	struct segment_end end;
@@ -54,6 +55,7 @@ struct flight {
 	uint64_t t1, until;
 	struct event_counts_mark *to;
 	struct snapshot_tasks tasks;
+	struct window_edge edge; /* its end, without steal: that at its begin is not known */
 	bool saving;
 	bool short_told; /* the user knows that the memory is too small */
 
@@ -61,10 +63,11 @@ struct flight {
 	uint64_t records;  /* number of records taken */
 };
 
-/* Opens the window at t0 (ns) with the given tasks. 0 or -errno after one message; the caller must
- * call flight_fini() in either case. */
+/* Opens the window at t0 (ns) with the given tasks; `begin` is copied. 0 or -errno after one
+ * message; the caller must call flight_fini() in either case. */
 int flight_init(struct flight *flight, const struct flight_options *options, uint64_t t0,
-		const struct snapshot_tasks *tasks) __attribute__((warn_unused_result));
+		const struct window_edge *begin, const struct snapshot_tasks *tasks)
+	__attribute__((warn_unused_result));
 void flight_fini(struct flight *flight);
 
 int flight_take(struct flight *flight, unsigned cpu, const struct record_head *record);
@@ -89,6 +92,9 @@ int flight_begin(struct flight *flight, uint64_t t1, const char *why)
  */
 int flight_save(struct flight *flight, struct segment *segment, struct finalizer_job *job)
 	__attribute__((warn_unused_result));
+
+/* The window has closed; `end` is copied. */
+void flight_stop(struct flight *flight, const struct window_edge *end);
 
 /* The recording, and with it the last save, ends at t1. Takes over `to`, the event counts, and
  * `tasks`, both of that time. The caller calls flight_save() next. */

@@ -182,6 +182,8 @@ void segment_close(struct segment *segment)
 	writer_finish(segment->writer);
 	threads_free(segment->threads);
 	topology_free(&segment->topology);
+	window_edge_free(&segment->info.begin);
+	window_edge_free(&segment->info.end);
 	if (segment->fd >= 0)
 		close(segment->fd);
 	if (segment->name[0] &&

@@ -41,7 +41,8 @@ int sink_open(struct sink *sink, const struct sink_options *options)
 	return finalizer_name(sink->finalizer, sink->segment);
 }
 
-static int begin_flight(struct sink *sink, uint64_t t0, const struct snapshot_tasks *tasks)
+static int begin_flight(struct sink *sink, uint64_t t0, const struct window_edge *begin,
+			const struct snapshot_tasks *tasks)
 {
 	const struct sink_options *o = &sink->options;
 	const struct flight_options options = {
@@ -55,17 +56,19 @@ static int begin_flight(struct sink *sink, uint64_t t0, const struct snapshot_ta
 
 	sink->flight = calloc(1, sizeof(*sink->flight));
 	if (sink->flight)
-		return flight_init(sink->flight, &options, t0, tasks);
+		return flight_init(sink->flight, &options, t0, begin, tasks);
 	return log_no_memory("for the flight recorder");
 }
 
-int sink_begin(struct sink *sink, uint64_t t0, const struct snapshot_tasks *tasks)
+int sink_begin(struct sink *sink, uint64_t t0, const struct window_edge *begin,
+	       const struct snapshot_tasks *tasks)
 {
 	struct segment *segment = sink->segment;
 	int err;
 
 	if (sink->options.last_bytes)
-		return begin_flight(sink, t0, tasks);
+		return begin_flight(sink, t0, begin, tasks);
+	segment->info.begin = window_edge_copy(begin);
 	err = segment_begin(segment, t0);
 	if (err)
 		return err;
@@ -123,6 +126,9 @@ static int cut(struct sink *sink, struct segment *next, uint64_t at, const char 
 		segment_close(next);
 		return -ENOMEM;
 	}
+	/* the writer reads `end` only when the segment is closed */
+	window_edge_look(&segment->info.end, segment->info.proc, sink->options.bpf->npossible);
+	next->info.begin = window_edge_copy(&segment->info.end);
 	err = segment_begin(next, at);
 	if (!err)
 		err = timeline_carry_over(next->timeline, segment->timeline);
@@ -251,12 +257,16 @@ int sink_advance(struct sink *sink, uint64_t watermark)
 	return cut(sink, next, watermark - 1, why);
 }
 
-void sink_stop(struct sink *sink, uint64_t t1)
+void sink_stop(struct sink *sink, uint64_t t1, const struct window_edge *end)
 {
 	sink->stopped = true;
 	sink->t1 = t1;
-	if (!sink->flight)
-		segment_stop(sink->segment, t1);
+	if (sink->flight) {
+		flight_stop(sink->flight, end);
+		return;
+	}
+	sink->segment->info.end = window_edge_copy(end);
+	segment_stop(sink->segment, t1);
 }
 
 bool sink_request(struct sink *sink)

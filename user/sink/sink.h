@@ -79,9 +79,10 @@ struct sink {
 int sink_open(struct sink *sink, const struct sink_options *options)
 	__attribute__((warn_unused_result));
 
-/* Opens the window at t0 (ns) with the given tasks. 0 or -errno after one message. */
-int sink_begin(struct sink *sink, uint64_t t0, const struct snapshot_tasks *tasks)
-	__attribute__((warn_unused_result));
+/* Opens the window at t0 (ns) with the given tasks; `begin` is copied. 0 or -errno after one
+ * message. */
+int sink_begin(struct sink *sink, uint64_t t0, const struct window_edge *begin,
+	       const struct snapshot_tasks *tasks) __attribute__((warn_unused_result));
 
 int sink_take_several(struct sink *sink, unsigned cpu, const struct record_head *record);
 
@@ -96,8 +97,8 @@ static inline int sink_take(struct sink *sink, unsigned cpu, const struct record
 /* Every record before `watermark` (ns) has been taken: flushes and cuts when due. 0 or -errno. */
 int sink_advance(struct sink *sink, uint64_t watermark) __attribute__((warn_unused_result));
 
-/* Closes the window at t1 (ns). */
-void sink_stop(struct sink *sink, uint64_t t1);
+/* Closes the window at t1 (ns); `end` is copied. */
+void sink_stop(struct sink *sink, uint64_t t1, const struct window_edge *end);
 
 /* Sums of all segments so far; of the present one only the cheap counts. */
 void sink_progress(const struct sink *sink, struct segment_result *figures);

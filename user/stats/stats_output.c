@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "user/config/config.h"
+#include "user/config/window_edge.h"
 #include "user/config/session_info.h"
 #include "user/host/self_cost.h"
 #include "user/kernel/event_counts.h"
@@ -255,9 +256,10 @@ static void put_counts(FILE *out, const struct event_count *k)
 		k->seen, k->written, k->filtered, k->sampled, k->full + k->user, k->full, k->user);
 }
 
-/* `counts` may be NULL: not known while the session runs. */
+/* `counts` may be NULL, and `stolen` STEAL_UNKNOWN: not known while the session runs. */
 static void put_cpu(FILE *out, const struct cpu_stats *cpu, const struct cpu_cost *cost,
-		    const struct event_count *counts, uint64_t t0, unsigned interval)
+		    const struct event_count *counts, uint64_t stolen, uint64_t t0,
+		    unsigned interval)
 {
 	uint64_t total = cpu->end > t0 ? cpu->end - t0 : 0;
 	uint64_t busy = cpu->ns[CPU_THREAD] + cpu->ns[CPU_OTHER];
@@ -269,6 +271,8 @@ static void put_cpu(FILE *out, const struct cpu_stats *cpu, const struct cpu_cos
 	put(out, "other_ns", cpu->ns[CPU_OTHER]);
 	put(out, "idle_ns", cpu->ns[CPU_IDLE]);
 	put(out, "unknown_ns", cpu->ns[CPU_UNKNOWN]);
+	if (stolen != STEAL_UNKNOWN)
+		put(out, "steal_ns", stolen);
 	put(out, "switches", cpu->switches);
 	if (counts) {
 		fputs(", ", out);
@@ -518,7 +522,7 @@ static int copy_part(FILE *out, struct stats_file *file)
 }
 
 static int put_snapshots(FILE *out, struct stats_file *file, const struct time_stats *times,
-			 const struct event_counts *counts)
+			 const struct stats_session *session)
 {
 	struct stats_sums process;
 	struct stats_run run;
@@ -532,10 +536,12 @@ static int put_snapshots(FILE *out, struct stats_file *file, const struct time_s
 	stats_sum(file, times, &run);
 	put_run(out, &run, 0);
 	for (unsigned i = 0; i < times->ncpus; i++) {
-		struct event_count events = counts_of(counts, times->cpus[i].cpu);
+		struct event_count events = counts_of(session->counts, times->cpus[i].cpu);
+		uint64_t stolen =
+			window_edge_stolen(session->begin, session->end, times->cpus[i].cpu);
 
 		fputs(",\n", out);
-		put_cpu(out, &times->cpus[i], &file->costs[i], &events, times->t0, 0);
+		put_cpu(out, &times->cpus[i], &file->costs[i], &events, stolen, times->t0, 0);
 	}
 	while (at < times->nthreads) {
 		fputs(",\n", out);
@@ -563,14 +569,17 @@ static int put_document(FILE *out, struct stats_file *file, struct time_stats *t
 		session->options->mode == MODE_FULL ? "full" : "summary");
 	fprintf(out,
 		"  \"window\": {\"first_cycle\": %" PRIu64 ", \"end_cycle\": %" PRIu64
-		", \"total_cycles\": %" PRIu64 ", \"cpus\": %u},\n",
-		session->t0, session->t1, session->t1 - session->t0, times->ncpus);
+		", \"total_cycles\": %" PRIu64 ", \"cpus\": %u,\n"
+		"    \"first_realtime_ns\": %" PRId64 ", \"end_realtime_ns\": %" PRId64 "},\n",
+		session->t0, session->t1, session->t1 - session->t0, times->ncpus,
+		window_edge_realtime(session->begin, session->t0),
+		window_edge_realtime(session->end, session->t1));
 	put_controls(out, session);
 	put_events(out, session->counts, session->kinds);
 	put_invocations(out, times);
 	put_recorder(out, session->cost);
 	put_unlisted(out, &times->unlisted);
-	return put_snapshots(out, file, times, session->counts);
+	return put_snapshots(out, file, times, session);
 }
 
 /* ---- files ---- */
@@ -662,7 +671,8 @@ static void put_interval(const struct stats_file *file, const struct time_stats 
 	put_run(file->part, &run, interval);
 	fputs(",\n", file->part);
 	for (unsigned i = 0; i < times->ncpus; i++) {
-		put_cpu(file->part, &times->cpus[i], &file->costs[i], NULL, times->t0, interval);
+		put_cpu(file->part, &times->cpus[i], &file->costs[i], NULL, STEAL_UNKNOWN,
+			times->t0, interval);
 		fputs(",\n", file->part);
 	}
 	for (size_t i = 0; i < times->nthreads; i++) {

@@ -20,6 +20,7 @@
 #include "user/timeline/state_times.h"
 
 struct event_counts;
+struct window_edge;
 struct cost;
 struct options;
 struct disk_error;
@@ -60,6 +61,7 @@ struct stats_session {
 	const struct event_counts *counts;
 	uint32_t kinds; /* with a program */
 	uint64_t t0, t1;
+	const struct window_edge *begin, *end;
 	const struct cost *cost; /* of the recorder */
 };
 

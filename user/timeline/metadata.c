@@ -20,6 +20,8 @@
 #define BPF_MODEL    "1.0.0"
 #define KERNEL_MODEL "1.0.0"
 
+#define PAIR_IS_OLD 1000000000 /* ns before the window */
+
 static const char *const use_names[CPU_USES] = {
 	[CPU_UNKNOWN] = "unknown",
 	[CPU_IDLE] = "idle",
@@ -202,12 +204,16 @@ static void put_cpus(struct json *session, const struct session *s)
 	for (size_t i = 0; i < s->ncpus; i++) {
 		const struct timeline_cpu *from = &s->cpus[i];
 		struct json *cpu = json_put_object(list, NULL), *ns;
+		uint64_t stolen;
 
 		json_put_int(cpu, "cpu", from->cpu);
 		json_put_int(cpu, "index", from->index);
 		ns = json_put_object(cpu, "ns");
 		for (int use = 0; use < CPU_USES; use++)
 			json_put_u64(ns, use_names[use], from->ns[use]);
+		stolen = window_edge_stolen(&s->info->begin, &s->info->end, from->cpu);
+		if (stolen != STEAL_UNKNOWN)
+			json_put_u64(cpu, "steal", stolen);
 		json_put_u64(cpu, "records", from->records);
 		json_put_u64(cpu, "repairs", from->repairs);
 		json_put_u64(cpu, "lost", from->lost);
@@ -277,6 +283,42 @@ static void put_kinds(struct json *session, const char *key, uint32_t kinds)
 			json_put_string(list, NULL, event_kind_names[kind]);
 }
 
+static void put_pair(struct json *realtime, const char *key, const struct window_edge *edge,
+		     uint64_t clock)
+{
+	struct json *pair = json_put_object(realtime, key);
+
+	json_put_u64(pair, "clock", clock);
+	json_put_i64(pair, "ns", window_edge_realtime(edge, clock));
+}
+
+/* The time of day at both ends of the window. */
+static void put_realtime(struct json *session, const struct session *s)
+{
+	const struct window_edge *begin = &s->info->begin, *end = &s->info->end;
+	uint64_t error_ns = begin->error_ns;
+	bool ended = s->closed && end->clock;
+	int64_t step = ended ? window_edge_step(begin, end) : 0;
+	struct json *realtime;
+
+	if (!begin->clock)
+		return;
+	/* The window of a flight recorder begins long after the session: the clock was set before
+	 */
+	if (step && begin->clock + PAIR_IS_OLD < s->t0)
+		begin = end;
+	realtime = json_put_object(session, "realtime");
+	put_pair(realtime, "begin", begin, s->t0);
+	if (ended) {
+		put_pair(realtime, "end", end, s->t1);
+		error_ns = end->error_ns > error_ns ? end->error_ns : error_ns;
+	}
+	if (step)
+		json_put_i64(realtime, "step_ns", step);
+	json_put_u64(realtime, "error_ns", error_ns);
+	json_put_int(realtime, "utc_offset", begin->utc_offset);
+}
+
 static void put_session(struct json *bpf, const struct session *s)
 {
 	const struct session_info *info = s->info;
@@ -304,6 +346,8 @@ static void put_session(struct json *bpf, const struct session *s)
 	put_true(session, "interrupts_unknown", info->interrupts_unknown);
 	put_true(session, "throttled_partly", info->throttled_partly);
 	json_put_string(session, "wakeup_clock", info->wakeup_clock);
+	json_put_string(session, "boot_id", info->boot_id);
+	put_realtime(session, s);
 	json_put_u64(session, "t0", s->t0);
 	if (!s->closed)
 		return;
