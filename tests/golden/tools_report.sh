@@ -158,5 +158,6 @@ time,cpu,thread,sleep,wait,run,why,next,waker
 89,0,a (1),0,30,49,exited,unknown,
 END
 same preempt <<'END'
-victim,culprit,times,lost,max,max_at
+victim,culprit,waits,ran,percent,first,max,max_at
+a (1),CPU quota,1,30,100.000,0,30,10
 END

@@ -494,8 +494,8 @@ static int count_taker(struct culprits *c, const struct intervals *intervals, ui
 	struct culprit_pair *pair;
 	int64_t culprit = CULPRIT_IDLE;
 
-	if (tid < 0)
-		return 0;
+	if (tid < 0 || c->threads[stream].cause == WAIT_THROTTLED)
+		return 0; /* nobody drove out a throttled thread */
 	if (tid > 0) {
 		culprit = state_walk_find(&intervals->walk, stream, tid);
 		if (culprit < 0)
@@ -550,6 +550,8 @@ static int wait_move(struct culprits *c, uint32_t stream, uint32_t queue)
 
 static enum wait_cause cause_of(const struct interval *last)
 {
+	if (last->why == OFF_CPU_THROTTLED)
+		return WAIT_THROTTLED;
 	return last->why == OFF_CPU_YIELDED ? WAIT_YIELDED : WAIT_PREEMPTED;
 }
 
