@@ -22,7 +22,12 @@ HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cfg")
 # How a value becomes a colour (window_color_mode), and which of several values a pixel shows.
 BY_VALUE = ("", "draw_randnotzero")
 GRADIENT = ("window_in_null_gradient_mode", "draw_maximum")
-LINES = ("lines", "draw_maximum")
+LONGEST = ("", "draw_maximum")
+# Yellow for any value that is small beside ALARM, then orange and red.
+WARNING = ("window_in_alternative_gradient_mode", "draw_maximum")
+ALARM = 100000
+# All rows in one plot with a scale from 0, drawn as lines.
+LINES = ("window_in_fused_lines_mode", "draw_maximum")
 
 STATE = (4, "Thread: thread state")
 STATE_RUNNING, STATE_WARMING = 1, 5
@@ -30,11 +35,47 @@ STATE_RUNNING, STATE_WARMING = 1, 5
 STATE_COLOURS = {1: (60, 180, 75), 2: (217, 217, 217), 3: (128, 128, 128), 4: (170, 255, 195),
                  5: (245, 130, 48)}
 
+# Why a thread is off its CPU (type 300), and the same with the states (type 324): greys sleep, blue
+# waits for a disk, warm colours wait for a CPU, and only what was lost is pink.
+WHY = (300, "Thread: why off the CPU")
+ACTIVITY = (324, "Thread: running, runnable, sleeping, and why")
+SLEEPING_COLOURS = {1: (128, 128, 128), 2: (145, 30, 180), 3: (0, 130, 200), 4: (128, 128, 0),
+                    5: (0, 128, 128), 8: (90, 90, 90), 9: (70, 70, 90), 10: (50, 50, 50),
+                    11: (240, 50, 230), 20: (60, 60, 80)}
+RUNNABLE_COLOURS = {6: (230, 70, 30), 7: (255, 225, 25), 12: (190, 0, 60)}
+WHY_COLOURS = {**SLEEPING_COLOURS, **RUNNABLE_COLOURS}
+ACTIVITY_COLOURS = {1: (60, 180, 75), 2: (245, 130, 48),
+                    **{10 + value: colour for value, colour in SLEEPING_COLOURS.items()},
+                    **{40 + value: colour for value, colour in RUNNABLE_COLOURS.items()}}
+# Of 301 and 302: not known, nobody (idle), an interrupt (302; 301: the CPU quota), nobody (it stayed
+# runnable). Threads follow.
+PEER_COLOURS = {1: (60, 60, 80), 2: (70, 70, 70), 3: (0, 130, 200), 4: (105, 95, 80)}
+
+# Of OpenMP: one family of colours for barriers, critical sections, worksharing, tasks, the runtime.
+OPENMP_COLOURS = {
+    1: (255, 200, 120), 2: (245, 130, 48), 3: (230, 25, 75), 4: (250, 190, 212), 5: (170, 60, 30),
+    6: (145, 30, 180), 7: (220, 190, 255), 8: (240, 50, 230),
+    9: (0, 130, 200), 10: (70, 240, 240), 11: (0, 128, 128), 12: (40, 40, 220), 13: (120, 160, 255),
+    14: (90, 110, 160),
+    15: (255, 250, 200), 16: (255, 225, 25), 17: (210, 245, 60), 18: (170, 255, 195),
+    19: (30, 120, 60), 20: (128, 190, 60), 21: (170, 110, 40), 22: (255, 215, 180),
+    23: (200, 160, 0), 24: (150, 120, 0), 25: (110, 90, 40),
+    26: (128, 128, 128), 27: (190, 190, 190), 28: (100, 100, 120), 29: (128, 128, 0),
+    30: (60, 180, 75), 31: (70, 70, 70)}
+
+# Waits for a CPU by their length, in microseconds: yellow below 10, then more and more red.
+WAIT_COLOURS = {1: (255, 255, 190), 10: (255, 225, 25), 100: (255, 170, 30), 1000: (245, 110, 30),
+                10000: (225, 30, 40), 100000: (230, 0, 150)}
+
 # Of an accelerator's node: green works, blue passes on, orange and red wait, greys do nothing.
 NODE = (193, "Accel: node state")
 NODE_FIRE, NODE_STALLS = 3, (5, 6)
 NODE_COLOURS = {1: (240, 240, 240), 2: (190, 190, 190), 3: (60, 180, 75), 4: (67, 130, 216),
                 5: (245, 130, 48), 6: (220, 60, 60), 7: (0, 0, 0)}
+
+WAKER = (302, "Thread: woken by")
+CPU_PROCESS = (321, "CPU: process of the RUNNING thread")
+CPU_THREAD = (322, "CPU: the RUNNING thread")
 
 TAG_WAKE, TAG_MIGRATION = 1, 2
 
@@ -47,7 +88,7 @@ SELECTED = ("window_selected_functions { 14, { {cpu, Active Thd}, {appl, Adding}
             "{evt_value, All} } }")
 COMPOSED = ("window_compose_functions { 9, { {compose_cpu, As Is}, {compose_appl, As Is}, "
             "{compose_task, As Is}, {compose_thread, %s}, {compose_node, As Is}, "
-            "{compose_system, As Is}, {compose_workload, As Is}, {topcompose1, As Is}, "
+            "{compose_system, As Is}, {compose_workload, As Is}, {topcompose1, %s}, "
             "{topcompose2, As Is} } }")
 
 
@@ -66,6 +107,10 @@ class Window:
     colours: dict = None
     shown: bool = True
     parts: tuple = None             # (operation, i, j) of a composed window
+    factors: tuple = (1.0, 1.0)     # of its parts
+    top: tuple = None               # (function, parameter) that changes the value last, or None
+    units: str = "Milliseconds"
+    limits: tuple = None            # (minimum, maximum, what ovni-emu puts for the maximum or None)
 
     def lines(self, number):
         mode, pixel = self.draw
@@ -74,13 +119,13 @@ class Window:
                "window_type " + ("composed" if self.parts else "single"),
                "window_id %d" % number]
         if self.parts:
-            out += ["window_factors 1.0 1.0", "window_operation " + self.parts[0],
+            out += ["window_factors %.1f %.1f" % self.factors, "window_operation " + self.parts[0],
                     "window_identifiers %d %d" % self.parts[1:]]
         out += ["window_width 1000", "window_height 300",
                 "window_comm_lines_enabled " + flag[self.arrows],
                 "window_flags_enabled false",
-                "window_noncolor_mode " + flag[mode != "lines"]]
-        if mode not in ("", "lines"):
+                "window_noncolor_mode true"]
+        if mode:
             out.append("window_color_mode " + mode)
         if self.colours:
             out += ["window_custom_color_enabled true",
@@ -89,8 +134,12 @@ class Window:
                         for value in sorted(self.colours))]
         if self.tag:
             out += ["window_logical_filtered true", "window_physical_filtered false"]
-        out += ["window_units Microseconds",
-                "window_minimum_y 0.0", "window_maximum_y 1.0", "window_compute_y_max true",
+        low, high, what = self.limits or (0, 1, None)
+        if what:
+            out.append("# maximum: " + what)
+        out += ["window_maximum_y %.1f" % high, "window_minimum_y %.1f" % low,
+                "window_compute_y_max " + flag[not self.limits],
+                "window_units " + self.units,
                 "window_level " + self.level,
                 "window_begin_time_relative 0.0", "window_end_time_relative 1.0",
                 "window_open " + flag[self.shown],
@@ -100,8 +149,13 @@ class Window:
             return out
         out += [SELECTED % (self.thread, "=" if self.tag else "All",
                             "=" if self.type_label else "None"),
-                COMPOSED % (self.compose or "As Is")]
-        if self.values:
+                COMPOSED % (self.compose or "As Is", self.top[0] if self.top else "As Is")]
+        if self.top:
+            out.append("window_semantic_module topcompose1 %s { 1, { 1 %.1f } }" % self.top)
+        if self.values and self.compose == "Is In Range":    # the maximum precedes the minimum
+            out.append("window_semantic_module compose_thread Is In Range "
+                       "{ 2, { 1 %r, 1 %r } }" % self.values)
+        elif self.values:
             where = "compose_thread " + self.compose if self.compose else "thread " + self.thread
             out.append("window_semantic_module %s { 1, { %d %s } }" % (
                 where, len(self.values), " ".join("%.1f" % v for v in self.values)))
@@ -120,7 +174,9 @@ def histogram(name, statistic, control, data=None, columns=None):
            "Analyzer2D.ControlWindow: %d" % control, "Analyzer2D.DataWindow: %d" % (data or control),
            "Analyzer2D.Statistic: " + statistic, "Analyzer2D.CalculateAll: True",
            "Analyzer2D.HideCols: True", "Analyzer2D.HorizVert: Horizontal",
-           "Analyzer2D.AnalysisLimits: Alltrace"]
+           "Analyzer2D.Zoom: Disabled", "Analyzer2D.AnalysisLimits: Alltrace"]
+    if statistic.startswith("% "):  # a share of all columns, so 0 must have one
+        out.append("Analyzer2D.ComputeYScaleZero: True")
     if columns:
         out += ["Analyzer2D.ComputeYScale: False", "Analyzer2D.Minimum: %g" % columns[0],
                 "Analyzer2D.Maximum: %g" % columns[1], "Analyzer2D.Delta: %g" % columns[2]]
@@ -163,28 +219,40 @@ BASE = [
        "Time that each thread belongs to each CPU, whether it runs or not.")]),
     ("thread/tid", 2, "Thread: TID of the ACTIVE thread", BY_VALUE,
      "Thread id of every thread while it is active (Running, Cooling or Warming).", []),
-    ("thread/why", 300, "Thread: why off the CPU", BY_VALUE,
+    ("thread/activity", *ACTIVITY, BY_VALUE,
+     "What every thread does: running (green), runnable and waiting for a CPU (warm colours: woken up,\n"
+     "preempted, yielded, throttled), or sleeping and why (grey, blue, purple).",
+     [("thread/activity-time", "Time running, runnable, sleeping", "Time",
+       "Time that each thread runs, waits for a CPU, and sleeps, for each reason.")]),
+    ("thread/why", *WHY, BY_VALUE,
      "Why every thread left the CPU, from then until it runs again.",
      [("thread/why-time", "Time off the CPU per reason", "Time",
        "Time that each thread is off the CPU for each reason, the wait for a CPU after a wake-up\n"
        "included."),
       ("thread/why-bursts", "Times off the CPU per reason", "# Bursts",
        "How often each thread leaves the CPU for each reason.")]),
-    ("thread/taken-by", 301, "Thread: who took the CPU", BY_VALUE,
-     "Which thread took the CPU that every thread left, from then until it runs again.", []),
-    ("thread/woken-by", 302, "Thread: woken by", BY_VALUE,
-     "Which thread woke every thread, from the wake-up until it sleeps again.", []),
-    ("thread/lost", 303, "Gap: scheduler events lost", GRADIENT,
+    ("thread/first-taker", 301, "Thread: first taker of the CPU", BY_VALUE,
+     "The first thread that ran on the CPU that every thread left, from then until it runs again. Others\n"
+     "may have run there since: `ovni-report preempt` charges each one with its time.", []),
+    ("thread/woken-by", *WAKER, BY_VALUE,
+     "Which thread woke every thread, from the wake-up until it sleeps again.",
+     [("thread/who-wakes-whom", "Wake-ups: woken thread by waker", "# Bursts",
+       "How often each thread (row) is woken by each waker (column).")]),
+    ("thread/lost", 303, "Gap: scheduler events lost", WARNING,
      "Number of scheduler events that were lost, from the first lost one to the next one\n"
      "recorded. Inside a gap the states are a guess: it must not be read as idleness.", []),
-    ("cpu/thread", 2, "CPU: TID of the RUNNING thread", BY_VALUE,
-     "Thread id of the thread that runs on every CPU; nothing while none does.", []),
-    ("cpu/process", 1, "CPU: PID of the RUNNING thread", BY_VALUE,
-     "Process id of the thread that runs on every CPU; nothing while none does.", []),
+    ("cpu/thread", *CPU_THREAD, BY_VALUE,
+     "Thread that runs on every CPU; black while none does.",
+     [("cpu/thread-time", "Time per running thread", "Time",
+       "Time that each thread runs on each CPU.")]),
+    ("cpu/process", *CPU_PROCESS, BY_VALUE,
+     "Process of the thread that runs on every CPU; black while none does.",
+     [("cpu/process-time", "Time per running process", "Time",
+       "Time that the threads of each process run on each CPU.")]),
     ("cpu/running", 3, "CPU: number of RUNNING threads", GRADIENT,
      "Number of running threads of every CPU: 0 or 1, and any number on a virtual CPU (vCPU).",
      []),
-    ("cpu/lost", 303, "Gap: scheduler events lost", GRADIENT,
+    ("cpu/lost", 303, "Gap: scheduler events lost", WARNING,
      "Number of scheduler events that were lost, shown on the CPU of the thread of the first record\n"
      "after them. Inside a gap the states are a guess: it must not be read as idleness.", []),
 ]
@@ -281,29 +349,57 @@ BREAKDOWNS = [
 ]
 
 
+PALETTES = {STATE: STATE_COLOURS, NODE: NODE_COLOURS, WHY: WHY_COLOURS, ACTIVITY: ACTIVITY_COLOURS,
+            WAKER: PEER_COLOURS,
+            (301, "Thread: first taker of the CPU"): {**PEER_COLOURS, 3: RUNNABLE_COLOURS[12]}}
+
+
 def base_views():
-    palettes = {STATE: STATE_COLOURS, NODE: NODE_COLOURS}
     for path, number, label, draw, about, histograms in BASE + ACCELERATOR:
-        colours = palettes.get((number, label))
-        yield path, about, [Window(label, (number, label), draw, colours=colours)], []
+        window = Window(label, (number, label), draw, colours=PALETTES.get((number, label)),
+                        limits=(-ALARM, ALARM, None) if draw == WARNING else None,
+                        units="Nanoseconds" if "/accel/" in path else "Milliseconds")
+        yield path, about, [window], []
         for hpath, name, statistic, habout in histograms:
-            window = Window(label, (number, label), draw, colours=colours, shown=False)
-            yield hpath, habout, [window], [histogram(name, statistic, 1)]
+            yield (hpath, habout, [dataclasses.replace(window, shown=False)],
+                   [histogram(name, statistic, 1)])
+
+
+# The types of ours that keep a value while the thread is off its CPU (prv.md 7).
+LASTING, LASTING_LABEL = 320, "%s (on and off the CPU)"
+BRIEF = {12, 14, 16, 38, 40}    # have none: properties of a process, and what a worker does with its CPU
+HIDDEN = {RUNNING: "Only while the thread is on its CPU.",
+          ACTIVE: "Only while the thread is on its CPU or waits for one.",
+          TITLE: "Only while the thread is on its CPU or waits for one."}
+
+
+def channel_views(path, number, label, first, about, timed):
+    colours = OPENMP_COLOURS if first == "OpenMP subsystem" else None
+    window = Window(label, (number, label), colours=colours)
+    yield path, about, [window], []
+    if timed:
+        yield (path + "-time", "Time per value. " + about,
+               [dataclasses.replace(window, shown=False)],
+               [histogram("Time per " + first, "Time", 1)])
 
 
 def model_views():
     for folder, file, number, first, tracking, about, timed in CHANNELS:
-        for view in ("thread", "cpu"):
-            if tracking == TITLE or (view == "thread" and tracking == ANY):
-                label = first
-            else:
-                label = "%s of the %s thread" % (first, tracking if view == "thread" else RUNNING)
-            path = "%s/%s/%s" % (view, folder, file)
-            yield path, about, [Window(label, (number, label))], []
-            if timed:
-                yield (path + "-time", "Time per value. " + about,
-                       [Window(label, (number, label), shown=False)],
-                       [histogram("Time per " + first, "Time", 1)])
+        path = "%%s/%s/%s" % (folder, file)
+        on_cpu = first if tracking == TITLE else "%s of the %s thread" % (first, RUNNING)
+        yield from channel_views(path % "cpu", number, on_cpu, first, about, timed)
+        if tracking == ANY:
+            yield from channel_views(path % "thread", number, first, first, about, timed)
+            continue
+        label = first if tracking == TITLE else "%s of the %s thread" % (first, tracking)
+        if number in BRIEF:
+            yield from channel_views(path % "thread", number, label, first, about, timed)
+            continue
+        yield from channel_views(path % "thread", LASTING + number, LASTING_LABEL % first, first,
+                                 about, timed)
+        word = "-running" if tracking == RUNNING else "-active"
+        yield from channel_views(path % "thread" + word, number, label, first,
+                                 about + "\n" + HIDDEN[tracking], timed)
     for folder, number, label, about in BREAKDOWNS:
         yield ("breakdown/" + folder,
                "How many physical CPUs are in each state at each moment (%s): the states of all\n"
@@ -311,58 +407,82 @@ def model_views():
                [Window(label, (number, label))], [])
 
 
-def other_views():
-    """What is computed from more than one event type's value."""
-    def is_state(name, value, **more):
-        return Window(name, STATE, compose="Is Equal (Sign)", values=(value,), **more)
+def is_state(name, value, **more):
+    return Window(name, STATE, compose="Is Equal (Sign)", values=(value,), **more)
 
-    runnable = [is_state("Thread: is runnable", STATE_WARMING, shown=False),
-                Window("Thread: stay in its state", STATE, GRADIENT, thread="Int. Between Evt",
-                       shown=False)]
-    time_runnable = Window("Thread: time runnable", None, GRADIENT, parts=("product", 1, 2))
+
+def runnable_views():
+    """Waits for a CPU: how long they are, over time, by length, and by waker."""
+    runnable = is_state("Thread: is runnable", STATE_WARMING, shown=False)
+    stay = Window("Thread: stay in its state", STATE, GRADIENT, thread="Int. Between Evt",
+                  shown=False)
+    length = Window("Thread: time runnable", None, GRADIENT, parts=("product", 1, 2), shown=False)
+    waits = [runnable, stay, length]
+
+    # 1 for a wait; 9, 90, ... more for one that is longer than 10, 100, ... microseconds
+    windows = [runnable]
+    for shortest in sorted(WAIT_COLOURS)[1:]:
+        windows.append(dataclasses.replace(
+            stay, name="Thread: stays %d us or longer" % shortest, compose="Is In Range",
+            values=(1e12, shortest / 1000)))
+        more = shortest - shortest // 10
+        windows.append(Window("Thread: stays, up to %d us" % shortest, None, GRADIENT, shown=False,
+                              parts=("add", len(windows) - 1 or 1, len(windows)),
+                              factors=(1.0, float(more))))
+    windows.append(Window("Thread: waits for a CPU by length in us", None, LONGEST,
+                          parts=("product", 1, len(windows)), colours=WAIT_COLOURS,
+                          limits=(0, max(WAIT_COLOURS), None)))
     yield ("thread/runnable",
-           "Run-queue latency of every thread: while it is runnable and waits for a CPU (Warming),\n"
-           "how long this wait lasts in all, in microseconds; nothing otherwise.",
-           runnable + [time_runnable], [])
+           "Run-queue latency of every thread: while it is runnable and waits for a CPU (Warming), how\n"
+           "long this wait is in all. Each colour is ten times longer than the one before, from pale\n"
+           "yellow (below 10 microseconds, value 1) over 10, 100, 1000, 10000 (red) to 100000\n"
+           "microseconds and longer (pink).",
+           windows, [])
     yield ("thread/runnable-lengths",
+           "How many waits for a CPU (Warming) of each thread have each length, from the shortest to the\n"
+           "longest wait in 200 columns.",
+           waits, [histogram("Waits for a CPU by length", "# Bursts", 3)])
+    yield ("thread/runnable-lengths-short",
            "How many waits for a CPU (Warming) of each thread have each length: columns of 25\n"
-           "microseconds, up to 5 milliseconds; longer ones are not counted.",
-           runnable + [dataclasses.replace(time_runnable, shown=False)],
-           [histogram("Waits for a CPU by length", "# Bursts", 3, columns=(0.001, 5000.001, 25))])
+           "microseconds, and in the last one, from 5 milliseconds, all that are longer.",
+           waits + [is_state("Thread: 5 ms while runnable", STATE_WARMING, shown=False,
+                             top=("Prod", 5)),
+                    Window("Thread: time runnable, at most 5 ms", None, GRADIENT, shown=False,
+                           parts=("minimum", 3, 4))],
+           [histogram("Waits for a CPU by length, up to 5 ms", "# Bursts", 5,
+                      columns=(0.000001, 5.025001, 0.025))])
+    for file, about, title, statistic in (
+            ("wake-up-latency", "Average time", "Wake-up latency", "Average per Burst != 0"),
+            ("wake-up-latency-maximum", "Longest time", "Longest wake-up latency", "Maximum")):
+        yield ("thread/" + file,
+               about + " in milliseconds from a wake-up until the woken thread (row) runs, by waker\n"
+               "(column).",
+               waits + [Window(WAKER[1], WAKER, shown=False, colours=PEER_COLOURS)],
+               [histogram(title + " in ms: woken thread by waker", statistic, 4, 3)])
     yield ("thread/running-count",
-           "Number of threads that run at each moment, of all in the trace, as a line.",
-           [is_state("Number of running threads", STATE_RUNNING, draw=LINES, level="appl")], [])
+           "Number of threads that run at each moment, of all in the trace, as a line. The top of the\n"
+           "scale is the number of CPUs.",
+           [is_state("Number of running threads", STATE_RUNNING, draw=LINES, level="appl",
+                     limits=(0, 16, "CPUs"))], [])
     yield ("thread/runnable-count",
            "Number of threads that wait for a CPU (Warming) at each moment, of all in the trace,\n"
            "as a line: the length of all run queues together.",
-           [is_state("Number of runnable threads", STATE_WARMING, draw=LINES, level="appl")], [])
+           [is_state("Number of runnable threads", STATE_WARMING, draw=LINES, level="appl",
+                     limits=(0, 16, "runnable threads"))], [])
+
+
+def other_views():
+    """What is computed from more than one event type's value."""
     yield ("thread/wake-ups",
            "Thread states with an arrow for every wake-up, from the waker when it wakes to the\n"
            "woken thread when it runs. Needs a trace emulated with wake-up arrows.",
            [Window("Thread: state and wake-ups", STATE, tag=TAG_WAKE, arrows=True,
                    colours=STATE_COLOURS)], [])
-    waiting = Window("Thread: waiting to run after a wake-up", thread="Recv Messages in Transit",
-                     tag=TAG_WAKE, arrows=True)
     yield ("thread/waiting",
            "Rows light up from a wake-up until the woken thread runs, with an arrow from the waker.\n"
-           "Needs a trace emulated with wake-up arrows.", [waiting], [])
-    for file, about, title, statistic in (
-            ("who-wakes-whom",
-             "Who wakes whom, and how often: the row is the thread that is woken, the column its\n"
-             "waker.", "Wake-ups: woken thread by waker", "#Receives"),
-            ("wake-up-latency",
-             "Average time from a wake-up until the woken thread (row) runs, in nanoseconds, by waker\n"
-             "(column).", "Wake-up latency in ns: woken thread by waker",
-             "Average bytes received"),
-            ("wake-up-latency-maximum",
-             "Longest time from a wake-up until the woken thread (row) runs, in nanoseconds, by waker\n"
-             "(column).", "Longest wake-up latency in ns: woken thread by waker",
-             "Maximum bytes received")):
-        yield ("thread/" + file, about + " Needs a trace emulated with wake-up arrows.",
-               [dataclasses.replace(waiting, arrows=False, shown=False)],
-               [histogram(title, statistic, 1)])
-
-    running = (1, "CPU: PID of the RUNNING thread")
+           "Needs a trace emulated with wake-up arrows.",
+           [Window("Thread: waiting to run after a wake-up", thread="Recv Messages in Transit",
+                   tag=TAG_WAKE, arrows=True, colours={1: STATE_COLOURS[STATE_WARMING]})], [])
     for file, name, tag, what in (
             ("wake-ups", "CPU: process and wake-ups", TAG_WAKE,
              "wake-up, from the CPU of the waker to the CPU where the woken thread then runs"),
@@ -371,13 +491,13 @@ def other_views():
         yield ("cpu/" + file,
                "Process on every CPU, with an arrow for every %s.\n"
                "Needs a trace emulated with arrows." % what,
-               [Window(name, running, tag=tag, arrows=True)], [])
+               [Window(name, CPU_PROCESS, tag=tag, arrows=True)], [])
     for file, name, tag, statistic, title in (
             ("who-wakes-whom", "CPU: waiting to run after a wake-up", TAG_WAKE, "#Receives",
              "Wake-ups: CPU of the woken thread by CPU of the waker"),
-            ("wake-up-latency", "CPU: waiting to run after a wake-up", TAG_WAKE,
-             "Average bytes received",
-             "Wake-up latency in ns: CPU of the woken thread by CPU of the waker"),
+            ("wake-up-latency-maximum", "CPU: waiting to run after a wake-up", TAG_WAKE,
+             "Maximum bytes received",
+             "Longest wake-up latency in ns: CPU of the woken thread by CPU of the waker"),
             ("migration-count", "CPU: migrations under way", TAG_MIGRATION, "#Receives",
              "Migrations: CPU reached by CPU left")):
         yield ("cpu/" + file,
@@ -387,16 +507,19 @@ def other_views():
     yield ("thread/accel/stalls",
            "When every node is stalled, on input or on output; nothing otherwise.\n" + HIDDEN_STALLS,
            [Window("Accel: stalls", NODE, thread="Given Evt Val", values=NODE_STALLS,
-                   colours=NODE_COLOURS)], [])
+                   colours=NODE_COLOURS, units="Nanoseconds")], [])
     yield ("thread/accel/firing-count",
-           "Number of nodes of each core that fire at each moment, as a line.",
+           "Number of nodes that fire at each moment, as a line. The top of the scale is the number of\n"
+           "rows.",
            [Window("Accel: number of firing nodes", NODE, LINES, compose="Is Equal (Sign)",
-                   values=(NODE_FIRE,), level="appl")], [])
+                   values=(NODE_FIRE,), level="appl", units="Nanoseconds",
+                   limits=(0, 16, "threads"))], [])
     for view in ("thread", "cpu"):
+        number = 100 + (LASTING if view == "thread" else 0)
         yield (view + "/ovni/mark",
-               "Marks of type 0, whatever their title (event type 100 + type; for another type,\n"
-               "change the number in the last lines of this file).",
-               [Window("Mark of type 0", (100, "Unknown"))], [])
+               "Marks of type 0, whatever their title (event type %d + type; for another type,\n"
+               "change the number in the last lines of this file)." % number,
+               [Window("Mark of type 0", (number, "Unknown"))], [])
     yield ("cpu/busy",
            "Share of the time that every CPU has no running thread (column 0) and one (column 1).\n"
            "Threads that were not recorded are not seen: only a trace of the whole system tells\n"
@@ -412,7 +535,7 @@ def main(argv):
     out = argv[1] if argv[1:] else HERE
     if out == HERE:
         shutil.rmtree(HERE)
-    for source in (base_views, model_views, other_views):
+    for source in (base_views, model_views, runnable_views, other_views):
         for path, about, windows, histograms in source():
             file_path = os.path.join(out, path + ".cfg")
             os.makedirs(os.path.dirname(file_path), exist_ok=True)

@@ -73,6 +73,7 @@ struct emulator {
 	uint32_t nchannels, nwords;
 	uint64_t *thread_mask;	 /* touched by a change of state: all but TRACK_ANY */
 	uint64_t *thread_always; /* written at each touch, also if empty: POLICY_ALL */
+	uint64_t *lasting_mask;	 /* have a lasting type */
 	uint64_t *cpu_mask;	 /* touched by a change of the running thread: CPU_OF_RUNNING */
 	uint64_t *cpu_always;	 /* POLICY_ALL, a default that is not empty, input of a breakdown */
 	char *blocks;		 /* bits and slots of each thread, side by side */
@@ -94,7 +95,8 @@ struct emulator {
 	int64_t duration;    /* for the headers, ns */
 	bool started;	     /* first_clock is valid */
 	uint64_t nevents;
-	bool output_failed; /* after a message */
+	int64_t nrunnable, most_runnable; /* threads that wait for a CPU: now, at most */
+	bool output_failed;		  /* after a message */
 };
 
 /*
@@ -129,7 +131,10 @@ int views_write(struct emulator *emu) __attribute__((warn_unused_result));
 
 /* ---- configurations of Paraver beside the output, from cfg.c ---- */
 
-/* Copies the shipped set to OUT/cfg, unless that exists. Returns 0, or -errno after a message. */
+/*
+ * Copies to OUT/cfg the configurations that show something in this output, and are not there.
+ * Returns 0, or -errno after a message.
+ */
 int cfg_install(struct emulator *emu) __attribute__((warn_unused_result));
 
 /*

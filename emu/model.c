@@ -104,6 +104,9 @@ int model_add_channel(struct emulator *emu, const struct channel_page *page)
 	ch->cpu = (uint8_t)page->cpu;
 	ch->cpu_default = page->cpu_default;
 	ch->page = page;
+	ch->used = page->initial != 0;
+	if (page->track != TRACK_ANY && !page->brief && !emu->opt->compat)
+		prv_type_init(&ch->lasting, LASTING_TYPE(page->type));
 	ch->number = (uint32_t)n;
 	return (int)n;
 }
@@ -341,6 +344,7 @@ static void fill_masks(struct emulator *emu)
 
 		bit_put(emu->thread_mask, c, ch->page->track != TRACK_ANY);
 		bit_put(emu->thread_always, c, all);
+		bit_put(emu->lasting_mask, c, ch->lasting.len != 0);
 		bit_put(emu->cpu_mask, c, ch->cpu == CPU_OF_RUNNING);
 		bit_put(emu->cpu_always, c, all || ch->cpu_default || ch->breakdown);
 	}
@@ -380,7 +384,7 @@ static int place_channels(struct emulator *emu)
 		emu->prefetch_bytes = block < PREFETCH_MAX ? block : PREFETCH_MAX;
 	emu->blocks = aligned_alloc(CACHE_LINE, (sys->nthreads + 1) * block);
 	emu->cpu_slots = calloc(sys->ncpus * n + 1, sizeof(*emu->cpu_slots));
-	emu->bits = bits = calloc((sys->ncpus + 4ul) * w + 1, sizeof(*bits));
+	emu->bits = bits = calloc((sys->ncpus + 5ul) * w + 1, sizeof(*bits));
 	if (!emu->blocks || !emu->cpu_slots || !bits)
 		return log_no_memory("for %zu channels of %" PRIu32 " threads and %" PRIu32 " CPUs",
 				     n, sys->nthreads, sys->ncpus);
@@ -388,7 +392,8 @@ static int place_channels(struct emulator *emu)
 	emu->thread_always = bits + w;
 	emu->cpu_mask = bits + 2 * w;
 	emu->cpu_always = bits + 3 * w;
-	bits += 4 * w;
+	emu->lasting_mask = bits + 4 * w;
+	bits += 5 * w;
 	fill_masks(emu);
 	memset(emu->blocks, 0, (sys->nthreads + 1) * block);
 	for (uint32_t i = 0; i < sys->nthreads; i++)
@@ -442,7 +447,8 @@ int models_prepare(struct emulator *emu)
 	err = for_each_model(emu, start_model);
 	if (err)
 		return err;
-	/* an event touches each channel of a thread, or of two CPUs, at most once */
+	/* an event touches each channel of a thread, with its lasting type, or of two CPUs, at most
+	 * once */
 	lines = 2ul * (emu->nchannels + 4);
 	err = prv_start(&emu->thread_prv, lines * PRV_LINE_MAX + PRV_ARROW_MAX);
 	return err ? err : prv_start(&emu->cpu_prv, lines * PRV_LINE_MAX + 2 * PRV_ARROW_MAX);

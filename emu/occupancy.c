@@ -5,13 +5,14 @@
  * In: state changes and moves of the ovni model; out: the base types (prv.md 2) and touches of
  * channels. A CPU has counts that each change updates: no function walks the threads of a CPU.
  * Invariant: a physical CPU has at most one running thread.
- * Specification: emulator.md 8, prv.md 2 and 4.1.
+ * Specification: emulator.md 8, prv.md 2, 4.1 and 7.
  */
 #include <inttypes.h>
 
 #include "emu/track.h"
 
-static struct prv_type type_pid, type_tid, type_count, type_state, type_cpu;
+static struct prv_type type_pid, type_tid, type_count, type_state, type_cpu, type_process,
+	type_thread;
 
 void occupancy_init(void)
 {
@@ -20,6 +21,8 @@ void occupancy_init(void)
 	prv_type_init(&type_count, 3);
 	prv_type_init(&type_state, 4);
 	prv_type_init(&type_cpu, 6);
+	prv_type_init(&type_process, CPU_TYPE_PROCESS);
+	prv_type_init(&type_thread, CPU_TYPE_THREAD);
 }
 
 static inline void thread_line(struct emulator *emu, const struct thread *th,
@@ -47,8 +50,11 @@ static inline void show_tid(struct emulator *emu, struct thread *th)
 		    thread_state_is_active(th->state) ? th->tid : 0);
 }
 
-static inline void set_state(struct thread *th, enum thread_state state)
+static inline void set_state(struct emulator *emu, struct thread *th, enum thread_state state)
 {
+	emu->nrunnable += (state == THREAD_STATE_WARMING) - (th->state == THREAD_STATE_WARMING);
+	if (emu->nrunnable > emu->most_runnable)
+		emu->most_runnable = emu->nrunnable;
 	th->state = (uint8_t)state;
 	th->situation = (uint8_t)((th->situation & THREAD_OUT_OF_CPU) | state);
 }
@@ -101,6 +107,11 @@ static bool update(struct emulator *emu, struct cpu *cpu)
 		cpu->last_count = cpu->nrunning;
 		prv_line(&emu->cpu_prv, &cpu->row, &emu->time, &type_count, cpu->nrunning);
 	}
+	if (changed && emu->names) {
+		prv_line(&emu->cpu_prv, &cpu->row, &emu->time, &type_process,
+			 now ? now->process->index + 1 : 0);
+		prv_more(&emu->cpu_prv, &type_thread, now ? now->index + 1 : 0);
+	}
 	return changed;
 }
 
@@ -121,12 +132,13 @@ int occupancy_execute(struct emulator *emu, struct thread *th, struct cpu *cpu)
 	if (err)
 		return err;
 	th->cpu = cpu;
-	set_state(th, THREAD_STATE_RUNNING);
+	set_state(emu, th, THREAD_STATE_RUNNING);
 	count_in(cpu, th);
 	show_cpu(emu, th);
 	show_state(emu, th);
 	show_tid(emu, th);
 	update_rows(emu, th, cpu);
+	track_lasting_all(emu, th);
 	return 0;
 }
 
@@ -143,7 +155,7 @@ int occupancy_change(struct emulator *emu, struct thread *th, enum thread_state 
 	} else if (ran && !runs) {
 		count_out(th->cpu, th);
 	}
-	set_state(th, state);
+	set_state(emu, th, state);
 	show_state(emu, th);
 	show_tid(emu, th);
 	update_rows(emu, th, th->cpu);
@@ -156,12 +168,13 @@ void occupancy_end(struct emulator *emu, struct thread *th)
 
 	if (th->state == THREAD_STATE_RUNNING)
 		count_out(cpu, th);
-	set_state(th, THREAD_STATE_DEAD);
+	set_state(emu, th, THREAD_STATE_DEAD);
 	th->cpu = NULL;
 	show_state(emu, th);
 	show_tid(emu, th);
 	show_cpu(emu, th);
 	update_rows(emu, th, cpu);
+	track_lasting_all(emu, th);
 }
 
 int occupancy_move(struct emulator *emu, struct thread *th, struct cpu *cpu)

@@ -10,7 +10,7 @@
  *
  * In: changes of one event; out: lines, in the order of the touches. A touch of a whole row visits
  * only channels that can write a line (see `has` and `shown` in channel.h).
- * Specification: prv.md 3, 4.1, 4.2.
+ * Specification: prv.md 3, 4.1, 4.2, 7.
  */
 #ifndef EMU_TRACK_H
 #define EMU_TRACK_H
@@ -123,24 +123,55 @@ static inline void track_cpu_all(struct emulator *emu, struct cpu *cpu)
 	}
 }
 
-/* Updates the rows of the thread and its CPU after a write to a channel. */
-static inline void track_channel(struct emulator *emu, struct thread *th, uint32_t c)
+/* True from OHx to OHe: the row of the thread shows lasting types. */
+static inline bool track_lasts(const struct thread *th)
+{
+	return th->state != THREAD_STATE_UNKNOWN && th->state != THREAD_STATE_DEAD;
+}
+
+/* Updates the lasting types in the row of a thread that begins or ends; they share a line. */
+static inline void track_lasting_all(struct emulator *emu, struct thread *th)
+{
+	bool lasts = track_lasts(th), begun = false;
+
+	for (uint32_t w = 0; w < emu->nwords; w++) {
+		uint64_t bits = th->has[w] & emu->lasting_mask[w];
+
+		for (; bits; bits &= bits - 1) {
+			uint32_t c = w * 64 + (uint32_t)__builtin_ctzll(bits);
+
+			prv_pair(&emu->thread_prv, &th->row, &emu->time, &emu->channels[c].lasting,
+				 lasts ? th->slots[c].value : 0, &begun);
+		}
+	}
+}
+
+/*
+ * Updates the rows of the thread and its CPU after a write to a channel. `changed`: its value is
+ * another one than before.
+ */
+static inline void track_channel(struct emulator *emu, struct thread *th, uint32_t c, bool changed)
 {
 	const struct channel *ch = &emu->channels[c];
 	struct slot *slot = &th->slots[c];
 	struct cpu *cpu = th->cpu;
 	uint8_t has = slot->has;
 	int64_t value = slot->value;
+	bool lasting = changed && ch->lasting.len && track_lasts(th);
 	struct prv_value text;
 
 	if (!cpu || (cpu->running != th && ch->cpu != CPU_OF_THREAD) || ch->cpu == CPU_NONE) {
 		if (ch->visible >> th->state & 1)
 			track_thread(emu, th, c);
+		if (lasting)
+			prv_line(&emu->thread_prv, &th->row, &emu->time, &ch->lasting, value);
 		return;
 	}
 	prv_value_make(&text, value);
 	if (ch->visible >> th->state & 1 && track_note_thread(th, slot, ch, c, has, value))
 		prv_put(&emu->thread_prv, &th->row, &emu->time, &ch->type, &text);
+	if (lasting)
+		prv_put(&emu->thread_prv, &th->row, &emu->time, &ch->lasting, &text);
 	if (track_note_cpu(cpu, ch, c, has, value))
 		prv_put(&emu->cpu_prv, &cpu->row, &emu->time, &ch->type, &text);
 }
@@ -149,8 +180,9 @@ static inline enum channel_result channel_push(struct emulator *emu, struct thre
 					       int64_t value)
 {
 	struct slot *slot = &th->slots[c];
+	bool changed = slot->value != value;
 
-	if (slot->has && slot->value == value && !emu->channels[c].repeats)
+	if (slot->has && !changed && !emu->channels[c].repeats)
 		return CHANNEL_REPEAT;
 	if (slot->depth == slot->room) {
 		int64_t *stack;
@@ -161,13 +193,14 @@ static inline enum channel_result channel_push(struct emulator *emu, struct thre
 		if (!stack)
 			return CHANNEL_NOMEM;
 		slot->stack = stack;
+		emu->channels[c].used = true;
 	}
 	if (!slot->has)
 		bit_put(th->has, c, true);
 	slot->stack[slot->depth++] = value;
 	slot->value = value;
 	slot->has = 1;
-	track_channel(emu, th, c);
+	track_channel(emu, th, c, changed);
 	return CHANNEL_OK;
 }
 
@@ -188,7 +221,7 @@ static inline enum channel_result channel_pop(struct emulator *emu, struct threa
 		slot->has = 0;
 		bit_put(th->has, c, false);
 	}
-	track_channel(emu, th, c);
+	track_channel(emu, th, c, slot->value != value);
 	return CHANNEL_OK;
 }
 
@@ -197,14 +230,16 @@ static inline __attribute__((always_inline)) enum channel_result
 channel_put(struct emulator *emu, struct thread *th, uint32_t c, uint8_t has, int64_t value)
 {
 	struct slot *slot = &th->slots[c];
+	bool changed = slot->has != has || slot->value != value;
 
-	if (slot->has == has && slot->value == value && !emu->channels[c].repeats)
+	if (!changed && !emu->channels[c].repeats)
 		return CHANNEL_REPEAT;
 	if (slot->has != has)
 		bit_put(th->has, c, has);
 	slot->value = value;
 	slot->has = has;
-	track_channel(emu, th, c);
+	emu->channels[c].used = true;
+	track_channel(emu, th, c, changed);
 	return CHANNEL_OK;
 }
 

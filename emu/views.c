@@ -58,12 +58,19 @@ static void pcf_head(FILE *out)
 			palette[i][2]);
 }
 
-/* Begins a type, with `suffix` after its label. */
-static void pcf_type(FILE *out, uint32_t type, const char *label, const char *suffix)
+/* The line of a type, with `suffix` after its label. Types that follow each other share values. */
+static void pcf_type_line(FILE *out, uint32_t type, const char *label, const char *suffix)
 {
-	fprintf(out, "\n\nEVENT_TYPE\n0 %-10" PRIu32 " ", type);
+	fprintf(out, "0 %-10" PRIu32 " ", type);
 	put_text(out, label);
 	fprintf(out, "%s\n", suffix);
+}
+
+/* Begins a type. */
+static void pcf_type(FILE *out, uint32_t type, const char *label, const char *suffix)
+{
+	fprintf(out, "\n\nEVENT_TYPE\n");
+	pcf_type_line(out, type, label, suffix);
 }
 
 /* Begins the values of a type, then one line each. */
@@ -159,6 +166,8 @@ static const char *const track_suffix[] = {
 	[TRACK_ACTIVE] = " of the ACTIVE thread",
 };
 
+#define LASTING_SUFFIX " (on and off the CPU)"
+
 static void put_channels(FILE *out, const struct emulator *emu, bool cpu_view)
 {
 	for (uint32_t c = 0; c < emu->nchannels; c++) {
@@ -169,6 +178,8 @@ static void put_channels(FILE *out, const struct emulator *emu, bool cpu_view)
 		if (cpu_view && page->cpu == CPU_NONE)
 			continue;
 		pcf_type(out, page->type, page->label, page->alone ? "" : track_suffix[track]);
+		if (ch->lasting.len && !cpu_view) /* has the same labels */
+			pcf_type_line(out, ch->lasting.number, page->label, LASTING_SUFFIX);
 		if (ch->nlabels) {
 			pcf_values(out);
 			pcf_labels(out, ch->labels, ch->nlabels);
@@ -178,6 +189,21 @@ static void put_channels(FILE *out, const struct emulator *emu, bool cpu_view)
 
 /* ---- the thread view ---- */
 
+/* "solver rank 3 (1234)", or the name that the reference has; `id` is a tid or a pid. */
+static void put_thread_name(FILE *out, const struct emulator *emu, const struct thread *th,
+			    int32_t id)
+{
+	if (!emu->names || !th->name) {
+		fprintf(out, "TH %" PRIi32 ".%" PRIi32, th->process->app_id, id);
+		return;
+	}
+	for (const char *at = th->name; *at; at++)
+		putc((unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at, out);
+	if (th->process->shown_rank >= 0)
+		fprintf(out, " rank %" PRIi32, th->process->shown_rank);
+	fprintf(out, " (%" PRIi32 ")", id);
+}
+
 static void put_thread_rows(FILE *out, const struct emulator *emu, const struct breakdown *b)
 {
 	const struct system *sys = &emu->sys;
@@ -185,18 +211,20 @@ static void put_thread_rows(FILE *out, const struct emulator *emu, const struct 
 	(void)b;
 	row_head(out, sys->nthreads);
 	for (uint32_t i = 0; i < sys->nthreads; i++) {
-		const struct thread *th = &sys->threads[i];
-
-		if (emu->names && th->name) {
-			for (const char *at = th->name; *at; at++)
-				putc((unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at, out);
-			if (th->process->shown_rank >= 0)
-				fprintf(out, " rank %" PRIi32, th->process->shown_rank);
-			fprintf(out, " (%" PRIi32 ")\n", th->tid);
-		} else {
-			fprintf(out, "TH %" PRIi32 ".%" PRIi32 "\n", th->process->app_id, th->tid);
-		}
+		put_thread_name(out, emu, &sys->threads[i], sys->threads[i].tid);
+		putc('\n', out);
 	}
+}
+
+/* The label of a thread, or of its process (`id` is then the pid), for the number `value`. */
+static void put_named_value(FILE *out, const struct emulator *emu, int64_t value,
+			    const struct thread *th, int32_t id)
+{
+	fprintf(out, "%-4" PRIi64 " ", value);
+	put_thread_name(out, emu, th, id);
+	if (emu->sys.nlooms > 1)
+		fprintf(out, " on %s", th->process->loom->name);
+	putc('\n', out);
 }
 
 static void put_thread_labels(FILE *out, const struct emulator *emu, const struct breakdown *b)
@@ -212,6 +240,12 @@ static void put_thread_labels(FILE *out, const struct emulator *emu, const struc
 		put_cpu_name(out, emu, &sys->cpus[i]);
 	}
 	pcf_type(out, 2, "Thread: TID of the ACTIVE thread", "");
+	if (emu->names) {
+		pcf_values(out);
+		for (uint32_t i = 0; i < sys->nthreads; i++)
+			put_named_value(out, emu, sys->threads[i].tid, &sys->threads[i],
+					sys->threads[i].tid);
+	}
 	pcf_type(out, 4, "Thread: thread state", "");
 	pcf_values(out);
 	for (int s = 0; s < THREAD_STATE_COUNT; s++)
@@ -229,14 +263,42 @@ static void put_cpu_rows(FILE *out, const struct emulator *emu, const struct bre
 		put_cpu_name(out, emu, &emu->sys.cpus[i]);
 }
 
+/* The numbers of processes: the name is that of the first thread, if there is no main thread. */
+static void put_processes(FILE *out, const struct emulator *emu)
+{
+	const struct system *sys = &emu->sys;
+	const struct thread *shown = NULL;
+
+	for (uint32_t i = 0; i < sys->nthreads; i++) { /* side by side, by process */
+		const struct thread *th = &sys->threads[i];
+		bool last = i + 1 == sys->nthreads || sys->threads[i + 1].process != th->process;
+
+		if (!shown || th->tid == th->process->pid)
+			shown = th;
+		if (!last)
+			continue;
+		put_named_value(out, emu, th->process->index + 1, shown, th->process->pid);
+		shown = NULL;
+	}
+}
+
 static void put_cpu_labels(FILE *out, const struct emulator *emu, const struct breakdown *b)
 {
+	const struct system *sys = &emu->sys;
+
 	(void)b;
 	pcf_head(out);
 	if (emu->names) { /* an extension: the reference does not label the types 1 to 3 */
 		pcf_type(out, 1, "CPU: PID of the RUNNING thread", "");
 		pcf_type(out, 2, "CPU: TID of the RUNNING thread", "");
 		pcf_type(out, 3, "CPU: number of RUNNING threads", "");
+		pcf_type(out, CPU_TYPE_PROCESS, "CPU: process of the RUNNING thread", "");
+		pcf_values(out);
+		put_processes(out, emu);
+		pcf_type(out, CPU_TYPE_THREAD, "CPU: the RUNNING thread", "");
+		pcf_values(out);
+		for (uint32_t i = 0; i < sys->nthreads; i++)
+			put_named_value(out, emu, i + 1, &sys->threads[i], sys->threads[i].tid);
 	}
 	put_channels(out, emu, true);
 }

@@ -3,16 +3,17 @@
  * bpf: scheduler views from the payloads that the recorder adds to ovni events.
  *
  *   300  reason why the thread is off the CPU    from OHp to the next OHr
- *   301  the next thread on the CPU that it left from OHp to the next OHr; of a throttled thread
+ *   301  the first thread that took the CPU      from OHp to the next OHr; of a throttled thread
  *                                                the CPU quota
  *   302  the thread that woke it up              from OHw to the next OHp
  *   303  number of lost events in a gap          from OM[ to OM] of mark 92, in any state of the
  *                                                thread, and on the CPU that it belongs to
+ *   324  running, runnable or sleeping, and why  from OHx to OHe
  *
- * In: OHp, OHw, OHr, OHe and marks; out: lines, and arrows with --arrows. 301 and 302 show dense
- * ids with names in the .pcf, since a tid is not unique over looms. ovni.require.bpf in some
- * stream enables the model; it only adds lines.
- * Specification: event-mapping.md, "richer payloads"; the reference has no 303.
+ * In: OHx, OHp, OHw, OHr, OHe and marks; out: lines, and arrows with --arrows. 301 and 302 show
+ * dense ids with names in the .pcf, since a tid is not unique over looms. The types of one event
+ * but 303 share a line. ovni.require.bpf in some stream enables the model; it only adds lines.
+ * Specification: event-mapping.md, "richer payloads"; prv.md 7; the reference has no 303.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +29,7 @@
 #include "trace/base/off_cpu.h"
 #include "trace/base/text.h"
 
-enum { REASON, NEXT, WAKER, LOST };
+enum { REASON, NEXT, WAKER, LOST, ACTIVITY };
 
 /* Values of 301 and 302 without a thread; the ids of threads follow. */
 enum {
@@ -47,6 +48,18 @@ enum {
 /* Paraver shows a value of 0 as nothing, so the unknown reason has a number above the others. */
 #define REASON_UNKNOWN 20
 _Static_assert(OFF_CPU_COUNT <= REASON_UNKNOWN, "the number must be free");
+
+/*
+ * Values of 324 beside those below: the reason of a thread that sleeps, or that stayed runnable,
+ * with a number before it.
+ */
+enum { ACTIVITY_RUNNING = 1, ACTIVITY_WOKEN = 2, ACTIVITY_SLEEPING = 10, ACTIVITY_RUNNABLE = 40 };
+
+static const struct value_label activity_values[] = {
+	{ACTIVITY_RUNNING, "Running"},
+	{ACTIVITY_WOKEN, "Runnable: woken up"},
+	{0, NULL},
+};
 
 static const struct value_label next_values[] = {
 	{PEER_UNKNOWN, "Not known"},
@@ -70,9 +83,12 @@ static const struct value_label waker_values[] = {
 
 static const struct channel_page channels[] = {
 	[REASON] = SCHEDULER_CHANNEL(300, CPU_NONE, "Thread: why off the CPU", NULL),
-	[NEXT] = SCHEDULER_CHANNEL(301, CPU_NONE, "Thread: who took the CPU", next_values),
+	[NEXT] = SCHEDULER_CHANNEL(301, CPU_NONE, "Thread: first taker of the CPU", next_values),
 	[WAKER] = SCHEDULER_CHANNEL(302, CPU_NONE, "Thread: woken by", waker_values),
 	[LOST] = SCHEDULER_CHANNEL(303, CPU_OF_THREAD, "Gap: scheduler events lost", NULL),
+	[ACTIVITY] =
+		SCHEDULER_CHANNEL(LASTING_TYPE(4), CPU_NONE,
+				  "Thread: running, runnable, sleeping, and why", activity_values),
 };
 
 #define TID_MAX	       (1 << 22) /* the maximum of Linux */
@@ -108,6 +124,7 @@ struct bpf {
 	size_t nnames;
 	struct hash name_at;	    /* of names, by loom and tid */
 	struct off_period *periods; /* by gindex, NULL without --arrows */
+	char *activity_labels[OFF_CPU_COUNT];
 };
 
 /* ---- metadata ---- */
@@ -156,10 +173,33 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 
 /* ---- events ---- */
 
-static void set_or_clear(struct emulator *emu, struct thread *th, uint32_t channel, int64_t value)
+/* The line of one event in the row of a thread, for all channels but LOST. */
+struct pairs {
+	struct emulator *emu;
+	struct thread *th;
+	uint32_t first; /* channel */
+	bool begun;
+};
+
+/* Sets a channel, or empties it (0). */
+static void put(struct pairs *pairs, uint32_t channel, int64_t value)
 {
-	if (value)
-		(void)channel_set(emu, th, channel, value);
+	struct channel *ch = &pairs->emu->channels[pairs->first + channel];
+	struct slot *slot = &pairs->th->slots[pairs->first + channel];
+
+	if (slot->value == value)
+		return;
+	slot->value = value;
+	slot->has = value != 0;
+	ch->used = true;
+	prv_pair(&pairs->emu->thread_prv, &pairs->th->row, &pairs->emu->time, &ch->type, value,
+		 &pairs->begun);
+}
+
+static void put_lost(struct emulator *emu, struct thread *th, uint32_t channel, int64_t lost)
+{
+	if (lost)
+		(void)channel_set(emu, th, channel, lost);
 	else if (th->slots[channel].has)
 		(void)channel_clear(emu, th, channel);
 }
@@ -225,8 +265,10 @@ static int taker_value(struct emulator *emu, struct bpf *bpf, const struct threa
 	return err;
 }
 
-static int leave(struct emulator *emu, struct bpf *bpf, struct thread *th, const struct event *ev)
+static int leave(struct bpf *bpf, struct pairs *pairs, const struct event *ev)
 {
+	struct emulator *emu = pairs->emu;
+	struct thread *th = pairs->th;
 	uint32_t reason;
 	int64_t taker;
 	int err;
@@ -234,26 +276,35 @@ static int leave(struct emulator *emu, struct bpf *bpf, struct thread *th, const
 	if (bpf->periods)
 		bpf->periods[th->index] =
 			(struct off_period){.left_ns = emu->time.now, .left = th->cpu};
-	set_or_clear(emu, th, bpf->first + WAKER, 0);
-	if (!bpf->richer[th->stream] || ev->payload_size < 6)
+	put(pairs, WAKER, 0);
+	if (!bpf->richer[th->stream] || ev->payload_size < 6) {
+		put(pairs, ACTIVITY, ACTIVITY_SLEEPING + REASON_UNKNOWN);
 		return 0;
+	}
 	reason = get_u16(ev->payload);
 	err = taker_value(emu, bpf, th, reason, get_i32(ev->payload + 2), &taker);
 	if (err)
 		return err;
-	set_or_clear(emu, th, bpf->first + REASON,
-		     reason && reason < OFF_CPU_COUNT ? reason : REASON_UNKNOWN);
-	set_or_clear(emu, th, bpf->first + NEXT, taker);
+	if (!reason || reason >= OFF_CPU_COUNT)
+		reason = REASON_UNKNOWN;
+	put(pairs, REASON, reason);
+	put(pairs, NEXT, taker);
+	put(pairs, ACTIVITY,
+	    (off_cpu_runnable(reason) ? ACTIVITY_RUNNABLE : ACTIVITY_SLEEPING) + (int64_t)reason);
 	return 0;
 }
 
-static int wake(struct emulator *emu, struct bpf *bpf, struct thread *th, const struct event *ev)
+static int wake(struct bpf *bpf, struct pairs *pairs, const struct event *ev)
 {
+	struct emulator *emu = pairs->emu;
+	struct thread *th = pairs->th;
 	uint32_t number;
 	int32_t waker;
 	int64_t id;
 	int err;
 
+	if (th->slots[bpf->first + ACTIVITY].value < ACTIVITY_RUNNABLE)
+		put(pairs, ACTIVITY, ACTIVITY_WOKEN);
 	if (!bpf->richer[th->stream] || ev->payload_size < 4)
 		return 0;
 	waker = get_i32(ev->payload);
@@ -278,7 +329,7 @@ static int wake(struct emulator *emu, struct bpf *bpf, struct thread *th, const 
 		period->waker_cpu = by && by->state == THREAD_STATE_RUNNING ? by->cpu : NULL;
 		period->woken_ns = emu->time.now;
 	}
-	set_or_clear(emu, th, bpf->first + WAKER, id);
+	put(pairs, WAKER, id);
 	return 0;
 }
 
@@ -301,15 +352,16 @@ static void write_arrows(struct emulator *emu, const struct off_period *period,
 			  now - period->left_ns, 2);
 }
 
-static void resume(struct emulator *emu, struct bpf *bpf, struct thread *th)
+static void resume(struct bpf *bpf, struct pairs *pairs)
 {
-	struct off_period *period = bpf->periods ? &bpf->periods[th->index] : NULL;
+	struct off_period *period = bpf->periods ? &bpf->periods[pairs->th->index] : NULL;
 
-	set_or_clear(emu, th, bpf->first + REASON, 0);
-	set_or_clear(emu, th, bpf->first + NEXT, 0);
+	put(pairs, REASON, 0);
+	put(pairs, NEXT, 0);
+	put(pairs, ACTIVITY, ACTIVITY_RUNNING);
 	if (!period)
 		return;
-	write_arrows(emu, period, th);
+	write_arrows(pairs->emu, period, pairs->th);
 	period->waker = NULL;
 	period->left = NULL;
 }
@@ -318,24 +370,29 @@ static int watch(struct emulator *emu, struct model_state *state, struct thread 
 		 const struct event *ev)
 {
 	struct bpf *bpf = state->data;
+	struct pairs pairs = {.emu = emu, .th = th, .first = bpf->first};
 
 	if (ev->category == 'M') {
 		if (get_i32(ev->payload + 8) == MARK_LOST)
-			set_or_clear(emu, th, bpf->first + LOST,
-				     ev->value == ']' ? 0 : get_i64(ev->payload));
+			put_lost(emu, th, bpf->first + LOST,
+				 ev->value == ']' ? 0 : get_i64(ev->payload));
 		return 0;
 	}
 	switch (ev->value) {
+	case 'x':
+		put(&pairs, ACTIVITY, ACTIVITY_RUNNING);
+		return 0;
 	case 'p':
-		return leave(emu, bpf, th, ev);
+		return leave(bpf, &pairs, ev);
 	case 'w':
-		return wake(emu, bpf, th, ev);
+		return wake(bpf, &pairs, ev);
 	case 'r':
-		resume(emu, bpf, th);
+		resume(bpf, &pairs);
 		return 0;
 	case 'e':
 		for (uint32_t c = REASON; c <= WAKER; c++)
-			set_or_clear(emu, th, bpf->first + c, 0);
+			put(&pairs, c, 0);
+		put(&pairs, ACTIVITY, 0);
 		return 0;
 	}
 	return 0;
@@ -343,15 +400,33 @@ static int watch(struct emulator *emu, struct model_state *state, struct thread 
 
 /* ---- hooks ---- */
 
+/* Adds the label of 324 for one reason. Returns 0 or -ENOMEM. */
+static int add_activity(struct emulator *emu, struct bpf *bpf, unsigned reason)
+{
+	struct channel *ch = &emu->channels[bpf->first + ACTIVITY];
+	int64_t number = reason ? reason : REASON_UNKNOWN;
+	const char *kind = off_cpu_runnable(reason) ? "Runnable" : "Sleeping";
+	char *label = reason == OFF_CPU_SLEEPING ? strdup(kind)
+						 : xasprintf("%s: %s", kind, off_cpu_label(reason));
+
+	if (!label)
+		return -ENOMEM;
+	bpf->activity_labels[reason] = label;
+	return channel_add_label(
+		ch, number + (off_cpu_runnable(reason) ? ACTIVITY_RUNNABLE : ACTIVITY_SLEEPING),
+		label);
+}
+
 static int start(struct emulator *emu, struct model_state *state)
 {
 	struct bpf *bpf = state->data;
 
 	bpf->first = state->first_channel;
 	emu->names = true;
-	for (int i = 0; i < OFF_CPU_COUNT; i++)
+	for (unsigned i = 0; i < OFF_CPU_COUNT; i++)
 		if (channel_add_label(&emu->channels[bpf->first + REASON], i ? i : REASON_UNKNOWN,
-				      off_cpu_label(i)))
+				      off_cpu_label(i)) ||
+		    (i != OFF_CPU_DEAD && add_activity(emu, bpf, i)))
 			goto nomem;
 	if (emu->opt->arrows) {
 		bpf->periods = calloc(emu->sys.nthreads + 1ul, sizeof(*bpf->periods));
@@ -410,6 +485,8 @@ static void close_bpf(struct model_state *state)
 
 	if (!bpf)
 		return;
+	for (size_t i = 0; i < OFF_CPU_COUNT; i++)
+		free(bpf->activity_labels[i]);
 	for (size_t i = 0; i < bpf->nnames; i++)
 		free(bpf->names[i].text);
 	for (size_t i = 0; i < bpf->nknown; i++)

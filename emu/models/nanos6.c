@@ -18,11 +18,12 @@ static const struct channel_page channels[] = {
 	[TYPE] = CHANNEL_PAGE(36, "Nanos6 task type", SINGLE, RUNNING, ALL, .repeats = true),
 	[SUBSYSTEM] =
 		CHANNEL_PAGE(37, "Nanos6 subsystem", STACK, ACTIVE, SKIP, .name = "subsystem"),
-	[RANK] = CHANNEL_PAGE(38, "Nanos6 task MPI rank", SINGLE, RUNNING, ALL, .repeats = true),
+	[RANK] = CHANNEL_PAGE(38, "Nanos6 task MPI rank", SINGLE, RUNNING, ALL, .repeats = true,
+			      .brief = true),
 	[THREAD_TYPE] =
 		CHANNEL_PAGE(39, "Nanos6 thread type", STACK, ANY, SKIP, .name = "thread type"),
 	[IDLE] = CHANNEL_PAGE(40, "Nanos6 idle state", SINGLE, RUNNING, SKIP, .name = "idle",
-			      .initial = PROGRESSING, .cpu_default = RESTING),
+			      .initial = PROGRESSING, .cpu_default = RESTING, .brief = true),
 };
 
 static const struct breakdown_page breakdown = {

@@ -20,19 +20,19 @@ enum { BODY, TASK, TYPE, APP, SUBSYSTEM, RANK, IDLE };
 
 enum { PROGRESSING = 100, RESTING = 101 };
 
-#define TASK_CHANNEL(number, again, text)                                                          \
-	CHANNEL_PAGE(number, text, SINGLE, RUNNING, SKIP_EMPTY, .repeats = again)
+#define TASK_CHANNEL(number, again, text, is_brief)                                                \
+	CHANNEL_PAGE(number, text, SINGLE, RUNNING, SKIP_EMPTY, .repeats = again, .brief = is_brief)
 
 static const struct channel_page channels[] = {
-	[BODY] = TASK_CHANNEL(15, true, "nOS-V task body ID"),
-	[TASK] = TASK_CHANNEL(10, false, "nOS-V task ID"),
-	[TYPE] = TASK_CHANNEL(11, true, "nOS-V task type"),
-	[APP] = TASK_CHANNEL(12, true, "nOS-V task AppID"),
+	[BODY] = TASK_CHANNEL(15, true, "nOS-V task body ID", false),
+	[TASK] = TASK_CHANNEL(10, false, "nOS-V task ID", false),
+	[TYPE] = TASK_CHANNEL(11, true, "nOS-V task type", false),
+	[APP] = TASK_CHANNEL(12, true, "nOS-V task AppID", true),
 	[SUBSYSTEM] = CHANNEL_PAGE(13, "nOS-V subsystem", STACK, ACTIVE, SKIP_EMPTY,
 				   .name = "subsystem", .repeats = true),
-	[RANK] = TASK_CHANNEL(14, true, "nOS-V task MPI rank"),
+	[RANK] = TASK_CHANNEL(14, true, "nOS-V task MPI rank", true),
 	[IDLE] = CHANNEL_PAGE(16, "nOS-V idle state", SINGLE, RUNNING, SKIP_EMPTY, .name = "idle",
-			      .initial = PROGRESSING, .cpu_default = RESTING),
+			      .initial = PROGRESSING, .cpu_default = RESTING, .brief = true),
 };
 
 static const struct breakdown_page breakdown = {
@@ -219,7 +219,7 @@ static int prepare_counters(struct nosv *nosv, struct emulator *emu)
 
 		nosv->hwc_pages[i] = (struct channel_page)CHANNEL_PAGE(
 			HWC_TYPE_FIRST + i, nosv->hwc_names[i], SINGLE, ACTIVE, SKIP_EMPTY,
-			.repeats = true, .alone = true);
+			.repeats = true, .alone = true, .brief = true);
 		n = model_add_channel(emu, &nosv->hwc_pages[i]);
 		if (n < 0)
 			return n;

@@ -20,6 +20,7 @@ static const struct channel_page channels[] = {
 };
 
 #define MARK_TYPE_FIRST 100 /* event type of mark 0 in Paraver */
+#define MARK_OURS_FIRST 92  /* gaps, and accelerators, which are never off a CPU */
 #define LABEL_MAX	512
 #define MARK_TYPES	100
 #define MARK_BYTES	12 /* of payload: i64 value, i32 type */
@@ -369,6 +370,7 @@ static int place_mark(struct mark *mark, struct emulator *emu, uint8_t type)
 						       mark->title, SINGLE, ACTIVE, SKIP_EMPTY,
 						       .repeats = true, .alone = true);
 	mark->page.kind = mark->kind;
+	mark->page.brief = type >= MARK_OURS_FIRST;
 	n = model_add_channel(emu, &mark->page);
 	if (n < 0)
 		return n;

@@ -13,9 +13,13 @@
  *   has    the slot is not empty
  *   shown  the last value of the row was not empty, or it has no value yet
  *
+ * The reference hides a channel while the thread is off its CPU, as its tracking says. Such a
+ * channel also has a lasting type, of ours: its value stays in the row of the thread from OHx to
+ * OHe.
+ *
  * Invariant: an empty slot has the value 0, so value and `has` compare together. Models refuse a
  * value of 0 where it is not allowed.
- * Specification: prv.md 3 and 4.
+ * Specification: prv.md 3, 4 and 7.
  */
 #ifndef EMU_PARAVER_CHANNEL_H
 #define EMU_PARAVER_CHANNEL_H
@@ -27,6 +31,12 @@
 #include "emu/paraver/prv.h"
 
 #define CHANNEL_STACK_MAX 512 /* values in a stack */
+/* Our form of a type of the reference. */
+#define LASTING_TYPE(number) ((number) + 320)
+
+/* In the rows of CPUs: dense numbers of the running process and thread, with names in the .pcf. */
+#define CPU_TYPE_PROCESS LASTING_TYPE(1u)
+#define CPU_TYPE_THREAD	 LASTING_TYPE(2u)
 
 enum channel_kind { CHANNEL_SINGLE, CHANNEL_STACK };
 enum channel_track { TRACK_ANY, TRACK_RUNNING, TRACK_ACTIVE };
@@ -53,6 +63,7 @@ struct channel_page {
 	enum channel_policy policy;
 	const char *label;
 	bool alone; /* the label is complete: no " of the RUNNING thread" */
+	bool brief; /* no lasting type */
 	enum channel_cpu cpu;
 	int64_t initial;     /* value before the first event, without a line; 0: empty */
 	int64_t cpu_default; /* value of a CPU without a running thread; 0: empty */
@@ -75,6 +86,8 @@ struct channel {
 	uint8_t visible; /* bit s: the row of a thread in state s shows it */
 	uint8_t policy, repeats, cpu;
 	int64_t cpu_default;
+	bool used;		 /* some thread had a value */
+	struct prv_type lasting; /* of the lasting type; length 0: none */
 	const struct channel_page *page;
 	struct breakdown *breakdown; /* view with the rows of CPUs as an input, NULL if none */
 	uint8_t breakdown_input;     /* enum breakdown_input */

@@ -160,7 +160,29 @@ static inline void prv_line(struct prv *prv, const struct prv_row *row, struct p
 	prv->at = at + 1;
 }
 
-/* The same with a prepared value. */
+/* Adds a type and a value to the last line, which must be of the same event and row. */
+static inline void prv_more(struct prv *prv, const struct prv_type *type, int64_t value)
+{
+	char *at = prv->at - 1; /* the end of the line */
+
+	memcpy(at, type, 16);
+	at = digits_put(at + type->len, value);
+	*at = '\n';
+	prv->at = at + 1;
+}
+
+/* Adds to the last line if it has *begun, else begins one. */
+static inline void prv_pair(struct prv *prv, const struct prv_row *row, struct prv_time *time,
+			    const struct prv_type *type, int64_t value, bool *begun)
+{
+	if (*begun)
+		prv_more(prv, type, value);
+	else
+		prv_line(prv, row, time, type, value);
+	*begun = true;
+}
+
+/* prv_line() with a prepared value. */
 static inline void prv_put(struct prv *prv, const struct prv_row *row, struct prv_time *time,
 			   const struct prv_type *type, const struct prv_value *value)
 {

@@ -167,7 +167,8 @@ HISTOGRAM_TAGS = {
     "Analyzer2D.HorizVert": one_of({"Horizontal", "Vertical"}), "Analyzer2D.Color": BIG_BOOL,
     "Analyzer2D.Zoom": one_of({"Enabled", "Disabled"}),
     "Analyzer2D.AnalysisLimits": one_of({"Alltrace", "Allwindow"}),
-    "Analyzer2D.ComputeYScale": BIG_BOOL, "Analyzer2D.ComputeGradient": BIG_BOOL,
+    "Analyzer2D.ComputeYScale": BIG_BOOL, "Analyzer2D.ComputeYScaleZero": BIG_BOOL,
+    "Analyzer2D.ComputeGradient": BIG_BOOL,
     "Analyzer2D.Minimum": REAL, "Analyzer2D.Maximum": REAL, "Analyzer2D.Delta": REAL,
     "Analyzer2D.SortCols": BIG_BOOL, "Analyzer2D.SortCriteria": anything,
 }

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-cfgtrace: writes the smallest trace that makes the emulator describe everything we have views of.
+cfgtrace: writes the smallest trace with all that we have views of.
 
     cfgtrace.py DIR
 
 One thread that runs for a while, as ovni-bpf would have recorded it (`require.bpf`): it has
-a probe (mark type 0), the map pthread (80, 81), a gap (mark type 92), the marks of an accelerator
-(93 to 99), a hardware counter and permission for every
-breakdown. All models come with the emulator's option -a.
+a region of every model, a task of every runtime, a probe (mark type 0), the API pthread (80, 81), a gap
+(mark type 92), the marks of an accelerator (93 to 99), a hardware counter and permission for every
+breakdown.
 """
 import json
 import os
@@ -19,7 +19,10 @@ META = {
     "version": 3,
     "ovni": {
         "lib": {"version": "0", "commit": "test"}, "part": "thread", "tid": 7, "pid": 7,
-        "loom": "node", "app_id": 1, "require": {"ovni": "1.1.0", "bpf": "1.0.0"},
+        "rank": 0, "nranks": 1,
+        "loom": "node", "app_id": 1, "require": {
+            "ovni": "1.1.0", "bpf": "1.0.0", "kernel": "1.0.0", "mpi": "1.0.0", "nodes": "1.0.0",
+            "tampi": "1.0.0", "openmp": "1.1.0", "nosv": "2.6.0", "nanos6": "1.1.0"},
         "loom_cpus": [{"index": 0, "phyid": 0}, {"index": 1, "phyid": 1}], "finished": 1,
         "mark": {
             "0": {"title": "Function", "chan_type": "stack", "labels": {"1": "main"}},
@@ -40,15 +43,27 @@ META = {
     "nosv": {"can_breakdown": True, "hwc": {"0": {"name": "INSTRUCTIONS"}}},
 }
 
-EVENTS = [
-    (b"OHx", 10, struct.pack("<iiQ", 0, -1, 0)),
-    (b"OM[", 20, struct.pack("<qi", 1, 0)),
-    (b"OM]", 30, struct.pack("<qi", 1, 0)),
-    (b"OHp", 40, struct.pack("<Hi", 1, 0)),
-    (b"OHw", 50, struct.pack("<i", -2)),
-    (b"OHr", 60, b""),
-    (b"OHe", 70, b""),
-]
+CREATE_TYPE = struct.pack("<I", 1) + b"type\0"
+CREATE_TASK = struct.pack("<II", 1, 1)
+TASK = struct.pack("<I", 1)
+BODY = struct.pack("<II", 1, 0)
+
+
+def mark(value, number):
+    return struct.pack("<qi", value, number)
+
+
+# A jumbo event has a '+' behind its three characters.
+EVENTS = [("OHx", struct.pack("<iiQ", 0, -1, 0)), ("OF[", b""), ("OF]", b""), ("KCO", b""), ("KCI", b"")]
+EVENTS += [(mcv, b"") for mcv in ("MW[", "MW]", "DR[", "DR]", "TCi", "TCI", "PBf", "PBF", "VSh", "VSf",
+                                  "VPr", "VPp", "6C[", "6C]", "6Hl", "6HL", "6Pr", "6Pp")]
+EVENTS += [("VWC+", struct.pack("<q", 1000)),
+           ("POc+", CREATE_TYPE), ("PPc", CREATE_TASK), ("PPx", TASK), ("PPe", TASK),
+           ("VYc+", CREATE_TYPE), ("VTc", CREATE_TASK), ("VTx", BODY), ("VTe", BODY),
+           ("6Yc+", CREATE_TYPE), ("6Tc", CREATE_TASK), ("6Tx", TASK), ("6Te", TASK)]
+EVENTS += [(mcv, mark(1, number)) for number in (0, 80, 81, 92) for mcv in ("OM[", "OM]")]
+EVENTS += [("OM=", mark(1, number)) for number in range(93, 100)]
+EVENTS += [("OHp", struct.pack("<Hi", 1, 0)), ("OHw", struct.pack("<i", -2)), ("OHr", b""), ("OHe", b"")]
 
 
 def main(trace):
@@ -58,9 +73,11 @@ def main(trace):
         json.dump(META, file)
     with open(os.path.join(folder, "stream.obs"), "wb") as file:
         file.write(b"ovni" + struct.pack("<I", 1))
-        for mcv, clock, payload in EVENTS:
+        for number, (mcv, payload) in enumerate(EVENTS):
             size = len(payload) - 1 if payload else 0
-            file.write(struct.pack("<B3sQ", size, mcv, clock) + payload)
+            if mcv.endswith("+"):
+                size, payload = 0x13, struct.pack("<I", len(payload)) + payload
+            file.write(struct.pack("<B3sQ", size, mcv[:3].encode(), 10 * number) + payload)
 
 
 if __name__ == "__main__":

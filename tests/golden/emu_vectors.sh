@@ -5,4 +5,4 @@
 # rows, and its exit status with and without lint. A vector added to the folder is picked up by
 # itself.
 set -u
-"$CONFORMANCE/run-cases" --emu "$B/bin/ovni-emu -q" "$CONFORMANCE/emu"
+"$CONFORMANCE/run-cases" --emu "$B/bin/ovni-emu -q --compat" "$CONFORMANCE/emu"
