@@ -3,95 +3,237 @@
  * cfg: copies the Paraver configurations beside the output.
  *
  * In: the installed set (PREFIX/share/ovni-bpf/cfg, found relative to the executable, or emu/cfg
- * of the source tree for an executable in build/bin); out: a copy in OUT/cfg, unless that exists.
- * Invariants: OUT/cfg is complete, and nothing is written through a symbolic link.
+ * of the source tree for an executable in build/bin); out: in OUT/cfg, those whose event types all
+ * occur in the output. Invariants: a file that exists stays as it is, a new one is complete, and
+ * nothing is written through a symbolic link.
  * Specification: emulator.md 1, models.md 5.4.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "emu/breakdown.h"
 #include "emu/emulation.h"
 #include "trace/base/log.h"
 #include "trace/base/build_info.h"
+#include "trace/base/text.h"
 #include "trace/ovni/beneath.h"
+#include "trace/ovni/stream.h"
 
-#define COPY_BYTES (1 << 20)	    /* in one call */
-#define NESTED_MAX 8		    /* open folders of the installed set */
-#define UNFINISHED "cfg.unfinished" /* name of an incomplete copy */
+#define CFG_BYTES_MAX (1 << 20)
+#define NESTED_MAX    8		    /* open folders of the installed set */
+#define UNFINISHED    ".unfinished" /* name of an incomplete copy */
+
+/* Lines of a configuration with the number of its event types, and with a tag of arrows. */
+#define FILTER_TYPES  "\nwindow_filter_module evt_type "
+#define FILTER_ARROWS "\nwindow_filter_module tag_msg "
+/* A comment that says what the maximum in the next line must be. */
+#define MAXIMUM "\n# maximum: "
+
+/* ---- the types that occur ---- */
+
+static bool in_thread_view(const struct emulator *emu, unsigned long type)
+{
+	for (uint32_t c = 0; c < emu->nchannels; c++) {
+		const struct channel *ch = &emu->channels[c];
+
+		if (ch->used &&
+		    (ch->type.number == type || (ch->lasting.len && ch->lasting.number == type)))
+			return true;
+	}
+	return type == 2 || type == 4 || type == 6;
+}
+
+static bool in_cpu_view(const struct emulator *emu, unsigned long type)
+{
+	for (uint32_t c = 0; c < emu->nchannels; c++) {
+		const struct channel *ch = &emu->channels[c];
+
+		if (ch->used && ch->cpu != CPU_NONE && ch->type.number == type)
+			return true;
+	}
+	if (type == CPU_TYPE_PROCESS || type == CPU_TYPE_THREAD)
+		return emu->names;
+	return type >= 1 && type <= 3;
+}
+
+static bool in_breakdown(const struct emulator *emu, unsigned long type)
+{
+	for (size_t i = 0; i < emu->nbreakdowns; i++)
+		if (emu->breakdowns[i]->page->type == type)
+			return true;
+	return false;
+}
+
+/* True if all types that a configuration shows are in the view of its folder, "thread/..." */
+static bool shows_something(const struct emulator *emu, const char *folder, const char *text)
+{
+	bool (*occurs)(const struct emulator *emu, unsigned long type) = in_breakdown;
+
+	if (strncmp(folder, "thread", 6) == 0)
+		occurs = in_thread_view;
+	else if (strncmp(folder, "cpu", 3) == 0)
+		occurs = in_cpu_view;
+	if (strstr(text, FILTER_ARROWS) && !emu->opt->arrows)
+		return false;
+	for (const char *at = text; (at = strstr(at, FILTER_TYPES));) {
+		char *end;
+		unsigned long n = strtoul(at + strlen(FILTER_TYPES), &end, 10);
+
+		for (at = end; n; n--, at = end)
+			if (!occurs(emu, strtoul(at, &end, 10)))
+				return false;
+	}
+	return true;
+}
+
+/* ---- scales ---- */
+
+/* The top of a scale that a configuration calls `what`, up to the end of its line. */
+static uint64_t maximum_of(const struct emulator *emu, const char *what)
+{
+	uint64_t maximum = emu->sys.nthreads;
+
+	if (strncmp(what, "CPUs\n", 5) == 0)
+		maximum = emu->sys.nphysical;
+	else if (strncmp(what, "runnable threads\n", 17) == 0)
+		maximum = (uint64_t)emu->most_runnable;
+	return maximum ? maximum : 1;
+}
+
+/*
+ * Puts the maximum of this output into the line after the comment that asks for it. Paraver itself
+ * would compute a minimum, too, and draw it as 0. Returns 0 or -ENOMEM.
+ */
+static int set_maximum(const struct emulator *emu, char **text, size_t *size)
+{
+	char *at = strstr(*text, MAXIMUM), *line = at ? strchr(at + 1, '\n') : NULL, *changed;
+	char *rest = line ? strchr(line + 1, '\n') : NULL;
+
+	if (!rest)
+		return 0;
+	changed = xasprintf("%.*s\nwindow_maximum_y %" PRIu64 ".0%s", (int)(line - *text), *text,
+			    maximum_of(emu, at + strlen(MAXIMUM)), rest);
+	if (!changed)
+		return -ENOMEM;
+	free(*text);
+	*text = changed;
+	*size = strlen(changed);
+	return 0;
+}
 
 /* ---- the copy ---- */
 
 static struct {
-	int to;	       /* directory of the output */
+	struct emulator *emu;
 	size_t length; /* of the path of the set */
+	bool reported; /* the error has its message */
 } copy;		       /* for copy_entry(), which gets no argument */
 
-/* Called by nftw() for each entry of the set: copies a file, and skips hidden ones. */
-static int copy_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+/* Reads a file of the set. Returns its text, which the caller frees, or NULL with errno. */
+static char *read_text(const char *path, size_t *size)
 {
-	const char *name = path + at->base;
-	char folder[PATH_MAX + sizeof(UNFINISHED)];
-	int dir, from = -1, to = -1, err;
-	ssize_t n;
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), err = 0;
+	char *text = NULL;
+	ssize_t n = 0;
 
-	(void)st;
-	if (type != FTW_F || name[0] == '.')
-		return 0;
-	snprintf(folder, sizeof(folder), UNFINISHED "%.*s", (int)(name - path - copy.length - 1),
-		 path + copy.length);
-	dir = beneath_mkdirs(copy.to, folder);
-	if (dir < 0)
-		return dir;
-	from = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (from < 0) {
-		err = -errno;
-		goto out;
+	if (fd < 0)
+		return NULL;
+	text = malloc(CFG_BYTES_MAX + 1);
+	for (*size = 0; text && *size < CFG_BYTES_MAX; *size += (size_t)n) {
+		n = read(fd, text + *size, CFG_BYTES_MAX - *size);
+		if (n <= 0)
+			break;
 	}
-	err = to = out_create(dir, name);
-	if (to < 0)
-		goto out;
-	do
-		n = sendfile(to, from, NULL, COPY_BYTES);
-	while (n > 0);
-	err = n < 0 ? -errno : 0;
-	if (close(to) && !err)
+	err = n < 0 ? errno : *size == CFG_BYTES_MAX ? EFBIG : 0;
+	close(fd);
+	if (text)
+		text[*size] = '\0';
+	if (text && err) {
+		free(text);
+		text = NULL;
+		errno = err;
+	}
+	return text;
+}
+
+/* Creates the file `name` in the directory `dir`, complete or not at all. Returns 0 or -errno. */
+static int write_text(int dir, const char *name, const char *text, size_t size)
+{
+	int fd = out_create(dir, UNFINISHED), err;
+
+	if (fd < 0)
+		return fd;
+	err = write_all(fd, text, size);
+	if (close(fd) && !err)
 		err = -errno;
-out:
-	if (from >= 0)
-		close(from);
-	close(dir);
+	if (!err && renameat(dir, UNFINISHED, dir, name))
+		err = -errno;
+	if (err)
+		unlinkat(dir, UNFINISHED, 0);
 	return err;
 }
 
 /*
- * Copies the set in the directory `path` to `cfg` in the output. The name appears only when the
- * copy is complete, since later runs leave an existing cfg as it is.
+ * Called by nftw() for each entry of the set: copies a file unless it is hidden, exists already, or
+ * would show nothing.
  */
+static int copy_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	const char *name = path + at->base;
+	char folder[PATH_MAX + sizeof("cfg")], *text;
+	struct stat there;
+	int dir = -1, err = 0;
+	size_t size;
+
+	(void)st;
+	if (type != FTW_F || name[0] == '.')
+		return 0;
+	text = read_text(path, &size);
+	if (!text) {
+		err = -errno;
+		log_error("%s: cannot read: %s", path, strerror(-err));
+		copy.reported = true;
+		return err;
+	}
+	snprintf(folder, sizeof(folder), "cfg%.*s", (int)(name - path - copy.length - 1),
+		 path + copy.length);
+	if (!shows_something(copy.emu, folder + strlen("cfg/"), text))
+		goto out;
+	err = dir = beneath_mkdirs(copy.emu->out_fd, folder);
+	if (dir < 0)
+		goto out;
+	err = set_maximum(copy.emu, &text, &size);
+	if (!err && fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) != 0)
+		err = write_text(dir, name, text, size);
+	close(dir);
+out:
+	free(text);
+	return err;
+}
+
 static int copy_set(struct emulator *emu, const char *path)
 {
+	char to[PATH_MAX];
 	int err;
 
-	copy.to = emu->out_fd;
+	copy.emu = emu;
 	copy.length = strlen(path);
+	copy.reported = false;
 	err = nftw(path, copy_entry, NESTED_MAX, FTW_PHYS);
 	if (err == -1)
 		err = -errno;
-	if (err)
-		goto fail;
-	if (renameat(emu->out_fd, UNFINISHED, emu->out_fd, "cfg") == 0)
-		return 0;
-	err = -errno;
-fail:
-	log_error("%s/" UNFINISHED ": cannot copy the Paraver configurations there from %s: %s%s",
-		  emu->out_dir, path, strerror(-err), out_remedy(err));
+	if (err && !copy.reported) {
+		snprintf(to, sizeof(to), "%s/cfg", emu->out_dir);
+		out_report(emu->pool, to, err);
+	}
 	return err;
 }
 
@@ -103,8 +245,8 @@ int cfg_install(struct emulator *emu)
 
 	if (emu->opt->no_output)
 		return 0;
-	if (fstatat(emu->out_fd, "cfg", &st, AT_SYMLINK_NOFOLLOW) == 0) {
-		log_debug("%s/cfg exists: the Paraver configurations in it are left as they are",
+	if (fstatat(emu->out_fd, "cfg", &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode)) {
+		log_debug("%s/cfg is not a directory: no Paraver configurations are copied",
 			  emu->out_dir);
 		return 0;
 	}

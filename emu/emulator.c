@@ -681,8 +681,8 @@ static void fini(struct emulator *emu)
 static int prepare(struct emulator *emu)
 {
 	static int (*const stages[])(struct emulator *) = {
-		load_trace,   build_system, open_out_dir,  cfg_install,
-		open_outputs, open_player,  choose_models, models_prepare,
+		load_trace,  build_system,  open_out_dir,   open_outputs,
+		open_player, choose_models, models_prepare,
 	};
 
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
@@ -710,6 +710,7 @@ int emulator_run(const struct emu_options *opt)
 	failed = err != 0;
 	failed |= finish_models(&emu, !err && !emulator_interrupted) != 0;
 	failed |= views_write(&emu) != 0;
+	failed |= cfg_install(&emu) != 0;
 out:
 	failed |= close_outputs(&emu) != 0;
 	if (!failed)

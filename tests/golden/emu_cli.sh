@@ -75,6 +75,11 @@ that "configurations are copied" test -s views/cfg/thread/state.cfg
 echo mine >views/cfg/thread/state.cfg
 check "again" 0 '' "$emu" -q -o views t
 that "configurations that are there stay" grep -q mine views/cfg/thread/state.cfg
+that "those that would show nothing are not copied" test ! -e views/cfg/thread/wake-ups.cfg
+that "nor those of a model that does not occur" test ! -e views/cfg/thread/mpi
+check "with arrows" 0 '' "$emu" -q --arrows -o views t
+that "those with arrows are added" test -s views/cfg/thread/wake-ups.cfg
+that "and the others stay" grep -q mine views/cfg/thread/state.cfg
 check "-o in a file" 1 'Not a directory' "$emu" -o t/thread.prv t
 rm -rf out && mkdir out && ln -s "$T/victim" out/thread.prv
 check "a symbolic link is not followed" 1 'symbolic link' "$emu" -o out t
@@ -116,12 +121,12 @@ if [ "$(id -u)" = 0 ] && mkdir full && mount -t tmpfs -o size=1m none full 2>/de
 	done
 	rm -rf full/* && head -c 1040384 /dev/zero >full/filler
 	check "a disk that is full from the start" 1 'No space left' "$emu" -q -o full t
-	# the configurations are copied as a whole or not at all: cfg is not looked at again
-	rm -rf full/* && mount -o remount,size=64k full
+	# each configuration is copied as a whole or not at all
+	rm -rf full/* && mount -o remount,size=48k full
 	check "a disk without room for the configurations" 1 'make room there' "$emu" -q -o full t
 	mount -o remount,size=4m full
 	check "once it has room" 0 '' "$emu" -q -o full t
-	that "they are all there" diff -rq "$S/emu/cfg" full/cfg
+	that "they are all there" diff -r out2/cfg full/cfg
 	that "and nothing else is" test "$(find full -mindepth 1 -maxdepth 1 | wc -l)" = 7
 	rm -rf full/* && cp -r t/loom.n1 full && mount -o remount,ro full
 	check "a file system that is read-only" 1 '-o DIR writes elsewhere' "$emu" -q full
