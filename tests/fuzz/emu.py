@@ -305,7 +305,6 @@ def run(trace, *options):
     out = top + "/out"
     shutil.rmtree(out, ignore_errors=True)
     os.mkdir(out)
-    os.mkdir(out + "/cfg")  # so that none are copied
     result = subprocess.run([emu, "-q", "-o", out] + list(options) + [trace], timeout=60,
                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                             stderr=subprocess.PIPE, check=False)

@@ -58,6 +58,8 @@ for view in thread cpu; do
 	grep -q '^2:.*:25:27\b' "whole/$view.prv" || complain "$view.prv has no MPI_Allreduce"
 	python3 "$S/tests/golden/cfgcheck.py" --pcf "whole/$view.pcf" whole/cfg/$view/mpi/*.cfg || complain "the views by $view"
 done
+# What is drawn is what the events and ovni-report say, also of the time off the CPU.
+python3 "$S/tests/live/views.py" "$B" whole >views.txt 2>&1 || complain "the views: $(cat views.txt)"
 
 # Every process that is recorded has a rank: the loom says them.
 record_output ranks --comm ring --api mpi -- "${launch[@]}" -n 2 ./ring 5

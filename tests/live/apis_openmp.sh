@@ -48,6 +48,8 @@ for view in thread cpu; do
 	grep -q '^2:.*:50:8\b' gomp/$view.prv || complain "$view.prv has no critical section"
 	python3 "$S/tests/golden/cfgcheck.py" --pcf gomp/$view.pcf gomp/cfg/$view/openmp/*.cfg || complain "the views by $view"
 done
+# What is drawn is what the events and ovni-report say, also of the time off the CPU.
+python3 "$S/tests/live/views.py" "$B" gomp >views.txt 2>&1 || complain "the views: $(cat views.txt)"
 
 # The runtime as a part of the program itself.
 gcc -static -O2 -g -fopenmp -o gomp-static.exe "$S/tests/workloads/runtimes/openmp.c" 2>static.log || complain "gcc -static: $(cat static.log)"

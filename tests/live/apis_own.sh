@@ -38,6 +38,8 @@ for view in thread cpu; do
 	grep -q 'condition wait$' calls/$view.pcf || complain "$view.pcf does not name the wait"
 	python3 "$S/tests/golden/cfgcheck.py" --pcf calls/$view.pcf calls/cfg/$view/pthread/*.cfg || complain "the views by $view"
 done
+# What is drawn is what the events and ovni-report say, also of the time off the CPU.
+python3 "$S/tests/live/views.py" "$B" calls >views.txt 2>&1 || complain "the views: $(cat views.txt)"
 "$B/bin/ovni-report" func calls >func.txt 2>&1
 grep -q 'condition wait' func.txt || complain "ovni-report func: $(head func.txt)"
 
