@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * findings: what cost the threads of a trace time, as facts with numbers.
+ *
+ * In: the metadata and the events of all streams, in one walk (intervals.h) with the charges of
+ * waits (culprits.h); out: the time of each thread by its use, and a list of findings,
+ * the most expensive first. Nothing is printed here, and nothing is guessed: a finding is a sum of
+ * clocks in the trace that passes a threshold below. Memory follows threads, processes and pairs
+ * of them, never events.
+ * Invariant: run + wait + throttled + sleeps of a thread are the time between its first and its
+ * last event in which it was alive.
+ * Specification: event-mapping.md, "The thread state machine"; efficiency.md 3; ovni-report(1).
+ */
+#ifndef TRACE_ANALYSIS_FINDINGS_H
+#define TRACE_ANALYSIS_FINDINGS_H
+
+#include "trace/analysis/culprits.h"
+#include "trace/base/json.h"
+#include "trace/base/off_cpu.h"
+#include "trace/states/cpu_time.h"
+#include "trace/states/intervals.h"
+#include "trace/states/pairs.h"
+
+/* The thresholds; ovni-report(1) has them, too. */
+#define FINDING_PERMILLE      10      /* of the recording: a smaller cost is no finding */
+#define FINDING_LEAST	      1000000 /* ns: nor is one below 1 ms */
+#define FINDING_WAIT_PERCENT  5	      /* of run + wait that a thread waits for a CPU */
+#define FINDING_BALANCE	      85      /* percent, mean / most: a lower balance is a finding */
+#define FINDING_TEAM_PERCENT  10      /* of the busiest one: who works less is not in the team */
+#define FINDING_PERIODS	      20      /* of a thread, to judge its period */
+#define FINDING_REGULAR	      80      /* percent of the periods within a quarter of the median */
+#define FINDING_CPU_PERCENT   95      /* of the run time on one CPU: "on CPU n" */
+#define FINDING_LATE	      2	      /* times the median: a longer period is late */
+#define FINDING_STEAL_PERCENT 2	      /* of the time of a CPU */
+#define FINDING_RANKS	      32      /* more ranks in a loom are not compared in pairs */
+
+enum finding_kind {
+	FINDING_NEIGHBOUR,   /* a thread of another process had the CPU */
+	FINDING_SHARED,	     /* threads of one process took the CPU from each other */
+	FINDING_RANKS_SHARE, /* ranks took the CPU from each other */
+	FINDING_KERNEL,	     /* kernel threads had the CPU */
+	FINDING_IDLE,	     /* the CPU was idle while a thread waited for it */
+	FINDING_UNKNOWN,     /* the trace does not tell which thread had the CPU */
+	FINDING_QUOTA,	     /* throttled by the CPU quota of a cgroup */
+	FINDING_IMBALANCE,   /* threads of a team work unequally */
+	FINDING_RANK_IMBALANCE,
+	FINDING_LOCK,	   /* a mutex was held while others slept on it */
+	FINDING_INVERSION, /* the holder waited for a CPU meanwhile */
+	FINDING_LATE_RANK, /* ranks were in MPI while another one was not */
+	FINDING_IO,	   /* asleep, waiting for I/O */
+	FINDING_BLOCKED,   /* uninterruptible sleep without I/O */
+	FINDING_JITTER,	   /* late in a regular period */
+	FINDING_STEAL,	   /* the hypervisor had the CPU */
+	FINDING_KINDS
+};
+extern const char *const finding_names[FINDING_KINDS]; /* "neighbour", for JSON */
+
+enum finding_number {		   /* ns, unless it says something else */
+		      NUMBER_OF,   /* the time that `time` is a share of: the life of the subject */
+		      NUMBER_TIME, /* the time lost */
+		      NUMBER_BY,   /* the part of it that is charged to the other party */
+		      NUMBER_COUNT,    /* times */
+		      NUMBER_THREADS,  /* threads or ranks involved */
+		      NUMBER_MOST,     /* the longest, or the busiest one */
+		      NUMBER_MOST_AT,  /* its clock since the first event */
+		      NUMBER_MEAN,     /* or the median */
+		      NUMBER_RUN,      /* parts of `by`, or of `most`: on a CPU, */
+		      NUMBER_WAIT,     /* waiting for one, */
+		      NUMBER_SLEEP,    /* asleep */
+		      NUMBER_CPU,      /* the CPU of the subject; absent: it ran on several */
+		      NUMBER_FUNCTION, /* value of the channel of the mpi model */
+		      NUMBER_TAKER,    /* tid of the thread that took the CPU most often, without a
+					  stream */
+		      NUMBERS
+};
+extern const char *const finding_number_names[NUMBERS]; /* "time_ns" */
+
+struct finding_party {
+	enum { PARTY_NONE, PARTY_THREAD, PARTY_PROCESS, PARTY_RANK, PARTY_CPU } kind;
+	uint32_t stream; /* of the thread, or a thread of the process */
+	int64_t rank;	 /* of its process, -1: none */
+	int32_t cpu;	 /* PARTY_CPU: of the loom of the stream */
+};
+
+struct finding {
+	enum finding_kind kind;
+	int64_t cost; /* ns */
+	struct finding_party who, by;
+	int64_t numbers[NUMBERS];
+	uint32_t has; /* bits of the numbers */
+};
+
+/* The time of one thread: ns. */
+struct thread_use {
+	int64_t run, wait, throttled, sleep[OFF_CPU_COUNT];
+	int64_t idle_run;    /* part of run: waiting inside MPI or a runtime (by their events) */
+	int64_t first, last; /* clocks of its life in the trace */
+	int64_t life;	     /* run + waited + throttled + sleeps */
+	int64_t waited;	     /* for a CPU, by the culprits: with the wait of a newborn */
+	int64_t wait_most, wait_most_at; /* the longest wait, and the clock of its end */
+	int64_t io_most;		 /* the longest sleep for I/O */
+	uint64_t runs, io;
+	uint32_t process;  /* index in findings.processes */
+	int32_t cpu;	   /* where it had FINDING_CPU_PERCENT of its run time, or CPU_NONE */
+	bool seen, kernel; /* has an event of its state; is a kernel thread */
+};
+
+/* Parties that may have the CPU for which a thread waits. */
+enum culprit_class {
+	CLASS_OWN,    /* a thread of the same process */
+	CLASS_RANK,   /* of another rank */
+	CLASS_OTHER,  /* of another process */
+	CLASS_KERNEL, /* a kernel thread */
+	CLASS_IDLE,
+	CLASS_UNKNOWN, /* the trace does not tell */
+	CLASSES
+};
+
+struct process_use {	 /* sums of its threads, ns */
+	uint32_t stream; /* its first one */
+	uint32_t nthreads;
+	int64_t rank, nranks; /* -1: none */
+	int64_t run, wait, throttled, sleep, life, idle_run, waited;
+	int64_t charged[CLASSES];
+	char *cgroup;  /* of the metadata, or NULL */
+	bool recorder; /* ovni-bpf itself: it may be a culprit, but has no findings of its own */
+};
+
+struct cpu_steal {	 /* of the metadata: time that the hypervisor took from a CPU */
+	uint32_t stream; /* whose metadata has it: of its loom */
+	int32_t cpu;
+	int64_t ns;
+};
+
+struct findings {
+	const struct source *source;
+	struct culprits culprits;
+	struct cpu_times cpus;
+	struct thread_use *threads; /* of each stream */
+	struct process_use *processes;
+	size_t nprocesses;
+	struct finding *list;
+	size_t n;
+	bool complete; /* the list is made */
+	uint64_t events;
+	struct cpu_steal *steal; /* empty: not known */
+	size_t nsteal;
+	bool locks;  /* the trace has the marks of --api pthread */
+	bool mpi;    /* events of the model mpi */
+	bool openmp; /* events of the model openmp */
+	int64_t first, last;
+	struct findings_state *state; /* of the walk; private */
+};
+
+/*
+ * Walks the trace once and makes the list. Returns 0, or -errno after one message; findings_fini()
+ * must follow in both cases. If `complete` is false after an error, there is no list; otherwise it
+ * is of the part of the trace before the damage.
+ */
+int findings_read(struct findings *f, const struct source *source)
+	__attribute__((warn_unused_result));
+void findings_fini(struct findings *f);
+
+/* ns that a thread slept, for all reasons. */
+int64_t thread_use_sleep(const struct thread_use *use);
+
+/* Whether a cost is worth a finding in this recording. */
+bool findings_worth(const struct findings *f, int64_t ns);
+
+#endif
