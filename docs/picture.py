@@ -8,22 +8,79 @@ picture: an emulated trace in, a drawing of it out, without Paraver.
 Draws the CPUs (who runs: event type 2 of cpu.prv) above the threads (their state: type 4 of
 thread.prv), the N busiest, with the wake-ups as lines if the trace has them. A column stands
 for a piece of time and shows what took most of it, so nothing shorter than a column can be
-trusted. (tests/timeline.py does the same as text, and reads the files.)
+trusted. (ovni-report timeline does the same as text, from the trace itself.)
 """
 import argparse
+import bisect
 import os
+import re
 import sys
 from collections import defaultdict
 from xml.sax.saxutils import escape
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests"))
-from timeline import RUNNING, WARMING, View, columns, tid_of  # noqa: E402
-
+RUNNING, WARMING = 1, 5
+WAKE_UP = 1  # tag of a communication
 PAUSED, COOLING = 2, 4
 STATES = {RUNNING: ("Running", "#3cb44b"), WARMING: ("Warming: runnable, waits for a CPU", "#f58230"),
           PAUSED: ("Paused: asleep", "#d9d9d9"), COOLING: ("Cooling", "#aaffc3")}
 PALETTE = ["#4363d8", "#911eb4", "#42d4f4", "#f032e6", "#9a6324", "#469990", "#e6194b", "#808000",
            "#000075", "#ffe119", "#800000", "#dcbeff", "#fabed4"]    # none that a state has
+
+
+class View:
+    """One .prv: for each row and event type of interest, times and values from then on."""
+
+    def __init__(self, trace, name, types):
+        self.rows = {}
+        self.arrows = []  # wake-ups: (row, time, row, time)
+        with open(os.path.join(trace, name + ".prv"), encoding="ascii") as f:
+            self.end = int(re.search(r"\):(\d+)_ns", f.readline())[1])
+            for line in f:
+                fields = line.rstrip("\n").split(":")
+                if fields[0] == "3" and int(fields[14]) == WAKE_UP:
+                    self.arrows.append(tuple(int(fields[i]) for i in (4, 5, 10, 11)))
+                if fields[0] != "2":
+                    continue
+                row, time = int(fields[4]), int(fields[5])
+                for kind, value in zip(map(int, fields[6::2]), map(int, fields[7::2])):
+                    if kind in types:
+                        times, values = self.rows.setdefault((row, kind), ([], []))
+                        times.append(time)
+                        values.append(value)
+        with open(os.path.join(trace, name + ".row"), encoding="utf-8") as f:
+            lines = [line.rstrip("\n") for line in f]
+        at = next(i for i, line in enumerate(lines) if line.startswith("LEVEL THREAD"))
+        self.names = [name.strip() for name in lines[at + 1:]]
+
+    def pieces(self, row, kind, start, end):
+        """The values of a row within [start, end): (from, to, value)."""
+        times, values = self.rows.get((row, kind), ([], []))
+        i = max(bisect.bisect_right(times, start) - 1, 0)
+        for i in range(i, len(times)):
+            begin = max(times[i], start)
+            stop = min(times[i + 1] if i + 1 < len(times) else end, end)
+            if begin >= end:
+                break
+            if stop > begin:
+                yield begin, stop, values[i]
+
+
+def tid_of(name):
+    """The tid in the name of a thread's row: "TH 1.TID", or "name (TID)"."""
+    return int(re.search(r"(\d+)\)?$", name)[1])
+
+
+def columns(view, row, kind, start, end, width):
+    """For each column: value -> time that the row had it."""
+    result = [{} for _ in range(width)]
+    step = (end - start) / width
+    for begin, stop, value in view.pieces(row, kind, start, end):
+        at = int((begin - start) / step)
+        while at < width and begin < stop:
+            edge = min(stop, start + (at + 1) * step)
+            result[at][value] = result[at].get(value, 0) + edge - begin
+            begin, at = edge, at + 1
+    return result
 
 
 class Rows:

@@ -41,6 +41,12 @@ title "3. What came of it"
 PYTHONDONTWRITEBYTECODE=1 python3 "$S/tests/demo.py" "$trace" "$B" || exit 1
 
 title "4. Look: the whole recording, then a tenth of a second of it"
-"$S/tests/timeline.py" "$trace"
+shown "ovni-report timeline $trace"
+"$B/bin/ovni-report" timeline --no-pager "$trace"
 echo
-"$S/tests/timeline.py" -s 1000 -l 100 "$trace"
+shown "ovni-report timeline --from +1s --to +1.1s $trace"
+"$B/bin/ovni-report" timeline --no-pager --from +1s --to +1.1s "$trace"
+
+title "5. Where did the time go?"
+shown "ovni-report $trace"
+"$B/bin/ovni-report" --no-pager "$trace"

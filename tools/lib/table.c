@@ -184,6 +184,8 @@ static void print_head(struct table *table, const int *widths)
 		printer_text(table->out, "[");
 		return;
 	}
+	if (table->bold)
+		printer_text(table->out, "\033[1m");
 	for (size_t i = 0; i < table->ncolumns; i++) {
 		const struct table_column *column = &table->columns[i];
 		const char *text = column->header;
@@ -200,7 +202,7 @@ static void print_head(struct table *table, const int *widths)
 		if (column->kind == CELL_TEXT && i + 1 < table->ncolumns)
 			blanks(table->out, widths[i] - (int)strlen(text));
 	}
-	printer_text(table->out, "\n");
+	printer_text(table->out, table->bold ? "\033[0m\n" : "\n");
 }
 
 static void print_csv_text(struct printer *out, const char *text)

@@ -48,6 +48,7 @@ struct table {
 	union cell *cells; /* of the kept rows */
 	size_t nrows;
 	uint64_t printed;
+	bool bold; /* the head, on a terminal */
 };
 
 void table_init(struct table *table, const struct table_column *columns, size_t ncolumns,

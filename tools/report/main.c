@@ -16,18 +16,23 @@
 #include "tools/report/reports.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 static const struct report_kind *const kinds[] = {
-	&report_latency, &report_preempt, &report_wake,	    &report_timehist,
-	&report_cpu,	 &report_func,	  &report_counters,
+	&report_latency, &report_preempt,  &report_wake,     &report_timehist, &report_cpu,
+	&report_func,	 &report_counters, &report_overview, &report_timeline,
 };
-#define NKINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define ROWS_KEPT     3 /* of a terminal: head, rows left out, prompt */
+#define MOST_DEFAULT  UINT64_MAX
+#define DEFAULT_TRACE "ovni" /* of ovni-bpf without -o */
+#define NKINDS	      (sizeof(kinds) / sizeof(kinds[0]))
 
 struct options {
 	const struct report_kind *kind;
 	const char *path, *order;
 	enum table_format format;
-	bool reverse;
+	bool reverse, no_pager;
+	enum terminal_colour colour;
 	uint64_t most;
 	struct filter filter;
 };
@@ -52,7 +57,9 @@ static int set_csv(const struct cli_option *option, const char *text, void *to)
 
 static bool has_table(const void *settings)
 {
-	return !((const struct options *)settings)->kind->stream;
+	const struct report_kind *kind = ((const struct options *)settings)->kind;
+
+	return !kind->stream && !kind->print;
 }
 
 static bool reads_streams(const void *settings)
@@ -60,7 +67,14 @@ static bool reads_streams(const void *settings)
 	return !((const struct options *)settings)->kind->read;
 }
 
-#define NEEDS_TABLE .holds = has_table, .rule = "the report prints its lines as they come"
+static bool has_rows(const void *settings)
+{
+	const struct report_kind *kind = ((const struct options *)settings)->kind;
+
+	return kind == &report_timeline || has_table(settings);
+}
+
+#define NEEDS_TABLE .holds = has_table, .rule = "the report has no rows to choose from"
 #define NEEDS_STREAMS                                                                              \
 	.holds = reads_streams,                                                                    \
 	.rule = "the report is of the whole recording: only --tid and --pid select"
@@ -70,8 +84,9 @@ static const struct cli_option cli_options[] = {
 	{"sort", 0, "COLUMN", cli_text, TO(order), "sort by this column, by its name in CSV",
 	 NEEDS_TABLE},
 	{"reverse", 'r', NULL, cli_flag, TO(reverse), "reverse the order", NEEDS_TABLE},
-	{"top", 'n', "N", cli_number, TO(most), "print only the first N rows", .min = 1,
-	 .max = INT32_MAX, NEEDS_TABLE},
+	{"top", 'n', "N", cli_number, TO(most),
+	 "print only the first N rows; 0: all. Otherwise, all that fit on a terminal",
+	 .max = INT32_MAX, .holds = has_rows, .rule = "the report has no rows to choose from"},
 	{"json", 'j', NULL, set_json, TO(format), "print a JSON array; times in ns"},
 	{"csv", 0, NULL, set_csv, TO(format), "print comma-separated values; times in ns"},
 	{"tid", 0, "TID", filter_add_tid, TO(filter), "only threads with this id"},
@@ -82,6 +97,12 @@ static const struct cli_option cli_options[] = {
 	 "s",
 	 NEEDS_STREAMS},
 	{"to", 0, "TIME", moment_option, TO(filter.to), "only up to this clock", NEEDS_STREAMS},
+	{.help = "Terminal"},
+	{"color", 0, NULL, cli_choice, TO(colour),
+	 "colours: on a terminal (unless NO_COLOR is set), always or never",
+	 .choices = terminal_colours},
+	{"no-pager", 0, NULL, cli_flag, TO(no_pager),
+	 "do not start a pager ($OVNI_PAGER, $PAGER, less)"},
 	{0},
 };
 
@@ -89,11 +110,20 @@ static int choose(void *settings, char **operands)
 {
 	struct options *options = settings;
 
-	for (size_t i = 0; i < NKINDS; i++)
-		if (!strcmp(kinds[i]->name, operands[0]))
-			options->kind = kinds[i];
-	options->path = operands[1];
-	if (options->kind)
+	options->path = DEFAULT_TRACE;
+	options->kind = &report_overview;
+	if (!operands[0])
+		return 0;
+	for (size_t i = 0; i < NKINDS; i++) {
+		if (strcmp(kinds[i]->name, operands[0]) != 0)
+			continue;
+		options->kind = kinds[i];
+		if (operands[1])
+			options->path = operands[1];
+		return 0;
+	}
+	options->path = operands[0];
+	if (!operands[1])
 		return 0;
 	log_error("unknown report '%s' (see ovni-report --help)", operands[0]);
 	return -EINVAL;
@@ -104,10 +134,35 @@ static void finish(struct report *report, const struct options *options)
 {
 	const char *order = options->order ? options->order : report->kind->order;
 	int column = order ? table_find(&report->table, order) : -1;
+	size_t more = 0;
 
 	if (column >= 0)
 		table_sort(&report->table, (size_t)column, options->reverse);
-	table_print(&report->table, options->most);
+	if (options->most == MOST_DEFAULT && report->terminal.rows > ROWS_KEPT &&
+	    options->format == TABLE_TEXT)
+		report->most = (size_t)(report->terminal.rows - ROWS_KEPT);
+	if (report->most && report->table.nrows > report->most)
+		more = report->table.nrows - report->most;
+	report_output(report);
+	table_print(&report->table, report->most);
+	if (more && options->most == MOST_DEFAULT)
+		printer_format(report->table.out, "and %zu more %s (-n 0 prints all)\n", more,
+			       plural(more, "row", "rows"));
+}
+
+/* A report that prints everything itself. */
+static int run_print(struct report *report, const struct options *options)
+{
+	struct state_walk names = {0};
+	int err = state_walk_init(&names, report->source);
+
+	if (!err)
+		err = tid_names_init(&report->names, &names);
+	if (!err)
+		err = report->kind->print(report, options->path);
+	tid_names_fini(&report->names);
+	state_walk_fini(&names);
+	return err;
 }
 
 static int run_walk(struct report *report, const struct options *options)
@@ -135,8 +190,10 @@ static int run_walk(struct report *report, const struct options *options)
 		if (err)
 			goto out;
 	}
-	if (kind->stream)
+	if (kind->stream) {
+		report_output(report);
 		table_begin(&report->table);
+	}
 	walked = intervals_walk(&intervals, report->source, &kind->listener, report);
 	/* of a damaged trace, the part before the damage */
 	if (intervals.threads && kind->rows) {
@@ -174,18 +231,20 @@ static int run(struct report *report, const struct options *options, struct sour
 	err = filter_start(report->filter, source, &active);
 	if (err)
 		return err;
-	return run_walk(report, options);
+	return report->kind->print ? run_print(report, options) : run_walk(report, options);
 }
 
 static const struct cli cli = {
 	.name = "ovni-report",
-	.operands = "REPORT TRACE",
-	.about = "Print a report of an ovni trace.\n\n"
+	.operands = "[REPORT] [TRACE]",
+	.about = "Print a report of an ovni trace, " DEFAULT_TRACE " if none is given. Without the "
+		 "name of a report: the overview, one screen with what cost time.\n\n"
 		 "Reports:\n"
 		 "  latency   per thread: runs, run time, and how long it waited for a CPU\n"
 		 "  preempt   threads that ran while others waited for a CPU, and for how long\n"
 		 "  wake      wakers and woken threads, and how long the woken ones wait\n"
 		 "  timehist  one line per run: end, CPU, thread, times, reason, next thread\n"
+		 "  timeline  CPUs and threads as text: when each ran, waited and slept\n"
 		 "  cpu       use of the time of each CPU; the parts add up to 100 %\n"
 		 "  func      calls of functions: how often, wall time, on and off the CPU\n"
 		 "  counters  use of the time of each thread, from stats.json; also of a\n"
@@ -193,19 +252,23 @@ static const struct cli cli = {
 	.options = cli_options,
 	.finish = choose,
 	.notes = "Examples:\n"
+		 "  # was it the program, its runtime, or the operating system?\n"
+		 "  ovni-report trace\n\n"
 		 "  # the longest waits first\n"
 		 "  ovni-report latency trace\n\n"
 		 "  # threads that take the CPU away\n"
 		 "  ovni-report preempt --top 10 trace\n\n"
 		 "  # one thread, run by run\n"
 		 "  ovni-report timehist --tid 1204 trace\n\n"
+		 "  # a tenth of a second as text\n"
+		 "  ovni-report timeline --from +1s --to +1.1s trace\n\n"
 		 "  # for a spreadsheet\n"
 		 "  ovni-report cpu --csv trace > cpu.csv",
 };
 
 int main(int argc, char **argv)
 {
-	struct options options = {0};
+	struct options options = {.most = MOST_DEFAULT};
 	struct report report = {0};
 	struct printer out;
 	struct source source = {0};
@@ -221,6 +284,10 @@ int main(int argc, char **argv)
 	}
 	printer_open(&out, STDOUT_FILENO);
 	report.kind = options.kind;
+	terminal_init(&report.terminal, options.colour);
+	report.pager = !options.no_pager && options.format == TABLE_TEXT;
+	report.table.bold = report.terminal.colour && options.format == TABLE_TEXT;
+	report.most = options.most == MOST_DEFAULT ? 0 : options.most;
 	report.source = &source;
 	report.filter = &options.filter;
 	err = run(&report, &options, &source);
@@ -229,9 +296,12 @@ int main(int argc, char **argv)
 	table_fini(&report.table);
 	if (printer_close(&out) < 0)
 		err = -EIO;
+	terminal_close(&report.terminal);
 	free(report.data);
 	free(report.more);
 	filter_free(&options.filter);
 	source_close(&source);
-	return err ? STATUS_FAILED : STATUS_COMPLETE;
+	if (err)
+		return STATUS_FAILED;
+	return report.incomplete ? STATUS_LOST : STATUS_COMPLETE;
 }

@@ -10,6 +10,7 @@
 
 #include "trace/states/tid_names.h"
 #include "tools/lib/filter.h"
+#include "tools/lib/terminal.h"
 #include "trace/states/intervals.h"
 #include "tools/lib/table.h"
 
@@ -22,6 +23,10 @@ struct report {
 	const struct intervals *intervals; /* after the walk */
 	void *data; /* the report's own, zeroed, kind->size bytes for each stream */
 	void *more; /* the report's own, kind->more bytes, zeroed */
+	struct terminal terminal;
+	bool pager;	 /* may be used */
+	size_t most;	 /* rows to print, 0: all, or as many as the report chooses */
+	bool incomplete; /* set by a report that shows that events are missing */
 };
 
 struct report_kind {
@@ -36,13 +41,24 @@ struct report_kind {
 	 * -ENOMEM, or -errno after one message. */
 	int (*read)(struct report *report, const char *path);
 	int (*init)(struct report *report); /* before the walk; 0, or -errno after one message */
+	/* Walks the trace and prints everything itself, with names but without a table; or NULL.
+	 * Returns as `read`. */
+	int (*print)(struct report *report, const char *path);
 	struct interval_listener listener;  /* its arg is the struct report */
 	int (*rows)(struct report *report); /* after the walk; 0 or -ENOMEM */
 	void (*free)(struct report *report);
 };
 
 extern const struct report_kind report_latency, report_preempt, report_wake, report_timehist,
-	report_cpu, report_func, report_counters;
+	report_cpu, report_func, report_counters, report_overview, report_timeline;
+
+/* To be called before the first output: starts the pager on a terminal. */
+static inline void report_output(struct report *report)
+{
+	if (report->pager)
+		terminal_page(&report->terminal);
+	report->pager = false;
+}
 
 /* Whether the filter accepts this stream at this clock. */
 static inline bool report_wants(const struct report *report, uint32_t stream, int64_t clock)

@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-report without a report: the overview of a short trace, as text and as JSON, its exit status,
+# and names that are not safe to print.
+set -eu
+report() { "$B/bin/ovni-report" "$@" 2>"$T/said"; }
+fail() { echo "$1"; cat "$T/said"; exit 1; }
+cd "$T"
+# "victim" waits 300 of 1000 ms for CPU 0: 250 for "noisy", 50 for nobody. CPU 1 has no thread.
+make() { # NAME [WORD...]: the metadata of the victim
+	local name=$1
+	shift
+	rm -rf "$name"
+	python3 "$S/tests/golden/tools_make.py" "$name" <<-END
+	thread n 10 11 bpf.name="victim" bpf.session.options=["ovni-bpf","-a","-o","the_trace"] bpf.session.kernel="6.1" bpf.session.realtime={"begin":{"clock":"0","ns":"1795311725000000001"},"utc_offset":5400} bpf.session.t0="0" bpf.session.t1="1000000000" ovni.loom_cpus=[{"index":0,"phyid":0},{"index":1,"phyid":1}] bpf.session.cpus=[{"index":0,"ns":{"unknown":"0","idle":"1","other":"0"},"steal":"30000000"},{"index":1,"ns":{"unknown":"0","idle":"1000000000","other":"0"}}] $*
+	0 OHx i32:0 i32:-1 u64:0
+	100000000 OHp u16:6 i32:20
+	100000000 OHw i32:-1
+	400000000 OHr
+	1000000000 OHe
+	thread n 20 20 bpf.name="noisy\u001b[31m"
+	100000000 OHx i32:0 i32:-1 u64:0
+	350000000 OHp u16:1 i32:0
+	1000000000 OHw i32:-2
+	1000000000 OAs i32:-1
+	1000000000 OHr
+	1000000000 OHe
+	END
+}
+make ovni
+report >got || fail "the overview of ./ovni failed"
+cat >want <<'END'
+ovni: n, 2 CPUs, Linux 6.1
+  ovni-bpf -a -o the_trace
+  1.000 s, from 2026-11-22 03:12:05 +0130, 11 events of 2 threads in 2 processes
+  nothing lost
+
+CPU    busy %   idle %  unknown %  steal %  most of it
+0       95.00     5.00       0.00     3.00  victim (11) 70.0 %, noisy\x1b[31m (20) 25.0 %
+1        0.00   100.00       0.00        -  
+
+process, thread                  run       %      waited       %      asleep   runs
+victim (11)               700.000 ms   70.00  300.000 ms   30.00        0 ns      2
+noisy\x1b[31m (20)        250.000 ms   27.78        0 ns    0.00  650.000 ms      1
+
+Findings, the most expensive first
+1. victim (11) waited 30.0 % of 1.000 s for a CPU: 300.000 ms; noisy\x1b[31m (20) ran 250.000 ms of
+   that, on CPU 0
+     ovni-report preempt --tid 11 ovni
+2. victim (11) waited 30.0 % of 1.000 s for a CPU: 300.000 ms; its CPU was idle for 50.000 ms of
+   that
+     ovni-report latency --tid 11 ovni
+3. the hypervisor took 30.000 ms of 1.000 s (3.0 %) from CPU 0: run times there contain it
+     ovni-report cpu ovni
+not recorded: the time of interrupts (it counts as run time)
+END
+diff want got || fail "the overview"
+mv ovni "it's"
+report "it's" --json >got || fail "the JSON"
+python3 - <<'END' || fail "the numbers"
+import json
+doc = json.load(open("got"))
+assert doc["version"] == 1 and doc["complete"] and doc["lost"] == 0 and doc["events"] == 11, doc
+assert doc["session"]["command"] == "ovni-bpf -a -o the_trace" and doc["duration_ns"] == 10**9
+first, second, steal = doc["findings"]
+assert first["kind"] == "neighbour" and first["cost_ns"] == 250 * 10**6, first
+assert first["who"]["tid"] == 11 and first["by"]["tid"] == 20 and first["by"]["name"] == "noisy\x1b[31m"
+assert first["numbers"]["time_ns"] == 300 * 10**6 and first["numbers"]["cpu"] == 0, first
+assert second["kind"] == "idle-cpu" and second["numbers"]["by_ns"] == 50 * 10**6, second
+assert steal["kind"] == "steal" and steal["who"]["cpu"] == 0 and steal["cost_ns"] == 30 * 10**6, steal
+assert first["command"] == "ovni-report preempt --tid 11 'it'\\''s'", first["command"]
+threads = {t["tid"]: t for t in doc["threads"]}
+assert threads[11]["run_ns"] == 700 * 10**6 and threads[20]["asleep_ns"] == 650 * 10**6, threads
+assert [c["idle_ns"] for c in doc["cpus"]] == [50 * 10**6, 10**9], doc["cpus"]
+END
+
+# Losses are shown, and give status 3; a report that does not exist is no trace.
+make lossy 'bpf.session.lost="7"'
+status=0; report lossy >got || status=$?
+[ $status = 3 ] || fail "losses give status $status"
+grep -q '^  LOST: 7 events;' got || { cat got; fail "losses are not shown"; }
+status=0; report nothing lossy >got || status=$?
+[ $status = 2 ] || fail "an unknown report gives status $status"
+status=0; report nothing >got || status=$?
+[ $status = 1 ] || fail "a missing trace gives status $status"
+status=0; report lossy --sort run >got || status=$?
+[ $status = 2 ] || fail "--sort of the overview gives status $status"
+
+# Nothing found is said, with the threshold.
+rm -rf quiet
+python3 "$S/tests/golden/tools_make.py" quiet <<'END'
+thread n 1 1 bpf.name="a"
+0 OHx i32:0 i32:-1 u64:0
+2000000000 OHe
+END
+report quiet >got || fail "a quiet trace"
+grep -q '^No finding: no wait, lock, imbalance or delay cost 20.000 ms or more$' got || { cat got; fail "no finding"; }
