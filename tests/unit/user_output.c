@@ -9,7 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -17,8 +21,31 @@
 #include "user/sink/segment.h"
 #include "trace/base/log.h"
 #include "trace/ovni/stats_file.h"
+#include "trace/ovni/write_lock.h"
 
 static char folder[32];
+
+/* flock() of this program, as of a file system that may have no locks. */
+static int no_locks;
+
+int flock(int fd, int operation)
+{
+	if (!no_locks)
+		return (int)syscall(SYS_flock, fd, operation);
+	errno = no_locks;
+	return -1;
+}
+
+static char heard[1024]; /* the messages */
+
+static void hear(void *to, enum log_level level, const char *text)
+{
+	size_t used = strlen(heard);
+
+	(void)to;
+	(void)level;
+	snprintf(heard + used, sizeof(heard) - used, "%s\n", text);
+}
 
 static int setup(void **state)
 {
@@ -219,6 +246,8 @@ static int create_file(bool chosen, bool force)
 	struct output_dir output;
 	int err = output_dir_create_file(&output, "run", chosen, force);
 
+	if (!err) /* as at the end of a recording */
+		assert_int_equal(unlink("run." STATS_FILE STATS_PART), 0);
 	output_dir_close(&output);
 	return err;
 }
@@ -251,6 +280,149 @@ static void unfinished_counters_make_way_at_the_beginning(void **state)
 	}
 }
 
+/* A process that writes the trace (or the counters) `path` until it is killed. */
+static pid_t start_writer(const char *path, bool file)
+{
+	struct output_dir output;
+	int ready[2], err;
+	char byte = 1;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		err = file ? output_dir_create_file(&output, path, true, false)
+			   : output_dir_create(&output, path, true, false);
+		if (!err && write(ready[1], &byte, 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+static void kill_writer(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Each way to ask for the trace ends with the name of the process that writes it. */
+static void refused_by(pid_t pid, const char *path)
+{
+	char name[32], says[128];
+
+	snprintf(name, sizeof(name), "%s", program_invocation_short_name);
+	name[15] = '\0'; /* as the kernel cuts it */
+	snprintf(says, sizeof(says), "%s is in use by %s (pid %d): wait for its end", path, name,
+		 pid);
+	for (unsigned way = 0; way < 3; way++) {
+		heard[0] = '\0';
+		assert_int_equal(create(path, way != 0, way == 2), -EBUSY);
+		if (!strstr(heard, says) || strchr(heard, '\n') != heard + strlen(heard) - 1)
+			fail_msg("heard '%s' instead of '%s'", heard, says);
+	}
+}
+
+static void a_trace_that_is_being_written_is_left_alone(void **state)
+{
+	pid_t pid = start_writer("a", false);
+
+	(void)state;
+	log_divert(hear, NULL);
+	assert_int_equal(mkdir("a/loom.n", 0755), 0);
+	refused_by(pid, "a");
+	/* not its name, but the directory is locked */
+	assert_int_equal(rename("a", "b"), 0);
+	refused_by(pid, "b");
+	make_trace("a", "second");
+	assert_int_equal(rename("b", "a.old"), 0);
+	assert_int_equal(create("a", false, false), -EBUSY);
+	assert_true(exists("a/loom.n/proc.1/second"));
+	assert_true(exists("a.old/loom.n"));
+	/* that process is gone, however it has ended, and so is its lock */
+	kill_writer(pid);
+	assert_int_equal(create("a", false, false), 0);
+	assert_true(exists("a.old/loom.n/proc.1/second"));
+	log_divert(NULL, NULL);
+}
+
+static void counters_that_are_being_written_are_left_alone(void **state)
+{
+	pid_t pid = start_writer("run", true);
+	char says[64];
+
+	(void)state;
+	log_divert(hear, NULL);
+	snprintf(says, sizeof(says), "(pid %d): wait for its end", pid);
+	for (unsigned way = 0; way < 3; way++) {
+		heard[0] = '\0';
+		assert_int_equal(create_file(way != 0, way == 2), -EBUSY);
+		assert_non_null(strstr(heard, "run." STATS_FILE " is in use by "));
+		assert_non_null(strstr(heard, says));
+	}
+	kill_writer(pid);
+	assert_int_equal(create_file(true, false), -EEXIST); /* what it has left, without a lock */
+	assert_int_equal(create_file(false, false), 0);
+	log_divert(NULL, NULL);
+}
+
+/* The lock of a directory lasts from its first moment to output_dir_close(). */
+static void the_lock_ends_with_the_output(void **state)
+{
+	struct output_dir output;
+
+	(void)state;
+	log_divert(hear, NULL);
+	assert_int_equal(output_dir_create(&output, "a", true, false), 0);
+	assert_int_equal(create("a", true, true), -EBUSY);
+	output_dir_close(&output);
+	assert_int_equal(create("a", true, true), 0);
+	log_divert(NULL, NULL);
+}
+
+static void a_file_system_without_locks_is_told_once(void **state)
+{
+	struct output_dir output;
+
+	(void)state;
+	log_divert(hear, NULL);
+	make_trace("a", "first");
+	heard[0] = '\0';
+	no_locks = ENOLCK;
+	assert_int_equal(output_dir_create(&output, "a", true, true), 0);
+	no_locks = 0;
+	assert_true(exists("a"));
+	assert_string_equal(heard, "a cannot be locked: No locks available (nothing keeps a second "
+				   "recorder from writing there)\n");
+	output_dir_close(&output);
+	log_divert(NULL, NULL);
+}
+
+/* Readers share a lock, which keeps writers out. */
+static void readers_keep_writers_out_and_not_each_other(void **state)
+{
+	int one, two;
+
+	(void)state;
+	log_divert(hear, NULL);
+	assert_int_equal(mkdir("a", 0755), 0);
+	one = open("a", O_RDONLY | O_DIRECTORY);
+	two = open("a", O_RDONLY | O_DIRECTORY);
+	assert_int_equal(write_lock_take(one, "a", WRITE_LOCK_READER, ""), 0);
+	assert_int_equal(write_lock_take(two, "a", WRITE_LOCK_READER, ""), 0);
+	assert_int_equal(write_lock_take(two, "a", WRITE_LOCK_WRITER, ""), -EBUSY);
+	write_lock_release(one);
+	assert_int_equal(write_lock_take(two, "a", WRITE_LOCK_WRITER, ""), 0);
+	assert_int_equal(write_lock_take(one, "a", WRITE_LOCK_READER, ""), -EBUSY);
+	close(one);
+	close(two);
+	log_divert(NULL, NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -266,8 +438,13 @@ int main(void)
 		TEST(what_a_recorder_leaves_without_streams_is_ours),
 		TEST(unfinished_counters_make_way_at_the_beginning),
 		TEST(an_abandoned_folder_gives_the_earlier_trace_its_place_back),
+		TEST(a_trace_that_is_being_written_is_left_alone),
+		TEST(counters_that_are_being_written_are_left_alone),
+		TEST(the_lock_ends_with_the_output),
+		TEST(a_file_system_without_locks_is_told_once),
+		TEST(readers_keep_writers_out_and_not_each_other),
 	};
 
-	log_setup("test", LOG_ERROR);
+	log_setup("test", LOG_WARN);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

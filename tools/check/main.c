@@ -33,6 +33,7 @@
 #include "trace/ovni/trace.h"
 #include "trace/states/open_regions.h"
 #include "trace/states/state_walk.h"
+#include "trace/ovni/write_lock.h"
 
 struct options {
 	struct emu_options emu;
@@ -518,10 +519,27 @@ static int load_stream(struct repair *w, struct part *p, size_t i)
 	return read_events(w, p);
 }
 
+/* A trace that is being written is not repaired: it is not broken, and would change meanwhile. */
+static int lock(const struct repair *w)
+{
+	int err = write_lock_take(w->trace.fd, w->trace.path,
+				  w->out ? WRITE_LOCK_READER : WRITE_LOCK_WRITER,
+				  "a trace that is being written cannot be repaired");
+
+	if (err && err != -EBUSY) {
+		write_lock_missing(w->trace.path, err);
+		err = 0;
+	}
+	return err;
+}
+
 static int load(struct repair *w)
 {
 	int err = trace_open(&w->trace, w->path);
 
+	if (err)
+		return err;
+	err = lock(w);
 	if (err)
 		return err;
 	w->n = w->trace.nstreams;
@@ -875,12 +893,13 @@ static int repair_and_check(const struct options *options)
 	if (repair_run(&repair) < 0)
 		goto out;
 	repaired.path = repair.out ? repair.out : options->path;
-	log_info("%s: repaired %llu of %llu streams and left out %llu: %llu bytes cut, %llu events "
-		 "added, %llu dropped",
+	log_info("%s: repaired %llu of %llu stream%s and left out %llu: %llu byte%s cut, %llu "
+		 "event%s added, %llu dropped",
 		 repaired.path, (unsigned long long)repair.repaired,
-		 (unsigned long long)repair.streams, (unsigned long long)repair.left_out,
-		 (unsigned long long)repair.bytes_cut, (unsigned long long)repair.events_added,
-		 (unsigned long long)repair.events_dropped);
+		 (unsigned long long)repair.streams, plural(repair.streams, "", "s"),
+		 (unsigned long long)repair.left_out, (unsigned long long)repair.bytes_cut,
+		 plural(repair.bytes_cut, "", "s"), (unsigned long long)repair.events_added,
+		 plural(repair.events_added, "", "s"), (unsigned long long)repair.events_dropped);
 	status = check(&repaired);
 	if (status == STATUS_COMPLETE && (repair.repaired || repair.left_out))
 		status = STATUS_LOST;

@@ -24,6 +24,7 @@
 #include "trace/base/text.h"
 #include "trace/ovni/stream.h"
 #include "trace/ovni/trace.h"
+#include "trace/ovni/write_lock.h"
 
 struct options {
 	const char *path;
@@ -692,6 +693,15 @@ out:
 	return err;
 }
 
+/* Sorting changes the streams: not while a program writes them. */
+static int lock(const struct trace *trace)
+{
+	int err = write_lock_take(trace->fd, trace->path, WRITE_LOCK_WRITER,
+				  "a trace that is being written cannot be sorted");
+
+	return err == -EBUSY ? err : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = {.window = 1000000, .memory = 256 << 20};
@@ -702,7 +712,14 @@ int main(int argc, char **argv)
 	err = source_open(&source, options.path);
 	if (err)
 		goto out;
-	err = options.check ? check_all(&options, &source) : sort(&options, &source);
+	if (options.check) {
+		err = check_all(&options, &source);
+		goto out;
+	}
+	err = lock(&source.trace);
+	if (err)
+		goto out;
+	err = sort(&options, &source);
 out:
 	source_close(&source);
 	return err ? STATUS_FAILED : STATUS_COMPLETE;

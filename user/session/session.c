@@ -423,6 +423,12 @@ static int open_output(struct recorder *r)
 	r->stats = (struct stats_file){.dirfd = r->output.fd,
 				       .name = r->output.file ? r->output.file : STATS_FILE,
 				       .disk_error = &r->disk_error};
+	if (r->output.part >= 0) {
+		r->stats.part = fdopen(r->output.part, "w+");
+		if (!r->stats.part)
+			return log_no_memory("for the statistics");
+		r->output.part = -1;
+	}
 	return control_begin(r->control, r->output.path, o->argv);
 }
 

@@ -14,8 +14,11 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/ovni/stats_file.h"
+#include "trace/ovni/write_lock.h"
 
 #define DEPTH_MAX 32 /* a trace has four levels */
+#define TRIES	  2
+#define ADVICE	  "wait for its end, or choose another name with -o"
 
 static int open_directory(int dirfd, const char *name)
 {
@@ -169,47 +172,72 @@ int output_dir_remove(int dirfd, const char *name)
 	return err;
 }
 
-/* Removes a trace. -EEXIST after one message if it is none. */
-static int remove_trace(const char *path)
+/* The part of `path` (output->path, with or without a suffix) below output->parent. */
+static const char *name_of(const struct output_dir *output, const char *path)
 {
-	int fd = open_directory(AT_FDCWD, path), err;
+	return path + (output->name - output->path);
+}
 
-	if (fd < 0) {
-		err = fd;
-		goto failed;
-	}
+/* Removes the trace `path` (see name_of()), which is open as `fd` and locked. -EEXIST after one
+ * message if it is none. */
+static int remove_trace(const struct output_dir *output, const char *path, int fd)
+{
+	int err;
+
 	if (!is_trace(fd)) {
-		close(fd);
 		log_error("%s exists and is not a trace: move it away, or choose another name "
 			  "with -o",
 			  path);
 		return -EEXIST;
 	}
-	err = remove_content(fd, 0);
-	if (!err && rmdir(path))
+	fd = dup(fd);
+	err = fd < 0 ? -errno : remove_content(fd, 0);
+	if (!err && unlinkat(output->parent, name_of(output, path), AT_REMOVEDIR))
 		err = -errno;
-	if (!err)
+	if (err)
+		log_error("cannot remove the earlier trace %s: %s", path, strerror(-err));
+	return err;
+}
+
+/* Locks an existing trace, to remove or rename it. Without locks here (see output_dir_create())
+ * there is nothing to find out. */
+static int lock_earlier(int fd, const char *path)
+{
+	int err = write_lock_take(fd, path, WRITE_LOCK_WRITER, ADVICE);
+
+	return err == -EBUSY ? err : 0;
+}
+
+/* Removes the trace of two recordings ago. */
+static int remove_kept(const struct output_dir *output)
+{
+	int fd = open_directory(output->parent, name_of(output, output->kept)), err;
+
+	if (fd == -ENOENT)
 		return 0;
-failed:
-	log_error("cannot remove the earlier trace %s: %s", path, strerror(-err));
+	if (fd < 0) {
+		log_error("cannot remove the earlier trace %s: %s", output->kept, strerror(-fd));
+		return fd;
+	}
+	err = lock_earlier(fd, output->kept);
+	if (!err)
+		err = remove_trace(output, output->kept, fd);
+	close(fd);
 	return err;
 }
 
 /* Renames the earlier trace to NAME.old, which it replaces. */
 static int keep_earlier(struct output_dir *output)
 {
-	struct stat st;
 	int err;
 
 	output->kept = xasprintf("%s.old", output->path);
 	if (!output->kept)
 		return log_no_memory("for the name of the earlier trace");
-	if (!lstat(output->kept, &st)) {
-		err = remove_trace(output->kept);
-		if (err)
-			goto failed;
-	}
-	if (rename(output->path, output->kept)) {
+	err = remove_kept(output);
+	if (err)
+		goto failed;
+	if (renameat(output->parent, output->name, output->parent, name_of(output, output->kept))) {
 		err = -errno;
 		log_error("cannot rename %s to %s: %s", output->path, output->kept, strerror(-err));
 		goto failed;
@@ -221,10 +249,10 @@ failed:
 	return err;
 }
 
-/* Moves or removes an existing trace of that name. */
+/* Moves or removes an existing trace of that name, unless a process writes it. */
 static int make_way(struct output_dir *output, bool link, bool chosen, bool force)
 {
-	int fd, err = 0;
+	int fd, err;
 
 	if (link) {
 		log_error("%s is a symbolic link, which ovni-bpf does not follow: choose another "
@@ -232,22 +260,82 @@ static int make_way(struct output_dir *output, bool link, bool chosen, bool forc
 			  output->path);
 		return -ELOOP;
 	}
-	if (chosen && !force) {
+	fd = open_directory(output->parent, output->name);
+	err = fd < 0 ? 0 : lock_earlier(fd, output->path);
+	if (err)
+		goto out;
+	err = -EEXIST;
+	if (chosen && !force)
 		log_error("%s exists: choose another name, or replace it with --force",
 			  output->path);
-		return -EEXIST;
-	}
-	if (chosen)
-		return remove_trace(output->path);
-	fd = open_directory(AT_FDCWD, output->path);
-	if (fd < 0 || !is_trace(fd)) {
-		log_error("%s exists and is not a trace: choose another name with -o",
+	else if (fd < 0 && fd != -ENOTDIR)
+		log_error("cannot open the earlier trace %s: %s", output->path, strerror(-fd));
+	else if (fd < 0 || !is_trace(fd))
+		log_error("%s exists and is not a trace: move it away, or choose another name "
+			  "with -o",
 			  output->path);
-		err = -EEXIST;
-	}
+	else
+		err = chosen ? remove_trace(output, output->path, fd) : keep_earlier(output);
+out:
 	if (fd >= 0)
 		close(fd);
-	return err ? err : keep_earlier(output);
+	return err;
+}
+
+/* Gives the new directory its name. Other file systems than those of Linux may not know
+ * RENAME_NOREPLACE; rename() then replaces nothing but an empty directory. */
+static int give_name(const struct output_dir *output, const char *from)
+{
+	if (!renameat2(output->parent, from, output->parent, output->name, RENAME_NOREPLACE))
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	return renameat(output->parent, from, output->parent, output->name) ? -errno : 0;
+}
+
+/* Creates the directory. It is locked before it gets its name, so that no other recorder ever finds
+ * it without its lock. */
+static int create_locked(struct output_dir *output)
+{
+	char nameless[32];
+	int err;
+
+	snprintf(nameless, sizeof(nameless), ".ovni-bpf.%d", (int)getpid());
+	unlinkat(output->parent, nameless, AT_REMOVEDIR); /* left by one that was killed here */
+	if (mkdirat(output->parent, nameless, 0777))
+		return -errno;
+	output->fd = open_directory(output->parent, nameless);
+	err = output->fd < 0 ? output->fd : 0;
+	if (err)
+		goto failed;
+	err = write_lock_take(output->fd, output->path, WRITE_LOCK_WRITER, ADVICE);
+	if (err)
+		write_lock_missing(output->path, err);
+	err = give_name(output, nameless);
+	if (!err)
+		return 0;
+	close(output->fd);
+	output->fd = -1;
+failed:
+	unlinkat(output->parent, nameless, AT_REMOVEDIR);
+	return err;
+}
+
+/* Opens the directory that is to hold the output, once: what its name means may change. */
+static int open_parent(struct output_dir *output)
+{
+	char *slash = strrchr(output->trimmed, '/');
+
+	output->name = slash ? slash + 1 : output->trimmed;
+	if (slash && slash != output->trimmed)
+		*slash = '\0';
+	output->parent = open(!slash			 ? "."
+			      : slash == output->trimmed ? "/"
+							 : output->trimmed,
+			      O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (slash && slash != output->trimmed)
+		*slash = '/';
+	return output->parent < 0 ? -errno : 0;
 }
 
 int output_dir_create(struct output_dir *output, const char *path, bool chosen, bool force)
@@ -255,27 +343,29 @@ int output_dir_create(struct output_dir *output, const char *path, bool chosen, 
 	struct stat st;
 	int err;
 
-	*output = (struct output_dir){.fd = -1};
+	*output = (struct output_dir){.fd = -1, .parent = -1, .part = -1};
 	output->path = output->trimmed = path_with_suffix(path, "");
 	if (!output->trimmed)
 		return log_no_memory("for the name of the trace");
-	if (!lstat(output->path, &st)) {
-		err = make_way(output, S_ISLNK(st.st_mode), chosen, force);
-		if (err)
-			return err;
-	}
-	if (mkdir(output->path, 0777)) {
-		err = -errno;
+	err = open_parent(output);
+	if (err)
 		goto failed;
+	for (unsigned tries = 0; tries < TRIES; tries++) { /* another recorder may be faster */
+		if (!fstatat(output->parent, output->name, &st, AT_SYMLINK_NOFOLLOW)) {
+			err = make_way(output, S_ISLNK(st.st_mode), chosen, force);
+			if (err)
+				return err;
+		}
+		err = create_locked(output);
+		if (!err)
+			return 0;
+		if (err != -EEXIST)
+			break;
 	}
-	output->fd = open_directory(AT_FDCWD, output->path);
-	if (output->fd >= 0)
-		return 0;
-	err = output->fd;
-	rmdir(output->path);
 failed:
 	log_error("cannot create the directory %s: %s", output->path, strerror(-err));
-	if (output->kept && rename(output->kept, output->path))
+	if (output->kept &&
+	    renameat(output->parent, name_of(output, output->kept), output->parent, output->name))
 		log_warn("the earlier trace is now called %s", output->kept);
 	return err;
 }
@@ -327,53 +417,129 @@ out:
 	return err;
 }
 
+/* Opens output->file + STATS_PART; -ENOENT, or another -errno. */
+static int open_part(const struct output_dir *output, int flags)
+{
+	char *name = xasprintf("%s" STATS_PART, output->file);
+	int fd = -ENOMEM;
+
+	if (!name)
+		return fd;
+	fd = openat(output->fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+	free(name);
+	return fd < 0 ? -errno : fd;
+}
+
+/* A recorder in summary mode has the file of its snapshots open and locked from its beginning on.
+ * -EBUSY after one message. */
+static int refuse_busy(const struct output_dir *output)
+{
+	int fd = open_part(output, O_RDONLY), err;
+
+	if (fd < 0)
+		return 0;
+	err = lock_earlier(fd, output->path);
+	close(fd);
+	return err;
+}
+
+/* True if `fd` is the file that the name leads to: another recorder may have renamed it before it
+ * was locked. */
+static bool is_part(const struct output_dir *output, int fd)
+{
+	int named_fd = open_part(output, O_RDONLY);
+	struct stat ours, named;
+	bool same = named_fd >= 0 && !fstat(fd, &ours) && !fstat(named_fd, &named) &&
+		    ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
+
+	if (named_fd >= 0)
+		close(named_fd);
+	return same;
+}
+
+static int create_part(struct output_dir *output)
+{
+	int fd = open_part(output, O_RDWR | O_CREAT | O_EXCL), err;
+
+	if (fd == -EEXIST)
+		goto outrun;
+	if (fd < 0)
+		return fd;
+	err = write_lock_take(fd, output->path, WRITE_LOCK_WRITER, ADVICE);
+	if (err == -EBUSY)
+		goto out;
+	if (!is_part(output, fd))
+		goto outrun;
+	if (err)
+		write_lock_missing(output->path, err);
+	output->part = fd;
+	return 0;
+outrun:
+	err = refuse_busy(output);
+	if (!err) {
+		err = -EEXIST;
+		log_error("%s" STATS_PART " was created by another process: " ADVICE, output->path);
+	}
+out:
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* Makes way for both files, and creates that of the snapshots. */
+static int prepare_files(struct output_dir *output, bool chosen, bool force)
+{
+	int err = faccessat(output->fd, ".", W_OK, AT_EACCESS) ? -errno : refuse_busy(output);
+
+	for (size_t i = NCOUNTERS; i-- > 0 && !err;) /* the file itself is the last */
+		err = replace_file(output, i, chosen, force);
+	return err ? err : create_part(output);
+}
+
 int output_dir_create_file(struct output_dir *output, const char *path, bool chosen, bool force)
 {
-	char *slash;
 	int err;
 
-	*output = (struct output_dir){.fd = -1};
+	*output = (struct output_dir){.fd = -1, .parent = -1, .part = -1};
 	output->path = output->trimmed = path_with_suffix(path, "." STATS_FILE);
 	if (!output->trimmed)
 		return log_no_memory("for the name of the file");
-	slash = strrchr(output->trimmed, '/');
-	output->file = slash ? slash + 1 : output->trimmed;
-	if (slash && slash != output->trimmed)
-		*slash = '\0';
-	output->fd = open_directory(AT_FDCWD, !slash			 ? "."
-					      : slash == output->trimmed ? "/"
-									 : output->trimmed);
-	if (slash && slash != output->trimmed)
-		*slash = '/';
-	err = output->fd;
-	if (output->fd >= 0 && faccessat(output->fd, ".", W_OK, AT_EACCESS)) {
-		err = -errno;
-	} else if (output->fd >= 0) {
-		err = 0;
-		for (size_t i = NCOUNTERS; i-- > 0 && !err;) /* the file itself is the last */
-			err = replace_file(output, i, chosen, force);
-		if (err == -EEXIST)
-			return err;
-	}
-	if (!err)
-		return 0;
+	err = open_parent(output);
+	output->file = output->name;
+	if (err)
+		goto failed;
+	output->fd = open_directory(output->parent, ".");
+	err = output->fd < 0 ? output->fd : prepare_files(output, chosen, force);
+	if (!err || err == -EBUSY || err == -EEXIST)
+		return err;
+failed:
 	log_error("cannot write %s: %s", output->path, strerror(-err));
 	return err;
+}
+
+/* Removes the file of the snapshots; it is ours, since it is locked. */
+static void remove_part(struct output_dir *output)
+{
+	char *name = xasprintf("%s" STATS_PART, output->file);
+
+	if (output->part >= 0 && name)
+		unlinkat(output->fd, name, 0);
+	free(name);
 }
 
 void output_dir_abandon(struct output_dir *output)
 {
 	if (output->file) {
-		const char *kept =
-			output->kept ? output->kept + (output->file - output->path) : NULL;
-
-		if (kept && renameat(output->fd, kept, output->fd, output->file))
+		remove_part(output);
+		if (output->kept &&
+		    renameat(output->fd, name_of(output, output->kept), output->fd, output->file))
 			log_warn("the earlier file is now called %s", output->kept);
 		return;
 	}
 	if (output->fd < 0)
 		return;
-	if (!rmdir(output->path) && output->kept && rename(output->kept, output->path))
+	if (!unlinkat(output->parent, output->name, AT_REMOVEDIR) && output->kept &&
+	    renameat(output->parent, name_of(output, output->kept), output->parent, output->name))
 		log_warn("the earlier trace is now called %s", output->kept);
 }
 
@@ -381,10 +547,13 @@ void output_dir_close(struct output_dir *output)
 {
 	if (!output->trimmed)
 		return;
+	if (output->part >= 0)
+		close(output->part);
 	if (output->fd >= 0)
 		close(output->fd);
+	if (output->parent >= 0)
+		close(output->parent);
 	free(output->trimmed);
 	free(output->kept);
-	memset(output, 0, sizeof(*output));
-	output->fd = -1;
+	*output = (struct output_dir){.fd = -1, .parent = -1, .part = -1};
 }

@@ -6,7 +6,9 @@
  * default directory replaces an earlier trace, which is kept as NAME.old; a directory named with -o
  * must be new, or be a trace and --force be given. Only a trace, the numbered traces of a session
  * (segment.h), or the rest of a killed recorder are ever removed.
- * Invariant: neither the directory nor anything removed is reached through a symbolic link.
+ * Invariants: neither the directory nor anything removed is reached through a symbolic link; the
+ * directory is locked (trace/ovni/write_lock.h) from before it has its name until
+ * output_dir_close(), and nothing that another process has locked is renamed or removed.
  */
 #ifndef USER_SINK_OUTPUT_DIR_H
 #define USER_SINK_OUTPUT_DIR_H
@@ -18,19 +20,24 @@ struct output_dir {
 	char *kept;	  /* new name of the earlier trace; NULL: there was none */
 	int fd;		  /* the directory; -1: none */
 	const char *file; /* the only file of ours in the directory; NULL: the directory is ours */
+	int part;	  /* file + STATS_PART, new and locked, for the snapshots; -1: none */
+	int parent;	  /* the directory that holds path (O_PATH) */
+	const char *name; /* the last part of path */
 	char *trimmed;
 };
 
 /*
  * Creates the directory. With `chosen` (-o) an existing one is refused, unless `force`. Returns 0,
- * or -errno after one message.
+ * or -errno after one message (-EBUSY: another process writes there). Where the file system has no
+ * locks, a warning says so.
  */
 int output_dir_create(struct output_dir *output, const char *path, bool chosen, bool force)
 	__attribute__((warn_unused_result));
 
 /*
  * The same for the only file of summary mode, `path`.stats.json, which is not created yet:
- * output->fd is its directory, output->path its full name. An existing file, or the rest of a
+ * output->fd is its directory, output->path its full name, and output->part the file of its
+ * snapshots, which has the lock. An existing file, or the rest of a
  * killed recorder beside it, must begin like one of ours.
  */
 int output_dir_create_file(struct output_dir *output, const char *path, bool chosen, bool force)

@@ -16,6 +16,7 @@
 #include "user/kernel/snapshot.h"
 #include "user/timeline/threads.h"
 #include "trace/base/log.h"
+#include "trace/ovni/write_lock.h"
 #include "user/writer/writer.h"
 
 static int make_directory(struct segment *segment)
@@ -30,8 +31,12 @@ static int make_directory(struct segment *segment)
 	snprintf(segment->name, sizeof(segment->name), SEGMENT_NEXT);
 	segment->fd =
 		openat(plan->fd, SEGMENT_NEXT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (segment->fd >= 0)
+	if (segment->fd >= 0) {
+		/* it is new: where this fails, the output directory has told of it */
+		if (write_lock_take(segment->fd, plan->path, WRITE_LOCK_WRITER, "this is a bug"))
+			log_debug("%s/" SEGMENT_NEXT " is not locked", plan->path);
 		return 0;
+	}
 	err = -errno;
 failed:
 	disk_error_report(plan->disk_error, err,
@@ -171,6 +176,8 @@ int segment_finish(struct segment *segment, const struct event_counts *counts,
 	segment->info.cpus = NULL;
 	segment->info.ncpus = 0;
 	free(table.cpus);
+	if (segment->fd >= 0)
+		write_lock_release(segment->fd); /* the trace is complete */
 	return err;
 }
 

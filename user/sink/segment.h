@@ -7,8 +7,8 @@
  * directory itself; else segment N is its subdirectory NNNN, and `.next` before it is used. Each
  * segment has its own writer, threads and timeline, so that one can be closed while the next is
  * recorded.
- * Invariant: a segment whose window was opened ends with segment_finish(), which makes it
- * a valid trace, or fails and says why.
+ * Invariants: a segment whose window was opened ends with segment_finish(), which makes it
+ * a valid trace, or fails and says why; its directory is locked until then.
  */
 #ifndef USER_SINK_SEGMENT_H
 #define USER_SINK_SEGMENT_H

@@ -741,8 +741,11 @@ int stats_write(struct stats_file *file, struct time_stats *times,
 		goto failed;
 	}
 	snprintf(part, sizeof(part), "%s" STATS_PART, file->name);
-	if (file->part)
+	if (file->part) {
 		unlinkat(file->dirfd, part, 0);
+		fclose(file->part);
+		file->part = NULL;
+	}
 	return 0;
 failed:
 	disk_error_report(file->disk_error, err, "%s: cannot write", file->name);
@@ -751,6 +754,12 @@ failed:
 
 void stats_close(struct stats_file *file)
 {
+	char part[NAME_MAX + 1];
+
+	if (file->part && !file->whole) {
+		snprintf(part, sizeof(part), "%s" STATS_PART, file->name);
+		unlinkat(file->dirfd, part, 0);
+	}
 	if (file->part)
 		fclose(file->part);
 	free(file->costs);

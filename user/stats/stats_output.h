@@ -72,13 +72,14 @@ struct stats_file {
 	const struct cpu_state *states; /* by kernel number; not owned */
 	struct cpu_cost *costs;		/* ncpus of them */
 	unsigned ncpus;
-	FILE *part;	/* NULL: no snapshot yet */
+	FILE *part;	/* NULL: not created yet */
 	off_t whole;	/* bytes of it that are whole snapshots */
 	unsigned count; /* of snapshots */
 };
 
 /* The window has opened, on these CPUs; `states` are all CPUs by kernel number. The first three
- * members are set. 0, or -ENOMEM after one message. */
+ * members are set, and `part`, if that file exists already and is empty. 0, or -ENOMEM after one
+ * message. */
 int stats_open(struct stats_file *file, const struct cpu_state *states, const unsigned *cpus,
 	       unsigned ncpus) __attribute__((warn_unused_result));
 
