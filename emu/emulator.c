@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include "emu/track.h"
 #include "trace/base/log.h"
 #include "trace/base/status.h"
+#include "trace/ovni/write_lock.h"
 
 #define PROGRESS_NS 200000000 /* between two lines of progress */
 
@@ -238,13 +238,10 @@ static int open_out_dir(struct emulator *emu)
 	}
 	if (emu->out_fd < 0)
 		goto fail;
-	/* one emulator per directory; a file system without locks does not keep others out */
-	if (flock(emu->out_fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-		return 0;
-	log_error("%s: another ovni-emu writes there: wait for it, or give another directory "
-		  "with -o",
-		  emu->out_dir);
-	return -EWOULDBLOCK;
+	/* one writer per directory; a file system without locks does not keep others out */
+	err = write_lock_take(emu->out_fd, emu->out_dir, WRITE_LOCK_WRITER,
+			      "wait for its end, or give another directory with -o");
+	return err == -EBUSY ? err : 0;
 fail:
 	err = -errno;
 	log_error("%s: cannot use it as the output directory: %s%s", emu->out_dir, strerror(-err),

@@ -88,7 +88,7 @@ rm -rf out && mkdir out && ln -s "$T/victim" out/cfg && mkdir victim
 check "nor is one in place of cfg" 0 '' "$emu" -q -o out t
 that "nothing is made through it" test -z "$(ls victim)"
 rm -rf out && mkdir out
-check "one writer at a time" 1 'another ovni-emu writes there: wait' flock out "$emu" -o out t
+check "one writer at a time" 1 'error: out is in use by flock (pid [0-9]*): wait' flock out "$emu" -o out t
 that "nothing is made beside it" test -z "$(ls out)"
 check "two readers, two writers" 0 '' flock out "$emu" -q -o out2 t
 check "-o without its parent" 1 'its parent must exist' "$emu" -o nowhere/views t

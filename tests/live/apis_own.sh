@@ -93,7 +93,7 @@ check_counts(n, [("Phase: step", None, w["steps"]), ("Flow: waits", "Flow: waits
                  ("Flow: owns", "Flow: owns/", w["got"]),
                  ("Flow: flow_solve", "Flow: flow_solve/", w["solves"])])
 E
-grep -q -- '--api ./mine.json: 1 of 5 names were not found: flow_nothing$' own.log ||
+grep -q -- '--api ./mine.json: 1 of 5 names was not found: flow_nothing$' own.log ||
 	complain "the missing name is not listed: $(cat own.log)"
 
 # A thread that is in functions when its process ends: all is closed. Marks of -u and of two API files go side

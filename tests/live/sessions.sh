@@ -33,6 +33,16 @@ expect "it has no terminal" [ "$(awk '{ print $7 }' "/proc/$pid/stat")" = 0 ]
 expect "it keeps no directory busy" [ "$(readlink "/proc/$pid/cwd")" = / ]
 try 1 'already running' session start $n-a -a
 try 0 'keeps +flight recorder' session status $n-a
+agree() { # NAME: what both tell of it is the same
+	{ session list --json && session status "$1" --json; } 2>/dev/null | python3 -c '
+import json, sys
+text = sys.stdin.read()
+listed, end = json.JSONDecoder().raw_decode(text)
+status = json.loads(text[end:])
+line = [l for l in listed["sessions"] if l["session"] == status["session"]][0]
+sys.exit(any(status[key] != value for key, value in line.items()) or len(line) < 4)'
+}
+expect "status and list agree" agree $n-a
 try 0 "$n-a +running +$pid +$T/flight" session list
 session list >/dev/full 2>said && complain "list: a full device is not noticed"
 session status $n-a --json >/dev/full 2>said && complain "status: a full device is not noticed"
@@ -52,7 +62,7 @@ try 1 'no session' session stop $n-a
 try 0 recording session start $n-b --comm 'sleep*' --rotate 1h -o rotated
 "$WORKLOADS/sleepers" -s 20 >/dev/null
 try 0 "^$T/rotated/0001\$" session save $n-b
-expect "it goes on" [ "$(field $n-b state)" = recording ]
+expect "it goes on" [ "$(field $n-b state)" = running ]
 "$WORKLOADS/sleepers" -s 20 >/dev/null
 try 0 'parts=2' session stop $n-b
 judge rotated/0001
@@ -64,6 +74,8 @@ try 1 'nothing to save' session save $n-c
 gone() { session list | grep -qE "^$1 +$2"; }
 wait_until gone $n-c 'ended \(0\)' || complain "it did not end: $(session list)"
 try 1 'has ended' session status $n-c
+expect "status and list agree at the end" agree $n-c
+try 1 'state +ended \(0\)' session status $n-c
 try 0 'recorded dir=.*stop=duration.*status=0' session stop $n-c
 judge single
 try 1 'no session' session stop $n-c
@@ -116,7 +128,7 @@ install -d -o 12345 -g 12345 "$P/out"
 SUDO_UID=12345 SUDO_GID=12345 "$RECORDER" session start $n-a -a -o "$P/out/trace" >said 2>&1 ||
 	complain "as a user: $(cat said)"
 as() { setpriv --reuid "$1" --regid "$1" --clear-groups --inh-caps=-all -- "$P/recorder" session "${@:2}"; }
-try 0 'state +recording' as 12345 status $n-a
+try 0 'state +running' as 12345 status $n-a
 try 1 'another user' as 12346 status $n-a
 try 1 'another user' as 12346 stop $n-a
 expect "the place is the user's" [ "$(stat -c '%u %a' "/run/ovni-bpf/$n-a")" = '12345 700' ]

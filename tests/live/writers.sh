@@ -84,7 +84,7 @@ kill -USR1 $recorder
 wait_until grep -q 'turned/0001: .*(request)' four.log || complain "no second trace: $(cat four.log)"
 wait_until [ -d turned/0002 ] || complain "no second directory"
 busy turned "$RECORDER" -a --force -o turned
-busy turned "$CHECK" --repair turned
+try 1 . "$CHECK" --repair turned
 busy turned/0002 "$CHECK" --repair turned/0002
 "$CHECK" --repair turned/0001 >said 2>&1 || complain "a complete trace of several: $(cat said)"
 stop four

@@ -307,7 +307,7 @@ static void a_function_has_all_meanings_that_go_together(void **state)
 	kit_listen();
 	apis_report(&apis, &sites);
 	at = 0;
-	for (const char *line = kit_heard(); (line = strstr(line, "keep the meaning")); line++)
+	for (const char *line = kit_heard(); (line = strstr(line, "keeps the meaning")); line++)
 		at++;
 	assert_int_equal(at, 2); /* a line for each api */
 	actions_free(&actions);

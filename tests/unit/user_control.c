@@ -170,7 +170,7 @@ static void too_many_do_not_keep_others_out_for_good(void **state)
 	say(fd, "status\n");
 	assert_int_equal(control_next(control, &client), CONTROL_STATUS);
 	control_tell(control, client, control_status(control));
-	expect_answer(fd, "recording");
+	expect_answer(fd, "\"running\"");
 }
 
 /* Who has asked and gone is not written to. */
@@ -204,7 +204,7 @@ static void the_end_is_told_to_all_who_wait_and_kept(void **state)
 	assert_int_equal(control_next(control, &client), CONTROL_SAVE);
 	say(late, "status\n");
 	control_end(control, 3);
-	expect_answer(stopper, "\"status\": 3");
+	expect_answer(stopper, "\"state\": \"ended (3)\"");
 	expect_answer(saver, "\"status\": 3");
 	expect_answer(late, "\"status\": 3");
 	assert_true(session_dir_status(&control->dir, &status));

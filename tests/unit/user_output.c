@@ -370,7 +370,7 @@ static void counters_that_are_being_written_are_left_alone(void **state)
 	log_divert(NULL, NULL);
 }
 
-/* The lock of a directory lasts from its first moment to output_dir_close(). */
+/* The lock of a directory lasts from its first moment to output_dir_release(), or ..._close(). */
 static void the_lock_ends_with_the_output(void **state)
 {
 	struct output_dir output;
@@ -379,8 +379,12 @@ static void the_lock_ends_with_the_output(void **state)
 	log_divert(hear, NULL);
 	assert_int_equal(output_dir_create(&output, "a", true, false), 0);
 	assert_int_equal(create("a", true, true), -EBUSY);
-	output_dir_close(&output);
+	output_dir_release(&output);
 	assert_int_equal(create("a", true, true), 0);
+	output_dir_close(&output);
+	assert_int_equal(output_dir_create(&output, "b", true, false), 0);
+	output_dir_close(&output);
+	assert_int_equal(create("b", true, true), 0);
 	log_divert(NULL, NULL);
 }
 

@@ -6,6 +6,7 @@
  * out: a lock of the kernel, flock(2), that lasts until every copy of the descriptor is closed. A
  * process that ends in any way gives it up, so no lock is ever stale, and nothing is written into
  * the directory. The lock belongs to the directory, not to its name: it stays through a rename.
+ * ovni-emu locks its output directory in the same way.
  * Invariant: of two writers the second one is told the process of the first, and changes nothing.
  * Not every file system has locks, and NFS keeps those of a directory on the machine itself.
  */

@@ -570,13 +570,14 @@ static void report_api(const struct apis *apis, uint32_t api, const struct sites
 			 "libraries",
 			 name);
 	else if (missing.missing)
-		log_info("--api %s: %zu of %zu names were not found: %s%s", name, missing.missing,
-			 missing.found + missing.missing, missing.names,
-			 missing.unlisted ? ", and more" : "");
+		log_info("--api %s: %zu of %zu names %s not found: %s%s", name, missing.missing,
+			 missing.found + missing.missing, plural(missing.missing, "was", "were"),
+			 missing.names, missing.unlisted ? ", and more" : "");
 	if (doubles.missing)
-		log_info("--api %s: %zu of its functions keep the meaning that -u or another API "
-			 "file gives them: %s%s",
-			 name, doubles.missing, doubles.names,
+		log_info("--api %s: %zu of its functions %s the meaning that -u or another API "
+			 "file gives %s: %s%s",
+			 name, doubles.missing, plural(doubles.missing, "keeps", "keep"),
+			 plural(doubles.missing, "it", "them"), doubles.names,
 			 doubles.unlisted ? ", and more" : "");
 }
 

@@ -95,7 +95,8 @@ static bool find_running(struct session_dir *dir, const char *name)
 		log_error("session %s has ended (ovni-bpf session stop %s prints its messages)",
 			  name, name);
 	else
-		log_error("session %s was killed (ovni-bpf session stop %s prints its messages)",
+		log_error("session %s is dead: it was killed (ovni-bpf session stop %s prints its "
+			  "messages)",
 			  name, name);
 	return false;
 }
@@ -136,13 +137,35 @@ static void print_json(const struct json *document)
 	free(text);
 }
 
+/* What the directory of a session tells. */
+static void put_session(struct json *line, const struct session_dir *dir)
+{
+	struct json *info = session_dir_info(dir);
+	char text[32];
+	int status = 0;
+
+	session_dir_status(dir, &status);
+	json_put_string(line, "session", dir->name);
+	json_put_string(line, "state",
+			session_state_name(session_dir_state(dir), status, text, sizeof(text)));
+	json_put_int(line, "pid", json_int(json_get(info, "pid")));
+	json_put_string(line, "output", json_string(json_get(info, "output")) ?: "");
+	json_free(info);
+}
+
+/* A session that does not run is shown as in the list, after the message. */
 static int status_of(const char *name, bool as_json)
 {
 	struct json *answer = NULL;
 	struct session_dir dir;
+	bool running = find_running(&dir, name);
 
-	if (find_running(&dir, name))
+	if (running) {
 		answer = ask(&dir, CONTROL_STATUS);
+	} else if (session_dir_state(&dir) != SESSION_NONE) {
+		answer = json_new_object();
+		put_session(answer, &dir);
+	}
 	session_dir_close(&dir);
 	if (!answer)
 		return STATUS_FAILED;
@@ -151,7 +174,7 @@ static int status_of(const char *name, bool as_json)
 	else
 		print_text(answer);
 	json_free(answer);
-	return STATUS_COMPLETE;
+	return running ? STATUS_COMPLETE : STATUS_FAILED;
 }
 
 static int save(const char *name)
@@ -175,32 +198,9 @@ static int save(const char *name)
 	return trace ? STATUS_COMPLETE : STATUS_FAILED;
 }
 
-static const char *state_name(const struct session_dir *dir, char *text, size_t size)
-{
-	int status = 0;
-
-	switch (session_dir_state(dir)) {
-	case SESSION_RUNNING:
-		return "running";
-	case SESSION_ENDED:
-		session_dir_status(dir, &status);
-		snprintf(text, size, "ended (%d)", status);
-		return text;
-	default:
-		return "dead";
-	}
-}
-
 static int put_line(void *arg, const struct session_dir *dir)
 {
-	struct json *list = arg, *info = session_dir_info(dir), *line = json_put_object(list, NULL);
-	char text[32];
-
-	json_put_string(line, "session", dir->name);
-	json_put_string(line, "state", state_name(dir, text, sizeof(text)));
-	json_put_int(line, "pid", json_int(json_get(info, "pid")));
-	json_put_string(line, "output", json_string(json_get(info, "output")) ?: "");
-	json_free(info);
+	put_session(json_put_object(arg, NULL), dir);
 	return 0;
 }
 

@@ -256,7 +256,7 @@ struct json *control_status(const struct control *control)
 	struct json *status = json_new_object();
 
 	json_put_string(status, "session", control->dir.name);
-	json_put_string(status, "state", "recording");
+	json_put_string(status, "state", session_state_name(SESSION_RUNNING, 0, NULL, 0));
 	json_put_int(status, "pid", getpid());
 	return status;
 }
@@ -295,7 +295,7 @@ void control_saved(struct control *control, const char *trace)
 
 void control_end(struct control *control, int status)
 {
-	char text[16];
+	char text[16], state[32];
 	unsigned client;
 
 	if (!control)
@@ -307,7 +307,8 @@ void control_end(struct control *control, int status)
 	while (control_next(control, &client))
 		;
 	for (enum control_request r = CONTROL_STATUS; r <= CONTROL_STOP && control->socket; r++)
-		answer_all(control, r, "state", "ended", status);
+		answer_all(control, r, "state",
+			   session_state_name(SESSION_ENDED, status, state, sizeof(state)), status);
 	socket_close(control->socket);
 	control->socket = NULL;
 	unlinkat(control->dir.fd, "control", 0);

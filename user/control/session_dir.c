@@ -286,6 +286,16 @@ enum session_state session_dir_state(const struct session_dir *dir)
 	return session_dir_status(dir, &status) ? SESSION_ENDED : SESSION_DEAD;
 }
 
+const char *session_state_name(enum session_state state, int status, char *text, size_t size)
+{
+	if (state == SESSION_RUNNING)
+		return "running";
+	if (state != SESSION_ENDED)
+		return "dead";
+	snprintf(text, size, "ended (%d)", status);
+	return text;
+}
+
 /* ---- files ---- */
 
 static int failed(const struct session_dir *dir, const char *file)

@@ -60,6 +60,10 @@ int session_dir_find(struct session_dir *dir, const char *name) __attribute__((w
 
 enum session_state session_dir_state(const struct session_dir *dir);
 
+/* The word for a state in all output: "running", "ended (STATUS)", "dead". `text` (of `size` bytes)
+ * may hold it. */
+const char *session_state_name(enum session_state state, int status, char *text, size_t size);
+
 /* Replaces a file in one step: readers see all of it, or the old one. 0 or -errno after one
  * message.
  */

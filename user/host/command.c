@@ -65,10 +65,23 @@ out:
 	return err;
 }
 
+static int set_files(enum command_files files)
+{
+	int nothing;
+
+	if (files == COMMAND_FILES_OURS)
+		return 0;
+	nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 ||
+	    dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return -errno;
+	return 0;
+}
+
 /* The child: waits, and becomes the command. */
 static void __attribute__((noreturn))
 child(struct command *command, const struct identity *runner, const struct signals *signals,
-      int go_fd, int trouble_fd)
+      enum command_files files, int go_fd, int trouble_fd)
 {
 	ssize_t n;
 	char go;
@@ -80,18 +93,22 @@ child(struct command *command, const struct identity *runner, const struct signa
 	if (n != 1)
 		_exit(127); /* the recorder has ended */
 	signals_give_back(signals);
+	err = set_files(files);
+	if (err)
+		goto failed;
 	err = identity_become(runner);
-	if (!err) {
-		execvp(command->argv[0], command->argv);
-		err = -errno;
-	}
+	if (err)
+		goto failed;
+	execvp(command->argv[0], command->argv);
+	err = -errno;
+failed:
 	if (write(trouble_fd, &err, sizeof(err)) != sizeof(err))
 		_exit(126);
 	_exit(127);
 }
 
 int command_start(struct command *command, char **argv, const struct identity *runner,
-		  const struct signals *signals)
+		  const struct signals *signals, enum command_files files)
 {
 	int go[2] = {-1, -1}, trouble[2] = {-1, -1}, err;
 	pid_t pid;
@@ -105,7 +122,7 @@ int command_start(struct command *command, char **argv, const struct identity *r
 	if (pid == 0) {
 		close(go[1]);
 		close(trouble[0]);
-		child(command, runner, signals, go[0], trouble[1]);
+		child(command, runner, signals, files, go[0], trouble[1]);
 	}
 	close(go[0]);
 	close(trouble[1]);

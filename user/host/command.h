@@ -30,10 +30,15 @@ struct command {
  * usual one). 0, or -errno after one message. */
 int command_find(const char *name, const char *paths) __attribute__((warn_unused_result));
 
+/* What standard input and output of the child are: ours; or, of a program that we run for
+ * ourselves, nothing and our standard error (standard output belongs to the recorded command). */
+enum command_files { COMMAND_FILES_OURS, COMMAND_FILES_MESSAGES };
+
 /* Starts the child, as `runner`, and with the signals that were taken from our caller. `argv` must
  * outlive it. 0, or -errno after one message. */
 int command_start(struct command *command, char **argv, const struct identity *runner,
-		  const struct signals *signals) __attribute__((warn_unused_result));
+		  const struct signals *signals, enum command_files files)
+	__attribute__((warn_unused_result));
 
 /* Lets it run, and waits until the program has been executed. 0, or -errno after one message. */
 int command_release(struct command *command) __attribute__((warn_unused_result));

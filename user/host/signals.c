@@ -98,6 +98,13 @@ void signals_let_through(const struct signals *signals)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+void signals_hold(const struct signals *signals)
+{
+	sigset_t set = ending(signals);
+
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 void signals_give_back(const struct signals *signals)
 {
 	for (unsigned i = 0; i < SIGNALS_CHANGED; i++)

@@ -34,6 +34,9 @@ bool signals_repeated(int number, int code, pid_t from);
 /* From here on the signals that end a recording end us at once, except such a second copy. */
 void signals_let_through(const struct signals *signals);
 
+/* They come through `fd` again. */
+void signals_hold(const struct signals *signals);
+
 /* In a new process, before it executes a program. */
 void signals_give_back(const struct signals *signals);
 

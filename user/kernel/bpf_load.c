@@ -23,6 +23,7 @@
 #include "user/host/topology.h"
 #include "bpf/ovni.skel.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 #define TUNE_SLEEP_NS	100000
 #define TUNE_SLEEPS	8   /* before the window opens, */
@@ -528,8 +529,8 @@ void bpf_load_report(const struct bpf_load *bpf)
 	{
 		if (program_info(program, &info) || !info.run_cnt)
 			continue;
-		log_info("program %-27s %10llu runs, %5.0f ns each", bpf_program__name(program),
-			 (unsigned long long)info.run_cnt,
+		log_info("program %-27s %10llu %-5s %5.0f ns each", bpf_program__name(program),
+			 (unsigned long long)info.run_cnt, plural(info.run_cnt, "run,", "runs,"),
 			 (double)info.run_time_ns / (double)info.run_cnt);
 	}
 }

@@ -19,6 +19,7 @@
 #include "trace/base/json.h"
 #include "trace/base/log.h"
 #include "trace/base/status.h"
+#include "trace/base/text.h"
 #include "trace/ovni/stats_file.h"
 #include "user/config/config.h"
 #include "user/control/control.h"
@@ -35,6 +36,7 @@
 #include "user/kernel/snapshot.h"
 #include "user/probes/attach.h"
 #include "user/session/drain.h"
+#include "user/session/neighbour.h"
 #include "user/session/session_probes.h"
 #include "user/sink/finalizer.h"
 #include "user/sink/output_dir.h"
@@ -51,12 +53,15 @@
 #define FETCH_MS	    100 /* how often threads that have died are fetched */
 #define LOOK_MS		    20 /* how often the end of the target, and --max-size, are looked for */
 #define EMULATOR	    "ovni-emu"
+#define REPORTER	    "ovni-report"
+#define OVERVIEW_LIMIT_MS   10000
 
 /* A session while it lasts. */
 struct recorder {
 	const struct options *options;
 	struct control *control; /* of a named session, else NULL */
 	uint64_t traces;	 /* number of complete traces (--rotate, --last) */
+	char newest[PATH_MAX];	 /* the newest of them */
 	struct utsname host;
 	char kernel[sizeof(((struct utsname *)0)->release) +
 		    sizeof(((struct utsname *)0)->version) + 2];
@@ -92,72 +97,80 @@ struct recorder {
 	uint64_t command_end_ns;
 	bool command_told; /* the user knows that the command has ended and its children go on */
 	bool failed;	   /* after one message */
+	struct stats_run run;
+	struct summary_end end; /* for the report; valid after summarize() */
 };
 
-/* ---- the emulator ---- */
-
-/* Path of the emulator, in the folder of this program. */
-static int emulator_path(char *path, size_t size)
-{
-	char own[PATH_MAX], *slash;
-	ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
-
-	if (len < 0)
-		return -errno;
-	own[len] = '\0';
-	slash = strrchr(own, '/');
-	if (!slash)
-		return -ENOENT;
-	*slash = '\0';
-	return snprintf(path, size, "%s/" EMULATOR, own) < (int)size ? 0 : -ENAMETOOLONG;
-}
+/* ---- the programs that look at the trace ---- */
 
 /* --emulate: checks that there is an emulator. 0, or -errno after one message. */
 static int find_emulator(void)
 {
-	char path[PATH_MAX];
-	int err = emulator_path(path, sizeof(path));
+	int err = neighbour_exists(EMULATOR) ? 0 : -errno;
 
 	if (err)
-		goto failed;
-	if (!access(path, X_OK))
-		return 0;
-	err = -errno;
-failed:
-	log_error("--emulate: cannot run " EMULATOR " in the folder of ovni-bpf: %s",
-		  strerror(-err));
+		log_error("--emulate: cannot run " EMULATOR " in the folder of ovni-bpf: %s",
+			  strerror(-err));
 	return err;
 }
 
-/* Runs the emulator on the trace, as the user that this process is by now, and waits for it. 0 if
- * its exit status is 0, else -errno after a message, of the emulator or of this function. */
+/* Runs the emulator on the trace. 0 if its exit status is 0, else -errno after a message, of the
+ * emulator or of this function. */
 static int emulate(const struct recorder *r)
 {
-	char path[PATH_MAX];
-	char *loud[] = {path, (char *)"--", (char *)r->output.path, NULL};
-	char *quiet[] = {path, (char *)"-q", (char *)"--", (char *)r->output.path, NULL};
-	const struct identity self = {0};
-	struct command emulator;
-	int err = emulator_path(path, sizeof(path));
+	const struct neighbour emulator = {
+		.name = EMULATOR,
+		.args = {r->options->quiet ? "-q" : "--", r->options->quiet ? "--" : r->output.path,
+			 r->options->quiet ? r->output.path : NULL},
+	};
+	int status = neighbour_run(&emulator, &r->signals);
 
-	if (err) {
-		log_error("cannot run " EMULATOR ": %s", strerror(-err));
-		return err;
+	if (status == -EINTR)
+		log_error(EMULATOR " was interrupted: the files for Paraver are incomplete");
+	else if (status == -ECHILD)
+		log_error(EMULATOR " was killed by a signal");
+	return status > 0 ? -ECHILD : status;
+}
+
+/* Is the user to see the overview of the trace? Only at a terminal, of one complete trace. */
+static bool wants_overview(const struct recorder *r)
+{
+	const struct summary_end *end = &r->end;
+
+	return !r->options->quiet && !r->control && isatty(STDERR_FILENO) && !r->killed_by &&
+	       !r->failed && end->streams && end->sum.threads && end->parts == 1 && end->trace;
+}
+
+/* Prints the overview; if that is not possible, why, and the shares of time instead. */
+static void show_overview(const struct recorder *r)
+{
+	/* a name without a folder could be that of a report */
+	const char *trace = r->end.trace, *here = strchr(trace, '/') ? "" : "./";
+	char *path = xasprintf("%s%s", *trace == '-' ? "./" : here, trace);
+	struct neighbour report = {.name = REPORTER, .args = {path}, .limit_ms = OVERVIEW_LIMIT_MS};
+	int status = -ENOMEM;
+
+	if (!path) {
+		log_lack("for the overview");
+	} else if (!neighbour_exists(REPORTER)) {
+		status = -errno;
+		log_report("no overview: cannot run " REPORTER " in the folder of ovni-bpf: %s",
+			   strerror(-status));
+	} else {
+		status = neighbour_run(&report, &r->signals);
+		if (status == -EINTR)
+			log_report("no overview: " REPORTER " was interrupted");
+		else if (status == -ETIMEDOUT)
+			log_report("no overview: " REPORTER " took longer than %d s",
+				   OVERVIEW_LIMIT_MS / 1000);
+		else if (status == -ECHILD)
+			log_report("no overview: " REPORTER " was killed by a signal");
+		else if (status > 0)
+			log_report("no overview: " REPORTER " ended with status %d", status);
 	}
-	err = command_start(&emulator, r->options->quiet ? quiet : loud, &self, &r->signals);
-	if (err)
-		goto out;
-	err = command_release(&emulator);
-	if (err)
-		goto out;
-	while (!command_ended(&emulator, 1000))
-		;
-	if (WIFSIGNALED(emulator.status))
-		log_error(EMULATOR " was killed by signal %d", WTERMSIG(emulator.status));
-	err = emulator.status ? -ECHILD : 0;
-out:
-	command_close(&emulator);
-	return err;
+	if (status)
+		summary_times(&r->end);
+	free(path);
 }
 
 /* ---- prepared ---- */
@@ -435,7 +448,8 @@ static int open_output(struct recorder *r)
 static int start_command(struct recorder *r)
 {
 	const struct options *o = r->options;
-	int err = command_start(&r->command, o->command, &r->runner, &r->signals);
+	int err =
+		command_start(&r->command, o->command, &r->runner, &r->signals, COMMAND_FILES_OURS);
 
 	if (err)
 		return err;
@@ -632,12 +646,10 @@ static void report_traces(struct recorder *r)
 	struct finalizer_report news;
 
 	while (sink_report(&r->sink, &news)) {
-		char trace[PATH_MAX];
-
 		r->traces++;
-		snprintf(trace, sizeof(trace), "%s/%04u", r->output.path, news.number);
+		snprintf(r->newest, sizeof(r->newest), "%s/%04u", r->output.path, news.number);
 		if (!strcmp(news.why, "request"))
-			control_saved(r->control, trace);
+			control_saved(r->control, r->newest);
 		log_status(NULL);
 		if (!r->options->quiet)
 			summary_part(r->output.path, &news);
@@ -832,11 +844,27 @@ static enum status status_of(const struct recorder *r)
 	return r->counts.lost ? STATUS_LOST : STATUS_COMPLETE;
 }
 
-static void report(struct recorder *r)
+/* Does the user want to leave events out? */
+static bool has_filters(const struct options *o)
+{
+	return some_threads(o) || o->cpu_list || o->kinds != KINDS_ALL || !o->self ||
+	       !o->kthreads || o->max_rate || o->one_of;
+}
+
+/* The trace to look at first. */
+static const char *trace_of(const struct recorder *r)
+{
+	if (r->options->last_bytes || r->options->rotate_ns || r->options->rotate_bytes)
+		return r->traces ? r->newest : NULL;
+	return r->output.path;
+}
+
+/* Collects what the report says, while the session has it. */
+static void summarize(struct recorder *r)
 {
 	bool full = r->options->mode == MODE_FULL;
-	struct stats_run run;
-	struct summary_end end = {
+	stats_sum(&r->stats, &r->times, &r->run);
+	r->end = (struct summary_end){
 		.dir = r->output.path,
 		.kept = r->output.kept,
 		.stopped_by = r->reason,
@@ -845,42 +873,78 @@ static void report(struct recorder *r)
 		.streams = full,
 		.keeps = r->options->last_bytes > 0,
 		.verbose = r->options->verbose,
-		.run = &run,
+		.filters = has_filters(r->options),
+		.run = &r->run,
 		.cost = &r->cost,
 		.ncpus = r->drain.ncpus,
 		.counts = &r->counts,
 		.command = r->options->command != NULL,
 		.command_status = r->command.status,
-		.status = status_of(r),
+		.trace = trace_of(r),
+		.killed_by = r->killed_by,
 	};
+	if (full)
+		r->end.sum = *sink_result(&r->sink);
+	else
+		r->end.sum.threads = r->run.all.times.threads;
+	r->end.sum.window_ns = r->drain.t1 > r->t0 ? r->drain.t1 - r->t0 : 0;
+	r->end.overview = wants_overview(r);
+}
 
-	stats_sum(&r->stats, &r->times, &run);
-	if (full) {
-		end.sum = *sink_result(&r->sink);
-	} else {
-		end.sum.threads = run.all.times.threads;
-		if (!r->options->quiet)
-			summary_table(&r->times);
-	}
-	end.sum.window_ns = r->drain.t1 > r->t0 ? r->drain.t1 - r->t0 : 0;
+static void report(struct recorder *r)
+{
+	bool full = r->options->mode == MODE_FULL;
+	const struct summary_end *end = &r->end;
+
+	if (!full && !r->options->quiet)
+		summary_table(&r->times);
 	bpf_load_report(&r->bpf);
 	apis_report(&r->probes.apis, &r->probes.sites);
 	if (!r->options->quiet) {
 		if (full)
-			probes_report(&r->probes, r->bpf.sites, end.sum.window_ns,
-				      r->options->verbose);
-		summary_report(&end);
+			probes_report(&r->probes, r->bpf.sites, end->sum.window_ns, end->verbose);
+		summary_report(end);
 	} else if (r->counts.lost) {
-		log_warn("%llu events were lost: %s says which", (unsigned long long)r->counts.lost,
-			 r->output.path);
+		log_warn("%llu event%s lost: %s says which", (unsigned long long)r->counts.lost,
+			 plural(r->counts.lost, " was", "s were"), r->output.path);
 	}
+}
+
+/* The command may outlive the recording. A signal ends the waiting. */
+static void wait_for_command(struct recorder *r)
+{
+	if (!r->options->command)
+		return;
+	if (!command_ended(&r->command, 0) && strcmp(r->reason, "signal")) {
+		log_info("the command goes on; waiting for its end");
+		if (neighbour_wait(&r->command, &r->signals, 0))
+			log_info("the command is left alone");
+	}
+	r->end.command_status = r->command.status;
+}
+
+/* The trace is complete: shows it, and waits for the command. Signals end these, not us. */
+static void follow_up(struct recorder *r)
+{
+	signals_hold(&r->signals);
+	if (r->options->emulate) {
+		r->end.emulated = !emulate(r);
+		r->failed |= !r->end.emulated;
+	}
+	if (r->end.overview)
+		show_overview(r);
+	wait_for_command(r);
+	if (r->options->quiet)
+		return;
+	summary_command(&r->end);
+	if (isatty(STDERR_FILENO))
+		summary_next(&r->end);
 }
 
 static void close_all(struct recorder *r)
 {
 	drain_join(&r->drain);
 	sink_close(&r->sink);
-	event_counts_free(&r->counts);
 	summary_free(&r->summary);
 	state_times_free(r->drain.times);
 	time_stats_free(&r->times);
@@ -890,13 +954,21 @@ static void close_all(struct recorder *r)
 	bpf_load_close(&r->bpf);
 	probes_close(&r->probes);
 	free(r->trigger_sites);
-	signals_close(&r->signals);
 	target_close(&r->target);
 	topology_free(&r->topology);
 	window_edge_free(&r->begin);
 	window_edge_free(&r->drain.end);
+}
+
+/* Frees the rest: what is used until the last line. */
+static void close_rest(struct recorder *r)
+{
+	event_counts_free(&r->counts);
+	command_close(&r->command);
+	signals_close(&r->signals);
 	identity_free(&r->caller);
 	identity_free(&r->runner);
+	output_dir_close(&r->output);
 }
 
 enum status session_run(const struct options *options, struct control *control)
@@ -914,34 +986,32 @@ enum status session_run(const struct options *options, struct control *control)
 		if (!status && print_plan(r))
 			status = STATUS_FAILED;
 		close_all(r);
+		close_rest(r);
 		return status;
 	}
 	if (arm(r)) {
-		command_close(&r->command);
 		close_all(r);
 		output_dir_abandon(&r->output);
-		output_dir_close(&r->output);
+		close_rest(r);
 		return STATUS_FAILED;
 	}
 	record(r);
 	drain(r);
 	finish(r);
-	status = status_of(r);
+	output_dir_release(&r->output);
+	summarize(r);
 	report(r);
 	close_all(r);
+	if (!r->killed_by)
+		follow_up(r);
+	status = r->end.status = status_of(r);
+	if (!options->quiet)
+		summary_last(&r->end);
 	if (r->killed_by) {
 		signals_let_through(&r->signals);
 		raise(r->killed_by);
 	}
-	if (options->emulate && emulate(r))
-		status = STATUS_FAILED;
-	if (options->command && !command_ended(&r->command, 0) && strcmp(r->reason, "signal")) {
-		log_info("the command goes on; waiting for its end");
-		while (!command_ended(&r->command, 1000))
-			;
-	}
-	command_close(&r->command);
-	output_dir_close(&r->output);
+	close_rest(r);
 	return status;
 }
 
@@ -966,7 +1036,7 @@ static int run_command(struct command *command, char **argv, const struct identi
 
 	if (err)
 		return err;
-	err = command_start(command, argv, runner, &signals);
+	err = command_start(command, argv, runner, &signals, COMMAND_FILES_OURS);
 	if (err)
 		goto out;
 	err = command_release(command);

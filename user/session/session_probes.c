@@ -11,6 +11,7 @@
 #include "user/session/session_probes.h"
 #include "user/config/config.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 #define ROWS  20
 #define NAMED 5 /* functions named in one line */
@@ -155,10 +156,12 @@ static void print_table(const struct probes *probes, uint64_t window_ns, bool al
 }
 
 /* One line about calls or returns that the trace lacks; none if there are none. */
-static void print_count(uint64_t count, const char *what)
+static void print_count(uint64_t count, const char *noun, const char *was, const char *were,
+			const char *what)
 {
 	if (count)
-		log_report("%" PRIu64 " %s", count, what);
+		log_report("%" PRIu64 " %s%s%s%s", count, noun, plural(count, "", "s"),
+			   plural(count, was, were), what);
 }
 
 /* Names the called functions whose probes are single-stepped. */
@@ -179,9 +182,10 @@ static void print_slow(const struct probes *probes)
 					       at ? ", " : "", label);
 	}
 	if (n)
-		log_report("%zu probes are single-stepped, some ten times slower than others "
-			   "(%" PRIu64 " hits): %s%s",
-			   n, hits, names, n > NAMED ? ", ..." : "");
+		log_report("%zu probe%s single-stepped, some ten times slower than others "
+			   "(%" PRIu64 " hit%s): %s%s",
+			   n, plural(n, " is", "s are"), hits, plural(hits, "", "s"), names,
+			   n > NAMED ? ", ..." : "");
 }
 
 void probes_report(const struct probes *probes, const struct probe_site *states, uint64_t window_ns,
@@ -199,18 +203,18 @@ void probes_report(const struct probes *probes, const struct probe_site *states,
 		left += probes->sum->figures[i].left;
 		left_out += states ? states[i].left_out : 0;
 	}
-	print_count(left,
-		    "calls ended without a return (longjmp, exception, exec, exit, end of the "
+	print_count(left, "call", "", "",
+		    " ended without a return (longjmp, exception, exec, exit, end of the "
 		    "recording, or more than 64 nested calls)");
-	print_count(left_out, "calls were omitted (--max-rate, --sample-calls)");
-	print_count(counts->unmatched, "returns were dropped: their entry was not recorded");
-	print_count(counts->valueless, "values could not be read");
-	print_count(counts->stacks.too_deep,
-		    "states were omitted: the stack of a trace holds at most 512");
-	print_count(
-		counts->stacks.equal,
-		"states were omitted: their model does not allow the same state twice in a row");
-	print_count(counts->strays, "probe hits of unknown threads");
+	print_count(left_out, "call", " was", " were", " omitted (--max-rate, --sample-calls)");
+	print_count(counts->unmatched, "return", " was", " were",
+		    " dropped: the entry was not recorded");
+	print_count(counts->valueless, "value", "", "", " could not be read");
+	print_count(counts->stacks.too_deep, "state", " was", " were",
+		    " omitted: the stack of a trace holds at most 512");
+	print_count(counts->stacks.equal, "state", " was", " were",
+		    " omitted: the model does not allow the same state twice in a row");
+	print_count(counts->strays, "probe hit", "", "", " of unknown threads");
 }
 
 void probes_close(struct probes *probes)

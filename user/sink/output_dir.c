@@ -543,6 +543,12 @@ void output_dir_abandon(struct output_dir *output)
 		log_warn("the earlier trace is now called %s", output->kept);
 }
 
+void output_dir_release(const struct output_dir *output)
+{
+	if (!output->file)
+		write_lock_release(output->fd);
+}
+
 void output_dir_close(struct output_dir *output)
 {
 	if (!output->trimmed)

@@ -8,7 +8,7 @@
  * (segment.h), or the rest of a killed recorder are ever removed.
  * Invariants: neither the directory nor anything removed is reached through a symbolic link; the
  * directory is locked (trace/ovni/write_lock.h) from before it has its name until
- * output_dir_close(), and nothing that another process has locked is renamed or removed.
+ * output_dir_release(), and nothing that another process has locked is renamed or removed.
  */
 #ifndef USER_SINK_OUTPUT_DIR_H
 #define USER_SINK_OUTPUT_DIR_H
@@ -49,6 +49,9 @@ void output_dir_abandon(struct output_dir *output);
 /* Removes the directory `name` directly below `dirfd`, with its content. Follows no link. 0 or
  * -errno without a message. */
 int output_dir_remove(int dirfd, const char *name) __attribute__((warn_unused_result));
+
+/* The output is complete: other programs may write there. */
+void output_dir_release(const struct output_dir *output);
 
 void output_dir_close(struct output_dir *output); /* also of a zeroed struct */
 

@@ -52,11 +52,11 @@ void summary_live_show(struct summary_live *live, const struct summary_now *now)
 
 	summary_bytes(bytes, sizeof(bytes), now->bytes);
 	snprintf(line, sizeof(line),
-		 "%.1f s  %.0f events/s  %s  %" PRIu64 " threads  %" PRIu64
+		 "%.1f s  %.0f events/s  %s  %" PRIu64 " thread%s  %" PRIu64
 		 " lost  fullest ring %.0f %%",
 		 (double)(now->now_ns - live->start_ns) / 1e9,
 		 span ? (double)(now->events - live->last_events) * 1e9 / (double)span : 0, bytes,
-		 now->threads, now->lost, 100 * now->fullest);
+		 now->threads, plural(now->threads, "", "s"), now->lost, 100 * now->fullest);
 	log_status(line);
 	live->last_ns = now->now_ns;
 	live->last_events = now->events;
@@ -86,9 +86,26 @@ static void report_kind(const char *name, const struct event_count *k)
 		   name, k->seen, k->written, k->filtered, k->sampled, k->full + k->user);
 }
 
+/* True if events were filtered or sampled out that nobody asked to leave out, or all of them (not
+ * counting our own snapshots). In mode summary no event is written at all. */
+static bool filtered_by_surprise(const struct summary_end *end)
+{
+	struct event_count sum = {0};
+
+	for (size_t i = 0; i < end->counts->ncpus; i++)
+		for (unsigned kind = 0; kind < EVENT_OTHER; kind++)
+			event_count_add(&sum, &end->counts->cpus[i].kinds[kind]);
+	if (!end->streams || !(sum.filtered + sum.sampled))
+		return false;
+	return !end->filters || !sum.written;
+}
+
 /* The event counts of all kinds, also of those without events. */
 static void report_account(const struct summary_end *end)
 {
+	if (!end->verbose && !end->counts->lost && !end->counts->missed &&
+	    !filtered_by_surprise(end))
+		return;
 	/* the events of a flight recorder may have become too old before a trace was saved */
 	log_report("events              seen   %12s     filtered   sampled out       lost",
 		   end->keeps ? "taken in" : "written");
@@ -118,14 +135,15 @@ static void report_losses(const struct summary_end *end)
 {
 	if (!end->counts->lost)
 		return;
-	log_report("%" PRIu64 " events were LOST", end->counts->lost);
+	log_report("%" PRIu64 " event%s LOST", end->counts->lost,
+		   plural(end->counts->lost, " was", "s were"));
 	if (end->counts->full)
 		log_report("  %" PRIu64 " of them found no room: larger buffers help (-b)",
 			   end->counts->full);
 	if (end->counts->user)
 		log_report("  %" PRIu64
-			   " of them were left in the buffers when the recording was cut short",
-			   end->counts->user);
+			   " of them %s left in the buffers when the recording was cut short",
+			   end->counts->user, plural(end->counts->user, "was", "were"));
 	for (size_t i = 0; i < end->counts->ncpus; i++) {
 		const struct cpu_event_counts *cpu = &end->counts->cpus[i];
 
@@ -136,7 +154,8 @@ static void report_losses(const struct summary_end *end)
 					   cpu->kinds[kind].seen, event_kind_names[kind]);
 	}
 	if (end->counts->missed)
-		log_report("  %" PRIu64 " runs that the kernel skipped", end->counts->missed);
+		log_report("  %" PRIu64 " run%s that the kernel skipped", end->counts->missed,
+			   plural(end->counts->missed, "", "s"));
 }
 
 static double percent(uint64_t part, uint64_t whole)
@@ -144,7 +163,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static void report_times(const struct summary_end *end)
+void summary_times(const struct summary_end *end)
 {
 	const struct stats_run *run = end->run;
 	const struct thread_times *c = &run->all.times;
@@ -157,8 +176,9 @@ static void report_times(const struct summary_end *end)
 		   percent(c->active_ns, life), percent(c->runnable_ns, life),
 		   percent(thread_times_blocked(c), life), percent(c->unknown_ns, life));
 	log_report("cost: our programs %.2f %% of the CPUs (%" PRIu64
-		   " runs, %.0f ns each), the recorder %.3f s of CPU time (%.2f %%)",
+		   " run%s, %.0f ns each), the recorder %.3f s of CPU time (%.2f %%)",
 		   percent(run->prog_ns, run->window_ns * run->ncpus), run->prog_runs,
+		   plural(run->prog_runs, "", "s"),
 		   run->prog_runs ? (double)run->prog_ns / (double)run->prog_runs : 0,
 		   (double)end->cost->cpu_ns / 1e9,
 		   percent(end->cost->cpu_ns, run->window_ns * run->ncpus));
@@ -173,9 +193,10 @@ void summary_part(const char *dir, const struct finalizer_report *news)
 	char bytes[32];
 
 	summary_bytes(bytes, sizeof(bytes), r->bytes);
-	log_report("%s/%04u: %.3f s, %" PRIu64 " threads, %" PRIu64 " events, %s, %" PRIu64
+	log_report("%s/%04u: %.3f s, %" PRIu64 " thread%s, %" PRIu64 " event%s, %s, %" PRIu64
 		   " lost (%s%s%s)",
-		   dir, news->number, (double)r->window_ns / 1e9, r->threads, r->events, bytes,
+		   dir, news->number, (double)r->window_ns / 1e9, r->threads,
+		   plural(r->threads, "", "s"), r->events, plural(r->events, "", "s"), bytes,
 		   r->lost, news->why, news->trigger[0] ? ": " : "", news->trigger);
 }
 
@@ -204,20 +225,19 @@ static char *word_of(const char *path)
 void summary_report(const struct summary_end *end)
 {
 	double seconds = (double)end->sum.window_ns / 1e9;
-	char bytes[32], threads[64], text[80] = "", word[32] = "none", *dir = word_of(end->dir);
+	const char *cpus = plural(end->ncpus, "CPU", "CPUs");
+	char bytes[32], threads[64];
 
-	if (end->command) {
-		describe_command(end->command_status, text, sizeof(text), word, sizeof(word));
-		log_report("the command %s", text);
-	}
 	report_account(end);
 	report_losses(end);
-	report_times(end);
+	if (!end->overview || end->verbose)
+		summary_times(end);
 	if (end->sum.repairs)
-		log_report("%" PRIu64 " repairs: moves of threads that the kernel did not tell",
-			   end->sum.repairs);
+		log_report("%" PRIu64 " repair%s: moves of threads that the kernel did not tell",
+			   end->sum.repairs, plural(end->sum.repairs, "", "s"));
 	if (end->sum.late)
-		log_report("%" PRIu64 " records came late: please report it", end->sum.late);
+		log_report("%" PRIu64 " record%s came late: please report it", end->sum.late,
+			   plural(end->sum.late, "", "s"));
 	if (end->streams && !end->sum.threads)
 		log_report("no thread of the target ran or was woken: the trace is empty "
 			   "(--all-threads shows those that sleep, too)");
@@ -225,26 +245,89 @@ void summary_report(const struct summary_end *end)
 		log_report("the earlier one is in %s", end->kept);
 	summary_bytes(bytes, sizeof(bytes), end->sum.bytes);
 	if (end->parts > 1)
-		snprintf(threads, sizeof(threads), "%u traces with %" PRIu64 " streams", end->parts,
-			 end->sum.threads);
+		snprintf(threads, sizeof(threads), "%u traces with %" PRIu64 " stream%s",
+			 end->parts, end->sum.threads, plural(end->sum.threads, "", "s"));
 	else
-		snprintf(threads, sizeof(threads), "%" PRIu64 " threads", end->sum.threads);
+		snprintf(threads, sizeof(threads), "%" PRIu64 " thread%s", end->sum.threads,
+			 plural(end->sum.threads, "", "s"));
 	if (!end->streams)
-		log_report("%s: %.3f s on %u CPUs, %s", end->dir, seconds, end->ncpus, threads);
+		log_report("%s: %.3f s on %u %s, %s", end->dir, seconds, end->ncpus, cpus, threads);
 	else
-		log_report("%s: %.3f s on %u CPUs, %s, %" PRIu64 " events (%.0f/s), %s", end->dir,
-			   seconds, end->ncpus, threads, end->sum.events,
+		log_report("%s: %.3f s on %u %s, %s, %" PRIu64 " event%s (%.0f/s), %s", end->dir,
+			   seconds, end->ncpus, cpus, threads, end->sum.events,
+			   plural(end->sum.events, "", "s"),
 			   seconds > 0 ? (double)end->sum.events / seconds : 0, bytes);
+}
+
+void summary_command(const struct summary_end *end)
+{
+	char text[80], word[32];
+
+	if (!end->command)
+		return;
+	describe_command(end->command_status, text, sizeof(text), word, sizeof(word));
+	log_report("the command %s", text);
+}
+
+/* A path as one word of a command line, for free(); NULL without memory. */
+static char *shell_word(const char *path)
+{
+	const char *dash = *path == '-' ? "./" : "";
+	char *word, *at;
+
+	if (!path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+			       "_./@%+=:,-")])
+		return xasprintf("%s%s", dash, path);
+	word = malloc(4 * strlen(path) + strlen(dash) + 3);
+	if (!word)
+		return NULL;
+	at = stpcpy(stpcpy(word, "'"), dash);
+	for (; *path; path++)
+		at = *path == '\'' ? stpcpy(at, "'\\''") : stpncpy(at, path, 1);
+	stpcpy(at, "'");
+	return word;
+}
+
+void summary_next(const struct summary_end *end)
+{
+	char *trace = end->trace ? shell_word(end->trace) : NULL;
+
+	if (!trace)
+		return;
+	if (!end->streams)
+		log_report("next: ovni-report summary %s", trace);
+	else if (end->emulated)
+		log_report("next: ovni-report --help lists the reports; in Paraver: "
+			   "wxparaver %s/thread.prv",
+			   trace);
+	else if (end->parts > 1)
+		log_report("next: ovni-report %s (the newest of %u traces); for Paraver: "
+			   "ovni-emu %s",
+			   trace, end->parts, trace);
+	else
+		log_report("next: ovni-report --help lists the reports; for Paraver: ovni-emu %s",
+			   trace);
+	free(trace);
+}
+
+void summary_last(const struct summary_end *end)
+{
+	char text[80], word[32] = "none", status[32], *dir = word_of(end->dir);
+
+	if (end->command)
+		describe_command(end->command_status, text, sizeof(text), word, sizeof(word));
+	snprintf(status, sizeof(status), end->killed_by ? "signal-%d" : "%d",
+		 end->killed_by ? end->killed_by : end->status);
 	log_report("recorded dir=%s seconds=%.3f cpus=%u threads=%" PRIu64 " events=%" PRIu64
 		   " records=%" PRIu64 " bytes=%" PRIu64 " lost=%" PRIu64 " missed=%" PRIu64
 		   " repairs=%" PRIu64 " late=%" PRIu64
-		   " stop=%s command=%s status=%d parts=%u mode=%s dropped_full=%" PRIu64
+		   " stop=%s command=%s status=%s parts=%u mode=%s dropped_full=%" PRIu64
 		   " dropped_user=%" PRIu64 " prog_ns=%" PRIu64 " recorder_ns=%" PRIu64 "",
-		   dir ? dir : "", seconds, end->ncpus, end->sum.threads, end->sum.events,
-		   end->sum.records, end->sum.bytes, end->counts->lost, end->counts->missed,
-		   end->sum.repairs, end->sum.late, end->stopped_by, word, end->status, end->parts,
-		   end->streams ? "full" : "summary", end->counts->full, end->counts->user,
-		   end->run->prog_ns, end->cost->cpu_ns);
+		   dir ? dir : "", (double)end->sum.window_ns / 1e9, end->ncpus, end->sum.threads,
+		   end->sum.events, end->sum.records, end->sum.bytes, end->counts->lost,
+		   end->counts->missed, end->sum.repairs, end->sum.late, end->stopped_by, word,
+		   status, end->parts, end->streams ? "full" : "summary", end->counts->full,
+		   end->counts->user, end->run->prog_ns, end->cost->cpu_ns);
 	free(dir);
 }
 

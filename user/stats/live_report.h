@@ -4,12 +4,13 @@
  *
  *   ovni-bpf: 3.2 s  512403 events/s  12.3 MB  14 threads  0 lost  fullest ring 3 %
  *
- *   ovni-bpf: recorded ovni: 3.210 s, 14 threads, 1644814 events, 22.1 MB, 512403 events/s
+ *   ovni-bpf: ovni: 3.210 s on 2 CPUs, 14 threads, 1644814 events (512403/s), 22.1 MB
  *   ovni-bpf: recorded dir=ovni seconds=3.210 cpus=2 threads=14 events=1644814 ... lost=0
  *
  * The output goes to standard error. The live line is shown only on a terminal, at most five times
- * a second, and is cut to its width. The last line is for scripts: words without blanks; keys are
- * never renamed, new ones come at the end.
+ * a second, and is cut to its width. The table of event counts is printed with -v, and where it
+ * says something that nobody asked for. The last line is for scripts, and nothing follows it: words
+ * without blanks; keys are never renamed, new ones come at the end.
  */
 #ifndef USER_STATS_LIVE_REPORT_H
 #define USER_STATS_LIVE_REPORT_H
@@ -53,20 +54,34 @@ struct summary_end {
 	uint32_t kinds;		   /* of events with a program; the others are off */
 	bool streams;		   /* were written (--mode full) */
 	bool keeps;		   /* only the newest events, in memory (--last) */
-	bool verbose;		   /* also print the event counts of each CPU */
+	bool verbose;		   /* print the event counts, of each CPU, too */
+	bool filters;  /* events are filtered on purpose: a target, --comm, -C, --events, ... */
+	bool overview; /* one follows: leave out what it says */
 	unsigned ncpus, parts;
 	const struct event_counts *counts;
 	const struct stats_run *run; /* sums of the times; NULL: not known */
 	const struct cost *cost;     /* of the recorder */
 	bool command; /* there was one; its status is that of wait(), -1: it still runs */
 	int command_status;
-	int status; /* ours */
+	const char *trace; /* the newest one that is complete; NULL: none */
+	bool emulated;	   /* it has files for Paraver */
+	int status;	   /* ours */
+	int killed_by;	   /* the signal that ends us instead; 0: none */
 };
 
 /* The end of the command in mode off. */
 void summary_off(int command_status);
 
+/* The report, from the losses to the line about the trace. */
 void summary_report(const struct summary_end *end);
+/* Shares of time and cost: in the report, unless an overview follows. */
+void summary_times(const struct summary_end *end);
+/* The end of the command. */
+void summary_command(const struct summary_end *end);
+/* What to type next, for a terminal. */
+void summary_next(const struct summary_end *end);
+/* The line for scripts, after everything else. */
+void summary_last(const struct summary_end *end);
 
 /*
  * The threads that ran longest (--mode summary); all numbers of all threads are in stats.json.
