@@ -72,14 +72,15 @@ static bool in_breakdown(const struct emulator *emu, unsigned long type)
 	return false;
 }
 
-/* True if all types that a configuration shows are in the view of its folder, "thread/..." */
-static bool shows_something(const struct emulator *emu, const char *folder, const char *text)
+/* True if all types that a configuration shows are in the view of its `path` in the set,
+ * "thread/state.cfg". */
+static bool shows_something(const struct emulator *emu, const char *path, const char *text)
 {
 	bool (*occurs)(const struct emulator *emu, unsigned long type) = in_breakdown;
 
-	if (strncmp(folder, "thread", 6) == 0)
+	if (strncmp(path, "thread", 6) == 0)
 		occurs = in_thread_view;
-	else if (strncmp(folder, "cpu", 3) == 0)
+	else if (strncmp(path, "cpu", 3) == 0)
 		occurs = in_cpu_view;
 	if (strstr(text, FILTER_ARROWS) && !emu->opt->arrows)
 		return false;
@@ -205,7 +206,7 @@ static int copy_entry(const char *path, const struct stat *st, int type, struct 
 	}
 	snprintf(folder, sizeof(folder), "cfg%.*s", (int)(name - path - copy.length - 1),
 		 path + copy.length);
-	if (!shows_something(copy.emu, folder + strlen("cfg/"), text))
+	if (!shows_something(copy.emu, path + copy.length + 1, text))
 		goto out;
 	err = dir = beneath_mkdirs(copy.emu->out_fd, folder);
 	if (dir < 0)
@@ -280,7 +281,7 @@ static const char counter_text[] =
 	"window_flags_enabled false\n"
 	"window_noncolor_mode true\n"
 	"window_color_mode window_in_null_gradient_mode\n"
-	"window_units Microseconds\n"
+	"window_units Milliseconds\n"
 	"window_minimum_y 0.0\n"
 	"window_maximum_y 1.0\n"
 	"window_compute_y_max true\n"

@@ -76,6 +76,7 @@ NODE_COLOURS = {1: (240, 240, 240), 2: (190, 190, 190), 3: (60, 180, 75), 4: (67
 WAKER = (302, "Thread: woken by")
 CPU_PROCESS = (321, "CPU: process of the RUNNING thread")
 CPU_THREAD = (322, "CPU: the RUNNING thread")
+CPU_COUNT = (3, "CPU: number of RUNNING threads")
 
 TAG_WAKE, TAG_MIGRATION = 1, 2
 
@@ -249,7 +250,7 @@ BASE = [
      "Process of the thread that runs on every CPU; black while none does.",
      [("cpu/process-time", "Time per running process", "Time",
        "Time that the threads of each process run on each CPU.")]),
-    ("cpu/running", 3, "CPU: number of RUNNING threads", GRADIENT,
+    ("cpu/running", *CPU_COUNT, BY_VALUE,
      "Number of running threads of every CPU: 0 or 1, and any number on a virtual CPU (vCPU).",
      []),
     ("cpu/lost", 303, "Gap: scheduler events lost", WARNING,
@@ -350,7 +351,7 @@ BREAKDOWNS = [
 
 
 PALETTES = {STATE: STATE_COLOURS, NODE: NODE_COLOURS, WHY: WHY_COLOURS, ACTIVITY: ACTIVITY_COLOURS,
-            WAKER: PEER_COLOURS,
+            WAKER: PEER_COLOURS, CPU_COUNT: {1: STATE_COLOURS[STATE_RUNNING]},
             (301, "Thread: first taker of the CPU"): {**PEER_COLOURS, 3: RUNNABLE_COLOURS[12]}}
 
 
@@ -524,8 +525,7 @@ def other_views():
            "Share of the time that every CPU has no running thread (column 0) and one (column 1).\n"
            "Threads that were not recorded are not seen: only a trace of the whole system tells\n"
            "how busy a CPU is.",
-           [Window("CPU: number of RUNNING threads", (3, "CPU: number of RUNNING threads"),
-                   shown=False)],
+           [Window(CPU_COUNT[1], CPU_COUNT, shown=False)],
            [histogram("Share of time by number of running threads", "% Time", 1)])
 
 
