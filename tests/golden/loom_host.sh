@@ -43,6 +43,25 @@ for base in +2us 12us; do
 	"$emu" -l "$T/base.$base" 2>/dev/null || wrong "--base $base: not emulated"
 done
 
+echo "a base by the time of day of the recording"
+cp -r "$T/before" "$T/daytime"
+"$loom" import "$T/own/ranks.trace.bin" -o "$T/daytime" --base 12:00:00 2>"$T/said" &&
+	wrong "a time of day that the recording does not tell is taken"
+grep -q "does not tell its time of day" "$T/said" || wrong "$(cat "$T/said")"
+python3 - "$T/daytime" <<'END' || wrong "no metadata"
+import glob, json, sys
+path = sorted(glob.glob(sys.argv[1] + "/loom.node/*/*/stream.json"))[0]
+meta = json.load(open(path))
+meta.setdefault("bpf", {})["session"] = {"realtime": {
+    "begin": {"clock": "10000", "ns": "43200000000000"}, "utc_offset": 0}}
+json.dump(meta, open(path, "w"))
+END
+"$loom" import "$T/own/ranks.trace.bin" -o "$T/daytime" --base 12:00:00.000002 2>"$T/said" ||
+	wrong "a time of day: $(cat "$T/said")"
+grep -q "cycle 0 is at 12000 ns" "$T/said" || wrong "a time of day: $(cat "$T/said")"
+"$loom" import "$T/own/ranks.trace.bin" -o "$T/new" --base 12:00:00 2>"$T/said" &&
+	wrong "a new trace has a time of day"
+
 echo "the tools for traces take it"
 "$B/bin/ovni-check" "$T/host" >"$T/said" 2>&1 || wrong "ovni-check: $(cat "$T/said")"
 "$B/bin/ovni-info" "$T/host" >"$T/said" 2>&1 || wrong "ovni-info: $(cat "$T/said")"

@@ -68,7 +68,9 @@ static int add_model(const struct cli_option *option, const char *text, void *to
 static const struct cli_option cli_options[] = {
 	{"output", 'o', "DIR", cli_text, TO(out), "new directory of the part (TRACE.cut)"},
 	{"from", 0, "TIME", moment_option, TO(filter.from),
-	 "begin at this clock, in ns; +TIME counts from the first event and takes ns, us, ms, s"},
+	 "begin at this clock, in ns; "
+	 "+TIME counts from the first event and takes ns, us, ms, s; "
+	 "03:12:05 is a time of day, in the local time of the recording"},
 	{"to", 0, "TIME", moment_option, TO(filter.to), "end at this clock, which is included"},
 	{"tid", 0, "TID", filter_add_tid, TO(filter), "only threads with this id"},
 	{"pid", 0, "PID", filter_add_pid, TO(filter), "only processes with this id"},

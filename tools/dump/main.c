@@ -86,8 +86,9 @@ static const struct cli_option cli_options[] = {
 	{"pid", 0, "PID", filter_add_pid, TO(filter), "only events of processes with this id"},
 	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only events of this loom"},
 	{"from", 0, "TIME", moment_option, TO(filter.from),
-	 "only events from this clock on, in ns; +TIME counts from the first event and takes ns, "
-	 "us, ms, s"},
+	 "only events from this clock on, in ns; "
+	 "+TIME counts from the first event and takes ns, us, ms, s; "
+	 "03:12:05 is a time of day, in the local time of the recording"},
 	{"to", 0, "TIME", moment_option, TO(filter.to), "only events up to this clock, included"},
 	{0},
 };

@@ -8,6 +8,7 @@
 
 #include "trace/base/array.h"
 #include "trace/base/log.h"
+#include "tools/lib/wall_clock.h"
 
 /* ---- moments ---- */
 
@@ -25,6 +26,34 @@ static int64_t unit_ns(const char *name)
 	return 0;
 }
 
+/* Two digits below `limit`, at *at, which is moved behind them. */
+static bool take_digits(const char **at, int64_t limit, int64_t *value)
+{
+	const char *text = *at;
+
+	if (text[0] < '0' || text[0] > '9' || text[1] < '0' || text[1] > '9')
+		return false;
+	*value = (text[0] - '0') * 10 + text[1] - '0';
+	*at += 2;
+	return *value < limit;
+}
+
+/* "03:12:05", "03:12:05.250" */
+static bool parse_daytime(const char *text, int64_t *day_ns)
+{
+	int64_t hours, minutes, seconds, unit = 1000000000;
+
+	if (!take_digits(&text, 24, &hours) || *text++ != ':' ||
+	    !take_digits(&text, 60, &minutes) || *text++ != ':' ||
+	    !take_digits(&text, 60, &seconds))
+		return false;
+	*day_ns = ((hours * 60 + minutes) * 60 + seconds) * unit;
+	if (*text == '.' && text[1])
+		for (text++; *text >= '0' && *text <= '9' && unit > 1; text++)
+			*day_ns += (*text - '0') * (unit /= 10);
+	return !*text;
+}
+
 int moment_option(const struct cli_option *option, const char *text, void *to)
 {
 	static const long double two_to_63 = 9223372036854775808.0L;
@@ -33,6 +62,14 @@ int moment_option(const struct cli_option *option, const char *text, void *to)
 	long double value;
 	char *end;
 
+	if (strchr(text, ':')) {
+		*moment = (struct moment){.given = true, .daytime = true};
+		if (parse_daytime(text, &moment->ns))
+			return 0;
+		return cli_refuse(option, text,
+				  "a time of day has hours, minutes and seconds, as in 03:12:05 or "
+				  "03:12:05.250");
+	}
 	errno = 0;
 	value = strtold(number, &end); /* 64 bits of mantissa: any clock is exact */
 	if (end == number || errno || !isfinite(value) || !unit_ns(end))
@@ -45,18 +82,47 @@ int moment_option(const struct cli_option *option, const char *text, void *to)
 	return 0;
 wrong:
 	return cli_refuse(option, text,
-			  "not a clock in ns, or the time since the first event, as in +1.5s");
+			  "not a clock in ns, the time since the first event, as in +1.5s, or a "
+			  "time of day, as in 03:12:05");
 }
 
-int64_t moment_clock(const struct moment *moment, int64_t start)
+/* The clock of a time of day. */
+static int find_daytime(const struct moment *moment, const struct trace *trace, int64_t *clock)
 {
-	int64_t clock;
+	struct wall_clock wall = {0};
+	int err = trace ? wall_clock_read(&wall, trace) : 0;
 
-	if (!moment->relative)
-		return moment->ns;
-	if (__builtin_add_overflow(start, moment->ns, &clock))
-		return moment->ns < 0 ? INT64_MIN : INT64_MAX;
-	return clock;
+	if (err)
+		return err;
+	if (!wall.known) {
+		log_error("%s: the recording does not tell its time of day: give a clock in ns, or "
+			  "the time since the first event, as in +1.5s",
+			  trace ? trace->path : "a new trace");
+		return -EINVAL;
+	}
+	err = wall_clock_find(&wall, moment->ns, clock);
+	if (err) {
+		log_error("%s: the recording lasts more than a day, and has this time of day more "
+			  "than once: give the time since the first event, as in +1.5s",
+			  trace->path);
+		return err;
+	}
+	if (wall.step_ns)
+		log_warn("%s: the clock of the machine was set by %+.6f s during the recording: "
+			 "times of day count from its begin",
+			 trace->path, (double)wall.step_ns / 1e9);
+	return 0;
+}
+
+int moment_clock(const struct moment *moment, const struct trace *trace, int64_t start,
+		 int64_t *clock)
+{
+	if (moment->daytime)
+		return find_daytime(moment, trace, clock);
+	*clock = moment->ns;
+	if (moment->relative && __builtin_add_overflow(start, moment->ns, clock))
+		*clock = moment->ns < 0 ? INT64_MIN : INT64_MAX;
+	return 0;
 }
 
 /* ---- the selection ---- */
@@ -139,6 +205,7 @@ int filter_start(struct filter *f, const struct source *source, bool *active)
 {
 	size_t n = source->trace.nstreams;
 	int64_t start = 0;
+	int err;
 
 	f->streams = calloc(n + 1, sizeof(*f->streams));
 	f->seen = calloc(1, sizeof(*f->seen));
@@ -152,8 +219,14 @@ int filter_start(struct filter *f, const struct source *source, bool *active)
 	}
 	if (f->from.relative || f->to.relative)
 		(void)source_start(source, &start); /* without events nothing is compared */
-	f->first = f->from.given ? moment_clock(&f->from, start) : INT64_MIN;
-	f->last = f->to.given ? moment_clock(&f->to, start) : INT64_MAX;
+	f->first = INT64_MIN;
+	f->last = INT64_MAX;
+	err = f->from.given ? moment_clock(&f->from, &source->trace, start, &f->first) : 0;
+	if (err)
+		return err;
+	err = f->to.given ? moment_clock(&f->to, &source->trace, start, &f->last) : 0;
+	if (err)
+		return err;
 	*active = f->npatterns || f->nlooms || f->ntids || f->npids || f->from.given || f->to.given;
 	return 0;
 }

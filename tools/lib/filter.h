@@ -12,10 +12,11 @@
 #include "trace/ovni/trace.h"
 #include "trace/base/cli.h"
 
-/* A clock in ns, or the time since the first event of the trace: "1204" or "+1.5s". */
+/* A clock in ns, the time since the first event of the trace, or the local time of day of the
+ * recording: "1204", "+1.5s", "03:12:05.250". */
 struct moment {
-	bool given, relative;
-	int64_t ns;
+	bool given, relative, daytime;
+	int64_t ns; /* daytime: since midnight */
 };
 
 struct filter {
@@ -32,17 +33,19 @@ struct filter {
 };
 
 /* The parser of an option (trace/base/cli.h) with a moment. The number may have a unit: s, ms, us
- * or ns. */
+ * or ns. A time of day has hours, minutes and seconds, and may have a fraction. */
 int moment_option(const struct cli_option *option, const char *text, void *to);
-/* The clock of the moment in a trace whose first event has the clock `start`; clamped. */
-int64_t moment_clock(const struct moment *moment, int64_t start);
+/* The clock of the moment in a trace whose first event has the clock `start`; clamped. Only a time
+ * of day looks at the trace (NULL: there is none). Returns 0, or -errno after one message. */
+int moment_clock(const struct moment *moment, const struct trace *trace, int64_t start,
+		 int64_t *clock) __attribute__((warn_unused_result));
 /* Parsers of options whose value is a struct filter. */
 int filter_add_pattern(const struct cli_option *option, const char *text, void *to);
 int filter_add_tid(const struct cli_option *option, const char *text, void *to);
 int filter_add_pid(const struct cli_option *option, const char *text, void *to);
 int filter_add_loom(const struct cli_option *option, const char *text, void *to);
 
-/* Selects the streams; *active: the filter excludes something. Returns 0 or -ENOMEM after one
+/* Selects the streams; *active: the filter excludes something. Returns 0 or -errno after one
  * message. */
 int filter_start(struct filter *filter, const struct source *source, bool *active)
 	__attribute__((warn_unused_result));

@@ -191,7 +191,7 @@ static const struct cli_option import_options[] = {
 	 "duration of a cycle, as in 800ps or 1.25ns (that of the statistics, else 1ns)"},
 	FREQUENCY,
 	{"base", 0, "TIME", moment_option, TO(base),
-	 "clock of cycle 0 in ns, or +TIME after the start of the trace in DIR"},
+	 "clock of cycle 0 in ns, +TIME after the start of the trace in DIR, or its time of day"},
 	STYLE,
 	{"lanes", 0, NULL, cli_flag, TO(lanes), "a row for each output of a node that routes"},
 	{"no-keep", 0, NULL, cli_flag, TO(no_keep), "do not copy the run into the trace"},

@@ -93,8 +93,9 @@ static const struct cli_option cli_options[] = {
 	{"pid", 0, "PID", filter_add_pid, TO(filter), "only processes with this id"},
 	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom", NEEDS_STREAMS},
 	{"from", 0, "TIME", moment_option, TO(filter.from),
-	 "only from this clock on, in ns; +TIME counts from the first event and takes ns, us, ms, "
-	 "s",
+	 "only from this clock on, in ns; "
+	 "+TIME counts from the first event and takes ns, us, ms, s; "
+	 "03:12:05 is a time of day, in the local time of the recording",
 	 NEEDS_STREAMS},
 	{"to", 0, "TIME", moment_option, TO(filter.to), "only up to this clock", NEEDS_STREAMS},
 	{.help = "Terminal"},

@@ -751,8 +751,9 @@ static void name_run(struct import *m)
 }
 
 /* Finds the first clock of a trace in the directory, to align the run with it. */
-static int host_start(const struct import *m, int64_t *start, bool *found)
+static int host_start(const struct import *m, int64_t *start, bool *found, int64_t *base)
 {
+	const struct moment *given = &m->o->base;
 	struct trace trace;
 	int err = trace_open(&trace, m->o->output);
 
@@ -771,6 +772,9 @@ static int host_start(const struct import *m, int64_t *start, bool *found)
 		}
 		stream_close(&stream);
 	}
+	*base = *start;
+	if (!err && given->given)
+		err = moment_clock(given, &trace, *start, base);
 	trace_close(&trace);
 	return err;
 }
@@ -794,10 +798,12 @@ static int prepare_output(struct import *m)
 		log_error("%s: cannot open: %s", m->o->output, strerror(-err));
 		return err;
 	}
-	err = m->made ? 0 : host_start(m, &start, &host);
+	if (!m->made)
+		err = host_start(m, &start, &host, &m->clock.base);
+	else
+		err = m->o->base.given ? moment_clock(&m->o->base, NULL, 0, &m->clock.base) : 0;
 	if (err)
 		return err;
-	m->clock.base = m->o->base.given ? moment_clock(&m->o->base, start) : start;
 	if (m->clock.base < 0) {
 		log_error("--base: the clock of cycle 0 is negative");
 		return -EINVAL;
