@@ -5,9 +5,13 @@
  *   trace       ovni
  *   made by     ovni-bpf 0.1.0 (3f2a1b0): ovni-bpf -o ovni -- ./solver
  *   kernel      6.1.0-18-amd64 x86_64
+ *   when        2026-11-22 03:12:05.250112 +0100 to 2026-11-22 03:12:15.252001 +0100
+ *   boot        9b3ec836-a257-4652-b328-6007ba948e66
+ *   ended by    trigger: latency>5ms: worker (1205) waited 7.120 ms
  *   duration    10.002 s
  *   loom        node1: 8 CPUs, 9 threads
  *   events seen 12090 = 12044 written + 46 filtered + 0 sampled out + 0 lost
+ *   stolen      0.12 s of 80.02 s of the CPUs (0.15 %), most from CPU 3: 0.10 s
  *   their time  38.0 % running, 2.0 % waiting for a CPU, 60.0 % asleep, 0.0 % unknown
  *   cost        programs 0.41 % of the CPUs (15044 runs), the recorder 0.210 s of CPU time
  *   process     1204: application 1, 8 threads:
@@ -27,6 +31,7 @@
 #include "tools/lib/printer.h"
 #include "trace/ovni/trace.h"
 #include "tools/lib/table.h"
+#include "tools/lib/wall_clock.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
@@ -44,6 +49,7 @@ struct info {
 	uint64_t events, bytes, models_seen[4];
 	uint64_t unfinished, damaged, recovered;
 	int64_t first, last;
+	struct wall_clock wall;
 	char *text;	 /* of doc; NULL if memory was missing */
 	bool no_memory;	 /* for a text in doc */
 	bool unreadable; /* stats.json */
@@ -153,11 +159,55 @@ static void take_process(struct info *info, const struct json *meta, const struc
 	}
 }
 
+/* The time of day at both ends of the window, by the clocks of both and as text. */
+static void take_daytime(struct info *info, struct json *session, const struct json *meta)
+{
+	struct wall_clock *wall = &info->wall;
+	char text[WALL_CLOCK_TEXT];
+	struct json *node;
+
+	wall_clock_take(wall, meta);
+	if (!wall->known)
+		return;
+	node = json_put_object(session, "realtime");
+	json_put_i64(node, "begin.clock", wall->clock);
+	json_put_i64(node, "begin.ns", wall->ns);
+	wall_clock_text(wall, wall->clock, text);
+	json_put_string(node, "begin.local", text);
+	json_put_i64(node, "end.clock", wall->end_clock);
+	json_put_i64(node, "end.ns", wall->end_ns);
+	wall_clock_text(wall, wall->end_clock, text);
+	json_put_string(node, "end.local", text);
+	json_put_i64(node, "error_ns", wall->error_ns);
+	json_put_int(node, "utc_offset", wall->utc_offset);
+	if (wall->step_ns)
+		json_put_i64(node, "step_ns", wall->step_ns);
+}
+
+/* The time that a hypervisor took from each CPU. */
+static void take_steal(struct json *session, const struct json *cpus)
+{
+	struct json *list = NULL;
+
+	for (const struct json *cpu = json_first(cpus); cpu; cpu = json_next(cpu)) {
+		struct json *node;
+		uint64_t stolen;
+
+		if (!json_u64(json_key(cpu, "steal"), &stolen))
+			continue;
+		if (!list)
+			list = json_put_array(session, "steal");
+		node = json_put_object(list, NULL);
+		json_put_int(node, "cpu", json_int(json_key(cpu, "cpu")));
+		json_put_u64(node, "ns", stolen);
+	}
+}
+
 static void take_session(struct info *info, const struct json *meta)
 {
-	static const char *const keys[] = {"version", "commit",	    "kernel",  "machine",
-					   "mode",    "sampling",   "on_full", "t0",
-					   "t1",      "stopped_by", "trigger", "lost"};
+	static const char *const keys[] = {"version",	 "commit",  "kernel",  "machine", "mode",
+					   "sampling",	 "on_full", "boot_id", "t0",	  "t1",
+					   "stopped_by", "trigger", "lost"};
 	const struct json *session = json_get(meta, "bpf.session");
 	struct json *node;
 	char *text;
@@ -171,6 +221,8 @@ static void take_session(struct info *info, const struct json *meta)
 	info->no_memory |= !text;
 	json_put_string(node, "command", text);
 	free(text);
+	take_daytime(info, node, meta);
+	take_steal(node, json_key(session, "cpus"));
 }
 
 static void take_events(struct info *info, struct stream *stream, struct json *thread)
@@ -452,6 +504,58 @@ static void print_perf(const struct json *perf, struct printer *out)
 		text_of(perf, "prog_runs"), number_of(perf, "recorder_cpu_ns") / 1e9);
 }
 
+/* When and where the trace was recorded, and why it ended. */
+static void print_when(const struct info *info, const struct json *session, struct printer *out)
+{
+	const struct wall_clock *wall = &info->wall;
+	char step[64];
+
+	if (wall->known)
+		print_line(
+			out, "when", wall->end_clock > wall->clock ? "%s to %s%s" : "from %s%s%s",
+			text_of(session, "realtime.begin.local"),
+			wall->end_clock > wall->clock ? text_of(session, "realtime.end.local") : "",
+			"");
+	if (wall->step_ns) {
+		snprintf(step, sizeof(step), "%+.6f", (double)wall->step_ns / 1e9);
+		print_line(out, "", "the clock of the machine was set by %s s meanwhile%s%s", step,
+			   "", "");
+	}
+	if (*text_of(session, "boot_id"))
+		print_line(out, "boot", "%s%s%s", text_of(session, "boot_id"), "", "");
+	if (*text_of(session, "stopped_by"))
+		print_line(out, "ended by", "%s%s%s", text_of(session, "stopped_by"),
+			   *text_of(session, "trigger") ? ": " : "", text_of(session, "trigger"));
+}
+
+static void print_steal(const struct json *session, struct printer *out)
+{
+	const struct json *list = json_get(session, "steal");
+	uint64_t stolen = 0, greatest = 0, t0, t1;
+	char figures[128], most[96] = "";
+	double window;
+
+	if (!list || !json_u64(json_get(session, "t0"), &t0) ||
+	    !json_u64(json_get(session, "t1"), &t1) || t1 < t0)
+		return;
+	window = (double)(t1 - t0) * (double)json_count(list);
+	for (const struct json *node = json_first(list); node; node = json_next(node)) {
+		uint64_t ns = 0;
+
+		(void)json_u64(json_key(node, "ns"), &ns);
+		stolen += ns;
+		if (ns <= greatest)
+			continue;
+		greatest = ns;
+		snprintf(most, sizeof(most), ", most from CPU %lld: %.2f s",
+			 (long long)json_int(json_key(node, "cpu")), (double)ns / 1e9);
+	}
+	snprintf(figures, sizeof(figures), "%.2f s of %.2f s of the CPUs (%.2f %%)",
+		 (double)stolen / 1e9, window / 1e9,
+		 window > 0 ? 100 * (double)stolen / window : 0);
+	print_line(out, "stolen", "%s%s%s", figures, most, "");
+}
+
 static void print_text(struct info *info, struct printer *out, bool threads)
 {
 	const struct json *session = json_get(info->doc, "session");
@@ -463,6 +567,7 @@ static void print_text(struct info *info, struct printer *out, bool threads)
 			   text_of(session, "commit"), text_of(session, "command"));
 		print_line(out, "kernel", "%s %s%s", text_of(session, "kernel"),
 			   text_of(session, "machine"), "");
+		print_when(info, session, out);
 	} else {
 		print_line(out, "made by", "libovni %s (%s)%s", text_of(info->doc, "library"),
 			   text_of(info->doc, "library_commit"), "");
@@ -476,6 +581,8 @@ static void print_text(struct info *info, struct printer *out, bool threads)
 	if (*text_of(session, "lost"))
 		print_line(out, "lost", "%s%s%s", text_of(session, "lost"), "", "");
 	print_line(out, "complete?", "%s%s%s", completeness(info), "", "");
+	if (session)
+		print_steal(session, out);
 	if (json_get(info->doc, "perf"))
 		print_perf(json_get(info->doc, "perf"), out);
 	print_parts(info, out);

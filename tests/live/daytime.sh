@@ -77,6 +77,31 @@ daytime several several/00*
 look aged -a -d 500ms --last 200ms
 daytime aged aged/0001
 
+# A process is born after a time of day: only the part from there on has its begin. Another one was
+# born before.
+cat >naps.sh <<'E'
+sleep 0.02 & echo "early=$!"; wait
+date +middle=%T.%N
+sleep 0.02 & echo "late=$!"; wait
+E
+record_output naps -- bash naps.sh
+middle=$(sed -n 's/^middle=//p' naps.report)
+for side in from to; do
+	"$B/bin/ovni-dump" --$side "$middle" naps >naps.$side || complain "ovni-dump --$side $middle"
+	"$B/bin/ovni-cut" --$side "$middle" -o "naps.cut-$side" naps >cut.log 2>&1 || complain "ovni-cut --$side: $(cat cut.log)"
+done
+early=$(sed -n 's/^early=//p' naps.report) late=$(sed -n 's/^late=//p' naps.report)
+begun() { grep "OHx" "naps.$1" | grep -q "/thread.$2 "; }
+begun from "$late" || complain "the later process does not begin after $middle"
+begun to "$late" && complain "the later process begins before $middle"
+begun to "$early" || complain "the earlier process does not begin before $middle"
+begun from "$early" && complain "the earlier process begins after $middle"
+[ "$(find naps.cut-to -name "proc.$late")" ] && complain "ovni-cut --to has the later process"
+[ "$(find naps.cut-from -name "proc.$late")" ] || complain "ovni-cut --from lacks the later process"
+"$B/bin/ovni-info" naps >info.log
+grep -q "^when  *20[0-9-]* .* $(date +%z) to 20" info.log || complain "ovni-info: $(cat info.log)"
+grep -q '^ended by  *target$' info.log || complain "ovni-info: $(cat info.log)"
+
 # In the time zone of the user.
 TZ=XYZ-5:30 record_output zone -a -d 100ms
 facts zone <<'E'

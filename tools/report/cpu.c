@@ -2,9 +2,9 @@
 /*
  * report cpu: use of the time of each CPU; the parts add up to 100 %.
  *
- *   loom    cpu  who                  time   percent   pieces
- *   node1     0  worker (1204)     7.120 s     71.20     5310
- *   node1     0  idle              2.880 s     28.80        -
+ *   loom    cpu  who                  time   percent   pieces      steal
+ *   node1     0  worker (1204)     7.120 s     71.20     5310          -
+ *   node1     0  idle              2.880 s     28.80        -  90.000 ms
  *
  * The rows of one CPU add up to the window of the recording, or to the part of it from --from to
  * --to (cpu_time.h).
@@ -20,6 +20,7 @@ static const struct table_column columns[] = {
 	{"loom", "loom", CELL_TEXT, 8},		 {"cpu", "cpu", CELL_COUNT, 4},
 	{"who", "who", CELL_TEXT, 16},		 {"time", "time", CELL_DURATION, 10},
 	{"percent", "percent", CELL_PERCENT, 7}, {"pieces", "pieces", CELL_COUNT, 6},
+	{"steal", "steal", CELL_DURATION, 10}, /* the last one: left out where no CPU has it */
 };
 
 static int init(struct report *report)
@@ -42,7 +43,7 @@ static int span(void *arg, const struct intervals *intervals, uint32_t stream, i
 }
 
 static int add(struct report *report, const struct cpu_time *cpu, char *name, int64_t ns,
-	       int64_t pieces)
+	       int64_t pieces, int64_t steal)
 {
 	union cell row[] = {
 		{.text = NULL},
@@ -51,6 +52,7 @@ static int add(struct report *report, const struct cpu_time *cpu, char *name, in
 		{.number = ns},
 		{.number = cpu->window ? (int64_t)((double)ns * 100000 / (double)cpu->window) : 0},
 		{.number = pieces},
+		{.number = steal},
 	};
 
 	/* outside of the initializer, where the analyzer misses that the table owns them */
@@ -68,7 +70,16 @@ static int by_time(const void *pa, const void *pb)
 	return a->a < b->a ? -1 : a->a > b->a;
 }
 
-/* Time of a CPU without a thread of the trace; optional rows need a time. */
+/* The stolen time of a CPU, if the kernel told it, of the whole window. */
+static int64_t steal_of(const struct report *report, const struct cpu_time *cpu)
+{
+	bool part = report->filter->from.given || report->filter->to.given;
+
+	return part || cpu->steal < 0 ? CELL_UNKNOWN : cpu->steal;
+}
+
+/* Time of a CPU without a thread of the trace; optional rows need a time. The first row has the
+ * stolen time of the CPU, which is within all of its rows. */
 static int add_rest(struct report *report, const struct cpu_time *cpu)
 {
 	const struct {
@@ -80,13 +91,15 @@ static int add_rest(struct report *report, const struct cpu_time *cpu)
 		{"other threads", cpu->other, true},
 		{"unknown (lost)", cpu->unknown, true},
 	};
+	int64_t steal = steal_of(report, cpu);
 
 	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
 		int err;
 
 		if (rest[i].optional && !rest[i].ns)
 			continue;
-		err = add(report, cpu, strdup(rest[i].name), rest[i].ns, CELL_UNKNOWN);
+		err = add(report, cpu, strdup(rest[i].name), rest[i].ns, CELL_UNKNOWN,
+			  i ? CELL_UNKNOWN : steal);
 		if (err)
 			return err;
 	}
@@ -104,7 +117,7 @@ static int add_cpu(struct report *report, const struct cpu_time *cpu, const stru
 		    !report->filter->streams[spans[i].a])
 			continue;
 		err = add(report, cpu, tid_names_of_stream(&report->names, (uint32_t)spans[i].a),
-			  spans[i].sum, (int64_t)spans[i].count);
+			  spans[i].sum, (int64_t)spans[i].count, CELL_UNKNOWN);
 		if (err)
 			return err;
 	}
@@ -115,11 +128,15 @@ static int rows(struct report *report)
 {
 	struct cpu_times *times = report->more;
 	struct pair *spans;
+	bool steal = false;
 	size_t n = 0;
 	int err = cpu_times_finish(times, report->intervals);
 
 	if (err)
 		return err;
+	for (size_t i = 0; i < times->ncpus; i++)
+		steal |= steal_of(report, &times->cpus[i]) != CELL_UNKNOWN;
+	report->table.ncolumns -= !steal;
 	spans = calloc(times->spans.n + 1, sizeof(*spans));
 	if (!spans)
 		return -ENOMEM;

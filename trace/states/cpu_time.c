@@ -36,7 +36,7 @@ static struct cpu_time *cpu_of(struct cpu_times *times, const char *loom, int32_
 		free(name);
 		return NULL;
 	}
-	*added = (struct cpu_time){.loom = name, .cpu = cpu};
+	*added = (struct cpu_time){.loom = name, .cpu = cpu, .steal = -1};
 	return added;
 }
 
@@ -84,10 +84,13 @@ static int take_metadata(struct cpu_times *times, const struct json *meta, const
 	for (node = json_first(json_get(session, "cpus")); node; node = json_next(node)) {
 		struct cpu_time *cpu =
 			cpu_of(times, loom, (int32_t)json_int(json_key(node, "index")));
+		uint64_t steal;
 
 		if (!cpu)
 			return -ENOMEM;
 		take_times(cpu, json_key(node, "ns"));
+		if (json_u64(json_key(node, "steal"), &steal) && !(steal >> 62))
+			cpu->steal = (int64_t)steal;
 	}
 	return 0;
 }

@@ -22,6 +22,8 @@ struct cpu_time { /* all in ns */
 	bool in_session; /* the session has the times of this CPU */
 	int64_t threads; /* with a thread of the trace, by the events */
 	int64_t idle, other, unknown;
+	int64_t steal; /* of the window, taken by a hypervisor, within the others; below 0: not
+			  known */
 	int64_t window;
 	int64_t overlap; /* beyond the window: several threads at a time on one CPU */
 };
