@@ -47,6 +47,10 @@ ok = ok and text.rstrip("\n").split("\n")[-1].startswith("ovni-bpf: recorded dir
 exit(0 if ok else "wrong: the live line: " + repr(text))
 E2
 
+# It ends with the overview, which does not wait in a pager, though it is longer than the terminal.
+expect "the overview: $(cat said)" grep -qE '^(No finding|Findings)' said
+grep -q 'no overview' said && complain "no overview: $(cat said)"
+
 # shellcheck disable=SC2016 # the other shell expands it
 python3 terminal.py 80 'hello^M' "$RECORDER" -o reads -- bash -c \
 	'echo ready; read -rn 5 x; [ "$x" = hello ]' >said || complain "the command reads: $(cat said)"

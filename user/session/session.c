@@ -147,7 +147,8 @@ static void show_overview(const struct recorder *r)
 	/* a name without a folder could be that of a report */
 	const char *trace = r->end.trace, *here = strchr(trace, '/') ? "" : "./";
 	char *path = xasprintf("%s%s", *trace == '-' ? "./" : here, trace);
-	struct neighbour report = {.name = REPORTER, .args = {path}, .limit_ms = OVERVIEW_LIMIT_MS};
+	struct neighbour report = {
+		.name = REPORTER, .args = {"--no-pager", path}, .limit_ms = OVERVIEW_LIMIT_MS};
 	int status = -ENOMEM;
 
 	if (!path) {
