@@ -196,5 +196,8 @@ for where in (top + "/t", top + "/run.stats.json"):
     assert rows == ["all 1 threads,,1000,501,99,400,0,1,0,1,0,0,44",
                     "w (1),1,1000,501,99,400,0,1,0,1,0,0,44"], rows
 assert tool(0, "ovni-report", "counters", "--csv", "--pid", "2", top + "/t") == HEAD + "\n", said
-tool(2, "ovni-report", "counters", "--from", "+1s", top + "/t", needs=["only --tid and --pid"])
+for report in ("latency", "why", "preempt"):
+    tool(1, "ovni-report", report, top + "/run.stats.json", needs=["run.stats.json has statistics, and " + report, "only ovni-report counters"])
+tool(0, "ovni-report", "counters", "--comm", "w*", top + "/t", needs=["w (1)"])
+tool(2, "ovni-report", "counters", "--from", "+1s", top + "/t", needs=["only --tid, --pid and --comm"])
 END

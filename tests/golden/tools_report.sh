@@ -47,9 +47,9 @@ thread n 1 2 bpf.name="b"
 END
 # Thread 1 ran 200 + 200 + 400 and waited 300 and 100; thread 2 ran 300 + 400, waited 51.
 same latency <<'END'
-thread,pid,runs,run_time,waits,wait_avg,wait_p50,wait_p99,wait_max,max_at
-a (1),1,3,800,2,200,101,300,300,500
-b (2),1,1,700,1,51,51,51,51,701
+thread,tid,pid,name,rank,runs,run_time,waits,wait_time,wait_avg,wait_p50,wait_p99,wait_max,max_at
+a (1),1,1,a,,3,800,2,400,200,101,300,300,500
+b (2),2,1,b,,1,700,1,51,51,51,51,51,701
 END
 # CPU 0 ran thread 1 while thread 2 waited on it, 1660 to 1701; other times of threads that are not in
 # the trace, as its session says, and CPU 1 is not in the session. Of cron only the number is known.
@@ -95,28 +95,68 @@ n,1,idle or not recorded,800,66.666,
 n,2,idle or not recorded,1200,100.000,
 n,3,idle or not recorded,1200,100.000,
 END
-# f is 500 long, 300 of it off the CPU; its inner call is counted and takes no time.
+# f is 500 long, 300 of it preempted; its inner call is counted and takes no time. The threads lived
+# 2000 each.
 same func <<'END'
-function,type,calls,wall,on_cpu,off_cpu,max,max_at
-f,Function,2,500,200,300,500,100
-"g,h",Function,1,400,100,300,400,150
-MPI_Send,mpi function,1,100,100,0,100,1650
-Critical: Acquiring,openmp subsystem,1,40,40,0,40,1660
+function,type,calls,wall,percent,on_cpu,runnable,throttled,asleep,unknown,max,max_at
+f,Function,2,500,12.500,200,300,0,0,0,500,100
+"g,h",Function,1,400,10.000,100,300,0,0,0,400,150
+MPI_Send,mpi function,1,100,2.500,100,0,0,0,0,100,1650
+Critical: Acquiring,openmp subsystem,1,40,1.000,40,0,0,0,0,40,1660
+END
+same func --by thread --top 1 <<'END'
+thread,function,type,calls,wall,percent,on_cpu,runnable,throttled,asleep,unknown,max,max_at
+a (1),f,Function,2,500,25.000,200,300,0,0,0,500,100
+END
+same func --by rank --top 1 <<'END'
+thread,function,type,calls,wall,percent,on_cpu,runnable,throttled,asleep,unknown,max,max_at
+no rank,f,Function,2,500,12.500,200,300,0,0,0,500,100
+END
+# A life is 2000; b is known to be asleep from its first event on.
+same why <<'END'
+thread,tid,pid,name,rank,state,reason,times,time,percent,max,max_at
+b (2),2,1,b,,running,,1,700,35.000,700,701
+b (2),2,1,b,,asleep,sleeping,1,650,32.500,650,0
+b (2),2,1,b,,runnable,woken,2,550,27.500,499,1501
+b (2),2,1,b,,asleep,io,1,100,5.000,100,1401
+a (1),1,1,a,,running,,3,800,40.000,400,1600
+a (1),1,1,a,,asleep,sleeping,1,800,40.000,800,700
+a (1),1,1,a,,runnable,preempted,1,300,15.000,300,200
+a (1),1,1,a,,runnable,woken,1,100,5.000,100,1500
+END
+same why --by process --comm '[ab]' --from +200ns --to +300ns <<'END'
+thread,tid,pid,name,rank,state,reason,times,time,percent,max,max_at
+a (1),,1,a,,runnable,preempted,1,100,50.000,100,200
+a (1),,1,a,,asleep,sleeping,1,100,50.000,100,200
+END
+same latency --by comm --comm 'b*' <<'END'
+thread,tid,pid,name,rank,runs,run_time,waits,wait_time,wait_avg,wait_p50,wait_p99,wait_max,max_at
+b,,,b,,1,700,1,51,51,51,51,51,701
+END
+same latency --histogram <<'END'
+thread,from,to,waits,percent
+all threads,32,64,1,33.333
+all threads,64,128,1,33.333
+all threads,128,256,0,0.000
+all threads,256,512,1,33.333
+END
+same wake --period <<'END'
+thread,tid,pid,name,rank,periods,min,avg,p50,p99,max,max_at
 END
 same latency --sort thread --reverse --top 1 <<'END'
-thread,pid,runs,run_time,waits,wait_avg,wait_p50,wait_p99,wait_max,max_at
-b (2),1,1,700,1,51,51,51,51,701
+thread,tid,pid,name,rank,runs,run_time,waits,wait_time,wait_avg,wait_p50,wait_p99,wait_max,max_at
+b (2),2,1,b,,1,700,1,51,51,51,51,51,701
 END
 same latency --tid 2 --from +1us --to 2900 <<'END'
-thread,pid,runs,run_time,waits,wait_avg,wait_p50,wait_p99,wait_max,max_at
-b (2),1,1,700,1,51,51,51,51,701
+thread,tid,pid,name,rank,runs,run_time,waits,wait_time,wait_avg,wait_p50,wait_p99,wait_max,max_at
+b (2),2,1,b,,1,700,1,51,51,51,51,51,701
 END
 report timehist --json "$T/t" | python3 -c '
 import json, sys
 rows = json.load(sys.stdin)
 assert len(rows) == 4 and rows[0]["sleep"] is None and rows[3]["waker"] == "b (2)", rows' || fail "JSON"
 report latency "$T/t" >"$T/got"
-grep -q '^a (1)  *1  *3  *800 ns  *2  *200 ns' "$T/got" || { cat "$T/got"; fail "the table"; }
+grep -q '^a (1)  *1  *3  *800 ns  *2  *400 ns  *200 ns' "$T/got" || { cat "$T/got"; fail "the table"; }
 status=0; report nothing "$T/t" >/dev/null || status=$?
 [ $status = 2 ] || fail "an unknown report gives status $status"
 status=0; report latency --sort nothing "$T/t" >/dev/null || status=$?
@@ -160,4 +200,51 @@ END
 same preempt <<'END'
 victim,culprit,waits,ran,percent,first,max,max_at
 a (1),CPU quota,1,30,100.000,0,30,10
+END
+# Periods from wake-up to wake-up (a yield is none), and a first taker that runs for a tenth of the wait.
+rm -rf "$T/t"
+python3 "$S/tests/golden/tools_make.py" "$T/t" <<'END'
+thread n 1 1 bpf.name="timer"
+1000 OHx i32:0 i32:-1 u64:0
+1010 OHp u16:1 i32:0
+2000 OHw i32:-2
+2005 OHr
+2010 OHp u16:7 i32:0
+2010 OHw i32:-1
+2500 OHr
+2510 OHp u16:1 i32:0
+3000 OHw i32:-2
+3007 OHr
+3010 OHp u16:1 i32:0
+4100 OHw i32:-2
+4107 OHr
+4110 OHe
+END
+same wake --period <<'END'
+thread,tid,pid,name,rank,periods,min,avg,p50,p99,max,max_at
+timer (1),1,1,timer,,2,1000,1050,1007,1100,1100,3100
+END
+rm -rf "$T/t"
+{
+	cpus='bpf.session.cpus=[{"index":0,"ns":{"unknown":"0","idle":"1","other":"0"}}]'
+	at() { for i in $(seq 0 19); do awk -v base=$((i * 20000000)) '{$1 += base; print}' <<<"$1"; done; }
+	echo "thread n 1 1 bpf.name=\"victim\" $cpus"
+	echo '1 OHx i32:0 i32:-1 u64:0'
+	at $'1000 OHp u16:6 i32:2\n1000 OHw i32:-1\n11001001 OHr'
+	echo '400000000 OHe'
+	echo 'thread n 2 2 bpf.name="first"'
+	echo '1 OHx i32:-1 i32:-1 u64:0'
+	echo '1 OHp u16:1 i32:0'
+	at $'900 OHw i32:-2\n1001 OAs i32:0\n1001 OHr\n1001000 OHp u16:1 i32:3' | sed '2!{/OAs/d}'
+	echo $'400000000 OHw i32:0\n400000000 OAs i32:-1\n400000000 OHr\n400000000 OHe'
+	echo 'thread n 3 3 bpf.name="hog"'
+	echo '1 OHx i32:-1 i32:-1 u64:0'
+	echo '1 OHp u16:1 i32:0'
+	at $'950 OHw i32:-2\n1001001 OAs i32:0\n1001001 OHr\n11001000 OHp u16:1 i32:1' | sed '2!{/OAs/d}'
+	echo $'400000000 OHw i32:0\n400000000 OAs i32:-1\n400000000 OHr\n400000000 OHe'
+} | python3 "$S/tests/golden/tools_make.py" "$T/t"
+same preempt --tid 1 <<'END'
+victim,culprit,waits,ran,percent,first,max,max_at
+victim (1),hog (3),20,200000020,90.909,0,10000001,999
+victim (1),first (2),20,20000000,9.090,20,1000000,999
 END

@@ -2,6 +2,7 @@
 #include "tools/lib/filter.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,14 @@ int filter_add_loom(const struct cli_option *option, const char *text, void *to)
 	return loom ? cli_text(option, text, loom) : log_no_memory("for the filters");
 }
 
+int filter_add_comm(const struct cli_option *option, const char *text, void *to)
+{
+	struct filter *f = to;
+	const char **comm = ARRAY_ADD(f->comms, f->ncomms);
+
+	return comm ? cli_text(option, text, comm) : log_no_memory("for the filters");
+}
+
 static int add_id(const struct cli_option *option, const char *text, int64_t **ids, size_t *n)
 {
 	uint64_t number;
@@ -201,6 +210,14 @@ bool filter_ids(const struct filter *f, int64_t pid, int64_t tid)
 	return among(f->tids, f->ntids, tid) && among(f->pids, f->npids, pid);
 }
 
+bool filter_name(const struct filter *f, const char *name)
+{
+	for (size_t i = 0; i < f->ncomms; i++)
+		if (name && !fnmatch(f->comms[i], name, 0))
+			return true;
+	return f->ncomms == 0;
+}
+
 int filter_start(struct filter *f, const struct source *source, bool *active)
 {
 	size_t n = source->trace.nstreams;
@@ -214,8 +231,8 @@ int filter_start(struct filter *f, const struct source *source, bool *active)
 	for (size_t i = 0; i < n; i++) {
 		const struct owner *owner = &source->owners[i];
 
-		f->streams[i] =
-			filter_ids(f, owner->pid, owner->tid) && among_looms(f, owner->loom);
+		f->streams[i] = filter_ids(f, owner->pid, owner->tid) &&
+				among_looms(f, owner->loom) && filter_name(f, owner->name);
 	}
 	if (f->from.relative || f->to.relative)
 		(void)source_start(source, &start); /* without events nothing is compared */
@@ -227,7 +244,8 @@ int filter_start(struct filter *f, const struct source *source, bool *active)
 	err = f->to.given ? moment_clock(&f->to, &source->trace, start, &f->last) : 0;
 	if (err)
 		return err;
-	*active = f->npatterns || f->nlooms || f->ntids || f->npids || f->from.given || f->to.given;
+	*active = f->npatterns || f->nlooms || f->ncomms || f->ntids || f->npids || f->from.given ||
+		  f->to.given;
 	return 0;
 }
 
@@ -235,6 +253,7 @@ void filter_free(struct filter *f)
 {
 	free(f->patterns);
 	free(f->looms);
+	free(f->comms);
 	free(f->tids);
 	free(f->pids);
 	free(f->streams);

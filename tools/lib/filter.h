@@ -23,7 +23,8 @@ struct filter {
 	const char **patterns; /* of the MCV */
 	const char **looms;
 	int64_t *tids, *pids;
-	size_t npatterns, nlooms, ntids, npids;
+	const char **comms; /* globs of thread names */
+	size_t npatterns, nlooms, ntids, npids, ncomms;
 	struct moment from, to;
 
 	/* filter_start(): */
@@ -44,6 +45,7 @@ int filter_add_pattern(const struct cli_option *option, const char *text, void *
 int filter_add_tid(const struct cli_option *option, const char *text, void *to);
 int filter_add_pid(const struct cli_option *option, const char *text, void *to);
 int filter_add_loom(const struct cli_option *option, const char *text, void *to);
+int filter_add_comm(const struct cli_option *option, const char *text, void *to);
 
 /* Selects the streams; *active: the filter excludes something. Returns 0 or -errno after one
  * message. */
@@ -55,6 +57,8 @@ bool filter_mcv(struct filter *filter, uint32_t mcv);
 
 /* Whether the ids of a thread are selected; works without filter_start(). */
 bool filter_ids(const struct filter *filter, int64_t pid, int64_t tid);
+/* The same for the name of a thread, NULL: not known. */
+bool filter_name(const struct filter *filter, const char *name);
 
 /* Whether the event is selected. */
 static inline bool filter_event(struct filter *filter, uint32_t stream, const struct event *ev)

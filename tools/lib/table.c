@@ -178,6 +178,32 @@ static void print_cell(struct table *table, size_t i, const union cell *cell, in
 	printer_text(table->out, text);
 }
 
+static bool hidden(const struct table *table, size_t column)
+{
+	return table->hidden >> column & 1;
+}
+
+/* Chooses the columns to print, of which the first is always one. */
+static void choose_columns(struct table *table)
+{
+	table->hidden = 0;
+	for (size_t i = 1; i < table->ncolumns; i++) {
+		enum column_shown shown = table->columns[i].shown;
+		bool people = table->format == TABLE_TEXT, hide;
+
+		hide = (shown == SHOW_DATA && people) || (shown == SHOW_PEOPLE && !people);
+		if (shown == SHOW_IF_ANY && people) {
+			hide = true;
+			for (size_t r = 0; r < table->nrows && hide; r++) {
+				int64_t n = table->cells[r * table->ncolumns + i].number;
+
+				hide = n == 0 || n == CELL_UNKNOWN;
+			}
+		}
+		table->hidden |= (uint64_t)hide << i;
+	}
+}
+
 static void print_head(struct table *table, const int *widths)
 {
 	if (table->format == TABLE_JSON) {
@@ -190,6 +216,8 @@ static void print_head(struct table *table, const int *widths)
 		const struct table_column *column = &table->columns[i];
 		const char *text = column->header;
 
+		if (hidden(table, i))
+			continue;
 		if (table->format == TABLE_CSV) {
 			printer_text(table->out, i ? "," : "");
 			printer_text(table->out, column->name);
@@ -230,6 +258,8 @@ static void print_row(struct table *table, const union cell *row, const int *wid
 		const struct table_column *column = &table->columns[i];
 		const char *text = column->kind == CELL_TEXT && row[i].text ? row[i].text : "";
 
+		if (hidden(table, i))
+			continue;
 		if (table->format == TABLE_TEXT) {
 			print_cell(table, i, &row[i], widths[i]);
 			continue;
@@ -260,7 +290,7 @@ static void print_foot(struct table *table)
 		printer_text(table->out, table->printed ? "\n]\n" : "]\n");
 }
 
-#define COLUMNS_MAX 16
+#define COLUMNS_MAX 24
 
 static void least_widths(const struct table *table, int *widths)
 {
@@ -277,6 +307,7 @@ void table_print(struct table *table, size_t most)
 
 	if (most == 0 || most > table->nrows)
 		most = table->nrows;
+	choose_columns(table);
 	least_widths(table, widths);
 	for (size_t r = 0; r < most; r++) {
 		for (size_t i = 0; i < table->ncolumns; i++) {

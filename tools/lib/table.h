@@ -26,11 +26,19 @@ enum cell_kind {
 
 enum table_format { TABLE_TEXT, TABLE_JSON, TABLE_CSV };
 
+enum column_shown {
+	SHOW_ALWAYS,
+	SHOW_IF_ANY, /* for people only if a row has a value but 0 */
+	SHOW_DATA,   /* only in JSON and CSV */
+	SHOW_PEOPLE, /* only in the text */
+};
+
 struct table_column {
 	const char *name;   /* in JSON, CSV and --sort: "wait_max" */
 	const char *header; /* for people: "max wait" */
 	enum cell_kind kind;
 	int width; /* least, for people */
+	enum column_shown shown;
 };
 
 union cell {
@@ -48,7 +56,8 @@ struct table {
 	union cell *cells; /* of the kept rows */
 	size_t nrows;
 	uint64_t printed;
-	bool bold; /* the head, on a terminal */
+	bool bold;	 /* the head, on a terminal */
+	uint64_t hidden; /* bits: columns that are not printed */
 };
 
 void table_init(struct table *table, const struct table_column *columns, size_t ncolumns,
@@ -74,6 +83,12 @@ void table_row(struct table *table, const union cell *row); /* texts stay the ca
 void table_end(struct table *table);
 
 void table_fini(struct table *table);
+
+/* A share as CELL_PERCENT has it; CELL_UNKNOWN of nothing. */
+static inline int64_t table_percent(int64_t part, int64_t whole)
+{
+	return whole > 0 ? (int64_t)((double)part * 100000 / (double)whole) : CELL_UNKNOWN;
+}
 
 /* "1.234 ms" into `text` (32 bytes of room). */
 void table_duration(char *text, int64_t ns);

@@ -159,7 +159,6 @@ static void release(struct report *report)
 
 const struct report_kind report_cpu = {
 	.name = "cpu",
-	.help = "use of the time of each CPU; the parts add up to 100 %",
 	.columns = columns,
 	.ncolumns = sizeof(columns) / sizeof(columns[0]),
 	.names = true,

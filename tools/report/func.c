@@ -2,31 +2,37 @@
 /*
  * report func: calls and times of each function.
  *
- *   function         type       calls      wall    on CPU   off CPU   max wall      max at
- *   solve            Function     120   1.904 s   1.700 s  203.1 ms   18.20 ms    3.107231
- *
- *   MPI_Send         mpi function  40  12.10 ms   11.02 ms   1.082 ms  1.204 ms    2.900112
+ *   function   type          calls     total  of life   running  runnable    asleep   max wall  ...
+ *   solve      Function        120   1.904 s    40.11   1.500 s  200.0 ms  203.1 ms   18.20 ms
+ *   MPI_Recv   mpi function     40   12.10 s    61.20  11.02 ms   3.201 s   8.888 s   91.04 ms
  *
  * A function is a region that stack marks, or the events of a model, enter and leave. Its times
- * include the calls inside it; of a recursive function only the outermost call adds time.
+ * include the calls inside it; of a recursive function only the outermost call adds time. A total
+ * is running + runnable + throttled + asleep + unknown (thread_times.h).
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/states/pairs.h"
 #include "tools/report/reports.h"
+#include "trace/analysis/thread_times.h"
 #include "trace/base/array.h"
+#include "trace/base/hash.h"
 #include "trace/catalog/catalog.h"
 
 #define TYPE_LOST 92 /* "Events lost" is not a function */
 
-struct call {
-	int64_t value, wall, on_cpu;
+struct function {
 	int32_t type; /* of a mark; else minus the character of the model, and value is state_of()
 		       */
-	bool inner;   /* inside a call of the same function */
+	int64_t value;
+};
+
+struct call {
+	struct function function;
+	int64_t wall, classes[TIME_CLASSES];
+	bool inner; /* inside a call of the same function */
 };
 
 struct calls { /* of one thread */
@@ -35,18 +41,41 @@ struct calls { /* of one thread */
 	uint32_t room;
 };
 
+struct total { /* of a function in the threads of a group */
+	struct function function;
+	uint32_t group;
+	uint64_t calls; /* that have returned */
+	int64_t wall, max, max_at, classes[TIME_CLASSES];
+};
+
 struct totals {
-	struct pairs wall;   /* (type, value): of outermost calls; count, sum, most */
-	struct pairs on_cpu; /* the same; sum is used */
-	struct pairs inner;  /* recursive calls: counted, without time */
+	struct total *list; /* in the order of their first use */
+	size_t n;
+	struct hash index_of;
+	struct thread_times times;
 };
 
 static const struct table_column columns[] = {
-	{"function", "function", CELL_TEXT, 16}, {"type", "type", CELL_TEXT, 8},
-	{"calls", "calls", CELL_COUNT, 6},	 {"wall", "wall", CELL_DURATION, 10},
-	{"on_cpu", "on CPU", CELL_DURATION, 10}, {"off_cpu", "off CPU", CELL_DURATION, 10},
-	{"max", "max wall", CELL_DURATION, 10},	 {"max_at", "max at", CELL_CLOCK, 10},
+	{"thread", "thread", CELL_TEXT, 16}, /* only with --by */
+	{"function", "function", CELL_TEXT, 16},
+	{"type", "type", CELL_TEXT, 8},
+	{"calls", "calls", CELL_COUNT, 6},
+	{"wall", "total", CELL_DURATION, 10},
+	{"percent", "of life", CELL_PERCENT, 7},
+	{"on_cpu", "running", CELL_DURATION, 10},
+	{"runnable", "runnable", CELL_DURATION, 10},
+	{"throttled", "throttled", CELL_DURATION, 10, SHOW_IF_ANY},
+	{"asleep", "asleep", CELL_DURATION, 10},
+	{"unknown", "unknown", CELL_DURATION, 10, SHOW_IF_ANY},
+	{"max", "max wall", CELL_DURATION, 10},
+	{"max_at", "max at", CELL_CLOCK, 10},
 };
+#define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+static bool same(const struct function *a, const struct function *b)
+{
+	return a->type == b->type && a->value == b->value;
+}
 
 static int enter(struct calls *calls, struct call call)
 {
@@ -56,32 +85,58 @@ static int enter(struct calls *calls, struct call call)
 		return -ENOMEM;
 	calls->stack = stack;
 	for (size_t i = 0; i < calls->depth && !call.inner; i++)
-		call.inner =
-			calls->stack[i].type == call.type && calls->stack[i].value == call.value;
+		call.inner = same(&calls->stack[i].function, &call.function);
 	calls->stack[calls->depth++] = call;
 	return 0;
 }
 
-static int leave(struct totals *totals, struct calls *calls, const struct call *now)
+static struct total *total_of(struct totals *totals, uint32_t group, struct function function)
+{
+	const struct hash_key key = {
+		.a = group, .b = (uint64_t)function.value, .c = (uint32_t)function.type};
+	uint32_t *at = hash_at(&totals->index_of, key);
+	struct total *total;
+
+	if (!at)
+		return NULL;
+	if (*at != HASH_NONE)
+		return &totals->list[*at];
+	total = ARRAY_ADD(totals->list, totals->n);
+	if (!total)
+		return NULL;
+	*at = (uint32_t)(total - totals->list);
+	*total = (struct total){.function = function, .group = group, .max = INT64_MIN};
+	return total;
+}
+
+static int leave(struct totals *totals, uint32_t group, struct calls *calls, const struct call *now)
 {
 	struct call *call = NULL;
-	bool kept;
+	struct total *total;
+	int64_t wall;
 
 	for (size_t i = calls->depth; i-- > 0 && !call;)
-		if (calls->stack[i].type == now->type && calls->stack[i].value == now->value)
+		if (same(&calls->stack[i].function, &now->function))
 			call = &calls->stack[i];
 	if (!call)
 		return 0; /* entered before the trace begins */
-	if (call->inner)
-		kept = pairs_add(&totals->inner, call->type, call->value, 0, 0);
-	else
-		kept = pairs_add(&totals->wall, call->type, call->value,
-				 clock_distance(call->wall, now->wall), call->wall) &&
-		       pairs_add(&totals->on_cpu, call->type, call->value,
-				 clock_distance(call->on_cpu, now->on_cpu), call->wall);
+	total = total_of(totals, group, call->function);
+	if (!total)
+		return -ENOMEM;
+	total->calls++;
+	wall = clock_distance(call->wall, now->wall);
+	for (int i = 0; i < TIME_CLASSES && !call->inner; i++)
+		total->classes[i] = clock_sum(total->classes[i],
+					      clock_distance(call->classes[i], now->classes[i]));
+	if (!call->inner)
+		total->wall = clock_sum(total->wall, wall);
+	if (!call->inner && wall > total->max) {
+		total->max = wall;
+		total->max_at = call->wall;
+	}
 	memmove(call, call + 1, (size_t)(calls->stack + calls->depth - call - 1) * sizeof(*call));
 	calls->depth--;
-	return kept ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* A state of a model: its stack and its value there. Several events may enter it. */
@@ -91,7 +146,7 @@ static int64_t state_of(const struct catalog_event *event)
 }
 
 /* Reads which function the event enters or leaves into *call; ACTION_NONE: neither. */
-static enum catalog_action read_event(const struct event *ev, struct call *call)
+static enum catalog_action read_event(const struct event *ev, struct function *call)
 {
 	const struct catalog_event *event;
 
@@ -112,31 +167,41 @@ static enum catalog_action read_event(const struct event *ev, struct call *call)
 	return event->action;
 }
 
+static int init(struct report *report)
+{
+	struct totals *totals = report->more;
+
+	return thread_times_init(&totals->times, report->source, INT64_MIN, INT64_MAX);
+}
+
 static int event(void *arg, const struct intervals *intervals, uint32_t stream,
 		 const struct event *ev)
 {
 	struct report *report = arg;
+	struct totals *totals = report->more;
 	struct calls *calls = (struct calls *)report->data + stream;
 	struct call now = {.inner = false};
-	enum catalog_action action = read_event(ev, &now);
+	enum catalog_action action = read_event(ev, &now.function);
 
+	thread_times_step(&totals->times, intervals, stream, ev);
 	if ((action != ACTION_PUSH && action != ACTION_POP) ||
 	    !report_wants(report, stream, ev->clock))
 		return 0;
 	now.wall = ev->clock;
-	now.on_cpu = intervals_on_cpu(intervals, stream);
-	return action == ACTION_PUSH ? enter(calls, now) : leave(report->more, calls, &now);
+	thread_times_read(&totals->times, stream, ev->clock, now.classes);
+	return action == ACTION_PUSH ? enter(calls, now)
+				     : leave(totals, report->groups.of[stream], calls, &now);
 }
 
-static void name_state(const struct pair *p, char **label, char **title)
+static void name_state(const struct function *f, char **label, char **title)
 {
-	const struct catalog_model *model = catalog_model((char)-p->a);
+	const struct catalog_model *model = catalog_model((char)-f->type);
 
 	*label = *title = NULL;
 	for (size_t i = 0; model && i < model->nevents; i++) {
 		const struct catalog_event *event = &model->events[i];
 
-		if (event->action != ACTION_PUSH || !event->label || state_of(event) != p->b)
+		if (event->action != ACTION_PUSH || !event->label || state_of(event) != f->value)
 			continue;
 		*label = strdup(event->label);
 		if (asprintf(title, "%s %s", model->name, event->channel) < 0)
@@ -147,18 +212,18 @@ static void name_state(const struct pair *p, char **label, char **title)
 
 /* The label of a value and the title of its type, from the first stream that has them; NULL without
  * memory. */
-static void name_function(const struct report *report, const struct pair *p, char **label,
+static void name_function(const struct report *report, const struct function *f, char **label,
 			  char **title)
 {
 	bool labelled = false, titled = false; /* else shown as numbers */
 	char type[24], key[64];
 
-	if (p->a < 0) {
-		name_state(p, label, title);
+	if (f->type < 0) {
+		name_state(f, label, title);
 		return;
 	}
-	snprintf(type, sizeof(type), "%lld", (long long)p->a);
-	snprintf(key, sizeof(key), "%lld", (long long)p->b);
+	snprintf(type, sizeof(type), "%lld", (long long)f->type);
+	snprintf(key, sizeof(key), "%lld", (long long)f->value);
 	*label = *title = NULL;
 	for (size_t i = 0; i < report->source->trace.nstreams && (!labelled || !titled); i++) {
 		struct json *meta = trace_metadata(&report->source->trace, i);
@@ -180,27 +245,50 @@ static void name_function(const struct report *report, const struct pair *p, cha
 	*title = titled ? *title : strdup(type);
 }
 
+/* ns that the threads of each group have lived, for the shares; for free(). NULL without memory. */
+static int64_t *lives_of(struct report *report)
+{
+	struct totals *totals = report->more;
+	int64_t *lives = calloc(report->groups.n + 1, sizeof(*lives));
+
+	thread_times_finish(&totals->times, report->intervals);
+	for (size_t i = 0; lives && i < report->source->trace.nstreams; i++) {
+		int64_t *life = &lives[report->groups.of[i]];
+
+		for (int k = 0; k < TIME_CLASSES && report->filter->streams[i]; k++)
+			*life = clock_sum(*life, totals->times.threads[i].classes[k]);
+	}
+	return lives;
+}
+
 static int rows(struct report *report)
 {
 	const struct totals *totals = report->more;
+	int64_t *lives = lives_of(report);
+	int err = lives ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < totals->wall.n; i++) {
-		const struct pair *p = &totals->wall.list[i];
-		const struct pair *on = pairs_find(&totals->on_cpu, p->a, p->b);
-		const struct pair *inner = pairs_find(&totals->inner, p->a, p->b);
-		union cell row[8];
+	for (size_t i = 0; i < totals->n && !err; i++) {
+		const struct total *t = &totals->list[i];
+		const struct group *g = &report->groups.list[t->group];
+		union cell row[NCOLUMNS] = {{.text = NULL}}, *first = row + !report->by;
 
-		name_function(report, p, &row[0].text, &row[1].text);
-		row[2].number = (int64_t)(p->count + (inner ? inner->count : 0));
-		row[3].number = p->sum;
-		row[4].number = on ? on->sum : 0;
-		row[5].number = clock_distance(row[4].number, p->sum);
-		row[6].number = p->most;
-		row[7].number = report_clock(report->intervals, p->most_at);
-		if (table_add(&report->table, row) < 0)
-			return -ENOMEM;
+		name_function(report, &t->function, &row[1].text, &row[2].text);
+		row[0].text = report->by ? strdup(g->label) : NULL;
+		row[3].number = (int64_t)t->calls;
+		row[4].number = t->wall;
+		row[5].number = table_percent(t->wall, lives[t->group]);
+		row[6].number = t->classes[CLASS_RUNNING];
+		row[7].number = t->classes[CLASS_RUNNABLE];
+		row[8].number = t->classes[CLASS_THROTTLED];
+		row[9].number = t->classes[CLASS_ASLEEP];
+		row[10].number = t->classes[CLASS_UNKNOWN];
+		row[11].number = t->max == INT64_MIN ? CELL_UNKNOWN : t->max;
+		row[12].number = t->max == INT64_MIN ? CELL_UNKNOWN
+						     : report_clock(report->intervals, t->max_at);
+		err = table_add(&report->table, first);
 	}
-	return 0;
+	free(lives);
+	return err;
 }
 
 static void release(struct report *report)
@@ -210,19 +298,34 @@ static void release(struct report *report)
 
 	for (size_t i = 0; i < report->source->trace.nstreams; i++)
 		free(calls[i].stack);
-	pairs_free(&totals->wall);
-	pairs_free(&totals->on_cpu);
-	pairs_free(&totals->inner);
+	free(totals->list);
+	hash_free(&totals->index_of);
+	thread_times_fini(&totals->times);
 }
 
 const struct report_kind report_func = {
 	.name = "func",
-	.help = "calls of functions: how often, wall time, on and off the CPU",
-	.columns = columns,
-	.ncolumns = sizeof(columns) / sizeof(columns[0]),
+	.columns = columns + 1,
+	.ncolumns = NCOLUMNS - 1,
 	.order = "wall",
+	.by = BY_ALL,
 	.size = sizeof(struct calls),
 	.more = sizeof(struct totals),
+	.init = init,
+	.listener = {.event = event},
+	.rows = rows,
+	.free = release,
+};
+
+const struct report_kind report_func_by = {
+	.name = "func",
+	.columns = columns,
+	.ncolumns = NCOLUMNS,
+	.order = "wall",
+	.by = BY_THREAD,
+	.size = sizeof(struct calls),
+	.more = sizeof(struct totals),
+	.init = init,
 	.listener = {.event = event},
 	.rows = rows,
 	.free = release,

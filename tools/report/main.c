@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/report/reports.h"
@@ -20,7 +21,7 @@
 
 static const struct report_kind *const kinds[] = {
 	&report_latency, &report_preempt,  &report_wake,     &report_timehist, &report_cpu,
-	&report_func,	 &report_counters, &report_overview, &report_timeline,
+	&report_func,	 &report_counters, &report_overview, &report_timeline, &report_why,
 };
 #define ROWS_KEPT     3 /* of a terminal: head, rows left out, prompt */
 #define MOST_DEFAULT  UINT64_MAX
@@ -34,6 +35,8 @@ struct options {
 	bool reverse, no_pager;
 	enum terminal_colour colour;
 	uint64_t most;
+	enum group_by by;
+	bool histogram, period;
 	struct filter filter;
 };
 
@@ -74,10 +77,39 @@ static bool has_rows(const void *settings)
 	return kind == &report_timeline || has_table(settings);
 }
 
+static bool has_groups(const void *settings)
+{
+	const struct report_kind *kind = ((const struct options *)settings)->kind;
+
+	return kind->by != BY_REPORT && !kind->only_threads;
+}
+
+/* The names of enum group_by from 1 on. */
+static const char *const by_names[] = {"thread", "process", "comm", "rank", "all", NULL};
+
+static bool is_latency(const void *settings)
+{
+	return ((const struct options *)settings)->kind == &report_latency_histogram;
+}
+
+static bool is_wake(const void *settings)
+{
+	return ((const struct options *)settings)->kind == &report_wake_period;
+}
+
+static int set_by(const struct cli_option *option, const char *text, void *to)
+{
+	unsigned index = 0;
+	int err = cli_choice(option, text, &index);
+
+	*(enum group_by *)to = (enum group_by)(BY_THREAD + index);
+	return err;
+}
+
 #define NEEDS_TABLE .holds = has_table, .rule = "the report has no rows to choose from"
 #define NEEDS_STREAMS                                                                              \
 	.holds = reads_streams,                                                                    \
-	.rule = "the report is of the whole recording: only --tid and --pid select"
+	.rule = "the report is of the whole recording: only --tid, --pid and --comm select"
 
 static const struct cli_option cli_options[] = {
 	{.help = "Options"},
@@ -91,6 +123,14 @@ static const struct cli_option cli_options[] = {
 	{"csv", 0, NULL, set_csv, TO(format), "print comma-separated values; times in ns"},
 	{"tid", 0, "TID", filter_add_tid, TO(filter), "only threads with this id"},
 	{"pid", 0, "PID", filter_add_pid, TO(filter), "only processes with this id"},
+	{"histogram", 0, NULL, cli_flag, TO(histogram), "latency: the waits by their length",
+	 .holds = is_latency, .rule = "only latency has a histogram"},
+	{"period", 0, NULL, cli_flag, TO(period), "wake: the times between wake-ups of a thread",
+	 .holds = is_wake, .rule = "only wake has periods"},
+	{"comm", 0, "GLOB", filter_add_comm, TO(filter),
+	 "only threads with such a name, as 'worker*'"},
+	{"by", 0, NULL, set_by, TO(by), "one row or table for each of these", .choices = by_names,
+	 .holds = has_groups, .rule = "only latency, why and func take threads together"},
 	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom", NEEDS_STREAMS},
 	{"from", 0, "TIME", moment_option, TO(filter.from),
 	 "only from this clock on, in ns; "
@@ -107,6 +147,17 @@ static const struct cli_option cli_options[] = {
 	{0},
 };
 
+/* Some options make another table of a report. */
+static void choose_variant(struct options *options)
+{
+	if (options->by && options->kind == &report_func)
+		options->kind = &report_func_by;
+	if (options->histogram && options->kind == &report_latency)
+		options->kind = &report_latency_histogram;
+	if (options->period && options->kind == &report_wake)
+		options->kind = &report_wake_period;
+}
+
 static int choose(void *settings, char **operands)
 {
 	struct options *options = settings;
@@ -121,6 +172,7 @@ static int choose(void *settings, char **operands)
 		options->kind = kinds[i];
 		if (operands[1])
 			options->path = operands[1];
+		choose_variant(options);
 		return 0;
 	}
 	options->path = operands[0];
@@ -174,15 +226,21 @@ static int run_walk(struct report *report, const struct options *options)
 	int err, walked;
 
 	report->intervals = &intervals; /* cppcheck-suppress autoVariables ; used only below */
-	report->data = calloc(report->source->trace.nstreams + 1, kind->size ? kind->size : 1);
+	report->data = kind->size ? calloc(report->source->trace.nstreams + 1, kind->size) : NULL;
 	report->more = calloc(1, kind->more ? kind->more : 1);
-	if (!report->data || !report->more)
+	if ((kind->size && !report->data) || !report->more)
 		return -ENOMEM;
 	err = state_walk_init(&names, report->source);
 	if (err)
 		goto out;
 	if (kind->names) {
 		err = tid_names_init(&report->names, &names);
+		if (err)
+			goto out;
+	}
+	if (kind->by != BY_REPORT) {
+		err = groups_init(&report->groups, report->source,
+				  report->by ? report->by : kind->by);
 		if (err)
 			goto out;
 	}
@@ -209,10 +267,25 @@ static int run_walk(struct report *report, const struct options *options)
 out:
 	if (kind->free)
 		kind->free(report);
+	groups_free(&report->groups);
 	tid_names_fini(&report->names);
 	state_walk_fini(&names);
 	intervals_fini(&intervals);
 	return err;
+}
+
+/* A summary has no events. */
+static int refuse_statistics(const struct report_kind *kind, const char *path)
+{
+	const char *end = strrchr(path, '.');
+	struct stat st;
+
+	if (!end || strcmp(end, ".json") || stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	log_error("%s has statistics, and %s needs the events of a trace: only ovni-report "
+		  "counters reads statistics",
+		  path, kind->name);
+	return -EINVAL;
 }
 
 static int run(struct report *report, const struct options *options, struct source *source)
@@ -226,6 +299,9 @@ static int run(struct report *report, const struct options *options, struct sour
 			finish(report, options);
 		return err;
 	}
+	err = refuse_statistics(report->kind, options->path);
+	if (err)
+		return err;
 	err = source_open(source, options->path);
 	if (err)
 		return err;
@@ -244,10 +320,11 @@ static const struct cli cli = {
 		 "  latency   per thread: runs, run time, and how long it waited for a CPU\n"
 		 "  preempt   threads that ran while others waited for a CPU, and for how long\n"
 		 "  wake      wakers and woken threads, and how long the woken ones wait\n"
+		 "  why       time of each thread: running, waiting for a CPU, asleep, and why\n"
 		 "  timehist  one line per run: end, CPU, thread, times, reason, next thread\n"
 		 "  timeline  CPUs and threads as text: when each ran, waited and slept\n"
 		 "  cpu       use of the time of each CPU; the parts add up to 100 %\n"
-		 "  func      calls of functions: how often, wall time, on and off the CPU\n"
+		 "  func      calls of functions: how often, running, runnable, asleep\n"
 		 "  counters  use of the time of each thread, from stats.json; also of a\n"
 		 "            summary (NAME.stats.json)",
 	.options = cli_options,
@@ -257,8 +334,10 @@ static const struct cli cli = {
 		 "  ovni-report trace\n\n"
 		 "  # the longest waits first\n"
 		 "  ovni-report latency trace\n\n"
-		 "  # threads that take the CPU away\n"
+		 "  # threads that ran while others waited for the CPU\n"
 		 "  ovni-report preempt --top 10 trace\n\n"
+		 "  # where the time of the workers went\n"
+		 "  ovni-report why --by process --comm 'worker*' trace\n\n"
 		 "  # one thread, run by run\n"
 		 "  ovni-report timehist --tid 1204 trace\n\n"
 		 "  # a tenth of a second as text\n"
@@ -291,6 +370,7 @@ int main(int argc, char **argv)
 	report.most = options.most == MOST_DEFAULT ? 0 : options.most;
 	report.source = &source;
 	report.filter = &options.filter;
+	report.by = options.by;
 	err = run(&report, &options, &source);
 	if (err == -ENOMEM)
 		log_no_memory("while reading %s", options.path);

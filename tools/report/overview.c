@@ -1041,7 +1041,6 @@ out:
 
 const struct report_kind report_overview = {
 	.name = "overview",
-	.help = "one screen: CPUs, threads, and what cost time",
 	.names = true,
 	.print = print,
 };

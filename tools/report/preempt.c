@@ -62,8 +62,7 @@ static int add(struct report *report, const struct culprit_pair *p)
 		{.text = NULL},
 		{.number = known ? (int64_t)p->waits : CELL_UNKNOWN},
 		{.number = known ? p->ns : CELL_UNKNOWN},
-		{.number = known && waited ? (int64_t)((double)p->ns * 100000 / (double)waited)
-					   : CELL_UNKNOWN},
+		{.number = known ? table_percent(p->ns, waited) : CELL_UNKNOWN},
 		{.number = (int64_t)p->first},
 		{.number = known ? p->max : CELL_UNKNOWN},
 		{.number = report_clock(report->intervals, p->max_at)},

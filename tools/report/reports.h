@@ -11,6 +11,7 @@
 #include "trace/states/tid_names.h"
 #include "tools/lib/filter.h"
 #include "tools/lib/terminal.h"
+#include "tools/report/groups.h"
 #include "trace/states/intervals.h"
 #include "tools/lib/table.h"
 
@@ -19,6 +20,8 @@ struct report {
 	const struct source *source;
 	struct filter *filter;
 	struct tid_names names;
+	struct groups groups; /* if the kind has `by` */
+	enum group_by by;     /* of the command line; BY_REPORT: not given */
 	struct table table;
 	const struct intervals *intervals; /* after the walk */
 	void *data; /* the report's own, zeroed, kind->size bytes for each stream */
@@ -30,12 +33,14 @@ struct report {
 };
 
 struct report_kind {
-	const char *name, *help;
+	const char *name;
 	const struct table_column *columns;
 	size_t ncolumns;
 	const char *order; /* default column to sort by; NULL: in the order of the rows */
 	bool stream;	   /* prints each row at once */
 	bool names;	   /* needs the names of threads */
+	enum group_by by;  /* rows are of these groups, unless --by names others; BY_REPORT: no */
+	bool only_threads; /* --by cannot name others */
 	size_t size, more;
 	/* Adds the rows from another source than a walk of the trace `path`; or NULL. Returns 0,
 	 * -ENOMEM, or -errno after one message. */
@@ -50,7 +55,8 @@ struct report_kind {
 };
 
 extern const struct report_kind report_latency, report_preempt, report_wake, report_timehist,
-	report_cpu, report_func, report_counters, report_overview, report_timeline;
+	report_cpu, report_func, report_counters, report_overview, report_timeline, report_why,
+	report_latency_histogram, report_wake_period, report_func_by;
 
 /* To be called before the first output: starts the pager on a terminal. */
 static inline void report_output(struct report *report)

@@ -67,13 +67,15 @@ static int add_line(struct report *report, const struct stats_line *line)
 
 	if (line->values[STATS_INTERVAL])
 		return 0;
-	if (line->scope == STATS_RUN && !filter->ntids && !filter->npids) {
+	if (line->scope == STATS_RUN && !filter->ntids && !filter->npids && !filter->ncomms) {
 		n = asprintf(&name, "all %llu threads",
 			     (unsigned long long)line->values[STATS_THREADS]);
 		return add(report, line, n < 0 ? NULL : name, CELL_UNKNOWN);
 	}
 	if (line->scope != STATS_THREAD ||
-	    !filter_ids(filter, (int64_t)line->values[STATS_PID], (int64_t)line->values[STATS_TID]))
+	    !filter_ids(filter, (int64_t)line->values[STATS_PID],
+			(int64_t)line->values[STATS_TID]) ||
+	    !filter_name(filter, line->comm))
 		return 0;
 	n = asprintf(&name, "%s (%llu)", line->comm, (unsigned long long)line->values[STATS_TID]);
 	return add(report, line, n < 0 ? NULL : name, (int64_t)line->values[STATS_PID]);
@@ -122,7 +124,6 @@ static int read_file(struct report *report, const char *path)
 
 const struct report_kind report_counters = {
 	.name = "counters",
-	.help = "use of the time of each thread, from stats.json",
 	.columns = columns,
 	.ncolumns = sizeof(columns) / sizeof(columns[0]),
 	.order = "active",

@@ -579,6 +579,5 @@ out:
 
 const struct report_kind report_timeline = {
 	.name = "timeline",
-	.help = "CPUs and threads as text: who ran when, and who waited",
 	.print = print,
 };

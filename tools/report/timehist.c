@@ -57,7 +57,6 @@ static int end(void *arg, const struct intervals *intervals, const struct interv
 
 const struct report_kind report_timehist = {
 	.name = "timehist",
-	.help = "one line per run: end, CPU, thread, times, reason it ended, next thread",
 	.columns = columns,
 	.ncolumns = sizeof(columns) / sizeof(columns[0]),
 	.stream = true,

@@ -548,13 +548,6 @@ static int wait_move(struct culprits *c, uint32_t stream, uint32_t queue)
 	return err;
 }
 
-static enum wait_cause cause_of(const struct interval *last)
-{
-	if (last->why == OFF_CPU_THROTTLED)
-		return WAIT_THROTTLED;
-	return last->why == OFF_CPU_YIELDED ? WAIT_YIELDED : WAIT_PREEMPTED;
-}
-
 /*
  * The CPU on whose queue a woken thread stands: the recorder knows only at the switch-in, and
  * writes OAs there. Without a later move it was chosen at the wake-up.
@@ -578,18 +571,10 @@ static int32_t cpu_of_wakeup(const struct stream *stream, int32_t cpu)
 static int take_birth(struct culprits *c, const struct intervals *intervals, uint32_t creator,
 		      const struct event *ev)
 {
+	int64_t child = wait_newborn(intervals, creator, ev);
 	const struct event *first;
-	int64_t child;
-	int32_t tid;
 
-	if (ev->payload_size < 12)
-		return 0;
-	tid = get_i32(ev->payload + 4);
-	child = tid > 0 ? state_walk_find(&intervals->walk, creator, tid) : -1;
-	if (child < 0 || child == creator || c->threads[child].waits ||
-	    intervals->threads[child].on ||
-	    (intervals->walk.threads[child].state != THREAD_STATE_UNKNOWN &&
-	     intervals->walk.threads[child].state != THREAD_STATE_DEAD))
+	if (child < 0 || c->threads[child].waits)
 		return 0;
 	first = &c->source->streams[child].ev; /* the next event of that stream */
 	if (!first->size || event_mcv(first) != MCV('O', 'H', 'x') || first->payload_size < 4)
@@ -607,8 +592,8 @@ static int take_thread(struct culprits *c, const struct intervals *intervals, ui
 	const struct sched_state *s = &intervals->walk.threads[stream];
 	struct victim *v = &c->threads[stream];
 	uint32_t runs_on = t->on ? queue_of(c, stream, t->interval.cpu) : NO_QUEUE;
-	bool stays = off_cpu_runnable(t->interval.why);
-	bool waits = !t->on && (t->kernel ? stays : s->state == THREAD_STATE_WARMING);
+	enum wait_cause cause;
+	bool waits = wait_cause_now(intervals, stream, &cause);
 	int32_t cpu = t->kernel ? t->interval.cpu : s->cpu;
 	int err = 0;
 
@@ -630,9 +615,8 @@ static int take_thread(struct culprits *c, const struct intervals *intervals, ui
 		return event_mcv(ev) == MCV('O', 'A', 's') || event_mcv(ev) == MCV('O', 'A', 'r')
 			       ? wait_move(c, stream, queue_of(c, stream, cpu))
 			       : 0;
-	if (stays) {
-		wait_begin(c, stream, cause_of(&t->interval), queue_of(c, stream, cpu),
-			   t->interval.next);
+	if (cause != WAIT_WOKEN) {
+		wait_begin(c, stream, cause, queue_of(c, stream, cpu), t->interval.next);
 	} else {
 		if (cpu >= 0)
 			cpu = cpu_of_wakeup(&c->source->streams[stream], cpu);
@@ -712,15 +696,4 @@ int64_t culprits_waited(const struct culprits *c, uint32_t victim)
 	for (int i = 0; i < WAIT_CAUSES; i++)
 		sum = clock_sum(sum, c->waits[victim].ns[i]);
 	return sum;
-}
-
-const char *wait_cause_word(enum wait_cause cause)
-{
-	static const char *const words[WAIT_CAUSES] = {
-		[WAIT_PREEMPTED] = "preempted", [WAIT_YIELDED] = "yielded",
-		[WAIT_THROTTLED] = "throttled", [WAIT_WOKEN] = "woken",
-		[WAIT_NEWBORN] = "newborn",
-	};
-
-	return words[cause];
 }

@@ -19,8 +19,8 @@
 #ifndef TRACE_ANALYSIS_CULPRITS_H
 #define TRACE_ANALYSIS_CULPRITS_H
 
+#include "trace/analysis/waits.h"
 #include "trace/base/hash.h"
-#include "trace/states/intervals.h"
 
 /* A culprit is a stream (0 or more), one of these, or a thread without a stream. */
 #define CULPRIT_IDLE	  (-1)
@@ -29,15 +29,6 @@
 #define CULPRIT_TID(tid)  (-16 - (int64_t)(tid)) /* took the CPU; its time is not known */
 #define CULPRIT_IS_TID(c) ((c) <= -16)
 #define CULPRIT_TID_OF(c) ((int32_t)(-16 - (c)))
-
-enum wait_cause {
-	WAIT_PREEMPTED,
-	WAIT_YIELDED,
-	WAIT_THROTTLED,
-	WAIT_WOKEN, /* by a thread, an interrupt, or an unknown waker */
-	WAIT_NEWBORN,
-	WAIT_CAUSES
-};
 
 struct culprit_pair {
 	uint32_t victim; /* stream */
@@ -97,9 +88,6 @@ const struct culprit_pair *culprits_find(const struct culprits *culprits, uint32
 					 int64_t culprit);
 /* ns that the thread of a stream waited for a CPU, whatever the cause. */
 int64_t culprits_waited(const struct culprits *culprits, uint32_t victim);
-
-/* "preempted", "woken", ... */
-const char *wait_cause_word(enum wait_cause cause);
 
 void culprits_fini(struct culprits *culprits);
 

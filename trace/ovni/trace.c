@@ -400,6 +400,9 @@ int owner_init(struct owner *owner, const struct json *meta)
 	owner->tid = json_int(json_get(meta, "ovni.tid"));
 	owner->app_id = json_int(json_get(meta, "ovni.app_id"));
 	owner->rank = json_is_number(rank) ? json_int(rank) : -1;
+	if (!json_is_number(rank))
+		rank = json_get(meta, "bpf.rank");
+	owner->known_rank = json_is_number(rank) ? json_int(rank) : -1;
 	owner->thread = part && !strcmp(part, "thread");
 	owner->finished = json_number(json_get(meta, "ovni.finished")) == 1;
 	if (copy_text(&owner->loom, json_string(json_get(meta, "ovni.loom"))) < 0 ||

@@ -45,8 +45,9 @@ struct owner {
 	char *loom;
 	char *name; /* bpf.name; NULL in traces of other programs */
 	int64_t pid, tid, app_id, rank;
-	bool thread;   /* ovni.part is "thread" */
-	bool finished; /* ovni.finished is 1 */
+	int64_t known_rank; /* rank, or bpf.rank, where not all processes of the loom have one */
+	bool thread;	    /* ovni.part is "thread" */
+	bool finished;	    /* ovni.finished is 1 */
 };
 
 struct source {

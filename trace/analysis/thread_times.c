@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/analysis/thread_times.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/base/log.h"
+
+static int64_t clamp(const struct thread_times *times, int64_t clock)
+{
+	if (clock < times->first)
+		return times->first;
+	return clock > times->last ? times->last : clock;
+}
+
+int thread_times_init(struct thread_times *times, const struct source *source, int64_t first,
+		      int64_t last)
+{
+	size_t n = source->trace.nstreams;
+
+	*times =
+		(struct thread_times){.source = source, .first = first, .last = last, .now = first};
+	times->threads = calloc(n + 1, sizeof(*times->threads));
+	if (!times->threads)
+		return log_no_memory("for %zu threads of %s", n, source->trace.path);
+	for (size_t i = 0; i < n; i++)
+		times->threads[i].use = TIME_NONE;
+	return 0;
+}
+
+void thread_times_fini(struct thread_times *times)
+{
+	free(times->threads);
+	memset(times, 0, sizeof(*times));
+}
+
+static enum time_class class_of(enum time_use use)
+{
+	if (use == TIME_RUNNING)
+		return CLASS_RUNNING;
+	if (use == TIME_WAITING + WAIT_THROTTLED)
+		return CLASS_THROTTLED;
+	if (use < TIME_ASLEEP)
+		return CLASS_RUNNABLE;
+	return use == TIME_ASLEEP + OFF_CPU_UNKNOWN || use == TIME_ASLEEP + OFF_CPU_LOST
+		       ? CLASS_UNKNOWN
+		       : CLASS_ASLEEP;
+}
+
+static void change(struct thread_times *times, uint32_t stream, enum time_use use)
+{
+	struct thread_time *t = &times->threads[stream];
+
+	if (t->use == use)
+		return;
+	if (t->use != TIME_NONE && times->now > t->since) {
+		struct time_stays *stays = &t->uses[t->use];
+		int64_t ns = clock_distance(t->since, times->now);
+
+		stays->count++;
+		stays->ns = clock_sum(stays->ns, ns);
+		t->classes[class_of(t->use)] = clock_sum(t->classes[class_of(t->use)], ns);
+		if (ns > stays->max) {
+			stays->max = ns;
+			stays->max_at = t->since;
+		}
+	}
+	t->use = use;
+	t->since = times->now;
+}
+
+static enum time_use use_now(const struct intervals *intervals, uint32_t stream)
+{
+	const struct interval_thread *t = &intervals->threads[stream];
+	enum thread_state state = intervals->walk.threads[stream].state;
+	enum wait_cause cause;
+
+	if (t->on)
+		return TIME_RUNNING;
+	if (wait_cause_now(intervals, stream, &cause))
+		return TIME_WAITING + cause;
+	if (state == THREAD_STATE_UNKNOWN || state == THREAD_STATE_DEAD)
+		return TIME_NONE;
+	return TIME_ASLEEP + t->interval.why;
+}
+
+void thread_times_step(struct thread_times *times, const struct intervals *intervals,
+		       uint32_t stream, const struct event *ev)
+{
+	int64_t clock = clamp(times, ev->clock), child;
+
+	if (!(ev->model == 'O' && ev->category == 'H') &&
+	    !(ev->model == 'K' && ev->category == 'C'))
+		return;
+	if (clock > times->now)
+		times->now = clock;
+	if (ev->value != 'C' || ev->model == 'K') {
+		change(times, stream, use_now(intervals, stream));
+		return;
+	}
+	child = wait_newborn(intervals, stream, ev);
+	if (child >= 0)
+		change(times, (uint32_t)child, TIME_WAITING + WAIT_NEWBORN);
+}
+
+void thread_times_read(const struct thread_times *times, uint32_t stream, int64_t clock,
+		       int64_t classes[TIME_CLASSES])
+{
+	const struct thread_time *t = &times->threads[stream];
+
+	clock = clamp(times, clock);
+	memcpy(classes, t->classes, sizeof(t->classes));
+	if (t->use != TIME_NONE && clock > t->since)
+		classes[class_of(t->use)] =
+			clock_sum(classes[class_of(t->use)], clock_distance(t->since, clock));
+}
+
+void thread_times_finish(struct thread_times *times, const struct intervals *intervals)
+{
+	int64_t last = clamp(times, intervals->last);
+
+	if (last > times->now)
+		times->now = last;
+	for (uint32_t i = 0; i < times->source->trace.nstreams; i++)
+		change(times, i, TIME_NONE);
+}
+
+const char *time_use_state(enum time_use use)
+{
+	static const char *const words[TIME_CLASSES] = {
+		[CLASS_RUNNING] = "running",	 [CLASS_RUNNABLE] = "runnable",
+		[CLASS_THROTTLED] = "throttled", [CLASS_ASLEEP] = "asleep",
+		[CLASS_UNKNOWN] = "unknown",
+	};
+
+	return words[class_of(use)];
+}
+
+const char *time_use_reason(enum time_use use)
+{
+	if (use == TIME_RUNNING || use == TIME_WAITING + WAIT_THROTTLED ||
+	    use == TIME_ASLEEP + OFF_CPU_UNKNOWN)
+		return "";
+	if (use < TIME_ASLEEP)
+		return wait_cause_word((enum wait_cause)(use - TIME_WAITING));
+	return off_cpu_word(use - TIME_ASLEEP);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thread_times: the time of each thread by what it did, and why.
+ *
+ *   life = running + waiting for a CPU, by cause + asleep, by reason
+ *
+ * In: a walk over a trace (intervals.h), event by event; out: for each thread and each use of its
+ * time the number of stays, their sum and the longest one. A life goes from OHx, of a newborn from
+ * its creator's OHC, to OHe; the uses add up to the lives, in ns. Time before the first switch of a
+ * thread that did not run at the start has the reason 0, "unknown". Specification:
+ * event-mapping.md, "The thread state machine" and payloads.
+ */
+#ifndef TRACE_ANALYSIS_THREAD_TIMES_H
+#define TRACE_ANALYSIS_THREAD_TIMES_H
+
+#include "trace/analysis/waits.h"
+
+enum time_use {
+	TIME_RUNNING,
+	TIME_WAITING,				  /* + enum wait_cause */
+	TIME_ASLEEP = TIME_WAITING + WAIT_CAUSES, /* + enum off_cpu: the reason */
+	TIME_USES = TIME_ASLEEP + OFF_CPU_COUNT,
+	TIME_NONE = TIME_USES /* not alive */
+};
+
+/* The uses in few words. */
+enum time_class {
+	CLASS_RUNNING,
+	CLASS_RUNNABLE,
+	CLASS_THROTTLED,
+	CLASS_ASLEEP,
+	CLASS_UNKNOWN,
+	TIME_CLASSES
+};
+
+struct time_stays {
+	uint64_t count;
+	int64_t ns, max, max_at; /* max_at: the clock at which the longest one began */
+};
+
+struct thread_time { /* of one thread */
+	struct time_stays uses[TIME_USES];
+	int64_t classes[TIME_CLASSES]; /* ns, up to `since` */
+	enum time_use use;	       /* the present one, */
+	int64_t since;		       /* and when it began */
+};
+
+struct thread_times {
+	struct thread_time *threads; /* of each stream */
+	const struct source *source;
+	int64_t first, last, now;
+};
+
+/* Only the parts of lives between the clocks `first` and `last` count. Returns 0, or -ENOMEM after
+ * one message; thread_times_fini() must follow in both cases. */
+int thread_times_init(struct thread_times *times, const struct source *source, int64_t first,
+		      int64_t last) __attribute__((warn_unused_result));
+
+/* One event of a walk, after its effect (interval_listener.event). */
+void thread_times_step(struct thread_times *times, const struct intervals *intervals,
+		       uint32_t stream, const struct event *ev);
+
+/* ns of each class up to the present event of the walk, for differences between two events. */
+void thread_times_read(const struct thread_times *times, uint32_t stream, int64_t clock,
+		       int64_t classes[TIME_CLASSES]);
+
+/* After the walk: ends the stays that are open at its end. */
+void thread_times_finish(struct thread_times *times, const struct intervals *intervals);
+
+/* "running", "runnable", "throttled", "asleep" or "unknown", and the cause or reason in it, "" if
+ * there is one.
+ */
+const char *time_use_state(enum time_use use);
+const char *time_use_reason(enum time_use use);
+
+void thread_times_fini(struct thread_times *times);
+
+#endif
