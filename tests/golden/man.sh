@@ -95,7 +95,7 @@ while read -r line; do
 	dry=--dry-run
 	[[ $line != doctor* ]] || dry= # it records nothing anyway
 	# shellcheck disable=SC2086 # words of a command
-	"$B/bin/ovni-bpf" $dry $line >out 2>&1 || {
+	PATH=$B/bin:$PATH "$B/bin/ovni-bpf" $dry $line >out 2>&1 || {
 		cat out
 		echo "fails: ovni-bpf $line"
 		exit 1

@@ -327,6 +327,74 @@ static void what_is_no_trigger_is_refused(void **state)
 	assert_null(trigger_parse(&plan, "fail"));
 	assert_non_null(trigger_parse(&plan, "latency>2ms"));
 	assert_non_null(trigger_parse(&plan, "other"));
+	trigger_plan_free(&plan);
+}
+
+static void name(struct trigger *t, enum task_cause cause, uint32_t id, const char *comm)
+{
+	struct record_task r = {.head = {.clock = 1, .kind = RECORD_TASK, .flags = (__u8)cause},
+				.id = id,
+				.tid = id + 1000,
+				.pid = 7};
+
+	memcpy(r.comm, comm, strnlen(comm, sizeof(r.comm)));
+	assert_int_equal(trigger_look(t, &r.head), 0);
+}
+
+static bool waits_long(struct trigger *t, uint32_t id)
+{
+	static uint64_t clock = 1000000;
+	bool met;
+
+	clock += 10000000;
+	give(t, clock, 9, OFF_CPU_SLEEPING, id, clock - 6000000);
+	met = t->met;
+	t->met = false;
+	return met;
+}
+
+/* Only the threads that the user means meet it. */
+static void a_limit_names_a_process_a_thread_or_a_name(void **state)
+{
+	struct record_exit dead = {.head.kind = RECORD_EXIT, .id = 3};
+	struct trigger t = {0};
+
+	(void)state;
+	assert_null(trigger_parse(&t.plan, "latency>5ms,tid=1003"));
+	assert_true(waits_long(&t, 3));
+	assert_false(waits_long(&t, 4));
+	t.plan = (struct trigger_plan){0};
+	assert_null(trigger_parse(&t.plan, "latency>5ms,pid=7"));
+	assert_true(waits_long(&t, 4));
+	t.plan = (struct trigger_plan){0};
+	assert_null(trigger_parse(&t.plan, "latency>5ms,pid=8"));
+	assert_false(waits_long(&t, 4));
+
+	t.plan = (struct trigger_plan){0};
+	assert_null(trigger_parse(&t.plan, "latency>5ms,comm=rank*"));
+	name(&t, TASK_ITERATED, 3, "rank0");
+	name(&t, TASK_BORN, 4, "mpirun");
+	assert_true(waits_long(&t, 3));
+	assert_false(waits_long(&t, 4));
+	assert_false(waits_long(&t, 5)); /* of unknown name */
+	name(&t, TASK_RENAMED, 4, "rank1-abcdefghij");
+	name(&t, TASK_EXECED, 3, "sh");
+	assert_true(waits_long(&t, 4));
+	assert_false(waits_long(&t, 3));
+	/* a wait that began under another name */
+	give(&t, 500000000, 3, OFF_CPU_PREEMPTED, 0, 0);
+	name(&t, TASK_RENAMED, 3, "rank2");
+	give(&t, 600000000, 0, 0, 3, 0);
+	assert_true(t.met);
+	t.met = false;
+	/* no memory is left of the dead */
+	assert_int_equal(trigger_look(&t, &dead.head), 0);
+	dead.id = 4;
+	assert_int_equal(trigger_look(&t, &dead.head), 0);
+	assert_false(waits_long(&t, 4));
+	for (size_t i = 0; i < t.npages; i++)
+		assert_null(((void **)t.pages)[i]);
+	trigger_fini(&t);
 }
 
 static void whoever_comes_to_a_place_is_met(void **state)
@@ -337,7 +405,7 @@ static void whoever_comes_to_a_place_is_met(void **state)
 		[66] = {.symbol = "fail", .label = "fail [libtwo]"},
 		[67] = {.label = "0x1000"},
 	};
-	struct trigger_plan plan = {.place = "fail"};
+	struct trigger_plan plan = {.place = (char *)"fail"};
 	struct record_probe r = {.head = {.clock = 77, .kind = RECORD_PROBE, .flags = PROBE_ENTRY},
 				 .tid = 11,
 				 .pid = 10};
@@ -358,12 +426,19 @@ static void whoever_comes_to_a_place_is_met(void **state)
 	r.head.flags = PROBE_RETURN;
 	assert_int_equal(trigger_look(&t, &r.head), 0);
 	assert_false(t.met);
+	r.head.flags = PROBE_ENTRY;
+	t.plan.place_limit.tid = 12;
+	assert_int_equal(trigger_look(&t, &r.head), 0);
+	assert_false(t.met);
+	t.plan.place_limit = (struct trigger_limit){.tid = 11, .pid = 10};
+	assert_int_equal(trigger_look(&t, &r.head), 0);
+	assert_true(t.met);
 	free(bits);
-	plan.place = "fail()";
+	plan.place = (char *)"fail()";
 	assert_int_equal(trigger_find(&plan, sites, 70, &bits), 0);
 	assert_int_equal(bits[1], 2);
 	free(bits);
-	plan.place = "missing";
+	plan.place = (char *)"missing";
 	assert_int_equal(trigger_find(&plan, sites, 70, &bits), -ENOENT);
 	free(bits);
 	trigger_fini(&t);
@@ -384,6 +459,7 @@ int main(void)
 		cmocka_unit_test(memory_of_waits_follows_who_waits),
 		cmocka_unit_test(what_is_no_trigger_is_refused),
 		cmocka_unit_test(whoever_comes_to_a_place_is_met),
+		cmocka_unit_test(a_limit_names_a_process_a_thread_or_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static const struct {
 	{"", "no target: give -a, -p PID, -t TID or -- COMMAND"},
 	{"-a -p 1", "give only one target"},
 	{"-a -t 1", "give only one target"},
-	{"-a -- true", "give only one target"},
+	{"-a --no-follow -- true", "--no-follow: needs -p or a command"},
 	{"-p 1 true", "give only one target"},
 	{"-p 1 -t 2", "-t 2: give either -p or -t, and only once"},
 	{"-p 1 -p 2", "-p 2: give either -p or -t, and only once"},
@@ -100,6 +100,12 @@ static const struct {
 	{"-a --on-full drop-all", "--on-full drop-all: choose drop-new or drop-old"},
 	{"-a --last 10s --max-size 1G", "--max-size: needs --mode full, and excludes --last"},
 	{"-a --trigger latency>5ms", "--trigger: needs --last"},
+	{"-a --last 10s --trigger latency>5ms,pid=", "pid= and tid= take a number, as in pid=1234"},
+	{"-a --last 10s --trigger latency>5ms,tid=x", "pid= and tid= take a number"},
+	{"-a --last 10s --trigger latency>5ms,comm=[a", "a '[' has no ']'"},
+	{"-a --last 10s --trigger latency>5ms,comm=a,comm=b", "give comm= only once"},
+	{"-a --last 10s --events switch --trigger latency>5ms,comm=a", "rename among --events"},
+	{"-a --last 10s --on-trigger ./told", "--on-trigger: needs --trigger"},
 	{"-a --keep 5", "--keep: needs --rotate or --last"},
 	{"-a --rotate 1m --keep 0", "--keep 0: the smallest number is 1"},
 	{"-a --rotate 1m --emulate", "--emulate: needs --mode full and a single trace"},
@@ -280,6 +286,39 @@ static void the_command_is_the_rest_whatever_it_looks_like(void **state)
 	options_free(&o);
 }
 
+static void a_command_may_set_the_length_of_a_recording_of_all(void **state)
+{
+	struct options o;
+
+	(void)state;
+	accepted(&o, "-a -- sleep 1");
+	assert_true(o.all);
+	assert_string_equal(o.command[0], "sleep");
+	options_free(&o);
+	accepted(&o, "--comm x -- sleep 1");
+	assert_false(o.all);
+	options_free(&o);
+}
+
+static void triggers_reach_their_place(void **state)
+{
+	struct options o;
+
+	(void)state;
+	accepted(&o, "-a --last 10s --trigger latency>5ms,comm=rank*,pid=12 --trigger "
+		     "f(int,long),tid=13 --on-trigger ./told");
+	assert_int_equal(o.trigger.latency_ns, 5000000);
+	assert_int_equal(o.trigger.latency_limit.pid, 12);
+	assert_true(o.trigger.latency_limit.comm);
+	assert_true(comm_glob_matches(&o.trigger.latency_limit.glob, "rank7"));
+	assert_false(comm_glob_matches(&o.trigger.latency_limit.glob, "rang7"));
+	assert_string_equal(o.trigger.place, "f(int,long)");
+	assert_int_equal(o.trigger.place_limit.tid, 13);
+	assert_false(o.trigger.place_limit.comm);
+	assert_string_equal(o.on_trigger, "./told");
+	options_free(&o);
+}
+
 static void a_filter_alone_means_the_whole_machine(void **state)
 {
 	struct options o;
@@ -326,6 +365,8 @@ int main(void)
 		cmocka_unit_test(probes_are_read_in_their_order),
 		cmocka_unit_test(the_command_is_the_rest_whatever_it_looks_like),
 		cmocka_unit_test(a_filter_alone_means_the_whole_machine),
+		cmocka_unit_test(a_command_may_set_the_length_of_a_recording_of_all),
+		cmocka_unit_test(triggers_reach_their_place),
 		cmocka_unit_test(a_buffer_is_rounded_up_and_that_is_said),
 	};
 

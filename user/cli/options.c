@@ -256,10 +256,13 @@ static bool records(const struct options *o, enum event_kind kind)
 	}
 
 /* clang-format off */
-RULE(follows, o->command || (o->npids && !o->threads))
+RULE(follows, !o->all && (o->command || (o->npids && !o->threads)))
 RULE(has_command, o->command)
 RULE(has_output, o->output_chosen)
 RULE(has_last, o->last_bytes)
+RULE(trigger_fits, o->last_bytes && (records(o, EVENT_RENAME) ||
+		   !(o->trigger.latency_limit.comm || o->trigger.place_limit.comm)))
+RULE(has_trigger, o->trigger.latency_ns || o->trigger.place)
 RULE(has_list, o->list)
 RULE(has_several, several_traces(o))
 RULE(has_probes, records(o, EVENT_PROBE))
@@ -287,7 +290,8 @@ static const char *const clocks[] = {"scheduler", "tracepoint", NULL};
 /* clang-format off */
 static const struct cli_option table[] = {
 	{.help = "Target"},
-	{"all", 'a', NULL, cli_flag, TO(all), "all threads of the machine"},
+	{"all", 'a', NULL, cli_flag, TO(all),
+	 "all threads of the machine; with COMMAND, while it runs"},
 	{"pid", 'p', "PID[,PID]", parse_pids, 0,
 	 "all threads of these processes and of their children"},
 	{"tid", 't', "TID[,TID]", parse_pids, 0, "only these threads"},
@@ -352,9 +356,14 @@ static const struct cli_option table[] = {
 	{"last", 0, "TIME|SIZE", parse_last, 0,
 	 "flight recorder: keep the last 10s or 64M in memory, and save them on request",
 	 .holds = is_full, .rule = "needs --mode full"},
-	{"trigger", 0, "EVENT", parse_trigger, TO(trigger),
-	 "save when a thread waits too long for a CPU (latency>TIME) or calls FUNC, a function of -u",
-	 .holds = has_last, .rule = "needs --last"},
+	{"trigger", 0, "EVENT[,LIMIT]", parse_trigger, TO(trigger),
+	 "save when a thread waits too long for a CPU (latency>TIME) or calls FUNC, a function of -u; "
+	 "LIMIT: only of pid=PID, tid=TID, comm=GLOB",
+	 .holds = trigger_fits,
+	 .rule = "needs --last, and with comm= rename among --events"},
+	{"on-trigger", 0, "COMMAND", cli_text, TO(on_trigger),
+	 "run COMMAND with the path of each trace that a trigger saved, as its only argument",
+	 .holds = has_trigger, .rule = "needs --trigger"},
 	{"keep", 0, "N", cli_number, TO(keep), "keep only the last N traces on the disk",
 	 .min = 1, .max = UINT32_MAX, .holds = has_several, .rule = "needs --rotate or --last"},
 
@@ -406,7 +415,7 @@ static const struct cli_option table[] = {
 
 static const char synopsis[] =
 	"ovni-bpf [OPTION]... -- COMMAND [ARG]...\n"
-	"       ovni-bpf [OPTION]... -p PID | -t TID | -a\n"
+	"       ovni-bpf [OPTION]... -p PID | -t TID | -a [-- COMMAND [ARG]...]\n"
 	"       ovni-bpf session COMMAND ...   recordings in the background\n"
 	"       ovni-bpf doctor [--json]       check this machine";
 
@@ -433,6 +442,9 @@ static const char notes[] =
 	"\n"
 	"  # the last 30 seconds of the machine, whenever a thread waits over 20 ms\n"
 	"  sudo ovni-bpf session start night -a --last 30s --trigger 'latency>20ms'\n"
+	"\n"
+	"  # the whole machine while a program runs\n"
+	"  sudo ovni-bpf -a -- ./solver input.dat\n"
 	"\n"
 	"  # can this machine record? If not: why, and what to do\n"
 	"  ovni-bpf doctor";
@@ -468,8 +480,9 @@ static int finish(void *settings, char **operands)
 
 	if (*operands)
 		o->command = operands;
-	if (o->all + !!o->npids + !!o->command > 1) {
-		log_error("give only one target: -a, -p, -t or a command");
+	if ((o->all && o->npids) || (o->npids && o->command)) {
+		log_error("give only one target: -a, -p, -t or a command (-a and a command go "
+			  "together)");
 		return -EINVAL;
 	}
 	if (o->command && !*o->command[0]) {
@@ -542,6 +555,7 @@ bool options_parse(struct options *o, int argc, char **argv, enum status *status
 void options_free(struct options *o)
 {
 	free(o->pids);
+	trigger_plan_free(&o->trigger);
 	topology_free(&o->cpus);
 	if (o->probes)
 		requests_free(o->probes);

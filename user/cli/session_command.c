@@ -369,7 +369,7 @@ static int parse_and_start(int argc, char **operands, char **argv, bool backgrou
 {
 	struct options options;
 	enum status status;
-	char *output = NULL;
+	char *output = NULL, *on_trigger = NULL;
 	int result = STATUS_FAILED;
 
 	if (!options_parse(&options, argc, operands, &status))
@@ -382,15 +382,21 @@ static int parse_and_start(int argc, char **operands, char **argv, bool backgrou
 	}
 	log_setup("ovni-bpf", options.quiet ? LOG_WARN : options.verbose ? LOG_DEBUG : LOG_INFO);
 	output = absolute(options.output);
-	if (!output) {
-		log_error("cannot find the current directory: give an absolute path with -o");
+	if (options.on_trigger && strchr(options.on_trigger, '/'))
+		on_trigger = absolute(options.on_trigger);
+	if (!output || (options.on_trigger && strchr(options.on_trigger, '/') && !on_trigger)) {
+		log_error("cannot find the current directory: give absolute paths with -o and "
+			  "--on-trigger");
 		goto out;
 	}
 	options.output = output;
+	if (on_trigger)
+		options.on_trigger = on_trigger;
 	result = start(operands[0], &options, background);
 out:
 	options_free(&options);
 	free(output);
+	free(on_trigger);
 	return result;
 }
 

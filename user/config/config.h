@@ -34,10 +34,18 @@ enum mode { MODE_OFF, MODE_SUMMARY, MODE_FULL };
 /* Which events are lost when a buffer is full: the new ones, or the oldest (--last). */
 enum on_full { DROP_NEW, DROP_OLD };
 
+/* The threads that meet a trigger: all conditions must hold; zeroed: all threads. */
+struct trigger_limit {
+	uint32_t pid, tid; /* 0: any; numbers of the initial PID namespace */
+	bool comm;	   /* the name must match `glob` */
+	struct comm_glob glob;
+};
+
 /* The event that makes a flight recorder save. The caller owns strings and bits. */
 struct trigger_plan {
-	uint64_t latency_ns;   /* a longer wait for a CPU triggers; 0: no such trigger */
-	const char *place;     /* name of a probed function; NULL: no such trigger */
+	uint64_t latency_ns; /* a longer wait for a CPU triggers; 0: no such trigger */
+	struct trigger_limit latency_limit, place_limit;
+	char *place;	       /* name of a probed function; NULL: no such trigger */
 	const uint64_t *sites; /* a bit for each site: set if it has that name */
 	size_t nsites;
 };
@@ -84,9 +92,10 @@ struct options {
 	uint64_t last_ns, last_bytes;	  /* --last: bytes is not 0 if it was given */
 	enum on_full on_full;
 	struct trigger_plan trigger;
-	uint64_t keep;			 /* --keep; 0: all */
-	unsigned wakeup_tracepoint;	 /* --wakeup-clock: 0 scheduler, 1 tracepoint */
-	uint32_t kinds;			 /* --events: bits, by enum event_kind */
+	const char *on_trigger;	    /* program to run on a trace that a trigger saved, or NULL */
+	uint64_t keep;		    /* --keep; 0: all */
+	unsigned wakeup_tracepoint; /* --wakeup-clock: 0 scheduler, 1 tracepoint */
+	uint32_t kinds;		    /* --events: bits, by enum event_kind */
 	uint32_t sample_keep, sample_of; /* --sample; 1 of 1: all */
 	uint64_t sample_seed;
 	const char *sample;   /* as given, or NULL */

@@ -201,11 +201,14 @@ static void set_environment(const struct identity *identity)
 
 int identity_become(const struct identity *identity)
 {
+	bool is_it = getuid() == identity->uid && geteuid() == identity->uid &&
+		     getgid() == identity->gid && getegid() == identity->gid;
+
 	if (!identity->changed)
 		return 0;
-	if (setgroups((size_t)identity->ngroups, identity->groups) ||
-	    setresgid(identity->gid, identity->gid, identity->gid) ||
-	    setresuid(identity->uid, identity->uid, identity->uid))
+	if (!is_it && (setgroups((size_t)identity->ngroups, identity->groups) ||
+		       setresgid(identity->gid, identity->gid, identity->gid) ||
+		       setresuid(identity->uid, identity->uid, identity->uid)))
 		return -errno;
 	set_environment(identity);
 	return 0;

@@ -49,7 +49,8 @@ void identity_free(struct identity *identity);
 const char *identity_path(const struct identity *identity);
 
 /* Becomes it for good, with nothing kept; for a process that is about to execute another
- * program. Its environment, or HOME, USER and the like in ours. 0 or -errno, no message. */
+ * program, and may be that user already (privilege_drop()). Its environment, or HOME, USER and the
+ * like in ours. 0 or -errno, no message. */
 int identity_become(const struct identity *identity) __attribute__((warn_unused_result));
 
 enum privilege_need {

@@ -38,6 +38,7 @@
 #include "user/session/drain.h"
 #include "user/session/neighbour.h"
 #include "user/session/session_probes.h"
+#include "user/session/trigger_command.h"
 #include "user/sink/finalizer.h"
 #include "user/sink/output_dir.h"
 #include "user/sink/sink.h"
@@ -89,6 +90,7 @@ struct recorder {
 	struct summary_live live;
 
 	struct signals signals;
+	struct trigger_command on_trigger;
 	uint64_t t0;
 	struct window_edge begin; /* with t0 */
 	char boot_id[64];
@@ -226,8 +228,12 @@ static enum status prepare(struct recorder *r)
 		return status;
 	if (find_identities(r) || target_find(&r->target, o->pids, o->npids, o->threads) ||
 	    (o->command && command_find(o->command[0], identity_path(&r->runner))) ||
-	    (o->emulate && find_emulator()) || probes_open(&r->probes, o))
+	    (o->on_trigger && command_find(o->on_trigger, identity_path(&r->caller))) ||
+	    (o->emulate && find_emulator()) || trigger_check(&o->trigger, "/proc") ||
+	    probes_open(&r->probes, o))
 		return STATUS_FAILED;
+	r->on_trigger = (struct trigger_command){
+		.program = o->on_trigger, .user = &r->caller, .signals = &r->signals};
 	r->trigger = o->trigger;
 	if (trigger_find(&r->trigger, r->probes.sites.list, r->probes.sites.count,
 			 &r->trigger_sites))
@@ -247,11 +253,12 @@ static int print_plan(const struct recorder *r)
 {
 	const struct options *o = r->options;
 
-	printf("what: %s\n", o->command	  ? o->command[0]
-			     : o->all	  ? "all threads"
-			     : o->threads ? "threads"
-			     : o->follow  ? "processes and their children"
-					  : "processes");
+	printf("what: %s%s\n", o->all && o->command ? "all threads, during " : "",
+	       o->command   ? o->command[0]
+	       : o->all	    ? "all threads"
+	       : o->threads ? "threads"
+	       : o->follow  ? "processes and their children"
+			    : "processes");
 	if (o->comm)
 		printf("only threads called: %s\n", o->comm);
 	if (o->cgroup)
@@ -565,7 +572,8 @@ static void look_for_end(struct recorder *r, uint64_t now)
 
 	if (o->duration_ns && now - r->t0 >= o->duration_ns)
 		r->reason = "duration";
-	else if (!o->all && !bpf_load_in_target(&r->bpf))
+	else if (o->all ? o->command && command_ended(&r->command, 0)
+			: !bpf_load_in_target(&r->bpf))
 		r->reason = "target";
 	else if (o->max_bytes && sink_full(&r->sink))
 		r->reason = "size";
@@ -614,7 +622,7 @@ static uint64_t time_to_next(const struct recorder *r, uint64_t now)
 	const struct options *o = r->options;
 	uint64_t next = FETCH_MS * 1000000ull;
 
-	if (!o->all || o->max_bytes || o->strict_drops)
+	if (!o->all || o->command || o->max_bytes || o->strict_drops)
 		next = LOOK_MS * 1000000ull;
 	if (r->live.on && r->live.next_ns - now < next)
 		next = r->live.next_ns > now ? r->live.next_ns - now : 0;
@@ -629,7 +637,8 @@ static uint64_t time_to_next(const struct recorder *r, uint64_t now)
  * recording, go on. */
 static void tell_command_end(struct recorder *r, uint64_t now)
 {
-	if (!r->options->command || !command_ended(&r->command, 0) || r->command_told)
+	if (!r->options->command || r->options->all || !command_ended(&r->command, 0) ||
+	    r->command_told)
 		return;
 	if (!r->command_end_ns)
 		r->command_end_ns = now;
@@ -651,6 +660,8 @@ static void report_traces(struct recorder *r)
 		snprintf(r->newest, sizeof(r->newest), "%s/%04u", r->output.path, news.number);
 		if (!strcmp(news.why, "request"))
 			control_saved(r->control, r->newest);
+		if (!strcmp(news.why, "trigger"))
+			trigger_command_add(&r->on_trigger, r->newest);
 		log_status(NULL);
 		if (!r->options->quiet)
 			summary_part(r->output.path, &news);
@@ -722,6 +733,7 @@ static void record(struct recorder *r)
 		now = clock_now();
 		read_signals(r);
 		report_traces(r);
+		trigger_command_poll(&r->on_trigger);
 		answer(r);
 		if (!r->reason && (fds[1].revents & POLLIN))
 			r->reason = "error";
@@ -934,6 +946,7 @@ static void follow_up(struct recorder *r)
 	}
 	if (r->end.overview)
 		show_overview(r);
+	trigger_command_finish(&r->on_trigger);
 	wait_for_command(r);
 	if (r->options->quiet)
 		return;
@@ -965,6 +978,7 @@ static void close_all(struct recorder *r)
 static void close_rest(struct recorder *r)
 {
 	event_counts_free(&r->counts);
+	trigger_command_close(&r->on_trigger);
 	command_close(&r->command);
 	signals_close(&r->signals);
 	identity_free(&r->caller);

@@ -77,6 +77,11 @@ int flight_init(struct flight *flight, const struct flight_options *options, uin
 	err = begin_base(flight, tasks);
 	if (err)
 		return err == -ENOMEM ? log_no_memory("for the flight recorder") : err;
+	for (size_t i = 0; tasks && i < tasks->ntasks; i++) {
+		err = trigger_task(&flight->trigger, &tasks->tasks[i]);
+		if (err)
+			return err;
+	}
 	flight->history = history_new(&history, t0);
 	return flight->history ? 0 : log_no_memory("for the flight recorder");
 }
@@ -144,6 +149,18 @@ bool flight_triggered(struct flight *flight, uint64_t t1)
 	return flight->trigger.met;
 }
 
+/* Tells of a trigger that came before the history was as long as the user wants. */
+static void tell_if_young(const struct flight *flight, uint64_t t1)
+{
+	uint64_t t0 = window_start(flight, t1), clock = flight->trigger.clock;
+
+	if (flight->options.ns && clock - t0 < flight->options.ns &&
+	    !history_short(flight->history))
+		log_warn("--trigger: the recording is young: the trace has %.3f s before the "
+			 "trigger instead of %.3f s",
+			 (double)(clock - t0) / 1e9, (double)flight->options.ns / 1e9);
+}
+
 int flight_begin(struct flight *flight, uint64_t t1, const char *why)
 {
 	flight->to = event_counts_mark(flight->options.counts, COUNTS_NOW);
@@ -153,6 +170,7 @@ int flight_begin(struct flight *flight, uint64_t t1, const char *why)
 	if (flight->trigger.met) {
 		memcpy(flight->text, flight->trigger.text, sizeof(flight->text));
 		flight->end.trigger = flight->text;
+		tell_if_young(flight, t1);
 	}
 	flight->t1 = t1;
 	window_edge_look(&flight->edge, NULL, 0);

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "trace/base/array.h"
+#include "user/host/proc_info.h"
 #include "user/probes/site.h"
 #include "trace/base/log.h"
 #include "trace/base/units.h"
@@ -13,30 +15,150 @@
 
 #define PAGE 256 /* ids */
 
+#define MEETS_LATENCY 1u /* bits of a name: the limits that it meets */
+#define MEETS_PLACE   2u
+
 struct trigger_page {
-	unsigned used;
+	unsigned used;	      /* entries that are not 0, of both arrays */
 	uint64_t since[PAGE]; /* ns; 0: does not wait, or the start is unknown */
+	uint8_t named[PAGE];
 };
+
+/* ---- the language ---- */
+
+static const char *parse_id(uint32_t *id, const char *text)
+{
+	unsigned long value;
+	char *end;
+
+	if (*id)
+		return "give pid= and tid= only once";
+	errno = 0;
+	value = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+	if (!value || *end || errno || value > INT32_MAX)
+		return "pid= and tid= take a number, as in pid=1234";
+	*id = (uint32_t)value;
+	return NULL;
+}
+
+static const char *parse_comm(struct trigger_limit *limit, const char *text)
+{
+	if (limit->comm)
+		return "give comm= only once";
+	limit->comm = true;
+	return comm_glob_compile(&limit->glob, text);
+}
+
+/* The last limit in the text, at its comma; NULL if there is none. Names of functions may hold
+ * commas. */
+static char *last_limit(char *text)
+{
+	for (char *at = text + strlen(text); at-- > text;)
+		if (!strncmp(at, ",pid=", 5) || !strncmp(at, ",tid=", 5) ||
+		    !strncmp(at, ",comm=", 6))
+			return at;
+	return NULL;
+}
+
+/* Takes the limits off the end of the text. */
+static const char *parse_limits(struct trigger_limit *limit, char *text)
+{
+	const char *wrong = NULL;
+	char *at;
+
+	while (!wrong && (at = last_limit(text))) {
+		*at = '\0';
+		if (at[1] == 'c')
+			wrong = parse_comm(limit, at + 6);
+		else
+			wrong = parse_id(at[1] == 'p' ? &limit->pid : &limit->tid, at + 5);
+	}
+	return wrong;
+}
+
+static const char *parse_latency(struct trigger_plan *plan, const char *text,
+				 const struct trigger_limit *limit)
+{
+	if (*text != '>')
+		return "a latency is written as in latency>5ms";
+	if (plan->latency_ns)
+		return "give only one latency";
+	plan->latency_limit = *limit;
+	return units_parse_time(text + 1, &plan->latency_ns);
+}
 
 const char *trigger_parse(struct trigger_plan *plan, const char *text)
 {
 	static const char latency[] = "latency";
+	struct trigger_limit limit = {0};
 	size_t n = sizeof(latency) - 1;
+	char *copy = strdup(text);
+	const char *wrong = "out of memory";
 
-	if (!strncmp(text, latency, n) && (!text[n] || strchr("><= ", text[n]))) {
-		if (text[n] != '>')
-			return "a latency is written as in latency>5ms";
-		if (plan->latency_ns)
-			return "give only one latency";
-		return units_parse_time(text + n + 1, &plan->latency_ns);
+	if (!copy)
+		goto out;
+	wrong = parse_limits(&limit, copy);
+	if (wrong)
+		goto out;
+	if (!strncmp(copy, latency, n) && (!copy[n] || strchr("><= ", copy[n]))) {
+		wrong = parse_latency(plan, copy + n, &limit);
+		goto out;
 	}
-	if (!*text)
-		return "give 'latency>TIME' or the name of a probed function";
+	wrong = "give 'latency>TIME' or the name of a probed function";
+	if (!*copy)
+		goto out;
+	wrong = "give only one function";
 	if (plan->place)
-		return "give only one function";
-	plan->place = text;
+		goto out;
+	plan->place = copy;
+	plan->place_limit = limit;
 	return NULL;
+out:
+	free(copy);
+	return wrong;
 }
+
+void trigger_plan_free(struct trigger_plan *plan)
+{
+	free(plan->place);
+	*plan = (struct trigger_plan){0};
+}
+
+static int check_id(uint32_t id, const char *what, const char *proc)
+{
+	char path[64];
+
+	if (!id)
+		return 0;
+	snprintf(path, sizeof(path), "%.40s/%u", proc, id);
+	if (!access(path, F_OK))
+		return 0;
+	log_error("--trigger: there is no %s %u", what, id);
+	return -ESRCH;
+}
+
+int trigger_check(const struct trigger_plan *plan, const char *proc)
+{
+	const struct trigger_limit *const limits[] = {&plan->latency_limit, &plan->place_limit};
+	int err = 0;
+
+	for (unsigned i = 0; i < 2; i++) {
+		if ((limits[i]->pid || limits[i]->tid) && !process_numbers_are_ours(proc)) {
+			log_error("--trigger: pid= and tid= do not work in a PID namespace, where "
+				  "processes have other numbers: use comm=");
+			return -EINVAL;
+		}
+		err = check_id(limits[i]->pid, "process", proc);
+		if (err)
+			return err;
+		err = check_id(limits[i]->tid, "thread", proc);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* ---- the places ---- */
 
 int trigger_find(struct trigger_plan *plan, const struct site *sites, size_t nsites,
 		 uint64_t **bits)
@@ -65,17 +187,37 @@ int trigger_find(struct trigger_plan *plan, const struct site *sites, size_t nsi
 	return -ENOENT;
 }
 
+/* ---- what is known of tasks ---- */
+
 static struct trigger_page *page_of(const struct trigger *trigger, uint32_t id)
 {
 	return id / PAGE < trigger->npages ? trigger->pages[id / PAGE] : NULL;
 }
 
-static int begin_wait(struct trigger *trigger, uint32_t id, uint64_t clock)
+/* The page of the task, made if it is missing; NULL after one message without memory. */
+static struct trigger_page *make_page(struct trigger *trigger, uint32_t id)
 {
 	struct trigger_page *page = ARRAY_PAGE(trigger->pages, trigger->npages, id / PAGE);
 
 	if (!page)
-		return log_no_memory("for the trigger");
+		log_lack("for the trigger");
+	return page;
+}
+
+static void leave_page(struct trigger *trigger, uint32_t id)
+{
+	if (trigger->pages[id / PAGE]->used)
+		return;
+	free(trigger->pages[id / PAGE]);
+	trigger->pages[id / PAGE] = NULL;
+}
+
+static int begin_wait(struct trigger *trigger, uint32_t id, uint64_t clock)
+{
+	struct trigger_page *page = make_page(trigger, id);
+
+	if (!page)
+		return -ENOMEM;
 	page->used += !page->since[id % PAGE];
 	page->since[id % PAGE] = clock;
 	return 0;
@@ -90,12 +232,56 @@ static uint64_t end_wait(struct trigger *trigger, uint32_t id)
 	if (!since)
 		return 0;
 	page->since[id % PAGE] = 0;
-	if (!--page->used) {
-		free(page);
-		trigger->pages[id / PAGE] = NULL;
-	}
+	page->used--;
+	leave_page(trigger, id);
 	return since;
 }
+
+/* Keeps which limits the name of a task meets; 0: none. */
+static int set_name(struct trigger *trigger, uint32_t id, uint8_t meets)
+{
+	struct trigger_page *page = meets ? make_page(trigger, id) : page_of(trigger, id);
+
+	if (!page)
+		return meets ? -ENOMEM : 0;
+	page->used += !!meets - !!page->named[id % PAGE];
+	page->named[id % PAGE] = meets;
+	leave_page(trigger, id);
+	return 0;
+}
+
+static uint8_t meets(const struct trigger_limit *limit, const char *comm, uint8_t bit)
+{
+	return limit->comm && comm_glob_matches(&limit->glob, comm) ? bit : 0;
+}
+
+int trigger_task(struct trigger *trigger, const struct record_task *task)
+{
+	const struct trigger_plan *plan = &trigger->plan;
+	char comm[RECORD_COMM_SIZE + 1];
+
+	if (!task->id || !(plan->latency_limit.comm || plan->place_limit.comm))
+		return 0;
+	snprintf(comm, sizeof(comm), "%.*s", RECORD_COMM_SIZE, task->comm);
+	return set_name(trigger, task->id,
+			meets(&plan->latency_limit, comm, MEETS_LATENCY) |
+				meets(&plan->place_limit, comm, MEETS_PLACE));
+}
+
+static bool within(const struct trigger *trigger, const struct trigger_limit *limit, uint8_t bit,
+		   uint32_t id, uint32_t tid, uint32_t pid)
+{
+	const struct trigger_page *page;
+
+	if ((limit->pid && limit->pid != pid) || (limit->tid && limit->tid != tid))
+		return false;
+	if (!limit->comm)
+		return true;
+	page = page_of(trigger, id);
+	return page && page->named[id % PAGE] & bit;
+}
+
+/* ---- events ---- */
 
 static int look_at_switch(struct trigger *trigger, const struct record_switch *r)
 {
@@ -111,7 +297,9 @@ static int look_at_switch(struct trigger *trigger, const struct record_switch *r
 	since = end_wait(trigger, r->next_id);
 	if (r->wake_clock)
 		since = r->wake_clock;
-	if (trigger->met || !since || clock < since || clock - since <= trigger->plan.latency_ns)
+	if (trigger->met || !since || clock < since || clock - since <= trigger->plan.latency_ns ||
+	    !within(trigger, &trigger->plan.latency_limit, MEETS_LATENCY, r->next_id, r->next_tid,
+		    r->next_pid))
 		return 0;
 	trigger->met = true;
 	trigger->clock = clock;
@@ -126,7 +314,8 @@ static void look_at_probe(struct trigger *trigger, const struct record_probe *r)
 	const struct trigger_plan *plan = &trigger->plan;
 
 	if (trigger->met || (r->head.flags & PROBE_SIDE) == PROBE_RETURN ||
-	    r->site >= plan->nsites || !(plan->sites[r->site / 64] >> r->site % 64 & 1))
+	    r->site >= plan->nsites || !(plan->sites[r->site / 64] >> r->site % 64 & 1) ||
+	    !within(trigger, &plan->place_limit, MEETS_PLACE, r->head.id, r->tid, r->pid))
 		return;
 	trigger->met = true;
 	trigger->clock = r->head.clock;
@@ -141,6 +330,10 @@ int trigger_look(struct trigger *trigger, const struct record_head *record)
 		return look_at_switch(trigger, (const struct record_switch *)record);
 	if (record->kind == RECORD_PROBE && trigger->plan.sites)
 		look_at_probe(trigger, (const struct record_probe *)record);
+	if (record->kind == RECORD_TASK)
+		return trigger_task(trigger, (const struct record_task *)record);
+	if (record->kind == RECORD_EXIT)
+		return set_name(trigger, ((const struct record_exit *)record)->id, 0);
 	return 0;
 }
 

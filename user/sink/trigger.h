@@ -4,8 +4,9 @@
  *
  * In: ordered records; out: whether the trigger fired, and a sentence about it. `latency>TIME`
  * fires when a traced thread has waited longer than this for a CPU, since its wake-up or since it
- * lost its CPU. A function name (or another probed place) fires when a thread enters it. Pure.
- * Memory follows the threads that wait: a thread that runs holds none.
+ * lost its CPU. A function name (or another probed place) fires when a thread enters it. Both may
+ * be limited to a process, a thread or a name. Pure. Memory follows the threads that wait, and,
+ * with a limit by name, those that have it.
  */
 #ifndef USER_SINK_TRIGGER_H
 #define USER_SINK_TRIGGER_H
@@ -27,13 +28,24 @@ struct trigger {
 	uint64_t clock;		 /* ns, of the event; valid if met */
 	char text[TRIGGER_TEXT]; /* the reason; valid if met */
 
-	struct trigger_page **pages; /* npages of them, by task id: start of its wait */
+	struct trigger_page **pages; /* npages of them, by task id */
 	size_t npages;
 };
 
-/* Reads "latency>5ms", or takes the text as the name of a probed place; each may be given once.
- * Returns NULL, or one clause about the mistake. */
+/* Reads "latency>5ms", or takes the text as the name of a probed place; each may be given once,
+ * with limits behind it: ",pid=N", ",tid=N", ",comm=GLOB". Returns NULL, or one clause about the
+ * mistake. */
 const char *trigger_parse(struct trigger_plan *plan, const char *text);
+void trigger_plan_free(struct trigger_plan *plan); /* also of a zeroed struct */
+
+/* Examines a task that exists when the recording begins. 0 or -ENOMEM after one message. */
+int trigger_task(struct trigger *trigger, const struct record_task *task)
+	__attribute__((warn_unused_result));
+
+/* Checks that the processes and threads of the limits exist, below `proc`. 0, or -errno after one
+ * message. */
+int trigger_check(const struct trigger_plan *plan, const char *proc)
+	__attribute__((warn_unused_result));
 
 /* Finds plan->place among the sites by its label in the trace or its symbol. The caller frees
  * *bits. 0; -ENOENT after one message if there is none; -ENOMEM. */

@@ -295,7 +295,7 @@ void summary_next(const struct summary_end *end)
 	if (!trace)
 		return;
 	if (!end->streams)
-		log_report("next: ovni-report summary %s", trace);
+		log_report("next: ovni-report counters %s", trace);
 	else if (end->emulated)
 		log_report("next: ovni-report --help lists the reports; in Paraver: "
 			   "wxparaver %s/thread.prv",
