@@ -405,10 +405,17 @@ static int add_activity(struct emulator *emu, struct bpf *bpf, unsigned reason)
 {
 	struct channel *ch = &emu->channels[bpf->first + ACTIVITY];
 	int64_t number = reason ? reason : REASON_UNKNOWN;
-	const char *kind = off_cpu_runnable(reason) ? "Runnable" : "Sleeping";
-	char *label = reason == OFF_CPU_SLEEPING ? strdup(kind)
-						 : xasprintf("%s: %s", kind, off_cpu_label(reason));
+	const char *kind = "Sleeping";
+	char *label;
 
+	if (off_cpu_runnable(reason))
+		kind = "Runnable";
+	else if (reason == OFF_CPU_UNKNOWN || reason == OFF_CPU_LOST)
+		kind = "Not known";
+	if (reason == OFF_CPU_SLEEPING || reason == OFF_CPU_UNKNOWN)
+		label = strdup(kind);
+	else
+		label = xasprintf("%s: %s", kind, off_cpu_label(reason));
 	if (!label)
 		return -ENOMEM;
 	bpf->activity_labels[reason] = label;

@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 
-from facts import Trace, check, verdict
+from facts import WHY, Trace, check, verdict
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SPEC = os.path.join(HERE, "..", "..", "docs", "spec", "models.md")
@@ -229,12 +229,12 @@ def main(build, trace_path, paraver=None):
     # ovni-report: waits and running of threads; wall and on-CPU time of functions
     latency = {tid_of(entry["thread"]): entry for entry in report(build, "latency", trace_path)}
     for row, (name, stream) in enumerate(zip(names, streams), 1):
-        entry = {"run_time": 0, "waits": 0, **latency.get(stream.tid, {})}
-        entry["wait_avg"] = entry.get("wait_avg") or 0      # null without a wait
+        entry = latency.get(stream.tid, {"run_time": 0, "wait_time": 0})
         check(lines[row, 4, RUNNING] == entry["run_time"], name, "ran", lines[row, 4, RUNNING], entry)
-        check(0 <= lines[row, 4, WARMING] - cut[row] - entry["waits"] * entry["wait_avg"] <= entry["waits"],
-              name, "waited", lines[row, 4, WARMING], entry)
+        check(lines[row, 4, WARMING] - cut[row] == entry["wait_time"],
+              name, "waited", lines[row, 4, WARMING], "in vain", cut[row], entry)
     print(f"ovni-report latency: {len(latency)} threads")
+    compare_why(report(build, "why", trace_path), streams, lines, cut)
     known = labels(views + "/thread.pcf")
     functions = {(entry["function"], entry["type"]): entry for entry in report(build, "func", trace_path)}
     hidden = 0
@@ -283,6 +283,28 @@ def main(build, trace_path, paraver=None):
         compare_with_paraver(paraver, views, lines, cpu_lines, duration, spans, cpus)
         compare_wakers(paraver, views, report(build, "wake", trace_path))
     verdict()
+
+
+def compare_why(entries, streams, lines, cut):
+    """Type 324 against ovni-report why, which also has the wait of a newborn thread."""
+    rows_of = {stream.tid: row for row, stream in enumerate(streams, 1)}
+    said = collections.Counter()
+    for entry in entries:
+        state, reason = entry["state"], entry["reason"]
+        if reason == "newborn":
+            continue
+        number = WHY.index(reason) if reason in WHY else 0
+        value = {"running": 1, "asleep": 10 + (number or UNKNOWN), "unknown": 10 + UNKNOWN,
+                 "runnable": 2 if reason == "woken" else 40 + number}[state]
+        said[rows_of[entry["tid"]], value] += entry["time"]
+    drawn = collections.Counter()
+    for (row, value), ns in lines.of(324).items():  # what was lost is not known, either
+        drawn[row, 10 + UNKNOWN if value == 10 + WHY.index("lost") else value] += ns
+    for row in range(1, len(streams) + 1):
+        check(abs(sum(ns for (r, _), ns in said.items() if r == row) + cut[row] -
+                  sum(ns for (r, _), ns in drawn.items() if r == row)) == 0, "row", row, "lasts longer")
+    same("ovni-report why", {key: ns for key, ns in drawn.items() if not cut[key[0]]},
+         {key: ns for key, ns in said.items() if ns and not cut[key[0]]})
 
 
 def compare_wakers(program, views, entries):
