@@ -61,13 +61,14 @@ int snapshot_tasks(const struct bpf_load *bpf, bool mark, struct snapshot_tasks 
 		break;
 	}
 	close(fd);
-	/* the kernel hands over whole records only */
-	if (!err && records.size % sizeof(*tasks->tasks))
-		err = -EBADMSG;
 	tasks->tasks = (void *)records.data;
 	tasks->ntasks = records.size / sizeof(*tasks->tasks);
-	if (!err)
+	if (err)
+		goto failed;
+	/* the kernel hands over whole records only */
+	if (records.size % sizeof(*tasks->tasks) == 0)
 		return 0;
+	err = -EBADMSG;
 failed:
 	log_error("cannot read the tasks of the machine: %s", strerror(-err));
 	snapshot_tasks_free(tasks);

@@ -94,9 +94,8 @@ static void pause_us(struct drain *drain, unsigned us)
 static int close_window(struct drain *drain)
 {
 	uint64_t clock;
-	int err;
+	int err = release(drain);
 
-	err = release(drain);
 	if (err)
 		return err;
 	err = bpf_load_close_window(drain->bpf, &drain->t1);
@@ -141,20 +140,21 @@ static int take_the_rest(struct drain *drain)
 static void *run(void *arg)
 {
 	struct drain *drain = arg;
-	int err = 0;
+	int err;
 
 	/* On a busy machine a thread of usual priority comes too late, and events are lost. Raising
 	 * the priority needs CAP_SYS_NICE. */
 	if (setpriority(PRIO_PROCESS, 0, NICE))
 		log_debug("the draining thread has no priority: %s", strerror(errno));
 	privilege_keep(PRIVILEGE_DRAIN);
-	while (!err && !atomic_load(&drain->stop)) {
+	while (!atomic_load(&drain->stop)) {
 		err = release(drain);
-		if (!err)
-			pause_us(drain, drain->interval_us);
+		if (err)
+			goto detach;
+		pause_us(drain, drain->interval_us);
 	}
-	if (!err)
-		err = close_window(drain);
+	err = close_window(drain);
+detach:
 	bpf_load_detach(drain->bpf);
 	if (!drain->t1) {
 		drain->t1 = clock_now();

@@ -325,19 +325,23 @@ static int open_window(struct recorder *r)
 		bpf_load_start_probes(&r->bpf);
 		err = take_snapshots(r);
 	}
-	if (!err)
-		err = bpf_load_open_window(&r->bpf, &r->t0);
+	if (err)
+		goto failed;
+	err = bpf_load_open_window(&r->bpf, &r->t0);
+	if (err)
+		goto failed;
+	if (r->options->all || bpf_load_in_target(&r->bpf))
+		return 0;
+	log_error(target_lives(&r->target)
+			  ? "this kernel shows no thread of the target to eBPF programs"
+			  : "the target has ended before the recording began");
+	return -ESRCH;
+failed:
 	if (err == -ENOBUFS)
 		log_error("the buffers are full before the recording begins: larger ones are "
 			  "needed (-b)");
-	else if (err)
+	else
 		log_error("cannot read the current tasks of the CPUs: %s", strerror(-err));
-	if (!err && !r->options->all && !bpf_load_in_target(&r->bpf)) {
-		log_error(target_lives(&r->target)
-				  ? "this kernel shows no thread of the target to eBPF programs"
-				  : "the target has ended before the recording began");
-		err = -ESRCH;
-	}
 	return err;
 }
 

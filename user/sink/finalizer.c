@@ -95,28 +95,30 @@ int finalizer_run(struct finalizer *finalizer, const struct finalizer_job *job)
 {
 	struct segment *segment = job->segment;
 	struct snapshot_tasks tasks = job->tasks;
-	int err = 0, failed;
+	int err = segment->number ? 0 : finalizer_name(finalizer, segment), failed;
 
-	if (!segment->number)
-		err = finalizer_name(finalizer, segment);
-	if (!err && job->next)
-		err = finalizer_name(finalizer, job->next);
-	if (!err && job->fill)
-		err = job->fill(job->arg, segment);
+	if (err)
+		goto finish;
+	err = job->next ? finalizer_name(finalizer, job->next) : 0;
+	if (err)
+		goto finish;
+	err = job->fill ? job->fill(job->arg, segment) : 0;
+finish:
 	/* also after an error: the records so far become a trace */
 	failed = segment_finish(segment, finalizer->counts, &tasks, &job->end);
-	if (!err)
-		err = failed;
+	err = err ? err : failed;
 	if (!err && job->drop_empty && !segment->result.threads) {
 		err = segment_remove(finalizer->plan, segment->number);
-	} else {
-		finalizer->segments++;
-		add(&finalizer->result, &segment->result);
-		if (!err)
-			tell(finalizer, job);
-		if (!err && finalizer->keep && segment->number > finalizer->keep)
-			err = segment_remove(finalizer->plan, segment->number - finalizer->keep);
+		goto out;
 	}
+	finalizer->segments++;
+	add(&finalizer->result, &segment->result);
+	if (err)
+		goto out;
+	tell(finalizer, job);
+	if (finalizer->keep && segment->number > finalizer->keep)
+		err = segment_remove(finalizer->plan, segment->number - finalizer->keep);
+out:
 	if (job->drop)
 		job->drop(job->arg);
 	snapshot_tasks_free(&tasks);

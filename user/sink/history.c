@@ -106,15 +106,15 @@ void history_free(struct history *history)
 static int play(const struct history_chunk *chunk,
 		int (*take)(void *arg, unsigned cpu, const struct record_head *record), void *arg)
 {
-	int err = 0;
-
-	for (size_t at = 0; at < chunk->used && !err;) {
+	for (size_t at = 0; at < chunk->used;) {
 		const struct entry *entry = (const struct entry *)(chunk->data + at);
+		int err = take(arg, entry->cpu, (const struct record_head *)(entry + 1));
 
-		err = take(arg, entry->cpu, (const struct record_head *)(entry + 1));
+		if (err)
+			return err;
 		at += sizeof(*entry) + entry->size;
 	}
-	return err;
+	return 0;
 }
 
 static int discard_oldest(struct history *history)
@@ -133,16 +133,17 @@ static int discard_oldest(struct history *history)
 /* Makes room for `more` bytes. The youngest chunk always stays. */
 static int make_way(struct history *history, size_t more)
 {
-	int err = 0;
-
-	while (!err && history->nchunks > 1 && history->memory + more > history->options.bytes) {
+	while (history->nchunks > 1 && history->memory + more > history->options.bytes) {
 		uint64_t ns = history->options.ns, now = history->youngest->last;
+		int err;
 
 		if (ns && now - history->oldest->last < ns)
 			history->is_short = true;
 		err = discard_oldest(history);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 static int grow(struct history *history, struct history_chunk *chunk)
@@ -210,9 +211,14 @@ int history_advance(struct history *history, uint64_t now)
 	/* also when no records arrive, so that the chunk can be discarded */
 	if (chunk->records && now > chunk->start && now - chunk->start > history->slice_ns)
 		err = begin_chunk(history, chunk->last);
-	while (!err && history->nchunks > 1 && history->oldest->last < now - ns)
+	if (err)
+		return err;
+	while (history->nchunks > 1 && history->oldest->last < now - ns) {
 		err = discard_oldest(history);
-	return err;
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 uint64_t history_start(const struct history *history)
@@ -279,9 +285,11 @@ void history_release(struct history_hold_set *held)
 int history_play(const struct history_hold_set *held,
 		 int (*take)(void *arg, unsigned cpu, const struct record_head *record), void *arg)
 {
-	int err = 0;
+	for (size_t i = 0; i < held->nchunks; i++) {
+		int err = play(held->chunks[i], take, arg);
 
-	for (size_t i = 0; i < held->nchunks && !err; i++)
-		err = play(held->chunks[i], take, arg);
-	return err;
+		if (err)
+			return err;
+	}
+	return 0;
 }

@@ -142,7 +142,7 @@ static int remove_content(int fd, int depth)
 		return err;
 	}
 	rewinddir(dir); /* the descriptor may have been read before */
-	while (!err && (entry = readdir(dir))) {
+	while ((entry = readdir(dir))) {
 		if (is_dots(entry->d_name))
 			continue;
 		if (!unlinkat(fd, entry->d_name, 0))
@@ -155,6 +155,8 @@ static int remove_content(int fd, int depth)
 		err = below < 0 ? below : remove_content(below, depth + 1);
 		if (!err && unlinkat(fd, entry->d_name, AT_REMOVEDIR))
 			err = -errno;
+		if (err)
+			break;
 	}
 	closedir(dir);
 	return err;

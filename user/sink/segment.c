@@ -141,12 +141,10 @@ int segment_finish(struct segment *segment, const struct event_counts *counts,
 	if (segment->from && segment->to)
 		unknown =
 			event_counts_between(counts, segment->from, segment->to, end->aged, &table);
-	if (!err)
-		err = unknown;
+	err = err ? err : unknown;
 	/* the writer reads session_info when it describes the first stream: let it finish first */
 	failed = writer_sync(segment->writer);
-	if (!err)
-		err = failed;
+	err = err ? err : failed;
 	segment->info.part = segment->number;
 	segment->info.stopped_by = end->stopped_by;
 	segment->info.trigger = end->trigger;
@@ -155,11 +153,9 @@ int segment_finish(struct segment *segment, const struct event_counts *counts,
 	segment->info.ncpus = table.ncpus;
 	segment->info.lost = unknown ? SESSION_UNKNOWN : table.lost;
 	failed = timeline_close(segment->timeline);
-	if (!err)
-		err = failed;
+	err = err ? err : failed;
 	failed = writer_sync(segment->writer); /* the metadata refers to the table until here */
-	if (!err)
-		err = failed;
+	err = err ? err : failed;
 	if (segment->plan->calls)
 		calls_add(segment->plan->calls, timeline_calls(segment->timeline));
 	made = timeline_counts(segment->timeline);

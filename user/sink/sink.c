@@ -232,10 +232,11 @@ int sink_advance(struct sink *sink, uint64_t watermark)
 	struct segment *next;
 	int err = sink->finalizer ? finalizer_error(sink->finalizer) : 0;
 
-	if (!err && sink->flight)
+	if (err)
+		return err;
+	if (sink->flight)
 		return turn_flight(sink, watermark);
-	if (!err)
-		err = flush(sink, watermark);
+	err = flush(sink, watermark);
 	if (err || !sink->several)
 		return err;
 	sink->bytes = sink->before.bytes + timeline_counts(sink->timeline)->bytes;

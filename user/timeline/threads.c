@@ -331,29 +331,33 @@ static int hand_over(struct threads *threads, struct thread *thread, void *event
 		finished = false;
 	else
 		err = create_first(threads);
-	if (!err &&
-	    (finished || thread->finished || !thread->created ||
-	     thread->marks != thread->marks_told || thread->ndeclared != thread->declared_told)) {
+	if (err)
+		goto failed;
+	if (finished || thread->finished || !thread->created ||
+	    thread->marks != thread->marks_told || thread->ndeclared != thread->declared_told) {
 		meta = meta_new(threads, thread, finished);
-		if (!meta)
+		if (!meta) {
 			err = log_no_memory("for the description of a stream");
-		else /* the first stream of the session is described once more at the end */
-			meta->last = last && thread->process != threads->streams[0]->process;
+			goto failed;
+		}
+		/* the first stream of the session is described once more at the end */
+		meta->last = last && thread->process != threads->streams[0]->process;
 	}
-	if (!err && thread->finished && !finished) {
+	if (thread->finished && !finished) {
 		/* It goes on: it must not look complete while it is not. */
 		err = put(threads, thread, NULL, 0, meta);
+		if (err)
+			goto failed;
 		meta = NULL;
-	}
-	if (err) {
-		free(events);
-		writer_abandon(threads->writer, err);
-		return err;
 	}
 	thread->finished = finished;
 	thread->marks_told = thread->marks;
 	thread->declared_told = thread->ndeclared;
 	return put(threads, thread, events, size, meta);
+failed:
+	free(events);
+	writer_abandon(threads->writer, err);
+	return err;
 }
 
 int threads_make_room(struct threads *threads, struct task *task)

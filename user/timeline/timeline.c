@@ -145,11 +145,9 @@ static int prove_running(struct timeline *tl, struct cpu *cpu, struct task *task
 	}
 	if (cpu->on == task)
 		return 0;
-	if (cpu->on) {
-		err = leave_unseen(tl, cpu->on, earlier_by(clock, 2));
-		if (err)
-			return err;
-	}
+	err = cpu->on ? leave_unseen(tl, cpu->on, earlier_by(clock, 2)) : 0;
+	if (err)
+		return err;
 	if (!task)
 		return 0;
 	if (task->state == THREAD_STATE_RUNNING) {
@@ -841,10 +839,14 @@ static int take_wakeup(struct timeline *tl, uint32_t id, uint64_t wake, int32_t 
 		return err;
 	if (!task->thread) {
 		err = make_ready(tl, task, id, task->pid, task->tid, wake, false, &ready);
-		if (!err && task->state == THREAD_STATE_UNKNOWN)
-			err = emit_execute(tl, task, -1, wake);
-		if (!err && task->state == THREAD_STATE_RUNNING)
-			err = emit_leave(tl, task, wake, OFF_CPU_UNKNOWN, -1);
+		if (err)
+			return err;
+		err = task->state == THREAD_STATE_UNKNOWN ? emit_execute(tl, task, -1, wake) : 0;
+		if (err)
+			return err;
+		err = task->state == THREAD_STATE_RUNNING
+			      ? emit_leave(tl, task, wake, OFF_CPU_UNKNOWN, -1)
+			      : 0;
 		if (err)
 			return err;
 	}
@@ -998,13 +1000,10 @@ static int close_all(struct timeline *tl)
 	struct session session;
 	struct task *task;
 	uint32_t id = 0;
-	int err;
+	int err = tl->open ? 0 : open_window(tl);
 
-	if (!tl->open) {
-		err = open_window(tl);
-		if (err)
-			return err;
-	}
+	if (err)
+		return err;
 	for (unsigned i = 0; i < tl->ncpus; i++)
 		cpu_add_time(tl->cpus[i], tl->t1);
 	while ((task = threads_next(tl->threads, &id))) {

@@ -138,11 +138,9 @@ static int put(struct writer *writer, const struct writer_request *request, cons
 	if (request->create && json_get(meta, "ovni.finished"))
 		return files->store(writer->trace_fd, request->path, meta, request->events,
 				    request->size);
-	if (request->create) {
-		err = files->create(writer->trace_fd, request->path, meta);
-		if (err)
-			return err;
-	}
+	err = request->create ? files->create(writer->trace_fd, request->path, meta) : 0;
+	if (err)
+		return err;
 	if (request->size) {
 		err = files->append(writer->trace_fd, request->path, request->events,
 				    request->size);
@@ -207,7 +205,6 @@ static void do_item(struct writer *writer, struct item *item)
 static void gather(struct writer *writer)
 {
 	struct timespec until;
-	int err = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += GATHER_NS;
@@ -215,9 +212,9 @@ static void gather(struct writer *writer)
 		until.tv_nsec -= 1000000000;
 		until.tv_sec++;
 	}
-	while (!err && !writer->jobs && !writer->stop && !writer->waiting &&
-	       writer->queued < GATHER_BYTES)
-		err = pthread_cond_timedwait(&writer->work, &writer->lock, &until);
+	while (!writer->jobs && !writer->stop && !writer->waiting && writer->queued < GATHER_BYTES)
+		if (pthread_cond_timedwait(&writer->work, &writer->lock, &until))
+			return;
 }
 
 /* The thread. Jobs first: they read /proc, whose entries may vanish soon. */
