@@ -381,11 +381,9 @@ static int read_function(struct api *api, const struct json *node, const struct 
 	err = read_symbols(api, json_key(node, "symbols"), part, function);
 	if (err)
 		return err;
-	if (during) {
-		err = read_state(api, during, &action->during);
-		if (err)
-			return err;
-	}
+	err = during ? read_state(api, during, &action->during) : 0;
+	if (err)
+		return err;
 	err = read_steps(api, json_key(node, "entry"), false, action->entry, &action->nentry);
 	if (err)
 		return err;

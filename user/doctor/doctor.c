@@ -597,7 +597,7 @@ enum status doctor_run(int argc, char **argv)
 		err = print_json(findings, count);
 	else
 		print_table(findings, count);
-	if (!err)
-		err = flush_stdout();
-	return !err && findings_permit(findings, count) ? STATUS_COMPLETE : STATUS_FAILED;
+	if (err || flush_stdout())
+		return STATUS_FAILED;
+	return findings_permit(findings, count) ? STATUS_COMPLETE : STATUS_FAILED;
 }

@@ -259,17 +259,19 @@ static int find_one(struct target *target, size_t i)
 
 int target_find(struct target *target, const uint32_t *pids, size_t npids, bool threads)
 {
-	int err = 0;
-
 	*target = (struct target){.pids = pids, .npids = npids, .threads = threads};
 	target->fds = malloc((npids + 1) * sizeof(*target->fds));
 	if (!target->fds)
 		return log_no_memory("for the processes to be recorded");
 	for (size_t i = 0; i < npids; i++)
 		target->fds[i] = -1;
-	for (size_t i = 0; i < npids && !err; i++)
-		err = find_one(target, i);
-	return err;
+	for (size_t i = 0; i < npids; i++) {
+		int err = find_one(target, i);
+
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 bool target_lives(const struct target *target)

@@ -100,12 +100,16 @@ int mappings_read(struct mappings *mappings, const char *proc, uint32_t pid)
 	if (!file)
 		return -errno;
 	errno = 0;
-	while (!err && getline(&line, &room, file) > 0)
+	while (getline(&line, &room, file) > 0) {
 		if (parse(&mapping, line) && !is_there(mappings, &mapping))
 			err = add(mappings, &mapping);
+		if (err)
+			goto out;
+	}
 	/* the lines of others can be opened, but not be read */
-	if (!err && ferror(file))
+	if (ferror(file))
 		err = errno ? -errno : -EIO;
+out:
 	free(line);
 	fclose(file);
 	if (err)

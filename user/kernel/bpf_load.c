@@ -81,13 +81,10 @@ static int set_constants(struct bpf_load *bpf, const struct options *options)
 {
 	struct ovni__rodata *rodata = bpf->skeleton->rodata;
 	__u64 id = 0;
-	int err;
+	int err = options->cgroup ? cgroup_id(options->cgroup, &id) : 0;
 
-	if (options->cgroup) {
-		err = cgroup_id(options->cgroup, &id);
-		if (err)
-			return err;
-	}
+	if (err)
+		return err;
 	rodata->settings = (struct settings){
 		.all = options->all,
 		.follow = options->follow,

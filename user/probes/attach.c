@@ -574,18 +574,18 @@ int attach_attach(struct attach *a, struct bpf_program *const programs[ATTACH_PR
 	const uint32_t *pids;
 	size_t npids = find_scope(a, &pids);
 	uint64_t start = clock_now();
-	int err = 0;
+	int err;
 
 	for (size_t at = 0, n; at < a->nprobes; at += n) {
 		struct bpf_program *program = programs[a->probes[at].program];
+		size_t p = 0;
 
 		n = group(a, at);
-		if (!npids)
-			err = attach_group(a, &a->probes[at], n, program, 0);
-		for (size_t p = 0; p < npids && !err; p++)
-			err = attach_group(a, &a->probes[at], n, program, pids[p]);
-		if (err)
-			return explain(a, err);
+		do {
+			err = attach_group(a, &a->probes[at], n, program, npids ? pids[p] : 0);
+			if (err)
+				return explain(a, err);
+		} while (++p < npids);
 	}
 	if (!a->nattached) {
 		log_error("the kernel has refused every probe");
