@@ -135,15 +135,14 @@ static int count_by_clock(struct top *t)
 	struct source *source = &t->source;
 	struct state_walk where;
 	struct player player;
-	int err, failed = 0;
+	int err = state_walk_init(&where, source);
 
-	err = state_walk_init(&where, source);
 	if (err < 0)
 		return err;
 	err = player_open(&player, source->streams, source->trace.nstreams, NULL, true);
 	if (err < 0)
 		goto out;
-	while (!failed && (err = player_step(&player)) > 0) {
+	while ((err = player_step(&player)) > 0) {
 		const struct event *ev = &source->streams[player.current].ev;
 		uint64_t *count = event_map_word(t->events, event_mcv(ev));
 		int64_t cpu = where.threads[player.current].cpu;
@@ -153,8 +152,7 @@ static int count_by_clock(struct top *t)
 			cpu = where.threads[player.current].cpu;
 		if (!count || (t->options.by == BY_CPU &&
 			       count_cpu(t, &source->owners[player.current], cpu) < 0)) {
-			log_no_memory("while reading %s", t->options.path);
-			failed = -ENOMEM;
+			err = log_no_memory("while reading %s", t->options.path);
 			break;
 		}
 		++*count;
@@ -163,7 +161,7 @@ static int count_by_clock(struct top *t)
 	player_close(&player);
 out:
 	state_walk_fini(&where);
-	return failed ? failed : err < 0 ? err : 0;
+	return err;
 }
 
 static int count(struct top *t)

@@ -192,9 +192,8 @@ static void report_cpu_times(struct check *c)
 static int walk(struct check *c, struct source *source, struct intervals *intervals)
 {
 	const struct interval_listener listener = {.span = on_span, .event = on_event};
-	int err;
+	int err = source_open(source, c->options->path);
 
-	err = source_open(source, c->options->path);
 	if (err)
 		return err;
 	err = stats_check_begin(&c->stats, source);

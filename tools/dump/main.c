@@ -386,9 +386,8 @@ static int dump_by_clock(struct dump *d)
 {
 	struct source *source = &d->source;
 	struct player player;
-	int err;
+	int err = player_open(&player, source->streams, source->trace.nstreams, NULL, true);
 
-	err = player_open(&player, source->streams, source->trace.nstreams, NULL, true);
 	if (err < 0)
 		return err;
 	while ((err = player_step(&player)) > 0 && !d->out.error)

@@ -241,9 +241,10 @@ static int next_kernel(struct pair *w, struct side *side)
 
 	do {
 		err = step(side, w->offset);
-	} while (!err && side->has && event_mcv(&side->stream->ev) != OUT &&
-		 event_mcv(&side->stream->ev) != IN);
-	return err;
+		if (err || !side->has)
+			return err;
+	} while (event_mcv(&side->stream->ev) != OUT && event_mcv(&side->stream->ev) != IN);
+	return 0;
 }
 
 static int put_at(struct pair *w, uint8_t *bytes, size_t size, int64_t clock)
@@ -278,9 +279,9 @@ static int take_interval(struct pair *w, struct side *kernel, struct interval *i
 	memcpy(iv->in, bare, sizeof(bare));
 	do {
 		err = next_kernel(w, kernel); /* a repeated KCO has no effect */
-	} while (!err && kernel->has && event_mcv(&kernel->stream->ev) == OUT);
-	if (err || !kernel->has)
-		return err;
+		if (err || !kernel->has)
+			return err;
+	} while (event_mcv(&kernel->stream->ev) == OUT);
 	if (kernel->stream->ev.size > sizeof(iv->in))
 		return -EBADMSG;
 	iv->to = kernel->clock;
@@ -381,11 +382,11 @@ static int merge_pair(struct pair *w)
 	if (err)
 		return err;
 	err = next_kernel(w, &kernel);
-	while (!err) {
+	if (err)
+		return err;
+	while (program.has || kernel.has || iv.open) {
 		bool first = !kernel.has || program.clock <= kernel.clock;
 
-		if (!program.has && !kernel.has && !iv.open)
-			break;
 		if (iv.open && (!program.has || program.clock >= iv.to)) {
 			err = close_interval(w, &iv, last);
 		} else if (program.has && (iv.open || first)) {
@@ -396,8 +397,10 @@ static int merge_pair(struct pair *w)
 		} else {
 			err = take_interval(w, &kernel, &iv);
 		}
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 /* ---- one stream ---- */
@@ -484,9 +487,8 @@ static int merge_stream(struct merge *m, size_t i)
 	const char *path = m->program.trace.streams[i];
 	int64_t with = counterpart(m, &m->program.owners[i]);
 	struct pair w = {.merge = m, .tolerance = (int64_t)m->options->tolerance};
-	int err;
+	int err = mapped_stream_open(&w.program, m->program.trace.fd, path);
 
-	err = mapped_stream_open(&w.program, m->program.trace.fd, path);
 	if (err)
 		goto out;
 	if (with >= 0)

@@ -79,10 +79,15 @@ static int rows(struct report *report)
 	struct culprits *culprits = report->more;
 	int err = culprits_finish(culprits, report->intervals);
 
-	for (size_t i = 0; !err && i < culprits->npairs; i++)
+	if (err)
+		return err;
+	for (size_t i = 0; i < culprits->npairs; i++) {
 		if (report->filter->streams[culprits->pairs[i].victim])
 			err = add(report, &culprits->pairs[i]);
-	return err;
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static void release(struct report *report)

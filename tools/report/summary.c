@@ -115,8 +115,14 @@ static int read_file(struct report *report, const char *path)
 	if (!file)
 		return -ENOENT;
 	err = recorded_stats_load(&stats, AT_FDCWD, file);
-	for (size_t i = 0; i < stats.nlines && !err; i++)
+	if (err)
+		goto out;
+	for (size_t i = 0; i < stats.nlines; i++) {
 		err = add_line(report, &stats.lines[i]);
+		if (err)
+			goto out;
+	}
+out:
 	recorded_stats_free(&stats);
 	free(file);
 	return err;

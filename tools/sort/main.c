@@ -329,9 +329,8 @@ static int sort_whole(const struct options *options, const char *path, int trace
 	struct work w = {.most = options->memory / (2 * sizeof(*w.places))};
 	struct replacement r = {.fd = -1};
 	uint64_t events = 0;
-	int err;
+	int err = mapped_stream_open(&w.stream, trace_fd, path);
 
-	err = mapped_stream_open(&w.stream, trace_fd, path);
 	if (err)
 		return err;
 	err = in_order(&w.stream, &events);

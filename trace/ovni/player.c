@@ -253,8 +253,7 @@ int player_open(struct player *player, struct stream *streams, size_t nstreams,
 		player->heap = calloc(nodes, sizeof(*player->heap));
 	}
 	if (!player->clocks || !player->heap) {
-		log_no_memory("while playing %zu streams", nstreams);
-		err = -ENOMEM;
+		err = log_no_memory("while playing %zu streams", nstreams);
 		goto fail;
 	}
 	for (size_t i = 0; i < nodes; i++)

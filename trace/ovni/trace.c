@@ -157,10 +157,8 @@ static int walk_all(struct walk *w)
 	char *path = strdup("");
 	int err = path ? list_add(&w->directories, path) : -ENOMEM;
 
-	while (err == 0) {
+	while (w->directories.n || w->links.n) {
 		if (w->directories.n == 0) {
-			if (w->links.n == 0)
-				break;
 			/* one level of links at a time, by name: the loop takes from the end */
 			struct list empty = w->directories;
 
@@ -171,6 +169,8 @@ static int walk_all(struct walk *w)
 		path = w->directories.paths[--w->directories.n];
 		err = visit(w, path);
 		free(path);
+		if (err)
+			break;
 	}
 	return err;
 }
@@ -299,9 +299,9 @@ static void name_traces(const struct trace *trace, const struct loom_dir *dirs, 
  * own, are one trace. */
 static int refuse_several(const struct trace *trace)
 {
-	struct loom_dir *dirs = NULL, *sorted, dir;
+	struct loom_dir *dirs = NULL, *sorted = NULL, dir;
 	size_t n = 0;
-	int err = 0;
+	int err = -ENOMEM;
 
 	for (size_t i = 0; i < trace->nstreams; i++) {
 		struct loom_dir *added;
@@ -311,27 +311,27 @@ static int refuse_several(const struct trace *trace)
 		     !compare_looms(&dirs[n - 1], &dir)))
 			continue;
 		added = ARRAY_ADD(dirs, n);
-		if (!added) {
-			free(dirs);
-			return -ENOMEM;
-		}
+		if (!added)
+			goto out;
 		*added = dir;
 	}
 	sorted = calloc(n + 1, sizeof(*sorted));
-	if (!sorted) {
-		free(dirs);
-		return -ENOMEM;
-	}
+	if (!sorted)
+		goto out;
+	err = 0;
 	if (n) {
 		memcpy(sorted, dirs, n * sizeof(*dirs));
 		qsort(sorted, n, sizeof(*sorted), compare_looms);
 	}
-	for (size_t i = 1; i < n && !err; i++)
-		if (!compare_looms(&sorted[i - 1], &sorted[i]) &&
-		    compare_prefixes(&sorted[i - 1], &sorted[i]))
-			err = -EINVAL;
-	if (err)
+	for (size_t i = 1; i < n; i++) {
+		if (compare_looms(&sorted[i - 1], &sorted[i]) ||
+		    !compare_prefixes(&sorted[i - 1], &sorted[i]))
+			continue;
 		name_traces(trace, dirs, n);
+		err = -EINVAL;
+		break;
+	}
+out:
 	free(sorted);
 	free(dirs);
 	return err;

@@ -227,13 +227,10 @@ static int put_sibling(const struct output *o, const struct open_region *region,
 static int put_leave(const struct output *o, const struct open_region *region)
 {
 	bool arguments = region->model->character != 'K';
-	int err;
+	int err = region->paused ? put_sibling(o, region, 'r') : 0;
 
-	if (region->paused) {
-		err = put_sibling(o, region, 'r');
-		if (err)
-			return err;
-	}
+	if (err)
+		return err;
 	return o->put(o->arg, mcv_of(region->entry->leaves), region->payload,
 		      arguments ? region->size : 0);
 }
@@ -300,9 +297,8 @@ static int pause_cooling(struct open_regions *t, const struct output *o)
 int open_regions_close(struct open_regions *t, open_regions_put_fn put, void *arg)
 {
 	struct output output = {put, arg, t};
-	int err;
+	int err = close_out(t, &output);
 
-	err = close_out(t, &output);
 	if (err)
 		return err;
 	err = pause_cooling(t, &output);

@@ -996,31 +996,34 @@ int run_stats_load(struct run_stats *p, int dirfd, const char *path,
 		   struct loom_violations *findings)
 {
 	struct loader l = {.p = p, .findings = findings};
+	struct loom_place place;
 	int err;
 
 	memset(p, 0, sizeof(*p));
 	p->path = strdup(path);
-	if (!p->path) {
-		log_no_memory("while reading %s", path);
-		return -ENOMEM;
-	}
+	if (!p->path)
+		return log_no_memory("while reading %s", path);
 	err = inflow_open(&l.in, dirfd, path);
-	if (!err && !load(&l)) {
-		err = l.in.error ? l.in.error : l.t.no_memory ? -ENOMEM : -EBADMSG;
-		if (l.t.no_memory)
-			log_no_memory("while reading %s", path);
-		if (err == -EBADMSG) {
-			struct loom_place place = {p->path, LOOM_NOWHERE, l.t.where};
-
-			loom_violation_add(findings, LOOM_P1, &place, "byte %llu: %s",
-					   LLU(l.t.where), l.t.why ? l.t.why : "damaged");
-		}
+	if (err)
+		goto out;
+	if (load(&l)) {
+		if (mark_last(p) < 0 || find_joins(p) < 0)
+			err = log_no_memory("while reading %s", path);
+		goto out;
 	}
+	err = l.in.error;
+	if (err) /* reported */
+		goto out;
+	if (l.t.no_memory) {
+		err = log_no_memory("while reading %s", path);
+		goto out;
+	}
+	err = -EBADMSG;
+	place = (struct loom_place){p->path, LOOM_NOWHERE, l.t.where};
+	loom_violation_add(findings, LOOM_P1, &place, "byte %llu: %s", LLU(l.t.where),
+			   l.t.why ? l.t.why : "damaged");
+out:
 	inflow_close(&l.in);
-	if (!err && (mark_last(p) < 0 || find_joins(p) < 0)) {
-		log_no_memory("while reading %s", path);
-		err = -ENOMEM;
-	}
 	return err;
 }
 

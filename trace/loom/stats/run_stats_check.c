@@ -385,11 +385,9 @@ int run_stats_check(const struct run_stats *p, struct loom_violations *findings)
 		check_ratio(&c, NULL, "configOverheadRatio", p->config_overhead,
 			    stats_ratio(p->sums[STATS_CONFIG_WRITES].v, p->total_cycles.v));
 	check_sums(&c);
-	if (p->form == STATS_LOOM) {
-		err = check_groups(&c);
-		if (err)
-			goto out;
-	}
+	err = p->form == STATS_LOOM ? check_groups(&c) : 0;
+	if (err)
+		goto out;
 	check_execution(&c);
 	check_account(&c);
 	if (p->joins_cores)

@@ -540,11 +540,9 @@ static int append(struct thread_writer *w, uint64_t key, uint64_t first, uint64_
 				return err;
 		}
 	}
-	if (w->nitems == w->item_room) {
-		err = items_grow(w);
-		if (err)
-			return err;
-	}
+	err = w->nitems == w->item_room ? items_grow(w) : 0;
+	if (err)
+		return err;
 	w->keys[w->nitems] = key;
 	w->items[w->nitems++] = (struct item){first, last, block};
 	if (top(w)->disorder < 2 * DISORDER)

@@ -311,16 +311,12 @@ int thread_writer_event(struct thread_writer *w, uint32_t entry, uint64_t time)
 	err = series_add(&e->times, time, &w->held);
 	if (err)
 		goto out;
-	if (e->times.n == CHUNK_ELEMENTS_MAX) {
-		err = times_flush(w, e);
-		if (err)
-			goto out;
-	}
-	if (__builtin_expect(w->held > THREAD_HELD, 0)) {
-		err = flush_elements(w);
-		if (err)
-			goto out;
-	}
+	err = e->times.n == CHUNK_ELEMENTS_MAX ? times_flush(w, e) : 0;
+	if (err)
+		goto out;
+	err = __builtin_expect(w->held > THREAD_HELD, 0) ? flush_elements(w) : 0;
+	if (err)
+		goto out;
 	err = grammar_builder_event(w, entry, time);
 out:
 	return err ? fail(w, err) : 0;
