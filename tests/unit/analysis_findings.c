@@ -280,6 +280,35 @@ static void the_recorder_itself_has_no_findings(void **state)
 	done();
 }
 
+/* What descends from the recorder comes first, whatever it costs. */
+static void findings_about_the_command_come_first(void **state)
+{
+	int recorder = thread(5, 5, "ovni-bpf", "", ""), other, child;
+
+	(void)state;
+	begin(recorder, 0, -1);
+	end(recorder, 0);
+	other = thread(10, 10, "other", "\"parent\":1,", "");
+	child = thread(20, 20, "child", "\"parent\":7,", "");
+	begin(other, 0, 0);
+	leave(other, 100, OFF_CPU_IO, 0);
+	end(other, 900);
+	begin(child, 0, 1);
+	leave(child, 100, OFF_CPU_IO, 0);
+	end(child, 200);
+	other = thread(7, 7, "shell", "\"parent\":5,", "");
+	begin(other, 0, -1);
+	end(other, 0);
+	analyse();
+	assert_true(findings.targets);
+	assert_int_equal(findings.n, 2);
+	assert_int_equal(tid_of(&findings.list[0].who), 20);
+	assert_true(findings.list[0].target);
+	assert_int_equal(tid_of(&findings.list[1].who), 10);
+	assert_false(findings.list[1].target);
+	done();
+}
+
 /* Throttled `ms` ms: in one piece. */
 static void make_quota(double ms)
 {
@@ -548,15 +577,18 @@ static void sleeps(void **state)
 }
 
 /* Runs 1 ms each 20 ms; the period after the 30th run is 20 + `late` ms long. */
-static void make_periods(double late, bool regular)
+static void make_periods(double late, bool regular, double scale)
 {
 	int t = thread(10, 10, "ticker", "", "");
 	double at = 0;
 
 	begin(t, 0, 0);
 	for (int i = 0; i < 45; i++) {
-		leave(t, at + 1, OFF_CPU_SLEEPING, 0);
-		at += 20 + (i == 30 ? late : 0) + (!regular && i % 2 ? 9 : 0);
+		/* preempted in between, which begins no period */
+		leave(t, at + 0.45 * scale, OFF_CPU_PREEMPTED, 0);
+		run(t, at + 0.5 * scale);
+		leave(t, at + scale, OFF_CPU_SLEEPING, 0);
+		at += 20 * scale + (i == 30 ? late : 0) + (!regular && i % 2 ? 9 : 0);
 		wake(t, at, -2);
 		run(t, at);
 	}
@@ -568,7 +600,7 @@ static void jitter(void **state)
 	const struct finding *finding;
 
 	(void)state;
-	make_periods(60, true);
+	make_periods(60, true, 1);
 	analyse();
 	finding = find(FINDING_JITTER);
 	assert_non_null(finding);
@@ -578,11 +610,15 @@ static void jitter(void **state)
 	assert_int_equal(finding->numbers[NUMBER_COUNT], 1);
 	only(FINDING_JITTER);
 	done();
-	make_periods(15, true); /* below twice the period */
+	make_periods(15, true, 1); /* below twice the period */
 	analyse();
 	assert_int_equal(findings.n, 0);
 	done();
-	make_periods(60, false); /* half of the periods are longer by a half */
+	make_periods(60, true, 0.04); /* 0.8 ms: polling */
+	analyse();
+	assert_null(find(FINDING_JITTER));
+	done();
+	make_periods(60, false, 1); /* half of the periods are longer by a half */
 	analyse();
 	assert_int_equal(findings.n, 0);
 	done();
@@ -629,6 +665,7 @@ int main(void)
 		cmocka_unit_test(waits_for_another_rank),
 		cmocka_unit_test(waits_for_a_kernel_thread),
 		cmocka_unit_test(the_recorder_itself_has_no_findings),
+		cmocka_unit_test(findings_about_the_command_come_first),
 		cmocka_unit_test(quota),
 		cmocka_unit_test(imbalance),
 		cmocka_unit_test(a_barrier_is_no_work),

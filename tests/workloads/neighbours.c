@@ -18,6 +18,18 @@ static const struct knob knobs[] = {
 	{0, NULL, NULL},
 };
 
+/* ns that this thread has waited for a CPU, as the kernel counts them; -1: it does not. */
+static long wait_ns(void)
+{
+	unsigned long run, wait;
+	FILE *file = fopen("/proc/thread-self/schedstat", "re");
+	int n = file ? fscanf(file, "%lu %lu", &run, &wait) : 0;
+
+	if (file)
+		fclose(file);
+	return n == 2 ? (long)wait : -1;
+}
+
 static int64_t cpu_ns(void)
 {
 	struct timespec ts;
@@ -45,7 +57,8 @@ static void latcrit(int64_t end)
 		work_for(work_us * 1000);
 		turns++;
 	}
-	say("latcrit=%d turns=%ld cpu_ns=%ld", getpid(), turns, (long)cpu_ns());
+	say("latcrit=%d turns=%ld cpu_ns=%ld wait_ns=%ld", getpid(), turns, (long)cpu_ns(),
+	    wait_ns());
 }
 
 int main(int argc, char **argv)
@@ -64,7 +77,7 @@ int main(int argc, char **argv)
 		name_thread("noisy");
 		while (now_ns() < end)
 			;
-		say("noisy=%d cpu_ns=%ld", getpid(), (long)cpu_ns());
+		say("noisy=%d cpu_ns=%ld wait_ns=%ld", getpid(), (long)cpu_ns(), wait_ns());
 		return 0;
 	}
 	latcrit(end);

@@ -21,6 +21,18 @@ static const struct knob knobs[] = {
 	{0, NULL, NULL},
 };
 
+/* ns that this thread has waited for a CPU, as the kernel counts them; -1: it does not. */
+static long wait_ns(void)
+{
+	unsigned long run, wait;
+	FILE *file = fopen("/proc/thread-self/schedstat", "re");
+	int n = file ? fscanf(file, "%lu %lu", &run, &wait) : 0;
+
+	if (file)
+		fclose(file);
+	return n == 2 ? (long)wait : -1;
+}
+
 static int64_t cpu_ns(void)
 {
 	struct timespec ts;
@@ -59,7 +71,8 @@ static void *work(void *arg)
 		}
 		work_for((work_ms + me * more_ms) * MSEC / rounds);
 	}
-	say("tid=%d held_ns=%ld cpu_ns=%ld", gettid(), (long)held, (long)cpu_ns());
+	say("tid=%d held_ns=%ld cpu_ns=%ld wait_ns=%ld", gettid(), (long)held, (long)cpu_ns(),
+	    wait_ns());
 	return NULL;
 }
 

@@ -45,7 +45,7 @@ struct overview {
 	struct findings findings;
 	struct losses losses;
 	struct json *session; /* a copy of the metadata of the stream that has it; NULL: none */
-	uint64_t unfinished;
+	uint64_t unfinished, repairs;
 	int64_t duration;
 	bool others; /* threads that are not recorded ran on a CPU */
 };
@@ -58,11 +58,14 @@ static int take_metadata(struct overview *o)
 
 	for (uint32_t i = 0; i < source->trace.nstreams; i++) {
 		struct json *meta = trace_metadata(&source->trace, i);
+		uint64_t repairs;
 
 		if (!meta)
 			return -EINVAL;
 		o->unfinished += !source->owners[i].finished;
 		losses_add(&o->losses, meta);
+		if (json_u64(json_get(meta, "bpf.repairs"), &repairs))
+			o->repairs += repairs;
 		if (!o->session && json_is_object(json_get(meta, "bpf.session")))
 			o->session = meta;
 		else
@@ -513,6 +516,12 @@ static void print_losses(const struct overview *o, struct printer *out)
 	if (!is_incomplete(o))
 		printer_text(out, o->session ? "  nothing lost\n"
 					     : "  losses: the trace does not say\n");
+	if (o->repairs)
+		printer_format(out,
+			       "  %" PRIu64
+			       " %s: switches that contradict each other; times around "
+			       "them are uncertain\n",
+			       o->repairs, plural(o->repairs, "repair", "repairs"));
 }
 
 /* ---- text: CPUs ---- */
@@ -815,7 +824,10 @@ static int print_findings(const struct overview *o, struct printer *out, int col
 	if (!notes)
 		return -ENOMEM;
 	duration(least, threshold > FINDING_LEAST ? threshold : FINDING_LEAST);
-	if (f->n)
+	if (f->n && f->targets)
+		printer_format(out,
+			       "Findings about the command first, then about other processes\n");
+	else if (f->n)
 		printer_format(out, "Findings, the most expensive first\n");
 	else
 		printer_format(out,
@@ -914,6 +926,8 @@ static void put_findings(struct json *doc, const struct overview *o)
 
 		json_put_string(node, "kind", finding_names[finding->kind]);
 		json_put_int(node, "cost_ns", finding->cost);
+		if (o->findings.targets)
+			json_put_bool(node, "target", finding->target);
 		put_party(node, o, "who", &finding->who);
 		put_party(node, o, "by", &finding->by);
 		numbers = json_put_object(node, "numbers");
@@ -998,6 +1012,7 @@ static int print_json(const struct overview *o, struct printer *out)
 		json_put_i64(doc, "session.realtime_begin_ns", realtime);
 	json_put_int(doc, "events", (int64_t)o->findings.events);
 	json_put_int(doc, "lost", (int64_t)(o->losses.events + o->losses.records));
+	json_put_int(doc, "repairs", (int64_t)o->repairs);
 	json_put_bool(doc, "complete", !is_incomplete(o));
 	put_cpus(doc, o);
 	put_threads(doc, o, order);

@@ -12,7 +12,9 @@
 #include "trace/base/log.h"
 #include "trace/catalog/catalog.h"
 
-#define NO_STREAM UINT32_MAX
+#define NO_STREAM   UINT32_MAX
+#define STEAL_TICK  10000000 /* ns: the kernel counts in these (event-mapping.md, "Steal") */
+#define GENERATIONS 64	     /* between the recorder and a process */
 
 const char *const finding_names[FINDING_KINDS] = {
 	[FINDING_NEIGHBOUR] = "neighbour",
@@ -168,11 +170,15 @@ static uint64_t text_key(const char *text)
 	return key;
 }
 
+static struct hash_key process_key(const char *loom, int64_t pid)
+{
+	return (struct hash_key){.a = text_key(loom ? loom : ""), .b = (uint64_t)pid};
+}
+
 static int add_process(struct findings *f, uint32_t stream)
 {
 	const struct owner *owner = &f->source->owners[stream];
-	struct hash_key key = {.a = text_key(owner->loom), .b = (uint64_t)owner->pid};
-	uint32_t *at = hash_at(&f->state->processes, key);
+	uint32_t *at = hash_at(&f->state->processes, process_key(owner->loom, owner->pid));
 	struct process_use *process;
 
 	if (!at)
@@ -315,6 +321,8 @@ static int take_metadata(struct findings *f, uint32_t stream, const struct json 
 	const struct json *cpu = json_first(json_get(meta, "bpf.session.cpus"));
 
 	f->threads[stream].kernel = json_bool(json_get(meta, "bpf.kernel_thread"));
+	if (json_is_number(json_get(meta, "bpf.parent")))
+		process->parent = json_int(json_get(meta, "bpf.parent"));
 	if (process->rank < 0 && json_is_number(rank))
 		process->rank = json_int(rank);
 	if (!json_is_number(nranks))
@@ -466,7 +474,8 @@ static int begin_use(struct findings *f, uint32_t stream, int64_t clock, enum us
 	use->seen = true;
 	w->use = to;
 	w->since = clock;
-	if (from == USE_SLEEP && to != USE_SLEEP) {
+	/* a preempted thread passes through Paused, in no time */
+	if (from == USE_SLEEP && to != USE_SLEEP && !off_cpu_runnable(w->why)) {
 		w->woken = true;
 		w->ready = clock;
 	}
@@ -909,7 +918,14 @@ static struct finding *add(struct findings *f, enum finding_kind kind, int64_t c
 	struct finding *finding = ARRAY_ADD(f->list, f->n);
 
 	if (finding)
-		*finding = (struct finding){.kind = kind, .cost = cost, .who = who, .by = nobody};
+		*finding = (struct finding){
+			.kind = kind,
+			.cost = cost,
+			.target =
+				f->targets && (who.kind == PARTY_CPU ||
+					       f->processes[f->threads[who.stream].process].target),
+			.who = who,
+			.by = nobody};
 	return finding;
 }
 
@@ -1376,7 +1392,7 @@ static int find_jitter(struct findings *f, uint32_t stream)
 		late += periods->count[i];
 		excess = clock_sum(excess, periods->sum[i] - periods->count[i] * median);
 	}
-	if (!late || !findings_worth(f, excess))
+	if (!late || median < FINDING_PERIOD || !findings_worth(f, excess))
 		return 0;
 	finding = add(f, FINDING_JITTER, excess, thread_party(f, stream));
 	if (!finding)
@@ -1395,6 +1411,8 @@ static int compare(const void *pa, const void *pb)
 {
 	const struct finding *a = pa, *b = pb;
 
+	if (a->target != b->target)
+		return a->target ? -1 : 1;
 	if (a->cost != b->cost)
 		return a->cost < b->cost ? 1 : -1;
 	if (a->kind != b->kind)
@@ -1408,10 +1426,10 @@ static int find_steal(struct findings *f)
 	for (size_t i = 0; i < f->nsteal; i++) {
 		const struct cpu_steal *steal = &f->steal[i];
 		int64_t window = clock_distance(f->cpus.t0, f->cpus.t1);
+		int64_t sure = steal->ns - STEAL_TICK;
 		struct finding *finding;
 
-		if (!findings_worth(f, steal->ns) ||
-		    steal->ns / FINDING_STEAL_PERCENT < window / 100)
+		if (!findings_worth(f, sure) || sure / FINDING_STEAL_PERCENT < window / 100)
 			continue;
 		finding = add(f, FINDING_STEAL, steal->ns,
 			      (struct finding_party){PARTY_CPU, steal->stream, -1, steal->cpu});
@@ -1549,6 +1567,25 @@ static int on_span(void *arg, const struct intervals *intervals, uint32_t stream
 	return cpu_times_add(&f->cpus, stream, cpu, from, to);
 }
 
+/* Marks the processes that descend from the recorder: its command, where others are recorded, too.
+ */
+static void find_targets(struct findings *f)
+{
+	for (uint32_t p = 0; p < f->nprocesses; p++) {
+		const char *loom = loom_of(f, p);
+		uint32_t at = p;
+
+		for (int depth = 0; depth < GENERATIONS && at != HASH_NONE; depth++) {
+			if (f->processes[at].recorder)
+				break;
+			at = hash_get(&f->state->processes,
+				      process_key(loom, f->processes[at].parent));
+		}
+		f->processes[p].target = at != p && at != HASH_NONE && f->processes[at].recorder;
+		f->targets |= f->processes[p].target;
+	}
+}
+
 static int read_metadata(struct findings *f)
 {
 	struct findings_state *s = f->state;
@@ -1567,6 +1604,7 @@ static int read_metadata(struct findings *f)
 	if (s->nmarks)
 		qsort(s->marks, s->nmarks, sizeof(*s->marks), compare_marks);
 	s->sorted = true;
+	find_targets(f);
 	return list_ranks(f);
 }
 

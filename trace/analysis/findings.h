@@ -4,9 +4,9 @@
  *
  * In: the metadata and the events of all streams, in one walk (intervals.h) with the charges of
  * waits (culprits.h); out: the time of each thread by its use, and a list of findings,
- * the most expensive first. Nothing is printed here, and nothing is guessed: a finding is a sum of
- * clocks in the trace that passes a threshold below. Memory follows threads, processes and pairs
- * of them, never events.
+ * those about the recorded command before those about other processes, the most expensive first.
+ * Nothing is printed here, and nothing is guessed: a finding is a sum of clocks in the trace that
+ * passes a threshold below. Memory follows threads, processes and pairs of them, never events.
  * Invariant: run + wait + throttled + sleeps of a thread are the time between its first and its
  * last event in which it was alive.
  * Specification: event-mapping.md, "The thread state machine"; efficiency.md 3; ovni-report(1).
@@ -28,6 +28,7 @@
 #define FINDING_BALANCE	      85      /* percent, mean / most: a lower balance is a finding */
 #define FINDING_TEAM_PERCENT  10      /* of the busiest one: who works less is not in the team */
 #define FINDING_PERIODS	      20      /* of a thread, to judge its period */
+#define FINDING_PERIOD	      1000000 /* ns: a shorter period is polling */
 #define FINDING_REGULAR	      80      /* percent of the periods within a quarter of the median */
 #define FINDING_CPU_PERCENT   95      /* of the run time on one CPU: "on CPU n" */
 #define FINDING_LATE	      2	      /* times the median: a longer period is late */
@@ -85,6 +86,7 @@ struct finding_party {
 struct finding {
 	enum finding_kind kind;
 	int64_t cost; /* ns */
+	bool target;  /* is about the target */
 	struct finding_party who, by;
 	int64_t numbers[NUMBERS];
 	uint32_t has; /* bits of the numbers */
@@ -122,8 +124,10 @@ struct process_use {	 /* sums of its threads, ns */
 	int64_t rank, nranks; /* -1: none */
 	int64_t run, wait, throttled, sleep, life, idle_run, waited;
 	int64_t charged[CLASSES];
-	char *cgroup;  /* of the metadata, or NULL */
-	bool recorder; /* ovni-bpf itself: it may be a culprit, but has no findings of its own */
+	char *cgroup;	/* of the metadata, or NULL */
+	int64_t parent; /* pid, 0: not known */
+	bool target;	/* descends from ovni-bpf: the command that it recorded */
+	bool recorder;	/* ovni-bpf itself: it may be a culprit, but has no findings of its own */
 };
 
 struct cpu_steal {	 /* of the metadata: time that the hypervisor took from a CPU */
@@ -145,9 +149,10 @@ struct findings {
 	uint64_t events;
 	struct cpu_steal *steal; /* empty: not known */
 	size_t nsteal;
-	bool locks;  /* the trace has the marks of --api pthread */
-	bool mpi;    /* events of the model mpi */
-	bool openmp; /* events of the model openmp */
+	bool targets; /* some processes are the target of a recording with others */
+	bool locks;   /* the trace has the marks of --api pthread */
+	bool mpi;     /* events of the model mpi */
+	bool openmp;  /* events of the model openmp */
 	int64_t first, last;
 	struct findings_state *state; /* of the walk; private */
 };
