@@ -53,7 +53,8 @@ vectors = sorted(d for d in glob.glob(vectors + "/emu/*/trace") if os.path.isdir
                  and sum(map(os.path.getsize, glob.glob(d + "/**/stream.obs", recursive=True))) < 20000)
 tools = [["dump", "-j", "-"], ["dump", "-x", "-"], ["dump", "-s", "-"], ["top", "-"], ["top", "--by", "cpu", "-"],
          ["sort", "--dry-run", "-"], ["sort", "-"], ["sort", "--all", "-"], ["check", "-"], ["check", "--json", "-"],
-         ["check", "--repair", "-o", "OUT", "-"], ["info", "-"], ["info", "--json", "-"], ["report", "latency", "-"],
+         ["check", "--repair", "-o", "OUT", "-"], ["info", "-"], ["info", "--json", "-"], ["report", "latency", "-"], ["report", "-"],
+         ["report", "--json", "-"], ["report", "timeline", "-"],
          ["report", "timehist", "--json", "-"], ["report", "preempt", "-"], ["report", "wake", "-"],
          ["report", "cpu", "-"], ["report", "func", "-"], ["cut", "--from", "+10ns", "--to", "+50us", "-o", "OUT", "-"],
          ["cut", "--cpu", "0", "-o", "OUT", "-"], ["convert", "-o", "OUT", "-"], ["merge", "-o", "OUT", "-", "-"]]

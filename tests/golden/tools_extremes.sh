@@ -35,7 +35,7 @@ try() { # TOOL ARG...
 		failed=1
 	fi
 }
-for kind in latency preempt wake timehist cpu func; do
+for kind in overview timeline latency preempt wake timehist cpu func; do
 	try report "$kind"
 done
 for by in thread cpu mcv; do

@@ -84,8 +84,13 @@ status=0; report nothing lossy >got || status=$?
 [ $status = 2 ] || fail "an unknown report gives status $status"
 status=0; report nothing >got || status=$?
 [ $status = 1 ] || fail "a missing trace gives status $status"
-status=0; report lossy --sort run >got || status=$?
-[ $status = 2 ] || fail "--sort of the overview gives status $status"
+# Options that would change nothing are refused.
+for option in '--sort run' '--tid 11' '--pid 10' '--comm x' '--from +1s' '--loom n' '--csv' '-n 3' '--by rank'; do
+	status=0; report lossy $option >got || status=$?
+	[ $status = 2 ] && [ ! -s got ] || fail "$option of the overview gives status $status"
+done
+status=0; report timeline lossy --json >got || status=$?
+[ $status = 2 ] || fail "--json of the timeline gives status $status"
 
 # Nothing found is said, with the threshold.
 rm -rf quiet

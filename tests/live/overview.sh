@@ -29,6 +29,12 @@ def near(a, b, *words):  # 2 %, and 10 ms for what ran while times were read
     check(abs(a - b) <= 0.02 * max(a, b) + 10_000_000, *words, a, "is not near", b)
 E
 		cat
+		cat <<'E'
+import subprocess
+for f in doc["findings"]:
+    shown = subprocess.run("$B/bin/" + f["command"], shell=True, capture_output=True, text=True)
+    check(shown.returncode == 0 and shown.stdout.count("\n") > 1, f["command"], "fails:", shown)
+E
 		echo 'for text in failed: print(text)'
 		echo 'sys.exit(bool(failed))'
 	} >judge.py

@@ -65,9 +65,26 @@ static bool has_table(const void *settings)
 	return !kind->stream && !kind->print;
 }
 
-static bool reads_streams(const void *settings)
+static bool selects_time(const void *settings)
 {
-	return !((const struct options *)settings)->kind->read;
+	const struct report_kind *kind = ((const struct options *)settings)->kind;
+
+	return !kind->read && kind != &report_overview;
+}
+
+static bool selects_threads(const void *settings)
+{
+	return ((const struct options *)settings)->kind != &report_overview;
+}
+
+static bool has_json(const void *settings)
+{
+	return ((const struct options *)settings)->kind != &report_timeline;
+}
+
+static bool has_csv(const void *settings)
+{
+	return !((const struct options *)settings)->kind->print;
 }
 
 static bool has_rows(const void *settings)
@@ -106,10 +123,9 @@ static int set_by(const struct cli_option *option, const char *text, void *to)
 	return err;
 }
 
-#define NEEDS_TABLE .holds = has_table, .rule = "the report has no rows to choose from"
-#define NEEDS_STREAMS                                                                              \
-	.holds = reads_streams,                                                                    \
-	.rule = "the report is of the whole recording: only --tid, --pid and --comm select"
+#define NEEDS_TABLE   .holds = has_table, .rule = "the report has no rows to choose from"
+#define NEEDS_TIME    .holds = selects_time, .rule = "the report is of the whole recording"
+#define NEEDS_THREADS .holds = selects_threads, .rule = "the overview is of the whole recording"
 
 static const struct cli_option cli_options[] = {
 	{.help = "Options"},
@@ -119,25 +135,27 @@ static const struct cli_option cli_options[] = {
 	{"top", 'n', "N", cli_number, TO(most),
 	 "print only the first N rows; 0: all. Otherwise, all that fit on a terminal",
 	 .max = INT32_MAX, .holds = has_rows, .rule = "the report has no rows to choose from"},
-	{"json", 'j', NULL, set_json, TO(format), "print a JSON array; times in ns"},
-	{"csv", 0, NULL, set_csv, TO(format), "print comma-separated values; times in ns"},
-	{"tid", 0, "TID", filter_add_tid, TO(filter), "only threads with this id"},
-	{"pid", 0, "PID", filter_add_pid, TO(filter), "only processes with this id"},
+	{"json", 'j', NULL, set_json, TO(format), "print JSON; times in ns", .holds = has_json,
+	 .rule = "the timeline is text"},
+	{"csv", 0, NULL, set_csv, TO(format), "print comma-separated values; times in ns",
+	 .holds = has_csv, .rule = "only tables are printed so"},
+	{"tid", 0, "TID", filter_add_tid, TO(filter), "only threads with this id", NEEDS_THREADS},
+	{"pid", 0, "PID", filter_add_pid, TO(filter), "only processes with this id", NEEDS_THREADS},
 	{"histogram", 0, NULL, cli_flag, TO(histogram), "latency: the waits by their length",
 	 .holds = is_latency, .rule = "only latency has a histogram"},
 	{"period", 0, NULL, cli_flag, TO(period), "wake: the times between wake-ups of a thread",
 	 .holds = is_wake, .rule = "only wake has periods"},
 	{"comm", 0, "GLOB", filter_add_comm, TO(filter),
-	 "only threads with such a name, as 'worker*'"},
+	 "only threads with such a name, as 'worker*'", NEEDS_THREADS},
 	{"by", 0, NULL, set_by, TO(by), "one row or table for each of these", .choices = by_names,
 	 .holds = has_groups, .rule = "only latency, why and func take threads together"},
-	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom", NEEDS_STREAMS},
+	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom", NEEDS_TIME},
 	{"from", 0, "TIME", moment_option, TO(filter.from),
 	 "only from this clock on, in ns; "
 	 "+TIME counts from the first event and takes ns, us, ms, s; "
 	 "03:12:05 is a time of day, in the local time of the recording",
-	 NEEDS_STREAMS},
-	{"to", 0, "TIME", moment_option, TO(filter.to), "only up to this clock", NEEDS_STREAMS},
+	 NEEDS_TIME},
+	{"to", 0, "TIME", moment_option, TO(filter.to), "only up to this clock", NEEDS_TIME},
 	{.help = "Terminal"},
 	{"color", 0, NULL, cli_choice, TO(colour),
 	 "colours: on a terminal (unless NO_COLOR is set), always or never",

@@ -336,14 +336,22 @@ static char *shell_word(const char *word)
 static char *finding_command(const struct overview *o, const struct finding *finding)
 {
 	static const char *const reports[FINDING_KINDS] = {
-		[FINDING_NEIGHBOUR] = "preempt",   [FINDING_SHARED] = "preempt",
-		[FINDING_RANKS_SHARE] = "preempt", [FINDING_KERNEL] = "preempt",
-		[FINDING_IDLE] = "latency",	   [FINDING_UNKNOWN] = "preempt",
-		[FINDING_QUOTA] = "timehist",	   [FINDING_IMBALANCE] = "latency",
-		[FINDING_RANK_IMBALANCE] = "func", [FINDING_LOCK] = "func",
-		[FINDING_INVERSION] = "func",	   [FINDING_LATE_RANK] = "func",
-		[FINDING_IO] = "timehist",	   [FINDING_BLOCKED] = "timehist",
-		[FINDING_JITTER] = "timehist",	   [FINDING_STEAL] = "cpu",
+		[FINDING_NEIGHBOUR] = "preempt",
+		[FINDING_SHARED] = "preempt",
+		[FINDING_RANKS_SHARE] = "preempt",
+		[FINDING_KERNEL] = "preempt",
+		[FINDING_IDLE] = "latency",
+		[FINDING_UNKNOWN] = "preempt",
+		[FINDING_QUOTA] = "why",
+		[FINDING_IMBALANCE] = "why",
+		[FINDING_RANK_IMBALANCE] = "why --by rank",
+		[FINDING_LOCK] = "func --by thread",
+		[FINDING_INVERSION] = "func --by thread",
+		[FINDING_LATE_RANK] = "func --by rank",
+		[FINDING_IO] = "why",
+		[FINDING_BLOCKED] = "why",
+		[FINDING_JITTER] = "timehist",
+		[FINDING_STEAL] = "cpu",
 	};
 	const struct finding_party *party = &finding->who;
 	const struct owner *owner = owner_of(o, party->stream);
