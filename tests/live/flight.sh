@@ -54,7 +54,7 @@ for t in mine:
 E
 
 # The newest megabyte of much more, without a loss.
-record small command --last 1h,1M -- storm -n 4 -l 20000
+record small command -v --last 1h,1M -- storm -n 4 -l 20000
 look small/0001 <<'E'
 check(total("lost") == 0, "lost", total("lost"))
 check(total("aged") > 10000, "only", total("aged"), "aged")

@@ -9,34 +9,8 @@ set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
-cat >terminal.py <<'E2'
-# terminal.py COLUMNS TYPED COMMAND...: runs COMMAND on a terminal of its own. Each of TYPED (split
-# at blanks; "^C" is that key) is typed when a line of the command asks for it: "ready".
-import fcntl, os, pty, struct, sys, termios
-columns, typed = int(sys.argv[1]), sys.argv[2].split()
-pid, fd = pty.fork()
-if pid == 0:
-    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
-    os.execv(sys.argv[3], sys.argv[3:])
-said, asked = b"", 0
-while True:
-    try:
-        got = os.read(fd, 65536)
-    except OSError: # the last one has closed it
-        break
-    said += got
-    while said.count(b"ready") > asked and typed:
-        asked += 1
-        os.write(fd, typed.pop(0).replace("^C", "\x03").encode())
-        if not typed:
-            break
-status = os.waitpid(pid, 0)[1]
-sys.stdout.buffer.write(said)
-sys.exit(status if status < 128 else status >> 8)
-E2
-
 # Each update is told from the next by the return to the first column.
-python3 terminal.py 40 "" "$RECORDER" -a -d 2s -o live >said || complain "-a on a terminal: $(cat said)"
+python3 "$S/tests/live/ontty.py" 40 "" "$RECORDER" -a -d 2s -o live >said || complain "-a on a terminal: $(cat said)"
 python3 - <<'E2' || wrong=$((wrong + 1))
 text = open("said", encoding="utf-8", newline="").read().replace("\r\n", "\n")
 lines = [l.replace("\33[K", "") for l in text.split("\r") if l.startswith("\33[K")]
@@ -52,18 +26,18 @@ expect "the overview: $(cat said)" grep -qE '^(No finding|Findings)' said
 grep -q 'no overview' said && complain "no overview: $(cat said)"
 
 # shellcheck disable=SC2016 # the other shell expands it
-python3 terminal.py 80 'hello^M' "$RECORDER" -o reads -- bash -c \
+python3 "$S/tests/live/ontty.py" 80 'hello^M' "$RECORDER" -o reads -- bash -c \
 	'echo ready; read -rn 5 x; [ "$x" = hello ]' >said || complain "the command reads: $(cat said)"
 expect "the command has read: $(cat said)" grep -q 'command=0' said
 
-python3 terminal.py 80 '^C' "$RECORDER" -o key -- bash -c \
+python3 "$S/tests/live/ontty.py" 80 '^C' "$RECORDER" -o key -- bash -c \
 	'trap "exit 5" INT; echo ready; while :; do sleep 0.02; done' >said || complain "Ctrl-C: $(cat said)"
 expect "Ctrl-C reaches the command: $(cat said)" grep -q 'stop=signal command=5 status=0' said
 judge key
 
 # The command is ready again when it has seen one; the recorder may be late and see two as one.
 status=0
-python3 terminal.py 80 "$(printf '^C %.0s' {1..100})" "$RECORDER" -o twice -- bash -c \
+python3 "$S/tests/live/ontty.py" 80 "$(printf '^C %.0s' {1..100})" "$RECORDER" -o twice -- bash -c \
 	'trap "sleep 0.02; echo ready" INT; echo ready; for ((i = 0; i < 400; i++)); do sleep 0.02; done' >said || status=$?
 expect "a second Ctrl-C ends it: status $status" [ $status = 2 ] # as SIGINT does
 finish
