@@ -98,19 +98,19 @@ END
 # f is 500 long, 300 of it preempted; its inner call is counted and takes no time. The threads lived
 # 2000 each.
 same func <<'END'
-function,type,calls,wall,percent,on_cpu,runnable,throttled,asleep,unknown,max,max_at
-f,Function,2,500,12.500,200,300,0,0,0,500,100
-"g,h",Function,1,400,10.000,100,300,0,0,0,400,150
-MPI_Send,mpi function,1,100,2.500,100,0,0,0,0,100,1650
-Critical: Acquiring,openmp subsystem,1,40,1.000,40,0,0,0,0,40,1660
+function,type,calls,wall,self,percent,on_cpu,runnable,throttled,asleep,unknown,max,max_at
+f,Function,2,500,100,12.500,200,300,0,0,0,500,100
+"g,h",Function,1,400,400,10.000,100,300,0,0,0,400,150
+MPI_Send,mpi function,1,100,100,2.500,100,0,0,0,0,100,1650
+Critical: Acquiring,openmp subsystem,1,40,40,1.000,40,0,0,0,0,40,1660
 END
 same func --by thread --top 1 <<'END'
-thread,function,type,calls,wall,percent,on_cpu,runnable,throttled,asleep,unknown,max,max_at
-a (1),f,Function,2,500,25.000,200,300,0,0,0,500,100
+thread,function,type,calls,wall,self,percent,on_cpu,runnable,throttled,asleep,unknown,max,max_at
+a (1),f,Function,2,500,100,25.000,200,300,0,0,0,500,100
 END
 same func --by rank --top 1 <<'END'
-thread,function,type,calls,wall,percent,on_cpu,runnable,throttled,asleep,unknown,max,max_at
-no rank,f,Function,2,500,12.500,200,300,0,0,0,500,100
+thread,function,type,calls,wall,self,percent,on_cpu,runnable,throttled,asleep,unknown,max,max_at
+no rank,f,Function,2,500,100,12.500,200,300,0,0,0,500,100
 END
 # A life is 2000; b is known to be asleep from its first event on.
 same why <<'END'

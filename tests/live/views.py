@@ -246,9 +246,10 @@ def main(build, trace_path, paraver=None):
         for kind, value in found[:1]:
             calls, wall, _, encloses = spans[kind, value]
             check((calls, wall) == (entry["calls"], entry["wall"]), label, (calls, wall), entry)
-            if not encloses:    # nothing inside it hides it
-                drawn = sum(lines[row, LASTING + kind, value] for row in range(1, len(names) + 1))
-                check(drawn == entry["wall"], label, "is drawn for", drawn, "ns", entry)
+            # what is inside it hides it
+            drawn = sum(lines[row, LASTING + kind, value] for row in range(1, len(names) + 1))
+            check(drawn == entry["self"], label, "is drawn for", drawn, "ns", entry)
+            check(encloses or drawn == entry["wall"], label, "encloses nothing", entry)
             if kind == 25 and not encloses:     # the reference shows it only while the thread runs
                 drawn = sum(lines[row, kind, value] for row in range(1, len(names) + 1))
                 check(drawn == entry["on_cpu"], label, "is drawn on the CPU for", drawn, entry)

@@ -2,13 +2,14 @@
 /*
  * report func: calls and times of each function.
  *
- *   function   type          calls     total  of life   running  runnable    asleep   max wall  ...
- *   solve      Function        120   1.904 s    40.11   1.500 s  200.0 ms  203.1 ms   18.20 ms
- *   MPI_Recv   mpi function     40   12.10 s    61.20  11.02 ms   3.201 s   8.888 s   91.04 ms
+ *   function   type          calls     total      self  of life   running  runnable    asleep  ...
+ *   solve      Function        120   1.904 s   1.904 s    40.11   1.500 s  200.0 ms  203.1 ms
+ *   MPI_Recv   mpi function     40   12.10 s   12.10 s    61.20  11.02 ms   3.201 s   8.888 s
  *
  * A function is a region that stack marks, or the events of a model, enter and leave. Its times
  * include the calls inside it; of a recursive function only the outermost call adds time. A total
- * is running + runnable + throttled + asleep + unknown (thread_times.h).
+ * is running + runnable + throttled + asleep + unknown (thread_times.h). Self is the total without
+ * the calls of the same type inside it: the time in which Paraver shows the function.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +33,8 @@ struct function {
 struct call {
 	struct function function;
 	int64_t wall, classes[TIME_CLASSES];
-	bool inner; /* inside a call of the same function */
+	int64_t nested; /* ns, of the calls of the same type inside it */
+	bool inner;	/* inside a call of the same function */
 };
 
 struct calls { /* of one thread */
@@ -45,7 +47,7 @@ struct total { /* of a function in the threads of a group */
 	struct function function;
 	uint32_t group;
 	uint64_t calls; /* that have returned */
-	int64_t wall, max, max_at, classes[TIME_CLASSES];
+	int64_t wall, self, max, max_at, classes[TIME_CLASSES];
 };
 
 struct totals {
@@ -61,6 +63,7 @@ static const struct table_column columns[] = {
 	{"type", "type", CELL_TEXT, 8},
 	{"calls", "calls", CELL_COUNT, 6},
 	{"wall", "total", CELL_DURATION, 10},
+	{"self", "self", CELL_DURATION, 10},
 	{"percent", "of life", CELL_PERCENT, 7},
 	{"on_cpu", "running", CELL_DURATION, 10},
 	{"runnable", "runnable", CELL_DURATION, 10},
@@ -75,6 +78,12 @@ static const struct table_column columns[] = {
 static bool same(const struct function *a, const struct function *b)
 {
 	return a->type == b->type && a->value == b->value;
+}
+
+/* Whether the two are on one stack: marks of one type, or states of one channel of a model. */
+static bool same_type(const struct function *a, const struct function *b)
+{
+	return a->type == b->type && (a->type >= 0 || a->value >> 32 == b->value >> 32);
 }
 
 static int enter(struct calls *calls, struct call call)
@@ -125,6 +134,12 @@ static int leave(struct totals *totals, uint32_t group, struct calls *calls, con
 		return -ENOMEM;
 	total->calls++;
 	wall = clock_distance(call->wall, now->wall);
+	total->self = clock_sum(total->self, clock_distance(call->nested, wall));
+	for (size_t i = (size_t)(call - calls->stack); i-- > 0;)
+		if (same_type(&calls->stack[i].function, &call->function)) {
+			calls->stack[i].nested = clock_sum(calls->stack[i].nested, wall);
+			break;
+		}
 	for (int i = 0; i < TIME_CLASSES && !call->inner; i++)
 		total->classes[i] = clock_sum(total->classes[i],
 					      clock_distance(call->classes[i], now->classes[i]));
@@ -276,14 +291,15 @@ static int rows(struct report *report)
 		row[0].text = report->by ? strdup(g->label) : NULL;
 		row[3].number = (int64_t)t->calls;
 		row[4].number = t->wall;
-		row[5].number = table_percent(t->wall, lives[t->group]);
-		row[6].number = t->classes[CLASS_RUNNING];
-		row[7].number = t->classes[CLASS_RUNNABLE];
-		row[8].number = t->classes[CLASS_THROTTLED];
-		row[9].number = t->classes[CLASS_ASLEEP];
-		row[10].number = t->classes[CLASS_UNKNOWN];
-		row[11].number = t->max == INT64_MIN ? CELL_UNKNOWN : t->max;
-		row[12].number = t->max == INT64_MIN ? CELL_UNKNOWN
+		row[5].number = t->self;
+		row[6].number = table_percent(t->wall, lives[t->group]);
+		row[7].number = t->classes[CLASS_RUNNING];
+		row[8].number = t->classes[CLASS_RUNNABLE];
+		row[9].number = t->classes[CLASS_THROTTLED];
+		row[10].number = t->classes[CLASS_ASLEEP];
+		row[11].number = t->classes[CLASS_UNKNOWN];
+		row[12].number = t->max == INT64_MIN ? CELL_UNKNOWN : t->max;
+		row[13].number = t->max == INT64_MIN ? CELL_UNKNOWN
 						     : report_clock(report->intervals, t->max_at);
 		err = table_add(&report->table, first);
 	}
