@@ -19,6 +19,7 @@
 #include "emu/breakdown.h"
 #include "emu/track.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 #include "trace/base/status.h"
 #include "trace/ovni/write_lock.h"
 
@@ -546,8 +547,11 @@ static void progress_end(struct progress *progress, const struct emulator *emu, 
 
 	log_status(NULL);
 	if (!err && !emu->opt->quiet)
-		log_info("%" PRIu64 " events of %u threads on %u CPUs in %.2f s (%.2f M events/s)",
-			 emu->nevents, emu->sys.nthreads, emu->sys.ncpus - emu->sys.nlooms, seconds,
+		log_info("%" PRIu64 " event%s of %u thread%s on %u CPU%s in %.2f s (%.2f M "
+			 "events/s)",
+			 emu->nevents, plural(emu->nevents, "", "s"), emu->sys.nthreads,
+			 plural(emu->sys.nthreads, "", "s"), emu->sys.ncpus - emu->sys.nlooms,
+			 plural(emu->sys.ncpus - emu->sys.nlooms, "", "s"), seconds,
 			 seconds > 0 ? (double)emu->nevents / 1e6 / seconds : 0);
 }
 

@@ -428,9 +428,11 @@ static void print_parts(struct info *info, struct printer *out)
 	for (node = json_first(info->looms); node; node = json_next(node)) {
 		char figures[96];
 
-		snprintf(figures, sizeof(figures), "%lld CPUs, %lld threads",
+		snprintf(figures, sizeof(figures), "%lld CPU%s, %lld thread%s",
 			 (long long)json_int(json_key(node, "cpus")),
-			 (long long)json_int(json_key(node, "threads")));
+			 plural((uint64_t)json_int(json_key(node, "cpus")), "", "s"),
+			 (long long)json_int(json_key(node, "threads")),
+			 plural((uint64_t)json_int(json_key(node, "threads")), "", "s"));
 		print_line(out, "loom", "%s: %s%s", text_of(node, "name"), figures, "");
 	}
 	for (node = json_first(info->models); node; node = json_next(node))
@@ -449,9 +451,10 @@ static void print_parts(struct info *info, struct printer *out)
 		else if (json_key(node, "rank"))
 			snprintf(rank, sizeof(rank), "rank %lld, ",
 				 (long long)json_int(json_key(node, "rank")));
-		snprintf(figures, sizeof(figures), "%sapplication %lld, %lld threads", rank,
+		snprintf(figures, sizeof(figures), "%sapplication %lld, %lld thread%s", rank,
 			 (long long)json_int(json_key(node, "app_id")),
-			 (long long)json_int(json_key(node, "threads")));
+			 (long long)json_int(json_key(node, "threads")),
+			 plural((uint64_t)json_int(json_key(node, "threads")), "", "s"));
 		print_line(out, "process", "%s: %s%s", text_of(node, "name"), figures,
 			   *text_of(node, "command") ? ":" : "");
 		if (*text_of(node, "command"))

@@ -22,6 +22,7 @@
 #include "trace/states/state_walk.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 #include "trace/ovni/player.h"
 
 enum by { BY_MCV, BY_THREAD, BY_CPU };
@@ -334,7 +335,8 @@ static int print(struct top *t)
 	}
 	if (t->options.json)
 		printer_text(&out, "\n]\n");
-	log_info("%llu events in %zu streams", (unsigned long long)total, t->source.trace.nstreams);
+	log_info("%llu event%s in %zu stream%s", (unsigned long long)total, plural(total, "", "s"),
+		 t->source.trace.nstreams, plural(t->source.trace.nstreams, "", "s"));
 	return printer_close(&out);
 }
 

@@ -82,7 +82,7 @@ grep -q 'no main file' out || { cat out; status=1; }
 
 # An archive of others becomes a trace that emulates, with every event in it.
 "$pallas" import good trace 2>err || { cat err; status=1; }
-grep -q ' 8 events of 1 threads' err || { cat err; status=1; }
+grep -q ' 8 events of 1 thread$' err || { cat err; status=1; }
 "$B/bin/ovni-emu" -l trace >err 2>&1 || { cat err; status=1; }
 "$B/bin/ovni-dump" trace >out || status=1
 grep -c 'OM' out | grep -qx 8 || { cat out; status=1; }

@@ -171,7 +171,7 @@ os.rename(path, top + "/t/perf.json")
 check(0, needs=["warning: perf.json: thread 1 of process 1: 1 migrations, but 0 in its stream"])
 assert json.loads(tool(0, "ovni-info", "--json", top + "/t"))["perf"]["seen"] == "7", said
 for where in ("/t", "/t/perf.json"):
-    tool(0, "ovni-report", "counters", top + where, needs=["all 1 threads"])
+    tool(0, "ovni-report", "counters", top + where, needs=["all 1 thread"])
 figures()
 assert "perf.json" not in check(0, "--strict"), said
 
@@ -193,7 +193,7 @@ for where in (top + "/t", top + "/run.stats.json"):
     rows = tool(0, "ovni-report", "counters", "--csv", where).split()
     assert rows[0] == HEAD, rows
     rows = tool(0, "ovni-report", "counters", "--csv", "--sort", "thread", where).splitlines()[1:]
-    assert rows == ["all 1 threads,,1000,501,99,400,0,1,0,1,0,0,44",
+    assert rows == ["all 1 thread,,1000,501,99,400,0,1,0,1,0,0,44",
                     "w (1),1,1000,501,99,400,0,1,0,1,0,0,44"], rows
 assert tool(0, "ovni-report", "counters", "--csv", "--pid", "2", top + "/t") == HEAD + "\n", said
 for report in ("latency", "why", "preempt"):

@@ -30,13 +30,13 @@ events      9 in 3 streams, 166 bytes
 lost        0
 complete?   complete, as the recorder says
 loom        node1: 4 CPUs, 2 threads
-loom        node2: 4 CPUs, 1 threads
+loom        node2: 4 CPUs, 1 thread
 model       ovni 1.1.0
 model       nosv 2.7.0 (without events)
 model       bpf 1.0.0
 process     7: rank 1 of 2, application 1, 2 threads:
             ./solver --fast
-process     9: rank 3 of 4, application 2, 1 threads
+process     9: rank 3 of 4, application 2, 1 thread
 thread      7/7 main: 2 events
 thread      7/8 worker: 5 events
 thread      9/9 : 2 events

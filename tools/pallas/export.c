@@ -27,6 +27,7 @@
 #include "trace/base/status.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 #include "trace/base/array.h"
 #include "trace/base/hash.h"
 #include "trace/base/off_cpu.h"
@@ -696,7 +697,9 @@ int pallas_export(const struct pallas_options *o)
 	err = put_main(&x);
 	if (err)
 		goto out;
-	log_info("%s: %" PRIu64 " events of %zu threads", o->to, x.events, x.source.trace.nstreams);
+	log_info("%s: %" PRIu64 " event%s of %zu thread%s", o->to, x.events,
+		 plural(x.events, "", "s"), x.source.trace.nstreams,
+		 plural(x.source.trace.nstreams, "", "s"));
 out:
 	thread_writer_free(x.t);
 	archive_writer_free(x.w);

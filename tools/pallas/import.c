@@ -584,7 +584,8 @@ int pallas_import(const struct pallas_options *o)
 	err = m.first ? write_metadata(&m, m.first_path, m.first) : 0;
 	if (err)
 		goto out;
-	log_info("%s: %" PRIu64 " events of %zu threads", o->to, m.events, m.trace.nthreads);
+	log_info("%s: %" PRIu64 " event%s of %zu thread%s", o->to, m.events,
+		 plural(m.events, "", "s"), m.trace.nthreads, plural(m.trace.nthreads, "", "s"));
 out:
 	if (err == -ENOMEM)
 		log_no_memory("while converting %s", o->from);

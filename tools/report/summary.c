@@ -68,8 +68,9 @@ static int add_line(struct report *report, const struct stats_line *line)
 	if (line->values[STATS_INTERVAL])
 		return 0;
 	if (line->scope == STATS_RUN && !filter->ntids && !filter->npids && !filter->ncomms) {
-		n = asprintf(&name, "all %llu threads",
-			     (unsigned long long)line->values[STATS_THREADS]);
+		n = asprintf(&name, "all %llu thread%s",
+			     (unsigned long long)line->values[STATS_THREADS],
+			     plural(line->values[STATS_THREADS], "", "s"));
 		return add(report, line, n < 0 ? NULL : name, CELL_UNKNOWN);
 	}
 	if (line->scope != STATS_THREAD ||
