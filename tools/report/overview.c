@@ -36,6 +36,7 @@
 #define THREADS_SHOWN  10
 #define CPUS_SHOWN     8 /* more are summed up */
 #define FINDINGS_SHOWN 6
+#define RECORD_ALL     " (ovni-bpf -a does)"
 #define MOST_SHOWN     3  /* threads in the line of a CPU */
 #define CPU_FIGURES    48 /* columns of that line before them */
 
@@ -188,8 +189,9 @@ static char *wait_text(const struct overview *o, const struct finding *finding,
 						       (int32_t)n[NUMBER_TAKER]);
 
 			end = taker ? xasprintf("the trace does not tell which thread had the CPU "
-						"for %s of that; %s took it %" PRId64 " %s",
-						w->by, taker, n[NUMBER_COUNT],
+						"for %s of that%s; %s took it %" PRId64 " %s",
+						w->by, o->others ? RECORD_ALL : "", taker,
+						n[NUMBER_COUNT],
 						plural((uint64_t)n[NUMBER_COUNT], "time", "times"))
 				    : NULL;
 			free(taker);
