@@ -186,7 +186,10 @@ static __always_inline __u16 off_cpu_reason(bool preempt, __u32 state, struct ta
 /* Does a task that leaves its CPU for this reason fall asleep? */
 static __always_inline bool falls_asleep(__u16 reason)
 {
-	return !off_cpu_runnable(reason);
+	const __u64 runnable =
+		1 << OFF_CPU_PREEMPTED | 1 << OFF_CPU_YIELDED | 1 << OFF_CPU_THROTTLED;
+
+	return !(runnable >> (reason & 63) & 1); /* without branches: all reasons are below 64 */
 }
 
 /* ---- for the probes in user code ---- */

@@ -509,7 +509,8 @@ static __always_inline void recall_entry(const struct cpu_summary *sums, struct 
 
 /*
  * The usual case of thread_leaves(): the thread was seen to enter, leaves asleep or preempted, came
- * from sleep or from a queue, and all of that is in the window. False: another case.
+ * from sleep or from a queue, no CPU quota stops or stopped it, and all of that is in the window.
+ * False: another case.
  */
 static __always_inline bool leaves_as_usual(struct window w, const struct cpu_summary *sums,
 					    struct task_summary *s, struct task_struct *task,
@@ -519,7 +520,9 @@ static __always_inline bool leaves_as_usual(struct window w, const struct cpu_su
 
 	if (unlikely(sums->task != (__u64)task || s->entered || since <= w.begin || clock > w.end ||
 		     s->cpu != (__s32)bpf_get_smp_processor_id() || reason == OFF_CPU_YIELDED ||
-		     reason == OFF_CPU_DEAD || (s->use != TIME_BLOCKED && s->use != TIME_RUNNABLE)))
+		     reason == OFF_CPU_DEAD || reason == OFF_CPU_THROTTLED ||
+		     s->reason == OFF_CPU_THROTTLED ||
+		     (s->use != TIME_BLOCKED && s->use != TIME_RUNNABLE)))
 		return false;
 	sums_begin(&s->seq);
 	s->times.active_ns += clock - entered;
@@ -530,18 +533,16 @@ static __always_inline bool leaves_as_usual(struct window w, const struct cpu_su
 		s->times.wakeups++;
 		if (likely(s->reason < OFF_CPU_COUNT))
 			s->times.blocked_ns[s->reason] += wake - since;
-	} else if (unlikely(s->reason == OFF_CPU_THROTTLED)) {
-		s->times.throttled_ns += entered - since;
 	}
 	s->times.runnable_ns += entered - wake;
-	if (falls_asleep(reason)) {
-		s->use = TIME_BLOCKED;
-		s->times.switches_voluntary++;
-	} else {
+	if (reason == OFF_CPU_PREEMPTED) { /* keeps s->reason: only THROTTLED means anything then */
 		s->use = TIME_RUNNABLE;
 		s->times.switches_preempted++;
+	} else {
+		s->use = TIME_BLOCKED;
+		s->reason = reason;
+		s->times.switches_voluntary++;
 	}
-	s->reason = reason;
 	s->since = clock;
 	s->delay = task->sched_info.run_delay;
 	sums_end(&s->seq);
