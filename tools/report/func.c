@@ -282,7 +282,7 @@ static int rows(struct report *report)
 	int64_t *lives = lives_of(report);
 	int err = lives ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < totals->n && !err; i++) {
+	for (size_t i = 0; lives && i < totals->n; i++) {
 		const struct total *t = &totals->list[i];
 		const struct group *g = &report->groups.list[t->group];
 		union cell row[NCOLUMNS] = {{.text = NULL}}, *first = row + !report->by;
@@ -302,6 +302,8 @@ static int rows(struct report *report)
 		row[13].number = t->max == INT64_MIN ? CELL_UNKNOWN
 						     : report_clock(report->intervals, t->max_at);
 		err = table_add(&report->table, first);
+		if (err)
+			break;
 	}
 	free(lives);
 	return err;

@@ -135,10 +135,12 @@ int groups_init(struct groups *groups, const struct source *source, enum group_b
 	sorting.by = by;
 	qsort_r(sorted, n, sizeof(*sorted), compare, &sorting);
 	err = 0;
-	for (size_t i = 0, end; i < n && !err; i = end) {
+	for (size_t i = 0, end; i < n; i = end) {
 		for (end = i + 1; end < n && !compare_keys(&sorting, sorted[i], sorted[end]);)
 			end++;
 		err = add(groups, &sorting, sorted + i, end - i);
+		if (err)
+			break;
 	}
 out:
 	free(sorted);

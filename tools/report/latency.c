@@ -163,7 +163,7 @@ static int histogram_rows(struct report *report)
 	const struct latency *all = report->data;
 
 	for (size_t i = 0; i < report->groups.n; i++) {
-		int low = POWERS, high = -1, err = 0;
+		int low = POWERS, high = -1, err;
 		uint64_t highest = 0;
 
 		for (int k = 0; k < POWERS; k++) {
@@ -173,10 +173,11 @@ static int histogram_rows(struct report *report)
 			high = k;
 			highest = all[i].power[k] > highest ? all[i].power[k] : highest;
 		}
-		for (int k = low; k <= high && !err; k++)
+		for (int k = low; k <= high; k++) {
 			err = add_bucket(report, &report->groups.list[i], &all[i], k, highest);
-		if (err)
-			return err;
+			if (err)
+				return err;
+		}
 	}
 	return 0;
 }

@@ -227,10 +227,13 @@ static int run_print(struct report *report, const struct options *options)
 	struct state_walk names = {0};
 	int err = state_walk_init(&names, report->source);
 
-	if (!err)
-		err = tid_names_init(&report->names, &names);
-	if (!err)
-		err = report->kind->print(report, options->path);
+	if (err)
+		goto out;
+	err = tid_names_init(&report->names, &names);
+	if (err)
+		goto out;
+	err = report->kind->print(report, options->path);
+out:
 	tid_names_fini(&report->names);
 	state_walk_fini(&names);
 	return err;
@@ -251,22 +254,18 @@ static int run_walk(struct report *report, const struct options *options)
 	err = state_walk_init(&names, report->source);
 	if (err)
 		goto out;
-	if (kind->names) {
-		err = tid_names_init(&report->names, &names);
-		if (err)
-			goto out;
-	}
+	err = kind->names ? tid_names_init(&report->names, &names) : 0;
+	if (err)
+		goto out;
 	if (kind->by != BY_REPORT) {
 		err = groups_init(&report->groups, report->source,
 				  report->by ? report->by : kind->by);
 		if (err)
 			goto out;
 	}
-	if (kind->init) {
-		err = kind->init(report);
-		if (err)
-			goto out;
-	}
+	err = kind->init ? kind->init(report) : 0;
+	if (err)
+		goto out;
 	if (kind->stream) {
 		report_output(report);
 		table_begin(&report->table);

@@ -667,23 +667,26 @@ static int print_cpus(const struct overview *o, struct printer *out)
 
 	table_init(&table, cpu_columns, sizeof(cpu_columns) / sizeof(cpu_columns[0]), TABLE_TEXT,
 		   out);
-	for (size_t i = 0, next; i < o->findings.cpus.ncpus && !err; i = next) {
+	for (size_t i = 0, next; i < o->findings.cpus.ncpus; i = next) {
 		for (next = i + 1; next < o->findings.cpus.ncpus; next++)
-			if (strcmp(o->findings.cpus.cpus[i].loom,
-				   o->findings.cpus.cpus[next].loom) != 0)
+			if (strcmp(cpus[i].loom, cpus[next].loom) != 0)
 				break;
 		if (o->findings.cpus.ncpus > CPUS_SHOWN) {
 			err = add_cpu_sum(o, &table, i, next);
+			if (err)
+				goto out;
 			continue;
 		}
-		for (size_t cpu = i; cpu < next && !err; cpu++)
+		for (size_t cpu = i; cpu < next; cpu++) {
 			err = add_cpu(&table, xasprintf("%d", cpus[cpu].cpu), &cpus[cpu],
 				      steal_of(o, &cpus[cpu]), most_of_cpu(o, &cpus[cpu]));
+			if (err)
+				goto out;
+		}
 	}
-	if (err)
-		table_fini(&table);
-	else
-		table_print(&table, 0);
+	table_print(&table, 0);
+out:
+	table_fini(&table);
 	return err;
 }
 
@@ -790,14 +793,16 @@ static int print_threads(const struct overview *o, struct printer *out)
 	size_t n = o->report->source->trace.nstreams, shown = 0;
 	uint32_t *order = order_threads(o);
 	struct table table;
-	int err = order ? 0 : -ENOMEM;
+	int err = 0;
 
+	if (!order)
+		return -ENOMEM;
 	table_init(&table, thread_columns, sizeof(thread_columns) / sizeof(thread_columns[0]),
 		   TABLE_TEXT, out);
-	while (order && shown < n && shown < THREADS_SHOWN && wanted(&threads[order[shown]]))
+	while (shown < n && shown < THREADS_SHOWN && wanted(&threads[order[shown]]))
 		shown++;
 	/* a process is where its first thread is */
-	for (size_t i = 0; i < shown && !err; i++) {
+	for (size_t i = 0; i < shown; i++) {
 		uint32_t process = threads[order[i]].process;
 		bool done = false;
 
@@ -807,20 +812,23 @@ static int print_threads(const struct overview *o, struct printer *out)
 			continue;
 		if (o->findings.processes[process].nthreads > 1)
 			err = add_process(o, &table, process);
-		for (size_t j = i; j < shown && !err; j++)
+		if (err)
+			goto out;
+		for (size_t j = i; j < shown; j++) {
 			if (threads[order[j]].process == process)
 				err = add_thread(o, &table, order[j]);
-	}
-	free(order);
-	if (err) {
-		table_fini(&table);
-		return err;
+			if (err)
+				goto out;
+		}
 	}
 	table_print(&table, 0);
 	if (n > shown)
 		printer_format(out, "  and %zu %s with less (ovni-report latency)\n", n - shown,
 			       plural(n - shown, "thread", "threads"));
-	return 0;
+out:
+	table_fini(&table);
+	free(order);
+	return err;
 }
 
 /* ---- text: findings ---- */

@@ -137,8 +137,11 @@ static int rows(struct report *report)
 		sums[i].group = i;
 	if (sums)
 		qsort(sums, report->groups.n, sizeof(*sums), by_wants);
-	for (size_t i = 0; i < report->groups.n && !err; i++)
+	for (size_t i = 0; sums && i < report->groups.n; i++) {
 		err = add_rows(report, &sums[i]);
+		if (err)
+			break;
+	}
 	free(sums);
 	return err;
 }

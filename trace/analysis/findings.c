@@ -1471,24 +1471,23 @@ static void find_cpus(struct findings *f)
 
 static int find_in_group(struct findings *f, const struct group *group)
 {
+	static int (*const finders[])(struct findings *, const struct group *) = {
+		find_waits, find_sums, find_imbalance, find_locks};
 	int err;
 
 	if (f->processes[group->process].recorder)
 		return 0;
-	err = find_waits(f, group);
-	if (!err)
-		err = find_sums(f, group);
-	if (err)
-		return err;
-	err = find_imbalance(f, group);
-	if (!err)
-		err = find_locks(f, group);
-	for (size_t i = 0; i < group->n; i++) {
+	for (size_t i = 0; i < sizeof(finders) / sizeof(finders[0]); i++) {
+		err = finders[i](f, group);
 		if (err)
 			return err;
-		err = find_jitter(f, group->members[i]);
 	}
-	return err;
+	for (size_t i = 0; i < group->n; i++) {
+		err = find_jitter(f, group->members[i]);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 /* Applies the rules to each process: `members` are the streams, sorted by process. */
@@ -1525,6 +1524,8 @@ out:
 /* Makes the list, after the walk. */
 static int finish(struct findings *f, const struct intervals *intervals)
 {
+	static int (*const finders[])(struct findings *) = {find_in_groups, find_rank_imbalance,
+							    find_late_ranks, find_steal};
 	int err;
 
 	end_times(f, intervals);
@@ -1533,16 +1534,14 @@ static int finish(struct findings *f, const struct intervals *intervals)
 		return err;
 	add_lives(f);
 	find_cpus(f);
-	err = find_in_groups(f);
-	if (!err)
-		err = find_rank_imbalance(f);
-	if (!err)
-		err = find_late_ranks(f);
-	if (!err)
-		err = find_steal(f);
+	for (size_t i = 0; i < sizeof(finders) / sizeof(finders[0]); i++) {
+		err = finders[i](f);
+		if (err)
+			return err;
+	}
 	if (f->n)
 		qsort(f->list, f->n, sizeof(*f->list), compare);
-	return err;
+	return 0;
 }
 
 /* ---- the walk ---- */
