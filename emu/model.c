@@ -91,9 +91,8 @@ int model_add_channel(struct emulator *emu, const struct channel_page *page)
 				 1 << THREAD_STATE_WARMING,
 	};
 	size_t n = emu->nchannels;
-	struct channel *ch;
+	struct channel *ch = n <= UINT16_MAX ? ARRAY_ADD(emu->channels, emu->nchannels) : NULL;
 
-	ch = n <= UINT16_MAX ? ARRAY_ADD(emu->channels, emu->nchannels) : NULL;
 	if (!ch)
 		return log_no_memory("for %zu channels", n);
 	memset(ch, 0, sizeof(*ch));

@@ -56,9 +56,8 @@ static enum event_fault add_region(struct open_regions *t, const struct catalog_
 				   const struct catalog_event *entry, int64_t channel,
 				   const struct event *ev)
 {
-	struct open_region *new;
+	struct open_region *new = stack_more(t->open, t->nopen, &t->room, sizeof(*new));
 
-	new = stack_more(t->open, t->nopen, &t->room, sizeof(*new));
 	if (!new)
 		return FAULT_NOMEM;
 	t->open = new;

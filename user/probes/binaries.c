@@ -474,11 +474,9 @@ static int find_name(struct search *s, char **why)
 		if (err)
 			return err;
 	}
-	if (!npids && scope->all) {
-		err = find_anywhere(s);
-		if (err)
-			return err;
-	}
+	err = !npids && scope->all ? find_anywhere(s) : 0;
+	if (err)
+		return err;
 	if (!npids)
 		err = find_elsewhere(s);
 	if (err)

@@ -74,10 +74,8 @@ int probes_open(struct probes *probes, const struct options *o)
 	if (err)
 		return err;
 	err = apis_choose(&probes->apis, &probes->sites);
-	if (err)
+	if (err || !probes->sites.count)
 		return err;
-	if (!probes->sites.count)
-		return 0;
 	err = make_actions(probes);
 	if (err)
 		return err;

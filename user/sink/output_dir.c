@@ -493,9 +493,14 @@ static int prepare_files(struct output_dir *output, bool chosen, bool force)
 {
 	int err = faccessat(output->fd, ".", W_OK, AT_EACCESS) ? -errno : refuse_busy(output);
 
-	for (size_t i = NCOUNTERS; i-- > 0 && !err;) /* the file itself is the last */
+	if (err)
+		return err;
+	for (size_t i = NCOUNTERS; i-- > 0;) { /* the file itself is the last */
 		err = replace_file(output, i, chosen, force);
-	return err ? err : create_part(output);
+		if (err)
+			return err;
+	}
+	return create_part(output);
 }
 
 int output_dir_create_file(struct output_dir *output, const char *path, bool chosen, bool force)

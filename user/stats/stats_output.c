@@ -719,10 +719,24 @@ failed:
 	return err;
 }
 
+/* Ends the file of the snapshots; `remove`: the statistics have them all, or there are none. */
+static void close_part(struct stats_file *file, bool remove)
+{
+	char part[NAME_MAX + 1];
+
+	if (!file->part)
+		return;
+	snprintf(part, sizeof(part), "%s" STATS_PART, file->name);
+	if (remove)
+		unlinkat(file->dirfd, part, 0);
+	fclose(file->part);
+	file->part = NULL;
+}
+
 int stats_write(struct stats_file *file, struct time_stats *times,
 		const struct stats_session *session)
 {
-	char name[NAME_MAX + 1], part[NAME_MAX + 1];
+	char name[NAME_MAX + 1];
 	FILE *out = NULL;
 	int err = create(file, STATS_NEW, name, sizeof(name), &out);
 
@@ -730,23 +744,21 @@ int stats_write(struct stats_file *file, struct time_stats *times,
 		goto failed;
 	read_costs(file, false);
 	err = put_document(out, file, times, session);
-	if (!err)
-		err = flush(out);
+	if (err)
+		goto close;
+	err = flush(out);
+close:
 	if (fclose(out) && !err)
 		err = -errno;
-	if (!err)
-		err = place(file, name);
-	if (err) {
-		unlinkat(file->dirfd, name, 0);
-		goto failed;
-	}
-	snprintf(part, sizeof(part), "%s" STATS_PART, file->name);
-	if (file->part) {
-		unlinkat(file->dirfd, part, 0);
-		fclose(file->part);
-		file->part = NULL;
-	}
+	if (err)
+		goto remove;
+	err = place(file, name);
+	if (err)
+		goto remove;
+	close_part(file, true);
 	return 0;
+remove:
+	unlinkat(file->dirfd, name, 0);
 failed:
 	disk_error_report(file->disk_error, err, "%s: cannot write", file->name);
 	return err;
@@ -754,14 +766,7 @@ failed:
 
 void stats_close(struct stats_file *file)
 {
-	char part[NAME_MAX + 1];
-
-	if (file->part && !file->whole) {
-		snprintf(part, sizeof(part), "%s" STATS_PART, file->name);
-		unlinkat(file->dirfd, part, 0);
-	}
-	if (file->part)
-		fclose(file->part);
+	close_part(file, !file->whole);
 	free(file->costs);
 	memset(file, 0, sizeof(*file));
 }

@@ -90,7 +90,6 @@ static int put_closing(void *arg, uint32_t mcv, int32_t cpu)
 {
 	static const int32_t unknown = WAKER_UNKNOWN;
 	const struct closing *c = arg;
-	int err = 0;
 
 	switch (mcv) {
 	case MCV('O', 'H', 'w'):
@@ -100,12 +99,7 @@ static int put_closing(void *arg, uint32_t mcv, int32_t cpu)
 		emit(c->tl, c->task, mcv, c->clock, &cpu, sizeof(cpu));
 		break;
 	case MCV('O', 'H', 'e'):
-		err = calls_hide(c->tl, c->task, c->clock);
-		if (!err)
-			err = task_room(c->tl->threads, c->task);
-		if (err)
-			return err;
-		/* fall through */
+		return emit_end(c->tl, c->task, c->clock);
 	default:
 		emit(c->tl, c->task, mcv, c->clock, NULL, 0);
 	}

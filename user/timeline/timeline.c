@@ -146,10 +146,8 @@ static int prove_running(struct timeline *tl, struct cpu *cpu, struct task *task
 	if (cpu->on == task)
 		return 0;
 	err = cpu->on ? leave_unseen(tl, cpu->on, earlier_by(clock, 2)) : 0;
-	if (err)
+	if (err || !task)
 		return err;
-	if (!task)
-		return 0;
 	if (task->state == THREAD_STATE_RUNNING) {
 		err = leave_unseen(tl, task, earlier_by(clock, 2));
 		if (err)
@@ -554,11 +552,9 @@ static int unusual(struct timeline *tl, struct cpu *cpu, const struct record_swi
 	if (err || !*next)
 		return err;
 	(*next)->flags &= (uint8_t)~TASK_JOINED;
-	if (elsewhere && *next != *prev) {
-		err = emit_close(tl, *next, (*next)->last);
-		if (err)
-			return err;
-	}
+	err = elsewhere && *next != *prev ? emit_close(tl, *next, (*next)->last) : 0;
+	if (err)
+		return err;
 	return cpu->gap && !tl->options.kernel_model ? gap_of_next(tl, cpu, *next, r) : 0;
 }
 

@@ -926,9 +926,8 @@ static int mark_last(struct run_stats *p)
 		struct hash_key key = {s->invocation_id,
 				       (uint64_t)s->epoch_id << 32 | s->hw_node_id,
 				       (uint32_t)s->core_id << 1 | (s->scope == STATS_CORE)};
-		uint32_t *at;
+		uint32_t *at = hash_at(&last, key);
 
-		at = hash_at(&last, key);
 		if (!at)
 			goto out;
 		if (*at != HASH_NONE && p->snapshots[*at].cycle > s->cycle) {
