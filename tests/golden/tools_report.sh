@@ -248,3 +248,32 @@ victim,culprit,waits,ran,percent,first,max,max_at
 victim (1),hog (3),20,200000020,90.909,0,10000001,999
 victim (1),first (2),20,20000000,9.090,20,1000000,999
 END
+
+# A move that is told at the switch-in: a woken thread was queued there since its wake-up, and one that the
+# stopper drove out at once; another one waited on its old CPU.
+rm -rf "$T/t"
+{
+	echo 'thread n 1 1 bpf.name="moved" bpf.session.cpus=[{"index":0,"ns":{"unknown":"0","other":"0"}},{"index":1,"ns":{"unknown":"0","other":"0"}}]'
+	printf '%s\n' '1 OHx i32:0 i32:-1 u64:0' '100 OHp u16:1 i32:2' '200 OHw i32:-2' '301 OAs i32:1' '301 OHr' \
+		'400 OHp u16:6 i32:4' '400 OHw i32:-1' '501 OAs i32:0' '501 OHr' \
+		'600 OHp u16:6 i32:2' '600 OHw i32:-1' '701 OAs i32:1' '701 OHr' '800 OHe'
+	echo 'thread n 2 2 bpf.name="on0"'
+	printf '%s\n' '101 OHx i32:0 i32:-1 u64:0' '500 OHp u16:1 i32:1' '600 OHw i32:-2' '601 OHr' '800 OHe'
+	echo 'thread n 3 3 bpf.name="on1"'
+	printf '%s\n' '1 OHx i32:1 i32:-1 u64:0' '300 OHp u16:1 i32:1' '400 OHw i32:-2' '411 OHr' '700 OHe'
+	echo 'thread n 4 4 bpf.name="migration/1"'
+	printf '%s\n' '1 OHx i32:-1 i32:-1 u64:0' '1 OHp u16:1 i32:0' '400 OHw i32:-2' '401 OAs i32:1' '401 OHr' '410 OHe'
+} | python3 "$S/tests/golden/tools_make.py" "$T/t"
+same preempt --tid 1 <<'END'
+victim,culprit,waits,ran,percent,first,max,max_at
+moved (1),on0 (2),2,202,66.666,1,101,399
+moved (1),on1 (3),1,101,33.333,0,101,199
+moved (1),migration/1 (4),0,0,0.000,1,0,
+END
+sed -i 's/"migration\/1"/"stopped"/' "$T"/t/loom.n/proc.4/thread.4/stream.json
+same preempt --tid 1 --comm moved --sort culprit <<'END'
+victim,culprit,waits,ran,percent,first,max,max_at
+moved (1),on0 (2),1,101,33.333,1,101,599
+moved (1),on1 (3),2,192,63.366,0,101,199
+moved (1),stopped (4),1,10,3.300,1,10,399
+END

@@ -8,13 +8,17 @@
  * In: a walk over a trace (intervals.h), event by event; out: for each victim and each culprit the
  * time that the culprit ran on the CPU on whose queue the victim stood. A wait begins with a
  * preemption, a yield, a wake-up or a birth. A victim stands on the queue of the CPU of its last
- * OHx or OAs; a woken thread whose OAs the recorder wrote at its switch-in, on the queue of that
- * CPU from the wake-up on; a newborn, of the CPU of its OHx. Invariant: the charges of each wait,
- * those to CULPRIT_IDLE, CULPRIT_UNKNOWN and CULPRIT_QUOTA included, add up to the wait, in ns.
- * Charges that the trace does not prove go to CULPRIT_UNKNOWN: a CPU counts as idle only where the
- * recorder saw all of its threads. Memory follows threads, CPUs and pairs of threads; a walk costs
- * one step per run on a queue's CPU and thread on that queue. Specification: efficiency.md 2.3;
- * event-mapping.md, "The thread state machine".
+ * OHx or OAs. The recorder knows of a move only at the switch-in, and writes OAs there: then a
+ * woken thread, and one that the stopper ("migration/N") drove out, stands on the queue of the new
+ * CPU from the beginning; another one, on that of its old CPU. A newborn stands on that of its OHx.
+ *
+ * Invariant: the charges of each wait, those to CULPRIT_IDLE, CULPRIT_UNKNOWN and CULPRIT_QUOTA
+ * included, add up to the wait, in ns. Charges that the trace does not prove go to CULPRIT_UNKNOWN:
+ * a CPU counts as idle only where the recorder saw all of its threads.
+ *
+ * Memory follows threads, CPUs and pairs of threads; a walk costs one step per run on a queue's CPU
+ * and thread on that queue.
+ * Specification: efficiency.md 2.3; event-mapping.md, "The thread state machine".
  */
 #ifndef TRACE_ANALYSIS_CULPRITS_H
 #define TRACE_ANALYSIS_CULPRITS_H
