@@ -40,9 +40,9 @@ CPU    busy %   idle %  unknown %  steal %  most of it
 0       95.00     5.00       0.00     3.00  victim (11) 70.0 %, noisy\x1b[31m (20) 25.0 %
 1        0.00   100.00       0.00        -  
 
-process, thread                  run       %      waited       %      asleep   runs
-victim (11)               700.000 ms   70.00  300.000 ms   30.00        0 ns      2
-noisy\x1b[31m (20)        250.000 ms   27.78        0 ns    0.00  650.000 ms      1
+process, thread                  run       %      waited       %   runs      asleep
+victim (11)               700.000 ms   70.00  300.000 ms   30.00      2        0 ns
+noisy\x1b[31m (20)        250.000 ms   27.78        0 ns    0.00      1  650.000 ms
 
 Findings, the most expensive first
 1. victim (11) waited 30.0 % of 1.000 s for a CPU: 300.000 ms; noisy\x1b[31m (20) ran 250.000 ms of
@@ -56,6 +56,9 @@ Findings, the most expensive first
 not recorded: the time of interrupts (it counts as run time)
 END
 diff want got || fail "the overview"
+COLUMNS=80 report >got || fail "the overview in 80 columns failed"
+grep -q '^victim (11)               700.000 ms   70.00  300.000 ms   30.00      2$' got || { cat got; fail "80 columns"; }
+[ "$(wc -L <got)" -le 80 ] || { cat got; fail "the overview is wider than 80 columns"; }
 mv ovni "it's"
 report "it's" --json >got || fail "the JSON"
 python3 - <<'END' || fail "the numbers"

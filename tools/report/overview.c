@@ -228,6 +228,11 @@ static char *sentence_of(const struct overview *o, const struct finding *finding
 	const char *cgroup =
 		o->findings.processes[o->findings.threads[finding->who.stream].process].cgroup;
 	uint64_t threads = (uint64_t)n[NUMBER_THREADS], count = (uint64_t)n[NUMBER_COUNT];
+	const char *inversion =
+		finding->kind == FINDING_INVERSION
+			? ": a priority inversion, if that CPU went to threads of lower priority "
+			  "than those that slept (priorities are not recorded)"
+			: "";
 
 	switch (finding->kind) {
 	case FINDING_QUOTA:
@@ -250,14 +255,14 @@ static char *sentence_of(const struct overview *o, const struct finding *finding
 				"%s: its threads slept %s for mutexes (%" PRIu64
 				" %s) that %" PRIu64 " of them held, %s most: %s; of the %s "
 				"that they held them then, they slept %s, ran %s and waited "
-				"for a CPU %s",
+				"for a CPU %s%s",
 				w->who, w->time, count, plural(count, "time", "times"), threads,
-				w->other, w->most, w->by, w->asleep, w->run, w->wait);
+				w->other, w->most, w->by, w->asleep, w->run, w->wait, inversion);
 		return xasprintf("%s held a mutex for which other threads slept %s (%" PRIu64
 				 " %s); of the %s that it held it then, it slept %s, ran %s and "
-				 "waited for a CPU %s",
+				 "waited for a CPU %s%s",
 				 w->other, w->time, count, plural(count, "time", "times"), w->by,
-				 w->asleep, w->run, w->wait);
+				 w->asleep, w->run, w->wait, inversion);
 	case FINDING_LATE_RANK:
 		return xasprintf("%s spent %s in MPI, most of it in %s, while %s was outside: it "
 				 "computed %s of that time and waited for a CPU %s",
@@ -409,16 +414,18 @@ static void put_escaped(struct printer *out, const char *text)
 static void put_wrapped(struct printer *out, const char *text, int at, int indent, int columns)
 {
 	while (*text) {
-		int blanks = (int)strspn(text, " "), word = (int)strcspn(text + blanks, " ");
+		size_t blanks = strspn(text, " "), word = strcspn(text + blanks, " ");
+		int width = (int)(blanks + text_escape(NULL, 0, text + blanks, word));
 
-		if (at + blanks + word > columns && at > indent) {
+		if (at + width > columns && at > indent) {
 			printer_format(out, "\n%*s", indent, "");
 			at = indent;
+			width -= (int)blanks;
 			text += blanks;
 			blanks = 0;
 		}
-		printer_escaped(out, text, (size_t)(blanks + word));
-		at += blanks + word;
+		printer_escaped(out, text, blanks + word);
+		at += width;
 		text += blanks + word;
 	}
 	printer_text(out, "\n");
@@ -529,8 +536,8 @@ static void print_losses(const struct overview *o, struct printer *out)
 	if (o->repairs)
 		printer_format(out,
 			       "  %" PRIu64
-			       " %s: switches that contradict each other; times around "
-			       "them are uncertain\n",
+			       " %s of switches that contradict each other: times there are "
+			       "uncertain\n",
 			       o->repairs, plural(o->repairs, "repair", "repairs"));
 }
 
@@ -693,14 +700,13 @@ out:
 /* ---- text: threads ---- */
 
 static const struct table_column thread_columns[] = {
-	{"thread", "process, thread", CELL_TEXT, 24},
-	{"run", "run", CELL_DURATION, 9},
-	{"run_percent", "%", CELL_PERCENT, 6},
-	{"wait", "waited", CELL_DURATION, 9},
-	{"wait_percent", "%", CELL_PERCENT, 6},
-	{"asleep", "asleep", CELL_DURATION, 9},
-	{"runs", "runs", CELL_COUNT, 5},
+	{"thread", "process, thread", CELL_TEXT, 24}, {"run", "run", CELL_DURATION, 9},
+	{"run_percent", "%", CELL_PERCENT, 6},	      {"wait", "waited", CELL_DURATION, 9},
+	{"wait_percent", "%", CELL_PERCENT, 6},	      {"runs", "runs", CELL_COUNT, 5},
+	{"asleep", "asleep", CELL_DURATION, 9}, /* not on a narrow terminal */
 };
+#define THREAD_COLUMNS (sizeof(thread_columns) / sizeof(thread_columns[0]))
+#define WIDE	       88
 
 /* ns that a thread ran or wanted to. */
 static int64_t wanted(const struct thread_use *use)
@@ -743,8 +749,8 @@ static int add_use(struct table *table, char *label, const struct thread_use *us
 		{.number = thousandths(use->run, life)},
 		{.number = waited},
 		{.number = thousandths(waited, life)},
-		{.number = asleep},
 		{.number = (int64_t)use->runs},
+		{.number = asleep},
 	};
 
 	row[0].text = label;
@@ -797,7 +803,8 @@ static int print_threads(const struct overview *o, struct printer *out)
 
 	if (!order)
 		return -ENOMEM;
-	table_init(&table, thread_columns, sizeof(thread_columns) / sizeof(thread_columns[0]),
+	table_init(&table, thread_columns,
+		   o->report->terminal.columns < WIDE ? THREAD_COLUMNS - 1 : THREAD_COLUMNS,
 		   TABLE_TEXT, out);
 	while (shown < n && shown < THREADS_SHOWN && wanted(&threads[order[shown]]))
 		shown++;
