@@ -2,11 +2,13 @@
 /*
  * culprits: on random schedules, each ns of each wait is charged to the thread that a model, which
  * keeps the occupant of each CPU and the queue of each thread for every ns, names; the charges add
- * up to the wait, with losses and with threads that are not in the trace, too.
+ * up to the wait, with losses and with threads that are not in the trace, too. The uses of the time
+ * of a thread (thread_times) add up to its life, and those that are waits to its waits.
  */
 #include "trace_kit.h"
 
 #include "trace/analysis/culprits.h"
+#include "trace/analysis/thread_times.h"
 
 #define CPUS	 3
 #define THREADS	 7
@@ -33,6 +35,7 @@ struct thread {
 	struct kit_bytes events;
 	int8_t waits_on[TIME];
 	int wait[TIME]; /* number of the wait */
+	bool on[TIME], lives[TIME];
 	int waits;
 	int taker[TIME]; /* tid, of each wait; -1: the thread had no CPU to lose */
 };
@@ -68,6 +71,8 @@ static void fill(void)
 			threads[t].waits_on[filled] =
 				threads[t].state == WAITS ? (int8_t)threads[t].queue : NOBODY;
 			threads[t].wait[filled] = threads[t].waits;
+			threads[t].on[filled] = threads[t].state == RUNS;
+			threads[t].lives[filled] = threads[t].state != UNBORN;
 		}
 	}
 }
@@ -250,6 +255,9 @@ static void forget_queues(void)
 		     (threads[t].cpu == NOBODY || threads[t].queue != threads[t].cpu);
 		     ns--)
 			threads[t].waits_on[ns] = (int8_t)threads[t].cpu;
+	for (int t = 0; t < THREADS; t++)
+		if (threads[t].cpu == NOBODY)
+			memset(threads[t].lives, 0, sizeof(threads[t].lives));
 }
 
 static void run(unsigned steps)
@@ -278,8 +286,10 @@ static void run(unsigned steps)
 		enter(c, c);
 	}
 	memset(threads[0].waits_on, NOBODY, 1);
-	for (int t = 0; t < THREADS; t++)
+	for (int t = 0; t < THREADS; t++) {
 		threads[t].waits_on[0] = NOBODY;
+		threads[t].lives[0] = false;
+	}
 	for (unsigned i = 0; i < steps && now < TIME - 100; i++)
 		step();
 	fill();
@@ -328,10 +338,18 @@ static void write_trace(void)
 	}
 }
 
+struct answers {
+	struct culprits culprits;
+	struct thread_times times;
+};
+
 static int take(void *arg, const struct intervals *intervals, uint32_t stream,
 		const struct event *ev)
 {
-	return culprits_step(arg, intervals, stream, ev);
+	struct answers *answers = arg;
+
+	thread_times_step(&answers->times, intervals, stream, ev);
+	return culprits_step(&answers->culprits, intervals, stream, ev);
 }
 
 /* ---- the comparison ---- */
@@ -402,22 +420,55 @@ static void compare(int victim, const struct culprits *culprits, int first, int 
 	assert_int_equal(culprits_waited(culprits, (uint32_t)victim), sum);
 }
 
+/* Lives are told by the trace from the first moment that the model has the thread, to the end. */
+static void compare_times(int thread, const struct answers *answers, int first, int last)
+{
+	const struct thread_time *t = &answers->times.threads[thread];
+	int64_t waits = 0, all = 0, classes = 0, life = 0, want = 0;
+	int64_t ran = 0;
+
+	for (int use = 0; use < TIME_USES; use++) {
+		if (use >= TIME_WAITING && use < TIME_ASLEEP)
+			waits += t->uses[use].ns;
+		all += t->uses[use].ns;
+		assert_true(t->uses[use].max <= t->uses[use].ns);
+	}
+	for (int i = 0; i < TIME_CLASSES; i++)
+		classes += t->classes[i];
+	for (int ns = first; ns < last; ns++) {
+		bool on = threads[thread].on[ns];
+
+		ran += on;
+		want += threads[thread].waits_on[ns] != NOBODY;
+		life += threads[thread].lives[ns];
+	}
+	assert_int_equal(waits, want);
+	assert_int_equal(t->uses[TIME_RUNNING].ns, ran);
+	assert_int_equal(all, life);
+	assert_int_equal(classes, all);
+}
+
 static void judge(int first, int last, int64_t from, int64_t to)
 {
 	struct source source;
 	struct intervals intervals;
-	struct culprits culprits;
+	struct answers answers;
 	const struct interval_listener listener = {.event = take};
 
 	assert_int_equal(source_open(&source, kit_folder), 0);
-	assert_int_equal(culprits_init(&culprits, &source, from, to), 0);
-	assert_int_equal(intervals_walk(&intervals, &source, &listener, &culprits), 0);
-	assert_int_equal(culprits_finish(&culprits, &intervals), 0);
+	assert_int_equal(culprits_init(&answers.culprits, &source, from, to), 0);
+	assert_int_equal(thread_times_init(&answers.times, &source, from, to), 0);
+	assert_int_equal(intervals_walk(&intervals, &source, &listener, &answers), 0);
+	assert_int_equal(culprits_finish(&answers.culprits, &intervals), 0);
+	thread_times_finish(&answers.times, &intervals);
 	/* the trace ends with its last event */
 	last = last < intervals.last ? last : (int)intervals.last;
-	for (int t = 0; t < THREADS; t++)
-		compare(t, &culprits, first, last);
-	culprits_fini(&culprits);
+	for (int t = 0; t < THREADS; t++) {
+		compare(t, &answers.culprits, first, last);
+		compare_times(t, &answers, first, last);
+	}
+	culprits_fini(&answers.culprits);
+	thread_times_fini(&answers.times);
 	intervals_fini(&intervals);
 	source_close(&source);
 }
