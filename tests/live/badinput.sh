@@ -22,7 +22,6 @@ done <<'E'
 2 unrecognized|invalid               -X
 2 needs_an_argument                  -p
 2 give_only_one_target                 -a -p 1
-2 give_only_one_target                 -a -- true
 2 give_only_one_target                 -p 1 -- true
 2 either_-p_or_-t                      -p 1 -t 1
 2 excludes_-q                          -a -v -q
