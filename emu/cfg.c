@@ -24,7 +24,8 @@
 #include "trace/base/log.h"
 #include "trace/base/build_info.h"
 #include "trace/base/text.h"
-#include "trace/ovni/beneath.h"
+#include "trace/base/files/beneath.h"
+#include "trace/base/files/input.h"
 #include "trace/ovni/stream.h"
 
 #define CFG_BYTES_MAX (1 << 20)
@@ -141,12 +142,14 @@ static struct {
 /* Reads a file of the set. Returns its text, which the caller frees, or NULL with errno. */
 static char *read_text(const char *path, size_t *size)
 {
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), err = 0;
+	int fd = input_open(INPUT_BESIDE, path, CFG_BYTES_MAX, NULL), err = 0;
 	char *text = NULL;
 	ssize_t n = 0;
 
-	if (fd < 0)
+	if (fd < 0) {
+		errno = -fd;
 		return NULL;
+	}
 	text = malloc(CFG_BYTES_MAX + 1);
 	for (*size = 0; text && *size < CFG_BYTES_MAX; *size += (size_t)n) {
 		n = read(fd, text + *size, CFG_BYTES_MAX - *size);

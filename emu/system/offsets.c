@@ -13,14 +13,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "emu/system/system.h"
+#include "trace/base/files/input.h"
 #include "trace/base/log.h"
 
-#define FILE_MAX (64ul << 20)
-#define BLANKS	 " \t\v\f\r\n"
+#define BLANKS " \t\v\f\r\n"
 
 /* Applies the offset of a host to all its looms, if no line before has given one. */
 static int apply(struct system *sys, const char *host, size_t length, double offset,
@@ -104,25 +103,21 @@ out:
 
 int offsets_load(struct system *sys, int dir_fd, const char *path, bool optional)
 {
-	int err, fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int err, fd = input_open(dir_fd, path, INPUT_TEXT_MAX, NULL);
 	FILE *file = NULL;
-	struct stat st;
 
-	if (fd < 0 && errno == ENOENT && optional) {
+	if (fd == -ENOENT && optional) {
 		if (sys->nlooms > 1)
 			log_warn("%u looms without a table of clock offsets: treating their clocks "
 				 "as equal (ovni-sync writes the table)",
 				 sys->nlooms);
 		return 0;
 	}
-	if (fd < 0 || fstat(fd, &st) || !(file = fdopen(fd, "r"))) {
-		err = -errno;
-		log_error("%s: cannot read the clock offsets: %s", path, strerror(-err));
-		goto out;
-	}
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > FILE_MAX) {
-		log_error("%s: not a regular file of at most %lu MiB", path, FILE_MAX >> 20);
-		err = -EINVAL;
+	file = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!file) {
+		err = fd < 0 ? fd : -errno;
+		log_error("%s: cannot read the clock offsets: %s", path,
+			  input_why(err, INPUT_TEXT_MAX));
 		goto out;
 	}
 	err = offsets_parse(sys, file, path);

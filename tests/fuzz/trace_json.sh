@@ -19,5 +19,5 @@ for i, text in enumerate(texts):
 for i, path in enumerate(sorted(glob.glob(vectors + "/emu/syn-*/trace/**/stream.json", recursive=True))[::9]):
     open(os.path.join(seeds, "vector%d" % i), "wb").write(open(path, "rb").read())
 PYTHON
-LDLIBS="-lcjson -lm" build_fuzzer trace_json "$S"/trace/base/{json,log,text}.c
+LDLIBS="-lcjson -lm" build_fuzzer trace_json "$S"/trace/base/{json,log,text}.c "$S"/trace/base/files/{beneath,input}.c
 run_fuzzer trace_json "$FUZZ_SECONDS" -max_len=4096

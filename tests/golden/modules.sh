@@ -11,10 +11,11 @@ exec python3 - "$T" <<'PYTHON'
 import os, re, shutil, sys
 
 # module: the modules, or single headers, that it may include (beside its own), and the libraries beside libc.
-BASE = "trace/base"
+BASE = "trace/base trace/base/files"
 TABLE = {
     "vmlinux": ("", ""),
-    "trace/base": ("", r"cjson/"),
+    "trace/base/files": ("", ""),
+    "trace/base": ("trace/base/files", r"cjson/"),
     "trace/ovni": (BASE, r"cjson/"),
     "trace/catalog": (BASE + " trace/ovni", ""),
     "trace/states": (BASE + " trace/ovni trace/catalog", r"cjson/"),

@@ -105,7 +105,7 @@ static const char *wrong_with(const char *text, size_t size, bool *is_cut)
 	const char *why;
 
 	kit_file("document", text, size);
-	assert_int_equal(inflow_open(&in, kit_dir, "document"), 0);
+	assert_int_equal(inflow_open(&in, kit_dir, "document", UINT64_MAX), 0);
 	tokens_init(&t, &in);
 	why = tokens_skip(&t) && tokens_end(&t) ? NULL : t.why;
 	*is_cut = t.is_cut;
@@ -216,7 +216,7 @@ static void nothing_is_special_at_the_edge_of_the_buffer(void **state)
 		text[0] = '[';
 		memcpy(text + before, tail, sizeof(tail) - 1);
 		kit_file("document", text, before + sizeof(tail) - 1);
-		assert_int_equal(inflow_open(&in, kit_dir, "document"), 0);
+		assert_int_equal(inflow_open(&in, kit_dir, "document", UINT64_MAX), 0);
 		tokens_init(&t, &in);
 		assert_true(tokens_value(&t, &v) && v.type == TOKEN_ARRAY);
 		assert_int_equal(tokens_element(&t), 1);
@@ -257,7 +257,7 @@ static void integers_keep_their_bits(void **state)
 		struct token v;
 
 		kit_file("document", numbers[i].text, strlen(numbers[i].text));
-		assert_int_equal(inflow_open(&in, kit_dir, "document"), 0);
+		assert_int_equal(inflow_open(&in, kit_dir, "document", UINT64_MAX), 0);
 		tokens_init(&t, &in);
 		assert_true(tokens_value(&t, &v));
 		assert_int_equal(token_fits(&v, UINT64_MAX), numbers[i].fits);

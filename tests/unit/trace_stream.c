@@ -187,7 +187,7 @@ static void what_is_no_file_is_refused(void **state)
 	kit_one_line_with(kit_heard(), "none/stream.obs: cannot open: No such file");
 	kit_mkdir("none/" STREAM_DATA);
 	kit_listen();
-	assert_int_equal(stream_open(&s, kit_dir, "none"), -EINVAL);
+	assert_int_equal(stream_open(&s, kit_dir, "none"), -EISDIR);
 	kit_one_line_with(kit_heard(), "not a regular file");
 	kit_mkdir("pipe");
 	assert_int_equal(mkfifoat(kit_dir, "pipe/" STREAM_DATA, 0644), 0);

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "trace/ovni/beneath.h"
+#include "trace/base/files/beneath.h"
 #include "trace_kit.h"
 
 static struct json *meta_of(int tid)

@@ -24,6 +24,7 @@
 #include "trace/base/array.h"
 #include "trace/base/build_info.h"
 #include "trace/base/cli.h"
+#include "trace/base/files/input.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/catalog/catalog.h"
@@ -105,11 +106,15 @@ static int each_name(int fd, const char *path, const char *prefix,
 		     int (*take)(void *arg, const char *path, const char *name), void *arg)
 {
 	struct dirent **list;
-	int n = scandirat(fd, path, &list, NULL, alphasort), result = 0;
+	int dir = input_open_directory(fd, path), n = -1, result = dir;
 
+	if (dir >= 0) {
+		n = scandirat(dir, ".", &list, NULL, alphasort);
+		result = n < 0 ? -errno : 0;
+		close(dir);
+	}
 	if (n < 0) {
-		result = -errno;
-		log_error("%s: cannot read the directory: %s", path, strerror(-result));
+		log_error("%s: cannot read the directory: %s", path, input_why(result, 0));
 		return result;
 	}
 	for (int i = 0; i < n; i++) {
@@ -143,10 +148,11 @@ static int process_has_metadata(void *arg, const char *loom, const char *name)
 {
 	const int *fd = arg;
 	char *meta = xasprintf("%s/%s/" METADATA, loom, name);
+	struct stat st; /* a link counts: it is refused when it is read */
 	int found = -ENOMEM;
 
 	if (meta)
-		found = faccessat(*fd, meta, F_OK, 0) == 0;
+		found = fstatat(*fd, meta, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	free(meta);
 	return found;
 }

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/base/files/input.h"
 #include "trace/ovni/guard.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
@@ -17,14 +17,8 @@
 
 static int map(struct mapped_stream *stream, int fd, size_t least)
 {
-	struct stat st;
 	void *base;
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	stream->size = (size_t)st.st_size;
 	if (stream->size < least)
 		return -EBADMSG;
 	if (!stream->size)
@@ -44,17 +38,18 @@ static int map(struct mapped_stream *stream, int fd, size_t least)
 
 static int map_path(struct mapped_stream *stream, int dir_fd, const char *path, size_t least)
 {
-	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	int err = -errno;
+	uint64_t size = 0;
+	int fd = input_open(dir_fd, path, INPUT_EVENTS_MAX, &size), err = fd;
 
 	memset(stream, 0, sizeof(*stream));
 	if (fd < 0)
 		goto out;
+	stream->size = (size_t)size;
 	err = map(stream, fd, least);
 	close(fd);
 out:
 	if (err)
-		log_error("cannot read '%s': %s", path, strerror(-err));
+		log_error("cannot read '%s': %s", path, input_why(err, INPUT_EVENTS_MAX));
 	return err;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/base/files/input.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/ovni/stream.h"
@@ -36,9 +37,11 @@ int output_create(const char *path)
 
 #define OFFSETS "clock-offsets.txt"
 
+/* Copies at most INPUT_TEXT_MAX bytes: the file may grow meanwhile. */
 static int copy_bytes(int from, int to)
 {
 	char buffer[65536];
+	uint64_t done = 0;
 	ssize_t n;
 
 	while ((n = read(from, buffer, sizeof(buffer))) > 0) {
@@ -46,6 +49,9 @@ static int copy_bytes(int from, int to)
 
 		if (err)
 			return err;
+		done += (uint64_t)n;
+		if (done > INPUT_TEXT_MAX)
+			return -EFBIG;
 	}
 	return n < 0 ? -errno : 0;
 }
@@ -54,10 +60,14 @@ int copy_offsets(int from_dir, int to_dir)
 {
 	int err, from, to;
 
-	from = openat(from_dir, OFFSETS, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (from < 0)
-		return errno == ENOENT ? 0 : -errno;
-	to = openat(to_dir, OFFSETS, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	from = input_open(from_dir, OFFSETS, INPUT_TEXT_MAX, NULL);
+	if (from == -ENOENT)
+		return 0;
+	if (from < 0) {
+		err = from;
+		goto out;
+	}
+	to = openat(to_dir, OFFSETS, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (to < 0) {
 		err = -errno;
 		goto out;
@@ -66,9 +76,10 @@ int copy_offsets(int from_dir, int to_dir)
 	if (close(to) < 0 && err == 0)
 		err = -errno;
 out:
-	close(from);
+	if (from >= 0)
+		close(from);
 	if (err)
-		log_error("cannot copy " OFFSETS ": %s", strerror(-err));
+		log_error("cannot copy " OFFSETS ": %s", input_why(err, INPUT_TEXT_MAX));
 	return err;
 }
 
@@ -80,12 +91,16 @@ int replace_file_start(struct replacement *r, int dir_fd, const char *path, cons
 	memset(r, 0, sizeof(*r));
 	r->fd = -1;
 	r->name = name;
-	r->dir = openat(dir_fd, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r->dir = input_open_directory(dir_fd, path);
 	if (r->dir < 0)
-		return -errno;
+		return r->dir;
 	r->open = true;
-	if (fstatat(r->dir, name, &st, 0) < 0)
+	if (fstatat(r->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		goto fail;
+	if (!S_ISREG(st.st_mode)) {
+		errno = S_ISLNK(st.st_mode) ? ELOOP : EINVAL;
+		goto fail;
+	}
 	/* a killed process with our id may have left one behind: try other names */
 	for (int i = 0; r->fd < 0 && i < 100; i++) {
 		snprintf(r->temporary, sizeof(r->temporary), ".%.32s.%ld-%d", name, (long)getpid(),

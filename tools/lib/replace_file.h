@@ -5,8 +5,8 @@
  * In: a directory and a name in it; out: a file beside the old one, under a name that no
  * reader looks for, which gets the old one's mode and owner and is renamed over it
  * when it is complete. Invariant: at any moment, also after a kill, the name has either all
- * of the old bytes or all of the new ones. If the name is a symbolic link, the link is
- * replaced and its target stays as it is.
+ * of the old bytes or all of the new ones. Only a regular file is replaced, and no link is
+ * followed.
  */
 #ifndef TOOLS_LIB_REPLACE_FILE_H
 #define TOOLS_LIB_REPLACE_FILE_H

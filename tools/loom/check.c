@@ -150,14 +150,14 @@ static int check_same(struct session *s)
 		err = -ENOENT;
 		goto out;
 	}
-	err = run_reader_open(&a, AT_FDCWD, s->run.trace, &how, &unsaid);
+	err = run_reader_open(&a, s->run.trace_at, s->run.trace, &how, &unsaid);
 	if (err == -EBADMSG) {
 		err = 0; /* the check itself reports it */
 		goto out;
 	}
 	if (err)
 		goto out;
-	err = run_reader_open(&b, AT_FDCWD, other.trace, &how, &unsaid);
+	err = run_reader_open(&b, other.trace_at, other.trace, &how, &unsaid);
 	if (err == -EBADMSG)
 		log_error("%s: no trace that can be read: see 'ovni-loom check %s'", other.trace,
 			  other.trace);
@@ -179,7 +179,7 @@ static int load_perf(struct session *s)
 
 	if (!s->run.perf)
 		return 0;
-	err = run_stats_load(&s->perf, AT_FDCWD, s->run.perf, &s->findings);
+	err = run_stats_load(&s->perf, s->run.perf_at, s->run.perf, &s->findings);
 	s->has_perf = !err;
 	return err == -EBADMSG ? 0 : err;
 }

@@ -113,13 +113,13 @@ static int show(struct loom_options *o, struct run_reader *r, struct printer *ou
 }
 
 /* Counts the records of a JSON trace, which does not have their number. */
-static int count_records(const struct loom_options *o, const char *path, uint64_t *count)
+static int count_records(const struct loom_options *o, const struct run_files *run, uint64_t *count)
 {
 	struct run_reader_options how = {.layout = o->layout, .as_stored = true};
 	struct loom_violations unsaid = {.report = loom_violation_ignore};
 	struct run_reader r;
 	struct loom_record e;
-	int got = run_reader_open(&r, AT_FDCWD, path, &how, &unsaid);
+	int got = run_reader_open(&r, run->trace_at, run->trace, &how, &unsaid);
 
 	while (!got && (got = run_reader_next(&r, &e)) > 0)
 		got = 0;
@@ -158,7 +158,7 @@ static int print_declared(const struct run_stats *p, struct printer *out)
 	return e->dropped.v > 0;
 }
 
-static int print_run(struct loom_options *o, const char *path, struct run_reader *r,
+static int print_run(struct loom_options *o, const struct run_files *run, struct run_reader *r,
 		     struct printer *out)
 {
 	struct counts n = {0};
@@ -166,7 +166,7 @@ static int print_run(struct loom_options *o, const char *path, struct run_reader
 	int err;
 
 	if (r->form == LOOM_JSON) {
-		err = count_records(o, path, &count);
+		err = count_records(o, run, &count);
 		if (err < 0)
 			return err;
 	} else {
@@ -198,7 +198,7 @@ static int declared_losses(const struct run_files *run, struct printer *out)
 
 	if (!run->perf)
 		return 0;
-	if (run_stats_load(&perf, AT_FDCWD, run->perf, &unsaid) == 0) {
+	if (run_stats_load(&perf, run->perf_at, run->perf, &unsaid) == 0) {
 		lost = print_declared(&perf, out);
 	} else {
 		log_warn(
@@ -229,12 +229,12 @@ int loom_dump(struct loom_options *o)
 		err = -ENOENT;
 		goto out;
 	}
-	err = run_reader_open(&r, AT_FDCWD, run.trace, &how, &findings);
+	err = run_reader_open(&r, run.trace_at, run.trace, &how, &findings);
 	if (err == -EBADMSG && r.form != LOOM_UNKNOWN)
 		printer_format(&out, "layout %s\nrecords 0\n", loom_form_name(r.form));
 	if (err)
 		goto out;
-	err = print_run(o, run.trace, &r, &out);
+	err = print_run(o, &run, &r, &out);
 	if (err)
 		goto out;
 	lost = declared_losses(&run, &out);

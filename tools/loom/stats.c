@@ -793,7 +793,7 @@ static int read_run(struct stats *s, struct loom_violations *findings)
 	int err = 0;
 
 	if (s->run.perf) {
-		err = run_stats_load(&s->perf, AT_FDCWD, s->run.perf, findings);
+		err = run_stats_load(&s->perf, s->run.perf_at, s->run.perf, findings);
 		s->has_perf = !err;
 		if (err == -EBADMSG && s->run.trace)
 			err = 0; /* go on with the records */

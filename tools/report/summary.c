@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "tools/report/reports.h"
+#include "trace/base/files/input.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/ovni/stats_file.h"
@@ -82,11 +83,11 @@ static int add_line(struct report *report, const struct stats_line *line)
 	return add(report, line, n < 0 ? NULL : name, (int64_t)line->values[STATS_PID]);
 }
 
-/* The path of the file: `path` itself, or the one in a trace; for free(). NULL after one message.
- */
-static char *find(const char *path)
+/* The path of the file, for free(): `path` itself, or the one in a trace; *at is for input_open().
+ * NULL after one message. */
+static char *find(const char *path, int *at)
 {
-	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int dir = open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
 	const char *name = NULL;
 	char *file;
 
@@ -101,6 +102,7 @@ static char *find(const char *path)
 			  path);
 		return NULL;
 	}
+	*at = name ? INPUT_BESIDE : AT_FDCWD;
 	file = name ? xasprintf("%s/%s", path, name) : strdup(path);
 	if (!file)
 		log_lack("while reading %s", path);
@@ -110,12 +112,12 @@ static char *find(const char *path)
 static int read_file(struct report *report, const char *path)
 {
 	struct recorded_stats stats;
-	char *file = find(path);
-	int err;
+	int at, err;
+	char *file = find(path, &at);
 
 	if (!file)
 		return -ENOENT;
-	err = recorded_stats_load(&stats, AT_FDCWD, file);
+	err = recorded_stats_load(&stats, at, file);
 	if (err)
 		goto out;
 	for (size_t i = 0; i < stats.nlines; i++) {

@@ -5,30 +5,21 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/base/files/input.h"
 #include "trace/base/log.h"
 
 #define BUFFER_SIZE (256u << 10)
 
-int inflow_open(struct inflow *s, int dirfd, const char *path)
+int inflow_open(struct inflow *s, int dirfd, const char *path, uint64_t most)
 {
-	struct stat st;
-	int err;
-
 	memset(s, 0, sizeof(*s));
-	s->fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (s->fd < 0 || fstat(s->fd, &st) < 0) {
-		err = -errno;
-		log_error("%s: cannot open: %s", path, strerror(-err));
-		return err;
+	s->fd = input_open(dirfd, path, most, &s->size);
+	if (s->fd < 0) {
+		log_error("%s: cannot open: %s", path, input_why(s->fd, most));
+		return s->fd;
 	}
-	if (!S_ISREG(st.st_mode)) {
-		log_error("%s: not a regular file", path);
-		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	}
-	s->size = (uint64_t)st.st_size;
 	s->path = strdup(path);
 	s->buf = malloc(BUFFER_SIZE);
 	if (!s->path || !s->buf)

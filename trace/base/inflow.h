@@ -24,10 +24,11 @@ struct inflow {
 };
 
 /*
- * Opens a regular file for reading ("-" has no meaning here). Returns 0, or -errno after one
- * message; inflow_close() is allowed in either case.
+ * Opens a regular file of at most `most` bytes, as input_open() does ("-" has no meaning here).
+ * Returns 0, or -errno after one message; inflow_close() is allowed in either case.
  */
-int inflow_open(struct inflow *s, int dirfd, const char *path) __attribute__((warn_unused_result));
+int inflow_open(struct inflow *s, int dirfd, const char *path, uint64_t most)
+	__attribute__((warn_unused_result));
 void inflow_close(struct inflow *s);
 
 /* Continues at `offset`. */

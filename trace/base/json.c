@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/base/files/input.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
-#define EXACT	 9007199254740992.0 /* 2^53: integers up to it are exact in a double */
-#define FILE_MAX (64u << 20)
+#define EXACT 9007199254740992.0 /* 2^53: integers up to it are exact in a double */
 
 static inline cJSON *json_tree(const struct json *node)
 {
@@ -685,31 +685,22 @@ struct json *json_load(int dirfd, const char *path)
 {
 	struct json *root = NULL;
 	char *text = NULL;
-	struct stat st;
+	uint64_t size;
 	size_t got = 0;
 	int fd;
 
-	/* without blocking, should it be a pipe */
-	fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		log_error("%s: cannot open: %s", path, strerror(errno));
+	fd = input_open(dirfd, path, INPUT_TEXT_MAX, &size);
+	if (fd < 0) {
+		log_error("%s: cannot open: %s", path, input_why(fd, INPUT_TEXT_MAX));
 		goto out;
 	}
-	if (!S_ISREG(st.st_mode)) {
-		log_error("%s: not a regular file", path);
-		goto out;
-	}
-	if (st.st_size > FILE_MAX) {
-		log_error("%s: larger than %u MiB", path, FILE_MAX >> 20);
-		goto out;
-	}
-	text = malloc((size_t)st.st_size + 1);
+	text = malloc((size_t)size + 1);
 	if (!text) {
 		log_no_memory("while reading %s", path);
 		goto out;
 	}
-	while (got < (size_t)st.st_size) {
-		ssize_t n = read(fd, text + got, (size_t)st.st_size - got);
+	while (got < (size_t)size) {
+		ssize_t n = read(fd, text + got, (size_t)size - got);
 
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trace/base/array.h"
+#include "trace/base/files/input.h"
 #include "trace/base/log.h"
 #include "trace/base/json_tokens.h"
 
@@ -328,7 +329,7 @@ static int load_lines(struct loom_modules *table, struct inflow *in)
 int loom_modules_load(struct loom_modules *t, int dirfd, const char *path)
 {
 	struct inflow in;
-	int c, err = inflow_open(&in, dirfd, path);
+	int c, err = inflow_open(&in, dirfd, path, INPUT_TEXT_MAX);
 
 	if (err)
 		goto out;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "trace/base/array.h"
+#include "trace/base/files/input.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/loom/run_reader.h"
@@ -162,7 +163,7 @@ static enum loom_content json_file(int dirfd, const char *path, const char *text
 	struct tokens t;
 	struct inflow in;
 
-	if (inflow_open(&in, dirfd, path) == 0) {
+	if (inflow_open(&in, dirfd, path, INPUT_EVENTS_MAX) == 0) {
 		tokens_init(&t, &in);
 		content = json_content(&t, text);
 	}
@@ -199,16 +200,11 @@ enum loom_content loom_content_of(int dirfd, const char *path)
 {
 	char text[SNIFFED + 1];
 	const char *solid;
-	struct stat st;
 	ssize_t n;
-	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = input_open(dirfd, path, INPUT_EVENTS_MAX, NULL);
 
 	if (fd < 0)
 		return LOOM_OTHER;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return LOOM_OTHER;
-	}
 	n = pread(fd, text, SNIFFED, 0);
 	close(fd);
 	if (n < 0)
@@ -252,6 +248,27 @@ static int add(struct candidates *c, char *path)
 	return 0;
 }
 
+/* Examines a file that the user did not name. One with the name of a trace or of statistics that
+ * cannot be opened is an error: without it the run would look whole. Returns 0, or -errno after a
+ * message. */
+static int examine(const char *path, enum loom_content *content)
+{
+	const char *name = basename(path);
+	int fd = input_open(INPUT_BESIDE, path, INPUT_EVENTS_MAX, NULL);
+
+	*content = LOOM_OTHER;
+	if (fd == -ENOENT || (fd < 0 && !end_of(name, trace_ends, COUNT(trace_ends)) &&
+			      !end_of(name, stats_ends, COUNT(stats_ends))))
+		return 0;
+	if (fd < 0) {
+		log_error("%s: cannot open: %s", path, input_why(fd, INPUT_EVENTS_MAX));
+		return fd;
+	}
+	close(fd);
+	*content = loom_content_of(INPUT_BESIDE, path);
+	return 0;
+}
+
 static int read_directory(const char *dir, struct candidates *traces, struct candidates *perfs)
 {
 	const char *slash = dir[strlen(dir) - 1] == '/' ? "" : "/";
@@ -270,13 +287,11 @@ static int read_directory(const char *dir, struct candidates *traces, struct can
 		if (entry->d_name[0] == '.')
 			continue;
 		path = xasprintf("%s%s%s", dir, slash, entry->d_name);
-		content = path ? loom_content_of(AT_FDCWD, path) : LOOM_OTHER;
-		if (content != LOOM_OTHER)
+		err = path ? examine(path, &content) : -ENOMEM;
+		if (!err && content != LOOM_OTHER)
 			err = add(content == LOOM_STATISTICS ? perfs : traces, path);
-		else if (path)
-			free(path);
 		else
-			err = -ENOMEM;
+			free(path);
 		if (err)
 			break;
 	}
@@ -326,6 +341,7 @@ static int choose(struct run_files *run, const char *where, struct candidates *c
 	}
 	if (which >= 0) {
 		*(statistics ? &run->perf : &run->trace) = c->paths[which];
+		*(statistics ? &run->perf_at : &run->trace_at) = INPUT_BESIDE;
 		c->paths[which] = NULL;
 	}
 	return 0;
@@ -345,8 +361,11 @@ static int add_siblings(struct candidates *c, const char *path, size_t stem, boo
 
 		if (!other)
 			return -ENOMEM;
-		if (strcmp(other, path) != 0)
-			content = loom_content_of(AT_FDCWD, other);
+		err = strcmp(other, path) ? examine(other, &content) : 0;
+		if (err) {
+			free(other);
+			return err;
+		}
 		if (content == LOOM_OTHER || (content == LOOM_STATISTICS) != statistics) {
 			free(other);
 			continue;
@@ -424,7 +443,7 @@ int run_files_find(struct run_files *run, const char *arg, const char *perf)
 	const char *named;
 	int err;
 
-	memset(run, 0, sizeof(*run));
+	*run = (struct run_files){.trace_at = AT_FDCWD, .perf_at = AT_FDCWD};
 	if (!*arg) {
 		log_error("the name of the run is empty");
 		return -ENOENT;
@@ -435,6 +454,7 @@ int run_files_find(struct run_files *run, const char *arg, const char *perf)
 	if (perf && (run->trace || strcmp(perf, "-") != 0)) {
 		free(run->perf);
 		run->perf = strcmp(perf, "-") != 0 ? strdup(perf) : NULL;
+		run->perf_at = AT_FDCWD;
 		if (!run->perf && strcmp(perf, "-") != 0)
 			return log_no_memory("while reading %s", arg);
 	}

@@ -23,6 +23,8 @@ struct run_files {
 	char *name;  /* of the run: the common part of its file names, without directories */
 	char *trace; /* path relative to the current directory, or NULL */
 	char *perf;  /* the same, of the statistics */
+	int trace_at, perf_at; /* for input_open(): AT_FDCWD if the user named the file, else
+				* INPUT_BESIDE */
 };
 
 /*

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "trace/base/files/input.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
@@ -490,7 +491,7 @@ int run_reader_open(struct run_reader *r, int dirfd, const char *path,
 	r->findings = findings;
 	if (options)
 		r->options = *options;
-	err = inflow_open(&r->inflow, dirfd, path);
+	err = inflow_open(&r->inflow, dirfd, path, INPUT_EVENTS_MAX);
 	if (err)
 		return err;
 	r->size = r->inflow.size;

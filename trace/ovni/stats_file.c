@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "trace/base/array.h"
+#include "trace/base/files/input.h"
 #include "trace/base/json_tokens.h"
 #include "trace/base/log.h"
 
@@ -212,9 +213,11 @@ static bool read_document(struct reader *r)
 
 const char *stats_find(int dirfd)
 {
-	if (!faccessat(dirfd, STATS_FILE, F_OK, 0))
+	struct stat st; /* a link counts as the file: recorded_stats_load() refuses it */
+
+	if (!fstatat(dirfd, STATS_FILE, &st, AT_SYMLINK_NOFOLLOW))
 		return STATS_FILE;
-	return faccessat(dirfd, STATS_FILE_OLD, F_OK, 0) ? NULL : STATS_FILE_OLD;
+	return fstatat(dirfd, STATS_FILE_OLD, &st, AT_SYMLINK_NOFOLLOW) ? NULL : STATS_FILE_OLD;
 }
 
 static bool has_name(const char *path, const char *name)
@@ -236,7 +239,7 @@ int recorded_stats_load(struct recorded_stats *stats, int dirfd, const char *pat
 	int err;
 
 	memset(stats, 0, sizeof(*stats));
-	err = inflow_open(&r.in, dirfd, path);
+	err = inflow_open(&r.in, dirfd, path, INPUT_STATS_MAX);
 	if (err || read_document(&r))
 		goto out;
 	err = r.in.error;

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/base/files/input.h"
 #include "trace/ovni/guard.h"
 #include "trace/base/log.h"
 
@@ -33,9 +34,7 @@ static int open_part(int trace_fd, const char *path, const char *name)
 
 	if (asprintf(&full, "%s%s%s", path, *path ? "/" : "", name) < 0)
 		return -ENOMEM;
-	fd = openat(trace_fd, full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		fd = -errno;
+	fd = input_open(trace_fd, full, INPUT_EVENTS_MAX, NULL);
 	free(full);
 	return fd;
 }
@@ -129,18 +128,14 @@ int stream_open(struct stream *stream, int trace_fd, const char *path)
 	memset(stream, 0, sizeof(*stream));
 	fd = open_part(trace_fd, path, STREAM_DATA);
 	if (fd < 0) {
-		log_error("%s/" STREAM_DATA ": cannot open: %s", stream_name(path), strerror(-fd));
+		log_error("%s/" STREAM_DATA ": cannot open: %s", stream_name(path),
+			  input_why(fd, INPUT_EVENTS_MAX));
 		return fd;
 	}
 	if (fstat(fd, &st) < 0) {
 		err = -errno;
 		log_error("%s/" STREAM_DATA ": cannot read its attributes: %s", stream_name(path),
 			  strerror(-err));
-		goto out;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		err = -EINVAL;
-		log_error("%s/" STREAM_DATA ": not a regular file", stream_name(path));
 		goto out;
 	}
 	stream->path = strdup(path);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/ovni/beneath.h"
+#include "trace/base/files/beneath.h"
 #include "trace/ovni/stream.h"
 
 #define META_NEW STREAM_META ".new"

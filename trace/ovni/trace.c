@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "trace/base/array.h"
-#include "trace/base/hash.h"
+#include "trace/base/files/input.h"
 #include "trace/base/log.h"
 
 #define METADATA_VERSION 3
@@ -25,15 +25,10 @@ struct list {
 	uint32_t room;
 };
 
-/*
- * The walk. Directories wait in a list, so that depth costs no descriptors. Directories behind
- * symbolic links wait until all others are read: each directory is read once, under its own name
- * if it has one in the trace, else under the first of its names.
- */
+/* The walk. Directories wait in a list, so that depth costs no descriptors. */
 struct walk {
 	struct trace *trace;
-	struct list streams, directories, links;
-	struct hash seen; /* device and inode of the directories read so far */
+	struct list streams, directories;
 	char entries[ENTRIES_BYTES] __attribute__((aligned(8)));
 };
 
@@ -63,29 +58,20 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int last_first(const void *a, const void *b)
+/* Refuses an entry: it would be a stream, or hold streams, that no program may read. */
+static int refuse(const struct walk *w, const char *path, const char *name, int why)
 {
-	return by_bytes(b, a);
+	log_error("%s/%s%s%s: %s", w->trace->path, path, *path ? "/" : "", name,
+		  input_why(why, INPUT_TEXT_MAX));
+	return why;
 }
 
-/* Returns 1 for a new directory, 0 for one read before, or -ENOMEM. */
-static int enter(struct walk *w, const struct stat *st)
-{
-	uint32_t *at = hash_at(&w->seen, (struct hash_key){.a = st->st_dev, .b = st->st_ino});
-
-	if (!at)
-		return -ENOMEM;
-	if (*at != HASH_NONE)
-		return 0;
-	*at = 0;
-	return 1;
-}
-
-/* Adds one entry of the directory `path` to its list: stream, directory or link. */
+/* Adds one entry of the directory `path` to its list: stream or directory. A link that may be
+ * either is refused, since without it the trace would look whole. */
 static int take(struct walk *w, int fd, const char *path, const struct dirent64 *entry)
 {
 	const char *name = entry->d_name;
-	bool meta = !strcmp(name, STREAM_META), link = entry->d_type == DT_LNK;
+	bool meta = !strcmp(name, STREAM_META);
 	unsigned char type = entry->d_type;
 	struct stat st;
 	char *full;
@@ -95,18 +81,13 @@ static int take(struct walk *w, int fd, const char *path, const struct dirent64 
 	if (type == DT_UNKNOWN) {
 		if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			return errno == ENOENT ? 0 : -errno;
-		link = S_ISLNK(st.st_mode);
 		type = (unsigned char)IFTODT(st.st_mode);
 	}
-	if (link) {
-		if (fstatat(fd, name, &st, 0) < 0) {
-			log_debug("%s/%s%s%s: left out a dangling link", w->trace->path, path,
-				  *path ? "/" : "", name);
-			return 0;
-		}
-		type = (unsigned char)IFTODT(st.st_mode);
-	}
-	if (type == DT_REG && meta) {
+	if (type == DT_LNK && (meta || (!fstatat(fd, name, &st, 0) && S_ISDIR(st.st_mode))))
+		return refuse(w, path, name, -ELOOP);
+	if (meta && type != DT_REG)
+		return refuse(w, path, name, -EINVAL);
+	if (meta) {
 		full = strdup(path);
 		return full ? list_add(&w->streams, full) : -ENOMEM;
 	}
@@ -114,39 +95,39 @@ static int take(struct walk *w, int fd, const char *path, const struct dirent64 
 		return 0;
 	if (asprintf(&full, "%s%s%s", path, *path ? "/" : "", name) < 0)
 		return -ENOMEM;
-	return list_add(link ? &w->links : &w->directories, full);
+	return list_add(&w->directories, full);
 }
 
-/* Reads the directory `path`, unless it was read under another name. */
+/* Reads the directory `path`. */
 static int visit(struct walk *w, const char *path)
 {
-	struct stat st;
 	ssize_t n;
 	int fd, err;
 
-	fd = openat(w->trace->fd, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		err = -errno;
-		goto out;
+	fd = input_open_directory(w->trace->fd, path);
+	if (fd < 0) {
+		err = fd;
+		goto failed;
 	}
-	err = enter(w, &st);
-	if (err <= 0)
-		goto out;
 	while ((n = getdents64(fd, w->entries, sizeof(w->entries))) > 0) {
 		for (ssize_t at = 0; at < n;) {
 			const struct dirent64 *entry = (const void *)(w->entries + at);
 
 			err = take(w, fd, path, entry);
-			if (err < 0)
+			if (err == -ELOOP || err == -EINVAL) /* reported */
 				goto out;
+			if (err < 0)
+				goto failed;
 			at += entry->d_reclen;
 		}
 	}
 	err = n < 0 ? -errno : 0;
+	if (!err)
+		goto out;
+failed:
+	log_error("%s%s%s: cannot read the directory: %s", w->trace->path, *path ? "/" : "", path,
+		  input_why(err, 0));
 out:
-	if (err < 0)
-		log_error("%s%s%s: cannot read the directory: %s", w->trace->path, *path ? "/" : "",
-			  path, strerror(-err));
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -157,15 +138,7 @@ static int walk_all(struct walk *w)
 	char *path = strdup("");
 	int err = path ? list_add(&w->directories, path) : -ENOMEM;
 
-	while (w->directories.n || w->links.n) {
-		if (w->directories.n == 0) {
-			/* one level of links at a time, by name: the loop takes from the end */
-			struct list empty = w->directories;
-
-			w->directories = w->links;
-			w->links = empty;
-			qsort(w->directories.paths, w->directories.n, sizeof(char *), last_first);
-		}
+	while (w->directories.n > 0) {
 		path = w->directories.paths[--w->directories.n];
 		err = visit(w, path);
 		free(path);
@@ -195,9 +168,7 @@ int trace_open_any(struct trace *trace, const char *path)
 		goto fail;
 	}
 	err = walk_all(&w);
-	hash_free(&w.seen);
 	list_free(&w.directories);
-	list_free(&w.links);
 	trace->streams = w.streams.paths;
 	trace->nstreams = w.streams.n;
 	if (err < 0)

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/base/files/input.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/pallas/pallas_file.h"
@@ -35,32 +36,23 @@ int pallas_file_at(int fd, void *out, size_t size, uint64_t offset)
 int pallas_file_read(int dirfd, const char *path, const char *shown, size_t most, uint8_t **bytes,
 		     size_t *size)
 {
-	struct stat st;
-	int err = 0, fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	uint64_t bytes_in_file;
+	int err = 0, fd = input_open(dirfd, path, INPUT_EVENTS_MAX, &bytes_in_file);
 
 	*bytes = NULL;
 	if (fd < 0) {
-		err = -errno;
-		log_error("%s: cannot open: %s", shown, strerror(-err));
-		return err;
+		log_error("%s: cannot open: %s", shown, input_why(fd, INPUT_EVENTS_MAX));
+		return fd;
 	}
-	if (fstat(fd, &st) < 0)
-		err = -errno;
-	else if (!S_ISREG(st.st_mode))
-		err = -EINVAL;
-	if (err) {
-		log_error("%s: not a readable file", shown);
-		goto out;
-	}
-	if ((uint64_t)st.st_size > most) {
+	if (bytes_in_file > most) {
 		log_error(
 			"%s: its %llu bytes do not fit into the %zu that the memory budget leaves; "
 			"give more with --memory",
-			shown, (unsigned long long)st.st_size, most);
+			shown, (unsigned long long)bytes_in_file, most);
 		err = -EFBIG;
 		goto out;
 	}
-	*size = (size_t)st.st_size;
+	*size = (size_t)bytes_in_file;
 	*bytes = malloc(*size ? *size : 1);
 	err = *bytes ? pallas_file_at(fd, *bytes, *size, 0) : -ENOMEM;
 	if (err) {

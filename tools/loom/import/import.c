@@ -177,7 +177,7 @@ static int open_reader(struct import *m)
 {
 	struct run_reader_options how = {.layout = m->o->layout};
 
-	return run_reader_open(&m->reader, AT_FDCWD, m->run.trace, &how, &m->findings);
+	return run_reader_open(&m->reader, m->run.trace_at, m->run.trace, &how, &m->findings);
 }
 
 /* Logs the record with a wrong cycle. Returns `err`. */
@@ -817,12 +817,14 @@ static int prepare_output(struct import *m)
 
 static int keep(struct import *m)
 {
-	int err = keep_files(m->fd, m->o->output, m->name, m->run.trace, &m->kept_trace);
+	int err = keep_files(m->fd, m->o->output, m->name, m->run.trace_at, m->run.trace,
+			     &m->kept_trace);
 
 	if (err)
 		return err;
 	if (m->run.perf)
-		err = keep_files(m->fd, m->o->output, m->name, m->run.perf, &m->kept_perf);
+		err = keep_files(m->fd, m->o->output, m->name, m->run.perf_at, m->run.perf,
+				 &m->kept_perf);
 	return err;
 }
 
@@ -876,7 +878,7 @@ static int prepare(struct import *m)
 		return -ENOENT;
 	}
 	if (m->run.perf)
-		err = run_stats_load(&m->perf, AT_FDCWD, m->run.perf, &findings);
+		err = run_stats_load(&m->perf, m->run.perf_at, m->run.perf, &findings);
 	if (err)
 		return err;
 	m->clock.period_ps = m->o->period_ps ? m->o->period_ps : m->perf.period_ps.v;

@@ -12,7 +12,7 @@
 
 #include "trace/base/array.h"
 #include "trace/base/hash.h"
-#include "trace/ovni/beneath.h"
+#include "trace/base/files/beneath.h"
 #include "trace/ovni/event.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"

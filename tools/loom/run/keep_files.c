@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/ovni/beneath.h"
+#include "trace/base/files/beneath.h"
+#include "trace/base/files/input.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
@@ -29,15 +30,16 @@ static int copy(int from, int to)
 	return n < 0 ? -errno : 0;
 }
 
-int keep_files(int fd, const char *dir, const char *name, const char *path, char **kept)
+int keep_files(int fd, const char *dir, const char *name, int from_dir, const char *path,
+	       char **kept)
 {
 	char *folder = xasprintf("loom.loomsim.%s", name);
-	int from = open(path, O_RDONLY | O_CLOEXEC), to = -1, at = -1, err = 0;
+	int from = input_open(from_dir, path, INPUT_EVENTS_MAX, NULL), to = -1, at = -1, err = 0;
 
 	*kept = strdup(basename(path));
 	if (from < 0) {
-		err = -errno;
-		log_error("%s: cannot open: %s", path, strerror(-err));
+		err = from;
+		log_error("%s: cannot open: %s", path, input_why(err, INPUT_EVENTS_MAX));
 		goto out;
 	}
 	if (!*kept || !folder) {
@@ -81,18 +83,13 @@ out:
 
 int keep_files_return(int fd, const char *dir, const char *from, const char *path)
 {
-	int in = beneath_open(fd, from, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0), out = -1, err;
+	int in = input_open(fd, from, INPUT_EVENTS_MAX, NULL), out = -1, err;
 	struct stat st;
 
-	if (in < 0 || fstat(in, &st)) {
-		err = in < 0 ? in : -errno;
+	if (in < 0) {
+		err = in;
 		log_error("%s/%s: cannot open the kept file: %s (--no-keep ignores it)", dir, from,
-			  strerror(-err));
-		goto out;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		err = -EINVAL;
-		log_error("%s/%s: the kept file is not a regular file", dir, from);
+			  input_why(err, INPUT_EVENTS_MAX));
 		goto out;
 	}
 	out = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);

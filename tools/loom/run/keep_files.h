@@ -10,11 +10,12 @@
 #define TOOLS_LOOM_RUN_KEEP_FILES_H
 
 /*
- * Copies the file `path` into the trace `fd` for the run `name`; `dir` is its name in messages.
- * *kept gets the name of the copy, which the caller frees. Returns 0, or -errno after a message.
+ * Copies the file `path` (from `from_dir`, for input_open()) into the trace `fd` for the run
+ * `name`; `dir` is its name in messages. *kept gets the name of the copy, which the caller frees.
+ * Returns 0, or -errno after a message.
  */
-int keep_files(int fd, const char *dir, const char *name, const char *path, char **kept)
-	__attribute__((warn_unused_result));
+int keep_files(int fd, const char *dir, const char *name, int from_dir, const char *path,
+	       char **kept) __attribute__((warn_unused_result));
 
 /*
  * Copies the file `from` below `fd` to `path`, which it replaces; `dir` is the name of `fd` in

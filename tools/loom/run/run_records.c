@@ -68,7 +68,7 @@ static int read_trace(struct run_records *r, struct run_reader *reader,
 	struct run_reader_options how = {.layout = o->layout};
 	struct declared declared = {o, perf};
 	struct record_order *order = NULL;
-	int err = run_reader_open(reader, AT_FDCWD, run->trace, &how, findings);
+	int err = run_reader_open(reader, run->trace_at, run->trace, &how, findings);
 
 	r->form = reader->form;
 	r->damaged = reader->is_damaged;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "trace/base/array.h"
+#include "trace/base/files/input.h"
 #include "trace/base/hash.h"
 #include "trace/base/json_tokens.h"
 #include "trace/base/log.h"
@@ -1002,7 +1003,7 @@ int run_stats_load(struct run_stats *p, int dirfd, const char *path,
 	p->path = strdup(path);
 	if (!p->path)
 		return log_no_memory("while reading %s", path);
-	err = inflow_open(&l.in, dirfd, path);
+	err = inflow_open(&l.in, dirfd, path, INPUT_STATS_MAX);
 	if (err)
 		goto out;
 	if (load(&l)) {

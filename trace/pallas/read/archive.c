@@ -175,7 +175,9 @@ static int file_read(struct pallas_trace *trace, const char *path, char **shown,
 	*shown = xasprintf("%s/%s", trace->path, path);
 	if (!*shown)
 		return -ENOMEM;
-	return pallas_file_read(trace->fd, path, *shown, most, bytes, size);
+	return trace->main_named && path == trace->main
+		       ? pallas_file_read(AT_FDCWD, *shown, *shown, most, bytes, size)
+		       : pallas_file_read(trace->fd, path, *shown, most, bytes, size);
 }
 
 /* Reads a file into part->bytes and counts its memory and that of its tables. */
@@ -343,6 +345,7 @@ static int find_main(struct pallas_trace *trace, const char *path)
 		trace->path = path_with_suffix(path, "");
 		return trace->path ? search_main(trace) : -ENOMEM;
 	}
+	trace->main_named = true;
 	if (!slash)
 		trace->path = strdup(".");
 	else

@@ -88,9 +88,10 @@ struct pallas_thread {
 };
 
 struct pallas_trace {
-	char *path; /* of the directory */
-	char *main; /* file name of the main file */
-	int fd;	    /* of the directory */
+	char *path;	 /* of the directory */
+	char *main;	 /* file name of the main file */
+	bool main_named; /* by the user: it may be a link */
+	int fd;		 /* of the directory */
 	uint8_t version;
 	uint32_t compression, encoding, loop_finding;
 	uint64_t zstd_level, max_loop;

@@ -12,8 +12,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
+#include "trace/base/files/input.h"
 #include "trace/base/log.h"
 #include "trace/pallas/read/expand.h"
 
@@ -389,12 +390,16 @@ static void check_files(struct check *c)
 {
 	static const char *const names[] = {PALLAS_EVENT_DATA, PALLAS_SEQ_DATA};
 	char path[96];
-	struct stat st;
 
 	for (unsigned i = 0; i < 2; i++) {
+		int fd;
+
 		snprintf(path, sizeof(path), "%s/%s", c->thread->path, names[i]);
-		if (fstatat(c->trace->fd, path, &st, 0) < 0 || !S_ISREG(st.st_mode))
-			say(c, "R5", "there is no file %s", names[i]);
+		fd = input_open(c->trace->fd, path, INPUT_EVENTS_MAX, NULL);
+		if (fd >= 0)
+			close(fd);
+		else
+			say(c, "R5", "%s: %s", names[i], input_why(fd, INPUT_EVENTS_MAX));
 	}
 }
 

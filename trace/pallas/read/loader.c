@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "trace/base/files/input.h"
 #include "trace/base/log.h"
 #include "trace/pallas/pallas_file.h"
 #include "trace/pallas/read/expand.h"
@@ -216,9 +217,7 @@ static int keep(struct pallas_walk *w, uint64_t left)
 static int file_of(struct pallas_walk *w, const struct data_file **out)
 {
 	struct data_file *f = &w->loader->files[is_event_vector(w)];
-	struct stat st;
 	char path[96];
-	int err;
 
 	*out = f;
 	if (f->thread == w->thread)
@@ -227,19 +226,10 @@ static int file_of(struct pallas_walk *w, const struct data_file **out)
 		close(f->fd);
 	f->thread = NULL;
 	snprintf(path, sizeof(path), "%s/%s", w->thread->path, data_name(w));
-	f->fd = openat(w->loader->trace->fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (f->fd < 0) {
-		err = -errno;
-		return walk_fail(w, err, strerror(-err));
-	}
+	f->fd = input_open(w->loader->trace->fd, path, INPUT_EVENTS_MAX, &f->size);
+	if (f->fd < 0)
+		return walk_fail(w, f->fd, input_why(f->fd, INPUT_EVENTS_MAX));
 	f->thread = w->thread;
-	if (fstat(f->fd, &st) < 0) {
-		err = -errno;
-		return walk_fail(w, err, strerror(-err));
-	}
-	if (!S_ISREG(st.st_mode))
-		return walk_fail(w, -EINVAL, "not a regular file");
-	f->size = (uint64_t)st.st_size;
 	return 0;
 }
 

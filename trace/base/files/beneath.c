@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "trace/ovni/beneath.h"
+#include "trace/base/files/beneath.h"
 
 #include <errno.h>
 #include <fcntl.h>

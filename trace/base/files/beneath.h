@@ -6,8 +6,8 @@
  * directory of a user, who must not be able to redirect it. Invariant: no symbolic link and no ".."
  * is followed in any part of the path. It is one openat2() (Linux 5.6), or one step per name.
  */
-#ifndef TRACE_OVNI_BENEATH_H
-#define TRACE_OVNI_BENEATH_H
+#ifndef TRACE_BASE_FILES_BENEATH_H
+#define TRACE_BASE_FILES_BENEATH_H
 
 #include <sys/types.h>
 
