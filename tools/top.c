@@ -262,7 +262,7 @@ static void print_row(const struct top *t, struct printer *out, const struct row
 
 	switch (t->options.by) {
 	case BY_MCV:
-		printer_bytes(out, mcv, sizeof(mcv));
+		printer_escaped(out, mcv, sizeof(mcv));
 		printer_format(out, " %10llu\n", (unsigned long long)row->count);
 		break;
 	case BY_THREAD:

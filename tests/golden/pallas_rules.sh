@@ -75,7 +75,7 @@ rm -rf bad; cp -R good bad; rm bad/archive_0/thread_0/event_durations.dat
 "$pallas" check bad >out 2>&1; grep -q '^R5' out || { echo "R5 is not seen"; status=1; }
 "$pallas" stats bad >/dev/null || { echo "stats need a data file"; status=1; }
 rm bad/archive_0/archive.pallas; mkfifo bad/archive_0/archive.pallas
-"$pallas" info bad >out 2>&1; grep -q 'not a readable file' out || { cat out; status=1; }
+"$pallas" info bad >out 2>&1; grep -q 'not a regular file' out || { cat out; status=1; }
 "$pallas" print --memory 1K good >out 2>&1; grep -q -- '--memory' out || { cat out; status=1; }
 mkdir empty; "$pallas" info empty 2>out; [ $? = 1 ] || status=1
 grep -q 'no main file' out || { cat out; status=1; }

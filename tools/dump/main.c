@@ -61,7 +61,7 @@ struct dump {
 	uint64_t clock_high; /* clock / 10^8 of the last line, 0 at the start, and its digits */
 	size_t clock_digits;
 	char clock_text[DIGITS_SIZE];
-	bool filtered, printable;
+	bool filtered;
 	struct column *columns; /* of each stream: what stands between MCV and TEXT */
 };
 
@@ -289,22 +289,28 @@ static int make_columns(struct dump *d)
 	for (size_t i = 0; i < trace->nstreams; i++) {
 		struct column *column = &d->columns[i];
 
-		column->text = xasprintf("  %s  ", trace->streams[i]);
+		column->text = xasprintf("  %s  ", text_shown(trace->streams[i]));
 		if (!column->text)
 			goto nomem;
 		column->size = strlen(column->text);
-		for (size_t k = 0; d->printable && k < column->size; k++)
-			if ((uint8_t)column->text[k] < 0x20 || column->text[k] == 0x7f)
-				column->text[k] = '?';
 	}
 	return 0;
 nomem:
 	return log_no_memory("while reading %s", d->options.path);
 }
 
-static inline char shown(const struct dump *d, uint8_t c)
+/* The three characters of an event, escaped if one of them is not printable: at most 12 bytes. */
+static inline char *put_mcv(char *at, const struct event *ev)
 {
-	return __builtin_expect(d->printable && (c < 0x20 || c >= 0x7f), 0) ? '?' : (char)c;
+	const char mcv[3] = {(char)ev->model, (char)ev->category, (char)ev->value};
+	bool plain = true;
+
+	for (int i = 0; i < 3; i++)
+		plain = plain && mcv[i] >= 0x20 && mcv[i] < 0x7f;
+	if (__builtin_expect(!plain, 0))
+		return at + text_escape(at, 13, mcv, sizeof(mcv));
+	memcpy(at, mcv, sizeof(mcv));
+	return at + sizeof(mcv);
 }
 
 /* A clock, right aligned in 10 columns. The first digits are kept from one call to the next. */
@@ -334,17 +340,14 @@ static inline char *put_clock(struct dump *d, char *at, int64_t clock)
 static inline void print_line(struct dump *d, uint32_t stream, const struct event *ev)
 {
 	const struct column *column = &d->columns[stream];
-	char *at = printer_room(&d->out, 10 + DIGITS_SIZE + 8 + column->size);
+	char *at = printer_room(&d->out, 10 + DIGITS_SIZE + 16 + column->size);
 
 	if (!at)
 		return;
 	at = put_clock(d, at, ev->clock);
 	at[0] = ' ';
 	at[1] = ' ';
-	at[2] = shown(d, ev->model);
-	at[3] = shown(d, ev->category);
-	at[4] = shown(d, ev->value);
-	at += 5;
+	at = put_mcv(at + 2, ev);
 	memcpy(at, column->text, column->size);
 	printer_upto(&d->out, at + column->size);
 	if (d->options.raw)
@@ -430,7 +433,6 @@ int main(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	d->options.path = cli_parse(&cli, argc, argv, &d->options)[0];
-	d->printable = isatty(STDOUT_FILENO);
 	printer_open(&d->out, STDOUT_FILENO);
 	err = source_open(&d->source, d->options.path);
 	if (err)

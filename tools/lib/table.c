@@ -235,8 +235,9 @@ static void print_head(struct table *table, const int *widths)
 
 static void print_csv_text(struct printer *out, const char *text)
 {
-	bool quote = strpbrk(text, ",\"\r\n") != NULL;
+	bool quote = strpbrk(text, ",\"") != NULL;
 
+	text = text_shown(text); /* a terminal may show it */
 	if (quote)
 		printer_text(out, "\"");
 	for (; *text; text++) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "tools/pallas/pallas_command.h"
+#include "trace/base/text.h"
 
 static void show_parent(const char *key, uint32_t ref)
 {
@@ -22,21 +23,21 @@ static void show_definitions(const struct pallas_trace *trace, const struct pall
 	const char *name;
 
 	for (size_t i = 0; i < d->nstrings; i++)
-		printf("  string %u '%s'\n", d->strings[i].ref, d->strings[i].text);
+		printf("  string %u '%s'\n", d->strings[i].ref, text_shown(d->strings[i].text));
 	for (size_t i = 0; i < d->nregions; i++) {
 		name = pallas_region(trace, a, d->regions[i].ref);
-		printf("  region %u '%s'\n", d->regions[i].ref, name ? name : "?");
+		printf("  region %u '%s'\n", d->regions[i].ref, text_shown(name));
 	}
 	for (size_t i = 0; i < d->nattributes; i++) {
 		name = pallas_string(trace, a, d->attributes[i].name);
-		printf("  attribute %u '%s' type=%u\n", d->attributes[i].ref, name ? name : "?",
+		printf("  attribute %u '%s' type=%u\n", d->attributes[i].ref, text_shown(name),
 		       d->attributes[i].type);
 	}
 	for (size_t i = 0; i < d->ngroups; i++) {
 		const struct pallas_group *g = &d->groups[i];
 
 		name = pallas_string(trace, a, g->name);
-		printf("  group %u '%s' type=%u paradigm=%u members=", g->ref, name ? name : "?",
+		printf("  group %u '%s' type=%u paradigm=%u members=", g->ref, text_shown(name),
 		       g->type, g->paradigm);
 		for (uint32_t k = 0; k < g->nmembers; k++)
 			printf("%s%u", k ? "," : "", get_u32(g->members + 4 * (size_t)k));
@@ -44,19 +45,20 @@ static void show_definitions(const struct pallas_trace *trace, const struct pall
 	}
 	for (size_t i = 0; i < d->ncomms; i++) {
 		name = pallas_string(trace, a, d->comms[i].name);
-		printf("  communicator %u '%s' group=%u", d->comms[i].ref, name ? name : "?",
+		printf("  communicator %u '%s' group=%u", d->comms[i].ref, text_shown(name),
 		       d->comms[i].group);
 		show_parent("parent", d->comms[i].parent);
 		printf("\n");
 	}
 	for (size_t i = 0; i < part->ngroups && !a; i++) {
 		printf("  location group %u '%s'", part->groups[i].id,
-		       pallas_group_name(trace, part->groups[i].id));
+		       text_shown(pallas_group_name(trace, part->groups[i].id)));
 		show_parent("parent", part->groups[i].parent);
 		printf("\n");
 	}
 	for (size_t i = 0; i < part->nmetadata; i++)
-		printf("  metadata %s: %s\n", part->metadata[i].key, part->metadata[i].value);
+		printf("  metadata %s: %s\n", text_shown(part->metadata[i].key),
+		       text_shown(part->metadata[i].value));
 }
 
 static const char *loop_finding(uint32_t v)
@@ -79,9 +81,9 @@ static int show_threads(struct pallas_trace *trace)
 			return err;
 		printf("%8u %8u %-24s %20" PRIu64 " %20" PRIu64 " %14" PRIu64
 		       " %10zu %10zu %10zu %6u\n",
-		       t->archive->id, t->id, pallas_thread_name(trace, t), g->first_time,
-		       g->first_time + g->sequences[g->root].durations.max, g->total_events,
-		       g->nevents, g->nsequences, g->nloops, g->depth);
+		       t->archive->id, t->id, text_shown(pallas_thread_name(trace, t)),
+		       g->first_time, g->first_time + g->sequences[g->root].durations.max,
+		       g->total_events, g->nevents, g->nsequences, g->nloops, g->depth);
 		pallas_thread_unload(trace, t);
 	}
 	return 0;
@@ -89,8 +91,8 @@ static int show_threads(struct pallas_trace *trace)
 
 static int show(struct pallas_trace *trace, const struct pallas_options *o)
 {
-	printf("%s/%s: ABI version %u, %zu archives, %zu threads\n", trace->path, trace->main,
-	       trace->version, trace->narchives, trace->nthreads);
+	printf("%s/%s: ABI version %u, %zu archives, %zu threads\n", text_shown(trace->path),
+	       text_shown(trace->main), trace->version, trace->narchives, trace->nthreads);
 	printf("compression %s (level %" PRIu64 "), encoding %s, loop finding %s (length %" PRIu64
 	       ")\n",
 	       pallas_compression_names[trace->compression], trace->zstd_level,
@@ -103,8 +105,8 @@ static int show(struct pallas_trace *trace, const struct pallas_options *o)
 	for (size_t i = 0; i < trace->narchives; i++) {
 		const struct pallas_archive *a = &trace->archives[i];
 
-		printf("\narchive %u '%s': %u threads\n", a->id, pallas_group_name(trace, a->id),
-		       a->nthreads);
+		printf("\narchive %u '%s': %u threads\n", a->id,
+		       text_shown(pallas_group_name(trace, a->id)), a->nthreads);
 		if (o->definitions)
 			show_definitions(trace, a);
 	}

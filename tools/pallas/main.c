@@ -13,6 +13,7 @@
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/status.h"
+#include "trace/base/text.h"
 
 #define TO(member) offsetof(struct pallas_options, member)
 
@@ -126,8 +127,8 @@ static int check_archive(struct pallas_trace *trace, const struct pallas_options
 
 	(void)o;
 	if (found == 0)
-		printf("%s: %zu archives, %zu threads: no violation found\n", trace->path,
-		       trace->narchives, trace->nthreads);
+		printf("%s: %zu archives, %zu threads: no violation found\n",
+		       text_shown(trace->path), trace->narchives, trace->nthreads);
 	return found;
 }
 

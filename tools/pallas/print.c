@@ -21,6 +21,7 @@
 #include "tools/pallas/pallas_command.h"
 #include "trace/base/digits.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 #include "trace/pallas/read/expand.h"
 
 #define TIME_WIDTH 21
@@ -81,9 +82,10 @@ static char *tail_text(struct print *p, const struct pallas_thread *t, uint32_t 
 	if (what) {
 		pallas_event_text(p->trace, t, event, what, size);
 		if (p->o->threads)
-			n = asprintf(&text, "    %s\n", what);
+			n = asprintf(&text, "    %s\n", text_shown(what));
 		else
-			n = asprintf(&text, "%10s    %s\n", pallas_thread_name(p->trace, t), what);
+			n = asprintf(&text, "%10s    %s\n",
+				     text_shown(pallas_thread_name(p->trace, t)), text_shown(what));
 	}
 	free(what);
 	return n < 0 ? NULL : text;

@@ -17,6 +17,7 @@
 
 #include "tools/pallas/pallas_command.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 #define NAME_BYTES 512
 
@@ -35,7 +36,7 @@ static void tsv_thread(const struct pallas_trace *trace, const struct pallas_thr
 		printf("%u\t%u\tS%u\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
 		       "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
 		       t->archive->id, t->id, s->id,
-		       pallas_sequence_name(trace, t, place, name, sizeof(name)),
+		       text_shown(pallas_sequence_name(trace, t, place, name, sizeof(name))),
 		       s->type == SEQUENCE_BLOCK ? "BLOCK" : "LOOP", s->durations.n,
 		       s->durations.min, s->durations.max, s->durations.mean, s->exclusive.min,
 		       s->exclusive.max, s->exclusive.mean);
@@ -45,7 +46,7 @@ static void tsv_thread(const struct pallas_trace *trace, const struct pallas_thr
 static void head(const struct pallas_thread *t, const char *name)
 {
 	printf("\nthread %u of archive %u '%s': %" PRIu64 " events, %" PRIu64 " ns\n", t->id,
-	       t->archive->id, name, t->grammar.total_events,
+	       t->archive->id, text_shown(name), t->grammar.total_events,
 	       t->grammar.sequences[t->grammar.root].durations.max);
 }
 
@@ -73,7 +74,7 @@ static void show_sequences(const struct pallas_trace *trace, const struct pallas
 		       s->id, s->type == SEQUENCE_BLOCK ? "block" : "loop", s->durations.n,
 		       s->durations.min, s->durations.mean, s->durations.max, low, high - low,
 		       low_excl, high_excl - low_excl,
-		       pallas_sequence_name(trace, t, place, name, sizeof(name)));
+		       text_shown(pallas_sequence_name(trace, t, place, name, sizeof(name))));
 	}
 }
 
@@ -238,7 +239,7 @@ static int show_regions(const struct pallas_trace *trace, const struct pallas_th
 		       row->entered, row->calls ? row->min : 0,
 		       row->calls ? (row->low + (row->high - row->low) / 2) / row->calls : 0,
 		       row->max, row->low, row->high - row->low, row->excl_low,
-		       row->excl_high - row->excl_low, from, name ? name : "?");
+		       row->excl_high - row->excl_low, from, text_shown(name));
 	}
 out:
 	free(r.rows);
@@ -343,7 +344,7 @@ static int show_loops(const struct pallas_trace *trace, const struct pallas_thre
 		       " %13" PRIu64 "  %s\n",
 		       r->runs, r->iterations, counts,
 		       100.0 * (double)r->usual_runs / (double)r->runs, s->durations.min,
-		       s->durations.mean, s->durations.max, text);
+		       s->durations.mean, s->durations.max, text_shown(text));
 	}
 	free(rows);
 	return 0;

@@ -314,6 +314,8 @@ static void write_string(FILE *out, const char *text)
 		if (n == 0) { /* not UTF-8: a JSON document cannot hold it */
 			fprintf(out, "\\\\x%02x", (unsigned char)*text);
 			n = 1;
+		} else if (n == 2 && !text_printable(text, n)) { /* U+0080 to U+009F */
+			fprintf(out, "\\u%04x", (unsigned char)text[1]);
 		} else if (n > 1) {
 			fwrite(text, 1, n, out);
 		} else if (*text == '"' || *text == '\\') {
@@ -322,7 +324,7 @@ static void write_string(FILE *out, const char *text)
 			fputs("\\n", out);
 		} else if (*text == '\t') {
 			fputs("\\t", out);
-		} else if ((unsigned char)*text < 0x20) {
+		} else if (!text_printable(text, 1)) {
 			fprintf(out, "\\u%04x", (unsigned char)*text);
 		} else {
 			fputc(*text, out);

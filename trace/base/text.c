@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 size_t text_char(const char *at, const char *end)
@@ -76,6 +77,26 @@ size_t text_escape(char *out, size_t size, const char *in, size_t len)
 	if (size)
 		out[used] = '\0';
 	return total;
+}
+
+const char *text_shown(const char *text)
+{
+	static char *copies[8];
+	static unsigned next;
+	size_t len = text ? strlen(text) : 0, need = text_escape(NULL, 0, text, len);
+	char *grown, **copy = &copies[next % 8];
+
+	if (!text)
+		return "?";
+	if (need == len) /* an escape is longer than its byte */
+		return text;
+	grown = realloc(*copy, need + 1);
+	if (!grown)
+		return "?";
+	*copy = grown;
+	next++;
+	text_escape(grown, need + 1, text, len);
+	return grown;
 }
 
 char *xasprintf(const char *format, ...)

@@ -27,6 +27,12 @@ bool text_printable(const char *at, size_t len);
  */
 size_t text_escape(char *out, size_t size, const char *in, size_t len);
 
+/*
+ * `text` itself if all of it is printable, else an escaped copy, for the arguments of a printf():
+ * it holds until 8 more copies were made, by any thread. "?" without memory, and for NULL.
+ */
+const char *text_shown(const char *text);
+
 /* The text that printf() would print, which the caller frees; NULL without memory. */
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -257,8 +257,9 @@ static int examine(const char *path, enum loom_content *content)
 	int fd = input_open(INPUT_BESIDE, path, INPUT_EVENTS_MAX, NULL);
 
 	*content = LOOM_OTHER;
-	if (fd == -ENOENT || (fd < 0 && !end_of(name, trace_ends, COUNT(trace_ends)) &&
-			      !end_of(name, stats_ends, COUNT(stats_ends))))
+	if (fd == -ENOENT || fd == -EISDIR || /* as the trace made from a run may be called */
+	    (fd < 0 && !end_of(name, trace_ends, COUNT(trace_ends)) &&
+	     !end_of(name, stats_ends, COUNT(stats_ends))))
 		return 0;
 	if (fd < 0) {
 		log_error("%s: cannot open: %s", path, input_why(fd, INPUT_EVENTS_MAX));
