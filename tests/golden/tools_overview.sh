@@ -87,6 +87,9 @@ status=0; report nothing lossy >got || status=$?
 [ $status = 2 ] || fail "an unknown report gives status $status"
 status=0; report nothing >got || status=$?
 [ $status = 1 ] || fail "a missing trace gives status $status"
+mkdir empty
+status=0; report empty >got || status=$?
+[ $status = 1 ] && grep -q 'no stream is in this directory' said || fail "an empty directory gives status $status"
 # Options that would change nothing are refused.
 for option in '--sort run' '--tid 11' '--pid 10' '--comm x' '--from +1s' '--loom n' '--csv' '-n 3' '--by rank'; do
 	status=0; report lossy $option >got || status=$?

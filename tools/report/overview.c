@@ -1060,8 +1060,13 @@ out:
 static int print(struct report *report, const char *path)
 {
 	struct overview o = {.report = report, .path = path};
-	int err = findings_read(&o.findings, report->source), printed;
+	int err, printed;
 
+	if (!report->source->trace.nstreams) {
+		log_error("%s: no stream is in this directory: it is no trace", path);
+		return -ENOENT;
+	}
+	err = findings_read(&o.findings, report->source);
 	if (!o.findings.complete)
 		goto out;
 	o.duration = clock_distance(o.findings.cpus.t0, o.findings.cpus.t1);
