@@ -254,6 +254,41 @@ static void waits_for_another_rank(void **state)
 	done();
 }
 
+/* Of a thread that has nearly all waits, the culprit's time is what this thread waited for it. */
+static void the_culprit_of_one_thread(void **state)
+{
+	const struct finding *finding;
+	int victim = thread(10, 10, "victim", "", ""), sister = thread(10, 11, "sister", "", ""),
+	    noisy = thread(20, 20, "noisy", "", "");
+
+	(void)state;
+	begin(victim, 0, 0);
+	leave(victim, 100, OFF_CPU_PREEMPTED, 20);
+	begin(noisy, 100, 0);
+	leave(noisy, 400, OFF_CPU_SLEEPING, 10);
+	run(victim, 400);
+	leave(victim, 500, OFF_CPU_SLEEPING, 11);
+	begin(sister, 500, 0);
+	leave(sister, 600, OFF_CPU_PREEMPTED, 20);
+	wake(noisy, 600, -2);
+	run(noisy, 600);
+	leave(noisy, 620, OFF_CPU_SLEEPING, 11);
+	run(sister, 620);
+	end(sister, 1000);
+	wake(noisy, 1000, -2);
+	end(noisy, 1000);
+	wake(victim, 1000, -2);
+	end(victim, 1000);
+	analyse();
+	finding = find(FINDING_NEIGHBOUR);
+	assert_non_null(finding);
+	assert_int_equal(tid_of(&finding->who), 10);
+	assert_int_equal(tid_of(&finding->by), 20);
+	same(finding, NUMBER_BY, 300);
+	same(finding, NUMBER_RUN, 300);
+	done();
+}
+
 static void waits_for_a_kernel_thread(void **state)
 {
 	(void)state;
@@ -456,6 +491,8 @@ static void a_late_rank(void **state)
 
 /* ---- mutexes ---- */
 
+static double unlocked_ms; /* from the end of the unlock to the wake-up */
+
 /* Thread 10 holds a mutex from 100 to 100 + `ms` ms, asleep or waiting for a CPU; 11 sleeps on it
  * from 101 on. `inside` is the call of 11. */
 static void make_lock(double ms, int why, int inside)
@@ -484,7 +521,7 @@ static void make_lock(double ms, int why, int inside)
 	mark(holder, 100 + ms, '[', UNLOCK);
 	wake(waiter, 101 + ms, 10);
 	run(waiter, 101 + ms);
-	mark(holder, 101 + ms, ']', UNLOCK);
+	mark(holder, 101 + ms - unlocked_ms, ']', UNLOCK);
 	mark(waiter, 102 + ms, ']', inside);
 	end(holder, 1000);
 	end(waiter, 1000);
@@ -517,6 +554,23 @@ static void a_mutex_held_asleep(void **state)
 	done();
 }
 
+/* The clock of a wake-up on another CPU may be later than the call that made it. */
+static void a_wake_up_that_was_under_way(void **state)
+{
+	(void)state;
+	unlocked_ms = 0.05;
+	make_lock(500, OFF_CPU_SLEEPING, LOCK);
+	analyse();
+	assert_non_null(find(FINDING_LOCK));
+	done();
+	unlocked_ms = 0.2;
+	make_lock(500, OFF_CPU_SLEEPING, LOCK);
+	analyse();
+	assert_null(find(FINDING_LOCK));
+	done();
+	unlocked_ms = 0;
+}
+
 static void a_holder_that_waits_for_a_cpu(void **state)
 {
 	const struct finding *finding;
@@ -533,6 +587,33 @@ static void a_holder_that_waits_for_a_cpu(void **state)
 }
 
 /* ---- sleeps ---- */
+
+/* Two threads of a process wait for I/O. */
+static void the_thread_with_nearly_all_sleeps(void **state)
+{
+	const struct finding *finding;
+
+	(void)state;
+	for (int ms = 10; ms <= 100; ms += 90) {
+		for (int tid = 10; tid < 12; tid++) {
+			int t = thread(10, tid, "reader", "", "");
+
+			begin(t, 0, tid - 10);
+			leave(t, 100, OFF_CPU_IO, 0);
+			wake(t, tid == 10 ? 300 : 100 + ms, -2);
+			run(t, tid == 10 ? 300 : 100 + ms);
+			end(t, 1000);
+		}
+		analyse();
+		finding = find(FINDING_IO);
+		assert_non_null(finding);
+		assert_int_equal(finding->who.kind, ms == 10 ? PARTY_THREAD : PARTY_PROCESS);
+		assert_int_equal(finding->numbers[NUMBER_COUNT], ms == 10 ? 1 : 2);
+		same(finding, NUMBER_TIME, ms == 10 ? 200 : 200 + ms);
+		same(finding, NUMBER_OF, ms == 10 ? 1000 : 2000);
+		done();
+	}
+}
 
 static void make_sleep(double ms, int why)
 {
@@ -663,6 +744,7 @@ int main(void)
 		cmocka_unit_test(a_wait_below_five_percent_is_no_finding),
 		cmocka_unit_test(waits_for_a_thread_of_the_own_process),
 		cmocka_unit_test(waits_for_another_rank),
+		cmocka_unit_test(the_culprit_of_one_thread),
 		cmocka_unit_test(waits_for_a_kernel_thread),
 		cmocka_unit_test(the_recorder_itself_has_no_findings),
 		cmocka_unit_test(findings_about_the_command_come_first),
@@ -671,7 +753,9 @@ int main(void)
 		cmocka_unit_test(a_barrier_is_no_work),
 		cmocka_unit_test(a_late_rank),
 		cmocka_unit_test(a_mutex_held_asleep),
+		cmocka_unit_test(a_wake_up_that_was_under_way),
 		cmocka_unit_test(a_holder_that_waits_for_a_cpu),
+		cmocka_unit_test(the_thread_with_nearly_all_sleeps),
 		cmocka_unit_test(sleeps),
 		cmocka_unit_test(jitter),
 		cmocka_unit_test(times_add_up),

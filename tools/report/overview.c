@@ -174,7 +174,12 @@ static char *wait_text(const struct overview *o, const struct finding *finding,
 					w->by, w->cpu, w->other, w->run);
 		break;
 	case FINDING_SHARED:
-		end = xasprintf("other threads of its own process ran %s of that%s", w->by, w->cpu);
+		if (most_of_all && *w->other)
+			end = xasprintf("%s of its own process ran %s of that%s", w->other, w->run,
+					w->cpu);
+		else
+			end = xasprintf("other threads of its own process ran %s of that%s", w->by,
+					w->cpu);
 		break;
 	case FINDING_RANKS_SHARE:
 		end = xasprintf("%s ran %s of that: the ranks share %s", w->other, w->run,

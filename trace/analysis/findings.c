@@ -16,6 +16,9 @@
 #define STEAL_TICK  10000000 /* ns: the kernel counts in these (event-mapping.md, "Steal") */
 #define GENERATIONS 64	     /* between the recorder and a process */
 
+/* ns: a wake-up on another CPU may be later than the call that made it (why.md, part D). */
+#define WAKE_UP_UNDER_WAY 100000
+
 const char *const finding_names[FINDING_KINDS] = {
 	[FINDING_NEIGHBOUR] = "neighbour",
 	[FINDING_SHARED] = "shared-cpu",
@@ -93,6 +96,7 @@ struct thread_walk {
 
 	/* marks of --api pthread */
 	enum mark_role inside;
+	int64_t released; /* clock of the end of its last release */
 	bool in_lock;
 	unsigned held;
 	int64_t held_at;	 /* clock of the outermost hold */
@@ -216,6 +220,7 @@ static int init(struct findings *f, const struct source *source)
 		f->threads[i].cpu = CPU_NONE;
 		f->state->holder_of[i] = NO_STREAM;
 		f->state->threads[i].started = INTERVAL_UNKNOWN;
+		f->state->threads[i].released = INTERVAL_UNKNOWN;
 		if (add_process(f, (uint32_t)i))
 			goto no_memory;
 	}
@@ -516,7 +521,8 @@ static int end_lock_sleep(struct findings *f, const struct intervals *intervals,
 	if (found < 0 || f->threads[found].process != f->threads[stream].process)
 		return 0;
 	by = &s->threads[found];
-	if (by->inside != ROLE_RELEASE)
+	if (by->inside != ROLE_RELEASE && (by->released == INTERVAL_UNKNOWN ||
+					   clock_distance(by->released, clock) > WAKE_UP_UNDER_WAY))
 		return 0; /* woken by a signal, or the release is not in the trace */
 	holder = holder_of(s, (uint32_t)found);
 	if (!holder)
@@ -566,6 +572,8 @@ static void take_mark(struct findings *f, uint32_t stream, const struct event *e
 		take_held(f, stream, ev->clock, begin);
 		return;
 	}
+	if (!begin && w->inside == ROLE_RELEASE)
+		w->released = ev->clock;
 	w->inside = begin ? mark->role : ROLE_NONE;
 }
 
@@ -958,6 +966,23 @@ static const struct pair *top_culprit(const struct findings *f, uint32_t process
 	return top;
 }
 
+/* The same of one thread, in `found`. */
+static const struct pair *thread_culprit(const struct findings *f, uint32_t victim,
+					 enum culprit_class class, struct pair *found)
+{
+	const struct culprits *culprits = &f->culprits;
+
+	*found = (struct pair){.b = CULPRIT_UNKNOWN};
+	for (size_t i = 0; i < culprits->npairs; i++) {
+		const struct culprit_pair *pair = &culprits->pairs[i];
+
+		if (pair->victim == victim && pair->ns > found->sum &&
+		    class_of(f, victim, pair->culprit) == class)
+			*found = (struct pair){.a = victim, .b = pair->culprit, .sum = pair->ns};
+	}
+	return found;
+}
+
 static const struct pair *top_victim(const struct findings *f, uint32_t process,
 				     enum culprit_class class)
 {
@@ -1044,6 +1069,7 @@ static int find_waits(struct findings *f, const struct group *group)
 		const struct pair *victim, *culprit;
 		const struct thread_use *use;
 		struct finding *finding;
+		struct pair own;
 		bool one;
 
 		if (!findings_worth(f, ns) ||
@@ -1055,6 +1081,8 @@ static int find_waits(struct findings *f, const struct group *group)
 			continue;
 		/* the process, unless one thread has nearly all */
 		one = victim->sum / 9 >= ns / 10;
+		if (one)
+			culprit = thread_culprit(f, (uint32_t)victim->a, class, &own);
 		finding =
 			add(f, kind_of_class[class], one ? victim->sum : ns,
 			    one ? thread_party(f, (uint32_t)victim->a) : process_party(f, process));
@@ -1117,6 +1145,15 @@ static int find_sums(struct findings *f, const struct group *group)
 		if (worst == NO_STREAM || !findings_worth(f, sum) ||
 		    (f->threads[worst].kernel && rules[rule].kind == FINDING_BLOCKED))
 			continue;
+		/* the process, unless one thread has nearly all */
+		if (most / 9 >= sum / 10) {
+			const struct thread_use *use = &f->threads[worst];
+
+			sum = most;
+			threads = 1;
+			span = use->life;
+			count = (int64_t)use->io;
+		}
 		finding = add(f, rules[rule].kind, sum,
 			      threads == 1 ? thread_party(f, worst)
 					   : process_party(f, group->process));
