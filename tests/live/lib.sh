@@ -69,7 +69,7 @@ try() { # STATUS PATTERN COMMAND...
 wait_until() { # COMMAND...
 	local i
 	for ((i = 0; i < 2000; i++)); do
-		"$@" && return
+		"$@" && return 0 # alone it returns the status of the test, in a trap on EXIT
 		sleep 0.01
 	done
 	return 1
