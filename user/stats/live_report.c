@@ -86,6 +86,8 @@ static void report_kind(const char *name, const struct event_count *k)
 		   name, k->seen, k->written, k->filtered, k->sampled, k->full + k->user);
 }
 
+#define SURPRISE_PERCENT 1 /* a few events at the edges of the window are always filtered */
+
 /* True if events were filtered or sampled out that nobody asked to leave out, or all of them (not
  * counting our own snapshots). In mode summary no event is written at all. */
 static bool filtered_by_surprise(const struct summary_end *end)
@@ -97,7 +99,9 @@ static bool filtered_by_surprise(const struct summary_end *end)
 			event_count_add(&sum, &end->counts->cpus[i].kinds[kind]);
 	if (!end->streams || !(sum.filtered + sum.sampled))
 		return false;
-	return !end->filters || !sum.written;
+	if (!sum.written)
+		return true;
+	return !end->filters && (sum.filtered + sum.sampled) * 100 > sum.seen * SURPRISE_PERCENT;
 }
 
 /* The event counts of all kinds, also of those without events. */
