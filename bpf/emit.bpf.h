@@ -69,6 +69,13 @@ static __noinline int emit_gap(struct cpu_state *state, __u8 *ring)
 	record->head.id = 0;
 	record->first_clock = state->gap_clock;
 	record->count = state->gap_count;
+#pragma unroll
+	for (int kind = 0; kind < EVENT_KINDS; kind++) {
+		__u64 full = state->events[kind].full;
+
+		record->kinds[kind] = full - state->told[kind];
+		state->told[kind] = full;
+	}
 	state->gap_count = 0;
 	emit_end(state);
 	return 0;
@@ -78,8 +85,9 @@ static __noinline int emit_lost(struct cpu_state *state, __u32 kind)
 {
 	if (kind < EVENT_KINDS)
 		state->events[kind].full++;
-	if (state->gap_count++ == 0)
+	if (!state->gap_count) /* user code reads the count first */
 		state->gap_clock = bpf_ktime_get_ns();
+	emit_publish(&state->gap_count, state->gap_count + 1);
 	return 0;
 }
 

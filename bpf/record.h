@@ -24,7 +24,7 @@
 
 #include "trace/base/off_cpu.h"
 
-#define RECORD_VERSION	 1
+#define RECORD_VERSION	 2
 #define RECORD_COMM_SIZE 16 /* of the kernel, its NUL included */
 
 enum record_kind {
@@ -132,14 +132,18 @@ _Static_assert(sizeof(struct record_snapshot) == 24, "wire size");
 /*
  * RECORD_LOST precedes the first record that found space after a loss: `count` events of all kinds,
  * the first of them at first_clock. A loss without a later record in its ring is only in the event
- * counts.
+ * counts, and its gap in struct cpu_state. The kinds are by enum event_kind (state.h), and add up
+ * to `count`.
  */
+#define RECORD_EVENT_KINDS 8
+
 struct record_lost {
 	struct record_head head;
 	__u64 first_clock;
 	__u64 count; /* of all kinds */
+	__u64 kinds[RECORD_EVENT_KINDS];
 };
-_Static_assert(sizeof(struct record_lost) == 32, "wire size");
+_Static_assert(sizeof(struct record_lost) == 96, "wire size");
 
 /*
  * RECORD_PROBE: the task is at a site, in user code. `sp` is the stack pointer that it has on entry

@@ -33,6 +33,7 @@ enum event_kind {
 	EVENT_OTHER, /* snapshots, and the tasks behind ids: needed by the others, never filtered */
 	EVENT_KINDS
 };
+_Static_assert(EVENT_KINDS == RECORD_EVENT_KINDS, "kinds of struct record_lost");
 
 /* seen = sent + filtered + sampled + full, always. */
 struct kind_counts {
@@ -77,10 +78,11 @@ struct cpu_state {
 	struct kind_counts events[EVENT_KINDS];
 
 	__u64 gap_count; /* events lost since the last record that found space, */
-	__u64 gap_clock; /* and the clock of the first of them, ns */
+	__u64 gap_clock; /* and the clock of the first of them, ns: valid once the count is not 0 */
 	struct program_cost costs[PROGRAM_GROUPS];
 	__u64 snapshot_clock; /* of the last snapshot of this CPU, ns */
 	__u64 spare[3];
+	__u64 told[EVENT_KINDS]; /* of events[].full: reported by a RECORD_LOST */
 
 	/* Written by user code. */
 	__u64 consumed; /* the space up to this position may be used again */

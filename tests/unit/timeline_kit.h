@@ -295,6 +295,7 @@ static struct record_lost rec_lost(uint64_t clock, uint64_t first, uint64_t coun
 {
 	return (struct record_lost){
 		.head = {.clock = clock, .kind = RECORD_LOST},
+		.kinds[EVENT_SWITCH] = count,
 		.first_clock = first,
 		.count = count,
 	};

@@ -183,6 +183,77 @@ static void what_is_left_out_is_no_loss(void **state)
 	assert_int_equal(b->counts.lost, 0);
 }
 
+/* The first record of a CPU reports a gap that began before the window; so may the second. */
+static void records_tell_no_losses_from_before_the_window(void **state)
+{
+	struct bench *b = *state;
+	struct record_lost lost = {.first_clock = 5, .count = 8, .kinds[EVENT_SWITCH] = 8}, in;
+
+	b->cpus[0].events[EVENT_SWITCH].full = 10; /* 8 reported by a record in the ring, 2 not */
+	assert_int_equal(event_counts_open(&b->counts, &b->bpf, b->rings), 0);
+	b->cpus[0].events[EVENT_SWITCH].full = 13;
+	b->cpus[0].events[EVENT_WAKE].full = 4;
+	event_counts_take_lost(&b->counts, 0, &lost, &in);
+	assert_int_equal(in.count, 0);
+	lost = (struct record_lost){.count = 9, .kinds[EVENT_SWITCH] = 5, .kinds[EVENT_WAKE] = 4};
+	event_counts_take_lost(&b->counts, 0, &lost, &in);
+	assert_int_equal(in.count, 7);
+	assert_int_equal(in.kinds[EVENT_SWITCH], 3);
+	assert_int_equal(in.kinds[EVENT_WAKE], 4);
+	assert_int_equal(event_counts_lost(&b->counts), 7);
+	event_counts_take_lost(&b->counts, 0, &lost, &in);
+	assert_int_equal(in.count, 9);
+}
+
+static void a_gap_is_open_until_its_record_is_taken(void **state)
+{
+	struct bench *b = *state;
+	struct record_lost *record = (struct record_lost *)b->data;
+	struct event_counts_mark *mark;
+
+	b->cpus[0].events[EVENT_SWITCH].full = 10; /* before the window: never open */
+	b->cpus[0].gap_count = 10;
+	b->cpus[0].gap_clock = 50;
+	assert_int_equal(event_counts_open(&b->counts, &b->bpf, b->rings), 0);
+	mark = event_counts_mark(&b->counts, COUNTS_NOW);
+	assert_int_equal(event_counts_mark_untold(mark, 0), 0);
+	free(mark);
+
+	b->cpus[0].events[EVENT_SWITCH].full = 13;
+	b->cpus[0].gap_count = 13;
+	mark = event_counts_mark(&b->counts, COUNTS_NOW);
+	assert_int_equal(event_counts_mark_untold(mark, 0), 3);
+	assert_int_equal(mark->cpus[0].gap_clock, 50);
+	free(mark);
+
+	/* in its record, which is still in the ring: only that tells when it began */
+	*record = (struct record_lost){.head.kind = RECORD_LOST,
+				       .first_clock = 50,
+				       .count = 13,
+				       .kinds[EVENT_SWITCH] = 13};
+	b->cpus[0].reserved = b->cpus[0].committed = sizeof(*record);
+	b->cpus[0].gap_count = 0;
+	mark = event_counts_mark(&b->counts, COUNTS_NOW);
+	assert_int_equal(event_counts_mark_untold(mark, 0), 3);
+	assert_true(mark->cpus[0].gap_clock == UINT64_MAX);
+	event_counts_mark_gap(mark, 0, 50);
+	event_counts_mark_gap(mark, 0, 70);
+	assert_int_equal(mark->cpus[0].gap_clock, 50);
+	assert_int_equal(mark->cpus[0].kinds[EVENT_SWITCH].full, 3);
+	event_counts_mark_before_gaps(&b->counts, mark);
+	assert_int_equal(mark->cpus[0].kinds[EVENT_SWITCH].full, 0);
+	assert_int_equal(mark->cpus[0].kinds[EVENT_SWITCH].seen, 0);
+	free(mark);
+
+	rings_look(b->rings);
+	rings_discard(b->rings);
+	mark = event_counts_mark(&b->counts, COUNTS_NOW);
+	assert_int_equal(event_counts_mark_untold(mark, 0), 0);
+	event_counts_mark_untake(mark, 0, &record->head);
+	assert_int_equal(event_counts_mark_untold(mark, 0), 13);
+	free(mark);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -196,6 +267,8 @@ int main(void)
 		TEST(records_that_tell_of_gaps_are_no_events),
 		TEST(a_switch_that_brings_in_who_was_woken_is_two_events),
 		TEST(what_is_left_out_is_no_loss),
+		TEST(records_tell_no_losses_from_before_the_window),
+		TEST(a_gap_is_open_until_its_record_is_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

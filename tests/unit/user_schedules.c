@@ -56,8 +56,9 @@ static void try(const struct schedule_options *options, uint64_t seed, bool kern
 	/* A task that lost its stream to another one shows nothing any more. */
 	if (options->early || options->execs || options->joins)
 		assert_true((uint64_t)check.lost <= kit.counts.lost);
-	else
-		assert_int_equal((uint64_t)check.lost + m->unshown, kit.counts.lost);
+	else /* a gap that lasts to the end is shown if there is a thread that can */
+		assert_in_range(kit.counts.lost, (uint64_t)check.lost,
+				(uint64_t)check.lost + m->unshown);
 	if (!options->losses)
 		assert_int_equal(kit.counts.lost, 0);
 	assert_true(kit.counts.lost <= m->dropped);

@@ -165,9 +165,10 @@ static void a_loss_is_counted_if_it_began_in_the_window(void **state)
 	lost(0, 2100, 1900, 4);
 	lost(1, 2200, 2001, 50);
 	close_kit(2000, 0);
-	assert_stream(10, 20,
-		      "1000 OHx 0 -1 0\n1000 OM[ 3 92\n1200 OM] 3 92\n1200 OHp 1 0\n"
-		      "2000 OHw 0\n2000 OAs -1\n2000 OHr\n2000 OHe\n");
+	assert_stream(
+		10, 20,
+		"1000 OHx 0 -1 0\n1000 OM[ 3 92\n1200 OM] 3 92\n1200 OHp 1 0\n"
+		"1900 OM[ 4 92\n2000 OM] 4 92\n2000 OHw 0\n2000 OAs -1\n2000 OHr\n2000 OHe\n");
 	assert_int_equal(kit.counts.lost, 7);
 }
 

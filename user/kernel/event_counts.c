@@ -9,17 +9,33 @@
 #include "user/kernel/rings.h"
 #include "trace/base/log.h"
 
+static const struct ring *ring_of(const struct rings *rings, unsigned cpu)
+{
+	for (unsigned i = 0; i < rings->nrings; i++)
+		if (rings->ring[i].cpu == cpu)
+			return &rings->ring[i];
+	return NULL;
+}
+
 int event_counts_open(struct event_counts *counts, const struct bpf_load *bpf,
 		      const struct rings *rings)
 {
 	*counts = (struct event_counts){.bpf = bpf, .rings = rings};
 	counts->full_before = calloc(bpf->npossible, sizeof(*counts->full_before));
-	counts->reported = calloc(bpf->npossible, sizeof(*counts->reported));
-	if (!counts->full_before || !counts->reported)
+	counts->before = calloc(bpf->npossible, sizeof(*counts->before));
+	if (!counts->full_before || !counts->before)
 		return log_no_memory("for the event counts");
-	for (unsigned cpu = 0; cpu < bpf->npossible; cpu++)
-		for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
-			counts->full_before[cpu][kind] = bpf->cpus[cpu].events[kind].full;
+	for (unsigned cpu = 0; cpu < bpf->npossible; cpu++) {
+		const struct ring *ring = ring_of(rings, cpu);
+
+		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
+			uint64_t full = __atomic_load_n(&bpf->cpus[cpu].events[kind].full,
+							__ATOMIC_RELAXED);
+
+			counts->full_before[cpu][kind] = full;
+			counts->before[cpu][kind] = ring ? full - ring->told[kind] : full;
+		}
+	}
 	return 0;
 }
 
@@ -38,14 +54,6 @@ uint64_t event_counts_lost(const struct event_counts *counts)
 	return lost;
 }
 
-static const struct ring *ring_of(const struct rings *rings, unsigned cpu)
-{
-	for (unsigned i = 0; i < rings->nrings; i++)
-		if (rings->ring[i].cpu == cpu)
-			return &rings->ring[i];
-	return NULL;
-}
-
 /* Events seen in the window. In summary mode the program at switches counts its runs only. */
 static uint64_t seen_of(const struct event_counts *counts, unsigned cpu, unsigned kind)
 {
@@ -59,10 +67,10 @@ static void count(const struct event_counts *counts, unsigned cpu, const struct 
 		  bool cut, struct counts_of_cpu *out)
 {
 	const struct cpu_state *state = &counts->bpf->cpus[cpu];
-	uint64_t lost = 0;
 
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
 		struct event_count *k = &out->kinds[kind];
+		uint64_t told = ring ? ring->told[kind] : 0, untold;
 
 		k->written = ring ? ring->taken[kind] : 0;
 		/* without rings nothing is sent, and the programs do not count that */
@@ -75,16 +83,31 @@ static void count(const struct event_counts *counts, unsigned cpu, const struct 
 			k->user = seen_of(counts, cpu, kind) - k->seen;
 			k->seen += k->user;
 		}
-		lost += k->full;
+		untold = k->full + counts->full_before[cpu][kind] - told;
+		/* the rest is of before the window */
+		out->untold[kind] = untold < k->full ? untold : k->full;
 	}
-	/* records may report losses before the window, too */
-	out->untold = lost > counts->reported[cpu] ? lost - counts->reported[cpu] : 0;
+	/* Read after the counts: a gap that has ended meanwhile is in a record, still in its ring.
+	 */
+	out->gap_clock = UINT64_MAX;
+	if (__atomic_load_n(&state->gap_count, __ATOMIC_ACQUIRE))
+		out->gap_clock = __atomic_load_n(&state->gap_clock, __ATOMIC_RELAXED);
 }
 
-void event_counts_reported(struct event_counts *counts, unsigned cpu, uint64_t count)
+void event_counts_take_lost(struct event_counts *counts, unsigned cpu,
+			    const struct record_lost *record, struct record_lost *in_window)
 {
-	if (cpu < counts->bpf->npossible)
-		counts->reported[cpu] += count;
+	*in_window = *record;
+	if (cpu >= counts->bpf->npossible)
+		return;
+	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
+		uint64_t *before = &counts->before[cpu][kind];
+		uint64_t old = *before < record->kinds[kind] ? *before : record->kinds[kind];
+
+		*before -= old;
+		in_window->kinds[kind] -= old;
+		in_window->count -= old < in_window->count ? old : in_window->count;
+	}
 }
 
 size_t event_counts_mark_size(const struct event_counts *counts)
@@ -127,10 +150,44 @@ void event_counts_mark_untake(struct event_counts_mark *mark, unsigned cpu,
 	struct event_count *kinds = mark->cpus[cpu].kinds;
 	uint64_t taken[EVENT_KINDS] = {0};
 
+	if (record->kind == RECORD_LOST) {
+		ring_count_told(mark->cpus[cpu].untold, (const struct record_lost *)record);
+		event_counts_mark_gap(mark, cpu, ((const struct record_lost *)record)->first_clock);
+		return;
+	}
 	ring_count(taken, record);
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
 		kinds[kind].written -= taken[kind];
 		kinds[kind].seen -= taken[kind];
+	}
+}
+
+uint64_t event_counts_mark_untold(const struct event_counts_mark *mark, unsigned cpu)
+{
+	uint64_t untold = 0;
+
+	for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
+		untold += mark->cpus[cpu].untold[kind];
+	return untold;
+}
+
+void event_counts_mark_gap(struct event_counts_mark *mark, unsigned cpu, uint64_t first_clock)
+{
+	if (first_clock < mark->cpus[cpu].gap_clock)
+		mark->cpus[cpu].gap_clock = first_clock;
+}
+
+void event_counts_mark_before_gaps(const struct event_counts *counts,
+				   struct event_counts_mark *mark)
+{
+	for (unsigned cpu = 0; cpu < counts->bpf->npossible; cpu++) {
+		struct counts_of_cpu *c = &mark->cpus[cpu];
+
+		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
+			c->kinds[kind].full -= c->untold[kind];
+			c->kinds[kind].seen -= c->untold[kind];
+			c->untold[kind] = 0;
+		}
 	}
 }
 
@@ -225,7 +282,7 @@ out:
 void event_counts_free(struct event_counts *counts)
 {
 	free(counts->full_before);
-	free(counts->reported);
+	free(counts->before);
 	free(counts->cpus);
 	memset(counts, 0, sizeof(*counts));
 }

@@ -5,6 +5,9 @@
  * In: the counts of each CPU and of each ring; out: the table of the metadata. For each CPU and
  * kind of event, seen = written + filtered + sampled + lost holds exactly once the programs are
  * detached and the rings are empty. Losses before the window opened do not count.
+ *
+ * A RECORD_LOST reports the losses of a gap when the gap ends. The losses that no record taken so
+ * far has reported are *untold*: their gap is open, in the kernel or in the rings.
  */
 #ifndef USER_KERNEL_EVENT_COUNTS_H
 #define USER_KERNEL_EVENT_COUNTS_H
@@ -22,7 +25,7 @@ struct event_counts {
 	const struct bpf_load *bpf;
 	const struct rings *rings;
 	uint64_t (*full_before)[EVENT_KINDS]; /* by kernel number: when the window opened */
-	uint64_t *reported;		      /* lost, by kernel number, as records say */
+	uint64_t (*before)[EVENT_KINDS];      /* of those, not yet reported by a record */
 	struct cpu_event_counts *cpus;	      /* ncpus of them: the CPUs with a ring or a record */
 	size_t ncpus;
 	uint64_t lost;	 /* of all: full + user + missed */
@@ -50,8 +53,10 @@ struct event_counts_mark {
 	uint64_t missed;
 	struct counts_of_cpu {
 		struct event_count kinds[EVENT_KINDS];
-		uint64_t untold; /* lost events that no RECORD_LOST has reported by then */
-	} cpus[];		 /* by kernel number */
+		uint64_t untold[EVENT_KINDS]; /* of `full`: no RECORD_LOST has reported them */
+		uint64_t gap_clock; /* ns; first of them; UINT64_MAX: only its record tells */
+		uint64_t gap_count; /* of them, in the window that ends here: set by its owner */
+	} cpus[];		    /* by kernel number */
 };
 
 enum counts_moment {
@@ -60,8 +65,10 @@ enum counts_moment {
 	COUNTS_CUT,    /* no program runs any more; the records left in the rings are lost */
 };
 
-/* A RECORD_LOST of CPU `cpu` has reported `count` events. In the thread that reads the rings. */
-void event_counts_reported(struct event_counts *counts, unsigned cpu, uint64_t count);
+/* Takes a RECORD_LOST of CPU `cpu`: *in_window is the record without the losses before the window
+ * opened (its count may then be 0). In the thread that reads the rings. */
+void event_counts_take_lost(struct event_counts *counts, unsigned cpu,
+			    const struct record_lost *record, struct record_lost *in_window);
 
 /* For free(). NULL without memory, after one message; so is a copy. */
 struct event_counts_mark *event_counts_mark(const struct event_counts *counts,
@@ -84,6 +91,16 @@ int event_counts_between(const struct event_counts *counts, const struct event_c
 struct event_counts_mark *event_counts_mark_copy(const struct event_counts *counts,
 						 const struct event_counts_mark *mark);
 size_t event_counts_mark_size(const struct event_counts *counts);
+
+/* Untold losses of a CPU, of all kinds. */
+uint64_t event_counts_mark_untold(const struct event_counts_mark *mark, unsigned cpu);
+
+/* A record that was taken after the mark reports a gap of `cpu` that began at `first_clock`. */
+void event_counts_mark_gap(struct event_counts_mark *mark, unsigned cpu, uint64_t first_clock);
+
+/* The gaps that are open at the mark belong to what follows it, as a whole. */
+void event_counts_mark_before_gaps(const struct event_counts *counts,
+				   struct event_counts_mark *mark);
 
 /* A record that is out of the ring of `cpu` already counts as being in it. */
 void event_counts_mark_untake(struct event_counts_mark *mark, unsigned cpu,

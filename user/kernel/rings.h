@@ -41,6 +41,7 @@ struct ring {
 	unsigned cpu;	/* kernel number */
 	uint64_t given_back;
 	uint64_t taken[EVENT_KINDS]; /* out of the ring, by kind of event */
+	uint64_t told[EVENT_KINDS];  /* lost events that the records taken have reported */
 	struct cpu_state *state;     /* shared with the producer */
 	size_t mapped;		     /* bytes at data to unmap; 0: the caller's memory */
 };
@@ -133,10 +134,20 @@ static inline void ring_count(uint64_t taken[EVENT_KINDS], const struct record_h
 	}
 }
 
+/* Counts the lost events that a RECORD_LOST reports. */
+static inline void ring_count_told(uint64_t told[EVENT_KINDS], const struct record_lost *record)
+{
+	for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
+		told[kind] += record->kinds[kind];
+}
+
 /* Takes the record that ring_peek() has returned. */
 static inline void ring_advance(struct ring *ring, const struct record_head *record)
 {
-	ring_count(ring->taken, record);
+	if (__builtin_expect(record->kind == RECORD_LOST, 0))
+		ring_count_told(ring->told, (const struct record_lost *)record);
+	else
+		ring_count(ring->taken, record);
 	ring->at += rings_record_size[record->kind];
 }
 

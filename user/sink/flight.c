@@ -104,6 +104,10 @@ int flight_take(struct flight *flight, unsigned cpu, const struct record_head *r
 {
 	int err = trigger_look(&flight->trigger, record);
 
+	/* a gap that the save in progress counts as open */
+	if (record->kind == RECORD_LOST && flight->saving)
+		event_counts_mark_gap(flight->to, cpu,
+				      ((const struct record_lost *)record)->first_clock);
 	flight->taking = record;
 	flight->taking_cpu = cpu;
 	if (!err)
@@ -161,11 +165,19 @@ static void tell_if_young(const struct flight *flight, uint64_t t1)
 			 (double)(clock - t0) / 1e9, (double)flight->options.ns / 1e9);
 }
 
+/* The losses that no record has reported by the end of the window belong to it. */
+static void count_open_gaps(struct flight *flight)
+{
+	for (unsigned cpu = 0; cpu < flight->options.counts->bpf->npossible; cpu++)
+		flight->to->cpus[cpu].gap_count = event_counts_mark_untold(flight->to, cpu);
+}
+
 int flight_begin(struct flight *flight, uint64_t t1, const char *why)
 {
 	flight->to = event_counts_mark(flight->options.counts, COUNTS_NOW);
 	if (!flight->to)
 		return -ENOMEM;
+	count_open_gaps(flight);
 	flight->end = (struct segment_end){.stopped_by = why, .command_status = -1, .aged = true};
 	if (flight->trigger.met) {
 		memcpy(flight->text, flight->trigger.text, sizeof(flight->text));
@@ -189,8 +201,7 @@ struct saving {
 	struct history_hold_set held;
 	struct segment *segment;
 	uint64_t t1;
-	uint64_t *pending; /* by CPU (ncpus): losses before the first chunk that it reports */
-	unsigned ncpus;
+	bool ended; /* the session has: all gaps that began in the window are in records */
 	char text[TRIGGER_TEXT];
 };
 
@@ -199,7 +210,6 @@ static void drop(void *arg)
 	struct saving *saving = arg;
 
 	history_release(&saving->held);
-	free(saving->pending);
 	free(saving);
 }
 
@@ -207,18 +217,11 @@ static int play(void *arg, unsigned cpu, const struct record_head *record)
 {
 	struct saving *saving = arg;
 	struct segment *segment = saving->segment;
-	struct record_lost lost;
 
 	if (record->clock > saving->t1 && !segment->t1)
 		segment_stop(segment, saving->t1);
-	if (record->kind == RECORD_LOST && cpu < saving->ncpus) {
-		uint64_t before = saving->pending[cpu];
-
-		memcpy(&lost, record, sizeof(lost));
-		saving->pending[cpu] = 0;
-		lost.count -= before < lost.count ? before : lost.count;
-		record = &lost.head;
-	}
+	if (record->kind == RECORD_LOST && record->clock > saving->t1 && !saving->ended)
+		return 0; /* counted as open: segment->to */
 	return timeline_record(segment->timeline, cpu, record);
 }
 
@@ -237,21 +240,16 @@ static int fill(void *arg, struct segment *segment)
 static struct saving *saving_new(struct flight *flight)
 {
 	struct saving *saving = calloc(1, sizeof(*saving));
-	const struct event_counts_mark *mark;
 
 	if (!saving)
 		return NULL;
-	saving->ncpus = flight->options.counts->bpf->npossible;
-	saving->pending = calloc(saving->ncpus + 1, sizeof(*saving->pending));
+	saving->ended = flight->ended;
 	saving->t1 = flight->t1;
 	memcpy(saving->text, flight->text, sizeof(saving->text));
-	if (!saving->pending || history_hold(flight->history, &saving->held)) {
+	if (history_hold(flight->history, &saving->held)) {
 		drop(saving);
 		return NULL;
 	}
-	mark = saving->held.note;
-	for (unsigned cpu = 0; cpu < saving->ncpus; cpu++)
-		saving->pending[cpu] = mark->cpus[cpu].untold;
 	return saving;
 }
 
@@ -265,6 +263,7 @@ int flight_save(struct flight *flight, struct segment *segment, struct finalizer
 	segment->from = event_counts_mark_copy(flight->options.counts, saving->held.note);
 	if (!segment->from)
 		goto failed;
+	event_counts_mark_before_gaps(flight->options.counts, segment->from);
 	segment->info.begin = flight->begin;
 	segment->info.end = flight->edge;
 	err = segment_begin(segment, window_start(flight, flight->t1));
@@ -317,6 +316,8 @@ void flight_end(struct flight *flight, uint64_t t1, struct event_counts_mark *to
 	free(flight->to);
 	snapshot_tasks_free(&flight->tasks);
 	flight->to = to;
+	flight->ended = true;
+	count_open_gaps(flight);
 	flight->tasks = *tasks;
 	*tasks = (struct snapshot_tasks){0};
 	flight->t1 = t1;

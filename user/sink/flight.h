@@ -6,10 +6,10 @@
  * its window [T0, T1], which the finalizer plays into the timeline of the segment. Discarded
  * records go to a timeline whose window never opens: it only knows which threads run, wait and
  * sleep at T0, and the saved trace carries that over. Saved records stay in the history: traces may
- * overlap, but traces of triggers never do. Everything here belongs to the draining thread; a job
- * for the finalizer is shared with no other.
- * Specification: loom.md 11 (drop-old), event-mapping.md
- * "The thread state machine".
+ * overlap, but traces of triggers never do. A gap belongs as a whole to each trace whose window it
+ * overlaps, also if it is still open in the kernel. Everything here belongs to the draining thread;
+ * a job for the finalizer is shared with no other. Specification: loom.md 11 (drop-old),
+ * event-mapping.md "The thread state machine", "Losses".
  */
 #ifndef USER_SINK_FLIGHT_H
 #define USER_SINK_FLIGHT_H
@@ -56,7 +56,7 @@ struct flight {
 	struct event_counts_mark *to;
 	struct snapshot_tasks tasks;
 	struct window_edge edge; /* its end, without steal: that at its begin is not known */
-	bool saving;
+	bool saving, ended;
 	bool short_told; /* the user knows that the memory is too small */
 
 	uint64_t saved_t1; /* end of the last save */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "user/kernel/bpf_load.h"
 #include "user/kernel/event_counts.h"
 #include "user/timeline/probe_events.h"
 #include "user/sink/output_dir.h"
@@ -131,6 +132,21 @@ int segment_tell_tasks(struct timeline *timeline, const struct snapshot_tasks *t
 	return 0;
 }
 
+/* Gives the timeline the gaps that were open when the window closed. */
+static int tell_open_gaps(struct segment *segment, const struct event_counts *counts)
+{
+	for (unsigned cpu = 0; segment->to && cpu < counts->bpf->npossible; cpu++) {
+		const struct counts_of_cpu *c = &segment->to->cpus[cpu];
+		int err = c->gap_count ? timeline_open_gap(segment->timeline, cpu, c->gap_clock,
+							   c->gap_count)
+				       : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 int segment_finish(struct segment *segment, const struct event_counts *counts,
 		   const struct snapshot_tasks *tasks, const struct segment_end *end)
 {
@@ -138,6 +154,8 @@ int segment_finish(struct segment *segment, const struct event_counts *counts,
 	const struct timeline_counts *made;
 	int err = segment_tell_tasks(segment->timeline, tasks), failed, unknown = 0;
 
+	if (!err)
+		err = tell_open_gaps(segment, counts);
 	if (segment->from && segment->to)
 		unknown =
 			event_counts_between(counts, segment->from, segment->to, end->aged, &table);

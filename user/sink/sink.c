@@ -81,37 +81,54 @@ int sink_begin(struct sink *sink, uint64_t t0, const struct window_edge *begin,
 
 /* ---- records ---- */
 
-/* A record of losses may cover losses from before the cut, which the old segment has counted: only
- * the rest belongs to this one. */
+/* A record of losses may cover losses from before the window, which do not count, and from before
+ * the cut, which the old segment has counted: only the rest belongs to this one. */
 static int take_lost(struct sink *sink, unsigned cpu, const struct record_lost *record)
 {
-	struct record_lost ours = *record;
-	uint64_t before = sink->pending[cpu] < ours.count ? sink->pending[cpu] : ours.count;
+	struct record_lost ours;
+	uint64_t before;
 
-	sink->pending[cpu] = 0;
-	ours.count -= before;
-	if (before)
-		ours.first_clock = sink->segment->t0;
+	event_counts_take_lost(sink->options.counts, cpu, record, &ours);
+	if (sink->flight)
+		return flight_take(sink->flight, cpu, &ours.head);
+	if (sink->pending && cpu < sink->options.bpf->npossible) {
+		if (sink->old)
+			event_counts_mark_gap(sink->old->to, cpu, ours.first_clock);
+		before = sink->pending[cpu] < ours.count ? sink->pending[cpu] : ours.count;
+		sink->pending[cpu] -= before;
+		ours.count -= before;
+		if (before)
+			ours.first_clock = sink->segment->t0;
+	}
 	return timeline_record(sink->timeline, cpu, &ours.head);
 }
 
-int sink_take_several(struct sink *sink, unsigned cpu, const struct record_head *record)
+int sink_take_unusual(struct sink *sink, unsigned cpu, const struct record_head *record)
 {
 	int err = 0;
 
 	if (record->kind == RECORD_LOST)
-		event_counts_reported(sink->options.counts, cpu,
-				      ((const struct record_lost *)record)->count);
+		return take_lost(sink, cpu, (const struct record_lost *)record);
 	if (sink->flight)
 		return flight_take(sink->flight, cpu, record);
-	if (record->kind == RECORD_LOST && cpu < sink->options.bpf->npossible)
-		return take_lost(sink, cpu, (const struct record_lost *)record);
 	if (sink->old)
 		err = timeline_record(sink->old->timeline, cpu, record);
 	return err ? err : timeline_record(sink->timeline, cpu, record);
 }
 
 /* ---- cuts ---- */
+
+/* The losses that no record has reported by the end of the segment belong to it, except those that
+ * the segment before it has counted. */
+static void count_open_gaps(const struct sink *sink, struct event_counts_mark *to)
+{
+	for (unsigned cpu = 0; cpu < sink->options.bpf->npossible; cpu++) {
+		uint64_t untold = event_counts_mark_untold(to, cpu);
+		uint64_t before = sink->pending ? sink->pending[cpu] : 0;
+
+		to->cpus[cpu].gap_count = untold > before ? untold - before : 0;
+	}
+}
 
 /* Ends the segment at the clock `at`, where `next` begins. */
 static int cut(struct sink *sink, struct segment *next, uint64_t at, const char *why)
@@ -136,8 +153,9 @@ static int cut(struct sink *sink, struct segment *next, uint64_t at, const char 
 		segment_close(next);
 		return err;
 	}
+	count_open_gaps(sink, segment->to);
 	for (unsigned cpu = 0; cpu < sink->options.bpf->npossible; cpu++)
-		sink->pending[cpu] = segment->to->cpus[cpu].untold;
+		sink->pending[cpu] = event_counts_mark_untold(segment->to, cpu);
 	sink->before.records += counts->records;
 	sink->before.events += counts->events;
 	sink->before.bytes += counts->bytes;
@@ -211,7 +229,8 @@ static int turn_flight(struct sink *sink, uint64_t watermark)
 	if (watermark < 2)
 		return 0;
 	met = !sink->segment && flight_triggered(flight, watermark - 1);
-	err = flight_advance(flight, watermark);
+	/* the last window ends at t1: what it keeps stays, however late this is */
+	err = flight_advance(flight, sink->stopped && watermark > sink->t1 ? sink->t1 : watermark);
 	sink->bytes = history_memory(flight->history);
 	if (err)
 		return err;
@@ -367,6 +386,7 @@ int sink_end(struct sink *sink, struct snapshot_tasks *tasks, const struct segme
 		return end_flight(sink, tasks, end, to);
 
 	*tasks = (struct snapshot_tasks){0};
+	count_open_gaps(sink, to);
 	sink->segment->to = to;
 	if (!sink->several) {
 		err = segment_finish(sink->segment, sink->options.counts, &job.tasks, end);

@@ -16,8 +16,9 @@
  * Threads: sink_take() to sink_stop() belong to the draining thread; sink_request() to any; the
  * other functions to the session, while no draining thread runs.
  * Invariant: each switch is in exactly one segment, and the event counts of the segments add up to
- * those of the session.
- * Specification: event-mapping.md "The thread state machine", "Clock and window".
+ * those of the session. A gap that is open at the cut has a mark in both: the losses counted by
+ * then belong to the old segment, the rest to the new one.
+ * Specification: event-mapping.md "The thread state machine", "Clock and window", "Losses".
  */
 #ifndef USER_SINK_SINK_H
 #define USER_SINK_SINK_H
@@ -84,14 +85,14 @@ int sink_open(struct sink *sink, const struct sink_options *options)
 int sink_begin(struct sink *sink, uint64_t t0, const struct window_edge *begin,
 	       const struct snapshot_tasks *tasks) __attribute__((warn_unused_result));
 
-int sink_take_several(struct sink *sink, unsigned cpu, const struct record_head *record);
+int sink_take_unusual(struct sink *sink, unsigned cpu, const struct record_head *record);
 
 /* Takes the next record in clock order; returns as timeline_record() does. */
 static inline int sink_take(struct sink *sink, unsigned cpu, const struct record_head *record)
 {
-	if (__builtin_expect(!sink->several, 1))
+	if (__builtin_expect(!sink->several && record->kind != RECORD_LOST, 1))
 		return timeline_record(sink->timeline, cpu, record);
-	return sink_take_several(sink, cpu, record);
+	return sink_take_unusual(sink, cpu, record);
 }
 
 /* Every record before `watermark` (ns) has been taken: flushes and cuts when due. 0 or -errno. */

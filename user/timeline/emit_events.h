@@ -30,6 +30,7 @@ struct cpu {
 	uint32_t tid;	 /* of the thread that runs here, if use is CPU_OTHER or CPU_THREAD */
 	enum cpu_use use;
 	uint64_t gap, gap_clock; /* events lost here and not yet shown; clock of the first */
+	uint64_t open_gap;	 /* clock since which the use is unknown at t1; 0: it is not */
 	struct timeline_cpu counts;
 };
 

@@ -855,6 +855,14 @@ static int take_wakeup(struct timeline *tl, uint32_t id, uint64_t wake, int32_t 
 	return 0;
 }
 
+/* A gap of the CPU that begins at `first` lasts to the end of the window. */
+static void leave_gap_open(const struct timeline *tl, struct cpu *cpu, uint64_t first)
+{
+	first = later(first, tl->options.t0);
+	if (!cpu->open_gap || first < cpu->open_gap)
+		cpu->open_gap = first;
+}
+
 /* The losses of a gap that began in the window belong to it, though the record comes later; so does
  * a wake-up, whose record is the switch after it. */
 static int after_window(struct timeline *tl, struct cpu *cpu, const struct record_head *head)
@@ -863,8 +871,10 @@ static int after_window(struct timeline *tl, struct cpu *cpu, const struct recor
 	const struct record_switch *r = (const struct record_switch *)head;
 
 	tl->counts.outside++;
-	if (head->kind == RECORD_LOST && lost->first_clock <= tl->t1)
+	if (head->kind == RECORD_LOST && lost->count && lost->first_clock <= tl->t1) {
 		take_lost(tl, cpu, lost);
+		leave_gap_open(tl, cpu, lost->first_clock);
+	}
 	if (head->kind == RECORD_SWITCH && r->next_id && r->wake_clock <= tl->t1)
 		return take_wakeup(tl, r->next_id, r->wake_clock, r->waker_tid);
 	return 0;
@@ -900,6 +910,22 @@ int timeline_record(struct timeline *tl, unsigned number, const struct record_he
 			return tl->error;
 	}
 	return tl->error = in_window(tl, cpu, head);
+}
+
+int timeline_open_gap(struct timeline *tl, unsigned number, uint64_t first_clock, uint64_t count)
+{
+	struct record_lost lost = {.first_clock = first_clock, .count = count};
+	struct cpu *cpu = tl->error ? NULL : get_cpu(tl, number);
+
+	if (!tl->error && !cpu)
+		tl->error = -ENOMEM;
+	if (tl->error)
+		return tl->error;
+	if (lost.first_clock > tl->t1)
+		lost.first_clock = tl->t1;
+	take_lost(tl, cpu, &lost);
+	leave_gap_open(tl, cpu, lost.first_clock);
+	return 0;
 }
 
 /* ---- the task iterator ---- */
@@ -991,6 +1017,40 @@ void timeline_stop(struct timeline *tl, uint64_t t1)
 	tl->t1 = later(tl->options.t0, t1 < CLOCK_MAX ? t1 : CLOCK_MAX);
 }
 
+/* The stream that shows a gap at the end of the window: of the thread that runs on the CPU; else of
+ * the thread whose last event is the oldest, so that the mark keeps its times. NULL: none can. */
+static struct task *task_for_gap(const struct timeline *tl, const struct cpu *cpu)
+{
+	struct task *task, *best = NULL;
+	uint32_t id = 0;
+
+	if (cpu->on && cpu->on->thread)
+		return cpu->on;
+	while ((task = threads_next(tl->threads, &id))) {
+		/* the kernel model accepts no mark while the thread is out of the CPU */
+		if (!task->thread || task->state == THREAD_STATE_UNKNOWN ||
+		    task->state == THREAD_STATE_DEAD ||
+		    (tl->options.kernel_model && task->state != THREAD_STATE_RUNNING))
+			continue;
+		if (!best || task->last < best->last)
+			best = task;
+	}
+	return best;
+}
+
+/* Shows the gaps that no event follows, and closes the times of the CPU. */
+static int close_cpu(struct timeline *tl, struct cpu *cpu)
+{
+	struct task *task = cpu->gap ? task_for_gap(tl, cpu) : NULL;
+
+	if (cpu->open_gap) {
+		cpu_add_time(cpu, cpu->open_gap);
+		cpu->use = CPU_UNKNOWN;
+	}
+	cpu_add_time(cpu, tl->t1);
+	return task ? show_gap(tl, cpu, task, tl->t1) : 0;
+}
+
 static int close_all(struct timeline *tl)
 {
 	struct session session;
@@ -1000,8 +1060,11 @@ static int close_all(struct timeline *tl)
 
 	if (err)
 		return err;
-	for (unsigned i = 0; i < tl->ncpus; i++)
-		cpu_add_time(tl->cpus[i], tl->t1);
+	for (unsigned i = 0; i < tl->ncpus; i++) {
+		err = close_cpu(tl, tl->cpus[i]);
+		if (err)
+			return err;
+	}
 	while ((task = threads_next(tl->threads, &id))) {
 		err = close_task(tl, task);
 		if (err)

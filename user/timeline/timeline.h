@@ -80,6 +80,14 @@ int timeline_iterated(struct timeline *timeline, const struct record_task *task)
 int timeline_record(struct timeline *timeline, unsigned cpu, const struct record_head *record)
 	__attribute__((warn_unused_result));
 
+/*
+ * The window has closed while a gap was open: `count` events of kernel CPU `cpu` are lost, the
+ * first at `first_clock` (ns), and no record before the end of the window followed. To be called
+ * after timeline_stop(). Returns as timeline_record() does.
+ */
+int timeline_open_gap(struct timeline *timeline, unsigned cpu, uint64_t first_clock, uint64_t count)
+	__attribute__((warn_unused_result));
+
 /* The window has closed at t1 (ns): from here on records write no event. To be
  * called before records later than t1 are given. */
 void timeline_stop(struct timeline *timeline, uint64_t t1);
