@@ -23,7 +23,8 @@
 #include "trace/base/status.h"
 #include "trace/ovni/write_lock.h"
 
-#define PROGRESS_NS 200000000 /* between two lines of progress */
+#define PARAVER_ROWS_MAX 65535	   /* paraver.md 1 */
+#define PROGRESS_NS	 200000000 /* between two lines of progress */
 
 volatile sig_atomic_t emulator_interrupted;
 
@@ -233,7 +234,7 @@ static int open_out_dir(struct emulator *emu)
 		emu->out_fd = fcntl(emu->trace.fd, F_DUPFD_CLOEXEC, 0);
 	} else {
 		emu->out_dir = dir;
-		if (mkdir(dir, 0777) && errno != EEXIST)
+		if (mkdir(dir, 0755) && errno != EEXIST)
 			goto fail;
 		emu->out_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
@@ -254,6 +255,11 @@ static int open_view(struct emulator *emu, struct prv *prv, const char *name, ui
 {
 	struct out *out = view_create(emu, name);
 
+	if (nrows > PARAVER_ROWS_MAX && !emu->opt->no_output)
+		log_warn("%s/%s.prv: %" PRIu32
+			 " rows; Paraver shows %d at most (ovni-cut makes a trace "
+			 "of fewer looms, processes or threads)",
+			 emu->out_dir, name, nrows, PARAVER_ROWS_MAX);
 	return out ? prv_open(prv, out, nrows) : -EIO;
 }
 

@@ -311,30 +311,25 @@ void out_pool_free(struct out_pool *pool)
 int out_create(int dir_fd, const char *name)
 {
 	struct stat st;
-	int err, fd;
+	int fd;
 
 	if (dir_fd == OUT_NOWHERE) {
 		fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 		return fd < 0 ? -errno : fd;
 	}
-	/* O_NONBLOCK: open() must not wait for the reader of a FIFO, which is refused below. */
-	fd = openat(dir_fd, name,
-		    O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st))
-		goto fail;
-	if (!S_ISREG(st.st_mode)) {
-		errno = EINVAL;
-		goto fail;
+	/* a file that is there goes, but not its bytes: another name may lead to them */
+	if (!fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW)) {
+		if (S_ISLNK(st.st_mode))
+			return -ELOOP;
+		if (S_ISDIR(st.st_mode))
+			return -EISDIR;
+		if (!S_ISREG(st.st_mode))
+			return -EINVAL;
+		if (unlinkat(dir_fd, name, 0) && errno != ENOENT)
+			return -errno;
 	}
-	if (st.st_size && ftruncate(fd, 0))
-		goto fail;
-	return fd;
-fail:
-	err = -errno;
-	close(fd);
-	return err;
+	fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	return fd < 0 ? -errno : fd;
 }
 
 struct out *out_open(struct out_pool *pool, int dir_fd, const char *dir, const char *name,

@@ -66,8 +66,9 @@ int out_close(struct out *out) __attribute__((warn_unused_result));
 #define OUT_NOWHERE (-1) /* instead of a directory: discards all output */
 
 /*
- * Creates or truncates a regular file below dir_fd, never through a symbolic link. Returns the
- * descriptor or -errno, without a message.
+ * Creates a file below dir_fd. A regular file of that name is removed, not truncated: other names
+ * of it keep its bytes. A link, or another kind of file, is an error. Returns the descriptor or
+ * -errno, without a message.
  */
 int out_create(int dir_fd, const char *name);
 

@@ -390,8 +390,8 @@ static int check(const struct options *options)
 		judge(&c);
 		err = check_streams(&c);
 	}
-	if (!err && c.diagnostics.nomem)
-		err = -ENOMEM;
+	if (!err && (c.diagnostics.nomem || log_lacks_memory()))
+		err = -ENOMEM; /* the errors may only be consequences */
 	if (err) {
 		log_error("%s: cannot check: %s", options->path, strerror(-err));
 		goto out;

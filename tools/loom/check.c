@@ -293,6 +293,8 @@ int loom_check(struct loom_options *o)
 	if (o->json)
 		printer_text(&s.out, "{\n  \"findings\": [");
 	err = check(&s);
+	if (log_lacks_memory())
+		err = -ENOMEM; /* the findings may only be consequences */
 	s.verdict = err ? "undecided" : loom_verdict(&s.findings);
 	if (o->json)
 		print_end_json(&s);

@@ -218,9 +218,10 @@ static int open_threads(struct loom_export *x, struct thread *threads)
 		}
 		json_free(meta);
 	}
-	if (cpus + 1 > UINT16_MAX) {
-		log_error("%s: %" PRId64 " CPUs are more than a Loom trace can tell apart",
-			  x->trace.path, cpus + 1);
+	if (cpus >= UINT16_MAX) {
+		log_error("%s: a CPU has the index %" PRId64
+			  "; a Loom trace can tell %d CPUs apart",
+			  x->trace.path, cpus, UINT16_MAX);
 		return -EOVERFLOW;
 	}
 	for (size_t i = 0; i < x->nstreams; i++) {
