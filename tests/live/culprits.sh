@@ -5,7 +5,8 @@
 # time that ovni-report preempt charges to each rival is the time that the kernel counted for the
 # rival, and the sum of the charges is the kernel's run delay of the waiting thread. Of each thread the
 # charges add up to its waits, and the rows of ovni-report why to its life, to the nanosecond. A trace
-# of the process alone proves the same rivals, and names other threads only as first takers.
+# of the process alone proves the same rivals, and names other threads only as first takers. Where PID 1 takes
+# a CPU unseen (some machines), the trace has the time of others for it: then only the trace is compared with itself.
 # needs: root
 set -u
 cd "$T" || exit 1
@@ -26,6 +27,10 @@ label = f"starved ({victim['starved']})"
 charged = {r["culprit"]: r for r in rows if r["victim"] == label}
 unknown = charged.get("not recorded", {"ran": 0})["ran"] if name == "all" or trace.session["lost"] != "0" else 0
 
+seen = not any(int(cpu["repairs"]) or int(cpu["lost"]) for cpu in trace.session["cpus"])
+if not seen:
+    print(name, "has repairs: not compared with the kernel")
+
 def close(got, want, waits):
     # the kernel's clock of run time stands still in some interrupts; each switch takes some us
     return abs(got - want) <= want * 0.02 + 1000000 + waits * 30000
@@ -37,14 +42,20 @@ for rival in rivals:
     if not row:
         continue
     print(name, row["culprit"], "charged", row["ran"], "ns, the kernel counted", rival["ran"], "first", row["first"])
-    check(close(row["ran"], rival["ran"], row["waits"]) or
-          row["ran"] < rival["ran"] <= row["ran"] + unknown + 1000000, "charged", row, "but it ran", rival["ran"])
-    check(row["first"] > 0, row["culprit"], "never took the CPU first")
+    own = sum(s.end - s.start for s in trace.thread(rival["rival"]).stays)
+    # the ns of each switch belongs to one of its two threads
+    check(row["ran"] <= own + 2 * row["waits"] + 1000, "charged", row, "but it ran", own, "in the trace")
+    check(close(row["ran"], own, row["waits"]), "charged", row, "but it ran", own, "in the trace")
+    if close(own, rival["ran"], row["waits"]):
+        check(close(row["ran"], rival["ran"], row["waits"]), "charged", row, "but it ran", rival["ran"])
+    else:
+        print(name, "has", own, "ns for it: a thread was not told")
 
+check(sum(r["first"] for r in charged.values()) > 0, "nobody ever took the CPU first")
 # The waits of the victim are its run delay, and those that its stream shows.
 total = sum(r["ran"] or 0 for r in charged.values())
 print(name, label, "waited", total, "ns, the kernel counted", victim["waited"], "not recorded", unknown)
-check(close(total, victim["waited"], sum(r["waits"] or 0 for r in charged.values())) or unknown > 0,
+check(close(total, victim["waited"], sum(r["waits"] or 0 for r in charged.values())) or not seen,
       "waited", total, "but its run delay is", victim["waited"])
 check(charged.get("idle", {"ran": 0})["ran"] <= total * 0.02, "idle", charged.get("idle"))
 
@@ -64,14 +75,14 @@ for thread in waits | sums:
 born = {}
 for s in trace.streams:
     for e in s.of("OHC"):
-        born[e.ints("iQ")[1]] = e.clock
+        born.setdefault(e.ints("iQ")[1], []).append(e.clock)
 for s in trace.streams:
     starts = [e.clock for e in s.of("OHx")]
     if len(starts) != 1 or not s.of("OHe"):
         continue
-    begin = starts[0]
-    if s.events[0].mcv == "OHx" and s.events[0].ints("iiQ")[0] >= 0:
-        begin = min(born.get(s.tid, begin), begin)
+    begin = min(born.get(s.tid, [starts[0]]) + [starts[0]])
+    if len(born.get(s.tid, [])) > 1:
+        continue # the tid was used again
     want = s.of("OHe")[0].clock - begin
     check(life[s.tid, s.pid] == want, s, "lived", want, "but its rows add up to", life[s.tid, s.pid])
 E
