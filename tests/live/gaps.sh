@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # The recorder stands still until its small rings have lost events, and then has to save or to cut at
-# once: the gap is still open in the kernel, and belongs to every window that it overlaps. The trace
-# that ends in it has a mark up to its end, its count of losses, status 3, and is not complete for
-# ovni-check. The traces of a rotation add up to what the kernel counted, and their marks to their
+# once: the gap is still open in the kernel, or has just ended, and belongs to every window that it
+# overlaps. The trace has its count of losses, marks that add up to it, status 3, and is not complete
+# for ovni-check. The traces of a rotation add up to what the kernel counted, and their marks to their
 # counts.
 # needs: root alone
 set -u
@@ -96,10 +96,6 @@ look asked/0001 <<'E'
 check(s["stopped_by"] == "request", s["stopped_by"])
 check(lost > 10000, "lost", lost)
 check(marked == lost, "marks tell", marked, "of", lost)
-check(begins and min(c for c, _ in begins) == t0, "no gap begins with the window:", begins, t0)
-check(max((c for c, _ in ends), default=0) == t1, "no gap lasts to the end:", ends, t1)
-unknown = max(int(c["ns"]["unknown"]) for c in s["cpus"])
-check(unknown >= (t1 - t0) * 9 // 10, "unknown", unknown, "of", t1 - t0)
 E
 incomplete asked/0001
 # the window of the last trace begins in the gap, or after it
@@ -120,7 +116,6 @@ for part in cut/0*; do
 check(marked == lost, "marks tell", marked, "of", lost)
 if $((10#${part#*/})) == 1:
     check(lost > 10000, "lost", lost)
-    check(max((c for c, _ in ends), default=0) == t1, "no gap lasts to the end:", ends, t1)
 with open("cut.sums", "a", encoding="utf-8") as f:
     print(s["lost"], file=f)
 E
