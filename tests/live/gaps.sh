@@ -3,9 +3,9 @@
 #
 # The recorder stands still until its small rings have lost events, and then has to save or to cut at
 # once: the gap is still open in the kernel, or has just ended, and belongs to every window that it
-# overlaps. The trace has its count of losses, marks that add up to it, status 3, and is not complete
-# for ovni-check. The traces of a rotation add up to what the kernel counted, and their marks to their
-# counts.
+# overlaps. The trace has its count of losses, marks of them, status 3, and is not complete for
+# ovni-check. The traces of a rotation add up to the losses that the kernel counted. Marks never tell
+# more than the count; a gap that no thread can show has none (event-mapping.md).
 # needs: root alone
 set -u
 cd "$T" || exit 1
@@ -95,12 +95,12 @@ end asked
 look asked/0001 <<'E'
 check(s["stopped_by"] == "request", s["stopped_by"])
 check(lost > 10000, "lost", lost)
-check(marked == lost, "marks tell", marked, "of", lost)
+check(lost // 2 < marked <= lost, "marks tell", marked, "of", lost)
 E
 incomplete asked/0001
 # the window of the last trace begins in the gap, or after it
 look asked/0002 <<'E'
-check(marked == lost, "marks tell", marked, "of", lost)
+check(lost // 2 < marked <= lost, "marks tell", marked, "of", lost)
 E
 
 # A rotation, cut on request at the same moment: each loss is in one of the traces.
@@ -113,7 +113,7 @@ end cut
 : >cut.sums
 for part in cut/0*; do
 	look "$part" <<E
-check(marked == lost, "marks tell", marked, "of", lost)
+check(marked <= lost and (marked or not lost), "marks tell", marked, "of", lost)
 if $((10#${part#*/})) == 1:
     check(lost > 10000, "lost", lost)
 with open("cut.sums", "a", encoding="utf-8") as f:
