@@ -117,7 +117,11 @@ void window_edge_free(struct window_edge *edge)
 
 int64_t window_edge_realtime(const struct window_edge *edge, uint64_t clock)
 {
-	return edge->realtime + (int64_t)(clock - edge->clock);
+	int64_t ns;
+
+	if (__builtin_add_overflow(edge->realtime, (int64_t)(clock - edge->clock), &ns))
+		return clock < edge->clock ? INT64_MIN : INT64_MAX;
+	return ns;
 }
 
 int64_t window_edge_step(const struct window_edge *begin, const struct window_edge *end)
@@ -126,7 +130,8 @@ int64_t window_edge_step(const struct window_edge *begin, const struct window_ed
 
 	if (!begin->clock || !end->clock)
 		return 0;
-	step = end->realtime - window_edge_realtime(begin, end->clock);
+	if (__builtin_sub_overflow(end->realtime, window_edge_realtime(begin, end->clock), &step))
+		return INT64_MAX;
 	return step > slack || step < -slack ? step : 0;
 }
 
