@@ -16,8 +16,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -485,13 +483,28 @@ static int print_thread(const struct timeline *t, uint32_t place, const struct s
 	return 0;
 }
 
+/* Whether the locale of the environment is in UTF-8. setlocale() would answer no, in silence,
+ * without memory. */
+static bool is_utf8(void)
+{
+	static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *locale = getenv(variables[i]);
+
+		if (locale && *locale)
+			return strcasestr(locale, "utf-8") || strcasestr(locale, "utf8");
+	}
+	return false;
+}
+
 static int print_threads(const struct timeline *t)
 {
 	static const struct signs blocks = {{"█", "▒", "·"}}, ascii = {{"#", "-", "."}};
 	const struct signs *signs = &ascii;
 	struct printer *out = t->report->table.out;
 
-	if (setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8"))
+	if (is_utf8())
 		signs = &blocks;
 	for (uint32_t i = 0; i < t->nrows; i++)
 		if (print_thread(t, i, signs))
