@@ -203,7 +203,7 @@ static int copy_entry(const char *path, const struct stat *st, int type, struct 
 	text = read_text(path, &size);
 	if (!text) {
 		err = -errno;
-		log_error("%s: cannot read: %s", path, strerror(-err));
+		log_error("cannot read '%s': %s", path, strerror(-err));
 		copy.reported = true;
 		return err;
 	}

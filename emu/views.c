@@ -108,7 +108,7 @@ static FILE *open_text(const struct emulator *emu, const char *view, const char 
 			return file;
 		fd = -errno;
 	}
-	log_error("%s/%s: cannot create: %s%s", emu->out_dir, name, strerror(-fd), out_remedy(fd));
+	log_error("cannot create '%s/%s': %s%s", emu->out_dir, name, strerror(-fd), out_remedy(fd));
 	errno = -fd;
 	return NULL;
 }

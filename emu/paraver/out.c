@@ -165,7 +165,7 @@ const char *out_remedy(int err)
 void out_report(struct out_pool *pool, const char *path, int err)
 {
 	if (!atomic_exchange(&pool->reported, true))
-		log_error("%s: cannot write: %s%s", path, strerror(-err), out_remedy(err));
+		log_error("cannot write '%s': %s%s", path, strerror(-err), out_remedy(err));
 }
 
 /* Keeps and logs the first error of the file. Returns it. */
@@ -345,7 +345,7 @@ struct out *out_open(struct out_pool *pool, int dir_fd, const char *dir, const c
 	}
 	fd = out_create(dir_fd, path + strlen(dir) + 1);
 	if (fd < 0) {
-		log_error("%s: cannot create: %s%s", path, strerror(-fd), out_remedy(fd));
+		log_error("cannot create '%s': %s%s", path, strerror(-fd), out_remedy(fd));
 		goto fail;
 	}
 	*out = (struct out){.pool = pool, .path = path, .fd = fd, .gzip = gzip};

@@ -86,7 +86,7 @@ int offsets_parse(struct system *sys, FILE *file, const char *path)
 	}
 	err = -errno;
 	if (err) {
-		log_error("%s: cannot read the clock offsets: %s", path, strerror(-err));
+		log_error("cannot read the clock offsets '%s': %s", path, strerror(-err));
 		goto out;
 	}
 	if (!rows) {
@@ -116,7 +116,7 @@ int offsets_load(struct system *sys, int dir_fd, const char *path, bool optional
 	file = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!file) {
 		err = fd < 0 ? fd : -errno;
-		log_error("%s: cannot read the clock offsets: %s", path,
+		log_error("cannot read the clock offsets '%s': %s", path,
 			  input_why(err, INPUT_TEXT_MAX));
 		goto out;
 	}

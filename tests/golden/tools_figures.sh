@@ -115,7 +115,7 @@ for words in (["ovni-info"], ["ovni-report", "counters"]):
 os.remove(path)
 tool(1, "ovni-report", "counters", top + "/t", needs=["no stats.json in this directory"])
 os.mkdir(path)
-check(1, needs=["error: stats.json: cannot open: not a regular file"])
+check(1, needs=["error: cannot open 'stats.json': not a regular file"])
 os.rmdir(path)
 
 # The sums agree, but not with the streams: a warning, with --strict an error.

@@ -474,7 +474,7 @@ static void an_unknown_api_is_said_with_those_there_are(void **state)
 	(void)state;
 	kit_listen();
 	assert_true(api_file_load(&api, "./nothing.json") < 0);
-	kit_one_line_with(kit_heard(), "./nothing.json: cannot open: No such file or directory");
+	kit_one_line_with(kit_heard(), "cannot open './nothing.json': No such file or directory");
 	kit_listen();
 	assert_true(api_file_load(&api, "") < 0);
 	kit_heard();

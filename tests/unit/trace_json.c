@@ -357,21 +357,21 @@ static void files_are_read_whole_and_nothing_else_is(void **state)
 
 	kit_listen();
 	assert_null(json_load(kit_dir, "missing.json"));
-	kit_one_line_with(kit_heard(), "missing.json: cannot open: No such file");
+	kit_one_line_with(kit_heard(), "cannot open 'missing.json': No such file");
 	kit_mkdir("folder.json");
 	kit_listen();
 	assert_null(json_load(kit_dir, "folder.json"));
-	kit_one_line_with(kit_heard(), "folder.json: cannot open: not a regular file");
+	kit_one_line_with(kit_heard(), "cannot open 'folder.json': not a regular file");
 	assert_int_equal(mkfifoat(kit_dir, "pipe.json", 0644), 0);
 	kit_listen();
 	assert_null(json_load(kit_dir, "pipe.json")); /* and does not wait for a writer */
-	kit_one_line_with(kit_heard(), "pipe.json: cannot open: not a regular file");
+	kit_one_line_with(kit_heard(), "cannot open 'pipe.json': not a regular file");
 	fd = openat(kit_dir, "large.json", O_WRONLY | O_CREAT, 0644);
 	assert_int_equal(ftruncate(fd, (64 << 20) + 1), 0);
 	close(fd);
 	kit_listen();
 	assert_null(json_load(kit_dir, "large.json"));
-	kit_one_line_with(kit_heard(), "large.json: cannot open: larger than 64 MiB");
+	kit_one_line_with(kit_heard(), "cannot open 'large.json': larger than 64 MiB");
 }
 
 static void many_keys_cost_no_square_of_their_number(void **state)

@@ -184,7 +184,7 @@ static void what_is_no_file_is_refused(void **state)
 	kit_mkdir("none");
 	kit_listen();
 	assert_int_equal(stream_open(&s, kit_dir, "none"), -ENOENT);
-	kit_one_line_with(kit_heard(), "none/stream.obs: cannot open: No such file");
+	kit_one_line_with(kit_heard(), "cannot open 'none/stream.obs': No such file");
 	kit_mkdir("none/" STREAM_DATA);
 	kit_listen();
 	assert_int_equal(stream_open(&s, kit_dir, "none"), -EISDIR);

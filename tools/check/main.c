@@ -775,7 +775,7 @@ static int write_part(struct repair *w, struct part *p)
 out:
 	replace_file_abandon(&sink.replacement);
 	if (err)
-		log_error("%s: cannot write the repaired stream: %s", p->path, strerror(-err));
+		log_error("cannot write the repaired stream '%s': %s", p->path, strerror(-err));
 	return err;
 }
 

@@ -114,7 +114,7 @@ static int each_name(int fd, const char *path, const char *prefix,
 		close(dir);
 	}
 	if (n < 0) {
-		log_error("%s: cannot read the directory: %s", path, input_why(result, 0));
+		log_error("cannot read the directory '%s': %s", path, input_why(result, 0));
 		return result;
 	}
 	for (int i = 0; i < n; i++) {
@@ -399,7 +399,7 @@ static int flush(struct piece *piece)
 	if (bytes->size)
 		err = stream_append(piece->convert->out_fd, piece->path, bytes->data, bytes->size);
 	if (err)
-		log_error("%s: cannot write: %s", piece->path, strerror(-err));
+		log_error("cannot write '%s': %s", piece->path, strerror(-err));
 	bytes->size = 0;
 	return err;
 }

@@ -159,7 +159,7 @@ static int append(const struct cutter *c, uint32_t stream, const void *bytes, si
 	int err = stream_append(c->out_fd, path, bytes, size);
 
 	if (err)
-		log_error("%s: cannot write: %s", path, strerror(-err));
+		log_error("cannot write '%s': %s", path, strerror(-err));
 	return err;
 }
 
@@ -181,7 +181,7 @@ static int create(struct cutter *c, uint32_t stream)
 	err = stream_create(c->out_fd, c->source->trace.streams[stream], meta);
 	json_free(meta);
 	if (err)
-		log_error("%s: cannot create the stream: %s", c->source->trace.streams[stream],
+		log_error("cannot create the stream '%s': %s", c->source->trace.streams[stream],
 			  strerror(-err));
 	return err;
 }
@@ -691,7 +691,7 @@ static int describe_stream(const struct cutter *c, const bool *kept, size_t i)
 	err = stream_describe(c->out_fd, path, meta);
 	json_free(meta);
 	if (err)
-		log_error("%s: cannot write the metadata: %s", path, strerror(-err));
+		log_error("cannot write the metadata '%s': %s", path, strerror(-err));
 	return err;
 }
 

@@ -86,7 +86,7 @@ static int flush(struct import *m)
 
 	m->out.size = 0;
 	if (err)
-		log_error("%s/%s: cannot write: %s", m->o->to, m->path, strerror(-err));
+		log_error("cannot write '%s/%s': %s", m->o->to, m->path, strerror(-err));
 	return err;
 }
 
@@ -421,7 +421,7 @@ static struct json *stream_begin(struct import *m)
 	if (err == -ENOMEM)
 		log_no_memory("while converting %s", m->o->from);
 	else
-		log_error("%s/%s: cannot create: %s", m->o->to, m->path, strerror(-err));
+		log_error("cannot create '%s/%s': %s", m->o->to, m->path, strerror(-err));
 	json_free(meta);
 	return NULL;
 }
@@ -431,7 +431,7 @@ static int write_metadata(struct import *m, const char *path, const struct json 
 	int err = stream_describe(m->fd, path, meta);
 
 	if (err && err != -ENOMEM)
-		log_error("%s/%s: cannot write its metadata: %s", m->o->to, path, strerror(-err));
+		log_error("cannot write the metadata '%s/%s': %s", m->o->to, path, strerror(-err));
 	return err;
 }
 
@@ -555,13 +555,13 @@ static int prepare(struct import *m)
 	}
 	if (mkdir(m->o->to, 0755) < 0) {
 		err = -errno;
-		log_error("%s: cannot create: %s", m->o->to, strerror(-err));
+		log_error("cannot create '%s': %s", m->o->to, strerror(-err));
 		return err;
 	}
 	m->fd = open(m->o->to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (m->fd < 0) {
 		err = -errno;
-		log_error("%s: cannot open: %s", m->o->to, strerror(-err));
+		log_error("cannot open '%s': %s", m->o->to, strerror(-err));
 	}
 	return err;
 }

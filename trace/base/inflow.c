@@ -17,7 +17,7 @@ int inflow_open(struct inflow *s, int dirfd, const char *path, uint64_t most)
 	memset(s, 0, sizeof(*s));
 	s->fd = input_open(dirfd, path, most, &s->size);
 	if (s->fd < 0) {
-		log_error("%s: cannot open: %s", path, input_why(s->fd, most));
+		log_error("cannot open '%s': %s", path, input_why(s->fd, most));
 		return s->fd;
 	}
 	s->path = strdup(path);

@@ -693,7 +693,7 @@ struct json *json_load(int dirfd, const char *path)
 
 	fd = input_open(dirfd, path, INPUT_TEXT_MAX, &size);
 	if (fd < 0) {
-		log_error("%s: cannot open: %s", path, input_why(fd, INPUT_TEXT_MAX));
+		log_error("cannot open '%s': %s", path, input_why(fd, INPUT_TEXT_MAX));
 		goto out;
 	}
 	text = malloc((size_t)size + 1);
@@ -707,7 +707,7 @@ struct json *json_load(int dirfd, const char *path)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {
-			log_error("%s: cannot read: %s", path, strerror(errno));
+			log_error("cannot read '%s': %s", path, strerror(errno));
 			goto out;
 		}
 		if (n == 0)

@@ -262,7 +262,7 @@ static int examine(const char *path, enum loom_content *content)
 	     !end_of(name, stats_ends, COUNT(stats_ends))))
 		return 0;
 	if (fd < 0) {
-		log_error("%s: cannot open: %s", path, input_why(fd, INPUT_EVENTS_MAX));
+		log_error("cannot open '%s': %s", path, input_why(fd, INPUT_EVENTS_MAX));
 		return fd;
 	}
 	close(fd);
@@ -281,7 +281,7 @@ static int read_directory(const char *dir, struct candidates *traces, struct can
 
 	if (!d) {
 		err = -errno;
-		log_error("%s: cannot open: %s", dir, strerror(-err));
+		log_error("cannot open '%s': %s", dir, strerror(-err));
 		return err;
 	}
 	while ((entry = readdir(d)) != NULL) {

@@ -128,7 +128,7 @@ int stream_open(struct stream *stream, int trace_fd, const char *path)
 	memset(stream, 0, sizeof(*stream));
 	fd = open_part(trace_fd, path, STREAM_DATA);
 	if (fd < 0) {
-		log_error("%s/" STREAM_DATA ": cannot open: %s", stream_name(path),
+		log_error("cannot open '%s/" STREAM_DATA "': %s", stream_name(path),
 			  input_why(fd, INPUT_EVENTS_MAX));
 		return fd;
 	}

@@ -125,7 +125,7 @@ static int visit(struct walk *w, const char *path)
 	if (!err)
 		goto out;
 failed:
-	log_error("%s%s%s: cannot read the directory: %s", w->trace->path, *path ? "/" : "", path,
+	log_error("cannot read the directory '%s%s%s': %s", w->trace->path, *path ? "/" : "", path,
 		  input_why(err, 0));
 out:
 	if (fd >= 0)
@@ -164,7 +164,7 @@ int trace_open_any(struct trace *trace, const char *path)
 	trace->fd = open(trace->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (trace->fd < 0) {
 		err = -errno;
-		log_error("%s: cannot open the trace directory: %s", trace->path, strerror(-err));
+		log_error("cannot open the trace directory '%s': %s", trace->path, strerror(-err));
 		goto fail;
 	}
 	err = walk_all(&w);

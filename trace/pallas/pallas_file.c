@@ -41,7 +41,7 @@ int pallas_file_read(int dirfd, const char *path, const char *shown, size_t most
 
 	*bytes = NULL;
 	if (fd < 0) {
-		log_error("%s: cannot open: %s", shown, input_why(fd, INPUT_EVENTS_MAX));
+		log_error("cannot open '%s': %s", shown, input_why(fd, INPUT_EVENTS_MAX));
 		return fd;
 	}
 	if (bytes_in_file > most) {
@@ -56,7 +56,7 @@ int pallas_file_read(int dirfd, const char *path, const char *shown, size_t most
 	*bytes = malloc(*size ? *size : 1);
 	err = *bytes ? pallas_file_at(fd, *bytes, *size, 0) : -ENOMEM;
 	if (err) {
-		log_error("%s: cannot read: %s", shown, strerror(-err));
+		log_error("cannot read '%s': %s", shown, strerror(-err));
 		free(*bytes);
 		*bytes = NULL;
 	}
@@ -79,7 +79,7 @@ int pallas_out_create(struct pallas_out *out, int dirfd, const char *path, const
 		return 0;
 	}
 	err = -errno;
-	log_error("%s: cannot create: %s", out->shown, strerror(-err));
+	log_error("cannot create '%s': %s", out->shown, strerror(-err));
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -109,7 +109,7 @@ int pallas_out_close(struct pallas_out *out)
 	if (out->file && fclose(out->file) && !err)
 		err = -errno;
 	if (err)
-		log_error("%s: cannot write: %s", out->shown, strerror(-err));
+		log_error("cannot write '%s': %s", out->shown, strerror(-err));
 	free(out->shown);
 	*out = (struct pallas_out){0};
 	return err;

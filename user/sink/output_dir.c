@@ -197,7 +197,7 @@ static int remove_trace(const struct output_dir *output, const char *path, int f
 	if (!err && unlinkat(output->parent, name_of(output, path), AT_REMOVEDIR))
 		err = -errno;
 	if (err)
-		log_error("cannot remove the earlier trace %s: %s", path, strerror(-err));
+		log_error("cannot remove the earlier trace '%s': %s", path, strerror(-err));
 	return err;
 }
 
@@ -218,7 +218,7 @@ static int remove_kept(const struct output_dir *output)
 	if (fd == -ENOENT)
 		return 0;
 	if (fd < 0) {
-		log_error("cannot remove the earlier trace %s: %s", output->kept, strerror(-fd));
+		log_error("cannot remove the earlier trace '%s': %s", output->kept, strerror(-fd));
 		return fd;
 	}
 	err = lock_earlier(fd, output->kept);
@@ -271,7 +271,7 @@ static int make_way(struct output_dir *output, bool link, bool chosen, bool forc
 		log_error("%s exists: choose another name, or replace it with --force",
 			  output->path);
 	else if (fd < 0 && fd != -ENOTDIR)
-		log_error("cannot open the earlier trace %s: %s", output->path, strerror(-fd));
+		log_error("cannot open the earlier trace '%s': %s", output->path, strerror(-fd));
 	else if (fd < 0 || !is_trace(fd))
 		log_error("%s exists and is not a trace: move it away, or choose another name "
 			  "with -o",
@@ -365,7 +365,7 @@ int output_dir_create(struct output_dir *output, const char *path, bool chosen, 
 			break;
 	}
 failed:
-	log_error("cannot create the directory %s: %s", output->path, strerror(-err));
+	log_error("cannot create the directory '%s': %s", output->path, strerror(-err));
 	if (output->kept &&
 	    renameat(output->parent, name_of(output, output->kept), output->parent, output->name))
 		log_warn("the earlier trace is now called %s", output->kept);
@@ -520,7 +520,7 @@ int output_dir_create_file(struct output_dir *output, const char *path, bool cho
 	if (!err || err == -EBUSY || err == -EEXIST)
 		return err;
 failed:
-	log_error("cannot write %s: %s", output->path, strerror(-err));
+	log_error("cannot write '%s': %s", output->path, strerror(-err));
 	return err;
 }
 

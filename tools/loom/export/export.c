@@ -68,7 +68,7 @@ int loom_export_open(struct loom_export *x, struct loom_writer **w)
 						    : LOOM_AS_LTRC;
 	err = loom_writer_open(w, x->o->output, &x->as);
 	if (err)
-		log_error("%s.trace.bin: cannot create: %s", x->o->output, strerror(-err));
+		log_error("cannot create '%s.trace.bin': %s", x->o->output, strerror(-err));
 	return err;
 }
 
@@ -86,7 +86,7 @@ int loom_export_put(struct loom_export *x, struct loom_writer *w, const struct l
 			  " breaks the order of records; see 'ovni-loom check'",
 			  x->o->run, loom_kind_name(r->event_kind, room), r->core_id, r->cycle);
 	else if (err)
-		log_error("%s.trace.bin: cannot write: %s", x->o->output, strerror(-err));
+		log_error("cannot write '%s.trace.bin': %s", x->o->output, strerror(-err));
 	x->core = r->core_id;
 	return err;
 }
@@ -100,7 +100,7 @@ int loom_export_close(struct loom_export *x, struct loom_writer *w, int err)
 		return err;
 	failed = loom_writer_close(w, &a);
 	if (failed && !err)
-		log_error("%s.%s: cannot write: %s", x->o->output,
+		log_error("cannot write '%s.%s': %s", x->o->output,
 			  x->o->legacy ? "stat" : "perf.json", strerror(-failed));
 	if (err)
 		return err;

@@ -789,13 +789,13 @@ static int prepare_output(struct import *m)
 	m->made = mkdir(m->o->output, 0755) == 0;
 	if (!m->made && errno != EEXIST) {
 		err = -errno;
-		log_error("%s: cannot create: %s", m->o->output, strerror(-err));
+		log_error("cannot create '%s': %s", m->o->output, strerror(-err));
 		return err;
 	}
 	m->fd = open(m->o->output, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (m->fd < 0) {
 		err = -errno;
-		log_error("%s: cannot open: %s", m->o->output, strerror(-err));
+		log_error("cannot open '%s': %s", m->o->output, strerror(-err));
 		return err;
 	}
 	if (!m->made)

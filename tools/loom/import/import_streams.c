@@ -112,7 +112,7 @@ static void note_error(struct import_streams *w, const char *path, int err)
 			  "name of the run with --name",
 			  w->dir, path);
 	else
-		log_error("%s/%s: cannot write: %s", w->dir, path, strerror(-err));
+		log_error("cannot write '%s/%s': %s", w->dir, path, strerror(-err));
 }
 
 /* ---- metadata ---- */

@@ -39,7 +39,7 @@ int keep_files(int fd, const char *dir, const char *name, int from_dir, const ch
 	*kept = strdup(basename(path));
 	if (from < 0) {
 		err = from;
-		log_error("%s: cannot open: %s", path, input_why(err, INPUT_EVENTS_MAX));
+		log_error("cannot open '%s': %s", path, input_why(err, INPUT_EVENTS_MAX));
 		goto out;
 	}
 	if (!*kept || !folder) {
@@ -49,7 +49,7 @@ int keep_files(int fd, const char *dir, const char *name, int from_dir, const ch
 	at = beneath_mkdirs(fd, folder);
 	if (at < 0) {
 		err = at;
-		log_error("%s/%s: cannot create: %s", dir, folder, strerror(-err));
+		log_error("cannot create '%s/%s': %s", dir, folder, strerror(-err));
 		goto out;
 	}
 	to = openat(at, *kept, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -88,7 +88,7 @@ int keep_files_return(int fd, const char *dir, const char *from, const char *pat
 
 	if (in < 0) {
 		err = in;
-		log_error("%s/%s: cannot open the kept file: %s (--no-keep ignores it)", dir, from,
+		log_error("cannot open the kept file '%s/%s': %s (--no-keep ignores it)", dir, from,
 			  input_why(err, INPUT_EVENTS_MAX));
 		goto out;
 	}
@@ -102,7 +102,7 @@ int keep_files_return(int fd, const char *dir, const char *from, const char *pat
 	if (out >= 0 && close(out) && !err)
 		err = -errno;
 	if (err)
-		log_error("%s: cannot write: %s", path, strerror(-err));
+		log_error("cannot write '%s': %s", path, strerror(-err));
 out:
 	if (in >= 0)
 		close(in);

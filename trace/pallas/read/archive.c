@@ -298,7 +298,7 @@ static int cannot_open(const char *path)
 {
 	int err = -errno;
 
-	log_error("%s: cannot open: %s", path, strerror(-err));
+	log_error("cannot open '%s': %s", path, strerror(-err));
 	return err;
 }
 

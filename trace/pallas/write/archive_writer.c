@@ -72,13 +72,13 @@ struct archive_writer *archive_writer_new(const char *path,
 	w->fd = -1;
 	w->options = *options;
 	if (mkdir(path, 0755) < 0) {
-		log_error("%s: cannot create: %s", path, strerror(errno));
+		log_error("cannot create '%s': %s", path, strerror(errno));
 		archive_writer_free(w);
 		return NULL;
 	}
 	w->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (w->fd < 0) {
-		log_error("%s: cannot open: %s", path, strerror(errno));
+		log_error("cannot open '%s': %s", path, strerror(errno));
 		archive_writer_free(w);
 		return NULL;
 	}
@@ -244,7 +244,7 @@ uint32_t archive_writer_archive(struct archive_writer *w, const char *name)
 		return PALLAS_NONE;
 	snprintf(path, sizeof(path), "archive_%u", w->narchives);
 	if (mkdirat(w->fd, path, 0755) < 0) {
-		log_error("%s/%s: cannot create: %s", w->path, path, strerror(errno));
+		log_error("cannot create '%s/%s': %s", w->path, path, strerror(errno));
 		return PALLAS_NONE;
 	}
 	if (string == PALLAS_NONE || location_add(&w->main, w->narchives, string, PALLAS_NONE)) {

@@ -47,12 +47,12 @@ struct thread_writer *thread_writer_new(int dirfd, const char *path, const char 
 		goto fail;
 	}
 	if (mkdirat(dirfd, path, 0755) < 0) {
-		log_error("%s: cannot create: %s", shown, strerror(errno));
+		log_error("cannot create '%s': %s", shown, strerror(errno));
 		goto fail;
 	}
 	w->dirfd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (w->dirfd < 0) {
-		log_error("%s: cannot open: %s", shown, strerror(errno));
+		log_error("cannot open '%s': %s", shown, strerror(errno));
 		goto fail;
 	}
 	w->event_data = data_file_new(w->dirfd, PALLAS_EVENT_DATA, shown, options->compression,
@@ -145,7 +145,7 @@ int thread_writer_spill(struct thread_writer *w, const void *data, size_t size, 
 	}
 out:
 	if (err)
-		log_error("%s: cannot write a scratch file: %s", w->shown, strerror(-err));
+		log_error("cannot write a scratch file for '%s': %s", w->shown, strerror(-err));
 	return err;
 }
 
@@ -166,7 +166,7 @@ static int put_spills(struct thread_writer *w, struct pallas_out *out, const str
 
 			err = pallas_file_at(w->scratch_fd, copy, size, part[i].at + at);
 			if (err) {
-				log_error("%s: cannot read the scratch file: %s", w->shown,
+				log_error("cannot read the scratch file of '%s': %s", w->shown,
 					  strerror(-err));
 				return err;
 			}
