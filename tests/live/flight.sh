@@ -124,7 +124,7 @@ check(len(mine) == 2, len(mine), "of 2 threads are there")
 for t in mine:
     top = tree(t)
     check([c.label for c in top] == ["steady"] and top[0].start == int(s["t0"]), t, "is in", top)
-    check(len(top[0].calls) > 20, t, "has", len(top[0].calls), "steps")
+    check(len(top[0].calls) > 5, t, "has", len(top[0].calls), "steps")
 E
 expect "the end is saved, too" [ -d called/0002 ]
 judge called/0002
