@@ -150,6 +150,22 @@ static void no_link_is_followed(void **state)
 	check("named", want);
 }
 
+/* A recorder that removes a trace may be killed; parts of the trace are missing then. */
+static void a_trace_that_is_being_removed_is_no_trace(void **state)
+{
+	static const char *const others[] = {"0002/loom.n/proc.1/thread.1", NULL};
+
+	(void)state;
+	make("s/" TRACE_REMOVED "7.0/loom.n/proc.1/thread.1/stream.json");
+	make("s/0002/loom.n/proc.1/thread.1/stream.json");
+	check("s/0002", (const char *const[]){"loom.n/proc.1/thread.1", NULL});
+	check("s", others);
+	check_refused("s/" TRACE_REMOVED "7.0", -EINVAL,
+		      TRACE_REMOVED "7.0 is a trace that a recorder was removing: parts of it are "
+				    "missing");
+	check_refused("s/" TRACE_REMOVED "7.0///", -EINVAL, "parts of it are missing");
+}
+
 static void metadata_that_is_no_file_is_refused(void **state)
 {
 	(void)state;
@@ -365,6 +381,7 @@ int main(void)
 		cmocka_unit_test(streams_are_found_at_any_depth_in_the_order_of_bytes),
 		cmocka_unit_test(the_directory_itself_may_be_a_stream),
 		cmocka_unit_test(no_link_is_followed),
+		cmocka_unit_test(a_trace_that_is_being_removed_is_no_trace),
 		cmocka_unit_test(metadata_that_is_no_file_is_refused),
 		cmocka_unit_test(what_cannot_be_read_is_an_error),
 		cmocka_unit_test(a_directory_without_permission_is_an_error),

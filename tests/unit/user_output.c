@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <signal.h>
+#include <dirent.h>
 #include <sys/file.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -21,6 +23,7 @@
 #include "user/sink/segment.h"
 #include "trace/base/log.h"
 #include "trace/ovni/stats_file.h"
+#include "trace/ovni/trace.h"
 #include "trace/ovni/write_lock.h"
 
 static char folder[32];
@@ -427,6 +430,187 @@ static void readers_keep_writers_out_and_not_each_other(void **state)
 	log_divert(NULL, NULL);
 }
 
+/* ---- killed in the middle of a removal ---- */
+
+#define FILES 4
+
+static void make_whole(const char *dir)
+{
+	char path[256];
+
+	make_trace(dir, "0");
+	for (unsigned i = 1; i < FILES; i++) {
+		snprintf(path, sizeof(path), "%s/loom.n/proc.1/%u", dir, i);
+		put(path);
+	}
+}
+
+static unsigned files_of(const char *dir)
+{
+	unsigned n = 0;
+	char path[256];
+
+	for (unsigned i = 0; i < FILES; i++) {
+		snprintf(path, sizeof(path), "%s/loom.n/proc.1/%u", dir, i);
+		n += exists(path);
+	}
+	return n;
+}
+
+/* No trace of that name, a new one, or a whole one. */
+static void none_or_whole(const char *dir, unsigned stop)
+{
+	char loom[256];
+
+	snprintf(loom, sizeof(loom), "%s/loom.n", dir);
+	if (exists(loom) && files_of(dir) != FILES)
+		fail_msg("%s has %u of %u files after a kill at stop %u", dir, files_of(dir), FILES,
+			 stop);
+}
+
+static unsigned rests(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	unsigned n = 0;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir)))
+		n += trace_is_removed(entry->d_name);
+	closedir(dir);
+	return n;
+}
+
+/* Kills a process that does `work` when it enters or leaves its system calls for the `stop`-th
+ * time. False if it has ended before. */
+static bool killed_at(int (*work)(void), unsigned stop)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+			_exit(77);
+		raise(SIGSTOP);
+		_exit(work() ? 1 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status)) {
+		print_message("ptrace is not permitted here\n");
+		skip();
+	}
+	for (unsigned n = 0; n < stop; n++) {
+		assert_int_equal(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		if (WIFEXITED(status)) {
+			assert_int_equal(WEXITSTATUS(status), 0);
+			return false;
+		}
+	}
+	kill_writer(pid);
+	return true;
+}
+
+static void clear(void)
+{
+	static const char *const names[] = {"a", "b", "ovni", "ovni.old", "s", "s.old"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (exists(names[i]))
+			assert_int_equal(output_dir_remove(AT_FDCWD, names[i]), 0);
+}
+
+static int force_a(void)
+{
+	return create("a", true, true);
+}
+
+static int default_ovni(void)
+{
+	return create("ovni", false, false);
+}
+
+static int remove_0001(void)
+{
+	int fd = open("s", O_RDONLY | O_DIRECTORY), err;
+
+	assert_true(fd >= 0);
+	err = output_dir_remove(fd, "0001");
+	close(fd);
+	return err;
+}
+
+/* At each system call: no half trace under the name of one, and the next recorder removes the rest.
+ */
+static void a_kill_leaves_no_half_trace(void **state)
+{
+	unsigned stop, left = 0;
+	bool killed;
+
+	(void)state;
+	for (stop = 1, killed = true; killed; stop++) {
+		make_whole("a");
+		killed = killed_at(force_a, stop);
+		none_or_whole("a", stop);
+		left += rests(".");
+		assert_int_equal(create("b", true, false), 0);
+		assert_int_equal(rests("."), 0);
+		clear();
+	}
+	print_message("--force: %u kills, %u rests\n", stop - 2, left);
+	assert_true(stop > 20 && left > 10);
+	for (stop = 1, killed = true, left = 0; killed; stop++) {
+		make_whole("ovni");
+		make_whole("ovni.old");
+		killed = killed_at(default_ovni, stop);
+		none_or_whole("ovni", stop);
+		none_or_whole("ovni.old", stop);
+		assert_true(files_of("ovni") || files_of("ovni.old"));
+		left += rests(".");
+		assert_int_equal(create("b", true, false), 0);
+		assert_int_equal(rests("."), 0);
+		clear();
+	}
+	print_message("ovni.old: %u kills, %u rests\n", stop - 2, left);
+	assert_true(stop > 20 && left > 10);
+	for (stop = 1, killed = true, left = 0; killed; stop++) {
+		assert_int_equal(mkdir("s", 0755), 0);
+		make_whole("s/0001");
+		make_whole("s/0002");
+		killed = killed_at(remove_0001, stop);
+		none_or_whole("s/0001", stop);
+		assert_int_equal(files_of("s/0002"), FILES);
+		left += rests("s");
+		assert_int_equal(create("s", false, false), 0);
+		assert_int_equal(rests("s.old"), 0);
+		assert_int_equal(files_of("s.old/0002"), FILES);
+		clear();
+	}
+	print_message("--keep: %u kills, %u rests\n", stop - 2, left);
+	assert_true(stop > 20 && left > 10);
+}
+
+/* The rest of a segment is no reason to take a directory for that of others; a directory that
+ * another process removes just now is left to it. */
+static void rests_are_ours_and_left_to_the_process_that_removes_them(void **state)
+{
+	int fd;
+
+	(void)state;
+	assert_int_equal(mkdir("s", 0755), 0);
+	make_whole("s/" TRACE_REMOVED "1.0");
+	make_whole(TRACE_REMOVED "1.0");
+	fd = open(TRACE_REMOVED "1.0", O_RDONLY | O_DIRECTORY);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	assert_int_equal(create("s", true, true), 0);
+	assert_int_equal(rests("s"), 0);
+	assert_int_equal(files_of(TRACE_REMOVED "1.0"), FILES);
+	close(fd);
+	assert_int_equal(create("s", true, true), 0);
+	assert_int_equal(rests("."), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -447,6 +631,8 @@ int main(void)
 		TEST(the_lock_ends_with_the_output),
 		TEST(a_file_system_without_locks_is_told_once),
 		TEST(readers_keep_writers_out_and_not_each_other),
+		TEST(a_kill_leaves_no_half_trace),
+		TEST(rests_are_ours_and_left_to_the_process_that_removes_them),
 	};
 
 	log_setup("test", LOG_WARN);

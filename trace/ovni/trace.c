@@ -58,6 +58,11 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+bool trace_is_removed(const char *name)
+{
+	return !strncmp(name, TRACE_REMOVED, strlen(TRACE_REMOVED));
+}
+
 /* Refuses an entry: it would be a stream, or hold streams, that no program may read. */
 static int refuse(const struct walk *w, const char *path, const char *name, int why)
 {
@@ -91,7 +96,7 @@ static int take(struct walk *w, int fd, const char *path, const struct dirent64 
 		full = strdup(path);
 		return full ? list_add(&w->streams, full) : -ENOMEM;
 	}
-	if (type != DT_DIR)
+	if (type != DT_DIR || trace_is_removed(name))
 		return 0;
 	if (asprintf(&full, "%s%s%s", path, *path ? "/" : "", name) < 0)
 		return -ENOMEM;
@@ -152,6 +157,7 @@ int trace_open_any(struct trace *trace, const char *path)
 {
 	struct walk w = {.trace = trace};
 	size_t len = strlen(path);
+	const char *name;
 	int err;
 
 	memset(trace, 0, sizeof(*trace));
@@ -161,6 +167,13 @@ int trace_open_any(struct trace *trace, const char *path)
 	trace->path = strndup(path, len);
 	if (!trace->path)
 		return log_no_memory("while opening %s", path);
+	name = strrchr(trace->path, '/');
+	if (trace_is_removed(name ? name + 1 : trace->path)) {
+		log_error("%s is a trace that a recorder was removing: parts of it are missing",
+			  trace->path);
+		err = -EINVAL;
+		goto fail;
+	}
 	trace->fd = open(trace->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (trace->fd < 0) {
 		err = -errno;

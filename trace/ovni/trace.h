@@ -5,8 +5,9 @@
  * In: a path; out: the streams below it, sorted by path, byte for byte. A stream is a directory
  * with a regular stream.json, at any depth, the top one included. Invariant: symbolic links are
  * followed, and each directory counts once. A directory of separate traces, as --rotate and --last
- * leave them, is refused: there, the same loom.NAME has several places.
- * Specification: emulator.md 3.1.
+ * leave them, is refused: there, the same loom.NAME has several places. So is a trace that a
+ * recorder removes, by its name; below another directory it is passed over. Specification:
+ * emulator.md 3.1.
  */
 #ifndef TRACE_OVNI_TRACE_H
 #define TRACE_OVNI_TRACE_H
@@ -17,6 +18,9 @@
 
 #include "trace/base/json.h"
 #include "trace/ovni/stream.h"
+
+/* A trace that is being removed gets a name that begins so, in the same directory. */
+#define TRACE_REMOVED ".ovni-bpf.removed."
 
 struct trace {
 	char *path;	/* of the caller, without slashes at its end */
@@ -31,6 +35,9 @@ int trace_open(struct trace *trace, const char *path) __attribute__((warn_unused
 /* The same for several traces, too, as the reference reads them: as one. */
 int trace_open_any(struct trace *trace, const char *path) __attribute__((warn_unused_result));
 void trace_close(struct trace *trace);
+
+/* True for the name of a directory that a recorder was removing. */
+bool trace_is_removed(const char *name);
 
 /*
  * Reads the stream.json of stream i, and checks that it is a JSON object of version 3. The caller

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,11 +15,14 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/ovni/stats_file.h"
+#include "trace/ovni/trace.h"
 #include "trace/ovni/write_lock.h"
 
-#define DEPTH_MAX 32 /* a trace has four levels */
-#define TRIES	  2
-#define ADVICE	  "wait for its end, or choose another name with -o"
+#define DEPTH_MAX  32 /* a trace has four levels */
+#define TRIES	   2
+#define ASIDE_MAX  1000 /* removals of one process that a killed one of its number left */
+#define ASIDE_SIZE 64
+#define ADVICE	   "wait for its end, or choose another name with -o"
 
 static int open_directory(int dirfd, const char *name)
 {
@@ -101,7 +105,8 @@ static struct content look(int fd, bool deep)
 	}
 	rewinddir(dir);
 	while (!content.streams && (entry = readdir(dir))) {
-		if (is_dots(entry->d_name) || is_counters(fd, entry->d_name))
+		if (is_dots(entry->d_name) || trace_is_removed(entry->d_name) ||
+		    is_counters(fd, entry->d_name))
 			continue;
 		content.streams = !strncmp(entry->d_name, "loom.", 5);
 		if (content.streams)
@@ -145,7 +150,7 @@ static int remove_content(int fd, int depth)
 	while ((entry = readdir(dir))) {
 		if (is_dots(entry->d_name))
 			continue;
-		if (!unlinkat(fd, entry->d_name, 0))
+		if (!unlinkat(fd, entry->d_name, 0) || errno == ENOENT)
 			continue;
 		if (errno != EISDIR && errno != EPERM) {
 			err = -errno;
@@ -162,16 +167,107 @@ static int remove_content(int fd, int depth)
 	return err;
 }
 
+/* Renames without replacing anything. Other file systems than those of Linux may not know
+ * RENAME_NOREPLACE; rename() then replaces nothing but an empty directory. */
+static int rename_new(int dirfd, const char *from, const char *to)
+{
+	if (!renameat2(dirfd, from, dirfd, to, RENAME_NOREPLACE))
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	return renameat(dirfd, from, dirfd, to) ? -errno : 0;
+}
+
+static bool same_file(int a_fd, int b_fd)
+{
+	struct stat a, b;
+
+	return !fstat(a_fd, &a) && !fstat(b_fd, &b) && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
+/* Renames the trace `name`, which is open as `fd`, before it is removed: a recorder that is killed
+ * meanwhile leaves no half trace under the name of a trace. -ESTALE if another directory has the
+ * name by now. */
+static int move_aside(int dirfd, const char *name, int fd, char aside[ASIDE_SIZE])
+{
+	int err = -EEXIST, moved;
+
+	for (unsigned n = 0; n < ASIDE_MAX && (err == -EEXIST || err == -ENOTEMPTY); n++) {
+		snprintf(aside, ASIDE_SIZE, TRACE_REMOVED "%d.%u", (int)getpid(), n);
+		err = rename_new(dirfd, name, aside);
+	}
+	if (err)
+		return err;
+	moved = open_directory(dirfd, aside);
+	if (moved < 0 || !same_file(moved, fd)) {
+		err = rename_new(dirfd, aside, name);
+		err = err ? err : -ESTALE;
+	}
+	if (moved >= 0)
+		close(moved);
+	return err;
+}
+
+/* Removes the directory `name`, which is open as `fd`; closes that. */
+static int remove_open(int dirfd, const char *name, int fd)
+{
+	int err = remove_content(fd, 0);
+
+	return !err && unlinkat(dirfd, name, AT_REMOVEDIR) && errno != ENOENT ? -errno : err;
+}
+
 int output_dir_remove(int dirfd, const char *name)
 {
+	char aside[ASIDE_SIZE];
 	int fd = open_directory(dirfd, name), err;
 
 	if (fd < 0)
 		return fd;
-	err = remove_content(fd, 0);
-	if (!err && unlinkat(dirfd, name, AT_REMOVEDIR))
-		err = -errno;
+	err = move_aside(dirfd, name, fd, aside);
+	if (!err)
+		return remove_open(dirfd, aside, fd);
+	close(fd);
 	return err;
+}
+
+/* Removes one directory that a killed recorder of ours was removing. */
+static void finish_removal(int dirfd, const char *name, const char *path)
+{
+	int fd = open_directory(dirfd, name), err;
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	/* the lock is that of a recorder which is removing it just now */
+	if (fstat(fd, &st) || st.st_uid != geteuid() ||
+	    (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)) {
+		close(fd);
+		return;
+	}
+	err = remove_open(dirfd, name, fd);
+	if (err)
+		log_warn("cannot remove '%s', the rest of an earlier trace in the directory of "
+			 "%s: %s",
+			 name, path, strerror(-err));
+}
+
+/* Finishes the removals of killed recorders in the directory `dirfd`, that of `path` or `path`
+ * itself. */
+static void finish_removals(int dirfd, const char *path)
+{
+	int fd = open_directory(dirfd, ".");
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir) { /* it may be written, but not be read */
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(dir)))
+		if (trace_is_removed(entry->d_name))
+			finish_removal(fd, entry->d_name, path);
+	closedir(dir);
 }
 
 /* The part of `path` (output->path, with or without a suffix) below output->parent. */
@@ -184,6 +280,7 @@ static const char *name_of(const struct output_dir *output, const char *path)
  * message if it is none. */
 static int remove_trace(const struct output_dir *output, const char *path, int fd)
 {
+	char aside[ASIDE_SIZE];
 	int err;
 
 	if (!is_trace(fd)) {
@@ -192,12 +289,16 @@ static int remove_trace(const struct output_dir *output, const char *path, int f
 			  path);
 		return -EEXIST;
 	}
-	fd = dup(fd);
-	err = fd < 0 ? -errno : remove_content(fd, 0);
-	if (!err && unlinkat(output->parent, name_of(output, path), AT_REMOVEDIR))
-		err = -errno;
-	if (err)
+	err = move_aside(output->parent, name_of(output, path), fd, aside);
+	if (err) {
 		log_error("cannot remove the earlier trace '%s': %s", path, strerror(-err));
+		return err;
+	}
+	fd = dup(fd);
+	err = fd < 0 ? -errno : remove_open(output->parent, aside, fd);
+	if (err)
+		log_error("cannot remove the earlier trace '%s', now called %s: %s", path, aside,
+			  strerror(-err));
 	return err;
 }
 
@@ -276,23 +377,16 @@ static int make_way(struct output_dir *output, bool link, bool chosen, bool forc
 		log_error("%s exists and is not a trace: move it away, or choose another name "
 			  "with -o",
 			  output->path);
-	else
-		err = chosen ? remove_trace(output, output->path, fd) : keep_earlier(output);
+	else if (chosen)
+		err = remove_trace(output, output->path, fd);
+	else {
+		finish_removals(fd, output->path); /* of --keep */
+		err = keep_earlier(output);
+	}
 out:
 	if (fd >= 0)
 		close(fd);
 	return err;
-}
-
-/* Gives the new directory its name. Other file systems than those of Linux may not know
- * RENAME_NOREPLACE; rename() then replaces nothing but an empty directory. */
-static int give_name(const struct output_dir *output, const char *from)
-{
-	if (!renameat2(output->parent, from, output->parent, output->name, RENAME_NOREPLACE))
-		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return -errno;
-	return renameat(output->parent, from, output->parent, output->name) ? -errno : 0;
 }
 
 /* Creates the directory. It is locked before it gets its name, so that no other recorder ever finds
@@ -313,7 +407,7 @@ static int create_locked(struct output_dir *output)
 	err = write_lock_take(output->fd, output->path, WRITE_LOCK_WRITER, ADVICE);
 	if (err)
 		write_lock_missing(output->path, err);
-	err = give_name(output, nameless);
+	err = rename_new(output->parent, nameless, output->name);
 	if (!err)
 		return 0;
 	close(output->fd);
@@ -352,6 +446,7 @@ int output_dir_create(struct output_dir *output, const char *path, bool chosen, 
 	err = open_parent(output);
 	if (err)
 		goto failed;
+	finish_removals(output->parent, output->path);
 	for (unsigned tries = 0; tries < TRIES; tries++) { /* another recorder may be faster */
 		if (!fstatat(output->parent, output->name, &st, AT_SYMLINK_NOFOLLOW)) {
 			err = make_way(output, S_ISLNK(st.st_mode), chosen, force);
@@ -450,9 +545,7 @@ static int refuse_busy(const struct output_dir *output)
 static bool is_part(const struct output_dir *output, int fd)
 {
 	int named_fd = open_part(output, O_RDONLY);
-	struct stat ours, named;
-	bool same = named_fd >= 0 && !fstat(fd, &ours) && !fstat(named_fd, &named) &&
-		    ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
+	bool same = named_fd >= 0 && same_file(fd, named_fd);
 
 	if (named_fd >= 0)
 		close(named_fd);

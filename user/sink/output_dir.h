@@ -6,9 +6,12 @@
  * default directory replaces an earlier trace, which is kept as NAME.old; a directory named with -o
  * must be new, or be a trace and --force be given. Only a trace, the numbered traces of a session
  * (segment.h), or the rest of a killed recorder are ever removed.
- * Invariants: neither the directory nor anything removed is reached through a symbolic link; the
- * directory is locked (trace/ovni/write_lock.h) from before it has its name until
- * output_dir_release(), and nothing that another process has locked is renamed or removed.
+ * A removed trace is first renamed to TRACE_REMOVED + a number (trace/ovni/trace.h), then removed;
+ * the next recorder in the same directory removes the rest that a killed one has left. Invariants:
+ * a trace is whole as long as it has its name; neither the directory nor anything removed is
+ * reached through a symbolic link; the directory is locked (trace/ovni/write_lock.h) from before it
+ * has its name until output_dir_release(), and nothing that another process has locked is renamed
+ * or removed.
  */
 #ifndef USER_SINK_OUTPUT_DIR_H
 #define USER_SINK_OUTPUT_DIR_H
@@ -46,8 +49,8 @@ int output_dir_create_file(struct output_dir *output, const char *path, bool cho
 /* Removes the directory if it is empty, and gives an earlier trace its name back. */
 void output_dir_abandon(struct output_dir *output);
 
-/* Removes the directory `name` directly below `dirfd`, with its content. Follows no link. 0 or
- * -errno without a message. */
+/* Renames the directory `name` directly below `dirfd`, and removes it with its content. Follows no
+ * link. 0 or -errno without a message. */
 int output_dir_remove(int dirfd, const char *name) __attribute__((warn_unused_result));
 
 /* The output is complete: other programs may write there. */
