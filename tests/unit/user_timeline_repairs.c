@@ -185,6 +185,22 @@ static void a_gap_is_within_the_window_and_before_what_follows_it(void **state)
 	assert_stream(40, 40, "1310 OM[ 4 92\n1310 OM] 4 92\n1311 OHx 1 -1 0\n2000 OHe\n");
 }
 
+static void a_loss_that_no_stream_can_show_gives_all_threads_a_stream(void **state)
+{
+	(void)state;
+	open_with((struct timeline_options){0});
+	iterated(a, 1, 0, 0);
+	snapshot(0, T0, idle);
+	snapshot(1, T0, idle);
+	lost(0, 1100, 1050, 7);
+	close_kit(2000, 0);
+	assert_stream(10, 20,
+		      "1000 OHx -1 -1 0\n1000 OHp 0 -1\n1050 OM[ 7 92\n2000 OM] 7 92\n"
+		      "2000 OHr\n2000 OHe\n");
+	assert_int_equal(kit.counts.lost, 7);
+	assert_int_equal(kit.cpus[0].ns[CPU_UNKNOWN], 950);
+}
+
 /* ---- the kernel model ---- */
 
 static void next_to_libovni_only_the_cpu_is_told(void **state)
@@ -272,6 +288,7 @@ int main(void)
 		TEST(a_gap_waits_for_a_thread_that_has_a_stream),
 		TEST(a_loss_is_counted_if_it_began_in_the_window),
 		TEST(a_gap_is_within_the_window_and_before_what_follows_it),
+		TEST(a_loss_that_no_stream_can_show_gives_all_threads_a_stream),
 		TEST(next_to_libovni_only_the_cpu_is_told),
 		TEST(next_to_libovni_repairs_and_gaps_wait_for_the_way_in),
 		TEST(when_the_writer_has_failed_nothing_more_is_taken),

@@ -977,16 +977,29 @@ int timeline_iterated(struct timeline *tl, const struct record_task *r)
 
 static int close_task(struct timeline *tl, struct task *task)
 {
-	int err = 0;
+	int err = task->thread ? end_stream(tl, task, tl->t1) : 0;
 
-	/* A task whose stream another one has used since has died. */
-	if (!task->thread && task->flags & TASK_BEFORE && tl->options.all_threads &&
-	    !threads_find(tl->threads, task->pid, task->tid))
-		err = take_stream(tl, task, tl->options.t0, true);
-	if (!err && task->thread)
-		err = end_stream(tl, task, tl->t1);
 	threads_release(tl->threads, task);
 	return err;
+}
+
+/* Gives a stream to each thread that existed at t0 and has none. */
+static int add_silent_threads(struct timeline *tl)
+{
+	struct task *task;
+	uint32_t id = 0;
+	int err;
+
+	while ((task = threads_next(tl->threads, &id))) {
+		/* A task whose stream another one has used since has died. */
+		if (task->thread || !(task->flags & TASK_BEFORE) ||
+		    threads_find(tl->threads, task->pid, task->tid))
+			continue;
+		err = take_stream(tl, task, tl->options.t0, true);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 /* The counts and the times of the CPUs, for the metadata. */
@@ -1043,6 +1056,8 @@ static int close_cpu(struct timeline *tl, struct cpu *cpu)
 {
 	struct task *task = cpu->gap ? task_for_gap(tl, cpu) : NULL;
 
+	if (cpu->gap)
+		leave_gap_open(tl, cpu, cpu->gap_clock);
 	if (cpu->open_gap) {
 		cpu_add_time(cpu, cpu->open_gap);
 		cpu->use = CPU_UNKNOWN;
@@ -1060,6 +1075,12 @@ static int close_all(struct timeline *tl)
 
 	if (err)
 		return err;
+	/* A loss is recorded in a stream. Without one, the trace would have no sign of it. */
+	if (tl->options.all_threads || (tl->counts.lost && !threads_streams(tl->threads))) {
+		err = add_silent_threads(tl);
+		if (err)
+			return err;
+	}
 	for (unsigned i = 0; i < tl->ncpus; i++) {
 		err = close_cpu(tl, tl->cpus[i]);
 		if (err)
