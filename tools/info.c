@@ -14,7 +14,7 @@
  *   stolen      0.12 s of 80.02 s of the CPUs (0.15 %), most from CPU 3: 0.10 s
  *   their time  38.0 % running, 2.0 % waiting for a CPU, 60.0 % asleep, 0.0 % unknown
  *   cost        programs 0.41 % of the CPUs (15044 runs), the recorder 0.210 s of CPU time
- *   process     1204: application 1, 8 threads:
+ *   process     1204: application 1, 8 threads, cgroup /job.slice:
  *               ./solver --fast
  *   thread      1204/1205 worker: 12044 events
  *
@@ -136,6 +136,17 @@ static void put_rank(struct json *process, const struct json *meta, const struct
 		json_put_int(process, "nranks", json_int(nranks));
 }
 
+/* The cgroup of a process is that of its threads, which may differ. */
+static void take_cgroup(struct json *process, const struct owner *owner)
+{
+	const char *known = json_string(json_key(process, "cgroup"));
+
+	if (!known)
+		json_put_string(process, "cgroup", owner->cgroup);
+	else if (owner->cgroup && strcmp(known, owner->cgroup) != 0)
+		json_put_bool(process, "several_cgroups", true);
+}
+
 static void take_process(struct info *info, const struct json *meta, const struct owner *owner)
 {
 	const struct json *command = json_get(meta, "bpf.command");
@@ -149,6 +160,7 @@ static void take_process(struct info *info, const struct json *meta, const struc
 	if (owner->app_id)
 		json_put_int(process, "app_id", owner->app_id);
 	put_rank(process, meta, owner);
+	take_cgroup(process, owner);
 	json_put_string(process, "executable", json_string(json_get(meta, "bpf.executable")));
 	if (json_is_array(command)) {
 		char *text = joined(command);
@@ -279,6 +291,7 @@ static int take_stream(struct info *info, size_t i)
 	json_put_int(thread, "pid", owner->pid);
 	json_put_int(thread, "tid", owner->tid);
 	json_put_string(thread, "name", owner->name);
+	json_put_string(thread, "cgroup", owner->cgroup);
 	if (!owner->finished)
 		info->unfinished++;
 	json_put_bool(thread, "finished", owner->finished);
@@ -443,6 +456,8 @@ static void print_parts(struct info *info, struct printer *out)
 				   : " (without events)");
 	for (node = json_first(info->processes); node; node = json_next(node)) {
 		char rank[64] = "", figures[160];
+		const char *cgroup = text_of(node, "cgroup"), *more = "";
+		char *place;
 
 		if (json_key(node, "nranks"))
 			snprintf(rank, sizeof(rank), "rank %lld of %lld, ",
@@ -455,8 +470,17 @@ static void print_parts(struct info *info, struct printer *out)
 			 (long long)json_int(json_key(node, "app_id")),
 			 (long long)json_int(json_key(node, "threads")),
 			 plural((uint64_t)json_int(json_key(node, "threads")), "", "s"));
+		if (json_key(node, "several_cgroups"))
+			more = " and others";
+		else if (!*cgroup && json_get(info->doc, "session"))
+			cgroup = "unknown";
+		place = xasprintf("%s%s%s%s", *cgroup ? ", cgroup " : "", cgroup, more,
+				  *text_of(node, "command") ? ":" : "");
 		print_line(out, "process", "%s: %s%s", text_of(node, "name"), figures,
-			   *text_of(node, "command") ? ":" : "");
+			   place ? place : "");
+		if (!place)
+			out->error = -ENOMEM;
+		free(place);
 		if (*text_of(node, "command"))
 			print_line(out, "", "%s%s%s", text_of(node, "command"), "", "");
 	}
@@ -465,13 +489,20 @@ static void print_parts(struct info *info, struct printer *out)
 static void print_threads(struct info *info, struct printer *out)
 {
 	for (const struct json *node = json_first(info->threads); node; node = json_next(node)) {
+		const char *cgroup = text_of(node, "cgroup");
 		char figures[96];
+		char *place;
 
 		snprintf(figures, sizeof(figures), "%lld/%lld",
 			 (long long)json_int(json_key(node, "pid")),
 			 (long long)json_int(json_key(node, "tid")));
-		print_line(out, "thread", "%s %s: %s events", figures, text_of(node, "name"),
-			   text_of(node, "events"));
+		place = xasprintf("%s events%s%s", text_of(node, "events"),
+				  *cgroup ? ", cgroup " : "", cgroup);
+		print_line(out, "thread", "%s %s: %s", figures, text_of(node, "name"),
+			   place ? place : "");
+		if (!place)
+			out->error = -ENOMEM;
+		free(place);
 	}
 }
 

@@ -7,10 +7,10 @@ info() { "$B/bin/ovni-info" "$@" 2>"$T/said"; }
 fail() { echo "$1"; cat "$T/got" "$T/said"; exit 1; }
 session='bpf.session={"version":"1.2.3","commit":"abc","kernel":"6.1","machine":"x86_64","options":["ovni-bpf","-a"],"t0":"5","t1":"999","lost":"0"}'
 "$S/tests/golden/tools_make.py" "$T/a" <<END
-thread node1 7 7 bpf.name="main" bpf.rank=1 bpf.nranks=2 bpf.command=["./solver","--fast"] ovni.require={"ovni":"1.1.0","nosv":"2.7.0","bpf":"1.0.0"} $session
+thread node1 7 7 bpf.name="main" bpf.cgroup="/job.slice" bpf.rank=1 bpf.nranks=2 bpf.command=["./solver","--fast"] ovni.require={"ovni":"1.1.0","nosv":"2.7.0","bpf":"1.0.0"} $session
 10 OHx i32:0 i32:-1 u64:0
 1500010 OHe
-thread node1 7 8 bpf.name="worker"
+thread node1 7 8 bpf.name="worker" bpf.cgroup="/job.slice/vcpu"
 20 OHx i32:1 i32:-1 u64:0
 25 OHp u16:1 i32:0
 30 OHw i32:7
@@ -34,11 +34,11 @@ loom        node2: 4 CPUs, 1 thread
 model       ovni 1.1.0
 model       nosv 2.7.0 (without events)
 model       bpf 1.0.0
-process     7: rank 1 of 2, application 1, 2 threads:
+process     7: rank 1 of 2, application 1, 2 threads, cgroup /job.slice and others:
             ./solver --fast
-process     9: rank 3 of 4, application 2, 1 thread
-thread      7/7 main: 2 events
-thread      7/8 worker: 5 events
+process     9: rank 3 of 4, application 2, 1 thread, cgroup unknown
+thread      7/7 main: 2 events, cgroup /job.slice
+thread      7/8 worker: 5 events, cgroup /job.slice/vcpu
 thread      9/9 : 2 events
 END
 diff "$T/want" "$T/got" || fail "the summary"

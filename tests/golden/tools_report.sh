@@ -60,6 +60,13 @@ a (1),not recorded,2,400,100.000,0,300,200
 b (2),a (1),1,41,7.454,0,41,650
 a (1),cron (9),,,,1,,
 END
+# All waits of all threads, by a group of victims and a group of culprits: 400 + 550.
+same preempt --by all <<'END'
+victim,culprit,waits,ran,percent,first,max,max_at
+all threads,not recorded,4,909,95.684,0,499,1501
+all threads,all threads,1,41,4.315,0,41,650
+all threads,cron (9),,,,1,,
+END
 same wake <<'END'
 waker,woken,times,wait_avg,wait_max,max_at
 a (1),b (2),1,51,51,701

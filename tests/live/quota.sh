@@ -56,6 +56,9 @@ check(covered >= 0.9 * (said["throttled"] - lost), covered, "ns of waits are cal
 others = sum(len(t.leaves("throttled")) for t in trace.streams if t.pid != spinners[0].pid)
 check(not others, others, "waits of threads without a quota are called throttled")
 E
+	"$B/bin/ovni-report" "$mode" >overview || complain "$mode: the overview: status $?"
+	grep -q "throttled by the CPU quota of [^ ]*/${group##*/}: " overview ||
+		complain "$mode: the overview does not name the cgroup ${group##*/}: $(cat overview)"
 	# All tools have it.
 	"$B/bin/ovni-dump" "$mode" >dump.log && grep -q 'throttled by a CPU quota' dump.log ||
 		complain "$mode: ovni-dump does not say it"

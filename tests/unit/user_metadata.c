@@ -463,7 +463,7 @@ static int remove_proc(void **state)
 static void proc_is_read_and_what_it_lacks_is_left_out(void **state)
 {
 	struct process_info info;
-	char long_line[2 * PROCESS_COMMAND_MAX];
+	char long_line[2 * PROCESS_COMMAND_MAX], *text;
 
 	(void)state;
 	make_process("10", "/bin/a b", "PMI_RANK=1\0PMI_SIZE=2", 22);
@@ -493,6 +493,35 @@ static void proc_is_read_and_what_it_lacks_is_left_out(void **state)
 	assert_int_equal(info.command_size, PROCESS_COMMAND_MAX);
 	assert_false(info.command_cut);
 	process_fini(&info);
+
+	/* the cgroup with the CPU quota; of version 1 not that of a task that exits, which is "/"
+	 */
+	make_file("10", "cgroup", "0::/job\n", 8);
+	assert_true(process_read(&info, proc, 10));
+	assert_string_equal(info.cgroup, "/job");
+	process_forget_program(&info);
+	assert_null(info.cgroup);
+	process_fini(&info);
+	make_file("10", "cgroup", "3:cpuset:/x\n2:cpuacct,cpu:/a:b\n0::/job\n", 39);
+	make_file("10", "stat", "10 (a ) b) S 1 1 1 0 -1 4194304 0", 33);
+	assert_true(process_read(&info, proc, 10));
+	assert_string_equal(info.cgroup, "/a:b");
+	process_fini(&info);
+	make_file("10", "stat", "10 (a ) b) S 1 1 1 0 -1 4194308 0", 33);
+	assert_true(process_read(&info, proc, 10));
+	assert_null(info.cgroup);
+	process_fini(&info);
+	make_file("10", "cgroup", "1:cpu:\n7\n:\n", 12);
+	assert_true(process_read(&info, proc, 10));
+	assert_null(info.cgroup);
+	process_fini(&info);
+	make_dir("10/task", "");
+	make_dir("10/task/12", "");
+	make_file("10", "task/12/cgroup", "0::/job/inner\n", 14);
+	text = thread_cgroup(proc, 10, 12);
+	assert_string_equal(text, "/job/inner");
+	free(text);
+	assert_null(thread_cgroup(proc, 10, 13));
 
 	make_dir("11", "");
 	assert_true(process_read(&info, proc, 11));

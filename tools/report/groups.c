@@ -36,6 +36,8 @@ static int compare_keys(const struct sorting *s, uint32_t a, uint32_t b)
 		return compare_processes(x, y);
 	case BY_COMM:
 		return strcmp(x->name ? x->name : "", y->name ? y->name : "");
+	case BY_CGROUP:
+		return strcmp(x->cgroup ? x->cgroup : "", y->cgroup ? y->cgroup : "");
 	case BY_RANK:
 		return compare_numbers(s->ranks[a], s->ranks[b]);
 	case BY_ALL:
@@ -77,6 +79,8 @@ static char *label_of(const struct group *g, enum group_by by)
 					       : xasprintf("rank %lld", (long long)g->rank);
 	case BY_COMM:
 		return strdup(g->name ? g->name : "unknown");
+	case BY_CGROUP:
+		return strdup(g->name ? g->name : "cgroup unknown");
 	case BY_ALL:
 		return strdup("all threads");
 	default:
@@ -91,7 +95,7 @@ static int add(struct groups *groups, const struct sorting *s, const uint32_t *s
 {
 	const struct owner *first = &s->owners[sorted[0]];
 	struct group *g = ARRAY_ADD(groups->list, groups->n);
-	const char *name = first->name;
+	const char *name = s->by == BY_CGROUP ? first->cgroup : first->name;
 
 	if (!g)
 		return -ENOMEM;

@@ -10,7 +10,7 @@
 
 #include "trace/ovni/trace.h"
 
-enum group_by { BY_REPORT, BY_THREAD, BY_PROCESS, BY_COMM, BY_RANK, BY_ALL };
+enum group_by { BY_REPORT, BY_THREAD, BY_PROCESS, BY_COMM, BY_CGROUP, BY_RANK, BY_ALL };
 
 struct group {	     /* numbers are CELL_UNKNOWN where the threads differ, or have none */
 	char *label; /* "worker (1204)", "rank 3" */

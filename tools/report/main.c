@@ -102,7 +102,7 @@ static bool has_groups(const void *settings)
 }
 
 /* The names of enum group_by from 1 on. */
-static const char *const by_names[] = {"thread", "process", "comm", "rank", "all", NULL};
+static const char *const by_names[] = {"thread", "process", "comm", "cgroup", "rank", "all", NULL};
 
 static bool is_latency(const void *settings)
 {
@@ -148,7 +148,7 @@ static const struct cli_option cli_options[] = {
 	{"comm", 0, "GLOB", filter_add_comm, TO(filter),
 	 "only threads with such a name, as 'worker*'", NEEDS_THREADS},
 	{"by", 0, NULL, set_by, TO(by), "one row or table for each of these", .choices = by_names,
-	 .holds = has_groups, .rule = "only latency, why and func take threads together"},
+	 .holds = has_groups, .rule = "only latency, preempt, why and func take threads together"},
 	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom", NEEDS_TIME},
 	{"from", 0, "TIME", moment_option, TO(filter.from),
 	 "only from this clock on, in ns; "

@@ -226,12 +226,20 @@ static const char *function_name(int64_t value)
 	return "MPI";
 }
 
+/* Any cgroup above that of the thread may have the quota, too, but not the root. */
+static char *quota_text(const char *cgroup, const struct words *w)
+{
+	bool named = cgroup && cgroup[0] == '/' && cgroup[1];
+	const char *above = named && strchr(cgroup + 1, '/') ? " or of a cgroup above it" : "";
+
+	return xasprintf("%s was throttled by the CPU quota of %s%s: %s of %s", w->who,
+			 named ? cgroup : "its cgroup", above, w->time, w->of);
+}
+
 static char *sentence_of(const struct overview *o, const struct finding *finding,
 			 const struct words *w)
 {
 	const int64_t *n = finding->numbers;
-	const char *cgroup =
-		o->findings.processes[o->findings.threads[finding->who.stream].process].cgroup;
 	uint64_t threads = (uint64_t)n[NUMBER_THREADS], count = (uint64_t)n[NUMBER_COUNT];
 	const char *inversion =
 		finding->kind == FINDING_INVERSION
@@ -241,8 +249,7 @@ static char *sentence_of(const struct overview *o, const struct finding *finding
 
 	switch (finding->kind) {
 	case FINDING_QUOTA:
-		return xasprintf("%s was throttled by the CPU quota of %s: %s of %s", w->who,
-				 cgroup ? cgroup : "its cgroup", w->time, w->of);
+		return quota_text(owner_of(o, finding->who.stream)->cgroup, w);
 	case FINDING_IMBALANCE:
 		return xasprintf("%s: %s worked %s, the mean of %" PRIu64 " threads is %s (load "
 				 "balance %.3f)",

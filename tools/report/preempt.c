@@ -37,6 +37,13 @@ static int event(void *arg, const struct intervals *intervals, uint32_t stream,
 	return culprits_step(report->more, intervals, stream, ev);
 }
 
+/* The culprit of a pair as a row names it: the group of a thread, or less than 0 as in culprits.h.
+ */
+static int64_t culprit_of(const struct report *report, const struct culprit_pair *p)
+{
+	return p->culprit < 0 ? p->culprit : (int64_t)report->groups.of[p->culprit];
+}
+
 static char *name_culprit(const struct report *report, const struct culprit_pair *p)
 {
 	if (CULPRIT_IS_TID(p->culprit))
@@ -49,13 +56,29 @@ static char *name_culprit(const struct report *report, const struct culprit_pair
 	case CULPRIT_QUOTA:
 		return strdup("CPU quota");
 	default:
-		return tid_names_of_stream(&report->names, (uint32_t)p->culprit);
+		return strdup(report->groups.list[culprit_of(report, p)].label);
 	}
 }
 
-static int add(struct report *report, const struct culprit_pair *p)
+/* By the group of the victim, the culprit of the row, and the order of the pairs. */
+static int compare(const void *pa, const void *pb, void *arg)
 {
-	int64_t waited = culprits_waited(report->more, p->victim);
+	const struct report *report = arg;
+	const struct culprit_pair *pairs = ((const struct culprits *)report->more)->pairs;
+	uint32_t i = *(const uint32_t *)pa, k = *(const uint32_t *)pb;
+	uint32_t a = report->groups.of[pairs[i].victim], b = report->groups.of[pairs[k].victim];
+	int64_t x = culprit_of(report, &pairs[i]), y = culprit_of(report, &pairs[k]);
+
+	if (a != b)
+		return a < b ? -1 : 1;
+	if (x != y)
+		return x < y ? -1 : 1;
+	return i < k ? -1 : i > k;
+}
+
+/* A row for the sum of some pairs, which begins as the first of them; `waited`: by the victims. */
+static int add(struct report *report, const struct culprit_pair *p, int64_t waited)
+{
 	bool known = !CULPRIT_IS_TID(p->culprit);
 	union cell row[] = {
 		{.text = NULL},
@@ -69,25 +92,68 @@ static int add(struct report *report, const struct culprit_pair *p)
 	};
 
 	/* outside of the initializer, where the analyzer misses that the table owns them */
-	row[0].text = tid_names_of_stream(&report->names, p->victim);
+	row[0].text = strdup(report->groups.list[report->groups.of[p->victim]].label);
 	row[1].text = name_culprit(report, p);
 	return table_add(&report->table, row);
+}
+
+static void sum_up(struct culprit_pair *sum, const struct culprit_pair *p)
+{
+	sum->ns = clock_sum(sum->ns, p->ns);
+	sum->waits += p->waits;
+	sum->first += p->first;
+	if (p->max <= sum->max)
+		return;
+	sum->max = p->max;
+	sum->max_at = p->max_at;
 }
 
 static int rows(struct report *report)
 {
 	struct culprits *culprits = report->more;
+	size_t nstreams = report->source->trace.nstreams, n = 0;
+	uint32_t *order = NULL;
+	int64_t *waited = NULL;
 	int err = culprits_finish(culprits, report->intervals);
 
 	if (err)
-		return err;
-	for (size_t i = 0; i < culprits->npairs; i++) {
-		if (report->filter->streams[culprits->pairs[i].victim])
-			err = add(report, &culprits->pairs[i]);
-		if (err)
-			return err;
+		goto out;
+	err = -ENOMEM;
+	order = malloc((culprits->npairs + 1) * sizeof(*order));
+	waited = calloc(report->groups.n + 1, sizeof(*waited));
+	if (!order || !waited)
+		goto out;
+	for (uint32_t i = 0; i < nstreams; i++) {
+		int64_t *sum = &waited[report->groups.of[i]];
+
+		if (report->filter->streams[i])
+			*sum = clock_sum(*sum, culprits_waited(culprits, i));
 	}
-	return 0;
+	for (uint32_t i = 0; i < culprits->npairs; i++)
+		if (report->filter->streams[culprits->pairs[i].victim])
+			order[n++] = i;
+	qsort_r(order, n, sizeof(*order), compare, report);
+	err = 0;
+	for (size_t i = 0; i < n;) {
+		struct culprit_pair sum = culprits->pairs[order[i]];
+		uint32_t victims = report->groups.of[sum.victim];
+
+		while (++i < n) {
+			const struct culprit_pair *p = &culprits->pairs[order[i]];
+
+			if (report->groups.of[p->victim] != victims ||
+			    culprit_of(report, p) != culprit_of(report, &sum))
+				break;
+			sum_up(&sum, p);
+		}
+		err = add(report, &sum, waited[victims]);
+		if (err)
+			break;
+	}
+out:
+	free(order);
+	free(waited);
+	return err;
 }
 
 static void release(struct report *report)
@@ -101,6 +167,7 @@ const struct report_kind report_preempt = {
 	.ncolumns = sizeof(columns) / sizeof(columns[0]),
 	.order = "ran",
 	.names = true,
+	.by = BY_THREAD,
 	.more = sizeof(struct culprits),
 	.init = init,
 	.listener = {.event = event},

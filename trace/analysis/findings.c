@@ -250,8 +250,6 @@ void findings_fini(struct findings *f)
 	}
 	culprits_fini(&f->culprits);
 	cpu_times_fini(&f->cpus);
-	for (size_t i = 0; i < f->nprocesses; i++)
-		free(f->processes[i].cgroup);
 	free(f->processes);
 	free(f->threads);
 	free(f->list);
@@ -322,7 +320,6 @@ static int take_metadata(struct findings *f, uint32_t stream, const struct json 
 	struct process_use *process = &f->processes[f->threads[stream].process];
 	const struct json *rank = json_get(meta, "bpf.rank"),
 			  *nranks = json_get(meta, "bpf.nranks");
-	const char *cgroup = json_string(json_get(meta, "bpf.cgroup"));
 	const struct json *cpu = json_first(json_get(meta, "bpf.session.cpus"));
 
 	f->threads[stream].kernel = json_bool(json_get(meta, "bpf.kernel_thread"));
@@ -334,11 +331,6 @@ static int take_metadata(struct findings *f, uint32_t stream, const struct json 
 		nranks = json_get(meta, "ovni.nranks");
 	if (process->nranks < 0 && json_is_number(nranks))
 		process->nranks = json_int(nranks);
-	if (!process->cgroup && cgroup) {
-		process->cgroup = strdup(cgroup);
-		if (!process->cgroup)
-			return -ENOMEM;
-	}
 	for (; cpu; cpu = json_next(cpu)) {
 		struct cpu_steal *steal;
 		uint64_t ns;

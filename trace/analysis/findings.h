@@ -124,7 +124,6 @@ struct process_use {	 /* sums of its threads, ns */
 	int64_t rank, nranks; /* -1: none */
 	int64_t run, wait, throttled, sleep, life, idle_run, waited;
 	int64_t charged[CLASSES];
-	char *cgroup;	/* of the metadata, or NULL */
 	int64_t parent; /* pid, 0: not known */
 	bool target;	/* descends from ovni-bpf: the command that it recorded */
 	bool recorder;	/* ovni-bpf itself: it may be a culprit, but has no findings of its own */

@@ -390,7 +390,8 @@ int owner_init(struct owner *owner, const struct json *meta)
 	owner->thread = part && !strcmp(part, "thread");
 	owner->finished = json_number(json_get(meta, "ovni.finished")) == 1;
 	if (copy_text(&owner->loom, json_string(json_get(meta, "ovni.loom"))) < 0 ||
-	    copy_text(&owner->name, json_string(json_get(meta, "bpf.name"))) < 0) {
+	    copy_text(&owner->name, json_string(json_get(meta, "bpf.name"))) < 0 ||
+	    copy_text(&owner->cgroup, json_string(json_get(meta, "bpf.cgroup"))) < 0) {
 		owner_fini(owner);
 		return -ENOMEM;
 	}
@@ -401,7 +402,8 @@ void owner_fini(struct owner *owner)
 {
 	free(owner->loom);
 	free(owner->name);
-	owner->loom = owner->name = NULL;
+	free(owner->cgroup);
+	owner->loom = owner->name = owner->cgroup = NULL;
 }
 
 int source_open(struct source *source, const char *path)

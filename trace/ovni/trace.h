@@ -50,7 +50,8 @@ struct json *trace_metadata(const struct trace *trace, size_t i);
 /* The thread of a stream, from its metadata; missing values are 0, NULL or -1 (rank). */
 struct owner {
 	char *loom;
-	char *name; /* bpf.name; NULL in traces of other programs */
+	char *name;   /* bpf.name; NULL in traces of other programs */
+	char *cgroup; /* bpf.cgroup; NULL: not known */
 	int64_t pid, tid, app_id, rank;
 	int64_t known_rank; /* rank, or bpf.rank, where not all processes of the loom have one */
 	bool thread;	    /* ovni.part is "thread" */

@@ -16,6 +16,8 @@
 #define ENVIRONMENT_MAX (256 * 1024)
 #define INITIAL_PID_NS	0xeffffffcull /* PROC_PID_INIT_INO of the kernel */
 #define NANOSECONDS	1000000000ll
+#define CGROUP_TEXT_MAX (64 * 1024)
+#define TASK_EXITS	0x4ul /* PF_EXITING */
 
 static const char *const namespace_names[NS_COUNT] = {
 	[NS_CGROUP] = "cgroup", [NS_IPC] = "ipc",   [NS_MNT] = "mnt",	[NS_NET] = "net",
@@ -70,6 +72,71 @@ static char *read_executable(int dir)
 	return strdup(path);
 }
 
+/* Whether the controller `cpu` is in a list such as "cpu,cpuacct", which ends at `end`. */
+static bool lists_cpu(const char *list, const char *end)
+{
+	while (list < end) {
+		size_t size = strcspn(list, ",:");
+
+		if (size == 3 && !memcmp(list, "cpu", 3))
+			return true;
+		list += size + 1;
+	}
+	return false;
+}
+
+/* Version 1 calls the cgroup of a task that exits "/": PF_EXITING of the kernel, the ninth field.
+ */
+static bool exits(int dir)
+{
+	size_t size;
+	char *text = read_file(dir, "stat", 0, 4096, &size),
+	     *name = text ? strrchr(text, ')') : NULL;
+	unsigned long flags = TASK_EXITS;
+
+	if (name && sscanf(name + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) != 1)
+		flags = TASK_EXITS;
+	free(text);
+	return flags & TASK_EXITS;
+}
+
+/* `dir` is that of a process or a thread. Lines are "4:cpu,cpuacct:/job" and "0::/job". */
+static char *read_cgroup(int dir)
+{
+	size_t size;
+	char *text = read_file(dir, "cgroup", 0, CGROUP_TEXT_MAX, &size), *cgroup = NULL;
+	char *found = NULL, *next = text;
+	bool version1 = false;
+
+	for (char *line; !version1 && (line = strsep(&next, "\n"));) {
+		char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
+
+		if (!path)
+			continue;
+		version1 = lists_cpu(list + 1, path);
+		if (version1 || !strncmp(line, "0::", 3))
+			found = path + 1;
+	}
+	if (found && *found && !(version1 && exits(dir)))
+		cgroup = strdup(found);
+	free(text);
+	return cgroup;
+}
+
+char *thread_cgroup(const char *proc, uint32_t pid, uint32_t tid)
+{
+	char path[256], *cgroup;
+	int dir;
+
+	snprintf(path, sizeof(path), "%s/%u/task/%u", proc, pid, tid);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return NULL;
+	cgroup = read_cgroup(dir);
+	close(dir);
+	return cgroup;
+}
+
 bool process_read(struct process_info *info, const char *proc, uint32_t pid)
 {
 	char path[256];
@@ -84,6 +151,7 @@ bool process_read(struct process_info *info, const char *proc, uint32_t pid)
 	memset(info, 0, sizeof(*info));
 	info->rank = info->nranks = -1;
 	info->executable = read_executable(dir);
+	info->cgroup = read_cgroup(dir);
 	info->command = read_file(dir, "cmdline", 0, PROCESS_COMMAND_MAX + 1, &size);
 	if (info->command) {
 		info->command_cut = size > PROCESS_COMMAND_MAX;
@@ -105,6 +173,7 @@ void process_fini(struct process_info *info)
 {
 	free(info->executable);
 	free(info->command);
+	free(info->cgroup);
 	memset(info, 0, sizeof(*info));
 }
 
@@ -112,7 +181,8 @@ void process_forget_program(struct process_info *info)
 {
 	free(info->executable);
 	free(info->command);
-	info->executable = info->command = NULL;
+	free(info->cgroup);
+	info->executable = info->command = info->cgroup = NULL;
 	info->command_size = 0;
 	info->command_cut = false;
 }

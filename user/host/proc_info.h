@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * proc_info: one process in /proc: executable, command line, MPI rank, namespaces.
+ * proc_info: one process in /proc: executable, command line, MPI rank, namespaces, cgroup.
  *
  * In: a pid of the initial PID namespace and the place of proc; out: struct process_info,
  * and its `bpf` keys. A process may be gone, or another user's: what cannot be read is
@@ -32,6 +32,7 @@ enum process_namespace {
 
 struct process_info {
 	char *executable;      /* NULL: not known */
+	char *cgroup;	       /* of its main thread; see thread_cgroup() */
 	char *command;	       /* arguments, each ended by NUL; NULL: not known */
 	size_t command_size;   /* bytes at command */
 	bool command_cut;      /* it was longer */
@@ -51,6 +52,11 @@ void process_forget_program(struct process_info *info);
 /* True if the numbers in `proc` are those of the initial PID namespace: only then can a pid of
  * the kernel be looked up there. */
 bool process_numbers_are_ours(const char *proc);
+
+/* The cgroup that has the CPU quota of a thread, as a path below the root that the recorder sees:
+ * of the controller cpu of version 1, where that is in use, else of version 2. For free(); NULL if
+ * the thread has ended, or without memory. */
+char *thread_cgroup(const char *proc, uint32_t pid, uint32_t tid);
 
 /* The rank that an environment (strings, each ended by NUL) gives, and how many there are:
  * -1 if they are missing or invalid. */

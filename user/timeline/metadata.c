@@ -158,6 +158,7 @@ static void put_thread(struct json *bpf, const struct description *d)
 {
 	put_names(bpf, d);
 	put_true(bpf, "kernel_thread", d->kthread);
+	json_put_string(bpf, "cgroup", d->cgroup);
 	if (d->exited)
 		put_exit(bpf, "exit", d->exit_code);
 	json_put_u64(bpf, "events", d->events);

@@ -61,6 +61,7 @@ struct description {
 	uint64_t events, repairs;
 	const struct rename *names; /* all it was called, in order; the last one holds */
 	uint32_t nnames, nnames_more;
+	const char *cgroup; /* NULL: not known */
 
 	/* The first stream of a process, else NULL. */
 	const unsigned *cpus; /* kernel numbers by index, ncpus of them */

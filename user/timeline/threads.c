@@ -167,21 +167,33 @@ void threads_release(struct threads *threads, struct task *task)
 /* A description and its data, on the way to the writer's thread. */
 struct meta {
 	struct threads *threads;
-	struct process *process; /* that it describes, or NULL */
+	struct process *process; /* of the stream */
 	bool last;		 /* the last one of the process: frees its metadata */
 	uint64_t *declared;	 /* that of d */
 	struct description d;
 	struct rename names[]; /* d.names, then d.cpus */
 };
 
-/* In the thread of the writer, as all that reads process->info. */
+/* In the thread of the writer, as all that reads process->info. The cgroup of a thread that has
+ * ended is that of its process when it was read. */
 static struct json *meta_build(void *arg)
 {
 	struct meta *meta = arg;
+	const struct process_info *info = meta->process->info;
+	const char *proc = meta->threads->proc;
+	char *cgroup =
+		proc && !meta->d.exited ? thread_cgroup(proc, meta->d.pid, meta->d.tid) : NULL;
+	struct json *doc;
 
-	if (meta->process)
-		meta->d.info = meta->process->info;
-	return describe_stream(&meta->d);
+	if (meta->d.cpus)
+		meta->d.info = info;
+	meta->d.cgroup = cgroup;
+	if (!cgroup && info)
+		meta->d.cgroup = info->cgroup;
+	doc = describe_stream(&meta->d);
+	meta->d.cgroup = NULL;
+	free(cgroup);
+	return doc;
 }
 
 /* In whichever thread ends the life of the description. Facts are kept as long as the
@@ -190,8 +202,7 @@ static void meta_drop(void *arg)
 {
 	struct meta *meta = arg;
 
-	if (meta->last && meta->process && meta->process->info &&
-	    atomic_load(&meta->threads->rankless)) {
+	if (meta->last && meta->process->info && atomic_load(&meta->threads->rankless)) {
 		process_fini(meta->process->info);
 		free(meta->process->info);
 		meta->process->info = NULL;
@@ -241,6 +252,7 @@ static struct meta *meta_new(struct threads *threads, struct thread *thread, boo
 		return NULL;
 	cpus = (unsigned *)(meta->names + thread->nnames);
 	meta->threads = threads;
+	meta->process = process;
 	meta->d = (struct description){
 		.pid = (uint32_t)(thread->key >> 32),
 		.tid = (uint32_t)thread->key,
@@ -267,7 +279,6 @@ static struct meta *meta_new(struct threads *threads, struct thread *thread, boo
 		meta->d.ncpus = ncpus;
 		meta->d.parent_pid = process->parent_pid;
 		meta->d.own = threads->own;
-		meta->process = process;
 	}
 	if (thread == threads->streams[0])
 		meta->d.session = &threads->session;
