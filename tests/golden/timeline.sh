@@ -33,8 +33,8 @@ END
 report timeline trace >all || fail "the timeline failed"
 diff -u - all <<'E' || fail "the timeline"
                              |0 ns       10.000 ms|  one column is 500.000 us
-                       CPU 0 |AAAAAAAABBBBBBBB    |  80.0 % busy
-                       CPU 1 |            AAAAAAAA|  40.0 % busy
+                       CPU 0 |AAAAAAAABBBBBBBB    |  80.0 % recorded
+                       CPU 1 |            AAAAAAAA|  40.0 % recorded
 
                   A busy (7) |########----########|  80.0 % running
 B a\x1b[2Jname_that_is_very_ |........########....|  40.0 % running
@@ -43,8 +43,8 @@ E
 report timeline -n 1 --from +5ms --to +7ms trace >part || fail "a part of the timeline failed"
 diff -u - part <<'E' || fail "a part of the timeline"
                              |5.000 ms    7.000 ms|  one column is 100.000 us
-                       CPU 0 |AAAAAAAAAAAAAAAAAAAA| 100.0 % busy
-                       CPU 1 |          BBBBBBBBBB|  50.0 % busy
+                       CPU 0 |AAAAAAAAAAAAAAAAAAAA| 100.0 % recorded
+                       CPU 1 |          BBBBBBBBBB|  50.0 % recorded
 
 A a\x1b[2Jname_that_is_very_ |####################| 100.0 % running
                               # running   - waits for a CPU   . asleep   and 1 more thread (-n)

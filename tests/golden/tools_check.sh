@@ -73,7 +73,7 @@ ours 5 0
 check "$T/t"
 expect 0 "a complete trace"
 has "CPU 0 of n: 100 % of 1.000 us = 50.00 threads + 30.00 idle + 15.00 other + 5.00 unknown"
-has "CPU 1 of n: 100 % of 1.000 us = 0.00 threads + 100.00 idle or not recorded"
+has "CPU 1 of n: 100 % of 1.000 us = 0.00 threads + 100.00 other threads or idle + 0.00 unknown"
 has "0 warnings; complete"
 ours 7 0
 check "$T/t"
@@ -89,7 +89,8 @@ assert answer["valid"] and answer["status"] == 3 and answer["lost"] == 12, answe
 assert answer["cpus"][0] == {"loom": "n", "cpu": 0, "window": 1000, "threads": 500, "idle": 300,
                              "other": 150, "unknown": 50, "twice": 0}, answer["cpus"]
 for cpu in answer["cpus"]:
-    assert cpu["threads"] + cpu["idle"] + cpu["other"] + cpu["unknown"] == cpu["window"]
+    assert ("idle" in cpu) == (cpu["cpu"] == 0) != ("other_or_idle" in cpu), cpu
+    assert sum(cpu.get(part, 0) for part in ("threads", "idle", "other", "other_or_idle", "unknown")) == cpu["window"]
 END
 
 # Nothing is written by a check.

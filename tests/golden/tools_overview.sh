@@ -78,6 +78,43 @@ assert threads[11]["run_ns"] == 700 * 10**6 and threads[20]["asleep_ns"] == 650 
 assert [c["idle_ns"] for c in doc["cpus"]] == [50 * 10**6, 10**9], doc["cpus"]
 END
 
+# Where only some threads are recorded, idle time is not known: no CPU is called busy, or idle, for
+# it. The recorder says so; of older ones it shows in CPUs that were never idle.
+some() { # KEY IDLE_OF_CPU_1
+	python3 "$S/tests/golden/tools_make.py" some <<-END
+	thread n 10 10 bpf.name="target" bpf.session.t0="0" bpf.session.t1="1000000000" $1 ovni.loom_cpus=[{"index":0,"phyid":0},{"index":1,"phyid":1}] bpf.session.cpus=[{"index":0,"ns":{"unknown":"0","idle":"0","other":"700000000"}},{"index":1,"ns":{"unknown":"0","idle":"$2","other":"$((1000000000 - $2))"}}]
+	0 OHx i32:0 i32:-1 u64:0
+	300000000 OHp u16:1 i32:-1
+	1000000000 OHw i32:-2
+	1000000000 OAs i32:-1
+	1000000000 OHr
+	1000000000 OHe
+	END
+}
+for key in '' 'bpf.session.idle_known=false'; do
+	rm -rf some
+	some "$key" 0
+	report some >got || fail "the overview of some threads failed"
+	grep -qx 'CPU   recorded %  other or idle %  unknown %  steal %  most of it' got &&
+		grep -q '^0 *30.00 *70.00 *0.00 ' got && grep -q '^1 *0.00 *100.00 *0.00 ' got &&
+		! grep -q busy got || { cat got; fail "CPUs of some threads ('$key')"; }
+	report cpu --csv some >got || fail "cpu of some threads failed"
+	grep -qx 'n,0,other threads or idle,700000000,70.000,' got && ! grep -q ',idle,' got || { cat got; fail "cpu of some threads"; }
+	report some --json >got || fail "the JSON of some threads"
+	python3 - <<'END' || fail "the numbers of some threads"
+import json
+for cpu in json.load(open("got"))["cpus"]:
+    assert cpu["threads_ns"] + cpu["other_or_idle_ns"] == 10**9 and not {"other_ns", "idle_ns"} & set(cpu), cpu
+END
+done
+for key in '' 'bpf.session.idle_known=true'; do # all threads
+	rm -rf some
+	some "$key" 400000000
+	report some >got || fail "the overview of all threads failed"
+	grep -q '^CPU  *busy %  *idle %' got && grep -q '^0 *100.00 *0.00 ' got &&
+		grep -q '^1 *60.00 *40.00 ' got || { cat got; fail "CPUs of all threads ('$key')"; }
+done
+
 # Losses are shown, and give status 3; a report that does not exist is no trace.
 make lossy 'bpf.session.lost="7"'
 status=0; report lossy >got || status=$?

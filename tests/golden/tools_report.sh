@@ -87,20 +87,20 @@ n,0,idle,600,30.000,
 n,0,other threads,200,10.000,
 n,0,unknown (lost),100,5.000,
 n,1,b (2),400,20.000,1
-n,1,idle or not recorded,1600,80.000,
-n,2,idle or not recorded,2000,100.000,
-n,3,idle or not recorded,2000,100.000,
+n,1,other threads or idle,1600,80.000,
+n,2,other threads or idle,2000,100.000,
+n,3,other threads or idle,2000,100.000,
 END
 # A part of the window: the idle time is no longer told apart from that of other threads.
 same cpu --from +600ns --to 2800 <<'END'
 loom,cpu,who,time,percent,pieces
 n,0,a (1),300,25.000,2
 n,0,b (2),300,25.000,1
-n,0,idle or not recorded,600,50.000,
+n,0,other threads or idle,600,50.000,
 n,1,b (2),400,33.333,1
-n,1,idle or not recorded,800,66.666,
-n,2,idle or not recorded,1200,100.000,
-n,3,idle or not recorded,1200,100.000,
+n,1,other threads or idle,800,66.666,
+n,2,other threads or idle,1200,100.000,
+n,3,other threads or idle,1200,100.000,
 END
 # f is 500 long, 300 of it preempted; its inner call is counted and takes no time. The threads lived
 # 2000 each.

@@ -66,6 +66,18 @@ E
 record convoy command --api pthread -- team -n 3 -w 0 -m 0 -l 10000 -r 10
 overview convoy <<'E'
 workers = [line for line in lines if "held_ns" in line]
+# The threads of the command alone are recorded: the CPUs have their time, by the threads' own clocks,
+# and the rest is not called busy.
+if not doc["repairs"]:
+    near(sum(cpu["threads_ns"] for cpu in doc["cpus"]), sum(t["run_ns"] for t in doc["threads"]), "the CPUs ran threads")
+ran = sum(threads[int(w["tid"])]["run_ns"] for w in workers)
+if not doc["repairs"]:
+    near(ran, sum(int(w["cpu_ns"]) for w in workers), "the workers ran")
+for cpu in doc["cpus"]:
+    check("idle_ns" not in cpu and "other_ns" not in cpu, "idle time is not known:", cpu)
+    check(cpu["threads_ns"] + cpu["other_or_idle_ns"] + cpu["unknown_ns"] == cpu["window_ns"], "the parts:", cpu)
+text = open(sys.argv[1] + ".txt").read()
+check("recorded %" in text and "busy %" not in text, text)
 found = find("lock")
 check(found and found["by"]["tid"] in [int(w["tid"]) for w in workers], "no lock is found:", found)
 if found and not doc["repairs"]:

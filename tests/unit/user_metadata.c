@@ -197,6 +197,7 @@ static void the_first_stream_of_the_session_has_its_account(void **state)
 				    .buffer_bytes = 1ull << 54,
 				    .yields_unknown = true,
 				    .throttled_partly = true,
+				    .idle_known = true,
 				    .stopped_by = "signal",
 				    .command_status = 3 << 8,
 				    .cpus = &cpu,
@@ -226,6 +227,7 @@ static void the_first_stream_of_the_session_has_its_account(void **state)
 	assert_true(json_bool(json_get(doc, "bpf.session.yields_unknown")));
 	assert_null(json_get(doc, "bpf.session.interrupts_unknown"));
 	assert_true(json_bool(json_get(doc, "bpf.session.throttled_partly")));
+	assert_true(json_bool(json_get(doc, "bpf.session.idle_known")));
 	assert_null(json_get(doc, "bpf.session.machine"));
 	assert_null(json_get(doc, "bpf.session.t1"));
 	assert_null(json_get(doc, "bpf.session.account"));

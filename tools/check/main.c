@@ -167,19 +167,21 @@ static void report_cpu_times(struct check *c)
 {
 	for (size_t i = 0; i < c->cpu_times.ncpus; i++) {
 		const struct cpu_time *cpu = &c->cpu_times.cpus[i];
-		char window[32], overlap[32];
+		char window[DURATION_TEXT], overlap[DURATION_TEXT], idle[32] = "";
 		double percent = cpu->window ? (double)cpu->window / 100 : 1;
 
-		table_duration(window, cpu->window);
-		table_duration(overlap, cpu->overlap);
+		duration_words(window, cpu->window);
+		duration_words(overlap, cpu->overlap);
+		if (cpu->idle_known)
+			snprintf(idle, sizeof(idle), "%.2f idle + ", (double)cpu->idle / percent);
 		diagnostics_add(&c->diagnostics, SEVERITY_NOTE,
-				"CPU %d of %s: 100 %% of %s = %.2f threads + %.2f idle%s + %.2f "
-				"other + %.2f unknown",
+				"CPU %d of %s: 100 %% of %s = %.2f threads + %s%.2f %s + %.2f "
+				"unknown",
 				cpu->cpu, cpu->loom, window,
-				(double)(cpu->threads - cpu->overlap) / percent,
-				(double)cpu->idle / percent,
-				cpu->in_session ? "" : " or not recorded",
-				(double)cpu->other / percent, (double)cpu->unknown / percent);
+				(double)(cpu->threads - cpu->overlap) / percent, idle,
+				(double)cpu->other / percent,
+				cpu->idle_known ? "other" : CPU_TIME_OTHER_OR_IDLE,
+				(double)cpu->unknown / percent);
 		if (cpu->overlap)
 			diagnostics_add(
 				&c->diagnostics, fault_severity(c),
@@ -289,13 +291,13 @@ static void print_json(const struct check *c, int status, struct printer *out)
 
 		printer_format(out, "%s\n  {\"loom\":", i ? "," : "");
 		printer_json_string(out, cpu->loom, strlen(cpu->loom));
-		printer_format(out,
-			       ",\"cpu\":%d,\"window\":%lld,\"threads\":%lld,\"idle\":%lld,"
-			       "\"other\":%lld,\"unknown\":%lld,\"twice\":%lld}",
-			       cpu->cpu, (long long)cpu->window,
-			       (long long)(cpu->threads - cpu->overlap), (long long)cpu->idle,
-			       (long long)cpu->other, (long long)cpu->unknown,
-			       (long long)cpu->overlap);
+		printer_format(out, ",\"cpu\":%d,\"window\":%lld,\"threads\":%lld", cpu->cpu,
+			       (long long)cpu->window, (long long)(cpu->threads - cpu->overlap));
+		if (cpu->idle_known)
+			printer_format(out, ",\"idle\":%lld", (long long)cpu->idle);
+		printer_format(out, ",\"%s\":%lld,\"unknown\":%lld,\"twice\":%lld}",
+			       cpu->idle_known ? "other" : "other_or_idle", (long long)cpu->other,
+			       (long long)cpu->unknown, (long long)cpu->overlap);
 	}
 	printer_text(out, c->cpu_times.ncpus ? "\n ]}\n" : "]}\n");
 }

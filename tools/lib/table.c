@@ -86,7 +86,7 @@ void table_sort(struct table *table, size_t column, bool reverse)
 			compare, &order);
 }
 
-void table_duration(char *text, int64_t ns)
+void table_duration(char text[DURATION_TEXT], int64_t ns)
 {
 	static const struct {
 		int64_t ns;
@@ -101,6 +101,16 @@ void table_duration(char *text, int64_t ns)
 		}
 	}
 	snprintf(text, 32, "%" PRId64 " ns", ns);
+}
+
+const char *duration_words(char text[DURATION_TEXT], int64_t ns)
+{
+	size_t n;
+
+	table_duration(text, ns);
+	for (n = strlen(text); n && text[n - 1] == ' '; n--)
+		text[n - 1] = '\0';
+	return text;
 }
 
 static void format_cell(const struct table_column *column, const union cell *cell, char *text)

@@ -90,7 +90,11 @@ static inline int64_t table_percent(int64_t part, int64_t whole)
 	return whole > 0 ? (int64_t)((double)part * 100000 / (double)whole) : CELL_UNKNOWN;
 }
 
-/* "1.234 ms" into `text` (32 bytes of room). */
-void table_duration(char *text, int64_t ns);
+#define DURATION_TEXT 32 /* bytes of room for a duration */
+
+/* "1.234 ms" into `text`, or "1.234 s ", so that durations of a column end alike. */
+void table_duration(char text[DURATION_TEXT], int64_t ns);
+/* The same for a sentence, without a blank at its end. Returns `text`. */
+const char *duration_words(char text[DURATION_TEXT], int64_t ns);
 
 #endif

@@ -2,9 +2,10 @@
 /*
  * report cpu: use of the time of each CPU; the parts add up to 100 %.
  *
- *   loom    cpu  who                  time   percent   pieces      steal
- *   node1     0  worker (1204)     7.120 s     71.20     5310          -
- *   node1     0  idle              2.880 s     28.80        -  90.000 ms
+ *   loom    cpu  who                  time   percent   pieces
+ *   node1     0  worker (1204)     7.120 s     71.20     5310
+ *   node1     0  idle              2.880 s     28.80        -
+ *   of these times, the hypervisor took 90.000 ms from CPU 0
  *
  * The rows of one CPU add up to the window of the recording, or to the part of it from --from to
  * --to (cpu_time.h).
@@ -17,10 +18,14 @@
 #include "tools/report/reports.h"
 
 static const struct table_column columns[] = {
-	{"loom", "loom", CELL_TEXT, 8},		 {"cpu", "cpu", CELL_COUNT, 4},
-	{"who", "who", CELL_TEXT, 16},		 {"time", "time", CELL_DURATION, 10},
-	{"percent", "percent", CELL_PERCENT, 7}, {"pieces", "pieces", CELL_COUNT, 6},
-	{"steal", "steal", CELL_DURATION, 10}, /* the last one: left out where no CPU has it */
+	{"loom", "loom", CELL_TEXT, 8},
+	{"cpu", "cpu", CELL_COUNT, 4},
+	{"who", "who", CELL_TEXT, 16},
+	{"time", "time", CELL_DURATION, 10},
+	{"percent", "percent", CELL_PERCENT, 7},
+	{"pieces", "pieces", CELL_COUNT, 6},
+	/* of the CPU, in each of its rows; left out where no CPU has it */
+	{"steal", "steal", CELL_DURATION, 10, SHOW_DATA},
 };
 
 static int init(struct report *report)
@@ -42,8 +47,16 @@ static int span(void *arg, const struct intervals *intervals, uint32_t stream, i
 	return cpu_times_add(report->more, stream, cpu, from, to);
 }
 
+/* The stolen time of a CPU, if the kernel told it, of the whole window. */
+static int64_t steal_of(const struct report *report, const struct cpu_time *cpu)
+{
+	bool part = report->filter->from.given || report->filter->to.given;
+
+	return part || cpu->steal < 0 ? CELL_UNKNOWN : cpu->steal;
+}
+
 static int add(struct report *report, const struct cpu_time *cpu, char *name, int64_t ns,
-	       int64_t pieces, int64_t steal)
+	       int64_t pieces)
 {
 	union cell row[] = {
 		{.text = NULL},
@@ -52,7 +65,7 @@ static int add(struct report *report, const struct cpu_time *cpu, char *name, in
 		{.number = ns},
 		{.number = cpu->window ? (int64_t)((double)ns * 100000 / (double)cpu->window) : 0},
 		{.number = pieces},
-		{.number = steal},
+		{.number = steal_of(report, cpu)},
 	};
 
 	/* outside of the initializer, where the analyzer misses that the table owns them */
@@ -70,16 +83,7 @@ static int by_time(const void *pa, const void *pb)
 	return a->a < b->a ? -1 : a->a > b->a;
 }
 
-/* The stolen time of a CPU, if the kernel told it, of the whole window. */
-static int64_t steal_of(const struct report *report, const struct cpu_time *cpu)
-{
-	bool part = report->filter->from.given || report->filter->to.given;
-
-	return part || cpu->steal < 0 ? CELL_UNKNOWN : cpu->steal;
-}
-
-/* Time of a CPU without a thread of the trace; optional rows need a time. The first row has the
- * stolen time of the CPU, which is within all of its rows. */
+/* Time of a CPU without a thread of the trace; optional rows need a time. */
 static int add_rest(struct report *report, const struct cpu_time *cpu)
 {
 	const struct {
@@ -87,19 +91,18 @@ static int add_rest(struct report *report, const struct cpu_time *cpu)
 		int64_t ns;
 		bool optional;
 	} rest[] = {
-		{cpu->in_session ? "idle" : "idle or not recorded", cpu->idle, false},
-		{"other threads", cpu->other, true},
+		{"idle", cpu->idle, !cpu->idle_known},
+		{cpu->idle_known ? "other threads" : CPU_TIME_OTHER_OR_IDLE, cpu->other,
+		 cpu->idle_known},
 		{"unknown (lost)", cpu->unknown, true},
 	};
-	int64_t steal = steal_of(report, cpu);
 
 	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
 		int err;
 
 		if (rest[i].optional && !rest[i].ns)
 			continue;
-		err = add(report, cpu, strdup(rest[i].name), rest[i].ns, CELL_UNKNOWN,
-			  i ? CELL_UNKNOWN : steal);
+		err = add(report, cpu, strdup(rest[i].name), rest[i].ns, CELL_UNKNOWN);
 		if (err)
 			return err;
 	}
@@ -117,7 +120,7 @@ static int add_cpu(struct report *report, const struct cpu_time *cpu, const stru
 		    !report->filter->streams[spans[i].a])
 			continue;
 		err = add(report, cpu, tid_names_of_stream(&report->names, (uint32_t)spans[i].a),
-			  spans[i].sum, (int64_t)spans[i].count, CELL_UNKNOWN);
+			  spans[i].sum, (int64_t)spans[i].count);
 		if (err)
 			return err;
 	}
@@ -152,6 +155,30 @@ static int rows(struct report *report)
 	return err;
 }
 
+/* Stolen time is within the rows of its CPU: it has no row. */
+static void print_steal(const struct report *report)
+{
+	const struct cpu_times *times = report->more;
+	char amount[DURATION_TEXT];
+
+	for (size_t i = 0; i < times->ncpus; i++) {
+		int64_t steal = steal_of(report, &times->cpus[i]);
+
+		if (steal <= 0)
+			continue;
+		printer_format(report->table.out,
+			       "of these times, the hypervisor took %s from CPU %d",
+			       duration_words(amount, steal), times->cpus[i].cpu);
+		if (strcmp(times->cpus[i].loom, times->cpus[0].loom) ||
+		    strcmp(times->cpus[i].loom, times->cpus[times->ncpus - 1].loom)) {
+			printer_text(report->table.out, " of ");
+			printer_escaped(report->table.out, times->cpus[i].loom,
+					strlen(times->cpus[i].loom));
+		}
+		printer_text(report->table.out, "\n");
+	}
+}
+
 static void release(struct report *report)
 {
 	cpu_times_fini(report->more);
@@ -166,5 +193,6 @@ const struct report_kind report_cpu = {
 	.init = init,
 	.listener = {.span = span},
 	.rows = rows,
+	.foot = print_steal,
 	.free = release,
 };

@@ -219,6 +219,8 @@ static void finish(struct report *report, const struct options *options)
 	if (more && options->most == MOST_DEFAULT)
 		printer_format(report->table.out, "and %zu more %s (-n 0 prints all)\n", more,
 			       plural(more, "row", "rows"));
+	if (report->kind->foot && options->format == TABLE_TEXT)
+		report->kind->foot(report);
 }
 
 /* A report that prints everything itself. */

@@ -48,7 +48,8 @@ struct overview {
 	struct json *session; /* a copy of the metadata of the stream that has it; NULL: none */
 	uint64_t unfinished, repairs;
 	int64_t duration;
-	bool others; /* threads that are not recorded ran on a CPU */
+	bool others;	   /* threads that are not recorded may have run on a CPU */
+	bool idle_unknown; /* of a CPU: idle time is within that of other threads */
 };
 
 /* ---- metadata ---- */
@@ -75,25 +76,13 @@ static int take_metadata(struct overview *o)
 	for (size_t i = 0; i < o->findings.cpus.ncpus; i++) {
 		const struct cpu_time *cpu = &o->findings.cpus.cpus[i];
 
-		o->others |= cpu->other != 0 || !cpu->in_session;
+		o->others |= cpu->other != 0 || !cpu->idle_known;
+		o->idle_unknown |= !cpu->idle_known;
 	}
 	return 0;
 }
 
 /* ---- words ---- */
-
-#define DURATION 32
-
-/* "1.234 s" into `text`, without blanks at its end. */
-static const char *duration(char text[DURATION], int64_t ns)
-{
-	size_t n;
-
-	table_duration(text, ns);
-	for (n = strlen(text); n && text[n - 1] == ' '; n--)
-		text[n - 1] = '\0';
-	return text;
-}
 
 static double percent(int64_t part, int64_t whole)
 {
@@ -139,8 +128,9 @@ static bool has(const struct finding *finding, enum finding_number number)
 
 /* The numbers of a finding as words. */
 struct words {
-	char of[DURATION], time[DURATION], by[DURATION], most[DURATION], mean[DURATION],
-		run[DURATION], wait[DURATION], asleep[DURATION], cost[DURATION];
+	char of[DURATION_TEXT], time[DURATION_TEXT], by[DURATION_TEXT], most[DURATION_TEXT],
+		mean[DURATION_TEXT], run[DURATION_TEXT], wait[DURATION_TEXT], asleep[DURATION_TEXT],
+		cost[DURATION_TEXT];
 	char cpu[32];
 	char *who, *other;
 };
@@ -311,14 +301,14 @@ static char *finding_text(const struct overview *o, const struct finding *findin
 			  .other = party_text(o, &finding->by)};
 	char *text = NULL;
 
-	duration(w.of, n[NUMBER_OF]);
-	duration(w.time, n[NUMBER_TIME]);
-	duration(w.by, n[NUMBER_BY]);
-	duration(w.most, n[NUMBER_MOST]);
-	duration(w.mean, n[NUMBER_MEAN]);
-	duration(w.run, n[NUMBER_RUN]);
-	duration(w.wait, n[NUMBER_WAIT]);
-	duration(w.asleep, n[NUMBER_SLEEP]);
+	duration_words(w.of, n[NUMBER_OF]);
+	duration_words(w.time, n[NUMBER_TIME]);
+	duration_words(w.by, n[NUMBER_BY]);
+	duration_words(w.most, n[NUMBER_MOST]);
+	duration_words(w.mean, n[NUMBER_MEAN]);
+	duration_words(w.run, n[NUMBER_RUN]);
+	duration_words(w.wait, n[NUMBER_WAIT]);
+	duration_words(w.asleep, n[NUMBER_SLEEP]);
 	if (has(finding, NUMBER_CPU))
 		snprintf(w.cpu, sizeof(w.cpu), ", on CPU %" PRId64, n[NUMBER_CPU]);
 	if (w.who && w.other)
@@ -488,7 +478,7 @@ static int print_head(const struct overview *o, struct printer *out, int columns
 	size_t nstreams = o->report->source->trace.nstreams;
 	const char *loom = nstreams ? owner_of(o, 0)->loom : NULL;
 	char *command = command_line(o), *host = NULL, *amount = NULL;
-	char length[DURATION], start[64];
+	char length[DURATION_TEXT], start[64];
 	int err = -ENOMEM;
 
 	start_text(session, start, sizeof(start));
@@ -498,11 +488,11 @@ static int print_head(const struct overview *o, struct printer *out, int columns
 			 o->findings.cpus.ncpus, plural(o->findings.cpus.ncpus, "CPU", "CPUs"),
 			 kernel ? ", Linux " : "", kernel ? kernel : "", machine ? " " : "",
 			 machine ? machine : "");
-	amount =
-		xasprintf("%s%s, %" PRIu64 " %s of %zu %s in %zu %s", duration(length, o->duration),
-			  start, o->findings.events, plural(o->findings.events, "event", "events"),
-			  nstreams, plural(nstreams, "thread", "threads"), o->findings.nprocesses,
-			  plural(o->findings.nprocesses, "process", "processes"));
+	amount = xasprintf("%s%s, %" PRIu64 " %s of %zu %s in %zu %s",
+			   duration_words(length, o->duration), start, o->findings.events,
+			   plural(o->findings.events, "event", "events"), nstreams,
+			   plural(nstreams, "thread", "threads"), o->findings.nprocesses,
+			   plural(o->findings.nprocesses, "process", "processes"));
 	if (!host || !amount)
 		goto out;
 	put_wrapped(out, host, 0, 2, columns);
@@ -555,11 +545,15 @@ static void print_losses(const struct overview *o, struct printer *out)
 
 /* ---- text: CPUs ---- */
 
-static const struct table_column cpu_columns[] = {
-	{"cpu", "CPU", CELL_TEXT, 4},	       {"busy", "busy %", CELL_PERCENT, 7},
-	{"idle", "idle %", CELL_PERCENT, 7},   {"unknown", "unknown %", CELL_PERCENT, 7},
-	{"steal", "steal %", CELL_PERCENT, 7}, {"most", "most of it", CELL_TEXT, 10},
-};
+#define CPU_COLUMNS(used, busy, rest, free)                                                        \
+	{"cpu", "CPU", CELL_TEXT, 4}, {used, busy, CELL_PERCENT, 7},                               \
+		{rest, free, CELL_PERCENT, 7}, {"unknown", "unknown %", CELL_PERCENT, 7},          \
+		{"steal", "steal %", CELL_PERCENT, 7}, {"most", "most of it", CELL_TEXT, 10},
+
+static const struct table_column cpu_columns[] = {CPU_COLUMNS("busy", "busy %", "idle", "idle %")};
+/* Where idle time is not known, the recorded threads alone are shown as using the CPU. */
+static const struct table_column recorded_columns[] = {
+	CPU_COLUMNS("recorded", "recorded %", "other_or_idle", "other or idle %")};
 
 static int64_t thousandths(int64_t part, int64_t whole)
 {
@@ -627,17 +621,23 @@ static int64_t steal_of(const struct overview *o, const struct cpu_time *cpu)
 	return CELL_UNKNOWN;
 }
 
-/* Takes the ownership of the texts. */
-static int add_cpu(struct table *table, char *label, const struct cpu_time *cpu, int64_t steal,
-		   char *most)
+/* ns that a CPU was busy, or, where idle time is not known, ran threads of the trace. */
+static int64_t used_of(const struct overview *o, const struct cpu_time *cpu)
 {
-	int64_t idle = cpu->in_session ? cpu->idle : 0;
-	int64_t unknown = clock_sum(cpu->unknown, cpu->in_session ? 0 : cpu->idle);
+	return clock_sum(cpu->threads, o->idle_unknown ? 0 : cpu->other);
+}
+
+/* Takes the ownership of the texts. */
+static int add_cpu(const struct overview *o, struct table *table, char *label,
+		   const struct cpu_time *cpu, int64_t steal, char *most)
+{
+	int64_t used = used_of(o, cpu);
+	int64_t rest = clock_sum(cpu->idle, o->idle_unknown ? cpu->other : 0);
 	union cell row[] = {
 		{.text = NULL},
-		{.number = thousandths(clock_sum(cpu->threads, cpu->other), cpu->window)},
-		{.number = cpu->in_session ? thousandths(idle, cpu->window) : CELL_UNKNOWN},
-		{.number = thousandths(unknown, cpu->window)},
+		{.number = thousandths(used, cpu->window)},
+		{.number = thousandths(rest, cpu->window)},
+		{.number = thousandths(cpu->unknown, cpu->window)},
 		{.number = steal == CELL_UNKNOWN ? steal : thousandths(steal, cpu->window)},
 		{.text = NULL},
 	};
@@ -651,7 +651,7 @@ static int add_cpu(struct table *table, char *label, const struct cpu_time *cpu,
 static int add_cpu_sum(const struct overview *o, struct table *table, size_t from, size_t to)
 {
 	const struct cpu_time *cpus = o->findings.cpus.cpus;
-	struct cpu_time sum = {.in_session = true};
+	struct cpu_time sum = {0};
 	size_t busiest = from, least = from;
 	int64_t steal = CELL_UNKNOWN;
 
@@ -661,20 +661,19 @@ static int add_cpu_sum(const struct overview *o, struct table *table, size_t fro
 		sum.idle = clock_sum(sum.idle, cpus[i].idle);
 		sum.unknown = clock_sum(sum.unknown, cpus[i].unknown);
 		sum.window = clock_sum(sum.window, cpus[i].window);
-		sum.in_session &= cpus[i].in_session;
 		if (steal_of(o, &cpus[i]) != CELL_UNKNOWN)
 			steal = clock_sum(steal == CELL_UNKNOWN ? 0 : steal, steal_of(o, &cpus[i]));
-		if (cpus[i].threads + cpus[i].other > cpus[busiest].threads + cpus[busiest].other)
+		if (used_of(o, &cpus[i]) > used_of(o, &cpus[busiest]))
 			busiest = i;
-		if (cpus[i].threads + cpus[i].other < cpus[least].threads + cpus[least].other)
+		if (used_of(o, &cpus[i]) < used_of(o, &cpus[least]))
 			least = i;
 	}
-	if (add_cpu(table, xasprintf("all %zu", to - from), &sum, steal,
+	if (add_cpu(o, table, xasprintf("all %zu", to - from), &sum, steal,
 		    xasprintf("of %s", cpus[from].loom)) ||
-	    add_cpu(table, xasprintf("most: %d", cpus[busiest].cpu), &cpus[busiest],
+	    add_cpu(o, table, xasprintf("most: %d", cpus[busiest].cpu), &cpus[busiest],
 		    steal_of(o, &cpus[busiest]), most_of_cpu(o, &cpus[busiest])))
 		return -ENOMEM;
-	return add_cpu(table, xasprintf("least: %d", cpus[least].cpu), &cpus[least],
+	return add_cpu(o, table, xasprintf("least: %d", cpus[least].cpu), &cpus[least],
 		       steal_of(o, &cpus[least]), most_of_cpu(o, &cpus[least]));
 }
 
@@ -684,8 +683,8 @@ static int print_cpus(const struct overview *o, struct printer *out)
 	struct table table;
 	int err = 0;
 
-	table_init(&table, cpu_columns, sizeof(cpu_columns) / sizeof(cpu_columns[0]), TABLE_TEXT,
-		   out);
+	table_init(&table, o->idle_unknown ? recorded_columns : cpu_columns,
+		   sizeof(cpu_columns) / sizeof(cpu_columns[0]), TABLE_TEXT, out);
 	for (size_t i = 0, next; i < o->findings.cpus.ncpus; i = next) {
 		for (next = i + 1; next < o->findings.cpus.ncpus; next++)
 			if (strcmp(cpus[i].loom, cpus[next].loom) != 0)
@@ -697,7 +696,7 @@ static int print_cpus(const struct overview *o, struct printer *out)
 			continue;
 		}
 		for (size_t cpu = i; cpu < next; cpu++) {
-			err = add_cpu(&table, xasprintf("%d", cpus[cpu].cpu), &cpus[cpu],
+			err = add_cpu(o, &table, xasprintf("%d", cpus[cpu].cpu), &cpus[cpu],
 				      steal_of(o, &cpus[cpu]), most_of_cpu(o, &cpus[cpu]));
 			if (err)
 				goto out;
@@ -855,12 +854,12 @@ out:
 static int print_findings(const struct overview *o, struct printer *out, int columns)
 {
 	const struct findings *f = &o->findings;
-	char least[DURATION], *notes = notes_text(o);
+	char least[DURATION_TEXT], *notes = notes_text(o);
 	int64_t threshold = o->duration / 1000 * FINDING_PERMILLE;
 
 	if (!notes)
 		return -ENOMEM;
-	duration(least, threshold > FINDING_LEAST ? threshold : FINDING_LEAST);
+	duration_words(least, threshold > FINDING_LEAST ? threshold : FINDING_LEAST);
 	if (f->n && f->targets)
 		printer_format(out,
 			       "Findings about the command first, then about other processes\n");
@@ -1012,9 +1011,9 @@ static void put_cpus(struct json *doc, const struct overview *o)
 		json_put_int(node, "cpu", cpu->cpu);
 		json_put_int(node, "window_ns", cpu->window);
 		json_put_int(node, "threads_ns", cpu->threads);
-		json_put_int(node, "other_ns", cpu->other);
-		json_put_int(node, cpu->in_session ? "idle_ns" : "idle_or_not_recorded_ns",
-			     cpu->idle);
+		json_put_int(node, cpu->idle_known ? "other_ns" : "other_or_idle_ns", cpu->other);
+		if (cpu->idle_known)
+			json_put_int(node, "idle_ns", cpu->idle);
 		json_put_int(node, "unknown_ns", cpu->unknown);
 		if (steal_of(o, cpu) != CELL_UNKNOWN)
 			json_put_int(node, "steal_ns", steal_of(o, cpu));

@@ -51,6 +51,8 @@ struct report_kind {
 	int (*print)(struct report *report, const char *path);
 	struct interval_listener listener;  /* its arg is the struct report */
 	int (*rows)(struct report *report); /* after the walk; 0 or -ENOMEM */
+	/* Prints lines below the table for people, or NULL. */
+	void (*foot)(const struct report *report);
 	void (*free)(struct report *report);
 };
 

@@ -4,7 +4,7 @@
  * time.
  *
  *                   |0 ns              10.000 ms|   one column is 500.000 us
- *          CPU 0    |AAAAAAAABBBBBBBB           |  80.0 % busy
+ *          CPU 0    |AAAAAAAABBBBBBBB           |  80.0 % recorded
  *
  *   A busy (7)      |████████▒▒▒▒██████         |  80.0 % running
  *   B idle (8)      |········████████····       |  40.0 % running
@@ -422,7 +422,7 @@ static void print_cpu(const struct timeline *t, const struct cpu_row *cpu, bool 
 		printer_bytes(out, cpu->letters + i, next - i);
 		colour_of(t, stream, false);
 	}
-	printer_format(out, "| %5.1f %% busy\n", share(cpu->busy, t->span));
+	printer_format(out, "| %5.1f %% recorded\n", share(cpu->busy, t->span));
 }
 
 static int compare_cpus(const void *pa, const void *pb)

@@ -14,6 +14,7 @@
 
 #include "trace/base/array.h"
 #include "trace/base/log.h"
+#include "trace/states/cpu_time.h"
 
 #define TYPE_LOST  92	      /* mark "Events lost" */
 #define NO_QUEUE   UINT32_MAX /* the virtual CPU, or a CPU that the metadata lacks */
@@ -36,7 +37,7 @@ struct queue { /* of one CPU */
 	int64_t since;
 	int64_t left;	 /* the thread that left last, at `since`; CULPRIT_UNKNOWN: none */
 	bool in_session; /* the session has the times of this CPU: */
-	bool others;	 /* threads without a stream ran on it */
+	bool others;	 /* threads without a stream may have run on it */
 	bool losses;	 /* records of it are lost, or switches were not seen */
 	bool blind;	 /* a mark of lost events is open */
 	uint32_t head;	 /* list of the waiting threads */
@@ -154,6 +155,7 @@ static uint64_t number_at(const struct json *object, const char *key)
 
 static int take_metadata(struct culprits *c, uint32_t loom, const struct json *meta)
 {
+	bool idle_known = cpu_times_idle_known(json_get(meta, "bpf.session"));
 	const struct json *node;
 
 	for (node = json_first(json_get(meta, "ovni.loom_cpus")); node; node = json_next(node))
@@ -168,7 +170,7 @@ static int take_metadata(struct culprits *c, uint32_t loom, const struct json *m
 		if (!json_is_object(ns))
 			continue;
 		q->in_session = true;
-		q->others |= number_at(ns, "other") != 0;
+		q->others |= !idle_known || number_at(ns, "other") != 0;
 		q->losses |= number_at(ns, "unknown") || number_at(node, "lost");
 	}
 	return 0;

@@ -54,7 +54,27 @@ static void take_window(struct cpu_times *times, const struct json *session)
 	times->session = true;
 }
 
-static void take_times(struct cpu_time *cpu, const struct json *ns)
+/* Older recorders did not say it. Without all threads they counted no idle time at all. */
+bool cpu_times_idle_known(const struct json *session)
+{
+	const struct json *known = json_key(session, "idle_known"), *cpu;
+	bool others = false;
+
+	if (known)
+		return json_bool(known);
+	for (cpu = json_first(json_key(session, "cpus")); cpu; cpu = json_next(cpu)) {
+		uint64_t idle = 0, other = 0;
+
+		(void)json_u64(json_get(cpu, "ns.idle"), &idle);
+		(void)json_u64(json_get(cpu, "ns.other"), &other);
+		if (idle)
+			return true;
+		others |= other != 0;
+	}
+	return !others;
+}
+
+static void take_times(struct cpu_time *cpu, const struct json *ns, bool idle_known)
 {
 	uint64_t idle = 0, other = 0, unknown = 0;
 
@@ -65,7 +85,7 @@ static void take_times(struct cpu_time *cpu, const struct json *ns)
 	(void)json_u64(json_key(ns, "unknown"), &unknown);
 	if ((idle | other | unknown) >> 62)
 		return; /* no duration of a recording: a damaged file */
-	cpu->in_session = true;
+	cpu->idle_known = idle_known;
 	cpu->idle = (int64_t)idle;
 	cpu->other = (int64_t)other;
 	cpu->unknown = (int64_t)unknown;
@@ -75,6 +95,7 @@ static void take_times(struct cpu_time *cpu, const struct json *ns)
 static int take_metadata(struct cpu_times *times, const struct json *meta, const char *loom)
 {
 	const struct json *session = json_get(meta, "bpf.session");
+	bool idle_known = cpu_times_idle_known(session);
 	const struct json *node;
 
 	for (node = json_first(json_get(meta, "ovni.loom_cpus")); node; node = json_next(node))
@@ -88,7 +109,7 @@ static int take_metadata(struct cpu_times *times, const struct json *meta, const
 
 		if (!cpu)
 			return -ENOMEM;
-		take_times(cpu, json_key(node, "ns"));
+		take_times(cpu, json_key(node, "ns"), idle_known);
 		if (json_u64(json_key(node, "steal"), &steal) && !(steal >> 62))
 			cpu->steal = (int64_t)steal;
 	}
@@ -117,12 +138,12 @@ static void cut_window(struct cpu_times *times)
 	for (size_t i = 0; i < times->ncpus; i++) {
 		struct cpu_time *cpu = &times->cpus[i];
 
-		cpu->in_session &= !cpu->other && !cpu->unknown;
+		cpu->idle_known &= !cpu->other && !cpu->unknown;
 		cpu->other = cpu->unknown = 0;
 	}
 }
 
-/* Makes the parts add up: where events and session differ, the rest is idle. */
+/* Makes the parts add up: where events and session differ, the rest is idle, if that is known. */
 static void balance(struct cpu_time *cpu, int64_t window)
 {
 	int64_t left = clock_distance(cpu->threads, window);
@@ -135,7 +156,7 @@ static void balance(struct cpu_time *cpu, int64_t window)
 	if (cpu->unknown > left)
 		cpu->unknown = left;
 	left -= cpu->unknown;
-	if (cpu->other > left)
+	if (cpu->other > left || !cpu->idle_known)
 		cpu->other = left;
 	cpu->idle = left - cpu->other;
 }

@@ -6,20 +6,21 @@
  *
  * In: the spans of intervals.h, and for each CPU the times in the recorder's session (idle, other
  * threads, unknown because records were lost); out: for each CPU of each loom parts that add up to
- * the window. Where the session has no times of a CPU, its time without a thread of the trace is
- * `idle`, which then means: idle or not recorded.
+ * the window. Only a recording of all threads tells idle time from that of other threads: without
+ * `idle_known`, `idle` is 0 and `other` is the time of other threads or idle.
  * Specification: event-mapping.md, "Metadata" (bpf.session).
  */
 #ifndef TRACE_STATES_CPU_TIME_H
 #define TRACE_STATES_CPU_TIME_H
 
+#include "trace/base/json.h"
 #include "trace/states/intervals.h"
 #include "trace/states/pairs.h"
 
 struct cpu_time { /* all in ns */
 	char *loom;
 	int32_t cpu;
-	bool in_session; /* the session has the times of this CPU */
+	bool idle_known; /* the session tells idle time of this CPU from that of other threads */
 	int64_t threads; /* with a thread of the trace, by the events */
 	int64_t idle, other, unknown;
 	int64_t steal; /* of the window, taken by a hypervisor, within the others; below 0: not
@@ -36,10 +37,16 @@ struct cpu_times {
 	bool session;	    /* it is that of the session */
 	/* Set before the walk: only the part of the window from clock `first` to `last` counts. The
 	 * session's times of a CPU, which are those of the whole window, then only tell whether all
-	 * the rest is idle. */
+	 * the rest is idle: it is if the CPU had no other threads in the whole window. */
 	bool part;
 	int64_t first, last;
 };
+
+/* "idle", and "other threads", or "other threads or idle" if the two are not told apart. */
+#define CPU_TIME_OTHER_OR_IDLE "other threads or idle"
+
+/* Does a session (bpf.session of its metadata) tell idle time of its CPUs from other threads? */
+bool cpu_times_idle_known(const struct json *session);
 
 /* Adds one span (of interval_listener). Returns 0 or -ENOMEM. */
 int cpu_times_add(struct cpu_times *times, uint32_t stream, int32_t cpu, int64_t from, int64_t to);

@@ -109,6 +109,13 @@ struct options {
 	bool verbose, quiet;
 };
 
+/* Does a recording with these options have only the switches of some threads? Then no record tells
+ * when a CPU goes idle after one of them. */
+static inline bool options_some_threads(const struct options *o)
+{
+	return !o->all || o->comm || o->cgroup || o->sample;
+}
+
 /*
  * Patterns for thread names, compiled for the kernel side.
  *

@@ -62,6 +62,7 @@ struct session_info {
 	bool yields_unknown;	  /* this kernel does not tell yielded (7) from preempted (6) */
 	bool interrupts_unknown;  /* a waker that is an interrupt is recorded as 0, unknown */
 	bool throttled_partly;	  /* a wait that a CPU quota prolongs counts as preempted (6) */
+	bool idle_known;	  /* the account tells idle CPUs from other threads */
 	const char *wakeup_clock; /* "scheduler", "tracepoint"; NULL: no wake-ups are recorded */
 	const char *boot_id;	  /* of this boot of the kernel; NULL: not known */
 	struct window_edge begin; /* the window has opened; its clock may be before t0. Owned */

@@ -345,12 +345,6 @@ failed:
 	return err;
 }
 
-/* Does a recording send only the switches of some threads? */
-static bool some_threads(const struct options *o)
-{
-	return !o->all || o->comm || o->cgroup || o->sample;
-}
-
 static int open_times(struct recorder *r)
 {
 	const struct state_times_options options = {
@@ -359,7 +353,7 @@ static int open_times(struct recorder *r)
 		.cpus = r->drain.cpus,
 		.ncpus = r->drain.ncpus,
 		.cpu_list = r->options->cpu_list,
-		.some_threads = some_threads(r->options),
+		.some_threads = options_some_threads(r->options),
 		.no_switches = !(r->options->kinds & 1u << EVENT_SWITCH),
 	};
 
@@ -391,6 +385,7 @@ static int open_sink(struct recorder *r)
 		.wakeup_clock = bpf_load_wakeup_clock(&r->bpf),
 		.interrupts_unknown = r->bpf.interrupts_unknown,
 		.throttled_partly = r->bpf.throttled_partly,
+		.idle_known = !options_some_threads(o),
 		.boot_id = r->boot_id[0] ? r->boot_id : NULL,
 		.proc = "/proc",
 		.command_status = -1,
@@ -400,7 +395,7 @@ static int open_sink(struct recorder *r)
 		.kernel_model = o->kernel_model,
 		.all_threads = o->all_threads,
 		.cpu_filter = o->cpu_list,
-		.some_threads = some_threads(o),
+		.some_threads = options_some_threads(o),
 		.no_switches = !(o->kinds & 1u << EVENT_SWITCH),
 		.calls = r->probes.attach ? &r->probes.calls : NULL,
 	};
@@ -447,7 +442,8 @@ static int open_output(struct recorder *r)
 		return err;
 	r->stats = (struct stats_file){.dirfd = r->output.fd,
 				       .name = r->output.file ? r->output.file : STATS_FILE,
-				       .disk_error = &r->disk_error};
+				       .disk_error = &r->disk_error,
+				       .idle_known = !options_some_threads(o)};
 	if (r->output.part >= 0) {
 		r->stats.part = fdopen(r->output.part, "w+");
 		if (!r->stats.part)
@@ -864,7 +860,7 @@ static enum status status_of(const struct recorder *r)
 /* Does the user want to leave events out? */
 static bool has_filters(const struct options *o)
 {
-	return some_threads(o) || o->cpu_list || o->kinds != KINDS_ALL || !o->self ||
+	return options_some_threads(o) || o->cpu_list || o->kinds != KINDS_ALL || !o->self ||
 	       !o->kthreads || o->max_rate || o->one_of;
 }
 

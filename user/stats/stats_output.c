@@ -259,7 +259,7 @@ static void put_counts(FILE *out, const struct event_count *k)
 /* `counts` may be NULL, and `stolen` STEAL_UNKNOWN: not known while the session runs. */
 static void put_cpu(FILE *out, const struct cpu_stats *cpu, const struct cpu_cost *cost,
 		    const struct event_count *counts, uint64_t stolen, uint64_t t0,
-		    unsigned interval)
+		    unsigned interval, bool idle_known)
 {
 	uint64_t total = cpu->end > t0 ? cpu->end - t0 : 0;
 	uint64_t busy = cpu->ns[CPU_THREAD] + cpu->ns[CPU_OTHER];
@@ -279,9 +279,15 @@ static void put_cpu(FILE *out, const struct cpu_stats *cpu, const struct cpu_cos
 		put_counts(out, counts);
 	}
 	put_programs(out, cost);
-	open_metrics(out, busy, total);
-	put_ratio(out, "traced_share", cpu->ns[CPU_THREAD], busy, false);
-	put_ratio(out, "input_stall_ratio", cpu->ns[CPU_IDLE], total, false);
+	if (idle_known) {
+		open_metrics(out, busy, total);
+		put_ratio(out, "traced_share", cpu->ns[CPU_THREAD], busy, false);
+		put_ratio(out, "input_stall_ratio", cpu->ns[CPU_IDLE], total, false);
+	} else {
+		fputs(", \"metrics\": {\"utilization\": null, \"traced_share\": null"
+		      ", \"input_stall_ratio\": null",
+		      out);
+	}
 	put_ratio(out, "throughput", cpu->switches, cpu->ns[CPU_THREAD], true);
 	put_ratio(out, "overhead", sum_programs(cost).timed_ns, total, false);
 	if (counts)
@@ -289,7 +295,7 @@ static void put_cpu(FILE *out, const struct cpu_stats *cpu, const struct cpu_cos
 	fputs("}}", out);
 }
 
-static void put_run(FILE *out, const struct stats_run *run, unsigned interval)
+static void put_run(FILE *out, const struct stats_run *run, unsigned interval, bool idle_known)
 {
 	const struct thread_times *t = &run->all.times;
 	const uint64_t *ns = run->cpu_ns;
@@ -308,7 +314,11 @@ static void put_run(FILE *out, const struct stats_run *run, unsigned interval)
 	put(out, "prog_runs", run->prog_runs);
 	put(out, "prog_ns", run->prog_ns);
 	open_metrics(out, ns[CPU_THREAD], total);
-	put_ratio(out, "traced_share", ns[CPU_THREAD], ns[CPU_THREAD] + ns[CPU_OTHER], false);
+	if (idle_known)
+		put_ratio(out, "traced_share", ns[CPU_THREAD], ns[CPU_THREAD] + ns[CPU_OTHER],
+			  false);
+	else
+		fputs(", \"traced_share\": null", out);
 	put_ratio(out, "input_stall_ratio", thread_times_blocked(t), run->all.life_ns, false);
 	put_ratio(out, "output_stall_ratio", t->runnable_ns, run->all.life_ns, false);
 	put_ratio(out, "unknown_ratio", t->unknown_ns, run->all.life_ns, false);
@@ -534,14 +544,15 @@ static int put_snapshots(FILE *out, struct stats_file *file, const struct time_s
 	if (err)
 		return err;
 	stats_sum(file, times, &run);
-	put_run(out, &run, 0);
+	put_run(out, &run, 0, file->idle_known);
 	for (unsigned i = 0; i < times->ncpus; i++) {
 		struct event_count events = counts_of(session->counts, times->cpus[i].cpu);
 		uint64_t stolen =
 			window_edge_stolen(session->begin, session->end, times->cpus[i].cpu);
 
 		fputs(",\n", out);
-		put_cpu(out, &times->cpus[i], &file->costs[i], &events, stolen, times->t0, 0);
+		put_cpu(out, &times->cpus[i], &file->costs[i], &events, stolen, times->t0, 0,
+			file->idle_known);
 	}
 	while (at < times->nthreads) {
 		fputs(",\n", out);
@@ -562,11 +573,12 @@ static int put_document(FILE *out, struct stats_file *file, struct time_stats *t
 	if (times->nthreads)
 		qsort(times->threads, times->nthreads, sizeof(*times->threads), by_process);
 	fprintf(out,
-		STATS_BEGINS
-		", \"version\": %d, \"producer\": \"ovni-bpf %s (%s)\",\n"
-		"  \"mode\": \"%s\", \"unit\": \"ns\",\n  \"clock\": {\"period_ps\": 1000},\n",
+		STATS_BEGINS ", \"version\": %d, \"producer\": \"ovni-bpf %s (%s)\",\n"
+			     "  \"mode\": \"%s\", \"unit\": \"ns\", \"idle_known\": %s,\n"
+			     "  \"clock\": {\"period_ps\": 1000},\n",
 		STATS_VERSION, version_string, version_commit,
-		session->options->mode == MODE_FULL ? "full" : "summary");
+		session->options->mode == MODE_FULL ? "full" : "summary",
+		file->idle_known ? "true" : "false");
 	fprintf(out,
 		"  \"window\": {\"first_cycle\": %" PRIu64 ", \"end_cycle\": %" PRIu64
 		", \"total_cycles\": %" PRIu64 ", \"cpus\": %u,\n"
@@ -668,11 +680,11 @@ static void put_interval(const struct stats_file *file, const struct time_stats 
 	struct stats_run run;
 
 	stats_sum(file, times, &run);
-	put_run(file->part, &run, interval);
+	put_run(file->part, &run, interval, file->idle_known);
 	fputs(",\n", file->part);
 	for (unsigned i = 0; i < times->ncpus; i++) {
 		put_cpu(file->part, &times->cpus[i], &file->costs[i], NULL, STEAL_UNKNOWN,
-			times->t0, interval);
+			times->t0, interval, file->idle_known);
 		fputs(",\n", file->part);
 	}
 	for (size_t i = 0; i < times->nthreads; i++) {

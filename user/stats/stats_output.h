@@ -69,6 +69,7 @@ struct stats_file {
 	int dirfd;	  /* not owned */
 	const char *name; /* "stats.json" */
 	struct disk_error *disk_error;
+	bool idle_known;		/* the times of the CPUs tell idle from other threads */
 	const struct cpu_state *states; /* by kernel number; not owned */
 	struct cpu_cost *costs;		/* ncpus of them */
 	unsigned ncpus;
@@ -77,9 +78,9 @@ struct stats_file {
 	unsigned count; /* of snapshots */
 };
 
-/* The window has opened, on these CPUs; `states` are all CPUs by kernel number. The first three
- * members are set, and `part`, if that file exists already and is empty. 0, or -ENOMEM after one
- * message. */
+/* The window has opened, on these CPUs; `states` are all CPUs by kernel number. The members
+ * before `states` are set, and `part`, if that file exists already and is empty. 0, or -ENOMEM
+ * after one message. */
 int stats_open(struct stats_file *file, const struct cpu_state *states, const unsigned *cpus,
 	       unsigned ncpus) __attribute__((warn_unused_result));
 
