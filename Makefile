@@ -226,6 +226,8 @@ $(WORKLOADS): $(B)/tests/workloads/%: tests/workloads/%.c tests/workloads/worklo
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -g -O2 $(WARN) -o $@ $< -lpthread
 
 $(B)/tests/live/loadall: AID_LIBS := -lbpf
+$(B)/tests/golden/many_cpus: AID_LIBS := $(LIBUSER) $(LIBTRACE) $(USER_LIBS)
+$(B)/tests/golden/many_cpus: $(LIBUSER)
 $(BENCHES) $(TEST_AIDS): $(B)/tests/%: $(B)/tests/%.o $(LIBTRACE)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)

@@ -194,12 +194,25 @@ static void defaults_are_those_of_the_manual(void **state)
 	accepted(&o, "-a");
 	assert_true(o.all && o.follow && o.self && o.kthreads);
 	assert_false(o.force || o.emulate || o.dry_run || o.cpu_list || o.all_threads);
-	assert_int_equal(o.buffer_bytes, 4 << 20);
+	assert_int_equal(o.buffer_bytes,
+			 options_buffer_default((unsigned)sysconf(_SC_NPROCESSORS_ONLN)));
 	assert_string_equal(o.output, "ovni");
 	assert_false(o.output_chosen);
 	assert_int_equal(o.duration_ns, 0);
 	assert_null(o.command);
 	options_free(&o);
+}
+
+static void all_buffers_together_are_bounded(void **state)
+{
+	(void)state;
+	assert_int_equal(options_buffer_default(1), 4 << 20);
+	assert_int_equal(options_buffer_default(256), 4 << 20);
+	assert_int_equal(options_buffer_default(257), 2 << 20);
+	assert_int_equal(options_buffer_default(512), 2 << 20);
+	assert_int_equal(options_buffer_default(8192), 128 << 10);
+	for (unsigned n = 1; n <= 8192; n++)
+		assert_true(options_buffer_default(n) * n <= OPTIONS_BUFFERS);
 }
 
 static void every_option_reaches_its_place(void **state)
@@ -361,6 +374,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mistakes_are_refused_in_one_sentence),
 		cmocka_unit_test(defaults_are_those_of_the_manual),
+		cmocka_unit_test(all_buffers_together_are_bounded),
 		cmocka_unit_test(every_option_reaches_its_place),
 		cmocka_unit_test(probes_are_read_in_their_order),
 		cmocka_unit_test(the_command_is_the_rest_whatever_it_looks_like),

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "trace/base/build_info.h"
 #include "trace/base/cli.h"
@@ -368,7 +369,7 @@ static const struct cli_option table[] = {
 	 .min = 1, .max = UINT32_MAX, .holds = has_several, .rule = "needs --rotate or --last"},
 
 	{.help = "Expert"},
-	{"buffer", 'b', "SIZE", parse_buffer, TO(buffer_bytes), "buffer of each CPU (default: 4M)",
+	{"buffer", 'b', "SIZE", parse_buffer, TO(buffer_bytes), "buffer of each CPU (default: 4M; all together at most 1G)",
 	 .max = OPTIONS_BUFFER_MAX},
 	{"on-full", 0, NULL, cli_choice, TO(on_full),
 	 "when a buffer is full, lose new events (default), or the oldest as with --last 256M",
@@ -537,7 +538,7 @@ bool options_parse(struct options *o, int argc, char **argv, enum status *status
 		.sample_keep = 1,
 		.sample_of = 1,
 		.output = OPTIONS_OUTPUT,
-		.buffer_bytes = OPTIONS_BUFFER,
+		.buffer_bytes = options_buffer_default((unsigned)sysconf(_SC_NPROCESSORS_ONLN)),
 		.flush_ns = OPTIONS_FLUSH_NS,
 		.probes = calloc(1, sizeof(*o->probes)),
 	};

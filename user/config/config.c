@@ -5,6 +5,15 @@
 
 #include "user/config/config.h"
 
+uint64_t options_buffer_default(unsigned ncpus)
+{
+	uint64_t bytes = OPTIONS_BUFFER;
+
+	while (bytes > OPTIONS_BUFFER_MIN && bytes * ncpus > OPTIONS_BUFFERS)
+		bytes /= 2;
+	return bytes;
+}
+
 /* ---- patterns; bit i of a set of states: the first i signs have been matched ---- */
 
 /* Reads a set after its '[': the sign `sign` then accepts its members. Returns the text after the

@@ -17,6 +17,7 @@
 
 #define OPTIONS_OUTPUT		"ovni"
 #define OPTIONS_BUFFER		(4u << 20)
+#define OPTIONS_BUFFERS		(1ull << 30) /* of all CPUs together, without -b */
 #define OPTIONS_FLUSH_MIN_NS	10000000u
 #define OPTIONS_FLUSH_NS	1000000000ull
 #define OPTIONS_BUFFER_MIN	4096u
@@ -115,6 +116,10 @@ static inline bool options_some_threads(const struct options *o)
 {
 	return !o->all || o->comm || o->cgroup || o->sample;
 }
+
+/* The size of the buffer of each of `ncpus` CPUs without -b: OPTIONS_BUFFER, or the largest power
+ * of two with which all buffers together have at most OPTIONS_BUFFERS bytes. */
+uint64_t options_buffer_default(unsigned ncpus);
 
 /*
  * Patterns for thread names, compiled for the kernel side.

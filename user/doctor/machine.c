@@ -283,7 +283,8 @@ void machine_look(struct machine *m)
 	static const char own[] = "/proc/self/exe";
 	uint64_t offset = probed_offset();
 
-	*m = (struct machine){.ring_bytes = OPTIONS_BUFFER};
+	*m = (struct machine){
+		.ring_bytes = options_buffer_default((unsigned)sysconf(_SC_NPROCESSORS_ONLN))};
 	m->possible = possible > 0 ? (unsigned)possible : 0;
 	look_at_kernel(m);
 	look_at_process(m);

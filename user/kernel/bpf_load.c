@@ -160,6 +160,9 @@ static int add_rings(struct bpf_load *bpf, const struct options *options,
 		bpf->cpus[topology->phyid[i]].recorded = listed(options, topology->phyid[i]);
 	if (options->mode != MODE_FULL)
 		return 0;
+	log_debug("buffers: %u of %llu KiB, %.6g MiB together", topology->ncpus,
+		  (unsigned long long)options->buffer_bytes >> 10,
+		  (double)options->buffer_bytes * topology->ncpus / (1 << 20));
 	bpf->ring_fds = calloc(topology->ncpus, sizeof(*bpf->ring_fds));
 	if (!bpf->ring_fds)
 		return log_no_memory("for the buffers");

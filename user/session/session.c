@@ -271,7 +271,9 @@ static int print_plan(const struct recorder *r)
 		       (unsigned long long)r->probes.sites.list[i].offset);
 	apis_report(&r->probes.apis, &r->probes.sites);
 	printf("CPUs: %u of %u\n", r->drain.ncpus, r->topology.ncpus);
-	printf("buffer of each CPU: %llu KiB\n", (unsigned long long)o->buffer_bytes >> 10);
+	printf("buffer of each CPU: %llu KiB, of all: %.6g MiB\n",
+	       (unsigned long long)o->buffer_bytes >> 10,
+	       (double)o->buffer_bytes * r->topology.ncpus / (1 << 20));
 	printf("written to: %s\n", o->output);
 	if (r->caller.changed)
 		printf("files belong to: %s (%u)\n", r->caller.name ? r->caller.name : "user",
