@@ -58,10 +58,11 @@ for round in 1 2 3 4 5; do
 	[ $round != 4 ] || options=(--rotate 100ms -o out)
 	[ $round != 5 ] || options=(--force -o out)
 	[ $round != 5 ] || "$RECORDER" -q -o out -- true
-	"$RECORDER" -q --flush-interval 10ms "${options[@]}" -a >round.log 2>&1 &
+	"$RECORDER" --flush-interval 10ms "${options[@]}" -a >round.log 2>&1 &
 	recorder=$!
 	wait_until [ -d out ] || complain "no output: $(cat round.log)"
 	done=$((done + $(python3 racer.py out victim $round)))
+	wait_until recording round $recorder # before that, SIGINT is ignored in the background
 	kill -INT $recorder
 	wait $recorder
 	status=$?

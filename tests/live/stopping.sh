@@ -44,14 +44,14 @@ length = int(trace.session["t1"]) - int(trace.session["t0"])
 check(500_000_000 <= length < 5_000_000_000, "-d 500ms took", length, "ns")
 E
 
-WORKLOAD_REPORT=$T/size.report "$RECORDER" --max-size 256K -o size -- \
+WORKLOAD_REPORT=$T/size.report "$RECORDER" -b 64M --max-size 256K -o size -- \
 	"$WORKLOADS/storm" -l 20000 >size.log 2>&1
 status=$?
 [ $status = 0 ] || complain "--max-size: status $status: $(cat size.log)"
 look size size
 bytes=$(find size -name stream.obs -printf '%s\n' | awk '{ n += $1 } END { print n }')
 expect "--max-size 256K holds" [ "$bytes" -gt 200000 ]
-# The whole is some 18 MB. A busy machine lets the recorder wait, and its buffers hold what comes.
+# The whole is some 18 MB. A busy machine lets the recorder wait: large buffers hold what comes.
 expect "--max-size 256K holds" [ "$bytes" -lt 8000000 ]
 wait_until ended "$(sed -n 's/.* main=//p' size.report)" || complain "the command goes on for long"
 
