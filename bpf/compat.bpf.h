@@ -36,7 +36,7 @@ static __always_inline bool kernel_is_kthread(struct task_struct *task)
 
 #define PID_LEVELS 32 /* of nested PID namespaces; the kernel's limit */
 
-/* The number of a task in the recorder's PID namespace; 0: it has none there. */
+/* The pid of a task in the recorder's PID namespace; 0: the namespace does not contain the task. */
 static __always_inline __u32 kernel_number(struct task_struct *task)
 {
 	struct pid *pid;
@@ -64,9 +64,9 @@ static __always_inline bool kernel_can_make_storage_anywhere(void)
 }
 
 /*
- * Does this CPU use the kernel stack of its current task? Interrupts in kernel mode run on a stack
- * of their own. (Programs that use more than 64 bytes of stack may run on a stack of BPF: they must
- * not call this.)
+ * Does this CPU use the kernel stack of its current task? Interrupts in kernel mode run on a
+ * separate stack. (Programs that use more than 64 bytes of stack may run on a stack of BPF: they
+ * must not call this.)
  */
 static __always_inline bool kernel_on_own_stack(struct task_struct *task)
 {
@@ -100,8 +100,8 @@ static __always_inline long kernel_system_call(struct task_struct *task)
 /*
  * Does a task that leaves the CPU runnable yield? Then it is inside sched_yield(2). A task that is
  * preempted on its way to user space came from another system call or an interrupt. Kernel threads
- * count as preempted. (sched_set_need_resched_tp would tell as well, but only newer kernels have
- * it, and a program there runs for every wake-up of an idle CPU.)
+ * count as preempted. (sched_set_need_resched_tp has this information, too, but only newer kernels
+ * have it, and a program there runs for every wake-up of an idle CPU.)
  */
 static __always_inline bool kernel_yields(struct task_struct *task)
 {

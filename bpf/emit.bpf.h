@@ -54,7 +54,7 @@ static __always_inline bool emit_possible(struct cpu_state *state, __u32 size)
 	       used + size + sizeof(struct record_lost) <= settings.ring_mask + 1;
 }
 
-/* Records the gap that ends here. Without space for this record the gap goes on. */
+/* Records the gap that ends here. If the ring has no space for this record, the gap stays open. */
 static __noinline int emit_gap(struct cpu_state *state, __u8 *ring)
 {
 	struct record_lost *record;
@@ -73,8 +73,8 @@ static __noinline int emit_gap(struct cpu_state *state, __u8 *ring)
 	for (int kind = 0; kind < EVENT_KINDS; kind++) {
 		__u64 full = state->events[kind].full;
 
-		record->kinds[kind] = full - state->told[kind];
-		state->told[kind] = full;
+		record->kinds[kind] = full - state->reported[kind];
+		state->reported[kind] = full;
 	}
 	state->gap_count = 0;
 	emit_end(state);

@@ -179,8 +179,8 @@ static __always_inline bool count_hit(struct cpu_state *cpu, struct task_struct 
 	return summary_call(task, hit->side, hit->sp);
 }
 
-/* Handles a hit; `task_state` is that of `task`, or NULL. Returns whether the return of this call
- * must be handled, too. */
+/* Handles a hit; `task_state` is the storage of `task`, or NULL. Returns whether the return of this
+ * call must be handled, too. */
 static __always_inline bool handle_hit(struct pt_regs *regs, __u64 cookie, struct task_struct *task,
 				       struct task_state *task_state, __u8 side, __u8 flags,
 				       __u64 sp, __u64 call)

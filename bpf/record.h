@@ -52,9 +52,9 @@ struct record_head {
 _Static_assert(sizeof(struct record_head) == 16, "wire size");
 
 /*
- * RECORD_SWITCH: prev leaves this CPU, next enters it. If next was woken since its last
- * switch-out, wake_clock tells when (sched_wakeup) and waker_tid by whom
- * (the last sched_waking); both are 0 if it was not, or was not seen to be.
+ * RECORD_SWITCH: prev leaves this CPU, next enters it. If next was woken since its last switch-out,
+ * wake_clock is the time of the wake-up (sched_wakeup), and waker_tid is the waker (of the last
+ * sched_waking). Both are 0 without a wake-up, or if no program saw it.
  */
 struct record_switch {
 	struct record_head head;
@@ -146,9 +146,9 @@ struct record_lost {
 _Static_assert(sizeof(struct record_lost) == 96, "wire size");
 
 /*
- * RECORD_PROBE: the task is at a site, in user code. `sp` is the stack pointer that it has on entry
- * to the function, at the return too, so that the two are equal; which stack that is, `stack`
- * tells. An entry whose record found no room is not followed by the record of its return. The side
+ * RECORD_PROBE: the task is at a site, in user code. `sp` is the stack pointer at the entry of the
+ * function, also in the record of the return, so that the two are equal. `stack` is the kind of the
+ * stack. An entry whose record found no room is not followed by the record of its return. The side
  * is in the low bits of head.flags.
  */
 enum probe_side {

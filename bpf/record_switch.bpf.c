@@ -2,10 +2,9 @@
 /*
  * record_switch: one record for each switch of the recorded threads (full mode).
  *
- * Steps of a switch: find the storage of both tasks, take the wake-up of the one that enters (a
- * wake-up has no record of its own), send the record, remember that the other one fell asleep.
- * One of the programs below is loaded, chosen by a table in user/kernel/bpf_select.c; they differ
- * in the second step, and with a CPU list (-C).
+ * Steps of a switch: find the storage of both tasks, take the wake-up of next (a wake-up has no
+ * record), send the record, note that prev fell asleep. One of the programs below is loaded, chosen
+ * by a table in user/kernel/bpf_select.c; they differ in the second step, and with a CPU list (-C).
  * Specification: ebpf.md 8.1, 8.2.
  */
 #include "cost.bpf.h"

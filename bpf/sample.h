@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * sample: which of many are kept (--sample K/N, --sample-seed S).
+ * sample: chooses K of N threads or calls (--sample K/N, --sample-seed S).
  *
- * In: a number that names one (a tid; the number of a call), the seed; out: kept or not, K of N in
- * the long run. The same input always gives the same answer, on any machine: user code and
- * tests can tell beforehand the threads that the programs keep.
+ * In: a number (a tid, or the number of a call) and the seed; out: kept or not, K of N in the long
+ * run. The same input has the same result on any machine, so user code and tests can compute which
+ * threads the programs keep.
  */
 #ifndef BPF_SAMPLE_H
 #define BPF_SAMPLE_H

@@ -7,9 +7,9 @@
  * Written by that CPU alone, except `consumed`, and `recorded`, which user code writes before the
  * programs are attached.
  *
- * A record is at `data + (position & mask)` and begins at a multiple of 8; its kind tells its size.
- * The producer raises `reserved`, reads the clock, fills the record in, and raises `committed`.
- * struct task_state is the storage of a task; it is freed with the task.
+ * A record is at `data + (position & mask)` and begins at a multiple of 8; its kind determines its
+ * size. The producer raises `reserved`, reads the clock, fills the record in, and raises
+ * `committed`. struct task_state is the storage of a task; it is freed with the task.
  */
 #ifndef BPF_STATE_H
 #define BPF_STATE_H
@@ -19,8 +19,8 @@
 #define RING_SPILL 128 /* bytes behind a ring; the largest record fits */
 
 /*
- * Kinds of events, as the user names them (--events). A wake-up has no record of its own: it is
- * counted where it takes effect, at the switch at which its thread enters a CPU.
+ * Kinds of events, as the user names them (--events). A wake-up has no record: it is counted at the
+ * switch at which its thread enters a CPU.
  */
 enum event_kind {
 	EVENT_SWITCH,
@@ -82,7 +82,7 @@ struct cpu_state {
 	struct program_cost costs[PROGRAM_GROUPS];
 	__u64 snapshot_clock; /* of the last snapshot of this CPU, ns */
 	__u64 spare[3];
-	__u64 told[EVENT_KINDS]; /* of events[].full: reported by a RECORD_LOST */
+	__u64 reported[EVENT_KINDS]; /* of events[].full: reported by a RECORD_LOST */
 
 	/* Written by user code. */
 	__u64 consumed; /* the space up to this position may be used again */
@@ -140,7 +140,7 @@ enum probe_source {
 
 #define PROBE_COOKIE(site, source, number, flags)                                                  \
 	((__u64)(site) | (__u64)(number) << 32 | (__u64)(source) << 48 | (__u64)(flags) << 56)
-#define PROBE_COOKIE_EXIT 1u /* stands at an instruction that leaves the function */
+#define PROBE_COOKIE_EXIT 1u /* is at an instruction that leaves the function */
 
 struct probe_site {
 	__s64 constant;
@@ -173,8 +173,8 @@ struct settings {
 	__u32 find_stack;    /* bpf_find_vma exists */
 	__u32 summary;	     /* --mode summary: no records */
 	__u32 kinds;	     /* of events that are recorded: bits, by enum event_kind */
-	__u32 wakeup_from_sched_info; /* the scheduler's clock tells when a task was woken; no
-					 program is at wake-ups but for the first of a new task */
+	__u32 wakeup_from_sched_info; /* wake-ups have the scheduler's clock; the only program at
+					 wake-ups is the one for new tasks */
 	__u32 sample_keep, sample_of; /* --sample; of: 0 or 1: every thread is kept */
 	__u32 pad;
 	__u64 sample_seed;

@@ -182,8 +182,8 @@ static __always_inline void thread_enters(struct task_summary *s, struct task_st
 	sums_end(&s->seq);
 }
 
-/* Adds the time of a running thread up to `clock`; it goes on running. */
-static __always_inline void thread_goes_on(struct window w, struct task_summary *s, __u64 clock)
+/* Adds the time of a running thread up to `clock`; the thread still runs. */
+static __always_inline void account_running(struct window w, struct task_summary *s, __u64 clock)
 {
 	sums_begin(&s->seq);
 	if (s->entered) {
@@ -282,8 +282,8 @@ static __always_inline bool tid_changed(const struct task_summary *s, struct tas
 
 /*
  * Begins to add up times of a traced task: `use` holds from `clock` on. TIME_RUNNING is of the
- * current task. Without it nothing has been added yet, or goes on as before; user code does not
- * read a task without id.
+ * current task. Otherwise nothing has been added yet, or the times stay as they are; user code does
+ * not read a task without id.
  */
 static __always_inline void begin_thread(struct task_struct *task, struct task_state *task_state,
 					 enum time_state use, __u64 clock)
@@ -442,7 +442,7 @@ static __always_inline void on_switch(struct cpu_state *cpu, bool preempt, struc
 		thread_enters(entering, next, entering->woken, clock);
 		entering->woken = 0;
 		if (settings.cpu_list && tid_changed(entering, next)) { /* changed elsewhere */
-			thread_goes_on(w, entering, clock);
+			account_running(w, entering, clock);
 			change_tid(next, entering, clock);
 		}
 	}
@@ -491,8 +491,8 @@ int BPF_PROG(summary_wakeup_new, struct task_struct *task)
 
 /* ---- switches, lazily ---- */
 
-/* Tells the times of `task`, if it runs on this CPU, when it came there, and when it was woken: the
- * scheduler has added up how long it waited. */
+/* For a task that runs on this CPU, notes in its times the clocks of its switch-in and of its
+ * wake-up: the scheduler has added up its waiting time. */
 static __always_inline void recall_entry(const struct cpu_summary *sums, struct task_summary *s,
 					 struct task_struct *task)
 {
@@ -694,7 +694,7 @@ static __always_inline void current_renumbered(struct task_struct *task)
 		return;
 	clock = bpf_ktime_get_ns();
 	recall_entry(sums, s, task);
-	thread_goes_on(read_window(), s, clock);
+	account_running(read_window(), s, clock);
 	change_tid(task, s, clock);
 }
 
@@ -781,7 +781,7 @@ int summary_snapshot(struct bpf_raw_tracepoint_args *ctx)
 	traced = s && s->traced && !cpu_left_out(cpu);
 	if (traced && !s->entered) {
 		thread_enters(s, task, 0, cpu->snapshot_clock);
-		thread_goes_on(w, s, cpu->snapshot_clock);
+		account_running(w, s, cpu->snapshot_clock);
 	}
 	cpu_uses(w, sums, use_of(task, traced), cpu->snapshot_clock);
 	return 1;

@@ -64,8 +64,8 @@ static __always_inline bool in_window(struct window w, __u64 clock)
 
 /*
  * A hit of a probe: time counts in the outermost probed function only, so that nothing is counted
- * twice. A frame above that function (longjmp), or its return, ends it; the stack pointer tells
- * which. Returns whether the task is traced.
+ * twice. A frame above that function (longjmp), or its return, ends it, which the stack pointer
+ * shows. Returns whether the task is traced.
  */
 static __always_inline bool summary_call(struct task_struct *task, __u8 side, __u64 sp)
 {

@@ -3,9 +3,9 @@
  * wakeup: notes the waker of a task, and the clock of the wake-up where the scheduler's is not
  * used.
  *
- * A wake-up has no record of its own. Its waker (sched_waking, in the context of the waker) and its
- * clock wait in the storage of the woken task for the switch at which it enters a CPU
- * (record_switch.bpf.c). Specification: ebpf.md 8.2.
+ * A wake-up has no record. Its waker (sched_waking, in the context of the waker) and its clock wait
+ * in the storage of the woken task for the switch at which it enters a CPU (record_switch.bpf.c).
+ * Specification: ebpf.md 8.2.
  */
 #include "cost.bpf.h"
 #include "target.bpf.h"

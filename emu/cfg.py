@@ -523,7 +523,7 @@ def other_views():
                [Window("Mark of type 0", (number, "Unknown"))], [])
     yield ("cpu/busy",
            "Share of the time that every CPU has no running thread (column 0) and one (column 1).\n"
-           "Threads that were not recorded are not seen: only a trace of the whole system tells\n"
+           "Threads that were not recorded are not seen: only a trace of the whole system shows\n"
            "how busy a CPU is.",
            [Window(CPU_COUNT[1], CPU_COUNT, shown=False)],
            [histogram("Share of time by number of running threads", "% Time", 1)])

@@ -241,8 +241,8 @@ static int open_out_dir(struct emulator *emu)
 	if (emu->out_fd < 0)
 		goto fail;
 	/* one writer per directory; a file system without locks does not keep others out */
-	err = write_lock_take(emu->out_fd, emu->out_dir, WRITE_LOCK_WRITER,
-			      "wait for its end, or give another directory with -o");
+	err = write_lock_acquire(emu->out_fd, emu->out_dir, WRITE_LOCK_WRITER,
+				 "wait for its end, or give another directory with -o");
 	return err == -EBUSY ? err : 0;
 fail:
 	err = -errno;

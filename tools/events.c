@@ -95,7 +95,7 @@ static const char introduction[] =
 	"\n"
 	"The last column is the effect of the event on a channel of its thread, which the emulator "
 	"shows:\n"
-	"a number with its label, or a value that the arguments tell. *Until* names the event "
+	"a number with its label, or a value from the arguments. *Until* names the event "
 	"that\n"
 	"ends what this one begins.\n";
 

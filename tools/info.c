@@ -118,7 +118,7 @@ static char *joined(const struct json *list)
 	return text;
 }
 
-/* If not all processes of a loom have a rank, only the recorder's metadata tell it. */
+/* If not all processes of a loom have a rank, it is only in the recorder's metadata. */
 static void put_rank(struct json *process, const struct json *meta, const struct owner *owner)
 {
 	const struct json *rank = json_get(meta, "bpf.rank"),
@@ -137,7 +137,7 @@ static void put_rank(struct json *process, const struct json *meta, const struct
 }
 
 /* The cgroup of a process is that of its threads, which may differ. */
-static void take_cgroup(struct json *process, const struct owner *owner)
+static void add_cgroup(struct json *process, const struct owner *owner)
 {
 	const char *known = json_string(json_key(process, "cgroup"));
 
@@ -147,7 +147,7 @@ static void take_cgroup(struct json *process, const struct owner *owner)
 		json_put_bool(process, "several_cgroups", true);
 }
 
-static void take_process(struct info *info, const struct json *meta, const struct owner *owner)
+static void add_process(struct info *info, const struct json *meta, const struct owner *owner)
 {
 	const struct json *command = json_get(meta, "bpf.command");
 	struct json *process;
@@ -160,7 +160,7 @@ static void take_process(struct info *info, const struct json *meta, const struc
 	if (owner->app_id)
 		json_put_int(process, "app_id", owner->app_id);
 	put_rank(process, meta, owner);
-	take_cgroup(process, owner);
+	add_cgroup(process, owner);
 	json_put_string(process, "executable", json_string(json_get(meta, "bpf.executable")));
 	if (json_is_array(command)) {
 		char *text = joined(command);
@@ -172,13 +172,13 @@ static void take_process(struct info *info, const struct json *meta, const struc
 }
 
 /* The time of day at both ends of the window, by the clocks of both and as text. */
-static void take_daytime(struct info *info, struct json *session, const struct json *meta)
+static void add_daytime(struct info *info, struct json *session, const struct json *meta)
 {
 	struct wall_clock *wall = &info->wall;
 	char text[WALL_CLOCK_TEXT];
 	struct json *node;
 
-	wall_clock_take(wall, meta);
+	wall_clock_add(wall, meta);
 	if (!wall->known)
 		return;
 	node = json_put_object(session, "realtime");
@@ -197,7 +197,7 @@ static void take_daytime(struct info *info, struct json *session, const struct j
 }
 
 /* The time that a hypervisor took from each CPU. */
-static void take_steal(struct json *session, const struct json *cpus)
+static void add_steal(struct json *session, const struct json *cpus)
 {
 	struct json *list = NULL;
 
@@ -215,7 +215,7 @@ static void take_steal(struct json *session, const struct json *cpus)
 	}
 }
 
-static void take_session(struct info *info, const struct json *meta)
+static void add_session(struct info *info, const struct json *meta)
 {
 	static const char *const keys[] = {"version",	 "commit",  "kernel",  "machine", "mode",
 					   "sampling",	 "on_full", "boot_id", "t0",	  "t1",
@@ -233,11 +233,11 @@ static void take_session(struct info *info, const struct json *meta)
 	info->no_memory |= !text;
 	json_put_string(node, "command", text);
 	free(text);
-	take_daytime(info, node, meta);
-	take_steal(node, json_key(session, "cpus"));
+	add_daytime(info, node, meta);
+	add_steal(node, json_key(session, "cpus"));
 }
 
-static void take_events(struct info *info, struct stream *stream, struct json *thread)
+static void add_events(struct info *info, struct stream *stream, struct json *thread)
 {
 	uint64_t n = 0;
 	int64_t first = 0, last = 0;
@@ -265,7 +265,7 @@ static void take_events(struct info *info, struct stream *stream, struct json *t
 	}
 }
 
-static void take_require(struct info *info, const struct json *meta)
+static void add_require(struct info *info, const struct json *meta)
 {
 	for (const struct json *node = json_first(json_get(meta, "ovni.require")); node;
 	     node = json_next(node)) {
@@ -278,7 +278,7 @@ static void take_require(struct info *info, const struct json *meta)
 	}
 }
 
-static int take_stream(struct info *info, size_t i)
+static int add_stream(struct info *info, size_t i)
 {
 	const struct owner *owner = &info->source.owners[i];
 	struct json *meta = trace_metadata(&info->source.trace, i), *thread, *loom;
@@ -306,10 +306,10 @@ static int take_stream(struct info *info, size_t i)
 		json_put_string(info->doc, "library_commit",
 				json_string(json_get(meta, "ovni.lib.commit")));
 	}
-	take_process(info, meta, owner);
-	take_session(info, meta);
-	take_require(info, meta);
-	take_events(info, &info->source.streams[i], thread);
+	add_process(info, meta, owner);
+	add_session(info, meta);
+	add_require(info, meta);
+	add_events(info, &info->source.streams[i], thread);
 	json_free(meta);
 	return 0;
 }
@@ -335,7 +335,7 @@ static void put_line(struct json *node, const struct stats_line *line, const cha
 }
 
 /* The statistics of the recorder: event counts, times, costs. */
-static void take_stats(struct info *info)
+static void add_stats(struct info *info)
 {
 	const char *name = stats_find(info->source.trace.fd);
 	struct recorded_stats stats;
@@ -386,7 +386,7 @@ static int gather(struct info *info, const char *path)
 	info->models = json_put_array(info->doc, "models");
 	info->threads = json_put_array(info->doc, "threads");
 	for (size_t i = 0; i < info->source.trace.nstreams; i++) {
-		int err = take_stream(info, i);
+		int err = add_stream(info, i);
 
 		if (err)
 			return err;
@@ -396,7 +396,7 @@ static int gather(struct info *info, const char *path)
 			catalog_model_by_name(json_string(json_key(node, "name")) ?: "");
 		uint8_t c = model ? (uint8_t)model->character : 0;
 
-		if (model) /* others have no events that one could tell */
+		if (model) /* events of unknown models cannot be recognized */
 			json_put_bool((struct json *)node, "used",
 				      info->models_seen[c >> 6] >> (c & 63) & 1);
 	}
@@ -405,7 +405,7 @@ static int gather(struct info *info, const char *path)
 	json_put_u64(info->doc, "bytes", info->bytes);
 	json_put_u64(info->doc, "duration", (uint64_t)info->last - (uint64_t)info->first);
 	json_put_string(info->doc, "completeness", completeness(info));
-	take_stats(info);
+	add_stats(info);
 	info->text = info->no_memory ? NULL : json_text(info->doc);
 	return info->text ? 0 : log_no_memory("while reading %s", path);
 }

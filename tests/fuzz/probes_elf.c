@@ -188,7 +188,7 @@ static void read_all(int fd)
 	struct elf_file file;
 	int again = dup(fd), err;
 
-	if (elf_file_take(&file, again, &err))
+	if (elf_file_attach(&file, again, &err))
 		return;
 	read_functions(&file);
 	read_probes(&file);

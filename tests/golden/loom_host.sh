@@ -46,8 +46,8 @@ done
 echo "a base by the time of day of the recording"
 cp -r "$T/before" "$T/daytime"
 "$loom" import "$T/own/ranks.trace.bin" -o "$T/daytime" --base 12:00:00 2>"$T/said" &&
-	wrong "a time of day that the recording does not tell is taken"
-grep -q "does not tell its time of day" "$T/said" || wrong "$(cat "$T/said")"
+	wrong "a time of day is taken by a trace that has none"
+grep -q "the trace has no time of day" "$T/said" || wrong "$(cat "$T/said")"
 python3 - "$T/daytime" <<'END' || wrong "no metadata"
 import glob, json, sys
 path = sorted(glob.glob(sys.argv[1] + "/loom.node/*/*/stream.json"))[0]

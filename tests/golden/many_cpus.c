@@ -119,8 +119,8 @@ static bool end_gap(struct cpu *cpu)
 	r->first_clock = s->gap_clock;
 	r->count = s->gap_count;
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
-		r->kinds[kind] = s->events[kind].full - s->told[kind];
-		s->told[kind] = s->events[kind].full;
+		r->kinds[kind] = s->events[kind].full - s->reported[kind];
+		s->reported[kind] = s->events[kind].full;
 	}
 	publish(&s->gap_count, 0);
 	commit(cpu);
@@ -430,7 +430,7 @@ int main(int argc, char **argv)
 		say(t0, m.cpus[i].on, "first", i);
 	}
 	t0 = clock_now();
-	window_edge_look(&begin_edge, "/proc", m.ncpus);
+	window_edge_read(&begin_edge, "/proc", m.ncpus);
 	const struct state_times_options times = {
 		.t0 = t0, .npossible = m.ncpus, .cpus = cpus, .ncpus = m.ncpus};
 	const struct sink_options options = {

@@ -100,11 +100,11 @@ for wrong in 24:00:00 12:60:00 12:00:60 1:02:03 12:00 12:00:0 12:00:00. 12:00:00
 	refuses 2 'as in 03:12:05 or 03:12:05.250' --from=$wrong "$T/day"
 done
 made none
-refuses 1 'the recording does not tell its time of day' --from 12:00:00 "$T/none"
+refuses 1 'the trace has no time of day' --from 12:00:00 "$T/none"
 "$B/bin/ovni-info" "$T/none" >"$T/got" 2>&1
 ! grep -q '^when\|^stolen' "$T/got" || fail "ovni-info says when, and cannot know"
 made wrong 'bpf.session.realtime={"begin":{"clock":"x"}}'
-refuses 1 'the recording does not tell its time of day' --to 12:00:00 "$T/wrong"
+refuses 1 'the trace has no time of day' --to 12:00:00 "$T/wrong"
 made long "bpf.session.realtime={$begin,\"end\":{\"clock\":\"180000000001000\",\"ns\":\"1795568398500000000\"}}"
 refuses 1 'more than once' --from 00:00:00 "$T/long"
 made step "bpf.session.realtime={$begin,$end,\"step_ns\":\"-3600000000000\",\"utc_offset\":3600}"

@@ -15,7 +15,7 @@ functions+=,yielding,meanwhile,resuming
 
 calls() { # NAME "CALLS OF MAIN" ["CALLS OF THE OTHER THREAD" [STATUS]]
 	expect "$1: the command" grep -q "command=${4:-0} " "$1.log"
-	# A repair is a switch that the kernel did not tell (some of PID 1); it changes no call.
+	# A repair is a switch that the kernel did not report (some of PID 1); it changes no call.
 	grep -q ' lost=0 missed=0 ' "$1.log" || complain "$1: something is lost: $(tail -n 1 "$1.log")"
 	judge "$1"
 	MAIN=$2 OTHER=${3-} facts "$1" <<'E'

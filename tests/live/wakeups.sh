@@ -39,7 +39,7 @@ for workload in 'pingpong -n 1000' 'sleepers -s 50' 'storm -l 200'; do
 	done
 	[ $try -lt 8 ] || skip "PID 1 gets in the way of every run"
 	if ! grep -q '"wakeup_clock":[ ]*"scheduler"' -r scheduler --include=stream.json; then
-		echo "this kernel does not tell the scheduler's clock: nothing to compare"
+		echo "no clock of the scheduler on this kernel: nothing to compare"
 		finish
 	fi
 	expect "$workload: the other clock is told" grep -q '"wakeup_clock":[ ]*"tracepoint"' -r tracepoint \

@@ -62,7 +62,7 @@ static void ask(struct apis *apis, struct requests *requests, size_t napis)
 	command[3] = self;
 	*requests = (struct requests){0};
 	assert_int_equal(apis_load(apis, names, napis), 0);
-	assert_int_equal(apis_ask(apis, &scope, requests), 0);
+	assert_int_equal(apis_add_requests(apis, &scope, requests), 0);
 }
 
 static uint32_t request_of(const struct requests *requests, const char *binary, const char *name)
@@ -117,7 +117,7 @@ static void the_same_program_is_asked_once(void **state)
 
 	(void)state;
 	assert_int_equal(apis_load(&apis, names, 1), 0);
-	assert_int_equal(apis_ask(&apis, &both, &requests), 0);
+	assert_int_equal(apis_add_requests(&apis, &both, &requests), 0);
 	for (size_t i = 0; i < requests.count; i++) {
 		if (requests.list[i].binary)
 			continue;
@@ -255,7 +255,7 @@ static void a_function_has_all_meanings_that_go_together(void **state)
 	(void)state;
 	assert_null(requests_add_functions(&requests, "libx:Send(arg2),Recv", &at));
 	assert_int_equal(apis_load(&apis, two, 2), 0);
-	assert_int_equal(apis_ask(&apis, &scope, &requests), 0);
+	assert_int_equal(apis_add_requests(&apis, &scope, &requests), 0);
 	send = request_of(&requests, "libx.so*", "Send");
 	psend = request_of(&requests, "libx.so*", "PSend");
 	recv = request_of(&requests, "libx.so*", "Recv");

@@ -26,7 +26,7 @@ static struct wall_clock taken(const char *realtime)
 	snprintf(text, sizeof(text), "{\"bpf\": {\"session\": {\"realtime\": %s}}}", realtime);
 	meta = json_parse(text, strlen(text), "test");
 	assert_non_null(meta);
-	wall_clock_take(&wall, meta);
+	wall_clock_add(&wall, meta);
 	json_free(meta);
 	return wall;
 }

@@ -121,7 +121,7 @@ static void a_status_is_told_at_once_and_a_save_later(void **state)
 	say(asker, "tus\n");
 	assert_int_equal(control_next(control, &client), CONTROL_STATUS);
 	json_put_int(status, "records", 77);
-	control_tell(control, client, status);
+	control_send(control, client, status);
 	expect_answer(asker, "\"records\": 77");
 	control_saved(control, "/out/0001");
 	expect_answer(saver, "/out/0001");
@@ -169,7 +169,7 @@ static void too_many_do_not_keep_others_out_for_good(void **state)
 	fd = dial();
 	say(fd, "status\n");
 	assert_int_equal(control_next(control, &client), CONTROL_STATUS);
-	control_tell(control, client, control_status(control));
+	control_send(control, client, control_status(control));
 	expect_answer(fd, "\"running\"");
 }
 

@@ -141,7 +141,7 @@ static void records_that_tell_of_gaps_are_no_events(void **state)
 	assert_int_equal(event_counts_open(&b->counts, &b->bpf, b->rings), 0);
 	record->head.kind = RECORD_LOST;
 	b->cpus[0].reserved = b->cpus[0].committed = sizeof(*record);
-	rings_look(b->rings);
+	rings_refresh(b->rings);
 	rings_discard(b->rings);
 	assert_int_equal(event_counts_close(&b->counts, false), 0);
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
@@ -160,7 +160,7 @@ static void a_switch_that_brings_in_who_was_woken_is_two_events(void **state)
 	b->cpus[0].events[EVENT_SWITCH].seen = 2;
 	b->cpus[0].events[EVENT_WAKE].seen = 1;
 	assert_int_equal(event_counts_open(&b->counts, &b->bpf, b->rings), 0);
-	rings_look(b->rings);
+	rings_refresh(b->rings);
 	rings_discard(b->rings);
 	assert_int_equal(event_counts_close(&b->counts, true), 0);
 	assert_int_equal(b->counts.cpus[0].kinds[EVENT_SWITCH].written, 2);
@@ -216,13 +216,13 @@ static void a_gap_is_open_until_its_record_is_taken(void **state)
 	b->cpus[0].gap_clock = 50;
 	assert_int_equal(event_counts_open(&b->counts, &b->bpf, b->rings), 0);
 	mark = event_counts_mark(&b->counts, COUNTS_NOW);
-	assert_int_equal(event_counts_mark_untold(mark, 0), 0);
+	assert_int_equal(event_counts_mark_unreported(mark, 0), 0);
 	free(mark);
 
 	b->cpus[0].events[EVENT_SWITCH].full = 13;
 	b->cpus[0].gap_count = 13;
 	mark = event_counts_mark(&b->counts, COUNTS_NOW);
-	assert_int_equal(event_counts_mark_untold(mark, 0), 3);
+	assert_int_equal(event_counts_mark_unreported(mark, 0), 3);
 	assert_int_equal(mark->cpus[0].gap_clock, 50);
 	free(mark);
 
@@ -234,7 +234,7 @@ static void a_gap_is_open_until_its_record_is_taken(void **state)
 	b->cpus[0].reserved = b->cpus[0].committed = sizeof(*record);
 	b->cpus[0].gap_count = 0;
 	mark = event_counts_mark(&b->counts, COUNTS_NOW);
-	assert_int_equal(event_counts_mark_untold(mark, 0), 3);
+	assert_int_equal(event_counts_mark_unreported(mark, 0), 3);
 	assert_true(mark->cpus[0].gap_clock == UINT64_MAX);
 	event_counts_mark_gap(mark, 0, 50);
 	event_counts_mark_gap(mark, 0, 70);
@@ -245,12 +245,12 @@ static void a_gap_is_open_until_its_record_is_taken(void **state)
 	assert_int_equal(mark->cpus[0].kinds[EVENT_SWITCH].seen, 0);
 	free(mark);
 
-	rings_look(b->rings);
+	rings_refresh(b->rings);
 	rings_discard(b->rings);
 	mark = event_counts_mark(&b->counts, COUNTS_NOW);
-	assert_int_equal(event_counts_mark_untold(mark, 0), 0);
+	assert_int_equal(event_counts_mark_unreported(mark, 0), 0);
 	event_counts_mark_untake(mark, 0, &record->head);
-	assert_int_equal(event_counts_mark_untold(mark, 0), 13);
+	assert_int_equal(event_counts_mark_unreported(mark, 0), 13);
 	free(mark);
 }
 

@@ -73,7 +73,7 @@ static void give(struct bench *b, unsigned cpu, const struct record_head *record
 		const struct record_lost *lost = (const struct record_lost *)record;
 
 		b->states[cpu].events[EVENT_SWITCH].full += lost->count;
-		ring_count_told(b->rings->ring[cpu].told, lost);
+		ring_count_reported(b->rings->ring[cpu].reported, lost);
 	}
 	assert_int_equal(flight_take(&b->flight, cpu, record), 0);
 }
@@ -408,7 +408,7 @@ static void end_gap(struct bench *b, unsigned cpu, uint64_t clock)
 	struct record_lost r = rec_lost(clock, state->gap_clock, state->gap_count);
 
 	state->gap_count = 0;
-	ring_count_told(b->rings->ring[cpu].told, &r);
+	ring_count_reported(b->rings->ring[cpu].reported, &r);
 	assert_int_equal(flight_take(&b->flight, cpu, &r.head), 0);
 }
 

@@ -264,7 +264,7 @@ static void give(struct trigger *t, uint64_t clock, uint32_t prev, unsigned why,
 		.next_pid = 7,
 		.wake_clock = wake};
 
-	assert_int_equal(trigger_look(t, &r.head), 0);
+	assert_int_equal(trigger_record(t, &r.head), 0);
 }
 
 static void a_long_wait_is_met_from_the_wake_up_or_the_preemption(void **state)
@@ -338,7 +338,7 @@ static void name(struct trigger *t, enum task_cause cause, uint32_t id, const ch
 				.pid = 7};
 
 	memcpy(r.comm, comm, strnlen(comm, sizeof(r.comm)));
-	assert_int_equal(trigger_look(t, &r.head), 0);
+	assert_int_equal(trigger_record(t, &r.head), 0);
 }
 
 static bool waits_long(struct trigger *t, uint32_t id)
@@ -388,9 +388,9 @@ static void a_limit_names_a_process_a_thread_or_a_name(void **state)
 	assert_true(t.met);
 	t.met = false;
 	/* no memory is left of the dead */
-	assert_int_equal(trigger_look(&t, &dead.head), 0);
+	assert_int_equal(trigger_record(&t, &dead.head), 0);
 	dead.id = 4;
-	assert_int_equal(trigger_look(&t, &dead.head), 0);
+	assert_int_equal(trigger_record(&t, &dead.head), 0);
 	assert_false(waits_long(&t, 4));
 	for (size_t i = 0; i < t.npages; i++)
 		assert_null(((void **)t.pages)[i]);
@@ -417,21 +417,21 @@ static void whoever_comes_to_a_place_is_met(void **state)
 	t.plan = plan;
 	for (r.site = 0; r.site < 200; r.site++) {
 		t.met = false;
-		assert_int_equal(trigger_look(&t, &r.head), 0);
+		assert_int_equal(trigger_record(&t, &r.head), 0);
 		assert_int_equal(t.met, r.site == 3 || r.site == 66);
 	}
 	assert_string_equal(t.text, "thread 11 of process 10 reached fail at 77");
 	t.met = false;
 	r.site = 3;
 	r.head.flags = PROBE_RETURN;
-	assert_int_equal(trigger_look(&t, &r.head), 0);
+	assert_int_equal(trigger_record(&t, &r.head), 0);
 	assert_false(t.met);
 	r.head.flags = PROBE_ENTRY;
 	t.plan.place_limit.tid = 12;
-	assert_int_equal(trigger_look(&t, &r.head), 0);
+	assert_int_equal(trigger_record(&t, &r.head), 0);
 	assert_false(t.met);
 	t.plan.place_limit = (struct trigger_limit){.tid = 11, .pid = 10};
-	assert_int_equal(trigger_look(&t, &r.head), 0);
+	assert_int_equal(trigger_record(&t, &r.head), 0);
 	assert_true(t.met);
 	free(bits);
 	plan.place = (char *)"fail()";

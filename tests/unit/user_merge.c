@@ -98,7 +98,7 @@ static int take(void *arg, unsigned cpu, const struct record_head *record)
 
 static int release(struct bench *b, uint64_t before)
 {
-	rings_look(b->rings);
+	rings_refresh(b->rings);
 	return rings_release(b->rings, before, take, b);
 }
 
@@ -189,7 +189,7 @@ static void a_record_that_is_committed_meanwhile_waits_for_the_next_look(void **
 	struct bench *b = *state;
 
 	push(b, 0, 10, 'a');
-	rings_look(b->rings);
+	rings_refresh(b->rings);
 	push(b, 0, 20, 'b');
 	assert_int_equal(rings_release(b->rings, UINT64_MAX, take, b), 0);
 	expect_ids(b, "a");
@@ -311,7 +311,7 @@ static void discarding_forgets_all_that_was_seen(void **state)
 
 	push(b, 0, 10, 'a');
 	push(b, 1, 20, 'b');
-	rings_look(b->rings);
+	rings_refresh(b->rings);
 	push(b, 0, 30, 'c');
 	rings_discard(b->rings);
 	assert_int_equal(release(b, UINT64_MAX), 0);
@@ -326,7 +326,7 @@ static void the_fullest_ring_is_told_as_a_part_of_its_size(void **state)
 	for (unsigned i = 0; i < 36; i++)
 		push(b, 2, i, 'a');
 	push(b, 0, 1, 'b');
-	rings_look(b->rings);
+	rings_refresh(b->rings);
 	assert_int_equal((int)(1000 * rings_fullest(b->rings)), 1000 * 36 * 48 / BYTES);
 }
 

@@ -419,12 +419,12 @@ static void readers_keep_writers_out_and_not_each_other(void **state)
 	assert_int_equal(mkdir("a", 0755), 0);
 	one = open("a", O_RDONLY | O_DIRECTORY);
 	two = open("a", O_RDONLY | O_DIRECTORY);
-	assert_int_equal(write_lock_take(one, "a", WRITE_LOCK_READER, ""), 0);
-	assert_int_equal(write_lock_take(two, "a", WRITE_LOCK_READER, ""), 0);
-	assert_int_equal(write_lock_take(two, "a", WRITE_LOCK_WRITER, ""), -EBUSY);
+	assert_int_equal(write_lock_acquire(one, "a", WRITE_LOCK_READER, ""), 0);
+	assert_int_equal(write_lock_acquire(two, "a", WRITE_LOCK_READER, ""), 0);
+	assert_int_equal(write_lock_acquire(two, "a", WRITE_LOCK_WRITER, ""), -EBUSY);
 	write_lock_release(one);
-	assert_int_equal(write_lock_take(two, "a", WRITE_LOCK_WRITER, ""), 0);
-	assert_int_equal(write_lock_take(one, "a", WRITE_LOCK_READER, ""), -EBUSY);
+	assert_int_equal(write_lock_acquire(two, "a", WRITE_LOCK_WRITER, ""), 0);
+	assert_int_equal(write_lock_acquire(one, "a", WRITE_LOCK_READER, ""), -EBUSY);
 	close(one);
 	close(two);
 	log_divert(NULL, NULL);

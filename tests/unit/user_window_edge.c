@@ -100,14 +100,14 @@ static void the_stolen_time_is_that_between_the_edges(void **state)
 	(void)state;
 	assert_int_equal(sysconf(_SC_CLK_TCK), 100);
 	assert_non_null(mkdtemp(proc));
-	window_edge_look(&begin, proc, 2); /* it has no stat */
+	window_edge_read(&begin, proc, 2); /* it has no stat */
 	assert_null(begin.steal_ns);
 	assert_int_equal(window_edge_stolen(&begin, &begin, 0), STEAL_UNKNOWN);
 
 	write_stat(proc, "cpu0 0 0 0 0 0 0 0 5 0 0\ncpu1 0 0 0 0 0 0 0 9 0 0\n");
-	window_edge_look(&begin, proc, 2);
+	window_edge_read(&begin, proc, 2);
 	write_stat(proc, "cpu0 0 0 0 0 0 0 0 17 0 0\ncpu1 0 0 0 0 0 0 0 8 0 0\n");
-	window_edge_look(&end, proc, 2);
+	window_edge_read(&end, proc, 2);
 	assert_int_equal(window_edge_stolen(&begin, &end, 0), 120000000);
 	assert_int_equal(window_edge_stolen(&begin, &end, 1), STEAL_UNKNOWN); /* it fell */
 	assert_int_equal(window_edge_stolen(&begin, &end, 2), STEAL_UNKNOWN);
@@ -131,7 +131,7 @@ static void the_time_of_day_is_that_of_the_clock(void **state)
 	(void)state;
 	setenv("TZ", "XYZ-5:30", 1);
 	tzset();
-	window_edge_look(&edge, NULL, 0);
+	window_edge_read(&edge, NULL, 0);
 	clock_gettime(CLOCK_MONOTONIC, &monotonic);
 	clock_gettime(CLOCK_REALTIME, &realtime);
 	want = realtime.tv_sec * 1000000000 + realtime.tv_nsec;

@@ -62,7 +62,7 @@ void diagnostics_free(struct diagnostics *d)
 	memset(d, 0, sizeof(*d));
 }
 
-static void take_message(void *to, enum log_level level, const char *text)
+static void keep_message(void *to, enum log_level level, const char *text)
 {
 	struct diagnostics *d = to;
 	enum severity severity = level == LOG_ERROR ? SEVERITY_ERROR : SEVERITY_WARNING;
@@ -74,7 +74,7 @@ static void take_message(void *to, enum log_level level, const char *text)
 void diagnostics_capture(struct diagnostics *d, enum severity highest)
 {
 	d->highest = highest;
-	log_divert(take_message, d);
+	log_divert(keep_message, d);
 }
 
 void diagnostics_release(void)

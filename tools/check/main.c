@@ -265,8 +265,9 @@ static void report_survey(struct check *c)
 				(unsigned long long)s->recovered, plural(s->recovered, "", "s"));
 	if (s->repairs)
 		diagnostics_add(&c->diagnostics, SEVERITY_NOTE,
-				"%llu switch%s without a record: concluded from other records",
-				(unsigned long long)s->repairs, plural(s->repairs, "", "es"));
+				"%llu switch%s that the kernel did not report%s",
+				(unsigned long long)s->repairs, plural(s->repairs, "", "es"),
+				s->lost ? ", or whose record was lost" : "");
 }
 
 static void print_json(const struct check *c, int status, struct printer *out)
@@ -523,9 +524,9 @@ static int load_stream(struct repair *w, struct part *p, size_t i)
 /* A trace that is being written is not repaired: it is not broken, and would change meanwhile. */
 static int lock(const struct repair *w)
 {
-	int err = write_lock_take(w->trace.fd, w->trace.path,
-				  w->out ? WRITE_LOCK_READER : WRITE_LOCK_WRITER,
-				  "a trace that is being written cannot be repaired");
+	int err = write_lock_acquire(w->trace.fd, w->trace.path,
+				     w->out ? WRITE_LOCK_READER : WRITE_LOCK_WRITER,
+				     "a trace that is being written cannot be repaired");
 
 	if (err && err != -EBUSY) {
 		write_lock_missing(w->trace.path, err);

@@ -282,7 +282,7 @@ int stats_check_load(struct stats_check *c, int dirfd, const char *name)
 /* ---- the streams ---- */
 
 /* The session is the same in all streams that have one. */
-static int take_session(struct stats_check *c, const struct source *source)
+static int check_session(struct stats_check *c, const struct source *source)
 {
 	for (size_t i = 0; i < source->trace.nstreams && !c->has_session; i++) {
 		struct json *meta = trace_metadata(&source->trace, i);
@@ -315,7 +315,7 @@ int stats_check_begin(struct stats_check *c, const struct source *source)
 	for (size_t i = 0; i < c->nthreads; i++)
 		c->threads[i] = (struct stats_thread){
 			.pid = source->owners[i].pid, .tid = source->owners[i].tid, .cpu = NO_CPU};
-	return take_session(c, source);
+	return check_session(c, source);
 }
 
 void stats_check_event(struct stats_check *c, uint32_t i, const struct event *ev)
@@ -366,7 +366,7 @@ static const char *obstacle(const struct stats_check *c, const struct survey *s)
 	if (s->lost || s->missing || s->recovered || s->unfinished)
 		return "events are missing in the streams";
 	if (s->repairs)
-		return "switches without a record were concluded from others";
+		return "the kernel did not report all switches";
 	if (c->stats.unlisted.values[STATS_ACTIVE_NS])
 		return "not all threads that ran are listed";
 	if (!c->has_switches)
@@ -376,7 +376,7 @@ static const char *obstacle(const struct stats_check *c, const struct survey *s)
 
 /* Adds up the lines of each thread: a number that is used again has several. Returns the number of
  * threads that ran and have no stream. */
-static uint64_t take_lines(struct stats_check *c)
+static uint64_t check_lines(struct stats_check *c)
 {
 	uint64_t unknown = 0;
 
@@ -449,7 +449,7 @@ bool stats_check_compare(struct stats_check *c, const struct survey *survey, enu
 		goto out;
 	}
 	qsort(c->threads, c->nthreads, sizeof(*c->threads), by_ids);
-	unknown = take_lines(c);
+	unknown = check_lines(c);
 	if (unknown && s->sampling.values[STATS_KEEP] == s->sampling.values[STATS_OF])
 		found(c, severity, "%llu thread%s ran and %s no stream", LLU(unknown),
 		      plural(unknown, "", "s"), plural(unknown, "has", "have"));

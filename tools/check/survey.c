@@ -136,8 +136,8 @@ static void report_faults(const struct stream_faults *l, struct diagnostics *d,
 			shown_path(path), l->open, plural(l->open, " is", "s are"), mcv);
 }
 
-static void take_metadata(struct survey *s, const struct json *meta, struct diagnostics *d,
-			  enum severity faults, const char *path)
+static void check_metadata(struct survey *s, const struct json *meta, struct diagnostics *d,
+			   enum severity faults, const char *path)
 {
 	const struct json *bpf = json_get(meta, "bpf");
 	uint64_t figure;
@@ -199,7 +199,7 @@ static int survey_stream(struct survey *s, const struct trace *trace, size_t i,
 	part = json_string(json_get(meta, "ovni.part"));
 	thread = !part || !strcmp(part, "thread");
 	if (meta && thread)
-		take_metadata(s, meta, d, severity, path);
+		check_metadata(s, meta, d, severity, path);
 	if (err) {
 		err = 0; /* reported */
 		goto out;

@@ -20,7 +20,7 @@ struct survey {
 	uint64_t missing; /* events that were written by the recorder's count, and are not there */
 	uint64_t recovered; /* streams that a repair has closed */
 	uint64_t lost;	    /* events that the recorder lost, by its own count */
-	uint64_t repairs;   /* switches without a record, concluded from others */
+	uint64_t repairs;   /* switches without a record: not reported by the kernel, or lost */
 	bool verifiable;    /* the session has its losses: completeness can be verified */
 };
 

@@ -271,7 +271,7 @@ static int check_looms(const struct v1 *v1)
 /* ---- a trace of version 1 ---- */
 
 /* A thread of the last process. */
-static int take_thread(void *arg, const char *path, const char *name)
+static int convert_thread(void *arg, const char *path, const char *name)
 {
 	struct v1 *v1 = arg;
 	struct v1_thread *t = ARRAY_ADD(v1->threads, v1->nthreads);
@@ -288,7 +288,7 @@ static int take_thread(void *arg, const char *path, const char *name)
 	return t->path ? 0 : -ENOMEM;
 }
 
-static int take_process(void *arg, const char *loom, const char *name)
+static int convert_process(void *arg, const char *loom, const char *name)
 {
 	struct v1 *v1 = arg;
 	struct v1_process *p = ARRAY_ADD(v1->processes, v1->nprocesses);
@@ -312,15 +312,15 @@ static int take_process(void *arg, const char *loom, const char *name)
 	p->meta = json_load(v1->fd, meta);
 	free(meta);
 	err = p->meta ? check_process(p) : -EINVAL;
-	return err ? err : each_name(v1->fd, p->path, "thread.", take_thread, v1);
+	return err ? err : each_name(v1->fd, p->path, "thread.", convert_thread, v1);
 }
 
-static int take_loom(void *arg, const char *path, const char *name)
+static int convert_loom(void *arg, const char *path, const char *name)
 {
 	struct v1 *v1 = arg;
 
 	(void)path;
-	return each_name(v1->fd, name, "proc.", take_process, v1);
+	return each_name(v1->fd, name, "proc.", convert_process, v1);
 }
 
 /* Opens and checks. Returns 0, or -errno after one message. v1_close() must follow. */
@@ -335,7 +335,7 @@ static int v1_open(struct v1 *v1, const char *path)
 		log_error("cannot open '%s': %s", path, strerror(-err));
 		return err;
 	}
-	err = each_name(v1->fd, ".", "loom.", take_loom, v1);
+	err = each_name(v1->fd, ".", "loom.", convert_loom, v1);
 	return err ? err : check_looms(v1);
 }
 
@@ -631,7 +631,7 @@ out:
 }
 
 /* Copies the offsets between the clocks of hosts, which belong to the trace. */
-static int take_offsets(struct convert *c)
+static int convert_offsets(struct convert *c)
 {
 	int dir = open(c->options->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
 
@@ -686,7 +686,7 @@ static int run(struct convert *c)
 	err = old ? convert_v1(c) : convert_v3(c);
 	if (err)
 		goto out;
-	err = take_offsets(c);
+	err = convert_offsets(c);
 	if (err)
 		goto out;
 	report(c);

@@ -96,7 +96,7 @@ static int find_daytime(const struct moment *moment, const struct trace *trace, 
 	if (err)
 		return err;
 	if (!wall.known) {
-		log_error("%s: the recording does not tell its time of day: give a clock in ns, or "
+		log_error("%s: the trace has no time of day: give a clock in ns, or "
 			  "the time since the first event, as in +1.5s",
 			  trace ? trace->path : "a new trace");
 		return -EINVAL;

@@ -2,10 +2,10 @@
 /*
  * table: rows of figures, as columns for people, as JSON or CSV for programs.
  *
- * In: a description of the columns and rows of cells; out: text. A table is either kept,
- * sorted and cut to its first rows, or printed row by row as it comes (then the widths are
- * those of the description). JSON and CSV have integers in ns and the names of the columns; the
- * columns for people pick a unit.
+ * In: a description of the columns and rows of cells; out: text. A table is either kept, sorted and
+ * cut to its first rows, or printed row by row as rows arrive (then the widths are from the
+ * description). JSON and CSV have integers in ns and the names of the columns; the columns for
+ * people pick a unit.
  */
 #ifndef TOOLS_LIB_TABLE_H
 #define TOOLS_LIB_TABLE_H
@@ -66,8 +66,8 @@ void table_init(struct table *table, const struct table_column *columns, size_t 
 /* The column with this name, or -1. */
 int table_find(const struct table *table, const char *name);
 
-/* Keeps a row (ncolumns cells). Texts are taken over, kept or not; one that is NULL had no memory,
- * and the row has none then. Returns 0 or -ENOMEM. */
+/* Keeps a row (ncolumns cells). The table takes the ownership of the texts, even on failure. A text
+ * that is NULL had no memory. Returns 0 or -ENOMEM. */
 int table_add(struct table *table, const union cell *row) __attribute__((warn_unused_result));
 
 /* Sorts the kept rows by a column: numbers falling, texts rising; the other way round if `reverse`.
@@ -84,7 +84,7 @@ void table_end(struct table *table);
 
 void table_fini(struct table *table);
 
-/* A share as CELL_PERCENT has it; CELL_UNKNOWN of nothing. */
+/* part / whole in the unit of CELL_PERCENT (1/1000 %); CELL_UNKNOWN if `whole` is 0. */
 static inline int64_t table_percent(int64_t part, int64_t whole)
 {
 	return whole > 0 ? (int64_t)((double)part * 100000 / (double)whole) : CELL_UNKNOWN;

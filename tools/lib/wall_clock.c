@@ -25,7 +25,7 @@ static int64_t small(const struct json *node)
 	return json_i64(node, &value) && value > -LIMIT && value < LIMIT ? value : 0;
 }
 
-void wall_clock_take(struct wall_clock *wall, const struct json *meta)
+void wall_clock_add(struct wall_clock *wall, const struct json *meta)
 {
 	const struct json *realtime = json_get(meta, "bpf.session.realtime");
 	int64_t offset = json_int(json_key(realtime, "utc_offset"));
@@ -52,7 +52,7 @@ int wall_clock_read(struct wall_clock *wall, const struct trace *trace)
 
 		if (!meta)
 			return -EINVAL;
-		wall_clock_take(wall, meta);
+		wall_clock_add(wall, meta);
 		json_free(meta);
 	}
 	return 0;

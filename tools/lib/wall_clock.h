@@ -21,21 +21,21 @@
 struct wall_clock {
 	bool known;
 	int64_t clock, ns;	   /* at the begin of the window: clock, and ns since the epoch */
-	int64_t end_clock, end_ns; /* at its end; the same as at the begin if it has none */
+	int64_t end_clock, end_ns; /* at its end; without one, the same as at the begin */
 	int64_t error_ns;	   /* of each pair */
-	int64_t step_ns;	   /* the clock of the machine was set by so much; 0: it was not */
+	int64_t step_ns;	   /* by which the clock of the machine was set; 0: not set */
 	int32_t utc_offset;	   /* of the local time, s */
 };
 
-/* Takes bpf.session.realtime of one stream. */
-void wall_clock_take(struct wall_clock *wall, const struct json *meta);
+/* Adds bpf.session.realtime of the metadata of one stream. */
+void wall_clock_add(struct wall_clock *wall, const struct json *meta);
 
-/* Reads that of a trace. Returns 0, also if it has none (`known` is false then), or -errno after
- * one message. */
+/* Reads the time of day from the metadata of a trace. Returns 0 (`known` is false in a trace
+ * without it), or -errno after one message. */
 int wall_clock_read(struct wall_clock *wall, const struct trace *trace)
 	__attribute__((warn_unused_result));
 
-/* "2026-11-22 03:12:05.250000 +0100" into `text`. */
+/* Writes the time of day of a clock, "2026-11-22 03:12:05.250000 +0100", into `text`. */
 void wall_clock_text(const struct wall_clock *wall, int64_t clock, char *text);
 
 /* The clock at which the recording had this local time of day (ns since midnight). Of a time that

@@ -201,10 +201,9 @@ static int declared_losses(const struct run_files *run, struct printer *out)
 	if (run_stats_load(&perf, run->perf_at, run->perf, &unsaid) == 0) {
 		lost = print_declared(&perf, out);
 	} else {
-		log_warn(
-			"%s: unreadable statistics: cannot tell how many records were dropped (see "
-			"'ovni-loom check')",
-			run->perf);
+		log_warn("%s: unreadable statistics: the number of dropped records is unknown (see "
+			 "'ovni-loom check')",
+			 run->perf);
 		lost = 0;
 	}
 	run_stats_free(&perf);

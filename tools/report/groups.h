@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * groups: the threads of a trace, one by one or together (--by).
+ * groups: the threads of a trace, separately or by process, ... (--by).
  *
- * In: the owners of the streams; out: a number for the group of each stream, and what each group is
- * called. A process has the rank that one of its streams tells.
+ * In: the owners of the streams; out: the number of the group of each stream, and the name of each
+ * group. The rank of a process is in the metadata of one of its streams.
  */
 #ifndef TOOLS_REPORT_GROUPS_H
 #define TOOLS_REPORT_GROUPS_H
@@ -12,7 +12,7 @@
 
 enum group_by { BY_REPORT, BY_THREAD, BY_PROCESS, BY_COMM, BY_CGROUP, BY_RANK, BY_ALL };
 
-struct group {	     /* numbers are CELL_UNKNOWN where the threads differ, or have none */
+struct group {	     /* a number is CELL_UNKNOWN if the threads differ, or lack it */
 	char *label; /* "worker (1204)", "rank 3" */
 	char *name;  /* of the thread, or of the leader of the process; NULL: not known */
 	int64_t tid, pid, rank;

@@ -164,8 +164,8 @@ static int end_shown(struct timeline *t, uint32_t stream, int64_t clock)
 	return each_column(t, m->since, clock, add_cell, &cell);
 }
 
-static int take_event(void *arg, const struct intervals *intervals, uint32_t stream,
-		      const struct event *ev)
+static int handle_event(void *arg, const struct intervals *intervals, uint32_t stream,
+			const struct event *ev)
 {
 	struct timeline *t = arg;
 	int shown, err;
@@ -260,8 +260,8 @@ static struct cpu_row *cpu_of(struct timeline *t, uint32_t stream, int32_t index
 	return cpu;
 }
 
-static int take_span(void *arg, const struct intervals *intervals, uint32_t stream, int32_t index,
-		     int64_t from, int64_t to)
+static int handle_span(void *arg, const struct intervals *intervals, uint32_t stream, int32_t index,
+		       int64_t from, int64_t to)
 {
 	struct timeline *t = arg;
 	struct piece piece = {t, NULL, stream};
@@ -277,7 +277,8 @@ static int take_span(void *arg, const struct intervals *intervals, uint32_t stre
 
 static int walk(struct timeline *t)
 {
-	static const struct interval_listener listener = {.event = take_event, .span = take_span};
+	static const struct interval_listener listener = {.event = handle_event,
+							  .span = handle_span};
 	const struct source *source = t->report->source;
 	struct intervals intervals = {0};
 	int err;

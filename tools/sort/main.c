@@ -695,8 +695,8 @@ out:
 /* Sorting changes the streams: not while a program writes them. */
 static int lock(const struct trace *trace)
 {
-	int err = write_lock_take(trace->fd, trace->path, WRITE_LOCK_WRITER,
-				  "a trace that is being written cannot be sorted");
+	int err = write_lock_acquire(trace->fd, trace->path, WRITE_LOCK_WRITER,
+				     "a trace that is being written cannot be sorted");
 
 	return err == -EBUSY ? err : 0;
 }

@@ -153,7 +153,7 @@ static uint64_t number_at(const struct json *object, const char *key)
 	return value;
 }
 
-static int take_metadata(struct culprits *c, uint32_t loom, const struct json *meta)
+static int read_loom_metadata(struct culprits *c, uint32_t loom, const struct json *meta)
 {
 	bool idle_known = cpu_times_idle_known(json_get(meta, "bpf.session"));
 	const struct json *node;
@@ -184,7 +184,7 @@ static int read_metadata(struct culprits *c)
 
 		if (!meta)
 			return -EINVAL;
-		err = take_metadata(c, c->looms[i], meta);
+		err = read_loom_metadata(c, c->looms[i], meta);
 		json_free(meta);
 		if (err)
 			return err;
@@ -467,7 +467,7 @@ static int cpu_leave(struct culprits *c, struct queue *q, uint32_t stream, unsig
 }
 
 /* A mark of lost events opens or closes: meanwhile the occupants are unknown. */
-static int take_gap(struct culprits *c, uint32_t stream, bool opens)
+static int handle_gap(struct culprits *c, uint32_t stream, bool opens)
 {
 	uint32_t loom = c->looms[stream];
 
@@ -597,8 +597,8 @@ static int32_t cpu_of_wait(const struct culprits *c, const struct intervals *int
 }
 
 /* A thread that its creator has just made waits for its first run. */
-static int take_birth(struct culprits *c, const struct intervals *intervals, uint32_t creator,
-		      const struct event *ev)
+static int handle_birth(struct culprits *c, const struct intervals *intervals, uint32_t creator,
+			const struct event *ev)
 {
 	int64_t child = wait_newborn(intervals, creator, ev);
 	const struct event *first;
@@ -614,8 +614,8 @@ static int take_birth(struct culprits *c, const struct intervals *intervals, uin
 }
 
 /* Compares a thread with its condition before the event. */
-static int take_thread(struct culprits *c, const struct intervals *intervals, uint32_t stream,
-		       const struct event *ev)
+static int handle_thread(struct culprits *c, const struct intervals *intervals, uint32_t stream,
+			 const struct event *ev)
 {
 	const struct interval_thread *t = &intervals->threads[stream];
 	const struct sched_state *s = &intervals->walk.threads[stream];
@@ -665,18 +665,18 @@ int culprits_step(struct culprits *c, const struct intervals *intervals, uint32_
 		if (ev->payload_size < 12 || get_i32(ev->payload + 8) != TYPE_LOST ||
 		    (ev->value != '[' && ev->value != ']'))
 			return 0;
-		return take_gap(c, stream, ev->value == '[');
+		return handle_gap(c, stream, ev->value == '[');
 	case MCV('O', 'H', 0):
-		err = take_thread(c, intervals, stream, ev);
-		return !err && ev->value == 'C' ? take_birth(c, intervals, stream, ev) : err;
+		err = handle_thread(c, intervals, stream, ev);
+		return !err && ev->value == 'C' ? handle_birth(c, intervals, stream, ev) : err;
 	case MCV('O', 'A', 0):
 		if (ev->value == 'r' && ev->payload_size >= 8) {
 			other = state_walk_find(&intervals->walk, stream, get_i32(ev->payload + 4));
-			return other < 0 ? 0 : take_thread(c, intervals, (uint32_t)other, ev);
+			return other < 0 ? 0 : handle_thread(c, intervals, (uint32_t)other, ev);
 		}
-		return take_thread(c, intervals, stream, ev);
+		return handle_thread(c, intervals, stream, ev);
 	case MCV('K', 'C', 0):
-		return take_thread(c, intervals, stream, ev);
+		return handle_thread(c, intervals, stream, ev);
 	default:
 		return 0;
 	}

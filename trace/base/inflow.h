@@ -39,7 +39,7 @@ void inflow_seek(struct inflow *s, uint64_t offset);
 size_t inflow_fill(struct inflow *s, size_t size);
 
 /* Place of the next byte in the file. */
-static inline uint64_t inflow_tell(const struct inflow *s)
+static inline uint64_t inflow_offset(const struct inflow *s)
 {
 	return s->offset + s->at;
 }
@@ -58,7 +58,7 @@ static inline void inflow_skip(struct inflow *s, size_t size)
 }
 
 /* The next byte, which stays next; -1 at the end. */
-static inline int inflow_look(struct inflow *s)
+static inline int inflow_peek_byte(struct inflow *s)
 {
 	if (__builtin_expect(s->at == s->len, 0) && inflow_fill(s, 1) == 0)
 		return -1;

@@ -27,7 +27,7 @@ bool tokens_refuse(struct tokens *t, const char *why)
 {
 	if (!t->why) {
 		t->why = why;
-		t->where = inflow_tell(t->in);
+		t->where = inflow_offset(t->in);
 	}
 	return false;
 }
@@ -49,11 +49,11 @@ static bool cut(struct tokens *t)
 /* The next byte that is no blank, which stays next; -1 at the end. */
 static int solid(struct tokens *t)
 {
-	int c = inflow_look(t->in);
+	int c = inflow_peek_byte(t->in);
 
 	while (c == ' ' || c == '\n' || c == '\r' || c == '\t') {
 		inflow_skip(t->in, 1);
-		c = inflow_look(t->in);
+		c = inflow_peek_byte(t->in);
 	}
 	return c;
 }
@@ -131,7 +131,7 @@ static bool string(struct tokens *t, size_t *len, bool keep)
 
 	inflow_skip(t->in, 1);
 	for (;;) {
-		int c = inflow_look(t->in);
+		int c = inflow_peek_byte(t->in);
 		char out[4];
 		size_t size = 1;
 
@@ -148,7 +148,7 @@ static bool string(struct tokens *t, size_t *len, bool keep)
 			static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
 			const char *which;
 
-			c = inflow_look(t->in);
+			c = inflow_peek_byte(t->in);
 			if (c < 0)
 				return cut(t);
 			which = strchr(from, c);
@@ -179,7 +179,7 @@ static bool string(struct tokens *t, size_t *len, bool keep)
 static bool digits(struct tokens *t, size_t *n, struct token *v)
 {
 	size_t before = *n;
-	int c = inflow_look(t->in);
+	int c = inflow_peek_byte(t->in);
 
 	while (c >= '0' && c <= '9') {
 		uint64_t digit = (uint64_t)(c - '0');
@@ -193,7 +193,7 @@ static bool digits(struct tokens *t, size_t *n, struct token *v)
 			v->integer = 10 * v->integer + digit;
 		}
 		inflow_skip(t->in, 1);
-		c = inflow_look(t->in);
+		c = inflow_peek_byte(t->in);
 	}
 	if (*n == before)
 		return c < 0 ? cut(t) : tokens_refuse(t, "a digit is missing here");
@@ -203,7 +203,7 @@ static bool digits(struct tokens *t, size_t *n, struct token *v)
 static bool number(struct tokens *t, struct token *v)
 {
 	size_t n = 0, start;
-	int c = inflow_look(t->in);
+	int c = inflow_peek_byte(t->in);
 
 	v->type = TOKEN_NUMBER;
 	v->is_integer = true;
@@ -221,14 +221,14 @@ static bool number(struct tokens *t, struct token *v)
 		return tokens_refuse(t, "a number must not start with a zero");
 	if (v->integer == 0 && !v->is_huge)
 		v->is_negative = false;
-	c = inflow_look(t->in);
+	c = inflow_peek_byte(t->in);
 	if (c == '.') {
 		v->is_integer = false;
 		t->text[n++] = '.';
 		inflow_skip(t->in, 1);
 		if (!digits(t, &n, v))
 			return false;
-		c = inflow_look(t->in);
+		c = inflow_peek_byte(t->in);
 	}
 	if (c == 'e' || c == 'E') {
 		v->is_integer = false;
@@ -236,7 +236,7 @@ static bool number(struct tokens *t, struct token *v)
 			return tokens_refuse(t, "a number of more than 4095 digits");
 		t->text[n++] = 'e';
 		inflow_skip(t->in, 1);
-		c = inflow_look(t->in);
+		c = inflow_peek_byte(t->in);
 		if (c == '+' || c == '-') {
 			t->text[n++] = (char)c;
 			inflow_skip(t->in, 1);

@@ -72,7 +72,7 @@ static void put_line(const char *line, size_t len)
 }
 
 #define ERASE	"\r\033[K" /* of a terminal: the line that the cursor is in */
-#define COLUMNS 80	   /* of a terminal that does not tell */
+#define COLUMNS 80	   /* of a terminal with unknown width */
 
 static void remove_status(void)
 {

@@ -250,7 +250,7 @@ static const struct catalog_event ovni_events[] = {
 	EVENT("OU]", "ends a region of events to sort"),
 	EVENT("OU.", "marks a region of events to sort"),
 	EVENT("OB.", "is one of a burst of events, to measure their cost"),
-	EVENT("OCn(i32 cpus)", "tells that there are %{cpus} CPUs (obsolete)"),
+	EVENT("OCn(i32 cpus)", "declares %{cpus} CPUs (obsolete)"),
 };
 
 /* ---- openmp: the constructs of an OpenMP runtime (models.md 7) ---- */

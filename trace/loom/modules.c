@@ -287,11 +287,11 @@ static int read_line(struct loom_modules *table, char *line)
 int loom_line_next(struct inflow *in, char line[LOOM_LINE_BYTES])
 {
 	size_t len = 0;
-	int c = inflow_look(in);
+	int c = inflow_peek_byte(in);
 
 	if (c < 0)
 		return 0;
-	for (; c >= 0 && c != '\n'; c = inflow_look(in)) {
+	for (; c >= 0 && c != '\n'; c = inflow_peek_byte(in)) {
 		if (c == 0 || len + 1 >= LOOM_LINE_BYTES)
 			return c ? -E2BIG : -EBADMSG;
 		line[len++] = (char)c;
@@ -333,7 +333,7 @@ int loom_modules_load(struct loom_modules *t, int dirfd, const char *path)
 
 	if (err)
 		goto out;
-	while ((c = inflow_look(&in)) == ' ' || c == '\n' || c == '\r' || c == '\t')
+	while ((c = inflow_peek_byte(&in)) == ' ' || c == '\n' || c == '\r' || c == '\t')
 		inflow_skip(&in, 1);
 	err = c == '{' || c == '[' ? load_json(t, &in) : load_lines(t, &in);
 out:

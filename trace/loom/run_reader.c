@@ -241,7 +241,7 @@ static bool head_key(struct run_reader *r, struct head *h, const char *key)
 		if (v.type != TOKEN_ARRAY)
 			return tokens_refuse(t, "the events must be an array");
 		h->events = true;
-		h->events_at = inflow_tell(&r->inflow);
+		h->events_at = inflow_offset(&r->inflow);
 		return true;
 	}
 	return tokens_skip(t);
@@ -427,9 +427,9 @@ static int next_json(struct run_reader *r, struct loom_record *record)
 	int more = tokens_element(t);
 
 	if (more > 0) {
-		while (inflow_look(&r->inflow) == ' ' || inflow_look(&r->inflow) == '\n')
+		while (inflow_peek_byte(&r->inflow) == ' ' || inflow_peek_byte(&r->inflow) == '\n')
 			inflow_skip(&r->inflow, 1);
-		r->offset = inflow_tell(&r->inflow);
+		r->offset = inflow_offset(&r->inflow);
 		if (read_event(t, record)) {
 			if (!r->options.as_stored)
 				apply_ids(r, record);
@@ -516,7 +516,7 @@ void run_reader_close(struct run_reader *r)
 /* Checks at the end of a binary file. */
 static int end(struct run_reader *r)
 {
-	uint64_t offset = inflow_tell(&r->inflow);
+	uint64_t offset = inflow_offset(&r->inflow);
 	size_t rest = r->inflow.len - r->inflow.at;
 	struct loom_place place = at_offset(r, offset);
 
@@ -562,7 +562,7 @@ int run_reader_next(struct run_reader *r, struct loom_record *record)
 
 		if (!at)
 			return end(r);
-		r->offset = inflow_tell(&r->inflow);
+		r->offset = inflow_offset(&r->inflow);
 		loom_decode(record, at, r->form == LOOM_NATURAL48);
 		if (r->form == LOOM_NATURAL48 && !loom_padding_is_zero(at)) {
 			if (r->padded++ == 0)

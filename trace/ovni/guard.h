@@ -3,8 +3,8 @@
  * guard: protects readers of mapped files against files that shrink.
  *
  * An access to a mapped page that is no longer in the file (or that the disk cannot read) raises
- * SIGBUS. In: guarded ranges; out: zeros in place of such pages, and guard_hit() tells the reader.
- * Outside guarded ranges the previous handler acts. The first range installs the handler.
+ * SIGBUS. In: guarded ranges; out: zeros in place of such pages, which guard_hit() reports. Outside
+ * guarded ranges the previous handler acts. The first range installs the handler.
  * Invariant: the handler takes no lock and does not allocate; other threads may add and remove
  * ranges at any time.
  */

@@ -9,7 +9,7 @@
  * (-EIO), not a signal.
  * Writing (stream_write.c): whole events in, appended by path without an open descriptor, so a
  * recording may have any number of streams. stream.json first lacks `ovni.finished`; a rename
- * replaces it when the stream is complete, so a reader can tell an incomplete stream.
+ * replaces it when the stream is complete, so a reader recognizes an incomplete stream.
  * Invariant: no symbolic link is followed between the trace directory and a written file.
  * Specification: emulator.md 3.
  */

@@ -19,9 +19,9 @@ struct holder {
 };
 
 /*
- * The name "maj:min:inode" under which the kernel lists the locks of this file. stat() may tell
- * another device (btrfs, overlayfs), so the kernel is asked: a lock of another kind, which
- * hinders nobody, shows the name among the locks of our own descriptor.
+ * The name "maj:min:inode" under which the kernel lists the locks of this file. stat() may return
+ * another device (btrfs, overlayfs). So a harmless lock of another kind is set, which shows the
+ * name among the locks of our descriptor.
  */
 static bool find_key(int fd, char key[KEY_SIZE])
 {
@@ -81,7 +81,7 @@ static bool find_holder(int fd, struct holder *holder)
 	return found;
 }
 
-int write_lock_take(int fd, const char *path, enum write_lock lock, const char *advice)
+int write_lock_acquire(int fd, const char *path, enum write_lock lock, const char *advice)
 {
 	int how = (lock == WRITE_LOCK_WRITER ? LOCK_EX : LOCK_SH) | LOCK_NB;
 	struct holder holder;

@@ -7,8 +7,8 @@
  * process that ends in any way gives it up, so no lock is ever stale, and nothing is written into
  * the directory. The lock belongs to the directory, not to its name: it stays through a rename.
  * ovni-emu locks its output directory in the same way.
- * Invariant: of two writers the second one is told the process of the first, and changes nothing.
- * Not every file system has locks, and NFS keeps those of a directory on the machine itself.
+ * Invariant: the second writer gets the pid of the first in its message, and changes nothing. Not
+ * every file system has locks, and NFS does not share locks of directories between machines.
  */
 #ifndef TRACE_OVNI_WRITE_LOCK_H
 #define TRACE_OVNI_WRITE_LOCK_H
@@ -23,13 +23,13 @@ enum write_lock {
  * names the process that has the lock and ends with `advice`; or -errno without a message if there
  * are no locks here (see write_lock_missing()).
  */
-int write_lock_take(int fd, const char *path, enum write_lock lock, const char *advice)
+int write_lock_acquire(int fd, const char *path, enum write_lock lock, const char *advice)
 	__attribute__((warn_unused_result));
 
 /* Gives the lock up before the descriptor is closed. */
 void write_lock_release(int fd);
 
-/* Warns that `path` has no lock, for the reason -errno of write_lock_take(). */
+/* Warns that `path` has no lock, for the reason -errno of write_lock_acquire(). */
 void write_lock_missing(const char *path, int err);
 
 #endif

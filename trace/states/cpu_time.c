@@ -40,7 +40,7 @@ static struct cpu_time *cpu_of(struct cpu_times *times, const char *loom, int32_
 	return added;
 }
 
-static void take_window(struct cpu_times *times, const struct json *session)
+static void read_window(struct cpu_times *times, const struct json *session)
 {
 	uint64_t t0, t1;
 
@@ -74,7 +74,7 @@ bool cpu_times_idle_known(const struct json *session)
 	return !others;
 }
 
-static void take_times(struct cpu_time *cpu, const struct json *ns, bool idle_known)
+static void read_times(struct cpu_time *cpu, const struct json *ns, bool idle_known)
 {
 	uint64_t idle = 0, other = 0, unknown = 0;
 
@@ -92,7 +92,7 @@ static void take_times(struct cpu_time *cpu, const struct json *ns, bool idle_kn
 }
 
 /* Adds the CPUs that a stream declares, and their times in its session. */
-static int take_metadata(struct cpu_times *times, const struct json *meta, const char *loom)
+static int read_metadata(struct cpu_times *times, const struct json *meta, const char *loom)
 {
 	const struct json *session = json_get(meta, "bpf.session");
 	bool idle_known = cpu_times_idle_known(session);
@@ -101,7 +101,7 @@ static int take_metadata(struct cpu_times *times, const struct json *meta, const
 	for (node = json_first(json_get(meta, "ovni.loom_cpus")); node; node = json_next(node))
 		if (!cpu_of(times, loom, (int32_t)json_int(json_key(node, "index"))))
 			return -ENOMEM;
-	take_window(times, session);
+	read_window(times, session);
 	for (node = json_first(json_get(session, "cpus")); node; node = json_next(node)) {
 		struct cpu_time *cpu =
 			cpu_of(times, loom, (int32_t)json_int(json_key(node, "index")));
@@ -109,7 +109,7 @@ static int take_metadata(struct cpu_times *times, const struct json *meta, const
 
 		if (!cpu)
 			return -ENOMEM;
-		take_times(cpu, json_key(node, "ns"), idle_known);
+		read_times(cpu, json_key(node, "ns"), idle_known);
 		if (json_u64(json_key(node, "steal"), &steal) && !(steal >> 62))
 			cpu->steal = (int64_t)steal;
 	}
@@ -170,7 +170,7 @@ static int add_streams(struct cpu_times *times, const struct source *source)
 
 		if (!meta)
 			return -EINVAL;
-		err = take_metadata(times, meta, loom ? loom : "");
+		err = read_metadata(times, meta, loom ? loom : "");
 		json_free(meta);
 		if (err)
 			return err;

@@ -6,8 +6,8 @@
  *
  * In: the spans of intervals.h, and for each CPU the times in the recorder's session (idle, other
  * threads, unknown because records were lost); out: for each CPU of each loom parts that add up to
- * the window. Only a recording of all threads tells idle time from that of other threads: without
- * `idle_known`, `idle` is 0 and `other` is the time of other threads or idle.
+ * the window. Only a recording of all threads distinguishes idle time from the time of other
+ * threads: without `idle_known`, `idle` is 0 and `other` is the time of other threads or idle.
  * Specification: event-mapping.md, "Metadata" (bpf.session).
  */
 #ifndef TRACE_STATES_CPU_TIME_H
@@ -20,7 +20,8 @@
 struct cpu_time { /* all in ns */
 	char *loom;
 	int32_t cpu;
-	bool idle_known; /* the session tells idle time of this CPU from that of other threads */
+	bool idle_known; /* the session distinguishes idle time of this CPU from the time of other
+			    threads */
 	int64_t threads; /* with a thread of the trace, by the events */
 	int64_t idle, other, unknown;
 	int64_t steal; /* of the window, taken by a hypervisor, within the others; below 0: not
@@ -36,16 +37,17 @@ struct cpu_times {
 	int64_t t0, t1;	    /* the window */
 	bool session;	    /* it is that of the session */
 	/* Set before the walk: only the part of the window from clock `first` to `last` counts. The
-	 * session's times of a CPU, which are those of the whole window, then only tell whether all
-	 * the rest is idle: it is if the CPU had no other threads in the whole window. */
+	 * session's times of a CPU cover the whole window. Then they only say whether the rest is
+	 * idle: it is if the CPU had no other threads in the whole window. */
 	bool part;
 	int64_t first, last;
 };
 
-/* "idle", and "other threads", or "other threads or idle" if the two are not told apart. */
+/* "idle", and "other threads", or "other threads or idle" if the two are not distinguished. */
 #define CPU_TIME_OTHER_OR_IDLE "other threads or idle"
 
-/* Does a session (bpf.session of its metadata) tell idle time of its CPUs from other threads? */
+/* True if a session (bpf.session of its metadata) distinguishes idle time of its CPUs from the time
+ * of other threads. */
 bool cpu_times_idle_known(const struct json *session);
 
 /* Adds one span (of interval_listener). Returns 0 or -ENOMEM. */

@@ -87,7 +87,7 @@ static void read_off(const struct event *ev, enum off_cpu *why, int32_t *next)
 	*next = get_i32(ev->payload + 2);
 }
 
-static int take_kernel(const struct walk *w, uint32_t stream, const struct event *ev)
+static int handle_kernel(const struct walk *w, uint32_t stream, const struct event *ev)
 {
 	struct interval_thread *t = &w->intervals->threads[stream];
 	enum off_cpu why;
@@ -106,7 +106,7 @@ static int take_kernel(const struct walk *w, uint32_t stream, const struct event
 	return 0;
 }
 
-static int take_state(const struct walk *w, uint32_t stream, const struct event *ev)
+static int handle_state(const struct walk *w, uint32_t stream, const struct event *ev)
 {
 	struct interval_thread *t = &w->intervals->threads[stream];
 	enum off_cpu why = OFF_CPU_UNKNOWN;
@@ -138,7 +138,7 @@ static int take_state(const struct walk *w, uint32_t stream, const struct event 
 }
 
 /* A thread that runs continues on another CPU. */
-static int take_move(const struct walk *w, uint32_t stream, int64_t clock)
+static int handle_move(const struct walk *w, uint32_t stream, int64_t clock)
 {
 	struct interval_thread *t = &w->intervals->threads[stream];
 	int err;
@@ -156,11 +156,11 @@ static int take(const struct walk *w, uint32_t stream, const struct event *ev)
 	int err = 0;
 
 	if (ev->model == 'K' && ev->category == 'C')
-		err = take_kernel(w, stream, ev);
+		err = handle_kernel(w, stream, ev);
 	else if (ev->model == 'O' && ev->category == 'H')
-		err = take_state(w, stream, ev);
+		err = handle_state(w, stream, ev);
 	else if (ev->model == 'O' && ev->category == 'A' && changed >= 0)
-		err = take_move(w, (uint32_t)changed, ev->clock);
+		err = handle_move(w, (uint32_t)changed, ev->clock);
 	if (err || !w->listener->event)
 		return err;
 	return w->listener->event(w->arg, w->intervals, stream, ev);

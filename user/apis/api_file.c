@@ -133,8 +133,8 @@ static int read_event(const struct api *api, const struct json *node, struct eff
 	if (strlen(text) != 3 || !(event = catalog_find(MCV(text[0], text[1], text[2]), &sig)))
 		return WRONG(api, node, "there is no event \"%s\" (ovni-events lists all)", name);
 	if (text[0] == 'O' || text[0] == 'K')
-		return WRONG(api, node, "%s tells the state of a thread: that is the recorder's",
-			     name);
+		return WRONG(api, node,
+			     "%s is the state of a thread, which only the recorder writes", name);
 	if (event->action == ACTION_POP)
 		return WRONG(api, node, "%s leaves a state: name the event that enters it", name);
 	if (event->action != ACTION_PUSH || !event->leaves[0])
@@ -260,7 +260,7 @@ static int read_steps(const struct api *api, const struct json *node, bool at_re
 
 /* ---- symbols ---- */
 
-/* `name` as a spelling has it, for the caller to free; NULL: out of memory. */
+/* `name` in the form of a spelling, for the caller to free; NULL: out of memory. */
 static char *spell(const char *spelling, const char *name)
 {
 	const char *sign = strchr(spelling, '{');

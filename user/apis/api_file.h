@@ -18,7 +18,7 @@
 struct json;
 
 #define API_VERSION	1
-#define API_MARK_MAX	89   /* types of marks that a file may use: 1 to this; 0 is that of -u */
+#define API_MARK_MAX	89   /* types of marks that a file may use: 1 to this; 0 is used by -u */
 #define API_LABEL_MAX	511  /* bytes */
 #define API_SYMBOLS_MAX 4096 /* of one file, in all spellings */
 
@@ -30,10 +30,10 @@ struct api_symbol {
 
 /* Spellings of one name stand side by side, the symbols of a part, too. */
 struct api_function {
-	struct api_symbol *symbols; /* nsymbols of those of the file */
+	struct api_symbol *symbols; /* nsymbols of the symbols of the file */
 	size_t nsymbols;
 	bool first;	      /* only the first of `symbols` that a file has; else all it has */
-	struct action action; /* a mark without a label has that of the function */
+	struct action action; /* a mark without a label has the label of the function */
 	unsigned line;
 };
 
@@ -46,7 +46,7 @@ struct api_part {
 	size_t nspellings;
 	struct api_function *functions;
 	size_t nfunctions;
-	struct api_symbol *symbols; /* of all functions: nsymbols of those of the file */
+	struct api_symbol *symbols; /* of all functions: nsymbols of the symbols of the file */
 	size_t nsymbols;
 };
 
@@ -61,7 +61,7 @@ struct api {
 	struct api_mark marks[API_MARK_MAX + 1]; /* by type */
 	struct api_part *parts;
 	size_t nparts;
-	struct json *text;	    /* the owner of the strings but those of symbols */
+	struct json *text;	    /* the owner of all strings except the symbols' */
 	struct api_symbol *symbols; /* nsymbols of at most API_SYMBOLS_MAX */
 	size_t nsymbols;
 };

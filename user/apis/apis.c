@@ -188,8 +188,8 @@ static bool looks_at_return(const struct action *action)
 	return false;
 }
 
-static int ask(struct apis *apis, struct api_origin origin, const char *binary, uint32_t pid,
-	       struct requests *requests)
+static int add_request(struct apis *apis, struct api_origin origin, const char *binary,
+		       uint32_t pid, struct requests *requests)
 {
 	const struct request request = {
 		.kind = REQUEST_FUNCTION,
@@ -209,40 +209,42 @@ static int ask(struct apis *apis, struct api_origin origin, const char *binary, 
 }
 
 /* All symbols of a part in one file: side by side, so that the resolver looks for it once. */
-static int ask_file(struct apis *apis, uint32_t api, const struct api_part *part,
-		    const char *binary, uint32_t pid, struct requests *requests)
+static int add_file_requests(struct apis *apis, uint32_t api, const struct api_part *part,
+			     const char *binary, uint32_t pid, struct requests *requests)
 {
 	int err;
 
 	for (size_t i = 0; i < part->nsymbols; i++) {
-		err = ask(apis, (struct api_origin){api, &part->symbols[i]}, binary, pid, requests);
+		err = add_request(apis, (struct api_origin){api, &part->symbols[i]}, binary, pid,
+				  requests);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int ask_part(struct apis *apis, uint32_t api, const struct api_part *part,
-		    const struct programs *programs, struct requests *requests)
+static int add_part_requests(struct apis *apis, uint32_t api, const struct api_part *part,
+			     const struct programs *programs, struct requests *requests)
 {
 	int err;
 
 	for (size_t i = 0; i < part->nlibraries; i++) {
-		err = ask_file(apis, api, part, part->libraries[i], 0, requests);
+		err = add_file_requests(apis, api, part, part->libraries[i], 0, requests);
 		if (err)
 			return err;
 	}
 	for (size_t i = 0; part->program && i < programs->count; i++) {
 		const struct program *program = &programs->list[i];
 
-		err = ask_file(apis, api, part, program->path, program->pid, requests);
+		err = add_file_requests(apis, api, part, program->path, program->pid, requests);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-int apis_ask(struct apis *apis, const struct resolve_scope *scope, struct requests *requests)
+int apis_add_requests(struct apis *apis, const struct resolve_scope *scope,
+		      struct requests *requests)
 {
 	struct programs programs = {0};
 	int err;
@@ -255,8 +257,8 @@ int apis_ask(struct apis *apis, const struct resolve_scope *scope, struct reques
 		goto out;
 	for (uint32_t api = 0; api < apis->count; api++) {
 		for (size_t part = 0; part < apis->list[api].nparts; part++) {
-			err = ask_part(apis, api, &apis->list[api].parts[part], &programs,
-				       requests);
+			err = add_part_requests(apis, api, &apis->list[api].parts[part], &programs,
+						requests);
 			if (err)
 				goto out;
 		}
@@ -341,7 +343,7 @@ static struct action action_of(const struct api_origin *origin, const struct sit
 
 /* How many functions of which files get their meaning from which API file. Sites are sorted by
  * file. */
-static void tell_files(const struct apis *apis, const struct sites *sites)
+static void log_files(const struct apis *apis, const struct sites *sites)
 {
 	for (uint32_t api = 0; api < apis->count; api++) {
 		for (size_t i = 0, next; i < sites->count; i = next) {
@@ -387,7 +389,7 @@ int apis_act(const struct apis *apis, const struct sites *sites, struct actions 
 			continue;
 		*action = action_of(origin, &sites->list[i]);
 	}
-	tell_files(apis, sites);
+	log_files(apis, sites);
 	return 0;
 }
 
@@ -507,7 +509,7 @@ static void list_function(const struct api_function *f, const bool *found, struc
 	}
 }
 
-/* A part none of whose symbols was found has no files here: that is no lack. */
+/* A part none of whose symbols was found has no files here, which is not reported. */
 static void list_part(const struct api *api, const struct api_part *part, const bool *found,
 		      struct listing *l)
 {

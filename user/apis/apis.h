@@ -42,11 +42,11 @@ struct apis {
 int apis_load(struct apis *apis, const char *const *names, size_t count)
 	__attribute__((warn_unused_result));
 
-/* Appends the requests of the API files. The recorded programs are those of the processes of the
- * scope, the command, and the programs among its arguments: the solver of `mpirun ./solver`.
+/* Appends the requests of the API files. The recorded programs are the executables of the processes
+ * in the scope, the command, and the programs among its arguments: the solver of `mpirun ./solver`.
  * 0, or -ENOMEM after one message. */
-int apis_ask(struct apis *apis, const struct resolve_scope *scope, struct requests *requests)
-	__attribute__((warn_unused_result));
+int apis_add_requests(struct apis *apis, const struct resolve_scope *scope,
+		      struct requests *requests) __attribute__((warn_unused_result));
 
 /* Removes the sites of a name for which the same file has a better one ("first"). Call it before
  * sites get their numbers. 0, or -ENOMEM after one message. */
@@ -57,9 +57,9 @@ int apis_choose(const struct apis *apis, struct sites *sites) __attribute__((war
 int apis_act(const struct apis *apis, const struct sites *sites, struct actions *actions)
 	__attribute__((warn_unused_result));
 
-/* Gives a site named by several API files or -u all the meanings that go together: those that
- * share no stack and read the same value. Call it once all sites have their actions. 0, or -errno
- * after one message. */
+/* Gives a site that several API files or -u name all meanings that are compatible: they share no
+ * stack and read the same value. Call it when all sites have their actions. 0, or -errno after one
+ * message. */
 int apis_join(const struct apis *apis, const struct requests *requests, struct sites *sites,
 	      struct actions *actions) __attribute__((warn_unused_result));
 

@@ -473,7 +473,8 @@ static int take_probed_processes(struct options *o)
 	return 0;
 }
 
-/* Completes what options leave open: the target, and the memory of a flight recorder. */
+/* Sets the defaults that depend on other options: the target, and the memory of a flight recorder.
+ * */
 static int finish(void *settings, char **operands)
 {
 	struct options *o = settings;

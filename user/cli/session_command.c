@@ -47,7 +47,7 @@ static int connect_to(const struct session_dir *dir)
 
 /* Sends a request. Returns the answer, for json_free(), or NULL after one message. Has no time
  * limit: a save may take long. */
-static struct json *ask(const struct session_dir *dir, enum control_request request)
+static struct json *request_answer(const struct session_dir *dir, enum control_request request)
 {
 	struct json *answer = NULL;
 	char *text = malloc(ANSWER_MAX), line[16];
@@ -137,7 +137,7 @@ static void print_json(const struct json *document)
 	free(text);
 }
 
-/* What the directory of a session tells. */
+/* Adds the name, the state and the other facts in the directory of a session. */
 static void put_session(struct json *line, const struct session_dir *dir)
 {
 	struct json *info = session_dir_info(dir);
@@ -161,7 +161,7 @@ static int status_of(const char *name, bool as_json)
 	bool running = find_running(&dir, name);
 
 	if (running) {
-		answer = ask(&dir, CONTROL_STATUS);
+		answer = request_answer(&dir, CONTROL_STATUS);
 	} else if (session_dir_state(&dir) != SESSION_NONE) {
 		answer = json_new_object();
 		put_session(answer, &dir);
@@ -184,7 +184,7 @@ static int save(const char *name)
 	struct session_dir dir;
 
 	if (find_running(&dir, name))
-		answer = ask(&dir, CONTROL_SAVE);
+		answer = request_answer(&dir, CONTROL_SAVE);
 	session_dir_close(&dir);
 	if (!answer)
 		return STATUS_FAILED;
@@ -273,7 +273,7 @@ static int stop(const char *name)
 		log_error("no session %s (see ovni-bpf session list)", name);
 	} else if (!err) {
 		if (session_dir_state(&dir) == SESSION_RUNNING) {
-			answer = ask(&dir, CONTROL_STOP);
+			answer = request_answer(&dir, CONTROL_STOP);
 			if (!answer)
 				goto out; /* not ours: do not remove it */
 			json_free(answer);

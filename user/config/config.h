@@ -58,7 +58,7 @@ struct options {
 	char **argv; /* the whole command line, for the metadata */
 
 	/* Target. */
-	bool all;	/* -a, also if only --comm or --cgroup is given */
+	bool all;	/* -a; also set by --comm or --cgroup alone */
 	uint32_t *pids; /* -p or -t: npids of them */
 	size_t npids;
 	bool threads;	/* pids are thread ids (-t) */
@@ -151,7 +151,7 @@ extern const char *const event_kind_names[EVENT_KINDS];
 /* Reads "switch,wake,..." into bits by enum event_kind. NULL, or one clause about the mistake. */
 const char *event_kinds_parse(const char *text, uint32_t *kinds);
 
-/* The kind of event of a record; wake-ups are in those of switches. */
+/* The kind of event of a record; wake-ups are in the records of switches. */
 enum event_kind event_kind_of_record(const struct record_head *record);
 
 #endif

@@ -49,17 +49,17 @@ struct cpu_event_counts {
 
 struct session_info {
 	/* Before threads_new(). */
-	const char *loom;	  /* host name as the system gives it; a slash becomes '-' */
-	const char *kernel;	  /* "6.18.44 #1 SMP ...": release and version of uname() */
-	const char *machine;	  /* "x86_64" */
-	const char *mode;	  /* "full" */
-	const char *sampling;	  /* as given; NULL: none */
-	const char *on_full;	  /* "drop-new", "drop-old" */
-	unsigned part;		  /* its number, of several traces of a session; 0: the only one */
-	uint32_t kinds;		  /* of events with a program: bits, by enum event_kind */
-	const char *const *argv;  /* the command line of the recorder, ended by NULL */
-	uint64_t buffer_bytes;	  /* of the ring of one CPU */
-	bool yields_unknown;	  /* this kernel does not tell yielded (7) from preempted (6) */
+	const char *loom;	 /* host name as the system gives it; a slash becomes '-' */
+	const char *kernel;	 /* "6.18.44 #1 SMP ...": release and version of uname() */
+	const char *machine;	 /* "x86_64" */
+	const char *mode;	 /* "full" */
+	const char *sampling;	 /* as given; NULL: none */
+	const char *on_full;	 /* "drop-new", "drop-old" */
+	unsigned part;		 /* its number, of several traces of a session; 0: the only one */
+	uint32_t kinds;		 /* of events with a program: bits, by enum event_kind */
+	const char *const *argv; /* the command line of the recorder, ended by NULL */
+	uint64_t buffer_bytes;	 /* of the ring of one CPU */
+	bool yields_unknown; /* this kernel does not distinguish yielded (7) from preempted (6) */
 	bool interrupts_unknown;  /* a waker that is an interrupt is recorded as 0, unknown */
 	bool throttled_partly;	  /* a wait that a CPU quota prolongs counts as preempted (6) */
 	bool idle_known;	  /* the account tells idle CPUs from other threads */
@@ -72,7 +72,7 @@ struct session_info {
 	const char *stopped_by;		     /* "duration", "signal", "target", "size", "error";
 					      * of one of several: "rotation", "request", "trigger" */
 	const char *trigger;		     /* the reason, in words; NULL: none */
-	int command_status;		     /* of `-- COMMAND`, as wait() has it; -1: none */
+	int command_status;		     /* of `-- COMMAND`, in the form of wait(); -1: none */
 	const struct cpu_event_counts *cpus; /* counts by CPU and kind */
 	size_t ncpus;
 	struct window_edge end; /* the window has closed. Owned */

@@ -81,7 +81,7 @@ static uint64_t *read_steal(const char *proc, unsigned ncpus)
 
 /* ---- edges ---- */
 
-void window_edge_look(struct window_edge *edge, const char *proc, unsigned ncpus)
+void window_edge_read(struct window_edge *edge, const char *proc, unsigned ncpus)
 {
 	struct clock_pair pair = clock_pair();
 	time_t s = (time_t)(pair.realtime / 1000000000);

@@ -5,8 +5,8 @@
  *
  * In: the clocks of the kernel, and `proc`/stat; out: struct window_edge, plain data, which the
  * metadata and the statistics turn into differences. Invariant: the time of day is at most
- * `error_ns` off the clock of the trace that stands beside it. A value that the kernel does not
- * tell, or tells wrongly, is unknown, never an error. Specification: event-mapping.md "Metadata".
+ * `error_ns` off the clock of the trace beside it. A value that the kernel does not have, or that
+ * is wrong, is unknown, never an error. Specification: event-mapping.md "Metadata".
  */
 #ifndef USER_CONFIG_WINDOW_EDGE_H
 #define USER_CONFIG_WINDOW_EDGE_H
@@ -29,7 +29,7 @@ struct window_edge {
 
 /* Looks now, at CPUs below `ncpus`. `proc` is "/proc" (another one in tests); NULL: no steal is
  * read. Frees nothing that was in *edge. */
-void window_edge_look(struct window_edge *edge, const char *proc, unsigned ncpus);
+void window_edge_read(struct window_edge *edge, const char *proc, unsigned ncpus);
 
 /* A copy for window_edge_free(); without memory its steal is not known. */
 struct window_edge window_edge_copy(const struct window_edge *edge);
@@ -38,8 +38,8 @@ void window_edge_free(struct window_edge *edge); /* also of a zeroed struct */
 /* CLOCK_REALTIME at a clock of the trace near the edge, ns since the epoch. */
 int64_t window_edge_realtime(const struct window_edge *edge, uint64_t clock);
 
-/* By how much CLOCK_REALTIME was set between the edges, or the machine slept (ns); 0: it was not,
- * or by less than the pairs can tell. */
+/* The change of CLOCK_REALTIME against the clock of the trace between the edges, in ns: it was set,
+ * or the machine slept. 0: none, or less than the error of the pairs. */
 int64_t window_edge_step(const struct window_edge *begin, const struct window_edge *end);
 
 /* The time stolen from a CPU between the edges, ns, or STEAL_UNKNOWN. */
@@ -47,7 +47,7 @@ uint64_t window_edge_stolen(const struct window_edge *begin, const struct window
 			    unsigned cpu);
 
 /* Reads the steal of each CPU from the text of /proc/stat, whose unit is 1 / `hz` s, into
- * steal_ns[ncpus]; STEAL_UNKNOWN where it has none. The text may be damaged. */
+ * steal_ns[ncpus]; STEAL_UNKNOWN for a CPU without a value. The text may be damaged. */
 void steal_parse(const char *text, uint64_t hz, uint64_t *steal_ns, unsigned ncpus);
 
 #endif

@@ -110,8 +110,7 @@ static void accept_one(struct control_socket *control)
 		return;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ||
 	    (peer.uid != 0 && peer.uid != control->owner && peer.uid != geteuid())) {
-		log_warn("refused a request of user %u, who may not control this session",
-			 peer.uid);
+		log_warn("refused a request: user %u may not control this session", peer.uid);
 		close(fd);
 		return;
 	}
@@ -135,7 +134,7 @@ static enum control_request parse(const char *line)
 }
 
 /* Reads from a client. Closes the connection after more than a line, or an unknown request. */
-static enum control_request take(struct control_socket *control, unsigned i)
+static enum control_request read_request(struct control_socket *control, unsigned i)
 {
 	struct client *client = &control->clients[i];
 	ssize_t n;
@@ -174,7 +173,7 @@ enum control_request control_next(struct control *control, unsigned *client)
 			accept_one(socket);
 			continue;
 		}
-		request = take(socket, event.data.u32);
+		request = read_request(socket, event.data.u32);
 		if (request) {
 			*client = event.data.u32;
 			return request;
@@ -186,7 +185,7 @@ enum control_request control_next(struct control *control, unsigned *client)
 /* ---- answers ---- */
 
 /* An answer is small and fits into an empty socket; if it does not, the client does not read. */
-void control_tell(struct control *control, unsigned i, struct json *document)
+void control_send(struct control *control, unsigned i, struct json *document)
 {
 	struct client *client = &control->socket->clients[i];
 	char *text = document ? json_text(document) : NULL;
@@ -266,7 +265,7 @@ void control_refuse(struct control *control, unsigned client, const char *why)
 	struct json *doc = json_new_object();
 
 	json_put_string(doc, "error", why);
-	control_tell(control, client, doc);
+	control_send(control, client, doc);
 }
 
 /* Answers all clients that wait for the answer to `request`. */
@@ -283,7 +282,7 @@ static void answer_all(struct control *control, enum control_request request, co
 		json_put_string(doc, key, value);
 		if (status >= 0)
 			json_put_int(doc, "status", status);
-		control_tell(control, i, doc);
+		control_send(control, i, doc);
 	}
 }
 

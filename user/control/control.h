@@ -33,8 +33,8 @@ struct control {
 	int ready_fd; /* written to when the recording runs; -1: none */
 };
 
-/* Publishes the session, which records into `output` (absolute). Call it as the user who owns the
- * trace. 0 or -errno after one message. */
+/* Publishes the session, which records into `output` (absolute). Call it with the user ID of the
+ * owner of the trace. 0 or -errno after one message. */
 int control_begin(struct control *control, const char *output, char *const *argv)
 	__attribute__((warn_unused_result));
 
@@ -43,14 +43,14 @@ void control_ready(struct control *control);
 
 int control_fd(const struct control *control); /* for poll(); -1: none */
 
-/* Returns the next request, for whose answer *client is set, or CONTROL_NONE. Answer a status by
- * control_status() and control_tell(), a save by control_saved() or control_refuse(), at once or
- * later, a stop by control_end(). */
+/* Returns the next request and sets *client for its answer, or returns CONTROL_NONE. A status is
+ * answered by control_status() and control_send(), a save by control_saved() or control_refuse(), a
+ * stop by control_end(); all of them at once or later. */
 enum control_request control_next(struct control *control, unsigned *client);
 /* The beginning of the answer to a status: name, state and pid. NULL without memory. */
 struct json *control_status(const struct control *control);
 /* Sends a document, which is freed, to the client. */
-void control_tell(struct control *control, unsigned client, struct json *document);
+void control_send(struct control *control, unsigned client, struct json *document);
 void control_refuse(struct control *control, unsigned client, const char *why);
 void control_saved(struct control *control, const char *trace);
 

@@ -118,7 +118,7 @@ static bool is_there(int dirfd, const char *name, int fd)
 
 /* Gives a file that we have just created to the owner. Refuses a file with a second name: the owner
  * may have put a file of another user there. */
-static int give(const struct session_dir *dir, int fd)
+static int chown_to_owner(const struct session_dir *dir, int fd)
 {
 	struct stat st;
 
@@ -159,7 +159,7 @@ static int make_anew(struct session_dir *dir)
 }
 
 /* Takes the lock. Tries again if `session stop` removes the directory at the same moment. */
-static int take(struct session_dir *dir)
+static int acquire_lock(struct session_dir *dir)
 {
 	for (unsigned tries = 0; tries < TRIES; tries++) {
 		dir->fd = make_anew(dir);
@@ -205,13 +205,13 @@ int session_dir_make(struct session_dir *dir, const char *name, uid_t owner, gid
 	err = dir->base < 0 ? dir->base : set_path(dir, base);
 	if (err)
 		return report_failure(base, err);
-	err = take(dir);
+	err = acquire_lock(dir);
 	if (err)
 		goto failed;
-	err = give(dir, dir->lock);
+	err = chown_to_owner(dir, dir->lock);
 	if (err)
 		goto failed;
-	err = give(dir, dir->fd);
+	err = chown_to_owner(dir, dir->fd);
 	if (err)
 		goto failed;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
@@ -238,7 +238,7 @@ static int find_in(struct session_dir *dir, int (*base)(char *, size_t, bool))
 		return fd;
 	dir->base = fd;
 	dir->fd = open_trusted(fd, dir->name, geteuid());
-	/* the session of a user who has called sudo: only for root */
+	/* the session of the user behind sudo: only for root */
 	if (dir->fd == -EPERM && geteuid() == 0) {
 		struct stat st;
 
@@ -315,7 +315,7 @@ int session_dir_write(const struct session_dir *dir, const char *file, const cha
 	fd = openat(dir->fd, "new", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return failed(dir, file);
-	if (write(fd, text, len) != (ssize_t)len || give(dir, fd) ||
+	if (write(fd, text, len) != (ssize_t)len || chown_to_owner(dir, fd) ||
 	    renameat(dir->fd, "new", dir->fd, file))
 		err = failed(dir, file);
 	close(fd);
@@ -327,7 +327,7 @@ int session_dir_make_log(const struct session_dir *dir)
 	int fd = openat(dir->fd, "log",
 			O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	if (fd >= 0 && !give(dir, fd))
+	if (fd >= 0 && !chown_to_owner(dir, fd))
 		return fd;
 	if (fd >= 0)
 		close(fd);

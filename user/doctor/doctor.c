@@ -15,7 +15,7 @@
 #define NAME_WIDTH 26
 #define LINE_WIDTH 80
 
-typedef void (*look_fn)(const struct machine *m, struct finding *f);
+typedef void (*check_fn)(const struct machine *m, struct finding *f);
 
 static void __attribute__((format(printf, 2, 3))) found(struct finding *f, const char *format, ...)
 {
@@ -74,14 +74,14 @@ static const char *permission_remedy(const struct machine *m)
 
 /* ---- the kernel ---- */
 
-static void look_kernel(const struct machine *m, struct finding *f)
+static void check_kernel(const struct machine *m, struct finding *f)
 {
 	found(f, "%s on %s", m->release, m->arch);
 	if (m->major && !m->memory_charged)
 		judge(f, VERDICT_STOP, "Linux 5.11 or newer is needed: boot a newer kernel");
 }
 
-static void look_btf(const struct machine *m, struct finding *f)
+static void check_btf(const struct machine *m, struct finding *f)
 {
 	if (!m->btf_err) {
 		found(f, "/sys/kernel/btf/vmlinux, %llu KiB",
@@ -96,7 +96,7 @@ static void look_btf(const struct machine *m, struct finding *f)
 		      : "let this user read it");
 }
 
-static void look_lockdown(const struct machine *m, struct finding *f)
+static void check_lockdown(const struct machine *m, struct finding *f)
 {
 	static const char *const names[] = {
 		[LOCKDOWN_UNKNOWN] = "not known (securityfs is not there or not readable)",
@@ -114,7 +114,7 @@ static void look_lockdown(const struct machine *m, struct finding *f)
 		      "Secure Boot");
 }
 
-static void look_clock(const struct machine *m, struct finding *f)
+static void check_clock(const struct machine *m, struct finding *f)
 {
 	found(f, "%s", *m->clocksource ? m->clocksource : "not known");
 	if (!*m->clocksource)
@@ -126,13 +126,13 @@ static void look_clock(const struct machine *m, struct finding *f)
 		      "clocksource` for why the tsc is not used");
 }
 
-static void look_cpus(const struct machine *m, struct finding *f)
+static void check_cpus(const struct machine *m, struct finding *f)
 {
 	found(f, "%u online, %u possible", m->online, m->possible);
 	f->verdict = VERDICT_FACT;
 }
 
-static void look_cgroups(const struct machine *m, struct finding *f)
+static void check_cgroups(const struct machine *m, struct finding *f)
 {
 	static const char *const names[] = {
 		[CGROUPS_NONE] = "none is mounted",
@@ -150,7 +150,7 @@ static void look_cgroups(const struct machine *m, struct finding *f)
 		      "mount -t cgroup2 none /sys/fs/cgroup");
 }
 
-static void look_tracefs(const struct machine *m, struct finding *f)
+static void check_tracefs(const struct machine *m, struct finding *f)
 {
 	found(f, "%s; not needed", m->tracefs_err ? strerror(-m->tracefs_err) : "readable");
 	f->verdict = VERDICT_FACT;
@@ -167,14 +167,14 @@ static void setting(struct finding *f, int value, const char *meaning)
 	f->verdict = VERDICT_FACT;
 }
 
-static void look_unprivileged(const struct machine *m, struct finding *f)
+static void check_unprivileged(const struct machine *m, struct finding *f)
 {
 	setting(f, m->unprivileged_bpf,
 		m->unprivileged_bpf ? "bpf() is for the privileged alone, which is enough"
 				    : "anybody may load harmless programs, which is not enough");
 }
 
-static void look_paranoid(const struct machine *m, struct finding *f)
+static void check_paranoid(const struct machine *m, struct finding *f)
 {
 	setting(f, m->perf_event_paranoid,
 		machine_has(m, CAP_PERFMON) || machine_has(m, CAP_SYS_ADMIN)
@@ -182,12 +182,12 @@ static void look_paranoid(const struct machine *m, struct finding *f)
 			: "of no consequence: eBPF asks for CAP_PERFMON whatever it is");
 }
 
-static void look_kptr(const struct machine *m, struct finding *f)
+static void check_kptr(const struct machine *m, struct finding *f)
 {
 	setting(f, m->kptr_restrict, "of no consequence: no address of the kernel is needed");
 }
 
-static void look_memlock(const struct machine *m, struct finding *f)
+static void check_memlock(const struct machine *m, struct finding *f)
 {
 	if (m->memlock == UINT64_MAX)
 		found(f, "no limit");
@@ -203,7 +203,7 @@ static void look_memlock(const struct machine *m, struct finding *f)
 
 /* ---- this process ---- */
 
-static void look_namespaces(const struct machine *m, struct finding *f)
+static void check_namespaces(const struct machine *m, struct finding *f)
 {
 	found(f, "%s user, %s PID namespace%s%s", m->initial_user_ns ? "the first" : "a nested",
 	      m->initial_pid_ns ? "the first" : "a nested", m->container ? "; container: " : "",
@@ -217,7 +217,7 @@ static void look_namespaces(const struct machine *m, struct finding *f)
 		f->verdict = m->container ? VERDICT_FACT : VERDICT_FINE;
 }
 
-static void look_seccomp(const struct machine *m, struct finding *f)
+static void check_seccomp(const struct machine *m, struct finding *f)
 {
 	found(f, "%s", m->seccomp ? "system calls are filtered" : "no filter");
 	if (m->seccomp)
@@ -248,7 +248,7 @@ static const struct {
 };
 #define NCAPABILITIES (sizeof(capabilities) / sizeof(capabilities[0]))
 
-static void look_capability(const struct machine *m, size_t i, struct finding *f)
+static void check_capability(const struct machine *m, size_t i, struct finding *f)
 {
 	bool there = machine_has(m, capabilities[i].number);
 
@@ -267,7 +267,7 @@ static void look_capability(const struct machine *m, size_t i, struct finding *f
 
 /* ---- the results of trying ---- */
 
-static void look_bpf(const struct machine *m, struct finding *f)
+static void check_bpf(const struct machine *m, struct finding *f)
 {
 	found(f, "%s", m->map_err ? strerror(-m->map_err) : "works");
 	if (is_permission(m->map_err))
@@ -278,7 +278,7 @@ static void look_bpf(const struct machine *m, struct finding *f)
 		judge(f, VERDICT_STOP, "give the cgroup of this process more memory");
 }
 
-static void look_rings(const struct machine *m, struct finding *f)
+static void check_rings(const struct machine *m, struct finding *f)
 {
 	unsigned long long each = (unsigned long long)m->ring_bytes >> 10;
 
@@ -297,7 +297,7 @@ static void look_rings(const struct machine *m, struct finding *f)
 		      "take smaller ones (-b), or give the cgroup of this process more memory");
 }
 
-static void look_sched(const struct machine *m, struct finding *f)
+static void check_sched(const struct machine *m, struct finding *f)
 {
 	if (!m->sched_err) {
 		found(f, "%u programs were loaded, attached, and have answered", m->attached);
@@ -316,8 +316,8 @@ static void look_sched(const struct machine *m, struct finding *f)
 }
 
 /* A fact that older kernels lack; it is known only once the programs could be chosen. */
-static void look_lack(const struct machine *m, struct finding *f, bool lacks, const char *text,
-		      const char *remedy)
+static void check_lack(const struct machine *m, struct finding *f, bool lacks, const char *text,
+		       const char *remedy)
 {
 	found(f, "%s", m->sched_err ? "not known" : text);
 	if (m->sched_err)
@@ -326,38 +326,38 @@ static void look_lack(const struct machine *m, struct finding *f, bool lacks, co
 		judge(f, VERDICT_LESS, remedy);
 }
 
-static void look_yields(const struct machine *m, struct finding *f)
+static void check_yields(const struct machine *m, struct finding *f)
 {
-	look_lack(m, f, m->yields_unknown,
-		  m->yields_unknown ? "look the same to this kernel" : "differ",
-		  "they differ with Linux 5.15 or newer on x86-64");
+	check_lack(m, f, m->yields_unknown,
+		   m->yields_unknown ? "look the same to this kernel" : "differ",
+		   "they differ with Linux 5.15 or newer on x86-64");
 }
 
-static void look_interrupts(const struct machine *m, struct finding *f)
+static void check_interrupts(const struct machine *m, struct finding *f)
 {
-	look_lack(m, f, m->interrupts_unknown,
-		  m->interrupts_unknown ? "not reported by this kernel" : "recorded as wakers",
-		  "boot a kernel with the tracepoints irq_handler_entry and softirq_entry");
+	check_lack(m, f, m->interrupts_unknown,
+		   m->interrupts_unknown ? "not reported by this kernel" : "recorded as wakers",
+		   "boot a kernel with the tracepoints irq_handler_entry and softirq_entry");
 }
 
-static void look_throttled(const struct machine *m, struct finding *f)
+static void check_throttled(const struct machine *m, struct finding *f)
 {
-	look_lack(m, f, m->throttled_partly,
-		  m->throttled_partly ? "a wait that begins as preemption counts as such, also "
-					"when a quota prolongs it"
-				      : "waits are recorded as throttled",
-		  "Linux 6.18 or newer tells each of them");
+	check_lack(m, f, m->throttled_partly,
+		   m->throttled_partly ? "a wait that begins as preemption counts as such, also "
+					 "when a quota prolongs it"
+				       : "waits are recorded as throttled",
+		   "Linux 6.18 or newer reports each of them");
 }
 
-static void look_wakeups(const struct machine *m, struct finding *f)
+static void check_wakeups(const struct machine *m, struct finding *f)
 {
-	look_lack(m, f, m->wakeups_probed,
-		  m->wakeups_probed ? "need a program of their own" : "read from the scheduler",
-		  "recording costs less with a kernel that has CONFIG_SCHED_INFO and "
-		  "CONFIG_FAIR_GROUP_SCHED, and a clock that all CPUs share (clocksource=tsc)");
+	check_lack(m, f, m->wakeups_probed,
+		   m->wakeups_probed ? "need a program of their own" : "read from the scheduler",
+		   "recording costs less with a kernel that has CONFIG_SCHED_INFO and "
+		   "CONFIG_FAIR_GROUP_SCHED, and a clock that all CPUs share (clocksource=tsc)");
 }
 
-static void look_multi(const struct machine *m, struct finding *f)
+static void check_multi(const struct machine *m, struct finding *f)
 {
 	found(f, "%s", m->multi_err ? strerror(-m->multi_err) : "works");
 	if (is_permission(m->multi_err))
@@ -369,7 +369,7 @@ static void look_multi(const struct machine *m, struct finding *f)
 				    "has it");
 }
 
-static void look_session(const struct machine *m, struct finding *f)
+static void check_session(const struct machine *m, struct finding *f)
 {
 	found(f, "%s", m->session_err ? strerror(-m->session_err) : "works");
 	if (m->session_err && !m->multi_err)
@@ -379,7 +379,7 @@ static void look_session(const struct machine *m, struct finding *f)
 		f->verdict = VERDICT_FACT;
 }
 
-static void look_perf(const struct machine *m, struct finding *f)
+static void check_perf(const struct machine *m, struct finding *f)
 {
 	found(f, "%s%s", m->perf_err ? strerror(-m->perf_err) : "works",
 	      m->multi_err ? "" : "; not needed where uprobe.multi works");
@@ -389,7 +389,7 @@ static void look_perf(const struct machine *m, struct finding *f)
 		      "probes of this kind need CAP_SYS_ADMIN: run it through sudo");
 }
 
-static void look_statistics(const struct machine *m, struct finding *f)
+static void check_statistics(const struct machine *m, struct finding *f)
 {
 	found(f, "%s", m->statistics_err ? strerror(-m->statistics_err) : "measured");
 	f->verdict = m->statistics_err ? VERDICT_FACT : VERDICT_FINE;
@@ -398,7 +398,7 @@ static void look_statistics(const struct machine *m, struct finding *f)
 			sizeof(f->found) - strlen(f->found) - 1);
 }
 
-static void look_output(const struct machine *m, struct finding *f)
+static void check_output(const struct machine *m, struct finding *f)
 {
 	if (m->output_err) {
 		found(f, "nothing can be written in this folder: %s", strerror(-m->output_err));
@@ -415,34 +415,34 @@ static void look_output(const struct machine *m, struct finding *f)
 
 static const struct {
 	const char *name;
-	look_fn look; /* NULL: the place of the capabilities */
+	check_fn look; /* NULL: the place of the capabilities */
 } looks[] = {
-	{"kernel", look_kernel},
-	{"btf", look_btf},
-	{"lockdown", look_lockdown},
-	{"clock", look_clock},
-	{"cpus", look_cpus},
-	{"cgroups", look_cgroups},
-	{"tracefs", look_tracefs},
-	{"unprivileged_bpf_disabled", look_unprivileged},
-	{"perf_event_paranoid", look_paranoid},
-	{"kptr_restrict", look_kptr},
-	{"memlock", look_memlock},
-	{"namespaces", look_namespaces},
-	{"seccomp", look_seccomp},
+	{"kernel", check_kernel},
+	{"btf", check_btf},
+	{"lockdown", check_lockdown},
+	{"clock", check_clock},
+	{"cpus", check_cpus},
+	{"cgroups", check_cgroups},
+	{"tracefs", check_tracefs},
+	{"unprivileged_bpf_disabled", check_unprivileged},
+	{"perf_event_paranoid", check_paranoid},
+	{"kptr_restrict", check_kptr},
+	{"memlock", check_memlock},
+	{"namespaces", check_namespaces},
+	{"seccomp", check_seccomp},
 	{NULL, NULL},
-	{"bpf()", look_bpf},
-	{"buffers", look_rings},
-	{"scheduling", look_sched},
-	{"yields", look_yields},
-	{"interrupts", look_interrupts},
-	{"quotas", look_throttled},
-	{"wake-ups", look_wakeups},
-	{"uprobe.multi", look_multi},
-	{"uprobe.session", look_session},
-	{"uprobe.perf", look_perf},
-	{"cost", look_statistics},
-	{"output", look_output},
+	{"bpf()", check_bpf},
+	{"buffers", check_rings},
+	{"scheduling", check_sched},
+	{"yields", check_yields},
+	{"interrupts", check_interrupts},
+	{"quotas", check_throttled},
+	{"wake-ups", check_wakeups},
+	{"uprobe.multi", check_multi},
+	{"uprobe.session", check_session},
+	{"uprobe.perf", check_perf},
+	{"cost", check_statistics},
+	{"output", check_output},
 };
 #define NLOOKS (sizeof(looks) / sizeof(looks[0]))
 _Static_assert(NLOOKS + NCAPABILITIES <= FINDINGS_MAX, "room for all findings");
@@ -459,7 +459,7 @@ size_t findings_of(const struct machine *m, struct finding *findings)
 			continue;
 		}
 		for (size_t j = 0; j < NCAPABILITIES; j++)
-			look_capability(m, j, &findings[n++]);
+			check_capability(m, j, &findings[n++]);
 	}
 	return n;
 }
@@ -591,7 +591,7 @@ enum status doctor_run(int argc, char **argv)
 
 	if (!cli_read(&cli, argc, argv, &json, &status))
 		return status;
-	machine_look(&machine);
+	machine_read(&machine);
 	count = findings_of(&machine, findings);
 	if (json)
 		err = print_json(findings, count);

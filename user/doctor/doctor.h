@@ -4,7 +4,7 @@
  *
  * Examines the machine by trying (machine.c), judges, and prints a table, or JSON for scripts, on
  * standard output. Programs are loaded and attached, a buffer is made, a probe is set on a function
- * of ours that nobody calls; all of it is gone again when machine_look() returns.
+ * of ours that nobody calls; all of it is gone again when machine_read() returns.
  * Invariant: a finding that stops a recording has a remedy, and if none does, a recording of the
  * scheduler has been seen to work. Specification: ebpf.md 2, 4.
  */
@@ -54,7 +54,7 @@ struct machine {
 	int sched_err;	     /* all programs of a system-wide recording, attached */
 	unsigned attached;   /* how many they are */
 	bool yields_unknown, interrupts_unknown, throttled_partly;
-	bool wakeups_probed;	    /* the scheduler's clock does not tell when threads are woken */
+	bool wakeups_probed;	    /* the scheduler's clock of wake-ups cannot be used */
 	int multi_err, session_err; /* uprobe.multi, uprobe.session */
 	int perf_err;		    /* a probe as a perf event */
 	int statistics_err;	    /* the kernel measures the cost of programs */
@@ -62,7 +62,7 @@ struct machine {
 	uint64_t disk_free;	    /* bytes there */
 };
 
-void machine_look(struct machine *machine);
+void machine_read(struct machine *machine);
 
 /* Does the process have the capability (a number of capability.h) effectively? */
 static inline bool machine_has(const struct machine *machine, unsigned capability)
@@ -75,8 +75,8 @@ static inline bool machine_has(const struct machine *machine, unsigned capabilit
 enum verdict {
 	VERDICT_FINE, /* as it should be */
 	VERDICT_FACT, /* good to know, and of no consequence here */
-	VERDICT_LESS, /* something is not possible: `remedy` says what to do */
-	VERDICT_STOP, /* no recording: `remedy` says what to do */
+	VERDICT_LESS, /* a feature is missing; `remedy` is the advice */
+	VERDICT_STOP, /* no recording is possible; `remedy` is the advice */
 };
 
 struct finding {

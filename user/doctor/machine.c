@@ -76,7 +76,7 @@ static enum cgroups find_cgroups(void)
 	return access("/sys/fs/cgroup/cpu", F_OK) ? CGROUPS_NONE : CGROUPS_V1;
 }
 
-static void look_at_kernel(struct machine *m)
+static void read_kernel(struct machine *m)
 {
 	struct utsname name;
 	struct stat st;
@@ -122,7 +122,7 @@ static const char *find_container(void)
 	return NULL;
 }
 
-static void look_at_process(struct machine *m)
+static void read_process(struct machine *m)
 {
 	struct rlimit limit;
 
@@ -219,7 +219,7 @@ static int __attribute__((noinline, noclone, used)) probed(int number)
 	return number * 3 + 1;
 }
 
-/* Where it stands in the file of this program; 0: not found. */
+/* Its offset in the file of this program; 0: not found. */
 static uint64_t probed_offset(void)
 {
 	uintptr_t place = (uintptr_t)probed;
@@ -267,7 +267,7 @@ static int try_statistics(void)
 	return 0;
 }
 
-static void look_at_output(struct machine *m)
+static void examine_output(struct machine *m)
 {
 	struct statvfs fs;
 
@@ -276,7 +276,7 @@ static void look_at_output(struct machine *m)
 		m->disk_free = (uint64_t)fs.f_bavail * fs.f_frsize;
 }
 
-void machine_look(struct machine *m)
+void machine_read(struct machine *m)
 {
 	enum log_level level = log_level();
 	int possible = libbpf_num_possible_cpus();
@@ -286,9 +286,9 @@ void machine_look(struct machine *m)
 	*m = (struct machine){
 		.ring_bytes = options_buffer_default((unsigned)sysconf(_SC_NPROCESSORS_ONLN))};
 	m->possible = possible > 0 ? (unsigned)possible : 0;
-	look_at_kernel(m);
-	look_at_process(m);
-	look_at_output(m);
+	read_kernel(m);
+	read_process(m);
+	examine_output(m);
 	/* A failure is a finding with a remedy, not a message. */
 	log_setup("ovni-bpf", LOG_NOTHING);
 	m->map_err = try_map(8, false);

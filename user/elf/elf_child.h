@@ -30,7 +30,7 @@ static inline void elf_answer_put_string(struct bytes *bytes, const char *text)
 }
 
 /* Takes the next `size` bytes, in the order of writing. False: there are no more. */
-static inline bool elf_answer_take(struct elf_answer *answer, void *to, size_t size)
+static inline bool elf_answer_get(struct elf_answer *answer, void *to, size_t size)
 {
 	if (answer->bytes.size - answer->at < size)
 		return false;
@@ -40,7 +40,7 @@ static inline bool elf_answer_take(struct elf_answer *answer, void *to, size_t s
 }
 
 /* Takes the next string, which lives as long as the answer. NULL: there are no more. */
-static inline char *elf_answer_take_string(struct elf_answer *answer)
+static inline char *elf_answer_get_string(struct elf_answer *answer)
 {
 	size_t left = answer->bytes.size - answer->at;
 	char *text = left ? (char *)answer->bytes.data + answer->at : NULL;

@@ -120,7 +120,7 @@ static const char *read_segments(struct elf_file *file, const Elf64_Ehdr *header
 	return NULL;
 }
 
-static const char *take(struct elf_file *file, int *err)
+static const char *read_headers(struct elf_file *file, int *err)
 {
 	Elf64_Ehdr header = {0};
 	const char *wrong;
@@ -149,12 +149,12 @@ static const char *take(struct elf_file *file, int *err)
 	return read_segments(file, &header);
 }
 
-const char *elf_file_take(struct elf_file *file, int fd, int *err)
+const char *elf_file_attach(struct elf_file *file, int fd, int *err)
 {
 	const char *wrong;
 
 	*file = (struct elf_file){.fd = fd};
-	wrong = take(file, err);
+	wrong = read_headers(file, err);
 	if (wrong)
 		elf_file_close(file);
 	else
@@ -189,7 +189,7 @@ const char *elf_file_open(struct elf_file *file, const char *root, const char *p
 
 	*file = (struct elf_file){.fd = -1};
 	if (fd >= 0)
-		return elf_file_take(file, fd, err);
+		return elf_file_attach(file, fd, err);
 	*err = fd == -EISDIR ? -ENOEXEC : fd;
 	return cannot_open(-fd);
 }

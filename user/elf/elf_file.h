@@ -43,7 +43,7 @@ struct elf_file {
  * -errno or -ENOEXEC. */
 const char *elf_file_open(struct elf_file *file, const char *root, const char *path, int *err);
 /* The same for an open descriptor, which then belongs to the file, also on failure. */
-const char *elf_file_take(struct elf_file *file, int fd, int *err);
+const char *elf_file_attach(struct elf_file *file, int fd, int *err);
 void elf_file_close(struct elf_file *file); /* also of one that failed, or zeroed with fd -1 */
 
 /* A copy of `size` bytes at `offset` with a NUL after them, for the caller to free. NULL if the

@@ -270,8 +270,8 @@ static int debug_files_open(struct debug_files *files, const struct elf_file *fi
 	err = elf_child_run(file->fd, read_link, NULL, &answer);
 	if (err)
 		return err;
-	build_id = elf_answer_take_string(&answer);
-	link = elf_answer_take_string(&answer);
+	build_id = elf_answer_get_string(&answer);
+	link = elf_answer_get_string(&answer);
 	if (!link)
 		goto out;
 	if (*build_id && strspn(build_id, "0123456789abcdef") == strlen(build_id)) {
@@ -417,7 +417,7 @@ static void put_symbols(struct bytes *answer, Dwfl_Module *module, struct symbol
 		const char *name =
 			dwfl_module_getsym_info(module, i, &symbol, &address, NULL, &from, &bias);
 
-		/* without a .symtab libdwfl gives those of .dynsym */
+		/* without a .symtab libdwfl returns the symbols of .dynsym */
 		if (!name || (from == main && !has_symtab))
 			continue;
 		head->stripped = false;
@@ -461,14 +461,14 @@ static int take_symbols(struct functions *functions, const struct elf_file *file
 	struct symbol_record record;
 	uint64_t left;
 
-	while (elf_answer_take(answer, &record, sizeof(record))) {
+	while (elf_answer_get(answer, &record, sizeof(record))) {
 		struct function *added, f = {.address = record.address,
 					     .size = record.size,
-					     .name = elf_answer_take_string(answer),
+					     .name = elf_answer_get_string(answer),
 					     .local = record.is_local};
 
 		if (record.has_version)
-			f.version = elf_answer_take_string(answer);
+			f.version = elf_answer_get_string(answer);
 		if (!f.name || !*f.name || (record.has_version && !f.version))
 			return -ENOEXEC;
 		f.old_version = f.version && record.is_old_version;
@@ -501,7 +501,7 @@ static int read_functions(struct functions *functions, const struct elf_file *fi
 
 	if (err)
 		return err;
-	if (!elf_answer_take(&functions->answer, &head, sizeof(head)))
+	if (!elf_answer_get(&functions->answer, &head, sizeof(head)))
 		return -ENOEXEC;
 	functions->stripped = head.stripped;
 	if (head.debug_file >= 0 && (size_t)head.debug_file < debug_files->count) {
@@ -684,7 +684,7 @@ size_t demangle(char out[DEMANGLE_MAX], const char *name, enum demangle_form for
 		return 0;
 	if (setjmp(output.full))
 		return 0;
-	/* the older names of Rust look like those of C++ */
+	/* the older names of Rust look like names of C++ */
 	if (!rust_demangle_callback(name, options[form], append, &output)) {
 		output.length = 0;
 		if (!cplus_demangle_v3_callback(name, options[form], append, &output))

@@ -24,14 +24,14 @@ enum function_kind {
 	FUNCTION_IFUNC,	 /* chooses another function when the program is linked */
 	FUNCTION_PART,	 /* part of a function that is jumped to (f.cold) */
 	FUNCTION_START,	 /* the entry of the program: it has no caller */
-	FUNCTION_FRAME,	 /* uses its own return address, or has none */
+	FUNCTION_FRAME,	 /* uses its own return address, or never returns */
 };
 
 struct function {
 	uint64_t offset; /* in the file, bytes */
 	uint64_t address;
 	uint64_t size;	     /* bytes; 0: unknown */
-	const char *name;    /* as the file has it, without version */
+	const char *name;    /* from the file, without version */
 	const char *version; /* "GLIBC_2.14"; NULL: none */
 	bool old_version;    /* f@V, not f@@V */
 	bool local;	     /* not exported */
@@ -52,8 +52,9 @@ struct functions {
 };
 
 /*
- * Reads them. `path` is the file's below `root` ("" or /proc/PID/root), where its debug files are
- * searched. 0 (also if there are none), or the error of elf_child_run().
+ * Reads the functions of an open file. `path` is its path below `root` ("" or /proc/PID/root),
+ * where its debug files are searched. Returns 0, also for a file without functions, or the error of
+ * elf_child_run().
  */
 int functions_read(struct functions *functions, const struct elf_file *file, const char *root,
 		   const char *path) __attribute__((warn_unused_result));
@@ -75,10 +76,9 @@ size_t demangle(char out[DEMANGLE_MAX], const char *name, enum demangle_form for
 int functions_demangle(struct functions *functions) __attribute__((warn_unused_result));
 
 /*
- * The functions that `name` means: those of exactly this name (f, f@VERSION, _ZN2ns1fEi, ns::f,
- * ns::f(int); spaces do not count), or, if there are none, those that it matches as a glob, by
- * any of these names. One index for each function, sorted, for the caller to free; *glob is set if
- * it was one. 0 or -ENOMEM.
+ * Finds the functions with exactly this name (f, f@VERSION, _ZN2ns1fEi, ns::f, ns::f(int); spaces
+ * do not count), or else all functions with a name that matches it as a glob; *glob is set then.
+ * Returns one index for each function, sorted, for the caller to free. 0 or -ENOMEM.
  */
 int functions_find(struct functions *functions, const char *name, uint32_t **found, size_t *count,
 		   bool *glob) __attribute__((warn_unused_result));

@@ -114,8 +114,8 @@ static bool is_register(x86_reg reg, unsigned of)
 	return false;
 }
 
-/* Does the instruction write nothing but a register, neither the stack pointer nor that of the
- * argument? It may read memory. */
+/* True if the instruction writes only a register, which is neither the stack pointer nor the
+ * register of the argument. It may read memory. */
 static bool is_harmless(const cs_insn *insn, unsigned argument)
 {
 	static const unsigned writes_first[] = {
@@ -275,7 +275,7 @@ enum boundary instruction_boundary(const uint8_t *code, size_t bytes)
 	decoder_close(&d);
 	if (!left)
 		return BOUNDARY_YES;
-	/* an instruction that the end cuts is one that goes on behind it */
+	/* the end cuts this instruction: it continues behind the function */
 	return left < INSTRUCTION_MAX ? BOUNDARY_NO : BOUNDARY_UNKNOWN;
 }
 #else /* other machines: the function's first instruction, as it is */

@@ -154,7 +154,7 @@ int libraries_cached(const char *root, library_visit visit, void *arg)
 	int err = read_cache(&cache, root);
 
 	for (size_t i = 0; i < cache.count; i++) {
-		/* entries of one name stand together */
+		/* entries of one name are neighbours */
 		if (!read_entry(&cache, i, &name, &path) || !strcmp(name, last))
 			continue;
 		last = name;
@@ -327,8 +327,8 @@ static int add_library(struct search *s, const struct elf_file *file, char *path
 	err = elf_child_run(file->fd, answer_dynamic, NULL, &l->dynamic);
 	if (err == -ENOMEM)
 		goto fail;
-	l->rpath = elf_answer_take_string(&l->dynamic);
-	l->runpath = elf_answer_take_string(&l->dynamic);
+	l->rpath = elf_answer_get_string(&l->dynamic);
+	l->runpath = elf_answer_get_string(&l->dynamic);
 	if (!l->runpath)
 		l->rpath = l->runpath = "";
 	err = -ENOMEM;
@@ -377,7 +377,7 @@ static int load_all(struct search *s, const char *program)
 		struct library *loader = s->list[i];
 
 		for (unsigned n = 0; n < NEEDED_MAX; n++) {
-			name = elf_answer_take_string(&loader->dynamic);
+			name = elf_answer_get_string(&loader->dynamic);
 			result = name ? load_needed(s, name, loader) : 0;
 			if (!name || result)
 				break;

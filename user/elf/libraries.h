@@ -14,8 +14,8 @@
  * only a -errno may be returned. */
 typedef int (*library_visit)(const char *name, const char *path, void *arg);
 
-/* Visits all libraries that `program` needs, and those that these need, each once, in the order of
- * loading. All paths are below `root` ("" or /proc/PID/root). A file that is no program has none.
+/* Visits all libraries that `program` needs, directly or through others, each once, in the order of
+ * loading. All paths are below `root` ("" or /proc/PID/root). A file that is no program needs none.
  * 0, -ENOMEM, or the error of `visit`. */
 int libraries_needed(const char *root, const char *program, library_visit visit, void *arg)
 	__attribute__((warn_unused_result));

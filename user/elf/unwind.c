@@ -107,7 +107,7 @@ int unwind_throws(const struct elf_file *file, bool *result)
 
 	if (err)
 		return err;
-	if (elf_answer_take(&answer, &byte, sizeof(byte)))
+	if (elf_answer_get(&answer, &byte, sizeof(byte)))
 		*result = byte != 0;
 	else
 		err = -ENOEXEC;
@@ -185,7 +185,7 @@ bool unwind_frame_at(const struct elf_file *file, uint64_t address, struct unwin
 
 	if (elf_child_run(file->fd, answer_frame, &address, &answer))
 		return false;
-	found = elf_answer_take(&answer, frame, sizeof(*frame)) &&
+	found = elf_answer_get(&answer, frame, sizeof(*frame)) &&
 		address - frame->begin < frame->size;
 	elf_answer_free(&answer);
 	return found;

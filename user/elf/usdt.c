@@ -19,8 +19,8 @@ struct usdt_record {
 
 /* ---- in the child ---- */
 
-/* The second address of a note is that of .stapsdt.base when the program was linked: if it is
- * another one now (`base`; prelink), all have moved with it. */
+/* The second address of a note is the address of .stapsdt.base at link time. If the section is
+ * elsewhere now (`base`; prelink), all addresses have moved by the difference. */
 static void put_note(struct bytes *answer, uint64_t base, const char *bytes, size_t size)
 {
 	struct usdt_record record;
@@ -93,10 +93,10 @@ static int take_probes(struct usdt_probes *probes, const struct elf_file *file)
 	struct usdt_record record;
 	uint64_t left;
 
-	while (probes->count < PROBES_MAX && elf_answer_take(answer, &record, sizeof(record))) {
-		struct usdt_probe *added, probe = {.provider = elf_answer_take_string(answer),
-						   .name = elf_answer_take_string(answer),
-						   .arguments = elf_answer_take_string(answer)};
+	while (probes->count < PROBES_MAX && elf_answer_get(answer, &record, sizeof(record))) {
+		struct usdt_probe *added, probe = {.provider = elf_answer_get_string(answer),
+						   .name = elf_answer_get_string(answer),
+						   .arguments = elf_answer_get_string(answer)};
 
 		if (!probe.provider || !probe.name || !probe.arguments)
 			return -ENOEXEC;
@@ -175,7 +175,7 @@ int usdt_symbol(const struct elf_file *file, const char *name, uint64_t *address
 
 	if (err)
 		return err;
-	if (!elf_answer_take(&answer, address, sizeof(*address)))
+	if (!elf_answer_get(&answer, address, sizeof(*address)))
 		err = -ENOENT;
 	elf_answer_free(&answer);
 	return err;

@@ -2,8 +2,8 @@
 /*
  * usdt: the probes that a program declares itself (sys/sdt.h, SystemTap's notes).
  *
- * In: a file; out: its probes, one for each site (a probe may have several). Damaged notes, and
- * those that lead outside of the code, are left out.
+ * In: a file; out: its probes, one for each site (a probe may have several). Damaged notes and
+ * probes outside of the code are left out.
  * Invariant: sorted by provider, name and offset.
  */
 #ifndef USER_ELF_USDT_H
@@ -28,7 +28,7 @@ struct usdt_probes {
 	struct elf_answer answer; /* has the strings */
 };
 
-/* Reads them. 0 (also if there are none), or the error of elf_child_run(). */
+/* Reads the probes. Returns 0, also for a file without probes, or the error of elf_child_run(). */
 int usdt_read(struct usdt_probes *probes, const struct elf_file *file)
 	__attribute__((warn_unused_result));
 void usdt_free(struct usdt_probes *probes);

@@ -92,7 +92,7 @@ child(struct command *command, const struct identity *runner, const struct signa
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(127); /* the recorder has ended */
-	signals_give_back(signals);
+	signals_restore(signals);
 	err = set_files(files);
 	if (err)
 		goto failed;

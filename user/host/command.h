@@ -20,18 +20,18 @@ struct signals;
 struct command {
 	char **argv;
 	pid_t pid;	/* 0: not started */
-	int go_fd;	/* a byte lets it run */
+	int go_fd;	/* a byte starts the program */
 	int trouble_fd; /* errno, if it could not be executed */
 	bool ended;
-	int status; /* as wait() has it, if it has ended; else -1 */
+	int status; /* in the form of wait(), if the command has ended; else -1 */
 };
 
 /* Finds out whether `name` can be executed, looked for as execvp() with the PATH `paths` (NULL: the
  * usual one). 0, or -errno after one message. */
 int command_find(const char *name, const char *paths) __attribute__((warn_unused_result));
 
-/* What standard input and output of the child are: ours; or, of a program that we run for
- * ourselves, nothing and our standard error (standard output belongs to the recorded command). */
+/* Standard input and output of the child: the recorder's; or, for a helper program, /dev/null and
+ * the recorder's standard error (standard output belongs to the recorded command). */
 enum command_files { COMMAND_FILES_OURS, COMMAND_FILES_MESSAGES };
 
 /* Starts the child, as `runner`, and with the signals that were taken from our caller. `argv` must
@@ -40,7 +40,7 @@ int command_start(struct command *command, char **argv, const struct identity *r
 		  const struct signals *signals, enum command_files files)
 	__attribute__((warn_unused_result));
 
-/* Lets it run, and waits until the program has been executed. 0, or -errno after one message. */
+/* Starts the program, and waits until it has been executed. 0, or -errno after one message. */
 int command_release(struct command *command) __attribute__((warn_unused_result));
 
 /* Has it ended? Then `status` is set. Waits for `wait_ms` at most. */

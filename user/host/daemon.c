@@ -71,7 +71,7 @@ int daemon_begin(int log, int *ready_fd, bool *ready)
 	return 0;
 failed:
 	err = -errno;
-	log_error("cannot go on in the background: %s", strerror(-err));
+	log_error("cannot continue in the background: %s", strerror(-err));
 	return err;
 }
 

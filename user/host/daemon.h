@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * daemon: goes on when the terminal is gone; and tells a service manager that it has begun.
+ * daemon: detaches from the terminal, and notifies the service manager that the session has begun.
  */
 #ifndef USER_HOST_DAEMON_H
 #define USER_HOST_DAEMON_H
@@ -15,7 +15,7 @@
  */
 int daemon_begin(int log, int *ready_fd, bool *ready);
 
-/* Tells the service manager that started us, if one did (sd_notify(3)). */
+/* Notifies the service manager, if one started this process (sd_notify(3)). */
 void daemon_notify(const char *state);
 
 #endif

@@ -75,9 +75,9 @@ static int look_up(struct identity *identity)
 }
 
 /*
- * The environment in which sudo was called: that of our parent, if that is sudo. Sudo gives
- * us another one, without the library paths and OMP_NUM_THREADS that a command may depend on.
- * Without it the identity has none of its own.
+ * Reads the environment in which sudo was called: the environment of our parent, if this is sudo.
+ * Sudo removes variables from ours that a command may depend on, such as library paths and
+ * OMP_NUM_THREADS. If it cannot be read, the identity has no environment.
  */
 static void read_environment(struct identity *identity)
 {
@@ -172,8 +172,8 @@ const char *identity_path(const struct identity *identity)
 	return NULL;
 }
 
-/* Sets the environment of the user; if it is not known, the variables that sudo has set for root
- * become those of a login of the user. */
+/* Sets the environment of the user. If it is unknown, the variables that sudo has set for root are
+ * replaced as a login of the user would. */
 static void set_environment(const struct identity *identity)
 {
 	const struct {
@@ -218,7 +218,7 @@ int identity_become(const struct identity *identity)
 static const struct {
 	unsigned capability;
 	unsigned needs; /* enum privilege_need, any of */
-	bool root;	/* only for a caller who is root, and could do that anyway */
+	bool root;	/* only if the caller is root, and could do that anyway */
 } kept[] = {
 	{CAP_BPF, PRIVILEGE_DRAIN | PRIVILEGE_WAIT, false},
 	{CAP_PERFMON, PRIVILEGE_LINK, false},

@@ -3,10 +3,10 @@
  * privilege: the user who called us, and the capabilities to keep.
  *
  * The recorder may be started by root, through sudo, or by a user with file capabilities. The
- * programs are loaded with all there is; everything that is written, and the command that is
- * run, belong to the user who called, and sudo's caller finds his own environment in the command,
- * not the one that sudo has made. Of the capabilities only those that are still of use
- * are kept: for attaching, then in each thread those that it needs itself.
+ * programs are loaded with all there is; all written files and the command belong to the calling
+ * user, and the command has the environment of sudo's caller, not the one that sudo has made. Only
+ * the necessary capabilities are kept: those for attaching, and after that, in each thread, those
+ * that the thread needs.
  * Specification: ebpf.md 4.
  */
 #ifndef USER_HOST_PRIVILEGE_H
@@ -27,10 +27,10 @@
 struct identity {
 	uid_t uid;
 	gid_t gid;
-	gid_t *groups; /* ngroups of them; NULL: those of this process */
+	gid_t *groups; /* ngroups of them; NULL: the groups of this process */
 	int ngroups;
 	char *name, *home, *shell; /* NULL: not known */
-	char *environment;	   /* "NAME=value" with a NUL each, or NULL: that of this process */
+	char *environment; /* "NAME=value" with a NUL each; NULL: the environment of this process */
 	size_t environment_size;
 	bool changed; /* not the one that this process has */
 };

@@ -2,9 +2,9 @@
 /*
  * proc_info: one process in /proc: executable, command line, MPI rank, namespaces, cgroup.
  *
- * In: a pid of the initial PID namespace and the place of proc; out: struct process_info,
- * and its `bpf` keys. A process may be gone, or another user's: what cannot be read is
- * left out. Read in the writer's thread (writer_run), never while records wait.
+ * In: a pid of the initial PID namespace and the place of proc; out: struct process_info, and its
+ * `bpf` keys. A process may be gone, or another user's: unreadable facts are left out. Read in the
+ * writer's thread (writer_run), never while records wait.
  * Specification: event-mapping.md "Metadata", ebpf.md 9 (namespaces, MPI rank).
  */
 #ifndef USER_HOST_PROC_INFO_H
@@ -49,8 +49,8 @@ void process_fini(struct process_info *info); /* also of a zeroed struct */
 /* The process has become another program that cannot be read: forgets all that an exec changes. */
 void process_forget_program(struct process_info *info);
 
-/* True if the numbers in `proc` are those of the initial PID namespace: only then can a pid of
- * the kernel be looked up there. */
+/* True if the pids in `proc` are of the initial PID namespace: only then can a pid of the kernel be
+ * looked up there. */
 bool process_numbers_are_ours(const char *proc);
 
 /* The cgroup that has the CPU quota of a thread, as a path below the root that the recorder sees:

@@ -38,7 +38,7 @@ static bool is_there(const struct mappings *mappings, const struct mapping *mapp
 	return false;
 }
 
-/* A newline in a path stands as \012; nothing else is changed by the kernel. */
+/* The kernel writes a newline in a path as \012, and changes nothing else. */
 static void restore_newlines(char *path)
 {
 	char *to = path;

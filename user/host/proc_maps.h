@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * proc_maps: the files whose code a process has mapped, by its own word (/proc/PID/maps).
+ * proc_maps: the files whose code a process has mapped, from /proc/PID/maps.
  *
  * In: a process; out: each file once: its executable, its libraries, those that it has loaded by
  * dlopen(), as its mount namespace names them.
@@ -16,7 +16,7 @@
 struct mapping {
 	char *path;	     /* in the process's mount namespace, without " (deleted)" */
 	uint64_t start, end; /* of its first executable mapping: the name in map_files */
-	dev_t device;	     /* as maps has it: some file systems tell another by stat() */
+	dev_t device;	     /* from maps: with some file systems, stat() returns another one */
 	ino_t inode;
 	bool deleted; /* no file of this name is the one that is mapped */
 };

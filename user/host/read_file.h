@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The first `max` bytes of a file below `dirfd`, ended by one more NUL, for free(). `flags` are
- * added to those of open(). NULL with errno set. */
+/* Returns the first `max` bytes of a file below `dirfd` and a NUL, for free(), or NULL with errno
+ * set. `flags` are added to the flags of open(). */
 char *read_file(int dirfd, const char *path, int flags, size_t max, size_t *size);
 
 /* The first line of a file, without its newline, cut to `size` bytes with the NUL. False, and an

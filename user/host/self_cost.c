@@ -28,7 +28,7 @@ static uint64_t timeval_ns(struct timeval t)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_usec * 1000;
 }
 
-static void look(struct cost *cost)
+static void read_cost(struct cost *cost)
 {
 	DIR *dir = opendir("/proc/self/task");
 	struct dirent *entry;
@@ -59,14 +59,14 @@ static void look(struct cost *cost)
 
 void cost_begin(struct cost *cost)
 {
-	look(cost);
+	read_cost(cost);
 }
 
 void cost_end(struct cost *cost)
 {
 	struct cost before = *cost;
 
-	look(cost);
+	read_cost(cost);
 	for (size_t i = 0; i < cost->nthreads; i++)
 		for (size_t k = 0; k < before.nthreads; k++)
 			if (cost->threads[i].tid == before.threads[k].tid)

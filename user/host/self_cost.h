@@ -26,7 +26,7 @@ struct cost {
 	uint64_t peak_rss_bytes;
 };
 
-/* Figures are zero where the system does not tell them. */
+/* Numbers that the system does not have are zero. */
 void cost_begin(struct cost *cost);
 void cost_end(struct cost *cost);
 

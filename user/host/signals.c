@@ -23,7 +23,7 @@ static bool ignored(const struct signals *signals, unsigned i)
 	return signals->actions[i].sa_handler == SIG_IGN;
 }
 
-/* Those that end a recording. */
+/* The signals that end a recording. */
 static sigset_t ending(const struct signals *signals)
 {
 	sigset_t set;
@@ -35,7 +35,7 @@ static sigset_t ending(const struct signals *signals)
 	return set;
 }
 
-int signals_take(struct signals *signals, int also)
+int signals_redirect(struct signals *signals, int also)
 {
 	sigset_t set;
 	int err;
@@ -105,7 +105,7 @@ void signals_hold(const struct signals *signals)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-void signals_give_back(const struct signals *signals)
+void signals_restore(const struct signals *signals)
 {
 	for (unsigned i = 0; i < SIGNALS_CHANGED; i++)
 		sigaction(changed[i], &signals->actions[i], NULL);

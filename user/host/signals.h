@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * signals: those that end a recording, and their state for a command.
+ * signals: the signals that end a recording, and their state for a command.
  *
- * In: how the caller has set them; out: a descriptor from which they are read. SIGINT and SIGTERM
- * are taken in any case, so that scripts can end a recording that they have put into the
- * background (a shell then ignores SIGINT for it); SIGHUP is not if it is ignored (nohup).
- * Invariant: signals_give_back() leaves a new process as if it had been started by our caller.
+ * In: the signal handling that the caller has set; out: a descriptor to read signals from. SIGINT
+ * and SIGTERM are taken in any case, so that scripts can end a recording that they have put into
+ * the background (a shell then ignores SIGINT for it); SIGHUP is not taken if it is ignored
+ * (nohup).
+ * Invariant: signals_restore() leaves a new process as if it had been started by our caller.
  */
 #ifndef USER_HOST_SIGNALS_H
 #define USER_HOST_SIGNALS_H
@@ -25,10 +26,10 @@ struct signals {
 /* From here on the signals that end a recording, and `also` (0: none), come through `fd` alone;
  * SIGPIPE and SIGXFSZ are errors of the write. 0 or -errno, after which there is nothing to close.
  */
-int signals_take(struct signals *signals, int also) __attribute__((warn_unused_result));
+int signals_redirect(struct signals *signals, int also) __attribute__((warn_unused_result));
 
 /* Is this the second copy of the first signal? timeout(1) sends a signal to the process that it
- * runs and then to its group. `code` and `from` are those of siginfo_t. */
+ * runs and then to its group. `code` and `from` are si_code and si_pid of siginfo_t. */
 bool signals_repeated(int number, int code, pid_t from);
 
 /* From here on the signals that end a recording end us at once, except such a second copy. */
@@ -38,7 +39,7 @@ void signals_let_through(const struct signals *signals);
 void signals_hold(const struct signals *signals);
 
 /* In a new process, before it executes a program. */
-void signals_give_back(const struct signals *signals);
+void signals_restore(const struct signals *signals);
 
 void signals_close(struct signals *signals);
 

@@ -42,7 +42,7 @@ struct bpf_load {
 	bool interrupts_unknown;     /* an interrupt is not recorded as a waker */
 	bool throttled_partly;	     /* a wait that begins as preempted stays so */
 	bool find_stack;	     /* the memory that a stack is in can be looked up */
-	bool wakeup_from_sched_info; /* the scheduler's clock tells when a thread was woken */
+	bool wakeup_from_sched_info; /* wake-ups have the scheduler's clock */
 	bool lazy_summary;	     /* the lazy variant of summary mode is loaded */
 	struct attach *attach;	     /* the probes; the caller's; NULL: there are none */
 	struct probe_site *sites;    /* by site, shared; nsites of them */
@@ -61,8 +61,7 @@ int bpf_load_open(struct bpf_load *bpf, const struct options *options,
 		  size_t ntargets, struct attach *attach, size_t nsites)
 	__attribute__((warn_unused_result));
 
-/* Which clock tells when threads are woken: "scheduler" or "tracepoint"; NULL: no
- * wake-ups are recorded. */
+/* The clock of wake-ups: "scheduler" or "tracepoint"; NULL: no wake-ups are recorded. */
 const char *bpf_load_wakeup_clock(const struct bpf_load *bpf);
 
 /* Names one more process before bpf_load_attach(). 0 or -errno after one message. */
@@ -71,8 +70,8 @@ int bpf_load_target(struct bpf_load *bpf, uint32_t pid) __attribute__((warn_unus
 /* 0, or -errno after one message; attached programs then stay until bpf_load_detach(). */
 int bpf_load_attach(struct bpf_load *bpf) __attribute__((warn_unused_result));
 
-/* Attaches the probes, which record nothing yet; then, just before the window opens, lets them
- * record. 0, or -errno after one message. */
+/* Attaches the probes, which record nothing yet; then, just before the window opens, enables them.
+ * 0, or -errno after one message. */
 int bpf_load_attach_probes(struct bpf_load *bpf) __attribute__((warn_unused_result));
 void bpf_load_start_probes(struct bpf_load *bpf);
 

@@ -16,7 +16,7 @@
 #include "trace/base/log.h"
 
 /* The order of attaching: programs that mark new tasks first, then the exits of interrupts before
- * their entries, and those that record most at the end. */
+ * their entries, and the programs with the most records last. */
 enum group { GROUP_LIFE, GROUP_INTERRUPT, GROUP_WAKE, GROUP_SWITCH, GROUP_PROBE, GROUP_RUN };
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -91,7 +91,7 @@ _Static_assert(NROWS <= LINKS_MAX, "space for all links");
 /* Conditions of a session and its kernel. */
 #define CAN_3_ARGUMENTS	  1u /* of sched_switch: before Linux 5.18 */
 #define CAN_CPU_LIST	  2u /* -C */
-#define CAN_SCHED_WAKEUPS 4u /* the scheduler's clock tells when threads were woken */
+#define CAN_SCHED_WAKEUPS 4u /* wake-ups have the scheduler's clock */
 #define CAN_LAZY	  8u /* the same, and all threads are traced */
 
 /* The variants of the program for switches: the first row whose condition holds is loaded. */
@@ -195,7 +195,8 @@ static bool keeps_run_delay(const struct btf *btf)
 
 bool clock_source_is_global(const char *name)
 {
-	/* On x86, those that show that the time stamp counter is good; others have one clock. */
+	/* Clock sources of x86 that imply a good time stamp counter; other machines have one clock.
+	 * */
 	static const char *const names[] = {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page",
 					    "xen", "arch_sys_counter"};
 

@@ -33,8 +33,9 @@ const char *programs_tracepoint(size_t i);
  * CLOCK_MONOTONIC (bpf/sched_clock.bpf.h). Specification: ebpf.md 5, 8.2; loom.md 12.
  */
 
-/* Can a program read the scheduler's clock, and is it the same on all CPUs, as CLOCK_MONOTONIC is?
- * The difference measured on one CPU is used by all. False also if the answer cannot be found. */
+/* True if a program can read the scheduler's clock, and this clock is the same on all CPUs, as
+ * CLOCK_MONOTONIC is: the difference measured on one CPU is used by all. False also if this is
+ * unknown. */
 bool kernel_shows_sched_clock(const struct btf *btf);
 
 /* Is the clock source `name` ("tsc"), and the scheduler's clock with it, the same on all CPUs? */

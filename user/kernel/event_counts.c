@@ -33,7 +33,7 @@ int event_counts_open(struct event_counts *counts, const struct bpf_load *bpf,
 							__ATOMIC_RELAXED);
 
 			counts->full_before[cpu][kind] = full;
-			counts->before[cpu][kind] = ring ? full - ring->told[kind] : full;
+			counts->before[cpu][kind] = ring ? full - ring->reported[kind] : full;
 		}
 	}
 	return 0;
@@ -70,7 +70,7 @@ static void count(const struct event_counts *counts, unsigned cpu, const struct 
 
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
 		struct event_count *k = &out->kinds[kind];
-		uint64_t told = ring ? ring->told[kind] : 0, untold;
+		uint64_t reported = ring ? ring->reported[kind] : 0, unreported;
 
 		k->written = ring ? ring->taken[kind] : 0;
 		/* without rings nothing is sent, and the programs do not count that */
@@ -83,9 +83,9 @@ static void count(const struct event_counts *counts, unsigned cpu, const struct 
 			k->user = seen_of(counts, cpu, kind) - k->seen;
 			k->seen += k->user;
 		}
-		untold = k->full + counts->full_before[cpu][kind] - told;
+		unreported = k->full + counts->full_before[cpu][kind] - reported;
 		/* the rest is of before the window */
-		out->untold[kind] = untold < k->full ? untold : k->full;
+		out->unreported[kind] = unreported < k->full ? unreported : k->full;
 	}
 	/* Read after the counts: a gap that has ended meanwhile is in a record, still in its ring.
 	 */
@@ -151,7 +151,7 @@ void event_counts_mark_untake(struct event_counts_mark *mark, unsigned cpu,
 	uint64_t taken[EVENT_KINDS] = {0};
 
 	if (record->kind == RECORD_LOST) {
-		ring_count_told(mark->cpus[cpu].untold, (const struct record_lost *)record);
+		ring_count_reported(mark->cpus[cpu].unreported, (const struct record_lost *)record);
 		event_counts_mark_gap(mark, cpu, ((const struct record_lost *)record)->first_clock);
 		return;
 	}
@@ -162,13 +162,13 @@ void event_counts_mark_untake(struct event_counts_mark *mark, unsigned cpu,
 	}
 }
 
-uint64_t event_counts_mark_untold(const struct event_counts_mark *mark, unsigned cpu)
+uint64_t event_counts_mark_unreported(const struct event_counts_mark *mark, unsigned cpu)
 {
-	uint64_t untold = 0;
+	uint64_t unreported = 0;
 
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
-		untold += mark->cpus[cpu].untold[kind];
-	return untold;
+		unreported += mark->cpus[cpu].unreported[kind];
+	return unreported;
 }
 
 void event_counts_mark_gap(struct event_counts_mark *mark, unsigned cpu, uint64_t first_clock)
@@ -184,9 +184,9 @@ void event_counts_mark_before_gaps(const struct event_counts *counts,
 		struct counts_of_cpu *c = &mark->cpus[cpu];
 
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
-			c->kinds[kind].full -= c->untold[kind];
-			c->kinds[kind].seen -= c->untold[kind];
-			c->untold[kind] = 0;
+			c->kinds[kind].full -= c->unreported[kind];
+			c->kinds[kind].seen -= c->unreported[kind];
+			c->unreported[kind] = 0;
 		}
 	}
 }
@@ -201,7 +201,7 @@ static uint64_t mark_lost(const struct event_counts_mark *mark, unsigned cpu)
 	return lost;
 }
 
-/* One line of the table. True if there is anything to tell. */
+/* Fills one line of the table. True if the CPU has seen any event. */
 static bool difference(struct cpu_event_counts *line, const struct counts_of_cpu *from,
 		       const struct counts_of_cpu *to, bool aged)
 {
@@ -242,7 +242,7 @@ int event_counts_between(const struct event_counts *counts, const struct event_c
 		table->lost += mark_lost(to, cpu) - mark_lost(from, cpu);
 	}
 	table->lost += to->missed - from->missed;
-	if (table->ncpus) /* the kernel does not tell on which CPU */
+	if (table->ncpus) /* the kernel does not count them by CPU */
 		table->cpus[0].missed = to->missed - from->missed;
 	return 0;
 }

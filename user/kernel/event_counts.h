@@ -7,7 +7,7 @@
  * detached and the rings are empty. Losses before the window opened do not count.
  *
  * A RECORD_LOST reports the losses of a gap when the gap ends. The losses that no record taken so
- * far has reported are *untold*: their gap is open, in the kernel or in the rings.
+ * far has reported are *unreported*: their gap is open, in the kernel or in the rings.
  */
 #ifndef USER_KERNEL_EVENT_COUNTS_H
 #define USER_KERNEL_EVENT_COUNTS_H
@@ -53,8 +53,8 @@ struct event_counts_mark {
 	uint64_t missed;
 	struct counts_of_cpu {
 		struct event_count kinds[EVENT_KINDS];
-		uint64_t untold[EVENT_KINDS]; /* of `full`: no RECORD_LOST has reported them */
-		uint64_t gap_clock; /* ns; first of them; UINT64_MAX: only its record tells */
+		uint64_t unreported[EVENT_KINDS]; /* of `full`: no RECORD_LOST has reported them */
+		uint64_t gap_clock; /* ns; first of them; UINT64_MAX: only in its record */
 		uint64_t gap_count; /* of them, in the window that ends here: set by its owner */
 	} cpus[];		    /* by kernel number */
 };
@@ -93,12 +93,12 @@ struct event_counts_mark *event_counts_mark_copy(const struct event_counts *coun
 size_t event_counts_mark_size(const struct event_counts *counts);
 
 /* Untold losses of a CPU, of all kinds. */
-uint64_t event_counts_mark_untold(const struct event_counts_mark *mark, unsigned cpu);
+uint64_t event_counts_mark_unreported(const struct event_counts_mark *mark, unsigned cpu);
 
 /* A record that was taken after the mark reports a gap of `cpu` that began at `first_clock`. */
 void event_counts_mark_gap(struct event_counts_mark *mark, unsigned cpu, uint64_t first_clock);
 
-/* The gaps that are open at the mark belong to what follows it, as a whole. */
+/* Gaps that are open at the mark belong as a whole to the time after it. */
 void event_counts_mark_before_gaps(const struct event_counts *counts,
 				   struct event_counts_mark *mark);
 

@@ -83,7 +83,7 @@ failed:
 	return err;
 }
 
-void rings_look(struct rings *rings)
+void rings_refresh(struct rings *rings)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (unsigned i = 0; i < rings->nrings; i++) {
@@ -111,7 +111,7 @@ double rings_fullest(const struct rings *rings)
 }
 
 /* Gives the space of the records taken back to the producers. */
-static void give_back(struct rings *rings)
+static void release_space(struct rings *rings)
 {
 	for (unsigned i = 0; i < rings->nrings; i++) {
 		struct ring *ring = &rings->ring[i];
@@ -133,20 +133,20 @@ void rings_discard(struct rings *rings)
 		while ((record = ring_peek(ring)) && rings_record_size[record->kind])
 			ring_advance(ring, record);
 	}
-	give_back(rings);
+	release_space(rings);
 }
 
 /* ---- the merge: a binary heap of the rings, by the clock of the record at their head ---- */
 
 #define GIVE_BACK_EVERY 4096 /* records; a long release must not keep the producers out */
 
-/* Rings stand in an array, ascending by CPU. */
+/* Rings are in an array, ascending by CPU. */
 static inline bool earlier(const struct ring_head *a, const struct ring_head *b)
 {
 	return a->clock < b->clock || (a->clock == b->clock && a->ring < b->ring);
 }
 
-/* Reads the head of a ring. False if it has none to be released now. */
+/* Reads the next record of a ring. False if none can be released now. */
 static inline bool head_read(struct rings *rings, struct ring_head *head, struct ring *ring)
 {
 	const struct record_head *record = ring_peek(ring);
@@ -223,13 +223,13 @@ int rings_release(struct rings *rings, uint64_t before, rings_take_fn take, void
 			break;
 		if (++rings->since_give_back >= GIVE_BACK_EVERY) {
 			rings->since_give_back = 0;
-			give_back(rings);
+			release_space(rings);
 		}
 		if (!head_read(rings, top, ring))
 			*top = rings->heap[--rings->nheads];
 		sift_down(rings, 0);
 	}
-	give_back(rings);
+	release_space(rings);
 	return err ? err : rings->err;
 }
 

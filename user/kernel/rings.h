@@ -5,14 +5,14 @@
  * In: the records that the BPF programs reserve, fill in and commit; out: the records of each CPU,
  * in the order in which they were reserved. Nothing is copied: a record is read in place, and its
  * space is given back once it has been taken. Invariant: the reader never goes past the records
- * that rings_look() found committed.
+ * that rings_refresh() found committed.
  *
  * The merge takes records by (clock, CPU, place in the ring). A record whose clock is behind one
  * taken before it from the same ring (an interrupt between its reserve and its clock) counts as of
  * that clock. Records stay in the rings until they are taken, so memory is bounded by the rings,
  * and an idle CPU delays no other.
  *
- * The watermark: with W = (a clock, read before rings_look()) - RINGS_SLACK_NS, a record that is
+ * The watermark: with W = (a clock, read before rings_refresh()) - RINGS_SLACK_NS, a record that is
  * not yet visible has a clock above W, since its clock is read after the reserve. So all records
  * below W can be taken, and none that comes later belongs before them. A record that is still being
  * written holds back those that are later than the one before it in its ring.
@@ -35,15 +35,15 @@ struct ring {
 	const uint8_t *data; /* mask + 1 bytes, and RING_SPILL for a record that begins in them */
 	uint64_t mask;
 	uint64_t at;	/* position of the next record, in bytes since the beginning */
-	uint64_t end;	/* committed when rings_look() was called */
+	uint64_t end;	/* committed when rings_refresh() was called */
 	uint64_t clock; /* ns, the latest of the records taken: order never falls */
 	bool writing;	/* a record behind `end` was being written then */
 	unsigned cpu;	/* kernel number */
 	uint64_t given_back;
-	uint64_t taken[EVENT_KINDS]; /* out of the ring, by kind of event */
-	uint64_t told[EVENT_KINDS];  /* lost events that the records taken have reported */
-	struct cpu_state *state;     /* shared with the producer */
-	size_t mapped;		     /* bytes at data to unmap; 0: the caller's memory */
+	uint64_t taken[EVENT_KINDS];	/* out of the ring, by kind of event */
+	uint64_t reported[EVENT_KINDS]; /* lost events that the records taken have reported */
+	struct cpu_state *state;	/* shared with the producer */
+	size_t mapped;			/* bytes at data to unmap; 0: the caller's memory */
 };
 
 /* The next record of a ring. */
@@ -71,9 +71,8 @@ struct rings {
 struct rings *rings_new(void);
 void rings_close(struct rings *rings);
 
-/* Adds the ring in the map `fd`, of `bytes` (a power of two) and RING_SPILL more, as that of `cpu`;
- * `state` must outlive the rings. CPUs must be added in ascending order. 0 or -errno, after
- * one message. */
+/* Adds the ring of `cpu` in the map `fd`, of `bytes` (a power of two) and RING_SPILL more; `state`
+ * must outlive the rings. CPUs must be added in ascending order. 0 or -errno, after one message. */
 int rings_map(struct rings *rings, unsigned cpu, struct cpu_state *state, int fd, size_t bytes)
 	__attribute__((warn_unused_result));
 
@@ -85,19 +84,19 @@ int rings_add(struct rings *rings, unsigned cpu, struct cpu_state *state, const 
  * Reads how far the producers are. A record that is not visible then was reserved after this call
  * began: its clock is later than any clock read before the call.
  */
-void rings_look(struct rings *rings);
+void rings_refresh(struct rings *rings);
 
-/* The part of the fullest ring, of its size, that was in use at the last rings_look(). */
+/* The part of the fullest ring, of its size, that was in use at the last rings_refresh(). */
 double rings_fullest(const struct rings *rings);
 
-/* Takes and forgets all records that rings_look() has seen. */
+/* Takes and forgets all records that rings_refresh() has seen. */
 void rings_discard(struct rings *rings);
 
-/* Takes the next record, that of kernel CPU `cpu`, whose kind is known. Not 0: stop. */
+/* Takes the next record, of kernel CPU `cpu` and of a known kind. Not 0: stop. */
 typedef int (*rings_take_fn)(void *arg, unsigned cpu, const struct record_head *record);
 
 /*
- * Hands over, in order, all records that rings_look() has seen with a clock below `before` ns
+ * Hands over, in order, all records that rings_refresh() has seen with a clock below `before` ns
  * (UINT64_MAX: all), and gives their space back. Returns 0; the value of `take` if that is not 0
  * (the record counts as taken); or -EBADMSG after one message if a ring holds no valid record.
  */
@@ -123,7 +122,7 @@ static inline const struct record_head *ring_peek(const struct ring *ring)
 	return (const struct record_head *)at;
 }
 
-/* Counts the events that a record tells of. */
+/* Counts the events in a record. */
 static inline void ring_count(uint64_t taken[EVENT_KINDS], const struct record_head *record)
 {
 	if (__builtin_expect(record->kind == RECORD_SWITCH, 1)) {
@@ -135,17 +134,18 @@ static inline void ring_count(uint64_t taken[EVENT_KINDS], const struct record_h
 }
 
 /* Counts the lost events that a RECORD_LOST reports. */
-static inline void ring_count_told(uint64_t told[EVENT_KINDS], const struct record_lost *record)
+static inline void ring_count_reported(uint64_t reported[EVENT_KINDS],
+				       const struct record_lost *record)
 {
 	for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
-		told[kind] += record->kinds[kind];
+		reported[kind] += record->kinds[kind];
 }
 
 /* Takes the record that ring_peek() has returned. */
 static inline void ring_advance(struct ring *ring, const struct record_head *record)
 {
 	if (__builtin_expect(record->kind == RECORD_LOST, 0))
-		ring_count_told(ring->told, (const struct record_lost *)record);
+		ring_count_reported(ring->reported, (const struct record_lost *)record);
 	else
 		ring_count(ring->taken, record);
 	ring->at += rings_record_size[record->kind];

@@ -4,7 +4,7 @@
  *
  * A snapshot of a CPU is a record in its ring, in order with its switches. The tasks are read from
  * an iterator of the kernel, which the first time also marks those in the target. In summary mode
- * both only tell the programs where they begin.
+ * both only mark the beginning for the programs.
  * Specification: ebpf.md 9; event-mapping.md "Clock and window".
  */
 #ifndef USER_KERNEL_SNAPSHOT_H

@@ -245,8 +245,8 @@ static int collect(struct effects *effects, struct action *action)
 	return 0;
 }
 
-/* Marks by type and label: without one (for values) first, and those that have a value before those
- * that share it; then events of models. */
+/* Marks by type and label: first without a label (for values); of equal labels, the one that has a
+ * value comes first; then events of models. */
 static int compare_effects(const void *x, const void *y)
 {
 	const struct effect *a = *(struct effect *const *)x, *b = *(struct effect *const *)y;

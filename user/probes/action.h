@@ -85,8 +85,8 @@ struct mark_type {
 	bool single;	   /* else a stack */
 };
 
-/* A declaration in the metadata of the streams that use it: types, then models; the one of a type
- * is followed by that of its value 0, and by those of its labels. */
+/* A declaration in the metadata of the streams that use it: types, then models; after a type come
+ * its value 0 and its labels. */
 struct declaration {
 	char model; /* not 0: an event of this model is used, and the rest means nothing */
 	bool single;
@@ -115,8 +115,8 @@ int actions_type(struct actions *actions, int32_t type, const char *title, bool 
 	__attribute__((warn_unused_result));
 
 /* Gives the action of a site the meaning of -u and --usdt: a function is a state of the marks 0; a
- * point is a value of a single mark, "Point"; an argument or a returned value is the value of a
- * single mark of its own. 0, or -errno after one message (out of memory, no type is left). */
+ * point is a value of a single mark, "Point"; an argument or a returned value is the value of
+ * another single mark. 0, or -errno after one message (out of memory, no type is left). */
 int actions_of_site(struct actions *actions, size_t index, const struct site *site)
 	__attribute__((warn_unused_result));
 

@@ -131,7 +131,7 @@ struct looking {
 	bool found;
 };
 
-static int look(Dwarf_Die *function, void *looking_)
+static int match_function(Dwarf_Die *function, void *looking_)
 {
 	struct looking *l = looking_;
 	Dwarf_Addr low;
@@ -168,7 +168,7 @@ static uint8_t find_answer(Dwarf *dwarf, const struct type_question *question)
 
 	if (!find_unit(dwarf, question->address, &unit))
 		return 0;
-	dwarf_getfuncs(&unit, look, &l, 0);
+	dwarf_getfuncs(&unit, match_function, &l, 0);
 	if (!l.found)
 		return 0;
 	if (question->value->source == SITE_ARGUMENT)
@@ -201,7 +201,7 @@ void argument_types_find(int fd, struct type_question *questions, size_t count)
 
 	if (!count || elf_child_run(fd, find_answers, &request, &answer))
 		return;
-	for (size_t i = 0; i < count && elf_answer_take(&answer, &byte, sizeof(byte)); i++) {
+	for (size_t i = 0; i < count && elf_answer_get(&answer, &byte, sizeof(byte)); i++) {
 		if (!byte)
 			continue;
 		questions[i].value->bytes = byte & (SIGNED - 1);

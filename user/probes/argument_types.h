@@ -15,14 +15,14 @@
 #include "user/probes/site.h"
 
 struct type_question {
-	uint64_t address; /* of the function, as the file has it */
+	uint64_t address; /* of the function, from the file */
 	struct site_value *value;
 };
 
 /*
- * Fills in `bytes` and `is_signed` of the values for which the answer is certain: integers,
- * pointers, enumerations. Unchanged: unknown types, floating point, structures, and arguments
- * whose register is uncertain (after a structure passed by value).
+ * Fills in `bytes` and `is_signed` of the values whose type is certain: integers, pointers,
+ * enumerations. Unchanged: unknown types, floating point, structures, and arguments whose register
+ * is uncertain (after a structure passed by value).
  */
 void argument_types_find(int fd, struct type_question *questions, size_t count);
 

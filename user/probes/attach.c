@@ -61,7 +61,7 @@ struct attach {
 	const struct options *options;
 	enum attach_kind kind;
 	struct site_plan *plans;   /* by site */
-	struct spot_probe *probes; /* nprobes of them, those of one link side by side */
+	struct spot_probe *probes; /* nprobes of them; probes of one link are neighbours */
 	size_t nprobes;
 	uint32_t only; /* attach_only(); 0: the processes of the options */
 	int *fds;      /* nfds of them: links */
@@ -555,9 +555,9 @@ void attach_only(struct attach *a, uint32_t pid)
 }
 
 /*
- * The processes that have the probes, npids of them. With a target whose children are not followed
- * only its processes, so that no other has any cost; else (0) all that map the file, and the
- * programs check whether a thread is recorded.
+ * The processes that get the probes, npids of them. If children of the target are not followed,
+ * only its processes get them, so that no other process has any cost; else (0) all processes that
+ * map the file get them, and the programs check whether a thread is recorded.
  */
 static size_t find_scope(const struct attach *a, const uint32_t **pids)
 {

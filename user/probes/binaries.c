@@ -47,7 +47,7 @@ void binary_candidates_free(struct binary_candidates *candidates)
 }
 
 /* Takes the strings of `candidate`: all but spare are necessary, and NULL without memory. */
-static int take_candidate(struct search *s, struct binary_candidate *candidate)
+static int add_candidate(struct search *s, struct binary_candidate *candidate)
 {
 	struct binary_candidate *added = NULL;
 
@@ -67,13 +67,13 @@ static int add_path(struct search *s, const char *root, const char *path)
 	struct binary_candidate candidate = {
 		.path = strdup(path), .name = strdup(path), .root = strdup(root)};
 
-	return take_candidate(s, &candidate);
+	return add_candidate(s, &candidate);
 }
 
 /* ---- names ---- */
 
-/* Does the request mean a file of this name? libm stands for libm.so and libm.so.6, libm.so for
- * libm.so.6. */
+/* True if the request includes a file of this name: libm includes libm.so and libm.so.6, libm.so
+ * includes libm.so.6. */
 static bool is_meant(const char *binary, const char *name)
 {
 	size_t length = strlen(binary);
@@ -152,7 +152,7 @@ static int find_mapped(struct search *s, uint32_t pid)
 				  (unsigned long long)m->start, (unsigned long long)m->end);
 		candidate.name = strdup(m->path);
 		candidate.root = strdup(root);
-		err = take_candidate(s, &candidate);
+		err = add_candidate(s, &candidate);
 		if (err)
 			break;
 	}
@@ -252,7 +252,7 @@ static int visit_named(const char *name, const char *path, void *search)
 	return fnmatch(s->request->binary, name, 0) ? 0 : add_path(s, s->root, path);
 }
 
-/* The libraries of /etc/ld.so.cache with exactly this name, or else those that it means. */
+/* The libraries of /etc/ld.so.cache with exactly this name, or else all that match the request. */
 static int find_cached(struct search *s, const char *root)
 {
 	int err;
@@ -305,7 +305,7 @@ static int find_by_script(struct search *s, const char *path, unsigned depth)
 	return err;
 }
 
-/* One word of a command: the command, or a program that it will run. */
+/* One argument of a command: the command itself, or a program that it will run. */
 static int find_by_word(struct search *s, const char *word, unsigned depth)
 {
 	char *path = find_program(word);
@@ -406,7 +406,7 @@ static int find_executable(struct search *s)
 		candidate_free(&candidate);
 		return err;
 	}
-	return take_candidate(s, &candidate);
+	return add_candidate(s, &candidate);
 }
 
 /* A path below the root of a process, or from its current folder. */
@@ -427,7 +427,7 @@ static int find_path_of_process(struct search *s, uint32_t pid)
 			binary[0] == '/' ? strdup(binary) : xasprintf("%s/%s", folder, binary);
 	free(link);
 	free(folder);
-	return err ? err : take_candidate(s, &candidate);
+	return err ? err : add_candidate(s, &candidate);
 }
 
 /* The sentence about a name that no file has. */

@@ -15,8 +15,8 @@
  *   else, since a program may load it later: a library of /etc/ld.so.cache, or a program in PATH.
  *
  * The first match wins (for the whole machine: the last two). Libraries may be given without
- * version and with it: libm, libm.so, libm.so.6. PATH is that of our environment, which sudo sets
- * to a safe one; nothing is run by the search.
+ * version and with it: libm, libm.so, libm.so.6. PATH is from our environment, where sudo sets a
+ * safe one; the search runs nothing.
  * Invariant: no two binaries are the same file (device and inode).
  * Specification: ebpf.md 4, 11.2.
  */

@@ -66,7 +66,7 @@ static const struct function *next_alias(const struct functions *functions,
 {
 	const struct function *end = functions->list + functions->count, *f = after;
 
-	/* the names of one function stand together */
+	/* the names of one function are neighbours */
 	if (!f) {
 		f = of;
 		while (f > functions->list && f[-1].offset == of->offset)

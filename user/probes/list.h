@@ -3,8 +3,8 @@
  * list: the possible probes of a file, as text or JSON on standard output (--list).
  *
  * In: a request whose name is a glob; out: the functions that match by any of their names, each
- * place once, those that cannot be probed in pairs with the reason, and the USDT probes. Needs no
- * privileges for files that can be read.
+ * address once, with the reason if entry and return cannot both be probed, and the USDT probes.
+ * Needs no privileges for files that can be read.
  */
 #ifndef USER_PROBES_LIST_H
 #define USER_PROBES_LIST_H
@@ -13,7 +13,7 @@
 
 #include "user/probes/resolve.h"
 
-/* 0, or -errno after one message (also if nothing matches, or nothing could be written). */
+/* Returns 0, or -errno after one message; no match and a failed write are errors, too. */
 int list_run(const struct request *request, const struct resolve_scope *scope, bool json)
 	__attribute__((warn_unused_result));
 

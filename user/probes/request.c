@@ -39,8 +39,8 @@ static void shrink(struct requests *requests, size_t count)
 		request_free(&requests->list[--requests->count]);
 }
 
-/* Takes the strings of `request`, also if there is no memory. */
-static int take(struct requests *requests, struct request *request)
+/* Takes the ownership of the strings of `request`, even on failure. */
+static int add_request(struct requests *requests, struct request *request)
 {
 	struct request *added = ARRAY_ADD(requests->list, requests->count);
 
@@ -84,7 +84,7 @@ int requests_add(struct requests *requests, const struct request *request)
 		request_free(&r);
 		return -ENOMEM;
 	}
-	return take(requests, &r);
+	return add_request(requests, &r);
 }
 
 /* ---- the ends of parts ---- */
@@ -287,8 +287,8 @@ static const char *read_function(struct request *r, size_t *at)
 	return r->name[0] ? NULL : missing;
 }
 
-/* One function of a list, `length` bytes from `from` on; the first `head` bytes of the text stand
- * before the list. */
+/* One function of a list, `length` bytes from `from` on; the first `head` bytes of the text precede
+ * the list. */
 static const char *add_function(struct requests *requests, const char *text, struct request *common,
 				size_t head, size_t from, size_t length, size_t *at)
 {
@@ -310,7 +310,7 @@ static const char *add_function(struct requests *requests, const char *text, str
 		request_free(&r);
 		return wrong;
 	}
-	return take(requests, &r) ? no_memory : NULL;
+	return add_request(requests, &r) ? no_memory : NULL;
 }
 
 const char *requests_add_functions(struct requests *requests, const char *text, size_t *at)
@@ -409,7 +409,7 @@ const char *requests_add_usdt(struct requests *requests, const char *text, size_
 		wrong = no_memory;
 		goto out;
 	}
-	return take(requests, &r) ? no_memory : NULL;
+	return add_request(requests, &r) ? no_memory : NULL;
 out:
 	request_free(&r);
 	return wrong;

@@ -639,7 +639,7 @@ static bool same(const struct label *a, const struct label *b)
 		(a->site->offset == b->site->offset && a->site->kind == b->site->kind));
 }
 
-/* Finds those that are alike, in order of their texts. True if there are any. */
+/* Finds equal requests, in the order of their texts. True if there are any. */
 static bool find_alike(struct entry *entries, size_t count)
 {
 	bool any = false;

@@ -49,7 +49,7 @@ struct site {
 	uint64_t offset;    /* in the file, bytes: the function's first, or the point's */
 	uint64_t size;	    /* of the function, bytes; 0: unknown */
 	uint64_t semaphore; /* USDT: file offset of the semaphore; 0: none */
-	const char *symbol; /* as the file has it; NULL: none (an address) */
+	const char *symbol; /* from the file; NULL: none (an address) */
 	const char *label;  /* in the trace: demangled, made distinct between binaries */
 	struct site_value value;
 	bool unwinds;	  /* a return probe may end the program: see unwind.h */

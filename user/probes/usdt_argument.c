@@ -121,8 +121,7 @@ static const struct form *find_form(struct form *forms, const char *operand,
 	return NULL;
 }
 
-/* Decimal or hexadecimal. A number that does not fit with a sign is meant as 64 bits without one.
- */
+/* Decimal or hexadecimal. A number beyond the signed range is read as 64 unsigned bits. / */
 static bool read_number(const char *text, size_t length, int64_t *value)
 {
 	char *end;

@@ -38,7 +38,7 @@ static int take(void *arg, unsigned cpu, const struct record_head *record)
 	return sink_take(drain->sink, cpu, record);
 }
 
-static void tell(struct drain *drain, double fullest)
+static void publish_progress(struct drain *drain, double fullest)
 {
 	unsigned permille = (unsigned)(1000 * fullest);
 	struct segment_result figures;
@@ -61,7 +61,7 @@ static int release(struct drain *drain)
 	double fullest;
 	int err;
 
-	rings_look(drain->rings);
+	rings_refresh(drain->rings);
 	fullest = rings_fullest(drain->rings);
 	pthread_mutex_lock(&drain->lock);
 	err = rings_release(drain->rings, watermark, take, drain);
@@ -73,7 +73,7 @@ static int release(struct drain *drain)
 		drain->interval_us /= 2;
 	else if (fullest < EMPTY && drain->interval_us < drain->interval_max_us)
 		drain->interval_us += drain->interval_us / 2 + 1;
-	tell(drain, fullest);
+	publish_progress(drain, fullest);
 	return err;
 }
 
@@ -86,10 +86,10 @@ static void pause_us(struct drain *drain, unsigned us)
 }
 
 /*
- * Closes the window, and reads the tasks: the scheduler forgets which of them wait for a CPU when
- * they run. Then each CPU writes one more record, which tells of a gap before it; a ring without
- * space for it is emptied first. Reading the tasks may take long, so the rings are emptied before
- * and after it.
+ * Closes the window, and reads the tasks: once a task runs, the scheduler no longer knows that it
+ * waited for a CPU. Then each CPU writes one more record, which reports a gap before it; a ring
+ * without space for it is emptied first. Reading the tasks may take long, so the rings are emptied
+ * before and after it.
  */
 static int close_window(struct drain *drain)
 {
@@ -101,7 +101,7 @@ static int close_window(struct drain *drain)
 	err = bpf_load_close_window(drain->bpf, &drain->t1);
 	if (err)
 		return err;
-	window_edge_look(&drain->end, "/proc", drain->bpf->npossible);
+	window_edge_read(&drain->end, "/proc", drain->bpf->npossible);
 	sink_stop(drain->sink, drain->t1, &drain->end);
 	state_times_stop(drain->times, drain->t1);
 	err = snapshot_tasks(drain->bpf, false, drain->tasks);
@@ -127,13 +127,13 @@ static int close_window(struct drain *drain)
 }
 
 /* No program writes to the rings any more: takes all records. */
-static int take_the_rest(struct drain *drain)
+static int take_remaining(struct drain *drain)
 {
 	int err;
 
-	rings_look(drain->rings);
+	rings_refresh(drain->rings);
 	err = rings_release(drain->rings, UINT64_MAX, take, drain);
-	tell(drain, 0);
+	publish_progress(drain, 0);
 	return err;
 }
 
@@ -158,12 +158,12 @@ detach:
 	bpf_load_detach(drain->bpf);
 	if (!drain->t1) {
 		drain->t1 = clock_now();
-		window_edge_look(&drain->end, "/proc", drain->bpf->npossible);
+		window_edge_read(&drain->end, "/proc", drain->bpf->npossible);
 		sink_stop(drain->sink, drain->t1, &drain->end);
 		state_times_stop(drain->times, drain->t1);
 	}
 	if (!err)
-		err = take_the_rest(drain);
+		err = take_remaining(drain);
 	drain->cut = err != 0;
 	drain->err = err == -ECANCELED ? 0 : err;
 	eventfd_write(drain->done_fd, 1);

@@ -65,8 +65,8 @@ void drain_stop(struct drain *drain);
 /* The times so far, from any thread. For time_stats_free(). 0 or -ENOMEM after one message. */
 int drain_times(struct drain *drain, struct time_stats *stats) __attribute__((warn_unused_result));
 
-/* Waits for its end and frees what drain_start() made. Returns drain->err. Does nothing if it was
- * not started. */
+/* Waits for the end of the draining thread, and frees its resources. Returns drain->err. Does
+ * nothing if the thread was not started. */
 int drain_join(struct drain *drain);
 
 #endif

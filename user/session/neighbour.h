@@ -38,7 +38,7 @@ int neighbour_run(const struct neighbour *neighbour, const struct signals *signa
 
 /*
  * Waits for the end of a process that was started before, up to `limit_ms` (0: no limit), and
- * passes signals of other processes on to it (those of the terminal reach it anyway). Returns 0
+ * forwards signals of other processes to it (signals of the terminal reach it anyway). Returns 0
  * when it has ended, -EINTR a moment after a signal, or -ETIMEDOUT.
  */
 int neighbour_wait(struct command *command, const struct signals *signals, uint64_t limit_ms)

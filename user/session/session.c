@@ -94,11 +94,11 @@ struct recorder {
 	uint64_t t0;
 	struct window_edge begin; /* with t0 */
 	char boot_id[64];
-	const char *reason; /* of the end of the recording; NULL: it goes on */
+	const char *reason; /* of the end of the recording; NULL: it continues */
 	int killed_by;	    /* the second signal; 0: none */
 	uint64_t command_end_ns;
-	bool command_told; /* the user knows that the command has ended and its children go on */
-	bool failed;	   /* after one message */
+	bool command_end_reported; /* reported: the command has ended and its children still run */
+	bool failed;		   /* after one message */
 	struct stats_run run;
 	struct summary_end end; /* for the report; valid after summarize() */
 };
@@ -146,7 +146,7 @@ static bool wants_overview(const struct recorder *r)
 /* Prints the overview; if that is not possible, why, and the shares of time instead. */
 static void show_overview(const struct recorder *r)
 {
-	/* a name without a folder could be that of a report */
+	/* without a folder, ovni-report could take the name for a report's */
 	const char *trace = r->end.trace, *here = strchr(trace, '/') ? "" : "./";
 	char *path = xasprintf("%s%s", *trace == '-' ? "./" : here, trace);
 	struct neighbour report = {
@@ -178,7 +178,7 @@ static void show_overview(const struct recorder *r)
 
 /* ---- prepared ---- */
 
-/* The CPUs that are listed must be online, and those of the snapshots are chosen. */
+/* Checks that the listed CPUs are online, and chooses the CPUs of the snapshots. */
 static enum status check_cpus(struct recorder *r)
 {
 	const struct options *o = r->options;
@@ -318,7 +318,7 @@ static int open_window(struct recorder *r)
 
 	for (unsigned tries = 0; tries < ARM_TRIES && err == -ENOBUFS; tries++) {
 		if (tries) {
-			rings_look(r->rings);
+			rings_refresh(r->rings);
 			rings_discard(r->rings);
 		}
 		err = snapshot_tasks(&r->bpf, true, &r->tasks);
@@ -428,7 +428,7 @@ static int open_sink(struct recorder *r)
 	return err ? err : sink_begin(&r->sink, r->t0, &r->begin, &r->tasks);
 }
 
-/* Becomes the user who called, and creates the output. */
+/* Switches to the calling user, and creates the output. */
 static int open_output(struct recorder *r)
 {
 	const struct options *o = r->options;
@@ -487,7 +487,7 @@ static int start_drain(struct recorder *r)
 static int arm(struct recorder *r)
 {
 	const struct options *o = r->options;
-	int err = signals_take(&r->signals, SIGUSR1);
+	int err = signals_redirect(&r->signals, SIGUSR1);
 
 	if (err)
 		return err;
@@ -506,7 +506,7 @@ static int arm(struct recorder *r)
 	err = open_window(r);
 	if (err)
 		return err;
-	window_edge_look(&r->begin, "/proc", r->bpf.npossible);
+	window_edge_read(&r->begin, "/proc", r->bpf.npossible);
 	err = event_counts_open(&r->counts, &r->bpf, r->rings);
 	if (err)
 		return err;
@@ -568,7 +568,7 @@ static void show_live(struct recorder *r, uint64_t now)
 	summary_live_show(&r->live, &figures);
 }
 
-static void look_for_end(struct recorder *r, uint64_t now)
+static void check_for_end(struct recorder *r, uint64_t now)
 {
 	const struct options *o = r->options;
 
@@ -635,18 +635,18 @@ static uint64_t time_to_next(const struct recorder *r, uint64_t now)
 	return next;
 }
 
-/* Waits for the command, so that it is no zombie for long. Reports if its children, and so the
- * recording, go on. */
-static void tell_command_end(struct recorder *r, uint64_t now)
+/* Waits for the command, so that it is no zombie for long. Reports if its children still run, since
+ * the recording then continues. */
+static void report_command_end(struct recorder *r, uint64_t now)
 {
 	if (!r->options->command || r->options->all || !command_ended(&r->command, 0) ||
-	    r->command_told)
+	    r->command_end_reported)
 		return;
 	if (!r->command_end_ns)
 		r->command_end_ns = now;
 	if (now - r->command_end_ns < COMMAND_PATIENCE_MS * 1000000ull)
 		return;
-	r->command_told = true;
+	r->command_end_reported = true;
 	log_info("the command has ended; threads that it created still run (%u) and are recorded "
 		 "(Ctrl-C ends that)",
 		 bpf_load_in_target(&r->bpf));
@@ -679,7 +679,7 @@ static const char *kind_of_output(const struct recorder *r)
 	return sink_fd(&r->sink) >= 0 ? "rotation" : "one trace";
 }
 
-static void tell_status(struct recorder *r, unsigned client)
+static void send_status(struct recorder *r, unsigned client)
 {
 	struct json *status = control_status(r->control);
 
@@ -693,7 +693,7 @@ static void tell_status(struct recorder *r, unsigned client)
 	json_put_int(status, "lost", (int64_t)event_counts_lost(&r->counts));
 	json_put_int(status, "traces", (int64_t)r->traces);
 	json_put_real(status, "fullest_ring", atomic_load(&r->drain.fullest) / 1000.0);
-	control_tell(r->control, client, status);
+	control_send(r->control, client, status);
 }
 
 static void answer(struct recorder *r)
@@ -703,7 +703,7 @@ static void answer(struct recorder *r)
 
 	while ((request = control_next(r->control, &client))) {
 		if (request == CONTROL_STATUS)
-			tell_status(r, client);
+			send_status(r, client);
 		else if (request == CONTROL_SAVE && !sink_request(&r->sink))
 			control_refuse(r->control, client,
 				       "there is nothing to save: it records one trace (see "
@@ -740,12 +740,12 @@ static void record(struct recorder *r)
 		if (!r->reason && (fds[1].revents & POLLIN))
 			r->reason = "error";
 		if (!r->reason)
-			look_for_end(r, now);
+			check_for_end(r, now);
 		if (!r->reason)
 			count(r, now);
 		if (r->live.on && now >= r->live.next_ns)
 			show_live(r, now);
-		tell_command_end(r, now);
+		report_command_end(r, now);
 	}
 }
 
@@ -756,7 +756,7 @@ static void close_window(struct recorder *r)
 {
 	int err = bpf_load_close_window(&r->bpf, &r->drain.t1);
 
-	window_edge_look(&r->drain.end, "/proc", r->bpf.npossible);
+	window_edge_read(&r->drain.end, "/proc", r->bpf.npossible);
 	if (!err)
 		err = summary_stop(&r->summary, r->drain.t1);
 	bpf_load_detach(&r->bpf);
@@ -874,7 +874,7 @@ static const char *trace_of(const struct recorder *r)
 	return r->output.path;
 }
 
-/* Collects what the report says, while the session has it. */
+/* Collects the facts for the report, before the session frees them. */
 static void summarize(struct recorder *r)
 {
 	bool full = r->options->mode == MODE_FULL;
@@ -931,7 +931,7 @@ static void wait_for_command(struct recorder *r)
 	if (!r->options->command)
 		return;
 	if (!command_ended(&r->command, 0) && strcmp(r->reason, "signal")) {
-		log_info("the command goes on; waiting for its end");
+		log_info("the command still runs; waiting for its end");
 		if (neighbour_wait(&r->command, &r->signals, 0))
 			log_info("the command is left alone");
 	}
@@ -976,7 +976,7 @@ static void close_all(struct recorder *r)
 	window_edge_free(&r->drain.end);
 }
 
-/* Frees the rest: what is used until the last line. */
+/* Frees the objects that the report still used. */
 static void close_rest(struct recorder *r)
 {
 	event_counts_free(&r->counts);
@@ -1049,7 +1049,7 @@ static void pass_signals(int fd, const struct command *command)
 static int run_command(struct command *command, char **argv, const struct identity *runner)
 {
 	struct signals signals;
-	int err = signals_take(&signals, 0);
+	int err = signals_redirect(&signals, 0);
 
 	if (err)
 		return err;

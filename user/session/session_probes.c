@@ -27,8 +27,8 @@ static int make_actions(struct probes *probes)
 
 	if (actions_new(&probes->actions, probes->sites.count))
 		return no_memory();
-	/* The APIs first: their marks have the types that they declare, those of values any other.
-	 */
+	/* The APIs first: their marks have the types that they declare, marks of values get other
+	 * types. / */
 	err = apis_act(&probes->apis, &probes->sites, &probes->actions);
 	if (err)
 		return err;
@@ -45,7 +45,8 @@ static int make_actions(struct probes *probes)
 	return actions_finish(&probes->actions) ? no_memory() : 0;
 }
 
-static int ask(struct probes *probes, const struct options *o, const struct resolve_scope *scope)
+static int add_requests(struct probes *probes, const struct options *o,
+			const struct resolve_scope *scope)
 {
 	int err = apis_load(&probes->apis, o->apis, o->napis);
 
@@ -54,7 +55,7 @@ static int ask(struct probes *probes, const struct options *o, const struct reso
 	for (size_t i = 0; i < o->probes->count; i++)
 		if (requests_add(&probes->requests, &o->probes->list[i]))
 			return no_memory();
-	return apis_ask(&probes->apis, scope, &probes->requests);
+	return apis_add_requests(&probes->apis, scope, &probes->requests);
 }
 
 int probes_open(struct probes *probes, const struct options *o)
@@ -67,7 +68,7 @@ int probes_open(struct probes *probes, const struct options *o)
 		.proc = "/proc",
 		.root = "",
 	};
-	int err = ask(probes, o, &scope);
+	int err = add_requests(probes, o, &scope);
 
 	if (!err && probes->requests.count)
 		err = resolve_sites(&probes->sites, &probes->requests, &scope);
@@ -162,7 +163,7 @@ static void print_count(uint64_t count, const char *noun, const char *was, const
 			   plural(count, was, were), what);
 }
 
-/* Names the called functions whose probes are single-stepped. */
+/* Lists the called functions whose probes are single-stepped. */
 static void print_slow(const struct probes *probes)
 {
 	char names[512] = "";

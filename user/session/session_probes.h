@@ -24,7 +24,7 @@ struct options;
 struct probe_site;
 
 struct probes {
-	struct requests requests; /* -u and --usdt, then those of the APIs */
+	struct requests requests; /* -u and --usdt, then the requests of the APIs */
 	struct apis apis;
 	struct sites sites;
 	struct actions actions;
@@ -33,13 +33,13 @@ struct probes {
 	struct calls *sum; /* of all timelines of the session */
 };
 
-/* Finds all sites and plans their probes; nothing is attached yet. 0 (also if nothing is asked
- * for), or -errno after one message. probes_close() is due in any case. */
+/* Finds all sites and plans their probes; nothing is attached yet. Returns 0, also without
+ * requests, or -errno after one message. The caller must call probes_close() in any case. */
 int probes_open(struct probes *probes, const struct options *options)
 	__attribute__((warn_unused_result));
 
 /* Prints a table of functions (`all`: not only those with the most time in them), and the calls
- * that were not recorded as usual. `states` are those of the sites in the kernel. */
+ * that were not recorded as usual. `states` are the states of the sites in the kernel. */
 void probes_report(const struct probes *probes, const struct probe_site *states, uint64_t window_ns,
 		   bool all);
 

@@ -59,7 +59,7 @@ static void add(struct segment_result *sum, const struct segment_result *r)
 	sum->lost += r->lost;
 }
 
-static void tell(struct finalizer *finalizer, const struct finalizer_job *job)
+static void add_report(struct finalizer *finalizer, const struct finalizer_job *job)
 {
 	struct finalizer_report report = {
 		.number = job->segment->number,
@@ -115,7 +115,7 @@ finish:
 	add(&finalizer->result, &segment->result);
 	if (err)
 		goto out;
-	tell(finalizer, job);
+	add_report(finalizer, job);
 	if (finalizer->keep && segment->number > finalizer->keep)
 		err = segment_remove(finalizer->plan, segment->number - finalizer->keep);
 out:
@@ -208,7 +208,7 @@ failed:
 	return NULL;
 }
 
-struct segment *finalizer_take_empty(struct finalizer *finalizer)
+struct segment *finalizer_get_empty(struct finalizer *finalizer)
 {
 	struct segment *segment;
 
@@ -220,7 +220,7 @@ struct segment *finalizer_take_empty(struct finalizer *finalizer)
 	return segment;
 }
 
-void finalizer_give(struct finalizer *finalizer, const struct finalizer_job *job)
+void finalizer_submit(struct finalizer *finalizer, const struct finalizer_job *job)
 {
 	pthread_mutex_lock(&finalizer->lock);
 	finalizer->waiting = *job;

@@ -5,8 +5,9 @@
  *
  * In: segments with all their records; out: finished traces on the disk, and a report of each for
  * the user. One segment at a time: until it is on the disk there is no other empty one, and the
- * draining thread goes on with the segment that it has.
- * Invariant: when finalizer_stop() returns, every segment given is finished, or the error is kept.
+ * draining thread keeps its present segment.
+ * Invariant: when finalizer_stop() returns, every submitted segment is finished, or the error is
+ * kept.
  */
 #ifndef USER_SINK_FINALIZER_H
 #define USER_SINK_FINALIZER_H
@@ -48,7 +49,7 @@ struct finalizer *finalizer_start(const struct segment_plan *plan,
 				  const struct event_counts *counts, unsigned keep);
 
 /* Gives the empty segment to the caller; NULL if it is not ready, or after an error. */
-struct segment *finalizer_take_empty(struct finalizer *finalizer);
+struct segment *finalizer_get_empty(struct finalizer *finalizer);
 
 /* Gives the first segment its number, in the thread of the caller. 0 or -errno after one message.
  */
@@ -57,7 +58,7 @@ int finalizer_name(struct finalizer *finalizer, struct segment *segment)
 
 /* Queues a segment to close; one without a number gets the next. Never waits: at most one segment
  * is outstanding. */
-void finalizer_give(struct finalizer *finalizer, const struct finalizer_job *job);
+void finalizer_submit(struct finalizer *finalizer, const struct finalizer_job *job);
 
 /* Closes a segment in the thread of the caller, after finalizer_stop(). 0 or -errno after one
  * message. */

@@ -50,7 +50,7 @@ static int begin_base(struct flight *flight, const struct snapshot_tasks *tasks)
 		flight->base = timeline_new(&options, flight->threads, &flight->topology);
 	if (!flight->base)
 		return -ENOMEM;
-	return segment_tell_tasks(flight->base, tasks);
+	return segment_add_tasks(flight->base, tasks);
 }
 
 int flight_init(struct flight *flight, const struct flight_options *options, uint64_t t0,
@@ -102,7 +102,7 @@ void flight_fini(struct flight *flight)
 
 int flight_take(struct flight *flight, unsigned cpu, const struct record_head *record)
 {
-	int err = trigger_look(&flight->trigger, record);
+	int err = trigger_record(&flight->trigger, record);
 
 	/* a gap that the save in progress counts as open */
 	if (record->kind == RECORD_LOST && flight->saving)
@@ -119,8 +119,8 @@ int flight_take(struct flight *flight, unsigned cpu, const struct record_head *r
 	return err;
 }
 
-/* During a save, or while one waits for the previous, records are discarded only for lack of room.
- */
+/* During a save, or while one waits for the previous, records are discarded only if the history is
+ * full. / */
 int flight_advance(struct flight *flight, uint64_t watermark)
 {
 	return flight->saving || flight->trigger.met ? 0
@@ -153,8 +153,8 @@ bool flight_triggered(struct flight *flight, uint64_t t1)
 	return flight->trigger.met;
 }
 
-/* Tells of a trigger that came before the history was as long as the user wants. */
-static void tell_if_young(const struct flight *flight, uint64_t t1)
+/* Warns if a trigger fires before the history has the requested length. */
+static void warn_if_young(const struct flight *flight, uint64_t t1)
 {
 	uint64_t t0 = window_start(flight, t1), clock = flight->trigger.clock;
 
@@ -169,7 +169,7 @@ static void tell_if_young(const struct flight *flight, uint64_t t1)
 static void count_open_gaps(struct flight *flight)
 {
 	for (unsigned cpu = 0; cpu < flight->options.counts->bpf->npossible; cpu++)
-		flight->to->cpus[cpu].gap_count = event_counts_mark_untold(flight->to, cpu);
+		flight->to->cpus[cpu].gap_count = event_counts_mark_unreported(flight->to, cpu);
 }
 
 int flight_begin(struct flight *flight, uint64_t t1, const char *why)
@@ -182,14 +182,14 @@ int flight_begin(struct flight *flight, uint64_t t1, const char *why)
 	if (flight->trigger.met) {
 		memcpy(flight->text, flight->trigger.text, sizeof(flight->text));
 		flight->end.trigger = flight->text;
-		tell_if_young(flight, t1);
+		warn_if_young(flight, t1);
 	}
 	flight->t1 = t1;
-	window_edge_look(&flight->edge, NULL, 0);
+	window_edge_read(&flight->edge, NULL, 0);
 	flight->saving = true;
 	if (flight->options.iterate &&
 	    snapshot_tasks(flight->options.counts->bpf, false, &flight->tasks))
-		log_warn("cannot tell which threads are runnable at the end of the trace");
+		log_warn("cannot find the threads that are runnable at the end of the trace");
 	flight->until = clock_now();
 	return 0;
 }

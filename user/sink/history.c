@@ -131,7 +131,7 @@ static int discard_oldest(struct history *history)
 }
 
 /* Makes room for `more` bytes. The youngest chunk always stays. */
-static int make_way(struct history *history, size_t more)
+static int evict(struct history *history, size_t more)
 {
 	while (history->nchunks > 1 && history->memory + more > history->options.bytes) {
 		uint64_t ns = history->options.ns, now = history->youngest->last;
@@ -150,7 +150,7 @@ static int grow(struct history *history, struct history_chunk *chunk)
 {
 	size_t size = chunk->size ? 2 * chunk->size : CHUNK_FIRST;
 	uint8_t *data;
-	int err = make_way(history, size - chunk->size);
+	int err = evict(history, size - chunk->size);
 
 	if (err)
 		return err;

@@ -89,7 +89,7 @@ struct content {
 };
 
 /* Examines the directory; with `deep` also the segments below it. */
-static struct content look(int fd, bool deep)
+static struct content examine(int fd, bool deep)
 {
 	struct content content = {0}, below_it;
 	struct dirent *entry;
@@ -116,7 +116,7 @@ static struct content look(int fd, bool deep)
 				? open_directory(fd, entry->d_name)
 				: -1;
 		if (below >= 0) {
-			below_it = look(below, false);
+			below_it = examine(below, false);
 			close(below);
 		}
 		content.streams = below_it.streams;
@@ -129,7 +129,7 @@ static struct content look(int fd, bool deep)
 /* True if it is empty, or holds only entries that a recorder makes. */
 static bool is_trace(int fd)
 {
-	struct content content = look(fd, true);
+	struct content content = examine(fd, true);
 
 	return content.streams || !content.foreign;
 }
@@ -306,7 +306,7 @@ static int remove_trace(const struct output_dir *output, const char *path, int f
  * there is nothing to find out. */
 static int lock_earlier(int fd, const char *path)
 {
-	int err = write_lock_take(fd, path, WRITE_LOCK_WRITER, ADVICE);
+	int err = write_lock_acquire(fd, path, WRITE_LOCK_WRITER, ADVICE);
 
 	return err == -EBUSY ? err : 0;
 }
@@ -404,7 +404,7 @@ static int create_locked(struct output_dir *output)
 	err = output->fd < 0 ? output->fd : 0;
 	if (err)
 		goto failed;
-	err = write_lock_take(output->fd, output->path, WRITE_LOCK_WRITER, ADVICE);
+	err = write_lock_acquire(output->fd, output->path, WRITE_LOCK_WRITER, ADVICE);
 	if (err)
 		write_lock_missing(output->path, err);
 	err = rename_new(output->parent, nameless, output->name);
@@ -560,7 +560,7 @@ static int create_part(struct output_dir *output)
 		goto outrun;
 	if (fd < 0)
 		return fd;
-	err = write_lock_take(fd, output->path, WRITE_LOCK_WRITER, ADVICE);
+	err = write_lock_acquire(fd, output->path, WRITE_LOCK_WRITER, ADVICE);
 	if (err == -EBUSY)
 		goto out;
 	if (!is_part(output, fd))

@@ -33,8 +33,9 @@ static int make_directory(struct segment *segment)
 	segment->fd =
 		openat(plan->fd, SEGMENT_NEXT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (segment->fd >= 0) {
-		/* it is new: where this fails, the output directory has told of it */
-		if (write_lock_take(segment->fd, plan->path, WRITE_LOCK_WRITER, "this is a bug"))
+		/* nobody else knows the new directory; on failure, the output directory's lock has
+		 * warned */
+		if (write_lock_acquire(segment->fd, plan->path, WRITE_LOCK_WRITER, "this is a bug"))
 			log_debug("%s/" SEGMENT_NEXT " is not locked", plan->path);
 		return 0;
 	}
@@ -120,7 +121,7 @@ void segment_stop(struct segment *segment, uint64_t t1)
 	timeline_stop(segment->timeline, t1);
 }
 
-int segment_tell_tasks(struct timeline *timeline, const struct snapshot_tasks *tasks)
+int segment_add_tasks(struct timeline *timeline, const struct snapshot_tasks *tasks)
 {
 	int err;
 
@@ -133,7 +134,7 @@ int segment_tell_tasks(struct timeline *timeline, const struct snapshot_tasks *t
 }
 
 /* Gives the timeline the gaps that were open when the window closed. */
-static int tell_open_gaps(struct segment *segment, const struct event_counts *counts)
+static int add_open_gaps(struct segment *segment, const struct event_counts *counts)
 {
 	for (unsigned cpu = 0; segment->to && cpu < counts->bpf->npossible; cpu++) {
 		const struct counts_of_cpu *c = &segment->to->cpus[cpu];
@@ -152,10 +153,10 @@ int segment_finish(struct segment *segment, const struct event_counts *counts,
 {
 	struct event_counts_table table = {0};
 	const struct timeline_counts *made;
-	int err = segment_tell_tasks(segment->timeline, tasks), failed, unknown = 0;
+	int err = segment_add_tasks(segment->timeline, tasks), failed, unknown = 0;
 
 	if (!err)
-		err = tell_open_gaps(segment, counts);
+		err = add_open_gaps(segment, counts);
 	if (segment->from && segment->to)
 		unknown =
 			event_counts_between(counts, segment->from, segment->to, end->aged, &table);
@@ -207,8 +208,7 @@ void segment_close(struct segment *segment)
 	window_edge_free(&segment->info.end);
 	if (segment->fd >= 0)
 		close(segment->fd);
-	if (segment->name[0] &&
-	    !segment->number) /* fails, as it must, if the directory is not empty */
+	if (segment->name[0] && !segment->number) /* removes only an empty directory */
 		unlinkat(segment->plan->fd, segment->name, AT_REMOVEDIR);
 	free(segment->from);
 	free(segment->to);

@@ -3,7 +3,7 @@
  * segment: one trace of a session, from its empty directory to its last stream.json.
  *
  * In: the settings common to all traces of the session (the plan), and the start of its own window;
- * out: a directory that stands on its own. Without rotation the only segment is the output
+ * out: a directory that is a complete trace. Without rotation the only segment is the output
  * directory itself; else segment N is its subdirectory NNNN, and `.next` before it is used. Each
  * segment has its own writer, threads and timeline, so that one can be closed while the next is
  * recorded.
@@ -78,7 +78,7 @@ struct segment *segment_open(const struct segment_plan *plan, bool several);
 int segment_begin(struct segment *segment, uint64_t t0) __attribute__((warn_unused_result));
 
 /* Gives the tasks of the iterator to a timeline. NULL: none. 0 or -errno after one message. */
-int segment_tell_tasks(struct timeline *timeline, const struct snapshot_tasks *tasks)
+int segment_add_tasks(struct timeline *timeline, const struct snapshot_tasks *tasks)
 	__attribute__((warn_unused_result));
 
 /* Renames the directory to its number. 0 or -errno after one message. */

@@ -37,7 +37,7 @@ int sink_open(struct sink *sink, const struct sink_options *options)
 		return -EIO;
 	if (options->last_bytes)
 		return 0;
-	sink->segment = finalizer_take_empty(sink->finalizer);
+	sink->segment = finalizer_get_empty(sink->finalizer);
 	return finalizer_name(sink->finalizer, sink->segment);
 }
 
@@ -76,14 +76,14 @@ int sink_begin(struct sink *sink, uint64_t t0, const struct window_edge *begin,
 	if (!segment->from)
 		return -ENOMEM;
 	sink->timeline = segment->timeline;
-	return segment_tell_tasks(segment->timeline, tasks);
+	return segment_add_tasks(segment->timeline, tasks);
 }
 
 /* ---- records ---- */
 
 /* A record of losses may cover losses from before the window, which do not count, and from before
  * the cut, which the old segment has counted: only the rest belongs to this one. */
-static int take_lost(struct sink *sink, unsigned cpu, const struct record_lost *record)
+static int handle_lost(struct sink *sink, unsigned cpu, const struct record_lost *record)
 {
 	struct record_lost ours;
 	uint64_t before;
@@ -108,7 +108,7 @@ int sink_take_unusual(struct sink *sink, unsigned cpu, const struct record_head 
 	int err = 0;
 
 	if (record->kind == RECORD_LOST)
-		return take_lost(sink, cpu, (const struct record_lost *)record);
+		return handle_lost(sink, cpu, (const struct record_lost *)record);
 	if (sink->flight)
 		return flight_take(sink->flight, cpu, record);
 	if (sink->old)
@@ -118,15 +118,15 @@ int sink_take_unusual(struct sink *sink, unsigned cpu, const struct record_head 
 
 /* ---- cuts ---- */
 
-/* The losses that no record has reported by the end of the segment belong to it, except those that
- * the segment before it has counted. */
+/* Losses that no record has reported by the end of the segment belong to it, unless the previous
+ * segment has counted them. */
 static void count_open_gaps(const struct sink *sink, struct event_counts_mark *to)
 {
 	for (unsigned cpu = 0; cpu < sink->options.bpf->npossible; cpu++) {
-		uint64_t untold = event_counts_mark_untold(to, cpu);
+		uint64_t unreported = event_counts_mark_unreported(to, cpu);
 		uint64_t before = sink->pending ? sink->pending[cpu] : 0;
 
-		to->cpus[cpu].gap_count = untold > before ? untold - before : 0;
+		to->cpus[cpu].gap_count = unreported > before ? unreported - before : 0;
 	}
 }
 
@@ -144,7 +144,7 @@ static int cut(struct sink *sink, struct segment *next, uint64_t at, const char 
 		return -ENOMEM;
 	}
 	/* the writer reads `end` only when the segment is closed */
-	window_edge_look(&segment->info.end, segment->info.proc, sink->options.bpf->npossible);
+	window_edge_read(&segment->info.end, segment->info.proc, sink->options.bpf->npossible);
 	next->info.begin = window_edge_copy(&segment->info.end);
 	err = segment_begin(next, at);
 	if (!err)
@@ -155,7 +155,7 @@ static int cut(struct sink *sink, struct segment *next, uint64_t at, const char 
 	}
 	count_open_gaps(sink, segment->to);
 	for (unsigned cpu = 0; cpu < sink->options.bpf->npossible; cpu++)
-		sink->pending[cpu] = event_counts_mark_untold(segment->to, cpu);
+		sink->pending[cpu] = event_counts_mark_unreported(segment->to, cpu);
 	sink->before.records += counts->records;
 	sink->before.events += counts->events;
 	sink->before.bytes += counts->bytes;
@@ -168,12 +168,12 @@ static int cut(struct sink *sink, struct segment *next, uint64_t at, const char 
 	/* without the tasks, a thread woken just before the cut would seem to sleep until the end
 	 */
 	if (snapshot_tasks(sink->options.bpf, false, &sink->old_tasks))
-		log_warn("cannot tell which threads are runnable at the end of the trace");
+		log_warn("cannot find the threads that are runnable at the end of the trace");
 	sink->old_until = clock_now();
 	return 0;
 }
 
-static void give_old(struct sink *sink)
+static void submit_old(struct sink *sink)
 {
 	const struct finalizer_job job = {
 		.segment = sink->old,
@@ -182,7 +182,7 @@ static void give_old(struct sink *sink)
 		.end = {.stopped_by = sink->old_why, .command_status = -1},
 	};
 
-	finalizer_give(sink->finalizer, &job);
+	finalizer_submit(sink->finalizer, &job);
 	sink->old = NULL;
 	sink->old_tasks = (struct snapshot_tasks){0};
 }
@@ -192,7 +192,7 @@ static bool due(const struct sink *sink, uint64_t watermark)
 	const struct sink_options *o = &sink->options;
 	uint64_t length = watermark > sink->segment->t0 ? watermark - sink->segment->t0 : 0;
 
-	/* a trace without events goes on */
+	/* a trace without events is not cut */
 	if (length < CUT_APART_NS || !timeline_counts(sink->timeline)->events)
 		return false;
 	return (o->rotate_ns && length > o->rotate_ns) ||
@@ -216,7 +216,7 @@ static int save(struct sink *sink)
 	if (err)
 		return err;
 	sink->segment = NULL;
-	finalizer_give(sink->finalizer, &job);
+	finalizer_submit(sink->finalizer, &job);
 	return 0;
 }
 
@@ -229,7 +229,7 @@ static int turn_flight(struct sink *sink, uint64_t watermark)
 	if (watermark < 2)
 		return 0;
 	met = !sink->segment && flight_triggered(flight, watermark - 1);
-	/* the last window ends at t1: what it keeps stays, however late this is */
+	/* the last window ends at t1: its records stay, however late this is */
 	err = flight_advance(flight, sink->stopped && watermark > sink->t1 ? sink->t1 : watermark);
 	sink->bytes = history_memory(flight->history);
 	if (err)
@@ -238,7 +238,7 @@ static int turn_flight(struct sink *sink, uint64_t watermark)
 		return watermark > flight->until ? save(sink) : 0;
 	if (sink->stopped || !(asked || met))
 		return 0;
-	sink->segment = finalizer_take_empty(sink->finalizer);
+	sink->segment = finalizer_get_empty(sink->finalizer);
 	if (!sink->segment) /* the previous save is still being written */
 		return 0;
 	sink->requested = false;
@@ -261,7 +261,7 @@ int sink_advance(struct sink *sink, uint64_t watermark)
 	sink->bytes = sink->before.bytes + timeline_counts(sink->timeline)->bytes;
 	if (sink->old) {
 		if (watermark > sink->old_until)
-			give_old(sink);
+			submit_old(sink);
 		return 0;
 	}
 	if (sink->stopped || watermark <= sink->segment->t0 + 1)
@@ -270,7 +270,7 @@ int sink_advance(struct sink *sink, uint64_t watermark)
 		why = "request";
 	else if (due(sink, watermark))
 		why = "rotation";
-	next = why ? finalizer_take_empty(sink->finalizer) : NULL;
+	next = why ? finalizer_get_empty(sink->finalizer) : NULL;
 	if (!next)
 		return 0;
 	sink->requested = false;
@@ -361,7 +361,7 @@ static int end_flight(struct sink *sink, struct snapshot_tasks *tasks,
 
 	flight_end(sink->flight, sink->t1, to, tasks, end);
 	if (!sink->segment)
-		sink->segment = finalizer_take_empty(sink->finalizer);
+		sink->segment = finalizer_get_empty(sink->finalizer);
 	if (!sink->segment)
 		sink->segment = segment_open(&sink->options.plan, true);
 	failed = sink->segment ? flight_save(sink->flight, sink->segment, &job) : -EIO;
@@ -395,7 +395,7 @@ int sink_end(struct sink *sink, struct snapshot_tasks *tasks, const struct segme
 		return err;
 	}
 	if (sink->old)
-		give_old(sink);
+		submit_old(sink);
 	err = finalizer_stop(sink->finalizer);
 	job.drop_empty = sink->segment->number > 1;
 	failed = finalizer_run(sink->finalizer, &job);

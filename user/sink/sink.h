@@ -3,12 +3,12 @@
  * sink: takes the ordered records of a session into one trace, or into several in turn.
  *
  * With --rotate a segment (one trace) ends where the next one begins. At the cut, every record
- * older than the watermark is in the old segment, and the new one carries over which threads
- * run, wait and sleep. A wake-up before the cut is reported only at the switch after it, so both
- * segments take the records until the tasks, read once at the cut, are known. Then the finalizer,
- * a thread of its own, closes the old segment. It also keeps an empty segment ready, so that the
- * draining thread never opens a file. A cut waits for the empty segment: a slow disk makes segments
- * longer and loses nothing.
+ * older than the watermark is in the old segment, and the new one carries over which threads run,
+ * wait and sleep. A wake-up before the cut is reported only at the switch after it, so both
+ * segments take the records until the tasks, read once at the cut, are known. Then the finalizer
+ * thread closes the old segment. It also keeps an empty segment ready, so that the draining thread
+ * never opens a file. A cut waits for the empty segment: a slow disk makes segments longer and
+ * loses nothing.
  *
  * With --last nothing is written until a request: flight.h keeps the newest records, and a segment
  * is one saved window of them.
@@ -16,8 +16,8 @@
  * Threads: sink_take() to sink_stop() belong to the draining thread; sink_request() to any; the
  * other functions to the session, while no draining thread runs.
  * Invariant: each switch is in exactly one segment, and the event counts of the segments add up to
- * those of the session. A gap that is open at the cut has a mark in both: the losses counted by
- * then belong to the old segment, the rest to the new one.
+ * the counts of the session. A gap that is open at the cut has a mark in both: the losses counted
+ * by then belong to the old segment, the rest to the new one.
  * Specification: event-mapping.md "The thread state machine", "Clock and window", "Losses".
  */
 #ifndef USER_SINK_SINK_H

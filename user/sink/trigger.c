@@ -187,7 +187,7 @@ int trigger_find(struct trigger_plan *plan, const struct site *sites, size_t nsi
 	return -ENOENT;
 }
 
-/* ---- what is known of tasks ---- */
+/* ---- the states of tasks ---- */
 
 static struct trigger_page *page_of(const struct trigger *trigger, uint32_t id)
 {
@@ -283,7 +283,7 @@ static bool within(const struct trigger *trigger, const struct trigger_limit *li
 
 /* ---- events ---- */
 
-static int look_at_switch(struct trigger *trigger, const struct record_switch *r)
+static int check_switch(struct trigger *trigger, const struct record_switch *r)
 {
 	uint64_t clock = r->head.clock, since;
 	int err = 0;
@@ -309,7 +309,7 @@ static int look_at_switch(struct trigger *trigger, const struct record_switch *r
 	return 0;
 }
 
-static void look_at_probe(struct trigger *trigger, const struct record_probe *r)
+static void check_probe(struct trigger *trigger, const struct record_probe *r)
 {
 	const struct trigger_plan *plan = &trigger->plan;
 
@@ -324,12 +324,12 @@ static void look_at_probe(struct trigger *trigger, const struct record_probe *r)
 		 (unsigned long long)r->head.clock);
 }
 
-int trigger_look(struct trigger *trigger, const struct record_head *record)
+int trigger_record(struct trigger *trigger, const struct record_head *record)
 {
 	if (record->kind == RECORD_SWITCH && trigger->plan.latency_ns)
-		return look_at_switch(trigger, (const struct record_switch *)record);
+		return check_switch(trigger, (const struct record_switch *)record);
 	if (record->kind == RECORD_PROBE && trigger->plan.sites)
-		look_at_probe(trigger, (const struct record_probe *)record);
+		check_probe(trigger, (const struct record_probe *)record);
 	if (record->kind == RECORD_TASK)
 		return trigger_task(trigger, (const struct record_task *)record);
 	if (record->kind == RECORD_EXIT)

@@ -5,8 +5,8 @@
  * In: ordered records; out: whether the trigger fired, and a sentence about it. `latency>TIME`
  * fires when a traced thread has waited longer than this for a CPU, since its wake-up or since it
  * lost its CPU. A function name (or another probed place) fires when a thread enters it. Both may
- * be limited to a process, a thread or a name. Pure. Memory follows the threads that wait, and,
- * with a limit by name, those that have it.
+ * be limited to a process, a thread or a name. Pure. Memory follows the waiting threads, and, with
+ * a limit by name, the threads with this name.
  */
 #ifndef USER_SINK_TRIGGER_H
 #define USER_SINK_TRIGGER_H
@@ -53,7 +53,7 @@ int trigger_find(struct trigger_plan *plan, const struct site *sites, size_t nsi
 		 uint64_t **bits) __attribute__((warn_unused_result));
 
 /* Examines a record; trigger->met stays set until the caller clears it. 0 or -ENOMEM. */
-int trigger_look(struct trigger *trigger, const struct record_head *record);
+int trigger_record(struct trigger *trigger, const struct record_head *record);
 
 void trigger_fini(struct trigger *trigger); /* also of a zeroed struct */
 

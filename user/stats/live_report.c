@@ -88,8 +88,8 @@ static void report_kind(const char *name, const struct event_count *k)
 
 #define SURPRISE_PERCENT 1 /* a few events at the edges of the window are always filtered */
 
-/* True if events were filtered or sampled out that nobody asked to leave out, or all of them (not
- * counting our own snapshots). In mode summary no event is written at all. */
+/* True if events were filtered or sampled out without an option that says so, or all of them
+ * (except our own snapshots). In mode summary no event is written at all. */
 static bool filtered_by_surprise(const struct summary_end *end)
 {
 	struct event_count sum = {0};
@@ -213,8 +213,8 @@ void summary_off(int command_status)
 	log_report("recorded mode=off command=%s status=0", word);
 }
 
-/* A path as one word of the line for scripts, for free(); NULL without memory. The log escapes
- * characters that are not printable in the same way. */
+/* Quotes a path for the line for scripts, without blanks, for free(); NULL without memory. The log
+ * escapes unprintable characters in the same way. */
 static char *word_of(const char *path)
 {
 	char *word = malloc(4 * strlen(path) + 1), *at = word;
@@ -237,8 +237,9 @@ void summary_report(const struct summary_end *end)
 	if (!end->overview || end->verbose)
 		summary_times(end);
 	if (end->sum.repairs)
-		log_report("%" PRIu64 " repair%s: moves of threads that the kernel did not tell",
-			   end->sum.repairs, plural(end->sum.repairs, "", "s"));
+		log_report("%" PRIu64 " switch%s that the kernel did not report%s",
+			   end->sum.repairs, plural(end->sum.repairs, "", "es"),
+			   end->sum.lost ? ", or whose record was lost" : "");
 	if (end->sum.late)
 		log_report("%" PRIu64 " record%s came late: please report it", end->sum.late,
 			   plural(end->sum.late, "", "s"));
@@ -273,7 +274,7 @@ void summary_command(const struct summary_end *end)
 	log_report("the command %s", text);
 }
 
-/* A path as one word of a command line, for free(); NULL without memory. */
+/* Quotes a path for a shell, for free(); NULL without memory. */
 static char *shell_word(const char *path)
 {
 	const char *dash = *path == '-' ? "./" : "";

@@ -56,12 +56,12 @@ struct summary_end {
 	bool keeps;		   /* only the newest events, in memory (--last) */
 	bool verbose;		   /* print the event counts, of each CPU, too */
 	bool filters;  /* events are filtered on purpose: a target, --comm, -C, --events, ... */
-	bool overview; /* one follows: leave out what it says */
+	bool overview; /* an overview follows: leave out its facts */
 	unsigned ncpus, parts;
 	const struct event_counts *counts;
 	const struct stats_run *run; /* sums of the times; NULL: not known */
 	const struct cost *cost;     /* of the recorder */
-	bool command; /* there was one; its status is that of wait(), -1: it still runs */
+	bool command; /* there was one; its status is from wait(), -1: it still runs */
 	int command_status;
 	const char *trace; /* the newest one that is complete; NULL: none */
 	bool emulated;	   /* it has files for Paraver */
@@ -78,7 +78,7 @@ void summary_report(const struct summary_end *end);
 void summary_times(const struct summary_end *end);
 /* The end of the command. */
 void summary_command(const struct summary_end *end);
-/* What to type next, for a terminal. */
+/* Prints the next commands to try, on a terminal. */
 void summary_next(const struct summary_end *end);
 /* The line for scripts, after everything else. */
 void summary_last(const struct summary_end *end);

@@ -357,7 +357,7 @@ static void put_numbers(FILE *out, const char *key, const uint32_t *list, size_t
 	fputc(']', out);
 }
 
-/* The events that a full buffer gives up, and those that a flight recorder keeps. */
+/* The events that a full buffer drops, and those that a flight recorder keeps. */
 static void put_buffer(FILE *out, const struct options *o)
 {
 	if (o->mode != MODE_FULL)

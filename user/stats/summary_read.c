@@ -15,7 +15,7 @@
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 
-#define READ_TRIES  100 /* of a thread or a CPU whose times change all the time */
+#define READ_TRIES  100 /* of a thread or a CPU whose times change constantly */
 #define DYING_TRIES 100 /* ms for a thread between its exit and its last switch */
 
 /* ---- one thread ---- */
@@ -116,11 +116,11 @@ static int note_id(struct summary *summary, uint32_t id)
 	return 0;
 }
 
-static void take_dead(struct summary *summary, struct summary_thread *thread)
+static void handle_dead(struct summary *summary, struct summary_thread *thread)
 {
 	struct thread_stats line;
 
-	thread->state.use = TIME_DEAD; /* also one that goes on under another tid (exec) */
+	thread->state.use = TIME_DEAD; /* also one that continues under another tid (exec) */
 	thread->state.entered = 0;
 	line = summary_settle(thread, summary->t0, summary->t1);
 	thread_times_add(&summary->dead_sums, &line.times);
@@ -135,7 +135,7 @@ int summary_fetch(struct summary *summary)
 	while (!bpf_map_lookup_and_delete_elem(fd, NULL, &thread)) {
 		bool died = thread.state.use == TIME_DEAD;
 
-		take_dead(summary, &thread);
+		handle_dead(summary, &thread);
 		err = died ? note_id(summary, thread.state.id) : 0;
 		if (err)
 			return err;
@@ -400,8 +400,8 @@ out:
 	return err;
 }
 
-/* Reads the threads that have died since the last call; the sums of those that were not queued go
- * to *sums. */
+/* Reads the threads that have died since the last call, and into *sums the sums of the threads that
+ * were not queued. */
 static int read_dead(struct summary *summary, struct thread_times *sums)
 {
 	int err = summary_fetch(summary);

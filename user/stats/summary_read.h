@@ -30,7 +30,7 @@ struct summary {
 	uint64_t t0, t1;	       /* of the window; t1: UINT64_MAX while it is open */
 	struct time_stats dead;	       /* threads that have died so far, */
 	struct thread_times dead_sums; /* and the sum of them all */
-	uint32_t *dead_ids;	       /* of those that died since the last reading; */
+	uint32_t *dead_ids;	       /* of threads that died since the last reading; */
 	size_t ndead_ids;
 	struct summary_thread *alive; /* as read last, nalive of them */
 	size_t nalive;
@@ -64,7 +64,7 @@ int summary_end(struct summary *summary, struct time_stats *stats)
 
 void summary_free(struct summary *summary); /* also of a zeroed struct */
 
-/* ---- the lazy variant: what the times of live threads do not have yet ---- */
+/* ---- the lazy variant: times that live threads have not added yet ---- */
 
 /* Finds the threads on CPUs, and since when. The CPUs were read from `then` (ns) on, the threads
  * later: a thread that has not left its CPU since then is still there. The times of others are

@@ -12,8 +12,9 @@
 /* ---- frames ---- */
 
 /*
- * `below`: a frame is gone if the thread is at a higher address; else also if at the same one.
- * Addresses fall from one frame of a stack to the next, so one that is alive vouches for the rest.
+ * `below`: a frame is gone if the thread is at a higher address; without it, also at the same
+ * address. Addresses fall from one frame of a stack to the next, so a live frame proves that the
+ * rest is alive.
  */
 static uint32_t alive(const struct stacks *stacks, const struct stacks_at *at, bool below)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call_stacks: which functions a thread is in, and which states of its stacks are open.
+ * call_stacks: the functions that a thread is in, and the open states of its stacks.
  *
  * In: the place of a thread (stack pointer, which stack, which call); out: the calls that it has
  * left since, and the events that open and close states. Pure: it knows no record, stream or clock.
@@ -54,7 +54,7 @@ struct stacks {
 	bool shown; /* the stream takes events: states are written */
 };
 
-/* Where a thread is, as a record tells. */
+/* The position of a thread, from a record. */
 struct stacks_at {
 	uint64_t sp, call;
 	uint32_t stack, site;
@@ -82,8 +82,8 @@ struct stacks_out {
 uint32_t stacks_alive_at_entry(const struct stacks *stacks, const struct stacks_at *at);
 uint32_t stacks_alive_at_point(const struct stacks *stacks, const struct stacks_at *at);
 
-/* The frame whose return this is: by its call if that is known, else by site and stack pointer. -1:
- * there is none. */
+/* Returns the frame that this return leaves, found by its call, if known, else by site and stack
+ * pointer; -1: none. */
 int64_t stacks_find(const struct stacks *stacks, const struct stacks_at *at);
 
 /* A new frame on top; NULL without memory, or (*deep set) if there are too many. */

@@ -49,7 +49,7 @@ static struct json *put_mark_type(struct json *ovni, int32_t type, const char *t
 	return mark;
 }
 
-/* The marks and models of the probes that the stream has. A type stands before its labels. */
+/* The marks and models of the probes that the stream has. A type precedes its labels. */
 static void put_declared(struct json *ovni, const struct description *d)
 {
 	struct json *mark = NULL, *labels = NULL;

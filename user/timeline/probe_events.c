@@ -121,7 +121,7 @@ static int write_value(struct writing *w, const struct effect *effect, const str
 	return err ? err : write_mark(w, MARK_SET, effect->type, value ? value : ACTION_ZERO);
 }
 
-/* Does the value that a function returns let the step be done? */
+/* True if the step has no condition, or the returned value fulfils it. */
 static bool holds(struct calls *calls, const struct step *step, const struct record_probe *r)
 {
 	if (step->when == WHEN_ALWAYS)

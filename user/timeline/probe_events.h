@@ -3,10 +3,10 @@
  * probe_events: the events that a hit of a probe adds to the stream of its thread.
  *
  * In: records of probes, in the order of the timeline, and the steps of threads; out: marks and
- * events of models (by the actions), and for each site how often it was called and how
- * long that took. Each thread has its stacks (call_stacks.h), made at its first probe.
+ * events of models (by the actions), and for each site the number of calls and their time. Each
+ * thread has its stacks (call_stacks.h), made at its first probe.
  * Invariants: a state that begins in a stream ends before its OHe, and begins again after its next
- * OHx if it goes on; nothing is written while a thread is out of its CPU, since a record of its own
+ * OHx if it is still open; nothing is written while a thread is off its CPU, since another record
  * brings it in first.
  * Specification: event-mapping.md "User probes and marks", "Library APIs"; ebpf.md 11.3.
  */

@@ -35,7 +35,7 @@ struct page {
 struct cpu {
 	bool recorded;
 	uint8_t use; /* enum cpu_use, from `since` on */
-	uint32_t on; /* id of the task that runs there; 0: it has none */
+	uint32_t on; /* of the running task; 0: a task without id */
 	uint64_t since, switches;
 	uint64_t ns[CPU_USES];
 };
@@ -49,7 +49,7 @@ struct state_times {
 	struct cpu *cpus; /* by kernel number, ncpus of them */
 	unsigned ncpus;
 	struct time_stats ended;	/* threads that have ended, */
-	struct thread_times ended_sums; /* and the sum of those that are listed there */
+	struct thread_times ended_sums; /* and the sum of the threads listed there */
 };
 
 /* ---- the lists ---- */
@@ -209,7 +209,7 @@ static void lose(const struct state_times *times, struct task *task, uint64_t cl
 
 /* The thread was woken at `wake`, since when it waits for a CPU. A time before it fell asleep, and
  * one of a thread that does not sleep, means nothing. */
-static void take_wakeup(const struct state_times *times, struct task *task, uint64_t wake)
+static void handle_wakeup(const struct state_times *times, struct task *task, uint64_t wake)
 {
 	if (!wake || wake < task->since || task->state != TIME_BLOCKED)
 		return;
@@ -290,13 +290,13 @@ static void list_ended(struct state_times *times, const struct task *task, uint6
 	if (clock <= times->t0 || task->state == TIME_NONE || task->begin > times->t1)
 		return;
 	settle(times, task, clock, &stats);
-	stats.alive = false; /* also of a thread that goes on under another tid */
+	stats.alive = false; /* also of a thread that continues under another tid */
 	thread_times_add(&times->ended_sums, &stats.times);
 	time_stats_add(&times->ended, &stats);
 }
 
-/* A thread that is not the leader and calls exec() takes the leader's tid: a line of its own. Its
- * state goes on. */
+/* A thread that is not the leader and calls exec() takes the leader's tid, and so another line. Its
+ * state continues. */
 static void change_tid(struct state_times *times, struct task *task, uint32_t pid, uint32_t tid,
 		       uint64_t clock)
 {
@@ -325,7 +325,7 @@ static void cpu_uses(const struct state_times *times, struct cpu *cpu, enum cpu_
 	cpu->use = (uint8_t)use;
 }
 
-/* With some_threads nothing tells when a CPU goes idle after a recorded thread. */
+/* With some_threads no record shows that a CPU goes idle after a recorded thread. */
 static enum cpu_use use_of(const struct state_times *times, uint32_t id, uint32_t tid)
 {
 	if (id)
@@ -361,7 +361,7 @@ static void occupy(const struct state_times *times, struct cpu *cpu, uint32_t id
 
 /* ---- records ---- */
 
-static int take_switch(struct state_times *times, unsigned number, const struct record_switch *r)
+static int handle_switch(struct state_times *times, unsigned number, const struct record_switch *r)
 {
 	struct cpu *cpu = &times->cpus[number];
 	struct task *prev = NULL, *next = NULL;
@@ -390,7 +390,7 @@ static int take_switch(struct state_times *times, unsigned number, const struct 
 		lose_running(times, next);
 		if (unlikely(r->head.flags && off_cpu(next)))
 			lose(times, next, next->since);
-		take_wakeup(times, next, r->wake_clock);
+		handle_wakeup(times, next, r->wake_clock);
 		enter(times, next, number, clock);
 		if (tid_changed(next, r->next_tid))
 			change_tid(times, next, r->next_pid, r->next_tid, clock);
@@ -401,8 +401,8 @@ static int take_switch(struct state_times *times, unsigned number, const struct 
 }
 
 /* The current task of a CPU, when the window opens, and when it has closed. */
-static int take_snapshot(struct state_times *times, unsigned number,
-			 const struct record_snapshot *r)
+static int handle_snapshot(struct state_times *times, unsigned number,
+			   const struct record_snapshot *r)
 {
 	struct cpu *cpu = &times->cpus[number];
 	struct task *task = NULL;
@@ -455,7 +455,7 @@ static void change_traced(struct state_times *times, unsigned number, struct tas
 	}
 }
 
-static int take_task(struct state_times *times, unsigned number, const struct record_task *r)
+static int handle_task(struct state_times *times, unsigned number, const struct record_task *r)
 {
 	bool itself = r->head.id == r->id;
 	struct task *task;
@@ -481,7 +481,7 @@ static int take_task(struct state_times *times, unsigned number, const struct re
 	return 0;
 }
 
-static void take_exit(struct state_times *times, const struct record_exit *r)
+static void handle_exit(struct state_times *times, const struct record_exit *r)
 {
 	struct task *task = find_task(times, r->id);
 
@@ -500,8 +500,8 @@ static void take_exit(struct state_times *times, const struct record_exit *r)
 }
 
 /* Time counts in the outermost probed function only. A frame above that function (longjmp), or its
- * return, ends it; the stack pointer tells which. */
-static void take_probe(struct state_times *times, const struct record_probe *r)
+ * return, ends it, which the stack pointer shows. */
+static void handle_probe(struct state_times *times, const struct record_probe *r)
 {
 	struct task *task = find_task(times, r->head.id);
 	uint64_t clock = r->head.clock;
@@ -528,16 +528,16 @@ int state_times_record(struct state_times *times, unsigned number, const struct 
 		return 0; /* no ring is of such a CPU */
 	switch (head->kind) {
 	case RECORD_SWITCH:
-		return take_switch(times, number, (const struct record_switch *)head);
+		return handle_switch(times, number, (const struct record_switch *)head);
 	case RECORD_SNAPSHOT:
-		return take_snapshot(times, number, (const struct record_snapshot *)head);
+		return handle_snapshot(times, number, (const struct record_snapshot *)head);
 	case RECORD_TASK:
-		return take_task(times, number, (const struct record_task *)head);
+		return handle_task(times, number, (const struct record_task *)head);
 	case RECORD_EXIT:
-		take_exit(times, (const struct record_exit *)head);
+		handle_exit(times, (const struct record_exit *)head);
 		return 0;
 	case RECORD_PROBE:
-		take_probe(times, (const struct record_probe *)head);
+		handle_probe(times, (const struct record_probe *)head);
 		return 0;
 	case RECORD_LOST:
 		times->incomplete |= in_window(times, lost->first_clock);
@@ -575,7 +575,7 @@ static void task_after(struct state_times *times, const struct record_task *r)
 	task->confirmed = true;
 	if (r->flags & (TASK_FLAG_ELSEWHERE | TASK_FLAG_LOST) && off_cpu(task))
 		lose(times, task, task->since);
-	take_wakeup(times, task, r->wake_clock);
+	handle_wakeup(times, task, r->wake_clock);
 }
 
 int state_times_task(struct state_times *times, const struct record_task *r)
@@ -689,7 +689,7 @@ static void lose_unconfirmed(struct state_times *times, bool all)
 		for (size_t i = 0; i < PAGE_TASKS && times->pages[page]; i++) {
 			struct task *task = &times->pages[page]->tasks[i];
 
-			/* a CPU without a gap tells that its thread runs */
+			/* on a CPU without a gap, the thread is known to run */
 			if (task->id && (all || !task->confirmed) && off_cpu(task))
 				lose(times, task, task->since);
 		}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * state_times: adds up where the time of each thread and of each CPU went, from the records.
+ * state_times: adds up the time of each thread and of each CPU by state, from the records.
  *
  * In: all records of a session in their order, and the tasks that the iterator lists at its
  * beginning and its end; out: struct time_stats. One for a session, however many traces it writes
- * and whatever a flight recorder forgets. Pure: no system call, no BPF, no file.
- * Times inside a gap, and those of a thread between two known switches one of which was not seen,
- * are unknown. With a list of CPUs (-C) so is the time of a thread that ran on another one since it
- * left its CPU. Times of threads that are sampled out are not known at all.
+ * and whatever a flight recorder forgets. Pure: no system call, no BPF, no file. Times inside a
+ * gap, and the time of a thread around a switch that was not seen, are unknown. With a list of CPUs
+ * (-C), so is the time of a thread that ran on another CPU, from the switch at which it left its
+ * CPU. All times of threads that are sampled out are unknown.
  * Invariants, exact, whatever records come: active + runnable + blocked + unknown of a thread is
  * the length of its life; the four uses of a CPU add up to its time in the window; the active times
  * of all threads are the CPUs' CPU_THREAD. No allocation per record, but one per page of new tasks.
@@ -23,8 +23,8 @@
 
 #include "bpf/summary.h"
 
-/* ---- where the time went, in both modes: filled from the records here, or from the kernel by
- * summary_read; written by stats_output ---- */
+/* ---- the sums, in both modes: filled from the records here, or from the kernel by summary_read;
+ * written by stats_output ---- */
 
 #define TIME_STATS_LISTED_MAX 65536 /* threads, some 18 MB */
 
@@ -55,7 +55,7 @@ struct time_stats {
 /* Lists a thread, or adds it to the unlisted if it did nothing, or if there is no space for it. */
 void time_stats_add(struct time_stats *stats, const struct thread_stats *thread);
 
-/* The sums of `from`, which may be one thread or many, are added to those of many. */
+/* Adds the sums of `from`, of one thread or many. */
 void thread_times_add(struct thread_times *to, const struct thread_times *from);
 
 uint64_t thread_times_blocked(const struct thread_times *times);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thread_names: the tids in payloads, and the names of those that have no stream.
+ * thread_names: the tids in payloads, and the names of threads without a stream.
  *
- * In: every tid that is written into a payload (names_mention, on the hot path: one bit),
- * and the names of threads that are not traced, from the iterator and, for those
- * that are born later, from /proc; out: `bpf.names`.
- * Invariants: memory is bounded by the highest tid, not by the events; a tid's first known
- * name stays, that of its first mention.
+ * In: every tid that is written into a payload (names_mention, on the hot path: one bit), and the
+ * names of threads that are not traced, from the iterator and, for threads born later, from /proc;
+ * out: `bpf.names`.
+ * Invariants: memory is bounded by the highest tid, not by the events; a tid keeps its first known
+ * name, from its first mention.
  */
 #ifndef USER_TIMELINE_THREAD_NAMES_H
 #define USER_TIMELINE_THREAD_NAMES_H
@@ -48,7 +48,7 @@ static inline void names_mention(struct names *names, uint32_t tid)
 		names_first(names, tid);
 }
 
-/* `tid` has a stream of its own: no other name is needed. */
+/* `tid` has a stream: no other name is needed. */
 void names_has_stream(struct names *names, uint32_t tid);
 
 /* The thread `tid`, which has no stream, is called `comm` (ended by NUL or full). */
@@ -57,8 +57,8 @@ void names_add(struct names *names, uint32_t tid, const char comm[RECORD_COMM_SI
 /* Copies all names that `from` keeps. */
 void names_copy(struct names *names, const struct names *from);
 
-/* Puts tid -> name of all that were mentioned, have no stream and whose name is known below
- * `object`, in the order of the tids. */
+/* Puts tid -> name of all mentioned threads without a stream and with a known name into `object`,
+ * in the order of the tids. */
 void names_put(struct names *names, struct json *object);
 
 #endif

@@ -240,9 +240,9 @@ static struct meta *meta_new(struct threads *threads, struct thread *thread, boo
 {
 	const struct topology *topology = threads->topology;
 	struct process *process = thread->process;
-	bool tells =
+	bool with_cpus =
 		thread == process->first || thread->key == thread_key(process->pid, process->pid);
-	unsigned ncpus = tells ? topology->ncpus : 0;
+	unsigned ncpus = with_cpus ? topology->ncpus : 0;
 	struct meta *meta;
 	unsigned *cpus;
 
@@ -273,7 +273,7 @@ static struct meta *meta_new(struct threads *threads, struct thread *thread, boo
 	};
 	if (thread->nnames)
 		memcpy(meta->names, thread->names, thread->nnames * sizeof(*meta->names));
-	if (tells) {
+	if (with_cpus) {
 		memcpy(cpus, topology->phyid, ncpus * sizeof(*cpus));
 		meta->d.cpus = cpus;
 		meta->d.ncpus = ncpus;
@@ -315,8 +315,8 @@ static int put(struct threads *threads, struct thread *thread, void *events, siz
 	return writer_put(threads->writer, &part);
 }
 
-/* The first stream is there before any other: it tells the CPUs, and as long as it is not finished,
- * a trace that a kill leaves behind does not look complete. */
+/* The first stream is there before any other: it lists the CPUs, and as long as it is not
+ * finished, a trace that a kill leaves behind does not look complete. */
 static int create_first(struct threads *threads)
 {
 	struct meta *meta;
@@ -345,7 +345,8 @@ static int hand_over(struct threads *threads, struct thread *thread, void *event
 	if (err)
 		goto failed;
 	if (finished || thread->finished || !thread->created ||
-	    thread->marks != thread->marks_told || thread->ndeclared != thread->declared_told) {
+	    thread->marks != thread->marks_written ||
+	    thread->ndeclared != thread->declared_written) {
 		meta = meta_new(threads, thread, finished);
 		if (!meta) {
 			err = log_no_memory("for the description of a stream");
@@ -355,15 +356,15 @@ static int hand_over(struct threads *threads, struct thread *thread, void *event
 		meta->last = last && thread->process != threads->streams[0]->process;
 	}
 	if (thread->finished && !finished) {
-		/* It goes on: it must not look complete while it is not. */
+		/* The stream continues: it must not look complete yet. */
 		err = put(threads, thread, NULL, 0, meta);
 		if (err)
 			goto failed;
 		meta = NULL;
 	}
 	thread->finished = finished;
-	thread->marks_told = thread->marks;
-	thread->declared_told = thread->ndeclared;
+	thread->marks_written = thread->marks;
+	thread->declared_written = thread->ndeclared;
 	return put(threads, thread, events, size, meta);
 failed:
 	free(events);
@@ -427,20 +428,20 @@ int threads_flush(struct threads *threads)
 
 /* ---- processes ---- */
 
-struct look {
+struct read_job {
 	struct threads *threads;
 	struct process *process;
 };
 
-/* In the writer's thread. The metadata of an ended process stay, except those that an exec
- * has made stale: the program that was read is no longer the one that runs. */
-static void look(void *arg)
+/* In the writer's thread. The metadata of an ended process stays, except the program, which an exec
+ * has replaced since it was read. */
+static void read_process(void *arg)
 {
-	struct look *l = arg;
-	struct process *process = l->process;
+	struct read_job *job = arg;
+	struct process *process = job->process;
 	struct process_info *info = calloc(1, sizeof(*info));
 
-	if (info && process_read(info, l->threads->proc, process->pid)) {
+	if (info && process_read(info, job->threads->proc, process->pid)) {
 		if (process->info)
 			process_fini(process->info);
 		free(process->info);
@@ -451,23 +452,23 @@ static void look(void *arg)
 			process_forget_program(process->info);
 	}
 	if (!process->info || process->info->nranks < 0)
-		atomic_store(&l->threads->rankless, true);
-	free(l);
+		atomic_store(&job->threads->rankless, true);
+	free(job);
 }
 
-void threads_look(struct threads *threads, struct process *process)
+void threads_read_process(struct threads *threads, struct process *process)
 {
-	struct look *l;
+	struct read_job *job;
 
 	if (!threads->proc || process->kernel) {
 		atomic_store(&threads->rankless, true);
 		return;
 	}
-	l = malloc(sizeof(*l));
-	if (l) {
-		*l = (struct look){.threads = threads, .process = process};
-		if (writer_run(threads->writer, look, l))
-			free(l);
+	job = malloc(sizeof(*job));
+	if (job) {
+		*job = (struct read_job){.threads = threads, .process = process};
+		if (writer_run(threads->writer, read_process, job))
+			free(job);
 	}
 }
 
@@ -522,7 +523,7 @@ static struct thread *thread_new(struct threads *threads, uint32_t pid, uint32_t
 	return thread;
 }
 
-/* Adds a name to those of a stream; the same as the last one is none. */
+/* Adds a name to a stream, unless it is the same as the last one. */
 static int rename_to(struct thread *thread, const struct rename *name)
 {
 	struct rename *last = thread->names ? &thread->names[thread->nnames - 1] : NULL, *grown;
@@ -574,7 +575,7 @@ int threads_bind(struct threads *threads, struct task *task)
 		thread->process->parent_pid = task->parent_pid;
 	if (!thread->process->live++) {
 		thread->process->kernel = task->flags & TASK_KERNEL;
-		threads_look(threads, thread->process);
+		threads_read_process(threads, thread->process);
 	}
 	return 0;
 }

@@ -53,7 +53,7 @@ int threads_flush(struct threads *threads);
 enum task_flags {
 	TASK_BEFORE = 1,   /* it existed when the window opened */
 	TASK_RUNNABLE = 2, /* with TASK_BEFORE: it was not asleep */
-	TASK_EXITING = 4,  /* RECORD_EXIT seen: it keeps its stream, whatever its tid becomes */
+	TASK_EXITING = 4,  /* RECORD_EXIT seen: it keeps its stream, even if its tid changes */
 	TASK_GONE = 8,	   /* another task has its stream: its records mean nothing any more */
 	TASK_JOINED = 16,  /* traced since `joined`, maybe while it ran */
 	TASK_KERNEL = 32,  /* kernel thread */
@@ -113,9 +113,9 @@ struct thread {
 	bool created;	    /* on disk, or queued */
 	bool finished;	    /* and described as finished */
 	bool marks;	    /* it has marks, */
-	bool marks_told;    /* and its stream.json says so */
+	bool marks_written; /* and its stream.json says so */
 	uint64_t *declared; /* bits, by struct declaration: those of the stream; or NULL, */
-	uint32_t ndeclared, declared_told; /* how many, and how many stream.json tells */
+	uint32_t ndeclared, declared_written; /* how many, and how many are in stream.json */
 	bool exited;
 };
 
@@ -170,8 +170,8 @@ void threads_release(struct threads *threads, struct task *task);
 struct thread *threads_find(const struct threads *threads, uint32_t pid, uint32_t tid);
 
 /*
- * Lets `task` write to the stream of its (pid, tid), made if need be; the stream must have no
- * owner. task->state becomes unknown in a new stream, else dead. 0 or -errno.
+ * Makes `task` the owner of the stream of its (pid, tid), which must have none, and creates the
+ * stream if necessary. task->state becomes unknown in a new stream, else dead. 0 or -errno.
  */
 int threads_bind(struct threads *threads, struct task *task) __attribute__((warn_unused_result));
 /* The stream of `task` ends here, maybe for good: all is handed over, finished. */
@@ -214,7 +214,7 @@ static inline int threads_declare(struct threads *threads, struct thread *thread
 }
 
 /* /proc has something new about the task's process (first sight, exec). Its stream must exist. */
-void threads_look(struct threads *threads, struct process *process);
+void threads_read_process(struct threads *threads, struct process *process);
 
 /* All streams are closed: the ranks, and the event counts of the session, with which the first
  * stream is finished, too, so that without it no trace looks complete. Takes session->cpus over,

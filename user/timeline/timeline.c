@@ -46,7 +46,7 @@ static inline void cpu_add_time(struct cpu *cpu, uint64_t clock)
 }
 
 /* From now on `task` runs there; NULL: the thread `tid`, which has no stream, or none (0). If only
- * some threads are recorded, no record tells when a CPU goes idle after one of them. */
+ * some threads are recorded, no record shows that a CPU goes idle after one of them. */
 static inline void cpu_runs(struct timeline *tl, struct cpu *cpu, struct task *task, uint32_t tid)
 {
 	cpu->on = task;
@@ -170,7 +170,7 @@ static int prove_running(struct timeline *tl, struct cpu *cpu, struct task *task
 
 /* ---- identity ---- */
 
-/* True if a stream can have these numbers: not those of the idle task, nor invalid ones. */
+/* True if a stream can have these numbers: the idle task has no stream. */
 static bool valid_numbers(uint32_t pid, uint32_t tid)
 {
 	return pid - 1 < INT32_MAX && tid - 1 < INT32_MAX;
@@ -213,7 +213,7 @@ static void forget_task(struct timeline *tl, struct task *task)
 /* Gives `task` the stream of its pid and tid. If another task still has the stream, its tid has
  * been reused: it is dying, and only its last switch was not seen. `before`: the task existed at
  * t0, off the CPU. */
-static int take_stream(struct timeline *tl, struct task *task, uint64_t clock, bool before)
+static int get_stream(struct timeline *tl, struct task *task, uint64_t clock, bool before)
 {
 	struct thread *thread = threads_find(tl->threads, task->pid, task->tid);
 	struct task *owner = thread ? thread->owner : NULL;
@@ -234,7 +234,7 @@ static int take_stream(struct timeline *tl, struct task *task, uint64_t clock, b
 	return emit_bind(tl, task, clock, before);
 }
 
-/* A task that has taken the tid of its leader (exec) goes on in the leader's stream. */
+/* A task that has taken the tid of its leader (exec) continues in the leader's stream. */
 static int change_stream(struct timeline *tl, struct task *task, uint32_t pid, uint32_t tid,
 			 uint64_t clock)
 {
@@ -246,7 +246,7 @@ static int change_stream(struct timeline *tl, struct task *task, uint32_t pid, u
 	task->creator_tid = -1;
 	if (err)
 		return err;
-	err = take_stream(tl, task, clock, false);
+	err = get_stream(tl, task, clock, false);
 	if (err || !cpu)
 		return err;
 	err = emit_enter(tl, task, cpu->counts.index, cpu->last + 1, 0, 0);
@@ -284,7 +284,7 @@ static int make_ready(struct timeline *tl, struct task *task, uint32_t id, uint3
 	task->pid = pid;
 	task->tid = tid;
 	before = task->flags & TASK_BEFORE && !tl->options.no_switches;
-	return take_stream(tl, task, clock, before);
+	return get_stream(tl, task, clock, before);
 }
 
 /* ---- losses ---- */
@@ -423,7 +423,7 @@ static int find_maker(struct timeline *tl, struct cpu *cpu, const struct record_
 }
 
 /* A task is born, renamed, executes another program, is traced or no longer. */
-static int take_task(struct timeline *tl, struct cpu *cpu, const struct record_task *r)
+static int handle_task(struct timeline *tl, struct cpu *cpu, const struct record_task *r)
 {
 	struct task *task = NULL, *maker;
 	bool updated = false;
@@ -449,11 +449,11 @@ static int take_task(struct timeline *tl, struct cpu *cpu, const struct record_t
 		err = update_task(tl, task, r);
 	if (err || r->head.id != r->id || !maker || r->head.flags != TASK_EXECED)
 		return err;
-	threads_look(tl->threads, maker->thread->process);
+	threads_read_process(tl->threads, maker->thread->process);
 	return calls_exec(tl, maker, r->head.clock);
 }
 
-static int take_exit(struct timeline *tl, struct cpu *cpu, const struct record_exit *r)
+static int handle_exit(struct timeline *tl, struct cpu *cpu, const struct record_exit *r)
 {
 	struct task *task = threads_task(tl->threads, r->id), *maker;
 	int err = 0;
@@ -484,7 +484,7 @@ static int take_exit(struct timeline *tl, struct cpu *cpu, const struct record_e
 
 /* ---- records: switches ---- */
 
-/* Shows the gap in the stream of the task that enters, since the one that leaves has none. */
+/* Shows the gap in the stream of the entering task, since the leaving one has no stream. */
 static int gap_of_next(struct timeline *tl, struct cpu *cpu, struct task *next,
 		       const struct record_switch *r)
 {
@@ -583,7 +583,7 @@ static void release_gone(struct timeline *tl, uint32_t id)
 		threads_release(tl->threads, task);
 }
 
-static int take_switch(struct timeline *tl, struct cpu *cpu, const struct record_switch *r)
+static int handle_switch(struct timeline *tl, struct cpu *cpu, const struct record_switch *r)
 {
 	struct task *prev = threads_task(tl->threads, r->head.id);
 	struct task *next = threads_task(tl->threads, r->next_id);
@@ -629,7 +629,7 @@ static int take_switch(struct timeline *tl, struct cpu *cpu, const struct record
 
 /* ---- records: the rest ---- */
 
-static int take_snapshot(struct timeline *tl, struct cpu *cpu, const struct record_snapshot *r)
+static int handle_snapshot(struct timeline *tl, struct cpu *cpu, const struct record_snapshot *r)
 {
 	struct task *task;
 	int err;
@@ -642,7 +642,7 @@ static int take_snapshot(struct timeline *tl, struct cpu *cpu, const struct reco
 	return err;
 }
 
-static void take_lost(struct timeline *tl, struct cpu *cpu, const struct record_lost *r)
+static void handle_lost(struct timeline *tl, struct cpu *cpu, const struct record_lost *r)
 {
 	if (!r->count)
 		return;
@@ -653,7 +653,7 @@ static void take_lost(struct timeline *tl, struct cpu *cpu, const struct record_
 	tl->counts.lost += r->count;
 }
 
-/* ---- before the window: records only tell which tasks exist and run ---- */
+/* ---- before the window: records only show which tasks exist and run ---- */
 
 static void set_off_cpu(struct task *task, bool runnable, uint64_t clock)
 {
@@ -760,7 +760,7 @@ static int open_window(struct timeline *tl)
 		if (!task)
 			continue;
 		task->state = THREAD_STATE_UNKNOWN;
-		err = take_stream(tl, task, t0, false);
+		err = get_stream(tl, task, t0, false);
 		if (err)
 			return err;
 		err = emit_execute(tl, task, cpu->counts.index, t0);
@@ -786,7 +786,7 @@ static int before_window(struct timeline *tl, struct cpu *cpu, const struct reco
 	case RECORD_TASK:
 		return task_before(tl, cpu, (const struct record_task *)head);
 	case RECORD_EXIT:
-		return take_exit(tl, cpu, (const struct record_exit *)head);
+		return handle_exit(tl, cpu, (const struct record_exit *)head);
 	case RECORD_SNAPSHOT:
 		return set_on_cpu(tl, cpu, head->id, snapshot->pid, snapshot->tid);
 	default:
@@ -800,17 +800,17 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 	case RECORD_SWITCH:
 		if (unlikely(tl->options.no_switches))
 			return 0;
-		return take_switch(tl, cpu, (const struct record_switch *)head);
+		return handle_switch(tl, cpu, (const struct record_switch *)head);
 	case RECORD_TASK:
-		return take_task(tl, cpu, (const struct record_task *)head);
+		return handle_task(tl, cpu, (const struct record_task *)head);
 	case RECORD_EXIT:
-		return take_exit(tl, cpu, (const struct record_exit *)head);
+		return handle_exit(tl, cpu, (const struct record_exit *)head);
 	case RECORD_SNAPSHOT:
 		if (tl->options.no_switches)
 			return 0;
-		return take_snapshot(tl, cpu, (const struct record_snapshot *)head);
+		return handle_snapshot(tl, cpu, (const struct record_snapshot *)head);
 	case RECORD_LOST:
-		take_lost(tl, cpu, (const struct record_lost *)head);
+		handle_lost(tl, cpu, (const struct record_lost *)head);
 		return 0;
 	case RECORD_PROBE:
 		return calls_record(tl, cpu, (const struct record_probe *)head);
@@ -821,7 +821,7 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 
 /* The task `id`, which has not run since, was woken at `wake` (0: it was not): if that is in the
  * window, it does not sleep at its end. */
-static int take_wakeup(struct timeline *tl, uint32_t id, uint64_t wake, int32_t waker)
+static int handle_wakeup(struct timeline *tl, uint32_t id, uint64_t wake, int32_t waker)
 {
 	struct task *task = threads_task(tl->threads, id), *ready;
 	int err;
@@ -863,8 +863,8 @@ static void leave_gap_open(const struct timeline *tl, struct cpu *cpu, uint64_t 
 		cpu->open_gap = first;
 }
 
-/* The losses of a gap that began in the window belong to it, though the record comes later; so does
- * a wake-up, whose record is the switch after it. */
+/* The losses of a gap that began in the window belong to the window, though the record comes later;
+ * so does a wake-up, whose record is the switch after it. */
 static int after_window(struct timeline *tl, struct cpu *cpu, const struct record_head *head)
 {
 	const struct record_lost *lost = (const struct record_lost *)head;
@@ -872,11 +872,11 @@ static int after_window(struct timeline *tl, struct cpu *cpu, const struct recor
 
 	tl->counts.outside++;
 	if (head->kind == RECORD_LOST && lost->count && lost->first_clock <= tl->t1) {
-		take_lost(tl, cpu, lost);
+		handle_lost(tl, cpu, lost);
 		leave_gap_open(tl, cpu, lost->first_clock);
 	}
 	if (head->kind == RECORD_SWITCH && r->next_id && r->wake_clock <= tl->t1)
-		return take_wakeup(tl, r->next_id, r->wake_clock, r->waker_tid);
+		return handle_wakeup(tl, r->next_id, r->wake_clock, r->waker_tid);
 	return 0;
 }
 
@@ -923,7 +923,7 @@ int timeline_open_gap(struct timeline *tl, unsigned number, uint64_t first_clock
 		return tl->error;
 	if (lost.first_clock > tl->t1)
 		lost.first_clock = tl->t1;
-	take_lost(tl, cpu, &lost);
+	handle_lost(tl, cpu, &lost);
 	leave_gap_open(tl, cpu, lost.first_clock);
 	return 0;
 }
@@ -959,7 +959,7 @@ static int iterated_after(struct timeline *tl, const struct record_task *r)
 			return 0;
 		return emit_close(tl, task, task->last);
 	}
-	return take_wakeup(tl, r->id, r->wake_clock, r->waker_tid);
+	return handle_wakeup(tl, r->id, r->wake_clock, r->waker_tid);
 }
 
 int timeline_iterated(struct timeline *tl, const struct record_task *r)
@@ -991,11 +991,11 @@ static int add_silent_threads(struct timeline *tl)
 	int err;
 
 	while ((task = threads_next(tl->threads, &id))) {
-		/* A task whose stream another one has used since has died. */
+		/* A task without a stream has died: another task has taken its stream. */
 		if (task->thread || !(task->flags & TASK_BEFORE) ||
 		    threads_find(tl->threads, task->pid, task->tid))
 			continue;
-		err = take_stream(tl, task, tl->options.t0, true);
+		err = get_stream(tl, task, tl->options.t0, true);
 		if (err)
 			return err;
 	}

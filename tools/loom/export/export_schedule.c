@@ -220,7 +220,7 @@ static int open_threads(struct loom_export *x, struct thread *threads)
 	}
 	if (cpus >= UINT16_MAX) {
 		log_error("%s: a CPU has the index %" PRId64
-			  "; a Loom trace can tell %d CPUs apart",
+			  "; a Loom trace can distinguish %d CPUs",
 			  x->trace.path, cpus, UINT16_MAX);
 		return -EOVERFLOW;
 	}

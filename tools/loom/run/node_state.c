@@ -88,8 +88,8 @@ void node_state_free(struct node_state *s)
 }
 
 /* Reports a value if it differs from the reported one. */
-static void tell(struct node_state *s, struct node *n, enum loom_what what, uint64_t cycle,
-		 int64_t value)
+static void report_change(struct node_state *s, struct node *n, enum loom_what what, uint64_t cycle,
+			  int64_t value)
 {
 	if (n->shown[what] == value)
 		return;
@@ -142,10 +142,10 @@ static void advance(struct node_state *s, struct node *n, uint64_t to)
 		}
 		if (n->point && rank[n->point] > rank[state])
 			state = n->point;
-		tell(s, n, LOOM_WHAT_STATE, at, state);
-		tell(s, n, LOOM_WHAT_ROUTE, at, n->input);
-		tell(s, n, LOOM_WHAT_ERROR, at, erred ? n->code : -1);
-		tell(s, n, LOOM_WHAT_EXTENSION, at, n->extension ? n->extension : -1);
+		report_change(s, n, LOOM_WHAT_STATE, at, state);
+		report_change(s, n, LOOM_WHAT_ROUTE, at, n->input);
+		report_change(s, n, LOOM_WHAT_ERROR, at, erred ? n->code : -1);
+		report_change(s, n, LOOM_WHAT_EXTENSION, at, n->extension ? n->extension : -1);
 		/* a state of one cycle ends at the next one */
 		if (n->point || n->extension || (n->input >= 0 && !n->input_held)) {
 			if (!n->input_held)

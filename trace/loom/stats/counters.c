@@ -341,7 +341,7 @@ static uint64_t start_of(const struct loom_counters *c, const struct loom_invoca
 /* ---- periodic snapshots ---- */
 
 /* Reports the pending snapshot. */
-static void give(const struct loom_counters *c, struct loom_invocation *v)
+static void report_pending(const struct loom_counters *c, struct loom_invocation *v)
 {
 	struct loom_invocation until = *v;
 
@@ -399,7 +399,7 @@ static int due(const struct loom_counters *c, struct loom_invocation *v, uint64_
 	next += c->every;
 	if (next <= v->pending_cycle || start_of(c, v) >= next)
 		return 0;
-	give(c, v);
+	report_pending(c, v);
 	return take(c, v, next);
 }
 
@@ -410,7 +410,7 @@ static int pass(const struct loom_counters *c, struct loom_invocation *v,
 	int err;
 
 	if (v->pending_cycle < r->cycle)
-		give(c, v);
+		report_pending(c, v);
 	err = due(c, v, r->cycle);
 	if (err)
 		return err;
@@ -817,7 +817,7 @@ int loom_counters_finish(struct loom_counters *c)
 			continue;
 		bound(c, v);
 		if (v->pending_cycle < v->end)
-			give(c, v);
+			report_pending(c, v);
 		free(v->pending);
 		v->pending = NULL;
 		/* a core with only configuration writes has a row, too */

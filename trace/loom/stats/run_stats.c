@@ -124,7 +124,7 @@ static bool read_elements(struct loader *l, const struct field *f)
 	int more;
 
 	while ((more = tokens_element(&l->t)) > 0) {
-		l->element_at = inflow_tell(&l->in);
+		l->element_at = inflow_offset(&l->in);
 		if (!tokens_value(&l->t, &v) || !f->read(l, &v))
 			return false;
 	}
@@ -146,7 +146,7 @@ static bool read_choice(struct loader *l, const struct token *v, const struct fi
 /* Reports P2: the value of `key` is not a counter. */
 static void no_counter(struct loader *l, const char *key)
 {
-	struct loom_place place = {l->p->path, LOOM_NOWHERE, inflow_tell(&l->in)};
+	struct loom_place place = {l->p->path, LOOM_NOWHERE, inflow_offset(&l->in)};
 	char name[64] = "";
 
 	if (l->snapshot)
@@ -286,7 +286,7 @@ void stats_found(struct loom_violations *f, const struct run_stats *p,
 }
 
 /* Reports P2 for missing counters of the present snapshot. */
-static void want_counters(struct loader *l, uint32_t wanted)
+static void require_counters(struct loader *l, uint32_t wanted)
 {
 	uint32_t missing = wanted & ~(l->snapshot->has_counter | l->snapshot->bad_counter);
 
@@ -298,7 +298,7 @@ static void want_counters(struct loader *l, uint32_t wanted)
 }
 
 /* Reports P2 for a missing number of the run. */
-static void want_number(struct loader *l, const struct stats_number *n, const char *key)
+static void require_number(struct loader *l, const struct stats_number *n, const char *key)
 {
 	if (!n->given)
 		stats_found(l->findings, l->p, NULL, LOOM_P2, "no %s", key);
@@ -328,7 +328,7 @@ static bool read_node(struct loader *l, const struct token *v)
 		return false;
 	if (!(seen & 1))
 		return tokens_refuse(&l->t, "this node has no nodeIndex");
-	want_counters(l, ALL_COUNTERS & ~BIT(TOTAL_CYCLES));
+	require_counters(l, ALL_COUNTERS & ~BIT(TOTAL_CYCLES));
 	return true;
 }
 
@@ -360,9 +360,9 @@ static bool load_legacy(struct loader *l, const struct token *v)
 	if (!read_fields(l, v, fields, COUNT(fields), l->p, &seen))
 		return false;
 	/* all versions have these; the first ones had fewer other keys */
-	want_number(l, &l->p->total_cycles, "totalCycles");
-	want_number(l, &l->p->config_cycles, "configCycles");
-	want_number(l, &l->p->execution_cycles, "executionCycles");
+	require_number(l, &l->p->total_cycles, "totalCycles");
+	require_number(l, &l->p->config_cycles, "configCycles");
+	require_number(l, &l->p->execution_cycles, "executionCycles");
 	return true;
 }
 
@@ -381,13 +381,13 @@ static bool read_module_key(void *arg, struct tokens *t, const char *key,
 	};
 	struct loader *l = arg;
 
-	if (!l->snapshot && !new_snapshot(l, inflow_tell(&l->in)))
+	if (!l->snapshot && !new_snapshot(l, inflow_offset(&l->in)))
 		return false;
 	if (!key) {
 		l->snapshot->hw_node_id = m->hw_node_id;
 		l->snapshot->has_core = !m->any_core;
 		l->snapshot->core_id = m->core_id;
-		want_counters(l, ALL_COUNTERS & ~BIT(TOTAL_CYCLES) & ~BIT(CONFIG_WRITES));
+		require_counters(l, ALL_COUNTERS & ~BIT(TOTAL_CYCLES) & ~BIT(CONFIG_WRITES));
 		l->snapshot = NULL;
 		return true;
 	}
@@ -418,8 +418,8 @@ static bool load_gem5(struct loader *l, const struct token *v)
 
 	if (!read_fields(l, v, fields, COUNT(fields), l->p, &seen))
 		return false;
-	want_number(l, &l->p->total_cycles, "total_cycles");
-	want_number(l, &l->p->kernel_cycles, "kernel_cycles");
+	require_number(l, &l->p->total_cycles, "total_cycles");
+	require_number(l, &l->p->kernel_cycles, "kernel_cycles");
 	return true;
 }
 
@@ -493,7 +493,7 @@ static bool node_value(struct loader *l, struct stats_snapshot *s, const char *k
 /* Parses "node=2 active=4 ..."; a blank may precede a value. */
 static bool node_line(struct loader *l, char *line)
 {
-	struct stats_snapshot *s = new_snapshot(l, inflow_tell(&l->in));
+	struct stats_snapshot *s = new_snapshot(l, inflow_offset(&l->in));
 	bool named = false;
 	char *at = line;
 
@@ -516,7 +516,7 @@ static bool node_line(struct loader *l, char *line)
 	if (!named)
 		return tokens_refuse(&l->t, "the line of a node starts with node=");
 	l->snapshot = s;
-	want_counters(l, ALL_COUNTERS & ~BIT(TOTAL_CYCLES));
+	require_counters(l, ALL_COUNTERS & ~BIT(TOTAL_CYCLES));
 	l->snapshot = NULL;
 	return true;
 }
@@ -563,8 +563,8 @@ static bool load_text(struct loader *l)
 	if (!p->total_cycles.given && !known)
 		return tokens_refuse(&l->t, "not a known form of statistics");
 	p->form = STATS_TEXT;
-	want_number(l, &p->total_cycles, "total_cycles");
-	want_number(l, &p->config_cycles, "config_cycles");
+	require_number(l, &p->total_cycles, "total_cycles");
+	require_number(l, &p->config_cycles, "config_cycles");
 	return true;
 }
 
@@ -816,7 +816,7 @@ static bool read_snapshot(struct loader *l, const struct token *v)
 			loom_violation_add(l->findings, LOOM_P2, &place, "a snapshot has no %s",
 					   fields[i].key);
 	}
-	want_counters(l, ALL_COUNTERS);
+	require_counters(l, ALL_COUNTERS);
 	return true;
 }
 
@@ -976,7 +976,7 @@ static bool load(struct loader *l)
 	struct token v;
 	int c;
 
-	while ((c = inflow_look(&l->in)) == ' ' || c == '\t' || c == '\n' || c == '\r')
+	while ((c = inflow_peek_byte(&l->in)) == ' ' || c == '\t' || c == '\n' || c == '\r')
 		inflow_skip(&l->in, 1);
 	if (c != '{' && c != '[')
 		return load_text(l);

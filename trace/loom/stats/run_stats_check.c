@@ -343,7 +343,7 @@ static void check_account(const struct check *c)
 			    LLU(e->dropped.v));
 }
 
-static void tell_losses(const struct check *c)
+static void check_losses(const struct check *c)
 {
 	const struct stats_account *e = &c->p->events;
 	char kinds[256] = "", room[8];
@@ -395,7 +395,7 @@ int run_stats_check(const struct run_stats *p, struct loom_violations *findings)
 			findings, p, NULL, LOOM_P11,
 			"node %u is listed twice: the file joins several cores without naming them",
 			p->joined_node);
-	tell_losses(&c);
+	check_losses(&c);
 out:
 	hash_free(&c.invocations);
 	return err;
