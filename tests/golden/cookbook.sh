@@ -43,7 +43,7 @@ source = " ".join(re.findall(r'"((?:[^"\\]|\\.)*)"', open(S + "/tools/report/ove
 source = re.sub(r"\s+", " ", re.sub(r"%[-.\d]*[a-z%]\w*", " ", source))
 for sample in re.findall(r"^```\n(.*?)^```", text, re.M | re.S):
     sentence = " ".join(l for l in sample.split("\n") if not l.startswith("  "))
-    for words in re.findall(r"(?:was throttled by|had the CPU|slept|waited for I/O|worked|for which other threads slept|spent|runs every|the hypervisor took|its threads waited)", sentence):
+    for words in re.findall(r"(?:was throttled by|had the CPU|slept|waited for I/O|worked|for which other threads slept|of these holds|outside of MPI, computed for|longest:|of its own process ran|spent|runs every|the hypervisor took|its threads waited)", sentence):
         if words not in source:
             wrong.append("no sentence of the overview has '%s'" % words)
 print("%d commands of ovni-report, %d of ovni-bpf" % (reports, recorders))

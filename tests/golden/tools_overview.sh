@@ -45,8 +45,8 @@ victim (11)               700.000 ms   70.00  300.000 ms   30.00      2        0
 noisy\x1b[31m (20)        250.000 ms   27.78        0 ns    0.00      1  650.000 ms
 
 Findings, the most expensive first
-1. victim (11) waited 30.0 % of 1.000 s for a CPU: 300.000 ms; noisy\x1b[31m (20) ran 250.000 ms of
-   that, on CPU 0
+1. victim (11) waited 30.0 % of 1.000 s for a CPU: 300.000 ms; noisy\x1b[31m (20) ran on CPU 0 for
+   250.000 ms
      ovni-report preempt --tid 11 ovni
 2. victim (11) waited 30.0 % of 1.000 s for a CPU: 300.000 ms; its CPU was idle for 50.000 ms of
    that

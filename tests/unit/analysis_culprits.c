@@ -338,8 +338,10 @@ static void write_trace(void)
 	}
 }
 
+static bool summed_up; /* of some victim */
+
 struct answers {
-	struct culprits culprits;
+	struct culprits culprits, few;
 	struct thread_times times;
 };
 
@@ -347,9 +349,10 @@ static int take(void *arg, const struct intervals *intervals, uint32_t stream,
 		const struct event *ev)
 {
 	struct answers *answers = arg;
+	int err = culprits_step(&answers->few, intervals, stream, ev);
 
 	thread_times_step(&answers->times, intervals, stream, ev);
-	return culprits_step(&answers->culprits, intervals, stream, ev);
+	return err ? err : culprits_step(&answers->culprits, intervals, stream, ev);
 }
 
 /* ---- the comparison ---- */
@@ -448,6 +451,60 @@ static void compare_times(int thread, const struct answers *answers, int first, 
 	assert_int_equal(classes, all);
 }
 
+#define FEW 6 /* pairs of a victim before they are summed up */
+
+static unsigned parity(const void *arg, uint32_t victim, int64_t culprit)
+{
+	(void)arg;
+	(void)victim;
+	return culprit & 1;
+}
+
+/* With few pairs, the smallest are summed up: all sums stay, and each pair lacks no more than
+ * culprits_missing(). Returns whether some were. */
+static bool compare_few(int victim, const struct culprits *all, const struct culprits *few)
+{
+	int64_t sums[2] = {0}, want[2] = {0}, first = 0, wanted = 0, sum = 0;
+	int64_t missing = culprits_missing(few, (uint32_t)victim);
+	size_t n = 0;
+
+	assert_int_equal(culprits_missing(all, (uint32_t)victim), 0);
+	for (size_t i = 0; i < all->npairs; i++) {
+		const struct culprit_pair *pair = &all->pairs[i], *kept;
+
+		if (pair->victim != (uint32_t)victim)
+			continue;
+		wanted += pair->first;
+		kept = culprits_find(few, (uint32_t)victim, pair->culprit);
+		if (kept) {
+			assert_in_range(pair->ns, kept->ns, kept->ns + missing);
+			assert_true(kept->max <= pair->max && kept->first <= pair->first);
+		} else {
+			assert_true(pair->ns <= missing);
+		}
+		if (pair->culprit >= 0)
+			want[pair->culprit & 1] += pair->ns;
+	}
+	for (size_t i = 0; i < few->npairs; i++) {
+		const struct culprit_pair *pair = &few->pairs[i];
+
+		if (pair->victim != (uint32_t)victim)
+			continue;
+		n++;
+		first += pair->first;
+		sum += pair->ns;
+		if (pair->culprit >= 0)
+			sums[pair->culprit & 1] += pair->ns;
+		if (pair->culprit == CULPRIT_OTHERS || pair->culprit == CULPRIT_OTHERS - 1)
+			sums[CULPRIT_OTHERS - pair->culprit] += pair->ns;
+	}
+	assert_true(n <= FEW + 2);
+	assert_memory_equal(sums, want, sizeof(sums));
+	assert_int_equal(first, wanted);
+	assert_int_equal(sum, culprits_waited(all, (uint32_t)victim));
+	return missing > 0;
+}
+
 static void judge(int first, int last, int64_t from, int64_t to)
 {
 	struct source source;
@@ -457,17 +514,23 @@ static void judge(int first, int last, int64_t from, int64_t to)
 
 	assert_int_equal(source_open(&source, kit_folder), 0);
 	assert_int_equal(culprits_init(&answers.culprits, &source, from, to), 0);
+	assert_int_equal(culprits_init(&answers.few, &source, from, to), 0);
+	answers.few.most = FEW;
+	answers.few.class_of = parity;
 	assert_int_equal(thread_times_init(&answers.times, &source, from, to), 0);
 	assert_int_equal(intervals_walk(&intervals, &source, &listener, &answers), 0);
 	assert_int_equal(culprits_finish(&answers.culprits, &intervals), 0);
+	assert_int_equal(culprits_finish(&answers.few, &intervals), 0);
 	thread_times_finish(&answers.times, &intervals);
 	/* the trace ends with its last event */
 	last = last < intervals.last ? last : (int)intervals.last;
 	for (int t = 0; t < THREADS; t++) {
 		compare(t, &answers.culprits, first, last);
 		compare_times(t, &answers, first, last);
+		summed_up |= compare_few(t, &answers.culprits, &answers.few);
 	}
 	culprits_fini(&answers.culprits);
+	culprits_fini(&answers.few);
 	thread_times_fini(&answers.times);
 	intervals_fini(&intervals);
 	source_close(&source);
@@ -481,6 +544,7 @@ static void charges_are_those_of_the_model(void **state)
 		write_trace();
 		judge(0, now, INT64_MIN, INT64_MAX);
 	}
+	assert_true(summed_up);
 }
 
 /* More switches during one wait than the log of a CPU has entries. */

@@ -149,8 +149,7 @@ static int on_span(void *arg, const struct intervals *intervals, uint32_t stream
 {
 	struct check *c = arg;
 
-	(void)intervals;
-	return cpu_times_add(&c->cpu_times, stream, cpu, from, to);
+	return cpu_times_add(&c->cpu_times, intervals, stream, cpu, from, to);
 }
 
 static int on_event(void *arg, const struct intervals *intervals, uint32_t stream,

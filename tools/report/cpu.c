@@ -43,8 +43,7 @@ static int span(void *arg, const struct intervals *intervals, uint32_t stream, i
 {
 	struct report *report = arg;
 
-	(void)intervals;
-	return cpu_times_add(report->more, stream, cpu, from, to);
+	return cpu_times_add(report->more, intervals, stream, cpu, from, to);
 }
 
 /* The stolen time of a CPU, if the kernel told it, of the whole window. */
@@ -76,11 +75,11 @@ static int add(struct report *report, const struct cpu_time *cpu, char *name, in
 
 static int by_time(const void *pa, const void *pb)
 {
-	const struct pair *a = pa, *b = pb;
+	const struct cpu_span *a = pa, *b = pb;
 
-	if (a->sum != b->sum)
-		return a->sum < b->sum ? 1 : -1;
-	return a->a < b->a ? -1 : a->a > b->a;
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? 1 : -1;
+	return a->stream < b->stream ? -1 : a->stream > b->stream;
 }
 
 /* Time of a CPU without a thread of the trace; optional rows need a time. */
@@ -109,18 +108,18 @@ static int add_rest(struct report *report, const struct cpu_time *cpu)
 	return 0;
 }
 
-static int add_cpu(struct report *report, const struct cpu_time *cpu, const struct pair *spans,
+static int add_cpu(struct report *report, const struct cpu_time *cpu, const struct cpu_span *spans,
 		   size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		const char *loom = report->source->owners[spans[i].a].loom;
+		const char *loom = report->source->owners[spans[i].stream].loom;
 		int err;
 
-		if (spans[i].b != cpu->cpu || strcmp(loom ? loom : "", cpu->loom) ||
-		    !report->filter->streams[spans[i].a])
+		if (spans[i].cpu != cpu->cpu || strcmp(loom ? loom : "", cpu->loom) ||
+		    !report->filter->streams[spans[i].stream])
 			continue;
-		err = add(report, cpu, tid_names_of_stream(&report->names, (uint32_t)spans[i].a),
-			  spans[i].sum, (int64_t)spans[i].count);
+		err = add(report, cpu, tid_names_of_stream(&report->names, spans[i].stream),
+			  spans[i].ns, (int64_t)spans[i].count);
 		if (err)
 			return err;
 	}
@@ -130,7 +129,7 @@ static int add_cpu(struct report *report, const struct cpu_time *cpu, const stru
 static int rows(struct report *report)
 {
 	struct cpu_times *times = report->more;
-	struct pair *spans;
+	struct cpu_span *spans;
 	bool steal = false;
 	size_t n = 0;
 	int err = cpu_times_finish(times, report->intervals);
@@ -140,11 +139,11 @@ static int rows(struct report *report)
 	for (size_t i = 0; i < times->ncpus; i++)
 		steal |= steal_of(report, &times->cpus[i]) != CELL_UNKNOWN;
 	report->table.ncolumns -= !steal;
-	spans = calloc(times->spans.n + 1, sizeof(*spans));
+	spans = calloc(times->nspans + 1, sizeof(*spans));
 	if (!spans)
 		return -ENOMEM;
-	for (; n < times->spans.n; n++)
-		spans[n] = times->spans.list[n];
+	for (; n < times->nspans; n++)
+		spans[n] = times->spans[n];
 	qsort(spans, n, sizeof(*spans), by_time);
 	for (size_t i = 0; i < times->ncpus; i++) {
 		err = add_cpu(report, &times->cpus[i], spans, n);

@@ -131,7 +131,7 @@ struct words {
 	char of[DURATION_TEXT], time[DURATION_TEXT], by[DURATION_TEXT], most[DURATION_TEXT],
 		mean[DURATION_TEXT], run[DURATION_TEXT], wait[DURATION_TEXT], asleep[DURATION_TEXT],
 		cost[DURATION_TEXT];
-	char cpu[32];
+	char where[32]; /* "on CPU 1", or "there" */
 	char *who, *other;
 };
 
@@ -140,7 +140,8 @@ static char *wait_text(const struct overview *o, const struct finding *finding,
 {
 	const int64_t *n = finding->numbers;
 	char *begin, *end = NULL, *text = NULL;
-	bool most_of_all = n[NUMBER_RUN] >= n[NUMBER_BY] / 10 * 9;
+	bool most_of_all = *w->other && n[NUMBER_RUN] >= n[NUMBER_BY] / 10 * 9;
+	const char *them;
 
 	if (has(finding, NUMBER_THREADS))
 		begin = xasprintf(
@@ -155,25 +156,27 @@ static char *wait_text(const struct overview *o, const struct finding *finding,
 	switch (finding->kind) {
 	case FINDING_NEIGHBOUR:
 	case FINDING_KERNEL:
+		them = finding->kind == FINDING_KERNEL ? "kernel threads" : "other processes";
 		if (most_of_all)
-			end = xasprintf("%s ran %s of that%s", w->other, w->run, w->cpu);
+			end = xasprintf("%s ran %s for %s", w->other, w->where, w->run);
+		else if (*w->other)
+			end = xasprintf("%s ran %s for %s, %s longest: %s", them, w->where, w->by,
+					w->other, w->run);
 		else
-			end = xasprintf("%s ran %s of that%s, %s most of them: %s",
-					finding->kind == FINDING_KERNEL ? "kernel threads"
-									: "other processes",
-					w->by, w->cpu, w->other, w->run);
+			end = xasprintf("%s ran %s for %s", them, w->where, w->by);
 		break;
 	case FINDING_SHARED:
-		if (most_of_all && *w->other)
-			end = xasprintf("%s of its own process ran %s of that%s", w->other, w->run,
-					w->cpu);
+		if (most_of_all)
+			end = xasprintf("%s of its own process ran %s for %s", w->other, w->where,
+					w->run);
 		else
-			end = xasprintf("other threads of its own process ran %s of that%s", w->by,
-					w->cpu);
+			end = xasprintf("other threads of its own process ran %s for %s", w->where,
+					w->by);
 		break;
 	case FINDING_RANKS_SHARE:
-		end = xasprintf("%s ran %s of that: the ranks share %s", w->other, w->run,
-				*w->cpu ? w->cpu + strlen(", on ") : "CPUs");
+		end = xasprintf("%s ran there for %s: the ranks share %s",
+				*w->other ? w->other : "other ranks", *w->other ? w->run : w->by,
+				has(finding, NUMBER_CPU) ? w->where + strlen("on ") : "CPUs");
 		break;
 	case FINDING_IDLE:
 		end = xasprintf("its CPU was idle for %s of that", w->by);
@@ -254,20 +257,19 @@ static char *sentence_of(const struct overview *o, const struct finding *finding
 	case FINDING_INVERSION:
 		if (threads > 1)
 			return xasprintf(
-				"%s: its threads slept %s for mutexes (%" PRIu64
-				" %s) that %" PRIu64 " of them held, %s most: %s; of the %s "
-				"that they held them then, they slept %s, ran %s and waited "
-				"for a CPU %s%s",
+				"%s: its threads slept %s (%" PRIu64 " %s) for mutexes that %" PRIu64
+				" of them held, %s of it for those of %s; in the %s of these holds, "
+				"the holders slept %s, ran %s and waited %s for a CPU%s",
 				w->who, w->time, count, plural(count, "time", "times"), threads,
-				w->other, w->most, w->by, w->asleep, w->run, w->wait, inversion);
-		return xasprintf("%s held a mutex for which other threads slept %s (%" PRIu64
-				 " %s); of the %s that it held it then, it slept %s, ran %s and "
-				 "waited for a CPU %s%s",
+				w->most, w->other, w->by, w->asleep, w->run, w->wait, inversion);
+		return xasprintf("%s held a mutex, for which other threads slept %s (%" PRIu64
+				 " %s); in the %s of these holds, it slept %s, ran %s and "
+				 "waited %s for a CPU%s",
 				 w->other, w->time, count, plural(count, "time", "times"), w->by,
 				 w->asleep, w->run, w->wait, inversion);
 	case FINDING_LATE_RANK:
-		return xasprintf("%s spent %s in MPI, most of it in %s, while %s was outside: it "
-				 "computed %s of that time and waited for a CPU %s",
+		return xasprintf("%s spent %s in MPI, most of it in %s; meanwhile %s, outside of "
+				 "MPI, computed for %s and waited %s for a CPU",
 				 threads == 1 ? w->who : "other ranks", w->time,
 				 function_name(n[NUMBER_FUNCTION]), w->other, w->run, w->wait);
 	case FINDING_IO:
@@ -310,7 +312,9 @@ static char *finding_text(const struct overview *o, const struct finding *findin
 	duration_words(w.wait, n[NUMBER_WAIT]);
 	duration_words(w.asleep, n[NUMBER_SLEEP]);
 	if (has(finding, NUMBER_CPU))
-		snprintf(w.cpu, sizeof(w.cpu), ", on CPU %" PRId64, n[NUMBER_CPU]);
+		snprintf(w.where, sizeof(w.where), "on CPU %" PRId64, n[NUMBER_CPU]);
+	else
+		strcpy(w.where, "there");
 	if (w.who && w.other)
 		text = sentence_of(o, finding, &w);
 	free(w.who);
@@ -562,38 +566,38 @@ static int64_t thousandths(int64_t part, int64_t whole)
 
 static int by_time(const void *pa, const void *pb)
 {
-	const struct pair *a = pa, *b = pb;
+	const struct cpu_span *a = pa, *b = pb;
 
-	if (a->sum != b->sum)
-		return a->sum < b->sum ? 1 : -1;
-	return a->a < b->a ? -1 : a->a > b->a;
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? 1 : -1;
+	return a->stream < b->stream ? -1 : a->stream > b->stream;
 }
 
 /* The threads with the most time on a CPU; for free(). NULL without memory. */
 static char *most_of_cpu(const struct overview *o, const struct cpu_time *cpu)
 {
-	struct pair top[MOST_SHOWN] = {{0}};
+	struct cpu_span top[MOST_SHOWN] = {{0}};
 	char *text = strdup("");
 	size_t n = 0;
 
-	for (size_t i = 0; i < o->findings.cpus.spans.n; i++) {
-		const struct pair *p = &o->findings.cpus.spans.list[i];
-		const char *loom = owner_of(o, (uint32_t)p->a)->loom;
+	for (size_t i = 0; i < o->findings.cpus.nspans; i++) {
+		const struct cpu_span *p = &o->findings.cpus.spans[i];
+		const char *loom = owner_of(o, p->stream)->loom;
 
-		if (p->b != cpu->cpu || strcmp(loom ? loom : "", cpu->loom) != 0)
+		if (p->cpu != cpu->cpu || strcmp(loom ? loom : "", cpu->loom) != 0)
 			continue;
 		if (n < MOST_SHOWN)
 			top[n++] = *p;
-		else if (p->sum > top[MOST_SHOWN - 1].sum)
+		else if (p->ns > top[MOST_SHOWN - 1].ns)
 			top[MOST_SHOWN - 1] = *p;
 		else
 			continue;
 		qsort(top, n, sizeof(*top), by_time);
 	}
-	for (size_t i = 0; i < n && text && percent(top[i].sum, cpu->window) >= 1; i++) {
-		char *name = tid_names_of_stream(&o->report->names, (uint32_t)top[i].a);
+	for (size_t i = 0; i < n && text && percent(top[i].ns, cpu->window) >= 1; i++) {
+		char *name = tid_names_of_stream(&o->report->names, top[i].stream);
 		char *more = name ? xasprintf("%s%s%s %.1f %%", text, *text ? ", " : "", name,
-					      percent(top[i].sum, cpu->window))
+					      percent(top[i].ns, cpu->window))
 				  : NULL;
 		bool fits = !more || CPU_FIGURES + (int)strlen(more) <= o->report->terminal.columns;
 

@@ -55,6 +55,8 @@ static char *name_culprit(const struct report *report, const struct culprit_pair
 		return strdup("not recorded");
 	case CULPRIT_QUOTA:
 		return strdup("CPU quota");
+	case CULPRIT_OTHERS:
+		return strdup("other threads");
 	default:
 		return strdup(report->groups.list[culprit_of(report, p)].label);
 	}
@@ -79,11 +81,11 @@ static int compare(const void *pa, const void *pb, void *arg)
 /* A row for the sum of some pairs, which begins as the first of them; `waited`: by the victims. */
 static int add(struct report *report, const struct culprit_pair *p, int64_t waited)
 {
-	bool known = !CULPRIT_IS_TID(p->culprit);
+	bool known = !CULPRIT_IS_TID(p->culprit), others = p->culprit == CULPRIT_OTHERS;
 	union cell row[] = {
 		{.text = NULL},
 		{.text = NULL},
-		{.number = known ? (int64_t)p->waits : CELL_UNKNOWN},
+		{.number = known && !others ? (int64_t)p->waits : CELL_UNKNOWN},
 		{.number = known ? p->ns : CELL_UNKNOWN},
 		{.number = known ? table_percent(p->ns, waited) : CELL_UNKNOWN},
 		{.number = (int64_t)p->first},

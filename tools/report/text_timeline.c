@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "tools/report/reports.h"
+#include "trace/states/pairs.h"
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"

@@ -20,9 +20,10 @@
 #define NO_QUEUE   UINT32_MAX /* the virtual CPU, or a CPU that the metadata lacks */
 #define NO_THREAD  UINT32_MAX
 #define LOG_MOST   1024 /* entries of a CPU */
-#define SPECIAL	   3	/* culprits below 0 that have a place in a row */
-#define ROW_MOST   4096 /* threads; of more, pairs are looked up by hash */
-#define SWITCH_GAP 1	/* ns between the two threads of one switch */
+#define NO_PAIR	   UINT32_MAX
+#define FREE_PAIR  INT64_MIN /* a culprit: the pair is unused */
+#define ROOM_FIRST 16	     /* slots of a victim; a power of two */
+#define SWITCH_GAP 1	     /* ns between the two threads of one switch */
 
 /* The occupant of a CPU, from the end of the entry before up to `end`. */
 struct occupant {
@@ -57,8 +58,11 @@ struct victim {			    /* a thread: on a CPU, waiting, or neither */
 	int64_t begin;	     /* clock of the wait */
 	int64_t since;	     /* clock up to which it is charged */
 	uint32_t wait;	     /* number of the wait, from 1 */
-	uint32_t *row;	     /* by culprit + SPECIAL: index of the pair + 1, 0: none */
-	struct hash pair_of; /* the same for culprits without a place in the row */
+	/* Its pairs: a hash table of their indices + 1, 0: free, at most half full. */
+	uint32_t *slots;
+	uint32_t room, npairs;
+	int64_t missing; /* ns that one of them may lack at most */
+	uint32_t spare;	 /* list of unused pairs, linked by `wait`; NO_PAIR: none */
 };
 
 static int64_t clamp(const struct culprits *c, int64_t clock)
@@ -209,6 +213,8 @@ int culprits_init(struct culprits *c, const struct source *source, int64_t first
 	c->source = source;
 	c->first = c->now = first;
 	c->last = last;
+	c->most = n < CULPRITS_MOST / CULPRITS_LEAST ? CULPRITS_MOST / (uint32_t)(n + 1)
+						     : CULPRITS_LEAST;
 	c->waits = calloc(n + 1, sizeof(*c->waits));
 	c->threads = calloc(n + 1, sizeof(*c->threads));
 	c->looms = calloc(n + 1, sizeof(*c->looms));
@@ -222,8 +228,8 @@ int culprits_init(struct culprits *c, const struct source *source, int64_t first
 	if (err)
 		goto out;
 	for (size_t i = 0; i < n; i++)
-		c->threads[i] =
-			(struct victim){.runs_on = NO_QUEUE, .waits_on = NO_QUEUE, .cpu = -1};
+		c->threads[i] = (struct victim){
+			.runs_on = NO_QUEUE, .waits_on = NO_QUEUE, .cpu = -1, .spare = NO_PAIR};
 	for (size_t i = 0; i < c->nqueues; i++) {
 		c->queues[i].culprit = vacant(&c->queues[i], false);
 		c->queues[i].since = first;
@@ -237,8 +243,7 @@ out:
 void culprits_fini(struct culprits *c)
 {
 	for (size_t i = 0; c->threads && i < c->source->trace.nstreams; i++) {
-		hash_free(&c->threads[i].pair_of);
-		free(c->threads[i].row);
+		free(c->threads[i].slots);
 	}
 	for (size_t i = 0; i < c->nqueues; i++)
 		free(c->queues[i].log);
@@ -254,60 +259,83 @@ void culprits_fini(struct culprits *c)
 
 /* ---- charges of the wait that a thread is in ---- */
 
-static struct hash_key pair_key(int64_t culprit)
+/* The slot of a culprit in the table of its victim, or the free one for it. The table is small, so
+ * that numbers chosen by an attacker cost at most one walk over it. */
+static inline uint32_t *slot_of(const struct culprits *c, const struct victim *v, int64_t culprit)
 {
-	return (struct hash_key){.a = (uint64_t)culprit};
+	uint32_t mask = v->room - 1;
+	uint32_t i = (uint32_t)((uint64_t)culprit * 0x9e3779b97f4a7c15u >> 32) & mask;
+
+	while (v->slots[i] && c->pairs[v->slots[i] - 1].culprit != culprit)
+		i = (i + 1) & mask;
+	return &v->slots[i];
 }
 
+/* Puts the pairs of a victim, which have the indices in `list`, into a table of `room` slots. */
+static int fill_slots(struct culprits *c, struct victim *v, uint32_t room, const uint32_t *list,
+		      uint32_t n)
+{
+	uint32_t *slots = calloc(room, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	free(v->slots);
+	v->slots = slots;
+	v->room = room;
+	v->npairs = n;
+	for (uint32_t i = 0; i < n; i++)
+		*slot_of(c, v, c->pairs[list[i]].culprit) = list[i] + 1;
+	return 0;
+}
+
+/* The pairs of a victim, for free(); NULL without memory. */
+static uint32_t *list_pairs(const struct victim *v)
+{
+	uint32_t *list = malloc((v->npairs + 1) * sizeof(*list)), n = 0;
+
+	for (uint32_t i = 0; list && i < v->room; i++)
+		if (v->slots[i])
+			list[n++] = v->slots[i] - 1;
+	return list;
+}
+
+/* Adds a pair that is not in the table yet; NULL without memory. */
 static struct culprit_pair *pair_add(struct culprits *c, uint32_t victim, int64_t culprit)
-{
-	struct culprit_pair *pair = ARRAY_ADD(c->pairs, c->npairs);
-
-	if (pair)
-		*pair = (struct culprit_pair){
-			.victim = victim, .culprit = culprit, .max_at = INTERVAL_UNKNOWN};
-	return pair;
-}
-
-static bool in_row(const struct culprits *c, int64_t culprit)
-{
-	return culprit >= -SPECIAL && c->source->trace.nstreams <= ROW_MOST;
-}
-
-static struct culprit_pair *pair_by_hash(struct culprits *c, uint32_t victim, int64_t culprit)
-{
-	uint32_t *at = hash_at(&c->threads[victim].pair_of, pair_key(culprit));
-	struct culprit_pair *pair;
-
-	if (!at)
-		return NULL;
-	if (*at != HASH_NONE)
-		return &c->pairs[*at];
-	pair = pair_add(c, victim, culprit);
-	if (pair)
-		*at = (uint32_t)(pair - c->pairs);
-	return pair;
-}
-
-/* NULL without memory. */
-static inline struct culprit_pair *pair_of(struct culprits *c, uint32_t victim, int64_t culprit)
 {
 	struct victim *v = &c->threads[victim];
 	struct culprit_pair *pair;
 
-	if (!in_row(c, culprit))
-		return pair_by_hash(c, victim, culprit);
-	if (!v->row) {
-		v->row = calloc(c->source->trace.nstreams + SPECIAL, sizeof(*v->row));
-		if (!v->row)
+	if (2 * (v->npairs + 1) > v->room) {
+		uint32_t *list = list_pairs(v);
+		int err =
+			list ? fill_slots(c, v, v->room ? 2 * v->room : ROOM_FIRST, list, v->npairs)
+			     : -ENOMEM;
+
+		free(list);
+		if (err)
 			return NULL;
 	}
-	if (v->row[culprit + SPECIAL])
-		return &c->pairs[v->row[culprit + SPECIAL] - 1];
-	pair = pair_add(c, victim, culprit);
-	if (pair)
-		v->row[culprit + SPECIAL] = (uint32_t)(pair - c->pairs) + 1;
+	if (v->spare != NO_PAIR) {
+		pair = &c->pairs[v->spare];
+		v->spare = pair->wait;
+	} else {
+		pair = ARRAY_ADD(c->pairs, c->npairs);
+	}
+	if (!pair)
+		return NULL;
+	*pair = (struct culprit_pair){
+		.victim = victim, .culprit = culprit, .max_at = INTERVAL_UNKNOWN};
+	*slot_of(c, v, culprit) = (uint32_t)(pair - c->pairs) + 1;
+	v->npairs++;
 	return pair;
+}
+
+static struct culprit_pair *pair_find(const struct culprits *c, uint32_t victim, int64_t culprit)
+{
+	const struct victim *v = &c->threads[victim];
+	uint32_t at = v->room ? *slot_of(c, v, culprit) : 0;
+
+	return at ? &c->pairs[at - 1] : NULL;
 }
 
 /* The charge of one wait is complete. */
@@ -317,6 +345,106 @@ static void close_charge(struct culprit_pair *pair)
 		pair->max = pair->now_ns;
 		pair->max_at = pair->now_at;
 	}
+}
+
+static bool is_thread(const struct culprit_pair *pair)
+{
+	return pair->culprit >= 0 || CULPRIT_IS_TID(pair->culprit);
+}
+
+/* A time that at least a quarter of the pairs do not exceed: the mean, or a multiple of it. */
+static int64_t small_time(const struct culprits *c, const uint32_t *list, uint32_t n)
+{
+	uint32_t threads = 0, small = 0;
+	int64_t sum = 0, limit;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!is_thread(&c->pairs[list[i]]))
+			continue;
+		threads++;
+		sum = clock_sum(sum, c->pairs[list[i]].ns);
+	}
+	for (limit = threads ? sum / threads : 0;; limit = clock_sum(limit, limit)) {
+		for (uint32_t i = small = 0; i < n; i++)
+			small += is_thread(&c->pairs[list[i]]) && c->pairs[list[i]].ns <= limit;
+		if (small >= threads / 4)
+			return limit;
+	}
+}
+
+/* Adds a pair to that of the others of its class, which the victim then has. */
+static int add_to_others(struct culprits *c, uint32_t at)
+{
+	struct culprit_pair from = c->pairs[at], *to;
+	unsigned class = c->class_of ? c->class_of(c->class_arg, from.victim, from.culprit) : 0;
+
+	close_charge(&from);
+	to = pair_find(c, from.victim, CULPRIT_OTHERS - (int64_t) class);
+	if (!to)
+		to = pair_add(c, from.victim, CULPRIT_OTHERS - (int64_t) class);
+	if (!to)
+		return -ENOMEM;
+	to->ns = clock_sum(to->ns, from.ns);
+	to->waits += from.waits;
+	to->first += from.first;
+	if (from.max > to->max) {
+		to->max = from.max;
+		to->max_at = from.max_at;
+	}
+	return 0;
+}
+
+/* Sums up the pairs of a victim that have the least time. */
+static int sum_up(struct culprits *c, uint32_t victim)
+{
+	struct victim *v = &c->threads[victim];
+	uint32_t *list = list_pairs(v), n = v->npairs, kept = 0;
+	int64_t limit;
+	int err = -ENOMEM;
+
+	if (!list)
+		goto out;
+	limit = small_time(c, list, n);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!is_thread(&c->pairs[list[i]]) || c->pairs[list[i]].ns > limit)
+			continue;
+		err = add_to_others(c, list[i]);
+		if (err)
+			goto out;
+	}
+	free(list);
+	list = list_pairs(v); /* with the others */
+	err = list ? 0 : -ENOMEM;
+	if (err)
+		goto out;
+	for (uint32_t i = 0; i < v->npairs; i++) {
+		struct culprit_pair *pair = &c->pairs[list[i]];
+
+		if (!is_thread(pair) || pair->ns > limit) {
+			list[kept++] = list[i];
+			continue;
+		}
+		pair->culprit = FREE_PAIR;
+		pair->wait = v->spare;
+		v->spare = list[i];
+	}
+	v->missing = clock_sum(v->missing, limit);
+	err = fill_slots(c, v, v->room, list, kept);
+out:
+	free(list);
+	return err;
+}
+
+/* NULL without memory. */
+static inline struct culprit_pair *pair_of(struct culprits *c, uint32_t victim, int64_t culprit)
+{
+	struct culprit_pair *pair = pair_find(c, victim, culprit);
+
+	if (pair)
+		return pair;
+	if (c->threads[victim].npairs >= c->most && sum_up(c, victim))
+		return NULL;
+	return pair_add(c, victim, culprit);
 }
 
 static inline int charge(struct culprits *c, uint32_t victim, int64_t culprit, int64_t ns)
@@ -682,6 +810,25 @@ int culprits_step(struct culprits *c, const struct intervals *intervals, uint32_
 	}
 }
 
+/* Removes the unused pairs. */
+static int drop_spares(struct culprits *c)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->npairs; i++) {
+		struct culprit_pair *pair = &c->pairs[i];
+		struct victim *v;
+
+		if (pair->culprit == FREE_PAIR)
+			continue;
+		v = &c->threads[pair->victim];
+		*slot_of(c, v, pair->culprit) = n + 1;
+		c->pairs[n++] = *pair;
+	}
+	c->npairs = n;
+	return 0;
+}
+
 int culprits_finish(struct culprits *c, const struct intervals *intervals)
 {
 	int64_t last = clamp(c, intervals->last);
@@ -696,22 +843,19 @@ int culprits_finish(struct culprits *c, const struct intervals *intervals)
 	}
 	for (size_t i = 0; i < c->npairs; i++)
 		close_charge(&c->pairs[i]);
-	return 0;
+	return drop_spares(c);
 }
 
 /* ---- answers ---- */
 
 const struct culprit_pair *culprits_find(const struct culprits *c, uint32_t victim, int64_t culprit)
 {
-	const struct victim *v = &c->threads[victim];
-	uint32_t at;
+	return pair_find(c, victim, culprit);
+}
 
-	if (in_row(c, culprit))
-		return v->row && v->row[culprit + SPECIAL]
-			       ? &c->pairs[v->row[culprit + SPECIAL] - 1]
-			       : NULL;
-	at = hash_get(&v->pair_of, pair_key(culprit));
-	return at == HASH_NONE ? NULL : &c->pairs[at];
+int64_t culprits_missing(const struct culprits *c, uint32_t victim)
+{
+	return c->threads[victim].missing;
 }
 
 int64_t culprits_waited(const struct culprits *c, uint32_t victim)

@@ -16,9 +16,12 @@
  * included, add up to the wait, in ns. Charges that the trace does not prove go to CULPRIT_UNKNOWN:
  * a CPU counts as idle only where the recorder saw all of its threads.
  *
- * Memory follows threads, CPUs and pairs of threads; a walk costs one step per run on a queue's CPU
- * and thread on that queue.
- * Specification: efficiency.md 2.3; event-mapping.md, "The thread state machine".
+ * Memory follows threads and CPUs; a walk costs one step per run on a queue's CPU and thread on
+ * that queue. Of the pairs a victim keeps at least CULPRITS_LEAST, and all in a trace of up to
+ * 1,000 threads. Where more threads ran while it waited, those with the least time are summed up
+ * under CULPRIT_OTHERS: the sums stay exact, and a culprit that returns after that lacks its time
+ * before (culprits_missing()). Specification: efficiency.md 2.3; event-mapping.md, "The thread
+ * state machine".
  */
 #ifndef TRACE_ANALYSIS_CULPRITS_H
 #define TRACE_ANALYSIS_CULPRITS_H
@@ -30,9 +33,14 @@
 #define CULPRIT_IDLE	  (-1)
 #define CULPRIT_UNKNOWN	  (-2) /* a thread that is not recorded, idle, or lost events */
 #define CULPRIT_QUOTA	  (-3) /* the CPU quota of a cgroup */
+#define CULPRIT_OTHERS	  (-4) /* less the class: threads that are summed up, of each class */
+#define CULPRIT_CLASSES	  8
 #define CULPRIT_TID(tid)  (-16 - (int64_t)(tid)) /* took the CPU; its time is not known */
 #define CULPRIT_IS_TID(c) ((c) <= -16)
 #define CULPRIT_TID_OF(c) ((int32_t)(-16 - (c)))
+
+#define CULPRITS_MOST  (1u << 20) /* pairs of all victims, unless that is fewer than */
+#define CULPRITS_LEAST 64	  /* for each of them */
 
 struct culprit_pair {
 	uint32_t victim; /* stream */
@@ -58,6 +66,11 @@ struct culprits {
 	size_t npairs;
 	struct victim_waits *waits; /* of each stream */
 
+	/* May be set after culprits_init(): the class of a culprit, below CULPRIT_CLASSES, by
+	 * which those that are summed up stay apart. NULL: there is one class. */
+	unsigned (*class_of)(const void *arg, uint32_t victim, int64_t culprit);
+	const void *class_arg;
+
 	/* private */
 	const struct source *source;
 	struct victim *threads;
@@ -67,6 +80,7 @@ struct culprits {
 	uint32_t nlooms;
 	uint32_t *gaps; /* of each loom: marks of lost events that are open */
 	struct hash queue_of;
+	uint32_t most;	     /* pairs of a victim */
 	int64_t first, last; /* clocks: only the part of a wait between them counts */
 	int64_t now;
 };
@@ -90,6 +104,10 @@ int culprits_finish(struct culprits *culprits, const struct intervals *intervals
 /* The pair, or NULL if `culprit` never ran while `victim` waited. */
 const struct culprit_pair *culprits_find(const struct culprits *culprits, uint32_t victim,
 					 int64_t culprit);
+/* ns that a pair of the victim may lack at most, because they were summed up before: 0 if none
+ * were.
+ */
+int64_t culprits_missing(const struct culprits *culprits, uint32_t victim);
 /* ns that the thread of a stream waited for a CPU, whatever the cause. */
 int64_t culprits_waited(const struct culprits *culprits, uint32_t victim);
 

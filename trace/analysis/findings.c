@@ -141,10 +141,9 @@ struct findings_state {
 	uint32_t *holder_of; /* index in holders, of each stream */
 	struct rank *ranks;  /* sorted by rank; NULL: none, or too many */
 	size_t nranks;
-	uint32_t *rank_of;    /* index in ranks, of each process */
-	struct pairs charges; /* (victim process * CLASSES + class, culprit stream) */
-	struct pairs victims; /* (victim stream, class) */
-	struct pairs takers;  /* (victim process, tid): times, of threads without a stream */
+	uint32_t *rank_of; /* index in ranks, of each process */
+	uint32_t *pairs;   /* indices of culprits.pairs, by the process of the victim */
+	int64_t *sums;	   /* ns, of each stream as a culprit; all 0 between two rules */
 };
 
 int64_t thread_use_sleep(const struct thread_use *use)
@@ -243,9 +242,8 @@ void findings_fini(struct findings *f)
 		free(s->ranks);
 		free(s->rank_of);
 		hash_free(&s->processes);
-		pairs_free(&s->charges);
-		pairs_free(&s->victims);
-		pairs_free(&s->takers);
+		free(s->pairs);
+		free(s->sums);
 		free(s);
 	}
 	culprits_fini(&f->culprits);
@@ -841,10 +839,14 @@ static void end_times(struct findings *f, const struct intervals *intervals)
 
 /* ---- charges ---- */
 
+_Static_assert(CLASSES <= CULPRIT_CLASSES, "each class of culprits has its sum");
+
 static enum culprit_class class_of(const struct findings *f, uint32_t victim, int64_t culprit)
 {
 	const struct process_use *a, *b;
 
+	if (culprit <= CULPRIT_OTHERS && culprit > CULPRIT_OTHERS - CLASSES)
+		return (enum culprit_class)(CULPRIT_OTHERS - culprit);
 	if (culprit < 0)
 		return culprit == CULPRIT_IDLE ? CLASS_IDLE : CLASS_UNKNOWN;
 	if (f->threads[culprit].process == f->threads[victim].process)
@@ -856,31 +858,44 @@ static enum culprit_class class_of(const struct findings *f, uint32_t victim, in
 	return a->rank >= 0 && b->rank >= 0 ? CLASS_RANK : CLASS_OTHER;
 }
 
-/* Charges the waits of threads to processes. */
+static unsigned class_of_culprit(const void *arg, uint32_t victim, int64_t culprit)
+{
+	return class_of(arg, victim, culprit);
+}
+
+/* Charges the waits of threads to classes, and sorts the pairs by the process of the victim. */
 static int take_charges(struct findings *f)
 {
 	const struct culprits *culprits = &f->culprits;
+	struct findings_state *s = f->state;
 
+	s->pairs = calloc(culprits->npairs + 1, sizeof(*s->pairs));
+	s->sums = calloc(f->source->trace.nstreams + 1, sizeof(*s->sums));
+	if (!s->pairs || !s->sums)
+		return -ENOMEM;
 	for (size_t i = 0; i < culprits->npairs; i++) {
 		const struct culprit_pair *pair = &culprits->pairs[i];
-		uint32_t process = f->threads[pair->victim].process;
+		struct thread_use *victim = &f->threads[pair->victim];
+		struct process_use *process = &f->processes[victim->process];
 		enum culprit_class class = class_of(f, pair->victim, pair->culprit);
-		int64_t *sum = &f->processes[process].charged[class];
 
+		process->npairs++;
 		if (pair->culprit == CULPRIT_QUOTA)
 			continue; /* thread_use.throttled */
-		*sum = clock_sum(*sum, pair->ns);
-		f->threads[pair->victim].waited =
-			clock_sum(f->threads[pair->victim].waited, pair->ns);
-		f->processes[process].waited = clock_sum(f->processes[process].waited, pair->ns);
-		if (!pairs_add(&f->state->charges, (int64_t)process * CLASSES + class,
-			       pair->culprit, pair->ns, 0) ||
-		    !pairs_add(&f->state->victims, pair->victim, class, pair->ns, 0))
-			return -ENOMEM;
-		if (CULPRIT_IS_TID(pair->culprit) &&
-		    !pairs_add(&f->state->takers, process, CULPRIT_TID_OF(pair->culprit),
-			       (int64_t)pair->first, 0))
-			return -ENOMEM;
+		victim->charged[class] = clock_sum(victim->charged[class], pair->ns);
+		victim->waited = clock_sum(victim->waited, pair->ns);
+		process->charged[class] = clock_sum(process->charged[class], pair->ns);
+		process->waited = clock_sum(process->waited, pair->ns);
+	}
+	for (size_t p = 1; p < f->nprocesses; p++)
+		f->processes[p].pairs = f->processes[p - 1].pairs + f->processes[p - 1].npairs;
+	for (size_t p = 0; p < f->nprocesses; p++)
+		f->processes[p].npairs = 0;
+	for (uint32_t i = 0; i < culprits->npairs; i++) {
+		struct process_use *process =
+			&f->processes[f->threads[culprits->pairs[i].victim].process];
+
+		s->pairs[process->pairs + process->npairs++] = i;
 	}
 	return 0;
 }
@@ -942,73 +957,88 @@ static void put_times(struct finding *finding, struct times times)
 	put(finding, NUMBER_SLEEP, times.sleep);
 }
 
-/* The culprit with the greatest charge of a class of a process: NULL, there is none. */
-static const struct pair *top_culprit(const struct findings *f, uint32_t process,
-				      enum culprit_class class)
+/* The thread with the greatest charge of a class: of one victim, or of all threads of a process
+ * (victim: NO_STREAM). NO_STREAM if there is none, or if so many culprits were summed up that it
+ * may lack more than FINDING_SURE_PERCENT of its time. */
+struct top {
+	uint32_t stream;
+	int64_t ns;
+};
+
+static struct top top_culprit(const struct findings *f, const struct group *group, uint32_t victim,
+			      enum culprit_class class)
 {
-	const struct pairs *pairs = &f->state->charges;
-	const struct pair *top = NULL;
+	const struct process_use *p = &f->processes[group->process];
+	const uint32_t *pairs = f->state->pairs + p->pairs;
+	int64_t *sums = f->state->sums, missing = 0;
+	struct top top = {NO_STREAM, 0};
 
-	for (size_t i = 0; i < pairs->n; i++) {
-		const struct pair *p = &pairs->list[i];
+	for (uint32_t i = 0; i < p->npairs; i++) {
+		const struct culprit_pair *pair = &f->culprits.pairs[pairs[i]];
 
-		if (p->a == (int64_t)process * CLASSES + class && (!top || p->sum > top->sum))
-			top = p;
+		if (pair->culprit < 0 || (victim != NO_STREAM && pair->victim != victim) ||
+		    class_of(f, pair->victim, pair->culprit) != class)
+			continue;
+		sums[pair->culprit] = clock_sum(sums[pair->culprit], pair->ns);
 	}
+	for (uint32_t i = 0; i < p->npairs; i++) {
+		int64_t culprit = f->culprits.pairs[pairs[i]].culprit;
+
+		if (culprit < 0)
+			continue;
+		if (sums[culprit] > top.ns)
+			top = (struct top){(uint32_t)culprit, sums[culprit]};
+		sums[culprit] = 0;
+	}
+	for (size_t i = 0; i < group->n; i++)
+		if (victim == NO_STREAM || victim == group->members[i])
+			missing = clock_sum(missing,
+					    culprits_missing(&f->culprits, group->members[i]));
+	if (missing > top.ns / 100 * FINDING_SURE_PERCENT)
+		return (struct top){NO_STREAM, 0};
 	return top;
 }
 
-/* The same of one thread, in `found`. */
-static const struct pair *thread_culprit(const struct findings *f, uint32_t victim,
-					 enum culprit_class class, struct pair *found)
+static struct top top_victim(const struct findings *f, const struct group *group,
+			     enum culprit_class class)
 {
-	const struct culprits *culprits = &f->culprits;
+	struct top top = {NO_STREAM, 0};
 
-	*found = (struct pair){.b = CULPRIT_UNKNOWN};
-	for (size_t i = 0; i < culprits->npairs; i++) {
-		const struct culprit_pair *pair = &culprits->pairs[i];
+	for (size_t i = 0; i < group->n; i++) {
+		int64_t ns = f->threads[group->members[i]].charged[class];
 
-		if (pair->victim == victim && pair->ns > found->sum &&
-		    class_of(f, victim, pair->culprit) == class)
-			*found = (struct pair){.a = victim, .b = pair->culprit, .sum = pair->ns};
-	}
-	return found;
-}
-
-static const struct pair *top_victim(const struct findings *f, uint32_t process,
-				     enum culprit_class class)
-{
-	const struct pairs *pairs = &f->state->victims;
-	const struct pair *top = NULL;
-
-	for (size_t i = 0; i < pairs->n; i++) {
-		const struct pair *p = &pairs->list[i];
-
-		if (f->threads[p->a].process == process && p->b == (int64_t) class &&
-		    (!top || p->sum > top->sum))
-			top = p;
+		if (ns > top.ns)
+			top = (struct top){group->members[i], ns};
 	}
 	return top;
 }
 
 /* Of threads without a stream only the number of times is known that they took the CPU. */
-static void put_taker(const struct findings *f, struct finding *finding, uint32_t process)
+static int put_taker(const struct findings *f, struct finding *finding, uint32_t process)
 {
-	const struct pairs *pairs = &f->state->takers;
-	int64_t times = 0, tid = 0;
+	const struct process_use *p = &f->processes[process];
+	struct pairs takers = {0}; /* (tid, 0): times */
+	const struct pair *top = NULL;
+	int err = -ENOMEM;
 
-	for (size_t i = 0; i < pairs->n; i++) {
-		const struct pair *p = &pairs->list[i];
+	for (uint32_t i = 0; i < p->npairs; i++) {
+		const struct culprit_pair *pair = &f->culprits.pairs[f->state->pairs[p->pairs + i]];
 
-		if (p->a != process || p->sum <= times)
-			continue;
-		times = p->sum;
-		tid = p->b;
+		if (CULPRIT_IS_TID(pair->culprit) &&
+		    !pairs_add(&takers, CULPRIT_TID_OF(pair->culprit), 0, pair->first, 0))
+			goto out;
 	}
-	if (!times)
-		return;
-	put(finding, NUMBER_TAKER, tid);
-	put(finding, NUMBER_COUNT, times);
+	for (size_t i = 0; i < takers.n; i++)
+		if (takers.list[i].sum > (top ? top->sum : 0))
+			top = &takers.list[i];
+	if (top) {
+		put(finding, NUMBER_TAKER, top->a);
+		put(finding, NUMBER_COUNT, top->sum);
+	}
+	err = 0;
+out:
+	pairs_free(&takers);
+	return err;
 }
 
 static const enum finding_kind kind_of_class[CLASSES] = {
@@ -1058,29 +1088,23 @@ static int find_waits(struct findings *f, const struct group *group)
 
 	for (int class = 0; class < CLASSES; class ++) {
 		int64_t ns = p->charged[class];
-		const struct pair *victim, *culprit;
+		struct top victim, culprit;
 		const struct thread_use *use;
 		struct finding *finding;
-		struct pair own;
 		bool one;
 
 		if (!findings_worth(f, ns) ||
 		    ns / FINDING_WAIT_PERCENT < clock_sum(p->run, p->waited) / 100)
 			continue;
-		victim = top_victim(f, process, class);
-		culprit = top_culprit(f, process, class);
-		if (!victim || !culprit)
-			continue;
+		victim = top_victim(f, group, class);
 		/* the process, unless one thread has nearly all */
-		one = victim->sum / 9 >= ns / 10;
-		if (one)
-			culprit = thread_culprit(f, (uint32_t)victim->a, class, &own);
-		finding =
-			add(f, kind_of_class[class], one ? victim->sum : ns,
-			    one ? thread_party(f, (uint32_t)victim->a) : process_party(f, process));
+		one = victim.ns / 9 >= ns / 10;
+		culprit = top_culprit(f, group, one ? victim.stream : NO_STREAM, class);
+		finding = add(f, kind_of_class[class], one ? victim.ns : ns,
+			      one ? thread_party(f, victim.stream) : process_party(f, process));
 		if (!finding)
 			return -ENOMEM;
-		use = &f->threads[victim->a];
+		use = &f->threads[victim.stream];
 		put(finding, NUMBER_OF, one ? use->life : p->life);
 		put(finding, NUMBER_TIME, one ? use->waited : p->waited);
 		put(finding, NUMBER_BY, finding->cost);
@@ -1088,13 +1112,13 @@ static int find_waits(struct findings *f, const struct group *group)
 		put(finding, NUMBER_MOST_AT, clock_distance(f->first, use->wait_most_at));
 		if (!one)
 			put(finding, NUMBER_THREADS, waiting_threads(f, group));
-		if (class == CLASS_UNKNOWN)
-			put_taker(f, finding, process);
-		if (culprit->b >= 0) {
+		if (class == CLASS_UNKNOWN && put_taker(f, finding, process))
+			return -ENOMEM;
+		if (culprit.stream != NO_STREAM) {
 			int32_t cpu = only_cpu(f, group);
 
-			finding->by = thread_party(f, (uint32_t)culprit->b);
-			put(finding, NUMBER_RUN, culprit->sum);
+			finding->by = thread_party(f, culprit.stream);
+			put(finding, NUMBER_RUN, culprit.ns);
 			if (one && use->cpu >= 0)
 				put(finding, NUMBER_CPU, use->cpu);
 			else if (!one && cpu >= 0)
@@ -1489,12 +1513,12 @@ static void find_cpus(struct findings *f)
 {
 	const struct cpu_times *cpus = &f->cpus;
 
-	for (size_t i = 0; i < cpus->spans.n; i++) {
-		const struct pair *span = &cpus->spans.list[i];
-		struct thread_use *use = &f->threads[span->a];
+	for (size_t i = 0; i < cpus->nspans; i++) {
+		const struct cpu_span *span = &cpus->spans[i];
+		struct thread_use *use = &f->threads[span->stream];
 
-		if (span->b >= 0 && span->sum / FINDING_CPU_PERCENT >= use->run / 100)
-			use->cpu = (int32_t)span->b;
+		if (span->ns / FINDING_CPU_PERCENT >= use->run / 100)
+			use->cpu = span->cpu;
 	}
 }
 
@@ -1591,8 +1615,7 @@ static int on_span(void *arg, const struct intervals *intervals, uint32_t stream
 {
 	struct findings *f = arg;
 
-	(void)intervals;
-	return cpu_times_add(&f->cpus, stream, cpu, from, to);
+	return cpu_times_add(&f->cpus, intervals, stream, cpu, from, to);
 }
 
 /* Marks the processes that descend from the recorder: its command, where others are recorded, too.
@@ -1648,6 +1671,8 @@ int findings_read(struct findings *f, const struct source *source)
 	err = culprits_init(&f->culprits, source, INT64_MIN, INT64_MAX);
 	if (err)
 		return err;
+	f->culprits.class_of = class_of_culprit;
+	f->culprits.class_arg = f;
 	err = read_metadata(f);
 	if (err)
 		goto out;

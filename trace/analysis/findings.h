@@ -32,6 +32,7 @@
 #define FINDING_REGULAR	      80      /* percent of the periods within a quarter of the median */
 #define FINDING_CPU_PERCENT   95      /* of the run time on one CPU: "on CPU n" */
 #define FINDING_LATE	      2	      /* times the median: a longer period is late */
+#define FINDING_SURE_PERCENT  2	      /* a culprit that may lack more of its time is not named */
 #define FINDING_STEAL_PERCENT 2	      /* of the time of a CPU */
 #define FINDING_RANKS	      32      /* more ranks in a loom are not compared in pairs */
 
@@ -92,21 +93,6 @@ struct finding {
 	uint32_t has; /* bits of the numbers */
 };
 
-/* The time of one thread: ns. */
-struct thread_use {
-	int64_t run, wait, throttled, sleep[OFF_CPU_COUNT];
-	int64_t idle_run;    /* part of run: waiting inside MPI or a runtime (by their events) */
-	int64_t first, last; /* clocks of its life in the trace */
-	int64_t life;	     /* run + waited + throttled + sleeps */
-	int64_t waited;	     /* for a CPU, by the culprits: with the wait of a newborn */
-	int64_t wait_most, wait_most_at; /* the longest wait, and the clock of its end */
-	int64_t io_most;		 /* the longest sleep for I/O */
-	uint64_t runs, io;
-	uint32_t process;  /* index in findings.processes */
-	int32_t cpu;	   /* where it had FINDING_CPU_PERCENT of its run time, or CPU_NONE */
-	bool seen, kernel; /* has an event of its state; is a kernel thread */
-};
-
 /* Parties that may have the CPU for which a thread waits. */
 enum culprit_class {
 	CLASS_OWN,    /* a thread of the same process */
@@ -118,15 +104,32 @@ enum culprit_class {
 	CLASSES
 };
 
+/* The time of one thread: ns. */
+struct thread_use {
+	int64_t run, wait, throttled, sleep[OFF_CPU_COUNT];
+	int64_t idle_run;    /* part of run: waiting inside MPI or a runtime (by their events) */
+	int64_t first, last; /* clocks of its life in the trace */
+	int64_t life;	     /* run + waited + throttled + sleeps */
+	int64_t waited;	     /* for a CPU, by the culprits: with the wait of a newborn */
+	int64_t charged[CLASSES];	 /* the parts of `waited` */
+	int64_t wait_most, wait_most_at; /* the longest wait, and the clock of its end */
+	int64_t io_most;		 /* the longest sleep for I/O */
+	uint64_t runs, io;
+	uint32_t process;  /* index in findings.processes */
+	int32_t cpu;	   /* where it had FINDING_CPU_PERCENT of its run time, or CPU_NONE */
+	bool seen, kernel; /* has an event of its state; is a kernel thread */
+};
+
 struct process_use {	 /* sums of its threads, ns */
 	uint32_t stream; /* its first one */
 	uint32_t nthreads;
 	int64_t rank, nranks; /* -1: none */
 	int64_t run, wait, throttled, sleep, life, idle_run, waited;
 	int64_t charged[CLASSES];
-	int64_t parent; /* pid, 0: not known */
-	bool target;	/* descends from ovni-bpf: the command that it recorded */
-	bool recorder;	/* ovni-bpf itself: it may be a culprit, but has no findings of its own */
+	uint32_t pairs, npairs; /* private: of culprits with a victim in it */
+	int64_t parent;		/* pid, 0: not known */
+	bool target;		/* descends from ovni-bpf: the command that it recorded */
+	bool recorder; /* ovni-bpf itself: it may be a culprit, but has no findings of its own */
 };
 
 struct cpu_steal {	 /* of the metadata: time that the hypervisor took from a CPU */

@@ -8,18 +8,81 @@
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 
-int cpu_times_add(struct cpu_times *times, uint32_t stream, int32_t cpu, int64_t from, int64_t to)
-{
+/* The times of one thread: a CPU stands at its index, from 0; the virtual one, and those that no
+ * machine has, are not counted. */
+struct span_row {
+	struct cpu_sum *cpus;
+	size_t ncpus;
+};
+
+struct cpu_sum {
 	int64_t ns;
+	uint64_t count;
+};
+
+#define CPUS_MOST 65536 /* the kernel's limit is 8192 */
+
+int cpu_times_add(struct cpu_times *times, const struct intervals *intervals, uint32_t stream,
+		  int32_t cpu, int64_t from, int64_t to)
+{
+	struct span_row *row;
+	struct cpu_sum *sum;
 
 	if (times->part && from < times->first)
 		from = times->first;
 	if (times->part && to > times->last)
 		to = times->last;
-	if (to <= from)
+	if (to <= from || cpu < 0 || cpu >= CPUS_MOST)
 		return 0;
-	ns = clock_distance(from, to);
-	return pairs_add(&times->spans, stream, cpu, ns, from) ? 0 : -ENOMEM;
+	if (!times->rows) {
+		times->nrows = intervals->source->trace.nstreams;
+		times->rows = calloc(times->nrows, sizeof(*times->rows));
+		if (!times->rows)
+			return -ENOMEM;
+	}
+	row = &times->rows[stream];
+	while (row->ncpus <= (size_t)cpu) {
+		sum = ARRAY_ADD(row->cpus, row->ncpus);
+		if (!sum)
+			return -ENOMEM;
+		*sum = (struct cpu_sum){0};
+	}
+	sum = &row->cpus[cpu];
+	sum->ns = clock_sum(sum->ns, clock_distance(from, to));
+	sum->count++;
+	return 0;
+}
+
+static void free_rows(struct cpu_times *times)
+{
+	for (size_t i = 0; i < times->nrows; i++)
+		free(times->rows[i].cpus);
+	free(times->rows);
+	times->rows = NULL;
+	times->nrows = 0;
+}
+
+static int list_spans(struct cpu_times *times)
+{
+	for (size_t i = 0; i < times->nrows; i++) {
+		struct span_row *row = &times->rows[i];
+
+		for (size_t cpu = 0; cpu < row->ncpus; cpu++) {
+			struct cpu_span *span;
+
+			if (!row->cpus[cpu].count)
+				continue;
+			span = ARRAY_ADD(times->spans, times->nspans);
+			if (!span)
+				return -ENOMEM;
+			*span = (struct cpu_span){(uint32_t)i, (int32_t)cpu, row->cpus[cpu].ns,
+						  row->cpus[cpu].count};
+		}
+		free(row->cpus);
+		*row = (struct span_row){0};
+	}
+	free_rows(times);
+	return 0;
 }
 
 static struct cpu_time *cpu_of(struct cpu_times *times, const char *loom, int32_t cpu)
@@ -180,18 +243,14 @@ static int add_streams(struct cpu_times *times, const struct source *source)
 
 static int add_spans(struct cpu_times *times, const struct source *source)
 {
-	for (size_t i = 0; i < times->spans.n; i++) {
-		const struct pair *p = &times->spans.list[i];
-		const char *loom;
-		struct cpu_time *cpu;
+	for (size_t i = 0; i < times->nspans; i++) {
+		const struct cpu_span *span = &times->spans[i];
+		const char *loom = source->owners[span->stream].loom;
+		struct cpu_time *cpu = cpu_of(times, loom ? loom : "", span->cpu);
 
-		if (p->b < 0)
-			continue;
-		loom = source->owners[p->a].loom;
-		cpu = cpu_of(times, loom ? loom : "", (int32_t)p->b);
 		if (!cpu)
 			return -ENOMEM;
-		cpu->threads = clock_sum(cpu->threads, p->sum);
+		cpu->threads = clock_sum(cpu->threads, span->ns);
 	}
 	return 0;
 }
@@ -209,6 +268,9 @@ int cpu_times_finish(struct cpu_times *times, const struct intervals *intervals)
 	}
 	if (times->part)
 		cut_window(times);
+	err = list_spans(times);
+	if (err)
+		goto out;
 	err = add_spans(times, source);
 	if (err)
 		goto out;
@@ -224,7 +286,8 @@ out:
 
 void cpu_times_fini(struct cpu_times *times)
 {
-	pairs_free(&times->spans);
+	free_rows(times);
+	free(times->spans);
 	for (size_t i = 0; i < times->ncpus; i++)
 		free(times->cpus[i].loom);
 	free(times->cpus);

@@ -15,7 +15,6 @@
 
 #include "trace/base/json.h"
 #include "trace/states/intervals.h"
-#include "trace/states/pairs.h"
 
 struct cpu_time { /* all in ns */
 	char *loom;
@@ -30,12 +29,23 @@ struct cpu_time { /* all in ns */
 	int64_t overlap; /* beyond the window: several threads at a time on one CPU */
 };
 
+struct cpu_span { /* the time of one thread on one CPU */
+	uint32_t stream;
+	int32_t cpu;
+	int64_t ns;
+	uint64_t count; /* of pieces */
+};
+
 struct cpu_times {
 	struct cpu_time *cpus; /* sorted by loom and CPU */
 	size_t ncpus;
-	struct pairs spans; /* (stream, cpu): ns on it */
-	int64_t t0, t1;	    /* the window */
-	bool session;	    /* it is that of the session */
+	/* After cpu_times_finish(), by stream and CPU. */
+	struct cpu_span *spans;
+	size_t nspans;
+	struct span_row *rows; /* private: of each stream, during the walk */
+	size_t nrows;
+	int64_t t0, t1; /* the window */
+	bool session;	/* it is that of the session */
 	/* Set before the walk: only the part of the window from clock `first` to `last` counts. The
 	 * session's times of a CPU cover the whole window. Then they only say whether the rest is
 	 * idle: it is if the CPU had no other threads in the whole window. */
@@ -51,7 +61,8 @@ struct cpu_times {
 bool cpu_times_idle_known(const struct json *session);
 
 /* Adds one span (of interval_listener). Returns 0 or -ENOMEM. */
-int cpu_times_add(struct cpu_times *times, uint32_t stream, int32_t cpu, int64_t from, int64_t to);
+int cpu_times_add(struct cpu_times *times, const struct intervals *intervals, uint32_t stream,
+		  int32_t cpu, int64_t from, int64_t to);
 
 /* Adds everything up after the walk. Returns 0, or -errno after one message. */
 int cpu_times_finish(struct cpu_times *times, const struct intervals *intervals)
