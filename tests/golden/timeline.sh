@@ -5,12 +5,11 @@
 # of the trace; colours; the pager and the rows of a terminal, without a shell and without the
 # programs of another user.
 set -eu
-report() { "$B/bin/ovni-report" "$@" 2>"$T/said"; }
-fail() { echo "$1"; cat "$T/said"; exit 1; }
+. "$S/tests/golden/tools_lib.sh"
 export COLUMNS=68 LC_ALL=C
 cd "$T"
 # Thread 7 is on CPU 0 from 0 to 4 ms, waits, then on CPU 1 from 6 to 10; 8 is on CPU 0 from 4 to 8.
-python3 "$S/tests/golden/tools_make.py" trace <<'END'
+make_trace trace <<'END'
 thread n 1 7 bpf.name="busy"
 0 OHx i32:0 i32:-1 u64:0
 4000000 OHp u16:6 i32:8
@@ -88,7 +87,7 @@ escape=$(printf '\033')
 	for i in 1 2 3 4 5 6 7 8 9 10; do
 		printf 'thread n %d %d bpf.name="thread%d"\n0 OHx i32:-1 i32:-1 u64:0\n%d OHe\n' "$i" "$i" "$i" "$i"
 	done
-} | python3 "$S/tests/golden/tools_make.py" many
+} | make_trace many
 export OVNI_PAGER=
 terminal latency many
 has "and 5 more rows (-n 0 prints all)" "rows are not limited to the terminal"

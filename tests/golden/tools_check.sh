@@ -5,10 +5,10 @@
 # are missing or lost, and lets the time of each CPU add up.
 set -eu
 check() { status=0; "$B/bin/ovni-check" "$@" >"$T/got" 2>"$T/said" || status=$?; }
-fail() { echo "$1"; cat "$T/got" "$T/said"; exit 1; }
+. "$S/tests/golden/tools_lib.sh"
 has() { grep -qF -- "$1" "$T/got" || fail "missing: $1"; }
 expect() { [ "$status" = "$1" ] || fail "status $status, not $1: $2"; }
-make() { rm -rf "$T/t"; "$S/tests/golden/tools_make.py" "$T/t"; }
+make() { make_trace "$T/t"; }
 a=loom.n/proc.1/thread.1
 
 make <<'END'

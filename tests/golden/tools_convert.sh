@@ -5,7 +5,7 @@
 # old events are changed only if asked; every rule of version 1 is checked.
 set -eu
 convert() { status=0; "$B/bin/ovni-convert" "$@" >"$T/got" 2>&1 || status=$?; }
-fail() { echo "$1"; cat "$T/got"; exit 1; }
+. "$S/tests/golden/tools_lib.sh"
 expect() { [ "$status" = "$1" ] || fail "status $status, not $1: $2"; }
 has() { grep -qF -- "$1" "$T/got" || fail "it does not say: $1"; }
 bytes() { tr -d ' \n' | python3 -c 'import sys; sys.stdout.buffer.write(bytes.fromhex(sys.stdin.read()))'; }
@@ -76,7 +76,7 @@ has "4 left out"
 "$B/bin/ovni-check" --strict "$T/new" >"$T/got" || fail "the converted trace is not valid"
 
 # The dump of version 3: as it is, and with bodies.
-"$S/tests/golden/tools_make.py" "$T/v3" <<'END'
+make_trace "$T/v3" <<'END'
 thread n1 5 7 ovni.require={"ovni":"1.1.0","nosv":"2.3.0"}
 END
 cp "$T/v3.obs" "$T/v3/$a/stream.obs"

@@ -4,14 +4,14 @@
 # ovni-cut: a part of a trace is a valid trace, with what is open at its edges entered and left.
 set -eu
 cut_() { rm -rf "$T/o"; "$B/bin/ovni-cut" -o "$T/o" "$@" >"$T/said" 2>&1 || fail "it failed: $*"; }
-fail() { echo "$1"; cat "$T/said"; exit 1; }
+. "$S/tests/golden/tools_lib.sh"
 same() { # WHAT: the events of $T/o, shortened, against standard input
 	sed 's/  */ /g; s/ *$//' >"$T/want"
 	"$B/bin/ovni-dump" -x -s "$T/o" | sed 's/  loom.n.proc.[0-9]*.thread/ /; s/^ *//; s/  */ /g; s/ *$//' >"$T/got"
 	diff "$T/want" "$T/got" || fail "$1"
 	"$B/bin/ovni-check" --strict -q "$T/o" >"$T/said" || [ $? = 3 ] || fail "$1: not valid"
 }
-"$S/tests/golden/tools_make.py" "$T/t" <<'END'
+make_trace "$T/t" <<'END'
 thread n 1 1 ovni.mark={"0":{"title":"F","chan_type":"stack","labels":{"1":"f"}}} ovni.require={"ovni":"1.1.0","nosv":"2.7.0","kernel":"1.0.0"} bpf.events="9"
 10 OHx i32:0 i32:-1 u64:0
 12 VYc+ u32:5 str:t
@@ -75,7 +75,7 @@ same "one model" < <("$B/bin/ovni-dump" -x -s "$T/t" | grep -v '  V..  ' |
 	sed 's/  loom.n.proc.[0-9]*.thread/ /; s/^ *//; s/ *$//')
 
 # One CPU: a thread is there while it is on it.
-"$S/tests/golden/tools_make.py" "$T/u" <<'END'
+make_trace "$T/u" <<'END'
 thread n 1 1
 10 OHx i32:0 i32:-1 u64:0
 20 OM= i64:7 i32:1

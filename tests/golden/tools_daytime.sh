@@ -4,11 +4,10 @@
 # The time of day of a trace: ovni-info shows it, and --from and --to take it, in all tools that have
 # them, also across midnight; the time that a hypervisor stole from each CPU.
 set -eu
-fail() { echo "$1"; cat "$T/got" "$T/said" 2>/dev/null; exit 1; }
+. "$S/tests/golden/tools_lib.sh"
 # The recording begins at 23:59:58.5 in a time zone one hour east of UTC, at the clock 1000, and lasts 4 s.
 made() { # NAME [MORE]
-	rm -rf "${T:?}/$1"
-	"$S/tests/golden/tools_make.py" "$T/$1" <<END
+	make_trace "$T/$1" <<END
 thread n 1 1 bpf.name="a" bpf.session.version="1" bpf.session.t0="1000" bpf.session.t1="4000001000" bpf.session.stopped_by="trigger" bpf.session.trigger="latency>5ms" bpf.session.boot_id="9b3e" ${2-}
 1000 OHx i32:0 i32:-1 u64:0
 500001000 OHp u16:1 i32:0

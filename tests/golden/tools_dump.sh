@@ -5,10 +5,10 @@
 # lines and change no other; a damaged tail is printed as far as it goes.
 set -eu
 dump() { "$B/bin/ovni-dump" "$@" 2>"$T/said"; }
-fail() { echo "$1"; cat "$T/said"; exit 1; }
+. "$S/tests/golden/tools_lib.sh"
 has() { grep -qF -- "$1" "$T/got" || { cat "$T/got"; fail "missing: $1"; }; }
 
-"$S/tests/golden/tools_make.py" "$T/a" <<'END'
+make_trace "$T/a" <<'END'
 thread n 1 1
 10 OHx i32:3 i32:77 u64:18446744073709551615
 20 VYc+ i32:5 str:solve_it

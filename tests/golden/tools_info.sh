@@ -4,9 +4,9 @@
 # ovni-info: who made a trace, what is in it, and whether it is complete.
 set -eu
 info() { "$B/bin/ovni-info" "$@" 2>"$T/said"; }
-fail() { echo "$1"; cat "$T/got" "$T/said"; exit 1; }
+. "$S/tests/golden/tools_lib.sh"
 session='bpf.session={"version":"1.2.3","commit":"abc","kernel":"6.1","machine":"x86_64","options":["ovni-bpf","-a"],"t0":"5","t1":"999","lost":"0"}'
-"$S/tests/golden/tools_make.py" "$T/a" <<END
+make_trace "$T/a" <<END
 thread node1 7 7 bpf.name="main" bpf.cgroup="/job.slice" bpf.rank=1 bpf.nranks=2 bpf.command=["./solver","--fast"] ovni.require={"ovni":"1.1.0","nosv":"2.7.0","bpf":"1.0.0"} $session
 10 OHx i32:0 i32:-1 u64:0
 1500010 OHe

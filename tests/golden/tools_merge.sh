@@ -5,7 +5,7 @@
 # tolerance at most, beyond that intervals are split; nothing is dropped and all is valid.
 set -eu
 merge() { rm -rf "$T/o"; status=0; "$B/bin/ovni-merge" -o "$T/o" "$@" >"$T/said" 2>&1 || status=$?; }
-fail() { echo "$1"; cat "$T/said"; exit 1; }
+. "$S/tests/golden/tools_lib.sh"
 says() { grep -qF -- "$1" "$T/said" || fail "it does not say: $1"; }
 same() {
 	sed 's/  */ /g; s/ *$//' >"$T/want"
@@ -16,7 +16,7 @@ same() {
 nosv='ovni.require={"ovni":"1.1.0","nosv":"2.7.0"}'
 # The second thread is in the program's trace alone. VS] was read 300 after the KCO, VU[ 501, VU] 300
 # before the KCI; the tolerance is 500.
-"$S/tests/golden/tools_make.py" "$T/p" <<END
+make_trace "$T/p" <<END
 thread h.1 1 1 $nosv
 1000 OHx i32:0 i32:-1 u64:0
 1200 VS[
@@ -28,7 +28,7 @@ thread h.1 1 2 $nosv
 1000 OHx i32:1 i32:-1 u64:0
 3000 OHe
 END
-"$S/tests/golden/tools_make.py" "$T/k" <<'END'
+make_trace "$T/k" <<'END'
 thread h 1 1 bpf.name="solver" bpf.names={"77":"cron"} ovni.require={"ovni":"1.1.0","kernel":"1.0.0"}
 900 KCI i32:0
 950 OHx i32:-1 i32:-1 u64:0
@@ -87,7 +87,7 @@ merge --others "$T/p" "$T/k"
 
 # Their marks: a type that means something else gets a free number; in one that both have, "solve"
 # takes the program's value, and "io", whose value is that of "solve" there, a new one.
-"$S/tests/golden/tools_make.py" "$T/pm" <<'END'
+make_trace "$T/pm" <<'END'
 thread h.1 1 1 ovni.mark={"0":{"title":"Phase","chan_type":"single","labels":{"1":"init"}},"3":{"title":"Function","chan_type":"stack","labels":{"1":"main","2":"solve"}}}
 1000 OHx i32:0 i32:-1 u64:0
 1100 OM= i64:1 i32:0
@@ -95,7 +95,7 @@ thread h.1 1 1 ovni.mark={"0":{"title":"Phase","chan_type":"single","labels":{"1
 1300 OM] i64:2 i32:3
 9000 OHe
 END
-"$S/tests/golden/tools_make.py" "$T/km" <<'END'
+make_trace "$T/km" <<'END'
 thread h 8 8 ovni.mark={"0":{"title":"Calls","chan_type":"stack","labels":{"1":"poll"}},"3":{"title":"Function","chan_type":"stack","labels":{"1":"solve","2":"io","5":"exit"}},"92":{"title":"Events\u0020lost","chan_type":"stack"}}
 100 OHx i32:-1 i32:-1 u64:0
 110 OM[ i64:1 i32:0
@@ -135,7 +135,7 @@ merge "$T/p" "$T/k"
 
 merge "$T/o" "$T/k"
 [ $status = 1 ] || fail "a trace that has K events was merged"
-"$S/tests/golden/tools_make.py" "$T/u" <<'END'
+make_trace "$T/u" <<'END'
 thread h.1 1 1
 1000 OHx i32:0 i32:-1 u64:0
 900 OHe

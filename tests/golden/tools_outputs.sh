@@ -5,9 +5,9 @@
 # hard links keep their content, and warns of more rows than Paraver has; an index of a CPU beyond all
 # integers is refused; ovni-check without memory does not call a trace invalid.
 set -eu
-fail() { echo "$1"; cat "$T/said"; exit 1; }
+. "$S/tests/golden/tools_lib.sh"
 do_it() { "$B/bin/$1" "${@:2}" >"$T/said" 2>&1 || fail "$* failed"; }
-trace() { "$S/tests/golden/tools_make.py" "$@" <<END
+trace() { make_trace "$@" <<END
 thread n 1 1 $extra
 1000 OHx i32:0 i32:-1 u64:0
 2000 OU[
@@ -68,7 +68,7 @@ done
 
 for i in {1..1499}; do
 	printf 'thread n %d %d\n%d OHx i32:-1 i32:-1 u64:0\n9000 OHe\n' "$i" "$i" "$i"
-done | "$S/tests/golden/tools_make.py" many
+done | make_trace many
 do_it ovni-check -q many
 failed=0
 for limit in {8000..20000..500}; do # KiB, from nearly no memory to enough

@@ -4,15 +4,13 @@
 # ovni-report without a report: the overview of a short trace, as text and as JSON, its exit status,
 # and names that are not safe to print.
 set -eu
-report() { "$B/bin/ovni-report" "$@" 2>"$T/said"; }
-fail() { echo "$1"; cat "$T/said"; exit 1; }
+. "$S/tests/golden/tools_lib.sh"
 cd "$T"
 # "victim" waits 300 of 1000 ms for CPU 0: 250 for "noisy", 50 for nobody. CPU 1 has no thread.
 make() { # NAME [WORD...]: the metadata of the victim
 	local name=$1
 	shift
-	rm -rf "$name"
-	python3 "$S/tests/golden/tools_make.py" "$name" <<-END
+	make_trace "$name" <<-END
 	thread n 10 11 bpf.name="victim" bpf.session.options=["ovni-bpf","-a","-o","the_trace"] bpf.session.kernel="6.1" bpf.session.realtime={"begin":{"clock":"0","ns":"1795311725000000001"},"utc_offset":5400} bpf.session.t0="0" bpf.session.t1="1000000000" ovni.loom_cpus=[{"index":0,"phyid":0},{"index":1,"phyid":1}] bpf.session.cpus=[{"index":0,"ns":{"unknown":"0","idle":"1","other":"0"},"steal":"30000000"},{"index":1,"ns":{"unknown":"0","idle":"1000000000","other":"0"}}] $*
 	0 OHx i32:0 i32:-1 u64:0
 	100000000 OHp u16:6 i32:20
@@ -81,7 +79,7 @@ END
 # Where only some threads are recorded, idle time is not known: no CPU is called busy, or idle, for
 # it. The recorder says so; of older ones it shows in CPUs that were never idle.
 some() { # KEY IDLE_OF_CPU_1
-	python3 "$S/tests/golden/tools_make.py" some <<-END
+	make_trace some <<-END
 	thread n 10 10 bpf.name="target" bpf.session.t0="0" bpf.session.t1="1000000000" $1 ovni.loom_cpus=[{"index":0,"phyid":0},{"index":1,"phyid":1}] bpf.session.cpus=[{"index":0,"ns":{"unknown":"0","idle":"0","other":"700000000"}},{"index":1,"ns":{"unknown":"0","idle":"$2","other":"$((1000000000 - $2))"}}]
 	0 OHx i32:0 i32:-1 u64:0
 	300000000 OHp u16:1 i32:-1
@@ -136,8 +134,7 @@ status=0; report timeline lossy --json >got || status=$?
 [ $status = 2 ] || fail "--json of the timeline gives status $status"
 
 # Nothing found is said, with the threshold.
-rm -rf quiet
-python3 "$S/tests/golden/tools_make.py" quiet <<'END'
+make_trace quiet <<'END'
 thread n 1 1 bpf.name="a"
 0 OHx i32:0 i32:-1 u64:0
 2000000000 OHe

@@ -5,12 +5,12 @@
 # stays as it is, and the result never claims to be complete.
 set -eu
 repair() { status=0; "$B/bin/ovni-check" --repair "$@" >"$T/got" 2>"$T/said" || status=$?; }
-fail() { echo "$1"; cat "$T/got" "$T/said"; exit 1; }
+. "$S/tests/golden/tools_lib.sh"
 has() { grep -qF -- "$1" "$T/got" "$T/said" || fail "missing: $1"; }
 
 # Three threads are cut off: one runs inside functions, one sleeps, one has nothing yet; a
 # fourth was finished and moves the dead one.
-"$S/tests/golden/tools_make.py" "$T/t" <<'END'
+make_trace "$T/t" <<'END'
 thread n 1 1 ovni.finished= bpf.events="3" ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"f","2":"g"}}} ovni.require={"ovni":"1.1.0","mpi":"1.0.0"}
 10 OHx i32:0 i32:-1 u64:0
 20 OM[ i64:1 i32:0
@@ -72,7 +72,7 @@ done
 find "$T" -name '.stream*' | grep . && fail "temporary files were left behind"
 
 # A program of libovni that was killed has no CPUs in its metadata, which come at its end.
-"$S/tests/golden/tools_make.py" "$T/killed" <<'END'
+make_trace "$T/killed" <<'END'
 thread n 1 1 ovni.finished= ovni.loom_cpus= ovni.app_id= ovni.require=
 10 OHx i32:3 i32:-1 u64:0
 20 VS[

@@ -3,8 +3,7 @@
 #
 # ovni-report: the figures of each report for a short trace, worked out by hand.
 set -eu
-report() { "$B/bin/ovni-report" "$@" 2>"$T/said"; }
-fail() { echo "$1"; cat "$T/said"; exit 1; }
+. "$S/tests/golden/tools_lib.sh"
 same() { # REPORT [OPTIONS]: compares the CSV with standard input
 	local name=$1
 	shift
@@ -12,7 +11,7 @@ same() { # REPORT [OPTIONS]: compares the CSV with standard input
 	report "$name" --csv "$@" "$T/t" >"$T/got" || fail "$name failed"
 	diff "$T/want" "$T/got" || fail "report $name"
 }
-python3 "$S/tests/golden/tools_make.py" "$T/t" <<'END'
+make_trace "$T/t" <<'END'
 thread n 1 1 bpf.name="a" bpf.names={"9":"cron"} bpf.session.t0="1000" bpf.session.t1="3000" bpf.session.cpus=[{"index":0,"ns":{"unknown":"100","idle":"500","other":"200","thread":"1200"}}] ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"f","2":"g,h"}}}
 1000 OHx i32:0 i32:-1 u64:0
 1100 OM[ i64:1 i32:0
@@ -170,8 +169,7 @@ status=0; report latency --sort nothing "$T/t" >/dev/null || status=$?
 [ $status = 2 ] || fail "an unknown column gives status $status"
 
 # Merged and kernel-model streams: KCO and KCI decide.
-rm -rf "$T/t"
-python3 "$S/tests/golden/tools_make.py" "$T/t" <<'END'
+make_trace "$T/t" <<'END'
 thread n 1 1 bpf.name="a"
 10 OHx i32:0 i32:-1 u64:0
 20 KCO u16:6 i32:9
@@ -190,8 +188,7 @@ time,cpu,thread,sleep,wait,run,why,next,waker
 END
 
 # A CPU quota stops a thread: the thread that came next did not drive it out.
-rm -rf "$T/t"
-python3 "$S/tests/golden/tools_make.py" "$T/t" <<'END'
+make_trace "$T/t" <<'END'
 thread n 1 1 bpf.name="a"
 10 OHx i32:0 i32:-1 u64:0
 20 OHp u16:12 i32:9
@@ -209,8 +206,7 @@ victim,culprit,waits,ran,percent,first,max,max_at
 a (1),CPU quota,1,30,100.000,0,30,10
 END
 # Periods from wake-up to wake-up (a yield is none), and a first taker that runs for a tenth of the wait.
-rm -rf "$T/t"
-python3 "$S/tests/golden/tools_make.py" "$T/t" <<'END'
+make_trace "$T/t" <<'END'
 thread n 1 1 bpf.name="timer"
 1000 OHx i32:0 i32:-1 u64:0
 1010 OHp u16:1 i32:0
@@ -231,7 +227,6 @@ same wake --period <<'END'
 thread,tid,pid,name,rank,periods,min,avg,p50,p99,max,max_at
 timer (1),1,1,timer,,2,1000,1050,1007,1100,1100,3100
 END
-rm -rf "$T/t"
 {
 	cpus='bpf.session.cpus=[{"index":0,"ns":{"unknown":"0","idle":"1","other":"0"}}]'
 	at() { for i in $(seq 0 19); do awk -v base=$((i * 20000000)) '{$1 += base; print}' <<<"$1"; done; }
@@ -249,7 +244,7 @@ rm -rf "$T/t"
 	echo '1 OHp u16:1 i32:0'
 	at $'950 OHw i32:-2\n1001001 OAs i32:0\n1001001 OHr\n11001000 OHp u16:1 i32:1' | sed '2!{/OAs/d}'
 	echo $'400000000 OHw i32:0\n400000000 OAs i32:-1\n400000000 OHr\n400000000 OHe'
-} | python3 "$S/tests/golden/tools_make.py" "$T/t"
+} | make_trace "$T/t"
 same preempt --tid 1 <<'END'
 victim,culprit,waits,ran,percent,first,max,max_at
 victim (1),hog (3),20,200000020,90.909,0,10000001,999
@@ -258,7 +253,6 @@ END
 
 # A move that is told at the switch-in: a woken thread was queued there since its wake-up, and one that the
 # stopper drove out at once; another one waited on its old CPU.
-rm -rf "$T/t"
 {
 	echo 'thread n 1 1 bpf.name="moved" bpf.session.cpus=[{"index":0,"ns":{"unknown":"0","other":"0"}},{"index":1,"ns":{"unknown":"0","other":"0"}}]'
 	printf '%s\n' '1 OHx i32:0 i32:-1 u64:0' '100 OHp u16:1 i32:2' '200 OHw i32:-2' '301 OAs i32:1' '301 OHr' \
@@ -270,7 +264,7 @@ rm -rf "$T/t"
 	printf '%s\n' '1 OHx i32:1 i32:-1 u64:0' '300 OHp u16:1 i32:1' '400 OHw i32:-2' '411 OHr' '700 OHe'
 	echo 'thread n 4 4 bpf.name="migration/1"'
 	printf '%s\n' '1 OHx i32:-1 i32:-1 u64:0' '1 OHp u16:1 i32:0' '400 OHw i32:-2' '401 OAs i32:1' '401 OHr' '410 OHe'
-} | python3 "$S/tests/golden/tools_make.py" "$T/t"
+} | make_trace "$T/t"
 same preempt --tid 1 <<'END'
 victim,culprit,waits,ran,percent,first,max,max_at
 moved (1),on0 (2),2,202,66.666,1,101,399

@@ -4,13 +4,12 @@
 # ovni-sort: regions go where they belong, --all sorts whole streams in bounded memory, and
 # a stream is replaced as a whole or not touched at all.
 set -eu
-make() { "$S/tests/golden/tools_make.py" "$1"; }
 sort() { "$B/bin/ovni-sort" "$@" 2>"$T/said"; }
-fail() { echo "$1"; cat "$T/said"; exit 1; }
+. "$S/tests/golden/tools_lib.sh"
 says() { grep -q -- "$1" "$T/said" || fail "it does not say: $1"; }
 stream=loom.n/proc.1/thread.1/stream.obs
 
-make "$T/late" <<'END'
+make_trace "$T/late" <<'END'
 thread n 1 1
 10 OHx i32:0 i32:-1 u64:0
 20 VS[
@@ -21,7 +20,7 @@ thread n 1 1
 50 OU]
 60 OHe
 END
-make "$T/want" <<'END'
+make_trace "$T/want" <<'END'
 thread n 1 1
 10 OHx i32:0 i32:-1 u64:0
 15 KCO

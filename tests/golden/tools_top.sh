@@ -4,10 +4,10 @@
 # ovni-top: counts by event, thread and CPU; of a damaged trace, what came before the damage.
 set -eu
 top() { "$B/bin/ovni-top" "$@" 2>"$T/said"; }
-fail() { echo "$1"; cat "$T/said"; exit 1; }
+. "$S/tests/golden/tools_lib.sh"
 same() { diff "$T/want" "$T/got" || fail "$1"; }
 
-"$S/tests/golden/tools_make.py" "$T/a" <<'END'
+make_trace "$T/a" <<'END'
 thread n 1 1
 10 OHx i32:0 i32:-1 u64:0
 20 OB.

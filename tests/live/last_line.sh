@@ -74,14 +74,8 @@ expect "a command that goes on: status $status" [ $status = 0 ]
 last deaf 'dir=deaf .* stop=duration command=running status=0 '
 kill -KILL "$(cat deaf.pid)"
 
-# A second signal ends the recorder at once, and the line tells.
-"$RECORDER" -a -o twice >twice.log 2>&1 &
-recorder=$!
-wait_recording twice $recorder
-kill -STOP $recorder
-kill -INT $recorder
-kill -TERM $recorder
-kill -CONT $recorder
+# A second signal ends the recorder at once, and the last line has it.
+interrupt_twice twice
 status=0
 wait $recorder || status=$?
 [ $status -le 128 ] || last twice "dir=twice .* status=signal-$((status - 128)) "

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# lib: what the live tests share. Sourced by each; not a test.
+# lib: functions shared by the live tests, which source it.
 #
 #   record NAME MODE [OPTION... --] WORKLOAD [ARG...]
 #       records a workload into the trace NAME. MODE: command (ovni-bpf -- WORKLOAD), pid
 #       (attached to while it waits at its gate), all (system-wide). Leaves NAME.log
-#       (what the recorder said), NAME.report (what the workload said), $status,
+#       (output of the recorder), NAME.report (output of the workload), $status,
 #       and $recorder (its pid; not in mode command).
 #   record_output NAME OPTION... [-- COMMAND...]
-#       records any command, or what the options say, into the trace NAME; the command's
-#       output is NAME.report
+#       records with these options into the trace NAME; the command's output is NAME.report
 #   judge NAME          strict emulation must accept the trace; so must the real ovniemu, if it is in
 #                       $ORACLES, with the same output
+#   interrupt_twice NAME
+#       starts $recorder with -a and sends it SIGINT and SIGTERM at the same time
 #   start_waiting WORKLOAD [ARG...]
 #       starts a workload that waits at the gate $T/gate; $target is its pid. open_gate starts
 #       its work
 #   facts NAME <<E      Python lines with `trace`, `said`, `lines`, `recorder`, and check()
-#   expect TEXT COMMAND...   counts a failure, and goes on, if the command fails
-#   try STATUS PATTERN COMMAND...   counts a failure unless it ends with that status and says that
+#   expect TEXT COMMAND...   counts a failure and continues if the command fails
+#   try STATUS PATTERN COMMAND...   counts a failure unless it ends with STATUS and a message like PATTERN
 #   longer LONG SHORT   prints LONG in make check-long, else SHORT
 #   finish              ends the test: status 1 if anything was wrong
 #
@@ -87,6 +88,16 @@ recording() { # NAME PID
 wait_recording() { # NAME PID
 	wait_until recording "$1" "$2" || complain "$1: the recorder never said that it records"
 	ended "$2" && complain "$1: the recorder ended early: $(cat "$1.log")"
+}
+
+interrupt_twice() { # NAME
+	"$RECORDER" -a -o "$1" >"$1.log" 2>&1 &
+	recorder=$!
+	wait_recording "$1" $recorder
+	kill -STOP $recorder
+	kill -INT $recorder
+	kill -TERM $recorder
+	kill -CONT $recorder
 }
 
 start_waiting() { # WORKLOAD [ARG...]

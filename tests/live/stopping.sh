@@ -98,13 +98,7 @@ wait $recorder || complain "a signal that is sent twice, turn $turn: status $?: 
 look pair signal
 
 # Both signals wait until it goes on, so the second one comes before it could have stopped.
-"$RECORDER" -a -o twice >twice.log 2>&1 &
-recorder=$!
-wait_recording twice $recorder
-kill -STOP $recorder
-kill -INT $recorder
-kill -TERM $recorder
-kill -CONT $recorder
+interrupt_twice twice
 start=$(date +%s%N)
 wait $recorder
 status=$?

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loom_kit: what the tests of the Loom writer share: where a run is written, what is in its
- * files, and records to put into it.
+ * loom_kit: functions shared by the tests of the Loom writer: the folder of a run, the contents of
+ * its files, and records to write.
  */
 #ifndef TESTS_UNIT_LOOM_KIT_H
 #define TESTS_UNIT_LOOM_KIT_H
@@ -48,6 +48,24 @@ static uint64_t number(const struct json *doc, const char *dotted)
 	return (uint64_t)json_int(json_get(doc, dotted));
 }
 
+struct named_number {
+	const char *key;
+	uint64_t value;
+};
+
+static __attribute__((unused)) void assert_numbers(const struct json *doc,
+						   const struct named_number *want)
+{
+	for (; want->key; want++) {
+		if (number(doc, want->key) != want->value)
+			fail_msg("%s is %lu", want->key, number(doc, want->key));
+	}
+}
+
+/* Members of an object: {key, value}, ... */
+#define ASSERT_NUMBERS(doc, ...)                                                                   \
+	assert_numbers(doc, (const struct named_number[]){__VA_ARGS__, {NULL, 0}})
+
 static struct loom_record record(uint64_t cycle, uint16_t core, uint32_t node, uint8_t kind)
 {
 	return (struct loom_record){.cycle = cycle,
@@ -64,6 +82,26 @@ static int put(struct loom_writer *w, uint64_t cycle, uint16_t core, uint32_t no
 
 	return loom_writer_event(w, &r);
 }
+
+struct put_event {
+	uint64_t cycle;
+	uint16_t core;
+	uint32_t node;
+	uint8_t kind;
+};
+
+static __attribute__((unused)) void put_all(struct loom_writer *w, const struct put_event *events,
+					    size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(
+			put(w, events[i].cycle, events[i].core, events[i].node, events[i].kind), 0);
+}
+
+/* Writes events that must be accepted: {cycle, core, node, kind}, ... */
+#define PUT_ALL(w, ...)                                                                            \
+	put_all(w, (const struct put_event[]){__VA_ARGS__},                                        \
+		COUNT(((const struct put_event[]){__VA_ARGS__})))
 
 /* Start, `cycles` cycles in which node 1 fires and node 2 waits, end. */
 static void simple_run(struct loom_writer *w, uint64_t cycles)

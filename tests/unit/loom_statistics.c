@@ -22,15 +22,11 @@ static void counters_and_metrics_are_exact(void **state)
 	assert_int_equal(put(w, 0, 0, 0, LOOM_CONFIG_WRITE), 0);
 	assert_int_equal(put(w, 4, 0, 0, LOOM_INVOCATION_START), 0);
 	/* in one cycle a node does one thing: firing beats waiting */
-	assert_int_equal(put(w, 4, 0, 5, LOOM_NODE_STALL_IN), 0);
-	assert_int_equal(put(w, 4, 0, 5, LOOM_NODE_FIRE), 0);
-	assert_int_equal(put(w, 4, 0, 5, LOOM_NODE_FIRE), 0);
-	assert_int_equal(put(w, 4, 0, 6, LOOM_NODE_STALL_OUT), 0);
+	PUT_ALL(w, {4, 0, 5, LOOM_NODE_STALL_IN}, {4, 0, 5, LOOM_NODE_FIRE},
+		{4, 0, 5, LOOM_NODE_FIRE}, {4, 0, 6, LOOM_NODE_STALL_OUT});
 	loom_writer_tokens(w, 0, 5, 2, 3);
-	assert_int_equal(put(w, 5, 0, 5, LOOM_NODE_STALL_IN), 0);
-	assert_int_equal(put(w, 5, 0, 6, LOOM_NODE_STALL_OUT), 0);
-	assert_int_equal(put(w, 7, 0, 5, LOOM_NODE_STALL_IN), 0);
-	assert_int_equal(put(w, 8, 0, 5, LOOM_ROUTE_USE), 0);
+	PUT_ALL(w, {5, 0, 5, LOOM_NODE_STALL_IN}, {5, 0, 6, LOOM_NODE_STALL_OUT},
+		{7, 0, 5, LOOM_NODE_STALL_IN}, {8, 0, 5, LOOM_ROUTE_USE});
 	loom_writer_tokens(w, 0, 5, UINT64_C(1) << 60, 0);
 	assert_int_equal(put(w, 14, 0, 0, LOOM_INVOCATION_DONE), 0);
 	assert_int_equal(loom_writer_close(w, NULL), 0);
@@ -48,17 +44,11 @@ static void counters_and_metrics_are_exact(void **state)
 	assert_int_equal(json_count(json_get(doc, "snapshots")), 3);
 	row = json_first(json_get(doc, "snapshots")); /* the core */
 	assert_null(json_get(row, "hw_node_id"));
-	assert_int_equal(number(row, "active_cycles"), 2);
-	assert_int_equal(number(row, "stall_cycles_out"), 1);
-	assert_int_equal(number(row, "stall_cycles_in"), 1);
-	assert_int_equal(number(row, "config_writes"), 1);
+	ASSERT_NUMBERS(row, {"active_cycles", 2}, {"stall_cycles_out", 1}, {"stall_cycles_in", 1},
+		       {"config_writes", 1});
 	row = json_next(row); /* node 5 */
-	assert_int_equal(number(row, "hw_node_id"), 5);
-	assert_int_equal(number(row, "total_cycles"), 10);
-	assert_int_equal(number(row, "active_cycles"), 2);
-	assert_int_equal(number(row, "stall_cycles_in"), 2);
-	assert_int_equal(number(row, "stall_cycles_out"), 0);
-	assert_int_equal(number(row, "tokens_out"), 3);
+	ASSERT_NUMBERS(row, {"hw_node_id", 5}, {"total_cycles", 10}, {"active_cycles", 2},
+		       {"stall_cycles_in", 2}, {"stall_cycles_out", 0}, {"tokens_out", 3});
 	assert_true(json_number(json_get(row, "metrics.utilization")) == 0.2);
 	assert_true(json_number(json_get(row, "metrics.throughput")) == 1.5);
 	row = json_next(row); /* node 6: never active */
@@ -81,10 +71,8 @@ static void styles_edge_and_span_count_whole_intervals(void **state)
 
 	(void)state;
 	assert_int_equal(loom_writer_open(&w, run_path("edge"), &o), 0);
-	assert_int_equal(put(w, 10, 0, 0, LOOM_INVOCATION_START), 0);
-	assert_int_equal(put(w, 12, 0, 1, LOOM_NODE_FIRE), 0);
-	assert_int_equal(put(w, 15, 0, 1, LOOM_NODE_STALL_OUT), 0);
-	assert_int_equal(put(w, 22, 0, 0, LOOM_INVOCATION_DONE), 0);
+	PUT_ALL(w, {10, 0, 0, LOOM_INVOCATION_START}, {12, 0, 1, LOOM_NODE_FIRE},
+		{15, 0, 1, LOOM_NODE_STALL_OUT}, {22, 0, 0, LOOM_INVOCATION_DONE});
 	assert_int_equal(loom_writer_close(w, NULL), 0);
 	doc = summary_of("edge.perf.json");
 	row = json_first(json_get(doc, "snapshots"));
@@ -118,11 +106,9 @@ static void assert_series(const char *name, uint32_t node, const uint64_t (*want
 		if (!json_get(row, "hw_node_id") || number(row, "hw_node_id") != node)
 			continue;
 		assert_true(found < n);
-		assert_int_equal(number(row, "cycle"), want[found][0]);
-		assert_int_equal(number(row, "total_cycles"), want[found][1]);
-		assert_int_equal(number(row, "active_cycles"), want[found][2]);
-		assert_int_equal(number(row, "stall_cycles_in"), want[found][3]);
-		assert_int_equal(number(row, "tokens_in"), want[found][4]);
+		ASSERT_NUMBERS(row, {"cycle", want[found][0]}, {"total_cycles", want[found][1]},
+			       {"active_cycles", want[found][2]},
+			       {"stall_cycles_in", want[found][3]}, {"tokens_in", want[found][4]});
 		found++;
 	}
 	assert_int_equal(found, n);
@@ -212,16 +198,11 @@ static void upstreams_statistics_say_what_they_can(void **state)
 	assert_int_equal(kit_size("legacy.perf.json"), -1);
 	doc = summary_of("legacy.stat");
 	assert_string_equal(json_string(json_get(doc, "termination")), "completed");
-	assert_int_equal(number(doc, "totalCycles"), 12);
-	assert_int_equal(number(doc, "configCycles"), 2);
-	assert_int_equal(number(doc, "executionCycles"), 10);
-	assert_int_equal(number(doc, "summary.nodeCount"), 2);
-	assert_int_equal(number(doc, "summary.totalConfigWrites"), 1);
-	assert_int_equal(number(doc, "summary.traceEventCount"), 23);
+	ASSERT_NUMBERS(doc, {"totalCycles", 12}, {"configCycles", 2}, {"executionCycles", 10},
+		       {"summary.nodeCount", 2}, {"summary.totalConfigWrites", 1},
+		       {"summary.traceEventCount", 23});
 	row = json_first(json_get(doc, "nodePerf"));
-	assert_int_equal(number(row, "nodeIndex"), 1);
-	assert_int_equal(number(row, "activeCycles"), 10);
-	assert_int_equal(number(row, "tokensOut"), 15);
+	ASSERT_NUMBERS(row, {"nodeIndex", 1}, {"activeCycles", 10}, {"tokensOut", 15});
 	assert_true(json_number(json_get(row, "throughputProxy")) == 1.5);
 	json_free(doc);
 	free(read_file("legacy.trace.bin", &size));

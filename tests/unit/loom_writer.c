@@ -95,12 +95,10 @@ static void drop_new_counts_each_record_that_finds_no_room(void **state)
 	free(got);
 
 	doc = summary_of("new.perf.json");
-	assert_int_equal(number(doc, "events.seen"), 24);
-	assert_int_equal(number(doc, "events.written"), 17);
-	assert_int_equal(number(doc, "events.dropped"), 7);
-	assert_int_equal(number(doc, "events.dropped_by_kind.NODE_FIRE"), 3);
-	assert_int_equal(number(doc, "events.dropped_by_kind.NODE_STALL_IN"), 3);
-	assert_int_equal(number(doc, "events.dropped_by_kind.INVOCATION_DONE"), 1);
+	ASSERT_NUMBERS(doc, {"events.seen", 24}, {"events.written", 17}, {"events.dropped", 7},
+		       {"events.dropped_by_kind.NODE_FIRE", 3},
+		       {"events.dropped_by_kind.NODE_STALL_IN", 3},
+		       {"events.dropped_by_kind.INVOCATION_DONE", 1});
 	assert_int_equal(number(json_get(doc, "events.dropped_by_core"), "3"), 7);
 	assert_string_equal(json_string(json_get(doc, "controls.buffer.policy")), "drop-new");
 	assert_int_equal(number(doc, "controls.buffer.records"), 16);

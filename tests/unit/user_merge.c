@@ -85,6 +85,23 @@ static void push(struct bench *b, unsigned ring, uint64_t clock, uint32_t id)
 	commit(b, ring);
 }
 
+struct pushed {
+	unsigned ring;
+	uint64_t clock;
+	uint32_t id;
+};
+
+static void push_all(struct bench *b, const struct pushed *records, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		push(b, records[i].ring, records[i].clock, records[i].id);
+}
+
+/* {ring, clock, id}, ... */
+#define PUSH_ALL(b, ...)                                                                           \
+	push_all(b, (const struct pushed[]){__VA_ARGS__},                                          \
+		 sizeof((const struct pushed[]){__VA_ARGS__}) / sizeof(struct pushed))
+
 static int take(void *arg, unsigned cpu, const struct record_head *record)
 {
 	struct bench *b = arg;
@@ -112,17 +129,18 @@ static void expect_ids(struct bench *b, const char *ids)
 	assert_string_equal(got, ids);
 }
 
+static void expect_release(struct bench *b, uint64_t before, const char *ids)
+{
+	assert_int_equal(release(b, before), 0);
+	expect_ids(b, ids);
+}
+
 static void rings_are_merged_by_clock(void **state)
 {
 	struct bench *b = *state;
 
-	push(b, 0, 10, 'a');
-	push(b, 0, 40, 'd');
-	push(b, 1, 20, 'b');
-	push(b, 1, 50, 'e');
-	push(b, 3, 30, 'c');
-	assert_int_equal(release(b, UINT64_MAX), 0);
-	expect_ids(b, "abcde");
+	PUSH_ALL(b, {0, 10, 'a'}, {0, 40, 'd'}, {1, 20, 'b'}, {1, 50, 'e'}, {3, 30, 'c'});
+	expect_release(b, UINT64_MAX, "abcde");
 	assert_int_equal(b->taken[1].cpu, 2);
 	assert_int_equal(b->taken[2].cpu, 6);
 }
@@ -131,29 +149,19 @@ static void equal_clocks_leave_by_cpu_then_by_place(void **state)
 {
 	struct bench *b = *state;
 
-	push(b, 3, 10, 'e');
-	push(b, 1, 10, 'c');
-	push(b, 1, 10, 'd');
-	push(b, 0, 10, 'a');
-	push(b, 0, 10, 'b');
-	assert_int_equal(release(b, UINT64_MAX), 0);
-	expect_ids(b, "abcde");
+	PUSH_ALL(b, {3, 10, 'e'}, {1, 10, 'c'}, {1, 10, 'd'}, {0, 10, 'a'}, {0, 10, 'b'});
+	expect_release(b, UINT64_MAX, "abcde");
 }
 
 static void the_watermark_holds_back_what_is_not_below_it(void **state)
 {
 	struct bench *b = *state;
 
-	push(b, 0, 10, 'a');
-	push(b, 0, 30, 'd');
-	push(b, 1, 20, 'c');
-	assert_int_equal(release(b, 20), 0);
-	expect_ids(b, "a");
+	PUSH_ALL(b, {0, 10, 'a'}, {0, 30, 'd'}, {1, 20, 'c'});
+	expect_release(b, 20, "a");
 	push(b, 2, 15, 'b'); /* reserved later, yet it belongs before */
-	assert_int_equal(release(b, 30), 0);
-	expect_ids(b, "abc");
-	assert_int_equal(release(b, 31), 0);
-	expect_ids(b, "abcd");
+	expect_release(b, 30, "abc");
+	expect_release(b, 31, "abcd");
 }
 
 static void an_empty_ring_holds_no_one_up(void **state)
@@ -161,8 +169,7 @@ static void an_empty_ring_holds_no_one_up(void **state)
 	struct bench *b = *state;
 
 	push(b, 2, 10, 'a');
-	assert_int_equal(release(b, 11), 0);
-	expect_ids(b, "a");
+	expect_release(b, 11, "a");
 }
 
 static void a_record_that_is_written_holds_back_what_may_be_later(void **state)
@@ -171,17 +178,12 @@ static void a_record_that_is_written_holds_back_what_may_be_later(void **state)
 
 	push(b, 0, 10, 'a');
 	reserve(b, 0, 30, 'c', RECORD_SWITCH);
-	push(b, 1, 5, 'z');
-	push(b, 1, 20, 'b');
-	push(b, 1, 40, 'e');
-	assert_int_equal(release(b, 100), 0);
-	expect_ids(b, "za");
+	PUSH_ALL(b, {1, 5, 'z'}, {1, 20, 'b'}, {1, 40, 'e'});
+	expect_release(b, 100, "za");
 	/* nor does it come out when it is all that is left */
-	assert_int_equal(release(b, UINT64_MAX), 0);
-	expect_ids(b, "za");
+	expect_release(b, UINT64_MAX, "za");
 	commit(b, 0);
-	assert_int_equal(release(b, 100), 0);
-	expect_ids(b, "zabce");
+	expect_release(b, 100, "zabce");
 }
 
 static void a_record_that_is_committed_meanwhile_waits_for_the_next_look(void **state)
@@ -193,8 +195,7 @@ static void a_record_that_is_committed_meanwhile_waits_for_the_next_look(void **
 	push(b, 0, 20, 'b');
 	assert_int_equal(rings_release(b->rings, UINT64_MAX, take, b), 0);
 	expect_ids(b, "a");
-	assert_int_equal(release(b, UINT64_MAX), 0);
-	expect_ids(b, "ab");
+	expect_release(b, UINT64_MAX, "ab");
 }
 
 static void a_record_behind_the_one_before_it_counts_as_of_that_one(void **state)
@@ -205,8 +206,7 @@ static void a_record_behind_the_one_before_it_counts_as_of_that_one(void **state
 	push(b, 0, 10, 'c'); /* interrupted between its reserve and its clock */
 	push(b, 1, 29, 'a');
 	push(b, 1, 31, 'd');
-	assert_int_equal(release(b, UINT64_MAX), 0);
-	expect_ids(b, "abcd");
+	expect_release(b, UINT64_MAX, "abcd");
 	assert_int_equal(b->taken[2].clock, 10); /* as it was sent */
 }
 
@@ -295,14 +295,11 @@ static void who_takes_can_stop_and_go_on(void **state)
 {
 	struct bench *b = *state;
 
-	push(b, 0, 10, 'a');
-	push(b, 1, 20, 'b');
-	push(b, 0, 30, 'c');
+	PUSH_ALL(b, {0, 10, 'a'}, {1, 20, 'b'}, {0, 30, 'c'});
 	b->stop_at = 2;
 	assert_int_equal(release(b, UINT64_MAX), -EIO);
 	expect_ids(b, "ab");
-	assert_int_equal(release(b, UINT64_MAX), 0);
-	expect_ids(b, "abc");
+	expect_release(b, UINT64_MAX, "abc");
 }
 
 static void discarding_forgets_all_that_was_seen(void **state)
@@ -314,8 +311,7 @@ static void discarding_forgets_all_that_was_seen(void **state)
 	rings_refresh(b->rings);
 	push(b, 0, 30, 'c');
 	rings_discard(b->rings);
-	assert_int_equal(release(b, UINT64_MAX), 0);
-	expect_ids(b, "c");
+	expect_release(b, UINT64_MAX, "c");
 	assert_int_equal(b->rings->ring[1].taken[EVENT_SWITCH], 1);
 }
 
