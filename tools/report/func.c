@@ -17,18 +17,10 @@
 #include <string.h>
 
 #include "tools/report/reports.h"
+#include "trace/analysis/function_calls.h"
 #include "trace/analysis/thread_times.h"
 #include "trace/base/array.h"
 #include "trace/base/hash.h"
-#include "trace/catalog/catalog.h"
-
-#define TYPE_LOST 92 /* "Events lost" is not a function */
-
-struct function {
-	int32_t type; /* of a mark; else minus the character of the model, and value is state_of()
-		       */
-	int64_t value;
-};
 
 struct call {
 	struct function function;
@@ -75,17 +67,6 @@ static const struct table_column columns[] = {
 };
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-static bool same(const struct function *a, const struct function *b)
-{
-	return a->type == b->type && a->value == b->value;
-}
-
-/* Whether the two are on one stack: marks of one type, or states of one channel of a model. */
-static bool same_type(const struct function *a, const struct function *b)
-{
-	return a->type == b->type && (a->type >= 0 || a->value >> 32 == b->value >> 32);
-}
-
 static int enter(struct calls *calls, struct call call)
 {
 	struct call *stack = stack_more(calls->stack, calls->depth, &calls->room, sizeof(*stack));
@@ -94,7 +75,7 @@ static int enter(struct calls *calls, struct call call)
 		return -ENOMEM;
 	calls->stack = stack;
 	for (size_t i = 0; i < calls->depth && !call.inner; i++)
-		call.inner = same(&calls->stack[i].function, &call.function);
+		call.inner = function_same(&calls->stack[i].function, &call.function);
 	calls->stack[calls->depth++] = call;
 	return 0;
 }
@@ -125,7 +106,7 @@ static int leave(struct totals *totals, uint32_t group, struct calls *calls, con
 	int64_t wall;
 
 	for (size_t i = calls->depth; i-- > 0 && !call;)
-		if (same(&calls->stack[i].function, &now->function))
+		if (function_same(&calls->stack[i].function, &now->function))
 			call = &calls->stack[i];
 	if (!call)
 		return 0; /* entered before the trace begins */
@@ -136,7 +117,7 @@ static int leave(struct totals *totals, uint32_t group, struct calls *calls, con
 	wall = clock_distance(call->wall, now->wall);
 	total->self = clock_sum(total->self, clock_distance(call->nested, wall));
 	for (size_t i = (size_t)(call - calls->stack); i-- > 0;)
-		if (same_type(&calls->stack[i].function, &call->function)) {
+		if (function_same_type(&calls->stack[i].function, &call->function)) {
 			calls->stack[i].nested = clock_sum(calls->stack[i].nested, wall);
 			break;
 		}
@@ -154,34 +135,6 @@ static int leave(struct totals *totals, uint32_t group, struct calls *calls, con
 	return 0;
 }
 
-/* A state of a model: its stack and its value there. Several events may enter it. */
-static int64_t state_of(const struct catalog_event *event)
-{
-	return (int64_t)event->channel[0] << 32 | event->value;
-}
-
-/* Reads which function the event enters or leaves into *call; ACTION_NONE: neither. */
-static enum catalog_action read_event(const struct event *ev, struct function *call)
-{
-	const struct catalog_event *event;
-
-	if (ev->model == 'O') {
-		if (ev->category != 'M' || ev->payload_size < 12)
-			return ACTION_NONE;
-		call->value = get_i64(ev->payload);
-		call->type = get_i32(ev->payload + 8);
-		if (call->type == TYPE_LOST || (ev->value != '[' && ev->value != ']'))
-			return ACTION_NONE;
-		return ev->value == '[' ? ACTION_PUSH : ACTION_POP;
-	}
-	event = ev->model == 'K' ? NULL : catalog_find(event_mcv(ev), NULL);
-	if (!event || !event->label || !event->value)
-		return ACTION_NONE;
-	call->value = state_of(event);
-	call->type = -ev->model;
-	return event->action;
-}
-
 static int init(struct report *report)
 {
 	struct totals *totals = report->more;
@@ -196,7 +149,7 @@ static int event(void *arg, const struct intervals *intervals, uint32_t stream,
 	struct totals *totals = report->more;
 	struct calls *calls = (struct calls *)report->data + stream;
 	struct call now = {.inner = false};
-	enum catalog_action action = read_event(ev, &now.function);
+	enum catalog_action action = function_event(ev, &now.function);
 
 	thread_times_step(&totals->times, intervals, stream, ev);
 	if ((action != ACTION_PUSH && action != ACTION_POP) ||
@@ -206,58 +159,6 @@ static int event(void *arg, const struct intervals *intervals, uint32_t stream,
 	thread_times_read(&totals->times, stream, ev->clock, now.classes);
 	return action == ACTION_PUSH ? enter(calls, now)
 				     : leave(totals, report->groups.of[stream], calls, &now);
-}
-
-static void name_state(const struct function *f, char **label, char **title)
-{
-	const struct catalog_model *model = catalog_model((char)-f->type);
-
-	*label = *title = NULL;
-	for (size_t i = 0; model && i < model->nevents; i++) {
-		const struct catalog_event *event = &model->events[i];
-
-		if (event->action != ACTION_PUSH || !event->label || state_of(event) != f->value)
-			continue;
-		*label = strdup(event->label);
-		if (asprintf(title, "%s %s", model->name, event->channel) < 0)
-			*title = NULL;
-		break;
-	}
-}
-
-/* The label of a value and the title of its type, from the first stream that has them; NULL without
- * memory. */
-static void name_function(const struct report *report, const struct function *f, char **label,
-			  char **title)
-{
-	bool labelled = false, titled = false; /* else shown as numbers */
-	char type[24], key[64];
-
-	if (f->type < 0) {
-		name_state(f, label, title);
-		return;
-	}
-	snprintf(type, sizeof(type), "%lld", (long long)f->type);
-	snprintf(key, sizeof(key), "%lld", (long long)f->value);
-	*label = *title = NULL;
-	for (size_t i = 0; i < report->source->trace.nstreams && (!labelled || !titled); i++) {
-		struct json *meta = trace_metadata(&report->source->trace, i);
-		const struct json *mark = json_key(json_get(meta, "ovni.mark"), type);
-		const char *text = json_string(json_key(json_key(mark, "labels"), key));
-
-		if (text && !labelled) {
-			*label = strdup(text);
-			labelled = true;
-		}
-		text = json_string(json_key(mark, "title"));
-		if (text && !titled) {
-			*title = strdup(text);
-			titled = true;
-		}
-		json_free(meta);
-	}
-	*label = labelled ? *label : strdup(key);
-	*title = titled ? *title : strdup(type);
 }
 
 /* ns that the threads of each group have lived, for the shares; for free(). NULL without memory. */
@@ -287,7 +188,7 @@ static int rows(struct report *report)
 		const struct group *g = &report->groups.list[t->group];
 		union cell row[NCOLUMNS] = {{.text = NULL}}, *first = row + !report->by;
 
-		name_function(report, &t->function, &row[1].text, &row[2].text);
+		function_names(report->source, &t->function, &row[1].text, &row[2].text);
 		row[0].text = report->by ? strdup(g->label) : NULL;
 		row[3].number = (int64_t)t->calls;
 		row[4].number = t->wall;
