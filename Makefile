@@ -3,7 +3,7 @@
 #   sudo make demo     install missing packages, build, record an example, show the result
 #   sudo make check    install missing packages, build, test every promise once
 #   make               build; needs no root (sudo make deps installs the packages for it)
-#   make install       uninstall, with prefix= and DESTDIR=; NO_BUILD=1 installs the present build
+#   make install       uninstall, with prefix= and DESTDIR=
 #
 #   make test T=NAME   one test (live/truth), or those with NAME in their name
 #   make unit golden   groups of tests without root; live and fuzz are the others
@@ -192,6 +192,22 @@ $(B)/bin/ovni-sync: $(B)/tools/sync/main.o $(LIBTOOLS) $(LIBTRACE)
 	@mkdir -p $(@D)
 	$(Q)$(MPICC) $(LDFLAGS) -o $@ $^ $(TRACE_LIBS)
 
+# The page of ovni-view: its content policy allows only this script and this style, by their hashes.
+PAGE_SCRIPTS := $(patsubst %,tools/view/page/%.js,names blocks model draw panel main)
+sha256_base64 = $$(env printf "$$(sha256sum $(1) | cut -c1-64 | sed 's/../\\x&/g')" | base64)
+$(B)/tools/view/page.html: $(addprefix tools/view/page/,head.html page.css body.html) $(PAGE_SCRIPTS)
+	$(call msg,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)cat $(PAGE_SCRIPTS) >$(B)/tools/view/page.js
+	$(Q)script=$(call sha256_base64,$(B)/tools/view/page.js); \
+	style=$(call sha256_base64,tools/view/page/page.css); \
+	{ sed "s|@SCRIPT_HASH@|$$script|; s|@STYLE_HASH@|$$style|" tools/view/page/head.html && \
+	printf '<style>' && cat tools/view/page/page.css && printf '</style>\n' && \
+	cat tools/view/page/body.html && \
+	printf '<script>' && cat $(B)/tools/view/page.js && printf '</script>\n'; } >$@
+$(B)/tools/view/page_source.o: CPPFLAGS += -DPAGE_HTML='"$(B)/tools/view/page.html"'
+$(B)/tools/view/page_source.o: $(B)/tools/view/page.html
+
 # Completion of shells, from --help of all programs.
 $(B)/completion.%: tools/completion.sh $(PROGRAMS)
 	$(call msg,GEN,$@)
@@ -296,7 +312,7 @@ lint:
 # ---- installation ------------------------------------------------------------------------------
 
 .PHONY: install uninstall clean
-install: $(if $(NO_BUILD),,all)
+install: all
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(datadir)/cfg $(DESTDIR)$(datadir)/apis \
 		$(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man3 $(DESTDIR)$(mandir)/man5 \
 		$(DESTDIR)$(mandir)/man8 $(DESTDIR)$(docdir)/docs/spec $(DESTDIR)$(libdir)/pkgconfig \
@@ -327,8 +343,8 @@ install: $(if $(NO_BUILD),,all)
 	chmod 644 $(DESTDIR)$(incdir)/trace/loom/writer.h
 	printf '%s\n' 'Name: ovni-loom' 'Description: writer of Loom co-simulation traces' \
 		'Version: $(VERSION)' 'Cflags: -I$(incdir)' 'Libs: -L$(libdir) -lovni-loom' \
-		>$(DESTDIR)$(libdir)/pkgconfig/ovni-loom.pc
-	chmod 644 $(DESTDIR)$(libdir)/pkgconfig/ovni-loom.pc
+		>$(B)/ovni-loom.pc
+	$(INSTALL) -m 644 $(B)/ovni-loom.pc $(DESTDIR)$(libdir)/pkgconfig
 
 uninstall:
 	rm -f $(patsubst $(B)/bin/%,$(DESTDIR)$(bindir)/%,$(PROGRAMS))

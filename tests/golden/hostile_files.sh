@@ -109,6 +109,7 @@ PROGRAMS = [
     ("ovni-sort IN", "trace", BASIC),
     ("ovni-sort -c IN", "trace", BASIC),
     ("ovni-top IN", "trace", BASIC),
+    ("ovni-view -o OUT IN", "trace", BASIC),
 ]
 
 

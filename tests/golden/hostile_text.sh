@@ -76,7 +76,7 @@ WORDS = ["ovni-check IN", "ovni-check --strict IN", "ovni-convert -o OUT --moder
          "ovni-report latency --csv IN", "ovni-report latency --json IN", "ovni-report preempt IN", "ovni-report wake IN",
          "ovni-report timehist IN", "ovni-report timeline IN", "ovni-report cpu IN", "ovni-report func IN",
          "ovni-report counters IN", "ovni-sort -c IN", "ovni-top IN", "ovni-top --by thread IN", "ovni-top --by cpu IN",
-         "ovni-top --json IN", "ovni-pallas export IN OUT",
+         "ovni-top --json IN", "ovni-view -o NEW IN", "ovni-pallas export IN OUT",
          "ovni-pallas info OUT", "ovni-pallas info --definitions --grammar OUT", "ovni-pallas print OUT",
          "ovni-pallas print --tsv OUT", "ovni-pallas stats OUT", "ovni-pallas stats --sequences OUT",
          "ovni-pallas stats --loops OUT", "ovni-pallas stats --tsv OUT", "ovni-pallas check OUT", "ovni-pallas import OUT NEW"]
@@ -98,6 +98,8 @@ def attempt(what, words):
         if " OUT" in each and not each.startswith("ovni-pallas") or "export" in each:
             shutil.rmtree(top + "/out", ignore_errors=True)
         shutil.rmtree(top + "/new", ignore_errors=True)
+        if os.path.exists(top + "/new"):
+            os.unlink(top + "/new")
         line = [{"IN": what_in, "OUT": top + "/out", "NEW": top + "/new"}.get(w, w) for w in each.split()]
         done = subprocess.run([bins + "/" + line[0], *line[1:]], capture_output=True, stdin=subprocess.DEVNULL,
                               timeout=30, cwd=top)

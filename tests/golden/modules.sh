@@ -59,6 +59,7 @@ TABLE = {
     "tools/report": ("trace/ tools/lib", "cjson/"),
     "tools/sort": ("trace/ tools/lib", "cjson/"),
     "tools/sync": ("trace/ tools/lib", "mpi"),
+    "tools/view": ("trace/ tools/lib", "cjson/|zlib"),
     "tools/loom": ("trace/ tools/lib tools/loom/run", "cjson/"),
     "tools/loom/run": ("trace/ tools/lib", "cjson/"),
     "tools/loom/import": ("trace/ tools/lib tools/loom/run", "cjson/"),

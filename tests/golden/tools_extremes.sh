@@ -49,6 +49,8 @@ try check
 try sort
 try sort --all
 try cut -o "$T/cut" --from +1s
+try view -o "$T/view.html"
+try view --from +1s -o "$T/view.html"
 try emu -q -o "$T/out"
 try emu -q --tolerant -o "$T/out"
 try merge -o "$T/merged" "$T/t"

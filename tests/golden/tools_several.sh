@@ -29,6 +29,7 @@ all='r holds 3 traces; choose one of them: r/0001, r/0002, r/0003'
 for report in latency preempt wake timehist cpu func; do refused "$all" ovni-report $report r; done
 refused "$all" ovni-dump r
 refused "$all" ovni-top r
+refused "$all" ovni-view r
 refused "$all" ovni-sort r
 refused "$all" ovni-sort -c r
 refused "$all" ovni-check r

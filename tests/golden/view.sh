@@ -1,0 +1,153 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-view: the data of a page, decoded, are the runs, stays and calls of ovni-report, each to the
+# ns, of a made trace, of parts of it, and of traces of other programs; losses, points and names;
+# hostile names; a damaged trace, a full disk, and outputs that must not be replaced.
+set -eu
+fail() { echo "$1"; cat "$T/said"; exit 1; }
+view() { # WANTED_STATUS ARGUMENTS...
+	local want=$1 status=0
+	shift
+	"$B/bin/ovni-view" "$@" >"$T/said" 2>&1 || status=$?
+	[ $status = "$want" ] || fail "ovni-view $*: status $status, expected $want"
+}
+agree() { python3 -B "$S/tests/golden/view_page.py" "$1" "$B/bin" "${@:2}" >"$T/said" 2>&1 || fail "$*"; }
+cd "$T"
+python3 "$S/tests/golden/tools_make.py" trace <<'END'
+thread n 1 7 bpf.name="busy" bpf.session={"lost":"5","hostname":"h"} ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"solve","2":"inner"}}} bpf.names={"99":"outside"}
+1000 OHx i32:0 i32:-1 u64:0
+1500 OM[ i64:1 i32:0
+1600 OM[ i64:2 i32:0
+1700 OM[ i64:1 i32:0
+1800 OM] i64:1 i32:0
+1900 OM] i64:2 i32:0
+2000 OHp u16:6 i32:8
+2000 OHw i32:-1
+3000 OAs i32:1
+3000 OHr
+3100 OAs i32:2
+3200 OHC i32:2 u64:9
+3300 OHp u16:3 i32:99
+4000 OHw i32:-2
+4100 OHr
+4150 OM= i64:-7 i32:5
+4200 OHp u16:7 i32:0
+4200 OHw i32:-1
+4300 OHr
+4400 OM[ i64:5 i32:92
+4450 OM[ i64:1 i32:0
+4500 OHp u16:11 i32:-1
+4600 OM] i64:5 i32:92
+4700 OHw i32:0
+4701 OHr
+5000 OHp u16:12 i32:99
+5000 OHw i32:-1
+6000 OHr
+7000 OHp u16:1 i32:0
+7100 OHw i32:8
+7200 OHr
+7300 OHe
+thread n 1 8 bpf.name="</script><script>alert(1)</script>"
+1000 OHx i32:-1 i32:-1 u64:0
+1000 OHp u16:0 i32:0
+1800 OHw i32:7
+2001 OAs i32:0
+2001 OHr
+2500 OHp u16:1 i32:0
+2600 OHw i32:99
+2700 OHr
+2700 OHp u16:2 i32:7
+2800 OHw i32:7
+9000 OAs i32:-1
+9000 OHr
+9000 OHe
+thread n 1 9 bpf.name="<!--<img_src=x_onerror=alert(1)>\u001b[31m\u202e"
+3900 OHx i32:3 i32:7 u64:0
+4000 OHe
+4100 OHx i32:3 i32:7 u64:0
+8999 OHp u16:5 i32:0
+thread m 1 7 bpf.name="second_loom"
+2000 OHx i32:0 i32:-1 u64:0
+2100 KCO u16:6 i32:8
+2300 KCI i32:1
+2400 KCO u16:1 i32:0
+2500 OM[ i64:1 i32:0
+2800 KCI i32:0
+9500 OHe
+END
+view 3 trace
+[ -s trace.html ] && grep -q 'warning: trace: 5 events were lost' said || fail "losses"
+agree trace.html trace
+[ "$(cat said)" = '14 runs, 32 stays, 5 calls agree with ovni-report' ] || fail "the counts"
+for part in "1550 3150" "2700 2700" "3050 3060"; do
+	# shellcheck disable=SC2086 # two clocks
+	agree trace.html trace $part
+	view 3 --from "${part% *}" --to "${part#* }" -o part.html trace
+	# shellcheck disable=SC2086 # two clocks
+	agree part.html trace $part
+done
+view 3 --small --comm 'busy*' -o busy.html trace
+python3 -B - "$S/tests/golden" <<'PYTHON' || fail "the content of the pages"
+import base64, hashlib, re, sys
+sys.path.insert(0, sys.argv[1])
+from view_page import Page
+
+page, part = Page("trace.html"), Page("busy.html")
+assert page.gaps == [(0, 3, 3400, 3600, 5)] or page.gaps[0][2:] == (3400, 3600, 5), page.gaps
+assert [point[1:] for point in page.points] == [(5, 3150, -7)], page.points
+assert sorted(page.meta["others"]) == ["8", "outside (99)"], page.meta["others"]
+assert page.meta["lost"] == "5" and page.meta["host"] == "h" and not page.meta["damaged"]
+assert len({run.thread for run in part.runs}) == 1 and part.runs
+# the overview has all ns
+assert sum(page.meta["busy"]["ns"]) == sum(run.end - run.begin for run in page.runs if page.meta["cpus"][run.cpu]["cpu"] >= 0)
+waits = ("runnable", "throttled")
+assert sum(page.meta["runnable"]["ns"]) == sum(
+    end - begin for _, use, begin, end in page.all_stays() if page.meta["uses"][use]["state"] in waits)
+# nothing from the trace stands in the HTML but base64, and the policy allows this script and style alone
+text = open("trace.html", encoding="utf-8").read()
+assert "alert(" not in text and "onerror" not in text and "<!--" not in text
+assert page.meta["threads"][2]["name"].startswith("</script><script>alert(1)"), page.meta["threads"]
+assert "\x1b" not in str([thread["name"] for thread in page.meta["threads"]])
+scripts = re.findall(r"<script>(.*?)</script>", text, re.S)
+styles = re.findall(r"<style>(.*?)</style>", text, re.S)
+assert len(scripts) == len(styles) == 1
+for kind, content in ("script", scripts[0]), ("style", styles[0]):
+    digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+    assert "%s-src 'sha256-%s'" % (kind, digest) in text, kind
+assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\(|new Function|\son\w+=|https?:", text)
+PYTHON
+
+# Traces of other programs, of all models.
+for name in syn-random-06 syn-kernel-switches syn-system-same-ids syn-nodes-tampi-mpi-nosv-random; do
+	view 0 -o v.html "$CONFORMANCE/emu/$name/trace"
+	agree v.html "$CONFORMANCE/emu/$name/trace"
+done
+
+# Damage: the part before it; a limit; no events; outputs that are not regular files; a full disk.
+cp -r trace cut
+truncate -s -5 cut/loom.n/proc.1/thread.7/stream.obs
+view 1 cut
+grep -q 'the page ends where the trace is damaged' said || fail "damage"
+python3 -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import view_page
+assert view_page.Page("cut.html").meta["damaged"]' "$S/tests/golden" || fail "the page of a damaged trace"
+printf 'thread n 1 1\n' | python3 "$S/tests/golden/tools_make.py" none
+view 1 none
+grep -q 'none: no event to show' said && [ ! -e none.html ] || fail "no event"
+mkdir folder.html
+view 1 -o folder.html trace
+view 1 -o /dev/null trace
+view 1 -o absent/page.html trace
+ln -s elsewhere link.html
+view 1 -o link.html trace
+[ ! -e elsewhere ] || fail "a link was followed"
+echo old >old.html
+(
+	trap '' XFSZ
+	ulimit -f 8
+	status=0
+	"$B/bin/ovni-view" -o old.html trace >small 2>&1 || status=$?
+	[ $status = 1 ] && grep -q "cannot write 'old.html'" small
+) || fail "a full disk"
+[ "$(cat old.html)" = old ] && [ "$(find . -name '*.part')" = '' ] || fail "half a page is left"
+view 2 -o

@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+view_page: reads the data of a page of ovni-view back, and compares it with ovni-report.
+
+    view_page.py PAGE BIN TRACE            compares runs, stays and calls of the page with the
+                                           reports of BIN/ovni-report, each number of ns
+    view_page.py PAGE BIN TRACE FROM TO    the stays between these clocks, cut there
+
+The format is that of docs/spec/view.md 8. A page that does not keep to it raises an error.
+"""
+import base64
+import collections
+import csv
+import io
+import json
+import re
+import struct
+import subprocess
+import sys
+import zlib
+
+CUT, MOVES = 13, 14
+DEAD, RUNNABLE = 10, (6, 7, 12)
+GAP, STAY, GAP_USUAL, RECENT = 16, 32, 1, 120
+NONE, STAYED, INTERRUPT, UNKNOWN, LAST, BEFORE, ACTOR, SINCE, MOVED = range(9)
+
+Run = collections.namedtuple("Run", "thread cpu begin end why wake latency waker next stays")
+Call = collections.namedtuple("Call", "thread function depth begin end inner returned")
+
+
+class Column:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def byte(self):
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def number(self):
+        value = shift = 0
+        while True:
+            byte = self.byte()
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    def signed(self):
+        value = self.number()
+        return value >> 1 ^ -(value & 1)
+
+    def more(self):
+        return self.at < len(self.data)
+
+
+def columns(data, n):
+    count, = struct.unpack_from("<I", data)
+    assert count == n, (count, n)
+    sizes = struct.unpack_from("<%dI" % n, data, 4)
+    at, out = 4 + 4 * n, []
+    for size in sizes:
+        out.append(Column(data[at:at + size]))
+        at += size
+    assert at == len(data)
+    return out
+
+
+def sections(path):
+    text = open(path, encoding="utf-8").read()
+    for kind, data in re.findall(r'<script type="application/octet-stream" data-kind="(\w+)">([\w+/=]*)</script>', text):
+        yield kind, zlib.decompress(base64.b64decode(data, validate=True), -15)
+
+
+def read_runs(data):
+    head, kinds, codes, threads, wakers, nexts, gaps, durations, latencies = columns(data, 9)
+    recent_wakers = {}
+    while head.more():
+        cpu, n, at = head.number(), head.number(), head.number()
+        recent, runs = [], []
+        for i in range(n):
+            kind, code = kinds.byte(), codes.byte()
+            wake, follows = code & 15, code >> 4
+            gap = gaps.signed() if kind & GAP else GAP_USUAL if i else 0
+            place = threads.number()
+            if place < RECENT:
+                thread = recent.pop(place)
+            else:
+                thread = place - RECENT
+                del recent[RECENT - 1:]
+            recent.insert(0, thread)
+            begin = at + gap
+            at = begin + durations.number()
+            latency = latencies.number() if wake in (INTERRUPT, UNKNOWN, LAST, BEFORE, ACTOR, SINCE) else None
+            waker = None
+            last = recent_wakers.get(thread, (None, None))
+            if wake == LAST:
+                waker = last[0]
+            elif wake == BEFORE:
+                waker = last[1]
+                recent_wakers[thread] = (last[1], last[0])
+            elif wake == ACTOR:
+                waker = wakers.number()
+                recent_wakers[thread] = (waker, last[0])
+            assert wake not in (LAST, BEFORE, ACTOR) or waker is not None
+            taker = nexts.number() if follows == 3 else ("idle", None, "follows")[follows]
+            runs.append(Run(thread, cpu, begin, at, kind & 15, wake, latency, waker, taker, bool(kind & STAY)))
+        for i, run in enumerate(runs):
+            yield run._replace(next=runs[i + 1].thread) if run.next == "follows" else run
+    assert not any(c.more() for c in (kinds, codes, threads, wakers, nexts, gaps, durations, latencies))
+
+
+def read_stays(data):
+    threads, uses, begins, durations = columns(data, 4)
+    at = 0
+    while threads.more():
+        at += begins.signed()
+        yield threads.number(), uses.byte(), at, at + durations.number()
+
+
+def read_calls(data):
+    threads, functions, depths, ends, durations = columns(data, 5)
+    at = 0
+    while threads.more():
+        at += ends.signed()
+        depth = depths.number()
+        yield Call(threads.number(), functions.number(), depth >> 2, at - durations.number(), at, bool(depth & 2),
+                   bool(depth & 1))
+
+
+class Page:
+    def __init__(self, path):
+        self.meta, self.runs, self.stays, self.calls, self.points, self.gaps = None, [], [], [], [], []
+        for kind, data in sections(path):
+            if kind == "trace":
+                self.meta = json.loads(data.decode("utf-8"))
+            elif kind == "runs":
+                self.runs += read_runs(data)
+            elif kind == "stays":
+                self.stays += read_stays(data)
+            elif kind == "calls":
+                self.calls += read_calls(data)
+            elif kind == "points":
+                threads, types, ats, values = columns(data, 4)
+                at = 0
+                while threads.more():
+                    at += ats.signed()
+                    self.points.append((threads.number(), types.signed(), at, values.signed()))
+            elif kind == "gaps":
+                threads, cpus, begins, durations, counts = columns(data, 5)
+                while threads.more():
+                    begin = begins.number()
+                    self.gaps.append((threads.number(), cpus.number() - 1, begin, begin + durations.number(),
+                                      counts.number()))
+            else:
+                raise ValueError("a section of the kind " + kind)
+        counts = self.meta["counts"]
+        for kind in ("runs", "stays", "calls", "points", "gaps"):
+            assert counts[kind] == len(getattr(self, kind)), (kind, counts, len(getattr(self, kind)))
+        self.use = {(u["state"], u["reason"]): i for i, u in enumerate(self.meta["uses"])}
+
+    def name(self, actor):
+        """As ovni-report names a thread."""
+        threads = self.meta["threads"]
+        if actor >= len(threads):
+            return self.meta["others"][actor - len(threads)]
+        thread = threads[actor]
+        return "%s (%s)" % (thread["name"], thread["tid"]) if thread["name"] else thread["tid"]
+
+    def all_stays(self):
+        """(thread, use, begin, end): the written stays, the runs, and those that follow from runs."""
+        yield from self.stays
+        by_thread = collections.defaultdict(list)
+        for run in self.runs:
+            by_thread[run.thread].append(run)
+        running, asleep = self.use["running", ""], self.meta["asleep"]
+        for thread, runs in by_thread.items():
+            runs.sort(key=lambda run: (run.begin, run.end))
+            before = open_at = None
+            for run in runs:
+                if run.wake != MOVED:
+                    open_at = run.begin
+                if before and run.wake != MOVED and not run.stays and before.why != DEAD:
+                    runnable = before.why in RUNNABLE
+                    wake = run.begin
+                    if run.latency is not None:
+                        wake -= run.latency
+                    elif run.wake == STAYED or runnable:
+                        wake = before.end
+                    wake = max(wake, before.end)
+                    if wake > before.end:
+                        yield thread, asleep + before.why % CUT, before.end, wake
+                    if run.begin > wake:
+                        cause = {6: ("runnable", "preempted"), 7: ("runnable", "yielded"), 12: ("throttled", "")}
+                        yield (thread, self.use[cause.get(before.why, ("runnable", "woken"))], wake, run.begin)
+                if run.why != MOVES and run.end > open_at:
+                    yield thread, running, open_at, run.end
+                before = run
+            if before.why == MOVES: # the page ends inside of the interval
+                yield thread, running, open_at, before.end
+
+
+def report(bin_dir, *args):
+    text = subprocess.run([bin_dir + "/ovni-report", *args, "--csv"], check=True, stdout=subprocess.PIPE).stdout
+    return list(csv.DictReader(io.StringIO(text.decode("utf-8"))))
+
+
+def compare(what, page, truth):
+    if page == truth:
+        return
+    page, truth = collections.Counter(page), collections.Counter(truth)
+    sys.exit("%s: only in the page: %s\nonly in the report: %s" % (
+        what, list((page - truth).items())[:5], list((truth - page).items())[:5]))
+
+
+def compare_runs(page, bin_dir, trace):
+    mine, before, moving = [], {}, {}
+    for run in sorted(page.runs, key=lambda run: (run.begin, run.end)):
+        if run.wake == MOVED: # one interval of the report
+            first = moving.pop(run.thread)
+            run = run._replace(begin=first.begin, wake=first.wake, latency=first.latency, waker=first.waker)
+        if run.why == MOVES:
+            moving[run.thread] = run
+            continue
+        wait = run.latency
+        if run.wake == STAYED:
+            wait = run.begin - before[run.thread].end
+        before[run.thread] = run
+        waker = page.name(run.waker) if run.waker is not None else "interrupt" if run.wake == INTERRUPT else ""
+        cpu = page.meta["cpus"][run.cpu]["cpu"]
+        taker = "unknown" if run.next is None else run.next if run.next == "idle" else page.name(run.next)
+        mine.append((run.end, str(cpu) if cpu >= 0 else "", page.name(run.thread), "" if wait is None else str(wait),
+                     run.end - run.begin, "running" if run.why == CUT else page.meta["why"][run.why], taker, waker))
+    theirs = [(int(r["time"]), r["cpu"], r["thread"], r["wait"], int(r["run"]), r["why"], r["next"],
+               r["waker"] if r["wait"] else "") for r in report(bin_dir, "timehist", trace)]
+    compare("runs", sorted(mine), sorted(theirs))
+    return len(mine)
+
+
+def compare_stays(page, bin_dir, trace, window=()):
+    sums = collections.defaultdict(lambda: [0, 0, 0])
+    options = ["--from", str(window[0]), "--to", str(window[1])] if window else []
+    for thread, use, begin, end in page.all_stays():
+        if window:
+            begin, end = (min(max(t + int(page.meta["origin"]), window[0]), window[1]) for t in (begin, end))
+        if end <= begin:
+            continue
+        entry = sums[thread, page.meta["uses"][use]["state"], page.meta["uses"][use]["reason"]]
+        entry[0] += 1
+        entry[1] += end - begin
+        entry[2] = max(entry[2], end - begin)
+    mine = [(page.name(key[0]),) + key[1:] + tuple(entry) for key, entry in sums.items()]
+    theirs = [(r["thread"], r["state"], r["reason"], int(r["times"]), int(r["time"]), int(r["max"]))
+              for r in report(bin_dir, "why", *options, trace)]
+    compare("stays", sorted(mine), sorted(theirs))
+    return sum(entry[0] for entry in sums.values())
+
+
+def compare_calls(page, bin_dir, trace):
+    sums = collections.defaultdict(lambda: [0, 0])
+    for call in page.calls:
+        if not call.returned:
+            continue
+        function = page.meta["functions"][call.function]
+        entry = sums[call.thread, function["label"], function["title"]]
+        entry[0] += 1
+        entry[1] += 0 if call.inner else call.end - call.begin
+    mine = [(page.name(key[0]),) + key[1:] + tuple(entry) for key, entry in sums.items()]
+    theirs = [(r["thread"], r["function"], r["type"], int(r["calls"]), int(r["wall"]))
+              for r in report(bin_dir, "func", "--by", "thread", trace)]
+    compare("calls", sorted(mine), sorted(theirs))
+    return len(page.calls)
+
+
+def main(path, bin_dir, trace, *window):
+    page = Page(path)
+    if window:
+        print("%d stays agree with ovni-report" % compare_stays(page, bin_dir, trace, [int(t) for t in window]))
+        return
+    print("%d runs, %d stays, %d calls agree with ovni-report" % (
+        compare_runs(page, bin_dir, trace), compare_stays(page, bin_dir, trace), compare_calls(page, bin_dir, trace)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

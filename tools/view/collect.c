@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/view/collect.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/base/log.h"
+
+#define STAYS_MOST   4	   /* between two runs; more are written at once */
+#define ENTRIES_MOST 65536 /* of a block */
+
+enum stay_column { STAY_THREAD, STAY_USE, STAY_BEGIN, STAY_DURATION, STAY_COLUMNS };
+enum call_column { CALL_THREAD, CALL_FUNCTION, CALL_DEPTH, CALL_END, CALL_DURATION, CALL_COLUMNS };
+enum point_column { POINT_THREAD, POINT_TYPE, POINT_AT, POINT_VALUE, POINT_COLUMNS };
+enum gap_column { GAP_THREAD, GAP_CPU, GAP_BEGIN, GAP_DURATION, GAP_COUNT, GAP_COLUMNS };
+
+struct stay {
+	int64_t begin, end;
+	uint8_t use; /* enum time_use */
+};
+
+struct open_call {
+	struct function function;
+	uint32_t number;
+	int64_t begin;
+	bool inner; /* inside a call of the same function */
+};
+
+struct thread_track {
+	/* runs */
+	int64_t begin, end; /* of the open run */
+	uint32_t cpu;	    /* row of the open run */
+	int32_t cpu_index;  /* of that row */
+	bool open;	    /* a run waits for its end */
+	bool moved;	    /* it continues one on another CPU */
+	bool cpu_known;	    /* cpu and cpu_index are set */
+	/* the interval before */
+	bool written; /* its runs are in the page */
+	uint8_t left; /* enum off_cpu: why it ended */
+	int64_t left_at;
+	/* stays since then */
+	uint8_t use; /* the present one */
+	bool too_many;
+	unsigned nstays;
+	int64_t since;
+	struct stay stays[STAYS_MOST];
+	/* calls */
+	struct open_call *calls;
+	size_t depth;
+	uint32_t room;
+	/* the open gap of this stream */
+	int64_t gap_at;
+	uint64_t gap_count;
+	bool gap_open;
+};
+
+/* ---- overview ---- */
+
+static void density_add(struct density *d, int64_t from, int64_t to)
+{
+	if (!d->width)
+		d->width = 1;
+	while (to / d->width >= DENSITY_BUCKETS) {
+		for (size_t i = 0; i < DENSITY_BUCKETS / 2; i++)
+			d->ns[i] = d->ns[2 * i] + d->ns[2 * i + 1];
+		memset(d->ns + DENSITY_BUCKETS / 2, 0, sizeof(d->ns) / 2);
+		d->width *= 2;
+	}
+	while (from < to) {
+		int64_t bucket = from / d->width, edge = (bucket + 1) * d->width;
+
+		if (edge > to)
+			edge = to;
+		d->ns[bucket] = clock_sum(d->ns[bucket], edge - from);
+		from = edge;
+	}
+}
+
+/* ns since the first event; the clocks of a damaged trace may be anything. */
+static int64_t relative(const struct collect *c, int64_t clock)
+{
+	int64_t ns = clock_distance(c->origin, clock);
+
+	if (ns < 0)
+		return 0;
+	return ns > CLOCK_MOST ? CLOCK_MOST : ns;
+}
+
+/* Whether the page has detail of [begin, end] of a thread. */
+static bool wanted(const struct collect *c, uint32_t stream, int64_t begin, int64_t end)
+{
+	return c->filter->streams[stream] && end >= c->first && begin <= c->last;
+}
+
+/* Ends the detail at this clock once the page is large enough. */
+static void check_limit(struct collect *c, int64_t clock)
+{
+	if (c->full || c->page->bytes < c->limit)
+		return;
+	c->full = true;
+	c->last = clock;
+}
+
+/* ---- stays ---- */
+
+static int write_stay(struct collect *c, uint32_t stream, const struct stay *stay)
+{
+	int64_t begin = relative(c, stay->begin), end = relative(c, stay->end);
+
+	if (!wanted(c, stream, stay->begin, stay->end))
+		return 0;
+	column_number(&c->stays, STAY_THREAD, stream);
+	column_byte(&c->stays, STAY_USE, stay->use);
+	column_signed(&c->stays, STAY_BEGIN, begin - c->stay_at);
+	column_number(&c->stays, STAY_DURATION, (uint64_t)(end - begin));
+	c->stay_at = begin;
+	c->nstays++;
+	if (++c->stays.entries < ENTRIES_MOST)
+		return 0;
+	c->stay_at = 0;
+	check_limit(c, stay->end);
+	return columns_flush(&c->stays, STAY_COLUMNS, c->page, "stays");
+}
+
+static int write_stays(struct collect *c, uint32_t stream)
+{
+	struct thread_track *t = &c->threads[stream];
+	int err = 0;
+
+	for (unsigned i = 0; i < t->nstays && err == 0; i++)
+		err = write_stay(c, stream, &t->stays[i]);
+	t->nstays = 0;
+	return err;
+}
+
+/* A stay of a thread that does not run has ended. */
+static int end_stay(struct collect *c, uint32_t stream, struct stay stay)
+{
+	struct thread_track *t = &c->threads[stream];
+	int err = 0;
+
+	if (stay.use > TIME_RUNNING && stay.use < TIME_ASLEEP)
+		density_add(&c->runnable, relative(c, stay.begin), relative(c, stay.end));
+	if (t->nstays == STAYS_MOST) {
+		t->too_many = true;
+		err = write_stays(c, stream);
+	}
+	t->stays[t->nstays++] = stay;
+	return err;
+}
+
+/* Compares with thread_times.h whether the use of the thread's time has changed. */
+static int follow_use(struct collect *c, uint32_t stream)
+{
+	struct thread_track *t = &c->threads[stream];
+	const struct thread_time *now = &c->times.threads[stream];
+	struct stay stay = {t->since, now->since, t->use};
+
+	if (now->use == t->use)
+		return 0;
+	t->use = (uint8_t)now->use;
+	t->since = now->since;
+	if (stay.use == TIME_RUNNING || stay.use == TIME_NONE || stay.end <= stay.begin)
+		return 0;
+	return end_stay(c, stream, stay);
+}
+
+/* The stays that a reader of the page concludes from the run before, and the wake-up. */
+static unsigned conclude_stays(const struct thread_track *t, const struct run *run, int64_t begin,
+			       struct stay stays[2])
+{
+	bool runnable = off_cpu_runnable(t->left);
+	int64_t wake = begin - run->latency;
+	unsigned n = 0;
+
+	if (!t->written || t->left == OFF_CPU_DEAD)
+		return 0;
+	if (run->wake == WAKE_NONE)
+		wake = runnable ? t->left_at : begin;
+	if (run->wake == WAKE_STAYED || wake < t->left_at)
+		wake = t->left_at;
+	if (wake > t->left_at)
+		stays[n++] = (struct stay){t->left_at, wake, (uint8_t)(TIME_ASLEEP + t->left)};
+	if (begin <= wake)
+		return n;
+	stays[n++] = (struct stay){
+		wake, begin,
+		(uint8_t)(TIME_WAITING + (!runnable			 ? WAIT_WOKEN
+					  : t->left == OFF_CPU_YIELDED	 ? WAIT_YIELDED
+					  : t->left == OFF_CPU_THROTTLED ? WAIT_THROTTLED
+									 : WAIT_PREEMPTED))};
+	return n;
+}
+
+/* ---- runs ---- */
+
+static void read_wake(const struct thread_track *t, const struct interval *interval,
+		      struct run *run)
+{
+	if (t->moved) {
+		run->wake = WAKE_MOVED;
+		return;
+	}
+	if (interval->delay == INTERVAL_UNKNOWN || interval->delay > CLOCK_MOST)
+		return;
+	run->latency = interval->delay;
+	run->waker = interval->waker;
+	if (interval->waker > 0)
+		run->wake = WAKE_ACTOR;
+	else if (interval->waker == 0)
+		run->wake = WAKE_UNKNOWN;
+	else if (interval->waker != -1)
+		run->wake = WAKE_INTERRUPT;
+	else if (t->written && interval->start - interval->delay == t->left_at)
+		run->wake = WAKE_STAYED;
+	else
+		run->wake = WAKE_STAYED_SINCE;
+}
+
+/* Ends the open run of a thread. `kind`: enum off_cpu, RUN_CUT or RUN_MOVES. */
+static int write_run(struct collect *c, const struct interval *interval, uint8_t kind)
+{
+	uint32_t stream = interval->stream;
+	struct thread_track *t = &c->threads[stream];
+	struct run run = {.begin = relative(c, t->begin),
+			  .end = relative(c, t->end),
+			  .stream = stream,
+			  .cpu = t->cpu,
+			  .next = interval->next,
+			  .end_kind = kind};
+	struct stay stays[2];
+	int err;
+
+	if (run.end < run.begin)
+		run.end = run.begin;
+	if (t->cpu_index >= 0)
+		density_add(&c->busy, run.begin, run.end);
+	if (!wanted(c, stream, t->begin, t->end)) {
+		t->written = t->too_many = false;
+		return write_stays(c, stream);
+	}
+	read_wake(t, interval, &run);
+	if (kind == RUN_MOVES)
+		run.next = INTERVAL_NEXT_UNKNOWN;
+	if (!t->moved) {
+		unsigned n = conclude_stays(t, &run, t->begin, stays);
+		bool same = n == t->nstays && !t->too_many;
+
+		for (unsigned i = 0; i < n && same; i++)
+			same = stays[i].begin == t->stays[i].begin &&
+			       stays[i].end == t->stays[i].end && stays[i].use == t->stays[i].use;
+		run.explicit_stays = !same;
+		if (same)
+			t->nstays = 0;
+		err = write_stays(c, stream);
+		if (err)
+			return err;
+		t->too_many = false;
+	}
+	c->runs.runs[c->runs.n++] = run;
+	if (c->runs.n < RUN_BLOCK)
+		return 0;
+	check_limit(c, t->end);
+	return run_block_flush(&c->runs, c->actors.ncpus, &c->actors, c->page);
+}
+
+/* Sets the CPU and the times of the open run. */
+static int open_run(struct collect *c, uint32_t stream, int32_t cpu, int64_t begin, int64_t end)
+{
+	struct thread_track *t = &c->threads[stream];
+
+	if (!t->cpu_known || t->cpu_index != cpu) {
+		t->cpu = actors_cpu(&c->actors, stream, cpu);
+		t->cpu_index = cpu;
+		t->cpu_known = true;
+		if (t->cpu == UINT32_MAX)
+			return log_no_memory("for the CPUs of the page");
+	}
+	t->begin = begin;
+	t->end = end;
+	t->open = true;
+	return 0;
+}
+
+static int take_span(void *arg, const struct intervals *intervals, uint32_t stream, int32_t cpu,
+		     int64_t from, int64_t to)
+{
+	struct collect *c = arg;
+	struct thread_track *t = &c->threads[stream];
+	int err = t->open ? write_run(c, &intervals->threads[stream].interval, RUN_MOVES) : 0;
+
+	t->moved = t->open;
+	return err ? err : open_run(c, stream, cpu, from, to);
+}
+
+static int take_end(void *arg, const struct intervals *intervals, const struct interval *interval)
+{
+	struct collect *c = arg;
+	struct thread_track *t = &c->threads[interval->stream];
+	int err = 0;
+
+	(void)intervals;
+	if (t->open && t->cpu_index != interval->cpu) { /* it moves at the end */
+		err = write_run(c, interval, RUN_MOVES);
+		t->open = false;
+		t->moved = true;
+	}
+	if (err)
+		return err;
+	if (!t->open) /* of no length */
+		err = open_run(c, interval->stream, interval->cpu,
+			       t->moved ? interval->end : interval->start, interval->end);
+	if (err)
+		return err;
+	err = write_run(c, interval, interval->cut ? RUN_CUT : (uint8_t)interval->why);
+	t->open = t->moved = false;
+	t->written = wanted(c, interval->stream, t->begin, t->end);
+	t->left = (uint8_t)interval->why;
+	t->left_at = interval->end;
+	return err;
+}
+
+/* ---- calls ---- */
+
+static int64_t number_of(struct collect *c, const struct function *function)
+{
+	uint32_t *at = hash_at(&c->by_function, (struct hash_key){.a = (uint64_t)function->value,
+								  .c = (uint32_t)function->type});
+	struct function *new;
+
+	if (!at)
+		return -1;
+	if (*at != HASH_NONE)
+		return *at;
+	new = ARRAY_ADD(c->functions, c->nfunctions);
+	if (!new)
+		return -1;
+	*new = *function;
+	*at = (uint32_t)(c->nfunctions - 1);
+	return *at;
+}
+
+static int write_call(struct collect *c, uint32_t stream, const struct open_call *call,
+		      size_t depth, int64_t clock, bool returned)
+{
+	int64_t begin = relative(c, call->begin), end = relative(c, clock);
+
+	if (!wanted(c, stream, call->begin, clock))
+		return 0;
+	if (end < begin)
+		end = begin;
+	column_number(&c->calls, CALL_THREAD, stream);
+	column_number(&c->calls, CALL_FUNCTION, call->number);
+	column_number(&c->calls, CALL_DEPTH, depth << 2 | (unsigned)call->inner << 1 | returned);
+	column_signed(&c->calls, CALL_END, end - c->call_at);
+	column_number(&c->calls, CALL_DURATION, (uint64_t)(end - begin));
+	c->call_at = end;
+	c->ncalls++;
+	if (++c->calls.entries < ENTRIES_MOST)
+		return 0;
+	c->call_at = 0;
+	check_limit(c, clock);
+	return columns_flush(&c->calls, CALL_COLUMNS, c->page, "calls");
+}
+
+static int take_call(struct collect *c, uint32_t stream, const struct event *ev)
+{
+	struct thread_track *t = &c->threads[stream];
+	struct function function;
+	struct open_call *calls;
+	int64_t number;
+	bool inner;
+	size_t i;
+	int err;
+
+	switch (function_event(ev, &function)) {
+	case ACTION_PUSH:
+		inner = false;
+		for (i = 0; i < t->depth && !inner; i++)
+			inner = function_same(&t->calls[i].function, &function);
+		calls = stack_more(t->calls, t->depth, &t->room, sizeof(*calls));
+		number = number_of(c, &function);
+		if (calls)
+			t->calls = calls;
+		if (!calls || number < 0)
+			return log_no_memory("for the calls of the page");
+		calls[t->depth++] =
+			(struct open_call){function, (uint32_t)number, ev->clock, inner};
+		return 0;
+	case ACTION_POP:
+		for (i = t->depth; i > 0; i--)
+			if (function_same(&t->calls[i - 1].function, &function))
+				break;
+		if (!i)
+			return 0; /* entered before the trace begins */
+		err = write_call(c, stream, &t->calls[i - 1], i - 1, ev->clock, true);
+		memmove(t->calls + i - 1, t->calls + i, (t->depth - i) * sizeof(*t->calls));
+		t->depth--;
+		return err;
+	default:
+		return 0;
+	}
+}
+
+/* ---- gaps and points ---- */
+
+static int write_gap(struct collect *c, uint32_t stream, int32_t index, int64_t clock)
+{
+	struct thread_track *t = &c->threads[stream];
+	int64_t begin = relative(c, t->gap_at), end = relative(c, clock);
+	uint32_t cpu = 0;
+
+	t->gap_open = false;
+	if (end < begin)
+		end = begin;
+	if (index >= 0) {
+		cpu = actors_cpu(&c->actors, stream, index);
+		if (cpu == UINT32_MAX)
+			return log_no_memory("for the CPUs of the page");
+		cpu++;
+	}
+	column_number(&c->gaps, GAP_THREAD, stream);
+	column_number(&c->gaps, GAP_CPU, cpu); /* row + 1, 0: not known */
+	column_number(&c->gaps, GAP_BEGIN, (uint64_t)begin);
+	column_number(&c->gaps, GAP_DURATION, (uint64_t)(end - begin));
+	column_number(&c->gaps, GAP_COUNT, t->gap_count);
+	c->ngaps++;
+	if (++c->gaps.entries < ENTRIES_MOST)
+		return 0;
+	return columns_flush(&c->gaps, GAP_COLUMNS, c->page, "gaps");
+}
+
+static int write_point(struct collect *c, uint32_t stream, const struct event *ev)
+{
+	int64_t at = relative(c, ev->clock);
+
+	if (!wanted(c, stream, ev->clock, ev->clock))
+		return 0;
+	column_number(&c->points, POINT_THREAD, stream);
+	column_signed(&c->points, POINT_TYPE, get_i32(ev->payload + 8));
+	column_signed(&c->points, POINT_AT, at - c->point_at);
+	column_signed(&c->points, POINT_VALUE, get_i64(ev->payload));
+	c->point_at = at;
+	c->npoints++;
+	if (++c->points.entries < ENTRIES_MOST)
+		return 0;
+	c->point_at = 0;
+	check_limit(c, ev->clock);
+	return columns_flush(&c->points, POINT_COLUMNS, c->page, "points");
+}
+
+static int take_mark(struct collect *c, const struct intervals *intervals, uint32_t stream,
+		     const struct event *ev)
+{
+	struct thread_track *t = &c->threads[stream];
+
+	if (ev->payload_size < 12)
+		return 0;
+	if (ev->value == '=')
+		return write_point(c, stream, ev);
+	if (get_i32(ev->payload + 8) != MARK_TYPE_LOST)
+		return 0;
+	if (ev->value == ']')
+		return t->gap_open ? write_gap(c, stream, intervals->walk.threads[stream].cpu,
+					       ev->clock)
+				   : 0;
+	if (ev->value != '[' || t->gap_open)
+		return 0;
+	t->gap_open = true;
+	t->gap_at = ev->clock;
+	t->gap_count = get_u64(ev->payload);
+	if (t->gap_count > CLOCK_MOST) /* of a damaged trace */
+		t->gap_count = CLOCK_MOST;
+	return 0;
+}
+
+/* ---- the walk ---- */
+
+static int take_event(void *arg, const struct intervals *intervals, uint32_t stream,
+		      const struct event *ev)
+{
+	struct collect *c = arg;
+	int64_t child;
+	int err;
+
+	if (ev->clock > c->end)
+		c->end = ev->clock;
+	if (ev->model == 'O' && ev->category == 'M') {
+		err = take_mark(c, intervals, stream, ev);
+		if (err)
+			return err;
+	}
+	if ((ev->model == 'O' && ev->category == 'H') ||
+	    (ev->model == 'K' && ev->category == 'C')) {
+		thread_times_step(&c->times, intervals, stream, ev);
+		if (ev->model == 'O' && ev->value == 'C') {
+			child = wait_newborn(intervals, stream, ev);
+			return child >= 0 ? follow_use(c, (uint32_t)child) : 0;
+		}
+		return follow_use(c, stream);
+	}
+	return take_call(c, stream, ev);
+}
+
+static int start(struct collect *c)
+{
+	size_t n = c->source->trace.nstreams;
+	int err = actors_init(&c->actors, c->source);
+
+	if (err)
+		return err;
+	/* the stays of the whole trace: a page may have only a part */
+	err = thread_times_init(&c->times, c->source, INT64_MIN, INT64_MAX);
+	if (err)
+		return err;
+	err = run_block_init(&c->runs, n);
+	if (err)
+		return err;
+	c->threads = calloc(n + 1, sizeof(*c->threads));
+	if (!c->threads)
+		return log_no_memory("for %zu threads of %s", n, c->source->trace.path);
+	for (size_t i = 0; i < n; i++)
+		c->threads[i].use = TIME_NONE;
+	return 0;
+}
+
+/* Writes what is open at the end of the trace. */
+static int finish(struct collect *c, const struct intervals *intervals)
+{
+	int err = 0;
+
+	thread_times_finish(&c->times, intervals);
+	for (uint32_t i = 0; i < c->source->trace.nstreams && err == 0; i++) {
+		struct thread_track *t = &c->threads[i];
+
+		/* thread_times_finish() ends the last stay at the end of the trace */
+		if (t->use != TIME_NONE && t->use != TIME_RUNNING && c->end > t->since)
+			err = end_stay(c, i, (struct stay){t->since, c->end, t->use});
+		if (err == 0)
+			err = write_stays(c, i);
+		for (size_t depth = t->depth; depth-- > 0 && err == 0;)
+			err = write_call(c, i, &t->calls[depth], depth, c->end, false);
+		if (t->gap_open && err == 0)
+			err = write_gap(c, i, intervals->walk.threads[i].cpu, c->end);
+	}
+	if (err)
+		return err;
+	err = run_block_flush(&c->runs, c->actors.ncpus, &c->actors, c->page);
+	if (err)
+		return err;
+	err = columns_flush(&c->stays, STAY_COLUMNS, c->page, "stays");
+	if (err)
+		return err;
+	err = columns_flush(&c->calls, CALL_COLUMNS, c->page, "calls");
+	if (err)
+		return err;
+	err = columns_flush(&c->points, POINT_COLUMNS, c->page, "points");
+	return err ? err : columns_flush(&c->gaps, GAP_COLUMNS, c->page, "gaps");
+}
+
+int collect_trace(struct collect *c, const struct source *source, struct filter *filter,
+		  struct page_file *page, uint64_t limit, bool *damaged)
+{
+	static const struct interval_listener listener = {
+		.end = take_end, .span = take_span, .event = take_event};
+	struct intervals intervals = {0};
+	int err;
+
+	*damaged = false;
+	*c = (struct collect){.source = source,
+			      .filter = filter,
+			      .page = page,
+			      .limit = limit,
+			      .first = filter->first,
+			      .last = filter->last};
+	if (!source_start(source, &c->origin)) {
+		log_error("%s: no event to show", source->trace.path);
+		return -ENODATA;
+	}
+	c->end = c->origin;
+	err = start(c);
+	if (err)
+		return err;
+	err = intervals_walk(&intervals, source, &listener, c);
+	if (err && err != -ENOMEM && intervals.threads) { /* the part before the damage */
+		*damaged = true;
+		err = 0;
+	}
+	if (err == 0 && clock_distance(c->origin, c->end) > CLOCK_MOST) {
+		log_error("%s: lasts longer than 52 days, the most that a page can show: cut a "
+			  "part with ovni-cut",
+			  source->trace.path);
+		err = -ERANGE;
+	}
+	if (err == 0)
+		err = finish(c, &intervals);
+	intervals_fini(&intervals);
+	return err;
+}
+
+void collect_fini(struct collect *c)
+{
+	for (size_t i = 0; c->threads && i < c->source->trace.nstreams; i++)
+		free(c->threads[i].calls);
+	free(c->threads);
+	free(c->functions);
+	hash_free(&c->by_function);
+	columns_fini(&c->stays);
+	columns_fini(&c->calls);
+	columns_fini(&c->points);
+	columns_fini(&c->gaps);
+	run_block_fini(&c->runs);
+	thread_times_fini(&c->times);
+	actors_fini(&c->actors);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * collect: a trace as the sections of a page, in one walk.
+ *
+ * In: the events of all streams (intervals.h), and the time of each thread by its use
+ * (thread_times.h); out: blocks of runs, stays, calls, points and gaps, and an overview. Stays
+ * between two runs of a thread follow from the runs, where they do not they are written: so the
+ * sums of a page are those of ovni-report, of any trace. Clocks are ns since the first event.
+ * Memory follows threads, CPUs and functions; the written blocks stay in memory up to a limit.
+ * Specification: view.md 8.
+ */
+#ifndef TOOLS_VIEW_COLLECT_H
+#define TOOLS_VIEW_COLLECT_H
+
+#include "tools/lib/filter.h"
+#include "tools/view/run_block.h"
+#include "trace/analysis/function_calls.h"
+#include "trace/analysis/thread_times.h"
+
+#define DENSITY_BUCKETS 2048
+#define CLOCK_MOST	(1ll << 52) /* ns, 52 days: differences fit into the numbers of a browser */
+
+struct density {       /* sum of a state over time, in ns */
+	int64_t width; /* of a bucket */
+	int64_t ns[DENSITY_BUCKETS];
+};
+
+struct thread_track; /* the present state of a thread */
+
+struct collect {
+	const struct source *source;
+	struct filter *filter;
+	struct page_file *page;
+	struct actors actors;
+	struct thread_times times;
+	struct run_block runs;
+	struct columns stays, calls, points, gaps;
+	int64_t stay_at, call_at, point_at; /* clocks of the entries before */
+	struct thread_track *threads;	    /* of each stream */
+	struct function *functions;	    /* by number */
+	size_t nfunctions;
+	struct hash by_function;
+	struct density busy, runnable;
+	uint64_t limit;	     /* bytes of the sections */
+	int64_t first, last; /* clocks of the part in detail */
+	int64_t origin;	     /* clock of the first event */
+	int64_t end;	     /* clock of the last one */
+	bool full;	     /* the limit is reached; `last` is where */
+	uint64_t ngaps, nstays, ncalls, npoints;
+};
+
+/* Walks the trace and adds its blocks to the page. Returns 0, or -errno after one message;
+ * collect_fini() must follow in both cases. *damaged: the walk ended early, after a message; the
+ * page has the part before. */
+int collect_trace(struct collect *collect, const struct source *source, struct filter *filter,
+		  struct page_file *page, uint64_t limit, bool *damaged)
+	__attribute__((warn_unused_result));
+void collect_fini(struct collect *collect);
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ovni-view: a trace as one HTML page with a timeline, which needs no network and no server.
+ *
+ * In: a trace, walked once (collect.h); out: the page (page_file.h). This file reads the command
+ * line and writes the names: threads, CPUs, functions, the session, the overview.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/lib/losses.h"
+#include "tools/lib/wall_clock.h"
+#include "tools/view/collect.h"
+#include "trace/base/cli.h"
+#include "trace/base/log.h"
+#include "trace/base/text.h"
+
+#define DEFAULT_TRACE "ovni" /* of ovni-bpf without -o */
+#define LEVEL_FAST    1	     /* of deflate: keeps up with the walk */
+#define LEVEL_SMALL   6
+
+struct options {
+	const char *path, *output;
+	bool small;
+	uint64_t limit;
+	struct filter filter;
+};
+
+#define TO(member) offsetof(struct options, member)
+
+static const struct cli_option cli_options[] = {
+	{.help = "Options"},
+	{"output", 'o', "FILE", cli_text, TO(output),
+	 "the page; the trace with .html unless given"},
+	{"from", 0, "TIME", moment_option, TO(filter.from),
+	 "show detail from this clock on, in ns; +TIME counts from the first event and takes ns, "
+	 "us, ms, s; 03:12:05 is a time of day, in the local time of the recording"},
+	{"to", 0, "TIME", moment_option, TO(filter.to), "show detail up to this clock"},
+	{"tid", 0, "TID", filter_add_tid, TO(filter), "only threads with this id"},
+	{"pid", 0, "PID", filter_add_pid, TO(filter), "only processes with this id"},
+	{"comm", 0, "GLOB", filter_add_comm, TO(filter),
+	 "only threads with such a name, as 'worker*'"},
+	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom"},
+	{"small", 0, NULL, cli_flag, TO(small), "pack better, which takes longer"},
+	{"limit", 0, "SIZE", cli_size, TO(limit), "end the detail at this size of the page [150M]"},
+	{0},
+};
+
+static int choose(void *settings, char **operands)
+{
+	struct options *options = settings;
+
+	options->path = operands[0] ? operands[0] : DEFAULT_TRACE;
+	return 0;
+}
+
+static const struct cli cli = {
+	.name = "ovni-view",
+	.operands = "[TRACE]",
+	.about = "Write an ovni trace, " DEFAULT_TRACE " if none is given, as one HTML page with a "
+		 "timeline of its CPUs and threads. A browser shows it without a network and "
+		 "without a server.",
+	.options = cli_options,
+	.finish = choose,
+	.notes = "Examples:\n"
+		 "  # the trace in ./ovni as ovni.html\n"
+		 "  ovni-view\n\n"
+		 "  # a tenth of a second of a long trace\n"
+		 "  ovni-view --from +1s --to +1.1s -o part.html trace",
+};
+
+/* ---- names ---- */
+
+struct described {
+	const struct options *options;
+	const struct source *source;
+	const struct collect *collect;
+	struct losses losses;
+	uint64_t repairs, unfinished;
+	struct json *session; /* of the metadata, or NULL */
+	bool damaged;
+};
+
+static int read_metadata(struct described *d)
+{
+	for (size_t i = 0; i < d->source->trace.nstreams; i++) {
+		struct json *meta = trace_metadata(&d->source->trace, i);
+		uint64_t repairs;
+
+		if (!meta)
+			return -EINVAL;
+		losses_add(&d->losses, meta);
+		d->unfinished += !d->source->owners[i].finished;
+		if (json_u64(json_get(meta, "bpf.repairs"), &repairs))
+			d->repairs += repairs;
+		if (!d->session && json_is_object(json_get(meta, "bpf.session")))
+			d->session = meta;
+		else
+			json_free(meta);
+	}
+	return 0;
+}
+
+/* Names as all tools show them: without control characters. */
+static void put_name(struct json *node, const char *key, const char *name)
+{
+	json_put_string(node, key, name ? text_shown(name) : "");
+}
+
+static void put_threads(const struct described *d, struct json *root)
+{
+	const struct actors *actors = &d->collect->actors;
+	struct json *list = json_put_array(root, "looms");
+
+	for (size_t i = 0; i < actors->nlooms; i++)
+		json_put_string(list, NULL, text_shown(actors->looms[i]));
+	list = json_put_array(root, "threads");
+	for (size_t i = 0; i < d->source->trace.nstreams; i++) {
+		const struct owner *owner = &d->source->owners[i];
+		struct json *thread = json_put_object(list, NULL);
+
+		put_name(thread, "name", owner->name);
+		json_put_i64(thread, "tid", owner->tid);
+		json_put_i64(thread, "pid", owner->pid);
+		json_put_int(thread, "loom", actors->loom_of[i]);
+		if (owner->known_rank >= 0)
+			json_put_i64(thread, "rank", owner->known_rank);
+		if (!d->collect->filter->streams[i])
+			json_put_bool(thread, "omitted", true);
+	}
+	list = json_put_array(root, "others");
+	for (size_t i = 0; i < actors->nothers; i++) {
+		char *name = tid_names_of_tid(&actors->names, actors->others[i].stream,
+					      actors->others[i].tid);
+
+		put_name(list, NULL, name);
+		free(name);
+	}
+	list = json_put_array(root, "cpus");
+	for (size_t i = 0; i < actors->ncpus; i++) {
+		struct json *cpu = json_put_object(list, NULL);
+
+		json_put_int(cpu, "loom", actors->cpus[i].loom);
+		json_put_int(cpu, "cpu", actors->cpus[i].cpu);
+	}
+}
+
+static void put_functions(const struct described *d, struct json *root)
+{
+	struct json *list = json_put_array(root, "functions");
+
+	for (size_t i = 0; i < d->collect->nfunctions; i++) {
+		struct json *function = json_put_object(list, NULL);
+		char *label, *title;
+
+		function_names(d->source, &d->collect->functions[i], &label, &title);
+		put_name(function, "label", label);
+		put_name(function, "title", title);
+		free(label);
+		free(title);
+	}
+}
+
+static void put_density(struct json *root, const char *key, const struct density *density)
+{
+	struct json *node = json_put_object(root, key), *list = json_put_array(node, "ns");
+
+	json_put_int(node, "width", density->width);
+	for (size_t i = 0; i < DENSITY_BUCKETS; i++)
+		json_put_real(list, NULL, (double)density->ns[i]);
+}
+
+/* The uses of time, so that the page has the words of ovni-report why. */
+static void put_uses(struct json *root)
+{
+	struct json *list = json_put_array(root, "uses");
+
+	for (int i = 0; i < TIME_USES; i++) {
+		struct json *use = json_put_object(list, NULL);
+
+		json_put_string(use, "state", time_use_state((enum time_use)i));
+		json_put_string(use, "reason", time_use_reason((enum time_use)i));
+	}
+	json_put_int(root, "asleep", TIME_ASLEEP);
+	list = json_put_array(root, "why");
+	for (unsigned i = 0; i < OFF_CPU_COUNT; i++)
+		json_put_string(list, NULL, off_cpu_word(i));
+}
+
+static int put_wall_clock(const struct described *d, struct json *root)
+{
+	struct wall_clock wall;
+	int err = wall_clock_read(&wall, &d->source->trace);
+
+	if (err || !wall.known)
+		return err;
+	json_put_i64(root, "wall.clock", wall.clock);
+	json_put_i64(root, "wall.ns", wall.ns);
+	json_put_int(root, "wall.utc_offset", wall.utc_offset);
+	return 0;
+}
+
+static void put_session(const struct described *d, struct json *root)
+{
+	const struct json *session = json_get(d->session, "bpf.session");
+
+	put_name(root, "host", json_string(json_key(session, "hostname")));
+	put_name(root, "kernel", json_string(json_key(session, "kernel")));
+	json_put_u64(root, "lost", d->losses.events + d->losses.records);
+	json_put_u64(root, "repairs", d->repairs);
+	json_put_u64(root, "unfinished", d->unfinished);
+	json_put_bool(root, "damaged", d->damaged);
+}
+
+/* The name of the trace, without its directories. */
+static char *trace_name(const char *path)
+{
+	char *name = path_with_suffix(path, ""), *slash = name ? strrchr(name, '/') : NULL;
+
+	if (slash && slash[1])
+		memmove(name, slash + 1, strlen(slash));
+	return name;
+}
+
+/* The section that stands first: everything but the blocks. */
+static int describe(struct described *d, struct page_file *page)
+{
+	const struct collect *c = d->collect;
+	struct json *root = json_new_object();
+	char *name = trace_name(d->options->path), *text = NULL;
+	int64_t end = clock_distance(c->origin, c->end);
+	int64_t first = c->first == INT64_MIN ? 0 : clock_distance(c->origin, c->first);
+	int64_t last = c->last == INT64_MAX ? end : clock_distance(c->origin, c->last);
+	int err = read_metadata(d);
+
+	if (err)
+		goto out;
+	json_put_int(root, "version", 1);
+	put_name(root, "name", name);
+	json_put_i64(root, "origin", c->origin);
+	json_put_int(root, "end", end);
+	json_put_int(root, "detail.first", first < 0 ? 0 : first > end ? end : first);
+	json_put_int(root, "detail.last", last < 0 ? 0 : last > end ? end : last);
+	json_put_bool(root, "detail.full", c->full);
+	json_put_int(root, "counts.runs", (int64_t)c->runs.runs_written);
+	json_put_int(root, "counts.stays", (int64_t)c->nstays);
+	json_put_int(root, "counts.calls", (int64_t)c->ncalls);
+	json_put_int(root, "counts.points", (int64_t)c->npoints);
+	json_put_int(root, "counts.gaps", (int64_t)c->ngaps);
+	put_session(d, root);
+	put_uses(root);
+	err = put_wall_clock(d, root);
+	if (err)
+		goto out;
+	put_threads(d, root);
+	put_functions(d, root);
+	put_density(root, "busy", &c->busy);
+	put_density(root, "runnable", &c->runnable);
+	text = json_text(root);
+	err = text ? page_file_add(page, "trace", text, strlen(text))
+		   : log_no_memory("for the names of the page");
+out:
+	free(text);
+	free(name);
+	json_free(root);
+	return err;
+}
+
+static int make_page(struct options *options, struct source *source, int *status)
+{
+	struct page_file page = {0};
+	struct collect collect = {0};
+	struct described described = {.options = options, .source = source, .collect = &collect};
+	char *output = options->output ? strdup(options->output)
+				       : path_with_suffix(options->path, ".html");
+	bool active;
+	int err;
+
+	if (!output)
+		return log_no_memory("for the name of the page");
+	err = page_file_init(&page, options->small ? LEVEL_SMALL : LEVEL_FAST);
+	if (err)
+		goto out;
+	err = filter_start(&options->filter, source, &active);
+	if (err)
+		goto out;
+	err = collect_trace(&collect, source, &options->filter, &page, options->limit,
+			    &described.damaged);
+	if (err)
+		goto out;
+	err = describe(&described, &page);
+	if (err)
+		goto out;
+	err = page_file_write(&page, output);
+	if (err)
+		goto out;
+	log_info("%s: %" PRIu64 " %s of %zu %s, %.1f MB", output, collect.runs.runs_written,
+		 plural(collect.runs.runs_written, "run", "runs"), source->trace.nstreams,
+		 plural(source->trace.nstreams, "thread", "threads"), (double)page.bytes / 1e6);
+	*status = losses_status(&described.losses, options->path);
+	if (collect.full) {
+		log_warn("%s: the detail ends %.6f s after the first event, at %.0f MB (--limit): "
+			 "choose a part with --from, --to or --comm",
+			 output, (double)clock_distance(collect.origin, collect.last) / 1e9,
+			 (double)page.bytes / 1e6);
+		*status = STATUS_LOST;
+	}
+	if (described.damaged) {
+		log_warn("%s: the page ends where the trace is damaged", output);
+		err = -EBADMSG;
+	}
+out:
+	json_free(described.session);
+	collect_fini(&collect);
+	page_file_fini(&page);
+	free(output);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {.limit = 150 << 20};
+	struct source source = {0};
+	int status = STATUS_FAILED, err;
+
+	cli_parse(&cli, argc, argv, &options);
+	err = source_open(&source, options.path);
+	if (!err)
+		err = make_page(&options, &source, &status);
+	filter_free(&options.filter);
+	source_close(&source);
+	return err ? STATUS_FAILED : status;
+}

@@ -1,0 +1,227 @@
+/*
+ * blocks: the data elements of the page, decoded into columns (view.md 8). A block that is damaged
+ * is counted, and the others still work: every count and offset is checked before its use.
+ */
+const KIND_GAP = 16, KIND_STAY = 32, RECENT = 120;
+const END_CUT = 13, END_MOVES = 14, END_DEAD = 10;
+const WAKE_STAYED = 1, WAKE_INTERRUPT = 2, WAKE_UNKNOWN = 3, WAKE_LAST = 4, WAKE_BEFORE = 5, WAKE_ACTOR = 6,
+	WAKE_SINCE = 7, WAKE_MOVED = 8;
+const BY_NONE = -1, BY_INTERRUPT = -2, BY_UNKNOWN = -3; /* in place of an actor */
+const NEXT_IDLE = -1, NEXT_UNKNOWN = -2;
+
+function bytesOf(text) {
+	if (Uint8Array.fromBase64)
+		return Uint8Array.fromBase64(text);
+	const binary = atob(text), bytes = new Uint8Array(binary.length);
+	for (let i = 0; i < bytes.length; i++)
+		bytes[i] = binary.charCodeAt(i);
+	return bytes;
+}
+
+async function inflate(bytes) {
+	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+	return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+class Column {
+	constructor(bytes) {
+		this.bytes = bytes;
+		this.at = 0;
+	}
+	byte() {
+		if (this.at >= this.bytes.length)
+			throw new RangeError('a column is too short');
+		return this.bytes[this.at++];
+	}
+	number() {
+		let byte = this.byte(), value = byte & 127, scale = 128;
+		while (byte > 127) {
+			byte = this.byte();
+			value += (byte & 127) * scale;
+			scale *= 128;
+		}
+		if (value > Number.MAX_SAFE_INTEGER)
+			throw new RangeError('a number is too large');
+		return value;
+	}
+	signed() {
+		const value = this.number();
+		return value % 2 ? -(value + 1) / 2 : value / 2;
+	}
+	/* A signed number of 64 bits, which a value of a mark may need. */
+	wide() {
+		let value = 0n, shift = 0n, byte;
+		do {
+			byte = this.byte();
+			value |= BigInt(byte & 127) << shift;
+			shift += 7n;
+		} while (byte > 127);
+		return BigInt.asIntN(64, value >> 1n ^ -(value & 1n));
+	}
+	more() {
+		return this.at < this.bytes.length;
+	}
+}
+
+function columnsOf(bytes, n) {
+	const head = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), out = [];
+	let at = 4 + 4 * n;
+	if (head.getUint32(0, true) !== n)
+		throw new RangeError('the number of columns');
+	for (let i = 0; i < n; i++) {
+		const size = head.getUint32(4 + 4 * i, true);
+		if (size > bytes.length - at)
+			throw new RangeError('the size of a column');
+		out.push(new Column(bytes.subarray(at, at + size)));
+		at += size;
+	}
+	return out;
+}
+
+function below(value, limit) {
+	if (value >= limit)
+		throw new RangeError('an index of ' + value);
+	return value;
+}
+
+/* Runs, in the order of the file. */
+class Runs {
+	constructor(n, threads, actors, cpus) {
+		this.n = 0;
+		this.room = n;
+		this.limits = { threads, actors, cpus };
+		this.begin = new Float64Array(n);
+		this.end = new Float64Array(n);
+		this.latency = new Float64Array(n); /* below 0: none */
+		this.thread = new Uint32Array(n);
+		this.cpu = new Uint32Array(n);
+		this.kind = new Uint8Array(n); /* how it ended, KIND_STAY */
+		this.wake = new Uint8Array(n);
+		this.waker = new Int32Array(n);
+		this.next = new Int32Array(n);
+	}
+	read(bytes) {
+		const from = this.n;
+		try {
+			this.readBlock(columnsOf(bytes, 9));
+		} catch (error) {
+			this.n = from; /* all of a block or nothing */
+			throw error;
+		}
+	}
+	readBlock([head, kinds, codes, threads, wakers, nexts, gaps, durations, latencies]) {
+		const lastWakers = new Map(), recent = new Uint32Array(RECENT + 1);
+		while (head.more()) {
+			const cpu = below(head.number(), this.limits.cpus), n = head.number();
+			let at = head.number(), nrecent = 0, waits = false;
+			if (n > this.room - this.n)
+				throw new RangeError('the number of runs');
+			for (let k = 0; k < n; k++) {
+				const i = this.n++, kind = kinds.byte(), code = codes.byte(), wake = code & 15;
+				at += kind & KIND_GAP ? gaps.signed() : k ? 1 : 0;
+				let place = threads.number(), thread;
+				if (place < RECENT) {
+					thread = recent[below(place, nrecent)];
+				} else {
+					thread = below(place - RECENT, this.limits.threads);
+					place = nrecent < RECENT ? nrecent++ : RECENT - 1;
+				}
+				recent.copyWithin(1, 0, place);
+				recent[0] = thread;
+				this.thread[i] = thread;
+				this.cpu[i] = cpu;
+				this.kind[i] = kind & 15 | kind & KIND_STAY;
+				this.wake[i] = wake;
+				this.begin[i] = at;
+				this.end[i] = at += durations.number();
+				this.latency[i] = wake >= WAKE_INTERRUPT && wake <= WAKE_SINCE ? latencies.number() : -1;
+				this.waker[i] = this.readWaker(wake, thread, wakers, lastWakers);
+				if (waits)
+					this.next[i - 1] = thread;
+				waits = code >> 4 === 2;
+				this.next[i] = code >> 4 === 3 ? below(nexts.number(), this.limits.actors)
+					: code >> 4 ? NEXT_UNKNOWN : NEXT_IDLE;
+			}
+		}
+	}
+	readWaker(wake, thread, wakers, lastWakers) {
+		if (wake === WAKE_INTERRUPT)
+			return BY_INTERRUPT;
+		if (wake === WAKE_UNKNOWN)
+			return BY_UNKNOWN;
+		if (wake < WAKE_LAST || wake > WAKE_ACTOR)
+			return BY_NONE;
+		let last = lastWakers.get(thread);
+		if (!last)
+			lastWakers.set(thread, last = [BY_UNKNOWN, BY_UNKNOWN]);
+		if (wake === WAKE_BEFORE)
+			last.reverse();
+		if (wake === WAKE_ACTOR) {
+			last[1] = last[0];
+			last[0] = below(wakers.number(), this.limits.actors);
+		}
+		return last[0];
+	}
+}
+
+/* Entries with a thread, a begin and an end: stays, calls, points, gaps. */
+class Entries {
+	constructor(n, threads) {
+		this.n = 0;
+		this.room = n;
+		this.threads = threads;
+		this.thread = new Uint32Array(n);
+		this.begin = new Float64Array(n);
+		this.end = new Float64Array(n);
+		this.what = new Int32Array(n); /* a use, a function, a type, a CPU */
+		this.more = new Float64Array(n); /* depth * 4 + inner * 2 + returned, or a count */
+		this.values = []; /* of points */
+	}
+	read(kind, bytes) {
+		const from = this.n;
+		try {
+			this[kind](bytes);
+		} catch (error) {
+			this.n = from;
+			throw error;
+		}
+	}
+	add(thread, begin, end, what, more) {
+		const i = below(this.n, this.room);
+		this.thread[i] = below(thread, this.threads);
+		this.begin[i] = begin;
+		this.end[i] = end;
+		this.what[i] = what;
+		this.more[i] = more;
+		this.n++;
+	}
+	stays(bytes) {
+		const [threads, uses, begins, durations] = columnsOf(bytes, 4);
+		for (let at = 0; threads.more();) {
+			at += begins.signed();
+			this.add(threads.number(), at, at + durations.number(), uses.byte(), 0);
+		}
+	}
+	calls(bytes) {
+		const [threads, functions, depths, ends, durations] = columnsOf(bytes, 5);
+		for (let at = 0; threads.more();) {
+			at += ends.signed();
+			this.add(threads.number(), at - durations.number(), at, functions.number(), depths.number());
+		}
+	}
+	points(bytes) {
+		const [threads, types, ats, values] = columnsOf(bytes, 4);
+		for (let at = 0; threads.more();) {
+			at += ats.signed();
+			this.values[this.n] = values.wide();
+			this.add(threads.number(), at, at, types.signed(), 0);
+		}
+	}
+	gaps(bytes) {
+		const [threads, cpus, begins, durations, counts] = columnsOf(bytes, 5);
+		while (threads.more()) {
+			const begin = begins.number();
+			this.add(threads.number(), begin, begin + durations.number(), cpus.number() - 1, counts.number());
+		}
+	}
+}

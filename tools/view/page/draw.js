@@ -1,0 +1,325 @@
+/*
+ * draw: rows of bars for a part of the time.
+ *
+ * A row is three lines of pixels (upper edge, middle, lower edge), stretched to its height: so a
+ * frame costs pixels, not rectangles. Rows with many runs in sight are drawn from shares of each
+ * state in LEVEL buckets over the whole trace, made when the row is first drawn, while a pixel is
+ * wider than a bucket; otherwise from the runs. A share above 0 never becomes 0.
+ */
+/* Of equal shares the first one is shown. */
+const BY_WEIGHT = [RUNNABLE, THROTTLED, RUNNING, UNKNOWN, REPAIRED, IO, BLOCKED, ASLEEP, STOPPED];
+const IS_THIN = CLASSES.map((_, state) => THIN.includes(state));
+const LEFT = 240, ROW = 18, LINE = 12, LEVEL = 8192, EXACT_MOST = 3000, LABEL_LEAST = 30, LABELS_MOST = 600;
+
+class Painter {
+	constructor(model) {
+		this.model = model;
+		this.levels = new Map();
+		this.small = document.createElement('canvas');
+		this.setTheme(false);
+		this.hues = model.meta.threads.map((thread) => hueOf(thread.name || thread.tid));
+		this.huePixels = this.hues.map(pixel);
+	}
+
+	setTheme(dark) {
+		const list = dark ? COLOURS.dark : COLOURS.light;
+		this.colours = list;
+		this.pixels = list.map(pixel);
+		this.paper = dark ? '#15181c' : '#ffffff';
+		this.ink = dark ? '#e6e9ed' : '#1b1f24';
+		this.dim = dark ? '#9aa4b0' : '#5f6873';
+		this.line = dark ? '#333a43' : '#d7dce2';
+		this.mark = dark ? '#6ab0ff' : '#0b63c5';
+	}
+
+	resize(width) {
+		this.width = width;
+		this.shares = new Float32Array(CLASSES.length * width);
+		this.best = new Float32Array(width);
+		this.owner = new Int32Array(width);
+		this.total = new Float32Array(width);
+	}
+
+	/* Adds the part [x0, x1) of a state, in pixels, to the shares of the pixels. */
+	addShare(state, x0, x1) {
+		const { shares, width } = this, base = state * width;
+		if (x0 < 0)
+			x0 = 0;
+		if (x1 > width)
+			x1 = width;
+		if (!(x1 >= x0) || x0 >= width)
+			return;
+		let i = x0 | 0;
+		const last = x1 | 0;
+		if (i === last) {
+			shares[base + i] += Math.max(x1 - x0, 1e-6);
+			return;
+		}
+		shares[base + i] += i + 1 - x0;
+		for (i++; i < last; i++)
+			shares[base + i] += 1;
+		if (last < width && x1 > last)
+			shares[base + last] += x1 - last;
+	}
+
+	addOwner(thread, x0, x1) {
+		const { best, owner, total, width } = this;
+		if (x0 < 0)
+			x0 = 0;
+		if (x1 > width)
+			x1 = width;
+		if (!(x1 >= x0) || x0 >= width)
+			return;
+		for (let i = x0 | 0; i < width; i++) {
+			const share = Math.max(Math.min(x1, i + 1) - Math.max(x0, i), 1e-6);
+			total[i] += share;
+			if (share > best[i]) {
+				best[i] = share;
+				owner[i] = thread;
+			}
+			if (x1 <= i + 1)
+				break;
+		}
+	}
+
+	/* The shares of a row over the whole trace, as bytes; a share above 0 is at least 1. */
+	level(key, fill, nstates) {
+		let level = this.levels.get(key);
+		if (level)
+			return level;
+		const kept = [this.width, this.shares, this.best, this.owner, this.total];
+		this.resize(LEVEL);
+		fill(LEVEL / Math.max(this.model.meta.end, 1));
+		const bytes = (list) => Uint8Array.from(list, (v) => v > 0 ? Math.max(1, Math.min(255, Math.round(v * 255))) : 0);
+		level = nstates ? { shares: bytes(this.shares) } : { owner: this.owner, total: bytes(this.total) };
+		[this.width, this.shares, this.best, this.owner, this.total] = kept;
+		if (this.levels.size > 1000)
+			this.levels.delete(this.levels.keys().next().value);
+		this.levels.set(key, level);
+		return level;
+	}
+
+	/* Writes the three lines of a thread into `words`, from `at` on. */
+	paintThread(thread, t0, scale, words, at) {
+		const { model, width } = this, t1 = t0 + width / scale;
+		const bucket = Math.max(model.meta.end, 1) / LEVEL;
+		this.shares.fill(0);
+		if (bucket * scale < 1 && model.byThread.place(thread, t1) - model.byThread.place(thread, t0) > EXACT_MOST) {
+			const { shares } = this.level('t' + thread, (s) =>
+				model.eachStay(thread, 0, Infinity, (use, begin, end) =>
+					this.addShare(model.classOf[use], begin * s, end * s)), true);
+			const first = Math.max(0, Math.floor(t0 / bucket)), last = Math.min(LEVEL, Math.ceil(t1 / bucket));
+			for (let state = 0; state < CLASSES.length; state++)
+				for (let b = first; b < last; b++) {
+					const share = shares[state * LEVEL + b];
+					const x = ((b + 0.5) * bucket - t0) * scale | 0;
+					if (share && x >= 0 && x < width)
+						this.shares[state * width + x] += share / 255 * bucket * scale;
+				}
+		} else {
+			model.eachStay(thread, t0, t1, (use, begin, end) =>
+				this.addShare(model.classOf[use], (begin - t0) * scale, (end - t0) * scale));
+		}
+		this.resolve(words, at);
+	}
+
+	resolve(words, at) {
+		const { shares, width, pixels } = this, middle = at + width, lower = middle + width;
+		for (let x = 0; x < width; x++) {
+			let most = -1, share = 0, second = -1, secondShare = 0;
+			for (let k = 0; k < BY_WEIGHT.length; k++) {
+				const state = BY_WEIGHT[k], v = shares[state * width + x];
+				if (v > share) {
+					second = most;
+					secondShare = share;
+					most = state;
+					share = v;
+				} else if (v > secondShare) {
+					second = state;
+					secondShare = v;
+				}
+			}
+			if (most < 0)
+				continue;
+			if (most === UNKNOWN || most === REPAIRED) {
+				const word = pixels[most], slope = most === UNKNOWN ? 2 : -2;
+				for (let line = 0; line < 3; line++)
+					if ((x + slope * line + 8 & 7) < 3)
+						words[at + line * width + x] = word;
+				continue;
+			}
+			if (IS_THIN[most]) { /* a run of any length shows in the middle */
+				let full = RUNNABLE;
+				for (let k = 1; k < 3; k++)
+					if (shares[BY_WEIGHT[k] * width + x] > shares[full * width + x])
+						full = BY_WEIGHT[k];
+				const some = shares[full * width + x];
+				words[middle + x] = pixels[some > 0 ? full : most];
+				if (some > 0.2)
+					words[lower + x] = pixels[full];
+				continue;
+			}
+			words[at + x] = words[lower + x] = pixels[most];
+			words[middle + x] = pixels[second >= 0 && secondShare >= 0.25 && !IS_THIN[second] ? second : most];
+		}
+	}
+
+	/* A CPU: the thread with most of each pixel; the height shows how busy it was. */
+	paintCpu(cpu, t0, scale, words, at, y, labels) {
+		const { model, width } = this, { runs } = model, t1 = t0 + width / scale;
+		const bucket = Math.max(model.meta.end, 1) / LEVEL;
+		this.best.fill(0);
+		this.total.fill(0);
+		if (bucket * scale < 1 && model.byCpu.place(cpu, t1) - model.byCpu.place(cpu, t0) > EXACT_MOST) {
+			const { owner, total } = this.level('c' + cpu, (s) =>
+				model.eachRun(cpu, 0, Infinity, (i) => this.addOwner(runs.thread[i], runs.begin[i] * s, runs.end[i] * s)),
+			false);
+			const first = Math.max(0, Math.floor(t0 / bucket)), last = Math.min(LEVEL, Math.ceil(t1 / bucket));
+			for (let b = first; b < last; b++) {
+				const x = ((b + 0.5) * bucket - t0) * scale | 0;
+				if (!total[b] || x < 0 || x >= width)
+					continue;
+				const share = total[b] / 255 * bucket * scale;
+				this.total[x] += share;
+				if (share > this.best[x]) {
+					this.best[x] = share;
+					this.owner[x] = owner[b];
+				}
+			}
+		} else {
+			model.eachRun(cpu, t0, t1, (i) => {
+				const x0 = (runs.begin[i] - t0) * scale, x1 = (runs.end[i] - t0) * scale;
+				this.addOwner(runs.thread[i], x0, x1);
+				if (x1 - x0 >= LABEL_LEAST && labels.length < LABELS_MOST)
+					labels.push([Math.max(x0, 0), Math.min(x1, width), y, runs.thread[i]]);
+			});
+		}
+		for (let x = 0; x < width; x++) {
+			const total = this.total[x];
+			if (!(total > 0))
+				continue;
+			const word = this.huePixels[this.owner[x]];
+			words[at + 2 * width + x] = word;
+			if (total >= 0.2)
+				words[at + width + x] = word;
+			if (total >= 0.55)
+				words[at + x] = word;
+		}
+	}
+
+	/* Draws the rows of bars: {kind, id, y, height}, y from the top of the canvas. */
+	paint(context, rows, t0, scale, left) {
+		const bars = rows.filter((row) => row.kind === 'cpu' || row.kind === 'thread'), labels = [];
+		const { width, small } = this;
+		if (!bars.length || width < 1)
+			return;
+		small.width = width;
+		small.height = 3 * bars.length;
+		const inner = small.getContext('2d'), image = inner.createImageData(width, 3 * bars.length);
+		const words = new Uint32Array(image.data.buffer);
+		bars.forEach((row, k) => {
+			if (row.kind === 'cpu')
+				this.paintCpu(row.id, t0, scale, words, 3 * k * width, row.y, labels);
+			else
+				this.paintThread(row.id, t0, scale, words, 3 * k * width);
+		});
+		inner.putImageData(image, 0, 0);
+		context.imageSmoothingEnabled = false;
+		bars.forEach((row, k) =>
+			context.drawImage(small, 0, 3 * k, width, 3, left, row.y + 2, width, ROW - 4));
+		this.paintLabels(context, labels, left);
+	}
+
+	paintLabels(context, labels, left) {
+		context.font = '11px system-ui, "DejaVu Sans", sans-serif';
+		context.textBaseline = 'middle';
+		for (const [x0, x1, y, thread] of labels) {
+			const most = Math.floor((x1 - x0 - 6) / 6.5), name = shown(this.model.meta.threads[thread].name || '');
+			if (most < 3 || !name)
+				continue;
+			context.fillStyle = inkOn(this.hues[thread]);
+			context.fillText(name.length > most ? name.slice(0, most - 1) + '…' : name, left + x0 + 3, y + ROW / 2);
+		}
+	}
+
+	/* The calls of one depth of a thread, below its bar. */
+	paintCalls(context, line, t0, scale, left, y) {
+		const { model, width } = this, { calls, callLines } = model, t1 = t0 + width / scale;
+		let free = -1;
+		context.font = '10px system-ui, "DejaVu Sans", sans-serif';
+		context.textBaseline = 'middle';
+		for (let at = Math.max(callLines.place(line, t0) - 1, callLines.first[line]); at < callLines.first[line + 1]; at++) {
+			const i = callLines.order[at];
+			if (calls.begin[i] >= t1)
+				break;
+			const x0 = Math.max((calls.begin[i] - t0) * scale, free, 0), x1 = Math.min((calls.end[i] - t0) * scale, width);
+			if (x1 <= x0 && x1 < free)
+				continue;
+			const name = shown(model.meta.functions[calls.what[i]].label), wide = Math.max(x1 - x0, 1);
+			const hue = hueOf(name);
+			context.fillStyle = hue;
+			context.fillRect(left + x0, y, wide > 3 ? wide - 1 : wide, LINE - 2);
+			free = x0 + 1;
+			const most = Math.floor((wide - 6) / 6);
+			if (most < 3)
+				continue;
+			context.fillStyle = inkOn(hue);
+			context.fillText(name.length > most ? name.slice(0, most - 1) + '…' : name, left + x0 + 3, y + LINE / 2 - 1);
+		}
+	}
+
+	hatch(context, x, y, width, height) {
+		context.save();
+		context.beginPath();
+		context.rect(x, y, Math.max(width, 2), height);
+		context.clip();
+		context.fillStyle = this.paper;
+		context.fillRect(x, y, Math.max(width, 2), height);
+		context.strokeStyle = this.pixels ? this.colours[UNKNOWN] : '#6e6e6e';
+		context.lineWidth = 1.5;
+		context.beginPath();
+		for (let at = x - height; at < x + Math.max(width, 2); at += 5) {
+			context.moveTo(at, y + height);
+			context.lineTo(at + height, y);
+		}
+		context.stroke();
+		context.restore();
+	}
+
+	arrow(context, x0, y0, x1, y1) {
+		context.strokeStyle = context.fillStyle = this.mark;
+		context.lineWidth = 1.5;
+		context.beginPath();
+		context.moveTo(x0, y0);
+		context.lineTo(x1, y1);
+		context.stroke();
+		const turn = Math.atan2(y1 - y0, x1 - x0);
+		context.beginPath();
+		context.moveTo(x1, y1);
+		context.lineTo(x1 - 7 * Math.cos(turn - 0.4), y1 - 7 * Math.sin(turn - 0.4));
+		context.lineTo(x1 - 7 * Math.cos(turn + 0.4), y1 - 7 * Math.sin(turn + 0.4));
+		context.fill();
+	}
+
+	/* Ticks with round units; the steps are 1, 2, 5 times a power of ten. */
+	axis(context, t0, scale, left, height) {
+		const { width } = this, span = width / scale;
+		let step = Math.pow(10, Math.floor(Math.log10(Math.max(span / (width / 110), 1))));
+		while (step * scale < 90)
+			step *= step * 2 * scale >= 90 ? 2 : step * 5 * scale >= 90 ? 5 : 10;
+		step = Math.max(1, Math.round(step));
+		context.font = '11px system-ui, "DejaVu Sans", sans-serif';
+		context.textBaseline = 'middle';
+		const fixed = step < 1e6 ? Math.floor(Math.max(t0, 0) / (step < 1e3 ? 1e6 : 1e9)) * (step < 1e3 ? 1e6 : 1e9) : 0;
+		context.fillStyle = this.dim;
+		context.fillText(fixed ? duration(fixed) + ' +' : 'time', 8, height / 2);
+		for (let t = Math.ceil(t0 / step) * step; t <= t0 + span; t += step) {
+			const x = left + (t - t0) * scale;
+			context.fillStyle = this.line;
+			context.fillRect(x, 0, 1, height);
+			context.fillStyle = this.ink;
+			context.fillText(t < 0 ? '−' + duration(-t) : duration(t - fixed), x + 4, height / 2);
+		}
+		return step;
+	}
+}

@@ -1,0 +1,958 @@
+/*
+ * main: the view: rows, the part of the time in sight, selection, keys, the link; and the reading of
+ * the data elements as they arrive. `window.view` is for tests and for the console:
+ *
+ *   view.ready            all data are read and drawn
+ *   view.state()          {t0, t1, rows, chosen, marks, damaged, frames}
+ *   view.sum(row, t0, t1) ns of each use of a thread row ("t4713"), busy ns of a CPU row ("c0")
+ *   view.show(t0, t1)     shows a part of the time, in ns
+ */
+const KEYS = [['wheel, W S', 'zoom around the pointer; Shift and wheel, or over the names: scroll'],
+	['drag, A D, ← →', 'move; ← → with a run selected: its previous and next run'],
+	['Shift and drag, drag on the axis', 'measure: time by state of each thread'],
+	['click', 'select; f shows the selection, f f or a double click the whole trace'],
+	['b, t, o, O', 'go to the waker, to the next run on the CPU, to the next and previous run of the thread'],
+	['m, M', 'put the first and the second mark at the pointer: measures between them'],
+	['/, n, N', 'search names, tids and functions; next and previous hit in time'],
+	['p, h, x, r', 'pin the row, hide it, show only its process, change the order of the rows'],
+	['l, ?, Esc', 'legend, this list, nothing selected']];
+
+class View {
+	constructor(model) {
+		this.model = model;
+		this.meta = model.meta;
+		this.painter = new Painter(model);
+		this.panel = new Panel(this);
+		this.main = document.getElementById('main');
+		this.names = document.getElementById('rows');
+		this.bars = document.getElementById('bars');
+		this.axisCanvas = document.getElementById('axis');
+		this.overview = document.getElementById('overview');
+		this.end = Math.max(this.meta.end, 1);
+		this.t0 = 0;
+		this.t1 = this.end;
+		this.marks = [];
+		this.hidden = new Set();
+		this.pinned = [];
+		this.closed = new Set();
+		this.order = 0;
+		this.frames = [];
+		this.ready = false;
+		this.damaged = 0;
+		this.pointer = { x: 400, y: 40 };
+		this.held = new Set();
+		this.setTheme(matchMedia('(prefers-color-scheme: dark)').matches);
+		document.title = shown(this.meta.name) + ' — ovni trace';
+		document.getElementById('name').textContent = shown(this.meta.name);
+		this.facts();
+	}
+
+	facts() {
+		const { meta } = this, n = meta.counts, parts = [];
+		if (meta.host)
+			parts.push(shown(meta.host));
+		if (meta.wall)
+			parts.push(new Date(Number(BigInt(meta.wall.ns) / 1000000n) + meta.wall.utc_offset * 1000).toISOString()
+				.replace('T', ' ').slice(0, 19));
+		parts.push(duration(meta.end), meta.cpus.filter((cpu) => cpu.cpu >= 0).length + ' CPUs', meta.threads.length + ' threads',
+			n.runs + ' runs');
+		if (meta.detail.first > 0 || meta.detail.last < meta.end)
+			parts.push('detail ' + seconds(meta.detail.first) + ' to ' + seconds(meta.detail.last) + ' s');
+		document.getElementById('facts').textContent = parts.join(' · ');
+	}
+
+	/* What is missing, in the header. */
+	status() {
+		const { meta } = this, parts = [], node = document.getElementById('state');
+		if (meta.damaged)
+			parts.push('THE TRACE IS DAMAGED: the page ends where the damage begins');
+		if (this.damaged)
+			parts.push(this.damaged + (this.damaged === 1 ? ' block' : ' blocks') + ' of the page damaged');
+		if (meta.lost !== '0')
+			parts.push(meta.lost + ' EVENTS LOST');
+		if (meta.repairs !== '0')
+			parts.push(meta.repairs + ' repaired');
+		if (meta.unfinished !== '0')
+			parts.push(meta.unfinished + ' streams not finished');
+		if (meta.detail.full)
+			parts.push('the detail ends at ' + seconds(meta.detail.last) + ' s (--limit)');
+		node.textContent = parts.join(' · ') || 'complete';
+		node.classList.toggle('bad', parts.length > 0);
+	}
+
+	setTheme(dark) {
+		this.dark = dark;
+		document.documentElement.classList.toggle('dark', dark);
+		this.painter.setTheme(dark);
+		this.legend();
+		this.redraw();
+	}
+
+	legend() {
+		const node = document.getElementById('legend');
+		node.replaceChildren(...CLASSES.map((name, state) => {
+			const item = element('span'), swatch = element('span', '', THIN.includes(state) ? 'swatch thin' : 'swatch');
+			const colour = this.painter.colours[state];
+			swatch.style.background = state === UNKNOWN || state === REPAIRED
+				? 'repeating-linear-gradient(45deg, ' + colour + ' 0 2px, transparent 2px 5px)' : colour;
+			item.append(swatch, name);
+			return item;
+		}));
+		node.append('CPU rows: colour by thread name, height by use');
+	}
+
+	/* ---- rows ---- */
+
+	buildRows() {
+		const { meta, model } = this, processes = new Map();
+		this.all = [];
+		this.rowOf = new Map();
+		const several = meta.looms.length > 1, seen = new Map();
+		const key = (loom, name) => several ? 'n' + loom + '/' + name : name;
+		meta.threads.forEach((thread, id) => {
+			if (thread.omitted)
+				return;
+			const process = thread.loom + ' ' + thread.pid;
+			if (!processes.has(process))
+				processes.set(process, { id: process, threads: [], sum: 0, name: thread.name, pid: thread.pid, rank: thread.rank });
+			const group = processes.get(process);
+			group.threads.push(id);
+			group.sum += model.onCpu[id];
+			if (thread.tid === thread.pid)
+				group.name = thread.name;
+		});
+		const byTime = (a, b) => model.onCpu[b] - model.onCpu[a] || a - b;
+		const byName = (a, b) => meta.threads[a].name < meta.threads[b].name ? -1 : meta.threads[a].name > meta.threads[b].name ? 1 : a - b;
+		const byTid = (a, b) => Number(meta.threads[a].tid) - Number(meta.threads[b].tid) || a - b;
+		const compare = [byTime, byName, byTid][this.order];
+		const cpus = meta.cpus.map((cpu, id) => id).filter((id) => meta.cpus[id].cpu >= 0).sort((a, b) =>
+			meta.cpus[a].loom - meta.cpus[b].loom || meta.cpus[a].cpu - meta.cpus[b].cpu);
+		this.all.push({ kind: 'head', id: 'cpus', label: 'CPUs' });
+		for (const id of cpus)
+			this.all.push({ kind: 'cpu', id, group: 'cpus', label: this.panel.cpu(id),
+				key: key(meta.cpus[id].loom, 'c' + meta.cpus[id].cpu) });
+		const groups = [...processes.values()];
+		groups.forEach((group) => group.threads.sort(compare));
+		groups.sort((a, b) => this.order ? compare(a.threads[0], b.threads[0]) : b.sum - a.sum || a.threads[0] - b.threads[0]);
+		for (const group of groups) {
+			const many = group.threads.length > 1;
+			if (many)
+				this.all.push({ kind: 'head', id: group.id, label: shown(group.name) + ' (' + group.pid + ') · '
+					+ group.threads.length + ' threads' + (group.rank === undefined ? '' : ', rank ' + group.rank) });
+			for (const id of group.threads) {
+				const thread = meta.threads[id], name = key(thread.loom, 't' + thread.tid), n = (seen.get(name) || 0) + 1;
+				seen.set(name, n);
+				this.all.push({ kind: 'thread', id, group: many ? group.id : '', process: group.id, key: n > 1 ? name + '.' + n : name,
+					label: model.nameOf(id), lines: model.linesOf.get(id) || [] });
+			}
+		}
+		for (const row of this.all)
+			if (row.key)
+				this.rowOf.set(row.key, row);
+		this.layout();
+	}
+
+	layout() {
+		let y = 0;
+		const put = (row) => {
+			row.y = y;
+			row.height = ROW + (row.lines && row.lines.length ? row.lines.length * LINE + 2 : 0);
+			y += row.height;
+			return row;
+		};
+		const pinned = this.pinned.map((key) => this.rowOf.get(key)).filter((row) => row);
+		const rest = this.all.filter((row) => !pinned.includes(row) && !this.hidden.has(row.key) && !this.closed.has(row.group)
+			&& (!this.only || row.kind === 'cpu' || row.id === 'cpus' || row.id === this.only || row.process === this.only));
+		this.rows = [...pinned, ...rest].map(put);
+		this.names.style.height = y + 'px';
+		this.redraw();
+	}
+
+	visible() {
+		const top = this.main.scrollTop, bottom = top + this.height;
+		let low = 0, high = this.rows.length;
+		while (low < high) {
+			const middle = low + high >>> 1;
+			if (this.rows[middle].y + this.rows[middle].height <= top)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		const out = [];
+		for (; low < this.rows.length && this.rows[low].y < bottom; low++)
+			out.push(this.rows[low]);
+		return out;
+	}
+
+	chooseRow(kind, id) {
+		const row = this.all.find((r) => r.kind === (kind === 't' ? 'thread' : 'cpu') && r.id === id);
+		if (!row)
+			return;
+		this.reveal(row);
+		this.chosenRow = row.key;
+		this.hit = { kind: 'thread', id };
+		this.redraw();
+	}
+
+	reveal(row) {
+		if (!this.rows.includes(row)) {
+			this.hidden.delete(row.key);
+			this.closed.delete(row.group);
+			this.only = undefined;
+			this.layout();
+		}
+		if (row.y < this.main.scrollTop || row.y + row.height > this.main.scrollTop + this.height)
+			this.main.scrollTop = Math.max(0, row.y - this.height / 2);
+	}
+
+	/* ---- time ---- */
+
+	get scale() {
+		return this.width / (this.t1 - this.t0);
+	}
+
+	timeAt(x) {
+		return this.t0 + (x - LEFT) / this.scale;
+	}
+
+	show(t0, t1) {
+		const least = 20, span = Math.min(Math.max(t1 - t0, least), this.end * 1.1 + least);
+		const middle = (t0 + t1) / 2;
+		this.t0 = Math.min(Math.max(middle - span / 2, -this.end * 0.05), this.end * 1.05 - span * 0.5);
+		this.t1 = this.t0 + span;
+		this.redraw();
+		this.link();
+	}
+
+	zoom(factor, x) {
+		const t = this.timeAt(Math.max(x, LEFT));
+		this.show(t - (t - this.t0) * factor, t + (this.t1 - t) * factor);
+	}
+
+	pan(share) {
+		const by = (this.t1 - this.t0) * share;
+		this.show(this.t0 + by, this.t1 + by);
+	}
+
+	/* ---- drawing ---- */
+
+	resize() {
+		const ratio = devicePixelRatio || 1, total = this.main.clientWidth;
+		this.height = this.main.clientHeight;
+		this.width = Math.max(total - LEFT, 10);
+		for (const [canvas, height] of [[this.bars, this.height], [this.axisCanvas, 26], [this.overview, 54]]) {
+			canvas.width = Math.round(total * ratio);
+			canvas.height = Math.round(height * ratio);
+			canvas.style.width = total + 'px';
+			canvas.style.height = height + 'px';
+			canvas.getContext('2d').setTransform(ratio, 0, 0, ratio, 0, 0);
+		}
+		this.painter.resize(Math.floor(this.width));
+		this.redraw();
+	}
+
+	redraw() {
+		if (this.pending || !this.ready)
+			return;
+		this.pending = true;
+		requestAnimationFrame(() => {
+			this.pending = false;
+			const begin = performance.now();
+			this.draw();
+			this.frames.push(performance.now() - begin);
+			if (this.frames.length > 200)
+				this.frames.shift();
+		});
+	}
+
+	draw() {
+		const { painter } = this, context = this.bars.getContext('2d'), scale = this.scale, top = this.main.scrollTop;
+		const total = LEFT + this.width, rows = this.visible().map((row) => ({ ...row, y: row.y - top }));
+		context.fillStyle = painter.paper;
+		context.fillRect(0, 0, total, this.height);
+		for (const row of rows) {
+			context.fillStyle = painter.line;
+			context.fillRect(0, row.y + row.height - 1, total, 0.5);
+		}
+		painter.paint(context, rows, this.t0, scale, LEFT);
+		for (const row of rows)
+			(row.lines || []).forEach(({ line }, k) =>
+				painter.paintCalls(context, line, this.t0, scale, LEFT, row.y + ROW + k * LINE));
+		this.drawGaps(context, rows, scale);
+		this.drawMarks(context, scale);
+		this.drawChosen(context, rows, scale);
+		this.drawNames(context, rows);
+		this.drawAxis();
+		this.drawOverview();
+	}
+
+	drawNames(context, rows) {
+		const { painter } = this;
+		context.fillStyle = painter.paper;
+		context.fillRect(0, 0, LEFT, this.height);
+		context.font = '12px system-ui, "DejaVu Sans", sans-serif';
+		context.textBaseline = 'middle';
+		/* real text, to be selected, copied and read aloud, above the canvas */
+		const used = new Set();
+		this.labels = this.labels || new Map();
+		for (const row of rows) {
+			const key = row.kind + ' ' + row.id;
+			let node = this.labels.get(key);
+			used.add(key);
+			if (!node) {
+				node = element('div', row.label, 'row ' + row.kind);
+				node.title = row.label;
+				if (row.kind === 'head')
+					node.addEventListener('click', () => this.toggle(row.id));
+				this.labels.set(key, node);
+				this.names.append(node);
+			}
+			const y = row.y + this.main.scrollTop + 'px';
+			if (node.style.top !== y)
+				node.style.top = y;
+			node.classList.toggle('chosen', row.key !== undefined && row.key === this.chosenRow);
+			const text = row.kind === 'head' ? (this.closed.has(row.id) ? '▸ ' : '▾ ') + row.label : row.label;
+			if (node.textContent !== text)
+				node.textContent = text;
+		}
+		for (const [key, node] of this.labels)
+			if (!used.has(key)) {
+				node.remove();
+				this.labels.delete(key);
+			}
+	}
+
+	toggle(group) {
+		if (!this.closed.delete(group))
+			this.closed.add(group);
+		this.layout();
+	}
+
+	drawGaps(context, rows, scale) {
+		const { gaps } = this.model;
+		for (let i = 0; i < gaps.n; i++) {
+			if (gaps.end[i] < this.t0 || gaps.begin[i] > this.t1)
+				continue;
+			const x0 = Math.max(LEFT, LEFT + (gaps.begin[i] - this.t0) * scale);
+			const x1 = Math.min(LEFT + this.width, LEFT + (gaps.end[i] - this.t0) * scale);
+			for (const row of rows)
+				if (row.kind === 'cpu' && row.id === gaps.what[i] || row.kind === 'thread' && row.id === gaps.thread[i])
+					this.painter.hatch(context, x0, row.y + 1, x1 - x0, ROW - 2);
+		}
+	}
+
+	drawMarks(context, scale) {
+		const { points } = this.model;
+		this.marks.forEach((t) => {
+			context.fillStyle = this.painter.mark;
+			context.fillRect(LEFT + (t - this.t0) * scale, 0, 1, this.height);
+		});
+		if (this.marks.length === 2) {
+			const x0 = LEFT + (Math.min(...this.marks) - this.t0) * scale, x1 = LEFT + (Math.max(...this.marks) - this.t0) * scale;
+			context.globalAlpha = 0.12;
+			context.fillRect(x0, 0, x1 - x0, this.height);
+			context.globalAlpha = 1;
+		}
+		/* values of marks: a diamond on the row of their thread */
+		const y = new Map(this.visible().filter((row) => row.kind === 'thread').map((row) => [row.id, row.y - this.main.scrollTop]));
+		let drawn = 0;
+		for (let i = 0; i < points.n && drawn < 2000; i++) {
+			if (points.begin[i] < this.t0 || points.begin[i] > this.t1 || !y.has(points.thread[i]))
+				continue;
+			const x = LEFT + (points.begin[i] - this.t0) * scale, at = y.get(points.thread[i]);
+			drawn++;
+			context.fillStyle = this.painter.ink;
+			context.beginPath();
+			context.moveTo(x, at + 5);
+			context.lineTo(x + 4, at + 9);
+			context.lineTo(x, at + 13);
+			context.lineTo(x - 4, at + 9);
+			context.fill();
+		}
+	}
+
+	/* The outline of the selection, and the wake-ups of a selected run. */
+	drawChosen(context, rows, scale) {
+		const what = this.chosen, { model } = this, { runs } = model;
+		if (!what)
+			return;
+		const yOf = (kind, id) => {
+			const row = rows.find((r) => r.kind === kind && r.id === id);
+			return row ? row.y : undefined;
+		};
+		const xOf = (t) => LEFT + (t - this.t0) * scale;
+		const outline = (y, begin, end, height) => {
+			if (y === undefined)
+				return;
+			const x0 = Math.max(LEFT - 3, xOf(begin)), x1 = Math.min(LEFT + this.width + 3, xOf(end));
+			if (x1 < LEFT || x0 > LEFT + this.width)
+				return;
+			context.strokeStyle = this.painter.ink;
+			context.lineWidth = 2;
+			context.strokeRect(x0 - 1, y, Math.max(x1 - x0, 1) + 2, height);
+		};
+		if (what.kind === 'call')
+			return;
+		const { begin, end, thread, cpu } = this.extent(what);
+		outline(yOf('thread', thread), begin, end, ROW);
+		outline(yOf('cpu', cpu), begin, end, ROW);
+		if (what.kind !== 'run')
+			return;
+		context.save();
+		context.beginPath();
+		context.rect(LEFT, 0, this.width, this.height);
+		context.clip();
+		const i = model.byThread.order[what.place], wake = model.wakeOf(what.place), y = yOf('thread', runs.thread[i]);
+		const arrow = (from, to, t, arrive) => {
+			if (from === undefined && to === undefined)
+				return;
+			const y0 = from === undefined ? (to > this.height / 2 ? 0 : this.height) : from + ROW / 2;
+			const y1 = to === undefined ? (y0 > this.height / 2 ? 0 : this.height) : to + ROW / 2;
+			this.painter.arrow(context, xOf(t), y0, xOf(arrive), y1);
+		};
+		if (runs.waker[i] >= 0 && wake !== undefined)
+			arrow(yOf('thread', runs.waker[i]), y, wake, wake);
+		const { found, more } = model.wokenBy(runs.thread[i], runs.begin[i], runs.end[i], 200);
+		for (const k of found)
+			arrow(y, yOf('thread', runs.thread[k]), model.wokenAt[k], model.wokenAt[k]);
+		if (more) {
+			context.fillStyle = this.painter.mark;
+			context.fillText('+ ' + more + ' more', xOf(runs.end[i]) + 6, (y || 0) + 9);
+		}
+		context.restore();
+	}
+
+	drawAxis() {
+		const context = this.axisCanvas.getContext('2d');
+		context.fillStyle = this.painter.paper;
+		context.fillRect(0, 0, LEFT + this.width, 26);
+		this.step = this.painter.axis(context, this.t0, this.scale, LEFT, 26);
+	}
+
+	/* Busy CPUs (filled), runnable threads (line), losses (hatched), and the part in sight. */
+	drawOverview() {
+		const context = this.overview.getContext('2d'), { meta, painter } = this, height = 54, bottom = height - 3;
+		const ncpus = Math.max(1, meta.cpus.filter((cpu) => cpu.cpu >= 0).length), { busy, runnable } = meta;
+		context.fillStyle = painter.paper;
+		context.fillRect(0, 0, LEFT + this.width, height);
+		context.fillStyle = painter.dim;
+		context.font = '11px system-ui, "DejaVu Sans", sans-serif';
+		context.textBaseline = 'middle';
+		context.fillText('busy CPUs of ' + ncpus + ' (filled)', 8, 14);
+		const most = Math.max(1, ...runnable.ns.map((ns) => ns / runnable.width));
+		context.fillText('runnable threads (line), at most ' + most.toFixed(1), 8, 34);
+		const xOf = (t) => LEFT + t / this.end * this.width;
+		context.fillStyle = painter.colours[RUNNING];
+		for (let i = 0; i < busy.ns.length && i * busy.width < this.end; i++) {
+			const h = busy.ns[i] / busy.width / ncpus * (height - 8);
+			context.fillRect(xOf(i * busy.width), bottom - h, Math.max(xOf((i + 1) * busy.width) - xOf(i * busy.width), 0.5), h);
+		}
+		context.strokeStyle = painter.ink;
+		context.lineWidth = 1;
+		context.beginPath();
+		for (let i = 0; i < runnable.ns.length && i * runnable.width < this.end; i++)
+			context.lineTo(xOf((i + 0.5) * runnable.width), bottom - runnable.ns[i] / runnable.width / most * (height - 8));
+		context.stroke();
+		const { gaps } = this.model;
+		for (let i = 0; i < gaps.n && i < 2000; i++)
+			painter.hatch(context, xOf(gaps.begin[i]), 2, xOf(gaps.end[i]) - xOf(gaps.begin[i]), 10);
+		context.strokeStyle = painter.mark;
+		context.lineWidth = 2;
+		const x0 = Math.max(LEFT, xOf(this.t0)), x1 = Math.min(LEFT + this.width, xOf(this.t1));
+		context.strokeRect(x0, 1, Math.max(x1 - x0, 2), height - 3);
+	}
+
+	/* ---- under the pointer ---- */
+
+	rowAt(y) {
+		const at = y + this.main.scrollTop;
+		return this.visible().find((row) => at >= row.y && at < row.y + row.height);
+	}
+
+	/* What is at a point of the canvas: {kind: run, stay, call, gap or idle}, or undefined. */
+	at(x, y) {
+		const row = this.rowAt(y), { model } = this, { gaps, runs } = model, t = this.timeAt(x), reach = 2 / this.scale;
+		if (!row || x < LEFT || row.kind === 'head')
+			return undefined;
+		for (let i = 0; i < gaps.n; i++)
+			if (t >= gaps.begin[i] - reach && t < gaps.end[i] + reach && (row.kind === 'cpu' ? gaps.what[i] : gaps.thread[i]) === row.id)
+				return { kind: 'gap', i };
+		const inside = y + this.main.scrollTop - row.y;
+		if (row.kind === 'thread' && inside >= ROW) {
+			const line = row.lines[Math.floor((inside - ROW) / LINE)];
+			return line && this.callAt(line.line, t, reach);
+		}
+		if (row.kind === 'cpu')
+			return this.cpuAt(row.id, t, reach);
+		let found, best = Infinity;
+		model.eachStay(row.id, t - reach, t + reach, (use, begin, end, i) => {
+			const far = t < begin ? begin - t : t > end ? t - end : 0;
+			if (far < best || far === best && i >= 0) {
+				best = far;
+				found = i >= 0 ? { kind: 'run', place: model.placeOf(i) } : { kind: 'stay', thread: row.id, use, begin, end };
+			}
+		});
+		return found;
+	}
+
+	callAt(line, t, reach) {
+		const { calls, callLines } = this.model;
+		const last = callLines.place(line, t + reach) - 1;
+		if (last < callLines.first[line])
+			return undefined;
+		const i = callLines.order[last];
+		return calls.end[i] >= t - reach ? { kind: 'call', i } : undefined;
+	}
+
+	cpuAt(cpu, t, reach) {
+		const { model } = this, { runs, byCpu } = model;
+		let found = -1, best = Infinity;
+		model.eachRun(cpu, t - reach, t + reach, (i) => {
+			const far = t < runs.begin[i] ? runs.begin[i] - t : t > runs.end[i] ? t - runs.end[i] : 0;
+			if (far < best) {
+				best = far;
+				found = i;
+			}
+		});
+		if (found >= 0)
+			return { kind: 'run', place: model.placeOf(found) };
+		const at = byCpu.place(cpu, t);
+		const begin = at > byCpu.first[cpu] ? runs.end[byCpu.order[at - 1]] : 0;
+		const end = at < byCpu.first[cpu + 1] ? runs.begin[byCpu.order[at]] : this.end;
+		return { kind: 'idle', cpu, begin, end };
+	}
+
+	extent(what) {
+		const { model } = this, { runs, calls, gaps } = model;
+		if (what.kind === 'run') {
+			const i = model.byThread.order[what.place];
+			return { begin: runs.begin[i], end: runs.end[i], thread: runs.thread[i], cpu: runs.cpu[i] };
+		}
+		if (what.kind === 'call')
+			return { begin: calls.begin[what.i], end: calls.end[what.i], thread: calls.thread[what.i] };
+		if (what.kind === 'gap')
+			return { begin: gaps.begin[what.i], end: gaps.end[what.i], thread: gaps.thread[what.i], cpu: gaps.what[what.i] };
+		return what;
+	}
+
+	/* Selects it; `go`: brings its row and its time into sight. */
+	choose(what, go) {
+		this.chosen = what;
+		if (!what) {
+			this.panel.clear();
+			this.redraw();
+			return;
+		}
+		const { begin, end, thread, cpu } = this.extent(what);
+		const row = thread !== undefined ? this.all.find((r) => r.kind === 'thread' && r.id === thread)
+			: this.all.find((r) => r.kind === 'cpu' && r.id === cpu);
+		this.chosenRow = row && row.key;
+		if (go && row)
+			this.reveal(row);
+		if (go && (begin > this.t1 || end < this.t0 || end - begin > 2 * (this.t1 - this.t0)))
+			this.show(begin - (this.t1 - this.t0) / 2, begin + (this.t1 - this.t0) / 2);
+		this.panel.show(what);
+		this.redraw();
+		this.link();
+	}
+
+	/* Goes from the selected run: b waker, t next run on the CPU, o and O next and previous run. */
+	follow(key) {
+		const { model } = this, { runs, byThread, byCpu } = model, what = this.chosen;
+		if (!what || what.kind !== 'run' && what.kind !== 'stay')
+			return;
+		let place = what.place;
+		if (what.kind === 'stay') {
+			place = byThread.place(what.thread, key === 'O' ? what.begin : what.end);
+			if (key === 'O' || place >= byThread.first[what.thread + 1])
+				place--;
+			if (key === 'o' || key === 'O') {
+				if (place >= byThread.first[what.thread])
+					this.choose({ kind: 'run', place }, true);
+				return;
+			}
+		}
+		const i = byThread.order[place], thread = runs.thread[i];
+		let to = -1;
+		if (key === 'o' && place + 1 < byThread.first[thread + 1])
+			to = place + 1;
+		if (key === 'O' && place > byThread.first[thread])
+			to = place - 1;
+		if (key === 'b' && runs.waker[i] >= 0 && runs.waker[i] < this.meta.threads.length)
+			to = model.runAt(runs.waker[i], model.wakeOf(place));
+		if (key === 't') {
+			const at = byCpu.place(runs.cpu[i], runs.end[i]);
+			if (at < byCpu.first[runs.cpu[i] + 1])
+				to = model.placeOf(byCpu.order[at]);
+		}
+		if (to >= 0)
+			this.choose({ kind: 'run', place: to }, true);
+	}
+
+	measure(t0, t1) {
+		const round = (t) => Math.min(Math.max(Math.round(t), 0), this.end);
+		this.marks = [round(Math.min(t0, t1)), round(Math.max(t0, t1))];
+		this.panel.measure(...this.marks);
+		this.redraw();
+		this.link();
+	}
+
+	/* ---- the link ---- */
+
+	link() {
+		clearTimeout(this.linking);
+		this.linking = setTimeout(() => {
+			const parts = ['t=' + seconds(this.t0) + ',' + seconds(this.t1)];
+			if (this.chosenRow)
+				parts.push('row=' + this.chosenRow);
+			if (this.chosen)
+				parts.push('sel=' + seconds(this.extent(this.chosen).begin));
+			if (this.marks.length)
+				parts.push('m=' + this.marks.map(seconds).join(','));
+			if (this.pinned.length)
+				parts.push('pin=' + this.pinned.join(','));
+			this.linked = '#' + parts.join('&');
+			history.replaceState(null, '', this.linked);
+		}, 300);
+	}
+
+	/* Obeys a link; unknown keys are ignored, bad values are said. */
+	obey(hash) {
+		const wrong = [];
+		const keys = new Map(hash.replace(/^#/, '').split('&').filter((part) => part).map((part) => {
+			const at = part.indexOf('=');
+			return at < 0 ? [part, ''] : [part.slice(0, at), decodeURIComponent(part.slice(at + 1))];
+		}));
+		const times = (key, n) => {
+			const list = keys.has(key) ? keys.get(key).split(',').map(parseSeconds) : [];
+			if (list.length && (list.length > n || list.some(Number.isNaN)))
+				wrong.push(key + '=' + shown(keys.get(key)));
+			else
+				return list;
+			return [];
+		};
+		const t = times('t', 2), marks = times('m', 2), sel = times('sel', 1), row = this.rowOf.get(keys.get('row'));
+		if (keys.has('row') && !row)
+			wrong.push('row=' + shown(keys.get('row')));
+		if (keys.has('pin')) {
+			this.pinned = keys.get('pin').split(',').filter((key) => this.rowOf.has(key));
+			this.layout();
+		}
+		if (t.length === 2 && t[1] > t[0])
+			this.show(t[0], t[1]);
+		if (row) {
+			this.reveal(row);
+			this.chosenRow = row.key;
+			this.redraw();
+		}
+		if (row && sel.length) {
+			const place = row.kind === 'thread' ? this.model.runAt(row.id, sel[0]) : -1;
+			const i = place < 0 ? -1 : this.model.byThread.order[place];
+			if (i >= 0 && this.model.runs.end[i] > sel[0])
+				this.choose({ kind: 'run', place });
+			else if (row.kind === 'thread')
+				this.model.eachStay(row.id, sel[0], sel[0] + 1, (use, begin, end) =>
+					this.choose({ kind: 'stay', thread: row.id, use, begin, end }));
+		}
+		if (marks.length === 2)
+			this.measure(...marks);
+		if (wrong.length)
+			this.panel.clear(element('p', 'The link has values that this page does not have: ' + wrong.join(', ')));
+	}
+
+	/* ---- for tests and the console ---- */
+
+	state() {
+		return { t0: this.t0, t1: this.t1, rows: this.rows.length, chosen: this.chosen, chosenRow: this.chosenRow, marks: this.marks,
+			damaged: this.damaged, runs: this.model.runs.n, frames: this.frames.slice(), left: LEFT };
+	}
+
+	sum(key, t0, t1) {
+		const row = this.rowOf.get(key);
+		if (!row)
+			throw new RangeError('no row ' + key);
+		return row.kind === 'cpu' ? { busy: this.model.busy(row.id, t0, t1) } : this.model.sum(row.id, t0, t1);
+	}
+}
+
+/* ---- pointer and keys ---- */
+
+function listen(view) {
+	const { bars, main, overview, axisCanvas } = view;
+	let drag;
+	const place = (event, node) => {
+		const box = node.getBoundingClientRect();
+		return { x: event.clientX - box.left, y: event.clientY - box.top };
+	};
+	bars.addEventListener('wheel', (event) => {
+		const { x } = place(event, bars);
+		if (event.shiftKey || x < LEFT)
+			return;
+		event.preventDefault();
+		if (Math.abs(event.deltaX) > Math.abs(event.deltaY))
+			view.pan(event.deltaX / view.width);
+		else
+			view.zoom(Math.pow(1.0015, Math.max(-400, Math.min(400, event.deltaY))), x);
+	}, { passive: false });
+	bars.addEventListener('pointerdown', (event) => {
+		const at = place(event, bars);
+		if (event.button || at.x < LEFT)
+			return;
+		drag = { ...at, t0: view.t0, t1: view.t1, top: main.scrollTop, measure: event.shiftKey, moved: false };
+		bars.setPointerCapture(event.pointerId);
+		main.focus({ preventScroll: true });
+	});
+	bars.addEventListener('pointermove', (event) => {
+		const at = view.pointer = place(event, bars);
+		if (!drag) {
+			const what = view.at(at.x, at.y);
+			bars.title = what ? view.panel.sentences(what).map((p) => p.textContent).join('\n') : '';
+			return;
+		}
+		if (Math.abs(at.x - drag.x) + Math.abs(at.y - drag.y) > 3)
+			drag.moved = true;
+		if (drag.measure) {
+			view.marks = [view.timeAt(drag.x), view.timeAt(at.x)];
+			view.redraw();
+		} else if (drag.moved) {
+			const by = (drag.x - at.x) / view.scale;
+			view.show(drag.t0 + by, drag.t1 + by);
+			main.scrollTop = drag.top + drag.y - at.y;
+		}
+	});
+	bars.addEventListener('pointerup', (event) => {
+		const at = place(event, bars), was = drag;
+		drag = undefined;
+		if (!was)
+			return;
+		if (was.measure && was.moved)
+			view.measure(view.timeAt(was.x), view.timeAt(at.x));
+		else if (!was.moved)
+			view.choose(view.at(at.x, at.y));
+	});
+	bars.addEventListener('dblclick', () => view.show(0, view.end));
+	let from;
+	axisCanvas.addEventListener('pointerdown', (event) => {
+		from = view.timeAt(place(event, axisCanvas).x);
+		axisCanvas.setPointerCapture(event.pointerId);
+	});
+	axisCanvas.addEventListener('pointermove', (event) => {
+		if (from === undefined)
+			return;
+		view.marks = [from, view.timeAt(place(event, axisCanvas).x)];
+		view.redraw();
+	});
+	axisCanvas.addEventListener('pointerup', (event) => {
+		const to = view.timeAt(place(event, axisCanvas).x);
+		if (from !== undefined && Math.abs(to - from) * view.scale > 3)
+			view.measure(from, to);
+		from = undefined;
+	});
+	const centre = (event) => {
+		const t = (place(event, overview).x - LEFT) / view.width * view.end, half = (view.t1 - view.t0) / 2;
+		view.show(t - half, t + half);
+	};
+	overview.addEventListener('pointerdown', (event) => {
+		overview.setPointerCapture(event.pointerId);
+		centre(event);
+	});
+	overview.addEventListener('pointermove', (event) => event.buttons && centre(event));
+	main.addEventListener('scroll', () => view.redraw());
+	new ResizeObserver(() => view.resize()).observe(main);
+	addEventListener('hashchange', () => location.hash !== view.linked && view.obey(location.hash));
+	document.getElementById('fit').addEventListener('click', () => view.show(0, view.end));
+	document.getElementById('theme').addEventListener('click', () => view.setTheme(!view.dark));
+	document.getElementById('keys').addEventListener('click', () => press(view, '?'));
+	const search = document.getElementById('search');
+	search.addEventListener('input', () => search.value && view.panel.search(search.value));
+	addEventListener('keydown', (event) => {
+		if (event.target === search) {
+			if (event.key === 'Escape' || event.key === 'Enter')
+				main.focus();
+			return;
+		}
+		if (event.ctrlKey || event.metaKey || event.altKey)
+			return;
+		if (press(view, event.key))
+			event.preventDefault();
+	});
+	addEventListener('keyup', (event) => view.held.delete(event.key.toLowerCase()));
+	addEventListener('blur', () => view.held.clear());
+}
+
+/* W, A, S and D work as long as they are held. */
+function hold(view, key) {
+	const step = () => {
+		if (!view.held.has(key))
+			return;
+		move(view, key, 0.03);
+		requestAnimationFrame(step);
+	};
+	if (!view.held.has(key)) {
+		view.held.add(key);
+		move(view, key, 0.12);
+		requestAnimationFrame(step);
+	}
+}
+
+function move(view, key, share) {
+	if (key === 'w')
+		view.zoom(1 - share, view.pointer.x);
+	else if (key === 's')
+		view.zoom(1 + share, view.pointer.x);
+	else
+		view.pan(key === 'a' ? -share : share);
+}
+
+/* Returns whether the key means something. */
+function press(view, key) {
+	const help = document.getElementById('help'), row = view.chosenRow && view.rowOf.get(view.chosenRow);
+	const lower = key.toLowerCase();
+	if ('wasd'.includes(lower) && key.length === 1) {
+		hold(view, lower);
+		return true;
+	}
+	if (['b', 't', 'o', 'O'].includes(key)) {
+		view.follow(key);
+		return true;
+	}
+	switch (key) {
+	case 'ArrowLeft':
+	case 'ArrowRight':
+		if (view.chosen)
+			view.follow(key === 'ArrowLeft' ? 'O' : 'o');
+		else
+			view.pan(key === 'ArrowLeft' ? -0.1 : 0.1);
+		return true;
+	case 'f':
+		if (view.chosen && view.fitted !== view.chosen) {
+			const { begin, end } = view.extent(view.chosen), margin = Math.max((end - begin) * 0.2, 10);
+			view.fitted = view.chosen;
+			view.show(begin - margin, end + margin);
+		} else {
+			view.fitted = undefined;
+			view.show(0, view.end);
+		}
+		return true;
+	case 'm':
+	case 'M':
+		view.marks[key === 'm' ? 0 : 1] = Math.round(view.timeAt(view.pointer.x));
+		if (view.marks[0] !== undefined && view.marks[1] !== undefined)
+			view.measure(...view.marks);
+		view.redraw();
+		return true;
+	case 'n':
+	case 'N':
+		if (!view.chosen && view.hit) {
+			const place = view.model.byThread.place(view.hit.id, view.t0);
+			if (place < view.model.byThread.first[view.hit.id + 1])
+				view.choose({ kind: 'run', place }, true);
+		} else {
+			view.follow(key === 'n' ? 'o' : 'O');
+		}
+		return true;
+	case 'p':
+		if (row)
+			view.pinned = view.pinned.includes(row.key) ? view.pinned.filter((k) => k !== row.key) : [...view.pinned, row.key];
+		view.layout();
+		view.link();
+		return true;
+	case 'h':
+		if (row)
+			view.hidden.add(row.key);
+		view.layout();
+		return true;
+	case 'x':
+		view.only = view.only || !row ? undefined : row.process;
+		view.layout();
+		return true;
+	case 'r':
+		view.order = (view.order + 1) % 3;
+		view.buildRows();
+		return true;
+	case 'l':
+		document.getElementById('legend').hidden = !document.getElementById('legend').hidden;
+		view.resize();
+		return true;
+	case '/':
+		document.getElementById('search').focus();
+		return true;
+	case '?':
+		help.replaceChildren(view.panel.table(['keys', 'do'], KEYS));
+		help.hidden = !help.hidden;
+		return true;
+	case 'Escape':
+		help.hidden = true;
+		view.marks = [];
+		view.hidden.clear();
+		view.choose(undefined);
+		view.layout();
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---- reading ---- */
+
+function say(text) {
+	const node = document.getElementById('state');
+	node.textContent = text;
+	node.classList.add('bad');
+}
+
+async function readSection(model, node) {
+	const kind = node.dataset.kind, bytes = await inflate(bytesOf(node.textContent));
+	node.textContent = ''; /* the text is no longer needed */
+	if (kind === 'runs')
+		model.runs.read(bytes);
+	else
+		model[kind].read(kind, bytes);
+}
+
+/* Reads the data elements in their order, as the parser makes them. The first one has the names. */
+async function read() {
+	let model, view, next = 0, damaged = 0;
+	for (;;) {
+		const complete = document.readyState !== 'loading';
+		const nodes = document.querySelectorAll('script[data-kind]');
+		/* the text of the last one may still grow */
+		for (const most = complete ? nodes.length : nodes.length - 1; next < most; next++) {
+			if (model) {
+				try {
+					await readSection(model, nodes[next]);
+				} catch (error) {
+					damaged++;
+				}
+				continue;
+			}
+			const text = new TextDecoder().decode(await inflate(bytesOf(nodes[next].textContent)));
+			model = new Model(JSON.parse(text));
+			view = window.view = new View(model);
+			performance.mark('overview');
+		}
+		if (complete)
+			break;
+		await new Promise((resolve) => setTimeout(resolve, 10));
+	}
+	if (!view)
+		throw new Error('the page has no data');
+	const { counts } = model.meta;
+	if (!damaged && ['stays', 'calls', 'points', 'gaps'].some((kind) => model[kind].n !== counts[kind]) || model.runs.n !== counts.runs)
+		damaged = damaged || 1;
+	view.damaged = damaged;
+	model.index();
+	view.buildRows();
+	view.ready = true;
+	listen(view);
+	view.status();
+	view.resize();
+	if (location.hash)
+		view.obey(location.hash);
+	performance.mark('ready');
+}
+
+if (typeof DecompressionStream === 'undefined')
+	say('This browser is too old for the page: Chromium 103, Firefox 113 or Safari 16.4 are needed (DecompressionStream).');
+else
+	read().catch((error) => say('The page is damaged and cannot be read: ' + error.message));

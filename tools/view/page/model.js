@@ -1,0 +1,251 @@
+/*
+ * model: the runs, stays, calls and gaps of a trace, found by row and time.
+ *
+ * In: the decoded columns; out: for a thread its stays in a part of the time, written or concluded
+ * from its runs as `ovni-view` does (view.md 8), so that sums are those of ovni-report; for a CPU
+ * its runs.
+ */
+
+/* Sorts a part of an index by `key`, in which rising sequences follow each other. */
+function sortRising(index, from, to, key) {
+	let edges = [from];
+	for (let i = from + 1; i < to; i++)
+		if (key[index[i]] < key[index[i - 1]])
+			edges.push(i);
+	edges.push(to);
+	let source = index, target = null;
+	while (edges.length > 2) {
+		if (!target)
+			target = index.slice(from, to);
+		const merged = [edges[0]], shift = from;
+		for (let e = 0; e + 1 < edges.length; e += 2) {
+			const middle = edges[e + 1], end = edges[e + 2] === undefined ? middle : edges[e + 2];
+			let a = edges[e], b = middle;
+			for (let out = a; out < end; out++) {
+				const left = b >= end || a < middle && key[source[a]] <= key[source[b]];
+				target[out - shift] = left ? source[a++] : source[b++];
+			}
+			merged.push(end);
+		}
+		for (let i = from; i < to; i++)
+			source[i] = target[i - shift];
+		edges = merged;
+	}
+}
+
+/* Entries by group, sorted by `key` in each: those of group g are order[first[g] .. first[g + 1]). */
+class Index {
+	constructor(n, ngroups, groupOf, key) {
+		const first = this.first = new Uint32Array(ngroups + 2);
+		this.order = new Uint32Array(n);
+		for (let i = 0; i < n; i++)
+			first[groupOf(i) + 2]++;
+		for (let g = 2; g < first.length; g++)
+			first[g] += first[g - 1];
+		for (let i = 0; i < n; i++)
+			this.order[first[groupOf(i) + 1]++] = i;
+		for (let g = 0; g < ngroups; g++)
+			sortRising(this.order, first[g], first[g + 1], key);
+		this.key = key;
+	}
+	/* The first place in group g whose key is at least `least`. */
+	place(g, least) {
+		let low = this.first[g], high = this.first[g + 1];
+		while (low < high) {
+			const middle = low + high >>> 1;
+			if (this.key[this.order[middle]] < least)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		return low;
+	}
+	size(g) {
+		return this.first[g + 1] - this.first[g];
+	}
+}
+
+class Model {
+	constructor(meta) {
+		const n = meta.counts, nthreads = meta.threads.length;
+		this.meta = meta;
+		this.nactors = nthreads + meta.others.length;
+		this.runs = new Runs(n.runs, nthreads, this.nactors, meta.cpus.length);
+		for (const kind of ['stays', 'calls', 'points', 'gaps'])
+			this[kind] = new Entries(n[kind], nthreads);
+		this.classOf = meta.uses.map((use) => {
+			if (use.state === 'asleep')
+				return { io: IO, uninterruptible: BLOCKED, stopped: STOPPED, traced: STOPPED, parked: STOPPED,
+					}[use.reason] || ASLEEP;
+			return use.reason === 'lost' ? REPAIRED : CLASSES.indexOf(use.state);
+		});
+		this.useOf = new Map(meta.uses.map((use, i) => [use.state + ' ' + use.reason, i]));
+		this.why = meta.why.map((word) => word);
+		this.stayed = [];
+		for (const [word, use] of [['preempted', 'runnable preempted'], ['yielded', 'runnable yielded'],
+			['throttled', 'throttled ']])
+			this.stayed[meta.why.indexOf(word)] = this.useOf.get(use);
+		this.woken = this.useOf.get('runnable woken');
+	}
+
+	/* After all blocks. */
+	index() {
+		const { runs, stays, calls } = this, nthreads = this.meta.threads.length;
+		this.byThread = new Index(runs.n, nthreads, (i) => runs.thread[i], runs.begin);
+		this.byCpu = new Index(runs.n, this.meta.cpus.length, (i) => runs.cpu[i], runs.begin);
+		this.staysOf = new Index(stays.n, nthreads, (i) => stays.thread[i], stays.begin);
+		/* a line for each depth of each thread */
+		const lines = new Map();
+		this.linesOf = new Map();
+		const lineOf = new Uint32Array(calls.n);
+		for (let i = 0; i < calls.n; i++) {
+			const depth = Math.min(Math.floor(calls.more[i] / 4), 65535), key = calls.thread[i] * 65536 + depth;
+			let line = lines.get(key);
+			if (line === undefined) {
+				lines.set(key, line = lines.size);
+				const list = this.linesOf.get(calls.thread[i]) || [];
+				list.push({ line, depth });
+				this.linesOf.set(calls.thread[i], list);
+			}
+			lineOf[i] = line;
+		}
+		for (const list of this.linesOf.values())
+			list.sort((a, b) => a.depth - b.depth);
+		this.callLines = new Index(calls.n, lines.size, (i) => lineOf[i], calls.begin);
+		this.onCpu = new Float64Array(nthreads);
+		for (let i = 0; i < runs.n; i++)
+			this.onCpu[runs.thread[i]] += runs.end[i] - runs.begin[i];
+	}
+
+	nameOf(actor) {
+		const { threads, others } = this.meta;
+		if (actor >= threads.length)
+			return shown(others[actor - threads.length]);
+		const thread = threads[actor];
+		return thread.name ? shown(thread.name) + ' (' + thread.tid + ')' : thread.tid;
+	}
+
+	/* Since when the thread of a run was runnable before it; undefined: not known. */
+	wakeOf(place) {
+		const { runs, byThread } = this, i = byThread.order[place];
+		if (runs.latency[i] >= 0)
+			return runs.begin[i] - runs.latency[i];
+		if (runs.wake[i] !== WAKE_STAYED || place === byThread.first[runs.thread[i]])
+			return undefined;
+		return runs.end[byThread.order[place - 1]];
+	}
+
+	/* Calls each(use, begin, end) for the stays between the run at this place and the one before. */
+	eachConcluded(place, each) {
+		const { runs, byThread } = this, i = byThread.order[place];
+		if (place === byThread.first[runs.thread[i]] || runs.kind[i] & KIND_STAY || runs.wake[i] === WAKE_MOVED)
+			return;
+		const before = byThread.order[place - 1], why = runs.kind[before] & 15, left = runs.end[before];
+		if (why === END_DEAD)
+			return;
+		const begin = runs.begin[i], stayed = this.stayed[why];
+		let wake = this.wakeOf(place);
+		if (wake === undefined)
+			wake = stayed === undefined ? begin : left;
+		if (wake < left)
+			wake = left;
+		if (wake > left)
+			each(this.meta.asleep + (why < this.meta.why.length ? why : 0), left, wake);
+		if (begin > wake)
+			each(stayed === undefined ? this.woken : stayed, wake, begin);
+	}
+
+	/* Calls each(use, begin, end, run) for the stays of a thread that overlap [t0, t1); run: its
+	 * index, or -1. Runs are in order, and so are written stays, which come first. */
+	eachStay(thread, t0, t1, each) {
+		const { runs, stays, byThread, staysOf } = this;
+		let at = Math.max(staysOf.place(thread, t0) - 1, staysOf.first[thread]);
+		for (; at < staysOf.first[thread + 1]; at++) {
+			const i = staysOf.order[at];
+			if (stays.begin[i] >= t1)
+				break;
+			if (stays.end[i] > t0)
+				each(stays.what[i], stays.begin[i], stays.end[i], -1);
+		}
+		at = Math.max(byThread.place(thread, t0) - 1, byThread.first[thread]);
+		for (; at < byThread.first[thread + 1]; at++) {
+			const i = byThread.order[at];
+			this.eachConcluded(at, (use, begin, end) => {
+				if (begin < t1 && end > t0)
+					each(use, begin, end, -1);
+			});
+			if (runs.begin[i] >= t1)
+				break;
+			if (runs.end[i] > t0)
+				each(0, runs.begin[i], runs.end[i], i);
+		}
+	}
+
+	/* Calls each(i) for the runs of a CPU that overlap [t0, t1). */
+	eachRun(cpu, t0, t1, each) {
+		const { runs, byCpu } = this;
+		for (let at = Math.max(byCpu.place(cpu, t0) - 1, byCpu.first[cpu]); at < byCpu.first[cpu + 1]; at++) {
+			const i = byCpu.order[at];
+			if (runs.begin[i] >= t1)
+				break;
+			if (runs.end[i] > t0)
+				each(i);
+		}
+	}
+
+	/* ns of each use of a thread in [t0, t1), exact; as `ovni-report why` names them. */
+	sum(thread, t0, t1) {
+		const sums = {};
+		this.eachStay(thread, t0, t1, (use, begin, end) => {
+			const { state, reason } = this.meta.uses[use], key = reason ? state + ': ' + reason : state;
+			sums[key] = (sums[key] || 0) + Math.min(end, t1) - Math.max(begin, t0);
+		});
+		return sums;
+	}
+
+	busy(cpu, t0, t1) {
+		let sum = 0;
+		this.eachRun(cpu, t0, t1, (i) => {
+			sum += Math.min(this.runs.end[i], t1) - Math.max(this.runs.begin[i], t0);
+		});
+		return sum;
+	}
+
+	/* The place of the run of a thread that contains `t`, or the last one before; -1: none. */
+	runAt(thread, t) {
+		const at = this.byThread.place(thread, t + 1) - 1;
+		return at < this.byThread.first[thread] ? -1 : at;
+	}
+
+	placeOf(i) {
+		const { runs, byThread } = this, thread = runs.thread[i];
+		let at = byThread.place(thread, runs.begin[i]);
+		while (at < byThread.first[thread + 1] && byThread.order[at] !== i)
+			at++;
+		return at;
+	}
+
+	/* Runs whose thread the thread `waker` woke in [t0, t1], at most `most`. */
+	wokenBy(waker, t0, t1, most) {
+		const { runs } = this;
+		if (!this.byWaker) {
+			this.wokenAt = new Float64Array(runs.n);
+			for (let i = 0; i < runs.n; i++)
+				this.wokenAt[i] = runs.begin[i] - Math.max(runs.latency[i], 0);
+			this.byWaker = new Index(runs.n, this.nactors + 1, (i) => runs.waker[i] < 0 ? this.nactors : runs.waker[i],
+				this.wokenAt);
+		}
+		const found = [];
+		let at = this.byWaker.place(waker, t0), more = 0;
+		for (; at < this.byWaker.first[waker + 1]; at++) {
+			const i = this.byWaker.order[at];
+			if (this.wokenAt[i] > t1)
+				break;
+			if (found.length < most)
+				found.push(i);
+			else
+				more++;
+		}
+		return { found, more };
+	}
+}

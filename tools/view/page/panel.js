@@ -1,0 +1,231 @@
+/*
+ * panel: sentences about a run, a stay, a call or a gap; the table of a measured part of the time;
+ * the list of a search. Parts that the trace does not tell are left out.
+ */
+class Panel {
+	constructor(view) {
+		this.view = view;
+		this.model = view.model;
+		this.node = document.getElementById('panel');
+	}
+
+	clear(...nodes) {
+		this.node.replaceChildren(...nodes);
+	}
+
+	/* A paragraph of texts, and of [text, action] for links. */
+	paragraph(parts) {
+		const p = element('p');
+		for (const part of parts) {
+			if (!Array.isArray(part)) {
+				p.append(part);
+				continue;
+			}
+			const link = element('a', part[0]);
+			link.addEventListener('click', part[1]);
+			p.append(link);
+		}
+		return p;
+	}
+
+	thread(actor) {
+		const name = this.model.nameOf(actor);
+		return actor < this.model.meta.threads.length
+			? [name, () => this.view.chooseRow('t', actor)] : name;
+	}
+
+	cpu(row) {
+		const { cpu, loom } = this.model.meta.cpus[row];
+		const name = cpu >= 0 ? 'CPU ' + cpu : cpu === -1 ? 'the virtual CPU' : 'no CPU';
+		return this.model.meta.looms.length > 1 ? name + ' of ' + shown(this.model.meta.looms[loom]) : name;
+	}
+
+	clock(t) {
+		const { wall, origin } = this.model.meta;
+		if (!wall)
+			return '';
+		const ns = BigInt(wall.ns) + BigInt(origin) - BigInt(wall.clock) + BigInt(Math.round(t));
+		const local = new Date(Number(ns / 1000000n) + wall.utc_offset * 1000);
+		return ' (' + local.toISOString().slice(11, 19) + '.' + String(ns % 1000000000n).padStart(9, '0') + ')';
+	}
+
+	span(begin, end) {
+		return 'from ' + seconds(begin) + ' s to ' + seconds(end) + ' s' + this.clock(begin);
+	}
+
+	/* The sentence of what is under the pointer, or selected, as paragraphs. */
+	sentences(what) {
+		const say = { run: this.run, stay: this.stay, call: this.call, gap: this.gap, idle: this.idle };
+		return say[what.kind].call(this, what);
+	}
+
+	run({ place }) {
+		const { model } = this, { runs, byThread } = model, i = byThread.order[place];
+		const wake = model.wakeOf(place), waker = runs.waker[i], begin = [], how = runs.kind[i] & 15;
+		if (waker >= 0)
+			begin.push('It was woken by ', this.thread(waker));
+		else if (waker === BY_INTERRUPT)
+			begin.push('It was woken by an interrupt');
+		else if (waker === BY_UNKNOWN)
+			begin.push('It was woken, the trace does not tell by which thread');
+		else if (wake !== undefined)
+			begin.push('It had stayed runnable');
+		else if (runs.wake[i] === WAKE_MOVED)
+			begin.push('It came from another CPU without a pause');
+		if (wake !== undefined)
+			begin.push(', and waited ' + duration(runs.begin[i] - wake) + ' for a CPU');
+		if (begin.length)
+			begin.push('. ');
+		return [this.paragraph([this.thread(runs.thread[i]), ' ran on ' + this.cpu(runs.cpu[i]) + ' for '
+			+ duration(runs.end[i] - runs.begin[i]) + ', ' + this.span(runs.begin[i], runs.end[i]) + '.']),
+		this.paragraph([...begin, ...this.end(i, how)])];
+	}
+
+	end(i, how) {
+		const { model } = this, { runs } = model, next = runs.next[i], word = model.why[how];
+		const taken = next >= 0 ? [' ', this.thread(next), ' took the CPU.']
+			: next === NEXT_IDLE ? [' The CPU became idle.'] : [];
+		if (how === END_CUT)
+			return ['The trace ends before the run does.'];
+		if (how === END_MOVES)
+			return ['Then it continued on another CPU.'];
+		if (how === END_DEAD)
+			return ['Then it ended.', ...taken];
+		if (word === 'preempted' && next >= 0)
+			return ['Then it was preempted by ', this.thread(next), '.'];
+		if (model.stayed[how] !== undefined)
+			return ['Then it ' + (word === 'yielded' ? 'yielded.' : 'was ' + word + '.'), ...taken];
+		if (word === 'unknown')
+			return ['The trace does not tell why it left the CPU.', ...taken];
+		if (word === 'lost')
+			return ['The record of the switch was lost: the end is a repair.', ...taken];
+		return ['Then it slept (' + word + ').', ...taken];
+	}
+
+	stay({ thread, use, begin, end }) {
+		const { model } = this, { state, reason } = model.meta.uses[use], { runs, byThread } = model;
+		const out = [this.paragraph([this.thread(thread), ' was ' + state + (reason ? ' (' + reason + ')' : '')
+			+ ' for ' + duration(end - begin) + ', ' + this.span(begin, end) + '.'])];
+		const next = byThread.place(thread, end);
+		if (state !== 'runnable' || next >= byThread.first[thread + 1])
+			return out;
+		const cpu = runs.cpu[byThread.order[next]], sums = new Map();
+		let busy = 0;
+		model.eachRun(cpu, begin, end, (i) => {
+			const ns = Math.min(runs.end[i], end) - Math.max(runs.begin[i], begin);
+			busy += ns;
+			sums.set(runs.thread[i], (sums.get(runs.thread[i]) || 0) + ns);
+		});
+		const parts = ['Meanwhile ' + this.cpu(cpu) + ', where it ran next, ran '];
+		const list = [...sums].sort((a, b) => b[1] - a[1]);
+		for (const [other, ns] of list.slice(0, 5))
+			parts.push(this.thread(other), ' for ' + duration(ns) + ', ');
+		parts.push('and for ' + duration(end - begin - busy) + ' no thread of this page.');
+		return [...out, this.paragraph(parts)];
+	}
+
+	call({ i }) {
+		const { model } = this, { calls } = model, { label, title } = model.meta.functions[calls.what[i]];
+		const sums = model.sum(calls.thread[i], calls.begin[i], calls.end[i]), parts = [];
+		const length = calls.end[i] - calls.begin[i];
+		for (const [use, ns] of Object.entries(sums))
+			parts.push(use + ' ' + duration(ns) + ' (' + percent(ns, length) + ')');
+		return [this.paragraph([shown(label) + ' (' + shown(title) + '), depth ' + Math.floor(calls.more[i] / 4) + ', in ',
+			this.thread(calls.thread[i]), ': ' + duration(length) + ', ' + this.span(calls.begin[i], calls.end[i])
+			+ (calls.more[i] % 2 ? '.' : ', still open at the end of the trace.')]), this.paragraph([parts.join(', ')])];
+	}
+
+	gap({ i }) {
+		const { gaps } = this.model;
+		return [this.paragraph([gaps.more[i] + (gaps.more[i] === 1 ? ' event' : ' events') + ' of '
+			+ (gaps.what[i] >= 0 ? this.cpu(gaps.what[i]) : 'a CPU') + ' lost, ' + this.span(gaps.begin[i], gaps.end[i])
+			+ '. States there are a guess.'])];
+	}
+
+	idle({ cpu, begin, end }) {
+		return [this.paragraph([this.cpu(cpu) + ': no thread of this page for ' + duration(end - begin) + ', '
+			+ this.span(begin, end) + '.'])];
+	}
+
+	show(what) {
+		this.clear(...this.sentences(what));
+	}
+
+	table(heads, rows) {
+		const table = element('table'), head = element('tr');
+		heads.forEach((text) => head.append(element('th', text)));
+		table.append(head);
+		for (const cells of rows) {
+			const row = element('tr');
+			for (const cell of cells) {
+				const td = element('td');
+				if (Array.isArray(cell)) {
+					const link = element('a', cell[0]);
+					link.addEventListener('click', cell[1]);
+					td.append(link);
+				} else {
+					td.textContent = cell;
+				}
+				row.append(td);
+			}
+			table.append(row);
+		}
+		return table;
+	}
+
+	/* Time by state of each thread in a part of the time; the numbers are those of ovni-report why. */
+	measure(t0, t1) {
+		const { model } = this, { meta } = model, length = t1 - t0, columns = new Map(), rows = [];
+		meta.threads.forEach((thread, id) => {
+			if (thread.omitted)
+				return;
+			const sums = model.sum(id, t0, t1);
+			if (!Object.keys(sums).length)
+				return;
+			for (const use of Object.keys(sums))
+				columns.set(use, (columns.get(use) || 0) + sums[use]);
+			rows.push([id, sums]);
+		});
+		const uses = [...columns.keys()].sort((a, b) => columns.get(b) - columns.get(a));
+		rows.sort((a, b) => (b[1].running || 0) - (a[1].running || 0));
+		const cell = (ns) => ns ? duration(ns) + ' ' + percent(ns, length) : '';
+		const body = rows.slice(0, 100).map(([id, sums]) =>
+			[[model.nameOf(id), () => this.view.chooseRow('t', id)], ...uses.map((use) => cell(sums[use]))]);
+		body.unshift(['all ' + rows.length + ' threads', ...uses.map((use) => duration(columns.get(use)))]);
+		const cpus = meta.cpus.map((cpu, row) => cpu.cpu < 0 ? '' : this.cpu(row) + ' busy ' + cell(model.busy(row, t0, t1)))
+			.filter((text) => text);
+		this.clear(this.paragraph([duration(length) + ', ' + this.span(t0, t1)
+			+ (rows.length > 100 ? '; the 100 threads that ran longest of ' + rows.length : '')]),
+		this.paragraph([cpus.join(', ')]), this.table(['thread', ...uses], body));
+	}
+
+	/* Threads and functions with the text in their name, number or process. */
+	search(text) {
+		const { model } = this, { meta } = model, wanted = text.toLowerCase(), rows = [];
+		const has = (name) => name.toLowerCase().includes(wanted);
+		meta.threads.forEach((thread, id) => {
+			if (!thread.omitted && (has(thread.name) || thread.tid === text || thread.pid === text))
+				rows.push([[model.nameOf(id), () => this.view.chooseRow('t', id)], 'thread', model.byThread.size(id) + ' runs',
+					duration(model.onCpu[id])]);
+		});
+		const functions = meta.functions.map((f, id) => id).filter((id) => has(meta.functions[id].label));
+		const totals = new Map(functions.map((id) => [id, [0, 0, -1]]));
+		for (let i = 0; i < model.calls.n && functions.length; i++) {
+			const total = totals.get(model.calls.what[i]), ns = model.calls.end[i] - model.calls.begin[i];
+			if (!total)
+				continue;
+			total[0]++;
+			total[1] += ns;
+			if (total[2] < 0 || ns > model.calls.end[total[2]] - model.calls.begin[total[2]])
+				total[2] = i;
+		}
+		for (const [id, [n, sum, longest]] of totals)
+			if (longest >= 0)
+				rows.push([[shown(meta.functions[id].label), () => this.view.choose({ kind: 'call', i: longest }, true)],
+					shown(meta.functions[id].title), n + (n === 1 ? ' call' : ' calls'), duration(sum)]);
+		this.clear(this.paragraph([rows.length + ' found for "' + shown(text) + '"'
+			+ (rows.length > 200 ? '; the first 200' : '')]),
+		this.table(['name', 'kind', 'number', 'time'], rows.slice(0, 200)));
+		return rows.length;
+	}
+}

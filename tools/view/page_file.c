@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/view/page_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/view/page_source.h"
+#include "trace/base/log.h"
+#include "trace/base/text.h"
+#include "trace/ovni/stream.h"
+
+int page_file_init(struct page_file *page, int level)
+{
+	memset(page, 0, sizeof(*page));
+	/* raw: DecompressionStream('deflate-raw') */
+	if (deflateInit2(&page->deflate, level, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
+		return log_no_memory("for the page");
+	return 0;
+}
+
+void page_file_fini(struct page_file *page)
+{
+	for (size_t i = 0; i < page->n; i++)
+		free(page->sections[i].text);
+	free(page->sections);
+	bytes_free(&page->packed);
+	if (page->deflate.state)
+		deflateEnd(&page->deflate);
+	memset(page, 0, sizeof(*page));
+}
+
+static void encode_base64(char *out, const uint8_t *in, size_t size)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (; size >= 3; size -= 3, in += 3, out += 4) {
+		uint32_t word = (uint32_t)in[0] << 16 | (uint32_t)in[1] << 8 | in[2];
+
+		out[0] = digits[word >> 18];
+		out[1] = digits[word >> 12 & 63];
+		out[2] = digits[word >> 6 & 63];
+		out[3] = digits[word & 63];
+	}
+	if (!size)
+		return;
+	out[0] = digits[in[0] >> 2];
+	out[1] = digits[(in[0] & 3) << 4 | (size > 1 ? in[1] >> 4 : 0)];
+	out[2] = size > 1 ? digits[(in[1] & 15) << 2] : '=';
+	out[3] = '=';
+}
+
+int page_file_add(struct page_file *page, const char *kind, const void *data, size_t size)
+{
+	z_stream *z = &page->deflate;
+	struct page_section *section;
+
+	if (size > UINT_MAX / 2)
+		goto lack;
+	page->packed.size = 0;
+	if (!bytes_more(&page->packed, deflateBound(z, size)))
+		goto lack;
+	z->next_in = (Bytef *)data; /* zlib does not write there */
+	z->avail_in = (uInt)size;
+	z->next_out = page->packed.data;
+	z->avail_out = (uInt)page->packed.size;
+	if (deflate(z, Z_FINISH) != Z_STREAM_END)
+		goto lack;
+	section = ARRAY_ADD(page->sections, page->n);
+	if (!section)
+		goto lack;
+	*section = (struct page_section){.kind = kind, .size = (z->total_out + 2) / 3 * 4};
+	section->text = malloc(section->size);
+	if (!section->text)
+		goto lack;
+	encode_base64(section->text, page->packed.data, z->total_out);
+	page->bytes += section->size;
+	deflateReset(z);
+	return 0;
+lack:
+	return log_no_memory("for the page");
+}
+
+static int write_section(int fd, const struct page_section *section)
+{
+	static const char end[] = "</script>\n";
+	char begin[96];
+	int n = snprintf(begin, sizeof(begin),
+			 "<script type=\"application/octet-stream\" data-kind=\"%s\">",
+			 section->kind);
+	int err = write_all(fd, begin, (size_t)n);
+
+	if (err)
+		return err;
+	err = write_all(fd, section->text, section->size);
+	return err ? err : write_all(fd, end, sizeof(end) - 1);
+}
+
+static int write_sections(const struct page_file *page, int fd)
+{
+	int err = write_all(fd, page_source, (size_t)(page_source_end - page_source));
+
+	for (size_t i = 0; i < page->n && err == 0; i++)
+		err = write_section(fd, &page->sections[i ? i - 1 : page->n - 1]);
+	if (err)
+		return err;
+	return write_all(fd, PAGE_END, sizeof(PAGE_END) - 1);
+}
+
+int page_file_write(const struct page_file *page, const char *path)
+{
+	char *temporary = xasprintf("%s.%ld.part", path, (long)getpid());
+	struct stat st;
+	int fd = -1, err;
+
+	if (!temporary)
+		return log_no_memory("for the name of the page");
+	/* a device or a pipe is not replaced by a file */
+	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		err = S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST;
+		goto out;
+	}
+	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0) {
+		err = -errno;
+		goto out;
+	}
+	err = write_sections(page, fd);
+	if (close(fd) < 0 && err == 0)
+		err = -errno;
+	if (err == 0 && rename(temporary, path) < 0)
+		err = -errno;
+	if (err)
+		unlink(temporary);
+out:
+	if (err)
+		log_error("cannot write '%s': %s", path, strerror(-err));
+	free(temporary);
+	return err;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * page_source: the constant part of the page: head, style and script, made by the Makefile from
+ * tools/view/page/. The data elements follow it, then PAGE_END.
+ */
+#ifndef TOOLS_VIEW_PAGE_SOURCE_H
+#define TOOLS_VIEW_PAGE_SOURCE_H
+
+extern const char page_source[], page_source_end[];
+
+#define PAGE_END "</body>\n</html>\n"
+
+#endif
