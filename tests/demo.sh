@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The first thing that people see: `sudo make demo`. Records a small parallel program of ours
-# for a few seconds with eBPF, emulates the trace, and shows what came of it.
+# `sudo make demo`: records a small parallel program for a few seconds, emulates the trace, and
+# shows the results.
 #
 #   tests/demo.sh [BUILD]      the trace is left in BUILD/demo
 set -u

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The Debian packages that the project needs, and what of them is missing.
+# The Debian packages that the project needs, and the missing ones.
 #
 #   tests/deps.sh --missing PURPOSE    prints the missing ones on one line
 #   tests/deps.sh --install PURPOSE    installs the missing ones (root)
@@ -14,7 +14,7 @@
 # packages differently, can build as well.
 set -eu
 
-# package                 what proves it is there: a command, or a path
+# package                 its proof: a command, or a path
 build='
 gcc                       gcc
 libc6-dev                 /usr/include/stdlib.h

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Reads the whole tree with what finds mistakes without running anything, and runs the unit tests
-# with what finds them in memory (golden/valgrind does so with the programs):
+# Runs the static checkers on the whole tree, and the unit tests under valgrind (golden/valgrind
+# does so with the programs):
 #
 #   tests/lint.sh [BUILD] [TOOL...]     TOOL: modules tidiness format pyflakes shellcheck cppcheck
 #                                             clang-tidy valgrind
 #
-# A tool that is not installed is said to be missing and is left out. Status 1
-# if any found something. clang-tidy needs the generated skeleton (make first).
+# A missing tool is named and left out. Status 1 if any tool found something. clang-tidy needs the
+# generated skeleton (make first).
 # shellcheck disable=SC2317 # the functions are called by name
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -35,8 +35,8 @@ lint_modules() {
 	return "$result"
 }
 
-# What no tool of others looks at: work left for later, blanks at line ends, and names of
-# machines. The words are put together so that this file does not find itself.
+# Checks of our own: work left for later, blanks at line ends, and names of machines. The words are
+# put together so that this file does not find itself.
 lint_tidiness() {
 	local later="TO""DO|FIX""ME|XX""X" places='/(wor''k|roo''t|hom''e)/' found
 	found=$(git grep -nIE "\b($later)\b" -- '*.[ch]' '*.sh' '*.py' '*.md' Makefile tests/run &&
@@ -94,7 +94,7 @@ lint_clang_tidy() {
 		{ ! grep -vE "warnings? (generated|treated)|^Suppressed"; }' "$B"
 }
 
-# Tests that take long, or forbid what valgrind needs, are left to the sanitizers.
+# Tests that take long, or forbid system calls of valgrind, are left to the sanitizers.
 lint_valgrind() {
 	have valgrind valgrind || return 0
 	local test result=0 t top=$PWD

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bpfstats: what each BPF program costs, as the kernel counts it.
+ * bpfstats: the cost of each BPF program by the kernel's run-time statistics.
  *
- * Has the kernel take the time of BPF programs (for everybody, as long as this runs: no
- * setting stays behind) until SIGINT or SIGTERM, then prints runs and ns per run of
- * those that were loaded meanwhile and are still there. The measurement itself is part of
- * what it shows, some 50 ns a run.
+ * Enables these statistics for the whole machine until SIGINT or SIGTERM (no setting stays behind),
+ * then prints runs and ns per run of the programs that were loaded meanwhile and still exist. The
+ * numbers include the measurement itself, some 50 ns a run.
  */
 #include <errno.h>
 #include <linux/bpf.h>

@@ -4,10 +4,10 @@
  *
  *   events DIR KIND STREAMS EVENTS     EVENTS is the total, shared by the streams
  *
- * KIND: `sched` is what our recorder writes (OHp, OHw, OAs, OHr with their payloads),
- * `runtime` what an instrumented program writes (subsystems, no payloads), `regions` has a
- * region of 20 late events after each 20 others, `reverse` has falling clocks.
- * Valid for the tools that look at events, not for emulation.
+ * KIND: `sched` has the events of our recorder (OHp, OHw, OAs, OHr with their payloads), `runtime`
+ * those of an instrumented program (subsystems, no payloads), `regions` has a region of 20 late
+ * events after each 20 others, `reverse` has falling clocks. Valid for the tools that look at
+ * events, not for emulation.
  */
 #include <err.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
  *           submitted, served, executed, paused, resumed, ended)
  *   sched   a scheduler trace as our recorder writes it: 64 threads on 8 CPUs that are switched
  *           out (asleep or preempted), woken, moved, and switched in
- *   stock   the same without what only our recorder knows
+ *   stock   the same without the payloads of our recorder
  *   wide    sched with 10,000 threads of 100 processes on 128 CPUs
  *
  * About EVENTS events in all. In: parameters; out: streams below DIR, which must not exist.
@@ -226,7 +226,7 @@ static void generate_tasks(const char *dir, uint64_t events)
 			n++;
 		}
 	}
-	for (int i = 0; i < 8; i++) { /* those in the middle go on to the end */
+	for (int i = 0; i < 8; i++) { /* threads in the middle continue to the end */
 		struct thread *th = &threads[i];
 
 		clock += 1000;

@@ -54,7 +54,7 @@ static void run(FILE *out, enum form form, uint64_t records, uint32_t nodes)
 	uint32_t node = 0;
 
 	for (uint64_t n = 0; n < records; n++) {
-		/* the last record ends what is open */
+		/* the last record ends open invocations */
 		uint64_t at = form == JSON ? (n + 1 == records ? PER_INVOCATION - 1 : n > 0)
 					   : n % PER_INVOCATION;
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What recording costs, next to its peers.
+# The cost of recording, beside other tracers.
 #
 #   tests/bench/record.sh BUILD      knobs: ROUNDS=5 SECONDS_EACH=3 TRACERS="none ours ..."
 #
@@ -205,7 +205,7 @@ done
 [ -t 2 ] && printf '\r%60s\r' '' >&2
 python3 tests/bench/table.py "$D/results" || exit 1
 
-# ---- what our programs cost, as the kernel counts it -------------------------------------------
+# ---- the cost of our programs by the kernel's count --------------------------------------------
 
 if have_ours && [ -x "$B/tests/bench/bpfstats" ]; then
 	rm -rf "$D/out" "$D/log"

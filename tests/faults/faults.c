@@ -5,16 +5,16 @@
  * In, from the environment:
  *   FAULT_PROGRAM   the name of the process it acts in (others are left alone)
  *   FAULT_KIND      files: write, openat, mkdirat, renameat, unlinkat, ftruncate, and of streams of
- *                   the C library fflush (what was in the buffer is gone) and fclose; where the
- *                   call only fails, close, too: a network share tells then what it refuses
+ *                   the C library fflush (the buffer is lost) and fclose; where the call only
+ *                   fails, close, too: a network share reports late errors there
  *                   writes: write alone
  *                   memory: malloc, calloc, realloc, reallocarray, aligned_alloc, strdup and
- *                           what uses them
+ *                           their callers
  *   FAULT_AT        the number of the call, from 1; 0: none, only count
  *   FAULT_ERROR     errno that it fails with; "kill": SIGKILL instead of the call; "short": a
  *                   write of half of the bytes, and SIGKILL
  *   FAULT_FOREVER   with any value: all later ones fail as well
- *   FAULT_ON        a path: only what is on the same file system counts as files
+ *   FAULT_ON        a path: only files on the same file system count
  *   FAULT_COUNT     a file that gets the number of calls at the end
  *   FAULT_WHERE     a file that gets the places in the program (for addr2line) from which the call
  *                   that fails was made, the innermost first
@@ -106,7 +106,7 @@ static void tell_where(void)
 	kind = before;
 }
 
-/* Is it on the file system that is asked for? */
+/* True if the file is on the file system of FAULT_ON. */
 static bool there(const struct stat *st)
 {
 	return !chosen || st->st_dev == chosen_device;

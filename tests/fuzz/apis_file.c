@@ -2,7 +2,7 @@
 /*
  * Fuzzer of API files: any text as one.
  *
- * What is accepted keeps what api_file.h and action.h promise, down to the last step.
+ * Accepted files keep the invariants of api_file.h and action.h, down to the last step.
  */
 #include <stdio.h>
 #include <stdlib.h>

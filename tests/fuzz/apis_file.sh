@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# No text makes the reader of API files crash, and what it accepts keeps its promises.
+# No text makes the reader of API files crash, and accepted files keep its invariants.
 # long: other fuzzers cover the promises
 set -eu
 . "$S/tests/fuzz/lib.sh"

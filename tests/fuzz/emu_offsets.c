@@ -2,8 +2,8 @@
 /*
  * Fuzzer of the table of clock offsets: any text, for four looms on three hosts.
  *
- * What is accepted gives looms of one host one offset, changes only looms of hosts that
- * stand in the text, and means the same when it is read again.
+ * An accepted table gives all looms of one host one offset, changes only looms of hosts in the
+ * text, and has the same result when it is read again.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# No table of clock offsets makes its reader crash, and what it accepts means one thing.
+# No table of clock offsets makes its reader crash, and accepted tables are unambiguous.
 # long: other fuzzers cover the promises
 set -eu
 . "$S/tests/fuzz/lib.sh"

@@ -43,7 +43,7 @@ for i, trace in enumerate(sorted(glob.glob(vectors + "/emu/*/trace"))):
 if made < 8:
     sys.exit("only %d seeds" % made)
 
-# What the catalogue knows, so that mutations meet events and keys.
+# The events and keys of the catalogue, for the mutations.
 words = set()
 for path in glob.glob(source + "/trace/catalog/*.c"):
     words |= set(re.findall(r'"([A-Z6][^"\\]{2})"', open(path).read()))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz: what libFuzzer calls, and MUST, which stops at what may not be: the one thing it reports.
+ * fuzz: the entry point for libFuzzer, and MUST, which aborts if its condition is false.
  */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# What the fuzzers of this folder share: fuzz NAME SOURCE... builds tests/fuzz/NAME.c with the
-# given sources as a libFuzzer target with the sanitizers, and runs it on the files of $T/seeds
+# Functions shared by the fuzzers of this folder: fuzz NAME SOURCE... builds tests/fuzz/NAME.c with
+# the given sources as a libFuzzer target with the sanitizers, and runs it on the files of $T/seeds
 # for FUZZ_SECONDS (shared with others by `share`), in $T. LDLIBS are its libraries.
 
 # Skips if clang cannot make fuzzers here.

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Damaged Loom runs and damaged traces of them: import and export end with a clear error, or make what is
-# valid. Whatever is imported passes the strict emulation; whatever is exported is readable by
+# Damaged Loom runs and damaged traces of them: import and export end with a clear error, or with
+# valid output. Each imported trace passes the strict emulation; each exported run is readable by
 # the check. Runs the sanitized build if there is one, for FUZZ_SECONDS; a failure names its seed.
 # long: other fuzzers cover the promises
 set -eu

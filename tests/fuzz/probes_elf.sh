@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# No file makes what looks for functions crash, run for long or read outside of it. Seeds are small
-# programs with everything in them; headers and tables are changed by what knows their layout, too.
+# No file makes the reader of functions crash, run for long or read outside of the file. Seeds are
+# small programs with all kinds of sections; one mutator knows the layout of headers and tables.
 # long: other fuzzers cover the promises
 set -eu
 . "$S/tests/fuzz/lib.sh"

@@ -2,8 +2,8 @@
 /*
  * Fuzzer of the metadata: any text as a JSON document.
  *
- * What is accepted is walked by every reader, and written: if it is UTF-8, the text that
- * comes out is accepted, too, and written again gives the same bytes.
+ * Accepted documents are walked by every reader, and written: the text of a document in UTF-8 is
+ * accepted again, and written again it has the same bytes.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# No text makes the reader of metadata crash, and what it accepts it can write and accept again.
+# No text makes the reader of metadata crash; an accepted document can be written, and is accepted
+# again.
 # longer: for 30 seconds, not 3
 set -eu
 . "$S/tests/fuzz/lib.sh"

@@ -2,9 +2,9 @@
 /*
  * Fuzzer of the Loom reader: any bytes as a trace and as the statistics beside it.
  *
- * A trace without JSON must give what plain decoding of its bytes gives, to the last record and the
- * number of bytes left over. Everything that follows is done with both: order, chaining, counters,
- * statistics held against themselves and against the records.
+ * A trace without JSON must have the same records, and the same number of bytes left over, as a
+ * plain decoding of its bytes. Everything that follows is done with both: order, chaining,
+ * counters, statistics held against themselves and against the records.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -137,7 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 3)
 		return 0;
-	/* two bytes: how long the trace is; what is left are statistics */
+	/* two bytes: the length of the trace; the rest is the statistics */
 	half = (size_t)data[0] | (size_t)data[1] << 8;
 	data += 2;
 	size -= 2;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The Loom reader, all that judges its records, and the statistics beside them, whatever the bytes.
+# The Loom reader, the checks of its records and the statistics beside them, on any bytes.
 # long: other fuzzers cover the promises
 set -eu
 . "$S/tests/fuzz/lib.sh"

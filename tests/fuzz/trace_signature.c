@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzer of signatures: a line of text as the declaration of an event, and what follows it as
- * the arguments of one. All that is read lies inside the arguments.
+ * Fuzzer of signatures: a line of text as the declaration of an event, and the rest as its
+ * arguments. Nothing outside of the arguments is read.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void read_all(const struct signature *sig, const struct event *ev)
 		MUST(!signature_nth(sig, ev, i, n, &value));
 		MUST(signature_int(sig, ev, i, &first) == (n > 0));
 		MUST(n <= 1 || sig->args[i].many);
-		/* what is not there hides all that comes after it */
+		/* a missing argument hides all that follow */
 		if (n == 0 && i < sig->nargs && !sig->args[i].many)
 			MUST(signature_count(sig, ev, i + 1) == 0);
 	}

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Whatever is declared and whatever arguments an event has, only the event's own bytes are read.
+# With any declaration and any arguments, only the event's own bytes are read.
 # long: other fuzzers cover the promises
 set -eu
 . "$S/tests/fuzz/lib.sh"

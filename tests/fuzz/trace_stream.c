@@ -2,10 +2,10 @@
 /*
  * Fuzzer of the reader: any bytes as the stream.obs of up to four streams.
  *
- * Each stream is written to a file and read through stream.c, mapped or, with
- * FUZZ_WINDOWS in the environment, by windows. What comes out must be what plain decoding of
- * the bytes gives, to the last event and the reason of the end. Then the streams are
- * played together, and each event is explained.
+ * Each stream is written to a file and read through stream.c, mapped or, with FUZZ_WINDOWS in the
+ * environment, by windows. The events must be the same as in a plain decoding of the bytes, to the
+ * last event and the reason of the end. Then the streams are played together, and each event is
+ * explained.
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The reader of streams, mapped and by windows, gives what plain decoding gives, whatever the bytes.
+# The reader of streams, mapped and by windows, has the same events as a plain decoding, for any
+# bytes.
 # longer: for 30 seconds, not 3
 set -eu
 . "$S/tests/fuzz/lib.sh"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The Paraver configurations: emu/cfg is what its table gives; every file is one that the
-# client takes; numbers and labels are those that our emulator really writes.
+# The Paraver configurations: emu/cfg is generated from its table; the client accepts every file;
+# numbers and labels are the same as in the output of our emulator.
 set -eu
 export PYTHONDONTWRITEBYTECODE=1
 check="$S/tests/golden/cfgcheck.py"

@@ -19,7 +19,8 @@ import argparse
 import re
 import sys
 
-# ---- what the client knows (paraver-cfg.md) -----------------------------------------------------
+# ---- the rules of the client (paraver-cfg.md)
+# -----------------------------------------------------
 
 LEVELS = {"thread", "task", "appl", "workload"}
 RESOURCE_LEVELS = {"cpu", "node", "system"}     # refused without resources; our traces have none

@@ -109,8 +109,8 @@ STATE_FILTER = 'window_filter_module evt_type 1 300\nwindow_filter_module evt_ty
     '"Thread: scheduler state"\n\nwindow_name Is'
 FIRST_WINDOW = "window_name Thread: scheduler state"
 
-# what is replaced, by what, what must be said, and on the line of which text
-# (none: of the first change; "" the first line)
+# the replaced text, the new text, the expected message, and a text on the expected line (none: the
+# line of the first change; "": the first line)
 MISTAKES = [
     ("#ParaverCFG\n", "", "no line #ParaverCFG", ""),
     ("ConfigFile.Version: 3.4\n", "", "no line ConfigFile.Version:", ""),

@@ -70,7 +70,7 @@ def scan(path):
     global cited
     with open(os.path.join(tree, path), encoding="utf-8") as file:
         text = file.read()
-    # One line: a citation may go on behind the leader of the next line of a comment.
+    # One line: a citation may continue on the next line of a comment.
     lines = [m.end() for m in re.finditer(r"\n", text)]
     flat = re.sub(r"\n[ \t]*(?:/?\*+|//|#|\.\\\")?(?=[ \t])",
                   lambda m: " " * len(m.group(0)), text).replace("\n", " ")

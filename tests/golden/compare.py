@@ -55,7 +55,7 @@ with open(os.path.join(folder, "seen"), "wb") as f:
     for r in records:
         f.write(struct.pack("<QBBHiiiII", *r, 0))
 
-# The same as events: (us, mcv, payload). A time is what ftrace has, and 300 ns more.
+# The same as events: (us, mcv, payload). A time is the time of ftrace and 300 ns more.
 P = {"sleep": struct.pack("<Hi", 1, 0), "preempt": struct.pack("<Hi", 6, 0),
      "lost": struct.pack("<Hi", 11, -1)}
 X = lambda cpu: struct.pack("<iiQ", cpu, -1, 0)  # noqa: E731

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The judge of the live tests is judged itself: compare accepts a trace that tells what
-# ftrace saw, and refuses it after each of these changes.
+# A test of the judge of the live tests: compare accepts a trace that agrees with ftrace, and
+# refuses it after each of these changes.
 set -u
 
 run() { # CHANGE

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The emulator as a program: options, exit status, where it writes, what it refuses to do, and
-# that it says one thing once.
+# The emulator as a program: options, exit status, output files, refusals, and each warning only
+# once.
 set -u
 emu=$B/bin/ovni-emu
 failed=0
@@ -60,7 +60,7 @@ mkdir empty
 check "a trace without streams is fine" 0 '' "$emu" empty
 that "its output has no rows" grep -q '_ns:0:1:1(0:1)$' empty/thread.prv
 
-# ---- what is deprecated is told, each once ----
+# ---- each deprecated feature has one warning ----
 trace old old
 check "deprecated events" 0 '' "$emu" -q old
 for said in 'thread.3: event OCn is obsolete' 'thread.3: event 6TC is obsolete' \
@@ -148,7 +148,7 @@ done
 that "compressed bytes do not depend on -j" cmp gz-j1/thread.prv.gz gz-j3/thread.prv.gz
 that "a trace may be read-only" bash -c "chmod -R a-w long && '$emu' -q -o other long; chmod -R u+w long"
 
-# ---- standard descriptors that are closed: no file gets what is said ----
+# ---- standard descriptors that are closed: messages do not go into a file ----
 for closed in '2>&-' '<&- 2>&-' '<&- >&- 2>&-'; do
 	bash -c "rm -rf out && '$emu' -o out t $closed" || { echo "status with $closed"; failed=1; }
 	for file in cpu.prv thread.prv cpu.row thread.row; do
@@ -166,9 +166,9 @@ make many < <(
 check "200 threads with 16 descriptors" 0 '' bash -c "ulimit -n 16 && '$emu' -q -j3 many"
 that "all of them are there" grep -q 'SIZE 200$' many/thread.row
 
-# ---- interruption: the outputs are complete up to there, status 0 ----
-# The emulator shares one CPU with who interrupts it and gives way to it, and is
-# stopped while it is interrupted: its speed does not matter.
+# ---- interruption: the outputs are complete up to there, status 0 ---- The emulator shares one CPU
+# with the interrupting process, at a lower priority, and is stopped while it is interrupted: its
+# speed does not matter.
 cat >interrupt.py <<'END'
 import os, signal, subprocess, sys, time
 emu, trace, out = sys.argv[1:]
@@ -207,7 +207,7 @@ echo '{' >cut/loom.n1/proc.10/thread.12/stream.json
 check "damaged metadata" 1 'thread.12' "$emu" -q cut
 check "left out as a whole with --tolerant" 3 'whole stream is left out' "$emu" -q --tolerant cut
 
-# What can be known of a stream is kept: here only thread 101 tells of the CPUs.
+# The readable metadata of a stream is kept: here only thread 101 lists the CPUs.
 trace cpus states
 first=cpus/loom.n1/proc.100/thread.101
 printf x | dd of=$first/stream.obs conv=notrunc status=none

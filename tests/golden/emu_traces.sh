@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Small traces written by hand (tests/golden/emu/NAME.txt) and what is made of them: NAME.out
-# has the lines, names and labels of all views. Comments of a trace say how the emulator is called
-# (`# flags:`, one run for each) and how it ends (`# status:`, `# message:`).
+# Small traces written by hand (tests/golden/emu/NAME.txt) and their emulation: NAME.out has the
+# lines, names and labels of all views. Comments of a trace say how the emulator is called (`#
+# flags:`, one run for each) and how it ends (`# status:`, `# message:`).
 #
 # After an intended change: UPDATE=1 tests/run --build build -k emu_traces golden, then read the diff.
 set -u

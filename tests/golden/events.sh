@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# docs/events.md is what ovni-events prints, and that has every event of the catalogue with all that
-# a reader needs: checked against rows written down here and against the JSON form.
+# docs/events.md is the output of ovni-events, which has every event of the catalogue with all
+# columns: compared with rows written down here and with the JSON form.
 set -eu
 events=$B/bin/ovni-events
 fail() { echo "$*"; exit 1; }

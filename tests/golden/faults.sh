@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The emulator and the tools, each with its N-th allocation and its N-th act on files failing: see
-# faults.py. What cannot be written to standard output, or to a file that may not grow, is a failure.
+# faults.py. A failed write to standard output, or to a file that may not grow, is a failure.
 # longer: every N
 set -eu
 trace=$T/trace

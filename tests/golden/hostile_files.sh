@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Files of a trace from anybody: each file, and each directory, of a trace is in turn a link (to a
-# secret, to /dev/zero, to a good copy outside), a FIFO, a device, a directory, or of 2 TiB. Every
-# program that reads it ends within seconds with status 1 or 3 and a sentence, shows nothing of the
-# secret, writes little, and leaves the file and the secret alone. What a user names may be a link.
+# Untrusted traces: each file, and each directory, of a trace is in turn a link (to a secret, to
+# /dev/zero, to a good copy outside), a FIFO, a device, a directory, or of 2 TiB. Every program that
+# reads it ends within seconds with status 1 or 3 and a sentence, shows nothing of the secret,
+# writes little, and leaves the file and the secret alone. A path that the user names may be a link.
 set -eu
 exec python3 - "$B/bin" "$S/tests/golden/tools_make.py" "$CONFORMANCE" "$T" <<'END'
 import collections, concurrent.futures, fnmatch, json, os, resource, shutil, stat, subprocess, sys
@@ -209,7 +209,7 @@ for words, source, _ in PROGRAMS:  # with good files all is well
 with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
     done = list(pool.map(lambda a: attempt(a[0], *a[1]), enumerate(attempts())))
 
-# What the user names is the user's own: a link to it works.
+# A path that the user names may be a link.
 for link, to in (("named", "trace"), ("named.offsets", "trace/clock-offsets.txt"), ("named.json", "trace/stats.json"),
                  ("named.pallas", "pallas"), ("named.loom", "loom")):
     os.symlink(top + "/" + to, top + "/" + link)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Host and accelerator on one page: a run is imported into the directory of a recording, which stays
-# as it is; both are emulated together, on one time line, and every view of the accelerator belongs
-# to what the emulator writes.
+# as it is; both are emulated together, on one time line, and every view of the accelerator fits the
+# emulator's output.
 set -u
 loom=$B/bin/ovni-loom emu=$B/bin/ovni-emu
 check="$S/tests/golden/cfgcheck.py"

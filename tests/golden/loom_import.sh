@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# ovni-loom import: node states and invocations of every vector are those that stand beside it, and
-# what is made passes the strict emulation. Hidden corners by small runs of our own.
+# ovni-loom import: node states and invocations of every vector are the expected ones beside it, and
+# the trace passes the strict emulation. Small runs of our own cover the rest.
 set -u
 loom=$B/bin/ovni-loom emu=$B/bin/ovni-emu
 states=$S/tests/golden/loom_states.py
@@ -98,7 +98,7 @@ refuses 2 "a period is a time" "$T/own/idle.trace.bin" --clock-period 1.2345ns
 refuses 2 "a frequency is" "$T/own/idle.trace.bin" --clock-freq 0Hz
 refuses 2 "choose cycle, edge or span" "$T/own/idle.trace.bin" --style often
 
-echo "a damaged file is shown as far as it goes, and the status tells"
+echo "a damaged file is shown up to the damage, with status 3"
 rm -rf "$T/damaged"
 "$loom" import "$T/own/cut.bin" -o "$T/damaged" 2>"$T/said"
 [ $? = 1 ] || wrong "a cut file: not status 1"

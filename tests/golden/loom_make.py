@@ -71,7 +71,7 @@ RUNS = {
         ["0 0 10 1 1"],
         ["0 1 0 2 idle", "0 1 2 5 fire", "0 1 5 10 stall_in", "0 2 0 5 idle", "0 2 5 8 route",
          "0 2 8 10 fire"], "--style edge", None),
-    # spans: a route shows where it outranks what lasts; the style is told by the statistics
+    # spans: a route shows where it outranks a lasting state; the statistics have the style
     "spans": (
         [rec(0, START), span(0, STALL_OUT, 1, 3), span(3, FIRE, 1, 4), rec(4, ROUTE, 1),
          span(7, STALL_IN, 1, 2 ** 33), rec(9, ROUTE, 1), rec(2 ** 33 + 7, DONE)],

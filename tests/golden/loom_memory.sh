@@ -24,7 +24,7 @@ def make(path, records):
 
 
 def peak(argv):
-    """KiB. A small process of its own starts it: what wait4 tells is at least that of the parent."""
+    """KiB. A small process starts it: the maximum of wait4 includes the parent's memory."""
     code = ("import os,sys\npid=os.posix_spawn(sys.argv[1],sys.argv[1:],os.environ,"
             "file_actions=[(os.POSIX_SPAWN_OPEN,1,'/dev/null',os.O_WRONLY,0)])\n"
             "_,status,usage=os.wait4(pid,0)\nprint(os.waitstatus_to_exitcode(status),usage.ru_maxrss)")

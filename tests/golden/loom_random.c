@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loom_random: runs that nobody would write, through the Loom writer.
+ * loom_random: unusual runs, through the Loom writer.
  *
  *     loom_random SEEDS         writes random.1, random.2, ...
  *
  * Calls are as wild as the writer allows: overlapping invocations on shared nodes, cores that rely
- * on others, ends that never come, records that are refused. What is taken must be a valid run.
+ * on others, ends that never come, records that are refused. The accepted records must be a valid
+ * run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static void choose(struct wild *x, unsigned seed)
 	struct loom_writer_options *o = &x->options;
 
 	o->style = (enum loom_style)(seed % LOOM_STYLES);
-	/* with style edge the order of calls within a cycle says what holds on */
+	/* with style edge the last call within a cycle determines the state */
 	o->sort_cycles = o->style != LOOM_STYLE_EDGE && seed / 3 % 2;
 	o->snapshot_cycles = seed % 5 ? 0 : 1 + seed % 7;
 	o->as = seed % 4 ? LOOM_AS_LTRC : LOOM_AS_NATURAL48;
@@ -65,7 +66,7 @@ static int put(struct wild *x, struct loom_record *r)
 	return 0;
 }
 
-/* A core that has started what others have ended must end it, too. */
+/* A core that has started an invocation that others have ended must end it, too. */
 static void end(struct wild *x, uint64_t cycle)
 {
 	struct loom_record r = {.cycle = cycle + 1, .event_kind = LOOM_INVOCATION_DONE};

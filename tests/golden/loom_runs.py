@@ -255,7 +255,8 @@ RUNS = {
         {"hw_node_id": 2, "kind": "spatial_switch", "name": "sw", "component_name": "s"},
         {"hw_node_id": 1, "kind": "fifo", "name": "in", "boundary_ordinal": 0},
         {"hw_node_id": 1, "kind": "fifo", "name": "again"}]))}, "", ["notice O10"]),
-    # upstream escapes but a few control characters; what comes first may be longer than what is looked at
+    # upstream escapes only a few control characters; the first member may be longer than the
+    # searched part
     "json-raw-strings": ({"run.trace": dumps(dict(modules=[
         {"hw_node_id": n, "kind": "fifo", "name": "f\x01%d" % n} for n in range(300)], **document(PLAIN, modules=None)))
         .replace(b"\\u0001", b"\x01")}, "", ["notice O10"]),

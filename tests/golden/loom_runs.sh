@@ -11,7 +11,7 @@ wrong() { echo "$*"; status=1; }
 "$S/tests/golden/loom_runs.py" "$T/again"
 diff -r "$S/tests/golden/loom" "$T/again" || wrong "tests/golden/loom is not what loom_runs.py makes"
 
-# Each is judged in its folder; what came out is compared in one go.
+# Each is judged in its folder; the outputs are compared at once.
 for run in "$S"/tests/golden/loom/*/; do
 	name=$(basename "$run")
 	options=. status_of=0
@@ -77,16 +77,16 @@ grep -qx '0,1,0,1,"",statistics,6,2,0,0,4,2,0,0.333333333,0,0,1,0,' "$T/out" &&
 # A module's name is shown and does nothing to the terminal.
 "$loom" dump json | grep -qF '  1 fifo f\x0a"1" c -1' || wrong "the name of a module"
 
-# Modules are listed as they stand in the file, and found all the same.
+# Modules are listed in the order of the file, and are found in any order.
 "$loom" dump json-modules-unsorted | sed -n '/^modules/,$p' >"$T/out"
 printf '%s\n' modules '  2 spatial_sw sw s -1' '  1 fifo in - 0' '  1 fifo again - -1' | diff - "$T/out" || wrong "the order of modules"
 "$loom" stats --csv json-modules-unsorted | grep -q '^0,1,0,1,"in",records,' || wrong "a module that is not sorted"
 
-# What is left out of a dump is counted, and the same is left out each time.
+# Records left out of a dump are counted, and are the same each time.
 "$loom" dump --sample 1/2 --kinds fire,route,done plain >"$T/out"
 grep -qx 'seen 7 written 3 filtered 3 sampled_out 1 dropped 0' "$T/out" || { wrong "the account of a dump"; cat "$T/out"; }
 
-# Runs are found: by directory, file, statistics, common name; and several are told apart.
+# Runs are found: by directory, file, statistics, common name; and several are distinguished.
 for run in plain plain/run plain/run.trace.bin plain/run.perf.json; do
 	"$loom" stats "$run" >"$T/out" 2>&1 || wrong "$run: not found"
 	grep -q '^records and statistics: 4 counters compared, 0 differ' "$T/out" || { wrong "$run:"; cat "$T/out"; }

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Time follows records and scopes, whatever their shape: an import of runs that are made to be slow needs a
-# fraction of the processor time that is allowed, and would need many times as much if anything were
-# searched from one end to the other.
+# Time follows records and scopes, for any shape: an import of runs built to be slow needs a
+# fraction of the allowed processor time, and would need many times as much with any linear search.
 set -eu
 python3 - "$T" <<'END'
 import random, struct, sys

@@ -19,7 +19,7 @@ expect() { # STATUS PATTERN COMMAND...: both hold
 
 "$S/tests/golden/loom_vectors.py" "$loom" "$CONFORMANCE/loom" || status=1
 v=$CONFORMANCE/loom
-# What the vectors say of options.
+# The options of the vectors.
 expect 0 'verdict valid' check --declare-kinds NODE_FIRE "$v/filtered-kind"
 expect 0 '  notice O8 .*' check --declare-kinds fire "$v/filtered-kind"
 expect 0 'verdict valid' check --chain "$v/multi-epoch"
@@ -31,7 +31,7 @@ expect 1 '  error O7 .* record 12 .*' check --same-as "$v/bad-order" "$v/single-
 expect 1 '  error O7 .*first 24 are equal' check --same-as "$v/layout-ambiguous-size" "$v/single-core"
 # Joined statistics are not attributable, those of each core are.
 expect 0 'verdict valid with warnings' check --perf "$v/multi-core/run.perf.json" "$v/multi-core/run.trace.bin"
-# What was dropped is declared, and told by the exit status.
+# Drops are declared, and have their exit status.
 expect 3 'declared seen 47 written 27 filtered 5 sampled_out 13 dropped 2 (CONFIG_WRITE 1, INVOCATION_START 1)' \
 	dump "$v/spec-sampled-drops"
 expect 3 'events: seen 47 written 27 filtered 5 sampled_out 13 dropped 2' stats "$v/spec-sampled-drops"

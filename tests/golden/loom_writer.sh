@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The installed writer library: a simulator is compiled against it alone, with a plain compiler,
-# and what it writes is valid, complete, the same each time, and what its account says.
+# The installed writer library: a simulator is compiled against it alone, with a plain compiler, and
+# its output is valid, complete, the same each time, and agrees with its account.
 set -u
 loom=$B/bin/ovni-loom
 root=$T/root
@@ -74,7 +74,7 @@ for key, list_ in series.items():
         assert s["total_cycles"] == s["cycle"] - 1
         assert all(s[k] >= before[k] for k in s if k.endswith("cycles") or k.startswith(("st", "to")))
     assert list_[-1] in full["snapshots"]
-    # a node does something in every cycle: what it does adds up at each of them
+    # a node has one state in every cycle: the states add up
     assert all(s["active_cycles"] + s["stall_cycles_in"] + s["stall_cycles_out"] == s["total_cycles"]
                for s in list_)
 stats = [json.load(open(name + ".stats")) for name in ("full", "some")]
@@ -98,7 +98,7 @@ tried=0
 for seed in $(seq 100); do
 	layout=()
 	[ $((seed % 4)) = 0 ] && layout=(--layout natural48)
-	# a start or an end that was dropped makes order look broken; all else is to be right
+	# a dropped start or end breaks the order; everything else must be right
 	rules='^ *(error|warning P)'
 	[ $((seed % 7)) = 0 ] && rules='^ *(error [PS]|warning P)'
 	"$loom" check "${layout[@]}" "random.$seed" >verdict 2>&1

@@ -108,7 +108,7 @@ static void commit(struct cpu *cpu)
 	publish(&cpu->state->committed, cpu->state->reserved);
 }
 
-/* The record of a gap that ends here. False: it goes on. */
+/* Writes the record of a gap that ends here. False: the gap stays open. */
 static bool end_gap(struct cpu *cpu)
 {
 	struct cpu_state *s = cpu->state;

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Paraver ($ORACLES) computes from our output and our configurations what the events of the trace and
-# `ovni-report` say: states, reasons, latency, functions, MPI, OpenMP, pthread, and how busy CPUs are.
+# Paraver ($ORACLES) computes the same numbers from our output and our configurations as the events
+# of the trace and `ovni-report`: states, reasons, latency, functions, MPI, OpenMP, pthread, and how
+# busy CPUs are.
 # long: needs programs of other projects
 set -u
 paraver=$ORACLES/paraver/pv-text

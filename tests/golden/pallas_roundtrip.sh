@@ -15,7 +15,7 @@ trip() { # NAME TRACE
 	local name=$1 trace=$2
 	rm -rf archive back again
 	if ! "$pallas" export "$trace" archive 2>err; then
-		# What no emulator takes either may be refused, but with a reason.
+		# A trace that the emulator refuses may be refused, with a reason.
 		grep -q 'error: .' err || fail "export fails without a reason"
 		return
 	fi
@@ -56,7 +56,7 @@ while read -r top; do
 done < <(find "$CONFORMANCE/emu" -name stream.json -printf '%h\n' |
 	sed 's,/loom\..*,,' | sort -u | head -n "$([ "$LONG" ] && echo 60 || echo 12)")
 
-# What is converted of a trace that lacks something is complete as far as that goes: status 3.
+# The archive of an incomplete trace has everything in the trace, and status 3.
 lossy() { # NAME METADATA SENTENCE
 	local name=$1 command from=trace to=archive code
 	rm -rf trace archive back

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Every archive of the conformance vectors yields its events, statistics, grammar, attributes and
-# text, byte for byte; statistics and grammar without the data files; and the check
-# finds in them what the specification says of them.
+# text, byte for byte; statistics and grammar without the data files; and the check finds the
+# violations that the specification lists.
 set -u
 pallas=$B/bin/ovni-pallas
 status=0 compared=0
@@ -37,7 +37,7 @@ for vector in "$CONFORMANCE"/pallas/*/; do
 done
 [ $compared -ge 40 ] || { echo "only $compared comparisons"; status=1; }
 
-# What the reference writer is known to leave behind, and nothing else.
+# The known violations of the reference writer, and no others.
 for name in tiny loop1000 irregular records attributes; do
 	grep -q 'no violation found' "check_$name" || { cat "check_$name"; status=1; }
 done

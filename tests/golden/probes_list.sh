@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# ovni-bpf --list shows what nm shows, at the same places, as text and as JSON, without privileges; and
-# says in one sentence why it cannot.
+# ovni-bpf --list shows the functions of nm, at the same addresses, as text and as JSON, without
+# privileges; a failure has one message with the reason.
 set -u
 cd "$T" || exit 1
 recorder=$B/bin/ovni-bpf
@@ -80,7 +80,7 @@ E
 "$recorder" --list './pie:ns::f*' >some.txt || complain "a glob matches nothing"
 [ "$(grep -c 'ns::f' some.txt)" = 2 ] || complain "a glob: $(cat some.txt)"
 
-# Of a process: its executable, and what it has mapped.
+# Of a process: its executable and its mapped files.
 sleep 60 &
 sleeper=$!
 until "$recorder" --list $sleeper 2>/dev/null | grep -q '^# .*sleep'; do
@@ -117,7 +117,7 @@ want=$(id -u)
 [ "$want" = 0 ] && want=65534
 [ "$(sort -u said.txt)" = "read by uid $want" ] || complain "the reader is not $want: $(cat said.txt)"
 
-# Nobody may list what everybody may read, and nothing else.
+# The user nobody may list world-readable files, and no others.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	public=$(mktemp -d /tmp/ovni-public.XXXXXX) && chmod 755 "$public"
 	trap 'rm -rf "$public"' EXIT

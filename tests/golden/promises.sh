@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # docs/promises.md: its sentences are those of SAFETY in ovni-bpf(8), each test that it names exists
-# and is run by `make check`. And what can be seen without running anything: our programs call
-# nothing that runs a shell, writes without a bound, or makes temporary files.
+# and is run by `make check`. And by their imports: our programs call no function that runs a shell,
+# writes without a bound, or makes temporary files.
 set -eu
 cd "$S"
 python3 - <<'END'

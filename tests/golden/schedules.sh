@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What the recorder makes of random schedules, losses included, passes the emulator's
-# strict checks: every thread dead, never two running threads on a CPU, stacks balanced.
+# Traces of random schedules, with losses, pass the emulator's strict checks: every thread dead,
+# never two running threads on a CPU, stacks balanced.
 set -eu
 
 [ -x "$B/bin/ovni-emu" ] || { echo "ovni-emu is not built"; exit 77; }

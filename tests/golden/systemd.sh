@@ -13,7 +13,7 @@ grep -qx "ExecStart=$T/usr/bin/ovni-bpf session run %i \$OVNI_BPF_OPTIONS" "$uni
 	{ echo "it does not start the installed program: $(grep ExecStart "$unit")"; exit 1; }
 ! grep -v '^#' "$unit" | grep -q '@bindir' || { echo "a path is left open"; exit 1; }
 
-# What it may do is what the program needs, as the manual page says.
+# Its capabilities are those in the manual page.
 for capability in CAP_BPF CAP_PERFMON CAP_SYS_PTRACE; do
 	grep -q "^CapabilityBoundingSet=.*$capability" "$unit" || { echo "without $capability"; exit 1; }
 done

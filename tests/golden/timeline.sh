@@ -119,7 +119,8 @@ terminal latency many
 has "cannot run the pager 'ovni-no-such-pager'" "a missing pager is not told"
 has "thread10 (10)" "a missing pager loses the text"
 
-# The picture of an emulated trace: states of both threads, who runs on both CPUs, and the wake-up.
+# The picture of an emulated trace: states of both threads, the running threads of both CPUs, and
+# the wake-up.
 mkdir -p prv/loom.x/proc.7/thread.7
 cd prv
 echo '{"version":3,"ovni":{"tid":7},"bpf":{"name":"busy"}}' >loom.x/proc.7/thread.7/stream.json

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# ovni-check: names what is wrong and where, goes on past the first fault, knows when events
-# are missing or lost, and lets the time of each CPU add up.
+# ovni-check: names each fault and its place, continues after the first one, reports missing and
+# lost events, and compares the sum of the times of each CPU with the window.
 set -eu
 check() { status=0; "$B/bin/ovni-check" "$@" >"$T/got" 2>"$T/said" || status=$?; }
 . "$S/tests/golden/tools_lib.sh"
@@ -58,7 +58,7 @@ check --strict "$T/t"
 expect 1 "an open stack with --strict"
 has "error: $a: thread 1 ended with 1 stacked"
 
-# A trace of ours: the account of the CPUs adds up, losses and missing events are told.
+# A trace of ours: the times of the CPUs add up, losses and missing events are reported.
 ours() { # EVENTS LOST
 	make <<END
 thread n 1 1 bpf.events="$1" bpf.name="w" bpf.session.t0="1000" bpf.session.t1="2000" bpf.session.lost="$2" bpf.session.cpus=[{"cpu":0,"index":0,"ns":{"unknown":"50","idle":"300","other":"150","thread":"500"}}]

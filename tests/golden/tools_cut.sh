@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# ovni-cut: a part of a trace is a valid trace, with what is open at its edges entered and left.
+# ovni-cut: a part of a trace is a valid trace, with open regions and states entered and left at its
+# edges.
 set -eu
 cut_() { rm -rf "$T/o"; "$B/bin/ovni-cut" -o "$T/o" "$@" >"$T/said" 2>&1 || fail "it failed: $*"; }
 . "$S/tests/golden/tools_lib.sh"
@@ -54,7 +55,7 @@ same "a window" <<'END'
 67 KCI .2
 67 OHe .2
 END
-# One thread: what it needs of the other one comes along, the metadata too.
+# One thread: the creations that it needs from the other one come along, with their metadata.
 cut_ --tid 2 "$T/t"
 same "one thread" <<'END'
 15 OHx .2  :01:00:00:00:ff:ff:ff:ff:00:00:00:00:00:00:00:00

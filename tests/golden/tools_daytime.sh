@@ -58,7 +58,7 @@ of these times, the hypervisor took 40.000 ms from CPU 1
 END
 ! "$B/bin/ovni-report" cpu "$T/day" | head -n 1 | grep -q steal || fail "cpu: steal is a column of the text"
 
-# --from and --to: what they select, by the number of events.
+# --from and --to, by the number of selected events.
 dump() { "$B/bin/ovni-dump" "$@" 2>"$T/said"; }
 selects() { # EVENTS OPTION...
 	local want=$1
@@ -86,7 +86,7 @@ first=$(grep -o -m 1 '1500001000\|1.500000000' "$T/got" || true)
 [ "$first" ] || fail "the part does not begin at midnight"
 dump --from 00:00:02 "$T/cut" >"$T/got" || fail "the part has no time of day"
 
-# What is no time of day.
+# Text that is no time of day.
 refuses() { # STATUS SENTENCE OPTION... TRACE
 	local status=0 want=$1 text=$2
 	shift 2

@@ -79,7 +79,7 @@ unknown = [e for e in events if not e["known"]]
 assert [e["mcv"] for e in unknown] == ["Zab"] and unknown[0]["payload"] == "02010000"
 END
 
-# A stream that is cut: what is before the cut is printed.
+# A stream that is cut: the events before the cut are printed.
 printf '\3OHp\1' >>"$T/a/$a/stream.obs"
 status=0; dump "$T/a" >"$T/got" || status=$?
 [ $status = 1 ] || fail "a cut stream gives status $status"

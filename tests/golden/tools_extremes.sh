@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Clocks at both ends of what 64 bits can say, in one stream and between streams: every tool ends
-# with a status of its own, and no sum or difference of theirs overflows (the sanitized build tells).
+# Clocks at both ends of 64 bits, in one stream and between streams: every tool ends with one of its
+# exit statuses, and no sum or difference overflows (in the sanitized build).
 # longer: with the sanitized build
 set -u
 bin=$B/bin

@@ -131,7 +131,7 @@ for finding, change in (
     check(0, needs=["warning: stats.json: " + finding])
     check(1, "--strict", needs=["error: stats.json: " + finding])
 
-# A switch that was not seen: who ran is known of the thread, and not of the CPU.
+# A switch that was not seen: the time of the thread is known, the time of the CPU is not.
 figures('cpu["active_ns"] -= 5; cpu["unknown_ns"] += 5; run["cpu_active_ns"] -= 5\n'
         'cpu["metrics"]["utilization"] = 0.505')
 assert "error: stats.json" not in check(0), said

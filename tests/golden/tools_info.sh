@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# ovni-info: who made a trace, what is in it, and whether it is complete.
+# ovni-info: the maker, the contents and the completeness of a trace.
 set -eu
 info() { "$B/bin/ovni-info" "$@" 2>"$T/said"; }
 . "$S/tests/golden/tools_lib.sh"
@@ -50,7 +50,7 @@ assert a["processes"][1] == {"name": "9", "threads": 1, "loom": "node2", "app_id
 assert a["processes"][0]["rank"] == 1 and a["processes"][0]["nranks"] == 2, a
 assert a["threads"][1]["name"] == "worker" and a["threads"][1]["finished"], a
 assert a["session"]["kernel"] == "6.1" and a["session"]["lost"] == "0", a' || fail "JSON"
-# The emulator names the rows of a rank, as far as anything tells it.
+# The emulator names the rows of a rank, if any stream has it.
 mkdir "$T/b" && cp -r "$T/a/loom.node1" "$T/b"
 "$B/bin/ovni-emu" "$T/b" 2>"$T/said" || fail "it is not emulated"
 sed '1,/LEVEL THREAD/d' "$T/b/thread.row" >"$T/got"

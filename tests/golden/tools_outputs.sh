@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What the programs write: under umask 000 nobody else may write it; ovni-emu replaces its files, so that
-# hard links keep their content, and warns of more rows than Paraver has; an index of a CPU beyond all
-# integers is refused; ovni-check without memory does not call a trace invalid.
+# Output files: under umask 000 nobody else may write them; ovni-emu replaces its files, so that
+# hard links keep their content, and warns of more rows than Paraver has; an index of a CPU beyond
+# all integers is refused; ovni-check without memory does not call a trace invalid.
 set -eu
 . "$S/tests/golden/tools_lib.sh"
 do_it() { "$B/bin/$1" "${@:2}" >"$T/said" 2>&1 || fail "$* failed"; }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# ovni-check --repair: what a kill leaves behind becomes valid, nothing of it is lost, the original
-# stays as it is, and the result never claims to be complete.
+# ovni-check --repair: the trace of a killed recorder becomes valid and keeps all its events, the
+# original stays as it is, and the result never claims to be complete.
 set -eu
 repair() { status=0; "$B/bin/ovni-check" --repair "$@" >"$T/got" 2>"$T/said" || status=$?; }
 . "$S/tests/golden/tools_lib.sh"

@@ -90,7 +90,7 @@ n,1,other threads or idle,1600,80.000,
 n,2,other threads or idle,2000,100.000,
 n,3,other threads or idle,2000,100.000,
 END
-# A part of the window: the idle time is no longer told apart from that of other threads.
+# A part of the window: idle time is no longer distinguished from the time of other threads.
 same cpu --from +600ns --to 2800 <<'END'
 loom,cpu,who,time,percent,pieces
 n,0,a (1),300,25.000,2
@@ -251,8 +251,8 @@ victim (1),hog (3),20,200000020,90.909,0,10000001,999
 victim (1),first (2),20,20000000,9.090,20,1000000,999
 END
 
-# A move that is told at the switch-in: a woken thread was queued there since its wake-up, and one that the
-# stopper drove out at once; another one waited on its old CPU.
+# A move that is known at the switch-in: a woken thread was queued there since its wake-up, and one
+# that the stopper drove out at once; another one waited on its old CPU.
 {
 	echo 'thread n 1 1 bpf.name="moved" bpf.session.cpus=[{"index":0,"ns":{"unknown":"0","other":"0"}},{"index":1,"ns":{"unknown":"0","other":"0"}}]'
 	printf '%s\n' '1 OHx i32:0 i32:-1 u64:0' '100 OHp u16:1 i32:2' '200 OHw i32:-2' '301 OAs i32:1' '301 OHr' \

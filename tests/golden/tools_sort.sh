@@ -48,7 +48,8 @@ inode=$(stat -c %i "$T/late/$stream")
 sort "$T/late" || fail "a sorted trace was refused"
 [ "$(stat -c %i "$T/late/$stream")" = "$inode" ] || fail "a stream without change was rewritten"
 
-# What fails stays as it was: a window too small, a cut event after a good region.
+# A trace that cannot be sorted stays as it was: a window too small, a cut event after a good
+# region.
 cp -r "$T/dry" "$T/small"
 sort -n 3 "$T/small" && fail "a window of 3 was enough"
 says "try a larger window"
@@ -68,7 +69,7 @@ cp -r "$T/dry" "$T/full"
 cmp -s "$T/dry/$stream" "$T/full/$stream" || fail "a failed write has changed the stream"
 [ "$(find "$T" -name '.stream*' | wc -l)" = 0 ] || fail "temporary files were left behind"
 
-# A link is refused: neither it nor what it points to is written.
+# A link is refused: neither the link nor its target is written.
 cp -r "$T/dry" "$T/link"
 mv "$T/link/$stream" "$T/elsewhere.obs"
 ln -s "$T/elsewhere.obs" "$T/link/$stream"

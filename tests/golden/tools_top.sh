@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# ovni-top: counts by event, thread and CPU; of a damaged trace, what came before the damage.
+# ovni-top: counts by event, thread and CPU; of a damaged trace, the events before the damage.
 set -eu
 top() { "$B/bin/ovni-top" "$@" 2>"$T/said"; }
 . "$S/tests/golden/tools_lib.sh"
@@ -42,7 +42,7 @@ import json, sys
 rows = json.load(sys.stdin)
 assert rows[0] == {"mcv": "OB.", "count": 4}, rows' || fail "JSON by event"
 
-# One stream is cut at 30: what is later in the other one does not count.
+# One stream is cut at 30: later events of the other one do not count.
 truncate -s -20 "$T/a/loom.n/proc.1/thread.1/stream.obs"
 printf 'OB' >>"$T/a/loom.n/proc.1/thread.1/stream.obs"
 status=0; top "$T/a" >"$T/got" || status=$?

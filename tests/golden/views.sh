@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What the Paraver files say of a trace: the lines of ovni-emu, added up, are what the events say and what
-# ovni-report says, also while a thread is off its CPU. The lines of the reference are the same with and
+# The Paraver files of a trace: the times of ovni-emu's lines are the same as in the events and in
+# ovni-report, also while a thread is off its CPU. The lines of the reference are the same with and
 # without our own types (300 to 519), and the views are those of the types that occur.
 set -u
 "$S/tests/golden/tools_make.py" trace <"$S/tests/golden/views.txt" || exit 1
@@ -24,7 +24,7 @@ done
 [ ! -e compat/cfg/thread/mpi/function.cfg ] || complain "--compat: a view of a type that is not written"
 [ -s compat/cfg/thread/mpi/function-running.cfg ] || complain "--compat: no view of MPI"
 
-# the scales of counts reach from 0 to what the trace has
+# the scales of counts reach from 0 to the trace's maximum
 grep -A1 '^# maximum: CPUs$' trace.views/cfg/thread/running-count.cfg | grep -qx 'window_maximum_y 4.0' ||
 	complain "the scale of running-count is not the number of CPUs"
 grep -A1 '^# maximum: runnable' trace.views/cfg/thread/runnable-count.cfg | grep -qx 'window_maximum_y 2.0' ||

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """
-apis: what a trace made with --api tells, for the live tests to look at.
+apis: reads traces made with --api, for the live tests.
 
 In: a Trace (facts.py); out: how often each event was written, and whether its states are balanced.
 """

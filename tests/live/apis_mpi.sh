@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# --api mpi: an unmodified MPI program of four ranks, started by mpirun and recorded as a whole. Strict
-# emulation with the model mpi accepts it, each rank has called each function as often as it says,
-# the ranks are in the metadata, and what the library lacks is listed once. Then the ranks alone,
-# of which each has a rank; the same from Fortran; and a library that nobody has.
+# --api mpi: an unmodified MPI program of four ranks, started by mpirun and recorded as a whole.
+# Strict emulation with the model mpi accepts it, each rank has as many calls of each function as it
+# counted, the ranks are in the metadata, and what the library lacks is listed once. Then the ranks
+# alone, of which each has a rank; the same from Fortran; and a library that nobody has.
 # needs: root
 # long: needs MPI
 set -u
@@ -58,7 +58,7 @@ for view in thread cpu; do
 	grep -q '^2:.*:25:27\b' "whole/$view.prv" || complain "$view.prv has no MPI_Allreduce"
 	python3 "$S/tests/golden/cfgcheck.py" --pcf "whole/$view.pcf" whole/cfg/$view/mpi/*.cfg || complain "the views by $view"
 done
-# What is drawn is what the events and ovni-report say, also of the time off the CPU.
+# The drawn states agree with the events and ovni-report, also off the CPU.
 python3 "$S/tests/live/views.py" "$B" whole >views.txt 2>&1 || complain "the views: $(cat views.txt)"
 
 # Every process that is recorded has a rank: the loom says them.

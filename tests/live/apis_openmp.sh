@@ -24,7 +24,7 @@ check_counts(n, [
     ("PWc", "PWC", w["chunks"]), ("PWy", "PWY", regions), ("PBb", "PBB", w["barriers"]),
     ("PTt", "PTT", w["taskwaits"]), ("PTs", "PTS", w["tasks"])])
 if name.startswith("gomp"):
-    # who runs the single construct is decided by each thread; tasks are functions like the region's
+    # the threads decide which one runs the single construct; tasks are functions like the region's
     check_counts(n, [("PWi", "PWI", regions), ("PMu", "PMU", regions + w["tasks"])])
 else:
     check_counts(n, [("PWi", "PWI", w["singles"]), ("PTa", "PTA", w["tasks"]),
@@ -48,7 +48,7 @@ for view in thread cpu; do
 	grep -q '^2:.*:50:8\b' gomp/$view.prv || complain "$view.prv has no critical section"
 	python3 "$S/tests/golden/cfgcheck.py" --pcf gomp/$view.pcf gomp/cfg/$view/openmp/*.cfg || complain "the views by $view"
 done
-# What is drawn is what the events and ovni-report say, also of the time off the CPU.
+# The drawn states agree with the events and ovni-report, also off the CPU.
 python3 "$S/tests/live/views.py" "$B" gomp >views.txt 2>&1 || complain "the views: $(cat views.txt)"
 
 # The runtime as a part of the program itself.
@@ -71,7 +71,7 @@ else
 	echo "clang cannot build for OpenMP here (libomp-dev): libomp is not tried"
 fi
 
-# Attached to while it runs: what is open at the beginning and the end is balanced.
+# Attached while the program runs: regions that are open at the beginning and the end are balanced.
 ./gomp.exe 100000000 >endless &
 target=$!
 record_output attached --api openmp -p $target -d 300ms

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# --api pthread, and an API file of one's own: marks with titles and labels, as often as the program says; a
-# mutex is held from when it is got to when it is given back. What a library lacks is listed, and
-# a mistake in an API file is reported with its line, before anything is recorded.
+# --api pthread, and an API file of the user: marks with titles and labels, as many as the program
+# counts; a mutex is held from lock to unlock. Functions that a library lacks are listed, and a
+# mistake in an API file is reported with its line, before anything is recorded.
 # needs: root
 set -u
 . "$S/tests/live/lib.sh"
@@ -38,7 +38,7 @@ for view in thread cpu; do
 	grep -q 'condition wait$' calls/$view.pcf || complain "$view.pcf does not name the wait"
 	python3 "$S/tests/golden/cfgcheck.py" --pcf calls/$view.pcf calls/cfg/$view/pthread/*.cfg || complain "the views by $view"
 done
-# What is drawn is what the events and ovni-report say, also of the time off the CPU.
+# The drawn states agree with the events and ovni-report, also off the CPU.
 python3 "$S/tests/live/views.py" "$B" calls >views.txt 2>&1 || complain "the views: $(cat views.txt)"
 "$B/bin/ovni-report" func calls >func.txt 2>&1
 grep -q 'condition wait' func.txt || complain "ovni-report func: $(head func.txt)"

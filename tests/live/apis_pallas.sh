@@ -68,7 +68,7 @@ if command -v mpicc >/dev/null && command -v mpirun >/dev/null && mpicc -O2 -o r
 	export_to rings ranks --calls
 	python3 - <<'E' || { complain "the loops of an MPI program"; grep -v '^thread.*mpirun' rings.loops | head -n 40; }
 from loops import *
-# every fourth round has another call: what repeats is four rounds, in each of the four ranks
+# every fourth round has another call: four rounds repeat, in each of the four ranks
 found = {what: figures for what, figures in loops("rings.loops").items() if "MPI_Irecv" in what}
 print(found)
 sys.exit(sum(executed for executed, _, _, _ in found.values()) != 4 or

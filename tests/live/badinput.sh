@@ -95,20 +95,20 @@ for way in '-a' '--mode off -- true'; do
 	try 1 'cannot write standard output: no space' bash -c 'exec "$0" --dry-run '"$way"' >/dev/full' "$RECORDER"
 done
 
-# What depends on the machine is made so in a mount namespace of its own.
+# Conditions of the machine are made in another mount namespace.
 namespace=(unshare --mount --propagation private bash -c)
 
 no_btf='mount -t tmpfs none /sys/kernel/btf && exec "$@"'
 try 1 BTF "${namespace[@]}" "$no_btf" - "$RECORDER" -a -d 1 -o nobtf
 
 mkdir small
-# A disk that is full: said once, and what was lost by it may be said, too.
+# A full disk: one message, and possibly a second one with the losses.
 full='mount -t tmpfs -o size=256k none small && cd small && exec "$@"'
 "${namespace[@]}" "$full" - "$RECORDER" -q -o out -- "$WORKLOADS/pingpong" -n 20000 >full.log 2>&1
 status=$?
 [ $status = 1 ] || complain "full disk: status $status instead of 1"
 [ "$(grep -ci 'no space' full.log)" = 1 ] || complain "full disk: $(cat full.log)"
-# Larger buffers are no advice for what the disk did not take.
+# Larger buffers are no advice against a full disk.
 "${namespace[@]}" "$full" - "$RECORDER" -o out -- "$WORKLOADS/storm" -n 8 -l 20000 >full.log 2>&1
 [ $? = 1 ] || complain "full disk: not status 1"
 if grep -q ' dropped_full=0 dropped_user=[1-9]' full.log; then

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What cannot be probed is said in one clear sentence, before anything is recorded. A row: status,
-# words that the message must have (one pattern), the arguments.
+# A probe that is not possible has one clear message, before anything is recorded. A row: status, a
+# pattern of the message, the arguments.
 # needs: root
 set -u
 cd "$T" || exit 1

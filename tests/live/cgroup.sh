@@ -45,7 +45,7 @@ away = stream.of("OHx")[1].clock - stream.of("OHe")[0].clock
 check(away > 30_000_000, "five naps of 10 ms in another cgroup took", away, "ns")
 E2
 
-# As one names it below the mount point; as a link; what is no cgroup.
+# By its path below the mount point; as a link; a path that is no cgroup.
 try 1 'no such cgroup' "$RECORDER" -d 100ms -o none --cgroup "$G.none"
 try 1 'no such cgroup' "$RECORDER" -d 100ms -o none --cgroup "$T"
 "$RECORDER" -q -d 100ms -o empty --cgroup "$G/inner/" || complain "an empty cgroup: status $?"

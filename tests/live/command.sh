@@ -8,7 +8,7 @@ set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
-# What a process has of its caller; without the descriptor that `ls` reads the folder with.
+# The attributes that a process inherits; without the descriptor with which `ls` reads the folder.
 inherited='umask; nice; ls /proc/self/fd | grep -v 3; grep -E "^Sig(Blk|Ign)" /proc/self/status'
 
 both() { # TITLE: the command line "$@" alone, and recorded, must say the same

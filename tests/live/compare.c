@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compare: what the recorder wrote against what the kernel's own tracer saw.
+ * compare: compares a trace of the recorder with the kernel's own tracer.
  *
  *   compare [-w TID]... [-l] [-u NS] T0 T1 FTRACE TRACE
  *
- * In: the record of ftrace.c, a trace, and the window of its session (ns). Both are
- * turned into the time that each thread spent on a CPU: where, from when to when, and
- * why it left. Every such stay that ftrace saw must be in the trace and no other, on
- * the same CPU, its ends to within 20 us, blocked or preempted alike; every wake-up
- * must have its time and its waker. Stays are cut at the window.
+ * In: the record of ftrace.c, a trace, and the window of its session (ns). Both are turned into
+ * stays: the times of each thread on a CPU, with begin, end and the reason of the end. The trace
+ * must have every stay of ftrace and no other, on the same CPU, with ends within 20 us, and equally
+ * blocked or preempted; every wake-up must have its time and its waker. Stays are cut at the
+ * window.
  *
- *   -w TID  only this thread and what it creates are to be in the trace (else: all)
- *   -l      the trace has lost events: say what differs, but do not fail
- *   -u NS   what the recorder says about CPUs for so long is: unknown
+ *   -w TID  only this thread and its children must be in the trace (else: all)
+ *   -l      the trace has lost events: print differences, but do not fail
+ *   -u NS   time of the CPUs that the recorder calls unknown
  *
  * The last line is key=value; status 0 only if nothing differs.
  *
@@ -20,20 +20,20 @@
  * readings of one switch. They are accepted if ours lies before the next event of that CPU
  * and there are few of them (1 in 20 but at most 5, and 1 in 100).
  *
- * Wake-ups: the scheduler puts a thread on a queue (which is what the trace tells) between
- * sched_waking and sched_wakeup. In between it may send an interrupt to the CPU, for which a host
- * may take its time: told more than 20 us before sched_wakeup they are accepted if they are not
- * before sched_waking and most are not such (`wakeups_before`: 5, and 1 in 4).
+ * Wake-ups: the trace has the time when the scheduler puts a thread on a queue, between
+ * sched_waking and sched_wakeup. In between the scheduler may send an interrupt to the CPU, which a
+ * host may delay: a wake-up more than 20 us before sched_wakeup is accepted if it is not before
+ * sched_waking and most others are closer (`wakeups_before`: 5, and 1 in 4).
  *
- * Holes: some switches no instrument sees (those made by PID 1 on some machines): then
- * the thread that leaves is not the one that was believed to run. What must follow from
- * that is a rule, applied to both: the believed one has left, lost, and the other has come.
- * Where ftrace saw no beginning (`unseen`, see seen.h) it must lie within 100 us of what follows.
- * Threads of PID 1 are not compared: of their switches one instrument sees what the other does not.
- * Wake-ups in the context of PID 1 are seen by ftrace alone (`hidden`): the trace may have
- * them at the switch, without a waker, or by another who tried to wake the thread, too.
- * A difference where a thread of PID 1 ran on that CPU, or where ftrace did not see the beginning,
- * is not judged (`unjudged`: 2, and 1 in 100 stays).
+ * Holes: no instrument sees some switches (those made by PID 1 on some machines): then the thread
+ * that leaves is not the one that should run. The same rule is applied to both: the expected thread
+ * has left, lost, and the other one has come. Where ftrace saw no beginning (`unseen`, see seen.h)
+ * it must lie within 100 us of what follows.
+ * Threads of PID 1 are not compared: the two instruments see different switches of them. Wake-ups
+ * in the context of PID 1 are seen by ftrace alone (`hidden`): the trace may have them at the
+ * switch, without a waker, or by another waker that tried to wake the thread, too. A difference
+ * where a thread of PID 1 ran on that CPU, or where ftrace did not see the beginning, is not judged
+ * (`unjudged`: 2, and 1 in 100 stays).
  *
  * Unknown wake-ups: a program for wake-ups that is interrupted by another wake-up does not see it.
  * The trace then says that the waker is unknown, and has the wake-up at the switch
@@ -47,7 +47,7 @@
 #include "told.h"
 
 #define TOLERANCE 20000u /* ns */
-#define REPAIRED  2u	 /* ns; length of a stay that is told only because it ends */
+#define REPAIRED  2u	 /* ns; length of a stay that is known only by its end */
 
 static struct {
 	uint64_t stays, ends, beyond, worst, mismatches, missing, extra, wakeups, wakeups_wrong,
@@ -77,7 +77,7 @@ static void show(const char *who, const struct stay *stay)
 		printf("no wake-up known\n");
 }
 
-/* Is `told` the end that was seen in [seen - slack, seen]? */
+/* True if the end `told` of the trace is the end that ftrace saw in [seen - slack, seen]. */
 static bool same_end(uint64_t seen, uint64_t slack, uint64_t next, uint64_t told)
 {
 	uint64_t away;
@@ -97,7 +97,7 @@ static bool same_end(uint64_t seen, uint64_t slack, uint64_t next, uint64_t told
 	return false;
 }
 
-/* Why a blocked thread left, as far as ftrace can tell. */
+/* The reason of a blocked thread, as far as ftrace shows it. */
 static bool same_why(const struct stay *seen, const struct stay *told)
 {
 	static const struct {
@@ -266,7 +266,7 @@ static void compare_thread(int tid, struct thread *thread)
 			continue;
 		}
 		if (not_visible(seen < seen_end ? seen : NULL, told < told_end ? told : NULL)) {
-			/* go on behind both, or behind the first if they are apart */
+			/* continue behind both, or behind the first if they are apart */
 			bool both = seen < seen_end && told < told_end;
 			bool drop_seen = !both ? seen < seen_end : seen->in <= told->out;
 			bool drop_told = !both ? told < told_end : told->in <= seen->out;
@@ -343,9 +343,9 @@ static uint64_t seen_as_idle(const struct stay *told)
 }
 
 /*
- * No CPU has two threads at a time, and what is on it and the idle time add up. The idle time
- * of ftrace ends where a stay begins that was accepted though ftrace saw it later (`unseen`).
- * Stays of PID 1 that ftrace saw may be missing in the trace.
+ * No CPU has two threads at a time; its threads and its idle time add up. The idle time of ftrace
+ * ends where a stay begins that was accepted though ftrace saw it later (`unseen`). Stays of PID 1
+ * that ftrace saw may be missing in the trace.
  */
 static void compare_cpus(void)
 {

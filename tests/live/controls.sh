@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What is left out is left out completely, and accounted for: kinds of events, sampled threads, and
-# what found no room. The account closes for each CPU and kind, and stats.json adds up.
+# Events that are left out are left out completely, and counted: kinds of events, sampled threads,
+# and events lost in a full ring. The account closes for each CPU and kind, and stats.json adds up.
 # needs: root
 set -u
 cd "$T" || exit 1
@@ -120,7 +120,7 @@ with open("wrong.stats.json", "w", encoding="utf-8") as f:
 E
 "$B/bin/ovni-check" wrong.stats.json >check.log 2>&1 && complain "a nanosecond too much is not seen"
 
-# What is not ours is not replaced; what is ours is kept.
+# Files that are not ours are not replaced; our own are kept.
 echo mine >photo.stats.json
 "$RECORDER" --mode summary --force -o photo -- true >log 2>&1 && complain "a stranger's file is replaced"
 expect "it stays" [ "$(cat photo.stats.json)" = mine ]

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# docs/cookbook.md: for each of its problems, a program that has it, recorded with the command of the
-# recipe. The overview must name the cause, with numbers within 2 % of what the program itself has
-# counted, or say what the trace cannot tell. Other load on the machine may be a culprit, too: each
-# number is compared with the same thread's own.
+# docs/cookbook.md: for each of its problems, a program that has it, recorded with the command of
+# the recipe. The overview must name the cause, with numbers within 2 % of the program's own count,
+# or name the limit of the trace. Other load on the machine may be a culprit, too: each number is
+# compared with the same thread's own.
 # needs: root alone
 # long: records eleven programs; live/overview names the main causes
 set -u

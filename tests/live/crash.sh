@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 #
 # The recorder is killed (SIGKILL): before its acts on files, in the middle of its writes, and at
-# CRASH_POINTS random moments. Whatever it leaves behind is no trace at all or is
-# mended by ovni-check --repair; what is mended is accepted by strict emulation and never claims to
-# be complete; no program, no probe, no map and no pinned object is left; the traced program
-# notices nothing. What was recorded a --flush-interval before the end is there.
+# CRASH_POINTS random moments. It leaves no trace, or one that ovni-check --repair mends; the mended
+# trace is accepted by strict emulation and never claims to be complete; no program, no probe, no
+# map and no pinned object is left; the traced program notices nothing. Events older than a
+# --flush-interval are there.
 # needs: root alone
 # longer: each act and each write, not every third; 200 random moments, not 12
 set -u
@@ -30,7 +30,7 @@ look() { # NAME TEXT
 	fi
 	rm -rf "$name.repaired"
 	if "$CHECK" "$name" >"$name.before" 2>&1; then
-		# Only what has the account of the session may be called complete.
+		# Only a trace with the account of the session may be called complete.
 		grep -rqs '"t1"' "$name" --include=stream.json ||
 			complain "$text: taken for complete, and nothing tells what was lost"
 		whole=$((whole + 1))
@@ -77,7 +77,7 @@ done
 held_by() { # PID: the programs, probes (links) and maps that it holds, as "prog 12"
 	cat /proc/"$1"/fdinfo/* 2>/dev/null | sed -nE 's/^(prog|link|map)_id:[[:blank:]]*/\1 /p' | sort -u
 }
-# What there is of it; fails when something goes away under the eyes of bpftool, which then gives up.
+# Lists our objects in the kernel; fails if one disappears while bpftool runs, which then stops.
 left_of() { # FILE
 	local kind list
 	for kind in prog link map; do
@@ -120,9 +120,10 @@ echo "of up to $most programs, probes and maps none was left"
 expect "programs, probes and maps were held" [ "$(cut -d ' ' -f 1 most.held | sort -u | wc -l)" = 3 ]
 expect "some were mended" [ $mended -gt $((POINTS / 8)) ]
 
-# 3. What was recorded an interval before the kill is there: a program that goes on, a large buffer,
-# and little to write, so that nothing but the interval writes. After two seconds the trace reaches to
-# the last of them (50 ms, as long again until the disk has it, and more on a busy machine).
+# 3. Events older than an interval before the kill are there: a program that keeps running, a large
+# buffer, and few events, so that only the interval causes writes. After two seconds the trace
+# reaches to the last of them (50 ms, as long again until the disk has it, and more on a busy
+# machine).
 "$WORKLOADS/sleepers" -n 1 -s 2000 -u 10000 >/dev/null 2>&1 &
 target=$!
 "$RECORDER" -q --flush-interval 50ms -o flushed -p $target >flushed.log 2>&1 &

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# ovni-bpf doctor says whether a recording is possible, by its exit status and in JSON, and if
-# not what to do; what it says agrees with what a recording then does. It leaves nothing behind.
+# ovni-bpf doctor reports whether a recording is possible, by its exit status and in JSON, and a
+# remedy if not; a recording then agrees with the report. It leaves nothing behind.
 # needs: root alone
 set -u
 cd "$T" || exit 1
@@ -31,7 +31,7 @@ look() { # NAME STATUS COMMAND...
 		    assert (f["verdict"] in ("less", "stop")) == ("remedy" in f), f
 		assert (not doc["can_record"]) == any(f["verdict"] == "stop" for f in doc["findings"])
 	E
-	# What it says, a recording does.
+	# A recording agrees with the report.
 	"$@" -q --dry-run -a >"$name.dry" 2>&1
 	status=$?
 	[ $status = "$want" ] || complain "$name: the doctor says $want, --dry-run $status"

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# On a terminal a recording ends with the overview of ovni-report, as the calling user, and a line that
-# says what to type next; the shares of time are there with -v and where there is no overview. Without a
-# terminal, with -q, and for several traces there is none. A report that is missing, fails, or never
-# ends is told, Ctrl-C ends it, and the last line is there.
+# On a terminal a recording ends with the overview of ovni-report, as the calling user, and a line
+# with the next commands; the shares of time are there with -v and where there is no overview.
+# Without a terminal, with -q, and for several traces there is none. A report that is missing,
+# fails, or never ends has a message, Ctrl-C ends it, and the last line is there.
 # needs: root
 # longer: a report that never ends
 set -u
@@ -68,7 +68,7 @@ says counted 'next: ovni-report counters counted.stats.json$'
 silent piped '^overview of |^ovni-bpf: next'
 says piped "threads' time"
 
-# As the user who called.
+# As the calling user.
 P=$(mktemp -d /tmp/ovni-public.XXXXXX) && chmod 1777 "$P" || exit 1
 trap 'rm -rf "$P"' EXIT
 mv bin "$P/bin"
@@ -81,7 +81,7 @@ SUDO_UID=65534 SUDO_GID=65534 python3 "$S/tests/live/ontty.py" 120 '' "$P/bin/ov
 	true >user.said || complain "as a user: $(cat user.said)"
 says user "^overview of $P/out: 65534 CapEff:.0000000000000000"
 
-# What goes wrong is told in one sentence, and the shares of time take its place.
+# A failure has one message, and the shares of time take its place.
 report 'echo half; exit 4'
 on_terminal failed '' -- "${brief[@]}"
 says failed '^ovni-bpf: no overview: ovni-report ended with status 4$'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# exec: by the leader the stream goes on; by another thread, also after the leader's end, the
+# exec: by the leader, the stream continues; by another thread, also after the leader's end, the
 # caller's stream ends and the leader's begins again.
 # needs: root
 set -u

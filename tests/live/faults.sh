@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 #
 # The recorder when things go wrong: its N-th act on files and all after it fail, for FAULTS numbers
-# N spread over all of them ("all": for every N); its N-th allocation fails, whatever it
-# records, and those of the doctor; a signal interrupts every thread a thousand times a second. It ends by itself, says once what is
-# wrong, its exit status tells, what is on disk is no trace or can be mended, and the program
-# that it records does its work.
+# N spread over all of them ("all": for every N); its N-th allocation fails, in each kind of
+# recording and in the doctor; a signal interrupts every thread a thousand times a second. It ends
+# by itself, with one message and its exit status; the disk has no trace or one that can be mended,
+# and the recorded program does its work.
 # needs: root
 # longer: 12 acts and allocations, not 4
 set -u
@@ -69,8 +69,8 @@ FAULT_FOREVER=1 LD_PRELOAD=$faults FAULT_PROGRAM=ovni-bpf FAULT_KIND=files FAULT
 	timeout 60 "$RECORDER" --flush-interval 20ms -a -o stops >stops.log 2>&1
 [ $? = 1 ] || complain "a full disk does not end a recording: $(cat stops.log)"
 
-# What was asked for with the N-th allocation failing: done, or one sentence and a failure. What is
-# answered on standard output is the same, or the reason is there.
+# A request with the N-th allocation failing: done, or one message and a failure. The answer on
+# standard output is the same, or there is a reason.
 lacking() { # NAME OPTION...
 	local name=$1 count at status what tried=0 answer
 	shift

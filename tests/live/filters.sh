@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What is chosen is in the trace, and nothing else: threads, processes and their children,
+# The chosen threads are in the trace, and nothing else: threads, processes and their children,
 # CPUs, names, the recorder itself.
 # needs: root
 set -u
@@ -32,7 +32,7 @@ check([s.pid for s in trace.streams] == [said["parent"]], "streams:", trace.stre
 check(len(trace.thread(said["parent"]).of("OHC")) == 20, "births are told")
 E
 
-# -C: what happens on one CPU; a thread that leaves it ends there.
+# -C: the events of one CPU; a thread that leaves it ends there.
 if [ "$(nproc)" -gt 1 ]; then
 	record cpu command -C 1 -- hopper -n 200
 	judge cpu
@@ -52,7 +52,7 @@ names = sorted({s.names[-1] for s in trace.streams})
 check(names == ["sleeper-1", "sleeper-2"], "names:", names)
 E
 
-# Ourselves: in system-wide traces, unless told not to be.
+# The recorder: in system-wide traces, except with --no-self.
 record self all sleepers -s 20
 judge self
 facts self <<'E'
@@ -70,7 +70,7 @@ other = sum(int(cpu["ns"]["other"]) for cpu in trace.session["cpus"])
 check(other > 0, "the time of the recorder is accounted as idle")
 E
 
-# --all-threads: everything that exists, also what never ran. Some machines hide the threads of
+# --all-threads: all existing threads, also those that never ran. Some machines hide the threads of
 # PID 1 from BPF, its iterators included.
 before=$(ps -eLo pid= | awk '$1 != 1' | wc -l)
 "$RECORDER" -a --all-threads -d 100ms -o every >every.log 2>&1 || complain "--all-threads"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# --last, the flight recorder: saves the newest at the end, on SIGUSR1 and on a trigger, each time
-# a normal trace; what was too old is told, and is no loss; what is lost in the window is.
+# --last, the flight recorder: saves the newest at the end, on SIGUSR1 and on a trigger, each time a
+# normal trace; discarded old records are reported, and are no loss; losses in the window are.
 # needs: root alone
 set -u
 cd "$T" || exit 1
@@ -65,7 +65,7 @@ expect "the session says so, too" grep -q '"policy": "drop-old", "bytes": 419430
 expect "what is taken in is not called written" grep -q '^ovni-bpf: events  *seen  *taken in  *filtered' small.log
 expect "too little memory is told" grep -q 'the memory holds .* instead of 3600.000 s' small.log
 
-# On request, twice, and what has not gone since is in both.
+# On request, twice; records that are still kept are in both.
 "$RECORDER" --comm 'sleep*' --last 30s -o asked >asked.log 2>&1 &
 recorder=$!
 wait_recording asked $recorder
@@ -129,7 +129,7 @@ E
 expect "the end is saved, too" [ -d called/0002 ]
 judge called/0002
 
-# The recorder stands still for two seconds, with a small buffer: what is lost is counted.
+# The recorder is stopped for two seconds, with a small buffer: losses are counted.
 WORKLOAD_REPORT=$T/stopped.report "$RECORDER" -b 64K --last 30s -o stopped -- \
 	"$WORKLOADS/switcher" -n 4 -u 3000000 >stopped.log 2>&1 &
 recorder=$!

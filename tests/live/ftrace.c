@@ -4,12 +4,11 @@
  *
  *   ftrace [-b MIB] FILE      records until SIGINT, SIGTERM or SIGHUP
  *
- * It has the kernel's own tracer note every scheduler switch and wake-up of the machine
- * in an instance of its own, says "ready" on standard output, and at the end decodes the
- * raw ring buffers into FILE (ftrace.h). Nothing is read meanwhile, so it does not
- * disturb; a buffer that was too small is an error, never a hole.
- * The instance is removed whatever happens to the program: a guard process waits
- * for its end. tracefs is mounted for this program alone.
+ * It records every scheduler switch and wake-up of the machine with the kernel's own tracer, in a
+ * separate instance, prints "ready" on standard output, and at the end decodes the raw ring buffers
+ * into FILE (ftrace.h). Nothing is read meanwhile, so it does not disturb; a buffer that was too
+ * small is an error, never a hole. The instance is removed however the program ends: a guard
+ * process waits for its end. tracefs is mounted for this program alone.
  *
  * Status 0, 1 failed, 2 usage, 77 no tracefs here.
  * Format of the pages: Documentation/trace/ring-buffer-map.rst, events/header_event.

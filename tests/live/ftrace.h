@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ftrace: the file in which the independent instrument keeps what it saw.
+ * ftrace: the file of the independent instrument.
  *
- * A header, then records: those of the first CPU in the order of its ring buffer, then
- * those of the next one. Written by ftrace.c, read by compare.c.
+ * A header, then the records of the first CPU in the order of its ring buffer, then those of the
+ * next one. Written by ftrace.c, read by compare.c.
  */
 #ifndef TESTS_LIVE_FTRACE_H
 #define TESTS_LIVE_FTRACE_H
@@ -32,7 +32,7 @@ enum ftrace_kind {
 #define FTRACE_SOFTIRQ 0x10
 #define FTRACE_NMI     0x40
 
-/* Of `state`: what the kernel reports when it is not runnable; 0x100: preempted in it */
+/* Of `state`: the kernel's value when it is not runnable; 0x100: preempted in it */
 #define FTRACE_BLOCKED 0xff
 #define FTRACE_STOPPED 0x04
 #define FTRACE_DEAD    0x30 /* EXIT_DEAD or EXIT_ZOMBIE */

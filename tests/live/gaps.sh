@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The recorder stands still until its small rings have lost events, and then has to save or to cut at
-# once: the gap is still open in the kernel, or has just ended, and belongs to every window that it
-# overlaps. The trace has its count of losses, marks of them, status 3, and is not complete for
-# ovni-check. The traces of a rotation add up to the losses that the kernel counted. Marks never tell
-# more than the count; a gap that no thread can show has none (event-mapping.md).
+# The recorder stands still until its small rings have lost events, and then has to save or to cut
+# at once: the gap is still open in the kernel, or has just ended, and belongs to every window that
+# it overlaps. The trace has its count of losses, marks of them, status 3, and is not complete for
+# ovni-check. The traces of a rotation add up to the losses that the kernel counted. Marks never
+# have more losses than the count; a gap that no thread can show has no mark (event-mapping.md).
 # needs: root alone
 set -u
 cd "$T" || exit 1
@@ -13,7 +13,7 @@ cd "$T" || exit 1
 
 stopped() { grep -q '^State:.*stopped' /proc/"$recorder"/status; }
 
-# Laps so far of the workload: it goes on while the recorder stands still.
+# Laps of the workload so far: it runs while the recorder is stopped.
 switches() { awk '/^voluntary_ctxt_switches/ { n += $2 } END { print n + 0 }' /proc/"$target"/task/*/status; }
 gone_on() { [ "$(switches)" -gt "$enough" ]; }
 
@@ -84,7 +84,7 @@ end() { # NAME
 	[ $status = 3 ] || complain "$1: status $status instead of 3: $(tail -n 5 "$1.log")"
 }
 
-# A flight recorder: on request, as soon as it goes on.
+# A flight recorder: on request, as soon as it continues.
 begin asked --last 300ms
 stand_still
 sleep 0.4 # longer than the window

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# A thread that hops between CPUs: each hop is one OAs, told while it does not run.
+# A thread that hops between CPUs: each hop is one OAs, written while it does not run.
 # needs: root
 # long: live/truth records the same workload
 set -u

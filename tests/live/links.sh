@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# While the recorder writes, as root, somebody exchanges folders and files of the trace, at every
-# level and the trace itself, for symbolic links to a place of root's. Nothing there changes, with
-# the emulator and the repair run over what comes out as well.
+# While the recorder writes, as root, another user replaces folders and files of the trace, at every
+# level and the trace itself, by symbolic links to a folder of root. Nothing there changes, also
+# when the emulator and the repair read the result.
 # needs: root
 set -u
 cd "$T" || exit 1
@@ -69,7 +69,7 @@ for round in 1 2 3 4 5; do
 	[ $status -le 3 ] && [ $status != 2 ] || complain "round $round: status $status: $(cat round.log)"
 	state >after
 	diff before after >differences || complain "round $round: what a link points to was changed: $(head -n 5 differences)"
-	# Also who works on the trace afterwards does not leave it.
+	# Programs that process the trace afterwards do not leave it, either.
 	ln -s "$T/victim" "out/loom.$host/proc.9" 2>/dev/null
 	"$EMULATOR" out >/dev/null 2>&1
 	"$B/bin/ovni-check" --repair --in-place out >/dev/null 2>&1

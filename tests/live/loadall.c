@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loadall OBJECT: has the kernel check every program of a BPF object, also those that a
- * recording leaves out, and prints their names. What the recorder sets before the load is
- * set here too: the way in which a probe is attached decides what its program may call.
+ * loadall OBJECT: lets the kernel's verifier check every program of a BPF object, also those that a
+ * recording leaves out, and prints their names. It makes the same settings before the load as the
+ * recorder: the way in which a probe is attached decides which helpers its program may call.
  */
 #include <bpf/libbpf.h>
 #include <stdio.h>

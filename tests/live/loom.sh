@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# A recording becomes a Loom run: what an accelerator's tools see of the scheduler is what the
-# streams say. With cycles of 1 ns the lengths of running, waiting and sleeping of every thread are
-# equal to the nanosecond, with the default of 1 us they add up to its life; both runs
-# are valid without a warning. Then the run is imported beside the recording that it came from.
+# A recording becomes a Loom run, with the same states of threads as its streams. With cycles of 1
+# ns the lengths of running, waiting and sleeping of every thread are equal to the nanosecond, with
+# the default of 1 us they add up to its life; both runs are valid without a warning. Then the run
+# is imported beside the recording that it came from.
 # needs: root
 set -u
 cd "$T" || exit 1

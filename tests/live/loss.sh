@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# A loss that is forced: it is counted exactly, shown, in the trace, and in the exit status, and
-# the trace is accepted all the same. First by a tiny buffer, then by a recorder
-# that is stopped for seconds, which is no business of the program.
+# A loss that is forced: it is counted exactly, shown, in the trace, and in the exit status, and the
+# trace is valid. First with a tiny buffer, then with a recorder that is stopped for seconds, which
+# does not affect the program.
 # needs: root alone
 set -u
 cd "$T" || exit 1

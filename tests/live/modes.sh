@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Modes: off loads and writes nothing; summary and full count the same for the same run, and the
-# counters of full are, to the nanosecond, what its streams tell.
+# counters of full agree with its streams to the nanosecond.
 # needs: root alone
 set -u
 cd "$T" || exit 1

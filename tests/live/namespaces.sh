@@ -82,8 +82,8 @@ same_threads three "$target" "$target "
 for name in two three four; do judge $name; done
 expect "a command in the namespace" [ "$(find four -name stream.json | wc -l)" = 2 ]
 
-# 3. The recorder in a namespace, all threads: it is not shown those outside of it. What they run is in
-# the counters all the same, and the user is told.
+# 3. The recorder in a namespace, all threads: it cannot see threads outside of it. Their time is in
+# the counters, and a message says so.
 sleep 30 &
 sleeper=$!
 (while kill -0 $sleeper 2>/dev/null; do :; done) &

@@ -18,7 +18,7 @@ done
 [ "$(streams ovni.old)" = 3 ] || complain "ovni.old has $(streams ovni.old) streams instead of 3"
 cd .. || exit 1
 
-# What saw no thread at all, or was killed at its beginning, is not in the way of the next one.
+# A recording without threads, or killed at its beginning, does not hinder the next one.
 mkdir night && cd night || exit 1
 for options in '--comm nobody' '-a --last 10s' '--mode summary --interval 20ms -a'; do
 	rm -f night.log
@@ -57,12 +57,12 @@ rm -rf "out/loom.$(uname -n)" && ln -s ../elsewhere "out/loom.$(uname -n)"
 [ "$(ls elsewhere)" = file ] && [ "$(cat elsewhere/file)" = keep ] ||
 	complain "what a link points to was changed"
 
-# --dry-run says what it would do and does nothing.
+# --dry-run prints the plan and does nothing.
 "$RECORDER" --dry-run -o dry -- true >log 2>&1 || complain "--dry-run: $(cat log)"
 expect "--dry-run says where" grep -q dry log
 expect "--dry-run leaves nothing" [ ! -e dry ]
 
-# --emulate leaves what Paraver opens; -q says nothing.
+# --emulate writes the files for Paraver; -q prints nothing.
 "$RECORDER" --emulate -o seen -- "$WORKLOADS/sleepers" -n 1 -s 3 >log 2>&1 ||
 	complain "--emulate: $(cat log)"
 for file in thread.prv thread.pcf thread.row cpu.prv cpu.pcf cpu.row cfg; do
@@ -73,7 +73,7 @@ expect "-q --emulate says nothing: $(cat log)" [ ! -s log ]
 expect "a name that looks like an option" [ -s ./-dashed/thread.prv ]
 "$RECORDER" -q -o quiet -- true >log 2>&1 || complain "-q: $(cat log)"
 expect "-q says nothing" [ ! -s log ]
-# The last line is of words, whatever the name is, and whole, however long it is.
+# The last line consists of words for any name, and is not cut for long ones.
 long=$(printf 'n%.0s' {1..200})
 mkdir -p "$long/$long/$long/$long/$long"
 for name in $'a b\nc\\d\xff' "$long/$long/$long/$long/$long/out"; do

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The overview of real recordings with a known cause: who takes the CPU of a periodic thread, who
-# holds a mutex, which thread of a team has most of the work. The numbers are compared with those of
-# the threads themselves and of the kernel (schedstat).
+# The overview of real recordings with a known cause: the thread that takes the CPU of a periodic
+# thread, the holder of a mutex, the thread of a team with most of the work. The numbers are
+# compared with those of the threads themselves and of the kernel (schedstat).
 # needs: root
 set -u
 cd "$T" || exit 1

@@ -4,9 +4,9 @@
  *
  *   ovniwriter DIR THREADS ROUNDS
  *
- * Each thread says what it does (nosv subsystems) while it works, sleeps, and works again, all
- * threads on one CPU, so that the kernel has to switch between them. A sleep is inside of
- * VAp/VAP: the kernel's switch-out must be found there.
+ * Each thread writes its subsystem (nosv) while it works, sleeps, and works again, all threads on
+ * one CPU, so that the kernel has to switch between them. A sleep is inside of VAp/VAP: the
+ * kernel's switch-out must be found there.
  */
 #include <err.h>
 #include <pthread.h>

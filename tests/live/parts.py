@@ -40,7 +40,7 @@ for number, trace in enumerate(traces, 1):
     told += int(s["counts"]["switches"])
     outside += int(s["counts"]["outside"])
 check(events == int(last["events"]), "parts have", events, "events, told are", last["events"])
-# What is outside was before the first part, after the last, or shown to two.
+# Events outside are before the first part, after the last, or in two parts.
 check(told <= seen <= told + outside, "the parts tell", told, "switches of", seen)
 
 lines = [line for line in report(name + ".report") if "leaves" in line]

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Called through sudo, the command runs as the user who called, and the trace is that user's.
-# Without root, CAP_BPF and CAP_PERFMON are enough.
+# Called through sudo, the command runs as the calling user, who owns the trace. Without root,
+# CAP_BPF and CAP_PERFMON are enough.
 # needs: root
 set -u
 cd "$T" || exit 1
@@ -76,7 +76,7 @@ wait $recorder || complain "with CAP_BPF and CAP_PERFMON, -p: $(cat caps.log)"
 judge caps
 wait $target || complain "the workload of the user failed"
 
-# While it records, each thread has what it still needs and no more: BPF is 0x8000000000,
+# While it records, each thread has the capabilities that it needs and no more: BPF is 0x8000000000,
 # KILL and DAC_OVERRIDE, for root alone, 0x22, SYS_PTRACE and DAC_READ_SEARCH 0x80004.
 kept() { # PID WANT
 	[ "$(sed -s -n 's/^CapEff:.//p' /proc/"$1"/task/*/status 2>/dev/null | sort -u |
@@ -100,7 +100,7 @@ while_recording() { # NAME WANT COMMAND...
 while_recording root '0000000000080006 0000008000000000 0000008000000022 ' "$P/bin/ovni-bpf"
 while_recording two '0000000000000000 0000008000000000 ' with_caps ,+bpf,+perfmon "$P/bin/ovni-bpf"
 
-# Another user's process: its executable is told with CAP_SYS_PTRACE alone, its MPI rank with
+# Another user's process: its executable is known with CAP_SYS_PTRACE alone, its MPI rank with
 # CAP_DAC_READ_SEARCH as well (its environment is a file that only that user may read), its threads
 # and their names in any case.
 for caps in ,+bpf,+perfmon ,+bpf,+perfmon,+sys_ptrace ,+bpf,+perfmon,+sys_ptrace,+dac_read_search; do

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Functions that are left in every way there is: which calls the others, and how often, is exact, and
-# the stacks are balanced, whatever links the probes are attached by.
+# Functions that are left in all possible ways: callers and numbers of calls are exact, and the
+# stacks are balanced, with both kinds of links.
 # needs: root
 # longer: with both kinds of links
 set -u

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Deeper than the kernel follows returns (64), and deeper than a stack of marks goes (512): every
-# call is counted, nothing is unbalanced, and what was not seen is told.
+# call is counted, the stacks are balanced, and missing returns are reported.
 # needs: root
 set -u
 cd "$T" || exit 1

@@ -29,7 +29,7 @@ command -v gcc >/dev/null || skip "there is no gcc"
 } >many.c
 gcc -O0 -w -o many many.c || exit 1
 
-# What they begin with is the same for all: push.
+# All begin with the same instruction, push.
 "$RECORDER" -v -o many.trace -u "$T/many:many_*" -- ./many >many.trace.log 2>&1 ||
 	complain "$(tail -n 5 many.trace.log)"
 expect "the command" grep -q 'command=0 ' many.trace.log

@@ -115,7 +115,7 @@ E
 expect "calls are counted once" grep -qE ' 150 +.* inner$' parts.log
 expect "and the one that is in all parts, too" grep -qE ' 1 +.* outer$' parts.log
 
-# More than the buffer holds: what is lost is counted; an entry without room has no return.
+# More than the buffer holds: losses are counted; an entry without space has no return.
 wanted_status=3
 record lossy command -b 4K -u "$at:$functions" -- calls -m 10 -n 30000
 wanted_status=0

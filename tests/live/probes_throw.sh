@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Exceptions of C++ through probed functions: the program lives, which it would not with return
-# probes, and what calls what is exact.
+# Exceptions of C++ through probed functions: the program survives, unlike with return probes, and
+# the callers are exact.
 # needs: root
 set -u
 cd "$T" || exit 1

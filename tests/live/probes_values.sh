@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Values of arguments and returns; and calls that are left out, by turns and by rate: what is left
-# out is counted, and never half a call.
+# Values of arguments and returns; and calls that are left out, by number and by rate: they are
+# counted, and never half a call.
 # needs: root
 set -u
 cd "$T" || exit 1

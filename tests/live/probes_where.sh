@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Which file a name means: of a process that runs already, by the soname of what it has mapped; in a mount
-# namespace of its own, where the same path is another file; replaced on the disk meanwhile; of a
-# command behind a launcher.
+# The file for a name: of a running process, by the soname of a mapped library; in another mount
+# namespace, where the same path is another file; replaced on the disk meanwhile; of a command
+# behind a launcher.
 # needs: root
 set -u
 cd "$T" || exit 1
@@ -85,7 +85,7 @@ attached pid work -u $target:libwork.so:work
 start ./user 9
 attached all work -u $target:"$T/lib/libwork.so.1":work
 
-# shellcheck disable=SC2016 # what is quoted is for the inner shell
+# shellcheck disable=SC2016 # the quoted text is for the inner shell
 mounted='mount --bind "$0/other" "$0/lib" && exec ./user 9'
 # In its namespace the path is another file, which for us is somewhere else.
 start unshare --mount --propagation private bash -c "$mounted" "$T"
@@ -93,7 +93,7 @@ attached container work -p $target -u libwork.so.1:work
 start unshare --mount --propagation private bash -c "$mounted" "$T"
 attached below work -p $target -u "$target:$T/lib/libwork.so.1:work"
 
-# A root of its own, with nothing in it but what the program needs, and a link that means its root.
+# Another root, with only the files that the program needs, and a link to its root.
 mkdir -p room/opt
 for file in $(ldd ./user | grep -oE '/[^ ]+'); do
 	[ "${file##*/}" = libwork.so.1 ] || { mkdir -p "room${file%/*}" && cp "$file" "room$file"; }
@@ -104,7 +104,7 @@ attached jail work -p $target -u libwork.so.1:work
 start unshare --mount --propagation private chroot room "$T/user" 9
 attached jailpath work -p $target -u "$target:$T/lib/libwork.so.1:work"
 
-# Replaced while it runs: what it has mapped has no name any more.
+# Replaced while it runs: the mapped file has no name any more.
 cp lib/libwork.so.1 keep
 start ./user 9
 rm lib/libwork.so.1 && cp other/libwork.so.1 lib/
@@ -122,7 +122,7 @@ fi
 exec 5>&-
 rm -f lib/libwork.so.1 && cp keep lib/libwork.so.1
 
-# What a launcher runs has its libraries, too.
+# The program behind a launcher has its libraries, too.
 "$RECORDER" -o launched -u libwork.so.1:work -u user:main -- env A=1 ./user 4 now >launched.log 2>&1
 expect "launched: $(cat launched.log)" grep -q 'command=0 status=0' launched.log
 judge launched

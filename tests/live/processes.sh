@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Thousands of short-lived processes: each has its stream, its names, its exit status, and its
-# creator, which has told its birth; none is lost.
+# creator with its birth; none is lost.
 # needs: root alone
 # longer: 2,000 processes, not 500
 set -u

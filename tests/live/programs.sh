@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The kernel accepts every program, also those that are chosen on older kernels alone, and each
-# combination of options that changes what is left of them.
+# The kernel accepts every program, also the variants for older kernels, and each combination of
+# options that changes the loaded code.
 # needs: root
 # long: tries each option with each target
 set -u

@@ -43,7 +43,7 @@ for thread in trace.threads(spinners[0].pid):
         if a.why == "throttled":
             waits.setdefault(a.cpu, []).append((a.end, b.start))
             check(b.waker == -1 and b.woken == a.end, thread, "was woken from being throttled:", b.woken, b.waker)
-# What a repair cut off is not known.
+# The time before a repair is unknown.
 lost = sum(b.start - a.end for t in spinners for a, b in zip(t.stays, t.stays[1:]) if a.why == "lost")
 covered = 0
 for intervals in waits.values():

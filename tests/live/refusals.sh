@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# A disk that refuses: full, over quota, failed, read-only, gone, or with a limit on the size of files;
-# each for a trace, for statistics alone, for several traces, for the flight recorder and for
-# a session. The recording ends once: one sentence that says why, status 1. What is on the disk
-# is a trace or can be mended, and what was told to be complete is.
+# A disk that refuses: full, over quota, failed, read-only, gone, or with a limit on the size of
+# files; each for a trace, for statistics alone, for several traces, for the flight recorder and for
+# a session. The recording ends once: one sentence that says why, status 1. The disk has a trace or
+# one that can be mended, and traces reported as complete are.
 # needs: root
 # longer: each refusal in every mode
 set -u
@@ -20,8 +20,7 @@ target=$!
 trap 'kill $target; "$RECORDER" session stop $session >/dev/null 2>&1' EXIT
 mkdir disk out
 
-# How each mode records, for whoever makes it fail: options, and the act on the disk at which the
-# ones that are injected begin.
+# The modes: options, and the number of the act on the disk at which injected faults begin.
 declare -A options=(
 	[trace]='--flush-interval 10ms'
 	[summary]='--mode summary --interval 20ms'
@@ -31,8 +30,8 @@ declare -A options=(
 )
 declare -A act=([trace]=25 [summary]=4 [rotate]=25 [last]=8 [session]=25)
 
-# Faults: what is said; where needed how the disk is made, the environment of the recorder, and what
-# happens while it records.
+# Faults: the message; if necessary the making of the disk, the environment of the recorder, and an
+# action while it records.
 declare -A says=(
 	[full]='No space left on device'
 	[quota]='Disk quota exceeded'
@@ -64,7 +63,7 @@ happens() { # FAULT
 	esac
 }
 
-# What is below a directory: traces that are accepted, or are mended and claim nothing.
+# Checks the traces below a directory: they are accepted, or mended and not complete.
 left() { # FAULT MODE
 	local part
 	for part in disk/here/trace disk/here/trace/0* disk/here/trace/.next; do

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# ovni-report of a run against perf's records of the same run: per thread the number of runs
-# differs by 1 at most, and the run time by 20 us per run at most. The runs are counted from the
-# switches that perf recorded, since perf sched timehist leaves out what a thread runs after perf
+# ovni-report of a run against perf's records of the same run: per thread the number of runs differs
+# by 1 at most, and the run time by 20 us per run at most. The runs are counted from the switches
+# that perf recorded, since perf sched timehist leaves out the time that a thread runs after perf
 # has seen its exit. On some virtual machines perf, like ftrace, misses switches from the idle task,
-# which the recorder sees, so no CPU is left idle; still, a thread of which perf has fewer runs is compared if they are few, and
-# then only in that we must not have less than perf has.
+# which the recorder sees, so no CPU is left idle; still, a thread of which perf has fewer runs is
+# compared if they are few, and then only in that we must not have less than perf has.
 # needs: root alone
 set -eu
 [ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }

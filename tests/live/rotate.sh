@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# --rotate: parts that each stand on their own, the next one beginning where one ends, and
-# together telling every switch: as many as the kernel counts for each thread. --keep leaves the
-# last ones. SIGUSR1 begins a new part at once.
+# --rotate: each part is a trace, begins where the one before ends, and together they have every
+# switch: as many as the kernel counts for each thread. --keep leaves the last ones. SIGUSR1 begins
+# a new part at once.
 # needs: root alone
 set -u
 cd "$T" || exit 1
@@ -30,7 +30,7 @@ expect "functions are there" grep -rqs --include=stream.json steady probed/0002
 record size all --rotate 64K -- switcher -n 4 -u 700000
 together size 2
 
-# On request; the next one is asked for when the part is told to be complete.
+# On request; the next request follows when the part is reported as complete.
 "$RECORDER" -a --rotate 1h -o asked >asked.log 2>&1 &
 recorder=$!
 wait_recording asked $recorder
@@ -52,7 +52,7 @@ expect "the last two are kept" [ "$(find kept -mindepth 1 -maxdepth 1 -type d | 
 expect "the last one is kept" [ -d "kept/$(printf %04u "$parts")" ]
 judge_all kept
 
-# What holds parts is a trace to --force, and to nobody else.
+# A directory of parts counts as a trace for --force only.
 "$RECORDER" -a -d 100ms -o kept >again.log 2>&1 && complain "a folder of parts was written to"
 "$RECORDER" -a -d 100ms --force -o kept >again.log 2>&1 || complain "--force: $(cat again.log)"
 expect "parts are replaced" [ ! -e "kept/$(printf %04u "$parts")" ]
@@ -61,7 +61,7 @@ mkdir -p photos/2024
 "$RECORDER" -a -d 100ms --force -o photos >again.log 2>&1 && complain "photos were replaced"
 expect "what is no trace stays" [ -e photos/2024/one ]
 
-# A trace alone is not rotated, and says so.
+# A single trace is not rotated; a message says so.
 "$RECORDER" -a -o alone >alone.log 2>&1 &
 recorder=$!
 wait_recording alone $recorder

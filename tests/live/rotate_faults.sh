@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # --rotate and --last when things go wrong: a full disk, a directory that vanishes, a recorder that
-# is killed. What was told to be complete is; what was not can be mended, and claims nothing.
+# is killed. Traces reported as complete are; the others can be mended, and are not complete.
 # needs: root
 set -u
 cd "$T" || exit 1
@@ -11,7 +11,8 @@ CHECK=$B/bin/ovni-check
 
 told() { sed -n "s|^ovni-bpf: .*/\(0[0-9]*\): .* lost (.*|\1|p" "$1"; }
 
-# What was killed does not look complete, unless all of it was there; mended, it is accepted.
+# The trace of a killed recorder does not look complete, unless all of it was written; mended, it is
+# accepted.
 mend() { # TRACE
 	if ! "$EMULATOR" -l "$1" >mend.log 2>&1; then
 		"$CHECK" "$1" >mend.log 2>&1

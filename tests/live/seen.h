@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * seen: the stays that follow from what ftrace saw, and the idle time of the CPUs.
+ * seen: the stays that follow from the records of ftrace, and the idle time of the CPUs.
  *
- * In: the records of ftrace.h; out: threads[]->seen (of tid 0: the idle times) and cpus[]. A
- * hole (the thread that leaves is not the one believed to run) is mended by the rule that
- * holds for the recorder, too, and counted.
+ * In: the records of ftrace.h; out: threads[]->seen (of tid 0: the idle times) and cpus[]. A hole
+ * (the thread that leaves is not the one that should run) is mended by the recorder's rule, and
+ * counted.
  *
- * On some machines ftrace sees no switch away from an idle CPU (but the first one), although
- * the tracepoint fires and BPF programs see it. That a thread is on such a CPU follows from
- * the next thing that it does there; when it came lies between its wake-up and that, and
- * the scheduler's own account of its time (FTRACE_RUNTIME) tells it to a few us.
+ * On some machines ftrace sees no switch away from an idle CPU (but the first one), although the
+ * tracepoint fires and BPF programs see it. That a thread is on such a CPU follows from its next
+ * event there; it came between its wake-up and that event, which the scheduler's own account of its
+ * time (FTRACE_RUNTIME) narrows to a few us.
  */
 #ifndef TESTS_LIVE_SEEN_H
 #define TESTS_LIVE_SEEN_H
@@ -26,7 +26,7 @@ static const struct ftrace_record *records;
 static uint64_t nrecords;
 static struct {
 	uint64_t at, end, idle, since;
-	int tid; /* believed to run here; NOBODY: not known */
+	int tid; /* should run here; NOBODY: unknown */
 } cpus[MAX_CPUS];
 static int ncpus;
 
@@ -49,7 +49,7 @@ static uint64_t in_window(uint64_t clock)
 	return clock < t0 ? t0 : clock > t1 ? t1 : clock;
 }
 
-/* The thread `tid` enters `cpu` at `clock`, or did so up to `slack` before; record i tells. */
+/* The thread `tid` enters `cpu` at `clock`, or did so up to `slack` before, by record i. */
 static struct stay *enters(int cpu, int tid, uint64_t i, uint64_t clock, uint64_t slack)
 {
 	struct thread *thread = thread_of(tid);
@@ -73,7 +73,7 @@ static struct stay *enters(int cpu, int tid, uint64_t i, uint64_t clock, uint64_
 	return stay;
 }
 
-/* The thread believed to run on `cpu` leaves it at `clock`, or did so up to `slack` before. */
+/* The thread that should run on `cpu` leaves it at `clock`, or did so up to `slack` before. */
 static void leaves(int cpu, uint64_t i, uint64_t clock, enum leave leave, uint64_t slack)
 {
 	int tid = cpus[cpu].tid;
@@ -88,7 +88,7 @@ static void leaves(int cpu, uint64_t i, uint64_t clock, enum leave leave, uint64
 	thread = thread_of(tid);
 	thread->on_cpu = NOBODY;
 	thread->blocked = leave == BLOCKED;
-	/* who leaves has come: there is a stay */
+	/* a thread that leaves has come: there is a stay */
 	stay = &thread->seen.list[thread->seen.n - 1];
 	for (; stay->cpu != cpu; stay--) /* NOLINT(clang-analyzer-core.NullDereference) */
 		;			 /* the idle task is on several */
@@ -133,7 +133,7 @@ static void take_new_tid(int cpu, int tid, uint64_t i)
 	enters(cpu, tid, i, clock, slack);
 }
 
-/* `tid` is lost from the CPU on which it is believed to run, if that is another one. */
+/* `tid` is lost from the CPU on which it should run, if that is another one. */
 static void take_away(int tid, int but_from, uint64_t i)
 {
 	int cpu = tid > 0 ? thread_of(tid)->on_cpu : NOBODY;
@@ -142,7 +142,7 @@ static void take_away(int tid, int but_from, uint64_t i)
 		leaves(cpu, i, records[i].clock, LOST, records[i].clock - cpus[cpu].since);
 }
 
-/* `tid` is on `cpu`, which was believed to be idle, since record i at the latest. */
+/* `tid` is on `cpu`, which should be idle, since record i at the latest. */
 static void find(int cpu, int tid, uint64_t i)
 {
 	const struct stays *stays = &thread_of(tid)->seen;
@@ -166,7 +166,8 @@ static void find(int cpu, int tid, uint64_t i)
 	unseen[cpu]++; /* a new tid counts from the next switch, as for the recorder */
 }
 
-/* What the scheduler has counted for the running thread since it came, or last counted. */
+/* The time that the scheduler has counted for the running thread since it came, or since its last
+ * count. */
 static void take_runtime(const struct ftrace_record *record)
 {
 	uint64_t came = record->clock - record->state;
@@ -185,7 +186,7 @@ static void take_runtime(const struct ftrace_record *record)
 	stay->in = came;
 }
 
-/* Another thread than the believed one leaves the CPU. */
+/* Another thread than the running one leaves the CPU. */
 static void mend(const struct ftrace_record *record, uint64_t i)
 {
 	int cpu = record->cpu;
@@ -198,8 +199,8 @@ static void mend(const struct ftrace_record *record, uint64_t i)
 	}
 	leaves(cpu, i, record->clock, LOST, slack);
 	take_away(record->a, cpu, i);
-	/* Who leaves first has been there since before the file begins. Else the wake-up came with
-	 * the switch that nobody saw. */
+	/* The first thread to leave has run since before the file begins. Else the wake-up came
+	 * with the switch that nobody saw. */
 	if (first)
 		enters(cpu, record->a, i, 0, 0);
 	else
@@ -211,7 +212,7 @@ static void take_switch(const struct ftrace_record *record, uint64_t i)
 	int cpu = record->cpu, believed = cpus[cpu].tid;
 	bool exchanged = believed > 0 && believed != record->a && old_tid(believed, i) == record->a;
 
-	/* A leader that is replaced dies under the tid of the one who replaces it. */
+	/* A replaced leader dies under the tid of the thread that replaces it. */
 	if (believed != record->a && !exchanged)
 		mend(record, i);
 	leaves(cpu, i, record->clock, leave_of(record->state), 0);

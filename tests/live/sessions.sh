@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# ovni-bpf session: started from a shell that ends, found, asked, and stopped by others. What can go
-# wrong is said, and nothing is left behind.
+# ovni-bpf session: started from a shell that ends; found, queried, and stopped from others. Each
+# failure has a message, and nothing is left behind.
 # needs: root
 set -u
 cd "$T" || exit 1
@@ -68,7 +68,8 @@ try 0 'parts=2' session stop $n-b
 judge rotated/0001
 judge rotated/0002
 
-# One trace, which ends by itself: it is told once, and then forgotten. What it says lies in its log.
+# One trace, which ends by itself: it is reported once, and then forgotten. Its messages are in its
+# log.
 try 0 recording session start $n-c -a -d 500ms -o single
 try 1 'nothing to save' session save $n-c
 gone() { session list | grep -qE "^$1 +$2"; }
@@ -99,7 +100,7 @@ wait_until gone $n-e 'ended \(0\)' || complain "the command did not end: $(sessi
 try 0 'the command exited with status 0' session stop $n-e
 judge command
 
-# What cannot begin says so, with its status, and leaves nothing.
+# A session that cannot begin has a message and its status, and leaves nothing.
 try 1 'exists: choose another' session start $n-f -a -o command
 try 1 'no session' session status $n-f
 try 2 'no target' session start $n-f -o nothing
@@ -111,7 +112,7 @@ try 2 'unknown command' session begin $n-f
 try 2 'unexpected argument' session status $n-f and more
 try 2 'dry-run' session start $n-f -a --dry-run
 
-# Killed: that is seen, what it wrote can be mended, and its name is free again.
+# Killed: this is noticed, its trace can be mended, and its name is free again.
 try 0 recording session start $n-g -a -o killed
 pid=$(field $n-g pid)
 kill -9 "$pid"

@@ -31,7 +31,7 @@ def load(path):
 
 
 def from_stream(stream, t0):
-    """What a stream tells of the time of its thread."""
+    """The time of a thread by state, from its stream."""
     sums = Counter()
     why = at = state = cpu = None
     for e in stream.events:

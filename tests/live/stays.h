@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stays: the time of a thread on a CPU, from when to when, and why it left; what
- * compare.c compares. Every thread has two lists: what ftrace saw, what the trace tells.
+ * stays: the times of a thread on a CPU, with begin, end and the reason of its end, for compare.c.
+ * Every thread has two lists: from ftrace (seen) and from the trace (told).
  */
 #ifndef TESTS_LIVE_STAYS_H
 #define TESTS_LIVE_STAYS_H
@@ -48,7 +48,7 @@ struct stays {
 
 struct thread {
 	struct stays seen, told; /* by ftrace, by the trace */
-	int on_cpu;		 /* ftrace: where it is believed to run, or NOBODY */
+	int on_cpu;		 /* ftrace: where it should run, or NOBODY */
 	bool hidden;		 /* of PID 1: no BPF program runs in its context on some machines */
 	bool wake_hidden;	 /* ftrace: as in struct stay */
 	bool wanted, root;	 /* root: chosen by -w */

@@ -27,7 +27,8 @@ for signal in INT TERM HUP; do
 	look by-$signal signal
 done
 
-# Through nohup it outlives its terminal; what a shell ignores for its background ends it all the same.
+# Through nohup it outlives its terminal; a signal that a shell ignores for its background still
+# ends it.
 nohup "$RECORDER" -a -o nohup >nohup.log 2>&1 &
 recorder=$!
 wait_recording nohup $recorder
@@ -51,7 +52,8 @@ status=$?
 look size size
 bytes=$(find size -name stream.obs -printf '%s\n' | awk '{ n += $1 } END { print n }')
 expect "--max-size 256K holds" [ "$bytes" -gt 200000 ]
-# The whole is some 18 MB. A busy machine lets the recorder wait: large buffers hold what comes.
+# The trace has some 18 MB. On a busy machine the recorder waits for a CPU: large buffers hold the
+# records.
 expect "--max-size 256K holds" [ "$bytes" -lt 8000000 ]
 wait_until ended "$(sed -n 's/.* main=//p' size.report)" || complain "the command goes on for long"
 
@@ -97,7 +99,7 @@ done
 wait $recorder || complain "a signal that is sent twice, turn $turn: status $?: $(tail -n 3 pair.log)"
 look pair signal
 
-# Both signals wait until it goes on, so the second one comes before it could have stopped.
+# Both signals wait until it continues, so the second one comes before it could have stopped.
 interrupt_twice twice
 start=$(date +%s%N)
 wait $recorder

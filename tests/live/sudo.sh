@@ -65,7 +65,8 @@ as_user sudo -n "$P/bin/ovni-bpf" --emulate -o own -- mine -n 1 -s 3 >log 2>&1 |
 [ -z "$(others own)" ] || complain "$(others own) does not belong to the user"
 expect "--emulate through sudo" [ -s own/thread.prv ]
 
-# The recorder, while it records, is the user, and each thread has what it needs and no more.
+# While it records, the recorder has the user's ID, and each thread the capabilities that it needs
+# and no more.
 as_user sudo -n "$P/bin/ovni-bpf" -a -d 2s -o all >all.log 2>&1 &
 wait_until grep -q '^ovni-bpf: recording' all.log
 self=$(pgrep -u $id -x ovni-bpf | head -n 1)
@@ -85,7 +86,7 @@ wait
 [ -z "$(others all)" ] || complain "$(others all) does not belong to the user"
 judge all
 
-# What the user may not do is not done for the user.
+# Requests beyond the user's rights are refused.
 (cd "$P/roots" && as_user sudo -n "$P/bin/ovni-bpf" -o out -- true) >log 2>&1 &&
 	complain "a trace was written to a folder of root alone"
 [ -z "$(ls "$P/roots")" ] || complain "something is in the folder of root: $(ls "$P/roots")"

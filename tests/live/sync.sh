@@ -25,7 +25,7 @@ chmod +x node
 run() { timeout 60 mpirun --allow-run-as-root --oversubscribe "$@"; }
 ahead=(./node 5000 node2.cluster.org) behind=(./node -7 node3)
 
-# ---- the offsets, each within what the table itself promises ----
+# ---- the offsets, each within the error in the table ----
 run -n 1 "$sync" : -n 1 "${ahead[@]}" : -n 2 "${behind[@]}" 2>stderr || fail "status $?: $(cat stderr)"
 cat ovni/clock-offsets.txt
 python3 - "$(hostname)" <<'END' || failed=1

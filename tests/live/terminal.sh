@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# On a terminal there is a live line, which is taken away again and never wider than the terminal; a
-# command can read from the terminal; Ctrl-C reaches it, and ends the recording; a second one ends
-# the recorder, whatever its command does.
+# On a terminal there is a live line, which is removed at the end and never wider than the terminal;
+# a command can read from the terminal; Ctrl-C reaches it, and ends the recording; a second one ends
+# the recorder in any case.
 # needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
-# Each update is told from the next by the return to the first column.
+# Each update ends with the return to the first column.
 python3 "$S/tests/live/ontty.py" 40 "" "$RECORDER" -a -d 2s -o live >said || complain "-a on a terminal: $(cat said)"
 python3 - <<'E2' || wrong=$((wrong + 1))
 text = open("said", encoding="utf-8", newline="").read().replace("\r\n", "\n")

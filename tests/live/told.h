@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * told: the stays on physical CPUs that the streams of a trace tell.
+ * told: the stays on physical CPUs in the streams of a trace.
  *
- * In: stream.obs files, found below a folder; out: threads[]->told. Reads the format by
- * itself, on purpose: it must not share a mistake with what it judges.
+ * In: stream.obs files, found below a folder; out: threads[]->told. It has a reader of its own, on
+ * purpose: it must not share a mistake with the judged program.
  */
 #ifndef TESTS_LIVE_TOLD_H
 #define TESTS_LIVE_TOLD_H
@@ -38,7 +38,7 @@ static int16_t cpu_of_index(int32_t index)
 	return index < 0 ? -1 : phyid_of[index];
 }
 
-/* What one stream says: stays on physical CPUs. `tid` is in the path. */
+/* The stays on physical CPUs of one stream. `tid` is in the path. */
 static void read_stream(const char *path, int tid)
 {
 	struct thread *thread = thread_of(tid);

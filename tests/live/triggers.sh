@@ -1,16 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# -a with a command records the whole machine while that runs. A trigger may be limited to a process, a
-# thread or a name; it tells when the history before it is short; --on-trigger runs a program on each
-# trace that it saved, as the calling user, and a failure of that is told and loses nothing.
+# -a with a command records the whole machine while the command runs. A trigger may be limited to a
+# process, a thread or a name; it warns if the history before it is short; --on-trigger runs a
+# program on each saved trace, as the calling user, and a failure of it is reported and loses
+# nothing.
 # needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
 # The whole machine: the workload is not the command, and the command ends the recording, though its
-# child goes on.
+# child still runs.
 "$WORKLOADS/sleepers" -n 1 -s 100000 -u 5000 >/dev/null 2>&1 &
 other=$!
 trap 'kill $other 2>/dev/null' EXIT
@@ -37,7 +38,7 @@ tail -n 1 short.log | grep -q 'stop=duration command=0 ' ||
 try 2 'needs -p or a command' "$RECORDER" -a --no-follow -- true
 try 2 'give only one target' "$RECORDER" -a -p $$ -- true
 
-# What is run on a trigger: it sees a trace that is complete, and only its path.
+# The program that runs on a trigger: its only argument is the path of a complete trace.
 cat >told <<'E'
 #!/bin/bash
 echo "told $#: $1, uid $(id -u), $(grep ^CapEff /proc/self/status), input: $(readlink /proc/$$/fd/0)"
@@ -90,8 +91,8 @@ try 1 'there is no thread 4194303' "$RECORDER" -a --last 1s --trigger 'latency>1
 try 1 "there is no command './nothing'" "$RECORDER" -a --last 1s --trigger 'latency>1ms' --on-trigger ./nothing
 try 2 'needs --trigger' "$RECORDER" -a --last 1s --on-trigger ./told
 
-# A young recording tells that it has less before the trigger than was asked for; a program that
-# fails is told, and no trace is lost.
+# A young recording warns that it has less before the trigger than requested; a program that fails
+# is reported, and no trace is lost.
 TOLD_STATUS=9 "$RECORDER" --comm 'spinner*' --last 1h --trigger 'latency>500us' --on-trigger ./told \
 	-o young >young.log 2>&1 &
 recorder=$!

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 #
 # True to the kernel: each workload is recorded by us and, at the same time, by the kernel's own
-# tracer; thread by thread both must tell the same stays on CPUs, the same reasons, wake-ups
-# and wakers. System-wide, everything else that ran meanwhile is compared, too.
+# tracer; thread by thread both must have the same stays on CPUs, the same reasons, wake-ups and
+# wakers. System-wide, everything else that ran meanwhile is compared, too.
 #
-# compare.c does not judge what one of the two instruments cannot see, and limits how much that may be.
+# compare.c does not judge events that one of the two instruments cannot see, and limits their
+# number.
 # needs: root alone
 # longer: every workload in each mode
 set -u

@@ -246,7 +246,7 @@ def main(build, trace_path, paraver=None):
         for kind, value in found[:1]:
             calls, wall, _, encloses = spans[kind, value]
             check((calls, wall) == (entry["calls"], entry["wall"]), label, (calls, wall), entry)
-            # what is inside it hides it
+            # inner states hide it
             drawn = sum(lines[row, LASTING + kind, value] for row in range(1, len(names) + 1))
             check(drawn == entry["self"], label, "is drawn for", drawn, "ns", entry)
             check(encloses or drawn == entry["wall"], label, "encloses nothing", entry)

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Wake-ups: the scheduler's clock tells what the tracepoint tells of the same run (--wakeup-clock), and
-# a thread that was woken and still waits when the window closes is told as it is counted, though it
-# runs before all of that is asked for.
+# Wake-ups: the scheduler's clock agrees with the tracepoint in the same run (--wakeup-clock), and a
+# thread that was woken and still waits when the window closes is written as it is counted, though
+# it runs before the tasks are read.
 # needs: root alone
 # long: live/truth compares both clocks with ftrace
 set -u
@@ -47,7 +47,7 @@ for workload in 'pingpong -n 1000' 'sleepers -s 50' 'storm -l 200'; do
 	B=$B python3 "$S/tests/live/wakeups.py" scheduler tracepoint || complain "$workload"
 done
 
-# A summary of the machine has a program there only if that is asked for.
+# A summary of the machine has a program there only with the option.
 attached() { # CLOCK
 	"$RECORDER" -v -a --mode summary --wakeup-clock "$1" -d 10ms -o "summary-$1" 2>&1 |
 		sed -n 's/.*info: \([0-9]*\) programs attached.*/\1/p'

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# A trace has one writer: a second recorder with the same output is refused with status 1, is told the
-# process that writes there, and changes nothing; so is ovni-check --repair. A recorder that was
-# killed is in nobody's way.
+# A trace has one writer: a second recorder with the same output is refused with status 1, its
+# message names the process that writes there, and it changes nothing; so is ovni-check --repair. A
+# killed recorder does not hinder others.
 # needs: root
 set -u
 cd "$T" || exit 1
@@ -51,7 +51,7 @@ expect "nothing was repaired" [ ! -e ovni.repaired ]
 state ovni.old | diff before - || complain "the trace of two recordings ago was touched"
 expect "no other name is used" [ "$(find . -mindepth 1 -maxdepth 1 -type d | sort | tr '\n' ' ')" = \
 	"./earlier ./ovni ./ovni.old " ]
-# Whatever its name becomes, it is being written.
+# The lock holds after a rename.
 mv ovni elsewhere
 busy elsewhere "$RECORDER" --force -o elsewhere -a
 mv elsewhere ovni
@@ -93,7 +93,7 @@ start five -a --last 10s -o flown
 busy flown "$RECORDER" -a --last 10s --force -o flown
 stop five
 
-# A user without root's rights has the lock, and is told.
+# A user without root's rights has the lock, and is named.
 P=$(mktemp -d /tmp/ovni-public.XXXXXX) && chmod 1777 "$P" || exit 1
 trap 'rm -rf "$P"' EXIT
 install -m 755 "$RECORDER" "$P/recorder"
