@@ -264,9 +264,9 @@ static void report_survey(struct check *c)
 				(unsigned long long)s->recovered, plural(s->recovered, "", "s"));
 	if (s->repairs)
 		diagnostics_add(&c->diagnostics, SEVERITY_NOTE,
-				"%llu switch%s that the kernel did not report%s",
-				(unsigned long long)s->repairs, plural(s->repairs, "", "es"),
-				s->lost ? ", or whose record was lost" : "");
+				"%llu repair%s of switches that the kernel did not report%s",
+				(unsigned long long)s->repairs, plural(s->repairs, "", "s"),
+				s->lost ? ", or whose records were lost" : "");
 }
 
 static void print_json(const struct check *c, int status, struct printer *out)

@@ -237,9 +237,9 @@ void summary_report(const struct summary_end *end)
 	if (!end->overview || end->verbose)
 		summary_times(end);
 	if (end->sum.repairs)
-		log_report("%" PRIu64 " switch%s that the kernel did not report%s",
-			   end->sum.repairs, plural(end->sum.repairs, "", "es"),
-			   end->sum.lost ? ", or whose record was lost" : "");
+		log_report("%" PRIu64 " repair%s of switches that the kernel did not report%s",
+			   end->sum.repairs, plural(end->sum.repairs, "", "s"),
+			   end->sum.lost ? ", or whose records were lost" : "");
 	if (end->sum.late)
 		log_report("%" PRIu64 " record%s came late: please report it", end->sum.late,
 			   plural(end->sum.late, "", "s"));
