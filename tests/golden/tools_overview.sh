@@ -113,6 +113,33 @@ for key in '' 'bpf.session.idle_known=true'; do # all threads
 		grep -q '^1 *60.00 *40.00 ' got || { cat got; fail "CPUs of all threads ('$key')"; }
 done
 
+# A part: victim waited from 100 to 400 ms, noisy ran up to 350 ms.
+make part
+report part --from +50ms --to +300ms >got || fail "the overview of a part failed"
+cat >want <<'END'
+part: n, 2 CPUs, Linux 6.1
+  ovni-bpf -a -o the_trace
+  250.000 ms of the recording, from 2026-11-22 03:12:05 +0130, 3 events of 2 threads in 2 processes
+  nothing lost
+
+CPU    busy %   idle %  unknown %  steal %  most of it
+0      100.00     0.00       0.00        -  noisy\x1b[31m (20) 80.0 %, victim (11) 20.0 %
+1        0.00   100.00       0.00        -  
+
+process, thread                  run       %      waited       %   runs     asleep
+victim (11)                50.000 ms   20.00  200.000 ms   80.00      1       0 ns
+noisy\x1b[31m (20)        200.000 ms  100.00        0 ns    0.00      1       0 ns
+
+Findings, the most expensive first
+1. victim (11) waited 80.0 % of 250.000 ms for a CPU: 200.000 ms; noisy\x1b[31m (20) ran on CPU 0
+   for 200.000 ms
+     ovni-report preempt --tid 11 --from 50000000 --to 300000000 part
+not recorded: the time of interrupts (it counts as run time)
+END
+diff want got || fail "the overview of a part"
+report part --from 2000000000 >got || fail "the overview of no time failed"
+grep -q '^  0 ns of the recording' got && grep -q '^No finding' got || { cat got; fail "a part without time"; }
+
 # Losses are shown, and give status 3; a report that does not exist is no trace.
 make lossy 'bpf.session.lost="7"'
 status=0; report lossy >got || status=$?
@@ -126,7 +153,7 @@ mkdir empty
 status=0; report empty >got || status=$?
 [ $status = 1 ] && grep -q 'no stream is in this directory' said || fail "an empty directory gives status $status"
 # Options that would change nothing are refused.
-for option in '--sort run' '--tid 11' '--pid 10' '--comm x' '--from +1s' '--loom n' '--csv' '-n 3' '--by rank'; do
+for option in '--sort run' '--tid 11' '--pid 10' '--comm x' '--loom n' '--csv' '-n 3' '--by rank'; do
 	status=0; report lossy $option >got || status=$?
 	[ $status = 2 ] && [ ! -s got ] || fail "$option of the overview gives status $status"
 done

@@ -33,6 +33,7 @@ refused "$all" ovni-view r
 refused "$all" ovni-sort r
 refused "$all" ovni-sort -c r
 refused "$all" ovni-check r
+[ "$(cat out)" = "ovni-check: error: $all" ] || { cat out; wrong=1; } # and no verdict
 refused "$all" ovni-check --repair r
 refused "$all" ovni-info r
 refused "$all" ovni-cut --from +1us -o new r

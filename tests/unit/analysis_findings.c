@@ -137,7 +137,7 @@ static void analyse(void)
 	memset(threads, 0, sizeof(threads));
 	nthreads = 0;
 	assert_int_equal(source_open(&source, path), 0);
-	assert_int_equal(findings_read(&findings, &source), 0);
+	assert_int_equal(findings_read(&findings, &source, INT64_MIN, INT64_MAX), 0);
 	assert_true(findings.complete);
 }
 
@@ -710,6 +710,7 @@ static void times_add_up(void **state)
 	(void)state;
 	for (int round = 0; round < 50; round++) {
 		int t = thread(10, 10, "any", "", "");
+		int64_t waits = 0;
 		double at = (double)kit_random(100);
 
 		begin(t, at, 0);
@@ -731,7 +732,9 @@ static void times_add_up(void **state)
 		assert_int_equal(
 			findings.threads[0].life,
 			clock_distance(findings.threads[0].first, findings.threads[0].last));
-		assert_int_equal(findings.threads[0].wait, findings.threads[0].waited);
+		for (int cause = 0; cause < WAIT_CAUSES; cause++)
+			waits += findings.times.threads[0].uses[TIME_WAITING + cause].ns;
+		assert_int_equal(waits, findings.threads[0].waited);
 		done();
 	}
 }

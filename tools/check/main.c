@@ -381,6 +381,16 @@ static int check_summary(struct check *c)
 	return err;
 }
 
+/* Can the path be opened as a trace? Otherwise one message says why. */
+static bool is_trace(const char *path)
+{
+	struct trace trace = {.fd = -1};
+	int err = trace_open(&trace, path);
+
+	trace_close(&trace);
+	return !err;
+}
+
 static int check(const struct options *options)
 {
 	struct check c = {.options = options, .stats = {.diagnostics = &c.diagnostics}};
@@ -388,6 +398,8 @@ static int check(const struct options *options)
 
 	if (stats_is_file_name(options->path)) {
 		err = check_summary(&c);
+	} else if (!options->json && !is_trace(options->path)) {
+		return STATUS_FAILED; /* no verdict: there is nothing to judge */
 	} else {
 		judge(&c);
 		err = check_streams(&c);

@@ -69,12 +69,17 @@ static bool selects_time(const void *settings)
 {
 	const struct report_kind *kind = ((const struct options *)settings)->kind;
 
-	return !kind->read && kind != &report_overview;
+	return !kind->read;
 }
 
 static bool selects_threads(const void *settings)
 {
 	return ((const struct options *)settings)->kind != &report_overview;
+}
+
+static bool selects_loom(const void *settings)
+{
+	return selects_time(settings) && selects_threads(settings);
 }
 
 static bool has_json(const void *settings)
@@ -125,7 +130,7 @@ static int set_by(const struct cli_option *option, const char *text, void *to)
 
 #define NEEDS_TABLE   .holds = has_table, .rule = "the report has no rows to choose from"
 #define NEEDS_TIME    .holds = selects_time, .rule = "the report is of the whole recording"
-#define NEEDS_THREADS .holds = selects_threads, .rule = "the overview is of the whole recording"
+#define NEEDS_THREADS .holds = selects_threads, .rule = "the overview is of all threads"
 
 static const struct cli_option cli_options[] = {
 	{.help = "Options"},
@@ -149,7 +154,8 @@ static const struct cli_option cli_options[] = {
 	 "only threads with such a name, as 'worker*'", NEEDS_THREADS},
 	{"by", 0, NULL, set_by, TO(by), "one row or table for each of these", .choices = by_names,
 	 .holds = has_groups, .rule = "only latency, preempt, why and func take threads together"},
-	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom", NEEDS_TIME},
+	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom", .holds = selects_loom,
+	 .rule = "the report is of all looms"},
 	{"from", 0, "TIME", moment_option, TO(filter.from),
 	 "only from this clock on, in ns; "
 	 "+TIME counts from the first event and takes ns, us, ms, s; "

@@ -256,12 +256,14 @@ static char *sentence_of(const struct overview *o, const struct finding *finding
 	case FINDING_LOCK:
 	case FINDING_INVERSION:
 		if (threads > 1)
-			return xasprintf(
-				"%s: its threads slept %s (%" PRIu64 " %s) for mutexes that %" PRIu64
-				" of them held, %s of it for those of %s; in the %s of these holds, "
-				"the holders slept %s, ran %s and waited %s for a CPU%s",
-				w->who, w->time, count, plural(count, "time", "times"), threads,
-				w->most, w->other, w->by, w->asleep, w->run, w->wait, inversion);
+			return xasprintf("%s: its threads slept %s (%" PRIu64
+					 " %s) for mutexes that %" PRIu64
+					 " of them held, %s of it for those of %s; in the %s of "
+					 "these holds, "
+					 "the holders slept %s, ran %s and waited %s for a CPU%s",
+					 w->who, w->time, count, plural(count, "time", "times"),
+					 threads, w->most, w->other, w->by, w->asleep, w->run,
+					 w->wait, inversion);
 		return xasprintf("%s held a mutex, for which other threads slept %s (%" PRIu64
 				 " %s); in the %s of these holds, it slept %s, ran %s and "
 				 "waited %s for a CPU%s",
@@ -345,6 +347,19 @@ static char *shell_word(const char *word)
 	return (char *)text.data;
 }
 
+/* The options of the part of the recording; "" for all of it. */
+static void part_text(const struct overview *o, char text[96])
+{
+	const struct filter *filter = o->report->filter;
+	char from[40] = "", to[40] = "";
+
+	if (filter->from.given)
+		snprintf(from, sizeof(from), " --from %" PRId64, filter->first);
+	if (filter->to.given)
+		snprintf(to, sizeof(to), " --to %" PRId64, filter->last);
+	snprintf(text, 96, "%s%s", from, to);
+}
+
 /* The command that shows more about a finding; for free(). NULL without memory. */
 static char *finding_command(const struct overview *o, const struct finding *finding)
 {
@@ -368,24 +383,26 @@ static char *finding_command(const struct overview *o, const struct finding *fin
 	};
 	const struct finding_party *party = &finding->who;
 	const struct owner *owner = owner_of(o, party->stream);
-	char *path = shell_word(o->path), *text = NULL, around[80] = "";
+	char *path = shell_word(o->path), *text = NULL, part[96];
 	const char *report = reports[finding->kind];
 	int64_t at = finding->numbers[NUMBER_MOST_AT];
 
+	part_text(o, part);
 	if (finding->kind == FINDING_JITTER) /* the run before, and the late one */
-		snprintf(around, sizeof(around), " --from +%" PRId64 "ns --to +%" PRId64 "ns",
+		snprintf(part, sizeof(part), " --from +%" PRId64 "ns --to +%" PRId64 "ns",
 			 clock_distance(clock_sum(finding->numbers[NUMBER_MOST], 1000000), at),
 			 clock_sum(at, 1000000));
 	if (!path)
 		return NULL;
 	if (finding->kind == FINDING_STEAL || finding->kind == FINDING_RANK_IMBALANCE ||
 	    finding->kind == FINDING_LATE_RANK)
-		text = xasprintf("ovni-report %s %s", report, path);
+		text = xasprintf("ovni-report %s%s %s", report, part, path);
 	else if (party->kind == PARTY_THREAD)
-		text = xasprintf("ovni-report %s --tid %" PRId64 "%s %s", report, owner->tid,
-				 around, path);
+		text = xasprintf("ovni-report %s --tid %" PRId64 "%s %s", report, owner->tid, part,
+				 path);
 	else
-		text = xasprintf("ovni-report %s --pid %" PRId64 " %s", report, owner->pid, path);
+		text = xasprintf("ovni-report %s --pid %" PRId64 "%s %s", report, owner->pid, part,
+				 path);
 	free(path);
 	return text;
 }
@@ -455,18 +472,25 @@ static char *command_line(const struct overview *o)
 	return text;
 }
 
-/* "2026-11-22 03:12:05 +0100", when the window began where it was recorded; "" if the trace does
- * not say. */
-static void start_text(const struct json *session, char *text, size_t size)
+/* "2026-11-22 03:12:05 +0100", when the window began where it was recorded, or its part; "" if the
+ * trace does not say. */
+static void start_text(const struct overview *o, char *text, size_t size)
 {
+	const struct json *session = json_get(o->session, "bpf.session");
 	const struct json *realtime = json_key(session, "realtime");
-	int64_t ns, offset = json_int(json_key(realtime, "utc_offset"));
+	int64_t ns, clock, offset = json_int(json_key(realtime, "utc_offset"));
 	int64_t minutes = (offset < 0 ? -offset : offset) / 60;
 	struct tm tm;
 	time_t local;
 
 	*text = '\0';
-	if (!json_i64(json_get(realtime, "begin.ns"), &ns) || ns < 0 || minutes >= 24 * 60)
+	if (!json_i64(json_get(realtime, "begin.ns"), &ns) || minutes >= 24 * 60)
+		return;
+	if (o->findings.part && !json_i64(json_get(realtime, "begin.clock"), &clock))
+		return;
+	if (o->findings.part)
+		ns = clock_sum(ns, clock_distance(clock, o->findings.cpus.t0));
+	if (ns < 0)
 		return;
 	local = (time_t)(ns / 1000000000 + offset);
 	if (gmtime_r(&local, &tm) && strftime(text, size, ", from %Y-%m-%d %H:%M:%S", &tm))
@@ -485,15 +509,16 @@ static int print_head(const struct overview *o, struct printer *out, int columns
 	char length[DURATION_TEXT], start[64];
 	int err = -ENOMEM;
 
-	start_text(session, start, sizeof(start));
+	start_text(o, start, sizeof(start));
 	if (!command)
 		goto out;
 	host = xasprintf("%s: %s%s%zu %s%s%s%s%s", o->path, loom ? loom : "", loom ? ", " : "",
 			 o->findings.cpus.ncpus, plural(o->findings.cpus.ncpus, "CPU", "CPUs"),
 			 kernel ? ", Linux " : "", kernel ? kernel : "", machine ? " " : "",
 			 machine ? machine : "");
-	amount = xasprintf("%s%s, %" PRIu64 " %s of %zu %s in %zu %s",
-			   duration_words(length, o->duration), start, o->findings.events,
+	amount = xasprintf("%s%s%s, %" PRIu64 " %s of %zu %s in %zu %s",
+			   duration_words(length, o->duration),
+			   o->findings.part ? " of the recording" : "", start, o->findings.events,
 			   plural(o->findings.events, "event", "events"), nstreams,
 			   plural(nstreams, "thread", "threads"), o->findings.nprocesses,
 			   plural(o->findings.nprocesses, "process", "processes"));
@@ -615,7 +640,7 @@ static char *most_of_cpu(const struct overview *o, const struct cpu_time *cpu)
 /* ns that the hypervisor took from a CPU, or CELL_UNKNOWN. */
 static int64_t steal_of(const struct overview *o, const struct cpu_time *cpu)
 {
-	for (size_t i = 0; i < o->findings.nsteal; i++) {
+	for (size_t i = 0; i < o->findings.nsteal && !o->findings.part; i++) {
 		const struct cpu_steal *steal = &o->findings.steal[i];
 		const char *loom = owner_of(o, steal->stream)->loom;
 
@@ -1048,6 +1073,10 @@ static int print_json(const struct overview *o, struct printer *out)
 	if (*command)
 		json_put_string(doc, "session.command", command);
 	json_put_int(doc, "duration_ns", o->duration);
+	if (o->findings.part) {
+		json_put_i64(doc, "from", o->findings.cpus.t0);
+		json_put_i64(doc, "to", o->findings.cpus.t1);
+	}
 	if (json_i64(json_get(session, "realtime.begin.ns"), &realtime))
 		json_put_i64(doc, "session.realtime_begin_ns", realtime);
 	json_put_int(doc, "events", (int64_t)o->findings.events);
@@ -1081,7 +1110,9 @@ static int print(struct report *report, const char *path)
 		log_error("%s: no stream is in this directory: it is no trace", path);
 		return -ENOENT;
 	}
-	err = findings_read(&o.findings, report->source);
+	err = findings_read(&o.findings, report->source,
+			    report->filter->from.given ? report->filter->first : INT64_MIN,
+			    report->filter->to.given ? report->filter->last : INT64_MAX);
 	if (!o.findings.complete)
 		goto out;
 	o.duration = clock_distance(o.findings.cpus.t0, o.findings.cpus.t1);

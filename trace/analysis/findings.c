@@ -48,8 +48,6 @@ const char *const finding_number_names[NUMBERS] = {
 
 /* ---- the state of the walk ---- */
 
-enum use { USE_NONE, USE_RUN, USE_WAIT, USE_THROTTLED, USE_SLEEP, USES };
-
 /* The time of a thread by its use at one moment: ns. */
 struct times {
 	int64_t run, wait, sleep;
@@ -78,10 +76,6 @@ struct mark_name {
 };
 
 struct thread_walk {
-	enum use use;
-	enum off_cpu why;
-	int64_t since; /* clock of the use */
-	int32_t waker;
 	bool woken;	 /* the run begins by a wake-up from a sleep */
 	int64_t ready;	 /* clock of that wake-up */
 	int64_t started; /* clock of the last run that began by one, or unknown */
@@ -99,7 +93,6 @@ struct thread_walk {
 	int64_t released; /* clock of the end of its last release */
 	bool in_lock;
 	unsigned held;
-	int64_t held_at;	 /* clock of the outermost hold */
 	struct times held_times; /* then */
 	struct times last_hold;	 /* parts of the last hold that has ended */
 	bool last_valid;	 /* it was the only mutex of the thread */
@@ -247,6 +240,7 @@ void findings_fini(struct findings *f)
 		free(s);
 	}
 	culprits_fini(&f->culprits);
+	thread_times_fini(&f->times);
 	cpu_times_fini(&f->cpus);
 	free(f->processes);
 	free(f->threads);
@@ -350,38 +344,20 @@ static int take_metadata(struct findings *f, uint32_t stream, const struct json 
 
 /* ---- the use of the time ---- */
 
-static int64_t *use_sum(struct thread_use *use, const struct thread_walk *w)
+static int64_t clamp(const struct findings *f, int64_t clock)
 {
-	switch (w->use) {
-	case USE_RUN:
-		return &use->run;
-	case USE_WAIT:
-		return &use->wait;
-	case USE_THROTTLED:
-		return &use->throttled;
-	case USE_SLEEP:
-		return &use->sleep[w->why];
-	default:
-		return NULL;
-	}
+	if (clock < f->first)
+		return f->first;
+	return clock > f->last ? f->last : clock;
 }
 
 static struct times times_at(const struct findings *f, uint32_t stream, int64_t clock)
 {
-	const struct thread_use *use = &f->threads[stream];
-	const struct thread_walk *w = &f->state->threads[stream];
-	struct times t = {use->run, clock_sum(use->wait, use->throttled), thread_use_sleep(use)};
-	int64_t ns = w->use == USE_NONE ? 0 : clock_distance(w->since, clock);
+	int64_t ns[TIME_CLASSES];
 
-	if (ns < 0)
-		ns = 0;
-	if (w->use == USE_RUN)
-		t.run = clock_sum(t.run, ns);
-	else if (w->use == USE_SLEEP)
-		t.sleep = clock_sum(t.sleep, ns);
-	else
-		t.wait = clock_sum(t.wait, ns);
-	return t;
+	thread_times_read(&f->times, stream, clock, ns);
+	return (struct times){ns[CLASS_RUNNING], clock_sum(ns[CLASS_RUNNABLE], ns[CLASS_THROTTLED]),
+			      clock_sum(ns[CLASS_ASLEEP], ns[CLASS_UNKNOWN])};
 }
 
 static struct times times_between(struct times from, struct times to)
@@ -431,50 +407,26 @@ static int add_period(struct thread_walk *w, int64_t clock)
 	return 0;
 }
 
-/* Ends the present use of the time of a thread at `clock`. */
-static void end_use(struct findings *f, uint32_t stream, int64_t clock)
+/* The use of the time of a thread has changed. */
+static int take_use(struct findings *f, uint32_t stream, int64_t clock, enum time_use from,
+		    int32_t cpu)
 {
 	struct thread_use *use = &f->threads[stream];
 	struct thread_walk *w = &f->state->threads[stream];
-	int64_t ns = clock_distance(w->since, clock), *sum = use_sum(use, w);
+	enum time_use to = f->times.threads[stream].use;
 
-	if (!sum)
-		return;
-	if (ns < 0)
-		ns = 0;
-	*sum = clock_sum(*sum, ns);
-	use->last = clock;
-	if (w->use == USE_WAIT && ns > use->wait_most) {
-		use->wait_most = ns;
-		use->wait_most_at = clock;
-	}
-	if (w->use == USE_SLEEP && w->why == OFF_CPU_IO) {
-		use->io++;
-		if (ns > use->io_most)
-			use->io_most = ns;
-	}
-}
-
-/* The thread begins another use of its time. */
-static int begin_use(struct findings *f, uint32_t stream, int64_t clock, enum use to, int32_t cpu)
-{
-	struct thread_use *use = &f->threads[stream];
-	struct thread_walk *w = &f->state->threads[stream];
-	enum use from = w->use;
-
-	if (from != USE_NONE)
-		end_use(f, stream, clock);
+	if (from != TIME_NONE)
+		use->last = clamp(f, clock);
 	if (!use->seen)
-		use->first = clock;
+		use->first = clamp(f, clock);
 	use->seen = true;
-	w->use = to;
-	w->since = clock;
 	/* a preempted thread passes through Paused, in no time */
-	if (from == USE_SLEEP && to != USE_SLEEP && !off_cpu_runnable(w->why)) {
+	if (from >= TIME_ASLEEP && from < TIME_NONE && to < TIME_ASLEEP &&
+	    !off_cpu_runnable(from - TIME_ASLEEP)) {
 		w->woken = true;
 		w->ready = clock;
 	}
-	if (to != USE_RUN || cpu < 0)
+	if (to != TIME_RUNNING || cpu < 0 || clock != clamp(f, clock))
 		return 0;
 	use->runs++;
 	if (!w->woken)
@@ -504,11 +456,12 @@ static int end_lock_sleep(struct findings *f, const struct intervals *intervals,
 			  int64_t clock, int32_t waker)
 {
 	struct findings_state *s = f->state;
-	struct thread_walk *w = &s->threads[stream], *by;
+	struct thread_walk *by;
+	int64_t ns = clock_distance(f->times.threads[stream].since, clamp(f, clock));
 	int64_t found = waker > 0 ? state_walk_find(&intervals->walk, stream, waker) : -1;
 	struct holder *holder;
 
-	if (found < 0 || f->threads[found].process != f->threads[stream].process)
+	if (found < 0 || ns <= 0 || f->threads[found].process != f->threads[stream].process)
 		return 0;
 	by = &s->threads[found];
 	if (by->inside != ROLE_RELEASE && (by->released == INTERVAL_UNKNOWN ||
@@ -518,7 +471,7 @@ static int end_lock_sleep(struct findings *f, const struct intervals *intervals,
 	if (!holder)
 		return -ENOMEM;
 	holder->waits++;
-	holder->waited = clock_sum(holder->waited, clock_distance(w->since, clock));
+	holder->waited = clock_sum(holder->waited, ns);
 	if (by->last_valid) {
 		holder->holds++;
 		holder->held = times_sum(holder->held, by->last_hold);
@@ -533,7 +486,6 @@ static void take_held(struct findings *f, uint32_t stream, int64_t clock, bool b
 
 	if (begin) {
 		if (!w->held++) {
-			w->held_at = clock;
 			w->held_times = times_at(f, stream, clock);
 		}
 		return;
@@ -687,7 +639,7 @@ static void enter_mpi(struct findings *f, struct rank *rank, const struct event 
 	if (rank->depth++)
 		return;
 	rank->function = function;
-	rank->enter_clock = ev->clock;
+	rank->enter_clock = clamp(f, ev->clock);
 	rank->enter = times_at(f, rank->stream, ev->clock);
 	for (size_t i = 0; i < s->nranks; i++)
 		rank->outside[i] = rank_outside(f, &s->ranks[i], ev->clock);
@@ -697,7 +649,7 @@ static void leave_mpi(struct findings *f, struct rank *rank, const struct event 
 {
 	const struct findings_state *s = f->state;
 	struct times spent;
-	int64_t ns = clock_distance(rank->enter_clock, ev->clock);
+	int64_t ns = clock_distance(rank->enter_clock, clamp(f, ev->clock));
 
 	if (!rank->depth || --rank->depth)
 		return;
@@ -751,48 +703,21 @@ static int take_model(struct findings *f, uint32_t stream, const struct event *e
 
 /* ---- events ---- */
 
-static enum use use_of(const struct sched_state *state, const struct thread_walk *w)
-{
-	if (state->out)
-		return off_cpu_runnable(w->why) ? USE_WAIT : USE_SLEEP;
-	switch (state->state) {
-	case THREAD_STATE_RUNNING:
-	case THREAD_STATE_COOLING:
-		return USE_RUN;
-	case THREAD_STATE_WARMING:
-		return w->why == OFF_CPU_THROTTLED ? USE_THROTTLED : USE_WAIT;
-	case THREAD_STATE_PAUSED:
-		return USE_SLEEP;
-	default:
-		return USE_NONE;
-	}
-}
-
 static int take_state(struct findings *f, const struct intervals *intervals, uint32_t stream,
 		      const struct event *ev)
 {
-	struct thread_walk *w = &f->state->threads[stream];
-	const struct sched_state *state = &intervals->walk.threads[stream];
-	bool off = ev->value == (ev->model == 'K' ? 'O' : 'p');
-	enum use to;
+	enum time_use from = f->times.threads[stream].use;
 	int err = 0;
 
-	if (ev->model == 'O' && ev->value == 'C')
-		return 0;
-	if (ev->model == 'O' && ev->value == 'w' && w->use == USE_SLEEP && w->inside == ROLE_LOCK &&
-	    ev->payload_size >= 4)
+	if (ev->model == 'O' && ev->value == 'w' && from >= TIME_ASLEEP && from < TIME_NONE &&
+	    f->state->threads[stream].inside == ROLE_LOCK && ev->payload_size >= 4)
 		err = end_lock_sleep(f, intervals, stream, ev->clock, get_i32(ev->payload));
 	if (err)
 		return err;
-	if (off) {
-		uint16_t why = ev->payload_size >= 6 ? get_u16(ev->payload) : 0;
-
-		w->why = why < OFF_CPU_COUNT ? (enum off_cpu)why : OFF_CPU_UNKNOWN;
-	}
-	to = use_of(state, w);
-	if (to == w->use)
+	thread_times_step(&f->times, intervals, stream, ev);
+	if (f->times.threads[stream].use == from)
 		return 0;
-	return begin_use(f, stream, ev->clock, to, state->cpu);
+	return take_use(f, stream, ev->clock, from, intervals->walk.threads[stream].cpu);
 }
 
 static int take_event(struct findings *f, const struct intervals *intervals, uint32_t stream,
@@ -815,23 +740,50 @@ static int take_event(struct findings *f, const struct intervals *intervals, uin
 	}
 }
 
+/* The times of a thread by their use. */
+static void take_times(struct thread_use *use, const struct thread_time *times)
+{
+	use->run = times->uses[TIME_RUNNING].ns;
+	for (int cause = 0; cause < WAIT_CAUSES; cause++) {
+		const struct time_stays *stays = &times->uses[TIME_WAITING + cause];
+
+		if (cause == WAIT_THROTTLED)
+			use->throttled = stays->ns;
+		if (cause == WAIT_THROTTLED || cause == WAIT_NEWBORN ||
+		    stays->max <= use->wait_most)
+			continue;
+		use->wait_most = stays->max;
+		use->wait_most_at = clock_sum(stays->max_at, stays->max);
+	}
+	for (int why = 0; why < OFF_CPU_COUNT; why++)
+		use->sleep[why] = times->uses[TIME_ASLEEP + why].ns;
+	use->io = times->uses[TIME_ASLEEP + OFF_CPU_IO].count;
+	use->io_most = times->uses[TIME_ASLEEP + OFF_CPU_IO].max;
+}
+
 /* Ends the times at the end of the trace, and adds them up. */
 static void end_times(struct findings *f, const struct intervals *intervals)
 {
-	f->first = intervals->first;
-	f->last = intervals->last;
+	f->start = intervals->first;
+	f->first = f->first > intervals->first ? f->first : intervals->first;
+	f->last = f->last < intervals->last ? f->last : intervals->last;
+	if (f->last < f->first)
+		f->last = f->first;
+	for (size_t i = 0; i < f->source->trace.nstreams; i++)
+		if (f->times.threads[i].use != TIME_NONE)
+			f->threads[i].last = f->last;
+	thread_times_finish(&f->times, intervals);
 	for (size_t i = 0; i < f->source->trace.nstreams; i++) {
 		struct thread_use *use = &f->threads[i];
 		struct process_use *process = &f->processes[use->process];
 
-		if (f->state->threads[i].use != USE_NONE)
-			end_use(f, (uint32_t)i, f->last);
-		f->state->threads[i].use = USE_NONE;
 		if (!use->seen)
 			continue;
+		take_times(use, &f->times.threads[i]);
+		if (f->part) /* with the run in which it begins */
+			use->runs = f->times.threads[i].uses[TIME_RUNNING].count;
 		process->run = clock_sum(process->run, use->run);
 		process->idle_run = clock_sum(process->idle_run, use->idle_run);
-		process->wait = clock_sum(process->wait, use->wait);
 		process->throttled = clock_sum(process->throttled, use->throttled);
 		process->sleep = clock_sum(process->sleep, thread_use_sleep(use));
 	}
@@ -839,23 +791,23 @@ static void end_times(struct findings *f, const struct intervals *intervals)
 
 /* ---- charges ---- */
 
-_Static_assert(CLASSES <= CULPRIT_CLASSES, "each class of culprits has its sum");
+_Static_assert(CHARGED_CLASSES <= CULPRIT_CLASSES, "each class of culprits has its sum");
 
 static enum culprit_class class_of(const struct findings *f, uint32_t victim, int64_t culprit)
 {
 	const struct process_use *a, *b;
 
-	if (culprit <= CULPRIT_OTHERS && culprit > CULPRIT_OTHERS - CLASSES)
+	if (culprit <= CULPRIT_OTHERS && culprit > CULPRIT_OTHERS - CHARGED_CLASSES)
 		return (enum culprit_class)(CULPRIT_OTHERS - culprit);
 	if (culprit < 0)
-		return culprit == CULPRIT_IDLE ? CLASS_IDLE : CLASS_UNKNOWN;
+		return culprit == CULPRIT_IDLE ? CHARGED_IDLE : CHARGED_UNKNOWN;
 	if (f->threads[culprit].process == f->threads[victim].process)
-		return CLASS_OWN;
+		return CHARGED_OWN;
 	if (f->threads[culprit].kernel)
-		return CLASS_KERNEL;
+		return CHARGED_KERNEL;
 	a = &f->processes[f->threads[victim].process];
 	b = &f->processes[f->threads[culprit].process];
-	return a->rank >= 0 && b->rank >= 0 ? CLASS_RANK : CLASS_OTHER;
+	return a->rank >= 0 && b->rank >= 0 ? CHARGED_RANK : CHARGED_OTHER;
 }
 
 static unsigned class_of_culprit(const void *arg, uint32_t victim, int64_t culprit)
@@ -1041,10 +993,10 @@ out:
 	return err;
 }
 
-static const enum finding_kind kind_of_class[CLASSES] = {
-	[CLASS_OWN] = FINDING_SHARED,	   [CLASS_RANK] = FINDING_RANKS_SHARE,
-	[CLASS_OTHER] = FINDING_NEIGHBOUR, [CLASS_KERNEL] = FINDING_KERNEL,
-	[CLASS_IDLE] = FINDING_IDLE,	   [CLASS_UNKNOWN] = FINDING_UNKNOWN,
+static const enum finding_kind kind_of_class[CHARGED_CLASSES] = {
+	[CHARGED_OWN] = FINDING_SHARED,	     [CHARGED_RANK] = FINDING_RANKS_SHARE,
+	[CHARGED_OTHER] = FINDING_NEIGHBOUR, [CHARGED_KERNEL] = FINDING_KERNEL,
+	[CHARGED_IDLE] = FINDING_IDLE,	     [CHARGED_UNKNOWN] = FINDING_UNKNOWN,
 };
 
 /* The CPU of the threads of a process; CPU_NONE: several. */
@@ -1086,7 +1038,7 @@ static int find_waits(struct findings *f, const struct group *group)
 	uint32_t process = group->process;
 	const struct process_use *p = &f->processes[process];
 
-	for (int class = 0; class < CLASSES; class ++) {
+	for (int class = 0; class < CHARGED_CLASSES; class ++) {
 		int64_t ns = p->charged[class];
 		struct top victim, culprit;
 		const struct thread_use *use;
@@ -1109,10 +1061,10 @@ static int find_waits(struct findings *f, const struct group *group)
 		put(finding, NUMBER_TIME, one ? use->waited : p->waited);
 		put(finding, NUMBER_BY, finding->cost);
 		put(finding, NUMBER_MOST, use->wait_most);
-		put(finding, NUMBER_MOST_AT, clock_distance(f->first, use->wait_most_at));
+		put(finding, NUMBER_MOST_AT, clock_distance(f->start, use->wait_most_at));
 		if (!one)
 			put(finding, NUMBER_THREADS, waiting_threads(f, group));
-		if (class == CLASS_UNKNOWN && put_taker(f, finding, process))
+		if (class == CHARGED_UNKNOWN && put_taker(f, finding, process))
 			return -ENOMEM;
 		if (culprit.stream != NO_STREAM) {
 			int32_t cpu = only_cpu(f, group);
@@ -1455,7 +1407,7 @@ static int find_jitter(struct findings *f, uint32_t stream)
 	put(finding, NUMBER_THREADS, (int64_t)total);
 	put(finding, NUMBER_MEAN, median);
 	put(finding, NUMBER_MOST, periods->most);
-	put(finding, NUMBER_MOST_AT, clock_distance(f->first, periods->most_at));
+	put(finding, NUMBER_MOST_AT, clock_distance(f->start, periods->most_at));
 	put(finding, NUMBER_WAIT, periods->most_wait);
 	return 0;
 }
@@ -1476,7 +1428,7 @@ static int compare(const void *pa, const void *pb)
 /* A CPU whose time the hypervisor took: the session has it for each CPU. */
 static int find_steal(struct findings *f)
 {
-	for (size_t i = 0; i < f->nsteal; i++) {
+	for (size_t i = 0; i < f->nsteal && !f->part; i++) { /* it is of the whole window */
 		const struct cpu_steal *steal = &f->steal[i];
 		int64_t window = clock_distance(f->cpus.t0, f->cpus.t1);
 		int64_t sure = steal->ns - STEAL_TICK;
@@ -1605,7 +1557,7 @@ static int on_event(void *arg, const struct intervals *intervals, uint32_t strea
 	struct findings *f = arg;
 	int err;
 
-	f->events++;
+	f->events += ev->clock == clamp(f, ev->clock);
 	err = culprits_step(&f->culprits, intervals, stream, ev);
 	return err ? err : take_event(f, intervals, stream, ev);
 }
@@ -1659,7 +1611,7 @@ static int read_metadata(struct findings *f)
 	return list_ranks(f);
 }
 
-int findings_read(struct findings *f, const struct source *source)
+int findings_read(struct findings *f, const struct source *source, int64_t first, int64_t last)
 {
 	static const struct interval_listener listener = {.event = on_event, .span = on_span};
 	struct intervals intervals = {0};
@@ -1668,7 +1620,13 @@ int findings_read(struct findings *f, const struct source *source)
 	err = init(f, source);
 	if (err)
 		return err;
-	err = culprits_init(&f->culprits, source, INT64_MIN, INT64_MAX);
+	f->cpus.first = f->first = first;
+	f->cpus.last = f->last = last;
+	f->cpus.part = f->part = first != INT64_MIN || last != INT64_MAX;
+	err = thread_times_init(&f->times, source, first, last);
+	if (err)
+		return err;
+	err = culprits_init(&f->culprits, source, first, last);
 	if (err)
 		return err;
 	f->culprits.class_of = class_of_culprit;

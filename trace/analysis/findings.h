@@ -2,19 +2,20 @@
 /*
  * findings: what cost the threads of a trace time, as facts with numbers.
  *
- * In: the metadata and the events of all streams, in one walk (intervals.h) with the charges of
- * waits (culprits.h); out: the time of each thread by its use, and a list of findings,
- * those about the recorded command before those about other processes, the most expensive first.
- * Nothing is printed here, and nothing is guessed: a finding is a sum of clocks in the trace that
- * passes a threshold below. Memory follows threads, processes and pairs of them, never events.
- * Invariant: run + wait + throttled + sleeps of a thread are the time between its first and its
- * last event in which it was alive.
- * Specification: event-mapping.md, "The thread state machine"; efficiency.md 3; ovni-report(1).
+ * In: the metadata and the events of all streams, in one walk (intervals.h) with the times of
+ * threads (thread_times.h) and the charges of waits (culprits.h); out: the time of each thread by
+ * its use, and a list of findings, those about the recorded command before those about other
+ * processes, the most expensive first. Nothing is printed here, and nothing is guessed: a finding
+ * is a sum of clocks in the trace that passes a threshold below. Memory follows threads, processes
+ * and pairs of them, never events. Invariant: run + waited + throttled + sleeps of a thread are its
+ * life. Specification: event-mapping.md, "The thread state machine"; efficiency.md 3;
+ * ovni-report(1).
  */
 #ifndef TRACE_ANALYSIS_FINDINGS_H
 #define TRACE_ANALYSIS_FINDINGS_H
 
 #include "trace/analysis/culprits.h"
+#include "trace/analysis/thread_times.h"
 #include "trace/base/json.h"
 #include "trace/base/off_cpu.h"
 #include "trace/states/cpu_time.h"
@@ -95,25 +96,25 @@ struct finding {
 
 /* Parties that may have the CPU for which a thread waits. */
 enum culprit_class {
-	CLASS_OWN,    /* a thread of the same process */
-	CLASS_RANK,   /* of another rank */
-	CLASS_OTHER,  /* of another process */
-	CLASS_KERNEL, /* a kernel thread */
-	CLASS_IDLE,
-	CLASS_UNKNOWN, /* the trace does not tell */
-	CLASSES
+	CHARGED_OWN,	/* a thread of the same process */
+	CHARGED_RANK,	/* of another rank */
+	CHARGED_OTHER,	/* of another process */
+	CHARGED_KERNEL, /* a kernel thread */
+	CHARGED_IDLE,
+	CHARGED_UNKNOWN, /* the trace does not tell */
+	CHARGED_CLASSES
 };
 
 /* The time of one thread: ns. */
 struct thread_use {
-	int64_t run, wait, throttled, sleep[OFF_CPU_COUNT];
+	int64_t run, throttled, sleep[OFF_CPU_COUNT];
 	int64_t idle_run;    /* part of run: waiting inside MPI or a runtime (by their events) */
 	int64_t first, last; /* clocks of its life in the trace */
 	int64_t life;	     /* run + waited + throttled + sleeps */
 	int64_t waited;	     /* for a CPU, by the culprits: with the wait of a newborn */
-	int64_t charged[CLASSES];	 /* the parts of `waited` */
-	int64_t wait_most, wait_most_at; /* the longest wait, and the clock of its end */
-	int64_t io_most;		 /* the longest sleep for I/O */
+	int64_t charged[CHARGED_CLASSES]; /* the parts of `waited` */
+	int64_t wait_most, wait_most_at;  /* the longest wait, and the clock of its end */
+	int64_t io_most;		  /* the longest sleep for I/O */
 	uint64_t runs, io;
 	uint32_t process;  /* index in findings.processes */
 	int32_t cpu;	   /* where it had FINDING_CPU_PERCENT of its run time, or CPU_NONE */
@@ -124,8 +125,8 @@ struct process_use {	 /* sums of its threads, ns */
 	uint32_t stream; /* its first one */
 	uint32_t nthreads;
 	int64_t rank, nranks; /* -1: none */
-	int64_t run, wait, throttled, sleep, life, idle_run, waited;
-	int64_t charged[CLASSES];
+	int64_t run, throttled, sleep, life, idle_run, waited;
+	int64_t charged[CHARGED_CLASSES];
 	uint32_t pairs, npairs; /* private: of culprits with a victim in it */
 	int64_t parent;		/* pid, 0: not known */
 	bool target;		/* descends from ovni-bpf: the command that it recorded */
@@ -141,6 +142,7 @@ struct cpu_steal {	 /* of the metadata: time that the hypervisor took from a CPU
 struct findings {
 	const struct source *source;
 	struct culprits culprits;
+	struct thread_times times;
 	struct cpu_times cpus;
 	struct thread_use *threads; /* of each stream */
 	struct process_use *processes;
@@ -151,20 +153,23 @@ struct findings {
 	uint64_t events;
 	struct cpu_steal *steal; /* empty: not known */
 	size_t nsteal;
-	bool targets; /* some processes are the target of a recording with others */
-	bool locks;   /* the trace has the marks of --api pthread */
-	bool mpi;     /* events of the model mpi */
-	bool openmp;  /* events of the model openmp */
-	int64_t first, last;
+	bool targets;		      /* some processes are the target of a recording with others */
+	bool locks;		      /* the trace has the marks of --api pthread */
+	bool mpi;		      /* events of the model mpi */
+	bool openmp;		      /* events of the model openmp */
+	bool part;		      /* only a part of the recording counts */
+	int64_t start;		      /* clock of the first event of the trace */
+	int64_t first, last;	      /* clocks of the trace, or of the part of it that counts */
 	struct findings_state *state; /* of the walk; private */
 };
 
 /*
- * Walks the trace once and makes the list. Returns 0, or -errno after one message; findings_fini()
+ * Walks the trace once and makes the list, of the part between the clocks `first` and `last`
+ * (INT64_MIN, INT64_MAX: all). Returns 0, or -errno after one message; findings_fini()
  * must follow in both cases. If `complete` is false after an error, there is no list; otherwise it
  * is of the part of the trace before the damage.
  */
-int findings_read(struct findings *f, const struct source *source)
+int findings_read(struct findings *f, const struct source *source, int64_t first, int64_t last)
 	__attribute__((warn_unused_result));
 void findings_fini(struct findings *f);
 
