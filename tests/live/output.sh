@@ -83,6 +83,29 @@ for name in $'a b\nc\\d\xff' "$long/$long/$long/$long/$long/out"; do
 done
 expect "the name is escaped" [ -d $'a b\nc\\d\xff' ]
 
+# Under umask 000 nobody else may write what is written: traces, files for Paraver, counters, and
+# these while the recording goes on.
+mkdir open && cd open || exit 1
+open_umask() { (umask 000 && exec "$RECORDER" "$@" >>log 2>&1); }
+open_umask --emulate -o one --interval 20ms -- "$WORKLOADS/sleepers" -n 1 -s 10 || complain "umask 000: $(cat log)"
+open_umask -a -d 300ms --rotate 100ms -o several || complain "umask 000: $(cat log)"
+umask 000
+"$RECORDER" -a --mode summary --interval 20ms -o counted >>log 2>&1 &
+recorder=$!
+umask 022
+wait_until [ -s counted.stats.json.part ] || complain "no snapshots: $(cat log)"
+find . -name '*.part' -perm /022 >parts
+expect "others may write the snapshots" [ ! -s parts ]
+kill -INT $recorder
+wait $recorder || complain "umask 000: $(cat log)"
+rm log parts
+for file in one/thread.prv one/stats.json several/0002 several/stats.json counted.stats.json; do
+	expect "umask 000" [ -e $file ]
+done
+find . -perm /022 ! -type l ! -path . >others
+expect "others may write: $(head others)" [ ! -s others ]
+cd .. || exit 1
+
 # A trace without a thread says why.
 "$RECORDER" --comm 'nothing-is-so' -d 50ms -o nothing >log 2>&1 || complain "nothing: $(cat log)"
 expect "an empty trace is explained" grep -q -- '--all-threads' log

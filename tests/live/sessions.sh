@@ -122,6 +122,29 @@ try 0 recording session start $n-g -a -o killed2
 try 0 'recorded dir' session stop $n-g
 judge killed2
 
+# A stopped one (SIGSTOP) is not waited for, by however many: its queue has room for 16. When it goes
+# on, the requests have done no harm.
+try 0 recording session start $n-g --comm 'sleep*' -o stopped
+pid=$(field $n-g pid)
+kill -STOP "$pid"
+asked=()
+for request in save stop status{,,,,,,,,,,,,,,,,,}; do
+	timeout 60 "$RECORDER" session $request $n-g >>stopped.said 2>&1 &
+	asked+=($!)
+done
+for one in "${asked[@]}"; do
+	wait "$one"
+	status=$?
+	[ $status = 1 ] || complain "a stopped session: status $status"
+done
+expect "its process is named: $(cat stopped.said)" [ "$(grep -c "session $n-g does not answer: its process $pid is stopped (kill -CONT $pid continues it)" stopped.said)" -ge 10 ]
+expect "each request ends with a message: $(cat stopped.said)" \
+	[ "$(grep -c 'does not answer: \(its process\|too many\)' stopped.said)" = ${#asked[@]} ]
+kill -CONT "$pid"
+session stop $n-g >said 2>&1
+status=$?
+expect "it ends, perhaps with a loss: $(cat said)" [ $status = 0 -o $status = 3 ]
+
 # Through sudo it is the caller's: the trace, and the right to ask. Another user has neither. (The
 # build may lie where only root can go.)
 P=$(mktemp -d /tmp/ovni-public.XXXXXX) && chmod 755 "$P" && install -m 755 "$RECORDER" "$P/recorder"
@@ -153,6 +176,23 @@ try 0 'recorded dir' own stop $n-a
 expect "nothing is left of it" [ -z "$(find "$P/runtime" -name $n-a)" ]
 chmod 770 "$P/runtime"
 try 1 'other users own it' own start $n-a -a -o "$P/out/never"
+
+# Without such a directory the message says how to get one. A program with capabilities of its own
+# does not trust XDG_RUNTIME_DIR.
+chmod 700 "$P/runtime"
+nowhere() { setpriv --reuid 12345 --regid 12345 --clear-groups "${caps[@]}" -- "$@" session start $n-a -a -o "$P/out/never"; }
+caps=(--inh-caps=-all,+bpf,+perfmon --ambient-caps=-all,+bpf,+perfmon)
+try 1 "'/run/user/12345' does not exist \(log in, .* loginctl enable-linger 12345; or start the session with sudo" \
+	nowhere env -u XDG_RUNTIME_DIR "$P/recorder"
+install -m 755 "$RECORDER" "$P/capable"
+caps=(--inh-caps=-all)
+if python3 -c 'import os, struct, sys
+os.setxattr(sys.argv[1], "security.capability", struct.pack("<5I", 0x2000001, 0, 0, 0xc0, 0))' "$P/capable"; then
+	try 1 "'/run/user/12345' does not exist; a program with capabilities does not trust XDG_RUNTIME_DIR \(log in, .* or start the session with sudo" \
+		nowhere env XDG_RUNTIME_DIR="$P/runtime" "$P/capable"
+else
+	echo "no file capabilities here"
+fi
 
 # A place that others could have had a hand in is not used.
 mkdir "$T/elsewhere"

@@ -8,12 +8,15 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "user/cli/options.h"
@@ -23,38 +26,91 @@
 #include "trace/base/json.h"
 #include "trace/base/log.h"
 #include "user/host/privilege.h"
+#include "user/host/proc_info.h"
 #include "user/session/session.h"
 #include "user/stats/live_report.h"
 
 #define ANSWER_MAX 65536
+#define LOOK_MS	   10 /* between looks at the lock of a session */
+#define ANSWER_S   5  /* then it is examined whether the session can answer */
 
 /* ---- requests ---- */
 
+/* A session that is stopped accepts as many connections as its queue holds; then connect() waits.
+ */
 static int connect_to(const struct session_dir *dir)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const struct timeval limit = {.tv_sec = ANSWER_S};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
 
 	if (fd < 0)
 		return -errno;
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/control", dir->fd);
-	if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
+	if (!setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) &&
+	    !connect(fd, (struct sockaddr *)&address, sizeof(address)))
 		return fd;
 	err = -errno;
 	close(fd);
 	return err;
 }
 
-/* Sends a request. Returns the answer, for json_free(), or NULL after one message. Has no time
- * limit: a save may take long. */
-static struct json *request_answer(const struct session_dir *dir, enum control_request request)
+/* Reports a session that does not answer. A save or a stop may take long; a status never does, nor
+ * does a stopped process answer (SIGSTOP, a debugger). True if waiting is of no use. */
+static bool gives_up(const struct session_dir *dir, enum control_request request, pid_t pid)
+{
+	char state = process_state((uint32_t)pid);
+
+	if (state == 'T' || state == 't')
+		log_error("session %s does not answer: its process %d is stopped (kill -CONT %d "
+			  "continues it)",
+			  dir->name, pid, pid);
+	else if (request == CONTROL_STATUS)
+		log_error("session %s gave no answer for %d s: its process %d is busy, or hangs",
+			  dir->name, ANSWER_S, pid);
+	else
+		return false;
+	return true;
+}
+
+/* Waits for the answer. False after one message. */
+static bool wait_for_answer(const struct session_dir *dir, enum control_request request, int fd,
+			    pid_t pid)
+{
+	struct pollfd wait = {.fd = fd, .events = POLLIN};
+	int n;
+
+	for (;;) {
+		n = poll(&wait, 1, ANSWER_S * 1000);
+		if (n > 0)
+			return true;
+		if (!n && gives_up(dir, request, pid))
+			return false;
+	}
+}
+
+/* Sends a request. Returns the answer, for json_free(), and stores the process of the session; or
+ * NULL after one message. */
+static struct json *request_answer(const struct session_dir *dir, enum control_request request,
+				   pid_t *pid)
 {
 	struct json *answer = NULL;
 	char *text = malloc(ANSWER_MAX), line[16];
 	int fd = connect_to(dir), len;
+	struct ucred peer = {0};
+	socklen_t size = sizeof(peer);
 	size_t used = 0;
 	ssize_t n;
 
+	if (fd >= 0)
+		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	*pid = peer.pid;
+	if (fd == -EAGAIN) {
+		log_error("session %s does not answer: too many requests wait (it is stopped, or "
+			  "hangs)",
+			  dir->name);
+		goto out;
+	}
 	if (fd < 0 || !text) {
 		log_error("cannot reach session %s: %s", dir->name,
 			  strerror(fd < 0 ? -fd : ENOMEM));
@@ -62,6 +118,8 @@ static struct json *request_answer(const struct session_dir *dir, enum control_r
 	}
 	len = snprintf(line, sizeof(line), "%s\n", control_request_names[request]);
 	if (send(fd, line, (size_t)len, MSG_NOSIGNAL) == len) {
+		if (!wait_for_answer(dir, request, fd, peer.pid))
+			goto out;
 		do {
 			n = read(fd, text + used, ANSWER_MAX - used);
 			used += n > 0 ? (size_t)n : 0;
@@ -159,9 +217,10 @@ static int status_of(const char *name, bool as_json)
 	struct json *answer = NULL;
 	struct session_dir dir;
 	bool running = find_running(&dir, name);
+	pid_t pid;
 
 	if (running) {
-		answer = request_answer(&dir, CONTROL_STATUS);
+		answer = request_answer(&dir, CONTROL_STATUS, &pid);
 	} else if (session_dir_state(&dir) != SESSION_NONE) {
 		answer = json_new_object();
 		put_session(answer, &dir);
@@ -182,9 +241,10 @@ static int save(const char *name)
 	struct json *answer = NULL;
 	const char *error, *trace;
 	struct session_dir dir;
+	pid_t pid;
 
 	if (find_running(&dir, name))
-		answer = request_answer(&dir, CONTROL_SAVE);
+		answer = request_answer(&dir, CONTROL_SAVE, &pid);
 	session_dir_close(&dir);
 	if (!answer)
 		return STATUS_FAILED;
@@ -226,15 +286,23 @@ static int list(bool as_json)
 
 /* ---- stop ---- */
 
-/* Waits until the session ends, which releases the lock. */
-static void wait_for_end(const struct session_dir *dir)
+/* Waits until the session ends, which releases the lock. False after one message if its process
+ * `pid` (0: not known) is stopped before. */
+static bool wait_for_end(const struct session_dir *dir, pid_t pid)
 {
-	int lock = openat(dir->fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	const struct timespec step = {.tv_nsec = LOOK_MS * 1000000};
+	int lock = openat(dir->fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC), looks = 0;
+	bool ended = true;
 
-	while (lock >= 0 && flock(lock, LOCK_SH) && errno == EINTR)
-		;
+	while (ended && lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) &&
+	       (errno == EWOULDBLOCK || errno == EINTR)) {
+		nanosleep(&step, NULL);
+		if (++looks % (ANSWER_S * 1000 / LOOK_MS) == 0)
+			ended = !gives_up(dir, CONTROL_STOP, pid);
+	}
 	if (lock >= 0)
 		close(lock);
+	return ended;
 }
 
 static void print_log(const struct session_dir *dir)
@@ -266,6 +334,7 @@ static int stop(const char *name)
 	struct json *answer = NULL;
 	struct session_dir dir;
 	int status = STATUS_FAILED, err = session_dir_find(&dir, name);
+	pid_t pid;
 
 	if (err == -ENOENT || session_dir_state(&dir) == SESSION_NONE) {
 		if (!err)
@@ -273,11 +342,12 @@ static int stop(const char *name)
 		log_error("no session %s (see ovni-bpf session list)", name);
 	} else if (!err) {
 		if (session_dir_state(&dir) == SESSION_RUNNING) {
-			answer = request_answer(&dir, CONTROL_STOP);
+			answer = request_answer(&dir, CONTROL_STOP, &pid);
 			if (!answer)
 				goto out; /* not ours: do not remove it */
 			json_free(answer);
-			wait_for_end(&dir);
+			if (!wait_for_end(&dir, pid))
+				goto out;
 		}
 		status = report_end(&dir);
 		session_dir_remove(&dir);
@@ -327,7 +397,8 @@ static int report_start(struct session_dir *dir, const struct options *o, bool r
 	}
 	close(dir->lock); /* the other process holds its copy until it ends */
 	dir->lock = -1;
-	wait_for_end(dir);
+	if (!wait_for_end(dir, 0))
+		return status;
 	print_log(dir);
 	session_dir_status(dir, &status);
 	session_dir_remove(dir);

@@ -188,6 +188,14 @@ static int report_failure(const char *path, int err)
 	if (err == -EPERM)
 		log_error("cannot use '%s': other users own it or may write to it (remove it)",
 			  path);
+	else if (err == -ENOENT && geteuid() != 0)
+		log_error("no directory for sessions: '%s' does not exist%s (log in, which creates "
+			  "it, or run: loginctl enable-linger %u; or start the session with sudo)",
+			  path,
+			  getenv("XDG_RUNTIME_DIR") && !secure_getenv("XDG_RUNTIME_DIR")
+				  ? "; a program with capabilities does not trust XDG_RUNTIME_DIR"
+				  : "",
+			  geteuid());
 	else
 		log_error("cannot create the session directory '%s': %s", path, strerror(-err));
 	return err;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 
 #include "user/host/command.h"
 #include "user/host/privilege.h"
+#include "user/host/proc_info.h"
 #include "user/host/signals.h"
 #include "trace/base/log.h"
 #include "user/host/read_file.h"
@@ -65,11 +67,11 @@ out:
 	return err;
 }
 
-static int set_files(enum command_files files)
+static int set_files(unsigned flags)
 {
 	int nothing;
 
-	if (files == COMMAND_FILES_OURS)
+	if (!(flags & COMMAND_MESSAGES))
 		return 0;
 	nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 ||
@@ -78,10 +80,21 @@ static int set_files(enum command_files files)
 	return 0;
 }
 
+/* Lets the kernel kill this process when the thread ends that has started it. It forgets that at an
+ * exec which adds capabilities, as every exec of root does without PR_SET_NO_NEW_PRIVS. */
+static int die_with(unsigned flags, pid_t parent)
+{
+	if (!(flags & COMMAND_DIES_WITH_US))
+		return 0;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_PDEATHSIG, SIGKILL))
+		return -errno;
+	return getppid() == parent ? 0 : -ESRCH;
+}
+
 /* The child: waits, and becomes the command. */
 static void __attribute__((noreturn))
 child(struct command *command, const struct identity *runner, const struct signals *signals,
-      enum command_files files, int go_fd, int trouble_fd)
+      unsigned flags, pid_t parent, int go_fd, int trouble_fd)
 {
 	ssize_t n;
 	char go;
@@ -93,10 +106,13 @@ child(struct command *command, const struct identity *runner, const struct signa
 	if (n != 1)
 		_exit(127); /* the recorder has ended */
 	signals_restore(signals);
-	err = set_files(files);
+	err = set_files(flags);
 	if (err)
 		goto failed;
 	err = identity_become(runner);
+	if (err)
+		goto failed;
+	err = die_with(flags, parent);
 	if (err)
 		goto failed;
 	execvp(command->argv[0], command->argv);
@@ -108,10 +124,10 @@ failed:
 }
 
 int command_start(struct command *command, char **argv, const struct identity *runner,
-		  const struct signals *signals, enum command_files files)
+		  const struct signals *signals, unsigned flags)
 {
 	int go[2] = {-1, -1}, trouble[2] = {-1, -1}, err;
-	pid_t pid;
+	pid_t pid, self = getpid();
 
 	*command = (struct command){.argv = argv, .go_fd = -1, .trouble_fd = -1, .status = -1};
 	if (pipe2(go, O_CLOEXEC) || pipe2(trouble, O_CLOEXEC))
@@ -122,7 +138,7 @@ int command_start(struct command *command, char **argv, const struct identity *r
 	if (pid == 0) {
 		close(go[1]);
 		close(trouble[0]);
-		child(command, runner, signals, files, go[0], trouble[1]);
+		child(command, runner, signals, flags, self, go[0], trouble[1]);
 	}
 	close(go[0]);
 	close(trouble[1]);
@@ -216,18 +232,9 @@ static bool in_proc(uint32_t pid)
 /* A zombie is in /proc, and no more than that. */
 static bool is_alive(uint32_t pid)
 {
-	char path[32], *text, *state;
-	size_t size;
-	bool alive;
+	char state = process_state(pid);
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	text = read_file(AT_FDCWD, path, 0, 128, &size);
-	if (!text)
-		return false;
-	state = strrchr(text, ')'); /* of the name, which may have any signs */
-	alive = state && !strchr("ZX", state[2]);
-	free(text);
-	return alive;
+	return state && !strchr("ZX", state);
 }
 
 static int find_one(struct target *target, size_t i)

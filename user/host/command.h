@@ -30,14 +30,19 @@ struct command {
  * usual one). 0, or -errno after one message. */
 int command_find(const char *name, const char *paths) __attribute__((warn_unused_result));
 
-/* Standard input and output of the child: the recorder's; or, for a helper program, /dev/null and
- * the recorder's standard error (standard output belongs to the recorded command). */
-enum command_files { COMMAND_FILES_OURS, COMMAND_FILES_MESSAGES };
+enum command_flags {
+	/* standard input and output of a program that we run for ourselves are nothing and our
+	 * standard error (standard output belongs to the recorded command); else they are ours */
+	COMMAND_MESSAGES = 1,
+	/* it is killed when the calling thread ends in any way, and never gains privileges; else it
+	 * goes on */
+	COMMAND_DIES_WITH_US = 2,
+};
 
-/* Starts the child, as `runner`, and with the signals that were taken from our caller. `argv` must
- * outlive it. 0, or -errno after one message. */
+/* Starts the child, as `runner`, and with the signals that were taken from our caller; `flags` are
+ * of enum command_flags. `argv` must outlive it. 0, or -errno after one message. */
 int command_start(struct command *command, char **argv, const struct identity *runner,
-		  const struct signals *signals, enum command_files files)
+		  const struct signals *signals, unsigned flags)
 	__attribute__((warn_unused_result));
 
 /* Starts the program, and waits until it has been executed. 0, or -errno after one message. */
@@ -51,6 +56,10 @@ void command_signal(const struct command *command, int signal);
 
 /* Closes all; a child that was not released ends. Also of a zeroed struct. */
 void command_close(struct command *command);
+
+/* The letter of the state of a process in /proc/PID/stat ('T': stopped); NUL if it cannot be read.
+ */
+char process_state(uint32_t pid);
 
 /*
  * The processes or threads that the user named, and whether they still live. A named one is held by

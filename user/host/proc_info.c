@@ -270,3 +270,19 @@ void process_put(const struct process_info *info, const struct process_info *own
 	if (info->monotonic_ns)
 		json_put_i64(bpf, "monotonic_offset", info->monotonic_ns);
 }
+
+char process_state(uint32_t pid)
+{
+	char path[32], *text, *name_end, state = '\0';
+	size_t size;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	text = read_file(AT_FDCWD, path, 0, 128, &size);
+	if (!text)
+		return '\0';
+	name_end = strrchr(text, ')'); /* of the name, which may have any signs */
+	if (name_end && name_end + 2 < text + size)
+		state = name_end[2];
+	free(text);
+	return state;
+}

@@ -66,4 +66,8 @@ void process_rank(const char *environment, size_t size, int32_t *rank, int32_t *
  * out; NULL: all are put. */
 void process_put(const struct process_info *info, const struct process_info *own, struct json *bpf);
 
+/* The letter of the state of a process in /proc/PID/stat ('T': stopped); NUL if it cannot be read.
+ */
+char process_state(uint32_t pid);
+
 #endif

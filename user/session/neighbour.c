@@ -93,7 +93,8 @@ int neighbour_run(const struct neighbour *neighbour, const struct signals *signa
 	}
 	for (unsigned i = 0; neighbour->args[i]; i++)
 		argv[i + 1] = (char *)neighbour->args[i];
-	err = command_start(&command, argv, &self, signals, COMMAND_FILES_MESSAGES);
+	err = command_start(&command, argv, &self, signals,
+			    COMMAND_MESSAGES | COMMAND_DIES_WITH_US);
 	if (err)
 		return err;
 	err = command_release(&command);

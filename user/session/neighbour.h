@@ -3,9 +3,9 @@
  * neighbour: the programs beside this one, run on a trace when it is complete.
  *
  * In: the name of a program in the folder of ovni-bpf, and its arguments; out: its wait status. It
- * runs without a shell, as the user that this process is by now (the caller; its capabilities end
- * with the exec), and its standard output is our standard error. A signal that would end a
- * recording ends the program and not us; so does its time limit.
+ * runs without a shell, as the user that this process is by now (the caller, with no more
+ * capabilities), and its standard output is our standard error. A signal that would end a
+ * recording ends the program and not us; so does its time limit. If we are killed, so is it.
  */
 #ifndef USER_SESSION_NEIGHBOUR_H
 #define USER_SESSION_NEIGHBOUR_H

@@ -458,8 +458,7 @@ static int open_output(struct recorder *r)
 static int start_command(struct recorder *r)
 {
 	const struct options *o = r->options;
-	int err =
-		command_start(&r->command, o->command, &r->runner, &r->signals, COMMAND_FILES_OURS);
+	int err = command_start(&r->command, o->command, &r->runner, &r->signals, 0);
 
 	if (err)
 		return err;
@@ -1053,7 +1052,7 @@ static int run_command(struct command *command, char **argv, const struct identi
 
 	if (err)
 		return err;
-	err = command_start(command, argv, runner, &signals, COMMAND_FILES_OURS);
+	err = command_start(command, argv, runner, &signals, 0);
 	if (err)
 		goto out;
 	err = command_release(command);

@@ -26,7 +26,7 @@ static void start(struct trigger_command *trigger)
 		trigger->argv[0] = (char *)trigger->program;
 		trigger->argv[1] = trigger->path;
 		err = command_start(command, trigger->argv, trigger->user, trigger->signals,
-				    COMMAND_FILES_MESSAGES);
+				    COMMAND_MESSAGES);
 		if (err)
 			continue;
 		err = command_release(command);

@@ -398,7 +398,7 @@ static int create_locked(struct output_dir *output)
 
 	snprintf(nameless, sizeof(nameless), ".ovni-bpf.%d", (int)getpid());
 	unlinkat(output->parent, nameless, AT_REMOVEDIR); /* left by one that was killed here */
-	if (mkdirat(output->parent, nameless, 0777))
+	if (mkdirat(output->parent, nameless, 0755))
 		return -errno;
 	output->fd = open_directory(output->parent, nameless);
 	err = output->fd < 0 ? output->fd : 0;
@@ -522,7 +522,7 @@ static int open_part(const struct output_dir *output, int flags)
 
 	if (!name)
 		return fd;
-	fd = openat(output->fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+	fd = openat(output->fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
 	free(name);
 	return fd < 0 ? -errno : fd;
 }

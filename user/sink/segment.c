@@ -25,7 +25,7 @@ static int make_directory(struct segment *segment)
 	const struct segment_plan *plan = segment->plan;
 	int err;
 
-	if (mkdirat(plan->fd, SEGMENT_NEXT, 0777)) {
+	if (mkdirat(plan->fd, SEGMENT_NEXT, 0755)) {
 		err = -errno;
 		goto failed;
 	}

@@ -603,7 +603,7 @@ static int create(const struct stats_file *file, const char *suffix, char *name,
 	int fd, err;
 
 	snprintf(name, size, "%s%s", file->name, suffix);
-	fd = openat(file->dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	fd = openat(file->dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
 	*out = fdopen(fd, "w+");
