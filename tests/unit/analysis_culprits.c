@@ -245,7 +245,7 @@ static void step(void)
 	}
 }
 
-/* Of a wait that goes on at the end, the trace lacks the switch-in that tells the CPU. */
+/* For a wait that is still open at the end, the trace lacks the switch-in, and so the CPU. */
 static void forget_queues(void)
 {
 	for (int t = 0; t < THREADS; t++)
@@ -423,7 +423,7 @@ static void compare(int victim, const struct culprits *culprits, int first, int 
 	assert_int_equal(culprits_waited(culprits, (uint32_t)victim), sum);
 }
 
-/* Lives are told by the trace from the first moment that the model has the thread, to the end. */
+/* The trace has the life of a thread from its first moment in the model to the end. */
 static void compare_times(int thread, const struct answers *answers, int first, int last)
 {
 	const struct thread_time *t = &answers->times.threads[thread];

@@ -19,7 +19,7 @@ static struct thread {
 } threads[MOST];
 static int nthreads, ntraces;
 
-/* All CPUs are recorded: what is not running is idle. */
+/* All CPUs are recorded: the rest of the time is idle. */
 #define SESSION                                                                                    \
 	"\"session\":{\"t0\":\"0\",\"t1\":\"1000000000\",\"cpus\":["                               \
 	"{\"index\":0,\"ns\":{\"idle\":\"1\",\"other\":\"0\",\"unknown\":\"0\"}},"                 \
@@ -254,7 +254,8 @@ static void waits_for_another_rank(void **state)
 	done();
 }
 
-/* Of a thread that has nearly all waits, the culprit's time is what this thread waited for it. */
+/* For a thread with nearly all waits, the culprit's time is the time that this thread waited for
+ * it. */
 static void the_culprit_of_one_thread(void **state)
 {
 	const struct finding *finding;
@@ -315,7 +316,7 @@ static void the_recorder_itself_has_no_findings(void **state)
 	done();
 }
 
-/* What descends from the recorder comes first, whatever it costs. */
+/* Processes below the recorder come first, at any cost. */
 static void findings_about_the_command_come_first(void **state)
 {
 	int recorder = thread(5, 5, "ovni-bpf", "", ""), other, child;
@@ -423,7 +424,7 @@ static void imbalance(void **state)
 	done();
 }
 
-/* Busy in a barrier is no work; a microtask makes a thread a member, whatever its name. */
+/* Busy in a barrier is no work; a microtask makes a thread a member, with any name. */
 static void a_barrier_is_no_work(void **state)
 {
 	int one = thread(10, 10, "main", "", ""), two = thread(10, 11, "pool", "", "");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an API file says, and what the streams of threads then get: from its text to the events.
- * Every stream is held to the rules by the checker of timeline_kit.h as well.
+ * From the text of an API file to the events in the streams of threads. The checker of
+ * timeline_kit.h checks every stream.
  */
 #include "timeline_kit.h"
 
@@ -113,7 +113,7 @@ static void returns(uint64_t clock, uint32_t site, uint64_t call, int64_t value)
 	probe(clock, PROBE_RETURN | PROBE_VALUE, site, call, value);
 }
 
-static void a_wait_is_followed_by_what_was_waited_for(void **state)
+static void a_wait_is_followed_by_its_cause(void **state)
 {
 	(void)state;
 	open_kit();
@@ -121,7 +121,7 @@ static void a_wait_is_followed_by_what_was_waited_for(void **state)
 	leave(1200, LOCK, 1);
 	enter(1300, UNLOCK, 2);
 	leave(1400, UNLOCK, 2);
-	/* what has not begun does not end */
+	/* a state that has not begun does not end */
 	enter(1500, UNLOCK, 3);
 	leave(1600, UNLOCK, 3);
 	close_kit(2000);
@@ -145,7 +145,8 @@ static void a_truth_is_eight_bits_and_a_number_32(void **state)
 	enter(1100, NEXT, 1);
 	returns(1110, NEXT, 1, 0x7fff00000001); /* true */
 	enter(1200, NEXT, 2);
-	returns(1210, NEXT, 2, 0x7fffffffff00); /* false, with what was in the register */
+	returns(1210, NEXT, 2,
+		0x7fffffffff00); /* false, with garbage in the upper bits of the register */
 	enter(1300, TRY, 3);
 	returns(1310, TRY, 3, 0x7fff00000000); /* zero */
 	enter(1400, TRY, 4);
@@ -237,7 +238,7 @@ static void meanings_that_share_no_stack_go_together(void **state)
 		      "2000 OHe\n");
 }
 
-static void what_lasts_can_come_from_the_second_alone(void **state)
+static void lasting_states_can_come_from_the_second_alone(void **state)
 {
 	struct action both = actions.list[PHASE];
 
@@ -274,12 +275,12 @@ static void there_is_room_for_so_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_wait_is_followed_by_what_was_waited_for),
+		T(a_wait_is_followed_by_its_cause),
 		T(a_truth_is_eight_bits_and_a_number_32),
 		T(a_function_of_the_model_inside_itself_is_written_once),
 		T(a_single_mark_is_set),
 		T(meanings_that_share_no_stack_go_together),
-		T(what_lasts_can_come_from_the_second_alone),
+		T(lasting_states_can_come_from_the_second_alone),
 		T(there_is_room_for_so_many),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* api_file: what an API file may say, and where it is wrong; the files that we ship. */
+/* api_file: valid and invalid API files, with the places of mistakes; the installed files. */
 #include <errno.h>
 
 #include "trace/catalog/catalog.h"
@@ -437,7 +437,7 @@ static void the_api_pthread_waits_and_holds(void **state)
 	api_file_free(&api);
 }
 
-/* What stands in the text `file` between the lines `from` and `to`. */
+/* The text of `file` between the lines `from` and `to`. */
 static void parse_example(const char *file, const char *from, const char *to)
 {
 	const char *top = getenv("S");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* apis: from names to requests, from sites to actions, and what was not found. */
+/* apis: from names to requests, from sites to actions, and missing functions. */
 #include <errno.h>
 
 #include "trace_kit.h"
@@ -97,7 +97,7 @@ static void every_symbol_is_asked_for_in_every_file(void **state)
 
 		assert_true(requests.list[i].optional);
 		assert_int_equal(requests.list[i].kind, REQUEST_FUNCTION);
-		/* what is returned is looked at where there is a condition */
+		/* the returned value is read only for a condition */
 		assert_int_equal(requests.list[i].value.source,
 				 strstr(name, "new") || strstr(name, "old") ? SITE_RETURN
 									    : SITE_NOTHING);
@@ -185,7 +185,7 @@ static void a_mark_means_the_same_in_all_apis(void **state)
 	kit_one_line_with(kit_heard(), "api1.json: line 2: the mark 7 is declared otherwise in");
 }
 
-/* What is said if exactly the symbols of `there` are found, wherever they are asked for. */
+/* The message if exactly the symbols of `there` are found, in all files. */
 static const char *said(struct apis *apis, const struct requests *requests,
 			const char *const *there)
 {
@@ -205,7 +205,7 @@ static const char *said(struct apis *apis, const struct requests *requests,
 	return kit_heard();
 }
 
-static void what_was_not_found_is_listed_once(void **state)
+static void missing_functions_are_listed_once(void **state)
 {
 	struct requests requests;
 	struct apis apis;
@@ -263,8 +263,8 @@ static void a_function_has_all_meanings_that_go_together(void **state)
 	old = request_of(&requests, "libx.so*", "old");
 	other = request_of(&requests, "l", "f");
 	/* -u Send(arg2), which both apis mean, one of them by two names; -u Recv, and a function of
-	 * the first api that looks at what is returned; one of the first api that the second one
-	 * means */
+	 * the first api that reads the returned value; one of the first api that is also in the
+	 * second one */
 	list[sites.count++] = site_of(0, 1, 10, "Send");
 	list[0].value = requests.list[0].value;
 	list[sites.count++] = site_of(1, 1, 20, "Recv");
@@ -288,7 +288,7 @@ static void a_function_has_all_meanings_that_go_together(void **state)
 	assert_int_equal(actions.list[2].nreturn, 1);
 	actions_free(&actions);
 
-	/* a record brings one value: an argument, or what is returned */
+	/* a record has one value: an argument, or the returned value */
 	sites.ndoubles = 0;
 	doubles[sites.ndoubles++] = (struct resolve_double){new, 0, 0, false};
 	doubles[sites.ndoubles++] = (struct resolve_double){new, 1, 1, false};
@@ -345,7 +345,7 @@ int main(void)
 		cmocka_unit_test(the_same_program_is_asked_once),
 		cmocka_unit_test(sites_get_the_meaning_of_their_function),
 		cmocka_unit_test(a_mark_means_the_same_in_all_apis),
-		cmocka_unit_test(what_was_not_found_is_listed_once),
+		cmocka_unit_test(missing_functions_are_listed_once),
 		cmocka_unit_test(a_function_has_all_meanings_that_go_together),
 		cmocka_unit_test(doubles_follow_their_sites),
 	};

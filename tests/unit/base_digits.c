@@ -57,7 +57,7 @@ static void check_line(struct prv *prv, struct prv_time *time, int64_t now)
 	assert_true(prv->at + 8 - prv->begin <= PRV_LINE_MAX);
 }
 
-static void times_of_lines_go_on_across_every_carry(void **state)
+static void times_of_lines_are_right_across_every_carry(void **state)
 {
 	static const int64_t starts[] = {0,	      99999990,		999999990,
 					 12399999990, 9999999999999990, INT64_MAX - 30};
@@ -98,7 +98,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(integers_are_those_of_printf),
-		cmocka_unit_test(times_of_lines_go_on_across_every_carry),
+		cmocka_unit_test(times_of_lines_are_right_across_every_carry),
 		cmocka_unit_test(arrows_name_both_rows_and_times),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text and log: what strangers wrote is shown, and cannot do anything to a terminal. */
+/* text and log: untrusted text is shown without control characters. */
 #include "trace/base/text.h"
 #include "trace_kit.h"
 
@@ -174,7 +174,7 @@ static void logging_leaves_errno_alone(void **state)
 	log_error("%m");
 	assert_int_equal(errno, ENOTDIR);
 	assert_string_equal(kit_heard(), "test: error: Not a directory\n");
-	/* even if nobody can hear it */
+	/* even without a reader */
 	kit_listen();
 	close(STDERR_FILENO);
 	log_error("%m");

@@ -77,7 +77,7 @@ static void durations_have_units(void **state)
 	}
 }
 
-/* What the kernel side steps through agrees with the C library's matching. */
+/* The kernel side's machine agrees with the C library's matching. */
 static void globs_match_as_those_of_shells(void **state)
 {
 	static const char *const patterns[] = {
@@ -105,7 +105,7 @@ static void globs_match_as_those_of_shells(void **state)
 	}
 }
 
-/* Random patterns and names of a small alphabet reach what no table thinks of. */
+/* Random patterns and names of a small alphabet, beyond the table. */
 static void globs_match_as_those_of_shells_at_random(void **state)
 {
 	static const char signs[] = "ab*?ab*";

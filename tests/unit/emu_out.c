@@ -72,7 +72,7 @@ static void write_file(const char *name, unsigned threads, bool gzip)
 	out_pool_free(pool);
 }
 
-/* gzopen() also reads what is not compressed. */
+/* gzopen() also reads uncompressed files. */
 static void check_file(const char *name)
 {
 	char path[128], want[6000], got[6000];
@@ -116,7 +116,7 @@ static void nothing_is_created_through_a_link_or_in_a_fifo(void **state)
 	assert_true(out_create(dir_fd, "fifo") < 0);
 }
 
-static void what_was_in_a_file_is_gone(void **state)
+static void earlier_contents_of_a_file_are_gone(void **state)
 {
 	int fd;
 
@@ -159,7 +159,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pieces_are_in_order_for_any_number_of_writers),
 		cmocka_unit_test(nothing_is_created_through_a_link_or_in_a_fifo),
-		cmocka_unit_test(what_was_in_a_file_is_gone),
+		cmocka_unit_test(earlier_contents_of_a_file_are_gone),
 		cmocka_unit_test(a_write_that_fails_is_an_error_of_the_file),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

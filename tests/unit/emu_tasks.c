@@ -29,7 +29,7 @@ static size_t bytes_of(const struct task_table *table)
 	return table->room * sizeof(table->tasks[0]);
 }
 
-static void tasks_are_found_whatever_their_ids(void **state)
+static void tasks_are_found_by_any_ids(void **state)
 {
 	(void)state;
 	task_table_seed();
@@ -99,7 +99,7 @@ static void labels_have_the_values_of_the_specification(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tasks_are_found_whatever_their_ids),
+		cmocka_unit_test(tasks_are_found_by_any_ids),
 		cmocka_unit_test(a_table_without_tasks_has_no_memory),
 		cmocka_unit_test(labels_have_the_values_of_the_specification),
 	};

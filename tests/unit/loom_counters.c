@@ -22,11 +22,12 @@ static uint32_t random_below(uint32_t n)
 	return (seed >> 8) % n;
 }
 
-/* What each node does in each cycle of each invocation, and the routes on top of it. */
+/* The state of each node in each cycle of each invocation, and the routes on top of it. */
 struct model {
 	uint8_t does[RUNS][NODES][ROOM], routes[RUNS][NODES][ROOM];
 	uint64_t last[RUNS], end[RUNS]; /* cycle of the last record; end: 0 if it has none */
-	uint64_t covered[RUNS];		/* the cycle after what nodes tell of, but for style edge */
+	uint64_t covered[RUNS]; /* the cycle after the last record of a node, except with style edge
+				 */
 };
 
 static struct loom_record record(uint64_t cycle, uint64_t run, uint8_t kind, uint32_t node)
@@ -124,7 +125,7 @@ static void compare(struct loom_counters *c, struct model *m, enum loom_style st
 		assert_int_equal(v[i].end, end > m->covered[run] ? end : m->covered[run]);
 		assert_true(whole->whole_core && whole->invocation == i);
 		if (style != LOOM_STYLE_EDGE)
-			end = ROOM - 1; /* what is over by itself */
+			end = ROOM - 1; /* intervals that end by themselves */
 		for (uint32_t node = 0; node < NODES; node++) {
 			uint8_t *does = m->does[run][node];
 
@@ -178,7 +179,7 @@ static void counters_are_those_of_each_cycle(void **state)
 }
 
 /* An invocation whose DONE stands on another core ends there for the nodes of both. */
-static void an_end_of_another_core_bounds_what_lasts(void **state)
+static void an_end_of_another_core_bounds_lasting_states(void **state)
 {
 	struct loom_counters *c = loom_counters_new(LOOM_STYLE_EDGE, false);
 	struct model m = {.last = {0}};
@@ -247,7 +248,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counters_are_those_of_each_cycle),
-		cmocka_unit_test(an_end_of_another_core_bounds_what_lasts),
+		cmocka_unit_test(an_end_of_another_core_bounds_lasting_states),
 		cmocka_unit_test(tokens_follow_the_node),
 	};
 

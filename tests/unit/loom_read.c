@@ -97,7 +97,7 @@ static void kinds_have_names(void **state)
 
 /* ---- tokens ---- */
 
-/* Passes over a whole document: what is wrong with it, NULL if nothing. */
+/* Passes over a whole document. Returns its mistake, or NULL. */
 static const char *wrong_with(const char *text, size_t size, bool *is_cut)
 {
 	static struct tokens t;
@@ -199,7 +199,7 @@ static void depth_is_bounded(void **state)
 	}
 }
 
-/* Whatever lies at the edge of the buffer is read as anywhere else. */
+/* Text at the edge of the buffer is read as anywhere else. */
 static void nothing_is_special_at_the_edge_of_the_buffer(void **state)
 {
 	static const char tail[] = "\"\\ud83d\\ude00x\", 18446744073709551615, true]";
@@ -304,7 +304,7 @@ static void a_file_that_shrinks_ends_earlier(void **state)
 	run_reader_close(&r);
 }
 
-static void what_is_no_file_is_refused(void **state)
+static void paths_that_are_no_files_are_refused(void **state)
 {
 	struct loom_violations findings = {.report = loom_violation_ignore};
 	static struct run_reader r;
@@ -326,7 +326,7 @@ static void what_is_no_file_is_refused(void **state)
 
 /* ---- layout ---- */
 
-static void layouts_are_told_apart_or_asked_for(void **state)
+static void layouts_are_distinguished_or_required(void **state)
 {
 	enum { RECORDS = 24 * 38 }; /* a number that both sizes divide, in bytes */
 	static uint8_t bytes[RECORDS * LOOM_NATURAL_SIZE];
@@ -395,7 +395,7 @@ static void parts_follow_each_other(void **state)
 		assert_int_equal(e.cycle, records[i].becomes);
 	}
 	assert_int_equal(chain.parts, 3);
-	/* who cannot go back, and who is told not to chain */
+	/* a reader that cannot go back, and one without chaining */
 	e = (struct loom_record){.cycle = 0, .invocation_id = 4};
 	assert_int_equal(loom_chain_step(&chain, &e), 0);
 	e.cycle = 3;
@@ -445,7 +445,7 @@ static void lists_are_read_or_refused(void **state)
 	assert_false(loom_controls_filters_pass(&c, LOOM_NODE_FIRE, 1, 7));
 	assert_false(loom_controls_filters_pass(&c, LOOM_NODE_FIRE, 3, 1));
 	loom_controls_free(&c);
-	/* what belongs to no node */
+	/* records of no node */
 	assert_null(loom_controls_nodes(&c, "7"));
 	assert_false(loom_controls_filters_pass(&c, LOOM_INVOCATION_START, 0, 0));
 	c.session_passes = true;
@@ -470,7 +470,7 @@ static void sampling_counts_each_node_and_kind(void **state)
 
 			assert_int_equal(decision, i % 5 < 2 ? LOOM_PASSES : LOOM_SAMPLED_OUT);
 			kept[node] += decision == LOOM_PASSES;
-			/* what tells of invocations always passes */
+			/* records of invocations always pass */
 			e.event_kind = LOOM_INVOCATION_START + node % 3;
 			assert_int_equal(loom_controls_decide(&c, &e), LOOM_PASSES);
 		}
@@ -625,8 +625,8 @@ int main(void)
 		cmocka_unit_test(nothing_is_special_at_the_edge_of_the_buffer),
 		cmocka_unit_test(integers_keep_their_bits),
 		cmocka_unit_test(a_file_that_shrinks_ends_earlier),
-		cmocka_unit_test(what_is_no_file_is_refused),
-		cmocka_unit_test(layouts_are_told_apart_or_asked_for),
+		cmocka_unit_test(paths_that_are_no_files_are_refused),
+		cmocka_unit_test(layouts_are_distinguished_or_required),
 		cmocka_unit_test(parts_follow_each_other),
 		cmocka_unit_test(lists_are_read_or_refused),
 		cmocka_unit_test(sampling_counts_each_node_and_kind),

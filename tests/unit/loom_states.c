@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a Loom node does at each cycle: random runs against an array with one place for each cycle;
- * the chain of parts; cycles as nanoseconds and back.
+ * The state of a Loom node at each cycle: random runs against an array with one element for each
+ * cycle; the chain of parts; cycles as nanoseconds and back.
  */
 #include <errno.h>
 

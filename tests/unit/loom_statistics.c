@@ -55,7 +55,7 @@ static void counters_and_metrics_are_exact(void **state)
 	assert_int_equal(number(row, "stall_cycles_out"), 2);
 	assert_false(json_is_number(json_get(row, "metrics.throughput")));
 	json_free(doc);
-	/* 64 bits, whatever a double holds */
+	/* 64 bits, more than a double holds */
 	text = read_file("sums.perf.json", &size);
 	assert_non_null(strstr(text, "\"tokens_in\": 1152921504606846978"));
 	free(text);
@@ -115,9 +115,9 @@ static void assert_series(const char *name, uint32_t node, const uint64_t (*want
 	json_free(doc);
 }
 
-/* What covers the cycles around a multiple is counted up to there; an end at a multiple has one
- * row; of multiples without a record between them the first has one. */
-static void snapshots_hold_what_was_before_their_cycle(void **state)
+/* An interval around a multiple is counted up to there; an end at a multiple has one row; of
+ * multiples without a record between them, only the first has a row. */
+static void snapshots_have_the_cycles_before_theirs(void **state)
 {
 	static const uint64_t want[LOOM_STYLES][4][5] = {
 		[LOOM_STYLE_CYCLE] = {{10, 8, 1, 1, 5},
@@ -167,7 +167,7 @@ static void snapshots_hold_what_was_before_their_cycle(void **state)
 	}
 }
 
-static void upstreams_statistics_say_what_they_can(void **state)
+static void upstreams_statistics_have_all_that_fits(void **state)
 {
 	struct loom_controls c = {.keep = 0};
 	const struct loom_writer_options bad[] = {
@@ -186,7 +186,7 @@ static void upstreams_statistics_say_what_they_can(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_int_equal(loom_writer_open(&w, run_path("legacy"), &bad[i]), -EINVAL);
-	/* what lies there would be taken for the statistics of this run */
+	/* an old file would be taken for the statistics of this run */
 	assert_int_equal(loom_writer_open(&w, run_path("legacy"), NULL), 0);
 	assert_int_equal(loom_writer_close(w, NULL), 0);
 	assert_true(kit_size("legacy.perf.json") > 0);
@@ -268,8 +268,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counters_and_metrics_are_exact),
 		cmocka_unit_test(styles_edge_and_span_count_whole_intervals),
-		cmocka_unit_test(snapshots_hold_what_was_before_their_cycle),
-		cmocka_unit_test(upstreams_statistics_say_what_they_can),
+		cmocka_unit_test(snapshots_have_the_cycles_before_theirs),
+		cmocka_unit_test(upstreams_statistics_have_all_that_fits),
 		cmocka_unit_test(counters_agree_with_a_plain_count),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Loom writer: what is in the file, what is not, and that the two add up; the same
- * bytes for the same run; a run that breaks a rule cannot be written.
+ * The Loom writer: the written and the dropped records, and their sum; the same bytes for the same
+ * run; a run that breaks a rule cannot be written.
  */
 #include <errno.h>
 #include <signal.h>
@@ -227,7 +227,7 @@ static void the_order_of_calls_within_a_cycle_does_not_show(void **state)
 		free(text[turn]);
 }
 
-static void what_would_break_the_run_is_refused(void **state)
+static void records_that_break_the_run_are_refused(void **state)
 {
 	struct loom_writer_options o = {.mode = LOOM_FULL};
 	struct loom_writer *w;
@@ -255,7 +255,7 @@ static void what_would_break_the_run_is_refused(void **state)
 	assert_int_equal(a.written, 4);
 }
 
-static void modes_write_what_they_say(void **state)
+static void modes_write_the_right_events(void **state)
 {
 	struct loom_writer_options o = {.mode = LOOM_OFF};
 	struct loom_writer *w = (struct loom_writer *)&o;
@@ -364,8 +364,8 @@ int main(void)
 		cmocka_unit_test(block_drops_nothing_however_small_the_buffer),
 		cmocka_unit_test(filters_and_sampling_are_counted_apart),
 		cmocka_unit_test(the_order_of_calls_within_a_cycle_does_not_show),
-		cmocka_unit_test(what_would_break_the_run_is_refused),
-		cmocka_unit_test(modes_write_what_they_say),
+		cmocka_unit_test(records_that_break_the_run_are_refused),
+		cmocka_unit_test(modes_write_the_right_events),
 		cmocka_unit_test(options_that_contradict_are_refused),
 		cmocka_unit_test(no_link_is_followed),
 		cmocka_unit_test(a_disk_that_is_full_is_accounted_for),

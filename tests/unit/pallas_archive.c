@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pallas: what is written is read back and obeys the rules. */
+/* pallas: archives are read back after writing, and obey the rules. */
 #include "pallas_kit.h"
 
 #include "trace/pallas/read/archive.h"
@@ -226,7 +226,7 @@ static void compare_thread(struct pallas_trace *trace, size_t i, const struct st
 	pallas_thread_unload(trace, t);
 }
 
-static void what_is_written_is_read_back(void **unused)
+static void written_records_are_read_back(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < NSHAPES; i++) {
@@ -463,7 +463,7 @@ static void a_small_budget_unloads_the_oldest(void **unused)
 	assert_int_equal(pallas_thread_load(&trace, &trace.threads[0]), 0);
 	loader = pallas_loader_new(&trace);
 	assert_int_equal(pallas_expand_init(&x, loader, &trace.threads[0]), 0);
-	/* Ten chunks of 320 kB do not fit: the walk must go on all the same. */
+	/* Ten chunks of 320 kB do not fit: the walk must still continue. */
 	for (at = 0; at < 2000; at++) {
 		assert_int_equal(pallas_expand_next(&x), 1);
 		assert_int_equal(x.time, s.e[at].time);
@@ -562,7 +562,7 @@ static void wrong_use_is_refused(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_written_is_read_back),
+		cmocka_unit_test(written_records_are_read_back),
 		cmocka_unit_test(every_compression_holds_the_same),
 		cmocka_unit_test(a_loop_is_found_with_its_count),
 		cmocka_unit_test(inner_loops_of_changing_length_stay_loops),

@@ -29,7 +29,7 @@ static void store(const char *dir, const char *file, const uint8_t *bytes, size_
 	free(path);
 }
 
-/* Reads all that can be read; whatever happens, it ends and stays in its memory. */
+/* Reads everything; the reader always ends and stays in its memory. */
 static bool survives(const char *path)
 {
 	struct pallas_trace trace;

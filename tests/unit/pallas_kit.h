@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kit: what the tests of archives share: a folder to write in, streams of events, writers, and
+ * kit: shared by the tests of archives: a folder to write in, streams of events, writers, and
  * numbers that are random but the same each time.
  */
 #ifndef TESTS_PALLAS_KIT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* action: ids, types and declarations of what sites mean. */
+/* action: ids, types and declarations of the meanings of sites. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,7 @@ static void values_have_marks_of_their_own(void **state)
 	actions_free(&a);
 }
 
-static void what_is_declared_is_what_is_used(void **state)
+static void the_used_models_and_marks_are_declared(void **state)
 {
 	struct actions a;
 	const struct declaration *d;
@@ -87,7 +87,7 @@ static void what_is_declared_is_what_is_used(void **state)
 	actions_free(&a);
 }
 
-/* What a map says: values given, values by label, and events of a model. */
+/* The actions of an API file: given values, values by label, and events of a model. */
 static void maps_can_give_values_and_share_them(void **state)
 {
 	struct actions a;
@@ -142,7 +142,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ids_follow_the_bytes_of_the_labels),
 		cmocka_unit_test(values_have_marks_of_their_own),
-		cmocka_unit_test(what_is_declared_is_what_is_used),
+		cmocka_unit_test(the_used_models_and_marks_are_declared),
 		cmocka_unit_test(maps_can_give_values_and_share_them),
 		cmocka_unit_test(there_are_types_for_89_values),
 	};

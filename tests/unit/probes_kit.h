@@ -63,7 +63,7 @@ static inline void run(const char *line)
 		fail_msg("'%s' ended with %d", line, status);
 }
 
-/* What is said on standard error while this is on goes to a file. */
+/* While this is on, standard error goes to a file. */
 struct said {
 	int saved;
 	char text[4096];
@@ -93,7 +93,7 @@ static inline void said_end(struct said *said)
 	said->text[n > 0 ? n : 0] = '\0';
 }
 
-/* Resolves one -u (or --usdt) with a scope; what it says is in *said. */
+/* Resolves one -u (or --usdt) with a scope; its messages are in *said. */
 static inline int resolve_in(struct sites *sites, const char *text, bool usdt,
 			     const struct resolve_scope *scope, struct said *said)
 {
@@ -114,7 +114,7 @@ static inline int resolve_in(struct sites *sites, const char *text, bool usdt,
 
 static const struct resolve_scope no_scope = {.proc = "/proc", .root = ""};
 
-/* Resolves what must be found. */
+/* Resolves a request that must succeed. */
 static inline void resolved(struct sites *sites, const char *text)
 {
 	struct said said;
@@ -123,7 +123,7 @@ static inline void resolved(struct sites *sites, const char *text)
 		fail_msg("'%s' is not found: %s", text, said.text);
 }
 
-/* Resolves what must not be found, and must be said in one sentence that has `says`. */
+/* Resolves a request that must fail with one message that has `says`. */
 static inline void refused(const char *text, int want, const char *says)
 {
 	struct sites sites;

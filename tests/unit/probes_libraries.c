@@ -49,7 +49,7 @@ static int make(void **state)
 	return 0;
 }
 
-/* What is needed is what the dynamic linker itself says that it loads. */
+/* The needed libraries are the ones that the dynamic linker itself lists. */
 static void libraries_are_those_that_the_dynamic_linker_loads(void **state)
 {
 	static const char *const programs[] = {"./runpath", "./rpath", "/bin/ls",
@@ -183,7 +183,7 @@ static void not_in_scope(const struct resolve_scope *scope, const char *text, co
 	assert_int_equal(strcspn(said.text, "\n"), strlen(said.text) - 1);
 }
 
-static void a_command_and_what_it_runs_have_their_libraries(void **state)
+static void a_command_and_its_programs_have_their_libraries(void **state)
 {
 	char *plain[] = {(char *)"./runpath", NULL};
 	char *launched[] = {(char *)"/usr/bin/env", (char *)"A=1", (char *)"./rpath",
@@ -203,7 +203,7 @@ static void a_command_and_what_it_runs_have_their_libraries(void **state)
 	scope.command = launched;
 	in_scope(&scope, "rpath:main", "./rpath");
 	in_scope(&scope, "libone.so.1:one", "./lib/libone.so.1");
-	/* what any program could load later, by the cache */
+	/* a library that any program could load later, by the cache */
 	run("/sbin/ldconfig -r root");
 	scope.root = "root";
 	in_scope(&scope, "libx:deep", "/opt/a/libx.so.1");
@@ -259,7 +259,7 @@ static void stop(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-static void a_process_has_what_it_has_mapped(void **state)
+static void a_process_has_its_mapped_files(void **state)
 {
 	pid_t pid = start("./runpath");
 	uint32_t pids[] = {(uint32_t)pid};
@@ -291,7 +291,7 @@ static void a_process_has_what_it_has_mapped(void **state)
 	not_in_scope(&other, text, "does not exist");
 }
 
-/* With the whole machine, in whatever process it is. The name is nobody else's. */
+/* With the whole machine, in any process. No other file has the name. */
 static void any_process_may_have_it_mapped(void **state)
 {
 	struct resolve_scope scope = {.proc = "/proc", .root = "", .all = true};
@@ -313,8 +313,8 @@ static void any_process_may_have_it_mapped(void **state)
 	not_in_scope(&scope, request, "as in ./app");
 }
 
-/* The library is replaced while the process runs: what it has mapped is another file than what now
- * has the name. Its executable can be reached all the same. */
+/* The library is replaced while the process runs: the mapped file is not the one that now has the
+ * name. The executable can still be reached. */
 static void a_file_that_was_replaced_is_not_taken_for_the_mapped_one(void **state)
 {
 	struct sites sites;
@@ -354,9 +354,9 @@ int main(void)
 		cmocka_unit_test(libraries_are_those_that_the_dynamic_linker_loads),
 		cmocka_unit_test(the_cache_of_the_linker_is_read),
 		cmocka_unit_test(the_environment_comes_between_rpath_and_runpath),
-		cmocka_unit_test(a_command_and_what_it_runs_have_their_libraries),
+		cmocka_unit_test(a_command_and_its_programs_have_their_libraries),
 		cmocka_unit_test(scripts_have_the_libraries_of_their_interpreters),
-		cmocka_unit_test(a_process_has_what_it_has_mapped),
+		cmocka_unit_test(a_process_has_its_mapped_files),
 		cmocka_unit_test(any_process_may_have_it_mapped),
 		cmocka_unit_test(a_file_that_was_replaced_is_not_taken_for_the_mapped_one),
 	};

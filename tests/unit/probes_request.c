@@ -149,7 +149,7 @@ static const struct {
 	{"app:12f", 4, "an address is"},
 };
 
-static void what_is_wrong_is_said_with_its_place(void **state)
+static void mistakes_are_reported_with_their_place(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -250,7 +250,7 @@ static void a_request_says_where_it_comes_from(void **state)
 	requests_free(&requests);
 }
 
-/* What stands before a mistake is not kept, what was there before is. */
+/* Requests before a mistake in the same text are not kept, earlier ones are. */
 static void a_mistake_adds_nothing(void **state)
 {
 	struct requests requests = {0};
@@ -297,7 +297,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_form_is_understood),
-		cmocka_unit_test(what_is_wrong_is_said_with_its_place),
+		cmocka_unit_test(mistakes_are_reported_with_their_place),
 		cmocka_unit_test(probes_of_programs_have_a_provider),
 		cmocka_unit_test(a_request_says_where_it_comes_from),
 		cmocka_unit_test(a_mistake_adds_nothing),

@@ -116,7 +116,7 @@ static void a_point_inside_of_a_function_is_no_pair(void **state)
 	refused("./pie:compute_two+0x1000", -ENOENT, "so there is no byte +0x1000");
 }
 
-/* Without names the table for unwinding still tells where functions begin. */
+/* Without names the table for unwinding still has the begins of functions. */
 static void functions_of_a_stripped_file_have_addresses(void **state)
 {
 	struct sites sites, named;
@@ -150,7 +150,7 @@ static void functions_of_a_stripped_file_have_addresses(void **state)
 	resolve_free(&sites);
 }
 
-static void what_is_not_there_is_said_with_the_reason(void **state)
+static void missing_files_are_reported_with_the_reason(void **state)
 {
 	(void)state;
 	refused("./none:f", -ENOENT, "./none does not exist");
@@ -195,7 +195,7 @@ static void a_request_for_one_place_counts_once(void **state)
 	assert_int_equal(resolve_sites(&sites, &requests, &no_scope), 0);
 	said_end(&said);
 	assert_string_equal(said.text, "");
-	/* what names it wins over the glob that came first */
+	/* an exact name wins over the glob that came first */
 	assert_string_equal(labels_of(&sites), "alias_of_one | compute_two");
 	assert_int_equal(sites.list[0].request, 1);
 	assert_int_equal(sites.list[0].value.source, SITE_ARGUMENT);
@@ -211,7 +211,7 @@ static void a_request_for_one_place_counts_once(void **state)
 	requests_free(&requests);
 }
 
-static void what_maps_miss_is_listed_and_not_fatal(void **state)
+static void missing_functions_are_listed_and_not_fatal(void **state)
 {
 	struct requests requests = {0};
 	struct request entry = {.kind = REQUEST_FUNCTION,
@@ -275,10 +275,10 @@ int main(void)
 		cmocka_unit_test(aliases_are_one_function),
 		cmocka_unit_test(a_point_inside_of_a_function_is_no_pair),
 		cmocka_unit_test(functions_of_a_stripped_file_have_addresses),
-		cmocka_unit_test(what_is_not_there_is_said_with_the_reason),
+		cmocka_unit_test(missing_files_are_reported_with_the_reason),
 		cmocka_unit_test(things_that_are_no_files_do_not_hang),
 		cmocka_unit_test(a_request_for_one_place_counts_once),
-		cmocka_unit_test(what_maps_miss_is_listed_and_not_fatal),
+		cmocka_unit_test(missing_functions_are_listed_and_not_fatal),
 		cmocka_unit_test(equal_names_stay_apart),
 	};
 

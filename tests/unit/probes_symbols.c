@@ -119,7 +119,7 @@ static void names_are_demangled(void **state)
 		if (n != strlen(cases[i].want) || (n && strcmp(out, cases[i].want) != 0))
 			fail_msg("%s is '%s'", cases[i].name, n ? out : "");
 	}
-	/* each pair doubles what comes before: 2^200 signs */
+	/* each pair doubles the text before it: 2^200 characters */
 	n = (size_t)snprintf(bomb, sizeof(bomb), "_Z1fSt4pairIiiE");
 	for (char digit = '0'; digit < 'Z' && n < 1000; digit++)
 		n += (size_t)snprintf(bomb + n, sizeof(bomb) - n, "St4pairIS%c_S%c_E", digit,
@@ -131,7 +131,7 @@ static void names_are_demangled(void **state)
 
 /* ---- versions, IFUNC, parts ---- */
 
-static void versions_are_told_apart(void **state)
+static void versions_are_distinguished(void **state)
 {
 	static const char text[] = "int old_f(int x) { return x + 1; }\n"
 				   "int new_f(int x) { return x + 2; }\n"
@@ -159,7 +159,7 @@ static void versions_are_told_apart(void **state)
 	}
 }
 
-static void what_is_not_called_is_no_pair(void **state)
+static void functions_without_calls_are_no_pairs(void **state)
 {
 	static const char text[] =
 		"static int a(int x) { return x; } static int b(int x) { return x + 1; }\n"
@@ -248,7 +248,7 @@ static void a_debug_file_of_another_build_is_not_used(void **state)
 	refused("./idlinked:inner", -ENOENT, "stripped");
 }
 
-static void of_a_stripped_library_what_it_exports_is_known(void **state)
+static void exported_functions_of_a_stripped_library_are_known(void **state)
 {
 	(void)state;
 	write_file("exports.c",
@@ -273,7 +273,7 @@ static void names_are_in_the_file_compressed(void **state)
 	run("objcopy --strip-all --add-section .gnu_debugdata=mini.data.xz mini packed");
 	run("rm mini.debug");
 	found("./packed:inner", "inner");
-	/* what does not unpack is not there */
+	/* an .xz that does not unpack is ignored */
 	write_file("bad.xz", "this is not xz at all");
 	run("objcopy --strip-all --add-section .gnu_debugdata=bad.xz mini unpacked");
 	refused("./unpacked:inner", -ENOENT, "stripped");
@@ -281,7 +281,7 @@ static void names_are_in_the_file_compressed(void **state)
 
 /* ---- how large values are ---- */
 
-static void values_have_the_size_that_debug_information_tells(void **state)
+static void values_have_the_size_in_debug_information(void **state)
 {
 	static const char text[] =
 		"#include <stdbool.h>\n"
@@ -396,7 +396,7 @@ static void labels_are_text_of_bounded_length(void **state)
 	char text[1200] = "__attribute__((noinline)) int n";
 
 	(void)state;
-	/* two names that differ behind what fits, and bytes that are no text */
+	/* two names that differ beyond the limit, and bytes that are no text */
 	memset(text + strlen(text), 'x', 600);
 	FILE *file = fopen("labels.c", "w");
 	fprintf(file, "%s1(int x) { return x; }\n%s2(int x) { return x + 1; }\n", text, text);
@@ -464,7 +464,7 @@ static void write_whole(const char *path, const uint8_t *bytes, size_t size)
 	fclose(file);
 }
 
-/* Cut at any place it is refused with a sentence, or what is left of it is read. */
+/* A file cut at any place is refused with a message, or its rest is read. */
 static void a_file_that_is_cut_is_refused_or_read(void **state)
 {
 	struct said said;
@@ -532,14 +532,14 @@ int main(void)
 		cmocka_unit_test(names_of_cpp_are_found_in_every_form),
 		cmocka_unit_test(names_of_rust_are_found_in_every_form),
 		cmocka_unit_test(names_are_demangled),
-		cmocka_unit_test(versions_are_told_apart),
-		cmocka_unit_test(what_is_not_called_is_no_pair),
+		cmocka_unit_test(versions_are_distinguished),
+		cmocka_unit_test(functions_without_calls_are_no_pairs),
 		cmocka_unit_test(imports_are_not_functions_of_the_file),
 		cmocka_unit_test(names_of_stripped_files_are_in_their_debug_files),
 		cmocka_unit_test(a_debug_file_of_another_build_is_not_used),
-		cmocka_unit_test(of_a_stripped_library_what_it_exports_is_known),
+		cmocka_unit_test(exported_functions_of_a_stripped_library_are_known),
 		cmocka_unit_test(names_are_in_the_file_compressed),
-		cmocka_unit_test(values_have_the_size_that_debug_information_tells),
+		cmocka_unit_test(values_have_the_size_in_debug_information),
 		cmocka_unit_test(thousands_of_functions_are_found),
 		cmocka_unit_test(labels_are_text_of_bounded_length),
 		cmocka_unit_test(labels_of_two_containers_stay_apart),

@@ -312,7 +312,7 @@ static void semaphores_are_places_in_the_file(void **state)
 	resolve_free(&sites);
 }
 
-/* What the compiler leaves at a variable of the file is read relative to the probe. */
+/* A value that the compiler leaves in a static variable is read relative to the probe. */
 static void variables_are_found_from_the_probe(void **state)
 {
 	static const char text[] =
@@ -341,7 +341,7 @@ static void variables_are_found_from_the_probe(void **state)
 	resolve_free(&sites);
 }
 
-/* The program has been moved since it was linked (prelink): the base tells by how much. */
+/* The program has been moved since it was linked (prelink): the base has the difference. */
 static void addresses_move_with_their_base(void **state)
 {
 	static const char text[] =

@@ -2,10 +2,10 @@
 /*
  * schedule: a machine that does not exist, scheduling threads at random.
  *
- * In: a seed and what may happen; out: the records that the kernel side would send, in the
- * order of its rings, and the truth: who ran where, from when to when. A record may be
- * lost on its way, and is then told as the kernel side tells it. The machine knows
- * nothing of streams or states of ovni.
+ * In: a seed and the possible events; out: the records that the kernel side would send, in the
+ * order of its rings, and the truth: the times of each thread on each CPU. A record may be lost on
+ * its way, and is then reported as the kernel side does it. The machine knows nothing of streams or
+ * states of ovni.
  */
 #ifndef TESTS_UNIT_SCHEDULE_H
 #define TESTS_UNIT_SCHEDULE_H
@@ -18,7 +18,7 @@ struct schedule_options {
 	unsigned losses;	       /* of 1000 records, how many start a burst of losses */
 	bool unwanted;		       /* some processes are not wanted */
 	bool reuse;		       /* tids are used again, as soon as they are free */
-	bool early;		       /* ... even before the last switch of who had them */
+	bool early;		       /* ... even before the last switch of the previous owner */
 	bool execs;		       /* threads that are not the leader execute programs */
 	bool blind;		       /* one process leaves CPUs unseen (PID 1 of some machines) */
 	bool some_cpus;		       /* -C: only the CPUs with an even number are recorded */
@@ -192,7 +192,7 @@ static enum machine_state phase_after(const struct machine_task *t, unsigned why
 	return why == OFF_CPU_THROTTLED ? M_THROTTLED : t->state;
 }
 
-/* CPU `cpu` changes from what it runs to `next`. */
+/* CPU `cpu` switches to `next`. */
 static void switch_to(struct machine *m, unsigned cpu, unsigned why, int next)
 {
 	int prev = m->on[cpu];
@@ -545,7 +545,7 @@ static struct machine *schedule_run(const struct schedule_options *options, uint
 	m->n = 0; /* nothing was attached */
 	for (unsigned i = 0; i < m->options.threads; i++)
 		if (m->tasks[i].phase == M_THROTTLED)
-			m->tasks[i].phase = M_READY; /* nothing tells why it waits */
+			m->tasks[i].phase = M_READY; /* the reason of its wait is unknown */
 	memset(m->gaps, 0, options->cpus * sizeof(*m->gaps));
 	for (unsigned i = draw(m, 20); i; i--)
 		step(m);
@@ -710,7 +710,7 @@ static struct truth *told(size_t *n)
 	return list;
 }
 
-/* What the machine did, as it should be told: in the window, entering 1 ns later. */
+/* The stays of the machine as the trace should have them: in the window, entering 1 ns later. */
 static struct truth *expected(const struct machine *m, size_t *n)
 {
 	struct truth *list = malloc((m->ntruth + 1) * sizeof(*list));

@@ -2,10 +2,10 @@
 /*
  * timeline_kit: a recorder without a kernel and without a disk, for the tests of user/.
  *
- * In: synthetic records; out: the streams that come of them, kept in memory by a writer
- * whose files are the functions below, as text, and the verdict of a checker that shares
- * nothing with the code under test: it has its own table of states and its own idea of
- * what makes a trace acceptable (emulator.md 6 and 9, models.md 1 and 2).
+ * In: synthetic records; out: their streams as text, kept in memory by a writer whose files are the
+ * functions below, and the verdict of a checker that shares nothing with the code under test: it
+ * has its own table of states and its own rules for a valid trace (emulator.md 6 and 9, models.md 1
+ * and 2).
  */
 #ifndef TESTS_UNIT_TIMELINE_KIT_H
 #define TESTS_UNIT_TIMELINE_KIT_H
@@ -119,7 +119,7 @@ static int kit_append(int fd, const char *path, const void *events, size_t size)
 	(void)fd;
 	if (err || !s)
 		return err ? err : -ENOENT;
-	/* What is appended to a finished stream must leave it finished. */
+	/* Events appended to a finished stream must leave it finished. */
 	if (strstr(s->meta, "finished") &&
 	    memcmp((const char *)events + size - EVENT_HEADER_SIZE, "\0OHe", 4))
 		kit_disk.broken++;
@@ -150,7 +150,7 @@ static void kit_forget(void)
 	memset(&kit_disk, 0, sizeof(kit_disk));
 }
 
-/* Writes what is kept as a trace in the directory `fd`, which is empty. */
+/* Writes the kept streams as a trace into the empty directory `fd`. */
 static void kit_save(int fd)
 {
 	for (size_t i = 0; i < kit_disk.n; i++) {
@@ -182,7 +182,7 @@ static void kit_open(struct kit *kit, const char *cpus, struct timeline_options 
 {
 	struct writer_options writer_options = {.trace_fd = -1, .files = &kit_files};
 
-	kit_forget(); /* what a test that failed has left */
+	kit_forget(); /* left by a failed test */
 	memset(kit, 0, sizeof(*kit));
 	kit->info = (struct session_info){
 		.loom = "node", .mode = "full", .command_status = -1, .lost = SESSION_UNKNOWN};
@@ -378,7 +378,7 @@ struct kit_check {
 	struct kit_interval *running; /* on physical CPUs */
 	size_t n, room;
 	uint64_t events;
-	int64_t lost; /* told by marks */
+	int64_t lost; /* of the marks */
 };
 
 enum { NONE = '-', RUN = 'R', PAUSE = 'P', DEAD = 'D', WARM = 'W' };
@@ -602,7 +602,7 @@ static int kit_by_cpu(const void *a, const void *b)
 	return (x->to > y->to) - (x->to < y->to);
 }
 
-/* First clocks within an hour of each other (the gate), whatever the first stream is. */
+/* First clocks within an hour of each other (the gate), for any first stream. */
 static void kit_check_gate(void)
 {
 	int64_t low = INT64_MAX, high = INT64_MIN;

@@ -52,7 +52,7 @@ static void a_clock_has_a_time_of_day(void **state)
 	wall.utc_offset = -12600;
 	wall_clock_text(&wall, 5 * S + 1000, text);
 	assert_string_equal(text, "2026-11-21 22:42:10.250000 -0330");
-	wall_clock_text(&wall, INT64_MIN, text); /* nonsense gives a text all the same */
+	wall_clock_text(&wall, INT64_MIN, text); /* nonsense also has a text */
 	wall_clock_text(&wall, INT64_MAX, text);
 }
 

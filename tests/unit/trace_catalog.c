@@ -99,7 +99,7 @@ static void wildcards_stand_for_any_value(void **state)
 	assert_null(catalog_find(UINT32_MAX, NULL));
 }
 
-static void what_enters_has_what_leaves(void **state)
+static void each_entering_event_has_a_leaving_one(void **state)
 {
 	(void)state;
 	EACH_MODEL(m)
@@ -224,7 +224,7 @@ static const struct {
 	const char *want;
 } explained[] = {
 	{"OHe", {0}, 0, false, "ends its execution"},
-	/* an argument at the end may be missing: what is there is shown */
+	/* an argument at the end may be missing: the others are shown */
 	{"OHp", {0}, 0, false, "pauses"},
 	{"OHp", {6, 0}, 2, false, "pauses: 6 (preempted)"},
 	{"OHp", {12, 0}, 2, false, "pauses: 12 (throttled by a CPU quota)"},
@@ -321,7 +321,7 @@ static void events_are_explained_with_their_arguments(void **state)
 
 /* ---- the vectors ---- */
 
-/* What the reference does not explain, and we do: it accepts them without effect. */
+/* Events that only we explain: the reference accepts them without effect. */
 static bool only_ours(const char *mcv)
 {
 	return !strncmp(mcv, "OU", 2) || !strncmp(mcv, "OB", 2) || !strcmp(mcv, "6TC");
@@ -381,7 +381,7 @@ int main(void)
 		cmocka_unit_test(models_are_those_of_the_specification),
 		cmocka_unit_test(every_entry_is_found_by_its_characters),
 		cmocka_unit_test(wildcards_stand_for_any_value),
-		cmocka_unit_test(what_enters_has_what_leaves),
+		cmocka_unit_test(each_entering_event_has_a_leaving_one),
 		cmocka_unit_test(a_value_of_a_channel_has_one_label),
 		cmocka_unit_test(samples_of_the_specification_are_in_the_tables),
 		cmocka_unit_test(events_are_explained_with_their_arguments),

@@ -19,7 +19,7 @@ struct sample {
 	bool jumbo;
 };
 
-/* By hand: with a member per line one would not see which bytes give what. */
+/* Formatted by hand, to show which bytes belong to which member. */
 /* clang-format off */
 static const struct sample samples[] = {
 	{"no_payload_of_the_specification",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json: as strict as the specification (emulator.md 3.2), with the place of what is wrong. */
+/* json: as strict as the specification (emulator.md 3.2), with the places of mistakes. */
 #include <math.h>
 
 #include "trace/base/json.h"
@@ -211,7 +211,7 @@ static void every_value_knows_its_line(void **state)
 	assert_int_equal(json_line(json_get(item, "c")), 6);
 	assert_int_equal(json_line(json_first(json_key(doc, "}\n"))), 7);
 	assert_int_equal(json_line(json_get(doc, "d")), 10);
-	/* and what is read and written is what it was */
+	/* and reading and writing change nothing */
 	assert_int_equal(json_int(json_get(item, "c")), -2500);
 	text = json_text(item);
 	assert_non_null(strstr(text, "-2500"));
@@ -256,7 +256,7 @@ static const struct {
 	{"9007199254740992", true, true, 9007199254740992, 9007199254740992},
 	{"-3", false, true, 0, -3},
 	{"5", true, true, 5, 5},
-	/* a double no longer tells which of two numbers was written */
+	/* a double cannot distinguish the two numbers */
 	{"9007199254740994", false, false, 0, 0},
 	{"1.5", false, false, 0, 0},
 	{"\"18446744073709551616\"", false, false, 0, 0},
@@ -288,7 +288,7 @@ static void numbers_of_64_bits_are_read_exactly_or_not_at_all(void **state)
 	}
 }
 
-static void what_is_built_is_written_by_four_blanks(void **state)
+static void documents_are_indented_by_four_blanks(void **state)
 {
 	static const char want[] =
 		"{\n"
@@ -329,7 +329,7 @@ static void what_is_built_is_written_by_four_blanks(void **state)
 	assert_non_null(json_put_real(doc, "ovni.third", 1.0 / 3));
 	assert_non_null(json_put_real(doc, "ovni.nan", NAN));
 	assert_non_null(json_put_bool(doc, "ovni.on", true));
-	/* what a path does not lead to */
+	/* paths that lead nowhere */
 	assert_null(json_put_int(doc, "version.more", 1));
 	assert_null(json_put_int(doc, NULL, 1));
 	assert_null(json_put_int(cpus, "index", 1));
@@ -344,7 +344,7 @@ static void what_is_built_is_written_by_four_blanks(void **state)
 	json_free(doc);
 }
 
-static void files_are_read_whole_and_nothing_else_is(void **state)
+static void only_regular_files_are_read_and_whole(void **state)
 {
 	struct json *doc;
 	int fd;
@@ -419,8 +419,8 @@ int main(void)
 		cmocka_unit_test(every_value_knows_its_line),
 		cmocka_unit_test(nothing_has_no_type_and_no_value),
 		cmocka_unit_test(numbers_of_64_bits_are_read_exactly_or_not_at_all),
-		cmocka_unit_test(what_is_built_is_written_by_four_blanks),
-		cmocka_unit_test(files_are_read_whole_and_nothing_else_is),
+		cmocka_unit_test(documents_are_indented_by_four_blanks),
+		cmocka_unit_test(only_regular_files_are_read_and_whole),
 		cmocka_unit_test(many_keys_cost_no_square_of_their_number),
 		cmocka_unit_test(many_strings_are_added_without_a_search),
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kit: what the tests of trace/ share: a folder to write in, what was said on standard
- * error, streams that exist in memory alone, numbers that are random but the same each time.
+ * kit: shared by the tests of trace/: a folder to write in, the messages on standard error, streams
+ * in memory, numbers that are random but the same each time.
  */
 #ifndef TESTS_TRACE_KIT_H
 #define TESTS_TRACE_KIT_H
@@ -85,7 +85,7 @@ __attribute__((unused)) static off_t kit_size(const char *name)
 	return fstatat(kit_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -1 : st.st_size;
 }
 
-/* ---- what was said ---- */
+/* ---- messages ---- */
 
 static int kit_ears = -1, kit_stderr = -1;
 static char kit_words[16384];

@@ -234,8 +234,8 @@ static void clocks_that_go_backwards_are_an_error(void **state)
 	assert_int_equal(player_step(&player), -EINVAL);
 	kit_one_line_with(kit_heard(), ".: clock goes backwards from 20 to 19 at byte 32");
 	assert_int_equal(player.failed, 0);
-	assert_int_equal(player.clock, 20); /* the last good event is still told */
-	/* the rest goes on without it */
+	assert_int_equal(player.clock, 20); /* the last good event still arrives */
+	/* the rest continues without it */
 	player_drop(&player);
 	assert_int_equal(player_step(&player), 1);
 	assert_int_equal(player.clock, 25);
@@ -359,7 +359,7 @@ static void streams_that_start_an_hour_apart_do_not_pass_the_gate(void **state)
 
 /* ---- the vectors ---- */
 
-/* Compares the first three columns of a dump with what the player gives. */
+/* Compares the first three columns of a dump with the player's events. */
 static size_t compare_dump(const char *folder, FILE *dump)
 {
 	struct trace trace;

@@ -94,7 +94,7 @@ static void every_type_is_read_with_its_sign(void **state)
 		assert_true(signature_int(&sig, &ev, i, &value));
 		assert_true(value == want[i]);
 		assert_int_equal(signature_count(&sig, &ev, i), 1);
-		/* one byte less is not enough, and the value stays what it was */
+		/* one byte less is not enough, and the value stays as it was */
 		ev.payload_size = end - 1;
 		value = 42;
 		assert_false(signature_int(&sig, &ev, i, &value));
@@ -126,7 +126,7 @@ static void jumbo_and_normal_are_not_taken_for_each_other(void **state)
 
 static void a_string_must_end_inside_the_event(void **state)
 {
-	/* what follows the event has a NUL that must not be found */
+	/* the bytes after the event have a NUL that must not be found */
 	static const uint8_t bytes[] = {1, 0, 0, 0, 'l', 'a', 'b', 0, 'x', 0};
 	struct event ev = {.payload = bytes, .jumbo = true};
 	struct signature sig;

@@ -10,7 +10,7 @@
 #include "trace/ovni/guard.h"
 #include "trace_kit.h"
 
-/* What stream_step() gives for bytes after the header, and where it stops. */
+/* The results of stream_step() for bytes after the header, and its end. */
 static const struct {
 	const char *name;
 	uint8_t bytes[48];
@@ -176,7 +176,7 @@ static void headers_are_checked(void **state)
 	}
 }
 
-static void what_is_no_file_is_refused(void **state)
+static void paths_that_are_no_files_are_refused(void **state)
 {
 	struct stream s;
 
@@ -302,7 +302,7 @@ static long memory(const char *key)
 	return kb;
 }
 
-static void what_was_read_is_given_back(void **state)
+static void read_space_is_released(void **state)
 {
 	const size_t events = 3000000; /* 36 MB */
 	struct kit_bytes b = {0};
@@ -429,7 +429,7 @@ static void a_file_read_by_windows_that_changes_ends_in_an_error(void **state)
 
 static void events_without_a_model_are_events(void **state)
 {
-	/* what a lost page looks like, but it is in the file */
+	/* looks like a lost page, but is in the file */
 	struct kit_bytes b = {0};
 	struct stream s;
 	unsigned events = 0;
@@ -494,7 +494,7 @@ static void many_streams_are_unmapped_and_nothing_else(void **state)
 	munmap(taken, page);
 }
 
-/* In a child: what a SIGBUS outside of our ranges does. */
+/* In a child: the effect of a SIGBUS outside of our ranges. */
 static int foreign_sigbus(bool sent)
 {
 	int status;
@@ -520,7 +520,7 @@ static int foreign_sigbus(bool sent)
 	return status;
 }
 
-static void a_sigbus_that_is_not_ours_does_what_it_did_before(void **state)
+static void another_sigbus_has_its_previous_effect(void **state)
 {
 	(void)state;
 	for (int sent = 0; sent < 2; sent++) {
@@ -535,15 +535,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(streams_end_as_they_do_mapped_or_not),
 		cmocka_unit_test(headers_are_checked),
-		cmocka_unit_test(what_is_no_file_is_refused),
+		cmocka_unit_test(paths_that_are_no_files_are_refused),
 		cmocka_unit_test(a_stream_without_write_permission_is_read),
 		cmocka_unit_test(every_event_is_seen_once_mapped_or_not),
-		cmocka_unit_test(what_was_read_is_given_back),
+		cmocka_unit_test(read_space_is_released),
 		cmocka_unit_test(a_mapped_file_that_shrinks_ends_in_an_error),
 		cmocka_unit_test(a_file_read_by_windows_that_changes_ends_in_an_error),
 		cmocka_unit_test(events_without_a_model_are_events),
 		cmocka_unit_test(many_streams_are_unmapped_and_nothing_else),
-		cmocka_unit_test(a_sigbus_that_is_not_ours_does_what_it_did_before),
+		cmocka_unit_test(another_sigbus_has_its_previous_effect),
 	};
 	return cmocka_run_group_tests(tests, kit_open, kit_close);
 }

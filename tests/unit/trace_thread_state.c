@@ -46,7 +46,7 @@ static void values_and_names_are_those_of_the_paraver_type(void **state)
 	}
 }
 
-/* A thread that obeys what it is told, as a strict emulator would. */
+/* A thread that follows the events, as in a strict emulator. */
 struct thread {
 	enum thread_state state;
 	int32_t cpu; /* -1: virtual, -2: none */
@@ -67,7 +67,7 @@ static int obey(void *arg, uint32_t mcv, int32_t cpu)
 		 (char)(mcv >> 16), (char)(mcv >> 8), value);
 	used = strlen(t->said);
 	if (mcv == MCV('O', 'A', 's')) {
-		/* who runs must not move: its CPU may be another one's */
+		/* a running thread must not move: its CPU may be another one's */
 		assert_true(t->state == W || t->state == C);
 		t->cpu = cpu;
 		snprintf(t->said + used, sizeof(t->said) - used, "(%d)", cpu);

@@ -32,7 +32,7 @@ static void make_link(const char *target, const char *path)
 	assert_int_equal(symlinkat(target, kit_dir, path), 0);
 }
 
-/* Opens FOLDER/`path` and compares what was found with the list `want`, ended by NULL. */
+/* Opens FOLDER/`path` and compares the found streams with the list `want`, ended by NULL. */
 static void check(const char *path, const char *const *want)
 {
 	struct trace trace;
@@ -122,7 +122,7 @@ static void no_link_is_followed(void **state)
 	(void)state;
 	make("links/trace/real/stream.json");
 	make("links/outside/stream.json");
-	/* what can be neither a stream nor hold one has no effect */
+	/* entries that are no streams and hold none have no effect */
 	make_link("nowhere", "links/trace/dangling");
 	make_link("self", "links/trace/self");
 	make_link("two", "links/trace/one");
@@ -176,7 +176,7 @@ static void metadata_that_is_no_file_is_refused(void **state)
 	check_refused("odd", -EINVAL, "odd/a/stream.json: not a regular file");
 }
 
-static void what_cannot_be_read_is_an_error(void **state)
+static void unreadable_input_is_an_error(void **state)
 {
 	struct trace trace;
 	char path[256];
@@ -383,7 +383,7 @@ int main(void)
 		cmocka_unit_test(no_link_is_followed),
 		cmocka_unit_test(a_trace_that_is_being_removed_is_no_trace),
 		cmocka_unit_test(metadata_that_is_no_file_is_refused),
-		cmocka_unit_test(what_cannot_be_read_is_an_error),
+		cmocka_unit_test(unreadable_input_is_an_error),
 		cmocka_unit_test(a_directory_without_permission_is_an_error),
 		cmocka_unit_test(very_deep_directories_need_no_descriptors),
 		cmocka_unit_test(a_directory_may_be_read_in_many_pieces),

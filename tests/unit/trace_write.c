@@ -88,7 +88,7 @@ static void the_trace_itself_can_be_the_stream(void **state)
 	json_free(meta);
 }
 
-static void what_a_killed_program_left_is_replaced(void **state)
+static void files_of_a_killed_program_are_replaced(void **state)
 {
 	struct json *meta = meta_of(2);
 
@@ -113,7 +113,7 @@ static void lay_traps(void)
 {
 	static const char *const bpf[][2] = {
 		{"../outside", "trace/link"},
-		{"real", "trace/inside"}, /* stays below, and is refused all the same */
+		{"real", "trace/inside"}, /* stays below, and is still refused */
 		{"../../outside/victim", "trace/obs/stream.obs"},
 		{"../../outside/stream.json", "trace/json/stream.json"},
 		{"../../outside/new", "trace/new/stream.json.new"},
@@ -145,7 +145,7 @@ static bool is_refused(int err)
 	return err == -ELOOP || err == -ENOTDIR || err == -EXDEV || err == -EPERM;
 }
 
-/* 0 if all is as it must be, else the line of the first thing that is not. */
+/* Returns 0 if everything is right, else the line of the first mistake. */
 #define MUST(what)                                                                                 \
 	do {                                                                                       \
 		if (!(what))                                                                       \
@@ -176,11 +176,11 @@ static int spring_traps(int dir)
 	MUST(is_refused(stream_append(dir, "hard", "x", 1)));
 	MUST(stream_create(dir, "obs", meta) == -EEXIST);
 	MUST(stream_create(dir, "json", meta) == -EEXIST);
-	/* a link under the temporary name goes, not what it points to */
+	/* a link under the temporary name is removed, not its target */
 	MUST(stream_create(dir, "new", meta) == 0);
-	/* the link itself is replaced, not what it points to */
+	/* the link itself is replaced, not its target */
 	MUST(stream_describe(dir, "json", meta) == 0);
-	/* and what is right works */
+	/* and a right one works */
 	MUST(stream_create(dir, "real/./a//b", meta) == 0);
 	MUST(stream_append(dir, "real/a/b", "x", 1) == 0);
 	fd = beneath_open(dir, "real", O_RDONLY | O_DIRECTORY, 0);
@@ -280,7 +280,7 @@ static void a_file_that_may_not_grow_is_cut_back(void **state)
 	assert_int_equal(err, -EFBIG);
 	assert_int_equal(size, 8 + 3 * 300000);
 	assert_int_equal(kit_size("limit/stream.obs"), size);
-	/* and it goes on once there is room */
+	/* and it continues once there is space */
 	assert_int_equal(stream_append(kit_dir, "limit", events, 300000), 0);
 	assert_int_equal(kit_size("limit/stream.obs"), size + 300000);
 	free(events);
@@ -362,7 +362,7 @@ static void a_full_disk_leaves_whole_events_and_the_old_description(void **state
 	assert_int_equal(status, 0);
 }
 
-static void what_is_not_there_is_not_written(void **state)
+static void absent_members_are_not_written(void **state)
 {
 	struct json *meta = meta_of(6);
 	char *long_path = malloc(5000);
@@ -392,11 +392,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stream_is_created_filled_and_described),
 		cmocka_unit_test(the_trace_itself_can_be_the_stream),
-		cmocka_unit_test(what_a_killed_program_left_is_replaced),
+		cmocka_unit_test(files_of_a_killed_program_are_replaced),
 		cmocka_unit_test(links_are_not_followed_with_openat2_and_without),
 		cmocka_unit_test(a_file_that_may_not_grow_is_cut_back),
 		cmocka_unit_test(a_full_disk_leaves_whole_events_and_the_old_description),
-		cmocka_unit_test(what_is_not_there_is_not_written),
+		cmocka_unit_test(absent_members_are_not_written),
 	};
 	return cmocka_run_group_tests(tests, kit_open, kit_close);
 }

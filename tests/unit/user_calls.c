@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * calls: records of probes among those of the scheduler, and what becomes of them in streams. Every
- * stream is held to the rules by the checker of timeline_kit.h as well.
+ * calls: records of probes among those of the scheduler, and their events in streams. The checker
+ * of timeline_kit.h checks every stream.
  */
 #include "timeline_kit.h"
 
@@ -141,7 +141,7 @@ static void calls_are_states_of_the_thread(void **state)
 		      "2000 OHe\n");
 }
 
-static void a_call_goes_on_while_its_thread_sleeps(void **state)
+static void a_call_lasts_while_its_thread_sleeps(void **state)
 {
 	struct call_figures f;
 
@@ -167,7 +167,7 @@ static void a_call_goes_on_while_its_thread_sleeps(void **state)
 		      "2000 OHe\n");
 }
 
-static void what_is_open_at_the_end_is_closed(void **state)
+static void open_regions_are_closed_at_the_end(void **state)
 {
 	const char *meta;
 
@@ -177,7 +177,7 @@ static void what_is_open_at_the_end_is_closed(void **state)
 	enter(1200, a, SEND, 2);
 	switches(0, 1300, a, OFF_CPU_SLEEPING, idle);
 	close_kit(2000);
-	meta = kit_stream(10, 11)->meta; /* it tells of the session */
+	meta = kit_stream(10, 11)->meta; /* it describes the session */
 	assert_non_null(strstr(meta, "\"wall_ns\": \"900\""));
 	assert_non_null(strstr(meta, "\"on_cpu_ns\": \"200\""));
 	assert_non_null(strstr(meta, "\"left\": \"1\""));
@@ -194,7 +194,7 @@ static void what_is_open_at_the_end_is_closed(void **state)
 		      "2000 OHe\n");
 }
 
-static void who_dies_in_a_function_leaves_it(void **state)
+static void the_end_of_a_thread_leaves_its_functions(void **state)
 {
 	struct record_exit r = rec_exit(1200, a, 7 << 8);
 
@@ -211,7 +211,7 @@ static void who_dies_in_a_function_leaves_it(void **state)
 		      "1300 OHe\n");
 }
 
-static void what_was_entered_before_the_window_is_open_in_it(void **state)
+static void functions_entered_before_the_window_are_open_in_it(void **state)
 {
 	(void)state;
 	open_kit(idle, ordinary);
@@ -270,7 +270,7 @@ static void exec_leaves_all_functions(void **state)
 		      "2000 OHe\n");
 }
 
-static void who_takes_the_leaders_tid_leaves_all_functions(void **state)
+static void an_exec_leaves_all_functions(void **state)
 {
 	static const struct who leader = {1, 10, 10};
 	struct record_task r = rec_task(1200, TASK_EXECED, a.id, leader, "other");
@@ -434,7 +434,7 @@ static void of_calls_in_each_other_the_outermost_is_timed(void **state)
 	close_kit(2000);
 }
 
-static void only_what_a_stream_uses_is_declared(void **state)
+static void a_stream_declares_only_what_it_uses(void **state)
 {
 	(void)state;
 	open_kit(a, ordinary);
@@ -461,7 +461,7 @@ static uint32_t any(uint32_t below)
 	return (uint32_t)(random_state >> 20) % below;
 }
 
-/* Records that contradict each other: streams are valid all the same. */
+/* Records that contradict each other: streams are still valid. */
 static void nonsense(struct timeline_options options)
 {
 	static const struct who who[] = {{0, 0, 0}, {1, 11, 10}, {2, 12, 10}, {3, 20, 20}};
@@ -524,20 +524,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(calls_are_states_of_the_thread),
-		T(a_call_goes_on_while_its_thread_sleeps),
-		T(what_is_open_at_the_end_is_closed),
-		T(who_dies_in_a_function_leaves_it),
-		T(what_was_entered_before_the_window_is_open_in_it),
+		T(a_call_lasts_while_its_thread_sleeps),
+		T(open_regions_are_closed_at_the_end),
+		T(the_end_of_a_thread_leaves_its_functions),
+		T(functions_entered_before_the_window_are_open_in_it),
 		T(who_sleeps_at_t0_is_in_its_function),
 		T(exec_leaves_all_functions),
-		T(who_takes_the_leaders_tid_leaves_all_functions),
+		T(an_exec_leaves_all_functions),
 		T(a_thread_on_other_cpus_takes_its_calls_along),
 		T(marks_stand_where_the_kernel_model_lets_them),
 		T(probes_alone_are_on_the_virtual_cpu),
 		T(lost_returns_are_made_up_for),
 		T(values_are_as_wide_as_they_are_and_never_0),
 		T(of_calls_in_each_other_the_outermost_is_timed),
-		T(only_what_a_stream_uses_is_declared),
+		T(a_stream_declares_only_what_it_uses),
 		T(nonsense_makes_valid_streams),
 	};
 

@@ -68,7 +68,7 @@ static void say(int fd, const char *text)
 	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
 }
 
-/* What has come, to the end of the connection; the server has answered, or hung up. */
+/* The received bytes, to the end of the connection; the server has answered, or hung up. */
 static void expect_answer(int fd, const char *part)
 {
 	char text[4096];
@@ -104,7 +104,7 @@ static void names_of_sessions(void **state)
 	assert_null(session_dir_check_name(longest));
 }
 
-static void a_status_is_told_at_once_and_a_save_later(void **state)
+static void a_status_is_answered_at_once_and_a_save_later(void **state)
 {
 	struct control *control = *state;
 	struct json *status = control_status(control);
@@ -128,7 +128,7 @@ static void a_status_is_told_at_once_and_a_save_later(void **state)
 	assert_int_equal(control_next(control, &client), CONTROL_NONE);
 }
 
-static void who_talks_nonsense_is_hung_up_on(void **state)
+static void invalid_requests_end_the_connection(void **state)
 {
 	static const char *const nonsense[] = {
 		"\n",
@@ -173,8 +173,8 @@ static void too_many_do_not_keep_others_out_for_good(void **state)
 	expect_answer(fd, "\"running\"");
 }
 
-/* Who has asked and gone is not written to. */
-static void who_is_gone_gets_no_answer(void **state)
+/* A client that has gone gets no answer. */
+static void a_closed_client_gets_no_answer(void **state)
 {
 	struct control *control = *state;
 	unsigned client;
@@ -192,7 +192,7 @@ static void who_is_gone_gets_no_answer(void **state)
 	control_saved(control, "/out/0002");
 }
 
-static void the_end_is_told_to_all_who_wait_and_kept(void **state)
+static void all_waiting_clients_get_the_end(void **state)
 {
 	struct control *control = *state;
 	int stopper = dial(), saver = dial(), late = dial(), status = -1;
@@ -229,14 +229,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_of_sessions),
-		cmocka_unit_test_setup_teardown(a_status_is_told_at_once_and_a_save_later, setup,
+		cmocka_unit_test_setup_teardown(a_status_is_answered_at_once_and_a_save_later,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(invalid_requests_end_the_connection, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(who_talks_nonsense_is_hung_up_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(too_many_do_not_keep_others_out_for_good, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(who_is_gone_gets_no_answer, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_end_is_told_to_all_who_wait_and_kept, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(a_closed_client_gets_no_answer, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_waiting_clients_get_the_end, setup, teardown),
 		cmocka_unit_test(a_recording_without_a_name_has_none_of_this),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* findings: what is said about machines that we do not have. */
+/* findings: the report of the doctor about other machines. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <setjmp.h>
@@ -247,7 +247,7 @@ static void every_obstacle_has_its_remedy(void **state)
 	}
 }
 
-static void what_restricts_says_what_to_do_and_nothing_is_cut(void **state)
+static void restrictions_have_a_remedy_and_nothing_is_cut(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -275,7 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_obstacle_has_its_remedy),
-		cmocka_unit_test(what_restricts_says_what_to_do_and_nothing_is_cut),
+		cmocka_unit_test(restrictions_have_a_remedy_and_nothing_is_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void what_came_out_and_what_was_lost_is_told_by_cpu_and_kind(void **state)
+static void written_and_lost_events_are_counted_by_cpu_and_kind(void **state)
 {
 	struct bench *b = *state;
 
@@ -80,7 +80,7 @@ static void a_cpu_without_a_ring_loses_all_it_sees(void **state)
 	assert_int_equal(b->counts.lost, 7);
 }
 
-static void what_was_lost_before_the_window_is_no_loss(void **state)
+static void losses_before_the_window_do_not_count(void **state)
 {
 	struct bench *b = *state;
 
@@ -97,7 +97,7 @@ static void what_was_lost_before_the_window_is_no_loss(void **state)
 	assert_int_equal(b->counts.lost, 1);
 }
 
-static void what_is_left_in_the_rings_is_lost_when_draining_was_cut(void **state)
+static void a_cut_drain_loses_the_rest_of_the_rings(void **state)
 {
 	struct bench *b = *state;
 
@@ -114,8 +114,8 @@ static void what_is_left_in_the_rings_is_lost_when_draining_was_cut(void **state
 	assert_int_equal(b->counts.lost, 50);
 }
 
-/* Mode summary: what it has been called for is not counted twice. */
-static void without_rings_the_runs_tell_of_switches(void **state)
+/* Mode summary: the calls of the programs are not counted twice. */
+static void without_rings_the_runs_count_switches(void **state)
 {
 	struct bench *b = *state;
 	unsigned nrings = b->rings->nrings;
@@ -133,7 +133,7 @@ static void without_rings_the_runs_tell_of_switches(void **state)
 	assert_int_equal(b->counts.lost, 0);
 }
 
-static void records_that_tell_of_gaps_are_no_events(void **state)
+static void records_of_gaps_are_no_events(void **state)
 {
 	struct bench *b = *state;
 	struct record_lost *record = (struct record_lost *)b->data;
@@ -149,7 +149,7 @@ static void records_that_tell_of_gaps_are_no_events(void **state)
 	assert_int_equal(b->counts.lost, 0);
 }
 
-static void a_switch_that_brings_in_who_was_woken_is_two_events(void **state)
+static void a_switch_to_a_woken_thread_is_two_events(void **state)
 {
 	struct bench *b = *state;
 	struct record_switch *record = (struct record_switch *)b->data;
@@ -168,7 +168,7 @@ static void a_switch_that_brings_in_who_was_woken_is_two_events(void **state)
 	assert_int_equal(b->counts.lost, 0);
 }
 
-static void what_is_left_out_is_no_loss(void **state)
+static void filtered_events_are_no_losses(void **state)
 {
 	struct bench *b = *state;
 
@@ -184,7 +184,7 @@ static void what_is_left_out_is_no_loss(void **state)
 }
 
 /* The first record of a CPU reports a gap that began before the window; so may the second. */
-static void records_tell_no_losses_from_before_the_window(void **state)
+static void records_have_no_losses_from_before_the_window(void **state)
 {
 	struct bench *b = *state;
 	struct record_lost lost = {.first_clock = 5, .count = 8, .kinds[EVENT_SWITCH] = 8}, in;
@@ -226,7 +226,7 @@ static void a_gap_is_open_until_its_record_is_taken(void **state)
 	assert_int_equal(mark->cpus[0].gap_clock, 50);
 	free(mark);
 
-	/* in its record, which is still in the ring: only that tells when it began */
+	/* in its record, which is still in the ring: only there is its begin */
 	*record = (struct record_lost){.head.kind = RECORD_LOST,
 				       .first_clock = 50,
 				       .count = 13,
@@ -259,15 +259,15 @@ static void a_gap_is_open_until_its_record_is_taken(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(what_came_out_and_what_was_lost_is_told_by_cpu_and_kind),
+		TEST(written_and_lost_events_are_counted_by_cpu_and_kind),
 		TEST(a_cpu_without_a_ring_loses_all_it_sees),
-		TEST(what_was_lost_before_the_window_is_no_loss),
-		TEST(what_is_left_in_the_rings_is_lost_when_draining_was_cut),
-		TEST(without_rings_the_runs_tell_of_switches),
-		TEST(records_that_tell_of_gaps_are_no_events),
-		TEST(a_switch_that_brings_in_who_was_woken_is_two_events),
-		TEST(what_is_left_out_is_no_loss),
-		TEST(records_tell_no_losses_from_before_the_window),
+		TEST(losses_before_the_window_do_not_count),
+		TEST(a_cut_drain_loses_the_rest_of_the_rings),
+		TEST(without_rings_the_runs_count_switches),
+		TEST(records_of_gaps_are_no_events),
+		TEST(a_switch_to_a_woken_thread_is_two_events),
+		TEST(filtered_events_are_no_losses),
+		TEST(records_have_no_losses_from_before_the_window),
 		TEST(a_gap_is_open_until_its_record_is_taken),
 	};
 

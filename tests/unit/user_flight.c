@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flight: what is saved is a valid trace that tells the truth of its window, whatever was
- * forgotten, and memory does not grow.
+ * flight: a saved trace is valid and true for its window, with any discarded records, and memory
+ * does not grow.
  * longer: all seeds, not a tenth, and ten times as many threads a day.
  */
 #include "schedule.h"
@@ -131,7 +131,7 @@ static void try(const struct schedule_options *options, uint64_t seed, uint64_t 
 	for (size_t i = 0; i < m->n; i++) {
 		const struct record_head *head = &order[i]->head;
 
-		/* what is given after the end of a save tells who was woken in it */
+		/* the tasks after the end of a save have the threads that were woken in it */
 		if (at && (end++ >= 50 || head->clock > m_t1)) {
 			struct segment_result r = bench_save(&b, &t0, &t1, &switches);
 
@@ -176,7 +176,7 @@ static void try(const struct schedule_options *options, uint64_t seed, uint64_t 
 	schedule_free(m);
 }
 
-static void what_is_saved_is_the_truth_of_its_window(void **state)
+static void a_saved_trace_is_true_for_its_window(void **state)
 {
 	struct schedule_options o = {
 		.cpus = 3, .threads = 20, .steps = 3000, .pace = 1000, .reuse = true};
@@ -187,7 +187,7 @@ static void what_is_saved_is_the_truth_of_its_window(void **state)
 	print_message("\n");
 }
 
-static void what_is_saved_is_valid_whatever_was_lost(void **state)
+static void a_saved_trace_is_valid_with_any_losses(void **state)
 {
 	struct schedule_options o = {
 		.cpus = 4, .threads = 16, .steps = 3000, .pace = 1000, SCHEDULE_TROUBLE};
@@ -350,7 +350,7 @@ static void memory_is_flat_for_a_day(void **state)
 		now = mallinfo2().uordblks + mallinfo2().hblkhd;
 		if (!after_an_hour)
 			after_an_hour = now;
-		/* what may grow: 8 bytes for each 128 threads ever born */
+		/* the growth: 8 bytes for each 128 threads ever born */
 		assert_true(now < after_an_hour + (1 << 20) + id / 16);
 		assert_true(history_memory(b.flight.history) <= options.bytes);
 	}
@@ -358,8 +358,8 @@ static void memory_is_flat_for_a_day(void **state)
 	bench_close(&b);
 }
 
-/* What triggers save never overlaps; what is asked for may. */
-static void a_trigger_counts_once_for_what_is_kept(void **state)
+/* Traces of triggers never overlap; requested ones may. */
+static void a_trigger_counts_once_for_kept_records(void **state)
 {
 	struct flight_options options = {
 		.ns = 1000000, .bytes = HISTORY_BYTES_MIN, .trigger.latency_ns = 5000};
@@ -432,7 +432,7 @@ static void a_gap_belongs_to_every_window_that_it_overlaps(void **state)
 	assert_int_equal(switches.full, 40);
 	assert_int_equal(switches.seen, switches.written + switches.aged + switches.full);
 
-	/* it goes on, and ends after the window: the record comes before the save is made */
+	/* it continues, and ends after the window: the record comes before the save */
 	assert_int_equal(flight_advance(&b.flight, 5001), 0);
 	lose(&b, 0, 4500, 2);
 	assert_int_equal(flight_begin(&b.flight, 5000, "request"), 0);
@@ -456,14 +456,14 @@ static void a_gap_belongs_to_every_window_that_it_overlaps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_saved_is_the_truth_of_its_window),
-		cmocka_unit_test(what_is_saved_is_valid_whatever_was_lost),
+		cmocka_unit_test(a_saved_trace_is_true_for_its_window),
+		cmocka_unit_test(a_saved_trace_is_valid_with_any_losses),
 		cmocka_unit_test(clocks_near_their_end),
 		cmocka_unit_test(zero_events),
 		cmocka_unit_test(ten_thousand_events_in_one_nanosecond),
 		cmocka_unit_test(twenty_thousand_threads),
 		cmocka_unit_test(memory_is_flat_for_a_day),
-		cmocka_unit_test(a_trigger_counts_once_for_what_is_kept),
+		cmocka_unit_test(a_trigger_counts_once_for_kept_records),
 		cmocka_unit_test(a_gap_belongs_to_every_window_that_it_overlaps),
 	};
 	if (getenv("ONLY"))

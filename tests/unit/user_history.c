@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* history: what is kept is the newest, without a hole, in bounded memory. */
+/* history: keeps the newest records, without a hole, in bounded memory. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -115,7 +115,7 @@ static void the_oldest_makes_room_for_the_newest(void **state)
 			check_held(&w, i);
 	}
 	assert_false(history_short(history)); /* nobody has asked for a time */
-	/* records of some 64 bytes: what is kept is most of the room, and no more */
+	/* records of some 64 bytes: the kept ones fill most of the memory, and no more */
 	assert_true(history_records(history) > HISTORY_BYTES_MIN / 64 * 3 / 4);
 	assert_int_equal(w.discarded + history_records(history), 200000);
 	finish(&w);
@@ -206,8 +206,8 @@ static void many_records_in_one_nanosecond(void **state)
 	finish(&w);
 }
 
-/* A save goes on in another thread while more is recorded and what it holds is discarded. */
-static void what_is_held_stays(void **state)
+/* A save runs in another thread while more is recorded and its records are discarded. */
+static void held_records_stay(void **state)
 {
 	struct history_hold_set held = {0};
 	struct watcher w;
@@ -237,7 +237,7 @@ static int refuses(void *arg, unsigned cpu, const struct record_head *record)
 	return record->id == 100 ? *(int *)arg : 0;
 }
 
-static void errors_of_who_follows_come_out(void **state)
+static void errors_of_the_callback_are_returned(void **state)
 {
 	int err = -5, got = 0;
 	const struct history_options options = {
@@ -295,7 +295,7 @@ static void a_long_wait_is_met_from_the_wake_up_or_the_preemption(void **state)
 	trigger_fini(&t);
 }
 
-static void memory_of_waits_follows_who_waits(void **state)
+static void memory_of_waits_follows_waiting_threads(void **state)
 {
 	struct trigger t = {.plan.latency_ns = 1000};
 
@@ -310,7 +310,7 @@ static void memory_of_waits_follows_who_waits(void **state)
 	trigger_fini(&t);
 }
 
-static void what_is_no_trigger_is_refused(void **state)
+static void invalid_triggers_are_refused(void **state)
 {
 	static const char *const wrong[] = {
 		"",	     "latency",	  "latency>",	 "latency>x",
@@ -397,7 +397,7 @@ static void a_limit_names_a_process_a_thread_or_a_name(void **state)
 	trigger_fini(&t);
 }
 
-static void whoever_comes_to_a_place_is_met(void **state)
+static void a_trigger_fires_when_a_thread_enters_its_site(void **state)
 {
 	static const struct site sites[70] = {
 		[3] = {.symbol = "fail", .label = "fail [libone]"},
@@ -453,12 +453,12 @@ int main(void)
 		cmocka_unit_test(time_passes_without_records),
 		cmocka_unit_test(nothing_at_all_can_be_held),
 		cmocka_unit_test(many_records_in_one_nanosecond),
-		cmocka_unit_test(what_is_held_stays),
-		cmocka_unit_test(errors_of_who_follows_come_out),
+		cmocka_unit_test(held_records_stay),
+		cmocka_unit_test(errors_of_the_callback_are_returned),
 		cmocka_unit_test(a_long_wait_is_met_from_the_wake_up_or_the_preemption),
-		cmocka_unit_test(memory_of_waits_follows_who_waits),
-		cmocka_unit_test(what_is_no_trigger_is_refused),
-		cmocka_unit_test(whoever_comes_to_a_place_is_met),
+		cmocka_unit_test(memory_of_waits_follows_waiting_threads),
+		cmocka_unit_test(invalid_triggers_are_refused),
+		cmocka_unit_test(a_trigger_fires_when_a_thread_enters_its_site),
 		cmocka_unit_test(a_limit_names_a_process_a_thread_or_a_name),
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inherit: a schedule in several parts: each is a valid trace, and together they tell the truth.
+ * inherit: a schedule in several parts: each is a valid trace, and together they are true.
  *
  * A part inherits from a shadow of the one before: a recorder that was given the same
  * records and keeps no events, with its window open (rotation) or never opened (what a flight
@@ -39,7 +39,7 @@ static int ignore_store(int fd, const char *path, const struct json *meta, const
 static const struct writer_files nowhere = {ignore_create, ignore_append, ignore_create,
 					    ignore_store};
 
-/* A kit whose events go nowhere; it does not touch what other kits have written. */
+/* A kit whose events go nowhere; it does not touch the streams of other kits. */
 static void shadow_open(struct kit *kit, const char *cpus, struct timeline_options options)
 {
 	struct writer_options writer_options = {.trace_fd = -1, .files = &nowhere};
@@ -64,7 +64,7 @@ static void shadow_close(struct kit *kit)
 	kit->timeline = NULL;
 }
 
-/* What a part begins with: the tasks of the iterator, or all that the shadow believes. */
+/* The beginning of a part: the tasks of the iterator, or all that the shadow knows. */
 static void begin(struct kit *kit, const struct machine *m, const struct kit *from)
 {
 	if (from) {
@@ -174,7 +174,7 @@ static void try_many(const struct schedule_options *options, unsigned n, struct 
 	print_message("\n");
 }
 
-static void parts_tell_exactly_who_ran_when(void **state)
+static void parts_have_all_stays_exactly(void **state)
 {
 	struct schedule_options o = {
 		.cpus = 3, .threads = 20, .steps = 400, .pace = 1000, .reuse = true};
@@ -202,7 +202,7 @@ static void cuts_may_fall_into_a_nanosecond_full_of_switches(void **state)
 	try_many(&o, seeds(150), c);
 }
 
-static void parts_are_valid_whatever_was_lost(void **state)
+static void parts_are_valid_with_any_losses(void **state)
 {
 	struct schedule_options o = {
 		.cpus = 4, .threads = 16, .steps = 600, .pace = 1000, SCHEDULE_TROUBLE};
@@ -260,7 +260,7 @@ static void iterated(struct kit *kit, struct who who)
 }
 
 /* One runs at the cut, two waits for the CPU since it was preempted, three since it was woken. */
-static void who_waits_at_a_cut_waits_on_both_sides_of_it(void **state)
+static void a_thread_that_waits_at_a_cut_waits_on_both_sides(void **state)
 {
 	struct kit kit, shadow;
 
@@ -284,7 +284,7 @@ static void who_waits_at_a_cut_waits_on_both_sides_of_it(void **state)
 			assert_int_equal(timeline_carry_over(kit.timeline, shadow.timeline), 0);
 		else
 			timeline_stop(kit.timeline, 2000);
-		/* three was woken at 1500 by one: this is told after the cut */
+		/* three was woken at 1500 by one: this is reported after the cut */
 		give_switch(&kit, 2100, one, OFF_CPU_SLEEPING, three, 1500, 11);
 		give_switch(&kit, 2200, three, OFF_CPU_SLEEPING, two, 0, 0);
 		shadow_close(&shadow);
@@ -312,7 +312,7 @@ static void who_waits_at_a_cut_waits_on_both_sides_of_it(void **state)
 	}
 }
 
-/* Without switches: who is called what is known all the same, and who has ended is forgotten. */
+/* Without switches: names of threads are still known, and ended threads are forgotten. */
 static void lives_are_followed_without_switches(void **state)
 {
 	struct timeline_options options = {.t0 = UINT64_MAX, .no_switches = true};
@@ -345,11 +345,11 @@ static void lives_are_followed_without_switches(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts_tell_exactly_who_ran_when),
+		cmocka_unit_test(parts_have_all_stays_exactly),
 		cmocka_unit_test(cuts_may_fall_into_a_nanosecond_full_of_switches),
-		cmocka_unit_test(parts_are_valid_whatever_was_lost),
+		cmocka_unit_test(parts_are_valid_with_any_losses),
 		cmocka_unit_test(clocks_near_their_end_can_be_cut),
-		cmocka_unit_test(who_waits_at_a_cut_waits_on_both_sides_of_it),
+		cmocka_unit_test(a_thread_that_waits_at_a_cut_waits_on_both_sides),
 		cmocka_unit_test(lives_are_followed_without_switches),
 	};
 	if (getenv("ONLY"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sched_clock: which clocks all CPUs share, and which kernels tell the one of the scheduler. */
+/* sched_clock: clocks that all CPUs share, and kernels with a readable clock of the scheduler. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -153,7 +153,7 @@ static void equal_clocks_leave_by_cpu_then_by_place(void **state)
 	expect_release(b, UINT64_MAX, "abcde");
 }
 
-static void the_watermark_holds_back_what_is_not_below_it(void **state)
+static void the_watermark_holds_back_later_records(void **state)
 {
 	struct bench *b = *state;
 
@@ -172,7 +172,7 @@ static void an_empty_ring_holds_no_one_up(void **state)
 	expect_release(b, 11, "a");
 }
 
-static void a_record_that_is_written_holds_back_what_may_be_later(void **state)
+static void an_uncommitted_record_holds_back_later_ones(void **state)
 {
 	struct bench *b = *state;
 
@@ -186,7 +186,7 @@ static void a_record_that_is_written_holds_back_what_may_be_later(void **state)
 	expect_release(b, 100, "zabce");
 }
 
-static void a_record_that_is_committed_meanwhile_waits_for_the_next_look(void **state)
+static void a_record_committed_meanwhile_waits_for_the_next_round(void **state)
 {
 	struct bench *b = *state;
 
@@ -210,7 +210,7 @@ static void a_record_behind_the_one_before_it_counts_as_of_that_one(void **state
 	assert_int_equal(b->taken[2].clock, 10); /* as it was sent */
 }
 
-static void room_is_given_back_only_for_what_was_taken(void **state)
+static void space_is_released_only_for_taken_records(void **state)
 {
 	struct bench *b = *state;
 
@@ -252,7 +252,7 @@ static void records_keep_their_order_when_the_ring_wraps(void **state)
 	}
 }
 
-static void what_is_no_record_is_refused(void **state)
+static void invalid_records_are_refused(void **state)
 {
 	static const uint8_t kinds[] = {0, RECORD_KINDS, 200, 255};
 
@@ -287,11 +287,11 @@ static void records_of_all_sizes_follow_each_other(void **state)
 		assert_int_equal(b->taken[i].id, i);
 	assert_int_equal(b->rings->ring[2].taken[EVENT_SWITCH], 40);
 	assert_int_equal(b->rings->ring[2].taken[EVENT_EXIT], 40);
-	/* tasks without a cause and snapshots; what tells of gaps is no event */
+	/* tasks without a cause and snapshots; a record of a gap is no event */
 	assert_int_equal(b->rings->ring[2].taken[EVENT_OTHER], 80);
 }
 
-static void who_takes_can_stop_and_go_on(void **state)
+static void the_reader_can_stop_and_continue(void **state)
 {
 	struct bench *b = *state;
 
@@ -315,7 +315,7 @@ static void discarding_forgets_all_that_was_seen(void **state)
 	assert_int_equal(b->rings->ring[1].taken[EVENT_SWITCH], 1);
 }
 
-static void the_fullest_ring_is_told_as_a_part_of_its_size(void **state)
+static void the_fullest_ring_is_a_part_of_its_size(void **state)
 {
 	struct bench *b = *state;
 
@@ -333,18 +333,18 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(rings_are_merged_by_clock),
 		TEST(equal_clocks_leave_by_cpu_then_by_place),
-		TEST(the_watermark_holds_back_what_is_not_below_it),
+		TEST(the_watermark_holds_back_later_records),
 		TEST(an_empty_ring_holds_no_one_up),
-		TEST(a_record_that_is_written_holds_back_what_may_be_later),
+		TEST(an_uncommitted_record_holds_back_later_ones),
 		TEST(a_record_behind_the_one_before_it_counts_as_of_that_one),
-		TEST(a_record_that_is_committed_meanwhile_waits_for_the_next_look),
-		TEST(room_is_given_back_only_for_what_was_taken),
+		TEST(a_record_committed_meanwhile_waits_for_the_next_round),
+		TEST(space_is_released_only_for_taken_records),
 		TEST(records_keep_their_order_when_the_ring_wraps),
-		TEST(what_is_no_record_is_refused),
+		TEST(invalid_records_are_refused),
 		TEST(records_of_all_sizes_follow_each_other),
-		TEST(who_takes_can_stop_and_go_on),
+		TEST(the_reader_can_stop_and_continue),
 		TEST(discarding_forgets_all_that_was_seen),
-		TEST(the_fullest_ring_is_told_as_a_part_of_its_size),
+		TEST(the_fullest_ring_is_a_part_of_its_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

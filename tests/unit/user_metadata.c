@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* metadata: the content of stream.json, and what /proc (files of ours here) adds to it. */
+/* metadata: the content of stream.json, with facts from /proc (files of ours here). */
 #include "timeline_kit.h"
 
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static void assert_text(const struct json *doc, const char *dotted, const char *
 	assert_string_equal(got, want);
 }
 
-static void every_stream_says_what_the_models_ask_for(void **state)
+static void every_stream_has_the_required_metadata(void **state)
 {
 	struct description d = simple();
 	struct json *doc = describe_stream(&d);
@@ -73,7 +73,7 @@ static void every_stream_says_what_the_models_ask_for(void **state)
 	json_free(doc);
 }
 
-static void what_applies_is_added(void **state)
+static void compatible_meanings_are_added(void **state)
 {
 	struct description d = simple();
 	struct json *doc;
@@ -148,7 +148,7 @@ static void every_stream_says_that_nosv_has_no_breakdown(void **state)
 	struct json *doc;
 
 	(void)state;
-	/* whoever has events of the model: it is about the whole trace */
+	/* in each stream with events of the model: it is about the whole trace */
 	d.actions = &actions;
 	doc = describe_stream(&d);
 	assert_null(json_get(doc, "nosv"));
@@ -291,7 +291,7 @@ static void the_ends_of_the_window_have_their_time_of_day(void **state)
 	assert_int_equal(names_init(&names, NULL, NULL), 0);
 	session.names = &names;
 	d.session = &session;
-	doc = describe_stream(&d); /* it goes on: a killed recorder leaves this */
+	doc = describe_stream(&d); /* it still runs: a killed recorder leaves this */
 	assert_text(doc, "bpf.session.boot_id", "9b3e");
 	assert_i64(doc, "bpf.session.realtime.begin.clock", (int64_t)t0);
 	assert_i64(doc, "bpf.session.realtime.begin.ns", 2 * (int64_t)hour - 10);
@@ -322,7 +322,7 @@ static void the_ends_of_the_window_have_their_time_of_day(void **state)
 	assert_i64(doc, "bpf.session.realtime.begin.ns", 2 * (int64_t)hour - 10);
 	json_free(doc);
 
-	/* of a flight recorder, long before the window that it saved: its end tells */
+	/* of a flight recorder, long before the window that it saved: its end counts */
 	session.t0 += hour;
 	session.t1 += hour;
 	info.end.clock += hour;
@@ -462,7 +462,7 @@ static int remove_proc(void **state)
 	return nftw(proc, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static void proc_is_read_and_what_it_lacks_is_left_out(void **state)
+static void proc_is_read_and_missing_facts_are_left_out(void **state)
 {
 	struct process_info info;
 	char long_line[2 * PROCESS_COMMAND_MAX], *text;
@@ -647,7 +647,7 @@ static void another_pid_namespace_is_not_looked_into(void **state)
 	json_free(meta);
 }
 
-static void what_an_exec_changed_is_read_again_or_forgotten(void **state)
+static void an_exec_makes_facts_be_read_again_or_forgotten(void **state)
 {
 	struct record_task exec = rec_task(2050, TASK_EXECED, a.id, a, "newprog");
 	char path[128];
@@ -709,7 +709,7 @@ static void names_of_those_without_a_stream_are_looked_up(void **state)
 }
 
 /* Unless they may all be ranks of one program: then their first streams are written once more. */
-static void what_is_known_of_a_process_goes_with_it(void **state)
+static void facts_of_a_process_are_freed_with_it(void **state)
 {
 	(void)state;
 	make_process("10", "/bin/y", "", 0);
@@ -758,21 +758,21 @@ static void a_name_that_changes_without_end_is_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_stream_says_what_the_models_ask_for),
-		cmocka_unit_test(what_applies_is_added),
+		cmocka_unit_test(every_stream_has_the_required_metadata),
+		cmocka_unit_test(compatible_meanings_are_added),
 		cmocka_unit_test(only_the_first_stream_of_a_process_has_its_facts),
 		cmocka_unit_test(every_stream_says_that_nosv_has_no_breakdown),
 		cmocka_unit_test(names_that_are_not_utf8_are_escaped),
 		cmocka_unit_test(the_first_stream_of_the_session_has_its_account),
 		cmocka_unit_test(the_ends_of_the_window_have_their_time_of_day),
 		cmocka_unit_test(ranks_are_read_where_launchers_put_them),
-		WITH_PROC(proc_is_read_and_what_it_lacks_is_left_out),
+		WITH_PROC(proc_is_read_and_missing_facts_are_left_out),
 		WITH_PROC(ranks_of_all_processes_are_the_models_too),
 		WITH_PROC(a_rank_that_not_all_have_is_ours_alone),
 		WITH_PROC(another_pid_namespace_is_not_looked_into),
-		WITH_PROC(what_an_exec_changed_is_read_again_or_forgotten),
+		WITH_PROC(an_exec_makes_facts_be_read_again_or_forgotten),
 		WITH_PROC(names_of_those_without_a_stream_are_looked_up),
-		WITH_PROC(what_is_known_of_a_process_goes_with_it),
+		WITH_PROC(facts_of_a_process_are_freed_with_it),
 		cmocka_unit_test(a_name_that_changes_without_end_is_counted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

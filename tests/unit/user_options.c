@@ -281,7 +281,7 @@ static void probes_are_read_in_their_order(void **state)
 	options_free(&o);
 }
 
-static void the_command_is_the_rest_whatever_it_looks_like(void **state)
+static void the_rest_of_the_arguments_is_the_command(void **state)
 {
 	struct options o;
 
@@ -377,7 +377,7 @@ int main(void)
 		cmocka_unit_test(all_buffers_together_are_bounded),
 		cmocka_unit_test(every_option_reaches_its_place),
 		cmocka_unit_test(probes_are_read_in_their_order),
-		cmocka_unit_test(the_command_is_the_rest_whatever_it_looks_like),
+		cmocka_unit_test(the_rest_of_the_arguments_is_the_command),
 		cmocka_unit_test(a_filter_alone_means_the_whole_machine),
 		cmocka_unit_test(a_command_may_set_the_length_of_a_recording_of_all),
 		cmocka_unit_test(triggers_reach_their_place),

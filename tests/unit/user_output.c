@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* output: what may be replaced, what is kept, what is left alone. */
+/* output: directories that are replaced, kept, and left alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -134,7 +134,7 @@ static void a_chosen_trace_is_replaced_when_forced(void **state)
 	assert_false(exists("a.old"));
 }
 
-static void what_is_no_trace_is_never_replaced(void **state)
+static void other_directories_are_never_replaced(void **state)
 {
 	(void)state;
 	assert_int_equal(mkdir("a", 0755), 0);
@@ -180,7 +180,7 @@ static void no_link_is_followed(void **state)
 	assert_true(create("link", true, true) < 0);
 	assert_true(create("link", false, false) < 0);
 	assert_true(exists("real/loom.n/proc.1/first"));
-	/* nor one in what is removed */
+	/* nor one in a removed directory */
 	make_trace("a", "first");
 	assert_int_equal(symlink("../../../real", "a/loom.n/proc.1/link"), 0);
 	assert_int_equal(create("a", true, true), 0);
@@ -217,7 +217,7 @@ static void put_text(const char *path, const char *text)
 }
 
 /* It saw no thread, or was killed before there was one, or while it wrote its counters. */
-static void what_a_recorder_leaves_without_streams_is_ours(void **state)
+static void a_recording_without_streams_is_ours(void **state)
 {
 	(void)state;
 	assert_int_equal(mkdir("ovni", 0755), 0);
@@ -368,7 +368,7 @@ static void counters_that_are_being_written_are_left_alone(void **state)
 		assert_non_null(strstr(heard, says));
 	}
 	kill_writer(pid);
-	assert_int_equal(create_file(true, false), -EEXIST); /* what it has left, without a lock */
+	assert_int_equal(create_file(true, false), -EEXIST); /* its remains, without a lock */
 	assert_int_equal(create_file(false, false), 0);
 	log_divert(NULL, NULL);
 }
@@ -391,7 +391,7 @@ static void the_lock_ends_with_the_output(void **state)
 	log_divert(NULL, NULL);
 }
 
-static void a_file_system_without_locks_is_told_once(void **state)
+static void a_file_system_without_locks_is_reported_once(void **state)
 {
 	struct output_dir output;
 
@@ -619,17 +619,17 @@ int main(void)
 		TEST(a_new_folder_is_made),
 		TEST(a_chosen_folder_that_exists_is_refused),
 		TEST(a_chosen_trace_is_replaced_when_forced),
-		TEST(what_is_no_trace_is_never_replaced),
+		TEST(other_directories_are_never_replaced),
 		TEST(the_default_keeps_the_trace_before_it_and_no_other),
 		TEST(an_old_folder_that_is_no_trace_is_left_alone),
 		TEST(no_link_is_followed),
-		TEST(what_a_recorder_leaves_without_streams_is_ours),
+		TEST(a_recording_without_streams_is_ours),
 		TEST(unfinished_counters_make_way_at_the_beginning),
 		TEST(an_abandoned_folder_gives_the_earlier_trace_its_place_back),
 		TEST(a_trace_that_is_being_written_is_left_alone),
 		TEST(counters_that_are_being_written_are_left_alone),
 		TEST(the_lock_ends_with_the_output),
-		TEST(a_file_system_without_locks_is_told_once),
+		TEST(a_file_system_without_locks_is_reported_once),
 		TEST(readers_keep_writers_out_and_not_each_other),
 		TEST(a_kill_leaves_no_half_trace),
 		TEST(rests_are_ours_and_left_to_the_process_that_removes_them),

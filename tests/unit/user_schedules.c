@@ -87,7 +87,7 @@ static void try_many(const struct schedule_options *options, unsigned n, bool ke
 	print_message("\n");
 }
 
-static void schedules_without_losses_are_told_exactly(void **state)
+static void schedules_without_losses_are_exact(void **state)
 {
 	struct schedule_options o = {.cpus = 3, .threads = 20, .steps = 600, .pace = 1000};
 
@@ -95,7 +95,7 @@ static void schedules_without_losses_are_told_exactly(void **state)
 	try_many(&o, seeds(500), false, true);
 }
 
-static void tids_used_again_go_on_in_their_streams(void **state)
+static void reused_tids_continue_their_streams(void **state)
 {
 	struct schedule_options o = {
 		.cpus = 3, .threads = 12, .steps = 600, .pace = 1000, .reuse = true};
@@ -282,7 +282,7 @@ static struct machine_record nonsense(struct machine *m)
 	return r;
 }
 
-static void nonsense_makes_a_valid_trace_all_the_same(void **state)
+static void nonsense_still_makes_a_valid_trace(void **state)
 {
 	struct machine m = {0};
 
@@ -337,8 +337,8 @@ static void nonsense_makes_a_valid_trace_all_the_same(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(schedules_without_losses_are_told_exactly),
-		cmocka_unit_test(tids_used_again_go_on_in_their_streams),
+		cmocka_unit_test(schedules_without_losses_are_exact),
+		cmocka_unit_test(reused_tids_continue_their_streams),
 		cmocka_unit_test(tids_given_away_before_the_last_switch_are_mended),
 		cmocka_unit_test(threads_that_take_the_place_of_their_leader),
 		cmocka_unit_test(some_processes_are_not_wanted),
@@ -349,7 +349,7 @@ int main(void)
 		cmocka_unit_test(everything_happens_in_the_same_nanoseconds),
 		cmocka_unit_test(the_kernel_model_is_balanced),
 		cmocka_unit_test(clocks_near_their_end_do_not_overflow),
-		cmocka_unit_test(nonsense_makes_a_valid_trace_all_the_same),
+		cmocka_unit_test(nonsense_still_makes_a_valid_trace),
 	};
 	if (getenv("ONLY"))
 		cmocka_set_test_filter(getenv("ONLY"));

@@ -17,7 +17,7 @@
 #define OTHER 8u
 #define ALT   (PROBE_STACK_ALTERNATE | 9u)
 
-/* What was written, as "+a +b -b -a"; and a checker of its own for the stacks. */
+/* The written events, as "+a +b -b -a"; and a separate checker for the stacks. */
 static char log_text[8192];
 static int64_t check[16][1024];
 static int depth[16];
@@ -132,7 +132,7 @@ static void calls_and_returns_are_paired(void **state)
 	assert_log("+f +g -g +g -g -f");
 }
 
-static void an_entry_higher_up_leaves_what_was_below(void **state)
+static void an_entry_higher_up_leaves_the_frames_below(void **state)
 {
 	enter_at(*state, 1, 1000, MAIN, 1, false);
 	enter_at(*state, 2, 900, MAIN, 2, false);
@@ -191,7 +191,7 @@ static void an_unknown_stack_closes_nothing(void **state)
 	assert_log("+f +g");
 }
 
-static void who_is_off_the_alternate_stack_has_left_it(void **state)
+static void leaving_the_alternate_stack_ends_its_frames(void **state)
 {
 	enter_at(*state, 1, 1000, MAIN, 1, false);
 	enter_at(*state, 2, 50, ALT, 2, false); /* a handler, which ends by siglongjmp */
@@ -259,7 +259,7 @@ static void an_equal_state_is_not_written_where_it_is_refused(void **state)
 	assert_log("+send -send");
 }
 
-static void a_free_state_goes_on_when_its_function_returns(void **state)
+static void a_free_state_outlasts_its_function(void **state)
 {
 	struct stacks *s = *state;
 
@@ -272,7 +272,7 @@ static void a_free_state_goes_on_when_its_function_returns(void **state)
 	assert_log("-send");
 }
 
-static void what_ends_below_others_has_them_reopened(void **state)
+static void ending_a_lower_state_reopens_those_above(void **state)
 {
 	struct stacks *s = *state;
 
@@ -400,19 +400,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(calls_and_returns_are_paired),
-		T(an_entry_higher_up_leaves_what_was_below),
+		T(an_entry_higher_up_leaves_the_frames_below),
 		T(a_return_of_one_below_leaves_those_above),
 		T(a_function_that_jumps_to_another_stays_until_both_return),
 		T(the_same_place_again_is_a_new_call),
 		T(another_stack_closes_nothing),
 		T(an_unknown_stack_closes_nothing),
-		T(who_is_off_the_alternate_stack_has_left_it),
+		T(leaving_the_alternate_stack_ends_its_frames),
 		T(a_return_without_entry_is_not_found),
 		T(a_stack_is_never_deeper_than_it_may_be),
 		T(frames_are_bounded),
 		T(an_equal_state_is_not_written_where_it_is_refused),
-		T(a_free_state_goes_on_when_its_function_returns),
-		T(what_ends_below_others_has_them_reopened),
+		T(a_free_state_outlasts_its_function),
+		T(ending_a_lower_state_reopens_those_above),
 		T(an_equal_one_comes_forth_when_the_other_ends),
 		T(one_that_was_refused_comes_forth_when_its_equal_ends),
 		T(depth_costs_nothing),

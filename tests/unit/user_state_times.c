@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* state_times: random schedules, with and without losses, against what the machine did. */
+/* state_times: random schedules, with and without losses, against the truth of the machine. */
 #include "schedule.h"
 
 #include "user/timeline/state_times.h"
@@ -52,7 +52,7 @@ static struct time_stats play(struct machine *m, bool no_switches)
 	return stats;
 }
 
-/* Every nanosecond is counted once, whatever happens. */
+/* Every nanosecond is counted exactly once. */
 static void check_sums(const struct machine *m, const struct time_stats *stats, uint64_t seed)
 {
 	uint64_t active = stats->unlisted.active_ns, cpus = 0;
@@ -85,7 +85,7 @@ struct sums {
 	uint64_t ns[M_STATES], unknown;
 };
 
-/* What the machine knows of a thread; pid 0: of all. */
+/* The truth about a thread; pid 0: about all. */
 static struct sums done(const struct machine *m, uint32_t pid, uint32_t tid)
 {
 	struct sums sums = {{0}, 0};

@@ -92,7 +92,7 @@ static void the_open_interval_goes_where_the_thread_is(void **state)
 	}
 }
 
-/* On a CPU: what it did before it entered that comes first. */
+/* On a CPU: the time before it entered it comes first. */
 static const struct arrival_case {
 	const char *what;
 	uint32_t use;
@@ -111,7 +111,7 @@ static const struct arrival_case {
 	{"after the window", TIME_BLOCKED, 1200, 2100, 2200, 0, 1, 0, 0, 800, 0, 0, 0, 0},
 };
 
-static void who_runs_has_done_something_before(void **state)
+static void running_threads_have_earlier_events(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(arrivals) / sizeof(arrivals[0]); i++) {
@@ -140,7 +140,7 @@ static void who_runs_has_done_something_before(void **state)
 	}
 }
 
-static void the_cpus_tell_which_threads_run(void **state)
+static void the_snapshots_of_cpus_show_the_running_threads(void **state)
 {
 	struct summary_cpu cpus[] = {{.cpu = 4, .sums = {.task = 0xa, .entered = 1700}},
 				     {.cpu = 6, .sums = {.task = 0xb, .entered = 1200}}};
@@ -162,7 +162,7 @@ static void the_cpus_tell_which_threads_run(void **state)
 	assert_int_equal(threads[2].clock, 1800);
 }
 
-static void the_scheduler_tells_when_threads_were_woken(void **state)
+static void the_scheduler_has_the_clocks_of_wake_ups(void **state)
 {
 	/* Its clock is 100 ns ahead of ours. */
 	struct summary_thread threads[] = {
@@ -237,9 +237,9 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_open_interval_goes_where_the_thread_is),
 		cmocka_unit_test(time_throttled_is_part_of_the_waiting),
-		cmocka_unit_test(who_runs_has_done_something_before),
-		cmocka_unit_test(the_cpus_tell_which_threads_run),
-		cmocka_unit_test(the_scheduler_tells_when_threads_were_woken),
+		cmocka_unit_test(running_threads_have_earlier_events),
+		cmocka_unit_test(the_snapshots_of_cpus_show_the_running_threads),
+		cmocka_unit_test(the_scheduler_has_the_clocks_of_wake_ups),
 		cmocka_unit_test(sums_count_threads_and_sums_of_threads),
 		cmocka_unit_test(a_sample_keeps_its_share_and_always_the_same),
 		cmocka_unit_test(kinds_are_read_by_their_names),

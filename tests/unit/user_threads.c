@@ -115,7 +115,8 @@ static void a_stream_that_ends_soon_is_stored_in_one_go(void **state)
 	assert_int_equal(kit_stream(100, 102)->described, 1);
 }
 
-/* Whenever the recorder is killed: what it leaves tells the CPUs and does not look complete. */
+/* When the recorder is killed at any moment, its trace lists the CPUs and does not look complete.
+ * */
 static void the_first_stream_is_there_first_and_finished_last(void **state)
 {
 	(void)state;
@@ -163,7 +164,7 @@ static void buffers_are_handed_over_when_they_are_full(void **state)
 	assert_true(finished(100, 102));
 }
 
-static void flushing_writes_what_is_there(void **state)
+static void flushing_writes_all_events(void **state)
 {
 	(void)state;
 	open_kit();
@@ -182,8 +183,8 @@ static void flushing_writes_what_is_there(void **state)
 	assert_stream(100, 102, "2101 OHx 0 -1 0\n2200 OHe\n");
 }
 
-/* A reader must never take a stream for complete that goes on. */
-static void a_stream_that_goes_on_is_not_finished_meanwhile(void **state)
+/* A reader must never take a growing stream for complete. */
+static void a_growing_stream_is_not_finished(void **state)
 {
 	const struct who again = {3, 102, 100};
 
@@ -388,8 +389,8 @@ int main(void)
 		cmocka_unit_test(a_stream_that_ends_soon_is_stored_in_one_go),
 		cmocka_unit_test(the_first_stream_is_there_first_and_finished_last),
 		cmocka_unit_test(buffers_are_handed_over_when_they_are_full),
-		cmocka_unit_test(flushing_writes_what_is_there),
-		cmocka_unit_test(a_stream_that_goes_on_is_not_finished_meanwhile),
+		cmocka_unit_test(flushing_writes_all_events),
+		cmocka_unit_test(a_growing_stream_is_not_finished),
 		cmocka_unit_test(marks_are_declared_as_soon_as_they_are_written),
 		cmocka_unit_test(a_host_name_fits_into_a_path),
 		cmocka_unit_test(twenty_thousand_threads),

@@ -76,7 +76,8 @@ static void with_all_threads_each_one_has_a_stream(void **state)
 	assert_no_stream(77, 77);
 }
 
-/* The snapshots are not all of one moment: switches between them and T0 tell who runs. */
+/* The snapshots are not all of one moment: switches between them and T0 show the running threads.
+ * */
 static void switches_before_t0_only_tell_who_runs(void **state)
 {
 	(void)state;
@@ -321,7 +322,7 @@ static void at_t1_or_at_the_last_clock_if_that_is_later(void **state)
 	assert_int_equal(kit.counts.outside, 3);
 }
 
-static void the_last_iterator_tells_who_was_woken_and_never_ran(void **state)
+static void the_last_iterator_has_threads_woken_without_running(void **state)
 {
 	const struct who other_sleeper = {6, 60, 60};
 
@@ -446,7 +447,7 @@ int main(void)
 		TEST(a_switch_from_a_thread_to_itself_is_none),
 		TEST(whatever_the_state_all_are_dead_at_t1),
 		TEST(at_t1_or_at_the_last_clock_if_that_is_later),
-		TEST(the_last_iterator_tells_who_was_woken_and_never_ran),
+		TEST(the_last_iterator_has_threads_woken_without_running),
 		TEST(nothing_at_all_is_a_session_too),
 		TEST(a_stream_that_begins_late_says_so_at_t0),
 		TEST(a_window_ends_before_the_clock_does),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* timeline: what no record told is mended, what was lost is marked, what fails ends it. */
+/* timeline: switches without a record are mended, losses are marked, failures end it. */
 #include "timeline_records.h"
 
 /* ---- repairs ---- */
@@ -19,7 +19,7 @@ static void a_missing_switch_out_is_mended(void **state)
 	assert_int_equal(kit.counts.lost, 0);
 }
 
-static void who_leaves_was_believed_to_run_elsewhere(void **state)
+static void prev_should_run_on_another_cpu(void **state)
 {
 	(void)state;
 	open_kit(a);
@@ -30,7 +30,7 @@ static void who_leaves_was_believed_to_run_elsewhere(void **state)
 		      "1500 OHp 1 0\n2000 OHw 0\n2000 OAs -1\n2000 OHr\n2000 OHe\n");
 }
 
-static void who_enters_was_believed_to_run_elsewhere(void **state)
+static void next_should_run_on_another_cpu(void **state)
 {
 	(void)state;
 	open_kit(a);
@@ -172,7 +172,7 @@ static void a_loss_is_counted_if_it_began_in_the_window(void **state)
 	assert_int_equal(kit.counts.lost, 7);
 }
 
-static void a_gap_is_within_the_window_and_before_what_follows_it(void **state)
+static void a_gap_is_within_the_window_and_before_later_events(void **state)
 {
 	(void)state;
 	open_kit(idle);
@@ -203,7 +203,7 @@ static void a_loss_that_no_stream_can_show_gives_all_threads_a_stream(void **sta
 
 /* ---- the kernel model ---- */
 
-static void next_to_libovni_only_the_cpu_is_told(void **state)
+static void beside_libovni_only_the_cpu_is_written(void **state)
 {
 	struct json *meta;
 
@@ -278,8 +278,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_missing_switch_out_is_mended),
-		TEST(who_leaves_was_believed_to_run_elsewhere),
-		TEST(who_enters_was_believed_to_run_elsewhere),
+		TEST(prev_should_run_on_another_cpu),
+		TEST(next_should_run_on_another_cpu),
 		TEST(a_thread_that_was_believed_to_run_gives_way_to_one_without_a_stream),
 		TEST(a_repair_is_clamped),
 		TEST(a_record_made_by_a_thread_proves_that_it_runs),
@@ -287,9 +287,9 @@ int main(void)
 		TEST(a_gap_before_an_idle_cpu_is_marked_in_the_stream_that_enters),
 		TEST(a_gap_waits_for_a_thread_that_has_a_stream),
 		TEST(a_loss_is_counted_if_it_began_in_the_window),
-		TEST(a_gap_is_within_the_window_and_before_what_follows_it),
+		TEST(a_gap_is_within_the_window_and_before_later_events),
 		TEST(a_loss_that_no_stream_can_show_gives_all_threads_a_stream),
-		TEST(next_to_libovni_only_the_cpu_is_told),
+		TEST(beside_libovni_only_the_cpu_is_written),
 		TEST(next_to_libovni_repairs_and_gaps_wait_for_the_way_in),
 		TEST(when_the_writer_has_failed_nothing_more_is_taken),
 	};

@@ -98,7 +98,7 @@ static void write_online(const char *root, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
-static void sysfs_is_read_and_what_is_wrong_with_it_is_an_error(void **state)
+static void sysfs_is_read_and_its_mistakes_are_errors(void **state)
 {
 	char root[] = "topology.XXXXXX", path[256];
 	struct topology t;
@@ -139,7 +139,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_of_the_kernel_are_parsed_and_others_refused),
 		cmocka_unit_test(a_cpu_that_comes_later_has_the_next_index_and_keeps_it),
-		cmocka_unit_test(sysfs_is_read_and_what_is_wrong_with_it_is_an_error),
+		cmocka_unit_test(sysfs_is_read_and_its_mistakes_are_errors),
 		cmocka_unit_test(this_machine_is_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,7 +152,7 @@ static void a_step_of_the_clock_is_noticed(void **state)
 
 	(void)state;
 	assert_int_equal(window_edge_step(&begin, &end), 0);
-	end.realtime += 1300; /* the pairs cannot tell that */
+	end.realtime += 1300; /* less than the error of the pairs */
 	assert_int_equal(window_edge_step(&begin, &end), 0);
 	end.realtime += 1;
 	assert_int_equal(window_edge_step(&begin, &end), 1301);

@@ -16,7 +16,7 @@
 
 #include "trace/ovni/trace.h"
 
-/* ---- a disk that can be held, and that notes what is done ---- */
+/* ---- a disk that can be held, and that notes all calls ---- */
 
 static sem_t turnstile; /* one post for each call that may pass */
 static bool held;
@@ -207,7 +207,7 @@ static void *give_all(void *arg)
 	return NULL;
 }
 
-static void who_gives_waits_when_the_queue_is_full(void **state)
+static void a_full_queue_makes_callers_wait(void **state)
 {
 	struct writer *writer = start(10000, 0);
 	struct giver g = {.writer = writer, .n = 100};
@@ -290,8 +290,8 @@ static void jobs_are_done_first_and_in_order(void **state)
 	assert_string_equal(order, "abc");
 }
 
-/* Whichever call fails: it is kept and said once, nothing is tried after it, what was done
- * before is whole, and all that was given is freed. */
+/* Any call fails: the error is kept and reported once, nothing is tried after it, earlier files are
+ * whole, and all requests are freed. */
 static void after_the_first_error_nothing_is_written(void **state)
 {
 	static const int errors[] = {-ENOSPC, -EIO, -EDQUOT, -ENOENT, -EROFS};
@@ -338,7 +338,7 @@ static struct json *no_memory(void *arg)
 	return NULL;
 }
 
-static void what_was_lost_before_it_came_stops_all_writing(void **state)
+static void an_early_error_stops_all_writing(void **state)
 {
 	struct writer *writer = start(0, 0);
 
@@ -364,8 +364,8 @@ static void a_description_without_memory_is_an_error(void **state)
 	assert_int_equal(kit_disk.n, 0);
 }
 
-/* Giving goes on while the error happens: whoever waits for room is let go. */
-static void an_error_lets_go_who_waits(void **state)
+/* Requests arrive while the error happens: callers that wait for space return. */
+static void an_error_ends_all_waits(void **state)
 {
 	struct writer *writer = start(3000, 0);
 	struct giver g = {.writer = writer, .n = 100};
@@ -526,14 +526,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_of_a_stream_are_written_in_order),
 		cmocka_unit_test(three_thousand_new_streams_do_not_wait_for_the_disk),
-		cmocka_unit_test(who_gives_waits_when_the_queue_is_full),
+		cmocka_unit_test(a_full_queue_makes_callers_wait),
 		cmocka_unit_test(a_part_larger_than_the_queue_passes_alone),
 		cmocka_unit_test(the_limit_of_size_is_no_error),
 		cmocka_unit_test(jobs_are_done_first_and_in_order),
 		cmocka_unit_test(after_the_first_error_nothing_is_written),
-		cmocka_unit_test(what_was_lost_before_it_came_stops_all_writing),
+		cmocka_unit_test(an_early_error_stops_all_writing),
 		cmocka_unit_test(a_description_without_memory_is_an_error),
-		cmocka_unit_test(an_error_lets_go_who_waits),
+		cmocka_unit_test(an_error_ends_all_waits),
 		cmocka_unit_test(a_limit_on_file_sizes_leaves_whole_events),
 		cmocka_unit_test(a_full_disk_leaves_whole_events),
 		cmocka_unit_test(a_directory_that_vanishes_is_an_error),

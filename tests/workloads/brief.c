@@ -33,5 +33,5 @@ int main(int argc, char **argv)
 	for (i = 0; i < nthreads; i++)
 		start_thread(live, NULL);
 	live(NULL);
-	return 0; /* takes the others along, whatever they do */
+	return 0; /* ends the other threads at any point */
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * calls: functions that call each other, and leave each other in every way there is.
+ * calls: functions that call each other, and are left in all possible ways.
  *
- * What is called, how often and how deeply is known; the tests probe it. Each mode is a scene.
+ * Callers, numbers of calls and depths are known; the tests probe them. Each mode is a scene.
  */
 #include <setjmp.h>
 #include <signal.h>

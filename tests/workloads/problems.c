@@ -72,8 +72,8 @@ static void times_add(struct times *sum, struct times t)
 
 /*
  * The waits of a thread that never sleeps: steps of CLOCK_MONOTONIC during which it was switched
- * out, by the scheduler's own count. Other steps are interrupts, or what a hypervisor stole: no
- * waits.
+ * out, by the scheduler's own count. Other steps are interrupts, or time that a hypervisor stole:
+ * no waits.
  */
 struct meter {
 	int64_t begin, last, waited; /* ns */
@@ -163,7 +163,7 @@ static void imbalance(void)
 {
 	struct sched_param param = {.sched_priority = 1};
 
-	/* all threads begin together, whatever the load */
+	/* all threads begin together, under any load */
 	must(!sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param),
 	     "sched_setscheduler");
 	run_threads(nthreads, unequal);
@@ -403,8 +403,8 @@ static void data(void)
 }
 
 /*
- * A thread whose whole life is reads: it sleeps when it is neither on a CPU nor waits for one. What
- * a hypervisor stole while it was on a CPU is in there, since the CPU clock leaves that out.
+ * A thread whose whole life is reads: it sleeps when it is neither on a CPU nor waits for one. Time
+ * that a hypervisor stole from it on a CPU is included, since the CPU clock leaves it out.
  */
 static void say_slept(int64_t begin)
 {

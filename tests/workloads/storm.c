@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * storm: threads that fight for one mutex and hand a token round through condition
- * variables, so that most of what happens is futex waits and wakes.
+ * storm: threads that fight for one mutex and hand a token round through condition variables, so
+ * that most events are futex waits and wakes.
  */
 #include "workload.h"
 

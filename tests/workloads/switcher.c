@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * switcher: threads that sleep, yield and work in turn, and say how often the kernel counts that
- * each has left its CPU.
+ * switcher: threads that sleep, yield and work in turn, and report the kernel's count of their
+ * switches.
  *
  * All of it is in the function steady, each turn in step; in the middle, each calls raise_alarm.
- * Each reads its counters last, between two clocks: what a recording shows up to the first is at
- * most, and up to the second at least, what the kernel has counted.
+ * Each reads its counters last, between two clocks: a recording has at most the kernel's count up
+ * to the first clock, and at least this count up to the second.
  */
 #include <sys/resource.h>
 

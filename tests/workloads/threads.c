@@ -2,8 +2,8 @@
 /*
  * threads: many threads of one process, all alive at once, or so many at a time.
  *
- * Each names itself thr-N, sleeps a few times, waits until all that are to be alive
- * with it have been born, and ends.
+ * Each names itself thr-N, sleeps a few times, waits until all threads that must be alive with it
+ * have been born, and ends.
  */
 #include "workload.h"
 

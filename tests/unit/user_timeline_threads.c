@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* timeline: which thread a record is about, which threads have a stream, what each CPU did. */
+/* timeline: the threads of records, the threads with a stream, the use of each CPU. */
 #include "timeline_records.h"
 
 /* ---- identity ---- */
 
-static void a_tid_used_again_goes_on_in_its_stream(void **state)
+static void a_reused_tid_continues_its_stream(void **state)
 {
 	const struct who again = {9, 20, 10}, elsewhere = {10, 20, 20};
 	struct json *meta;
@@ -182,7 +182,7 @@ static void an_id_whose_end_was_lost_is_given_out_again(void **state)
 	assert_stream(60, 60, "1201 OHx 0 50 50\n2000 OHe\n");
 }
 
-/* ---- who has a stream ---- */
+/* ---- threads with a stream ---- */
 
 static void threads_that_are_not_wanted_have_a_name_at_most(void **state)
 {
@@ -323,7 +323,7 @@ static void a_cpu_that_goes_away_and_comes_back(void **state)
 	assert_int_equal(kit.cpus[1].ns[CPU_THREAD], 200);
 }
 
-/* The same without a word from the CPU that goes: what is seen later mends it. */
+/* The same without a record from the CPU that goes: later records mend it. */
 static void a_cpu_that_vanishes_in_silence(void **state)
 {
 	(void)state;
@@ -392,7 +392,7 @@ static void the_time_of_each_cpu_adds_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_tid_used_again_goes_on_in_its_stream),
+		TEST(a_reused_tid_continues_its_stream),
 		TEST(a_tid_used_again_after_a_long_time),
 		TEST(the_creator_need_not_be_the_parent),
 		TEST(a_tid_given_away_early_takes_the_stream_along),
