@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * finding_text: a finding in, its sentence and the command that shows more out.
+ *
+ *   latcrit (1204) waited 45.0 % of 5.002 s for a CPU: 2.250 s; noisy (1205) ran on CPU 1 for 2.240
+ * s ovni-report preempt --tid 1204 ovni
+ *
+ * Names from the trace are escaped where a sentence is printed.
+ */
+#include "tools/report/overview.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/base/array.h"
+#include "trace/base/text.h"
+#include "trace/catalog/catalog.h"
+
+#define RECORD_ALL " (ovni-bpf -a does)"
+
+/* A party as a sentence names it; for free(). NULL without memory. */
+static char *party_text(const struct overview *o, const struct finding_party *party)
+{
+	const struct owner *owner = overview_owner(o, party->stream);
+	const char *name = owner->name ? owner->name : "thread";
+
+	switch (party->kind) {
+	case PARTY_RANK:
+		return xasprintf("rank %" PRId64 " (%s, %" PRId64 ")", party->rank, name,
+				 owner->pid);
+	case PARTY_PROCESS:
+		return xasprintf("%s (%" PRId64 ")", name, owner->pid);
+	case PARTY_CPU:
+		return xasprintf("CPU %d", party->cpu);
+	case PARTY_THREAD:
+		if (party->rank >= 0 && owner->tid == owner->pid)
+			return xasprintf("rank %" PRId64 " (%s, %" PRId64 ")", party->rank, name,
+					 owner->tid);
+		if (party->rank >= 0)
+			return xasprintf("%s (%" PRId64 ") of rank %" PRId64, name, owner->tid,
+					 party->rank);
+		return xasprintf("%s (%" PRId64 ")", name, owner->tid);
+	default:
+		return strdup("");
+	}
+}
+
+/* The numbers of a finding as words. */
+struct words {
+	char of[DURATION_TEXT], time[DURATION_TEXT], by[DURATION_TEXT], most[DURATION_TEXT],
+		mean[DURATION_TEXT], run[DURATION_TEXT], wait[DURATION_TEXT], asleep[DURATION_TEXT],
+		cost[DURATION_TEXT];
+	char where[32]; /* "on CPU 1", or "there" */
+	char *who, *other;
+};
+
+static char *wait_text(const struct overview *o, const struct finding *finding,
+		       const struct words *w)
+{
+	const int64_t *n = finding->numbers;
+	char *begin, *end = NULL, *text = NULL;
+	bool most_of_all = *w->other && n[NUMBER_RUN] >= n[NUMBER_BY] / 10 * 9;
+	const char *them;
+
+	if (finding_has(finding, NUMBER_THREADS))
+		begin = xasprintf(
+			"%s: its threads waited %s for a CPU (%.1f %% of their time, %" PRId64
+			" %s for more than %d %%)",
+			w->who, w->time, percent(n[NUMBER_TIME], n[NUMBER_OF]), n[NUMBER_THREADS],
+			plural((uint64_t)n[NUMBER_THREADS], "thread", "threads"),
+			FINDING_WAIT_PERCENT);
+	else
+		begin = xasprintf("%s waited %.1f %% of %s for a CPU: %s", w->who,
+				  percent(n[NUMBER_TIME], n[NUMBER_OF]), w->of, w->time);
+	switch (finding->kind) {
+	case FINDING_NEIGHBOUR:
+	case FINDING_KERNEL:
+		them = finding->kind == FINDING_KERNEL ? "kernel threads" : "other processes";
+		if (most_of_all)
+			end = xasprintf("%s ran %s for %s", w->other, w->where, w->run);
+		else if (*w->other)
+			end = xasprintf("%s ran %s for %s, %s longest: %s", them, w->where, w->by,
+					w->other, w->run);
+		else
+			end = xasprintf("%s ran %s for %s", them, w->where, w->by);
+		break;
+	case FINDING_SHARED:
+		if (most_of_all)
+			end = xasprintf("%s of its own process ran %s for %s", w->other, w->where,
+					w->run);
+		else
+			end = xasprintf("other threads of its own process ran %s for %s", w->where,
+					w->by);
+		break;
+	case FINDING_RANKS_SHARE:
+		end = xasprintf("%s ran there for %s: the ranks share %s",
+				*w->other ? w->other : "other ranks", *w->other ? w->run : w->by,
+				finding_has(finding, NUMBER_CPU) ? w->where + strlen("on ")
+								 : "CPUs");
+		break;
+	case FINDING_IDLE:
+		end = xasprintf("its CPU was idle for %s of that", w->by);
+		break;
+	default:
+		if (finding_has(finding, NUMBER_TAKER)) {
+			char *taker = tid_names_of_tid(&o->report->names, finding->who.stream,
+						       (int32_t)n[NUMBER_TAKER]);
+
+			end = taker ? xasprintf("the trace does not tell which thread had the CPU "
+						"for %s of that%s; %s took it %" PRId64 " %s",
+						w->by, o->others ? RECORD_ALL : "", taker,
+						n[NUMBER_COUNT],
+						plural((uint64_t)n[NUMBER_COUNT], "time", "times"))
+				    : NULL;
+			free(taker);
+		} else {
+			end = xasprintf(
+				"the trace does not tell which thread had the CPU for %s of "
+				"that",
+				w->by);
+		}
+		break;
+	}
+	if (begin && end)
+		text = xasprintf("%s; %s", begin, end);
+	free(begin);
+	free(end);
+	return text;
+}
+
+/* The name of an MPI function by its value in the channel. */
+static const char *function_name(int64_t value)
+{
+	const struct catalog_model *model = catalog_model('M');
+
+	for (size_t i = 0; model && i < model->nevents; i++)
+		if (model->events[i].value == value && model->events[i].label)
+			return model->events[i].label;
+	return "MPI";
+}
+
+/* Any cgroup above that of the thread may have the quota, too, but not the root. */
+static char *quota_text(const char *cgroup, const struct words *w)
+{
+	bool named = cgroup && cgroup[0] == '/' && cgroup[1];
+	const char *above = named && strchr(cgroup + 1, '/') ? " or of a cgroup above it" : "";
+
+	return xasprintf("%s was throttled by the CPU quota of %s%s: %s of %s", w->who,
+			 named ? cgroup : "its cgroup", above, w->time, w->of);
+}
+
+static char *sentence_of(const struct overview *o, const struct finding *finding,
+			 const struct words *w)
+{
+	const int64_t *n = finding->numbers;
+	uint64_t threads = (uint64_t)n[NUMBER_THREADS], count = (uint64_t)n[NUMBER_COUNT];
+	const char *inversion =
+		finding->kind == FINDING_INVERSION
+			? ": a priority inversion, if that CPU went to threads of lower priority "
+			  "than those that slept (priorities are not recorded)"
+			: "";
+
+	switch (finding->kind) {
+	case FINDING_QUOTA:
+		return quota_text(overview_owner(o, finding->who.stream)->cgroup, w);
+	case FINDING_IMBALANCE:
+		return xasprintf("%s: %s worked %s, the mean of %" PRIu64 " threads is %s (load "
+				 "balance %.3f)",
+				 w->who, w->other, w->most, threads, w->mean,
+				 percent(n[NUMBER_MEAN], n[NUMBER_MOST]) / 100);
+	case FINDING_RANK_IMBALANCE:
+		return xasprintf("%s worked %s, the mean of %" PRIu64 " ranks is %s (load balance "
+				 "%.3f)",
+				 w->other, w->most, threads, w->mean,
+				 percent(n[NUMBER_MEAN], n[NUMBER_MOST]) / 100);
+	case FINDING_LOCK:
+	case FINDING_INVERSION:
+		if (threads > 1)
+			return xasprintf("%s: its threads slept %s (%" PRIu64
+					 " %s) for mutexes that %" PRIu64
+					 " of them held, %s of it for those of %s; in the %s of "
+					 "these holds, "
+					 "the holders slept %s, ran %s and waited %s for a CPU%s",
+					 w->who, w->time, count, plural(count, "time", "times"),
+					 threads, w->most, w->other, w->by, w->asleep, w->run,
+					 w->wait, inversion);
+		return xasprintf("%s held a mutex, for which other threads slept %s (%" PRIu64
+				 " %s); in the %s of these holds, it slept %s, ran %s and "
+				 "waited %s for a CPU%s",
+				 w->other, w->time, count, plural(count, "time", "times"), w->by,
+				 w->asleep, w->run, w->wait, inversion);
+	case FINDING_LATE_RANK:
+		return xasprintf("%s spent %s in MPI, most of it in %s; meanwhile %s, outside of "
+				 "MPI, computed for %s and waited %s for a CPU",
+				 threads == 1 ? w->who : "other ranks", w->time,
+				 function_name(n[NUMBER_FUNCTION]), w->other, w->run, w->wait);
+	case FINDING_IO:
+		return xasprintf("%s waited for I/O %.1f %% of %s: %s in %" PRIu64
+				 " %s, at most %s",
+				 w->who, percent(n[NUMBER_TIME], n[NUMBER_OF]), w->of, w->time,
+				 count, plural(count, "sleep", "sleeps"), w->most);
+	case FINDING_BLOCKED:
+		return xasprintf("%s slept uninterruptibly %.1f %% of %s: %s, not for I/O: page "
+				 "faults, locks of the kernel or vfork()",
+				 w->who, percent(n[NUMBER_TIME], n[NUMBER_OF]), w->of, w->time);
+	case FINDING_JITTER:
+		return xasprintf("%s runs every %s, but was late %" PRIu64 " of %" PRIu64
+				 " times; at worst %s after the run before, of which it waited %s "
+				 "for a CPU",
+				 w->who, w->mean, count, threads, w->most, w->wait);
+	case FINDING_STEAL:
+		return xasprintf("the hypervisor took %s of %s (%.1f %%) from %s: run times there "
+				 "contain it",
+				 w->time, w->of, percent(n[NUMBER_TIME], n[NUMBER_OF]), w->who);
+	default:
+		return wait_text(o, finding, w);
+	}
+}
+
+/* The finding as a sentence; for free(). NULL without memory. */
+char *finding_text(const struct overview *o, const struct finding *finding)
+{
+	const int64_t *n = finding->numbers;
+	struct words w = {.who = party_text(o, &finding->who),
+			  .other = party_text(o, &finding->by)};
+	char *text = NULL;
+
+	duration_words(w.of, n[NUMBER_OF]);
+	duration_words(w.time, n[NUMBER_TIME]);
+	duration_words(w.by, n[NUMBER_BY]);
+	duration_words(w.most, n[NUMBER_MOST]);
+	duration_words(w.mean, n[NUMBER_MEAN]);
+	duration_words(w.run, n[NUMBER_RUN]);
+	duration_words(w.wait, n[NUMBER_WAIT]);
+	duration_words(w.asleep, n[NUMBER_SLEEP]);
+	if (finding_has(finding, NUMBER_CPU))
+		snprintf(w.where, sizeof(w.where), "on CPU %" PRId64, n[NUMBER_CPU]);
+	else
+		strcpy(w.where, "there");
+	if (w.who && w.other)
+		text = sentence_of(o, finding, &w);
+	free(w.who);
+	free(w.other);
+	return text;
+}
+
+/* A path as a shell takes it. */
+char *shell_word(const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_./+-:,@%";
+	struct bytes text = {0};
+
+	if (*word && strspn(word, plain) == strlen(word))
+		return strdup(word);
+	bytes_put(&text, "'", 1);
+	for (; *word; word++) {
+		if (*word == '\'')
+			bytes_put(&text, "'\\'", 3);
+		bytes_put(&text, word, 1);
+	}
+	bytes_put(&text, "'", 2);
+	if (text.failed) {
+		bytes_free(&text);
+		return NULL;
+	}
+	return (char *)text.data;
+}
+
+/* The options of the part of the recording; "" for all of it. */
+static void part_text(const struct overview *o, char text[96])
+{
+	const struct filter *filter = o->report->filter;
+	char from[40] = "", to[40] = "";
+
+	if (filter->from.given)
+		snprintf(from, sizeof(from), " --from %" PRId64, filter->first);
+	if (filter->to.given)
+		snprintf(to, sizeof(to), " --to %" PRId64, filter->last);
+	snprintf(text, 96, "%s%s", from, to);
+}
+
+/* The command that shows more about a finding; for free(). NULL without memory. */
+char *finding_command(const struct overview *o, const struct finding *finding)
+{
+	static const char *const reports[FINDING_KINDS] = {
+		[FINDING_NEIGHBOUR] = "preempt",
+		[FINDING_SHARED] = "preempt",
+		[FINDING_RANKS_SHARE] = "preempt",
+		[FINDING_KERNEL] = "preempt",
+		[FINDING_IDLE] = "latency",
+		[FINDING_UNKNOWN] = "preempt",
+		[FINDING_QUOTA] = "why",
+		[FINDING_IMBALANCE] = "why",
+		[FINDING_RANK_IMBALANCE] = "why --by rank",
+		[FINDING_LOCK] = "func --by thread",
+		[FINDING_INVERSION] = "func --by thread",
+		[FINDING_LATE_RANK] = "func --by rank",
+		[FINDING_IO] = "why",
+		[FINDING_BLOCKED] = "why",
+		[FINDING_JITTER] = "timehist",
+		[FINDING_STEAL] = "cpu",
+	};
+	const struct finding_party *party = &finding->who;
+	const struct owner *owner = overview_owner(o, party->stream);
+	char *path = shell_word(o->path), *text = NULL, part[96];
+	const char *report = reports[finding->kind];
+	int64_t at = finding->numbers[NUMBER_MOST_AT];
+
+	part_text(o, part);
+	if (finding->kind == FINDING_JITTER) /* the run before, and the late one */
+		snprintf(part, sizeof(part), " --from +%" PRId64 "ns --to +%" PRId64 "ns",
+			 clock_distance(clock_sum(finding->numbers[NUMBER_MOST], 1000000), at),
+			 clock_sum(at, 1000000));
+	if (!path)
+		return NULL;
+	if (finding->kind == FINDING_STEAL || finding->kind == FINDING_RANK_IMBALANCE ||
+	    finding->kind == FINDING_LATE_RANK)
+		text = xasprintf("ovni-report %s%s %s", report, part, path);
+	else if (party->kind == PARTY_THREAD)
+		text = xasprintf("ovni-report %s --tid %" PRId64 "%s %s", report, owner->tid, part,
+				 path);
+	else
+		text = xasprintf("ovni-report %s --pid %" PRId64 "%s %s", report, owner->pid, part,
+				 path);
+	free(path);
+	return text;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * findings on periods: the times between the runs of a thread that begin by a wake-up, as a
+ * histogram; whether they are regular, and how late the others are.
+ */
+#include "trace/analysis/findings_rules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Starts of runs by a wake-up, as a histogram of the time between them: 8 buckets for each power of
+ * two, from PERIOD_LEAST on. */
+#define PERIOD_BITS    3
+#define PERIOD_SHIFT   13 /* 8 us */
+#define PERIOD_BUCKETS ((38 - PERIOD_SHIFT) << PERIOD_BITS)
+#define PERIOD_SKIPPED 4 /* periods of a thread before it has a histogram */
+
+struct periods {
+	uint32_t count[PERIOD_BUCKETS];
+	int64_t sum[PERIOD_BUCKETS];
+	int64_t most, most_at, most_wait;
+};
+
+/* The bucket of a period. */
+static unsigned period_bucket(int64_t ns)
+{
+	uint64_t v = ns < 1 << PERIOD_SHIFT ? 1u << PERIOD_SHIFT : (uint64_t)ns;
+	unsigned power = 63 - (unsigned)__builtin_clzll(v);
+	unsigned bucket = ((power - PERIOD_SHIFT) << PERIOD_BITS) +
+			  (unsigned)(v >> (power - PERIOD_BITS) & ((1u << PERIOD_BITS) - 1));
+
+	return bucket < PERIOD_BUCKETS ? bucket : PERIOD_BUCKETS - 1;
+}
+
+/* A run begins by a wake-up. */
+int findings_add_period(struct thread_walk *w, int64_t clock)
+{
+	int64_t ns = w->started == INTERVAL_UNKNOWN ? -1 : clock_distance(w->started, clock);
+	unsigned bucket;
+
+	w->started = clock;
+	if (ns < 0 || w->nperiods++ < PERIOD_SKIPPED)
+		return 0;
+	if (!w->periods)
+		w->periods = calloc(1, sizeof(*w->periods));
+	if (!w->periods)
+		return -ENOMEM;
+	bucket = period_bucket(ns);
+	w->periods->count[bucket]++;
+	w->periods->sum[bucket] = clock_sum(w->periods->sum[bucket], ns);
+	if (ns > w->periods->most) {
+		w->periods->most = ns;
+		w->periods->most_at = clock;
+		w->periods->most_wait = clock_distance(w->ready, clock);
+	}
+	return 0;
+}
+
+int findings_of_jitter(struct findings *f, uint32_t stream)
+{
+	const struct periods *periods = f->state->threads[stream].periods;
+	uint64_t total = 0, seen = 0, near = 0, late = 0;
+	int64_t median, excess = 0;
+	struct finding *finding;
+	unsigned middle = 0;
+
+	if (!periods || f->threads[stream].kernel)
+		return 0;
+	for (unsigned i = 0; i < PERIOD_BUCKETS; i++)
+		total += periods->count[i];
+	if (total < FINDING_PERIODS)
+		return 0;
+	for (; middle < PERIOD_BUCKETS; middle++) {
+		seen += periods->count[middle];
+		if (seen > total / 2)
+			break;
+	}
+	median = periods->sum[middle] / periods->count[middle];
+	for (unsigned i = middle < 2 ? 0 : middle - 2; i <= middle + 2 && i < PERIOD_BUCKETS; i++)
+		near += periods->count[i];
+	if (near * 100 < total * FINDING_REGULAR)
+		return 0;
+	for (unsigned i = middle; i < PERIOD_BUCKETS; i++) {
+		if (!periods->count[i] ||
+		    periods->sum[i] / periods->count[i] < FINDING_LATE * median)
+			continue;
+		late += periods->count[i];
+		excess = clock_sum(excess, periods->sum[i] - periods->count[i] * median);
+	}
+	if (!late || median < FINDING_PERIOD || !findings_worth(f, excess))
+		return 0;
+	finding = findings_add(f, FINDING_JITTER, excess, findings_thread(f, stream));
+	if (!finding)
+		return -ENOMEM;
+	finding_put(finding, NUMBER_TIME, excess);
+	finding_put(finding, NUMBER_COUNT, (int64_t)late);
+	finding_put(finding, NUMBER_THREADS, (int64_t)total);
+	finding_put(finding, NUMBER_MEAN, median);
+	finding_put(finding, NUMBER_MOST, periods->most);
+	finding_put(finding, NUMBER_MOST_AT, clock_distance(f->start, periods->most_at));
+	finding_put(finding, NUMBER_WAIT, periods->most_wait);
+	return 0;
+}
