@@ -103,6 +103,10 @@ stop young
 expect "the short history is told" grep -q \
 	'warning: --trigger: the recording is young: the trace has [0-9.]* s before the trigger instead of 3600.000 s$' young.log
 expect "a failure is told" grep -q "warning: --on-trigger: './told young/0001' ended with status 9" young.log
+short='(trigger: thread .* waited .*; history of [0-9.]* s before it instead of 3600.000 s)$'
+expect "the line of the trace says it" grep -q "young/0001: .*$short" young.log
+"$B/bin/ovni-info" young/0001 >young.info
+expect "the trace says it" grep -Eq '^ended by +trigger: thread .*; history of [0-9.]+ s before it instead of 3600.000 s$' young.info
 judge young/0001
 judge young/0002 # of the end
 

@@ -383,6 +383,10 @@ static void a_trigger_counts_once_for_kept_records(void **state)
 		if (!met)
 			continue;
 		assert_true(save_now(&b, clock, &result, &switches) >= saved);
+		/* the trace says that the first one has too little before it */
+		assert_int_equal(!!strstr(b.flight.text,
+					  "; history of 0.000 s before it instead of 0.001 s"),
+				 !saves);
 		saved = clock;
 		saves++;
 	}

@@ -14,6 +14,8 @@
 #include "user/timeline/threads.h"
 #include "trace/base/log.h"
 
+#define HISTORY_TEXT 80
+
 /* ---- discarded records ---- */
 
 /* The event counts when a chunk begins. Its first record has already left the ring. */
@@ -153,16 +155,32 @@ bool flight_triggered(struct flight *flight, uint64_t t1)
 	return flight->trigger.met;
 }
 
-/* Warns if a trigger fires before the history has the requested length. */
-static void warn_if_young(const struct flight *flight, uint64_t t1)
+/* The words about its trigger in a trace: the reason, and the length of the history before it if
+ * that is shorter than --last. A trigger does not wait for more, which would come after the event.
+ * Returns the clock, ns, from which on there is history. */
+static uint64_t name_trigger(struct flight *flight, uint64_t t1)
 {
-	uint64_t t0 = window_start(flight, t1), clock = flight->trigger.clock;
+	uint64_t t0 = window_start(flight, t1), before = flight->trigger.clock - t0;
+	char more[HISTORY_TEXT] = "";
 
-	if (flight->options.ns && clock - t0 < flight->options.ns &&
-	    !history_short(flight->history))
+	if (before < flight->options.ns)
+		snprintf(more, sizeof(more), "; history of %.3f s before it instead of %.3f s",
+			 (double)before / 1e9, (double)flight->options.ns / 1e9);
+	snprintf(flight->text, sizeof(flight->text), "%.*s%s", TRIGGER_TEXT - HISTORY_TEXT,
+		 flight->trigger.text, more);
+	flight->end.trigger = flight->text;
+	return t0;
+}
+
+/* Warns if a trigger fires before the history has the requested length. */
+static void warn_if_young(const struct flight *flight, uint64_t t0)
+{
+	uint64_t before = flight->trigger.clock - t0;
+
+	if (before < flight->options.ns && !history_short(flight->history))
 		log_warn("--trigger: the recording is young: the trace has %.3f s before the "
 			 "trigger instead of %.3f s",
-			 (double)(clock - t0) / 1e9, (double)flight->options.ns / 1e9);
+			 (double)before / 1e9, (double)flight->options.ns / 1e9);
 }
 
 /* The losses that no record has reported by the end of the window belong to it. */
@@ -179,11 +197,8 @@ int flight_begin(struct flight *flight, uint64_t t1, const char *why)
 		return -ENOMEM;
 	count_open_gaps(flight);
 	flight->end = (struct segment_end){.stopped_by = why, .command_status = -1, .aged = true};
-	if (flight->trigger.met) {
-		memcpy(flight->text, flight->trigger.text, sizeof(flight->text));
-		flight->end.trigger = flight->text;
-		warn_if_young(flight, t1);
-	}
+	if (flight->trigger.met)
+		warn_if_young(flight, name_trigger(flight, t1));
 	flight->t1 = t1;
 	window_edge_read(&flight->edge, NULL, 0);
 	flight->saving = true;
@@ -323,8 +338,6 @@ void flight_end(struct flight *flight, uint64_t t1, struct event_counts_mark *to
 	flight->t1 = t1;
 	flight->end = *end;
 	flight->end.aged = true;
-	if (flight_triggered(flight, t1)) {
-		memcpy(flight->text, flight->trigger.text, sizeof(flight->text));
-		flight->end.trigger = flight->text;
-	}
+	if (flight_triggered(flight, t1))
+		name_trigger(flight, t1);
 }
