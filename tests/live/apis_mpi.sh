@@ -59,7 +59,9 @@ for view in thread cpu; do
 	python3 "$S/tests/golden/cfgcheck.py" --pcf "whole/$view.pcf" whole/cfg/$view/mpi/*.cfg || complain "the views by $view"
 done
 # The drawn states agree with the events and ovni-report, also off the CPU.
-python3 "$S/tests/live/views.py" "$B" whole >views.txt 2>&1 || complain "the views: $(cat views.txt)"
+paraver=$ORACLES/paraver/pv-text # its numbers, too, where it is
+[ -x "$paraver" ] || paraver=
+python3 "$S/tests/live/views.py" "$B" whole ${paraver:+"$paraver"} >views.txt 2>&1 || complain "the views: $(cat views.txt)"
 
 # Every process that is recorded has a rank: the loom says them.
 record_output ranks --comm ring --api mpi -- "${launch[@]}" -n 2 ./ring 5

@@ -49,7 +49,9 @@ for view in thread cpu; do
 	python3 "$S/tests/golden/cfgcheck.py" --pcf gomp/$view.pcf gomp/cfg/$view/openmp/*.cfg || complain "the views by $view"
 done
 # The drawn states agree with the events and ovni-report, also off the CPU.
-python3 "$S/tests/live/views.py" "$B" gomp >views.txt 2>&1 || complain "the views: $(cat views.txt)"
+paraver=$ORACLES/paraver/pv-text # its numbers, too, where it is
+[ -x "$paraver" ] || paraver=
+python3 "$S/tests/live/views.py" "$B" gomp ${paraver:+"$paraver"} >views.txt 2>&1 || complain "the views: $(cat views.txt)"
 
 # The runtime as a part of the program itself.
 gcc -static -O2 -g -fopenmp -o gomp-static.exe "$S/tests/workloads/runtimes/openmp.c" 2>static.log || complain "gcc -static: $(cat static.log)"

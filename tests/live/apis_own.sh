@@ -39,7 +39,9 @@ for view in thread cpu; do
 	python3 "$S/tests/golden/cfgcheck.py" --pcf calls/$view.pcf calls/cfg/$view/pthread/*.cfg || complain "the views by $view"
 done
 # The drawn states agree with the events and ovni-report, also off the CPU.
-python3 "$S/tests/live/views.py" "$B" calls >views.txt 2>&1 || complain "the views: $(cat views.txt)"
+paraver=$ORACLES/paraver/pv-text # its numbers, too, where it is
+[ -x "$paraver" ] || paraver=
+python3 "$S/tests/live/views.py" "$B" calls ${paraver:+"$paraver"} >views.txt 2>&1 || complain "the views: $(cat views.txt)"
 "$B/bin/ovni-report" func calls >func.txt 2>&1
 grep -q 'condition wait' func.txt || complain "ovni-report func: $(head func.txt)"
 
