@@ -24,7 +24,7 @@
 
 #include "trace/base/off_cpu.h"
 
-#define RECORD_VERSION	 2
+#define RECORD_VERSION	 3
 #define RECORD_COMM_SIZE 16 /* of the kernel, its NUL included */
 
 enum record_kind {
@@ -34,6 +34,7 @@ enum record_kind {
 	RECORD_SNAPSHOT = 4, /* struct record_snapshot: the current task of this CPU */
 	RECORD_LOST = 5,     /* struct record_lost: events without space just before this point */
 	RECORD_PROBE = 6,    /* struct record_probe: a task is at a site, in user code */
+	RECORD_MOVED = 7,    /* struct record_moved: before the switch that ends a wait */
 	RECORD_KINDS	     /* first unused number */
 };
 
@@ -64,6 +65,16 @@ struct record_switch {
 	__u64 wake_clock;
 };
 _Static_assert(sizeof(struct record_switch) == 48, "wire size");
+
+/*
+ * RECORD_MOVED: the task of the id, which enters this CPU in the next switch record of the ring,
+ * was moved from the queue of another CPU while it waited. Of several moves it is the last one.
+ */
+struct record_moved {
+	struct record_head head;
+	__u64 moved; /* ns: it waits for this CPU since then */
+};
+_Static_assert(sizeof(struct record_moved) == 24, "wire size");
 
 /*
  * RECORD_SWITCH, head.flags. With a CPU list (-C) only switches on the listed CPUs are sent, and

@@ -92,6 +92,25 @@ static __always_inline void wakeup_from_tracepoint(struct sw *sw)
 	sw->cpu->events[EVENT_WAKE].seen++;
 }
 
+/* The scheduler took a task from a queue, and put it on that of this CPU at `queued`, its clock. */
+static __noinline int move_send(struct cpu_state *cpu, __u32 id, __u64 queued)
+{
+	struct record_moved *record;
+
+	if (!id || !queued)
+		return 0;
+	cpu->events[EVENT_OTHER].seen++;
+	record = emit_begin(cpu, RECORD_MOVED, EVENT_OTHER, sizeof(*record));
+	if (!record)
+		return 0;
+	record->head.flags = 0;
+	record->head.why = 0;
+	record->head.id = id;
+	record->moved = queued + *(volatile __s64 *)&sched_offset;
+	emit_end(cpu);
+	return 0;
+}
+
 /* The scheduler knows when next was queued: it was woken then, if it was asleep before, and if its
  * waker was seen where wakers are recorded. Only the first wake-up of a task is seen by a program.
  */
@@ -104,6 +123,9 @@ static __always_inline void wakeup_from_scheduler(struct sw *sw)
 		return;
 	wake = entering->wake_clock;
 	queued = sw->next->sched_info.last_queued;
+	/* its wait on a queue that it has left */
+	if (unlikely(sw->next->sched_info.run_delay != entering->delay))
+		move_send(sw->cpu, entering->id, queued);
 	if (likely(!wake) && entering->slept && queued &&
 	    (entering->waker_tid != WAKER_UNKNOWN || !settings.interrupts))
 		wake = wakeup_clock(sw->next, queued, entering->slept, entering->delay);

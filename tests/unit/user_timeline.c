@@ -149,6 +149,44 @@ static void a_wait_that_ends_on_another_cpu_moves_while_warming(void **state)
 	assert_int_equal(kit.counts.migrations, 1);
 }
 
+/* The scheduler moved the thread, which waits, to the queue of the CPU at `moved`. */
+static void give_move(unsigned cpu, uint64_t clock, struct who who, uint64_t moved)
+{
+	struct record_moved r = {.head = {.clock = clock, .kind = RECORD_MOVED, .id = who.id},
+				 .moved = moved};
+
+	assert_int_equal(kit_give(&kit, cpu, &r), 0);
+}
+
+static void a_move_while_it_waits_has_its_own_clock(void **state)
+{
+	(void)state;
+	open_kit(a);
+	give(0, 1100, a, OFF_CPU_PREEMPTED, b);
+	give_move(1, 1199, a, 1150);
+	give(1, 1200, idle, 0, a);
+	/* after a wake-up, too */
+	give(1, 1300, a, OFF_CPU_SLEEPING, idle);
+	give(0, 1310, b, OFF_CPU_SLEEPING, idle);
+	give_move(0, 1399, a, 1370);
+	give_woken(0, 1400, idle, 0, a, 1350, 30);
+	/* outside of the wait: at the switch */
+	give(0, 1500, a, OFF_CPU_PREEMPTED, idle);
+	give_move(1, 1599, a, 1499);
+	give(1, 1600, idle, 0, a);
+	/* there and back is no move */
+	give(1, 1700, a, OFF_CPU_PREEMPTED, idle);
+	give_move(1, 1799, a, 1750);
+	give(1, 1800, idle, 0, a);
+	close_kit(2000, 0);
+	assert_stream(10, 20,
+		      "1000 OHx 0 -1 0\n1100 OHp 6 30\n1100 OHw -1\n1150 OAs 1\n1201 OHr\n"
+		      "1300 OHp 1 0\n1350 OHw 30\n1370 OAs 0\n1401 OHr\n"
+		      "1500 OHp 6 0\n1500 OHw -1\n1601 OAs 1\n1601 OHr\n"
+		      "1700 OHp 6 0\n1700 OHw -1\n1801 OHr\n2000 OHe\n");
+	assert_int_equal(kit.counts.migrations, 3);
+}
+
 static void every_way_to_leave_has_its_number(void **state)
 {
 	static const unsigned whys[] = {OFF_CPU_UNKNOWN, OFF_CPU_SLEEPING, OFF_CPU_UNINTERRUPTIBLE,
@@ -436,6 +474,7 @@ int main(void)
 		TEST(who_dies_or_is_born_before_t0_is_known),
 		TEST(a_wait_on_the_same_cpu_ends_without_a_move),
 		TEST(a_wait_that_ends_on_another_cpu_moves_while_warming),
+		TEST(a_move_while_it_waits_has_its_own_clock),
 		TEST(every_way_to_leave_has_its_number),
 		TEST(a_wake_up_has_its_own_clock_and_waker),
 		TEST(without_a_wake_up_seen_it_is_at_the_switch),

@@ -8,9 +8,10 @@
  * In: a walk over a trace (intervals.h), event by event; out: for each victim and each culprit the
  * time that the culprit ran on the CPU on whose queue the victim stood. A wait begins with a
  * preemption, a yield, a wake-up or a birth. A victim stands on the queue of the CPU of its last
- * OHx or OAs. The recorder knows of a move only at the switch-in, and writes OAs there: then a
- * woken thread, and one that the stopper ("migration/N") drove out, stands on the queue of the new
- * CPU from the beginning; another one, on that of its old CPU. A newborn stands on that of its OHx.
+ * OHx or OAs. The recorder writes OAs with the clock of the last move; where it cannot know it
+ * (ovni-bpf --wakeup-clock tracepoint, -C), at the switch-in. Then a woken thread, and one that the
+ * stopper ("migration/N") drove out, stands on the queue of the new CPU from the beginning; another
+ * one, on that of its old CPU. A newborn stands on that of its OHx.
  *
  * Invariant: the charges of each wait, those to CULPRIT_IDLE, CULPRIT_UNKNOWN and CULPRIT_QUOTA
  * included, add up to the wait, in ns. Charges that the trace does not prove go to CULPRIT_UNKNOWN:

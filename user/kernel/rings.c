@@ -17,6 +17,7 @@ const uint8_t rings_record_size[256] = {
 	[RECORD_SNAPSHOT] = sizeof(struct record_snapshot),
 	[RECORD_LOST] = sizeof(struct record_lost),
 	[RECORD_PROBE] = sizeof(struct record_probe),
+	[RECORD_MOVED] = sizeof(struct record_moved),
 };
 _Static_assert(sizeof(struct record_task) <= RING_SPILL, "the largest record fits behind a ring");
 

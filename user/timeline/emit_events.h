@@ -117,7 +117,8 @@ static inline void emit_wakeup(struct timeline *tl, struct task *task, uint64_t 
 	task->state = THREAD_STATE_WARMING;
 }
 
-/* A task that does not run gets the CPU with the index `cpu`. */
+/* A task that does not run gets the CPU with the index `cpu`. A move during its wait has its own
+ * clock, if that is known and within the wait. */
 static inline int emit_enter(struct timeline *tl, struct task *task, int32_t cpu, uint64_t clock,
 			     uint64_t wake, int32_t waker)
 {
@@ -132,7 +133,9 @@ static inline int emit_enter(struct timeline *tl, struct task *task, int32_t cpu
 		if (task->state == THREAD_STATE_PAUSED)
 			emit_wakeup(tl, task, clock, wake, waker);
 		if (task->cpu != cpu) {
-			emit(tl, task, MCV('O', 'A', 's'), clock, &cpu, sizeof(cpu));
+			emit(tl, task, MCV('O', 'A', 's'),
+			     task->moved > task->last && task->moved < clock ? task->moved : clock,
+			     &cpu, sizeof(cpu));
 			tl->counts.migrations += task->cpu >= 0;
 		}
 		emit(tl, task, MCV('O', 'H', 'r'), clock, NULL, 0);

@@ -70,8 +70,9 @@ struct task {
 	uint8_t flags;	   /* enum task_flags */
 	uint64_t events;   /* written since it was bound */
 	struct thread *thread;
-	uint64_t in;  /* clock at which it got its CPU */
-	uint64_t ran; /* time on CPUs before that, ns */
+	uint64_t in;	/* clock at which it got its CPU */
+	uint64_t ran;	/* time on CPUs before that, ns */
+	uint64_t moved; /* clock of the last move to another queue; older than its wait: none */
 
 	/* The rest. */
 	struct stacks *stacks; /* of its probes; NULL: none yet */

@@ -629,6 +629,15 @@ static int handle_switch(struct timeline *tl, struct cpu *cpu, const struct reco
 
 /* ---- records: the rest ---- */
 
+/* Written with the switch that follows: see emit_enter(). */
+static void handle_move(struct timeline *tl, const struct record_moved *r)
+{
+	struct task *task = threads_task(tl->threads, r->head.id);
+
+	if (task && task->id)
+		task->moved = r->moved;
+}
+
 static int handle_snapshot(struct timeline *tl, struct cpu *cpu, const struct record_snapshot *r)
 {
 	struct task *task;
@@ -801,6 +810,9 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 		if (unlikely(tl->options.no_switches))
 			return 0;
 		return handle_switch(tl, cpu, (const struct record_switch *)head);
+	case RECORD_MOVED:
+		handle_move(tl, (const struct record_moved *)head);
+		return 0;
 	case RECORD_TASK:
 		return handle_task(tl, cpu, (const struct record_task *)head);
 	case RECORD_EXIT:
